@@ -1,0 +1,48 @@
+# Rollway's make targets; `make help` lists them. Go and make are all they need.
+
+# Each module is built as its users build it; go.work is for editors.
+export GOWORK = off
+
+GO       ?= go
+ARGS     ?=
+FUZZTIME ?= 10s
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: run
+run: build ## build and start the collector on loopback with ./data; ARGS='-listen 127.0.0.1:4400' adds flags
+	@bin/rollway serve -data ./data $(ARGS)
+
+.PHONY: build
+build: ## build bin/rollway
+	@cd collector && $(GO) build -o ../bin/rollway ./cmd/rollway
+
+.PHONY: test
+test: ## run every test of every module; ARGS='-race' adds flags, REQUIRE=all makes a skipped test fail
+	@$(GO) run ./scripts/dev test $(ARGS)
+
+.PHONY: lint
+lint: ## gofmt, vet and staticcheck over every module
+	@scripts/lint
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (10s)
+	@$(GO) run ./scripts/dev fuzz -time $(FUZZTIME)
+
+.PHONY: readme
+readme: ## run the commands of README.md in a fresh clone and compare what they print
+	@$(GO) run ./scripts/dev readme
+
+.PHONY: bench-logger
+bench-logger: ## measure the logger against its rivals and write the tables of docs/BENCHMARKS.md
+	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench logger -o ../docs/results/logger.json $(ARGS) && ../bin/bench tables -only logger
+
+.PHONY: bench-writers
+bench-writers: ## measure the buffered writers against their rivals and write the tables of docs/BENCHMARKS.md
+	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench writers -o ../docs/results/writers.json $(ARGS) && ../bin/bench tables -only writers
+
+.PHONY: bench-alloc
+bench-alloc: ## find where allocations come from, with four toolchains, and write the tables of docs/BENCHMARKS.md
+	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench alloc -o ../docs/results/allocstudy.json $(ARGS) && ../bin/bench alloc-tables

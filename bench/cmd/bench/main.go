@@ -1,0 +1,77 @@
+// Command bench measures Rollway against its rivals and makes the tables of
+// docs/BENCHMARKS.md. It is run in the folder bench:
+//
+//	go run ./cmd/bench logger  [-rounds 9] [-time 150ms] [-short] -o ../docs/results/logger.json
+//	go run ./cmd/bench writers [-rounds 9] [-ops 1000000] [-short] -o ../docs/results/writers.json
+//	go run ./cmd/bench tables  [-results ../docs/results] [-doc ../docs/BENCHMARKS.md] [-only logger] [-check]
+//	go run ./cmd/bench alloc        [-rounds 9] [-time 40ms] [-go go1.17.13,local] [-short] -o ../docs/results/allocstudy.json
+//	go run ./cmd/bench alloc-tables [-results ../docs/results/allocstudy.json] [-doc ../docs/BENCHMARKS.md] [-check]
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/bench/logger"
+)
+
+func main() {
+	commands := map[string]func(args []string) error{"logger": runLogger, "writers": runWriters, "tables": runTables, "alloc": runAlloc, "alloc-tables": runAllocTables}
+	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
+		fmt.Fprintln(os.Stderr, "usage: go run ./cmd/bench logger|writers|tables|alloc|alloc-tables [flags]")
+		os.Exit(2)
+	}
+	if err := commands[os.Args[1]](os.Args[2:]); err != nil {
+		fmt.Fprintf(os.Stderr, "bench %s: %v\n", os.Args[1], err)
+		os.Exit(1)
+	}
+}
+
+// measureFlags parses what logger and writers have in common.
+func measureFlags(name string, ops int, args []string) (plan measure.Plan, out string, err error) {
+	flags := flag.NewFlagSet(name, flag.ExitOnError)
+	flags.IntVar(&plan.Rounds, "rounds", 9, "how often everything is measured; 7 or more for tables that count")
+	flags.DurationVar(&plan.Time, "time", 150*time.Millisecond, "how long one sample takes")
+	flags.IntVar(&plan.Ops, "ops", ops, "operations in one sample; 0 takes as many as fill -time")
+	short := flags.Bool("short", false, "one brief round, to see that everything runs")
+	flags.StringVar(&out, "o", "", "file for the raw results")
+	if err := flags.Parse(args); err != nil {
+		return plan, "", err
+	}
+	if *short {
+		plan = measure.Plan{Rounds: 1, Ops: 20_000}
+	}
+	if out == "" || flags.NArg() > 0 || plan.Rounds < 1 || plan.Time <= 0 && plan.Ops <= 0 {
+		return plan, "", errors.New("want -o FILE, at least one round and a time, and no other arguments")
+	}
+	return plan, out, nil
+}
+
+func runLogger(args []string) error {
+	plan, out, err := measureFlags("logger", 0, args)
+	if err != nil {
+		return err
+	}
+	if err := logger.Check(); err != nil {
+		return fmt.Errorf("the lines differ, so nothing is measured:\n%w", err)
+	}
+	return measureAndSave("logger", plan, out, logger.Subjects())
+}
+
+func measureAndSave(kind string, plan measure.Plan, out string, subjects []measure.Subject) error {
+	results := measure.NewResults(kind, plan.Rounds)
+	samples, err := measure.Measure(os.Stderr, plan, subjects)
+	if err != nil {
+		return err
+	}
+	results.Samples = samples
+	if err := results.Save(out); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "%d samples in %s\n", len(samples), out)
+	return nil
+}

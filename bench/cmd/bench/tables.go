@@ -1,0 +1,222 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"path/filepath"
+
+	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/bench/logger"
+	"github.com/rollway/rollway/bench/writers"
+)
+
+// runTables puts the tables that the raw results give between the markers of
+// the document.
+func runTables(args []string) error {
+	flags := flag.NewFlagSet("tables", flag.ExitOnError)
+	dir := flags.String("results", "../docs/results", "folder of the raw results")
+	doc := flags.String("doc", "../docs/BENCHMARKS.md", "document to write into")
+	only := flags.String("only", "", "logger or writers; default both")
+	check := flags.Bool("check", false, "only make the tables, change nothing")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	made := 0
+	for kind, render := range map[string]func(*measure.Results) (string, error){"logger": loggerTables, "writers": writerTables} {
+		if *only != "" && kind != *only {
+			continue
+		}
+		results, err := measure.Load(filepath.Join(*dir, kind+".json"))
+		if err != nil {
+			return err
+		}
+		if results.Kind != kind {
+			return fmt.Errorf("%s.json holds results of %q", kind, results.Kind)
+		}
+		text, err := render(results)
+		if err != nil {
+			return fmt.Errorf("tables of %s: %w", kind, err)
+		}
+		made++
+		if *check {
+			continue
+		}
+		changed, err := measure.Replace(*doc, kind, text)
+		if err != nil {
+			return err
+		}
+		if changed {
+			fmt.Printf("%s: tables of %s written\n", *doc, kind)
+		}
+	}
+	if made == 0 {
+		return fmt.Errorf("there are no tables of %q", *only)
+	}
+	fmt.Printf("%d passed, 0 failed\n", made)
+	return nil
+}
+
+// errMissing is a case without a sample: the results are of another version.
+var errMissing = errors.New("no samples: measure again")
+
+func loggerTables(r *measure.Results) (string, error) {
+	sums := r.Summarize()
+	text := "\n" + r.Circumstances() + "\n" + loggerVersions(r)
+	verdicts, err := verdictTable(sums)
+	if err != nil {
+		return "", err
+	}
+	text += "\n**Against the targets** (serial)\n\n" + verdicts
+	for _, mode := range []string{logger.Serial, logger.Parallel} {
+		text += fmt.Sprintf("\n**%s, ns per call: median (least to most)**\n\n%s", title(mode), loggerGrid(sums, mode, func(s measure.Summary) string {
+			return fmt.Sprintf("%s (%s–%s)", measure.Number(s.Ns), measure.Number(s.MinNs), measure.Number(s.MaxNs))
+		}))
+	}
+	text += "\n**CPU ns per call, parallel** (user and system time of the process)\n\n" + loggerGrid(sums, logger.Parallel, func(s measure.Summary) string { return measure.Number(s.CPUNs) })
+	text += "\n**Allocations per call (bytes)**\n\n" + loggerGrid(sums, logger.Serial, allocations)
+	text += "\n**Length of a line in bytes**\n\n" + loggerGrid(sums, logger.Serial, func(s measure.Summary) string { return fmt.Sprintf("%.0f", s.Extra["line_bytes"]) })
+	text += "\n**Behind a \\*slog.Logger: LogAttrs with 6 mixed attributes**\n\n" + slogTable(sums)
+	return text + "\n", nil
+}
+
+func allocations(s measure.Summary) string {
+	return fmt.Sprintf("%s (%.0f)", measure.Count(s.Allocs), s.Bytes)
+}
+
+func title(mode string) string {
+	if mode == logger.Serial {
+		return "One goroutine"
+	}
+	return "A goroutine on each processor"
+}
+
+func loggerVersions(r *measure.Results) string {
+	return fmt.Sprintf("Versions: zerolog %s, zap %s (its slog handler: zap/exp %s), phuslu/log %s, log/slog of %s. Raw results: [logger.json](results/logger.json).\n",
+		r.Versions["github.com/rs/zerolog"], r.Versions["go.uber.org/zap"], r.Versions["go.uber.org/zap/exp"], r.Versions["github.com/phuslu/log"], r.Go)
+}
+
+func loggerGrid(sums map[measure.Key]measure.Summary, mode string, cell func(measure.Summary) string) string {
+	head := []string{"library"}
+	for _, c := range logger.Cases() {
+		head = append(head, c.Title)
+	}
+	t := measure.NewTable(head...)
+	for _, l := range logger.Libraries() {
+		row := []string{l.Name}
+		for _, c := range logger.Cases() {
+			text := "–"
+			if s, ok := sums[measure.Key{Case: c.Name, Library: l.Name, Mode: mode}]; ok {
+				text = cell(s)
+			}
+			row = append(row, text)
+		}
+		t.Row(row...)
+	}
+	return t.String()
+}
+
+// verdictTable compares package rollway with its targets.
+func verdictTable(sums map[measure.Key]measure.Summary) (string, error) {
+	t := measure.NewTable("case", "rollway", "best other", "rollway ÷ best other", "target", "reached")
+	add := func(name string, c logger.Case, libraries []logger.Library) error {
+		at := func(library string) (measure.Summary, bool) {
+			s, ok := sums[measure.Key{Case: c.Name, Library: library, Mode: logger.Serial}]
+			return s, ok
+		}
+		own, ok := at(libraries[0].Name)
+		if !ok {
+			return fmt.Errorf("%s, %s: %w", libraries[0].Name, c.Name, errMissing)
+		}
+		best, bestName := measure.Summary{}, ""
+		for _, l := range libraries[1:] {
+			if s, ok := at(l.Name); ok && !l.Floor && (bestName == "" || s.Ns < best.Ns) {
+				best, bestName = s, l.Name
+			}
+		}
+		if bestName == "" {
+			return fmt.Errorf("others, %s: %w", c.Name, errMissing)
+		}
+		var target string
+		reached := true
+		if c.TargetNs > 0 {
+			target, reached = fmt.Sprintf("≤ %s ns", measure.Count(c.TargetNs)), own.Ns <= c.TargetNs
+		}
+		if c.TargetOfSlog > 0 {
+			std, ok := at("log/slog")
+			if !ok {
+				return fmt.Errorf("log/slog, %s: %w", c.Name, errMissing)
+			}
+			target = fmt.Sprintf("≤ %.2f × log/slog (is %.2f), ", c.TargetOfSlog, own.Ns/std.Ns)
+			reached = own.Ns <= c.TargetOfSlog*std.Ns
+		}
+		if c.TargetOfBest > 0 {
+			target += fmt.Sprintf("≤ %.2f × best", c.TargetOfBest)
+			reached = reached && own.Ns <= c.TargetOfBest*best.Ns
+		}
+		verdict := "yes"
+		if !reached {
+			verdict = "**no**"
+		}
+		t.Row(name, measure.Number(own.Ns)+" ns", fmt.Sprintf("%s %s ns", bestName, measure.Number(best.Ns)), fmt.Sprintf("%.2f", own.Ns/best.Ns), target, verdict)
+		return nil
+	}
+	for _, c := range logger.Cases() {
+		if err := add(c.Title, c, logger.Libraries()); err != nil {
+			return "", err
+		}
+	}
+	c := logger.SlogCase()
+	if err := add("behind a \\*slog.Logger, "+c.Title, c, logger.SlogHandlers()); err != nil {
+		return "", err
+	}
+	return t.String(), nil
+}
+
+func slogTable(sums map[measure.Key]measure.Summary) string {
+	t := measure.NewTable("handler", "one goroutine, ns", "on each processor, ns", "allocations (bytes)")
+	for _, h := range logger.SlogHandlers() {
+		serial := sums[measure.Key{Case: logger.SlogCase().Name, Library: h.Name, Mode: logger.Serial}]
+		parallel := sums[measure.Key{Case: logger.SlogCase().Name, Library: h.Name, Mode: logger.Parallel}]
+		t.Row(h.Name, measure.Number(serial.Ns), measure.Number(parallel.Ns), allocations(serial))
+	}
+	return t.String()
+}
+
+func writerTables(r *measure.Results) (string, error) {
+	sums := r.Summarize()
+	text := "\n" + r.Circumstances() + fmt.Sprintf("\nVersions: zerolog %s, zap %s, phuslu/log %s. Raw results: [writers.json](results/writers.json).\n",
+		r.Versions["github.com/rs/zerolog"], r.Versions["go.uber.org/zap"], r.Versions["github.com/phuslu/log"])
+	for _, table := range []struct {
+		title string
+		cell  func(measure.Summary) string
+	}{
+		{"ns per line until everything is through: median (least to most)", func(s measure.Summary) string {
+			return fmt.Sprintf("%s (%s–%s)", measure.Number(s.Ns), measure.Number(s.MinNs), measure.Number(s.MaxNs))
+		}},
+		{"ns per line for the callers alone", func(s measure.Summary) string { return measure.Number(s.CallerNs) }},
+		{"CPU ns per line", func(s measure.Summary) string { return measure.Number(s.CPUNs) }},
+		{"allocations per line (bytes)", allocations},
+		{"lines lost, %", func(s measure.Summary) string { return measure.Count(s.Extra["lost_pct"]) }},
+	} {
+		head := []string{"writer"}
+		for _, g := range writers.Goroutines() {
+			head = append(head, fmt.Sprintf("%d callers", g))
+		}
+		head[1] = "1 caller"
+		t := measure.NewTable(head...)
+		for _, w := range writers.Writers() {
+			row := []string{w.Name}
+			for _, g := range writers.Goroutines() {
+				s, ok := sums[measure.Key{Case: writers.Case, Library: w.Name, Mode: writers.Mode(g)}]
+				if !ok {
+					return "", fmt.Errorf("%s with %d callers: %w", w.Name, g, errMissing)
+				}
+				row = append(row, table.cell(s))
+			}
+			t.Row(row...)
+		}
+		text += "\n**" + table.title + "**\n\n" + t.String()
+	}
+	return text + "\n", nil
+}

@@ -1,0 +1,120 @@
+package measure
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func TestMeasureCountsOperations(t *testing.T) {
+	var kept atomic.Pointer[[]byte]
+	var finished int
+	subject := Subject{Case: "c", Library: "l", Mode: "m", Goroutines: 2, Prepare: func() (Run, error) {
+		var done atomic.Int64
+		return Run{
+			Loop: func(_, n int) {
+				for range n {
+					b := make([]byte, 64)
+					kept.Store(&b)
+					done.Add(1)
+				}
+			},
+			Finish: func(ops int) (map[string]float64, error) {
+				finished++
+				if int64(ops) != done.Load() {
+					t.Errorf("Finish was told of %d operations, %d were done", ops, done.Load())
+				}
+				return map[string]float64{"x": 7}, nil
+			},
+		}, nil
+	}}
+	samples, err := Measure(io.Discard, Plan{Rounds: 3, Ops: 5000}, []Subject{subject})
+	if err != nil || len(samples) != 3 || finished < 3 {
+		t.Fatalf("%d samples, %d finished, %v", len(samples), finished, err)
+	}
+	for i, s := range samples {
+		// Two a turn: the slice and its header. A goroutine's end may add a few.
+		if s.Round != i || s.NsPerOp <= 0 || s.CallerNs > s.NsPerOp || s.AllocsPerOp < 2 || s.AllocsPerOp > 2.1 || s.BytesPerOp < 64 || s.Extra["x"] != 7 {
+			t.Errorf("sample %d: %+v", i, s)
+		}
+	}
+	broken := errors.New("broken")
+	subject.Prepare = func() (Run, error) { return Run{}, broken }
+	if _, err := Measure(io.Discard, Plan{Rounds: 1, Time: time.Millisecond}, []Subject{subject}); !errors.Is(err, broken) {
+		t.Errorf("a Prepare that fails gives %v", err)
+	}
+}
+
+func TestSummarizeLeavesOutNoisySamples(t *testing.T) {
+	results := func(others ...float64) *Results {
+		r := new(Results)
+		for i, o := range others {
+			r.Samples = append(r.Samples, Sample{Case: "c", NsPerOp: float64(i + 1), OthersPct: o})
+		}
+		return r
+	}
+	k := Key{Case: "c"}
+	if s := results(0, 90, 0, 0, 0, 90, 0).Summarize()[k]; s.Samples != 5 || s.Noisy != 2 || s.Ns != 4 || s.MinNs != 1 || s.MaxNs != 7 {
+		t.Errorf("two of seven noisy: %+v", s)
+	}
+	if s := results(0, 90, 90, 0, 0, 0).Summarize()[k]; s.Samples != 6 || s.NoisyButUsedSamples != 2 || s.Ns != 3.5 {
+		t.Errorf("two of six noisy: %+v", s)
+	}
+}
+
+func TestResultsKeep(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sub", "results.json")
+	r := NewResults("kind", 2)
+	r.Samples = []Sample{{Case: "a", Library: "l", Mode: "m", Ops: 3, NsPerOp: 1.5, Extra: map[string]float64{"lost_pct": 1}}, {Case: "b"}}
+	if err := r.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	if back, err := Load(path); err != nil || !reflect.DeepEqual(back, r) {
+		t.Errorf("read back %+v, %v, want %+v", back, err, r)
+	}
+}
+
+func TestReplace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "doc.md")
+	write := func(s string) {
+		if err := os.WriteFile(path, []byte(s), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("above\n<!-- x:begin -->\nold\n<!-- x:end -->\nbelow\n")
+	for _, want := range []bool{true, false} {
+		if changed, err := Replace(path, "x", "new\n"); err != nil || changed != want {
+			t.Errorf("Replace = %v, %v, want %v", changed, err, want)
+		}
+	}
+	if got, _ := os.ReadFile(path); string(got) != "above\n<!-- x:begin -->\nnew\n<!-- x:end -->\nbelow\n" {
+		t.Errorf("the file is %q", got)
+	}
+	write("no markers\n")
+	if _, err := Replace(path, "x", "new\n"); err == nil {
+		t.Error("a file without markers was taken")
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for v, want := range map[float64]string{0.471: "0.47", 4.615: "4.62", 47.66: "47.7", 1788.4: "1788"} {
+		if got := Number(v); got != want {
+			t.Errorf("Number(%v) = %s, want %s", v, got, want)
+		}
+	}
+	for v, want := range map[float64]string{0: "0", 0.004: "0", 11: "11", 0.5: "0.50"} {
+		if got := Count(v); got != want {
+			t.Errorf("Count(%v) = %s, want %s", v, got, want)
+		}
+	}
+	for want, values := range map[float64][]float64{2: {1, 2, 9}, 1.5: {1, 2}} {
+		if got := median(values); got != want {
+			t.Errorf("median(%v) = %v, want %v", values, got, want)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package measure
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Samples in which other processes used more than noisyPct of a core are left
+// out while at least enoughQuiet remain.
+const (
+	noisyPct    = 20
+	enoughQuiet = 5
+)
+
+// Key names what a Summary is of.
+type Key struct{ Case, Library, Mode string }
+
+// Summary is the median of a subject's samples, with their spread.
+type Summary struct {
+	Samples, Noisy      int // used, and left out as noisy
+	Ns, MinNs, MaxNs    float64
+	CallerNs, CPUNs     float64
+	Allocs, Bytes       float64
+	Extra               map[string]float64 // medians
+	OthersPct           float64
+	NoisyButUsedSamples int // too few were quiet, so these were used all the same
+}
+
+// Summarize returns a summary for each subject of the results.
+func (r *Results) Summarize() map[Key]Summary {
+	groups := map[Key][]Sample{}
+	for _, s := range r.Samples {
+		k := Key{s.Case, s.Library, s.Mode}
+		groups[k] = append(groups[k], s)
+	}
+	out := map[Key]Summary{}
+	for k, samples := range groups {
+		out[k] = summarize(samples)
+	}
+	return out
+}
+
+func summarize(samples []Sample) Summary {
+	var quiet []Sample
+	for _, s := range samples {
+		if s.OthersPct <= noisyPct {
+			quiet = append(quiet, s)
+		}
+	}
+	var sum Summary
+	if len(quiet) >= enoughQuiet || len(quiet) == len(samples) {
+		sum.Noisy = len(samples) - len(quiet)
+	} else {
+		sum.NoisyButUsedSamples = len(samples) - len(quiet)
+		quiet = samples
+	}
+	sum.Samples = len(quiet)
+	of := func(field func(Sample) float64) []float64 {
+		var values []float64
+		for _, s := range quiet {
+			values = append(values, field(s))
+		}
+		slices.Sort(values)
+		return values
+	}
+	ns := of(func(s Sample) float64 { return s.NsPerOp })
+	sum.Ns, sum.MinNs, sum.MaxNs = median(ns), ns[0], ns[len(ns)-1]
+	sum.CallerNs = median(of(func(s Sample) float64 { return s.CallerNs }))
+	sum.CPUNs = median(of(func(s Sample) float64 { return s.CPUNsPerOp }))
+	sum.Allocs = median(of(func(s Sample) float64 { return s.AllocsPerOp }))
+	sum.Bytes = median(of(func(s Sample) float64 { return s.BytesPerOp }))
+	sum.OthersPct = median(of(func(s Sample) float64 { return s.OthersPct }))
+	sum.Extra = map[string]float64{}
+	for name := range quiet[0].Extra {
+		sum.Extra[name] = median(of(func(s Sample) float64 { return s.Extra[name] }))
+	}
+	return sum
+}
+
+// median of sorted values.
+func median(sorted []float64) float64 {
+	n := len(sorted)
+	if n%2 == 1 {
+		return sorted[n/2]
+	}
+	return (sorted[n/2-1] + sorted[n/2]) / 2
+}
+
+// Number formats v with three significant digits, or more where it has more
+// before the point.
+func Number(v float64) string {
+	switch a := math.Abs(v); {
+	case a >= 100:
+		return fmt.Sprintf("%.0f", v)
+	case a >= 10:
+		return fmt.Sprintf("%.1f", v)
+	default:
+		return fmt.Sprintf("%.2f", v)
+	}
+}
+
+// Count formats allocations: whole where they are whole to a hundredth.
+func Count(v float64) string {
+	if math.Abs(v-math.Round(v)) < 0.01 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
+}

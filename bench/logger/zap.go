@@ -1,0 +1,92 @@
+package logger
+
+import (
+	"io"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// MarshalLogObject makes a User a zap object.
+func (u *User) MarshalLogObject(enc zapcore.ObjectEncoder) error {
+	enc.AddString("name", u.Name)
+	enc.AddString("email", u.Email)
+	enc.AddTime("created_at", u.CreatedAt)
+	return nil
+}
+
+type zapUsers []*User
+
+func (us zapUsers) MarshalLogArray(enc zapcore.ArrayEncoder) error {
+	for _, u := range us {
+		if err := enc.AppendObject(u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// zapCore is zap's production encoder with the times of the other libraries.
+// The writers used here are safe for concurrent use, so there is no zapcore.Lock.
+func zapCore(w io.Writer) zapcore.Core {
+	config := zap.NewProductionEncoderConfig()
+	config.TimeKey = "time"
+	config.EncodeTime = zapcore.RFC3339NanoTimeEncoder
+	config.EncodeDuration = zapcore.NanosDurationEncoder
+	return zapcore.NewCore(zapcore.NewJSONEncoder(config), zapcore.AddSync(w), zapcore.InfoLevel)
+}
+
+func zapLoops(w io.Writer) map[string]func(n int) {
+	log := zap.New(zapCore(w))
+	withCaller := zap.New(zapCore(w), zap.AddCaller())
+	derived := log.With(zap.String("customer", customer), zap.String("route", route), zap.Int("retry", retry),
+		zap.Int64("size", size), zap.Float64("ratio", ratio), zap.Bool("cached", cached), zap.Duration("took", took),
+		zap.Time("when", when), zap.String("string", customer), zap.Int("int", retry))
+	return map[string]func(n int){
+		caseDisabled: func(n int) {
+			for range n {
+				log.Debug(message, zap.String("customer", customer), zap.Int("retry", retry), zap.Duration("took", took))
+			}
+		},
+		caseDisabledGuarded: func(n int) {
+			for range n {
+				if e := log.Check(zap.DebugLevel, message); e != nil {
+					e.Write(zap.String("customer", customer), zap.Int("retry", retry), zap.Duration("took", took))
+				}
+			}
+		},
+		caseDisabledMessage: func(n int) {
+			for range n {
+				log.Debug(message)
+			}
+		},
+		caseMessage: func(n int) {
+			for range n {
+				log.Info(message)
+			}
+		},
+		caseSix: func(n int) {
+			for range n {
+				log.Info(message, zap.String("customer", customer), zap.Int("retry", retry), zap.Int64("size", size),
+					zap.Float64("ratio", ratio), zap.Bool("cached", cached), zap.Duration("took", took))
+			}
+		},
+		caseTen: func(n int) {
+			for range n {
+				log.Info(message, zap.Int("int", retry), zap.Ints("ints", tenInts), zap.String("string", customer),
+					zap.Strings("strings", tenStrings), zap.Time("when", when), zap.Times("times", tenTimes),
+					zap.Object("user1", oneUser), zap.Object("user2", oneUser), zap.Array("users", zapUsers(tenUsers)), zap.Error(errDeclined))
+			}
+		},
+		caseContext: func(n int) {
+			for range n {
+				derived.Info(message)
+			}
+		},
+		caseCaller: func(n int) {
+			for range n {
+				withCaller.Info(message)
+			}
+		},
+	}
+}

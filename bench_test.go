@@ -1,0 +1,91 @@
+package rollway
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+)
+
+type countingWriter struct{ n int }
+
+func (w *countingWriter) Write(p []byte) (int, error) { w.n += len(p); return len(p), nil }
+
+var dyn = struct {
+	msg, str string
+	i        int
+	f        float64
+	b        bool
+	d        time.Duration
+	t        time.Time
+}{"request finished with a message of some length", "cus_8123912", 42, 3.25, true, 1530 * time.Microsecond, time.Unix(1790000000, 12345)}
+
+func benchLogger(b testing.TB) *Logger {
+	l, err := New(Options{Outputs: []Output{{Writer: &countingWriter{}}}, Caller: LevelOff})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return l
+}
+
+func BenchmarkLogger(b *testing.B) {
+	ctx := context.Background()
+	b.Run("disabled3", func(b *testing.B) {
+		l := benchLogger(b)
+		for b.Loop() {
+			l.Debug(ctx, dyn.msg, slog.String("a", dyn.str), slog.Int("b", dyn.i), slog.Bool("c", dyn.b))
+		}
+	})
+	b.Run("disabledGuarded", func(b *testing.B) {
+		l := benchLogger(b)
+		for b.Loop() {
+			if l.DebugEnabled() {
+				l.Debug(ctx, dyn.msg, slog.String("a", dyn.str), slog.Int("b", dyn.i), slog.Bool("c", dyn.b))
+			}
+		}
+	})
+	b.Run("disabledFunc", func(b *testing.B) {
+		l := benchLogger(b)
+		for b.Loop() {
+			l.DebugFunc(ctx, dyn.msg, func(a *Attrs) { a.Add(slog.String("a", dyn.str), slog.Int("b", dyn.i), slog.Bool("c", dyn.b)) })
+		}
+	})
+	b.Run("message", func(b *testing.B) {
+		l := benchLogger(b)
+		b.ReportAllocs()
+		for b.Loop() {
+			l.Info(ctx, dyn.msg)
+		}
+	})
+	b.Run("attrs6", func(b *testing.B) {
+		l := benchLogger(b)
+		b.ReportAllocs()
+		for b.Loop() {
+			l.Info(ctx, dyn.msg, slog.String("customer", dyn.str), slog.Int("retry", dyn.i), slog.Float64("ratio", dyn.f),
+				slog.Bool("ok", dyn.b), slog.Duration("took", dyn.d), slog.Time("at", dyn.t))
+		}
+	})
+	b.Run("caller", func(b *testing.B) {
+		l, _ := New(Options{Outputs: []Output{{Writer: &countingWriter{}}}, Caller: LevelTrace})
+		b.ReportAllocs()
+		for b.Loop() {
+			l.Info(ctx, dyn.msg)
+		}
+	})
+	b.Run("context10", func(b *testing.B) {
+		l := benchLogger(b).With(slog.String("a", dyn.str), slog.Int("b", dyn.i), slog.String("c", dyn.str), slog.Int("d", dyn.i),
+			slog.String("e", dyn.str), slog.Int("f", dyn.i), slog.String("g", dyn.str), slog.Int("h", dyn.i), slog.String("i", dyn.str), slog.Int("j", dyn.i))
+		b.ReportAllocs()
+		for b.Loop() {
+			l.Info(ctx, dyn.msg)
+		}
+	})
+	b.Run("slog6", func(b *testing.B) {
+		l := slog.New(benchLogger(b).Handler())
+		b.ReportAllocs()
+		for b.Loop() {
+			l.LogAttrs(ctx, slog.LevelInfo, dyn.msg, slog.String("customer", dyn.str), slog.Int("retry", dyn.i), slog.Float64("ratio", dyn.f),
+				slog.Bool("ok", dyn.b), slog.Duration("took", dyn.d), slog.Time("at", dyn.t))
+		}
+	})
+}

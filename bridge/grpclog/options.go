@@ -1,0 +1,104 @@
+package grpclog
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/rollway/rollway"
+	"github.com/rollway/rollway/internal/request"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Options configures the interceptors. The zero value is the recommended
+// setting.
+type Options struct {
+	// Level returns the level of a call's line. Default: INFO for OK and
+	// Canceled; WARN for what the caller did, as InvalidArgument, NotFound or
+	// Unauthenticated; ERROR for what the server did: Unknown,
+	// DeadlineExceeded, Unimplemented, Internal, Unavailable, DataLoss.
+	Level func(fullMethod string, code codes.Code) slog.Level
+
+	// Skip leaves a call's line out, for health checks and the like. A panic is
+	// logged all the same. Default: none is left out.
+	Skip func(fullMethod string, code codes.Code) bool
+
+	// OwnID gives every call to a server a new id, whatever it brings along.
+	// Interceptors of clients do not use it.
+	OwnID bool
+
+	// NewID returns an id for a call to a server. Default: 26 random letters
+	// and digits.
+	NewID func() string
+
+	// Repanic passes the panic of a server's handler on, when it is logged; gRPC
+	// lets it end the process. Default: the call ends with code Internal.
+	Repanic bool
+
+	// FlushTimeout bounds the flush of all outputs after a panic. Default: 5 s.
+	FlushTimeout time.Duration
+}
+
+// RequestID returns the id that a server's interceptor, or httplog.Middleware,
+// put into a context, or "".
+func RequestID(ctx context.Context) string { return request.ID(ctx) }
+
+func levelOf(_ string, code codes.Code) slog.Level {
+	switch code {
+	case codes.OK, codes.Canceled:
+		return slog.LevelInfo
+	case codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.PermissionDenied, codes.Unauthenticated,
+		codes.ResourceExhausted, codes.FailedPrecondition, codes.Aborted, codes.OutOfRange:
+		return slog.LevelWarn
+	}
+	return slog.LevelError
+}
+
+// logs is what the interceptors have in common. It is immutable.
+type logs struct {
+	Options
+	log   *rollway.Logger
+	lines slog.Handler // log's: writes lines without a source
+}
+
+func newLogs(log *rollway.Logger, o Options) *logs {
+	if o.Level == nil {
+		o.Level = levelOf
+	}
+	if o.NewID == nil {
+		o.NewID = request.NewID
+	}
+	if o.FlushTimeout <= 0 {
+		o.FlushTimeout = request.FlushDeadline
+	}
+	return &logs{Options: o, log: log, lines: log.Handler()}
+}
+
+// line logs a call that has ended with err.
+func (l *logs) line(ctx context.Context, msg, method string, begin time.Time, err error, more ...slog.Attr) {
+	code := codeOf(err)
+	if l.Skip != nil && l.Skip(method, code) {
+		return
+	}
+	level := l.Level(method, code)
+	if !l.lines.Enabled(ctx, level) {
+		return
+	}
+	attrs := make([]slog.Attr, 0, 8)
+	attrs = append(attrs, slog.String("method", method), slog.String("code", code.String()), slog.Duration("duration", time.Since(begin)))
+	attrs = append(attrs, more...)
+	if err != nil {
+		attrs = append(attrs, slog.Any("error", err))
+	}
+	request.Log(ctx, l.lines, level, msg, 0, attrs...)
+}
+
+// codeOf returns the code that gRPC gives an error: that of a status in it, or
+// that of a context that ended.
+func codeOf(err error) codes.Code {
+	if s, ok := status.FromError(err); ok {
+		return s.Code()
+	}
+	return status.FromContextError(err).Code()
+}

@@ -1,0 +1,127 @@
+package grpclog
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/rollway/rollway"
+	"github.com/rollway/rollway/internal/request"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+)
+
+// UnaryServerInterceptor returns an interceptor that logs the calls to a
+// server.
+//
+// A call gets an id: that of its metadata's x-request-id if it is sane (1 to
+// 128 letters, digits and -._~:/+=@), else a new one. The response's header has
+// it too. The handler's context carries it as the attribute request_id, and,
+// where a valid W3C traceparent came along, trace_id and span_id, the caller's.
+// Each line logged with that context has them. rollway.FromContext returns log
+// there, and [RequestID] the id.
+//
+// When the handler has returned, one line says method, code, duration, peer
+// and, if there is one, error. What gRPC answers itself without a handler, as a
+// method that nobody serves, has no line.
+//
+// A panic is logged at PANIC with the stack, its line's source is where it came
+// from, and every output is flushed.
+func UnaryServerInterceptor(log *rollway.Logger, o Options) grpc.UnaryServerInterceptor {
+	l := newLogs(log, o)
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
+		c := l.begin(ctx, info.FullMethod)
+		defer func() { c.end(recover(), &err) }()
+		resp, err = handler(c.ctx, req)
+		c.returned = true
+		return resp, err
+	}
+}
+
+// StreamServerInterceptor is [UnaryServerInterceptor] for streams: their line
+// is written when the handler has returned.
+func StreamServerInterceptor(log *rollway.Logger, o Options) grpc.StreamServerInterceptor {
+	l := newLogs(log, o)
+	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
+		c := l.begin(stream.Context(), info.FullMethod)
+		defer func() { c.end(recover(), &err) }()
+		err = handler(srv, serverStream{stream, c.ctx})
+		c.returned = true
+		return err
+	}
+}
+
+type serverStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s serverStream) Context() context.Context { return s.ctx }
+
+// serverCall is one call to a server. It is owned by the goroutine that serves
+// it.
+type serverCall struct {
+	l        *logs
+	ctx      context.Context // as the handler gets it
+	id       string          // "" where an interceptor around this one has it
+	method   string
+	start    time.Time
+	returned bool // the handler did, without a panic
+}
+
+func (l *logs) begin(ctx context.Context, method string) *serverCall {
+	c := &serverCall{l: l, method: method, start: time.Now()}
+	c.ctx = rollway.NewContext(c.context(ctx), l.log)
+	return c
+}
+
+// context returns ctx with what the lines of the handler are to carry, and
+// answers the id. Where interceptors stand twice the outer ones count.
+func (c *serverCall) context(ctx context.Context) context.Context {
+	if request.ID(ctx) != "" {
+		return ctx
+	}
+	if ids := metadata.ValueFromIncomingContext(ctx, request.IDField); !c.l.OwnID && len(ids) == 1 && request.ValidID(ids[0]) {
+		c.id = ids[0]
+	} else {
+		c.id = c.l.NewID()
+	}
+	_ = grpc.SetHeader(ctx, metadata.Pairs(request.IDField, c.id)) // fails where an interceptor has sent the header: then without
+	attrs := make([]slog.Attr, 1, 3)
+	attrs[0] = slog.String(request.IDKey, c.id)
+	if parents := metadata.ValueFromIncomingContext(ctx, request.TraceField); len(parents) == 1 {
+		if traceID, spanID, ok := request.Trace(parents[0]); ok {
+			attrs = append(attrs, slog.String(request.TraceKey, traceID), slog.String(request.SpanKey, spanID))
+		}
+	}
+	return rollway.ContextWith(request.WithID(ctx, &c.id), attrs...)
+}
+
+// end logs the call and, if there was one, the panic p, of which it makes an
+// error. It is called by the deferred function that recovered p.
+func (c *serverCall) end(p any, err *error) {
+	if p != nil {
+		pc, stack := request.PanicSite()
+		request.Log(c.ctx, c.l.lines, rollway.LevelPanic, request.PanicText(p), pc, slog.String("stack", stack))
+		*err = status.Error(codes.Internal, "internal error") // what it panicked with is nothing for the client
+	} else if !c.returned {
+		*err = status.Error(codes.Unknown, "the handler ended its goroutine")
+	}
+	more := make([]slog.Attr, 0, 1)
+	if from, ok := peer.FromContext(c.ctx); ok && from.Addr != nil {
+		more = append(more, slog.String("peer", from.Addr.String()))
+	}
+	c.l.line(c.ctx, "grpc request", c.method, c.start, *err, more...)
+	if p == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), c.l.FlushTimeout)
+	_ = c.l.log.Flush(ctx) // an output that cannot is counted and reported by the Logger's owner
+	cancel()
+	if c.l.Repanic {
+		panic(p)
+	}
+}

@@ -1,0 +1,121 @@
+// Package logrsink puts a rollway Logger behind github.com/go-logr/logr, the
+// logging interface of Kubernetes' libraries.
+package logrsink
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/go-logr/logr"
+	"github.com/rollway/rollway"
+)
+
+// Options configures a sink. Its zero value is the recommended setting.
+type Options struct {
+	// Level returns the level of logr's V(v). Default: V(0) is INFO, V(1) DEBUG,
+	// V(2) TRACE, and each further one is one lower, TRACE-1 and so on, so that
+	// an output's level can tell them apart. It is called on every log call.
+	Level func(v int) slog.Level
+}
+
+// New returns a logr.Logger that writes through log:
+//
+//   - WithName becomes [rollway.Logger.Named]: its names are joined with dots,
+//     and rules of [rollway.Levels] hold for them.
+//   - WithValues becomes [rollway.Logger.With].
+//   - Error logs at ERROR whatever its V level is, with err, if it is not nil,
+//     under the key error.
+//   - The source is the call of the logr.Logger's method, or the one that
+//     WithCallDepth says.
+//   - A key that is no string is written as package fmt has it. A last key
+//     without a value becomes the value of !BADKEY, as in log/slog.
+//   - A value with a MarshalLog method is what that returns; all others, and
+//     slog's LogValuer, are as rollway has them.
+//
+// logr passes no context along, so lines do not carry what is in one. For
+// log/slog take [rollway.Logger.Handler] and not logr.ToSlogHandler, which
+// folds slog's levels into V levels of other numbers.
+func New(log *rollway.Logger, o Options) logr.Logger {
+	if o.Level == nil {
+		o.Level = levelOf
+	}
+	return logr.New(&sink{Options: o, log: log})
+}
+
+func levelOf(v int) slog.Level {
+	switch {
+	case v <= 0:
+		return slog.LevelInfo
+	case v == 1:
+		return slog.LevelDebug
+	}
+	return rollway.LevelTrace - slog.Level(v-2)
+}
+
+// sink is immutable but for Init, which logr.New calls before anyone else has
+// it.
+type sink struct {
+	Options
+	log *rollway.Logger
+}
+
+var _ logr.CallDepthLogSink = (*sink)(nil)
+
+// Init takes out of the source the frames of logr and of the sink.
+func (s *sink) Init(info logr.RuntimeInfo) { s.log = s.log.WithCallerSkip(info.CallDepth + 1) }
+
+func (s *sink) Enabled(v int) bool { return s.log.Enabled(context.Background(), s.Level(v)) }
+
+func (s *sink) Info(v int, msg string, keysAndValues ...any) {
+	var buf [16]slog.Attr
+	s.log.Log(context.Background(), s.Level(v), msg, appendAttrs(buf[:0], keysAndValues)...)
+}
+
+func (s *sink) Error(err error, msg string, keysAndValues ...any) {
+	var buf [16]slog.Attr
+	attrs := buf[:0]
+	if err != nil {
+		attrs = append(attrs, slog.Any("error", err))
+	}
+	s.log.Log(context.Background(), slog.LevelError, msg, appendAttrs(attrs, keysAndValues)...)
+}
+
+func (s *sink) WithValues(keysAndValues ...any) logr.LogSink {
+	return &sink{s.Options, s.log.With(appendAttrs(nil, keysAndValues)...)}
+}
+
+func (s *sink) WithName(name string) logr.LogSink { return &sink{s.Options, s.log.Named(name)} }
+
+func (s *sink) WithCallDepth(depth int) logr.LogSink {
+	return &sink{s.Options, s.log.WithCallerSkip(depth)}
+}
+
+// appendAttrs appends an attribute for each key and value.
+func appendAttrs(dst []slog.Attr, list []any) []slog.Attr {
+	for len(list) > 1 {
+		key, ok := list[0].(string)
+		if !ok {
+			key = fmt.Sprint(list[0]) // a key whose methods panic becomes text that says so
+		}
+		dst = append(dst, slog.Attr{Key: key, Value: valueOf(list[1])})
+		list = list[2:]
+	}
+	if len(list) == 1 {
+		dst = append(dst, slog.Attr{Key: "!BADKEY", Value: valueOf(list[0])})
+	}
+	return dst
+}
+
+func valueOf(v any) slog.Value {
+	if m, ok := v.(logr.Marshaler); ok {
+		return slog.AnyValue(marshaler{m})
+	}
+	return slog.AnyValue(v)
+}
+
+// marshaler has the Logger call MarshalLog where it encodes the value, and so
+// only if it does, and catch its panics.
+type marshaler struct{ m logr.Marshaler }
+
+func (m marshaler) LogValue() slog.Value { return slog.AnyValue(m.m.MarshalLog()) }

@@ -1,0 +1,85 @@
+// Package otellog joins rollway and OpenTelemetry's logs, in both directions:
+//
+//   - [NewWriter] is an output of a rollway Logger: every line becomes a record
+//     of OpenTelemetry. It sees what is in the line.
+//   - [NewHandler] is a slog.Handler that gives records to OpenTelemetry as they
+//     are, with their values' types and the span of the context. Beside a
+//     Logger's own outputs it stands in a fan-out:
+//     slog.New(slog.NewMultiHandler(log.Handler(), otellog.NewHandler(p, o))).
+//   - [NewProvider] is a log.LoggerProvider of OpenTelemetry whose records a
+//     rollway Logger writes: for libraries that log through that.
+//   - [Trace] is the function for rollway.Options.Trace.
+//
+// The providers belong to the user, who configures and shuts them down. Their
+// errors go to otel.Handle; if that leads back to the Logger whose line it was
+// about, the two will not end.
+//
+// Levels and severities are the same scale 9 apart: TRACE (-8) is 1, DEBUG 5,
+// INFO 9, WARN 13, ERROR 17, PANIC 19, FATAL 21. What lies outside 1 to 24
+// becomes the nearest of them.
+package otellog
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/rollway/rollway/internal/jsonline"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/log"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Options configures [NewWriter] and [NewHandler].
+type Options struct {
+	// Name is that of the instrumentation scope. Default: rollway.
+	Name string
+
+	// Version is that of the instrumentation scope. Default: none.
+	Version string
+}
+
+func (o Options) logger(p log.LoggerProvider, name string) log.Logger {
+	if name == "" {
+		name = o.Name
+	}
+	if name == "" {
+		name = "rollway"
+	}
+	if o.Version == "" {
+		return p.Logger(name)
+	}
+	return p.Logger(name, log.WithInstrumentationVersion(o.Version))
+}
+
+// Trace returns the ids of the span in ctx, for rollway.Options.Trace.
+func Trace(ctx context.Context) (traceID [16]byte, spanID [8]byte, ok bool) {
+	sc := trace.SpanContextFromContext(ctx)
+	return sc.TraceID(), sc.SpanID(), sc.IsValid()
+}
+
+const severityOfInfo = slog.Level(log.SeverityInfo) - slog.LevelInfo
+
+func severityOf(l slog.Level) log.Severity {
+	return log.Severity(min(max(l+severityOfInfo, slog.Level(log.SeverityTrace1)), slog.Level(log.SeverityFatal4)))
+}
+
+// levelOf returns INFO for a severity that is not set.
+func levelOf(s log.Severity) slog.Level {
+	if s == log.SeverityUndefined {
+		return slog.LevelInfo
+	}
+	return slog.Level(s) - severityOfInfo
+}
+
+func levelName(l slog.Level) string { return string(jsonline.AppendLevel(nil, l)) }
+
+// Attributes that OpenTelemetry's semantic conventions name.
+const (
+	keyMessage  = attribute.Key("exception.message")
+	keyType     = attribute.Key("exception.type")
+	keyStack    = attribute.Key("exception.stacktrace")
+	keyFile     = attribute.Key("code.file.path")
+	keyLine     = attribute.Key("code.line.number")
+	keyFunction = attribute.Key("code.function.name")
+	keyService  = attribute.Key("service.name")
+)

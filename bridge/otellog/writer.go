@@ -1,0 +1,195 @@
+package otellog
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rollway/rollway/internal/jsonline"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/log"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Writer takes canonical lines, those of rollway's JSON encoder without
+// options, and emits a record for each. It is safe for concurrent use, and a
+// Logger with it as an output calls it so. It holds nothing back itself; what
+// the provider does behind it is not in the Logger's counts.
+//
+//   - time and level are the timestamp, the severity and its text, msg the body.
+//   - logger is the name of the instrumentation scope.
+//   - trace_id and span_id are the record's; whether the trace is sampled a line
+//     does not say.
+//   - error is exception.message; if it is an object, exception.type and
+//     exception.stacktrace too, and what else it has stays error.
+//   - source is code.file.path and code.line.number, service is service.name.
+//   - attrs are attributes, groups and objects maps, arrays slices. Times,
+//     durations and bytes are what they are in the line. An integer beyond an
+//     int64 is a string of digits.
+//   - Any other key, and one of these with a value of another type, is an
+//     attribute of its name.
+type Writer struct {
+	Options
+	provider log.LoggerProvider
+	mu       sync.Mutex
+	loggers  map[string]log.Logger // guarded by mu; by scope name
+}
+
+// maxScopes bounds the loggers that are kept, here and by the provider, which
+// forgets none either. Lines of others have the name in an attribute.
+const maxScopes = 256
+
+// NewWriter returns a Writer that emits through p. Close and Shutdown are p's
+// affair.
+func NewWriter(p log.LoggerProvider, o Options) *Writer {
+	return &Writer{Options: o, provider: p, loggers: make(map[string]log.Logger)}
+}
+
+// Write emits a record for each line of p. A line that is no JSON object gives
+// an error, and ends it there; n is the length of the lines before.
+func (w *Writer) Write(p []byte) (n int, err error) {
+	for line := range bytes.Lines(p) {
+		if err := w.emit(line); err != nil {
+			return n, fmt.Errorf("otellog: read line: %w", err)
+		}
+		n += len(line)
+	}
+	return n, nil
+}
+
+// WriteLevel is Write. With it a Logger does not wait for other calls.
+func (w *Writer) WriteLevel(_ slog.Level, p []byte) (int, error) { return w.Write(p) }
+
+// Flush has the provider export what it holds, if it can be asked to.
+func (w *Writer) Flush(ctx context.Context) error {
+	if p, ok := w.provider.(interface{ ForceFlush(context.Context) error }); ok {
+		return p.ForceFlush(ctx)
+	}
+	return nil
+}
+
+// entry is one line on its way.
+type entry struct {
+	record log.Record
+	logger string
+	span   trace.SpanContextConfig
+}
+
+func (w *Writer) emit(line []byte) error {
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.UseNumber()
+	if open, err := d.Token(); err != nil {
+		return err
+	} else if open != json.Delim('{') {
+		return fmt.Errorf("it begins with %v and is no JSON object: the output's encoder must be rollway.JSON{}", open)
+	}
+	var e entry
+	if err := readMembers(d, 0, e.add); err == io.EOF {
+		return io.ErrUnexpectedEOF
+	} else if err != nil {
+		return err
+	}
+	if rest := bytes.Trim(line[d.InputOffset():], " \t\r\n"); len(rest) > 0 {
+		return fmt.Errorf("there are %d bytes behind the JSON object", len(rest))
+	}
+	ctx := context.Background()
+	if sc := trace.NewSpanContext(e.span); sc.HasTraceID() || sc.HasSpanID() {
+		ctx = trace.ContextWithSpanContext(ctx, sc)
+	}
+	w.loggerFor(&e).Emit(ctx, e.record)
+	return nil
+}
+
+func (w *Writer) loggerFor(e *entry) log.Logger {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l, ok := w.loggers[e.logger]
+	if !ok && len(w.loggers) >= maxScopes {
+		e.record.AddAttributes(attribute.String("logger", e.logger))
+		e.logger = ""
+		l, ok = w.loggers[""]
+	}
+	if !ok {
+		l = w.Options.logger(w.provider, e.logger)
+		w.loggers[e.logger] = l
+	}
+	return l
+}
+
+// add takes one member of the line.
+func (e *entry) add(kv attribute.KeyValue) {
+	switch {
+	case kv.Value.Type() == attribute.STRING && e.addString(string(kv.Key), kv.Value.AsString()):
+	case kv.Value.Type() == attribute.MAP && kv.Key == "attrs":
+		e.record.AddAttributes(kv.Value.AsMap()...)
+	case kv.Value.Type() == attribute.MAP && kv.Key == "error":
+		e.addError(kv.Value.AsMap())
+	default:
+		e.record.AddAttributes(kv)
+	}
+}
+
+// addString takes a member that is a string, and reports whether it is one of
+// the canonical line's and means something.
+func (e *entry) addString(key, s string) bool {
+	var err error
+	switch key {
+	case "time":
+		var t time.Time
+		if t, err = time.Parse(time.RFC3339Nano, s); err == nil {
+			e.record.SetTimestamp(t)
+		}
+	case "level":
+		level, ok := jsonline.ParseLevel(s)
+		if !ok {
+			return false
+		}
+		e.record.SetSeverity(severityOf(level))
+		e.record.SetSeverityText(s)
+	case "msg":
+		e.record.SetBody(attribute.StringValue(s))
+	case "logger":
+		e.logger = s
+	case "service":
+		e.record.AddAttributes(keyService.String(s))
+	case "trace_id":
+		e.span.TraceID, err = trace.TraceIDFromHex(s)
+	case "span_id":
+		e.span.SpanID, err = trace.SpanIDFromHex(s)
+	case "error":
+		e.record.AddAttributes(keyMessage.String(s))
+	case "source":
+		i := strings.LastIndexByte(s, ':')
+		line, err := strconv.Atoi(s[i+1:])
+		if i < 0 || err != nil {
+			return false
+		}
+		e.record.AddAttributes(keyFile.String(s[:i]), keyLine.Int(line))
+	default:
+		return false
+	}
+	return err == nil
+}
+
+// addError takes an error with details.
+func (e *entry) addError(members []attribute.KeyValue) {
+	names := map[attribute.Key]attribute.Key{"msg": keyMessage, "type": keyType, "stack": keyStack}
+	var rest []attribute.KeyValue
+	for _, kv := range members {
+		if name, ok := names[kv.Key]; ok && kv.Value.Type() == attribute.STRING {
+			e.record.AddAttributes(attribute.KeyValue{Key: name, Value: kv.Value})
+		} else {
+			rest = append(rest, kv)
+		}
+	}
+	if len(rest) > 0 {
+		e.record.AddAttributes(attribute.Map("error", rest...))
+	}
+}

@@ -1,0 +1,78 @@
+package rollway
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// clock tells wall time at the price of a monotonic reading, about half that
+// of time.Now. Between two steps of the wall clock the two run at the same
+// rate (the kernel slews both), so their difference is read anew only every
+// renewEvery; a step shows in the lines at most that much later.
+type clock struct {
+	base   time.Time    // where elapsed time counts from
+	offset atomic.Int64 // wall time in unix ns = offset + elapsed ns
+	due    atomic.Int64 // elapsed ns at which offset must be read again
+}
+
+const renewEvery = 10 * time.Millisecond
+
+func newClock() *clock {
+	c := &clock{base: time.Now()}
+	c.offset.Store(c.base.UnixNano())
+	c.due.Store(int64(renewEvery))
+	return c
+}
+
+// now returns the wall time in nanoseconds since 1970.
+func (c *clock) now() int64 {
+	elapsed := int64(time.Since(c.base))
+	due := c.due.Load()
+	if elapsed >= due || elapsed < due-int64(renewEvery) {
+		return c.renew()
+	}
+	return c.offset.Load() + elapsed
+}
+
+// renew reads both clocks. time.Now reads the wall clock first: if the thread
+// is held up between its two readings, the difference comes out too small. So
+// where it shrank, it is read twice more and the largest counts.
+func (c *clock) renew() int64 {
+	old := c.offset.Load()
+	offset, elapsed := c.read()
+	for range 2 {
+		if offset >= old {
+			break
+		}
+		o, e := c.read()
+		offset, elapsed = max(offset, o), e
+	}
+	c.offset.Store(offset)
+	c.due.Store(elapsed + int64(renewEvery))
+	return offset + elapsed
+}
+
+func (c *clock) read() (offset, elapsed int64) {
+	t := time.Now()
+	elapsed = int64(t.Sub(c.base))
+	return t.UnixNano() - elapsed, elapsed
+}
+
+// The instants that an int64 of nanoseconds since 1970 can hold.
+var (
+	firstInstant = time.Unix(0, math.MinInt64)
+	lastInstant  = time.Unix(0, math.MaxInt64)
+)
+
+// unixNano returns t in nanoseconds since 1970, and for times before 1677 or
+// after 2262 the nearest instant that can be told so.
+func unixNano(t time.Time) int64 {
+	switch {
+	case t.Before(firstInstant):
+		return math.MinInt64
+	case t.After(lastInstant):
+		return math.MaxInt64
+	}
+	return t.UnixNano()
+}

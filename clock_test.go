@@ -1,0 +1,62 @@
+package rollway
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestClockFollowsAStep moves the wall clock under a clock by changing what it
+// remembers of it: within renewEvery it must be right again.
+func TestClockFollowsAStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, step := range []time.Duration{time.Hour, -time.Hour} {
+			c := newClock()
+			c.offset.Add(int64(step)) // as if the wall clock had been stepped by -step since
+			time.Sleep(renewEvery)
+			if got, want := c.now(), time.Now().UnixNano(); got != want {
+				t.Errorf("after a step of %v the clock is off by %v", -step, time.Duration(got-want))
+			}
+		}
+	})
+}
+
+// TestClockOutsideItsBubble uses a clock in a bubble that it was not made in,
+// as a program's global Logger is in a test.
+func TestClockOutsideItsBubble(t *testing.T) {
+	c := newClock()
+	synctest.Test(t, func(t *testing.T) {
+		for range 3 {
+			if got, want := c.now(), time.Now().UnixNano(); got != want {
+				t.Errorf("the clock is off by %v", time.Duration(got-want))
+			}
+			time.Sleep(time.Second)
+		}
+	})
+	if d := time.Duration(c.now() - time.Now().UnixNano()).Abs(); d > time.Millisecond {
+		t.Errorf("back outside the clock is off by %v", d)
+	}
+}
+
+func TestClockIsNearTimeNow(t *testing.T) {
+	c := newClock()
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			late := 0
+			for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); {
+				before := time.Now().UnixNano()
+				got := c.now()
+				after := time.Now().UnixNano()
+				if got < before-int64(100*time.Microsecond) || got > after+int64(100*time.Microsecond) {
+					late++ // a thread held up between the two readings of renew
+				}
+			}
+			if late > 100 {
+				t.Errorf("%d readings are more than 100 µs off", late)
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	_ "embed"
+	"errors"
+	"flag"
+	"fmt"
+
+	"github.com/rollway/rollway/collector/config"
+)
+
+//go:embed rollway.example.yaml
+var exampleConfig string
+
+var checkCommand = &command{
+	name:    "check",
+	summary: "check a configuration file",
+	args:    "-config FILE",
+	help: `
+Reads a configuration file as serve would and prints OK and the settings that
+would be in force, as a complete file. If something is wrong it prints every
+error with its line and exits with 1. Nothing is opened or listened on.
+
+Examples:
+  rollway check -config rollway.yaml
+  rollway check -example >rollway.yaml   start from the commented sample
+`,
+	setup: setupCheck,
+}
+
+func setupCheck(flags *flag.FlagSet) func(*call, []string) error {
+	path := flags.String("config", "", "the `FILE` to check")
+	example := flags.Bool("example", false, "print a commented file with all settings at their defaults")
+	return func(c *call, args []string) error {
+		switch {
+		case *example:
+			_, err := fmt.Fprint(c.stdout, exampleConfig)
+			return err
+		case *path == "" && len(args) == 1:
+			*path = args[0]
+		case len(args) > 0:
+			return usagef("unexpected argument %q", args[0])
+		case *path == "":
+			return usagef("-config FILE is missing")
+		}
+		cfg, err := config.Load(*path)
+		if err != nil {
+			return sayConfigErrors(c, "check", err)
+		}
+		_, err = fmt.Fprintf(c.stdout, "OK %s\n\n# in force:\n%s", *path, cfg.YAML())
+		return err
+	}
+}
+
+// sayConfigErrors prints what is wrong in a configuration, one line each, and
+// returns errSaid; any other error comes back as it is.
+func sayConfigErrors(c *call, name string, err error) error {
+	var list config.Errors
+	if !errors.As(err, &list) {
+		return err
+	}
+	for _, e := range list {
+		c.say("%v", e)
+	}
+	noun := "errors"
+	if len(list) == 1 {
+		noun = "error"
+	}
+	c.say("rollway %s: %d %s in the configuration", name, len(list), noun)
+	return errSaid
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const defaultAddr = "http://127.0.0.1:4318"
+
+// A client talks to one collector. It is safe for concurrent use.
+type client struct {
+	base string // scheme and host, without a slash at the end
+	http *http.Client
+}
+
+// addrFlag declares -addr.
+func addrFlag(flags *flag.FlagSet) *string {
+	return flags.String("addr", defaultAddr, "the collector's `URL`")
+}
+
+// newClient checks addr, which may lack the scheme.
+func newClient(addr string) (*client, error) {
+	text := addr
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, usagef("-addr %q is not a collector's address: write it as in %s", addr, defaultAddr)
+	}
+	if strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
+		return nil, usagef("-addr %q: give the collector's address alone, without %s", addr, u.RequestURI())
+	}
+	return &client{
+		base: u.Scheme + "://" + u.Host,
+		http: &http.Client{Transport: &http.Transport{
+			DialContext:           (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+			TLSHandshakeTimeout:   5 * time.Second,
+			ResponseHeaderTimeout: time.Minute,
+			MaxIdleConnsPerHost:   2,
+			DisableCompression:    true, // lines are wanted as they come, not in gzip's blocks
+		}},
+	}, nil
+}
+
+// get asks for path with query and returns the answer if its status is 200; its
+// body is the caller's to close. Other statuses are errors of type
+// *statusError.
+func (cl *client) get(ctx context.Context, path string, query url.Values, header http.Header) (*http.Response, error) {
+	target := cl.base + path
+	if len(query) > 0 {
+		target += "?" + query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		return nil, err
+	}
+	for k, v := range header {
+		req.Header[k] = v
+	}
+	resp, err := cl.http.Do(req)
+	if err != nil {
+		return nil, cl.explain(err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		defer resp.Body.Close()
+		return nil, newStatusError(resp)
+	}
+	return resp, nil
+}
+
+// explain turns a failed connection into a sentence that says what to do.
+func (cl *client) explain(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" {
+		return &unreachableError{base: cl.base, err: op.Err}
+	}
+	var u *url.Error
+	if errors.As(err, &u) {
+		return fmt.Errorf("%s: %w", cl.base, u.Err)
+	}
+	return err
+}
+
+// unreachableError says that nothing answers at an address.
+type unreachableError struct {
+	base string
+	err  error
+}
+
+func (e *unreachableError) Error() string {
+	return fmt.Sprintf("cannot reach %s: %v; is the collector running there? (start it with 'rollway serve', or name another with -addr)", e.base, e.err)
+}
+
+func (e *unreachableError) Unwrap() error { return e.err }
+
+// statusError is an answer that is not a success, in the server's own words.
+type statusError struct {
+	code    int
+	message string
+	body    []byte
+	after   time.Duration // what Retry-After asks for; 0: nothing
+}
+
+func (e *statusError) Error() string {
+	return fmt.Sprintf("the collector answers %d %s: %s", e.code, http.StatusText(e.code), e.message)
+}
+
+// maxAnswer bounds what is read of an answer that is not a stream.
+const maxAnswer = 8 << 20
+
+func newStatusError(resp *http.Response) *statusError {
+	e := &statusError{code: resp.StatusCode}
+	e.body, _ = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	e.message = serverMessage(e.body)
+	if s, err := time.ParseDuration(resp.Header.Get("Retry-After") + "s"); err == nil && s > 0 {
+		e.after = s
+	}
+	return e
+}
+
+// serverMessage is the text of {"error":"…"}, or the body's first line, made
+// safe for a terminal.
+func serverMessage(body []byte) string {
+	var answer struct {
+		Error string `json:"error"`
+	}
+	if json.Unmarshal(body, &answer) == nil && answer.Error != "" {
+		rows := strings.Split(answer.Error, "\n") // a syntax error points at its column
+		for i := range rows {
+			rows[i] = string(appendPlain(nil, rows[i]))
+		}
+		return strings.Join(rows, "\n")
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
+	if line == "" {
+		return "(no message)"
+	}
+	const most = 300
+	if len(line) > most {
+		line = line[:most] + "…"
+	}
+	return string(appendPlain(nil, line))
+}
+
+// interruptible returns a context that ends with the first SIGINT or SIGTERM;
+// a second one ends the process at once. Call stop when done.
+func interruptible() (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-signals:
+			cancel()
+		case <-done:
+			return
+		}
+		select {
+		case <-signals:
+			os.Exit(exitFailed)
+		case <-done:
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(done)
+		cancel()
+	}
+}

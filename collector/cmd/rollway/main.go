@@ -1,0 +1,204 @@
+// Rollway is the collector and its tools in one program: it takes logs over
+// HTTP and TCP, keeps them in a journal, and finds them again.
+//
+//	rollway serve     run a collector
+//	rollway check     check a configuration file
+//	rollway send      send log files to a collector
+//	rollway tail      show the newest lines, and follow
+//	rollway query     find lines
+//	rollway demo      see the whole road at work, and verified
+//
+// "rollway help COMMAND" describes each. The exit status is 0 when all went
+// well, 1 when something failed, and 2 when the command line was wrong.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/rollway/rollway/collector/config"
+)
+
+// Exit statuses.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// A command is one subcommand.
+type command struct {
+	name    string
+	summary string // a few words for the list of commands
+	args    string // what stands behind the name, for the usage line
+	help    string // paragraphs and examples
+	// setup declares the flags and returns what runs once they are parsed; args
+	// are the positional arguments.
+	setup func(flags *flag.FlagSet) func(c *call, args []string) error
+}
+
+// A call is what a command has to work with.
+type call struct {
+	stdin          *os.File
+	stdout, stderr *os.File
+}
+
+// say writes a line for people, to stderr.
+func (c *call) say(format string, args ...any) { fmt.Fprintf(c.stderr, format+"\n", args...) }
+
+// commands in the order in which they are listed. A function, as help refers
+// to the list it is in.
+func commands() []*command {
+	return []*command{serveCommand, checkCommand, sendCommand, tailCommand, queryCommand, demoCommand, versionCommand, helpCommand}
+}
+
+// usageError is a command line that cannot be carried out.
+type usageError struct{ message string }
+
+func (e usageError) Error() string { return e.message }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
+
+// errSaid ends a command whose failure has been printed already.
+var errSaid = errors.New("failed")
+
+func main() {
+	// A reader that goes away, as in "rollway query … | head", becomes an error
+	// of the write instead of the end of the process: serve must go on, and
+	// the others end quietly.
+	signal.Ignore(syscall.SIGPIPE)
+	os.Exit(run(os.Args[1:], &call{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}))
+}
+
+// run carries out one command line and returns the exit status.
+func run(args []string, c *call) int {
+	if len(args) == 0 {
+		fmt.Fprint(c.stderr, overview())
+		return exitUsage
+	}
+	name, args := args[0], args[1:]
+	switch name {
+	case "-h", "-help", "--help":
+		name = "help"
+	case "-v", "-version", "--version":
+		name = "version"
+	}
+	cmd := find(name)
+	if cmd == nil {
+		fmt.Fprintf(c.stderr, "rollway: unknown command %q%s\nRun 'rollway help' for the list of commands.\n", name, didYouMean(name))
+		return exitUsage
+	}
+	return cmd.run(args, c)
+}
+
+func (cmd *command) run(args []string, c *call) int {
+	flags := cmd.flags()
+	do := cmd.setup(flags)
+	positional, err := parseFlags(flags, args)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(c.stdout, cmd.usage())
+		return exitOK
+	}
+	if err != nil {
+		err = usageError{err.Error()}
+	} else {
+		err = do(c, positional)
+	}
+	var usage usageError
+	switch {
+	case err == nil, errors.Is(err, syscall.EPIPE):
+		return exitOK
+	case errors.As(err, &usage):
+		fmt.Fprintf(c.stderr, "rollway %s: %v\nRun 'rollway %s -h' for usage.\n", cmd.name, err, cmd.name)
+		return exitUsage
+	case !errors.Is(err, errSaid):
+		fmt.Fprintf(c.stderr, "rollway %s: %v\n", cmd.name, err)
+	}
+	return exitFailed
+}
+
+func (cmd *command) flags() *flag.FlagSet {
+	flags := flag.NewFlagSet(cmd.name, flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	return flags
+}
+
+// usage is the full help of a command.
+func (cmd *command) usage() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Usage: rollway %s", cmd.name)
+	if cmd.args != "" {
+		b.WriteString(" " + cmd.args)
+	}
+	fmt.Fprintf(&b, "\n\n%s", strings.TrimLeft(cmd.help, "\n"))
+	flags := cmd.flags()
+	cmd.setup(flags)
+	any := false
+	flags.VisitAll(func(*flag.Flag) { any = true })
+	if any {
+		b.WriteString("\nFlags, before or after the other arguments:\n")
+		flags.SetOutput(&b)
+		flags.PrintDefaults()
+	}
+	return b.String()
+}
+
+// parseFlags parses flags wherever they stand among args and returns the other
+// arguments in their order. What follows "--" is taken as it is.
+func parseFlags(flags *flag.FlagSet, args []string) (positional []string, err error) {
+	for {
+		if err := flags.Parse(args); err != nil {
+			return nil, err
+		}
+		rest := flags.Args()
+		if len(rest) == 0 {
+			return positional, nil
+		}
+		if n := len(args) - len(rest); n > 0 && args[n-1] == "--" {
+			return append(positional, rest...), nil
+		}
+		positional, args = append(positional, rest[0]), rest[1:]
+	}
+}
+
+func find(name string) *command {
+	for _, cmd := range commands() {
+		if cmd.name == name {
+			return cmd
+		}
+	}
+	return nil
+}
+
+// didYouMean is a hint at the command whose name is nearest, or empty.
+func didYouMean(name string) string {
+	all := commands()
+	nearest := slices.MinFunc(all, func(a, b *command) int {
+		return config.Distance(name, a.name) - config.Distance(name, b.name)
+	})
+	if config.Distance(name, nearest.name) > 2 {
+		return ""
+	}
+	return fmt.Sprintf(", did you mean %q?", nearest.name)
+}
+
+// overview lists the commands.
+func overview() string {
+	var b strings.Builder
+	b.WriteString("Rollway takes logs, keeps them, and finds them again.\n\nUsage: rollway COMMAND [ARGUMENT…]\n\n")
+	for _, cmd := range commands() {
+		fmt.Fprintf(&b, "  %-9s %s\n", cmd.name, cmd.summary)
+	}
+	b.WriteString(`
+'rollway help COMMAND' or 'rollway COMMAND -h' describes one of them.
+Exit status: 0 all went well, 1 something failed, 2 the command line is wrong.
+`)
+	return b.String()
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bufio"
+	"flag"
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// formatFlags are the flags that choose how lines are shown.
+type formatFlags struct {
+	json, text, utc bool
+}
+
+func (f *formatFlags) declare(flags *flag.FlagSet) {
+	flags.BoolVar(&f.json, "json", false, "print lines as they are stored, also on a terminal")
+	flags.BoolVar(&f.text, "text", false, "print lines for people, also into a pipe or a file")
+	flags.BoolVar(&f.utc, "utc", false, "show times in UTC instead of local time")
+}
+
+// A lineWriter prints canonical lines, for people or as they are. It is used by
+// one goroutine.
+type lineWriter struct {
+	out  *bufio.Writer
+	text *renderer // nil: as they are
+	buf  []byte
+}
+
+// writer chooses the format: for people on a terminal, as stored elsewhere.
+// Colour needs a terminal, and NO_COLOR unset or empty.
+func (f *formatFlags) writer(stdout *os.File) (*lineWriter, error) {
+	if f.json && f.text {
+		return nil, usagef("-json and -text exclude each other")
+	}
+	w := &lineWriter{out: bufio.NewWriterSize(stdout, 64<<10)}
+	terminal := term.IsTerminal(int(stdout.Fd()))
+	if f.text || terminal && !f.json {
+		w.text = &renderer{color: terminal && colorWanted(), utc: f.utc}
+	}
+	return w, nil
+}
+
+// write prints one line; it may stay in the buffer until flush.
+func (w *lineWriter) write(line []byte) error {
+	if w.text == nil {
+		_, err := w.out.Write(line)
+		if err == nil && (len(line) == 0 || line[len(line)-1] != '\n') {
+			err = w.out.WriteByte('\n')
+		}
+		return err
+	}
+	w.buf = w.text.appendLine(w.buf[:0], line)
+	_, err := w.out.Write(w.buf)
+	return err
+}
+
+func (w *lineWriter) flush() error { return w.out.Flush() }
+
+// copyLines prints the lines of r until its end and returns their number. What
+// waits in the buffer is flushed before r is waited for.
+func (w *lineWriter) copyLines(r io.Reader) (n int, err error) {
+	in := bufio.NewReaderSize(r, 64<<10)
+	var long []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		switch {
+		case err == bufio.ErrBufferFull:
+			long = append(long, part...)
+			continue
+		case err == io.EOF && len(part) == 0 && len(long) == 0:
+			return n, w.flush()
+		case err != nil:
+			// A line without its end is not shown as if it were whole.
+			if flushErr := w.flush(); flushErr != nil {
+				return n, flushErr
+			}
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return n, err
+		}
+		if len(long) > 0 {
+			long = append(long, part...)
+			part = long
+		}
+		if err := w.write(part); err != nil {
+			return n, err
+		}
+		n++
+		long = long[:0]
+		if in.Buffered() == 0 {
+			if err := w.flush(); err != nil {
+				return n, err
+			}
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+var queryCommand = &command{
+	name:    "query",
+	summary: "find lines",
+	args:    "['EXPRESSION']",
+	help: `
+Prints the lines that an expression matches, oldest first. Words and texts in
+quotes are looked for in the message, the error and the attributes; fields are
+compared with =, !=, <, <=, >, >=, ~ (contains) and !~; terms side by side must
+all match; and, or, not and parentheses combine them. docs/QUERY.md has the
+whole grammar. An expression that begins with a dash goes behind "--".
+
+On a terminal lines are shown for people, with local time; into a pipe or a file
+they go as they are stored, one JSON object each.
+
+-since and -until take a duration back from now (90s, 1h, 7d) or a time
+(2026-05-28T12:40:00Z, 2026-05-28, yesterday).
+
+Examples:
+  rollway query 'level>=warn service=payment "charge"' -since 1h
+  rollway query 'not (level=debug or service=probe)' -last 20
+  rollway query customer_id=cus_123 -json | jq .attrs
+`,
+	setup: setupQuery,
+}
+
+func setupQuery(flags *flag.FlagSet) func(*call, []string) error {
+	addr := addrFlag(flags)
+	var format formatFlags
+	format.declare(flags)
+	since := flags.String("since", "", "only lines from this `TIME` on, or this long ago")
+	until := flags.String("until", "", "only lines before this `TIME`, or this long ago")
+	limit := flags.Int("limit", 0, "stop after the first `N` lines (default: all)")
+	var last int
+	flags.IntVar(&last, "last", 0, "only the last `N` matching lines")
+	flags.IntVar(&last, "n", 0, "`N`: the same as -last")
+	return func(c *call, args []string) error {
+		cl, err := newClient(*addr)
+		if err != nil {
+			return err
+		}
+		if last < 0 || *limit < 0 {
+			return usagef("-last and -limit must not be negative")
+		}
+		values := url.Values{}
+		for name, value := range map[string]string{"q": strings.Join(args, " "), "since": *since, "until": *until} {
+			if value != "" {
+				values.Set(name, value)
+			}
+		}
+		if last > 0 {
+			values.Set("last", strconv.Itoa(last))
+		}
+		if *limit > 0 {
+			values.Set("limit", strconv.Itoa(*limit))
+		}
+		out, err := format.writer(c.stdout)
+		if err != nil {
+			return err
+		}
+		ctx, stop := interruptible()
+		defer stop()
+		_, err = printQuery(ctx, c, cl, values, out)
+		return err
+	}
+}
+
+// printQuery prints the answer to one query and returns the offset behind what
+// it looked at.
+func printQuery(ctx context.Context, c *call, cl *client, values url.Values, out *lineWriter) (end string, err error) {
+	// The collector says in a trailer why an answer ends early.
+	resp, err := cl.get(ctx, "/api/query", values, http.Header{"Te": {"trailers"}})
+	if err != nil {
+		return "", interrupted(ctx, err)
+	}
+	defer resp.Body.Close()
+	n, err := out.copyLines(resp.Body)
+	if err != nil {
+		return "", interrupted(ctx, fmt.Errorf("after %s: %w", lines(n), err))
+	}
+	if missing := resp.Trailer.Get("Rollway-Missing"); missing != "" {
+		c.say("lines are missing: %s", appendPlain(nil, missing))
+	}
+	if text := resp.Trailer.Get("Rollway-Error"); text != "" {
+		return "", fmt.Errorf("the answer ends early, after %s: %s", lines(n), appendPlain(nil, text))
+	}
+	return resp.Header.Get("Rollway-End"), nil
+}
+
+// interrupted is err, or nothing if it came of Ctrl-C.
+func interrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/rollway/rollway/internal/jsonline"
+)
+
+// A renderer writes canonical lines for people:
+//
+//	2026-05-28 14:40:00.123 ERROR payment-api: failed to charge  customer_id=cus_123 retry_count=2
+//
+// Times are local unless utc is set. Whatever a line holds, it stays one line
+// and no part of it reaches the terminal as a control code. A renderer is used
+// by one goroutine.
+type renderer struct {
+	color bool
+	utc   bool
+	zone  *time.Location // of local times; nil: time.Local
+
+	fields []byte // of the line at hand, behind the message
+	path   []string
+}
+
+// SGR sequences.
+const (
+	sgrReset  = "\x1b[0m"
+	sgrFaint  = "\x1b[2m"
+	sgrRed    = "\x1b[31m"
+	sgrGreen  = "\x1b[32m"
+	sgrYellow = "\x1b[33m"
+	sgrCyan   = "\x1b[36m"
+	sgrAlarm  = "\x1b[1;37;41m"
+)
+
+// appendLine appends line, which ends in '\n' or not. What is not a JSON object
+// is shown as text.
+func (r *renderer) appendLine(dst, line []byte) []byte {
+	line = bytes.TrimSuffix(line, []byte("\n"))
+	start := len(dst)
+	dst, ok := r.appendObject(dst, line)
+	if !ok {
+		dst = appendPlain(dst[:start], line)
+	}
+	return append(dst, '\n')
+}
+
+func (r *renderer) appendObject(dst, line []byte) ([]byte, bool) {
+	d := jsontext.NewDecoder(bytes.NewReader(line), jsontext.AllowDuplicateNames(true))
+	if d.PeekKind() != '{' {
+		return dst, false
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return dst, false
+	}
+	var at, level, service, msg string
+	r.fields, r.path = r.fields[:0], r.path[:0]
+	for d.PeekKind() != '}' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return dst, false
+		}
+		key := name.String()
+		if d.PeekKind() == '"' {
+			var target *string
+			switch key {
+			case "time":
+				target = &at
+			case "level":
+				target = &level
+			case "service":
+				target = &service
+			case "msg":
+				target = &msg
+			}
+			if target != nil {
+				value, err := d.ReadToken()
+				if err != nil {
+					return dst, false
+				}
+				*target = value.String()
+				continue
+			}
+		}
+		if key == "attrs" && d.PeekKind() == '{' {
+			err = r.members(d)
+		} else {
+			r.path = append(r.path, key)
+			err = r.value(d)
+			r.path = r.path[:len(r.path)-1]
+		}
+		if err != nil {
+			return dst, false
+		}
+	}
+	if at != "" {
+		dst = r.paint(dst, sgrFaint, r.appendTime(nil, at))
+		dst = append(dst, ' ')
+	}
+	label := appendPlain(nil, level)
+	for utf8.RuneCount(label) < len("ERROR") {
+		label = append(label, ' ')
+	}
+	dst = r.paint(dst, levelColor(level), label)
+	dst = append(dst, ' ')
+	if service != "" {
+		dst = append(r.paint(dst, sgrCyan, appendPlain(nil, service)), ':', ' ')
+	}
+	dst = appendPlain(dst, msg)
+	if len(r.fields) > 0 {
+		dst = append(dst, ' ')
+		dst = append(dst, r.fields...)
+	}
+	return dst, true
+}
+
+// value appends the value at hand as ` path=value`; objects are taken apart.
+func (r *renderer) value(d *jsontext.Decoder) error {
+	if d.PeekKind() == '{' {
+		empty := len(r.fields)
+		if err := r.members(d); err != nil || len(r.fields) > empty {
+			return err
+		}
+		r.field("{}")
+		return nil
+	}
+	if d.PeekKind() == '"' {
+		token, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		r.field(word(token.String()))
+		return nil
+	}
+	value, err := d.ReadValue()
+	if err != nil {
+		return err
+	}
+	// Brackets do not make a value ambiguous; what is in quotes inside them is
+	// JSON, whose escapes cover control codes but not all that is unprintable.
+	r.field(string(appendPlain(nil, []byte(value))))
+	return nil
+}
+
+func (r *renderer) members(d *jsontext.Decoder) error {
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	for d.PeekKind() != '}' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		r.path = append(r.path, name.String())
+		err = r.value(d)
+		r.path = r.path[:len(r.path)-1]
+		if err != nil {
+			return err
+		}
+	}
+	_, err := d.ReadToken()
+	return err
+}
+
+func (r *renderer) field(value string) {
+	r.fields = append(r.fields, ' ')
+	r.fields = r.paint(r.fields, sgrFaint, []byte(word(strings.Join(r.path, "."))+"="))
+	r.fields = append(r.fields, value...)
+}
+
+func (r *renderer) paint(dst []byte, color string, text []byte) []byte {
+	if !r.color {
+		return append(dst, text...)
+	}
+	dst = append(dst, color...)
+	dst = append(dst, text...)
+	return append(dst, sgrReset...)
+}
+
+func (r *renderer) appendTime(dst []byte, text string) []byte {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return appendPlain(dst, text)
+	}
+	if r.utc {
+		return t.UTC().AppendFormat(dst, "2006-01-02 15:04:05.000Z")
+	}
+	zone := r.zone
+	if zone == nil {
+		zone = time.Local
+	}
+	return t.In(zone).AppendFormat(dst, "2006-01-02 15:04:05.000")
+}
+
+// word is s, in quotes where it would otherwise not be seen where it ends.
+func word(s string) string {
+	plain := s != "" && strings.IndexFunc(s, func(c rune) bool {
+		return c == ' ' || c == '"' || c == '=' || c == '\\' || c == utf8.RuneError || !strconv.IsPrint(c)
+	}) < 0
+	if plain {
+		return s
+	}
+	return strconv.Quote(s)
+}
+
+func levelColor(name string) string {
+	level, _ := jsonline.ParseLevel(name)
+	switch {
+	case level >= jsonline.LevelPanic:
+		return sgrAlarm
+	case level >= 8:
+		return sgrRed
+	case level >= 4:
+		return sgrYellow
+	case level >= 0:
+		return sgrGreen
+	}
+	return sgrCyan
+}

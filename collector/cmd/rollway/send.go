@@ -1,0 +1,412 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/rollway/rollway/collector/config"
+	"golang.org/x/term"
+)
+
+var sendCommand = &command{
+	name:    "send",
+	summary: "send log files to a collector",
+	args:    "[FILE…|-]",
+	help: `
+Sends files, or standard input, to a collector, one event for each line. Files
+may be plain, gzip or zstd; their first bytes tell. A line that is a JSON object
+is sent as it is. Any other line becomes {"msg":LINE,"attrs":{"file":NAME}} and
+gets the time at which the collector receives it; timestamps inside the text are
+not read. The message is the line, byte for byte, without its end (LF or CR LF);
+bytes that are not valid UTF-8 become U+FFFD, and are counted. Empty lines are
+left out.
+
+What was acknowledged is remembered for each file and collector, so that a
+second run goes on behind it; a file that was replaced or cut, or a collector
+with a new journal, is noticed and sent the file from its start. Standard input cannot be resumed. If an answer is lost
+after the collector stored a batch, that batch (at most 1,000 lines) is sent
+again: lines arrive at least once.
+
+Ctrl-C ends after the running batch. The exit status is 1 if a line was not
+accepted.
+
+Examples:
+  rollway send /var/log/syslog
+  rollway send -service payment -attr region=eu-west old/*.log.gz
+  journalctl -o cat -f | rollway send -service host
+`,
+	setup: setupSend,
+}
+
+// sendOptions are the flags of send.
+type sendOptions struct {
+	addr     string
+	service  string
+	attrs    attrList
+	stateDir string
+	maxLine  config.Size
+	retry    time.Duration
+	quiet    bool
+	dryRun   bool
+	again    bool
+}
+
+func setupSend(flags *flag.FlagSet) func(*call, []string) error {
+	o := sendOptions{maxLine: config.MiB}
+	addr := addrFlag(flags)
+	flags.StringVar(&o.service, "service", "", "the `NAME` of the service, for lines that do not say")
+	flags.Var(&o.attrs, "attr", "an attribute `KEY=VALUE` for every line; may be repeated")
+	flags.StringVar(&o.stateDir, "state", "", "the `DIR` where positions are remembered (default: rollway/send in the user's cache folder)")
+	flags.Func("max-line", "lines longer than this `SIZE` are not sent, and counted (default 1MiB)", func(s string) (err error) {
+		if o.maxLine, err = config.ParseSize(s); err == nil && o.maxLine < 1 {
+			err = errors.New("it must be at least 1")
+		}
+		return err
+	})
+	flags.DurationVar(&o.retry, "retry", 30*time.Second, "how long to try again when the collector cannot be reached or is full, a `TIME` such as 5m")
+	flags.BoolVar(&o.quiet, "quiet", false, "print errors only")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "read and count, and send nothing")
+	flags.BoolVar(&o.again, "again", false, "send files from their start, whatever was sent before")
+	return func(c *call, args []string) error {
+		o.addr = *addr
+		if len(args) == 0 {
+			args = []string{"-"}
+		}
+		cl, err := newClient(o.addr)
+		if err != nil {
+			return err
+		}
+		ctx, stop := interruptible()
+		defer stop()
+		s := &sender{call: c, options: o, client: cl, terminal: term.IsTerminal(int(c.stderr.Fd()))}
+		return s.run(ctx, args)
+	}
+}
+
+// A sender is one run of send. It is used by one goroutine.
+type sender struct {
+	call     *call
+	options  sendOptions
+	client   *client
+	terminal bool // stderr is one
+
+	total   tally
+	started time.Time
+	line    statusLine
+
+	asked   bool   // journal was asked for
+	journal string // the collector's; empty: it did not say
+
+	resumable bool // the last input is
+}
+
+// A tally counts lines. read = accepted + refused + tooLong + empty + what a
+// run that ended early had not sent.
+type tally struct {
+	read     int // lines read by this run
+	accepted int // by the collector
+	refused  int // by the collector
+	tooLong  int // longer than -max-line
+	empty    int
+	repaired int // lines with invalid UTF-8, replaced
+	bytes    int64
+	reasons  []string // the first few of what was not accepted
+}
+
+const maxReasons = 5
+
+func (t *tally) reason(format string, args ...any) {
+	if len(t.reasons) < maxReasons {
+		t.reasons = append(t.reasons, fmt.Sprintf(format, args...))
+	}
+}
+
+func (t *tally) add(u tally) {
+	t.read += u.read
+	t.accepted += u.accepted
+	t.refused += u.refused
+	t.tooLong += u.tooLong
+	t.empty += u.empty
+	t.repaired += u.repaired
+	t.bytes += u.bytes
+	for _, r := range u.reasons {
+		t.reason("%s", r)
+	}
+}
+
+func (t *tally) notAccepted() int { return t.refused + t.tooLong }
+
+// unsent is the number of lines of a run that ended early.
+func (t *tally) unsent() int { return t.read - t.accepted - t.notAccepted() - t.empty }
+
+func (s *sender) run(ctx context.Context, names []string) error {
+	s.started = time.Now()
+	s.line = statusLine{w: s.call.stderr, on: s.terminal && !s.options.quiet, width: func() int {
+		width, _, _ := term.GetSize(int(s.call.stderr.Fd())) // 0 if it is not known
+		return width
+	}}
+	var failed error
+	var unread []error
+	for _, name := range names {
+		failed = s.file(ctx, name)
+		var input *inputError
+		switch {
+		case errors.As(failed, &input):
+			unread, failed = append(unread, failed), nil // the other files are none the worse
+		case failed != nil:
+			return s.summary(failed, len(names))
+		}
+	}
+	return s.summary(errors.Join(unread...), len(names))
+}
+
+// inputError is a failure to read one file.
+type inputError struct{ error }
+
+func (e *inputError) Unwrap() error { return e.error }
+
+// summary says what happened and returns what the exit status is made of.
+func (s *sender) summary(failed error, files int) error {
+	t := &s.total
+	if files > 1 && !s.options.quiet {
+		s.call.say("together: %s", s.describe(*t, time.Since(s.started)))
+	}
+	for _, r := range t.reasons {
+		s.call.say("not accepted: %s", r)
+	}
+	if n := t.notAccepted(); n > len(t.reasons) {
+		s.call.say("not accepted: %s more", count(n-len(t.reasons)))
+	}
+	var lost error
+	if n := t.notAccepted(); n > 0 {
+		lost = fmt.Errorf("%s not accepted", lines(n))
+	}
+	switch {
+	case errors.Is(failed, context.Canceled):
+		goesOn := ""
+		if s.resumable {
+			goesOn = "; the same command goes on from there"
+		}
+		return fmt.Errorf("interrupted after %s%s", lines(t.accepted+t.notAccepted()), goesOn)
+	case failed != nil:
+		if n := t.unsent(); n > 0 && !s.options.dryRun {
+			failed = fmt.Errorf("%w; %s read and not accepted, and nothing behind them was read", failed, lines(n))
+		}
+		if lost != nil {
+			return fmt.Errorf("%w (and %w)", failed, lost)
+		}
+		return failed
+	}
+	return lost
+}
+
+// describe is a tally in words.
+func (s *sender) describe(t tally, took time.Duration) string {
+	var b strings.Builder
+	verb := "sent"
+	if s.options.dryRun {
+		verb = "would send"
+	}
+	n := t.accepted
+	if s.options.dryRun {
+		n = t.read - t.empty - t.tooLong
+	}
+	fmt.Fprintf(&b, "%s %s (%s)", verb, lines(n), byteCount(t.bytes))
+	if !s.options.dryRun {
+		fmt.Fprintf(&b, " in %s", roundDuration(took))
+		if took >= 100*time.Millisecond {
+			fmt.Fprintf(&b, ", %s lines/s", count(int(float64(n)/took.Seconds())))
+		}
+	}
+	if t.empty > 0 {
+		fmt.Fprintf(&b, "; %s left out", plural(t.empty, "empty line"))
+	}
+	if t.repaired > 0 {
+		fmt.Fprintf(&b, "; invalid UTF-8 replaced in %s", lines(t.repaired))
+	}
+	if n := t.notAccepted(); n > 0 {
+		fmt.Fprintf(&b, "; %s NOT ACCEPTED", count(n))
+	}
+	return b.String()
+}
+
+// file sends one file or, for "-", standard input.
+func (s *sender) file(ctx context.Context, name string) error {
+	shown := string(appendPlain(nil, filepath.Base(name)))
+	if name == "-" {
+		shown = "standard input"
+		if term.IsTerminal(int(s.call.stdin.Fd())) && !s.options.quiet {
+			s.call.say("reading lines from the terminal; end with Ctrl-D")
+		}
+	}
+	in, st, err := s.open(ctx, name)
+	if err != nil || in == nil {
+		return err
+	}
+	defer in.Close()
+	began, t := time.Now(), tally{}
+	err = s.copy(ctx, in, st, &t, shown)
+	s.resumable = st != nil
+	s.line.clear()
+	s.total.add(t)
+	if !s.options.quiet {
+		s.call.say("%s: %s", shown, s.describe(t, time.Since(began)))
+	}
+	return err
+}
+
+// open opens name behind what was acknowledged before, and says so. The input
+// is nil if there is nothing new to send.
+func (s *sender) open(ctx context.Context, name string) (*input, *position, error) {
+	if name == "-" {
+		in, err := newStreamInput(ctx, s.call.stdin)
+		return in, nil, err
+	}
+	in, err := openInput(name)
+	if err != nil {
+		return nil, nil, &inputError{err}
+	}
+	if s.options.dryRun {
+		return in, nil, nil
+	}
+	journal, err := s.journalID(ctx)
+	if err != nil {
+		in.Close()
+		return nil, nil, err
+	}
+	st, err := loadPosition(s.options.stateDir, s.client.base, journal, in)
+	if err != nil {
+		s.call.say("%s: %v; this run cannot be resumed", filepath.Base(name), err)
+		return in, nil, nil
+	}
+	if st.restarted != "" {
+		s.call.say("%s: %s: sending it from its start", filepath.Base(name), st.restarted)
+	}
+	if s.options.again {
+		st.reset()
+	}
+	if st.Lines == 0 {
+		return in, st, nil
+	}
+	more, err := in.skipTo(st)
+	if err != nil {
+		in.Close()
+		return nil, nil, &inputError{fmt.Errorf("%s: go to line %d: %w", name, st.Lines+1, err)}
+	}
+	if !more {
+		in.Close()
+		if !s.options.quiet {
+			s.call.say("%s: nothing new behind line %s; -again sends it once more", filepath.Base(name), count(st.Lines))
+		}
+		return nil, nil, nil
+	}
+	if !s.options.quiet {
+		grown := ""
+		if in.lines < st.Lines {
+			grown = ", which was sent before it had an end and has grown"
+		}
+		s.call.say("%s: continuing at line %s%s", filepath.Base(name), count(in.lines+1), grown)
+	}
+	return in, st, nil
+}
+
+// copy sends what in has left, batch by batch, and saves the position after
+// each one that was acknowledged.
+func (s *sender) copy(ctx context.Context, in *input, st *position, t *tally, shown string) error {
+	enc := encoder{service: s.options.service, attrs: s.options.attrs}
+	if !in.stream {
+		enc.file = filepath.Base(in.name)
+	}
+	b := &batch{}
+	for {
+		err := in.fill(b, &enc, int(s.options.maxLine), t, shown)
+		// What was read before an error is sent all the same.
+		if len(b.ends) > 0 && !s.options.dryRun {
+			if err := s.post(ctx, b, t, shown); err != nil {
+				return err
+			}
+		}
+		t.bytes += b.read
+		s.save(st, in)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case ctx.Err() != nil:
+			return context.Canceled
+		case err != nil:
+			return &inputError{err}
+		}
+		s.line.show(func() string { return s.progress(in, t, shown) })
+	}
+}
+
+func (s *sender) save(st *position, in *input) {
+	if st == nil {
+		return
+	}
+	st.advance(in)
+	if err := st.save(); err != nil && !st.failed {
+		st.failed = true
+		s.line.clear()
+		s.call.say("%v; this run cannot be resumed", err)
+	}
+}
+
+// progress is the status line: how far, how fast, how long to go.
+func (s *sender) progress(in *input, t *tally, shown string) string {
+	took := time.Since(in.opened)
+	rate := float64(t.read) / max(took.Seconds(), 0.001)
+	done, size := in.rawRead(), in.size
+	text := fmt.Sprintf("%s  %s  %s lines  %s lines/s", shown, byteCount(done), count(t.read), count(int(rate)))
+	if in.stream || size <= 0 {
+		return text
+	}
+	share := min(float64(done)/float64(size), 1)
+	left := "?"
+	if moved := done - in.rawStart; moved > 0 {
+		left = roundDuration(time.Duration(float64(took) * float64(size-done) / float64(moved))).String()
+	}
+	const width = 20
+	filled := int(share * width)
+	return fmt.Sprintf("%s  [%s%s] %3.0f%%  %s of %s  %s lines/s  %s left", shown,
+		strings.Repeat("#", filled), strings.Repeat(".", width-filled), share*100, byteCount(done), byteCount(size), count(int(rate)), left)
+}
+
+// attrList is the flag -attr.
+type attrList []struct{ key, value string }
+
+func (l *attrList) String() string { return "" }
+
+func (l *attrList) Set(s string) error {
+	key, value, ok := strings.Cut(s, "=")
+	if !ok || key == "" {
+		return fmt.Errorf("%q is not KEY=VALUE", s)
+	}
+	*l = append(*l, struct{ key, value string }{key, value})
+	return nil
+}
+
+// openRegular opens a file for reading and refuses folders, whose reading would
+// fail with a less clear error.
+func openRegular(name string) (*os.File, os.FileInfo, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		err = fmt.Errorf("%s is a folder; name the files in it", name)
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}

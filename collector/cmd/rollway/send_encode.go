@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/rollway/rollway/internal/jsonline"
+)
+
+// An encoder makes an event of a line.
+type encoder struct {
+	service string
+	attrs   attrList
+	file    string // name of the file, for lines of text; empty: none
+	fixed   []byte // a copy of a line made valid
+}
+
+// appendEvent appends the event of line, without a line end. A JSON object is
+// taken as it is; -service and -attr are added at its end where it does not
+// say.
+func (e *encoder) appendEvent(dst, line []byte) []byte {
+	if object, ok := e.object(line); ok {
+		if e.service == "" && len(e.attrs) == 0 {
+			return append(dst, object...)
+		}
+		return e.appendObject(dst, object)
+	}
+	dst = append(dst, `{"msg":`...)
+	dst = jsonline.AppendStringBytes(dst, line)
+	if e.service != "" {
+		dst = append(dst, `,"service":`...)
+		dst = jsonline.AppendString(dst, e.service)
+	}
+	if e.file != "" || len(e.attrs) > 0 {
+		dst = append(dst, `,"attrs":`...)
+		dst = e.appendAttrs(dst, e.file)
+	}
+	return append(dst, '}')
+}
+
+func (e *encoder) appendAttrs(dst []byte, file string) []byte {
+	dst = append(dst, '{')
+	if file != "" {
+		dst = append(dst, `"file":`...)
+		dst = jsonline.AppendString(dst, file)
+	}
+	for _, a := range e.attrs {
+		if dst[len(dst)-1] != '{' {
+			dst = append(dst, ',')
+		}
+		dst = jsonline.AppendString(dst, a.key)
+		dst = append(dst, ':')
+		dst = jsonline.AppendString(dst, a.value)
+	}
+	return append(dst, '}')
+}
+
+// object returns line as a JSON object, valid UTF-8 throughout.
+func (e *encoder) object(line []byte) ([]byte, bool) {
+	trimmed := bytes.Trim(line, " \t\r")
+	if len(trimmed) < 2 || trimmed[0] != '{' || trimmed[len(trimmed)-1] != '}' {
+		return nil, false
+	}
+	if !utf8.Valid(trimmed) {
+		e.fixed = appendValidUTF8(e.fixed[:0], trimmed)
+		trimmed = e.fixed
+	}
+	return trimmed, json.Valid(trimmed)
+}
+
+// appendObject appends a JSON object with -service and -attr at its end.
+func (e *encoder) appendObject(dst, object []byte) []byte {
+	names, err := topNames(object)
+	if err != nil {
+		return append(dst, object...) // the collector says what it thinks of it
+	}
+	dst = append(dst, bytes.TrimRight(object[:len(object)-1], " \t\r")...)
+	add := func(name string) {
+		if dst[len(dst)-1] != '{' {
+			dst = append(dst, ',')
+		}
+		dst = jsonline.AppendString(dst, name)
+		dst = append(dst, ':')
+	}
+	hasService := slices.ContainsFunc([]string{"service", "app", "service.name"}, func(s string) bool { return slices.Contains(names, s) })
+	if e.service != "" && !hasService {
+		add("service")
+		dst = jsonline.AppendString(dst, e.service)
+	}
+	if len(e.attrs) > 0 {
+		// The collector merges what stands under these names.
+		for _, name := range []string{"attrs", "attributes", "metadata", "fields", "context"} {
+			if !slices.Contains(names, name) {
+				add(name)
+				dst = e.appendAttrs(dst, "")
+				break
+			}
+		}
+	}
+	return append(dst, '}')
+}
+
+// topNames lists the keys of object.
+func topNames(object []byte) (names []string, err error) {
+	d := jsontext.NewDecoder(bytes.NewReader(object), jsontext.AllowDuplicateNames(true))
+	if _, err := d.ReadToken(); err != nil {
+		return nil, err
+	}
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, name.String())
+		if err := d.SkipValue(); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+// appendValidUTF8 appends b with U+FFFD for each byte that is not part of a
+// valid sequence.
+func appendValidUTF8(dst, b []byte) []byte {
+	for len(b) > 0 {
+		r, size := utf8.DecodeRune(b)
+		if r == utf8.RuneError && size == 1 {
+			dst = append(dst, "\uFFFD"...)
+		} else {
+			dst = append(dst, b[:size]...)
+		}
+		b = b[size:]
+	}
+	return dst
+}

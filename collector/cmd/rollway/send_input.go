@@ -1,0 +1,297 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// An input is a file or a stream, unpacked, that is read line by line. It is
+// used by one goroutine.
+type input struct {
+	name   string
+	stream bool // cannot be resumed, has no size, and may make its reader wait
+
+	file     *os.File
+	info     os.FileInfo // nil for a stream
+	raw      *countingReader
+	text     *bufio.Reader // of unpacked bytes
+	unpacker io.Closer     // nil for plain input
+
+	size     int64 // of the file, as it lies on the disk
+	rawStart int64 // where this run began, in raw bytes
+	opened   time.Time
+
+	lines     int   // lines consumed, from the start of the file
+	offset    int64 // unpacked bytes consumed, from the start of the file
+	tailStart int64 // where the consumed last line begins if it has no end; -1
+	long      []byte
+}
+
+const (
+	readBuffer = 256 << 10
+	headBytes  = 1 << 10 // of a file, to know it again by
+)
+
+// openInput opens a file. What is not a regular file is read as a stream.
+func openInput(name string) (*input, error) {
+	f, info, err := openRegular(name)
+	if err != nil {
+		return nil, err
+	}
+	in := &input{name: name, file: f, info: info, size: info.Size(), stream: !info.Mode().IsRegular(), opened: time.Now(), tailStart: -1}
+	if err := in.begin(f); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return in, nil
+}
+
+// newStreamInput reads r, until ctx ends at the latest.
+func newStreamInput(ctx context.Context, r io.Reader) (*input, error) {
+	in := &input{name: "standard input", stream: true, opened: time.Now(), tailStart: -1}
+	if err := in.begin(&contextReader{ctx: ctx, r: r}); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: %w", in.name, err)
+	}
+	return in, nil
+}
+
+// begin looks at the first bytes of r and puts the right unpacker over it.
+func (in *input) begin(r io.Reader) error {
+	in.raw = &countingReader{r: r}
+	packed := bufio.NewReaderSize(in.raw, readBuffer)
+	// A stream may be slow: no more bytes are waited for than needed.
+	first, _ := packed.Peek(1)
+	magic := first
+	if len(first) == 1 && (first[0] == 0x1f || first[0] == 0x28) {
+		magic, _ = packed.Peek(4)
+	}
+	switch {
+	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+		z, err := gzip.NewReader(packed)
+		if err != nil {
+			return fmt.Errorf("read gzip header: %w", err)
+		}
+		in.unpacker, in.text = z, bufio.NewReaderSize(z, readBuffer)
+	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		z, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
+		if err != nil {
+			return fmt.Errorf("read zstd header: %w", err)
+		}
+		in.unpacker, in.text = z.IOReadCloser(), bufio.NewReaderSize(z, readBuffer)
+	default:
+		in.text = packed
+	}
+	return nil
+}
+
+// Close closes the file.
+func (in *input) Close() error {
+	if in.unpacker != nil {
+		in.unpacker.Close()
+	}
+	if in.file == nil {
+		return nil
+	}
+	return in.file.Close()
+}
+
+// rawRead is the number of bytes taken from the file, packed where it is, from
+// its start.
+func (in *input) rawRead() int64 { return in.raw.n }
+
+// seek goes to an offset in the unpacked text.
+func (in *input) seek(offset int64) error {
+	if in.unpacker == nil {
+		if _, err := in.file.Seek(offset, io.SeekStart); err != nil {
+			return err
+		}
+		in.raw.n, in.rawStart = offset, offset
+		in.text.Reset(in.raw)
+		return nil
+	}
+	in.unpacker.Close()
+	if _, err := in.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	if err := in.begin(in.file); err != nil {
+		return err
+	}
+	_, err := io.CopyN(io.Discard, in.text, offset)
+	in.rawStart = in.raw.n
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// skipTo goes behind what p says was sent, and reports whether anything is
+// there. A last line that was sent without an end and has grown since is sent
+// again, whole.
+func (in *input) skipTo(p *position) (more bool, err error) {
+	if err := in.seek(p.Offset); err != nil {
+		return false, err
+	}
+	in.lines, in.offset, in.tailStart = p.Lines, p.Offset, p.TailStart
+	next, err := in.text.Peek(2)
+	if len(next) == 0 {
+		return false, noEOF(err)
+	}
+	if p.TailStart < 0 {
+		return true, nil
+	}
+	if end := lineEnd(next); end > 0 {
+		n, _ := in.text.Discard(end)
+		in.offset, in.tailStart = in.offset+int64(n), -1
+		_, err := in.text.Peek(1)
+		return err == nil, noEOF(err)
+	}
+	if err := in.seek(p.TailStart); err != nil {
+		return false, err
+	}
+	in.lines, in.offset, in.tailStart = p.Lines-1, p.TailStart, -1
+	return true, nil
+}
+
+// lineEnd is the length of the line end that b begins with: LF, CR LF or none.
+func lineEnd(b []byte) int {
+	if bytes.HasPrefix(b, []byte("\r\n")) {
+		return 2
+	}
+	if bytes.HasPrefix(b, []byte("\n")) {
+		return 1
+	}
+	return 0
+}
+
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// A line as the file has it.
+type textLine struct {
+	text    []byte // without LF or CR LF; valid until the next call
+	tooLong int64  // its length, if it is over the limit; text is then empty
+}
+
+// next reads one line. At the end it returns io.EOF; a last line without an
+// end is returned as a line. Where the unpacker fails, what it left of a line
+// is not one.
+func (in *input) next(limit int) (textLine, error) {
+	in.long = in.long[:0]
+	start, size := in.offset, int64(0)
+	for {
+		part, err := in.text.ReadSlice('\n')
+		size += int64(len(part))
+		if err == nil && len(in.long) == 0 && size == int64(len(part)) {
+			in.consumed(size, -1)
+			return trimmed(part, limit), nil
+		}
+		if len(in.long) <= limit+len("\r\n") {
+			in.long = append(in.long, part...)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF) && size == 0:
+			return textLine{}, io.EOF
+		case errors.Is(err, io.EOF):
+			in.consumed(size, start)
+		case err != nil:
+			if in.unpacker != nil && errors.Is(err, io.ErrUnexpectedEOF) {
+				err = fmt.Errorf("the compressed file ends too early, as one that was cut off or is still being written: %w", err)
+			}
+			return textLine{}, fmt.Errorf("%s: read line %d: %w", in.name, in.lines+1, err)
+		default:
+			in.consumed(size, -1)
+		}
+		if len(in.long) > limit+len("\r\n") {
+			return textLine{tooLong: size}, nil
+		}
+		return trimmed(in.long, limit), nil
+	}
+}
+
+func (in *input) consumed(size, tailStart int64) {
+	in.lines++
+	in.offset += size
+	in.tailStart = tailStart
+}
+
+func trimmed(line []byte, limit int) textLine {
+	line = bytes.TrimSuffix(line, []byte("\n"))
+	line = bytes.TrimSuffix(line, []byte("\r"))
+	if len(line) > limit {
+		return textLine{tooLong: int64(len(line))}
+	}
+	return textLine{text: line}
+}
+
+// head returns a hash of the first n bytes of the file, at most headBytes, and
+// how many it covers.
+func (in *input) head(n int) (sum string, covered int, err error) {
+	buf := make([]byte, min(n, headBytes))
+	covered, err = in.file.ReadAt(buf, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", 0, err
+	}
+	hash := sha256.Sum256(buf[:covered])
+	return hex.EncodeToString(hash[:]), covered, nil
+}
+
+// countingReader counts what was read through it.
+type countingReader struct {
+	r io.Reader
+	n int64
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// contextReader ends a read that waits when ctx ends. The read that it leaves
+// behind ends with the process.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+	buf []byte
+}
+
+func (c *contextReader) Read(p []byte) (int, error) {
+	if c.ctx.Err() != nil {
+		return 0, context.Canceled
+	}
+	if len(c.buf) < len(p) {
+		c.buf = make([]byte, len(p))
+	}
+	type result struct {
+		n   int
+		err error
+	}
+	done := make(chan result, 1)
+	go func(buf []byte) {
+		n, err := c.r.Read(buf)
+		done <- result{n, err}
+	}(c.buf[:len(p)])
+	select {
+	case r := <-done:
+		return copy(p, c.buf[:r.n]), r.err
+	case <-c.ctx.Done():
+		return 0, context.Canceled
+	}
+}

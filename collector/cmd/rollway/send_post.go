@@ -1,0 +1,191 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"time"
+)
+
+// answer is what POST /api/logs says about a batch.
+type answer struct {
+	Accepted int         `json:"accepted"`
+	Rejected []rejection `json:"rejected"`
+	Error    string      `json:"error"`
+}
+
+type rejection struct {
+	Index  int    `json:"index"` // of the event in the batch, from 0
+	Reason string `json:"reason"`
+	Detail string `json:"detail"`
+}
+
+// post sends b until it is answered for good, and counts. An error means that
+// b was not acknowledged and that sending more makes no sense.
+func (s *sender) post(ctx context.Context, b *batch, t *tally, shown string) error {
+	return s.postRange(ctx, b, 0, len(b.ends), t, shown)
+}
+
+// postRange sends the events [from, to) of b; what is too large for the
+// collector goes in halves.
+func (s *sender) postRange(ctx context.Context, b *batch, from, to int, t *tally, shown string) error {
+	begin := 0
+	if from > 0 {
+		begin = b.ends[from-1]
+	}
+	a, err := s.postUntilAnswered(ctx, b.body[begin:b.ends[to-1]], to-from)
+	var status *statusError
+	switch {
+	case errors.As(err, &status) && status.code == http.StatusRequestEntityTooLarge && to-from > 1:
+		middle := from + (to-from)/2
+		if err := s.postRange(ctx, b, from, middle, t, shown); err != nil {
+			return err
+		}
+		return s.postRange(ctx, b, middle, to, t, shown)
+	case errors.As(err, &status) && (status.code == http.StatusRequestEntityTooLarge || status.code == http.StatusBadRequest):
+		// Not even a list of what was wrong: none of these were taken.
+		t.refused += to - from
+		t.reason("%s:%d to %d: %s", shown, b.numbers[from], b.numbers[to-1], status.message)
+		return nil
+	case err != nil:
+		return err
+	}
+	t.accepted += a.Accepted
+	t.refused += to - from - a.Accepted
+	for _, r := range a.Rejected {
+		if r.Index < 0 || r.Index >= to-from {
+			continue
+		}
+		text := r.Reason
+		if r.Detail != "" {
+			text += ": " + r.Detail
+		}
+		t.reason("%s:%d: %s", shown, b.numbers[from+r.Index], appendPlain(nil, text))
+	}
+	return nil
+}
+
+// postUntilAnswered sends body, which holds n events, and tries again while the
+// collector is away or full, for as long as -retry allows.
+func (s *sender) postUntilAnswered(ctx context.Context, body []byte, n int) (a answer, err error) {
+	err = s.untilAnswered(ctx, func() (err error) {
+		a, err = s.postOnce(body, n)
+		return err
+	})
+	return a, err
+}
+
+// untilAnswered calls try until it fails no more, or so that another call is of
+// no use, or for as long as -retry allows.
+func (s *sender) untilAnswered(ctx context.Context, try func() error) error {
+	const least, most = 100 * time.Millisecond, 5 * time.Second
+	wait, began, told := least, time.Now(), false
+	for {
+		err := try()
+		pause, retry := retryAfter(err)
+		if !retry {
+			return err
+		}
+		if time.Since(began) >= s.options.retry {
+			return fmt.Errorf("gave up after %s: %w", roundDuration(time.Since(began)), err)
+		}
+		if !told {
+			told = true
+			s.line.clear()
+			s.call.say("%v; trying again for %s", err, s.options.retry)
+		}
+		pause = max(pause, wait+rand.N(wait/2))
+		wait = min(2*wait, most)
+		select {
+		case <-time.After(min(pause, max(0, s.options.retry-time.Since(began)))):
+		case <-ctx.Done():
+			return context.Canceled
+		}
+	}
+}
+
+// journalID asks the collector, once a run, which journal it has; empty if it
+// does not say.
+func (s *sender) journalID(ctx context.Context) (string, error) {
+	if s.asked {
+		return s.journal, nil
+	}
+	err := s.untilAnswered(ctx, func() error {
+		resp, err := s.client.get(ctx, "/healthz", nil, nil)
+		var status *statusError
+		if errors.As(err, &status) && status.code/100 == 4 {
+			return nil // of another kind: it does not say
+		}
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		var health struct {
+			Journal string `json:"journal"`
+		}
+		// What is not JSON does not say either.
+		if json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(&health) == nil {
+			s.journal = health.Journal
+		}
+		return nil
+	})
+	s.asked = err == nil
+	return s.journal, err
+}
+
+// postOnce sends body once. The request is not cut by Ctrl-C: the running batch
+// ends first.
+func (s *sender) postOnce(body []byte, n int) (a answer, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.client.base+"/api/logs", bytes.NewReader(body))
+	if err != nil {
+		return a, err
+	}
+	req.Header.Set("Content-Type", "application/x-ndjson")
+	resp, err := s.client.http.Do(req)
+	if err != nil {
+		return a, s.client.explain(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 && resp.StatusCode != http.StatusBadRequest {
+		return a, newStatusError(resp)
+	}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return a, fmt.Errorf("read the answer: %w", err)
+	}
+	switch err := json.Unmarshal(text, &a); {
+	case resp.StatusCode == http.StatusBadRequest && (err != nil || len(a.Rejected) == 0):
+		return a, &statusError{code: resp.StatusCode, message: serverMessage(text), body: text}
+	case err != nil:
+		return a, fatalError{fmt.Errorf("%s answers %d with something that is not a collector's answer: %s", s.client.base, resp.StatusCode, serverMessage(text))}
+	case a.Accepted < 0 || a.Accepted > n:
+		return a, fatalError{fmt.Errorf("%s says it accepted %d of %d lines", s.client.base, a.Accepted, n)}
+	}
+	return a, nil
+}
+
+// fatalError is not worth another try.
+type fatalError struct{ error }
+
+// retryAfter reports whether another try may help, and what pause the server
+// asks for.
+func retryAfter(err error) (pause time.Duration, retry bool) {
+	var (
+		status *statusError
+		fatal  fatalError
+	)
+	switch {
+	case err == nil, errors.As(err, &fatal):
+		return 0, false
+	case errors.As(err, &status):
+		return status.after, status.code == http.StatusTooManyRequests || status.code == http.StatusRequestTimeout || status.code >= 500
+	}
+	return 0, true // the connection failed
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/rollway/rollway"
+	"github.com/rollway/rollway/collector"
+	"github.com/rollway/rollway/collector/config"
+	"golang.org/x/term"
+)
+
+var serveCommand = &command{
+	name:    "serve",
+	summary: "run a collector",
+	help: `
+Runs a collector until it gets SIGINT (Ctrl-C) or SIGTERM: it then takes nothing
+more, answers what it has taken, makes the journal durable and exits with 0. A
+second signal ends it at once.
+
+Without a configuration file all settings are at their defaults; 'rollway check
+-example' prints them with their meaning. Flags override the file.
+
+Where it listens and what it found goes to standard output, its own log to
+standard error: for people on a terminal, as JSON elsewhere.
+
+Examples:
+  rollway serve
+  rollway serve -data /var/lib/rollway -listen 127.0.0.1:4318
+  rollway serve -config /etc/rollway.yaml
+`,
+	setup: setupServe,
+}
+
+// serveFlags are the flags that override settings of the file.
+var serveFlags = []struct{ name, key, help string }{
+	{"listen", "listen", "where HTTP requests are taken, `ADDR` as host:port (default \"127.0.0.1:4318\")"},
+	{"listen-tcp", "listen_tcp", "where NDJSON over TCP is taken, `ADDR` as host:port; empty: nowhere"},
+	{"data", "data", "the `DIR` that holds the journal (default \"./data\")"},
+	{"durability", "journal.durability", "what an answer promises, `KIND` being buffered or synced: lines survive the end of the process, or of the machine (default \"buffered\")"},
+}
+
+func setupServe(flags *flag.FlagSet) func(*call, []string) error {
+	path := flags.String("config", "", "read settings from this YAML `FILE`")
+	values := make([]*string, len(serveFlags))
+	for i, f := range serveFlags {
+		values[i] = flags.String(f.name, "", f.help)
+	}
+	return func(c *call, args []string) error {
+		if len(args) > 0 {
+			return usagef("unexpected argument %q", args[0])
+		}
+		cfg := config.Default()
+		if *path != "" {
+			var err error
+			if cfg, err = config.Load(*path); err != nil {
+				return sayConfigErrors(c, "serve", err)
+			}
+		}
+		var wrong error
+		flags.Visit(func(given *flag.Flag) {
+			for i, f := range serveFlags {
+				if f.name == given.Name && wrong == nil {
+					if err := cfg.Set(f.key, *values[i]); err != nil {
+						wrong = usagef("-%s: %v", f.name, err)
+					}
+				}
+			}
+		})
+		if wrong != nil {
+			return wrong
+		}
+		return serve(c, cfg)
+	}
+}
+
+func serve(c *call, cfg config.Config) error {
+	ctx, stop := interruptible()
+	defer stop()
+	log, err := ownLog(c.stderr, slog.LevelInfo)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	col, err := collector.New(cfg, slog.New(log.Handler()))
+	if err != nil {
+		return sayConfigErrors(c, "serve", err)
+	}
+	// Who reads standard output may be gone; the collector goes on.
+	fmt.Fprint(c.stdout, banner(col, cfg))
+	running, end := context.WithCancel(context.Background())
+	defer end()
+	context.AfterFunc(ctx, func() {
+		fmt.Fprintf(c.stdout, "stopping: requests under way have %s; a second signal ends it at once\n", cfg.Timeouts.Shutdown)
+		end()
+	})
+	err = col.Run(running)
+	fmt.Fprintf(c.stdout, "stopped: %s stored\n", lines(int(col.Stats().Receive.Stored)))
+	return err
+}
+
+// ownLog is the logger for what the program has to say of itself: for people on
+// a terminal, JSON elsewhere.
+func ownLog(stderr *os.File, level slog.Level) (*rollway.Logger, error) {
+	out := rollway.Output{Writer: stderr, Level: level, Encoder: rollway.JSON{}}
+	if term.IsTerminal(int(stderr.Fd())) {
+		console := rollway.Console{}
+		if !colorWanted() {
+			console.Color = rollway.ColorNever
+		}
+		out.Encoder = console
+	}
+	return rollway.New(rollway.Options{
+		Outputs: []rollway.Output{out},
+		Caller:  slog.Level(127),
+		// Whoever reads the log may be gone; there is no other place to say so.
+		OnError: func(error) {},
+	})
+}
+
+// colorWanted is what the environment says about colour on a terminal.
+func colorWanted() bool { return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" }
+
+// banner says where the collector is, what it found, and how to begin.
+func banner(col *collector.Collector, cfg config.Config) string {
+	var b strings.Builder
+	base := "http://" + dialable(col.Addr())
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "  %-9s  %s\n", name, fmt.Sprintf(format, args...))
+	}
+	fmt.Fprintf(&b, "rollway %s is running; Ctrl-C stops it.\n\n", version())
+	row("HTTP", "%s%s", base, onAll(col.Addr()))
+	if a := col.TCPAddr(); a != nil {
+		row("TCP", "%s%s, one JSON object per line", dialable(a), onAll(a))
+	}
+	r := col.Recovery()
+	if n := int(r.Next - r.First); n > 0 {
+		row("data", "%s, with %s in %s", cfg.Data, lines(n), byteCount(r.Bytes))
+	} else {
+		row("data", "%s, empty so far", cfg.Data)
+	}
+	row("recovery", "%s", recovered(len(r.Findings), r.Took))
+	addr := ""
+	if base != defaultAddr {
+		addr = " -addr " + base
+	}
+	fmt.Fprintf(&b, "\nSend a first line, and find it again:\n\n")
+	fmt.Fprintf(&b, "  curl -d '{\"level\":\"info\",\"msg\":\"hello\"}' %s/api/logs\n", base)
+	fmt.Fprintf(&b, "  %s query hello%s\n\n", program(), addr)
+	return b.String()
+}
+
+// program is this program as its user called it, which finds it again.
+func program() string {
+	if name := os.Args[0]; filepath.Base(name) == "rollway" {
+		return name
+	}
+	return "rollway"
+}
+
+func recovered(findings int, took time.Duration) string {
+	if findings == 0 {
+		return fmt.Sprintf("nothing to repair, ready after %s", roundDuration(took))
+	}
+	return fmt.Sprintf("%s, told in the log, ready after %s", plural(findings, "finding"), roundDuration(took))
+}
+
+// dialable is a as a client on this machine would name it.
+func dialable(a net.Addr) string {
+	if onAll(a) == "" {
+		return a.String()
+	}
+	return net.JoinHostPort("127.0.0.1", fmt.Sprint(a.(*net.TCPAddr).Port))
+}
+
+// onAll is a remark for an address that stands for all of this machine's.
+func onAll(a net.Addr) string {
+	if tcp, ok := a.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return " and every other address of this machine"
+	}
+	return ""
+}

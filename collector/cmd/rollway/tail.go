@@ -1,0 +1,249 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var tailCommand = &command{
+	name:    "tail",
+	summary: "show the newest lines, and follow",
+	args:    "[-f] ['EXPRESSION']",
+	help: `
+Prints the newest lines, or the newest that an expression matches, and with -f
+those that follow as they come. If the connection breaks, it is made again and
+goes on behind the last line shown. 'rollway help query' describes expressions
+and how lines are shown.
+
+Examples:
+  rollway tail -f
+  rollway tail -n 50 'level>=error'
+  rollway tail -f service=payment -json | jq .msg
+`,
+	setup: setupTail,
+}
+
+func setupTail(flags *flag.FlagSet) func(*call, []string) error {
+	addr := addrFlag(flags)
+	var format formatFlags
+	format.declare(flags)
+	follow := flags.Bool("f", false, "follow: print new lines as they come")
+	last := flags.Int("n", 10, "how many of the newest `LINES` to print")
+	return func(c *call, args []string) error {
+		cl, err := newClient(*addr)
+		if err != nil {
+			return err
+		}
+		if *last < 0 {
+			return usagef("-n must not be negative")
+		}
+		out, err := format.writer(c.stdout)
+		if err != nil {
+			return err
+		}
+		ctx, stop := interruptible()
+		defer stop()
+		f := &follower{call: c, client: cl, expr: strings.Join(args, " "), out: out}
+		if *last > 0 {
+			if f.from, err = printQuery(ctx, c, cl, f.values("last", strconv.Itoa(*last)), out); err != nil {
+				return err
+			}
+		}
+		if !*follow || ctx.Err() != nil {
+			return nil
+		}
+		return f.run(ctx)
+	}
+}
+
+// A follower prints new lines for as long as it is left to. It is used by one
+// goroutine.
+type follower struct {
+	call   *call
+	client *client
+	expr   string
+	out    *lineWriter
+
+	from   string // offset to begin at; empty: the end
+	lastID string // of the last event; empty: none yet
+	retry  time.Duration
+}
+
+func (f *follower) values(pairs ...string) url.Values {
+	v := url.Values{}
+	if f.expr != "" {
+		v.Set("q", f.expr)
+	}
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			v.Set(pairs[i], pairs[i+1])
+		}
+	}
+	return v
+}
+
+// run follows until ctx ends, standard output is closed, or the collector
+// refuses. The first connection must succeed; later ones are tried again.
+func (f *follower) run(ctx context.Context) error {
+	f.retry = 2 * time.Second
+	for connected := false; ; {
+		began, lost := false, error(nil)
+		lost = f.stream(ctx, func() {
+			if connected {
+				f.call.say("connected again")
+			}
+			connected, began = true, true
+		})
+		var out *outputError
+		var status *statusError
+		switch {
+		case ctx.Err() != nil:
+			return f.out.flush()
+		case errors.As(lost, &out):
+			return out.err
+		case !connected, errors.As(lost, &status) && status.code/100 == 4 && status.code != http.StatusTooManyRequests:
+			return lost
+		case began:
+			f.call.say("%v; connecting again", lost)
+		}
+		select {
+		case <-time.After(f.retry):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// outputError is a failure to print.
+type outputError struct{ err error }
+
+func (e *outputError) Error() string { return e.err.Error() }
+
+// silence is how long a stream may say nothing; the collector sends a comment
+// more often.
+const silence = time.Minute
+
+// stream follows over one connection and returns why it ended. connected is
+// called when it stands.
+func (f *follower) stream(ctx context.Context, connected func()) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	header := http.Header{"Accept": {"text/event-stream"}}
+	from := f.from
+	if f.lastID != "" {
+		header.Set("Last-Event-ID", f.lastID)
+		from = ""
+	}
+	resp, err := f.client.get(ctx, "/api/tail", f.values("from", from), header)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	connected()
+	watch := time.AfterFunc(silence, func() { cancel(fmt.Errorf("%s has said nothing for %s", f.client.base, silence)) })
+	defer watch.Stop()
+	in := bufio.NewReaderSize(resp.Body, 64<<10)
+	for {
+		if in.Buffered() == 0 {
+			if err := f.out.flush(); err != nil {
+				return &outputError{err}
+			}
+		}
+		e, err := readEvent(in)
+		if err != nil {
+			if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+				err = cause
+			}
+			if errors.Is(err, io.EOF) {
+				err = errors.New("the collector closed the connection")
+			}
+			return err
+		}
+		watch.Reset(silence)
+		if e.retry > 0 {
+			f.retry = min(e.retry, time.Minute)
+		}
+		switch {
+		case e.name == "end":
+			return fmt.Errorf("the collector ends the stream: %s", eventText(e.data))
+		case e.name == "gap":
+			if err := f.out.flush(); err != nil {
+				return &outputError{err}
+			}
+			f.call.say("lines are missing here: %s", eventText(e.data))
+		case e.name == "" && len(e.data) > 0:
+			if err := f.out.write(e.data); err != nil {
+				return &outputError{err}
+			}
+		}
+		if e.id != "" {
+			f.lastID = e.id
+		}
+	}
+}
+
+// An event is one server-sent event, or a comment with what came with it.
+type event struct {
+	name  string // empty: a line
+	id    string // empty: none
+	data  []byte
+	retry time.Duration
+}
+
+// readEvent reads up to the next empty line. An event that the stream breaks
+// off in is none.
+func readEvent(in *bufio.Reader) (e event, err error) {
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return event{}, err
+		}
+		line = bytes.TrimRight(line, "\r\n")
+		if len(line) == 0 {
+			return e, nil
+		}
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(name) {
+		case "event":
+			e.name = string(value)
+		case "id":
+			e.id = string(value)
+		case "data":
+			if e.data != nil {
+				e.data = append(e.data, '\n')
+			}
+			e.data = append(e.data, value...)
+		case "retry":
+			if ms, err := strconv.Atoi(string(value)); err == nil {
+				e.retry = time.Duration(ms) * time.Millisecond
+			}
+		}
+	}
+}
+
+// eventText is what an event of the collector says, for people.
+func eventText(data []byte) string {
+	var e struct {
+		Missed int    `json:"missed"`
+		Reason string `json:"reason"`
+	}
+	if json.Unmarshal(data, &e) != nil {
+		return string(appendPlain(nil, data))
+	}
+	reason := string(appendPlain(nil, e.Reason))
+	if e.Missed > 0 {
+		return fmt.Sprintf("%s, %s", lines(e.Missed), reason)
+	}
+	return reason
+}

@@ -1,0 +1,258 @@
+// Package collector puts the collector together: events come in through package
+// receive, are kept by package journal, and are found through package query.
+// What is here is the wiring, the life of the whole, its health and its
+// metrics.
+package collector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/journal"
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/query"
+	"github.com/rollway/rollway/collector/receive"
+)
+
+// A Collector listens from New on and serves while Run runs. Its methods are
+// safe for concurrent use; Run may be called once.
+type Collector struct {
+	config   config.Config
+	log      *slog.Logger
+	http     net.Listener
+	tcp      net.Listener // nil: off
+	journal  *journal.Journal
+	receiver *receive.Receiver
+	api      *query.API
+	server   *http.Server
+	health   health
+	metrics  *metrics
+
+	running atomic.Bool // set by the first Run
+	closing sync.Once
+	closed  error // set by closing
+}
+
+// New opens the journal below cfg.Data, repairs what a crash left in it, and
+// listens. Whoever called it calls Run, or Close if it does not come to that.
+// log gets what the collector has to say of itself; nil means nobody does.
+func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	c := &Collector{config: cfg, log: log}
+	defer func() {
+		if err != nil {
+			c.close()
+		}
+	}()
+	if c.http, err = listen("listen", cfg.Listen); err != nil {
+		return nil, err
+	}
+	if cfg.ListenTCP != "" {
+		if c.tcp, err = listen("listen_tcp", cfg.ListenTCP); err != nil {
+			return nil, err
+		}
+	}
+	c.journal, err = journal.Open(journalFolder(cfg), journal.Options{
+		SegmentBytes: int64(cfg.Journal.SegmentSize),
+		MaxBytes:     int64(cfg.Journal.MaxSize),
+		RetainBytes:  int64(cfg.Journal.RetainSize),
+		RetainAge:    cfg.Journal.RetainAge,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the data folder %s cannot be used: %w", cfg.Data, err)
+	}
+	c.health.init(c.journal, cfg)
+	c.receiver = receive.New(receive.Options{
+		Store:    c.store,
+		IsFull:   func(err error) bool { return errors.Is(err, journal.ErrFull) },
+		IsStored: func(err error) bool { return errors.Is(err, journal.ErrNotSynced) },
+		Limits: normalize.Limits{
+			MaxEventBytes: int(cfg.Limits.MaxEvent),
+			MaxDepth:      cfg.Limits.MaxDepth,
+			MaxFields:     cfg.Limits.MaxFields,
+			MaxEvents:     cfg.Limits.MaxEvents,
+		},
+		MaxBody:      int64(cfg.Limits.MaxBody),
+		MaxUnpacked:  int64(cfg.Limits.MaxUnpacked),
+		InFlight:     int64(cfg.Limits.InFlight),
+		BodyTimeout:  cfg.Timeouts.Read,
+		DrainTimeout: cfg.Timeouts.Shutdown,
+		Log:          log,
+	})
+	if c.api, err = query.New(source{c.journal}, query.Options{WriteTimeout: cfg.Timeouts.Write}); err != nil {
+		return nil, err
+	}
+	c.metrics = newMetrics(c)
+	errorLog := slog.NewLogLogger(log.Handler(), slog.LevelWarn)
+	c.server = &http.Server{
+		Handler:           c.handler(errorLog),
+		ReadHeaderTimeout: cfg.Timeouts.ReadHeader,
+		ReadTimeout:       cfg.Timeouts.Read,
+		IdleTimeout:       cfg.Timeouts.Idle,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          errorLog,
+	}
+	c.server.RegisterOnShutdown(func() { c.api.Close() })
+	c.report()
+	return c, nil
+}
+
+// listen listens on addr; key names the setting it came from.
+func listen(key, addr string) (net.Listener, error) {
+	l, err := net.Listen("tcp", addr)
+	if err == nil {
+		return l, nil
+	}
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	hint := ""
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		hint = "; another program, perhaps another collector, listens there: stop it, or choose another address"
+	case errors.Is(err, syscall.EACCES):
+		hint = "; ports below 1024 need privileges: choose a higher one"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		hint = "; this machine has no such address"
+	}
+	return nil, fmt.Errorf("cannot listen on %s (%s): %w%s", addr, key, err, hint)
+}
+
+// report logs what was found when the journal was opened, and what is risky.
+func (c *Collector) report() {
+	for _, f := range c.journal.Recovery().Findings {
+		c.log.Warn("journal: "+f.String(), "file", f.File)
+	}
+	for _, l := range []net.Listener{c.http, c.tcp} {
+		if l == nil {
+			continue
+		}
+		if a, ok := l.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
+			c.log.Warn("OPEN TO THE NETWORK: there are no tokens and no TLS yet, so whoever reaches this address can read and write all logs; "+
+				"listen on 127.0.0.1, or let nobody through but a proxy that checks who is asking", "address", a.String())
+		}
+	}
+}
+
+// Addr is where HTTP is served.
+func (c *Collector) Addr() net.Addr { return c.http.Addr() }
+
+// TCPAddr is where NDJSON over TCP is taken; nil: nowhere.
+func (c *Collector) TCPAddr() net.Addr {
+	if c.tcp == nil {
+		return nil
+	}
+	return c.tcp.Addr()
+}
+
+// Recovery says what New found in the journal.
+func (c *Collector) Recovery() journal.Recovery { return c.journal.Recovery() }
+
+// Stats is what the parts count. Each is consistent in itself.
+type Stats struct {
+	Receive receive.Stats
+	Journal journal.Stats
+	Query   query.Stats
+}
+
+// Stats returns a snapshot. It never waits for the disk.
+func (c *Collector) Stats() Stats {
+	return Stats{Receive: c.receiver.Stats(), Journal: c.journal.Stats(), Query: c.api.Stats()}
+}
+
+// Run serves until ctx ends or a listener fails, then stops: no more is
+// accepted, what was taken up is answered within timeouts.shutdown, and the
+// journal is synced and closed. It returns nil if all of that went well.
+func (c *Collector) Run(ctx context.Context) error {
+	if c.running.Swap(true) {
+		return errors.New("collector: Run was called before")
+	}
+	failed := make(chan error, 2)
+	var serving sync.WaitGroup
+	serveCtx, stopServing := context.WithCancel(context.Background())
+	defer stopServing()
+	serving.Go(func() {
+		if err := c.server.Serve(c.http); !errors.Is(err, http.ErrServerClosed) {
+			failed <- fmt.Errorf("serve HTTP: %w", err)
+		}
+	})
+	if c.tcp != nil {
+		serving.Go(func() {
+			if err := c.receiver.ServeTCP(serveCtx, c.tcp); err != nil {
+				failed <- fmt.Errorf("serve TCP: %w", err)
+			}
+		})
+	}
+	serving.Go(func() { c.health.watch(serveCtx, c.log) })
+	c.health.serving.Store(true)
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	c.health.stopping.Store(true)
+	stopServing()
+	timed, cancel := context.WithTimeout(context.Background(), c.config.Timeouts.Shutdown)
+	defer cancel()
+	if stopErr := c.server.Shutdown(timed); stopErr != nil {
+		c.server.Close()
+		c.log.Warn("some requests were cut off, as they did not end in time", "timeouts.shutdown", c.config.Timeouts.Shutdown)
+	}
+	serving.Wait()
+	return errors.Join(err, c.close())
+}
+
+// Close gives everything back if Run was never called. Otherwise Run does.
+func (c *Collector) Close() error {
+	if c.running.Swap(true) {
+		return nil
+	}
+	return c.close()
+}
+
+func (c *Collector) close() error {
+	c.closing.Do(func() {
+		for _, l := range []net.Listener{c.http, c.tcp} {
+			if l != nil {
+				l.Close() // closed already if it was served
+			}
+		}
+		if c.journal != nil {
+			if err := c.journal.Close(); err != nil {
+				c.closed = fmt.Errorf("close journal: %w", err)
+			}
+		}
+	})
+	return c.closed
+}
+
+// store appends a batch to the journal.
+func (c *Collector) store(ctx context.Context, b *normalize.Batch) error {
+	if err := c.health.storable(); err != nil {
+		return err
+	}
+	first, err := c.journal.Append(ctx, journal.Batch{
+		Lines: b.Lines, Records: b.Records, MinTime: b.MinTime, MaxTime: b.MaxTime,
+		Synced: c.config.Journal.Durability == config.Synced,
+	})
+	c.health.note(err)
+	if err != nil {
+		return err
+	}
+	b.FirstOffset, b.HasOffset = first, true
+	return nil
+}

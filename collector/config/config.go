@@ -1,0 +1,178 @@
+// Package config holds the settings of a collector: their defaults, the strict
+// reading of the YAML file they come from, and their printing. One table, in
+// fields.go, drives all three.
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Config is everything a collector can be told. The zero Config is not usable;
+// start from Default. A Config is a plain value: copying it is safe.
+type Config struct {
+	Listen    string // listen: host:port for HTTP; port 0 takes a free one
+	ListenTCP string // listen_tcp: host:port for NDJSON over plain TCP; empty: off
+	Data      string // data: the folder that holds the journal
+	Hosts     string // hosts: names, separated by blanks, that readers and web pages may address the collector by
+
+	Limits   Limits   // limits
+	Journal  Journal  // journal
+	Timeouts Timeouts // timeouts
+}
+
+// Limits bound what one request, one event and all requests together may take.
+type Limits struct {
+	MaxBody     Size // max_body: bytes of one request as sent
+	MaxUnpacked Size // max_unpacked: bytes of one request after decompression
+	MaxEvent    Size // max_event: bytes of one event's JSON
+	MaxDepth    int  // max_depth: levels of nesting in one event
+	MaxFields   int  // max_fields: keys in one event, all levels together
+	MaxEvents   int  // max_events: events in one request
+	InFlight    Size // in_flight: bytes of all requests being worked on, unpacked and as canonical lines
+}
+
+// Journal is how lines are kept.
+type Journal struct {
+	SegmentSize Size          // segment_size: bytes after which a new file is begun
+	Durability  Durability    // durability: what a 2xx answer promises
+	MaxSize     Size          // max_size: bytes at which new lines are refused; 0: only the disk's end
+	RetainSize  Size          // retain_size: bytes kept, oldest segments go first; 0: all
+	RetainAge   time.Duration // retain_age: time kept, by the newest line of a segment; 0: for ever
+}
+
+// Timeouts end connections that stand still.
+type Timeouts struct {
+	ReadHeader time.Duration // read_header: for the request line and the headers
+	Read       time.Duration // read: for a whole request, body included
+	Write      time.Duration // write: for an answer; a stream of lines is bounded per write instead
+	Idle       time.Duration // idle: for the next request on a kept connection
+	Shutdown   time.Duration // shutdown: for running requests once a stop was asked for
+}
+
+// Durability is what a 2xx answer promises about the lines it stands for.
+type Durability string
+
+const (
+	Buffered Durability = "buffered" // they survive the end of the process
+	Synced   Durability = "synced"   // they survive the end of the machine
+)
+
+// Size counts bytes.
+type Size int64
+
+const (
+	KiB Size = 1 << 10
+	MiB Size = 1 << 20
+	GiB Size = 1 << 30
+	TiB Size = 1 << 40
+)
+
+// String writes s in the largest binary unit that leaves no rest: 64MiB, 1000.
+func (s Size) String() string {
+	for _, u := range []struct {
+		size Size
+		name string
+	}{{TiB, "TiB"}, {GiB, "GiB"}, {MiB, "MiB"}, {KiB, "KiB"}} {
+		if s >= u.size && s%u.size == 0 {
+			return fmt.Sprintf("%d%s", s/u.size, u.name)
+		}
+	}
+	return fmt.Sprintf("%d", int64(s))
+}
+
+// Default returns the settings used where a file and flags say nothing.
+func Default() Config {
+	return Config{
+		Listen: "127.0.0.1:4318",
+		Data:   "./data",
+		Limits: Limits{
+			MaxBody:     16 * MiB,
+			MaxUnpacked: 64 * MiB,
+			MaxEvent:    1 * MiB,
+			MaxDepth:    64,
+			MaxFields:   1024,
+			MaxEvents:   100_000,
+			InFlight:    256 * MiB,
+		},
+		Journal: Journal{
+			SegmentSize: 128 * MiB,
+			Durability:  Buffered,
+		},
+		Timeouts: Timeouts{
+			ReadHeader: 10 * time.Second,
+			Read:       time.Minute,
+			Write:      30 * time.Second,
+			Idle:       2 * time.Minute,
+			Shutdown:   10 * time.Second,
+		},
+	}
+}
+
+// Set gives the setting named key, such as "limits.max_body", the value that
+// text stands for, by the same rules as the file. The error does not name the
+// key: the caller knows where the text came from.
+func (c *Config) Set(key, text string) error {
+	for _, f := range fields {
+		if f.key == key {
+			return f.set(c, text)
+		}
+	}
+	return fmt.Errorf("no setting is called %s", key)
+}
+
+// Check returns an error where settings contradict each other. Each setting by
+// itself was checked when it was set.
+func (c *Config) Check() error {
+	var list Errors
+	for _, e := range c.contradictions() {
+		list = append(list, &Error{Key: e.key, Message: e.message})
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return list
+}
+
+type contradiction struct{ key, message string }
+
+func (c *Config) contradictions() (list []contradiction) {
+	l, j := c.Limits, c.Journal
+	if l.MaxEvent > l.MaxUnpacked {
+		list = append(list, contradiction{"limits.max_event",
+			fmt.Sprintf("%v is more than limits.max_unpacked (%v): no request could carry such an event", l.MaxEvent, l.MaxUnpacked)})
+	}
+	if 2*l.MaxUnpacked > l.InFlight {
+		list = append(list, contradiction{"limits.in_flight",
+			fmt.Sprintf("%v is less than twice limits.max_unpacked (%v): the largest request allowed could never be taken", l.InFlight, l.MaxUnpacked)})
+	}
+	if j.MaxSize > 0 && j.MaxSize < j.SegmentSize {
+		list = append(list, contradiction{"journal.max_size",
+			fmt.Sprintf("%v is less than one segment (journal.segment_size is %v)", j.MaxSize, j.SegmentSize)})
+	}
+	if j.MaxSize > 0 && j.RetainSize > j.MaxSize {
+		list = append(list, contradiction{"journal.retain_size",
+			fmt.Sprintf("%v is more than journal.max_size (%v): new lines would be refused before old ones are removed", j.RetainSize, j.MaxSize)})
+	}
+	return list
+}
+
+// YAML writes all settings as a file that Load reads back to the same Config.
+func (c *Config) YAML() string {
+	var b strings.Builder
+	var open []string // sections written, so that each heading comes once
+	for _, f := range fields {
+		indent, name := "", f.key
+		if section, rest, ok := strings.Cut(f.key, "."); ok {
+			if !slices.Contains(open, section) {
+				open = append(open, section)
+				b.WriteString(section + ":\n")
+			}
+			indent, name = "  ", rest
+		}
+		fmt.Fprintf(&b, "%s%s: %s\n", indent, name, f.yaml(c))
+	}
+	return b.String()
+}

@@ -1,0 +1,244 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// An Error is one thing wrong in a file.
+type Error struct {
+	File    string // empty: not from a file
+	Line    int    // from 1; 0: the file as a whole
+	Column  int    // from 1
+	Key     string // as written in full, "limits.max_body"; empty: not about one key
+	Message string
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.File != "" {
+		b.WriteString(e.File)
+		if e.Line > 0 {
+			fmt.Fprintf(&b, ":%d", e.Line)
+			if e.Column > 0 {
+				fmt.Fprintf(&b, ":%d", e.Column)
+			}
+		}
+		b.WriteString(": ")
+	}
+	if e.Key != "" {
+		b.WriteString(e.Key + ": ")
+	}
+	b.WriteString(e.Message)
+	return b.String()
+}
+
+// Errors are all things wrong in a file, in the order of its lines.
+type Errors []*Error
+
+// Error returns one line for each of them.
+func (e Errors) Error() string {
+	lines := make([]string, len(e))
+	for i, err := range e {
+		lines[i] = err.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// maxFile is far above any configuration; it keeps a wrong path, such as a
+// log, from being read into memory.
+const maxFile = 1 << 20
+
+// Load reads the file at path over the defaults. An unknown or repeated key, a
+// value of the wrong type or out of range, and a contradiction are errors; the
+// error is then of type Errors and holds all of them, each with its line.
+func Load(path string) (Config, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Default(), fmt.Errorf("open configuration: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return Default(), fmt.Errorf("read configuration: %w", err)
+	}
+	if len(text) > maxFile {
+		return Default(), fmt.Errorf("read configuration: %s is larger than %v: not a configuration file", path, Size(maxFile))
+	}
+	return Parse(path, text)
+}
+
+// Parse is Load for text in memory; name stands for the file in errors.
+func Parse(name string, text []byte) (Config, error) {
+	c := Default()
+	l := loader{name: name, config: &c, seen: make(map[string]*yaml.Node)}
+	l.document(text)
+	if len(l.errors) == 0 {
+		l.contradictions()
+	}
+	if len(l.errors) > 0 {
+		slices.SortStableFunc(l.errors, func(a, b *Error) int { return a.Line - b.Line })
+		return c, l.errors
+	}
+	return c, nil
+}
+
+// A loader walks the nodes of one file.
+type loader struct {
+	name   string
+	config *Config
+	seen   map[string]*yaml.Node // keys by their full name
+	errors Errors
+}
+
+func (l *loader) fail(n *yaml.Node, key, format string, args ...any) {
+	l.errors = append(l.errors, &Error{File: l.name, Line: n.Line, Column: n.Column, Key: key, Message: fmt.Sprintf(format, args...)})
+}
+
+func (l *loader) document(text []byte) {
+	d := yaml.NewDecoder(strings.NewReader(string(text)))
+	var doc yaml.Node
+	switch err := d.Decode(&doc); {
+	case errors.Is(err, io.EOF):
+		return // an empty file: all defaults
+	case err != nil:
+		l.syntax(err)
+		return
+	}
+	var second yaml.Node
+	switch err := d.Decode(&second); {
+	case err == nil:
+		l.fail(&second, "", "a second document begins here: one file holds one configuration")
+		return
+	case !errors.Is(err, io.EOF):
+		l.syntax(err)
+		return
+	}
+	root := doc.Content[0]
+	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
+		return
+	}
+	if root.Kind != yaml.MappingNode {
+		l.fail(root, "", "the file must hold keys and values, as in \"listen: 127.0.0.1:4318\"; this is %s", describe(root))
+		return
+	}
+	l.mapping("", root)
+}
+
+var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+
+// syntax reports what the YAML parser could not read.
+func (l *loader) syntax(err error) {
+	e := &Error{File: l.name, Message: "not valid YAML: " + yamlLine.ReplaceAllString(err.Error(), "")}
+	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+		e.Line, _ = strconv.Atoi(m[1])
+	}
+	l.errors = append(l.errors, e)
+}
+
+// mapping reads the keys below section; "" is the top.
+func (l *loader) mapping(section string, m *yaml.Node) {
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		k, v := m.Content[i], m.Content[i+1]
+		if v.Kind == yaml.AliasNode {
+			v = v.Alias
+		}
+		if k.Kind != yaml.ScalarNode {
+			l.fail(k, section, "a key must be a plain word; this is %s", describe(k))
+			continue
+		}
+		key := join(section, k.Value)
+		if first, ok := l.seen[key]; ok {
+			l.fail(k, key, "given twice; the first is in line %d", first.Line)
+			continue
+		}
+		l.seen[key] = k
+		l.entry(section, key, k, v)
+	}
+}
+
+func (l *loader) entry(section, key string, k, v *yaml.Node) {
+	i := slices.IndexFunc(fields, func(f field) bool { return f.key == key })
+	isSection := slices.ContainsFunc(fields, func(f field) bool { return strings.HasPrefix(f.key, key+".") })
+	switch {
+	case isSection && v.Kind == yaml.MappingNode:
+		l.mapping(key, v)
+	case isSection && v.Tag == "!!null":
+		// All keys of the section are commented out.
+	case isSection:
+		l.fail(v, key, "a section with keys below it is wanted; this is %s", describe(v))
+	case i < 0:
+		l.fail(k, "", "unknown key %s%s", key, suggestion(section, k.Value))
+	case v.Kind != yaml.ScalarNode:
+		l.fail(v, key, "%s is wanted; this is %s", fields[i].wants(), describe(v))
+	case v.Tag == "!!null":
+		l.fail(k, key, "no value: %s is wanted; remove the line for the default", fields[i].wants())
+	default:
+		l.value(fields[i], v)
+	}
+}
+
+// value sets a field from a scalar whose YAML type must fit: strings are not
+// made of numbers, nor numbers of booleans.
+func (l *loader) value(f field, v *yaml.Node) {
+	fits := v.Tag == "!!str"
+	switch f.at(l.config).(type) {
+	case *Size:
+		fits = fits || v.Tag == "!!int"
+	case *int:
+		fits = v.Tag == "!!int"
+	}
+	if !fits && !(v.Value == "0" && f.zeroOK) {
+		l.fail(v, f.key, "%s is wanted; this is %s", f.wants(), describe(v))
+		return
+	}
+	if err := f.set(l.config, v.Value); err != nil {
+		l.fail(v, f.key, "%v", err)
+	}
+}
+
+func (l *loader) contradictions() {
+	for _, c := range l.config.contradictions() {
+		e := &Error{File: l.name, Key: c.key, Message: c.message}
+		if k := l.seen[c.key]; k != nil {
+			e.Line, e.Column = k.Line, k.Column
+		}
+		l.errors = append(l.errors, e)
+	}
+}
+
+// describe names a node's type in words.
+func describe(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a section"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	switch n.Tag {
+	case "!!int", "!!float":
+		return "the number " + n.Value
+	case "!!bool":
+		return "the truth value " + n.Value
+	case "!!null":
+		return "empty"
+	case "!!timestamp":
+		return "the date " + n.Value
+	}
+	return fmt.Sprintf("the text %q", n.Value)
+}
+
+func join(section, name string) string {
+	if section == "" {
+		return name
+	}
+	return section + "." + name
+}

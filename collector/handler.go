@@ -1,0 +1,158 @@
+package collector
+
+import (
+	"encoding/json"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/rollway/rollway/collector/query"
+)
+
+// endpoints with what they are for, as GET / lists them.
+var endpoints = []struct{ pattern, does string }{
+	{"POST /api/logs", "take events: a JSON object, an array of them, or one per line; gzip or plain"},
+	{"GET  /api/query", "find lines: ?q=EXPRESSION&since=1h&until=…&limit=N or &last=N"},
+	{"GET  /api/tail", "follow lines as server-sent events: ?q=EXPRESSION"},
+	{"GET  /metrics", "figures for Prometheus"},
+	{"GET  /healthz", "200 while the process lives"},
+	{"GET  /readyz", "200 while lines can be stored, 503 and the reason otherwise"},
+}
+
+// handler routes requests. errorLog gets what metrics cannot be collected for.
+func (c *Collector) handler(errorLog *log.Logger) http.Handler {
+	mux := http.NewServeMux()
+	route := func(path string, h http.Handler) { mux.Handle(path, c.measured(path, h)) }
+	hosts := strings.Fields(c.config.Hosts)
+	if host, _, err := net.SplitHostPort(c.config.Listen); err == nil && host != "" {
+		hosts = append(hosts, host)
+	}
+	if name, err := os.Hostname(); err == nil {
+		hosts = append(hosts, name)
+	}
+	route("/api/logs", c.answerInTime(pagesByHost(c.receiver, query.Guard(c.receiver, hosts...))))
+	route("/api/query", query.Guard(http.HandlerFunc(c.api.ServeQuery), hosts...))
+	mux.Handle("/api/tail", query.Guard(http.HandlerFunc(c.api.ServeTail), hosts...)) // as long as its client likes
+	route("/metrics", c.answerInTime(readOnly(promhttp.HandlerFor(c.metrics.registry, promhttp.HandlerOpts{ErrorLog: errorLog}))))
+	route("/healthz", c.answerInTime(readOnly(http.HandlerFunc(c.serveHealth))))
+	route("/readyz", c.answerInTime(readOnly(http.HandlerFunc(c.serveReady))))
+	mux.Handle("/{$}", c.measured("/", c.answerInTime(readOnly(http.HandlerFunc(c.serveIndex)))))
+	mux.Handle("/", c.measured("other", c.answerInTime(http.HandlerFunc(serveUnknown))))
+	return mux
+}
+
+// pagesByHost sends the requests of web pages, which browsers mark with their
+// origin, to guarded, and those of other clients, which may call the collector
+// by any name, to next.
+func pagesByHost(next, guarded http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Origin") != "" {
+			guarded.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// readOnly answers methods other than GET and HEAD.
+func readOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			writeJSON(w, http.StatusMethodNotAllowed, map[string]any{"error": fmt.Sprintf("method %.20q is not allowed here; use GET", r.Method)})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// serveHealth also tells which journal this is, for clients that remember what
+// they sent.
+func (c *Collector) serveHealth(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, map[string]any{"status": "alive", "journal": c.journal.ID()})
+}
+
+func (c *Collector) serveReady(w http.ResponseWriter, _ *http.Request) {
+	if err := c.health.ready(); err != nil {
+		w.Header().Set("Retry-After", "1")
+		writeJSON(w, http.StatusServiceUnavailable, map[string]any{"status": "not ready", "error": err.Error()})
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"status": "ready"})
+}
+
+func (c *Collector) serveIndex(w http.ResponseWriter, _ *http.Request) {
+	var b strings.Builder
+	b.WriteString("This is a Rollway collector: it takes logs, keeps them, and finds them again.\n\n")
+	for _, e := range endpoints {
+		fmt.Fprintf(&b, "  %-15s  %s\n", e.pattern, e.does)
+	}
+	host := c.Addr()
+	fmt.Fprintf(&b, "\nSend a line, and find it:\n\n  curl -d '{\"level\":\"info\",\"msg\":\"hello\"}' http://%s/api/logs\n  curl 'http://%s/api/query?q=hello'\n", host, host)
+	h := w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Length", strconv.Itoa(b.Len()))
+	w.Write([]byte(b.String())) // a client that is gone needs no page
+}
+
+func serveUnknown(w http.ResponseWriter, r *http.Request) {
+	list := make([]string, len(endpoints))
+	for i, e := range endpoints {
+		list[i] = strings.Join(strings.Fields(e.pattern), " ")
+	}
+	writeJSON(w, http.StatusNotFound, map[string]any{"error": fmt.Sprintf("there is no %.100q here", r.URL.Path), "endpoints": list})
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.Encode(v) // a client that is gone needs no answer
+}
+
+// answerInTime gives the client timeouts.write to take the answer, counted from
+// its first byte. Streams set deadlines of their own.
+func (c *Collector) answerInTime(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(&deadlineWriter{ResponseWriter: w, timeout: c.config.Timeouts.Write}, r)
+	})
+}
+
+type deadlineWriter struct {
+	http.ResponseWriter
+	timeout time.Duration
+	begun   bool
+}
+
+func (w *deadlineWriter) WriteHeader(code int) {
+	w.begin()
+	w.ResponseWriter.WriteHeader(code)
+}
+
+func (w *deadlineWriter) Write(p []byte) (int, error) {
+	w.begin()
+	return w.ResponseWriter.Write(p)
+}
+
+func (w *deadlineWriter) begin() {
+	if !w.begun {
+		w.begun = true
+		// The server takes it off again before the next request. A
+		// ResponseWriter without deadlines has no slow clients.
+		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.timeout))
+	}
+}
+
+// Unwrap is for http.ResponseController.
+func (w *deadlineWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

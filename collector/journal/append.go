@@ -1,0 +1,202 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Batch is a number of records to store together.
+type Batch struct {
+	Lines   []byte // canonical lines, each ended by '\n'; not kept
+	Records int    // number of lines
+	MinTime int64  // least time of a record, unix nanoseconds
+	MaxTime int64  // greatest time of a record, unix nanoseconds
+	Synced  bool   // wait for fdatasync
+}
+
+func (b *Batch) check() error {
+	switch n := lineCount(b.Lines); {
+	case len(b.Lines) > maxBody:
+		return fmt.Errorf("append to journal: batch has %d bytes; a batch may have %d", len(b.Lines), maxBody)
+	case n < 0:
+		return errors.New("append to journal: batch is empty or its last line has no line break")
+	case n != b.Records:
+		return fmt.Errorf("append to journal: batch says %d records, but has %d lines", b.Records, n)
+	case b.MinTime > b.MaxTime:
+		return fmt.Errorf("append to journal: batch has MinTime %d after MaxTime %d", b.MinTime, b.MaxTime)
+	}
+	return nil
+}
+
+// Append stores b and returns the offset of its first record, also with
+// [ErrNotSynced]; the others follow it. What the answer promises is in the
+// package's documentation. The first of several concurrent callers writes for
+// all that have come by then.
+func (j *Journal) Append(ctx context.Context, b Batch) (first uint64, err error) {
+	if err := b.check(); err != nil {
+		return 0, err
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, fmt.Errorf("append to journal: %w", err)
+	}
+	j.mu.Lock()
+	if j.closing {
+		j.mu.Unlock()
+		return 0, closedError()
+	}
+	w := j.waiterLocked()
+	w.batch = b
+	if !j.queue.busy {
+		j.queue.busy = true
+		w.state = leading
+	} else {
+		j.queue.push(w)
+		j.mu.Unlock()
+		select {
+		case <-w.ready:
+		case <-ctx.Done():
+			j.mu.Lock()
+			if w.state == queued {
+				j.queue.remove(w)
+				j.releaseLocked(w)
+				j.mu.Unlock()
+				return 0, fmt.Errorf("append to journal: wait for a place: %w", ctx.Err())
+			}
+			j.mu.Unlock()
+			<-w.ready
+		}
+		j.mu.Lock()
+	}
+	if w.state == leading {
+		j.leadLocked(w)
+	}
+	if w.err == nil && b.Synced {
+		w.err = j.syncToLocked(w, w.seg, w.first+uint64(b.Records))
+	}
+	first, err = w.first, w.err
+	j.releaseLocked(w)
+	j.mu.Unlock()
+	return first, err
+}
+
+// group is what is written together: head and those linked behind it.
+type group struct {
+	head    *waiter
+	bytes   int
+	records int
+	batches int
+	minTime int64
+	maxTime int64
+}
+
+// leadLocked writes w and all that fit behind it as one group, answers them,
+// and hands the writer role on. It holds mu at entry and return only.
+func (j *Journal) leadLocked(w *waiter) {
+	g := group{head: w, minTime: w.batch.MinTime, maxTime: w.batch.MaxTime}
+	for last := w; last != nil; {
+		g.bytes += len(last.batch.Lines)
+		g.records += last.batch.Records
+		g.batches++
+		g.minTime, g.maxTime = min(g.minTime, last.batch.MinTime), max(g.maxTime, last.batch.MaxTime)
+		m := j.queue.head
+		if m == nil || m.solo || g.bytes+len(m.batch.Lines) > j.o.MaxGroupBytes || g.records+m.batch.Records > maxBody {
+			break
+		}
+		m = j.queue.pop()
+		m.state = grouped
+		last.next, last = m, m
+	}
+	first := j.next
+	j.mu.Unlock()
+	n, err := j.writeGroup(&g, first)
+	now := time.Now()
+	j.mu.Lock()
+
+	s := j.writer.seg
+	if err == nil {
+		s.addLocked(first, first+uint64(g.records), n, g.minTime, g.maxTime, now)
+		j.next = s.end
+		j.total += n
+		j.counters.Appends += uint64(g.batches)
+		j.counters.Records += uint64(g.records)
+		j.counters.LineBytes += uint64(g.bytes)
+		j.counters.Groups++
+		j.wakeReadersLocked()
+	} else {
+		j.noteLocked(err)
+		if errors.Is(err, ErrFull) {
+			j.counters.Full += uint64(g.batches)
+		} else {
+			j.counters.WriteErrors += uint64(g.batches)
+		}
+	}
+	for m := w; m != nil; {
+		next := m.next
+		m.next = nil
+		m.seg, m.err = s, err
+		if err == nil {
+			m.first = first
+			first += uint64(m.batch.Records)
+		}
+		if m != w {
+			m.ready <- struct{}{}
+		}
+		m = next
+	}
+	j.handOnLocked()
+}
+
+// makeRoom returns ErrFull when size more bytes would pass MaxBytes, also after
+// retention has done what it may.
+func (j *Journal) makeRoom(size int64) error {
+	limit := j.o.MaxBytes
+	if limit == 0 {
+		return nil
+	}
+	if j.writer.seg == nil {
+		size += segmentHeaderSize
+	}
+	fits := func() bool {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		return j.total+size <= limit
+	}
+	if fits() {
+		return nil
+	}
+	j.deleteOld(time.Now(), size)
+	if fits() {
+		return nil
+	}
+	return fmt.Errorf("append to journal: %w: %d bytes more would pass the limit of %d (max_bytes); raise it or set a retention", ErrFull, size, limit)
+}
+
+// prepareSegment makes writer.seg the segment for a frame of size bytes.
+func (j *Journal) prepareSegment(size int64, first uint64) error {
+	if s := j.writer.seg; s != nil {
+		j.mu.Lock()
+		over := s.syncErr != nil && j.syncer.mayRotate(time.Now()) || s.end > s.first && s.size+size > j.o.SegmentBytes
+		j.mu.Unlock()
+		if over {
+			j.retire()
+		}
+	}
+	if j.writer.seg == nil {
+		s, err := j.createSegment(first)
+		if err != nil {
+			return err
+		}
+		j.writer.seg = s
+	}
+	return nil
+}
+
+// fullError adds ErrFull to an error that says the disk has no room.
+func fullError(err error) error {
+	if noRoom(err) {
+		return fmt.Errorf("%w: %w", ErrFull, err)
+	}
+	return err
+}

@@ -1,0 +1,61 @@
+package journal
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rollway/rollway/internal/disk"
+)
+
+// A journal keeps its identity for as long as its folder lives; another journal
+// in the same place has another.
+func TestID(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "journal")
+	open := func() (string, []Finding) {
+		t.Helper()
+		j := mustOpen(t, dir, Options{})
+		defer j.Close()
+		return j.ID(), j.Recovery().Findings
+	}
+	id, findings := open()
+	if len(id) != idDigits || len(findings) > 0 {
+		t.Fatalf("a new journal has the identity %q and the findings %v", id, findings)
+	}
+	if again, findings := open(); again != id || len(findings) > 0 {
+		t.Fatalf("the identity is %q after a restart, was %q; findings %v", again, id, findings)
+	}
+	for _, damage := range []string{"", "short\n", strings.Repeat("g", idDigits) + "\n", id + "\nmore"} {
+		if err := os.WriteFile(filepath.Join(dir, idFile), []byte(damage), 0o640); err != nil {
+			t.Fatal(err)
+		}
+		if again, findings := open(); len(again) != idDigits || again == id || len(findings) != 1 {
+			t.Fatalf("from %q the identity %q was read, with the findings %v", damage, again, findings)
+		}
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if another, _ := open(); another == id {
+		t.Fatalf("a new journal has the identity %q of the one before", another)
+	}
+}
+
+// A full disk does not keep a collector from starting and being read.
+func TestNoRoomForID(t *testing.T) {
+	j, err := Open("/j", Options{Disk: &disk.Faulty{FS: disk.NewMem(), Hook: func(op disk.Op) disk.Fault {
+		if op.Kind == disk.Write {
+			return disk.Fault{Err: syscall.ENOSPC}
+		}
+		return disk.Fault{}
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if f := j.Recovery().Findings; j.ID() != "" || len(f) != 1 || f[0].File != idFile {
+		t.Fatalf("identity %q, findings %v", j.ID(), f)
+	}
+}

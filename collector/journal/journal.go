@@ -1,0 +1,195 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/rollway/rollway/internal/disk"
+)
+
+// ErrFull is what Append's error wraps when the disk, a quota or
+// Options.MaxBytes leaves no room. The batch is not stored; a later Append may
+// succeed.
+var ErrFull = errors.New("journal is full")
+
+// ErrNotSynced is what the error of a Synced Append wraps when fdatasync failed
+// after the batch was written: it is stored and readers see it, but it may not
+// survive a power cut.
+var ErrNotSynced = errors.New("stored, but not made durable")
+
+// Options of a Journal; the zero value is the recommended setting.
+type Options struct {
+	SegmentBytes  int64         // a segment is sealed at this size; 0: 128 MiB
+	MaxGroupBytes int           // lines in one frame, unless a single line is larger; 0: 1 MiB
+	MaxBytes      int64         // of all segments together, then ErrFull; 0: unlimited
+	RetainBytes   int64         // oldest sealed segments are deleted beyond this; 0: kept
+	RetainAge     time.Duration // sealed segments last written longer ago are deleted; 0: kept
+
+	Disk disk.FS // nil: the operating system's
+}
+
+func (o *Options) check() error {
+	switch {
+	case o.SegmentBytes < 0 || o.MaxGroupBytes < 0 || o.MaxBytes < 0 || o.RetainBytes < 0 || o.RetainAge < 0:
+		return errors.New("journal options: a size or age is negative; use 0 for the default")
+	case o.MaxGroupBytes > maxBody:
+		return fmt.Errorf("journal options: MaxGroupBytes %d is above the format's limit of %d", o.MaxGroupBytes, maxBody)
+	}
+	if o.SegmentBytes == 0 {
+		o.SegmentBytes = 128 << 20
+	}
+	if o.MaxGroupBytes == 0 {
+		o.MaxGroupBytes = 1 << 20
+	}
+	if o.Disk == nil {
+		o.Disk = disk.Real{}
+	}
+	return nil
+}
+
+// Journal is a write-ahead log in one folder. All methods are safe for
+// concurrent use. Whoever opened it closes it.
+type Journal struct {
+	dir      string
+	o        Options
+	fs       disk.FS
+	lock     io.Closer
+	recovery Recovery
+	id       string
+
+	kick       chan struct{} // capacity 1; wakes the keeper
+	stop       chan struct{} // closed by Close; ends the keeper
+	keeperDone chan struct{} // closed when the keeper has returned
+	closed     chan struct{} // closed when Close has finished
+	closeErr   error         // set before closed is closed
+
+	deleting sync.Mutex // held while segments are deleted
+
+	// writer is touched only by the holder of the writer role, that is whoever
+	// set or was handed queue.busy.
+	writer struct {
+		seg *segment // the one being written; nil: created by the next group
+		buf []byte   // the frame
+	}
+
+	// mu guards all below and the marked fields of segments. It is never held
+	// during a disk operation.
+	mu       sync.Mutex
+	closing  bool
+	done     bool       // Close has finished writing; readers end
+	next     uint64     // offset of the next record
+	total    int64      // bytes of all segments
+	segs     []*segment // by first offset
+	queue    queue
+	syncer   syncer
+	waiting  []*Reader // readers to wake at the next commit
+	free     *waiter
+	counters counters
+}
+
+// Open opens the journal in dir, creating the folder if need be, and repairs
+// what a crash left: see [Journal.Recovery]. It reads the headers of sealed
+// segments and the whole of the last one only. It fails when another process
+// has the journal open, when the folder is not writable, or when the last
+// segment was written by a newer version.
+func Open(dir string, o Options) (*Journal, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	j := &Journal{
+		dir: dir, o: o, fs: o.Disk,
+		kick:       make(chan struct{}, 1),
+		stop:       make(chan struct{}),
+		keeperDone: make(chan struct{}),
+		closed:     make(chan struct{}),
+	}
+	if err := j.fs.MkdirAll(dir, 0o750); err != nil {
+		return nil, fmt.Errorf("open journal: create folder %s: %w", dir, err)
+	}
+	lock, err := j.fs.Lock(filepath.Join(dir, "LOCK"), 0o640)
+	switch {
+	case errors.Is(err, disk.ErrLocked):
+		return nil, fmt.Errorf("open journal: folder %s is in use by another process; stop it or choose another folder: %w", dir, err)
+	case err != nil:
+		return nil, fmt.Errorf("open journal: folder %s must be writable: %w", dir, err)
+	}
+	j.lock = lock
+	if err := j.recover(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open journal in %s: %w", dir, err), j.closeFiles())
+	}
+	go j.keep()
+	j.wakeKeeper()
+	return j, nil
+}
+
+// Next returns the offset that the next record will get.
+func (j *Journal) Next() uint64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.next
+}
+
+// First returns the offset of the oldest record kept, or Next when there is none.
+func (j *Journal) First() uint64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.firstLocked()
+}
+
+func (j *Journal) firstLocked() uint64 {
+	if len(j.segs) == 0 {
+		return j.next
+	}
+	return j.segs[0].first
+}
+
+// Recovery returns what Open found and repaired.
+func (j *Journal) Recovery() Recovery { return j.recovery }
+
+// Close waits for the appends under way, makes everything durable and gives the
+// folder free. Readers get io.EOF once they have read to the end. It returns
+// the error that may have cost stored data its durability, if there was one. A
+// second call waits for the first and returns the same.
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	if j.closing {
+		j.mu.Unlock()
+		<-j.closed
+		return j.closeErr
+	}
+	j.closing = true
+	j.mu.Unlock()
+
+	close(j.stop)
+	<-j.keeperDone
+	j.acquire() // for good: nobody writes after this
+	err := j.Sync()
+	j.mu.Lock()
+	err = errors.Join(j.counters.lostSync, err)
+	j.done = true
+	j.wakeReadersLocked()
+	j.mu.Unlock()
+	j.closeErr = errors.Join(err, j.closeFiles())
+	close(j.closed)
+	return j.closeErr
+}
+
+// closeFiles closes the files of unsealed segments and gives back the lock.
+func (j *Journal) closeFiles() error {
+	var errs []error
+	for _, s := range j.segs {
+		if s.file != nil {
+			errs = append(errs, s.file.Close())
+			s.file = nil
+		}
+	}
+	return errors.Join(append(errs, j.lock.Close())...)
+}
+
+// closedError is what Append returns after Close.
+func closedError() error { return fmt.Errorf("append to journal: %w", os.ErrClosed) }

@@ -1,0 +1,249 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+
+	"github.com/rollway/rollway/internal/disk"
+)
+
+// Frame is a run of consecutive records.
+type Frame struct {
+	First   uint64 // offset of the first record
+	Records int
+	MinTime int64  // no record is older, unix nanoseconds
+	MaxTime int64  // no record is newer, unix nanoseconds
+	Lines   []byte // canonical lines, each ended by '\n'; valid until the reader's next call
+}
+
+// Gap is the error by which a Reader says that records are missing. The reader
+// has moved behind the gap; the next call goes on at To.
+type Gap struct {
+	From, To uint64 // the records [From, To) are missing; To < From: the cursor was ahead of the journal
+	Reason   string // what happened, naming the file where there is one
+}
+
+func (g *Gap) Error() string {
+	if g.To < g.From {
+		return fmt.Sprintf("cursor %d is ahead of the journal, which ends at %d: %s", g.From, g.To, g.Reason)
+	}
+	return fmt.Sprintf("%d records missing, offsets %d to %d: %s", g.To-g.From, g.From, g.To-1, g.Reason)
+}
+
+// Missed returns the number of missing records.
+func (g *Gap) Missed() uint64 {
+	if g.To < g.From {
+		return 0
+	}
+	return g.To - g.From
+}
+
+// Reader walks the records of a Journal by a cursor of its own. It is for one
+// goroutine at a time; whoever made it closes it. It may outlive the Journal.
+//
+//  1. Frames come in order of offsets, without overlap.
+//  2. Every record at or behind the cursor is in a frame, in a [*Gap], or in a
+//     frame that SetTimeRange excludes.
+//  3. After a *Gap the caller calls again. Any other error of the file is
+//     returned again at most twice; then what cannot be read becomes a Gap. An
+//     *UnsupportedError stays.
+//  4. Segments that retention deletes while the reader is inside are read to
+//     their end, as their file is kept until then.
+type Reader struct {
+	j        *Journal
+	minTime  int64
+	maxTime  int64
+	next     uint64 // the cursor
+	err      error  // sticks
+	wake     chan struct{}
+	waiting  bool // in j.waiting; guarded by j.mu
+	failures int  // of the disk, in a row
+
+	seg  *segment // nil: none entered
+	file disk.File
+	walk walker
+	end  uint64 // offset behind the records within walk.limit
+	span times  // of the frames walked so far
+}
+
+// times gathers the time range of a segment that is walked as a whole.
+type times struct {
+	whole    bool // walked from its first frame, nothing damaged
+	min, max int64
+}
+
+// NewReader returns a reader whose first frame begins at offset from, or behind
+// it when that is gone.
+func (j *Journal) NewReader(from uint64) *Reader {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.counters.Readers++
+	return &Reader{j: j, next: from, minTime: math.MinInt64, maxTime: math.MaxInt64, wake: make(chan struct{}, 1)}
+}
+
+// SetTimeRange makes the reader skip the frames that have no record between min
+// and max, in unix nanoseconds, both included. Other records of the remaining
+// frames still come.
+func (r *Reader) SetTimeRange(min, max int64) { r.minTime, r.maxTime = min, max }
+
+// Offset returns the cursor: the offset behind the last frame returned, skipped
+// or reported missing.
+func (r *Reader) Offset() uint64 { return r.next }
+
+// Close gives the reader's file back. It must not run during another call.
+func (r *Reader) Close() error {
+	if errors.Is(r.err, os.ErrClosed) {
+		return nil
+	}
+	r.err = fmt.Errorf("read journal: %w", os.ErrClosed)
+	r.stopWaiting()
+	r.j.mu.Lock()
+	r.j.counters.Readers--
+	r.j.mu.Unlock()
+	return r.leave()
+}
+
+// Next returns the next frame. At the end it waits until records are stored,
+// ctx ends, or the journal is closed, which is io.EOF.
+func (r *Reader) Next(ctx context.Context) (Frame, error) {
+	for {
+		f, ok, err := r.TryNext()
+		if ok || err != nil {
+			return f, err
+		}
+		if !r.startWaiting() {
+			continue
+		}
+		select {
+		case <-r.wake:
+		case <-ctx.Done():
+			r.stopWaiting()
+			return Frame{}, ctx.Err()
+		}
+	}
+}
+
+// startWaiting asks to be woken by the next commit; false: there is news.
+func (r *Reader) startWaiting() bool {
+	r.j.mu.Lock()
+	defer r.j.mu.Unlock()
+	if r.j.next > r.next || r.j.done {
+		return false
+	}
+	if !r.waiting {
+		r.waiting = true
+		r.j.waiting = append(r.j.waiting, r)
+	}
+	return true
+}
+
+func (r *Reader) stopWaiting() {
+	r.j.mu.Lock()
+	defer r.j.mu.Unlock()
+	if r.waiting {
+		r.waiting = false
+		r.j.waiting = slices.DeleteFunc(r.j.waiting, func(o *Reader) bool { return o == r })
+	}
+	select {
+	case <-r.wake:
+	default:
+	}
+}
+
+// wakeReadersLocked wakes every reader that waits.
+func (j *Journal) wakeReadersLocked() {
+	for i, r := range j.waiting {
+		r.waiting = false
+		j.waiting[i] = nil
+		select {
+		case r.wake <- struct{}{}:
+		default:
+		}
+	}
+	j.waiting = j.waiting[:0]
+}
+
+// TryNext returns the next frame; false with a nil error means that there is
+// none yet. The error is as from Next.
+func (r *Reader) TryNext() (Frame, bool, error) {
+	for r.err == nil {
+		if r.seg == nil {
+			ok, err := r.enter()
+			if err != nil || !ok {
+				return Frame{}, false, err
+			}
+			continue
+		}
+		h, err := r.walk.header()
+		switch {
+		case err == nil:
+			r.failures = 0
+		case err == io.EOF:
+			if more, err := r.extend(); err != nil || !more {
+				return Frame{}, false, err
+			}
+			continue
+		default:
+			if err := r.damaged(err); err != nil {
+				return Frame{}, false, err
+			}
+			continue
+		}
+		if h.first >= r.end { // rolled back by a write error, or not of this journal
+			r.walk.pos = r.walk.limit
+			continue
+		}
+		if r.span.whole {
+			r.span.min, r.span.max = min(r.span.min, h.minTime), max(r.span.max, h.maxTime)
+		}
+		if h.end() <= r.next {
+			r.walk.skip(&h)
+			continue
+		}
+		if h.first > r.next {
+			return Frame{}, false, r.gap(h.first, "segment "+r.walk.path+" does not hold them")
+		}
+		if h.maxTime < r.minTime || h.minTime > r.maxTime {
+			r.next = h.end()
+			r.walk.skip(&h)
+			continue
+		}
+		lines, err := r.walk.body(&h)
+		if err != nil {
+			if err := r.damagedBody(&h, err); err != nil {
+				return Frame{}, false, err
+			}
+			continue
+		}
+		f := Frame{First: h.first, Records: h.records, MinTime: h.minTime, MaxTime: h.maxTime, Lines: lines}
+		f.cutBefore(r.next)
+		r.next = h.end()
+		return f, true, nil
+	}
+	return Frame{}, false, r.err
+}
+
+// cutBefore removes the records of f before offset, which lies inside f.
+func (f *Frame) cutBefore(offset uint64) {
+	for f.First < offset {
+		f.Lines = f.Lines[lineEnd(f.Lines):]
+		f.First++
+		f.Records--
+	}
+}
+
+// gap moves the cursor to offset to and returns the error that says so.
+func (r *Reader) gap(to uint64, reason string) error {
+	g := &Gap{From: r.next, To: to, Reason: reason}
+	r.next = to
+	r.j.mu.Lock()
+	r.j.counters.Gaps++
+	r.j.counters.MissedRecords += g.Missed()
+	r.j.mu.Unlock()
+	return g
+}

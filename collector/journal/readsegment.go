@@ -1,0 +1,173 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"sort"
+)
+
+// enter opens the segment that holds the cursor; false: there is none yet.
+func (r *Reader) enter() (bool, error) {
+	j := r.j
+	j.mu.Lock()
+	if r.next > j.next {
+		to := j.next
+		j.mu.Unlock()
+		return false, r.gap(to, "records were lost in a crash or the journal was replaced")
+	}
+	if r.next == j.next {
+		done := j.done
+		j.mu.Unlock()
+		if done {
+			return false, io.EOF
+		}
+		return false, nil
+	}
+	at := sort.Search(len(j.segs), func(i int) bool { return j.segs[i].end > r.next })
+	if at == len(j.segs) {
+		to := j.next
+		j.mu.Unlock()
+		return false, r.gap(to, "no segment holds them")
+	}
+	s := j.segs[at]
+	if s.first > r.next {
+		reason := "a segment is missing"
+		if at == 0 {
+			reason = "deleted by retention or missing"
+		}
+		j.mu.Unlock()
+		return false, r.gap(s.first, reason)
+	}
+	if s.retired && s.timed && (s.maxTime < r.minTime || s.minTime > r.maxTime) {
+		r.next = s.end
+		j.mu.Unlock()
+		return true, nil
+	}
+	pos, limit, end, sealed := s.seekLocked(r.next), s.size, s.end, s.sealed
+	j.mu.Unlock()
+
+	ext, other := extOpen, extSealed
+	if sealed {
+		ext, other = extSealed, extOpen
+	}
+	path := j.path(s.first, ext)
+	f, err := j.fs.OpenFile(path, os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) { // sealed meanwhile
+		path = j.path(s.first, other)
+		f, err = j.fs.OpenFile(path, os.O_RDONLY, 0)
+	}
+	if err != nil {
+		return r.enterFailed(s, err)
+	}
+	r.seg, r.file, r.end = s, f, end
+	r.walk.open(f, path, limit)
+	r.span = times{whole: pos == segmentHeaderSize, min: math.MaxInt64, max: math.MinInt64}
+	_, err = r.walk.readSegmentHeader()
+	if unsupported := (*UnsupportedError)(nil); errors.As(err, &unsupported) {
+		r.err = err
+		return false, err
+	}
+	r.walk.pos = pos // a damaged header costs nothing, frames repeat the id
+	return true, nil
+}
+
+// enterFailed decides what an error of opening s means.
+func (r *Reader) enterFailed(s *segment, err error) (bool, error) {
+	r.j.mu.Lock()
+	gone, end := s.gone, s.end
+	r.j.mu.Unlock()
+	if gone {
+		return true, nil // look again
+	}
+	if r.failures++; r.failures <= 2 {
+		return false, fmt.Errorf("read journal: %w", err)
+	}
+	r.failures = 0
+	return false, r.gap(end, fmt.Sprintf("segment cannot be opened: %v", err))
+}
+
+// extend is called at the end of what the walker may read. It takes in what was
+// committed since, or leaves a segment that is finished; false: no news.
+func (r *Reader) extend() (bool, error) {
+	j, s := r.j, r.seg
+	j.mu.Lock()
+	size, end, finished := s.size, s.end, s.retired
+	if size == r.walk.limit && finished && r.span.whole && !s.timed && r.span.min <= r.span.max {
+		s.minTime, s.maxTime, s.timed = r.span.min, r.span.max, true
+	}
+	finished = finished || j.done
+	j.mu.Unlock()
+	switch {
+	case size > r.walk.limit:
+		r.walk.limit, r.end = size, end
+		return true, nil
+	case !finished && r.next >= end:
+		return false, nil
+	}
+	path := r.walk.path
+	if err := r.leave(); err != nil {
+		return false, err
+	}
+	if r.next < end {
+		return false, r.gap(end, "segment "+path+" does not hold them")
+	}
+	return true, nil
+}
+
+// damaged is called when no frame can be read at the walker's place. It moves to
+// the next one that can, and returns a Gap when records are lost by that.
+func (r *Reader) damaged(err error) error {
+	r.span.whole = false
+	at := r.walk.pos
+	if err != errDamaged {
+		if r.failures++; r.failures <= 2 {
+			return fmt.Errorf("read journal: %w", err)
+		}
+		r.failures = 0
+		r.walk.pos = r.walk.limit
+	} else if err := r.walk.resync(r.next); err != nil {
+		r.walk.pos = r.walk.limit
+	}
+	if r.walk.pos < r.walk.limit {
+		h, err := r.walk.header()
+		if err == nil && h.first > r.next && h.first < r.end {
+			return r.gap(h.first, fmt.Sprintf("bytes %d to %d of %s are damaged", at, r.walk.pos-1, r.walk.path))
+		}
+		return nil
+	}
+	if r.end > r.next {
+		return r.gap(r.end, fmt.Sprintf("%s is damaged from byte %d on", r.walk.path, at))
+	}
+	return nil
+}
+
+// damagedBody is called when the body of h cannot be returned.
+func (r *Reader) damagedBody(h *frameHeader, err error) error {
+	var unsupported *UnsupportedError
+	switch {
+	case err == errDamaged: // the walker is behind it
+		r.span.whole = false
+		return r.gap(h.end(), fmt.Sprintf("frame before byte %d of %s is damaged", r.walk.pos, r.walk.path))
+	case errors.As(err, &unsupported):
+		r.err = err
+		return err
+	}
+	return r.damaged(err)
+}
+
+// leave closes the current segment's file.
+func (r *Reader) leave() error {
+	if r.seg == nil {
+		return nil
+	}
+	err := r.file.Close()
+	r.seg, r.file = nil, nil
+	if err != nil {
+		return fmt.Errorf("close segment: %w", err)
+	}
+	return nil
+}

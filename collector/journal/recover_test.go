@@ -1,0 +1,485 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rollway/rollway/internal/disk"
+)
+
+// memJournal is a journal on a disk in memory, closed: batches of 2 records,
+// sealed into segments of `per` batches, the last one left open with `tail`.
+func memJournal(t testing.TB, segments, per, tail int) *disk.Mem {
+	t.Helper()
+	mem := disk.NewMem()
+	one := int64(frameHeaderSize + len(lines(0, 2).Lines))
+	j, err := Open("/j", Options{Disk: mem, SegmentBytes: segmentHeaderSize + int64(per)*(one+16)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range segments*per + tail {
+		mustAppend(t, j, lines(2*i, 2))
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return mem
+}
+
+// readAll returns the offsets read from the start and the gaps met. It checks
+// that each record is the one that was stored at its offset.
+func readAll(t testing.TB, j *Journal) (offsets []uint64, gaps []*Gap) {
+	t.Helper()
+	r := j.NewReader(0)
+	defer r.Close()
+	for range 100_000 {
+		f, ok, err := r.TryNext()
+		var gap *Gap
+		switch {
+		case errors.As(err, &gap):
+			gaps = append(gaps, gap)
+			continue
+		case err == io.EOF || err == nil && !ok:
+			return offsets, gaps
+		case err != nil:
+			t.Fatal(err)
+		}
+		for i, line := range strings.SplitAfter(strings.TrimSuffix(string(f.Lines), "\n"), "\n") {
+			offset := f.First + uint64(i)
+			if n, _ := recordNumber(line); n != int(offset) {
+				t.Fatalf("offset %d holds %q", offset, line)
+			}
+			offsets = append(offsets, offset)
+		}
+	}
+	t.Fatal("the reader does not come to an end")
+	return nil, nil
+}
+
+// recordNumber returns the number that lines gave a record.
+func recordNumber(line string) (n int, err error) {
+	_, after, _ := strings.Cut(line, `"n":`)
+	_, err = fmt.Sscanf(after, "%d", &n)
+	return n, err
+}
+
+func upTo(n uint64) []uint64 {
+	s := make([]uint64, n)
+	for i := range s {
+		s[i] = uint64(i)
+	}
+	return s
+}
+
+func without(s []uint64, from, to uint64) []uint64 {
+	return slices.DeleteFunc(slices.Clone(s), func(v uint64) bool { return from <= v && v < to })
+}
+
+const (
+	seg0 = "/j/00000000000000000000.seg"
+	seg1 = "/j/00000000000000000008.seg"
+	last = "/j/00000000000000000016.open"
+)
+
+// edit replaces the bytes of a file.
+func edit(t testing.TB, mem *disk.Mem, name string, change func([]byte) []byte) {
+	t.Helper()
+	b, err := mem.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := mem.WriteFile(name, change(b)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Every row starts from two sealed segments of 8 records (4 frames) and an open
+// one with 6 (3 frames), and corrupts the folder in one way.
+func TestRecoveryTable(t *testing.T) {
+	flip := func(pos int) func([]byte) []byte {
+		return func(b []byte) []byte {
+			if pos < 0 {
+				pos += len(b)
+			}
+			b[pos] ^= 0x10
+			return b
+		}
+	}
+	frameAt := func(b []byte, n int) int { // position of frame n
+		pos := segmentHeaderSize
+		for range n {
+			h, err := parseFrameHeader(b[pos:])
+			if err != nil {
+				t.Fatal(err)
+			}
+			pos += int(h.size())
+		}
+		return pos
+	}
+	all := upTo(22)
+	rows := []struct {
+		name     string
+		corrupt  func(t *testing.T, mem *disk.Mem)
+		kinds    []FindingKind
+		want     []uint64
+		gaps     int
+		next     uint64
+		lasting  []FindingKind // findings of the start after that
+		wantOpen string        // Open's error holds this
+	}{
+		{name: "nothing", corrupt: func(*testing.T, *disk.Mem) {}, want: all, next: 22},
+		{
+			name: "bit flip in the last frame's body",
+			corrupt: func(t *testing.T, mem *disk.Mem) {
+				edit(t, mem, last, flip(-5))
+			},
+			kinds: []FindingKind{TornTail}, want: upTo(20), next: 20,
+		}, {
+			name: "bit flip in the middle frame's body",
+			corrupt: func(t *testing.T, mem *disk.Mem) {
+				edit(t, mem, last, func(b []byte) []byte { return flip(frameAt(b, 1) + frameHeaderSize + 3)(b) })
+			},
+			kinds: []FindingKind{Missing, Damaged, Quarantined}, want: without(all, 18, 20), gaps: 1, next: 22,
+		}, {
+			name: "bit flip in the middle frame's header",
+			corrupt: func(t *testing.T, mem *disk.Mem) {
+				edit(t, mem, last, func(b []byte) []byte { return flip(frameAt(b, 1) + 20)(b) })
+			},
+			kinds: []FindingKind{Missing, Damaged, Quarantined}, want: without(all, 18, 20), gaps: 1, next: 22,
+		}, {
+			name: "bit flip in the first frame",
+			corrupt: func(t *testing.T, mem *disk.Mem) {
+				edit(t, mem, last, flip(segmentHeaderSize+30))
+			},
+			kinds: []FindingKind{Missing, Damaged, Quarantined}, want: without(all, 16, 18), gaps: 1, next: 22,
+		}, {
+			name: "zero tail",
+			corrupt: func(t *testing.T, mem *disk.Mem) {
+				edit(t, mem, last, func(b []byte) []byte { return append(b, make([]byte, 100_000)...) })
+			},
+			kinds: []FindingKind{TornTail}, want: all, next: 22,
+		}, {
+			name: "garbage tail with a magic in it",
+			corrupt: func(t *testing.T, mem *disk.Mem) {
+				edit(t, mem, last, func(b []byte) []byte { return append(b, "garbage \xffRWF\xffRWF garbage"...) })
+			},
+			kinds: []FindingKind{TornTail}, want: all, next: 22,
+		}, {
+			name: "tail of another segment's frames",
+			corrupt: func(t *testing.T, mem *disk.Mem) {
+				old, _ := mem.ReadFile(seg0)
+				edit(t, mem, last, func(b []byte) []byte { return append(b, old[segmentHeaderSize:]...) })
+			},
+			kinds: []FindingKind{TornTail}, want: all, next: 22,
+		}, {
+			name: "frames of a stale block in the middle",
+			corrupt: func(t *testing.T, mem *disk.Mem) {
+				old, _ := mem.ReadFile(seg0)
+				edit(t, mem, last, func(b []byte) []byte {
+					copy(b[frameAt(b, 1):frameAt(b, 2)], old[segmentHeaderSize:])
+					return b
+				})
+			},
+			kinds: []FindingKind{Missing, Damaged, Quarantined}, want: without(all, 18, 20), gaps: 1, next: 22,
+		}, {
+			name:    "empty open segment",
+			corrupt: func(t *testing.T, mem *disk.Mem) { mem.WriteFile(last, nil) },
+			kinds:   []FindingKind{EmptyRemoved}, want: upTo(16), next: 16,
+		}, {
+			name: "torn segment header",
+			corrupt: func(t *testing.T, mem *disk.Mem) {
+				edit(t, mem, last, func(b []byte) []byte { return b[:40] })
+			},
+			kinds: []FindingKind{EmptyRemoved}, want: upTo(16), next: 16,
+		}, {
+			name:    "open segment of zeros",
+			corrupt: func(t *testing.T, mem *disk.Mem) { mem.WriteFile(last, make([]byte, 9000)) },
+			kinds:   []FindingKind{EmptyRemoved}, want: upTo(16), next: 16,
+		}, {
+			name: "open segment of garbage",
+			corrupt: func(t *testing.T, mem *disk.Mem) {
+				mem.WriteFile(last, []byte(strings.Repeat("no journal\n", 100)))
+			},
+			kinds: []FindingKind{Quarantined}, want: upTo(16), next: 16,
+		}, {
+			name:    "open segment's header is damaged",
+			corrupt: func(t *testing.T, mem *disk.Mem) { edit(t, mem, last, flip(3)) },
+			kinds:   []FindingKind{Damaged, Quarantined}, want: all, next: 22,
+		}, {
+			name:    "open segment with a header only",
+			corrupt: func(t *testing.T, mem *disk.Mem) { edit(t, mem, last, func(b []byte) []byte { return b[:64] }) },
+			want:    upTo(16), next: 16,
+		}, {
+			name:    "sealed segment's header is damaged",
+			corrupt: func(t *testing.T, mem *disk.Mem) { edit(t, mem, seg0, flip(10)) },
+			kinds:   []FindingKind{Damaged}, want: all, next: 22, lasting: []FindingKind{Damaged},
+		}, {
+			name: "bit flip in a sealed segment's body",
+			corrupt: func(t *testing.T, mem *disk.Mem) {
+				edit(t, mem, seg1, func(b []byte) []byte { return flip(frameAt(b, 2) + 90)(b) })
+			},
+			want: without(all, 12, 14), gaps: 1, next: 22,
+		}, {
+			name: "bit flip in a sealed segment's frame header",
+			corrupt: func(t *testing.T, mem *disk.Mem) {
+				edit(t, mem, seg1, func(b []byte) []byte { return flip(frameAt(b, 1) + 13)(b) })
+			},
+			want: without(all, 10, 12), gaps: 1, next: 22,
+		}, {
+			name: "bit flip in a sealed segment's last frame header",
+			corrupt: func(t *testing.T, mem *disk.Mem) {
+				edit(t, mem, seg0, func(b []byte) []byte { return flip(frameAt(b, 3))(b) })
+			},
+			want: without(all, 6, 8), gaps: 1, next: 22,
+		}, {
+			name: "sealed segment cut in a frame",
+			corrupt: func(t *testing.T, mem *disk.Mem) {
+				edit(t, mem, seg0, func(b []byte) []byte { return b[:frameAt(b, 2)+70] })
+			},
+			want: without(all, 4, 8), gaps: 1, next: 22,
+		}, {
+			name: "sealed segment with a garbage tail",
+			corrupt: func(t *testing.T, mem *disk.Mem) {
+				edit(t, mem, seg0, func(b []byte) []byte { return append(b, "x\xffRWFy"...) })
+			},
+			want: all, next: 22,
+		}, {
+			name:    "sealed segment of zero bytes",
+			corrupt: func(t *testing.T, mem *disk.Mem) { mem.WriteFile(seg0, nil) },
+			kinds:   []FindingKind{Quarantined}, want: without(all, 0, 8), gaps: 1, next: 22,
+		}, {
+			name:    "sealed segment missing in the middle",
+			corrupt: func(t *testing.T, mem *disk.Mem) { mem.Remove(seg1) },
+			kinds:   []FindingKind{Missing}, want: without(all, 8, 16), gaps: 1, next: 22, lasting: []FindingKind{Missing},
+		}, {
+			name:    "open segment missing",
+			corrupt: func(t *testing.T, mem *disk.Mem) { mem.Remove(last) },
+			want:    upTo(16), next: 16,
+		}, {
+			name:    "sealed segments renamed to another's offset",
+			corrupt: func(t *testing.T, mem *disk.Mem) { mem.Rename(seg1, "/j/00000000000000000009.seg") },
+			kinds:   []FindingKind{Quarantined, Missing}, want: without(all, 8, 16), gaps: 2, next: 22,
+			lasting: []FindingKind{Missing},
+		}, {
+			name: "open and sealed segment of one name",
+			corrupt: func(t *testing.T, mem *disk.Mem) {
+				b, _ := mem.ReadFile(seg1)
+				mem.WriteFile("/j/00000000000000000008.open", b[:100])
+			},
+			kinds: []FindingKind{Quarantined}, want: all, next: 22,
+		}, {
+			name: "crash before the original of a repair was set aside",
+			corrupt: func(t *testing.T, mem *disk.Mem) {
+				mem.WriteFile("/j/00000000000000000016.fix", []byte("half"))
+			},
+			want: all, next: 22,
+		}, {
+			name: "crash after the original of a repair was set aside",
+			corrupt: func(t *testing.T, mem *disk.Mem) {
+				mem.Rename(last, "/j/00000000000000000016.fix")
+			},
+			want: all, next: 22,
+		}, {
+			name: "two unsealed segments, the first torn",
+			corrupt: func(t *testing.T, mem *disk.Mem) {
+				edit(t, mem, seg1, func(b []byte) []byte { return b[:len(b)-3] })
+				mem.Rename(seg1, "/j/00000000000000000008.open")
+			},
+			kinds: []FindingKind{TornTail, Missing}, want: without(all, 14, 16), gaps: 1, next: 22,
+		}, {
+			name: "foreign files and folders",
+			corrupt: func(t *testing.T, mem *disk.Mem) {
+				mem.WriteFile("/j/notes.txt", []byte("mine"))
+				mem.WriteFile("/j/123.seg", []byte("mine"))
+				mem.WriteFile("/j/99999999999999999999.seg", []byte("mine"))
+				mem.MkdirAll("/j/00000000000000000099.seg", 0o750)
+			},
+			kinds: []FindingKind{Foreign, Foreign, Foreign, Foreign}, want: all, next: 22,
+			lasting: []FindingKind{Foreign, Foreign, Foreign, Foreign},
+		}, {
+			name: "sealed segment of a newer version",
+			corrupt: func(t *testing.T, mem *disk.Mem) {
+				edit(t, mem, seg0, func(b []byte) []byte {
+					return append(appendSegmentHeader(nil, segmentHeader{version: 2}), b[64:]...)
+				})
+			},
+			kinds: []FindingKind{Newer}, next: 22, lasting: []FindingKind{Newer},
+		}, {
+			name: "open segment of a newer version",
+			corrupt: func(t *testing.T, mem *disk.Mem) {
+				edit(t, mem, last, func(b []byte) []byte {
+					return append(appendSegmentHeader(nil, segmentHeader{version: 2}), b[64:]...)
+				})
+			},
+			wantOpen: "format version 2 is not known to this version",
+		},
+	}
+	base := memJournal(t, 2, 4, 3)
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			mem := base.KillClone()
+			row.corrupt(t, mem)
+			j, err := Open("/j", Options{Disk: mem})
+			if row.wantOpen != "" {
+				if err == nil || !strings.Contains(err.Error(), row.wantOpen) {
+					t.Fatalf("Open: %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkKinds(t, j, row.kinds)
+			if j.Next() != row.next {
+				t.Errorf("Next is %d, want %d", j.Next(), row.next)
+			}
+			if row.name == "sealed segment of a newer version" {
+				var newer *UnsupportedError
+				for range 3 {
+					if _, _, err := j.NewReader(0).TryNext(); !errors.As(err, &newer) {
+						t.Fatal(err)
+					}
+				}
+			} else {
+				offsets, gaps := readAll(t, j)
+				if !slices.Equal(offsets, row.want) || len(gaps) != row.gaps {
+					t.Errorf("read %d in %d gaps, want %d in %d", offsets, len(gaps), row.want, row.gaps)
+				}
+				var missed uint64
+				for _, g := range gaps {
+					missed += g.Missed()
+				}
+				if got := uint64(len(offsets)) + missed; got != row.next {
+					t.Errorf("read and missed are %d, want %d: %v", got, row.next, gaps)
+				}
+				// It goes on, and the repair holds.
+				if first := mustAppend(t, j, lines(int(row.next), 3)); first != row.next {
+					t.Errorf("appended at %d, want %d", first, row.next)
+				}
+			}
+			if err := j.Close(); err != nil {
+				t.Fatal(err)
+			}
+			j, err = Open("/j", Options{Disk: mem})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer j.Close()
+			checkKinds(t, j, row.lasting)
+			if row.want != nil {
+				if offsets, _ := readAll(t, j); len(offsets) != len(row.want)+3 {
+					t.Errorf("after another start there are %d records, want %d", len(offsets), len(row.want)+3)
+				}
+			}
+		})
+	}
+}
+
+func checkKinds(t *testing.T, j *Journal, want []FindingKind) {
+	t.Helper()
+	var kinds []FindingKind
+	for _, f := range j.Recovery().Findings {
+		kinds = append(kinds, f.Kind)
+		if f.String() == "" || f.File == "" {
+			t.Errorf("finding %+v does not say what it is about", f)
+		}
+	}
+	if !slices.Equal(kinds, want) {
+		t.Errorf("findings %q, want %q", j.Recovery().Findings, want)
+	}
+}
+
+// A crash may end the last frame at any byte.
+func TestTornAtEveryByte(t *testing.T) {
+	base := memJournal(t, 0, 4, 3)
+	const name = "/j/00000000000000000000.open"
+	whole, err := base.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame := (len(whole) - segmentHeaderSize) / 3
+	for cut := 1; cut <= len(whole); cut++ {
+		mem := base.KillClone()
+		mem.WriteFile(name, whole[:len(whole)-cut])
+		j, err := Open("/j", Options{Disk: mem})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := uint64(max(0, len(whole)-segmentHeaderSize-cut) / frame * 2)
+		offsets, gaps := readAll(t, j)
+		if !slices.Equal(offsets, upTo(want)) || len(gaps) > 0 || j.Next() != want {
+			t.Fatalf("cut %d: read %d, next %d, want %d", cut, offsets, j.Next(), want)
+		}
+		left := len(whole) - cut - segmentHeaderSize
+		if fs := j.Recovery().Findings; left > 0 && left%frame > 0 && (len(fs) != 1 || fs[0].Bytes != int64(left%frame) || fs[0].Pos != int64(segmentHeaderSize+left/frame*frame)) {
+			t.Fatalf("cut %d: findings %v", cut, fs)
+		}
+		mustAppend(t, j, lines(int(want), 1))
+		j.Close()
+	}
+}
+
+// One flipped bit anywhere costs at most the frame it is in, and is reported.
+func TestEveryFlippedBit(t *testing.T) {
+	base := memJournal(t, 1, 3, 1) // 3 frames sealed, 1 open
+	whole, _ := base.ReadFile(seg0)
+	for pos := 0; pos < len(whole); pos++ {
+		mem := base.KillClone()
+		edit(t, mem, seg0, func(b []byte) []byte { b[pos] ^= 1 << (pos % 8); return b })
+		j, err := Open("/j", Options{Disk: mem})
+		if err != nil {
+			t.Fatal(err)
+		}
+		offsets, gaps := readAll(t, j)
+		if pos < segmentHeaderSize && len(offsets) != 8 && len(j.Recovery().Findings) == 0 ||
+			pos >= segmentHeaderSize && (len(offsets) != 6 || len(gaps) != 1 || gaps[0].Missed() != 2) {
+			t.Fatalf("bit in byte %d: read %d, gaps %v, findings %v", pos, offsets, gaps, j.Recovery().Findings)
+		}
+		if rep, err := verify(mem, "/j"); err != nil || rep.Sound() {
+			t.Fatalf("bit in byte %d: Verify says sound, %v", pos, err)
+		}
+		j.Close()
+	}
+}
+
+func TestLockAndFolderErrors(t *testing.T) {
+	dir := t.TempDir()
+	j := mustOpen(t, dir, Options{})
+	if _, err := Open(dir, Options{}); !errors.Is(err, disk.ErrLocked) || !strings.Contains(err.Error(), dir) {
+		t.Fatalf("second Open: %v", err)
+	}
+	j.Close()
+	mustOpen(t, dir, Options{}).Close()
+
+	file := dir + "/LOCK/below"
+	if _, err := Open(file, Options{}); err == nil || !strings.Contains(err.Error(), file) {
+		t.Fatalf("folder below a file: %v", err)
+	}
+	for _, o := range []Options{{SegmentBytes: -1}, {RetainAge: -1}, {MaxGroupBytes: maxBody + 1}} {
+		if _, err := Open(dir, o); err == nil {
+			t.Errorf("options %+v were accepted", o)
+		}
+	}
+}
+
+func TestCursorAhead(t *testing.T) {
+	j := mustOpen(t, t.TempDir(), Options{})
+	mustAppend(t, j, lines(0, 5))
+	r := j.NewReader(9)
+	defer r.Close()
+	_, _, err := r.TryNext()
+	var gap *Gap
+	if !errors.As(err, &gap) || gap.From != 9 || gap.To != 5 || gap.Missed() != 0 {
+		t.Fatalf("%v", err)
+	}
+	mustAppend(t, j, lines(5, 1))
+	f, err := r.Next(context.Background())
+	if err != nil || f.First != 5 {
+		t.Fatalf("%+v, %v", f, err)
+	}
+}

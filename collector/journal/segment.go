@@ -1,0 +1,190 @@
+package journal
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/rollway/rollway/internal/disk"
+)
+
+// A segment's state is its file's extension; a rename is the transition.
+const (
+	extOpen   = ".open" // being written, or left by a crash
+	extSealed = ".seg"  // complete and fsynced
+	extBad    = ".bad"  // quarantined by recovery, not read
+	extFix    = ".fix"  // recovery's copy of an open segment's sound frames
+)
+
+// markStep is the distance in bytes between two marks of a segment.
+const markStep = 1 << 20
+
+// segment is one segment file. first and the file name's digits are the same.
+type segment struct {
+	first uint64
+	id    uint32
+	prev  uint64 // first offset of the segment before; first if none
+
+	file disk.File // nil once sealed; closed by the keeper or Close
+
+	// guarded by Journal.mu
+	size    int64     // bytes that readers may see; written by the writer role
+	end     uint64    // offset behind the last record, or the next segment's first
+	minTime int64     // of all records, while timed
+	maxTime int64     // of all records, while timed
+	timed   bool      // the times are known
+	begun   time.Time // first write
+	written time.Time // last write
+	retired bool      // no longer written
+	sealed  bool      // renamed to extSealed
+	settled bool      // retired, and the keeper has closed its file
+	gone    bool      // deleted by retention
+	named   bool      // its name is durable
+	synced  uint64    // records below are durable
+	syncErr error     // its fsync failed: never called again
+	marks   []mark    // some frames, by offset
+}
+
+// mark says that a frame with the given first offset begins at pos.
+type mark struct {
+	first uint64
+	pos   int64
+}
+
+func segmentName(first uint64, ext string) string { return fmt.Sprintf("%020d%s", first, ext) }
+
+// parseName splits the name of a segment file.
+func parseName(name string) (first uint64, ext string, ok bool) {
+	digits, ext := name, ""
+	if dot := strings.IndexByte(name, '.'); dot >= 0 {
+		digits, ext = name[:dot], name[dot:]
+	}
+	if ext == extBad {
+		digits, _, _ = strings.Cut(digits, "-") // 00…07-2.bad: second quarantine of one name
+	}
+	if len(digits) != 20 || !slices.Contains([]string{extOpen, extSealed, extBad, extFix}, ext) {
+		return 0, "", false
+	}
+	for _, c := range digits {
+		if c < '0' || c > '9' || first > (math.MaxInt64-uint64(c-'0'))/10 {
+			return 0, "", false
+		}
+		first = first*10 + uint64(c-'0')
+	}
+	return first, ext, true
+}
+
+func (j *Journal) path(first uint64, ext string) string {
+	return filepath.Join(j.dir, segmentName(first, ext))
+}
+
+// addLocked notes a committed frame of n bytes that ends at offset end.
+func (s *segment) addLocked(first, end uint64, n, minTime, maxTime int64, now time.Time) {
+	if s.end == s.first {
+		s.minTime, s.maxTime, s.timed, s.begun = minTime, maxTime, true, now
+	}
+	s.minTime, s.maxTime = min(s.minTime, minTime), max(s.maxTime, maxTime)
+	s.markLocked(first, s.size)
+	s.size += n
+	s.end = end
+	s.written = now
+}
+
+func (s *segment) markLocked(first uint64, pos int64) {
+	if len(s.marks) == 0 || pos-s.marks[len(s.marks)-1].pos >= markStep {
+		s.marks = append(s.marks, mark{first, pos})
+	}
+}
+
+// seekLocked returns a position at or before the frame that holds offset.
+func (s *segment) seekLocked(offset uint64) int64 {
+	if !s.sealed && offset >= s.end {
+		return s.size
+	}
+	i := sort.Search(len(s.marks), func(i int) bool { return s.marks[i].first > offset })
+	if i == 0 {
+		return segmentHeaderSize
+	}
+	return s.marks[i-1].pos
+}
+
+// createSegment makes the file that the record at offset first begins. The
+// caller holds the writer role.
+func (j *Journal) createSegment(first uint64) (*segment, error) {
+	now := time.Now()
+	var id [4]byte
+	if _, err := rand.Read(id[:]); err != nil {
+		return nil, fmt.Errorf("choose segment id: %w", err)
+	}
+	h := segmentHeader{version: formatVersion, id: binary.LittleEndian.Uint32(id[:]), first: first, prev: first, created: now.UnixNano()}
+	j.mu.Lock()
+	if n := len(j.segs); n > 0 {
+		h.prev = j.segs[n-1].first
+	}
+	j.mu.Unlock()
+
+	// A file of this name can only be the remains of a creation that failed.
+	path := j.path(first, extOpen)
+	f, err := j.fs.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o640)
+	if err != nil {
+		return nil, fmt.Errorf("create segment: %w", err)
+	}
+	if _, err := f.WriteAt(appendSegmentHeader(nil, h), 0); err != nil {
+		return nil, errors.Join(fmt.Errorf("write segment header: %w", err), f.Close(), j.removeFile(path))
+	}
+	s := &segment{
+		first: first, id: h.id, prev: h.prev, file: f,
+		size: segmentHeaderSize, end: first, synced: first, written: now,
+		marks: make([]mark, 0, min(j.o.SegmentBytes/markStep+1, 4096)),
+	}
+	j.mu.Lock()
+	j.segs = append(j.segs, s)
+	j.syncer.dirty = append(j.syncer.dirty, s)
+	j.total += s.size
+	j.mu.Unlock()
+	return s, nil
+}
+
+// retire ends the writing of the current segment, if there is one, and leaves
+// the rest to the keeper. One without records is removed. The caller holds the
+// writer role.
+func (j *Journal) retire() {
+	s := j.writer.seg
+	if s == nil {
+		return
+	}
+	j.writer.seg = nil
+	j.mu.Lock()
+	s.retired = true
+	empty := s.end == s.first
+	if empty {
+		s.gone = true
+		j.segs = slices.DeleteFunc(j.segs, func(o *segment) bool { return o == s })
+		j.total -= s.size
+	}
+	j.mu.Unlock()
+	if !empty {
+		j.wakeKeeper()
+		return
+	}
+	if err := errors.Join(s.file.Close(), j.removeFile(j.path(s.first, extOpen))); err != nil {
+		j.note(fmt.Errorf("remove empty segment: %w", err))
+	}
+}
+
+// removeFile removes path; that it is not there is no error.
+func (j *Journal) removeFile(path string) error {
+	if err := j.fs.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

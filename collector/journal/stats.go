@@ -1,0 +1,62 @@
+package journal
+
+import "time"
+
+// Stats is a snapshot of a Journal. Counters begin at Open.
+type Stats struct {
+	First    uint64 // offset of the oldest record kept
+	Next     uint64 // offset the next record will get
+	Synced   uint64 // all kept records below are durable, but those whose fsync failed
+	Segments int    // files
+	Bytes    int64  // in those files
+	Readers  int    // open
+
+	Appends         uint64 // batches stored
+	Records         uint64 // in them
+	LineBytes       uint64 // in them
+	Groups          uint64 // writes that stored them; Appends/Groups batches shared one
+	Fsyncs          uint64
+	Full            uint64 // batches refused with ErrFull
+	WriteErrors     uint64 // batches refused with another error of the disk
+	SyncErrors      uint64 // fsyncs that failed
+	DeletedSegments uint64 // by retention
+	DeletedRecords  uint64 // by retention
+	Gaps            uint64 // that readers met
+	MissedRecords   uint64 // in those gaps, summed over readers
+
+	LastError     error // of the disk; nil: none since Open
+	LastErrorTime time.Time
+}
+
+type counters struct {
+	Stats
+	lostSync error // the first fsync error, for Close
+}
+
+// Stats returns a snapshot. It never waits for the disk.
+func (j *Journal) Stats() Stats {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	st := j.counters.Stats
+	st.First, st.Next = j.firstLocked(), j.next
+	st.Segments, st.Bytes = len(j.segs), j.total
+	st.Synced = j.next
+	for _, s := range j.syncer.dirty {
+		if s.syncErr == nil && s.synced < s.end {
+			st.Synced = s.synced
+			break
+		}
+	}
+	return st
+}
+
+// note keeps err for Stats.
+func (j *Journal) note(err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.noteLocked(err)
+}
+
+func (j *Journal) noteLocked(err error) {
+	j.counters.LastError, j.counters.LastErrorTime = err, time.Now()
+}

@@ -1,0 +1,125 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// syncer shares fsyncs: whoever comes first syncs all that is written by then,
+// the others wait for the round that covers them. The fields are guarded by
+// Journal.mu, but work belongs to the round under way.
+type syncer struct {
+	busy  bool       // a round is under way
+	queue queue      // those who wait for a round to end
+	dirty []*segment // perhaps not durable to their end, oldest first
+	work  []syncTask
+
+	failures int       // fsyncs in a row that failed
+	failed   time.Time // when the last one did
+}
+
+// rotatePause is the least time between new segments while no fsync succeeds, so
+// that a broken disk is not filled with files.
+const rotatePause = time.Second
+
+// mayRotate reports whether a segment whose fsync failed may be replaced now.
+func (y *syncer) mayRotate(now time.Time) bool {
+	return y.failures <= 1 || now.Sub(y.failed) >= rotatePause
+}
+
+type syncTask struct {
+	s    *segment
+	end  uint64
+	name bool // the name is to be made durable too
+}
+
+// syncToLocked returns when the records of s below offset to, and all before
+// them, are durable, or with the error of s's failed fsync. It lets go of mu
+// meanwhile. w is the caller's.
+func (j *Journal) syncToLocked(w *waiter, s *segment, to uint64) error {
+	y := &j.syncer
+	for s.synced < to && s.syncErr == nil {
+		if y.busy {
+			w.seg, w.target = s, to
+			y.queue.push(w)
+			j.mu.Unlock()
+			<-w.ready
+			j.mu.Lock()
+			continue
+		}
+		y.busy = true
+		j.syncRoundLocked()
+		y.busy = false
+		// Those whose wait is over leave; the first of the rest leads the next round.
+		waiting, leader := y.queue, false
+		y.queue = queue{}
+		for o := waiting.pop(); o != nil; o = waiting.pop() {
+			over := o.seg.synced >= o.target || o.seg.syncErr != nil
+			if !over && leader {
+				y.queue.push(o)
+				continue
+			}
+			leader = leader || !over
+			o.ready <- struct{}{}
+		}
+	}
+	if s.synced < to {
+		return s.syncErr
+	}
+	return nil
+}
+
+// syncRoundLocked makes durable what is written when it begins. It lets go of
+// mu during the fsyncs; only the holder of syncer.busy may call it.
+func (j *Journal) syncRoundLocked() {
+	y := &j.syncer
+	y.work = y.work[:0]
+	for _, s := range y.dirty {
+		if s.synced < s.end && s.syncErr == nil {
+			y.work = append(y.work, syncTask{s, s.end, !s.named})
+		}
+	}
+	for _, t := range y.work {
+		j.mu.Unlock()
+		err := t.s.file.Sync()
+		if err == nil && t.name {
+			err = j.fs.SyncDir(j.dir)
+		}
+		j.mu.Lock()
+		j.counters.Fsyncs++
+		if err != nil {
+			err = fmt.Errorf("make segment %s durable: %w: %w", segmentName(t.s.first, ""), ErrNotSynced, err)
+			t.s.syncErr = err
+			j.counters.SyncErrors++
+			if j.counters.lostSync == nil {
+				j.counters.lostSync = err
+			}
+			y.failures++
+			y.failed = time.Now()
+			j.noteLocked(err)
+			continue
+		}
+		y.failures = 0
+		t.s.synced, t.s.named = t.end, true
+	}
+	y.dirty = slices.DeleteFunc(y.dirty, func(s *segment) bool {
+		return s.retired && (s.synced >= s.end || s.syncErr != nil)
+	})
+}
+
+// Sync makes durable all that was stored before the call. It joins an fsync
+// under way where that covers it. An error says that a part of it may not
+// survive a power cut; that part is not tried again.
+func (j *Journal) Sync() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var errs []error
+	w := j.waiterLocked()
+	for _, s := range slices.Clone(j.syncer.dirty) {
+		errs = append(errs, j.syncToLocked(w, s, s.end))
+	}
+	j.releaseLocked(w)
+	return errors.Join(errs...)
+}

@@ -1,0 +1,111 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+// writeGroup writes g, whose first record has the given offset, behind what is
+// there and returns the length of that. A batch above MaxGroupBytes becomes
+// several frames: a reader holds one frame in memory, and there may be many
+// readers. After an error the file ends where it did before, or is retired. The
+// caller holds the writer role.
+func (j *Journal) writeGroup(g *group, first uint64) (int64, error) {
+	size := int64(g.bytes) + frameHeaderSize*int64(j.pieces(g))
+	if err := j.makeRoom(size); err != nil {
+		return 0, err
+	}
+	if err := j.prepareSegment(size, first); err != nil {
+		return 0, fullError(err)
+	}
+	s := j.writer.seg
+	var err error
+	if g.bytes <= j.o.MaxGroupBytes {
+		_, err = j.writeFrame(g, first, s.size)
+	} else {
+		err = j.writePieces(g, first, s.size)
+	}
+	if err == nil {
+		return size, nil
+	}
+	err = fullError(fmt.Errorf("append to journal: %w", err))
+	if terr := s.file.Truncate(s.size); terr != nil {
+		err = errors.Join(err, fmt.Errorf("roll back: %w", terr))
+		j.retire()
+	}
+	return 0, err
+}
+
+// pieces returns how many frames g becomes. Only a single batch is cut.
+func (j *Journal) pieces(g *group) int {
+	if g.bytes <= j.o.MaxGroupBytes {
+		return 1
+	}
+	n := 0
+	for rest := g.head.batch.Lines; len(rest) > 0; n++ {
+		rest = rest[pieceEnd(rest, j.o.MaxGroupBytes):]
+	}
+	return n
+}
+
+// pieceEnd returns the length of the first lines of b that fit into limit
+// bytes, or of the first line if none does.
+func pieceEnd(b []byte, limit int) int {
+	if len(b) <= limit {
+		return len(b)
+	}
+	if n := bytes.LastIndexByte(b[:limit], '\n') + 1; n > 0 {
+		return n
+	}
+	return lineEnd(b)
+}
+
+// writePieces writes the one batch of g as several frames from pos on.
+func (j *Journal) writePieces(g *group, first uint64, pos int64) error {
+	for rest := g.head.batch.Lines; len(rest) > 0; {
+		lines := rest[:pieceEnd(rest, j.o.MaxGroupBytes)]
+		rest = rest[len(lines):]
+		piece := group{
+			head: &waiter{batch: Batch{Lines: lines}}, bytes: len(lines), records: lineCount(lines),
+			minTime: g.minTime, maxTime: g.maxTime,
+		}
+		n, err := j.writeFrame(&piece, first, pos)
+		if err != nil {
+			return err
+		}
+		pos += n
+		first += uint64(piece.records)
+	}
+	return nil
+}
+
+// writeFrame writes g as one frame at pos and returns its length.
+func (j *Journal) writeFrame(g *group, first uint64, pos int64) (int64, error) {
+	size := frameHeaderSize + int64(g.bytes)
+	buf := j.writer.buf
+	if int64(cap(buf)) < size {
+		buf = make([]byte, 0, max(size, 64<<10))
+	}
+	buf = buf[:frameHeaderSize]
+	for w := g.head; w != nil; w = w.next {
+		buf = append(buf, w.batch.Lines...)
+	}
+	if cap(buf) <= 2*j.o.MaxGroupBytes+frameHeaderSize {
+		j.writer.buf = buf[:0]
+	}
+	h := frameHeader{
+		bodySum: crc32.Checksum(buf[frameHeaderSize:], castagnoli),
+		bodyLen: g.bytes, unpacked: g.bytes,
+		first: first, records: g.records, id: j.writer.seg.id,
+		minTime: g.minTime, maxTime: g.maxTime,
+	}
+	putFrameHeader(buf, &h)
+	n, err := j.writer.seg.file.WriteAt(buf, pos)
+	if err == nil && n < len(buf) {
+		err = io.ErrShortWrite
+	}
+	return size, err
+}

@@ -1,0 +1,166 @@
+package collector
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/rollway/rollway/collector/receive"
+)
+
+// metrics is what GET /metrics shows: the Stats of the parts at the time of
+// asking, and the durations of requests.
+type metrics struct {
+	registry  *prometheus.Registry
+	durations *prometheus.HistogramVec
+}
+
+func newMetrics(c *Collector) *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "rollway_http_request_duration_seconds",
+			Help:    "Time from the request's headers to the end of its answer, by endpoint and status; tails are not in it.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		}, []string{"endpoint", "code"}),
+	}
+	m.registry.MustRegister(
+		m.durations,
+		&statsCollector{c},
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		collectors.NewBuildInfoCollector(),
+	)
+	return m
+}
+
+// measured observes the duration of the requests that next answers.
+func (c *Collector) measured(endpoint string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start, sw := time.Now(), &statusWriter{ResponseWriter: w, code: http.StatusOK}
+		defer func() {
+			c.metrics.durations.WithLabelValues(endpoint, strconv.Itoa(sw.code)).Observe(time.Since(start).Seconds())
+		}()
+		next.ServeHTTP(sw, r)
+	})
+}
+
+// statusWriter remembers the status.
+type statusWriter struct {
+	http.ResponseWriter
+	code    int
+	written bool
+}
+
+func (w *statusWriter) WriteHeader(code int) {
+	if !w.written && code >= 200 {
+		w.code, w.written = code, true
+	}
+	w.ResponseWriter.WriteHeader(code)
+}
+
+func (w *statusWriter) Write(p []byte) (int, error) {
+	w.written = true
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// statsCollector turns Stats into metrics.
+type statsCollector struct{ c *Collector }
+
+// A metric is one figure of a Stats.
+type metric struct {
+	desc  *prometheus.Desc
+	kind  prometheus.ValueType
+	value func(*Stats) float64
+}
+
+func counter(name, help string, value func(*Stats) uint64) metric {
+	return metric{prometheus.NewDesc("rollway_"+name+"_total", help, nil, nil), prometheus.CounterValue, func(s *Stats) float64 { return float64(value(s)) }}
+}
+
+func gauge(name, help string, value func(*Stats) float64) metric {
+	return metric{prometheus.NewDesc("rollway_"+name, help, nil, nil), prometheus.GaugeValue, value}
+}
+
+// simple are the metrics without labels. Events: received = stored + rejected +
+// failed.
+var simple = []metric{
+	counter("events_received", "Events read, over HTTP and TCP.", func(s *Stats) uint64 { return s.Receive.Received }),
+	counter("events_stored", "Events in the journal.", func(s *Stats) uint64 { return s.Receive.Stored }),
+	counter("events_failed", "Events that could not be stored; their senders were told.", func(s *Stats) uint64 { return s.Receive.Failed }),
+	counter("received_bytes", "Bytes of bodies and TCP streams as sent.", func(s *Stats) uint64 { return s.Receive.WireBytes }),
+	counter("unpacked_bytes", "Bytes of bodies and TCP streams, unpacked.", func(s *Stats) uint64 { return s.Receive.UnpackedBytes }),
+	counter("stored_bytes", "Bytes of canonical lines stored.", func(s *Stats) uint64 { return s.Receive.StoredBytes }),
+	counter("requests_aborted", "Requests whose client went away while sending.", func(s *Stats) uint64 { return s.Receive.Aborted }),
+	counter("panics", "Requests and connections that ended in a panic.", func(s *Stats) uint64 { return s.Receive.Panics }),
+	gauge("in_flight_bytes", "Bytes that requests being worked on take up, of limits.in_flight.", func(s *Stats) float64 { return float64(s.Receive.InFlight) }),
+	gauge("tcp_connections", "TCP connections open now.", func(s *Stats) float64 { return float64(s.Receive.Connections) }),
+	counter("tcp_connections_accepted", "TCP connections taken.", func(s *Stats) uint64 { return s.Receive.ConnectionsTotal }),
+	counter("tcp_connections_refused", "TCP connections closed at once, as too many were open.", func(s *Stats) uint64 { return s.Receive.ConnectionsRefused }),
+	counter("tcp_store_retries", "Batches from TCP that had to wait for a full journal.", func(s *Stats) uint64 { return s.Receive.StoreRetries }),
+
+	gauge("journal_first_offset", "Offset of the oldest line kept.", func(s *Stats) float64 { return float64(s.Journal.First) }),
+	gauge("journal_next_offset", "Offset of the next line.", func(s *Stats) float64 { return float64(s.Journal.Next) }),
+	gauge("journal_synced_offset", "Lines below this offset survive the end of the machine.", func(s *Stats) float64 { return float64(s.Journal.Synced) }),
+	gauge("journal_segments", "Segment files.", func(s *Stats) float64 { return float64(s.Journal.Segments) }),
+	gauge("journal_bytes", "Bytes in segment files.", func(s *Stats) float64 { return float64(s.Journal.Bytes) }),
+	gauge("journal_readers", "Readers open: queries, tails and sinks.", func(s *Stats) float64 { return float64(s.Journal.Readers) }),
+	counter("journal_appends", "Batches stored.", func(s *Stats) uint64 { return s.Journal.Appends }),
+	counter("journal_groups", "Writes that stored them; many batches share one.", func(s *Stats) uint64 { return s.Journal.Groups }),
+	counter("journal_fsyncs", "Calls of fdatasync.", func(s *Stats) uint64 { return s.Journal.Fsyncs }),
+	counter("journal_full", "Batches refused as the journal or its disk is full.", func(s *Stats) uint64 { return s.Journal.Full }),
+	counter("journal_write_errors", "Batches refused for another error of the disk.", func(s *Stats) uint64 { return s.Journal.WriteErrors }),
+	counter("journal_sync_errors", "Calls of fdatasync that failed.", func(s *Stats) uint64 { return s.Journal.SyncErrors }),
+	counter("journal_deleted_segments", "Segments removed by retention.", func(s *Stats) uint64 { return s.Journal.DeletedSegments }),
+	counter("journal_deleted_lines", "Lines removed by retention.", func(s *Stats) uint64 { return s.Journal.DeletedRecords }),
+	counter("journal_missed_lines", "Lines that readers found missing, summed over readers.", func(s *Stats) uint64 { return s.Journal.MissedRecords }),
+
+	counter("queries", "Queries begun.", func(s *Stats) uint64 { return s.Query.Queries }),
+	counter("tails", "Tails begun.", func(s *Stats) uint64 { return s.Query.Tails }),
+	counter("reads_refused", "Queries and tails answered 503, as too many were running or the collector was stopping.", func(s *Stats) uint64 { return s.Query.Refused }),
+	gauge("queries_running", "Queries running now.", func(s *Stats) float64 { return float64(s.Query.RunningQueries) }),
+	gauge("tails_running", "Tails running now.", func(s *Stats) float64 { return float64(s.Query.RunningTails) }),
+	counter("lines_scanned", "Lines looked at by queries and tails.", func(s *Stats) uint64 { return s.Query.Scanned }),
+	counter("lines_matched", "Lines found by queries and tails.", func(s *Stats) uint64 { return s.Query.Matched }),
+}
+
+var (
+	rejectedDesc = prometheus.NewDesc("rollway_events_rejected_total", "Events that cannot be stored as they are, by reason; their senders were told.", []string{"reason"}, nil)
+	requestsDesc = prometheus.NewDesc("rollway_ingest_requests_total", "Requests to take events, by status.", []string{"code"}, nil)
+	readyDesc    = prometheus.NewDesc("rollway_ready", "1 while lines can be stored, as /readyz says.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (sc *statsCollector) Describe(descs chan<- *prometheus.Desc) {
+	for _, m := range simple {
+		descs <- m.desc
+	}
+	descs <- rejectedDesc
+	descs <- requestsDesc
+	descs <- readyDesc
+}
+
+// Collect implements prometheus.Collector.
+func (sc *statsCollector) Collect(out chan<- prometheus.Metric) {
+	s := sc.c.Stats()
+	for _, m := range simple {
+		out <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(&s))
+	}
+	for _, reason := range receive.Reasons() {
+		out <- prometheus.MustNewConstMetric(rejectedDesc, prometheus.CounterValue, float64(s.Receive.Rejected[reason]), reason)
+	}
+	for code, n := range s.Receive.Requests {
+		out <- prometheus.MustNewConstMetric(requestsDesc, prometheus.CounterValue, float64(n), strconv.Itoa(code))
+	}
+	ready := 1.0
+	if sc.c.health.ready() != nil {
+		ready = 0
+	}
+	out <- prometheus.MustNewConstMetric(readyDesc, prometheus.GaugeValue, ready)
+}

@@ -1,0 +1,189 @@
+package normalize
+
+import (
+	"encoding/json"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// articleBody returns an array of count of the article's events.
+func articleBody(count int) []byte {
+	return []byte("[" + strings.Repeat(article+",", count-1) + article + "]")
+}
+
+// mallocs returns how many allocations f makes, the fewest of some runs: the
+// runtime's own goroutines allocate now and then.
+func mallocs(f func()) uint64 {
+	f()
+	fewest := ^uint64(0)
+	for range 10 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		f()
+		runtime.ReadMemStats(&after)
+		fewest = min(fewest, after.Mallocs-before.Mallocs)
+	}
+	return fewest
+}
+
+func TestNoAllocationPerEvent(t *testing.T) {
+	nested := `{"time":1779972000.5,"msg":"x\u0061","a":{"b":[1, 2, {"c":"d"}]},"a":1,"tags":["x"],"error":{"e": 1},"\u0062":2}`
+	many := "{"
+	for i := range 100 {
+		many += `"key` + strings.Repeat("x", i) + `":1,`
+	}
+	many = many[:len(many)-1] + "}"
+	for name, body := range map[string][]byte{
+		"array":       articleBody(1000),
+		"NDJSON":      []byte(strings.Repeat(article+"\n", 1000)),
+		"canonical":   []byte(strings.Repeat(articleLine+"\n", 1000)),
+		"every case":  []byte(strings.Repeat(nested+"\n", 1000)),
+		"many fields": []byte(strings.Repeat(many+"\n", 100)),
+		"one event":   []byte(article),
+	} {
+		n, b := New(Limits{}), new(Batch)
+		got := mallocs(func() {
+			b.Reset()
+			if err := n.Body(b, body, received); err != nil || b.RejectedTotal != 0 {
+				t.Fatal(err, b.Rejected)
+			}
+		})
+		if got != 0 {
+			t.Errorf("%s: %d allocations for %d events", name, got, b.Records)
+		}
+	}
+	// Line by line, as from a TCP connection.
+	n, b, line := New(Limits{}), new(Batch), []byte(article+"\n")
+	if got := mallocs(func() {
+		b.Reset()
+		for range 100 {
+			n.Line(b, line, received)
+		}
+	}); got != 0 {
+		t.Errorf("lines: %d allocations for %d events", got, b.Records)
+	}
+}
+
+// TestRejectionsAreBounded sends far more faults than are listed.
+func TestRejectionsAreBounded(t *testing.T) {
+	n, b := New(Limits{}), new(Batch)
+	body := []byte("{}\n" + strings.Repeat("1\n{\n{\"a\":\"\xff\"}\n", 10_000))
+	got := mallocs(func() {
+		b.Reset()
+		n.Body(b, body, received)
+	})
+	if b.Records != 1 || b.RejectedTotal != 30_000 || len(b.Rejected) != 100 {
+		t.Fatalf("%d records, %d rejected, %d listed", b.Records, b.RejectedTotal, len(b.Rejected))
+	}
+	// The decoder allocates its errors, this package must add nothing.
+	if got > 4*10_000+10*100 {
+		t.Errorf("%d allocations for 30,000 faults", got)
+	}
+}
+
+// TestManyNamesCostNoMoreEach guards against quadratic work in one event.
+func TestManyNamesCostNoMoreEach(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compares times")
+	}
+	cost := func(fields int) time.Duration {
+		event := "{" + strings.Repeat(`"a":1,`, fields-1) + `"a":1}`
+		body := []byte(strings.Repeat(event+"\n", 20_000/fields))
+		n, b := New(Limits{}), new(Batch)
+		best := time.Hour
+		for range 5 {
+			b.Reset()
+			start := time.Now()
+			n.Body(b, body, received)
+			best = min(best, time.Since(start))
+		}
+		if b.RejectedTotal != 0 {
+			t.Fatal(b.Rejected)
+		}
+		return best
+	}
+	if few, many := cost(10), cost(1000); many > 5*few {
+		t.Errorf("20,000 fields took %v in events of 10 and %v in events of 1000", few, many)
+	}
+}
+
+// BenchmarkArticle normalizes 100 of the article's events in one array; the
+// other two decode, fill defaults and encode them with encoding/json: into the
+// article's struct with its map, and into the same with raw metadata.
+func BenchmarkArticle(b *testing.B) {
+	body := articleBody(100)
+	perEvent := func(b *testing.B) {
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/event")
+	}
+	b.Run("normalize", func(b *testing.B) {
+		b.SetBytes(int64(len(body)))
+		b.ReportAllocs()
+		n, batch := New(Limits{}), new(Batch)
+		for b.Loop() {
+			batch.Reset()
+			if err := n.Body(batch, body, received); err != nil || batch.Records != 100 {
+				b.Fatal(err)
+			}
+		}
+		perEvent(b)
+	})
+	b.Run("normalize-ndjson", func(b *testing.B) {
+		body := []byte(strings.Repeat(article+"\n", 100))
+		b.SetBytes(int64(len(body)))
+		b.ReportAllocs()
+		n, batch := New(Limits{}), new(Batch)
+		for b.Loop() {
+			batch.Reset()
+			if err := n.Body(batch, body, received); err != nil || batch.Records != 100 {
+				b.Fatal(err)
+			}
+		}
+		perEvent(b)
+	})
+	b.Run("encoding-json", func(b *testing.B) {
+		type event struct {
+			Service   string         `json:"service"`
+			Level     string         `json:"level"`
+			Message   string         `json:"message"`
+			Timestamp string         `json:"timestamp"`
+			TraceID   string         `json:"trace_id"`
+			Metadata  map[string]any `json:"metadata"`
+		}
+		b.SetBytes(int64(len(body)))
+		b.ReportAllocs()
+		for b.Loop() {
+			var events []event
+			if err := json.Unmarshal(body, &events); err != nil {
+				b.Fatal(err)
+			}
+			if _, err := json.Marshal(events); err != nil {
+				b.Fatal(err)
+			}
+		}
+		perEvent(b)
+	})
+	b.Run("encoding-json-raw", func(b *testing.B) {
+		type event struct {
+			Service   string          `json:"service"`
+			Level     string          `json:"level"`
+			Message   string          `json:"message"`
+			Timestamp string          `json:"timestamp"`
+			TraceID   string          `json:"trace_id"`
+			Metadata  json.RawMessage `json:"metadata"`
+		}
+		b.SetBytes(int64(len(body)))
+		b.ReportAllocs()
+		for b.Loop() {
+			var events []event
+			if err := json.Unmarshal(body, &events); err != nil {
+				b.Fatal(err)
+			}
+			if _, err := json.Marshal(events); err != nil {
+				b.Fatal(err)
+			}
+		}
+		perEvent(b)
+	})
+}

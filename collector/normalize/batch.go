@@ -1,0 +1,144 @@
+package normalize
+
+import (
+	"math"
+	"time"
+)
+
+// Reasons for which an event is rejected: a closed set, fit for the label of
+// a metric.
+const (
+	ReasonSyntax        = "syntax"          // not JSON
+	ReasonNotObject     = "not_object"      // JSON, but not an object
+	ReasonInvalidUTF8   = "invalid_utf8"    // bytes that are not UTF-8
+	ReasonTooLarge      = "too_large"       // over Limits.MaxEventBytes
+	ReasonTooDeep       = "too_deep"        // over Limits.MaxDepth
+	ReasonTooManyFields = "too_many_fields" // over Limits.MaxFields
+	ReasonKeyTooLong    = "key_too_long"    // over Limits.MaxKeyBytes
+	ReasonTooManyEvents = "too_many_events" // over Limits.MaxEvents
+)
+
+// reason is the index of a Reason constant.
+type reason uint8
+
+const (
+	ok reason = iota
+	syntax
+	notObject
+	invalidUTF8
+	tooLarge
+	tooDeep
+	tooManyFields
+	keyTooLong
+	tooManyEvents
+	numReasons
+)
+
+var reasonNames = [numReasons]string{
+	"", ReasonSyntax, ReasonNotObject, ReasonInvalidUTF8, ReasonTooLarge,
+	ReasonTooDeep, ReasonTooManyFields, ReasonKeyTooLong, ReasonTooManyEvents,
+}
+
+// Reasons returns every reason this package rejects events for.
+func Reasons() []string { return append([]string(nil), reasonNames[1:]...) }
+
+// A Batch receives the canonical lines of one or more bodies or lines, and
+// the account of what could not become one. The zero value is an empty batch.
+// It is for one goroutine at a time and owns all its memory; it never points
+// into the input.
+//
+// Every event of the input is either one of Records or one of RejectedTotal. A
+// body or line that cannot be split into events, because it is not JSON or
+// over Limits.MaxEvents, counts as one event.
+type Batch struct {
+	Lines   []byte // canonical lines, each ended by '\n'
+	Records int    // lines in Lines
+
+	// Earliest and latest time in Lines, in nanoseconds since 1970, meaningful
+	// if Records > 0. A time that an int64 cannot hold counts as the nearest
+	// one that it can.
+	MinTime, MaxTime int64
+
+	// Rejected describes the first Limits.MaxRejections rejected events, in
+	// the order of the input.
+	Rejected []Rejection
+	// RejectedTotal is the number of all rejected events.
+	RejectedTotal int
+
+	// FirstOffset is for whoever stores the batch to say where: the journal's
+	// offset of the first line, if HasOffset is set. Normalization leaves it
+	// alone.
+	FirstOffset uint64
+	HasOffset   bool
+
+	byReason [numReasons]int
+}
+
+// A Rejection says which event was not accepted, and why.
+type Rejection struct {
+	Index  int    // number of the event since the batch was reset, from 0
+	Line   int    // line of the body, from 1; 0 if not known
+	Offset int64  // bytes from the start of the body (of the line, from Line) to the fault or, failing that, to the event
+	Reason string // one of the Reason constants
+	Detail string // for a human: what, and what was expected
+}
+
+// Reset empties the batch and keeps its memory for reuse.
+func (b *Batch) Reset() {
+	clear(b.Rejected)
+	*b = Batch{Lines: b.Lines[:0], Rejected: b.Rejected[:0]}
+}
+
+// RejectedFor returns how many events were rejected for one of the Reason
+// constants.
+func (b *Batch) RejectedFor(name string) int {
+	for r := ok + 1; r < numReasons; r++ {
+		if reasonNames[r] == name {
+			return b.byReason[r]
+		}
+	}
+	return 0
+}
+
+// events is the number of events seen since Reset.
+func (b *Batch) events() int { return b.Records + b.RejectedTotal }
+
+func (b *Batch) addTime(sec int64, nsec int) {
+	ns := clampUnixNano(sec, nsec)
+	if b.Records == 0 {
+		b.MinTime, b.MaxTime = ns, ns
+		return
+	}
+	b.MinTime = min(b.MinTime, ns)
+	b.MaxTime = max(b.MaxTime, ns)
+}
+
+// clampUnixNano turns a time into nanoseconds since 1970, or the nearest that
+// an int64 holds: years 1677 to 2262.
+func clampUnixNano(sec int64, nsec int) int64 {
+	const last = math.MaxInt64 / int64(time.Second)
+	switch {
+	case sec >= last:
+		return math.MaxInt64
+	case sec < -last:
+		return math.MinInt64
+	}
+	return sec*int64(time.Second) + int64(nsec)
+}
+
+// mark is a point that a batch can be taken back to.
+type mark struct {
+	lines, records, rejected, rejectedTotal int
+	minTime, maxTime                        int64
+	byReason                                [numReasons]int
+}
+
+func (b *Batch) mark() mark {
+	return mark{len(b.Lines), b.Records, len(b.Rejected), b.RejectedTotal, b.MinTime, b.MaxTime, b.byReason}
+}
+
+func (b *Batch) rollback(m *mark) {
+	b.Lines, b.Records = b.Lines[:m.lines], m.records
+	b.Rejected, b.RejectedTotal = b.Rejected[:m.rejected], m.rejectedTotal
+	b.MinTime, b.MaxTime, b.byReason = m.minTime, m.maxTime, m.byReason
+}

@@ -1,0 +1,264 @@
+package normalize
+
+import (
+	"bytes"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/rollway/rollway/internal/jsonline"
+)
+
+// readEvent reads one value, which should be an object, and appends its
+// canonical line or rejects it. The error is one of syntax.
+func (n *Normalizer) readEvent(dst *Batch) error {
+	if kind := n.dec.PeekKind(); kind != jsontext.KindBeginObject {
+		v, err := n.dec.ReadValue()
+		if err != nil {
+			return noEOF(err)
+		}
+		detail := ""
+		if n.describes(dst) {
+			detail = fmt.Sprintf("event %d is %s, expected an object", dst.events()-n.body.first, kindName(kind))
+		}
+		n.add(dst, notObject, n.offset()-len(v), detail)
+		return nil
+	}
+	if _, err := n.dec.ReadToken(); err != nil {
+		return err
+	}
+	n.ev = event{start: n.offset() - 1}
+	n.attrs = n.attrs[:0]
+	n.names.reset()
+	depth := n.dec.StackDepth()
+	if dst.events()-n.body.first >= n.limits.MaxEvents {
+		n.ev.fault = tooManyEvents
+	} else if err := n.readMembers(true); err != nil {
+		return err
+	}
+	if err := n.skipTo(depth - 1); err != nil {
+		return err
+	}
+	ev := &n.ev
+	ev.faultAt = ev.start
+	if n.body.dirty && ev.fault == ok {
+		raw := n.body.text[ev.start:n.offset()]
+		if !utf8.Valid(raw) {
+			ev.fault = invalidUTF8
+			at := firstInvalid(raw)
+			ev.faultAt, ev.got = ev.start+at, int(raw[at])
+		}
+	}
+	if ev.fault == ok {
+		n.appendLine(dst)
+	}
+	if ev.fault != ok {
+		n.add(dst, ev.fault, ev.faultAt, n.explain(dst, ev.fault))
+	}
+	return nil
+}
+
+// readMembers reads the members of the object whose '{' was read, and its '}'.
+// It stops early at a fault of the event. At the top of an event the known
+// keys fill their slots; everything else goes to attrs.
+func (n *Normalizer) readMembers(top bool) error {
+	for {
+		kind := n.dec.PeekKind()
+		if kind == jsontext.KindEndObject || kind == jsontext.KindInvalid {
+			_, err := n.dec.ReadToken()
+			return noEOF(err)
+		}
+		v, err := n.dec.ReadValue()
+		if err != nil {
+			return noEOF(err)
+		}
+		name := span{n.offset() - len(v), n.offset()}
+		key := keyOther
+		if top {
+			key = n.lookup(v)
+		}
+		kind = n.dec.PeekKind()
+		if key == keyAttrs && kind == jsontext.KindBeginObject {
+			if _, err := n.dec.ReadToken(); err != nil {
+				return noEOF(err)
+			}
+			if err := n.readMembers(false); err != nil {
+				return err
+			}
+		} else {
+			v, err := n.dec.ReadValue()
+			if err != nil {
+				return noEOF(err)
+			}
+			value := span{n.offset() - len(v), n.offset()}
+			if !n.fill(key, value, kind) {
+				n.ev.fault = n.addAttr(name, value, kind)
+			}
+		}
+		if n.ev.fault != ok {
+			return nil
+		}
+	}
+}
+
+// skipTo reads on until the decoder is depth levels deep.
+func (n *Normalizer) skipTo(depth int) error {
+	for n.dec.StackDepth() > depth {
+		var err error
+		switch n.dec.PeekKind() {
+		case jsontext.KindEndObject, jsontext.KindEndArray, jsontext.KindInvalid:
+			_, err = n.dec.ReadToken()
+		default:
+			err = n.dec.SkipValue()
+		}
+		if err != nil {
+			return noEOF(err)
+		}
+	}
+	return nil
+}
+
+// offset is the end of what was read last, in body.text.
+func (n *Normalizer) offset() int { return int(n.dec.InputOffset()) }
+
+// fill puts a value into the slot of its key; false if the slot is taken or
+// cannot hold the value.
+func (n *Normalizer) fill(key key, value span, kind jsontext.Kind) bool {
+	ev := &n.ev
+	if key >= numSlots || ev.filled&(1<<key) != 0 {
+		return false
+	}
+	raw := n.body.text[value.start:value.end]
+	isString := kind == jsontext.KindString
+	fits := isString
+	switch key {
+	case keyTime:
+		if ev.sec, ev.nsec, fits = parseTime(n.plain(raw, kind)); !fits {
+			return false
+		}
+	case keyLevel:
+		if ev.level, fits = parseLevel(n.plain(raw, kind)); !fits {
+			return false
+		}
+	case keyMsg:
+		fits = isString || kind == jsontext.KindNumber || kind == jsontext.KindTrue || kind == jsontext.KindFalse
+	case keySource:
+		fits = isString || kind == jsontext.KindBeginObject
+	case keyError:
+		fits = true
+	}
+	if fits {
+		ev.slots[key] = value
+		ev.filled |= 1 << key
+	}
+	return fits
+}
+
+// plain returns the text of a string or a number, and nothing for other kinds.
+// It is valid until the next call.
+func (n *Normalizer) plain(raw []byte, kind jsontext.Kind) []byte {
+	switch kind {
+	case jsontext.KindNumber:
+		return raw
+	case jsontext.KindString:
+		return n.unquoted(raw)
+	}
+	return nil
+}
+
+// unquoted returns the text of a JSON string, valid until the next call.
+func (n *Normalizer) unquoted(raw []byte) []byte {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return raw[1 : len(raw)-1]
+	}
+	// The error is about lone surrogates, which become U+FFFD.
+	n.unquote, _ = jsontext.AppendUnquote(n.unquote[:0], raw)
+	return n.unquote
+}
+
+// addAttr appends a member to attrs.
+func (n *Normalizer) addAttr(name, value span, kind jsontext.Kind) reason {
+	text := n.body.text
+	if n.names.len() >= n.limits.MaxFields {
+		return tooManyFields
+	}
+	raw := text[name.start:name.end]
+	n.ev.got = len(raw) - len(`""`)
+	if n.ev.got > n.limits.MaxKeyBytes {
+		return keyTooLong
+	}
+	suffix := n.names.add(n.unquoted(raw))
+	if n.ev.got += len(suffix); n.ev.got > n.limits.MaxKeyBytes {
+		return keyTooLong
+	}
+	n.attrs = append(n.attrs, raw[:len(raw)-1]...)
+	n.attrs = append(n.attrs, suffix...)
+	n.attrs = append(n.attrs, `":`...)
+	var fault reason
+	n.attrs, fault = appendValue(n.attrs, text[value.start:value.end], kind, n.limits.MaxEventBytes, n.limits.MaxDepth-2)
+	n.attrs = append(n.attrs, ',')
+	return fault
+}
+
+// appendLine appends the canonical line of the event, or sets its fault.
+func (n *Normalizer) appendLine(dst *Batch) {
+	ev, text := &n.ev, n.body.text
+	start := len(dst.Lines)
+	limit := start + n.limits.MaxEventBytes
+	if ev.filled&(1<<keyTime) == 0 {
+		ev.sec, ev.nsec = n.body.received.Unix(), n.body.received.Nanosecond()
+	}
+	line := append(dst.Lines, `{"time":"`...)
+	line = jsonline.AppendUnix(line, ev.sec, ev.nsec)
+	line = append(line, `","level":"`...)
+	line = jsonline.AppendLevel(line, ev.level)
+	line = append(line, '"')
+	for key := keyMsg; key < numSlots; key++ {
+		if ev.filled&(1<<key) == 0 {
+			continue
+		}
+		raw := text[ev.slots[key].start:ev.slots[key].end]
+		kind := jsontext.Kind(raw[0])
+		line = append(line, slotNames[key]...)
+		if key == keyMsg && kind != jsontext.KindString {
+			line = append(line, '"')
+			line = append(line, raw...)
+			line = append(line, '"')
+			continue
+		}
+		if line, ev.fault = appendValue(line, raw, kind, limit, n.limits.MaxDepth-1); ev.fault != ok {
+			dst.Lines = line[:start]
+			return
+		}
+	}
+	if len(n.attrs) > 0 {
+		line = append(line, `,"attrs":{`...)
+		line = append(line, n.attrs[:len(n.attrs)-1]...)
+		line = append(line, '}')
+	}
+	line = append(line, '}')
+	if len(line) > limit {
+		ev.fault = tooLarge
+		dst.Lines = line[:start]
+		return
+	}
+	dst.Lines = append(line, '\n')
+	dst.addTime(ev.sec, ev.nsec)
+	dst.Records++
+}
+
+func kindName(kind jsontext.Kind) string {
+	switch kind {
+	case jsontext.KindBeginArray:
+		return "an array"
+	case jsontext.KindNumber:
+		return "a number"
+	case jsontext.KindString:
+		return "a string"
+	case jsontext.KindNull:
+		return "null"
+	default:
+		return "a boolean"
+	}
+}

@@ -1,0 +1,191 @@
+// Package normalize turns what clients send (JSON objects, arrays, NDJSON)
+// into canonical lines, in one pass from the bytes of the wire: no maps, no
+// decoded values, no allocation per event.
+//
+// # Bodies
+//
+// The form of a body is read from the body. After an optional byte order mark:
+//
+//   - If its first line that is not blank holds whole JSON values, the body is
+//     read line by line. A line that is not JSON is rejected alone, a line may
+//     hold an array of events or several objects in a row, blank lines and
+//     CRLF are fine.
+//   - Else, if it starts with '[', it is one array that spans lines.
+//   - Else it is read as objects that span lines. If that fails and the first
+//     line was broken within itself, or some later line starts with '{' in its
+//     first column and is whole, it was NDJSON with a bad first line after all
+//     and is read line by line.
+//
+// A syntax error in a body that is not read line by line rejects the whole
+// body, so that its sender can repair and send it again without storing
+// anything twice.
+//
+// # Keys
+//
+// Known keys, at the top level of an event only and in exactly this spelling:
+//
+//	time     time, timestamp, ts, @timestamp
+//	level    level, severity, lvl
+//	msg      msg, message, log, body
+//	service  service, app, service.name
+//	logger   logger
+//	source   source
+//	trace_id trace_id, traceId, trace.id
+//	span_id  span_id, spanId, span.id
+//	error    error
+//
+// The members of an object under metadata, attributes, fields, context or
+// attrs are merged into attrs; all other keys go to attrs as they are. Nothing
+// is lost: the second alias of a slot, and a value that its slot cannot hold,
+// go to attrs under the name they came with. A number or a boolean as msg
+// becomes its text. A name that attrs already has gets the suffix _2, _3, … .
+// Objects below that level keep their members as they were sent, equal names
+// included.
+//
+// Strings keep their escapes and numbers their digits; only white space
+// between tokens is removed. A canonical line therefore comes out byte for
+// byte as it went in, unless it holds equal names in attrs.
+package normalize
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Limits on one event and one body; a field that is zero means its default.
+// An event over a limit is rejected alone.
+type Limits struct {
+	MaxEventBytes int // canonical line without its '\n'; default 1 MiB
+	MaxDepth      int // nested objects and arrays in the canonical line, itself included; default 64
+	MaxFields     int // members of attrs; default 1024
+	MaxKeyBytes   int // bytes of a name at the top level or directly in attrs, as sent; default 1 KiB
+	MaxEvents     int // events in one call of Body or Line; default 100,000
+	MaxRejections int // rejections described in Batch.Rejected, the others are counted only; default 100
+}
+
+// WithDefaults returns l with its zero fields filled in.
+func (l Limits) WithDefaults() Limits {
+	def := func(v *int, d int) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	def(&l.MaxEventBytes, 1<<20)
+	def(&l.MaxDepth, 64)
+	def(&l.MaxFields, 1024)
+	def(&l.MaxKeyBytes, 1<<10)
+	def(&l.MaxEvents, 100_000)
+	def(&l.MaxRejections, 100)
+	return l
+}
+
+// ErrEmpty is returned by Body for a body without any value.
+var ErrEmpty = errors.New("the body is empty; expected a JSON object, an array of objects, or one object per line")
+
+// A Normalizer holds the decoder and the scratch memory of normalization. It
+// is for one goroutine at a time; its memory is bounded by Limits and between
+// calls it points neither into input nor into a Batch.
+type Normalizer struct {
+	limits Limits
+	dec    *jsontext.Decoder
+	src    bytes.Buffer
+	opts   []jsontext.Options
+
+	body body  // set for the length of one call of Body or Line
+	ev   event // set for the length of one event
+
+	attrs   []byte // members of attrs so far, each followed by ','
+	names   nameSet
+	unquote []byte // an unescaped string
+}
+
+// body is what one call of Body or Line works on.
+type body struct {
+	received time.Time
+	first    int  // events in the batch before this call
+	dirty    bool // holds invalid UTF-8 somewhere
+	all      []byte
+	text     []byte // part of all that the decoder reads
+	base     int    // offset of text in all
+	line     int    // line of text's first byte, 0 if unknown
+	seen     struct{ offset, line int }
+}
+
+// event is what is known of an event while its members pass.
+type event struct {
+	start   int // offset in body.text
+	slots   [numSlots]span
+	filled  uint16 // bit per slot
+	sec     int64
+	nsec    int
+	level   slog.Level
+	fault   reason
+	faultAt int // offset in body.text
+	got     int // the number that broke the limit
+}
+
+// span is a value's place in body.text.
+type span struct{ start, end int }
+
+// keepScratch is the size from which scratch memory is given up after a call.
+const keepScratch = 256 << 10
+
+// New returns a Normalizer.
+func New(limits Limits) *Normalizer {
+	n := &Normalizer{limits: limits.WithDefaults()}
+	// Equal names and bad UTF-8 are this package's to judge; lone surrogates
+	// in escapes are valid JSON and stay as sent.
+	n.opts = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+	n.dec = jsontext.NewDecoder(&n.src, n.opts...)
+	n.names.init()
+	return n
+}
+
+// Body appends the events of a request's body to dst. received stands in for
+// times that are missing or unusable. The error is ErrEmpty, with nothing
+// added to dst, or a *SyntaxError if the body as a whole was rejected, which
+// dst then counts as one rejected event; all else is in dst alone.
+func (n *Normalizer) Body(dst *Batch, b []byte, received time.Time) error {
+	n.begin(dst, b, received)
+	defer n.end()
+	return n.readBody(dst)
+}
+
+// Line appends the event or events of one NDJSON line, with or without its
+// line end, to dst. A blank line holds none. What is wrong with the line is in
+// dst; the error is the *SyntaxError of a line that is not JSON.
+func (n *Normalizer) Line(dst *Batch, line []byte, received time.Time) error {
+	n.begin(dst, line, received)
+	defer n.end()
+	return n.readLine(dst, 0, len(line), 0)
+}
+
+func (n *Normalizer) begin(dst *Batch, b []byte, received time.Time) {
+	n.body = body{received: received, first: dst.events(), dirty: !utf8.Valid(b), all: b}
+	n.body.seen.line = 1
+}
+
+func (n *Normalizer) end() {
+	n.body = body{}
+	n.src = bytes.Buffer{}
+	n.dec.Reset(&n.src, n.opts...)
+	if cap(n.attrs) > keepScratch {
+		n.attrs = nil
+	}
+	if cap(n.unquote) > keepScratch {
+		n.unquote = nil
+	}
+	n.names.shrink()
+}
+
+// read sets the decoder to all[start:end].
+func (n *Normalizer) read(start, end, line int) {
+	n.body.text, n.body.base, n.body.line = n.body.all[start:end], start, line
+	n.src = *bytes.NewBuffer(n.body.text)
+	n.dec.Reset(&n.src, n.opts...)
+}

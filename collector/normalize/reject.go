@@ -1,0 +1,132 @@
+package normalize
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A SyntaxError says where a body or a line stops being JSON.
+type SyntaxError struct {
+	Line    int    // from 1; 0 if not known
+	Column  int    // in bytes from 1
+	Offset  int64  // bytes from the start of the body
+	Problem string // what was found and what was expected
+}
+
+func (e *SyntaxError) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("not valid JSON at offset %d: %s", e.Offset, e.Problem)
+	}
+	return fmt.Sprintf("not valid JSON at line %d, column %d (offset %d): %s", e.Line, e.Column, e.Offset, e.Problem)
+}
+
+// rejectSyntax counts the text just read as one rejected event and returns
+// the error that says why.
+func (n *Normalizer) rejectSyntax(dst *Batch, err error) *SyntaxError {
+	at, why, r := len(n.body.text), "", syntax
+	var bad *jsontext.SyntacticError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		at = len(bytes.TrimRight(n.body.text, " \r\n\t")) // not on the line after
+		why = "the text ends inside a value"
+	case errors.As(err, &bad):
+		at, why = min(int(bad.ByteOffset), len(n.body.text)), bad.Err.Error()
+		if why == decoderTooDeep {
+			r, why = tooDeep, "objects and arrays are nested more than 10,000 deep"
+		}
+	default:
+		why = err.Error()
+	}
+	offset := n.body.base + at
+	column := offset - bytes.LastIndexByte(n.body.all[:offset], '\n')
+	se := &SyntaxError{Line: n.lineOf(at), Column: column, Offset: int64(offset), Problem: why}
+	detail := ""
+	if n.describes(dst) {
+		detail = se.Error()
+	}
+	n.add(dst, r, at, detail)
+	return se
+}
+
+// decoderTooDeep is what the decoder says of more levels than it can count; it
+// exports no error for it.
+const decoderTooDeep = "exceeded max depth"
+
+// describes reports whether a rejection made now would be listed.
+func (n *Normalizer) describes(dst *Batch) bool {
+	return len(dst.Rejected) < n.limits.MaxRejections
+}
+
+// add counts one rejected event; at is an offset in body.text.
+func (n *Normalizer) add(dst *Batch, r reason, at int, detail string) {
+	if n.describes(dst) {
+		dst.Rejected = append(dst.Rejected, Rejection{
+			Index:  dst.events(),
+			Line:   n.lineOf(at),
+			Offset: int64(n.body.base + at),
+			Reason: reasonNames[r],
+			Detail: detail,
+		})
+	}
+	dst.RejectedTotal++
+	dst.byReason[r]++
+}
+
+// lineOf returns the line of an offset in body.text, 0 if it is not known.
+// Lines are counted on from the place asked for last, so that many rejections
+// cost one scan of the body.
+func (n *Normalizer) lineOf(at int) int {
+	if n.body.line == 0 {
+		return 0
+	}
+	at += n.body.base
+	s := &n.body.seen
+	if s.offset < n.body.base || at < s.offset {
+		s.offset, s.line = n.body.base, n.body.line
+	}
+	s.line += bytes.Count(n.body.all[s.offset:at], newline)
+	s.offset = at
+	return s.line
+}
+
+var newline = []byte{'\n'}
+
+// explain tells a human why the event being read is rejected.
+func (n *Normalizer) explain(dst *Batch, r reason) string {
+	if !n.describes(dst) {
+		return ""
+	}
+	index, got := dst.events()-n.body.first, n.ev.got
+	switch r {
+	case invalidUTF8:
+		return fmt.Sprintf("event %d is not valid UTF-8: byte 0x%02x at offset %d", index, got, n.body.base+n.ev.faultAt)
+	case tooLarge:
+		return fmt.Sprintf("event %d is larger than %d bytes as a canonical line", index, n.limits.MaxEventBytes)
+	case tooDeep:
+		return fmt.Sprintf("event %d nests objects and arrays deeper than %d levels as a canonical line", index, n.limits.MaxDepth)
+	case tooManyFields:
+		return fmt.Sprintf("event %d has more than %d fields", index, n.limits.MaxFields)
+	case keyTooLong:
+		return fmt.Sprintf("event %d has a key of %d bytes, at most %d are allowed", index, got, n.limits.MaxKeyBytes)
+	case tooManyEvents:
+		return fmt.Sprintf("event %d is over the limit of %d events in one request", index, n.limits.MaxEvents)
+	}
+	return ""
+}
+
+// firstInvalid returns the offset of the first byte of b that is not UTF-8.
+func firstInvalid(b []byte) int {
+	for i := 0; i < len(b); {
+		r, size := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
+	}
+	return -1
+}

@@ -1,0 +1,231 @@
+package normalize
+
+import "bytes"
+
+// First and last second of the years that RFC 3339 can write.
+const (
+	minUnix = -62167219200 // 0000-01-01T00:00:00Z
+	maxUnix = 253402300799 // 9999-12-31T23:59:59Z
+)
+
+// parseTime reads the text of a time: RFC 3339 and its relatives, or a number
+// of seconds, milliseconds, microseconds or nanoseconds since 1970.
+func parseTime(text []byte) (sec int64, nsec int, ok bool) {
+	text = bytes.TrimSpace(text)
+	if len(text) > 10 && text[4] == '-' {
+		sec, nsec, ok = parseCalendar(text)
+	} else {
+		sec, nsec, ok = parseUnix(text)
+	}
+	if sec < minUnix || sec > maxUnix {
+		return 0, 0, false
+	}
+	return sec, nsec, ok
+}
+
+// parseCalendar reads 2006-01-02T15:04:05 with 'T', 't' or a space in the
+// middle, then optionally a fraction after '.' or ',', of which nine digits
+// count, then optionally a zone: Z, z, ±hh:mm, ±hhmm or ±hh, with or without a
+// space before it. Without a zone it is UTC. Second 60 is the next minute's
+// first.
+func parseCalendar(text []byte) (sec int64, nsec int, ok bool) {
+	const length = len("2006-01-02T15:04:05")
+	if len(text) < length || text[4] != '-' || text[7] != '-' || text[13] != ':' || text[16] != ':' ||
+		text[10] != 'T' && text[10] != 't' && text[10] != ' ' {
+		return 0, 0, false
+	}
+	year := digits(text[0:2])*100 + digits(text[2:4])
+	month, day := digits(text[5:7]), digits(text[8:10])
+	hour, minute, second := digits(text[11:13]), digits(text[14:16]), digits(text[17:19])
+	// A part that is not made of digits is far below zero, or was before the
+	// century was multiplied.
+	if year < 0 || month < 1 || month > 12 || day < 1 || day > daysIn(month, year) ||
+		hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60 {
+		return 0, 0, false
+	}
+	nsec, rest, ok := parseFraction(text[length:])
+	if !ok {
+		return 0, 0, false
+	}
+	offset, ok := parseZone(rest)
+	if !ok {
+		return 0, 0, false
+	}
+	sec = daysSince1970(year, month, day)*86400 + int64(hour*3600+minute*60+second-offset)
+	return sec, nsec, true
+}
+
+// digits reads two digits; anything else is far below zero.
+func digits(b []byte) int {
+	hi, lo := b[0]-'0', b[1]-'0'
+	if hi > 9 || lo > 9 {
+		return -1 << 20
+	}
+	return int(hi)*10 + int(lo)
+}
+
+func parseFraction(text []byte) (nsec int, rest []byte, ok bool) {
+	if len(text) == 0 || text[0] != '.' && text[0] != ',' {
+		return 0, text, true
+	}
+	i, scale := 1, 100_000_000
+	for ; i < len(text) && text[i]-'0' <= 9; i++ {
+		nsec += int(text[i]-'0') * scale
+		scale /= 10
+	}
+	return nsec, text[i:], i > 1
+}
+
+// parseZone returns seconds east of UTC.
+func parseZone(text []byte) (offset int, ok bool) {
+	if len(text) > 1 && text[0] == ' ' {
+		text = text[1:]
+	}
+	if len(text) == 0 || len(text) == 1 && (text[0] == 'Z' || text[0] == 'z') {
+		return 0, true
+	}
+	sign := text[0]
+	if sign != '+' && sign != '-' {
+		return 0, false
+	}
+	var hours, minutes int
+	switch {
+	case len(text) == len("+hh:mm") && text[3] == ':':
+		hours, minutes = digits(text[1:3]), digits(text[4:6])
+	case len(text) == len("+hhmm"):
+		hours, minutes = digits(text[1:3]), digits(text[3:5])
+	case len(text) == len("+hh"):
+		hours = digits(text[1:3])
+	default:
+		return 0, false
+	}
+	if hours < 0 || hours > 23 || minutes < 0 || minutes > 59 {
+		return 0, false
+	}
+	offset = hours*3600 + minutes*60
+	if sign == '-' {
+		offset = -offset
+	}
+	return offset, true
+}
+
+func daysIn(month, year int) int {
+	switch month {
+	case 2:
+		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
+			return 29
+		}
+		return 28
+	case 4, 6, 9, 11:
+		return 30
+	}
+	return 31
+}
+
+// daysSince1970 counts days of the proleptic Gregorian calendar. Source of the
+// arithmetic: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms",
+// days_from_civil, for years from 0.
+func daysSince1970(year, month, day int) int64 {
+	if month <= 2 {
+		year--
+	}
+	era := year / 400
+	if year < 0 { // January and February of year 0
+		era = -1
+	}
+	yoe := year - era*400
+	doy := (153*((month+9)%12)+2)/5 + day - 1
+	doe := yoe*365 + yoe/4 - yoe/100 + doy
+	return int64(era)*146097 + int64(doe) - 719468
+}
+
+// parseUnix reads a JSON number as time since 1970. Its unit follows from the
+// digits before its decimal point:
+//
+//	up to 11   seconds        below 1e11, year 5138
+//	up to 14   milliseconds   from 1e11 ms, March 1973
+//	up to 17   microseconds   from 1e14 µs, March 1973
+//	more       nanoseconds    from 1e17 ns, March 1973
+//
+// The arithmetic is decimal, so no digit is lost to rounding; what is below a
+// nanosecond is cut off.
+func parseUnix(text []byte) (sec int64, nsec int, ok bool) {
+	var buf [48]byte // significant digits, from the first that is not zero
+	d := buf[:0]
+	negative := false
+	i := 0
+	if i < len(text) && text[i] == '-' {
+		negative = true
+		i++
+	}
+	point, seen, fraction := 0, 0, false // digits before the decimal point; digits at all
+	for ; i < len(text); i++ {
+		c := text[i]
+		if c == '.' && !fraction && seen > 0 {
+			fraction = true
+			continue
+		}
+		if c-'0' > 9 {
+			break
+		}
+		seen++
+		switch {
+		case c == '0' && len(d) == 0:
+			if fraction {
+				point--
+			}
+			continue
+		case len(d) < cap(d):
+			d = append(d, c)
+		}
+		if !fraction {
+			point++
+		}
+	}
+	if seen == 0 || text[i-1] == '.' {
+		return 0, 0, false
+	}
+	if i < len(text) {
+		if text[i] != 'e' && text[i] != 'E' || i+1 == len(text) {
+			return 0, 0, false
+		}
+		exponent, valid := smallInt(text[i+1:])
+		if !valid {
+			return 0, 0, false
+		}
+		point += exponent
+	}
+	if len(d) == 0 {
+		return 0, 0, true
+	}
+	switch {
+	case point <= 11:
+	case point <= 14:
+		point -= 3
+	case point <= 17:
+		point -= 6
+	case point <= 21:
+		point -= 9
+	default:
+		return 0, 0, false
+	}
+	digitAt := func(i int) int {
+		if i < 0 || i >= len(d) {
+			return 0
+		}
+		return int(d[i] - '0')
+	}
+	for i := range point {
+		sec = sec*10 + int64(digitAt(i))
+	}
+	for i := point; i < point+9; i++ {
+		nsec = nsec*10 + digitAt(i)
+	}
+	if negative {
+		sec = -sec
+		if nsec > 0 {
+			sec, nsec = sec-1, 1_000_000_000-nsec
+		}
+	}
+	return sec, nsec, true
+}

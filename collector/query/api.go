@@ -1,0 +1,237 @@
+package query
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Options of an API. The zero value is the recommended setting.
+type Options struct {
+	MaxQueries   int           // queries at a time; more are answered 503; default 8
+	MaxTails     int           // tails at a time; more are answered 503; default 100
+	MaxLast      int           // most lines that last= may ask for; default 100,000
+	MaxLastBytes int           // most bytes of lines that last= may hold in memory; default 64 MiB
+	Heartbeat    time.Duration // a tail without lines sends a comment this often; default 15 s
+	WriteTimeout time.Duration // a client that takes nothing for so long is cut off; default 30 s
+}
+
+func (o *Options) check() error {
+	if o.MaxQueries < 0 || o.MaxTails < 0 || o.MaxLast < 0 || o.MaxLastBytes < 0 || o.Heartbeat < 0 || o.WriteTimeout < 0 {
+		return errors.New("query options: a limit or a time is negative; use 0 for the default")
+	}
+	setDefault(&o.MaxQueries, 8)
+	setDefault(&o.MaxTails, 100)
+	setDefault(&o.MaxLast, 100_000)
+	setDefault(&o.MaxLastBytes, 64<<20)
+	setDefault(&o.Heartbeat, 15*time.Second)
+	setDefault(&o.WriteTimeout, 30*time.Second)
+	return nil
+}
+
+func setDefault[T int | time.Duration](v *T, def T) {
+	if *v == 0 {
+		*v = def
+	}
+}
+
+// API serves a Source over HTTP. It is safe for concurrent use; whoever made it
+// closes it.
+//
+//  1. Every request has a reader of its own: a slow client holds up nobody.
+//  2. Lines go out exactly as they are stored, in the order of their offsets.
+//  3. What is missing or failed is told to the client: by the status, or once
+//     lines were sent by a trailer, an event or an aborted connection.
+type API struct {
+	src     Source
+	o       Options
+	queries chan struct{} // one token for each query that runs
+	tails   chan struct{} // one token for each tail that runs
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+
+	stats struct {
+		queries, tails, refused, scanned, matched atomic.Uint64
+	}
+}
+
+var errClosing = errors.New("the collector is shutting down")
+
+// New returns an API over src.
+func New(src Source, o Options) (*API, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	a := &API{src: src, o: o, queries: make(chan struct{}, o.MaxQueries), tails: make(chan struct{}, o.MaxTails)}
+	a.ctx, a.cancel = context.WithCancelCause(context.Background())
+	return a, nil
+}
+
+// Close ends all queries and tails, each with word to its client, and all later
+// ones at once. It does not wait; http.Server.Shutdown does, for which it is
+// meant to be registered with http.Server.RegisterOnShutdown.
+func (a *API) Close() error {
+	a.cancel(errClosing)
+	return nil
+}
+
+// Stats are counters since New, and what runs now.
+type Stats struct {
+	Queries, Tails               uint64 // begun
+	Refused                      uint64 // answered 503
+	Scanned, Matched             uint64 // lines looked at and lines found, by queries and tails
+	RunningQueries, RunningTails int
+}
+
+// Stats returns the current figures. It never blocks.
+func (a *API) Stats() Stats {
+	return Stats{
+		Queries: a.stats.queries.Load(), Tails: a.stats.tails.Load(), Refused: a.stats.refused.Load(),
+		Scanned: a.stats.scanned.Load(), Matched: a.stats.matched.Load(),
+		RunningQueries: len(a.queries), RunningTails: len(a.tails),
+	}
+}
+
+// begin takes a token and returns the request's context, which also ends with
+// the API. If it returns false, the request is answered.
+func (a *API) begin(w http.ResponseWriter, r *http.Request, tokens chan struct{}, what string) (context.Context, func(), bool) {
+	if a.ctx.Err() != nil {
+		a.stats.refused.Add(1)
+		w.Header().Set("Retry-After", "5")
+		writeError(w, http.StatusServiceUnavailable, errClosing)
+		return nil, nil, false
+	}
+	select {
+	case tokens <- struct{}{}:
+	default:
+		a.stats.refused.Add(1)
+		w.Header().Set("Retry-After", "1")
+		writeError(w, http.StatusServiceUnavailable, fmt.Errorf("%d %s are running, which is the limit; try again later", cap(tokens), what))
+		return nil, nil, false
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	stop := context.AfterFunc(a.ctx, func() { cancel(errClosing) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+		<-tokens
+	}, true
+}
+
+// request is what the parameters of a request ask for.
+type request struct {
+	query   *Query // since and until included
+	since   bool
+	from    uint64
+	hasFrom bool
+	limit   int // 0: none
+	last    int // 0: none
+}
+
+// parseRequest reads the parameters of r, which must be among known.
+func (a *API) parseRequest(r *http.Request, known ...string) (request, error) {
+	var req request
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return req, fmt.Errorf("read the parameters: %w", err)
+	}
+	for name, v := range values {
+		if !slices.Contains(known, name) {
+			return req, fmt.Errorf("unknown parameter %q; known are %s", name, strings.Join(known, ", "))
+		}
+		if len(v) > 1 {
+			return req, fmt.Errorf("parameter %s is given %d times; give it once", name, len(v))
+		}
+	}
+	now := time.Now()
+	q, err := parseAt(values.Get("q"), now)
+	if err != nil {
+		return req, err
+	}
+	var since, until *time.Time
+	for _, p := range []struct {
+		name string
+		t    **time.Time
+	}{{"since", &since}, {"until", &until}} {
+		s := values.Get(p.name)
+		if s == "" {
+			continue
+		}
+		t, err := ParseTime(s, now)
+		if err != nil {
+			return req, fmt.Errorf("parameter %s: %w", p.name, err)
+		}
+		*p.t = &t
+	}
+	req.query = q.within(since, until)
+	req.since = since != nil
+	if s := values.Get("from"); s != "" {
+		if req.from, err = strconv.ParseUint(s, 10, 64); err != nil {
+			return req, fmt.Errorf("parameter from: found %s, expected an offset, a number from 0", show(s))
+		}
+		req.hasFrom = true
+	}
+	if req.limit, err = parseCount(values, "limit"); err != nil {
+		return req, err
+	}
+	if req.last, err = parseCount(values, "last"); err != nil {
+		return req, err
+	}
+	switch {
+	case req.limit > 0 && req.last > 0:
+		return req, errors.New("limit asks for the first lines and last for the newest; give one of them")
+	case req.last > a.o.MaxLast:
+		return req, fmt.Errorf("parameter last: %d is above the limit of %d lines; narrow it by since and until, or read in ascending order with from and limit", req.last, a.o.MaxLast)
+	}
+	return req, nil
+}
+
+func parseCount(values url.Values, name string) (int, error) {
+	s := values.Get(name)
+	if s == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("parameter %s: found %s, expected a number from 1", name, show(s))
+	}
+	return n, nil
+}
+
+// onlyGet answers other methods.
+func onlyGet(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method == http.MethodGet {
+		return true
+	}
+	w.Header().Set("Allow", http.MethodGet)
+	writeError(w, http.StatusMethodNotAllowed, fmt.Errorf("method %s is not allowed here; use GET", r.Method))
+	return false
+}
+
+// writeError answers {"error":…}, for a syntax error with its column.
+func writeError(w http.ResponseWriter, status int, err error) {
+	answer := struct {
+		Error  string `json:"error"`
+		Column int    `json:"column,omitempty"`
+	}{Error: err.Error()}
+	var syntax *SyntaxError
+	if errors.As(err, &syntax) {
+		answer.Column = syntax.Column
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(answer) // the client may be gone
+}

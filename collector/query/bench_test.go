@@ -1,0 +1,103 @@
+package query
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"github.com/rollway/rollway/collector/journal"
+)
+
+// benchLine has 250 bytes with its line feed.
+const benchLine = `{"time":"2026-05-28T12:40:00.123456789Z","level":"INFO","msg":"request served","service":"payment-api","trace_id":"6f9c9b9d7a1a","attrs":{"customer_id":"cus_123","region":"eu-west","http":{"method":"POST","status":200,"path":"/v1/charge"},"n":1234}}` + "\n"
+
+// BenchmarkMatch scans one line at a time; the lines are in the cache.
+func BenchmarkMatch(b *testing.B) {
+	for _, c := range []struct{ name, expr string }{
+		{"level", "level>=warn"},
+		{"absent_text", "timeout"},
+		{"present_text", `"/v1/charge"`},
+		{"attr_string", "region=eu-west"},
+		{"attr_other", "customer_id=cus_999"},
+		{"attr_number", "http.status>=500"},
+		{"or_of_three", `level>=warn or http.status>=500 or "timeout"`},
+		{"time_and_attr", "time>=2026-05-28 n>11"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			q := mustParse(b, c.expr)
+			line := []byte(benchLine)
+			b.SetBytes(int64(len(line)))
+			b.ReportAllocs()
+			n := 0
+			for b.Loop() {
+				if q.Match(line) {
+					n++
+				}
+			}
+			sink = n
+		})
+	}
+}
+
+// BenchmarkScan reads 64 MiB of different lines, as a query does.
+func BenchmarkScan(b *testing.B) {
+	var lines []byte
+	for i := 0; len(lines) < 64<<20; i++ {
+		line := []byte(benchLine)
+		copy(line[bytes.Index(line, []byte("6f9c")):], string(rune('a'+i%26)))
+		lines = append(lines, line...)
+	}
+	for _, c := range []struct{ name, expr string }{
+		{"level", "level>=warn"},
+		{"absent_text", "timeout"},
+		{"attr_number", "http.status>=500"},
+		{"or_of_three", `level>=warn or http.status>=500 or "timeout"`},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			q := mustParse(b, c.expr)
+			b.SetBytes(int64(len(lines)))
+			for b.Loop() {
+				n := 0
+				for rest := lines; len(rest) > 0; {
+					end := bytes.IndexByte(rest, '\n') + 1
+					if q.Match(rest[:end]) {
+						n++
+					}
+					rest = rest[end:]
+				}
+				sink = n
+			}
+		})
+	}
+}
+
+var sink int
+
+// BenchmarkServeQuery asks a real journal of 64 MiB over HTTP, nothing found.
+func BenchmarkServeQuery(b *testing.B) {
+	s := openJournal(b, journalDefaults)
+	batch := journal.Batch{Lines: bytes.Repeat([]byte(benchLine), 1000), Records: 1000}
+	batch.MinTime, batch.MaxTime = timesOf([]string{benchLine})
+	total := 0
+	for ; total < 64<<20; total += len(batch.Lines) {
+		if _, err := s.Append(context.Background(), batch); err != nil {
+			b.Fatal(err)
+		}
+	}
+	_, base := serve(b, s, Options{})
+	for _, c := range []struct{ name, expr string }{
+		{"level", "level>=warn"},
+		{"absent_text", "timeout"},
+		{"attr_number", "http.status>=500"},
+		{"other_day", "time>=2026-06-01"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.SetBytes(int64(total))
+			for b.Loop() {
+				if resp, body, err := ask(b, base, "q", c.expr); err != nil || resp.StatusCode != 200 || body != "" {
+					b.Fatal(resp.Status, body, err)
+				}
+			}
+		})
+	}
+}

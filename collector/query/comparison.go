@@ -1,0 +1,83 @@
+package query
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// comparison is a comparison as it was written, on its way to a node.
+type comparison struct {
+	*parser
+	at       int // byte offset of the value
+	field    field
+	operator string
+	value    string
+	bare     bool // the value was not quoted
+}
+
+// operators without the negated ones, which node takes off.
+var operators = map[string]op{
+	"=": opEqual, "~": opContains, "<": opLess, "<=": opLessEqual, ">": opGreater, ">=": opGreaterEqual,
+}
+
+func (c *comparison) node() (*node, error) {
+	operator, negated := strings.CutPrefix(c.operator, "!")
+	n, err := c.positive(operators[operator])
+	if err != nil || !negated {
+		return n, err
+	}
+	return negate(n), nil
+}
+
+func (c *comparison) positive(o op) (*node, error) {
+	value := c.value
+	if c.bare && strings.Contains(value, "*") {
+		head, tail, _ := strings.Cut(value, "*")
+		switch {
+		case o != opEqual || tail != "":
+			return nil, c.fail(c.at, show(value),
+				`"*" only behind = or !=, alone (present) or at the end (begins with); use ~ for contains, and quotes for the character`)
+		case head == "":
+			return termNode(newValueTerm(opPresent, c.field, "", false)), nil
+		}
+		o, value = opPrefix, head
+	}
+	switch {
+	case o == opContains && value == "":
+		return nil, c.fail(c.at, `""`, "a text that is not empty")
+	case c.field.id == fieldLevel && c.field.path == "":
+		return c.levelNode(o, value)
+	case c.field.id == fieldTime && c.field.path == "" && o != opContains && o != opPrefix:
+		return c.timeNode(o, value)
+	}
+	return termNode(newValueTerm(o, c.field, value, c.bare)), nil
+}
+
+func (c *comparison) levelNode(o op, value string) (*node, error) {
+	if o == opContains || o == opPrefix {
+		return nil, c.fail(c.at, show(value), "level to be compared with = != < <= > >= (attrs.level is the attribute of that name)")
+	}
+	l, ok := parseLevel(value)
+	if !ok {
+		return nil, c.fail(c.at, show(value),
+			"a level: trace, debug, info, notice, warn, error, panic, fatal, one with a distance such as warn+1, or slog's number (debug -4, info 0, warn 4, error 8, fatal 12)")
+	}
+	return termNode(newLevelTerm(o, l)), nil
+}
+
+func (c *comparison) timeNode(o op, value string) (*node, error) {
+	t, span, err := parseTime(value, c.now)
+	if err != nil {
+		return nil, c.fail(c.at, show(value), expectedTime)
+	}
+	if o == opEqual && span > 0 {
+		// A day, a minute or a second is all of it.
+		if c.terms++; c.terms > MaxTerms {
+			return nil, c.fail(c.at, fmt.Sprintf("term %d", c.terms), fmt.Sprintf("at most %d", MaxTerms))
+		}
+		end := t.Add(span - time.Nanosecond)
+		return join(nodeAnd, []*node{timeNode(opGreaterEqual, t), timeNode(opLessEqual, end)}), nil
+	}
+	return timeNode(o, t), nil
+}

@@ -1,0 +1,169 @@
+package query
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"time"
+)
+
+// found is what one search came to.
+type found struct {
+	scanned uint64 // lines looked at, or passed over by their frame's time
+	matched uint64
+	missing uint64 // records that are gone
+	gap     *Gap   // the first of them
+}
+
+// find hands every line of the offsets [from, end) that matches q to emit, in
+// order; emit ends the search by returning false. line is valid during the call
+// only. tick is called after each frame. scanned does not count the frames that
+// the reader leaves out for their time.
+func (a *API) find(ctx context.Context, q *Query, from, end uint64, f *found, emit func(offset uint64, line []byte) (bool, error), tick func() error) (err error) {
+	minimum, maximum := q.TimeRange()
+	if minimum > maximum || from >= end {
+		return nil
+	}
+	r := a.src.NewReader(from)
+	defer func() { err = errors.Join(err, r.Close()) }()
+	r.SetTimeRange(minimum, maximum)
+	for r.Offset() < end {
+		if err := cmp.Or(context.Cause(a.ctx), context.Cause(ctx)); err != nil {
+			return err
+		}
+		frame, ok, err := r.TryNext()
+		var gap *Gap
+		switch {
+		case errors.As(err, &gap):
+			if gap.To < gap.From {
+				return err // the journal lost its end meanwhile
+			}
+			if gap.From < end {
+				f.missing += min(gap.To, end) - gap.From
+				if f.gap == nil {
+					f.gap = gap
+				}
+			}
+			continue
+		case err != nil:
+			return err
+		case !ok:
+			return nil
+		}
+		before, matchedBefore := f.scanned, f.matched
+		more, err := q.findIn(frame, end, f, emit)
+		a.stats.scanned.Add(f.scanned - before)
+		a.stats.matched.Add(f.matched - matchedBefore)
+		if err != nil || !more {
+			return err
+		}
+		if err := tick(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findIn is find for one frame.
+func (q *Query) findIn(frame Frame, end uint64, f *found, emit func(uint64, []byte) (bool, error)) (more bool, err error) {
+	offset, lines := frame.First, frame.Lines
+	if !q.mayMatch(lines) {
+		if offset < end {
+			f.scanned += min(uint64(frame.Records), end-offset)
+		}
+		return true, nil
+	}
+	for len(lines) > 0 && offset < end {
+		n := bytes.IndexByte(lines, '\n') + 1
+		if n == 0 {
+			n = len(lines)
+		}
+		f.scanned++
+		if q.Match(lines[:n]) {
+			f.matched++
+			if more, err := emit(offset, lines[:n]); err != nil || !more {
+				return false, err
+			}
+		}
+		lines = lines[n:]
+		offset++
+	}
+	return true, nil
+}
+
+// newest keeps the last lines of one search.
+type newest struct {
+	most int
+	buf  []byte
+	ends []int // in buf, of every line since head 0
+	head int   // index in ends of the oldest line kept
+}
+
+func (l *newest) add(line []byte) {
+	l.buf = append(l.buf, line...)
+	l.ends = append(l.ends, len(l.buf))
+	if l.len() > l.most {
+		l.head++
+	}
+	// Move what is kept to the front once it is the smaller half.
+	if start := l.start(); start > 64<<10 && start > len(l.buf)/2 {
+		l.buf = l.buf[:copy(l.buf, l.buf[start:])]
+		l.ends = l.ends[:copy(l.ends, l.ends[l.head:])]
+		l.head = 0
+		for i := range l.ends {
+			l.ends[i] -= start
+		}
+	}
+}
+
+func (l *newest) len() int { return len(l.ends) - l.head }
+
+func (l *newest) start() int {
+	if l.head == 0 {
+		return 0
+	}
+	return l.ends[l.head-1]
+}
+
+// lines are those kept, one behind the other.
+func (l *newest) lines() []byte { return l.buf[l.start():] }
+
+// errLastBytes is turned into a message with the limit by its caller.
+var errLastBytes = errors.New("lines of last= need too much memory")
+
+// findLast returns the newest n matching lines of [from, end), as pieces in
+// order. It searches windows from the end backwards, each four times the size
+// of the one before, so that what is found near the end is found fast.
+func (a *API) findLast(ctx context.Context, q *Query, from, end uint64, n int, f *found, tick func() error) ([][]byte, error) {
+	var pieces [][]byte
+	held := 0
+	window := uint64(max(4*n, 16<<10))
+	for high := end; high > from && n > 0; window *= 4 {
+		low := from
+		if high-from > window {
+			low = high - window
+		}
+		l := &newest{most: n}
+		err := a.find(ctx, q, low, high, f, func(_ uint64, line []byte) (bool, error) {
+			l.add(line)
+			if held+len(l.lines()) > a.o.MaxLastBytes {
+				return false, errLastBytes
+			}
+			return true, nil
+		}, tick)
+		if err != nil {
+			return nil, err
+		}
+		if l.len() > 0 {
+			pieces = append([][]byte{l.lines()}, pieces...)
+			held += len(l.lines())
+			n -= l.len()
+		}
+		high = low
+	}
+	return pieces, nil
+}
+
+// flushEvery is how long found lines may wait for more.
+const flushEvery = 100 * time.Millisecond

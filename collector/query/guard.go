@@ -1,0 +1,61 @@
+package query
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Guard passes on to next the requests that a web page of another site cannot
+// have made, and answers the others 403. Without it, any page that a user of
+// this machine opens could read the logs of a collector on loopback: its name
+// may be made to resolve to 127.0.0.1 once it is loaded.
+//
+//  1. The Host header is an IP address, localhost, a name below .localhost, or
+//     one of hosts, which are names without a port.
+//  2. An Origin header, if there is one, names the same host and port as Host.
+func Guard(next http.Handler, hosts ...string) http.Handler {
+	allowed := make([]string, len(hosts))
+	for i, h := range hosts {
+		allowed[i] = strings.ToLower(h)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := hostName(r.Host)
+		if !isLocalName(name) && !slices.Contains(allowed, name) {
+			writeError(w, http.StatusForbidden, fmt.Errorf("host %s is not served here; use an IP address, localhost or the host that the collector listens on", show(r.Host)))
+			return
+		}
+		if origin := r.Header.Get("Origin"); origin != "" {
+			u, err := url.Parse(origin)
+			if err != nil || !strings.EqualFold(u.Host, r.Host) {
+				writeError(w, http.StatusForbidden, fmt.Errorf("pages of %s may not reach this collector; open them from the collector itself", show(origin)))
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// hostName is a Host header in lower case without port, brackets and the dot of
+// the root.
+func hostName(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
+		host = host[1 : len(host)-1]
+	}
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}
+
+func isLocalName(name string) bool {
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
+		return true
+	}
+	_, err := netip.ParseAddr(name)
+	return err == nil
+}

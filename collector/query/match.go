@@ -1,0 +1,241 @@
+package query
+
+import "bytes"
+
+// hitSet holds which terms of a query held.
+type hitSet [MaxTerms / 64]uint64
+
+func (h *hitSet) has(i int) bool { return h[uint(i)/64%uint(len(h))]&(1<<(uint(i)%64)) != 0 }
+func (h *hitSet) add(i int)      { h[uint(i)/64%uint(len(h))] |= 1 << (uint(i) % 64) }
+
+// Match tells whether a canonical line matches; a line feed at its end makes
+// no difference. It reads the line once, does not allocate and does not keep
+// line. What it says of a line that is not canonical is not defined, but it
+// returns.
+//
+//   - A field that a line holds more than once, as http.status next to
+//     http:{status:…}, matches if one of its values does.
+//   - A list matches if one of its elements does.
+func (q *Query) Match(line []byte) bool {
+	if q.root == nil {
+		return true
+	}
+	if !q.mayMatch(line) {
+		return false
+	}
+	s := scan{q: q, line: line, pending: q.terms}
+	if !s.run() {
+		return false
+	}
+	return q.root.eval(&s.hits)
+}
+
+// mayMatch tells false if none of the lines can match, by a search for the one
+// literal that each of them would have to hold.
+func (q *Query) mayMatch(lines []byte) bool {
+	return len(q.literal) == 0 || bytes.Contains(lines, q.literal) || bytes.IndexByte(lines, '\\') >= 0
+}
+
+// scan is one pass over a line.
+type scan struct {
+	q       *Query
+	line    []byte
+	hits    hitSet
+	pending int // terms that have not held so far
+}
+
+func (s *scan) hit(c *check) {
+	s.hits.add(c.index)
+	s.pending--
+}
+
+// run reads the top level. It stops when all terms held or no later field can
+// matter, and returns false as soon as the query cannot match any more.
+func (s *scan) run() bool {
+	line := s.line
+	if len(line) == 0 || line[0] != '{' {
+		return true
+	}
+	for i := 1; i < len(line) && line[i] == '"'; i++ {
+		end, _, ok := skipString(line, i)
+		if !ok || end >= len(line) || line[end] != ':' {
+			return true
+		}
+		id := fieldOf(line[i+1 : end-1])
+		start := end + 1
+		if id == fieldAttrs {
+			i = attrsEnd(line, start)
+		} else {
+			i = skipValue(line, start)
+		}
+		if i == start {
+			return true
+		}
+		if id < numFields {
+			if !s.top(id, start, i) {
+				return false
+			}
+			if s.pending == 0 || id >= s.q.last {
+				return true
+			}
+		}
+		if i >= len(line) || line[i] != ',' {
+			return true
+		}
+	}
+	return true
+}
+
+// attrsEnd is skipValue for attrs, which nothing but the line's own brace
+// follows: it saves reading them twice.
+func attrsEnd(line []byte, start int) int {
+	end := len(line)
+	if end > start && line[end-1] == '\n' {
+		end--
+	}
+	if end > start && line[end-1] == '}' {
+		end--
+	}
+	return end
+}
+
+// top looks at the value line[start:end] of a top-level field. It returns false
+// if the query cannot match any more.
+func (s *scan) top(id fieldID, start, end int) bool {
+	checks := s.q.fixed[id]
+	for k := range checks {
+		c := &checks[k]
+		held := s.apply(c.term, start, end)
+		if held && !s.hits.has(c.index) {
+			s.hit(c)
+		}
+		if held && c.mustNot || !held && c.must {
+			return false
+		}
+	}
+	if len(s.q.text) > 0 && (id == fieldMsg || id == fieldError || id == fieldAttrs) {
+		s.texts(start, end)
+	}
+	if checks := s.q.inside[id]; len(checks) > 0 && s.line[start] == '{' {
+		s.paths(checks, start)
+	}
+	return true
+}
+
+// apply tells whether t holds for the value line[start:end].
+func (s *scan) apply(t *term, start, end int) bool {
+	line := s.line
+	switch line[start] {
+	case '"':
+		end, escaped, ok := skipString(line, start)
+		return ok && t.holds(line[start+1:end-1], true, escaped)
+	case '{', '[':
+		return t.op == opPresent || s.applyInside(t, start, end)
+	}
+	return t.holds(line[start:end], false, false)
+}
+
+// applyInside tells whether t holds for an element of the list line[start:end],
+// or of the lists in it. A substring is looked for in objects too.
+func (s *scan) applyInside(t *term, start, end int) bool {
+	v := values{line: s.line[:end], at: start, objects: t.op == opContains}
+	for {
+		raw, isString, escaped, ok := v.next()
+		if !ok {
+			return false
+		}
+		if t.holds(raw, isString, escaped) {
+			return true
+		}
+	}
+}
+
+// texts looks for the texts in every string and number of line[start:end].
+func (s *scan) texts(start, end int) {
+	v := values{line: s.line[:end], at: start, objects: true}
+	for {
+		raw, isString, escaped, ok := v.next()
+		if !ok {
+			return
+		}
+		checks := s.q.text
+		for k := range checks {
+			c := &checks[k]
+			if !s.hits.has(c.index) && c.term.holds(raw, isString, escaped) {
+				s.hit(c)
+			}
+		}
+	}
+}
+
+// paths looks for the values that checks name in the object at line[start].
+func (s *scan) paths(checks []check, start int) {
+	var path [MaxName]byte
+	s.object(checks, start, &path, 0)
+}
+
+// object is paths below path[:n], which is empty or ends in a point. Each level
+// adds to the path, and a path has at most MaxName bytes, so the recursion ends.
+func (s *scan) object(checks []check, start int, path *[MaxName]byte, n int) {
+	line := s.line
+	for i := start + 1; i < len(line) && line[i] == '"'; i++ {
+		end, escaped, ok := skipString(line, i)
+		if !ok || end >= len(line) || line[end] != ':' {
+			return
+		}
+		m, fits := joinKey(path, n, line[i+1:end-1], escaped)
+		value := end + 1
+		i = skipValue(line, value)
+		if i == value {
+			return
+		}
+		if fits {
+			s.named(checks, value, i, path, m)
+		}
+		if i >= len(line) || line[i] != ',' {
+			return
+		}
+	}
+}
+
+// named looks at the value line[start:end], whose path is path[:n].
+func (s *scan) named(checks []check, start, end int, path *[MaxName]byte, n int) {
+	descend := false
+	for k := range checks {
+		c := &checks[k]
+		if len(c.path) < n || s.hits.has(c.index) || c.path[:n] != string(path[:n]) {
+			continue
+		}
+		if len(c.path) == n {
+			if s.apply(c.term, start, end) {
+				s.hit(c)
+			}
+		} else if c.path[n] == '.' {
+			descend = true
+		}
+	}
+	if descend && s.line[start] == '{' {
+		path[n] = '.'
+		s.object(checks, start, path, n+1)
+	}
+}
+
+// joinKey writes the decoded key behind path[:n] and returns the new length,
+// or false if it does not fit: then no term can name it.
+func joinKey(path *[MaxName]byte, n int, key []byte, escaped bool) (int, bool) {
+	if !escaped {
+		return n + copy(path[n:], key), len(key) <= len(path)-n
+	}
+	u := unescaper{raw: key}
+	for {
+		c, ok := u.next()
+		if !ok {
+			return n, true
+		}
+		if n == len(path) {
+			return n, false
+		}
+		path[n] = c
+		n++
+	}
+}

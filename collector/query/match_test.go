@@ -1,0 +1,348 @@
+package query
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/rollway/rollway/internal/jsonline"
+)
+
+const paymentLine = `{"time":"2026-05-28T12:40:00.123456789Z","level":"ERROR","msg":"failed to charge customer","service":"payment-api","logger":"billing.stripe","source":"charge.go:118","trace_id":"6f9c9b9d7a1a","error":{"kind":"timeout","cause":["dial tcp","i/o timeout"]},` +
+	`"attrs":{"customer_id":"cus_123","region":"eu-west","retry_count":2,"http":{"status":503,"path":"/v1/charge","took":1.50},"http.method":"POST","tags":["vip","a\"b",["deep",7]],"big":9007199254740993,"ok":false,"none":null,"text":"caf\u00e9 \ud83d\ude00\n\"q\"\\","level":"shadow","num":"0042","ten":"10","empty":"","user id":"u 1","a":{"b.c":{"d":1}},"neg":-0.5e2,"error.kind":"other"}}` + "\n"
+
+const plainLine = `{"time":"2026-05-28T12:40:00.000000000Z","level":"WARN+1","msg":"slow","source":{"file":"a.go","line":7},"error":"i/o timeout"}` + "\n"
+
+func TestMatch(t *testing.T) {
+	for _, c := range []struct {
+		expr string
+		want bool
+	}{
+		{"", true},
+		// texts
+		{"charge", true}, {"Charge", false}, {`"to charge"`, true}, {"payment", false},
+		{"timeout", true}, {"tcp", true}, {"vip", true}, {"deep", true}, {"cus_1", true}, {"customer_id", false},
+		{"503", true}, {"740993", true}, {"1.50", true}, {"false", false}, {"null", false}, {"6f9c", false},
+		{"café", true}, {"😀", true}, {`"\n\"q\"\\"`, true}, {`u00e9`, false}, {`"a\"b"`, true},
+		// fixed fields
+		{"service=payment-api", true}, {"service=payment", false}, {"service=pay*", true}, {"service~ment", true},
+		{"service!=payment-api", false}, {"logger=billing.stripe", true}, {"source=charge.go:118", true},
+		{"trace_id=6f9c9b9d7a1a", true}, {"span_id=*", false}, {"span_id!=*", true}, {"span_id!=x", true}, {"msg=*", true},
+		{`msg="failed to charge customer"`, true}, {"msg<g", true}, {"msg>g", false},
+		// levels
+		{"level>=warn", true}, {"level=error", true}, {"level>error", false}, {"level<panic", true}, {"level>=8", true}, {"level!=info", true},
+		{"level=warn", false}, {"level<=error+1", true},
+		// times
+		{"time>=2026-05-28", true}, {"time=2026-05-28", true}, {"time<2026-05-28", false}, {`time="2026-05-28 12:40"`, true},
+		{"time=2026-05-28T12:40:00.123456789Z", true}, {"time>2026-05-28T12:40:00.123456789Z", false}, {"time>=-15m", false}, {"time>=-30m", true},
+		{"time=2026-05*", true}, {"time~T12", true},
+		// attributes
+		{"customer_id=cus_123", true}, {"customer_id!=cus_123", false}, {"region=eu*", true}, {"region!=us*", true}, {"nothing!=us", true}, {"nothing>0", false},
+		{"retry_count=2", true}, {"retry_count=2.0", true}, {"retry_count=0.2e1", true}, {`retry_count="2"`, true}, {`retry_count="2.0"`, false},
+		{"retry_count>1", true}, {"retry_count>2", false}, {"retry_count<=2", true}, {`retry_count>"1"`, false}, {"retry_count>a", false},
+		{"http.status>=500", true}, {"http.status<500", false}, {"http.took=1.5", true}, {"http.method=POST", true}, {"http=*", true}, {"http~v1", true}, {"http=POST", false},
+		{"a.b.c.d=1", true}, {"a.b=*", false}, {"a.b.c=*", true}, {"tags=vip", true}, {"tags=deep", true}, {"tags>=7", true}, {"tags=8", false}, {"tags!=vip", false}, {"tags~i", true},
+		{"big=9007199254740993", true}, {"big=9007199254740992", false}, {"big>9007199254740992", true}, {"big<9007199254740993.1", true},
+		{"ok=false", true}, {"ok=true", false}, {"none=null", true}, {"none=*", true}, {"neg=-50", true}, {"neg<-49.9", true}, {"neg>-5e1", false},
+		{"attrs.level=shadow", true}, {"level=4", false}, {"num=42", false}, {"num=0042", true}, {"num>41", false}, {"ten>9", true}, {`ten>"9"`, false}, {"ten=10", true}, {"ten=10.0", false},
+		{`empty=""`, true}, {"empty=*", true}, {`region=""`, false}, {`"user id"="u 1"`, true}, {`text="café 😀\n\"q\"\\"`, true}, {`text~"é 😀"`, true}, {`text=café*`, true}, {`text>"café 😀"`, true}, {`text<"café 😀"`, false},
+		{"attrs=*", true}, {"attrs~eu-w", true}, {"attrs~tcp", false},
+		// inside error and source
+		{"error.kind=timeout", true}, {"error.kind=other", true}, {"attrs.error.kind=timeout", false}, {"attrs.error.kind=other", true}, {`error.cause="dial tcp"`, true}, {"error~tcp", true}, {"error=timeout", false}, {"error=*", true},
+		{"source.file=a.go", false},
+		// and, or, not
+		{"level>=warn service=payment-api charge", true}, {"level>=warn service=x", false}, {"service=x or charge", true}, {"not (service=x or charge)", false},
+		{"-debug -nothing", true}, {"-charge", false}, {"-(zzz b) (vip or x)", true}, {"not level=debug region=eu-west", true}, {"not level=error or region=eu-west", true},
+	} {
+		q := mustParse(t, c.expr)
+		if got := q.Match([]byte(paymentLine)); got != c.want {
+			t.Errorf("%s: %v", c.expr, got)
+		}
+		if got := slowMatch(q, []byte(paymentLine)); got != c.want {
+			t.Errorf("%s: the slow evaluation says %v", c.expr, got)
+		}
+	}
+	for expr, want := range map[string]bool{
+		"level>warn": true, "level=warn+1": true, "level>=error": false, "source.line>=7": true, "source.file=a.go": true, "source~a.go": true,
+		"error=*": true, "error.kind=*": false, "timeout": true, "attrs=*": false, "attrs!=*": true, "msg=slow level<error": true,
+	} {
+		q := mustParse(t, expr)
+		if got := q.Match([]byte(plainLine)); got != want || got != slowMatch(q, []byte(plainLine)) {
+			t.Errorf("%s on the plain line: %v", expr, got)
+		}
+	}
+}
+
+func TestManyTerms(t *testing.T) {
+	expr := strings.Repeat("nothing or ", MaxTerms-1) + "vip"
+	if !mustParse(t, expr).Match([]byte(paymentLine)) {
+		t.Error("the last of the most terms does not count")
+	}
+}
+
+func TestDamagedLines(t *testing.T) {
+	var queries []*Query
+	for _, expr := range []string{"x", `-"é"`, "level>=warn", "a.b=1 tags~x", "error.kind=x or http.status>=500", "time>=2026-05-28 attrs=*", "msg!~y"} {
+		queries = append(queries, mustParse(t, expr))
+	}
+	check := func(line []byte) {
+		for _, q := range queries {
+			q.Match(line)
+		}
+	}
+	line := []byte(paymentLine)
+	for i := range line {
+		check(line[:i])
+		check(line[i:])
+		for _, c := range []byte{'"', '\\', '{', '}', '[', ':', ',', 0, 'u', '\n'} {
+			damaged := bytes.Clone(line)
+			damaged[i] = c
+			check(damaged)
+		}
+	}
+	check([]byte(`{"attrs":` + strings.Repeat("[", 1<<20)))
+	check([]byte(`{"attrs":` + strings.Repeat(`{"a":`, 1<<16)))
+	check([]byte(`{"attrs":` + strings.Repeat(`{"a":{"b":`, 1<<10)))
+	check([]byte(`{"msg":"` + strings.Repeat(`\`, 1<<16)))
+}
+
+// TestMatchDoesNotAllocate counts over many runs, escapes included.
+func TestMatchDoesNotAllocate(t *testing.T) {
+	lines := [][]byte{[]byte(paymentLine), []byte(plainLine), []byte(paymentLine[:200])}
+	for _, expr := range []string{
+		"charge", `"é 😀"`, "nothing", "level>=warn", "level=warn+1", "time>=2026-05-28 time<2026-05-29", "http.status>=500 a.b.c.d=1",
+		`text="café 😀\n\"q\"\\"`, "tags~deep or tags=7", "big>9007199254740992", "error.cause~dial", "not (region=us or service=x) vip",
+		strings.Repeat("x", 2000),
+	} {
+		q := mustParse(t, expr)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range 1000 {
+			for _, line := range lines {
+				q.Match(line)
+			}
+		}
+		runtime.ReadMemStats(&after)
+		// The runtime itself may allocate a little meanwhile.
+		if n := after.Mallocs - before.Mallocs; n > 100 {
+			t.Errorf("%.40s: %d allocations in 3000 calls", expr, n)
+		}
+	}
+}
+
+// Pieces of generated lines and queries; few, so that they meet often.
+var (
+	genKeys    = []string{"a", "b", "a.b", "b.c", "é", "level", "error.kind", "x y", `q"`}
+	genStrings = []string{"", "a", "b", "ab", "abc", "aab", "é", "x\ny", `q"\`, "10", "9", "1e1", "true", "null", "-5", "😀"}
+	genNumbers = []string{"0", "-0", "1", "9", "10", "1e1", "10.0", "0.1", "1E-1", "-5", "-5.5", "9007199254740993", "9007199254740992", "9007199254740993.0", "123456789012345678901234567890"}
+	genLevels  = []string{"TRACE", "DEBUG", "INFO", "WARN", "WARN+1", "ERROR", "PANIC", "FATAL", "FATAL+3", "TRACE-2"}
+	genTimes   = []string{"2026-05-28T12:40:00.000000000Z", "2026-05-28T12:40:00.000000001Z", "2026-05-28T00:00:00.000000000Z", "2026-05-27T23:59:59.999999999Z"}
+)
+
+func pick(r *rand.Rand, from []string) string { return from[r.IntN(len(from))] }
+
+func appendGenString(b []byte, r *rand.Rand, s string) []byte {
+	if r.IntN(3) > 0 {
+		return jsonline.AppendString(b, s)
+	}
+	// The same string by escapes, as a client may send it.
+	q, _ := json.Marshal(s)
+	for _, c := range q[1 : len(q)-1] {
+		if c == 'a' {
+			q = bytes.ReplaceAll(q, []byte("a"), []byte(`\u0061`))
+			break
+		}
+	}
+	q = bytes.ReplaceAll(q, []byte("é"), []byte(`\u00E9`))
+	q = bytes.ReplaceAll(q, []byte("😀"), []byte(`\uD83D\ude00`))
+	return append(b, q...)
+}
+
+func appendGenValue(b []byte, r *rand.Rand, depth int) []byte {
+	kind := r.IntN(10)
+	if depth > 2 {
+		kind %= 7
+	}
+	switch {
+	case kind < 3:
+		return appendGenString(b, r, pick(r, genStrings))
+	case kind < 6:
+		return append(b, pick(r, genNumbers)...)
+	case kind == 6:
+		return append(b, pick(r, []string{"true", "false", "null"})...)
+	case kind == 7:
+		b = append(b, '[')
+		for i := range r.IntN(3) {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendGenValue(b, r, depth+1)
+		}
+		return append(b, ']')
+	}
+	return appendGenObject(b, r, depth+1)
+}
+
+// appendGenObject never writes a key twice, which the slow evaluation would
+// not see.
+func appendGenObject(b []byte, r *rand.Rand, depth int) []byte {
+	b = append(b, '{')
+	for i, k := range r.Perm(len(genKeys))[:r.IntN(5)] {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendGenString(b, r, genKeys[k])
+		b = append(b, ':')
+		b = appendGenValue(b, r, depth)
+	}
+	return append(b, '}')
+}
+
+func genLine(r *rand.Rand) []byte {
+	b := []byte(`{`)
+	key := func(name string) {
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = jsonline.AppendString(b, name)
+		b = append(b, ':')
+	}
+	for id := range numFields {
+		if r.IntN(5) == 0 {
+			continue
+		}
+		key(id.name())
+		switch id {
+		case fieldTime:
+			b = jsonline.AppendString(b, pick(r, genTimes))
+		case fieldLevel:
+			b = jsonline.AppendString(b, pick(r, genLevels))
+		case fieldError:
+			b = appendGenValue(b, r, 0)
+		case fieldSource:
+			if r.IntN(2) == 0 {
+				b = appendGenObject(b, r, 0)
+				continue
+			}
+			fallthrough
+		default:
+			b = appendGenString(b, r, pick(r, genStrings))
+		case fieldAttrs:
+			b = appendGenObject(b, r, 0)
+		}
+	}
+	return append(b, "}\n"...)
+}
+
+func genExpr(r *rand.Rand, depth int) string {
+	quote := func(s string) string { return string(jsonline.AppendString(nil, s)) }
+	switch kind := r.IntN(12); {
+	case kind < 2 && depth < 4:
+		return "(" + genExpr(r, depth+1) + " or " + genExpr(r, depth+1) + ")"
+	case kind < 4 && depth < 4:
+		return "(" + genExpr(r, depth+1) + " " + genExpr(r, depth+1) + ")"
+	case kind < 5 && depth < 4:
+		return "not " + genExpr(r, depth+1)
+	case kind == 5:
+		return "level" + pick(r, []string{"=", "!=", "<", "<=", ">", ">="}) + pick(r, genLevels)
+	case kind == 6:
+		return "time" + pick(r, []string{"=", "!=", "<", "<=", ">", ">="}) + pick(r, genTimes)
+	case kind == 7:
+		if s := pick(r, genStrings); s != "" {
+			return quote(s)
+		}
+		return quote(pick(r, genNumbers))
+	}
+	name := pick(r, genKeys)
+	switch r.IntN(6) {
+	case 0:
+		name = fieldNames[2+r.IntN(int(numFields)-2)]
+	case 1:
+		name = pick(r, []string{"attrs.", "error.", "source."}) + name
+	case 2, 3:
+		name += "." + pick(r, genKeys)
+	}
+	if name == "level" {
+		name = "attrs.level"
+	}
+	name = quote(name)
+	switch r.IntN(6) {
+	case 0:
+		return name + pick(r, []string{"=*", "!=*"})
+	case 1:
+		return name + pick(r, []string{"=", "!="}) + pick(r, []string{"a", "1", "ab", "é"}) + "*"
+	case 2:
+		return name + pick(r, []string{"~", "!~"}) + quote("a")
+	case 3:
+		return name + pick(r, []string{"=", "!=", "<", "<=", ">", ">="}) + quote(pick(r, genStrings))
+	}
+	return name + pick(r, []string{"=", "!=", "<", "<=", ">", ">="}) + pick(r, genNumbers)
+}
+
+// TestMatchAgainstMaps compares Match with the slow evaluation on generated
+// lines and queries.
+func TestMatchAgainstMaps(t *testing.T) {
+	const seed = 20260528
+	r := rand.New(rand.NewPCG(seed, 1))
+	matched, total := 0, 0
+	for range 3000 {
+		expr := genExpr(r, 0)
+		q := mustParse(t, expr)
+		again := mustParse(t, q.String())
+		minimum, maximum := q.TimeRange()
+		for range 10 {
+			line := genLine(r)
+			if !json.Valid(line) {
+				t.Fatalf("generated %s", line)
+			}
+			want := slowMatch(q, line)
+			if got := q.Match(line); got != want {
+				t.Fatalf("seed %d: %s\non %s is %v, want %v", seed, expr, line, got, want)
+			}
+			if again.Match(line) != want {
+				t.Fatalf("seed %d: %s matches otherwise than its normal form %s\non %s", seed, expr, q, line)
+			}
+			if want && bytes.Contains(line, []byte(`"time":`)) {
+				at, err := ParseTime(string(line[9:39]), testNow)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if ns := at.UnixNano(); ns < minimum || ns > maximum {
+					t.Fatalf("%s matches %s outside of its time range", expr, line)
+				}
+			}
+			total++
+			if want {
+				matched++
+			}
+		}
+	}
+	if matched < total/20 || matched > total*19/20 {
+		t.Errorf("%d of %d matched: the generator proves little", matched, total)
+	}
+}
+
+func FuzzMatch(f *testing.F) {
+	for _, expr := range []string{"charge", "level>=warn", "http.status>=500 or a.b.c.d=1", `text="café 😀\n\"q\"\\"`, "error.kind=timeout tags~deep", "not (big>9007199254740992 time<2026-05-28)"} {
+		f.Add(expr, []byte(paymentLine))
+		f.Add(expr, []byte(plainLine))
+	}
+	f.Add("a=1", []byte(`{"attrs":{"a":`))
+	f.Add(`"\n"`, []byte(`{"msg":"\`))
+	f.Fuzz(func(t *testing.T, expr string, line []byte) {
+		q, err := parseAt(expr, testNow)
+		if err != nil {
+			return
+		}
+		got := q.Match(line)
+		if !canonical(line) || hugeExponent(expr, line) {
+			return
+		}
+		if want := slowMatch(q, line); got != want {
+			t.Fatalf("%s\non %s is %v, want %v", expr, line, got, want)
+		}
+	})
+}

@@ -1,0 +1,134 @@
+// Package query finds lines in the collector's journal: a small expression
+// language over canonical lines, and the two HTTP endpoints that serve it,
+// GET /api/query and GET /api/tail. docs/QUERY.md is its manual.
+package query
+
+import (
+	"math"
+	"time"
+)
+
+// Limits of an expression. Parse refuses what goes beyond them.
+const (
+	MaxLength = 8 << 10 // bytes
+	MaxDepth  = 100     // parentheses and negations inside each other
+	MaxTerms  = 512     // comparisons and texts
+	MaxName   = 256     // bytes of a field's name
+)
+
+// Query is a parsed expression. It is immutable and safe for concurrent use.
+// The zero Query matches every line.
+type Query struct {
+	root  *node // nil matches every line
+	terms int   // how many leaves root has; their indexes are 0 to terms-1
+
+	fixed  [numFields][]check // what is asked of a top-level value as a whole
+	inside [numFields][]check // what is asked of a value inside source, error or attrs
+	text   []check            // what is asked of msg, error and every attribute
+	last   fieldID            // no term looks at a field behind this one
+
+	literal []byte // a matching line without a backslash holds these bytes; nil: unknown
+}
+
+// Parse reads an expression. Relative times are taken from the clock now. An
+// empty expression matches every line. The error is a *SyntaxError.
+func Parse(expr string) (*Query, error) {
+	return parseAt(expr, time.Now())
+}
+
+// TimeRange returns the first and the last instant, in nanoseconds since 1970
+// and both inclusive, that the time of a matching line can have. What the
+// expression leaves open is math.MinInt64 or math.MaxInt64, and so are instants
+// before 1677 and after 2262. If minimum is above maximum, nothing matches.
+func (q *Query) TimeRange() (minimum, maximum int64) {
+	if q.root == nil {
+		return math.MinInt64, math.MaxInt64
+	}
+	return q.root.timeRange()
+}
+
+// within returns the query that also asks for since <= time < until; nil
+// leaves that side open.
+func (q *Query) within(since, until *time.Time) *Query {
+	var kids []*node
+	if q.root != nil {
+		kids = append(kids, q.root)
+	}
+	if since != nil {
+		kids = append(kids, timeNode(opGreaterEqual, *since))
+	}
+	if until != nil {
+		kids = append(kids, timeNode(opLess, *until))
+	}
+	return compile(join(nodeAnd, kids))
+}
+
+// check is one term as the scan of a line looks it up.
+type check struct {
+	term    *term
+	index   int
+	path    string // for inside: the dotted path below the field
+	must    bool   // the line matches only if the term holds
+	mustNot bool   // the line matches only if it does not
+}
+
+// compile numbers the terms of a copy of root and sorts them by the field that
+// they look at.
+func compile(root *node) *Query {
+	if root == nil {
+		return &Query{}
+	}
+	q := &Query{}
+	q.root = q.number(root, true, false)
+	return q
+}
+
+// number copies n. must tells that the line matches only if n holds, mustNot
+// that it matches only if n does not hold.
+func (q *Query) number(n *node, must, mustNot bool) *node {
+	c := &node{kind: n.kind, term: n.term}
+	switch n.kind {
+	case nodeTerm:
+		c.index = q.terms
+		q.terms++
+		q.place(check{term: n.term, index: c.index, must: must, mustNot: mustNot})
+	case nodeNot:
+		c.kids = []*node{q.number(n.kids[0], mustNot, must)}
+	default:
+		keep := n.kind == nodeAnd
+		for _, kid := range n.kids {
+			c.kids = append(c.kids, q.number(kid, must && keep, mustNot && !keep))
+		}
+	}
+	return c
+}
+
+func (q *Query) place(c check) {
+	t := c.term
+	if c.must {
+		if l := t.literal(); len(l) > len(q.literal) {
+			q.literal = []byte(l)
+		}
+	}
+	if t.op == opText {
+		q.text = append(q.text, c)
+		q.last = fieldAttrs
+		return
+	}
+	f := t.field
+	if f.path == "" {
+		q.fixed[f.id] = append(q.fixed[f.id], c)
+		q.last = max(q.last, f.id)
+		return
+	}
+	// The term also looks into attrs, and a must is decided only at the end.
+	c.must, c.mustNot = false, false
+	c.path = f.path
+	q.inside[f.id] = append(q.inside[f.id], c)
+	q.last = max(q.last, f.id)
+	if f.id != fieldAttrs {
+		c.path = f.id.name() + "." + f.path
+		q.inside[fieldAttrs] = append(q.inside[fieldAttrs], c)
+		q.last = fieldAttrs
+	}
+}

@@ -1,0 +1,204 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ServeQuery answers GET /api/query with the lines that match, as NDJSON in
+// ascending order of offsets. It reads a snapshot: up to the journal's end at
+// the request's start. docs/QUERY.md has the parameters.
+//
+//	header   Rollway-End      offset behind the snapshot
+//	trailer  Rollway-Scanned  lines that were looked at
+//	trailer  Rollway-Matched  lines that matched; with last, before the cut to the newest
+//	trailer  Rollway-Next     from= for the lines behind this answer
+//	trailer  Rollway-Missing  records that are gone, and why; only if there are any
+//	trailer  Rollway-Error    why the answer ends early; only if it does
+//
+// An answer that failed after its first bytes ends in Rollway-Error if the
+// client sent "TE: trailers"; otherwise the connection is aborted, which every
+// client sees as an error.
+func (a *API) ServeQuery(w http.ResponseWriter, r *http.Request) {
+	if !onlyGet(w, r) {
+		return
+	}
+	req, err := a.parseRequest(r, "q", "since", "until", "limit", "last", "from")
+	if err != nil {
+		writeError(w, http.StatusBadRequest, err)
+		return
+	}
+	ctx, done, ok := a.begin(w, r, a.queries, "queries")
+	if !ok {
+		return
+	}
+	defer done()
+	a.stats.queries.Add(1)
+
+	end := a.src.Next()
+	from := a.src.First()
+	if req.hasFrom {
+		from = req.from
+	}
+	out := &rows{
+		stream: stream{w: w, control: http.NewResponseController(w), timeout: a.o.WriteTimeout},
+		end:    end,
+		next:   end,
+		begun:  time.Now(),
+	}
+	if req.last > 0 {
+		err = a.writeLast(ctx, out, req, from)
+	} else {
+		err = a.writeFirst(ctx, out, req, from)
+	}
+	if err == nil {
+		err = out.flush()
+	}
+	out.finish(r, err)
+}
+
+// writeFirst sends what is found as it is found.
+func (a *API) writeFirst(ctx context.Context, out *rows, req request, from uint64) error {
+	left := req.limit
+	return a.find(ctx, req.query, from, out.end, &out.found, func(offset uint64, line []byte) (bool, error) {
+		out.buf = append(out.buf, line...)
+		if left == 1 {
+			out.next = offset + 1
+			return false, nil
+		}
+		left--
+		return true, out.flushIfFull()
+	}, func() error { return out.tick(flushEvery) })
+}
+
+// patience is how long last= may search before the status is sent, so that the
+// client does not give up on it.
+const patience = 10 * time.Second
+
+func (a *API) writeLast(ctx context.Context, out *rows, req request, from uint64) error {
+	pieces, err := a.findLast(ctx, req.query, from, out.end, req.last, &out.found, func() error { return out.tick(patience) })
+	if errors.Is(err, errLastBytes) {
+		return &limitError{fmt.Errorf("the last %d lines take more than %d bytes; ask for fewer, narrow them by since and until, or read in ascending order with from and limit", req.last, a.o.MaxLastBytes)}
+	}
+	if err != nil {
+		return err
+	}
+	for _, piece := range pieces {
+		for len(piece) > 0 {
+			n := min(len(piece), streamBuffer)
+			out.buf = append(out.buf, piece[:n]...)
+			piece = piece[n:]
+			if err := out.flushIfFull(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// limitError is the client's fault.
+type limitError struct{ error }
+
+// rows is the answer to one query on its way out.
+type rows struct {
+	stream
+	found
+	end   uint64 // of the snapshot
+	next  uint64
+	begun time.Time
+}
+
+// tick sends what waits if nothing was sent for the time given.
+func (o *rows) tick(every time.Duration) error {
+	now := time.Now()
+	last := o.flushed
+	if !o.started {
+		last = o.begun
+	}
+	if now.Sub(last) < every {
+		return nil
+	}
+	return o.flush()
+}
+
+func (o *rows) flushIfFull() error {
+	if len(o.buf) < streamBuffer {
+		return nil
+	}
+	return o.flush()
+}
+
+func (o *rows) flush() error {
+	if !o.started {
+		h := o.w.Header()
+		h.Set("Content-Type", "application/x-ndjson")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Cache-Control", "no-store")
+		h.Set("Rollway-End", strconv.FormatUint(o.end, 10))
+		h.Set("Trailer", "Rollway-Scanned, Rollway-Matched, Rollway-Next, Rollway-Missing, Rollway-Error")
+	}
+	return o.stream.flush()
+}
+
+// finish ends the answer, err being why it ends early.
+func (o *rows) finish(r *http.Request, err error) {
+	var gone *clientError
+	var limit *limitError
+	switch {
+	case err == nil:
+	case errors.As(err, &gone), r.Context().Err() != nil:
+		return // nobody listens
+	case o.started:
+		if o.flush() != nil {
+			return
+		}
+		if !takesTrailers(r) {
+			panic(http.ErrAbortHandler)
+		}
+		o.w.Header().Set("Rollway-Error", oneLine(err))
+	case errors.As(err, &limit):
+		writeError(o.w, http.StatusBadRequest, err)
+		return
+	case errors.Is(err, errClosing):
+		o.w.Header().Set("Retry-After", "5")
+		writeError(o.w, http.StatusServiceUnavailable, err)
+		return
+	default:
+		writeError(o.w, http.StatusInternalServerError, fmt.Errorf("read the journal: %w", err))
+		return
+	}
+	h := o.w.Header()
+	h.Set("Rollway-Scanned", strconv.FormatUint(o.scanned, 10))
+	h.Set("Rollway-Matched", strconv.FormatUint(o.matched, 10))
+	h.Set("Rollway-Next", strconv.FormatUint(o.next, 10))
+	if o.missing > 0 {
+		h.Set("Rollway-Missing", fmt.Sprintf("%d; %s", o.missing, oneLine(o.gap)))
+	}
+}
+
+// takesTrailers tells whether the client said that it reads trailers.
+func takesTrailers(r *http.Request) bool {
+	for _, v := range r.Header.Values("TE") {
+		for token := range strings.SplitSeq(v, ",") {
+			if name, _, _ := strings.Cut(token, ";"); strings.EqualFold(strings.TrimSpace(name), "trailers") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// oneLine is err as the value of a header.
+func oneLine(err error) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, err.Error())
+}

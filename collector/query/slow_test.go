@@ -1,0 +1,175 @@
+package query
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/big"
+	"strings"
+	"time"
+)
+
+// slowMatch is what Match is compared with: the line decoded into maps by
+// encoding/json, the tree evaluated term by term.
+func slowMatch(q *Query, line []byte) bool {
+	if q.root == nil {
+		return true
+	}
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.UseNumber()
+	var m map[string]any
+	if err := dec.Decode(&m); err != nil {
+		panic(err)
+	}
+	return slowEval(q.root, m)
+}
+
+func slowEval(n *node, m map[string]any) bool {
+	switch n.kind {
+	case nodeTerm:
+		return slowTerm(n.term, m)
+	case nodeNot:
+		return !slowEval(n.kids[0], m)
+	case nodeAnd:
+		for _, kid := range n.kids {
+			if !slowEval(kid, m) {
+				return false
+			}
+		}
+		return true
+	}
+	for _, kid := range n.kids {
+		if slowEval(kid, m) {
+			return true
+		}
+	}
+	return false
+}
+
+func slowTerm(t *term, m map[string]any) bool {
+	if t.op == opText {
+		for _, name := range []string{"msg", "error", "attrs"} {
+			if v, ok := m[name]; ok && slowInside(v, true, func(x any) bool {
+				switch x := x.(type) {
+				case string:
+					return strings.Contains(x, t.text)
+				case json.Number:
+					return strings.Contains(string(x), t.text)
+				}
+				return false
+			}) {
+				return true
+			}
+		}
+		return false
+	}
+	var found []any
+	if t.field.path == "" {
+		if v, ok := m[t.field.id.name()]; ok {
+			found = append(found, v)
+		}
+	} else {
+		found = slowPath(m[t.field.id.name()], t.field.path, found)
+		if t.field.id != fieldAttrs {
+			found = slowPath(m["attrs"], t.field.id.name()+"."+t.field.path, found)
+		}
+	}
+	for _, v := range found {
+		if t.op == opPresent {
+			return true
+		}
+		if slowInside(v, t.op == opContains, func(x any) bool { return slowScalar(t, x) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// slowPath appends every value that path names in v.
+func slowPath(v any, path string, found []any) []any {
+	object, ok := v.(map[string]any)
+	if !ok {
+		return found
+	}
+	for k, kid := range object {
+		if k == path {
+			found = append(found, kid)
+		} else if rest, ok := strings.CutPrefix(path, k+"."); ok {
+			found = slowPath(kid, rest, found)
+		}
+	}
+	return found
+}
+
+func slowInside(v any, objects bool, f func(any) bool) bool {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			if slowInside(e, objects, f) {
+				return true
+			}
+		}
+		return false
+	case map[string]any:
+		if !objects {
+			return false
+		}
+		for _, e := range v {
+			if slowInside(e, objects, f) {
+				return true
+			}
+		}
+		return false
+	}
+	return f(v)
+}
+
+func slowScalar(t *term, v any) bool {
+	text, isString := v.(string)
+	number := ""
+	switch v := v.(type) {
+	case nil:
+		text = "null"
+	case bool:
+		text = "false"
+		if v {
+			text = "true"
+		}
+	case json.Number:
+		text, number = string(v), string(v)
+	}
+	switch {
+	case t.isLevel:
+		l, ok := parseLevel(text)
+		return ok && isString && ordered(t.op, compareInts(int64(l), int64(t.level)))
+	case t.isTime:
+		at, err := time.Parse(time.RFC3339Nano, text)
+		return err == nil && ordered(t.op, at.Compare(t.when))
+	}
+	switch t.op {
+	case opContains:
+		return strings.Contains(text, t.text)
+	case opPrefix:
+		return strings.HasPrefix(text, t.text)
+	case opEqual:
+		if t.isNumber && number != "" {
+			return rat(number).Cmp(rat(t.text)) == 0
+		}
+		return text == t.text
+	}
+	if t.isNumber {
+		if number == "" && json.Valid([]byte(text)) && text != "" && (text[0] == '-' || isDigit(text[0])) && isString && strings.TrimSpace(text) == text {
+			number = text
+		}
+		return number != "" && ordered(t.op, rat(number).Cmp(rat(t.text)))
+	}
+	return isString && ordered(t.op, strings.Compare(text, t.text))
+}
+
+// rat gives the exact value of a number whose exponent is small.
+func rat(s string) *big.Rat {
+	r, ok := new(big.Rat).SetString(s)
+	if !ok {
+		panic("not a number: " + s)
+	}
+	return r
+}

@@ -1,0 +1,50 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// streamBuffer is how many bytes an answer gathers before it sends them.
+const streamBuffer = 64 << 10
+
+// stream writes an answer in pieces, each of which the client must take within
+// a time.
+type stream struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	timeout time.Duration
+	buf     []byte    // not sent yet
+	started bool      // status and headers are sent
+	flushed time.Time // when something was sent last
+}
+
+// clientError is a failure to reach the client.
+type clientError struct{ err error }
+
+func (e *clientError) Error() string { return fmt.Sprintf("send to the client: %v", e.err) }
+func (e *clientError) Unwrap() error { return e.err }
+
+// flush sends what is gathered, at least the headers. The server takes the
+// deadline off again when the request ends.
+func (s *stream) flush() error {
+	err := s.control.SetWriteDeadline(time.Now().Add(s.timeout))
+	if err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return &clientError{err}
+	}
+	s.started = true
+	if len(s.buf) > 0 {
+		_, err := s.w.Write(s.buf)
+		s.buf = s.buf[:0]
+		if err != nil {
+			return &clientError{err}
+		}
+	}
+	if err := s.control.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return &clientError{err}
+	}
+	s.flushed = time.Now()
+	return nil
+}

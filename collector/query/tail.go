@@ -1,0 +1,240 @@
+package query
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// ServeTail answers GET /api/tail with lines as they are stored, as server-sent
+// events:
+//
+//	id: <offset>                a line; the id of the next request's Last-Event-ID
+//	data: <canonical line>
+//
+//	event: gap                  records are missing; the stream goes on behind them
+//	data: {"from":…,"to":…,"missed":…,"reason":"…"}
+//
+//	event: end                  the stream ends, and why
+//	data: {"reason":"…"}
+//
+// A comment comes as a heartbeat, with an id when the tail has passed lines that
+// do not match. The stream begins behind Last-Event-ID, else at from, else with
+// since at the oldest record, else at the end.
+func (a *API) ServeTail(w http.ResponseWriter, r *http.Request) {
+	if !onlyGet(w, r) {
+		return
+	}
+	req, err := a.parseRequest(r, "q", "since", "from")
+	if err != nil {
+		writeError(w, http.StatusBadRequest, err)
+		return
+	}
+	from, err := a.tailStart(r, req)
+	if err != nil {
+		writeError(w, http.StatusBadRequest, err)
+		return
+	}
+	ctx, done, ok := a.begin(w, r, a.tails, "tails")
+	if !ok {
+		return
+	}
+	defer done()
+	a.stats.tails.Add(1)
+
+	reader := a.src.NewReader(from)
+	defer reader.Close() // only read from: there is nothing that Close could lose
+	reader.SetTimeRange(req.query.TimeRange())
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // a proxy in between passes lines on at once
+	t := &tail{
+		stream: stream{w: w, control: http.NewResponseController(w), timeout: a.o.WriteTimeout},
+		api:    a, query: req.query, reader: reader, told: from,
+	}
+	t.buf = fmt.Appendf(t.buf, "retry: 2000\n: tail from offset %d\n\n", from)
+	if err = t.flush(); err == nil {
+		err = t.run(ctx)
+	}
+	var gone *clientError
+	if errors.As(err, &gone) || r.Context().Err() != nil {
+		return
+	}
+	t.event("end", struct {
+		Reason string `json:"reason"`
+	}{err.Error()})
+	_ = t.flush() // the last word; the client may be gone
+}
+
+// tailStart is the offset at which a tail begins.
+func (a *API) tailStart(r *http.Request, req request) (uint64, error) {
+	if s := r.Header.Get("Last-Event-ID"); s != "" {
+		id, err := strconv.ParseUint(s, 10, 64)
+		if err != nil || id == math.MaxUint64 {
+			return 0, fmt.Errorf("header Last-Event-ID: found %s, expected the id of an event, a number from 0", show(s))
+		}
+		return id + 1, nil
+	}
+	switch {
+	case req.hasFrom:
+		return req.from, nil
+	case req.since:
+		return a.src.First(), nil
+	}
+	return a.src.Next(), nil
+}
+
+// tail is one stream of events.
+type tail struct {
+	stream
+	api      *API
+	query    *Query
+	reader   Reader
+	told     uint64 // the client knows of everything before this offset
+	failures int    // of the reader, in a row
+}
+
+// Errors of the reader may pass, or turn into a gap: so many are waited out.
+const (
+	maxFailures = 4
+	retryAfter  = 200 * time.Millisecond
+)
+
+// run sends events until the client, the API or the source ends, and returns why.
+func (t *tail) run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		frame, ok, err := t.reader.TryNext()
+		if err == nil && !ok {
+			if len(t.buf) > 0 {
+				if err := t.flush(); err != nil {
+					return err
+				}
+			}
+			frame, ok, err = t.wait(ctx)
+		}
+		switch {
+		case err != nil:
+			if err := t.failed(ctx, err); err != nil {
+				return err
+			}
+		case ok:
+			t.failures = 0
+			if err := t.frame(frame); err != nil {
+				return err
+			}
+			if err := t.tick(); err != nil {
+				return err
+			}
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// tick sends what waits while there is more to read.
+func (t *tail) tick() error {
+	switch idle := time.Since(t.flushed); {
+	case len(t.buf) > 0 && idle >= flushEvery:
+		return t.flush()
+	case idle >= t.api.o.Heartbeat:
+		return t.heartbeat()
+	}
+	return nil
+}
+
+// wait is the reader's Next for the time of a heartbeat, which it then sends.
+func (t *tail) wait(ctx context.Context) (Frame, bool, error) {
+	timed, cancel := context.WithTimeout(ctx, t.api.o.Heartbeat)
+	defer cancel()
+	frame, err := t.reader.Next(timed)
+	if err == nil || !errors.Is(err, timed.Err()) {
+		return frame, err == nil, err
+	}
+	if ctx.Err() != nil {
+		return Frame{}, false, nil
+	}
+	return Frame{}, false, t.heartbeat()
+}
+
+func (t *tail) heartbeat() error {
+	t.buf = append(t.buf, ": heartbeat\n"...)
+	if at := t.reader.Offset(); at > t.told {
+		// An id without data is no event, but the client keeps it.
+		t.appendID(at - 1)
+	}
+	t.buf = append(t.buf, '\n')
+	return t.flush()
+}
+
+// failed tells of a gap and waits out other errors of the reader. What it
+// returns ends the tail.
+func (t *tail) failed(ctx context.Context, err error) error {
+	var gap *Gap
+	var gone *clientError
+	switch {
+	case errors.As(err, &gone):
+		return err
+	case errors.Is(err, io.EOF):
+		return errClosing
+	case errors.As(err, &gap):
+		t.failures = 0
+		if gap.To > 0 {
+			t.appendID(gap.To - 1)
+		}
+		t.told = gap.To
+		t.event("gap", struct {
+			From   uint64 `json:"from"`
+			To     uint64 `json:"to"`
+			Missed uint64 `json:"missed"`
+			Reason string `json:"reason"`
+		}{gap.From, gap.To, gap.Missed(), gap.Reason})
+		return t.flush()
+	}
+	if t.failures++; t.failures > maxFailures {
+		return fmt.Errorf("read the journal: %w", err)
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(retryAfter):
+	}
+	return nil
+}
+
+// frame gathers an event for each line of f that matches.
+func (t *tail) frame(f Frame) error {
+	var n found
+	_, err := t.query.findIn(f, math.MaxUint64, &n, func(offset uint64, line []byte) (bool, error) {
+		t.appendID(offset)
+		t.buf = append(t.buf, "data: "...)
+		t.buf = append(t.buf, bytes.TrimSuffix(line, []byte("\n"))...)
+		t.buf = append(t.buf, "\n\n"...)
+		if len(t.buf) < streamBuffer {
+			return true, nil
+		}
+		return true, t.flush()
+	})
+	t.api.stats.scanned.Add(n.scanned)
+	t.api.stats.matched.Add(n.matched)
+	return err
+}
+
+func (t *tail) appendID(offset uint64) {
+	t.buf = append(t.buf, "id: "...)
+	t.buf = strconv.AppendUint(t.buf, offset, 10)
+	t.buf = append(t.buf, '\n')
+	t.told = offset + 1
+}
+
+// event appends an event that is not a line. data always encodes.
+func (t *tail) event(name string, data any) {
+	b, _ := json.Marshal(data)
+	t.buf = fmt.Appendf(t.buf, "event: %s\ndata: %s\n\n", name, b)
+}

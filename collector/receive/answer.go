@@ -1,0 +1,78 @@
+package receive
+
+import (
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/internal/jsonline"
+)
+
+// appendAnswer appends the JSON object that answers a request.
+func appendAnswer(dst []byte, b *normalize.Batch, stored int, f failure) []byte {
+	dst = append(dst, '{')
+	if f.code != 0 {
+		dst = append(dst, `"error":`...)
+		dst = jsonline.AppendString(dst, f.text)
+		dst = append(dst, ',')
+	}
+	dst = append(dst, `"accepted":`...)
+	dst = strconv.AppendInt(dst, int64(stored), 10)
+	if stored > 0 && b.HasOffset {
+		dst = append(dst, `,"first_offset":`...)
+		dst = strconv.AppendUint(dst, b.FirstOffset, 10)
+	}
+	if b.RejectedTotal > 0 {
+		dst = append(dst, `,"rejected":[`...)
+		for i := range b.Rejected {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendRejection(dst, &b.Rejected[i])
+		}
+		dst = append(dst, `],"rejected_total":`...)
+		dst = strconv.AppendInt(dst, int64(b.RejectedTotal), 10)
+	}
+	return append(dst, "}\n"...)
+}
+
+func appendRejection(dst []byte, r *normalize.Rejection) []byte {
+	dst = append(dst, `{"index":`...)
+	dst = strconv.AppendInt(dst, int64(r.Index), 10)
+	if r.Line > 0 {
+		dst = append(dst, `,"line":`...)
+		dst = strconv.AppendInt(dst, int64(r.Line), 10)
+	}
+	dst = append(dst, `,"offset":`...)
+	dst = strconv.AppendInt(dst, r.Offset, 10)
+	dst = append(dst, `,"reason":`...)
+	dst = jsonline.AppendString(dst, r.Reason)
+	dst = append(dst, `,"detail":`...)
+	dst = jsonline.AppendString(dst, r.Detail)
+	return append(dst, '}')
+}
+
+func appendError(dst []byte, text string) []byte {
+	dst = append(dst, `{"error":`...)
+	dst = jsonline.AppendString(dst, text)
+	return append(dst, ",\"accepted\":0}\n"...)
+}
+
+// nothingAccepted sums up a batch whose events were all rejected.
+func nothingAccepted(b *normalize.Batch) string {
+	first := b.Rejected[0].Detail
+	if b.RejectedTotal == 1 {
+		return "nothing was stored: " + first
+	}
+	return fmt.Sprintf("nothing was stored, all %d events were rejected; the first: %s", b.RejectedTotal, first)
+}
+
+// limiter lets one log line a second through.
+type limiter struct{ last atomic.Int64 }
+
+func (l *limiter) may() bool {
+	now, last := time.Now().UnixNano(), l.last.Load()
+	return now-last >= int64(time.Second) && l.last.CompareAndSwap(last, now)
+}

@@ -1,0 +1,148 @@
+package receive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/rollway/rollway/collector/normalize"
+)
+
+// ServeHTTP answers one request, as the package comment tells.
+func (r *Receiver) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
+	w := r.get()
+	done := outcome{}
+	defer func() {
+		p := recover()
+		if p == nil {
+			r.put(w)
+			return
+		}
+		// What a panic left behind does not go back to the pool.
+		r.release(w)
+		if p == http.ErrAbortHandler {
+			panic(p)
+		}
+		r.opts.Log.Error("request failed", "panic", p, "stack", string(debug.Stack()))
+		done.panicked = true
+		done.code = http.StatusInternalServerError
+		if !done.written {
+			answer := appendError(nil, "the collector failed on this request; its log says why")
+			writeAnswer(rw, done.code, true, answer)
+		}
+		if done.written {
+			r.count.add(func(s *Stats) { s.Panics++ })
+		} else {
+			r.count.request(w, &done)
+		}
+	}()
+	f := r.handle(rw, w, req, &done)
+	if f.code == 0 {
+		done.code = http.StatusOK
+		if done.stored == 0 && w.batch.RejectedTotal > 0 {
+			f = failure{code: http.StatusBadRequest, text: nothingAccepted(&w.batch)}
+		}
+	}
+	if f.code != 0 {
+		done.code, done.aborted = f.code, f.aborted
+	}
+	w.answer = appendAnswer(w.answer[:0], &w.batch, done.stored, f)
+	r.count.request(w, &done)
+	done.written = true
+	header := rw.Header()
+	switch f.code {
+	case http.StatusMethodNotAllowed:
+		header.Set("Allow", http.MethodPost)
+	case http.StatusServiceUnavailable:
+		header.Set("Retry-After", "1")
+	}
+	writeAnswer(rw, done.code, f.close, w.answer)
+}
+
+// outcome is what a request came to.
+type outcome struct {
+	code     int
+	stored   int // events
+	failed   int // events
+	aborted  bool
+	panicked bool
+	written  bool
+}
+
+// handle reads, normalizes and stores one request.
+func (r *Receiver) handle(rw http.ResponseWriter, w *work, req *http.Request, done *outcome) failure {
+	if req.Method != http.MethodPost {
+		return failure{code: http.StatusMethodNotAllowed, close: req.ContentLength != 0, text: fmt.Sprintf("method %.20q is not allowed here; send events with POST", req.Method)}
+	}
+	if r.origins.Check(req) != nil {
+		return failure{code: http.StatusForbidden, close: true,
+			text: "a web page of another origin may not send events here; send them to the page's own server, and from there to the collector"}
+	}
+	gzipped, f := packed(req.Header)
+	if f.code != 0 {
+		return f
+	}
+	// The deadline bounds slow bodies. A ResponseWriter without deadlines,
+	// as in tests, has no slow bodies either.
+	deadline := http.NewResponseController(rw)
+	deadline.SetReadDeadline(time.Now().Add(r.opts.BodyTimeout))
+	f = r.readBody(w, req, gzipped)
+	if f.code != 0 {
+		return f
+	}
+	deadline.SetReadDeadline(time.Time{})
+
+	switch err := w.norm.Body(&w.batch, w.buf, time.Now()); {
+	case err == normalize.ErrEmpty:
+		return failure{code: http.StatusBadRequest, text: err.Error() + `, such as {"level":"info","msg":"hello"}`}
+	case err != nil:
+		return failure{code: http.StatusBadRequest, text: "the body is " + err.Error() + "; nothing was stored"}
+	case w.batch.Records == 0:
+		return failure{}
+	}
+	// A client that goes away now does not undo what the journal is at.
+	done.failed = w.batch.Records // until it is stored
+	err := r.opts.Store(context.WithoutCancel(req.Context()), &w.batch)
+	if err == nil {
+		done.failed, done.stored = 0, w.batch.Records
+		return failure{}
+	}
+	if errors.Is(err, os.ErrClosed) {
+		return failure{code: http.StatusServiceUnavailable, text: "the collector is stopping; nothing of this request was stored, send it again"}
+	}
+	if r.opts.IsFull(err) {
+		if r.logged.may() {
+			r.opts.Log.Warn("store is full, requests are refused", "error", err)
+		}
+		return failure{code: http.StatusServiceUnavailable, text: "the journal is full; nothing of this request was stored, send it again after 1 s"}
+	}
+	if r.logged.may() {
+		r.opts.Log.Error("store events", "events", w.batch.Records, "error", err)
+	}
+	if r.opts.IsStored(err) {
+		done.failed, done.stored = 0, w.batch.Records
+		return failure{code: http.StatusInternalServerError, text: "the events are stored but could not be made durable, so they may not survive a failure of the machine; to send them again stores them twice"}
+	}
+	return failure{code: http.StatusInternalServerError, text: "the events could not be stored; the collector's log says why"}
+}
+
+// contentType is shared by all answers; nobody changes header values in place.
+var contentType = []string{"application/json"}
+
+func writeAnswer(rw http.ResponseWriter, code int, close bool, answer []byte) {
+	header := rw.Header()
+	header["Content-Type"] = contentType
+	if len(answer) > 2000 { // net/http counts shorter ones itself
+		header.Set("Content-Length", strconv.Itoa(len(answer)))
+	}
+	if close {
+		header.Set("Connection", "close")
+	}
+	rw.WriteHeader(code)
+	rw.Write(answer) // a client that is gone needs no answer
+}

@@ -1,0 +1,6 @@
+//go:build !race
+
+package receive
+
+// poison does something under the race detector only.
+func (w *work) poison() {}

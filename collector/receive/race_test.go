@@ -1,0 +1,5 @@
+//go:build race
+
+package receive
+
+const raceEnabled = true

@@ -1,0 +1,153 @@
+// Package receive is the front of the collector: it takes events over HTTP and
+// over TCP, has them normalized and stored, and answers for each of them.
+//
+// # HTTP
+//
+// ServeHTTP takes POST requests whose body is anything package normalize
+// reads; Content-Type is not looked at. Content-Encoding is identity or gzip;
+// a body that starts like gzip is unpacked without the header too, since JSON
+// cannot start so. Every answer is a JSON object:
+//
+//	200 {"accepted":2,"first_offset":17}       stored
+//	200 {"accepted":1,"rejected":[{"index":1,"line":2,"offset":40,"reason":"syntax","detail":"…"}],"rejected_total":1}
+//	400 {"error":"…","accepted":0,"rejected":[…],"rejected_total":1}   nothing of it can be stored as it is
+//	403 a web page of another origin sent it   405 not POST   408 the body came too slowly
+//	413 too large, packed or unpacked          415 unknown Content-Encoding
+//	500 could not be stored, or a fault        503 full, with Retry-After: nothing was stored, send it again
+//
+// At most Limits.MaxRejections rejected events are listed, all are counted.
+// A 2xx is sent only after Store has returned. A body that did not arrive
+// whole is not stored in part.
+//
+// Browsers mark requests with Sec-Fetch-Site and Origin. One that a page of
+// another origin makes its visitor's browser send is refused, because the
+// collector usually listens where it trusts everybody: on loopback. Other
+// clients send neither header and are not concerned.
+//
+// # TCP
+//
+// ServeTCP takes NDJSON. There are no answers: whoever needs one uses HTTP. A
+// sender sees that the collector is full in that its writes block. A line is
+// stored soon after its end arrived. What a sender wrote but the collector had
+// not read when the connection broke is lost unless the sender sends it again.
+//
+// # Ledger
+//
+// Every event that was read is received, and then stored, rejected or failed:
+// Received = Stored + Rejected + Failed, in every snapshot of Stats.
+package receive
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/rollway/rollway/collector/normalize"
+)
+
+// Options of a Receiver; a field that is zero means its default.
+type Options struct {
+	// Store makes a batch durable and returns when it is, or says why it is
+	// not; then nothing of it may be stored, unless IsStored says so of the
+	// error. An error that is os.ErrClosed means that the collector is
+	// stopping. Store must not keep the batch or its Lines.
+	// It is called by many goroutines at once, with a context that does not
+	// end when the client goes away. It may set FirstOffset and HasOffset.
+	// Required.
+	Store func(ctx context.Context, b *normalize.Batch) error
+	// IsFull tells errors of Store that pass, such as a full journal, from
+	// those that do not. Default: none pass.
+	IsFull func(error) bool
+	// IsStored tells errors of Store after which the batch is stored all the
+	// same, only not as durably as asked. Default: none.
+	IsStored func(error) bool
+
+	Limits      normalize.Limits // on events
+	MaxBody     int64            // bytes of one body as sent; default 16 MiB
+	MaxUnpacked int64            // bytes of one body unpacked; default 64 MiB
+	MaxRatio    int64            // unpacked : sent, looked at beyond 4 MiB unpacked; default 200
+
+	// InFlight bounds the bytes that all bodies being worked on may take up,
+	// where a byte of an unpacked body counts twice, for itself and for its
+	// canonical line. TCP connections share half of it, so that slow ones leave
+	// room for requests. At least twice MaxUnpacked; default 256 MiB.
+	InFlight int64
+
+	BodyTimeout  time.Duration // for a whole body to arrive; default 30 s
+	AllowOrigins []string      // like https://app.example.com, whose pages may post here
+
+	MaxConns     int           // TCP connections at a time, more are closed at once; default 1024
+	IdleTimeout  time.Duration // for a TCP connection to send something; default 5 min
+	DrainTimeout time.Duration // after its context ended, for ServeTCP to get what it has read stored; default 5 s
+
+	Log *slog.Logger // default: none
+}
+
+const ratioFloor = 4 << 20 // unpacked bytes from which MaxRatio counts
+
+func (o Options) withDefaults() Options {
+	def := func(v *int64, d int64) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	defTime := func(v *time.Duration, d time.Duration) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	o.Limits = o.Limits.WithDefaults()
+	def(&o.MaxBody, 16<<20)
+	def(&o.MaxUnpacked, 64<<20)
+	def(&o.MaxRatio, 200)
+	def(&o.InFlight, 256<<20)
+	o.InFlight = max(o.InFlight, 2*(o.MaxUnpacked+1))
+	defTime(&o.BodyTimeout, 30*time.Second)
+	defTime(&o.IdleTimeout, 5*time.Minute)
+	defTime(&o.DrainTimeout, 5*time.Second)
+	if o.MaxConns <= 0 {
+		o.MaxConns = 1024
+	}
+	if o.IsStored == nil {
+		o.IsStored = func(error) bool { return false }
+	}
+	if o.IsFull == nil {
+		o.IsFull = func(error) bool { return false }
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// A Receiver takes events in. It is safe for concurrent use; it owns no
+// goroutine outside of ServeTCP and needs no closing.
+type Receiver struct {
+	opts    Options
+	origins *http.CrossOriginProtection
+	budget  budget
+	streams budget    // what TCP connections may take of budget
+	works   sync.Pool // of *work
+	count   counters
+	logged  limiter
+}
+
+// New returns a Receiver. It panics if there is no Store, or if an origin is
+// none.
+func New(o Options) *Receiver {
+	if o.Store == nil {
+		panic("receive: Options.Store is nil")
+	}
+	r := &Receiver{opts: o.withDefaults(), origins: http.NewCrossOriginProtection()}
+	for _, origin := range o.AllowOrigins {
+		if err := r.origins.AddTrustedOrigin(origin); err != nil {
+			panic("receive: Options.AllowOrigins: " + err.Error())
+		}
+	}
+	r.budget.limit = r.opts.InFlight
+	// The longest line must fit in any case, also while its buffer is grown.
+	r.streams.limit = max(r.opts.InFlight/2, min(r.opts.InFlight, 4*int64(r.opts.Limits.MaxEventBytes+1)))
+	return r
+}

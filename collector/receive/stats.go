@@ -1,0 +1,136 @@
+package receive
+
+import (
+	"maps"
+	"sync"
+
+	"github.com/rollway/rollway/collector/normalize"
+)
+
+// ReasonTorn is why the last line of a TCP connection is rejected if the
+// connection ended inside it. The other reasons are those of package
+// normalize.
+const ReasonTorn = "torn"
+
+// Reasons returns every key that Stats.Rejected can have.
+func Reasons() []string { return append(normalize.Reasons(), ReasonTorn) }
+
+// Stats is a snapshot of the counters since New. In each,
+// Received = Stored + the sum of Rejected + Failed. All but InFlight and
+// Connections only rise.
+type Stats struct {
+	Received uint64            // events read
+	Stored   uint64            // events that Store took
+	Rejected map[string]uint64 // events that cannot be stored as they are, by reason
+	Failed   uint64            // events that Store did not take; their senders know
+
+	Requests map[int]uint64 // HTTP requests by status
+	Aborted  uint64         // of them, those whose client went away in the body
+	Panics   uint64         // requests and connections that ended in a panic
+
+	WireBytes     uint64 // bodies as sent, and TCP
+	UnpackedBytes uint64 // bodies unpacked, and TCP
+	StoredBytes   uint64 // canonical lines
+
+	InFlight    int64 // bytes taken from Options.InFlight now
+	Connections int   // TCP connections now
+
+	ConnectionsTotal   uint64 // TCP connections taken
+	ConnectionsRefused uint64 // over Options.MaxConns
+	StoreRetries       uint64 // batches from TCP that had to wait because the store was full
+}
+
+// RejectedTotal sums up Rejected.
+func (s *Stats) RejectedTotal() uint64 {
+	sum := uint64(0)
+	for _, n := range s.Rejected {
+		sum += n
+	}
+	return sum
+}
+
+// Stats returns the counters.
+func (r *Receiver) Stats() Stats {
+	s := r.count.snapshot()
+	s.InFlight = r.budget.used.Load()
+	return s
+}
+
+// counters is held for additions only, so that a snapshot is consistent and
+// nobody waits.
+type counters struct {
+	mu sync.Mutex
+	s  Stats // guarded by mu
+}
+
+func (c *counters) snapshot() Stats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.s
+	s.Rejected, s.Requests = maps.Clone(s.Rejected), maps.Clone(s.Requests)
+	return s
+}
+
+// request counts an HTTP request.
+func (c *counters) request(w *work, o *outcome) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.s.Requests == nil {
+		c.s.Requests = make(map[int]uint64)
+	}
+	c.s.Requests[o.code]++
+	if o.aborted {
+		c.s.Aborted++
+	}
+	if o.panicked {
+		c.s.Panics++
+	}
+	c.s.WireBytes += uint64(w.wire.n)
+	c.s.UnpackedBytes += uint64(len(w.buf))
+	c.eventsLocked(&w.batch, o.stored, o.failed)
+}
+
+// events counts what a batch came to.
+func (c *counters) events(b *normalize.Batch, stored, failed int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.eventsLocked(b, stored, failed)
+}
+
+func (c *counters) eventsLocked(b *normalize.Batch, stored, failed int) {
+	c.s.Received += uint64(stored + failed)
+	c.s.Stored += uint64(stored)
+	c.s.Failed += uint64(failed)
+	if stored > 0 {
+		c.s.StoredBytes += uint64(len(b.Lines))
+	}
+	if b.RejectedTotal > 0 {
+		for _, reason := range normalize.Reasons() {
+			if n := b.RejectedFor(reason); n > 0 {
+				c.rejectLocked(reason, n)
+			}
+		}
+	}
+}
+
+// reject counts events that never made it into a batch.
+func (c *counters) reject(reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rejectLocked(reason, 1)
+}
+
+func (c *counters) rejectLocked(reason string, n int) {
+	if c.s.Rejected == nil {
+		c.s.Rejected = make(map[string]uint64)
+	}
+	c.s.Rejected[reason] += uint64(n)
+	c.s.Received += uint64(n)
+}
+
+// add changes counters that stand alone.
+func (c *counters) add(change func(*Stats)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(&c.s)
+}

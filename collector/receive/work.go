@@ -1,0 +1,136 @@
+package receive
+
+import (
+	"bufio"
+	"io"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/rollway/rollway/collector/normalize"
+)
+
+// budget bounds the bytes in flight over all requests and connections.
+type budget struct {
+	limit int64
+	used  atomic.Int64
+}
+
+// take takes n bytes, or none and returns false.
+func (b *budget) take(n int64) bool {
+	if b.used.Add(n) > b.limit {
+		b.used.Add(-n)
+		return false
+	}
+	return true
+}
+
+func (b *budget) give(n int64) { b.used.Add(-n) }
+
+// work is the memory of one request or connection, from the pool. Its owner is
+// the goroutine that took it; nothing in it outlives the request.
+type work struct {
+	buf    []byte // the unpacked body; for TCP, bytes read
+	batch  normalize.Batch
+	norm   *normalize.Normalizer
+	answer []byte
+	held   int64 // bytes taken from the budget
+
+	wire   wireReader
+	peek   *bufio.Reader // reads wire; nil until needed
+	unpack *gzip.Reader  // reads peek; nil until needed
+}
+
+const (
+	keepBuffer = 1 << 20  // larger buffers do not go back to the pool
+	peekBuffer = 16 << 10 // between the wire and gzip
+)
+
+func (r *Receiver) get() *work {
+	if w, ok := r.works.Get().(*work); ok {
+		w.reset()
+		return w
+	}
+	return &work{norm: normalize.New(r.opts.Limits)}
+}
+
+// put gives w and what it held of the budget back.
+func (r *Receiver) put(w *work) {
+	r.release(w)
+	w.reset()
+	w.poison()
+	r.works.Put(w)
+}
+
+func (r *Receiver) release(w *work) {
+	r.budget.give(w.held)
+	w.held = 0
+}
+
+// take raises what w holds of the budget to n bytes.
+func (r *Receiver) take(w *work, n int64) bool {
+	if n > w.held {
+		if !r.budget.take(n - w.held) {
+			return false
+		}
+		w.held = n
+	}
+	return true
+}
+
+func (w *work) reset() {
+	w.buf = keep(w.buf)
+	w.answer = keep(w.answer)
+	w.batch.Lines = keep(w.batch.Lines)
+	w.batch.Reset()
+	w.wire = wireReader{}
+	if w.peek != nil {
+		w.peek.Reset(nil)
+	}
+}
+
+func keep(b []byte) []byte {
+	if cap(b) > keepBuffer {
+		return nil
+	}
+	return b[:0]
+}
+
+// open prepares w to read a body.
+func (w *work) open(src io.Reader, limit int64) {
+	w.wire = wireReader{src: src, max: limit}
+	if w.peek == nil {
+		w.peek = bufio.NewReaderSize(nil, peekBuffer)
+	}
+	w.peek.Reset(&w.wire)
+}
+
+// wireReader counts and bounds what comes from the wire and remembers how that
+// ended, so that a broken connection can be told from broken gzip.
+type wireReader struct {
+	src  io.Reader
+	n    int64
+	max  int64
+	over bool  // there is more than max
+	err  error // of src, but not io.EOF
+}
+
+func (w *wireReader) Read(p []byte) (int, error) {
+	if w.over || w.err != nil {
+		return 0, errBody
+	}
+	if int64(len(p)) > w.max-w.n {
+		p = p[:w.max-w.n+1]
+	}
+	n, err := w.src.Read(p)
+	w.n += int64(n)
+	if w.n > w.max {
+		w.over = true
+		return n - 1, errBody
+	}
+	if err != nil && err != io.EOF {
+		w.err = err
+		return n, errBody
+	}
+	return n, err
+}

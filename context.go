@@ -1,0 +1,157 @@
+package rollway
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+type (
+	attrsKey  struct{} // of a *contextAttrs
+	loggerKey struct{} // of a *Logger
+)
+
+// contextAttrs is what one ContextWith added. It is immutable but for its
+// cache.
+type contextAttrs struct {
+	parent *contextAttrs
+	attrs  []slog.Attr
+
+	// encoded holds all attributes up to here as the cores that met them last
+	// encode them.
+	encoded [2]atomic.Pointer[contextStates]
+	turn    atomic.Uint32 // of the place in encoded to replace next
+}
+
+type contextStates struct {
+	core   *core
+	states []state // one for each of core.formats
+}
+
+// ContextWith returns a context with which every line logged carries attrs, in
+// front of the Logger's own and outside its groups. Each Logger encodes them
+// once, at its first call with that context.
+func ContextWith(ctx context.Context, attrs ...slog.Attr) context.Context {
+	if len(attrs) == 0 {
+		return ctx
+	}
+	ctx = orBackground(ctx)
+	parent := attrsIn(ctx)
+	copied := slices.Clone(attrs)
+	return context.WithValue(ctx, attrsKey{}, &contextAttrs{parent: parent, attrs: copied})
+}
+
+// ContextAttrs returns what [ContextWith] put into ctx, the oldest first, for
+// handlers of other packages.
+func ContextAttrs(ctx context.Context) []slog.Attr {
+	n := attrsIn(ctx)
+	if n == nil {
+		return nil
+	}
+	return n.list()
+}
+
+func (n *contextAttrs) list() []slog.Attr {
+	if n.parent == nil {
+		return slices.Clone(n.attrs)
+	}
+	return append(n.parent.list(), n.attrs...)
+}
+
+// statesOf returns what the context adds to a line, one state for each format,
+// or nil if it adds nothing.
+func (c *core) statesOf(ctx context.Context) []state {
+	if ctx == nil || ctx == context.Background() {
+		return nil
+	}
+	n := attrsIn(ctx)
+	if n == nil {
+		return nil
+	}
+	return n.states(c)
+}
+
+// attrsIn returns what ContextWith put into ctx, or nil. A context that panics
+// has none.
+func attrsIn(ctx context.Context) (n *contextAttrs) {
+	if ctx == nil {
+		return nil
+	}
+	defer func() { _ = recover() }()
+	n, _ = ctx.Value(attrsKey{}).(*contextAttrs)
+	return n
+}
+
+func (n *contextAttrs) states(c *core) []state {
+	for i := range n.encoded {
+		if e := n.encoded[i].Load(); e != nil && e.core == c {
+			return e.states
+		}
+	}
+	states := make([]state, len(c.formats))
+	if n.parent != nil {
+		copy(states, n.parent.states(c))
+	}
+	attrs := n.attrs
+	if c.redact != nil {
+		attrs = c.redact.attrs(nil, attrs)
+	}
+	for i := range states {
+		states[i] = states[i].withAttrs(c.formats[i], attrs)
+	}
+	n.encoded[n.turn.Add(1)%uint32(len(n.encoded))].Store(&contextStates{c, states})
+	return states
+}
+
+// extractFrom fills in what Options.Extractors find in ctx.
+func (c *core) extractFrom(ctx context.Context, s *scratch, r *record) {
+	s.extracted.list = s.extracted.list[:0]
+	for _, f := range c.extract {
+		s.extracted.extract(ctx, f)
+	}
+	r.extracted = s.extracted.list
+	if c.redact != nil {
+		r.extracted = c.redact.attrs(nil, r.extracted)
+	}
+}
+
+func (a *Attrs) extract(ctx context.Context, f func(context.Context, *Attrs)) {
+	defer func() { _ = recover() }()
+	f(ctx, a)
+}
+
+// traceOf fills in what Options.Trace finds in ctx.
+func (c *core) traceOf(ctx context.Context, r *record) {
+	defer func() {
+		if recover() != nil {
+			r.hasTrace = false
+		}
+	}()
+	r.traceID, r.spanID, r.hasTrace = c.trace(ctx)
+}
+
+// NewContext returns a context that carries l for [FromContext].
+func NewContext(ctx context.Context, l *Logger) context.Context {
+	return context.WithValue(ctx, loggerKey{}, l)
+}
+
+// FromContext returns the Logger that [NewContext] put into ctx, or else one
+// with zero Options: JSON to stderr at INFO.
+func FromContext(ctx context.Context) *Logger {
+	if ctx != nil {
+		if l, _ := ctx.Value(loggerKey{}).(*Logger); l != nil {
+			return l
+		}
+	}
+	return fallback()
+}
+
+var fallback = sync.OnceValue(func() *Logger {
+	l, err := New(Options{})
+	if err != nil {
+		panic(err) // unreachable: zero Options have no mistakes
+	}
+	return l
+})

@@ -1,0 +1,10 @@
+// Package examples holds programs to copy, one a folder:
+//
+//   - slogdefault: log/slog as it is, with package rollway behind it
+//   - router: people read the console, machines read the file
+//   - service: an HTTP service that ships its lines to a collector
+//
+// Programs that keep zap or zerolog and put slab.Writer behind it are in
+// bench/examples, so that the library's module depends on neither. Every
+// program is run by a test that checks what it writes.
+package examples

@@ -1,0 +1,170 @@
+package examples
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// build compiles one of the programs.
+func build(t *testing.T, program string) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), program+".exe")
+	if out, err := exec.Command("go", "build", "-o", binary, "./"+program).CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return binary
+}
+
+var anyTime = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z`)
+
+// checkLines compares lines with the ones wanted, in which TIME is any time
+// and LINE any line number.
+func checkLines(t *testing.T, got string, want ...string) {
+	t.Helper()
+	got = anyTime.ReplaceAllString(got, "TIME")
+	got = regexp.MustCompile(`\w+/main\.go:\d+`).ReplaceAllString(got, "main.go:LINE")
+	if want := strings.Join(want, "\n") + "\n"; got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+func TestSlogDefault(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command(build(t, "slogdefault"))
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil || stdout.Len() > 0 {
+		t.Fatalf("%v, stdout %q", err, &stdout)
+	}
+	checkLines(t, stderr.String(),
+		`{"time":"TIME","level":"INFO","msg":"charged","attrs":{"customer":"cus_123","retry":2}}`,
+		`{"time":"TIME","level":"WARN","msg":"card expires soon","service":"payments","source":"main.go:LINE","attrs":{"card":{"month":12,"year":2026}}}`,
+	)
+}
+
+func TestRouter(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "service.log")
+	var stderr bytes.Buffer
+	cmd := exec.Command(build(t, "router"), "-file", path)
+	cmd.Stderr = &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %s", err, &stderr)
+	}
+	inFile, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkLines(t, regexp.MustCompile(`"pid":\d+`).ReplaceAllString(string(inFile), `"pid":PID`),
+		`{"time":"TIME","level":"INFO","msg":"started","attrs":{"pid":PID}}`,
+		`{"time":"TIME","level":"INFO","msg":"charged","logger":"orders","attrs":{"region":"eu-west","order":0,"took":12000000}}`,
+		`{"time":"TIME","level":"INFO","msg":"charged","logger":"orders","attrs":{"region":"eu-west","order":1,"took":12000000}}`,
+		`{"time":"TIME","level":"INFO","msg":"charged","logger":"orders","attrs":{"region":"eu-west","order":2,"took":12000000}}`,
+		`{"time":"TIME","level":"WARN","msg":"card expires soon","logger":"orders","source":"main.go:LINE","attrs":{"region":"eu-west","customer":"cus_123"}}`,
+		`{"time":"TIME","level":"ERROR","msg":"failed to charge","logger":"orders","source":"main.go:LINE","error":"card declined","attrs":{"region":"eu-west"}}`,
+	)
+	console := stderr.String()
+	if lines := strings.Count(console, "\n"); lines != 2 {
+		t.Errorf("%d lines on the console, want 2:\n%s", lines, console)
+	}
+	for _, want := range []string{"WARN", "card expires soon", "customer=cus_123", "ERROR", "failed to charge", "card declined"} {
+		if !strings.Contains(console, want) {
+			t.Errorf("no %q on the console:\n%s", want, console)
+		}
+	}
+}
+
+// TestService plays the collector, uses the service and stops it.
+func TestService(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no signal that asks another process to stop")
+	}
+	var mu sync.Mutex
+	var received bytes.Buffer
+	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || r.Method != http.MethodPost || r.URL.Path != "/api/logs" {
+			t.Errorf("%s %s: %v", r.Method, r.URL, err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		received.Write(body)
+		_, _ = io.WriteString(w, `{}`)
+	}))
+	defer collector.Close()
+
+	var stderr bytes.Buffer
+	cmd := exec.Command(build(t, "service"), "-listen", "127.0.0.1:0", "-collector", collector.URL+"/api/logs")
+	cmd.Stderr = &stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	kill := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
+	defer kill.Stop()
+	first, err := bufio.NewReader(stdout).ReadString('\n')
+	address, ok := strings.CutPrefix(strings.TrimSpace(first), "listening on ")
+	if err != nil || !ok {
+		t.Fatalf("it said %q, %v; %s", first, err, &stderr)
+	}
+
+	for body, want := range map[string]int{"4200": http.StatusOK, "many": http.StatusBadRequest, strings.Repeat("9", 33): http.StatusRequestEntityTooLarge} {
+		answer, err := http.Post(address+"/charge", "text/plain", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != want {
+			t.Errorf("charge of %q: %s", body, answer.Status)
+		}
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("after an interrupt: %v; it said %s", err, &stderr)
+	}
+	if s := stderr.String(); strings.Count(s, "\n") != 1 || !strings.Contains(s, "refused") {
+		t.Errorf("on the console: %q", s)
+	}
+
+	mu.Lock()
+	defer mu.Unlock()
+	messages := map[string]map[string]any{}
+	var order []string
+	for line := range bytes.Lines(received.Bytes()) {
+		var event map[string]any
+		if err := json.Unmarshal(line, &event); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		if event["service"] != "payments" {
+			t.Errorf("service is %v", event["service"])
+		}
+		message, _ := event["msg"].(string)
+		messages[message] = event
+		order = append(order, message)
+	}
+	if len(order) != 4 || order[0] != "started" || order[3] != "stopping" {
+		t.Errorf("the collector got %q", order)
+	}
+	if attrs, _ := messages["charged"]["attrs"].(map[string]any); attrs["cents"] != 4200.0 {
+		t.Errorf("charged: %v", messages["charged"])
+	}
+	if messages["refused"]["level"] != "WARN" {
+		t.Errorf("refused: %v", messages["refused"])
+	}
+}

@@ -1,0 +1,410 @@
+package file_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/rollwaytest"
+	"github.com/rollway/rollway/slab"
+)
+
+func open(t testing.TB, path string, o file.Options) *file.File {
+	t.Helper()
+	f, err := file.Open(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func ledger(f *file.File) rollwaytest.Ledger {
+	s := f.Stats()
+	return rollwaytest.Ledger{Accepted: s.Accepted, Written: s.Written, Pending: s.Pending, Rejected: s.Rejected}
+}
+
+func write(t testing.TB, w io.Writer, p string) {
+	t.Helper()
+	if n, err := w.Write([]byte(p)); n != len(p) || err != nil {
+		t.Fatalf("Write(%.60q) = %d, %v, want %d, nil", p, n, err, len(p))
+	}
+}
+
+func read(t testing.TB, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func want(t testing.TB, path, content string) {
+	t.Helper()
+	if got := read(t, path); got != content {
+		t.Errorf("%s holds %d bytes %.300q, want %d bytes %.300q", path, len(got), got, len(content), content)
+	}
+}
+
+func TestLineWriter(t *testing.T) {
+	for _, policy := range []file.SyncPolicy{file.Never, file.EachWrite} {
+		// The rules about stalls and failures are for writers that hold lines
+		// back; a File is tested for them in its own ways.
+		t.Run(policy.String(), func(t *testing.T) {
+			rollwaytest.TestLineWriter(t, rollwaytest.Subject{Open: func(t *testing.T) *rollwaytest.Instance {
+				path := filepath.Join(t.TempDir(), "log")
+				f := open(t, path, file.Options{Sync: policy})
+				return &rollwaytest.Instance{
+					Writer:    f,
+					Delivered: func() []byte { return []byte(read(t, path)) },
+					Ledger:    func() rollwaytest.Ledger { return ledger(f) },
+				}
+			}})
+		})
+	}
+	t.Run("slab", func(t *testing.T) {
+		rollwaytest.TestLineWriter(t, rollwaytest.Subject{Open: func(t *testing.T) *rollwaytest.Instance {
+			path := filepath.Join(t.TempDir(), "log")
+			dst := &gated{File: open(t, path, file.Options{})}
+			t.Cleanup(dst.heal)
+			w, err := slab.New(dst, slab.Options{Retry: slab.Retry{Min: time.Millisecond, Max: 5 * time.Millisecond}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return &rollwaytest.Instance{
+				Writer:    w,
+				Delivered: func() []byte { return []byte(read(t, path)) },
+				Ledger: func() rollwaytest.Ledger {
+					s := w.Stats()
+					return rollwaytest.Ledger{Accepted: s.Accepted, Written: s.Written, Dropped: s.Dropped.Total(), Pending: s.Pending, Rejected: s.Rejected}
+				},
+				Stall: dst.stall,
+				Fail:  dst.fail,
+				Heal:  dst.heal,
+			}
+		}})
+	})
+}
+
+// gated is a File whose disk hangs or fails when told to.
+type gated struct {
+	*file.File
+	mu      sync.Mutex
+	failing bool
+	stalled chan struct{} // closed by heal
+}
+
+func (g *gated) Write(p []byte) (int, error) {
+	g.mu.Lock()
+	failing, stalled := g.failing, g.stalled
+	g.mu.Unlock()
+	if stalled != nil {
+		<-stalled
+	}
+	if failing {
+		return 0, rollwaytest.ErrFault
+	}
+	return g.File.Write(p)
+}
+
+func (g *gated) stall() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stalled = make(chan struct{})
+}
+
+func (g *gated) fail() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.failing = true
+}
+
+func (g *gated) heal() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.failing = false
+	if g.stalled != nil {
+		close(g.stalled)
+		g.stalled = nil
+	}
+}
+
+func TestOpenErrors(t *testing.T) {
+	dir := t.TempDir()
+	binary := filepath.Join(dir, "binary")
+	if err := os.WriteFile(binary, bytes.Repeat([]byte{0xff}, 17<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plain := filepath.Join(dir, "plain")
+	if err := os.WriteFile(plain, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		path string
+		o    file.Options
+		want []string
+	}{
+		{"", file.Options{}, []string{"path is empty"}},
+		{dir, file.Options{}, []string{dir, "is a folder"}},
+		{dir + "/x/", file.Options{}, []string{"folder"}},
+		{filepath.Join(dir, "no", "such", "log"), file.Options{}, []string{filepath.Join(dir, "no", "such"), "does not exist", "create it"}},
+		{filepath.Join(plain, "log"), file.Options{}, []string{plain}},
+		{binary, file.Options{}, []string{binary, "not a log file"}},
+		{filepath.Join(dir, "a"), file.Options{Perm: fs.ModeDir | 0o700}, []string{"Options.Perm"}},
+		{filepath.Join(dir, "a"), file.Options{Sync: 7}, []string{"Options.Sync", "SyncPolicy(7)"}},
+		{filepath.Join(dir, "a"), file.Options{CloseTimeout: -1}, []string{"Options.CloseTimeout"}},
+	} {
+		f, err := file.Open(c.path, c.o)
+		if err == nil {
+			f.Close()
+			t.Errorf("Open(%q, %+v) = nil error", c.path, c.o)
+			continue
+		}
+		for _, part := range c.want {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("Open(%q): error %q lacks %q", c.path, err, part)
+			}
+		}
+	}
+	if info, err := os.Stat(binary); err != nil || info.Size() != 17<<20 {
+		t.Errorf("the file that is no log was changed: %v, %v", info, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "a")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a refused Open left a file: %v", err)
+	}
+}
+
+func TestPerm(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no permission bits")
+	}
+	dir := t.TempDir()
+	mode := func(name string) fs.FileMode {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Mode()
+	}
+	open(t, filepath.Join(dir, "default"), file.Options{})
+	open(t, filepath.Join(dir, "own"), file.Options{Perm: 0o600})
+	if err := os.WriteFile(filepath.Join(dir, "old"), nil, 0o604); err != nil {
+		t.Fatal(err)
+	}
+	before := mode("old")
+	open(t, filepath.Join(dir, "old"), file.Options{Perm: 0o600})
+	if got := mode("default"); got&^0o640 != 0 || got&0o600 != 0o600 {
+		t.Errorf("default permissions %v, want 0640 less the umask", got)
+	}
+	if got := mode("own"); got != 0o600 {
+		t.Errorf("permissions %v, want 0600", got)
+	}
+	if got := mode("old"); got != before {
+		t.Errorf("an existing file went from %v to %v", before, got)
+	}
+}
+
+func TestTornTailIsCut(t *testing.T) {
+	long := strings.Repeat("x", 200<<10)
+	for _, c := range []struct{ old, kept string }{
+		{"", ""},
+		{"a\n", "a\n"},
+		{"a\nb", "a\n"},
+		{"torn", ""},
+		{"a\n" + long, "a\n"},
+		{long + "\n", long + "\n"},
+		{strings.Repeat("y", 64<<10-1) + "\n" + strings.Repeat("z", 64<<10), strings.Repeat("y", 64<<10-1) + "\n"},
+		{"a\n" + strings.Repeat("\x00", 5000), "a\n"}, // as a power cut leaves it
+	} {
+		path := filepath.Join(t.TempDir(), "log")
+		if err := os.WriteFile(path, []byte(c.old), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var notices []string
+		f := open(t, path, file.Options{OnNotice: func(s string) { notices = append(notices, s) }})
+		write(t, f, "new\n")
+		want(t, path, c.kept+"new\n")
+		cut := len(c.old) - len(c.kept)
+		if got := f.Stats().CutBytes; got != uint64(cut) {
+			t.Errorf("CutBytes = %d, want %d", got, cut)
+		}
+		if cut == 0 && len(notices) > 0 || cut > 0 && (len(notices) != 1 || !strings.Contains(notices[0], fmt.Sprint(cut, " bytes"))) {
+			t.Errorf("%d bytes cut, notices %.200q", cut, notices)
+		}
+		ledger(f).CheckSettled(t, 1, 1)
+	}
+}
+
+func TestReopen(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows does not rename an open file")
+	}
+	dir := t.TempDir()
+	path, old := filepath.Join(dir, "log"), filepath.Join(dir, "log.1")
+	f := open(t, path, file.Options{})
+	write(t, f, "1\n2\n")
+	if err := os.Rename(path, old); err != nil {
+		t.Fatal(err)
+	}
+	write(t, f, "3\n")
+	if err := f.Reopen(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, f, "4\n")
+	want(t, old, "1\n2\n3\n")
+	want(t, path, "4\n")
+
+	// A path that cannot be opened: the old file stays in use.
+	if err := os.Rename(path, filepath.Join(dir, "log.2")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Reopen(); err == nil || !strings.Contains(err.Error(), "old file stays in use") {
+		t.Errorf("Reopen of a folder = %v", err)
+	}
+	write(t, f, "5\n")
+	want(t, filepath.Join(dir, "log.2"), "4\n5\n")
+	if s := f.Stats(); s.Reopens != 1 || s.Errors != 1 || s.LastError == "" || s.Bytes != 10 {
+		t.Errorf("Stats = %+v", s)
+	}
+	ledger(f).CheckSettled(t, 5, 5)
+	if err := f.Close(); err != nil {
+		t.Errorf("Close = %v", err)
+	}
+	if err := f.Reopen(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("Reopen after Close = %v", err)
+	}
+}
+
+// Writers, Reopen after a rename, Sync and Stats at once: each line is in one
+// of the files, whole, and those of one writer are in order.
+func TestReopenAmidWrites(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows does not rename an open file")
+	}
+	const producers, each, rotations = 4, 500, 20
+	dir := t.TempDir()
+	path := filepath.Join(dir, "log")
+	f := open(t, path, file.Options{})
+	var wg sync.WaitGroup
+	for p := range producers {
+		wg.Go(func() {
+			for i := range each {
+				if _, err := fmt.Fprintf(f, "%d %d %s\n", p, i, strings.Repeat("x", i)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for i := range rotations {
+		if err := os.Rename(path, fmt.Sprintf("%s.%03d", path, i)); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Reopen(); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		ledger(f).Check(t)
+		time.Sleep(2 * time.Millisecond)
+	}
+	wg.Wait()
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for i := range rotations {
+		all.WriteString(read(t, fmt.Sprintf("%s.%03d", path, i)))
+	}
+	all.WriteString(read(t, path))
+	next := make([]int, producers)
+	for line := range strings.Lines(all.String()) {
+		var p, i int
+		var pad string
+		if n, err := fmt.Sscanf(line, "%d %d %s", &p, &i, &pad); n < 2 || i > 0 && err != nil || len(pad) != i || i != next[p] {
+			t.Fatalf("line %.40q after line %d of producer %d: %v", line, next[p]-1, p, err)
+		}
+		next[p]++
+	}
+	for p, n := range next {
+		if n != each {
+			t.Errorf("producer %d: %d lines, want %d", p, n, each)
+		}
+	}
+	ledger(f).CheckSettled(t, producers*each, producers*each)
+}
+
+func TestSyncPolicy(t *testing.T) {
+	for policy, syncs := range map[file.SyncPolicy]uint64{file.Never: 0, file.EachWrite: 3} {
+		f := open(t, filepath.Join(t.TempDir(), "log"), file.Options{Sync: policy})
+		for range 3 {
+			write(t, f, "line\n")
+		}
+		if got := f.Stats().Syncs; got != syncs {
+			t.Errorf("%v: %d calls of fsync for 3 Writes, want %d", policy, got, syncs)
+		}
+		if err := f.Sync(); err != nil {
+			t.Errorf("Sync = %v", err)
+		}
+		if got := f.Stats().Syncs; got != syncs+1 {
+			t.Errorf("%v: %d calls of fsync after Sync, want %d", policy, got, syncs+1)
+		}
+	}
+}
+
+func TestCloseAmidEverything(t *testing.T) {
+	for range 20 {
+		path := filepath.Join(t.TempDir(), "log")
+		f := open(t, path, file.Options{})
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		accepted := 0
+		for range 4 {
+			wg.Go(func() {
+				for {
+					if _, err := f.Write([]byte("line\n")); err != nil {
+						if !errors.Is(err, os.ErrClosed) {
+							t.Errorf("Write = %v", err)
+						}
+						return
+					}
+					mu.Lock()
+					accepted++
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Go(func() {
+			for range 5 {
+				f.Sync()
+				f.Flush(t.Context())
+				f.Reopen()
+			}
+		})
+		time.Sleep(time.Millisecond)
+		wg.Go(func() { f.Close() })
+		if err := f.Close(); err != nil {
+			t.Errorf("Close = %v", err)
+		}
+		wg.Wait()
+		want(t, path, strings.Repeat("line\n", accepted))
+		ledger(f).CheckSettled(t, accepted, accepted)
+		if err := f.Sync(); err != nil {
+			t.Errorf("Sync after Close = %v, want what Close returned", err)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package file
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// searchLimit is how far from the end of a file Open looks for a line end, in
+// bytes. A file without one there is not a log.
+const searchLimit = 16 << 20
+
+// A target is an open descriptor and what may be done with it.
+type target struct {
+	f       *os.File
+	regular bool // a file on a disk: it can be cut and fsynced
+	blind   bool // its permissions do not allow to read it
+	std     bool // os.Stdout or os.Stderr: never closed
+}
+
+// openTarget opens path for appending.
+func openTarget(path string, perm fs.FileMode) (target, error) {
+	// Opening these names fails where the descriptor is a socket, and where it
+	// is a file gives it a second offset; the descriptor itself is meant.
+	switch path {
+	case "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1":
+		return target{f: os.Stdout, std: true}, nil
+	case "/dev/stderr", "/dev/fd/2", "/proc/self/fd/2":
+		return target{f: os.Stderr, std: true}, nil
+	}
+	if path == "" {
+		return target{}, errors.New("the path is empty")
+	}
+	if strings.HasSuffix(path, "/") || strings.HasSuffix(path, string(os.PathSeparator)) {
+		return target{}, fmt.Errorf("%s names a folder: give the path of a file in it", path)
+	}
+	mode := os.O_WRONLY
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		dir := filepath.Dir(path)
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			return target{}, fmt.Errorf("folder %s does not exist: create it first: %w", dir, err)
+		}
+	case err != nil:
+		return target{}, err // names path
+	case info.IsDir():
+		return target{}, fmt.Errorf("%s is a folder: give the path of a file in it", path)
+	}
+	if err != nil || info.Mode().IsRegular() {
+		mode = os.O_RDWR // the end has to be read
+	}
+	f, err := os.OpenFile(path, mode|os.O_APPEND|os.O_CREATE, perm)
+	blind := mode == os.O_RDWR && errors.Is(err, fs.ErrPermission)
+	if blind {
+		f, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, perm)
+	}
+	if err != nil {
+		return target{}, err
+	}
+	if info, err = f.Stat(); err != nil {
+		f.Close()
+		return target{}, err
+	}
+	return target{f: f, regular: info.Mode().IsRegular(), blind: blind}, nil
+}
+
+func (t target) close() error {
+	if t.std {
+		t.f.SetWriteDeadline(time.Time{}) // which Shutdown may have set
+		return nil
+	}
+	return t.f.Close()
+}
+
+// cutTail cuts off an unterminated last line. It returns how many bytes that
+// were and the beginning of them.
+func (t target) cutTail() (cut int64, head []byte, err error) {
+	if !t.regular || t.blind {
+		return 0, nil, nil
+	}
+	info, err := t.f.Stat()
+	if err != nil {
+		return 0, nil, err
+	}
+	size := info.Size()
+	end, err := lastLineEnd(t.f, size)
+	if err != nil {
+		return 0, nil, err
+	}
+	if cut = size - end; cut == 0 {
+		return 0, nil, nil
+	}
+	head = make([]byte, min(cut, 64))
+	if _, err := t.f.ReadAt(head, end); err != nil {
+		return 0, nil, err
+	}
+	if err := t.truncate(end); err != nil {
+		return 0, nil, fmt.Errorf("cut the unterminated last line of %d bytes: %w", cut, err)
+	}
+	return cut, head, nil
+}
+
+var errNoLineEnd = fmt.Errorf("no line end in its last %d bytes: this is not a log file, and nothing of it was changed; move it away or give another path", searchLimit)
+
+// lastLineEnd returns the offset behind the last line end in the first size
+// bytes of r, 0 if there is none.
+func lastLineEnd(r io.ReaderAt, size int64) (int64, error) {
+	buf := make([]byte, min(size, 64<<10))
+	for end := size; end > 0; {
+		if size-end >= searchLimit {
+			return 0, errNoLineEnd
+		}
+		begin := max(0, end-int64(len(buf)))
+		part := buf[:end-begin]
+		if n, err := r.ReadAt(part, begin); n < len(part) {
+			return 0, fmt.Errorf("read the end of the file: %w", err)
+		}
+		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
+			return begin + int64(i) + 1, nil
+		}
+		end = begin
+	}
+	return 0, nil
+}
+
+// takeBack cuts the n bytes of a torn line off the end of the file, which are
+// the last that this descriptor wrote. It reports false if it must not, as
+// something else is behind them or this is not a file, or if it cannot.
+func (t target) takeBack(n int64) bool {
+	if !t.regular {
+		return false
+	}
+	end, err := t.f.Seek(0, io.SeekCurrent) // an append leaves it behind its last byte
+	if err != nil {
+		return false
+	}
+	info, err := t.f.Stat()
+	return err == nil && info.Size() == end && end >= n && t.truncate(end-n) == nil
+}
+
+func (t target) truncate(size int64) error {
+	err := t.f.Truncate(size)
+	if err == nil || runtime.GOOS != "windows" {
+		return err
+	}
+	// A Windows handle for appending cannot cut; one by the name can, if the
+	// name still means this file.
+	here, err1 := t.f.Stat()
+	there, err2 := os.Stat(t.f.Name())
+	if err1 == nil && err2 == nil && os.SameFile(here, there) {
+		return os.Truncate(t.f.Name(), size)
+	}
+	return err
+}

@@ -1,0 +1,275 @@
+//go:build unix
+
+package file
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func mustOpen(t *testing.T, path string, o Options) *File {
+	t.Helper()
+	f, err := Open(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func balanced(t *testing.T, f *File, written, returned uint64) {
+	t.Helper()
+	if s := f.Stats(); s.Accepted != s.Written+s.Pending || s.Pending != 0 || s.Written != written || s.Returned != returned {
+		t.Errorf("Stats = %+v, want %d written and %d returned", s, written, returned)
+	}
+}
+
+func TestDevices(t *testing.T) {
+	f := mustOpen(t, "/dev/null", Options{Sync: EachWrite})
+	if _, err := f.Write([]byte("line\n")); err != nil {
+		t.Errorf("Write = %v", err)
+	}
+	if err := errors.Join(f.Sync(), f.Reopen(), f.Close()); err != nil {
+		t.Error(err)
+	}
+	balanced(t, f, 1, 0)
+}
+
+func TestFullDevice(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("this system has no /dev/full")
+	}
+	f := mustOpen(t, "/dev/full", Options{})
+	n, err := f.Write([]byte("a\nb\n"))
+	if n != 0 || !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "/dev/full") {
+		t.Errorf("Write = %d, %v, want 0 and ENOSPC", n, err)
+	}
+	balanced(t, f, 0, 2)
+}
+
+// fifo returns a File on a named pipe and its reading end.
+func fifo(t *testing.T, o Options) (*File, *os.File) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	opened := make(chan *os.File, 1)
+	go func() {
+		r, err := os.Open(path)
+		if err != nil {
+			t.Error(err)
+		}
+		opened <- r
+	}()
+	f := mustOpen(t, path, o)
+	r := <-opened
+	t.Cleanup(func() { r.Close() })
+	return f, r
+}
+
+func TestPipe(t *testing.T) {
+	f, r := fifo(t, Options{Sync: EachWrite})
+	if _, err := f.Write([]byte("a\nb")); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(r); string(got) != "a\nb\n" || err != nil {
+		t.Errorf("read %q, %v", got, err)
+	}
+	balanced(t, f, 2, 0)
+}
+
+func TestPipeWithoutReader(t *testing.T) {
+	f, r := fifo(t, Options{})
+	r.Close()
+	n, err := f.Write([]byte("a\n"))
+	if n != 0 || !errors.Is(err, syscall.EPIPE) {
+		t.Errorf("Write = %d, %v, want 0 and EPIPE", n, err)
+	}
+	balanced(t, f, 0, 1)
+}
+
+// A line torn in a pipe cannot be taken back: it is ended, and the line sent
+// again is whole.
+func TestTornLineInPipe(t *testing.T) {
+	var notices []string
+	f, r := fifo(t, Options{OnNotice: func(s string) { notices = append(notices, s) }})
+	long := strings.Repeat("x", 1<<20) + "\n" // more than a pipe holds
+	f.current.SetWriteDeadline(time.Now().Add(20 * time.Millisecond))
+	n, err := f.Write([]byte("a\n" + long))
+	if n != 2 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("Write into a full pipe = %d, %v, want 2 and a deadline", n, err)
+	}
+	balanced(t, f, 1, 1)
+	f.current.SetWriteDeadline(time.Time{})
+	all := make(chan string, 1)
+	go func() {
+		b, _ := io.ReadAll(r)
+		all <- string(b)
+	}()
+	if _, err := f.Write([]byte(long)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	torn, rest, _ := strings.Cut(strings.TrimPrefix(<-all, "a\n"), "\n")
+	if strings.Trim(torn, "x") != "" || len(torn) >= len(long) || rest != long {
+		t.Errorf("read a torn line of %d bytes and then %d bytes, want one whole line", len(torn), len(rest))
+	}
+	if len(notices) != 1 || f.Stats().TornBytes != uint64(len(torn)) {
+		t.Errorf("notices %q, Stats %+v", notices, f.Stats())
+	}
+	balanced(t, f, 2, 1)
+}
+
+// Shutdown frees a Write that hangs in a pipe and those that wait behind it.
+func TestShutdownOnStalledPipe(t *testing.T) {
+	f, _ := fifo(t, Options{})
+	errs := make(chan error, 2)
+	for range 2 {
+		go func() {
+			_, err := f.Write([]byte(strings.Repeat("x", 1<<20) + "\n"))
+			errs <- err
+		}()
+	}
+	for f.Stats().Pending < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
+	defer cancel()
+	if err := f.Flush(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Flush = %v, want deadline exceeded", err)
+	}
+	if err := f.SyncContext(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("SyncContext = %v, want deadline exceeded", err)
+	}
+	err := f.Shutdown(ctx)
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "2 lines") {
+		t.Errorf("Shutdown = %v, want deadline exceeded and 2 lines", err)
+	}
+	for range 2 {
+		if err := <-errs; err == nil {
+			t.Error("Write into a stalled pipe = nil")
+		}
+	}
+	<-f.idle
+	if err := f.io.f.Close(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the last call did not close the file: %v", err)
+	}
+	if again := f.Close(); again != err {
+		t.Errorf("Close = %v, want what Shutdown returned", again)
+	}
+	balanced(t, f, 0, 2)
+}
+
+// A write that cannot be ended stays pending until it comes back, and then
+// closes the file.
+func TestShutdownLeavesBehindWhatHangs(t *testing.T) {
+	f := mustOpen(t, filepath.Join(t.TempDir(), "log"), Options{})
+	release := make(chan struct{})
+	go f.barrier(context.Background(), "test", func() error { <-release; return nil })
+	for len(f.turn) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	if err := f.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Shutdown = %v", err)
+	}
+	if _, err := f.io.f.Stat(); err != nil {
+		t.Errorf("the file was closed under a call: %v", err)
+	}
+	close(release)
+	<-f.idle
+	if _, err := f.io.f.Stat(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the last call did not close the file: %v", err)
+	}
+}
+
+// Standard output is used as it is, and not closed.
+func TestStdout(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	real := os.Stdout
+	os.Stdout = w
+	f, err := Open("/dev/stdout", Options{})
+	os.Stdout = real
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Write([]byte("a\n"))
+	if err := errors.Join(err, f.Sync(), f.Reopen(), f.Close()); err != nil {
+		t.Error(err)
+	}
+	if _, err := w.WriteString("b\n"); err != nil {
+		t.Errorf("Close has closed standard output: %v", err)
+	}
+	w.Close()
+	if got, _ := io.ReadAll(r); string(got) != "a\nb\n" {
+		t.Errorf("read %q", got)
+	}
+}
+
+// An fsync that failed is not tried again on the same file.
+func TestFailedSyncSticks(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	f := mustOpen(t, path, Options{Sync: EachWrite})
+	injected := errors.New("injected")
+	f.io.syncErr = injected
+	if n, err := f.Write([]byte("a\n")); n != 2 || !errors.Is(err, injected) {
+		t.Errorf("Write = %d, %v, want 2 and the error of the fsync", n, err)
+	}
+	if err := f.Sync(); !errors.Is(err, injected) {
+		t.Errorf("Sync = %v", err)
+	}
+	balanced(t, f, 1, 0)
+	if s := f.Stats(); s.Syncs != 0 {
+		t.Errorf("fsync was called %d times", s.Syncs)
+	}
+	if err := errors.Join(f.Reopen(), f.Sync()); err != nil {
+		t.Errorf("after Reopen: %v", err)
+	}
+	f.io.syncErr = injected
+	if err := f.Close(); !errors.Is(err, injected) {
+		t.Errorf("Close = %v", err)
+	}
+}
+
+// Where something else is behind a torn line, nothing is cut.
+func TestForeignBytesAreNotCut(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	f := mustOpen(t, path, Options{})
+	if _, err := f.io.f.WriteString("torn"); err != nil {
+		t.Fatal(err)
+	}
+	other, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if _, err := other.WriteString("foreign"); err != nil {
+		t.Fatal(err)
+	}
+	f.io.torn = 4
+	if _, err := f.Write([]byte("mine\n")); err != nil {
+		t.Fatal(err)
+	}
+	if b, _ := os.ReadFile(path); string(b) != "tornforeign\nmine\n" {
+		t.Errorf("the file holds %q", b)
+	}
+	balanced(t, f, 1, 0)
+}

@@ -1,0 +1,185 @@
+package rollway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/slogtest"
+	"time"
+)
+
+// TestSlogtest lifts attrs to the top, where slogtest looks for attributes.
+func TestSlogtest(t *testing.T) {
+	var b bytes.Buffer
+	slogtest.Run(t,
+		func(t *testing.T) slog.Handler {
+			b.Reset()
+			return mustNew(t, Options{Outputs: []Output{{Writer: &b}}}).Handler()
+		},
+		func(t *testing.T) map[string]any {
+			var m map[string]any
+			if err := json.Unmarshal(b.Bytes(), &m); err != nil {
+				t.Fatalf("%v: %s", err, b.String())
+			}
+			if attrs, ok := m["attrs"].(map[string]any); ok {
+				delete(m, "attrs")
+				for k, v := range attrs {
+					m[k] = v
+				}
+			}
+			return m
+		})
+}
+
+// TestHandlerBeyondSlogtest holds what slogtest does not look at and what
+// handlers in use get wrong: the second record, derived handlers in use at the
+// same time, groups that stay empty.
+func TestHandlerBeyondSlogtest(t *testing.T) {
+	l, b := newTestLogger(t, JSON{})
+	h := l.Handler()
+	record := func(attrs ...slog.Attr) slog.Record {
+		r := slog.NewRecord(time.Unix(1, 2), slog.LevelInfo, "m", 0)
+		r.AddAttrs(attrs...)
+		return r
+	}
+	const head = `{"time":"1970-01-01T00:00:01.000000002Z","level":"INFO","msg":"m"`
+	handle := func(name string, h slog.Handler, r slog.Record, want string) {
+		t.Helper()
+		if err := h.Handle(context.Background(), r); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := b.String(); got != want+"\n" {
+			t.Errorf("%s:\n got %swant %s", name, got, want)
+		}
+		b.Reset()
+	}
+	grouped := h.WithAttrs([]slog.Attr{slog.Int("a", 1)}).WithGroup("g")
+	for range 2 {
+		handle("record after record", grouped, record(slog.Int("b", 2)), head+`,"attrs":{"a":1,"g":{"b":2}}}`)
+	}
+	handle("group without attributes", grouped, record(), head+`,"attrs":{"a":1}}`)
+	handle("group with an empty group", grouped, record(slog.Group("x")), head+`,"attrs":{"a":1}}`)
+	handle("only empty groups", h.WithGroup("g").WithGroup("h"), record(), head+`}`)
+	handle("attributes after groups", grouped.WithAttrs([]slog.Attr{slog.Int("c", 3)}).WithGroup("h"), record(slog.Int("d", 4)),
+		head+`,"attrs":{"a":1,"g":{"c":3,"h":{"d":4}}}}`)
+	handle("no attributes given", h.WithAttrs(nil), record(), head+`}`)
+	handle("empty group name", h.WithGroup(""), record(slog.Int("a", 1)), head+`,"attrs":{"a":1}}`)
+	handle("LogValuer that panics", h, record(slog.Any("v", panickingValuer{})), head+`,"attrs":{"v":"!PANIC: valuer"}}`)
+	handle("LogValuer that gives a group", h, record(slog.Any("", userValue{1}), slog.Any("u", userValue{2})),
+		head+`,"attrs":{"id":1,"password":"REDACTED","u":{"id":2,"password":"REDACTED"}}}`)
+	handle("more than five attributes", h, record(slog.Int("a", 1), slog.Int("b", 2), slog.Int("c", 3), slog.Int("d", 4), slog.Int("e", 5), slog.Int("f", 6), slog.Int("g", 7)),
+		head+`,"attrs":{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7}}`)
+
+	zero := slog.NewRecord(time.Time{}, slog.LevelWarn, "m", 0)
+	handle("zero time", h, zero, `{"level":"WARN","msg":"m"}`)
+	year1500 := slog.NewRecord(time.Date(1500, 1, 1, 0, 0, 0, 0, time.UTC), slog.LevelInfo, "m", 0)
+	handle("a time that int64 nanoseconds cannot hold", h, year1500, `{"time":"1500-01-01T00:00:00.000000000Z","level":"INFO","msg":"m"}`)
+
+	withSource := mustNew(t, Options{Outputs: []Output{{Writer: b}}, Caller: slog.LevelInfo}).Handler()
+	handle("PC 0", withSource, record(), head+`}`)
+}
+
+func TestHandlerConcurrentDerivation(t *testing.T) {
+	var b bytes.Buffer
+	base := mustNew(t, Options{Outputs: []Output{{Writer: &b}}}).Handler().WithAttrs([]slog.Attr{slog.String("base", "x")})
+	var wg sync.WaitGroup
+	for g := range 16 {
+		wg.Go(func() {
+			for i := range 200 {
+				s := slog.New(base.WithGroup("g").WithAttrs([]slog.Attr{slog.Int("g", g)}))
+				s.Info("m", "i", i)
+			}
+		})
+	}
+	wg.Wait()
+	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+	if len(lines) != 3200 {
+		t.Fatalf("%d lines", len(lines))
+	}
+	for _, line := range lines {
+		var got struct {
+			Attrs struct {
+				Base string
+				G    *struct{ G, I *int }
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &got); err != nil || got.Attrs.Base != "x" || got.Attrs.G == nil || got.Attrs.G.G == nil || got.Attrs.G.I == nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+	}
+}
+
+func TestConsole(t *testing.T) {
+	l, b := newTestLogger(t, Console{UTC: true, TimeFormat: "-"})
+	ctx := t.Context()
+	var nilErr *pointerError
+	for _, c := range []struct {
+		log  func()
+		want string
+	}{
+		{func() { l.Info(ctx, "plain message") }, "- INFO  plain message\n"},
+		{func() { l.Error(ctx, "m", slog.Any("error", io.EOF), slog.Int("n", 3)) }, "- ERROR m error=EOF n=3\n"},
+		{func() {
+			l.Named("db").With(slog.String("service", "pay")).WithGroup("g").Info(ctx, "m", slog.Group("h", slog.Int("a", 1)))
+		}, "- INFO  db: m service=pay g.h.a=1\n"},
+		{func() {
+			l.Info(ctx, "m", slog.String("empty", ""), slog.String("two words", "a b"), slog.String("eq", "a=b"), slog.String("q", `say "hi"\`))
+		}, `- INFO  m empty="" "two words"="a b" eq="a=b" q="say \"hi\"\\"` + "\n"},
+		{func() {
+			l.Info(ctx, "m", slog.Duration("d", 1500*time.Millisecond), slog.Bool("b", true), slog.Float64("f", 0.5), slog.Time("t", time.Unix(0, 5)), slog.Uint64("u", 7))
+		}, "- INFO  m d=1.5s b=true f=0.5 t=1970-01-01T00:00:00.000000005Z u=7\n"},
+		// Nothing forges a line or reaches the terminal.
+		{func() { l.Info(ctx, "a\n12:00 ERROR forged\r\x1b[2Jb\x00\u202e\u2028é😀\xff") }, `- INFO  a\n12:00 ERROR forged\r\x1b[2Jb\x00\u202e\u2028é😀` + "\uFFFD\n"},
+		{func() { l.Info(ctx, "m", slog.String("k\n\x1b", "v\n\x1b[31m\x9b")) }, `- INFO  m "k\n\x1b"="v\n\x1b[31m` + "\uFFFD\"\n"},
+		{func() { l.Named("n\n").WithGroup("g\n").Info(ctx, "m", slog.Int("a", 1)) }, `- INFO  n\n: m g\n.a=1` + "\n"},
+		{func() { l.Info(ctx, "m", slog.Any("e", loudError{}), slog.Any("n", nilErr)) }, `- INFO  m e="!PANIC: no text today" n=<nil>` + "\n"},
+		{func() {
+			l.Info(ctx, "m", slog.Any("p", point{1, 2}), slog.Any("s", []string{"a", "b"}), slog.Any("z", nil))
+		}, `- INFO  m p="{\"X\":1,\"Y\":2}" s="[\"a\",\"b\"]" z=null` + "\n"},
+		{func() { l.Info(ctx, "m", slog.Any("s", panickingString{})) }, `- INFO  m s="!PANIC: rollway.panickingString"` + "\n"},
+		{func() { l.Info(ctx, "m", slog.Any("v", selfValuer{}), slog.Any("u", userValue{1})) }, `- INFO  m v="!ERROR: LogValue returned a LogValuer 100 times" u.id=1 u.password=REDACTED` + "\n"},
+	} {
+		c.log()
+		if got := b.String(); got != c.want {
+			t.Errorf("\n got %swant %s", got, c.want)
+		}
+		b.Reset()
+	}
+	l.Info(ctx, "m", slog.Any("k", nestingValuer{}))
+	if got := b.String(); !strings.Contains(got, "too deep or too large") {
+		t.Errorf("a LogValuer without end: %s", got)
+	}
+}
+
+func TestConsoleColor(t *testing.T) {
+	l, b := newTestLogger(t, Console{Color: ColorAlways, TimeFormat: "-"})
+	l.Warn(t.Context(), "m", slog.Int("a", 1))
+	if got, want := b.String(), "\x1b[2m-\x1b[0m \x1b[33mWARN \x1b[0m m \x1b[2ma=\x1b[0m1\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	l, b = newTestLogger(t, Console{TimeFormat: "-"})
+	l.Warn(t.Context(), "m")
+	if strings.Contains(b.String(), "\x1b") {
+		t.Errorf("colour in a buffer: %q", b.String())
+	}
+}
+
+// FuzzConsole: whatever is logged is one line of printable text in UTF-8.
+func FuzzConsole(f *testing.F) {
+	f.Add("msg", "key", "value")
+	f.Add("a\nb\x1b[0m", "k=\"", "\x9b\xc2\x9b\u202e\u2066")
+	f.Fuzz(func(t *testing.T, msg, key, value string) {
+		l, b := newTestLogger(t, Console{})
+		l.Named(key).WithGroup(key).Info(t.Context(), msg, slog.String(key, value), slog.Any("b", []byte(value)))
+		for i, r := range strings.TrimSuffix(b.String(), "\n") {
+			if r != '\uFFFD' && needsEscape(r) {
+				t.Fatalf("rune %U at %d of %q", r, i, b.String())
+			}
+		}
+	})
+}

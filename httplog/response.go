@@ -1,0 +1,139 @@
+package httplog
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+)
+
+// response is the ResponseWriter of one request. Like any, it is for one
+// goroutine at a time.
+type response struct {
+	http.ResponseWriter
+	status   int   // 0 until the response is begun
+	bytes    int64 // of the body
+	hijacked bool
+}
+
+// Unwrap is for http.ResponseController.
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// WriteHeader notes the first status that is no information in advance.
+func (w *response) WriteHeader(status int) {
+	if status >= 200 || status == http.StatusSwitchingProtocols {
+		w.begun(status)
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *response) begun(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+}
+
+func (w *response) Write(p []byte) (int, error) {
+	w.begun(http.StatusOK)
+	n, err := w.ResponseWriter.Write(p)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// WriteString spares the copy where the writer below does.
+func (w *response) WriteString(s string) (int, error) {
+	w.begun(http.StatusOK)
+	n, err := io.WriteString(w.ResponseWriter, s)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// ReadFrom lets a file go to the socket without a copy, where the writer below
+// does. A src that fails before its first byte leaves the response open for an
+// error status; one that panics has sent who knows what.
+func (w *response) ReadFrom(src io.Reader) (n int64, err error) {
+	finished := false
+	defer func() {
+		if n > 0 || !finished {
+			w.begun(http.StatusOK)
+		}
+		w.bytes += n
+	}()
+	n, err = io.Copy(w.ResponseWriter, src)
+	finished = true
+	return n, err
+}
+
+func (w *response) flush() error {
+	w.begun(http.StatusOK)
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+func (w *response) hijack() (net.Conn, *bufio.ReadWriter, error) {
+	c, b, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	w.hijacked = w.hijacked || err == nil
+	return c, b, err
+}
+
+// upgraded returns w with the optional methods that the writer below has.
+func (w *response) upgraded() http.ResponseWriter {
+	f, h := has[http.Flusher](w.ResponseWriter), has[http.Hijacker](w.ResponseWriter)
+	p, ok := w.ResponseWriter.(http.Pusher)
+	switch {
+	case f && h && ok:
+		return struct {
+			flushHijacker
+			http.Pusher
+		}{flushHijacker{flusher{w}}, p}
+	case f && h:
+		return flushHijacker{flusher{w}}
+	case f && ok:
+		return struct {
+			flusher
+			http.Pusher
+		}{flusher{w}, p}
+	case h && ok:
+		return struct {
+			hijacker
+			http.Pusher
+		}{hijacker{w}, p}
+	case f:
+		return flusher{w}
+	case h:
+		return hijacker{w}
+	case ok:
+		return struct {
+			*response
+			http.Pusher
+		}{w, p}
+	}
+	return w
+}
+
+// has reports whether w or a writer that it wraps is a T.
+func has[T any](w http.ResponseWriter) bool {
+	for {
+		if _, ok := w.(T); ok {
+			return true
+		}
+		u, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return false
+		}
+		w = u.Unwrap()
+	}
+}
+
+// Each of these is one pointer, so that it becomes an interface at no cost.
+type (
+	flusher       struct{ *response }
+	hijacker      struct{ *response }
+	flushHijacker struct{ flusher }
+)
+
+func (w flusher) Flush()            { _ = w.flush() } // an http.Flusher has no error to give
+func (w flusher) FlushError() error { return w.flush() }
+
+func (w hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) { return w.hijack() }
+
+func (w flushHijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) { return w.hijack() }

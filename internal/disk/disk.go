@@ -1,0 +1,65 @@
+// Package disk is the seam between code that keeps files and the disk below
+// it: [Real] is the operating system's, [Mem] lives in memory and can be copied
+// as a crash would leave it, [Faulty] wraps either and fails on request.
+//
+// Names are paths in the operating system's form for Real and slash-separated
+// for Mem. Errors are the operating system's (*fs.PathError or *os.LinkError
+// around a syscall.Errno), also from Mem, so that a caller's errors.Is works on
+// all three.
+package disk
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"time"
+)
+
+// FS is the part of a file system that the project's files need. All methods
+// are safe for concurrent use.
+//
+//  1. A file's bytes are durable when [File.Sync] has returned nil; its name is
+//     durable when [FS.SyncDir] of its folder has. Neither implies the other.
+//  2. Rename replaces an existing target atomically, and may be called while
+//     files of either name are open; they stay usable. So may Remove.
+type FS interface {
+	// OpenFile opens name with os.O_* flags; O_APPEND is not used here.
+	OpenFile(name string, flag int, perm fs.FileMode) (File, error)
+	// List returns the entries of dir sorted by name.
+	List(dir string) ([]Entry, error)
+	Rename(oldname, newname string) error
+	Remove(name string) error
+	// MkdirAll creates dir and its missing parents and makes their names durable.
+	MkdirAll(dir string, perm fs.FileMode) error
+	// SyncDir makes the names in dir durable, new and removed ones.
+	SyncDir(dir string) error
+	// Lock takes the exclusive lock that the file name stands for, creating the
+	// file; it fails with ErrLocked when another holder, in this process or
+	// another, has it. Close gives it back; so does the end of the process.
+	Lock(name string, perm fs.FileMode) (io.Closer, error)
+}
+
+// File is an open file. ReadAt and WriteAt may run concurrently with each other
+// and with Sync.
+type File interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+	Truncate(size int64) error
+	// Sync returns when all bytes written before the call, and the size, are
+	// durable. After an error the fate of those bytes is unknown and a later
+	// nil says nothing about them: do not call it again on this File.
+	Sync() error
+	Size() (int64, error)
+}
+
+// Entry describes one name in a folder.
+type Entry struct {
+	Name    string
+	Size    int64 // bytes; 0 for folders
+	ModTime time.Time
+	Dir     bool
+}
+
+// ErrLocked is what Lock's error wraps when the lock is held elsewhere.
+var ErrLocked = errors.New("locked by another process")

@@ -1,0 +1,359 @@
+package disk
+
+import (
+	"io"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path"
+	"slices"
+	"sort"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// sector is the unit in which a crash keeps or loses bytes.
+const sector = 512
+
+// Mem is a file system in memory that knows which bytes and names are durable.
+// It is safe for concurrent use. Files keep their bytes while open, also after
+// Remove. Permissions are not checked.
+type Mem struct {
+	mu      sync.Mutex
+	names   map[string]*inode // what a process sees
+	durable map[string]*inode // what survives a power cut
+	pending []nameOp          // what leads from durable to names, in order
+	locks   map[string]bool
+	limit   int64 // bytes all files may hold; 0: no limit
+	used    int64
+}
+
+// inode is one file or folder; all fields are guarded by Mem.mu.
+type inode struct {
+	dir     bool
+	data    []byte
+	synced  []byte // content at the last Sync
+	dirty   map[int64]bool
+	modTime time.Time
+	links   int // names plus open files
+}
+
+// nameOp is a change of names that SyncDir has not made durable.
+type nameOp struct {
+	kind Kind // Open (creation), Remove or Rename
+	name string
+	to   string // of a Rename
+	n    *inode
+}
+
+// apply does op to names; an op whose file is not there does nothing.
+func (op nameOp) apply(names map[string]*inode) {
+	switch {
+	case op.kind == Open:
+		names[op.name] = op.n
+	case names[op.name] != op.n:
+	case op.kind == Remove:
+		delete(names, op.name)
+	case op.kind == Rename:
+		delete(names, op.name)
+		names[op.to] = op.n
+	}
+}
+
+// NewMem returns an empty file system with a root folder "/" and ".".
+func NewMem() *Mem {
+	m := &Mem{names: map[string]*inode{}, durable: map[string]*inode{}, locks: map[string]bool{}}
+	for _, root := range []string{"/", "."} {
+		n := &inode{dir: true, links: 1}
+		m.names[root], m.durable[root] = n, n
+	}
+	return m
+}
+
+// SetLimit makes writes beyond n bytes in all files together fail with ENOSPC,
+// after storing what fits; 0 lifts the limit.
+func (m *Mem) SetLimit(n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.limit = n
+}
+
+// KillClone returns the file system as the kernel keeps it when the process is
+// killed now: every finished write is there. Locks are free.
+func (m *Mem) KillClone() *Mem {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return cloneOf(m.names, func(n *inode) []byte { return n.data })
+}
+
+// PowerCutClone returns the file system as a power cut now may leave it. With a
+// nil rng only durable bytes and names survive. Otherwise each creation, removal
+// and rename and each 512-byte sector that is not durable survives or not by
+// chance, a rename as a whole; a file's size
+// is the old one, the new one or between, and bytes that were lost below it read
+// as zeros or as what was durable before. Locks are free.
+func (m *Mem) PowerCutClone(rng *rand.Rand) *Mem {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if rng == nil {
+		return cloneOf(m.durable, func(n *inode) []byte { return n.synced })
+	}
+	names := maps.Clone(m.durable)
+	for _, op := range m.pending {
+		if rng.IntN(2) == 0 {
+			op.apply(names)
+		}
+	}
+	content := map[*inode][]byte{}
+	for _, name := range slices.Sorted(maps.Keys(names)) { // one seed, one clone
+		if n := names[name]; content[n] == nil {
+			content[n] = n.afterCut(rng)
+		}
+	}
+	return cloneOf(names, func(n *inode) []byte { return content[n] })
+}
+
+// afterCut returns the bytes that a power cut may leave of n, never nil.
+func (n *inode) afterCut(rng *rand.Rand) []byte {
+	size := len(n.synced)
+	if span := len(n.data) - size; span > 0 {
+		switch rng.IntN(3) {
+		case 0:
+			size = len(n.data)
+		case 1:
+			size += rng.IntN(span + 1)
+		}
+	} else if span < 0 && rng.IntN(2) == 0 {
+		size = len(n.data)
+	}
+	out := make([]byte, size)
+	copy(out, n.synced)
+	sectors := make([]int64, 0, len(n.dirty))
+	for s := range n.dirty {
+		sectors = append(sectors, s)
+	}
+	sort.Slice(sectors, func(i, j int) bool { return sectors[i] < sectors[j] })
+	for _, s := range sectors {
+		from := int(s * sector)
+		if rng.IntN(2) == 0 || from >= size || from >= len(n.data) {
+			continue
+		}
+		copy(out[from:min(from+sector, size)], n.data[from:])
+	}
+	return out
+}
+
+func cloneOf(names map[string]*inode, content func(*inode) []byte) *Mem {
+	c := NewMem()
+	copies := map[*inode]*inode{}
+	for name, n := range names {
+		cp := copies[n]
+		if cp == nil {
+			data := content(n)
+			cp = &inode{dir: n.dir, dirty: map[int64]bool{}, data: append([]byte(nil), data...), synced: append([]byte(nil), data...), modTime: n.modTime}
+			copies[n] = cp
+			c.used += int64(len(data))
+		}
+		cp.links++
+		c.names[name], c.durable[name] = cp, cp
+	}
+	return c
+}
+
+// ReadFile returns a copy of the bytes of name, for tests that look or corrupt.
+func (m *Mem) ReadFile(name string) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := m.names[path.Clean(name)]
+	if n == nil || n.dir {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: syscall.ENOENT}
+	}
+	return append([]byte(nil), n.data...), nil
+}
+
+// WriteFile replaces or creates name with durable bytes and a durable name.
+func (m *Mem) WriteFile(name string, data []byte) error {
+	f, err := m.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o640)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.WriteAt(data, 0); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return m.SyncDir(path.Dir(path.Clean(name)))
+}
+
+// OpenFile implements FS.
+func (m *Mem) OpenFile(name string, flag int, _ fs.FileMode) (File, error) {
+	name = path.Clean(name)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := m.names[name]
+	fail := func(errno syscall.Errno) (File, error) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errno}
+	}
+	switch {
+	case n == nil && flag&os.O_CREATE == 0:
+		return fail(syscall.ENOENT)
+	case n == nil:
+		if parent := m.names[path.Dir(name)]; parent == nil || !parent.dir {
+			return fail(syscall.ENOENT)
+		}
+		n = &inode{dirty: map[int64]bool{}, modTime: time.Now(), links: 1}
+		m.change(nameOp{kind: Open, name: name, n: n})
+	case flag&(os.O_CREATE|os.O_EXCL) == os.O_CREATE|os.O_EXCL:
+		return fail(syscall.EEXIST)
+	case n.dir:
+		return fail(syscall.EISDIR)
+	}
+	if flag&os.O_TRUNC != 0 {
+		m.resize(n, 0)
+	}
+	n.links++
+	return &memFile{m: m, n: n, name: name, writable: flag&(os.O_WRONLY|os.O_RDWR) != 0}, nil
+}
+
+// List implements FS.
+func (m *Mem) List(dir string) ([]Entry, error) {
+	dir = path.Clean(dir)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := m.names[dir]; n == nil || !n.dir {
+		return nil, &fs.PathError{Op: "list", Path: dir, Err: syscall.ENOENT}
+	}
+	var entries []Entry
+	for name, n := range m.names {
+		if name != dir && path.Dir(name) == dir {
+			entries = append(entries, Entry{Name: path.Base(name), Size: int64(len(n.data)), ModTime: n.modTime, Dir: n.dir})
+		}
+	}
+	sort.Slice(entries, func(i, j int) bool { return entries[i].Name < entries[j].Name })
+	return entries, nil
+}
+
+// Rename implements FS.
+func (m *Mem) Rename(oldname, newname string) error {
+	oldname, newname = path.Clean(oldname), path.Clean(newname)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := m.names[oldname]
+	if n == nil || m.names[path.Dir(newname)] == nil {
+		return &os.LinkError{Op: "rename", Old: oldname, New: newname, Err: syscall.ENOENT}
+	}
+	if old := m.names[newname]; old != nil && old != n {
+		m.unlink(old)
+	}
+	m.change(nameOp{kind: Rename, name: oldname, to: newname, n: n})
+	return nil
+}
+
+// Remove implements FS.
+func (m *Mem) Remove(name string) error {
+	name = path.Clean(name)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := m.names[name]
+	if n == nil {
+		return &fs.PathError{Op: "remove", Path: name, Err: syscall.ENOENT}
+	}
+	m.change(nameOp{kind: Remove, name: name, n: n})
+	m.unlink(n)
+	return nil
+}
+
+// MkdirAll implements FS.
+func (m *Mem) MkdirAll(dir string, _ fs.FileMode) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for d := path.Clean(dir); ; d = path.Dir(d) {
+		if n := m.names[d]; n != nil {
+			if !n.dir {
+				return &fs.PathError{Op: "mkdir", Path: d, Err: syscall.ENOTDIR}
+			}
+			return nil
+		}
+		n := &inode{dir: true, modTime: time.Now(), links: 1}
+		m.names[d], m.durable[d] = n, n
+	}
+}
+
+// SyncDir implements FS.
+func (m *Mem) SyncDir(dir string) error {
+	dir = path.Clean(dir)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.pending = slices.DeleteFunc(m.pending, func(op nameOp) bool {
+		if path.Dir(op.name) != dir && (op.to == "" || path.Dir(op.to) != dir) {
+			return false
+		}
+		op.apply(m.durable)
+		return true
+	})
+	return nil
+}
+
+// change does op to the names that a process sees; mu is held.
+func (m *Mem) change(op nameOp) {
+	op.apply(m.names)
+	m.pending = append(m.pending, op)
+}
+
+// Lock implements FS.
+func (m *Mem) Lock(name string, perm fs.FileMode) (io.Closer, error) {
+	f, err := m.OpenFile(name, os.O_RDWR|os.O_CREATE, perm)
+	if err != nil {
+		return nil, err
+	}
+	f.Close()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.locks[name] {
+		return nil, &fs.PathError{Op: "lock", Path: name, Err: ErrLocked}
+	}
+	m.locks[name] = true
+	return &memLock{m: m, name: name}, nil
+}
+
+type memLock struct {
+	m    *Mem
+	name string
+	once sync.Once
+}
+
+func (l *memLock) Close() error {
+	l.once.Do(func() {
+		l.m.mu.Lock()
+		defer l.m.mu.Unlock()
+		delete(l.m.locks, l.name)
+	})
+	return nil
+}
+
+// unlink drops one name or handle of n; mu is held.
+func (m *Mem) unlink(n *inode) {
+	n.links--
+	if n.links == 0 {
+		m.used -= int64(len(n.data))
+	}
+}
+
+// resize sets the length of n and marks what changed; mu is held.
+func (m *Mem) resize(n *inode, size int64) {
+	old := int64(len(n.data))
+	if size <= old {
+		n.data = n.data[:size:size]
+	} else {
+		n.data = append(n.data, make([]byte, size-old)...)
+	}
+	m.used += size - old
+	for s := min(old, size) / sector; s <= max(old, size)/sector; s++ {
+		n.dirty[s] = true
+	}
+	n.modTime = time.Now()
+}

@@ -1,0 +1,59 @@
+package imports
+
+// edge allows one package to import another. Packages of this repository are
+// named by their folder ("." is package rollway), others by import path, where
+// a row is also for the packages below it.
+type edge struct{ from, to, why string }
+
+// table is every import between packages of this repository and every import
+// of another module, in code that is not a test.
+var table = []edge{
+	{".", "internal/jsonline", "lines are written as the canonical line"},
+	{".", "golang.org/x/sys/unix", "is this output a terminal: an ioctl"},
+	{".", "golang.org/x/sys/windows", "is this output a terminal: the console mode"},
+	{"slab", "internal/jsonline", "the line that announces a loss"},
+	{"rollwaytest", "internal/jsonline", "levels of recorded lines"},
+	{"remote", "golang.org/x/sys/unix", "how much of what was sent the peer has acknowledged"},
+	{"httplog", ".", "middleware that logs requests with a Logger"},
+	{"httplog", "internal/request", "what a request's line holds"},
+	{"stdlog", ".", "a Logger behind the standard library's log"},
+	{"stdlog", "internal/jsonline", "the names of levels"},
+
+	{"bridge/grpclog", ".", "interceptors that log calls with a Logger"},
+	{"bridge/grpclog", "internal/request", "what a call's line holds, as for HTTP"},
+	{"bridge/grpclog", "google.golang.org/grpc", "the interface it implements"},
+	{"bridge/logrsink", ".", "a Logger behind logr"},
+	{"bridge/logrsink", "github.com/go-logr/logr", "the interface it implements"},
+	{"bridge/otellog", ".", "a Logger behind OpenTelemetry's log API"},
+	{"bridge/otellog", "internal/jsonline", "the names of levels"},
+	{"bridge/otellog", "go.opentelemetry.io/otel", "the interface it implements"},
+
+	{"collector/config", "go.yaml.in/yaml/v3", "the configuration is YAML"},
+	{"collector/normalize", "internal/jsonline", "writes the canonical line"},
+	{"collector/normalize", "github.com/go-json-experiment/json/jsontext", "reads JSON without building values, and strictly"},
+	{"collector/receive", "collector/normalize", "a request's events become lines before they are stored"},
+	{"collector/receive", "internal/jsonline", "answers hold text of senders, escaped as in lines"},
+	{"collector/receive", "github.com/klauspost/compress/gzip", "bodies are unpacked faster than by compress/gzip"},
+	{"collector/journal", "internal/disk", "files that tests can make fail and crash"},
+	{"collector/query", "internal/jsonline", "levels, times and strings as lines have them"},
+	{"collector", "github.com/prometheus/client_golang", "counts are published as metrics"},
+	{"collector/cmd/rollway", "github.com/go-json-experiment/json/jsontext", "send and the coloured output walk through a line's JSON"},
+	{"collector/cmd/rollway", "github.com/klauspost/compress/gzip", "send reads packed files"},
+	{"collector/cmd/rollway", "github.com/klauspost/compress/zstd", "send reads packed files"},
+	{"collector/cmd/rollway", "golang.org/x/term", "progress and colours on a terminal only"},
+	{"collector/cmd/rollway", "github.com/HdrHistogram/hdrhistogram-go", "demo reports percentiles"},
+}
+
+// composers put stages together and so may import any package of this
+// repository. Imports of other modules need a row of the table all the same.
+var composers = map[string]string{
+	"collector":             "the daemon: receivers, journal, query and sinks become one process",
+	"collector/cmd/rollway": "the program",
+	"examples":              "programs that a user copies put stages together as a user does",
+	"bench":                 "everything is measured there",
+	"scripts":               "tools that build and test the rest",
+}
+
+// stages are the parts of the road from a log call to a peer. They meet in a
+// composer only: what they agree on is the standard library's.
+var stages = []string{"slab", "shard", "file", "remote", "relay"}

@@ -1,0 +1,122 @@
+package jsonline
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+	"strconv"
+)
+
+// AppendInt appends n in decimal.
+func AppendInt(dst []byte, n int64) []byte {
+	if n < 0 {
+		return AppendUint(append(dst, '-'), -uint64(n))
+	}
+	return AppendUint(dst, uint64(n))
+}
+
+// AppendUint appends n in decimal. It writes the digits where they stay, while
+// strconv copies them there.
+func AppendUint(dst []byte, n uint64) []byte {
+	if n < 10 {
+		return append(dst, byte('0'+n))
+	}
+	// The digits of n are those of its length in bits × log10(2), or one more.
+	digits := (bits.Len64(n)*1233)>>12 + 1
+	if n < powersOf10[digits-1] {
+		digits--
+	}
+	end := len(dst) + digits
+	if end > cap(dst) {
+		dst = slices.Grow(dst, digits)
+	}
+	dst = dst[:end]
+	for n >= 100 {
+		rest := n % 100
+		n /= 100
+		end -= 2
+		put2(dst[end:], uint32(rest))
+	}
+	if n >= 10 {
+		put2(dst[end-2:], uint32(n))
+	} else {
+		dst[end-1] = byte('0' + n)
+	}
+	return dst
+}
+
+var powersOf10 = func() (t [20]uint64) {
+	t[0] = 1
+	for i := 1; i < len(t); i++ {
+		t[i] = t[i-1] * 10
+	}
+	return t
+}()
+
+// AppendFloat appends f as encoding/json writes it; NaN and the infinities,
+// which JSON cannot hold, become the strings "NaN", "+Inf" and "-Inf".
+func AppendFloat(dst []byte, f float64) []byte {
+	switch {
+	case math.IsNaN(f):
+		return append(dst, `"NaN"`...)
+	case math.IsInf(f, 1):
+		return append(dst, `"+Inf"`...)
+	case math.IsInf(f, -1):
+		return append(dst, `"-Inf"`...)
+	}
+	if out, ok := appendShort(dst, f); ok {
+		return out
+	}
+	abs := math.Abs(f)
+	if abs != 0 && (abs < 1e-6 || abs >= 1e21) {
+		start := len(dst)
+		dst = strconv.AppendFloat(dst, f, 'e', -1, 64)
+		// e-09 becomes e-9, as ECMAScript writes it.
+		if n := len(dst); n-start >= 4 && dst[n-4] == 'e' && dst[n-3] == '-' && dst[n-2] == '0' {
+			dst[n-2] = dst[n-1]
+			dst = dst[:n-1]
+		}
+		return dst
+	}
+	return strconv.AppendFloat(dst, f, 'f', -1, 64)
+}
+
+// appendShort appends f if it is a decimal with at most six places and fifteen
+// digits, as most floats that are logged are. Two different decimals of at most
+// fifteen digits are never the same float64, so if n/10^6, which the division
+// rounds correctly, is f, then n/10^6 without trailing zeros is how f is
+// written.
+func appendShort(dst []byte, f float64) ([]byte, bool) {
+	const places = 6
+	if f == 0 || math.Abs(f) >= 1e9 {
+		return dst, false // zero has a sign
+	}
+	n := math.RoundToEven(f * 1e6)
+	if n/1e6 != f || math.Abs(f) < 1e-6 {
+		return dst, false
+	}
+	whole, left := int64(n), places
+	for left > 0 && whole%10 == 0 {
+		whole, left = whole/10, left-1
+	}
+	return appendDecimal(dst, whole, left), true
+}
+
+// appendDecimal appends n/10^places.
+func appendDecimal(dst []byte, n int64, places int) []byte {
+	if places == 0 {
+		return AppendInt(dst, n)
+	}
+	if n < 0 {
+		dst = append(dst, '-')
+		n = -n
+	}
+	scale := int64(powersOf10[places])
+	dst = AppendInt(dst, n/scale)
+	dst = append(dst, '.')
+	for n %= scale; places > 0; places-- {
+		scale /= 10
+		dst = append(dst, byte('0'+n/scale%10))
+	}
+	return dst
+}

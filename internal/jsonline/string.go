@@ -1,0 +1,181 @@
+// Package jsonline holds the append functions that every part of Rollway uses
+// to write and read the canonical line: one JSON object, one line. All of them
+// take and return the destination slice, allocate only when it must grow, and
+// never fail.
+package jsonline
+
+import (
+	"encoding/binary"
+	"slices"
+	"unicode/utf8"
+	"unsafe"
+)
+
+const hexDigits = "0123456789abcdef"
+
+// escapeOf tells what a byte needs inside a JSON string: 0 nothing, 'u' the
+// six-byte form, utf8Lead a check of the sequence it starts, anything else the
+// letter after the backslash.
+var escapeOf = func() (t [256]byte) {
+	for i := range 0x20 {
+		t[i] = 'u'
+	}
+	t['"'], t['\\'] = '"', '\\'
+	t['\n'], t['\r'], t['\t'], t['\b'], t['\f'] = 'n', 'r', 't', 'b', 'f'
+	for i := utf8.RuneSelf; i < 256; i++ {
+		t[i] = utf8Lead
+	}
+	return t
+}()
+
+const utf8Lead = 'x'
+
+// AppendString appends s as a quoted JSON string. Control bytes are escaped,
+// each byte that is not part of valid UTF-8 becomes U+FFFD; everything else is
+// copied as it is.
+func AppendString(dst []byte, s string) []byte {
+	n := len(dst)
+	end := n + len(s) + 2
+	if end > cap(dst) {
+		dst = slices.Grow(dst, len(s)+2)
+	}
+	dst = dst[:end]
+	dst[n] = '"'
+	if copyClean(dst[n+1:end-1], s) {
+		dst[end-1] = '"'
+		return dst
+	}
+	return append(appendEscapedSlow(dst[:n+1], s), '"')
+}
+
+// AppendKey appends key as a quoted JSON string and a colon, after a comma where
+// dst is not empty and does not end in an opening brace: the last byte of a
+// complete value is never one.
+func AppendKey(dst []byte, key string) []byte {
+	i := len(dst)
+	if i+len(key)+4 > cap(dst) {
+		dst = slices.Grow(dst, len(key)+4)
+	}
+	dst = dst[:i+len(key)+4]
+	if i > 0 && dst[i-1] != '{' {
+		dst[i] = ','
+		i++
+	}
+	dst[i] = '"'
+	i++
+	end := i + len(key)
+	if !copyClean(dst[i:end], key) {
+		return append(appendEscapedSlow(dst[:i], key), '"', ':')
+	}
+	dst[end], dst[end+1] = '"', ':'
+	return dst[:end+2]
+}
+
+// AppendStringBytes is AppendString for a byte slice, which it does not keep.
+func AppendStringBytes(dst, s []byte) []byte {
+	return AppendString(dst, unsafe.String(unsafe.SliceData(s), len(s)))
+}
+
+// AppendEscaped appends s as AppendString does, without the quotes.
+func AppendEscaped(dst []byte, s string) []byte {
+	n := len(dst)
+	if n+len(s) > cap(dst) {
+		dst = slices.Grow(dst, len(s))
+	}
+	dst = dst[:n+len(s)]
+	if copyClean(dst[n:], s) {
+		return dst
+	}
+	return appendEscapedSlow(dst[:n], s)
+}
+
+// copyClean copies s, which has the length of dst, and reports whether all of
+// it needs no escape: printable ASCII but for the quote and the backslash. It
+// reads eight bytes at a time; the last word overlaps the one before.
+func copyClean(dst []byte, s string) bool {
+	n := len(s)
+	dst = dst[:n]
+	switch {
+	case n >= 8:
+		var dirty uint64
+		for i := 0; i < n-8; i += 8 {
+			w := load64(s[i:])
+			dirty |= dirtyBytes(w)
+			store64(dst[i:], w)
+		}
+		w := load64(s[n-8:])
+		dirty |= dirtyBytes(w)
+		store64(dst[n-8:], w)
+		return dirty == 0
+	case n >= 4:
+		first, last := load32(s), load32(s[n-4:])
+		store32(dst, first)
+		store32(dst[n-4:], last)
+		return dirtyBytes(uint64(first)|uint64(last)<<32) == 0
+	}
+	for i := range n {
+		if escapeOf[s[i]] != 0 {
+			return false
+		}
+		dst[i] = s[i]
+	}
+	return true
+}
+
+// dirtyBytes returns 0 if each byte of w needs no escape. A byte below 0x20, a
+// quote or a backslash sets its high bit by the borrow of a subtraction, one
+// that is not ASCII has it set. (A borrow may set the bit of a clean byte as
+// well, but only behind a byte that is not.)
+func dirtyBytes(w uint64) uint64 {
+	const (
+		ones  = 0x0101010101010101
+		highs = 0x8080808080808080
+	)
+	return ((w - ones*0x20) | (w ^ ones*'"' - ones) | (w ^ ones*'\\' - ones) | w) & highs
+}
+
+func load64(s string) uint64 {
+	_ = s[7]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+func load32(s string) uint32 {
+	_ = s[3]
+	return uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24
+}
+
+func store64(b []byte, w uint64) { binary.LittleEndian.PutUint64(b, w) }
+func store32(b []byte, w uint32) { binary.LittleEndian.PutUint32(b, w) }
+
+func appendEscapedSlow(dst []byte, s string) []byte {
+	start := 0
+	for i := 0; i < len(s); {
+		e := escapeOf[s[i]]
+		if e == 0 {
+			i++
+			continue
+		}
+		if e == utf8Lead {
+			r, size := utf8.DecodeRuneInString(s[i:])
+			if r != utf8.RuneError || size > 1 {
+				i += size
+				continue
+			}
+			dst = append(dst, s[start:i]...)
+			dst = append(dst, "\uFFFD"...)
+			i++
+			start = i
+			continue
+		}
+		dst = append(dst, s[start:i]...)
+		if e == 'u' {
+			dst = append(dst, '\\', 'u', '0', '0', hexDigits[s[i]>>4], hexDigits[s[i]&0xF])
+		} else {
+			dst = append(dst, '\\', e)
+		}
+		i++
+		start = i
+	}
+	return append(dst, s[start:]...)
+}

@@ -1,0 +1,109 @@
+// Package request holds what the middlewares for HTTP and gRPC have in common:
+// the id of a request, the caller's trace, and how a line without a source of
+// its own and a panic are logged.
+package request
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"time"
+)
+
+// Names of the attributes, and of the fields in a request's header or metadata.
+const (
+	IDKey         = "request_id"
+	TraceKey      = "trace_id"
+	SpanKey       = "span_id"
+	IDField       = "x-request-id"
+	TraceField    = "traceparent"
+	maxID         = 128
+	FlushDeadline = 5 * time.Second // default for the flush after a panic
+)
+
+type idKey struct{}
+
+// WithID returns a context that carries a request's id, which must not change
+// from then on.
+func WithID(ctx context.Context, id *string) context.Context {
+	return context.WithValue(ctx, idKey{}, id)
+}
+
+// ID returns the id that WithID put into ctx, or "".
+func ID(ctx context.Context) string {
+	if id, _ := ctx.Value(idKey{}).(*string); id != nil {
+		return *id
+	}
+	return ""
+}
+
+// NewID returns a random id of 26 letters and digits.
+func NewID() string { return rand.Text() }
+
+// ValidID reports whether an id that came from outside can be taken over: 1 to
+// 128 letters, digits and characters of -._~:/+=@, of which no line, header or
+// shell makes anything else.
+func ValidID(id string) bool {
+	if id == "" || len(id) > maxID {
+		return false
+	}
+	for i := range len(id) {
+		switch c := id[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		case c == '-', c == '.', c == '_', c == '~', c == ':', c == '/', c == '+', c == '=', c == '@':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// Trace returns the ids in a traceparent field of W3C Trace Context: 32 and 16
+// hexadecimal digits, of which not all are zero. Of versions to come it reads
+// what version 00 has, as the recommendation asks for.
+func Trace(parent string) (traceID, spanID string, ok bool) {
+	// version 2, trace id 32, span id 16, flags 2, three dashes between
+	const size = 2 + 1 + 32 + 1 + 16 + 1 + 2
+	if len(parent) < size || parent[2] != '-' || parent[35] != '-' || parent[52] != '-' {
+		return "", "", false
+	}
+	version := parent[:2]
+	if version == "ff" || version == "00" && len(parent) != size || len(parent) > size && parent[size] != '-' {
+		return "", "", false
+	}
+	traceID, spanID = parent[3:35], parent[36:52]
+	if !isHex(version) || !isHex(parent[53:size]) || !isID(traceID) || !isID(spanID) {
+		return "", "", false
+	}
+	return traceID, spanID, true
+}
+
+// isID reports whether s is lower-case hexadecimal and not all zero.
+func isID(s string) bool {
+	for i := range len(s) {
+		if s[i] != '0' {
+			return isHex(s)
+		}
+	}
+	return false
+}
+
+func isHex(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// Log writes a record whose source is pc, or that has none where pc is 0: the
+// line of a middleware that named itself would say nothing.
+func Log(ctx context.Context, h slog.Handler, level slog.Level, msg string, pc uintptr, attrs ...slog.Attr) {
+	if !h.Enabled(ctx, level) {
+		return
+	}
+	r := slog.NewRecord(time.Now(), level, msg, pc)
+	r.AddAttrs(attrs...)
+	_ = h.Handle(ctx, r) // is always nil: the Logger counts and reports what fails
+}

@@ -1,0 +1,272 @@
+package rollway
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"weak"
+
+	"github.com/rollway/rollway/internal/jsonline"
+)
+
+// Levels holds the lowest level that is logged, by logger name, and can be
+// changed while Loggers are in use. It is safe for concurrent use, one Levels
+// may serve several Loggers, and the zero value is info for all.
+//
+// It is written as a list of rules: info,db=debug,db.pool.*=trace. A rule
+// without a name is for all loggers; db is for the logger named so; db.* for
+// that one and all below it, as db.pool. Of the rules for a name the longest
+// counts. Levels are the names of package rollway, in upper or lower case,
+// also with a distance as in warn+1, and off.
+type Levels struct {
+	mu    sync.Mutex
+	rules []levelRule                        // guarded by mu; longest pattern first
+	gates map[gateKey]weak.Pointer[nameGate] // guarded by mu; of Loggers in use
+}
+
+// gateKey is what a gate depends on.
+type gateKey struct {
+	name  string
+	floor slog.Level // the lowest level that the outputs take
+}
+
+type levelRule struct {
+	name  string // "" for all
+	below bool   // also for names below it
+	level slog.Level
+}
+
+// nameGate is the gate of all Loggers with one key. (Without the key it would
+// be so small that the runtime puts several into one block, and frees none
+// before all.)
+type nameGate struct {
+	slog.LevelVar
+	key gateKey
+}
+
+// NewLevels returns Levels with the given rules; "" is info.
+func NewLevels(rules string) (*Levels, error) {
+	v := new(Levels)
+	if err := v.Set(rules); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// LevelsFromEnv returns Levels with the rules in an environment variable, as
+// ROLLWAY_LEVEL=info,db.*=debug, or with fallback where it is empty or unset.
+func LevelsFromEnv(name, fallback string) (*Levels, error) {
+	rules := os.Getenv(name)
+	if rules == "" {
+		return NewLevels(fallback)
+	}
+	v, err := NewLevels(rules)
+	if err != nil {
+		return nil, fmt.Errorf("environment variable %s: %w", name, err)
+	}
+	return v, nil
+}
+
+// Set replaces all rules. If one is not understood it changes nothing and
+// returns an error that names each such rule.
+func (v *Levels) Set(rules string) error {
+	parsed, err := parseRules(rules)
+	if err != nil {
+		return err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.replaceLocked(parsed)
+	return nil
+}
+
+// SetLevel sets one rule and leaves the others as they are. The pattern is that
+// of a rule: "", a name, or a name and ".*".
+func (v *Levels) SetLevel(pattern string, level slog.Level) error {
+	r, err := parsePattern(pattern)
+	if err != nil {
+		return err
+	}
+	r.level = level
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.replaceLocked(append(slices.Clone(v.rules), r))
+	return nil
+}
+
+// String returns the rules as Set takes them.
+func (v *Levels) String() string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var b []byte
+	for _, r := range slices.Backward(v.rules) {
+		if len(b) > 0 {
+			b = append(b, ',')
+		}
+		if r.name != "" {
+			b = append(b, r.name...)
+			if r.below {
+				b = append(b, ".*"...)
+			}
+			b = append(b, '=')
+		}
+		if r.level == LevelOff {
+			b = append(b, "off"...)
+		} else {
+			b = append(b, strings.ToLower(string(jsonline.AppendLevel(nil, r.level)))...)
+		}
+	}
+	return string(b)
+}
+
+// Level returns the lowest level that a logger of that name logs.
+func (v *Levels) Level(name string) slog.Level {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.levelLocked(name)
+}
+
+func (v *Levels) levelLocked(name string) slog.Level {
+	for _, r := range v.rules {
+		if r.name == "" || r.name == name || r.below && strings.HasPrefix(name, r.name) && name[len(r.name)] == '.' {
+			return r.level
+		}
+	}
+	return slog.LevelInfo
+}
+
+// replaceLocked sorts rules, drops those that a later one replaces, and moves
+// every gate.
+func (v *Levels) replaceLocked(rules []levelRule) {
+	slices.Reverse(rules) // so that the last of equal rules is kept
+	seen := make(map[levelRule]bool)
+	rules = slices.DeleteFunc(rules, func(r levelRule) bool {
+		r.level = 0
+		known := seen[r]
+		seen[r] = true
+		return known
+	})
+	slices.SortStableFunc(rules, func(a, b levelRule) int {
+		if c := cmp.Compare(len(b.name), len(a.name)); c != 0 {
+			return c
+		}
+		if c := cmp.Compare(a.name, b.name); c != 0 {
+			return c
+		}
+		if a.below == b.below {
+			return 0
+		} else if b.below {
+			return -1 // the exact rule before the one for all below
+		}
+		return 1
+	})
+	v.rules = rules
+	for key, p := range v.gates {
+		if g := p.Value(); g != nil {
+			g.Set(max(v.levelLocked(key.name), key.floor))
+		}
+	}
+}
+
+// gate returns the gate for loggers of that name whose outputs take nothing
+// below floor. It follows the rules for as long as somebody uses it.
+func (v *Levels) gate(name string, floor slog.Level) *slog.LevelVar {
+	key := gateKey{name, floor}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if g := v.gates[key].Value(); g != nil {
+		return &g.LevelVar
+	}
+	g := &nameGate{key: key}
+	g.Set(max(v.levelLocked(name), floor))
+	if v.gates == nil {
+		v.gates = make(map[gateKey]weak.Pointer[nameGate])
+	}
+	v.gates[key] = weak.Make(g)
+	runtime.AddCleanup(g, v.forget, key)
+	return &g.LevelVar
+}
+
+// forget drops a gate that nobody uses any more, if it was not made anew since.
+func (v *Levels) forget(key gateKey) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if p, ok := v.gates[key]; ok && p.Value() == nil {
+		delete(v.gates, key)
+	}
+}
+
+func parseRules(text string) ([]levelRule, error) {
+	var rules []levelRule
+	var errs []error
+	for _, part := range strings.Split(text, ",") {
+		part = strings.TrimSpace(part)
+		if part == "" {
+			continue
+		}
+		pattern, level, named := strings.Cut(part, "=")
+		if !named {
+			pattern, level = "", part
+		}
+		r, err := parsePattern(strings.TrimSpace(pattern))
+		if err == nil && named && pattern == "" {
+			err = errors.New("there is no name before the =")
+		}
+		var ok bool
+		if r.level, ok = parseLevel(strings.TrimSpace(level)); !ok && err == nil {
+			err = fmt.Errorf("%q is no level: take one of trace, debug, info, warn, error, panic, fatal, off", level)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("level rule %q: %w", part, err))
+		}
+		rules = append(rules, r)
+	}
+	return rules, errors.Join(errs...)
+}
+
+func parsePattern(pattern string) (levelRule, error) {
+	if pattern == "" || pattern == "*" {
+		return levelRule{}, nil
+	}
+	name, below := strings.CutSuffix(pattern, ".*")
+	if strings.ContainsAny(name, ",=") || strings.TrimSpace(name) != name {
+		return levelRule{}, fmt.Errorf("a name in a rule has no comma, equals sign or space around it, as %q has", name)
+	}
+	if strings.Contains(name, "*") || name == "" {
+		return levelRule{}, errors.New("a * can only stand alone or at the end, as in db.*")
+	}
+	return levelRule{name: name, below: below}, nil
+}
+
+func parseLevel(s string) (slog.Level, bool) {
+	if strings.EqualFold(s, "off") {
+		return LevelOff, true
+	}
+	return jsonline.ParseLevel(s)
+}
+
+// LevelRange is a Leveler for [Output.Level] that takes the levels from Min to
+// Max.
+type LevelRange struct{ Min, Max slog.Level }
+
+// Level returns Min.
+func (r LevelRange) Level() slog.Level { return r.Min }
+
+// Admits reports whether l is in the range.
+func (r LevelRange) Admits(l slog.Level) bool { return r.Min <= l && l <= r.Max }
+
+// LevelFunc is a Leveler for [Output.Level] that takes the levels for which it
+// returns true. It must be safe for concurrent use.
+type LevelFunc func(slog.Level) bool
+
+// Level returns a level below all others: what is taken only Admits tells.
+func (LevelFunc) Level() slog.Level { return lowestLevel }
+
+// Admits calls f.
+func (f LevelFunc) Admits(l slog.Level) bool { return f(l) }

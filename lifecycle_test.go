@@ -1,0 +1,118 @@
+package rollway
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// flusher records what was called on it, in order.
+type flusher struct {
+	calls []string
+	block chan struct{} // Flush waits for it, if not nil
+	err   error
+}
+
+func (f *flusher) Write(p []byte) (int, error) {
+	f.calls = append(f.calls, "write")
+	return len(p), nil
+}
+func (f *flusher) Flush(context.Context) error {
+	if f.block != nil {
+		<-f.block
+	}
+	f.calls = append(f.calls, "flush")
+	return f.err
+}
+func (f *flusher) Close() error { f.calls = append(f.calls, "close"); return f.err }
+
+func TestShutdown(t *testing.T) {
+	keep, end := &flusher{}, &flusher{err: errors.New("lost 3 lines")}
+	l := mustNew(t, Options{Outputs: []Output{{Writer: keep}, {Writer: end, Close: true}}})
+	l.Info(t.Context(), "m")
+	err := l.Shutdown(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "close *rollway.flusher: lost 3 lines") {
+		t.Errorf("Shutdown = %v", err)
+	}
+	if again := l.Close(); again != err {
+		t.Errorf("Close after Shutdown = %v, want the same", again)
+	}
+	l.With(slog.Int("a", 1)).Info(t.Context(), "late")
+	slog.New(l.Handler()).Info("late too")
+	if got := l.Stats().AfterClose; got != 2 {
+		t.Errorf("AfterClose = %d, want 2", got)
+	}
+	if got := strings.Join(keep.calls, " "); got != "write flush" {
+		t.Errorf("output without Close: %s", got)
+	}
+	if got := strings.Join(end.calls, " "); got != "write flush close" {
+		t.Errorf("output with Close: %s", got)
+	}
+}
+
+func TestFlushDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stuck, good := &flusher{block: make(chan struct{})}, &flusher{}
+		l := mustNew(t, Options{Outputs: []Output{{Writer: stuck}, {Writer: good}}})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := l.Flush(ctx)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Flush = %v, want a deadline", err)
+		}
+		if len(good.calls) != 1 {
+			t.Error("the stuck output held up the other")
+		}
+		close(stuck.block)
+	})
+}
+
+// syncer is a flusher with a Sync that fails as that of a terminal does.
+type syncer struct {
+	flusher
+	err error
+}
+
+func (s *syncer) Sync() error { s.calls = append(s.calls, "sync"); return s.err }
+
+func TestSync(t *testing.T) {
+	terminal, disk := &syncer{err: syscall.EINVAL}, &syncer{}
+	l := mustNew(t, Options{Outputs: []Output{{Writer: terminal}, {Writer: disk}}})
+	l.Info(t.Context(), "m")
+	if err := l.Sync(t.Context()); err != nil {
+		t.Errorf("Sync = %v", err)
+	}
+	if got := strings.Join(disk.calls, " "); got != "write flush sync" {
+		t.Errorf("calls: %s", got)
+	}
+	disk.err = errors.New("disk on fire")
+	if err := l.Sync(t.Context()); err == nil || !strings.Contains(err.Error(), "sync *rollway.syncer: disk on fire") {
+		t.Errorf("Sync = %v", err)
+	}
+}
+
+func TestFatalAndPanic(t *testing.T) {
+	code := -1
+	f := &flusher{}
+	l := mustNew(t, Options{Exit: func(c int) { code = c }, Outputs: []Output{{Writer: f}}})
+	l.Fatal(t.Context(), "m")
+	if code != 1 || strings.Join(f.calls, " ") != "write flush" {
+		t.Errorf("Fatal: exit %d, calls %v", code, f.calls)
+	}
+	func() {
+		defer func() {
+			if r := recover(); r != "boom" {
+				t.Errorf("Panic panicked with %v", r)
+			}
+		}()
+		l.Panic(t.Context(), "boom")
+	}()
+	if strings.Join(f.calls, " ") != "write flush write flush" {
+		t.Errorf("Panic: calls %v", f.calls)
+	}
+}

@@ -1,0 +1,221 @@
+package rollway
+
+import (
+	"context"
+	"log/slog"
+)
+
+// Logger writes records to its outputs. It is immutable and safe for
+// concurrent use; With, WithGroup and Named derive new ones that share its
+// outputs. Make one with [New]; the zero value is not usable.
+//
+// A log method encodes the record, hands the line to each output that admits
+// its level, and returns. It never panics (but for Panic) and never returns an
+// error: what goes wrong with an output is counted in Stats and told to
+// Options.OnError. It blocks only where an output does: a writer that buffers
+// and was told to block when full, or a plain writer that is slow; one that is
+// stuck is left out after Options.StallBound.
+//
+// Attributes do not outlive the call. With values known at compile time or
+// not, a call with attributes of slog's own kinds allocates nothing.
+type Logger struct {
+	gate   *slog.LevelVar // below it no output takes anything
+	core   *core
+	states []state // one for each of core.formats
+	name   string
+	groups []string // that WithGroup opened
+	skip   int      // frames between the call of a log method and the one to name as caller
+}
+
+// New returns a Logger that is ready for use. Options with mistakes return an
+// error that names every one of them.
+func New(o Options) (*Logger, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	c, err := newCore(o)
+	if err != nil {
+		return nil, err
+	}
+	return &Logger{gate: c.gateOf(""), core: c, states: make([]state, len(c.formats))}, nil
+}
+
+// Trace logs at TRACE (-8).
+func (l *Logger) Trace(ctx context.Context, msg string, attrs ...slog.Attr) {
+	if l.gate.Level() <= LevelTrace {
+		l.log(ctx, LevelTrace, msg, attrs)
+	}
+}
+
+// Debug logs at DEBUG (-4).
+func (l *Logger) Debug(ctx context.Context, msg string, attrs ...slog.Attr) {
+	if l.gate.Level() <= slog.LevelDebug {
+		l.log(ctx, slog.LevelDebug, msg, attrs)
+	}
+}
+
+// Info logs at INFO (0).
+func (l *Logger) Info(ctx context.Context, msg string, attrs ...slog.Attr) {
+	if l.gate.Level() <= slog.LevelInfo {
+		l.log(ctx, slog.LevelInfo, msg, attrs)
+	}
+}
+
+// Warn logs at WARN (4).
+func (l *Logger) Warn(ctx context.Context, msg string, attrs ...slog.Attr) {
+	if l.gate.Level() <= slog.LevelWarn {
+		l.log(ctx, slog.LevelWarn, msg, attrs)
+	}
+}
+
+// Error logs at ERROR (8).
+func (l *Logger) Error(ctx context.Context, msg string, attrs ...slog.Attr) {
+	if l.gate.Level() <= slog.LevelError {
+		l.log(ctx, slog.LevelError, msg, attrs)
+	}
+}
+
+// Log logs at any level. At FATAL it does not exit, at PANIC it does not panic.
+func (l *Logger) Log(ctx context.Context, level slog.Level, msg string, attrs ...slog.Attr) {
+	if l.gate.Level() <= level {
+		l.log(ctx, level, msg, attrs)
+	}
+}
+
+// Panic logs at PANIC (10), flushes every output within Options.ExitTimeout,
+// and panics with msg, whether or not an output takes that level.
+func (l *Logger) Panic(ctx context.Context, msg string, attrs ...slog.Attr) {
+	if l.gate.Level() <= LevelPanic {
+		l.log(ctx, LevelPanic, msg, attrs)
+	}
+	l.flushToExit()
+	panic(msg)
+}
+
+// Fatal logs at FATAL (12), flushes every output within Options.ExitTimeout,
+// and ends the process with status 1 through Options.Exit, whether or not an
+// output takes that level.
+func (l *Logger) Fatal(ctx context.Context, msg string, attrs ...slog.Attr) {
+	if l.gate.Level() <= LevelFatal {
+		l.log(ctx, LevelFatal, msg, attrs)
+	}
+	l.flushToExit()
+	l.core.exit(1)
+}
+
+// Enabled reports whether any output takes records of that level.
+func (l *Logger) Enabled(_ context.Context, level slog.Level) bool {
+	return l.gate.Level() <= level && l.takes(level)
+}
+
+// DebugEnabled reports whether any output takes DEBUG. It is meant to be put
+// before a Debug call whose attributes cost something: it is inlined and costs
+// less than a nanosecond.
+func (l *Logger) DebugEnabled() bool {
+	return l.gate.Level() <= slog.LevelDebug && l.takes(slog.LevelDebug)
+}
+
+// takes reports whether an output takes a level that the gate let through. It
+// is not inlined so that its callers are.
+//
+//go:noinline
+func (l *Logger) takes(level slog.Level) bool {
+	return !l.core.dynamic || l.core.admits(level)
+}
+
+// callerSkip is how many frames lie between log's caller of runtime.Callers
+// and the user's call: log and the method that was called.
+const callerSkip = 2
+
+// log is the part of every log method behind the gate.
+func (l *Logger) log(ctx context.Context, level slog.Level, msg string, attrs []slog.Attr) {
+	c := l.core
+	if c.closed.Load() {
+		c.afterClose.Add(1)
+		return
+	}
+	if c.dynamic && !c.admits(level) || c.sampler != nil && !c.sample(ctx, level, msg) {
+		return
+	}
+	r := record{level: level, msg: msg}
+	r.setUnix(c.clock.now())
+	if level >= c.capture {
+		if level >= c.caller.Level() {
+			r.pc = callerPC(callerSkip + l.skip)
+		}
+		if level >= c.stack.Level() {
+			r.stack = stack(callerSkip + l.skip)
+		}
+	}
+	if c.trace != nil && ctx != nil {
+		c.traceOf(ctx, &r)
+	}
+	s := scratchPool.Get().(*scratch)
+	if len(c.extract) > 0 && ctx != nil {
+		c.extractFrom(ctx, s, &r)
+	}
+	if c.redact != nil {
+		r.msg = c.redact.text(msg)
+		attrs = c.redact.attrs(l.groups, attrs)
+	}
+	c.emit(s, l.states, c.statesOf(ctx), &r, attrs)
+	s.free()
+}
+
+// With returns a Logger whose records carry attrs, which are encoded now: what
+// a pointer among them refers to may change afterwards without effect.
+func (l *Logger) With(attrs ...slog.Attr) *Logger {
+	if len(attrs) == 0 {
+		return l
+	}
+	if rd := l.core.redact; rd != nil {
+		attrs = rd.attrs(l.groups, attrs)
+	}
+	return l.derive(func(st state, f *format) state { return st.withAttrs(f, attrs) })
+}
+
+// WithGroup returns a Logger that puts the attributes of later With and log
+// calls into a group of that name. A group in which nothing comes to stand is
+// left out. An empty name changes nothing.
+func (l *Logger) WithGroup(name string) *Logger {
+	if name == "" {
+		return l
+	}
+	d := l.derive(func(st state, f *format) state { return st.withGroup(f, name) })
+	d.groups = append(l.groups[:len(l.groups):len(l.groups)], name)
+	return d
+}
+
+// Named returns a Logger whose records carry name under the key logger, behind
+// the name that l has: Named("db").Named("pool") is db.pool. An empty name
+// changes nothing.
+func (l *Logger) Named(name string) *Logger {
+	if name == "" {
+		return l
+	}
+	if l.name != "" {
+		name = l.name + "." + name
+	}
+	d := l.derive(func(st state, f *format) state { return st.withName(f, name) })
+	d.name = name
+	d.gate = l.core.gateOf(name)
+	return d
+}
+
+// WithCallerSkip returns a Logger that takes for the caller of a log method the
+// one n frames further up: for functions that wrap log methods.
+func (l *Logger) WithCallerSkip(n int) *Logger {
+	d := *l
+	d.skip += n
+	return &d
+}
+
+func (l *Logger) derive(change func(state, *format) state) *Logger {
+	d := *l
+	d.states = make([]state, len(l.states))
+	for i := range d.states {
+		d.states[i] = change(l.states[i], l.core.formats[i])
+	}
+	return &d
+}

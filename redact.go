@@ -1,0 +1,220 @@
+package rollway
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// Redaction hides values before any format sees them. Where it is set, every
+// format writes values that are not of slog's kinds as JSON has them, so that
+// what is looked through is what is written.
+type Redaction struct {
+	// Keys are paths of keys whose values are replaced: password is that key
+	// wherever it stands, user.ssn the key ssn in the group user at the top or
+	// the key "user.ssn", http.headers.* every key in that group. In each part
+	// * stands for any text, ? for any character, [a-z] for one of a range;
+	// upper and lower case are the same. Groups, structs, maps and slices inside
+	// a value are looked through.
+	Keys []string
+
+	// Patterns are replaced wherever they match in a message, in a string, in
+	// the text of an error or in any other string inside a value; not in keys
+	// and numbers.
+	Patterns []*regexp.Regexp
+
+	// Replacement stands in the place of what is hidden. Default: [REDACTED].
+	Replacement string
+}
+
+// redactor is a checked Redaction. It is immutable.
+type redactor struct {
+	any         []string   // patterns of a single key, in lower case
+	paths       [][]string // patterns of a path from the top, in lower case
+	patterns    []*regexp.Regexp
+	replacement string
+}
+
+func newRedactor(r *Redaction) (*redactor, error) {
+	if r == nil {
+		return nil, nil
+	}
+	for i, p := range r.Patterns {
+		if p == nil {
+			return nil, fmt.Errorf("rollway.New: Options.Redact.Patterns[%d] is nil", i)
+		}
+	}
+	rd := &redactor{patterns: r.Patterns, replacement: r.Replacement}
+	if rd.replacement == "" {
+		rd.replacement = "[REDACTED]"
+	}
+	for _, key := range r.Keys {
+		parts := strings.Split(matchable(key), ".")
+		for _, p := range parts {
+			if _, err := path.Match(p, ""); err != nil || p == "" {
+				return nil, fmt.Errorf("rollway.New: Options.Redact.Keys: %q is no path of keys: take parts without an open [, separated by dots", key)
+			}
+		}
+		if len(parts) == 1 {
+			rd.any = append(rd.any, parts[0])
+		} else {
+			rd.paths = append(rd.paths, parts)
+		}
+	}
+	return rd, nil
+}
+
+// hides reports whether the value under key in the groups above is hidden.
+func (rd *redactor) hides(above []string, key string) bool {
+	parts := append(strings.Split(strings.Join(above, "."), "."), strings.Split(key, ".")...)
+	if len(above) == 0 {
+		parts = parts[1:]
+	}
+	for i := range parts {
+		parts[i] = matchable(parts[i])
+	}
+	for _, p := range rd.any {
+		if ok, _ := path.Match(p, parts[len(parts)-1]); ok {
+			return true
+		}
+	}
+next:
+	for _, pattern := range rd.paths {
+		if len(pattern) != len(parts) {
+			continue
+		}
+		for i, p := range pattern {
+			if ok, _ := path.Match(p, parts[i]); !ok {
+				continue next
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// matchable is s in lower case and without the slash, which path.Match treats
+// unlike other characters.
+func matchable(s string) string {
+	return strings.ReplaceAll(strings.ToLower(s), "/", "\x00")
+}
+
+// text returns s with every match of a pattern replaced.
+func (rd *redactor) text(s string) string {
+	for _, p := range rd.patterns {
+		if p.MatchString(s) {
+			s = p.ReplaceAllString(s, rd.replacement)
+		}
+	}
+	return s
+}
+
+// attrs returns attrs with what is to be hidden replaced; above are the groups
+// that they stand in. The slice that it is given is not changed. What lies
+// beyond maxNodes attributes is left out.
+func (rd *redactor) attrs(above []string, attrs []slog.Attr) []slog.Attr {
+	nodes := maxNodes
+	return rd.walk(above, attrs, &nodes)
+}
+
+func (rd *redactor) walk(above []string, attrs []slog.Attr, nodes *int) []slog.Attr {
+	out := make([]slog.Attr, 0, min(len(attrs), *nodes))
+	for _, a := range attrs {
+		if *nodes--; *nodes < 0 {
+			break
+		}
+		out = append(out, slog.Attr{Key: a.Key, Value: rd.value(above, a.Key, a.Value, nodes)})
+	}
+	return out
+}
+
+func (rd *redactor) value(above []string, key string, v slog.Value, nodes *int) slog.Value {
+	if v.Kind() == slog.KindLogValuer {
+		v = resolve(v)
+	}
+	if key != "" && rd.hides(above, key) {
+		return slog.StringValue(rd.replacement)
+	}
+	switch v.Kind() {
+	case slog.KindString:
+		return slog.StringValue(rd.text(v.String()))
+	case slog.KindGroup:
+		if len(above) >= maxDepth {
+			return slog.StringValue(rd.replacement) // nobody has looked that deep
+		}
+		if key != "" {
+			above = append(above[:len(above):len(above)], key)
+		}
+		return slog.GroupValue(rd.walk(above, v.Group(), nodes)...)
+	case slog.KindAny:
+		return rd.anyValue(append(above[:len(above):len(above)], key), v)
+	}
+	return v
+}
+
+// anyValue looks through a value of any type as JSON has it.
+func (rd *redactor) anyValue(above []string, v slog.Value) slog.Value {
+	switch value := v.Any().(type) {
+	case nil:
+		return v
+	case error:
+		return slog.AnyValue(redactedError{value, rd})
+	}
+	var plain format
+	plain.maxLine = defaultMaxLine
+	dec := json.NewDecoder(bytes.NewReader(plain.appendJSONAny(nil, v.Any(), 0)))
+	dec.UseNumber()
+	var tree any
+	if err := dec.Decode(&tree); err != nil {
+		return slog.StringValue(rd.replacement) // nothing is known of it, so nothing is shown
+	}
+	out, err := json.Marshal(rd.tree(above, tree))
+	if err != nil {
+		return slog.StringValue(rd.replacement)
+	}
+	return slog.AnyValue(json.RawMessage(out))
+}
+
+// tree replaces what is to be hidden in decoded JSON.
+func (rd *redactor) tree(above []string, node any) any {
+	switch n := node.(type) {
+	case string:
+		return rd.text(n)
+	case map[string]any:
+		for k, v := range n {
+			if rd.hides(above, k) {
+				n[k] = rd.replacement
+			} else {
+				n[k] = rd.tree(append(above[:len(above):len(above)], k), v)
+			}
+		}
+	case []any:
+		for i, v := range n {
+			n[i] = rd.tree(above, v)
+		}
+	}
+	return node
+}
+
+// redactedError is an error whose text, and that of all that it wraps, is
+// redacted. It has no other methods of the error, which could tell more.
+type redactedError struct {
+	err error
+	rd  *redactor
+}
+
+func (e redactedError) Error() string { return e.rd.text(errorText(e.err)) }
+
+func (e redactedError) Unwrap() []error {
+	var wrapped []error
+	for _, w := range unwrapOnce(e.err) {
+		if w != nil {
+			wrapped = append(wrapped, redactedError{w, e.rd})
+		}
+	}
+	return wrapped
+}

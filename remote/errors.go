@@ -1,0 +1,114 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// A fault is every error that a Writer returns: the peer's name and what
+// happened, without secrets.
+type fault struct {
+	text string
+	err  error
+	open bool // err holds no secret and may be unwrapped
+}
+
+func (e *fault) Error() string             { return e.text }
+func (e *fault) RetryAfter() time.Duration { return retryAfter(e.err) }
+func (e *fault) Is(target error) bool      { return errors.Is(e.err, target) }
+
+func (e *fault) Unwrap() error {
+	if e.open {
+		return e.err
+	}
+	return nil
+}
+
+// wrap puts the peer's name before err and takes secrets out of its text.
+func (w *Writer) wrap(err error) error {
+	text := fmt.Sprintf("%s: %v", w, err)
+	clean := w.redact(text)
+	return &fault{text: clean, err: err, open: clean == text}
+}
+
+// redact returns s without the token, wherever something below has quoted it.
+func (w *Writer) redact(s string) string {
+	if w.opt.Token != "" {
+		s = strings.ReplaceAll(s, w.opt.Token, "[redacted]")
+	}
+	for _, v := range w.opt.Header.Values("Authorization") {
+		_, credentials, _ := strings.Cut(v, " ")
+		for _, secret := range []string{v, credentials} {
+			if secret != "" {
+				s = strings.ReplaceAll(s, secret, "[redacted]")
+			}
+		}
+	}
+	return s
+}
+
+// retryAfter is how long the peer asked to wait, 0 if it did not.
+func retryAfter(err error) time.Duration {
+	if r, ok := errors.AsType[interface {
+		error
+		RetryAfter() time.Duration
+	}](err); ok {
+		return r.RetryAfter()
+	}
+	return 0
+}
+
+// A statusError is an HTTP answer by which the peer took nothing.
+type statusError struct {
+	code   int
+	body   string // its beginning
+	advice string
+	wait   time.Duration
+}
+
+func (e *statusError) RetryAfter() time.Duration { return e.wait }
+
+func (e *statusError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "peer answers %d %s", e.code, http.StatusText(e.code))
+	if e.body != "" {
+		fmt.Fprintf(&b, ": %q", e.body)
+	}
+	if e.wait > 0 {
+		fmt.Fprintf(&b, "; asks to wait %v", e.wait)
+	}
+	if e.advice != "" {
+		b.WriteString("; " + e.advice)
+	}
+	return b.String()
+}
+
+// advise says what to do about an answer that is not the lines' fault.
+func advise(resp *http.Response) string {
+	switch c := resp.StatusCode; {
+	case c == http.StatusUnauthorized || c == http.StatusForbidden:
+		return "check Options.Token"
+	case c == http.StatusNotFound || c == http.StatusMethodNotAllowed:
+		return "check the path of the URL: a Rollway collector takes logs at /api/logs"
+	case c == http.StatusBadRequest || c == http.StatusUnprocessableEntity:
+		return "check that the URL takes NDJSON and that the lines are JSON objects"
+	case c == http.StatusRequestEntityTooLarge:
+		return "raise the peer's limit for one request"
+	case c == http.StatusUnsupportedMediaType:
+		return `the peer may not know gzip: try Options.Compression "none"`
+	case c == http.StatusProxyAuthRequired:
+		return "check the user of the proxy in the environment"
+	case c >= 300 && c < 400:
+		if to, err := resp.Location(); err == nil {
+			return "redirects are not followed: if " + display(to) + " is the right address, open that"
+		}
+		return "redirects are not followed: open the final address"
+	case c == http.StatusRequestTimeout || c == http.StatusTooEarly || c == http.StatusTooManyRequests || c >= 500:
+		return ""
+	default:
+		return "check the URL and the options; the lines are kept"
+	}
+}

@@ -1,0 +1,280 @@
+package remote
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// A poster sends lines as bodies of POST requests, over one kept connection.
+// All fields are owned by the holder of the Writer's turn.
+type poster struct {
+	w      *Writer
+	client *http.Client
+	header http.Header
+
+	limit  int // bytes per body; lowered by 413
+	credit int // single lines that may still be blamed for a 400 before a 2xx is due again
+
+	zip    *gzip.Writer // nil without compression
+	zipped bytes.Buffer
+
+	keys   string // begins each idempotency key of this Writer
+	keyNum uint64
+	failed struct { // the request whose lines went back to the caller
+		key string // "" if the last request was settled
+		sum [sha256.Size]byte
+	}
+}
+
+// minLimit is the smallest body size that a 413 teaches for later requests.
+// Below it the single line is to blame, not the batch.
+const minLimit = 64 << 10
+
+// askLimit is the size of a body in bytes beyond which the peer is asked first
+// whether it wants it ("Expect: 100-continue"). A peer that refuses a large
+// body and closes at once often resets the connection before its answer is
+// read: of 50 such answers to 4 MiB on a loopback 31 were lost.
+const askLimit = 256 << 10
+
+// blameLimit is how many single lines in a row are dropped because the peer
+// answers 400 to them. A peer that refuses more, or has taken nothing before,
+// is not the right one or not set up: the lines stay with the caller.
+const blameLimit = 16
+
+func newPoster(w *Writer) *poster {
+	transport := &http.Transport{
+		DialContext:            w.meter.dial,
+		TLSClientConfig:        w.opt.TLSConfig,
+		TLSHandshakeTimeout:    w.opt.DialTimeout,
+		ExpectContinueTimeout:  time.Second, // for a peer that does not know the question
+		MaxIdleConnsPerHost:    1,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: 64 << 10,
+		WriteBufferSize:        64 << 10,
+		DisableCompression:     true, // of answers
+		// One request at a time gains nothing from HTTP/2, and a request that
+		// times out takes its HTTP/1 connection with it: the next one does not
+		// wait on a dead peer again.
+		Protocols: new(http.Protocols),
+	}
+	transport.Protocols.SetHTTP1(true)
+	if w.opt.ProxyFromEnvironment {
+		transport.Proxy = http.ProxyFromEnvironment
+	}
+	var id [12]byte
+	rand.Read(id[:])
+	h := &poster{
+		w: w,
+		client: &http.Client{
+			Transport:     transport,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		header: w.opt.Header.Clone(),
+		limit:  w.opt.MaxBatch,
+		keys:   hex.EncodeToString(id[:]) + "-",
+	}
+	if h.header == nil {
+		h.header = http.Header{}
+	}
+	setDefault(h.header, "Content-Type", "application/x-ndjson")
+	setDefault(h.header, "User-Agent", userAgent())
+	if w.opt.Token != "" {
+		h.header.Set("Authorization", "Bearer "+w.opt.Token)
+	}
+	if w.opt.Compression == compressGzip {
+		h.header.Set("Content-Encoding", "gzip")
+		h.zip, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // errs only on an unknown level
+	}
+	return h
+}
+
+func setDefault(h http.Header, name, value string) {
+	if h.Get(name) == "" {
+		h.Set(name, value)
+	}
+}
+
+var userAgent = sync.OnceValue(func() string {
+	const path = "github.com/rollway/rollway"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range append(info.Deps, &info.Main) {
+			if m.Path == path && m.Version != "" && m.Version != "(devel)" {
+				return "rollway/" + m.Version
+			}
+		}
+	}
+	return "rollway/devel"
+})
+
+// send posts the beginning of p in one request, or in ever smaller ones while
+// the peer refuses the whole body.
+func (h *poster) send(ctx context.Context, p []byte) (settled, error) {
+	for limit := h.limit; ; {
+		piece := firstPiece(p, limit)
+		lines := countLines(piece)
+		if len(bytes.TrimSpace(piece)) == 0 {
+			// A peer would call it an empty body and refuse it for ever.
+			h.w.noteRefused(lines, "a blank line is no event")
+			return settled{n: len(piece), refused: lines}, nil
+		}
+		a, err := h.post(ctx, piece)
+		switch {
+		case err != nil:
+			return settled{}, err
+		case a.refusal == nil:
+			refused := a.refused(lines)
+			if refused > 0 {
+				h.w.noteRefused(refused, a.tally.reason())
+			}
+			if refused < lines {
+				h.credit = blameLimit
+			}
+			return settled{n: len(piece), written: lines - refused, refused: refused}, nil
+		case lines > 1:
+			h.w.countRetry()
+			limit = len(piece) / 2
+			if a.refusal.code == http.StatusRequestEntityTooLarge {
+				h.limit = max(min(h.limit, limit), min(h.limit, minLimit))
+			}
+		case a.refusal.code == http.StatusRequestEntityTooLarge:
+			h.w.noteRefused(1, fmt.Sprintf("one line of %d bytes: %v", len(piece), a.refusal))
+			return settled{n: len(piece), oversized: 1}, nil
+		case h.credit > 0:
+			h.credit--
+			h.w.noteRefused(1, a.refusal.Error())
+			return settled{n: len(piece), refused: 1}, nil
+		default:
+			return settled{}, a.refusal
+		}
+	}
+}
+
+// post makes one request. Its error leaves all lines with the caller.
+func (h *poster) post(ctx context.Context, piece []byte) (answer, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, h.w.opt.RequestTimeout,
+		fmt.Errorf("no full answer within %v: %w", h.w.opt.RequestTimeout, context.DeadlineExceeded))
+	defer cancel()
+	body := piece
+	if h.zip != nil {
+		h.zipped.Reset()
+		h.zip.Reset(&h.zipped)
+		if _, err := h.zip.Write(piece); err != nil {
+			return answer{}, fmt.Errorf("compress: %w", err)
+		}
+		if err := h.zip.Close(); err != nil {
+			return answer{}, fmt.Errorf("compress: %w", err)
+		}
+		body = h.zipped.Bytes()
+	}
+	key := h.key(piece)
+
+	conns := 0
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+		// The transport takes another connection within one request when the
+		// kept one proved dead before any byte of the answer.
+		if conns++; conns > 1 {
+			h.w.countRetry()
+		}
+	}})
+	loan := &loan{p: body}
+	defer loan.recall()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.w.url.String(), loan.reader())
+	if err != nil {
+		return answer{}, fmt.Errorf("make request: %w", err)
+	}
+	req.ContentLength = int64(len(body))
+	req.GetBody = func() (io.ReadCloser, error) { return loan.reader(), nil }
+	req.Header = h.header.Clone()
+	req.Header.Set("Idempotency-Key", key)
+	if len(body) > askLimit {
+		req.Header.Set("Expect", "100-continue")
+	}
+
+	h.w.countRequest()
+	a, err := h.roundTrip(req)
+	if err != nil {
+		h.failed.key, h.failed.sum = key, sha256.Sum256(piece)
+		return answer{}, err
+	}
+	h.failed.key = ""
+	return a, nil
+}
+
+// key is the idempotency key for piece: the one used last, if that request
+// failed and held the same bytes.
+func (h *poster) key(piece []byte) string {
+	if h.failed.key != "" && sha256.Sum256(piece) == h.failed.sum {
+		return h.failed.key
+	}
+	h.keyNum++
+	return h.keys + strconv.FormatUint(h.keyNum, 10)
+}
+
+func (h *poster) roundTrip(req *http.Request) (answer, error) {
+	resp, err := h.client.Do(req)
+	if err != nil {
+		if ue, ok := errors.AsType[*url.Error](err); ok {
+			err = ue.Err // its text repeats the URL, with the query
+		}
+		return answer{}, fmt.Errorf("post: %w", withCause(req.Context(), err))
+	}
+	defer resp.Body.Close()
+	return judge(resp, time.Now())
+}
+
+// confirm has nothing to ask: each answer said it.
+func (h *poster) confirm(context.Context) error { return nil }
+
+func (h *poster) close() { h.client.CloseIdleConnections() }
+
+// A loan lends bytes to net/http, which may go on reading a request's body
+// after it has returned the answer. After recall nobody reads p any more.
+type loan struct {
+	mu sync.Mutex
+	p  []byte // nil when recalled; guarded by mu
+}
+
+var errRecalled = errors.New("request has ended")
+
+func (l *loan) recall() {
+	l.mu.Lock()
+	l.p = nil
+	l.mu.Unlock()
+}
+
+func (l *loan) reader() io.ReadCloser { return &loanReader{loan: l} }
+
+type loanReader struct {
+	loan *loan
+	off  int
+}
+
+func (r *loanReader) Read(dst []byte) (int, error) {
+	r.loan.mu.Lock()
+	defer r.loan.mu.Unlock()
+	if r.loan.p == nil {
+		return 0, errRecalled
+	}
+	if r.off == len(r.loan.p) {
+		return 0, io.EOF
+	}
+	n := copy(dst, r.loan.p[r.off:])
+	r.off += n
+	return n, nil
+}
+
+func (r *loanReader) Close() error { return nil }

@@ -1,0 +1,68 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// A meter opens connections and counts what they do.
+type meter struct {
+	dialer   net.Dialer
+	connects atomic.Uint64
+	bytes    atomic.Uint64
+	open     atomic.Int64
+}
+
+func newMeter(dialTimeout time.Duration) *meter {
+	return &meter{dialer: net.Dialer{
+		Timeout: dialTimeout,
+		// A peer that vanished without a FIN is noticed after a minute of
+		// silence, also when nothing is written.
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 15 * time.Second, Count: 3},
+	}}
+}
+
+func (m *meter) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	c, err := m.dialer.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	m.connects.Add(1)
+	m.open.Add(1)
+	return &meteredConn{Conn: c, m: m}, nil
+}
+
+type meteredConn struct {
+	net.Conn
+	m         *meter
+	uncounted atomic.Bool
+}
+
+func (c *meteredConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.m.bytes.Add(uint64(n))
+	return n, err
+}
+
+func (c *meteredConn) Close() error {
+	c.uncount()
+	return c.Conn.Close()
+}
+
+// uncount takes c out of the open connections, once.
+func (c *meteredConn) uncount() {
+	if !c.uncounted.Swap(true) {
+		c.m.open.Add(-1)
+	}
+}
+
+// CloseWrite sends a FIN; reading goes on.
+func (c *meteredConn) CloseWrite() error {
+	if h, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return h.CloseWrite()
+	}
+	return errors.New("this connection has no half-close")
+}

@@ -1,0 +1,93 @@
+package remote
+
+import "time"
+
+// Stats is a snapshot of a Writer's counters; lines unless said otherwise. At
+// every moment, not only at rest, Accepted = Written + Dropped.Total() +
+// Pending.
+//
+// A line is accepted when a Write takes it up and Pending while that Write
+// runs. A Write that fails hands the lines beyond its n back to the caller,
+// who still owns them: they leave Pending, and with it Accepted, and are
+// counted in Returned. Sent again, they are accepted again. So Accepted may
+// fall; all other counters only rise.
+type Stats struct {
+	Accepted uint64 // Written + Dropped.Total() + Pending
+	Written  uint64 // http: acknowledged with 2xx; tcp, tls: passed whole to the system
+	Dropped  Drops
+	Pending  uint64 // in a Write that has not returned
+
+	Returned uint64 // handed back by a Write that failed
+	Rejected uint64 // offered after Close, never accepted
+
+	Requests  uint64 // HTTP requests begun; pieces passed to the system for tcp and tls
+	Retries   uint64 // attempts beyond a Write's first: stale connection, split after 413, Options.Retries
+	Errors    uint64 // failed attempts and lost connections
+	Connects  uint64 // connections established, TLS handshake not counted
+	BytesSent uint64 // bytes passed to the connections, with headers and TLS, after compression
+
+	LastError     string    // text of the latest error, "" if there was none
+	LastErrorTime time.Time // when it happened
+	Connected     bool      // a connection is open as far as this side knows
+}
+
+// Drops counts lines that are lost, by reason.
+type Drops struct {
+	Rejected uint64 // refused by the peer for what they hold
+	TooLarge uint64 // a single line, answered with 413
+}
+
+// Total is the number of lost lines.
+func (d Drops) Total() uint64 { return d.Rejected + d.TooLarge }
+
+// ledger is the part of Stats that moves with lines; guarded by Writer.mu.
+type ledger struct {
+	written  uint64
+	dropped  Drops
+	pending  uint64
+	returned uint64
+	rejected uint64
+
+	requests      uint64
+	retries       uint64
+	errors        uint64
+	lastError     string
+	lastErrorTime time.Time
+}
+
+// Stats returns the counters. It never waits for the peer.
+func (w *Writer) Stats() Stats {
+	w.mu.Lock()
+	l := w.ledger
+	w.mu.Unlock()
+	return Stats{
+		Accepted:      l.written + l.dropped.Total() + l.pending,
+		Written:       l.written,
+		Dropped:       l.dropped,
+		Pending:       l.pending,
+		Returned:      l.returned,
+		Rejected:      l.rejected,
+		Requests:      l.requests,
+		Retries:       l.retries,
+		Errors:        l.errors,
+		Connects:      w.meter.connects.Load(),
+		BytesSent:     w.meter.bytes.Load(),
+		LastError:     l.lastError,
+		LastErrorTime: l.lastErrorTime,
+		Connected:     w.meter.open.Load() > 0,
+	}
+}
+
+func (w *Writer) countRequest() { w.count(func(l *ledger) { l.requests++ }) }
+func (w *Writer) countRetry()   { w.count(func(l *ledger) { l.retries++ }) }
+
+func (w *Writer) countError(err error) {
+	text, now := w.redact(err.Error()), time.Now()
+	w.count(func(l *ledger) { l.errors++; l.lastError, l.lastErrorTime = text, now })
+}
+
+func (w *Writer) count(f func(*ledger)) {
+	w.mu.Lock()
+	f(&w.ledger)
+	w.mu.Unlock()
+}

@@ -1,0 +1,130 @@
+package remote_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/remote"
+	"github.com/rollway/rollway/rollwaytest"
+	"github.com/rollway/rollway/slab"
+)
+
+// The Writer holds nothing back, so the rules about lines that are accepted
+// while the destination stalls or fails are run with a slab.Writer before it.
+func TestLineWriter(t *testing.T) {
+	t.Run("http", func(t *testing.T) {
+		rollwaytest.TestLineWriter(t, rollwaytest.Subject{Open: func(t *testing.T) *rollwaytest.Instance {
+			peer := startHTTPPeer(t)
+			w := open(t, peer.URL+"/", remote.Options{})
+			return &rollwaytest.Instance{
+				Writer:    w,
+				Delivered: peer.bytes,
+				Ledger:    func() rollwaytest.Ledger { return ledger(w) },
+			}
+		}})
+	})
+	transports(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {
+		rollwaytest.TestLineWriter(t, rollwaytest.Subject{Open: func(t *testing.T) *rollwaytest.Instance {
+			peer := startTCPPeer(t, "127.0.0.1:0", serverTLS, nil)
+			w := open(t, scheme+"://"+peer.Addr().String(), o)
+			return &rollwaytest.Instance{
+				Writer: w,
+				Delivered: func() []byte {
+					// Written is with the system; the peer may be a little behind.
+					written := w.Stats().Written
+					eventually(t, "the peer has read what was written", func() bool {
+						return uint64(bytes.Count(peer.bytes(), []byte("\n"))) >= written
+					})
+					return peer.bytes()
+				},
+				Ledger: func() rollwaytest.Ledger { return ledger(w) },
+			}
+		}})
+	})
+	t.Run("slab and http", func(t *testing.T) {
+		rollwaytest.TestLineWriter(t, rollwaytest.Subject{Open: func(t *testing.T) *rollwaytest.Instance {
+			peer := startHTTPPeer(t)
+			var g gate
+			peer.always = g.serve
+			t.Cleanup(g.heal)
+			w := openSlab(t, open(t, peer.URL+"/", remote.Options{}))
+			return &rollwaytest.Instance{
+				Writer:    w,
+				Delivered: peer.bytes,
+				Ledger:    func() rollwaytest.Ledger { return slabLedger(w) },
+				Stall:     g.stall,
+				Fail:      g.fail,
+				Heal:      g.heal,
+			}
+		}})
+	})
+}
+
+func openSlab(t testing.TB, dst *remote.Writer) *slab.Writer {
+	t.Helper()
+	w, err := slab.New(dst, slab.Options{
+		FlushInterval: 5 * time.Millisecond,
+		Retry:         slab.Retry{Min: time.Millisecond, Max: 20 * time.Millisecond},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	return w
+}
+
+func slabLedger(w *slab.Writer) rollwaytest.Ledger {
+	s := w.Stats()
+	return rollwaytest.Ledger{
+		Accepted: s.Accepted,
+		Written:  s.Written,
+		Dropped:  s.Dropped.Total(),
+		Pending:  s.Pending,
+		Rejected: s.Rejected,
+	}
+}
+
+// A gate makes an HTTP peer stall or fail.
+type gate struct {
+	mu      sync.Mutex
+	failing bool
+	stalled chan struct{} // closed by heal
+}
+
+func (g *gate) serve(rw http.ResponseWriter, _ *http.Request) {
+	g.mu.Lock()
+	failing, stalled := g.failing, g.stalled
+	g.mu.Unlock()
+	if stalled != nil {
+		<-stalled
+	}
+	if failing {
+		rw.WriteHeader(http.StatusServiceUnavailable)
+	}
+}
+
+func (g *gate) stall() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stalled = make(chan struct{})
+}
+
+func (g *gate) fail() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.failing = true
+}
+
+func (g *gate) heal() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.failing = false
+	if g.stalled != nil {
+		close(g.stalled)
+		g.stalled = nil
+	}
+}

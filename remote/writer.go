@@ -1,0 +1,251 @@
+// Package remote sends lines over the network: as NDJSON over HTTP or HTTPS,
+// or newline-delimited over TCP or TLS. Its Writer is a line writer that holds
+// nothing back: when Write returns, each line is with the peer, counted as
+// lost, or handed back to the caller. It is made to sit behind slab.Writer,
+// whose goroutine batches, waits and retries, and it can be used directly.
+//
+//	peer, err := remote.Open("http://127.0.0.1:4318/api/logs", remote.Options{})
+//	out, err := slab.New(peer, slab.Options{CloseDestination: true})
+//
+// # What a delivered line is worth
+//
+// http, https: the peer answered 2xx for the request that held it, and did not
+// list it as refused. If the answer never came, the outcome is unknown; Write
+// returns an error and the caller sends again, so a line may arrive twice.
+// Every request has an Idempotency-Key header, and the next request has the
+// same one if it holds the very same bytes as the one that failed just before,
+// so that a peer that remembers keys stores them once.
+//
+// tcp, tls: the line was passed whole to the system. TCP tells a program
+// nothing of what its peer has read: lines in the system's buffers when the
+// peer dies are lost, and no counter knows. What can be known is used. A
+// connection that the peer closed or reset while it was idle is noticed before
+// the next line is written. A broken one is told to OnError with the number
+// of lines it had carried; on Linux that includes one that the peer closed in
+// order while lines were on the way to it. Sync and Close send a FIN (or TLS close_notify) and
+// wait until the peer, having read to the end, closes too: after a nil from
+// them everything written before was read. Where this is too weak, use http.
+package remote
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"sync"
+	"time"
+)
+
+// A Writer sends lines to one peer. It is safe for concurrent use; one call at
+// a time talks to the peer, in order of arrival. Whoever opened it closes it.
+//
+//  1. Write takes whole lines and returns when they are delivered or lost. On
+//     an error the first n bytes, always whole lines, are settled; the caller
+//     resumes at p[n:]. A missing last line end is added.
+//  2. An error of Write may pass: the peer is away, overloaded or wrongly set
+//     up. The lines beyond n are untouched. It has a RetryAfter method when
+//     the peer said how long to wait. Only os.ErrClosed is for ever.
+//  3. Lines that the peer refuses for what they hold are dropped, counted and
+//     told to OnError: they would be refused again.
+//  4. No call lasts longer than its timeout or context, and Stats never waits.
+type Writer struct {
+	url  *url.URL
+	name string // display(url)
+	opt  Options
+
+	meter *meter
+	out   sender // used by the holder of turn
+
+	turn chan struct{} // holds one value while a call talks to the peer; waiters are served in order
+
+	life context.Context // cancelled when Shutdown gives up on running Writes
+	kill context.CancelFunc
+
+	mu      sync.Mutex
+	ledger  ledger        // guarded by mu
+	report  report        // guarded by mu
+	running int           // Writes between start and end; guarded by mu
+	closing bool          // guarded by mu
+	idle    chan struct{} // closed when closing and no Write runs
+	done    chan struct{} // closed when the Writer is closed
+	err     error         // what Close returns; set before done is closed
+}
+
+// A sender is one way to talk to a peer. The holder of the turn calls it.
+type sender interface {
+	// send passes on the beginning of p, at least one line and only whole
+	// ones; p ends in a line end. With a nil error settled.n is positive.
+	send(ctx context.Context, p []byte) (settled, error)
+	// confirm returns nil when all that was sent is known to have arrived.
+	confirm(ctx context.Context) error
+	// close gives up the connections.
+	close()
+}
+
+// settled says what became of the first n bytes given to a sender.
+type settled struct {
+	n                           int
+	written, refused, oversized uint64 // lines
+}
+
+// Open returns a Writer for rawURL: http://host/path, https://host/path,
+// tcp://host:port or tls://host:port. It checks the URL and the options and
+// does not dial, so that a service can start while its collector is down.
+func Open(rawURL string, o Options) (*Writer, error) {
+	u, err := parseURL(rawURL)
+	if err != nil {
+		return nil, fmt.Errorf("remote: %w", err)
+	}
+	if o, err = o.withDefaults(u); err != nil {
+		return nil, fmt.Errorf("remote: open %s: %w", display(u), err)
+	}
+	w := &Writer{
+		url:   u,
+		name:  display(u),
+		opt:   o,
+		meter: newMeter(o.DialTimeout),
+		turn:  make(chan struct{}, 1),
+		idle:  make(chan struct{}),
+		done:  make(chan struct{}),
+	}
+	w.life, w.kill = context.WithCancel(context.Background())
+	switch u.Scheme {
+	case "http", "https":
+		w.out = newPoster(w)
+	default:
+		w.out = newStream(w)
+	}
+	return w, nil
+}
+
+// Write sends the lines in p; see Writer for its contract. It does not keep p.
+func (w *Writer) Write(p []byte) (int, error) {
+	lines := countLines(p)
+	if !w.begin(lines) {
+		return 0, w.wrap(os.ErrClosed)
+	}
+	ctx, cancel := context.WithTimeout(w.life, w.opt.Timeout)
+	defer cancel()
+	n, left, err := w.write(ctx, p, lines)
+	if err != nil {
+		if w.life.Err() != nil {
+			err = fmt.Errorf("%w while sending: %w", os.ErrClosed, err)
+		}
+		err = w.wrap(err)
+	}
+	w.end(left)
+	w.tell(false)
+	return n, err
+}
+
+// begin counts a Write in, unless the Writer is closing.
+func (w *Writer) begin(lines uint64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closing {
+		w.ledger.rejected += lines
+		return false
+	}
+	w.running++
+	w.ledger.pending += lines
+	return true
+}
+
+// end counts a Write out; left lines are handed back.
+func (w *Writer) end(left uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ledger.pending -= left
+	w.ledger.returned += left
+	w.running--
+	if w.closing && w.running == 0 {
+		close(w.idle)
+	}
+}
+
+// write waits for its turn and sends p. It returns the bytes that are settled
+// and the lines that are not.
+func (w *Writer) write(ctx context.Context, p []byte, lines uint64) (n int, left uint64, err error) {
+	if err := w.lock(ctx); err != nil {
+		w.countError(err)
+		return 0, lines, err
+	}
+	defer w.unlock()
+	if len(p) == 0 || p[len(p)-1] == '\n' {
+		return w.deliver(ctx, p, lines)
+	}
+	whole := append(append(make([]byte, 0, len(p)+1), p...), '\n')
+	n, left, err = w.deliver(ctx, whole, lines)
+	return min(n, len(p)), left, err
+}
+
+// deliver sends p, which holds whole lines only, piece by piece, and settles
+// the ledger after each.
+func (w *Writer) deliver(ctx context.Context, p []byte, left uint64) (n int, _ uint64, err error) {
+	for attempt := 0; n < len(p); {
+		s, err := w.out.send(ctx, p[n:])
+		n += s.n
+		left -= s.written + s.refused + s.oversized
+		w.count(func(l *ledger) {
+			l.pending -= s.written + s.refused + s.oversized
+			l.written += s.written
+			l.dropped.Rejected += s.refused
+			l.dropped.TooLarge += s.oversized
+		})
+		if err == nil {
+			attempt = 0
+			continue
+		}
+		w.countError(err)
+		if attempt >= w.opt.Retries || !pause(ctx, max(retryAfter(err), backoff(attempt))) {
+			return n, left, err
+		}
+		attempt++
+		w.countRetry()
+	}
+	return n, left, nil
+}
+
+// backoff is the wait before retry number attempt, from 0, within one Write.
+func backoff(attempt int) time.Duration {
+	return min(100*time.Millisecond<<min(attempt, 10), 5*time.Second)
+}
+
+// pause waits d and reports whether ctx allowed it; it does not begin a wait
+// that ctx will cut off.
+func pause(ctx context.Context, d time.Duration) bool {
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d || ctx.Err() != nil {
+		return false
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// lock waits for the turn to talk to the peer.
+func (w *Writer) lock(ctx context.Context) error {
+	select {
+	case w.turn <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case w.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the call before this one: %w", ctx.Err())
+	}
+}
+
+func (w *Writer) unlock() { <-w.turn }
+
+// String names the peer, without query, token or header.
+func (w *Writer) String() string { return "remote " + w.name }
+
+// GoString is String: %#v must not show the token either.
+func (w *Writer) GoString() string { return w.String() }

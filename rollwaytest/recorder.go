@@ -1,0 +1,184 @@
+package rollwaytest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/internal/jsonline"
+)
+
+// Record is one canonical line, decoded. What the line does not have is zero.
+type Record struct {
+	Time    time.Time
+	Level   slog.Level
+	Msg     string
+	Service string
+	Logger  string
+	Source  any // a string, or a map[string]any if the line has an object
+	TraceID string
+	SpanID  string
+	Error   any
+	Attrs   map[string]any // numbers are int64 where they fit, else float64
+
+	Line string // as written, without the newline
+}
+
+// Recorder is an io.Writer that keeps canonical lines and hands them back as
+// records. Make it the writer of a logger under test. The zero value works;
+// all methods are safe for concurrent use.
+type Recorder struct {
+	mu      sync.Mutex
+	records []Record
+	invalid []string
+}
+
+// Write takes one or more whole lines. A line that is not a canonical one is
+// kept for Invalid and makes Write return an error.
+func (r *Recorder) Write(p []byte) (int, error) {
+	var first error
+	var records []Record
+	var invalid []string
+	for line := range bytes.Lines(p) {
+		text := strings.TrimSuffix(string(line), "\n")
+		rec, err := decode(text)
+		if err != nil {
+			invalid = append(invalid, text)
+			if first == nil {
+				first = fmt.Errorf("rollwaytest: record line %q: %w", text, err)
+			}
+			continue
+		}
+		records = append(records, rec)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.records = append(r.records, records...)
+	r.invalid = append(r.invalid, invalid...)
+	return len(p), first
+}
+
+// Records returns all records in the order in which they were written.
+func (r *Recorder) Records() []Record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.records)
+}
+
+// Invalid returns the lines that were not canonical.
+func (r *Recorder) Invalid() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.invalid)
+}
+
+// Find returns the first record with the message msg.
+func (r *Recorder) Find(msg string) (Record, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := slices.IndexFunc(r.records, func(rec Record) bool { return rec.Msg == msg })
+	if i < 0 {
+		return Record{}, false
+	}
+	return r.records[i], true
+}
+
+// Reset forgets everything.
+func (r *Recorder) Reset() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.records, r.invalid = nil, nil
+}
+
+// AssertNoneAbove fails tb for each record above level and each line that was
+// not canonical.
+func (r *Recorder) AssertNoneAbove(tb testing.TB, level slog.Level) {
+	tb.Helper()
+	for _, rec := range r.Records() {
+		if rec.Level > level {
+			tb.Errorf("record above %s: %s", jsonline.AppendLevel(nil, level), rec.Line)
+		}
+	}
+	for _, line := range r.Invalid() {
+		tb.Errorf("line is not canonical: %s", line)
+	}
+}
+
+// decode reads one canonical line.
+func decode(line string) (Record, error) {
+	var raw struct {
+		Time    time.Time      `json:"time"`
+		Level   *string        `json:"level"`
+		Msg     string         `json:"msg"`
+		Service string         `json:"service"`
+		Logger  string         `json:"logger"`
+		Source  any            `json:"source"`
+		TraceID string         `json:"trace_id"`
+		SpanID  string         `json:"span_id"`
+		Error   any            `json:"error"`
+		Attrs   map[string]any `json:"attrs"`
+	}
+	d := json.NewDecoder(strings.NewReader(line))
+	d.UseNumber()
+	d.DisallowUnknownFields()
+	if err := d.Decode(&raw); err != nil {
+		return Record{}, err
+	}
+	if d.InputOffset() != int64(len(line)) {
+		return Record{}, fmt.Errorf("%d bytes after the object", int64(len(line))-d.InputOffset())
+	}
+	rec := Record{
+		Time:    raw.Time,
+		Msg:     raw.Msg,
+		Service: raw.Service,
+		Logger:  raw.Logger,
+		Source:  numbers(raw.Source),
+		TraceID: raw.TraceID,
+		SpanID:  raw.SpanID,
+		Error:   numbers(raw.Error),
+		Attrs:   raw.Attrs,
+		Line:    line,
+	}
+	for k, v := range rec.Attrs {
+		rec.Attrs[k] = numbers(v)
+	}
+	if raw.Level != nil {
+		level, ok := jsonline.ParseLevel(*raw.Level)
+		if !ok {
+			return Record{}, fmt.Errorf("unknown level %q", *raw.Level)
+		}
+		rec.Level = level
+	}
+	return rec, nil
+}
+
+// numbers replaces each json.Number in v, at any depth.
+func numbers(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
+			return n
+		}
+		f, err := v.Float64()
+		if err != nil {
+			return string(v) // out of a float64's range
+		}
+		return f
+	case map[string]any:
+		for k := range v {
+			v[k] = numbers(v[k])
+		}
+	case []any:
+		for i := range v {
+			v[i] = numbers(v[i])
+		}
+	}
+	return v
+}

@@ -1,0 +1,364 @@
+package rollwaytest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+func checkWrite(t *testing.T, su *suite) {
+	su.write(t, line(0, 0, 0))
+	su.write(t, slices.Concat(line(0, 1, 200), line(0, 2, 0), line(0, 3, 300)))
+	var many []byte
+	const n = 2000
+	for seq := 4; seq < n; seq++ {
+		many = append(many, line(0, seq, 200)...)
+	}
+	su.write(t, many)
+	su.write(t, nil)
+	su.flush(t)
+	su.wantAll(t, 1, n)
+}
+
+func checkKeeps(t *testing.T, su *suite) {
+	const n = 500
+	buf := make([]byte, 0, 1000)
+	for seq := range n {
+		buf = append(buf[:0], line(0, seq, 100+seq)...)
+		su.write(t, buf)
+		for i := range buf {
+			buf[i] = 'X'
+		}
+	}
+	su.flush(t)
+	su.wantAll(t, 1, n)
+}
+
+func checkNewline(t *testing.T, su *suite) {
+	bare := func(seq int) []byte { return bytes.TrimSuffix(line(0, seq, 150), []byte("\n")) }
+	su.write(t, bare(0))
+	su.write(t, line(0, 1, 150))
+	su.write(t, slices.Concat(line(0, 2, 150), bare(3)))
+	su.write(t, bare(4))
+	su.flush(t)
+	su.wantAll(t, 1, 5)
+}
+
+func checkLong(t *testing.T, su *suite) {
+	sizes := []int{0, su.long / 3, 0, su.long, su.long - 1, 0, su.long / 2}
+	for seq, size := range sizes {
+		su.write(t, line(0, seq, size))
+	}
+	su.flush(t)
+	su.wantAll(t, 1, len(sizes))
+}
+
+func checkOrder(t *testing.T, su *suite) {
+	const producers, n = 8, 500
+	_, errs := su.produce(producers, n)
+	if err := errors.Join(errs...); err != nil {
+		t.Fatalf("Write = %v, want nil", err)
+	}
+	su.flush(t)
+	su.wantAll(t, producers, n)
+}
+
+func checkFlush(t *testing.T, su *suite) {
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for seq := 0; ; seq++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if _, err := su.Writer.Write(line(1, seq, 150)); err != nil {
+				t.Errorf("Write = %v, want nil", err)
+				return
+			}
+			time.Sleep(50 * time.Microsecond)
+		}
+	})
+	for seq := range 10 {
+		su.write(t, line(0, seq, 150))
+		su.flush(t)
+		if next, _ := su.delivered(t); next[0] != seq+1 {
+			t.Errorf("after Flush line %d is not at the destination", seq)
+		}
+	}
+	close(stop)
+	wg.Wait()
+}
+
+func checkIdle(t *testing.T, su *suite) {
+	for range 2 {
+		if err := su.Writer.Flush(su.ctx(t)); err != nil {
+			t.Errorf("Flush = %v, want nil", err)
+		}
+		if err := su.Writer.Sync(); err != nil {
+			t.Errorf("Sync = %v, want nil", err)
+		}
+		if err := su.Writer.SyncContext(su.ctx(t)); err != nil {
+			t.Errorf("SyncContext = %v, want nil", err)
+		}
+	}
+	su.wantAll(t, 0, 0)
+}
+
+func checkSync(t *testing.T, su *suite) {
+	su.write(t, line(0, 0, 150))
+	if err := su.Writer.Sync(); err != nil {
+		t.Fatalf("Sync = %v, want nil", err)
+	}
+	su.wantAll(t, 1, 1)
+	su.write(t, line(0, 1, 150))
+	if err := su.Writer.SyncContext(su.ctx(t)); err != nil {
+		t.Fatalf("SyncContext = %v, want nil", err)
+	}
+	su.wantAll(t, 1, 2)
+}
+
+func checkAfterClose(t *testing.T, su *suite) {
+	su.write(t, line(0, 0, 150))
+	if err := su.Writer.Close(); err != nil {
+		t.Fatalf("Close = %v, want nil", err)
+	}
+	for range 3 {
+		if n, err := su.Writer.Write(slices.Concat(line(0, 1, 150), line(0, 2, 150))); n != 0 || !errors.Is(err, os.ErrClosed) {
+			t.Fatalf("Write after Close = %d, %v, want 0, os.ErrClosed", n, err)
+		}
+	}
+	su.wantAll(t, 1, 1)
+	if su.Ledger != nil {
+		if got := su.Ledger().Rejected; got != 6 {
+			t.Errorf("ledger: %d lines rejected, want 6", got)
+		}
+	}
+}
+
+func checkCloseDelivers(t *testing.T, su *suite) {
+	const producers, n = 4, 200
+	_, errs := su.produce(producers, n)
+	if err := errors.Join(errs...); err != nil {
+		t.Fatalf("Write = %v, want nil", err)
+	}
+	if err := su.Writer.Close(); err != nil {
+		t.Fatalf("Close = %v, want nil", err)
+	}
+	su.wantAll(t, producers, n)
+}
+
+func checkCloseIdempotent(t *testing.T, su *suite) {
+	su.write(t, line(0, 0, 150))
+	errs := make([]error, 4)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() { errs[i] = su.Writer.Close() })
+	}
+	wg.Wait()
+	errs = append(errs, su.Writer.Close(), su.Writer.Shutdown(su.ctx(t)))
+	for i, err := range errs {
+		if err != nil {
+			t.Errorf("call %d of Close = %v, want nil", i+1, err)
+		}
+	}
+	su.wantAll(t, 1, 1)
+}
+
+func checkCloseAmid(t *testing.T, su *suite) {
+	const producers = 4
+	closed := make(chan error, 1)
+	go func() {
+		time.Sleep(5 * time.Millisecond)
+		closed <- su.Writer.Close()
+	}()
+	accepted, errs := su.produce(producers, 1<<30)
+	if err := <-closed; err != nil {
+		t.Fatalf("Close = %v, want nil", err)
+	}
+	next, lines := su.delivered(t)
+	total := 0
+	for p := range producers {
+		if !errors.Is(errs[p], os.ErrClosed) {
+			t.Errorf("Write of producer %d ended with %v, want os.ErrClosed", p, errs[p])
+		}
+		if next[p] != accepted[p] {
+			t.Errorf("producer %d: %d lines accepted, %d delivered", p, accepted[p], next[p])
+		}
+		total += accepted[p]
+	}
+	if su.Ledger != nil {
+		su.Ledger().CheckSettled(t, total, lines)
+		if got := su.Ledger().Rejected; got != producers {
+			t.Errorf("ledger: %d lines rejected, want %d", got, producers)
+		}
+	}
+}
+
+func checkShutdown(t *testing.T, su *suite) {
+	const producers, n = 2, 100
+	_, errs := su.produce(producers, n)
+	if err := errors.Join(errs...); err != nil {
+		t.Fatalf("Write = %v, want nil", err)
+	}
+	if err := su.Writer.Shutdown(su.ctx(t)); err != nil {
+		t.Fatalf("Shutdown = %v, want nil", err)
+	}
+	su.wantAll(t, producers, n)
+	if _, err := su.Writer.Write(line(0, n, 150)); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("Write after Shutdown = %v, want os.ErrClosed", err)
+	}
+}
+
+func checkLedger(t *testing.T, su *suite) {
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			su.Ledger().Check(t)
+			time.Sleep(20 * time.Microsecond)
+		}
+	})
+	const producers, n = 4, 300
+	_, errs := su.produce(producers, n)
+	close(stop)
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatalf("Write = %v, want nil", err)
+	}
+	if l := su.Ledger(); l.Accepted != producers*n {
+		t.Errorf("ledger: accepted %d before Flush, want %d", l.Accepted, producers*n)
+	}
+	su.flush(t)
+	su.wantAll(t, producers, n)
+}
+
+// stuck writes a few lines and waits until the stalled destination has some in
+// hand, as far as that can be seen from outside.
+func (su *suite) stuck(t *testing.T, n int) {
+	t.Helper()
+	su.Stall()
+	for seq := range n {
+		su.write(t, line(0, seq, 150))
+	}
+}
+
+func checkStallLedger(t *testing.T, su *suite) {
+	su.stuck(t, 3)
+	_ = su.Writer.Flush(within(t, 50*time.Millisecond))
+	got := make(chan Ledger, 1)
+	go func() { got <- su.Ledger() }()
+	select {
+	case l := <-got:
+		l.Check(t)
+		if l.Accepted != 3 || l.Pending != 3 {
+			t.Errorf("ledger: accepted %d, pending %d, want 3 and 3", l.Accepted, l.Pending)
+		}
+	case <-time.After(limit):
+		t.Fatal("the ledger waits for the destination")
+	}
+	su.Heal()
+	su.flush(t)
+	su.wantAll(t, 1, 3)
+}
+
+func checkStallFlush(t *testing.T, su *suite) {
+	su.stuck(t, 3)
+	if err := su.Writer.Flush(within(t, 50*time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Flush = %v, want context.DeadlineExceeded", err)
+	}
+	if err := su.Writer.SyncContext(within(t, 50*time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("SyncContext = %v, want context.DeadlineExceeded", err)
+	}
+	su.Heal()
+	su.flush(t)
+	su.wantAll(t, 1, 3)
+}
+
+func checkStallShutdown(t *testing.T, su *suite) {
+	su.stuck(t, 3)
+	first := su.Writer.Shutdown(within(t, 50*time.Millisecond))
+	if !errors.Is(first, context.DeadlineExceeded) {
+		t.Fatalf("Shutdown = %v, want context.DeadlineExceeded", first)
+	}
+	if err := su.Writer.Close(); err != first {
+		t.Errorf("Close after Shutdown = %v, want the same error: %v", err, first)
+	}
+	if su.Ledger != nil {
+		l := su.Ledger()
+		l.Check(t)
+		if l.Accepted != 3 || l.Written != 0 {
+			t.Errorf("ledger: accepted %d, written %d, want 3 and 0", l.Accepted, l.Written)
+		}
+	}
+	su.Heal()
+	su.settle(t)
+	_, lines := su.delivered(t)
+	if su.Ledger != nil {
+		su.Ledger().CheckSettled(t, 3, lines)
+	}
+}
+
+// settle waits until nothing is pending.
+func (su *suite) settle(t *testing.T) {
+	t.Helper()
+	for end := time.Now().Add(limit); su.Ledger != nil && su.Ledger().Pending > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("ledger: %d lines still pending", su.Ledger().Pending)
+		}
+	}
+}
+
+func checkFailShutdown(t *testing.T, su *suite) {
+	su.Fail()
+	for seq := range 5 {
+		su.write(t, line(0, seq, 150))
+	}
+	if err := su.Writer.Shutdown(within(t, 50*time.Millisecond)); err == nil {
+		t.Error("Shutdown = nil, want the error that lost the lines")
+	}
+	su.settle(t)
+	_, lines := su.delivered(t)
+	if lines != 0 {
+		t.Errorf("%d lines at a destination that takes none", lines)
+	}
+	if su.Ledger != nil {
+		l := su.Ledger()
+		l.CheckSettled(t, 5, 0)
+		if l.Dropped != 5 {
+			t.Errorf("ledger: dropped %d, want 5", l.Dropped)
+		}
+	}
+}
+
+func checkFail(t *testing.T, su *suite) {
+	su.write(t, line(0, 0, 150))
+	su.flush(t)
+	su.Fail()
+	for seq := 1; seq < 20; seq++ {
+		su.write(t, line(0, seq, 150))
+	}
+	if err := su.Writer.Flush(within(t, 50*time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Flush on a failing destination = %v, want context.DeadlineExceeded", err)
+	}
+	if su.Ledger != nil {
+		su.Ledger().Check(t)
+	}
+	su.Heal()
+	for seq := 20; seq < 30; seq++ {
+		su.write(t, line(0, seq, 150))
+	}
+	su.flush(t)
+	su.wantAll(t, 1, 30)
+}

@@ -1,0 +1,267 @@
+package rollwaytest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// LineWriter is what every stage behind a logger is. Its contract, which
+// TestLineWriter checks, in short: Write takes whole lines and never keeps p;
+// a line travels whole or not at all; lines of one producer keep their order;
+// accepted lines are delivered or counted as dropped; after Close, which is
+// idempotent, Write returns os.ErrClosed.
+type LineWriter interface {
+	io.WriteCloser
+	Flush(ctx context.Context) error
+	Sync() error
+	SyncContext(ctx context.Context) error
+	Shutdown(ctx context.Context) error
+}
+
+// Subject is a kind of writer under test.
+type Subject struct {
+	// Open returns a new writer with its destination and undoes with t.Cleanup
+	// what Close does not. The writer must not drop lines for lack of room.
+	Open func(t *testing.T) *Instance
+	// LongLine is the length in bytes of the longest line that is tried, its
+	// newline included: default 100,000, at least 200.
+	LongLine int
+}
+
+// Instance is one writer and what the suite has to know about it.
+type Instance struct {
+	Writer LineWriter
+	// Delivered returns all bytes at the destination, in the order in which
+	// they came. It is called after Flush, Sync, Close or Shutdown, and while
+	// the writer works.
+	Delivered func() []byte
+	// Ledger returns the writer's account. If it is nil, what needs it is
+	// left out.
+	Ledger func() Ledger
+
+	// Stall makes the destination hang until Heal; Fail makes it refuse
+	// everything until Heal. They are for writers that accept lines before the
+	// destination has them; what needs a hook that is nil is left out.
+	Stall func()
+	Fail  func()
+	Heal  func()
+}
+
+// TestLineWriter runs the contract of a LineWriter as subtests of t whose
+// names are its sentences. Each opens a writer of its own.
+func TestLineWriter(t *testing.T, s Subject) {
+	if s.LongLine == 0 {
+		s.LongLine = 100_000
+	}
+	has := s.hooks(t)
+	for _, rule := range []struct {
+		sentence string
+		check    func(*testing.T, *suite)
+		needs    hooks
+	}{
+		{"Write takes one or more whole lines and returns their length", checkWrite, 0},
+		{"Write never keeps p", checkKeeps, 0},
+		{"Write adds a missing last newline", checkNewline, 0},
+		{"a line travels whole, however long", checkLong, 0},
+		{"a line is never mixed with another and lines of one producer keep their order", checkOrder, 0},
+		{"Flush returns when everything accepted before it is written downstream", checkFlush, 0},
+		{"Flush and Sync with nothing to do return nil", checkIdle, 0},
+		{"Sync and SyncContext return when everything accepted before is stable", checkSync, 0},
+		{"after Close Write returns os.ErrClosed and the line is counted as rejected", checkAfterClose, 0},
+		{"Close delivers what was accepted", checkCloseDelivers, 0},
+		{"Close is idempotent and returns the same to every caller", checkCloseIdempotent, 0},
+		{"Close amid writes loses no line whose Write returned nil", checkCloseAmid, 0},
+		{"Shutdown within its deadline delivers what was accepted", checkShutdown, 0},
+		{"accepted = written + dropped + pending at every moment", checkLedger, hookLedger},
+		{"a destination that stalls does not block the ledger", checkStallLedger, hookStall | hookLedger},
+		{"Flush on a stalled destination ends with its context", checkStallFlush, hookStall},
+		{"Shutdown on a stalled destination ends with its context and says so", checkStallShutdown, hookStall},
+		{"Shutdown on a failing destination counts what was lost", checkFailShutdown, hookFail},
+		{"a destination that fails and heals gets each byte once", checkFail, hookFail},
+	} {
+		if missing := rule.needs &^ has; missing != 0 {
+			t.Logf("left out, since the instance has no %v: %s", missing, rule.sentence)
+			continue
+		}
+		t.Run(rule.sentence, func(t *testing.T) {
+			in := s.Open(t)
+			su := &suite{Instance: in, long: max(s.LongLine, 200)}
+			t.Cleanup(func() {
+				if in.Heal != nil {
+					in.Heal()
+				}
+				in.Writer.Close()
+			})
+			rule.check(t, su)
+		})
+	}
+}
+
+// hooks is the set of optional fields that an Instance has.
+type hooks uint
+
+const (
+	hookLedger hooks = 1 << iota
+	hookStall        // and Heal
+	hookFail         // and Heal
+)
+
+func (h hooks) String() string {
+	var names []string
+	for i, name := range []string{"Ledger", "Stall with Heal", "Fail with Heal"} {
+		if h&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// hooks opens an instance to see which hooks it has.
+func (s Subject) hooks(t *testing.T) (has hooks) {
+	in := s.Open(t)
+	defer in.Writer.Close()
+	if in.Ledger != nil {
+		has |= hookLedger
+	}
+	if in.Stall != nil && in.Heal != nil {
+		has |= hookStall
+	}
+	if in.Fail != nil && in.Heal != nil {
+		has |= hookFail
+	}
+	return has
+}
+
+// suite is one instance under test.
+type suite struct {
+	*Instance
+	long int
+}
+
+// limit bounds everything that has to end by itself.
+const limit = 20 * time.Second
+
+// ctx returns a context that ends long after everything should be done.
+func (su *suite) ctx(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// within returns a context that is soon over.
+func within(t *testing.T, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// line returns line seq of a producer, size bytes with its newline, if a line
+// with these numbers can be that short.
+func line(producer, seq, size int) []byte {
+	head := fmt.Sprintf(`{"time":"2026-05-28T12:40:00.000000000Z","level":"INFO","msg":"line","attrs":{"producer":%d,"seq":%d,"pad":"`, producer, seq)
+	const tail = "\"}}\n"
+	pad := max(0, size-len(head)-len(tail))
+	return []byte(head + strings.Repeat(string(rune('a'+seq%26)), pad) + tail)
+}
+
+// write writes p and wants it accepted.
+func (su *suite) write(t *testing.T, p []byte) {
+	t.Helper()
+	if n, err := su.Writer.Write(p); n != len(p) || err != nil {
+		t.Fatalf("Write of %d bytes = %d, %v, want %d, nil", len(p), n, err, len(p))
+	}
+}
+
+func (su *suite) flush(t *testing.T) {
+	t.Helper()
+	if err := su.Writer.Flush(su.ctx(t)); err != nil {
+		t.Fatalf("Flush = %v, want nil", err)
+	}
+}
+
+// delivered wants the destination to have whole lines only, no line twice and
+// those of one producer in order. It returns the highest seq + 1 of each
+// producer and the number of lines; loss notices are left out.
+func (su *suite) delivered(t *testing.T) (next map[int]int, lines int) {
+	t.Helper()
+	data := su.Delivered()
+	if len(data) > 0 && data[len(data)-1] != '\n' {
+		t.Errorf("the destination ends within a line: …%q", data[max(0, len(data)-80):])
+	}
+	next = make(map[int]int)
+	for i, text := range splitLines(data) {
+		var l struct {
+			Msg   string
+			Attrs struct {
+				Producer, Seq int
+				Pad           string
+			}
+		}
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
+			t.Fatalf("line %d at the destination is not what was written: %v: %.200q", i+1, err, text)
+		}
+		if strings.HasPrefix(l.Msg, "rollway: ") {
+			continue
+		}
+		lines++
+		p, seq := l.Attrs.Producer, l.Attrs.Seq
+		if want := string(line(p, seq, len(text)+1)); text+"\n" != want {
+			t.Fatalf("line %d at the destination is torn or mixed: %.200q", i+1, text)
+		}
+		if seq < next[p] {
+			t.Fatalf("line %d at the destination: seq %d of producer %d after seq %d", i+1, seq, p, next[p]-1)
+		}
+		next[p] = seq + 1
+	}
+	return next, lines
+}
+
+// wantAll wants exactly the lines 0 to n-1 of each of the producers at the
+// destination, and an account that says so.
+func (su *suite) wantAll(t *testing.T, producers, n int) {
+	t.Helper()
+	next, lines := su.delivered(t)
+	if lines != producers*n {
+		t.Errorf("%d lines at the destination, want %d", lines, producers*n)
+	}
+	for p := range producers {
+		if next[p] != n {
+			t.Errorf("the last line of producer %d at the destination is %d, want %d", p, next[p]-1, n-1)
+		}
+	}
+	if su.Ledger != nil {
+		su.Ledger().CheckSettled(t, producers*n, lines)
+	}
+}
+
+// produce writes n lines from each of the producers at once, from buffers that
+// are used again, and waits. It returns the number of lines accepted of each.
+func (su *suite) produce(producers, n int) (accepted []int, errs []error) {
+	accepted, errs = make([]int, producers), make([]error, producers)
+	var wg sync.WaitGroup
+	for p := range producers {
+		wg.Go(func() {
+			var buf []byte
+			for seq := 0; seq < n; seq++ {
+				buf = append(buf[:0], line(p, seq, 100+(seq*37+p*11)%400)...)
+				if _, err := su.Writer.Write(buf); err != nil {
+					errs[p] = err
+					return
+				}
+				accepted[p]++
+				if seq >= 1000 {
+					// A writer amid whose work Close comes: enough to check.
+					time.Sleep(100 * time.Microsecond)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return accepted, errs
+}

@@ -1,0 +1,212 @@
+package rollway
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Sampling limits how often the same message is written: in each Period the
+// first First records of a message and level, and after these every Then-th.
+// What it leaves out it reports, once a period for each message, by a line at
+// the message's level:
+//
+//	{"time":"…","level":"INFO","msg":"rollway: 812 lines left out by sampling","attrs":{"of":"cache miss","left_out":812}}
+//
+// The line is written by the first call after the period that logs anything
+// below Always, or by Flush, Shutdown, Fatal or Panic.
+type Sampling struct {
+	Period time.Duration // default: 1 s
+	First  int           // at least 1
+	Then   int           // 0 leaves out all the rest
+
+	// Always is the level from which on every record is written. Default:
+	// ERROR.
+	Always slog.Leveler
+
+	// Key, if set, returns what is counted in the place of the message, for
+	// instance a tenant that the context carries. It must not log.
+	Key func(ctx context.Context, level slog.Level, msg string) string
+}
+
+// sampler counts at run time. It is safe for concurrent use.
+type sampler struct {
+	Sampling
+	seed   maphash.Seed
+	now    func() int64
+	sweep  atomic.Int64 // unix ns from which on the shards should be looked through
+	shards [16]sampleShard
+}
+
+type sampleShard struct {
+	mu   sync.Mutex
+	keys map[uint64]*sampled // guarded by mu
+	_    [40]byte            // keeps shards on cache lines of their own
+}
+
+// sampled is one message at one level in one period.
+type sampled struct {
+	until   int64 // unix ns at which the period ends
+	seen    int
+	leftOut uint64
+	level   slog.Level
+	text    string
+}
+
+// maxSampled bounds the messages that one shard counts at a time. Beyond it
+// messages are written unsampled.
+const maxSampled = 1024
+
+func newSampler(s *Sampling, now func() int64) (*sampler, error) {
+	if s == nil {
+		return nil, nil
+	}
+	sp := &sampler{Sampling: *s, seed: maphash.MakeSeed(), now: now}
+	if sp.Period == 0 {
+		sp.Period = time.Second
+	}
+	if sp.Always == nil {
+		sp.Always = slog.LevelError
+	}
+	switch {
+	case sp.Period < time.Millisecond:
+		return nil, fmt.Errorf("rollway.New: Options.Sampling.Period is %v: give 1 ms or more, or 0 for 1 s", sp.Period)
+	case sp.First < 1:
+		return nil, fmt.Errorf("rollway.New: Options.Sampling.First is %d: give 1 or more", sp.First)
+	case sp.Then < 0:
+		return nil, fmt.Errorf("rollway.New: Options.Sampling.Then is %d: give 0 or more", sp.Then)
+	}
+	for i := range sp.shards {
+		sp.shards[i].keys = make(map[uint64]*sampled)
+	}
+	sp.sweep.Store(now() + int64(sp.Period))
+	return sp, nil
+}
+
+// takes reports whether a record is to be written. due is what has to be
+// reported before it, mostly nothing.
+func (s *sampler) takes(ctx context.Context, level slog.Level, msg string) (ok bool, due []sampled) {
+	if level >= s.Always.Level() {
+		return true, nil
+	}
+	now := s.now()
+	if sweep := s.sweep.Load(); now >= sweep && s.sweep.CompareAndSwap(sweep, now+int64(s.Period)) {
+		due = s.expired(now)
+	}
+	key := msg
+	if s.Key != nil {
+		key = s.keyOf(ctx, level, msg)
+	}
+	h := maphash.String(s.seed, key) + uint64(level)
+	shard := &s.shards[h%uint64(len(s.shards))]
+	shard.mu.Lock()
+	defer shard.mu.Unlock()
+	e := shard.keys[h]
+	if e == nil {
+		if len(shard.keys) >= maxSampled {
+			return true, due
+		}
+		e = &sampled{until: now + int64(s.Period), level: level, text: strings.Clone(cutString(key, 256))}
+		shard.keys[h] = e
+	} else if now >= e.until {
+		if e.leftOut > 0 {
+			due = append(due, *e)
+		}
+		e.until, e.seen, e.leftOut = now+int64(s.Period), 0, 0
+	}
+	e.seen++
+	if e.seen <= s.First || s.Then > 0 && (e.seen-s.First)%s.Then == 0 {
+		return true, due
+	}
+	e.leftOut++
+	return false, due
+}
+
+// keyOf calls Key; where it panics, everything is one key.
+func (s *sampler) keyOf(ctx context.Context, level slog.Level, msg string) (key string) {
+	defer func() {
+		if recover() != nil {
+			key = "!PANIC"
+		}
+	}()
+	return s.Key(ctx, level, msg)
+}
+
+// expired forgets the messages whose period is over at now, and returns those
+// of which something was left out.
+func (s *sampler) expired(now int64) (due []sampled) {
+	for i := range s.shards {
+		shard := &s.shards[i]
+		shard.mu.Lock()
+		for h, e := range shard.keys {
+			if now >= e.until {
+				if e.leftOut > 0 {
+					due = append(due, *e)
+				}
+				delete(shard.keys, h)
+			}
+		}
+		shard.mu.Unlock()
+	}
+	return due
+}
+
+// all returns everything that was left out and not reported.
+func (s *sampler) all() (due []sampled) {
+	for i := range s.shards {
+		shard := &s.shards[i]
+		shard.mu.Lock()
+		for _, e := range shard.keys {
+			if e.leftOut > 0 {
+				due = append(due, *e)
+				e.leftOut = 0
+			}
+		}
+		shard.mu.Unlock()
+	}
+	return due
+}
+
+// sample reports whether a record is to be written, after it has reported what
+// was left out before.
+func (c *core) sample(ctx context.Context, level slog.Level, msg string) bool {
+	ok, due := c.sampler.takes(ctx, level, msg)
+	if len(due) > 0 {
+		c.reportSampling(due)
+	}
+	return ok
+}
+
+// reportSampling writes a line for each of due.
+func (c *core) reportSampling(due []sampled) {
+	for _, d := range due {
+		if !c.admits(d.level) {
+			continue
+		}
+		noun := " lines"
+		if d.leftOut == 1 {
+			noun = " line"
+		}
+		r := record{level: d.level, msg: "rollway: " + slog.Uint64Value(d.leftOut).String() + noun + " left out by sampling"}
+		r.setUnix(c.clock.now())
+		if c.redact != nil {
+			d.text = c.redact.text(d.text)
+		}
+		s := scratchPool.Get().(*scratch)
+		c.emit(s, c.bare, nil, &r, []slog.Attr{slog.String("of", d.text), slog.Uint64("left_out", d.leftOut)})
+		s.free()
+		c.leftOut.Add(d.leftOut)
+	}
+}
+
+// reportLeftOut reports everything that sampling has left out so far.
+func (c *core) reportLeftOut() {
+	if c.sampler != nil {
+		c.reportSampling(c.sampler.all())
+	}
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// step is one command of README.md with the output shown below it.
+type step struct {
+	line       int // of the command in the page, from 1
+	command    string
+	output     string // as shown; "" compares nothing
+	background bool   // keeps running until the page ends
+	skip       string // why it is not run
+}
+
+// program is a whole Go program shown in README.md.
+type program struct {
+	line   int
+	source string
+}
+
+// parseReadme reads the page by this convention:
+//
+//   - In a block fenced as sh, a line that begins with "$ " is a command (with
+//     the lines after it while they end in a backslash), and the lines up to
+//     the next command are its output. Every command is run.
+//   - The line before the fence may be <!-- run: background -->: the block's
+//     command keeps running; what is shown is how its output begins. Or
+//     <!-- run: no, REASON -->.
+//   - In shown output "…" stands for anything within a line, a line of "…"
+//     alone for any number of lines, and every RFC 3339 time for any other.
+//   - A block fenced as go that begins with "package main" must build.
+func parseReadme(text string) (steps []step, programs []program, err error) {
+	lines := strings.Split(text, "\n")
+	for i := 0; i < len(lines); i++ {
+		language, fenced := strings.CutPrefix(lines[i], "```")
+		if !fenced {
+			continue
+		}
+		directive := ""
+		if i > 0 {
+			directive = lines[i-1]
+		}
+		begin := i + 1
+		for i++; i < len(lines) && lines[i] != "```"; i++ {
+		}
+		if i == len(lines) {
+			return nil, nil, fmt.Errorf("README.md:%d: the block that begins here does not end", begin)
+		}
+		switch block := lines[begin:i]; language {
+		case "sh":
+			found, err := parseBlock(block, begin+1, directive)
+			if err != nil {
+				return nil, nil, err
+			}
+			steps = append(steps, found...)
+		case "go":
+			if len(block) > 0 && block[0] == "package main" {
+				programs = append(programs, program{begin + 1, strings.Join(block, "\n") + "\n"})
+			}
+		}
+	}
+	if len(steps) == 0 {
+		return nil, nil, fmt.Errorf("README.md has no command: blocks fenced as sh, commands after %q", "$ ")
+	}
+	return steps, programs, nil
+}
+
+var runDirective = regexp.MustCompile(`^<!-- run: (background|no, (.+)) -->$`)
+
+func parseBlock(block []string, line int, directive string) ([]step, error) {
+	var steps []step
+	continued := false
+	for i, text := range block {
+		command, isCommand := strings.CutPrefix(text, "$ ")
+		switch {
+		case continued:
+			steps[len(steps)-1].command += "\n" + text
+		case isCommand:
+			steps = append(steps, step{line: line + i, command: command})
+		case len(steps) == 0:
+			return nil, fmt.Errorf("README.md:%d: a block fenced as sh begins with a command after %q", line, "$ ")
+		default:
+			steps[len(steps)-1].output += text + "\n"
+		}
+		continued = (continued || isCommand) && strings.HasSuffix(text, `\`)
+	}
+	if strings.HasPrefix(directive, "<!-- run:") {
+		m := runDirective.FindStringSubmatch(directive)
+		if m == nil {
+			return nil, fmt.Errorf("README.md:%d: %q is neither <!-- run: background --> nor <!-- run: no, REASON -->", line-2, directive)
+		}
+		for i := range steps {
+			steps[i].skip = m[2]
+		}
+		if len(steps) > 0 && m[2] == "" {
+			steps[len(steps)-1].background = true
+		}
+	}
+	return steps, nil
+}
+
+var rfc3339 = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
+
+// matches reports whether got is what the page shows, or, if not whole, begins
+// with it.
+func matches(shown, got string, whole bool) bool {
+	var re strings.Builder
+	re.WriteString(`\A`)
+	for line := range strings.Lines(rfc3339.ReplaceAllLiteralString(shown, "TIME")) {
+		line = strings.TrimRight(line, " \n")
+		if line == "…" {
+			re.WriteString(`(?:.*\n)*?`)
+			continue
+		}
+		re.WriteString(strings.ReplaceAll(regexp.QuoteMeta(line), "…", `.*`) + ` *\n`)
+	}
+	if whole {
+		re.WriteString(`\z`)
+	}
+	if got != "" && !strings.HasSuffix(got, "\n") {
+		got += "\n"
+	}
+	return regexp.MustCompile(re.String()).MatchString(rfc3339.ReplaceAllLiteralString(got, "TIME"))
+}

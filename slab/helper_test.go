@@ -1,0 +1,69 @@
+package slab_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rollway/rollway/rollwaytest"
+	"github.com/rollway/rollway/slab"
+)
+
+// put writes lines and wants them accepted.
+func put(t *testing.T, w *slab.Writer, lines ...string) {
+	t.Helper()
+	for _, l := range lines {
+		if n, err := w.Write([]byte(l + "\n")); n != len(l)+1 || err != nil {
+			t.Errorf("Write(%.40q) = %d, %v, want %d, nil", l, n, err, len(l)+1)
+		}
+	}
+}
+
+// numbered returns size bytes (newline not counted) that say i.
+func numbered(i, size int) string {
+	s := fmt.Sprintf("%06d ", i)
+	return s + strings.Repeat("x", max(0, size-len(s)))
+}
+
+// isNotice tells a loss notice from the lines of these tests.
+func isNotice(line string) bool { return strings.HasPrefix(line, `{"time":`) }
+
+// lines returns the lines at dst, and apart from them the notices cut down to
+// what follows the time.
+func lines(dst *rollwaytest.Destination) (lines, notices []string) {
+	for _, l := range dst.Lines() {
+		if isNotice(l) {
+			_, l, _ = strings.Cut(l, `"msg":`)
+			notices = append(notices, `"msg":`+l)
+		} else {
+			lines = append(lines, l)
+		}
+	}
+	return lines, notices
+}
+
+func notice(n int, reason string) string {
+	s := "s"
+	if n == 1 {
+		s = ""
+	}
+	return fmt.Sprintf(`"msg":"rollway: %d line%s dropped","attrs":{"reason":"%s","dropped":%d}}`, n, s, reason, n)
+}
+
+func want[T comparable](t *testing.T, what string, got, want []T) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: got %d: %.300v\nwant %d: %.300v", what, len(got), got, len(want), want)
+	}
+}
+
+// settled wants the ledger of w, after Close or Flush, to agree with dst.
+func settled(t *testing.T, w *slab.Writer, dst *rollwaytest.Destination, accepted int) {
+	t.Helper()
+	got, _ := lines(dst)
+	ledger(w).CheckSettled(t, accepted, len(got))
+	if s := w.Stats(); s.SlabsFree != s.Slabs {
+		t.Errorf("%d of %d slabs are free although nothing is pending", s.SlabsFree, s.Slabs)
+	}
+}

@@ -1,0 +1,162 @@
+// Package slab decouples those who write lines from where the lines go. A
+// Writer copies whole lines into slabs that were allocated once, and one
+// goroutine passes each slab on in a single Write, in order. A producer pays
+// for a mutex and a copy; it never waits for the destination while a slab is
+// free.
+//
+// It stands behind any logger that takes an io.Writer, and in front of any
+// io.Writer: a file, a connection, standard output.
+package slab
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+)
+
+// ErrTooLarge is what the error of Write wraps when a line is longer than
+// Options.OversizeLimit.
+var ErrTooLarge = errors.New("line too large")
+
+// Writer is an io.WriteCloser that takes whole lines and hands them, many at a
+// time, to a destination. All methods are safe for concurrent use. Whoever
+// calls New calls Close or Shutdown; until then one goroutine runs.
+//
+//   - A line travels whole: it is never torn and never mixed with another. It
+//     is written to the destination in the same order in which Write took it,
+//     so lines of one producer keep their order, always.
+//   - The destination is used by one goroutine: Write, Sync and Close are never
+//     called at the same time. Each byte is handed over until the destination
+//     has reported it as taken, and then never again.
+//   - A destination that fails is tried again from the first byte it did not
+//     take, for ever unless Options.Retry says otherwise. One that stalls holds
+//     up the queue, and once every slab is full the producers (or, under Drop,
+//     their new lines), but never Stats. One that panics has failed and is
+//     assumed to have taken nothing.
+//   - Each line is accounted for: Accepted = Written + Dropped + Pending holds
+//     in every Stats, to the line. Dropped lines are announced in the stream by
+//     a line of their own, before the first slab begun after the loss.
+type Writer struct {
+	mu sync.Mutex // never held while anything else is waited for
+
+	// The slab being filled, guarded by mu. A producer that finds room between
+	// pos and end needs to look at nothing else, so end is 0 whenever it must:
+	// no slab is open, the open one is kept for important lines, or the Writer
+	// is closed.
+	buf []byte // cur.own, nil if cur is nil
+	pos int
+	end int // len(buf) or 0
+
+	opts Options   // read-only
+	dst  io.Writer // used by run alone
+
+	filling filling
+	queue   queue
+	flight  flight
+	tally   tally
+	io      ioState // owned by run
+
+	barriers []*barrier // guarded by mu; in the order of their targets
+
+	// wake holds at most one token; it is sent by whoever found parked set and
+	// cleared it.
+	wake    chan struct{}
+	parked  bool // guarded by mu; run waits for wake
+	dozing  bool // guarded by mu; run waits without a ticker, parked is set
+	waiters waiterList
+
+	closed    bool          // guarded by mu; no more lines are taken
+	abandoned bool          // guarded by mu; the deadline of Shutdown has passed
+	stopped   bool          // guarded by mu; run has left its loop
+	closing   chan struct{} // closed when closed is set
+	abandon   chan struct{} // closed when abandoned is set
+	finished  chan struct{} // closed when closeErr is set
+	closeErr  error         // read-only after finished is closed
+}
+
+// A slab is free, filling, sealed (queued) or in flight (with run). Its memory
+// is touched by holders of mu while it fills and by run alone while in flight;
+// sealed and in flight its data only gets read.
+type slab struct {
+	own   []byte // SlabSize bytes, for ever
+	data  []byte // own[:n], or the memory of one oversized line; nil if free
+	lines int    // guarded by mu; in data; -1 until someone had reason to count
+	gap   Drops  // lines dropped after the slab before and not yet announced
+}
+
+// filling is the state of the producers' side, guarded by mu.
+type filling struct {
+	cur     *slab   // holds at least one line; nil until the next line comes
+	kept    bool    // cur came out of the reserve: for important lines only
+	free    []*slab // a stack, so that the warmest memory is used first
+	reserve int     // free slabs that only important lines may take
+	gap     Drops   // to be announced before the next slab
+	minFree int     // lowest len(free) so far
+}
+
+// New starts a Writer in front of dst. The error names the option that is out
+// of range; nothing runs then.
+func New(dst io.Writer, o Options) (*Writer, error) {
+	if dst == nil {
+		return nil, errors.New("slab: the destination is nil")
+	}
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{
+		opts:     o,
+		dst:      dst,
+		wake:     make(chan struct{}, 1),
+		closing:  make(chan struct{}),
+		abandon:  make(chan struct{}),
+		finished: make(chan struct{}),
+	}
+	memory := make([]byte, o.SlabCount*o.SlabSize)
+	w.filling.free = make([]*slab, o.SlabCount)
+	for i := range w.filling.free {
+		lo, hi := i*o.SlabSize, (i+1)*o.SlabSize
+		w.filling.free[i] = &slab{own: memory[lo:hi:hi]}
+	}
+	w.filling.minFree = o.SlabCount
+	w.queue.ring = make([]*slab, o.SlabCount)
+	go w.run()
+	return w, nil
+}
+
+// Write takes p, one or more whole lines; a missing last newline is added. It
+// copies p before it returns. More lines than fit one slab are spread over
+// several, split between lines.
+//
+// When no slab is free, Write waits under Block, and under Drop counts the
+// lines that found no room and returns len(p), nil. After Close it returns
+// os.ErrClosed, also to producers that were waiting. A line over
+// Options.OversizeLimit is left out, counted, and reported as an error that
+// wraps ErrTooLarge; the other lines of p are taken. With an error, n is the
+// length of the lines that were taken.
+func (w *Writer) Write(p []byte) (n int, err error) {
+	w.mu.Lock()
+	if n := len(p); n > 0 && n <= w.end-w.pos && p[n-1] == '\n' {
+		copy(w.buf[w.pos:], p)
+		w.pos += n
+		w.mu.Unlock()
+		return n, nil
+	}
+	return w.writeSlow(p, false)
+}
+
+// WriteLevel is Write for lines of one level. Under Drop, lines at
+// slog.LevelWarn and above may use the last slabs, which Write and lower levels
+// leave alone; see Options.SlabCount. Under Block it is the same as Write.
+func (w *Writer) WriteLevel(level slog.Level, p []byte) (n int, err error) {
+	w.mu.Lock()
+	if n := len(p); n > 0 && n <= w.end-w.pos && p[n-1] == '\n' {
+		copy(w.buf[w.pos:], p)
+		w.pos += n
+		w.mu.Unlock()
+		return n, nil
+	}
+	w.filling.reserve = w.opts.reserved()
+	return w.writeSlow(p, level >= slog.LevelWarn)
+}

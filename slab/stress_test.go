@@ -1,0 +1,243 @@
+package slab_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/rollwaytest"
+	"github.com/rollway/rollway/slab"
+)
+
+// tracked is one producer of a stress test. Its lines are "producer seq pad".
+type tracked struct {
+	accepted int // lines given to Write before it returned os.ErrClosed
+}
+
+// TestStress lets many producers write through a destination that fails in
+// every way, while others flush, sync and look, and then follows each line.
+func TestStress(t *testing.T) {
+	const producers, each = 16, 2000
+	for _, full := range []slab.Policy{slab.Block, slab.Drop} {
+		for _, size := range []int{64, 300, 4096} {
+			t.Run(fmt.Sprintf("%v, slabs of %d", full, size), func(t *testing.T) {
+				w, dst := open(t, slab.Options{
+					SlabSize:      size,
+					SlabCount:     5,
+					FlushInterval: time.Millisecond,
+					Full:          full,
+					Retry:         slab.Retry{Min: time.Microsecond, Max: 50 * time.Microsecond},
+				})
+				var stop atomic.Bool
+				var others, writers sync.WaitGroup
+				others.Go(func() { // faults
+					rng := rand.New(rand.NewPCG(uint64(size), uint64(full)))
+					for range 300 {
+						if stop.Load() {
+							return
+						}
+						dst.Next(
+							rollwaytest.Fault{Take: rng.IntN(size), Err: rollwaytest.ErrFault},
+							rollwaytest.Fault{Take: rng.IntN(size)},
+							rollwaytest.Fault{Panic: "stress"},
+							rollwaytest.Fault{Delay: 10 * time.Microsecond, Take: 1 << 20},
+						)
+						time.Sleep(100 * time.Microsecond)
+					}
+				})
+				others.Go(func() { // barriers
+					for !stop.Load() {
+						if err := errors.Join(w.Flush(t.Context()), w.Sync()); err != nil {
+							t.Errorf("barrier: %v", err)
+						}
+						time.Sleep(200 * time.Microsecond)
+					}
+				})
+				others.Go(func() { // accounts
+					for !stop.Load() {
+						ledger(w).Check(t)
+						time.Sleep(50 * time.Microsecond)
+					}
+				})
+				for p := range producers {
+					writers.Go(func() {
+						rng := rand.New(rand.NewPCG(1, uint64(p)))
+						var buf []byte
+						for seq := 0; seq < each; {
+							buf = buf[:0]
+							for range 1 + rng.IntN(3) {
+								if seq < each {
+									buf = fmt.Appendf(buf, "%d %d %s\n", p, seq, strings.Repeat("p", rng.IntN(120)))
+									seq++
+								}
+							}
+							if rng.IntN(2) == 0 {
+								buf = buf[:len(buf)-1] // the newline is added
+							}
+							if _, err := w.WriteLevel(slog.Level(rng.IntN(3)*4), buf); err != nil {
+								t.Errorf("Write: %v", err)
+							}
+						}
+					})
+				}
+				writers.Wait()
+				stop.Store(true)
+				others.Wait()
+				dst.Heal()
+				if err := w.Close(); err != nil {
+					t.Fatal(err)
+				}
+				next := follow(t, dst)
+				settled(t, w, dst, producers*each)
+				s := w.Stats()
+				if full == slab.Block {
+					for p := range producers {
+						if next[p] != each {
+							t.Errorf("producer %d: the last line is %d", p, next[p]-1)
+						}
+					}
+					if s.Dropped != (slab.Drops{}) {
+						t.Errorf("dropped %+v under Block", s.Dropped)
+					}
+				}
+				announced(t, dst, s)
+			})
+		}
+	}
+}
+
+// follow wants whole lines at dst, in order for each producer, none twice. It
+// returns the next seq of each producer.
+func follow(t *testing.T, dst *rollwaytest.Destination) map[int]int {
+	t.Helper()
+	next := make(map[int]int)
+	got, _ := lines(dst)
+	for i, l := range got {
+		var p, seq int
+		pad := ""
+		if n, err := fmt.Sscanf(l, "%d %d %s", &p, &seq, &pad); n < 2 || strings.Trim(pad, "p") != "" {
+			t.Fatalf("line %d is torn or mixed: %q (%v)", i+1, l, err)
+		}
+		if seq < next[p] {
+			t.Fatalf("line %d: seq %d of producer %d after %d", i+1, seq, p, next[p]-1)
+		}
+		next[p] = seq + 1
+	}
+	return next
+}
+
+// announced wants the notices at dst to add up to what was dropped.
+func announced(t *testing.T, dst *rollwaytest.Destination, s slab.Stats) {
+	t.Helper()
+	sum, n := uint64(0), uint64(0)
+	for _, l := range dst.Lines() {
+		if !isNotice(l) {
+			continue
+		}
+		var rec struct{ Attrs struct{ Dropped uint64 } }
+		if err := json.Unmarshal([]byte(l), &rec); err != nil {
+			t.Errorf("notice %q: %v", l, err)
+		}
+		sum += rec.Attrs.Dropped
+		n++
+	}
+	if sum != s.Dropped.Total() || n != s.Notices {
+		t.Errorf("%d notices announce %d lines, the account says %d and %d", n, sum, s.Notices, s.Dropped.Total())
+	}
+}
+
+// TestStressClose closes the Writer at a random moment amid writes, again and
+// again, also with a deadline that is too short.
+func TestStressClose(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for round := range 60 {
+		full := slab.Policy(round % 2)
+		o := slab.Options{SlabSize: 256, SlabCount: 3, Full: full, FlushInterval: time.Millisecond, CloseTimeout: 10 * time.Second}
+		short := round%5 == 0
+		if short {
+			o.CloseTimeout = time.Microsecond
+		}
+		w, dst := open(t, o)
+		dst.Always(rollwaytest.Fault{Delay: time.Duration(rng.IntN(20)) * time.Microsecond, Take: 1 << 20})
+		done := make([]tracked, 8)
+		var wg sync.WaitGroup
+		for p := range done {
+			wg.Go(func() {
+				for seq := 0; ; seq++ {
+					l := fmt.Sprintf("%d %d pp\n", p, seq)
+					if _, err := w.Write([]byte(l)); errors.Is(err, os.ErrClosed) {
+						return
+					} else if err != nil {
+						t.Errorf("Write: %v", err)
+						return
+					}
+					done[p].accepted++
+				}
+			})
+		}
+		time.Sleep(time.Duration(rng.IntN(300)) * time.Microsecond)
+		err := w.Close()
+		wg.Wait()
+		if err != nil && !short {
+			t.Fatalf("Close: %v", err)
+		}
+		for w.Stats().Pending > 0 || w.Stats().SlabsFree < 3 {
+			time.Sleep(10 * time.Microsecond) // a write that outlived the deadline
+		}
+		accepted := 0
+		next := follow(t, dst)
+		for p := range done {
+			accepted += done[p].accepted
+			if full == slab.Block && !short && next[p] != done[p].accepted {
+				t.Fatalf("round %d: producer %d: %d lines accepted, the last one delivered is %d", round, p, done[p].accepted, next[p]-1)
+			}
+		}
+		settled(t, w, dst, accepted)
+		if got := w.Stats().Rejected; got != uint64(len(done)) {
+			t.Errorf("round %d: %d lines rejected, want %d", round, got, len(done))
+		}
+	}
+}
+
+func TestWriteDoesNotAllocate(t *testing.T) {
+	line := append(bytes.Repeat([]byte{'x'}, 255), '\n')
+	for name, write := range map[string]func(*slab.Writer){
+		"Write":                   func(w *slab.Writer) { w.Write(line) },
+		"Write without a newline": func(w *slab.Writer) { w.Write(line[:255]) },
+		"WriteLevel":              func(w *slab.Writer) { w.WriteLevel(slog.LevelWarn, line) },
+	} {
+		// Slabs enough for all calls, or a producer that waits may need its
+		// place in the queue allocated.
+		w, err := slab.New(writerFunc(func(p []byte) (int, error) { return len(p), nil }), slab.Options{SlabCount: 128})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// All calls in one run, so that a rare allocation shows. Those of the
+		// goroutine that passes the 40 slabs on are counted as well; the runtime
+		// may allocate a few records for goroutines that block.
+		const n, ofRuntime = 10_000, 8
+		if got := testing.AllocsPerRun(1, func() {
+			for range n {
+				write(w)
+			}
+		}); got > ofRuntime {
+			t.Errorf("%d calls of %s allocate %v times, want none", n, name, got)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
