@@ -142,3 +142,24 @@ func TestFindFuzz(t *testing.T) {
 		t.Errorf("findFuzz = %+v, %v, want %+v", got, err, want)
 	}
 }
+
+func TestEndedByDeadline(t *testing.T) {
+	const (
+		progress = "fuzz: elapsed: 0s, gathering baseline coverage: 0/41 completed\nfuzz: elapsed: 5s, execs: 506104 (92898/sec), new interesting: 0 (total: 41)\n"
+		verdict  = "FAIL\nexit status 1\nFAIL\texample.com/x\t5.246s\n"
+	)
+	for _, tt := range []struct {
+		name, said string
+		want       bool
+	}{
+		{"the deadline alone", "--- FAIL: FuzzTrace (5.23s)\n    context deadline exceeded\n", true},
+		{"an input", "--- FAIL: FuzzTrace (0.02s)\n    --- FAIL: FuzzTrace (0.00s)\n        x_test.go:9: bad\n\n    Failing input written to testdata/fuzz/FuzzTrace/1\n", false},
+		{"an input that meets a deadline", "--- FAIL: FuzzTrace (0.02s)\n    --- FAIL: FuzzTrace (0.00s)\n        context deadline exceeded\n", false},
+		{"a worker that hangs", "--- FAIL: FuzzTrace (5.23s)\n    fuzzing process hung or terminated unexpectedly: exit status 2\n", false},
+		{"another target", "--- FAIL: FuzzOther (5.23s)\n    context deadline exceeded\n", false},
+	} {
+		if got := endedByDeadline("FuzzTrace", []byte(progress+tt.said+verdict)); got != tt.want {
+			t.Errorf("%s: %t, want %t", tt.name, got, tt.want)
+		}
+	}
+}
