@@ -1,21 +1,31 @@
 package writers
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"sync"
 )
 
-// appendLine appends a line of LineBytes that says whose it is and which.
-func appendLine(dst []byte, producer, sequence int) []byte {
+// appendLine appends a line of size bytes that says whose it is and which.
+func appendLine(dst []byte, size, producer, sequence int) []byte {
 	begin := len(dst)
 	dst = fmt.Appendf(dst, "%02d %09d ", producer, sequence)
-	for len(dst) < begin+LineBytes-1 {
+	for len(dst) < begin+size-1 {
 		dst = append(dst, 'x')
 	}
 	return append(dst, '\n')
+}
+
+// renumber changes the sequence number of a line that appendLine made.
+func renumber(line []byte, sequence int) {
+	for i := len("00 000000000") - 1; i >= len("00 "); i-- {
+		line[i] = byte('0' + sequence%10)
+		sequence /= 10
+	}
 }
 
 // Report is what became of one writer's lines in Check.
@@ -34,8 +44,8 @@ func Check(linesEach int) error {
 			errs = append(errs, fmt.Errorf("%s: %w", w.Name, err))
 			continue
 		}
-		if r.Torn+r.Repeated+r.Reordered > 0 || r.Lost > 0 && !w.Lossy {
-			errs = append(errs, fmt.Errorf("%s: %+v", w.Name, r))
+		if _, err := r.lostPct(w.Lossy); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", w.Name, err))
 		}
 	}
 	return errors.Join(errs...)
@@ -52,7 +62,7 @@ func verify(w Writer, producers, linesEach int) (Report, error) {
 		wg.Go(func() {
 			var line []byte // one buffer for all lines: a writer that keeps it is found out
 			for i := range linesEach {
-				line = appendLine(line[:0], p, i)
+				line = appendLine(line[:0], LineBytes, p, i)
 				_, _ = out.Write(line) // what was refused is missing below
 			}
 		})
@@ -61,21 +71,30 @@ func verify(w Writer, producers, linesEach int) (Report, error) {
 	if err := out.Close(); err != nil {
 		return Report{}, fmt.Errorf("close: %w", err)
 	}
-	return audit(dst.b.Bytes(), producers, linesEach), nil
+	return audit(&dst.b, parsePlain(LineBytes), producers, linesEach)
 }
 
-// audit compares what arrived with what was written.
-func audit(stream []byte, producers, linesEach int) Report {
+// audit compares what arrived with what was written; parse says whose a line
+// is and which, or that it is none that anybody wrote.
+func audit(stream io.Reader, parse func(line []byte) (producer, sequence int, ok bool), producers, linesEach int) (Report, error) {
 	r := Report{Written: producers * linesEach}
 	seen := make([][]bool, producers)
 	for p := range seen {
 		seen[p] = make([]bool, linesEach)
 	}
 	last := make([]int, producers)
-	for line := range bytes.Lines(stream) {
-		p, i, ok := parseLine(line, producers, linesEach)
+	in := bufio.NewReaderSize(stream, 1<<20)
+	for {
+		line, err := in.ReadSlice('\n')
+		if err == io.EOF && len(line) == 0 {
+			break
+		}
+		if err != nil && err != io.EOF {
+			return r, err
+		}
+		p, i, ok := parse(line)
 		switch {
-		case !ok:
+		case !ok || p < 0 || p >= producers || i < 0 || i >= linesEach:
 			r.Torn++
 			continue
 		case seen[p][i]:
@@ -93,22 +112,32 @@ func audit(stream []byte, producers, linesEach int) Report {
 			}
 		}
 	}
-	return r
+	return r, nil
 }
 
-func parseLine(line []byte, producers, linesEach int) (producer, sequence int, ok bool) {
-	if len(line) != LineBytes {
-		return 0, 0, false
+// parsePlain reads what appendLine has made.
+func parsePlain(size int) func(line []byte) (producer, sequence int, ok bool) {
+	pad := appendLine(nil, size, 0, 0)[len("00 000000000"):]
+	return func(line []byte) (producer, sequence int, ok bool) {
+		if len(line) != size {
+			return 0, 0, false
+		}
+		producer, err := strconv.Atoi(string(line[:2]))
+		if err != nil {
+			return 0, 0, false
+		}
+		sequence, err = strconv.Atoi(string(line[3:12]))
+		return producer, sequence, err == nil && line[2] == ' ' && bytes.Equal(line[12:], pad)
 	}
-	producer, err := strconv.Atoi(string(line[:2]))
-	if err != nil || producer >= producers {
-		return 0, 0, false
+}
+
+// lostPct is the share of lines that did not arrive, or an error if the writer
+// broke lines, or lost some without being lossy by design.
+func (r Report) lostPct(lossy bool) (map[string]float64, error) {
+	if r.Torn+r.Repeated+r.Reordered > 0 || r.Lost > 0 && !lossy {
+		return nil, fmt.Errorf("what arrived is not what was written: %+v", r)
 	}
-	sequence, err = strconv.Atoi(string(line[3:12]))
-	if err != nil || sequence >= linesEach {
-		return 0, 0, false
-	}
-	return producer, sequence, bytes.Equal(line, appendLine(nil, producer, sequence))
+	return map[string]float64{"lost_pct": 100 * float64(r.Lost) / float64(r.Written)}, nil
 }
 
 type lockedBuffer struct {

@@ -1,17 +1,25 @@
 // Package writers measures slab.Writer against the other ways to put a buffer
-// between loggers and a destination: lines of 256 bytes, written by 1, 2, 4
-// and 8 goroutines into a destination that counts them.
+// between loggers and a destination, in three cases:
+//
+//   - raw: lines of 256 bytes into a destination that counts them, from one
+//     goroutine and from as many as there are processors;
+//   - file: ten goroutines log lines of 256 bytes through whole loggers into a
+//     real file;
+//   - published: the table that the author of logf's SlabWriter has published,
+//     ten goroutines with lines of 200 bytes into a real file.
 //
 // The measured time ends when everything is through: the close of the writer
-// is inside it, so that a queue does not count as speed. The time of the
-// callers alone is reported beside it, and so is every line that was lost.
+// is inside it, so that a queue does not count as speed. Lines that did not
+// arrive are counted, and a writer that loses, tears, repeats or reorders them
+// without being lossy by design ends the run.
 package writers
 
 import (
 	"bufio"
-	"bytes"
+	"fmt"
 	"io"
-	"sync"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/phuslu/log"
@@ -20,6 +28,11 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
+// LogfAbsent is why logf's own SlabWriter is not among the writers: what the
+// go command answers when asked for it.
+const LogfAbsent = `go: module github.com/ssgreg/logf/v2: reading https://proxy.golang.org/github.com/ssgreg/logf/v2/@v/list: 403 Forbidden
+	server response: This module version is not available.`
+
 // Writer is one contender.
 type Writer struct {
 	Name string
@@ -27,53 +40,52 @@ type Writer struct {
 	// Lossy marks writers that drop lines by design rather than wait.
 	Lossy bool
 
+	// Own marks the writers of this project.
+	Own bool
+
+	// Bar marks the rivals that the target for raw writes is about.
+	Bar bool
+
 	// Open puts the writer in front of dst. It is safe for concurrent use;
 	// Close passes on everything that it took.
 	Open func(dst io.Writer) (io.WriteCloser, error)
 }
 
-// Writers lists the contenders, slab.Writer first. Each has the settings that
-// it is shipped or documented with.
+// The names of the contenders that targets are about.
+const (
+	Heap      = "slab 8 × 64 KiB"
+	Persisted = "slab persisted 8 × 64 KiB"
+)
+
+// Writers lists the contenders, our own first. Each has the settings that it
+// is shipped or documented with; where its default for the age of a line is
+// longer, it has 100 ms, as slab.Writer does.
 func Writers() []Writer {
-	return []Writer{
-		{Name: "slab 8 × 64 KiB", Open: func(dst io.Writer) (io.WriteCloser, error) {
-			return slab.New(dst, slab.Options{})
-		}},
-		{Name: "mutex + bufio 64 KiB", Open: func(dst io.Writer) (io.WriteCloser, error) {
+	all := []Writer{{Name: Heap, Own: true, Open: openSlab(slab.Options{})}}
+	if CanPersist() {
+		all = append(all, Writer{Name: Persisted, Own: true, Open: openPersisted(slab.Options{})})
+	}
+	return append(all,
+		Writer{Name: "mutex + bufio 64 KiB", Bar: true, Open: func(dst io.Writer) (io.WriteCloser, error) {
 			return &mutexWriter{buf: bufio.NewWriterSize(dst, 64<<10)}, nil
 		}},
-		{Name: "zap BufferedWriteSyncer 256 KiB", Open: func(dst io.Writer) (io.WriteCloser, error) {
+		Writer{Name: "zap BufferedWriteSyncer 256 KiB", Bar: true, Open: func(dst io.Writer) (io.WriteCloser, error) {
 			return zapWriter{&zapcore.BufferedWriteSyncer{WS: zapcore.AddSync(dst), FlushInterval: 100 * time.Millisecond}}, nil
 		}},
-		{Name: "zerolog diode 1000", Lossy: true, Open: openDiode(1000)},
-		{Name: "zerolog diode 100000", Lossy: true, Open: openDiode(100_000)},
-		{Name: "phuslu AsyncWriter 4096", Open: func(dst io.Writer) (io.WriteCloser, error) {
+		Writer{Name: "slab design as published 8 × 64 KiB", Bar: true, Open: func(dst io.Writer) (io.WriteCloser, error) {
+			return newPublishedSlab(dst, 64<<10, 8, 100*time.Millisecond), nil
+		}},
+		Writer{Name: "zerolog diode 1000", Lossy: true, Open: openDiode(1000)},
+		Writer{Name: "zerolog diode 100000", Lossy: true, Open: openDiode(100_000)},
+		Writer{Name: "phuslu AsyncWriter 4096", Open: func(dst io.Writer) (io.WriteCloser, error) {
 			return phusluWriter{&log.AsyncWriter{Writer: log.IOWriter{Writer: dst}, ChannelSize: 4096}}, nil
 		}},
-	}
+	)
 }
 
-// mutexWriter is what most programs write themselves.
-type mutexWriter struct {
-	mu  sync.Mutex
-	buf *bufio.Writer // guarded by mu
+func openSlab(o slab.Options) func(dst io.Writer) (io.WriteCloser, error) {
+	return func(dst io.Writer) (io.WriteCloser, error) { return slab.New(dst, o) }
 }
-
-func (w *mutexWriter) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.buf.Write(p)
-}
-
-func (w *mutexWriter) Close() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.buf.Flush()
-}
-
-type zapWriter struct{ *zapcore.BufferedWriteSyncer }
-
-func (w zapWriter) Close() error { return w.Stop() }
 
 func openDiode(size int) func(dst io.Writer) (io.WriteCloser, error) {
 	return func(dst io.Writer) (io.WriteCloser, error) {
@@ -81,8 +93,35 @@ func openDiode(size int) func(dst io.Writer) (io.WriteCloser, error) {
 	}
 }
 
-// phusluWriter hands AsyncWriter a copy of each line: it keeps what it is
-// given, as only phuslu's own logger may let it.
-type phusluWriter struct{ *log.AsyncWriter }
+// openPersisted gives every Writer a mapped file of its own, on a tmpfs where
+// there is one, as slab.Options.Persist advises; Close removes it.
+func openPersisted(o slab.Options) func(dst io.Writer) (io.WriteCloser, error) {
+	return func(dst io.Writer) (io.WriteCloser, error) {
+		dir, err := os.MkdirTemp(PersistDir(), "rollway-bench-")
+		if err != nil {
+			return nil, err
+		}
+		o := o
+		if !SetPersist(&o, filepath.Join(dir, "slabs")) {
+			os.RemoveAll(dir)
+			return nil, fmt.Errorf("slab.Options has no Persist")
+		}
+		w, err := slab.New(dst, o)
+		if err != nil {
+			os.RemoveAll(dir)
+			return nil, err
+		}
+		return persisted{w, dir}, nil
+	}
+}
 
-func (w phusluWriter) Write(p []byte) (int, error) { return w.AsyncWriter.Write(bytes.Clone(p)) }
+type persisted struct {
+	*slab.Writer
+	dir string
+}
+
+func (p persisted) Close() error {
+	err := p.Writer.Close()
+	os.RemoveAll(p.dir)
+	return err
+}

@@ -11,17 +11,26 @@ import (
 // LineBytes is the length of each line, its newline included.
 const LineBytes = 256
 
-// Case is the one scenario so far: lines into a destination that counts them.
-const Case = "count"
+// The cases.
+const (
+	Raw       = "raw"
+	File      = "file"
+	Published = "published"
+)
 
-// Goroutines lists how many callers write at the same time.
-func Goroutines() []int { return []int{1, 2, 4, 8} }
+// A RawMode is a number of goroutines and the GOMAXPROCS that they run with.
+type RawMode struct{ Callers, Procs int }
 
-// Mode names a number of callers.
-func Mode(goroutines int) string { return fmt.Sprintf("%d", goroutines) }
+func (m RawMode) String() string { return fmt.Sprintf("%d on %d", m.Callers, m.Procs) }
 
-// counter is the destination: it counts whole lines. Writers call it from one
-// goroutine at a time or from several.
+// RawModes lists how raw writes are measured: one goroutine, and one for each
+// processor, with 1, 2, 4 and 8 of them.
+func RawModes() []RawMode {
+	return []RawMode{{1, 1}, {1, 2}, {1, 4}, {1, 8}, {2, 2}, {4, 4}, {8, 8}}
+}
+
+// counter is the destination of raw writes: it counts whole lines. Writers
+// call it from one goroutine at a time or from several.
 type counter struct{ lines, bytes atomic.Uint64 }
 
 func (c *counter) Write(p []byte) (int, error) {
@@ -30,20 +39,20 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Subjects lists every writer with every number of callers.
-func Subjects() []measure.Subject {
+// RawSubjects lists every writer in every mode.
+func RawSubjects() []measure.Subject {
 	var subjects []measure.Subject
-	for _, g := range Goroutines() {
+	for _, m := range RawModes() {
 		for _, w := range Writers() {
 			subjects = append(subjects, measure.Subject{
-				Case: Case, Library: w.Name, Mode: Mode(g), Goroutines: g, Prepare: prepare(w, g),
+				Case: Raw, Library: w.Name, Mode: m.String(), Goroutines: m.Callers, Procs: m.Procs, Prepare: prepareRaw(w, m.Callers),
 			})
 		}
 	}
 	return subjects
 }
 
-func prepare(w Writer, goroutines int) func() (measure.Run, error) {
+func prepareRaw(w Writer, goroutines int) func() (measure.Run, error) {
 	return func() (measure.Run, error) {
 		dst := new(counter)
 		out, err := w.Open(dst)
@@ -52,7 +61,7 @@ func prepare(w Writer, goroutines int) func() (measure.Run, error) {
 		}
 		lines := make([][]byte, goroutines)
 		for g := range lines {
-			lines[g] = appendLine(nil, g, 0)
+			lines[g] = appendLine(nil, LineBytes, g, 0)
 		}
 		var refused atomic.Uint64
 		return measure.Run{

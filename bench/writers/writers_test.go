@@ -1,7 +1,9 @@
 package writers
 
 import (
+	"bytes"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -10,7 +12,7 @@ func TestAuditNotices(t *testing.T) {
 	var good []byte
 	for i := range 4 {
 		for p := range 2 {
-			good = appendLine(good, p, i)
+			good = appendLine(good, LineBytes, p, i)
 		}
 	}
 	at := func(i int) []byte { return good[i*LineBytes : (i+1)*LineBytes] }
@@ -25,8 +27,22 @@ func TestAuditNotices(t *testing.T) {
 		"torn":      {slices.Concat(good[:len(good)-1], []byte("!\n")), Report{Written: 8, Lost: 1, Torn: 1}},
 		"mixed":     {slices.Concat(at(0)[:100], at(1), at(0)[100:], good[2*LineBytes:]), Report{Written: 8, Lost: 2, Torn: 2}},
 	} {
-		if got := audit(c.stream, 2, 4); got != c.want {
-			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		if got, err := audit(bytes.NewReader(c.stream), parsePlain(LineBytes), 2, 4); got != c.want || err != nil {
+			t.Errorf("%s: %+v, %v, want %+v", name, got, err, c.want)
+		}
+	}
+}
+
+func TestParseLoggedNotices(t *testing.T) {
+	good := `{"time":"2026-11-21T08:14:19Z","level":"INFO","msg":"payment settled","attrs":{"worker":12,"seq":1000000007,"pad":"xxx"}}` + "\n"
+	parse := parseLogged("xxx")
+	if worker, seq, ok := parse([]byte(good)); worker != 2 || seq != 7 || !ok {
+		t.Fatalf("parse(%s) = %d, %d, %v", good, worker, seq, ok)
+	}
+	for _, change := range [][2]string{{"xxx", "xx"}, {"\n", ""}, {"}}", "}"}, {`"seq":1000000007`, `"seq":"1000000007"`}, {"worker", "w"}, {"settled", ""}} {
+		bad := strings.Replace(good, change[0], change[1], 1)
+		if _, _, ok := parse([]byte(bad)); ok {
+			t.Errorf("taken: %s", bad)
 		}
 	}
 }

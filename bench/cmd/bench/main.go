@@ -2,7 +2,7 @@
 // docs/BENCHMARKS.md. It is run in the folder bench:
 //
 //	go run ./cmd/bench logger  [-rounds 9] [-time 150ms] [-short] -o ../docs/results/logger.json
-//	go run ./cmd/bench writers [-rounds 9] [-ops 1000000] [-short] -o ../docs/results/writers.json
+//	go run ./cmd/bench writers [-rounds 9] [-ops 1000000] [-dir DIR] [-short] -o ../docs/results/writers.json
 //	go run ./cmd/bench tables  [-results ../docs/results] [-doc ../docs/BENCHMARKS.md] [-only logger] [-check]
 //	go run ./cmd/bench alloc        [-rounds 9] [-time 40ms] [-go go1.17.13,local] [-short] -o ../docs/results/allocstudy.json
 //	go run ./cmd/bench alloc-tables [-results ../docs/results/allocstudy.json] [-doc ../docs/BENCHMARKS.md] [-check]
@@ -31,12 +31,12 @@ func main() {
 	}
 }
 
-// measureFlags parses what logger and writers have in common.
-func measureFlags(name string, ops int, args []string) (plan measure.Plan, out string, err error) {
+// measureFlags parses the flags of logger.
+func measureFlags(name string, args []string) (plan measure.Plan, out string, err error) {
 	flags := flag.NewFlagSet(name, flag.ExitOnError)
 	flags.IntVar(&plan.Rounds, "rounds", 9, "how often everything is measured; 7 or more for tables that count")
 	flags.DurationVar(&plan.Time, "time", 150*time.Millisecond, "how long one sample takes")
-	flags.IntVar(&plan.Ops, "ops", ops, "operations in one sample; 0 takes as many as fill -time")
+	flags.IntVar(&plan.Ops, "ops", 0, "operations in one sample; 0 takes as many as fill -time")
 	short := flags.Bool("short", false, "one brief round, to see that everything runs")
 	flags.StringVar(&out, "o", "", "file for the raw results")
 	if err := flags.Parse(args); err != nil {
@@ -52,7 +52,7 @@ func measureFlags(name string, ops int, args []string) (plan measure.Plan, out s
 }
 
 func runLogger(args []string) error {
-	plan, out, err := measureFlags("logger", 0, args)
+	plan, out, err := measureFlags("logger", args)
 	if err != nil {
 		return err
 	}

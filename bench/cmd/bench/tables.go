@@ -8,7 +8,6 @@ import (
 
 	"github.com/rollway/rollway/bench/internal/measure"
 	"github.com/rollway/rollway/bench/logger"
-	"github.com/rollway/rollway/bench/writers"
 )
 
 // runTables puts the tables that the raw results give between the markers of
@@ -181,42 +180,4 @@ func slogTable(sums map[measure.Key]measure.Summary) string {
 		t.Row(h.Name, measure.Number(serial.Ns), measure.Number(parallel.Ns), allocations(serial))
 	}
 	return t.String()
-}
-
-func writerTables(r *measure.Results) (string, error) {
-	sums := r.Summarize()
-	text := "\n" + r.Circumstances() + fmt.Sprintf("\nVersions: zerolog %s, zap %s, phuslu/log %s. Raw results: [writers.json](results/writers.json).\n",
-		r.Versions["github.com/rs/zerolog"], r.Versions["go.uber.org/zap"], r.Versions["github.com/phuslu/log"])
-	for _, table := range []struct {
-		title string
-		cell  func(measure.Summary) string
-	}{
-		{"ns per line until everything is through: median (least to most)", func(s measure.Summary) string {
-			return fmt.Sprintf("%s (%s–%s)", measure.Number(s.Ns), measure.Number(s.MinNs), measure.Number(s.MaxNs))
-		}},
-		{"ns per line for the callers alone", func(s measure.Summary) string { return measure.Number(s.CallerNs) }},
-		{"CPU ns per line", func(s measure.Summary) string { return measure.Number(s.CPUNs) }},
-		{"allocations per line (bytes)", allocations},
-		{"lines lost, %", func(s measure.Summary) string { return measure.Count(s.Extra["lost_pct"]) }},
-	} {
-		head := []string{"writer"}
-		for _, g := range writers.Goroutines() {
-			head = append(head, fmt.Sprintf("%d callers", g))
-		}
-		head[1] = "1 caller"
-		t := measure.NewTable(head...)
-		for _, w := range writers.Writers() {
-			row := []string{w.Name}
-			for _, g := range writers.Goroutines() {
-				s, ok := sums[measure.Key{Case: writers.Case, Library: w.Name, Mode: writers.Mode(g)}]
-				if !ok {
-					return "", fmt.Errorf("%s with %d callers: %w", w.Name, g, errMissing)
-				}
-				row = append(row, table.cell(s))
-			}
-			t.Row(row...)
-		}
-		text += "\n**" + table.title + "**\n\n" + t.String()
-	}
-	return text + "\n", nil
 }

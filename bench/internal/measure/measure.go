@@ -11,6 +11,7 @@ package measure
 import (
 	"fmt"
 	"io"
+	"maps"
 	"runtime"
 	"sync"
 	"time"
@@ -22,6 +23,9 @@ type Subject struct {
 
 	// Goroutines is how many run the loop at the same time.
 	Goroutines int
+
+	// Procs is GOMAXPROCS during the sample. 0 leaves it as it is.
+	Procs int
 
 	// Prepare is called before each sample.
 	Prepare func() (Run, error)
@@ -36,6 +40,13 @@ type Run struct {
 	// measured time; Caller in the sample is the time before it. The map
 	// becomes the sample's Extra.
 	Finish func(ops int) (map[string]float64, error)
+
+	// Verify, if set, looks at what Finish left behind, a file for example,
+	// outside the measured time. What it returns is added to Extra.
+	Verify func(ops int) (map[string]float64, error)
+
+	// Discard, if set, is called at the end, also after an error.
+	Discard func()
 }
 
 // Sample is one measurement.
@@ -73,21 +84,59 @@ func Measure(w io.Writer, plan Plan, subjects []Subject) ([]Sample, error) {
 		}
 		ops[i] = n
 	}
-	var samples []Sample
-	for round := range plan.Rounds {
-		begin := time.Now()
-		for k := range subjects {
-			i := (k + round) % len(subjects) // no subject always follows the same one
-			s, err := measureQuietly(subjects[i], ops[i])
-			if err != nil {
-				return nil, subjects[i].wrap(err)
-			}
-			s.Round = round
-			samples = append(samples, s)
+	return Interleave(w, plan.Rounds, len(subjects), func(i int) (Sample, error) {
+		sample, err := measureOnce(subjects[i], ops[i])
+		if err != nil {
+			return Sample{}, subjects[i].wrap(err)
 		}
-		fmt.Fprintf(w, "round %d of %d: %d subjects in %.1fs\n", round+1, plan.Rounds, len(subjects), time.Since(begin).Seconds())
+		return sample, nil
+	})
+}
+
+// Interleave takes a sample of each of n subjects in every round, each round
+// beginning one subject later than the one before, and reports progress to w.
+// A sample is taken again, up to twice, while others are busy; whether it
+// counts never depends on its own outcome.
+func Interleave(w io.Writer, rounds, n int, take func(subject int) (Sample, error)) ([]Sample, error) {
+	var samples []Sample
+	for round := range rounds {
+		begin := time.Now()
+		for k := range n {
+			var sample Sample
+			var err error
+			for range 3 {
+				if sample, err = take((k + round) % n); err != nil {
+					return nil, err
+				}
+				if sample.OthersPct <= noisyPct {
+					break
+				}
+			}
+			sample.Round = round
+			samples = append(samples, sample)
+		}
+		fmt.Fprintf(w, "round %d of %d: %d subjects in %.1fs\n", round+1, rounds, n, time.Since(begin).Seconds())
 	}
 	return samples, nil
+}
+
+// A Meter tells what this process and the others used since it was started.
+type Meter struct {
+	begin    time.Time
+	own, all time.Duration
+}
+
+// StartMeter starts a Meter.
+func StartMeter() Meter { return Meter{time.Now(), processCPU(), machineCPU()} }
+
+// Read returns the time since the start, the CPU time of this process, and
+// what the others used in percent of one core; 0 where that is not known.
+func (m Meter) Read() (took, own time.Duration, othersPct float64) {
+	took, own = time.Since(m.begin), processCPU()-m.own
+	if m.all > 0 {
+		othersPct = max(0, 100*float64(machineCPU()-m.all-own)/float64(took))
+	}
+	return took, own, othersPct
 }
 
 func (s Subject) wrap(err error) error {
@@ -110,22 +159,16 @@ func calibrate(s Subject, plan Plan) (int, error) {
 	}
 }
 
-// measureQuietly takes a sample, up to three times while others are busy.
-// Whether a sample counts never depends on its own outcome.
-func measureQuietly(s Subject, ops int) (sample Sample, err error) {
-	for range 3 {
-		sample, err = measureOnce(s, ops)
-		if err != nil || sample.OthersPct <= noisyPct {
-			break
-		}
-	}
-	return sample, err
-}
-
 func measureOnce(s Subject, ops int) (Sample, error) {
 	run, err := s.Prepare()
 	if err != nil {
 		return Sample{}, fmt.Errorf("prepare: %w", err)
+	}
+	if run.Discard != nil {
+		defer run.Discard()
+	}
+	if s.Procs > 0 {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(s.Procs))
 	}
 	each := ops / s.Goroutines
 	ops = each * s.Goroutines
@@ -144,32 +187,37 @@ func measureOnce(s Subject, ops int) (Sample, error) {
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	ownBefore, allBefore := processCPU(), machineCPU()
-	begin := time.Now()
+	meter := StartMeter()
 	close(start)
 	done.Wait()
-	caller := time.Since(begin)
-	var extra map[string]float64
-	if run.Finish != nil {
-		if extra, err = run.Finish(ops + s.Goroutines*(each/20+1)); err != nil {
-			return Sample{}, err
+	caller := time.Since(meter.begin)
+	total := ops + s.Goroutines*(each/20+1)
+	extra := map[string]float64{}
+	add := func(step func(ops int) (map[string]float64, error)) error {
+		if step == nil {
+			return nil
 		}
+		more, err := step(total)
+		maps.Copy(extra, more)
+		return err
 	}
-	took := time.Since(begin)
-	own, all := processCPU()-ownBefore, machineCPU()-allBefore
+	if err := add(run.Finish); err != nil {
+		return Sample{}, err
+	}
+	took, own, others := meter.Read()
 	runtime.ReadMemStats(&after)
+	if err := add(run.Verify); err != nil {
+		return Sample{}, err
+	}
 	per := func(total float64) float64 { return total / float64(ops) }
-	sample := Sample{
+	return Sample{
 		Case: s.Case, Library: s.Library, Mode: s.Mode, Ops: ops,
 		NsPerOp:     per(float64(took)),
 		CallerNs:    per(float64(caller)),
 		CPUNsPerOp:  per(float64(own)),
 		AllocsPerOp: per(float64(after.Mallocs - before.Mallocs)),
 		BytesPerOp:  per(float64(after.TotalAlloc - before.TotalAlloc)),
+		OthersPct:   others,
 		Extra:       extra,
-	}
-	if allBefore > 0 {
-		sample.OthersPct = max(0, 100*float64(all-own)/float64(took))
-	}
-	return sample, nil
+	}, nil
 }

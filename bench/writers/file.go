@@ -1,0 +1,142 @@
+package writers
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"github.com/rollway/rollway/bench/internal/measure"
+)
+
+// Workers is how many goroutines log to the file.
+const Workers = 10
+
+// Numbers of workers and lines start where they have as many digits as ever.
+const (
+	firstWorker = 10
+	firstSeq    = 1_000_000_000
+)
+
+// FileSubjects lists the combinations of a logger and a writer over a real
+// file. Files are made in dir.
+func FileSubjects(dir string) []measure.Subject {
+	var subjects []measure.Subject
+	for _, c := range Combos() {
+		subjects = append(subjects, measure.Subject{
+			Case: File, Library: c.Name, Mode: File, Goroutines: Workers, Prepare: prepareFile(c, dir),
+		})
+	}
+	return subjects
+}
+
+func prepareFile(c Combo, parent string) func() (measure.Run, error) {
+	pad := sync.OnceValues(func() (string, error) { return padding(c.logger) })
+	return func() (measure.Run, error) {
+		pad, err := pad()
+		if err != nil {
+			return measure.Run{}, err
+		}
+		dir, err := os.MkdirTemp(parent, "rollway-bench-")
+		if err != nil {
+			return measure.Run{}, err
+		}
+		log, closeAll, err := c.Open(dir)
+		if err != nil {
+			os.RemoveAll(dir)
+			return measure.Run{}, err
+		}
+		type worker struct {
+			next int
+			_    [64]byte // workers do not share cache lines
+		}
+		workers := make([]worker, Workers)
+		return measure.Run{
+			Loop: func(goroutine, n int) {
+				w := &workers[goroutine]
+				for range n {
+					log(firstWorker+goroutine, firstSeq+w.next, pad)
+					w.next++
+				}
+			},
+			Finish: func(int) (map[string]float64, error) {
+				if err := closeAll(); err != nil {
+					return nil, fmt.Errorf("close: %w", err)
+				}
+				return nil, nil
+			},
+			Verify: func(ops int) (map[string]float64, error) {
+				return verifyFiles(dir, pad, ops, c.Lossy)
+			},
+			Discard: func() { os.RemoveAll(dir) },
+		}, nil
+	}
+}
+
+// verifyFiles holds every line in the files of dir against what was logged.
+func verifyFiles(dir, pad string, ops int, lossy bool) (map[string]float64, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var readers []io.Reader
+	size := int64(0)
+	for _, e := range entries {
+		if !e.Type().IsRegular() { // a link to the current file
+			continue
+		}
+		f, err := os.Open(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			return nil, err
+		}
+		size += info.Size()
+		readers = append(readers, f)
+	}
+	report, err := audit(io.MultiReader(readers...), parseLogged(pad), Workers, ops/Workers)
+	if err != nil {
+		return nil, err
+	}
+	extra, err := report.lostPct(lossy)
+	if err != nil {
+		return nil, err
+	}
+	if found := report.Written - report.Lost; found > 0 {
+		extra["line_bytes"] = float64(size) / float64(found)
+	}
+	return extra, nil
+}
+
+// parseLogged reads a line that a logger of Combos has written.
+func parseLogged(pad string) func(line []byte) (worker, seq int, ok bool) {
+	padField := []byte(`"pad":"` + pad + `"`)
+	return func(line []byte) (worker, seq int, ok bool) {
+		if !json.Valid(line) || line[len(line)-1] != '\n' || !bytes.Contains(line, padField) || !bytes.Contains(line, []byte(message)) {
+			return 0, 0, false
+		}
+		worker, ok1 := number(line, `"worker":`)
+		seq, ok2 := number(line, `"seq":`)
+		return worker - firstWorker, seq - firstSeq, ok1 && ok2
+	}
+}
+
+func number(line []byte, key string) (int, bool) {
+	_, rest, ok := bytes.Cut(line, []byte(key))
+	if !ok {
+		return 0, false
+	}
+	end := bytes.IndexAny(rest, ",}")
+	if end < 0 {
+		return 0, false
+	}
+	n, err := strconv.Atoi(string(rest[:end]))
+	return n, err == nil
+}
