@@ -12,12 +12,9 @@ import (
 // stay on the caller's stack.
 func (f *format) appendCustom(dst []byte, s *scratch, st, ctx *state, r *record, attrs []slog.Attr) (out []byte) {
 	cr := &s.custom
-	*cr = Record{Level: r.level, Message: r.msg, Logger: st.slots[slotLogger], attrs: cr.attrs[:0]}
+	*cr = Record{Level: r.level, Message: r.msg, Logger: st.slots[slotLogger], Source: r.source, attrs: cr.attrs[:0]}
 	if r.hasTime {
 		cr.Time = r.time()
-	}
-	if r.pc != 0 {
-		cr.Source = sourceOf(r.pc)
 	}
 	if ctx != nil {
 		for _, level := range ctx.raw {

@@ -14,9 +14,9 @@ type record struct {
 	hasTime bool  // false: a slog.Record without a time
 	level   slog.Level
 	msg     string
-	pc      uintptr // of the call, or 0
-	stack   string  // of the call, or ""
-	cutFrom int     // length of the line that was too long, or 0
+	source  string // of the call, escaped for JSON, or ""
+	stack   string // of the call, or ""
+	cutFrom int    // length of the line that was too long, or 0
 
 	extracted []slog.Attr // from the context, by Options.Extractors
 

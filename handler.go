@@ -41,7 +41,7 @@ func (h *handler) Handle(ctx context.Context, sr slog.Record) error {
 	}
 	if sr.Level >= c.capture {
 		if sr.Level >= c.caller.Level() {
-			r.pc = sr.PC
+			r.source = sourceOf(sr.PC)
 		}
 		if sr.Level >= c.stack.Level() {
 			r.stack = stack(handleSkip)

@@ -27,7 +27,7 @@ func (f *format) appendJSON(dst []byte, cache *secondCache, st, ctx *state, r *r
 	}
 	dst = appendLevelAndMsgKey(dst, r.level)
 	dst = jsonline.AppendString(dst, r.msg)
-	if filled == 0 && r.pc == 0 && !r.hasTrace && ctx == nil {
+	if filled == 0 && r.source == "" && !r.hasTrace && ctx == nil {
 		dst = append(dst, st.head...)
 	} else {
 		for slot := range numSlots {
@@ -123,14 +123,10 @@ func (f *format) appendSlotOf(dst []byte, slot int, key string, st, ctx *state, 
 	case filled&(1<<slot) != 0:
 		dst = append(appendComma(dst), key...)
 		return f.appendSlotValue(dst, slot, attrs)
-	case slot == slotSource && r.pc != 0:
-		source := sourceOf(r.pc)
-		if source == "" {
-			return dst
-		}
+	case slot == slotSource && r.source != "":
 		dst = append(appendComma(dst), key...)
 		dst = append(dst, '"')
-		dst = append(dst, source...)
+		dst = append(dst, r.source...)
 		return append(dst, '"')
 	case slot == slotTraceID && r.hasTrace:
 		return appendHex(append(appendComma(dst), key...), r.traceID[:])

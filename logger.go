@@ -124,11 +124,14 @@ func (l *Logger) takes(level slog.Level) bool {
 	return !l.core.dynamic || l.core.admits(level)
 }
 
-// callerSkip is how many frames lie between log's caller of runtime.Callers
-// and the user's call: log and the method that was called.
+// callerSkip is how many frames lie between what log calls and the user's call:
+// log and the method that was called.
 const callerSkip = 2
 
-// log is the part of every log method behind the gate.
+// log is the part of every log method behind the gate. It is not inlined, as
+// returnAddress asks for.
+//
+//go:noinline
 func (l *Logger) log(ctx context.Context, level slog.Level, msg string, attrs []slog.Attr) {
 	c := l.core
 	if c.closed.Load() {
@@ -142,7 +145,7 @@ func (l *Logger) log(ctx context.Context, level slog.Level, msg string, attrs []
 	r.setUnix(c.clock.now())
 	if level >= c.capture {
 		if level >= c.caller.Level() {
-			r.pc = callerPC(callerSkip + l.skip)
+			r.source = callSource(returnAddress(), l.skip)
 		}
 		if level >= c.stack.Level() {
 			r.stack = stack(callerSkip + l.skip)

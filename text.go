@@ -146,11 +146,9 @@ func (f *format) appendTextRest(dst []byte, st, ctx *state, r *record, attrs []s
 		dst = f.appendTextKey(dst, "", "span_id")
 		dst = hex.AppendEncode(dst, r.spanID[:])
 	}
-	if r.pc != 0 {
-		if source := sourceOf(r.pc); source != "" {
-			dst = f.appendTextKey(dst, "", "source")
-			dst = f.appendWord(dst, source)
-		}
+	if r.source != "" {
+		dst = f.appendTextKey(dst, "", "source")
+		dst = f.appendWord(dst, r.source)
 	}
 	if r.cutFrom > 0 {
 		dst = f.appendTextKey(dst, "", cutKey)

@@ -1,0 +1,152 @@
+package rollway_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/rollway/rollway"
+)
+
+// callerOf returns what a line says of its caller.
+func callerOf(t *testing.T, line []byte) string {
+	t.Helper()
+	var v struct{ Source string }
+	if err := json.Unmarshal(line, &v); err != nil {
+		t.Fatalf("%v: %s", err, line)
+	}
+	return v.Source
+}
+
+type embedsLogger struct{ *rollway.Logger }
+
+type infoer interface {
+	Info(context.Context, string, ...slog.Attr)
+}
+
+func inlinedWrapper(log *rollway.Logger) { log.Info(nil, "wrapped") }
+
+//go:noinline
+func plainWrapper(log *rollway.Logger) { log.Info(nil, "wrapped") }
+
+// TestCallerSite calls log methods in every way that Go has, each from two
+// places and each place twice, the second time from what the first remembered.
+// An address that many call sites share must not be taken for one of them.
+func TestCallerSite(t *testing.T) {
+	var buf bytes.Buffer
+	log, err := rollway.New(rollway.Options{Outputs: []rollway.Output{{Writer: &buf}}, Caller: slog.LevelInfo})
+	if err != nil {
+		t.Fatal(err)
+	}
+	skipping := log.WithCallerSkip(1)
+	asInterface, embedded, value := infoer(log), embedsLogger{log}, log.Info
+	expression := (*rollway.Logger).Info
+	throughEmbedded := infoer(embedded)
+
+	// Each step logs once from the line where its function literal stands.
+	steps := []struct {
+		name string
+		call []func()
+	}{
+		{"Info", []func(){
+			func() { log.Info(nil, "m") },
+			func() { log.Info(nil, "m", slog.Int("n", 1)) },
+		}},
+		{"Log", []func(){
+			func() { log.Log(nil, slog.LevelError, "m") },
+			func() { log.Log(nil, slog.LevelWarn, "m") },
+		}},
+		{"interface", []func(){
+			func() { asInterface.Info(nil, "m") },
+			func() { asInterface.Info(nil, "m") },
+		}},
+		{"method value", []func(){
+			func() { value(nil, "m") },
+			func() { value(nil, "m") },
+		}},
+		{"method expression", []func(){
+			func() { expression(log, nil, "m") },
+			func() { expression(log, nil, "m") },
+		}},
+		{"embedded", []func(){
+			func() { embedded.Info(nil, "m") },
+			func() { embedded.Info(nil, "m") },
+		}},
+		{"embedded behind an interface", []func(){
+			func() { throughEmbedded.Info(nil, "m") },
+			func() { throughEmbedded.Info(nil, "m") },
+		}},
+		{"LogFunc", []func(){
+			func() { log.LogFunc(nil, slog.LevelInfo, "m", func(*rollway.Attrs) {}) },
+			func() { log.LogFunc(nil, slog.LevelInfo, "m", func(*rollway.Attrs) {}) },
+		}},
+		{"wrapper with a skip, inlined", []func(){
+			func() { inlinedWrapper(skipping) },
+			func() { inlinedWrapper(skipping) },
+		}},
+		{"wrapper with a skip", []func(){
+			func() { plainWrapper(skipping) },
+			func() { plainWrapper(skipping) },
+		}},
+		{"slog", []func(){
+			func() { slog.New(log.Handler()).Info("m") },
+			func() { slog.New(log.Handler()).Info("m") },
+		}},
+		{"deferred", []func(){
+			func() { defer log.Info(nil, "m") },
+			func() { defer log.Info(nil, "m") },
+		}},
+		{"generic", []func(){
+			func() { logAny(log, 1) },
+			func() { logAny(log, "one") },
+		}},
+	}
+	for _, step := range steps {
+		var wants []string
+		for i, call := range step.call {
+			want := lineOf(call)
+			if step.name == "generic" {
+				call()
+				want = lineInLogAny
+			}
+			wants = append(wants, want)
+			for try := range 2 {
+				buf.Reset()
+				call()
+				if got := callerOf(t, buf.Bytes()); got != want {
+					t.Errorf("%s, call %d, time %d: source %q, want %q", step.name, i, try, got, want)
+				}
+			}
+		}
+		if wants[0] == wants[1] && step.name != "generic" {
+			t.Fatalf("%s: both calls are at %s", step.name, wants[0])
+		}
+	}
+}
+
+var lineInLogAny string
+
+//go:noinline
+func logAny[T any](log *rollway.Logger, _ T) {
+	_, file, line, _ := runtime.Caller(0)
+	lineInLogAny = fmt.Sprintf("%s:%d", shortFile(file), line+2)
+	log.Info(nil, "m")
+}
+
+// lineOf returns where the function literal f stands.
+func lineOf(f func()) string {
+	fn := runtime.FuncForPC(reflect.ValueOf(f).Pointer())
+	file, line := fn.FileLine(fn.Entry())
+	return fmt.Sprintf("%s:%d", shortFile(file), line)
+}
+
+func shortFile(file string) string {
+	parts := strings.Split(file, "/")
+	return strings.Join(parts[max(0, len(parts)-2):], "/")
+}

@@ -1,0 +1,6 @@
+//go:build !amd64 && !arm64
+
+package rollway
+
+// returnAddress returns 0: the address is not to be had.
+func returnAddress() uintptr { return 0 }
