@@ -79,6 +79,7 @@ func newCore(o Options) (*core, error) {
 		for _, other := range c.outputs {
 			if out.sameWriter(other) {
 				out.lock = other.lock
+				out.shares, other.shares = true, true
 				out.closes = out.closes && !other.closes
 			}
 		}

@@ -90,7 +90,7 @@ type OutputStats struct {
 func (l *Logger) Stats() Stats {
 	s := Stats{LeftOut: l.core.leftOut.Load(), AfterClose: l.core.afterClose.Load()}
 	for _, o := range l.core.outputs {
-		out := OutputStats{Written: o.written.load(), Failed: o.failed.Load(), Stalled: o.stalled.Load()}
+		out := OutputStats{Written: o.written(), Failed: o.failed.Load(), Stalled: o.stalled.Load()}
 		if err := o.lastError.Load(); err != nil {
 			out.LastError = *err
 		}

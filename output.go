@@ -24,6 +24,7 @@ type output struct {
 	w      io.Writer
 	buffer levelWriter // w, if it is one; else nil and w is written under lock
 	lock   *stallLock  // outputs with the same Writer share it
+	shares bool        // lock
 	format *format     // set when all formats are known
 	closes bool
 
@@ -32,7 +33,7 @@ type output struct {
 	fixed  bool                                 // level never changes
 	min    slog.Level                           // where fixed
 
-	written         counter
+	handed          counter       // lines written; of a direct output that shares no lock, the lock counts them
 	failed, stalled atomic.Uint64 // lines
 	unannounced     atomic.Uint64 // of a direct output: failed and stalled lines that no notice tells of yet
 	lastError       atomic.Pointer[error]
@@ -116,14 +117,28 @@ func (o *output) write(c *core, level slog.Level, line []byte, part uint32) {
 		err = o.callDirect(c, line)
 	}
 	if err != nil {
-		o.failed.Add(1)
-		if o.buffer == nil {
-			o.unannounced.Add(1)
+		if o.buffer != nil {
+			o.failed.Add(1)
 		}
 		o.report(c, err)
 		return
 	}
-	o.written.add(part)
+	if o.buffer != nil || o.shares {
+		o.handed.add(part)
+	}
+}
+
+// written returns how many lines the destination took. A direct output with a
+// lock of its own takes it once for each line, and the lock counts that anyway.
+func (o *output) written() uint64 {
+	if o.buffer != nil || o.shares {
+		return o.handed.load()
+	}
+	lines := o.lock.turns() // before what is not a line or failed: never too many
+	if other := o.lock.others.Load() + o.failed.Load(); lines > other {
+		return lines - other
+	}
+	return 0
 }
 
 // errStuck is what a line gets when another is stuck in the writer.
@@ -182,10 +197,15 @@ func (o *output) announce(c *core) error {
 	return err
 }
 
-// leave is deferred: it gives the lock back and makes an error of a panic.
+// leave is deferred: it makes an error of a panic, counts the line if it was
+// lost, and gives the lock back.
 func (o *output) leave(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("writer panicked: %v", r)
+	}
+	if *err != nil {
+		o.failed.Add(1)
+		o.unannounced.Add(1)
 	}
 	o.lock.unlock()
 }
@@ -266,7 +286,7 @@ func (o *output) locked(ctx context.Context, f func() error) error {
 	if !o.lock.lock(untilDeadline(ctx), true) {
 		return errStuck
 	}
-	defer o.lock.unlock()
+	defer o.lock.unlockOther()
 	return f()
 }
 

@@ -19,8 +19,9 @@ import (
 // either is seen by that try or sees the waiter and wakes it; a waiter that
 // leaves after it was woken passes the wake-up on.
 type stallLock struct {
-	state atomic.Uint64
-	stuck atomic.Uint64 // the state of the holder last found stuck
+	state  atomic.Uint64
+	stuck  atomic.Uint64 // the state of the holder last found stuck
+	others atomic.Uint64 // turns given back by unlockOther
 
 	waiting atomic.Int32 // len(queue), to be read without mu
 	mu      sync.Mutex
@@ -106,6 +107,15 @@ func (l *stallLock) unlock() {
 		l.wakeOne()
 	}
 }
+
+// unlockOther is unlock for a holder that did not write a line.
+func (l *stallLock) unlockOther() {
+	l.others.Add(1)
+	l.unlock()
+}
+
+// turns returns how often the lock was held and given back.
+func (l *stallLock) turns() uint64 { return l.state.Load() / 2 }
 
 func (l *stallLock) wakeOne() {
 	l.mu.Lock()
