@@ -1,11 +1,15 @@
 package rollway
 
-import "github.com/rollway/rollway/internal/jsonline"
+import (
+	"slices"
+
+	"github.com/rollway/rollway/internal/jsonline"
+)
 
 // secondCache holds the last second that was formatted.
 type secondCache struct {
 	unix int64
-	text [len("2006-01-02T15:04:05")]byte
+	text [jsonline.SecondLen]byte
 }
 
 // append appends the time with nine fraction digits.
@@ -15,8 +19,11 @@ func (c *secondCache) append(dst []byte, sec int64, nsec int32) []byte {
 			return jsonline.AppendUnix(dst, sec, int(nsec))
 		}
 		c.unix = sec
-		jsonline.AppendSecond(c.text[:0], sec)
+		jsonline.PutSecond(&c.text, sec)
 	}
-	dst = append(dst, c.text[:]...)
-	return jsonline.AppendNanosZ(dst, int(nsec))
+	n := len(dst)
+	dst = slices.Grow(dst, jsonline.TimeLen)[:n+jsonline.TimeLen]
+	*(*[jsonline.SecondLen]byte)(dst[n:]) = c.text
+	jsonline.PutNanosZ((*[jsonline.NanosLen]byte)(dst[n+jsonline.SecondLen:]), int(nsec))
+	return dst
 }

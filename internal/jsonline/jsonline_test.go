@@ -2,6 +2,7 @@ package jsonline
 
 import (
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"math"
 	"math/rand/v2"
@@ -180,5 +181,25 @@ func TestLossNotice(t *testing.T) {
 	want := `{"time":"1970-01-01T00:00:00.000000005Z","level":"WARN","msg":"rollway: 812 lines dropped","attrs":{"reason":"buffer \"full\"","dropped":812}}` + "\n"
 	if got != want {
 		t.Errorf("got  %swant %s", got, want)
+	}
+}
+
+// TestDigits8 compares every number that stands for a part of a second at the
+// ends of each lane, and a stride through the rest.
+func TestDigits8(t *testing.T) {
+	check := func(n uint32) {
+		var b [8]byte
+		store64(b[:], digits8(n))
+		if want := fmt.Sprintf("%08d", n); string(b[:]) != want {
+			t.Fatalf("digits8(%d) is %s", n, b)
+		}
+	}
+	for n := uint32(0); n < 10000; n++ {
+		check(n)
+		check(n * 10000)
+		check(n*10000 + 9999)
+	}
+	for n := uint32(0); n < 1e8; n += 7919 {
+		check(n)
 	}
 }
