@@ -2,7 +2,9 @@ package rollway
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 )
@@ -27,6 +29,33 @@ func benchLogger(b testing.TB) *Logger {
 	}
 	return l
 }
+
+type benchUser struct {
+	name, email string
+	created     time.Time
+}
+
+func (u *benchUser) AppendLog(o *Object) {
+	o.Add(slog.String("name", u.name), slog.String("email", u.email), slog.Time("created_at", u.created))
+}
+
+type benchUsers []*benchUser
+
+func (us *benchUsers) AppendLog(a *Array) {
+	for _, u := range *us {
+		a.Add(slog.AnyValue(u))
+	}
+}
+
+// What zap's own benchmark logs: lists of ten, two objects, a list of ten.
+var (
+	benchPerson  = &benchUser{"Jane Doe", "jane@example.com", time.Date(1980, 1, 1, 12, 0, 0, 0, time.UTC)}
+	benchPeople  = slices.Repeat(benchUsers{benchPerson}, 10)
+	benchInts    = []int{1, 23, 456, 7890, -1, 0, 99999, 12, 3, 1234567}
+	benchStrings = slices.Repeat([]string{"some text of a usual length"}, 10)
+	benchTimes   = slices.Repeat([]time.Time{time.Date(2026, 11, 21, 8, 0, 0, 12345, time.UTC)}, 10)
+	errBench     = errors.New("fail")
+)
 
 func BenchmarkLogger(b *testing.B) {
 	ctx := context.Background()
@@ -78,6 +107,15 @@ func BenchmarkLogger(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			l.Info(ctx, dyn.msg)
+		}
+	})
+	b.Run("heavy", func(b *testing.B) {
+		l := benchLogger(b)
+		b.ReportAllocs()
+		for b.Loop() {
+			l.Info(ctx, dyn.msg, slog.Int("int", dyn.i), slog.Any("ints", &benchInts), slog.String("string", dyn.str),
+				slog.Any("strings", &benchStrings), slog.Time("when", dyn.t), slog.Any("times", &benchTimes), slog.Any("user1", benchPerson),
+				slog.Any("user2", benchPerson), slog.Any("users", &benchPeople), slog.Any("error", errBench))
 		}
 	})
 	b.Run("slog6", func(b *testing.B) {

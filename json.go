@@ -225,13 +225,29 @@ func appendComma(dst []byte) []byte {
 // in. The empty attribute and groups without members append nothing, a group
 // without a name appends its members.
 func (f *format) appendJSONAttr(dst []byte, a *slog.Attr, depth int) []byte {
-	v, kind := a.Value, a.Value.Kind()
+	kind := a.Value.Kind()
 	switch kind { // the common ones first, without another call
 	case slog.KindString:
-		return jsonline.AppendString(jsonline.AppendKey(dst, a.Key), v.String())
+		return jsonline.AppendString(jsonline.AppendKey(dst, a.Key), a.Value.String())
 	case slog.KindInt64:
-		return jsonline.AppendInt(jsonline.AppendKey(dst, a.Key), v.Int64())
-	case slog.KindLogValuer:
+		return jsonline.AppendInt(jsonline.AppendKey(dst, a.Key), a.Value.Int64())
+	case slog.KindBool:
+		return strconv.AppendBool(jsonline.AppendKey(dst, a.Key), a.Value.Bool())
+	case slog.KindFloat64:
+		return jsonline.AppendFloat(jsonline.AppendKey(dst, a.Key), a.Value.Float64())
+	case slog.KindDuration:
+		return f.appendDuration(jsonline.AppendKey(dst, a.Key), a.Value.Duration())
+	case slog.KindTime:
+		return f.appendTimeValue(jsonline.AppendKey(dst, a.Key), a.Value.Time())
+	}
+	return f.appendJSONOther(dst, a, kind, depth)
+}
+
+// appendJSONOther is appendJSONAttr for kinds that may append nothing, and the
+// rest.
+func (f *format) appendJSONOther(dst []byte, a *slog.Attr, kind slog.Kind, depth int) []byte {
+	v := a.Value
+	if kind == slog.KindLogValuer {
 		v = resolve(v)
 		kind = v.Kind()
 	}

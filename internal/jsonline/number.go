@@ -56,6 +56,9 @@ var powersOf10 = func() (t [20]uint64) {
 // AppendFloat appends f as encoding/json writes it; NaN and the infinities,
 // which JSON cannot hold, become the strings "NaN", "+Inf" and "-Inf".
 func AppendFloat(dst []byte, f float64) []byte {
+	if out, ok := appendShort(dst, f); ok {
+		return out
+	}
 	switch {
 	case math.IsNaN(f):
 		return append(dst, `"NaN"`...)
@@ -63,9 +66,6 @@ func AppendFloat(dst []byte, f float64) []byte {
 		return append(dst, `"+Inf"`...)
 	case math.IsInf(f, -1):
 		return append(dst, `"-Inf"`...)
-	}
-	if out, ok := appendShort(dst, f); ok {
-		return out
 	}
 	abs := math.Abs(f)
 	if abs != 0 && (abs < 1e-6 || abs >= 1e21) {
@@ -87,36 +87,29 @@ func AppendFloat(dst []byte, f float64) []byte {
 // rounds correctly, is f, then n/10^6 without trailing zeros is how f is
 // written.
 func appendShort(dst []byte, f float64) ([]byte, bool) {
-	const places = 6
-	if f == 0 || math.Abs(f) >= 1e9 {
-		return dst, false // zero has a sign
-	}
-	n := math.RoundToEven(f * 1e6)
-	if n/1e6 != f || math.Abs(f) < 1e-6 {
+	const scale = 1e6 // six places
+	abs := math.Abs(f)
+	if !(abs >= 1/scale && abs < 1e9) { // zero has a sign, NaN compares with nothing
 		return dst, false
 	}
-	whole, left := int64(n), places
-	for left > 0 && whole%10 == 0 {
-		whole, left = whole/10, left-1
+	n := math.RoundToEven(abs * scale)
+	if n/scale != abs {
+		return dst, false
 	}
-	return appendDecimal(dst, whole, left), true
-}
-
-// appendDecimal appends n/10^places.
-func appendDecimal(dst []byte, n int64, places int) []byte {
-	if places == 0 {
-		return AppendInt(dst, n)
-	}
-	if n < 0 {
+	if f < 0 {
 		dst = append(dst, '-')
-		n = -n
 	}
-	scale := int64(powersOf10[places])
-	dst = AppendInt(dst, n/scale)
-	dst = append(dst, '.')
-	for n %= scale; places > 0; places-- {
-		scale /= 10
-		dst = append(dst, byte('0'+n/scale%10))
+	micros := uint64(n)
+	dst = AppendUint(dst, micros/scale)
+	fraction := uint32(micros % scale)
+	if fraction == 0 {
+		return dst, true
 	}
-	return dst
+	digits := digits8(fraction * 100)
+	zeros := bits.LeadingZeros64(digits^0x30303030_30303030) / 8 // the last digits come first there
+	end := len(dst)
+	dst = slices.Grow(dst, 1+8)[:end+1+8]
+	dst[end] = '.'
+	store64(dst[end+1:], digits)
+	return dst[:end+1+8-zeros], true
 }
