@@ -29,8 +29,8 @@ type poster struct {
 	limit  int // bytes per body; lowered by 413
 	credit int // single lines that may still be blamed for a 400 before a 2xx is due again
 
-	zip    *gzip.Writer // nil without compression
-	zipped bytes.Buffer
+	pack   func(io.Writer) (io.WriteCloser, error) // nil without compression
+	packed bytes.Buffer
 
 	keys   string // begins each idempotency key of this Writer
 	keyNum uint64
@@ -95,9 +95,16 @@ func newPoster(w *Writer) *poster {
 	if w.opt.Token != "" {
 		h.header.Set("Authorization", "Bearer "+w.opt.Token)
 	}
-	if w.opt.Compression == compressGzip {
+	if c := w.opt.Compressor; c != nil {
+		h.header.Set("Content-Encoding", c.Encoding())
+		h.pack = c.NewWriter
+	} else if w.opt.Compression == compressGzip {
 		h.header.Set("Content-Encoding", "gzip")
-		h.zip, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // errs only on an unknown level
+		zip, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // errs only on an unknown level
+		h.pack = func(dst io.Writer) (io.WriteCloser, error) {
+			zip.Reset(dst)
+			return zip, nil
+		}
 	}
 	return h
 }
@@ -168,17 +175,9 @@ func (h *poster) post(ctx context.Context, piece []byte) (answer, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.w.opt.RequestTimeout,
 		fmt.Errorf("no full answer within %v: %w", h.w.opt.RequestTimeout, context.DeadlineExceeded))
 	defer cancel()
-	body := piece
-	if h.zip != nil {
-		h.zipped.Reset()
-		h.zip.Reset(&h.zipped)
-		if _, err := h.zip.Write(piece); err != nil {
-			return answer{}, fmt.Errorf("compress: %w", err)
-		}
-		if err := h.zip.Close(); err != nil {
-			return answer{}, fmt.Errorf("compress: %w", err)
-		}
-		body = h.zipped.Bytes()
+	body, err := h.compress(piece)
+	if err != nil {
+		return answer{}, fmt.Errorf("compress: %w", err)
 	}
 	key := h.key(piece)
 
@@ -192,7 +191,7 @@ func (h *poster) post(ctx context.Context, piece []byte) (answer, error) {
 	}})
 	loan := &loan{p: body}
 	defer loan.recall()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.w.url.String(), loan.reader())
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.w.addr.url.String(), loan.reader())
 	if err != nil {
 		return answer{}, fmt.Errorf("make request: %w", err)
 	}
@@ -212,6 +211,26 @@ func (h *poster) post(ctx context.Context, piece []byte) (answer, error) {
 	}
 	h.failed.key = ""
 	return a, nil
+}
+
+// compress returns p as it goes over the wire, until the next call.
+func (h *poster) compress(p []byte) ([]byte, error) {
+	if h.pack == nil {
+		return p, nil
+	}
+	h.packed.Reset()
+	z, err := h.pack(&h.packed)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := z.Write(p); err != nil {
+		z.Close()
+		return nil, err
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	return h.packed.Bytes(), nil
 }
 
 // key is the idempotency key for piece: the one used last, if that request

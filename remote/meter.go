@@ -14,6 +14,15 @@ type meter struct {
 	connects atomic.Uint64
 	bytes    atomic.Uint64
 	open     atomic.Int64
+	latest   atomic.Pointer[string] // address of the latest peer
+}
+
+// peer is the address of the latest connection's other end.
+func (m *meter) peer() string {
+	if p := m.latest.Load(); p != nil {
+		return *p
+	}
+	return ""
 }
 
 func newMeter(dialTimeout time.Duration) *meter {
@@ -32,6 +41,8 @@ func (m *meter) dial(ctx context.Context, network, addr string) (net.Conn, error
 	}
 	m.connects.Add(1)
 	m.open.Add(1)
+	peer := c.RemoteAddr().String()
+	m.latest.Store(&peer)
 	return &meteredConn{Conn: c, m: m}, nil
 }
 

@@ -4,16 +4,14 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
+	"io"
 	"net/http"
-	"net/url"
-	"strconv"
-	"strings"
 	"time"
 )
 
 // Options says how a Writer talks to its peer. The zero value is the
-// recommended setting. Open checks it and copies what it needs.
+// recommended setting. Open checks it and copies what it needs. A field that
+// the URL's scheme has no use for is an error, not ignored.
 type Options struct {
 	// Timeout bounds one Write in all: the wait for its turn, dialling,
 	// sending, the answers and the retries. Default 30 s.
@@ -28,53 +26,88 @@ type Options struct {
 	// needs a longer one, or smaller batches. Default 10 s.
 	RequestTimeout time.Duration
 
-	// WriteTimeout bounds the sending of each 256 KiB over tcp and tls.
-	// Default 10 s.
+	// WriteTimeout bounds the sending of each 256 KiB over a stream (tcp, tls,
+	// unix), or of one datagram (udp, unixgram). Default 10 s.
 	WriteTimeout time.Duration
 
 	// CloseTimeout bounds Close and Sync, which take no context. Default 5 s.
 	CloseTimeout time.Duration
 
+	// Retries is how often one Write tries again after a failure that may
+	// pass: after what the peer asked for and up to a tenth more, or after
+	// 50–100 ms, doubling up to 2.5–5 s, while Timeout lasts. The wait is
+	// random so that a fleet does not come back at once. Leave it 0 behind a
+	// writer that retries by itself, as slab does. Apart from it, a kept
+	// connection that turns out dead before any answer is replaced once, at
+	// once. Default 0.
+	Retries int
+
 	// MaxBatch is the largest body of one HTTP request in bytes, before
 	// compression. A larger Write becomes several requests, cut at line ends;
-	// a single longer line goes alone. Default 4 MiB.
+	// a single longer line goes alone. Default 4 MiB. HTTP only.
 	MaxBatch int
-
-	// Retries is how often one Write tries again after a failure that may
-	// pass, waiting what the peer asked for, or 100 ms doubling up to 5 s,
-	// while Timeout lasts. Leave it 0 behind a writer that retries by itself,
-	// as slab does. Apart from it, a kept connection that turns out dead
-	// before any answer is replaced once, at once. Default 0.
-	Retries int
 
 	// Compression is "gzip", "none", or "" for gzip on a network and none to
 	// a loopback address. Log lines shrink to a ninth at some 100 µs of CPU
 	// per 64 KiB (BenchmarkWrite), which a network is glad of and a loopback,
-	// where the whole request takes 70 µs, is not. http and https only.
+	// where the whole request takes 70 µs, is not. HTTP only.
 	Compression string
 
+	// Compressor compresses the bodies of requests instead; Compression must
+	// then be "". It is used by one request at a time. HTTP only.
+	Compressor Compressor
+
 	// Token is sent as "Authorization: Bearer <Token>". It never appears in
-	// an error, in Stats or in String. http and https only.
+	// an error, in Stats or in String. HTTP only.
 	Token string
 
+	// AllowPlainToken allows Token and an Authorization header over http, that
+	// is without TLS, to a peer that is not on this machine: everybody on the
+	// way can read them. Default false: Open refuses.
+	AllowPlainToken bool
+
 	// Header is sent with every request; Authorization here and Token exclude
-	// each other. http and https only.
+	// each other. HTTP only.
 	Header http.Header
 
 	// TLSConfig is for https and tls: roots, client certificate, server name.
 	// A version below TLS 1.2 is refused. nil means the system's roots.
 	TLSConfig *tls.Config
 
-	// ProxyFromEnvironment obeys HTTP_PROXY, HTTPS_PROXY and NO_PROXY. http
-	// and https only. Default false: the environment is not read.
+	// ProxyFromEnvironment obeys HTTP_PROXY, HTTPS_PROXY and NO_PROXY. HTTP
+	// only. Default false: the environment is not read.
 	ProxyFromEnvironment bool
 
-	// OnError is told what no Write returns: lines that the peer refused, with
-	// its first reason, and connections that broke with lines on the way. It
-	// is called at most once a second and once by Close, from the goroutine of
-	// a Write, Flush, Sync or Close, which it holds up. nil means nobody is
-	// told; Stats counts all the same.
+	// MaxDatagram is the largest datagram in bytes. A line that does not fit
+	// is dropped and counted in Drops.TooLarge. Default 65,507, the most that
+	// UDP over IPv4 carries; on the way over a network one beyond some 1,400
+	// bytes is cut into fragments, and lost if one of them is. A local socket
+	// takes up to about 200 KiB on Linux. Datagrams only.
+	MaxDatagram int
+
+	// PackDatagram lets short lines share a datagram of up to this many
+	// bytes, for a peer that cuts datagrams at line ends; 1,400 suits most
+	// networks. A longer line still goes alone. Default 0: each line has its
+	// own datagram. Datagrams of lines only.
+	PackDatagram int
+
+	// OnError is told what no Write returns: lines that were refused or too
+	// large, with the first reason, and connections that broke with lines on
+	// the way. It is called at most once a second and once by Close, from the
+	// goroutine of a Write, Flush, Sync or Close, which it holds up. nil means
+	// nobody is told; Stats counts all the same.
 	OnError func(error)
+}
+
+// A Compressor is a way to compress the body of a request.
+type Compressor interface {
+	// Encoding is the name for the header Content-Encoding, such as "zstd".
+	Encoding() string
+	// NewWriter returns a writer that compresses to w; its Close writes what
+	// is left and does not close w.
+	NewWriter(w io.Writer) (io.WriteCloser, error)
+	// NewReader returns a reader of what r holds compressed.
+	NewReader(r io.Reader) (io.ReadCloser, error)
 }
 
 const (
@@ -83,7 +116,10 @@ const (
 )
 
 // withDefaults returns o with every zero replaced, or what is wrong with it.
-func (o Options) withDefaults(u *url.URL) (Options, error) {
+func (o Options) withDefaults(a *address) (Options, error) {
+	if err := o.checkScheme(a); err != nil {
+		return o, err
+	}
 	for _, d := range []struct {
 		name  string
 		value *time.Duration
@@ -102,82 +138,90 @@ func (o Options) withDefaults(u *url.URL) (Options, error) {
 			*d.value = d.def
 		}
 	}
-	if o.MaxBatch < 0 {
-		return o, fmt.Errorf("Options.MaxBatch is %d bytes: give a positive size, or 0 for the default 4 MiB", o.MaxBatch)
-	}
-	if o.MaxBatch == 0 {
-		o.MaxBatch = 4 << 20
-	}
-	if o.Retries < 0 {
-		return o, fmt.Errorf("Options.Retries is %d: give 0 or more", o.Retries)
-	}
-
-	if u.Scheme == "tcp" || u.Scheme == "tls" {
-		for _, c := range []struct {
-			name string
-			set  bool
-		}{
-			{"MaxBatch", o.MaxBatch != 4<<20},
-			{"Compression", o.Compression != "" && o.Compression != compressNone},
-			{"Token", o.Token != ""},
-			{"Header", len(o.Header) > 0},
-			{"ProxyFromEnvironment", o.ProxyFromEnvironment},
-		} {
-			if c.set {
-				return o, fmt.Errorf("leave out Options.%s: it is for http and https, the scheme is %s", c.name, u.Scheme)
-			}
+	for _, d := range []struct {
+		name  string
+		value *int
+		def   int
+		what  string
+	}{
+		{"MaxBatch", &o.MaxBatch, 4 << 20, "bytes"},
+		{"MaxDatagram", &o.MaxDatagram, 65507, "bytes"},
+		{"PackDatagram", &o.PackDatagram, 0, "bytes"},
+		{"Retries", &o.Retries, 0, "retries"},
+	} {
+		if *d.value < 0 {
+			return o, fmt.Errorf("Options.%s is %d: give %s, or 0 for the default %d", d.name, *d.value, d.what, d.def)
+		}
+		if *d.value == 0 {
+			*d.value = d.def
 		}
 	}
-
-	switch o.Compression {
-	case "":
-		o.Compression = compressGzip
-		if isLoopback(u.Hostname()) {
-			o.Compression = compressNone
-		}
-	case compressNone, compressGzip:
-	default:
-		return o, fmt.Errorf(`Options.Compression is %q: known are "" (by address), "none" and "gzip"`, o.Compression)
+	if o.PackDatagram > o.MaxDatagram {
+		return o, fmt.Errorf("Options.PackDatagram is %d, more than Options.MaxDatagram %d", o.PackDatagram, o.MaxDatagram)
 	}
-	if err := o.checkHeader(); err != nil {
+	if err := o.checkCompression(a); err != nil {
 		return o, err
 	}
-	return o, o.checkTLS(u.Scheme)
+	if err := o.checkHeader(a); err != nil {
+		return o, err
+	}
+	return o, o.checkTLS(a)
 }
 
-// checkHeader refuses what net/http would refuse with every Write, and what
-// the Writer sets itself. It quotes names, never values.
-func (o *Options) checkHeader() error {
-	if !validHeaderValue(o.Token) || strings.TrimSpace(o.Token) != o.Token {
-		return errors.New("Options.Token holds a control byte or outer white space (a line end from a file?): trim it")
-	}
-	o.Header = o.Header.Clone()
-	for name, values := range o.Header {
-		switch http.CanonicalHeaderKey(name) {
-		case "Content-Encoding", "Content-Length", "Transfer-Encoding", "Trailer", "Connection", "Expect", "Host", "Idempotency-Key":
-			return fmt.Errorf("Options.Header holds %q, which the Writer sets itself: leave it out", name)
-		case "Authorization":
-			if o.Token != "" {
-				return errors.New("Options.Header holds Authorization and Options.Token is set: give one of them")
-			}
-		}
-		if !validHeaderName(name) {
-			return fmt.Errorf("Options.Header holds %q, which is no HTTP header name", name)
-		}
-		for _, v := range values {
-			if !validHeaderValue(v) {
-				return fmt.Errorf("the value of %q in Options.Header holds a control byte", name)
-			}
+// checkScheme refuses what the scheme has no use for.
+func (o *Options) checkScheme(a *address) error {
+	for _, c := range []struct {
+		name string
+		set  bool
+		use  bool
+		only string
+	}{
+		{"RequestTimeout", o.RequestTimeout != 0, a.carrier == carryHTTP, "http and https"},
+		{"MaxBatch", o.MaxBatch != 0, a.carrier == carryHTTP, "http and https"},
+		{"Compression", o.Compression != "" && o.Compression != compressNone, a.carrier == carryHTTP, "http and https"},
+		{"Compressor", o.Compressor != nil, a.carrier == carryHTTP, "http and https"},
+		{"Token", o.Token != "", a.carrier == carryHTTP, "http and https"},
+		{"AllowPlainToken", o.AllowPlainToken, a.carrier == carryHTTP, "http"},
+		{"Header", len(o.Header) > 0, a.carrier == carryHTTP, "http and https"},
+		{"ProxyFromEnvironment", o.ProxyFromEnvironment, a.carrier == carryHTTP, "http and https"},
+		{"TLSConfig", o.TLSConfig != nil, a.tls, "https and tls"},
+		{"WriteTimeout", o.WriteTimeout != 0, a.carrier != carryHTTP, "streams and datagrams"},
+		{"MaxDatagram", o.MaxDatagram != 0, a.carrier == carryDatagram, "datagrams (udp, unixgram)"},
+		{"PackDatagram", o.PackDatagram != 0, a.carrier == carryDatagram && a.format == formatLines, "datagrams of lines (udp, unixgram)"},
+	} {
+		if c.set && !c.use {
+			return fmt.Errorf("leave out Options.%s: it is for %s, the URL is %s", c.name, c.only, a.name)
 		}
 	}
 	return nil
 }
 
-func (o *Options) checkTLS(scheme string) error {
-	if scheme != "https" && scheme != "tls" {
-		if o.TLSConfig != nil {
-			return fmt.Errorf("Options.TLSConfig is for https and tls, the scheme is %s: leave it out or change the URL", scheme)
+func (o *Options) checkCompression(a *address) error {
+	if o.Compressor != nil {
+		switch name := o.Compressor.Encoding(); {
+		case o.Compression != "":
+			return fmt.Errorf("Options.Compression is %q and Options.Compressor is set: give one of them", o.Compression)
+		case !validHeaderName(name):
+			return fmt.Errorf("Encoding of Options.Compressor is %q, which is no name of a content coding", name)
 		}
+		o.Compression = compressNone
+		return nil
+	}
+	switch o.Compression {
+	case "":
+		o.Compression = compressGzip
+		if a.loopback() {
+			o.Compression = compressNone
+		}
+	case compressNone, compressGzip:
+	default:
+		return fmt.Errorf(`Options.Compression is %q: known are "" (by address), "none" and "gzip"; for others set Options.Compressor`, o.Compression)
+	}
+	return nil
+}
+
+func (o *Options) checkTLS(a *address) error {
+	if !a.tls {
 		return nil
 	}
 	if o.TLSConfig == nil {
@@ -193,90 +237,4 @@ func (o *Options) checkTLS(scheme string) error {
 		return errors.New("Options.TLSConfig allows a version below TLS 1.2: raise MinVersion and MaxVersion, or leave them 0")
 	}
 	return nil
-}
-
-// parseURL checks what Open was given. Its errors never quote user info, nor
-// a URL that may hold one.
-func parseURL(raw string) (*url.URL, error) {
-	const known = "http, https, tcp, tls"
-	u, err := url.Parse(raw)
-	if err != nil {
-		if strings.Contains(raw, "@") {
-			return nil, errors.New("the URL cannot be parsed (not quoted: it may hold a password)")
-		}
-		if ue, ok := errors.AsType[*url.Error](err); ok {
-			err = ue.Err
-		}
-		return nil, fmt.Errorf("parse URL %q: %w", raw, err)
-	}
-	if u.User != nil {
-		return nil, errors.New("the URL holds a user or password: take it out and use Options.Token or Options.Header")
-	}
-	switch u.Scheme {
-	case "http", "https":
-		if u.Path == "" {
-			return nil, fmt.Errorf("%s has no path: a Rollway collector takes logs at /api/logs; write a final / if the root is meant", display(u))
-		}
-	case "tcp", "tls":
-		if u.Port() == "" {
-			return nil, fmt.Errorf("%s has no port: write %s://host:port", display(u), u.Scheme)
-		}
-		if u.Path != "" || u.RawQuery != "" {
-			return nil, fmt.Errorf("%s has more than host and port: write %s://host:port", display(u), u.Scheme)
-		}
-	case "":
-		return nil, fmt.Errorf("%q has no scheme: known are %s", raw, known)
-	default:
-		// "localhost:4318" parses as scheme "localhost".
-		return nil, fmt.Errorf("unknown scheme %q: known are %s (as in http://127.0.0.1:4318/api/logs)", u.Scheme, known)
-	}
-	if u.Hostname() == "" {
-		return nil, fmt.Errorf("%s has no host", display(u))
-	}
-	if p := u.Port(); p != "" {
-		if n, err := strconv.ParseUint(p, 10, 16); err != nil || n == 0 {
-			return nil, fmt.Errorf("%s has port %s: give 1 to 65535", display(u), p)
-		}
-	}
-	if u.Fragment != "" {
-		return nil, fmt.Errorf("%s has a fragment (#…): leave it out", display(u))
-	}
-	return u, nil
-}
-
-// display is u as errors and String show it: without user info, and without
-// the query, which may hold a key.
-func display(u *url.URL) string {
-	s := u.Scheme + "://" + u.Host + u.EscapedPath()
-	if u.RawQuery != "" {
-		s += "?…"
-	}
-	return s
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback() || strings.EqualFold(host, "localhost")
-}
-
-// validHeaderName reports whether s is a token of RFC 9110, section 5.6.2.
-func validHeaderName(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
-			return false
-		}
-	}
-	return s != ""
-}
-
-// validHeaderValue reports whether s holds no control byte but the tab (RFC
-// 9110, section 5.5).
-func validHeaderValue(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' && c != '\t' || c == 0x7f {
-			return false
-		}
-	}
-	return true
 }

@@ -192,7 +192,7 @@ func status(code int, body string, header ...string) http.HandlerFunc {
 	}
 }
 
-// A tcpPeer reads lines from its connections and keeps the bytes of each
+// A tcpPeer, which may also be a local socket, reads lines from its connections and keeps the bytes of each
 // connection apart, in the order in which they were accepted.
 type tcpPeer struct {
 	net.Listener
@@ -206,7 +206,11 @@ type tcpPeer struct {
 
 func startTCPPeer(t testing.TB, addr string, config *tls.Config, serve func(net.Conn, io.Writer)) *tcpPeer {
 	t.Helper()
-	l, err := net.Listen("tcp", addr)
+	network := "tcp"
+	if strings.HasPrefix(addr, "/") {
+		network = "unix"
+	}
+	l, err := net.Listen(network, addr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,9 +298,9 @@ func (p *tcpPeer) want(t testing.TB, conns ...string) {
 // eventually waits until ok, which is never further away than a loopback.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not after 10 s: %s", what)
+			t.Fatalf("not after 30 s: %s", what)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func (w *Writer) tell(last bool) {
 
 	var refused, broken error
 	if r.refused > 0 {
-		refused = fmt.Errorf("peer refused %d lines, now dropped; the first: %s", r.refused, r.reason)
+		refused = fmt.Errorf("%d lines refused or too large, now dropped; the first: %s", r.refused, r.reason)
 	}
 	if r.broken > 0 {
 		broken = fmt.Errorf("%d connections broke that had carried %d lines, of which the last may be lost; the first: %w", r.broken, r.carried, r.cause)

@@ -142,8 +142,8 @@ func TestSlabAndHTTPWithRestarts(t *testing.T) {
 // A TCP peer that restarts in good order (it sends a FIN, and reads on until
 // the Writer has closed its side) loses nothing either.
 func TestSlabAndStreamWithOrderlyRestarts(t *testing.T) {
-	transports(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {
-		peer := startTCPPeer(t, "127.0.0.1:0", serverTLS, func(c net.Conn, keep io.Writer) {
+	streams(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {
+		peer := startTCPPeer(t, anywhere(t, scheme), serverTLS, func(c net.Conn, keep io.Writer) {
 			go func() {
 				time.Sleep(50 * time.Millisecond)
 				c.(interface{ CloseWrite() error }).CloseWrite()

@@ -13,28 +13,31 @@ import "time"
 // fall; all other counters only rise.
 type Stats struct {
 	Accepted uint64 // Written + Dropped.Total() + Pending
-	Written  uint64 // http: acknowledged with 2xx; tcp, tls: passed whole to the system
+	Written  uint64 // over HTTP: acknowledged with 2xx; otherwise: passed whole to the system
 	Dropped  Drops
 	Pending  uint64 // in a Write that has not returned
 
 	Returned uint64 // handed back by a Write that failed
 	Rejected uint64 // offered after Close, never accepted
 
-	Requests  uint64 // HTTP requests begun; pieces passed to the system for tcp and tls
+	Requests  uint64 // HTTP requests begun; pieces or datagrams passed to the system
 	Retries   uint64 // attempts beyond a Write's first: stale connection, split after 413, Options.Retries
 	Errors    uint64 // failed attempts and lost connections
 	Connects  uint64 // connections established, TLS handshake not counted
 	BytesSent uint64 // bytes passed to the connections, with headers and TLS, after compression
 
+	Connected     bool      // a connection is open as far as this side knows; over udp: a socket is
+	Peer          string    // address of the latest connection's other end, "" if there was none
 	LastError     string    // text of the latest error, "" if there was none
 	LastErrorTime time.Time // when it happened
-	Connected     bool      // a connection is open as far as this side knows
+	LastSuccess   time.Time // when lines were settled last
+	Failures      uint64    // errors since then
 }
 
 // Drops counts lines that are lost, by reason.
 type Drops struct {
 	Rejected uint64 // refused by the peer for what they hold
-	TooLarge uint64 // a single line, answered with 413
+	TooLarge uint64 // a single line, answered with 413, or longer than a datagram or message may be
 }
 
 // Total is the number of lost lines.
@@ -53,6 +56,8 @@ type ledger struct {
 	errors        uint64
 	lastError     string
 	lastErrorTime time.Time
+	lastSuccess   time.Time
+	failures      uint64
 }
 
 // Stats returns the counters. It never waits for the peer.
@@ -74,7 +79,10 @@ func (w *Writer) Stats() Stats {
 		BytesSent:     w.meter.bytes.Load(),
 		LastError:     l.lastError,
 		LastErrorTime: l.lastErrorTime,
+		LastSuccess:   l.lastSuccess,
+		Failures:      l.failures,
 		Connected:     w.meter.open.Load() > 0,
+		Peer:          w.meter.peer(),
 	}
 }
 
@@ -83,7 +91,13 @@ func (w *Writer) countRetry()   { w.count(func(l *ledger) { l.retries++ }) }
 
 func (w *Writer) countError(err error) {
 	text, now := w.redact(err.Error()), time.Now()
-	w.count(func(l *ledger) { l.errors++; l.lastError, l.lastErrorTime = text, now })
+	w.count(func(l *ledger) { l.errors++; l.failures++; l.lastError, l.lastErrorTime = text, now })
+}
+
+// countSuccess counts lines settled, whatever became of them.
+func (w *Writer) countSuccess() {
+	now := time.Now()
+	w.count(func(l *ledger) { l.failures, l.lastSuccess = 0, now })
 }
 
 func (w *Writer) count(f func(*ledger)) {

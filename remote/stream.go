@@ -14,11 +14,11 @@ import (
 // (unless a single line is longer), and what Options.WriteTimeout bounds.
 const streamPiece = 256 << 10
 
-// A stream sends newline-delimited lines over one TCP or TLS connection at a
-// time. All fields are owned by the holder of the Writer's turn.
+// A stream sends newline-delimited lines over one connection at a time: TCP,
+// TLS or a local socket. All fields are owned by the holder of the Writer's turn.
 type stream struct {
 	w    *Writer
-	tls  *tls.Config // nil for plain TCP
+	tls  *tls.Config // nil without TLS
 	link *link       // nil when there is none
 	lost error       // a link broke with lines on the way; told by the next confirm
 }
@@ -34,10 +34,10 @@ type link struct {
 
 func newStream(w *Writer) *stream {
 	s := &stream{w: w}
-	if w.url.Scheme == "tls" {
+	if w.addr.tls {
 		s.tls = w.opt.TLSConfig
 		if s.tls.ServerName == "" {
-			s.tls.ServerName = w.url.Hostname()
+			s.tls.ServerName = w.addr.host
 		}
 	}
 	return s
@@ -90,9 +90,9 @@ func (s *stream) dial(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.w.opt.DialTimeout,
 		fmt.Errorf("no connection within %v: %w", s.w.opt.DialTimeout, context.DeadlineExceeded))
 	defer cancel()
-	c, err := s.w.meter.dial(ctx, "tcp", s.w.url.Host)
+	c, err := s.w.meter.dial(ctx, s.w.addr.network, s.w.addr.dial)
 	if err != nil {
-		return withCause(ctx, err) // its text begins with "dial tcp"
+		return withCause(ctx, err) // its text begins with "dial"
 	}
 	raw := c.(*meteredConn)
 	l := &link{conn: raw, raw: raw, gone: make(chan struct{})}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -27,9 +28,9 @@ func TestLineWriter(t *testing.T) {
 			}
 		}})
 	})
-	transports(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {
+	streams(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {
 		rollwaytest.TestLineWriter(t, rollwaytest.Subject{Open: func(t *testing.T) *rollwaytest.Instance {
-			peer := startTCPPeer(t, "127.0.0.1:0", serverTLS, nil)
+			peer := startTCPPeer(t, anywhere(t, scheme), serverTLS, nil)
 			w := open(t, scheme+"://"+peer.Addr().String(), o)
 			return &rollwaytest.Instance{
 				Writer: w,
@@ -38,6 +39,30 @@ func TestLineWriter(t *testing.T) {
 					written := w.Stats().Written
 					eventually(t, "the peer has read what was written", func() bool {
 						return uint64(bytes.Count(peer.bytes(), []byte("\n"))) >= written
+					})
+					return peer.bytes()
+				},
+				Ledger: func() rollwaytest.Ledger { return ledger(w) },
+			}
+		}})
+	})
+	datagrams(t, func(t *testing.T, url string, _ func() *gramPeer) {
+		scheme, _, _ := strings.Cut(url, ":")
+		rollwaytest.TestLineWriter(t, rollwaytest.Subject{LongLine: 60_000, Open: func(t *testing.T) *rollwaytest.Instance {
+			addr := "127.0.0.1:0"
+			if scheme == "unixgram" {
+				addr = socketPath(t)
+			}
+			peer := listenGram(t, scheme, addr)
+			peer.start()
+			t.Cleanup(peer.stop)
+			w := open(t, scheme+"://"+peer.LocalAddr().String(), remote.Options{})
+			return &rollwaytest.Instance{
+				Writer: w,
+				Delivered: func() []byte {
+					written := w.Stats().Written
+					eventually(t, "the peer has read what was written", func() bool {
+						return uint64(len(peer.each())) >= written
 					})
 					return peer.bytes()
 				},

@@ -1,36 +1,8 @@
-// Package remote sends lines over the network: as NDJSON over HTTP or HTTPS,
-// or newline-delimited over TCP or TLS. Its Writer is a line writer that holds
-// nothing back: when Write returns, each line is with the peer, counted as
-// lost, or handed back to the caller. It is made to sit behind slab.Writer,
-// whose goroutine batches, waits and retries, and it can be used directly.
-//
-//	peer, err := remote.Open("http://127.0.0.1:4318/api/logs", remote.Options{})
-//	out, err := slab.New(peer, slab.Options{CloseDestination: true})
-//
-// # What a delivered line is worth
-//
-// http, https: the peer answered 2xx for the request that held it, and did not
-// list it as refused. If the answer never came, the outcome is unknown; Write
-// returns an error and the caller sends again, so a line may arrive twice.
-// Every request has an Idempotency-Key header, and the next request has the
-// same one if it holds the very same bytes as the one that failed just before,
-// so that a peer that remembers keys stores them once.
-//
-// tcp, tls: the line was passed whole to the system. TCP tells a program
-// nothing of what its peer has read: lines in the system's buffers when the
-// peer dies are lost, and no counter knows. What can be known is used. A
-// connection that the peer closed or reset while it was idle is noticed before
-// the next line is written. A broken one is told to OnError with the number
-// of lines it had carried; on Linux that includes one that the peer closed in
-// order while lines were on the way to it. Sync and Close send a FIN (or TLS close_notify) and
-// wait until the peer, having read to the end, closes too: after a nil from
-// them everything written before was read. Where this is too weak, use http.
 package remote
 
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"os"
 	"sync"
 	"time"
@@ -49,8 +21,7 @@ import (
 //     told to OnError: they would be refused again.
 //  4. No call lasts longer than its timeout or context, and Stats never waits.
 type Writer struct {
-	url  *url.URL
-	name string // display(url)
+	addr address
 	opt  Options
 
 	meter *meter
@@ -71,37 +42,20 @@ type Writer struct {
 	err     error         // what Close returns; set before done is closed
 }
 
-// A sender is one way to talk to a peer. The holder of the turn calls it.
-type sender interface {
-	// send passes on the beginning of p, at least one line and only whole
-	// ones; p ends in a line end. With a nil error settled.n is positive.
-	send(ctx context.Context, p []byte) (settled, error)
-	// confirm returns nil when all that was sent is known to have arrived.
-	confirm(ctx context.Context) error
-	// close gives up the connections.
-	close()
-}
-
-// settled says what became of the first n bytes given to a sender.
-type settled struct {
-	n                           int
-	written, refused, oversized uint64 // lines
-}
-
-// Open returns a Writer for rawURL: http://host/path, https://host/path,
-// tcp://host:port or tls://host:port. It checks the URL and the options and
-// does not dial, so that a service can start while its collector is down.
+// Open returns a Writer for rawURL, whose scheme says how the peer is spoken
+// to; see the table in the package's documentation. It checks the URL and the
+// options and does not dial, so that a service can start while its peer is
+// down.
 func Open(rawURL string, o Options) (*Writer, error) {
-	u, err := parseURL(rawURL)
+	a, err := parseURL(rawURL)
 	if err != nil {
 		return nil, fmt.Errorf("remote: %w", err)
 	}
-	if o, err = o.withDefaults(u); err != nil {
-		return nil, fmt.Errorf("remote: open %s: %w", display(u), err)
+	if o, err = o.withDefaults(&a); err != nil {
+		return nil, fmt.Errorf("remote: open %s: %w", a.name, err)
 	}
 	w := &Writer{
-		url:   u,
-		name:  display(u),
+		addr:  a,
 		opt:   o,
 		meter: newMeter(o.DialTimeout),
 		turn:  make(chan struct{}, 1),
@@ -109,12 +63,7 @@ func Open(rawURL string, o Options) (*Writer, error) {
 		done:  make(chan struct{}),
 	}
 	w.life, w.kill = context.WithCancel(context.Background())
-	switch u.Scheme {
-	case "http", "https":
-		w.out = newPoster(w)
-	default:
-		w.out = newStream(w)
-	}
+	w.out = newSender(w)
 	return w, nil
 }
 
@@ -194,21 +143,17 @@ func (w *Writer) deliver(ctx context.Context, p []byte, left uint64) (n int, _ u
 		})
 		if err == nil {
 			attempt = 0
+			w.countSuccess()
 			continue
 		}
 		w.countError(err)
-		if attempt >= w.opt.Retries || !pause(ctx, max(retryAfter(err), backoff(attempt))) {
+		if attempt >= w.opt.Retries || !pause(ctx, backoff(attempt, retryAfter(err))) {
 			return n, left, err
 		}
 		attempt++
 		w.countRetry()
 	}
 	return n, left, nil
-}
-
-// backoff is the wait before retry number attempt, from 0, within one Write.
-func backoff(attempt int) time.Duration {
-	return min(100*time.Millisecond<<min(attempt, 10), 5*time.Second)
 }
 
 // pause waits d and reports whether ctx allowed it; it does not begin a wait
@@ -245,7 +190,7 @@ func (w *Writer) lock(ctx context.Context) error {
 func (w *Writer) unlock() { <-w.turn }
 
 // String names the peer, without query, token or header.
-func (w *Writer) String() string { return "remote " + w.name }
+func (w *Writer) String() string { return "remote " + w.addr.name }
 
 // GoString is String: %#v must not show the token either.
 func (w *Writer) GoString() string { return w.String() }

@@ -1,0 +1,157 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A scheme says how the peer behind a URL is spoken to.
+type scheme struct {
+	carrier string // carryHTTP, carryStream or carryDatagram
+	network string // for net.Dial
+	tls     bool
+	format  string // what the peer takes: formatLines and so on
+	path    string // of the socket, if the URL has none
+}
+
+const (
+	carryHTTP     = "http"
+	carryStream   = "stream"
+	carryDatagram = "datagram"
+
+	formatLines = "lines" // as they are
+)
+
+var schemes = map[string]scheme{
+	"http":     {carryHTTP, "tcp", false, formatLines, ""},
+	"https":    {carryHTTP, "tcp", true, formatLines, ""},
+	"tcp":      {carryStream, "tcp", false, formatLines, ""},
+	"tls":      {carryStream, "tcp", true, formatLines, ""},
+	"unix":     {carryStream, "unix", false, formatLines, ""},
+	"udp":      {carryDatagram, "udp", false, formatLines, ""},
+	"unixgram": {carryDatagram, "unixgram", false, formatLines, ""},
+}
+
+// schemeNames is for errors: sorted, so that relatives stand together.
+func schemeNames() string {
+	var names []string
+	for name := range schemes {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// local reports whether the peer is a socket in the file system.
+func (s scheme) local() bool { return strings.HasPrefix(s.network, "unix") }
+
+// An address is a URL that Open was given, understood.
+type address struct {
+	scheme
+	name string   // for errors and String: no user info, no query
+	url  *url.URL // what is posted to; http only
+	dial string   // for net.Dial; not for http
+	host string   // without port; "" for a local socket
+}
+
+// parseURL checks what Open was given. Its errors never quote user info, nor
+// a URL that may hold one.
+func parseURL(raw string) (a address, err error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		if strings.Contains(raw, "@") {
+			return a, errors.New("the URL cannot be parsed (not quoted: it may hold a password)")
+		}
+		if ue, ok := errors.AsType[*url.Error](err); ok {
+			err = ue.Err
+		}
+		return a, fmt.Errorf("parse URL %q: %w", raw, err)
+	}
+	if u.User != nil {
+		return a, errors.New("the URL holds a user or password: take it out and use Options.Token or Options.Header")
+	}
+	s, known := schemes[u.Scheme]
+	switch {
+	case u.Scheme == "":
+		return a, fmt.Errorf("%q has no scheme: known are %s", raw, schemeNames())
+	case !known:
+		// "localhost:4318" parses as scheme "localhost".
+		return a, fmt.Errorf("unknown scheme %q: known are %s (as in http://127.0.0.1:4318/api/logs)", u.Scheme, schemeNames())
+	case u.Fragment != "":
+		return a, fmt.Errorf("%s has a fragment (#…): leave it out", display(u))
+	}
+	a = address{scheme: s, name: display(u), host: u.Hostname()}
+	if s.local() {
+		return a, a.parseSocket(u)
+	}
+	return a, a.parseHost(u)
+}
+
+func (a *address) parseSocket(u *url.URL) error {
+	a.dial = u.Path
+	if a.dial == "" && u.Opaque == "" && u.Host == "" {
+		a.dial = a.path
+	}
+	switch {
+	case u.Host != "" || !strings.HasPrefix(a.dial, "/"):
+		return fmt.Errorf("%s has no absolute path of a socket: write %s:///path", a.name, u.Scheme)
+	case u.RawQuery != "":
+		return fmt.Errorf("%s has more than a path: write %s:///path", a.name, u.Scheme)
+	case len(a.dial) > maxSocketPath:
+		return fmt.Errorf("the path of %s has %d bytes: a socket's has at most %d", a.name, len(a.dial), maxSocketPath)
+	}
+	return nil
+}
+
+// maxSocketPath is the longest path that an address of a socket holds on every
+// system: macOS has 104 bytes with the NUL, Linux 108.
+const maxSocketPath = 103
+
+func (a *address) parseHost(u *url.URL) error {
+	if a.carrier == carryHTTP {
+		if u.Path == "" {
+			return fmt.Errorf("%s has no path: a Rollway collector takes logs at /api/logs; write a final / if the root is meant", a.name)
+		}
+	} else {
+		if u.Port() == "" {
+			return fmt.Errorf("%s has no port: write %s://host:port", a.name, u.Scheme)
+		}
+		if u.Path != "" || u.RawQuery != "" {
+			return fmt.Errorf("%s has more than host and port: write %s://host:port", a.name, u.Scheme)
+		}
+	}
+	if a.host == "" {
+		return fmt.Errorf("%s has no host", a.name)
+	}
+	if p := u.Port(); p != "" {
+		if n, err := strconv.ParseUint(p, 10, 16); err != nil || n == 0 {
+			return fmt.Errorf("%s has port %s: give 1 to 65535", a.name, p)
+		}
+	}
+	a.url, a.dial = u, u.Host
+	return nil
+}
+
+// display is u as errors and String show it: without user info, and without
+// the query, which may hold a key.
+func display(u *url.URL) string {
+	s := u.Scheme + "://" + u.Host + u.EscapedPath()
+	if u.RawQuery != "" {
+		s += "?…"
+	}
+	return s
+}
+
+// loopback reports whether what is sent does not leave the machine.
+func (a *address) loopback() bool {
+	if a.local() {
+		return true
+	}
+	ip := net.ParseIP(a.host)
+	return ip != nil && ip.IsLoopback() || strings.EqualFold(a.host, "localhost")
+}

@@ -1,0 +1,204 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+	"time"
+)
+
+// A gram sends lines as datagrams, over UDP or to a local socket. All fields
+// are owned by the holder of the Writer's turn.
+type gram struct {
+	w       *Writer
+	form    framer       // nil: lines as they are, with their line ends
+	conn    *meteredConn // nil when there is none
+	lines   uint64       // sent on conn since the last confirm
+	suspect bool         // nothing was sent on conn yet, or the peer was away a moment ago
+	lost    error        // a datagram was refused with others on the way; told by the next confirm
+	buf     []byte       // the message being sent
+}
+
+// A framer makes messages of lines.
+type framer interface {
+	// appendMessage appends to dst the message that carries line, which has no
+	// line end.
+	appendMessage(dst, line []byte) []byte
+}
+
+// hearTime is how long a gram listens for "port unreachable" after the first
+// datagram of a socket and in confirm.
+const hearTime = 50 * time.Millisecond
+
+func newGram(w *Writer) *gram { return &gram{w: w} }
+
+func (g *gram) send(ctx context.Context, p []byte) (s settled, err error) {
+	if g.conn == nil {
+		if err := g.dial(ctx); err != nil {
+			return s, err
+		}
+	}
+	piece := firstPiece(p, streamPiece)
+	conn := g.conn
+	stop := context.AfterFunc(ctx, func() { conn.SetWriteDeadline(time.Unix(1, 0)) })
+	defer stop()
+	pack := g.w.opt.PackDatagram
+	for s.n < len(piece) {
+		data, size := g.next(piece[s.n:], pack)
+		lines := countLines(piece[s.n : s.n+size])
+		err := error(syscall.EMSGSIZE)
+		if len(data) <= g.w.opt.MaxDatagram {
+			err = g.put(ctx, data)
+		}
+		switch {
+		case err == nil:
+			s.n += size
+			s.written += lines
+			g.lines += lines
+		case !errors.Is(err, syscall.EMSGSIZE):
+			g.drop(err)
+			return s, err
+		case lines > 1:
+			pack = 0 // the system takes less than was thought
+		default:
+			s.n += size
+			s.oversized++
+			g.w.noteRefused(1, fmt.Sprintf("one line makes a datagram of %d bytes, more than the system or Options.MaxDatagram allows", len(data)))
+		}
+	}
+	return s, nil
+}
+
+// next returns the first datagram for p and how many bytes of p it holds.
+func (g *gram) next(p []byte, pack int) (data []byte, size int) {
+	if g.form == nil {
+		piece := firstPiece(p, pack)
+		return piece, len(piece)
+	}
+	size = bytes.IndexByte(p, '\n') + 1
+	g.buf = g.form.appendMessage(g.buf[:0], p[:size-1])
+	return g.buf, size
+}
+
+func (g *gram) dial(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, g.w.opt.DialTimeout,
+		fmt.Errorf("no connection within %v: %w", g.w.opt.DialTimeout, context.DeadlineExceeded))
+	defer cancel()
+	c, err := g.w.meter.dial(ctx, g.w.addr.network, g.w.addr.dial)
+	if err != nil {
+		return withCause(ctx, err)
+	}
+	g.conn = c.(*meteredConn)
+	g.suspect = true
+	return nil
+}
+
+// put sends one datagram. A nil error means that the system took it, and of
+// the first one on a socket that it was not refused at once.
+func (g *gram) put(ctx context.Context, data []byte) error {
+	g.w.countRequest()
+	end := time.Now().Add(g.w.opt.WriteTimeout)
+	for wait := time.Millisecond; ; wait *= 2 {
+		g.conn.SetWriteDeadline(end)
+		if ctx.Err() != nil { // its own deadline was overwritten
+			return withCause(ctx, ctx.Err())
+		}
+		_, err := g.conn.Write(data)
+		switch {
+		case err == nil && g.suspect:
+			if err := g.hear(ctx); err != nil {
+				return err
+			}
+			g.suspect = false
+			return nil
+		case err == nil:
+			return nil
+		case !errors.Is(err, syscall.ENOBUFS) || time.Until(end) <= wait || !pause(ctx, wait):
+			return withCause(ctx, err)
+		}
+		// A queue below is full and the system does not wait for it.
+		g.w.countRetry()
+	}
+}
+
+// hear waits a moment for the news that nobody listens at the peer's port. A
+// local socket says so at once.
+func (g *gram) hear(ctx context.Context) error {
+	if g.w.addr.local() {
+		return nil
+	}
+	end := time.Now().Add(hearTime)
+	if d, ok := ctx.Deadline(); ok && d.Before(end) {
+		end = d
+	}
+	g.conn.SetReadDeadline(end)
+	var answer [1]byte // what the peer sends back is discarded
+	_, err := g.conn.Read(answer[:])
+	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) {
+		return err
+	}
+	return nil
+}
+
+// drop gives up the socket. What it carried before may be lost.
+func (g *gram) drop(err error) {
+	lines := g.lines
+	g.conn.Close()
+	g.conn, g.lines = nil, 0
+	var ne net.Error
+	if lines == 0 || errors.As(err, &ne) && ne.Timeout() {
+		return // the peer is slow: what it was sent stands in its queue
+	}
+	g.lost = fmt.Errorf("the peer went away after %d lines, of which the last may be lost: %w", lines, err)
+	g.w.noteBroken(lines, err)
+}
+
+// confirm waits until the peer has taken everything from its queue, if the
+// system tells (Linux, local sockets); over UDP it listens a moment for a
+// refusal.
+func (g *gram) confirm(ctx context.Context) error {
+	if g.conn != nil && g.lines > 0 {
+		err := g.taken(ctx)
+		if err == nil {
+			err = g.hear(ctx)
+		}
+		if err != nil {
+			g.drop(err)
+			if g.lost == nil {
+				g.lost = err
+			}
+		}
+		g.lines = 0
+	}
+	err := g.lost
+	if g.w.life.Err() == nil { // else Shutdown returns it too
+		g.lost = nil
+	}
+	return err
+}
+
+func (g *gram) taken(ctx context.Context) error {
+	for wait := time.Millisecond; ; wait = min(2*wait, 20*time.Millisecond) {
+		n, err := unacked(g.conn.Conn)
+		if n == 0 || err != nil {
+			return err
+		}
+		select {
+		case <-time.After(wait):
+		case <-g.w.life.Done():
+			return errors.New("broken off by Shutdown before the peer had read everything")
+		case <-ctx.Done():
+			return fmt.Errorf("the peer has not read everything: %w", ctx.Err())
+		}
+	}
+}
+
+func (g *gram) close() {
+	if g.conn != nil {
+		g.conn.Close()
+		g.conn = nil
+	}
+}

@@ -1,0 +1,339 @@
+package remote_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/remote"
+)
+
+// A gramPeer keeps the datagrams that it reads.
+type gramPeer struct {
+	net.PacketConn
+	mu    sync.Mutex
+	grams []string
+	done  chan struct{}
+}
+
+// startGramPeer listens at addr of network udp or unixgram.
+func startGramPeer(t testing.TB, network, addr string) *gramPeer {
+	t.Helper()
+	p := listenGram(t, network, addr)
+	p.start()
+	return p
+}
+
+// listenGram is startGramPeer for a peer that reads nothing yet.
+func listenGram(t testing.TB, network, addr string) *gramPeer {
+	t.Helper()
+	c, err := net.ListenPacket(network, addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u, ok := c.(*net.UDPConn); ok {
+		u.SetReadBuffer(4 << 20) // a test is about what arrives
+	}
+	p := &gramPeer{PacketConn: c, done: make(chan struct{})}
+	t.Cleanup(func() { c.Close() })
+	return p
+}
+
+func (p *gramPeer) start() {
+	go func() {
+		defer close(p.done)
+		buf := make([]byte, 1<<20)
+		for {
+			n, _, err := p.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			p.mu.Lock()
+			p.grams = append(p.grams, string(buf[:n]))
+			p.mu.Unlock()
+		}
+	}()
+}
+
+func (p *gramPeer) stop() {
+	p.Close()
+	<-p.done
+}
+
+func (p *gramPeer) each() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string(nil), p.grams...)
+}
+
+func (p *gramPeer) bytes() []byte { return []byte(strings.Join(p.each(), "")) }
+
+// socketPath returns a path that is short enough for a socket on any system.
+func socketPath(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "rw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return filepath.Join(dir, "s")
+}
+
+// datagrams runs test over UDP and a local socket. listen may be called again
+// once the peer before is closed.
+func datagrams(t *testing.T, test func(t *testing.T, url string, listen func() *gramPeer)) {
+	t.Run("udp", func(t *testing.T) {
+		free := listenGram(t, "udp", "127.0.0.1:0")
+		addr := free.LocalAddr().String()
+		free.Close()
+		test(t, "udp://"+addr, func() *gramPeer { return listenGram(t, "udp", addr) })
+	})
+	t.Run("unixgram", func(t *testing.T) {
+		if runtime.GOOS == "windows" {
+			t.Skip("Windows has no local datagram sockets")
+		}
+		path := socketPath(t)
+		test(t, "unixgram://"+path, func() *gramPeer {
+			os.Remove(path) // Close leaves it
+			return listenGram(t, "unixgram", path)
+		})
+	})
+}
+
+func TestOneDatagramPerLine(t *testing.T) {
+	datagrams(t, func(t *testing.T, url string, listen func() *gramPeer) {
+		peer := listen()
+		peer.start()
+		w := open(t, url, remote.Options{})
+		all := numbered(0, 100)
+		write(t, w, all[:20])
+		write(t, w, strings.TrimSuffix(numbered(0, 100), "\n"))
+		if err := w.Close(); err != nil {
+			t.Errorf("Close = %v", err)
+		}
+		eventually(t, "all datagrams are there", func() bool { return len(peer.each()) == 101 })
+		for i, g := range peer.each()[1:] {
+			if g != numbered(i, i+1) {
+				t.Errorf("datagram %d is %q", i, g)
+			}
+		}
+		settled(t, w, 101, 101)
+		if s := w.Stats(); s.Connects != 1 || s.Requests != 101 || s.Peer == "" {
+			t.Errorf("Stats = %+v", s)
+		}
+	})
+}
+
+func TestPackedDatagrams(t *testing.T) {
+	datagrams(t, func(t *testing.T, url string, listen func() *gramPeer) {
+		peer := listen()
+		peer.start()
+		w := open(t, url, remote.Options{PackDatagram: 1400})
+		long := `{"msg":"` + strings.Repeat("x", 3000) + "\"}\n"
+		all := numbered(0, 1000) + long + numbered(1000, 1010)
+		write(t, w, all)
+		eventually(t, "all is there", func() bool { return len(peer.bytes()) == len(all) })
+		if got := string(peer.bytes()); got != all {
+			t.Errorf("the peer has other bytes")
+		}
+		for _, g := range peer.each() {
+			if !strings.HasSuffix(g, "\n") || len(g) > 1400 && g != long {
+				t.Errorf("datagram of %d bytes, %q", len(g), g[max(0, len(g)-10):])
+			}
+		}
+		if n := len(peer.each()); n > 50 {
+			t.Errorf("%d datagrams: not packed", n)
+		}
+		settled(t, w, 1011, 1011)
+	})
+}
+
+// A line that is too long by the options or by the system's measure is lost by
+// itself, with the reason.
+func TestTooLongForADatagram(t *testing.T) {
+	datagrams(t, func(t *testing.T, url string, listen func() *gramPeer) {
+		for _, c := range []struct {
+			name string
+			size int
+			o    remote.Options
+		}{
+			{"by the option", 2000, remote.Options{MaxDatagram: 1000}},
+			{"by the default", 70_000, remote.Options{}},
+			{"by the system", 8 << 20, remote.Options{MaxDatagram: 16 << 20}},
+			{"by the system, packed", 8 << 20, remote.Options{MaxDatagram: 16 << 20, PackDatagram: 16 << 20}},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				peer := listen()
+				peer.start()
+				defer peer.stop()
+				var told []error
+				c.o.OnError = func(err error) { told = append(told, err) }
+				w := open(t, url, c.o)
+				write(t, w, numbered(0, 2)+strings.Repeat("x", c.size)+"\n"+numbered(2, 4))
+				eventually(t, "the short lines are there", func() bool { return string(peer.bytes()) == numbered(0, 4) })
+				settled(t, w, 5, 4)
+				if d := w.Stats().Dropped; d != (remote.Drops{TooLarge: 1}) {
+					t.Errorf("Dropped = %+v", d)
+				}
+				if len(told) != 1 || !strings.Contains(told[0].Error(), "Options.MaxDatagram") {
+					t.Errorf("OnError was told %v", told)
+				}
+			})
+		}
+	})
+}
+
+// Nobody listens: the lines stay with the caller, as often as it tries, and
+// get through when somebody does.
+func TestNobodyListens(t *testing.T) {
+	datagrams(t, func(t *testing.T, url string, listen func() *gramPeer) {
+		w := open(t, url, remote.Options{})
+		for i := range 3 {
+			n, err := w.Write([]byte(numbered(0, 10)))
+			if n != 0 || !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, syscall.ENOENT) {
+				t.Fatalf("Write %d without a peer = %d, %v", i, n, err)
+			}
+		}
+		settled(t, w, 0, 0)
+		if s := w.Stats(); s.Failures != 3 || s.Returned != 30 {
+			t.Errorf("Stats = %+v", s)
+		}
+		peer := listen()
+		peer.start()
+		write(t, w, numbered(0, 10))
+		eventually(t, "the lines are there", func() bool { return string(peer.bytes()) == numbered(0, 10) })
+		if err := w.Close(); err != nil {
+			t.Errorf("Close = %v", err)
+		}
+		settled(t, w, 10, 10)
+	})
+}
+
+// A peer that goes away is told to OnError and by the next Sync, and one that
+// comes back is found again.
+func TestDatagramPeerRestarts(t *testing.T) {
+	datagrams(t, func(t *testing.T, url string, listen func() *gramPeer) {
+		peer := listen()
+		peer.start()
+		var told []error
+		w := open(t, url, remote.Options{OnError: func(err error) { told = append(told, err) }})
+		write(t, w, numbered(0, 5))
+		eventually(t, "the lines are there", func() bool { return len(peer.each()) == 5 })
+		peer.stop()
+		sent := 5
+		eventually(t, "Write notices", func() bool {
+			n, err := w.Write([]byte(numbered(sent, sent+1)))
+			if err != nil {
+				return n == 0
+			}
+			sent++ // UDP: this one is lost, and the next Write hears of it
+			return false
+		})
+		if sent > 6 {
+			t.Errorf("%d lines were sent to a peer that was not there", sent-5)
+		}
+		if err := w.Sync(); err == nil || !strings.Contains(err.Error(), "went away after") {
+			t.Errorf("Sync = %v, want that the peer went away", err)
+		}
+		if len(told) != 1 || !strings.Contains(told[0].Error(), "may be lost") {
+			t.Errorf("OnError was told %v", told)
+		}
+		again := listen()
+		again.start()
+		write(t, w, numbered(sent, sent+3))
+		eventually(t, "the lines are there", func() bool { return string(again.bytes()) == numbered(sent, sent+3) })
+		if err := w.Close(); err != nil {
+			t.Errorf("Close = %v", err)
+		}
+		settled(t, w, sent+3, sent+3)
+	})
+}
+
+// The queue of a local socket is short. A Write waits for its reader, not for
+// ever, and Sync says what was not read.
+func TestSlowLocalReader(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells what a local peer has read")
+	}
+	path := socketPath(t)
+	peer := listenGram(t, "unixgram", path)
+	w := open(t, "unixgram://"+path, remote.Options{WriteTimeout: 50 * time.Millisecond, CloseTimeout: 50 * time.Millisecond})
+	all := numbered(0, 5000)
+	n, err := w.Write([]byte(all))
+	if !errors.Is(err, os.ErrDeadlineExceeded) || n == 0 || n == len(all) || all[n-1] != '\n' {
+		t.Fatalf("Write = %d, %v, want the deadline exceeded at a line end", n, err)
+	}
+	done := strings.Count(all[:n], "\n")
+	settled(t, w, done, done)
+	write2, err2 := w.Write([]byte(all[n:]))
+	if write2 != 0 || err2 == nil {
+		t.Errorf("Write to a full queue = %d, %v", write2, err2)
+	}
+	peer.start()
+	for rest := all[n:]; rest != ""; {
+		n, _ := w.Write([]byte(rest))
+		rest = rest[n:]
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if err := w.SyncContext(ctx); err != nil {
+		t.Errorf("Sync = %v", err)
+	}
+	eventually(t, "all is there", func() bool { return string(peer.bytes()) == all })
+	settled(t, w, 5000, 5000)
+}
+
+func TestSyncSaysWhatALocalPeerHasNotRead(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells what a local peer has read")
+	}
+	path := socketPath(t)
+	listenGram(t, "unixgram", path)
+	w := open(t, "unixgram://"+path, remote.Options{CloseTimeout: 50 * time.Millisecond})
+	write(t, w, numbered(0, 1))
+	if err := w.Sync(); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "has not read") {
+		t.Errorf("Sync = %v, want that the peer has not read", err)
+	}
+	write(t, w, numbered(1, 2))
+	if err := w.Close(); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Close = %v, want that the peer has not read", err)
+	}
+	settled(t, w, 2, 2)
+}
+
+func TestShutdownBreaksOffDatagrams(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no local datagram sockets")
+	}
+	path := socketPath(t)
+	listenGram(t, "unixgram", path)
+	w := open(t, "unixgram://"+path, remote.Options{})
+	result := make(chan error, 1)
+	go func() {
+		_, err := w.Write([]byte(numbered(0, 5000)))
+		result <- err
+	}()
+	eventually(t, "the queue is full", func() bool {
+		a := w.Stats().Requests
+		time.Sleep(20 * time.Millisecond)
+		return a > 0 && w.Stats().Requests == a
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := w.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Shutdown = %v, want deadline exceeded", err)
+	}
+	if err := <-result; !errors.Is(err, os.ErrClosed) {
+		t.Errorf("broken off Write = %v, want os.ErrClosed", err)
+	}
+	s := w.Stats()
+	settled(t, w, int(5000-s.Returned), int(s.Written))
+}

@@ -1,0 +1,46 @@
+package remote
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// A sender is one way to talk to a peer. The holder of the turn calls it.
+type sender interface {
+	// send passes on the beginning of p, at least one line and only whole
+	// ones; p ends in a line end. With a nil error settled.n is positive.
+	send(ctx context.Context, p []byte) (settled, error)
+	// confirm returns nil when all that was sent is known to have arrived.
+	confirm(ctx context.Context) error
+	// close gives up the connections.
+	close()
+}
+
+// settled says what became of the first n bytes given to a sender.
+type settled struct {
+	n                           int
+	written, refused, oversized uint64 // lines
+}
+
+func newSender(w *Writer) sender {
+	switch w.addr.carrier {
+	case carryHTTP:
+		return newPoster(w)
+	case carryDatagram:
+		return newGram(w)
+	default:
+		return newStream(w)
+	}
+}
+
+// backoff is the wait before retry number attempt, from 0, within one Write.
+// asked is what the peer asked for.
+func backoff(attempt int, asked time.Duration) time.Duration {
+	own := min(100*time.Millisecond<<min(attempt, 10), 5*time.Second)
+	own = own/2 + rand.N(own/2)
+	if asked > 0 {
+		asked += rand.N(asked/10 + 1)
+	}
+	return max(own, asked)
+}
