@@ -36,14 +36,16 @@ type benchUser struct {
 }
 
 func (u *benchUser) AppendLog(o *Object) {
-	o.Add(slog.String("name", u.name), slog.String("email", u.email), slog.Time("created_at", u.created))
+	o.String("name", u.name)
+	o.String("email", u.email)
+	o.Time("created_at", u.created)
 }
 
 type benchUsers []*benchUser
 
 func (us *benchUsers) AppendLog(a *Array) {
 	for _, u := range *us {
-		a.Add(slog.AnyValue(u))
+		a.Object(u)
 	}
 }
 

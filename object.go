@@ -2,14 +2,19 @@ package rollway
 
 import (
 	"log/slog"
+	"strconv"
 	"sync"
+	"time"
+
+	"github.com/rollway/rollway/internal/jsonline"
 )
 
 // ObjectAppender is implemented by types that log themselves as an object
 // without reflection:
 //
 //	func (u *User) AppendLog(o *rollway.Object) {
-//		o.Add(slog.Int("id", u.ID), slog.String("name", u.Name))
+//		o.Int("id", u.ID)
+//		o.String("name", u.Name)
 //	}
 type ObjectAppender interface {
 	AppendLog(o *Object)
@@ -31,17 +36,55 @@ func (o *Object) Add(attrs ...slog.Attr) {
 	}
 }
 
+// The methods named after slog's constructors append one member each. They do
+// what Add does with that attribute, in less time.
+
+func (o *Object) String(key, v string)          { o.dst = jsonline.AppendString(o.key(key), v) }
+func (o *Object) Int(key string, v int)         { o.dst = jsonline.AppendInt(o.key(key), int64(v)) }
+func (o *Object) Int64(key string, v int64)     { o.dst = jsonline.AppendInt(o.key(key), v) }
+func (o *Object) Uint64(key string, v uint64)   { o.dst = jsonline.AppendUint(o.key(key), v) }
+func (o *Object) Float64(key string, v float64) { o.dst = jsonline.AppendFloat(o.key(key), v) }
+func (o *Object) Bool(key string, v bool)       { o.dst = strconv.AppendBool(o.key(key), v) }
+
+func (o *Object) Time(key string, v time.Time) {
+	o.dst = o.f.appendTimeValue(o.key(key), v)
+}
+
+func (o *Object) Duration(key string, v time.Duration) {
+	o.dst = o.f.appendDuration(o.key(key), v)
+}
+
+func (o *Object) Any(key string, v any) { o.Add(slog.Any(key, v)) }
+
+// Object appends a member that is an object. Where v panics, the text of the
+// panic stands in its place.
+func (o *Object) Object(key string, v ObjectAppender) {
+	o.dst = o.f.appendGuarded(o.key(key), v, o.depth)
+}
+
+func (o *Object) key(k string) []byte { return jsonline.AppendKey(o.dst, k) }
+
 // Array is being written by an ArrayAppender. It must not be kept.
 type Array struct{ appender }
 
 // Add appends elements.
 func (a *Array) Add(values ...slog.Value) {
 	for _, v := range values {
-		if a.dst[len(a.dst)-1] != '[' {
-			a.dst = append(a.dst, ',')
-		}
-		a.dst = a.f.appendJSONValue(a.dst, v, a.depth)
+		a.dst = a.f.appendJSONValue(a.comma(), v, a.depth)
 	}
+}
+
+// Object appends an element that is an object. Where v panics, the text of the
+// panic stands in its place.
+func (a *Array) Object(v ObjectAppender) {
+	a.dst = a.f.appendGuarded(a.comma(), v, a.depth)
+}
+
+func (a *Array) comma() []byte {
+	if a.dst[len(a.dst)-1] != '[' {
+		return append(a.dst, ',')
+	}
+	return a.dst
 }
 
 type appender struct {
@@ -54,6 +97,19 @@ var (
 	objects = sync.Pool{New: func() any { return new(Object) }}
 	arrays  = sync.Pool{New: func() any { return new(Array) }}
 )
+
+// appendGuarded is appendObject for a v that may panic.
+func (f *format) appendGuarded(dst []byte, v ObjectAppender, depth int) (out []byte) {
+	if v == nil {
+		return append(dst, "null"...)
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			out = jsonline.AppendString(dst, panicText(v, r))
+		}
+	}()
+	return f.appendObject(dst, v, depth)
+}
 
 func (f *format) appendObject(dst []byte, v ObjectAppender, depth int) []byte {
 	if depth >= maxDepth || f.tooLong(dst) {

@@ -74,13 +74,15 @@ func rollwayLoops(w io.Writer) map[string]func(n int) {
 
 // AppendLog writes a User without reflection, as the other libraries' users do.
 func (u *User) AppendLog(o *rollway.Object) {
-	o.Add(slog.String("name", u.Name), slog.String("email", u.Email), slog.Time("created_at", u.CreatedAt))
+	o.String("name", u.Name)
+	o.String("email", u.Email)
+	o.Time("created_at", u.CreatedAt)
 }
 
 type rollwayUsers []*User
 
 func (us *rollwayUsers) AppendLog(a *rollway.Array) {
 	for _, u := range *us {
-		a.Add(slog.AnyValue(u))
+		a.Object(u)
 	}
 }

@@ -109,19 +109,20 @@ func put2(b []byte, n uint32) {
 	binary.LittleEndian.PutUint16(b, pairs[n&127])
 }
 
-// lastDate holds the date that was last worked out: days since year 0, year,
-// month and day in 32, 16, 8 and 8 bits. Times that are logged together are
-// mostly of one day.
-var lastDate atomic.Uint64
+// lastDates holds the dates that were last worked out: days since year 0, year,
+// month and day in 32, 16, 8 and 8 bits, each at the place of its last bits.
+// Times that are logged together are mostly of one day, or of a few.
+var lastDates [8]atomic.Uint64
 
 func dateOf(days int64) (year, month, day uint32) {
 	const yearZero = 719528 // days from 0000-01-01 to 1970-01-01
 	key := uint64(days + yearZero)
-	if d := lastDate.Load(); d>>32 == key && d != 0 {
+	last := &lastDates[key%uint64(len(lastDates))]
+	if d := last.Load(); d>>32 == key && d != 0 {
 		return uint32(d >> 16 & 0xFFFF), uint32(d >> 8 & 0xFF), uint32(d & 0xFF)
 	}
 	y, m, d := civil(days)
-	lastDate.Store(key<<32 | uint64(y)<<16 | uint64(m)<<8 | uint64(d))
+	last.Store(key<<32 | uint64(y)<<16 | uint64(m)<<8 | uint64(d))
 	return uint32(y), uint32(m), uint32(d)
 }
 
