@@ -1,0 +1,210 @@
+package slab
+
+import (
+	"math"
+	"time"
+)
+
+// flow is a Workload in the terms of the formulas below. They use
+//
+//	ρ  bytes a second that come: Rate × LineSize
+//	P  bytes of the longest line: LineSizeP99
+//	L  seconds that a Write takes: WriteLatency
+//	S  seconds of the stall: Spike
+//	B  bytes of a slab, N slabs
+//	E  bytes of lines that a full slab is sure to hold
+//
+// and take it that at most ρt + P bytes come in any time t. That is an arrival
+// curve as in R. L. Cruz, "A calculus for network delay, part I", IEEE
+// Transactions on Information Theory 37 (1991), with one longest line as the
+// burst. Without such a bound nothing can be guaranteed for lines of different
+// sizes: their mean says nothing about the next second.
+//
+// Products are converted to float64 before they are added, which keeps a
+// compiler from fusing the two: the results are the same on each architecture.
+type flow struct {
+	rate    float64 // ρ
+	latency float64 // L
+	spike   time.Duration
+	longest int // P
+}
+
+func (w Workload) flow() flow {
+	return flow{
+		rate:    w.Rate * float64(w.LineSize),
+		latency: w.WriteLatency.Seconds(),
+		spike:   w.Spike,
+		longest: w.LineSizeP99,
+	}
+}
+
+// room is E = B - (P - 1). A slab is sealed when the next line does not fit, so
+// the room that is left is at least one byte less than that line. 0 if the
+// longest line does not fit a slab at all.
+func (f flow) room(size int) float64 {
+	return float64(max(0, size-(f.longest-1)))
+}
+
+// throughput is E / L, the bytes a second that the destination is sure to take.
+//
+// It is Little's law (J. D. C. Little, "A proof for the queuing formula
+// L = λW", Operations Research 9, 1961) on the destination alone: what is with
+// it is what comes in a second times the seconds that it stays, ρL. That is
+// never more than one slab, so ρL ≤ E must hold, or ρ ≤ E / L.
+func (f flow) throughput(size int) float64 { return f.room(size) / f.latency }
+
+// guaranteed is the longest stall, in seconds, that makes no producer wait at
+// whatever moment it begins:
+//
+//	(N-2)·E / ρ     if ρL < E, else 0
+//
+// Take the latest moment at which run took a slab and left no other behind:
+// the other N-1 slabs were empty. Since then k writes have ended, each of which
+// made run take one more full slab with at least E bytes, and the time that has
+// passed is at most kL + S + L: k writes, the stall, and the write under way,
+// which the stall may have met at its end. So there came at most
+// ρ(kL + S + L) + P bytes.
+//
+// A producer waits only if its line does not fit the last of the N-1 slabs.
+// N-2 of them then hold E bytes or more, and the last one and that line are
+// more than B bytes, which is E + P or more. With the k slabs that have left,
+// at least (k+N-1)·E + P bytes came. As kρL ≤ kE, that needs
+//
+//	ρ(S + L)  ≥  (N-1)·E     or     S  ≥  (N-1)·E / ρ - L
+//
+// and ρL < E makes this more than (N-2)·E / ρ: one slab is with the
+// destination, one pays for the write that the stall met half done, and N-2
+// are left. What the second has to spare is kept in reserve, for a Flush or
+// a slow wake-up.
+func (f flow) guaranteed(size, count int) float64 {
+	if f.throughput(size) <= f.rate {
+		return 0
+	}
+	return float64(count-2) * f.room(size) / f.rate
+}
+
+// bestCase is N·B / ρ: there is no more memory than that. It is reached only by
+// a stall that finds nothing with the destination and nothing in a slab.
+func (f flow) bestCase(size, count int) float64 {
+	return float64(count) * float64(size) / f.rate
+}
+
+// recovery is how many seconds after a stall of the given length, in seconds,
+// the next one may begin: (⌈ρS / (E - ρL)⌉ + 1) · L.
+//
+// With two stalls at most ρ(kL + 2S + L) + P bytes come in the proof for
+// guaranteed, which then needs ρ(2S + L) - k(E - ρL) ≥ (N-1)·E for a producer
+// to wait. That is as with one stall once k(E - ρL) ≥ ρS. The write that the
+// stall held up is not counted on.
+func (f flow) recovery(size int, stall float64) float64 {
+	gain := f.room(size) - float64(f.rate*f.latency)
+	return (math.Ceil(f.rate*stall/gain) + 1) * f.latency
+}
+
+// capacity puts together what count slabs of size do for w.
+func (f flow) capacity(w Workload, size, count int) Capacity {
+	c := Capacity{
+		Workload:   w,
+		SlabSize:   size,
+		SlabCount:  count,
+		Memory:     size * count,
+		Guaranteed: duration(f.guaranteed(size, count)),
+		BestCase:   duration(f.bestCase(size, count)),
+		Demand:     f.rate,
+		Needed:     f.needed(),
+		Throughput: f.throughput(size),
+	}
+	switch {
+	case c.Throughput <= c.Demand:
+		c.Limit = LimitThroughput
+	case c.Guaranteed < w.Spike:
+		c.Limit = LimitSpike
+	}
+	if c.Limit != LimitThroughput {
+		stall := min(w.Spike, c.Guaranteed)
+		c.Recovery = duration(math.Ceil(f.recovery(size, stall.Seconds())*1e9) / 1e9)
+	}
+	return c
+}
+
+// count is how many slabs of size guarantee the spike, from planSlabCount up,
+// or false if a Writer cannot have so many:
+//
+//	N = 2 + ⌈S·ρ / E⌉     from S ≤ (N-2)·E / ρ
+func (f flow) count(size int) (int, bool) {
+	most := min(maxSlabCount, maxTotal/size)
+	n := 2 + math.Ceil(float64(f.spike.Seconds()*f.rate)/f.room(size))
+	if f.throughput(size) <= f.rate || n > float64(most) {
+		return 0, false
+	}
+	count := max(planSlabCount, int(n))
+	if duration(f.guaranteed(size, count)) < f.spike {
+		count++ // the quotient was rounded down to a whole number
+	}
+	return count, count <= most
+}
+
+// preferred is the smallest power of two from planSlabSize up with
+//
+//	E ≥ 2ρL    the destination is idle half of the time
+//	B ≥ 8P     an eighth of a slab is lost at its end at most
+//
+// or the largest slab there is. With half of the time to spare the backlog of a
+// stall is gone after about the stall's length.
+func (f flow) preferred() int {
+	size := planSlabSize
+	for size < maxSlabSize && (f.room(size) < 2*f.rate*f.latency || size/8 < f.longest) {
+		size *= 2
+	}
+	return size
+}
+
+// needed is the memory in bytes that is taken without a budget, 0 if a Writer
+// cannot have enough.
+func (f flow) needed() int {
+	if size, count, met := f.choose(maxTotal); met {
+		return size * count
+	}
+	return 0
+}
+
+// choose returns the size and the number of slabs, and whether they meet the
+// workload within budget bytes.
+func (f flow) choose(budget int) (size, count int, met bool) {
+	first := f.preferred()
+	fits := func() bool {
+		n, ok := f.count(size)
+		count = n
+		return ok && size <= budget/n
+	}
+	for size = first; size <= maxSlabSize/2 && !fits(); size *= 2 { // in case there would be too many
+	}
+	if fits() {
+		return size, count, true
+	}
+	for size = first / 2; size >= minSlabSize; size /= 2 {
+		if fits() {
+			return size, count, true
+		}
+	}
+	size, count = f.mostOf(budget)
+	return size, count, false
+}
+
+// mostOf returns the slabs within budget bytes that outlast the longest stall,
+// or the largest ones if none sustain the rate.
+func (f flow) mostOf(budget int) (size, count int) {
+	longest := -1.0
+	for s := minSlabSize; ; s *= 2 {
+		n := min(maxSlabCount, budget/s)
+		if g := f.guaranteed(s, n); g >= longest && f.throughput(s) > f.rate {
+			longest, size, count = g, s, n
+		}
+		if s > min(maxSlabSize, budget/2)/2 {
+			if longest < 0 {
+				return s, n
+			}
+			return size, count
+		}
+	}
+}

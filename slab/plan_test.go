@@ -1,0 +1,206 @@
+package slab_test
+
+import (
+	"fmt"
+	"log"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/slab"
+)
+
+// A service logs 50,000 lines a second to a file whose disk stalls for 50 ms
+// now and then.
+func ExamplePlan() {
+	p, err := slab.Plan(slab.Workload{
+		Rate:         50_000,
+		LineSize:     256,
+		LineSizeP99:  1024,
+		WriteLatency: time.Millisecond,
+		Spike:        50 * time.Millisecond,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%d slabs of %d KiB = %d KiB\n", p.SlabCount, p.SlabSize>>10, p.Memory>>10)
+	fmt.Printf("a stall of %v is sure to be absorbed, at best one of %v\n",
+		p.Guaranteed.Round(100*time.Microsecond), p.BestCase.Round(100*time.Microsecond))
+	fmt.Printf("%.1f MB/s come, %.1f MB/s can be written\n", p.Demand/1e6, p.Throughput/1e6)
+
+	o := p.Options()
+	o.Full = slab.Drop
+	fmt.Println(o.SlabSize, o.SlabCount, o.Full)
+	// Output:
+	// 12 slabs of 64 KiB = 768 KiB
+	// a stall of 50.4ms is sure to be absorbed, at best one of 61.4ms
+	// 12.8 MB/s come, 64.5 MB/s can be written
+	// 65536 12 Drop
+}
+
+// A budget that is too small is no error: the plan says what fits.
+func ExampleCapacity_Err() {
+	p, err := slab.Plan(slab.Workload{
+		Rate:         50_000,
+		LineSize:     256,
+		WriteLatency: time.Millisecond,
+		Spike:        100 * time.Millisecond,
+		MemoryBudget: 1 << 20,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(p.Limit, p.SlabCount, p.SlabSize)
+	fmt.Println(p.Err())
+	// Output:
+	// spike 64 16384
+	// slab: 64 slabs of 16 KiB are sure to outlast a stall of 74.16ms, not of 100ms: that takes 1408 KiB
+}
+
+var base = slab.Workload{Rate: 50_000, LineSize: 256, LineSizeP99: 1024, WriteLatency: time.Millisecond, Spike: 50 * time.Millisecond}
+
+// with returns base changed by f.
+func with(f func(w *slab.Workload)) slab.Workload {
+	w := base
+	f(&w)
+	return w
+}
+
+func TestPlanRefusesBadWorkloads(t *testing.T) {
+	for want, w := range map[string]slab.Workload{
+		"Rate is 0, allowed is more than 0": with(func(w *slab.Workload) { w.Rate = 0 }),
+		"Rate is -1,":                       with(func(w *slab.Workload) { w.Rate = -1 }),
+		"Rate is NaN,":                      with(func(w *slab.Workload) { w.Rate = math.NaN() }),
+		"Rate is +Inf,":                     with(func(w *slab.Workload) { w.Rate = math.Inf(1) }),
+		"LineSize is 0, allowed is 1 to 1073741824 bytes": with(func(w *slab.Workload) { w.LineSize, w.LineSizeP99 = 0, 0 }),
+		"LineSize is -5,": with(func(w *slab.Workload) { w.LineSize = -5 }),
+		"LineSizeP99 is 255, allowed is 256 (LineSize) to":         with(func(w *slab.Workload) { w.LineSizeP99 = 255 }),
+		"LineSizeP99 is 1073741825,":                               with(func(w *slab.Workload) { w.LineSizeP99 = 1<<30 + 1 }),
+		"WriteLatency is 0s, allowed is more than 0, up to 1h":     with(func(w *slab.Workload) { w.WriteLatency = 0 }),
+		"WriteLatency is 1h0m1s,":                                  with(func(w *slab.Workload) { w.WriteLatency = time.Hour + time.Second }),
+		"Spike is -1ns, allowed is 0 to 24h":                       with(func(w *slab.Workload) { w.Spike = -1 }),
+		"Spike is 25h0m0s,":                                        with(func(w *slab.Workload) { w.Spike = 25 * time.Hour }),
+		"MemoryBudget is 255, allowed is 0 (none) or at least 256": with(func(w *slab.Workload) { w.MemoryBudget = 255 }),
+		"MemoryBudget is -1,":                                      with(func(w *slab.Workload) { w.MemoryBudget = -1 }),
+	} {
+		if c, err := slab.Plan(w); c != (slab.Capacity{}) || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Plan(%+v) = %+v, %v, want an error with %q", w, c, err, want)
+		}
+		if _, err := slab.Evaluate(w, slab.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Evaluate(%+v): %v, want an error with %q", w, err, want)
+		}
+	}
+	if _, err := slab.Evaluate(base, slab.Options{SlabSize: 63}); err == nil || !strings.Contains(err.Error(), "SlabSize is 63") {
+		t.Errorf("Evaluate with slabs of 63 bytes: %v", err)
+	}
+}
+
+func TestPlan(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		w           slab.Workload
+		size, count int
+		limit       slab.Limit
+		needed      int
+	}{
+		{"the usual", base, 64 << 10, 12, slab.LimitNone, 12 << 16},
+		{"no spike", with(func(w *slab.Workload) { w.Spike = 0 }), 64 << 10, 4, slab.LimitNone, 4 << 16},
+		{"a slow destination takes larger slabs", with(func(w *slab.Workload) { w.WriteLatency = 10 * time.Millisecond }), 256 << 10, 5, slab.LimitNone, 5 << 18},
+		{"long lines take larger slabs", with(func(w *slab.Workload) { w.LineSizeP99 = 64 << 10 }), 512 << 10, 4, slab.LimitNone, 4 << 19},
+		{"a budget that is large enough changes nothing", with(func(w *slab.Workload) { w.MemoryBudget = 12 << 16 }), 64 << 10, 12, slab.LimitNone, 12 << 16},
+		{"a tight one has smaller slabs", with(func(w *slab.Workload) { w.MemoryBudget = 12<<16 - 1 }), 32 << 10, 23, slab.LimitNone, 12 << 16},
+		{"a budget too small", with(func(w *slab.Workload) { w.MemoryBudget = 256 << 10 }), 16 << 10, 16, slab.LimitSpike, 12 << 16},
+		{"a budget too small for the rate", with(func(w *slab.Workload) { w.MemoryBudget = 25_000 }), 8 << 10, 3, slab.LimitThroughput, 12 << 16},
+		{"a destination too slow for any slab", slab.Workload{Rate: 1e6, LineSize: 1024, WriteLatency: 10 * time.Second, MemoryBudget: 1 << 20}, 512 << 10, 2, slab.LimitThroughput, 0},
+		{"a day of stall", slab.Workload{Rate: 1e6, LineSize: 1024, WriteLatency: time.Millisecond, Spike: 24 * time.Hour, MemoryBudget: 1 << 20}, 0, 0, slab.LimitThroughput, 0},
+	} {
+		c, err := slab.Plan(tt.w)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		if tt.size > 0 && (c.SlabSize != tt.size || c.SlabCount != tt.count) || c.Limit != tt.limit || c.Needed != tt.needed {
+			t.Errorf("%s: %d slabs of %d, limit %v, needed %d; want %d of %d, %v, %d\n%+v", tt.name, c.SlabCount, c.SlabSize, c.Limit, c.Needed, tt.count, tt.size, tt.limit, tt.needed, c)
+		}
+	}
+}
+
+// TestPlanKeepsItsPromises plans for workloads of every size.
+func TestPlanKeepsItsPromises(t *testing.T) {
+	limits := map[slab.Limit]int{}
+	for i := range 20_000 {
+		r := rand.New(rand.NewPCG(uint64(i), 2))
+		w := slab.Workload{
+			Rate:         logUniform(r, 1e-3, 1e9),
+			LineSize:     int(logUniform(r, 1, 1e5)),
+			WriteLatency: time.Duration(logUniform(r, 1, 3.6e12)),
+			Spike:        time.Duration(logUniform(r, 1, 8.64e13)),
+		}
+		if r.IntN(2) == 0 {
+			w.LineSizeP99 = w.LineSize * (1 + r.IntN(100))
+		}
+		if r.IntN(2) == 0 {
+			w.MemoryBudget = int(logUniform(r, 256, 1e9))
+		}
+		c, err := slab.Plan(w)
+		if err != nil {
+			t.Fatalf("%+v: %v", w, err)
+		}
+		limits[c.Limit]++
+		fail := func(what string) { t.Fatalf("workload %d: %s\n%+v", i, what, c) }
+		if again, _ := slab.Plan(w); again != c {
+			fail("planned a second time it is different")
+		}
+		same, err := slab.Evaluate(w, c.Options())
+		if err != nil || same != c {
+			fail(fmt.Sprintf("its own options give %+v, %v", same, err))
+		}
+		if w.MemoryBudget > 0 && c.Memory > w.MemoryBudget || c.Memory != c.SlabSize*c.SlabCount {
+			fail("memory")
+		}
+		if met := c.Limit == slab.LimitNone; met != (c.Err() == nil) || met && c.Guaranteed < w.Spike || met && c.Headroom() <= 1 || met && c.Needed == 0 {
+			fail(fmt.Sprintf("met: %t, error %v", met, c.Err()))
+		}
+		if c.Guaranteed > c.BestCase || c.Guaranteed < 0 || c.Recovery < 0 {
+			fail("durations")
+		}
+		if c.Limit == slab.LimitThroughput && (c.Headroom() > 1 || c.Guaranteed != 0) {
+			fail("it is the throughput that lacks")
+		}
+		if c.Limit == slab.LimitNone || c.Needed == 0 {
+			continue
+		}
+		// What it says is needed is enough.
+		w.MemoryBudget = c.Needed
+		if c, err = slab.Plan(w); err != nil || c.Limit != slab.LimitNone || c.Memory > w.MemoryBudget {
+			fail("what was needed is not enough")
+		}
+	}
+	for _, l := range []slab.Limit{slab.LimitNone, slab.LimitThroughput, slab.LimitSpike} {
+		if limits[l] < 500 {
+			t.Errorf("limit %v came %d times only: %v", l, limits[l], limits)
+		}
+	}
+}
+
+func TestCapacityErr(t *testing.T) {
+	for _, tt := range []struct {
+		w    slab.Workload
+		want string
+	}{
+		{base, "<nil>"},
+		{with(func(w *slab.Workload) { w.MemoryBudget = 25_000 }), "slab: with 3 slabs of 8 KiB the destination is sure to take 7.17 MB/s at 1ms a write, but 12.8 MB/s come: that takes 768 KiB"},
+		{slab.Workload{Rate: 1e6, LineSize: 1024, WriteLatency: 10 * time.Second, MemoryBudget: 1 << 20}, "slab: with 2 slabs of 512 KiB the destination is sure to take 0.052 MB/s at 10s a write, but 1.02e+03 MB/s come: no slab is large enough for that, it takes a faster destination or several of them"},
+		{slab.Workload{Rate: 1e6, LineSize: 1024, WriteLatency: time.Millisecond, Spike: 24 * time.Hour, MemoryBudget: 16 << 20}, "slab: 16 slabs of 1 MiB are sure to outlast a stall of 14.256ms, not of 24h0m0s: that is more than a Writer can have"},
+	} {
+		c, err := slab.Plan(tt.w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(c.Err()); got != tt.want {
+			t.Errorf("got  %s\nwant %s", got, tt.want)
+		}
+	}
+}
