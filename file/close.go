@@ -145,6 +145,7 @@ func (f *File) Shutdown(ctx context.Context) error {
 	if !first {
 		return f.wait(ctx)
 	}
+	close(f.shut)
 	if running == 0 {
 		close(f.idle)
 	}
@@ -154,6 +155,8 @@ func (f *File) Shutdown(ctx context.Context) error {
 	case <-ctx.Done():
 		f.err = f.abandon(ctx)
 	}
+	f.err = errors.Join(f.err, f.keeper.close(ctx))
+	f.endWatch(ctx)
 	if f.err != nil {
 		f.err = f.fail("close", f.err)
 		f.countError(f.err)
@@ -186,5 +189,34 @@ func (f *File) abandon(ctx context.Context) error {
 
 // finish closes the file. Nothing runs any more.
 func (f *File) finish() error {
-	return errors.Join(f.mend(), f.io.syncErr, f.io.close())
+	err := f.mend()
+	if f.opt.Sync == Interval {
+		err = errors.Join(err, f.sync())
+	} else {
+		err = errors.Join(err, f.io.syncErr)
+	}
+	return errors.Join(err, f.io.close())
+}
+
+// watch counts a goroutine of ReopenOn in, unless the File is closing.
+func (f *File) watch() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.closing {
+		f.watchers.Add(1)
+	}
+	return !f.closing
+}
+
+// endWatch waits for the goroutines of ReopenOn, which Shutdown has told to end.
+func (f *File) endWatch(ctx context.Context) {
+	ended := make(chan struct{})
+	go func() {
+		f.watchers.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
 }

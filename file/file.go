@@ -14,7 +14,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -46,20 +48,36 @@ type File struct {
 	turn chan struct{} // holds one value while a call uses the fields of io
 	io   struct {
 		target
-		torn    int64 // bytes of a torn line at the end; the next Write deals with them
-		syncErr error // of a failed fsync
+		series       series
+		size         int64         // bytes of a regular file, as far as is known
+		torn         int64         // bytes of a torn line at the end; the next Write deals with them
+		syncErr      error         // of a failed fsync
+		unnamed      bool          // the folder has to be fsynced too
+		pin          chan struct{} // closed by the Write that Prepare announced; nil without one
+		due          time.Time     // of the next rotation by time
+		nextCheck    time.Time     // whether the path still names the file
+		missing      time.Time     // since when the path names nothing
+		lastRotation time.Time     // as in the name
+		nextTry      time.Time     // of a rotation that failed
+		backoff      time.Duration
 	}
+	keeper *keeper
 
 	mu        sync.Mutex
-	stats     Stats         // without Accepted; guarded by mu
-	current   *os.File      // io.target.f, to interrupt it; guarded by mu
-	running   int           // calls that have or wait for the turn; guarded by mu
-	closing   bool          // guarded by mu
-	abandoned bool          // Shutdown has not waited: the last call closes the file; guarded by mu
-	idle      chan struct{} // closed when closing and nothing runs
-	quit      chan struct{} // closed when Shutdown gives up on what runs
-	done      chan struct{} // closed when Shutdown has its result
-	err       error         // that result; set before done is closed
+	stats     Stats          // without Accepted; guarded by mu
+	current   *os.File       // io.target.f, to interrupt it; guarded by mu
+	real      string         // io.target.real; guarded by mu
+	names     series         // io.series; guarded by mu
+	dirty     bool           // written to since the last fsync by interval; guarded by mu
+	running   int            // calls that have or wait for the turn; guarded by mu
+	closing   bool           // guarded by mu
+	abandoned bool           // Shutdown has not waited: the last call closes the file; guarded by mu
+	watchers  sync.WaitGroup // goroutines of ReopenOn; counted up under mu and before closing
+	shut      chan struct{}  // closed when Shutdown begins
+	idle      chan struct{}  // closed when closing and nothing runs
+	quit      chan struct{}  // closed when Shutdown gives up on what runs
+	done      chan struct{}  // closed when Shutdown has its result
+	err       error          // that result; set before done is closed
 }
 
 // Stats is a snapshot of a File's counters; lines unless said otherwise. A
@@ -81,8 +99,19 @@ type Stats struct {
 	CutBytes  uint64 // of torn lines: cut by Open and Reopen
 	TornBytes uint64 // of torn lines: left by a failed Write, taken back or ended
 	Syncs     uint64 // calls of fsync
-	Reopens   uint64 // successful calls of Reopen
-	Errors    uint64 // failed writes, syncs, reopens and closes
+
+	Reopens     uint64 // times the path was opened anew
+	Followed    uint64 // of these without a call, as the path no longer named the file
+	Truncations uint64 // times the file was found shorter than it was left
+	Rotations   uint64 // files that were given a name of their own
+	Packed      uint64 // rotated files that were packed,
+	PackedBytes uint64 // their bytes before
+	PackedTo    uint64 // and after
+	Pruned      uint64 // rotated files that were removed,
+	PrunedBytes uint64 // and their bytes on the disk
+	Recovered   uint64 // leftovers of a crash that were finished or removed
+
+	Errors uint64 // failed writes, syncs, rotations, reopens, closes and work of the background
 
 	LastError     string    // text of the latest error, "" if there was none
 	LastErrorTime time.Time // when it happened
@@ -98,12 +127,20 @@ func Open(path string, o Options) (*File, error) {
 		path: path,
 		opt:  o,
 		turn: make(chan struct{}, 1),
+		shut: make(chan struct{}),
 		idle: make(chan struct{}),
 		quit: make(chan struct{}),
 		done: make(chan struct{}),
 	}
+	f.keeper = newKeeper(f)
 	if err := f.open(); err != nil {
 		return nil, fmt.Errorf("file: open: %w", err)
+	}
+	if o.series() {
+		f.keeper.poke()
+	}
+	if o.Sync == Interval {
+		f.keeper.begin()
 	}
 	return f, nil
 }
@@ -117,6 +154,11 @@ func (f *File) open() error {
 	if t.regular && t.blind {
 		f.notice("%s cannot be read: whether its last line is whole was not checked", f.path)
 	}
+	if err := f.suits(t); err != nil {
+		t.close()
+		return fmt.Errorf("%s: %w", f.path, err)
+	}
+	written := t.modTime()
 	cut, head, err := t.cutTail()
 	if err != nil {
 		t.close()
@@ -125,12 +167,62 @@ func (f *File) open() error {
 	if cut > 0 {
 		f.notice("%s ended within a line, as after a crash: %d bytes cut, beginning with %q", f.path, cut, head)
 	}
-	f.io.target, f.io.torn, f.io.syncErr = t, 0, nil
-	f.mu.Lock()
-	f.current = t.f
-	f.stats.CutBytes += uint64(cut)
-	f.mu.Unlock()
+	f.count(func(s *Stats) { s.CutBytes += uint64(cut) })
+	f.use(t, written)
 	return nil
+}
+
+// suits reports what Options ask for that t cannot do.
+func (f *File) suits(t target) error {
+	if f.opt.rotates() && (!t.regular || t.std) {
+		return errNotRegular
+	}
+	if f.opt.Folder == "" || !t.regular {
+		return nil
+	}
+	info, err := os.Stat(f.opt.Folder)
+	if err != nil {
+		return fmt.Errorf("Options.Folder: %w", err)
+	}
+	if volume, _, err := identity(t.f); err == nil && (!info.IsDir() || !onVolume(f.opt.Folder, info, volume)) {
+		return fmt.Errorf("Options.Folder %s is not a folder on the same file system", f.opt.Folder)
+	}
+	return nil
+}
+
+// use makes t the current file, whose latest line is of the time written.
+func (f *File) use(t target, written time.Time) {
+	f.io.target, f.io.torn, f.io.syncErr = t, 0, nil
+	f.io.size = t.size()
+	f.io.unnamed = f.io.unnamed || t.made && t.regular
+	f.io.series = newSeries(t.real, f.opt)
+	f.io.due = f.opt.due(written)
+	f.io.missing = time.Time{}
+	f.io.nextCheck = time.Now().Add(max(f.opt.CheckEvery, 0))
+	f.mu.Lock()
+	f.current, f.real, f.names, f.dirty = t.f, t.real, f.io.series, false
+	f.mu.Unlock()
+	if err := f.link(); err != nil {
+		f.tell(f.fail("link", err))
+	}
+}
+
+// where returns the names of the series and the path of the current file.
+func (f *File) where() (series, string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.names, f.real
+}
+
+// takeDirty returns the current file if it was written to since the last call.
+func (f *File) takeDirty() *os.File {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.dirty {
+		return nil
+	}
+	f.dirty = false
+	return f.current
 }
 
 // Name returns the path given to Open.
@@ -152,6 +244,7 @@ func (f *File) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	f.stats.Written += written
 	f.stats.Bytes += uint64(n)
+	f.dirty = f.dirty || n > 0
 	f.mu.Unlock()
 	if err != nil {
 		err = f.fail("write", err)
@@ -187,9 +280,17 @@ func (f *File) write(p []byte) (int, error) {
 	if err := f.mend(); err != nil {
 		return 0, err
 	}
+	if f.io.pin == nil {
+		f.ready(len(whole))
+	}
 	n, err := f.io.f.Write(whole)
+	f.unpin()
+	f.io.size += int64(n)
 	if n < len(whole) {
 		n = f.cutBack(whole, n)
+	}
+	if errors.Is(err, syscall.ENOSPC) && f.opt.keeps() {
+		f.keeper.poke() // what may go, goes now
 	}
 	if f.opt.Sync == EachWrite && n > 0 {
 		if syncErr := f.sync(); syncErr != nil {
@@ -205,7 +306,9 @@ func (f *File) cutBack(p []byte, n int) int {
 	end := bytes.LastIndexByte(p[:n], '\n') + 1
 	if torn := int64(n - end); torn > 0 {
 		f.count(func(s *Stats) { s.TornBytes += uint64(torn) })
-		if !f.io.takeBack(torn) {
+		if f.io.takeBack(torn) {
+			f.io.size -= torn
+		} else {
 			f.io.torn = torn
 		}
 	}
@@ -217,26 +320,38 @@ func (f *File) mend() error {
 	if f.io.torn == 0 {
 		return nil
 	}
-	if !f.io.takeBack(f.io.torn) {
+	if f.io.takeBack(f.io.torn) {
+		f.io.size -= f.io.torn
+	} else {
 		if _, err := f.io.f.Write(newline); err != nil {
 			return fmt.Errorf("end a torn line: %w", err)
 		}
+		f.io.size++
 		f.notice("%s: a failed write left %d bytes of a line, which could not be taken back: they are a line of their own now", f.path, f.io.torn)
 	}
 	f.io.torn = 0
 	return nil
 }
 
-// sync calls fsync unless it has failed before.
+// sync calls fsync unless it has failed before, for rotated files and names
+// too where that was not done yet.
 func (f *File) sync() error {
 	if f.io.syncErr != nil || !f.io.regular {
 		return f.io.syncErr
 	}
-	f.count(func(s *Stats) { s.Syncs++ })
-	if err := f.io.f.Sync(); err != nil {
-		f.io.syncErr = fmt.Errorf("what was written may not be on the disk: %w", err)
+	f.io.syncErr = f.keeper.syncCurrent(f.io.f)
+	f.keeper.syncBehind(true)
+	err := errors.Join(f.io.syncErr, f.keeper.takeFailure())
+	if f.io.unnamed {
+		dir := filepath.Dir(f.io.real)
+		syncErr := syncFolder(dir)
+		if f.io.series.folder != dir {
+			syncErr = errors.Join(syncErr, syncFolder(f.io.series.folder))
+		}
+		f.io.unnamed = syncErr != nil
+		err = errors.Join(err, syncErr)
 	}
-	return f.io.syncErr
+	return err
 }
 
 // Reopen opens the path anew and then closes the old file: for logrotate's
@@ -248,7 +363,7 @@ func (f *File) Reopen() error {
 		return f.fail("reopen", os.ErrClosed)
 	}
 	defer f.leave(0, 0)
-	err := f.lock(context.Background())
+	err := f.lockUnpinned(context.Background())
 	if err == nil {
 		err = f.reopen()
 		f.unlock()
@@ -267,7 +382,7 @@ func (f *File) reopen() error {
 		return fmt.Errorf("the old file stays in use: %w", err)
 	}
 	f.count(func(s *Stats) { s.Reopens++ })
-	if err := errors.Join(mendErr, old.close()); err != nil {
+	if err := errors.Join(mendErr, f.keeper.retired(old, "", nil)); err != nil {
 		return fmt.Errorf("the new file is in use, the old one was not closed cleanly: %w", err)
 	}
 	return nil
@@ -301,14 +416,26 @@ func (f *File) fail(call string, err error) error {
 	return fmt.Errorf("file: %s %s: %w", call, f.path, err)
 }
 
-func (f *File) notice(format string, args ...any) {
-	if f.opt.OnNotice == nil {
-		return
+// tell counts an error that fails no call and passes it on.
+func (f *File) tell(err error) {
+	f.countError(err)
+	if f.opt.OnError != nil {
+		f.guard("OnError", func() { f.opt.OnError(err) })
 	}
+}
+
+func (f *File) notice(format string, args ...any) {
+	if f.opt.OnNotice != nil {
+		f.guard("OnNotice", func() { f.opt.OnNotice(fmt.Sprintf(format, args...)) })
+	}
+}
+
+// guard calls one of the functions in Options.
+func (f *File) guard(name string, call func()) {
 	defer func() {
 		if v := recover(); v != nil {
-			f.countError(fmt.Errorf("file: Options.OnNotice panicked: %v", v))
+			f.countError(fmt.Errorf("file: Options.%s panicked: %v", name, v))
 		}
 	}()
-	f.opt.OnNotice(fmt.Sprintf(format, args...))
+	call()
 }

@@ -20,9 +20,11 @@ const searchLimit = 16 << 20
 // A target is an open descriptor and what may be done with it.
 type target struct {
 	f       *os.File
-	regular bool // a file on a disk: it can be cut and fsynced
-	blind   bool // its permissions do not allow to read it
-	std     bool // os.Stdout or os.Stderr: never closed
+	real    string // the path of a regular file without symbolic links
+	regular bool   // a file on a disk: it can be cut and fsynced
+	blind   bool   // its permissions do not allow to read it
+	std     bool   // os.Stdout or os.Stderr: never closed
+	made    bool   // by this open
 }
 
 // openTarget opens path for appending.
@@ -43,6 +45,7 @@ func openTarget(path string, perm fs.FileMode) (target, error) {
 	}
 	mode := os.O_WRONLY
 	info, err := os.Stat(path)
+	made := err != nil
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		dir := filepath.Dir(path)
@@ -57,10 +60,10 @@ func openTarget(path string, perm fs.FileMode) (target, error) {
 	if err != nil || info.Mode().IsRegular() {
 		mode = os.O_RDWR // the end has to be read
 	}
-	f, err := os.OpenFile(path, mode|os.O_APPEND|os.O_CREATE, perm)
+	f, err := openFile(path, mode|os.O_APPEND|os.O_CREATE, perm)
 	blind := mode == os.O_RDWR && errors.Is(err, fs.ErrPermission)
 	if blind {
-		f, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, perm)
+		f, err = openFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, perm)
 	}
 	if err != nil {
 		return target{}, err
@@ -69,7 +72,37 @@ func openTarget(path string, perm fs.FileMode) (target, error) {
 		f.Close()
 		return target{}, err
 	}
-	return target{f: f, regular: info.Mode().IsRegular(), blind: blind}, nil
+	t := target{f: f, real: path, regular: info.Mode().IsRegular(), blind: blind, made: made}
+	if t.regular {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			t.real = real
+		}
+	}
+	return t, nil
+}
+
+// size returns the size of a regular file, else 0.
+func (t target) size() int64 {
+	if !t.regular {
+		return 0
+	}
+	info, err := t.f.Stat()
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// modTime returns when a regular file was last written to, else the zero time.
+func (t target) modTime() time.Time {
+	if !t.regular {
+		return time.Time{}
+	}
+	info, err := t.f.Stat()
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
 }
 
 func (t target) close() error {
@@ -81,9 +114,14 @@ func (t target) close() error {
 }
 
 // cutTail cuts off an unterminated last line. It returns how many bytes that
-// were and the beginning of them.
+// were and the beginning of them. It cuts nothing while someone else, who may
+// be within a line, writes to the file too.
 func (t target) cutTail() (cut int64, head []byte, err error) {
-	if !t.regular || t.blind {
+	if !t.regular {
+		return 0, nil, nil
+	}
+	defer lockShared(t.f)
+	if t.blind || !lockAlone(t.f) {
 		return 0, nil, nil
 	}
 	info, err := t.f.Stat()

@@ -12,6 +12,8 @@ var table = []edge{
 	{".", "golang.org/x/sys/unix", "is this output a terminal: an ioctl"},
 	{".", "golang.org/x/sys/windows", "is this output a terminal: the console mode"},
 	{"slab", "internal/jsonline", "the line that announces a loss"},
+	{"file", "golang.org/x/sys/unix", "a rename that never replaces a file"},
+	{"file", "internal/disk", "fsync of a folder on every system"},
 	{"rollwaytest", "internal/jsonline", "levels of recorded lines"},
 	{"remote", "golang.org/x/sys/unix", "how much of what was sent the peer has acknowledged"},
 	{"httplog", ".", "middleware that logs requests with a Logger"},

@@ -1,0 +1,251 @@
+package file
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// Packing: write NAME.gz.part, fsync it, rename it to NAME.gz, fsync the
+// folder, remove NAME. A crash leaves one of these, which mend finishes:
+//
+//	NAME, NAME.gz.part       the copy is removed, NAME is packed again
+//	NAME, NAME.gz            NAME is removed if the copy is whole, else the copy
+//	NAME.gz.part             becomes NAME.gz if it is whole; else it is removed
+//	NAME of no bytes         is removed: a rename did not come to pass
+
+// pack replaces the file at path by a packed copy.
+func (k *keeper) pack(path string, c Compressor) (err error) {
+	src, err := openFile(path, os.O_RDONLY, 0)
+	if err != nil {
+		return fmt.Errorf("pack: %w", err)
+	}
+	defer src.Close()
+	if !lockAlone(src) {
+		return fmt.Errorf("pack %s: %w", path, errBusy)
+	}
+	name := path + c.Extension()
+	dst, err := openFile(name+partial, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("pack: %w", err)
+	}
+	lockAlone(dst)
+	defer func() {
+		dst.Close()
+		if err != nil {
+			os.Remove(name + partial)
+			err = fmt.Errorf("pack %s, which stays as it is: %w", path, err)
+		}
+	}()
+	size, err := packInto(k.ctx, dst, src, c)
+	if err != nil {
+		return err
+	}
+	info, err := src.Stat()
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(keepOwner(dst, info), dst.Chmod(info.Mode().Perm())); err != nil {
+		k.f.notice("%s: could not be given the owner and permissions of what was packed: %v", name, err)
+	}
+	if err := dst.Sync(); err != nil {
+		return err
+	}
+	packed, err := dst.Stat()
+	if err != nil {
+		return err
+	}
+	if err := os.Chtimes(name+partial, info.ModTime(), info.ModTime()); err != nil {
+		return err
+	}
+	if err := renameNew(name+partial, name); err != nil {
+		return err
+	}
+	s, _ := k.f.where()
+	if err := syncFolder(s.folder); err != nil {
+		return errors.Join(err, os.Remove(name))
+	}
+	// A writer that knows of no locks may have come in between.
+	if info, err := src.Stat(); err != nil || info.Size() != size {
+		return errors.Join(errors.New("it grew while it was packed"), err, os.Remove(name))
+	}
+	k.f.count(func(s *Stats) {
+		s.Packed++
+		s.PackedBytes += uint64(size)
+		s.PackedTo += uint64(packed.Size())
+	})
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		k.f.tell(k.f.fail("tidy", err)) // the next pass sees both
+	}
+	return nil
+}
+
+// packInto copies src to its end and returns how many bytes that were.
+func packInto(ctx context.Context, dst io.Writer, src io.Reader, c Compressor) (int64, error) {
+	w, err := c.NewWriter(dst)
+	if err != nil {
+		return 0, err
+	}
+	size, err := io.Copy(w, &reader{ctx, src})
+	return size, errors.Join(err, w.Close())
+}
+
+// reader reads until its context ends.
+type reader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
+}
+
+// mend finishes what a crash has left of x.
+func (k *keeper) mend(x *kept) (did bool, err error) {
+	if x.empty && x.packed == "" && len(x.partials) == 0 {
+		if err := removeAlone(x.plain); err != nil {
+			return false, err
+		}
+		x.plain = ""
+		return true, nil
+	}
+	if len(x.partials) == 0 && (x.plain == "" || x.packed == "") {
+		return false, nil
+	}
+	if x.plain != "" {
+		src, err := openFile(x.plain, os.O_RDONLY, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, errBusy // another process is at it: look again
+		}
+		if err != nil {
+			return false, err
+		}
+		defer src.Close()
+		if !lockAlone(src) {
+			return false, fmt.Errorf("tidy %s: %w", x.plain, errBusy)
+		}
+		if x.packed != "" {
+			if did, err = true, k.keepOne(x, src); err != nil {
+				return did, err
+			}
+		}
+	}
+	for _, path := range x.partials {
+		did = true
+		if err := k.finish(x, path); err != nil {
+			return did, err
+		}
+	}
+	x.partials = nil
+	return did, nil
+}
+
+// keepOne decides between src, which is x.plain, and its packed copy.
+func (k *keeper) keepOne(x *kept, src io.Reader) error {
+	copied, err := os.Open(x.packed)
+	if err != nil {
+		return err
+	}
+	defer copied.Close()
+	unpacked, err := unpack(copied, x.ext, k.f.opt.Compress)
+	if errors.Is(err, errUnknownPacking) {
+		return fmt.Errorf("%s: %w", x.packed, err) // both stay
+	}
+	same := false
+	if err == nil {
+		defer unpacked.Close()
+		same = equal(&reader{k.ctx, src}, &reader{k.ctx, unpacked})
+	}
+	switch {
+	case k.ctx.Err() != nil:
+		return k.ctx.Err()
+	case same:
+		if err := os.Remove(x.plain); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		k.f.count(func(s *Stats) { s.Recovered++ })
+		x.plain = ""
+		return nil
+	}
+	k.f.notice("%s is not a whole copy of %s, as after a crash: it is made anew", x.packed, x.plain)
+	if err := os.Remove(x.packed); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	k.f.count(func(s *Stats) { s.Recovered++ })
+	x.packed, x.ext = "", ""
+	return nil
+}
+
+// finish deals with a copy that was not finished. If x.plain exists, its lock
+// is held.
+func (k *keeper) finish(x *kept, path string) error {
+	f, err := openFile(path, os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if !lockAlone(f) {
+		return fmt.Errorf("tidy %s: %w", path, errBusy)
+	}
+	if x.plain == "" && x.packed == "" {
+		s, _ := k.f.where()
+		name := path[:len(path)-len(partial)]
+		m, _ := s.parse(name[len(s.folder)+1:])
+		if whole(k.ctx, f, m.packed, k.f.opt.Compress) {
+			if err := renameNew(path, name); err != nil {
+				return err
+			}
+			k.f.count(func(s *Stats) { s.Recovered++ })
+			x.packed, x.ext = name, m.packed
+			return nil
+		}
+		if k.ctx.Err() != nil {
+			return k.ctx.Err()
+		}
+		k.f.notice("%s is the begin of a packed file whose original is gone: it is removed", path)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	k.f.count(func(s *Stats) { s.Recovered++ })
+	return nil
+}
+
+// whole reports whether r unpacks to its end.
+func whole(ctx context.Context, r io.Reader, ext string, c Compressor) bool {
+	unpacked, err := unpack(r, ext, c)
+	if err != nil {
+		return false
+	}
+	defer unpacked.Close()
+	_, err = io.Copy(io.Discard, &reader{ctx, unpacked})
+	return err == nil
+}
+
+// equal reports whether packed, unpacked to its end, has the bytes of plain.
+func equal(plain, packed io.Reader) bool {
+	want, got := make([]byte, 32<<10), make([]byte, 32<<10)
+	for {
+		n, err := packed.Read(got)
+		if _, short := io.ReadFull(plain, want[:n]); short != nil || !bytes.Equal(want[:n], got[:n]) {
+			return false
+		}
+		switch {
+		case err == io.EOF:
+			n, err := plain.Read(want[:1])
+			return n == 0 && err == io.EOF
+		case err != nil:
+			return false
+		}
+	}
+}

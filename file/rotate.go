@@ -1,0 +1,216 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// What a Write does before it writes: follow a file that was moved, rotate one
+// that is full or of yesterday. The turn is held.
+
+// grace is how long a path may name nothing before the file is made anew:
+// programs that move a log away make the new one right after.
+const grace = 100 * time.Millisecond
+
+// ready prepares the file for n more bytes. Nothing that fails here fails the
+// Write: it then goes to the file in use.
+func (f *File) ready(n int) {
+	if !f.io.regular || f.io.std {
+		return
+	}
+	var now time.Time
+	if f.opt.CheckEvery > 0 || f.opt.rotates() {
+		now = time.Now()
+	}
+	if f.opt.CheckEvery > 0 && !now.Before(f.io.nextCheck) {
+		f.check(now)
+	}
+	if !f.opt.rotates() {
+		return
+	}
+	rotate, anew := f.opt.overdue(f.io.due, now)
+	if anew || f.io.size == 0 {
+		f.io.due = f.opt.due(now)
+	}
+	if f.io.size == 0 {
+		return
+	}
+	if f.opt.MaxSize > 0 && f.io.size+int64(n) > f.opt.MaxSize {
+		rotate = true
+	}
+	if !rotate || now.Before(f.io.nextTry) {
+		return
+	}
+	if err := f.rotate(now); err != nil {
+		f.io.backoff = min(max(2*f.io.backoff, time.Second), time.Minute)
+		f.io.nextTry = now.Add(f.io.backoff)
+		f.tell(f.fail("rotate", fmt.Errorf("the file in use is written on, the next attempt is in %v: %w", f.io.backoff, err)))
+		return
+	}
+	f.io.backoff, f.io.nextTry = 0, time.Time{}
+}
+
+// check sees whether the path still means the open file, and how long that is.
+func (f *File) check(now time.Time) {
+	f.io.nextCheck = now.Add(f.opt.CheckEvery)
+	here, err := f.io.f.Stat()
+	if err != nil {
+		return
+	}
+	if here.Size() < f.io.size {
+		f.count(func(s *Stats) { s.Truncations++ })
+		f.notice("%s was truncated from %d bytes to %d by someone else", f.path, f.io.size, here.Size())
+	}
+	f.io.size = here.Size()
+	there, err := os.Stat(f.path)
+	switch {
+	case err == nil && os.SameFile(here, there):
+		f.io.missing = time.Time{}
+		return
+	case err == nil:
+		f.notice("%s is another file now: the lines go there from here on", f.path)
+	case errors.Is(err, fs.ErrNotExist) && f.io.missing.IsZero():
+		f.io.missing = now
+		f.io.nextCheck = now.Add(min(grace, f.opt.CheckEvery))
+		return
+	case errors.Is(err, fs.ErrNotExist) && now.Sub(f.io.missing) < grace && now.After(f.io.missing):
+		f.io.nextCheck = now.Add(min(grace, f.opt.CheckEvery))
+		return
+	case errors.Is(err, fs.ErrNotExist):
+		f.notice("%s was moved away or removed: it is made anew", f.path)
+	default:
+		return // what cannot be looked at is not known to have moved
+	}
+	f.io.missing = time.Time{}
+	if err := f.reopen(); err != nil {
+		f.tell(f.fail("reopen", err))
+		return
+	}
+	f.count(func(s *Stats) { s.Followed++ })
+}
+
+// Rotate ends the file now and begins a new one, which the next Write goes to.
+// An empty file is left as it is. If it fails, the file stays in use.
+func (f *File) Rotate() error {
+	if !f.enter(0) {
+		return f.fail("rotate", os.ErrClosed)
+	}
+	defer f.leave(0, 0)
+	err := f.lockUnpinned(context.Background())
+	if err == nil {
+		err = f.rotateNow()
+		f.unlock()
+	}
+	if err != nil {
+		err = f.fail("rotate", err)
+		f.countError(err)
+	}
+	return err
+}
+
+func (f *File) rotateNow() error {
+	if !f.io.regular || f.io.std {
+		return errNotRegular
+	}
+	if err := f.mend(); err != nil {
+		return err
+	}
+	if f.io.size = f.io.target.size(); f.io.size == 0 {
+		return nil
+	}
+	return f.rotate(time.Now())
+}
+
+// rotate gives the file its own name and opens a new one at the path.
+func (f *File) rotate(now time.Time) error {
+	here, err := f.io.f.Stat()
+	if err != nil {
+		return err
+	}
+	there, err := os.Lstat(f.io.real)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	case err != nil || !os.SameFile(here, there):
+		return f.reopen() // another process has rotated, or a tool
+	}
+	name, err := f.retire(now)
+	if errors.Is(err, syscall.ENOSPC) && f.keeper.pruneNow() {
+		name, err = f.retire(now)
+	}
+	if err != nil {
+		return err
+	}
+	next, err := f.successor(here)
+	if err != nil {
+		if back := renameNew(name, f.io.real); back != nil && !errors.Is(back, fs.ErrExist) {
+			err = fmt.Errorf("%w; the file is %s now: %w", err, name, back)
+		}
+		return err
+	}
+	old, syncErr := f.io.target, f.io.syncErr
+	t := old
+	t.f, t.made = next, true
+	f.use(t, now)
+	f.count(func(s *Stats) { s.Rotations++ })
+	if err := f.keeper.retired(old, name, syncErr); err != nil {
+		f.tell(f.fail("rotate", fmt.Errorf("close %s: %w", name, err)))
+	}
+	return nil
+}
+
+// retire renames the file and returns its new path.
+func (f *File) retire(now time.Time) (string, error) {
+	_, inode, err := identity(f.io.f)
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return "", err
+	}
+	// After the one before, also when the clock was set back a little, so that
+	// the order of names is the order of rotation.
+	if last := f.io.lastRotation; !now.After(last) && last.Sub(now) < time.Hour {
+		now = last.Add(1)
+	}
+	s := f.io.series
+	for range 100 {
+		name := filepath.Join(s.folder, s.name(member{time: now, inode: inode}))
+		err = renameNew(f.io.real, name)
+		if err == nil {
+			f.io.lastRotation = now
+			return name, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return "", err
+		}
+		now = now.Add(1)
+	}
+	return "", err
+}
+
+// successor opens a new file at the path, with the permissions and the owner of
+// the old one.
+func (f *File) successor(old fs.FileInfo) (*os.File, error) {
+	mode := os.O_RDWR
+	if f.io.blind {
+		mode = os.O_WRONLY
+	}
+	next, err := openFile(f.io.real, mode|os.O_APPEND|os.O_CREATE|os.O_EXCL, old.Mode().Perm())
+	if errors.Is(err, fs.ErrExist) { // another process was faster
+		next, err = openFile(f.io.real, mode|os.O_APPEND, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// The owner first: changing it takes setuid bits away.
+	err = keepOwner(next, old)
+	if err = errors.Join(err, next.Chmod(old.Mode().Perm())); err != nil {
+		f.notice("%s: the new file could not be given the owner and permissions of the old one: %v", f.path, err)
+	}
+	lockShared(next)
+	return next, nil
+}

@@ -1,0 +1,222 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// kept is one rotated file with all that exists of it.
+type kept struct {
+	member          // time and inode
+	plain    string // paths, "" if there is none
+	packed   string
+	ext      string // of packed
+	partials []string
+	size     int64 // bytes of plain and packed
+	empty    bool  // plain has no bytes
+}
+
+// list returns the series from old to new.
+func (s series) list() ([]kept, error) {
+	entries, err := os.ReadDir(s.folder)
+	if err != nil {
+		return nil, err
+	}
+	type key struct {
+		at    int64
+		inode uint64
+	}
+	all := map[key]*kept{}
+	for _, e := range entries {
+		m, ok := s.parse(e.Name())
+		if !ok || !e.Type().IsRegular() {
+			continue
+		}
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		id := key{m.time.UnixNano(), m.inode}
+		x := all[id]
+		if x == nil {
+			x = &kept{member: member{time: m.time, inode: m.inode}}
+			all[id] = x
+		}
+		path := filepath.Join(s.folder, e.Name())
+		switch {
+		case m.partial:
+			x.partials = append(x.partials, path)
+			continue
+		case m.packed != "":
+			x.packed, x.ext = path, m.packed
+		default:
+			x.plain, x.empty = path, info.Size() == 0
+		}
+		x.size += info.Size()
+	}
+	list := make([]kept, 0, len(all))
+	for _, x := range all {
+		list = append(list, *x)
+	}
+	slices.SortFunc(list, func(a, b kept) int {
+		if c := a.time.Compare(b.time); c != 0 {
+			return c
+		}
+		return strings.Compare(a.plain+a.packed, b.plain+b.packed)
+	})
+	return list, nil
+}
+
+// never is when the next pass is due if nothing is.
+const never = 24 * time.Hour
+
+// pass brings the series to the state that Options ask for. It returns when to
+// look again at the latest, and false if something is to be tried again soon.
+func (k *keeper) pass() (again time.Duration, ok bool) {
+	k.syncBehind(false)
+	k.tidying.Lock()
+	defer k.tidying.Unlock()
+	s, _ := k.f.where()
+	list, err := s.list()
+	if err != nil {
+		k.f.tell(k.f.fail("list rotated files of", err))
+		return never, false
+	}
+	ok = true
+	changed := false
+	try := func(did bool, err error) {
+		changed = changed || did
+		ok = ok && err == nil
+		if err != nil && !errors.Is(err, errBusy) && k.ctx.Err() == nil {
+			k.f.tell(k.f.fail("tidy", err))
+		}
+	}
+	for i := range list {
+		if k.ctx.Err() != nil {
+			return never, false
+		}
+		try(k.mend(&list[i]))
+	}
+	list = slices.DeleteFunc(list, func(x kept) bool { return x.plain == "" && x.packed == "" })
+	left, did, err := k.prune(list)
+	try(did, err)
+	if c := k.f.opt.Compress; c != nil {
+		for i := range left[:max(0, len(left)-k.f.opt.KeepPlain)] {
+			if k.ctx.Err() != nil {
+				return never, false
+			}
+			if x := left[i]; x.plain != "" && x.packed == "" {
+				try(true, k.pack(x.plain, c))
+			}
+		}
+	}
+	if changed {
+		if err := syncFolder(s.folder); err != nil {
+			try(false, fmt.Errorf("fsync folder %s: %w", s.folder, err))
+		}
+	}
+	again = never
+	if age := k.f.opt.KeepAge; age > 0 && len(left) > 0 {
+		again = max(age-time.Since(left[0].time), time.Second)
+	}
+	return min(again, never), ok
+}
+
+// prune removes the oldest files beyond what Options keep. It returns the rest
+// of list.
+func (k *keeper) prune(list []kept) (left []kept, did bool, err error) {
+	o := k.f.opt
+	var total int64
+	for _, x := range list {
+		total += x.size
+	}
+	if o.KeepSize > 0 {
+		_, real := k.f.where()
+		current := o.MaxSize
+		if info, err := os.Stat(real); err == nil {
+			current = max(current, info.Size())
+		}
+		total += current
+	}
+	n := len(list)
+	var errs []error
+	for _, x := range list {
+		if !(o.KeepCount > 0 && n > o.KeepCount || o.KeepSize > 0 && total > o.KeepSize || o.KeepAge > 0 && time.Since(x.time) >= o.KeepAge) {
+			left = append(left, x)
+			continue
+		}
+		if err := x.remove(); err != nil {
+			errs = append(errs, err)
+			left = append(left, x)
+			continue
+		}
+		did = true
+		n--
+		total -= x.size
+		k.f.count(func(s *Stats) { s.Pruned++; s.PrunedBytes += uint64(x.size) })
+	}
+	return left, did, errors.Join(errs...)
+}
+
+// remove removes all that is of x, unless someone writes to it.
+func (x kept) remove() error {
+	for _, path := range append([]string{x.plain, x.packed}, x.partials...) {
+		if path == "" {
+			continue
+		}
+		if err := removeAlone(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errBusy is about a file that someone still writes to.
+var errBusy = errors.New("another process has it open")
+
+// removeAlone removes a file that nobody writes to. One that is gone is no
+// error.
+func removeAlone(path string) error {
+	f, err := openFile(path, os.O_RDONLY, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.Is(err, fs.ErrPermission):
+		return os.Remove(path) // not ours to read, perhaps ours to remove
+	case err != nil:
+		return err
+	}
+	defer f.Close()
+	if !lockAlone(f) {
+		return fmt.Errorf("remove %s: %w", path, errBusy)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// pruneNow makes room for a Write that found the disk full, and reports whether
+// it did. It does not wait for a pass that is under way.
+func (k *keeper) pruneNow() bool {
+	if !k.tidying.TryLock() {
+		return false
+	}
+	defer k.tidying.Unlock()
+	s, _ := k.f.where()
+	list, err := s.list()
+	if err != nil {
+		return false
+	}
+	_, did, _ := k.prune(list)
+	return did
+}
