@@ -2,11 +2,9 @@ package rollway
 
 import (
 	"log/slog"
-	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
-
-	"github.com/rollway/rollway/internal/jsonline"
 )
 
 // The colours of a console line, as SGR sequences.
@@ -19,46 +17,6 @@ const (
 	colorCyan   = "\x1b[36m"
 	colorAlarm  = "\x1b[1;37;41m"
 )
-
-// appendConsole appends the line for people for r.
-func (f *format) appendConsole(dst []byte, st, ctx *state, r *record, attrs []slog.Attr) []byte {
-	if r.hasTime {
-		dst = f.appendColor(dst, colorFaint)
-		dst = r.time().In(f.location).AppendFormat(dst, string(f.time))
-		dst = f.appendColor(dst, colorReset)
-		dst = append(dst, ' ')
-	}
-	dst = f.appendColor(dst, levelColor(r.level))
-	start := len(dst)
-	dst = jsonline.AppendLevel(dst, r.level)
-	for len(dst)-start < len("ERROR") {
-		dst = append(dst, ' ')
-	}
-	dst = f.appendColor(dst, colorReset)
-	dst = append(dst, ' ')
-	if name := st.slots[slotLogger]; name != "" {
-		dst = append(dst, name...)
-		dst = append(dst, ": "...)
-	}
-	dst = appendConsoleText(dst, r.msg)
-	dst = f.appendTextRest(dst, st, ctx, r, attrs)
-	if r.stack != "" {
-		dst = f.appendConsoleStack(dst, r.stack)
-	}
-	return append(dst, '\n')
-}
-
-// appendConsoleStack appends the stack below the line, indented, so that its
-// lines cannot be taken for records.
-func (f *format) appendConsoleStack(dst []byte, stack string) []byte {
-	for line := range strings.SplitSeq(stack, "\n") {
-		dst = append(dst, "\n    "...)
-		dst = f.appendColor(dst, colorFaint)
-		dst = appendConsoleText(dst, line)
-		dst = f.appendColor(dst, colorReset)
-	}
-	return dst
-}
 
 func levelColor(l slog.Level) string {
 	switch {
@@ -75,70 +33,134 @@ func levelColor(l slog.Level) string {
 	}
 }
 
-func (f *format) appendColor(dst []byte, color string) []byte {
-	if !f.color {
-		return dst
+func (t *textLine) color(color string) {
+	if t.f.color {
+		t.dst = append(t.dst, color...)
 	}
-	return append(dst, color...)
 }
 
-// appendConsoleWord appends s, in double quotes if it is empty or holds a
-// space, a quote, an equals sign or anything that must be escaped.
-func appendConsoleWord(dst []byte, s string) []byte {
-	if s == "" {
-		return append(dst, `""`...)
+// clock appends the record's time as the console shows it.
+func (t *textLine) clock(at time.Time) {
+	switch f := t.f; f.clock {
+	case UnixSeconds, UnixMilli, UnixNano, RFC3339Milli:
+		of := format{formatSettings: formatSettings{time: f.clock, location: f.zoneOfClock}}
+		if f.clock == RFC3339Milli {
+			t.dst = of.appendLayoutTime(t.dst, at)
+		} else {
+			t.dst = of.appendTimeValue(t.dst, at)
+		}
+	default:
+		t.dst = at.In(f.zoneOfClock).AppendFormat(t.dst, string(f.clock))
 	}
-	for _, r := range s {
-		if r == ' ' || r == '"' || r == '=' || r == '\\' || needsEscape(r) {
-			dst = append(dst, '"')
-			dst = appendConsoleEscaped(dst, s, true)
-			return append(dst, '"')
+}
+
+// appendConsoleMessage appends a message: as it is, but in quotes if it holds an
+// equals sign, with which it could be taken for an attribute, or if it begins a
+// line with a space, with which that could be taken for one below a record.
+func appendConsoleMessage(dst []byte, msg string, first bool) []byte {
+	if strings.IndexByte(msg, '=') >= 0 || first && (msg == "" || msg[0] == ' ') {
+		return appendConsoleWord(dst, msg)
+	}
+	return appendPrintable(dst, msg, escapeBare)
+}
+
+// What stands below a console line is indented, and no line of a record begins
+// with a space, so that none can be taken for the other.
+
+// beginBelow begins a line below the record's.
+func (t *textLine) beginBelow() {
+	t.below = append(t.below, "\n    "...)
+	if t.f.color {
+		t.below = append(t.below, colorFaint...)
+	}
+}
+
+func (t *textLine) endBelow() {
+	if t.f.color {
+		t.below = append(t.below, colorReset...)
+	}
+}
+
+func (t *textLine) padBelow(from, width int) {
+	for n := utf8.RuneCount(t.below[from:]); n < width; n++ {
+		t.below = append(t.below, ' ')
+	}
+}
+
+// errorBelow writes an error, what it wraps and its stack below the line.
+func (t *textLine) errorBelow(key, text string, err error, chain []error) {
+	const causedBy = "caused by"
+	t.beginBelow()
+	mark := len(t.below)
+	t.below = t.f.appendKey(t.below, bytesAsString(t.prefix), key)
+	t.padBelow(mark, len(causedBy))
+	width := utf8.RuneCount(t.below[mark:])
+	t.typeAndText(err, text)
+	for _, e := range chain {
+		t.beginBelow()
+		mark := len(t.below)
+		t.below = append(t.below, causedBy...)
+		t.padBelow(mark, width)
+		t.typeAndText(e, errorText(e))
+	}
+	if pcs := callersIn(err, chain); len(pcs) > 0 {
+		t.stack(formatStack(pcs))
+	}
+}
+
+func (t *textLine) typeAndText(err error, text string) {
+	t.below = append(t.below, "  "...)
+	t.below = appendPrintable(t.below, typeName(err), escapeBare)
+	t.below = append(t.below, ": "...)
+	t.below = appendPrintable(t.below, text, escapeBare)
+	t.endBelow()
+}
+
+// isStack reports whether an attribute holds a stack, which the console shows
+// below the line.
+func (t *textLine) isStack(key, s string) bool {
+	return key == "stack" && t.f.kind == kindConsole && len(t.prefix) == len(t.f.attrsPrefix) && strings.IndexByte(s, '\n') >= 0
+}
+
+// maxFunction bounds the column of functions in a stack.
+const maxFunction = 60
+
+// stack writes a stack below the line: a function and, in a column of its own,
+// its file and line. What is not so formed stands as it is, a line for each of
+// its lines.
+func (t *textLine) stack(stack string) {
+	width := 0
+	for function, at := range frames(stack) {
+		if n := utf8.RuneCountInString(function); at != "" && n <= maxFunction {
+			width = max(width, n)
 		}
 	}
-	return append(dst, s...)
+	for function, at := range frames(stack) {
+		t.beginBelow()
+		mark := len(t.below)
+		t.below = appendPrintable(t.below, function, escapeBare)
+		if at != "" {
+			t.padBelow(mark, width)
+			t.below = append(t.below, "  "...)
+			t.below = appendPrintable(t.below, at, escapeBare)
+		}
+		t.endBelow()
+	}
 }
 
-// appendConsoleText appends a message or a name, escaped but not quoted.
-func appendConsoleText(dst []byte, s string) []byte {
-	return appendConsoleEscaped(dst, s, false)
-}
-
-func appendConsoleEscaped(dst []byte, s string, quoted bool) []byte {
-	for i := 0; i < len(s); {
-		if c := s[i]; c < utf8.RuneSelf {
-			if quoted && (c == '"' || c == '\\') {
-				dst = append(dst, '\\', c)
-			} else if c >= ' ' && c != 0x7f {
-				dst = append(dst, c)
-			} else {
-				dst = appendEscapedRune(dst, rune(c))
+// frames yields the lines of a stack as the runtime writes it, each with the
+// one below it that begins with a tab, if there is one.
+func frames(stack string) func(yield func(function, at string) bool) {
+	return func(yield func(function, at string) bool) {
+		for more := true; more; {
+			var function, at string
+			function, stack, more = strings.Cut(strings.TrimSuffix(stack, "\n"), "\n")
+			if strings.HasPrefix(stack, "\t") {
+				at, stack, more = strings.Cut(stack[1:], "\n")
 			}
-			i++
-			continue
+			if !yield(function, at) {
+				return
+			}
 		}
-		r, size := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == utf8.RuneError && size == 1:
-			dst = append(dst, "\uFFFD"...)
-		case needsEscape(r) && r != utf8.RuneError:
-			dst = appendEscapedRune(dst, r)
-		default:
-			dst = append(dst, s[i:i+size]...)
-		}
-		i += size
 	}
-	return dst
-}
-
-func appendEscapedRune(dst []byte, r rune) []byte {
-	switch r {
-	case '\n':
-		return append(dst, `\n`...)
-	case '\r':
-		return append(dst, `\r`...)
-	case '\t':
-		return append(dst, `\t`...)
-	}
-	quoted := strconv.AppendQuoteRuneToASCII(nil, r) // 'x'
-	return append(dst, quoted[1:len(quoted)-1]...)
 }

@@ -44,7 +44,7 @@ func TestContextAttrs(t *testing.T) {
 	}
 	console, text := newTestLogger(t, Console{TimeFormat: "-"})
 	console.Info(inner, "m", slog.Int("a", 1))
-	if got, want := text.String(), "- INFO  m request_id=r1 service=\"from context\" user=7 a=1\n"; got != want {
+	if got, want := text.String(), "- INFO  m request_id=r1 user=7 a=1 service=\"from context\"\n"; got != want {
 		t.Errorf("console: got %q, want %q", got, want)
 	}
 }

@@ -20,10 +20,10 @@ func (f *format) cut(dst []byte, start int, s *scratch, st, ctx *state, r *recor
 	short.cutFrom = len(dst) - start
 	short.stack = cutString(r.stack, f.maxLine/4)
 	shortState, shortCtx := st, ctx
-	if len(st.attrs)+len(st.head) > f.maxLine/2 {
+	if len(st.attrs)+len(st.head)+len(st.below)+len(st.slotBelow) > f.maxLine/2 {
 		shortState = st.withoutAttrs(f)
 	}
-	if ctx != nil && len(ctx.attrs)+len(ctx.head) > f.maxLine/4 {
+	if ctx != nil && len(ctx.attrs)+len(ctx.head)+len(ctx.below)+len(ctx.slotBelow) > f.maxLine/4 {
 		shortCtx = nil
 	}
 	for room := f.maxLine / 2; room >= 8; room /= 4 {
@@ -53,9 +53,11 @@ func (st *state) withoutAttrs(f *format) *state {
 	}
 	name := st.slots[slotLogger]
 	if len(name) > f.maxLine/32 {
-		name = cutString(name, f.maxLine/32)
-		if f.kind == kindJSON {
+		switch name = cutString(name, f.maxLine/32); f.kind { // of a value in quotes the last would be lost
+		case kindJSON:
 			name = string(jsonline.AppendString(nil, "!CUT"))
+		case kindConsole, kindLogfmt:
+			name = "!CUT"
 		}
 	}
 	bare.slots[slotLogger] = name

@@ -40,6 +40,7 @@ type scratch struct {
 	attrs  []slog.Attr // of a slog.Record
 	custom Record      // for a LineEncoder
 	second secondCache
+	text   textLine
 	part   uint32 // of the counters; scratches of one processor mostly have their own
 
 	collected Attrs // for LogFunc
@@ -133,10 +134,8 @@ func (f *format) line(dst []byte, s *scratch, st, ctx *state, r *record, attrs [
 // append appends the line for r in the format f.
 func (f *format) append(dst []byte, s *scratch, st, ctx *state, r *record, attrs []slog.Attr) []byte {
 	switch f.kind {
-	case kindConsole:
-		return f.appendConsole(dst, st, ctx, r, attrs)
-	case kindLogfmt:
-		return f.appendLogfmt(dst, &s.second, st, ctx, r, attrs)
+	case kindConsole, kindLogfmt:
+		return f.appendText(dst, s, st, ctx, r, attrs)
 	case kindCustom:
 		return f.appendCustom(dst, s, st, ctx, r, attrs)
 	}

@@ -1,6 +1,7 @@
 package rollway
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -24,6 +25,8 @@ type JSON struct {
 	Duration DurationFormat
 	Errors   ErrorFormat
 
+	Bytes BytesFormat // default: base64
+
 	// Layout sets the names and the order of the keys: fields separated by
 	// spaces, each the name of a key of the canonical line, and behind a colon
 	// the name that it gets. A field that is not listed is left out; an
@@ -36,27 +39,52 @@ type JSON struct {
 	Layout string
 }
 
-// Logfmt is a line of key=value pairs with the keys of the canonical line;
-// those of groups are joined with dots. Values are quoted where they must be,
-// with the escapes of JSON.
+// Logfmt is a line of key=value pairs with the keys of the canonical line in
+// their order; those of groups are joined with dots. Values are quoted where
+// they must be, with the escapes of JSON; what cannot stand in a key becomes _.
+// An attribute with the name of a field that it does not fill gets attrs. in
+// front.
 type Logfmt struct {
 	Time     TimeFormat     // of the record and of time attributes
 	Location *time.Location // default: UTC
 	Duration DurationFormat
+	Errors   ErrorFormat // with ErrorDetail: error, error.type, error.chain.0, error.chain.0.type and so on, error.stack
+	Bytes    BytesFormat // default: as text
+
+	// Layout is as that of [JSON], with one difference: attributes have no name
+	// in front unless one is given, as in attrs:labels for labels.key=value.
+	Layout string
 }
 
-// Console is a line for people: time of day, level, message, attributes as
-// key=value. Whatever a value holds, it can neither forge a second line nor
-// reach the terminal as an escape code.
+// Console is a line for people: time of day, level, logger, message, attributes
+// as key=value. Below it, indented, stand the stack and, with ErrorDetail, what
+// errors are and wrap. Whatever a value holds, it can neither forge a second
+// line nor reach the terminal as an escape code: what is not printable is
+// written as an escape, and a message that could be taken for an attribute is
+// put in quotes.
 type Console struct {
 	// Color says when to colour. Default: ColorAuto.
 	Color Color
 
-	// TimeFormat is a layout of package time. Default: 15:04:05.000.
+	// TimeFormat is a layout of package time for the record's time, or one of
+	// the constants of TimeFormat. Times among the attributes are RFC 3339 in
+	// UTC. Default: 15:04:05.000.
 	TimeFormat string
 
-	// UTC shows times in UTC. Default: the local time zone.
+	// Location is that of the record's time. Default: the local time zone.
+	Location *time.Location
+
+	// UTC is short for Location: time.UTC.
 	UTC bool
+
+	Duration DurationFormat // default: as text
+	Errors   ErrorFormat
+	Bytes    BytesFormat // default: as text
+
+	// Layout is as that of [Logfmt]; time, level, logger and msg stand without
+	// a name unless they are given one, as in msg:msg.
+	// Default: time level logger msg error attrs service trace_id span_id source.
+	Layout string
 }
 
 // Custom is a format of the user's own. Outputs with the same LineEncoder share
@@ -86,10 +114,22 @@ const (
 type DurationFormat int
 
 const (
-	Nanoseconds    DurationFormat = iota // an integer
+	DurationAuto   DurationFormat = iota // Nanoseconds, on the console DurationString
+	Nanoseconds                          // an integer
+	Microseconds                         // a number with a fraction
 	Milliseconds                         // a number with a fraction
 	Seconds                              // a number with a fraction
 	DurationString                       // "1.5s"
+)
+
+// BytesFormat says how a []byte is written. A nil one is null in JSON.
+type BytesFormat int
+
+const (
+	BytesAuto   BytesFormat = iota // BytesBase64 in JSON, BytesText in the others
+	BytesBase64                    // as encoding/json has it
+	BytesHex                       // lower-case digits
+	BytesText                      // as a string
 )
 
 // ErrorFormat says how an error is written.
@@ -132,8 +172,14 @@ type formatSettings struct {
 	location *time.Location // nil: UTC
 	duration DurationFormat
 	errors   ErrorFormat
+	bytes    BytesFormat
 	layout   string
 	custom   LineEncoder
+
+	clock       TimeFormat     // of the record's time on the console
+	zoneOfClock *time.Location // not nil there
+	attrsPrefix string         // text: in front of the keys of attributes
+	nameLengths uint64         // text: a bit for each length that the name of a field has
 }
 
 func (s formatSettings) equal(o formatSettings) bool {
@@ -145,7 +191,7 @@ func (s formatSettings) equal(o formatSettings) bool {
 }
 
 func (j JSON) settings(io.Writer) (formatSettings, error) {
-	s := formatSettings{kind: kindJSON, time: j.Time, location: j.Location, duration: j.Duration, errors: j.Errors,
+	s := formatSettings{kind: kindJSON, time: j.Time, location: j.Location, duration: j.Duration, errors: j.Errors, bytes: j.Bytes,
 		layout: strings.Join(strings.Fields(j.Layout), " ")}
 	if err := s.check(); err != nil {
 		return s, err
@@ -155,20 +201,24 @@ func (j JSON) settings(io.Writer) (formatSettings, error) {
 }
 
 func (l Logfmt) settings(io.Writer) (formatSettings, error) {
-	s := formatSettings{kind: kindLogfmt, time: l.Time, location: l.Location, duration: l.Duration}
-	return s, s.check()
+	s := formatSettings{kind: kindLogfmt, time: l.Time, location: l.Location, duration: l.Duration, errors: l.Errors, bytes: l.Bytes, layout: l.Layout}
+	return s, errors.Join(s.check(), s.setText(canonicalLayout))
 }
 
 func (c Console) settings(w io.Writer) (formatSettings, error) {
-	s := formatSettings{kind: kindConsole, time: TimeFormat(c.TimeFormat), location: time.Local, duration: DurationString}
-	if s.time == "" {
-		s.time = "15:04:05.000"
+	s := formatSettings{kind: kindConsole, duration: c.Duration, errors: c.Errors, bytes: c.Bytes, layout: c.Layout,
+		clock: TimeFormat(c.TimeFormat), zoneOfClock: c.Location}
+	if s.clock == "" {
+		s.clock = "15:04:05.000"
+	}
+	if s.zoneOfClock == nil {
+		s.zoneOfClock = time.Local
 	}
 	if c.UTC {
-		s.location = time.UTC
+		s.zoneOfClock = time.UTC
 	}
 	s.color = c.Color == ColorAlways || c.Color == ColorAuto && isTerminal(w)
-	return s, nil
+	return s, errors.Join(s.check(), s.setText(consoleLayout))
 }
 
 func (c Custom) settings(io.Writer) (formatSettings, error) {
@@ -182,8 +232,23 @@ func (s *formatSettings) check() error {
 	if s.location == time.UTC {
 		s.location = nil
 	}
-	if s.duration < Nanoseconds || s.duration > DurationString {
+	if s.duration < DurationAuto || s.duration > DurationString {
 		return fmt.Errorf("field Duration is %d: take one of the constants", s.duration)
+	}
+	if s.duration == DurationAuto {
+		s.duration = Nanoseconds
+		if s.kind == kindConsole {
+			s.duration = DurationString
+		}
+	}
+	if s.bytes < BytesAuto || s.bytes > BytesText {
+		return fmt.Errorf("field Bytes is %d: take one of the constants", s.bytes)
+	}
+	if s.bytes == BytesAuto {
+		s.bytes = BytesBase64
+		if s.kind != kindJSON {
+			s.bytes = BytesText
+		}
 	}
 	if s.errors < ErrorText || s.errors > ErrorDetail {
 		return fmt.Errorf("field Errors is %d: take one of the constants", s.errors)

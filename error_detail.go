@@ -16,8 +16,9 @@ const maxChain = 16
 func appendErrorDetail(dst []byte, err error) []byte {
 	dst = append(dst, '{')
 	dst = appendMsgAndType(dst, err)
-	var chain []error
-	chain = unwrapAll(chain, err)
+	var all [maxChain]error
+	n := unwrapInto(&all, 0, err)
+	chain := all[:n]
 	for i, e := range chain {
 		if i == 0 {
 			dst = append(dst, `,"chain":[`...)
@@ -31,12 +32,9 @@ func appendErrorDetail(dst []byte, err error) []byte {
 	if len(chain) > 0 {
 		dst = append(dst, ']')
 	}
-	for _, e := range append([]error{err}, chain...) {
-		if pcs := callersOf(e); len(pcs) > 0 {
-			dst = append(dst, `,"stack":`...)
-			dst = jsonline.AppendString(dst, formatStack(pcs))
-			break
-		}
+	if pcs := callersIn(err, chain); len(pcs) > 0 {
+		dst = append(dst, `,"stack":`...)
+		dst = jsonline.AppendString(dst, formatStack(pcs))
 	}
 	return append(dst, '}')
 }
@@ -45,10 +43,7 @@ func appendMsgAndType(dst []byte, err error) []byte {
 	dst = append(dst, `"msg":`...)
 	dst = jsonline.AppendString(dst, errorText(err))
 	dst = append(dst, `,"type":`...)
-	if r, ok := err.(redactedError); ok {
-		err = r.err
-	}
-	return jsonline.AppendString(dst, reflect.TypeOf(err).String())
+	return jsonline.AppendString(dst, typeName(err))
 }
 
 func errorText(err error) (text string) {
@@ -60,14 +55,26 @@ func errorText(err error) (text string) {
 	return err.Error()
 }
 
-// unwrapAll appends what err wraps, depth first, until there are maxChain.
-func unwrapAll(chain []error, err error) []error {
-	for _, w := range unwrapOnce(err) {
-		if w != nil && len(chain) < maxChain {
-			chain = unwrapAll(append(chain, w), w)
+// unwrapInto writes what err wraps behind the n errors that chain holds, depth
+// first, until it is full, and returns how many it holds then.
+func unwrapInto(chain *[maxChain]error, n int, err error) int {
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		n = addWrapped(chain, n, e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, w := range e.Unwrap() {
+			n = addWrapped(chain, n, w)
 		}
 	}
-	return chain
+	return n
+}
+
+func addWrapped(chain *[maxChain]error, n int, err error) int {
+	if err == nil || n == len(chain) {
+		return n
+	}
+	chain[n] = err
+	return unwrapInto(chain, n+1, err)
 }
 
 func unwrapOnce(err error) []error {
@@ -78,6 +85,15 @@ func unwrapOnce(err error) []error {
 		return e.Unwrap()
 	}
 	return nil
+}
+
+// callersIn returns the program counters of the first error that carries some.
+func callersIn(err error, chain []error) []uintptr {
+	pcs := callersOf(err)
+	for i := 0; len(pcs) == 0 && i < len(chain); i++ {
+		pcs = callersOf(chain[i])
+	}
+	return pcs
 }
 
 // callersOf returns the program counters that err carries, if it does.

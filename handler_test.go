@@ -126,7 +126,7 @@ func TestConsole(t *testing.T) {
 		{func() { l.Error(ctx, "m", slog.Any("error", io.EOF), slog.Int("n", 3)) }, "- ERROR m error=EOF n=3\n"},
 		{func() {
 			l.Named("db").With(slog.String("service", "pay")).WithGroup("g").Info(ctx, "m", slog.Group("h", slog.Int("a", 1)))
-		}, "- INFO  db: m service=pay g.h.a=1\n"},
+		}, "- INFO  db: m g.h.a=1 service=pay\n"},
 		{func() {
 			l.Info(ctx, "m", slog.String("empty", ""), slog.String("two words", "a b"), slog.String("eq", "a=b"), slog.String("q", `say "hi"\`))
 		}, `- INFO  m empty="" "two words"="a b" eq="a=b" q="say \"hi\"\\"` + "\n"},
@@ -136,11 +136,11 @@ func TestConsole(t *testing.T) {
 		// Nothing forges a line or reaches the terminal.
 		{func() { l.Info(ctx, "a\n12:00 ERROR forged\r\x1b[2Jb\x00\u202e\u2028é😀\xff") }, `- INFO  a\n12:00 ERROR forged\r\x1b[2Jb\x00\u202e\u2028é😀` + "\uFFFD\n"},
 		{func() { l.Info(ctx, "m", slog.String("k\n\x1b", "v\n\x1b[31m\x9b")) }, `- INFO  m "k\n\x1b"="v\n\x1b[31m` + "\uFFFD\"\n"},
-		{func() { l.Named("n\n").WithGroup("g\n").Info(ctx, "m", slog.Int("a", 1)) }, `- INFO  n\n: m g\n.a=1` + "\n"},
+		{func() { l.Named("n\n").WithGroup("g\n").Info(ctx, "m", slog.Int("a", 1)) }, `- INFO  n\n: m "g\n.a"=1` + "\n"},
 		{func() { l.Info(ctx, "m", slog.Any("e", loudError{}), slog.Any("n", nilErr)) }, `- INFO  m e="!PANIC: no text today" n=<nil>` + "\n"},
 		{func() {
 			l.Info(ctx, "m", slog.Any("p", point{1, 2}), slog.Any("s", []string{"a", "b"}), slog.Any("z", nil))
-		}, `- INFO  m p="{\"X\":1,\"Y\":2}" s="[\"a\",\"b\"]" z=null` + "\n"},
+		}, `- INFO  m p={"X":1,"Y":2} s=["a","b"] z=null` + "\n"},
 		{func() { l.Info(ctx, "m", slog.Any("s", panickingString{})) }, `- INFO  m s="!PANIC: rollway.panickingString"` + "\n"},
 		{func() { l.Info(ctx, "m", slog.Any("v", selfValuer{}), slog.Any("u", userValue{1})) }, `- INFO  m v="!ERROR: LogValue returned a LogValuer 100 times" u.id=1 u.password=REDACTED` + "\n"},
 	} {

@@ -83,7 +83,7 @@ func TestDedup(t *testing.T) {
 	if got, want := line(t, b), `{"level":"INFO","msg":"m","service":"x","logger":"n","attrs":{"a":0,"g":{"x":1,"y":3,"z":5},"c":0}}`; got != want {
 		t.Errorf(" got %s\nwant %s", got, want)
 	}
-	if got, want := text.String(), "- INFO  n: m a=0 service=x g.x=1 g.y=3 g.z=5 c=0\n"; got != want {
+	if got, want := text.String(), "- INFO  n: m a=0 g.x=1 g.y=3 g.z=5 c=0 service=x\n"; got != want {
 		t.Errorf("console: got %swant %s", got, want)
 	}
 	l.Info(t.Context(), "m", slog.Int("a", 1), slog.Int("a", 2))

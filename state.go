@@ -9,22 +9,26 @@ import (
 // state is what With, WithGroup and Named have fixed for one format, encoded
 // once. It is immutable: each of them makes a new one.
 type state struct {
-	// The values of the fixed keys as JSON, "" where not set; other formats
-	// only have the logger's name, escaped on the console. source is never set.
+	// The values of the fixed keys as the format has them, "" where not set;
+	// formats of the user's only have the logger's name. source is never set.
 	slots [numSlots]string
 	head  string // JSON: all slots with their keys, in the order of the canonical line
 
 	// What stands in front of a call's attributes. JSON: the inside of
 	// "attrs":{…} up to there, which opens `open` groups and does not close
-	// them. Others: ` k=v g.k=v`.
+	// them. Text: `k=v g.k=v`.
 	attrs string
 	open  int
 
 	// JSON: groups named but not yet opened, because nothing stands in them;
-	// an empty group is left out. Others: all groups, as "g.h.".
+	// an empty group is left out. Text: all groups, as "g.h.", not escaped.
 	pending []string
 	groups  []string // JSON: all groups, opened or pending
 	prefix  string
+
+	// Console: what stands below the line for the attributes, and for the error
+	// in its slot.
+	below, slotBelow string
 
 	// The attributes as they were given, for formats that encode them at each
 	// call: a list from the outermost group inwards. Only where core.keepRaw.
@@ -104,9 +108,6 @@ func (st state) withGroup(f *format, name string) state {
 		st.raw = append(st.raw[:len(st.raw):len(st.raw)], rawLevel{group: name})
 	}
 	if f.kind != kindJSON {
-		if f.kind == kindConsole {
-			name = string(appendConsoleText(nil, name))
-		}
 		st.prefix += name + "."
 		return st
 	}
@@ -126,8 +127,7 @@ func (st state) withAttrs(f *format, attrs []slog.Attr) state {
 		return st
 	}
 	if f.kind != kindJSON {
-		st.attrs = string(f.appendTextAttrs([]byte(st.attrs), st.prefix, attrs, 0))
-		return st
+		return st.withTextAttrs(f, attrs)
 	}
 	filled := uint(0)
 	if !st.inGroup() {
@@ -148,19 +148,60 @@ func (st state) withAttrs(f *format, attrs []slog.Attr) state {
 	return st
 }
 
-func (st state) withName(f *format, name string) state {
-	switch f.kind {
-	case kindJSON:
-		st.slots[slotLogger] = string(jsonline.AppendString(nil, name))
-		st.joinHead()
-	case kindConsole:
-		st.slots[slotLogger] = string(appendConsoleText(nil, name))
-	default:
-		st.slots[slotLogger] = name
+// withTextAttrs is withAttrs for logfmt and the console.
+func (st state) withTextAttrs(f *format, attrs []slog.Attr) state {
+	s := scratchPool.Get().(*scratch)
+	defer s.free()
+	t := &s.text
+	filled := uint(0)
+	if st.prefix == "" {
+		filled = slotsIn(attrs) & f.slots
 	}
+	for slot := range numSlots {
+		if filled&(1<<slot) != 0 {
+			t.begin(f, nil, 0, "")
+			t.slotValue(slot, attrs)
+			st.slots[slot] = string(t.dst)
+			if slot == slotError {
+				st.slotBelow = string(t.below)
+			}
+		}
+	}
+	t.begin(f, []byte(st.attrs), 0, st.prefix)
+	t.attrs(attrs, 0, filled)
+	st.attrs = string(t.dst)
+	st.below += string(t.below)
+	t.end()
+	st.joinHead()
 	return st
 }
 
+func (st state) withName(f *format, name string) state {
+	switch f.kind {
+	case kindJSON:
+		name = string(jsonline.AppendString(nil, name))
+	case kindConsole:
+		name = f.consoleName(name)
+	case kindLogfmt:
+		name = string(appendLogfmtWord(nil, name))
+	}
+	st.slots[slotLogger] = name
+	st.joinHead()
+	return st
+}
+
+// consoleName returns the name of a logger as its field shows it.
+func (f *format) consoleName(name string) string {
+	for i := range f.fields {
+		if field := &f.fields[i]; field.what == slotLogger && !f.bare(field) {
+			return string(appendConsoleWord(nil, name))
+		}
+	}
+	return string(appendConsoleMessage(nil, name, true))
+}
+
+// joinHead sets what JSON lines have in front of the attributes; for others it
+// only tells how long that is.
 func (st *state) joinHead() {
 	st.head = ""
 	for slot, value := range st.slots {

@@ -2,7 +2,6 @@ package rollway
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -114,6 +113,8 @@ func (f *format) timeLayout() string {
 // appendDuration appends a duration as a JSON value.
 func (f *format) appendDuration(dst []byte, d time.Duration) []byte {
 	switch f.duration {
+	case Microseconds:
+		return jsonline.AppendFloat(dst, float64(d)/float64(time.Microsecond))
 	case Milliseconds:
 		return jsonline.AppendFloat(dst, float64(d)/float64(time.Millisecond))
 	case Seconds:
@@ -187,12 +188,16 @@ func (f *format) appendJSONAny(dst []byte, value any, depth int) (out []byte) {
 			return jsonline.AppendString(dst, v.Error())
 		}
 	case []byte:
+		return f.appendBytes(dst, v)
+	case *[]byte:
+		return f.appendBytes(dst, deref(v))
+	case json.RawMessage:
+		return appendRawJSON(dst, v)
+	case *json.RawMessage:
 		if v == nil {
 			return append(dst, "null"...)
 		}
-		dst = append(dst, '"')
-		dst = base64.StdEncoding.AppendEncode(dst, v)
-		return append(dst, '"')
+		return appendRawJSON(dst, *v)
 	}
 	if out, ok := f.appendJSONList(dst, value); ok {
 		return out
@@ -267,9 +272,5 @@ func appendJSONReflect(dst []byte, value any) []byte {
 	if err := enc.Encode(value); err != nil {
 		return jsonline.AppendString(dst, "!ERROR: "+err.Error())
 	}
-	encoded := bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
-	if !utf8.Valid(encoded) { // a MarshalJSON method is not checked for that
-		encoded = bytes.ToValidUTF8(encoded, []byte("\uFFFD"))
-	}
-	return append(dst, encoded...)
+	return appendCompact(dst, b.Bytes()) // a MarshalJSON method is not checked for all of that
 }

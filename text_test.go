@@ -1,0 +1,379 @@
+package rollway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+func TestTextLayout(t *testing.T) {
+	for _, c := range []struct {
+		enc  Encoder
+		want string
+	}{
+		{Logfmt{}, `time=2026-05-28T12:40:00.123456789Z level=INFO msg="m 1" service=pay logger=db trace_id=t error="a b" d=1500000 w=1 g.h.b=2`},
+		{Logfmt{Layout: "level:severity msg:message time:@timestamp attrs"}, `severity=INFO message="m 1" @timestamp=2026-05-28T12:40:00.123456789Z d=1500000 service=pay w=1 error="a b" trace_id=t g.h.b=2`},
+		{Logfmt{Layout: "attrs:labels error:err msg"}, `labels.d=1500000 labels.service=pay labels.w=1 labels.trace_id=t labels.g.h.b=2 err="a b" msg="m 1"`},
+		{Logfmt{Layout: "attrs: logger:name", Duration: Milliseconds}, `d=1.5 service=pay w=1 error="a b" trace_id=t g.h.b=2 name=db`},
+		{Logfmt{Layout: "level"}, `level=INFO`},
+		{Logfmt{Time: UnixMilli, Layout: "time msg"}, `time=1779972000123 msg="m 1"`},
+		{Logfmt{Time: time.Kitchen, Layout: "time msg"}, `time=12:40PM msg="m 1"`},
+		{Logfmt{Time: time.RFC850, Layout: "time msg"}, `time="Thursday, 28-May-26 12:40:00 UTC" msg="m 1"`},
+		{Logfmt{Time: RFC3339Milli, Location: time.FixedZone("", 9*3600), Layout: "time msg"}, `time=2026-05-28T21:40:00.123+09:00 msg="m 1"`},
+		{Console{UTC: true}, `12:40:00.123 INFO  db: m 1 error="a b" d=1.5ms w=1 g.h.b=2 service=pay trace_id=t`},
+		{Console{UTC: true, Layout: "msg level attrs:"}, `m 1 INFO  d=1.5ms service=pay w=1 error="a b" trace_id=t g.h.b=2`},
+		{Console{UTC: true, Layout: "msg:msg level:lvl time:at logger:log"}, `msg="m 1" lvl=INFO at=12:40:00.123 log=db`},
+		{Console{UTC: true, TimeFormat: time.RFC850, Layout: "time:at"}, `at="Thursday, 28-May-26 12:40:00 UTC"`},
+		{Console{TimeFormat: string(UnixMilli), Duration: Seconds, Layout: "time attrs:a"}, `1779972000123 a.d=0.0015 a.service=pay a.w=1 a.error="a b" a.trace_id=t a.g.h.b=2`},
+		{Console{TimeFormat: string(RFC3339Milli), Location: time.FixedZone("", 3600), Layout: "time msg"}, `2026-05-28T13:40:00.123+01:00 m 1`},
+	} {
+		l, b := newTestLogger(t, c.enc)
+		ctx := ContextWith(t.Context(), slog.Duration("d", 1500*time.Microsecond))
+		l = l.Named("db").With(slog.String("service", "pay"), slog.Int("w", 1))
+		r := slog.NewRecord(aTime, slog.LevelInfo, "m 1", 0)
+		r.AddAttrs(slog.String("error", "a b"), slog.String("trace_id", "t"), slog.Group("g", slog.Group("h", slog.Int("b", 2))))
+		if err := l.Handler().Handle(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.String(); got != c.want+"\n" {
+			t.Errorf("%#v:\n got %swant %s", c.enc, got, c.want)
+		}
+	}
+	for _, enc := range []Encoder{Logfmt{Layout: "tim"}, Console{Layout: "level level"}, Console{Duration: 9}, Logfmt{Bytes: 9}, Logfmt{Errors: 7}, Console{Errors: 7}, JSON{Bytes: -1}} {
+		if _, err := New(Options{Outputs: []Output{{Writer: io.Discard, Encoder: enc}}}); err == nil {
+			t.Errorf("%#v was taken", enc)
+		}
+	}
+}
+
+// TestTextNearestWins: a fixed field is taken from the call, then the context,
+// then the Logger, as in JSON, and an attribute of its name is told apart.
+func TestTextNearestWins(t *testing.T) {
+	for enc, want := range map[Encoder][]string{
+		Logfmt{Layout: "msg service error attrs"}:  {"msg=m service=call", "msg=m service=ctx", "msg=m service=with", "msg=m error=1 attrs.error=2", "msg=m attrs.service=5 attrs.msg=x", "msg=m g.service=s"},
+		Console{Layout: "msg service error attrs"}: {"m service=call", "m service=ctx", "m service=with", "m error=1 attrs.error=2", "m attrs.service=5 msg=x", "m g.service=s"},
+	} {
+		l, b := newTestLogger(t, enc)
+		w := l.With(slog.String("service", "with"))
+		ctx := ContextWith(t.Context(), slog.String("service", "ctx"))
+		w.Info(ctx, "m", slog.String("service", "call"))
+		w.Info(ctx, "m")
+		w.Info(t.Context(), "m")
+		l.Info(t.Context(), "m", slog.Int("error", 1), slog.Int("error", 2))
+		l.Info(t.Context(), "m", slog.Int("service", 5), slog.String("msg", "x"))
+		l.WithGroup("g").Info(t.Context(), "m", slog.String("service", "s"))
+		if got := b.String(); got != strings.Join(want, "\n")+"\n" {
+			t.Errorf("%T: got\n%s", enc, got)
+		}
+	}
+}
+
+func TestTextErrorDetail(t *testing.T) {
+	err := fmt.Errorf("open: %w", &fs.PathError{Op: "open", Path: "x", Err: fs.ErrNotExist})
+	l, b := newTestLogger(t, Logfmt{Layout: "msg error attrs", Errors: ErrorDetail})
+	l.Error(t.Context(), "m", slog.Any("error", err), slog.Any("cause", io.EOF))
+	l.With(slog.Any("error", io.EOF)).WithGroup("g").Error(t.Context(), "m", slog.Any("e", errors.Join(io.EOF, loudError{})))
+	l.Error(t.Context(), "m", slog.Any("error", io.EOF), slog.Any("error", io.ErrUnexpectedEOF))
+	if got, want := b.String(), `msg=m error="open: open x: file does not exist" error.type=*fmt.wrapError error.chain.0="open x: file does not exist" error.chain.0.type=*fs.PathError error.chain.1="file does not exist" error.chain.1.type=*errors.errorString cause=EOF cause.type=*errors.errorString
+msg=m error=EOF error.type=*errors.errorString g.e="!PANIC: no text today" g.e.type=*errors.joinError g.e.chain.0=EOF g.e.chain.0.type=*errors.errorString g.e.chain.1="!PANIC: no text today" g.e.chain.1.type=rollway.loudError
+msg=m error=EOF error.type=*errors.errorString attrs.error="unexpected EOF" attrs.error.type=*errors.errorString
+`; got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+
+	l, b = newTestLogger(t, Logfmt{Layout: "error attrs:labels", Errors: ErrorDetail})
+	l.Error(t.Context(), "m", slog.Any("error", io.EOF), slog.Int("n", 1))
+	if got, want := b.String(), "error=EOF error.type=*errors.errorString labels.n=1\n"; got != want {
+		t.Errorf("got %swant %s", got, want)
+	}
+
+	c, b := newTestLogger(t, Console{TimeFormat: "-", Errors: ErrorDetail})
+	c.Error(t.Context(), "m", slog.Any("error", err), slog.Int("n", 1))
+	c.With(slog.Any("error", io.EOF), slog.Any("x", io.EOF)).Error(t.Context(), "m")
+	c.With(slog.Any("error", io.EOF)).WithGroup("group").Error(t.Context(), "m", slog.Any("long key", errors.New("a\n    b\x1b[0m")))
+	c.With(slog.Any("error", io.EOF)).Error(t.Context(), "m", slog.String("error", "not EOF"))
+	if got, want := b.String(), `- ERROR m error="open: open x: file does not exist" n=1
+    error      *fmt.wrapError: open: open x: file does not exist
+    caused by  *fs.PathError: open x: file does not exist
+    caused by  *errors.errorString: file does not exist
+- ERROR m error=EOF x=EOF
+    error      *errors.errorString: EOF
+    x          *errors.errorString: EOF
+- ERROR m error=EOF "group.long key"="a\n    b\x1b[0m"
+    error      *errors.errorString: EOF
+    "group.long key"  *errors.errorString: a\n    b\x1b[0m
+- ERROR m error="not EOF"
+`; got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+
+	pcs := make([]uintptr, 1)
+	runtime.Callers(1, pcs)
+	stacked := fmt.Errorf("wrapped: %w", withStackTrace{[]frame{frame(pcs[0])}})
+	b.Reset()
+	c.Error(t.Context(), "m", slog.Any("error", stacked))
+	if got := b.String(); !strings.Contains(got, "\n    github.com/rollway/rollway.TestTextErrorDetail  /") || !strings.Contains(got, "/text_test.go:") {
+		t.Errorf("no stack: %s", got)
+	}
+	l, b = newTestLogger(t, Logfmt{Errors: ErrorDetail})
+	l.Error(t.Context(), "m", slog.Any("error", stacked))
+	if got := b.String(); !strings.Contains(got, ` error.stack="github.com/rollway/rollway.TestTextErrorDetail\n\t/`) || strings.Count(got, "\n") != 1 {
+		t.Errorf("no stack: %s", got)
+	}
+}
+
+// TestConsoleStack: frames in columns, indented, whatever they are made of.
+func TestConsoleStack(t *testing.T) {
+	l, b := newTestLogger(t, Console{TimeFormat: "-"})
+	l.Error(t.Context(), "m", slog.String("stack", "main.f\n\t/src/main.go:12\nmain.(*server).handle\n\t/src/a\x1b.go:7 +0x1d\ngoroutine 1 [running]:\n- ERROR forged\n"), slog.Int("n", 1))
+	want := `- ERROR m n=1
+    main.f                 /src/main.go:12
+    main.(*server).handle  /src/a\x1b.go:7 +0x1d
+    goroutine 1 [running]:
+    - ERROR forged
+`
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+	b.Reset()
+	l.WithGroup("g").Error(t.Context(), "m", slog.String("stack", "a\nb"))
+	l.Error(t.Context(), "m", slog.String("stack", "one line"))
+	if got, want := b.String(), `- ERROR m g.stack="a\nb"`+"\n"+`- ERROR m stack="one line"`+"\n"; got != want {
+		t.Errorf("got %swant %s", got, want)
+	}
+	b.Reset()
+	func() {
+		defer func() { _ = recover() }()
+		defer l.FlushOnPanic()
+		panic("p")
+	}()
+	if got := b.String(); !strings.HasPrefix(got, "- PANIC panic: p\n    ") || !strings.Contains(got, "rollway.TestConsoleStack.func") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestConsoleMessage: a message cannot be taken for attributes, nor for what
+// stands below another line.
+func TestConsoleMessage(t *testing.T) {
+	l, b := newTestLogger(t, Console{Layout: "msg attrs"})
+	for _, msg := range []string{"paid", "paid amount=100", "    at main.f", "", `say "hi"`, " a"} {
+		l.Info(t.Context(), msg, slog.Int("n", 1))
+	}
+	want := `paid n=1
+"paid amount=100" n=1
+"    at main.f" n=1
+"" n=1
+say "hi" n=1
+" a" n=1
+`
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+}
+
+func TestTextValues(t *testing.T) {
+	raw := json.RawMessage(" {\"a b\" : \"\u009b\x7f\u2028 c=d\"}\n")
+	attrs := []slog.Attr{
+		slog.Any("bytes", []byte("a b\xff")), slog.Any("ptr", &[]byte{'h', 'i'}), slog.Any("empty", []byte{}), slog.Any("none", []byte(nil)),
+		slog.Any("raw", raw), slog.Any("raws", &raw), slog.Any("bad", json.RawMessage("{")), slog.Any("list", &[]string{"a", "b", "c"}),
+		slog.Any("ds", []time.Duration{time.Second}), slog.Any("ts", []time.Time{time.Unix(0, 0)}), slog.Any("level", slog.LevelWarn),
+		slog.Uint64("u", 1<<63), slog.Any("quoted", jsonString("a\"b")), slog.Any("plain", jsonString("a.b")),
+	}
+	for enc, want := range map[Encoder]string{
+		Logfmt{Layout: "attrs"}: `bytes="a b` + "\uFFFD" + `" ptr=hi empty="" none="" raw="{\"a b\":\"\u009b\u007f\u2028 c=d\"}" raws="{\"a b\":\"\u009b\u007f\u2028 c=d\"}" bad="!ERROR: not JSON, 1 bytes" list="[\"a\",\"b\",\"c\"]" ds=[1000000000] ts="[\"1970-01-01T00:00:00.000000000Z\"]" level=WARN u=9223372036854775808 quoted="a\"b" plain=a.b`,
+		Logfmt{Layout: "attrs", Bytes: BytesHex, Duration: Seconds}:          `bytes=612062ff ptr=6869 empty="" none="" raw="{\"a b\":\"\u009b\u007f\u2028 c=d\"}" raws="{\"a b\":\"\u009b\u007f\u2028 c=d\"}" bad="!ERROR: not JSON, 1 bytes" list="[\"a\",\"b\",\"c\"]" ds=[1] ts="[\"1970-01-01T00:00:00.000000000Z\"]" level=WARN u=9223372036854775808 quoted="a\"b" plain=a.b`,
+		Console{Layout: "attrs", Bytes: BytesBase64, Duration: DurationAuto}: `bytes=YSBi/w== ptr="aGk=" empty="" none="" raw={"a b":"\u009b\u007f\u2028 c=d"} raws={"a b":"\u009b\u007f\u2028 c=d"} bad="!ERROR: not JSON, 1 bytes" list=["a","b","c"] ds=["1s"] ts=["1970-01-01T00:00:00.000000000Z"] level=WARN u=9223372036854775808 quoted="a\"b" plain=a.b`,
+	} {
+		if strings.Contains(want, "YSBi") {
+			want = strings.Replace(want, "YSBi/w==", `"YSBi/w=="`, 1)
+		}
+		l, b := newTestLogger(t, enc)
+		l.Info(t.Context(), "m", attrs...)
+		l.With(attrs...).Info(t.Context(), "m")
+		if got := b.String(); got != want+"\n"+want+"\n" {
+			t.Errorf("%#v:\n got %s\nwant %s", enc, got, want)
+		}
+	}
+}
+
+type jsonString string
+
+func (s jsonString) MarshalJSON() ([]byte, error) { return json.Marshal(string(s)) }
+
+// unprintables are what a terminal or a viewer of lines could act on.
+var unprintables = func() []string {
+	list := []string{"\x00", "\x1b[31m", "\x7f", "\u2028", "\u2029", "\xff", "\xc2", "\u200b", "\ufeff", "\u061c", "\U000e0001", "\xed\xa0\x80", "\x9b", "\u00a0", "\ufff9"}
+	for c := '\u0080'; c <= '\u009f'; c++ {
+		list = append(list, string(c))
+	}
+	for c := '\u202a'; c <= '\u202e'; c++ {
+		list = append(list, string(c), string(c-'\u202a'+'\u2066'))
+	}
+	for c := range ' ' {
+		list = append(list, string(c))
+	}
+	return list
+}()
+
+// TestNothingIsForged holds every place that a caller fills to what a text line
+// may consist of: one record, printable, and fields that only the Logger made.
+func TestNothingIsForged(t *testing.T) {
+	hostile := append([]string{
+		"x level=ERROR y", `x" level=ERROR "`, `x\" level=ERROR`, "x\nlevel=ERROR", "x\r\n    at main.f", " level=ERROR", "a=b", `a\`, `"`, "=", `\n level=ERROR`,
+	}, unprintables...)
+	for _, enc := range []Encoder{Logfmt{}, Logfmt{Errors: ErrorDetail, Layout: "msg attrs:a level error logger"}, Console{}, Console{Errors: ErrorDetail, Layout: "msg level:level logger:n attrs error"}} {
+		for _, h := range hostile {
+			for where, log := range map[string]func(l *Logger){
+				"message":   func(l *Logger) { l.Info(context.Background(), h) },
+				"key":       func(l *Logger) { l.Info(context.Background(), "m", slog.Int(h, 1)) },
+				"string":    func(l *Logger) { l.Info(context.Background(), "m", slog.String("k", h)) },
+				"error":     func(l *Logger) { l.Info(context.Background(), "m", slog.Any("error", errors.New(h))) },
+				"wrapped":   func(l *Logger) { l.Info(context.Background(), "m", slog.Any("e", fmt.Errorf("%w", errors.New(h)))) },
+				"name":      func(l *Logger) { l.Named(h).Info(context.Background(), "m") },
+				"group":     func(l *Logger) { l.WithGroup(h).Info(context.Background(), "m", slog.Int("k", 1)) },
+				"in group":  func(l *Logger) { l.Info(context.Background(), "m", slog.Group(h, slog.String(h, h))) },
+				"With":      func(l *Logger) { l.With(slog.String(h, h), slog.String("service", h)).Info(context.Background(), "m") },
+				"context":   func(l *Logger) { l.Info(ContextWith(context.Background(), slog.String(h, h)), "m") },
+				"bytes":     func(l *Logger) { l.Info(context.Background(), "m", slog.Any("k", []byte(h))) },
+				"struct":    func(l *Logger) { l.Info(context.Background(), "m", slog.Any("k", struct{ A string }{h})) },
+				"map":       func(l *Logger) { l.Info(context.Background(), "m", slog.Any("k", map[string]string{h: h})) },
+				"list":      func(l *Logger) { l.Info(context.Background(), "m", slog.Any("k", []string{h})) },
+				"panic":     func(l *Logger) { l.Info(context.Background(), "m", slog.Any("k", panics{h})) },
+				"stringer":  func(l *Logger) { l.Info(context.Background(), "m", slog.Any("k", stringer(h))) },
+				"LogValuer": func(l *Logger) { l.Info(context.Background(), "m", slog.Any("k", panickingWith{h})) },
+				"stack":     func(l *Logger) { l.Info(context.Background(), "m", slog.String("stack", h+"\n\t"+h)) },
+				"object":    func(l *Logger) { l.Info(context.Background(), "m", slog.Any("k", &user{1, tags{h}})) },
+			} {
+				l, b := newTestLogger(t, enc)
+				log(l)
+				checkText(t, fmt.Sprintf("%#v: %s of %q", enc, where, h), enc, b.String())
+			}
+		}
+	}
+}
+
+type panics struct{ text string }
+
+func (p panics) Error() string { panic(p.text) }
+
+type panickingWith struct{ text string }
+
+func (p panickingWith) LogValue() slog.Value { panic(p.text) }
+
+type stringer string
+
+func (s stringer) String() string { return string(s) }
+
+// checkText fails t where line is not one record, or holds what is not
+// printable, or where a reader who splits it at spaces outside quotes finds the
+// level ERROR, which was not logged.
+func checkText(t testing.TB, what string, enc Encoder, text string) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if _, ok := enc.(Logfmt); ok && len(lines) != 1 {
+		t.Fatalf("%s: %d lines: %q", what, len(lines), text)
+	}
+	for i, line := range lines {
+		if !utf8.ValidString(line) {
+			t.Fatalf("%s: not UTF-8: %q", what, text)
+		}
+		for _, r := range line {
+			if r != utf8.RuneError && needsEscape(r) {
+				t.Fatalf("%s: holds %U: %q", what, r, text)
+			}
+		}
+		if below := strings.HasPrefix(line, "    "); below != (i > 0) {
+			t.Fatalf("%s: line %d could be taken for another: %q", what, i, text)
+		}
+	}
+	for _, word := range words(lines[0]) {
+		if word == "level=ERROR" {
+			t.Fatalf("%s: a field is forged: %q", what, text)
+		}
+	}
+}
+
+// words splits a line at the spaces that are not between quotes.
+func words(line string) []string {
+	var list []string
+	start, quoted := 0, false
+	for i := 0; i < len(line); i++ {
+		switch {
+		case line[i] == '\\' && quoted:
+			i++
+		case line[i] == '"':
+			quoted = !quoted
+		case line[i] == ' ' && !quoted:
+			list = append(list, line[start:i])
+			start = i + 1
+		}
+	}
+	return append(list, line[start:])
+}
+
+// FuzzText is TestNothingIsForged for whatever comes, with every place filled
+// at once.
+func FuzzText(f *testing.F) {
+	f.Add("msg", "key", "value", "error", "name")
+	f.Add("a\nb\x1b[0m", "k=\"", "\x9b\xc2\x9b\u202e\u2066", "x\n    y", "n: m")
+	f.Add("    at", "stack", "a\n\tb\nc", "\u2028", "")
+	f.Add(` "`, `"`, ` level=ERROR"`, `\`, `"`)
+	encoders := []Encoder{Logfmt{}, Logfmt{Errors: ErrorDetail, Layout: "msg level attrs:a error:e logger"}, Console{}, Console{Errors: ErrorDetail, Bytes: BytesBase64, Layout: "attrs logger:n msg:msg level:level error"}}
+	f.Fuzz(func(t *testing.T, msg, key, value, errText, name string) {
+		for _, enc := range encoders {
+			l, b := newTestLogger(t, enc)
+			l.Named(name).With(slog.String(key, value), slog.Any("error", errors.New(errText))).WithGroup(name).Info(
+				ContextWith(t.Context(), slog.String(key, value)), msg,
+				slog.String(key, value), slog.Any("e", fmt.Errorf("%s: %w", errText, io.EOF)), slog.Any("b", []byte(value)),
+				slog.Any("m", map[string]any{key: value}), slog.Group(key, slog.Any(key, &user{1, tags{value}})))
+			checkText(t, fmt.Sprintf("%#v", enc), enc, b.String())
+		}
+	})
+}
+
+// TestTextIsNotMixedUp: the buffers of a scratch go from one format to the
+// next, and from a value's own log call back to the line around it.
+func TestTextIsNotMixedUp(t *testing.T) {
+	var a, b, c bytes.Buffer
+	l := mustNew(t, Options{Caller: LevelOff, Outputs: []Output{
+		{Writer: &a, Encoder: Console{Layout: "msg attrs", Errors: ErrorDetail}}, {Writer: &b, Encoder: Logfmt{Layout: "msg attrs"}}, {Writer: &c, Encoder: JSON{Layout: "msg attrs"}},
+	}})
+	l.WithGroup("g").Info(t.Context(), "outer", slog.Any("e", loggingError{l}), slog.Any("o", loggingObject{l}), slog.Int("n", 1))
+	if !strings.HasPrefix(a.String(), "inner g.n=2 o={\"a\":1}\n") || !strings.HasSuffix(a.String(), "outer g.e=text g.o={\"b\":2} g.n=1\n    g.e        rollway.loggingError: text\n") {
+		t.Errorf("console: got\n%s", a.String())
+	}
+	if !strings.HasSuffix(b.String(), "\nmsg=outer g.e=text g.o=\"{\\\"b\\\":2}\" g.n=1\n") {
+		t.Errorf("logfmt: got\n%s", b.String())
+	}
+	if !strings.HasSuffix(c.String(), "\n"+`{"msg":"outer","attrs":{"g":{"e":"text","o":{"b":2},"n":1}}}`+"\n") {
+		t.Errorf("json: got\n%s", c.String())
+	}
+}
+
+type loggingError struct{ l *Logger }
+
+func (e loggingError) Error() string {
+	e.l.Info(context.Background(), "inner", slog.Group("g", slog.Int("n", 2)), slog.Any("o", halfObject{}))
+	return "text"
+}
+
+type halfObject struct{}
+
+func (halfObject) AppendLog(o *Object) { o.Add(slog.Int("a", 1)) }
+
+type loggingObject struct{ l *Logger }
+
+func (v loggingObject) AppendLog(o *Object) {
+	v.l.Info(context.Background(), "object")
+	o.Add(slog.Int("b", 2))
+}

@@ -1,0 +1,215 @@
+package rollway
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strconv"
+	"time"
+	"unsafe"
+
+	"github.com/rollway/rollway/internal/jsonline"
+)
+
+// resolved is resolve for a value that mostly is no LogValuer.
+func resolved(v slog.Value) slog.Value {
+	if v.Kind() == slog.KindLogValuer {
+		return resolve(v)
+	}
+	return v
+}
+
+// bytesAsString is b for a callee that does not keep it.
+func bytesAsString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// value appends v, which is resolved and no group, as a word: in quotes where
+// it would otherwise not be seen where it ends. key is for what stands below
+// the line.
+func (t *textLine) value(key string, v slog.Value) {
+	switch v.Kind() {
+	case slog.KindString:
+		t.word(v.String())
+	case slog.KindInt64:
+		t.dst = jsonline.AppendInt(t.dst, v.Int64())
+	case slog.KindUint64:
+		t.dst = jsonline.AppendUint(t.dst, v.Uint64())
+	case slog.KindFloat64:
+		t.dst = strconv.AppendFloat(t.dst, v.Float64(), 'g', -1, 64)
+	case slog.KindBool:
+		t.dst = strconv.AppendBool(t.dst, v.Bool())
+	case slog.KindDuration:
+		t.durationValue(v.Duration())
+	case slog.KindTime:
+		t.timeValue(v.Time())
+	case slog.KindGroup: // only in the place of a slot, which has no groups
+		t.jsonValue(v)
+	default:
+		t.any(key, v.Any())
+	}
+}
+
+func (t *textLine) word(s string) {
+	if t.f.kind == kindLogfmt {
+		t.dst = appendLogfmtWord(t.dst, s)
+	} else {
+		t.dst = appendConsoleWord(t.dst, s)
+	}
+}
+
+// requote makes a word of what was appended from mark on.
+func (t *textLine) requote(mark int) {
+	if !isPlain(bytesAsString(t.dst[mark:])) {
+		s := string(t.dst[mark:])
+		t.dst = t.dst[:mark]
+		t.word(s)
+	}
+}
+
+func (t *textLine) durationValue(d time.Duration) {
+	if t.f.duration == DurationString {
+		t.dst = append(t.dst, d.String()...)
+		return
+	}
+	t.dst = t.f.appendDuration(t.dst, d)
+}
+
+func (t *textLine) timeValue(v time.Time) {
+	f := t.f
+	switch f.time {
+	case UnixSeconds, UnixMilli, UnixNano:
+		t.dst = f.appendTimeValue(t.dst, v)
+	case RFC3339Nano:
+		if f.location == nil {
+			t.dst = jsonline.AppendTime(t.dst, v)
+			return
+		}
+		fallthrough
+	default:
+		mark := len(t.dst)
+		t.dst = f.appendLayoutTime(t.dst, v)
+		t.requote(mark)
+	}
+}
+
+// any appends a value of any type; one that panics becomes !PANIC.
+func (t *textLine) any(key string, value any) {
+	mark, below := len(t.dst), len(t.below)
+	defer func() {
+		if r := recover(); r != nil {
+			t.dst, t.below = t.dst[:mark], t.below[:below]
+			t.word(panicText(value, r))
+		}
+	}()
+	switch v := value.(type) {
+	case ObjectAppender, ArrayAppender, json.RawMessage, *json.RawMessage:
+	case error:
+		t.error(key, v)
+		return
+	case []byte:
+		t.bytes(v)
+		return
+	case *[]byte:
+		t.bytes(deref(v))
+		return
+	case fmt.Stringer:
+		t.word(v.String())
+		return
+	}
+	// As JSON, which encoding/json ends where a value holds itself; package fmt
+	// would not.
+	t.json = t.f.appendJSONAny(t.json[:0], value, 0)
+	t.fromJSON()
+}
+
+// jsonValue appends what JSON has for a value.
+func (t *textLine) jsonValue(v slog.Value) {
+	t.json = t.f.appendJSONValue(t.json[:0], v, 0)
+	t.fromJSON()
+}
+
+// fromJSON appends what stands in t.json: of a string what it says; other JSON
+// as it is, which on the console needs no quotes.
+func (t *textLine) fromJSON() {
+	encoded := bytesAsString(t.json)
+	switch {
+	case len(encoded) > 1 && encoded[0] == '"':
+		if inside := encoded[1 : len(encoded)-1]; isPlain(inside) { // without a backslash
+			t.word(inside)
+			return
+		}
+		var s string
+		if json.Unmarshal(t.json, &s) != nil {
+			s = encoded // unreachable: it is JSON
+		}
+		t.word(s)
+	case t.f.kind == kindConsole:
+		t.dst = appendPrintable(t.dst, encoded, escapeNested)
+	default:
+		t.word(encoded)
+	}
+}
+
+func (t *textLine) bytes(b []byte) {
+	switch t.f.bytes {
+	case BytesBase64:
+		mark := len(t.dst)
+		t.dst = base64.StdEncoding.AppendEncode(t.dst, b)
+		t.requote(mark) // it may end in =
+	case BytesHex:
+		t.dst = hex.AppendEncode(t.dst, b)
+	default:
+		t.word(bytesAsString(b))
+		return
+	}
+	if len(b) == 0 {
+		t.word("")
+	}
+}
+
+// error appends an error's text and, with ErrorDetail, what it is and wraps: in
+// logfmt as key.type, key.chain.0, key.chain.0.type and so on and key.stack, on
+// the console below the line.
+func (t *textLine) error(key string, err error) {
+	text := errorText(err)
+	t.word(text)
+	if t.f.errors != ErrorDetail {
+		return
+	}
+	var chain [maxChain]error
+	n := unwrapInto(&chain, 0, err)
+	if t.f.kind == kindConsole {
+		t.errorBelow(key, text, err, chain[:n])
+		return
+	}
+	mark := len(t.prefix)
+	t.prefix = append(append(t.prefix, key...), '.')
+	t.key("type")
+	t.word(typeName(err))
+	inner := len(t.prefix)
+	for i, e := range chain[:n] {
+		t.prefix = strconv.AppendInt(append(t.prefix[:inner], "chain."...), int64(i), 10)
+		t.key("")
+		t.word(errorText(e))
+		t.prefix = append(t.prefix, '.')
+		t.key("type")
+		t.word(typeName(e))
+	}
+	t.prefix = t.prefix[:inner]
+	if pcs := callersIn(err, chain[:n]); len(pcs) > 0 {
+		t.key("stack")
+		t.word(formatStack(pcs))
+	}
+	t.prefix = t.prefix[:mark]
+}
+
+// typeName is the type of an error, and of one that is redacted the type that
+// it had.
+func typeName(err error) string {
+	if r, ok := err.(redactedError); ok {
+		err = r.err
+	}
+	return reflect.TypeOf(err).String()
+}
