@@ -6,27 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"sync"
+
+	"github.com/rollway/rollway/bench/internal/lines"
 )
-
-// appendLine appends a line of size bytes that says whose it is and which.
-func appendLine(dst []byte, size, producer, sequence int) []byte {
-	begin := len(dst)
-	dst = fmt.Appendf(dst, "%02d %09d ", producer, sequence)
-	for len(dst) < begin+size-1 {
-		dst = append(dst, 'x')
-	}
-	return append(dst, '\n')
-}
-
-// renumber changes the sequence number of a line that appendLine made.
-func renumber(line []byte, sequence int) {
-	for i := len("00 000000000") - 1; i >= len("00 "); i-- {
-		line[i] = byte('0' + sequence%10)
-		sequence /= 10
-	}
-}
 
 // Report is what became of one writer's lines in Check.
 type Report struct {
@@ -62,7 +45,7 @@ func verify(w Writer, producers, linesEach int) (Report, error) {
 		wg.Go(func() {
 			var line []byte // one buffer for all lines: a writer that keeps it is found out
 			for i := range linesEach {
-				line = appendLine(line[:0], LineBytes, p, i)
+				line = lines.Append(line[:0], LineBytes, p, i)
 				_, _ = out.Write(line) // what was refused is missing below
 			}
 		})
@@ -71,7 +54,7 @@ func verify(w Writer, producers, linesEach int) (Report, error) {
 	if err := out.Close(); err != nil {
 		return Report{}, fmt.Errorf("close: %w", err)
 	}
-	return audit(&dst.b, parsePlain(LineBytes), producers, linesEach)
+	return audit(&dst.b, lines.Parser(LineBytes), producers, linesEach)
 }
 
 // audit compares what arrived with what was written; parse says whose a line
@@ -113,22 +96,6 @@ func audit(stream io.Reader, parse func(line []byte) (producer, sequence int, ok
 		}
 	}
 	return r, nil
-}
-
-// parsePlain reads what appendLine has made.
-func parsePlain(size int) func(line []byte) (producer, sequence int, ok bool) {
-	pad := appendLine(nil, size, 0, 0)[len("00 000000000"):]
-	return func(line []byte) (producer, sequence int, ok bool) {
-		if len(line) != size {
-			return 0, 0, false
-		}
-		producer, err := strconv.Atoi(string(line[:2]))
-		if err != nil {
-			return 0, 0, false
-		}
-		sequence, err = strconv.Atoi(string(line[3:12]))
-		return producer, sequence, err == nil && line[2] == ' ' && bytes.Equal(line[12:], pad)
-	}
 }
 
 // lostPct is the share of lines that did not arrive, or an error if the writer

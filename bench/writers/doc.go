@@ -63,7 +63,7 @@ const (
 func Writers() []Writer {
 	all := []Writer{{Name: Heap, Own: true, Open: openSlab(slab.Options{})}}
 	if CanPersist() {
-		all = append(all, Writer{Name: Persisted, Own: true, Open: openPersisted(slab.Options{})})
+		all = append(all, Writer{Name: Persisted, Own: true, Open: OpenPersisted(slab.Options{})})
 	}
 	return append(all,
 		Writer{Name: "mutex + bufio 64 KiB", Bar: true, Open: func(dst io.Writer) (io.WriteCloser, error) {
@@ -73,7 +73,7 @@ func Writers() []Writer {
 			return zapWriter{&zapcore.BufferedWriteSyncer{WS: zapcore.AddSync(dst), FlushInterval: 100 * time.Millisecond}}, nil
 		}},
 		Writer{Name: "slab design as published 8 × 64 KiB", Bar: true, Open: func(dst io.Writer) (io.WriteCloser, error) {
-			return newPublishedSlab(dst, 64<<10, 8, 100*time.Millisecond), nil
+			return NewPublishedSlab(dst, 64<<10, 8, 100*time.Millisecond), nil
 		}},
 		Writer{Name: "zerolog diode 1000", Lossy: true, Open: openDiode(1000)},
 		Writer{Name: "zerolog diode 100000", Lossy: true, Open: openDiode(100_000)},
@@ -93,9 +93,9 @@ func openDiode(size int) func(dst io.Writer) (io.WriteCloser, error) {
 	}
 }
 
-// openPersisted gives every Writer a mapped file of its own, on a tmpfs where
+// OpenPersisted gives every Writer a mapped file of its own, on a tmpfs where
 // there is one, as slab.Options.Persist advises; Close removes it.
-func openPersisted(o slab.Options) func(dst io.Writer) (io.WriteCloser, error) {
+func OpenPersisted(o slab.Options) func(dst io.Writer) (io.WriteCloser, error) {
 	return func(dst io.Writer) (io.WriteCloser, error) {
 		dir, err := os.MkdirTemp(PersistDir(), "rollway-bench-")
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/rollway/rollway/bench/internal/lines"
 	"github.com/rollway/rollway/bench/internal/measure"
 	"github.com/rollway/rollway/slab"
 )
@@ -43,7 +44,7 @@ func PublishedRows() []Row {
 		{Name: "channel of 1000 + buffer 64 KiB", Ns: 265, Allocs: 1, MBs: 754, Open: behindChannel(1000, buffer)},
 		{Name: "channel of 20 + slab 8 × 64 KiB", Ns: 300, Allocs: 1, MBs: 669, Open: behindChannel(20, slabs)},
 		{Name: "slab design as published 8 × 64 KiB", Open: func(dst io.Writer) (io.WriteCloser, error) {
-			return newPublishedSlab(dst, 64<<10, 8, 100*time.Millisecond), nil
+			return NewPublishedSlab(dst, 64<<10, 8, 100*time.Millisecond), nil
 		}},
 	}
 }
@@ -60,10 +61,10 @@ func behindChannel(size int, open func(dst io.Writer) (io.WriteCloser, error)) f
 		if err != nil {
 			return nil, err
 		}
-		c := &channel{lines: make(chan []byte, size), done: make(chan error, 1)}
+		c := &channel{queue: make(chan []byte, size), done: make(chan error, 1)}
 		go func() {
 			var errs error
-			for line := range c.lines {
+			for line := range c.queue {
 				if _, err := w.Write(line); err != nil && errs == nil {
 					errs = err
 				}
@@ -75,17 +76,17 @@ func behindChannel(size int, open func(dst io.Writer) (io.WriteCloser, error)) f
 }
 
 type channel struct {
-	lines chan []byte
+	queue chan []byte
 	done  chan error
 }
 
 func (c *channel) Write(p []byte) (int, error) {
-	c.lines <- bytes.Clone(p)
+	c.queue <- bytes.Clone(p)
 	return len(p), nil
 }
 
 func (c *channel) Close() error {
-	close(c.lines)
+	close(c.queue)
 	return <-c.done
 }
 
@@ -117,13 +118,13 @@ func preparePublished(row Row, dir string) func() (measure.Run, error) {
 		}
 		producers := make([]producer, PublishedGoroutines)
 		for i := range producers {
-			producers[i].line = appendLine(nil, PublishedBytes, i, 0)
+			producers[i].line = lines.Append(nil, PublishedBytes, i, 0)
 		}
 		return measure.Run{
 			Loop: func(goroutine, n int) {
 				p := &producers[goroutine]
 				for range n {
-					renumber(p.line, p.next)
+					lines.Renumber(p.line, p.next)
 					p.next++
 					_, _ = out.Write(p.line) // what was refused is missing in the file
 				}
@@ -138,7 +139,7 @@ func preparePublished(row Row, dir string) func() (measure.Run, error) {
 				if _, err := f.Seek(0, io.SeekStart); err != nil {
 					return nil, err
 				}
-				r, err := audit(f, parsePlain(PublishedBytes), PublishedGoroutines, ops/PublishedGoroutines)
+				r, err := audit(f, lines.Parser(PublishedBytes), PublishedGoroutines, ops/PublishedGoroutines)
 				if err != nil {
 					return nil, err
 				}

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// publishedSlab is the design that "Buffering Strategies" describes, written
+// PublishedSlab is the design that "Buffering Strategies" describes, written
 // anew from its text: a mutex and a copy into the current slab, full slabs
 // through a channel to one goroutine, free ones back through another, and a
 // timer for the partial slab once the goroutine has had nothing to do. It
 // stands in for logf's SlabWriter as far as speed goes. It keeps no accounts,
 // as the text promises none; errors end in Close.
-type publishedSlab struct {
+type PublishedSlab struct {
 	dst   io.Writer
 	flush time.Duration
 
@@ -24,8 +24,9 @@ type publishedSlab struct {
 	err        error // the first of dst; read-only after done is closed
 }
 
-func newPublishedSlab(dst io.Writer, size, count int, flush time.Duration) *publishedSlab {
-	w := &publishedSlab{
+// NewPublishedSlab starts one with count slabs of size bytes each.
+func NewPublishedSlab(dst io.Writer, size, count int, flush time.Duration) *PublishedSlab {
+	w := &PublishedSlab{
 		dst: dst, flush: flush, cur: make([]byte, 0, size),
 		free: make(chan []byte, count), full: make(chan []byte, count), done: make(chan struct{}),
 	}
@@ -36,7 +37,7 @@ func newPublishedSlab(dst io.Writer, size, count int, flush time.Duration) *publ
 	return w
 }
 
-func (w *publishedSlab) Write(p []byte) (int, error) {
+func (w *PublishedSlab) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	if len(p) > cap(w.cur)-len(w.cur) {
 		w.full <- w.cur
@@ -47,7 +48,7 @@ func (w *publishedSlab) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (w *publishedSlab) Close() error {
+func (w *PublishedSlab) Close() error {
 	w.mu.Lock()
 	w.full <- w.cur
 	close(w.full)
@@ -56,7 +57,7 @@ func (w *publishedSlab) Close() error {
 	return w.err
 }
 
-func (w *publishedSlab) run() {
+func (w *PublishedSlab) run() {
 	defer close(w.done)
 	idle := time.NewTimer(w.flush)
 	for {
@@ -82,7 +83,7 @@ func (w *publishedSlab) run() {
 }
 
 // sealIdle queues the partial slab if there is a free one to follow it.
-func (w *publishedSlab) sealIdle() {
+func (w *PublishedSlab) sealIdle() {
 	if !w.mu.TryLock() {
 		return
 	}
@@ -98,7 +99,7 @@ func (w *publishedSlab) sealIdle() {
 	}
 }
 
-func (w *publishedSlab) write(s []byte) {
+func (w *PublishedSlab) write(s []byte) {
 	if len(s) > 0 {
 		if _, err := w.dst.Write(s); err != nil && w.err == nil {
 			w.err = err

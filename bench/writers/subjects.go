@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/rollway/rollway/bench/internal/lines"
 	"github.com/rollway/rollway/bench/internal/measure"
 )
 
@@ -59,14 +60,14 @@ func prepareRaw(w Writer, goroutines int) func() (measure.Run, error) {
 		if err != nil {
 			return measure.Run{}, err
 		}
-		lines := make([][]byte, goroutines)
-		for g := range lines {
-			lines[g] = appendLine(nil, LineBytes, g, 0)
+		own := make([][]byte, goroutines)
+		for g := range own {
+			own[g] = lines.Append(nil, LineBytes, g, 0)
 		}
 		var refused atomic.Uint64
 		return measure.Run{
 			Loop: func(goroutine, n int) {
-				line := lines[goroutine]
+				line := own[goroutine]
 				for range n {
 					if _, err := out.Write(line); err != nil {
 						refused.Add(1)

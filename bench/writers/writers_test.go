@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rollway/rollway/bench/internal/lines"
 )
 
 // TestAuditNotices: an audit that finds nothing would be worth nothing.
@@ -12,7 +14,7 @@ func TestAuditNotices(t *testing.T) {
 	var good []byte
 	for i := range 4 {
 		for p := range 2 {
-			good = appendLine(good, LineBytes, p, i)
+			good = lines.Append(good, LineBytes, p, i)
 		}
 	}
 	at := func(i int) []byte { return good[i*LineBytes : (i+1)*LineBytes] }
@@ -27,7 +29,7 @@ func TestAuditNotices(t *testing.T) {
 		"torn":      {slices.Concat(good[:len(good)-1], []byte("!\n")), Report{Written: 8, Lost: 1, Torn: 1}},
 		"mixed":     {slices.Concat(at(0)[:100], at(1), at(0)[100:], good[2*LineBytes:]), Report{Written: 8, Lost: 2, Torn: 2}},
 	} {
-		if got, err := audit(bytes.NewReader(c.stream), parsePlain(LineBytes), 2, 4); got != c.want || err != nil {
+		if got, err := audit(bytes.NewReader(c.stream), lines.Parser(LineBytes), 2, 4); got != c.want || err != nil {
 			t.Errorf("%s: %+v, %v, want %+v", name, got, err, c.want)
 		}
 	}

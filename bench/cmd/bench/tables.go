@@ -16,13 +16,13 @@ func runTables(args []string) error {
 	flags := flag.NewFlagSet("tables", flag.ExitOnError)
 	dir := flags.String("results", "../docs/results", "folder of the raw results")
 	doc := flags.String("doc", "../docs/BENCHMARKS.md", "document to write into")
-	only := flags.String("only", "", "logger or writers; default both")
+	only := flags.String("only", "", "logger, writers or latency; default all")
 	check := flags.Bool("check", false, "only make the tables, change nothing")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	made := 0
-	for kind, render := range map[string]func(*measure.Results) (string, error){"logger": loggerTables, "writers": writerTables} {
+	for kind, render := range map[string]func(*measure.Results) (string, error){"logger": loggerTables, "writers": writerTables, "latency": latencyTables} {
 		if *only != "" && kind != *only {
 			continue
 		}

@@ -95,8 +95,8 @@ func Measure(w io.Writer, plan Plan, subjects []Subject) ([]Sample, error) {
 
 // Interleave takes a sample of each of n subjects in every round, each round
 // beginning one subject later than the one before, and reports progress to w.
-// A sample is taken again, up to twice, while others are busy; whether it
-// counts never depends on its own outcome.
+// A sample is taken again, up to twice, while others are busy, unless there are
+// too few rounds to count; whether it does never depends on its own outcome.
 func Interleave(w io.Writer, rounds, n int, take func(subject int) (Sample, error)) ([]Sample, error) {
 	var samples []Sample
 	for round := range rounds {
@@ -108,7 +108,7 @@ func Interleave(w io.Writer, rounds, n int, take func(subject int) (Sample, erro
 				if sample, err = take((k + round) % n); err != nil {
 					return nil, err
 				}
-				if sample.OthersPct <= noisyPct {
+				if sample.OthersPct <= noisyPct || rounds < enoughQuiet {
 					break
 				}
 			}

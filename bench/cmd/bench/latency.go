@@ -1,0 +1,46 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"time"
+
+	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/bench/latency"
+	"github.com/rollway/rollway/slab"
+)
+
+func runLatency(args []string) error {
+	flags := flag.NewFlagSet("latency", flag.ExitOnError)
+	rounds := flags.Int("rounds", 5, "how often everything is measured; 5 or more for tables that count")
+	each := flags.Duration("time", 20*time.Second, "how long each writer gets lines, in each round")
+	count := flags.Int("slabs", 16, "slabs at 50,000 lines a second")
+	size := flags.Int("slab-size", 64<<10, "their size in bytes")
+	short := flags.Bool("short", false, "one brief round, to see that everything runs")
+	out := flags.String("o", "", "file for the raw results")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *short {
+		*rounds, *each = 1, 300*time.Millisecond
+	}
+	if *out == "" || flags.NArg() > 0 || *rounds < 1 || *each < 100*time.Millisecond {
+		return errors.New("want -o FILE, at least one round of 100 ms, and no other arguments")
+	}
+	log.SetOutput(io.Discard) // zerolog's diode prints a line for each collision
+	results := measure.NewResults("latency", *rounds)
+	samples, err := latency.Measure(os.Stderr, latency.Scenarios(slab.Options{SlabSize: *size, SlabCount: *count}), *rounds, *each)
+	if err != nil {
+		return err
+	}
+	results.Samples = samples
+	if err := results.Save(*out); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "%d samples in %s\n", len(samples), *out)
+	return nil
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/bench/latency"
+	"github.com/rollway/rollway/slab"
+)
+
+// latencyTables makes the tables from the writers that the results have.
+func latencyTables(r *measure.Results) (string, error) {
+	sums := r.Summarize()
+	text := "\n" + r.Circumstances() + fmt.Sprintf("\nVersions: zerolog %s, zap %s, phuslu/log %s. Raw results: [latency.json](results/latency.json).\n",
+		r.Versions["github.com/rs/zerolog"], r.Versions["go.uber.org/zap"], r.Versions["github.com/phuslu/log"])
+	for _, s := range latency.Scenarios(slab.Options{}) {
+		made, err := scenarioTables(r, sums, s)
+		if err != nil {
+			return "", err
+		}
+		text += made
+	}
+	return text + "\n", nil
+}
+
+// libraries lists the writers of a scenario in the order of the results. Their
+// names are those of the results, as the planned slabs may be others now.
+func libraries(r *measure.Results, scenario string) []string {
+	var names []string
+	seen := map[string]bool{}
+	for _, s := range r.Samples {
+		if s.Round == 0 && s.Case == scenario && s.Mode == latency.Mode(latency.Producers()[0]) && !seen[s.Library] {
+			seen[s.Library] = true
+			names = append(names, s.Library)
+		}
+	}
+	return names
+}
+
+// worst is the greatest value of an extra figure over all rounds.
+func worst(r *measure.Results, k measure.Key, name string) float64 {
+	most := 0.0
+	for _, s := range r.Samples {
+		if s.Case == k.Case && s.Library == k.Library && s.Mode == k.Mode {
+			most = max(most, s.Extra[name])
+		}
+	}
+	return most
+}
+
+func scenarioTables(r *measure.Results, sums map[measure.Key]measure.Summary, s latency.Scenario) (string, error) {
+	names := libraries(r, s.Name)
+	if len(names) == 0 {
+		return "", fmt.Errorf("%s: %w", s.Name, errMissing)
+	}
+	nulls := s.Writers[len(s.Writers)-1].Name
+	text := "\n### " + s.Name + "\n"
+	targets := measure.NewTable("producers", "figure", "ours", "target", "null producer", "reached")
+	for _, producers := range latency.Producers() {
+		mode := latency.Mode(producers)
+		key := func(name string) measure.Key { return measure.Key{Case: s.Name, Library: name, Mode: mode} }
+		own, ok := sums[key(names[0])]
+		null, ok2 := sums[key(nulls)]
+		if !ok || !ok2 {
+			return "", fmt.Errorf("%s, %s: %w", s.Name, mode, errMissing)
+		}
+		lost := worst(r, key(names[0]), "lost")
+		targets.Row(mode, "lines lost, any round", measure.Count(lost), "0", "–", verdict(lost == 0))
+		for _, t := range []struct {
+			title, name string
+			bound       time.Duration
+		}{{"call, p50", "call_p50", s.CallP50}, {"call, p99", "call_p99", s.CallP99}, {"call, p99.9", "call_p999", s.CallP999}} {
+			if t.bound > 0 {
+				targets.Row(mode, t.title, micros(own.Extra[t.name]), "≤ "+micros(float64(t.bound)), micros(null.Extra[t.name]), verdict(own.Extra[t.name] <= float64(t.bound)))
+			}
+		}
+		if s.CallMax > 0 {
+			most := worst(r, key(names[0]), "call_max")
+			targets.Row(mode, "longest call, any round", micros(most), "≤ "+micros(float64(s.CallMax)), micros(worst(r, key(nulls), "call_max")), verdict(most <= float64(s.CallMax)))
+		}
+		if s.DueOfBest {
+			best, bestName := math.Inf(1), "none"
+			for _, name := range names[1:] {
+				if sum, ok := sums[key(name)]; ok && !ownLatency(name) && name != nulls && worst(r, key(name), "lost") == 0 && sum.Extra["due_p999"] < best {
+					best, bestName = sum.Extra["due_p999"], name
+				}
+			}
+			targets.Row(mode, "due to return, p99.9", micros(own.Extra["due_p999"]), "≤ "+micros(best)+" ("+bestName+")", micros(null.Extra["due_p999"]), verdict(own.Extra["due_p999"] <= best))
+		}
+
+		t := measure.NewTable("writer, µs", "call p50", "p99", "p99.9", "max", "due to return p50", "p99", "p99.9", "max", "lost", "counted by it", "CPU µs per line")
+		for _, name := range names {
+			sum, ok := sums[key(name)]
+			if !ok {
+				return "", fmt.Errorf("%s, %s, %s: %w", s.Name, name, mode, errMissing)
+			}
+			row := []string{name}
+			for _, figure := range []string{"call_p50", "call_p99", "call_p999", "call_max", "due_p50", "due_p99", "due_p999", "due_max"} {
+				row = append(row, measure.Number(sum.Extra[figure]/1000))
+			}
+			counted := "–"
+			if c, ok := sum.Extra["counted"]; ok {
+				counted = measure.Count(c)
+			}
+			lost := fmt.Sprintf("%s of %s", measure.Count(sum.Extra["lost"]), measure.Count(sum.Extra["lines"]))
+			t.Row(append(row, lost, counted, measure.Number(sum.CPUNs/1000))...)
+		}
+		text += fmt.Sprintf("\n**%s: medians over the rounds**\n\n%s", mode, t)
+	}
+	return text + "\n**Against the targets**\n\n" + targets.String(), nil
+}
+
+// ownLatency reports whether the name is of this project's writer, in this
+// build or in the one that measured.
+func ownLatency(name string) bool {
+	return strings.HasPrefix(name, "slab persisted ") || strings.HasPrefix(name, "slab 8 ")
+}
+
+func micros(ns float64) string { return measure.Number(ns/1000) + " µs" }

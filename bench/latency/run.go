@@ -1,0 +1,154 @@
+package latency
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/rollway/rollway/bench/internal/histogram"
+	"github.com/rollway/rollway/bench/internal/lines"
+	"github.com/rollway/rollway/bench/internal/measure"
+)
+
+// Measure runs every scenario with every writer and number of producers for
+// each, in interleaved rounds, and reports progress to w.
+func Measure(w io.Writer, scenarios []Scenario, rounds int, each time.Duration) ([]measure.Sample, error) {
+	type subject struct {
+		scenario  Scenario
+		writer    Writer
+		producers int
+	}
+	var subjects []subject
+	for _, s := range scenarios {
+		for _, producers := range Producers() {
+			for _, writer := range s.Writers {
+				subjects = append(subjects, subject{s, writer, producers})
+			}
+		}
+	}
+	return measure.Interleave(w, rounds, len(subjects), func(i int) (measure.Sample, error) {
+		s := subjects[i]
+		sample, err := run(s.writer, s.scenario.Rate, s.producers, each)
+		sample.Case, sample.Library, sample.Mode = s.scenario.Name, s.writer.Name, Mode(s.producers)
+		if err != nil {
+			return sample, fmt.Errorf("%s, %s, %s: %w", sample.Case, sample.Library, sample.Mode, err)
+		}
+		return sample, nil
+	})
+}
+
+// A producer's own account.
+type producer struct {
+	call, due histogram.Histogram
+	refused   uint64
+}
+
+// run lets producers write to one writer for the time each.
+func run(writer Writer, rate, producers int, each time.Duration) (measure.Sample, error) {
+	perProducer := int(each.Seconds()*float64(rate)) / producers
+	period := time.Duration(producers) * time.Second / time.Duration(rate)
+	runtime.GC()
+	begin := time.Now().Add(10 * time.Millisecond) // all are there before the first line is due
+	dst := newStalling(producers, begin.Add(min(each/4, stallEvery/2)))
+	out, closeWriter, counted, err := writer.Open(dst)
+	if err != nil {
+		return measure.Sample{}, err
+	}
+	all := make([]producer, producers)
+	meter := measure.StartMeter()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var wg sync.WaitGroup
+	for p := range all {
+		// Their lines are due in turn, not all at the same moment.
+		first := begin.Add(period * time.Duration(p) / time.Duration(producers))
+		wg.Go(func() { all[p].produce(out, p, perProducer, first, period) })
+	}
+	wg.Wait()
+	_, own, others := meter.Read()
+	runtime.ReadMemStats(&after)
+	if err := closeWriter(); err != nil {
+		return measure.Sample{}, fmt.Errorf("close: %w", err)
+	}
+
+	var sum producer
+	for p := range all {
+		sum.call.Add(&all[p].call)
+		sum.due.Add(&all[p].due)
+		sum.refused += all[p].refused
+	}
+	dst.mu.Lock()
+	defer dst.mu.Unlock()
+	sent := uint64(perProducer * producers)
+	if writer.Null {
+		dst.lines = sent
+	}
+	if sum.call.Count() != sent || dst.broken > 0 || dst.lines > sent {
+		return measure.Sample{}, fmt.Errorf("of %d lines %d were timed and %d arrived, %d broke order or form", sent, sum.call.Count(), dst.lines, dst.broken)
+	}
+	extra := map[string]float64{
+		"lines": float64(sent), "lost": float64(sent - dst.lines), "refused": float64(sum.refused), "stalls": float64(dst.stalls),
+		"call_over_500us": float64(sum.call.Over(500 * time.Microsecond)),
+	}
+	if counted != nil {
+		extra["counted"] = float64(counted())
+	}
+	for name, h := range map[string]*histogram.Histogram{"call": &sum.call, "due": &sum.due} {
+		extra[name+"_p50"] = float64(h.Quantile(0.50))
+		extra[name+"_p99"] = float64(h.Quantile(0.99))
+		extra[name+"_p999"] = float64(h.Quantile(0.999))
+		extra[name+"_max"] = float64(h.Max())
+	}
+	per := func(total float64) float64 { return total / float64(sent) }
+	return measure.Sample{
+		Ops:         int(sent),
+		NsPerOp:     extra["call_p50"],
+		CPUNsPerOp:  per(float64(own)),
+		AllocsPerOp: per(float64(after.Mallocs - before.Mallocs)),
+		BytesPerOp:  per(float64(after.TotalAlloc - before.TotalAlloc)),
+		OthersPct:   others,
+		Extra:       extra,
+	}, nil
+}
+
+// produce writes n lines, the k-th due at first + k periods.
+func (p *producer) produce(out io.Writer, number, n int, first time.Time, period time.Duration) {
+	runtime.LockOSThread() // for the thread's timers; it ends with the goroutine
+	sharpenTimers()
+	line := lines.Append(nil, lineBytes, number, 0)
+	base := time.Now()
+	due := first.Sub(base)
+	for k := range n {
+		lines.Renumber(line, k)
+		waitUntil(base, due)
+		begin := time.Since(base)
+		if out != nil {
+			if _, err := out.Write(line); err != nil {
+				p.refused++
+			}
+		}
+		end := time.Since(base)
+		p.call.Record(end - begin)
+		p.due.Record(end - due)
+		due += period
+	}
+}
+
+// spin is how long before a due time a producer stops sleeping.
+const spin = 30 * time.Microsecond
+
+// waitUntil returns when due has passed since base: it sleeps for most of the
+// time, as a program does, and spins for the rest.
+func waitUntil(base time.Time, due time.Duration) {
+	for {
+		left := due - time.Since(base)
+		switch {
+		case left <= 0:
+			return
+		case left > 2*spin:
+			sleep(left - spin)
+		}
+	}
+}
