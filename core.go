@@ -31,6 +31,7 @@ type core struct {
 	sampler *sampler
 	redact  *redactor
 	dedup   bool
+	custom  bool                                            // a format of the user's wants the context
 	trace   func(context.Context) ([16]byte, [8]byte, bool) // nil: none
 	extract []func(context.Context, *Attrs)
 
@@ -131,6 +132,7 @@ func (c *core) formatFor(o Output) (*format, error) {
 	fields, err := parseLayout(s.layout)
 	f := &format{formatSettings: s, fields: fields, slots: slotsOf(fields), keepRaw: c.dedup || s.kind == kindCustom, maxLine: c.maxLine}
 	c.formats = append(c.formats, f)
+	c.custom = c.custom || s.kind == kindCustom
 	return f, err
 }
 

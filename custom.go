@@ -1,7 +1,6 @@
 package rollway
 
 import (
-	"encoding/hex"
 	"log/slog"
 
 	"github.com/rollway/rollway/internal/jsonline"
@@ -12,7 +11,7 @@ import (
 // stay on the caller's stack.
 func (f *format) appendCustom(dst []byte, s *scratch, st, ctx *state, r *record, attrs []slog.Attr) (out []byte) {
 	cr := &s.custom
-	*cr = Record{Level: r.level, Message: r.msg, Logger: st.slots[slotLogger], Source: r.source, attrs: cr.attrs[:0]}
+	*cr = Record{Level: r.level, Message: r.msg, Logger: st.slots[slotLogger], Source: r.source, ctx: r.ctx, attrs: cr.attrs[:0]}
 	if r.hasTime {
 		cr.Time = r.time()
 	}
@@ -23,8 +22,7 @@ func (f *format) appendCustom(dst []byte, s *scratch, st, ctx *state, r *record,
 	}
 	cr.attrs = append(cr.attrs, r.extracted...)
 	if r.hasTrace {
-		cr.attrs = append(cr.attrs,
-			slog.String("trace_id", hex.EncodeToString(r.traceID[:])), slog.String("span_id", hex.EncodeToString(r.spanID[:])))
+		cr.TraceID, cr.SpanID = r.traceID, r.spanID
 	}
 	if r.stack != "" {
 		cr.attrs = append(cr.attrs, slog.String("stack", r.stack))
@@ -32,7 +30,8 @@ func (f *format) appendCustom(dst []byte, s *scratch, st, ctx *state, r *record,
 	if r.cutFrom > 0 {
 		cr.attrs = append(cr.attrs, slog.Int(cutKey, r.cutFrom))
 	}
-	cr.attrs = appendRaw(cr.attrs, nil, st.raw, attrs)
+	s.groups = s.groups[:0]
+	cr.attrs = s.appendRaw(cr.attrs, st.raw, attrs)
 
 	mark := len(dst)
 	defer func() {
@@ -42,7 +41,12 @@ func (f *format) appendCustom(dst []byte, s *scratch, st, ctx *state, r *record,
 			out = append(out, `,"attrs":{"msg":`...)
 			out = append(jsonline.AppendString(out, r.msg), "}}\n"...)
 		}
-		clear(cr.attrs)
+		clear(cr.attrs) // keeps no value alive
+		clear(s.groups)
+		cr.ctx = nil
+		if cap(cr.attrs)+cap(s.groups) > maxKept/64 {
+			cr.attrs, s.groups = nil, nil
+		}
 	}()
 	// It gets an empty slice, so that what is in front of its line is out of
 	// its reach; append also where it has returned a slice of its own.
@@ -54,7 +58,26 @@ func (f *format) appendCustom(dst []byte, s *scratch, st, ctx *state, r *record,
 }
 
 // appendRaw appends the attributes of a Logger and of a call, in the groups
-// that they stand in; ctx comes behind the Logger's outermost ones.
+// that they stand in, which it makes from the innermost outwards in s.groups.
+func (s *scratch) appendRaw(dst []slog.Attr, levels []rawLevel, call []slog.Attr) []slog.Attr {
+	if len(levels) > 0 && levels[0].group == "" {
+		dst = append(dst, levels[0].attrs...)
+		levels = levels[1:]
+	}
+	for i := len(levels) - 1; i >= 0; i-- {
+		start := len(s.groups)
+		s.groups = append(append(s.groups, levels[i].attrs...), call...)
+		// Groups that were made before stay where they are, also if the list has moved.
+		inner := s.groups[start:len(s.groups):len(s.groups)]
+		if call = nil; len(inner) > 0 {
+			s.groups = append(s.groups, slog.Attr{Key: levels[i].group, Value: slog.GroupValue(inner...)})
+			call = s.groups[len(s.groups)-1:]
+		}
+	}
+	return append(dst, call...)
+}
+
+// appendRaw is that of a scratch on lists of their own, for dedup; ctx comes behind the Logger's outermost ones.
 func appendRaw(dst, ctx []slog.Attr, levels []rawLevel, call []slog.Attr) []slog.Attr {
 	if len(levels) > 0 && levels[0].group == "" {
 		dst = append(dst, levels[0].attrs...)

@@ -1,6 +1,7 @@
 package rollway
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -18,7 +19,8 @@ type record struct {
 	stack   string // of the call, or ""
 	cutFrom int    // length of the line that was too long, or 0
 
-	extracted []slog.Attr // from the context, by Options.Extractors
+	extracted []slog.Attr     // from the context, by Options.Extractors
+	ctx       context.Context // of the call, where a LineEncoder wants it
 
 	hasTrace bool
 	traceID  [16]byte
@@ -39,6 +41,7 @@ type scratch struct {
 	ends   []int       // where each format's line ends in buf; the first begins at 0
 	attrs  []slog.Attr // of a slog.Record
 	custom Record      // for a LineEncoder
+	groups []slog.Attr // what stands in the groups of custom
 	second secondCache
 	text   textLine
 	part   uint32 // of the counters; scratches of one processor mostly have their own

@@ -1,6 +1,7 @@
 package rollway
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -263,8 +264,19 @@ type Record struct {
 	Message string
 	Logger  string // name, or ""
 	Source  string // folder/file.go:line, or ""
+	TraceID [16]byte
+	SpanID  [8]byte // zero, as TraceID, where Options.Trace found none
 
+	ctx   context.Context
 	attrs []slog.Attr
+}
+
+// Context returns the context of the call; it is never nil.
+func (r *Record) Context() context.Context {
+	if r.ctx == nil {
+		return context.Background()
+	}
+	return r.ctx
 }
 
 // Attrs calls yield for each attribute in order until it returns false: those

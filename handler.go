@@ -60,6 +60,9 @@ func (h *handler) Handle(ctx context.Context, sr slog.Record) error {
 		return true
 	})
 	attrs := s.attrs
+	if c.custom {
+		r.ctx = ctx
+	}
 	if c.redact != nil {
 		r.msg = c.redact.text(r.msg)
 		attrs = c.redact.attrs(h.l.groups, attrs)

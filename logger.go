@@ -158,6 +158,9 @@ func (l *Logger) log(ctx context.Context, level slog.Level, msg string, attrs []
 	if len(c.extract) > 0 && ctx != nil {
 		c.extractFrom(ctx, s, &r)
 	}
+	if c.custom {
+		r.ctx = ctx
+	}
 	if c.redact != nil {
 		r.msg = c.redact.text(msg)
 		attrs = c.redact.attrs(l.groups, attrs)

@@ -31,6 +31,13 @@ func appendRawJSON(dst []byte, raw json.RawMessage) []byte {
 	return appendCompact(dst, raw)
 }
 
+// Raw appends a member that is JSON already. Where it is not valid, a string
+// that says so stands in its place.
+func (o *Object) Raw(key string, v json.RawMessage) { o.dst = appendRawJSON(o.key(key), v) }
+
+// Bytes appends a member as the format has a []byte.
+func (o *Object) Bytes(key string, v []byte) { o.dst = o.f.appendBytes(o.key(key), v) }
+
 // appendCompact appends valid JSON so that every reader takes it: without white
 // space; with U+FFFD for a byte that is not UTF-8 and for half a surrogate pair;
 // a number that is beyond a float64 as a string. What is too deep becomes a

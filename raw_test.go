@@ -74,6 +74,22 @@ func TestJSONBytes(t *testing.T) {
 	}
 }
 
+type rawMembers struct{ raw, bytes []byte }
+
+func (m *rawMembers) AppendLog(o *Object) {
+	o.Raw("raw", m.raw)
+	o.Bytes("bytes", m.bytes)
+	o.Raw("bad", m.bytes)
+}
+
+func TestRawMembers(t *testing.T) {
+	l, b := newTestLogger(t, JSON{Layout: "attrs:", Bytes: BytesText})
+	l.Info(t.Context(), "m", slog.Any("o", &rawMembers{[]byte(" [1, 2]"), []byte("x")}))
+	if got, want := b.String(), `{"o":{"raw":[1,2],"bytes":"x","bad":"!ERROR: not JSON, 1 bytes"}}`+"\n"; got != want {
+		t.Errorf("got %swant %s", got, want)
+	}
+}
+
 // FuzzRawJSON: what encoding/json takes comes out as the same value, on one
 // line, and again as itself; all else is said to be no JSON.
 func FuzzRawJSON(f *testing.F) {
