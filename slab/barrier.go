@@ -1,6 +1,7 @@
 package slab
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,8 @@ type barrier struct {
 	ctx    context.Context // of a Sync, for the destination's SyncContext
 	sync   bool
 	target uint64     // passed when so many slabs have been delivered
-	gaveUp uint64     // tally.dropped.GaveUp at the start
+	part   int        // bytes of the last of them that it waits for; -1 is all
+	gaveUp uint64     // lines given up before
 	done   chan error // holds the result
 }
 
@@ -40,21 +42,24 @@ func (w *Writer) Sync() error {
 	return w.SyncContext(ctx)
 }
 
-// pass seals the current slab and waits until b is passed.
+// pass waits until b is passed. It does not seal the open slab, which others
+// may still fill; run does when it gets there.
 func (w *Writer) pass(ctx context.Context, verb string, b *barrier) error {
 	w.mu.Lock()
 	if w.stopped {
 		w.mu.Unlock()
 		return fmt.Errorf("slab: %s: %w", verb, os.ErrClosed)
 	}
-	w.sealLocked()
 	f := &w.flight
-	if !b.sync && w.queue.n == 0 && f.slab == nil && f.left == 0 && f.inside == "" && (w.filling.gap == Drops{} || w.opts.NoLossNotice) {
+	b.target, b.part = w.queue.pushed, -1
+	if w.filling.cur != nil {
+		b.target++
+		b.part = w.pos
+	} else if !b.sync && w.queue.n == 0 && f.idle() && (w.filling.gap == counts{} || w.opts.NoLossNotice) {
 		w.mu.Unlock()
 		return nil
 	}
-	b.target = w.queue.pushed
-	b.gaveUp = w.tally.dropped.GaveUp
+	b.gaveUp = w.tally.dropped.of(gaveUp)
 	w.barriers = append(w.barriers, b)
 	wake := w.parked
 	w.parked, w.dozing = false, false
@@ -92,18 +97,10 @@ func (w *Writer) leaveBehind(ctx context.Context, b *barrier) error {
 	default:
 	}
 	w.barriers = slices.DeleteFunc(w.barriers, func(o *barrier) bool { return o == b })
-	pending := w.flight.left
-	if s := w.flight.slab; s != nil {
-		w.countLocked(s)
-		pending = w.flight.left
-	}
-	for i := range w.queue.n {
-		if w.flight.popped+uint64(i) < b.target {
-			pending += w.countLocked(w.queue.at(i))
-		}
-	}
-	if pending == 0 && w.flight.inside != "" {
-		return fmt.Errorf("the destination's %s has not returned: %w", w.flight.inside, ctx.Err())
+	pending := w.pendingLocked(b)
+	inside := w.insideLocked()
+	if pending == 0 && inside != "" {
+		return fmt.Errorf("the %s has not returned: %w", inside, ctx.Err())
 	}
 	if w.tally.lastErr != nil {
 		return fmt.Errorf("%s still pending: %w, the destination says: %w", count(pending), ctx.Err(), w.tally.lastErr)
@@ -111,14 +108,60 @@ func (w *Writer) leaveBehind(ctx context.Context, b *barrier) error {
 	return fmt.Errorf("%s still pending: %w", count(pending), ctx.Err())
 }
 
+// pendingLocked returns how many lines before b are pending.
+func (w *Writer) pendingLocked(b *barrier) (n uint64) {
+	f := &w.flight
+	n = f.front.lines
+	lines := func(number uint64, data []byte, from int) uint64 {
+		if number == b.target && b.part >= 0 {
+			data = data[:b.part]
+		}
+		return uint64(bytes.Count(data[min(from, len(data)):], newline))
+	}
+	if f.slab != nil && f.popped <= b.target {
+		w.countLocked(f.slab)
+		if f.main.lines > 0 { // they were not dropped by Shutdown
+			n += lines(f.popped, f.main.data, f.main.whole)
+		}
+	}
+	for i := range w.queue.n {
+		if number := f.popped + 1 + uint64(i); number <= b.target {
+			n += lines(number, w.queue.at(i).data, 0)
+		}
+	}
+	if w.queue.pushed < b.target {
+		n += lines(b.target, w.buf[:w.pos], 0)
+	}
+	return n
+}
+
+// insideLocked names the method of a destination that has not returned, if any.
+func (w *Writer) insideLocked() string {
+	for _, c := range w.flight.calls {
+		if c != nil {
+			return c.out.name + "'s Write"
+		}
+	}
+	return w.flight.inside
+}
+
+// awaitedLocked reports whether a barrier waits for the open slab.
+func (w *Writer) awaitedLocked() bool {
+	n := len(w.barriers)
+	return n > 0 && w.barriers[n-1].target > w.queue.pushed
+}
+
+// reachedLocked reports whether everything before b is done.
+func (w *Writer) reachedLocked(b *barrier) bool {
+	f := &w.flight
+	return f.front.data == nil && (b.target < f.popped || b.target == f.popped && f.slab == nil)
+}
+
 // passBarriersLocked answers the barriers at the front that have been reached,
 // up to the first Sync, and reports whether there is one. It is called by run.
 func (w *Writer) passBarriersLocked() (syncDue bool) {
-	for len(w.barriers) > 0 && len(w.io.carry) == 0 {
+	for len(w.barriers) > 0 && w.reachedLocked(w.barriers[0]) {
 		b := w.barriers[0]
-		if b.target > w.flight.popped {
-			break
-		}
 		if b.sync {
 			return true
 		}
@@ -130,21 +173,22 @@ func (w *Writer) passBarriersLocked() (syncDue bool) {
 
 // lostSinceLocked is the result of b as far as its lines go.
 func (w *Writer) lostSinceLocked(b *barrier) error {
-	if n := w.tally.dropped.GaveUp - b.gaveUp; n > 0 {
+	if n := w.tally.dropped.of(gaveUp) - b.gaveUp; n > 0 {
 		return fmt.Errorf("gave up %s: %w", count(n), w.tally.lossErr)
 	}
 	return nil
 }
 
 // syncBarriers takes the barriers off the list that have been reached and
-// syncs the destination for them, once if it has no use for their contexts.
+// syncs for them what they need, once if it has no use for their contexts.
 func (w *Writer) syncBarriers() {
-	if !w.enter("Sync", false) {
+	w.mu.Lock()
+	if w.abandoned {
+		w.mu.Unlock()
 		return
 	}
-	w.mu.Lock()
 	n := 0
-	for n < len(w.barriers) && w.barriers[n].target <= w.flight.popped {
+	for n < len(w.barriers) && w.reachedLocked(w.barriers[n]) {
 		n++
 	}
 	reached := slices.Clone(w.barriers[:n])
@@ -155,42 +199,62 @@ func (w *Writer) syncBarriers() {
 	w.barriers = slices.Delete(w.barriers, 0, n)
 	w.mu.Unlock()
 
-	var once error
-	called := false
-	for i, b := range reached {
-		err := error(nil)
-		switch dst := w.dst.(type) {
-		case interface{ SyncContext(context.Context) error }:
-			if b.sync && b.ctx.Err() == nil {
-				err = guard("SyncContext", func() error { return dst.SyncContext(b.ctx) })
-			}
-		case interface{ Sync() error }:
-			if b.sync && !called {
-				called, once = true, guard("Sync", dst.Sync)
-			}
-			if b.sync {
-				err = once
-			}
+	errs := make([]error, n)
+	for _, o := range w.io.outlets {
+		if o != nil && (o.dirty || o == w.io.used || !o.second && w.io.used == nil) {
+			w.syncOutlet(o, reached, errs)
 		}
-		if unsyncable(err) {
-			err = nil
-		}
-		b.done <- errors.Join(lost[i], err)
 	}
-
-	w.mu.Lock()
-	w.flight.inside = ""
-	w.mu.Unlock()
+	for i, b := range reached {
+		b.done <- errors.Join(lost[i], errs[i])
+	}
 }
 
-// guard calls a method of the destination and turns a panic into an error.
-func guard(method string, f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = panicked(method, v)
+// syncOutlet syncs o for the barriers and adds what it answers to their errs.
+func (w *Writer) syncOutlet(o *outlet, barriers []*barrier, errs []error) {
+	var once error
+	called := false
+	for i, b := range barriers {
+		if !b.sync || b.ctx.Err() != nil {
+			continue
 		}
-	}()
-	return f()
+		var err error
+		switch dst := o.w.(type) {
+		case interface{ SyncContext(context.Context) error }:
+			err = w.callSync(o, "SyncContext", func() error { return dst.SyncContext(b.ctx) })
+		case interface{ Sync() error }:
+			if !called {
+				called, once = true, w.callSync(o, "Sync", dst.Sync)
+			}
+			err = once
+		}
+		if err == nil {
+			o.dirty = false
+		}
+		errs[i] = errors.Join(errs[i], err)
+	}
+}
+
+// callSync calls f, a method of o.
+func (w *Writer) callSync(o *outlet, method string, f func() error) error {
+	w.reap()
+	if o.stuck != nil {
+		return fmt.Errorf("sync the %s: %w", o.name, errStalled)
+	}
+	w.setInside(o.name + "'s " + method)
+	defer w.setInside("")
+	return w.apart(o, method, true, func() error {
+		if err := f(); !unsyncable(err) {
+			return err
+		}
+		return nil
+	})
+}
+
+func (w *Writer) setInside(what string) {
+	w.mu.Lock()
+	w.flight.inside = what
+	w.mu.Unlock()
 }
 
 // unsyncable reports whether err is a system's answer to a sync of what cannot

@@ -46,13 +46,13 @@ func (w *Writer) Shutdown(ctx context.Context) error {
 	select {
 	case <-w.finished:
 	case <-ctx.Done():
-		w.giveUp(ctx)
+		w.cutOff(ctx)
 	}
 	return w.closeErr
 }
 
-// giveUp ends the drain, unless it has ended by itself.
-func (w *Writer) giveUp(ctx context.Context) {
+// cutOff ends the drain, unless it has ended by itself.
+func (w *Writer) cutOff(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	select {
@@ -66,25 +66,24 @@ func (w *Writer) giveUp(ctx context.Context) {
 	var lost uint64
 	for w.queue.n > 0 {
 		s := w.queue.pop()
-		lost += w.countLocked(s)
+		w.countLocked(s)
+		lost += w.tally.dropped.add(shutdown, s.countBy(0))
 		s.data = nil
 		w.filling.free = append(w.filling.free, s)
 	}
 	if s := w.flight.slab; s != nil {
 		w.countLocked(s)
 	}
-	if w.flight.inside == "" {
-		lost += w.flight.left
-		w.flight.left = 0
-	}
-	w.tally.dropped.Shutdown += lost
+	lost += w.dropRestLocked()
+	left := w.flight.main.lines + w.flight.front.lines
 
 	err := ctx.Err()
+	inside := w.insideLocked()
 	switch {
-	case lost > 0 || w.flight.left > 0:
-		err = fmt.Errorf("%s dropped, %d inside a write that has not returned: %w", count(lost), w.flight.left, err)
-	case w.flight.inside != "":
-		err = fmt.Errorf("the destination's %s has not returned: %w", w.flight.inside, err)
+	case lost > 0 || left > 0:
+		err = fmt.Errorf("%s dropped, %d inside a write that has not returned: %w", count(lost), left, err)
+	case inside != "":
+		err = fmt.Errorf("the %s has not returned: %w", inside, err)
 	}
 	if w.tally.lastErr != nil {
 		err = fmt.Errorf("%w, the destination says: %w", err, w.tally.lastErr)
@@ -92,29 +91,60 @@ func (w *Writer) giveUp(ctx context.Context) {
 	w.endLocked(err)
 }
 
-// finish closes the destination if asked to and ends Shutdown. It is the last
-// thing run does.
+// finish closes the destinations if asked to and ends Shutdown. It is the last
+// thing run does. Calls that were left behind are waited for if they matter: if
+// their destination is to be closed, or their lines would stay pending.
 func (w *Writer) finish() {
-	var err error
-	if c, ok := w.dst.(io.Closer); ok && w.opts.CloseDestination {
-		w.mu.Lock()
-		w.flight.inside = "Close"
-		w.mu.Unlock()
-		if err = guard("Close", c.Close); err != nil {
-			err = fmt.Errorf("close the destination: %w", err)
+	var errs []error
+	open := w.io.outlets
+	for {
+		for i, o := range open {
+			if o != nil && o.stuck == nil {
+				errs = append(errs, w.closeOutlet(o))
+				open[i] = nil
+			}
 		}
+		w.mu.Lock()
+		abandoned := w.abandoned
+		w.mu.Unlock()
+		if open == [2]*outlet{} || !w.opts.CloseDestination && !abandoned {
+			break
+		}
+		select {
+		case <-open[0].back():
+		case <-open[1].back():
+		}
+		w.reap()
 	}
+
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.flight.inside = ""
-	if !w.abandoned {
-		w.endLocked(err)
+	if s := w.flight.slab; s != nil {
+		w.flight.slab, w.flight.main = nil, batch{}
+		w.freeLocked(s)
 	}
+	if !w.abandoned {
+		w.endLocked(errors.Join(errs...))
+	}
+}
+
+// closeOutlet closes o if asked to.
+func (w *Writer) closeOutlet(o *outlet) error {
+	c, ok := o.w.(io.Closer)
+	if !ok || !w.opts.CloseDestination {
+		return nil
+	}
+	w.setInside(o.name + "'s Close")
+	defer w.setInside("")
+	if err := w.apart(o, "Close", false, c.Close); err != nil {
+		return fmt.Errorf("close the %s: %w", o.name, err)
+	}
+	return nil
 }
 
 // endLocked sets the result of Shutdown: err and what was given up before.
 func (w *Writer) endLocked(err error) {
-	if n := w.tally.dropped.GaveUp; n > 0 {
+	if n := w.tally.dropped.of(gaveUp); n > 0 {
 		err = errors.Join(fmt.Errorf("gave up %s: %w", count(n), w.tally.lossErr), err)
 	}
 	if err != nil {

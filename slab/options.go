@@ -2,6 +2,8 @@ package slab
 
 import (
 	"fmt"
+	"io"
+	"log/slog"
 	"time"
 )
 
@@ -10,7 +12,7 @@ type Policy int
 
 const (
 	// Block makes Write wait, first come first served, until the destination
-	// has taken a slab. It is the default.
+	// has taken a slab, or until Options.BlockTimeout. It is the default.
 	Block Policy = iota
 	// Drop makes Write return at once. The new lines are counted as dropped;
 	// what is already in a slab is never thrown away.
@@ -36,10 +38,6 @@ type Options struct {
 	// SlabCount is how many slabs are allocated: 2 to 65536, default 8. One is
 	// with the destination and one is being filled, so a stall is sure to find
 	// room for SlabCount-2 slabs.
-	//
-	// Under Drop one slab in eight, and at least one when there are four or
-	// more, is kept for lines at slog.LevelWarn and above from the first
-	// WriteLevel that needs a new slab. With fewer than four nothing is kept.
 	SlabCount int
 	// FlushInterval bounds how long a line stays in a slab that is not full
 	// before the slab is queued for the destination: 1 ms to 1 h, default
@@ -47,6 +45,14 @@ type Options struct {
 	FlushInterval time.Duration
 	// Full is what happens when no slab is free: Block (default) or Drop.
 	Full Policy
+	// BlockTimeout is how long one call waits under Block before the lines that
+	// have no place are dropped and counted as Drops.Timeout: 0 (default) is for
+	// ever. It cannot be set with Drop.
+	BlockTimeout time.Duration
+	// Levels are the rules for lines that come with their level, through
+	// WriteLevel. They decide who loses when lines are dropped, so all but
+	// WriteThrough have no effect under Block without a BlockTimeout.
+	Levels Levels
 	// OversizeLimit is the longest line in bytes, its newline included, that is
 	// taken: SlabSize to 1<<30, default 1 MiB or SlabSize if that is larger. A
 	// line longer than a slab gets memory of its own for as long as it is
@@ -54,22 +60,62 @@ type Options struct {
 	OversizeLimit int
 	// Retry is what happens when the destination fails.
 	Retry Retry
+	// Failover, if set, is where the lines go while the destination fails. The
+	// two may hold some lines twice: those that the destination was inside of,
+	// or in the middle of, when it was left. Each gets whole lines in order;
+	// one that was left in the middle of a line gets the rest of it first when
+	// it is used again. The two must not share what they write to.
+	Failover io.Writer
+	// FailoverAfter is how long the destination, or a call of it, may fail or
+	// stall before it is left: more than 0, default 10 s. Once Close or
+	// Shutdown was called it is left at the first failure, or when a call takes
+	// longer than a fifth of CloseTimeout.
+	FailoverAfter time.Duration
+	// FailoverProbe is how long a destination that was left is spared before it
+	// gets the next slab as a trial, for which it has a tenth of FailoverAfter:
+	// more than 0, default 10 s. When it takes any of it, it is in use again.
+	FailoverProbe time.Duration
 	// CloseTimeout bounds Close and Sync, which take no context: more than 0,
 	// default 5 s.
 	CloseTimeout time.Duration
-	// OnError, if set, gets the destination's errors: the first of an episode
-	// at once, then no more than one a second until a write succeeds, and the
-	// first loss of an episode. The end of an episode is not reported; see
-	// Stats.LastError. It is called by the goroutine that writes, which waits
-	// for it, so it must be quick and must not use this Writer. If it panics,
-	// the panic is dropped.
+	// OnError, if set, gets the errors of the destination and of the failover:
+	// the first of an episode at once, then no more than one a second until a
+	// write succeeds, the first loss of an episode, and when the failover takes
+	// over. The end of an episode is not reported; see Stats.LastError. Writing
+	// waits for it, so it must be quick and must not use this Writer. If it
+	// panics, the panic is dropped.
 	OnError func(error)
 	// NoLossNotice leaves out the line that announces dropped lines in the
 	// stream. Set it when the lines are not text or not JSON.
 	NoLossNotice bool
-	// CloseDestination makes Close and Shutdown close the destination, if it is
-	// an io.Closer, after the last write.
+	// CloseDestination makes Close and Shutdown close the destination and the
+	// failover, those that are an io.Closer, after the last write.
 	CloseDestination bool
+}
+
+// Levels says which lines matter more than others. Each level is asked for once,
+// by New.
+type Levels struct {
+	// Keep is the lowest level whose lines may use the last slabs, which lower
+	// levels and Write leave alone: default slog.LevelWarn.
+	Keep slog.Leveler
+	// Reserve is how many slabs these are: default one in eight, at least one,
+	// of four slabs or more, and none of fewer; negative is none; up to
+	// SlabCount-2. They are kept from the first WriteLevel that needs a new
+	// slab: where nobody tells levels all slabs are for all.
+	Reserve int
+	// ErrorWait is how long a call with lines at slog.LevelError and above waits
+	// for room, under Drop or if it is longer than BlockTimeout: default 0. Then
+	// they are dropped and counted as Drops.Timeout.
+	ErrorWait time.Duration
+	// WriteThrough is the lowest level whose lines are written through at once:
+	// WriteLevel returns when the destination has taken them and everything
+	// before them. Default nil: no level.
+	WriteThrough slog.Leveler
+	// WriteThroughTimeout bounds that wait: more than 0, default 1 s. The lines
+	// then stay queued, with no error. Until the destination takes something
+	// again, further calls do not wait.
+	WriteThroughTimeout time.Duration
 }
 
 // Retry says how a failed write is repeated: after Min, then after twice the
@@ -94,6 +140,9 @@ func (o Options) withDefaults() (Options, error) {
 	o.OversizeLimit = orDefault(o.OversizeLimit, max(1<<20, o.SlabSize))
 	o.FlushInterval = orDefault(o.FlushInterval, 100*time.Millisecond)
 	o.CloseTimeout = orDefault(o.CloseTimeout, 5*time.Second)
+	o.FailoverAfter = orDefault(o.FailoverAfter, 10*time.Second)
+	o.FailoverProbe = orDefault(o.FailoverProbe, 10*time.Second)
+	o.Levels.WriteThroughTimeout = orDefault(o.Levels.WriteThroughTimeout, time.Second)
 	o.Retry.Min = orDefault(o.Retry.Min, 10*time.Millisecond)
 	o.Retry.Max = orDefault(o.Retry.Max, max(5*time.Second, o.Retry.Min))
 
@@ -112,10 +161,22 @@ func (o Options) withDefaults() (Options, error) {
 		return bad("FlushInterval", o.FlushInterval, "1ms to 1h")
 	case o.Full != Block && o.Full != Drop:
 		return bad("Full", o.Full, "Block or Drop")
+	case o.BlockTimeout < 0 || o.BlockTimeout > 0 && o.Full == Drop:
+		return bad("BlockTimeout", o.BlockTimeout, "0 (for ever) or more, and 0 with Drop")
+	case o.Levels.Reserve > o.SlabCount-2:
+		return bad("Levels.Reserve", o.Levels.Reserve, fmt.Sprintf("up to %d (SlabCount-2)", o.SlabCount-2))
+	case o.Levels.ErrorWait < 0:
+		return bad("Levels.ErrorWait", o.Levels.ErrorWait, "0 (not at all) or more")
+	case o.Levels.WriteThroughTimeout < 0:
+		return bad("Levels.WriteThroughTimeout", o.Levels.WriteThroughTimeout, "more than 0")
 	case o.OversizeLimit < o.SlabSize || o.OversizeLimit > maxBytes:
 		return bad("OversizeLimit", o.OversizeLimit, fmt.Sprintf("%d (SlabSize) to 1073741824 bytes", o.SlabSize))
 	case o.CloseTimeout < 0:
 		return bad("CloseTimeout", o.CloseTimeout, "more than 0")
+	case o.FailoverAfter < 0:
+		return bad("FailoverAfter", o.FailoverAfter, "more than 0")
+	case o.FailoverProbe < 0:
+		return bad("FailoverProbe", o.FailoverProbe, "more than 0")
 	case o.Retry.Min < 0:
 		return bad("Retry.Min", o.Retry.Min, "more than 0")
 	case o.Retry.Max < o.Retry.Min:
@@ -137,10 +198,30 @@ func orDefault[T int | time.Duration](v, def T) T {
 	return v
 }
 
-// reserved is how many slabs are kept for important lines under Drop.
+// reserved is how many slabs are kept for important lines.
 func (o *Options) reserved() int {
-	if o.Full != Drop || o.SlabCount < 4 {
+	switch {
+	case o.Full == Block && o.BlockTimeout == 0 || o.Levels.Reserve < 0:
+		return 0
+	case o.Levels.Reserve > 0:
+		return o.Levels.Reserve
+	case o.SlabCount < 4:
 		return 0
 	}
 	return max(1, o.SlabCount/8)
+}
+
+// forever as a patience is without bound.
+const forever time.Duration = -1
+
+// patience is how long lines of class c wait for room.
+func (o *Options) patience(c class) time.Duration {
+	d := o.BlockTimeout
+	if o.Full == Block && d == 0 {
+		return forever
+	}
+	if c == failure {
+		d = max(d, o.Levels.ErrorWait)
+	}
+	return d
 }

@@ -9,35 +9,48 @@ import (
 // placing is one Write on its way into slabs.
 type placing struct {
 	rest     []byte // not yet placed
-	urgent   bool   // may use the reserve
-	left     int    // bytes of the lines left out because they are too large
-	tooLarge int    // size of the longest of them, newline included
+	class    class
+	urgent   bool // may use the reserve
+	left     int  // bytes of the lines left out because they are too large
+	tooLarge int  // size of the longest of them, newline included
 }
 
 // writeSlow is Write for all cases but the common one. It is entered with mu
-// held and leaves with it released.
-func (w *Writer) writeSlow(p []byte, urgent bool) (int, error) {
+// held and leaves with it released. placed reports whether all lines but those
+// that are too large have a place in a slab.
+func (w *Writer) writeSlow(p []byte, c class, urgent bool) (n int, placed bool, err error) {
 	if w.closed {
 		w.tally.rejected += countLines(p)
 		w.mu.Unlock()
-		return 0, os.ErrClosed
+		return 0, false, os.ErrClosed
 	}
-	pl := placing{rest: p, urgent: urgent}
-	full := !w.placeLocked(&pl)
-	if full && w.opts.Full == Block {
-		return w.wait(p, pl)
-	}
-	if full {
-		n := countLines(pl.rest)
-		w.tally.dropped.BufferFull += n
-		w.filling.gap.BufferFull += n
+	pl := placing{rest: p, class: c, urgent: urgent}
+	placed = w.placeLocked(&pl)
+	if !placed {
+		if d := w.opts.patience(c); d != 0 {
+			return w.wait(p, pl, d)
+		}
+		w.dropLocked(bufferFull, c, pl.rest)
 	}
 	wake := w.needWakeLocked()
 	w.mu.Unlock()
 	if wake {
 		w.wakeUp()
 	}
-	return pl.result(len(p), w.opts.OversizeLimit)
+	n, err = pl.result(len(p), w.opts.OversizeLimit)
+	return n, placed, err
+}
+
+// dropLocked counts the lines of p, which have no place, as dropped.
+func (w *Writer) dropLocked(r reason, c class, p []byte) {
+	n := countLines(p)
+	w.tally.dropped[c][r] += n
+	w.tally.unplaced += n
+	w.tally.unplacedBytes += uint64(len(p))
+	if len(p) > 0 && p[len(p)-1] != '\n' {
+		w.tally.unplacedBytes++
+	}
+	w.filling.gap[r] += n
 }
 
 // result is what Write returns for a p of size bytes that was placed.
@@ -58,8 +71,7 @@ func (w *Writer) placeLocked(pl *placing) bool {
 		}
 		line, size := firstLine(pl.rest)
 		if size > w.opts.OversizeLimit {
-			w.tally.dropped.TooLarge++
-			f.gap.TooLarge++
+			w.dropLocked(tooLarge, pl.class, line)
 			pl.left += len(line)
 			pl.tooLarge = max(pl.tooLarge, size)
 			pl.rest = pl.rest[len(line):]
@@ -69,17 +81,19 @@ func (w *Writer) placeLocked(pl *placing) bool {
 		if s == nil {
 			return false
 		}
+		w.tally.lineMax = max(w.tally.lineMax, size)
 		if size > w.opts.SlabSize {
 			s.data = make([]byte, size)
 			s.data[size-1] = '\n'
 			copy(s.data, line)
 			s.lines = 1
+			s.marks = append(s.marks, mark{0, pl.class})
 			w.tally.sealed++
-			w.queue.push(s)
+			w.pushLocked(s)
 			pl.rest = pl.rest[len(line):]
 			continue
 		}
-		f.cur, w.buf, w.pos = s, s.own, 0
+		f.cur, w.buf, w.pos, w.class = s, s.own, 0, unknown
 		f.kept = len(f.free) < f.reserve
 		if !f.kept {
 			w.end = len(w.buf)
@@ -94,22 +108,24 @@ func (w *Writer) fillLocked(pl *placing) bool {
 	room := len(w.buf) - w.pos
 	p := pl.rest
 	n := len(p)
-	if p[n-1] != '\n' && n < room {
-		copy(w.buf[w.pos:], p)
-		w.buf[w.pos+n] = '\n'
-		w.pos += n + 1
-		pl.rest = nil
-		return true
-	}
-	if n > room || p[n-1] != '\n' {
+	bare := p[n-1] != '\n'
+	if n > room || bare && n == room {
+		bare = false // the last line does not go with the others
 		n = bytes.LastIndexByte(p[:min(n, room)], '\n') + 1
 		if n == 0 {
 			return false
 		}
 	}
+	if w.class != pl.class {
+		w.turnLocked(pl.class)
+	}
 	copy(w.buf[w.pos:], p[:n])
-	w.pos += n
 	pl.rest = p[n:]
+	if bare {
+		w.buf[w.pos+n] = '\n'
+		n++
+	}
+	w.commitLocked(n)
 	return true
 }
 
@@ -130,7 +146,8 @@ func (w *Writer) takeLocked(urgent bool) *slab {
 	f.free[n] = nil
 	f.free = f.free[:n]
 	f.minFree = min(f.minFree, n)
-	s.gap, f.gap = f.gap, Drops{}
+	s.gap, f.gap = f.gap, counts{}
+	s.marks = s.marks[:0]
 	return s
 }
 
@@ -144,6 +161,12 @@ func (w *Writer) sealLocked() {
 	s.lines = -1
 	w.filling.cur, w.filling.kept = nil, false
 	w.buf, w.pos, w.end = nil, 0, 0
+	w.pushLocked(s)
+}
+
+// pushLocked queues s, which is complete.
+func (w *Writer) pushLocked(s *slab) {
+	w.tally.sealedBytes += uint64(len(s.data))
 	w.queue.push(s)
 }
 

@@ -12,7 +12,9 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math"
 	"sync"
+	"time"
 )
 
 // ErrTooLarge is what the error of Write wraps when a line is longer than
@@ -26,14 +28,20 @@ var ErrTooLarge = errors.New("line too large")
 //   - A line travels whole: it is never torn and never mixed with another. It
 //     is written to the destination in the same order in which Write took it,
 //     so lines of one producer keep their order, always.
-//   - The destination is used by one goroutine: Write, Sync and Close are never
-//     called at the same time. Each byte is handed over until the destination
-//     has reported it as taken, and then never again.
+//   - The destination's Write, Sync and Close are never called at the same
+//     time. Each byte is handed over until the destination has reported it as
+//     taken, and then never again.
 //   - A destination that fails is tried again from the first byte it did not
-//     take, for ever unless Options.Retry says otherwise. One that stalls holds
-//     up the queue, and once every slab is full the producers (or, under Drop,
-//     their new lines), but never Stats. One that panics has failed and is
-//     assumed to have taken nothing.
+//     take, for ever unless Options.Retry says otherwise. One that begins a new
+//     stream by itself, as after a reconnect, therefore reports whole lines
+//     only, as remote.Writer does; then the new stream begins with the first
+//     line that is not known to be whole. One that stalls holds up the queue,
+//     and once every slab is full the producers (or, under Drop, their new
+//     lines), but never Stats. One that panics or calls runtime.Goexit has
+//     failed and is assumed to have taken nothing.
+//   - With Options.Failover, what a failing or stalling destination does not
+//     take goes to the other, from the start of the first line not known to be
+//     whole, until the first one works again.
 //   - Each line is accounted for: Accepted = Written + Dropped + Pending holds
 //     in every Stats, to the line. Dropped lines are announced in the stream by
 //     a line of their own, before the first slab begun after the loss.
@@ -44,12 +52,14 @@ type Writer struct {
 	// pos and end needs to look at nothing else, so end is 0 whenever it must:
 	// no slab is open, the open one is kept for important lines, or the Writer
 	// is closed.
-	buf []byte // cur.own, nil if cur is nil
-	pos int
-	end int // len(buf) or 0
+	buf   []byte // cur.own, nil if cur is nil
+	pos   int
+	end   int   // len(buf) or 0
+	class class // of a line written at pos, unless a mark is made
 
-	opts Options   // read-only
-	dst  io.Writer // used by run alone
+	through slog.Level // read-only: Levels.WriteThrough
+	keep    slog.Level // read-only: Levels.Keep
+	opts    Options    // read-only
 
 	filling filling
 	queue   queue
@@ -64,7 +74,7 @@ type Writer struct {
 	wake    chan struct{}
 	parked  bool // guarded by mu; run waits for wake
 	dozing  bool // guarded by mu; run waits without a ticker, parked is set
-	waiters waiterList
+	waiters waiters
 
 	closed    bool          // guarded by mu; no more lines are taken
 	abandoned bool          // guarded by mu; the deadline of Shutdown has passed
@@ -82,7 +92,8 @@ type slab struct {
 	own   []byte // SlabSize bytes, for ever
 	data  []byte // own[:n], or the memory of one oversized line; nil if free
 	lines int    // guarded by mu; in data; -1 until someone had reason to count
-	gap   Drops  // lines dropped after the slab before and not yet announced
+	marks []mark // of the levels of the lines in data, in order
+	gap   counts // lines dropped after the slab before and not yet announced
 }
 
 // filling is the state of the producers' side, guarded by mu.
@@ -91,7 +102,7 @@ type filling struct {
 	kept    bool    // cur came out of the reserve: for important lines only
 	free    []*slab // a stack, so that the warmest memory is used first
 	reserve int     // free slabs that only important lines may take
-	gap     Drops   // to be announced before the next slab
+	gap     counts  // to be announced before the next slab
 	minFree int     // lowest len(free) so far
 }
 
@@ -107,30 +118,44 @@ func New(dst io.Writer, o Options) (*Writer, error) {
 	}
 	w := &Writer{
 		opts:     o,
-		dst:      dst,
+		through:  levelOr(o.Levels.WriteThrough, math.MaxInt),
+		keep:     levelOr(o.Levels.Keep, slog.LevelWarn),
 		wake:     make(chan struct{}, 1),
 		closing:  make(chan struct{}),
 		abandon:  make(chan struct{}),
 		finished: make(chan struct{}),
 	}
-	memory := make([]byte, o.SlabCount*o.SlabSize)
-	w.filling.free = make([]*slab, o.SlabCount)
-	for i := range w.filling.free {
-		lo, hi := i*o.SlabSize, (i+1)*o.SlabSize
-		w.filling.free[i] = &slab{own: memory[lo:hi:hi]}
-	}
+	w.filling.free = newSlabs(o.SlabCount, o.SlabSize)
 	w.filling.minFree = o.SlabCount
 	w.queue.ring = make([]*slab, o.SlabCount)
+	w.io.outlets[0] = &outlet{w: dst, name: "destination"}
+	if o.Failover != nil {
+		w.io.outlets[1] = &outlet{w: o.Failover, name: "failover", second: true}
+	}
+	w.io.ticker = time.NewTicker(o.FlushInterval)
 	go w.run()
 	return w, nil
 }
 
+// newSlabs allocates the memory of all slabs.
+func newSlabs(count, size int) []*slab {
+	memory := make([]byte, count*size)
+	slabs := make([]*slab, count)
+	for i := range slabs {
+		lo, hi := i*size, (i+1)*size
+		slabs[i] = &slab{own: memory[lo:hi:hi], marks: make([]mark, 0, 16)}
+	}
+	return slabs
+}
+
 // Write takes p, one or more whole lines; a missing last newline is added. It
 // copies p before it returns. More lines than fit one slab are spread over
-// several, split between lines.
+// several, split between lines. Their level is unknown: they have no part in
+// Options.Levels and rank below all that have one.
 //
-// When no slab is free, Write waits under Block, and under Drop counts the
-// lines that found no room and returns len(p), nil. After Close it returns
+// When no slab is free, Write waits under Block, up to Options.BlockTimeout if
+// that is set, and under Drop not at all. Lines that found no room are counted
+// as dropped, and Write returns len(p), nil. After Close it returns
 // os.ErrClosed, also to producers that were waiting. A line over
 // Options.OversizeLimit is left out, counted, and reported as an error that
 // wraps ErrTooLarge; the other lines of p are taken. With an error, n is the
@@ -138,25 +163,52 @@ func New(dst io.Writer, o Options) (*Writer, error) {
 func (w *Writer) Write(p []byte) (n int, err error) {
 	w.mu.Lock()
 	if n := len(p); n > 0 && n <= w.end-w.pos && p[n-1] == '\n' {
+		if w.class != unknown {
+			w.turnLocked(unknown)
+		}
 		copy(w.buf[w.pos:], p)
-		w.pos += n
+		w.commitLocked(n)
 		w.mu.Unlock()
 		return n, nil
 	}
-	return w.writeSlow(p, false)
+	n, _, err = w.writeSlow(p, unknown, false)
+	return n, err
 }
 
-// WriteLevel is Write for lines of one level. Under Drop, lines at
-// slog.LevelWarn and above may use the last slabs, which Write and lower levels
-// leave alone; see Options.SlabCount. Under Block it is the same as Write.
+// WriteLevel is Write for lines of one level, to which the rules of
+// Options.Levels apply. What is dropped is counted under the level.
 func (w *Writer) WriteLevel(level slog.Level, p []byte) (n int, err error) {
+	if level >= w.through {
+		return w.writeThrough(level, p)
+	}
+	c := classOf(level)
 	w.mu.Lock()
 	if n := len(p); n > 0 && n <= w.end-w.pos && p[n-1] == '\n' {
+		if w.class != c {
+			w.turnLocked(c)
+		}
 		copy(w.buf[w.pos:], p)
-		w.pos += n
+		w.commitLocked(n)
 		w.mu.Unlock()
 		return n, nil
 	}
-	w.filling.reserve = w.opts.reserved()
-	return w.writeSlow(p, level >= slog.LevelWarn)
+	n, _, err = w.writeLevelSlow(level, p)
+	return n, err
 }
+
+// writeLevel is WriteLevel without write-through; placed reports whether all
+// lines that were taken have a place in a slab.
+func (w *Writer) writeLevel(level slog.Level, p []byte) (n int, placed bool, err error) {
+	w.mu.Lock()
+	return w.writeLevelSlow(level, p)
+}
+
+// writeLevelSlow is entered with mu held and leaves with it released.
+func (w *Writer) writeLevelSlow(level slog.Level, p []byte) (n int, placed bool, err error) {
+	w.filling.reserve = w.opts.reserved()
+	return w.writeSlow(p, classOf(level), w.filling.reserve > 0 && level >= w.keep)
+}
+
+// commitLocked adds to the open slab the n bytes that were copied to its end.
+// What a slab holds grows here alone.
+func (w *Writer) commitLocked(n int) { w.pos += n }

@@ -2,28 +2,37 @@ package slab
 
 import (
 	"bytes"
-	"strconv"
 	"time"
-
-	"github.com/rollway/rollway/internal/jsonline"
 )
 
 // Stats is a consistent picture of a Writer at one moment. Lines, bytes and
-// calls are counted from New on.
+// calls are counted from New on, notices not among the lines.
 //
 //	Accepted = Written + Dropped.Total() + Pending
 type Stats struct {
-	Accepted uint64 // lines given to Write before Close, dropped ones included
-	Written  uint64 // lines of which the destination has taken the last byte
-	Dropped  Drops
-	Pending  uint64 // lines in slabs, being filled, queued or being written
+	Accepted   uint64 // lines given to Write before Close, dropped ones included
+	Written    uint64 // lines of which a destination has taken the last byte
+	FailedOver uint64 // those of Written that the failover has taken
+	Dropped    Drops
+	Pending    uint64 // lines in slabs, being filled, queued or being written
+
+	DroppedByLevel LevelDrops // what Dropped counts, by level
 
 	Rejected uint64 // lines given to Write after Close, or waiting when it came
 
-	Bytes   uint64 // taken by the destination, notices included
-	Errors  uint64 // failed calls of the destination's Write
-	Retries uint64 // calls of the destination's Write that repeat a failed one
-	Notices uint64 // lines written to announce losses; not in the ledger
+	BytesAccepted uint64 // of the accepted lines, with their newlines
+	Bytes         uint64 // taken by the destinations, notices and repeated lines included
+	// LineMax is the longest line seen so far, in bytes: of slabs that hold up
+	// to 64 lines all are looked at, of others the first, which is more likely a
+	// long one since it did not fit the slab before.
+	LineMax int
+
+	Writes    uint64        // calls of a destination's Write that have returned
+	WriteTime time.Duration // that they took together
+	WriteMax  time.Duration // the longest; one under way counts with its age
+	Errors    uint64        // those of Writes that failed
+	Retries   uint64        // calls of a destination's Write that repeat a failed one
+	Notices   uint64        // lines written to announce losses; not in the ledger
 
 	Slabs       int // allocated
 	SlabsFree   int // neither being filled nor queued nor being written
@@ -31,69 +40,33 @@ type Stats struct {
 	SlabsPeak   int // most that were not free at one time
 	Waiting     int // producers waiting for a slab now
 
-	LastError error // of the destination's latest Write; nil while it works
-}
-
-// Drops counts dropped lines by reason.
-type Drops struct {
-	BufferFull uint64 // no slab was free, under Drop
-	TooLarge   uint64 // longer than Options.OversizeLimit; Write said so
-	GaveUp     uint64 // the destination failed for longer than Retry.GiveUp
-	Shutdown   uint64 // not written when the deadline of Close or Shutdown came
-}
-
-// Total returns the sum over all reasons.
-func (d Drops) Total() uint64 {
-	return d.BufferFull + d.TooLarge + d.GaveUp + d.Shutdown
-}
-
-// count is n lines in words.
-func count(n uint64) string {
-	if n == 1 {
-		return "1 line"
-	}
-	return strconv.FormatUint(n, 10) + " lines"
-}
-
-func (d *Drops) add(o Drops) {
-	d.BufferFull += o.BufferFull
-	d.TooLarge += o.TooLarge
-	d.GaveUp += o.GaveUp
-	d.Shutdown += o.Shutdown
-}
-
-// appendNotices appends the line that announces d for each reason in it and
-// returns their number. There is no stream left to announce Shutdown in.
-func (d Drops) appendNotices(dst []byte, now time.Time) ([]byte, uint64) {
-	n := uint64(0)
-	for _, r := range [...]struct {
-		count  uint64
-		reason string
-	}{
-		{d.BufferFull, "buffer full"},
-		{d.TooLarge, "line too large"},
-		{d.GaveUp, "destination failed"},
-	} {
-		if r.count > 0 {
-			dst = jsonline.AppendLossNotice(dst, now, r.count, r.reason)
-			n++
-		}
-	}
-	return dst, n
+	FailingOver bool  // the failover is in use
+	LastError   error // of the latest Write of the destination in use; nil while it works
 }
 
 // tally holds the counters, guarded by mu.
 type tally struct {
-	sealed   uint64 // lines in slabs that were sealed and counted
-	written  uint64
-	dropped  Drops
-	rejected uint64
-	bytes    uint64
-	errors   uint64
-	retries  uint64
-	notices  uint64
-	lastErr  error // of the latest Write of the destination
-	lossErr  error // for which lines were last given up
+	sealed        uint64 // lines in slabs that were sealed and counted
+	sealedBytes   uint64 // in slabs that were sealed
+	unplaced      uint64 // lines that were dropped for want of a place
+	unplacedBytes uint64
+	lineMax       int
+
+	written    uint64
+	failedOver uint64
+	dropped    losses
+	rejected   uint64
+
+	bytes     uint64
+	writes    uint64
+	writeTime time.Duration
+	writeMax  time.Duration
+	errors    uint64
+	retries   uint64
+	notices   uint64
+
+	lastErr error // of the latest Write
+	lossErr error // for which lines were last given up
 }
 
 // Stats returns the state of the Writer. It does not wait for the destination,
@@ -107,33 +80,47 @@ func (w *Writer) Stats() Stats {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	f, t := &w.flight, &w.tally
 	filling := uint64(bytes.Count(w.buf[:w.pos], newline))
 	pending := filling
 	for i := range w.queue.n {
 		pending += w.countLocked(w.queue.at(i))
 	}
-	if w.flight.slab != nil {
-		w.countLocked(w.flight.slab)
+	if f.slab != nil {
+		w.countLocked(f.slab)
 	}
-	pending += w.flight.left
-	t := &w.tally
-	return Stats{
-		Accepted:    t.sealed + filling + t.dropped.BufferFull + t.dropped.TooLarge,
-		Written:     t.written,
-		Dropped:     t.dropped,
-		Pending:     pending,
-		Rejected:    t.rejected,
-		Bytes:       t.bytes,
-		Errors:      t.errors,
-		Retries:     t.retries,
-		Notices:     t.notices,
-		Slabs:       w.opts.SlabCount,
-		SlabsFree:   len(w.filling.free),
-		SlabsQueued: w.queue.n,
-		SlabsPeak:   w.opts.SlabCount - w.filling.minFree,
-		Waiting:     w.waiters.n,
-		LastError:   t.lastErr,
+	pending += f.main.lines + f.front.lines
+	s := Stats{
+		Accepted:       t.sealed + filling + t.unplaced,
+		Written:        t.written,
+		FailedOver:     t.failedOver,
+		Dropped:        t.dropped.total().drops(),
+		DroppedByLevel: t.dropped.byLevel(),
+		Pending:        pending,
+		Rejected:       t.rejected,
+		BytesAccepted:  t.sealedBytes + uint64(w.pos) + t.unplacedBytes,
+		Bytes:          t.bytes,
+		LineMax:        t.lineMax,
+		Writes:         t.writes,
+		WriteTime:      t.writeTime,
+		WriteMax:       t.writeMax,
+		Errors:         t.errors,
+		Retries:        t.retries,
+		Notices:        t.notices,
+		Slabs:          w.opts.SlabCount,
+		SlabsFree:      len(w.filling.free),
+		SlabsQueued:    w.queue.n,
+		SlabsPeak:      w.opts.SlabCount - w.filling.minFree,
+		Waiting:        w.waiters.urgent.n + w.waiters.plain.n,
+		FailingOver:    f.over,
+		LastError:      t.lastErr,
 	}
+	for _, c := range f.calls {
+		if c != nil {
+			s.WriteMax = max(s.WriteMax, time.Since(c.began))
+		}
+	}
+	return s
 }
 
 // countOne counts the lines of the last sealed slab that is not counted yet,
@@ -167,6 +154,6 @@ func (w *Writer) countedLocked(s *slab, n int) {
 	s.lines = n
 	w.tally.sealed += uint64(n)
 	if s == w.flight.slab {
-		w.flight.left += uint64(n)
+		w.flight.main.lines = uint64(n) // nothing of it is written before it was counted
 	}
 }
