@@ -91,8 +91,11 @@ func TestBlockTimeoutDoesNotDisturbTheQueueOfWaiters(t *testing.T) {
 		for i := range 15 {
 			wg.Go(func() { put(t, w, numbered(2+i, 60)) })
 			synctest.Wait()
-			time.Sleep(100 * time.Millisecond)
+			if i < 14 {
+				time.Sleep(100 * time.Millisecond)
+			}
 		}
+		time.Sleep(50 * time.Millisecond)
 		if s := w.Stats(); s.Waiting != 10 || s.Dropped.Timeout != 5 {
 			t.Errorf("%d waiting, %d dropped, want 10 and 5", s.Waiting, s.Dropped.Timeout)
 		}

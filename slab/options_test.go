@@ -24,7 +24,7 @@ func TestNewRefusesBadOptions(t *testing.T) {
 		"FlushInterval is 2h0m0s,":                                              {FlushInterval: 2 * time.Hour},
 		"Full is Policy(7), allowed is Block or Drop":                           {Full: 7},
 		"OversizeLimit is 100, allowed is 65536 (SlabSize) to 1073741824 bytes": {OversizeLimit: 100},
-		"BlockTimeout is -1ns, allowed is 0 (for ever) or more":                {BlockTimeout: -1},
+		"BlockTimeout is -1ns, allowed is 0 (for ever) or more":                 {BlockTimeout: -1},
 		"BlockTimeout is 1s, allowed is 0 (for ever) or more, and 0 with Drop":  {BlockTimeout: time.Second, Full: slab.Drop},
 		"Levels.Reserve is 7, allowed is up to 6 (SlabCount-2)":                 {Levels: slab.Levels{Reserve: 7}},
 		"Levels.ErrorWait is -1ns, allowed is 0 (not at all) or more":           {Levels: slab.Levels{ErrorWait: -1}},
