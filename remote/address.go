@@ -23,6 +23,7 @@ const (
 	carryHTTP     = "http"
 	carryStream   = "stream"
 	carryDatagram = "datagram"
+	carryEither   = "datagram or stream" // whichever socket is there
 
 	formatLines = "lines" // as they are
 )
@@ -35,6 +36,11 @@ var schemes = map[string]scheme{
 	"unix":     {carryStream, "unix", false, formatLines, ""},
 	"udp":      {carryDatagram, "udp", false, formatLines, ""},
 	"unixgram": {carryDatagram, "unixgram", false, formatLines, ""},
+
+	"syslog+tcp":  {carryStream, "tcp", false, formatSyslog, ""},
+	"syslog+tls":  {carryStream, "tcp", true, formatSyslog, ""},
+	"syslog+udp":  {carryDatagram, "udp", false, formatSyslog, ""},
+	"syslog+unix": {carryEither, "unix", false, formatSyslog, "/dev/log"},
 }
 
 // schemeNames is for errors: sorted, so that relatives stand together.

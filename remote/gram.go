@@ -14,7 +14,9 @@ import (
 // are owned by the holder of the Writer's turn.
 type gram struct {
 	w       *Writer
+	network string
 	form    framer       // nil: lines as they are, with their line ends
+	max     int          // bytes of a datagram
 	conn    *meteredConn // nil when there is none
 	lines   uint64       // sent on conn since the last confirm
 	suspect bool         // nothing was sent on conn yet, or the peer was away a moment ago
@@ -22,18 +24,20 @@ type gram struct {
 	buf     []byte       // the message being sent
 }
 
-// A framer makes messages of lines.
-type framer interface {
-	// appendMessage appends to dst the message that carries line, which has no
-	// line end.
-	appendMessage(dst, line []byte) []byte
-}
-
 // hearTime is how long a gram listens for "port unreachable" after the first
 // datagram of a socket and in confirm.
 const hearTime = 50 * time.Millisecond
 
-func newGram(w *Writer) *gram { return &gram{w: w} }
+func newGram(w *Writer) *gram {
+	g := &gram{w: w, network: w.addr.network, max: w.opt.MaxDatagram}
+	if w.addr.format == formatSyslog {
+		g.form = newSyslogFramer(w.opt.Syslog)
+		if m := w.opt.Syslog.MaxMessage; m > 0 {
+			g.max = min(g.max, m)
+		}
+	}
+	return g
+}
 
 func (g *gram) send(ctx context.Context, p []byte) (s settled, err error) {
 	if g.conn == nil {
@@ -50,7 +54,7 @@ func (g *gram) send(ctx context.Context, p []byte) (s settled, err error) {
 		data, size := g.next(piece[s.n:], pack)
 		lines := countLines(piece[s.n : s.n+size])
 		err := error(syscall.EMSGSIZE)
-		if len(data) <= g.w.opt.MaxDatagram {
+		if len(data) <= g.max {
 			err = g.put(ctx, data)
 		}
 		switch {
@@ -66,10 +70,22 @@ func (g *gram) send(ctx context.Context, p []byte) (s settled, err error) {
 		default:
 			s.n += size
 			s.oversized++
-			g.w.noteRefused(1, fmt.Sprintf("one line makes a datagram of %d bytes, more than the system or Options.MaxDatagram allows", len(data)))
+			g.w.noteRefused(1, fmt.Sprintf("one line makes a datagram of %d bytes, more than %s allows", len(data), g.allowance(len(data))))
 		}
 	}
 	return s, nil
+}
+
+// allowance names what forbids a datagram of n bytes.
+func (g *gram) allowance(n int) string {
+	switch {
+	case n > g.w.opt.MaxDatagram:
+		return "Options.MaxDatagram"
+	case n > g.max:
+		return "Options.Syslog.MaxMessage"
+	default:
+		return "the system"
+	}
 }
 
 // next returns the first datagram for p and how many bytes of p it holds.
@@ -87,7 +103,7 @@ func (g *gram) dial(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, g.w.opt.DialTimeout,
 		fmt.Errorf("no connection within %v: %w", g.w.opt.DialTimeout, context.DeadlineExceeded))
 	defer cancel()
-	c, err := g.w.meter.dial(ctx, g.w.addr.network, g.w.addr.dial)
+	c, err := g.w.meter.dial(ctx, g.network, g.w.addr.dial)
 	if err != nil {
 		return withCause(ctx, err)
 	}

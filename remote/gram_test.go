@@ -164,11 +164,12 @@ func TestTooLongForADatagram(t *testing.T) {
 			name string
 			size int
 			o    remote.Options
+			why  string
 		}{
-			{"by the option", 2000, remote.Options{MaxDatagram: 1000}},
-			{"by the default", 70_000, remote.Options{}},
-			{"by the system", 8 << 20, remote.Options{MaxDatagram: 16 << 20}},
-			{"by the system, packed", 8 << 20, remote.Options{MaxDatagram: 16 << 20, PackDatagram: 16 << 20}},
+			{"by the option", 2000, remote.Options{MaxDatagram: 1000}, "Options.MaxDatagram"},
+			{"by the default", 70_000, remote.Options{}, "Options.MaxDatagram"},
+			{"by the system", 8 << 20, remote.Options{MaxDatagram: 16 << 20}, "the system"},
+			{"by the system, packed", 8 << 20, remote.Options{MaxDatagram: 16 << 20, PackDatagram: 16 << 20}, "the system"},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				peer := listen()
@@ -183,7 +184,7 @@ func TestTooLongForADatagram(t *testing.T) {
 				if d := w.Stats().Dropped; d != (remote.Drops{TooLarge: 1}) {
 					t.Errorf("Dropped = %+v", d)
 				}
-				if len(told) != 1 || !strings.Contains(told[0].Error(), "Options.MaxDatagram") {
+				if len(told) != 1 || !strings.Contains(told[0].Error(), c.why) {
 					t.Errorf("OnError was told %v", told)
 				}
 			})

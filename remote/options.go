@@ -91,6 +91,9 @@ type Options struct {
 	// own datagram. Datagrams of lines only.
 	PackDatagram int
 
+	// Syslog is for syslog+tcp, syslog+tls, syslog+udp and syslog+unix.
+	Syslog Syslog
+
 	// OnError is told what no Write returns: lines that were refused or too
 	// large, with the first reason, and connections that broke with lines on
 	// the way. It is called at most once a second and once by Close, from the
@@ -159,6 +162,12 @@ func (o Options) withDefaults(a *address) (Options, error) {
 	if o.PackDatagram > o.MaxDatagram {
 		return o, fmt.Errorf("Options.PackDatagram is %d, more than Options.MaxDatagram %d", o.PackDatagram, o.MaxDatagram)
 	}
+	if a.format == formatSyslog {
+		var err error
+		if o.Syslog, err = o.Syslog.withDefaults(a); err != nil {
+			return o, err
+		}
+	}
 	if err := o.checkCompression(a); err != nil {
 		return o, err
 	}
@@ -186,7 +195,8 @@ func (o *Options) checkScheme(a *address) error {
 		{"ProxyFromEnvironment", o.ProxyFromEnvironment, a.carrier == carryHTTP, "http and https"},
 		{"TLSConfig", o.TLSConfig != nil, a.tls, "https and tls"},
 		{"WriteTimeout", o.WriteTimeout != 0, a.carrier != carryHTTP, "streams and datagrams"},
-		{"MaxDatagram", o.MaxDatagram != 0, a.carrier == carryDatagram, "datagrams (udp, unixgram)"},
+		{"MaxDatagram", o.MaxDatagram != 0, a.carrier == carryDatagram || a.carrier == carryEither, "datagrams (udp, unixgram)"},
+		{"Syslog", o.Syslog != Syslog{}, a.format == formatSyslog, "syslog+tcp, syslog+tls, syslog+udp and syslog+unix"},
 		{"PackDatagram", o.PackDatagram != 0, a.carrier == carryDatagram && a.format == formatLines, "datagrams of lines (udp, unixgram)"},
 	} {
 		if c.set && !c.use {

@@ -29,6 +29,8 @@ func newSender(w *Writer) sender {
 		return newPoster(w)
 	case carryDatagram:
 		return newGram(w)
+	case carryEither:
+		return newEither(w)
 	default:
 		return newStream(w)
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"time"
 )
@@ -17,23 +16,16 @@ const streamPiece = 256 << 10
 // A stream sends newline-delimited lines over one connection at a time: TCP,
 // TLS or a local socket. All fields are owned by the holder of the Writer's turn.
 type stream struct {
-	w    *Writer
-	tls  *tls.Config // nil without TLS
-	link *link       // nil when there is none
-	lost error       // a link broke with lines on the way; told by the next confirm
-}
-
-// A link is one connection and the goroutine that watches it.
-type link struct {
-	conn  net.Conn // what lines are written to: raw, or TLS over it
-	raw   *meteredConn
-	lines uint64 // written; owned by the stream
-	gone  chan struct{}
-	err   error // why the peer is gone, nil for an orderly end; set before gone is closed
+	w       *Writer
+	network string
+	tls     *tls.Config // nil without TLS
+	form    frames      // nil form: lines as they are
+	link    *link       // nil when there is none
+	lost    error       // a link broke with lines on the way; told by the next confirm
 }
 
 func newStream(w *Writer) *stream {
-	s := &stream{w: w}
+	s := &stream{w: w, network: w.addr.network, form: newFrames(w)}
 	if w.addr.tls {
 		s.tls = w.opt.TLSConfig
 		if s.tls.ServerName == "" {
@@ -45,6 +37,10 @@ func newStream(w *Writer) *stream {
 
 func (s *stream) send(ctx context.Context, p []byte) (settled, error) {
 	piece := firstPiece(p, streamPiece)
+	wire := s.form.encode(piece)
+	if len(wire) == 0 {
+		return s.settle(piece, 0), nil
+	}
 	for {
 		kept := s.checkLink()
 		if !kept {
@@ -52,11 +48,14 @@ func (s *stream) send(ctx context.Context, p []byte) (settled, error) {
 				return settled{}, err
 			}
 		}
-		n, err := s.write(ctx, piece)
-		lines := countLines(piece[:n])
-		s.link.lines += lines
+		n, err := s.write(ctx, wire)
 		if err == nil {
-			return settled{n: n, written: lines}, nil
+			n = len(wire)
+		}
+		done := s.settle(piece, n)
+		s.link.lines += done.written
+		if err == nil {
+			return done, nil
 		}
 		s.drop(err)
 		var ne net.Error
@@ -65,8 +64,17 @@ func (s *stream) send(ctx context.Context, p []byte) (settled, error) {
 			s.w.countRetry()
 			continue // the connection died unseen while it was idle
 		}
-		return settled{n: n, written: lines}, err
+		return done, err
 	}
+}
+
+// settle says what became of piece after n bytes of what carries it.
+func (s *stream) settle(piece []byte, n int) settled {
+	done := s.form.settle(piece, n)
+	if done.oversized > 0 {
+		s.w.noteRefused(done.oversized, fmt.Sprintf("a message is longer than Options.Syslog.MaxMessage, %d bytes", s.form.max))
+	}
+	return done
 }
 
 // checkLink reports whether there is a connection that the peer has not left.
@@ -90,7 +98,7 @@ func (s *stream) dial(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.w.opt.DialTimeout,
 		fmt.Errorf("no connection within %v: %w", s.w.opt.DialTimeout, context.DeadlineExceeded))
 	defer cancel()
-	c, err := s.w.meter.dial(ctx, s.w.addr.network, s.w.addr.dial)
+	c, err := s.w.meter.dial(ctx, s.network, s.w.addr.dial)
 	if err != nil {
 		return withCause(ctx, err) // its text begins with "dial"
 	}
@@ -117,34 +125,18 @@ func withCause(ctx context.Context, err error) error {
 	return err
 }
 
-// watch reads until the peer ends the connection. What it sends is discarded.
-func (l *link) watch() {
-	buf := make([]byte, 512)
-	for {
-		if _, err := l.conn.Read(buf); err != nil {
-			if !errors.Is(err, io.EOF) {
-				l.err = err
-			}
-			close(l.gone)
-			l.raw.uncount()
-			return
-		}
-	}
-}
-
-// write writes piece and returns the length of the whole lines that the system
-// took.
-func (s *stream) write(ctx context.Context, piece []byte) (int, error) {
+// write writes wire and returns how many bytes the system took.
+func (s *stream) write(ctx context.Context, wire []byte) (int, error) {
 	l := s.link
 	l.raw.SetWriteDeadline(time.Now().Add(s.w.opt.WriteTimeout)) // fails only on a closed connection, as the Write will
 	stop := context.AfterFunc(ctx, func() { l.raw.SetWriteDeadline(time.Unix(1, 0)) })
 	defer stop()
 	s.w.countRequest()
-	n, err := l.conn.Write(piece)
+	n, err := l.conn.Write(wire)
 	if err != nil {
-		return wholeLines(piece[:n]), withCause(ctx, err)
+		err = withCause(ctx, err)
 	}
-	return n, nil
+	return n, err
 }
 
 // drop gives up the link. err is nil if the peer ended it in order.
@@ -161,36 +153,6 @@ func (s *stream) drop(err error) {
 	}
 	s.lost = fmt.Errorf("connection broke after %d lines, of which the last may be lost: %w", l.lines, err)
 	s.w.noteBroken(l.lines, err)
-}
-
-// verifyTime is how long verify waits for the last acknowledgement.
-const verifyTime = time.Second
-
-// verify returns nil if the peer, which has ended the connection in order, had
-// taken everything by then. What was on the way when a peer closed is answered
-// with a reset, which comes behind the end that was read.
-func (l *link) verify() error {
-	end := time.Now().Add(verifyTime)
-	if l.conn != net.Conn(l.raw) {
-		// TLS says that it ends before TCP does.
-		l.raw.SetReadDeadline(time.Now().Add(verifyTime / 20))
-		var ne net.Error
-		if _, err := io.Copy(io.Discard, l.raw); err != nil && !(errors.As(err, &ne) && ne.Timeout()) {
-			return err
-		}
-	}
-	for wait := time.Millisecond; ; wait *= 2 {
-		n, err := unacked(l.raw.Conn)
-		switch {
-		case err != nil:
-			return fmt.Errorf("the peer closed while lines were on the way: %w", err)
-		case n == 0:
-			return nil
-		case time.Now().After(end):
-			return fmt.Errorf("the peer closed while lines were on the way: %d bytes not acknowledged", n)
-		}
-		time.Sleep(wait)
-	}
 }
 
 // confirm ends the connection in order and waits for the peer to do the same.

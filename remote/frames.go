@@ -1,0 +1,84 @@
+package remote
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// A framer makes messages of lines.
+type framer interface {
+	// appendMessage appends to dst the message that carries line, which has no
+	// line end.
+	appendMessage(dst, line []byte) []byte
+}
+
+// frames puts messages on a stream so that the peer can tell them apart.
+type frames struct {
+	framer        // nil: lines are sent as they are
+	octets bool   // the length before each message, otherwise a line end behind
+	max    int    // of a message; 0: no limit
+	msg    []byte // the message being framed
+	wire   []byte // the frames of the latest piece
+	marks  []mark // its lines
+}
+
+// A mark is a line: where it ends in the piece and in the frames.
+type mark struct {
+	line, frame int
+	lost        bool // too long, no frame
+}
+
+func newFrames(w *Writer) frames {
+	if w.addr.format != formatSyslog {
+		return frames{}
+	}
+	o := w.opt.Syslog
+	return frames{framer: newSyslogFramer(o), octets: o.Framing == byOctets, max: o.MaxMessage}
+}
+
+// encode returns what carries piece, which ends in a line end. It is good until
+// the next call.
+func (f *frames) encode(piece []byte) []byte {
+	if f.framer == nil {
+		return piece
+	}
+	f.wire, f.marks = f.wire[:0], f.marks[:0]
+	for at := 0; at < len(piece); {
+		end := at + bytes.IndexByte(piece[at:], '\n')
+		f.msg = f.appendMessage(f.msg[:0], piece[at:end])
+		lost := f.max > 0 && len(f.msg) > f.max
+		switch {
+		case lost:
+		case f.octets:
+			f.wire = strconv.AppendInt(f.wire, int64(len(f.msg)), 10)
+			f.wire = append(append(f.wire, ' '), f.msg...)
+		default:
+			f.wire = append(append(f.wire, f.msg...), '\n')
+		}
+		at = end + 1
+		f.marks = append(f.marks, mark{at, len(f.wire), lost})
+	}
+	return f.wire
+}
+
+// settle says what became of the beginning of the piece given to encode when
+// the system has taken n bytes of what carries it.
+func (f *frames) settle(piece []byte, n int) (s settled) {
+	if f.framer == nil {
+		s.n = wholeLines(piece[:n])
+		s.written = countLines(piece[:s.n])
+		return s
+	}
+	for _, m := range f.marks {
+		if m.frame > n {
+			break
+		}
+		s.n = m.line
+		if m.lost {
+			s.oversized++
+		} else {
+			s.written++
+		}
+	}
+	return s
+}

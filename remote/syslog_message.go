@@ -1,0 +1,179 @@
+package remote
+
+import (
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rollway/rollway/internal/jsonline"
+)
+
+// severityOf maps the levels of slog and Rollway.
+func severityOf(l slog.Level) int {
+	switch {
+	case l > jsonline.LevelFatal+1:
+		return 0
+	case l > jsonline.LevelFatal:
+		return 1
+	case l >= jsonline.LevelPanic:
+		return 2
+	case l >= slog.LevelError:
+		return 3
+	case l >= slog.LevelWarn:
+		return 4
+	case l > slog.LevelInfo+1:
+		return 5
+	case l >= slog.LevelInfo:
+		return 6
+	default:
+		return 7
+	}
+}
+
+// A syslogFramer makes syslog messages.
+type syslogFramer struct {
+	opt      Syslog
+	facility int
+	severity int    // of lines without a level
+	fixed    string // the header behind the time
+	rec      record
+}
+
+func newSyslogFramer(o Syslog) *syslogFramer {
+	f := &syslogFramer{opt: o, facility: indexOf(facilities, o.Facility), severity: indexOf(severities, o.Severity)}
+	switch o.Format {
+	case rfc5424:
+		f.fixed = " " + o.Hostname + " " + o.AppName + " " + o.ProcID + " " + o.MsgID + " "
+	case rfc3164:
+		host, _, _ := strings.Cut(o.Hostname, ".") // by section 4.1.2 without the domain
+		f.fixed = " " + host + " " + tag(o.AppName, o.ProcID)
+	default:
+		f.fixed = " " + tag(o.AppName, o.ProcID)
+	}
+	return f
+}
+
+// tag is what stands before the message in the older formats.
+func tag(app, proc string) string {
+	keep := func(s string, limit int) string {
+		return strings.Map(func(r rune) rune {
+			if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("._/-", r) {
+				return r
+			}
+			return '_'
+		}, s[:min(len(s), limit)])
+	}
+	t := keep(app, 32)
+	if proc != "-" {
+		t += "[" + keep(proc, 32) + "]"
+	}
+	return t + ": "
+}
+
+func (f *syslogFramer) appendMessage(dst, line []byte) []byte {
+	r := &f.rec
+	r.read(line, f.opt.StructuredData != "")
+	severity := f.severity
+	if r.hasLevel {
+		severity = severityOf(r.level)
+	}
+	dst = append(dst, '<')
+	dst = strconv.AppendInt(dst, int64(f.facility*8+severity), 10)
+	dst = append(dst, '>')
+	if f.opt.Format == rfc5424 {
+		dst = append(dst, '1', ' ')
+		if r.time.IsZero() {
+			dst = append(dst, '-')
+		} else {
+			dst = r.time.UTC().AppendFormat(dst, "2006-01-02T15:04:05.000000Z") // at most six digits
+		}
+		dst = append(dst, f.fixed...)
+		dst = append(f.appendData(dst), ' ')
+	} else {
+		t := r.time
+		if t.IsZero() {
+			t = time.Now()
+		}
+		dst = t.Local().AppendFormat(dst, time.Stamp)
+		dst = append(dst, f.fixed...)
+	}
+	if f.opt.Text && r.msg != nil {
+		return appendText(dst, r.msg, false)
+	}
+	return append(dst, line...)
+}
+
+// appendData appends the structured data (RFC 5424, section 6.3).
+func (f *syslogFramer) appendData(dst []byte) []byte {
+	if f.opt.StructuredData == "" || len(f.rec.fields) == 0 {
+		return append(dst, '-')
+	}
+	dst = append(dst, '[')
+	dst = append(dst, f.opt.StructuredData...)
+	for _, fd := range f.rec.fields {
+		mark := len(dst)
+		dst = appendText(append(dst, ' '), fd.key, true)
+		name := sdName(string(dst[mark+1:]))
+		if name == "" {
+			name = "_"
+		}
+		dst = append(append(dst[:mark+1], name...), '=', '"')
+		mark = len(dst)
+		dst = appendPlain(dst, fd.value)
+		dst = append(escapeParam(dst, mark), '"')
+	}
+	return append(dst, ']')
+}
+
+// appendPlain appends a JSON value: a string as its text, on one line, and
+// anything else as it is.
+func appendPlain(dst, value []byte) []byte {
+	if value[0] == '"' {
+		return appendText(dst, value[1:len(value)-1], false)
+	}
+	for _, c := range value {
+		if c < ' ' { // insignificant white space
+			c = ' '
+		}
+		dst = append(dst, c)
+	}
+	return dst
+}
+
+// sdName returns s as an SD-NAME: at most 32 bytes.
+func sdName(s string) string {
+	b := []byte(s[:min(len(s), 32)])
+	for i, c := range b {
+		if c <= ' ' || c >= 0x7f || c == '=' || c == ']' || c == '"' {
+			b[i] = '_'
+		}
+	}
+	return string(b)
+}
+
+// escapeParam escapes dst from mark on as a PARAM-VALUE.
+func escapeParam(dst []byte, mark int) []byte {
+	special := 0
+	for _, c := range dst[mark:] {
+		if c == '"' || c == '\\' || c == ']' {
+			special++
+		}
+	}
+	if special == 0 {
+		return dst
+	}
+	from := len(dst) - 1
+	for range special {
+		dst = append(dst, 0)
+	}
+	for to := len(dst) - 1; from >= mark; from-- {
+		c := dst[from]
+		dst[to] = c
+		if to--; c == '"' || c == '\\' || c == ']' {
+			dst[to] = '\\'
+			to--
+		}
+	}
+	return dst
+}
