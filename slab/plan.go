@@ -16,7 +16,8 @@ type Workload struct {
 	LineSize int
 	// LineSizeP99 is the 99th percentile of the sizes in bytes: LineSize to
 	// 1<<30, default 4 × LineSize. It is taken for the longest line: a longer
-	// one can cost more room at the end of its slab than was planned.
+	// one can cost more room at the end of its slab than was planned. Equal to
+	// LineSize it says that all lines have that size.
 	LineSizeP99 int
 	// WriteLatency is how long one Write of the destination takes while it does
 	// not stall: more than 0, up to 1 h.
@@ -209,14 +210,13 @@ func sizeText(n int) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// roundDown keeps three figures or so of d, as a promise is never rounded up.
+// roundDown keeps three figures of d, as a promise is never rounded up.
 func roundDown(d time.Duration) time.Duration {
-	for unit := time.Hour; unit >= 1000; unit /= 10 {
-		if d >= unit {
-			return d.Truncate(unit / 100)
-		}
+	unit := time.Duration(1)
+	for d/unit >= 1000 {
+		unit *= 10
 	}
-	return d
+	return d.Truncate(unit)
 }
 
 // duration turns seconds into a Duration, rounded down.

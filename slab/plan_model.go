@@ -26,7 +26,8 @@ type flow struct {
 	rate    float64 // ρ
 	latency float64 // L
 	spike   time.Duration
-	longest int // P
+	longest int  // P
+	uniform bool // all lines are P bytes long
 }
 
 func (w Workload) flow() flow {
@@ -35,13 +36,21 @@ func (w Workload) flow() flow {
 		latency: w.WriteLatency.Seconds(),
 		spike:   w.Spike,
 		longest: w.LineSizeP99,
+		uniform: w.LineSizeP99 == w.LineSize,
 	}
 }
 
-// room is E = B - (P - 1). A slab is sealed when the next line does not fit, so
-// the room that is left is at least one byte less than that line. 0 if the
-// longest line does not fit a slab at all.
+// room is E:
+//
+//	B - (P - 1)     as a slab is sealed when the next line does not fit, so that
+//	                the room that is left is at least one byte less than that line
+//	⌊B / P⌋ · P     if the mean is P as well: then all lines have that size
+//
+// 0 if the longest line does not fit a slab at all.
 func (f flow) room(size int) float64 {
+	if f.uniform {
+		return float64(size - size%f.longest)
+	}
 	return float64(max(0, size-(f.longest-1)))
 }
 
@@ -67,7 +76,7 @@ func (f flow) throughput(size int) float64 { return f.room(size) / f.latency }
 //
 // A producer waits only if its line does not fit the last of the N-1 slabs.
 // N-2 of them then hold E bytes or more, and the last one and that line are
-// more than B bytes, which is E + P or more. With the k slabs that have left,
+// more than B bytes together, which is E + P or more. With the k slabs that have left,
 // at least (k+N-1)·E + P bytes came. As kρL ≤ kE, that needs
 //
 //	ρ(S + L)  ≥  (N-1)·E     or     S  ≥  (N-1)·E / ρ - L

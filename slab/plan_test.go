@@ -56,7 +56,7 @@ func ExampleCapacity_Err() {
 	fmt.Println(p.Err())
 	// Output:
 	// spike 64 16384
-	// slab: 64 slabs of 16 KiB are sure to outlast a stall of 74.16ms, not of 100ms: that takes 1408 KiB
+	// slab: 64 slabs of 16 KiB are sure to outlast a stall of 74.4ms, not of 100ms: that takes 1408 KiB
 }
 
 var base = slab.Workload{Rate: 50_000, LineSize: 256, LineSizeP99: 1024, WriteLatency: time.Millisecond, Spike: 50 * time.Millisecond}
@@ -193,7 +193,7 @@ func TestCapacityErr(t *testing.T) {
 		{base, "<nil>"},
 		{with(func(w *slab.Workload) { w.MemoryBudget = 25_000 }), "slab: with 3 slabs of 8 KiB the destination is sure to take 7.17 MB/s at 1ms a write, but 12.8 MB/s come: that takes 768 KiB"},
 		{slab.Workload{Rate: 1e6, LineSize: 1024, WriteLatency: 10 * time.Second, MemoryBudget: 1 << 20}, "slab: with 2 slabs of 512 KiB the destination is sure to take 0.052 MB/s at 10s a write, but 1.02e+03 MB/s come: no slab is large enough for that, it takes a faster destination or several of them"},
-		{slab.Workload{Rate: 1e6, LineSize: 1024, WriteLatency: time.Millisecond, Spike: 24 * time.Hour, MemoryBudget: 16 << 20}, "slab: 16 slabs of 1 MiB are sure to outlast a stall of 14.256ms, not of 24h0m0s: that is more than a Writer can have"},
+		{slab.Workload{Rate: 1e6, LineSize: 1024, WriteLatency: time.Millisecond, Spike: 24 * time.Hour, MemoryBudget: 16 << 20}, "slab: 16 slabs of 1 MiB are sure to outlast a stall of 14.2ms, not of 24h0m0s: that is more than a Writer can have"},
 	} {
 		c, err := slab.Plan(tt.w)
 		if err != nil {

@@ -6,6 +6,7 @@
 //	rollway send      send log files to a collector
 //	rollway tail      show the newest lines, and follow
 //	rollway query     find lines
+//	rollway plan      choose slabs for a workload
 //	rollway demo      see the whole road at work, and verified
 //
 // "rollway help COMMAND" describes each. The exit status is 0 when all went
@@ -56,7 +57,7 @@ func (c *call) say(format string, args ...any) { fmt.Fprintf(c.stderr, format+"\
 // commands in the order in which they are listed. A function, as help refers
 // to the list it is in.
 func commands() []*command {
-	return []*command{serveCommand, checkCommand, sendCommand, tailCommand, queryCommand, demoCommand, versionCommand, helpCommand}
+	return []*command{serveCommand, checkCommand, sendCommand, tailCommand, queryCommand, planCommand, demoCommand, versionCommand, helpCommand}
 }
 
 // usageError is a command line that cannot be carried out.
