@@ -277,4 +277,3 @@ func enough(t *testing.T, tried int) {
 
 // seeded returns the random numbers of workload i.
 func seeded(i int) *rand.Rand { return rand.New(rand.NewPCG(uint64(i), 1)) }
-

@@ -66,11 +66,11 @@ func TestPlanningManual(t *testing.T) {
 func TestPlanUsage(t *testing.T) {
 	const enough = "plan -rate 1000 -line 100 -write-latency 1ms"
 	for args, want := range map[string]string{
-		"plan":                                      "-rate is missing",
-		"plan -rate 1000":                           "-line is missing",
-		"plan -rate 1000 -line 100":                 "-write-latency is missing",
-		"plan -rate x":                              `invalid value "x" for flag -rate`,
-		"plan -line 100megs":                        `"100megs" is not a size`,
+		"plan":                      "-rate is missing",
+		"plan -rate 1000":           "-line is missing",
+		"plan -rate 1000 -line 100": "-write-latency is missing",
+		"plan -rate x":              `invalid value "x" for flag -rate`,
+		"plan -line 100megs":        `"100megs" is not a size`,
 		"plan -rate -1 -line 100 -write-latency 1s": "Rate is -1, allowed is more than 0",
 		enough + " -line-p99 99":                    "LineSizeP99 is 99, allowed is 100 (LineSize) to",
 		enough + " -memory 1":                       "MemoryBudget is 1, allowed is 0 (none) or at least 256",
