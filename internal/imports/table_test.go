@@ -14,6 +14,7 @@ var table = []edge{
 	{"slab", "internal/jsonline", "the line that announces a loss"},
 	{"file", "golang.org/x/sys/unix", "a rename that never replaces a file"},
 	{"file", "internal/disk", "fsync of a folder on every system"},
+	{"internal/spool", "internal/disk", "files that tests can make fail and crash"},
 	{"rollwaytest", "internal/jsonline", "levels of recorded lines"},
 	{"remote", "internal/jsonline", "levels of lines; text that goes into JSON"},
 	{"remote", "golang.org/x/sys/unix", "how much of what was sent the peer has acknowledged"},

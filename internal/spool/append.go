@@ -1,0 +1,141 @@
+package spool
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"time"
+)
+
+// maxFrame is the most lines in bytes that one frame without a tag holds,
+// unless a single line is longer.
+const maxFrame = 256 << 10
+
+// append stores lines as one or more frames of one segment, or nothing.
+func (s *Spool) append(lines []byte, tag string) error {
+	now := time.Now()
+	size := int64(len(lines)) + frameHeaderSize*int64(frames(lines, tag)) + int64(len(tag))
+	if err := s.makeRoom(size, now); err != nil {
+		return err
+	}
+	seg, err := s.current(size)
+	if err != nil {
+		return err
+	}
+	pos, next := seg.size, s.next
+	for rest := lines; len(rest) > 0; {
+		piece := rest[:frameEnd(rest, tag)]
+		rest = rest[len(piece):]
+		h := frameHeader{id: seg.id, batch: next.batch, line: next.line, time: now.UnixNano(), lines: countLines(piece), tagLen: len(tag)}
+		n, err := s.writeFrame(seg, pos, &h, tag, piece)
+		if err != nil {
+			return errors.Join(err, s.rollBack(seg))
+		}
+		pos += n
+		next = position{h.end(), h.batch + 1}
+	}
+	if s.next.line == s.firstLine() {
+		s.oldest = now
+	}
+	s.total += pos - seg.size
+	seg.size, seg.dirty = pos, true
+	s.next = next
+	return nil
+}
+
+// frames is how many frames lines become.
+func frames(lines []byte, tag string) int {
+	n := 0
+	for ; len(lines) > 0; n++ {
+		lines = lines[frameEnd(lines, tag):]
+	}
+	return n
+}
+
+// frameEnd is the length of the first frame's lines.
+func frameEnd(lines []byte, tag string) int {
+	if len(lines) <= maxFrame || tag != "" {
+		return len(lines)
+	}
+	if n := bytes.LastIndexByte(lines[:maxFrame], '\n') + 1; n > 0 {
+		return n
+	}
+	return bytes.IndexByte(lines, '\n') + 1
+}
+
+// writeFrame writes one frame at pos and returns its length.
+func (s *Spool) writeFrame(seg *segment, pos int64, h *frameHeader, tag string, lines []byte) (int64, error) {
+	h.bodyLen = len(tag) + len(lines)
+	h.bodySum = crc32.Update(crc32.Checksum([]byte(tag), castagnoli), castagnoli, lines)
+	s.buf = append(append(appendFrameHeader(s.buf[:0], h), tag...), lines...)
+	if err := writeAt(seg.file, s.buf, pos); err != nil {
+		return 0, fmt.Errorf("write batch: %w", err)
+	}
+	if cap(s.buf) > 4*maxFrame {
+		s.buf = nil
+	}
+	return h.size(), nil
+}
+
+// rollBack takes back what a failed append wrote to seg, the current one.
+func (s *Spool) rollBack(seg *segment) error {
+	if seg.size == segmentHeaderSize { // it was made for this append
+		s.writing = false
+		s.segs = s.segs[:len(s.segs)-1]
+		s.total -= seg.size
+		return errors.Join(s.o.Disk.Remove(s.path(segmentName(seg.line))), seg.file.Close())
+	}
+	if err := seg.file.Truncate(seg.size); err != nil {
+		s.writing = false
+		return fmt.Errorf("roll back: %w", err)
+	}
+	return nil
+}
+
+// current returns the segment for an append of size bytes.
+func (s *Spool) current(size int64) (*segment, error) {
+	if s.writing {
+		if seg := s.segs[len(s.segs)-1]; seg.size == segmentHeaderSize || seg.size+size <= s.o.SegmentBytes {
+			return seg, nil
+		}
+		s.writing = false
+	}
+	return s.createSegment()
+}
+
+// makeRoom sees to it that size bytes more stay within MaxBytes.
+func (s *Spool) makeRoom(size int64, now time.Time) error {
+	size += segmentHeaderSize // a new segment may be due
+	over := func() bool { return s.total+size > s.o.MaxBytes }
+	s.sweep()
+	if over() && s.o.MaxAge > 0 {
+		for len(s.segs) > 1 && now.Sub(s.segs[1].created) > s.o.MaxAge && over() {
+			s.dropFirst(&s.count.Dropped.Old)
+		}
+	}
+	if s.o.Full == DropOldest && size <= s.o.MaxBytes {
+		for over() && len(s.segs) > 0 {
+			s.dropFirst(&s.count.Dropped.Full)
+		}
+	}
+	if over() {
+		return fmt.Errorf("%w: %d bytes are there, %d more would be above the bound of %d", ErrFull, s.total, size, s.o.MaxBytes)
+	}
+	return nil
+}
+
+// dropFirst drops the oldest segment and counts its lines, but for those in
+// flight: they stay in memory until they are settled.
+func (s *Spool) dropFirst(reason *uint64) {
+	if end := s.limit(0); s.at.line < end.line {
+		*reason += end.line - s.at.line
+		s.at = end
+	}
+	s.head.orphan = s.head.loaded
+	s.bad = badPlace{}
+	s.removeFirst()
+	if len(s.segs) > 0 && !s.head.loaded {
+		s.oldest = s.segs[0].created
+	}
+}

@@ -1,0 +1,200 @@
+package spool
+
+import (
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rollway/rollway/internal/disk"
+)
+
+// failing returns a disk whose operations fail while bad says so.
+func failing(mem *disk.Mem) (d *disk.Faulty, set func(func(disk.Op) error)) {
+	var bad func(disk.Op) error
+	d = &disk.Faulty{FS: mem, Hook: func(op disk.Op) disk.Fault {
+		if bad == nil {
+			return disk.Fault{}
+		}
+		return disk.Fault{Err: bad(op), Short: op.Len / 2}
+	}}
+	return d, func(f func(disk.Op) error) { bad = f }
+}
+
+func kind(k disk.Kind, err error) func(disk.Op) error {
+	return func(op disk.Op) error {
+		if op.Kind == k {
+			return err
+		}
+		return nil
+	}
+}
+
+func TestDiskFull(t *testing.T) {
+	for _, full := range []Policy{Refuse, DropOldest} {
+		mem := disk.NewMem()
+		mem.SetLimit(5000)
+		s := mustOpen(t, mem, Options{SegmentBytes: 1000, Full: full})
+		n := uint64(0)
+		for ; n < 1000; n++ {
+			if err := s.Append([]byte(texts(n*2, n*2+2)), ""); err != nil {
+				if !errors.Is(err, ErrFull) || !errors.Is(err, syscall.ENOSPC) {
+					t.Fatal(err)
+				}
+				break
+			}
+		}
+		for range 5 {
+			if err := s.Append([]byte(texts(5000, 5100)), ""); !errors.Is(err, ErrFull) {
+				t.Fatal(err)
+			}
+			balanced(t, s)
+		}
+		st := s.Stats()
+		if n < 40 || st.Lines != n*2 || st.Refused != 502 || st.Dropped.Total() != 0 || !errors.Is(st.LastError, syscall.ENOSPC) || st.LastErrorTime.IsZero() {
+			t.Fatalf("%d: %+v", n, st)
+		}
+		want(t, drainLoosely(t, s), texts(0, n*2)) // also without room for the cursor
+		mem.SetLimit(0)
+		mustAppend(t, s, texts(0, 5))
+		want(t, drain(t, s), texts(0, 5))
+	}
+}
+
+// drainLoosely settles everything and returns it.
+func drainLoosely(t testing.TB, s *Spool) string {
+	t.Helper()
+	var all strings.Builder
+	for {
+		b, ok := mustPeek(t, s)
+		if !ok {
+			return all.String()
+		}
+		all.Write(b.Data)
+		mustAck(t, s, len(b.Data))
+	}
+}
+
+// A write that fails and cannot be taken back does not harm what follows.
+func TestRollBackFails(t *testing.T) {
+	mem := disk.NewMem()
+	d, set := failing(mem)
+	s := mustOpen(t, d, Options{})
+	mustAppend(t, s, texts(0, 5))
+	set(func(op disk.Op) error {
+		if op.Kind == disk.Write || op.Kind == disk.Truncate {
+			return syscall.EIO
+		}
+		return nil
+	})
+	if err := s.Append([]byte(texts(100, 105)), ""); !errors.Is(err, syscall.EIO) || errors.Is(err, ErrFull) {
+		t.Fatal(err)
+	}
+	set(nil)
+	mustAppend(t, s, texts(5, 10))
+	if st := s.Stats(); st.Segments != 2 {
+		t.Errorf("%+v", st)
+	}
+	again := mustOpen(t, mem.KillClone(), Options{})
+	want(t, drain(t, again), texts(0, 10))
+	want(t, drain(t, s), texts(0, 10))
+}
+
+// An fsync that failed is not believed when it is called again.
+func TestSyncFails(t *testing.T) {
+	mem := disk.NewMem()
+	d, set := failing(mem)
+	s := mustOpen(t, d, Options{})
+	mustAppend(t, s, texts(0, 5))
+	set(kind(disk.Sync, syscall.EIO))
+	if err := s.Sync(); !errors.Is(err, syscall.EIO) {
+		t.Fatal(err)
+	}
+	set(nil)
+	if err := s.Sync(); !errors.Is(err, syscall.EIO) {
+		t.Fatalf("second Sync = %v", err)
+	}
+	mustAppend(t, s, texts(5, 10))
+	if st := s.Stats(); st.Segments != 2 {
+		t.Errorf("%+v: written on in a file whose fsync failed", st)
+	}
+	b, _ := mustPeek(t, s)
+	mustAck(t, s, len(b.Data))
+	if err := s.Sync(); err != nil {
+		t.Fatalf("after its lines were settled Sync = %v", err)
+	}
+	want(t, drain(t, s), texts(5, 10))
+}
+
+func TestReadFails(t *testing.T) {
+	mem := twoSegments(t)
+	d, set := failing(mem)
+	s := mustOpen(t, d, Options{})
+	set(kind(disk.Read, syscall.EIO))
+	for range maxReadFails - 1 {
+		if _, _, err := s.Peek(); !errors.Is(err, syscall.EIO) {
+			t.Fatal(err)
+		}
+	}
+	set(nil)
+	want(t, drain(t, s), texts(10, 80)) // it passed
+
+	mem = twoSegments(t)
+	d, set = failing(mem)
+	s = mustOpen(t, d, Options{})
+	set(func(op disk.Op) error { // for good, in the first segment
+		if op.Kind == disk.Read && op.Name == seg0 {
+			return syscall.EIO
+		}
+		return nil
+	})
+	for range maxReadFails - 1 {
+		if _, _, err := s.Peek(); !errors.Is(err, syscall.EIO) {
+			t.Fatal(err)
+		}
+		balanced(t, s)
+	}
+	want(t, drain(t, s), texts(40, 80))
+	if st := s.Stats(); st.Dropped.Damaged != 30 {
+		t.Errorf("%+v", st)
+	}
+	if f := s.Findings(); len(f) != 1 || f[0].Lines != 30 || !strings.Contains(f[0].String(), "input/output error") {
+		t.Errorf("%v", f)
+	}
+}
+
+// Files that the disk does not let go are removed later, in order.
+func TestRemoveFails(t *testing.T) {
+	mem := twoSegments(t)
+	d, set := failing(mem)
+	s := mustOpen(t, d, Options{})
+	set(func(op disk.Op) error {
+		if op.Kind == disk.Remove && op.Name == seg0 {
+			return syscall.EBUSY
+		}
+		return nil
+	})
+	want(t, drainLoosely(t, s), texts(10, 80))
+	if st := s.Stats(); st.Segments != 0 || st.Bytes < 2000 || !errors.Is(st.LastError, syscall.EBUSY) {
+		t.Errorf("%+v", st)
+	}
+	if again := mustOpen(t, mem.KillClone(), Options{}); again.Stats().Lines != 0 {
+		t.Errorf("%+v", again.Stats())
+	}
+	set(nil)
+	mustAppend(t, s, texts(80, 81))
+	want(t, drain(t, s), texts(80, 81))
+}
+
+func TestOpenFails(t *testing.T) {
+	for _, k := range []disk.Kind{disk.Mkdir, disk.Lock, disk.List, disk.Open, disk.Read} {
+		mem := twoSegments(t)
+		d, set := failing(mem)
+		set(kind(k, syscall.EIO))
+		if _, err := Open("/s", Options{Disk: d}); !errors.Is(err, syscall.EIO) {
+			t.Errorf("%s: %v", k, err)
+		}
+		set(nil)
+		want(t, drain(t, mustOpen(t, d, Options{})), texts(10, 80))
+	}
+}

@@ -1,0 +1,244 @@
+package spool
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+)
+
+// A segment file is one segment header followed by frames without gaps; a
+// frame is one batch of lines. Lines and batches are numbered from 0 over the
+// life of the spool. Numbers are little-endian, times are unix nanoseconds,
+// checksums CRC-32C (Castagnoli). docs/FORMAT.md has the same tables.
+//
+//	Segment header, 64 bytes
+//	  offset  size  field
+//	       0     8  magic: 89 52 57 53 0D 0A 1A 0A
+//	       8     4  format version: 1
+//	      12     4  zero
+//	      16     8  segment id: random, repeated in each frame
+//	      24     8  number of the first line
+//	      32     8  number of the first batch
+//	      40     8  time of creation
+//	      48    12  zero
+//	      60     4  checksum of bytes 0-59
+//
+//	Frame header, 56 bytes
+//	  offset  size  field
+//	       0     4  magic: FF 52 57 53
+//	       4     4  checksum of bytes 8-55
+//	       8     4  checksum of the body
+//	      12     4  length of the body in bytes
+//	      16     8  segment id
+//	      24     8  number of the batch
+//	      32     8  number of its first line
+//	      40     8  time of the append
+//	      48     4  number of lines, at least 1
+//	      52     2  length of the tag in bytes
+//	      54     2  zero
+//
+//	Body
+//	  the tag, then the lines, each ended by 0A
+//
+//	Cursor file, 40 bytes
+//	  offset  size  field
+//	       0     8  magic: 89 52 57 43 0D 0A 1A 0A
+//	       8     4  format version: 1
+//	      12     4  zero
+//	      16     8  number of the oldest line that is not settled
+//	      24     8  number of its batch
+//	      32     4  zero
+//	      36     4  checksum of bytes 0-35
+
+const (
+	segmentHeaderSize = 64
+	frameHeaderSize   = 56
+	cursorSize        = 40
+	formatVersion     = 1
+
+	// maxBody bounds a body so that a length fits 32 bits on every system.
+	maxBody = 1 << 30
+	maxTag  = 255
+
+	// maxNumber bounds the numbers of lines and batches that are believed.
+	maxNumber = 1 << 62
+)
+
+var (
+	segmentMagic = []byte("\x89RWS\r\n\x1a\n")
+	frameMagic   = []byte("\xffRWS")
+	cursorMagic  = []byte("\x89RWC\r\n\x1a\n")
+
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+	errDamaged = errors.New("checksum or structure is wrong")
+	errTorn    = errors.New("the file ends within a frame")
+)
+
+// UnsupportedError reports a file that a newer version of the program wrote.
+// It is not damage: nothing is cut or skipped.
+type UnsupportedError struct {
+	File    string // path
+	Version uint32
+}
+
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("%s has format version %d, which this version does not know; open it with the version that wrote it", e.File, e.Version)
+}
+
+type segmentHeader struct {
+	version uint32
+	id      uint64
+	line    uint64
+	batch   uint64
+	created int64
+}
+
+func appendSegmentHeader(dst []byte, h segmentHeader) []byte {
+	start := len(dst)
+	dst = append(dst, segmentMagic...)
+	dst = binary.LittleEndian.AppendUint32(dst, h.version)
+	dst = binary.LittleEndian.AppendUint32(dst, 0)
+	dst = binary.LittleEndian.AppendUint64(dst, h.id)
+	dst = binary.LittleEndian.AppendUint64(dst, h.line)
+	dst = binary.LittleEndian.AppendUint64(dst, h.batch)
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(h.created))
+	dst = append(dst, make([]byte, 12)...)
+	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
+}
+
+// parseSegmentHeader returns errDamaged unless b begins with a whole header.
+// Fields of a version that is not formatVersion mean nothing.
+func parseSegmentHeader(b []byte) (segmentHeader, error) {
+	if len(b) < segmentHeaderSize || !bytes.Equal(b[:8], segmentMagic) ||
+		crc32.Checksum(b[:60], castagnoli) != binary.LittleEndian.Uint32(b[60:]) {
+		return segmentHeader{}, errDamaged
+	}
+	h := segmentHeader{
+		version: binary.LittleEndian.Uint32(b[8:]),
+		id:      binary.LittleEndian.Uint64(b[16:]),
+		line:    binary.LittleEndian.Uint64(b[24:]),
+		batch:   binary.LittleEndian.Uint64(b[32:]),
+		created: int64(binary.LittleEndian.Uint64(b[40:])),
+	}
+	if h.version == formatVersion && (h.line >= maxNumber || h.batch >= maxNumber) {
+		return segmentHeader{}, errDamaged
+	}
+	return h, nil
+}
+
+type frameHeader struct {
+	bodySum uint32
+	bodyLen int // bytes
+	id      uint64
+	batch   uint64
+	line    uint64
+	time    int64
+	lines   int
+	tagLen  int // bytes
+}
+
+// size is the length of the whole frame in bytes.
+func (h *frameHeader) size() int64 { return frameHeaderSize + int64(h.bodyLen) }
+
+// end is the number behind the frame's last line.
+func (h *frameHeader) end() uint64 { return h.line + uint64(h.lines) }
+
+func appendFrameHeader(dst []byte, h *frameHeader) []byte {
+	start := len(dst)
+	dst = append(dst, frameMagic...)
+	dst = append(dst, 0, 0, 0, 0)
+	dst = binary.LittleEndian.AppendUint32(dst, h.bodySum)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(h.bodyLen))
+	dst = binary.LittleEndian.AppendUint64(dst, h.id)
+	dst = binary.LittleEndian.AppendUint64(dst, h.batch)
+	dst = binary.LittleEndian.AppendUint64(dst, h.line)
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(h.time))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(h.lines))
+	dst = binary.LittleEndian.AppendUint16(dst, uint16(h.tagLen))
+	dst = binary.LittleEndian.AppendUint16(dst, 0)
+	binary.LittleEndian.PutUint32(dst[start+4:], crc32.Checksum(dst[start+8:], castagnoli))
+	return dst
+}
+
+// parseFrameHeader returns errDamaged unless b begins with a whole frame
+// header that makes sense.
+func parseFrameHeader(b []byte) (frameHeader, error) {
+	if len(b) < frameHeaderSize || !bytes.Equal(b[:4], frameMagic) ||
+		crc32.Checksum(b[8:frameHeaderSize], castagnoli) != binary.LittleEndian.Uint32(b[4:]) {
+		return frameHeader{}, errDamaged
+	}
+	bodyLen, lines := binary.LittleEndian.Uint32(b[12:]), binary.LittleEndian.Uint32(b[48:])
+	h := frameHeader{
+		bodySum: binary.LittleEndian.Uint32(b[8:]),
+		bodyLen: int(bodyLen),
+		id:      binary.LittleEndian.Uint64(b[16:]),
+		batch:   binary.LittleEndian.Uint64(b[24:]),
+		line:    binary.LittleEndian.Uint64(b[32:]),
+		time:    int64(binary.LittleEndian.Uint64(b[40:])),
+		lines:   int(lines),
+		tagLen:  int(binary.LittleEndian.Uint16(b[52:])),
+	}
+	if bodyLen > maxBody || h.tagLen > maxTag || lines == 0 || uint64(lines)+uint64(h.tagLen) > uint64(bodyLen) ||
+		h.line >= maxNumber || h.batch >= maxNumber || b[54] != 0 || b[55] != 0 {
+		return frameHeader{}, errDamaged
+	}
+	return h, nil
+}
+
+// check returns errDamaged unless body, the frame's whole body, is what the
+// header says.
+func (h *frameHeader) check(body []byte) error {
+	lines := body[h.tagLen:]
+	if crc32.Checksum(body, castagnoli) != h.bodySum || lines[len(lines)-1] != '\n' || countLines(lines) != h.lines {
+		return errDamaged
+	}
+	return nil
+}
+
+type cursor struct {
+	version uint32
+	line    uint64
+	batch   uint64
+}
+
+func appendCursor(dst []byte, c cursor) []byte {
+	start := len(dst)
+	dst = append(dst, cursorMagic...)
+	dst = binary.LittleEndian.AppendUint32(dst, c.version)
+	dst = binary.LittleEndian.AppendUint32(dst, 0)
+	dst = binary.LittleEndian.AppendUint64(dst, c.line)
+	dst = binary.LittleEndian.AppendUint64(dst, c.batch)
+	dst = binary.LittleEndian.AppendUint32(dst, 0)
+	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
+}
+
+func parseCursor(b []byte) (cursor, error) {
+	if len(b) != cursorSize || !bytes.Equal(b[:8], cursorMagic) ||
+		crc32.Checksum(b[:36], castagnoli) != binary.LittleEndian.Uint32(b[36:]) {
+		return cursor{}, errDamaged
+	}
+	c := cursor{
+		version: binary.LittleEndian.Uint32(b[8:]),
+		line:    binary.LittleEndian.Uint64(b[16:]),
+		batch:   binary.LittleEndian.Uint64(b[24:]),
+	}
+	if c.version == formatVersion && (c.line >= maxNumber || c.batch >= maxNumber) {
+		return cursor{}, errDamaged
+	}
+	return c, nil
+}
+
+// countLines is the number of line ends in b.
+func countLines(b []byte) int { return bytes.Count(b, []byte{'\n'}) }
+
+// skipLines is the length of the first n lines of b, which has as many.
+func skipLines(b []byte, n uint64) int {
+	at := 0
+	for ; n > 0; n-- {
+		at += bytes.IndexByte(b[at:], '\n') + 1
+	}
+	return at
+}

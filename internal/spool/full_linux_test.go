@@ -1,0 +1,59 @@
+package spool
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"testing"
+)
+
+// A real file system that runs full and is then given room.
+func TestRealDiskFull(t *testing.T) {
+	skip := t.Skipf
+	if os.Getenv("REQUIRE") == "all" {
+		skip = t.Fatalf
+	}
+	if os.Getuid() != 0 {
+		skip("mounting a small tmpfs needs root: ENOSPC of a real file system is not tested here")
+	}
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
+		skip("this machine lets root mount no tmpfs (%v): ENOSPC of a real file system is not tested here", err)
+	}
+	defer syscall.Unmount(dir, syscall.MNT_DETACH)
+	ballast := dir + "/ballast"
+	if err := os.WriteFile(ballast, make([]byte, 512<<10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(dir+"/spool", Options{SegmentBytes: 100 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := uint64(0)
+	for ; n < 10_000; n++ {
+		if err = s.Append([]byte(texts(n*100, n*100+100)), ""); err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, ErrFull) || !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("after %d batches: %v", n, err)
+	}
+	balanced(t, s)
+	if err := s.Close(); err != nil { // there is room for no cursor, and none is due
+		t.Fatal(err)
+	}
+	if s, err = Open(dir+"/spool", Options{SegmentBytes: 100 << 10}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, s, texts(n*100, n*100+100))
+	want(t, drain(t, s), texts(0, n*100+100))
+	if f := s.Findings(); f != nil {
+		t.Error(f)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,217 @@
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// recover fills s from the folder. Nothing runs concurrently.
+func (s *Spool) recover() error {
+	start, err := s.readCursor()
+	if err != nil {
+		return err
+	}
+	entries, err := s.o.Disk.List(s.dir)
+	if err != nil {
+		return fmt.Errorf("list folder: %w", err)
+	}
+	for _, e := range entries { // by name, and so by first line
+		line, ok := parseName(e.Name)
+		if !ok || e.Dir {
+			continue
+		}
+		seg, err := s.recoverSegment(e.Name, line, e.Size)
+		if err != nil {
+			return err
+		}
+		if seg != nil {
+			s.segs = append(s.segs, seg)
+			s.total += seg.size
+		}
+	}
+	for len(s.segs) > 0 { // until the last one holds something
+		if kept, err := s.recoverLast(); err != nil {
+			return err
+		} else if kept {
+			break
+		}
+	}
+	s.saved = saved{line: start.line, when: time.Now()}
+	s.at = start
+	if s.next.line < start.line { // a power cut took lines that were settled
+		s.next.line = start.line
+		s.writing = false
+	}
+	s.next.batch = max(s.next.batch, start.batch)
+	for len(s.segs) > 0 && s.limit(0).line <= s.at.line {
+		s.removeFirst()
+	}
+	if len(s.segs) > 0 {
+		if first := s.segs[0]; s.at.line < first.line {
+			s.at = position{first.line, first.batch}
+		}
+		s.oldest = s.segs[0].created
+	} else {
+		s.at = s.next
+	}
+	s.at.batch = min(s.at.batch, s.next.batch)
+	s.count.Recovered = s.next.line - s.at.line
+	return nil
+}
+
+// recoverSegment returns the segment in the file of that name, or nil if the
+// file holds none.
+func (s *Spool) recoverSegment(name string, line uint64, size int64) (*segment, error) {
+	seg := &segment{line: line, size: size, dirty: true} // who knows whether the process before synced it
+	if err := s.open(seg); err != nil {
+		return nil, err
+	}
+	v := view{file: seg.file, size: size}
+	var h segmentHeader
+	b, err := v.bytes(0, segmentHeaderSize)
+	if err == nil {
+		h, err = parseSegmentHeader(b)
+	}
+	switch {
+	case err == nil && h.version != formatVersion:
+		return nil, errors.Join(&UnsupportedError{File: s.path(name), Version: h.version}, seg.file.Close())
+	case err == nil && h.line == line:
+		seg.id, seg.batch, seg.created = h.id, h.batch, time.Unix(0, h.created)
+		return seg, nil
+	case err != nil && err != errDamaged && err != errTorn:
+		return nil, errors.Join(err, seg.file.Close())
+	}
+	// Any frame tells what the header would.
+	pos := v.resync(-1, func(f *frameHeader) bool { return f.line >= line })
+	if pos < size {
+		b, err := v.bytes(pos, frameHeaderSize)
+		if err == nil {
+			f, _ := parseFrameHeader(b)
+			seg.id, seg.batch, seg.created = f.id, f.batch, time.Unix(0, f.time)
+			return seg, nil
+		}
+	}
+	lines := v.lineEnds(0)
+	if err := seg.file.Close(); err != nil {
+		return nil, err
+	}
+	if size < segmentHeaderSize || lines == 0 && v.zero() {
+		s.find(Finding{Kind: EmptyGone, File: name, Bytes: size})
+		return nil, s.removeFile(name)
+	}
+	s.find(Finding{Kind: SetAside, File: name, Bytes: size, Lines: lines, Estimated: true})
+	s.count.Damaged++
+	if err := s.o.Disk.Rename(s.path(name), s.path(name+extBad)); err != nil {
+		return nil, fmt.Errorf("set aside: %w", err)
+	}
+	return nil, nil
+}
+
+func (s *Spool) removeFile(name string) error {
+	if err := s.o.Disk.Remove(s.path(name)); err != nil {
+		return fmt.Errorf("remove empty segment: %w", err)
+	}
+	return nil
+}
+
+// recoverLast reads the last segment frame by frame to see where it ends, cuts
+// an unfinished append and makes it take appends again. It reports false, and
+// removes the segment, if that holds no batch.
+func (s *Spool) recoverLast() (kept bool, err error) {
+	i := len(s.segs) - 1
+	seg := s.segs[i]
+	name := segmentName(seg.line)
+	v := view{file: seg.file, size: seg.size}
+	s.next = position{seg.line, seg.batch}
+	pos, sound := int64(segmentHeaderSize), true
+	for pos < seg.size {
+		h, herr := v.header(pos, seg.id)
+		if herr == nil && h.line < s.next.line {
+			herr = errDamaged
+		}
+		err := herr
+		if err == nil {
+			_, err = v.body(pos, &h)
+		}
+		switch {
+		case herr == nil && err != errTorn: // if the body cannot be read, Peek says so
+			sound = sound && err == nil && h.line == s.next.line
+			s.next = position{h.end(), h.batch + 1}
+			pos += h.size()
+		case err != errDamaged && err != errTorn: // where the lines end must be known
+			return false, err
+		case herr == errDamaged:
+			if to := v.resync(pos, func(f *frameHeader) bool { return f.id == seg.id && f.line >= s.next.line }); to < seg.size {
+				pos, sound = to, false
+				continue
+			}
+			if lines := v.lineEnds(pos); lines > 0 {
+				s.next.line += lines // Peek counts and reports them
+				seg.guessed = true
+				return true, nil
+			}
+			fallthrough
+		default: // an append that was not finished
+			s.find(Finding{Kind: TornTail, File: name, Pos: pos, Bytes: seg.size - pos, Lines: uint64(h.lines)})
+			s.total -= seg.size - pos
+			seg.size = pos
+			return s.resume(seg, sound, true), nil
+		}
+	}
+	return s.resume(seg, sound, false), nil
+}
+
+// resume makes seg, the last segment, take appends if it can, or removes it if
+// it is empty.
+func (s *Spool) resume(seg *segment, sound, cut bool) (kept bool) {
+	if s.next.line == seg.line {
+		s.find(Finding{Kind: EmptyGone, File: segmentName(seg.line), Bytes: seg.size})
+		s.segs = s.segs[:len(s.segs)-1]
+		s.total -= seg.size
+		seg.file.Close()
+		s.o.Disk.Remove(s.path(segmentName(seg.line))) // if not, the next segment takes its place
+		return false
+	}
+	if !sound || seg.size >= s.o.SegmentBytes {
+		return true // an unfinished append behind its lines is not read
+	}
+	if cut {
+		if err := seg.file.Truncate(seg.size); err != nil {
+			s.fail(fmt.Errorf("cut torn tail: %w", err))
+			return true
+		}
+	}
+	s.writing = true
+	return true
+}
+
+// lineEnds counts the line ends from pos on, as far as they can be read.
+func (v *view) lineEnds(pos int64) (n uint64) {
+	v.scan(pos, func(b []byte) { n += uint64(countLines(b)) })
+	return n
+}
+
+// zero reports whether the file holds nothing but zeros, as a power cut leaves.
+func (v *view) zero() bool {
+	zero := true
+	v.scan(0, func(b []byte) {
+		for _, c := range b {
+			zero = zero && c == 0
+		}
+	})
+	return zero
+}
+
+func (v *view) scan(pos int64, f func([]byte)) {
+	buf := make([]byte, 32<<10)
+	for pos < v.size {
+		n, err := v.file.ReadAt(buf[:min(int64(len(buf)), v.size-pos)], pos)
+		f(buf[:n])
+		if err != nil && err != io.EOF || n == 0 {
+			return
+		}
+		pos += int64(n)
+	}
+}

@@ -1,0 +1,205 @@
+package spool
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/rollway/rollway/internal/disk"
+)
+
+const (
+	seg0 = "/s/00000000000000000000.spool"
+	seg1 = "/s/00000000000000000040.spool"
+)
+
+// twoSegments is a disk with lines 0 to 39 in ten batches of one segment and
+// 40 to 79 in the next, of which the first ten are settled.
+func twoSegments(t testing.TB) *disk.Mem {
+	t.Helper()
+	mem := disk.NewMem()
+	s := mustOpen(t, mem, Options{SegmentBytes: segmentHeaderSize + 10*(frameHeaderSize+80)})
+	for n := range uint64(20) {
+		mustAppend(t, s, texts(n*4, n*4+4))
+	}
+	mustPeek(t, s)
+	mustAck(t, s, len(texts(0, 10)))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return mem
+}
+
+const frameSize = frameHeaderSize + 80
+
+// at is where frame i of a segment begins.
+func at(i int) int { return segmentHeaderSize + i*frameSize }
+
+func TestRecovery(t *testing.T) {
+	change := func(name string, f func([]byte) []byte) func(*testing.T, *disk.Mem) {
+		return func(t *testing.T, mem *disk.Mem) {
+			b, err := mem.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := mem.WriteFile(name, f(b)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	flip := func(name string, off int) func(*testing.T, *disk.Mem) {
+		return change(name, func(b []byte) []byte { b[off] ^= 1; return b })
+	}
+	remove := func(name string) func(*testing.T, *disk.Mem) {
+		return func(t *testing.T, mem *disk.Mem) {
+			if err := mem.Remove(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	all := texts(10, 80)
+	without := func(from, to uint64) string { return texts(10, from) + texts(to, 80) }
+	for _, c := range []struct {
+		name    string
+		corrupt func(*testing.T, *disk.Mem)
+		want    string
+		lost    uint64 // of those that Open counts
+		kinds   string // of the findings, in order
+		detail  string // in one of them
+	}{
+		{"nothing", func(*testing.T, *disk.Mem) {}, all, 0, "", ""},
+		{"foreign files", func(t *testing.T, mem *disk.Mem) {
+			for _, name := range []string{"/s/README", "/s/1.spool", "/s/0000000000000000004x.spool", "/s/00000000000000000000.spool.bad"} {
+				if err := mem.WriteFile(name, []byte("x\n")); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}, all, 0, "", ""},
+		{"torn tail", change(seg1, func(b []byte) []byte { return b[:len(b)-1] }), texts(10, 76), 0, "torn tail cut", "4 lines"},
+		{"torn header", change(seg1, func(b []byte) []byte { return b[:at(9)+10] }), texts(10, 76), 0, "torn tail cut", "10 bytes"},
+		{"zeros behind the end", change(seg1, func(b []byte) []byte { return append(b, make([]byte, 3000)...) }), all, 0, "torn tail cut", "3000 bytes"},
+		{"garbage behind the end", change(seg1, func(b []byte) []byte { return append(b, strings.Repeat("garbage\n", 20)...) }), all, 20, "damaged", "about 20 lines"},
+		{"body of the last frame", flip(seg1, at(9)+frameHeaderSize), without(76, 80), 4, "damaged", "4 lines"},
+		{"header of the last frame", flip(seg1, at(9)+20), without(76, 80), 4, "damaged", "about 4 lines"},
+		{"body amid the last segment", flip(seg1, at(4)+frameHeaderSize+30), without(56, 60), 4, "damaged", "136 bytes at byte 608, 4 lines"},
+		{"header amid the last segment", flip(seg1, at(4)), without(56, 60), 4, "damaged", ", 4 lines"},
+		{"body amid the first segment", flip(seg0, at(5)+frameHeaderSize+30), without(20, 24), 4, "damaged", ", 4 lines"},
+		{"header amid the first segment", flip(seg0, at(5)+13), without(20, 24), 4, "damaged", ", 4 lines"},
+		{"three frames in a row", change(seg0, func(b []byte) []byte { clear(b[at(5):at(8)]); return b }), without(20, 32), 12, "damaged", "408 bytes at byte 744, 12 lines"},
+		{"two places", change(seg0, func(b []byte) []byte { b[at(4)] = 0; b[at(8)+60] = 0; return b }), texts(10, 16) + texts(20, 32) + texts(36, 80), 8, "damaged damaged", ", 4 lines"},
+		{"the frame that was being settled", flip(seg0, at(2)+60), texts(12, 80), 2, "damaged", "2 lines"},
+		{"the frame before that", flip(seg0, at(1)+60), all, 0, "", ""},
+		{"end of the first segment cut", change(seg0, func(b []byte) []byte { return b[:at(7)+20] }), without(28, 40), 12, "damaged", "20 bytes at byte 1016, 12 lines"},
+		{"end of the first segment cut at a frame", change(seg0, func(b []byte) []byte { return b[:at(7)] }), without(28, 40), 12, "damaged", "12 lines, lines are missing"},
+		{"first segment's header", flip(seg0, 20), texts(10, 80), 0, "", ""},
+		{"last segment's header", flip(seg1, 20), texts(10, 80), 0, "", ""},
+		{"last segment's header and first frame", change(seg1, func(b []byte) []byte { clear(b[:at(1)]); return b }), without(40, 44), 4, "damaged", ", 4 lines"},
+		{"first segment gone", remove(seg0), texts(40, 80), 0, "", ""},
+		{"last segment gone", remove(seg1), texts(10, 40), 0, "", ""},
+		{"last segment without content", change(seg1, func([]byte) []byte { return nil }), texts(10, 40), 0, "empty file removed", ""},
+		{"last segment all zero", change(seg1, func(b []byte) []byte { clear(b); return b }), texts(10, 40), 0, "empty file removed", ""},
+		{"last segment ends in its header", change(seg1, func(b []byte) []byte { return b[:30] }), texts(10, 40), 0, "empty file removed", "30 bytes"},
+		{"last segment ends behind its header", change(seg1, func(b []byte) []byte { return b[:64] }), texts(10, 40), 0, "empty file removed", "64 bytes"},
+		{"last segment is something else", change(seg1, func([]byte) []byte { return []byte(strings.Repeat("what is this\n", 30)) }), texts(10, 40), 0, "set aside as .bad", "about 30 lines"},
+		{"cursor gone", remove("/s/CURSOR"), texts(0, 80), 0, "", ""},
+		{"cursor damaged", flip("/s/CURSOR", 17), texts(0, 80), 0, "cursor not read", ""},
+		{"cursor empty", change("/s/CURSOR", func([]byte) []byte { return nil }), texts(0, 80), 0, "cursor not read", ""},
+		{"cursor too large", change("/s/CURSOR", func([]byte) []byte { return make([]byte, 10_000) }), texts(0, 80), 0, "cursor not read", ""},
+		{"cursor beyond everything", change("/s/CURSOR", func([]byte) []byte { return appendCursor(nil, cursor{1, 1000, 300}) }), "", 0, "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			mem := twoSegments(t)
+			c.corrupt(t, mem)
+			s := mustOpen(t, mem, Options{})
+			mustAppend(t, s, "new\n")
+			want(t, drain(t, s), c.want+"new\n")
+			st := s.Stats()
+			if st.Dropped.Damaged != c.lost || st.Dropped.Total() != c.lost || st.Recovered != c.lost+uint64(strings.Count(c.want, "\n")) {
+				t.Errorf("%+v, want %d lost", st, c.lost)
+			}
+			var kinds, details []string
+			for _, f := range s.Findings() {
+				kinds, details = append(kinds, string(f.Kind)), append(details, f.String())
+			}
+			if strings.Join(kinds, " ") != c.kinds || !strings.Contains(strings.Join(details, "\n"), c.detail) {
+				t.Errorf("findings %q, want %s, %q", details, c.kinds, c.detail)
+			}
+			if f := s.Findings(); f != nil {
+				t.Errorf("findings twice: %v", f)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s = mustOpen(t, mem, Options{}) // it is sound now
+			if f := s.Findings(); f != nil || s.Stats().Lines != 0 {
+				t.Errorf("after a restart: %v, %+v", f, s.Stats())
+			}
+		})
+	}
+}
+
+// Damage that is found before it is read, and a restart in between.
+func TestDamageOutlivesARestart(t *testing.T) {
+	mem := twoSegments(t)
+	b, err := mem.ReadFile(seg1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[at(9)+70] ^= 1
+	if err := mem.WriteFile(seg1, b); err != nil {
+		t.Fatal(err)
+	}
+	for n := range uint64(3) {
+		s := mustOpen(t, mem, Options{})
+		if st := s.Stats(); st.Lines != 70+n {
+			t.Fatalf("%+v", st)
+		}
+		mustAppend(t, s, text(80+n, 20))
+		s.Close()
+	}
+	s := mustOpen(t, mem, Options{})
+	want(t, drain(t, s), texts(10, 76)+texts(80, 83))
+	if st := s.Stats(); st.Dropped.Damaged != 4 {
+		t.Fatalf("%+v", st)
+	}
+}
+
+func TestNewerVersionIsRefused(t *testing.T) {
+	for name, b := range map[string][]byte{
+		seg1:        appendSegmentHeader(nil, segmentHeader{version: 2, line: 40}),
+		"/s/CURSOR": appendCursor(nil, cursor{version: 2}),
+	} {
+		mem := twoSegments(t)
+		if err := mem.WriteFile(name, b); err != nil {
+			t.Fatal(err)
+		}
+		var newer *UnsupportedError
+		if _, err := Open("/s", Options{Disk: mem}); !errors.As(err, &newer) || newer.File != name || !strings.Contains(err.Error(), "version 2") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := mem.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+		mustOpen(t, mem, Options{}) // the lock was given back
+	}
+}
+
+// A file that is set aside keeps its bytes.
+func TestSetAside(t *testing.T) {
+	mem := twoSegments(t)
+	if err := mem.WriteFile(seg1, []byte("what is this\n")); err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("what is this\n", 10)
+	if err := mem.WriteFile(seg1, []byte(long)); err != nil {
+		t.Fatal(err)
+	}
+	mustOpen(t, mem, Options{})
+	if b, err := mem.ReadFile(seg1 + extBad); err != nil || string(b) != long {
+		t.Errorf("%q, %v", b, err)
+	}
+	if _, err := mem.ReadFile(seg1); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,307 @@
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/internal/disk"
+)
+
+// A simulation is a spool under random operations and faults, beside a model
+// that knows every line.
+type simulation struct {
+	t    *testing.T
+	seed uint64
+	rng  *rand.Rand
+	mem  *disk.Mem
+	o    Options
+	s    *Spool
+
+	lines  []string // by number, as far as they were stored
+	maybe  []string // of the append under way
+	next   uint64   // name of the next line's text
+	synced uint64   // numbers below were made durable
+	bad    int      // disk operations that fail, in a hundred
+
+	crashes []crash
+	checked int // crashes
+	kept    int // lines found after them
+}
+
+// A crash is a disk as an operation found it.
+type crash struct {
+	what  string
+	mem   *disk.Mem
+	power bool
+}
+
+func (m *simulation) hook(op disk.Op) disk.Fault {
+	changes := op.Kind == disk.Write || op.Kind == disk.Truncate || op.Kind == disk.Rename || op.Kind == disk.Remove ||
+		op.Kind == disk.Sync || op.Kind == disk.SyncDir || op.Kind == disk.Open && op.Flag&os.O_CREATE != 0
+	if changes {
+		at := fmt.Sprintf("before %s of %s", op.Kind, op.Name)
+		m.crashes = append(m.crashes, crash{"killed " + at, m.mem.KillClone(), false}, crash{"power cut " + at, m.mem.PowerCutClone(m.rng), true})
+		if op.Kind == disk.Write {
+			torn := m.mem.KillClone()
+			f, err := torn.OpenFile(op.Name, os.O_RDWR, 0)
+			if err != nil {
+				m.t.Fatal(err)
+			}
+			f.WriteAt(op.Data[:m.rng.IntN(len(op.Data)+1)], op.Off)
+			f.Close()
+			m.crashes = append(m.crashes, crash{"killed within write of " + op.Name, torn, false})
+		}
+	}
+	if m.rng.IntN(100) >= m.bad {
+		return disk.Fault{}
+	}
+	switch op.Kind {
+	case disk.Write:
+		return disk.Fault{Err: syscall.ENOSPC, Short: m.rng.IntN(op.Len + 1)}
+	case disk.Read:
+		if m.s == nil || m.s.fails > 0 {
+			return disk.Fault{} // a reading that fails for good is for other tests
+		}
+		return disk.Fault{Err: syscall.EIO}
+	case disk.Sync, disk.SyncDir, disk.Rename, disk.Remove, disk.Truncate:
+		if m.s == nil {
+			return disk.Fault{}
+		}
+		return disk.Fault{Err: syscall.EIO}
+	case disk.Open:
+		if m.s != nil {
+			return disk.Fault{Err: syscall.EMFILE}
+		}
+	}
+	return disk.Fault{}
+}
+
+func (m *simulation) open() {
+	m.s = nil
+	s, err := Open("/s", m.o)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.s = s
+}
+
+// onDisk is the number of the first line that a crash must leave.
+func (m *simulation) onDisk() uint64 {
+	if m.s.head.loaded && !m.s.head.orphan {
+		return m.s.head.line
+	}
+	return m.s.at.line
+}
+
+func (m *simulation) check(b Batch) {
+	n := b.Line
+	for line := range strings.Lines(string(b.Data)) {
+		if n >= uint64(len(m.lines)) || m.lines[n] != line {
+			m.t.Fatalf("line %d is %.40q", n, line)
+		}
+		n++
+	}
+}
+
+func (m *simulation) step() {
+	before, from, synced := m.s.Stats(), m.onDisk(), m.synced
+	rollBacks := false
+	switch r := m.rng.IntN(100); {
+	case r < 45:
+		var b strings.Builder
+		m.maybe = nil
+		for range 1 + m.rng.IntN(8) {
+			line := text(m.next, 5+m.rng.IntN(120))
+			m.next++
+			b.WriteString(line)
+			m.maybe = append(m.maybe, line)
+		}
+		tag := ""
+		if m.rng.IntN(8) == 0 {
+			tag = "tag"
+		}
+		err := m.s.Append([]byte(b.String()), tag)
+		switch {
+		case err == nil:
+			m.lines = append(m.lines, m.maybe...)
+		case m.bad == 0 && !errors.Is(err, ErrFull):
+			m.t.Fatal(err)
+		default:
+			rollBacks = true
+		}
+	case r < 65:
+		b, ok, err := m.s.Peek()
+		if err != nil && m.bad == 0 {
+			m.t.Fatal(err)
+		}
+		if ok {
+			m.check(b)
+		}
+	case r < 90:
+		b, ok, _ := m.s.Peek()
+		if !ok {
+			break
+		}
+		m.check(b)
+		n := len(b.Data)
+		if m.rng.IntN(3) == 0 {
+			n = strings.Index(string(b.Data), "\n") + 1
+		}
+		if err := m.s.Ack(n); err != nil {
+			m.t.Fatal(err)
+		}
+	case r < 95:
+		if err := m.s.Sync(); err == nil {
+			m.synced = uint64(len(m.lines))
+		} else if m.bad == 0 {
+			m.t.Fatal(err)
+		}
+	case r < 97:
+		for { // until it is empty
+			b, ok, err := m.s.Peek()
+			if err != nil || !ok {
+				break
+			}
+			m.check(b)
+			m.s.Ack(len(b.Data))
+		}
+	default:
+		if err := m.s.Close(); err != nil && m.bad == 0 {
+			m.t.Fatal(err)
+		}
+		balanced(m.t, m.s)
+		left, next := m.s.Stats().Lines, m.s.next.line
+		m.open()
+		st := m.s.Stats()
+		if m.bad > 0 && left == 0 && st.Lines == 0 && st.Next < next {
+			// The cursor could not be written: numbers are given again, to
+			// nobody's harm.
+			m.lines, m.synced, next, before.Next = m.lines[:st.Next], min(m.synced, st.Next), st.Next, min(before.Next, st.Next)
+			m.crashes = nil
+		}
+		if st.Next != next || st.Recovered < left || m.bad == 0 && st.Recovered != left {
+			m.t.Fatalf("%d lines were left, the next being %d; found %+v", left, next, st)
+		}
+	}
+	balanced(m.t, m.s)
+	after := m.s.Stats()
+	if after.Next != uint64(len(m.lines)) || after.Dropped.Damaged > 0 {
+		m.t.Fatalf("%d lines stored: %+v", len(m.lines), after)
+	}
+	if m.o.Full == Refuse && after.Dropped.Total() > 0 || m.o.MaxBytes < after.Bytes {
+		m.t.Fatalf("%+v", after)
+	}
+	crashes := m.crashes
+	m.crashes = nil
+	for _, c := range crashes {
+		to := before.Next
+		if c.power {
+			to = synced
+		}
+		m.afterCrash(c, max(from, m.onDisk()), to, rollBacks)
+	}
+}
+
+// afterCrash opens what a crash left. The lines from from to to must be there.
+func (m *simulation) afterCrash(c crash, from, to uint64, rollBacks bool) {
+	o := m.o
+	o.Disk, o.MaxBytes = c.mem, 1<<30
+	s, err := Open("/s", o)
+	if err != nil {
+		m.t.Fatalf("%s: %v", c.what, err)
+	}
+	m.checked++
+	found := map[uint64]bool{}
+	for {
+		b, ok, err := s.Peek()
+		if err != nil {
+			m.t.Fatalf("%s: %v", c.what, err)
+		}
+		if !ok {
+			break
+		}
+		n := b.Line
+		for line := range strings.Lines(string(b.Data)) {
+			switch {
+			case n < uint64(len(m.lines)) && m.lines[n] == line:
+			case n >= to && n-min(n, to) < uint64(len(m.maybe)) && (m.maybe[n-to] == line || c.power):
+			case c.power && n >= to, rollBacks:
+			default:
+				m.t.Fatalf("%s: line %d is %.40q", c.what, n, line)
+			}
+			found[n] = true
+			n++
+		}
+		s.Ack(len(b.Data))
+		balanced(m.t, s)
+	}
+	for n := from; n < to; n++ {
+		if !found[n] {
+			m.t.Fatalf("%s: line %d is lost; %+v, %v", c.what, n, s.Stats(), s.Findings())
+		}
+	}
+	if st := s.Stats(); !c.power && st.Dropped.Damaged > 0 {
+		m.t.Fatalf("%s: %+v, %v", c.what, st, s.Findings())
+	}
+	m.kept += len(found)
+	if err := s.Append([]byte(texts(0, 3)), ""); err != nil {
+		m.t.Fatalf("%s: %v", c.what, err)
+	}
+	if got := drain(m.t, s); got != texts(0, 3) {
+		m.t.Fatalf("%s: written on: %q", c.what, got)
+	}
+	if err := s.Close(); err != nil {
+		m.t.Fatalf("%s: %v", c.what, err)
+	}
+}
+
+// Random operations with crashes before and within disk operations: what was
+// stored and not settled is found again, nothing else, and the ledger is exact
+// at every step.
+func TestSimulation(t *testing.T) {
+	first, runs := uint64(1), uint64(12)
+	if s := os.Getenv("SPOOL_TEST_SEED"); s != "" {
+		if _, err := fmt.Sscan(s, &first); err != nil {
+			t.Fatal(err)
+		}
+		runs = 1
+	} else if !testing.Short() {
+		first = uint64(time.Now().UnixNano())
+	}
+	checked, kept := 0, 0
+	for seed := first; seed < first+runs; seed++ {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		m := &simulation{t: t, seed: seed, rng: rng, mem: disk.NewMem()}
+		m.o = Options{SegmentBytes: 400 + rng.Int64N(3000), MaxBytes: 4000 + rng.Int64N(10_000), Full: Policy(rng.IntN(2))}
+		m.o.Disk = &disk.Faulty{FS: m.mem, Hook: m.hook}
+		done := false
+		defer func() {
+			if !done {
+				t.Logf("replay with: SPOOL_TEST_SEED=%d go test -run TestSimulation ./internal/spool", seed)
+			}
+		}()
+		m.open()
+		for i := range 150 {
+			if i == 75 && rng.IntN(2) == 0 {
+				m.bad = 1 + rng.IntN(15)
+			}
+			m.step()
+		}
+		m.bad = 0
+		m.s.Close()
+		m.crashes = nil
+		checked += m.checked
+		kept += m.kept
+		done = true
+	}
+	t.Logf("%d crashes, %d lines found after them", checked, kept)
+	if checked < int(runs)*20 || kept == 0 {
+		t.Errorf("%d crashes, %d lines: the simulation tests nothing", checked, kept)
+	}
+}

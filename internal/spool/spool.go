@@ -1,0 +1,221 @@
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// ErrFull is what the error of an Append wraps for which there is no room,
+// within MaxBytes or on the disk.
+var ErrFull = errors.New("no room in the spool")
+
+// A Spool is a queue of lines in a folder. It is safe for concurrent use: one
+// call works at a time, and Stats never waits for it. Whoever opened it closes
+// it.
+type Spool struct {
+	dir  string
+	o    Options
+	lock io.Closer
+
+	op sync.Mutex // held by each call but Stats and Findings while it works
+
+	// guarded by op
+	segs    []*segment // oldest first
+	writing bool       // the last of segs takes appends
+	next    position   // behind the last line
+	at      position   // first line that is not in head; in segs[0], or its limit
+	pos     int64      // in segs[0], where the frame with at or one before begins
+	head    head
+	bad     badPlace // passed over and not yet reported
+	fails   int      // readings of the frame at pos that failed in a row
+	oldest  time.Time
+	garbage []*segment // given up, but the file is still there; oldest first
+	total   int64      // bytes in segs and garbage
+	saved   saved
+	view    view
+	buf     []byte // the frame being written
+	closed  bool
+	count   Stats // the counters of it; the rest is filled by publish
+
+	mu       sync.Mutex
+	stats    Stats     // guarded by mu
+	findings []Finding // guarded by mu
+}
+
+// position is a line and the batch that holds it.
+type position struct{ line, batch uint64 }
+
+// head is what Peek returned and Ack did not settle. Its segment is kept until
+// it is settled, unless DropOldest takes it.
+type head struct {
+	loaded  bool
+	orphan  bool   // its segment is gone
+	data    []byte // backing array is kept
+	off     int    // data below is settled
+	lines   uint64 // not settled
+	batches uint64
+	line    uint64 // number of the first line not settled
+	batch   uint64
+	pos     int64 // where its first frame begins
+	id      uint64
+	tag     string
+	time    time.Time // of its first frame
+}
+
+// badPlace is where something was passed over.
+type badPlace struct {
+	file       string
+	pos, bytes int64
+	detail     string
+}
+
+// Open opens the spool in dir, which it creates if need be, and takes it for
+// this process. Lines that were left there are returned by Peek.
+func Open(dir string, o Options) (*Spool, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("open spool %s: %w", dir, err)
+	}
+	s := &Spool{dir: dir, o: o, pos: segmentHeaderSize}
+	if err := o.Disk.MkdirAll(dir, 0o750); err != nil {
+		return nil, fmt.Errorf("open spool: create folder: %w", err)
+	}
+	if s.lock, err = o.Disk.Lock(s.path(lockName), 0o640); err != nil {
+		return nil, fmt.Errorf("open spool %s: each folder has one owner at a time: %w", dir, err)
+	}
+	if err := s.recover(); err != nil {
+		s.closeFiles()
+		return nil, fmt.Errorf("open spool %s: %w", dir, errors.Join(err, s.lock.Close()))
+	}
+	s.publish()
+	return s, nil
+}
+
+// firstLine is the number of the oldest line that is not settled.
+func (s *Spool) firstLine() uint64 {
+	if s.head.loaded {
+		return s.head.line
+	}
+	return s.at.line
+}
+
+// Append stores lines, each ended by '\n', behind what is there. If tag is not
+// empty, Peek returns these lines alone and with it; it has at most 255 bytes.
+// The error wraps ErrFull if there is no room.
+func (s *Spool) Append(lines []byte, tag string) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	if lines[len(lines)-1] != '\n' || len(lines)+len(tag) > maxBody || len(tag) > maxTag {
+		return fmt.Errorf("append %d bytes to spool: not whole lines, or above %d bytes, or a tag of %d bytes", len(lines), maxBody, len(tag))
+	}
+	s.op.Lock()
+	defer s.op.Unlock()
+	defer s.publish()
+	n := uint64(countLines(lines))
+	if s.closed {
+		s.count.Refused += n
+		return fmt.Errorf("append to spool: %w", os.ErrClosed)
+	}
+	if err := s.append(lines, tag); err != nil {
+		s.count.Refused += n
+		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+			err = fmt.Errorf("%w: %w", ErrFull, err)
+		}
+		err = fmt.Errorf("append to spool: %w", err)
+		s.fail(err)
+		return err
+	}
+	s.count.Appended += n
+	return nil
+}
+
+// Sync makes everything appended so far durable. A segment whose fsync failed
+// is not written on nor synced again, for a later nil would mean nothing: its
+// error comes back until its lines are settled.
+func (s *Spool) Sync() error {
+	s.op.Lock()
+	defer s.op.Unlock()
+	defer s.publish()
+	if s.closed {
+		return fmt.Errorf("sync spool: %w", os.ErrClosed)
+	}
+	return s.sync()
+}
+
+func (s *Spool) sync() error {
+	var errs []error
+	for i, seg := range s.segs {
+		if seg.dirty && seg.syncErr == nil {
+			seg.syncErr = seg.file.Sync()
+			seg.dirty = false
+		}
+		if seg.syncErr != nil {
+			errs = append(errs, seg.syncErr)
+			if i == len(s.segs)-1 {
+				s.writing = false
+			}
+		}
+	}
+	if err := s.o.Disk.SyncDir(s.dir); err != nil {
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		err = fmt.Errorf("sync spool: %w", err)
+		s.fail(err)
+		return err
+	}
+	return nil
+}
+
+// Close writes the cursor, makes durable what is left and gives up the folder.
+// Lines that are not settled stay for the next Open. Later calls return nil.
+func (s *Spool) Close() error {
+	s.op.Lock()
+	defer s.op.Unlock()
+	defer s.publish()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	s.sweep()
+	if s.head.orphan {
+		s.count.Dropped.Full += s.head.lines
+		s.head.drop()
+	}
+	var errs []error
+	if err := s.save(); err != nil {
+		errs = append(errs, err)
+	}
+	if len(s.segs) > 0 {
+		if err := s.sync(); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if err := s.closeFiles(); err != nil {
+		errs = append(errs, err)
+	}
+	if err := s.lock.Close(); err != nil {
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("close spool: %w", err)
+	}
+	return nil
+}
+
+func (s *Spool) closeFiles() error {
+	var errs []error
+	for _, seg := range s.segs {
+		if seg.file != nil {
+			errs = append(errs, seg.file.Close())
+			seg.file = nil
+		}
+	}
+	return errors.Join(errs...)
+}

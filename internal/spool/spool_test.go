@@ -1,0 +1,372 @@
+package spool
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/rollway/rollway/internal/disk"
+)
+
+func mustOpen(t testing.TB, fs disk.FS, o Options) *Spool {
+	t.Helper()
+	o.Disk = fs
+	s, err := Open("/s", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// text is line n of size bytes.
+func text(n uint64, size int) string {
+	s := fmt.Sprintf("%d ", n)
+	return s + strings.Repeat("x", max(0, size-len(s)-1)) + "\n"
+}
+
+// texts is the lines from to to-1.
+func texts(from, to uint64) string {
+	var b strings.Builder
+	for ; from < to; from++ {
+		b.WriteString(text(from, 20))
+	}
+	return b.String()
+}
+
+func mustAppend(t testing.TB, s *Spool, lines string) {
+	t.Helper()
+	if err := s.Append([]byte(lines), ""); err != nil {
+		t.Fatal(err)
+	}
+	balanced(t, s)
+}
+
+func balanced(t testing.TB, s *Spool) {
+	t.Helper()
+	st := s.Stats()
+	if in, out := st.Recovered+st.Appended, st.Acked+st.Dropped.Total()+st.Lines; in != out {
+		t.Fatalf("recovered %d + appended %d = %d, but acked %d + dropped %+v + pending %d = %d",
+			st.Recovered, st.Appended, in, st.Acked, st.Dropped, st.Lines, out)
+	}
+}
+
+func mustPeek(t testing.TB, s *Spool) (Batch, bool) {
+	t.Helper()
+	b, ok, err := s.Peek()
+	if err != nil {
+		t.Fatal(err)
+	}
+	balanced(t, s)
+	return b, ok
+}
+
+func mustAck(t testing.TB, s *Spool, n int) {
+	t.Helper()
+	if err := s.Ack(n); err != nil {
+		t.Fatal(err)
+	}
+	balanced(t, s)
+}
+
+// drain settles everything and returns it.
+func drain(t testing.TB, s *Spool) string {
+	t.Helper()
+	var all strings.Builder
+	for {
+		b, ok := mustPeek(t, s)
+		if !ok {
+			break
+		}
+		all.Write(b.Data)
+		mustAck(t, s, len(b.Data))
+	}
+	if st := s.Stats(); st.Lines != 0 || st.Batches != 0 || st.Segments != 0 || st.Bytes != 0 || !st.Oldest.IsZero() || st.First != st.Next {
+		t.Fatalf("drained, but %+v", st)
+	}
+	return all.String()
+}
+
+func want(t testing.TB, got, wanted string) {
+	t.Helper()
+	if got != wanted {
+		t.Fatalf("got %d lines %.200q, want %d lines %.200q", strings.Count(got, "\n"), got, strings.Count(wanted, "\n"), wanted)
+	}
+}
+
+func TestFirstInFirstOut(t *testing.T) {
+	s := mustOpen(t, disk.NewMem(), Options{SegmentBytes: 1000})
+	if _, ok := mustPeek(t, s); ok {
+		t.Fatal("Peek of an empty spool found something")
+	}
+	for n := range uint64(500) {
+		mustAppend(t, s, texts(n*3, n*3+3))
+	}
+	if st := s.Stats(); st.Lines != 1500 || st.Batches != 500 || st.Appended != 1500 || st.Segments < 10 || st.First != 0 || st.Next != 1500 {
+		t.Fatalf("%+v", st)
+	}
+	want(t, drain(t, s), texts(0, 1500))
+	mustAppend(t, s, texts(1500, 1502))
+	b, _ := mustPeek(t, s)
+	if b.Line != 1500 {
+		t.Errorf("numbers begin anew at %d", b.Line)
+	}
+	want(t, drain(t, s), texts(1500, 1502))
+}
+
+func TestPartOfABatchIsSettled(t *testing.T) {
+	mem := disk.NewMem()
+	s := mustOpen(t, mem, Options{})
+	mustAppend(t, s, texts(0, 10))
+	mustPeek(t, s)
+	for _, bad := range []int{-1, 7, 1000} {
+		if err := s.Ack(bad); err == nil {
+			t.Errorf("Ack(%d) = nil", bad)
+		}
+	}
+	mustAck(t, s, len(texts(0, 4)))
+	b, _ := mustPeek(t, s)
+	want(t, string(b.Data), texts(4, 10))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = mustOpen(t, mem, Options{})
+	if st := s.Stats(); st.Recovered != 6 || st.First != 4 || st.Next != 10 {
+		t.Fatalf("%+v", st)
+	}
+	want(t, drain(t, s), texts(4, 10))
+}
+
+func TestWhatIsLeftIsFoundAgain(t *testing.T) {
+	mem := disk.NewMem()
+	var wanted strings.Builder
+	for round := range uint64(5) {
+		s := mustOpen(t, mem, Options{SegmentBytes: 500})
+		if f := s.Findings(); len(f) > 0 {
+			t.Fatal(f)
+		}
+		if st := s.Stats(); st.Recovered != round*30 || st.Lines != round*30 || st.Batches != round*3 {
+			t.Fatalf("%+v", st)
+		}
+		for i := range uint64(3) {
+			part := texts(round*30+i*10, round*30+i*10+10)
+			mustAppend(t, s, part)
+			wanted.WriteString(part)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want(t, drain(t, mustOpen(t, mem, Options{})), wanted.String())
+}
+
+func TestNumbersGoOnAfterARestartOfAnEmptySpool(t *testing.T) {
+	mem := disk.NewMem()
+	s := mustOpen(t, mem, Options{})
+	mustAppend(t, s, texts(0, 7))
+	drain(t, s)
+	s.Close()
+	s = mustOpen(t, mem, Options{})
+	if st := s.Stats(); st.First != 7 || st.Next != 7 || st.Recovered != 0 {
+		t.Fatalf("%+v", st)
+	}
+}
+
+func TestATaggedBatchIsAlone(t *testing.T) {
+	mem := disk.NewMem()
+	s := mustOpen(t, mem, Options{})
+	mustAppend(t, s, texts(0, 2))
+	big := texts(2, 40_000) // above a frame's usual size
+	if err := s.Append([]byte(big), "key-1"); err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, s, texts(40_000, 40_002))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = mustOpen(t, mem, Options{})
+	b, _ := mustPeek(t, s)
+	want(t, string(b.Data), texts(0, 2))
+	if b.Tag != "" {
+		t.Errorf("tag %q", b.Tag)
+	}
+	mustAck(t, s, len(b.Data))
+	b, _ = mustPeek(t, s)
+	want(t, string(b.Data), big)
+	if b.Tag != "key-1" {
+		t.Errorf("tag %q", b.Tag)
+	}
+	mustAck(t, s, 20)
+	if b, _ = mustPeek(t, s); b.Tag != "" {
+		t.Errorf("a part has the tag %q", b.Tag)
+	}
+	mustAck(t, s, len(b.Data))
+	b, _ = mustPeek(t, s)
+	want(t, string(b.Data), texts(40_000, 40_002))
+}
+
+// A process that is killed returns the same pieces again, with the same keys.
+func TestPiecesAndKeysSurviveAKill(t *testing.T) {
+	mem := disk.NewMem()
+	s := mustOpen(t, mem, Options{})
+	for n := range uint64(40_000) {
+		mustAppend(t, s, text(n, 20+int(n%37)))
+	}
+	pieces := func(s *Spool) (all []string) {
+		for {
+			b, ok := mustPeek(t, s)
+			if !ok {
+				return all
+			}
+			all = append(all, b.Key(0, uint64(countLines(b.Data)))+" "+string(b.Data))
+			mustAck(t, s, len(b.Data))
+		}
+	}
+	killed := mem.KillClone()
+	first := pieces(s)
+	again := pieces(mustOpen(t, killed, Options{}))
+	if len(first) < 5 || len(first) > 50 {
+		t.Errorf("%d pieces", len(first))
+	}
+	if strings.Join(first, "") != strings.Join(again, "") {
+		t.Error("other pieces or keys after the kill")
+	}
+	seen := map[string]bool{}
+	for _, p := range first {
+		key, _, _ := strings.Cut(p, " ")
+		if seen[key] {
+			t.Errorf("key %s twice", key)
+		}
+		seen[key] = true
+	}
+}
+
+func TestLongLinesAndLargeAppends(t *testing.T) {
+	s := mustOpen(t, disk.NewMem(), Options{})
+	long := text(0, 3<<20)
+	many := texts(1, 50_000)
+	mustAppend(t, s, long)
+	mustAppend(t, s, many+text(50_000, 1<<20)+"\n")
+	want(t, drain(t, s), long+many+text(50_000, 1<<20)+"\n")
+}
+
+func TestOneOwner(t *testing.T) {
+	for _, fs := range []disk.FS{disk.NewMem(), disk.Real{}} {
+		dir := t.TempDir() + "/a/b"
+		s, err := Open(dir, Options{Disk: fs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(dir, Options{Disk: fs}); !errors.Is(err, disk.ErrLocked) || !strings.Contains(err.Error(), "one owner") || !strings.Contains(err.Error(), dir) {
+			t.Errorf("second Open: %v", err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if s, err = Open(dir, Options{Disk: fs}); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+	}
+}
+
+func TestAfterClose(t *testing.T) {
+	s := mustOpen(t, disk.NewMem(), Options{})
+	mustAppend(t, s, texts(0, 3))
+	for range 2 {
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Append([]byte(texts(3, 5)), ""); !errors.Is(err, os.ErrClosed) {
+		t.Error(err)
+	}
+	if _, _, err := s.Peek(); !errors.Is(err, os.ErrClosed) {
+		t.Error(err)
+	}
+	if err := s.Ack(1); !errors.Is(err, os.ErrClosed) {
+		t.Error(err)
+	}
+	if err := s.Sync(); !errors.Is(err, os.ErrClosed) {
+		t.Error(err)
+	}
+	balanced(t, s)
+	if st := s.Stats(); st.Lines != 3 || st.Refused != 2 {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestBadArguments(t *testing.T) {
+	for _, o := range []Options{{MaxBytes: -1}, {MaxAge: -1}, {SegmentBytes: -1}, {Full: 2}} {
+		o.Disk = disk.NewMem()
+		if _, err := Open("/s", o); err == nil {
+			t.Errorf("%+v is accepted", o)
+		}
+	}
+	s := mustOpen(t, disk.NewMem(), Options{})
+	if err := s.Append([]byte("no end"), ""); err == nil {
+		t.Error("an unterminated line is accepted")
+	}
+	if err := s.Append([]byte("a\n"), strings.Repeat("t", 256)); err == nil {
+		t.Error("a long tag is accepted")
+	}
+	if err := s.Append(nil, ""); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStatsWhileTheDiskHangs(t *testing.T) {
+	hang, hung := make(chan struct{}), make(chan struct{})
+	f := &disk.Faulty{FS: disk.NewMem()}
+	armed := false
+	f.Hook = func(op disk.Op) disk.Fault {
+		if armed && op.Kind == disk.Write {
+			close(hung)
+			<-hang
+			armed = false
+		}
+		return disk.Fault{}
+	}
+	s := mustOpen(t, f, Options{})
+	mustAppend(t, s, texts(0, 1))
+	armed = true
+	done := make(chan error)
+	go func() { done <- s.Append([]byte(texts(1, 2)), "") }()
+	<-hung
+	if st := s.Stats(); st.Lines != 1 {
+		t.Errorf("%+v", st)
+	}
+	close(hang)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAppendAllocatesNothing(t *testing.T) {
+	s, err := Open(t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	p := []byte(texts(0, 100))
+	mustAppend(t, s, string(p))
+	if n := testing.AllocsPerRun(100, func() {
+		if err := s.Append(p, ""); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 0 {
+		t.Errorf("%v allocations per Append", n)
+	}
+}
+
+func TestSkipLines(t *testing.T) {
+	b := []byte("a\nbb\n\nc\n")
+	for n, wanted := range []string{"a\nbb\n\nc\n", "bb\n\nc\n", "\nc\n", "c\n", ""} {
+		if got := b[skipLines(b, uint64(n)):]; !bytes.Equal(got, []byte(wanted)) {
+			t.Errorf("%d: %q", n, got)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package spool
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Stats is a consistent picture of a Spool at one moment. Lines are counted
+// from Open on; at every moment
+//
+//	Recovered + Appended = Acked + Dropped.Total() + Lines
+type Stats struct {
+	Recovered uint64 // lines found by Open
+	Appended  uint64 // lines that Append stored
+	Acked     uint64 // lines settled by Ack
+	Dropped   Drops
+	Lines     uint64 // neither yet
+
+	Refused uint64 // lines that Append did not store; not in the ledger
+
+	First uint64 // number of the oldest line that is not settled
+	Next  uint64 // number of the next line to be appended; First + Lines unless DropOldest overtakes what is in flight
+
+	Bytes    int64     // in segment files
+	Segments int       // files
+	Batches  uint64    // with lines not settled; appends, if none was above 256 KiB
+	Oldest   time.Time // append of the oldest line, at most a segment too early; zero when empty
+
+	Damaged uint64 // places where something was damaged or missing
+
+	LastError     error // of the disk, latest; nil if there was none
+	LastErrorTime time.Time
+}
+
+// Drops counts lines that are lost, by reason.
+type Drops struct {
+	Full    uint64 // gave way to newer ones, under DropOldest
+	Old     uint64 // above MaxAge
+	Damaged uint64 // not readable any more
+}
+
+// Total is the number of lost lines.
+func (d Drops) Total() uint64 { return d.Full + d.Old + d.Damaged }
+
+// Stats returns the counters. It never waits for the disk.
+func (s *Spool) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stats
+}
+
+// publish makes what happened under op visible; op is held.
+func (s *Spool) publish() {
+	st := s.count
+	st.First, st.Next = s.firstLine(), s.next.line
+	st.Lines = s.next.line - s.at.line + s.head.lines
+	st.Batches = s.next.batch - min(s.at.batch, s.next.batch) + s.head.batches
+	st.Bytes, st.Segments = s.total, len(s.segs)
+	if st.Lines > 0 {
+		st.Oldest = s.oldest
+	}
+	s.mu.Lock()
+	s.stats = st
+	s.mu.Unlock()
+}
+
+func (s *Spool) fail(err error) {
+	s.count.LastError, s.count.LastErrorTime = err, time.Now()
+}
+
+// Finding is one thing out of the ordinary.
+type Finding struct {
+	Kind      FindingKind
+	File      string // name in the folder
+	Pos       int64  // position in the file, bytes
+	Bytes     int64  // concerned
+	Lines     uint64 // concerned
+	Estimated bool   // Lines is the number of line ends seen
+	Detail    string
+}
+
+// FindingKind says what a Finding is about.
+type FindingKind string
+
+// The kinds of findings.
+const (
+	TornTail   FindingKind = "torn tail cut"      // an append that a crash interrupted; its lines were not acknowledged
+	Damaged    FindingKind = "damaged"            // skipped, its lines are dropped
+	SetAside   FindingKind = "set aside as .bad"  // holds nothing that can be read
+	CursorLost FindingKind = "cursor not read"    // what was settled is returned again
+	EmptyGone  FindingKind = "empty file removed" // a segment that a crash left without a batch
+)
+
+const maxFindings = 100
+
+// String returns the finding as a sentence for a log.
+func (f Finding) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", f.File, f.Kind)
+	if f.Bytes > 0 {
+		fmt.Fprintf(&b, ", %d bytes at byte %d", f.Bytes, f.Pos)
+	}
+	if f.Lines > 0 {
+		about := ""
+		if f.Estimated {
+			about = "about "
+		}
+		fmt.Fprintf(&b, ", %s%d lines", about, f.Lines)
+	}
+	if f.Detail != "" {
+		fmt.Fprintf(&b, ", %s", f.Detail)
+	}
+	return b.String()
+}
+
+// Findings returns what was found since the call before, the first hundred.
+func (s *Spool) Findings() []Finding {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.findings
+	s.findings = nil
+	return f
+}
+
+func (s *Spool) find(f Finding) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.findings) < maxFindings {
+		s.findings = append(s.findings, f)
+	}
+}
