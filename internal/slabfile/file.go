@@ -1,0 +1,490 @@
+package slabfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// ErrLocked is what the error of Open wraps when another holder, in this
+// process or another, has the file open.
+var ErrLocked = errors.New("in use")
+
+// Memory says where slabs are while a File is open.
+type Memory int
+
+const (
+	// Default is Mapped, or Heap in a program built with -race.
+	Default Memory = iota
+	// Mapped: in pages that the file shares. They survive the process.
+	Mapped
+	// Heap: in this process, written to the file by Close, Rebuild, Done and
+	// Recover. They do not survive a kill.
+	Heap
+)
+
+// Options says how a File is opened.
+type Options struct {
+	// Geometry is what the file shall have. A file of another one is rebuilt if
+	// nothing is pending in it; otherwise it stays as it is, see File.Geometry.
+	// The zero value takes an existing file as it is, does not create one, and
+	// leaves the owner's name in it: for recovery.
+	Geometry Geometry
+	// Memory is where slabs are. Default: shared with the file, on the heap
+	// under -race.
+	Memory Memory
+	// Owner is the name that the file remembers beside the process id, cut
+	// after 232 bytes. Default: the name of this program.
+	Owner string
+	// ReadOnly changes nothing in the file and needs no Geometry. Only Pending
+	// and what asks may be called then. Default: false.
+	ReadOnly bool
+}
+
+// A File is an open file of slabs. Until the first Begin it is used by one
+// goroutine, which deals with what is pending. After that:
+//
+//   - Slab, Begin and BeginLine are called, and the committed length is stored,
+//     by one goroutine at a time: whoever holds the lock of those who fill.
+//   - Mark, Unmark, Delivered and Free are called by the one goroutine that
+//     owns the destination, for slabs that are filled no more. Free, then Begin
+//     of the same slab happen one after the other.
+//   - Close is called when nobody fills and nothing is being written any more.
+type File struct {
+	path     string
+	file     *os.File
+	options  Options
+	geometry Geometry // zero: nothing is in the file
+	mem      []byte   // header, descriptors and slabs; nil with a zero geometry
+	heap     bool     // mem is on the heap
+	owner    Owner    // as found at Open
+
+	mu    sync.Mutex
+	lines int // line rooms in use, guarded by mu
+}
+
+// Owner names the process that filled the slabs of a file.
+type Owner struct {
+	PID    int // 0: unknown
+	Name   string
+	Opened time.Time
+}
+
+func (o Owner) String() string {
+	if o.PID == 0 {
+		return "an unknown process"
+	}
+	return fmt.Sprintf("%s (process %d, started to use it at %s)", o.Name, o.PID, o.Opened.UTC().Format(time.RFC3339))
+}
+
+// Open opens path, or with a Geometry creates it, and takes its lock. The error
+// wraps ErrLocked, ErrForeign, ErrDamaged, errors.ErrUnsupported (a newer
+// version, a network's file system, an operating system that cannot do it), or
+// is of the operating system: a disk without room is one, and shows here and
+// not as a signal later.
+func Open(path string, o Options) (*File, error) {
+	f := &File{path: path, options: o}
+	if err := f.open(); err != nil {
+		if f.file != nil {
+			f.release()
+			f.file.Close()
+		}
+		var pe *fs.PathError
+		if errors.As(err, &pe) && pe.Path == path {
+			return nil, fmt.Errorf("slab file: %w", err)
+		}
+		return nil, fmt.Errorf("slab file %s: %w", path, err)
+	}
+	return f, nil
+}
+
+func (f *File) open() error {
+	o := &f.options
+	if o.Owner == "" {
+		o.Owner = filepath.Base(os.Args[0])
+	}
+	owning := o.Geometry != Geometry{} && !o.ReadOnly
+	if owning {
+		if o.Geometry.LineLimit <= o.Geometry.SlabSize {
+			o.Geometry.LineLimit = 0
+		}
+		if err := o.Geometry.check(); err != nil {
+			return err
+		}
+	}
+	if !supported {
+		return fmt.Errorf("slabs in a mapped file: %w", errors.ErrUnsupported)
+	}
+	f.heap = o.Memory == Heap || o.Memory == Default && raceEnabled
+
+	created, err := f.openFile(owning)
+	if err != nil {
+		return err
+	}
+	info, err := f.file.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("it is no regular file: %w", ErrForeign)
+	}
+	if err := f.lock(); err != nil {
+		return err
+	}
+	if err := checkFileSystem(f.file); err != nil {
+		return err
+	}
+	if owning {
+		if err := checkAccess(info); err != nil {
+			return err
+		}
+	}
+	if info, err = f.file.Stat(); err != nil { // as it is under the lock
+		return err
+	}
+	ready := false
+	if info.Size() > 0 {
+		if f.geometry, ready, err = f.readHeader(info.Size()); err != nil {
+			return err
+		}
+	}
+	if !ready {
+		last := uint64(0)
+		if info.Size() > 0 {
+			last, err = f.readWord(offDelivered)
+		}
+		f.geometry = Geometry{}
+		if err == nil && owning {
+			err = f.build(o.Geometry, last)
+		}
+		if err != nil && created {
+			os.Remove(f.path) // still locked, and nobody's yet
+		}
+		return err
+	}
+	return f.take(info.Size(), owning)
+}
+
+// openFile opens or, if wanted, creates the file.
+func (f *File) openFile(create bool) (created bool, err error) {
+	flag := os.O_RDWR
+	if f.options.ReadOnly {
+		flag = os.O_RDONLY
+	}
+	f.file, err = openNoFollow(f.path, flag, 0)
+	if create && errors.Is(err, fs.ErrNotExist) {
+		f.file, err = openNoFollow(f.path, flag|os.O_CREATE|os.O_EXCL, 0o600)
+		created = err == nil
+		if errors.Is(err, fs.ErrExist) { // since a moment ago
+			f.file, err = openNoFollow(f.path, flag, 0)
+		}
+	}
+	return created, err
+}
+
+// lock takes the lock or names its holder.
+func (f *File) lock() error {
+	err := flock(f.file)
+	if !errors.Is(err, ErrLocked) {
+		if err != nil {
+			return fmt.Errorf("lock: %w", err)
+		}
+		return nil
+	}
+	p := make([]byte, headerSize)
+	if n, _ := f.file.ReadAt(p, 0); n == headerSize {
+		if _, _, bad := parseHeader(p); bad == nil {
+			if pid := native.Uint64(p[offHolder:]); pid != 0 {
+				return fmt.Errorf("%w by process %d", ErrLocked, pid)
+			}
+		}
+	}
+	return fmt.Errorf("%w by another process", ErrLocked)
+}
+
+func (f *File) readHeader(size int64) (Geometry, bool, error) {
+	p := make([]byte, min(size, headerSize))
+	if _, err := f.file.ReadAt(p, 0); err != nil {
+		return Geometry{}, false, fmt.Errorf("read the header: %w", err)
+	}
+	g, ready, err := parseHeader(p)
+	if err == nil && ready && size < g.mapped() {
+		err = fmt.Errorf("it was cut to %d of %d bytes: %w", size, g.mapped(), ErrDamaged)
+	}
+	return g, ready, err
+}
+
+func (f *File) readWord(offset int64) (uint64, error) {
+	var b [8]byte
+	_, err := f.file.ReadAt(b[:], offset)
+	return native.Uint64(b[:]), err
+}
+
+// take uses the file as it is.
+func (f *File) take(size int64, owning bool) error {
+	if !f.options.ReadOnly {
+		// A copy of the file may have holes: give them blocks.
+		if err := allocate(f.file, f.geometry.mapped()); err != nil {
+			return fmt.Errorf("allocate: %w", err)
+		}
+	}
+	if err := f.load0(); err != nil {
+		return err
+	}
+	f.owner = parseOwner(f.mem[offOwner:])
+	if f.options.ReadOnly {
+		return nil
+	}
+	atomic.StoreUint64(f.word(offHolder), uint64(os.Getpid()))
+	for i := range f.geometry.SlabCount {
+		if f.load(i, dSeq) != 0 && f.load(i, dFlags)&flagLine != 0 {
+			f.lines++
+		}
+	}
+	if !owning {
+		return f.flush(0, headerSize)
+	}
+	pending := f.settle()
+	if pending == 0 && f.geometry != f.options.Geometry {
+		return f.rebuild(f.options.Geometry)
+	}
+	if f.lines == 0 && size > f.geometry.mapped() {
+		if err := f.file.Truncate(f.geometry.mapped()); err != nil {
+			return err
+		}
+	}
+	f.own()
+	return f.flush(0, f.geometry.slabsAt())
+}
+
+// load0 makes the file's content f.mem.
+func (f *File) load0() (err error) {
+	n := int(f.geometry.mapped())
+	if f.heap {
+		f.mem = alignedBytes(n)
+		if _, err := f.file.ReadAt(f.mem, 0); err != nil {
+			return fmt.Errorf("read: %w", err)
+		}
+		return nil
+	}
+	if f.mem, err = mapShared(f.file, n, !f.options.ReadOnly); err != nil {
+		f.mem = nil
+		return fmt.Errorf("map %d bytes: %w", n, err)
+	}
+	return nil
+}
+
+// settle clears the descriptors that hold nothing to deliver and returns how
+// many do.
+func (f *File) settle() (pending int) {
+	for i := range f.geometry.SlabCount {
+		switch committed := f.load(i, dCommitted); {
+		case f.load(i, dSeq) == 0:
+			f.clear(i)
+		case committed == f.load(i, dDelivered):
+			f.Free(i)
+		default:
+			pending++
+		}
+	}
+	return pending
+}
+
+// build gives the file the geometry g; nothing in it counts. Whenever it is
+// interrupted, the file says that it is being built.
+func (f *File) build(g Geometry, lastDelivered uint64) error {
+	head := make([]byte, headerSize)
+	appendHeader(head[:0], g, newID())
+	native.PutUint64(head[offDelivered:], lastDelivered)
+	native.PutUint64(head[offHolder:], uint64(os.Getpid()))
+	if _, err := f.file.WriteAt(head, 0); err != nil { // one page: all or nothing
+		return fmt.Errorf("write the header: %w", err)
+	}
+	if err := f.file.Truncate(headerSize); err != nil {
+		return fmt.Errorf("cut: %w", err)
+	}
+	if err := allocate(f.file, g.mapped()); err != nil {
+		return fmt.Errorf("allocate %d bytes: %w", g.mapped(), err)
+	}
+	f.geometry, f.lines = g, 0
+	if err := f.load0(); err != nil {
+		return err
+	}
+	f.own()
+	atomic.StoreUint64(f.word(offState), stateReady)
+	return f.flush(0, headerSize)
+}
+
+// Rebuild gives the file the geometry g once nothing is pending in it; without
+// one, nothing is left of the file but its header. Slabs got before may not be
+// used any more.
+func (f *File) Rebuild(g Geometry) error {
+	if f.options.ReadOnly {
+		return fmt.Errorf("slab file %s: rebuild: %w", f.path, fs.ErrPermission)
+	}
+	if f.geometry != (Geometry{}) {
+		if n := f.settle(); n > 0 {
+			return fmt.Errorf("slab file %s: rebuild: %d slabs are not delivered", f.path, n)
+		}
+	}
+	if g != (Geometry{}) {
+		if g.LineLimit <= g.SlabSize {
+			g.LineLimit = 0
+		}
+		if err := g.check(); err != nil {
+			return fmt.Errorf("slab file %s: rebuild: %w", f.path, err)
+		}
+	}
+	if err := f.rebuild(g); err != nil {
+		return fmt.Errorf("slab file %s: rebuild: %w", f.path, err)
+	}
+	return nil
+}
+
+func (f *File) rebuild(g Geometry) error {
+	last := f.LastDelivered()
+	if f.mem != nil {
+		atomic.StoreUint64(f.word(offState), stateBuilding)
+		if err := f.flush(0, headerSize); err != nil {
+			return err
+		}
+	}
+	if err := f.unload(); err != nil {
+		return err
+	}
+	if g != (Geometry{}) {
+		return f.build(g, last)
+	}
+	if info, err := f.file.Stat(); err != nil || info.Size() <= headerSize {
+		return err
+	}
+	return f.file.Truncate(headerSize)
+}
+
+// unload takes the mapping away from the file; the addresses stay valid.
+func (f *File) unload() error {
+	mem := f.mem
+	f.mem, f.geometry, f.lines = nil, Geometry{}, 0
+	if mem == nil || f.heap {
+		return nil
+	}
+	return detach(mem)
+}
+
+// flush brings mem[lo:hi] to the file, where the two are not the same anyway.
+func (f *File) flush(lo, hi int64) error {
+	if !f.heap || f.mem == nil {
+		return nil
+	}
+	if _, err := f.file.WriteAt(f.mem[lo:hi], lo); err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	return nil
+}
+
+// release gives the holder's word back. Nothing depends on it.
+func (f *File) release() {
+	if f.mem != nil && !f.options.ReadOnly {
+		atomic.StoreUint64(f.word(offHolder), 0)
+		f.flush(0, headerSize)
+	}
+	f.unload()
+}
+
+// Close lets go of the file and its lock. What was begun and not freed is for
+// the next process.
+//
+// It is called by whoever touches the slabs last: once the lock is gone the
+// next owner may use them. For the same reason the file is mapped no more
+// afterwards, but the addresses stay taken for the life of the process, with
+// private zeros behind them: a Write of a stuck destination that still reads a
+// slab sends zeros, and does not fault. That costs address space, not memory.
+func (f *File) Close() error {
+	if f.file == nil {
+		return os.ErrClosed
+	}
+	var err error
+	if f.heap && f.mem != nil && !f.options.ReadOnly {
+		err = f.flush(0, f.geometry.mapped())
+	}
+	f.release()
+	err = errors.Join(err, f.file.Close())
+	f.file = nil
+	if err != nil {
+		return fmt.Errorf("slab file %s: close: %w", f.path, err)
+	}
+	return nil
+}
+
+// own names this process as the owner.
+func (f *File) own() {
+	name := f.options.Owner
+	if len(name) > maxOwnerName {
+		name = name[:maxOwnerName]
+	}
+	putOwner(f.mem[offOwner:offOwner+ownerHead+maxOwnerName], os.Getpid(), time.Now().UnixNano(), name)
+}
+
+// Path is what was given to Open.
+func (f *File) Path() string { return f.path }
+
+// Geometry is what the file has room for; it may differ from Options.Geometry
+// while something is pending, and is zero if nothing is in the file.
+func (f *File) Geometry() Geometry { return f.geometry }
+
+// Owner is who filled the slabs before this Open.
+func (f *File) Owner() Owner { return f.owner }
+
+// InMemory reports whether the file system keeps the file in memory. If not,
+// the kernel writes the pages to a disk now and then, and whoever stores into
+// one at that moment waits for it: milliseconds at times.
+func (f *File) InMemory() bool { return inMemory(f.file) }
+
+// BeginLine is Begin for one line that is longer than a slab. It is written to
+// the room that slab i has for it, with a system call, before BeginLine
+// returns. After an error slab i is free as before; a disk without room is one.
+// The memory of Slab is not used.
+func (f *File) BeginLine(i int, seq uint64, line []byte) error {
+	g := f.geometry
+	if len(line) > g.LineLimit {
+		return fmt.Errorf("slab file %s: a line of %d bytes, there is room for %d", f.path, len(line), g.LineLimit)
+	}
+	f.mu.Lock()
+	_, err := f.file.WriteAt(line, g.lineAt(i))
+	if err == nil {
+		f.lines++
+	}
+	f.mu.Unlock()
+	if err != nil {
+		return fmt.Errorf("slab file: write a line: %w", err)
+	}
+	f.store(i, dFlags, flagLine)
+	f.store(i, dCommitted, uint64(len(line)))
+	f.store(i, dSeq, seq)
+	return nil
+}
+
+// freeLine gives the blocks of all line rooms back when none is in use.
+func (f *File) freeLine() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.lines--; f.lines == 0 {
+		f.file.Truncate(f.geometry.mapped()) // if it fails the room stays taken
+	}
+}
+
+// line reads the line of slab i.
+func (f *File) line(i int, n int64) ([]byte, error) {
+	p := make([]byte, n)
+	got, err := f.file.ReadAt(p, f.geometry.lineAt(i))
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return p[:got], err
+}

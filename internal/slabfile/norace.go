@@ -1,0 +1,5 @@
+//go:build !race
+
+package slabfile
+
+const raceEnabled = false
