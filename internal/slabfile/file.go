@@ -355,7 +355,9 @@ func (f *File) rebuild(g Geometry) error {
 			return err
 		}
 	}
-	if err := f.unload(); err != nil {
+	err := f.unload()
+	f.mem, f.geometry, f.lines = nil, Geometry{}, 0
+	if err != nil {
 		return err
 	}
 	if g != (Geometry{}) {
@@ -369,12 +371,10 @@ func (f *File) rebuild(g Geometry) error {
 
 // unload takes the mapping away from the file; the addresses stay valid.
 func (f *File) unload() error {
-	mem := f.mem
-	f.mem, f.geometry, f.lines = nil, Geometry{}, 0
-	if mem == nil || f.heap {
+	if f.mem == nil || f.heap {
 		return nil
 	}
-	return detach(mem)
+	return detach(f.mem)
 }
 
 // flush brings mem[lo:hi] to the file, where the two are not the same anyway.
@@ -388,13 +388,14 @@ func (f *File) flush(lo, hi int64) error {
 	return nil
 }
 
-// release gives the holder's word back. Nothing depends on it.
-func (f *File) release() {
+// release undoes all of Open but the lock, which the file's descriptor and, if
+// there is one, the mapping hold: it goes with the latter of them.
+func (f *File) release() error {
 	if f.mem != nil && !f.options.ReadOnly {
 		atomic.StoreUint64(f.word(offHolder), 0)
-		f.flush(0, headerSize)
+		f.flush(0, headerSize) // nothing depends on it
 	}
-	f.unload()
+	return f.unload()
 }
 
 // Close lets go of the file and its lock. What was begun and not freed is for
@@ -413,8 +414,7 @@ func (f *File) Close() error {
 	if f.heap && f.mem != nil && !f.options.ReadOnly {
 		err = f.flush(0, f.geometry.mapped())
 	}
-	f.release()
-	err = errors.Join(err, f.file.Close())
+	err = errors.Join(err, f.release(), f.file.Close())
 	f.file = nil
 	if err != nil {
 		return fmt.Errorf("slab file %s: close: %w", f.path, err)

@@ -5,6 +5,7 @@ package slabfile
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -32,6 +33,8 @@ type miniature struct {
 	mem       []byte
 	committed *uint64
 	pos       int
+	slow      bool // copies by creep
+	idle      int
 
 	seq  uint64
 	free []int
@@ -79,9 +82,22 @@ func (m *miniature) take() (slab int, seq uint64) {
 //
 //go:noinline
 func (m *miniature) commit(line []byte) {
+	if m.slow {
+		m.creep(line)
+	}
 	copy(m.mem[m.pos:], line)
 	m.pos += len(line)
 	*m.committed = uint64(m.pos)
+}
+
+// creep takes so long to copy line that most kills come while it does.
+func (m *miniature) creep(line []byte) {
+	for i := range line {
+		m.mem[m.pos+i] = line[i]
+		for k := range 100 {
+			m.idle = max(m.idle, k)
+		}
+	}
 }
 
 func (m *miniature) write(line []byte) error {
@@ -135,7 +151,7 @@ func (m *miniature) run(stop func() bool) error {
 			n, err := m.dst.Write(s.data[at:])
 			at += n
 			m.f.Delivered(s.slab, at)
-			if err != nil {
+			if err != nil && !errors.Is(err, io.ErrShortWrite) {
 				return err
 			}
 		}
@@ -201,6 +217,7 @@ func writeUntilKilled(args string) error {
 		}
 	}
 	m := newMiniature(f, dst)
+	m.slow = round%4 == 1
 	failed := make(chan error)
 	for p := range producers {
 		go func() {

@@ -17,8 +17,8 @@ import (
 )
 
 // A series is a destination that can tell positions: a rotating file in a
-// folder, as small as it can be. Its Write is torn in two now and then, so that
-// a kill can come between.
+// folder, as small as it can be. Now and then its Write is torn in two, so that
+// a kill can come between, or short by some lines.
 type series struct {
 	mu     sync.Mutex
 	dir    string
@@ -118,12 +118,18 @@ func (s *series) Write(p []byte) (int, error) {
 		end := len(p)
 		if s.rng != nil && s.rng.IntN(3) == 0 {
 			end = at + 1 + s.rng.IntN(len(p)-at)
+			if whole := bytes.LastIndexByte(p[at:end], '\n') + 1; whole > 0 && s.rng.IntN(2) == 0 {
+				end = at + whole
+			}
 		}
 		n, err := s.file.Write(p[at:end])
 		s.size += int64(n)
 		at += n
 		if err != nil {
 			return at, err
+		}
+		if at < len(p) && p[at-1] == '\n' {
+			return at, io.ErrShortWrite
 		}
 	}
 	return len(p), nil
