@@ -15,6 +15,7 @@ var table = []edge{
 	{"file", "golang.org/x/sys/unix", "a rename that never replaces a file"},
 	{"file", "internal/disk", "fsync of a folder on every system"},
 	{"internal/spool", "internal/disk", "files that tests can make fail and crash"},
+	{"internal/slabfile", "golang.org/x/sys/unix", "mapped memory: mmap, fallocate, flock, and which file system it is"},
 	{"rollwaytest", "internal/jsonline", "levels of recorded lines"},
 	{"remote", "internal/jsonline", "levels of lines; text that goes into JSON"},
 	{"remote", "golang.org/x/sys/unix", "how much of what was sent the peer has acknowledged"},

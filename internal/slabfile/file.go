@@ -111,12 +111,10 @@ func (f *File) open() error {
 	}
 	owning := o.Geometry != Geometry{} && !o.ReadOnly
 	if owning {
-		if o.Geometry.LineLimit <= o.Geometry.SlabSize {
-			o.Geometry.LineLimit = 0
-		}
 		if err := o.Geometry.check(); err != nil {
 			return err
 		}
+		o.Geometry = o.Geometry.normal()
 	}
 	if !supported {
 		return fmt.Errorf("slabs in a mapped file: %w", errors.ErrUnsupported)
@@ -334,12 +332,10 @@ func (f *File) Rebuild(g Geometry) error {
 		}
 	}
 	if g != (Geometry{}) {
-		if g.LineLimit <= g.SlabSize {
-			g.LineLimit = 0
-		}
 		if err := g.check(); err != nil {
 			return fmt.Errorf("slab file %s: rebuild: %w", f.path, err)
 		}
+		g = g.normal()
 	}
 	if err := f.rebuild(g); err != nil {
 		return fmt.Errorf("slab file %s: rebuild: %w", f.path, err)

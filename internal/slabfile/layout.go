@@ -123,6 +123,14 @@ func (g Geometry) check() error {
 	return nil
 }
 
+// normal is g as the header has it.
+func (g Geometry) normal() Geometry {
+	if g.LineLimit <= g.SlabSize {
+		g.LineLimit = 0
+	}
+	return g
+}
+
 func roundUp(n int64) int64 { return (n + alignment - 1) &^ (alignment - 1) }
 
 // slabsAt is the offset of the first slab.
@@ -148,8 +156,10 @@ func appendHeader(dst []byte, g Geometry, id [16]byte) []byte {
 	dst = native.AppendUint64(dst, uint64(g.LineLimit))
 	dst = append(dst, id[:]...)
 	dst = native.AppendUint32(dst, 0)
-	return native.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
+	return native.AppendUint32(dst, sum(dst[start:]))
 }
+
+func sum(p []byte) uint32 { return crc32.Checksum(p, castagnoli) }
 
 func newID() (id [16]byte) {
 	rand.Read(id[:]) // never fails
@@ -168,7 +178,7 @@ func parseHeader(p []byte) (g Geometry, ready bool, err error) {
 	switch v, mark := native.Uint32(p[8:]), native.Uint32(p[12:]); {
 	case mark == 0x04030201:
 		return g, false, fmt.Errorf("a machine of the other byte order wrote it: %w", errors.ErrUnsupported)
-	case native.Uint32(p[60:]) != crc32.Checksum(p[:60], castagnoli):
+	case native.Uint32(p[60:]) != sum(p[:60]):
 		return g, false, fmt.Errorf("the header's checksum does not fit: %w", ErrDamaged)
 	case v != formatVersion:
 		return g, false, fmt.Errorf("it has format version %d, this program knows %d: %w", v, formatVersion, errors.ErrUnsupported)

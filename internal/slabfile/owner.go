@@ -17,7 +17,7 @@ func putOwner(p []byte, pid int, opened int64, name string) {
 }
 
 func ownerSum(p []byte, n int) uint32 {
-	return crc32.Update(crc32.Checksum(p[:20], castagnoli), castagnoli, p[ownerHead:ownerHead+n])
+	return crc32.Update(sum(p[:20]), castagnoli, p[ownerHead:ownerHead+n])
 }
 
 // parseOwner is the zero Owner if a kill came while it was written.

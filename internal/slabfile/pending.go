@@ -87,6 +87,9 @@ func (f *File) batch(i int) (Batch, error) {
 			b.Problem = fmt.Errorf("slab %d: %s: %w", i, fmt.Sprintf(format, args...), ErrDamaged)
 		}
 	}
+	if b.Seq >= maxSeq {
+		problem("its sequence number is %d", b.Seq)
+	}
 	if flags&^flagLine != 0 {
 		problem("its flags are %#x", flags)
 	}

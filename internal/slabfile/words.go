@@ -61,7 +61,7 @@ func (f *File) Delivered(i int, n int) { f.store(i, dDelivered, uint64(n)) }
 // memory may be used again from then on, with Begin first.
 func (f *File) Free(i int) {
 	seq, flags := f.load(i, dSeq), f.load(i, dFlags)
-	if last := f.word(offDelivered); seq > atomic.LoadUint64(last) {
+	if last := f.word(offDelivered); seq > atomic.LoadUint64(last) && seq < maxSeq {
 		atomic.StoreUint64(last, seq)
 	}
 	f.clear(i)
@@ -84,13 +84,9 @@ func (f *File) markWord(i int, base uint32) uint64 {
 	d := f.descriptor(i)
 	var b [8]byte
 	native.PutUint32(b[:], base)
-	sum := crc32.Checksum(d[dSeq:dSeq+8], castagnoli)
-	sum = crc32.Update(sum, castagnoli, d[dVolume:dMark])
-	sum = crc32.Update(sum, castagnoli, b[:4])
-	if sum == 0 {
-		sum = 1
-	}
-	native.PutUint32(b[4:], sum)
+	check := crc32.Update(sum(d[dSeq:dSeq+8]), castagnoli, d[dVolume:dMark])
+	check = crc32.Update(check, castagnoli, b[:4])
+	native.PutUint32(b[4:], max(check, 1))
 	return native.Uint64(b[:])
 }
 
@@ -120,15 +116,23 @@ func (f *File) descriptor(i int) []byte {
 func (f *File) NextSeq() uint64 {
 	last := f.LastDelivered()
 	for i := range f.geometry.SlabCount {
-		last = max(last, f.load(i, dSeq))
+		if seq := f.load(i, dSeq); seq < maxSeq {
+			last = max(last, seq)
+		}
 	}
 	return last + 1
 }
+
+// maxSeq is more than is ever reached: what is not below it is damage.
+const maxSeq = 1 << 63
 
 // LastDelivered is the greatest sequence number of a slab that was freed.
 func (f *File) LastDelivered() uint64 {
 	if f.mem == nil {
 		return 0
 	}
-	return atomic.LoadUint64(f.word(offDelivered))
+	if last := atomic.LoadUint64(f.word(offDelivered)); last < maxSeq {
+		return last
+	}
+	return 0
 }
