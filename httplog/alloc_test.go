@@ -41,9 +41,9 @@ func TestAllocations(t *testing.T) {
 		want  float64
 	}{
 		{"without", handler, "", "", 0},
-		{"incoming id", m, "r1", "", 14},
-		{"new id", m, "", "", 15},
-		{"incoming id and trace", m, "r1", parent, 20},
+		{"incoming id", m, "r1", "", 13},
+		{"new id", m, "", "", 14},
+		{"incoming id and trace", m, "r1", parent, 19},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := nowhere{http.Header{}}

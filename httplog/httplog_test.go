@@ -18,10 +18,15 @@ import (
 	"github.com/rollway/rollway/rollwaytest"
 )
 
-// sink records lines and counts flushes.
+// sink records lines and counts flushes and syncs.
 type sink struct {
 	rollwaytest.Recorder
-	flushes atomic.Int32
+	flushes, syncs atomic.Int32
+}
+
+func (s *sink) SyncContext(context.Context) error {
+	s.syncs.Add(1)
+	return nil
 }
 
 func (s *sink) Flush(context.Context) error {

@@ -70,8 +70,8 @@ func TestPanic(t *testing.T) {
 				t.Errorf("request's line: %s", line.Line)
 			}
 			srv.Close() // waits for the handler
-			if n := s.flushes.Load(); n != 1 {
-				t.Errorf("%d flushes", n)
+			if f, n := s.flushes.Load(), s.syncs.Load(); f != 1 || n != 1 {
+				t.Errorf("%d flushes, %d syncs", f, n)
 			}
 			if passed := strings.Contains(netHTTP.String(), "invalid memory address"); passed != o.Repanic {
 				t.Errorf("net/http saw the panic: %v, want %v: %s", passed, o.Repanic, netHTTP.String())

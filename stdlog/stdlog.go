@@ -31,7 +31,7 @@ type Options struct {
 	// distance, and WARNING and ERR.
 	Prefixes bool
 
-	// FlushTimeout bounds the flush of all outputs before log.Fatal ends the
+	// FlushTimeout bounds the flush and sync of all outputs before log.Fatal ends the
 	// process and log.Panic panics. Default: 5 s.
 	FlushTimeout time.Duration
 }
@@ -68,14 +68,13 @@ func NewWriter(l *rollway.Logger, o Options) io.Writer {
 	if o.FlushTimeout <= 0 {
 		o.FlushTimeout = 5 * time.Second
 	}
-	return &writer{Options: o, log: l, lines: l.Handler()}
+	return &writer{Options: o, log: l}
 }
 
 // writer is immutable.
 type writer struct {
 	Options
-	log   *rollway.Logger
-	lines slog.Handler
+	log *rollway.Logger
 }
 
 func (w *writer) Write(p []byte) (int, error) {
@@ -88,14 +87,11 @@ func (w *writer) Write(p []byte) (int, error) {
 		level = ends
 	}
 	ctx := context.Background()
-	if w.lines.Enabled(ctx, level) {
-		// What an output makes of it the Logger counts and reports.
-		_ = w.lines.Handle(ctx, slog.NewRecord(time.Now(), level, msg, pc))
-	}
+	w.log.LogAt(ctx, time.Time{}, pc, level, msg)
 	if ends != 0 {
 		ctx, cancel := context.WithTimeout(ctx, w.FlushTimeout)
 		defer cancel()
-		_ = w.log.Flush(ctx) // nobody is left to be told
+		_ = w.log.Sync(ctx) // nobody is left to be told
 	}
 	return len(p), nil
 }

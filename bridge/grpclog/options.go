@@ -36,7 +36,7 @@ type Options struct {
 	// lets it end the process. Default: the call ends with code Internal.
 	Repanic bool
 
-	// FlushTimeout bounds the flush of all outputs after a panic. Default: 5 s.
+	// FlushTimeout bounds the flush and sync of all outputs after a panic. Default: 5 s.
 	FlushTimeout time.Duration
 }
 
@@ -58,8 +58,7 @@ func levelOf(_ string, code codes.Code) slog.Level {
 // logs is what the interceptors have in common. It is immutable.
 type logs struct {
 	Options
-	log   *rollway.Logger
-	lines slog.Handler // log's: writes lines without a source
+	log *rollway.Logger
 }
 
 func newLogs(log *rollway.Logger, o Options) *logs {
@@ -72,7 +71,7 @@ func newLogs(log *rollway.Logger, o Options) *logs {
 	if o.FlushTimeout <= 0 {
 		o.FlushTimeout = request.FlushDeadline
 	}
-	return &logs{Options: o, log: log, lines: log.Handler()}
+	return &logs{Options: o, log: log}
 }
 
 // line logs a call that has ended with err.
@@ -82,7 +81,7 @@ func (l *logs) line(ctx context.Context, msg, method string, begin time.Time, er
 		return
 	}
 	level := l.Level(method, code)
-	if !l.lines.Enabled(ctx, level) {
+	if !l.log.Enabled(ctx, level) {
 		return
 	}
 	attrs := make([]slog.Attr, 0, 8)
@@ -91,7 +90,7 @@ func (l *logs) line(ctx context.Context, msg, method string, begin time.Time, er
 	if err != nil {
 		attrs = append(attrs, slog.Any("error", err))
 	}
-	request.Log(ctx, l.lines, level, msg, 0, attrs...)
+	l.log.LogAt(ctx, time.Time{}, 0, level, msg, attrs...)
 }
 
 // codeOf returns the code that gRPC gives an error: that of a status in it, or

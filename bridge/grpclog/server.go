@@ -29,7 +29,7 @@ import (
 // method that nobody serves, has no line.
 //
 // A panic is logged at PANIC with the stack, its line's source is where it came
-// from, and every output is flushed.
+// from, and every output is flushed and synced.
 func UnaryServerInterceptor(log *rollway.Logger, o Options) grpc.UnaryServerInterceptor {
 	l := newLogs(log, o)
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
@@ -105,7 +105,7 @@ func (c *serverCall) context(ctx context.Context) context.Context {
 func (c *serverCall) end(p any, err *error) {
 	if p != nil {
 		pc, stack := request.PanicSite()
-		request.Log(c.ctx, c.l.lines, rollway.LevelPanic, request.PanicText(p), pc, slog.String("stack", stack))
+		c.l.log.LogAt(c.ctx, time.Time{}, pc, rollway.LevelPanic, request.PanicText(p), slog.String("stack", stack))
 		*err = status.Error(codes.Internal, "internal error") // what it panicked with is nothing for the client
 	} else if !c.returned {
 		*err = status.Error(codes.Unknown, "the handler ended its goroutine")
@@ -119,7 +119,7 @@ func (c *serverCall) end(p any, err *error) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.l.FlushTimeout)
-	_ = c.l.log.Flush(ctx) // an output that cannot is counted and reported by the Logger's owner
+	_ = c.l.log.Sync(ctx) // an output that cannot is counted and reported by the Logger's owner
 	cancel()
 	if c.l.Repanic {
 		panic(p)

@@ -142,7 +142,9 @@ func TestLevelAndSkip(t *testing.T) {
 	wait(t, &p.client, 1)
 }
 
-type flushes struct{ n int }
+type flushes struct{ n, syncs int }
+
+func (f *flushes) SyncContext(context.Context) error { f.syncs++; return nil }
 
 func (f *flushes) Write(p []byte) (int, error) { return len(p), nil }
 func (f *flushes) Flush(context.Context) error { f.n++; return nil }
@@ -187,8 +189,8 @@ func TestRepanic(t *testing.T) {
 	out := new(flushes)
 	i := grpclog.UnaryServerInterceptor(newLogger(t, rollway.Output{Writer: out}), grpclog.Options{Repanic: true})
 	defer func() {
-		if p := recover(); p != "on" || out.n != 1 {
-			t.Errorf("recovered %v after %d flushes", p, out.n)
+		if p := recover(); p != "on" || out.n != 1 || out.syncs != 1 {
+			t.Errorf("recovered %v after %d flushes and %d syncs", p, out.n, out.syncs)
 		}
 	}()
 	i(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: empty}, func(context.Context, any) (any, error) { panic("on") })

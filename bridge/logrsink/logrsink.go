@@ -33,9 +33,11 @@ type Options struct {
 //   - A value with a MarshalLog method is what that returns; all others, and
 //     slog's LogValuer, are as rollway has them.
 //
-// logr passes no context along, so lines do not carry what is in one. For
-// log/slog take [rollway.Logger.Handler] and not logr.ToSlogHandler, which
-// folds slog's levels into V levels of other numbers.
+// logr passes no context along, so lines do not carry what is in one. What comes
+// from log/slog through logr.ToSlogHandler does, and keeps its own level, source
+// and groups: the sink is a logr.SlogSink. That handler asks by V levels whether
+// a level is enabled, V(0) for INFO and WARN and V(4) for DEBUG, so Enabled of
+// these says yes where either meaning is written.
 func New(log *rollway.Logger, o Options) logr.Logger {
 	if o.Level == nil {
 		o.Level = levelOf
@@ -60,12 +62,27 @@ type sink struct {
 	log *rollway.Logger
 }
 
-var _ logr.CallDepthLogSink = (*sink)(nil)
+var (
+	_ logr.CallDepthLogSink = (*sink)(nil)
+	_ logr.SlogSink         = (*sink)(nil)
+)
 
 // Init takes out of the source the frames of logr and of the sink.
 func (s *sink) Init(info logr.RuntimeInfo) { s.log = s.log.WithCallerSkip(info.CallDepth + 1) }
 
-func (s *sink) Enabled(v int) bool { return s.log.Enabled(context.Background(), s.Level(v)) }
+func (s *sink) Enabled(v int) bool {
+	ctx := context.Background()
+	if s.log.Enabled(ctx, s.Level(v)) {
+		return true
+	}
+	switch v { // as logr.ToSlogHandler asks
+	case 0:
+		return s.log.Enabled(ctx, slog.LevelError-1) // the highest that it means by it
+	case int(-slog.LevelDebug), int(-rollway.LevelTrace):
+		return s.log.Enabled(ctx, slog.Level(-v))
+	}
+	return false
+}
 
 func (s *sink) Info(v int, msg string, keysAndValues ...any) {
 	var buf [16]slog.Attr
@@ -90,6 +107,20 @@ func (s *sink) WithName(name string) logr.LogSink { return &sink{s.Options, s.lo
 func (s *sink) WithCallDepth(depth int) logr.LogSink {
 	return &sink{s.Options, s.log.WithCallerSkip(depth)}
 }
+
+// Handle writes a record of slog's.
+func (s *sink) Handle(ctx context.Context, r slog.Record) error {
+	if !s.log.Enabled(ctx, r.Level) {
+		return nil
+	}
+	return s.log.Handler().Handle(ctx, r)
+}
+
+func (s *sink) WithAttrs(attrs []slog.Attr) logr.SlogSink {
+	return &sink{s.Options, s.log.With(attrs...)}
+}
+
+func (s *sink) WithGroup(name string) logr.SlogSink { return &sink{s.Options, s.log.WithGroup(name)} }
 
 // appendAttrs appends an attribute for each key and value.
 func appendAttrs(dst []slog.Attr, list []any) []slog.Attr {

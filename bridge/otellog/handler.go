@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/rollway/rollway"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/log"
 )
@@ -24,7 +25,8 @@ import (
 //     exception.type.
 //   - The source is code.file.path, code.line.number and code.function.name.
 //
-// What rollway.ContextWith put into the context is for rollway's outputs alone.
+// What rollway.ContextWith put into the context stands outside groups, in front
+// of all else.
 func NewHandler(p log.LoggerProvider, o Options) slog.Handler {
 	return &handler{logger: o.logger(p, ""), scopes: []scope{{}}}
 }
@@ -63,6 +65,9 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 		if len(attrs) > 0 {
 			attrs = []attribute.KeyValue{attribute.Map(h.scopes[i].group, attrs...)}
 		}
+	}
+	for _, a := range rollway.ContextAttrs(ctx) {
+		out.AddAttributes(appendAttr(nil, a, true)...)
 	}
 	out.AddAttributes(h.scopes[0].attrs...)
 	out.AddAttributes(attrs...)

@@ -1,11 +1,10 @@
 // Package otellog joins rollway and OpenTelemetry's logs, in both directions:
 //
-//   - [NewWriter] is an output of a rollway Logger: every line becomes a record
-//     of OpenTelemetry. It sees what is in the line.
-//   - [NewHandler] is a slog.Handler that gives records to OpenTelemetry as they
-//     are, with their values' types and the span of the context. Beside a
-//     Logger's own outputs it stands in a fan-out:
-//     slog.New(slog.NewMultiHandler(log.Handler(), otellog.NewHandler(p, o))).
+//   - [NewOutput] is an output of a rollway Logger: every record becomes one of
+//     OpenTelemetry, with its values' types and the span of the context.
+//   - [NewWriter] does that to lines that are JSON already, also to those that
+//     went through a slab.Writer or a file first. It sees what is in the line.
+//   - [NewHandler] is a slog.Handler that does it without a Logger.
 //   - [NewProvider] is a log.LoggerProvider of OpenTelemetry whose records a
 //     rollway Logger writes: for libraries that log through that.
 //   - [Trace] is the function for rollway.Options.Trace.
@@ -29,7 +28,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Options configures [NewWriter] and [NewHandler].
+// Options configures [NewOutput], [NewWriter] and [NewHandler].
 type Options struct {
 	// Name is that of the instrumentation scope. Default: rollway.
 	Name string
@@ -75,11 +74,12 @@ func levelName(l slog.Level) string { return string(jsonline.AppendLevel(nil, l)
 
 // Attributes that OpenTelemetry's semantic conventions name.
 const (
-	keyMessage  = attribute.Key("exception.message")
-	keyType     = attribute.Key("exception.type")
-	keyStack    = attribute.Key("exception.stacktrace")
-	keyFile     = attribute.Key("code.file.path")
-	keyLine     = attribute.Key("code.line.number")
-	keyFunction = attribute.Key("code.function.name")
-	keyService  = attribute.Key("service.name")
+	keyMessage     = attribute.Key("exception.message")
+	keyType        = attribute.Key("exception.type")
+	keyStack       = attribute.Key("exception.stacktrace")
+	keyStackOfCall = attribute.Key("code.stacktrace")
+	keyFile        = attribute.Key("code.file.path")
+	keyLine        = attribute.Key("code.line.number")
+	keyFunction    = attribute.Key("code.function.name")
+	keyService     = attribute.Key("service.name")
 )

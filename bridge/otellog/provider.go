@@ -3,7 +3,6 @@ package otellog
 import (
 	"context"
 	"log/slog"
-	"time"
 
 	"github.com/rollway/rollway"
 	"go.opentelemetry.io/otel/attribute"
@@ -40,14 +39,13 @@ func (p provider) Logger(name string, options ...log.LoggerOption) log.Logger {
 	}
 	set := cfg.InstrumentationAttributes()
 	l = l.With(slogAttrs(set.ToSlice())...)
-	return &logger{log: l, lines: l.Handler()}
+	return &logger{log: l}
 }
 
 // logger is immutable.
 type logger struct {
 	embedded.Logger
-	log   *rollway.Logger
-	lines slog.Handler // log's: takes a record's own time
+	log *rollway.Logger
 }
 
 func (l *logger) Enabled(ctx context.Context, p log.EnabledParameters) bool {
@@ -63,30 +61,27 @@ func (l *logger) Emit(ctx context.Context, r log.Record) {
 	if at.IsZero() {
 		at = r.ObservedTimestamp()
 	}
-	if at.IsZero() {
-		at = time.Now()
-	}
 	body, event := r.Body(), r.EventName()
 	msg := event
 	if body.Type() == attribute.STRING {
 		msg = body.AsString()
 	}
-	out := slog.NewRecord(at, level, msg, 0)
+	out := make([]slog.Attr, 0, r.AttributesLen()+4)
 	if body.Type() != attribute.STRING && body.Type() != attribute.EMPTY {
-		out.AddAttrs(slogAttr(attribute.KeyValue{Key: "body", Value: body}))
+		out = append(out, slogAttr(attribute.KeyValue{Key: "body", Value: body}))
 	}
 	if event != "" && event != msg {
-		out.AddAttrs(slog.String("event_name", event))
+		out = append(out, slog.String("event_name", event))
 	}
 	if s := r.SeverityText(); s != "" && s != levelName(level) && s != r.Severity().String() {
-		out.AddAttrs(slog.String("severity_text", s))
+		out = append(out, slog.String("severity_text", s))
 	}
 	if err := r.Err(); err != nil {
-		out.AddAttrs(slog.Any("error", err))
+		out = append(out, slog.Any("error", err))
 	}
 	r.WalkAttributes(func(kv attribute.KeyValue) bool {
-		out.AddAttrs(slogAttr(kv))
+		out = append(out, slogAttr(kv))
 		return true
 	})
-	_ = l.lines.Handle(ctx, out) // is always nil: the Logger counts and reports what fails
+	l.log.LogAt(ctx, at, 0, level, msg, out...)
 }

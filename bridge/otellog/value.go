@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rollway/rollway"
 	"go.opentelemetry.io/otel/attribute"
 )
 
@@ -50,6 +51,8 @@ func anyValue(value any) attribute.Value {
 	switch v := value.(type) {
 	case nil:
 		return attribute.Value{}
+	case rollway.ObjectAppender, rollway.ArrayAppender:
+		return jsonValue(rollway.AppendJSON(nil, slog.AnyValue(value)), value)
 	case error:
 		return attribute.StringValue(text(v, v.Error))
 	case []byte:
@@ -65,15 +68,21 @@ func anyValue(value any) attribute.Value {
 	case []bool:
 		return attribute.BoolSliceValue(v)
 	}
-	encoded, err := marshal(value)
-	if err == nil {
-		d := json.NewDecoder(bytes.NewReader(encoded))
-		d.UseNumber()
-		if parsed, err := readValue(d, 0); err == nil {
-			return parsed
-		}
+	if encoded, err := marshal(value); err == nil {
+		return jsonValue(encoded, value)
 	}
 	return attribute.StringValue(text(value, func() string { return fmt.Sprintf("%+v", value) }))
+}
+
+// jsonValue returns what the JSON of value says.
+func jsonValue(encoded []byte, value any) attribute.Value {
+	d := json.NewDecoder(bytes.NewReader(encoded))
+	d.UseNumber()
+	parsed, err := readValue(d, 0)
+	if err != nil {
+		return attribute.StringValue(text(value, func() string { return fmt.Sprintf("%+v", value) }))
+	}
+	return parsed
 }
 
 // marshal is json.Marshal without its panics.

@@ -99,11 +99,7 @@ func (w *Writer) emit(line []byte) error {
 	if rest := bytes.Trim(line[d.InputOffset():], " \t\r\n"); len(rest) > 0 {
 		return fmt.Errorf("there are %d bytes behind the JSON object", len(rest))
 	}
-	ctx := context.Background()
-	if sc := trace.NewSpanContext(e.span); sc.HasTraceID() || sc.HasSpanID() {
-		ctx = trace.ContextWithSpanContext(ctx, sc)
-	}
-	w.loggerFor(&e).Emit(ctx, e.record)
+	w.loggerFor(&e).Emit(e.context(context.Background()), e.record)
 	return nil
 }
 

@@ -1,12 +1,10 @@
 // Package request holds what the middlewares for HTTP and gRPC have in common:
-// the id of a request, the caller's trace, and how a line without a source of
-// its own and a panic are logged.
+// the id of a request, the caller's trace, and where a panic came from.
 package request
 
 import (
 	"context"
 	"crypto/rand"
-	"log/slog"
 	"time"
 )
 
@@ -95,15 +93,4 @@ func isHex(s string) bool {
 		}
 	}
 	return true
-}
-
-// Log writes a record whose source is pc, or that has none where pc is 0: the
-// line of a middleware that named itself would say nothing.
-func Log(ctx context.Context, h slog.Handler, level slog.Level, msg string, pc uintptr, attrs ...slog.Attr) {
-	if !h.Enabled(ctx, level) {
-		return
-	}
-	r := slog.NewRecord(time.Now(), level, msg, pc)
-	r.AddAttrs(attrs...)
-	_ = h.Handle(ctx, r) // is always nil: the Logger counts and reports what fails
 }

@@ -1,0 +1,144 @@
+package otellog_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway"
+	"github.com/rollway/rollway/bridge/otellog"
+	"go.opentelemetry.io/otel/log"
+	"go.opentelemetry.io/otel/log/embedded"
+	"go.opentelemetry.io/otel/trace"
+)
+
+type object struct{ n int }
+
+func (o *object) AppendLog(a *rollway.Object) { a.Int("n", o.n); a.String("s", "x\n") }
+
+type list []string
+
+func (l list) AppendLog(a *rollway.Array) {
+	for _, s := range l {
+		a.Add(slog.StringValue(s))
+	}
+}
+
+func TestOutput(t *testing.T) {
+	p, e := newProvider(t)
+	var other rollwayLines
+	l := newLogger(t, rollway.Options{Outputs: []rollway.Output{otellog.NewOutput(p, otellog.Options{Name: "pay"}), {Writer: &other}}, Stack: rollway.LevelPanic})
+	ctx := trace.ContextWithSpanContext(rollway.ContextWith(t.Context(), slog.String("request_id", "r1")), spanContext)
+	before := time.Now().Add(-time.Second)
+	l.With(slog.String("service", "payment-api"), slog.Any("o", &object{7})).WithGroup("g").WithGroup("h").Warn(ctx, "charged\n",
+		slog.Duration("took", 1500), slog.Bool("ok", true), slog.Float64("f", 1.5), slog.Any("ints", []int{1, 2}), slog.Any("list", list{"a", "b"}),
+		slog.Any("bytes", []byte{1, 2}), slog.Any("error", errors.New("in a group")))
+	r := e.one(t)
+	attrs := attrsOf(r)
+	if file, _ := attrs["code.file.path"].(string); !strings.HasSuffix(file, "/output_test.go") || attrs["code.line.number"] == int64(0) {
+		t.Errorf("source: %v", attrs)
+	}
+	delete(attrs, "code.file.path")
+	delete(attrs, "code.line.number")
+	want := map[string]any{
+		"request_id": "r1", "service.name": "payment-api", "o": map[string]any{"n": int64(7), "s": "x\n"},
+		"g": map[string]any{"h": map[string]any{"took": int64(1500), "ok": true, "f": 1.5, "ints": []int64{1, 2}, "list": []any{"a", "b"},
+			"bytes": []byte{1, 2}, "error": "in a group"}},
+	}
+	if !reflect.DeepEqual(attrs, want) {
+		t.Errorf("got  %v\nwant %v", attrs, want)
+	}
+	if r.TraceID() != spanContext.TraceID() || r.SpanID() != spanContext.SpanID() || r.TraceFlags() != trace.FlagsSampled {
+		t.Errorf("span: %v %v %v", r.TraceID(), r.SpanID(), r.TraceFlags())
+	}
+	if r.Body().AsString() != "charged\n" || r.Severity() != log.SeverityWarn || r.SeverityText() != "WARN" || r.Timestamp().Before(before) || r.InstrumentationScope().Name != "pay" {
+		t.Errorf("got %v", r)
+	}
+	if len(other) != 1 || !strings.Contains(other[0], `"request_id":"r1"`) {
+		t.Errorf("the other output: %q", other)
+	}
+
+	// What has a place of its own, without a span in the context.
+	l.Named("db").Log(t.Context(), rollway.LevelPanic, "m", slog.String("trace_id", traceID), slog.String("span_id", spanID), slog.Any("error", errors.New("gone")), slog.Int("n", 1))
+	r = e.one(t)
+	attrs = attrsOf(r)
+	if stack, _ := attrs["code.stacktrace"].(string); !strings.HasPrefix(stack, "github.com/rollway/rollway/bridge/otellog_test.TestOutput\n\t") {
+		t.Errorf("stack: %v", attrs)
+	}
+	if r.TraceID().String() != traceID || r.SpanID().String() != spanID || attrs["exception.message"] != "gone" || attrs["exception.type"] != "*errors.errorString" ||
+		attrs["n"] != int64(1) || r.InstrumentationScope().Name != "db" || attrs["trace_id"] != nil {
+		t.Errorf("got %v %v", r, attrs)
+	}
+	l.Info(t.Context(), "m", slog.String("trace_id", "no id"), slog.Int("service", 3))
+	if attrs := attrsOf(e.one(t)); attrs["trace_id"] != "no id" || attrs["service"] != int64(3) {
+		t.Errorf("got %v", attrs)
+	}
+	l.Debug(ctx, "below the level")
+	if got := e.take(); len(got) != 0 {
+		t.Errorf("a record below the level: %v", got)
+	}
+	if err := l.Flush(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if n := l.Stats().Outputs[0].Written; n != 3 {
+		t.Errorf("Stats count %d records, want 3", n)
+	}
+
+	// A trace that Options.Trace found, which is not OpenTelemetry's.
+	l = newLogger(t, rollway.Options{Outputs: []rollway.Output{otellog.NewOutput(p, otellog.Options{})},
+		Trace: func(context.Context) ([16]byte, [8]byte, bool) {
+			return spanContext.TraceID(), spanContext.SpanID(), true
+		}})
+	l.Info(t.Context(), "m")
+	if r := e.one(t); r.TraceID() != spanContext.TraceID() || r.InstrumentationScope().Name != "rollway" {
+		t.Errorf("got %v", r)
+	}
+}
+
+type rollwayLines []string
+
+func (l *rollwayLines) Write(p []byte) (int, error) { *l = append(*l, string(p)); return len(p), nil }
+
+type panickingProvider struct{ embedded.LoggerProvider }
+
+func (panickingProvider) Logger(string, ...log.LoggerOption) log.Logger { return panickingLogger{} }
+
+type panickingLogger struct{ embedded.Logger }
+
+func (panickingLogger) Emit(context.Context, log.Record)                    { panic("emit") }
+func (panickingLogger) Enabled(context.Context, log.EnabledParameters) bool { return true }
+
+// TestOutputPanics: it is counted, told, and disturbs no other output.
+func TestOutputPanics(t *testing.T) {
+	var told []error
+	var other rollwayLines
+	l := newLogger(t, rollway.Options{
+		Outputs: []rollway.Output{otellog.NewOutput(panickingProvider{}, otellog.Options{}), {Writer: &other}},
+		OnError: func(err error) { told = append(told, err) },
+	})
+	l.Info(t.Context(), "m")
+	if s := l.Stats().Outputs[0]; s.Failed != 1 || s.Written != 0 || len(other) != 1 {
+		t.Errorf("%+v, %d lines in the other", s, len(other))
+	}
+	if len(told) != 1 || !strings.Contains(told[0].Error(), "emit") {
+		t.Errorf("told %v", told)
+	}
+}
+
+// TestHandlerTakesContextAttrs: they stand outside the handler's groups.
+func TestHandlerTakesContextAttrs(t *testing.T) {
+	p, e := newProvider(t)
+	ctx := rollway.ContextWith(rollway.ContextWith(t.Context(), slog.String("request_id", "r1")), slog.Group("g", slog.Int("a", 1)))
+	slog.New(otellog.NewHandler(p, otellog.Options{})).WithGroup("h").InfoContext(ctx, "m", "b", 2)
+	want := map[string]any{"request_id": "r1", "g": map[string]any{"a": int64(1)}, "h": map[string]any{"b": int64(2)}}
+	got := attrsOf(e.one(t))
+	maps.DeleteFunc(got, func(k string, _ any) bool { return strings.HasPrefix(k, "code.") })
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
