@@ -24,16 +24,18 @@ func callerOf(t *testing.T, line []byte) string {
 	return v.Source
 }
 
+var ctx = context.Background()
+
 type embedsLogger struct{ *rollway.Logger }
 
 type infoer interface {
 	Info(context.Context, string, ...slog.Attr)
 }
 
-func inlinedWrapper(log *rollway.Logger) { log.Info(nil, "wrapped") }
+func inlinedWrapper(log *rollway.Logger) { log.Info(ctx, "wrapped") }
 
 //go:noinline
-func plainWrapper(log *rollway.Logger) { log.Info(nil, "wrapped") }
+func plainWrapper(log *rollway.Logger) { log.Info(ctx, "wrapped") }
 
 // TestCallerSite calls log methods in every way that Go has, each from two
 // places and each place twice, the second time from what the first remembered.
@@ -55,36 +57,36 @@ func TestCallerSite(t *testing.T) {
 		call []func()
 	}{
 		{"Info", []func(){
-			func() { log.Info(nil, "m") },
-			func() { log.Info(nil, "m", slog.Int("n", 1)) },
+			func() { log.Info(ctx, "m") },
+			func() { log.Info(ctx, "m", slog.Int("n", 1)) },
 		}},
 		{"Log", []func(){
-			func() { log.Log(nil, slog.LevelError, "m") },
-			func() { log.Log(nil, slog.LevelWarn, "m") },
+			func() { log.Log(ctx, slog.LevelError, "m") },
+			func() { log.Log(ctx, slog.LevelWarn, "m") },
 		}},
 		{"interface", []func(){
-			func() { asInterface.Info(nil, "m") },
-			func() { asInterface.Info(nil, "m") },
+			func() { asInterface.Info(ctx, "m") },
+			func() { asInterface.Info(ctx, "m") },
 		}},
 		{"method value", []func(){
-			func() { value(nil, "m") },
-			func() { value(nil, "m") },
+			func() { value(ctx, "m") },
+			func() { value(ctx, "m") },
 		}},
 		{"method expression", []func(){
-			func() { expression(log, nil, "m") },
-			func() { expression(log, nil, "m") },
+			func() { expression(log, ctx, "m") },
+			func() { expression(log, ctx, "m") },
 		}},
 		{"embedded", []func(){
-			func() { embedded.Info(nil, "m") },
-			func() { embedded.Info(nil, "m") },
+			func() { embedded.Info(ctx, "m") },
+			func() { embedded.Info(ctx, "m") },
 		}},
 		{"embedded behind an interface", []func(){
-			func() { throughEmbedded.Info(nil, "m") },
-			func() { throughEmbedded.Info(nil, "m") },
+			func() { throughEmbedded.Info(ctx, "m") },
+			func() { throughEmbedded.Info(ctx, "m") },
 		}},
 		{"LogFunc", []func(){
-			func() { log.LogFunc(nil, slog.LevelInfo, "m", func(*rollway.Attrs) {}) },
-			func() { log.LogFunc(nil, slog.LevelInfo, "m", func(*rollway.Attrs) {}) },
+			func() { log.LogFunc(ctx, slog.LevelInfo, "m", func(*rollway.Attrs) {}) },
+			func() { log.LogFunc(ctx, slog.LevelInfo, "m", func(*rollway.Attrs) {}) },
 		}},
 		{"wrapper with a skip, inlined", []func(){
 			func() { inlinedWrapper(skipping) },
@@ -99,8 +101,8 @@ func TestCallerSite(t *testing.T) {
 			func() { slog.New(log.Handler()).Info("m") },
 		}},
 		{"deferred", []func(){
-			func() { defer log.Info(nil, "m") },
-			func() { defer log.Info(nil, "m") },
+			func() { defer log.Info(ctx, "m") },
+			func() { defer log.Info(ctx, "m") },
 		}},
 		{"generic", []func(){
 			func() { logAny(log, 1) },
@@ -136,7 +138,7 @@ var lineInLogAny string
 func logAny[T any](log *rollway.Logger, _ T) {
 	_, file, line, _ := runtime.Caller(0)
 	lineInLogAny = fmt.Sprintf("%s:%d", shortFile(file), line+2)
-	log.Info(nil, "m")
+	log.Info(ctx, "m")
 }
 
 // lineOf returns where the function literal f stands.

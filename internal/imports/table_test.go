@@ -16,6 +16,8 @@ var table = []edge{
 	{"file", "internal/disk", "fsync of a folder on every system"},
 	{"internal/spool", "internal/disk", "files that tests can make fail and crash"},
 	{"internal/slabfile", "golang.org/x/sys/unix", "mapped memory: mmap, fallocate, flock, and which file system it is"},
+	{"shard", "internal/goid", "a goroutine's records stay in one shard"},
+	{"shard", "internal/jsonline", "the line that announces a loss"},
 	{"rollwaytest", "internal/jsonline", "levels of recorded lines"},
 	{"remote", "internal/jsonline", "levels of lines; text that goes into JSON"},
 	{"remote", "golang.org/x/sys/unix", "how much of what was sent the peer has acknowledged"},

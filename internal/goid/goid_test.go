@@ -1,0 +1,55 @@
+package goid
+
+import (
+	"sync"
+	"testing"
+)
+
+// grow makes the stack move.
+func grow(n int) int {
+	var pad [1024]byte
+	if n == 0 {
+		return int(pad[0])
+	}
+	return grow(n-1) + int(pad[n%len(pad)])
+}
+
+func TestHash(t *testing.T) {
+	if !Stable {
+		t.Log("one shard for all goroutines here")
+	}
+	const goroutines, n = 1000, 8
+	var mu sync.Mutex
+	var counts [n]int
+	var wg, hold sync.WaitGroup
+	hold.Add(goroutines) // all at the same time, or they would share records
+	for range goroutines {
+		wg.Go(func() {
+			first := Hash(n)
+			hold.Done()
+			hold.Wait()
+			grow(100)
+			if again := Hash(n); again != first {
+				t.Errorf("the hash of a goroutine changed from %d to %d", first, again)
+			}
+			mu.Lock()
+			counts[first]++
+			mu.Unlock()
+		})
+	}
+	wg.Wait()
+	for i, c := range counts {
+		if Stable && (c < goroutines/n/3 || c > goroutines/n*3) {
+			t.Errorf("shard %d has %d of %d goroutines: %v", i, c, goroutines, counts)
+		}
+	}
+	if Hash(1) != 0 {
+		t.Error("one shard is 0")
+	}
+}
+
+func BenchmarkHash(b *testing.B) {
+	for b.Loop() {
+		Hash(8)
+	}
+}

@@ -1,0 +1,139 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Close is Shutdown bounded by Options.CloseTimeout.
+func (w *Writer) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), w.opts.CloseTimeout)
+	defer cancel()
+	return w.Shutdown(ctx)
+}
+
+// Shutdown takes no more records, releases the writers that wait with
+// os.ErrClosed, and waits until everything accepted has been written and, with
+// Options.CloseDestination, the destination closed.
+//
+// If ctx ends first nothing is tried again: records that are not inside a call
+// of the destination are dropped and counted as Drops.Shutdown. Those inside
+// one stay pending until it returns.
+//
+// The error says what was lost and why. All calls of Shutdown and Close return
+// the same one, and the earliest of their deadlines counts.
+func (w *Writer) Shutdown(ctx context.Context) error {
+	w.mu.Lock()
+	first := !w.closed
+	w.closed = true
+	waiters := w.waiters
+	w.waiters = nil
+	w.mu.Unlock()
+	for _, freed := range waiters {
+		select {
+		case freed <- struct{}{}:
+		default:
+		}
+	}
+	if first {
+		for i := range w.shards {
+			w.closeShard(&w.shards[i])
+		}
+		close(w.closing)
+		w.wakeUp()
+	}
+	select {
+	case <-w.finished:
+	case <-ctx.Done():
+		w.giveUpAll(ctx)
+	}
+	return w.closeErr
+}
+
+// closeShard queues the shard's term and leaves it without one.
+func (w *Writer) closeShard(s *shard) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.cur.Load()
+	if t != w.full {
+		t.seal()
+		w.rotateLocked(s, t)
+	}
+	s.cur.Store(nil)
+}
+
+// giveUpAll ends the drain, unless it has ended by itself.
+func (w *Writer) giveUpAll(ctx context.Context) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case <-w.finished:
+		return
+	default:
+	}
+	w.abandoned = true
+	close(w.abandon)
+
+	var lost uint64
+	for _, t := range w.queue {
+		t.data() // a record still being copied is accepted as well
+		lost += t.records() - t.counted
+		w.releaseLocked(t)
+	}
+	w.queue = w.queue[:0]
+	w.tally.shutdown += lost
+	inside := w.tally.inside
+	var held uint64
+	if inside == "" {
+		lost += w.dropBatchLocked()
+	} else {
+		for _, t := range w.io.batch {
+			t.data()
+			held += t.records() - t.counted
+		}
+	}
+	err := ctx.Err()
+	switch {
+	case lost > 0 || held > 0:
+		err = fmt.Errorf("%s dropped, %d inside a write that has not returned: %w", count(lost), held, err)
+	case inside != "":
+		err = fmt.Errorf("the destination's %s has not returned: %w", inside, err)
+	}
+	if w.tally.lastErr != nil {
+		err = fmt.Errorf("%w, the destination says: %w", err, w.tally.lastErr)
+	}
+	w.endLocked(err)
+}
+
+// finish closes the destination if asked to and ends Shutdown. It is the last
+// thing run does.
+func (w *Writer) finish() {
+	var err error
+	if c, ok := w.dst.(io.Closer); ok && w.opts.CloseDestination {
+		w.mu.Lock()
+		w.tally.inside = "Close"
+		w.mu.Unlock()
+		if err = guard("Close", c.Close); err != nil {
+			err = fmt.Errorf("close the destination: %w", err)
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tally.inside = ""
+	if !w.abandoned {
+		w.endLocked(err)
+	}
+}
+
+// endLocked sets the result of Shutdown: err and what was given up before.
+func (w *Writer) endLocked(err error) {
+	if n := w.tally.gaveUp; n > 0 {
+		err = errors.Join(fmt.Errorf("gave up %s: %w", count(n), w.tally.lossErr), err)
+	}
+	if err != nil {
+		w.closeErr = fmt.Errorf("shard: close: %w", err)
+	}
+	close(w.finished)
+}

@@ -1,0 +1,251 @@
+package shard
+
+import (
+	"bytes"
+	"time"
+)
+
+// idleTicks is how many ticks in a row find nothing before run stops its ticker
+// and waits for the next record to wake it.
+const idleTicks = 8
+
+// ioState is owned by run.
+type ioState struct {
+	ticker *time.Ticker
+	tick   time.Duration
+	watch  *time.Timer // runs Writer.stalled; started by enter
+	idle   int
+	batch  []*term  // taken off the queue, in order; changed by run under mu
+	bufs   [][]byte // of batch; what is not written yet
+
+	announced lost // losses that notices have told of
+
+	// An episode of failure begins with a call of the destination that fails
+	// and ends with one that does not.
+	failing  bool
+	blamed   bool      // a loss of this episode was reported
+	reported time.Time // when OnError was last called
+	tries    int       // calls that failed since the last progress
+	hurried  bool      // a wait was cut short because of Close
+}
+
+// run owns the destination. It ends when Close was called and everything is
+// done, or when the deadline of Shutdown has passed and no call of the
+// destination is under way.
+func (w *Writer) run() {
+	io := &w.io
+	io.tick = max(w.opts.FlushInterval/8, time.Millisecond)
+	io.ticker = time.NewTicker(io.tick)
+	defer io.ticker.Stop()
+	io.watch = time.AfterFunc(time.Hour, w.stalled)
+	defer io.watch.Stop()
+	for {
+		switch w.next() {
+		case jobFlush:
+			w.flush()
+		case jobNotice:
+			w.announce()
+		case jobSync:
+			w.syncBarriers()
+		case jobStop:
+			w.finish()
+			return
+		}
+	}
+}
+
+type job int
+
+const (
+	jobStop   job = iota
+	jobFlush      // write io.batch
+	jobNotice     // announce what was lost
+	jobSync       // sync the destination for the barriers at the front
+)
+
+// next waits for something to do.
+func (w *Writer) next() job {
+	for {
+		w.mu.Lock()
+		switch {
+		case w.abandoned:
+			w.stopped = true
+			w.mu.Unlock()
+			return jobStop
+		case w.passBarriersLocked():
+			w.mu.Unlock()
+			return jobSync
+		case len(w.queue) > 0:
+			w.io.batch = append(w.io.batch[:0], w.queue...)
+			w.queue = w.queue[:0]
+			w.mu.Unlock()
+			return jobFlush
+		case w.noticeDue():
+			w.mu.Unlock()
+			return jobNotice
+		case w.isClosing():
+			w.stopped = true
+			w.mu.Unlock()
+			return jobStop
+		}
+		w.mu.Unlock()
+		w.park()
+	}
+}
+
+func (w *Writer) isClosing() bool {
+	select {
+	case <-w.closing:
+		return true
+	default:
+		return false
+	}
+}
+
+// park waits until there may be something to do, and sends off what is due.
+func (w *Writer) park() {
+	if w.io.idle >= idleTicks {
+		w.io.ticker.Stop()
+		w.dozing.Store(true)
+		if w.empty() { // or a record came before it could see dozing
+			<-w.wake
+		}
+		w.dozing.Store(false)
+		w.io.idle = 0
+		w.io.ticker.Reset(w.io.tick)
+		return
+	}
+	select {
+	case <-w.wake:
+		w.io.idle = 0
+	case <-w.io.ticker.C:
+		if w.sendOffDue(time.Now()) {
+			w.io.idle = 0
+		} else {
+			w.io.idle++
+		}
+	}
+}
+
+// empty reports whether no shard holds a record.
+func (w *Writer) empty() bool {
+	for i := range w.shards {
+		if t := w.shards[i].cur.Load(); t != nil && t != w.full && t.used() > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// sendOffDue sends off what would be too old at the next tick, and what was
+// sealed by a writer that went away. It reports whether any shard holds a
+// record.
+func (w *Writer) sendOffDue(now time.Time) (any bool) {
+	for i := range w.shards {
+		s := &w.shards[i]
+		t := s.cur.Load()
+		if t == nil || t == w.full || t.used() == 0 {
+			continue
+		}
+		any = true
+		t.since.CompareAndSwap(0, now.UnixNano()) // its first writer is just about to
+		age := time.Duration(now.UnixNano() - t.since.Load())
+		if !t.open() || age+w.io.tick > w.opts.FlushInterval {
+			w.sendOff(s, t)
+		}
+	}
+	return any
+}
+
+// sendOffAll sends off every record that a shard holds.
+func (w *Writer) sendOffAll() {
+	for i := range w.shards {
+		s := &w.shards[i]
+		if t := s.cur.Load(); t != nil && t != w.full && t.used() > 0 {
+			w.sendOff(s, t)
+		}
+	}
+}
+
+// flush writes the batch and frees its terms as they are done.
+func (w *Writer) flush() {
+	if w.noticeDue() {
+		w.announce()
+	}
+	w.io.bufs = w.io.bufs[:0]
+	for _, t := range w.io.batch {
+		w.io.bufs = append(w.io.bufs, t.data())
+	}
+	var since time.Time // of the first failure after the last progress
+	for len(w.io.batch) > 0 {
+		switch w.push(&since) {
+		case pushed:
+			w.freeWritten()
+		case gaveUp:
+			w.dropFirst()
+			w.freeWritten()
+			since = time.Time{}
+		case abandoned:
+			return
+		}
+	}
+}
+
+// freeWritten frees the terms at the front of the batch that are done.
+func (w *Writer) freeWritten() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for n < len(w.io.batch) && len(w.io.bufs[n]) == 0 {
+		w.releaseLocked(w.io.batch[n])
+		n++
+	}
+	w.io.batch = append(w.io.batch[:0], w.io.batch[n:]...)
+	w.io.bufs = append(w.io.bufs[:0], w.io.bufs[n:]...)
+}
+
+// dropFirst drops what is left of the first buffer of the batch, but for the
+// rest of a record of which the destination has taken a part: that stays and
+// goes first.
+func (w *Writer) dropFirst() {
+	w.mu.Lock()
+	t, rest := w.io.batch[0], w.io.bufs[0]
+	keep := 0
+	if n := len(t.data()) - len(rest); n > 0 && t.buf[n-1] != '\n' {
+		keep = bytes.IndexByte(rest, '\n') + 1
+	}
+	lost := t.records() - t.counted
+	if keep > 0 && lost > 0 {
+		lost--
+	}
+	t.counted += lost
+	w.tally.gaveUp += lost
+	w.io.bufs[0] = rest[:keep]
+	if lost > 0 {
+		w.tally.lossErr = w.tally.lastErr
+	}
+	err := w.tally.lossErr
+	w.mu.Unlock()
+	if lost > 0 {
+		w.blame(lost, err)
+	}
+}
+
+// takenLocked books that the destination has taken n more bytes of the batch.
+func (w *Writer) takenLocked(n int64) {
+	w.tally.bytes += uint64(n)
+	for i := 0; n > 0; i++ {
+		t, b := w.io.batch[i], w.io.bufs[i]
+		part := b[:min(int64(len(b)), n)]
+		n -= int64(len(part))
+		left := t.records() - t.counted
+		if len(part) < len(b) {
+			left = min(uint64(bytes.Count(part, newline)), left-1)
+		}
+		t.counted += left
+		w.tally.written += left
+		w.io.bufs[i] = b[len(part):]
+	}
+}
+
+var newline = []byte{'\n'}
