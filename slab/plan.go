@@ -58,7 +58,7 @@ func (l Limit) String() string {
 }
 
 // Capacity is what slabs of one size and number do for a Workload. It holds
-// for a Writer under Block while
+// while
 //
 //   - the lines bring no more than Rate × LineSize × t + LineSizeP99 bytes in
 //     any time t (Rate is the peak, not the mean of the day),
@@ -66,8 +66,9 @@ func (l Limit) String() string {
 //     longer than WriteLatency but for the stall,
 //   - a stall comes no sooner than Recovery after the one before.
 //
-// Under Drop the slabs that are kept for important lines are not there for the
-// others. A Flush or a Sync during a stall takes a slab that is not full yet.
+// Where lines may be dropped, the slabs that are kept for important ones
+// (Options.Levels) are not there for the others. A Flush or a Sync during a
+// stall takes a slab that is not full yet.
 type Capacity struct {
 	Workload Workload // as planned for, LineSizeP99 filled in
 

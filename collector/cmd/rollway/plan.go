@@ -14,13 +14,18 @@ import (
 var planCommand = &command{
 	name:    "plan",
 	summary: "choose slabs for a workload",
-	args:    "-rate N -line SIZE -write-latency TIME [-spike TIME]",
+	args:    "-rate N -line SIZE -write-latency TIME | -from URL",
 	help: `
 Says how many slabs of which size a slab.Writer needs so that no producer waits
 while its destination stalls, and what they are good for: the stall that is
 absorbed whenever it begins, the one that is at best, and whether the
 destination keeps up at all. -slabs and -slab-size ask what given slabs do.
 docs/PLANNING.md derives the figures.
+
+-from reads the workload off a running process: its page of expvar, which must
+have the Stats of a slab.Writer on it, twice with -interval between. It says
+what the process really sees, and plans for that; other flags then replace what
+was observed, and -slab-size says what the slabs that it has now are good for. Two files with saved pages do as well, the earlier one first.
 
 The rate is that of the busiest time. Sizes are bytes, or have a unit (64KiB,
 64MiB, 10MB); a line's size counts its newline.
@@ -31,6 +36,8 @@ Examples:
   rollway plan -rate 50000 -line 256 -line-p99 1024 -write-latency 1ms -spike 50ms
   rollway plan -rate 50000 -line 256 -write-latency 1ms -spike 50ms -memory 512KiB
   rollway plan -rate 10000 -line 256 -write-latency 1ms -slabs 8 -slab-size 64KiB
+  rollway plan -from http://127.0.0.1:6060/debug/vars -spike 50ms
+  rollway plan -from before.json -from after.json -interval 1m
 `,
 	setup: setupPlan,
 }
@@ -42,6 +49,11 @@ type planFlags struct {
 	options  slab.Options    // with SlabSize and SlabCount only
 	json     bool
 	paper    bool // -published
+
+	from     []string
+	name     string        // of the value on the page
+	interval time.Duration // between two readings
+	timeout  time.Duration // of one reading
 }
 
 // sizeFlag declares a flag for a number of bytes.
@@ -60,7 +72,7 @@ func sizeFlag(flags *flag.FlagSet, dst *int, name, usage string) {
 }
 
 func setupPlan(flags *flag.FlagSet) func(*call, []string) error {
-	p := &planFlags{given: map[string]bool{}}
+	p := &planFlags{given: map[string]bool{}, timeout: 10 * time.Second}
 	w := &p.workload
 	flags.Float64Var(&w.Rate, "rate", 0, "`N` lines come in a second")
 	sizeFlag(flags, &w.LineSize, "line", "mean `SIZE` of a line")
@@ -70,6 +82,12 @@ func setupPlan(flags *flag.FlagSet) func(*call, []string) error {
 	sizeFlag(flags, &w.MemoryBudget, "memory", "most `SIZE` of all slabs together (default: no bound)")
 	sizeFlag(flags, &p.options.SlabSize, "slab-size", "do not choose: slabs of this `SIZE` (default 64KiB)")
 	flags.IntVar(&p.options.SlabCount, "slabs", 0, "do not choose: `N` slabs (default 8)")
+	flags.Func("from", "read the workload off the page at `URL`, or off a file", func(text string) error {
+		p.from = append(p.from, text)
+		return nil
+	})
+	flags.StringVar(&p.name, "name", "", "`NAME` of the value on the page that is the Stats (default: the only one)")
+	flags.DurationVar(&p.interval, "interval", 10*time.Second, "`TIME` between the two readings")
 	flags.BoolVar(&p.json, "json", false, "print one JSON object")
 	flags.BoolVar(&p.paper, "published", false, "print the tables of docs/PLANNING.md")
 	return func(c *call, args []string) error {
@@ -88,36 +106,105 @@ func setupPlan(flags *flag.FlagSet) func(*call, []string) error {
 	}
 }
 
-// run plans for the workload of the flags.
+// run plans for the workload of the flags, or the one observed.
 func (p *planFlags) run(c *call) error {
-	for _, name := range []string{"rate", "line", "write-latency"} {
-		if !p.given[name] {
-			return usagef("-%s is missing", name)
+	if err := p.check(); err != nil {
+		return err
+	}
+	var seen *observation
+	if len(p.from) > 0 {
+		var err error
+		ctx, stop := interruptible()
+		seen, err = p.observe(ctx)
+		stop()
+		if err != nil {
+			return interrupted(ctx, err)
+		}
+		p.workload = p.overlaid(seen.workload)
+		if !p.given["slabs"] {
+			p.options.SlabCount = seen.after.Slabs
 		}
 	}
-	given := p.given["slabs"] || p.given["slab-size"]
-	if given && p.given["memory"] {
-		return usagef("-memory is for choosing slabs, -slabs and -slab-size for those that are there")
-	}
-	var plan slab.Capacity
-	var err error
-	if given {
-		plan, err = slab.Evaluate(p.workload, p.options)
-	} else {
-		plan, err = slab.Plan(p.workload)
-	}
-	if err != nil {
+	plan, err := p.plan()
+	switch {
+	case err != nil && seen != nil:
+		return fmt.Errorf("for what %s says: %w", seen.source, err)
+	case err != nil:
 		return usagef("%v", err)
 	}
+	var text string
+	object := planObject(plan)
+	if seen != nil {
+		seen.judge(plan, p.fixed())
+		text = seen.text() + "\n"
+		object.Observed = seen.object()
+	}
 	if p.json {
-		err = printJSON(c.stdout, planObject(plan))
+		err = printJSON(c.stdout, object)
 	} else {
-		_, err = io.WriteString(c.stdout, planText(plan))
+		_, err = io.WriteString(c.stdout, text+planText(plan))
 	}
 	if err != nil {
 		return err
 	}
 	return plan.Err()
+}
+
+// check says which flags are missing or exclude each other.
+func (p *planFlags) check() error {
+	if len(p.from) == 0 {
+		for _, name := range []string{"rate", "line", "write-latency"} {
+			if !p.given[name] {
+				return usagef("-%s is missing", name)
+			}
+		}
+		for _, name := range []string{"name", "interval"} {
+			if p.given[name] {
+				return usagef("-%s is for -from", name)
+			}
+		}
+	}
+	switch {
+	case p.fixed() && p.given["memory"]:
+		return usagef("-memory is for choosing slabs, -slabs and -slab-size for those that are there")
+	case len(p.from) > 2:
+		return usagef("-from was given %d times: once, or twice for two saved pages", len(p.from))
+	case p.interval <= 0 || p.interval > time.Hour:
+		return usagef("-interval is %v, allowed is more than 0, up to 1h", p.interval)
+	}
+	return nil
+}
+
+// fixed reports whether there is nothing to choose.
+func (p *planFlags) fixed() bool { return p.given["slabs"] || p.given["slab-size"] }
+
+func (p *planFlags) plan() (slab.Capacity, error) {
+	if p.fixed() {
+		return slab.Evaluate(p.workload, p.options)
+	}
+	return slab.Plan(p.workload)
+}
+
+// overlaid is w with what flags say about it.
+func (p *planFlags) overlaid(w slab.Workload) slab.Workload {
+	if p.given["rate"] {
+		w.Rate = p.workload.Rate
+	}
+	if p.given["line"] {
+		w.LineSize = p.workload.LineSize
+		w.LineSizeP99 = max(w.LineSizeP99, w.LineSize)
+	}
+	if p.given["line-p99"] {
+		w.LineSizeP99 = p.workload.LineSizeP99
+	}
+	if p.given["write-latency"] {
+		w.WriteLatency = p.workload.WriteLatency
+	}
+	if p.given["spike"] {
+		w.Spike = p.workload.Spike
+	}
+	w.MemoryBudget = p.workload.MemoryBudget
+	return w
 }
 
 // planJSON is what -json prints. Units are in the names.
@@ -135,6 +222,8 @@ type planJSON struct {
 	Met        bool          `json:"met"`
 	Limit      string        `json:"limit"`
 	Needed     int           `json:"needed_bytes"`
+
+	Observed *observedJSON `json:"observed,omitempty"`
 }
 
 type workloadJSON struct {

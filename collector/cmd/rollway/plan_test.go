@@ -4,17 +4,22 @@ import (
 	"bufio"
 	"flag"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
 var update = flag.Bool("update", false, "rewrite what is generated in the documents")
 
-const planningManual = "../../../docs/PLANNING.md"
-
-// TestPlanningManual runs each example of the manual, prints the published
-// tables, and compares both with what stands there; -update writes it.
+// TestPlanningManual runs each example of the manual in testdata/vars, prints
+// the published tables, and compares both with what stands there; -update
+// writes it.
 func TestPlanningManual(t *testing.T) {
+	planningManual, err := filepath.Abs("../../../docs/PLANNING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir("testdata/vars")
 	text, err := os.ReadFile(planningManual)
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +56,7 @@ func TestPlanningManual(t *testing.T) {
 			out.WriteString("\n" + r.stdout + "\n")
 		}
 	}
-	if examples < 2 || tables != 1 || inside || generated {
+	if examples < 4 || tables != 1 || inside || generated {
 		t.Fatalf("%d examples and %d places for the tables found", examples, tables)
 	}
 	if *update {
@@ -76,6 +81,12 @@ func TestPlanUsage(t *testing.T) {
 		enough + " -memory 1":                       "MemoryBudget is 1, allowed is 0 (none) or at least 256",
 		enough + " -slabs 1":                        "option SlabCount is 1, allowed is 2 to 65536",
 		enough + " -slabs 4 -memory 1MiB":           "-memory is for choosing slabs",
+		enough + " -name slab":                      "-name is for -from",
+		enough + " -interval 1s":                    "-interval is for -from",
+		"plan -from a -interval 0s":                 "-interval is 0s, allowed is more than 0, up to 1h",
+		"plan -from a -from b -from c":              "-from was given 3 times",
+		"plan -from ftp://127.0.0.1/vars":           "is not the address of a page: write it as in http://127.0.0.1:6060/debug/vars",
+		"plan -from http:///debug/vars":             "is not the address of a page",
 		enough + " -published":                      "-published goes alone",
 		enough + " file":                            `unexpected argument "file"`,
 	} {

@@ -19,6 +19,7 @@ import (
 //	collector stop            SIGTERM; it must end with 0
 //	collector kill            SIGKILL
 //	await FILE TEXT           until the file holds the text
+//	vars                      serve a page of expvar in this process; sets VARS
 //
 // What the collector printed is then in collector.out and collector.err.
 func TestStories(t *testing.T) {
@@ -41,6 +42,7 @@ func TestStories(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"collector": scriptCollector,
 			"await":     scriptAwait,
+			"vars":      scriptVars,
 		},
 	})
 }
