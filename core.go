@@ -90,6 +90,9 @@ func newCore(o Options) (*core, error) {
 			return nil, fmt.Errorf("rollway.New: Options.Outputs[%d].Encoder: %w", i, err)
 		}
 		out.format = f
+		if slot, ok := opt.Writer.(*Slot); ok {
+			slot.writesIn(f)
+		}
 		if out.buffer != nil {
 			f.buffers = append(f.buffers, out)
 		} else {

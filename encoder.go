@@ -32,7 +32,8 @@ type JSON struct {
 	// spaces, each the name of a key of the canonical line, and behind a colon
 	// the name that it gets. A field that is not listed is left out; an
 	// attribute that would take its place stays an attribute. An attrs field
-	// with an empty name puts the attributes at the top:
+	// with an empty name puts the attributes at the top, where one with the name
+	// of a field that it does not fill gets attrs. in front:
 	//
 	//	time:@timestamp level:severity msg:message service trace_id error attrs:
 	//
@@ -180,7 +181,7 @@ type formatSettings struct {
 	clock       TimeFormat     // of the record's time on the console
 	zoneOfClock *time.Location // not nil there
 	attrsPrefix string         // text: in front of the keys of attributes
-	nameLengths uint64         // text: a bit for each length that the name of a field has
+	nameLengths uint64         // a bit for each length that a field's name has, where attributes stand beside the fields
 }
 
 func (s formatSettings) equal(o formatSettings) bool {
@@ -197,7 +198,8 @@ func (j JSON) settings(io.Writer) (formatSettings, error) {
 	if err := s.check(); err != nil {
 		return s, err
 	}
-	_, err := parseLayout(s.layout)
+	fields, err := parseLayout(s.layout)
+	s.setTop(fields)
 	return s, err
 }
 

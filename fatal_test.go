@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -57,6 +58,14 @@ var lastWriters = map[string]func(target string) (io.Writer, error){
 		return s, s.Attach(w)
 	},
 	"remote, http": func(url string) (io.Writer, error) { return remote.Open(url, remote.Options{}) },
+	"remote, tcp":  func(address string) (io.Writer, error) { return remote.Open(address, remote.Options{}) },
+	"slab over remote, tcp": func(address string) (io.Writer, error) {
+		w, err := remote.Open(address, remote.Options{})
+		if err != nil {
+			return nil, err
+		}
+		return slab.New(w, slab.Options{FlushInterval: time.Hour})
+	},
 	"slab over remote, http": func(url string) (io.Writer, error) {
 		w, err := remote.Open(url, remote.Options{})
 		if err != nil {
@@ -95,7 +104,9 @@ func TestFatalLineGetsOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got func() []byte
 			target := filepath.Join(t.TempDir(), "log")
-			if strings.Contains(name, "remote") {
+			if strings.Contains(name, "tcp") {
+				target, got = listen(t)
+			} else if strings.Contains(name, "remote") {
 				server := &bodies{}
 				s := httptest.NewServer(server)
 				defer s.Close()
@@ -121,6 +132,43 @@ func TestFatalLineGetsOut(t *testing.T) {
 				t.Errorf("%d lines, the last is %s", len(lines), lines[len(lines)-1])
 			}
 		})
+	}
+}
+
+// listen returns the address of a listener and a function that waits for the
+// FATAL line and returns all that has come.
+func listen(t *testing.T) (address string, all func() []byte) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bodies
+	var conns sync.WaitGroup
+	accepted := make(chan struct{})
+	go func() {
+		defer close(accepted)
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return // closed
+			}
+			conns.Go(func() {
+				defer c.Close()
+				got, _ := io.ReadAll(c) // what came before an error counts as well
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				b.got = append(b.got, got...)
+			})
+		}
+	}()
+	return "tcp://" + ln.Addr().String(), func() []byte {
+		for end := time.Now().Add(30 * time.Second); time.Now().Before(end) && !bytes.Contains(b.all(), []byte("the last word")); {
+			time.Sleep(10 * time.Millisecond) // the connection may not even be accepted
+		}
+		ln.Close()
+		<-accepted
+		conns.Wait()
+		return b.all()
 	}
 }
 

@@ -43,6 +43,7 @@ func TestJSONOptions(t *testing.T) {
 		{JSON{Layout: "attrs: msg"}, `{"d":1500000,"t":"2026-05-28T12:40:00.123456789Z","msg":"m"}`},
 		{JSON{Layout: "msg  attrs:labels"}, `{"msg":"m","labels":{"d":1500000,"t":"2026-05-28T12:40:00.123456789Z"}}`},
 		{JSON{Layout: "level"}, `{"level":"INFO"}`},
+		{JSON{Layout: "level time:d attrs:"}, `{"level":"INFO","d":"2026-05-28T12:40:00.123456789Z","attrs.d":1500000,"t":"2026-05-28T12:40:00.123456789Z"}`},
 	} {
 		l, b := newTestLogger(t, c.enc)
 		handleAt(l, aTime, "m", slog.Duration("d", 1500*time.Microsecond), slog.Time("t", aTime))
@@ -63,6 +64,51 @@ func TestLayoutSlots(t *testing.T) {
 `
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+}
+
+// TestLayoutNamesApart: a key stands once, whatever attributes are called.
+func TestLayoutNamesApart(t *testing.T) {
+	var b, other bytes.Buffer
+	l := mustNew(t, Options{Outputs: []Output{{Writer: &b, Encoder: JSON{Layout: "level msg service error:err attrs:"}}, {Writer: &other}}, Caller: LevelOff,
+		Extractors: []func(context.Context, *Attrs){func(_ context.Context, a *Attrs) { a.Add(slog.Int("msg", 1), slog.Int("x", 2)) }}})
+	l.Info(t.Context(), "m", slog.String("level", "ERROR"), slog.Group("", slog.Int("level", 2), slog.Int("n", 3)), slog.Any("error", io.EOF), slog.Int("err", 4), slog.Int("error", 5))
+	l.With(slog.Int("level", 6), slog.String("service", "s")).WithGroup("g").Info(t.Context(), "m", slog.Int("level", 7))
+	l.Info(ContextWith(t.Context(), slog.Int("err", 8)), "m", slog.Int("service", 9))
+	want := `{"level":"INFO","msg":"m","err":"EOF","attrs.msg":1,"x":2,"attrs.level":"ERROR","attrs.level":2,"n":3,"attrs.err":4,"error":5}
+{"level":"INFO","msg":"m","service":"s","attrs.msg":1,"x":2,"attrs.level":6,"g":{"level":7}}
+{"level":"INFO","msg":"m","attrs.err":8,"attrs.msg":1,"x":2,"attrs.service":9}
+`
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+	if first, _, _ := strings.Cut(other.String(), "\n"); !strings.HasSuffix(first, `"attrs":{"msg":1,"x":2,"level":"ERROR","level":2,"n":3,"err":4,"error":5}}`) {
+		t.Errorf("the other format: %s", first)
+	}
+}
+
+// TestTimesOutOfRange: a time in a zone of the user's stays RFC 3339.
+func TestTimesOutOfRange(t *testing.T) {
+	east, west := time.FixedZone("", 9*3600), time.FixedZone("", -9*3600)
+	last, first := time.Date(9999, 12, 31, 23, 0, 0, 0, time.UTC), time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		enc  JSON
+		t    time.Time
+		want string
+	}{
+		{JSON{Location: east}, last, `"9999-12-31T23:59:59.999999999+09:00"`},
+		{JSON{Location: west}, first, `"0000-01-01T00:00:00.000000000-09:00"`},
+		{JSON{Location: west, Time: RFC3339Milli}, last, `"9999-12-31T14:00:00.000-09:00"`},
+		{JSON{Time: RFC3339Milli}, last.AddDate(50, 0, 0), `"9999-12-31T23:59:59.999Z"`},
+		{JSON{Time: UnixNano}, last, `9223372036854775807`},
+		{JSON{Time: UnixMilli}, first, `-62167219200000`},
+	} {
+		c.enc.Layout = "attrs:"
+		l, b := newTestLogger(t, c.enc)
+		l.Info(t.Context(), "m", slog.Time("t", c.t))
+		if got, want := b.String(), `{"t":`+c.want+"}\n"; got != want {
+			t.Errorf("%+v: got %swant %s", c.enc, got, want)
+		}
 	}
 }
 

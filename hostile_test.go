@@ -92,7 +92,7 @@ func TestRedactionCannotBePassedBy(t *testing.T) {
 		Name     string
 		Password string `json:"-"`
 	}
-	for _, enc := range []Encoder{JSON{}, JSON{Errors: ErrorDetail}, Logfmt{}, Console{}, Custom{new(shout)}} {
+	for _, enc := range []Encoder{JSON{}, JSON{Errors: ErrorDetail}, Logfmt{}, Logfmt{Errors: ErrorDetail}, Console{}, Console{Errors: ErrorDetail}, Custom{new(shout)}} {
 		var b bytes.Buffer
 		l := mustNew(t, Options{Outputs: []Output{{Writer: &b, Encoder: enc}}, Redact: &Redaction{
 			Keys:     []string{"password", "user.ssn", "*token*"},

@@ -163,8 +163,12 @@ func (f *format) appendAllAttrs(dst []byte, st, ctx *state, r *record, attrs []s
 	if ctx != nil && len(ctx.attrs) > 0 {
 		dst = append(appendComma(dst), ctx.attrs...)
 	}
-	for i := range r.extracted {
-		dst = f.appendJSONAttr(dst, &r.extracted[i], 0)
+	if f.nameLengths != 0 {
+		dst = f.appendTop(dst, r.extracted, 0, 0)
+	} else {
+		for i := range r.extracted {
+			dst = f.appendJSONAttr(dst, &r.extracted[i], 0)
+		}
 	}
 	if r.cutFrom > 0 {
 		dst = strconv.AppendInt(jsonline.AppendKey(dst, cutKey), int64(r.cutFrom), 10)
@@ -174,6 +178,10 @@ func (f *format) appendAllAttrs(dst []byte, st, ctx *state, r *record, attrs []s
 	}
 	if len(st.attrs) > 0 {
 		dst = append(appendComma(dst), st.attrs...)
+	}
+	if f.nameLengths != 0 && !st.inGroup() {
+		dst = f.appendTop(dst, attrs, filled, 0)
+		return dst, len(dst) > start
 	}
 	dst, opened, _ := f.appendMembers(dst, st.pending, attrs, filled)
 	for range st.open + opened {

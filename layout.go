@@ -3,7 +3,9 @@ package rollway
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/rollway/rollway/internal/jsonline"
 )
@@ -104,6 +106,50 @@ func (s *formatSettings) setText(layout string) error {
 	return err
 }
 
+// setTop notes the names of the fields where attributes stand beside them.
+func (s *formatSettings) setTop(fields []layoutField) {
+	top := false
+	for i := range fields {
+		top = top || fields[i].what == fieldAttrs && fields[i].name == ""
+		s.nameLengths |= 1 << min(len(fields[i].name), 63)
+	}
+	if !top {
+		s.nameLengths = 0
+	}
+}
+
+// appendTop appends attributes that stand beside the fields of a JSON line, but
+// for those that fill a slot of filled. One that has a field's name gets attrs.
+// in front, so that no name stands twice because of the layout.
+func (f *format) appendTop(dst []byte, attrs []slog.Attr, filled uint, depth int) []byte {
+	for i := range attrs {
+		a := &attrs[i]
+		if slot := slotOf(a); slot != noSlot && filled&(1<<slot) != 0 {
+			filled &^= 1 << slot
+			continue
+		}
+		v := resolved(a.Value)
+		group := v.Kind() == slog.KindGroup
+		switch {
+		case a.Key == "" && group && depth < maxDepth:
+			dst = f.appendTop(dst, v.Group(), 0, depth+1)
+			continue
+		case !f.isField(a.Key):
+			dst = f.appendJSONAttr(dst, &slog.Attr{Key: a.Key, Value: v}, depth)
+			continue
+		}
+		mark := len(dst)
+		dst = jsonline.AppendKey(dst, "attrs.")
+		dst = jsonline.AppendEscaped(dst[:len(dst)-len(`":`)], a.Key)
+		inside := len(dst) + len(`":{`)
+		dst = f.appendJSONValue(append(dst, `":`...), v, depth)
+		if group && len(dst) == inside+len(`}`) {
+			dst = dst[:mark]
+		}
+	}
+	return dst
+}
+
 // bare reports whether a field stands on the console without a name.
 func (s *formatSettings) bare(f *layoutField) bool {
 	if s.kind != kindConsole || f.renamed {
@@ -112,14 +158,15 @@ func (s *formatSettings) bare(f *layoutField) bool {
 	return f.what == fieldTime || f.what == fieldLevel || f.what == fieldMsg || f.what == slotLogger
 }
 
-// isField reports whether a text line has a field of that name.
+// isField reports whether a field has that name, in a line where attributes
+// stand beside the fields.
 func (f *format) isField(name string) bool {
 	return f.nameLengths&(1<<min(len(name), 63)) != 0 && f.hasField(name)
 }
 
 func (f *format) hasField(name string) bool {
 	for i := range f.fields {
-		if field := &f.fields[i]; field.name == name && field.what != fieldAttrs && !f.bare(field) {
+		if field := &f.fields[i]; field.what != fieldAttrs && field.name == name && !f.bare(field) {
 			return true
 		}
 	}
@@ -134,4 +181,16 @@ func (f *format) fieldName(what int) string {
 		}
 	}
 	return ""
+}
+
+// inYears returns t in the format's zone; for a format of RFC 3339, which has no
+// years before 0 and after 9999, the nearest instant that it can hold.
+func (f *format) inYears(t time.Time) time.Time {
+	in := t.In(f.zone())
+	if year := in.Year(); year >= 0 && year <= 9999 || f.time != RFC3339Nano && f.time != RFC3339Milli {
+		return in
+	} else if year < 0 {
+		return time.Date(0, 1, 1, 0, 0, 0, 0, f.zone())
+	}
+	return time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, f.zone())
 }

@@ -18,7 +18,15 @@ func TestOtherReaders(t *testing.T) {
 	l, b := newTestLogger(t, JSON{})
 	for i := range 256 {
 		s := "a" + string([]byte{byte(i)}) + "b"
-		l.Info(t.Context(), s, slog.String(s, s), slog.Any("error", fmt.Errorf("%s", s)))
+		raw, _ := json.Marshal(s) // in which a byte that is not UTF-8 is put back
+		raw = bytes.ReplaceAll(raw, []byte(`\ufffd`), []byte{byte(i)})
+		l.Named(s).Info(t.Context(), s, slog.String(s, s), slog.Any("error", fmt.Errorf("%s", s)),
+			slog.Any("panic", panics{s}), slog.Any("valuer", panickingWith{s}), slog.Any("raw", json.RawMessage(raw)), slog.Any("marshaler", rawMarshaler(raw)),
+			slog.Any("map", map[string]string{s: s}), slog.Any("struct", struct{ A any }{s}), slog.Any("list", &[]string{s}),
+			slog.Any("object", &user{1, tags{s}}), slog.Any("stringer", stringer(s)), slog.Group(s, slog.String(s, s)))
+	}
+	for _, c := range rawCases {
+		l.Info(t.Context(), "raw", slog.Any("raw", json.RawMessage(c.raw)), slog.Any("marshaler", rawMarshaler(c.raw)))
 	}
 	for _, s := range []string{"\u2028\u2029", "😀", "\xf0\x9f\x98", "\xed\xa0\x80", strings.Repeat("é\n", 100), "\x00", "\U0010ffff"} {
 		l.With(slog.String("w", s)).WithGroup(s).Info(t.Context(), s, slog.String("v", s))

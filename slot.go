@@ -29,6 +29,7 @@ type Slot struct {
 	shut      bool        // guarded by mu; closed
 	dst       io.Writer   // guarded by mu; set when the early lines are out
 	level     levelWriter // dst, if it is one
+	format    *format     // guarded by mu; of the lines, nil where no Logger writes them
 
 	plain stallLock // held in the methods of a dst that is no levelWriter
 }
@@ -86,18 +87,46 @@ func (s *Slot) Attach(w io.Writer) error {
 // next takes the early lines that have come by now, with a notice of those that
 // found no room. When there are none it opens the way to w and returns nil.
 func (s *Slot) next(w io.Writer, level levelWriter) []earlyLine {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	lines := s.early
-	s.early, s.size = nil, 0
-	if s.lost > 0 {
-		lines = append(lines, earlyLine{slog.LevelWarn, jsonline.AppendLossNotice(nil, time.Now(), s.lost, "slot full")})
-		s.lost = 0
-	}
-	if lines == nil {
-		s.dst, s.level, s.attaching = w, level, false
+	lines, lost, f := s.take(w, level)
+	if lost > 0 {
+		lines = append(lines, earlyLine{slog.LevelWarn, f.lossNotice(lost, "slot full")})
 	}
 	return lines
+}
+
+func (s *Slot) take(w io.Writer, level levelWriter) (lines []earlyLine, lost uint64, f *format) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lines, lost, f = s.early, s.lost, s.format
+	s.early, s.size, s.lost = nil, 0, 0
+	if lines == nil && lost == 0 {
+		s.dst, s.level, s.attaching = w, level, false
+	}
+	return lines, lost, f
+}
+
+// writesIn tells a Slot the format of its lines, for those that it adds.
+func (s *Slot) writesIn(f *format) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.format = f
+}
+
+// lossNotice returns the line that announces a gap, of the canonical form where
+// the format is not known.
+func (f *format) lossNotice(lost uint64, reason string) []byte {
+	if f == nil {
+		return jsonline.AppendLossNotice(nil, time.Now(), lost, reason)
+	}
+	noun := " lines dropped"
+	if lost == 1 {
+		noun = " line dropped"
+	}
+	r := record{level: slog.LevelWarn, msg: "rollway: " + slog.Uint64Value(lost).String() + noun}
+	r.setUnix(time.Now().UnixNano())
+	s := scratchPool.Get().(*scratch)
+	defer s.free()
+	return f.append(nil, s, new(state), nil, &r, []slog.Attr{slog.String("reason", reason), slog.Uint64("dropped", lost)})
 }
 
 func (s *Slot) deliver(w io.Writer, level levelWriter, l earlyLine) (err error) {

@@ -59,6 +59,29 @@ func TestSlotBound(t *testing.T) {
 	}
 }
 
+// TestSlotNoticeHasTheFormat: of the lines that it stands among.
+func TestSlotNoticeHasTheFormat(t *testing.T) {
+	for enc, want := range map[Encoder]string{
+		Logfmt{Layout: "level msg attrs"}:  `level=WARN msg="rollway: 2 lines dropped" reason="slot full" dropped=2`,
+		Console{Layout: "level msg attrs"}: `WARN  rollway: 2 lines dropped reason="slot full" dropped=2`,
+		JSON{Layout: "msg attrs"}:          `{"msg":"rollway: 2 lines dropped","attrs":{"reason":"slot full","dropped":2}}`,
+	} {
+		s := NewSlot(100)
+		l := mustNew(t, Options{Outputs: []Output{{Writer: s, Encoder: enc}}, OnError: func(error) {}})
+		l.Info(t.Context(), "kept")
+		for range 2 {
+			l.Info(t.Context(), strings.Repeat("x", 100))
+		}
+		var b bytes.Buffer
+		if err := s.Attach(&b); err != nil {
+			t.Fatal(err)
+		}
+		if _, got, _ := strings.Cut(b.String(), "\n"); got != want+"\n" {
+			t.Errorf("%T: got %swant %s", enc, got, want)
+		}
+	}
+}
+
 func itoa(n int) string { return slog.IntValue(n).String() }
 
 func TestSlotConcurrently(t *testing.T) {

@@ -138,6 +138,10 @@ func (st state) withAttrs(f *format, attrs []slog.Attr) state {
 			}
 		}
 		st.joinHead()
+		if f.nameLengths != 0 {
+			st.attrs = string(f.appendTop([]byte(st.attrs), attrs, filled, 0))
+			return st
+		}
 	}
 	buf, opened, any := f.appendMembers([]byte(st.attrs), st.pending, attrs, filled)
 	if any {

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/slogtest"
 	"time"
 	"unicode/utf8"
 )
@@ -376,4 +377,32 @@ type loggingObject struct{ l *Logger }
 func (v loggingObject) AppendLog(o *Object) {
 	v.l.Info(context.Background(), "object")
 	o.Add(slog.Int("b", 2))
+}
+
+// TestTextSlogtest reads the lines of the text formats back as slogtest wants
+// them: what stands behind dots is in groups.
+func TestTextSlogtest(t *testing.T) {
+	for name, enc := range map[string]Encoder{"logfmt": Logfmt{Layout: "time level msg attrs"}, "console": Console{Layout: "time:time level:level msg:msg attrs"}} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			slogtest.Run(t, func(t *testing.T) slog.Handler {
+				b.Reset()
+				return mustNew(t, Options{Outputs: []Output{{Writer: &b, Encoder: enc}}, Caller: LevelOff}).Handler()
+			}, func(t *testing.T) map[string]any {
+				m := make(map[string]any)
+				for _, word := range words(strings.TrimSuffix(b.String(), "\n")) {
+					key, value, _ := strings.Cut(word, "=")
+					in, path := m, strings.Split(key, ".")
+					for _, group := range path[:len(path)-1] {
+						if in[group] == nil {
+							in[group] = make(map[string]any)
+						}
+						in = in[group].(map[string]any)
+					}
+					in[path[len(path)-1]] = value
+				}
+				return m
+			})
+		})
+	}
 }

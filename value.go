@@ -90,7 +90,7 @@ func (f *format) appendLayoutTime(dst []byte, t time.Time) []byte {
 	if f.time == RFC3339Milli && f.location == nil {
 		return jsonline.AppendMilli(dst, t)
 	}
-	return t.In(f.zone()).AppendFormat(dst, f.timeLayout())
+	return f.inYears(t).AppendFormat(dst, f.timeLayout())
 }
 
 func (f *format) zone() *time.Location {
