@@ -35,6 +35,8 @@ var table = []edge{
 	{"bridge/otellog", "internal/jsonline", "the names of levels"},
 	{"bridge/otellog", "go.opentelemetry.io/otel", "the interface it implements"},
 
+	{"bridge/zstd", "github.com/klauspost/compress/zstd", "the format it brings"},
+
 	{"collector/config", "go.yaml.in/yaml/v3", "the configuration is YAML"},
 	{"collector/normalize", "internal/jsonline", "writes the canonical line"},
 	{"collector/normalize", "github.com/go-json-experiment/json/jsontext", "reads JSON without building values, and strictly"},
