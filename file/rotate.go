@@ -178,7 +178,7 @@ func (f *File) retire(now time.Time) (string, error) {
 	}
 	s := f.io.series
 	for range 100 {
-		name := filepath.Join(s.folder, s.name(member{time: now, inode: inode}))
+		name := filepath.Join(s.folder, s.name(member{time: now.In(s.loc), inode: inode}))
 		err = renameNew(f.io.real, name)
 		if err == nil {
 			f.io.lastRotation = now

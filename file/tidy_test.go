@@ -1,0 +1,360 @@
+package file_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/file"
+)
+
+// rotate writes and rotates n files with the contents "file I\n" padded to
+// size.
+func rotate(t *testing.T, f *file.File, n, size int) {
+	t.Helper()
+	for i := range n {
+		head := fmt.Sprintf("file %d", i)
+		write(t, f, head+strings.Repeat(".", max(0, size-len(head)-1))+"\n")
+		if err := f.Rotate(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestKeepCount(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	f := open(t, path, file.Options{KeepCount: 3})
+	rotate(t, f, 10, 8)
+	write(t, f, "current\n")
+	eventually(t, "7 pruned", func() bool { return f.Stats().Pruned == 7 })
+	if _, got := parts(t, path, nil); strings.Join(got, "") != "file 7.\nfile 8.\nfile 9.\ncurrent\n" {
+		t.Errorf("parts %q", got)
+	}
+	if s := f.Stats(); s.PrunedBytes != 7*8 || s.Errors != 0 {
+		t.Errorf("Stats = %+v", s)
+	}
+}
+
+// KeepSize is the whole series, and a current file that may yet grow counts
+// with what it may grow to.
+func TestKeepSize(t *testing.T) {
+	for _, c := range []struct {
+		o    file.Options
+		kept int
+	}{
+		{file.Options{KeepSize: 550}, 5},
+		{file.Options{KeepSize: 550, MaxSize: 200}, 3},
+	} {
+		path := filepath.Join(t.TempDir(), "log")
+		f := open(t, path, c.o)
+		rotate(t, f, 10, 100)
+		eventually(t, "pruned", func() bool { return f.Stats().Pruned == uint64(10-c.kept) })
+		if got := rotated(t, path); len(got) != c.kept {
+			t.Errorf("%+v: %d kept, want %d", c.o, len(got), c.kept)
+		}
+	}
+}
+
+// Foreign files that look alike are left alone.
+func TestOnlyOwnFilesArePruned(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "app.log")
+	foreign := []string{"app-20261121T080309.123456789Z-5f3a2c.log.bak", "app-old.log", "app.log.1", "app-web-20261121T080309.123456789Z-5f3a2c.log", "app-2016-11-04T18-30-00.000.log"}
+	for _, name := range foreign {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("x\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	folder := "app-20261121T080309.123456789Z-5f3a2d.log"
+	if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f := open(t, path, file.Options{KeepCount: 1, Compress: file.Gzip{}})
+	rotate(t, f, 3, 10)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(foreign, folder) {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	if s := f.Stats(); s.Pruned != 2 || s.Packed == 0 || s.Errors != 0 {
+		t.Errorf("Stats = %+v", s)
+	}
+}
+
+// A packed file has the content, permissions and time of what it was.
+func TestCompress(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	f := open(t, path, file.Options{Compress: file.Gzip{Level: 9}, OnError: func(err error) { t.Error(err) }})
+	if err := os.Chmod(path, 0o604); err != nil {
+		t.Fatal(err)
+	}
+	rotate(t, f, 1, 100_000)
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "packed", func() bool { return f.Stats().Packed == 1 && len(rotated(t, path)) == 1 })
+	name := rotated(t, path)[0]
+	if !strings.HasSuffix(name, ".gz") {
+		t.Fatalf("%s is not packed", name)
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode() != before.Mode() || time.Since(info.ModTime()) > time.Hour {
+		t.Errorf("a packed file of mode %v and time %v", info.Mode(), info.ModTime())
+	}
+	if _, got := parts(t, path, nil); len(got[0]) != 100_000 || !strings.HasPrefix(got[0], "file 0.") {
+		t.Errorf("%d bytes in the packed file", len(got[0]))
+	}
+	if s := f.Stats(); s.PackedBytes != 100_000 || s.PackedTo != uint64(info.Size()) || s.PackedTo > 2000 {
+		t.Errorf("Stats = %+v", s)
+	}
+}
+
+func TestKeepPlain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	f := open(t, path, file.Options{Compress: file.Gzip{}, KeepPlain: 2})
+	rotate(t, f, 5, 10)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var packed []bool
+	for _, name := range rotated(t, path) {
+		packed = append(packed, strings.HasSuffix(name, ".gz"))
+	}
+	if !slices.Equal(packed, []bool{true, true, true, false, false}) {
+		t.Errorf("packed %v", packed)
+	}
+}
+
+func TestBadCompressors(t *testing.T) {
+	for _, ext := range []string{"", "gz", ".", ".g/z", ".part", ".gz.x"} {
+		if _, err := file.Open(filepath.Join(t.TempDir(), "log"), file.Options{Compress: &faulty{ext: ext}}); err == nil || !strings.Contains(err.Error(), "extension") {
+			t.Errorf("extension %q: %v", ext, err)
+		}
+	}
+	if _, err := (file.Gzip{Level: 10}).NewWriter(io.Discard); err == nil {
+		t.Error("level 10 = nil error")
+	}
+}
+
+// faulty is a Compressor whose Writes fail or hang.
+type faulty struct {
+	file.Gzip
+	ext   string
+	fails atomic.Int32  // this often
+	gate  chan struct{} // hang until it is closed
+	hung  chan struct{} // closed when the first one hangs
+	once  sync.Once
+}
+
+func (c *faulty) Extension() string { return c.ext }
+
+func (c *faulty) NewWriter(w io.Writer) (io.WriteCloser, error) {
+	zw, err := c.Gzip.NewWriter(w)
+	return &faultyWriter{zw, c}, err
+}
+
+type faultyWriter struct {
+	io.WriteCloser
+	c *faulty
+}
+
+func (w *faultyWriter) Write(p []byte) (int, error) {
+	if w.c.gate != nil {
+		w.c.once.Do(func() { close(w.c.hung) })
+		<-w.c.gate
+	}
+	if w.c.fails.Add(-1) >= 0 {
+		return 0, errors.New("injected")
+	}
+	return w.WriteCloser.Write(p)
+}
+
+// A Compressor that fails is told and tried again; the file stays as it is, and
+// Writes do not notice.
+func TestCompressorFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	c := &faulty{ext: ".gz"}
+	c.fails.Store(2)
+	var told atomic.Int32
+	f := open(t, path, file.Options{Compress: c, OnError: func(err error) {
+		told.Add(1)
+		if !strings.Contains(err.Error(), "injected") || !strings.Contains(err.Error(), "stays as it is") {
+			t.Errorf("OnError(%v)", err)
+		}
+	}})
+	rotate(t, f, 1, 5000)
+	eventually(t, "told", func() bool { return told.Load() == 1 })
+	if got := rotated(t, path); len(got) != 1 || strings.HasSuffix(got[0], ".gz") {
+		t.Errorf("after a failure: %v", got)
+	}
+	write(t, f, "goes on\n")
+	eventually(t, "packed", func() bool { return f.Stats().Packed == 1 })
+	if told.Load() != 2 || f.Stats().Errors != 2 {
+		t.Errorf("told %d times, Stats %+v", told.Load(), f.Stats())
+	}
+	if left := glob(t, path+"-*.part"); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+}
+
+// Writes do not wait for packing, Shutdown only as long as it may, and what was
+// not packed is whole.
+func TestShutdownDoesNotWaitForPacking(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	c := &faulty{ext: ".gz", gate: make(chan struct{}), hung: make(chan struct{})}
+	f := open(t, path, file.Options{Compress: c})
+	rotate(t, f, 1, 5000)
+	<-c.hung
+	for i := range 100 {
+		write(t, f, fmt.Sprintf("line %d\n", i))
+	}
+	if err := f.Rotate(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := f.Shutdown(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("Shutdown = %v", err)
+	}
+	close(c.gate) // only now the background can leave off
+	eventually(t, "the copy that was begun is gone", func() bool { return len(glob(t, path+"-*.part")) == 0 })
+	if got := rotated(t, path); len(got) != 2 || strings.Contains(strings.Join(got, " "), ".gz") {
+		t.Errorf("rotated %v", got)
+	}
+	// The next one packs them.
+	f = open(t, path, file.Options{Compress: file.Gzip{}})
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s := f.Stats(); s.Packed != 2 {
+		t.Errorf("Stats = %+v", s)
+	}
+}
+
+// Close waits for the background.
+func TestClosePacks(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	f := open(t, path, file.Options{Compress: file.Gzip{}, KeepCount: 2, CloseTimeout: time.Minute})
+	rotate(t, f, 4, 100_000)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got := rotated(t, path)
+	if len(got) != 2 || !strings.HasSuffix(got[0], ".gz") || !strings.HasSuffix(got[1], ".gz") {
+		t.Errorf("after Close: %v", got)
+	}
+}
+
+// What a crash has left is finished or removed by the next Open.
+func TestLeftovers(t *testing.T) {
+	const content = "one\ntwo\n"
+	packed := func(s string) []byte {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		io.WriteString(w, s)
+		w.Close()
+		return b.Bytes()
+	}
+	gz := packed(content)
+	const plain = "log-20261121T080309.123456789Z-5f3a2c"
+	for _, c := range []struct {
+		name   string
+		before map[string][]byte
+		after  []string // with Compress nil
+		pieces int      // left that were dealt with
+	}{
+		{"a copy was begun", map[string][]byte{plain: []byte(content), plain + ".gz.part": gz[:10]}, []string{plain}, 1},
+		{"a copy was complete but not renamed", map[string][]byte{plain: []byte(content), plain + ".gz.part": gz}, []string{plain}, 1},
+		{"a copy was renamed, the original not removed", map[string][]byte{plain: []byte(content), plain + ".gz": gz}, []string{plain + ".gz"}, 1},
+		{"a copy that is torn", map[string][]byte{plain: []byte(content), plain + ".gz": gz[:len(gz)-3]}, []string{plain}, 1},
+		{"a copy of something else", map[string][]byte{plain: []byte(content), plain + ".gz": packed("one\ntwx\n")}, []string{plain}, 1},
+		{"a copy of the beginning", map[string][]byte{plain: []byte(content), plain + ".gz": packed("one\n")}, []string{plain}, 1},
+		{"a copy of more", map[string][]byte{plain: []byte(content), plain + ".gz": packed(content + "more\n")}, []string{plain}, 1},
+		{"a copy of nothing", map[string][]byte{plain: []byte(content), plain + ".gz": nil}, []string{plain}, 1},
+		{"a whole copy without original", map[string][]byte{plain + ".gz.part": gz}, []string{plain + ".gz"}, 1},
+		{"a torn copy without original", map[string][]byte{plain + ".gz.part": gz[:10]}, nil, 1},
+		{"all three", map[string][]byte{plain: []byte(content), plain + ".gz": gz, plain + ".gz.part": gz[:10]}, []string{plain + ".gz"}, 2},
+		{"a name without a file", map[string][]byte{plain: nil}, nil, 0},
+		{"nothing left", map[string][]byte{plain: []byte(content)}, []string{plain}, 0},
+		{"a copy this File cannot read", map[string][]byte{plain: []byte(content), plain + ".zst": gz}, []string{plain, plain + ".zst"}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, compress := range []file.Compressor{nil, file.Gzip{}} {
+				dir := t.TempDir()
+				for name, data := range c.before {
+					if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				f := open(t, filepath.Join(dir, "log"), file.Options{KeepCount: 100, Compress: compress})
+				if err := f.Close(); err != nil {
+					t.Fatal(err)
+				}
+				want := slices.Clone(c.after)
+				if compress != nil && len(want) == 1 && want[0] == plain {
+					want[0] += ".gz"
+				}
+				var got []string
+				for _, name := range glob(t, filepath.Join(dir, "log-*")) {
+					got = append(got, filepath.Base(name))
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("packing %v: left %v, want %v", compress != nil, got, want)
+				}
+				if s := f.Stats(); s.Recovered != uint64(c.pieces) {
+					t.Errorf("packing %v: Stats = %+v, want %d recovered", compress != nil, s, c.pieces)
+				}
+				if len(want) == 1 {
+					if _, contents := parts(t, filepath.Join(dir, "log"), nil); contents[0] != content {
+						t.Errorf("packing %v: %q is left", compress != nil, contents[0])
+					}
+				}
+			}
+		})
+	}
+}
+
+// Rotated files go to a folder of their own.
+func TestFolder(t *testing.T) {
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "old")
+	path := filepath.Join(dir, "log")
+	if _, err := file.Open(path, file.Options{Folder: folder}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Open with a missing folder = %v", err)
+	}
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f := open(t, path, file.Options{Folder: folder, Compress: file.Gzip{}, KeepCount: 2})
+	p := put(t, f, "placed\n")
+	rotate(t, f, 2, 10)
+	p.in(t, f, 7)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := glob(t, filepath.Join(folder, "log-*.gz")); len(got) != 2 {
+		t.Errorf("in the folder: %v", got)
+	}
+	if got := glob(t, path+"-*"); len(got) > 0 {
+		t.Errorf("beside the file: %v", got)
+	}
+}
