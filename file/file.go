@@ -147,12 +147,18 @@ func Open(path string, o Options) (*File, error) {
 
 // open replaces f.io.target. On an error the old one stays.
 func (f *File) open() error {
+	for range 100 {
+		if err := f.openOnce(true); !errors.Is(err, errOvertaken) {
+			return err
+		}
+	}
+	return f.openOnce(false) // a file system whose inode numbers mean nothing
+}
+
+func (f *File) openOnce(verify bool) error {
 	t, err := openTarget(f.path, f.opt.Perm)
 	if err != nil {
 		return err
-	}
-	if t.regular && t.blind {
-		f.notice("%s cannot be read: whether its last line is whole was not checked", f.path)
 	}
 	if err := f.suits(t); err != nil {
 		t.close()
@@ -160,14 +166,20 @@ func (f *File) open() error {
 	}
 	written := t.modTime()
 	cut, head, err := t.cutTail()
+	if cut > 0 {
+		f.count(func(s *Stats) { s.CutBytes += uint64(cut) })
+		f.notice("%s ended within a line, as after a crash: %d bytes cut, beginning with %q", f.path, cut, head)
+	}
+	if err == nil && verify && t.regular && !t.std && !stillNames(t.real, t.f) {
+		err = errOvertaken // renamed before it was locked, it may be packed by now
+	}
 	if err != nil {
 		t.close()
 		return fmt.Errorf("%s: %w", f.path, err)
 	}
-	if cut > 0 {
-		f.notice("%s ended within a line, as after a crash: %d bytes cut, beginning with %q", f.path, cut, head)
+	if t.regular && t.blind {
+		f.notice("%s cannot be read: whether its last line is whole was not checked", f.path)
 	}
-	f.count(func(s *Stats) { s.CutBytes += uint64(cut) })
 	f.use(t, written)
 	return nil
 }

@@ -21,11 +21,14 @@ import (
 // pack replaces the file at path by a packed copy.
 func (k *keeper) pack(path string, c Compressor) (err error) {
 	src, err := openFile(path, os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errBusy // another process has packed it
+	}
 	if err != nil {
 		return fmt.Errorf("pack: %w", err)
 	}
 	defer src.Close()
-	if !lockAlone(src) {
+	if !lockAlone(src) || !stillNames(path, src) {
 		return fmt.Errorf("pack %s: %w", path, errBusy)
 	}
 	name := path + c.Extension()
@@ -84,6 +87,16 @@ func (k *keeper) pack(path string, c Compressor) (err error) {
 	return nil
 }
 
+// stillNames reports whether path is the name of f.
+func stillNames(path string, f *os.File) bool {
+	here, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Lstat(path)
+	return err == nil && os.SameFile(here, there)
+}
+
 // packInto copies src to its end and returns how many bytes that were.
 func packInto(ctx context.Context, dst io.Writer, src io.Reader, c Compressor) (int64, error) {
 	w, err := c.NewWriter(dst)
@@ -110,7 +123,7 @@ func (r *reader) Read(p []byte) (int, error) {
 // mend finishes what a crash has left of x.
 func (k *keeper) mend(x *kept) (did bool, err error) {
 	if x.empty && x.packed == "" && len(x.partials) == 0 {
-		if err := removeAlone(x.plain); err != nil {
+		if err := removeAlone(x.plain, true); err != nil {
 			return false, err
 		}
 		x.plain = ""
@@ -128,7 +141,7 @@ func (k *keeper) mend(x *kept) (did bool, err error) {
 			return false, err
 		}
 		defer src.Close()
-		if !lockAlone(src) {
+		if !lockAlone(src) || !stillNames(x.plain, src) {
 			return false, fmt.Errorf("tidy %s: %w", x.plain, errBusy)
 		}
 		if x.packed != "" {
@@ -150,6 +163,9 @@ func (k *keeper) mend(x *kept) (did bool, err error) {
 // keepOne decides between src, which is x.plain, and its packed copy.
 func (k *keeper) keepOne(x *kept, src io.Reader) error {
 	copied, err := os.Open(x.packed)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errBusy
+	}
 	if err != nil {
 		return err
 	}
@@ -194,7 +210,7 @@ func (k *keeper) finish(x *kept, path string) error {
 		return err
 	}
 	defer f.Close()
-	if !lockAlone(f) {
+	if !lockAlone(f) || !stillNames(path, f) {
 		return fmt.Errorf("tidy %s: %w", path, errBusy)
 	}
 	if x.plain == "" && x.packed == "" {

@@ -140,14 +140,21 @@ func (f *File) rotate(now time.Time) error {
 	case err != nil || !os.SameFile(here, there):
 		return f.reopen() // another process has rotated, or a tool
 	}
-	name, err := f.retire(now)
+	name, err := f.retire(here, now)
 	if errors.Is(err, syscall.ENOSPC) && f.keeper.pruneNow() {
-		name, err = f.retire(now)
+		name, err = f.retire(here, now)
+	}
+	if errors.Is(err, errOvertaken) {
+		return f.reopen()
 	}
 	if err != nil {
 		return err
 	}
 	next, err := f.successor(here)
+	if errors.Is(err, errOvertaken) {
+		f.count(func(s *Stats) { s.Rotations++ })
+		return f.reopen()
+	}
 	if err != nil {
 		if back := renameNew(name, f.io.real); back != nil && !errors.Is(back, fs.ErrExist) {
 			err = fmt.Errorf("%w; the file is %s now: %w", err, name, back)
@@ -165,8 +172,11 @@ func (f *File) rotate(now time.Time) error {
 	return nil
 }
 
-// retire renames the file and returns its new path.
-func (f *File) retire(now time.Time) (string, error) {
+// errOvertaken means that another process has rotated in the same instant.
+var errOvertaken = errors.New("another process has rotated")
+
+// retire renames the file, which here describes, and returns its new path.
+func (f *File) retire(here fs.FileInfo, now time.Time) (string, error) {
 	_, inode, err := identity(f.io.f)
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return "", err
@@ -176,16 +186,41 @@ func (f *File) retire(now time.Time) (string, error) {
 	if last := f.io.lastRotation; !now.After(last) && last.Sub(now) < time.Hour {
 		now = last.Add(1)
 	}
+	name, err := f.moveAway(now, inode)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(f.io.series.folder); err == nil {
+			return "", errOvertaken
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	f.io.lastRotation = now
+	if there, err := os.Lstat(name); err != nil || os.SameFile(here, there) {
+		return name, nil
+	}
+	// The successor that the other process has just made was moved. It is a
+	// rotated file now, which that process sees; only the number is not its own.
+	if other, err := os.Open(name); err == nil {
+		defer other.Close()
+		if _, inode, err := identity(other); err == nil {
+			err = renameNew(name, filepath.Join(f.io.series.folder, f.io.series.name(member{time: now.In(f.opt.Location), inode: inode})))
+			if err != nil {
+				return "", err
+			}
+		}
+	}
+	return "", errOvertaken
+}
+
+// moveAway renames the file at the path to the first name from now on that is
+// free.
+func (f *File) moveAway(now time.Time, inode uint64) (name string, err error) {
 	s := f.io.series
 	for range 100 {
-		name := filepath.Join(s.folder, s.name(member{time: now.In(s.loc), inode: inode}))
-		err = renameNew(f.io.real, name)
-		if err == nil {
-			f.io.lastRotation = now
-			return name, nil
-		}
-		if !errors.Is(err, fs.ErrExist) {
-			return "", err
+		name = filepath.Join(s.folder, s.name(member{time: now.In(s.loc), inode: inode}))
+		if err = renameNew(f.io.real, name); !errors.Is(err, fs.ErrExist) {
+			return name, err
 		}
 		now = now.Add(1)
 	}
@@ -212,5 +247,9 @@ func (f *File) successor(old fs.FileInfo) (*os.File, error) {
 		f.notice("%s: the new file could not be given the owner and permissions of the old one: %v", f.path, err)
 	}
 	lockShared(next)
+	if !stillNames(f.io.real, next) { // renamed before it was locked, it may be packed by now
+		next.Close()
+		return nil, errOvertaken
+	}
 	return next, nil
 }

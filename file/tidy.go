@@ -173,7 +173,7 @@ func (x kept) remove() error {
 		if path == "" {
 			continue
 		}
-		if err := removeAlone(path); err != nil {
+		if err := removeAlone(path, false); err != nil {
 			return err
 		}
 	}
@@ -183,14 +183,14 @@ func (x kept) remove() error {
 // errBusy is about a file that someone still writes to.
 var errBusy = errors.New("another process has it open")
 
-// removeAlone removes a file that nobody writes to. One that is gone is no
-// error.
-func removeAlone(path string) error {
+// removeAlone removes a file that nobody writes to, or only an empty one. One
+// that is gone is no error.
+func removeAlone(path string, empty bool) error {
 	f, err := openFile(path, os.O_RDONLY, 0)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission) && !empty:
 		return os.Remove(path) // not ours to read, perhaps ours to remove
 	case err != nil:
 		return err
@@ -198,6 +198,9 @@ func removeAlone(path string) error {
 	defer f.Close()
 	if !lockAlone(f) {
 		return fmt.Errorf("remove %s: %w", path, errBusy)
+	}
+	if info, err := f.Stat(); err != nil || empty && info.Size() > 0 {
+		return errors.Join(err, errBusy) // what is in it now came after the look
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

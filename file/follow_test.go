@@ -1,0 +1,403 @@
+//go:build unix
+
+package file_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/file"
+)
+
+// quick looks at the path at every Write.
+const quick = time.Nanosecond
+
+func TestFollowsMovedFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	var notices []string
+	f := open(t, path, file.Options{CheckEvery: quick, OnNotice: func(s string) { notices = append(notices, s) }})
+	write(t, f, "1\n")
+	if err := os.Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil { // create mode
+		t.Fatal(err)
+	}
+	write(t, f, "2\n")
+	want(t, path+".1", "1\n")
+	want(t, path, "2\n")
+	if s := f.Stats(); s.Followed != 1 || len(notices) != 1 || !strings.Contains(notices[0], "another file") {
+		t.Errorf("Stats = %+v, notices %q", s, notices)
+	}
+	ledger(f).CheckSettled(t, 2, 2)
+}
+
+// Removed, and its folder too: the lines go on into the old file, which is
+// said, until there is a place again.
+func TestFollowsRemovedFile(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "logs")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(folder, "log")
+	var told atomic.Int32
+	f := open(t, path, file.Options{CheckEvery: quick, OnError: func(err error) {
+		told.Add(1)
+		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), folder) {
+			t.Errorf("OnError(%v)", err)
+		}
+	}})
+	write(t, f, "0\n")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	lines := 1
+	back := func() bool {
+		lines++
+		write(t, f, fmt.Sprintf("%d\n", lines))
+		_, err := os.Stat(path)
+		return err == nil
+	}
+	eventually(t, "the file is back", back)
+	want(t, path, fmt.Sprintf("%d\n", lines))
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is told", func() bool { return !back() && told.Load() > 0 })
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the file is back", back)
+	ledger(f).CheckSettled(t, lines, lines)
+}
+
+// A file that another program has cut to nothing is gone on with at its new
+// end, without a hole.
+func TestTruncatedFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	f := open(t, path, file.Options{CheckEvery: quick, MaxSize: 100})
+	write(t, f, strings.Repeat("x", 89)+"\n")
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	write(t, f, "after the cut\n") // and no rotation, as the file has room again
+	want(t, path, "after the cut\n")
+	if s := f.Stats(); s.Truncations != 1 || s.Rotations != 0 {
+		t.Errorf("Stats = %+v", s)
+	}
+}
+
+// Permissions and owner go to the new file, the rotated and the packed one.
+func TestRotationKeepsPermissionsAndOwner(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	var notices atomic.Int32
+	f := open(t, path, file.Options{Compress: file.Gzip{}, KeepPlain: 1, OnNotice: func(s string) { notices.Add(1); t.Log(s) }})
+	if err := os.Chmod(path, 0o646); err != nil {
+		t.Fatal(err)
+	}
+	uid, gid := os.Getuid(), os.Getgid()
+	if uid == 0 {
+		uid, gid = 1234, 5678
+		if err := os.Chown(path, uid, gid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rotate(t, f, 2, 100)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	names := append(rotated(t, path), path)
+	if len(names) != 3 || !strings.HasSuffix(names[0], ".gz") {
+		t.Fatalf("the series is %v", names)
+	}
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st := info.Sys().(*syscall.Stat_t)
+		if info.Mode() != 0o646 || int(st.Uid) != uid || int(st.Gid) != gid {
+			t.Errorf("%s: mode %v, owner %d:%d, want 0646, %d:%d", name, info.Mode(), st.Uid, st.Gid, uid, gid)
+		}
+	}
+	if notices.Load() > 0 {
+		t.Error("notices came")
+	}
+}
+
+// A path that is a symbolic link stays one: what it points to is rotated, where
+// it is.
+func TestRotationBehindSymbolicLink(t *testing.T) {
+	dir := t.TempDir()
+	data, path := filepath.Join(dir, "data"), filepath.Join(dir, "app.log")
+	if err := os.Mkdir(data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join("data", "real.log"), path); err != nil {
+		t.Fatal(err)
+	}
+	f := open(t, path, file.Options{CheckEvery: quick})
+	rotate(t, f, 2, 10)
+	write(t, f, "now\n")
+	if to, err := os.Readlink(path); to != filepath.Join("data", "real.log") || err != nil {
+		t.Errorf("the link points to %q, %v", to, err)
+	}
+	want(t, path, "now\n")
+	if got := rotated(t, filepath.Join(data, "real.log")); len(got) != 2 {
+		t.Errorf("rotated %v", got)
+	}
+	// Pointed elsewhere, it is followed.
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(data, "other.log"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join("data", "other.log"), path); err != nil {
+		t.Fatal(err)
+	}
+	write(t, f, "there\n")
+	want(t, filepath.Join(data, "other.log"), "there\n")
+}
+
+// Options.Link is made, replaced in one step and left alone if it is a file.
+func TestLink(t *testing.T) {
+	dir := t.TempDir()
+	path, link := filepath.Join(dir, "app.log"), filepath.Join(dir, "current")
+	pointsTo := func(to string) {
+		t.Helper()
+		if got, err := os.Readlink(link); got != to || err != nil {
+			t.Errorf("the link points to %q, %v, want %q", got, err, to)
+		}
+	}
+	f := open(t, path, file.Options{Link: link})
+	pointsTo("app.log")
+	rotate(t, f, 2, 10)
+	write(t, f, "now\n")
+	want(t, link, "now\n")
+
+	// Never missing while it is replaced.
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			if _, err := os.Lstat(link); err != nil {
+				t.Errorf("the link was gone: %v", err)
+				return
+			}
+			select {
+			case <-stop:
+				return
+			default:
+			}
+		}
+	})
+	for i := range 50 {
+		other := open(t, filepath.Join(dir, fmt.Sprintf("other%d", i)), file.Options{Link: link})
+		if err := other.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	close(stop)
+	wg.Wait()
+	pointsTo("other49")
+	if got := glob(t, link+".*"); len(got) > 0 {
+		t.Errorf("left %v", got)
+	}
+
+	if err := errors.Join(os.Remove(link), os.WriteFile(link, []byte("mine"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	open(t, path, file.Options{Link: link, OnError: func(err error) { told = append(told, err.Error()) }})
+	if len(told) != 1 || !strings.Contains(told[0], "no symbolic link") {
+		t.Errorf("told %q", told)
+	}
+	want(t, link, "mine")
+}
+
+// A rotation that fails loses nothing: the file in use is written on, it is
+// told and tried again.
+func TestRotationThatFails(t *testing.T) {
+	dir := t.TempDir()
+	folder, path := filepath.Join(dir, "old"), filepath.Join(dir, "log")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var told atomic.Int32
+	f := open(t, path, file.Options{MaxSize: 10, Folder: folder, OnError: func(err error) {
+		told.Add(1)
+		if !strings.Contains(err.Error(), "file in use is written on") && !strings.HasSuffix(err.Error(), folder+": no such file or directory") {
+			t.Errorf("OnError(%v)", err)
+		}
+	}})
+	write(t, f, "1\n")
+	if err := os.Remove(folder); err != nil {
+		t.Fatal(err)
+	}
+	lines := 1
+	for range 50 {
+		lines++
+		write(t, f, fmt.Sprintf("%d\n", lines))
+	}
+	if got := strings.Count(read(t, path), "\n"); got != lines || told.Load() == 0 || told.Load() > 20 {
+		t.Errorf("%d of %d lines, told %d times", got, lines, told.Load())
+	}
+	if err := f.Rotate(); err == nil {
+		t.Error("Rotate = nil error")
+	}
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "rotated", func() bool {
+		lines++
+		write(t, f, fmt.Sprintf("%d\n", lines))
+		return f.Stats().Rotations == 1
+	})
+	ledger(f).CheckSettled(t, lines, lines)
+}
+
+// Two Files on one path, as of two processes, at the same instants: every line
+// is there once, and what the other still writes to is neither packed nor
+// removed.
+func TestTwoFilesOnOnePath(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	o := file.Options{MaxSize: 2000, CheckEvery: quick, Compress: file.Gzip{}, OnError: func(err error) { t.Errorf("OnError(%v)", err) }}
+	var wg sync.WaitGroup
+	const writers, each = 4, 500
+	files := make([]*file.File, writers)
+	for p := range writers {
+		files[p] = open(t, path, o)
+	}
+	for p, f := range files {
+		wg.Go(func() {
+			for i := range each {
+				if _, err := fmt.Fprintf(f, "%d %d %s\n", p, i, strings.Repeat("x", i%50)); err != nil {
+					t.Error(err)
+				}
+				if i%100 == 99 {
+					if err := f.Rotate(); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, f := range files {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+		ledger(f).CheckSettled(t, each, each)
+	}
+	names, contents := parts(t, path, nil)
+	var lines []string
+	for _, c := range contents {
+		lines = append(lines, strings.SplitAfter(strings.TrimSuffix(c, "\n"), "\n")...)
+	}
+	// Names are of the moment of rotation; who was late may have put a line
+	// into a file before the last, so only presence is checked, not order.
+	seen := map[string]int{}
+	for _, line := range lines {
+		var p, i int
+		if n, err := fmt.Sscanf(line, "%d %d", &p, &i); n == 2 && err == nil {
+			seen[fmt.Sprint(p, " ", i)]++
+		} else if line != "" {
+			t.Errorf("line %q: %v", line, err)
+		}
+	}
+	for p := range writers {
+		for i := range each {
+			if n := seen[fmt.Sprint(p, " ", i)]; n != 1 {
+				t.Errorf("line %d of writer %d is there %d times", i, p, n)
+			}
+		}
+	}
+	if len(names) < 20 {
+		t.Errorf("%d files, this tests little", len(names))
+	}
+}
+
+// While another process has a rotated file open for writing it is neither
+// packed nor removed; afterwards it is.
+func TestBusyFileIsLeftAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	late := open(t, path, file.Options{CheckEvery: -1})
+	write(t, late, "1\n")
+	f := open(t, path, file.Options{Compress: file.Gzip{}, KeepCount: 1})
+	rotate(t, f, 3, 10)
+	eventually(t, "a pass", func() bool { return f.Stats().Packed+f.Stats().Pruned >= 2 })
+	write(t, late, "2\n")
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, contents := parts(t, path, nil)
+	if !slices.ContainsFunc(contents, func(c string) bool { return strings.Contains(c, "1\n") && strings.Contains(c, "2\n") }) {
+		t.Errorf("the file in use was touched: %q", contents)
+	}
+	if err := late.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f = open(t, path, file.Options{Compress: file.Gzip{}, KeepCount: 1})
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := rotated(t, path); len(got) != 1 || !strings.HasSuffix(got[0], ".gz") {
+		t.Errorf("at last: %v", got)
+	}
+}
+
+// A line whose end another process has still to write is not cut.
+func TestLineOfAnotherProcessIsNotCut(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	open(t, path, file.Options{})
+	other, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if _, err := other.WriteString("half a li"); err != nil {
+		t.Fatal(err)
+	}
+	f := open(t, path, file.Options{})
+	want(t, path, "half a li")
+	if s := f.Stats(); s.CutBytes != 0 {
+		t.Errorf("%d bytes cut", s.CutBytes)
+	}
+}
+
+func TestReopenOn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	f := open(t, path, file.Options{CheckEvery: -1})
+	stop := f.ReopenOn(syscall.SIGUSR1)
+	other := f.ReopenOn() // on no signal, not on all
+	defer other()
+	write(t, f, "1\n")
+	if err := os.Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(os.Getpid(), syscall.SIGUSR1); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "reopened", func() bool { return f.Stats().Reopens == 1 })
+	write(t, f, "2\n")
+	want(t, path+".1", "1\n")
+	want(t, path, "2\n")
+	stop()
+	stop()
+	f.ReopenOn(syscall.SIGUSR2)
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	f.ReopenOn(syscall.SIGUSR2)() // after Close: nothing
+}
