@@ -1,0 +1,103 @@
+package file_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// program returns the path of a program that a test needs.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		missing(t, "the program "+name)
+	}
+	return path
+}
+
+// missing skips the test for want of something, or fails it where all must run.
+func missing(t *testing.T, needs string) {
+	t.Helper()
+	if os.Getenv("REQUIRE") == "all" {
+		t.Fatalf("REQUIRE=all, but this needs %s", needs)
+	}
+	t.Skipf("this needs %s", needs)
+}
+
+// Killed by strace on entering each of the system calls that a rotation and the
+// packing make, the first time a thread makes it, the second, and so on.
+func TestKilledInEachSystemCall(t *testing.T) {
+	strace := program(t, "strace")
+	if out, err := exec.Command(strace, "-f", "-qq", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
+		missing(t, fmt.Sprintf("leave to trace processes: %v %s", err, out))
+	}
+	for _, call := range []string{"renameat2", "fsync", "unlinkat", "openat", "close", "write", "fchmod", "utimensat", "flock"} {
+		t.Run(call, func(t *testing.T) {
+			kills := 0
+			for n := 1; n <= 40; n = n + 1 + n/4 {
+				path := filepath.Join(t.TempDir(), "log")
+				const lines = 400 // some six files
+				tell := &acked{}
+				cmd, stderr := crashCommand(path, 0, lines, tell, strace, "-f", "-qq", "-o", os.DevNull,
+					"-e", "trace="+call, "-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", call, n))
+				err := cmd.Run()
+				switch {
+				case killed(err):
+					kills++
+				case err != nil:
+					t.Fatalf("number %d: %v: %s", n, err, stderr)
+				}
+				if _, err := os.Stat(path); os.IsNotExist(err) && tell.n.Load() == 0 {
+					continue // killed before it began
+				}
+				left := survivors(t, path, int(tell.n.Load()))
+				atRest(t, path, left)
+				if err == nil && left != lines {
+					t.Errorf("number %d: %d lines of a process that ended well", n, left)
+				}
+				if strings.Contains(stderr.String(), "panic") {
+					t.Errorf("number %d: %s", n, stderr)
+				}
+			}
+			if kills < 2 {
+				t.Errorf("%d kills: this tests little", kills)
+			}
+		})
+	}
+}
+
+// The disk refuses a rename, an fsync or the removal of a file, once or for
+// ever: no line is lost, and what was refused is done later or stays whole.
+func TestFailingSystemCalls(t *testing.T) {
+	strace := program(t, "strace")
+	if out, err := exec.Command(strace, "-f", "-qq", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
+		missing(t, fmt.Sprintf("leave to trace processes: %v %s", err, out))
+	}
+	for _, inject := range []string{
+		"renameat2:error=ENOSPC", "renameat2:error=EIO:when=2", "renameat2:error=EIO:when=1+2", "renameat2:error=EINVAL",
+		"fsync:error=EIO", "fsync:error=EIO:when=1", "unlinkat:error=EIO:when=1", "unlinkat:error=EPERM",
+		"flock:error=ENOLCK", "fchmod:error=EPERM", "fchown:error=EPERM", "utimensat:error=EPERM",
+		"renameat2:error=EINTR:when=1", "fsync:error=ENOSPC:when=1+3",
+	} {
+		t.Run(inject, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "log")
+			const lines = 400
+			tell := &acked{}
+			call, _, _ := strings.Cut(inject, ":")
+			cmd, stderr := crashCommand(path, 0, lines, tell, strace, "-f", "-qq", "-o", os.DevNull,
+				"-e", "trace="+call, "-e", "inject="+inject)
+			err := cmd.Run()
+			if err != nil && call != "fsync" { // with it Close may say what it cannot promise
+				t.Errorf("%v: %s", err, stderr)
+			}
+			if left := survivors(t, path, int(tell.n.Load())); left != lines {
+				t.Errorf("%d of %d lines", left, lines)
+			}
+			atRest(t, path, lines)
+		})
+	}
+}
