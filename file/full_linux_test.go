@@ -8,10 +8,13 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/slab"
 )
 
 // A disk that is full within a line: nothing torn stays, and with room again
@@ -59,7 +62,11 @@ func TestFileSizeLimit(t *testing.T) {
 	})
 }
 
-func TestFullDisk(t *testing.T) {
+// smallDisk runs the test in a child with a file system in memory, which the
+// options of mount limit. It returns the folder in the child and "" in the
+// parent, which has nothing to do then.
+func smallDisk(t *testing.T, options string) string {
+	t.Helper()
 	dir := os.Getenv(childEnv)
 	if dir == "" {
 		attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
@@ -71,31 +78,192 @@ func TestFullDisk(t *testing.T) {
 		out, err := child(t, attr)
 		switch {
 		case errors.Is(err, syscall.EPERM) || strings.Contains(out, "cannot mount"):
-			t.Skipf("needs to mount a tmpfs in a namespace of its own, as root or where users may: %v %s", err, out)
+			missing(t, fmt.Sprintf("to mount a tmpfs in a namespace of its own, as root or where users may: %v %s", err, out))
 		case err != nil:
 			t.Fatalf("%v\n%s", err, out)
 		}
-		return
+		return ""
 	}
 	// Private, or the mount would be seen outside of the namespace.
 	err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
 	if err == nil {
-		err = syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=128k")
+		err = syscall.Mount("tmpfs", dir, "tmpfs", 0, options)
 	}
 	if err != nil {
 		fmt.Println("cannot mount:", err)
 		os.Exit(1)
+	}
+	return dir
+}
+
+// largerDisk changes the limits of smallDisk.
+func largerDisk(t *testing.T, dir, options string) {
+	t.Helper()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, options); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	dir := smallDisk(t, "size=128k")
+	if dir == "" {
+		return
 	}
 	ballast := filepath.Join(dir, "ballast")
 	fillUp(t, dir, syscall.ENOSPC, func() {
 		if err := os.WriteFile(ballast, make([]byte, 20<<10), 0o600); err != nil {
 			t.Fatal(err)
 		}
-	}, func() {
-		if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=8m"); err != nil {
+	}, func() { largerDisk(t, dir, "size=8m") })
+}
+
+// The disk fills up under a series that rotates and packs, behind a
+// slab.Writer: with room again every line is there once, and what could not be
+// packed is packed.
+func TestFullDiskWhileRotating(t *testing.T) {
+	dir := smallDisk(t, "size=256k")
+	if dir == "" {
+		return
+	}
+	path := filepath.Join(dir, "log")
+	c := &faulty{ext: ".gz", gate: make(chan struct{}), hung: make(chan struct{})} // packing waits until the disk is full
+	f, err := file.Open(path, file.Options{MaxSize: 20_000, Compress: c, CloseTimeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := slab.New(f, slab.Options{Retry: slab.Retry{Min: time.Millisecond, Max: 10 * time.Millisecond}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const lines = 8000 // 500 kB
+	var all strings.Builder
+	done := make(chan error, 1)
+	for i := range lines {
+		fmt.Fprintf(&all, "%d %s\n", i, strings.Repeat(fmt.Sprint(i%10), 55))
+	}
+	go func() {
+		for line := range strings.Lines(all.String()) {
+			if _, err := w.Write([]byte(line)); err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- w.Close()
+	}()
+	eventually(t, "the disk is full", func() bool { return f.Stats().Errors > 5 })
+	close(c.gate)
+	packing := f.Stats().Errors + 20
+	eventually(t, "it goes on failing", func() bool { return f.Stats().Errors > packing })
+	if s := f.Stats(); s.Packed > 0 {
+		t.Logf("packed on the full disk: %d", s.Packed)
+	}
+	largerDisk(t, dir, "size=16m")
+	select {
+	case err := <-done:
+		if err != nil {
 			t.Fatal(err)
 		}
+	case <-time.After(2 * time.Minute):
+		t.Fatal("the lines do not come through")
+	}
+	if s := w.Stats(); s.Accepted != lines || s.Written != lines || s.Dropped.Total() != 0 {
+		t.Errorf("slab.Stats = %+v", s)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	ledger(f).CheckSettled(t, lines, lines)
+	f = open(t, path, file.Options{Compress: file.Gzip{}, CloseTimeout: time.Minute})
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	names, contents := parts(t, path, nil)
+	if strings.Join(contents, "") != all.String() {
+		t.Errorf("the series has %d bytes, want %d", len(strings.Join(contents, "")), all.Len())
+	}
+	for _, name := range names[:len(names)-1] {
+		if !strings.HasSuffix(name, ".gz") {
+			t.Errorf("%s is not packed", name)
+		}
+	}
+	if left := glob(t, path+"-*.part"); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+}
+
+// Where there is no room for one more file, a rotation prunes first, and if
+// that does not help the file in use is written on.
+func TestRotationOnFullDisk(t *testing.T) {
+	dir := smallDisk(t, "size=1m,nr_inodes=20")
+	if dir == "" {
+		return
+	}
+	path := filepath.Join(dir, "log")
+	var mu sync.Mutex
+	var told []string
+	onError := func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, err.Error())
+	}
+	f, err := file.Open(path, file.Options{KeepCount: 3, OnError: onError})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rotate(t, f, 3, 10)
+	write(t, f, "four\n")
+	fill := func() {
+		t.Helper()
+		for i := 0; ; i++ {
+			err := os.WriteFile(filepath.Join(dir, fmt.Sprint("ballast", i)), nil, 0o600)
+			if errors.Is(err, syscall.ENOSPC) {
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	fill()
+	if err := f.Rotate(); err != nil { // the oldest makes room
+		t.Fatalf("Rotate = %v", err)
+	}
+	write(t, f, "five\n")
+	if got := rotated(t, path); len(got) != 3 || f.Stats().Pruned != 1 {
+		t.Errorf("rotated %v, Stats %+v", got, f.Stats())
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	// Nothing may be pruned: no room.
+	if f, err = file.Open(path, file.Options{MaxSize: 10, OnError: onError}); err != nil {
+		t.Fatal(err)
+	}
+	fill()
+	for range 20 {
+		write(t, f, "longer\n")
+	}
+	want(t, path, "five\n"+strings.Repeat("longer\n", 20))
+	mu.Lock()
+	if len(told) == 0 || !strings.Contains(told[0], "file in use is written on") || !strings.Contains(told[0], "no space left") {
+		t.Errorf("told %q", told)
+	}
+	mu.Unlock()
+	largerDisk(t, dir, "size=1m,nr_inodes=100")
+	lines := 20
+	eventually(t, "rotated", func() bool {
+		lines++
+		write(t, f, "longer\n")
+		return f.Stats().Rotations > 0
 	})
+	if _, got := parts(t, path, nil); strings.Count(strings.Join(got, ""), "longer\n") != lines {
+		t.Errorf("parts %q, want %d lines", got, lines)
+	}
+	ledger(f).CheckSettled(t, lines, lines)
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // fillUp writes more than there is room for, in Writes of some 10 kB, makes

@@ -58,8 +58,8 @@ type Options struct {
 
 	// CheckEvery is how often a Write looks whether the path still names the
 	// open file, which it follows if it was moved or removed; 0 means 1 s, a
-	// negative value never. A removed one is made anew when it is still gone
-	// 100 ms later, so as not to be in the way of who moved it.
+	// negative value never. A removed one is made anew when it is still gone a
+	// second later, so as not to be in the way of who moved it.
 	CheckEvery time.Duration
 
 	// Sync says when what was written is forced to the disk. Default Never.

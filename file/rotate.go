@@ -15,8 +15,9 @@ import (
 // that is full or of yesterday. The turn is held.
 
 // grace is how long a path may name nothing before the file is made anew:
-// programs that move a log away make the new one right after.
-const grace = 100 * time.Millisecond
+// programs that move a log away make the new one right after, and logrotate
+// moves away what it finds there then.
+const grace = time.Second
 
 // ready prepares the file for n more bytes. Nothing that fails here fails the
 // Write: it then goes to the file in use.
@@ -151,6 +152,9 @@ func (f *File) rotate(now time.Time) error {
 		return err
 	}
 	next, err := f.successor(here)
+	if errors.Is(err, syscall.ENOSPC) && f.keeper.pruneNow() {
+		next, err = f.successor(here)
+	}
 	if errors.Is(err, errOvertaken) {
 		f.count(func(s *Stats) { s.Rotations++ })
 		return f.reopen()

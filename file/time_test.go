@@ -206,7 +206,7 @@ func TestFollowsByTime(t *testing.T) {
 		write(t, f, "2\n") // not looked yet
 		time.Sleep(time.Minute)
 		write(t, f, "3\n") // seen for the first time
-		time.Sleep(99 * time.Millisecond)
+		time.Sleep(999 * time.Millisecond)
 		write(t, f, "4\n")
 		want(t, path+".1", "1\n2\n3\n4\n")
 		time.Sleep(time.Millisecond)

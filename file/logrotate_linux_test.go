@@ -1,0 +1,169 @@
+package file_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/file"
+)
+
+// TestLogrotate runs the real program, again and again, while lines come.
+func TestLogrotate(t *testing.T) {
+	logrotate := program(t, "logrotate")
+	const rounds = 6
+	for _, c := range []struct {
+		name, conf string
+		signal     bool // reopen on a signal only
+		pause      bool // no line during logrotate: what it does then loses lines by itself
+		compressed bool
+	}{
+		{name: "create, seen by itself", conf: "create 0640"},
+		{name: "create, on SIGUSR1", conf: "create 0640\npostrotate\nkill -USR1 PID\nendscript", signal: true},
+		{name: "create and delaycompress, seen by itself", conf: "create 0640\ncompress\ndelaycompress", compressed: true},
+		{name: "create and delaycompress, on SIGUSR1", conf: "create 0640\ncompress\ndelaycompress\npostrotate\nkill -USR1 PID\nendscript", signal: true, compressed: true},
+		{name: "nocreate, seen by itself", conf: "nocreate"},
+		{name: "dateext", conf: "create 0640\ndateext\ndateformat -%s"},
+		{name: "copytruncate", conf: "copytruncate", pause: true},
+		{name: "copytruncate and compress", conf: "copytruncate\ncompress", pause: true, compressed: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "log")
+			conf := filepath.Join(t.TempDir(), "conf")
+			text := fmt.Sprintf("%s {\nrotate 100\nmissingok\n%s\n}\n", path, strings.ReplaceAll(c.conf, "PID", fmt.Sprint(os.Getpid())))
+			if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			o := file.Options{CheckEvery: time.Millisecond, OnError: func(err error) { t.Errorf("OnError(%v)", err) }}
+			if c.signal {
+				o.CheckEvery = -1
+			}
+			f := open(t, path, o)
+			if c.signal {
+				f.ReopenOn(syscall.SIGUSR1)
+			}
+			var paused sync.Mutex
+			var lines atomic.Int64
+			stop := make(chan struct{})
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				for i := 0; ; i++ {
+					paused.Lock()
+					if _, err := fmt.Fprintf(f, "0 %d\n", i); err != nil {
+						t.Errorf("Write = %v", err)
+					}
+					lines.Add(1)
+					paused.Unlock()
+					select {
+					case <-stop:
+						return
+					case <-time.After(50 * time.Microsecond):
+					}
+				}
+			})
+			for round := range rounds {
+				from := lines.Load()
+				eventually(t, "lines in the new file", func() bool { return lines.Load() > from+20 })
+				if c.pause {
+					paused.Lock()
+				}
+				out, err := exec.Command(logrotate, "-f", "-s", conf+".state", conf).CombinedOutput()
+				if c.pause {
+					paused.Unlock()
+				}
+				if err != nil {
+					t.Fatalf("logrotate: %v\n%s", err, out)
+				}
+				if !c.pause {
+					eventually(t, "the new file is in use", func() bool { return f.Stats().Reopens > uint64(round) })
+				}
+				if strings.HasPrefix(c.name, "dateext") {
+					time.Sleep(1100 * time.Millisecond) // its names have seconds
+				}
+			}
+			close(stop)
+			wg.Wait()
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
+			names := glob(t, path+"*")
+			// A logrotate that takes more than a second to make the new file
+			// finds one of ours and moves it out of its way.
+			slow := len(glob(t, path+"-*.backup"))
+			if len(names) != rounds+1+slow {
+				t.Errorf("%d files, want %d: %v", len(names), rounds+1, names)
+			}
+			if packed := glob(t, path+"*.gz"); c.compressed != (len(packed) > 0) {
+				t.Errorf("packed %v", packed)
+			}
+			data := logrotated(t, path, names)
+			if slow > 0 {
+				t.Logf("a slow machine: %v", names)
+				data = sorted(data)
+			}
+			onceEach(t, data, 1, int(lines.Load()))
+			ledger(f).CheckSettled(t, int(lines.Load()), int(lines.Load()))
+			if s := f.Stats(); !c.signal && !c.pause && s.Followed < rounds || c.pause && s.Reopens != 0 {
+				t.Errorf("Stats = %+v", s)
+			}
+		})
+	}
+}
+
+// sorted returns lines "0 I" by I.
+func sorted(data string) string {
+	lines := slices.Collect(strings.Lines(data))
+	slices.SortFunc(lines, func(a, b string) int {
+		if len(a) != len(b) {
+			return len(a) - len(b)
+		}
+		return strings.Compare(a, b)
+	})
+	return strings.Join(lines, "")
+}
+
+// logrotated returns the contents of path and what logrotate made of it, from
+// old to new.
+func logrotated(t *testing.T, path string, names []string) string {
+	t.Helper()
+	age := func(name string) (n int) {
+		switch rest := strings.TrimPrefix(name, path); {
+		case rest == "":
+			return 0
+		case rest[0] == '-': // seconds: the larger the newer
+			fmt.Sscanf(rest, "-%d", &n)
+			return 1<<40 - n
+		default:
+			fmt.Sscanf(rest, ".%d", &n)
+			return n
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int { return age(b) - age(a) })
+	var all strings.Builder
+	for _, name := range names {
+		data := []byte(read(t, name))
+		if strings.HasSuffix(name, ".gz") {
+			r, err := gzip.NewReader(bytes.NewReader(data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if data, err = io.ReadAll(r); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		all.Write(data)
+	}
+	return all.String()
+}
