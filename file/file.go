@@ -3,25 +3,25 @@
 // system or still the caller's. It is made to sit behind slab.Writer, whose
 // goroutine batches and retries, and can be used directly.
 //
-//	f, err := file.Open("/var/log/payment-api.log", file.Options{})
+//	f, err := file.Open("/var/log/payment-api.log", file.Options{
+//		MaxSize:  100 << 20,
+//		KeepSize: 2 << 30,
+//		Compress: file.Gzip{},
+//	})
 //	out, err := slab.New(f, slab.Options{CloseDestination: true})
 package file
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 )
 
-// A File appends lines to one file. It is safe for concurrent use; whoever
-// opened it closes it. At any time one File, in one process, owns a path.
+// A File appends lines to one file or, with rotation, to a series of them. It is
+// safe for concurrent use; whoever opened it closes it.
 //
 //  1. A Write is one write(2). The file never holds part of a line for longer
 //     than it takes to cut it off: when a disk fills up within a line, the
@@ -36,7 +36,20 @@ import (
 //  4. An fsync that failed is not tried again: the kernel may have dropped the
 //     pages and would call the next one a success. Its error comes back from
 //     every Sync, from every Write with Options.Sync EachWrite, and from Close,
-//     until Reopen.
+//     until Reopen or a rotation.
+//  5. A Write is in one file: rotation happens between Writes, and in the
+//     goroutine of the Write that finds it due. It costs a rename and an open; what
+//     takes longer is done in the background until Close. A rotation that
+//     fails, for a full disk or a missing folder, is told to OnError and tried
+//     again, and the Write goes to the file in use.
+//  6. The path always names the current file, and a rotated one has a name that
+//     was never given before: NAME-MOMENT-INODE.EXT. None is replaced.
+//  7. A crash at any point, of packing too, loses nothing and leaves nothing
+//     twice once the next Open, with Options of a series, has tidied up.
+//  8. On Linux, darwin and the BSDs several Files, also of several processes,
+//     may have one path open: lines stay whole and are in one file each, and
+//     nobody packs or removes what another still writes to. Elsewhere one File
+//     owns a path.
 //
 // /dev/null, pipes and terminals work: they are neither cut nor fsynced.
 // /dev/stdout and /dev/stderr mean os.Stdout and os.Stderr as they are at
@@ -78,43 +91,6 @@ type File struct {
 	quit      chan struct{}  // closed when Shutdown gives up on what runs
 	done      chan struct{}  // closed when Shutdown has its result
 	err       error          // that result; set before done is closed
-}
-
-// Stats is a snapshot of a File's counters; lines unless said otherwise. A
-// File drops nothing: at every moment Accepted = Written + Pending.
-//
-// A line is accepted when a Write takes it up and Pending while that Write
-// runs. A Write that fails hands the lines beyond its n back to the caller:
-// they leave Pending, and with it Accepted, and are counted in Returned. Sent
-// again, they are accepted again. So Accepted may fall.
-type Stats struct {
-	Accepted uint64 // Written + Pending
-	Written  uint64 // whole lines that the operating system took
-	Pending  uint64 // in a Write that has not returned
-
-	Returned uint64 // handed back by a Write that failed
-	Rejected uint64 // offered after Close, never accepted
-
-	Bytes     uint64 // of the lines in Written
-	CutBytes  uint64 // of torn lines: cut by Open and Reopen
-	TornBytes uint64 // of torn lines: left by a failed Write, taken back or ended
-	Syncs     uint64 // calls of fsync
-
-	Reopens     uint64 // times the path was opened anew
-	Followed    uint64 // of these without a call, as the path no longer named the file
-	Truncations uint64 // times the file was found shorter than it was left
-	Rotations   uint64 // files that were given a name of their own
-	Packed      uint64 // rotated files that were packed,
-	PackedBytes uint64 // their bytes before
-	PackedTo    uint64 // and after
-	Pruned      uint64 // rotated files that were removed,
-	PrunedBytes uint64 // and their bytes on the disk
-	Recovered   uint64 // leftovers of a crash that were finished or removed
-
-	Errors uint64 // failed writes, syncs, rotations, reopens, closes and work of the background
-
-	LastError     string    // text of the latest error, "" if there was none
-	LastErrorTime time.Time // when it happened
 }
 
 // Open opens path for appending and creates it if need be, but not its folder.
@@ -240,132 +216,6 @@ func (f *File) takeDirty() *os.File {
 // Name returns the path given to Open.
 func (f *File) Name() string { return f.path }
 
-// Write appends the lines in p; see File for its contract. A missing last line
-// end is added. It does not keep p. With Options.Sync EachWrite it may return
-// len(p) and an error: the lines are in the file, but not safe on the disk.
-func (f *File) Write(p []byte) (int, error) {
-	lines := countLines(p)
-	if !f.enter(lines) {
-		return 0, f.fail("write", os.ErrClosed)
-	}
-	n, err := f.write(p)
-	written := lines
-	if n < len(p) {
-		written = countLines(p[:n])
-	}
-	f.mu.Lock()
-	f.stats.Written += written
-	f.stats.Bytes += uint64(n)
-	f.dirty = f.dirty || n > 0
-	f.mu.Unlock()
-	if err != nil {
-		err = f.fail("write", err)
-		f.countError(err)
-	}
-	f.leave(lines, lines-written)
-	return n, err
-}
-
-// countLines is the number of lines in p; an unterminated last one counts.
-func countLines(p []byte) uint64 {
-	n := bytes.Count(p, newline)
-	if len(p) > 0 && p[len(p)-1] != '\n' {
-		n++
-	}
-	return uint64(n)
-}
-
-var newline = []byte{'\n'}
-
-func (f *File) write(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
-	whole := p
-	if p[len(p)-1] != '\n' {
-		whole = append(append(make([]byte, 0, len(p)+1), p...), '\n')
-	}
-	if err := f.lock(context.Background()); err != nil {
-		return 0, err
-	}
-	defer f.unlock()
-	if err := f.mend(); err != nil {
-		return 0, err
-	}
-	if f.io.pin == nil {
-		f.ready(len(whole))
-	}
-	n, err := f.io.f.Write(whole)
-	f.unpin()
-	f.io.size += int64(n)
-	if n < len(whole) {
-		n = f.cutBack(whole, n)
-	}
-	if errors.Is(err, syscall.ENOSPC) && f.opt.keeps() {
-		f.keeper.poke() // what may go, goes now
-	}
-	if f.opt.Sync == EachWrite && n > 0 {
-		if syncErr := f.sync(); syncErr != nil {
-			err = errors.Join(err, syncErr)
-		}
-	}
-	return min(n, len(p)), err
-}
-
-// cutBack deals with the first n bytes of p being in the file. It returns the
-// length of the whole lines.
-func (f *File) cutBack(p []byte, n int) int {
-	end := bytes.LastIndexByte(p[:n], '\n') + 1
-	if torn := int64(n - end); torn > 0 {
-		f.count(func(s *Stats) { s.TornBytes += uint64(torn) })
-		if f.io.takeBack(torn) {
-			f.io.size -= torn
-		} else {
-			f.io.torn = torn
-		}
-	}
-	return end
-}
-
-// mend makes sure that the file ends in a line end.
-func (f *File) mend() error {
-	if f.io.torn == 0 {
-		return nil
-	}
-	if f.io.takeBack(f.io.torn) {
-		f.io.size -= f.io.torn
-	} else {
-		if _, err := f.io.f.Write(newline); err != nil {
-			return fmt.Errorf("end a torn line: %w", err)
-		}
-		f.io.size++
-		f.notice("%s: a failed write left %d bytes of a line, which could not be taken back: they are a line of their own now", f.path, f.io.torn)
-	}
-	f.io.torn = 0
-	return nil
-}
-
-// sync calls fsync unless it has failed before, for rotated files and names
-// too where that was not done yet.
-func (f *File) sync() error {
-	if f.io.syncErr != nil || !f.io.regular {
-		return f.io.syncErr
-	}
-	f.io.syncErr = f.keeper.syncCurrent(f.io.f)
-	f.keeper.syncBehind(true)
-	err := errors.Join(f.io.syncErr, f.keeper.takeFailure())
-	if f.io.unnamed {
-		dir := filepath.Dir(f.io.real)
-		syncErr := syncFolder(dir)
-		if f.io.series.folder != dir {
-			syncErr = errors.Join(syncErr, syncFolder(f.io.series.folder))
-		}
-		f.io.unnamed = syncErr != nil
-		err = errors.Join(err, syncErr)
-	}
-	return err
-}
-
 // Reopen opens the path anew and then closes the old file: for logrotate's
 // create mode, after it has renamed the file. Lines written before are in the
 // old file, later ones in the new. If the path cannot be opened the old file
@@ -398,56 +248,4 @@ func (f *File) reopen() error {
 		return fmt.Errorf("the new file is in use, the old one was not closed cleanly: %w", err)
 	}
 	return nil
-}
-
-// Stats returns the counters. It never waits for the disk.
-func (f *File) Stats() Stats {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	s := f.stats
-	s.Accepted = s.Written + s.Pending
-	return s
-}
-
-func (f *File) count(change func(*Stats)) {
-	f.mu.Lock()
-	change(&f.stats)
-	f.mu.Unlock()
-}
-
-func (f *File) countError(err error) {
-	text, now := err.Error(), time.Now()
-	f.count(func(s *Stats) { s.Errors++; s.LastError, s.LastErrorTime = text, now })
-}
-
-// fail names the call and the file before err, which may name the file already.
-func (f *File) fail(call string, err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok && pe == err {
-		return fmt.Errorf("file: %w", err)
-	}
-	return fmt.Errorf("file: %s %s: %w", call, f.path, err)
-}
-
-// tell counts an error that fails no call and passes it on.
-func (f *File) tell(err error) {
-	f.countError(err)
-	if f.opt.OnError != nil {
-		f.guard("OnError", func() { f.opt.OnError(err) })
-	}
-}
-
-func (f *File) notice(format string, args ...any) {
-	if f.opt.OnNotice != nil {
-		f.guard("OnNotice", func() { f.opt.OnNotice(fmt.Sprintf(format, args...)) })
-	}
-}
-
-// guard calls one of the functions in Options.
-func (f *File) guard(name string, call func()) {
-	defer func() {
-		if v := recover(); v != nil {
-			f.countError(fmt.Errorf("file: Options.%s panicked: %v", name, v))
-		}
-	}()
-	call()
 }

@@ -1,0 +1,97 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+)
+
+// Stats is a snapshot of a File's counters; lines unless said otherwise. A
+// File drops nothing: at every moment Accepted = Written + Pending.
+//
+// A line is accepted when a Write takes it up and Pending while that Write
+// runs. A Write that fails hands the lines beyond its n back to the caller:
+// they leave Pending, and with it Accepted, and are counted in Returned. Sent
+// again, they are accepted again. So Accepted may fall.
+type Stats struct {
+	Accepted uint64 // Written + Pending
+	Written  uint64 // whole lines that the operating system took
+	Pending  uint64 // in a Write that has not returned
+
+	Returned uint64 // handed back by a Write that failed
+	Rejected uint64 // offered after Close, never accepted
+
+	Bytes     uint64 // of the lines in Written
+	CutBytes  uint64 // of torn lines: cut by Open and Reopen
+	TornBytes uint64 // of torn lines: left by a failed Write, taken back or ended
+	Syncs     uint64 // calls of fsync
+
+	Reopens     uint64 // times the path was opened anew
+	Followed    uint64 // of these without a call, as the path no longer named the file
+	Truncations uint64 // times the file was found shorter than it was left
+	Rotations   uint64 // files that were given a name of their own
+	Packed      uint64 // rotated files that were packed,
+	PackedBytes uint64 // their bytes before
+	PackedTo    uint64 // and after
+	Pruned      uint64 // rotated files that were removed,
+	PrunedBytes uint64 // and their bytes on the disk
+	Recovered   uint64 // leftovers of a crash that were finished or removed
+
+	Errors uint64 // failed writes, syncs, rotations, reopens, closes and work of the background
+
+	LastError     string    // text of the latest error, "" if there was none
+	LastErrorTime time.Time // when it happened
+}
+
+// Stats returns the counters. It never waits for the disk.
+func (f *File) Stats() Stats {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.stats
+	s.Accepted = s.Written + s.Pending
+	return s
+}
+
+func (f *File) count(change func(*Stats)) {
+	f.mu.Lock()
+	change(&f.stats)
+	f.mu.Unlock()
+}
+
+func (f *File) countError(err error) {
+	text, now := err.Error(), time.Now()
+	f.count(func(s *Stats) { s.Errors++; s.LastError, s.LastErrorTime = text, now })
+}
+
+// fail names the call and the file before err, which may name the file already.
+func (f *File) fail(call string, err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok && pe == err {
+		return fmt.Errorf("file: %w", err)
+	}
+	return fmt.Errorf("file: %s %s: %w", call, f.path, err)
+}
+
+// tell counts an error that fails no call and passes it on.
+func (f *File) tell(err error) {
+	f.countError(err)
+	if f.opt.OnError != nil {
+		f.guard("OnError", func() { f.opt.OnError(err) })
+	}
+}
+
+func (f *File) notice(format string, args ...any) {
+	if f.opt.OnNotice != nil {
+		f.guard("OnNotice", func() { f.opt.OnNotice(fmt.Sprintf(format, args...)) })
+	}
+}
+
+// guard calls one of the functions in Options.
+func (f *File) guard(name string, call func()) {
+	defer func() {
+		if v := recover(); v != nil {
+			f.countError(fmt.Errorf("file: Options.%s panicked: %v", name, v))
+		}
+	}()
+	call()
+}
