@@ -169,6 +169,19 @@ func TestPlanKeepsItsPromises(t *testing.T) {
 		if c.Limit == slab.LimitThroughput && (c.Headroom() > 1 || c.Guaranteed != 0) {
 			fail("it is the throughput that lacks")
 		}
+		// A spike at the very edge of what the slabs guarantee.
+		for beyond := range time.Duration(2) {
+			edge := w
+			edge.Spike, edge.MemoryBudget = c.Guaranteed+beyond, 0
+			if edge.Spike > 24*time.Hour {
+				break
+			}
+			if at, err := slab.Plan(edge); err != nil || at.Limit == slab.LimitNone && at.Guaranteed < edge.Spike {
+				fail(fmt.Sprintf("a spike of %v: %v, %+v", edge.Spike, err, at))
+			} else if at.Limit == slab.LimitNone && at.SlabCount > 4 && at.SlabSize == c.SlabSize && at.SlabCount > c.SlabCount+1 { // floating point may take one more
+				fail(fmt.Sprintf("a spike of %v takes %d slabs", edge.Spike, at.SlabCount))
+			}
+		}
 		if c.Limit == slab.LimitNone || c.Needed == 0 {
 			continue
 		}
@@ -181,6 +194,29 @@ func TestPlanKeepsItsPromises(t *testing.T) {
 	for _, l := range []slab.Limit{slab.LimitNone, slab.LimitThroughput, slab.LimitSpike} {
 		if limits[l] < 500 {
 			t.Errorf("limit %v came %d times only: %v", l, limits[l], limits)
+		}
+	}
+}
+
+// TestPlanForWholeSlabs has stalls in which exactly a whole number of slabs is
+// filled, where floating point is on the edge of one more or one less.
+func TestPlanForWholeSlabs(t *testing.T) {
+	for slabs := range 5000 {
+		for _, perSecond := range []int{1000, 700, 30} {
+			spike := time.Duration(slabs) * time.Second / time.Duration(perSecond)
+			w := slab.Workload{Rate: float64(1024 * perSecond), LineSize: 64, LineSizeP99: 64, WriteLatency: time.Microsecond, Spike: spike}
+			c, err := slab.Plan(w)
+			if err != nil || c.Limit != slab.LimitNone || c.Guaranteed < spike || c.SlabSize != 64<<10 || c.SlabCount > max(4, slabs+3) {
+				t.Fatalf("%d slabs, %d a second: %v, %+v", slabs, perSecond, err, c)
+			}
+		}
+	}
+}
+
+func TestLimitString(t *testing.T) {
+	for l, want := range map[slab.Limit]string{slab.LimitNone: "none", slab.LimitThroughput: "throughput", slab.LimitSpike: "spike", 7: "Limit(7)"} {
+		if l.String() != want {
+			t.Errorf("got %q, want %q", l, want)
 		}
 	}
 }
