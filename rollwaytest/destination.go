@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ type Fault struct {
 	Take  int           // keep so many bytes of p; more than len(p) is len(p)
 	Err   error         // return this error; nil with a short Take is a silent short write
 	Panic any           // panic with this after taking Take bytes
+	Exit  bool          // end the goroutine after taking Take bytes, as runtime.Goexit and t.FailNow do
 }
 
 // Destination is an io.WriteCloser with Sync that keeps what it is given and
@@ -80,6 +82,9 @@ func (d *Destination) Write(p []byte) (int, error) {
 	}
 	if f.Panic != nil {
 		panic(f.Panic)
+	}
+	if f.Exit {
+		runtime.Goexit()
 	}
 	return n, f.Err
 }

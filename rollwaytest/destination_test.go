@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,6 +78,24 @@ func TestDestinationPanics(t *testing.T) {
 	}
 	if d.Overlaps() != 0 {
 		t.Errorf("Overlaps = %d, want 0", d.Overlaps())
+	}
+}
+
+func TestDestinationEndsTheGoroutine(t *testing.T) {
+	d := new(Destination)
+	d.Next(Fault{Take: 1, Exit: true})
+	returned := false
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		d.Write([]byte("ab"))
+		returned = true
+	})
+	wg.Wait()
+	if returned || string(d.Bytes()) != "a" {
+		t.Errorf("Write returned: %v, Bytes = %q, want it to end the goroutine after one byte", returned, d.Bytes())
+	}
+	if n, err := d.Write([]byte("b\n")); n != 2 || err != nil {
+		t.Errorf("Write after it = %d, %v", n, err)
 	}
 }
 

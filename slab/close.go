@@ -92,22 +92,27 @@ func (w *Writer) cutOff(ctx context.Context) {
 }
 
 // finish closes the destinations if asked to and ends Shutdown. It is the last
-// thing run does. Calls that were left behind are waited for if they matter: if
-// their destination is to be closed, or their lines would stay pending.
+// thing run does. Shutdown waits for calls that were left behind if their
+// destination is to be closed; run waits for all, to settle them.
 func (w *Writer) finish() {
 	var errs []error
-	open := w.io.outlets
-	for {
+	ended := false
+	for open := w.io.outlets; ; {
 		for i, o := range open {
+			if o != nil && !ended {
+				w.mend(o)
+			}
 			if o != nil && o.stuck == nil {
 				errs = append(errs, w.closeOutlet(o))
 				open[i] = nil
 			}
 		}
-		w.mu.Lock()
-		abandoned := w.abandoned
-		w.mu.Unlock()
-		if open == [2]*outlet{} || !w.opts.CloseDestination && !abandoned {
+		waits := open != [2]*outlet{}
+		if !ended && !(waits && w.opts.CloseDestination) {
+			w.conclude(errors.Join(errs...))
+			ended = true
+		}
+		if !waits {
 			break
 		}
 		select {
@@ -116,15 +121,20 @@ func (w *Writer) finish() {
 		}
 		w.reap()
 	}
-
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if s := w.flight.slab; s != nil {
+	if s := w.flight.slab; s != nil { // its lines were dropped by Shutdown
 		w.flight.slab, w.flight.main = nil, batch{}
 		w.freeLocked(s)
 	}
+}
+
+// conclude ends Shutdown with err, unless its deadline has.
+func (w *Writer) conclude(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if !w.abandoned {
-		w.endLocked(errors.Join(errs...))
+		w.endLocked(err)
 	}
 }
 

@@ -181,3 +181,22 @@ func (w *Writer) reap() (any bool) {
 	}
 	return any
 }
+
+// mend tries to end the line of which o has a part, before o is left for good.
+func (w *Writer) mend(o *outlet) {
+	for o != nil && len(o.torn) > 0 && o.stuck == nil {
+		left := len(o.torn)
+		c := w.enter(new(batch), o)
+		if c == nil {
+			return
+		}
+		c.batch = nil
+		if !w.bide(c) {
+			o.stuck = c
+			return
+		}
+		if w.settle(c); len(o.torn) == left {
+			return
+		}
+	}
+}

@@ -49,6 +49,7 @@ func TestStress(t *testing.T) {
 							rollwaytest.Fault{Take: rng.IntN(size), Err: rollwaytest.ErrFault},
 							rollwaytest.Fault{Take: rng.IntN(size)},
 							rollwaytest.Fault{Panic: "stress"},
+							rollwaytest.Fault{Exit: true},
 							rollwaytest.Fault{Delay: 10 * time.Microsecond, Take: 1 << 20},
 						)
 						time.Sleep(100 * time.Microsecond)

@@ -1,6 +1,7 @@
 package slab_test
 
 import (
+	"log/slog"
 	"testing"
 	"time"
 
@@ -52,6 +53,67 @@ func TestLineWriter(t *testing.T) {
 				w, dst := open(t, o)
 				return &rollwaytest.Instance{
 					Writer:    w,
+					Delivered: dst.Bytes,
+					Ledger:    func() rollwaytest.Ledger { return ledger(w) },
+					Stall:     dst.Stall,
+					Fail:      func() { dst.Fail(nil) },
+					Heal:      dst.Heal,
+				}
+			}})
+		})
+	}
+}
+
+// TestLineWriterWithFailover runs the contract on the road to the failover,
+// while the destination fails for ever.
+func TestLineWriterWithFailover(t *testing.T) {
+	for name, fault := range map[string]rollwaytest.Fault{
+		"fails":             {Err: rollwaytest.ErrFault},
+		"panics":            {Panic: "for ever"},
+		"ends its callers":  {Exit: true},
+		"writes short":      {},
+		"fails after hours": {Delay: 5 * time.Second},
+	} {
+		t.Run("a destination that "+name, func(t *testing.T) {
+			rollwaytest.TestLineWriter(t, rollwaytest.Subject{Open: func(t *testing.T) *rollwaytest.Instance {
+				second := new(rollwaytest.Destination)
+				w, first := open(t, slab.Options{
+					SlabSize: 1024, Failover: second,
+					FailoverAfter: time.Millisecond, FailoverProbe: 10 * time.Millisecond,
+					Retry: slab.Retry{Min: time.Millisecond, Max: 5 * time.Millisecond},
+				})
+				first.Always(fault)
+				return &rollwaytest.Instance{
+					Writer:    w,
+					Delivered: second.Bytes,
+					Ledger:    func() rollwaytest.Ledger { return ledger(w) },
+					Stall:     second.Stall,
+					Fail:      func() { second.Fail(nil) },
+					Heal:      second.Heal,
+				}
+			}})
+		})
+	}
+}
+
+// through is a Writer whose lines are all written through.
+type through struct{ *slab.Writer }
+
+func (w through) Write(p []byte) (int, error) { return w.WriteLevel(slog.LevelError, p) }
+
+func TestLineWriterWithLevels(t *testing.T) {
+	retry := slab.Retry{Min: time.Millisecond, Max: 5 * time.Millisecond}
+	for name, o := range map[string]slab.Options{
+		"written through":        {Retry: retry, Levels: slab.Levels{WriteThrough: slog.LevelError, WriteThroughTimeout: 20 * time.Millisecond}},
+		"written through, small": {SlabSize: 64, Retry: retry, Levels: slab.Levels{WriteThrough: slog.LevelError, WriteThroughTimeout: 20 * time.Millisecond}},
+		"bounded waits":          {SlabSize: 512, Retry: retry, BlockTimeout: time.Minute},
+		"waits under Drop":       {SlabSize: 512, Full: slab.Drop, Retry: retry, Levels: slab.Levels{ErrorWait: time.Minute}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rollwaytest.TestLineWriter(t, rollwaytest.Subject{Open: func(t *testing.T) *rollwaytest.Instance {
+				w, dst := open(t, o)
+				return &rollwaytest.Instance{
+					Writer:    through{w},
 					Delivered: dst.Bytes,
 					Ledger:    func() rollwaytest.Ledger { return ledger(w) },
 					Stall:     dst.Stall,
