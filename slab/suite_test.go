@@ -105,7 +105,7 @@ func TestLineWriterWithLevels(t *testing.T) {
 	retry := slab.Retry{Min: time.Millisecond, Max: 5 * time.Millisecond}
 	for name, o := range map[string]slab.Options{
 		"written through":        {Retry: retry, Levels: slab.Levels{WriteThrough: slog.LevelError, WriteThroughTimeout: 20 * time.Millisecond}},
-		"written through, small": {SlabSize: 64, Retry: retry, Levels: slab.Levels{WriteThrough: slog.LevelError, WriteThroughTimeout: 20 * time.Millisecond}},
+		"written through, small": {SlabSize: 64, SlabCount: 64, Retry: retry, Levels: slab.Levels{WriteThrough: slog.LevelError, WriteThroughTimeout: 20 * time.Millisecond}},
 		"bounded waits":          {SlabSize: 512, Retry: retry, BlockTimeout: time.Minute},
 		"waits under Drop":       {SlabSize: 512, Full: slab.Drop, Retry: retry, Levels: slab.Levels{ErrorWait: time.Minute}},
 	} {
