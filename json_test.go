@@ -331,6 +331,18 @@ func FuzzJSON(f *testing.F) {
 		if g["e"] != replaced(errText) && replaced(key) != "e" {
 			t.Errorf("error is %q, want %q", g["e"], replaced(errText))
 		}
+
+		// Beside the fields, with names of theirs, and with values that panic.
+		top, b := newTestLogger(t, JSON{Layout: "level msg error attrs:", Errors: ErrorDetail, Bytes: BytesText})
+		top.With(slog.String(key, value)).Info(ContextWith(t.Context(), slog.Any(key, panics{value})), msg,
+			slog.String(key, value), slog.Any("e", panickingWith{errText}), slog.Any("b", []byte(value)), slog.Group("", slog.String(key, value)))
+		var flat struct{ Level, Msg string }
+		if err := json.Unmarshal(b.Bytes(), &flat); err != nil || !utf8.Valid(b.Bytes()) {
+			t.Fatalf("%v: %s", err, b.String())
+		}
+		if k := strings.ToLower(replaced(key)); flat.Level != "INFO" && k != "level" || flat.Msg != replaced(msg) && k != "msg" { // encoding/json ignores case
+			t.Errorf("forged: %s", b.String())
+		}
 	})
 }
 
