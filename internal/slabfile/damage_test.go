@@ -138,7 +138,7 @@ func TestDamaged(t *testing.T) {
 				// What can be delivered is, and then the file is as new.
 				f := mustOpen(t, path, Options{Geometry: small, Memory: m})
 				var out bytes.Buffer
-				r, err := Recover(f, &out)
+				r, err := Recover(f, &out, nil)
 				if err != nil || out.String() != d.pending || r.Complete() != (d.words == "") {
 					t.Errorf("Recover: %+v, %v, %q", r, err, out.String())
 				}

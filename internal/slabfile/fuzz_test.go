@@ -95,7 +95,7 @@ func FuzzFile(f *testing.F) {
 			return
 		}
 		var out bytes.Buffer
-		if _, err := Recover(o, &out); err != nil {
+		if _, err := Recover(o, &out, nil); err != nil {
 			t.Fatal(err)
 		}
 		if s := out.String(); s != "" && !strings.HasSuffix(s, "\n") {

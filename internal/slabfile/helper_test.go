@@ -100,7 +100,7 @@ func wantText(t testing.TB, f *File, want string) []Batch {
 func mustRecover(t testing.TB, f *File) string {
 	t.Helper()
 	var out bytes.Buffer
-	r, err := Recover(f, &out)
+	r, err := Recover(f, &out, nil)
 	if err != nil || !r.Complete() {
 		t.Fatalf("Recover: %+v, %v", r, err)
 	}

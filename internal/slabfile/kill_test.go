@@ -208,7 +208,11 @@ func writeUntilKilled(args string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := Recover(f, dst); err != nil {
+	var confirm func() error
+	if round%5 < 2 {
+		confirm = series.sync
+	}
+	if _, err := Recover(f, dst, confirm); err != nil {
 		return err
 	}
 	if f.Geometry() != g {
@@ -320,7 +324,7 @@ func testKill(t *testing.T, seed uint64, rounds int, exact bool) {
 	if !exact {
 		dst = plain{s}
 	}
-	result, err := Recover(f, dst)
+	result, err := Recover(f, dst, nil)
 	if err != nil || !result.Complete() {
 		t.Fatalf("Recover: %+v, %v", result, err)
 	}

@@ -25,6 +25,8 @@ type Batch struct {
 	Start     int // of Data within the slab
 	Oversized bool
 
+	end int // of Data within the slab
+
 	// Mark is set if HasMark, and a Write of Data from its start may have
 	// reached that place, whole or in part.
 	Mark    Mark
@@ -119,7 +121,7 @@ func (f *File) batch(i int) (Batch, error) {
 		}
 	}
 	if delivered == committed {
-		b.Start = int(delivered)
+		b.Start, b.end = int(delivered), int(delivered)
 		return b, nil
 	}
 	whole := bytes.LastIndexByte(mem[:committed], '\n') + 1
@@ -128,6 +130,7 @@ func (f *File) batch(i int) (Batch, error) {
 		b.Cut += torn
 	}
 	b.Start = bytes.LastIndexByte(mem[:delivered], '\n') + 1
+	b.end = max(b.Start, whole)
 	if b.Start < whole {
 		b.Data = mem[b.Start:whole:whole]
 	}
@@ -138,10 +141,9 @@ func (f *File) batch(i int) (Batch, error) {
 }
 
 // Done says that the destination has taken the first n bytes of b.Data, or has
-// them already. With all of them the slab is free. Called for a part, it is
-// called with more later.
+// them already. With all of them the slab is free.
 func (f *File) Done(b Batch, n int) error {
-	if n < len(b.Data) {
+	if b.Start+n < b.end {
 		f.Delivered(b.Slab, b.Start+n)
 	} else {
 		f.Free(b.Slab)

@@ -13,7 +13,7 @@ import (
 type Positioner interface {
 	// Prepare is called before a Write of n bytes, which goes to one file. It
 	// returns the file's volume and inode and the offset at which the Write
-	// will begin.
+	// will begin, or errors.ErrUnsupported if it cannot know: a pipe.
 	Prepare(n int) (volume, inode uint64, offset int64, err error)
 	// Holds returns how many first bytes of p stand at offset of that file,
 	// which may have been renamed or packed since; 0 if it is not found.
@@ -22,76 +22,115 @@ type Positioner interface {
 
 // Result is what Recover has done.
 type Result struct {
-	Batches int // slabs in which something was pending
+	Batches     int    // slabs in which something was pending
+	First, Last uint64 // their sequence numbers; 0 if there was none
 
-	Lines, Bytes     uint64 // delivered
-	HeldLines, Held  uint64 // the destination had them already, lines and bytes
-	CutBytes         uint64 // left out: not whole lines, by damage
-	First, Last      uint64 // sequence numbers of the batches; 0 if there was none
-	Problems         []error
-	remainingBatches bool
+	Lines, Bytes    uint64  // written
+	HeldLines, Held uint64  // lines and bytes that the destination had already
+	CutBytes        uint64  // left out: no whole lines, by damage
+	Problems        []error // damage, and answers of Holds; see Batch.Problem
+
+	complete bool
 }
 
-// Complete reports whether everything that the file held was delivered and
-// nothing was found damaged.
-func (r Result) Complete() bool { return !r.remainingBatches && len(r.Problems) == 0 }
+// Complete reports whether everything that the file held is with the
+// destination and nothing was found damaged.
+func (r Result) Complete() bool { return r.complete && len(r.Problems) == 0 }
 
-// Recover delivers to dst what is pending, in order, one Write a batch, and
-// frees the slabs. The error is the destination's, or of reading the file; what
-// was delivered until then is, and a later call goes on there. So does one by
-// another process if this one is killed: then the Write that was under way is
-// repeated, unless dst is a Positioner.
-func Recover(f *File, dst io.Writer) (Result, error) {
-	r := Result{remainingBatches: true}
+// Recover writes to dst what is pending, in order, one Write a batch, and frees
+// the slabs. If confirm is not nil it is called after the last Write, also when
+// that failed, and a slab stays pending unless confirm returns nil: what was
+// written may not have arrived. The error is of dst, confirm or the file. A
+// later call, of this process or another, goes on where this one ended; what
+// was written and is still pending is written again, unless dst is a Positioner
+// and has it.
+func Recover(f *File, dst io.Writer, confirm func() error) (Result, error) {
+	d := delivery{f: f, dst: dst, at: map[int]int{}, late: confirm != nil}
 	if f.options.ReadOnly {
-		return r, fmt.Errorf("slab file %s: recover: %w", f.path, fs.ErrPermission)
+		return d.Result, fmt.Errorf("slab file %s: recover: %w", f.path, fs.ErrPermission)
 	}
-	for b, err := range f.Pending() {
-		if err != nil {
-			return r, err
+	err := d.all()
+	if confirm != nil && len(d.unconfirmed) > 0 {
+		if e := guard("Sync", confirm); e != nil {
+			return d.Result, errors.Join(err, fmt.Errorf("the destination does not confirm what was written: %w", e))
 		}
-		if r.Batches++; r.Batches == 1 {
-			r.First = b.Seq
-		}
-		r.Last = b.Seq
-		if b.Problem != nil {
-			r.Problems = append(r.Problems, b.Problem)
-		}
-		r.CutBytes += uint64(b.Cut)
-		if err := r.deliver(f, dst, b); err != nil {
-			return r, err
+		for _, b := range d.unconfirmed {
+			if e := f.Done(b, d.at[b.Slab]); e != nil {
+				return d.Result, errors.Join(err, e)
+			}
 		}
 	}
-	r.remainingBatches = false
-	return r, nil
+	d.complete = err == nil
+	return d.Result, err
 }
 
-func (r *Result) deliver(f *File, dst io.Writer, b Batch) error {
-	held, err := Held(b, dst)
-	if err != nil { // rather twice than never
-		r.Problems = append(r.Problems, fmt.Errorf("slab %d is written anew, as it is not known what the destination has of it: %w", b.Slab, err))
-	}
-	if held > 0 || len(b.Data) == 0 {
-		if err := f.Done(b, held); err != nil {
+// delivery is one call of Recover.
+type delivery struct {
+	Result
+	f           *File
+	dst         io.Writer
+	late        bool        // slabs are freed after all writes
+	unconfirmed []Batch     // without Data; written, in whole or in part
+	at          map[int]int // by slab: how much of such a Batch
+}
+
+func (d *delivery) all() error {
+	for b, err := range d.f.Pending() {
+		if err != nil {
+			return err
+		}
+		if d.Batches++; d.Batches == 1 {
+			d.First = b.Seq
+		}
+		d.Last = b.Seq
+		if b.Problem != nil {
+			d.Problems = append(d.Problems, b.Problem)
+		}
+		d.CutBytes += uint64(b.Cut)
+		if err := d.batch(b); err != nil {
 			return err
 		}
 	}
-	r.HeldLines += countLines(b.Data[:held])
-	r.Held += uint64(held)
-	for at := held; at < len(b.Data); {
-		n, err := f.write(dst, b, at)
-		r.Lines += countLines(b.Data[at : at+n])
-		r.Bytes += uint64(n)
+	return nil
+}
+
+func (d *delivery) batch(b Batch) error {
+	at, err := Held(b, d.dst)
+	if err != nil { // rather twice than never
+		d.Problems = append(d.Problems, fmt.Errorf("slab %d is written anew, as it is not known what the destination has of it: %w", b.Slab, err))
+	}
+	d.HeldLines += countLines(b.Data[:at])
+	d.Held += uint64(at)
+	begin := at
+	for err = nil; at < len(b.Data) && err == nil; {
+		var n int
+		n, err = d.f.write(d.dst, b, at)
+		d.Lines += countLines(b.Data[at : at+n])
+		d.Bytes += uint64(n)
 		at += n
 		if n > 0 {
-			if err := f.Done(b, at); err != nil {
-				return err
-			}
-		}
-		if err != nil && at < len(b.Data) && n == 0 {
-			return fmt.Errorf("write to the destination: %w", err)
+			err = nil // it makes progress, or has taken all
 		}
 	}
+	if at > 0 || begin == len(b.Data) {
+		if e := d.done(b, at); e != nil {
+			return e
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("write to the destination: %w", err)
+	}
+	return nil
+}
+
+// done says that at bytes of b are with the destination, now or later.
+func (d *delivery) done(b Batch, at int) error {
+	if !d.late {
+		return d.f.Done(b, at)
+	}
+	b.Data = nil // an oversized line's would be kept for long
+	d.at[b.Slab] = at
+	d.unconfirmed = append(d.unconfirmed, b)
 	return nil
 }
 
@@ -127,11 +166,13 @@ func (f *File) write(dst io.Writer, b Batch, at int) (n int, err error) {
 			volume, inode, offset, err = p.Prepare(len(rest))
 			return err
 		})
-		if err != nil {
+		switch {
+		case err == nil:
+			f.Delivered(b.Slab, b.Start+at) // which a mark refers to
+			f.Mark(b.Slab, b.Start+at, volume, inode, offset)
+		case !errors.Is(err, errors.ErrUnsupported):
 			return 0, err
 		}
-		f.Delivered(b.Slab, b.Start+at) // which a mark refers to
-		f.Mark(b.Slab, b.Start+at, volume, inode, offset)
 	}
 	if err := f.flushSlab(b.Slab); err != nil {
 		return 0, err

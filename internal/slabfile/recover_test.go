@@ -5,6 +5,7 @@ package slabfile
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -94,7 +95,7 @@ func TestRecoverWhenTheDestinationFails(t *testing.T) {
 					if exact {
 						w = positioned{dst}
 					}
-					first, err := Recover(f, w)
+					first, err := Recover(f, w, nil)
 					if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
 						t.Fatalf("error %v, want %q", err, tt.err)
 					}
@@ -104,7 +105,7 @@ func TestRecoverWhenTheDestinationFails(t *testing.T) {
 					// Another process goes on where this one ended.
 					f = reopen(t, f, Geometry{})
 					dst.write = nil
-					second, err := Recover(f, w)
+					second, err := Recover(f, w, nil)
 					if err != nil || !second.Complete() || dst.String() != all {
 						t.Fatalf("second: %+v, %v, %q", second, err, dst.String())
 					}
@@ -138,7 +139,7 @@ func TestRecoverSkipsWhatIsThere(t *testing.T) {
 				dst.Truncate(len(before) + whole) // as file.Open cuts a torn line
 
 				f = reopen(t, f, small)
-				r, err := Recover(f, dst)
+				r, err := Recover(f, dst, nil)
 				if err != nil || !r.Complete() || dst.String() != before+data {
 					t.Fatalf("%d of the bytes were there: %+v, %v, %q", n, r, err, dst.String())
 				}
@@ -160,7 +161,7 @@ func TestMarkOfAWriteThatIsOver(t *testing.T) {
 	f = reopen(t, f, small)
 	dst := positioned{&scripted{}}
 	dst.WriteString("same\n")
-	if r, err := Recover(f, dst); err != nil || r.Held != 0 || r.Lines != 2 || dst.String() != "same\nsame\nsame\n" {
+	if r, err := Recover(f, dst, nil); err != nil || r.Held != 0 || r.Lines != 2 || dst.String() != "same\nsame\nsame\n" {
 		t.Errorf("%+v, %v, %q", r, err, dst.String())
 	}
 }
@@ -179,7 +180,7 @@ func TestHoldsThatFails(t *testing.T) {
 			f.Mark(0, 0, 1, 2, 0)
 			f = reopen(t, f, small)
 			dst := positioned{&scripted{holds: holds}}
-			r, err := Recover(f, dst)
+			r, err := Recover(f, dst, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -198,15 +199,15 @@ func TestPrepareThatFails(t *testing.T) {
 	f := create(t, small, Mapped)
 	fillSlab(f, 0, 1, "one\n")
 	dst := positioned{&scripted{prepare: func() error { return errDisk }}}
-	if _, err := Recover(f, dst); !errors.Is(err, errDisk) {
+	if _, err := Recover(f, dst, nil); !errors.Is(err, errDisk) {
 		t.Fatalf("error %v", err)
 	}
 	dst.prepare = func() error { panic("oh") }
-	if _, err := Recover(f, dst); err == nil || !strings.Contains(err.Error(), "panicked in Prepare: oh") {
+	if _, err := Recover(f, dst, nil); err == nil || !strings.Contains(err.Error(), "panicked in Prepare: oh") {
 		t.Fatalf("error %v", err)
 	}
 	dst.prepare = nil
-	if r, err := Recover(f, dst); err != nil || !r.Complete() || dst.String() != "one\n" {
+	if r, err := Recover(f, dst, nil); err != nil || !r.Complete() || dst.String() != "one\n" {
 		t.Fatalf("%+v, %v, %q", r, err, dst.String())
 	}
 }
@@ -227,12 +228,91 @@ func TestRecoverStopsAtWhatCannotBeRead(t *testing.T) {
 	gone.Close()
 	f.file = gone
 	var out bytes.Buffer
-	r, err := Recover(f, &out)
+	r, err := Recover(f, &out, nil)
 	f.file = keep
 	if !errors.Is(err, os.ErrClosed) || r.Complete() || out.String() != "one\n" {
 		t.Errorf("%+v, %v, %q", r, err, out.String())
 	}
-	if r, err = Recover(f, &out); err != nil || !r.Complete() || r.Lines != 1 {
+	if r, err = Recover(f, &out, nil); err != nil || !r.Complete() || r.Lines != 1 {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// Slabs that were written stay pending until the destination confirms them. A
+// Positioner that is asked again has them.
+func TestRecoverConfirmed(t *testing.T) {
+	const all = "one\ntwo\nthree\n"
+	refuse := func() error { return errDisk }
+	panics := func() error { panic("oh") }
+	confirm := func() error { return nil }
+	for _, tt := range []struct {
+		name          string
+		write         func(n int, p []byte) (int, error)
+		confirm       func() error
+		written       string // by the first Recover
+		left          string // after it
+		plain, second string // all that dst has after a second one: any, and a Positioner
+	}{
+		{"all", nil, confirm, all, "", all, all},
+		{"nothing", nil, refuse, all, all, all + all, all},
+		{"a panic", nil, panics, all, all, all + all, all},
+		{"the first slab", func(n int, p []byte) (int, error) {
+			if n == 1 {
+				return 0, errDisk
+			}
+			return len(p), nil
+		}, confirm, "one\ntwo\n", "three\n", all, all},
+		{"part of the first slab", func(n int, p []byte) (int, error) { return 4 * (1 - min(n, 1)), errDisk }, confirm, "one\n", "two\nthree\n", all, all},
+		{"not even that", func(n int, p []byte) (int, error) { return 4 * (1 - min(n, 1)), errDisk }, refuse, "one\n", all, "one\n" + all, all},
+		{"nothing written", func(int, []byte) (int, error) { return 0, errDisk }, panics, "", all, all, all},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, exact := range []bool{false, true} {
+				memories(t, func(t *testing.T, m Memory) {
+					f := create(t, small, m)
+					fillSlab(f, 1, 1, "one\ntwo\n")
+					fillSlab(f, 0, 2, "three\n")
+					f = reopen(t, f, Geometry{})
+					dst := &scripted{write: tt.write}
+					var w io.Writer = dst
+					want, left := tt.plain, tt.left
+					if exact {
+						w, want = positioned{dst}, tt.second
+					}
+					r, err := Recover(f, w, tt.confirm)
+					if r.Complete() != (tt.left == "") || (err == nil) != (tt.left == "") || dst.String() != tt.written {
+						t.Fatalf("%+v, %v, written %q", r, err, dst.String())
+					}
+					f = reopen(t, f, Geometry{})
+					if got := text(pendingIn(t, f)); got != left && !(exact && tt.name == "not even that") {
+						t.Fatalf("%q is left, want %q", got, left)
+					}
+					dst.write = nil
+					if r, err = Recover(f, w, confirm); err != nil || !r.Complete() || dst.String() != want {
+						t.Fatalf("second: %+v, %v, %q, want %q", r, err, dst.String(), want)
+					}
+					wantText(t, f, "")
+				})
+			}
+		})
+	}
+}
+
+// A pipe has no positions: it gets the lines all the same.
+func TestDestinationWithoutPositions(t *testing.T) {
+	f := create(t, small, Mapped)
+	fillSlab(f, 0, 1, "one\n")
+	f.Mark(0, 0, 1, 2, 3)
+	dst := positioned{&scripted{prepare: func() error { return fmt.Errorf("a pipe: %w", errors.ErrUnsupported) }}}
+	dst.write = func(int, []byte) (int, error) { return 0, errDisk }
+	if _, err := Recover(f, dst, nil); !errors.Is(err, errDisk) {
+		t.Fatal(err)
+	}
+	if b := wantText(t, f, "one\n")[0]; b.HasMark {
+		t.Errorf("the mark of an earlier Write is left: %+v", b.Mark)
+	}
+	dst.write = nil
+	if r, err := Recover(f, dst, nil); err != nil || !r.Complete() || dst.String() != "one\n" {
+		t.Fatalf("%+v, %v, %q", r, err, dst.String())
 	}
 }

@@ -396,7 +396,7 @@ func TestReadOnlyChangesNothing(t *testing.T) {
 		before := readAll(t, f.path)
 		r := mustOpen(t, f.path, Options{ReadOnly: true, Memory: m})
 		wantText(t, r, "one\n")
-		_, err := Recover(r, new(bytes.Buffer))
+		_, err := Recover(r, new(bytes.Buffer), nil)
 		wantErr(t, err, fs.ErrPermission)
 		wantErr(t, r.Rebuild(small), fs.ErrPermission)
 		if _, err := Open(f.path, Options{ReadOnly: true}); !errors.Is(err, ErrLocked) {
