@@ -1,0 +1,282 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/internal/slabfile"
+	"github.com/rollway/rollway/remote"
+)
+
+var recoverCommand = &command{
+	name:    "recover",
+	summary: "deliver what a killed process had not written",
+	args:    "FILE -to DEST",
+	help: `
+FILE is the Persist file of a slab.Writer. What its process had accepted and not
+yet written when it ended, by SIGKILL, the OOM killer, a panic or os.Exit, is
+still in it. The process does this itself when it starts again; recover is for
+when it will not. A FILE whose owner lives is refused, and so is one that is
+damaged or something else.
+
+DEST is a file, "-" for standard output, or a URL as remote.Open takes it:
+http://127.0.0.1:4318/api/logs, tcp://host:port and others. Lines that the file
+DEST has already, also in a part of it that was rotated, are not written again.
+Elsewhere the lines of the write during which the process was killed may arrive
+twice. When all has been delivered FILE is emptied; until then it is kept, and a
+second run goes on where this one ended.
+
+The exit status is 1 if a line was not delivered or FILE held damage, which is
+described.
+
+Examples:
+  rollway recover /dev/shm/payment.slabs -to /var/log/payment.log
+  rollway recover /dev/shm/payment.slabs -to http://127.0.0.1:4318/api/logs
+  rollway recover /dev/shm/payment.slabs -to - | less
+  rollway recover /dev/shm/payment.slabs -dry-run
+`,
+	setup: setupRecover,
+}
+
+// recovery is one run of recover.
+type recovery struct {
+	*call
+	path   string // FILE
+	to     string // DEST
+	dryRun bool
+	retry  time.Duration
+}
+
+func setupRecover(flags *flag.FlagSet) func(*call, []string) error {
+	r := &recovery{}
+	flags.StringVar(&r.to, "to", "", "`DEST` where the lines go: a file, - or a URL")
+	flags.BoolVar(&r.dryRun, "dry-run", false, "list what FILE holds; write nothing, change nothing")
+	flags.DurationVar(&r.retry, "retry", 30*time.Second, "how long to try again when DEST fails, a `TIME` such as 5m")
+	return func(c *call, args []string) error {
+		r.call = c
+		switch {
+		case len(args) == 0:
+			return usagef("FILE is missing")
+		case len(args) > 1:
+			return usagef("unexpected argument %q", args[1])
+		case r.to == "" && !r.dryRun:
+			return usagef("-to DEST is missing")
+		case r.retry < 0:
+			return usagef("-retry is %v, give 0 or more", r.retry)
+		}
+		r.path = args[0]
+		return r.run()
+	}
+}
+
+func (r *recovery) run() error {
+	f, err := slabfile.Open(r.path, slabfile.Options{ReadOnly: r.dryRun})
+	if err != nil {
+		if errors.Is(err, slabfile.ErrLocked) {
+			return fmt.Errorf("%w: its owner lives, and delivers the lines itself", err)
+		}
+		return err
+	}
+	err = r.from(f)
+	return errors.Join(err, f.Close())
+}
+
+// from lists what f holds and delivers it.
+func (r *recovery) from(f *slabfile.File) error {
+	batches, sound, err := r.list(f)
+	if err != nil {
+		return err
+	}
+	if batches == 0 {
+		r.say("%s: nothing to recover", r.path)
+		return nil
+	}
+	if r.dryRun {
+		if !sound {
+			return errSaid
+		}
+		return nil
+	}
+	dst, err := r.open()
+	if err != nil {
+		return err
+	}
+	err = r.deliver(f, dst)
+	return errors.Join(err, dst.close())
+}
+
+// list prints what f holds: a summary, and with -dry-run each batch.
+func (r *recovery) list(f *slabfile.File) (batches int, sound bool, err error) {
+	var table bytes.Buffer
+	var total, size int
+	sound = true
+	for b, err := range f.Pending() {
+		if err != nil {
+			return batches, false, err
+		}
+		n := bytes.Count(b.Data, []byte{'\n'})
+		batches, total, size = batches+1, total+n, size+len(b.Data)
+		fmt.Fprintf(&table, "batch %d: %s, %s", b.Seq, lines(n), byteCount(int64(len(b.Data))))
+		if b.HasMark {
+			fmt.Fprintf(&table, ", being written at offset %d of inode %d", b.Mark.Offset, b.Mark.Inode)
+		}
+		table.WriteByte('\n')
+		if b.Problem != nil {
+			sound = false
+			fmt.Fprintf(&table, "  %v\n", b.Problem)
+		}
+	}
+	if batches > 0 {
+		r.say("%s: %s, %s in %s, left by %s", r.path, lines(total), byteCount(int64(size)),
+			pluralOf(batches, "batch", "batches"), appendPlain(nil, f.Owner().String()))
+	}
+	if r.dryRun {
+		_, err = r.stdout.Write(table.Bytes())
+	}
+	return batches, sound, err
+}
+
+func pluralOf(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return count(n) + " " + many
+}
+
+// deliver writes everything to dst, trying again for as long as -retry says,
+// and empties f when that is done.
+func (r *recovery) deliver(f *slabfile.File, dst *recoverTo) error {
+	ctx, stop := interruptible()
+	defer stop()
+	var sum slabfile.Result
+	var problems []error
+	wait := 100 * time.Millisecond
+	for begin := time.Now(); ; wait = min(2*wait, 5*time.Second) {
+		result, err := slabfile.Recover(f, dst.Writer, dst.sync)
+		sum.Lines += result.Lines
+		sum.Bytes += result.Bytes
+		sum.HeldLines += result.HeldLines
+		sum.Held += result.Held
+		problems = append(problems, result.Problems...)
+		if err == nil {
+			break
+		}
+		pause := wait
+		if asks, ok := errors.AsType[interface {
+			error
+			RetryAfter() time.Duration
+		}](err); ok {
+			pause = max(pause, asks.RetryAfter())
+		}
+		final := dst.final || errors.Is(err, errRefused)
+		if final || time.Since(begin)+pause > r.retry || !sleep(ctx, pause) {
+			r.report(sum, problems)
+			r.say("rollway recover: %v; %s keeps what was not delivered", err, r.path)
+			return errSaid
+		}
+	}
+	r.report(sum, problems)
+	if len(problems) > 0 {
+		r.say("rollway recover: what could be read is delivered; %s is not emptied because of the damage", r.path)
+		return errSaid
+	}
+	if err := f.Rebuild(slabfile.Geometry{}); err != nil {
+		return fmt.Errorf("all is delivered, but %w", err)
+	}
+	return nil
+}
+
+func (r *recovery) report(sum slabfile.Result, problems []error) {
+	for _, p := range problems {
+		r.say("%s: %v", r.path, p)
+	}
+	if sum.Lines == 0 && sum.HeldLines == 0 {
+		return
+	}
+	text := fmt.Sprintf("%s: %s, %s written to %s", r.path, lines(int(sum.Lines)), byteCount(int64(sum.Bytes)), r.to)
+	if sum.HeldLines > 0 {
+		text += fmt.Sprintf("; %s, %s had been there", lines(int(sum.HeldLines)), byteCount(int64(sum.Held)))
+	}
+	r.say("%s", text)
+}
+
+// sleep waits for d and reports whether ctx has not ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// recoverTo is the destination of recover.
+type recoverTo struct {
+	io.Writer
+	sync  func() error // nil: what was written is there
+	close func() error
+	final bool // an error will not pass
+}
+
+// open opens DEST.
+func (r *recovery) open() (*recoverTo, error) {
+	switch {
+	case r.to == "-":
+		return &recoverTo{Writer: r.stdout, close: func() error { return nil }, final: true}, nil
+	case strings.Contains(r.to, "://"):
+		w, err := remote.Open(r.to, remote.Options{OnError: func(err error) { r.say("%v", err) }})
+		if err != nil {
+			return nil, err
+		}
+		return &recoverTo{Writer: w, sync: func() error { return confirm(w) }, close: w.Close}, nil
+	}
+	if same, err := sameFile(r.path, r.to); err != nil || same {
+		return nil, errors.Join(err, usagef("FILE and DEST are the same file"))
+	}
+	w, err := file.Open(r.to, file.Options{OnNotice: func(text string) { r.say("%s", text) }})
+	if err != nil {
+		return nil, err
+	}
+	return &recoverTo{Writer: w, sync: w.Sync, close: w.Close}, nil
+}
+
+// errRefused ends a recovery to a peer that does not want some of the lines:
+// it would not want them later either.
+var errRefused = errors.New("lines refused by DEST")
+
+// confirm returns nil when w's peer has every line that was written.
+func confirm(w *remote.Writer) error {
+	if err := w.Sync(); err != nil {
+		return err
+	}
+	if n := w.Stats().Dropped.Total(); n > 0 {
+		return fmt.Errorf("%s, deliver to a file instead: %w", lines(int(n)), errRefused)
+	}
+	return nil
+}
+
+// sameFile reports whether both paths exist and name one file.
+func sameFile(a, b string) (bool, error) {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false, err
+	}
+	y, err := os.Stat(b)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return os.SameFile(x, y), nil
+}

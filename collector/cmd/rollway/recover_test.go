@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/internal/slabfile"
+)
+
+var shopLines = []string{
+	`{"msg":"order 1"}` + "\n", `{"msg":"order 2"}` + "\n", `{"msg":"order 3"}` + "\n", `{"msg":"order 4"}` + "\n",
+	`{"msg":"order 5"}` + "\n", `{"msg":"order 6"}` + "\n", "order 7 is no JSON\n",
+}
+
+// shop is a program with slabs in a file, which the stories of recover run:
+//
+//	shop SLABS LOG N [J]  accepts all lines, or J, writes N and a half to LOG and kills itself
+//	shop SLABS - wait     makes a file shop.ready and waits
+//	shop SLABS damage     makes the first slab end within a line
+func shop() {
+	if err := runShop(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func runShop(args []string) error {
+	f, err := slabfile.Open(args[0], slabfile.Options{
+		Geometry: slabfile.Geometry{SlabSize: 80, SlabCount: 2},
+		Memory:   slabfile.Mapped,
+	})
+	if err != nil {
+		return err
+	}
+	if args[1] == "damage" {
+		mem, committed := f.Slab(0)
+		for i := range *committed {
+			mem[i] = 'x'
+		}
+		return f.Close()
+	}
+	if _, err := slabfile.Recover(f, io.Discard, nil); err != nil {
+		return err
+	}
+	fill := func(i int, lines []string) string {
+		mem, committed := f.Slab(i)
+		f.Begin(i, f.NextSeq())
+		text := strings.Join(lines, "")
+		*committed = uint64(copy(mem, text))
+		return text
+	}
+	last := len(shopLines)
+	if len(args) > 3 {
+		if last, err = strconv.Atoi(args[3]); err != nil {
+			return err
+		}
+	}
+	text := fill(0, shopLines[:4])
+	fill(1, shopLines[4:last])
+	if args[1] == "-" {
+		if err := os.WriteFile("shop.ready", []byte("ready\n"), 0o600); err != nil {
+			return err
+		}
+		time.Sleep(time.Hour)
+	}
+	n, err := strconv.Atoi(args[2])
+	if err != nil {
+		return err
+	}
+	log, err := file.Open(args[1], file.Options{})
+	if err != nil {
+		return err
+	}
+	volume, inode, offset, err := log.Prepare(len(text))
+	if err != nil {
+		return err
+	}
+	f.Mark(0, 0, volume, inode, offset)
+	written := len(strings.Join(shopLines[:n], ""))
+	raw, err := os.OpenFile(args[1], os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	if _, err := raw.WriteString(text[:written+9]); err != nil {
+		return err
+	}
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		return err
+	}
+	self.Kill()
+	time.Sleep(time.Hour)
+	return nil
+}
+
+// recover that is itself killed, again and again, delivers each line once.
+func TestRecoverKilled(t *testing.T) {
+	skipUnless(t, runtime.GOOS == "linux" || runtime.GOOS == "darwin", "linux or darwin")
+	dir := t.TempDir()
+	slabs, log := filepath.Join(dir, "slabs"), filepath.Join(dir, "log")
+	var all bytes.Buffer
+	killed := 0
+	for range 8 {
+		fillSlabs(t, slabs, &all)
+		for !recoverKilled(t, slabs, log) {
+			killed++
+		}
+	}
+	got, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, all.Bytes()) {
+		t.Errorf("%d bytes after %d kills, want %d", len(got), killed, all.Len())
+	}
+	if killed == 0 {
+		t.Error("no kill came in time")
+	}
+	t.Logf("killed %d times", killed)
+}
+
+// fillSlabs leaves slabs as a killed process does, and adds their lines to all.
+func fillSlabs(t *testing.T, path string, all *bytes.Buffer) {
+	t.Helper()
+	const count, size = 200, 16 << 10
+	f, err := slabfile.Open(path, slabfile.Options{
+		Geometry: slabfile.Geometry{SlabSize: size, SlabCount: count, LineLimit: 3 * size},
+		Memory:   slabfile.Mapped,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range count {
+		seq := f.NextSeq()
+		if i%50 == 7 {
+			line := fmt.Appendf(nil, "%d.%d %s\n", seq, i, strings.Repeat("long ", 5000))
+			if err := f.BeginLine(i, seq, line); err != nil {
+				t.Fatal(err)
+			}
+			all.Write(line)
+			continue
+		}
+		mem, committed := f.Slab(i)
+		f.Begin(i, seq)
+		begin := all.Len()
+		for n := 0; all.Len()-begin < size-100; n++ {
+			fmt.Fprintf(all, "%d.%d %s\n", seq, n, strings.Repeat("x", n%70))
+		}
+		*committed = uint64(copy(mem, all.Bytes()[begin:]))
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// recoverKilled runs recover, kills it once it has written something, and
+// reports whether it was done before that.
+func recoverKilled(t *testing.T, slabs, log string) (done bool) {
+	t.Helper()
+	cmd := exec.Command("rollway", "recover", slabs, "-to", log)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	begin := sizeOf(log)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended, watched := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(watched)
+		for sizeOf(log) == begin {
+			select {
+			case <-ended:
+				return
+			case <-time.After(50 * time.Microsecond):
+			}
+		}
+		cmd.Process.Kill()
+	}()
+	err := cmd.Wait()
+	close(ended)
+	<-watched
+	if err != nil && cmd.ProcessState.Exited() {
+		t.Fatalf("%v: %s", err, stderr.String())
+	}
+	return err == nil
+}
+
+func sizeOf(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
