@@ -41,6 +41,8 @@ var schemes = map[string]scheme{
 	"syslog+tls":  {carryStream, "tcp", true, formatSyslog, ""},
 	"syslog+udp":  {carryDatagram, "udp", false, formatSyslog, ""},
 	"syslog+unix": {carryEither, "unix", false, formatSyslog, "/dev/log"},
+
+	"journald": {carryDatagram, "unixgram", false, formatJournald, "/run/systemd/journal/socket"},
 }
 
 // schemeNames is for errors: sorted, so that relatives stand together.
@@ -88,6 +90,8 @@ func parseURL(raw string) (a address, err error) {
 	case !known:
 		// "localhost:4318" parses as scheme "localhost".
 		return a, fmt.Errorf("unknown scheme %q: known are %s (as in http://127.0.0.1:4318/api/logs)", u.Scheme, schemeNames())
+	case s.format == formatJournald && !hasJournald:
+		return a, errors.New("journald is on Linux only")
 	case u.Fragment != "":
 		return a, fmt.Errorf("%s has a fragment (#…): leave it out", display(u))
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"syscall"
 	"time"
@@ -15,13 +16,14 @@ import (
 type gram struct {
 	w       *Writer
 	network string
-	form    framer       // nil: lines as they are, with their line ends
-	max     int          // bytes of a datagram
-	conn    *meteredConn // nil when there is none
-	lines   uint64       // sent on conn since the last confirm
-	suspect bool         // nothing was sent on conn yet, or the peer was away a moment ago
-	lost    error        // a datagram was refused with others on the way; told by the next confirm
-	buf     []byte       // the message being sent
+	form    framer                       // nil: lines as they are, with their line ends
+	max     int                          // bytes of a datagram
+	file    func(net.Conn, []byte) error // sends what the system finds too large; nil if there is no way
+	conn    *meteredConn                 // nil when there is none
+	lines   uint64                       // sent on conn since the last confirm
+	suspect bool                         // nothing was sent on conn yet, or the peer was away a moment ago
+	lost    error                        // a datagram was refused with others on the way; told by the next confirm
+	buf     []byte                       // the message being sent
 }
 
 // hearTime is how long a gram listens for "port unreachable" after the first
@@ -30,11 +32,14 @@ const hearTime = 50 * time.Millisecond
 
 func newGram(w *Writer) *gram {
 	g := &gram{w: w, network: w.addr.network, max: w.opt.MaxDatagram}
-	if w.addr.format == formatSyslog {
+	switch w.addr.format {
+	case formatSyslog:
 		g.form = newSyslogFramer(w.opt.Syslog)
 		if m := w.opt.Syslog.MaxMessage; m > 0 {
 			g.max = min(g.max, m)
 		}
+	case formatJournald:
+		g.form, g.max, g.file = &journalFramer{opt: w.opt.Journald}, math.MaxInt, putFile
 	}
 	return g
 }
@@ -56,6 +61,9 @@ func (g *gram) send(ctx context.Context, p []byte) (s settled, err error) {
 		err := error(syscall.EMSGSIZE)
 		if len(data) <= g.max {
 			err = g.put(ctx, data)
+		}
+		if g.file != nil && errors.Is(err, syscall.EMSGSIZE) {
+			err = g.file(g.conn.Conn, data)
 		}
 		switch {
 		case err == nil:

@@ -170,16 +170,31 @@ func (h *poster) send(ctx context.Context, p []byte) (settled, error) {
 	}
 }
 
-// post makes one request. Its error leaves all lines with the caller.
-func (h *poster) post(ctx context.Context, piece []byte) (answer, error) {
+// post sends piece in one request. Its error leaves all lines with the caller.
+func (h *poster) post(ctx context.Context, piece []byte) (a answer, err error) {
+	key := h.key(piece)
+	err = h.request(ctx, piece, key, func(resp *http.Response) (err error) {
+		a, err = judge(resp, time.Now())
+		return err
+	})
+	if err != nil {
+		h.failed.key, h.failed.sum = key, sha256.Sum256(piece)
+		return answer{}, err
+	}
+	h.failed.key = ""
+	return a, nil
+}
+
+// request makes one request with the idempotency key, if there is one, and
+// hands its answer to judge.
+func (h *poster) request(ctx context.Context, body []byte, key string, judge func(*http.Response) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.w.opt.RequestTimeout,
 		fmt.Errorf("no full answer within %v: %w", h.w.opt.RequestTimeout, context.DeadlineExceeded))
 	defer cancel()
-	body, err := h.compress(piece)
+	body, err := h.compress(body)
 	if err != nil {
-		return answer{}, fmt.Errorf("compress: %w", err)
+		return fmt.Errorf("compress: %w", err)
 	}
-	key := h.key(piece)
 
 	conns := 0
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
@@ -193,24 +208,28 @@ func (h *poster) post(ctx context.Context, piece []byte) (answer, error) {
 	defer loan.recall()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.w.addr.url.String(), loan.reader())
 	if err != nil {
-		return answer{}, fmt.Errorf("make request: %w", err)
+		return fmt.Errorf("make request: %w", err)
 	}
 	req.ContentLength = int64(len(body))
 	req.GetBody = func() (io.ReadCloser, error) { return loan.reader(), nil }
 	req.Header = h.header.Clone()
-	req.Header.Set("Idempotency-Key", key)
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
+	}
 	if len(body) > askLimit {
 		req.Header.Set("Expect", "100-continue")
 	}
 
 	h.w.countRequest()
-	a, err := h.roundTrip(req)
+	resp, err := h.client.Do(req)
 	if err != nil {
-		h.failed.key, h.failed.sum = key, sha256.Sum256(piece)
-		return answer{}, err
+		if ue, ok := errors.AsType[*url.Error](err); ok {
+			err = ue.Err // its text repeats the URL, with the query
+		}
+		return fmt.Errorf("post: %w", withCause(ctx, err))
 	}
-	h.failed.key = ""
-	return a, nil
+	defer resp.Body.Close()
+	return judge(resp)
 }
 
 // compress returns p as it goes over the wire, until the next call.
@@ -243,57 +262,7 @@ func (h *poster) key(piece []byte) string {
 	return h.keys + strconv.FormatUint(h.keyNum, 10)
 }
 
-func (h *poster) roundTrip(req *http.Request) (answer, error) {
-	resp, err := h.client.Do(req)
-	if err != nil {
-		if ue, ok := errors.AsType[*url.Error](err); ok {
-			err = ue.Err // its text repeats the URL, with the query
-		}
-		return answer{}, fmt.Errorf("post: %w", withCause(req.Context(), err))
-	}
-	defer resp.Body.Close()
-	return judge(resp, time.Now())
-}
-
 // confirm has nothing to ask: each answer said it.
 func (h *poster) confirm(context.Context) error { return nil }
 
 func (h *poster) close() { h.client.CloseIdleConnections() }
-
-// A loan lends bytes to net/http, which may go on reading a request's body
-// after it has returned the answer. After recall nobody reads p any more.
-type loan struct {
-	mu sync.Mutex
-	p  []byte // nil when recalled; guarded by mu
-}
-
-var errRecalled = errors.New("request has ended")
-
-func (l *loan) recall() {
-	l.mu.Lock()
-	l.p = nil
-	l.mu.Unlock()
-}
-
-func (l *loan) reader() io.ReadCloser { return &loanReader{loan: l} }
-
-type loanReader struct {
-	loan *loan
-	off  int
-}
-
-func (r *loanReader) Read(dst []byte) (int, error) {
-	r.loan.mu.Lock()
-	defer r.loan.mu.Unlock()
-	if r.loan.p == nil {
-		return 0, errRecalled
-	}
-	if r.off == len(r.loan.p) {
-		return 0, io.EOF
-	}
-	n := copy(dst, r.loan.p[r.off:])
-	r.off += n
-	return n, nil
-}
-
-func (r *loanReader) Close() error { return nil }

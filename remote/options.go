@@ -94,6 +94,9 @@ type Options struct {
 	// Syslog is for syslog+tcp, syslog+tls, syslog+udp and syslog+unix.
 	Syslog Syslog
 
+	// Journald is for journald.
+	Journald Journald
+
 	// OnError is told what no Write returns: lines that were refused or too
 	// large, with the first reason, and connections that broke with lines on
 	// the way. It is called at most once a second and once by Close, from the
@@ -162,11 +165,8 @@ func (o Options) withDefaults(a *address) (Options, error) {
 	if o.PackDatagram > o.MaxDatagram {
 		return o, fmt.Errorf("Options.PackDatagram is %d, more than Options.MaxDatagram %d", o.PackDatagram, o.MaxDatagram)
 	}
-	if a.format == formatSyslog {
-		var err error
-		if o.Syslog, err = o.Syslog.withDefaults(a); err != nil {
-			return o, err
-		}
+	if err := o.checkFormat(a); err != nil {
+		return o, err
 	}
 	if err := o.checkCompression(a); err != nil {
 		return o, err
@@ -195,8 +195,9 @@ func (o *Options) checkScheme(a *address) error {
 		{"ProxyFromEnvironment", o.ProxyFromEnvironment, a.carrier == carryHTTP, "http and https"},
 		{"TLSConfig", o.TLSConfig != nil, a.tls, "https and tls"},
 		{"WriteTimeout", o.WriteTimeout != 0, a.carrier != carryHTTP, "streams and datagrams"},
-		{"MaxDatagram", o.MaxDatagram != 0, a.carrier == carryDatagram || a.carrier == carryEither, "datagrams (udp, unixgram)"},
+		{"MaxDatagram", o.MaxDatagram != 0, (a.carrier == carryDatagram || a.carrier == carryEither) && a.format != formatJournald, "datagrams (udp, unixgram)"},
 		{"Syslog", o.Syslog != Syslog{}, a.format == formatSyslog, "syslog+tcp, syslog+tls, syslog+udp and syslog+unix"},
+		{"Journald", o.Journald != Journald{}, a.format == formatJournald, "journald"},
 		{"PackDatagram", o.PackDatagram != 0, a.carrier == carryDatagram && a.format == formatLines, "datagrams of lines (udp, unixgram)"},
 	} {
 		if c.set && !c.use {
@@ -204,6 +205,17 @@ func (o *Options) checkScheme(a *address) error {
 		}
 	}
 	return nil
+}
+
+// checkFormat fills in what belongs to the format.
+func (o *Options) checkFormat(a *address) (err error) {
+	switch a.format {
+	case formatSyslog:
+		o.Syslog, err = o.Syslog.withDefaults(a)
+	case formatJournald:
+		o.Journald, err = o.Journald.withDefaults()
+	}
+	return err
 }
 
 func (o *Options) checkCompression(a *address) error {

@@ -1,0 +1,56 @@
+package remote
+
+import (
+	"fmt"
+	"net"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const hasJournald = true
+
+// putFile sends an entry that is too large for a datagram: as the journal asks,
+// in a sealed file in memory, whose descriptor goes with an empty datagram.
+func putFile(c net.Conn, data []byte) error {
+	fd, err := unix.MemfdCreate("rollway-journal-entry", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return fmt.Errorf("create file in memory: %w", err)
+	}
+	defer unix.Close(fd)
+	for off := 0; off < len(data); {
+		n, err := unix.Write(fd, data[off:])
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("write file in memory: %w", err)
+		}
+		off += n
+	}
+	const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE | unix.F_SEAL_SEAL
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
+		return fmt.Errorf("seal file in memory: %w", err)
+	}
+	sc, ok := c.(syscall.Conn)
+	if !ok {
+		return unix.EMSGSIZE
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var sendErr error
+	err = raw.Write(func(to uintptr) (done bool) { // keeps the deadline
+		for {
+			sendErr = unix.Sendmsg(int(to), nil, unix.UnixRights(fd), nil, unix.MSG_NOSIGNAL)
+			if sendErr != unix.EINTR {
+				return sendErr != unix.EAGAIN
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return sendErr
+}
