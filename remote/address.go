@@ -42,6 +42,11 @@ var schemes = map[string]scheme{
 	"syslog+udp":  {carryDatagram, "udp", false, formatSyslog, ""},
 	"syslog+unix": {carryEither, "unix", false, formatSyslog, "/dev/log"},
 
+	"loki+http":     {carryHTTP, "tcp", false, formatLoki, ""},
+	"loki+https":    {carryHTTP, "tcp", true, formatLoki, ""},
+	"elastic+http":  {carryHTTP, "tcp", false, formatElastic, ""},
+	"elastic+https": {carryHTTP, "tcp", true, formatElastic, ""},
+
 	"journald": {carryDatagram, "unixgram", false, formatJournald, "/run/systemd/journal/socket"},
 }
 
@@ -124,6 +129,18 @@ const maxSocketPath = 103
 
 func (a *address) parseHost(u *url.URL) error {
 	if a.carrier == carryHTTP {
+		switch a.format {
+		case formatLoki:
+			if u.Path == "" || u.Path == "/" {
+				u.Path = "/loki/api/v1/push"
+				a.name = display(u)
+			}
+		case formatElastic:
+			if err := elasticURL(u); err != nil {
+				return fmt.Errorf("%s %w", a.name, err)
+			}
+		}
+		u.Scheme = u.Scheme[strings.LastIndexByte(u.Scheme, '+')+1:]
 		if u.Path == "" {
 			return fmt.Errorf("%s has no path: a Rollway collector takes logs at /api/logs; write a final / if the root is meant", a.name)
 		}

@@ -9,6 +9,8 @@ import (
 	"testing"
 )
 
+var journalField = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,63}$`)
+
 // parseEntry reads an entry of the native protocol, strictly.
 func parseEntry(p []byte) (fields [][2]string, err error) {
 	for len(p) > 0 {
@@ -28,7 +30,7 @@ func parseEntry(p []byte) (fields [][2]string, err error) {
 			}
 			value, rest = rest[:n], rest[n+1:]
 		}
-		if !regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,63}$`).Match(name) {
+		if !journalField.Match(name) {
 			return nil, fmt.Errorf("name %q", name)
 		}
 		fields = append(fields, [2]string{string(name), string(value)})

@@ -97,6 +97,9 @@ type Options struct {
 	// Journald is for journald.
 	Journald Journald
 
+	// Loki is for loki+http and loki+https.
+	Loki Loki
+
 	// OnError is told what no Write returns: lines that were refused or too
 	// large, with the first reason, and connections that broke with lines on
 	// the way. It is called at most once a second and once by Close, from the
@@ -197,6 +200,7 @@ func (o *Options) checkScheme(a *address) error {
 		{"WriteTimeout", o.WriteTimeout != 0, a.carrier != carryHTTP, "streams and datagrams"},
 		{"MaxDatagram", o.MaxDatagram != 0, (a.carrier == carryDatagram || a.carrier == carryEither) && a.format != formatJournald, "datagrams (udp, unixgram)"},
 		{"Syslog", o.Syslog != Syslog{}, a.format == formatSyslog, "syslog+tcp, syslog+tls, syslog+udp and syslog+unix"},
+		{"Loki", o.Loki.Labels != nil || o.Loki.LevelLabel != "", a.format == formatLoki, "loki+http and loki+https"},
 		{"Journald", o.Journald != Journald{}, a.format == formatJournald, "journald"},
 		{"PackDatagram", o.PackDatagram != 0, a.carrier == carryDatagram && a.format == formatLines, "datagrams of lines (udp, unixgram)"},
 	} {
@@ -212,6 +216,8 @@ func (o *Options) checkFormat(a *address) (err error) {
 	switch a.format {
 	case formatSyslog:
 		o.Syslog, err = o.Syslog.withDefaults(a)
+	case formatLoki:
+		o.Loki, err = o.Loki.withDefaults()
 	case formatJournald:
 		o.Journald, err = o.Journald.withDefaults()
 	}

@@ -26,6 +26,12 @@ type settled struct {
 func newSender(w *Writer) sender {
 	switch w.addr.carrier {
 	case carryHTTP:
+		switch w.addr.format {
+		case formatLoki:
+			return newBulk(w, newLokiFormat(w.opt.Loki))
+		case formatElastic:
+			return newBulk(w, new(elasticFormat))
+		}
 		return newPoster(w)
 	case carryDatagram:
 		return newGram(w)

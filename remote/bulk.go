@@ -1,0 +1,236 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// A bulk sends lines to an engine whose answers speak of single lines. What
+// became of a line is kept until all before it are settled too, also while the
+// caller has them back: only what the engine did not take is sent again. All
+// fields are owned by the holder of the Writer's turn.
+type bulk struct {
+	h    *poster
+	form bulkFormat
+	body []byte
+	sent [][]byte // the lines of one request
+	todo []int    // their numbers in the batch
+
+	batch batch // the latest, if a part of it went back to the caller
+}
+
+// A bulkFormat is the protocol of an engine.
+type bulkFormat interface {
+	// group tells the lines that may not share a request if the engine has
+	// refused a part of one: lines with different values.
+	group(line []byte) int
+	// appendBody appends the body for lines; at is the time of those without,
+	// and ids[i] of lines[i] is the same whenever the line is sent again.
+	appendBody(dst []byte, lines [][]byte, at time.Time, id func(i int) string) []byte
+	// judge reads the answer. mixed says that the lines were of several groups.
+	judge(resp *http.Response, lines int, mixed bool) (verdict, error)
+	// contentType of the body.
+	contentType() string
+}
+
+// A verdict is what an engine says of the lines of a request.
+type verdict struct {
+	lines   []lineState  // of each line; nil: all are written, but for refused of them
+	refused uint64       // somewhere among them
+	reason  string       // of the first refused
+	again   error        // why those left undecided were not taken
+	whole   *statusError // the request was refused as a whole
+	certain bool         // ... for what one of its lines holds
+	split   bool         // a part was refused, and only groups by themselves show which
+}
+
+// A batch is whole lines given to send.
+type batch struct {
+	sum   [sha256.Size]byte
+	size  int // bytes; 0 if there is none
+	lines []lineState
+	key   string // with the number of a line: its id
+	first int    // number of the first line
+	at    time.Time
+}
+
+type lineState byte
+
+const (
+	lineTodo lineState = iota
+	lineWritten
+	lineRefused
+	lineTooLarge
+)
+
+// maxGrowth is by how much wrapping makes a line longer, roughly.
+const maxGrowth = 2
+
+func newBulk(w *Writer, form bulkFormat) *bulk {
+	b := &bulk{h: newPoster(w), form: form}
+	b.h.header.Set("Content-Type", form.contentType())
+	return b
+}
+
+// take returns the beginning of p that send is about, and what is known of it.
+func (b *bulk) take(p []byte) ([]byte, *batch) {
+	k := &b.batch
+	if k.size > 0 && len(p) >= k.size && sha256.Sum256(p[:k.size]) == k.sum {
+		return p[:k.size], k
+	}
+	piece := firstPiece(p, max(b.h.limit/maxGrowth, 1))
+	b.h.keyNum++
+	*k = batch{
+		lines: append(k.lines[:0], make([]lineState, countLines(piece))...),
+		key:   fmt.Sprintf("%s%d", b.h.keys, b.h.keyNum),
+		at:    time.Now(),
+	}
+	for i, rest := 0, piece; len(rest) > 0; i++ {
+		end := bytes.IndexByte(rest, '\n') + 1
+		if len(bytes.TrimSpace(rest[:end])) == 0 {
+			k.lines[i] = lineRefused
+			b.h.w.noteRefused(1, "a blank line is no event")
+		}
+		rest = rest[end:]
+	}
+	return piece, k
+}
+
+func (b *bulk) send(ctx context.Context, p []byte) (settled, error) {
+	piece, k := b.take(p)
+	limit := len(k.lines) // lines of a request
+	alone := false        // each group by itself
+	for {
+		mixed := b.choose(piece, k, limit, alone)
+		if len(b.todo) == 0 {
+			return b.settle(piece, k), nil
+		}
+		v, err := b.post(ctx, k, mixed)
+		switch {
+		case err != nil:
+			return b.settle(piece, k), err
+		case v.split:
+			b.h.w.countRetry()
+			alone = true
+		case v.whole == nil:
+			b.apply(k, v)
+			if v.again != nil {
+				return b.settle(piece, k), v.again
+			}
+		case len(b.todo) > 1:
+			b.h.w.countRetry()
+			limit = len(b.todo) / 2
+			if v.whole.code == http.StatusRequestEntityTooLarge {
+				half := len(piece) / 2
+				b.h.limit = max(min(b.h.limit, half*maxGrowth), min(b.h.limit, minLimit))
+			}
+		case v.whole.code == http.StatusRequestEntityTooLarge:
+			k.lines[b.todo[0]] = lineTooLarge
+			b.h.w.noteRefused(1, fmt.Sprintf("one line of %d bytes: %v", len(b.sent[0]), v.whole))
+		case v.certain || b.h.credit > 0:
+			if !v.certain {
+				b.h.credit--
+			}
+			k.lines[b.todo[0]] = lineRefused
+			b.h.w.noteRefused(1, v.whole.Error())
+		default:
+			return b.settle(piece, k), v.whole
+		}
+	}
+}
+
+// choose fills b.sent and b.todo with the next lines of piece to be sent, at
+// most limit, and reports whether they are of several groups.
+func (b *bulk) choose(piece []byte, k *batch, limit int, alone bool) (mixed bool) {
+	b.sent, b.todo = b.sent[:0], b.todo[:0]
+	group := 0
+	for i := 0; len(piece) > 0 && len(b.todo) < limit; i++ {
+		end := bytes.IndexByte(piece, '\n')
+		line := piece[:end]
+		piece = piece[end+1:]
+		if k.lines[i] != lineTodo {
+			continue
+		}
+		g := b.form.group(line)
+		if len(b.todo) == 0 {
+			group = g
+		} else if g != group {
+			if alone {
+				continue
+			}
+			mixed = true
+		}
+		b.sent, b.todo = append(b.sent, line), append(b.todo, i)
+	}
+	return mixed
+}
+
+func (b *bulk) post(ctx context.Context, k *batch, mixed bool) (v verdict, err error) {
+	id := func(i int) string { return fmt.Sprintf("%s-%d", k.key, k.first+b.todo[i]) }
+	b.body = b.form.appendBody(b.body[:0], b.sent, k.at, id)
+	b.h.keyNum++ // the engines know no idempotency keys; with one, net/http replaces a dead connection
+	err = b.h.request(ctx, b.body, fmt.Sprintf("%s%d", b.h.keys, b.h.keyNum), func(resp *http.Response) (err error) {
+		v, err = b.form.judge(resp, len(b.sent), mixed)
+		drain(resp.Body)
+		return err
+	})
+	return v, err
+}
+
+// apply notes what v says of the lines of the latest request.
+func (b *bulk) apply(k *batch, v verdict) {
+	refused, written := v.refused, false
+	for i, line := range b.todo {
+		switch {
+		case v.lines != nil:
+			k.lines[line] = v.lines[i]
+			if v.lines[i] == lineRefused {
+				refused++
+			}
+		case uint64(i) < v.refused:
+			k.lines[line] = lineRefused // which ones is not said
+		default:
+			k.lines[line] = lineWritten
+		}
+		written = written || k.lines[line] == lineWritten
+	}
+	if refused > 0 {
+		b.h.w.noteRefused(refused, v.reason)
+	}
+	if written {
+		b.h.credit = blameLimit
+	}
+}
+
+// settle counts the lines of piece up to the first that is not settled, and
+// keeps what is known of those from there on.
+func (b *bulk) settle(piece []byte, k *batch) (s settled) {
+	i := 0
+	for ; i < len(k.lines) && k.lines[i] != lineTodo; i++ {
+		s.n += bytes.IndexByte(piece[s.n:], '\n') + 1
+		switch k.lines[i] {
+		case lineWritten:
+			s.written++
+		case lineRefused:
+			s.refused++
+		case lineTooLarge:
+			s.oversized++
+		}
+	}
+	k.lines = k.lines[:copy(k.lines, k.lines[i:])]
+	k.first += i
+	rest := piece[s.n:]
+	if k.size = len(rest); k.size > 0 {
+		k.sum = sha256.Sum256(rest)
+	}
+	return s
+}
+
+// confirm has nothing to ask: each answer said it.
+func (b *bulk) confirm(context.Context) error { return nil }
+
+func (b *bulk) close() { b.h.close() }

@@ -1,0 +1,339 @@
+package remote_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/remote"
+	"github.com/rollway/rollway/rollwaytest"
+)
+
+// An elasticPeer answers _bulk as Elasticsearch 8 does: an item for each
+// action, in order, 409 for an id that is there, 400 for what is no document.
+type elasticPeer struct {
+	*httptest.Server
+	always http.HandlerFunc // answers instead, if it writes a status
+
+	mu       sync.Mutex
+	item     func(doc string) (status int, kind, reason string) // 0: as it should be
+	ids      map[string]bool
+	docs     []string
+	requests []int // documents in each
+}
+
+func startElasticPeer(t testing.TB) *elasticPeer {
+	p := &elasticPeer{ids: map[string]bool{}}
+	p.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { p.serve(t, rw, r) }))
+	t.Cleanup(p.Close)
+	return p
+}
+
+func (p *elasticPeer) serve(t testing.TB, rw http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	if p.always != nil {
+		status := &statusRecorder{ResponseWriter: rw}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if p.always(status, r); status.code != 0 {
+			return
+		}
+	}
+	if r.URL.Path != "/logs-shop/_bulk" || r.Header.Get("Content-Type") != "application/x-ndjson" || r.URL.Query().Get("filter_path") == "" {
+		t.Errorf("%s %s with %s", r.Method, r.URL, r.Header.Get("Content-Type"))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	lines := strings.Split(strings.TrimSuffix(string(body), "\n"), "\n")
+	if len(lines)%2 != 0 || !strings.HasSuffix(string(body), "\n") {
+		t.Errorf("%d lines in a bulk, or no last line end", len(lines))
+		rw.WriteHeader(400)
+		return
+	}
+	var items []string
+	failed := false
+	for i := 0; i < len(lines); i += 2 {
+		var action struct {
+			Create struct {
+				ID string `json:"_id"`
+			}
+		}
+		d := json.NewDecoder(strings.NewReader(lines[i]))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&action); err != nil || action.Create.ID == "" {
+			t.Errorf("action %q: %v", lines[i], err)
+		}
+		status, kind, reason := 201, "", ""
+		var doc map[string]any
+		switch {
+		case json.Unmarshal([]byte(lines[i+1]), &doc) != nil || doc["@timestamp"] == nil:
+			status, kind, reason = 400, "document_parsing_exception", "not a document with @timestamp"
+		case p.ids[action.Create.ID]:
+			status, kind, reason = 409, "version_conflict_engine_exception", "document already exists"
+		}
+		if p.item != nil && status == 201 {
+			if s, k, r := p.item(lines[i+1]); s != 0 {
+				status, kind, reason = s, k, r
+			}
+		}
+		if status == 201 {
+			p.ids[action.Create.ID] = true
+			p.docs = append(p.docs, lines[i+1])
+			items = append(items, `{"create":{"status":201}}`)
+			continue
+		}
+		failed = true
+		items = append(items, fmt.Sprintf(`{"create":{"status":%d,"error":{"type":%q,"reason":%q}}}`, status, kind, reason))
+	}
+	p.requests = append(p.requests, len(items))
+	rw.Header().Set("Content-Type", "application/vnd.elasticsearch+json;compatible-with=8")
+	fmt.Fprintf(rw, `{"errors":%v,"took":3,"items":[%s]}`, failed, strings.Join(items, ","))
+}
+
+// url is that of the data stream logs-shop.
+func (p *elasticPeer) url() string { return "elastic+" + p.URL + "/logs-shop" }
+
+// bytes returns the lines of which the documents were made.
+func (p *elasticPeer) bytes() []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []byte
+	for _, d := range p.docs {
+		all = append(all, stamp.ReplaceAllString(d, "{")...)
+		all = append(all, '\n')
+	}
+	return all
+}
+
+var stamp = regexp.MustCompile(`^\{"@timestamp":"[-0-9T:.]+Z",?`)
+
+func (p *elasticPeer) want(t testing.TB, lines string) {
+	t.Helper()
+	if got := string(p.bytes()); got != lines {
+		t.Errorf("the peer has %.500q, want %.500q", got, lines)
+	}
+}
+
+func (p *elasticPeer) decide(item func(doc string) (int, string, string)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.item = item
+}
+
+func TestElasticLineWriter(t *testing.T) {
+	rollwaytest.TestLineWriter(t, rollwaytest.Subject{Open: func(t *testing.T) *rollwaytest.Instance {
+		peer := startElasticPeer(t)
+		w := open(t, peer.url(), remote.Options{})
+		return &rollwaytest.Instance{Writer: w, Delivered: peer.bytes, Ledger: func() rollwaytest.Ledger { return ledger(w) }}
+	}})
+}
+
+func TestElasticDocuments(t *testing.T) {
+	peer := startElasticPeer(t)
+	w := open(t, peer.url(), remote.Options{Compression: "none"})
+	begin := time.Now()
+	write(t, w, `{"time":"2026-05-28T14:40:00.123456789+02:00","level":"INFO","msg":"a"}
+{"@timestamp":"2026-05-28T12:40:01Z","message":"other logger"}
+panic: "oh"
+{}
+ { "msg" : "spaces" }
+`)
+	for i, want := range []string{
+		`{"@timestamp":"2026-05-28T12:40:00.123456789Z","time":"2026-05-28T14:40:00.123456789+02:00","level":"INFO","msg":"a"}`,
+		`{"@timestamp":"2026-05-28T12:40:01Z","message":"other logger"}`,
+		`{"@timestamp":"NOW","message":"panic: \"oh\""}`,
+		`{"@timestamp":"NOW"}`,
+		`{"@timestamp":"NOW","msg" : "spaces" }`,
+	} {
+		got := peer.docs[i]
+		if before, after, ok := strings.Cut(want, "NOW"); ok && strings.HasPrefix(got, before) {
+			end := strings.IndexByte(got[len(before):], '"') + len(before)
+			if at, err := time.Parse(time.RFC3339Nano, got[len(before):end]); err != nil || at.Before(begin) || at.After(time.Now()) {
+				t.Errorf("document %d: time %v, %v", i, at, err)
+			}
+			want = before + got[len(before):end] + after
+		}
+		if got != want {
+			t.Errorf("document %d is\n %s\nwant\n %s", i, got, want)
+		}
+	}
+	settled(t, w, 5, 5)
+}
+
+// Lines that the engine has no room for are sent again, and only they, also by
+// a later Write; those it refuses are lost; what is there already counts.
+func TestElasticItems(t *testing.T) {
+	peer := startElasticPeer(t)
+	busy := map[string]bool{`"seq":1}`: true, `"seq":3}`: true}
+	peer.decide(func(doc string) (int, string, string) {
+		for seq := range busy {
+			if strings.Contains(doc, seq) {
+				return 429, "es_rejected_execution_exception", "queue is full"
+			}
+		}
+		if strings.Contains(doc, "poison") {
+			return 400, "document_parsing_exception", "failed to parse field [attrs]"
+		}
+		return 0, "", ""
+	})
+	var told []error
+	w := open(t, peer.url(), remote.Options{OnError: func(err error) { told = append(told, err) }})
+	all := numbered(0, 2) + "{\"msg\":\"poison\"}\n" + numbered(2, 6)
+	n, err := w.Write([]byte(all))
+	if want := len(numbered(0, 1)); n != want || err == nil || !strings.Contains(err.Error(), "queue is full") {
+		t.Fatalf("Write = %d, %v, want %d and 429", n, err, want)
+	}
+	settled(t, w, 1, 1)
+	delete(busy, `"seq":1}`)
+	m, err := w.Write([]byte(all[n:]))
+	if n += m; err == nil || all[n:] != numbered(3, 6) {
+		t.Fatalf("second Write = %d, %v, and %q is left", m, err, all[n:])
+	}
+	settled(t, w, 4, 3)
+	delete(busy, `"seq":3}`)
+	write(t, w, all[n:])
+	settled(t, w, 7, 6)
+	peer.want(t, numbered(0, 1)+numbered(2, 3)+numbered(4, 6)+numbered(1, 2)+numbered(3, 4))
+	if fmt.Sprint(peer.requests) != "[7 2 1]" {
+		t.Errorf("requests with %v documents, want 7 2 1", peer.requests)
+	}
+	w.Close()
+	if d := w.Stats().Dropped; d != (remote.Drops{Rejected: 1}) {
+		t.Errorf("Dropped = %+v", d)
+	}
+	if len(told) != 1 || !strings.Contains(told[0].Error(), "line 3 of its request: 400 document_parsing_exception: failed to parse") {
+		t.Errorf("OnError was told %v", told)
+	}
+}
+
+func TestElasticRetriesWithinOneWrite(t *testing.T) {
+	peer := startElasticPeer(t)
+	left := 2
+	peer.decide(func(doc string) (int, string, string) {
+		if strings.Contains(doc, `"seq":5}`) && left > 0 {
+			left--
+			return 503, "unavailable_shards_exception", "primary shard is not active"
+		}
+		return 0, "", ""
+	})
+	w := open(t, peer.url(), remote.Options{Retries: 3})
+	write(t, w, numbered(0, 10))
+	settled(t, w, 10, 10)
+	if fmt.Sprint(peer.requests) != "[10 1 1]" {
+		t.Errorf("requests with %v documents", peer.requests)
+	}
+}
+
+// What an index or a user lacks is not the lines' fault.
+func TestElasticKeepsLines(t *testing.T) {
+	for _, c := range []struct {
+		status int
+		kind   string
+	}{{401, "security_exception"}, {403, "cluster_block_exception"}, {404, "index_not_found_exception"}, {500, "exception"}} {
+		peer := startElasticPeer(t)
+		peer.decide(func(string) (int, string, string) { return c.status, c.kind, "why" })
+		w := open(t, peer.url(), remote.Options{})
+		n, err := w.Write([]byte(numbered(0, 3)))
+		if n != 0 || err == nil || !strings.Contains(err.Error(), c.kind) {
+			t.Errorf("%d: Write = %d, %v", c.status, n, err)
+		}
+		settled(t, w, 0, 0)
+		peer.decide(nil)
+		write(t, w, numbered(0, 3))
+		peer.want(t, numbered(0, 3))
+		settled(t, w, 3, 3)
+	}
+}
+
+// The answer is lost, the lines are stored: sent again they are not stored
+// twice.
+func TestElasticStoresOnce(t *testing.T) {
+	peer := startElasticPeer(t)
+	var lost bool
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if lost {
+			peer.serve(t, rw, r)
+			return
+		}
+		lost = true
+		peer.serve(t, httptest.NewRecorder(), r)
+		panic(http.ErrAbortHandler)
+	}))
+	defer server.Close()
+	w := open(t, "elastic+"+server.URL+"/logs-shop", remote.Options{})
+	all := numbered(0, 10)
+	for n := 0; n < len(all); {
+		m, _ := w.Write([]byte(all[n:]))
+		n += m
+	}
+	peer.want(t, all)
+	settled(t, w, 10, 10)
+}
+
+func TestElasticAnswersAsAWhole(t *testing.T) {
+	for _, c := range []struct {
+		code int
+		body string
+		want string
+	}{
+		{401, "who?", "Options.Token"},
+		{404, "", "an index or a data stream"},
+		{429, "slow", "429"},
+		{503, "", "503"},
+		{200, "welcome", "_bulk"},
+		{200, "{}", "_bulk"},
+		{200, `{"errors":true,"items":[{"create":{"status":201}}]}`, "does not speak of all"},
+	} {
+		peer := startElasticPeer(t)
+		peer.always = status(c.code, c.body)
+		w := open(t, peer.url(), remote.Options{})
+		n, err := w.Write([]byte(numbered(0, 3)))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%d %q: Write = %d, %v, want %q", c.code, c.body, n, err, c.want)
+		}
+		s := w.Stats()
+		settled(t, w, int(3-s.Returned), int(s.Written))
+	}
+}
+
+func TestElasticSplitAfter413(t *testing.T) {
+	peer := startElasticPeer(t)
+	const limit = 100 << 10
+	peer.always = func(rw http.ResponseWriter, r *http.Request) {
+		if b, _ := io.ReadAll(r.Body); len(b) > limit {
+			rw.WriteHeader(413)
+		}
+	}
+	w := open(t, peer.url(), remote.Options{Compression: "none"})
+	long := `{"msg":"` + strings.Repeat("x", limit) + "\"}\n"
+	all := numbered(0, 5000) + long + numbered(5000, 10_000)
+	write(t, w, all)
+	peer.want(t, numbered(0, 10_000))
+	settled(t, w, 10_001, 10_000)
+	if d := w.Stats().Dropped; d.TooLarge != 1 {
+		t.Errorf("Dropped = %+v", d)
+	}
+}
+
+func TestElasticURL(t *testing.T) {
+	for _, url := range []string{"elastic+http://h:9200", "elastic+http://h:9200/", "elastic+https://h/_bulk"} {
+		if _, err := remote.Open(url, remote.Options{}); err == nil || !strings.Contains(err.Error(), "has no index") {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+	peer := startElasticPeer(t)
+	for _, url := range []string{peer.url() + "/", peer.url() + "/_bulk", peer.url() + "?pipeline=shop"} {
+		w := open(t, url, remote.Options{})
+		write(t, w, numbered(0, 1))
+	}
+}
