@@ -6,13 +6,15 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/lines"
-	"github.com/rollway/rollway/slab"
 )
 
 // TestEveryWriterRuns: that lines arrive in form and order is checked by run
 // itself; timing figures are not looked at.
 func TestEveryWriterRuns(t *testing.T) {
-	scenarios := Scenarios(slab.Options{SlabSize: 64 << 10, SlabCount: 16})
+	scenarios, err := Scenarios()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i := range scenarios {
 		scenarios[i].Rate = 2000
 		if raceEnabled { // AsyncWriter sets itself up without a lock

@@ -11,15 +11,12 @@ import (
 
 	"github.com/rollway/rollway/bench/internal/measure"
 	"github.com/rollway/rollway/bench/latency"
-	"github.com/rollway/rollway/slab"
 )
 
 func runLatency(args []string) error {
 	flags := flag.NewFlagSet("latency", flag.ExitOnError)
 	rounds := flags.Int("rounds", 5, "how often everything is measured; 5 or more for tables that count")
 	each := flags.Duration("time", 20*time.Second, "how long each writer gets lines, in each round")
-	count := flags.Int("slabs", 16, "slabs at 50,000 lines a second")
-	size := flags.Int("slab-size", 64<<10, "their size in bytes")
 	short := flags.Bool("short", false, "one brief round, to see that everything runs")
 	out := flags.String("o", "", "file for the raw results")
 	if err := flags.Parse(args); err != nil {
@@ -32,8 +29,12 @@ func runLatency(args []string) error {
 		return errors.New("want -o FILE, at least one round of 100 ms, and no other arguments")
 	}
 	log.SetOutput(io.Discard) // zerolog's diode prints a line for each collision
+	scenarios, err := latency.Scenarios()
+	if err != nil {
+		return err
+	}
 	results := measure.NewResults("latency", *rounds)
-	samples, err := latency.Measure(os.Stderr, latency.Scenarios(slab.Options{SlabSize: *size, SlabCount: *count}), *rounds, *each)
+	samples, err := latency.Measure(os.Stderr, scenarios, *rounds, *each)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/rollway/rollway/bench/internal/measure"
 	"github.com/rollway/rollway/bench/latency"
-	"github.com/rollway/rollway/slab"
 )
 
 // latencyTables makes the tables from the writers that the results have.
@@ -16,7 +15,11 @@ func latencyTables(r *measure.Results) (string, error) {
 	sums := r.Summarize()
 	text := "\n" + r.Circumstances() + fmt.Sprintf("\nVersions: zerolog %s, zap %s, phuslu/log %s. Raw results: [latency.json](results/latency.json).\n",
 		r.Versions["github.com/rs/zerolog"], r.Versions["go.uber.org/zap"], r.Versions["github.com/phuslu/log"])
-	for _, s := range latency.Scenarios(slab.Options{}) {
+	scenarios, err := latency.Scenarios()
+	if err != nil {
+		return "", err
+	}
+	for _, s := range scenarios {
 		made, err := scenarioTables(r, sums, s)
 		if err != nil {
 			return "", err
