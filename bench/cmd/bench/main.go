@@ -1,5 +1,5 @@
 // Command bench measures Rollway against its rivals and makes the tables of
-// docs/BENCHMARKS.md. It is run in the folder bench:
+// docs/BENCHMARKS.md and docs/RELIABILITY.md. It is run in the folder bench:
 //
 //	go run ./cmd/bench logger  [-rounds 9] [-time 150ms] [-short] -o ../docs/results/logger.json
 //	go run ./cmd/bench writers [-rounds 9] [-ops 1000000] [-dir DIR] [-short] -o ../docs/results/writers.json
@@ -7,6 +7,8 @@
 //	go run ./cmd/bench tables  [-results ../docs/results] [-doc ../docs/BENCHMARKS.md] [-only logger] [-check]
 //	go run ./cmd/bench alloc        [-rounds 9] [-time 40ms] [-go go1.17.13,local] [-short] -o ../docs/results/allocstudy.json
 //	go run ./cmd/bench alloc-tables [-results ../docs/results/allocstudy.json] [-doc ../docs/BENCHMARKS.md] [-check]
+//	go run ./cmd/bench reliability        [-tries 5] [-kills 200] [-other-kills 50] [-fault NAME] [-writer NAME] [-seed 1] [-jobs 4] [-short] -o ../docs/results/reliability.json
+//	go run ./cmd/bench reliability-tables [-results ../docs/results/reliability.json] [-doc ../docs/RELIABILITY.md] [-check]
 package main
 
 import (
@@ -18,12 +20,18 @@ import (
 
 	"github.com/rollway/rollway/bench/internal/measure"
 	"github.com/rollway/rollway/bench/logger"
+	"github.com/rollway/rollway/bench/reliability"
 )
 
 func main() {
-	commands := map[string]func(args []string) error{"logger": runLogger, "writers": runWriters, "latency": runLatency, "tables": runTables, "alloc": runAlloc, "alloc-tables": runAllocTables}
+	reliability.Main() // does not return in a child of `bench reliability`
+	commands := map[string]func(args []string) error{
+		"logger": runLogger, "writers": runWriters, "latency": runLatency, "tables": runTables,
+		"alloc": runAlloc, "alloc-tables": runAllocTables,
+		"reliability": runReliability, "reliability-tables": runReliabilityTables,
+	}
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: go run ./cmd/bench logger|writers|latency|tables|alloc|alloc-tables [flags]")
+		fmt.Fprintln(os.Stderr, "usage: go run ./cmd/bench logger|writers|latency|tables|alloc|alloc-tables|reliability|reliability-tables [flags]")
 		os.Exit(2)
 	}
 	if err := commands[os.Args[1]](os.Args[2:]); err != nil {

@@ -1,0 +1,371 @@
+package reliability
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	stdlog "log"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/rollway/rollway/bench/internal/lines"
+	"github.com/rollway/rollway/file"
+)
+
+// childEnv holds the job of a process that is a child.
+const childEnv = "ROLLWAY_RELIABILITY_JOB"
+
+// A job is what a child does.
+type job struct {
+	Subject, Fault string
+	Own            bool
+	Restart        bool // only open the writer again and pass a line through it
+
+	Path, Slabs, Board, Report string
+	Mount                      string // folder to put a small tmpfs on, "" for none
+	Rescue                     string // where to copy the log to, as the tmpfs ends with the process
+
+	Producers, Lines int // one more producer has the probe lines
+	Burst            int // lines between pauses
+	Pause            time.Duration
+	Forever          bool // wait to be killed when all lines are written
+	Limit            time.Duration
+	Seed             uint64
+}
+
+// A report is what a child that lived to its end has to say.
+type report struct {
+	Counted uint64
+	Hung    string // the call that did not return
+	Dead    bool
+	Errors  int    // of Write, Sync and Close
+	Thrown  int    // panics and Goexits out of Write
+	Error   string // the last that the writer told
+	Failed  string // what the kit itself could not do
+}
+
+// Main runs the job of this process and exits, if it has been started as a
+// child. Programs that use Run call it first.
+func Main() {
+	text := os.Getenv(childEnv)
+	if text == "" {
+		return
+	}
+	stdlog.SetOutput(io.Discard) // zerolog's diode prints a line for each collision
+	var j job
+	var r report
+	if err := json.Unmarshal([]byte(text), &j); err != nil {
+		r.Failed = err.Error()
+	} else if err := j.run(&r); err != nil {
+		r.Failed = err.Error()
+	}
+	encoded, err := json.Marshal(r)
+	if err == nil {
+		err = os.WriteFile(j.Report, encoded, 0o600)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(3)
+	}
+	os.Exit(0)
+}
+
+func (j *job) run(r *report) error {
+	b, err := openBoard(j.Board, j.Producers+1, j.Lines)
+	if err != nil {
+		return err
+	}
+	if j.Mount != "" {
+		if err := mountSmall(j.Mount); err != nil {
+			return err
+		}
+	}
+	dst, err := j.destination(b)
+	if err != nil {
+		return err
+	}
+	s, err := open(j.Subject, dst, j.Slabs)
+	if err != nil {
+		return err
+	}
+	w := &worker{job: j, board: b, subject: s, report: r}
+	end := func() error { return nil }
+	switch {
+	case j.Restart:
+		w.probe()
+		w.close()
+		return nil
+	case j.Fault == fileLimit:
+		end, err = limitFile()
+	case j.Fault == tmpfsFull:
+		end = func() error { return growSmall(j.Mount) }
+	case j.Fault == killInCopy:
+		err = w.trapLater()
+	}
+	if err != nil {
+		return err
+	}
+	w.produce()
+	if j.Forever {
+		time.Sleep(j.Limit)
+		return errors.New("nobody has killed it")
+	}
+	if j.Fault == tmpfsFull || j.Fault == fileLimit {
+		time.Sleep(faultLasts / 2) // the fault is there for a while more
+	}
+	if err := end(); err != nil {
+		return err
+	}
+	if r.Hung == "" && j.Fault != errorsForEver {
+		w.probe()
+	}
+	w.close()
+	if j.Rescue != "" {
+		return copyFile(j.Rescue, j.Path)
+	}
+	return nil
+}
+
+// destination opens what the writer writes to.
+func (j *job) destination(b *board) (destination, error) {
+	rng := rand.New(rand.NewPCG(j.Seed, 7))
+	strikeAt := int64(rng.IntN(100_000))
+	for _, f := range Faults() {
+		if f.Name == j.Fault && f.destination && !j.Restart {
+			raw, err := os.OpenFile(j.Path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o640)
+			if err != nil {
+				return nil, err
+			}
+			return &faulty{fault: j.Fault, strikeAt: max(1, strikeAt), board: b, f: raw}, nil
+		}
+	}
+	dst, err := openFile(j)
+	if err != nil || j.Restart || j.Fault != killInWrite && j.Fault != killAfterWrite {
+		return dst, err
+	}
+	raw, err := os.OpenFile(j.Path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return nil, err
+	}
+	k := &killingFile{killing: killing{destination: dst, raw: raw, within: j.Fault == killInWrite, partial: func(n int) int { return rng.IntN(n) }}}
+	k.left.Store(strikeAt)
+	if f, ok := dst.(*file.File); ok {
+		k.file = f
+		return k, nil
+	}
+	return &k.killing, nil
+}
+
+// A worker writes the lines and keeps the board.
+type worker struct {
+	*job
+	subject
+	board  *board
+	report *report
+
+	mu sync.Mutex // guards report
+}
+
+// write passes one line and notes what became of it. A panic that comes out of
+// the writer is told, as a program would notice it.
+func (w *worker) write(producer, line int, p []byte) {
+	w.board.set(producer, line, calling)
+	returned := false
+	defer func() {
+		if v := recover(); v != nil {
+			w.board.set(producer, line, refused)
+			w.throw(fmt.Errorf("a panic out of Write: %v", v))
+		} else if !returned {
+			w.throw(errors.New("Write has ended the goroutine that called it"))
+		}
+	}()
+	n, err := w.Writer.Write(p)
+	returned = true
+	if err != nil || n != len(p) {
+		w.board.set(producer, line, refused)
+		if err == nil {
+			err = io.ErrShortWrite
+		}
+		w.tell(err)
+		return
+	}
+	w.board.set(producer, line, acked)
+	w.board.progress().Add(1)
+}
+
+func (w *worker) tell(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.report.Errors++
+	w.report.Error = err.Error()
+}
+
+func (w *worker) throw(err error) {
+	w.tell(err)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.report.Thrown++
+}
+
+// produce has all producers write all lines, or says who hung.
+func (w *worker) produce() {
+	var all sync.WaitGroup
+	for p := range w.Producers {
+		all.Add(1)
+		go func() {
+			defer all.Done() // also when a fault ends this goroutine
+			rng := rand.New(rand.NewPCG(w.Seed, uint64(p)))
+			line := lines.Append(nil, lineBytes, p, 0)
+			for i, burst := 0, 0; i < w.Lines; i++ {
+				lines.Renumber(line, i)
+				w.write(p, i, line)
+				if burst++; burst > rng.IntN(2*w.Burst) {
+					burst = 0
+					time.Sleep(w.Pause/2 + rand.N(w.Pause))
+				}
+			}
+		}()
+	}
+	if !w.within(func() { all.Wait() }) && !w.Forever {
+		w.report.hang("Write")
+	}
+}
+
+// within reports whether f returned within the limit.
+func (w *worker) within(f func()) bool {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+		return true
+	case <-time.After(w.Limit):
+		return false
+	}
+}
+
+func (r *report) hang(call string) {
+	if r.Hung == "" {
+		r.Hung = call
+	}
+}
+
+// probe writes lines of its own until one is in the file: the writer works.
+func (w *worker) probe() {
+	producer := w.Producers
+	mark := fmt.Sprintf("%02d 000", producer)
+	next := 0
+	if w.Restart {
+		next = w.Lines / 2 // those before are of the process before
+	}
+	line := lines.Append(nil, lineBytes, producer, 0)
+	for begin := time.Now(); time.Since(begin) < w.Limit && next < w.Lines; {
+		lines.Renumber(line, next)
+		if !w.within(func() { w.write(producer, next, line) }) {
+			w.report.hang("Write")
+			return
+		}
+		next++
+		if w.sync != nil && !w.within(func() {
+			if err := w.sync(); err != nil {
+				w.tell(fmt.Errorf("sync: %w", err))
+			}
+		}) {
+			w.report.hang("Sync")
+			return
+		}
+		for range 10 {
+			if tail, err := readTail(w.Path); err == nil && strings.Contains(tail, "\n"+mark) {
+				return
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	w.report.Dead = true
+}
+
+// readTail returns the end of the file, a line end before the first line.
+func readTail(path string) (string, error) {
+	content, err := os.ReadFile(path)
+	return "\n" + string(content[max(0, len(content)-64<<10):]), err
+}
+
+func (w *worker) close() {
+	if w.Fault == closeBlocks {
+		w.board.flag(flagStruck).Store(1) // also where nobody closes the destination
+	}
+	if !w.within(func() {
+		if err := w.subject.close(); err != nil {
+			w.tell(fmt.Errorf("close: %w", err))
+		}
+	}) {
+		w.report.hang("Close")
+	}
+	if w.counted != nil {
+		w.report.Counted = w.counted()
+	}
+}
+
+// trapLater lets one more producer write a line that cannot be copied to its
+// end: its middle page never comes. It runs on borrowed time only.
+func (w *worker) trapLater() error {
+	debug.SetGCPercent(-1) // a collection would wait for the copy
+	trap, err := trapLine()
+	if err != nil {
+		return err
+	}
+	after := time.Duration(5+rand.New(rand.NewPCG(w.Seed, 3)).IntN(60)) * time.Millisecond
+	go func() {
+		time.Sleep(after)
+		w.board.flag(flagTrap).Store(1)
+		_, _ = w.Writer.Write(trap)
+		w.board.flag(flagTrap).Store(2) // it should not get here
+	}()
+	return nil
+}
+
+// limitFile lets no file of this process grow over 200,001 bytes, until end is
+// called.
+func limitFile() (end func() error, err error) {
+	signal.Ignore(syscall.SIGXFSZ)
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		return nil, err
+	}
+	before := limit
+	limit.Cur = 200_001
+	return func() error { return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before) }, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit)
+}
+
+// mountSmall puts a tmpfs of 200 KB on dir, for this process alone.
+func mountSmall(dir string) error {
+	err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
+	if err == nil {
+		err = syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=200k")
+	}
+	if err != nil {
+		return fmt.Errorf("mount: %w", err)
+	}
+	return nil
+}
+
+func growSmall(dir string) error {
+	return syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=64m")
+}
+
+func copyFile(dst, src string) error {
+	content, err := os.ReadFile(src)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(dst, content, 0o600)
+}

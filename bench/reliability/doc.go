@@ -1,0 +1,153 @@
+// Package reliability puts writers under the faults that a log meets in
+// practice and checks the ledger after each: every line that a Write has
+// acknowledged is either in the file, once, whole and in order, or counted as
+// dropped by the writer itself, or lost in silence.
+//
+// Each try runs the writer in a process of its own, which logs numbered lines
+// to a real file and notes on a board in memory shared with this process what
+// became of each call. So the account outlives whatever happens to the writer:
+// a panic, a deadlock, SIGKILL. Where the process is killed it is started again
+// the same way, as a service would be, before the file is read.
+//
+// The same faults are pointed at rivals, each with the settings it documents.
+package reliability
+
+import "time"
+
+// A Fault is one thing that goes wrong.
+type Fault struct {
+	Name  string
+	Title string // what happens, for the table
+	Needs string // what it takes besides linux: "", "strace", "mount" or "userfaultfd"
+
+	// Kills is set if the process does not survive: what it held in its own
+	// memory is gone.
+	Kills bool
+
+	// Ends is set if the fault passes while the writer is still in use, so that
+	// the writer should work again.
+	Ends bool
+
+	destination bool   // struck inside of the destination's Write or Close
+	inject      string // for strace
+}
+
+// The faults whose names the code needs.
+const (
+	stallOnce     = "stall"
+	errorOnce     = "error once"
+	errorsAWhile  = "errors for a while"
+	errorsForEver = "errors for ever"
+	shortSilent   = "short write, no error"
+	shortError    = "short write, ENOSPC"
+	takesNothing  = "takes nothing, no error"
+	panics        = "panic"
+	goexits       = "goexit"
+	closeBlocks   = "close blocks"
+
+	tmpfsFull = "disk full"
+	fileLimit = "file size limit"
+
+	straceEIO    = "EIO by strace"
+	straceENOSPC = "ENOSPC by strace"
+	straceShort  = "short write by strace"
+	straceKill   = "SIGKILL at a write call"
+
+	killRandom     = "kill -9 at random"
+	killInCopy     = "kill -9 in a copy"
+	killInWrite    = "kill -9 in a write"
+	killAfterWrite = "kill -9 after a write"
+)
+
+// Faults lists everything that goes wrong, in the order of the tables.
+func Faults() []Fault {
+	return []Fault{
+		{Name: stallOnce, Title: "the destination's Write stalls for 300 ms", Ends: true, destination: true},
+		{Name: errorOnce, Title: "one Write fails with ENOSPC", Ends: true, destination: true},
+		{Name: errorsAWhile, Title: "every Write fails with ENOSPC for 300 ms", Ends: true, destination: true},
+		{Name: errorsForEver, Title: "every Write fails with EIO from then on", destination: true},
+		{Name: shortSilent, Title: "one Write takes a part and returns no error", Ends: true, destination: true},
+		{Name: shortError, Title: "one Write takes a part and returns ENOSPC", Ends: true, destination: true},
+		{Name: takesNothing, Title: "one Write takes nothing and returns no error", Ends: true, destination: true},
+		{Name: panics, Title: "one Write panics before it takes anything", Ends: true, destination: true},
+		{Name: goexits, Title: "one Write ends its goroutine by runtime.Goexit", Ends: true, destination: true},
+		{Name: closeBlocks, Title: "the destination's Close never returns", Ends: true, destination: true},
+
+		{Name: tmpfsFull, Title: "a tmpfs of 200 KB is full, and grows later", Needs: "mount", Ends: true},
+		{Name: fileLimit, Title: "RLIMIT_FSIZE of 200,001 bytes, raised later", Ends: true},
+
+		{Name: straceEIO, Title: "write(2) fails with EIO, every third time", Needs: "strace", Ends: true, inject: "error=EIO:when=1+3"},
+		{Name: straceENOSPC, Title: "write(2) fails with ENOSPC, every third time", Needs: "strace", Ends: true, inject: "error=ENOSPC:when=1+3"},
+		{Name: "EINTR by strace", Title: "write(2) is interrupted, every second time", Needs: "strace", Ends: true, inject: "error=EINTR:when=1+2"},
+		{Name: straceShort, Title: "write(2) returns 0, every third time", Needs: "strace", Ends: true, inject: "retval=0:when=1+3"},
+		{Name: "delay by strace", Title: "the first write(2) of each thread takes 300 ms", Needs: "strace", Ends: true, inject: "delay_enter=300000:when=1"},
+		{Name: straceKill, Title: "SIGKILL at the second write(2) of a thread", Needs: "strace", Kills: true, inject: "signal=SIGKILL:when=2"},
+
+		{Name: killRandom, Title: "SIGKILL at a random moment", Kills: true},
+		{Name: killInCopy, Title: "SIGKILL while a Write is copying its line", Needs: "userfaultfd", Kills: true},
+		{Name: killInWrite, Title: "SIGKILL when the file has a part of a write", Kills: true},
+		{Name: killAfterWrite, Title: "SIGKILL when the file has a write of which the writer does not know yet", Kills: true},
+	}
+}
+
+// lineBytes is the length of each line, its newline included.
+const lineBytes = 256
+
+// A Writer is one contender.
+type Writer struct {
+	Name string
+	Own  bool // of this project: what must come out is asserted
+
+	// Whole is set for a writer that needs a real file below it: the faults
+	// inside of a destination do not apply.
+	Whole bool
+}
+
+// Names of our own writers.
+const (
+	Heap      = "slab"
+	Persisted = "slab persisted"
+	Direct    = "file, direct"
+)
+
+// A Try is one fault that one writer went through. Lines unless said
+// otherwise.
+type Try struct {
+	Fault  string `json:"fault"`
+	Writer string `json:"writer"`
+	Seed   uint64 `json:"seed"`
+
+	Acked   int `json:"acked,omitempty"`   // Write said that it took them
+	Refused int `json:"refused,omitempty"` // Write said that it did not
+	Open    int `json:"open,omitempty"`    // in a Write that had not returned when the process ended
+	Found   int `json:"found,omitempty"`   // different ones in the file
+	Unasked int `json:"unasked,omitempty"` // refused, and in the file all the same
+
+	Silent  int `json:"lost_silently,omitempty"`   // acknowledged, not in the file, not counted and no error told
+	Told    int `json:"lost_with_error,omitempty"` // not counted, but an error came from Write, Sync or Close
+	Counted int `json:"lost_counted,omitempty"`    // in the writer's own count of drops
+
+	Torn       int `json:"torn,omitempty"` // lines in the file that nobody wrote
+	Duplicated int `json:"duplicated,omitempty"`
+	Reordered  int `json:"reordered,omitempty"` // lines behind a later one of the same producer
+
+	Thrown int `json:"thrown,omitempty"` // panics and Goexits that came out of Write into the caller
+
+	Hung    bool   `json:"hung,omitempty"`    // a call did not return
+	Dead    bool   `json:"dead,omitempty"`    // took no line to the file once the fault was over
+	Crashed bool   `json:"crashed,omitempty"` // the fault took the process down
+	Error   string `json:"error,omitempty"`   // what the writer told last
+}
+
+// Settings say how much is tried.
+type Settings struct {
+	Dir     string        // for log files; default the folder for temporary files
+	Tries   int           // of each fault that does not kill
+	Kills   int           // SIGKILLs at random for each writer
+	Others  int           // of each other fault that kills
+	Limit   time.Duration // after which a call has hung, and a writer that writes nothing is dead; ours have a minute at least
+	Jobs    int           // processes at the same time; default 1
+	Seed    uint64
+	Writers []Writer
+	Faults  []Fault
+}

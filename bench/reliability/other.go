@@ -1,0 +1,22 @@
+//go:build !linux
+
+package reliability
+
+import (
+	"errors"
+	"io"
+)
+
+// Main does nothing here.
+func Main() {}
+
+// Writers lists nobody: the kit runs on linux.
+func Writers() []Writer { return nil }
+
+// Missing says what the fault needs.
+func (f Fault) Missing() string { return "linux" }
+
+// Run returns an error here.
+func Run(io.Writer, Settings) ([]Try, error) {
+	return nil, errors.New("the fault kit runs on linux: it kills, mounts and traces processes")
+}

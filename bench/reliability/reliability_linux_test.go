@@ -1,0 +1,104 @@
+package reliability
+
+import (
+	"io"
+	"os"
+	"testing"
+	"time"
+)
+
+func TestMain(m *testing.M) {
+	Main()
+	os.Exit(m.Run())
+}
+
+// settings are those of a test: one try of each fault, a few kills. A call has
+// hung after a minute: the machine may have much else to do.
+func settings(t *testing.T) Settings {
+	return Settings{Dir: t.TempDir(), Tries: 1, Kills: 6, Others: 2, Limit: time.Minute, Jobs: 4, Seed: 1}
+}
+
+// skipUnless skips a fault that this machine has no means for, out loud.
+func skipUnless(t *testing.T, f Fault) {
+	t.Helper()
+	needs := f.Missing()
+	switch {
+	case needs == "":
+	case os.Getenv("REQUIRE") == "all":
+		t.Fatalf("REQUIRE=all, but this needs %s", needs)
+	default:
+		t.Skipf("needs %s", needs)
+	}
+}
+
+// TestOwnWriters puts each of our writers through each fault and holds the
+// outcome against what it promises.
+func TestOwnWriters(t *testing.T) {
+	for _, f := range Faults() {
+		t.Run(f.Name, func(t *testing.T) {
+			t.Parallel()
+			skipUnless(t, f)
+			s := settings(t)
+			s.Faults = []Fault{f}
+			for _, w := range Writers() {
+				if w.Own {
+					s.Writers = append(s.Writers, w)
+				}
+			}
+			tries, err := Run(io.Discard, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, try := range tries {
+				if err := try.Unexpected(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// TestTheKitNotices: rivals that are known to lose, tear, hang and die do so
+// here. If they did not, the kit would find nothing in ours either.
+func TestTheKitNotices(t *testing.T) {
+	if raceEnabled {
+		t.Skip("rivals have races of their own; the run without the detector has this test")
+	}
+	for name, c := range map[string]struct {
+		fault, writer string
+		noticed       func(Try) bool
+	}{
+		"loss":              {errorOnce, "zerolog diode", func(x Try) bool { return x.Silent > 0 }},
+		"loss with error":   {errorOnce, "zap BufferedWriteSyncer", func(x Try) bool { return x.Told > 0 && x.Silent == 0 && x.Refused > 0 }},
+		"counted loss":      {errorsForEver, Heap, func(x Try) bool { return x.Counted > 0 && x.Silent == 0 }},
+		"death":             {errorOnce, "mutex + bufio", func(x Try) bool { return x.Dead }},
+		"torn line":         {shortError, "phuslu AsyncWriter", func(x Try) bool { return x.Torn > 0 }},
+		"torn by a kill":    {killInWrite, "mutex + bufio", func(x Try) bool { return x.Torn > 0 && x.Silent > 0 }},
+		"crash":             {panics, "zerolog diode", func(x Try) bool { return x.Crashed }},
+		"loss by a kill":    {killRandom, Heap, func(x Try) bool { return x.Silent > 0 }},
+		"a stalled process": {closeBlocks, "phuslu AsyncWriter", func(x Try) bool { return x.Hung }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := settings(t)
+			s.Limit = 5 * time.Second // of rivals that hang
+			var fault Fault
+			for _, f := range Faults() {
+				if f.Name == c.fault {
+					fault = f
+				}
+			}
+			for seed := range uint64(20) { // a kill may come when nothing is on its way
+				try, err := s.Try(fault, Writer{Name: c.writer, Own: c.writer == Heap}, seed)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c.noticed(try) {
+					return
+				}
+				t.Logf("seed %d: %+v", seed, try)
+			}
+			t.Error("not noticed in 20 tries")
+		})
+	}
+}

@@ -1,0 +1,123 @@
+package reliability
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/phuslu/log"
+	"github.com/rollway/rollway/bench/writers"
+	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/slab"
+	"github.com/rs/zerolog/diode"
+	"go.uber.org/zap/zapcore"
+)
+
+// Writers lists the contenders, our own first.
+func Writers() []Writer {
+	all := []Writer{{Name: Heap, Own: true}}
+	if writers.CanPersist() {
+		all = append(all, Writer{Name: Persisted, Own: true})
+	}
+	return append(all,
+		Writer{Name: Direct, Own: true, Whole: true},
+		Writer{Name: "zap BufferedWriteSyncer"},
+		Writer{Name: "zerolog diode"},
+		Writer{Name: "phuslu AsyncWriter"},
+		Writer{Name: "mutex + bufio"},
+	)
+}
+
+// A subject is a writer at work.
+type subject struct {
+	io.Writer
+	sync    func() error // nil: it has none
+	close   func() error
+	counted func() uint64 // lines that its own account gives as dropped or still inside
+}
+
+// destination is what the fault kit puts below a writer.
+type destination interface {
+	io.WriteCloser
+	Sync() error
+}
+
+// open starts the writer with this name over dst.
+func open(name string, dst destination, slabs string) (subject, error) {
+	switch name {
+	case Heap, Persisted:
+		o := slab.Options{CloseDestination: true, CloseTimeout: time.Second}
+		if name == Persisted {
+			writers.SetPersist(&o, slabs)
+		}
+		w, err := slab.New(dst, o)
+		if err != nil {
+			return subject{}, err
+		}
+		return subject{w, w.Sync, w.Close, func() uint64 {
+			s := w.Stats()
+			return s.Dropped.Total() + s.Pending
+		}}, nil
+	case Direct:
+		return subject{Writer: dst, sync: dst.Sync, close: dst.Close}, nil
+	case "zap BufferedWriteSyncer": // closes nothing: its owner does
+		w := &zapcore.BufferedWriteSyncer{WS: zapcore.AddSync(dst), FlushInterval: 100 * time.Millisecond}
+		return subject{Writer: w, sync: w.Sync, close: w.Stop}, nil
+	case "zerolog diode":
+		var missed atomic.Uint64
+		w := diode.NewWriter(dst, 1000, 10*time.Millisecond, func(n int) { missed.Add(uint64(n)) })
+		return subject{Writer: w, close: w.Close, counted: missed.Load}, nil
+	case "phuslu AsyncWriter":
+		w := &log.AsyncWriter{ChannelSize: 4096, Writer: closing{log.IOWriter{Writer: dst}, dst}}
+		// Its first Write sets it up, and two at once would do so twice.
+		if _, err := w.Write(nil); err != nil {
+			return subject{}, err
+		}
+		return subject{Writer: cloning{w}, close: w.Close}, nil
+	default: // mutex + bufio
+		w := &lockedBufio{w: bufio.NewWriterSize(dst, 64<<10)}
+		return subject{Writer: w, sync: w.Flush, close: w.Flush}, nil
+	}
+}
+
+// closing is an IOWriter that AsyncWriter closes, as it does its own FileWriter.
+type closing struct {
+	log.IOWriter
+	io.Closer
+}
+
+// cloning hands AsyncWriter a copy of each line: it keeps what it is given, as
+// only phuslu's own logger may let it.
+type cloning struct{ w *log.AsyncWriter }
+
+func (c cloning) Write(p []byte) (int, error) { return c.w.Write(bytes.Clone(p)) }
+
+type lockedBufio struct {
+	mu sync.Mutex
+	w  *bufio.Writer // guarded by mu
+}
+
+func (l *lockedBufio) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
+}
+
+func (l *lockedBufio) Flush() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Flush()
+}
+
+// openFile opens the real file: file.File below our writers, *os.File below
+// the others.
+func openFile(j *job) (destination, error) {
+	if j.Own {
+		return file.Open(j.Path, file.Options{})
+	}
+	return os.OpenFile(j.Path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o640)
+}
