@@ -13,8 +13,14 @@ const boardHead = 4096
 
 // The flags.
 const (
-	flagTrap = iota // a Write is stuck within its copy
-	flagStruck
+	flagTrap   = iota // how far the Write of the line that cannot be copied is
+	flagStruck        // 1 when the fault has come
+)
+
+// Values of flagTrap.
+const (
+	inTrap  = 1
+	outTrap = 2 // it should never be
 )
 
 // board is the account of one process: a byte for each line of each producer.

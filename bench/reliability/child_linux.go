@@ -154,7 +154,7 @@ func (j *job) destination(b *board) (destination, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &killingFile{killing: killing{destination: dst, raw: raw, within: j.Fault == killInWrite, partial: func(n int) int { return rng.IntN(n) }}}
+	k := &killingFile{killing: killing{destination: dst, raw: raw, board: b, within: j.Fault == killInWrite, partial: func(n int) int { return rng.IntN(n) }}}
 	k.left.Store(strikeAt)
 	if f, ok := dst.(*file.File); ok {
 		k.file = f
@@ -326,9 +326,9 @@ func (w *worker) trapLater() error {
 	after := time.Duration(5+rand.New(rand.NewPCG(w.Seed, 3)).IntN(60)) * time.Millisecond
 	go func() {
 		time.Sleep(after)
-		w.board.flag(flagTrap).Store(1)
+		w.board.flag(flagTrap).Store(inTrap)
 		_, _ = w.Writer.Write(trap)
-		w.board.flag(flagTrap).Store(2) // it should not get here
+		w.board.flag(flagTrap).Store(outTrap)
 	}()
 	return nil
 }

@@ -83,6 +83,7 @@ func (d *faulty) Close() error {
 type killing struct {
 	destination
 	raw     *os.File // of the same path, to write what is no whole line
+	board   *board
 	within  bool
 	left    atomic.Int64 // bytes until it strikes
 	partial func(n int) int
@@ -99,6 +100,7 @@ func (k *killing) Write(p []byte) (int, error) {
 	if _, err := k.raw.Write(q); err != nil {
 		return 0, err
 	}
+	k.board.flag(flagStruck).Store(1)
 	kill()
 	return 0, fmt.Errorf("still alive")
 }

@@ -20,8 +20,8 @@ type Fault struct {
 	Title string // what happens, for the table
 	Needs string // what it takes besides linux: "", "strace", "mount" or "userfaultfd"
 
-	// Kills is set if the process does not survive: what it held in its own
-	// memory is gone.
+	// Kills is set if the process does not survive: what it held in memory of
+	// its own is gone.
 	Kills bool
 
 	// Ends is set if the fault passes while the writer is still in use, so that
@@ -65,7 +65,7 @@ func Faults() []Fault {
 		{Name: stallOnce, Title: "the destination's Write stalls for 300 ms", Ends: true, destination: true},
 		{Name: errorOnce, Title: "one Write fails with ENOSPC", Ends: true, destination: true},
 		{Name: errorsAWhile, Title: "every Write fails with ENOSPC for 300 ms", Ends: true, destination: true},
-		{Name: errorsForEver, Title: "every Write fails with EIO from then on", destination: true},
+		{Name: errorsForEver, Title: "every Write fails with EIO until the program ends; it starts again", destination: true},
 		{Name: shortSilent, Title: "one Write takes a part and returns no error", Ends: true, destination: true},
 		{Name: shortError, Title: "one Write takes a part and returns ENOSPC", Ends: true, destination: true},
 		{Name: takesNothing, Title: "one Write takes nothing and returns no error", Ends: true, destination: true},

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -166,7 +167,7 @@ func (s Settings) Try(f Fault, w Writer, seed uint64) (Try, error) {
 	if t.Hung {
 		t.Error = strings.TrimSpace(r.Hung + " did not return; " + t.Error)
 	}
-	if died {
+	if died || f.Name == errorsForEver {
 		again := j
 		again.Restart, again.Forever, again.Mount, again.Rescue = true, false, "", ""
 		if f.Needs == "mount" {
@@ -258,7 +259,7 @@ func (s Settings) child(f Fault, j job, b *board) (r report, died bool, err erro
 			return r, false, fmt.Errorf("the child ended by itself: %v: %s", waitErr, out.Bytes())
 		}
 	}
-	return r, true, nil
+	return r, true, s.struck(f, b, trace)
 }
 
 // struck makes sure that there was a fault at all.
@@ -268,9 +269,13 @@ func (s Settings) struck(f Fault, b *board, trace string) error {
 		return errors.New("the fault did not strike")
 	case f.inject != "":
 		text, err := os.ReadFile(trace)
-		if err != nil || !strings.Contains(string(text), "INJECTED") && !strings.Contains(string(text), "DELAYED") {
+		if err != nil || !slices.ContainsFunc([]string{"INJECTED", "DELAYED", "killed by SIGKILL"}, func(mark string) bool { return strings.Contains(string(text), mark) }) {
 			return fmt.Errorf("strace has injected nothing: %v %.300s", err, text)
 		}
+	case f.Name == killInCopy && b.flag(flagTrap).Load() != inTrap:
+		return errors.New("no copy stood still when it was killed")
+	case (f.Name == killInWrite || f.Name == killAfterWrite) && b.flag(flagStruck).Load() == 0:
+		return errors.New("it was not killed at a write")
 	}
 	return nil
 }

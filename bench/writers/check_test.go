@@ -7,10 +7,17 @@ package writers
 
 import (
 	"io"
+	"log"
+	"os"
 	"testing"
 
 	"github.com/rollway/rollway/bench/internal/measure"
 )
+
+func TestMain(m *testing.M) {
+	log.SetOutput(io.Discard) // zerolog's diode prints a line for each collision
+	os.Exit(m.Run())
+}
 
 func TestNoWriterTearsRepeatsOrReorders(t *testing.T) {
 	if err := Check(5_000); err != nil {
