@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/rollway/rollway/file"
 	"github.com/rollway/rollway/slab"
@@ -42,4 +43,38 @@ func Example() {
 	// {"msg":"old"}
 	// {"msg":"new"}
 	// written 1 cut bytes 4
+}
+
+// A series of at most 2 GiB, packed, which a signal reopens too.
+func Example_rotation() {
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	f, err := file.Open(filepath.Join(dir, "service.log"), file.Options{
+		MaxSize:  100 << 20,
+		Daily:    true,
+		KeepSize: 2 << 30,
+		Compress: file.Gzip{},
+		OnError:  func(err error) { fmt.Println(err) },
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer f.ReopenOn(syscall.SIGHUP)()
+	fmt.Fprintln(f, `{"msg":"yesterday"}`)
+	if err := f.Rotate(); err != nil { // as midnight does
+		fmt.Println(err)
+	}
+	fmt.Fprintln(f, `{"msg":"today"}`)
+	if err := f.Close(); err != nil { // waits for the packing
+		fmt.Println(err)
+	}
+	packed, _ := filepath.Glob(filepath.Join(dir, "service-*.log.gz"))
+	data, _ := os.ReadFile(filepath.Join(dir, "service.log"))
+	fmt.Printf("%d packed file and %s", len(packed), data)
+	// Output: 1 packed file and {"msg":"today"}
 }

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 )
@@ -73,6 +74,7 @@ type File struct {
 		lastRotation time.Time     // as in the name
 		nextTry      time.Time     // of a rotation that failed
 		backoff      time.Duration
+		toldOwner    bool // notice was given of an owner that cannot be kept
 	}
 	keeper *keeper
 
@@ -94,10 +96,16 @@ type File struct {
 }
 
 // Open opens path for appending and creates it if need be, but not its folder.
+// A relative path is of the folder that is the current one at Open.
 func Open(path string, o Options) (*File, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("file: open %s: %w", path, err)
+	}
+	if path != "" && !filepath.IsAbs(path) && !os.IsPathSeparator(path[len(path)-1]) {
+		if path, err = filepath.Abs(path); err != nil {
+			return nil, fmt.Errorf("file: open: %w", err)
+		}
 	}
 	f := &File{
 		path: path,
@@ -213,7 +221,7 @@ func (f *File) takeDirty() *os.File {
 	return f.current
 }
 
-// Name returns the path given to Open.
+// Name returns the path given to Open, made absolute.
 func (f *File) Name() string { return f.path }
 
 // Reopen opens the path anew and then closes the old file: for logrotate's

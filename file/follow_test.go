@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -400,4 +401,58 @@ func TestReopenOn(t *testing.T) {
 		t.Error(err)
 	}
 	f.ReopenOn(syscall.SIGUSR2)() // after Close: nothing
+}
+
+// Rotation, Reopen, packing and Close leave no descriptor behind.
+func TestNoDescriptorIsLeft(t *testing.T) {
+	count := func() int {
+		names, err := os.ReadDir("/dev/fd")
+		if err != nil {
+			t.Skip("this system does not list open files: ", err)
+		}
+		return len(names)
+	}
+	before := count()
+	for range 5 {
+		f := open(t, filepath.Join(t.TempDir(), "log"), file.Options{MaxSize: 100, Compress: file.Gzip{}, KeepCount: 2, Sync: file.Interval, CloseTimeout: time.Minute})
+		for i := range 100 {
+			write(t, f, fmt.Sprintf("line %d\n", i))
+			if err := f.Reopen(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := f.Rotate(); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := count(); after > before {
+		t.Errorf("%d files open, before %d", after, before)
+	}
+}
+
+// A File needs neither a library's signal handler nor one of its own: the
+// program's stay as they are.
+func TestSignalsAreLeftAlone(t *testing.T) {
+	got := make(chan os.Signal, 1)
+	signal.Notify(got, syscall.SIGUSR2)
+	defer signal.Stop(got)
+	f := open(t, filepath.Join(t.TempDir(), "log"), file.Options{MaxSize: 10})
+	rotate(t, f, 1, 5)
+	if signal.Ignored(syscall.SIGHUP) {
+		t.Error("SIGHUP is ignored")
+	}
+	if err := syscall.Kill(os.Getpid(), syscall.SIGUSR2); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-got:
+	case <-time.After(time.Minute):
+		t.Fatal("the program's own handler got no signal")
+	}
+	if s := f.Stats(); s.Reopens != 0 {
+		t.Errorf("Stats = %+v", s)
+	}
 }

@@ -22,6 +22,7 @@ type keeper struct {
 	state   keeperState // guarded by mu
 	running int         // goroutines; guarded by mu
 	behind  []behind    // guarded by mu
+	news    []string    // rotated files for OnRotated, without Compress; guarded by mu
 	failed  error       // of an fsync of a file behind, until Sync or Close returns it; guarded by mu
 	lost    struct {    // the last file whose fsync failed; guarded by mu
 		f   *os.File
@@ -33,8 +34,9 @@ type keeper struct {
 	ctx    context.Context
 	cancel context.CancelFunc // gives up on the work there is
 
-	tidying sync.Mutex // held while the series is changed, from a pass or a Write
-	syncing sync.Mutex // held during an fsync: the system reports a failure once
+	tidying   sync.Mutex // held while the series is changed, from a pass or a Write
+	toldOwner bool       // notice was given of an owner that cannot be kept; guarded by tidying
+	syncing   sync.Mutex // held during an fsync: the system reports a failure once
 }
 
 type keeperState int
@@ -92,6 +94,11 @@ func (k *keeper) retired(old target, path string, syncErr error) error {
 	if old.std || !old.regular {
 		return old.close()
 	}
+	if path != "" && k.f.opt.OnRotated != nil && k.f.opt.Compress == nil {
+		k.mu.Lock()
+		k.news = append(k.news, path)
+		k.mu.Unlock()
+	}
 	lazy := k.f.opt.Sync == Never && path != ""
 	if k.f.opt.Sync == EachWrite || syncErr != nil || lazy || !k.begin() {
 		err := old.close()
@@ -100,7 +107,7 @@ func (k *keeper) retired(old target, path string, syncErr error) error {
 			k.behind = append(k.behind, behind{path: path})
 			k.mu.Unlock()
 		}
-		if path != "" {
+		if path != "" || k.f.opt.series() {
 			k.poke()
 		}
 		return errors.Join(syncErr, err)

@@ -15,14 +15,7 @@ func (f *File) link() error {
 	if f.opt.Link == "" || !f.io.regular || f.io.std {
 		return nil
 	}
-	path, err := filepath.Abs(f.opt.Link)
-	if err != nil {
-		return err
-	}
-	to, err := filepath.Abs(f.io.real)
-	if err != nil {
-		return err
-	}
+	path, to := f.opt.Link, f.io.real
 	if filepath.Dir(to) == filepath.Dir(path) {
 		to = filepath.Base(to) // the folder may be moved
 	}

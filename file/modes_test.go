@@ -175,3 +175,27 @@ func TestEverythingAtOnce(t *testing.T) {
 		ledger(f).CheckSettled(t, total, total)
 	}
 }
+
+// Where the process goes after Open does not matter.
+func TestRelativePath(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "old"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	f := open(t, "log", file.Options{Folder: "old", CheckEvery: time.Nanosecond, OnError: func(err error) { t.Error(err) }})
+	write(t, f, "1\n")
+	t.Chdir(t.TempDir())
+	if err := f.Rotate(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, f, "2\n")
+	if err := f.Reopen(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, f, "3\n")
+	want(t, filepath.Join(dir, "log"), "2\n3\n")
+	if got := glob(t, filepath.Join(dir, "old", "log-*")); len(got) != 1 || f.Stats().Followed != 0 {
+		t.Errorf("rotated %v, Stats %+v", got, f.Stats())
+	}
+}

@@ -71,13 +71,23 @@ type Options struct {
 	// CloseTimeout bounds Close and Sync, which take no context. Default 5 s.
 	CloseTimeout time.Duration
 
+	// OnRotated is called in the background with the path of each file that this
+	// File has rotated, once it has its last form: packed, with Compress. The
+	// next file's turn, and Close up to its deadline, wait for it; Writes do
+	// not. A file that falls under KeepCount, KeepAge or KeepSize is removed
+	// after it. It may move, remove or chmod the file, and must not call the
+	// File. A process that is killed may leave a file for which it was not
+	// called: the next one packs it and calls it then, but without Compress it
+	// does not. Default nil.
+	OnRotated func(path string)
+
 	// OnNotice is told what the owner of the file should know: bytes cut from
 	// its end, a torn line that could not be taken back, a file moved away.
 	// OnError is told what failed without failing a call: a rotation that did
-	// not take place and will be tried again, and the work of the background. Both are called from
-	// the goroutine of Open, Write, Rotate or Reopen or from the background, at
-	// times at once, and must not call the File. nil means nobody is told;
-	// Stats counts all the same.
+	// not take place and will be tried again, and the work of the background.
+	// Both are called from the goroutine of Open, Write, Rotate or Reopen or
+	// from the background, at times at once, and must not call the File. nil
+	// means nobody is told; Stats counts all the same.
 	OnNotice func(string)
 	OnError  func(error)
 }
@@ -164,8 +174,13 @@ func (o Options) withDefaults() (Options, error) {
 			return o, fmt.Errorf("bad Options.Compress: %w", err)
 		}
 	}
-	if o.Folder != "" {
-		o.Folder = filepath.Clean(o.Folder)
+	var err error
+	for _, path := range []*string{&o.Folder, &o.Link} {
+		if *path != "" {
+			if *path, err = filepath.Abs(*path); err != nil {
+				return o, err
+			}
+		}
 	}
 	return o, nil
 }

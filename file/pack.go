@@ -18,23 +18,23 @@ import (
 //	NAME.gz.part             becomes NAME.gz if it is whole; else it is removed
 //	NAME of no bytes         is removed: a rename did not come to pass
 
-// pack replaces the file at path by a packed copy.
-func (k *keeper) pack(path string, c Compressor) (err error) {
+// pack replaces the file at path by a packed copy and returns its size.
+func (k *keeper) pack(path string, c Compressor) (became int64, err error) {
 	src, err := openFile(path, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return errBusy // another process has packed it
+		return 0, errBusy // another process has packed it
 	}
 	if err != nil {
-		return fmt.Errorf("pack: %w", err)
+		return 0, fmt.Errorf("pack: %w", err)
 	}
 	defer src.Close()
 	if !lockAlone(src) || !stillNames(path, src) {
-		return fmt.Errorf("pack %s: %w", path, errBusy)
+		return 0, fmt.Errorf("pack %s: %w", path, errBusy)
 	}
 	name := path + c.Extension()
 	dst, err := openFile(name+partial, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return fmt.Errorf("pack: %w", err)
+		return 0, fmt.Errorf("pack: %w", err)
 	}
 	lockAlone(dst)
 	defer func() {
@@ -46,35 +46,36 @@ func (k *keeper) pack(path string, c Compressor) (err error) {
 	}()
 	size, err := packInto(k.ctx, dst, src, c)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	info, err := src.Stat()
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if err := errors.Join(keepOwner(dst, info), dst.Chmod(info.Mode().Perm())); err != nil {
-		k.f.notice("%s: could not be given the owner and permissions of what was packed: %v", name, err)
+	if err := errors.Join(keepOwner(dst, info), dst.Chmod(info.Mode().Perm())); err != nil && !k.toldOwner {
+		k.toldOwner = true
+		k.f.notice("%s could not be given the owner and permissions of what was packed, nor perhaps will later ones: %v", name, err)
 	}
 	if err := dst.Sync(); err != nil {
-		return err
+		return 0, err
 	}
 	packed, err := dst.Stat()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if err := os.Chtimes(name+partial, info.ModTime(), info.ModTime()); err != nil {
-		return err
+		return 0, err
 	}
 	if err := renameNew(name+partial, name); err != nil {
-		return err
+		return 0, err
 	}
 	s, _ := k.f.where()
 	if err := syncFolder(s.folder); err != nil {
-		return errors.Join(err, os.Remove(name))
+		return 0, errors.Join(err, os.Remove(name))
 	}
 	// A writer that knows of no locks may have come in between.
 	if info, err := src.Stat(); err != nil || info.Size() != size {
-		return errors.Join(errors.New("it grew while it was packed"), err, os.Remove(name))
+		return 0, errors.Join(errors.New("it grew while it was packed"), err, os.Remove(name))
 	}
 	k.f.count(func(s *Stats) {
 		s.Packed++
@@ -84,7 +85,7 @@ func (k *keeper) pack(path string, c Compressor) (err error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		k.f.tell(k.f.fail("tidy", err)) // the next pass sees both
 	}
-	return nil
+	return packed.Size(), nil
 }
 
 // stillNames reports whether path is the name of f.

@@ -247,8 +247,9 @@ func (f *File) successor(old fs.FileInfo) (*os.File, error) {
 	}
 	// The owner first: changing it takes setuid bits away.
 	err = keepOwner(next, old)
-	if err = errors.Join(err, next.Chmod(old.Mode().Perm())); err != nil {
-		f.notice("%s: the new file could not be given the owner and permissions of the old one: %v", f.path, err)
+	if err = errors.Join(err, next.Chmod(old.Mode().Perm())); err != nil && !f.io.toldOwner {
+		f.io.toldOwner = true
+		f.notice("%s: the new file could not be given the owner and permissions of the old one, nor perhaps will later ones: %v", f.path, err)
 	}
 	lockShared(next)
 	if !stillNames(f.io.real, next) { // renamed before it was locked, it may be packed by now

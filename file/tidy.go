@@ -107,17 +107,35 @@ func (k *keeper) pass() (again time.Duration, ok bool) {
 		try(k.mend(&list[i]))
 	}
 	list = slices.DeleteFunc(list, func(x kept) bool { return x.plain == "" && x.packed == "" })
-	left, did, err := k.prune(list)
-	try(did, err)
+	left := list
+	prune := func() {
+		did := false
+		left, did, err = k.prune(left)
+		try(did, err)
+	}
+	if k.f.opt.OnRotated == nil {
+		prune() // what goes needs no packing
+	}
+	k.tellNews()
 	if c := k.f.opt.Compress; c != nil {
 		for i := range left[:max(0, len(left)-k.f.opt.KeepPlain)] {
 			if k.ctx.Err() != nil {
 				return never, false
 			}
-			if x := left[i]; x.plain != "" && x.packed == "" {
-				try(true, k.pack(x.plain, c))
+			x := &left[i]
+			if x.plain == "" || x.packed != "" {
+				continue
+			}
+			size, err := k.pack(x.plain, c)
+			try(true, err)
+			if err == nil {
+				x.packed, x.plain, x.size = x.plain+c.Extension(), "", size
+				k.tellRotated(x.packed)
 			}
 		}
+	}
+	if k.f.opt.OnRotated != nil {
+		prune()
 	}
 	if changed {
 		if err := syncFolder(s.folder); err != nil {
@@ -129,6 +147,23 @@ func (k *keeper) pass() (again time.Duration, ok bool) {
 		again = max(age-time.Since(left[0].time), time.Second)
 	}
 	return min(again, never), ok
+}
+
+// tellNews tells OnRotated of files that are not packed.
+func (k *keeper) tellNews() {
+	k.mu.Lock()
+	news := k.news
+	k.news = nil
+	k.mu.Unlock()
+	for _, path := range news {
+		k.tellRotated(path)
+	}
+}
+
+func (k *keeper) tellRotated(path string) {
+	if k.f.opt.OnRotated != nil {
+		k.f.guard("OnRotated", func() { k.f.opt.OnRotated(path) })
+	}
 }
 
 // prune removes the oldest files beyond what Options keep. It returns the rest
@@ -154,14 +189,14 @@ func (k *keeper) prune(list []kept) (left []kept, did bool, err error) {
 			left = append(left, x)
 			continue
 		}
+		n-- // also of one that stays, or newer ones would go in its place
+		total -= x.size
 		if err := x.remove(); err != nil {
 			errs = append(errs, err)
 			left = append(left, x)
 			continue
 		}
 		did = true
-		n--
-		total -= x.size
 		k.f.count(func(s *Stats) { s.Pruned++; s.PrunedBytes += uint64(x.size) })
 	}
 	return left, did, errors.Join(errs...)

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -356,5 +357,72 @@ func TestFolder(t *testing.T) {
 	}
 	if got := glob(t, path+"-*"); len(got) > 0 {
 		t.Errorf("beside the file: %v", got)
+	}
+}
+
+// OnRotated gets each rotated file in its last form, in order, before it may be
+// removed, and may do with it what it likes.
+func TestOnRotated(t *testing.T) {
+	for _, compress := range []file.Compressor{nil, file.Gzip{}} {
+		path := filepath.Join(t.TempDir(), "log")
+		var mu sync.Mutex
+		var got []string
+		f := open(t, path, file.Options{KeepCount: 1, Compress: compress, CloseTimeout: time.Minute, OnRotated: func(name string) {
+			b, err := os.ReadFile(name)
+			if compress != nil {
+				if r, zerr := compress.NewReader(bytes.NewReader(b)); zerr == nil {
+					b, err = io.ReadAll(r)
+				}
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			got = append(got, strings.TrimRight(string(b), ".\n"))
+			if err := os.Chmod(name, 0o440); err != nil { // as who wants them read-only
+				t.Error(err)
+			}
+			if len(got) == 3 {
+				panic("what a callback does")
+			}
+		}})
+		rotate(t, f, 10, 20)
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for i := range 10 {
+			want = append(want, fmt.Sprintf("file %d", i))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("packing %v: called with %q, want %q", compress != nil, got, want)
+		}
+		if s := f.Stats(); s.Pruned != 9 || !strings.Contains(s.LastError, "OnRotated panicked") {
+			t.Errorf("packing %v: Stats = %+v", compress != nil, s)
+		}
+	}
+}
+
+// Nothing that a File has started runs on after Close, also of one that was
+// shut down amid its work.
+func TestCloseEndsGoroutines(t *testing.T) {
+	running := func() bool {
+		buf := make([]byte, 1<<20)
+		stacks := string(buf[:runtime.Stack(buf, true)])
+		return strings.Contains(stacks, "file.(*keeper)") || strings.Contains(stacks, "file.(*File)")
+	}
+	eventually(t, "other tests are done", func() bool { return !running() })
+	for i := range 20 {
+		f := open(t, filepath.Join(t.TempDir(), "log"), file.Options{Every: time.Hour, Sync: file.Interval, Compress: file.Gzip{}, KeepAge: time.Hour, CloseTimeout: time.Minute})
+		f.ReopenOn(os.Interrupt)
+		rotate(t, f, 3, 100)
+		ctx, cancel := context.WithCancel(context.Background())
+		if i%2 == 0 {
+			cancel()
+		}
+		f.Shutdown(ctx)
+		cancel()
+		eventually(t, "all goroutines have ended", func() bool { return !running() })
 	}
 }
