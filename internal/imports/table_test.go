@@ -18,6 +18,7 @@ var table = []edge{
 	{"internal/slabfile", "golang.org/x/sys/unix", "mapped memory: mmap, fallocate, flock, and which file system it is"},
 	{"shard", "internal/goid", "a goroutine's records stay in one shard"},
 	{"shard", "internal/jsonline", "the line that announces a loss"},
+	{"internal/direct", "golang.org/x/sys/unix", "O_DIRECT, pwritev2, fallocate, statx, mmap"},
 	{"rollwaytest", "internal/jsonline", "levels of recorded lines"},
 	{"remote", "internal/jsonline", "levels of lines; text that goes into JSON"},
 	{"remote", "golang.org/x/sys/unix", "how much of what was sent the peer has acknowledged"},

@@ -1,0 +1,17 @@
+// Package direct appends to a file past the page cache, and leaves a file that
+// holds what it was given and nothing else, to the byte.
+//
+// The system takes whole blocks at aligned offsets from aligned memory. Text
+// does not come in blocks. A Tail deals with the difference:
+//
+//   - Small buffers are copied behind the last, partly filled block and written
+//     with it; what is missing to a whole block is filled with line ends, and
+//     the file is cut to its real size right after. The next write begins with
+//     that block again.
+//   - A large buffer that is aligned and has room behind its end is written
+//     where it is. Spaces before its last line end make it whole blocks: less
+//     than one block in a mebibyte. A reader of JSON skips them.
+//
+// No byte 0 is ever written. What a reader can see beyond the real size, for the
+// moment until the file is cut, is line ends.
+package direct

@@ -1,0 +1,88 @@
+package direct
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// system is what a Tail asks of Linux.
+type system struct {
+	block   int
+	flags   int  // of pwritev2
+	refuses bool // to write uncached
+}
+
+func (s *system) open(f *os.File, m Mode) error {
+	switch m {
+	case Direct:
+		return s.openDirect(f)
+	case Uncached:
+		s.flags = unix.RWF_DONTCACHE
+	}
+	return nil
+}
+
+// openDirect asks what the file demands before it switches it: memory and
+// offsets that are multiples of a block. Where the system does not tell, 4096
+// is enough.
+func (s *system) openDirect(f *os.File) error {
+	s.block = Align
+	var st unix.Statx_t
+	if err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &st); err == nil && st.Mask&unix.STATX_DIOALIGN != 0 {
+		s.block = int(max(st.Dio_mem_align, st.Dio_offset_align))
+		if s.block == 0 {
+			return fmt.Errorf("direct I/O: the file system does not support it: %w", errors.ErrUnsupported)
+		}
+		if s.block > Align || Align%s.block != 0 {
+			return fmt.Errorf("direct I/O in blocks of %d bytes: %w", s.block, errors.ErrUnsupported)
+		}
+	}
+	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
+	if err != nil {
+		return err
+	}
+	_, err = unix.FcntlInt(f.Fd(), unix.F_SETFL, flags|unix.O_DIRECT)
+	return refused("direct I/O", err)
+}
+
+func refused(what string, err error) error {
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
+		return fmt.Errorf("%s: %w (%w)", what, errors.ErrUnsupported, err)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+func (s *system) write(f *os.File, bufs [][]byte, offset int64) (int, error) {
+	n, err := unix.Pwritev2(int(f.Fd()), bufs, offset, s.flags)
+	if s.flags != 0 && (err == unix.EOPNOTSUPP || err == unix.EINVAL) { // an older kernel, or file system
+		s.flags, s.refuses = 0, true
+		n, err = unix.Pwritev2(int(f.Fd()), bufs, offset, 0)
+	}
+	if err != nil {
+		return max(n, 0), os.NewSyscallError("pwritev2", err)
+	}
+	return n, nil
+}
+
+func (s *system) allocate(f *os.File, offset, size int64) error {
+	err := unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, offset, size)
+	return refused("fallocate", err)
+}
+
+func (s *system) giveBack(f *os.File, from, until int64) error {
+	from = (from + Align - 1) &^ (Align - 1)
+	if from >= until {
+		return nil
+	}
+	err := unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE|unix.FALLOC_FL_PUNCH_HOLE, from, until-from)
+	if err != nil {
+		return os.NewSyscallError("fallocate", err)
+	}
+	return nil
+}

@@ -1,0 +1,200 @@
+package direct
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+)
+
+// maxVectors is the most buffers of one system call (IOV_MAX of Linux).
+const maxVectors = 1024
+
+// writeInPlace writes the buffers at the front of bufs that can be written
+// where they are, as many as one system call takes, and before them the block
+// that the file ends in, which becomes a whole one. It returns how many of
+// their bytes were written.
+func (t *Tail) writeInPlace(bufs [][]byte) (n int64, err error) {
+	base, head, size := t.size-int64(t.carry), 0, 0
+	t.iov = t.iov[:0]
+	if t.carry > 0 {
+		block := t.stage.Bytes()[:t.block]
+		fill(block[t.carry:])
+		t.iov = append(t.iov, block)
+		head = t.block
+	}
+	for size = head; len(t.iov) < maxVectors && len(t.iov)-min(head, 1) < len(bufs); {
+		b := bufs[len(t.iov)-min(head, 1)]
+		if len(b) == 0 || !t.fitsInPlace(b) || size >= t.opt.Chunk {
+			break
+		}
+		whole := t.pad(b)
+		t.iov = append(t.iov, whole[:min(len(whole), t.opt.Chunk-size)])
+		size += len(t.iov[len(t.iov)-1])
+	}
+	bufs = bufs[:len(t.iov)-min(head, 1)]
+
+	wrote, err := t.writeAt(base, size)
+	if wrote > 0 {
+		t.size = base + int64(wrote)
+		if head > 0 {
+			t.padded += int64(t.block - t.carry)
+		}
+		t.carry = 0
+	}
+	for wrote -= min(wrote, head); len(bufs) > 0; bufs = bufs[1:] {
+		b := bufs[0]
+		whole := roundUp(len(b), t.block)
+		if wrote < whole {
+			n += int64(wrote)
+			break
+		}
+		wrote -= whole
+		n += int64(len(b))
+		t.padded += int64(whole - len(b))
+	}
+	for _, b := range bufs {
+		if t.block > 1 {
+			b[len(b)-1] = '\n' // the caller gives it again
+		}
+	}
+	return n, err
+}
+
+// pad makes b whole blocks: spaces come before its line end.
+func (t *Tail) pad(b []byte) []byte {
+	n := len(b)
+	whole := b[:roundUp(n, t.block)]
+	if len(whole) > n {
+		fill(whole[n:])
+		whole[n-1] = ' '
+	}
+	return whole
+}
+
+// fill makes b white space that ends a line.
+func fill(b []byte) {
+	for i := range b {
+		b[i] = ' '
+	}
+	b[len(b)-1] = '\n'
+}
+
+// writeStaged copies what is at the front of bufs behind the block that the
+// file ends in and writes that. Unless a line is longer than the stage, the
+// file ends in a line end after it. It returns how many bytes of bufs were
+// written.
+func (t *Tail) writeStaged(bufs [][]byte) (n int64, err error) {
+	stage, base, end := t.stage.Bytes(), t.size-int64(t.carry), t.carry
+	for i, b := range bufs {
+		if i > 0 && t.fitsInPlace0(b) {
+			break
+		}
+		k := copy(stage[end:], b)
+		end += k
+		if k < len(b) {
+			if whole := bytes.LastIndexByte(stage[t.carry:end], '\n') + 1; whole > 0 {
+				end = t.carry + whole
+			}
+			break
+		}
+	}
+	blocks := roundUp(end, t.block)
+	for i := end; i < blocks; i++ {
+		stage[i] = '\n'
+	}
+	t.iov = append(t.iov[:0], stage[:blocks])
+	wrote, err := t.writeAt(base, blocks)
+	if wrote == 0 {
+		return 0, err
+	}
+	wrote = min(wrote, end)
+	n = int64(wrote - t.carry)
+	t.size = base + int64(wrote)
+	t.carry = wrote % t.block
+	copy(stage, stage[wrote-t.carry:wrote])
+	if wrote == end && blocks > end {
+		err = errors.Join(err, t.truncate())
+	}
+	return n, err
+}
+
+// fitsInPlace0 is fitsInPlace for a buffer that may be empty.
+func (t *Tail) fitsInPlace0(b []byte) bool { return len(b) > 0 && t.fitsInPlace(b) }
+
+// truncate cuts the file to its real size, and with it what is allocated
+// beyond.
+func (t *Tail) truncate() error {
+	t.reserved = 0
+	if err := t.f.Truncate(t.size); err != nil {
+		return fmt.Errorf("cut the file to its %d bytes (blank lines stand behind them until the next write): %w", t.size, err)
+	}
+	return nil
+}
+
+// writeAt writes t.iov, which holds size bytes, at offset. It returns how many
+// were written, in whole blocks, and an error if that is not all.
+func (t *Tail) writeAt(offset int64, size int) (wrote int, err error) {
+	t.allocate(offset, int64(size))
+	for wrote < size {
+		n, err := t.sys.write(t.f, t.iov, offset+int64(wrote))
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		n -= n % t.block // what is of a block is written again
+		wrote += max(n, 0)
+		t.skip(n)
+		if err == nil && n <= 0 {
+			err = io.ErrShortWrite
+		}
+		if err != nil {
+			return wrote, err
+		}
+	}
+	return wrote, nil
+}
+
+// skip takes n bytes off the front of t.iov.
+func (t *Tail) skip(n int) {
+	for n > 0 {
+		k := min(len(t.iov[0]), n)
+		n -= k
+		t.iov[0] = t.iov[0][k:]
+		if len(t.iov[0]) == 0 {
+			t.iov = t.iov[1:]
+		}
+	}
+}
+
+// allocate has blocks allocated ahead, if that is asked for. Where the file
+// system cannot, or the disk has no room, the write shows what is wrong.
+func (t *Tail) allocate(offset, size int64) {
+	if t.opt.Reserve <= 0 || offset+size <= t.reserved {
+		return
+	}
+	from := max(offset, t.reserved)
+	until := offset + size + t.opt.Reserve
+	if err := t.sys.allocate(t.f, from, until-from); err != nil {
+		if errors.Is(err, errors.ErrUnsupported) {
+			t.opt.Reserve = 0
+		}
+		return
+	}
+	t.reserved = until
+}
+
+// Sync forces everything to the disk.
+func (t *Tail) Sync() error { return t.f.Sync() }
+
+// Close gives back memory and what was allocated beyond the end of the file.
+// It does not close the file.
+func (t *Tail) Close() error {
+	var err error
+	if t.reserved > t.size {
+		err = t.sys.giveBack(t.f, t.size, t.reserved)
+	}
+	return errors.Join(err, t.stage.Free())
+}
+
+func roundUp(n, block int) int { return (n + block - 1) / block * block }
