@@ -7,14 +7,31 @@ import (
 )
 
 // Flush waits until the Writes begun before it have ended. A Write that has
-// returned needs no Flush.
+// returned needs no Flush, unless there is Options.Spill: then Flush waits until
+// what was on disk is settled too, and its error, when ctx ends before, says how
+// many lines are still there and wraps ErrSpilled.
 func (w *Writer) Flush(ctx context.Context) error {
-	if err := w.lock(ctx); err != nil {
+	if err := w.settleAll(ctx); err != nil {
 		return w.wrap(err)
 	}
-	w.unlock()
 	w.tell(false)
 	return nil
+}
+
+// settleAll is Flush.
+func (w *Writer) settleAll(ctx context.Context) error {
+	err := w.lock(ctx)
+	if err == nil {
+		w.unlock()
+	}
+	switch {
+	case w.spill == nil:
+		return err
+	case err != nil:
+		return w.spill.left(err)
+	default:
+		return w.spill.drain(ctx)
+	}
 }
 
 // Sync is SyncContext with Options.CloseTimeout.
@@ -29,23 +46,36 @@ func (w *Writer) Sync() error {
 // says so. Over tcp and tls it ends the connection in order, waits until the
 // peer has read to its end and closed too, and lets the next Write dial again;
 // it also returns, once, the error of a connection that broke with lines on
-// the way since the last Sync. After Close it returns what Close returned.
+// the way since the last Sync. After Close it returns what Close returned. What
+// is on disk by Options.Spill is waited for as by Flush.
 func (w *Writer) SyncContext(ctx context.Context) error {
+	if w.spill != nil && !w.isDone() {
+		if err := w.settleAll(ctx); err != nil {
+			return w.wrap(err)
+		}
+	}
 	if err := w.lock(ctx); err != nil {
 		return w.wrap(err)
 	}
 	defer w.tell(false)
 	defer w.unlock()
-	select {
-	case <-w.done:
+	if w.isDone() {
 		return w.err
-	default:
 	}
 	if err := w.out.confirm(ctx); err != nil {
 		w.countError(err)
 		return w.wrap(err)
 	}
 	return nil
+}
+
+func (w *Writer) isDone() bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // Close is Shutdown with Options.CloseTimeout.
@@ -60,6 +90,11 @@ func (w *Writer) Close() error {
 // running Writes, whose callers get their lines back with os.ErrClosed, and
 // returns an error with the number of these lines. Later calls return what the
 // first returned.
+//
+// With Options.Spill it goes on sending what is on disk while ctx lasts. Lines
+// that are still there then, those of the Writes it broke off among them, stay
+// for the next Writer with the same folder; the error says how many and wraps
+// ErrSpilled.
 func (w *Writer) Shutdown(ctx context.Context) error {
 	w.mu.Lock()
 	first := !w.closing
@@ -81,9 +116,14 @@ func (w *Writer) Shutdown(ctx context.Context) error {
 	select {
 	case <-w.idle:
 	case <-ctx.Done():
-		left = fmt.Errorf("shut down with %d lines on the way, handed back to their callers: %w", w.Stats().Pending, ctx.Err())
+		if w.spill == nil {
+			left = fmt.Errorf("shut down with %d lines on the way, handed back to their callers: %w", w.Stats().Pending, ctx.Err())
+		}
 		w.kill()
 		<-w.idle
+	}
+	if w.spill != nil {
+		left = w.spill.finish(ctx)
 	}
 	if w.lock(ctx) != nil {
 		w.kill() // breaks off the Sync that holds the turn

@@ -35,8 +35,9 @@ type poster struct {
 	keys   string // begins each idempotency key of this Writer
 	keyNum uint64
 	failed struct { // the request whose lines went back to the caller
-		key string // "" if the last request was settled
-		sum [sha256.Size]byte
+		key  string // "" if the last request was settled
+		size int    // bytes of its lines
+		sum  [sha256.Size]byte
 	}
 }
 
@@ -178,7 +179,7 @@ func (h *poster) post(ctx context.Context, piece []byte) (a answer, err error) {
 		return err
 	})
 	if err != nil {
-		h.failed.key, h.failed.sum = key, sha256.Sum256(piece)
+		h.failed.key, h.failed.size, h.failed.sum = key, len(piece), sha256.Sum256(piece)
 		return answer{}, err
 	}
 	h.failed.key = ""
@@ -255,6 +256,9 @@ func (h *poster) compress(p []byte) ([]byte, error) {
 // key is the idempotency key for piece: the one used last, if that request
 // failed and held the same bytes.
 func (h *poster) key(piece []byte) string {
+	if key := h.w.replayKey(piece); key != "" {
+		return key
+	}
 	if h.failed.key != "" && sha256.Sum256(piece) == h.failed.sum {
 		return h.failed.key
 	}

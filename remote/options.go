@@ -100,9 +100,14 @@ type Options struct {
 	// Loki is for loki+http and loki+https.
 	Loki Loki
 
+	// Spill lets lines wait on disk while the peer is away. Default: they stay
+	// with the caller of Write.
+	Spill Spill
+
 	// OnError is told what no Write returns: lines that were refused or too
 	// large, with the first reason, and connections that broke with lines on
-	// the way. It is called at most once a second and once by Close, from the
+	// the way; with Spill, that lines go to disk and why, and what is lost or
+	// damaged there. It is called at most once a second and once by Close, from the
 	// goroutine of a Write, Flush, Sync or Close, which it holds up. nil means
 	// nobody is told; Stats counts all the same.
 	OnError func(error)

@@ -11,11 +11,18 @@ import "time"
 // who still owns them: they leave Pending, and with it Accepted, and are
 // counted in Returned. Sent again, they are accepted again. So Accepted may
 // fall; all other counters only rise.
+//
+// With Options.Spill, lines on disk are Pending until they are sent, also after
+// Close. Those that were there when the Writer was opened are Accepted too, and
+// counted in Recovered: Accepted - Recovered is what came by Write.
 type Stats struct {
 	Accepted uint64 // Written + Dropped.Total() + Pending
 	Written  uint64 // over HTTP: acknowledged with 2xx; otherwise: passed whole to the system
 	Dropped  Drops
-	Pending  uint64 // in a Write that has not returned
+	Pending  uint64 // in a Write that has not returned, or on disk
+
+	Recovered uint64 // found in Options.Spill.Dir by Open; a part of Accepted
+	Spill     SpillStats
 
 	Returned uint64 // handed back by a Write that failed
 	Rejected uint64 // offered after Close, never accepted
@@ -38,10 +45,16 @@ type Stats struct {
 type Drops struct {
 	Rejected uint64 // refused by the peer for what they hold
 	TooLarge uint64 // a single line, answered with 413, or longer than a datagram or message may be
+
+	SpillFull    uint64 // gave way to newer ones on disk, under SpillDropOldest
+	SpillAge     uint64 // older than Spill.MaxAge
+	SpillDamaged uint64 // on disk, and not readable any more
 }
 
 // Total is the number of lost lines.
-func (d Drops) Total() uint64 { return d.Rejected + d.TooLarge }
+func (d Drops) Total() uint64 {
+	return d.Rejected + d.TooLarge + d.SpillFull + d.SpillAge + d.SpillDamaged
+}
 
 // ledger is the part of Stats that moves with lines; guarded by Writer.mu.
 type ledger struct {
@@ -50,6 +63,7 @@ type ledger struct {
 	pending  uint64
 	returned uint64
 	rejected uint64
+	spill    spilled
 
 	requests      uint64
 	retries       uint64
@@ -60,11 +74,15 @@ type ledger struct {
 	failures      uint64
 }
 
-// Stats returns the counters. It never waits for the peer.
+// Stats returns the counters. It never waits for the peer or the disk.
 func (w *Writer) Stats() Stats {
 	w.mu.Lock()
 	l := w.ledger
 	w.mu.Unlock()
+	var spill SpillStats
+	if w.spill != nil {
+		spill = w.spill.stats(l.spill)
+	}
 	return Stats{
 		Accepted:      l.written + l.dropped.Total() + l.pending,
 		Written:       l.written,
@@ -72,6 +90,8 @@ func (w *Writer) Stats() Stats {
 		Pending:       l.pending,
 		Returned:      l.returned,
 		Rejected:      l.rejected,
+		Recovered:     l.spill.recovered,
+		Spill:         spill,
 		Requests:      l.requests,
 		Retries:       l.retries,
 		Errors:        l.errors,

@@ -16,7 +16,8 @@ import (
 //     resumes at p[n:]. A missing last line end is added.
 //  2. An error of Write may pass: the peer is away, overloaded or wrongly set
 //     up. The lines beyond n are untouched. It has a RetryAfter method when
-//     the peer said how long to wait. Only os.ErrClosed is for ever.
+//     the peer said how long to wait. Only os.ErrClosed is for ever. With
+//     Options.Spill such lines wait on disk instead, and Write returns nil.
 //  3. Lines that the peer refuses for what they hold are dropped, counted and
 //     told to OnError: they would be refused again.
 //  4. No call lasts longer than its timeout or context, and Stats never waits.
@@ -25,7 +26,8 @@ type Writer struct {
 	opt  Options
 
 	meter *meter
-	out   sender // used by the holder of turn
+	out   sender   // used by the holder of turn
+	spill *spiller // nil without Options.Spill
 
 	turn chan struct{} // holds one value while a call talks to the peer; waiters are served in order
 
@@ -64,6 +66,10 @@ func Open(rawURL string, o Options) (*Writer, error) {
 	}
 	w.life, w.kill = context.WithCancel(context.Background())
 	w.out = newSender(w)
+	if err := w.openSpill(); err != nil {
+		w.kill()
+		return nil, fmt.Errorf("remote: open %s: %w", a.name, err)
+	}
 	return w, nil
 }
 
@@ -115,15 +121,19 @@ func (w *Writer) end(left uint64) {
 // write waits for its turn and sends p. It returns the bytes that are settled
 // and the lines that are not.
 func (w *Writer) write(ctx context.Context, p []byte, lines uint64) (n int, left uint64, err error) {
+	whole := p
+	if len(p) > 0 && p[len(p)-1] != '\n' {
+		whole = append(append(make([]byte, 0, len(p)+1), p...), '\n')
+	}
+	if w.spill != nil {
+		n, left, err = w.spill.write(ctx, whole, lines)
+		return min(n, len(p)), left, err
+	}
 	if err := w.lock(ctx); err != nil {
 		w.countError(err)
 		return 0, lines, err
 	}
 	defer w.unlock()
-	if len(p) == 0 || p[len(p)-1] == '\n' {
-		return w.deliver(ctx, p, lines)
-	}
-	whole := append(append(make([]byte, 0, len(p)+1), p...), '\n')
 	n, left, err = w.deliver(ctx, whole, lines)
 	return min(n, len(p)), left, err
 }

@@ -21,6 +21,7 @@ var table = []edge{
 	{"internal/direct", "golang.org/x/sys/unix", "O_DIRECT, pwritev2, fallocate, statx, mmap"},
 	{"rollwaytest", "internal/jsonline", "levels of recorded lines"},
 	{"remote", "internal/jsonline", "levels of lines; text that goes into JSON"},
+	{"remote", "internal/spool", "lines wait on disk while the peer is away"},
 	{"remote", "golang.org/x/sys/unix", "how much of what was sent the peer has acknowledged"},
 	{"httplog", ".", "middleware that logs requests with a Logger"},
 	{"httplog", "internal/request", "what a request's line holds"},

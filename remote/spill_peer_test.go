@@ -1,0 +1,208 @@
+package remote_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/remote"
+	"github.com/rollway/rollway/rollwaytest"
+)
+
+// A keyedPeer is an HTTP server at one address that can be taken down and up
+// again, and that stores requests with the same Idempotency-Key once, as a
+// collector does.
+type keyedPeer struct {
+	t    testing.TB
+	addr string
+
+	mu       sync.Mutex
+	server   *http.Server // nil while it is down
+	served   sync.WaitGroup
+	refuse   http.HandlerFunc // answers instead, if not nil
+	stalled  chan struct{}    // requests wait for it or their end, and then fail
+	keys     map[string]string
+	taken    bytes.Buffer
+	repeated int
+	requests []arrival
+}
+
+type arrival struct {
+	when      time.Time
+	key, body string
+}
+
+// newKeyedPeer returns a peer that is down.
+func newKeyedPeer(t testing.TB) *keyedPeer {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	p := &keyedPeer{t: t, addr: l.Addr().String(), keys: map[string]string{}}
+	t.Cleanup(p.down)
+	return p
+}
+
+func (p *keyedPeer) url() string { return "http://" + p.addr + "/" }
+
+func (p *keyedPeer) up() {
+	p.t.Helper()
+	l, err := net.Listen("tcp", p.addr)
+	if err != nil {
+		p.t.Error(err)
+		return
+	}
+	server := &http.Server{Handler: p, ErrorLog: discardLog}
+	p.mu.Lock()
+	p.server = server
+	p.mu.Unlock()
+	p.served.Go(func() { server.Serve(l) })
+}
+
+// down cuts all connections, also amid requests.
+func (p *keyedPeer) down() {
+	p.mu.Lock()
+	server := p.server
+	p.server = nil
+	p.mu.Unlock()
+	if server != nil {
+		server.Close()
+		p.served.Wait()
+	}
+}
+
+// answer lets f answer requests instead; nil takes that back.
+func (p *keyedPeer) answer(f http.HandlerFunc) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refuse = f
+}
+
+func (p *keyedPeer) stall() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stalled = make(chan struct{})
+}
+
+func (p *keyedPeer) fail() { p.answer(status(http.StatusServiceUnavailable, "")) }
+
+func (p *keyedPeer) heal() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refuse = nil
+	if p.stalled != nil {
+		close(p.stalled)
+		p.stalled = nil
+	}
+}
+
+func (p *keyedPeer) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	data, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(rw, err.Error(), http.StatusBadRequest)
+		return
+	}
+	key := r.Header.Get("Idempotency-Key")
+	p.mu.Lock()
+	stalled := p.stalled
+	p.requests = append(p.requests, arrival{time.Now(), key, string(data)})
+	p.mu.Unlock()
+	if stalled != nil {
+		select {
+		case <-stalled:
+		case <-r.Context().Done():
+		}
+		rw.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.refuse != nil {
+		p.refuse(rw, r)
+		return
+	}
+	switch was, ok := p.keys[key]; {
+	case !ok:
+		p.keys[key] = string(data)
+		p.taken.Write(data)
+	case was != string(data):
+		p.t.Errorf("key %s for %.100q and %.100q", key, was, data)
+	default:
+		p.repeated++
+	}
+}
+
+func (p *keyedPeer) bytes() []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return bytes.Clone(p.taken.Bytes())
+}
+
+func (p *keyedPeer) seen() []arrival {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]arrival(nil), p.requests...)
+}
+
+func (p *keyedPeer) want(t testing.TB, lines string) {
+	t.Helper()
+	if got := string(p.bytes()); got != lines {
+		t.Errorf("the peer took %d bytes %.300q, want %d bytes %.300q", len(got), got, len(lines), lines)
+	}
+}
+
+// spillTo is Options.Spill with a folder of its own.
+func spillTo(t testing.TB) remote.Spill { return remote.Spill{Dir: t.TempDir()} }
+
+func flush(t testing.TB, w *remote.Writer) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := w.Flush(ctx); err != nil {
+		t.Fatalf("Flush = %v", err)
+	}
+}
+
+// balanced wants the ledger to close.
+func balanced(t testing.TB, w *remote.Writer) remote.Stats {
+	t.Helper()
+	ledger(w).Check(t)
+	return w.Stats()
+}
+
+// A leaver is a Writer whose lines on disk count as dropped when it is closed:
+// the suite knows of no next Writer that delivers them.
+type leaver struct {
+	*remote.Writer
+	closed atomic.Bool
+}
+
+func (l *leaver) Close() error {
+	err := l.Writer.Close()
+	l.closed.Store(true)
+	return err
+}
+
+func (l *leaver) Shutdown(ctx context.Context) error {
+	err := l.Writer.Shutdown(ctx)
+	l.closed.Store(true)
+	return err
+}
+
+func (l *leaver) ledger() rollwaytest.Ledger {
+	closed := l.closed.Load()
+	s := l.Stats()
+	got := rollwaytest.Ledger{Accepted: s.Accepted, Written: s.Written, Dropped: s.Dropped.Total(), Pending: s.Pending, Rejected: s.Rejected}
+	if closed {
+		got.Pending -= s.Spill.Lines
+		got.Dropped += s.Spill.Lines
+	}
+	return got
+}

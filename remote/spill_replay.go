@@ -1,0 +1,219 @@
+package remote
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/rollway/rollway/internal/spool"
+)
+
+// sending is a batch from the disk on its way to the peer.
+type sending struct {
+	batch spool.Batch
+	skip  uint64 // its first lines, which are settled
+}
+
+// run sends what is on disk until the spiller is stopped.
+func (s *spiller) run() {
+	defer close(s.stopped)
+	for attempt := 0; s.ctx.Err() == nil; {
+		b, ok, err := s.spool.Peek()
+		s.account()
+		switch {
+		case err == nil && !ok:
+			attempt = 0
+			if !s.rest() {
+				continue
+			}
+			select {
+			case <-s.wake:
+			case <-s.ctx.Done():
+			}
+			continue
+		case err == nil:
+			err = s.replay(b)
+		}
+		if err == nil {
+			attempt = 0
+			continue
+		}
+		s.pause(backoff(attempt, retryAfter(err)), retryAfter(err) > 0)
+		attempt++
+	}
+}
+
+// rest lets Writes send by themselves again, if nothing is on disk.
+func (s *spiller) rest() bool {
+	select {
+	case s.order <- struct{}{}:
+	case <-s.ctx.Done():
+		return false
+	}
+	defer func() { <-s.order }()
+	if s.spool.Stats().Lines > 0 {
+		return false
+	}
+	s.behind = false
+	s.w.count(func(l *ledger) { l.spill.active = false })
+	return true
+}
+
+// hurryAfter is the shortest time between two attempts, however many wait.
+const hurryAfter = 100 * time.Millisecond
+
+// pause waits d, or less if somebody waits for the lines and the peer did not
+// ask for the time.
+func (s *spiller) pause(d time.Duration, asked bool) {
+	begin := time.Now()
+	t := time.NewTimer(d)
+	defer t.Stop()
+	hurry := s.hurry
+	if asked {
+		hurry = nil
+	}
+	select {
+	case <-t.C:
+	case <-s.ctx.Done():
+	case <-hurry:
+		t.Reset(max(0, hurryAfter-time.Since(begin)))
+		select {
+		case <-t.C:
+		case <-s.ctx.Done():
+		}
+	}
+}
+
+// replay sends b, all of it unless there is an error.
+func (s *spiller) replay(b spool.Batch) error {
+	w := s.w
+	if err := w.lock(s.ctx); err != nil {
+		return err
+	}
+	defer w.unlock()
+	ctx, cancel := context.WithTimeout(s.ctx, w.opt.Timeout)
+	defer cancel()
+	s.sending = &sending{batch: b}
+	defer func() { s.sending = nil }()
+	w.count(func(l *ledger) { l.spill.replaying = true })
+	defer w.count(func(l *ledger) { l.spill.replaying = false })
+	for data := b.Data; len(data) > 0; {
+		done, err := w.out.send(ctx, data)
+		data = data[done.n:]
+		if err := s.settle(done); err != nil {
+			return err
+		}
+		if err == nil && done.n == 0 {
+			err = errors.New("nothing was sent, and no reason given")
+		}
+		if err != nil {
+			w.countError(err)
+			return err
+		}
+		w.countSuccess()
+	}
+	return nil
+}
+
+// settle counts lines from the disk that are settled, and lets go of them.
+func (s *spiller) settle(done settled) error {
+	lines := done.written + done.refused + done.oversized
+	s.sending.skip += lines
+	s.w.count(func(l *ledger) {
+		l.pending -= lines
+		l.written += done.written
+		l.dropped.Rejected += done.refused
+		l.dropped.TooLarge += done.oversized
+		l.spill.lines -= lines
+		l.spill.replayed += lines
+	})
+	err := s.spool.Ack(done.n)
+	s.w.mu.Lock()
+	s.movedLocked()
+	s.w.mu.Unlock()
+	return err
+}
+
+// replayKey is the idempotency key of piece, the beginning of what is being
+// replayed; "" if nothing is. The holder of the turn calls it.
+func (w *Writer) replayKey(piece []byte) string {
+	if w.spill == nil || w.spill.sending == nil {
+		return ""
+	}
+	r := w.spill.sending
+	if r.batch.Tag != "" && r.skip == 0 && len(piece) == len(r.batch.Data) {
+		return r.batch.Tag
+	}
+	return r.batch.Key(r.skip, countLines(piece))
+}
+
+// unsettled returns how many first bytes of p the last request held, and its
+// key, if it failed; otherwise 0.
+func (h *poster) unsettled(p []byte) (int, string) {
+	if n := h.failed.size; h.failed.key != "" && n <= len(p) && sha256.Sum256(p[:n]) == h.failed.sum {
+		return n, h.failed.key
+	}
+	return 0, ""
+}
+
+// drain waits until everything stored so far is settled.
+func (s *spiller) drain(ctx context.Context) error {
+	select {
+	case s.order <- struct{}{}:
+	case <-ctx.Done():
+		return s.left(ctx.Err())
+	}
+	target := s.spool.Stats().Next
+	<-s.order
+	select {
+	case s.hurry <- struct{}{}:
+	default:
+	}
+	for {
+		s.w.mu.Lock()
+		moved := s.moved
+		s.w.mu.Unlock()
+		if s.spool.Stats().First >= target {
+			s.account()
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-s.stopped:
+			return s.left(os.ErrClosed)
+		case <-ctx.Done():
+			return s.left(ctx.Err())
+		}
+	}
+}
+
+// left is an error that says what is on disk and why.
+func (s *spiller) left(why error) error {
+	s.w.mu.Lock()
+	lines, last := s.w.ledger.spill.lines, s.w.ledger.lastError
+	s.w.mu.Unlock()
+	if lines == 0 {
+		return why
+	}
+	if last != "" {
+		last = "; the latest error: " + last
+	}
+	return fmt.Errorf("%w: %d lines wait in %s%s: %w", ErrSpilled, lines, s.w.opt.Spill.Dir, last, why)
+}
+
+// finish drains while ctx lasts, ends the goroutine and gives up the folder.
+// No Write runs any more.
+func (s *spiller) finish(ctx context.Context) error {
+	err := s.drain(ctx)
+	s.stop()
+	<-s.stopped
+	closeErr := s.spool.Close()
+	s.account()
+	if s.w.Stats().Spill.Lines == 0 {
+		err = nil
+	}
+	return errors.Join(err, closeErr)
+}

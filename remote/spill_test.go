@@ -1,0 +1,365 @@
+package remote_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/remote"
+)
+
+// Lines that are written while the peer is away arrive when it is back, before
+// those that are written then.
+func TestSpillAndReplay(t *testing.T) {
+	peer := newKeyedPeer(t)
+	w := open(t, peer.url(), remote.Options{Spill: spillTo(t)})
+	for i := range 50 {
+		write(t, w, numbered(i*10, i*10+10))
+	}
+	s := balanced(t, w)
+	if s.Accepted != 500 || s.Pending != 500 || s.Spill.Lines != 500 || s.Spill.Spilled != 500 || !s.Spill.Active || s.Spill.Bytes == 0 ||
+		s.Spill.OldestAge <= 0 || s.Errors == 0 || !strings.Contains(s.LastError, "refused") || s.Spill.LastError != "" {
+		t.Fatalf("Stats while the peer is away = %+v", s)
+	}
+	peer.up()
+	flush(t, w)
+	peer.want(t, numbered(0, 500))
+	if s := balanced(t, w); s.Written != 500 || s.Spill.Lines != 0 || s.Spill.Replayed != 500 || s.Spill.OldestAge != 0 || s.Spill.Bytes != 0 {
+		t.Fatalf("Stats after Flush = %+v", s)
+	}
+	eventually(t, "writes go straight again", func() bool { return !w.Stats().Spill.Active })
+	write(t, w, numbered(500, 510))
+	if s := balanced(t, w); s.Spill.Spilled != 500 || s.Written != 510 {
+		t.Fatalf("Stats = %+v", s)
+	}
+	if n := len(peer.seen()); n > 20 {
+		t.Errorf("%d requests: small batches were not put together", n)
+	}
+	if err := w.Close(); err != nil {
+		t.Errorf("Close = %v", err)
+	}
+	peer.want(t, numbered(0, 510))
+	settled(t, w, 510, 510)
+}
+
+// flap takes a peer down and up again under four producers: in some rounds it
+// is away from the beginning, in others it goes amid their work and may come
+// back before they are done.
+func flap(t *testing.T, w *remote.Writer, up, down func()) {
+	t.Helper()
+	const rounds = 10
+	up()
+	for round := range rounds {
+		wait := func() { time.Sleep(rand.N(15 * time.Millisecond)) }
+		if round%3 == 1 {
+			down()
+		}
+		var work sync.WaitGroup
+		work.Go(func() { produceTo(t, w, round*perEach/rounds, (round+1)*perEach/rounds) })
+		switch round % 3 {
+		case 0:
+			wait()
+			down()
+			wait()
+		case 1:
+			work.Wait()
+		case 2:
+			wait()
+			down()
+			work.Wait()
+		}
+		up()
+		work.Wait()
+		if round%3 == 1 {
+			flush(t, w)
+		}
+	}
+	flush(t, w)
+	s := balanced(t, w)
+	t.Logf("%d of %d lines by way of the disk, %d connections, %d errors", s.Spill.Spilled, producers*perEach, s.Connects, s.Errors)
+	if s.Spill.Spilled < producers*perEach/rounds || s.Connects < 3 {
+		t.Errorf("Stats = %+v: the restarts were not seen", s)
+	}
+}
+
+// produceTo lets each of the producers write its lines from to to-1, a few at a
+// time.
+func produceTo(t *testing.T, w io.Writer, from, to int) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for p := range producers {
+		wg.Go(func() {
+			for seq := from; seq < to; {
+				var b strings.Builder
+				for range 1 + seq%5 {
+					if seq < to {
+						fmt.Fprintf(&b, `{"msg":"line","attrs":{"producer":%d,"seq":%d}}`+"\n", p, seq)
+						seq++
+					}
+				}
+				if _, err := io.WriteString(w, b.String()); err != nil {
+					t.Errorf("Write = %v", err)
+					return
+				}
+				if seq%40 < 5 {
+					time.Sleep(time.Millisecond)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Four producers, and a server that is taken down and up again under them, also
+// amid requests: every line is stored exactly once and in its producer's order.
+func TestSpillUpDownUp(t *testing.T) {
+	peer := newKeyedPeer(t)
+	w := open(t, peer.url(), remote.Options{Spill: spillTo(t)})
+	flap(t, w, peer.up, peer.down)
+	seen := map[place]int{}
+	inOrder(t, peer.bytes(), false, seen)
+	if extra := wantAll(t, seen); extra > 0 {
+		t.Errorf("%d lines came twice", extra)
+	}
+	t.Logf("%d requests were repeated", peer.repeated)
+	if err := w.Close(); err != nil {
+		t.Errorf("Close = %v", err)
+	}
+	settled(t, w, producers*perEach, producers*perEach)
+}
+
+// The same over TCP and TLS, with a peer that leaves in good order: it reads to
+// the end.
+func TestSpillStreamUpDownUp(t *testing.T) {
+	transports(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {
+		addr := newKeyedPeer(t).addr
+		var peer *tcpPeer
+		var data []byte
+		leaving := make(chan struct{})
+		up := func() {
+			leaving = make(chan struct{})
+			leaving := leaving
+			peer = startTCPPeer(t, addr, serverTLS, func(c net.Conn, keep io.Writer) {
+				var end sync.WaitGroup
+				defer end.Wait()
+				read := make(chan struct{})
+				end.Go(func() {
+					select {
+					case <-leaving:
+						c.(interface{ CloseWrite() error }).CloseWrite()
+					case <-read:
+					}
+				})
+				io.Copy(keep, c)
+				close(read)
+			})
+		}
+		down := func() {
+			peer.Close()
+			close(leaving)
+			peer.wg.Wait()
+			data = append(data, peer.bytes()...)
+		}
+		o.Spill = spillTo(t)
+		w := open(t, scheme+"://"+addr, o)
+		flap(t, w, up, down)
+		if err := w.Close(); err != nil {
+			t.Errorf("Close = %v", err)
+		}
+		down()
+		seen := map[place]int{}
+		inOrder(t, data, false, seen)
+		if extra := wantAll(t, seen); extra > 0 {
+			t.Errorf("%d lines came twice", extra)
+		}
+		settled(t, w, producers*perEach, producers*perEach)
+	})
+}
+
+// What Close leaves on disk is delivered by the next Writer, before its own.
+func TestSpillIsDeliveredByTheNextWriter(t *testing.T) {
+	peer := newKeyedPeer(t)
+	o := remote.Options{Spill: spillTo(t), CloseTimeout: 50 * time.Millisecond}
+	for i := range 3 {
+		w := open(t, peer.url(), o)
+		if s := balanced(t, w); s.Recovered != uint64(i*100) || s.Accepted != s.Recovered || s.Spill.Lines != s.Recovered || s.Spill.Active != (i > 0) {
+			t.Fatalf("Stats after Open = %+v", s)
+		}
+		write(t, w, numbered(i*100, i*100+100))
+		err := w.Close()
+		if !errors.Is(err, remote.ErrSpilled) || !errors.Is(err, context.DeadlineExceeded) ||
+			!strings.Contains(err.Error(), fmt.Sprintf("%d lines wait in %s", i*100+100, o.Spill.Dir)) {
+			t.Fatalf("Close = %v", err)
+		}
+		if again := w.Close(); again != err {
+			t.Errorf("second Close = %v", again)
+		}
+		if s := balanced(t, w); s.Pending != uint64(i*100+100) || s.Spill.Lines != s.Pending || s.Dropped.Total() != 0 || s.Returned != 0 {
+			t.Fatalf("Stats after Close = %+v", s)
+		}
+		if _, err := w.Write([]byte("x\n")); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("Write after Close = %v", err)
+		}
+		if err := w.Flush(t.Context()); !errors.Is(err, remote.ErrSpilled) {
+			t.Errorf("Flush after Close = %v", err)
+		}
+	}
+	w := open(t, peer.url(), remote.Options{Spill: o.Spill})
+	write(t, w, numbered(300, 310)) // while the peer is still away
+	peer.up()
+	write(t, w, numbered(310, 320))
+	flush(t, w)
+	peer.want(t, numbered(0, 320))
+	if s := balanced(t, w); s.Recovered != 300 || s.Accepted != 320 || s.Written != 320 {
+		t.Fatalf("Stats = %+v", s)
+	}
+	if err := w.Close(); err != nil {
+		t.Errorf("Close = %v", err)
+	}
+}
+
+// Flush and Sync wait for what is on disk and say what is still there.
+func TestSpillFlush(t *testing.T) {
+	peer := newKeyedPeer(t)
+	w := open(t, peer.url(), remote.Options{Spill: spillTo(t)})
+	write(t, w, numbered(0, 7))
+	for name, f := range map[string]func(context.Context) error{"Flush": w.Flush, "SyncContext": w.SyncContext} {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		err := f(ctx)
+		cancel()
+		if !errors.Is(err, remote.ErrSpilled) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "7 lines wait in") || !strings.Contains(err.Error(), "refused") {
+			t.Errorf("%s = %v", name, err)
+		}
+	}
+	peer.up()
+	if err := w.SyncContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	peer.want(t, numbered(0, 7))
+}
+
+func TestSpillOptions(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		spill remote.Spill
+		want  string
+	}{
+		{remote.Spill{MaxBytes: 1}, "no Dir"},
+		{remote.Spill{Dir: dir, MaxBytes: -1}, "MaxBytes is -1"},
+		{remote.Spill{Dir: dir, MaxAge: -1}, "MaxAge is -1"},
+		{remote.Spill{Dir: dir, Full: 7}, "Full is 7"},
+		{remote.Spill{Dir: filepath.Join(file, "x")}, "create folder"},
+	} {
+		w, err := remote.Open("http://127.0.0.1:1/", remote.Options{Spill: c.spill})
+		if err == nil {
+			w.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", c.spill, err, c.want)
+		}
+	}
+}
+
+func TestSpillHasOneOwner(t *testing.T) {
+	o := remote.Options{Spill: spillTo(t), CloseTimeout: 10 * time.Millisecond}
+	first := open(t, "http://127.0.0.1:1/", o)
+	if _, err := remote.Open("http://127.0.0.1:1/", o); err == nil || !strings.Contains(err.Error(), "one owner") || !strings.Contains(err.Error(), o.Spill.Dir) {
+		t.Errorf("second Open = %v", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	open(t, "http://127.0.0.1:1/", o)
+}
+
+// A request that failed and then went to disk is repeated with its own key,
+// alone; all others keep theirs over attempts and restarts.
+func TestSpillKeys(t *testing.T) {
+	peer := newKeyedPeer(t)
+	peer.up()
+	peer.fail()
+	o := remote.Options{Spill: spillTo(t), CloseTimeout: 10 * time.Millisecond}
+	w := open(t, peer.url(), o)
+	write(t, w, numbered(0, 3))
+	for i := 3; i < 30; i++ {
+		write(t, w, numbered(i, i+1))
+	}
+	eventually(t, "some attempts", func() bool { return len(peer.seen()) >= 3 })
+	w.Close()
+	w = open(t, peer.url(), o)
+	n := len(peer.seen())
+	eventually(t, "some attempts of the next", func() bool { return len(peer.seen()) >= n+2 })
+	for _, r := range peer.seen() {
+		if first := peer.seen()[0]; r.key != first.key || r.body != numbered(0, 3) {
+			t.Fatalf("request %+v, the first was %+v", r, first)
+		}
+	}
+	peer.heal()
+	flush(t, w)
+	peer.want(t, numbered(0, 30))
+	all := peer.seen()
+	if last := all[len(all)-1]; last.body != numbered(3, 30) || last.key == all[0].key || last.key == "" {
+		t.Errorf("the last request is %+v", last)
+	}
+}
+
+// What the peer refuses for what it holds is lost as it is without a disk.
+func TestSpillRefusedByPeer(t *testing.T) {
+	peer := newKeyedPeer(t)
+	var told atomic.Value
+	w := open(t, peer.url(), remote.Options{Spill: spillTo(t), OnError: func(err error) { told.Store(err.Error()) }})
+	write(t, w, numbered(0, 10))
+	if text, _ := told.Load().(string); !strings.Contains(text, "lines wait on disk") || !strings.Contains(text, "refused") {
+		t.Errorf("OnError was told %q", text)
+	}
+	peer.answer(status(http.StatusOK, `{"accepted":7,"rejected":[{"index":1,"line":2,"reason":"bad"}],"rejected_total":3}`))
+	peer.up()
+	flush(t, w)
+	if s := balanced(t, w); s.Written != 7 || s.Dropped.Rejected != 3 || s.Pending != 0 || s.Spill.Replayed != 10 {
+		t.Errorf("Stats = %+v", s)
+	}
+	if err := w.Close(); err != nil {
+		t.Errorf("Close = %v", err)
+	}
+	if text, _ := told.Load().(string); !strings.Contains(text, "3 lines refused") {
+		t.Errorf("OnError was told %q", text)
+	}
+}
+
+// The peer's wish to be left alone is honoured, also when somebody waits.
+func TestSpillRetryAfter(t *testing.T) {
+	peer := newKeyedPeer(t)
+	peer.answer(status(http.StatusTooManyRequests, "", "Retry-After", "1"))
+	peer.up()
+	w := open(t, peer.url(), remote.Options{Spill: spillTo(t)})
+	write(t, w, numbered(0, 3))
+	eventually(t, "the first attempt from disk", func() bool { return len(peer.seen()) == 2 })
+	for range 5 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		w.Flush(ctx)
+		cancel()
+	}
+	eventually(t, "the second attempt from disk", func() bool { return len(peer.seen()) == 3 })
+	if r := peer.seen(); r[2].when.Sub(r[1].when) < 900*time.Millisecond {
+		t.Errorf("came again after %v", r[2].when.Sub(r[1].when))
+	}
+	peer.answer(nil)
+	flush(t, w)
+	peer.want(t, numbered(0, 3))
+}
