@@ -145,13 +145,12 @@ func TestSpillUpDownUp(t *testing.T) {
 func TestSpillStreamUpDownUp(t *testing.T) {
 	transports(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {
 		addr := newKeyedPeer(t).addr
-		var peer *tcpPeer
-		var data []byte
-		leaving := make(chan struct{})
+		var peers []*tcpPeer
+		var leaving chan struct{}
 		up := func() {
 			leaving = make(chan struct{})
 			leaving := leaving
-			peer = startTCPPeer(t, addr, serverTLS, func(c net.Conn, keep io.Writer) {
+			peers = append(peers, startTCPPeer(t, addr, serverTLS, func(c net.Conn, keep io.Writer) {
 				var end sync.WaitGroup
 				defer end.Wait()
 				read := make(chan struct{})
@@ -164,13 +163,11 @@ func TestSpillStreamUpDownUp(t *testing.T) {
 				})
 				io.Copy(keep, c)
 				close(read)
-			})
+			}))
 		}
 		down := func() {
-			peer.Close()
+			peers[len(peers)-1].Close()
 			close(leaving)
-			peer.wg.Wait()
-			data = append(data, peer.bytes()...)
 		}
 		o.Spill = spillTo(t)
 		w := open(t, scheme+"://"+addr, o)
@@ -179,6 +176,11 @@ func TestSpillStreamUpDownUp(t *testing.T) {
 			t.Errorf("Close = %v", err)
 		}
 		down()
+		var data []byte
+		for _, p := range peers {
+			p.wg.Wait()
+			data = append(data, p.bytes()...)
+		}
 		seen := map[place]int{}
 		inOrder(t, data, false, seen)
 		if extra := wantAll(t, seen); extra > 0 {
