@@ -87,33 +87,32 @@ func (t *textLine) padBelow(from, width int) {
 	}
 }
 
-// errorBelow writes an error, what it wraps and its stack below the line.
-func (t *textLine) errorBelow(key, text string, err error, chain []error) {
+// errorBelow writes the type of an error, what it wraps and its stack below the
+// line.
+func (t *textLine) errorBelow(key string, err error, chain []error) {
 	const causedBy = "caused by"
 	t.beginBelow()
 	mark := len(t.below)
 	t.below = t.f.appendKey(t.below, bytesAsString(t.prefix), key)
 	t.padBelow(mark, len(causedBy))
 	width := utf8.RuneCount(t.below[mark:])
-	t.typeAndText(err, text)
+	t.below = append(t.below, "  "...)
+	t.below = appendPrintable(t.below, typeName(err), escapeBare) // its text is on the line
+	t.endBelow()
 	for _, e := range chain {
 		t.beginBelow()
 		mark := len(t.below)
 		t.below = append(t.below, causedBy...)
 		t.padBelow(mark, width)
-		t.typeAndText(e, errorText(e))
+		t.below = append(t.below, "  "...)
+		t.below = appendPrintable(t.below, typeName(e), escapeBare)
+		t.below = append(t.below, ": "...)
+		t.below = appendPrintable(t.below, errorText(e), escapeBare)
+		t.endBelow()
 	}
 	if pcs := callersIn(err, chain); len(pcs) > 0 {
 		t.stack(formatStack(pcs))
 	}
-}
-
-func (t *textLine) typeAndText(err error, text string) {
-	t.below = append(t.below, "  "...)
-	t.below = appendPrintable(t.below, typeName(err), escapeBare)
-	t.below = append(t.below, ": "...)
-	t.below = appendPrintable(t.below, text, escapeBare)
-	t.endBelow()
 }
 
 // isStack reports whether an attribute holds a stack, which the console shows

@@ -176,7 +176,7 @@ func ExampleConsole() {
 	log.Info(context.Background(), "user said\n12:40:00.124 FATAL forged", slog.String("name", "\x1b[31mred"))
 	// Output:
 	// [time] WARN  rules: keeping the old rules error="load rules: open rules.yaml: file does not exist" rules=12
-	//     error      *fmt.wrapError: load rules: open rules.yaml: file does not exist
+	//     error      *fmt.wrapError
 	//     caused by  *fs.PathError: open rules.yaml: file does not exist
 	//     caused by  *errors.errorString: file does not exist
 	// [time] INFO  user said\n12:40:00.124 FATAL forged name="\x1b[31mred"

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -182,4 +183,56 @@ func FuzzConsole(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestHandlerAgainstSlog: in random sequences of With, WithGroup and calls on
+// loggers that were used before, attributes and groups are those of slog's own
+// handler, in every format.
+func TestHandlerAgainstSlog(t *testing.T) {
+	var ours, theirs, text bytes.Buffer
+	h := mustNew(t, Options{Caller: LevelOff, Outputs: []Output{
+		{Writer: &ours, Encoder: JSON{Layout: "attrs:"}}, {Writer: &text, Encoder: Logfmt{Layout: "attrs"}},
+	}}).Handler()
+	drop := func(groups []string, a slog.Attr) slog.Attr {
+		if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey || a.Key == slog.MessageKey) {
+			return slog.Attr{}
+		}
+		return a
+	}
+	ref := slog.NewJSONHandler(&theirs, &slog.HandlerOptions{ReplaceAttr: drop})
+	refText := slog.NewTextHandler(&theirs, &slog.HandlerOptions{ReplaceAttr: drop})
+	for seed := range uint64(500) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		loggers := [][3]*slog.Logger{{slog.New(h), slog.New(ref), slog.New(refText)}}
+		for step := range 15 {
+			from, key := loggers[rng.IntN(len(loggers))], "k"+itoa(step)
+			args := []any{key, step}
+			for range rng.IntN(3) {
+				args = append(args, slog.Group("q"+key, "x", 1, slog.Group("empty"), slog.Group("", "y", 2)))
+			}
+			switch rng.IntN(4) {
+			case 0:
+				loggers = append(loggers, [3]*slog.Logger{from[0].With(args...), from[1].With(args...), from[2].With(args...)})
+				continue
+			case 1:
+				loggers = append(loggers, [3]*slog.Logger{from[0].WithGroup(key), from[1].WithGroup(key), from[2].WithGroup(key)})
+				continue
+			case 2:
+				args = nil
+			}
+			for _, b := range []*bytes.Buffer{&ours, &theirs, &text} {
+				b.Reset()
+			}
+			from[0].Info("m", args...)
+			from[1].Info("m", args...)
+			if ours.String() != theirs.String() {
+				t.Fatalf("seed %d:\n got %swant %s", seed, ours.String(), theirs.String())
+			}
+			theirs.Reset()
+			from[2].Info("m", args...)
+			if text.String() != theirs.String() {
+				t.Fatalf("seed %d, text:\n got %swant %s", seed, text.String(), theirs.String())
+			}
+		}
+	}
 }

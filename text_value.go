@@ -173,15 +173,14 @@ func (t *textLine) bytes(b []byte) {
 // logfmt as key.type, key.chain.0, key.chain.0.type and so on and key.stack, on
 // the console below the line.
 func (t *textLine) error(key string, err error) {
-	text := errorText(err)
-	t.word(text)
+	t.word(errorText(err))
 	if t.f.errors != ErrorDetail {
 		return
 	}
 	var chain [maxChain]error
 	n := unwrapInto(&chain, 0, err)
 	if t.f.kind == kindConsole {
-		t.errorBelow(key, text, err, chain[:n])
+		t.errorBelow(key, err, chain[:n])
 		return
 	}
 	mark := len(t.prefix)
