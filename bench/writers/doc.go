@@ -1,8 +1,8 @@
 // Package writers measures slab.Writer against the other ways to put a buffer
 // between loggers and a destination, in three cases:
 //
-//   - raw: lines of 256 bytes into a destination that counts them, from one
-//     goroutine and from as many as there are processors;
+//   - raw: lines of 256 bytes into a destination that counts their bytes, from
+//     one goroutine and from as many as there are processors;
 //   - file: ten goroutines log lines of 256 bytes through whole loggers into a
 //     real file;
 //   - published: the table that the author of logf's SlabWriter has published,
