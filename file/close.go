@@ -31,6 +31,7 @@ func (f *File) leave(lines, returned uint64) {
 	f.mu.Unlock()
 	if last && abandoned {
 		f.finish() // its error has nobody left to go to
+		f.keeper.syncBehind(true)
 	}
 	if last {
 		close(f.idle)
@@ -151,7 +152,7 @@ func (f *File) Shutdown(ctx context.Context) error {
 	}
 	select {
 	case <-f.idle:
-		f.err = f.finish()
+		f.err = f.finishWithin(ctx)
 	case <-ctx.Done():
 		f.err = f.abandon(ctx)
 	}
@@ -178,13 +179,33 @@ func (f *File) abandon(ctx context.Context) error {
 	f.mu.Unlock()
 	close(f.quit)
 	if running == 0 { // the last one came back as ctx ended
-		return f.finish()
+		return f.finishWithin(ctx)
 	}
 	select {
 	case <-f.idle:
 	case <-time.After(patience):
 	}
 	return fmt.Errorf("%d lines were on the way: %w", pending, ctx.Err())
+}
+
+// finishWithin is finish until ctx ends, and then no longer than patience: a bad
+// disk may hang in it.
+func (f *File) finishWithin(ctx context.Context) error {
+	result := make(chan error, 1)
+	go func() { result <- f.finish() }()
+	select {
+	case err := <-result:
+		return err
+	case <-ctx.Done():
+	}
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case err := <-result:
+		return err
+	case <-t.C:
+		return fmt.Errorf("the disk does not answer: %w", ctx.Err())
+	}
 }
 
 // finish closes the file. Nothing runs any more.

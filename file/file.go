@@ -180,10 +180,25 @@ func (f *File) suits(t target) error {
 	if err != nil {
 		return fmt.Errorf("Options.Folder: %w", err)
 	}
-	if volume, _, err := identity(t.f); err == nil && (!info.IsDir() || !onVolume(f.opt.Folder, info, volume)) {
-		return fmt.Errorf("Options.Folder %s is not a folder on the same file system", f.opt.Folder)
+	if !info.IsDir() {
+		return fmt.Errorf("Options.Folder %s is not a folder", f.opt.Folder)
+	}
+	there, err1 := volumeOf(f.opt.Folder)
+	here, err2 := volumeOf(filepath.Dir(t.real))
+	if err1 == nil && err2 == nil && here != there {
+		return fmt.Errorf("Options.Folder %s is on another file system: files cannot be renamed to there", f.opt.Folder)
 	}
 	return nil
+}
+
+func volumeOf(folder string) (uint64, error) {
+	d, err := os.Open(folder)
+	if err != nil {
+		return 0, err
+	}
+	defer d.Close()
+	volume, _, err := identity(d)
+	return volume, err
 }
 
 // use makes t the current file, whose latest line is of the time written.

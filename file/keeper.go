@@ -201,7 +201,8 @@ func (k *keeper) lostOf(f *os.File) error {
 	return k.lost.err
 }
 
-// syncByInterval calls fsync on the current file. Writes go on meanwhile.
+// syncByInterval calls fsync on the current file and on those just rotated.
+// Writes go on meanwhile.
 func (k *keeper) syncByInterval() {
 	defer k.ended()
 	tick := time.NewTicker(k.f.opt.SyncEvery)
@@ -212,6 +213,7 @@ func (k *keeper) syncByInterval() {
 		case <-k.stop:
 			return
 		}
+		k.syncBehind(false) // the other goroutine may be packing for long
 		f := k.f.takeDirty()
 		if f == nil || k.lostOf(f) != nil {
 			continue

@@ -98,7 +98,8 @@ type SyncPolicy int
 const (
 	// Never leaves it to the operating system: what was written survives the
 	// process, and a crash of the machine may take the last half minute.
-	// Sync still forces everything out.
+	// Sync still forces everything out, rotated files too; where more than 16
+	// of them wait for a Sync, the background does it.
 	Never SyncPolicy = iota
 	// EachWrite calls fsync before Write returns.
 	EachWrite

@@ -99,13 +99,21 @@ func stillNames(path string, f *os.File) bool {
 }
 
 // packInto copies src to its end and returns how many bytes that were.
-func packInto(ctx context.Context, dst io.Writer, src io.Reader, c Compressor) (int64, error) {
+func packInto(ctx context.Context, dst io.Writer, src io.Reader, c Compressor) (size int64, err error) {
+	defer recovered(&err)
 	w, err := c.NewWriter(dst)
 	if err != nil {
 		return 0, err
 	}
-	size, err := io.Copy(w, &reader{ctx, src})
+	size, err = io.Copy(w, &reader{ctx, src})
 	return size, errors.Join(err, w.Close())
+}
+
+// recovered turns a panic of a Compressor into an error.
+func recovered(err *error) {
+	if v := recover(); v != nil {
+		*err = fmt.Errorf("Options.Compress panicked: %v", v)
+	}
 }
 
 // reader reads until its context ends.
@@ -171,16 +179,10 @@ func (k *keeper) keepOne(x *kept, src io.Reader) error {
 		return err
 	}
 	defer copied.Close()
-	unpacked, err := unpack(copied, x.ext, k.f.opt.Compress)
-	if errors.Is(err, errUnknownPacking) {
-		return fmt.Errorf("%s: %w", x.packed, err) // both stay
-	}
-	same := false
-	if err == nil {
-		defer unpacked.Close()
-		same = equal(&reader{k.ctx, src}, &reader{k.ctx, unpacked})
-	}
+	same, err := equal(&reader{k.ctx, src}, &reader{k.ctx, copied}, x.ext, k.f.opt.Compress)
 	switch {
+	case unreadable(err):
+		return fmt.Errorf("%s and its copy %s both stay: %w", x.plain, x.packed, err)
 	case k.ctx.Err() != nil:
 		return k.ctx.Err()
 	case same:
@@ -218,16 +220,19 @@ func (k *keeper) finish(x *kept, path string) error {
 		s, _ := k.f.where()
 		name := path[:len(path)-len(partial)]
 		m, _ := s.parse(name[len(s.folder)+1:])
-		if whole(k.ctx, f, m.packed, k.f.opt.Compress) {
+		err := whole(&reader{k.ctx, f}, m.packed, k.f.opt.Compress)
+		switch {
+		case k.ctx.Err() != nil:
+			return k.ctx.Err()
+		case unreadable(err):
+			return fmt.Errorf("%s stays: %w", path, err)
+		case err == nil:
 			if err := renameNew(path, name); err != nil {
 				return err
 			}
 			k.f.count(func(s *Stats) { s.Recovered++ })
 			x.packed, x.ext = name, m.packed
 			return nil
-		}
-		if k.ctx.Err() != nil {
-			return k.ctx.Err()
 		}
 		k.f.notice("%s is the begin of a packed file whose original is gone: it is removed", path)
 	}
@@ -238,31 +243,45 @@ func (k *keeper) finish(x *kept, path string) error {
 	return nil
 }
 
-// whole reports whether r unpacks to its end.
-func whole(ctx context.Context, r io.Reader, ext string, c Compressor) bool {
+// unreadable reports whether err leaves open what a file holds: the disk failed,
+// or it is packed in a way not known here.
+func unreadable(err error) bool {
+	_, failed := errors.AsType[*fs.PathError](err)
+	return failed || errors.Is(err, errUnknownPacking)
+}
+
+// whole returns nil if r unpacks to its end.
+func whole(r io.Reader, ext string, c Compressor) (err error) {
+	defer recovered(&err)
 	unpacked, err := unpack(r, ext, c)
 	if err != nil {
-		return false
+		return err
 	}
 	defer unpacked.Close()
-	_, err = io.Copy(io.Discard, &reader{ctx, unpacked})
-	return err == nil
+	_, err = io.Copy(io.Discard, unpacked)
+	return err
 }
 
 // equal reports whether packed, unpacked to its end, has the bytes of plain.
-func equal(plain, packed io.Reader) bool {
+func equal(plain, packed io.Reader, ext string, c Compressor) (same bool, err error) {
+	defer recovered(&err)
+	unpacked, err := unpack(packed, ext, c)
+	if err != nil {
+		return false, err
+	}
+	defer unpacked.Close()
 	want, got := make([]byte, 32<<10), make([]byte, 32<<10)
 	for {
-		n, err := packed.Read(got)
+		n, err := unpacked.Read(got)
 		if _, short := io.ReadFull(plain, want[:n]); short != nil || !bytes.Equal(want[:n], got[:n]) {
-			return false
+			return false, short
 		}
 		switch {
 		case err == io.EOF:
 			n, err := plain.Read(want[:1])
-			return n == 0 && err == io.EOF
+			return n == 0 && err == io.EOF, err
 		case err != nil:
-			return false
+			return false, err
 		}
 	}
 }

@@ -176,6 +176,7 @@ func (s series) holds(real string, c Compressor, volume, inode uint64, offset in
 // compare returns how many bytes of the whole lines that p begins with stand at
 // the offset of the file at path, which is packed if ext is not empty.
 func compare(path, ext string, c Compressor, offset int64, p []byte) (n int, err error) {
+	defer recovered(&err)
 	file, err := os.Open(path)
 	if err != nil {
 		return 0, err

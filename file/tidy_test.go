@@ -183,7 +183,9 @@ func (w *faultyWriter) Write(p []byte) (int, error) {
 		w.c.once.Do(func() { close(w.c.hung) })
 		<-w.c.gate
 	}
-	if w.c.fails.Add(-1) >= 0 {
+	if n := w.c.fails.Add(-1); n == 0 {
+		panic("injected")
+	} else if n > 0 {
 		return 0, errors.New("injected")
 	}
 	return w.WriteCloser.Write(p)
@@ -297,6 +299,7 @@ func TestLeftovers(t *testing.T) {
 		{"a name without a file", map[string][]byte{plain: nil}, nil, 0},
 		{"nothing left", map[string][]byte{plain: []byte(content)}, []string{plain}, 0},
 		{"a copy this File cannot read", map[string][]byte{plain: []byte(content), plain + ".zst": gz}, []string{plain, plain + ".zst"}, 0},
+		{"a beginning this File cannot read", map[string][]byte{plain + ".zst.part": gz}, []string{plain + ".zst.part"}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, compress := range []file.Compressor{nil, file.Gzip{}} {
@@ -324,7 +327,7 @@ func TestLeftovers(t *testing.T) {
 				if s := f.Stats(); s.Recovered != uint64(c.pieces) {
 					t.Errorf("packing %v: Stats = %+v, want %d recovered", compress != nil, s, c.pieces)
 				}
-				if len(want) == 1 {
+				if len(want) == 1 && !strings.Contains(want[0], ".zst") {
 					if _, contents := parts(t, filepath.Join(dir, "log"), nil); contents[0] != content {
 						t.Errorf("packing %v: %q is left", compress != nil, contents[0])
 					}
@@ -341,6 +344,14 @@ func TestFolder(t *testing.T) {
 	path := filepath.Join(dir, "log")
 	if _, err := file.Open(path, file.Options{Folder: folder}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Open with a missing folder = %v", err)
+	}
+	if _, err := file.Open(path, file.Options{Folder: path}); err == nil || !strings.Contains(err.Error(), "not a folder") {
+		t.Errorf("Open with a file for a folder = %v", err)
+	}
+	if _, err := os.Stat("/dev/shm"); err == nil && !strings.HasPrefix(dir, "/dev/shm") {
+		if _, err := file.Open(path, file.Options{Folder: "/dev/shm"}); err == nil || !strings.Contains(err.Error(), "another file system") {
+			t.Errorf("Open with a folder on another file system = %v", err)
+		}
 	}
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
