@@ -190,3 +190,55 @@ func TestKilledAtRandom(t *testing.T) {
 		t.Errorf("%d rotations and %d kills while packing: this tests little", rotations, leftovers)
 	}
 }
+
+// Two processes that write and rotate one path: each line is there once and
+// whole. The second is killed in some rounds.
+func TestTwoProcessesOnOnePath(t *testing.T) {
+	for round := range 6 {
+		path := filepath.Join(t.TempDir(), "log")
+		const lines, second = 1500, 1_000_000
+		var tell [2]acked
+		one, stderr1 := crashCommand(path, 0, lines, &tell[0])
+		two, stderr2 := crashCommand(path, second, lines, &tell[1])
+		if err := errors.Join(one.Start(), two.Start()); err != nil {
+			t.Fatal(err)
+		}
+		if round%2 == 1 {
+			eventually(t, "the second is at work", func() bool { return tell[1].n.Load() > second+int64(round*100) })
+			two.Process.Kill()
+		}
+		if err := one.Wait(); err != nil {
+			t.Fatalf("%v: %s", err, stderr1)
+		}
+		if err := two.Wait(); err != nil && !killed(err) {
+			t.Fatalf("%v: %s", err, stderr2)
+		}
+		f := open(t, path, crashOptions) // cuts and tidies up what the kill has left
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]int{}
+		_, contents := parts(t, path, nil)
+		for line := range strings.Lines(strings.Join(contents, "")) {
+			seen[line]++
+		}
+		total := 0
+		for w, first := range []int{0, second} {
+			n := int(tell[w].n.Load()) - first
+			if w == 0 && n != lines || n <= 0 {
+				t.Errorf("round %d: writer %d has told of %d lines", round, w, n)
+			}
+			for seq := first; seq < first+lines; seq++ {
+				switch c := seen[crashLine(seq)]; {
+				case c == 1:
+					total++
+				case c > 1 || seq < first+n:
+					t.Fatalf("round %d: line %d is there %d times", round, seq, c)
+				}
+			}
+		}
+		if total != len(seen) {
+			t.Errorf("round %d: %d lines are none that were written", round, len(seen)-total)
+		}
+	}
+}
