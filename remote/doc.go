@@ -9,9 +9,39 @@
 //
 // # Schemes
 //
-//	http:// https://     NDJSON in POST requests; each answer acknowledges
-//	tcp:// tls:// unix://  lines over a stream; Sync and Close hear that all was read
-//	udp:// unixgram://   lines in datagrams; udp is never acknowledged
+//	http[s]://host/path             NDJSON in POST requests
+//	loki+http[s]://host[/path]      Grafana Loki's push
+//	elastic+http[s]://host/index    _bulk of Elasticsearch and OpenSearch
+//	tcp://host:port                 lines over a stream
+//	tls://host:port
+//	unix:///path
+//	udp://host:port                 lines in datagrams
+//	unixgram:///path
+//	syslog+tcp://host:port          RFC 5424 or 3164
+//	syslog+tls://host:port
+//	syslog+udp://host:port
+//	syslog+unix://[/path]           by default /dev/log, datagrams or a stream
+//	journald://[/path]              systemd-journald's native socket, on Linux
+//
+// What Stats.Written, and the same of a Write's n, is worth:
+//
+//	                 written means          may come   a nil from Sync or Close
+//	                                        twice      adds
+//	http             the peer answered 2xx  yes        nothing
+//	loki             the peer answered 2xx  seldom (1) nothing
+//	elastic          the item has 2xx       no         nothing
+//	tcp, tls, unix   with the system        no (2)     the peer has read it
+//	udp              with the system        by the     nobody refused it
+//	                                        network    within 50 ms
+//	unixgram,        in the queue of the    no         the peer has read it
+//	journald         peer's socket                     (on Linux)
+//	syslog+…         as the scheme without syslog+; syslog+unix as the kind of
+//	                 socket that is there
+//
+//	(1) Loki ignores an entry if one with the same time and text is among the
+//	    latest of its stream; other engines that speak its protocol may not.
+//	(2) but for a line that was torn when a connection broke: it comes whole on
+//	    the next one.
 //
 // # What a delivered line is worth
 //
@@ -21,6 +51,12 @@
 // Every request has an Idempotency-Key header, and the next request has the
 // same one if it holds the very same bytes as the one that failed just before,
 // so that a peer that remembers keys stores them once.
+//
+// loki, elastic: the engine tells of single lines what became of them. What it
+// has no room for now is sent again, and only that, also if the caller had it
+// back in between; what it refuses for what it holds is dropped with its reason.
+// Each document of elastic has an id that stays the same when the lines whose
+// answer was lost are the next to be sent, so that it is stored once.
 //
 // tcp, tls, unix: the line was passed whole to the system. TCP tells a program
 // nothing of what its peer has read: lines in the system's buffers when the
@@ -41,7 +77,7 @@
 // while the peer is away. A refusal that comes later is told to OnError and by
 // the next Sync, with the number of lines sent before.
 //
-// unixgram: the line is in the queue of the peer's socket. A full queue makes
-// Write wait. Lines in the queue when the peer dies are lost unseen. On Linux
-// Sync and Close wait until the peer has taken everything.
+// unixgram, journald: the line is in the queue of the peer's socket. A full
+// queue makes Write wait. Lines in the queue when the peer dies are lost
+// unseen. On Linux Sync and Close wait until the peer has taken everything.
 package remote

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"time"
@@ -43,6 +44,50 @@ func Example() {
 	// Output:
 	// application/x-ndjson {"level":"INFO","msg":"charged"}
 	// accepted 1 written 1 dropped 0 pending 0
+}
+
+// A real one would be a daemon at /dev/log, or one on another machine:
+// syslog+tls://logs.example:6514.
+func ExampleOpen_syslog() {
+	daemon, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer daemon.Close()
+
+	peer, err := remote.Open("syslog+udp://"+daemon.LocalAddr().String(), remote.Options{
+		Syslog: remote.Syslog{
+			Facility: "daemon", Hostname: "box", AppName: "shop", ProcID: "77",
+			StructuredData: "rollway@32473", Text: true,
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer peer.Close()
+	fmt.Fprintln(peer, `{"time":"2026-05-28T12:40:00.123456789Z","level":"ERROR","msg":"disk full","attrs":{"free":0}}`)
+	buf := make([]byte, 1024)
+	n, _, _ := daemon.ReadFrom(buf)
+	fmt.Printf("%s\n", buf[:n])
+	// Output: <27>1 2026-05-28T12:40:00.123456Z box shop 77 - [rollway@32473 free="0"] disk full
+}
+
+func ExampleOpen_loki() {
+	engine := collector()
+	defer engine.Close()
+
+	peer, err := remote.Open("loki+"+engine.URL, remote.Options{
+		Loki: remote.Loki{Labels: map[string]string{"app": "shop"}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer peer.Close()
+	fmt.Fprintln(peer, `{"time":"2026-05-28T12:40:00Z","level":"WARN","msg":"low"}`)
+	// Output: application/json {"streams":[{"stream":{"app":"shop","level":"warn"},"values":[["1779972000000000000","{\"time\":\"2026-05-28T12:40:00Z\",\"level\":\"WARN\",\"msg\":\"low\"}"]]}]}
 }
 
 func ExampleWriter_Write() {
