@@ -7,6 +7,8 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -185,7 +187,7 @@ func TestLokiLabels(t *testing.T) {
 	peer := startLokiPeer(t)
 	w := open(t, peer.url(), remote.Options{Loki: remote.Loki{LevelLabel: "-"}})
 	write(t, w, `{"level":"ERROR"}`+"\n"+`{"level":"INFO"}`+"\n")
-	if len(peer.newest) != 1 || len(peer.entries) != 2 || !strings.HasPrefix(peer.entries[0].stream, `{service_name="remote.test`) {
+	if len(peer.newest) != 1 || len(peer.entries) != 2 || !strings.HasPrefix(peer.entries[0].stream, fmt.Sprintf("{service_name=%q", strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe"))) {
 		t.Errorf("entries %+v", peer.entries)
 	}
 	for _, o := range []remote.Loki{

@@ -18,10 +18,10 @@ func TestOpenErrors(t *testing.T) {
 		o    remote.Options
 		want []string // all of it in the error
 	}{
-		{"", remote.Options{}, []string{"no scheme", "known are http, https,"}},
+		{"", remote.Options{}, []string{"no scheme", "known are elastic+http,"}},
 		{"127.0.0.1:4318", remote.Options{}, []string{"parse URL"}},
-		{"localhost:4318", remote.Options{}, []string{`unknown scheme "localhost"`, "known are http, https,"}},
-		{"kafka://h:1", remote.Options{}, []string{`unknown scheme "kafka"`, "known are http, https,"}},
+		{"localhost:4318", remote.Options{}, []string{`unknown scheme "localhost"`, "known are elastic+http,"}},
+		{"kafka://h:1", remote.Options{}, []string{`unknown scheme "kafka"`, "known are elastic+http,"}},
 		{"http://h", remote.Options{}, []string{"no path", "/api/logs"}},
 		{"http:///api/logs", remote.Options{}, []string{"no host"}},
 		{"http://h:70000/", remote.Options{}, []string{"port 70000"}},
