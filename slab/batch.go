@@ -43,6 +43,7 @@ func (w *Writer) launchLocked(s *slab) {
 	f := &w.flight
 	f.slab = s
 	f.popped++
+	w.io.uncounted = s.lines < 0
 	f.main = batch{data: s.data, lines: uint64(max(s.lines, 0)), pos: w.io.handed}
 	w.io.handed += uint64(len(s.data))
 	w.io.owed.add(s.gap)
@@ -52,7 +53,7 @@ func (w *Writer) launchLocked(s *slab) {
 // written next.
 func (w *Writer) current() *batch {
 	f := &w.flight
-	if f.slab != nil && !f.main.tried {
+	if w.io.uncounted {
 		w.countMain()
 	}
 	if f.front.data == nil && !f.main.tried && w.noticeDue() {
@@ -68,13 +69,8 @@ func (w *Writer) current() *batch {
 
 // countMain counts the lines of the slab in hand outside the lock.
 func (w *Writer) countMain() {
+	w.io.uncounted = false
 	s := w.flight.slab
-	w.mu.Lock()
-	counted := s.lines >= 0
-	w.mu.Unlock()
-	if counted {
-		return
-	}
 	n := bytes.Count(s.data, newline)
 	longest := 0
 	if n <= fewLines {
@@ -138,13 +134,20 @@ func (w *Writer) creditLocked(b *batch, end int, o *outlet) {
 	b.whole = whole
 }
 
-// done lets go of b, which is written.
-func (w *Writer) done(b *batch) {
-	if b == &w.flight.front {
-		w.setFront(batch{})
-		return
+// doneLocked lets go of b, of which every line is accounted for. It returns the
+// producers that have got in, linked, for signal.
+func (w *Writer) doneLocked(b *batch) (served *waiter) {
+	f := &w.flight
+	if b == &f.front {
+		f.front = batch{}
+		return nil
 	}
-	w.release()
+	s := f.slab
+	f.slab, f.main = nil, batch{}
+	if w.usedLocked(s) {
+		return nil
+	}
+	return w.freeLocked(s)
 }
 
 // giveUp ends the turn of b, for which the destinations have failed too long.
@@ -179,11 +182,11 @@ func (w *Writer) giveUp(b *batch) {
 		}
 	}
 	lost := w.tally.dropped.add(gaveUp, f.slab.countBy(from))
-	f.main.lines = 0
 	w.tally.lossErr = w.tally.lastErr
 	err := w.tally.lossErr
+	served := w.doneLocked(&f.main)
 	w.mu.Unlock()
-	w.release()
+	signal(served)
 	if lost > 0 {
 		w.io.owed[gaveUp] += lost
 		w.blame(lost, err)
@@ -202,21 +205,6 @@ func (w *Writer) torn(b *batch) bool {
 		}
 	}
 	return false
-}
-
-// release lets go of the slab in hand, of which all lines are accounted for,
-// and lets waiting producers in.
-func (w *Writer) release() {
-	w.mu.Lock()
-	f := &w.flight
-	s := f.slab
-	f.slab, f.main = nil, batch{}
-	var served *waiter
-	if !w.usedLocked(s) {
-		served = w.freeLocked(s)
-	}
-	w.mu.Unlock()
-	signal(served)
 }
 
 // usedLocked reports whether a call of a destination's Write holds s.

@@ -61,7 +61,7 @@ func (w *Writer) bide(c *call) (returned bool) {
 	c.done = make(chan struct{})
 	go func() {
 		defer close(c.done)
-		c.do()
+		c.do(w)
 	}()
 	return w.inTime(c)
 }
@@ -123,7 +123,7 @@ func (w *Writer) strand(b *batch, c *call) {
 // apart calls a method of o other than Write in a goroutine of its own, which it
 // may end. With a failover it is left behind if it takes too long.
 func (w *Writer) apart(o *outlet, method string, bounded bool, f func() error) error {
-	c := &call{out: o, began: time.Now(), done: make(chan struct{}), err: exited(o.name, method)}
+	c := &call{out: o, began: w.age(), done: make(chan struct{}), err: exited(o.name, method)}
 	go func() {
 		defer close(c.done)
 		c.err = guard(o.name, method, f)
@@ -137,7 +137,7 @@ func (w *Writer) apart(o *outlet, method string, bounded bool, f func() error) e
 	}
 	o.stuck = c
 	w.suspect(o, c)
-	return fmt.Errorf("the %s's %s has not returned for %v: %w", o.name, method, time.Since(c.began).Round(time.Millisecond), errStalled)
+	return fmt.Errorf("the %s's %s has not returned for %v: %w", o.name, method, (w.age() - c.began).Round(time.Millisecond), errStalled)
 }
 
 // guard calls f, a method of a destination, and turns a panic into an error.
@@ -153,9 +153,9 @@ func guard(name, method string, f func() error) (err error) {
 // suspect makes o one that fails, since the beginning of c.
 func (w *Writer) suspect(o *outlet, c *call) {
 	if o.since.IsZero() {
-		o.since = c.began
+		o.since = w.born.Add(c.began)
 	}
-	w.report(o, fmt.Errorf("%w for %v", errStalled, time.Since(c.began).Round(time.Millisecond)))
+	w.report(o, fmt.Errorf("%w for %v", errStalled, (w.age()-c.began).Round(time.Millisecond)))
 }
 
 // reap settles the calls that were left behind and have returned, and reports

@@ -44,10 +44,10 @@ type call struct {
 	out   *outlet
 	batch *batch // that it is made for; nil once the call was left behind
 	p     []byte
-	pos   uint64 // number of p[0]; see batch.pos
-	mend  bool   // p is a part of outlet.torn
-	slab  *slab  // which holds p, or nil
-	began time.Time
+	pos   uint64        // number of p[0]; see batch.pos
+	mend  bool          // p is a part of outlet.torn
+	slab  *slab         // which holds p, or nil
+	began time.Duration // as age returns it
 	done  chan struct{} // closed when the call has returned; nil if run itself makes it
 
 	// the result
@@ -61,10 +61,6 @@ type call struct {
 // attempt writes, once, what comes next to the outlet whose turn it is.
 func (w *Writer) attempt() {
 	b := w.current()
-	if b.whole == len(b.data) {
-		w.done(b)
-		return
-	}
 	o := w.pick(b)
 	if o == nil {
 		return
@@ -74,7 +70,7 @@ func (w *Writer) attempt() {
 	switch {
 	case c == nil:
 	case w.io.outlets[1] == nil:
-		c.do()
+		c.do(w)
 		w.settle(c)
 	case w.bide(c):
 		w.settle(c)
@@ -82,6 +78,9 @@ func (w *Writer) attempt() {
 		w.strand(b, c)
 	}
 }
+
+// age returns the time since New. It reads one clock where time.Now reads two.
+func (w *Writer) age() time.Duration { return time.Since(w.born) }
 
 // aim makes o the one that b goes to, from the start of the first line that is
 // not known to be whole, or from within it if o has its beginning.
@@ -107,7 +106,7 @@ func (w *Writer) enter(b *batch, o *outlet) *call {
 	if w.io.outlets[1] != nil {
 		c = new(call) // it may be left behind
 	}
-	*c = call{out: o, batch: b, p: b.data[b.off:], pos: b.pos + uint64(b.off), began: time.Now()}
+	*c = call{out: o, batch: b, p: b.data[b.off:], pos: b.pos + uint64(b.off), began: w.age()}
 	if len(o.torn) > 0 {
 		c.p, c.mend = o.torn, true
 	}
@@ -128,11 +127,11 @@ func (w *Writer) enter(b *batch, o *outlet) *call {
 	return c
 }
 
-// do calls Write.
-func (c *call) do() {
+// do calls Write for w.
+func (c *call) do(w *Writer) {
 	returned, finished := false, false
 	defer func() {
-		c.took = time.Since(c.began)
+		c.took = w.age() - c.began
 		switch v := recover(); {
 		case finished:
 		case v != nil && !returned:
@@ -206,19 +205,20 @@ func (w *Writer) settle(c *call) {
 	if w.abandoned {
 		w.dropRestLocked()
 	}
-	var served *waiter
+	var served, more *waiter
 	if c.slab != nil && c.slab != f.slab && !w.usedLocked(c.slab) {
 		served = w.freeLocked(c.slab) // the other outlet was faster
 	}
 	abandoned := w.abandoned
+	if b != nil && b.whole == len(b.data) && !abandoned {
+		more = w.doneLocked(b)
+		b = nil
+	}
 	w.mu.Unlock()
 	signal(served)
-	if abandoned {
-		return
-	}
-	w.judge(b, c)
-	if b != nil && b.whole == len(b.data) {
-		w.done(b)
+	signal(more)
+	if !abandoned {
+		w.judge(b, c)
 	}
 }
 
@@ -297,7 +297,7 @@ func (w *Writer) judge(b *batch, c *call) {
 	}
 	now := time.Now()
 	if o.since.IsZero() {
-		o.since = c.began
+		o.since = w.born.Add(c.began)
 	}
 	if b != nil && b.since.IsZero() {
 		b.since = now

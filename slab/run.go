@@ -19,6 +19,8 @@ type ioState struct {
 	ticker *time.Ticker
 	idle   int // ticks in a row that found nothing
 
+	uncounted bool // the slab in hand was not counted when it was taken
+
 	handed uint64 // bytes in all batches so far; see batch.pos
 	owed   counts // lost and not yet announced
 

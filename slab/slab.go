@@ -60,6 +60,7 @@ type Writer struct {
 	through slog.Level // read-only: Levels.WriteThrough
 	keep    slog.Level // read-only: Levels.Keep
 	opts    Options    // read-only
+	born    time.Time  // read-only
 
 	filling filling
 	queue   queue
@@ -118,6 +119,7 @@ func New(dst io.Writer, o Options) (*Writer, error) {
 	}
 	w := &Writer{
 		opts:     o,
+		born:     time.Now(),
 		through:  levelOr(o.Levels.WriteThrough, math.MaxInt),
 		keep:     levelOr(o.Levels.Keep, slog.LevelWarn),
 		wake:     make(chan struct{}, 1),

@@ -117,7 +117,7 @@ func (w *Writer) Stats() Stats {
 	}
 	for _, c := range f.calls {
 		if c != nil {
-			s.WriteMax = max(s.WriteMax, time.Since(c.began))
+			s.WriteMax = max(s.WriteMax, w.age()-c.began)
 		}
 	}
 	return s
