@@ -67,7 +67,8 @@ type Options struct {
 	// it is used again. The two must not share what they write to.
 	Failover io.Writer
 	// FailoverAfter is how long the destination, or a call of it, may fail or
-	// stall before it is left: more than 0, default 10 s. Once Close or
+	// stall before it is left: more than 0 and less than Retry.GiveUp if that is
+	// set, default 10 s or half of Retry.GiveUp if that is shorter. Once Close or
 	// Shutdown was called it is left at the first failure, or when a call takes
 	// longer than a fifth of CloseTimeout.
 	FailoverAfter time.Duration
@@ -128,7 +129,8 @@ type Retry struct {
 	// GiveUp is how long one slab is tried without progress before its lines
 	// are dropped and the next slab has its turn: 0 (default) is for ever. A
 	// line of which the destination has taken a part is never dropped: its rest
-	// is kept and goes first.
+	// is kept and goes first. With a failover both must have failed, and no call
+	// that has not returned may be inside of the slab.
 	GiveUp time.Duration
 }
 
@@ -140,7 +142,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.OversizeLimit = orDefault(o.OversizeLimit, max(1<<20, o.SlabSize))
 	o.FlushInterval = orDefault(o.FlushInterval, 100*time.Millisecond)
 	o.CloseTimeout = orDefault(o.CloseTimeout, 5*time.Second)
-	o.FailoverAfter = orDefault(o.FailoverAfter, 10*time.Second)
+	o.FailoverAfter = orDefault(o.FailoverAfter, failoverAfter(o.Retry.GiveUp))
 	o.FailoverProbe = orDefault(o.FailoverProbe, 10*time.Second)
 	o.Levels.WriteThroughTimeout = orDefault(o.Levels.WriteThroughTimeout, time.Second)
 	o.Retry.Min = orDefault(o.Retry.Min, 10*time.Millisecond)
@@ -173,8 +175,8 @@ func (o Options) withDefaults() (Options, error) {
 		return bad("OversizeLimit", o.OversizeLimit, fmt.Sprintf("%d (SlabSize) to 1073741824 bytes", o.SlabSize))
 	case o.CloseTimeout < 0:
 		return bad("CloseTimeout", o.CloseTimeout, "more than 0")
-	case o.FailoverAfter < 0:
-		return bad("FailoverAfter", o.FailoverAfter, "more than 0")
+	case o.FailoverAfter < 0 || o.Failover != nil && o.Retry.GiveUp > 0 && o.FailoverAfter >= o.Retry.GiveUp:
+		return bad("FailoverAfter", o.FailoverAfter, "more than 0, and less than Retry.GiveUp if that is set")
 	case o.FailoverProbe < 0:
 		return bad("FailoverProbe", o.FailoverProbe, "more than 0")
 	case o.Retry.Min < 0:
@@ -185,6 +187,15 @@ func (o Options) withDefaults() (Options, error) {
 		return bad("Retry.GiveUp", o.Retry.GiveUp, "0 (never) or more")
 	}
 	return o, nil
+}
+
+// failoverAfter is the default of Options.FailoverAfter.
+func failoverAfter(giveUp time.Duration) time.Duration {
+	const def = 10 * time.Second
+	if giveUp > 0 {
+		return min(def, max(giveUp/2, 1))
+	}
+	return def
 }
 
 // maxTotal is the most memory that slabs may take together: 16 GiB, or 1 GiB
