@@ -39,6 +39,20 @@
 // stands there, and gets the rest. Any other destination gets the lines of that
 // one Write again.
 //
+// # Where the file should be
+//
+// On tmpfs: elsewhere the kernel writes pages to a disk now and then, and a
+// store into one of them waits. It must be where the next process finds it:
+//
+//   - systemd: RuntimeDirectory= with RuntimeDirectoryPreserve=yes, or the folder
+//     is removed when the service stops. In /dev/shm files of users that are not
+//     system users go when the user logs out, unless RemoveIPC=no.
+//   - containers: a volume in memory (Kubernetes: emptyDir with medium Memory,
+//     which outlives the container and not the pod). A container's own /dev/shm
+//     goes with it, and has 64 MiB.
+//
+// The pages count as memory of the process's cgroup.
+//
 // # Under the race detector
 //
 // The detector does not see mapped memory, so it would find no race there. In a

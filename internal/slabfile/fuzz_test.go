@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // FuzzFile opens a file in which header, descriptors and slabs are any bytes:
@@ -85,7 +88,7 @@ func FuzzFile(f *testing.F) {
 				seq = b.Seq
 			}
 			_ = r.Owner().String()
-			r.Close()
+			unmap(t, r)
 		}
 		o, err := Open(path, Options{Geometry: small, Memory: Heap})
 		if err != nil {
@@ -109,6 +112,23 @@ func FuzzFile(f *testing.F) {
 		if err := o.Close(); err != nil {
 			t.Fatal(err)
 		}
-		wantText(t, mustOpen(t, path, Options{Geometry: small, Memory: Mapped}), "new\n")
+		n := mustOpen(t, path, Options{Geometry: small, Memory: Mapped})
+		wantText(t, n, "new\n")
+		unmap(t, n)
 	})
+}
+
+// unmap closes f and gives its addresses back, which a million of files would
+// use up.
+func unmap(t *testing.T, f *File) {
+	mem := f.mem
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if mem == nil {
+		return
+	}
+	if err := unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(mem)), uintptr(len(mem))); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -86,7 +86,7 @@ func keep(b byte) byte { return b }
 // detach puts private zeros where a mapping was.
 func detach(mem []byte) error {
 	_, err := unix.MmapPtr(-1, 0, unsafe.Pointer(unsafe.SliceData(mem)), uintptr(len(mem)),
-		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_FIXED)
+		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE|unix.MAP_FIXED)
 	runtime.KeepAlive(mem)
 	return os.NewSyscallError("mmap", err)
 }
