@@ -103,6 +103,28 @@ func runShop(args []string) error {
 	return nil
 }
 
+func TestRecoverExitStatus(t *testing.T) {
+	none := filepath.Join(t.TempDir(), "none")
+	cli(t, "", "recover").want(t, exitUsage, "FILE is missing")
+	cli(t, "", "recover", none).want(t, exitUsage, "-to DEST is missing")
+	cli(t, "", "recover", none, none, "-to", "-").want(t, exitUsage, "unexpected argument")
+	cli(t, "", "recover", none, "-to", "-", "-retry", "-1s").want(t, exitUsage, "-retry is -1s")
+	cli(t, "", "recover", none, "-to", "-").want(t, exitFailed, "slab file")
+	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		return
+	}
+	var all bytes.Buffer
+	slabs := filepath.Join(t.TempDir(), "slabs")
+	fillSlabs(t, slabs, &all)
+	cli(t, "", "recover", slabs, "-to", slabs).want(t, exitUsage, "the same file")
+	cli(t, "", "recover", slabs, "-dry-run").want(t, exitOK, "200 batches")
+	r := cli(t, "", "recover", slabs, "-to", "-")
+	if r.want(t, exitOK); r.stdout != all.String() {
+		t.Errorf("%d bytes on standard output, want %d", len(r.stdout), all.Len())
+	}
+	cli(t, "", "recover", slabs, "-to", "-").want(t, exitOK, "nothing to recover")
+}
+
 // recover that is itself killed, again and again, delivers each line once.
 func TestRecoverKilled(t *testing.T) {
 	skipUnless(t, runtime.GOOS == "linux" || runtime.GOOS == "darwin", "linux or darwin")
