@@ -89,6 +89,9 @@ func (b *bulk) take(p []byte) ([]byte, *batch) {
 		key:   fmt.Sprintf("%s%d", b.h.keys, b.h.keyNum),
 		at:    time.Now(),
 	}
+	if key, first := b.h.w.replayID(); key != "" {
+		k.key, k.first = key, int(first)
+	}
 	for i, rest := 0, piece; len(rest) > 0; i++ {
 		end := bytes.IndexByte(rest, '\n') + 1
 		if len(bytes.TrimSpace(rest[:end])) == 0 {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rollway/rollway/internal/spool"
@@ -144,10 +146,26 @@ func (w *Writer) replayKey(piece []byte) string {
 		return ""
 	}
 	r := w.spill.sending
-	if r.batch.Tag != "" && r.skip == 0 && len(piece) == len(r.batch.Data) {
+	if r.batch.Tag != "" && r.batch.Skipped+r.skip == 0 && len(piece) == len(r.batch.Data) {
 		return r.batch.Tag
 	}
 	return r.batch.Key(r.skip, countLines(piece))
+}
+
+// replayID names the first line of what is being replayed, as key and number,
+// and those behind it by the numbers that follow: the same at each attempt,
+// also after a restart. It is "" if nothing is being replayed.
+func (w *Writer) replayID() (key string, number uint64) {
+	if w.spill == nil || w.spill.sending == nil {
+		return "", 0
+	}
+	r := w.spill.sending
+	if i := strings.LastIndexByte(r.batch.Tag, '-'); i > 0 {
+		if n, err := strconv.ParseUint(r.batch.Tag[i+1:], 10, 62); err == nil {
+			return r.batch.Tag[:i], n + r.batch.Skipped + r.skip
+		}
+	}
+	return strconv.FormatUint(r.batch.Segment, 16), r.batch.Line + r.skip
 }
 
 // unsettled returns how many first bytes of p the last request held, and its
@@ -155,6 +173,16 @@ func (w *Writer) replayKey(piece []byte) string {
 func (h *poster) unsettled(p []byte) (int, string) {
 	if n := h.failed.size; h.failed.key != "" && n <= len(p) && sha256.Sum256(p[:n]) == h.failed.sum {
 		return n, h.failed.key
+	}
+	return 0, ""
+}
+
+// unsettled returns how many first bytes of p went back to the caller with
+// something known of them, and a key for replayID.
+func (b *bulk) unsettled(p []byte) (int, string) {
+	k := &b.batch
+	if k.size > 0 && k.size <= len(p) && sha256.Sum256(p[:k.size]) == k.sum {
+		return k.size, fmt.Sprintf("%s-%d", k.key, k.first)
 	}
 	return 0, ""
 }

@@ -20,17 +20,18 @@ const maxReadFails = 3
 
 // A Batch is what Peek returns: the oldest lines.
 type Batch struct {
-	Data  []byte // whole lines; valid until they are settled
-	Line  uint64 // number of the first
-	Tag   string // given to Append with exactly these lines, or ""
-	spool uint64
+	Data    []byte // whole lines; valid until they are settled
+	Segment uint64 // random id of the file they are in
+	Line    uint64 // number of the first; with Segment it names the line for ever
+	Tag     string // given to Append with these lines, or ""
+	Skipped uint64 // lines given with the Tag that are settled and not in Data
 }
 
 // Key names the n lines of b that begin with the line skip: no other lines of
 // any spool have the same key.
 func (b *Batch) Key(skip, n uint64) string {
 	buf := make([]byte, 0, 60)
-	buf = strconv.AppendUint(buf, b.spool, 16)
+	buf = strconv.AppendUint(buf, b.Segment, 16)
 	buf = append(buf, '-')
 	buf = strconv.AppendUint(buf, b.Line+skip, 10)
 	buf = append(buf, '-')
@@ -60,7 +61,7 @@ func (s *Spool) Peek() (b Batch, ok bool, err error) {
 		return Batch{}, false, nil
 	}
 	h := &s.head
-	return Batch{Data: h.data[h.off:], Line: h.line, Tag: h.tag, spool: h.id}, true, nil
+	return Batch{Data: h.data[h.off:], Segment: h.id, Line: h.line, Tag: h.tag, Skipped: h.skipped()}, true, nil
 }
 
 // Ack settles the first n bytes, whole lines, of what Peek returned.
@@ -84,13 +85,20 @@ func (s *Spool) Ack(n int) error {
 	h.off += n
 	h.line += lines
 	h.lines -= lines
-	h.tag = "" // names all the lines or none
 	if h.off == len(h.data) {
 		h.drop()
 		s.removeSettled()
 	}
 	s.saveIfDue()
 	return nil
+}
+
+// skipped is how many lines that belong to the tag are settled.
+func (h *head) skipped() uint64 {
+	if h.tag == "" {
+		return 0
+	}
+	return h.line - h.first
 }
 
 // drop forgets the head.
@@ -273,9 +281,7 @@ func (s *Spool) take(seg *segment, f *frameHeader, body []byte) {
 		h.line, h.batch = s.at.line, f.batch
 		h.time = time.Unix(0, f.time)
 		s.oldest = h.time
-		if skip == 0 {
-			h.tag = string(body[:f.tagLen])
-		}
+		h.first, h.tag = f.line, string(body[:f.tagLen])
 	}
 	h.data = append(h.data, lines[skipLines(lines, skip):]...)
 	h.lines += uint64(f.lines) - skip

@@ -64,6 +64,7 @@ type head struct {
 	pos     int64 // where its first frame begins
 	id      uint64
 	tag     string
+	first   uint64    // number of the first line given with tag
 	time    time.Time // of its first frame
 }
 

@@ -196,13 +196,19 @@ func TestATaggedBatchIsAlone(t *testing.T) {
 	mustAck(t, s, len(b.Data))
 	b, _ = mustPeek(t, s)
 	want(t, string(b.Data), big)
-	if b.Tag != "key-1" {
-		t.Errorf("tag %q", b.Tag)
+	if b.Tag != "key-1" || b.Skipped != 0 {
+		t.Errorf("tag %q, %d skipped", b.Tag, b.Skipped)
 	}
 	mustAck(t, s, 20)
-	if b, _ = mustPeek(t, s); b.Tag != "" {
-		t.Errorf("a part has the tag %q", b.Tag)
+	if b, _ = mustPeek(t, s); b.Tag != "key-1" || b.Skipped != 1 {
+		t.Errorf("a part has the tag %q, %d skipped", b.Tag, b.Skipped)
 	}
+	s.Close()
+	s = mustOpen(t, mem, Options{})
+	if b, _ = mustPeek(t, s); b.Tag != "key-1" || b.Skipped != 1 {
+		t.Errorf("after a restart a part has the tag %q, %d skipped", b.Tag, b.Skipped)
+	}
+	want(t, string(b.Data), texts(3, 40_000))
 	mustAck(t, s, len(b.Data))
 	b, _ = mustPeek(t, s)
 	want(t, string(b.Data), texts(40_000, 40_002))

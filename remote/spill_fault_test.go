@@ -1,0 +1,322 @@
+package remote_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/remote"
+)
+
+// When there is no room, the caller keeps its lines and is told; when the peer
+// is back there is room again.
+func TestSpillFullRefuses(t *testing.T) {
+	peer := newKeyedPeer(t)
+	spill := spillTo(t)
+	spill.MaxBytes = 100_000
+	w := open(t, peer.url(), remote.Options{Spill: spill})
+	n := 0
+	for ; n < 10_000; n++ {
+		p := numbered(n*10, n*10+10)
+		got, err := w.Write([]byte(p))
+		if err == nil {
+			continue
+		}
+		if got != 0 || errors.Is(err, os.ErrClosed) || !strings.Contains(err.Error(), "no room in the spool") || !strings.Contains(err.Error(), "bound of 100000") {
+			t.Fatalf("Write = %d, %v", got, err)
+		}
+		break
+	}
+	s := balanced(t, w)
+	if s.Pending != uint64(n*10) || s.Spill.Lines != s.Pending || s.Returned != 10 || s.Dropped.Total() != 0 || s.Spill.Bytes > spill.MaxBytes ||
+		s.Spill.Bytes < spill.MaxBytes/2 || !strings.Contains(s.Spill.LastError, "no room") || s.Spill.LastErrorTime.IsZero() {
+		t.Fatalf("after %d writes Stats = %+v", n, s)
+	}
+	peer.up()
+	flush(t, w)
+	write(t, w, numbered(n*10, n*10+10))
+	flush(t, w)
+	peer.want(t, numbered(0, n*10+10))
+	settled(t, w, n*10+10, n*10+10)
+}
+
+// Under SpillDropOldest it is the oldest lines that go, and they are counted.
+func TestSpillFullDropsOldest(t *testing.T) {
+	peer := newKeyedPeer(t)
+	spill := spillTo(t)
+	spill.MaxBytes, spill.Full = 100_000, remote.SpillDropOldest
+	var told atomic.Value
+	w := open(t, peer.url(), remote.Options{Spill: spill, OnError: func(err error) { told.Store(err.Error()) }})
+	for n := range 1000 {
+		write(t, w, numbered(n*10, n*10+10))
+	}
+	s := balanced(t, w)
+	if s.Accepted != 10_000 || s.Dropped.SpillFull < 5000 || s.Dropped.Total() != s.Dropped.SpillFull || s.Spill.Bytes > spill.MaxBytes || s.Returned != 0 {
+		t.Fatalf("Stats = %+v", s)
+	}
+	peer.up()
+	flush(t, w)
+	s = balanced(t, w)
+	// What was on its way when its place was taken was delivered all the same.
+	got := string(peer.bytes())
+	lost := int(s.Dropped.SpillFull)
+	if strings.Count(got, "\n") != 10_000-lost || s.Written != uint64(10_000-lost) || s.Pending != 0 {
+		t.Errorf("%d lines arrived, Stats = %+v", strings.Count(got, "\n"), s)
+	}
+	if rest := numbered(lost+1000, 10_000); !strings.HasSuffix(got, rest) {
+		t.Errorf("the newest lines did not arrive")
+	}
+	if err := w.Close(); err != nil {
+		t.Errorf("Close = %v", err)
+	}
+	if text, _ := told.Load().(string); !strings.Contains(text, "lines dropped from disk") {
+		t.Errorf("OnError was told %q", text)
+	}
+}
+
+func TestSpillMaxAge(t *testing.T) {
+	peer := newKeyedPeer(t)
+	spill := spillTo(t)
+	spill.MaxAge = 20 * time.Millisecond
+	w := open(t, peer.url(), remote.Options{Spill: spill})
+	write(t, w, numbered(0, 10))
+	time.Sleep(2 * spill.MaxAge)
+	peer.up()
+	flush(t, w)
+	if s := balanced(t, w); s.Dropped.SpillAge != 10 || s.Written != 0 || s.Pending != 0 {
+		t.Errorf("Stats = %+v", s)
+	}
+	eventually(t, "writes go straight again", func() bool { return !w.Stats().Spill.Active })
+	write(t, w, numbered(10, 20))
+	peer.want(t, numbered(10, 20))
+}
+
+// Damage costs the lines that it hits, and is counted and told.
+func TestSpillDamaged(t *testing.T) {
+	peer := newKeyedPeer(t)
+	o := remote.Options{Spill: spillTo(t), CloseTimeout: 10 * time.Millisecond}
+	w := open(t, peer.url(), o)
+	for n := range 100 {
+		write(t, w, numbered(n*10, n*10+10))
+	}
+	w.Close()
+	files, err := filepath.Glob(filepath.Join(o.Spill.Dir, "*.spool"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	b, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := strings.Index(string(b), `"seq":555}`)
+	b[at+7] = 'X'
+	if err := os.WriteFile(files[0], b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var told atomic.Value
+	o.OnError = func(err error) { told.Store(err.Error()) }
+	w = open(t, peer.url(), o)
+	peer.up()
+	flush(t, w)
+	peer.want(t, numbered(0, 550)+numbered(560, 1000))
+	if s := balanced(t, w); s.Recovered != 1000 || s.Written != 990 || s.Dropped.SpillDamaged != 10 || s.Pending != 0 {
+		t.Errorf("Stats = %+v", s)
+	}
+	if text, _ := told.Load().(string); !strings.Contains(text, "10 lines dropped from disk") || !strings.Contains(text, "damaged") {
+		t.Errorf("OnError was told %q", text)
+	}
+}
+
+// Close and Stats while a peer hangs on what is replayed to it.
+func TestSpillCloseWhileReplayStalls(t *testing.T) {
+	peer := newKeyedPeer(t)
+	o := remote.Options{Spill: spillTo(t)}
+	w := open(t, peer.url(), o)
+	write(t, w, numbered(0, 100))
+	peer.stall()
+	peer.up()
+	eventually(t, "the replay hangs", func() bool { return w.Stats().Spill.Replaying && len(peer.seen()) > 0 })
+	for i := range 10 { // go behind those on disk and do not wait
+		write(t, w, numbered(100+i, 101+i))
+	}
+	balanced(t, w)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	err := w.Shutdown(ctx)
+	if !errors.Is(err, remote.ErrSpilled) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "110 lines wait in") {
+		t.Errorf("Shutdown = %v", err)
+	}
+	if d := time.Since(begin); d > 9*time.Second { // RequestTimeout is 10 s
+		t.Errorf("Shutdown took %v", d)
+	}
+	if s := balanced(t, w); s.Spill.Lines != 110 || s.Pending != 110 || s.Spill.Replaying {
+		t.Errorf("Stats = %+v", s)
+	}
+	peer.heal()
+	w = open(t, peer.url(), remote.Options{Spill: o.Spill})
+	flush(t, w)
+	peer.want(t, numbered(0, 110))
+}
+
+// A Shutdown that breaks off a Write: its lines are on disk, not lost.
+func TestSpillShutdownAmidWrite(t *testing.T) {
+	peer := newKeyedPeer(t)
+	peer.up()
+	peer.stall()
+	o := remote.Options{Spill: spillTo(t)}
+	w := open(t, peer.url(), o)
+	var writes sync.WaitGroup
+	for p := range 3 {
+		writes.Go(func() {
+			if n, err := w.Write([]byte(numbered(p*10, p*10+10))); err != nil {
+				t.Errorf("Write = %d, %v", n, err)
+			}
+		})
+	}
+	eventually(t, "a request hangs and the others wait", func() bool { return len(peer.seen()) > 0 && w.Stats().Pending == 30 })
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := w.Shutdown(ctx); !errors.Is(err, remote.ErrSpilled) || !strings.Contains(err.Error(), "30 lines wait in") {
+		t.Errorf("Shutdown = %v", err)
+	}
+	writes.Wait()
+	if s := balanced(t, w); s.Spill.Lines != 30 || s.Returned != 0 {
+		t.Errorf("Stats = %+v", s)
+	}
+	peer.heal()
+	w = open(t, peer.url(), o)
+	flush(t, w)
+	if n := strings.Count(string(peer.bytes()), "\n"); n != 30 {
+		t.Errorf("%d lines arrived", n)
+	}
+}
+
+// Stats never waits: not for a request, not for those that wait behind it.
+func TestSpillStatsNeverBlocks(t *testing.T) {
+	peer := newKeyedPeer(t)
+	peer.up()
+	peer.stall()
+	w := open(t, peer.url(), remote.Options{Spill: spillTo(t), RequestTimeout: 200 * time.Millisecond})
+	var writes sync.WaitGroup
+	for p := range 4 {
+		writes.Go(func() {
+			for i := range 50 {
+				write(t, w, numbered(p*100+i, p*100+i+1))
+			}
+		})
+	}
+	var stop atomic.Bool
+	var slowest time.Duration
+	var calls int
+	writes.Go(func() {
+		for !stop.Load() {
+			begin := time.Now()
+			ledger(w).Check(t)
+			slowest = max(slowest, time.Since(begin))
+			calls++
+			runtime.Gosched()
+		}
+	})
+	eventually(t, "all lines are accepted", func() bool { return w.Stats().Spill.Spilled == 200 })
+	stop.Store(true)
+	writes.Wait()
+	t.Logf("%d calls", calls)
+	if slowest > 5*time.Second {
+		t.Errorf("a call took %v", slowest)
+	}
+	peer.heal()
+	flush(t, w)
+	settled(t, w, 200, 200)
+}
+
+// Every kind of peer that can be seen to be away.
+func TestSpillSchemes(t *testing.T) {
+	for _, scheme := range []string{"tcp", "unix", "unixgram", "syslog+tcp", "syslog+unix"} {
+		t.Run(scheme, func(t *testing.T) {
+			if runtime.GOOS == "windows" && strings.Contains(scheme, "gram") {
+				t.Skip("Windows has no local datagram sockets")
+			}
+			addr := newKeyedPeer(t).addr
+			if strings.Contains(scheme, "unix") {
+				addr = socketPath(t)
+			}
+			w := open(t, scheme+"://"+addr, remote.Options{Spill: spillTo(t)})
+			for i := range 100 {
+				write(t, w, numbered(i*10, i*10+10))
+			}
+			if s := balanced(t, w); s.Spill.Lines != 1000 || s.Written != 0 {
+				t.Fatalf("Stats = %+v", s)
+			}
+			var bytes func() []byte
+			if strings.HasSuffix(scheme, "gram") {
+				peer := startGramPeer(t, "unixgram", addr)
+				bytes = peer.bytes
+			} else {
+				peer := startTCPPeer(t, addr, nil, nil)
+				bytes = peer.bytes
+			}
+			flush(t, w)
+			write(t, w, numbered(1000, 1010))
+			if err := w.Close(); err != nil {
+				t.Errorf("Close = %v", err)
+			}
+			settled(t, w, 1010, 1010)
+			last := fmt.Sprintf(`"seq":%d}`, 1009)
+			eventually(t, "the last line", func() bool { return strings.Contains(string(bytes()), last) })
+			got := string(bytes())
+			for at, i := 0, 0; i < 1010; i++ {
+				next := strings.Index(got[at:], fmt.Sprintf(`"seq":%d}`, i))
+				if next < 0 {
+					t.Fatalf("line %d is missing, or comes too early", i)
+				}
+				at += next
+			}
+			if n := strings.Count(got, `"seq":`); n != 1010 {
+				t.Errorf("%d lines arrived", n)
+			}
+		})
+	}
+}
+
+// An engine that knows documents by their id stores each once, although the
+// process before had sent some of them and heard no answer.
+func TestSpillElastic(t *testing.T) {
+	peer := startElasticPeer(t)
+	var requests atomic.Int32
+	mute := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if requests.Add(1) > 6 {
+			peer.serve(t, rw, r)
+			return
+		}
+		peer.serve(t, httptest.NewRecorder(), r)
+		panic(http.ErrAbortHandler) // all is stored, and nobody hears of it
+	}))
+	mute.Config.ErrorLog = discardLog
+	defer mute.Close()
+	o := remote.Options{Spill: spillTo(t), CloseTimeout: 10 * time.Millisecond}
+	url := "elastic+" + mute.URL + "/logs-shop"
+	for round := range 2 {
+		w := open(t, url, o)
+		for i := range 10 {
+			write(t, w, numbered(round*100+i*10, round*100+i*10+10))
+		}
+		n := requests.Load()
+		eventually(t, "another attempt, or success", func() bool { return requests.Load() > n || w.Stats().Pending == 0 })
+		w.Close()
+	}
+	w := open(t, url, remote.Options{Spill: o.Spill})
+	flush(t, w)
+	balanced(t, w)
+	peer.want(t, numbered(0, 200))
+}
