@@ -20,11 +20,15 @@ import (
 //     the machine. What Close leaves, and what a process that was killed has
 //     left, is sent by the next Writer with the same Dir, before its own lines
 //     and to its own peer. It counts in Stats.Recovered.
-//  3. Delivery is at least once. A process that is killed sends again what it
-//     had sent in its last second. Over HTTP a repeated request has the same
-//     Idempotency-Key, also after a restart, unless its lines were the last
-//     ones stored and more have come behind them.
-//  4. When there is no room, the lines stay with the caller of Write, which
+//  3. Delivery is at least once: what had no answer is sent again. Over HTTP it
+//     is the very same request then, with the same Idempotency-Key, also after
+//     the process was killed and when the first attempt was made before the
+//     lines went to disk; so a peer that remembers keys stores each line once.
+//     Elasticsearch knows the lines by their ids in the same way. After a power
+//     cut more may be sent again.
+//  4. A disk that hangs holds up Write, and Close; the system offers nothing
+//     against that.
+//  5. When there is no room, the lines stay with the caller of Write, which
 //     returns the error, or under SpillDropOldest the oldest are dropped.
 type Spill struct {
 	// Dir is the folder, created if need be. One Writer at a time owns it.

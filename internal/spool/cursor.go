@@ -3,80 +3,97 @@ package spool
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"time"
+
+	"github.com/rollway/rollway/internal/disk"
 )
 
-// The cursor file is written after this much was settled, or this long after
-// the time before.
-const (
-	saveBytes = 1 << 20
-	saveEvery = time.Second
-)
-
-// saved is what the cursor file says; guarded by Spool.op.
+// saved is the cursor file and what it says; guarded by Spool.op.
 type saved struct {
-	line  uint64
-	when  time.Time
-	since int64 // bytes settled after it
+	cursor
+	file disk.File // nil until it is needed
 }
 
-// saveIfDue writes the cursor file if enough has happened.
-func (s *Spool) saveIfDue() {
-	if s.firstLine() != s.saved.line && (s.saved.since >= saveBytes || time.Since(s.saved.when) >= saveEvery) {
-		s.save()
-	}
-}
-
-// save writes the cursor file. An error costs deliveries that are made again,
-// nothing else.
+// save writes the cursor if it has moved: 64 bytes in place, which need no
+// room on a full disk. An error costs deliveries that are made again, nothing
+// else.
 func (s *Spool) save() error {
-	line, batch := s.at.line, s.at.batch
-	if s.head.loaded {
-		line, batch = s.head.line, s.head.batch
+	c := cursor{version: formatVersion, count: s.saved.count + 1, line: s.at.line, batch: s.at.batch}
+	if h := &s.head; h.loaded {
+		c.line, c.batch, c.end = h.line, h.batch, h.line+h.lines
 	}
-	if line == s.saved.line {
+	if c.line == s.saved.line && c.end == s.saved.end {
 		return nil
 	}
-	s.saved.when, s.saved.since = time.Now(), 0 // also after an error: not again at once
-	if err := s.writeCursor(appendCursor(nil, cursor{formatVersion, line, batch})); err != nil {
+	if err := s.writeCursor(c); err != nil {
 		err = fmt.Errorf("write cursor: %w", err)
 		s.fail(err)
 		return err
 	}
-	s.saved.line = line
+	s.saved.cursor = c
 	return nil
 }
 
-func (s *Spool) writeCursor(b []byte) error {
-	f, err := s.o.Disk.OpenFile(s.path(cursorNew), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o640)
-	if err != nil {
-		return err
+func (s *Spool) writeCursor(c cursor) error {
+	if s.saved.file == nil {
+		f, err := s.o.Disk.OpenFile(s.path(cursorName), os.O_RDWR|os.O_CREATE, 0o640)
+		if err != nil {
+			return err
+		}
+		s.saved.file = f
 	}
-	if err := errors.Join(writeAt(f, b, 0), f.Close()); err != nil {
-		return err
-	}
-	return s.o.Disk.Rename(s.path(cursorNew), s.path(cursorName))
+	s.cursorBuf = appendCursor(s.cursorBuf[:0], c)
+	return writeAt(s.saved.file, s.cursorBuf, int64(c.count%2)*cursorSlot)
 }
 
-// readCursor returns where reading goes on; 0 if that is not known.
-func (s *Spool) readCursor() (position, error) {
-	b, err := s.readAll(cursorName, 4<<10)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return position{}, nil
-	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
-		return position{}, fmt.Errorf("read cursor: %w", err)
+// readCursor fills s.saved from the cursor file; all is zero if that says
+// nothing.
+func (s *Spool) readCursor() error {
+	f, err := s.o.Disk.OpenFile(s.path(cursorName), os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	c, err := parseCursor(b)
 	if err != nil {
-		s.find(Finding{Kind: CursorLost, File: cursorName, Bytes: int64(len(b)), Detail: err.Error()})
-		return position{}, nil
+		return fmt.Errorf("open cursor: %w", err)
 	}
-	if c.version != formatVersion {
-		return position{}, &UnsupportedError{File: s.path(cursorName), Version: c.version}
+	s.saved.file = f
+	size, err := f.Size()
+	if err != nil {
+		return fmt.Errorf("read cursor: %w", err)
 	}
-	return position{c.line, c.batch}, nil
+	found := false
+	for slot := int64(0); slot < 2; slot++ {
+		b := make([]byte, cursorSize)
+		if slot*cursorSlot+cursorSize > size {
+			continue
+		}
+		if _, err := f.ReadAt(b, slot*cursorSlot); err != nil {
+			return fmt.Errorf("read cursor: %w", err)
+		}
+		c, err := parseCursor(b)
+		if err != nil {
+			continue
+		}
+		if c.version != formatVersion {
+			return &UnsupportedError{File: s.path(cursorName), Version: c.version}
+		}
+		if found = true; c.count > s.saved.count {
+			s.saved.cursor = c
+		}
+	}
+	if !found && size > 0 {
+		s.find(Finding{Kind: CursorLost, File: cursorName, Bytes: size, Detail: errDamaged.Error()})
+	}
+	return nil
+}
+
+// closeCursor makes the cursor durable.
+func (s *Spool) closeCursor() error {
+	f := s.saved.file
+	if f == nil {
+		return nil
+	}
+	s.saved.file = nil
+	return errors.Join(f.Sync(), f.Close())
 }

@@ -10,12 +10,13 @@
 //     to take back a part that was written, and the process dies before the
 //     next Append, may they be found by the next Open.
 //  2. [Spool.Peek] returns the oldest lines and, until they are settled, the
-//     same ones again. [Spool.Ack] settles them. What is settled is written to
-//     the cursor file at least once a second while acks come, and by Close: a
-//     process that is killed delivers again what it settled after that.
-//  3. The lines that one Peek returns after a restart are those it returned
-//     before, unless more lines were appended behind them within the same 256
-//     KiB of the file, or a part was settled. [Batch.Key] names them.
+//     same ones again, also after a restart. [Spool.Ack] settles them. Both
+//     are noted in the cursor file, which is with the kernel when they return:
+//     a process that is killed delivers again what it had not settled, nothing
+//     else. After a power cut it may be more.
+//  3. [Batch.Key] names the lines that Peek returns. Where the cursor is lost,
+//     the pieces are still cut at the same places: where a frame begins in
+//     another 256 KiB of its file.
 //  4. A batch with a tag is returned alone, with its tag.
 //  5. Nothing that is damaged stops the spool: it is skipped, counted and
 //     reported as a [Finding]. Lines carry running numbers, so the count is

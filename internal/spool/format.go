@@ -42,20 +42,24 @@ import (
 //	Body
 //	  the tag, then the lines, each ended by 0A
 //
-//	Cursor file, 40 bytes
+//	Cursor file: two slots, at 0 and 512, written by turns; the sound one with
+//	the greater count holds. A slot, 64 bytes
 //	  offset  size  field
 //	       0     8  magic: 89 52 57 43 0D 0A 1A 0A
 //	       8     4  format version: 1
 //	      12     4  zero
-//	      16     8  number of the oldest line that is not settled
-//	      24     8  number of its batch
-//	      32     4  zero
-//	      36     4  checksum of bytes 0-35
+//	      16     8  count of writings; odd in the slot at 512
+//	      24     8  number of the oldest line that is not settled
+//	      32     8  number of its batch
+//	      40     8  number behind the lines that are being delivered; 0 if none
+//	      48    12  zero
+//	      60     4  checksum of bytes 0-59
 
 const (
 	segmentHeaderSize = 64
 	frameHeaderSize   = 56
-	cursorSize        = 40
+	cursorSize        = 64
+	cursorSlot        = 512
 	formatVersion     = 1
 
 	// maxBody bounds a body so that a length fits 32 bits on every system.
@@ -200,8 +204,10 @@ func (h *frameHeader) check(body []byte) error {
 
 type cursor struct {
 	version uint32
+	count   uint64
 	line    uint64
 	batch   uint64
+	end     uint64
 }
 
 func appendCursor(dst []byte, c cursor) []byte {
@@ -209,23 +215,29 @@ func appendCursor(dst []byte, c cursor) []byte {
 	dst = append(dst, cursorMagic...)
 	dst = binary.LittleEndian.AppendUint32(dst, c.version)
 	dst = binary.LittleEndian.AppendUint32(dst, 0)
+	dst = binary.LittleEndian.AppendUint64(dst, c.count)
 	dst = binary.LittleEndian.AppendUint64(dst, c.line)
 	dst = binary.LittleEndian.AppendUint64(dst, c.batch)
-	dst = binary.LittleEndian.AppendUint32(dst, 0)
+	dst = binary.LittleEndian.AppendUint64(dst, c.end)
+	dst = append(dst, make([]byte, 12)...)
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
+// parseCursor returns errDamaged unless b begins with a sound slot. Fields of
+// a version that is not formatVersion mean nothing.
 func parseCursor(b []byte) (cursor, error) {
-	if len(b) != cursorSize || !bytes.Equal(b[:8], cursorMagic) ||
-		crc32.Checksum(b[:36], castagnoli) != binary.LittleEndian.Uint32(b[36:]) {
+	if len(b) < cursorSize || !bytes.Equal(b[:8], cursorMagic) ||
+		crc32.Checksum(b[:60], castagnoli) != binary.LittleEndian.Uint32(b[60:]) {
 		return cursor{}, errDamaged
 	}
 	c := cursor{
 		version: binary.LittleEndian.Uint32(b[8:]),
-		line:    binary.LittleEndian.Uint64(b[16:]),
-		batch:   binary.LittleEndian.Uint64(b[24:]),
+		count:   binary.LittleEndian.Uint64(b[16:]),
+		line:    binary.LittleEndian.Uint64(b[24:]),
+		batch:   binary.LittleEndian.Uint64(b[32:]),
+		end:     binary.LittleEndian.Uint64(b[40:]),
 	}
-	if c.version == formatVersion && (c.line >= maxNumber || c.batch >= maxNumber) {
+	if c.version == formatVersion && (c.count == 0 || c.count >= maxNumber || c.line >= maxNumber || c.batch >= maxNumber) {
 		return cursor{}, errDamaged
 	}
 	return c, nil

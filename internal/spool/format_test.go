@@ -33,7 +33,7 @@ func goldenSegment() []byte {
 
 // The bytes are those of the golden file, and are read.
 func TestGolden(t *testing.T) {
-	b, c := goldenSegment(), appendCursor(nil, cursor{formatVersion, 6, 2})
+	b, c := goldenSegment(), appendCursor(nil, cursor{formatVersion, 4, 6, 2, 7})
 	got := hex.Dump(b) + "\n" + hex.Dump(c)
 	const golden = "testdata/format.hex"
 	if *update {

@@ -1,9 +1,7 @@
 package spool
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"time"
@@ -56,7 +54,7 @@ func (s *Spool) Peek() (b Batch, ok bool, err error) {
 			return Batch{}, false, err
 		}
 	}
-	s.saveIfDue()
+	s.save() // an error is counted
 	if !s.head.loaded {
 		return Batch{}, false, nil
 	}
@@ -81,15 +79,14 @@ func (s *Spool) Ack(n int) error {
 	}
 	lines := uint64(countLines(h.data[h.off : h.off+n]))
 	s.count.Acked += lines
-	s.saved.since += int64(n)
 	h.off += n
 	h.line += lines
 	h.lines -= lines
 	if h.off == len(h.data) {
 		h.drop()
-		s.removeSettled()
 	}
-	s.saveIfDue()
+	s.save() // an error is counted
+	s.removeSettled()
 	return nil
 }
 
@@ -112,10 +109,10 @@ func (h *head) drop() {
 
 // removeSettled deletes segments that hold nothing any more.
 func (s *Spool) removeSettled() {
-	if len(s.segs) == 0 || s.at.line < s.limit(0).line {
+	if s.head.loaded || len(s.segs) == 0 || s.at.line < s.limit(0).line {
 		return
 	}
-	s.save() // before the files that keep the numbers go; an error is counted
+	s.save() // before the files that keep the numbers go
 	for len(s.segs) > 0 && s.at.line >= s.limit(0).line {
 		s.removeFirst()
 	}
@@ -163,6 +160,7 @@ func (s *Spool) load() error {
 			return err
 		}
 		if s.head.loaded {
+			s.until = 0
 			return nil
 		}
 	}
@@ -189,7 +187,7 @@ func (s *Spool) loadFrom(seg *segment, limit uint64) error {
 	h := &s.head
 	grid := int64(-1)
 	for s.pos < seg.size && s.at.line < limit {
-		if h.loaded && (s.pos/chunkBytes != grid || h.tag != "") {
+		if h.loaded && (s.pos/chunkBytes != grid || h.tag != "" || s.at.line == s.until) {
 			return nil
 		}
 		f, body, err := s.frame(seg, limit)
@@ -306,26 +304,4 @@ func (s *Spool) lose(seg *segment, n uint64) {
 		f.File, f.Pos, f.Bytes, f.Detail = s.bad.file, s.bad.pos, s.bad.bytes, s.bad.detail
 	}
 	s.find(f)
-}
-
-// readAll returns the bytes of a small file; io.ErrUnexpectedEOF if it is
-// larger than limit.
-func (s *Spool) readAll(name string, limit int64) (b []byte, err error) {
-	f, err := s.o.Disk.OpenFile(s.path(name), os.O_RDONLY, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	size, err := f.Size()
-	if err != nil {
-		return nil, err
-	}
-	if size > limit {
-		return nil, io.ErrUnexpectedEOF
-	}
-	b = make([]byte, size)
-	if n, err := f.ReadAt(b, 0); n < len(b) {
-		return nil, err
-	}
-	return b, nil
 }

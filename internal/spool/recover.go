@@ -9,10 +9,10 @@ import (
 
 // recover fills s from the folder. Nothing runs concurrently.
 func (s *Spool) recover() error {
-	start, err := s.readCursor()
-	if err != nil {
+	if err := s.readCursor(); err != nil {
 		return err
 	}
+	start := position{s.saved.line, s.saved.batch}
 	entries, err := s.o.Disk.List(s.dir)
 	if err != nil {
 		return fmt.Errorf("list folder: %w", err)
@@ -38,8 +38,7 @@ func (s *Spool) recover() error {
 			break
 		}
 	}
-	s.saved = saved{line: start.line, when: time.Now()}
-	s.at = start
+	s.at, s.until = start, s.saved.end
 	if s.next.line < start.line { // a power cut took lines that were settled
 		s.next.line = start.line
 		s.writing = false

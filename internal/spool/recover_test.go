@@ -103,10 +103,12 @@ func TestRecovery(t *testing.T) {
 		{"last segment ends behind its header", change(seg1, func(b []byte) []byte { return b[:64] }), texts(10, 40), 0, "empty file removed", "64 bytes"},
 		{"last segment is something else", change(seg1, func([]byte) []byte { return []byte(strings.Repeat("what is this\n", 30)) }), texts(10, 40), 0, "set aside as .bad", "about 30 lines"},
 		{"cursor gone", remove("/s/CURSOR"), texts(0, 80), 0, "", ""},
-		{"cursor damaged", flip("/s/CURSOR", 17), texts(0, 80), 0, "cursor not read", ""},
-		{"cursor empty", change("/s/CURSOR", func([]byte) []byte { return nil }), texts(0, 80), 0, "cursor not read", ""},
-		{"cursor too large", change("/s/CURSOR", func([]byte) []byte { return make([]byte, 10_000) }), texts(0, 80), 0, "cursor not read", ""},
-		{"cursor beyond everything", change("/s/CURSOR", func([]byte) []byte { return appendCursor(nil, cursor{1, 1000, 300}) }), "", 0, "", ""},
+		{"latest cursor damaged", flip("/s/CURSOR", 20), texts(0, 80), 0, "", ""}, // the one before says 0
+		{"cursor before damaged", flip("/s/CURSOR", cursorSlot+20), all, 0, "", ""},
+		{"cursors damaged", change("/s/CURSOR", func(b []byte) []byte { b[9]++; b[cursorSlot+9]++; return b }), texts(0, 80), 0, "cursor not read", ""},
+		{"cursor empty", change("/s/CURSOR", func([]byte) []byte { return nil }), texts(0, 80), 0, "", ""},
+		{"cursor is something else", change("/s/CURSOR", func([]byte) []byte { return make([]byte, 10_000) }), texts(0, 80), 0, "cursor not read", ""},
+		{"cursor beyond everything", change("/s/CURSOR", func([]byte) []byte { return appendCursor(nil, cursor{1, 2, 1000, 300, 0}) }), "", 0, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			mem := twoSegments(t)
@@ -168,7 +170,7 @@ func TestDamageOutlivesARestart(t *testing.T) {
 func TestNewerVersionIsRefused(t *testing.T) {
 	for name, b := range map[string][]byte{
 		seg1:        appendSegmentHeader(nil, segmentHeader{version: 2, line: 40}),
-		"/s/CURSOR": appendCursor(nil, cursor{version: 2}),
+		"/s/CURSOR": appendCursor(nil, cursor{version: 2, count: 2}),
 	} {
 		mem := twoSegments(t)
 		if err := mem.WriteFile(name, b); err != nil {

@@ -21,7 +21,6 @@ const (
 	extBad     = ".bad" // set aside by Open, not read
 	lockName   = "LOCK"
 	cursorName = "CURSOR"
-	cursorNew  = "CURSOR.new" // becomes CURSOR
 )
 
 // segment is one segment file; all fields are guarded by Spool.op.

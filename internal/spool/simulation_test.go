@@ -204,12 +204,13 @@ func (m *simulation) step() {
 		if c.power {
 			to = synced
 		}
-		m.afterCrash(c, max(from, m.onDisk()), to, rollBacks)
+		m.afterCrash(c, before.First, max(from, m.onDisk()), to, rollBacks)
 	}
 }
 
-// afterCrash opens what a crash left. The lines from from to to must be there.
-func (m *simulation) afterCrash(c crash, from, to uint64, rollBacks bool) {
+// afterCrash opens what a crash left. The lines from from to to must be there;
+// those below first were settled.
+func (m *simulation) afterCrash(c crash, first, from, to uint64, rollBacks bool) {
 	o := m.o
 	o.Disk, o.MaxBytes = c.mem, 1<<30
 	s, err := Open("/s", o)
@@ -229,6 +230,8 @@ func (m *simulation) afterCrash(c crash, from, to uint64, rollBacks bool) {
 		n := b.Line
 		for line := range strings.Lines(string(b.Data)) {
 			switch {
+			case n < first && !c.power && m.bad == 0:
+				m.t.Fatalf("%s: line %d was settled, below %d", c.what, n, first)
 			case n < uint64(len(m.lines)) && m.lines[n] == line:
 			case n >= to && n-min(n, to) < uint64(len(m.maybe)) && (m.maybe[n-to] == line || c.power):
 			case c.power && n >= to, rollBacks:

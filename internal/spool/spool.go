@@ -25,22 +25,24 @@ type Spool struct {
 	op sync.Mutex // held by each call but Stats and Findings while it works
 
 	// guarded by op
-	segs    []*segment // oldest first
-	writing bool       // the last of segs takes appends
-	next    position   // behind the last line
-	at      position   // first line that is not in head; in segs[0], or its limit
-	pos     int64      // in segs[0], where the frame with at or one before begins
-	head    head
-	bad     badPlace // passed over and not yet reported
-	fails   int      // readings of the frame at pos that failed in a row
-	oldest  time.Time
-	garbage []*segment // given up, but the file is still there; oldest first
-	total   int64      // bytes in segs and garbage
-	saved   saved
-	view    view
-	buf     []byte // the frame being written
-	closed  bool
-	count   Stats // the counters of it; the rest is filled by publish
+	segs      []*segment // oldest first
+	writing   bool       // the last of segs takes appends
+	next      position   // behind the last line
+	at        position   // first line that is not in head; in segs[0], or its limit
+	pos       int64      // in segs[0], where the frame with at or one before begins
+	head      head
+	bad       badPlace // passed over and not yet reported
+	fails     int      // readings of the frame at pos that failed in a row
+	oldest    time.Time
+	garbage   []*segment // given up, but the file is still there; oldest first
+	total     int64      // bytes in segs and garbage
+	saved     saved
+	until     uint64 // where the next piece ends, as it did before a restart; 0 if nowhere
+	view      view
+	buf       []byte // the frame being written
+	cursorBuf []byte
+	closed    bool
+	count     Stats // the counters of it; the rest is filled by publish
 
 	mu       sync.Mutex
 	stats    Stats     // guarded by mu
@@ -91,6 +93,7 @@ func Open(dir string, o Options) (*Spool, error) {
 	}
 	if err := s.recover(); err != nil {
 		s.closeFiles()
+		s.closeCursor()
 		return nil, fmt.Errorf("open spool %s: %w", dir, errors.Join(err, s.lock.Close()))
 	}
 	s.publish()
@@ -199,6 +202,9 @@ func (s *Spool) Close() error {
 		}
 	}
 	if err := s.closeFiles(); err != nil {
+		errs = append(errs, err)
+	}
+	if err := s.closeCursor(); err != nil {
 		errs = append(errs, err)
 	}
 	if err := s.lock.Close(); err != nil {

@@ -214,26 +214,29 @@ func TestATaggedBatchIsAlone(t *testing.T) {
 	want(t, string(b.Data), texts(40_000, 40_002))
 }
 
-// A process that is killed returns the same pieces again, with the same keys.
-func TestPiecesAndKeysSurviveAKill(t *testing.T) {
+// pieces settles everything and returns each piece with its key.
+func pieces(t *testing.T, s *Spool) (all []string) {
+	t.Helper()
+	for {
+		b, ok := mustPeek(t, s)
+		if !ok {
+			return all
+		}
+		all = append(all, b.Key(0, uint64(countLines(b.Data)))+" "+string(b.Data))
+		mustAck(t, s, len(b.Data))
+	}
+}
+
+// Without its cursor a spool returns the same pieces again, with the same keys.
+func TestPiecesAndKeysOutliveTheCursor(t *testing.T) {
 	mem := disk.NewMem()
 	s := mustOpen(t, mem, Options{})
 	for n := range uint64(40_000) {
 		mustAppend(t, s, text(n, 20+int(n%37)))
 	}
-	pieces := func(s *Spool) (all []string) {
-		for {
-			b, ok := mustPeek(t, s)
-			if !ok {
-				return all
-			}
-			all = append(all, b.Key(0, uint64(countLines(b.Data)))+" "+string(b.Data))
-			mustAck(t, s, len(b.Data))
-		}
-	}
 	killed := mem.KillClone()
-	first := pieces(s)
-	again := pieces(mustOpen(t, killed, Options{}))
+	first := pieces(t, s)
+	again := pieces(t, mustOpen(t, killed, Options{}))
 	if len(first) < 5 || len(first) > 50 {
 		t.Errorf("%d pieces", len(first))
 	}
@@ -248,6 +251,32 @@ func TestPiecesAndKeysSurviveAKill(t *testing.T) {
 		}
 		seen[key] = true
 	}
+}
+
+// A process that is killed goes on with the very piece that it was delivering,
+// also if more lines came behind it.
+func TestThePieceInFlightSurvivesAKill(t *testing.T) {
+	mem := disk.NewMem()
+	s := mustOpen(t, mem, Options{})
+	mustAppend(t, s, texts(0, 10))
+	first, _ := mustPeek(t, s)
+	key := first.Key(0, 10)
+	mustAppend(t, s, texts(10, 20))
+	for range 2 {
+		mem = mem.KillClone()
+		s = mustOpen(t, mem, Options{})
+		again, _ := mustPeek(t, s)
+		want(t, string(again.Data), texts(0, 10))
+		if again.Key(0, 10) != key {
+			t.Errorf("key %s, before %s", again.Key(0, 10), key)
+		}
+	}
+	mustAck(t, s, len(texts(0, 3)))
+	s = mustOpen(t, mem.KillClone(), Options{})
+	b, _ := mustPeek(t, s)
+	want(t, string(b.Data), texts(3, 10))
+	mustAck(t, s, len(b.Data))
+	want(t, drain(t, s), texts(10, 20))
 }
 
 func TestLongLinesAndLargeAppends(t *testing.T) {
