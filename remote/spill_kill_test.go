@@ -90,6 +90,11 @@ func TestSpillKill(t *testing.T) {
 		if recovered > 0 {
 			notEmpty++
 		}
+		wait := [2]time.Duration{}
+		for i := range wait {
+			wait[i] = time.Duration(rng.IntN(10)) * time.Millisecond
+		}
+		limit := 1 + rng.IntN(60)
 		var peering sync.WaitGroup
 		peering.Go(func() {
 			switch round % 4 {
@@ -98,16 +103,15 @@ func TestSpillKill(t *testing.T) {
 				peer.up()
 			case 2:
 				peer.up()
-				time.Sleep(time.Duration(rng.IntN(10)) * time.Millisecond)
+				time.Sleep(wait[0])
 				peer.down()
 			case 3:
-				time.Sleep(time.Duration(rng.IntN(10)) * time.Millisecond)
+				time.Sleep(wait[0])
 				peer.up()
-				time.Sleep(time.Duration(rng.IntN(10)) * time.Millisecond)
+				time.Sleep(wait[1])
 				peer.down()
 			}
 		})
-		limit := 1 + rng.IntN(60)
 		for n := 0; scanner.Scan(); n++ {
 			var p, seq int
 			if c, err := fmt.Sscan(scanner.Text(), &p, &seq); c < 2 || err != nil || !strings.HasSuffix(scanner.Text(), fmt.Sprint(seq)) {

@@ -151,6 +151,9 @@ func TestSpillStreamUpDownUp(t *testing.T) {
 			leaving = make(chan struct{})
 			leaving := leaving
 			peers = append(peers, startTCPPeer(t, addr, serverTLS, func(c net.Conn, keep io.Writer) {
+				if c, ok := c.(*tls.Conn); ok && c.Handshake() != nil {
+					return // it could not say goodbye
+				}
 				var end sync.WaitGroup
 				defer end.Wait()
 				read := make(chan struct{})
