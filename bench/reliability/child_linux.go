@@ -8,11 +8,8 @@ import (
 	stdlog "log"
 	"math/rand/v2"
 	"os"
-	"os/signal"
-	"runtime/debug"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/lines"
@@ -313,59 +310,4 @@ func (w *worker) close() {
 	if w.counted != nil {
 		w.report.Counted = w.counted()
 	}
-}
-
-// trapLater lets one more producer write a line that cannot be copied to its
-// end: its middle page never comes. It runs on borrowed time only.
-func (w *worker) trapLater() error {
-	debug.SetGCPercent(-1) // a collection would wait for the copy
-	trap, err := trapLine()
-	if err != nil {
-		return err
-	}
-	after := time.Duration(5+rand.New(rand.NewPCG(w.Seed, 3)).IntN(60)) * time.Millisecond
-	go func() {
-		time.Sleep(after)
-		w.board.flag(flagTrap).Store(inTrap)
-		_, _ = w.Writer.Write(trap)
-		w.board.flag(flagTrap).Store(outTrap)
-	}()
-	return nil
-}
-
-// limitFile lets no file of this process grow over 200,001 bytes, until end is
-// called.
-func limitFile() (end func() error, err error) {
-	signal.Ignore(syscall.SIGXFSZ)
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-		return nil, err
-	}
-	before := limit
-	limit.Cur = 200_001
-	return func() error { return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before) }, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit)
-}
-
-// mountSmall puts a tmpfs of 200 KB on dir, for this process alone.
-func mountSmall(dir string) error {
-	err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
-	if err == nil {
-		err = syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=200k")
-	}
-	if err != nil {
-		return fmt.Errorf("mount: %w", err)
-	}
-	return nil
-}
-
-func growSmall(dir string) error {
-	return syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=64m")
-}
-
-func copyFile(dst, src string) error {
-	content, err := os.ReadFile(src)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(dst, content, 0o600)
 }

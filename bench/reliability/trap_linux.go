@@ -3,13 +3,15 @@ package reliability
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"syscall"
+	"time"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/rollway/rollway/bench/internal/lines"
+	"golang.org/x/sys/unix"
 )
 
 // A page that never comes: userfaultfd(2) lets a thread that touches it wait
@@ -77,6 +79,24 @@ func trapLine() ([]byte, error) {
 		return nil, fmt.Errorf("userfaultfd register: %w", err)
 	}
 	return mem, nil
+}
+
+// trapLater lets one more producer write a line that cannot be copied to its
+// end: its middle page never comes. It runs on borrowed time only.
+func (w *worker) trapLater() error {
+	debug.SetGCPercent(-1) // a collection would wait for the copy
+	trap, err := trapLine()
+	if err != nil {
+		return err
+	}
+	after := time.Duration(5+rand.New(rand.NewPCG(w.Seed, 3)).IntN(60)) * time.Millisecond
+	go func() {
+		time.Sleep(after)
+		w.board.flag(flagTrap).Store(inTrap)
+		_, _ = w.Writer.Write(trap)
+		w.board.flag(flagTrap).Store(outTrap)
+	}()
+	return nil
 }
 
 func ioctl(fd int, request uintptr, arg unsafe.Pointer) error {

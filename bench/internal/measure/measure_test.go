@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -47,6 +48,55 @@ func TestMeasureCountsOperations(t *testing.T) {
 	subject.Prepare = func() (Run, error) { return Run{}, broken }
 	if _, err := Measure(io.Discard, Plan{Rounds: 1, Time: time.Millisecond}, []Subject{subject}); !errors.Is(err, broken) {
 		t.Errorf("a Prepare that fails gives %v", err)
+	}
+}
+
+func TestVerifyAndProcs(t *testing.T) {
+	before := runtime.GOMAXPROCS(0)
+	var procs, verified, discarded int
+	broken := errors.New("a line is missing")
+	subject := func(verify error) Subject {
+		return Subject{Case: "c", Goroutines: 1, Procs: 3, Prepare: func() (Run, error) {
+			return Run{
+				Loop:   func(_, n int) { procs = runtime.GOMAXPROCS(0) },
+				Finish: func(ops int) (map[string]float64, error) { return map[string]float64{"a": 1}, nil },
+				Verify: func(ops int) (map[string]float64, error) {
+					verified = ops
+					return map[string]float64{"b": 2}, verify
+				},
+				Discard: func() { discarded++ },
+			}, nil
+		}}
+	}
+	samples, err := Measure(io.Discard, Plan{Rounds: 1, Ops: 100}, []Subject{subject(nil)})
+	if err != nil || len(samples) != 1 || samples[0].Extra["a"] != 1 || samples[0].Extra["b"] != 2 {
+		t.Errorf("samples %+v, %v", samples, err)
+	}
+	if procs != 3 || verified != 106 || discarded != 1 || runtime.GOMAXPROCS(0) != before {
+		t.Errorf("GOMAXPROCS %d in the loop and %d after, %d operations verified, discarded %d times", procs, runtime.GOMAXPROCS(0), verified, discarded)
+	}
+	if _, err := Measure(io.Discard, Plan{Rounds: 1, Ops: 100}, []Subject{subject(broken)}); !errors.Is(err, broken) || discarded != 2 {
+		t.Errorf("a Verify that fails gives %v, discarded %d times", err, discarded)
+	}
+}
+
+func TestInterleaveTakesNoisySamplesAgain(t *testing.T) {
+	taken := make([]int, 2)
+	take := func(i int) (Sample, error) {
+		taken[i]++
+		return Sample{Ops: i, OthersPct: float64(100 * i)}, nil // the second is always noisy
+	}
+	samples, err := Interleave(io.Discard, enoughQuiet, 2, take)
+	if err != nil || len(samples) != 2*enoughQuiet || taken[0] != enoughQuiet || taken[1] != 3*enoughQuiet {
+		t.Errorf("%d samples, taken %v times, %v", len(samples), taken, err)
+	}
+	for i, s := range samples {
+		if want := (i%2 + i/2) % 2; s.Ops != want || s.Round != i/2 {
+			t.Errorf("sample %d is of subject %d in round %d", i, s.Ops, s.Round)
+		}
+	}
+	if _, err := Interleave(io.Discard, 1, 2, take); err != nil || taken[1] != 3*enoughQuiet+1 {
+		t.Errorf("in too few rounds to count: %v, taken %v times", err, taken)
 	}
 }
 

@@ -1,0 +1,57 @@
+package reliability
+
+import (
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/rollway/rollway/bench/internal/measure"
+)
+
+func TestResultsKeepAndMakeTables(t *testing.T) {
+	r := &Results{Results: *measure.NewResults(Kind, 1), Missing: map[string]string{straceKill: "strace(1)"}}
+	r.Samples = []measure.Sample{}
+	for _, f := range Faults() {
+		if r.Missing[f.Name] == "" {
+			r.Tries = append(r.Tries, Try{Fault: f.Name, Writer: "rival", Seed: 1, Acked: 9, Found: 7, Silent: 2, Dead: true}, Try{Fault: f.Name, Writer: Heap, Seed: 1, Acked: 9, Found: 9})
+		}
+	}
+	path := filepath.Join(t.TempDir(), "sub", "results.json")
+	if err := r.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	back, err := Load(path)
+	if err != nil || !reflect.DeepEqual(back, r) {
+		t.Fatalf("read back %+v, %v, want %+v", back, err, r)
+	}
+	text, err := back.Tables()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"| fault | tries each | slab | rival |",
+		"| one Write fails with ENOSPC | 1 | ok | 2 lost silently, **dead afterwards** |",
+		"not tried, needs strace(1) | – | – |",
+		"did our own writers break a promise",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the tables lack %q:\n%s", want, text)
+		}
+	}
+	back.Tries[1].Torn = 1
+	if text, _ := back.Tables(); len(back.Unexpected()) != 1 || !strings.Contains(text, "In 1 tries our own writers did not do what they promise") {
+		t.Errorf("a torn line of ours: %v\n%s", back.Unexpected(), text)
+	}
+	back.Tries = back.Tries[2:]
+	if _, err := back.Tables(); err == nil {
+		t.Error("tables were made without the first fault")
+	}
+	back.Kind = "writers"
+	if err := back.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(path); err == nil {
+		t.Error("results of another kind were taken")
+	}
+}
