@@ -88,7 +88,7 @@ func (j *job) run(r *report) error {
 	if err != nil {
 		return err
 	}
-	s, err := open(j.Subject, dst, j.Slabs)
+	s, err := open(j, dst)
 	if err != nil {
 		return err
 	}

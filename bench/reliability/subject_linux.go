@@ -46,13 +46,16 @@ type destination interface {
 	Sync() error
 }
 
-// open starts the writer with this name over dst.
-func open(name string, dst destination, slabs string) (subject, error) {
-	switch name {
+// open starts the writer of the job over dst.
+func open(j *job, dst destination) (subject, error) {
+	switch j.Subject {
 	case Heap, Persisted:
-		o := slab.Options{CloseDestination: true, CloseTimeout: time.Second}
-		if name == Persisted {
-			writers.SetPersist(&o, slabs)
+		o := slab.Options{CloseDestination: true, CloseTimeout: j.Limit / 2}
+		if j.Fault == errorsForEver || j.Fault == closeBlocks {
+			o.CloseTimeout = time.Second // it will be reached
+		}
+		if j.Subject == Persisted {
+			writers.SetPersist(&o, j.Slabs)
 		}
 		w, err := slab.New(dst, o)
 		if err != nil {
