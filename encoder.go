@@ -283,7 +283,8 @@ func (r *Record) Context() context.Context {
 
 // Attrs calls yield for each attribute in order until it returns false: those
 // of the context, of the Logger and of the call, in the groups that WithGroup
-// opened. LogValuers are not resolved.
+// opened. LogValuers are not resolved; [AppendJSON] does that. The ids that
+// Options.Trace found are not among them.
 func (r *Record) Attrs(yield func(slog.Attr) bool) {
 	for _, a := range r.attrs {
 		if !yield(a) {

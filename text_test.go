@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -188,12 +189,12 @@ func TestTextValues(t *testing.T) {
 		slog.Any("bytes", []byte("a b\xff")), slog.Any("ptr", &[]byte{'h', 'i'}), slog.Any("empty", []byte{}), slog.Any("none", []byte(nil)),
 		slog.Any("raw", raw), slog.Any("raws", &raw), slog.Any("bad", json.RawMessage("{")), slog.Any("list", &[]string{"a", "b", "c"}),
 		slog.Any("ds", []time.Duration{time.Second}), slog.Any("ts", []time.Time{time.Unix(0, 0)}), slog.Any("level", slog.LevelWarn),
-		slog.Uint64("u", 1<<63), slog.Any("quoted", jsonString("a\"b")), slog.Any("plain", jsonString("a.b")),
+		slog.Uint64("u", 1<<63), slog.Float64("m", 1e6), slog.Float64("nan", math.NaN()), slog.Float64("inf", math.Inf(-1)), slog.Float64("big", 1e300), slog.Any("quoted", jsonString("a\"b")), slog.Any("plain", jsonString("a.b")),
 	}
 	for enc, want := range map[Encoder]string{
-		Logfmt{Layout: "attrs"}: `bytes="a b` + "\uFFFD" + `" ptr=hi empty="" none="" raw="{\"a b\":\"\u009b\u007f\u2028 c=d\"}" raws="{\"a b\":\"\u009b\u007f\u2028 c=d\"}" bad="!ERROR: not JSON, 1 bytes" list="[\"a\",\"b\",\"c\"]" ds=[1000000000] ts="[\"1970-01-01T00:00:00.000000000Z\"]" level=WARN u=9223372036854775808 quoted="a\"b" plain=a.b`,
-		Logfmt{Layout: "attrs", Bytes: BytesHex, Duration: Seconds}:          `bytes=612062ff ptr=6869 empty="" none="" raw="{\"a b\":\"\u009b\u007f\u2028 c=d\"}" raws="{\"a b\":\"\u009b\u007f\u2028 c=d\"}" bad="!ERROR: not JSON, 1 bytes" list="[\"a\",\"b\",\"c\"]" ds=[1] ts="[\"1970-01-01T00:00:00.000000000Z\"]" level=WARN u=9223372036854775808 quoted="a\"b" plain=a.b`,
-		Console{Layout: "attrs", Bytes: BytesBase64, Duration: DurationAuto}: `bytes=YSBi/w== ptr="aGk=" empty="" none="" raw={"a b":"\u009b\u007f\u2028 c=d"} raws={"a b":"\u009b\u007f\u2028 c=d"} bad="!ERROR: not JSON, 1 bytes" list=["a","b","c"] ds=["1s"] ts=["1970-01-01T00:00:00.000000000Z"] level=WARN u=9223372036854775808 quoted="a\"b" plain=a.b`,
+		Logfmt{Layout: "attrs"}: `bytes="a b` + "\uFFFD" + `" ptr=hi empty="" none="" raw="{\"a b\":\"\u009b\u007f\u2028 c=d\"}" raws="{\"a b\":\"\u009b\u007f\u2028 c=d\"}" bad="!ERROR: not JSON, 1 bytes" list="[\"a\",\"b\",\"c\"]" ds=[1000000000] ts="[\"1970-01-01T00:00:00.000000000Z\"]" level=WARN u=9223372036854775808 m=1000000 nan=NaN inf=-Inf big=1e+300 quoted="a\"b" plain=a.b`,
+		Logfmt{Layout: "attrs", Bytes: BytesHex, Duration: Seconds}:          `bytes=612062ff ptr=6869 empty="" none="" raw="{\"a b\":\"\u009b\u007f\u2028 c=d\"}" raws="{\"a b\":\"\u009b\u007f\u2028 c=d\"}" bad="!ERROR: not JSON, 1 bytes" list="[\"a\",\"b\",\"c\"]" ds=[1] ts="[\"1970-01-01T00:00:00.000000000Z\"]" level=WARN u=9223372036854775808 m=1000000 nan=NaN inf=-Inf big=1e+300 quoted="a\"b" plain=a.b`,
+		Console{Layout: "attrs", Bytes: BytesBase64, Duration: DurationAuto}: `bytes=YSBi/w== ptr="aGk=" empty="" none="" raw={"a b":"\u009b\u007f\u2028 c=d"} raws={"a b":"\u009b\u007f\u2028 c=d"} bad="!ERROR: not JSON, 1 bytes" list=["a","b","c"] ds=["1s"] ts=["1970-01-01T00:00:00.000000000Z"] level=WARN u=9223372036854775808 m=1000000 nan=NaN inf=-Inf big=1e+300 quoted="a\"b" plain=a.b`,
 	} {
 		if strings.Contains(want, "YSBi") {
 			want = strings.Replace(want, "YSBi/w==", `"YSBi/w=="`, 1)

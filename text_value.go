@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math"
 	"reflect"
 	"strconv"
 	"time"
@@ -37,7 +38,7 @@ func (t *textLine) value(key string, v slog.Value) {
 	case slog.KindUint64:
 		t.dst = jsonline.AppendUint(t.dst, v.Uint64())
 	case slog.KindFloat64:
-		t.dst = strconv.AppendFloat(t.dst, v.Float64(), 'g', -1, 64)
+		t.float(v.Float64())
 	case slog.KindBool:
 		t.dst = strconv.AppendBool(t.dst, v.Bool())
 	case slog.KindDuration:
@@ -49,6 +50,15 @@ func (t *textLine) value(key string, v slog.Value) {
 	default:
 		t.any(key, v.Any())
 	}
+}
+
+// float appends f as JSON has it, and what JSON has not, without quotes.
+func (t *textLine) float(f float64) {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		t.dst = strconv.AppendFloat(t.dst, f, 'g', -1, 64)
+		return
+	}
+	t.dst = jsonline.AppendFloat(t.dst, f)
 }
 
 func (t *textLine) word(s string) {

@@ -90,6 +90,18 @@ func (r *Recorder) Find(msg string) (Record, bool) {
 	return r.records[i], true
 }
 
+// Where returns the records for which match returns true, in the order in which
+// they were written.
+func (r *Recorder) Where(match func(Record) bool) []Record {
+	var found []Record
+	for _, rec := range r.Records() {
+		if match(rec) {
+			found = append(found, rec)
+		}
+	}
+	return found
+}
+
 // Reset forgets everything.
 func (r *Recorder) Reset() {
 	r.mu.Lock()
