@@ -53,7 +53,9 @@ func TestRecorderDecodes(t *testing.T) {
 	if rec, ok := r.Find("long"); ok {
 		t.Errorf("Find found %+v", rec)
 	}
-	if got := r.Where(func(rec rollwaytest.Record) bool { return rec.Level >= slog.LevelError && rec.Attrs["retry_count"] == int64(2) }); len(got) != 1 || got[0].Line != full {
+	if got := r.Where(func(rec rollwaytest.Record) bool {
+		return rec.Level >= slog.LevelError && rec.Attrs["retry_count"] == int64(2)
+	}); len(got) != 1 || got[0].Line != full {
 		t.Errorf("Where = %+v", got)
 	}
 	if got := r.Where(func(rec rollwaytest.Record) bool { return rec.Logger == "other" }); len(got) != 0 {
