@@ -87,7 +87,7 @@ func TestHandlerBeyondSlogtest(t *testing.T) {
 
 func TestHandlerConcurrentDerivation(t *testing.T) {
 	var b bytes.Buffer
-	base := mustNew(t, Options{Outputs: []Output{{Writer: &b}}}).Handler().WithAttrs([]slog.Attr{slog.String("base", "x")})
+	base := mustNew(t, Options{Outputs: []Output{{Writer: &b}}, StallBound: time.Minute}).Handler().WithAttrs([]slog.Attr{slog.String("base", "x")})
 	var wg sync.WaitGroup
 	for g := range 16 {
 		wg.Go(func() {

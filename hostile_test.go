@@ -115,7 +115,7 @@ func TestOneWriterInTwoOutputs(t *testing.T) {
 	l := mustNew(t, Options{Outputs: []Output{
 		{Writer: w, Level: LevelRange{slog.LevelInfo, slog.LevelInfo}, Close: true},
 		{Writer: w, Level: slog.LevelWarn, Encoder: Console{}, Close: true},
-	}})
+	}, StallBound: time.Minute})
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {

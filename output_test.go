@@ -278,7 +278,7 @@ func (v loggingValuer) LogValue() slog.Value {
 func TestConcurrentDerivedLoggers(t *testing.T) {
 	var plain bytes.Buffer
 	var lb levelBuffer
-	l := mustNew(t, Options{Outputs: []Output{{Writer: &plain}, {Writer: &lb, Encoder: JSON{}}}, Caller: LevelOff})
+	l := mustNew(t, Options{Outputs: []Output{{Writer: &plain}, {Writer: &lb, Encoder: JSON{}}}, Caller: LevelOff, StallBound: time.Minute})
 	const goroutines, each = 64, 200
 	var wg sync.WaitGroup
 	for g := range goroutines {
