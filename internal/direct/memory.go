@@ -35,13 +35,6 @@ func (m *Memory) Free() error {
 	return release(whole)
 }
 
-// onHeap returns n aligned bytes of the heap.
-func onHeap(n int) []byte {
-	b := make([]byte, n+Align)
-	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) & (Align - 1))
-	return b[skip : skip+n : skip+n]
-}
-
 // aligned reports whether b begins at a multiple of align.
 func aligned(b []byte, align int) bool {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(b)))%uintptr(align) == 0
