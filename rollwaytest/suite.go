@@ -41,6 +41,9 @@ type Instance struct {
 	// they came. It is called after Flush, Sync, Close or Shutdown, and while
 	// the writer works.
 	Delivered func() []byte
+	// Keeps says that what Shutdown cannot deliver stays pending, for the next
+	// writer, where others drop it.
+	Keeps bool
 	// Ledger returns the writer's account. If it is nil, what needs it is
 	// left out.
 	Ledger func() Ledger

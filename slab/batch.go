@@ -132,6 +132,9 @@ func (w *Writer) creditLocked(b *batch, end int, o *outlet) {
 		}
 	}
 	b.whole = whole
+	if b == &w.flight.main {
+		w.deliveredLocked(w.flight.slab, whole)
+	}
 }
 
 // doneLocked lets go of b, of which every line is accounted for. It returns the
@@ -220,6 +223,7 @@ func (w *Writer) usedLocked(s *slab) bool {
 // freeLocked makes s free and returns the producers that have got in, linked,
 // for signal.
 func (w *Writer) freeLocked(s *slab) (served *waiter) {
+	w.forgetLocked(s)
 	s.data, s.gap = nil, counts{}
 	f := &w.filling
 	f.free = append(f.free, s)
@@ -234,7 +238,7 @@ func (w *Writer) freeLocked(s *slab) (served *waiter) {
 // returns the number of lines.
 func (w *Writer) dropRestLocked() (lost uint64) {
 	f := &w.flight
-	if f.slab != nil && f.main.lines > 0 && !w.coveredLocked(&f.main) {
+	if f.slab != nil && f.main.lines > 0 && !w.coveredLocked(&f.main) && !f.slab.begun {
 		lost += w.tally.dropped.add(shutdown, f.slab.countBy(f.main.whole))
 		f.main.lines = 0
 	}

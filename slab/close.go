@@ -19,7 +19,8 @@ func (w *Writer) Close() error {
 // Options.CloseDestination, the destination closed.
 //
 // If ctx ends first nothing is tried again: lines that are not inside a Write
-// of the destination are dropped and counted as Drops.Shutdown. Those inside
+// of the destination are dropped and counted as Drops.Shutdown, or with
+// Options.Persist stay pending, for the next process. Those inside
 // one stay pending, since a Write cannot be called back; when it returns they
 // are counted as what became of them and the goroutine ends.
 //
@@ -46,39 +47,42 @@ func (w *Writer) Shutdown(ctx context.Context) error {
 	select {
 	case <-w.finished:
 	case <-ctx.Done():
-		w.cutOff(ctx)
+		if w.cutOff(ctx) {
+			<-w.left // so that the next Writer finds the file free
+		}
 	}
 	return w.closeErr
 }
 
-// cutOff ends the drain, unless it has ended by itself.
-func (w *Writer) cutOff(ctx context.Context) {
+// cutOff ends the drain, unless it has ended by itself. It reports whether the
+// file is about to be left: no call of a destination is under way.
+func (w *Writer) cutOff(ctx context.Context) (leaves bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	select {
 	case <-w.finished:
-		return
+		return false
 	default:
 	}
 	w.abandoned = true
 	close(w.abandon)
 
-	var lost uint64
-	for w.queue.n > 0 {
-		s := w.queue.pop()
-		w.countLocked(s)
-		lost += w.tally.dropped.add(shutdown, s.countBy(0))
-		s.data = nil
-		w.filling.free = append(w.filling.free, s)
-	}
+	lost, kept := w.dropQueueLocked()
 	if s := w.flight.slab; s != nil {
 		w.countLocked(s)
 	}
 	lost += w.dropRestLocked()
 	left := w.flight.main.lines + w.flight.front.lines
+	if s := w.flight.slab; s != nil && s.begun && !w.coveredLocked(&w.flight.main) {
+		kept += w.flight.main.lines
+		left -= w.flight.main.lines
+	}
 
 	err := ctx.Err()
 	inside := w.insideLocked()
+	if kept > 0 {
+		err = fmt.Errorf("%s kept in %s for the next start: %w", count(kept), w.opts.Persist, err)
+	}
 	switch {
 	case lost > 0 || left > 0:
 		err = fmt.Errorf("%s dropped, %d inside a write that has not returned: %w", count(lost), left, err)
@@ -89,6 +93,24 @@ func (w *Writer) cutOff(ctx context.Context) {
 		err = fmt.Errorf("%w, the destination says: %w", err, w.tally.lastErr)
 	}
 	w.endLocked(err)
+	return inside == ""
+}
+
+// dropQueueLocked drops the lines of the queue, but for those that a file keeps.
+func (w *Writer) dropQueueLocked() (lost, kept uint64) {
+	for n := w.queue.n; n > 0; n-- {
+		s := w.queue.pop()
+		lines := w.countLocked(s)
+		if s.begun {
+			kept += lines
+			w.queue.push(s) // and pending
+			continue
+		}
+		lost += w.tally.dropped.add(shutdown, s.countBy(0))
+		s.data = nil
+		w.filling.free = append(w.filling.free, s)
+	}
+	return lost, kept
 }
 
 // finish closes the destinations if asked to and ends Shutdown. It is the last
@@ -96,8 +118,12 @@ func (w *Writer) cutOff(ctx context.Context) {
 // destination is to be closed; run waits for all, to settle them.
 func (w *Writer) finish() {
 	var errs []error
-	ended := false
+	ended, left := false, false
 	for open := w.io.outlets; ; {
+		if !left && w.io.outlets[0].back() == nil && w.io.outlets[1].back() == nil {
+			errs = append(errs, w.leaveFile())
+			left = true
+		}
 		for i, o := range open {
 			if o != nil && !ended {
 				w.mend(o)
@@ -123,7 +149,7 @@ func (w *Writer) finish() {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if s := w.flight.slab; s != nil { // its lines were dropped by Shutdown
+	if s := w.flight.slab; s != nil && !s.begun { // its lines were dropped by Shutdown
 		w.flight.slab, w.flight.main = nil, batch{}
 		w.freeLocked(s)
 	}

@@ -76,6 +76,24 @@ type Options struct {
 	// gets the next slab as a trial, for which it has a tenth of FailoverAfter:
 	// more than 0, default 10 s. When it takes any of it, it is in use again.
 	FailoverProbe time.Duration
+	// Persist is the path of a file in which the slabs are kept, "" (default) for
+	// none. Lines that were accepted and not written yet when the process ends,
+	// by SIGKILL, by the OOM killer, by a panic or by os.Exit, are in it; the
+	// next New with the same Persist writes them before all others, and so does
+	// `rollway recover`. They do not outlive the machine. The file is locked:
+	// one Writer at a time.
+	//
+	// A destination that has the methods Prepare and Holds, as file.File, gets
+	// each line once. Any other may get those twice that were inside a Write
+	// when the process ended, and with Failover so may both. Not kept are the
+	// rest of a line that was given up within (see Retry.GiveUp), and oversized
+	// lines that the file has no room for (see Stats.Unkept).
+	//
+	// Put it on a tmpfs such as /dev/shm, of which it takes SlabSize × SlabCount:
+	// on a disk a Write may wait for the kernel some milliseconds; OnError says
+	// so. Where lines of an earlier process are in slabs of another size, that
+	// size stays in use until the next start. Linux and darwin.
+	Persist string
 	// CloseTimeout bounds Close and Sync, which take no context: more than 0,
 	// default 5 s.
 	CloseTimeout time.Duration

@@ -46,6 +46,7 @@ type call struct {
 	p     []byte
 	pos   uint64        // number of p[0]; see batch.pos
 	mend  bool          // p is a part of outlet.torn
+	whole bool          // p begins with a whole line
 	slab  *slab         // which holds p, or nil
 	began time.Duration // as age returns it
 	done  chan struct{} // closed when the call has returned; nil if run itself makes it
@@ -107,6 +108,7 @@ func (w *Writer) enter(b *batch, o *outlet) *call {
 		c = new(call) // it may be left behind
 	}
 	*c = call{out: o, batch: b, p: b.data[b.off:], pos: b.pos + uint64(b.off), began: w.age()}
+	c.whole = b.off == b.whole
 	if len(o.torn) > 0 {
 		c.p, c.mend = o.torn, true
 	}
@@ -142,7 +144,10 @@ func (c *call) do(w *Writer) {
 			c.exited = true
 		}
 	}()
-	n, err := c.out.w.Write(c.p)
+	n, err := 0, c.mark(&w.kept)
+	if err == nil {
+		n, err = c.out.w.Write(c.p)
+	}
 	c.n = min(max(n, 0), len(c.p))
 	if c.n < len(c.p) && err == nil {
 		err = io.ErrShortWrite

@@ -88,12 +88,14 @@ func (w *Writer) placeLocked(pl *placing) bool {
 			copy(s.data, line)
 			s.lines = 1
 			s.marks = append(s.marks, mark{0, pl.class})
+			w.beginLineLocked(s)
 			w.tally.sealed++
 			w.pushLocked(s)
 			pl.rest = pl.rest[len(line):]
 			continue
 		}
-		f.cur, w.buf, w.pos, w.class = s, s.own, 0, unknown
+		w.beginLocked(s)
+		f.cur, w.buf, w.pos, w.class, w.committed = s, s.own, 0, unknown, s.committed
 		f.kept = len(f.free) < f.reserve
 		if !f.kept {
 			w.end = len(w.buf)

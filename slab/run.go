@@ -50,6 +50,11 @@ func (w *Writer) run() {
 			go w.run()
 		}
 	}()
+	for len(w.kept.notes) > 0 {
+		note := w.kept.notes[0]
+		w.kept.notes = w.kept.notes[1:]
+		w.onError(note)
+	}
 	if w.io.call.exited {
 		w.settle(&w.io.call)
 	}

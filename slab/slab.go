@@ -57,6 +57,8 @@ type Writer struct {
 	end   int   // len(buf) or 0
 	class class // of a line written at pos, unless a mark is made
 
+	committed *uint64 // cur.committed, guarded by mu
+
 	through slog.Level // read-only: Levels.WriteThrough
 	keep    slog.Level // read-only: Levels.Keep
 	opts    Options    // read-only
@@ -77,12 +79,15 @@ type Writer struct {
 	dozing  bool // guarded by mu; run waits without a ticker, parked is set
 	waiters waiters
 
+	kept keeping
+
 	closed    bool          // guarded by mu; no more lines are taken
 	abandoned bool          // guarded by mu; the deadline of Shutdown has passed
 	stopped   bool          // guarded by mu; run has left its loop
 	closing   chan struct{} // closed when closed is set
 	abandon   chan struct{} // closed when abandoned is set
 	finished  chan struct{} // closed when closeErr is set
+	left      chan struct{} // closed when the file of Options.Persist is
 	closeErr  error         // read-only after finished is closed
 }
 
@@ -95,6 +100,14 @@ type slab struct {
 	lines int    // guarded by mu; in data; -1 until someone had reason to count
 	marks []mark // of the levels of the lines in data, in order
 	gap   counts // lines dropped after the slab before and not yet announced
+
+	// How much of own is whole lines, for who looks after the process was
+	// killed: in the file, or else in heap.
+	committed *uint64
+	heap      uint64
+	index     int  // in the file
+	base      int  // of data within the slab in the file
+	begun     bool // the file knows of it
 }
 
 // filling is the state of the producers' side, guarded by mu.
@@ -126,10 +139,21 @@ func New(dst io.Writer, o Options) (*Writer, error) {
 		closing:  make(chan struct{}),
 		abandon:  make(chan struct{}),
 		finished: make(chan struct{}),
+		left:     make(chan struct{}),
 	}
-	w.filling.free = newSlabs(o.SlabCount, o.SlabSize)
-	w.filling.minFree = o.SlabCount
 	w.queue.ring = make([]*slab, o.SlabCount)
+	slabs := newSlabs(o.SlabCount, o.SlabSize)
+	if o.Persist != "" {
+		if slabs, err = w.openFile(dst); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range slabs {
+		if s.data == nil {
+			w.filling.free = append(w.filling.free, s)
+		}
+	}
+	w.filling.minFree = len(w.filling.free)
 	w.io.outlets[0] = &outlet{w: dst, name: "destination"}
 	if o.Failover != nil {
 		w.io.outlets[1] = &outlet{w: o.Failover, name: "failover", second: true}
@@ -146,6 +170,7 @@ func newSlabs(count, size int) []*slab {
 	for i := range slabs {
 		lo, hi := i*size, (i+1)*size
 		slabs[i] = &slab{own: memory[lo:hi:hi], marks: make([]mark, 0, 16)}
+		slabs[i].committed = &slabs[i].heap
 	}
 	return slabs
 }
@@ -212,5 +237,10 @@ func (w *Writer) writeLevelSlow(level slog.Level, p []byte) (n int, placed bool,
 }
 
 // commitLocked adds to the open slab the n bytes that were copied to its end.
-// What a slab holds grows here alone.
-func (w *Writer) commitLocked(n int) { w.pos += n }
+// What a slab holds grows here alone. For slabs in a file the order of the copy
+// and of the last store is what keeps a line from being torn; see package
+// slabfile.
+func (w *Writer) commitLocked(n int) {
+	w.pos += n
+	*w.committed = uint64(w.pos)
+}

@@ -18,6 +18,9 @@ type Stats struct {
 
 	DroppedByLevel LevelDrops // what Dropped counts, by level
 
+	Recovered uint64 // those of Accepted that Options.Persist brought from earlier processes
+	Unkept    uint64 // oversized lines for which Options.Persist had no room, and which a kill would lose
+
 	Rejected uint64 // lines given to Write after Close, or waiting when it came
 
 	BytesAccepted uint64 // of the accepted lines, with their newlines
@@ -97,6 +100,8 @@ func (w *Writer) Stats() Stats {
 		Dropped:        t.dropped.total().drops(),
 		DroppedByLevel: t.dropped.byLevel(),
 		Pending:        pending,
+		Recovered:      w.kept.recovered,
+		Unkept:         w.kept.unkept,
 		Rejected:       t.rejected,
 		BytesAccepted:  t.sealedBytes + uint64(w.pos) + t.unplacedBytes,
 		Bytes:          t.bytes,

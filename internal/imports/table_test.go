@@ -12,6 +12,7 @@ var table = []edge{
 	{".", "golang.org/x/sys/unix", "is this output a terminal: an ioctl"},
 	{".", "golang.org/x/sys/windows", "is this output a terminal: the console mode"},
 	{"slab", "internal/jsonline", "the line that announces a loss"},
+	{"slab", "internal/slabfile", "slabs that outlive the process"},
 	{"file", "golang.org/x/sys/unix", "a rename that never replaces a file"},
 	{"file", "internal/disk", "fsync of a folder on every system"},
 	{"internal/spool", "internal/disk", "files that tests can make fail and crash"},

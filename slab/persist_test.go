@@ -1,0 +1,340 @@
+//go:build linux || darwin
+
+package slab_test
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/rollwaytest"
+	"github.com/rollway/rollway/slab"
+)
+
+// inMemory returns the path of a slab file that does not exist yet, on a tmpfs
+// if there is one.
+func inMemory(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "slab-test-")
+	if err != nil {
+		dir = t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return filepath.Join(dir, "slabs")
+}
+
+func TestLineWriterPersisted(t *testing.T) {
+	retry := slab.Retry{Min: time.Millisecond, Max: 5 * time.Millisecond}
+	for name, o := range map[string]slab.Options{
+		"defaults":    {Retry: retry},
+		"small slabs": {SlabSize: 512, FlushInterval: time.Millisecond, Retry: retry},
+		"large slabs": {SlabSize: 1 << 20, SlabCount: 4, Full: slab.Drop, Retry: retry},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rollwaytest.TestLineWriter(t, rollwaytest.Subject{Open: func(t *testing.T) *rollwaytest.Instance {
+				o := o
+				o.Persist = inMemory(t)
+				w, dst := open(t, o)
+				return &rollwaytest.Instance{
+					Writer:    w,
+					Keeps:     true,
+					Delivered: dst.Bytes,
+					Ledger:    func() rollwaytest.Ledger { return ledger(w) },
+					Stall:     dst.Stall,
+					Fail:      func() { dst.Fail(nil) },
+					Heal:      dst.Heal,
+				}
+			}})
+		})
+	}
+}
+
+// TestPersistKeepsWhatCloseCannotDeliver leaves lines to the next Writer, short
+// ones and one that is longer than a slab, also if that wants other slabs.
+func TestPersistKeepsWhatCloseCannotDeliver(t *testing.T) {
+	for _, next := range []slab.Options{
+		{SlabSize: 512, SlabCount: 4},
+		{SlabSize: 4096, SlabCount: 2},
+		{SlabSize: 512, SlabCount: 4, OversizeLimit: 512},
+	} {
+		path := inMemory(t)
+		dst := new(rollwaytest.Destination)
+		dst.Fail(nil)
+		w, err := slab.New(dst, slab.Options{SlabSize: 512, SlabCount: 4, Persist: path, CloseTimeout: 50 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []byte
+		for i, size := range []int{10, 300, 300, 5000, 20} {
+			line := fmt.Appendf(nil, "%d %s\n", i, strings.Repeat("x", size))
+			want = append(want, line...)
+			if _, err := w.Write(line); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err == nil || !strings.Contains(err.Error(), "5 lines kept in "+path) {
+			t.Errorf("Close: %v", err)
+		}
+		if s := w.Stats(); s.Pending != 5 || s.Dropped.Total() != 0 || s.Accepted != 5 {
+			t.Errorf("Stats after Close: %+v", s)
+		}
+
+		next.Persist = path
+		var notes []string
+		next.OnError = func(err error) { notes = append(notes, err.Error()) }
+		good := new(rollwaytest.Destination)
+		w, err = slab.New(good, next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte("new\n")); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := good.Bytes(); !bytes.Equal(got, append(want, "new\n"...)) {
+			t.Errorf("got %.80q…", got)
+		}
+		s := w.Stats()
+		if s.Recovered != 5 || s.Accepted != 6 || s.Written != 6 || s.Pending != 0 {
+			t.Errorf("Stats of the next: %+v", s)
+		}
+		other := next.SlabSize != 512 || next.OversizeLimit == 512
+		if next.SlabSize != 512 && (len(notes) == 0 || !strings.Contains(notes[0], "until the next start")) {
+			t.Errorf("notes %q, slabs of another size: %t", notes, other)
+		}
+
+		// Nothing is left, and the slabs are as asked for.
+		w, err = slab.New(good, next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := w.Stats(); s.Recovered != 0 || s.Slabs != next.SlabCount {
+			t.Errorf("Stats of the one after: %+v", s)
+		}
+		w.Close()
+	}
+}
+
+func TestPersistHasOneOwner(t *testing.T) {
+	path := inMemory(t)
+	w, err := slab.New(io.Discard, slab.Options{Persist: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = slab.New(io.Discard, slab.Options{Persist: path})
+	if err == nil || !strings.Contains(err.Error(), "in use by process") || !strings.Contains(err.Error(), path) {
+		t.Errorf("a second Writer: %v", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w, err = slab.New(io.Discard, slab.Options{Persist: path})
+	if err != nil {
+		t.Fatalf("after Close: %v", err)
+	}
+	w.Close()
+	if _, err := slab.New(io.Discard, slab.Options{Persist: filepath.Join(path, "no", "folder")}); err == nil {
+		t.Error("a path in a file was taken")
+	}
+}
+
+// The child of TestPersistKill: producers that say what was accepted, until
+// they are killed or told to end.
+const persistChild = "SLAB_PERSIST_CHILD"
+
+func init() {
+	if args := os.Getenv(persistChild); args != "" {
+		if err := persistedChild(args); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+}
+
+const persistProducers = 4
+
+func persistedChild(args string) error {
+	var dir, slabs, kind string
+	var run, each int
+	if _, err := fmt.Sscanf(args, "%s %s %s %d %d", &dir, &slabs, &kind, &run, &each); err != nil {
+		return err
+	}
+	var dst io.Writer
+	f, err := file.Open(filepath.Join(dir, "log"), killOptions(kind))
+	if err != nil {
+		return err
+	}
+	dst = f
+	if kind == "any" {
+		dst = struct{ io.WriteCloser }{f} // hides Prepare and Holds
+	}
+	w, err := slab.New(dst, slab.Options{
+		SlabSize: 2048, SlabCount: 6, FlushInterval: time.Millisecond,
+		Persist: slabs, CloseDestination: true,
+	})
+	if err != nil {
+		return err
+	}
+	var wg sync.WaitGroup
+	for p := range persistProducers {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(run), uint64(p)))
+			for seq := range each {
+				size := rng.IntN(300)
+				if rng.IntN(200) == 0 {
+					size = 5000
+				}
+				line := fmt.Appendf(nil, "%d %d %d %s\n", run, p, seq, strings.Repeat("x", size))
+				if _, err := w.Write(line); err != nil {
+					fmt.Fprintln(os.Stderr, err)
+					os.Exit(1)
+				}
+				os.Stdout.Write(fmt.Appendf(nil, "%d %d\n", p, seq))
+			}
+		})
+	}
+	wg.Wait()
+	return w.Close()
+}
+
+func killOptions(kind string) file.Options {
+	if kind == "rotating" {
+		return file.Options{MaxSize: 64 << 10, Compress: file.Gzip{}}
+	}
+	return file.Options{}
+}
+
+// TestPersistKill kills a process at random moments, again and again, and then
+// looks for each line of which the process had said that it was accepted.
+func TestPersistKill(t *testing.T) {
+	kills := 25
+	if testing.Short() {
+		kills = 5
+	}
+	for _, kind := range []string{"plain", "rotating", "any"} {
+		t.Run(kind, func(t *testing.T) { persistKill(t, kind, kills) })
+	}
+}
+
+func persistKill(t *testing.T, kind string, kills int) {
+	if raceEnabled {
+		t.Skip("slabs are on the heap under the race detector")
+	}
+	dir, slabs := t.TempDir(), inMemory(t)
+	accepted := map[[3]int]bool{}
+	for run := range kills {
+		cmd := exec.Command(os.Args[0])
+		each := 1 << 30
+		if run == kills-1 {
+			each = 100
+		}
+		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %s %d %d", persistChild, dir, slabs, kind, run, each))
+		cmd.Stderr = os.Stderr
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(out)
+		enough := 1 + rand.IntN(3000)
+		for n := 0; lines.Scan(); n++ {
+			var p, seq int
+			if _, err := fmt.Sscan(lines.Text(), &p, &seq); err != nil {
+				t.Fatalf("the child said %q", lines.Text())
+			}
+			accepted[[3]int{run, p, seq}] = true
+			if n == enough && run < kills-1 {
+				cmd.Process.Kill() // and read what it had said
+			}
+		}
+		if err := cmd.Wait(); err != nil && run == kills-1 {
+			t.Fatalf("the last child: %v", err)
+		}
+	}
+
+	last := map[[2]int]int{}
+	seen := map[[3]int]int{}
+	repeated := 0
+	for line := range bytes.Lines(series(t, filepath.Join(dir, "log"))) {
+		var run, p, seq int
+		var pad string
+		n, err := fmt.Sscanf(string(line), "%d %d %d %s", &run, &p, &seq, &pad)
+		if n < 3 || err != nil && !errors.Is(err, io.EOF) && n != 3 || line[len(line)-1] != '\n' || strings.Trim(pad, "x") != "" {
+			t.Fatalf("torn: %.80q", line)
+		}
+		key := [3]int{run, p, seq}
+		if seen[key]++; seen[key] > 1 {
+			repeated++
+			continue
+		}
+		if before, ok := last[[2]int{run, p}]; ok && seq != before+1 || !ok && seq != 0 {
+			t.Fatalf("run %d, producer %d: %d comes after %d", run, p, seq, before)
+		}
+		last[[2]int{run, p}] = seq
+	}
+	lost := 0
+	for key := range accepted {
+		if seen[key] == 0 {
+			lost++
+		}
+	}
+	t.Logf("%d kills: %d lines accepted, %d found, %d lost, %d repeated", kills-1, len(accepted), len(seen), lost, repeated)
+	if lost > 0 {
+		t.Errorf("%d accepted lines are lost", lost)
+	}
+	if repeated > 0 && kind != "any" {
+		t.Errorf("%d lines are there twice", repeated)
+	}
+}
+
+// series returns the content of a file and its rotated members, oldest first.
+func series(t *testing.T, path string) (all []byte) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names { // their times make this the order; the current one has none
+		if name == path {
+			continue
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r io.Reader = f
+		if strings.HasSuffix(name, ".gz") {
+			if r, err = gzip.NewReader(f); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		data, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		all = append(all, data...)
+		f.Close()
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(all, data...)
+}
