@@ -43,6 +43,12 @@
 //	(2) but for a line that was torn when a connection broke: it comes whole on
 //	    the next one.
 //
+// # While the peer is away
+//
+// Lines stay with the caller, unless Options.Spill names a folder: then they
+// wait there, Write returns nil, and they are sent in order when the peer is
+// back, by the next process if need be.
+//
 // # What a delivered line is worth
 //
 // http, https: the peer answered 2xx for the request that held it, and did not

@@ -1,12 +1,14 @@
 package remote_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"time"
 
 	"github.com/rollway/rollway/remote"
@@ -109,4 +111,39 @@ func ExampleWriter_Write() {
 		fmt.Println(n, "bytes taken, try the rest in", wait.RetryAfter())
 	}
 	// Output: 0 bytes taken, try the rest in 3s
+}
+
+// The lines that one process could not deliver are delivered by the next.
+func ExampleSpill() {
+	dir, err := os.MkdirTemp("", "spill")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	server := collector()
+	defer server.Close()
+
+	for _, url := range []string{"http://127.0.0.1:1/api/logs", server.URL + "/api/logs"} {
+		peer, err := remote.Open(url, remote.Options{
+			Spill:        remote.Spill{Dir: dir, MaxBytes: 64 << 20},
+			CloseTimeout: 200 * time.Millisecond,
+		})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if peer.Stats().Recovered == 0 {
+			fmt.Fprintln(peer, `{"level":"INFO","msg":"charged"}`)
+			fmt.Println("left on disk:", errors.Is(peer.Close(), remote.ErrSpilled))
+			continue
+		}
+		if err := peer.Flush(context.Background()); err != nil {
+			fmt.Println(err)
+		}
+		peer.Close()
+	}
+	// Output:
+	// left on disk: true
+	// application/x-ndjson {"level":"INFO","msg":"charged"}
 }

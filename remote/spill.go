@@ -48,6 +48,11 @@ type Spill struct {
 	// Sync lets Write return only when what it stored would survive a power
 	// cut. Default false: it survives the process.
 	Sync bool
+
+	// NoNotice leaves out the canonical line that announces lines dropped from
+	// disk, with their number and the reason, where they are missing. Set it
+	// if the peer takes lines of another kind only. Default false.
+	NoNotice bool
 }
 
 // SpillPolicy says what gives way when Spill.MaxBytes is reached.
@@ -73,6 +78,7 @@ type SpillStats struct {
 
 	Spilled  uint64 // lines stored since Open
 	Replayed uint64 // lines settled from the disk since Open: written, refused or too large
+	Notices  uint64 // lines sent to announce a loss; not in the ledger
 
 	LastError     string    // of the disk, "" if there was none
 	LastErrorTime time.Time // when it happened
@@ -84,6 +90,7 @@ type spilled struct {
 	lines     uint64 // on disk, or on the way to it
 	stored    uint64
 	replayed  uint64
+	notices   uint64
 	active    bool
 	replaying bool
 }
@@ -98,6 +105,10 @@ type spiller struct {
 	behind bool          // lines go behind those on disk; owned by the holder of order
 
 	sending *sending // what is being replayed; owned by the holder of the Writer's turn
+
+	announced spool.Drops // what notices that were sent speak of; owned by run
+	notice    []byte      // the one that is due; owned by run
+	noticed   spool.Drops // announced once it is sent; owned by run
 
 	ctx     context.Context // ends the goroutine
 	stop    context.CancelFunc
@@ -289,7 +300,7 @@ func (s *spiller) movedLocked() {
 
 // stats fills in what the ledger does not hold.
 func (s *spiller) stats(l spilled) SpillStats {
-	st := SpillStats{Active: l.active, Replaying: l.replaying, Lines: l.lines, Spilled: l.stored, Replayed: l.replayed}
+	st := SpillStats{Active: l.active, Replaying: l.replaying, Lines: l.lines, Spilled: l.stored, Replayed: l.replayed, Notices: l.notices}
 	d := s.spool.Stats()
 	st.Bytes = d.Bytes
 	if !d.Oldest.IsZero() {

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -70,6 +71,19 @@ func TestSpillFullDropsOldest(t *testing.T) {
 	// What was on its way when its place was taken was delivered all the same.
 	got := string(peer.bytes())
 	lost := int(s.Dropped.SpillFull)
+	notices := notice.FindAllString(got, -1)
+	got = notice.ReplaceAllString(got, "")
+	announced := 0
+	for _, n := range notices {
+		var lines int
+		if _, err := fmt.Sscanf(n[strings.Index(n, "rollway: "):], "rollway: %d lines dropped", &lines); err != nil || !strings.Contains(n, `"reason":"disk buffer full"`) {
+			t.Errorf("notice %q: %v", n, err)
+		}
+		announced += lines
+	}
+	if announced != lost || uint64(len(notices)) != s.Spill.Notices {
+		t.Errorf("%d notices, of %d lines; %d were lost", len(notices), announced, lost)
+	}
 	if strings.Count(got, "\n") != 10_000-lost || s.Written != uint64(10_000-lost) || s.Pending != 0 {
 		t.Errorf("%d lines arrived, Stats = %+v", strings.Count(got, "\n"), s)
 	}
@@ -83,6 +97,9 @@ func TestSpillFullDropsOldest(t *testing.T) {
 		t.Errorf("OnError was told %q", text)
 	}
 }
+
+// notice matches a line that announces a loss.
+var notice = regexp.MustCompile(`(?m)^.*"msg":"rollway: \d+ lines? dropped".*\n`)
 
 func TestSpillMaxAge(t *testing.T) {
 	peer := newKeyedPeer(t)
@@ -98,7 +115,10 @@ func TestSpillMaxAge(t *testing.T) {
 	}
 	eventually(t, "writes go straight again", func() bool { return !w.Stats().Spill.Active })
 	write(t, w, numbered(10, 20))
-	peer.want(t, numbered(10, 20))
+	got := string(peer.bytes())
+	if first := notice.FindString(got); !strings.HasPrefix(got, first) || !strings.Contains(first, "10 lines dropped") || !strings.Contains(first, "too old") || got[len(first):] != numbered(10, 20) {
+		t.Errorf("the peer took %q", got)
+	}
 }
 
 // Damage costs the lines that it hits, and is counted and told.
@@ -128,7 +148,11 @@ func TestSpillDamaged(t *testing.T) {
 	w = open(t, peer.url(), o)
 	peer.up()
 	flush(t, w)
-	peer.want(t, numbered(0, 550)+numbered(560, 1000))
+	got := string(peer.bytes())
+	if at := strings.Index(got, notice.FindString(got)); got[:at] != numbered(0, 550) || !strings.Contains(notice.FindString(got), "damaged") ||
+		notice.ReplaceAllString(got, "") != numbered(0, 550)+numbered(560, 1000) {
+		t.Errorf("the peer took %d bytes; the notice is %q at %d", len(got), notice.FindString(got), at)
+	}
 	if s := balanced(t, w); s.Recovered != 1000 || s.Written != 990 || s.Dropped.SpillDamaged != 10 || s.Pending != 0 {
 		t.Errorf("Stats = %+v", s)
 	}

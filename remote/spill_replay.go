@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rollway/rollway/internal/jsonline"
 	"github.com/rollway/rollway/internal/spool"
 )
 
@@ -25,6 +26,9 @@ func (s *spiller) run() {
 	for attempt := 0; s.ctx.Err() == nil; {
 		b, ok, err := s.spool.Peek()
 		s.account()
+		if err == nil {
+			err = s.announce()
+		}
 		switch {
 		case err == nil && !ok:
 			attempt = 0
@@ -47,6 +51,59 @@ func (s *spiller) run() {
 		attempt++
 	}
 }
+
+// announce sends the lines that say what was dropped before what comes next.
+func (s *spiller) announce() error {
+	w := s.w
+	if w.opt.Spill.NoNotice {
+		return nil
+	}
+	if len(s.notice) == 0 {
+		s.noticed = s.spool.Stats().Dropped
+		for _, r := range [...]struct {
+			lines  uint64
+			reason string
+		}{
+			{s.noticed.Full - s.announced.Full, "disk buffer full"},
+			{s.noticed.Old - s.announced.Old, "disk buffer too old"},
+			{s.noticed.Damaged - s.announced.Damaged, "disk buffer damaged"},
+		} {
+			if r.lines > 0 {
+				s.notice = jsonline.AppendLossNotice(s.notice, time.Now(), r.lines, r.reason)
+			}
+		}
+	}
+	for len(s.notice) > 0 {
+		done, err := s.sendNotice()
+		s.notice = s.notice[done.n:]
+		w.count(func(l *ledger) { l.spill.notices += done.written })
+		if err != nil {
+			return err
+		}
+	}
+	s.notice, s.announced = s.notice[:0], s.noticed
+	return nil
+}
+
+func (s *spiller) sendNotice() (settled, error) {
+	w := s.w
+	if err := w.lock(s.ctx); err != nil {
+		return settled{}, err
+	}
+	defer w.unlock()
+	ctx, cancel := context.WithTimeout(s.ctx, w.opt.Timeout)
+	defer cancel()
+	done, err := w.out.send(ctx, s.notice)
+	if err == nil && done.n == 0 {
+		err = errNothing
+	}
+	if err != nil {
+		w.countError(err)
+	}
+	return done, err
+}
+
+var errNothing = errors.New("nothing was sent, and no reason given")
 
 // rest lets Writes send by themselves again, if nothing is on disk.
 func (s *spiller) rest() bool {
@@ -109,7 +166,7 @@ func (s *spiller) replay(b spool.Batch) error {
 			return err
 		}
 		if err == nil && done.n == 0 {
-			err = errors.New("nothing was sent, and no reason given")
+			err = errNothing
 		}
 		if err != nil {
 			w.countError(err)

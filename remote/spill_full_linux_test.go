@@ -1,0 +1,53 @@
+package remote_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/remote"
+)
+
+// A folder on a real disk that runs full: the caller keeps what does not fit,
+// and what is there is delivered, also by the next Writer.
+func TestSpillDiskFull(t *testing.T) {
+	if os.Getuid() != 0 {
+		missing(t, "mounting a small tmpfs needs root: ENOSPC of a real file system is not tested here")
+	}
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
+		missing(t, "this machine lets root mount no tmpfs: "+err.Error())
+	}
+	defer syscall.Unmount(dir, syscall.MNT_DETACH)
+	peer := newKeyedPeer(t)
+	o := remote.Options{Spill: remote.Spill{Dir: dir}, CloseTimeout: 10 * time.Millisecond}
+	w := open(t, peer.url(), o)
+	n := 0
+	for ; n < 10_000; n++ {
+		if _, err := w.Write([]byte(numbered(n*10, n*10+10))); err != nil {
+			if !strings.Contains(err.Error(), "no space left") {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	if s := balanced(t, w); n < 100 || s.Spill.Lines != uint64(n*10) || s.Pending != s.Spill.Lines || s.Returned != 10 || !strings.Contains(s.Spill.LastError, "no space left") {
+		t.Fatalf("after %d writes Stats = %+v", n, s)
+	}
+	if err := w.Close(); !errors.Is(err, remote.ErrSpilled) {
+		t.Errorf("Close = %v", err)
+	}
+	w = open(t, peer.url(), o)
+	if s := balanced(t, w); s.Recovered != uint64(n*10) {
+		t.Fatalf("Stats = %+v", s)
+	}
+	peer.up()
+	flush(t, w)
+	write(t, w, numbered(n*10, n*10+10))
+	flush(t, w)
+	peer.want(t, numbered(0, n*10+10))
+	settled(t, w, n*10+10, n*10+10)
+}
