@@ -238,7 +238,9 @@ func TestSpillIsDeliveredByTheNextWriter(t *testing.T) {
 // Flush and Sync wait for what is on disk and say what is still there.
 func TestSpillFlush(t *testing.T) {
 	peer := newKeyedPeer(t)
-	w := open(t, peer.url(), remote.Options{Spill: spillTo(t)})
+	spill := spillTo(t)
+	spill.Sync = true
+	w := open(t, peer.url(), remote.Options{Spill: spill})
 	write(t, w, numbered(0, 7))
 	for name, f := range map[string]func(context.Context) error{"Flush": w.Flush, "SyncContext": w.SyncContext} {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

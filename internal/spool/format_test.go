@@ -171,3 +171,21 @@ func FuzzFrameHeader(f *testing.F) {
 		}
 	})
 }
+
+// FuzzCursor: what parses encodes to the same bytes.
+func FuzzCursor(f *testing.F) {
+	f.Add(appendCursor(nil, cursor{formatVersion, 4, 6, 2, 7}))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		b = bytes.Clone(b)
+		if len(b) >= cursorSize {
+			clear(b[12:16])
+			clear(b[48:60])
+			binary.LittleEndian.PutUint32(b[60:], crc32.Checksum(b[:60], castagnoli))
+		}
+		c, err := parseCursor(b)
+		if err == nil && !bytes.Equal(appendCursor(nil, c), b[:cursorSize]) {
+			t.Fatalf("%+v", c)
+		}
+	})
+}
