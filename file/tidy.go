@@ -244,10 +244,12 @@ func removeAlone(path string, empty bool) error {
 }
 
 // pruneNow makes room for a Write that found the disk full, and reports whether
-// it did. It does not wait for a pass that is under way.
+// it did. It does not wait long for a pass that is under way.
 func (k *keeper) pruneNow() bool {
-	if !k.tidying.TryLock() {
-		return false
+	for end := time.Now().Add(patience); !k.tidying.TryLock(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			return false
+		}
 	}
 	defer k.tidying.Unlock()
 	s, _ := k.f.where()
