@@ -126,6 +126,7 @@ func TestPreparePins(t *testing.T) {
 		}
 		p.in(t, f, len(p.data))
 	}
+	write(t, f, "last\n")
 	// One that never comes does not hold it up for ever.
 	if _, _, _, err := f.Prepare(1); err != nil {
 		t.Fatal(err)
