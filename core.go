@@ -81,7 +81,9 @@ func newCore(o Options) (*core, error) {
 			if out.sameWriter(other) {
 				out.lock = other.lock
 				out.shares, other.shares = true, true
-				out.closes = out.closes && !other.closes
+				out.again = true
+				other.closes = other.closes || out.closes
+				break
 			}
 		}
 		c.outputs = append(c.outputs, out)

@@ -107,8 +107,8 @@ func orBackground(ctx context.Context) context.Context {
 	return ctx
 }
 
-// each runs do for every output at the same time, so that a stuck one holds up
-// no other, and joins the errors. An output that has not answered when ctx
+// each runs do for every output at the same time, once for each Writer, so that
+// a stuck one holds up no other, and joins the errors. An output that has not answered when ctx
 // ends is left behind with an error.
 func (c *core) each(ctx context.Context, verb string, do func(*output) error) error {
 	type result struct {
@@ -118,6 +118,9 @@ func (c *core) each(ctx context.Context, verb string, do func(*output) error) er
 	results := make(chan result, len(c.outputs))
 	waiting := make(map[*output]bool, len(c.outputs))
 	for _, o := range c.outputs {
+		if o.again {
+			continue
+		}
 		waiting[o] = true
 		go func() { results <- result{o, do(o)} }()
 	}

@@ -55,6 +55,24 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
+// Outputs that share a Writer flush and close it once, in that order.
+func TestShutdownOfASharedWriter(t *testing.T) {
+	for _, closing := range [][3]bool{{true, true, true}, {true}, {false, true}, {false, false, true}} {
+		w := &flusher{}
+		var outputs []Output
+		for _, c := range closing {
+			outputs = append(outputs, Output{Writer: w, Encoder: JSON{}, Close: c})
+		}
+		l := mustNew(t, Options{Outputs: outputs})
+		if err := errors.Join(l.Flush(t.Context()), l.Close()); err != nil {
+			t.Errorf("%v: %v", closing, err)
+		}
+		if got := strings.Join(w.calls, " "); got != "flush flush close" {
+			t.Errorf("%v: %s", closing, got)
+		}
+	}
+}
+
 func TestFlushDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck, good := &flusher{block: make(chan struct{})}, &flusher{}

@@ -25,6 +25,7 @@ type output struct {
 	buffer levelWriter // w, if it is one; else nil and w is written under lock
 	lock   *stallLock  // outputs with the same Writer share it
 	shares bool        // lock
+	again  bool        // an output before it has the same Writer, and flushes and closes it
 	format *format     // set when all formats are known
 	closes bool
 
