@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -32,6 +33,10 @@ type Subject struct {
 	// LongLine is the length in bytes of the longest line that is tried, its
 	// newline included: default 100,000, at least 200.
 	LongLine int
+	// Virtual runs each rule in a bubble of testing/synctest: a wait takes no
+	// time, and a goroutine that is left behind fails the rule. It is for
+	// writers on memory or files; the network has no virtual time.
+	Virtual bool
 }
 
 // Instance is one writer and what the suite has to know about it.
@@ -92,7 +97,7 @@ func TestLineWriter(t *testing.T, s Subject) {
 			t.Logf("left out, since the instance has no %v: %s", missing, rule.sentence)
 			continue
 		}
-		t.Run(rule.sentence, func(t *testing.T) {
+		t.Run(rule.sentence, s.bubble(func(t *testing.T) {
 			in := s.Open(t)
 			su := &suite{Instance: in, long: max(s.LongLine, 200)}
 			t.Cleanup(func() {
@@ -102,8 +107,16 @@ func TestLineWriter(t *testing.T, s Subject) {
 				in.Writer.Close()
 			})
 			rule.check(t, su)
-		})
+		}))
 	}
+}
+
+// bubble returns f, in virtual time if the Subject wants it.
+func (s Subject) bubble(f func(*testing.T)) func(*testing.T) {
+	if !s.Virtual {
+		return f
+	}
+	return func(t *testing.T) { synctest.Test(t, f) }
 }
 
 // hooks is the set of optional fields that an Instance has.
@@ -127,17 +140,19 @@ func (h hooks) String() string {
 
 // hooks opens an instance to see which hooks it has.
 func (s Subject) hooks(t *testing.T) (has hooks) {
-	in := s.Open(t)
-	defer in.Writer.Close()
-	if in.Ledger != nil {
-		has |= hookLedger
-	}
-	if in.Stall != nil && in.Heal != nil {
-		has |= hookStall
-	}
-	if in.Fail != nil && in.Heal != nil {
-		has |= hookFail
-	}
+	s.bubble(func(t *testing.T) {
+		in := s.Open(t)
+		defer in.Writer.Close()
+		if in.Ledger != nil {
+			has |= hookLedger
+		}
+		if in.Stall != nil && in.Heal != nil {
+			has |= hookStall
+		}
+		if in.Fail != nil && in.Heal != nil {
+			has |= hookFail
+		}
+	})(t)
 	return has
 }
 

@@ -1,0 +1,229 @@
+package combine
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/remote"
+	"github.com/rollway/rollway/rollwaytest"
+	"github.com/rollway/rollway/shard"
+	"github.com/rollway/rollway/slab"
+)
+
+// A combination is a writer that buffers before one that writes.
+type combination struct {
+	name string
+	head func(dst, spare io.Writer) (*head, error)
+	end  func(testing.TB) *end
+
+	failover bool // the head has a failover, an end of the same kind
+	drops    bool // lines that find no room are dropped: not in the suite
+	virtual  bool // no network: runs in a bubble of testing/synctest
+	longLine int  // see rollwaytest.Subject
+}
+
+// combinations are what a user may build, each with small buffers and short
+// waits, so that much happens.
+func combinations() []combination {
+	var (
+		plain   = file.Options{}
+		rotates = file.Options{MaxSize: 50_000, Compress: file.Gzip{Level: 1}, KeepPlain: 1}
+		fsyncs  = file.Options{MaxSize: 400_000, Sync: file.EachWrite}
+		timed   = file.Options{Every: time.Second, CheckEvery: time.Nanosecond, Sync: file.Interval, SyncEvery: 10 * time.Millisecond}
+		tiny    = slab.Options{SlabSize: 1024, SlabCount: 16}
+		urgent  = slab.Options{SlabSize: 4096, Levels: slab.Levels{WriteThrough: slog.LevelWarn, WriteThroughTimeout: 20 * time.Millisecond}}
+		four    = shard.Options{BufferSize: 1 << 20, Shards: 4, Full: shard.Block}
+	)
+	all := []combination{
+		{name: "slab over file", head: slabHead(slab.Options{}), end: fileEnd(plain), virtual: true},
+		{name: "tiny slabs over file", head: slabHead(tiny), end: fileEnd(plain), virtual: true},
+		{name: "slab over file that rotates by size and packs", head: slabHead(slab.Options{SlabSize: 8 << 10}), end: fileEnd(rotates), virtual: true},
+		{name: "slab over file that rotates by time", head: slabHead(tiny), end: fileEnd(timed), virtual: true},
+		{name: "slab over file with fsync of each write", head: slabHead(slab.Options{}), end: fileEnd(fsyncs), virtual: true},
+		{name: "slab with write-through over file", head: slabHead(urgent), end: fileEnd(plain), virtual: true},
+		{name: "slab with failover from file to file", head: slabHead(slab.Options{SlabSize: 4096}), end: fileEnd(plain), virtual: true, failover: true},
+		{name: "slab over slab", head: slabHead(slab.Options{SlabSize: 4096}), end: slabEnd, virtual: true},
+		{name: "shard over file", head: shardHead(four), end: fileEnd(plain), virtual: true},
+		{name: "one shard over file that rotates by size and packs", head: shardHead(shard.Options{BufferSize: 128 << 10, Shards: 1, Full: shard.Block}), end: fileEnd(rotates), virtual: true},
+		{name: "shard over slab", head: shardHead(four), end: slabEnd, virtual: true},
+		{name: "slab that drops over file", head: slabHead(slab.Options{SlabSize: 1024, Full: slab.Drop}), end: fileEnd(plain), virtual: true, drops: true},
+		{name: "shard that drops over file", head: shardHead(shard.Options{BufferSize: 96 << 10, Shards: 4, Full: shard.Drop}), end: fileEnd(plain), virtual: true, drops: true},
+
+		{name: "slab over http", head: slabHead(slab.Options{}), end: httpEnd(remote.Options{Compression: "gzip"})},
+		{name: "slab over http with a spill", head: slabHead(slab.Options{SlabSize: 8 << 10}), end: httpEnd(remote.Options{Spill: remote.Spill{Dir: "made by the end"}})},
+		{name: "slab over tcp", head: slabHead(slab.Options{}), end: streamEnd("tcp")},
+		{name: "slab over tls", head: slabHead(slab.Options{}), end: streamEnd("tls")},
+		{name: "slab over unix", head: slabHead(tiny), end: streamEnd("unix")},
+		{name: "slab over udp", head: slabHead(slab.Options{SlabSize: 8 << 10}), end: gramEnd("udp"), longLine: 60_000},
+		{name: "shard over http", head: shardHead(four), end: httpEnd(remote.Options{})},
+		{name: "shard over tcp", head: shardHead(four), end: streamEnd("tcp")},
+	}
+	if runtime.GOOS == "linux" {
+		all = append(all, combination{name: "slab over unixgram", head: slabHead(slab.Options{SlabSize: 8 << 10}), end: gramEnd("unixgram"), longLine: 60_000})
+	}
+	return all
+}
+
+// A head is the first writer of a road.
+type head struct {
+	rollwaytest.LineWriter
+	ledger  func() rollwaytest.Ledger
+	notices func() uint64 // lines that it wrote by itself
+}
+
+func slabLedger(w *slab.Writer) rollwaytest.Ledger {
+	s := w.Stats()
+	return rollwaytest.Ledger{Accepted: s.Accepted, Written: s.Written, Dropped: s.Dropped.Total(), Pending: s.Pending, Rejected: s.Rejected}
+}
+
+func slabHead(o slab.Options) func(dst, spare io.Writer) (*head, error) {
+	return func(dst, spare io.Writer) (*head, error) {
+		o := o
+		o.FlushInterval = 5 * time.Millisecond
+		o.Retry = slab.Retry{Min: time.Millisecond, Max: 5 * time.Millisecond}
+		o.CloseTimeout = time.Minute
+		o.CloseDestination = true
+		if spare != nil {
+			o.Failover, o.FailoverAfter, o.FailoverProbe = spare, time.Millisecond, 10*time.Millisecond
+		}
+		w, err := slab.New(dst, o)
+		if err != nil {
+			return nil, err
+		}
+		return &head{
+			LineWriter: w,
+			ledger:     func() rollwaytest.Ledger { return slabLedger(w) },
+			notices:    func() uint64 { return w.Stats().Notices },
+		}, nil
+	}
+}
+
+func shardHead(o shard.Options) func(dst, spare io.Writer) (*head, error) {
+	return func(dst, _ io.Writer) (*head, error) {
+		o := o
+		o.FlushInterval = 5 * time.Millisecond
+		o.Retry = shard.Retry{Min: time.Millisecond, Max: 5 * time.Millisecond}
+		o.CloseTimeout = time.Minute
+		o.CloseDestination = true
+		w, err := shard.New(dst, o)
+		if err != nil {
+			return nil, err
+		}
+		return &head{
+			LineWriter: w,
+			ledger: func() rollwaytest.Ledger {
+				s := w.Stats()
+				return rollwaytest.Ledger{Accepted: s.Accepted, Written: s.Written, Dropped: s.Dropped.Total(), Pending: s.Pending, Rejected: s.Rejected}
+			},
+			notices: func() uint64 { return w.Stats().Notices },
+		}, nil
+	}
+}
+
+// A road is a combination at work: head, gate, end, and with a failover a
+// second gate and end.
+type road struct {
+	*head
+	gates []*gate
+	ends  []*end
+}
+
+func (c combination) open(t testing.TB) *road {
+	t.Helper()
+	r := new(road)
+	add := func() io.Writer {
+		e := c.end(t)
+		g := &gate{LineWriter: e.LineWriter}
+		r.ends, r.gates = append(r.ends, e), append(r.gates, g)
+		return g
+	}
+	dst := add()
+	var spare io.Writer
+	if c.failover {
+		spare = add()
+	}
+	h, err := c.head(dst, spare)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.head = h
+	t.Cleanup(func() {
+		for _, g := range r.gates {
+			g.heal()
+		}
+		h.Close()
+	})
+	return r
+}
+
+// A gate stands before an end and makes it stall or fail.
+type gate struct {
+	rollwaytest.LineWriter
+	mu      sync.Mutex
+	failing bool
+	next    []int         // how many lines the next Writes take before they fail
+	stalled chan struct{} // closed by heal
+}
+
+func (g *gate) Write(p []byte) (int, error) {
+	g.mu.Lock()
+	failing, stalled, lines := g.failing, g.stalled, -1
+	if len(g.next) > 0 {
+		lines, g.next = g.next[0], g.next[1:]
+	}
+	g.mu.Unlock()
+	if stalled != nil {
+		<-stalled
+	}
+	switch {
+	case failing:
+		return 0, rollwaytest.ErrFault
+	case lines < 0:
+		return g.LineWriter.Write(p)
+	}
+	n := 0
+	for ; lines > 0 && n < len(p); lines-- {
+		n += bytes.IndexByte(p[n:], '\n') + 1
+	}
+	if n > 0 {
+		if m, err := g.LineWriter.Write(p[:n]); err != nil {
+			return m, err
+		}
+	}
+	return n, rollwaytest.ErrFault
+}
+
+// trip makes Writes to come fail after so many lines, one each.
+func (g *gate) trip(lines ...int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.next = append(g.next, lines...)
+}
+
+func (g *gate) stall() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stalled = make(chan struct{})
+}
+
+func (g *gate) fail() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.failing = true
+}
+
+func (g *gate) heal() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.failing, g.next = false, nil
+	if g.stalled != nil {
+		close(g.stalled)
+		g.stalled = nil
+	}
+}

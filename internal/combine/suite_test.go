@@ -1,0 +1,53 @@
+package combine
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/rollway/rollway/rollwaytest"
+)
+
+// The contract of a line writer on every combination. With a failover it is run
+// on the road to that, while the destination fails for ever.
+func TestLineWriter(t *testing.T) {
+	for _, c := range combinations() {
+		if c.drops {
+			continue // the suite is for writers that lose nothing
+		}
+		t.Run(c.name, func(t *testing.T) {
+			rollwaytest.TestLineWriter(t, rollwaytest.Subject{
+				LongLine: c.longLine,
+				Virtual:  c.virtual,
+				Open: func(t *testing.T) *rollwaytest.Instance {
+					r := c.open(t)
+					last := len(r.ends) - 1
+					for _, g := range r.gates[:last] {
+						g.fail()
+					}
+					in := &rollwaytest.Instance{
+						Writer:    r.head,
+						Delivered: r.ends[last].delivered,
+						Ledger:    r.ledger,
+						Stall:     r.gates[last].stall,
+						Fail:      r.gates[last].fail,
+						Heal:      r.gates[last].heal,
+					}
+					if strings.Contains(c.name, "write-through") {
+						in.Writer = warns{r.head}
+					}
+					return in
+				},
+			})
+		})
+	}
+}
+
+// warns is a writer that gets every line as a warning.
+type warns struct{ *head }
+
+func (w warns) Write(p []byte) (int, error) {
+	return w.LineWriter.(interface {
+		WriteLevel(slog.Level, []byte) (int, error)
+	}).WriteLevel(slog.LevelWarn, p)
+}
