@@ -201,7 +201,7 @@ func TestAllocations(t *testing.T) {
 type traceOn struct{}
 
 // plainEncoder is a format of the user's that looks at everything.
-type plainEncoder struct{ n int }
+type plainEncoder struct{}
 
 func (e *plainEncoder) AppendLine(dst []byte, r *Record) []byte {
 	dst = append(dst, r.Message...)
