@@ -1,0 +1,189 @@
+package slab_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rollway/rollway/rollwaytest"
+	"github.com/rollway/rollway/slab"
+)
+
+// chaosOptions returns options drawn at random, without a failover.
+func chaosOptions(rng *rand.Rand) slab.Options {
+	o := slab.Options{
+		SlabSize:      64 << rng.IntN(4),
+		SlabCount:     2 + rng.IntN(8),
+		OversizeLimit: 600,
+		FlushInterval: time.Duration(1+rng.IntN(20)) * time.Millisecond,
+		CloseTimeout:  time.Duration(1+rng.IntN(2000)) * time.Millisecond,
+		Full:          slab.Policy(rng.IntN(2)),
+		Retry:         slab.Retry{Min: time.Millisecond, Max: 50 * time.Millisecond},
+		NoLossNotice:  rng.IntN(2) == 0,
+		OnError:       func(error) {},
+
+		FailoverAfter: time.Duration(1+rng.IntN(100)) * time.Millisecond,
+		FailoverProbe: time.Duration(1+rng.IntN(100)) * time.Millisecond,
+
+		CloseDestination: rng.IntN(2) == 0,
+	}
+	if rng.IntN(2) == 0 {
+		o.Retry.GiveUp = 300 * time.Millisecond
+	}
+	if o.Full == slab.Block && rng.IntN(2) == 0 {
+		o.BlockTimeout = time.Duration(1+rng.IntN(200)) * time.Millisecond
+	}
+	if rng.IntN(2) == 0 {
+		o.Levels.ErrorWait = time.Duration(1+rng.IntN(200)) * time.Millisecond
+	}
+	if rng.IntN(2) == 0 {
+		o.Levels.WriteThrough = slog.LevelError
+		o.Levels.WriteThroughTimeout = time.Duration(1+rng.IntN(200)) * time.Millisecond
+	}
+	if rng.IntN(2) == 0 {
+		o.Levels.Reserve = rng.IntN(o.SlabCount-1) - 1
+	}
+	return o
+}
+
+// unsettle sets faults of d at random until stop is closed.
+func unsettle(rng *rand.Rand, d *rollwaytest.Destination, stop <-chan struct{}) {
+	for {
+		switch rng.IntN(7) {
+		case 0:
+			d.Stall()
+		case 1:
+			d.Fail(nil)
+		case 2:
+			d.Always(rollwaytest.Fault{Delay: time.Duration(rng.IntN(150)) * time.Millisecond, Take: rng.IntN(200), Err: rollwaytest.ErrFault})
+		case 3:
+			d.Next(rollwaytest.Fault{Panic: "chaos"}, rollwaytest.Fault{Exit: true}, rollwaytest.Fault{Take: 3}, rollwaytest.Fault{})
+		default:
+			d.Heal()
+		}
+		select {
+		case <-stop:
+			return
+		case <-time.After(time.Duration(rng.IntN(400)) * time.Millisecond):
+		}
+	}
+}
+
+// TestChaos draws options and faults at random and closes the Writer amid them.
+// When all is healed and settled each line that Write took is at a destination
+// or was dropped, never both.
+func TestChaos(t *testing.T) {
+	for seed := range uint64(100) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { chaos(t, seed) })
+		})
+	}
+}
+
+func chaos(t *testing.T, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 11))
+	o := chaosOptions(rng)
+	dsts := []*rollwaytest.Destination{{}}
+	if rng.IntN(2) == 0 {
+		dsts = append(dsts, &rollwaytest.Destination{})
+		o.Failover = dsts[1]
+	}
+	w, err := slab.New(dsts[0], o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var others, writers sync.WaitGroup
+	for i, d := range dsts {
+		others.Go(func() { unsettle(rand.New(rand.NewPCG(seed, uint64(20+i))), d, stop) })
+	}
+	others.Go(func() {
+		for {
+			ledger(w).Check(t)
+			select {
+			case <-stop:
+				return
+			case <-time.After(3 * time.Millisecond):
+			}
+		}
+	})
+	const producers = 4
+	var accepted [producers]int
+	for p := range producers {
+		writers.Go(func() {
+			rng := rand.New(rand.NewPCG(seed, uint64(30+p)))
+			for seq := range 200 {
+				line := fmt.Sprintf("%d %d %s\n", p, seq, "ppppppppppppppppppppppppppppppppppppp"[:rng.IntN(30)])
+				var err error
+				if l := slog.Level(4 * (rng.IntN(5) - 1)); l > slog.LevelError {
+					_, err = w.Write([]byte(line))
+				} else {
+					_, err = w.WriteLevel(l, []byte(line))
+				}
+				if errors.Is(err, os.ErrClosed) {
+					return
+				} else if err != nil {
+					t.Errorf("Write: %v", err)
+				}
+				accepted[p]++
+				if rng.IntN(4) == 0 {
+					time.Sleep(time.Duration(rng.IntN(30)) * time.Millisecond)
+				}
+				if rng.IntN(100) == 0 {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rng.IntN(50))*time.Millisecond)
+					_ = w.SyncContext(ctx)
+					cancel()
+				}
+			}
+		})
+	}
+	time.Sleep(time.Duration(rng.IntN(4000)) * time.Millisecond)
+	_ = w.Close()
+	writers.Wait()
+	close(stop)
+	others.Wait()
+	for _, d := range dsts {
+		d.Heal()
+	}
+	time.Sleep(time.Minute) // calls under way return
+	synctest.Wait()
+
+	at := make(map[string]bool)
+	for _, d := range dsts {
+		next := follow(t, d)
+		for p, n := range next {
+			if n > 200 {
+				t.Errorf("producer %d: line %d", p, n)
+			}
+		}
+		got, _ := lines(d)
+		for _, l := range got {
+			var p, seq int
+			fmt.Sscanf(l, "%d %d", &p, &seq)
+			at[fmt.Sprint(p, seq)] = true
+		}
+		if d.Overlaps() > 0 {
+			t.Errorf("%d calls overlap", d.Overlaps())
+		}
+	}
+	sum := 0
+	for _, n := range accepted {
+		sum += n
+	}
+	ledger(w).CheckSettled(t, sum, len(at))
+	s := w.Stats()
+	sumsUp(t, s)
+	if s.SlabsFree != s.Slabs || s.Waiting != 0 {
+		t.Errorf("Stats = %+v, want all slabs free and nobody waiting", s)
+	}
+	if t.Failed() {
+		t.Logf("options %+v", o)
+	}
+}
