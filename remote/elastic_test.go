@@ -1,11 +1,13 @@
 package remote_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -142,13 +144,12 @@ func TestElasticKeepsLines(t *testing.T) {
 // twice.
 func TestElasticStoresOnce(t *testing.T) {
 	peer := startElasticPeer(t)
-	var lost bool
+	var lost atomic.Bool
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if lost {
+		if lost.Swap(true) {
 			peer.serve(t, rw, r)
 			return
 		}
-		lost = true
 		peer.serve(t, httptest.NewRecorder(), r)
 		panic(http.ErrAbortHandler)
 	}))
@@ -161,6 +162,40 @@ func TestElasticStoresOnce(t *testing.T) {
 	}
 	peer.want(t, all)
 	settled(t, w, 10, 10)
+}
+
+// So it is when the lines waited on disk in between, and the process ended: the
+// documents keep their ids.
+func TestElasticStoresOnceAcrossARestart(t *testing.T) {
+	peer := startElasticPeer(t)
+	peer.decide(func(doc string) (int, string, string) {
+		if strings.Contains(doc, `"seq":0}`) {
+			return 429, "es_rejected_execution_exception", "queue is full"
+		}
+		return 0, "", ""
+	})
+	dir := t.TempDir()
+	o := remote.Options{Spill: remote.Spill{Dir: dir}, CloseTimeout: 50 * time.Millisecond}
+	w := open(t, peer.url(), o)
+	write(t, w, numbered(0, 100)) // all but the first are stored, and all are on disk
+	write(t, w, numbered(100, 110))
+	if err := w.Close(); !errors.Is(err, remote.ErrSpilled) {
+		t.Errorf("Close = %v, want that lines are on disk", err)
+	}
+	if got := strings.Count(string(peer.bytes()), "\n"); got != 99 {
+		t.Errorf("%d documents before the restart, want 99", got)
+	}
+	peer.decide(nil)
+	o.CloseTimeout = 0
+	w = open(t, peer.url(), o)
+	write(t, w, numbered(110, 111))
+	if err := w.Sync(); err != nil {
+		t.Errorf("Sync = %v", err)
+	}
+	peer.want(t, numbered(1, 100)+numbered(0, 1)+numbered(100, 111))
+	if s := w.Stats(); s.Recovered != 110 || s.Written != 111 || s.Pending != 0 {
+		t.Errorf("Stats = %+v", s)
+	}
 }
 
 func TestElasticAnswersAsAWhole(t *testing.T) {

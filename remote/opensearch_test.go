@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rollway/rollway/remote"
@@ -163,7 +164,7 @@ func TestOpenSearch(t *testing.T) {
 	// The answer is lost, the lines are stored: sent again they are not stored
 	// twice.
 	t.Run("once", func(t *testing.T) {
-		lost := false
+		var lost atomic.Bool
 		proxy := newHTTPPeer(t)
 		proxy.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			resp, err := http.Post(s.url+r.URL.String(), r.Header.Get("Content-Type"), r.Body)
@@ -172,8 +173,7 @@ func TestOpenSearch(t *testing.T) {
 				return
 			}
 			defer resp.Body.Close()
-			if !lost {
-				lost = true
+			if !lost.Swap(true) {
 				io.Copy(io.Discard, resp.Body)
 				panic(http.ErrAbortHandler)
 			}
