@@ -55,7 +55,7 @@ func open(j *job, dst destination) (subject, error) {
 			o.CloseTimeout = time.Second // it will be reached
 		}
 		if j.Subject == Persisted {
-			writers.SetPersist(&o, j.Slabs)
+			o.Persist = j.Slabs
 		}
 		w, err := slab.New(dst, o)
 		if err != nil {

@@ -93,9 +93,7 @@ func overPersisted(logger func(w io.Writer) (logFunc, error)) func(dir string) (
 		if err != nil {
 			return nil, nil, err
 		}
-		var o slab.Options
-		SetPersist(&o, filepath.Join(slabs, "slabs"))
-		log, closeAll, err := overSlab(logger, o)(dir)
+		log, closeAll, err := overSlab(logger, slab.Options{Persist: filepath.Join(slabs, "slabs")})(dir)
 		return log, func() error {
 			defer os.RemoveAll(slabs)
 			return closeAll()

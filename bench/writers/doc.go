@@ -16,7 +16,6 @@ package writers
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -102,10 +101,7 @@ func OpenPersisted(o slab.Options) func(dst io.Writer) (io.WriteCloser, error) {
 			return nil, err
 		}
 		o := o
-		if !SetPersist(&o, filepath.Join(dir, "slabs")) {
-			os.RemoveAll(dir)
-			return nil, fmt.Errorf("slab.Options has no Persist")
-		}
+		o.Persist = filepath.Join(dir, "slabs")
 		w, err := slab.New(dst, o)
 		if err != nil {
 			os.RemoveAll(dir)

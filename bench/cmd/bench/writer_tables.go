@@ -7,9 +7,8 @@ import (
 	"github.com/rollway/rollway/bench/writers"
 )
 
-// writerTables makes the tables of the three cases. A contender that the
-// results do not have was not built when they were measured and has no row;
-// one that is missing in a single mode makes it fail.
+// writerTables makes the tables of the three cases. Persisted slabs, which not
+// every system has, may be missing in the results; nothing else may.
 func writerTables(r *measure.Results) (string, error) {
 	sums := r.Summarize()
 	text := "\n" + r.Circumstances() + fmt.Sprintf("\nVersions: zerolog %s, zap %s, phuslu/log %s. Raw results: [writers.json](results/writers.json).\n",
@@ -50,7 +49,7 @@ func rawTables(sums map[measure.Key]measure.Summary) (string, error) {
 	for _, mode := range rawModes() {
 		own := at(writers.Heap, mode)
 		var best measure.Summary
-		bestName, persistedRatio, persistedVerdict := "", "–", "not built yet"
+		bestName, persistedRatio, persistedVerdict := "", "–", "not measured"
 		for _, w := range present {
 			if s := at(w.Name, mode); w.Bar && (bestName == "" || s.Ns < best.Ns) {
 				best, bestName = s, w.Name
@@ -127,7 +126,7 @@ func fileTables(sums map[measure.Key]measure.Summary) (string, error) {
 		s, ok := sums[measure.Key{Case: writers.File, Library: c.Name, Mode: writers.File}]
 		if !ok {
 			if c.Own && ownName != "" {
-				continue // persisted slabs were not built when this was measured
+				continue // measured where slabs cannot persist
 			}
 			return "", fmt.Errorf("%s: %w", c.Name, errMissing)
 		}
