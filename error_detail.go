@@ -52,6 +52,10 @@ func errorText(err error) (text string) {
 			text = panicText(err, r)
 		}
 	}()
+	if !enterValue() {
+		return logsItself
+	}
+	defer leaveValue()
 	return err.Error()
 }
 

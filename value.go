@@ -133,6 +133,10 @@ func resolve(v slog.Value) (out slog.Value) {
 			out = slog.StringValue(panicText(v.Any(), r))
 		}
 	}()
+	if !enterValue() {
+		return slog.StringValue(logsItself)
+	}
+	defer leaveValue()
 	for range 100 {
 		if v.Kind() != slog.KindLogValuer {
 			return v
@@ -185,7 +189,7 @@ func (f *format) appendJSONAny(dst []byte, value any, depth int) (out []byte) {
 			return appendErrorDetail(dst, v)
 		}
 		if _, ok := value.(json.Marshaler); !ok {
-			return jsonline.AppendString(dst, v.Error())
+			return jsonline.AppendString(dst, errorText(v))
 		}
 	case []byte:
 		return f.appendBytes(dst, v)

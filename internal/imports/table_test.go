@@ -17,6 +17,7 @@ var table = []edge{
 	{"file", "internal/disk", "fsync of a folder on every system"},
 	{"internal/spool", "internal/disk", "files that tests can make fail and crash"},
 	{"internal/slabfile", "golang.org/x/sys/unix", "mapped memory: mmap, fallocate, flock, and which file system it is"},
+	{".", "internal/goid", "how deep the values of a goroutine log each other"},
 	{"shard", "internal/goid", "a goroutine's records stay in one shard"},
 	{"shard", "internal/jsonline", "the line that announces a loss"},
 	{"internal/direct", "golang.org/x/sys/unix", "O_DIRECT, pwritev2, fallocate, statx, mmap"},
