@@ -6,10 +6,11 @@ export GOWORK = off
 GO       ?= go
 ARGS     ?=
 FUZZTIME ?= 10s
+DURATION ?= 10m
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: run
 run: build ## build and start the collector on loopback with ./data; ARGS='-listen 127.0.0.1:4400' adds flags
@@ -46,3 +47,18 @@ bench-writers: ## measure the buffered writers against their rivals and write th
 .PHONY: bench-alloc
 bench-alloc: ## find where allocations come from, with four toolchains, and write the tables of docs/BENCHMARKS.md
 	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench alloc -o ../docs/results/allocstudy.json $(ARGS) && ../bin/bench alloc-tables
+
+.PHONY: bench-latency
+bench-latency: ## measure the log call while the destination stalls (some 10 minutes) and write the tables of docs/BENCHMARKS.md
+	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench latency -o ../docs/results/latency.json $(ARGS) && ../bin/bench tables -only latency
+
+.PHONY: bench-reliability
+bench-reliability: ## do to writers what can go wrong, 200 kills among it (some 10 minutes), and write the tables of docs/RELIABILITY.md
+	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench reliability -o ../docs/results/reliability.json $(ARGS) && ../bin/bench reliability-tables
+
+.PHONY: soak
+soak: ## random runs for DURATION (10m) each: slab, shard and spool followed line by line, then every fuzz target; seeds are printed
+	$(GO) test -timeout 0 -run 'TestStress|TestChaos|TestPersistKill' -count 20 ./slab
+	$(GO) test -timeout 0 -run TestStress ./shard -args -stress $(DURATION)
+	$(GO) test -timeout 0 -run 'TestSimulation' -count 50 ./internal/spool
+	$(GO) run ./scripts/dev fuzz -time $(DURATION)
