@@ -130,47 +130,70 @@ func (w *Writer) syncBarriers() {
 	w.barrier = slices.Delete(w.barrier, 0, n)
 	w.mu.Unlock()
 
-	err := w.syncDestination(reached)
-
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.exitLocked()
-	for _, b := range reached {
-		lost := w.lostSinceLocked(b)
-		if b.sync {
-			lost = errors.Join(lost, err)
+	w.syncDestination(patient(reached), func(ctx context.Context, err error) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.exitLocked()
+		var again []*barrier
+		for _, b := range reached {
+			switch lost := w.lostSinceLocked(b); {
+			case !b.sync:
+				b.done <- lost
+			case err != nil && errors.Is(err, ctx.Err()) && b.ctx.Err() == nil:
+				again = append(again, b) // it was another's time that ran out
+			default:
+				b.done <- errors.Join(lost, err)
+			}
 		}
-		b.done <- lost
-	}
+		w.barrier = append(again, w.barrier...)
+	})
 }
 
-func (w *Writer) syncDestination(reached []*barrier) error {
-	ctx := context.Background()
+// patient returns the context of the first of the barriers that still waits, or
+// of the last.
+func patient(reached []*barrier) (ctx context.Context) {
 	for _, b := range reached {
-		if b.sync && b.ctx.Err() == nil {
-			ctx = b.ctx // the first that still waits
-			break
+		if b.sync {
+			if ctx = b.ctx; ctx.Err() == nil {
+				break
+			}
 		}
 	}
-	var err error
+	return ctx
+}
+
+// syncDestination calls done with the result, even if the destination ends the
+// goroutine.
+func (w *Writer) syncDestination(ctx context.Context, done func(context.Context, error)) {
+	method, f := "", func() error { return nil }
 	switch dst := w.dst.(type) {
 	case interface{ SyncContext(context.Context) error }:
-		err = guard("SyncContext", func() error { return dst.SyncContext(ctx) })
+		method, f = "SyncContext", func() error { return dst.SyncContext(ctx) }
 	case interface{ Sync() error }:
-		err = guard("Sync", dst.Sync)
+		method, f = "Sync", dst.Sync
 	}
-	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTTY) || errors.Is(err, errors.ErrUnsupported) {
-		return nil // a terminal, a pipe
-	}
-	return err
+	guard(method, f, func(err error) {
+		if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTTY) || errors.Is(err, errors.ErrUnsupported) {
+			err = nil // a terminal, a pipe
+		}
+		done(ctx, err)
+	})
 }
 
-// guard calls a method of the destination and turns a panic into an error.
-func guard(method string, f func() error) (err error) {
+// guard calls a method of the destination, and then done with its error, which
+// also stands for a panic. If the method ends the goroutine, so does guard, but
+// done is called.
+func guard(method string, f func() error, done func(error)) {
+	var err error
+	returned := false
 	defer func() {
 		if v := recover(); v != nil {
 			err = panicked(method, v)
+		} else if !returned {
+			err = fmt.Errorf("shard: destination ended its goroutine in %s", method)
 		}
+		done(err)
 	}()
-	return f()
+	err = f()
+	returned = true
 }

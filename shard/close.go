@@ -44,6 +44,7 @@ func (w *Writer) Shutdown(ctx context.Context) error {
 		close(w.closing)
 		w.wakeUp()
 	}
+	<-w.closing // or another call's deadline could pass before every shard is closed
 	select {
 	case <-w.finished:
 	case <-ctx.Done():
@@ -86,7 +87,7 @@ func (w *Writer) giveUpAll(ctx context.Context) {
 	w.tally.shutdown += lost
 	inside := w.tally.inside
 	var held uint64
-	if inside == "" {
+	if inside == "" || !w.lent {
 		lost += w.dropBatchLocked()
 	} else {
 		for _, t := range w.io.batch {
@@ -110,21 +111,28 @@ func (w *Writer) giveUpAll(ctx context.Context) {
 // finish closes the destination if asked to and ends Shutdown. It is the last
 // thing run does.
 func (w *Writer) finish() {
-	var err error
-	if c, ok := w.dst.(io.Closer); ok && w.opts.CloseDestination {
+	end := func(err error) {
 		w.mu.Lock()
-		w.tally.inside = "Close"
-		w.mu.Unlock()
-		if err = guard("Close", c.Close); err != nil {
-			err = fmt.Errorf("close the destination: %w", err)
+		defer w.mu.Unlock()
+		w.exitLocked()
+		if !w.abandoned {
+			w.endLocked(err)
 		}
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.tally.inside = ""
-	if !w.abandoned {
-		w.endLocked(err)
+	c, ok := w.dst.(io.Closer)
+	if !ok || !w.opts.CloseDestination {
+		end(nil)
+		return
 	}
+	w.mu.Lock()
+	w.enterLocked("Close")
+	w.mu.Unlock()
+	guard("Close", c.Close, func(err error) {
+		if err != nil {
+			err = fmt.Errorf("close the destination: %w", err)
+		}
+		end(err)
+	})
 }
 
 // endLocked sets the result of Shutdown: err and what was given up before.

@@ -1,8 +1,6 @@
 package shard
 
 import (
-	"bytes"
-
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -15,51 +13,61 @@ type vectored interface {
 	WriteBuffers(bufs [][]byte) (n int64, err error)
 }
 
-// outcome is what came of a push.
+// push calls the destination once with what is left of the batch. It returns
+// false if the Writer has been abandoned.
+func (w *Writer) push() (ok bool) {
+	w.mu.Lock()
+	if w.abandoned {
+		w.mu.Unlock()
+		return false
+	}
+	w.enterLocked("write")
+	w.lent = true
+	w.mu.Unlock()
+
+	var n int64
+	guard("write", func() (err error) {
+		n, err = w.write()
+		return err
+	}, func(err error) {
+		ok = w.leave(n, err)
+		w.io.paused = err != nil && n == 0
+		if !w.io.paused {
+			w.io.tries, w.io.since = 0, time.Time{}
+		}
+		w.report(err)
+	})
+	return ok
+}
+
+// outcome is what came of a pause.
 type outcome int
 
 const (
-	pushed    outcome = iota // some of the batch was taken, or it is worth another try
+	again     outcome = iota // it is worth another try
 	gaveUp                   // Retry.GiveUp has passed without progress
 	abandoned                // the deadline of Shutdown has passed
 )
 
-// push calls the destination once with what is left of the batch, and waits if
-// that failed. since is when the failures began that no progress has ended.
-func (w *Writer) push(since *time.Time) outcome {
-	if !w.enter("write") {
-		return abandoned
-	}
-	n, err := w.write()
-	if !w.leave(n, err) {
-		return abandoned
-	}
-	w.report(err)
-	if err == nil || n > 0 {
-		w.io.tries = 0
-		*since = time.Time{}
-		return pushed
-	}
-	return w.pause(since)
-}
-
 // pause waits after a call that failed.
-func (w *Writer) pause(since *time.Time) outcome {
+func (w *Writer) pause() outcome {
+	w.io.paused = false
 	now := time.Now()
-	if since.IsZero() {
-		*since = now
+	if w.io.since.IsZero() {
+		w.io.since = now
 	}
 	wait, limit := w.backoff(), w.opts.Retry.GiveUp
 	if limit > 0 {
-		wait = min(wait, limit-now.Sub(*since))
+		wait = min(wait, limit-now.Sub(w.io.since))
 	}
 	switch {
 	case !w.sleep(wait):
 		return abandoned
-	case limit > 0 && time.Since(*since) >= limit:
+	case limit > 0 && time.Since(w.io.since) >= limit:
+		w.io.since = time.Time{}
 		return gaveUp
 	}
-	return pushed
+	return again
 }
 
 // backoff returns how long to wait after one more failed call.
@@ -106,16 +114,21 @@ func (w *Writer) enter(method string) bool {
 	if w.abandoned {
 		return false
 	}
-	w.tally.inside, w.tally.since = method, time.Now()
-	w.io.watch.Reset(w.opts.StallAfter)
+	w.enterLocked(method)
 	return true
 }
 
-// exit is the end of what enter began.
+func (w *Writer) enterLocked(method string) {
+	w.tally.inside, w.tally.since = method, time.Now()
+	w.io.watch.Reset(w.opts.StallAfter)
+}
+
+// exitLocked is the end of what enter began.
 func (w *Writer) exitLocked() time.Duration {
 	w.io.watch.Stop()
 	took := time.Since(w.tally.since)
 	w.tally.inside = ""
+	w.lent = false
 	return took
 }
 
@@ -153,26 +166,27 @@ func (w *Writer) dropBatchLocked() (lost uint64) {
 // write calls the destination once, with all of the batch if it is vectored.
 // n is in range, and less than all that it was given only with an error.
 func (w *Writer) write() (n int64, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			n, err = 0, panicked("write", v)
-		}
-	}()
-	bufs, size := w.io.bufs, int64(0)
+	size := int64(0)
 	if v, ok := w.dst.(vectored); ok {
-		for _, b := range bufs {
+		for _, b := range w.io.bufs {
 			size += int64(len(b))
 		}
-		n, err = v.WriteBuffers(bufs)
+		w.io.lent = append(w.io.lent[:0], w.io.bufs...)
+		n, err = v.WriteBuffers(w.io.lent)
 	} else {
-		size = int64(len(bufs[0]))
-		if size == 0 {
+		b := w.io.bufs[0]
+		if size = int64(len(b)); size == 0 {
 			return 0, nil
 		}
 		var m int
-		m, err = w.dst.Write(bufs[0])
+		m, err = w.dst.Write(b)
 		n = int64(m)
 	}
+	return inRange(n, size, err)
+}
+
+// inRange makes what a Write of size bytes returned what it may return.
+func inRange(n, size int64, err error) (int64, error) {
 	n = min(max(n, 0), size)
 	if n < size && err == nil {
 		err = io.ErrShortWrite
@@ -215,6 +229,9 @@ func (w *Writer) blame(lost uint64, err error) {
 func (w *Writer) stalled() {
 	w.mu.Lock()
 	method, since := w.tally.inside, w.tally.since
+	if time.Since(since) < w.opts.StallAfter {
+		method = "" // it is another call already
+	}
 	if method != "" {
 		w.tally.stalls++
 	}
@@ -232,56 +249,83 @@ func (w *Writer) onError(err error) {
 	w.opts.OnError(err)
 }
 
+// noticeOwed reports whether there is a loss to announce.
+func (w *Writer) noticeOwed() bool {
+	return !w.opts.NoLossNotice && w.drops.load(&w.tally) != w.io.announced
+}
+
 // noticeDue reports whether a loss should be announced now: not while the
 // destination fails, or the announcement would hold up the records.
-func (w *Writer) noticeDue() bool {
-	return !w.opts.NoLossNotice && !w.io.failing && w.drops.load(&w.tally) != w.io.announced
+func (w *Writer) noticeDue() bool { return !w.io.failing && w.noticeOwed() }
+
+// noticeLate is noticeDue while there are no records to hold up: announcing is
+// tried again now and then, and once more before the end.
+func (w *Writer) noticeLate() bool {
+	if !w.noticeOwed() {
+		return false
+	}
+	if w.isClosing() && !w.io.parting {
+		w.io.parting = true
+		return true
+	}
+	return !w.isClosing() && time.Now().After(w.io.noticeAt)
 }
 
 // announce writes a line for each reason for which records were lost. Only
-// whole records are in the destination when it is called, or the batch's first
-// one is to be ended first.
+// whole records are in the destination when it is called, or the beginning of
+// what is left of an announcement.
 func (w *Writer) announce() {
-	now := w.drops.load(&w.tally)
-	text, notices := now.since(w.io.announced).appendNotices(nil, time.Now())
-	for len(text) > 0 {
+	if len(w.io.text) == 0 {
+		w.io.owed = w.drops.load(&w.tally)
+		w.io.text, w.io.notices = w.io.owed.since(w.io.announced).appendNotices(nil, time.Now())
+		w.io.textSize = len(w.io.text)
+	}
+	for len(w.io.text) > 0 {
 		if !w.enter("write") {
+			w.io.text = nil
 			return
 		}
-		n, err := w.writeText(text)
-		text = text[n:]
-		w.mu.Lock()
-		w.exitLocked()
-		w.tally.bytes += uint64(n)
-		w.tally.lastErr = err
-		if err != nil {
-			w.tally.errors++
-		}
-		w.mu.Unlock()
-		w.report(err)
-		if err != nil && n == 0 && bytes.Count(text, newline) == int(notices) {
-			return // still owed
-		}
-		if err != nil && !w.sleep(w.backoff()) {
+		failed := false
+		var n int64
+		guard("write", func() (err error) {
+			m, err := w.dst.Write(w.io.text)
+			n, err = inRange(int64(m), int64(len(w.io.text)), err)
+			return err
+		}, func(err error) {
+			failed = err != nil
+			w.wroteText(n, err)
+		})
+		if failed && len(w.io.text) > 0 && !w.sleep(w.backoff()) {
+			w.io.text = nil
 			return
 		}
 	}
-	w.io.announced = now
-	w.mu.Lock()
-	w.tally.notices += notices
-	w.mu.Unlock()
 }
 
-func (w *Writer) writeText(p []byte) (n int, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			n, err = 0, panicked("write", v)
-		}
-	}()
-	n, err = w.dst.Write(p)
-	n = min(max(n, 0), len(p))
-	if n < len(p) && err == nil {
-		err = io.ErrShortWrite
+// wroteText books that a call has taken n bytes of the announcement. One of which
+// nothing was taken is still owed, and does not hold up records.
+func (w *Writer) wroteText(n int64, err error) {
+	whole := len(w.io.text) == w.io.textSize
+	w.io.text = w.io.text[n:]
+	w.mu.Lock()
+	w.exitLocked()
+	w.tally.bytes += uint64(n)
+	w.tally.lastErr = err
+	if err != nil {
+		w.tally.errors++
 	}
-	return n, err
+	switch {
+	case len(w.io.text) == 0:
+		w.io.announced = w.io.owed
+		w.tally.notices += w.io.notices
+	case n == 0 && whole:
+		w.io.text = nil
+	}
+	w.mu.Unlock()
+	if n > 0 {
+		w.io.tries = 0
+	} else {
+		w.io.noticeAt = time.Now().Add(w.backoff())
+	}
+	w.report(err)
 }

@@ -15,10 +15,20 @@ type ioState struct {
 	tick   time.Duration
 	watch  *time.Timer // runs Writer.stalled; started by enter
 	idle   int
-	batch  []*term  // taken off the queue, in order; changed by run under mu
-	bufs   [][]byte // of batch; what is not written yet
+	batch  []*term   // taken off the queue, in order; changed by run under mu
+	bufs   [][]byte  // of batch; what is not written yet. None: the batch is new
+	lent   [][]byte  // of one call: the destination may change them
+	torn   bool      // the last byte that the destination took of a batch was within a record
+	paused bool      // the last call of the batch was not followed by its wait yet
+	since  time.Time // of the first failure after the last progress of the batch
 
-	announced lost // losses that notices have told of
+	announced lost      // losses that notices have told of
+	owed      lost      // losses that notices tells of
+	text      []byte    // of notices; what is not written yet
+	textSize  int       // of text when it was whole, in bytes
+	notices   uint64    // lines in text when it was whole
+	noticeAt  time.Time // when announcing is tried again that has failed
+	parting   bool      // it was tried because of Close
 
 	// An episode of failure begins with a call of the destination that fails
 	// and ends with one that does not.
@@ -31,9 +41,15 @@ type ioState struct {
 
 // run owns the destination. It ends when Close was called and everything is
 // done, or when the deadline of Shutdown has passed and no call of the
-// destination is under way.
+// destination is under way. A destination that ends its goroutine has its call
+// booked as failed; another goroutine then goes on with what is in ioState.
 func (w *Writer) run() {
-	io := &w.io
+	io, ended := &w.io, false
+	defer func() {
+		if !ended {
+			go w.run()
+		}
+	}()
 	io.tick = max(w.opts.FlushInterval/8, time.Millisecond)
 	io.ticker = time.NewTicker(io.tick)
 	defer io.ticker.Stop()
@@ -48,6 +64,7 @@ func (w *Writer) run() {
 		case jobSync:
 			w.syncBarriers()
 		case jobStop:
+			ended = true
 			w.finish()
 			return
 		}
@@ -66,21 +83,30 @@ const (
 // next waits for something to do.
 func (w *Writer) next() job {
 	for {
+		w.keepTime()
 		w.mu.Lock()
 		switch {
 		case w.abandoned:
+			w.dropBatchLocked()
 			w.stopped = true
 			w.mu.Unlock()
 			return jobStop
+		case len(w.io.text) > 0:
+			w.mu.Unlock()
+			return jobNotice
+		case len(w.io.batch) > 0:
+			w.mu.Unlock()
+			return jobFlush
 		case w.passBarriersLocked():
 			w.mu.Unlock()
 			return jobSync
 		case len(w.queue) > 0:
 			w.io.batch = append(w.io.batch[:0], w.queue...)
+			w.io.bufs = w.io.bufs[:0]
 			w.queue = w.queue[:0]
 			w.mu.Unlock()
 			return jobFlush
-		case w.noticeDue():
+		case w.noticeDue() || w.noticeLate():
 			w.mu.Unlock()
 			return jobNotice
 		case w.isClosing():
@@ -104,10 +130,10 @@ func (w *Writer) isClosing() bool {
 
 // park waits until there may be something to do, and sends off what is due.
 func (w *Writer) park() {
-	if w.io.idle >= idleTicks {
+	if w.io.idle >= idleTicks && !w.noticeOwed() {
 		w.io.ticker.Stop()
 		w.dozing.Store(true)
-		if w.empty() { // or a record came before it could see dozing
+		if w.empty() && !w.noticeOwed() { // or a record came before it could see dozing
 			<-w.wake
 		}
 		w.dozing.Store(false)
@@ -124,6 +150,15 @@ func (w *Writer) park() {
 		} else {
 			w.io.idle++
 		}
+	}
+}
+
+// keepTime sends off what is due, where run has too much to do to park.
+func (w *Writer) keepTime() {
+	select {
+	case <-w.io.ticker.C:
+		w.sendOffDue(time.Now())
+	default:
 	}
 }
 
@@ -167,27 +202,34 @@ func (w *Writer) sendOffAll() {
 	}
 }
 
-// flush writes the batch and frees its terms as they are done.
+// flush writes the batch and frees its terms as they are done. It may be called
+// again for a batch that it has not come to the end of.
 func (w *Writer) flush() {
-	if w.noticeDue() {
-		w.announce()
+	if len(w.io.bufs) == 0 {
+		if w.noticeDue() {
+			w.announce()
+		}
+		for _, t := range w.io.batch {
+			w.io.bufs = append(w.io.bufs, t.data())
+		}
+		w.io.since, w.io.paused = time.Time{}, false
 	}
-	w.io.bufs = w.io.bufs[:0]
-	for _, t := range w.io.batch {
-		w.io.bufs = append(w.io.bufs, t.data())
-	}
-	var since time.Time // of the first failure after the last progress
 	for len(w.io.batch) > 0 {
-		switch w.push(&since) {
-		case pushed:
-			w.freeWritten()
-		case gaveUp:
-			w.dropFirst()
-			w.freeWritten()
-			since = time.Time{}
-		case abandoned:
+		if w.io.paused {
+			switch w.pause() {
+			case gaveUp:
+				w.dropFirst()
+				w.freeWritten()
+				continue
+			case abandoned:
+				return
+			}
+		}
+		if !w.push() {
 			return
 		}
+		w.freeWritten()
+		w.keepTime()
 	}
 }
 
@@ -211,7 +253,7 @@ func (w *Writer) dropFirst() {
 	w.mu.Lock()
 	t, rest := w.io.batch[0], w.io.bufs[0]
 	keep := 0
-	if n := len(t.data()) - len(rest); n > 0 && t.buf[n-1] != '\n' {
+	if w.io.torn {
 		keep = bytes.IndexByte(rest, '\n') + 1
 	}
 	lost := t.records() - t.counted
@@ -238,6 +280,9 @@ func (w *Writer) takenLocked(n int64) {
 		t, b := w.io.batch[i], w.io.bufs[i]
 		part := b[:min(int64(len(b)), n)]
 		n -= int64(len(part))
+		if len(part) > 0 {
+			w.io.torn = part[len(part)-1] != '\n'
+		}
 		left := t.records() - t.counted
 		if len(part) < len(b) {
 			left = min(uint64(bytes.Count(part, newline)), left-1)

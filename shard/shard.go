@@ -38,7 +38,8 @@ var ErrTooLarge = errors.New("shard: record larger than a buffer")
 //     goroutines cannot be told apart there is one shard, and one order).
 //   - The destination is used by one goroutine. Each byte is handed over until
 //     the destination has reported it as taken, and then never again.
-//   - A record is refused only when every buffer is full or being written.
+//   - A record is refused only when its shard's buffer is full and all others
+//     are in use: as those of other shards, queued or being written.
 //   - Each record is accounted for: Accepted = Written + Dropped + Pending holds
 //     in every Stats. Dropped records are announced in the stream.
 type Writer struct {
@@ -64,6 +65,7 @@ type Writer struct {
 	io      ioState         // owned by run
 
 	closed    bool          // guarded by mu; no shard has a term, or will soon have none
+	lent      bool          // guarded by mu; the destination's method under way has the batch
 	abandoned bool          // guarded by mu; the deadline of Shutdown has passed
 	stopped   bool          // guarded by mu; run has left its loop
 	closing   chan struct{} // closed when every shard is closed
@@ -113,13 +115,15 @@ func New(dst io.Writer, o Options) (*Writer, error) {
 	return w, nil
 }
 
-// LogBytes appends record and a newline. It does not keep record. Where no
+// LogBytes appends record, which holds no newline, and a newline. It does not
+// keep record. Where no
 // buffer is free it returns ErrBufferFull at once, or under Block waits; see
 // Options.Full. It returns os.ErrClosed after Close, and an error that wraps
 // ErrTooLarge for a record that fits no buffer. With an error nothing of the
 // record is written.
 func (w *Writer) LogBytes(record []byte) error {
-	return w.put(record, true, 1)
+	var until time.Time
+	return w.put(record, true, 1, &until)
 }
 
 // Write takes p, one or more whole lines; a missing last newline is added. More
@@ -133,7 +137,8 @@ func (w *Writer) Write(p []byte) (n int, err error) {
 		return 0, nil
 	}
 	if i := bytes.IndexByte(p, '\n'); i == len(p)-1 || i < 0 {
-		if err = w.put(p, i < 0, 1); err != nil && !errors.Is(err, ErrBufferFull) {
+		var until time.Time
+		if err = w.put(p, i < 0, 1, &until); err != nil && !errors.Is(err, ErrBufferFull) {
 			return 0, err
 		}
 		return len(p), nil
@@ -146,6 +151,7 @@ func (w *Writer) WriteLevel(_ slog.Level, p []byte) (n int, err error) { return 
 
 // writeLines is Write for several lines.
 func (w *Writer) writeLines(p []byte) (n int, err error) {
+	var until time.Time
 	for len(p) > 0 {
 		piece := p
 		if size := w.termSize; len(p) >= size {
@@ -164,7 +170,7 @@ func (w *Writer) writeLines(p []byte) (n int, err error) {
 		if newline {
 			lines++
 		}
-		switch e := w.put(piece, newline, lines); {
+		switch e := w.put(piece, newline, lines, &until); {
 		case e == nil || errors.Is(e, ErrBufferFull):
 			n += len(piece)
 		case errors.Is(e, os.ErrClosed):
@@ -178,13 +184,15 @@ func (w *Writer) writeLines(p []byte) (n int, err error) {
 }
 
 // put appends p, which holds that many records, and a newline if asked to.
-func (w *Writer) put(p []byte, newline bool, records uint64) error {
+// until is when the call stops waiting for room; it is set when it first waits.
+func (w *Writer) put(p []byte, newline bool, records uint64, until *time.Time) error {
 	n := uint64(len(p))
 	if newline {
 		n++
 	}
 	if n > uint64(w.termSize) {
 		w.drops.tooLarge.Add(records)
+		w.wakeDozing() // to announce it
 		return tooLarge(n, w.termSize)
 	}
 	s := &w.shards[goid.Hash(uint32(len(w.shards)))]
@@ -208,7 +216,7 @@ func (w *Writer) put(p []byte, newline bool, records uint64) error {
 				return nil
 			}
 		}
-		if err := w.makeRoom(s, records); err != nil {
+		if err := w.makeRoom(s, records, until); err != nil {
 			return err
 		}
 	}
@@ -221,9 +229,7 @@ func (w *Writer) put(p []byte, newline bool, records uint64) error {
 func (w *Writer) written(s *shard, t *term, start, end uint64) {
 	if start == 0 {
 		t.since.CompareAndSwap(0, time.Now().UnixNano())
-		if w.dozing.Load() && w.dozing.CompareAndSwap(true, false) {
-			w.wakeUp()
-		}
+		w.wakeDozing()
 	}
 	if s.cur.Load() != t {
 		w.sendOff(&w.shards[t.owner.Load()], t)
@@ -236,6 +242,12 @@ func (w *Writer) written(s *shard, t *term, start, end uint64) {
 		if spare {
 			w.sendOff(s, t)
 		}
+	}
+}
+
+func (w *Writer) wakeDozing() {
+	if w.dozing.Load() && w.dozing.CompareAndSwap(true, false) {
+		w.wakeUp()
 	}
 }
 

@@ -68,6 +68,7 @@ func stress(t *testing.T, seed uint64) {
 				rollwaytest.Fault{Take: rng.IntN(term), Err: rollwaytest.ErrFault},
 				rollwaytest.Fault{Take: rng.IntN(term)},
 				rollwaytest.Fault{Panic: "stress"},
+				rollwaytest.Fault{Exit: true},
 				rollwaytest.Fault{Delay: 10 * time.Microsecond, Take: 1 << 30},
 			)
 			time.Sleep(100 * time.Microsecond)

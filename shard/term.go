@@ -163,12 +163,12 @@ func (w *Writer) indexOf(s *shard) int32 {
 
 // makeRoom gets s another term. Where there is none it does as Options.Full
 // says, and returns the error for records that have no place.
-func (w *Writer) makeRoom(s *shard, records uint64) error {
+func (w *Writer) makeRoom(s *shard, records uint64, until *time.Time) error {
 	if w.rotate(s) {
 		return nil
 	}
 	if w.opts.Full == Block {
-		return w.await(s, records)
+		return w.await(s, records, until)
 	}
 	w.mu.Lock()
 	closed := w.closed
@@ -181,11 +181,15 @@ func (w *Writer) makeRoom(s *shard, records uint64) error {
 	return ErrBufferFull
 }
 
-// await waits until s has another term.
-func (w *Writer) await(s *shard, records uint64) error {
+// await waits until s has another term, or until *until, which it sets if this
+// is the call's first wait.
+func (w *Writer) await(s *shard, records uint64, until *time.Time) error {
 	var expired <-chan time.Time
 	if w.opts.BlockTimeout > 0 {
-		timer := time.NewTimer(w.opts.BlockTimeout)
+		if until.IsZero() {
+			*until = time.Now().Add(w.opts.BlockTimeout)
+		}
+		timer := time.NewTimer(time.Until(*until))
 		defer timer.Stop()
 		expired = timer.C
 	}
