@@ -14,4 +14,10 @@
 //
 // No byte 0 is ever written. What a reader can see beyond the real size, for the
 // moment until the file is cut, is line ends.
+//
+// With Direct there is one more thing that a reader of the growing file can see
+// for a moment: bytes 0 behind what was its end before. It reads through the page
+// cache, and Linux makes the file longer before it drops its copy of the last
+// page, which has zeros there. They are gone when it reads again. Who follows the
+// file must do that, or have it written Uncached.
 package direct

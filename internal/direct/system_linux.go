@@ -64,25 +64,25 @@ func (s *system) write(f *os.File, bufs [][]byte, offset int64) (int, error) {
 		s.flags, s.refuses = 0, true
 		n, err = unix.Pwritev2(int(f.Fd()), bufs, offset, 0)
 	}
+	if err == unix.EINVAL && s.block > 1 && beyondLimit(bufs, offset) {
+		err = unix.EFBIG // the system cut the write at the limit, and then found it unaligned
+	}
 	if err != nil {
 		return max(n, 0), os.NewSyscallError("pwritev2", err)
 	}
 	return n, nil
 }
 
+// beyondLimit reports whether a write at offset passes RLIMIT_FSIZE.
+func beyondLimit(bufs [][]byte, offset int64) bool {
+	for _, b := range bufs {
+		offset += int64(len(b))
+	}
+	var limit unix.Rlimit
+	return unix.Getrlimit(unix.RLIMIT_FSIZE, &limit) == nil && uint64(offset) > limit.Cur
+}
+
 func (s *system) allocate(f *os.File, offset, size int64) error {
 	err := unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, offset, size)
 	return refused("fallocate", err)
-}
-
-func (s *system) giveBack(f *os.File, from, until int64) error {
-	from = (from + Align - 1) &^ (Align - 1)
-	if from >= until {
-		return nil
-	}
-	err := unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE|unix.FALLOC_FL_PUNCH_HOLE, from, until-from)
-	if err != nil {
-		return os.NewSyscallError("fallocate", err)
-	}
-	return nil
 }

@@ -37,5 +37,3 @@ func (s *system) write(f *os.File, bufs [][]byte, offset int64) (n int, err erro
 }
 
 func (s *system) allocate(*os.File, int64, int64) error { return errors.ErrUnsupported }
-
-func (s *system) giveBack(*os.File, int64, int64) error { return nil }

@@ -192,7 +192,9 @@ func (t *Tail) Sync() error { return t.f.Sync() }
 func (t *Tail) Close() error {
 	var err error
 	if t.reserved > t.size {
-		err = t.sys.giveBack(t.f, t.size, t.reserved)
+		// Cutting a file to the size that it has frees what is behind it. ext4
+		// punches no holes there.
+		err = t.truncate()
 	}
 	return errors.Join(err, t.stage.Free())
 }
