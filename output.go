@@ -145,6 +145,9 @@ func (o *output) written() uint64 {
 // errStuck is what a line gets when another is stuck in the writer.
 var errStuck = errors.New("another call is stuck in the writer")
 
+// errEnded is what a line gets whose writer called runtime.Goexit.
+var errEnded = errors.New("the writer ended the goroutine")
+
 // enter takes the lock of a direct output. A line before the end of the process
 // waits for it as long as that may take.
 func (o *output) enter(c *core, level slog.Level) bool {
@@ -158,29 +161,33 @@ func (o *output) callBuffer(level slog.Level, line []byte) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("writer panicked: %v", r)
+		} else if err == errEnded {
+			o.failed.Add(1) // nobody else will
 		}
 	}()
-	n, err := o.buffer.WriteLevel(level, line)
-	return checkWrite(n, err, line)
+	err = errEnded
+	n, failed := o.buffer.WriteLevel(level, line)
+	return checkWrite(n, failed, line)
 }
 
 // callDirect writes under the lock, which the caller has taken, and gives it
 // back. Lines that were lost are announced first.
 func (o *output) callDirect(c *core, line []byte) (err error) {
 	defer o.leave(&err)
+	err = errEnded
 	if o.unannounced.Load() > 0 {
 		if err := o.announce(c); err != nil {
 			return err
 		}
 	}
-	n, err := o.w.Write(line)
-	return checkWrite(n, err, line)
+	n, failed := o.w.Write(line)
+	return checkWrite(n, failed, line)
 }
 
 // announce writes a line that says how many were lost, in the output's format.
 // It is called under the lock.
 func (o *output) announce(c *core) error {
-	lost := o.unannounced.Swap(0)
+	lost := o.unannounced.Load()
 	noun := " lines dropped"
 	if lost == 1 {
 		noun = " line dropped"
@@ -192,8 +199,8 @@ func (o *output) announce(c *core) error {
 	var bare state
 	s.buf = o.format.append(s.buf[:0], s, &bare, nil, &r, []slog.Attr{slog.String("reason", "writer stalled or failed"), slog.Uint64("dropped", lost)})
 	n, err := o.w.Write(s.buf)
-	if err = checkWrite(n, err, s.buf); err != nil {
-		o.unannounced.Add(lost)
+	if err = checkWrite(n, err, s.buf); err == nil {
+		o.unannounced.Add(-lost)
 	}
 	return err
 }
