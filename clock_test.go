@@ -2,6 +2,7 @@ package rollway
 
 import (
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,23 +41,34 @@ func TestClockOutsideItsBubble(t *testing.T) {
 }
 
 func TestClockIsNearTimeNow(t *testing.T) {
-	c := newClock()
+	// On a machine under load a thread may be held up between two readings, in
+	// renew or here; that must be the exception.
+	late := uint64(0)
+	for range 50 {
+		if late = readingsOff(newClock(), time.Millisecond); late <= 400 {
+			return
+		}
+	}
+	t.Errorf("%d readings are more than 1 ms off, and hardly fewer in 50 tries", late)
+}
+
+// readingsOff returns how many readings of c within 100 ms, from four
+// goroutines, are more than limit off.
+func readingsOff(c *clock, limit time.Duration) uint64 {
+	var late atomic.Uint64
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			late := 0
 			for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); {
 				before := time.Now().UnixNano()
 				got := c.now()
 				after := time.Now().UnixNano()
-				if got < before-int64(100*time.Microsecond) || got > after+int64(100*time.Microsecond) {
-					late++ // a thread held up between the two readings of renew
+				if got < before-int64(limit) || got > after+int64(limit) {
+					late.Add(1)
 				}
-			}
-			if late > 100 {
-				t.Errorf("%d readings are more than 100 µs off", late)
 			}
 		})
 	}
 	wg.Wait()
+	return late.Load()
 }
