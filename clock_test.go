@@ -41,8 +41,9 @@ func TestClockOutsideItsBubble(t *testing.T) {
 }
 
 func TestClockIsNearTimeNow(t *testing.T) {
-	// On a machine under load a thread may be held up between two readings, in
-	// renew or here; that must be the exception.
+	// A virtual machine's wall clock may be stepped by its host, which shows up to
+	// renewEvery later, and a thread may be held up between two readings. Both
+	// must be the exception.
 	late := uint64(0)
 	for range 50 {
 		if late = readingsOff(newClock(), time.Millisecond); late <= 400 {
