@@ -1,6 +1,8 @@
 package spool
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -146,7 +148,7 @@ func (s *Spool) recoverLast() (kept bool, err error) {
 				pos, sound = to, false
 				continue
 			}
-			if lines := v.lineEnds(pos); lines > 0 {
+			if lines := v.lineEnds(v.text(pos, seg.id)); lines > 0 {
 				s.next.line += lines // Peek counts and reports them
 				seg.guessed = true
 				return true, nil
@@ -184,6 +186,17 @@ func (s *Spool) resume(seg *segment, sound, cut bool) (kept bool) {
 	}
 	s.writing = true
 	return true
+}
+
+// text is where the lines behind pos, the start of something damaged, may
+// begin: what is left of a frame header is none of them, though a byte of its
+// numbers may look like a line end.
+func (v *view) text(pos int64, id uint64) int64 {
+	b, err := v.bytes(pos, frameHeaderSize)
+	if err == nil && (bytes.Equal(b[:4], frameMagic) || binary.LittleEndian.Uint64(b[16:]) == id) {
+		return pos + frameHeaderSize
+	}
+	return pos
 }
 
 // lineEnds counts the line ends from pos on, as far as they can be read.
