@@ -118,17 +118,22 @@ func TestMatchDoesNotAllocate(t *testing.T) {
 		strings.Repeat("x", 2000),
 	} {
 		q := mustParse(t, expr)
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		for range 1000 {
-			for _, line := range lines {
-				q.Match(line)
+		fewest := ^uint64(0) // of a few rounds: the runtime itself may allocate a little meanwhile
+		for range 10 {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			for range 1000 {
+				for _, line := range lines {
+					q.Match(line)
+				}
+			}
+			runtime.ReadMemStats(&after)
+			if fewest = min(fewest, after.Mallocs-before.Mallocs); fewest == 0 {
+				break
 			}
 		}
-		runtime.ReadMemStats(&after)
-		// The runtime itself may allocate a little meanwhile.
-		if n := after.Mallocs - before.Mallocs; n > 100 {
-			t.Errorf("%.40s: %d allocations in 3000 calls", expr, n)
+		if fewest > 100 {
+			t.Errorf("%.40s: %d allocations in 3000 calls", expr, fewest)
 		}
 	}
 }

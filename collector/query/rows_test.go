@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rollway/rollway/collector/journal"
@@ -285,7 +286,7 @@ func TestStreaming(t *testing.T) {
 
 func waitFor(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain for %s", what)
 		}
@@ -370,18 +371,37 @@ func TestErrorsWhileReading(t *testing.T) {
 		t.Errorf("without trailers: %q, %v", got, err)
 	}
 
-	m.before = func(first uint64) error {
-		if first == 3 {
-			a.Close()
-		}
-		return nil
-	}
-	if resp, body, _ := ask(t, base); resp.StatusCode != 503 || !strings.Contains(body, "shutting down") {
-		t.Errorf("closed while it runs: %s, %s", resp.Status, body)
-	}
+	a.Close()
 	if resp, body, _ := ask(t, base); resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" || !strings.Contains(body, "shutting down") {
 		t.Errorf("after Close: %s, %s", resp.Status, body)
 	}
+}
+
+// TestClosedWhileAQueryRuns is in virtual time: a query that takes longer than
+// flushEvery has sent its status before it is closed.
+func TestClosedWhileAQueryRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memory{}
+		numbered(t, m, 10, 1)
+		a, err := New(m, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.before = func(first uint64) error {
+			if first == 3 {
+				a.Close()
+			}
+			return nil
+		}
+		w := httptest.NewRecorder()
+		a.ServeQuery(w, httptest.NewRequest(http.MethodGet, "/api/query", nil))
+		if w.Code != 503 || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "shutting down") {
+			t.Errorf("%d, %s", w.Code, w.Body)
+		}
+		if s := a.Stats(); s.Scanned != 4 || s.RunningQueries != 0 {
+			t.Errorf("%+v", s)
+		}
+	})
 }
 
 func TestQueryTellsOfMissingRecords(t *testing.T) {
@@ -400,9 +420,10 @@ func TestQueryTellsOfMissingRecords(t *testing.T) {
 
 // TestRetentionOfAJournal asks for offsets that a real journal has deleted.
 func TestRetentionOfAJournal(t *testing.T) {
-	s := openJournal(t, journal.Options{SegmentBytes: 64 << 10, RetainBytes: 128 << 10})
+	const retain = 128 << 10
+	s := openJournal(t, journal.Options{SegmentBytes: 64 << 10, RetainBytes: retain})
 	all := numbered(t, s, 5000, 50)
-	waitFor(t, "retention", func() bool { return s.First() > 100 })
+	waitFor(t, "all of the retention", func() bool { return s.Stats().Bytes <= retain })
 	_, base := serve(t, s, Options{})
 	resp, body, err := ask(t, base, "from", "5")
 	missing := resp.Trailer.Get("Rollway-Missing")

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -31,7 +32,7 @@ type events struct {
 
 func openTail(t testing.TB, base, params, lastID string) *events {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/api/tail"+params, nil)
 	if err != nil {
@@ -188,11 +189,15 @@ func TestHeartbeat(t *testing.T) {
 		numbered(t, s, 20, 5)
 		_, base := serve(t, s, Options{Heartbeat: 20 * time.Millisecond})
 		e := openTail(t, base, "?from=0&q=absent", "")
-		if ev := e.block(); !ev.comment || ev.data != "" || ev.id != "19" {
-			t.Errorf("the first heartbeat is %+v", ev)
+		// One that comes before the last line is read has the id up to there.
+		for id := ""; id != "19"; {
+			ev := e.block()
+			if id = ev.id; !ev.comment || ev.data != "" || !slices.Contains([]string{"4", "9", "14", "19"}, id) {
+				t.Fatalf("a heartbeat on the way is %+v", ev)
+			}
 		}
-		if ev := e.block(); !ev.comment || ev.id != "" {
-			t.Errorf("the second heartbeat is %+v", ev)
+		if ev := e.block(); !ev.comment || ev.data != "" || ev.id != "" {
+			t.Errorf("the heartbeat behind the last line is %+v", ev)
 		}
 		again := openTail(t, base, "", e.last)
 		line := testLine(1, "INFO", "new")
@@ -303,7 +308,7 @@ func TestBadTails(t *testing.T) {
 // and the slow one is cut off.
 func TestSlowTail(t *testing.T) {
 	eachStore(t, func(t *testing.T, s store) {
-		a, base := serve(t, s, Options{WriteTimeout: 300 * time.Millisecond})
+		a, base := serve(t, s, Options{WriteTimeout: 2 * time.Second}) // time enough for the fast one on a busy machine
 		conn, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
 		if err != nil {
 			t.Fatal(err)
