@@ -25,6 +25,7 @@ var table = []edge{
 	{"remote", "internal/jsonline", "levels of lines; text that goes into JSON"},
 	{"remote", "internal/spool", "lines wait on disk while the peer is away"},
 	{"remote", "golang.org/x/sys/unix", "how much of what was sent the peer has acknowledged"},
+	{"relay", "golang.org/x/sys/unix", "splice, and waiting for a socket without a buffer"},
 	{"httplog", ".", "middleware that logs requests with a Logger"},
 	{"httplog", "internal/request", "what a request's line holds"},
 	{"stdlog", ".", "a Logger behind the standard library's log"},

@@ -1,0 +1,190 @@
+package relay
+
+import (
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// A conn joins two sides.
+type conn struct {
+	relay            *Relay
+	client, upstream side
+	up, down         pump // client to upstream, upstream to client
+
+	start    time.Time
+	reason   atomic.Int32 // a Reason once the connection is being closed, 0 before
+	broken   atomic.Int32 // the Reason why a destination fails, if one does
+	stopping atomic.Bool  // reads were made to end, for draining
+	running  atomic.Int32 // directions that have not returned
+	release  func()       // gives back what was taken for the connection
+
+	idle struct { // owned by Relay.watch
+		bytes uint64
+		since time.Time
+	}
+}
+
+// join describes the connection of two sides; run starts it.
+func (r *Relay) join(client, upstream side, start time.Time, release func()) *conn {
+	c := &conn{relay: r, client: client, upstream: upstream, start: start, release: release}
+	c.up.init(c, &c.client, &c.upstream, &r.counts.bytesUp)
+	c.down.init(c, &c.upstream, &c.client, &r.counts.bytesDown)
+	c.running.Store(2)
+	c.idle.since = start
+	return c
+}
+
+// run copies both ways, each in a goroutine with a stack that nothing has made
+// large yet. It returns at once.
+func (c *conn) run() {
+	if !c.relay.add(c) {
+		c.kill(ReasonDrainCut, true)
+	}
+	go c.up.run()
+	go c.down.run()
+}
+
+// returned is called by each direction as the last thing it does.
+func (c *conn) returned() {
+	if c.running.Add(-1) == 0 {
+		c.relay.ended(c)
+		c.release()
+		c.relay.remove(c)
+	}
+}
+
+// other is the side opposite to s.
+func (c *conn) other(s *side) *side {
+	if s == &c.client {
+		return &c.upstream
+	}
+	return &c.client
+}
+
+// finished decides what the end of a direction means: at is the side that
+// failed with err; nil: the source has ended.
+func (c *conn) finished(p *pump, at *side, err error) {
+	if c.reason.Load() != 0 {
+		return
+	}
+	if at == nil {
+		if err = p.dst.closeWrite(); err == nil {
+			c.halfClosed(p)
+			return
+		}
+		at = p.dst
+	}
+	reason := c.failure(at, err)
+	if at == p.src {
+		c.abort(reason, at)
+		return
+	}
+	// What the failed side has sent before may still be on its way.
+	c.broken.CompareAndSwap(0, int32(reason))
+	if c.opposite(p).ended.Load() {
+		c.abort(reason, at)
+		return
+	}
+	at.closeRead()
+}
+
+// halfClosed: the source of p has ended, and its destination knows.
+func (c *conn) halfClosed(p *pump) {
+	p.ended.Store(true)
+	if reason := Reason(c.broken.Load()); reason != 0 {
+		c.abort(reason, p.src)
+		return
+	}
+	if c.opposite(p).ended.Load() {
+		reason := ReasonDone
+		if c.stopping.Load() {
+			reason = ReasonDrained
+		}
+		c.kill(reason, false)
+		return
+	}
+	// The source may still be reset, which the other direction would see only
+	// with the next byte for it.
+	if err := p.src.awaitReset(); err != nil && isReset(err) {
+		c.abort(c.failure(p.src, err), p.src)
+	}
+}
+
+func (c *conn) opposite(p *pump) *pump {
+	if p == &c.up {
+		return &c.down
+	}
+	return &c.up
+}
+
+// failure names what happened at a side.
+func (c *conn) failure(at *side, err error) Reason {
+	switch client, reset := at == &c.client, isReset(err); {
+	case client && reset:
+		return ReasonClientReset
+	case client:
+		return ReasonClientError
+	case reset:
+		return ReasonUpstreamReset
+	}
+	return ReasonUpstreamError
+}
+
+// abort resets the other side of gone, once what it was sent has arrived.
+func (c *conn) abort(reason Reason, gone *side) {
+	if !c.reason.CompareAndSwap(0, int32(reason)) {
+		return
+	}
+	other := c.other(gone)
+	other.flush(flushStall)
+	other.close(true)
+	gone.close(true)
+}
+
+// flushStall is how long a side that is to be reset may take nothing of what
+// waits for it.
+const flushStall = 5 * time.Second
+
+// kill closes both sides, which makes the directions return.
+func (c *conn) kill(reason Reason, reset bool) {
+	if c.reason.CompareAndSwap(0, int32(reason)) {
+		c.upstream.close(reset)
+		c.client.close(reset)
+	}
+}
+
+// stop makes both directions end as if their sources had, once they have passed
+// on what they hold.
+func (c *conn) stop() {
+	c.stopping.Store(true)
+	past := time.Unix(1, 0)
+	_ = c.client.socket.SetReadDeadline(past)
+	_ = c.upstream.socket.SetReadDeadline(past)
+}
+
+// bytes is what went either way.
+func (c *conn) bytes() uint64 { return c.up.bytes.Load() + c.down.bytes.Load() }
+
+// Join copies between two connections as Serve does between a client and an
+// upstream, and returns when both are closed. Either may be a socket, a
+// *tls.Conn or any other net.Conn. The error is nil if both sides ended in
+// order, a [Reason] if they did not.
+func (r *Relay) Join(client, upstream net.Conn) error {
+	if !r.beginSetup() {
+		client.Close()
+		upstream.Close()
+		return ErrClosed
+	}
+	r.counts.accepted.Add(1)
+	ended := make(chan struct{})
+	c := r.join(newSide(client), newSide(upstream), time.Now(), func() { close(ended) })
+	r.countMode(c)
+	c.run()
+	r.endSetup()
+	<-ended
+	if reason := Reason(c.reason.Load()); reason != ReasonDone {
+		return reason
+	}
+	return nil
+}

@@ -1,0 +1,3 @@
+package relay
+
+const canAwaitReset = true

@@ -1,0 +1,70 @@
+package relay
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// copyPeeked copies once without a pipe: it looks at what has come, writes as
+// much as the destination takes at once, and takes that much off the source. So
+// nothing is held while the destination takes nothing.
+func (p *pump) copyPeeked() (ended bool, at *side, err error) {
+	if err := p.dst.raw.Write(writable); err != nil {
+		return false, p.dst, err
+	}
+	p.getBuffer()
+	defer p.putBuffer()
+	ahead := p.onSource(unix.MSG_PEEK, len(p.buf.b))
+	switch {
+	case p.err == unix.EAGAIN:
+		return false, nil, nil
+	case p.err != nil:
+		return false, p.src, os.NewSyscallError("recv", p.err)
+	case ahead == 0:
+		return true, nil, nil
+	}
+	taken := p.writeOnce(ahead)
+	if p.err != nil && p.err != unix.EAGAIN {
+		return false, p.dst, os.NewSyscallError("write", p.err)
+	}
+	p.moved(taken)
+	for taken > 0 {
+		n := p.onSource(0, taken)
+		if p.err != nil {
+			return false, p.src, os.NewSyscallError("recv", p.err)
+		}
+		taken -= n
+	}
+	return false, nil, nil
+}
+
+// onSource receives up to most bytes into the buffer, without waiting.
+func (p *pump) onSource(flags, most int) (n int) {
+	err := p.src.raw.Control(func(fd uintptr) {
+		for {
+			if n, _, p.err = unix.Recvfrom(int(fd), p.buf.b[:most], flags); p.err != unix.EINTR {
+				return
+			}
+		}
+	})
+	if err != nil {
+		p.err = err
+	}
+	return max(n, 0)
+}
+
+// writeOnce writes n bytes of the buffer as far as that needs no waiting.
+func (p *pump) writeOnce(n int) (taken int) {
+	err := p.dst.raw.Control(func(fd uintptr) {
+		for {
+			if taken, p.err = unix.Write(int(fd), p.buf.b[:n]); p.err != unix.EINTR {
+				return
+			}
+		}
+	})
+	if err != nil {
+		p.err = err
+	}
+	return max(taken, 0)
+}

@@ -1,0 +1,134 @@
+package relay
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// A pump copies one direction. Its fields are owned by the goroutine of run,
+// but those that are atomic.
+type pump struct {
+	conn     *conn
+	src, dst *side
+	total    *atomic.Uint64 // of the relay
+	bytes    atomic.Uint64
+	ended    atomic.Bool // src has ended, and dst knows
+
+	buf *buffer               // held while it has bytes of src, or may get some
+	n   int                   // what the last callback moved
+	err error                 // what the last callback met
+	try func(fd uintptr) bool // of readSocket
+	splicer
+}
+
+func (p *pump) init(c *conn, src, dst *side, total *atomic.Uint64) {
+	p.conn, p.src, p.dst, p.total = c, src, dst, total
+}
+
+func (p *pump) run() {
+	at, err := p.copy()
+	if err != nil && p.conn.stopping.Load() && errors.Is(err, os.ErrDeadlineExceeded) {
+		at, err = nil, nil
+	}
+	p.conn.finished(p, at, err)
+	p.conn.returned()
+}
+
+// copy copies until src ends, or a side fails, which it names.
+func (p *pump) copy() (at *side, err error) {
+	if first := p.src.first; first != nil {
+		p.src.first = nil
+		n, err := p.dst.conn.Write(first)
+		p.moved(n)
+		if err != nil {
+			return p.dst, err
+		}
+	}
+	if p.spliceable() {
+		if at, err = p.splice(); err != errNotSpliceable {
+			return at, err
+		}
+	}
+	return p.buffered()
+}
+
+// errNotSpliceable: the kernel cannot splice these sockets, and has moved
+// nothing.
+var errNotSpliceable = errors.New("not spliceable")
+
+// buffered copies through buffers.
+func (p *pump) buffered() (at *side, err error) {
+	defer p.putBuffer()
+	for {
+		n, readErr := p.read()
+		if n > 0 {
+			m, err := p.dst.conn.Write(p.buf.b[:n])
+			p.moved(m)
+			if err != nil {
+				return p.dst, err
+			}
+		}
+		if readErr == io.EOF {
+			return nil, nil
+		}
+		if readErr != nil {
+			return p.src, readErr
+		}
+	}
+}
+
+// read waits for bytes of src and returns how many there are in p.buf, which is
+// held only once there are some, where the source can be waited on.
+func (p *pump) read() (n int, err error) {
+	switch {
+	case p.src.wire != nil:
+		return p.readTLS()
+	case canWait && p.src.plain():
+		return p.readSocket()
+	}
+	p.getBuffer()
+	return p.src.conn.Read(p.buf.b)
+}
+
+// readTLS reads what TLS has, and waits on the socket below it without a
+// buffer.
+func (p *pump) readTLS() (n int, err error) {
+	for {
+		p.getBuffer()
+		n, err = p.src.conn.Read(p.buf.b)
+		if n > 0 || !errors.Is(err, errWait) {
+			return n, err
+		}
+		p.putBuffer()
+		if err = p.src.awaitReadable(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+func (p *pump) getBuffer() {
+	if p.buf == nil {
+		p.buf = p.conn.relay.buffers.get()
+	}
+}
+
+func (p *pump) putBuffer() {
+	if p.buf != nil {
+		p.conn.relay.buffers.put(p.buf)
+		p.buf = nil
+	}
+}
+
+// moved counts n bytes that dst has taken.
+func (p *pump) moved(n int) {
+	if n <= 0 {
+		return
+	}
+	p.total.Add(uint64(n))
+	if p.bytes.Add(uint64(n)) == uint64(n) && p == &p.conn.down {
+		p.conn.relay.counts.firstByte.observe(time.Since(p.conn.start))
+	}
+}

@@ -1,0 +1,213 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+)
+
+// A Relay accepts connections and copies them to upstreams. It is safe for
+// concurrent use. It holds goroutines and pipes until Shutdown.
+type Relay struct {
+	options   Options
+	upstreams *upstreams
+	buffers   buffers
+	pipes     pipes
+	counts    counts
+	notices   struct{ accept, dial notice }
+
+	stop    context.CancelFunc // ends the goroutines that New started
+	stopped context.Context
+	workers sync.WaitGroup // those goroutines
+
+	mu        sync.Mutex
+	conns     map[*conn]struct{}        // guarded by mu
+	setups    int                       // guarded by mu: connections not in conns yet
+	listeners map[net.Listener]struct{} // guarded by mu
+	closing   bool                      // guarded by mu: nothing new is taken
+	cutting   bool                      // guarded by mu: what there is is being ended
+	empty     chan struct{}             // guarded by mu: closed when closing and nothing is left
+}
+
+var noContext = context.Background()
+
+// New checks the options and returns a Relay, running.
+func New(o Options) (*Relay, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	r := &Relay{
+		options:   o,
+		conns:     map[*conn]struct{}{},
+		listeners: map[net.Listener]struct{}{},
+		empty:     make(chan struct{}),
+	}
+	if r.upstreams, err = newUpstreams(o.To); err != nil {
+		return nil, err
+	}
+	r.buffers.init(o.BufferSize)
+	r.pipes.max = o.MaxPipes
+	r.stopped, r.stop = context.WithCancel(noContext)
+	r.workers.Go(r.watch)
+	return r, nil
+}
+
+// ErrClosed is what Serve returns after Shutdown.
+var ErrClosed = errors.New("relay: closed")
+
+// Serve accepts connections of l, which it closes, until ctx ends or Shutdown
+// is called. When ctx ends it shuts the relay down, which DrainTimeout bounds,
+// and returns nil.
+func (r *Relay) Serve(ctx context.Context, l net.Listener) error {
+	if !r.listen(l) {
+		l.Close()
+		return ErrClosed
+	}
+	unhook := context.AfterFunc(ctx, r.stopAccepting)
+	defer unhook()
+	err := r.accept(ctx, l)
+	if ctx.Err() != nil {
+		limit, cancel := context.WithTimeout(noContext, max(r.options.DrainTimeout, 0))
+		defer cancel()
+		_ = r.Shutdown(limit) // the connections that were cut are counted
+		return nil
+	}
+	return err
+}
+
+// Shutdown closes the listeners and waits for the connections to end by
+// themselves. When ctx ends first, it stops reading, passes on what was read,
+// ends the streams on both sides, and a second later resets what is left. It
+// returns ctx's error then. The Relay takes nothing afterwards.
+func (r *Relay) Shutdown(ctx context.Context) error {
+	r.stopAccepting()
+	var err error
+	select {
+	case <-r.empty:
+	case <-ctx.Done():
+		select {
+		case <-r.empty:
+		default:
+			err = ctx.Err()
+			r.cut()
+		}
+	}
+	r.stop()
+	r.workers.Wait()
+	r.pipes.close()
+	return err
+}
+
+// drainGrace is how long directions have to pass on what they hold, once
+// draining has made them stop reading.
+const drainGrace = time.Second
+
+// cut ends every connection.
+func (r *Relay) cut() {
+	r.mu.Lock()
+	r.cutting = true
+	r.mu.Unlock()
+	r.stop() // dials and handshakes end
+	for _, c := range r.snapshot() {
+		c.stop()
+	}
+	grace := time.NewTimer(drainGrace)
+	defer grace.Stop()
+	select {
+	case <-r.empty:
+		return
+	case <-grace.C:
+	}
+	left := r.snapshot()
+	for _, c := range left {
+		c.kill(ReasonDrainCut, true)
+	}
+	if len(left) > 0 {
+		r.options.Log.Warn("connections were cut off while draining", slog.Int("connections", len(left)))
+	}
+	<-r.empty
+}
+
+func (r *Relay) snapshot() []*conn {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := make([]*conn, 0, len(r.conns))
+	for c := range r.conns {
+		list = append(list, c)
+	}
+	return list
+}
+
+// listen notes a listener; false: the relay is closing.
+func (r *Relay) listen(l net.Listener) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closing {
+		return false
+	}
+	r.listeners[l] = struct{}{}
+	return true
+}
+
+func (r *Relay) stopAccepting() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closing {
+		return
+	}
+	r.closing = true
+	for l := range r.listeners {
+		l.Close()
+	}
+	r.checkEmptyLocked()
+}
+
+func (r *Relay) checkEmptyLocked() {
+	if r.closing && len(r.conns) == 0 && r.setups == 0 {
+		close(r.empty)
+	}
+}
+
+// beginSetup counts a connection that is not in conns yet; false: the relay is
+// closing.
+func (r *Relay) beginSetup() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closing {
+		return false
+	}
+	r.setups++
+	return true
+}
+
+func (r *Relay) endSetup() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.setups--
+	r.checkEmptyLocked()
+}
+
+// add notes a connection; false: it came too late for being drained.
+func (r *Relay) add(c *conn) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.conns[c] = struct{}{}
+	return !r.cutting
+}
+
+func (r *Relay) remove(c *conn) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.conns, c)
+	r.checkEmptyLocked()
+}
+
+// ended counts a connection whose directions have returned.
+func (r *Relay) ended(c *conn) {
+	r.counts.closed[c.reason.Load()].Add(1)
+	r.logAccess(c)
+}

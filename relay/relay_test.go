@@ -1,0 +1,285 @@
+package relay
+
+import (
+	"flag"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// big makes TestBothWaysAtOnce and others as large as they are meant to be.
+var big = flag.Bool("big", false, "streams of 1 GiB, 9,900 connections: minutes instead of seconds")
+
+func size(small, large int64) int64 {
+	if *big {
+		return large
+	}
+	return small
+}
+
+func TestHalfCloseOfTheClient(t *testing.T) {
+	roads(t, func(t *testing.T, w *way) {
+		client, upstream := w.connect()
+		lines := strings.Repeat("a line\n", 50_000)
+		go func() {
+			_, _ = io.WriteString(client, lines)
+			_ = client.CloseWrite()
+		}()
+		receiveEnd(t, upstream, lines)
+		// The acknowledgement comes when the client has long finished.
+		send(t, upstream, "50000 lines taken\n")
+		receive(t, client, "50000 lines taken\n")
+		send(t, upstream, "bye\n")
+		upstream.Close()
+		receiveEnd(t, client, "bye\n")
+		w.closed(ReasonDone, 1)
+	})
+}
+
+func TestHalfCloseOfTheUpstream(t *testing.T) {
+	roads(t, func(t *testing.T, w *way) {
+		client, upstream := w.connect()
+		send(t, upstream, "hello, I say no more\n")
+		if err := upstream.CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		receiveEnd(t, client, "hello, I say no more\n")
+		lines := strings.Repeat("a line\n", 50_000)
+		go func() {
+			_, _ = io.WriteString(client, lines)
+			client.Close()
+		}()
+		receiveEnd(t, upstream, lines)
+		w.closed(ReasonDone, 1)
+	})
+}
+
+// A connection on which nobody says anything.
+func TestNothingAtAll(t *testing.T) {
+	roads(t, func(t *testing.T, w *way) {
+		client, upstream := w.connect()
+		client.Close()
+		receiveEnd(t, upstream, "")
+		upstream.Close()
+		w.closed(ReasonDone, 1)
+	})
+}
+
+func TestOneByteWrites(t *testing.T) {
+	roads(t, func(t *testing.T, w *way) {
+		client, upstream := w.connect()
+		const text = "one byte at a time, there and back"
+		for i := range len(text) {
+			send(t, client, text[i:i+1])
+			receive(t, upstream, text[i:i+1])
+			send(t, upstream, text[i:i+1])
+			receive(t, client, text[i:i+1])
+		}
+		w.moved(uint64(len(text)), uint64(len(text)))
+		eventually(t, func() bool { s := w.relay.Stats(); return s.PipesInUse == 0 && s.BuffersInUse == 0 }, func() string {
+			return "a pipe or a buffer is held while nothing is in flight"
+		})
+	})
+}
+
+func TestBothWaysAtOnce(t *testing.T) {
+	roads(t, func(t *testing.T, w *way) {
+		n := size(8<<20, 1<<30)
+		client, upstream := w.connect()
+		_ = client.SetDeadline(time.Now().Add(10 * time.Minute))
+		_ = upstream.SetDeadline(time.Now().Add(10 * time.Minute))
+		results := make(chan error)
+		go func() { results <- pour(client, 1, n) }()
+		go func() { results <- pour(upstream, 2, n) }()
+		go func() { results <- drink(upstream, 1, n) }()
+		go func() { results <- drink(client, 2, n) }()
+		for range 4 {
+			if err := <-results; err != nil {
+				t.Error(err)
+			}
+		}
+		w.closed(ReasonDone, 1)
+		w.moved(uint64(n), uint64(n))
+	})
+}
+
+// canReset says whether both ends of a way know resets: sockets in the file
+// system know none.
+func (w *way) canReset() bool { return w.road.listen != "unix" && w.road.upstream != "unix" }
+
+func TestResetOfTheClient(t *testing.T) {
+	roads(t, func(t *testing.T, w *way) {
+		client, upstream := w.connect()
+		send(t, client, "what came before the reset")
+		receive(t, upstream, "what came before the reset")
+		reset(t, client)
+		if !w.canReset() {
+			return
+		}
+		expectReset(t, upstream)
+		w.closed(ReasonClientReset, 1)
+	})
+}
+
+func TestResetOfTheUpstream(t *testing.T) {
+	roads(t, func(t *testing.T, w *way) {
+		client, upstream := w.connect()
+		send(t, upstream, "what came before the reset")
+		receive(t, client, "what came before the reset")
+		reset(t, upstream)
+		if !w.canReset() {
+			return
+		}
+		expectReset(t, client)
+		w.closed(ReasonUpstreamReset, 1)
+	})
+}
+
+func expectReset(t *testing.T, c net.Conn) {
+	t.Helper()
+	if n, err := c.Read(make([]byte, 1)); !isErrno(err, syscall.ECONNRESET) {
+		t.Fatalf("read %d, %v, want a reset", n, err)
+	}
+}
+
+// A client that has finished sending is reset while it waits for an answer: the
+// upstream must learn of it though it sends nothing.
+func TestResetAfterHalfClose(t *testing.T) {
+	if !canAwaitReset {
+		t.Skip("this system does not tell")
+	}
+	roads(t, func(t *testing.T, w *way) {
+		if !w.canReset() {
+			return
+		}
+		client, upstream := w.connect()
+		send(t, client, "a question")
+		if err := client.CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		receiveEnd(t, upstream, "a question")
+		reset(t, client)
+		w.closed(ReasonClientReset, 1)
+		side := newSide(upstream)
+		if err := side.awaitReset(); !isReset(err) {
+			t.Errorf("the upstream has %v, want a reset", err)
+		}
+	})
+}
+
+// An upstream refuses what the client is still sending: the client must get to
+// read why, as it would without a relay.
+func TestAnswerBeforeReset(t *testing.T) {
+	roads(t, func(t *testing.T, w *way) {
+		if !w.canReset() {
+			return
+		}
+		client, upstream := w.connect()
+		writing := make(chan struct{})
+		go func() { // until it is refused
+			defer close(writing)
+			for {
+				if _, err := client.Write(make([]byte, 64<<10)); err != nil {
+					return
+				}
+			}
+		}()
+		if _, err := io.ReadFull(upstream, make([]byte, 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+		send(t, upstream, "too much, go away\n")
+		upstream.Close() // with bytes unread: the system resets
+		receive(t, client, "too much, go away\n")
+		<-writing
+		w.closed(ReasonUpstreamReset, 1)
+	})
+}
+
+// A destination that takes nothing stops its source, and what the relay holds
+// of it is bounded.
+func TestPeerThatNeverReads(t *testing.T) {
+	roads(t, func(t *testing.T, w *way) {
+		client, upstream := w.connect()
+		total := blocked(t, client)
+		s := w.relay.Stats()
+		if s.PipesInUse > 1 || s.BuffersInUse > 1 || w.road.noPipes && s.BuffersInUse != 0 {
+			t.Errorf("%d pipes and %d buffers held for one direction", s.PipesInUse, s.BuffersInUse)
+		}
+		// The other direction goes on.
+		send(t, upstream, "still here")
+		receive(t, client, "still here")
+		_ = client.SetDeadline(time.Now().Add(patience))
+		go func() { _ = client.CloseWrite() }()
+		if n, err := io.Copy(io.Discard, upstream); n != total || err != nil {
+			t.Errorf("%d bytes arrived, %v, of %d", n, err, total)
+		}
+	})
+}
+
+// blocked writes until nothing more is taken and returns how much was.
+func blocked(t *testing.T, c net.Conn) (total int64) {
+	t.Helper()
+	chunk := make([]byte, 64<<10)
+	for {
+		_ = c.SetWriteDeadline(time.Now().Add(300 * time.Millisecond))
+		n, err := c.Write(chunk)
+		total += int64(n)
+		if err != nil {
+			if !os.IsTimeout(err) {
+				t.Fatal(err)
+			}
+			return total
+		}
+		if total > 256<<20 {
+			t.Fatal("256 MiB were taken for a peer that reads nothing")
+		}
+	}
+}
+
+func TestUpstreamDown(t *testing.T) {
+	w := newWay(t, road{listen: "tcp://127.0.0.1:0"})
+	w.upstream.Close()
+	client, err := net.Dial("tcp", w.listener.Addr().String())
+	if err == nil {
+		defer client.Close()
+		_ = client.SetDeadline(time.Now().Add(patience))
+		_, err = client.Read(make([]byte, 1))
+	}
+	if !isErrno(err, syscall.ECONNRESET) {
+		t.Errorf("the client has %v, want a reset", err)
+	}
+	w.closed(ReasonDial, 1)
+	if n := w.relay.Stats().DialErrors; n != 1 {
+		t.Errorf("%d dial errors counted", n)
+	}
+}
+
+func TestIdle(t *testing.T) {
+	w := newWay(t, road{listen: "tcp://127.0.0.1:0", options: Options{IdleTimeout: 50 * time.Millisecond}})
+	client, upstream := w.connect()
+	receiveEnd(t, upstream, "")
+	receiveEnd(t, client, "")
+	w.closed(ReasonIdle, 1)
+}
+
+// One direction keeps the other alive.
+func TestNotIdle(t *testing.T) {
+	w := newWay(t, road{listen: "tcp://127.0.0.1:0", options: Options{IdleTimeout: -1}})
+	client, upstream := w.connect()
+	now := time.Now()
+	for i := range uint64(3) {
+		send(t, client, "x")
+		receive(t, upstream, "x")
+		w.moved(i+1, 0)
+		now = now.Add(59 * time.Minute)
+		w.relay.endIdle(now, time.Hour)
+		w.relay.endIdle(now.Add(59*time.Minute), time.Hour)
+	}
+	w.relay.endIdle(now.Add(time.Hour), time.Hour)
+	receiveEnd(t, upstream, "")
+	w.closed(ReasonIdle, 1)
+}

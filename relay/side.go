@@ -1,0 +1,97 @@
+package relay
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"syscall"
+)
+
+// A side is one end of a relayed connection.
+type side struct {
+	conn   net.Conn        // carries the bytes: socket, or TLS on top of it
+	socket net.Conn        // below TLS, if there is any
+	raw    syscall.RawConn // of socket; nil: it has no descriptor to wait on
+	wire   *wire           // what TLS reads from; nil without TLS, or if it is a caller's own
+	first  []byte          // read from conn already, to be passed on first
+}
+
+// newSide describes c, which may be a *tls.Conn of the caller's.
+func newSide(c net.Conn) side {
+	s := side{conn: c, socket: c}
+	if t, ok := c.(*tls.Conn); ok {
+		s.socket = t.NetConn()
+	}
+	if sc, ok := s.socket.(syscall.Conn); ok {
+		if raw, err := sc.SyscallConn(); err == nil {
+			s.raw = raw
+		}
+	}
+	return s
+}
+
+// plain reports whether conn is a socket itself.
+func (s *side) plain() bool {
+	switch s.conn.(type) {
+	case *net.TCPConn, *net.UnixConn:
+		return s.raw != nil
+	}
+	return false
+}
+
+// closeWrite tells the peer that nothing more comes.
+func (s *side) closeWrite() error {
+	type halfCloser interface{ CloseWrite() error }
+	c, ok := s.conn.(halfCloser)
+	if !ok {
+		return s.conn.Close()
+	}
+	err := c.CloseWrite()
+	if s.conn == s.socket || err != nil {
+		return err
+	}
+	// Behind the alert that says so within TLS, for a peer that looks at the
+	// socket alone.
+	if c, ok := s.socket.(halfCloser); ok {
+		err = c.CloseWrite()
+	}
+	return err
+}
+
+// closeRead makes reads end once the bytes that have come are read.
+func (s *side) closeRead() {
+	if c, ok := s.socket.(interface{ CloseRead() error }); ok {
+		_ = c.CloseRead() // fails if the socket is dead, whose reads end anyway
+	} else {
+		_ = s.socket.Close()
+	}
+}
+
+// close closes the socket, by a reset if that is asked for.
+func (s *side) close(reset bool) {
+	if c, ok := s.socket.(*net.TCPConn); ok && reset {
+		_ = c.SetLinger(0) // on a dead socket there is nobody to tell
+	}
+	_ = s.socket.Close()
+}
+
+// isErrno reports whether err is one of codes.
+func isErrno(err error, codes ...syscall.Errno) bool {
+	errno, ok := errors.AsType[syscall.Errno](err)
+	if !ok {
+		return false
+	}
+	for _, c := range codes {
+		if errno == c {
+			return true
+		}
+	}
+	return false
+}
+
+// isReset reports whether err says that the peer is gone.
+func isReset(err error) bool {
+	return isErrno(err, syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNABORTED, syscall.ETIMEDOUT) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe)
+}

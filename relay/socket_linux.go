@@ -1,0 +1,67 @@
+package relay
+
+import (
+	"net"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// awaitReset waits for an error of a socket from which everything was read, and
+// returns it, or why it cannot wait any longer.
+func (s *side) awaitReset() error {
+	if s.raw == nil {
+		return nil
+	}
+	var found error
+	err := s.raw.Read(func(fd uintptr) bool {
+		code, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ERROR)
+		if err == nil && code != 0 {
+			found = syscall.Errno(code)
+		}
+		return found != nil
+	})
+	if err != nil {
+		return err
+	}
+	return found
+}
+
+// flush waits until the peer's system has what was written, and gives up after
+// no progress for stall. A reset throws away what has not left.
+func (s *side) flush(stall time.Duration) {
+	if _, ok := s.socket.(*net.TCPConn); !ok || s.raw == nil {
+		return
+	}
+	const longest = 50 * time.Millisecond
+	before, since := 0, time.Now()
+	for pause := time.Millisecond; ; pause = min(2*pause, longest) {
+		left := s.unsent()
+		if left == 0 {
+			return
+		}
+		if left != before {
+			before, since = left, time.Now()
+		} else if time.Since(since) > stall {
+			return
+		}
+		time.Sleep(pause)
+	}
+}
+
+// unsent is how many bytes the peer's system has not acknowledged; 0 if it
+// never will.
+func (s *side) unsent() (n int) {
+	const stateClosed = 7 // TCP_CLOSE of the kernel
+	err := s.raw.Control(func(fd uintptr) {
+		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+		if err == nil && info.State != stateClosed {
+			n, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
+		}
+	})
+	if err != nil {
+		return 0
+	}
+	return n
+}

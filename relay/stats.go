@@ -1,0 +1,139 @@
+package relay
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Stats are the counts of a Relay since it was made. At any moment Accepted =
+// Active + those in Closed, but for connections that are just being counted.
+type Stats struct {
+	Accepted uint64
+	Active   int // being set up, copied, or closed
+	Closed   map[Reason]uint64
+	Spliced  uint64 // connections copied in the kernel
+	Buffered uint64 // connections copied through buffers
+
+	BytesUp, BytesDown uint64 // taken by upstreams, by clients
+
+	DialErrors   uint64 // attempts that failed; the next upstream may have been tried
+	AcceptErrors uint64
+
+	Pipes, PipesInUse, BuffersInUse int
+
+	FirstByte Histogram // from accepting to the first byte for the client
+}
+
+// A Reason says why a connection ended. The first cause counts.
+type Reason int
+
+const (
+	_                   Reason = iota
+	ReasonDone                 // both sides ended their streams
+	ReasonClientReset          // the client reset, or was gone
+	ReasonUpstreamReset        // the upstream reset, or was gone
+	ReasonClientError          // another error of the client's side
+	ReasonUpstreamError        // another error of the upstream's side
+	ReasonDial                 // no upstream could be reached
+	ReasonIdle                 // no byte moved for IdleTimeout
+	ReasonDrained              // ended in order, by draining
+	ReasonDrainCut             // cut off, as draining took too long
+	reasons
+)
+
+var reasonNames = [reasons]string{
+	ReasonDone:          "done",
+	ReasonClientReset:   "client_reset",
+	ReasonUpstreamReset: "upstream_reset",
+	ReasonClientError:   "client_error",
+	ReasonUpstreamError: "upstream_error",
+	ReasonDial:          "dial",
+	ReasonIdle:          "idle",
+	ReasonDrained:       "drained",
+	ReasonDrainCut:      "drain_cut",
+}
+
+// String is the reason as metrics and records name it.
+func (r Reason) String() string {
+	if r <= 0 || r >= reasons {
+		return "unknown"
+	}
+	return reasonNames[r]
+}
+
+// Error makes a Reason what Join returns.
+func (r Reason) Error() string { return "relayed connection ended: " + r.String() }
+
+// A Histogram counts durations: Counts[i] of them were at most Bounds[i] and
+// above the bound before; the last count has those above all bounds.
+type Histogram struct {
+	Bounds []time.Duration
+	Counts []uint64
+	Sum    time.Duration
+}
+
+var firstByteBounds = [...]time.Duration{
+	100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond,
+	time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond,
+	10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond,
+	100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond,
+	time.Second, 5 * time.Second, 30 * time.Second,
+}
+
+// histogram is a Histogram that is being filled.
+type histogram struct {
+	counts [len(firstByteBounds) + 1]atomic.Uint64
+	sum    atomic.Int64
+}
+
+func (h *histogram) observe(d time.Duration) {
+	i := 0
+	for i < len(firstByteBounds) && d > firstByteBounds[i] {
+		i++
+	}
+	h.counts[i].Add(1)
+	h.sum.Add(int64(d))
+}
+
+func (h *histogram) read() Histogram {
+	out := Histogram{Bounds: firstByteBounds[:], Sum: time.Duration(h.sum.Load())}
+	for i := range h.counts {
+		out.Counts = append(out.Counts, h.counts[i].Load())
+	}
+	return out
+}
+
+// counts are what Stats is made from.
+type counts struct {
+	accepted, spliced, buffered, dialErrors, acceptErrors atomic.Uint64
+
+	bytesUp, bytesDown atomic.Uint64
+	closed             [reasons]atomic.Uint64
+	firstByte          histogram
+}
+
+// Stats returns the counts. It never waits for a connection.
+func (r *Relay) Stats() Stats {
+	s := Stats{
+		Closed:       map[Reason]uint64{},
+		Spliced:      r.counts.spliced.Load(),
+		Buffered:     r.counts.buffered.Load(),
+		BytesUp:      r.counts.bytesUp.Load(),
+		BytesDown:    r.counts.bytesDown.Load(),
+		DialErrors:   r.counts.dialErrors.Load(),
+		AcceptErrors: r.counts.acceptErrors.Load(),
+		BuffersInUse: int(r.buffers.inUse.Load()),
+		FirstByte:    r.counts.firstByte.read(),
+	}
+	s.Pipes, s.PipesInUse = r.pipes.count()
+	ended := uint64(0)
+	for reason := ReasonDone; reason < reasons; reason++ {
+		if n := r.counts.closed[reason].Load(); n > 0 {
+			s.Closed[reason] = n
+			ended += n
+		}
+	}
+	s.Accepted = r.counts.accepted.Load()
+	s.Active = int(s.Accepted - ended)
+	return s
+}
