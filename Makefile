@@ -56,6 +56,10 @@ bench-latency: ## measure the log call while the destination stalls (some 10 min
 bench-reliability: ## do to writers what can go wrong, 200 kills among it (some 10 minutes), and write the tables of docs/RELIABILITY.md
 	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench reliability -o ../docs/results/reliability.json $(ARGS) && ../bin/bench reliability-tables
 
+.PHONY: bench-direct
+bench-direct: ## repeat the experiments of the published direct-I/O logger (some 5 minutes) and write the tables of docs/BENCHMARKS.md
+	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench direct -o ../docs/results $(ARGS) && ../bin/bench direct-tables
+
 .PHONY: soak
 soak: ## random runs for DURATION (10m) each: slab, shard and spool followed line by line, then every fuzz target; seeds are printed
 	$(GO) test -timeout 0 -run 'TestStress|TestChaos|TestPersistKill' -count 20 ./slab

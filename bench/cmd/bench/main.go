@@ -7,6 +7,8 @@
 //	go run ./cmd/bench tables  [-results ../docs/results] [-doc ../docs/BENCHMARKS.md] [-only logger] [-check]
 //	go run ./cmd/bench alloc        [-rounds 9] [-time 40ms] [-go go1.17.13,local] [-short] -o ../docs/results/allocstudy.json
 //	go run ./cmd/bench alloc-tables [-results ../docs/results/allocstudy.json] [-doc ../docs/BENCHMARKS.md] [-check]
+//	go run ./cmd/bench direct        [-only loss,call] [-dir DIR] [-short] -o ../docs/results
+//	go run ./cmd/bench direct-tables [-results ../docs/results] [-doc ../docs/BENCHMARKS.md] [-check]
 //	go run ./cmd/bench reliability        [-tries 5] [-kills 200] [-other-kills 50] [-fault NAME] [-writer NAME] [-seed 1] [-jobs 4] [-short] -o ../docs/results/reliability.json
 //	go run ./cmd/bench reliability-tables [-results ../docs/results/reliability.json] [-doc ../docs/RELIABILITY.md] [-check]
 package main
@@ -28,10 +30,11 @@ func main() {
 	commands := map[string]func(args []string) error{
 		"logger": runLogger, "writers": runWriters, "latency": runLatency, "tables": runTables,
 		"alloc": runAlloc, "alloc-tables": runAllocTables,
+		"direct": runDirect, "direct-tables": runDirectTables,
 		"reliability": runReliability, "reliability-tables": runReliabilityTables,
 	}
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: go run ./cmd/bench logger|writers|latency|tables|alloc|alloc-tables|reliability|reliability-tables [flags]")
+		fmt.Fprintln(os.Stderr, "usage: go run ./cmd/bench logger|writers|latency|tables|alloc|alloc-tables|direct|direct-tables|reliability|reliability-tables [flags]")
 		os.Exit(2)
 	}
 	if err := commands[os.Args[1]](os.Args[2:]); err != nil {

@@ -1,0 +1,196 @@
+package direct
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/bench/internal/measure"
+)
+
+// TestExperimentsRun: that no design loses a record which must not is checked
+// by every run itself; timing figures are not looked at.
+func TestExperimentsRun(t *testing.T) {
+	s, results := Settings{Dir: t.TempDir(), Short: true}, t.TempDir()
+	for _, name := range Cases() {
+		r := measure.NewResults(Kind, 1)
+		for _, u := range s.Subjects(name) {
+			// What the published design does without waiting is a race, and
+			// AsyncWriter sets itself up without a lock.
+			if raceEnabled && (u.Design.Lossy || strings.HasPrefix(u.Design.Name, "phuslu")) {
+				continue
+			}
+			sample, err := u.take(s.Dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := sample.Extra
+			if x["given"] == 0 || x["accepted"]+x["refused"] != x["given"] {
+				t.Errorf("%s, %s, %s: given %v, accepted %v, refused %v", name, u.Design.Name, u.Mode, x["given"], x["accepted"], x["refused"])
+			}
+			r.Samples = append(r.Samples, sample)
+		}
+		if err := r.Save(filepath.Join(results, File(name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if raceEnabled {
+		return
+	}
+	text, err := Tables(results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range Cases() {
+		if !strings.Contains(text, "### "+titles[name]+"\n") {
+			t.Errorf("no table of %s", name)
+		}
+	}
+	if _, err := Tables(t.TempDir()); err == nil {
+		t.Error("tables of no results were made")
+	}
+}
+
+func TestRecord(t *testing.T) {
+	for _, size := range []int{minRecord, 300, headlineBytes - 1} {
+		line := make([]byte, size+1)
+		line[size] = '\n'
+		fillRecord(line[:size], 12, 345)
+		parse := parseRecord(size + 1)
+		if p, n, ok := parse(line); p != 12 || n != 345 || !ok {
+			t.Fatalf("size %d: %d, %d, %v of %.80s", size, p, n, ok, line)
+		}
+		for i := 0; i < size; i += 1 + size/200 {
+			if i < recordCRC || i >= recordBody && i < recordBody+2 {
+				continue // known by position, or part of the sum's field
+			}
+			line[i] ^= 1
+			if _, _, ok := parse(line); ok {
+				t.Errorf("size %d: a flipped bit in byte %d goes unseen", size, i)
+			}
+			line[i] ^= 1
+		}
+		if _, _, ok := parse(line[1:]); ok {
+			t.Errorf("size %d: a record cut by a byte goes unseen", size)
+		}
+	}
+}
+
+func TestAudit(t *testing.T) {
+	const size = 100
+	record := func(producer, number int) string {
+		b := make([]byte, size-1)
+		fillRecord(b, producer, number)
+		return string(b)
+	}
+	file := strings.Join([]string{
+		record(0, 0) + "\n",
+		record(0, 2) + "   \n", // padded before its line end
+		"    \n\n",             // and behind it
+		record(0, 1) + "\n",    // out of order
+		record(1, 0)[:50] + record(1, 1)[50:] + "\n",
+		"\x00\x00\x00" + record(1, 2) + "\n", // behind a block filled with NULs
+		record(0, 0) + "\n",
+		strings.Repeat("x", 3<<20) + "\n",
+		record(7, 0) + "\n", // no such producer
+		"\x00\x00",
+	}, "")
+	a := NewAudit(2, parseRecord(size))
+	if err := a.Read(io.MultiReader(strings.NewReader(file[:500]), strings.NewReader(file[500:]))); err != nil {
+		t.Fatal(err)
+	}
+	if a.Found != 4 || a.Torn != 3 || a.Repeated != 1 || a.Reordered != 1 || a.NULs != 5 || a.Padding != 9 || a.Bytes != int64(len(file)) {
+		t.Errorf("found %d, torn %d, repeated %d, reordered %d, NULs %d, padding %d, bytes %d of %d", a.Found, a.Torn, a.Repeated, a.Reordered, a.NULs, a.Padding, a.Bytes, len(file))
+	}
+	v := a.against([][]bool{{true, true, true, true}, {false, true, false}})
+	if v != (verdict{accepted: 5, lost: 2, unasked: 1}) {
+		t.Errorf("verdict %+v", v)
+	}
+	if _, err := a.extra(verdict{accepted: 4}, 400, false); err == nil {
+		t.Error("torn records are no error")
+	}
+	if x, err := a.extra(verdict{accepted: 5, lost: 1}, 400, true); err != nil || x["lost"] != 1 || x["torn"] != 3 {
+		t.Errorf("of a lossy design: %v, %v", x, err)
+	}
+	broken := errors.New("broken")
+	if err := a.Read(io.MultiReader(strings.NewReader("x"), failing{broken})); !errors.Is(err, broken) {
+		t.Errorf("a file that cannot be read gives %v", err)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// TestPublishedForgetsASet: while one set waits to be written, a second one
+// that fills up is handed to nobody, and what was accepted into it is lost.
+func TestPublishedForgetsASet(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	const size = 1024
+	l, err := newCAS(Config{Path: path, BufferSize: 8 << 10, Shards: 1, Flush: time.Hour}, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := [][]bool{make([]bool, 20)}
+	record := make([]byte, size-1)
+	accepted := 0
+	for i := range taken[0] {
+		fillRecord(record, 0, i)
+		if err := l.LogBytes(record); err == nil {
+			taken[0][i] = true
+			accepted++
+		}
+	}
+	go l.run()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a := NewAudit(1, parseRecord(size))
+	if err := a.readFile(path); err != nil {
+		t.Fatal(err)
+	}
+	// Both sets were filled once each before anything was written.
+	if v := a.against(taken); accepted != 16 || v.lost != 8 || a.Found != 8 {
+		t.Errorf("accepted %d, lost %d, found %d; want 16, 8 and 8", accepted, v.lost, a.Found)
+	}
+}
+
+// TestEngines: every way to the file leaves the same lines there.
+func TestEngines(t *testing.T) {
+	for _, e := range []Engine{Buffered, Separate, Copied, Vectored} {
+		for _, fresh := range []bool{false, true} {
+			path := filepath.Join(t.TempDir(), "log")
+			o, err := openOutput(Config{Path: path, IO: e, Unpooled: fresh})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := NewAudit(3, parseRecord(500))
+			for round := range 2 {
+				var set [][]byte
+				for p := range 3 {
+					b := bytes.Repeat([]byte{'\n'}, 500*10*(p+1))
+					for i := range len(b) / 500 {
+						fillRecord(b[500*i:500*i+499], p, 100*round+i)
+					}
+					set = append(set, b)
+				}
+				if err := o.WriteSet(set); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := o.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := want.readFile(path); err != nil {
+				t.Fatal(err)
+			}
+			if want.Found != 120 || want.Torn+want.Repeated+want.Reordered > 0 || o.Figures().Flushes != 2 {
+				t.Errorf("%v: found %d, torn %d", e, want.Found, want.Torn)
+			}
+		}
+	}
+}

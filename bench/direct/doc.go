@@ -1,0 +1,119 @@
+// Package direct measures the sharded direct-I/O writer against the design that
+// was published for the same job, "Async Logger with Direct I/O", and against
+// the steps that led its authors there. These are written anew from the text,
+// with what it says and shows of them, losses included.
+//
+// Every record carries its producer, its number and, where it is large, a
+// checksum. After each run the whole file is read back: what a logger has
+// accepted is held against what is there, to the record. A refusal that the
+// caller was told of is one thing, a record that was accepted and is in no file
+// another.
+package direct
+
+import (
+	"errors"
+	"time"
+
+	"github.com/rollway/rollway/bench/internal/histogram"
+)
+
+// The headline load: that many requests a second, each of which logs one
+// record of that many bytes, its newline included, from that many goroutines.
+const (
+	headlineRate    = 1000
+	headlineBytes   = 300 << 10
+	headlineThreads = 100
+)
+
+// ErrFull is what a baseline returns for a record that it refuses.
+var ErrFull = errors.New("buffer full")
+
+// A Logger takes records from many goroutines.
+type Logger interface {
+	// LogBytes appends p, which has no newline, and a newline, or returns an
+	// error and nothing of p is to be written.
+	LogBytes(p []byte) error
+	// Close writes what is left. Nobody logs any more.
+	Close() error
+	// Figures is called after Close.
+	Figures() Figures
+}
+
+// Figures are what a Logger says of itself.
+type Figures struct {
+	Flushes             uint64 // writes of buffers to the file
+	Mean, P95, P99, Max time.Duration
+	Memory              int // bytes of all buffers
+}
+
+// Config is what every design is configured with.
+type Config struct {
+	Path       string
+	BufferSize int // bytes of one set of buffers, over all shards
+	Shards     int
+	Flush      time.Duration
+	IO         Engine // how sets get to the file; Vectored unless it is the subject
+	Unpooled   bool   // with Copied: new memory for each flush
+}
+
+// A Design is a way to make a Logger.
+type Design struct {
+	Name string
+	// Own is set for this project's writer, Lossy where accepted records may
+	// be missing in the file by design: in all others that fails the run.
+	Own, Lossy bool
+	Open       func(Config) (Logger, error)
+}
+
+// Names of designs.
+const (
+	Mutex        = "mutex"
+	ShardedMutex = "sharded mutex"
+	CAS          = "CAS"
+	ShardedCAS   = "sharded CAS"
+	Published    = "published: sharded double buffer CAS"
+	OwnDrop      = "terms: shard.Writer"
+	OwnBlock     = "terms: shard.Writer, Block"
+)
+
+// Designs lists the steps of the publication in its order and then ours.
+func Designs() []Design {
+	return []Design{
+		{Name: Mutex, Open: openMutex(true)},
+		{Name: ShardedMutex, Open: openMutex(false)},
+		{Name: CAS, Lossy: true, Open: openCAS(func(c Config) (sets, shards int) { return 1, 1 })},
+		{Name: ShardedCAS, Lossy: true, Open: openCAS(func(c Config) (sets, shards int) { return c.Shards, 1 })},
+		{Name: Published, Lossy: true, Open: openCAS(func(c Config) (sets, shards int) { return 1, c.Shards })},
+		ownDesign(OwnDrop, ownOptions{}),
+		ownDesign(OwnBlock, ownOptions{block: true}),
+	}
+}
+
+// design returns the one of that name.
+func design(name string) Design {
+	for _, d := range Designs() {
+		if d.Name == name {
+			return d
+		}
+	}
+	panic("no design " + name)
+}
+
+// timing collects how long writes took. One goroutine at a time uses it.
+type timing struct {
+	histogram.Histogram
+	sum time.Duration
+}
+
+func (t *timing) record(d time.Duration) {
+	t.Record(d)
+	t.sum += d
+}
+
+func (t *timing) figures() Figures {
+	f := Figures{Flushes: t.Count(), P95: t.Quantile(0.95), P99: t.Quantile(0.99), Max: t.Max()}
+	if f.Flushes > 0 {
+		f.Mean = t.sum / time.Duration(f.Flushes)
+	}
+	return f
+}

@@ -1,0 +1,197 @@
+package direct
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/rollway/rollway/bench/internal/histogram"
+	"github.com/rollway/rollway/bench/internal/lines"
+	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/shard"
+)
+
+// A load is what goroutines log, all with one logger.
+type load struct {
+	goroutines int
+	each       int           // records of a goroutine
+	size       int           // bytes of a record, its newline included
+	period     time.Duration // of a goroutine: burst records are due in each. 0: flat out
+	burst      int           // default 1
+	timed      bool          // each call by itself, too
+	unpooled   bool          // the caller takes new memory for each record
+}
+
+// headline is the headline load for that long.
+func headline(threads int, d time.Duration) load {
+	return load{
+		goroutines: threads, each: max(1, int(d.Seconds()*headlineRate)/threads), size: headlineBytes,
+		period: time.Duration(threads) * time.Second / headlineRate, timed: true,
+	}
+}
+
+// small reports whether records are lines of package lines: these cost less to
+// make than those with a checksum.
+func (l load) small() bool { return l.size < 1024 }
+
+func (l load) payload() int64 { return int64(l.goroutines) * int64(l.each) * int64(l.size) }
+
+// producer is one goroutine of a load, and its account.
+type producer struct {
+	call    histogram.Histogram
+	line    []byte
+	taken   []bool
+	refused int
+	err     error // that is no refusal
+	_       [64]byte
+}
+
+// run makes a logger, has the load log with it, closes it, reads the file back
+// and removes it.
+func (l load) run(d Design, c Config, dir string) (measure.Sample, error) {
+	file, err := os.MkdirTemp(dir, "rollway-direct-")
+	if err != nil {
+		return measure.Sample{}, err
+	}
+	defer os.RemoveAll(file)
+	c.Path = filepath.Join(file, "log")
+	logger, err := d.Open(c)
+	if err != nil {
+		return measure.Sample{}, fmt.Errorf("open: %w", err)
+	}
+	producers := make([]producer, l.goroutines)
+	var ready, done sync.WaitGroup
+	var start time.Time
+	begin := make(chan struct{})
+	for i := range producers {
+		p := &producers[i]
+		p.taken, p.line = make([]bool, l.each), make([]byte, l.size)
+		ready.Add(1)
+		done.Go(func() {
+			ready.Done()
+			<-begin
+			p.log(logger, l, i, start.Add(l.period*time.Duration(i)/time.Duration(l.goroutines)))
+		})
+	}
+	ready.Wait()
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	meter := measure.StartMeter()
+	start = time.Now()
+	close(begin)
+	done.Wait()
+	caller := time.Since(start)
+	runtime.ReadMemStats(&after)
+	closeErr := logger.Close()
+	took, own, others := meter.Read()
+	if closeErr != nil {
+		return measure.Sample{}, fmt.Errorf("close: %w", closeErr)
+	}
+	extra, err := l.outcome(producers, d.Lossy, c.Path)
+	if err != nil {
+		return measure.Sample{}, err
+	}
+	for name, v := range figuresExtra(logger.Figures()) {
+		extra[name] = v
+	}
+	n := float64(l.goroutines * l.each)
+	extra["mb_s"] = extra["accepted"] * float64(l.size) / caller.Seconds() / 1e6
+	extra["gc_cycles"] = float64(after.NumGC - before.NumGC)
+	extra["gc_pause_ns"] = float64(after.PauseTotalNs - before.PauseTotalNs)
+	extra["alloc_mb_s"] = float64(after.TotalAlloc-before.TotalAlloc) / caller.Seconds() / 1e6
+	extra["seconds"] = caller.Seconds()
+	return measure.Sample{
+		Library: d.Name, Ops: int(n),
+		NsPerOp: float64(took) / n, CallerNs: float64(caller) / n, CPUNsPerOp: float64(own) / n,
+		AllocsPerOp: float64(after.Mallocs-before.Mallocs) / n, BytesPerOp: float64(after.TotalAlloc-before.TotalAlloc) / n,
+		OthersPct: others, Extra: extra,
+	}, nil
+}
+
+func figuresExtra(f Figures) map[string]float64 {
+	return map[string]float64{
+		"flushes": float64(f.Flushes), "write_mean": float64(f.Mean), "write_p95": float64(f.P95),
+		"write_p99": float64(f.P99), "write_max": float64(f.Max), "memory": float64(f.Memory),
+	}
+}
+
+// outcome reads the file back.
+func (l load) outcome(producers []producer, lossy bool, path string) (map[string]float64, error) {
+	parse := parseRecord(l.size)
+	if l.small() {
+		parse = lines.Parser(l.size)
+	}
+	a := NewAudit(l.goroutines, parse)
+	if err := a.readFile(path); err != nil {
+		return nil, fmt.Errorf("read back: %w", err)
+	}
+	taken := make([][]bool, len(producers))
+	var call histogram.Histogram
+	refused := 0
+	for i := range producers {
+		if err := producers[i].err; err != nil {
+			return nil, fmt.Errorf("log: %w", err)
+		}
+		taken[i] = producers[i].taken
+		refused += producers[i].refused
+		call.Add(&producers[i].call)
+	}
+	v := a.against(taken)
+	extra, err := a.extra(v, int64(v.accepted)*int64(l.size), lossy)
+	if err != nil {
+		return nil, err
+	}
+	extra["given"], extra["refused"] = float64(l.goroutines*l.each), float64(refused)
+	if l.timed {
+		for name, q := range map[string]float64{"call_p50": 0.5, "call_p95": 0.95, "call_p99": 0.99, "call_p998": 0.998, "call_p999": 0.999} {
+			extra[name] = float64(call.Quantile(q))
+		}
+		extra["call_max"] = float64(call.Max())
+	}
+	return extra, nil
+}
+
+// log logs all of a goroutine's records, the first of which is due at first.
+func (p *producer) log(logger Logger, l load, number int, first time.Time) {
+	line := p.line
+	if l.small() {
+		lines.Append(line[:0], l.size, number, 0)
+	}
+	record := line[:l.size-1]
+	burst := max(1, l.burst)
+	for i := range l.each {
+		if l.small() {
+			lines.Renumber(line, i)
+		} else {
+			if l.unpooled {
+				record = make([]byte, l.size-1)
+			}
+			fillRecord(record, number, i)
+		}
+		if l.period > 0 && i%burst == 0 {
+			time.Sleep(time.Until(first.Add(l.period * time.Duration(i/burst))))
+		}
+		var begin time.Time
+		if l.timed {
+			begin = time.Now()
+		}
+		err := logger.LogBytes(record)
+		if l.timed {
+			p.call.Record(time.Since(begin))
+		}
+		switch {
+		case err == nil:
+			p.taken[i] = true
+		case errors.Is(err, ErrFull) || errors.Is(err, shard.ErrBufferFull):
+			p.refused++
+		default:
+			p.err = err
+			return
+		}
+	}
+}
