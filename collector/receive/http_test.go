@@ -83,11 +83,11 @@ func newReceiver(t testing.TB, m *memory, o Options) *Receiver {
 func checkLedger(t testing.TB, r *Receiver, m *memory) {
 	t.Helper()
 	var s Stats
-	for range 200 { // the handler counts before it answers, but gives back after
+	// The handler counts before it answers, but gives back after.
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if s = r.Stats(); s.InFlight == 0 && s.Connections == 0 {
 			break
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	if s.Received != s.Stored+s.RejectedTotal()+s.Failed {
 		t.Errorf("received %d, but stored %d + rejected %v + failed %d", s.Received, s.Stored, s.Rejected, s.Failed)
