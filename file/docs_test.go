@@ -30,7 +30,7 @@ func writersDoc(t *testing.T) string {
 // has one, and none is a test that only skips.
 func TestDocumentedTestsExist(t *testing.T) {
 	have := map[string]bool{}
-	for _, dir := range []string{".", filepath.Join("..", "bridge", "zstd")} {
+	for _, dir := range []string{".", filepath.Join("..", "internal", "logfile"), filepath.Join("..", "bridge", "zstd")} {
 		if _, err := os.Stat(dir); err != nil && os.Getenv("REQUIRE") != "all" {
 			t.Logf("%s is in a whole checkout only", dir)
 			have["TestFileRotation"] = true // it is there

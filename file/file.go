@@ -19,6 +19,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/rollway/rollway/internal/logfile"
 )
 
 // A File appends lines to one file or, with rotation, to a series of them. It is
@@ -154,7 +156,7 @@ func (f *File) openOnce(verify bool) error {
 		f.count(func(s *Stats) { s.CutBytes += uint64(cut) })
 		f.notice("%s ended within a line, as after a crash: %d bytes cut, beginning with %q", f.path, cut, head)
 	}
-	if err == nil && verify && t.regular && !t.std && !stillNames(t.real, t.f) {
+	if err == nil && verify && t.regular && !t.std && !logfile.StillNames(t.real, t.f) {
 		err = errOvertaken // renamed before it was locked, it may be packed by now
 	}
 	if err != nil {
@@ -197,7 +199,7 @@ func volumeOf(folder string) (uint64, error) {
 		return 0, err
 	}
 	defer d.Close()
-	volume, _, err := identity(d)
+	volume, _, err := logfile.Identity(d)
 	return volume, err
 }
 

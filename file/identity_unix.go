@@ -8,18 +8,7 @@ import (
 	"syscall"
 )
 
-// identity returns what tells a file from all others that exist: the device
-// and the inode number.
-func identity(f *os.File) (volume, inode uint64, err error) {
-	info, err := f.Stat()
-	if err != nil {
-		return 0, 0, err
-	}
-	volume, inode = numbers(info)
-	return volume, inode, nil
-}
-
-// numbers is identity of what was looked at already.
+// numbers is logfile.Identity of what was looked at already.
 func numbers(info fs.FileInfo) (volume, inode uint64) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

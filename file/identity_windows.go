@@ -3,25 +3,9 @@ package file
 import (
 	"io/fs"
 	"os"
-	"syscall"
-)
 
-// identity returns the volume's serial number and the file's index in it.
-func identity(f *os.File) (volume, inode uint64, err error) {
-	raw, err := f.SyscallConn()
-	if err != nil {
-		return 0, 0, err
-	}
-	var info syscall.ByHandleFileInformation
-	var infoErr error
-	err = raw.Control(func(h uintptr) {
-		infoErr = syscall.GetFileInformationByHandle(syscall.Handle(h), &info)
-	})
-	if err == nil {
-		err = infoErr
-	}
-	return uint64(info.VolumeSerialNumber), uint64(info.FileIndexHigh)<<32 | uint64(info.FileIndexLow), err
-}
+	"github.com/rollway/rollway/internal/logfile"
+)
 
 // sameNumbers reports whether the file at path is the one of the numbers.
 func sameNumbers(path string, _ fs.FileInfo, volume, inode uint64) bool {
@@ -30,7 +14,7 @@ func sameNumbers(path string, _ fs.FileInfo, volume, inode uint64) bool {
 		return false
 	}
 	defer f.Close()
-	v, i, err := identity(f)
+	v, i, err := logfile.Identity(f)
 	return err == nil && v == volume && i == inode
 }
 
@@ -41,7 +25,7 @@ func onVolume(path string, _ fs.FileInfo, volume uint64) bool {
 		return false
 	}
 	defer f.Close()
-	v, _, err := identity(f)
+	v, _, err := logfile.Identity(f)
 	return err == nil && v == volume
 }
 

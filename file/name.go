@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/rollway/rollway/internal/logfile"
 )
 
 // A rotated file is named after the path, the moment of its rotation and its
@@ -17,10 +19,6 @@ import (
 //
 // The number makes names of one moment differ, as no two files that exist at
 // once share it, and says which file a packed one was.
-
-// stamp is the layout of the moment: sorted by name is sorted by time, as long
-// as the zone stays.
-const stamp = "20060102T150405.000000000Z0700"
 
 // partial ends the name of a file that is being packed.
 const partial = ".part"
@@ -63,7 +61,7 @@ type member struct {
 // name returns the name of m, without the folder.
 func (s series) name(m member) string {
 	b := append([]byte(s.stem), '-')
-	b = m.time.AppendFormat(b, stamp)
+	b = m.time.AppendFormat(b, logfile.Stamp)
 	b = append(b, '-')
 	b = strconv.AppendUint(b, m.inode, 16)
 	b = append(b, s.ext...)
@@ -88,7 +86,7 @@ func (s series) parse(name string) (m member, ok bool) {
 	if len(rest) <= end+1 || rest[end] != '-' {
 		return member{}, false
 	}
-	t, err := time.Parse(stamp, rest[:end])
+	t, err := time.Parse(logfile.Stamp, rest[:end])
 	if err != nil {
 		return member{}, false
 	}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"github.com/rollway/rollway/internal/logfile"
 )
 
 // Packing: write NAME.gz.part, fsync it, rename it to NAME.gz, fsync the
@@ -28,7 +30,7 @@ func (k *keeper) pack(path string, c Compressor) (became int64, err error) {
 		return 0, fmt.Errorf("pack: %w", err)
 	}
 	defer src.Close()
-	if !lockAlone(src) || !stillNames(path, src) {
+	if !lockAlone(src) || !logfile.StillNames(path, src) {
 		return 0, fmt.Errorf("pack %s: %w", path, errBusy)
 	}
 	name := path + c.Extension()
@@ -66,7 +68,7 @@ func (k *keeper) pack(path string, c Compressor) (became int64, err error) {
 	if err := os.Chtimes(name+partial, info.ModTime(), info.ModTime()); err != nil {
 		return 0, err
 	}
-	if err := renameNew(name+partial, name); err != nil {
+	if err := logfile.RenameNew(name+partial, name); err != nil {
 		return 0, err
 	}
 	s, _ := k.f.where()
@@ -86,16 +88,6 @@ func (k *keeper) pack(path string, c Compressor) (became int64, err error) {
 		k.f.tell(k.f.fail("tidy", err)) // the next pass sees both
 	}
 	return packed.Size(), nil
-}
-
-// stillNames reports whether path is the name of f.
-func stillNames(path string, f *os.File) bool {
-	here, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	there, err := os.Lstat(path)
-	return err == nil && os.SameFile(here, there)
 }
 
 // packInto copies src to its end and returns how many bytes that were.
@@ -150,7 +142,7 @@ func (k *keeper) mend(x *kept) (did bool, err error) {
 			return false, err
 		}
 		defer src.Close()
-		if !lockAlone(src) || !stillNames(x.plain, src) {
+		if !lockAlone(src) || !logfile.StillNames(x.plain, src) {
 			return false, fmt.Errorf("tidy %s: %w", x.plain, errBusy)
 		}
 		if x.packed != "" {
@@ -213,7 +205,7 @@ func (k *keeper) finish(x *kept, path string) error {
 		return err
 	}
 	defer f.Close()
-	if !lockAlone(f) || !stillNames(path, f) {
+	if !lockAlone(f) || !logfile.StillNames(path, f) {
 		return fmt.Errorf("tidy %s: %w", path, errBusy)
 	}
 	if x.plain == "" && x.packed == "" {
@@ -227,7 +219,7 @@ func (k *keeper) finish(x *kept, path string) error {
 		case unreadable(err):
 			return fmt.Errorf("%s stays: %w", path, err)
 		case err == nil:
-			if err := renameNew(path, name); err != nil {
+			if err := logfile.RenameNew(path, name); err != nil {
 				return err
 			}
 			k.f.count(func(s *Stats) { s.Recovered++ })

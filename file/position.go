@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/rollway/rollway/internal/logfile"
 )
 
 // pinned is how long Rotate and Reopen wait for the Write that Prepare has
@@ -47,7 +49,7 @@ func (f *File) prepare(n int) (volume, inode uint64, offset int64, err error) {
 		return 0, 0, 0, err
 	}
 	f.ready(n)
-	if volume, inode, err = identity(f.io.f); err != nil {
+	if volume, inode, err = logfile.Identity(f.io.f); err != nil {
 		return 0, 0, 0, err
 	}
 	info, err := f.io.f.Stat()

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/rollway/rollway/internal/logfile"
 )
 
 // What a Write does before it writes: follow a file that was moved, rotate one
@@ -160,7 +162,7 @@ func (f *File) rotate(now time.Time) error {
 		return f.reopen()
 	}
 	if err != nil {
-		if back := renameNew(name, f.io.real); back != nil && !errors.Is(back, fs.ErrExist) {
+		if back := logfile.RenameNew(name, f.io.real); back != nil && !errors.Is(back, fs.ErrExist) {
 			err = fmt.Errorf("%w; the file is %s now: %w", err, name, back)
 		}
 		return err
@@ -181,7 +183,7 @@ var errOvertaken = errors.New("another process has rotated")
 
 // retire renames the file, which here describes, and returns its new path.
 func (f *File) retire(here fs.FileInfo, now time.Time) (string, error) {
-	_, inode, err := identity(f.io.f)
+	_, inode, err := logfile.Identity(f.io.f)
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return "", err
 	}
@@ -207,8 +209,8 @@ func (f *File) retire(here fs.FileInfo, now time.Time) (string, error) {
 	// rotated file now, which that process sees; only the number is not its own.
 	if other, err := os.Open(name); err == nil {
 		defer other.Close()
-		if _, inode, err := identity(other); err == nil {
-			err = renameNew(name, filepath.Join(f.io.series.folder, f.io.series.name(member{time: now.In(f.opt.Location), inode: inode})))
+		if _, inode, err := logfile.Identity(other); err == nil {
+			err = logfile.RenameNew(name, filepath.Join(f.io.series.folder, f.io.series.name(member{time: now.In(f.opt.Location), inode: inode})))
 			if err != nil {
 				return "", err
 			}
@@ -223,7 +225,7 @@ func (f *File) moveAway(now time.Time, inode uint64) (name string, err error) {
 	s := f.io.series
 	for range 100 {
 		name = filepath.Join(s.folder, s.name(member{time: now.In(s.loc), inode: inode}))
-		if err = renameNew(f.io.real, name); !errors.Is(err, fs.ErrExist) {
+		if err = logfile.RenameNew(f.io.real, name); !errors.Is(err, fs.ErrExist) {
 			return name, err
 		}
 		now = now.Add(1)
@@ -252,7 +254,7 @@ func (f *File) successor(old fs.FileInfo) (*os.File, error) {
 		f.notice("%s: the new file could not be given the owner and permissions of the old one, nor perhaps will later ones: %v", f.path, err)
 	}
 	lockShared(next)
-	if !stillNames(f.io.real, next) { // renamed before it was locked, it may be packed by now
+	if !logfile.StillNames(f.io.real, next) { // renamed before it was locked, it may be packed by now
 		next.Close()
 		return nil, errOvertaken
 	}

@@ -1,7 +1,6 @@
 package file
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -11,11 +10,9 @@ import (
 	"runtime"
 	"strings"
 	"time"
-)
 
-// searchLimit is how far from the end of a file Open looks for a line end, in
-// bytes. A file without one there is not a log.
-const searchLimit = 16 << 20
+	"github.com/rollway/rollway/internal/logfile"
+)
 
 // A target is an open descriptor and what may be done with it.
 type target struct {
@@ -129,7 +126,7 @@ func (t target) cutTail() (cut int64, head []byte, err error) {
 		return 0, nil, err
 	}
 	size := info.Size()
-	end, err := lastLineEnd(t.f, size)
+	end, err := logfile.LastLineEnd(t.f, size)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -144,29 +141,6 @@ func (t target) cutTail() (cut int64, head []byte, err error) {
 		return 0, nil, fmt.Errorf("cut the unterminated last line of %d bytes: %w", cut, err)
 	}
 	return cut, head, nil
-}
-
-var errNoLineEnd = fmt.Errorf("no line end in its last %d bytes: this is not a log file, and nothing of it was changed; move it away or give another path", searchLimit)
-
-// lastLineEnd returns the offset behind the last line end in the first size
-// bytes of r, 0 if there is none.
-func lastLineEnd(r io.ReaderAt, size int64) (int64, error) {
-	buf := make([]byte, min(size, 64<<10))
-	for end := size; end > 0; {
-		if size-end >= searchLimit {
-			return 0, errNoLineEnd
-		}
-		begin := max(0, end-int64(len(buf)))
-		part := buf[:end-begin]
-		if n, err := r.ReadAt(part, begin); n < len(part) {
-			return 0, fmt.Errorf("read the end of the file: %w", err)
-		}
-		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
-			return begin + int64(i) + 1, nil
-		}
-		end = begin
-	}
-	return 0, nil
 }
 
 // takeBack cuts the n bytes of a torn line off the end of the file, which are

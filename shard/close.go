@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 )
 
 // Close is Shutdown bounded by Options.CloseTimeout.
@@ -115,6 +116,13 @@ func (w *Writer) finish() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.exitLocked()
+		for _, r := range w.reopens {
+			r.done <- os.ErrClosed
+		}
+		w.reopens = nil
+		if freeErr := w.unmapTerms(); err == nil {
+			err = freeErr
+		}
 		if !w.abandoned {
 			w.endLocked(err)
 		}

@@ -97,6 +97,8 @@ func (w *Writer) sleep(d time.Duration) bool {
 	defer t.Stop()
 	select {
 	case <-t.C:
+	case <-w.prod:
+		w.io.tries = 0
 	case <-closing:
 		w.io.hurried = true
 		w.io.tries = 0
@@ -168,10 +170,14 @@ func (w *Writer) dropBatchLocked() (lost uint64) {
 func (w *Writer) write() (n int64, err error) {
 	size := int64(0)
 	if v, ok := w.dst.(vectored); ok {
+		w.io.lent = w.io.lent[:0]
 		for _, b := range w.io.bufs {
+			if size > 0 && w.chunk > 0 && size+int64(len(b)) > int64(w.chunk) {
+				break
+			}
 			size += int64(len(b))
+			w.io.lent = append(w.io.lent, b)
 		}
-		w.io.lent = append(w.io.lent[:0], w.io.bufs...)
 		n, err = v.WriteBuffers(w.io.lent)
 	} else {
 		b := w.io.bufs[0]

@@ -63,6 +63,8 @@ func (w *Writer) run() {
 			w.announce()
 		case jobSync:
 			w.syncBarriers()
+		case jobReopen:
+			w.reopen()
 		case jobStop:
 			ended = true
 			w.finish()
@@ -78,6 +80,7 @@ const (
 	jobFlush      // write io.batch
 	jobNotice     // announce what was lost
 	jobSync       // sync the destination for the barriers at the front
+	jobReopen     // reopen the destination
 )
 
 // next waits for something to do.
@@ -91,6 +94,9 @@ func (w *Writer) next() job {
 			w.stopped = true
 			w.mu.Unlock()
 			return jobStop
+		case w.reopenDueLocked():
+			w.mu.Unlock()
+			return jobReopen
 		case len(w.io.text) > 0:
 			w.mu.Unlock()
 			return jobNotice
@@ -225,6 +231,7 @@ func (w *Writer) flush() {
 				return
 			}
 		}
+		w.reopen()
 		if !w.push() {
 			return
 		}

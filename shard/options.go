@@ -2,6 +2,7 @@ package shard
 
 import (
 	"fmt"
+	"io/fs"
 	"math"
 	"runtime"
 	"time"
@@ -57,14 +58,19 @@ type Options struct {
 	// CloseTimeout bounds Close and Sync, which take no context: default 5 s.
 	CloseTimeout time.Duration
 	// OnError, if set, gets the destination's errors and stalls: the first of
-	// an episode at once, then no more than one a second. It must be quick and
-	// must not use this Writer. If it panics, the panic is dropped.
+	// an episode at once, then no more than one a second; and what Open and its
+	// Writer have to say of the file. It is called from several goroutines, must
+	// be quick and must not use this Writer. If it panics, the panic is dropped.
 	OnError func(error)
 	// NoLossNotice leaves out the line that announces dropped records in the
 	// stream. Set it when the records are not JSON lines.
 	NoLossNotice bool
+	// Direct is short for File.Mode: Direct. It and File are for Open only.
+	Direct bool
+	// File says how Open writes to its file.
+	File FileOptions
 	// CloseDestination makes Close and Shutdown close the destination, if it is
-	// an io.Closer, after the last write.
+	// an io.Closer, after the last write. A file of Open is always closed.
 	CloseDestination bool
 }
 
@@ -90,11 +96,16 @@ func Count(threads int) int {
 }
 
 // Profile returns the published options for that many threads that log at the
-// same time: 64 MiB, Count(threads) shards, 10 s. The publication gives them
-// for 50, 100 and 200.
+// same time, for Open: 64 MiB, Count(threads) shards, 10 s, direct I/O.
 func Profile(threads int) Options {
-	return Options{BufferSize: 64 << 20, Shards: Count(threads), FlushInterval: 10 * time.Second}
+	return Options{BufferSize: 64 << 20, Shards: Count(threads), FlushInterval: 10 * time.Second, Direct: true}
 }
+
+// The profiles of the publication, for Open: Profile for 50, 100 and 200
+// threads, which is 4, 8 and 16 shards.
+func SmallProfile() Options  { return Profile(50) }
+func MediumProfile() Options { return Profile(100) }
+func LargeProfile() Options  { return Profile(200) }
 
 // minTerm is the least size of one buffer in bytes.
 const minTerm = 4096
@@ -143,7 +154,7 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-func orDefault[T int | time.Duration](v, def T) T {
+func orDefault[T int | time.Duration | fs.FileMode](v, def T) T {
 	if v == 0 {
 		return def
 	}

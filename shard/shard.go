@@ -18,7 +18,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rollway/rollway/internal/direct"
 	"github.com/rollway/rollway/internal/goid"
+	"github.com/rollway/rollway/internal/segment"
 )
 
 // ErrBufferFull is what LogBytes returns for a record that found no buffer
@@ -29,7 +31,7 @@ var ErrBufferFull = errors.New("shard: no buffer is free")
 var ErrTooLarge = errors.New("shard: record larger than a buffer")
 
 // Writer is an io.WriteCloser for lines and records. All methods are safe for
-// concurrent use. Whoever calls New calls Close or Shutdown; until then one
+// concurrent use. Whoever calls New or Open calls Close or Shutdown; until then one
 // goroutine runs.
 //
 //   - A record travels whole: it is never torn and never mixed with another.
@@ -43,12 +45,16 @@ var ErrTooLarge = errors.New("shard: record larger than a buffer")
 //   - Each record is accounted for: Accepted = Written + Dropped + Pending holds
 //     in every Stats. Dropped records are announced in the stream.
 type Writer struct {
-	opts     Options   // read-only
-	dst      io.Writer // used by run alone
-	termSize int       // bytes
-	shards   []shard
-	terms    []*term
-	full     *term // sealed for ever; the current term of a shard that has none
+	opts       Options      // read-only
+	dst        io.Writer    // used by run alone
+	file       *segment.Log // dst, if Open made it; only its Stats is used by others than run
+	chunk      int          // bytes of one vectored write if several buffers make it up; 0: no bound
+	termSize   int          // bytes
+	shards     []shard
+	terms      []*term
+	memory     []*direct.Memory // of terms, if Open made them; changed by run at its end
+	memorySize int              // bytes
+	full       *term            // sealed for ever; the current term of a shard that has none
 
 	drops  drops
 	dozing atomic.Bool // run waits without a ticker: the next record wakes it
@@ -62,6 +68,8 @@ type Writer struct {
 	tally   tally           // guarded by mu
 	waiters []chan struct{} // guarded by mu; of writers without a term, each with room for one token
 	barrier []*barrier      // guarded by mu; in the order of their targets
+	reopens []*reopening    // guarded by mu
+	prod    chan struct{}   // ends a wait of run between two tries
 	io      ioState         // owned by run
 
 	closed    bool          // guarded by mu; no shard has a term, or will soon have none
@@ -87,24 +95,40 @@ func New(dst io.Writer, o Options) (*Writer, error) {
 	if dst == nil {
 		return nil, errors.New("shard: the destination is nil")
 	}
+	if o.Direct || o.File != (FileOptions{}) {
+		return nil, errors.New("shard: options Direct and File are for Open only")
+	}
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{
+	w := build(dst, o)
+	for range o.Shards * o.TermsPerShard {
+		w.terms = append(w.terms, sealedTerm(make([]byte, w.termSize)))
+	}
+	w.memorySize = len(w.terms) * w.termSize
+	w.start()
+	return w, nil
+}
+
+// build returns a Writer without terms that does not run.
+func build(dst io.Writer, o Options) *Writer {
+	return &Writer{
 		opts:     o,
 		dst:      dst,
 		shards:   make([]shard, o.Shards),
 		termSize: o.BufferSize / o.Shards,
 		full:     sealedTerm(nil),
 		wake:     make(chan struct{}, 1),
+		prod:     make(chan struct{}, 1),
 		closing:  make(chan struct{}),
 		abandon:  make(chan struct{}),
 		finished: make(chan struct{}),
 	}
-	for range o.Shards * o.TermsPerShard {
-		w.terms = append(w.terms, sealedTerm(make([]byte, w.termSize)))
-	}
+}
+
+// start hands out the terms and starts run.
+func (w *Writer) start() {
 	w.free = append(w.free, w.terms...)
 	w.queue = make([]*term, 0, len(w.terms))
 	for i := range w.shards {
@@ -112,7 +136,6 @@ func New(dst io.Writer, o Options) (*Writer, error) {
 		w.rotate(&w.shards[i])
 	}
 	go w.run()
-	return w, nil
 }
 
 // LogBytes appends record, which holds no newline, and a newline. It does not

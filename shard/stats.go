@@ -35,9 +35,11 @@ type Stats struct {
 	Stalled   time.Duration // how long the destination's method under way has lasted, if longer than Options.StallAfter
 	Stalls    uint64        // calls that lasted longer than that
 
-	Memory    int // bytes of all buffers
+	Memory    int // bytes of all buffers, and what is allocated for direct I/O
 	Terms     int // buffers
 	TermsFree int // neither being filled nor queued nor being written
+
+	File FileStats // of a Writer that Open gave
 
 	LastError error // of the destination's latest write; nil while it works
 }
@@ -143,6 +145,7 @@ func (t *tally) percentile(p float64) time.Duration {
 
 // Stats returns the state of the Writer. It does not wait for the destination.
 func (w *Writer) Stats() Stats {
+	file := w.fileStats()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := &w.tally
@@ -158,10 +161,11 @@ func (w *Writer) Stats() Stats {
 		FlushP99:  t.percentile(0.99),
 		FlushMax:  t.flushMax,
 		Stalls:    t.stalls,
-		Memory:    len(w.terms) * w.termSize,
+		Memory:    w.memorySize,
 		Terms:     len(w.terms),
 		TermsFree: len(w.free),
 		LastError: t.lastErr,
+		File:      file,
 	}
 	if t.flushes > 0 {
 		s.FlushMean = t.flushTime / time.Duration(t.flushes)

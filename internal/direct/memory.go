@@ -28,6 +28,9 @@ func NewMemory(size int) (*Memory, error) {
 // length.
 func (m *Memory) Bytes() []byte { return m.whole[:m.size] }
 
+// Footprint returns how many bytes there are in all.
+func (m *Memory) Footprint() int { return len(m.whole) }
+
 // Free gives the memory back. Nobody may use it any more.
 func (m *Memory) Free() error {
 	whole := m.whole

@@ -25,6 +25,9 @@ func (s *system) open(f *os.File, m Mode) error {
 	return nil
 }
 
+// Supported returns an error if no file of this system can be written that way.
+func Supported(Mode) error { return nil }
+
 // openDirect asks what the file demands before it switches it: memory and
 // offsets that are multiples of a block. Where the system does not tell, 4096
 // is enough.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 )
 
 // system is what a Tail asks of other systems: one buffer at a time.
@@ -21,6 +22,14 @@ func (s *system) open(f *os.File, m Mode) error {
 		return noCache(f)
 	case Uncached:
 		return fmt.Errorf("uncached writes: %w", errors.ErrUnsupported)
+	}
+	return nil
+}
+
+// Supported returns an error if no file of this system can be written that way.
+func Supported(m Mode) error {
+	if m == Uncached || m == Direct && runtime.GOOS != "darwin" {
+		return fmt.Errorf("%v writes on %s: %w", m, runtime.GOOS, errors.ErrUnsupported)
 	}
 	return nil
 }

@@ -43,8 +43,9 @@ type Options struct {
 	// that writes do not have to: 0 for none, default 64 MiB for Direct, else 0.
 	Reserve int64
 	// InPlace is from what size on an aligned buffer is written where it is:
-	// default 1 MiB. It must have Align bytes of capacity behind its end, and
-	// its last byte must be a line end.
+	// default 1 MiB, and more where blocks are larger than 512 bytes, so that
+	// white space is no more than a thousandth. It must have Align bytes of
+	// capacity behind its end, and its last byte must be a line end.
 	InPlace int
 }
 
@@ -52,7 +53,11 @@ const (
 	defaultChunk   = 8 << 20
 	defaultReserve = 64 << 20
 	defaultInPlace = 1 << 20
-	stagingSize    = 1 << 20
+	stagingSize    = 384 << 10
+
+	// blocksInPlace is the least buffer in blocks for which one block before it
+	// and one behind are no more than a thousandth.
+	blocksInPlace = 2048
 )
 
 // A Tail appends to one file. It is not safe for concurrent use, and while it
@@ -81,9 +86,6 @@ func New(f *os.File, o Options) (*Tail, error) {
 	if o.Chunk == 0 {
 		o.Chunk = defaultChunk
 	}
-	if o.InPlace == 0 {
-		o.InPlace = defaultInPlace
-	}
 	if o.Reserve == 0 && o.Mode == Direct {
 		o.Reserve = defaultReserve
 	}
@@ -104,6 +106,9 @@ func New(f *os.File, o Options) (*Tail, error) {
 	}
 	if o.Mode == Direct {
 		t.block = t.sys.block
+	}
+	if o.InPlace == 0 {
+		t.opt.InPlace = max(defaultInPlace, blocksInPlace*t.block)
 	}
 	if t.stage, err = NewMemory(stagingSize); err != nil {
 		return nil, err
@@ -130,6 +135,24 @@ func (t *Tail) load() error {
 	}
 	return nil
 }
+
+// Cut makes the file size bytes long, which is no more than it has, and takes
+// away what may stand behind that. After an error only Close may be called.
+func (t *Tail) Cut(size int64) error {
+	old := t.size
+	t.size = size
+	if err := t.truncate(); err != nil {
+		t.size = old
+		return err
+	}
+	if err := t.load(); err != nil {
+		return fmt.Errorf("read the last block of %s: %w", t.f.Name(), err)
+	}
+	return nil
+}
+
+// Memory returns how many bytes the Tail has allocated.
+func (t *Tail) Memory() int { return t.stage.Footprint() }
 
 // Size returns the size of the file in bytes.
 func (t *Tail) Size() int64 { return t.size }

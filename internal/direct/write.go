@@ -199,4 +199,8 @@ func (t *Tail) Close() error {
 	return errors.Join(err, t.stage.Free())
 }
 
+// Free is Close where the file is not what the Tail takes it for: it does not
+// touch it.
+func (t *Tail) Free() error { return t.stage.Free() }
+
 func roundUp(n, block int) int { return (n + block - 1) / block * block }

@@ -13,6 +13,18 @@ import (
 // Real is the operating system's file system.
 type Real struct{}
 
+// OpenFile is Real's OpenFile for who needs the system's own file.
+func OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
+	return openFile(name, flag, perm)
+}
+
+// LockFile takes the lock that Real's Lock takes, on an open file: its error is
+// ErrLocked where somebody else has it. Closing f gives it back.
+func LockFile(f *os.File) error { return lockFile(f) }
+
+// SyncData forces what f holds to the disk; see File.Sync.
+func SyncData(f *os.File) error { return (&realFile{f}).Sync() }
+
 // OpenFile implements FS.
 func (Real) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
 	f, err := openFile(name, flag, perm)

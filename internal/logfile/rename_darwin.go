@@ -1,4 +1,4 @@
-package file
+package logfile
 
 import (
 	"errors"
@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// renameNew renames a file and fails with fs.ErrExist where the new name is
+// RenameNew renames a file and fails with fs.ErrExist where the new name is
 // taken.
-func renameNew(from, to string) error {
+func RenameNew(from, to string) error {
 	err := unix.RenamexNp(from, to, unix.RENAME_EXCL)
 	switch {
 	case err == nil:

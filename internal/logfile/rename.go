@@ -1,11 +1,11 @@
-package file
+package logfile
 
 import (
 	"errors"
 	"os"
 )
 
-// renameReserved is renameNew where the system has no such call: the new name
+// renameReserved is RenameNew where the system has no such call: the new name
 // is taken with an empty file first, which the rename replaces. A crash between
 // the two leaves the empty file, which the next Open removes.
 func renameReserved(from, to string) error {

@@ -1,4 +1,4 @@
-package file
+package logfile
 
 import (
 	"errors"
@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// renameNew renames a file and fails with fs.ErrExist where the new name is
+// RenameNew renames a file and fails with fs.ErrExist where the new name is
 // taken.
-func renameNew(from, to string) error {
+func RenameNew(from, to string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
 	switch {
 	case err == nil:

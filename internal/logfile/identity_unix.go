@@ -1,0 +1,23 @@
+//go:build unix
+
+package logfile
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// Identity returns what tells a file from all others that exist: the device
+// and the inode number.
+func Identity(f *os.File) (volume, inode uint64, err error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, 0, err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, 0, errors.ErrUnsupported
+	}
+	return uint64(st.Dev), uint64(st.Ino), nil // types differ by system
+}

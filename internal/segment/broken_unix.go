@@ -1,0 +1,12 @@
+//go:build unix
+
+package segment
+
+import "syscall"
+
+// broken are the errors after which a file is left for a new one.
+var broken = []error{
+	syscall.EIO, syscall.EFBIG, syscall.EROFS, syscall.ESTALE, syscall.ENODEV, syscall.ENXIO, syscall.EBADF,
+}
+
+var errQuota error = syscall.EDQUOT

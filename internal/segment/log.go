@@ -1,0 +1,156 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/rollway/rollway/internal/direct"
+)
+
+// A Log is the series of files at one path. Its methods are not safe for
+// concurrent use, but for Stats and Path.
+type Log struct {
+	opt   Options
+	path  [2]string // of the first folder, and of the failover or ""
+	place int       // index in path of the file in use
+	away  time.Time // when the failover came into use
+
+	cur       *segment  // nil: none is open
+	bad       error     // why cur is not written to any more
+	nextCheck time.Time // whether the path still names cur
+	missing   time.Time // since when the path names nothing
+	nextTry   time.Time // of a rotation that failed
+	behind    *behind
+
+	mu    sync.Mutex
+	mode  direct.Mode // guarded by mu
+	stats Stats       // guarded by mu
+}
+
+// Stats counts from Open on.
+type Stats struct {
+	Path        string      // of the file in use
+	Mode        direct.Mode // how bytes get to the disk
+	Padded      int64       // bytes of white space that fill blocks
+	Rotations   uint64      // files that were done and given a name of their own
+	Sealed      uint64      // files that were left because they failed
+	Reopens     uint64      // times the path was opened anew, because it was asked for or the file was moved
+	Failovers   uint64      // moves to the failover folder
+	Truncations uint64      // times the file was found shorter than it was left
+	Syncs       uint64      // calls of fsync
+	SyncErrors  uint64      // of these, failed ones
+	Removed     uint64      // old files removed
+}
+
+// Open opens path for appending and creates it if need be, but not its folder.
+// A torn last line is cut. The error wraps disk.ErrLocked if somebody else
+// writes to the file.
+func Open(path string, o Options) (*Log, error) {
+	if path == "" {
+		return nil, errors.New("the path is empty")
+	}
+	if os.IsPathSeparator(path[len(path)-1]) {
+		return nil, fmt.Errorf("%s names a folder: give the path of a file in it", path)
+	}
+	if err := direct.Supported(o.Mode); err != nil {
+		return nil, err
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	l := &Log{opt: o, mode: o.Mode, path: [2]string{path}}
+	if o.Failover != "" {
+		dir, err := filepath.Abs(o.Failover)
+		if err != nil {
+			return nil, err
+		}
+		if dir == filepath.Dir(path) {
+			return nil, fmt.Errorf("failover %s is the folder of the file itself", o.Failover)
+		}
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return nil, fmt.Errorf("failover %s is not a folder (%w)", o.Failover, err)
+		}
+		l.path[1] = filepath.Join(dir, filepath.Base(path))
+	}
+	l.behind = startBehind(l)
+	s, err := l.open(path)
+	if err != nil {
+		return nil, errors.Join(err, l.behind.stop())
+	}
+	l.use(s)
+	return l, nil
+}
+
+// use makes s the file in use.
+func (l *Log) use(s *segment) {
+	l.cur, l.bad = s, nil
+	l.missing = time.Time{}
+	l.nextCheck = time.Now().Add(max(l.opt.CheckEvery, 0))
+	l.behind.watch(s)
+	l.mu.Lock()
+	l.stats.Path = s.path
+	l.mu.Unlock()
+}
+
+// Path returns the path of the file in use.
+func (l *Log) Path() string { return l.Stats().Path }
+
+// Stats returns the counters.
+func (l *Log) Stats() Stats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.stats
+	s.Mode = l.mode
+	return s
+}
+
+func (l *Log) count(change func(*Stats)) {
+	l.mu.Lock()
+	change(&l.stats)
+	l.mu.Unlock()
+}
+
+// Memory returns how many bytes a Log has allocated at most.
+func (l *Log) Memory() int { return l.cur.tail.Memory() }
+
+func (l *Log) notice(format string, args ...any) {
+	if l.opt.Notice != nil {
+		l.opt.Notice(fmt.Errorf(format, args...))
+	}
+}
+
+// Sync forces everything to the disk: files that are done, the one in use and
+// their names. A file whose fsync has failed is left; the next write goes to a
+// new one.
+func (l *Log) Sync() error {
+	err := l.behind.wait()
+	if l.cur == nil || l.bad != nil {
+		return errors.Join(err, l.bad)
+	}
+	return errors.Join(err, l.syncCurrent())
+}
+
+// syncCurrent calls fsync on the file in use and leaves it if that fails.
+func (l *Log) syncCurrent() error {
+	err := l.syncSegment(l.cur)
+	if err != nil {
+		l.bad = err
+	}
+	return err
+}
+
+// Close closes the file in use, which holds no white space at its end that was
+// not given.
+func (l *Log) Close() error {
+	var err error
+	if l.cur != nil {
+		err = l.retire(l.cur, l.opt.Sync != Never && l.bad == nil)
+		l.cur = nil
+	}
+	return errors.Join(err, l.behind.stop())
+}

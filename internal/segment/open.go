@@ -1,0 +1,115 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/rollway/rollway/internal/direct"
+	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/logfile"
+)
+
+// segment is one open file.
+type segment struct {
+	f      *os.File
+	tail   *direct.Tail
+	path   string // without symbolic links
+	wrote  bool   // something, since it was opened
+	failed bool   // the latest write; what it left behind the end is taken away
+}
+
+// open opens path, locks it and cuts its torn last line.
+func (l *Log) open(path string) (*segment, error) {
+	for range 100 {
+		s, err := l.openOnce(path)
+		if !errors.Is(err, errOvertaken) {
+			return s, err
+		}
+	}
+	return nil, fmt.Errorf("%s is renamed all the time", path)
+}
+
+// errOvertaken means that the file was renamed before it was locked.
+var errOvertaken = errors.New("overtaken")
+
+func (l *Log) openOnce(path string) (s *segment, err error) {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return nil, fmt.Errorf("%s is a folder: give the path of a file in it", path)
+	case err == nil && !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file: %w", path, errors.ErrUnsupported)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	f, err := disk.OpenFile(path, os.O_RDWR|os.O_CREATE, l.opt.Perm)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
+	if err := disk.LockFile(f); errors.Is(err, disk.ErrLocked) {
+		return nil, fmt.Errorf("%s is written by another Writer or process: %w", path, err)
+	}
+	s = &segment{f: f, path: path}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		s.path = real
+	}
+	if !logfile.StillNames(s.path, f) {
+		return nil, errOvertaken
+	}
+	if err := l.cutTorn(f); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if s.tail, err = l.newTail(f); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// cutTorn cuts an unterminated last line off, as a crash leaves it.
+func (l *Log) cutTorn(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	end, err := logfile.LastLineEnd(f, info.Size())
+	cut := info.Size() - end
+	if err != nil || cut == 0 {
+		return err
+	}
+	head := make([]byte, min(cut, 64))
+	if _, err := f.ReadAt(head, end); err != nil {
+		return err
+	}
+	if err := f.Truncate(end); err != nil {
+		return fmt.Errorf("cut the unterminated last line of %d bytes: %w", cut, err)
+	}
+	l.notice("%s ended within a line, as after a crash: %d bytes cut, beginning with %q", f.Name(), cut, head)
+	return nil
+}
+
+// newTail falls back to Buffered where the file system refuses Mode.
+func (l *Log) newTail(f *os.File) (*direct.Tail, error) {
+	t, err := direct.New(f, direct.Options{Mode: l.mode, Chunk: l.opt.Chunk})
+	if l.mode == direct.Buffered || !errors.Is(err, errors.ErrUnsupported) {
+		return t, err
+	}
+	l.fallBack(f.Name(), err)
+	return direct.New(f, direct.Options{Mode: l.mode, Chunk: l.opt.Chunk})
+}
+
+// fallBack makes this file and later ones Buffered.
+func (l *Log) fallBack(path string, why error) {
+	was := l.mode
+	l.mu.Lock()
+	l.mode = direct.Buffered
+	l.mu.Unlock()
+	l.notice("%s is written %v, not %v: %w", path, l.mode, was, why)
+}

@@ -1,0 +1,153 @@
+package segment
+
+import (
+	"bytes"
+	"errors"
+	"syscall"
+	"time"
+
+	"github.com/rollway/rollway/internal/direct"
+)
+
+// Write appends p, which is whole lines; see WriteBuffers. It does not change p.
+func (l *Log) Write(p []byte) (n int, err error) {
+	if err := l.ready(int64(len(p))); err != nil {
+		return 0, err
+	}
+	n, err = l.cur.tail.Write(p)
+	m := l.wrote([][]byte{p}, int64(n), err)
+	return int(m), l.flushed(err)
+}
+
+// WriteBuffers appends the buffers, each of which is whole lines, and returns
+// how many of their bytes are in the file: all of them, or up to a line end and
+// an error. The caller gives the rest again. It may change what is behind a
+// buffer's end, and changes nothing else for good. With Each it may return all
+// and an error: the bytes are in the file, but not known to be on the disk.
+func (l *Log) WriteBuffers(bufs [][]byte) (n int64, err error) {
+	for len(bufs) > 0 && err == nil {
+		if err = l.ready(int64(len(bufs[0]))); err != nil {
+			break
+		}
+		part := l.fitting(bufs)
+		bufs = bufs[len(part):]
+		var m int64
+		m, err = l.cur.tail.WriteBuffers(part)
+		n += l.wrote(part, m, err)
+	}
+	return n, l.flushed(err)
+}
+
+// fitting returns the buffers at the front of bufs that go to the file in use:
+// at least one.
+func (l *Log) fitting(bufs [][]byte) [][]byte {
+	if l.opt.MaxSize == 0 {
+		return bufs
+	}
+	size := l.cur.tail.Size()
+	for i, b := range bufs {
+		if size += whole(len(b)); i > 0 && size > l.opt.MaxSize {
+			return bufs[:i]
+		}
+	}
+	return bufs
+}
+
+// whole is what a buffer of n bytes takes in the file at most.
+func whole(n int) int64 { return int64(n) + 2*direct.Align }
+
+// wrote books that n bytes of bufs were written with err. It returns how many
+// of them stay: whole lines.
+func (l *Log) wrote(bufs [][]byte, n int64, err error) int64 {
+	s := l.cur
+	s.wrote = s.wrote || n > 0
+	s.failed = err != nil
+	l.behind.dirty(s)
+	if l.mode == direct.Uncached && s.tail.Mode() != l.mode {
+		l.fallBack(s.path, errors.ErrUnsupported)
+	}
+	if err == nil {
+		return n
+	}
+	if torn := tornBytes(bufs, n); torn > 0 {
+		if cutErr := s.tail.Cut(s.tail.Size() - torn); cutErr != nil {
+			l.bad = errors.Join(err, cutErr)
+			l.notice("%s keeps %d bytes of a line at its end, which is written again elsewhere: %w", s.path, torn, cutErr)
+		}
+		n -= torn
+	}
+	l.judge(err)
+	return n
+}
+
+// tornBytes returns how many of the first n bytes of bufs are behind their last
+// line end.
+func tornBytes(bufs [][]byte, n int64) (torn int64) {
+	for _, b := range bufs {
+		part := b[:min(int64(len(b)), n)]
+		n -= int64(len(part))
+		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
+			torn = int64(len(part) - i - 1)
+		} else {
+			torn += int64(len(part))
+		}
+	}
+	return torn
+}
+
+// judge decides whether a file whose write has failed is written to again. It
+// is when there may be room later, and where nobody knows.
+func (l *Log) judge(err error) {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, errQuota):
+	case l.mode != direct.Buffered && errors.Is(err, syscall.EINVAL):
+		l.fallBack(l.cur.path, err) // the file system takes the flag, and then refuses the write
+		l.bad = errMode
+	case isAny(err, broken):
+		l.bad = err
+	}
+}
+
+// errMode means that the file is good, and its Tail is not.
+var errMode = errors.New("the file is opened again in another mode")
+
+func isAny(err error, list []error) bool {
+	for _, e := range list {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// flushed is the end of a write that returns err.
+func (l *Log) flushed(err error) error {
+	if l.opt.Sync != Each || l.bad != nil || !l.cur.wrote {
+		return err
+	}
+	return errors.Join(err, l.syncCurrent())
+}
+
+// ready sees to it that n more bytes go to the file in use.
+func (l *Log) ready(n int64) error {
+	now := time.Now()
+	if l.bad == nil {
+		l.bad = l.behind.verdict(l.cur)
+	}
+	if l.cur == nil || l.bad != nil {
+		return l.moveOn(now)
+	}
+	if l.place == 1 && now.Sub(l.away) >= l.opt.HomeAfter {
+		l.goHome(now)
+	}
+	if err := l.inspect(); err != nil {
+		return err
+	}
+	if l.opt.CheckEvery >= 0 && !now.Before(l.nextCheck) {
+		l.follow(now)
+	}
+	if size := l.cur.tail.Size(); l.opt.MaxSize > 0 && size > 0 && size+whole(int(n)) > l.opt.MaxSize && !now.Before(l.nextTry) {
+		return l.rotate(now)
+	}
+	return nil
+}
