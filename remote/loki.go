@@ -202,10 +202,11 @@ func parseIgnored(body string) (ignored, of int, ok bool) {
 }
 
 // aboutEntry reports whether an answer says that an entry cannot be stored for
-// what it is, and not that something is set up wrongly.
+// what it is, and not that something is set up wrongly. In older versions the
+// message on a size begins with a capital.
 func aboutEntry(body string) bool {
 	for _, s := range []string{
-		"timestamp too old", "timestamp too new", "too far behind", "out of order", "Max entry size", "total ignored:",
+		"timestamp too old", "timestamp too new", "too far behind", "out of order", "ax entry size", "total ignored:",
 	} {
 		if strings.Contains(body, s) {
 			return true

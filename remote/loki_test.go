@@ -32,6 +32,7 @@ type lokiPeer struct {
 	mu      sync.Mutex
 	oldest  time.Time     // distributor: entries before are refused
 	longest int           // distributor: of an entry in bytes; 0: no limit
+	older   bool          // its texts are of an older version
 	behind  time.Duration // ingester: how far behind its stream's newest an entry may be; 0: as far as it likes
 	entries []lokiEntry
 	newest  map[string]time.Time // by stream
@@ -100,7 +101,7 @@ func (p *lokiPeer) serve(t testing.TB, rw http.ResponseWriter, r *http.Request) 
 				refused = fmt.Sprintf("entry for stream '%s' has timestamp too old: %v, oldest acceptable timestamp is: %v", stream, at, p.oldest)
 				continue
 			case p.longest > 0 && len(v[1]) > p.longest:
-				refused = fmt.Sprintf("Max entry size '%d' bytes exceeded for stream '%s' while adding an entry with length '%d' bytes", p.longest, stream, len(v[1]))
+				refused = fmt.Sprintf("max entry size '%d' bytes exceeded for stream '%s' while adding an entry with length '%d' bytes", p.longest, stream, len(v[1]))
 				continue
 			case p.behind > 0 && at.Before(p.newest[stream].Add(-p.behind)):
 				behind = append(behind, fmt.Sprintf("entry with timestamp %v ignored, reason: 'entry too far behind, entry timestamp is: %v, oldest acceptable timestamp is: %v',\n", at, at, p.newest[stream].Add(-p.behind)))
@@ -116,6 +117,9 @@ func (p *lokiPeer) serve(t testing.TB, rw http.ResponseWriter, r *http.Request) 
 		if len(behind) > 0 {
 			refused = fmt.Sprintf("%suser 'fake', total ignored: %d out of %d for stream: %s", strings.Join(behind[:min(len(behind), 10)], ""), len(behind), len(s.Values), stream)
 		}
+	}
+	if p.older {
+		refused = strings.Replace(refused, "max entry", "Max entry", 1)
 	}
 	if refused != "" {
 		http.Error(rw, refused, http.StatusBadRequest)
@@ -233,7 +237,11 @@ func TestLokiPartialRefusals(t *testing.T) {
 		{"all of many too old", func(p *lokiPeer) { p.oldest = time.Date(2026, 5, 5, 0, 0, 0, 0, time.UTC) },
 			strings.Repeat(aged("INFO", 1, "old"), 50) + aged("INFO", 11, "b"), 50, "too old"},
 		{"too long", func(p *lokiPeer) { p.longest = 1000 },
-			aged("INFO", 10, "a") + aged("INFO", 10, strings.Repeat("old", 1000)) + aged("INFO", 11, "b"), 1, "Max entry size"},
+			aged("INFO", 10, "a") + aged("INFO", 10, strings.Repeat("old", 1000)) + aged("INFO", 11, "b"), 1, "max entry size"},
+		{"all of many too long", func(p *lokiPeer) { p.longest = 1000 },
+			strings.Repeat(aged("INFO", 10, strings.Repeat("old", 1000)), 50) + aged("INFO", 11, "b"), 50, "max entry size"},
+		{"all of many too long, an older version", func(p *lokiPeer) { p.longest, p.older = 1000, true },
+			strings.Repeat(aged("INFO", 10, strings.Repeat("old", 1000)), 50) + aged("INFO", 11, "b"), 50, "Max entry size"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			peer := startLokiPeer(t)

@@ -1,0 +1,223 @@
+package remote_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	lokiModule  = "github.com/grafana/loki/v3"
+	lokiVersion = "v3.7.8"
+)
+
+// lokiProgram returns the path of Grafana Loki. It is built from its module,
+// which takes minutes, into the user's cache only if nothing may be skipped;
+// otherwise it has to be there.
+func lokiProgram(t *testing.T) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		missing(t, err.Error())
+	}
+	program := filepath.Join(cache, "rollway-test", "loki-"+lokiVersion)
+	if _, err := os.Stat(program); err != nil {
+		if os.Getenv("REQUIRE") != "all" {
+			t.Skipf("there is no %s; with REQUIRE=all it is built", program)
+		}
+		buildLoki(t, program)
+	}
+	return program
+}
+
+// buildLoki builds Loki with the versions that its own module names, which are
+// not in force where it is a dependency. Its replacement by a folder is left
+// out: the folder is not in the module.
+func buildLoki(t *testing.T, program string) {
+	dir := t.TempDir()
+	tool := func(args ...string) []byte {
+		t.Helper()
+		cmd := exec.Command("go", args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "CGO_ENABLED=0")
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil {
+			missing(t, fmt.Sprintf("Loki cannot be built: go %s: %v\n%s", strings.Join(args, " "), err, stderr.String()))
+		}
+		return out
+	}
+	var module struct{ Dir string }
+	if err := json.Unmarshal(tool("mod", "download", "-json", lokiModule+"@"+lokiVersion), &module); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		b, err := os.ReadFile(filepath.Join(module.Dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tool("mod", "edit", "-module=example.com/build", "-dropreplace=github.com/grafana/loki/pkg/push",
+		"-require="+lokiModule+"@"+lokiVersion)
+	part := fmt.Sprintf("%s.%d.part", program, os.Getpid())
+	// Without optimization it is built in two thirds of the time.
+	tool("build", "-gcflags=all=-N -l", "-ldflags=-s -w", "-o", part, lokiModule+"/cmd/loki")
+	if err := os.Rename(part, program); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A lokiServer is a real Loki, all of it in one process, which keeps its data
+// when it is started again.
+type lokiServer struct {
+	url     string
+	program string
+	dir     string
+	cmd     *exec.Cmd
+	log     bytes.Buffer
+	exited  chan struct{}
+}
+
+// lokiConfig allows lines of up to 2,000 bytes and up to a week old.
+const lokiConfig = `
+auth_enabled: true
+server: {http_listen_address: 127.0.0.1, http_listen_port: %d, grpc_listen_address: 127.0.0.1, grpc_listen_port: 0, log_level: warn}
+common:
+  instance_addr: 127.0.0.1
+  path_prefix: %q
+  replication_factor: 1
+  ring: {kvstore: {store: inmemory}}
+  storage: {filesystem: {chunks_directory: %q, rules_directory: %q}}
+schema_config:
+  configs: [{from: 2020-01-01, store: tsdb, object_store: filesystem, schema: v13, index: {prefix: index_, period: 24h}}]
+ingester: {lifecycler: {min_ready_duration: 0s, join_after: 0s}}
+querier: {query_ingesters_within: 0}
+frontend: {scheduler_dns_lookup_period: 200ms}
+frontend_worker: {dns_lookup_duration: 200ms}
+analytics: {reporting_enabled: false}
+runtime_config: {file: %q}
+limits_config: {max_line_size: 2000, reject_old_samples: true, reject_old_samples_max_age: 168h, max_entries_limit_per_query: 100000}
+`
+
+const lokiOverrides = `overrides: {slow: {ingestion_rate_mb: 0.1, ingestion_burst_size_mb: 0.05}}`
+
+func startLokiServer(t *testing.T) *lokiServer {
+	t.Helper()
+	port := freePort(t)
+	s := &lokiServer{url: fmt.Sprintf("http://127.0.0.1:%d", port), program: lokiProgram(t), dir: t.TempDir()}
+	path := func(name string) string { return filepath.Join(s.dir, name) }
+	for name, text := range map[string]string{
+		"config.yaml":    fmt.Sprintf(lokiConfig, port, path("data"), path("chunks"), path("rules"), path("overrides.yaml")),
+		"overrides.yaml": lokiOverrides,
+	} {
+		if err := os.WriteFile(path(name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		s.kill()
+		if t.Failed() {
+			t.Logf("Loki said: %.5000s", s.log.String())
+		}
+	})
+	s.start(t)
+	return s
+}
+
+// start returns when Loki is ready.
+func (s *lokiServer) start(t *testing.T) {
+	t.Helper()
+	s.cmd = exec.Command(s.program, "-config.file="+filepath.Join(s.dir, "config.yaml"))
+	s.cmd.Dir = s.dir
+	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	exited := make(chan struct{})
+	s.exited = exited
+	cmd := s.cmd
+	go func() {
+		cmd.Wait()
+		close(exited)
+	}()
+	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		select {
+		case <-exited:
+			t.Fatalf("Loki ended: %v", cmd.ProcessState)
+		default:
+		}
+		if resp, err := http.Get(s.url + "/ready"); err == nil {
+			resp.Body.Close() // unread, so the connection goes
+			if resp.StatusCode == http.StatusOK {
+				return
+			}
+		}
+		if time.Now().After(end) {
+			t.Fatal("Loki does not get ready")
+		}
+	}
+}
+
+// kill ends Loki at once.
+func (s *lokiServer) kill() {
+	if s.cmd != nil {
+		s.cmd.Process.Kill()
+		<-s.exited
+		s.cmd = nil
+	}
+}
+
+// A lokiStream is what a query finds of one stream.
+type lokiStream struct {
+	Stream map[string]string
+	Values [][2]string
+}
+
+// query returns what a tenant has stored since from, oldest first.
+func (s *lokiServer) query(t *testing.T, tenant, query string, from time.Time) (streams []lokiStream) {
+	t.Helper()
+	q := url.Values{"query": {query}, "limit": {"100000"}, "direction": {"forward"}, "start": {fmt.Sprint(from.UnixNano())}}
+	q.Set("end", fmt.Sprint(time.Now().Add(time.Minute).UnixNano()))
+	req, err := http.NewRequest("GET", s.url+"/loki/api/v1/query_range?"+q.Encode(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Scope-OrgID", tenant)
+	req.Close = true // a kept connection may be one to a process that was killed
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, _ := io.ReadAll(resp.Body)
+	var answer struct{ Data struct{ Result []lokiStream } }
+	if err := json.Unmarshal(b, &answer); err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("query %s: %d %.300s, %v", query, resp.StatusCode, b, err)
+	}
+	return answer.Data.Result
+}
+
+// lines counts what a tenant has stored since from, by line.
+func (s *lokiServer) lines(t *testing.T, tenant string, from time.Time) map[string]int {
+	t.Helper()
+	found := map[string]int{}
+	for _, stream := range s.query(t, tenant, `{app="shop"}`, from) {
+		for _, v := range stream.Values {
+			found[v[1]]++
+		}
+	}
+	return found
+}
