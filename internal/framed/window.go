@@ -1,6 +1,7 @@
 package framed
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -72,7 +73,7 @@ func (w *window) sound(seed Seed, off, limit int64) (n int, ok bool) {
 func (w *window) record(seed Seed, off int64, n int) ([]byte, error) {
 	off += RecordHeaderSize
 	read := w.read
-	b := w.long[:0]
+	var b []byte
 	if n <= windowSize {
 		b = w.view(off, n)
 	} else {
@@ -100,4 +101,11 @@ func (w *window) stillSound(seed Seed, off int64, b []byte) bool {
 	}
 	sum := crc32.Update(uint32(seed), castagnoli, head[4:])
 	return int(binary.LittleEndian.Uint32(head[4:])) == len(b) && crc32.Update(sum, castagnoli, b) == binary.LittleEndian.Uint32(head[:])
+}
+
+// Detect reports whether src, of size bytes, looks like a segment by its first
+// bytes or, if those are lost, by those of its first batch.
+func Detect(src io.ReaderAt, size int64) bool {
+	w := window{src: src, size: size, buf: make([]byte, 0, headerFields)}
+	return IsSegment(w.view(0, headerFields)) || bytes.HasPrefix(w.view(SegmentHeaderSize, len(batchMagic)), batchMagic)
 }

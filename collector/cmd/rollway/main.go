@@ -6,6 +6,8 @@
 //	rollway send      send log files to a collector
 //	rollway tail      show the newest lines, and follow
 //	rollway query     find lines
+//	rollway cat       print log files and framed segments
+//	rollway verify    check log files and framed segments for damage
 //	rollway recover   deliver what a killed process had not written
 //	rollway plan      choose slabs for a workload
 //	rollway demo      see the whole road at work, and verified
@@ -58,7 +60,7 @@ func (c *call) say(format string, args ...any) { fmt.Fprintf(c.stderr, format+"\
 // commands in the order in which they are listed. A function, as help refers
 // to the list it is in.
 func commands() []*command {
-	return []*command{serveCommand, checkCommand, sendCommand, tailCommand, queryCommand, recoverCommand, planCommand, demoCommand, versionCommand, helpCommand}
+	return []*command{serveCommand, checkCommand, sendCommand, tailCommand, queryCommand, catCommand, verifyCommand, recoverCommand, planCommand, demoCommand, versionCommand, helpCommand}
 }
 
 // usageError is a command line that cannot be carried out.
