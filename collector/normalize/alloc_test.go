@@ -88,6 +88,7 @@ func TestManyNamesCostNoMoreEach(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compares times")
 	}
+	// The fewest of several rounds in turn, as a busy machine disturbs some.
 	cost := func(fields int) time.Duration {
 		event := "{" + strings.Repeat(`"a":1,`, fields-1) + `"a":1}`
 		body := []byte(strings.Repeat(event+"\n", 20_000/fields))
@@ -104,7 +105,11 @@ func TestManyNamesCostNoMoreEach(t *testing.T) {
 		}
 		return best
 	}
-	if few, many := cost(10), cost(1000); many > 5*few {
+	few, many := cost(10), cost(1000)
+	for round := 0; round < 50 && many > 5*few; round++ {
+		few, many = min(few, cost(10)), min(many, cost(1000))
+	}
+	if many > 5*few {
 		t.Errorf("20,000 fields took %v in events of 10 and %v in events of 1000", few, many)
 	}
 }
