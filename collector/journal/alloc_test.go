@@ -57,9 +57,13 @@ func TestAppendAllocatesNothing(t *testing.T) {
 				return after.Mallocs - before.Mallocs
 			}
 			run() // fills the free list and the buffer
-			// The least of three: the runtime allocates for itself now and then.
-			if n := min(run(), run(), run()); n > uint64(c.count/1000) {
-				t.Errorf("%d allocations in %d appends", n, c.count)
+			// The least of ten: the runtime allocates for itself now and then.
+			most, least := uint64(c.count/1000), run()
+			for tries := 1; tries < 10 && least > most; tries++ {
+				least = min(least, run())
+			}
+			if least > most {
+				t.Errorf("%d allocations in %d appends", least, c.count)
 			}
 		})
 	}
