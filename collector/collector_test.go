@@ -274,16 +274,16 @@ func TestStopInTime(t *testing.T) {
 	}
 	defer conn.Close()
 	fmt.Fprint(conn, "POST /api/logs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{\"msg\":")
-	for end := time.Now().Add(10 * time.Second); r.Stats().Receive.InFlight == 0; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); r.Stats().Receive.InFlight == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("the request did not arrive within ten seconds")
+			t.Fatal("the request did not arrive within a minute")
 		}
 	}
 	began := time.Now()
 	if err := r.stop(); err != nil {
 		t.Errorf("Run: %v", err)
 	}
-	if took := time.Since(began); took < 200*time.Millisecond || took > 5*time.Second {
+	if took := time.Since(began); took < 200*time.Millisecond || took > 20*time.Second {
 		t.Errorf("it took %v", took)
 	}
 	if !strings.Contains(r.log.String(), "some requests were cut off") {
@@ -378,7 +378,8 @@ func TestGap(t *testing.T) {
 // on a connection that was.
 func TestTailOutlivesTimeouts(t *testing.T) {
 	cfg := testConfig(t)
-	cfg.Timeouts.Read, cfg.Timeouts.Write, cfg.Timeouts.ReadHeader = 100*time.Millisecond, 100*time.Millisecond, 100*time.Millisecond
+	const timeout = time.Second // a busy machine must keep it
+	cfg.Timeouts.Read, cfg.Timeouts.Write, cfg.Timeouts.ReadHeader = timeout, timeout, timeout
 	r := run(t, cfg)
 	resp, err := http.Get(r.url + "/api/tail")
 	if err != nil {
@@ -386,7 +387,7 @@ func TestTailOutlivesTimeouts(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	for n := range 2 {
-		time.Sleep(250 * time.Millisecond) // more than any of the timeouts; a longer sleep changes nothing
+		time.Sleep(timeout + timeout/2) // more than any of the timeouts; a longer sleep changes nothing
 		if code, _, body := r.do(t, "POST", "/api/logs", fmt.Sprintf(`{"msg":"line %d"}`, n)); code != 200 {
 			t.Fatalf("%d %s", code, body)
 		}

@@ -15,7 +15,7 @@ func TestFolderRemoved(t *testing.T) {
 	data := r.config.Data
 	eventually := func(what string, want int) (body string) {
 		t.Helper()
-		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 			var code int
 			if code, _, body = r.do(t, "POST", "/api/logs", `{"msg":"x"}`); code == want {
 				return body

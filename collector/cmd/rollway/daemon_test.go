@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -82,9 +83,9 @@ func startDaemon(dir string, env []string, args ...string) (*daemon, error) {
 	case <-d.read:
 		err := d.cmd.Wait()
 		return d, fmt.Errorf("rollway %s: %v\n%s", strings.Join(args, " "), err, d.stderr.String())
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		d.cmd.Process.Kill()
-		return nil, errors.New("rollway serve did not come up in twenty seconds")
+		return nil, errors.New("rollway serve did not come up within a minute")
 	}
 	m := httpRow.FindStringSubmatch(d.stdout.String())
 	if m == nil {
@@ -126,6 +127,15 @@ func (d *daemon) stop() error {
 func (d *daemon) wait() error {
 	<-d.read
 	return d.cmd.Wait()
+}
+
+// listens reports whether the daemon takes connections.
+func (d *daemon) listens() bool {
+	c, err := net.Dial("tcp", strings.TrimPrefix(d.addr, "http://"))
+	if err == nil {
+		c.Close()
+	}
+	return err == nil
 }
 
 // kill ends the daemon with SIGKILL, if it runs.

@@ -191,7 +191,7 @@ func rawPost(t *testing.T, d *daemon, header map[string]string, body io.Reader, 
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	conn.SetDeadline(time.Now().Add(time.Minute))
 	if body == nil {
 		body = http.NoBody
 	}

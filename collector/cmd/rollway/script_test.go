@@ -94,11 +94,11 @@ func scriptAwait(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: await FILE TEXT")
 	}
 	var text []byte
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		text, _ = os.ReadFile(ts.MkAbs(args[0]))
 		if strings.Contains(string(text), args[1]) {
 			return
 		}
 	}
-	ts.Fatalf("%s", fmt.Sprintf("%s lacks %q after ten seconds:\n%s", args[0], args[1], text))
+	ts.Fatalf("%s", fmt.Sprintf("%s lacks %q after a minute:\n%s", args[0], args[1], text))
 }

@@ -487,12 +487,12 @@ func TestSendInterrupted(t *testing.T) {
 	}
 }
 
-// waitFor waits until ok, which what describes, for ten seconds at most.
+// waitFor waits until ok, which what describes, for a minute at most.
 func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("waited ten seconds for %s", what)
+			t.Fatalf("waited a minute for %s", what)
 		}
 	}
 }
