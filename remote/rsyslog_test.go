@@ -75,15 +75,14 @@ func (r *rsyslog) messages(t *testing.T, n int) []string {
 	return own
 }
 
-// freePort returns a port of 127.0.0.1 that is free now for TCP and UDP.
+// freePort returns a port of 127.0.0.1 that a daemon can listen at.
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, err := net.ResolveTCPAddr("tcp", reserve(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	return addr.Port
 }
 
 // retry writes p until the daemon, which may not listen yet, has taken it.

@@ -104,7 +104,7 @@ var notice = regexp.MustCompile(`(?m)^.*"msg":"rollway: \d+ lines? dropped".*\n`
 func TestSpillMaxAge(t *testing.T) {
 	peer := newKeyedPeer(t)
 	spill := spillTo(t)
-	spill.MaxAge = 20 * time.Millisecond
+	spill.MaxAge = 300 * time.Millisecond
 	w := open(t, peer.url(), remote.Options{Spill: spill})
 	write(t, w, numbered(0, 10))
 	time.Sleep(2 * spill.MaxAge)

@@ -40,12 +40,7 @@ type arrival struct {
 
 // newKeyedPeer returns a peer that is down.
 func newKeyedPeer(t testing.TB) *keyedPeer {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	p := &keyedPeer{t: t, addr: l.Addr().String(), keys: map[string]string{}}
+	p := &keyedPeer{t: t, addr: reserve(t), keys: map[string]string{}}
 	t.Cleanup(p.down)
 	return p
 }

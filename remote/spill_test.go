@@ -356,13 +356,13 @@ func TestSpillRetryAfter(t *testing.T) {
 	peer.up()
 	w := open(t, peer.url(), remote.Options{Spill: spillTo(t)})
 	write(t, w, numbered(0, 3))
-	eventually(t, "the first attempt from disk", func() bool { return len(peer.seen()) == 2 })
+	eventually(t, "the first attempt from disk", func() bool { return len(peer.seen()) >= 2 })
 	for range 5 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		w.Flush(ctx)
 		cancel()
 	}
-	eventually(t, "the second attempt from disk", func() bool { return len(peer.seen()) == 3 })
+	eventually(t, "the second attempt from disk", func() bool { return len(peer.seen()) >= 3 })
 	if r := peer.seen(); r[2].when.Sub(r[1].when) < 900*time.Millisecond {
 		t.Errorf("came again after %v", r[2].when.Sub(r[1].when))
 	}

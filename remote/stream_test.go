@@ -33,7 +33,7 @@ func anywhere(t testing.TB, scheme string) string {
 	if scheme == "unix" {
 		return socketPath(t)
 	}
-	return "127.0.0.1:0"
+	return reserve(t)
 }
 
 func TestStreamIsByteExact(t *testing.T) {

@@ -163,7 +163,7 @@ type suite struct {
 }
 
 // limit bounds everything that has to end by itself.
-const limit = 20 * time.Second
+const limit = time.Minute
 
 // ctx returns a context that ends long after everything should be done.
 func (su *suite) ctx(t *testing.T) context.Context {
