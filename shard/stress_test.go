@@ -53,6 +53,7 @@ func stress(t *testing.T, seed uint64) {
 		Full:          shard.Policy(rng.IntN(2)),
 		Retry:         shard.Retry{Min: time.Microsecond, Max: 50 * time.Microsecond},
 		NoLossNotice:  rng.IntN(2) == 0,
+		CloseTimeout:  time.Minute, // also of Sync
 	}
 	term := o.BufferSize / o.Shards
 	producers, each := 1+rng.IntN(100), 200+rng.IntN(400)

@@ -185,7 +185,7 @@ func persistedChild(args string) error {
 	}
 	w, err := slab.New(dst, slab.Options{
 		SlabSize: 2048, SlabCount: 6, FlushInterval: time.Millisecond,
-		Persist: slabs, CloseDestination: true,
+		Persist: slabs, CloseDestination: true, CloseTimeout: time.Minute,
 	})
 	if err != nil {
 		return err
@@ -214,7 +214,7 @@ func persistedChild(args string) error {
 
 func killOptions(kind string) file.Options {
 	if kind == "rotating" {
-		return file.Options{MaxSize: 64 << 10, Compress: file.Gzip{}}
+		return file.Options{MaxSize: 64 << 10, Compress: file.Gzip{}, CloseTimeout: time.Minute}
 	}
 	return file.Options{}
 }
