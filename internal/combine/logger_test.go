@@ -35,7 +35,7 @@ var formats = []rollway.Encoder{
 // outlets are what an Output's Writer may be.
 var outlets = []struct {
 	name    string
-	head    func(dst, spare io.Writer) (*head, error) // nil: the Logger writes to the end itself
+	head    func(t testing.TB, dst, spare io.Writer) (*head, error) // nil: the Logger writes to the end itself
 	end     func(testing.TB) *end
 	records int // of each producer
 	virtual bool
@@ -61,7 +61,7 @@ func TestLogger(t *testing.T) {
 					r := &road{ends: []*end{out.end(t)}}
 					var w io.Writer = r.ends[0].LineWriter
 					if out.head != nil {
-						h, err := out.head(w, nil)
+						h, err := out.head(t, w, nil)
 						if err != nil {
 							t.Fatal(err)
 						}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"testing"
@@ -19,9 +21,10 @@ import (
 // A combination is a writer that buffers before one that writes.
 type combination struct {
 	name string
-	head func(dst, spare io.Writer) (*head, error)
+	head func(t testing.TB, dst, spare io.Writer) (*head, error)
 	end  func(testing.TB) *end
 
+	keeps    bool // what Close cannot deliver is kept for the next writer
 	failover bool // the head has a failover, an end of the same kind
 	drops    bool // lines that find no room are dropped: not in the suite
 	virtual  bool // no network: runs in a bubble of testing/synctest
@@ -67,7 +70,43 @@ func combinations() []combination {
 	if runtime.GOOS == "linux" {
 		all = append(all, combination{name: "slab over unixgram", head: slabHead(slab.Options{SlabSize: 8 << 10}), end: gramEnd("unixgram"), longLine: 60_000})
 	}
+	if runtime.GOOS == "linux" || runtime.GOOS == "darwin" {
+		all = append(all, persisted()...)
+	}
 	return all
+}
+
+// persisted are combinations with slabs in a file.
+func persisted() []combination {
+	head := func(o slab.Options) func(testing.TB, io.Writer, io.Writer) (*head, error) {
+		o.Persist = "made by the head"
+		return slabHead(o)
+	}
+	rotates := file.Options{MaxSize: 50_000, Compress: file.Gzip{Level: 1}, KeepPlain: 1}
+	urgent := slab.Levels{WriteThrough: slog.LevelWarn, WriteThroughTimeout: 20 * time.Millisecond}
+	return []combination{
+		{name: "persisted slab over file", keeps: true, head: head(slab.Options{}), end: fileEnd(file.Options{}), virtual: true},
+		{name: "tiny persisted slabs over file that rotates by size and packs", keeps: true, head: head(slab.Options{SlabSize: 1024, SlabCount: 16}), end: fileEnd(rotates), virtual: true},
+		{name: "persisted slab with write-through over file", keeps: true, head: head(slab.Options{SlabSize: 4096, Levels: urgent}), end: fileEnd(file.Options{}), virtual: true},
+		{name: "persisted slab with failover from file to file", keeps: true, head: head(slab.Options{SlabSize: 4096}), end: fileEnd(file.Options{}), virtual: true, failover: true},
+		{name: "persisted slab over slab", keeps: true, head: head(slab.Options{SlabSize: 4096}), end: slabEnd, virtual: true},
+		{name: "persisted slab that drops over file", keeps: true, head: head(slab.Options{SlabSize: 1024, Full: slab.Drop}), end: fileEnd(file.Options{}), virtual: true, drops: true},
+
+		{name: "persisted slab over http", keeps: true, head: head(slab.Options{}), end: httpEnd(remote.Options{Compression: "gzip"})},
+		{name: "persisted slab over http with a spill", keeps: true, head: head(slab.Options{SlabSize: 8 << 10}), end: httpEnd(remote.Options{Spill: remote.Spill{Dir: "made by the end"}})},
+		{name: "persisted slab over tcp", keeps: true, head: head(slab.Options{}), end: streamEnd("tcp")},
+	}
+}
+
+// inMemory returns a new folder, on a tmpfs if there is one.
+func inMemory(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "combine-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 // A head is the first writer of a road.
@@ -82,9 +121,12 @@ func slabLedger(w *slab.Writer) rollwaytest.Ledger {
 	return rollwaytest.Ledger{Accepted: s.Accepted, Written: s.Written, Dropped: s.Dropped.Total(), Pending: s.Pending, Rejected: s.Rejected}
 }
 
-func slabHead(o slab.Options) func(dst, spare io.Writer) (*head, error) {
-	return func(dst, spare io.Writer) (*head, error) {
+func slabHead(o slab.Options) func(t testing.TB, dst, spare io.Writer) (*head, error) {
+	return func(t testing.TB, dst, spare io.Writer) (*head, error) {
 		o := o
+		if o.Persist != "" {
+			o.Persist = filepath.Join(inMemory(t), "slabs")
+		}
 		o.FlushInterval = 5 * time.Millisecond
 		o.Retry = slab.Retry{Min: time.Millisecond, Max: 5 * time.Millisecond}
 		o.CloseTimeout = time.Minute
@@ -104,8 +146,8 @@ func slabHead(o slab.Options) func(dst, spare io.Writer) (*head, error) {
 	}
 }
 
-func shardHead(o shard.Options) func(dst, spare io.Writer) (*head, error) {
-	return func(dst, _ io.Writer) (*head, error) {
+func shardHead(o shard.Options) func(t testing.TB, dst, spare io.Writer) (*head, error) {
+	return func(_ testing.TB, dst, _ io.Writer) (*head, error) {
 		o := o
 		o.FlushInterval = 5 * time.Millisecond
 		o.Retry = shard.Retry{Min: time.Millisecond, Max: 5 * time.Millisecond}
@@ -148,7 +190,7 @@ func (c combination) open(t testing.TB) *road {
 	if c.failover {
 		spare = add()
 	}
-	h, err := c.head(dst, spare)
+	h, err := c.head(t, dst, spare)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,7 @@ func TestLineWriter(t *testing.T) {
 					}
 					in := &rollwaytest.Instance{
 						Writer:    r.head,
+						Keeps:     c.keeps,
 						Delivered: r.ends[last].delivered,
 						Ledger:    r.ledger,
 						Stall:     r.gates[last].stall,
