@@ -33,7 +33,8 @@ type Record struct {
 
 // Recorder is an io.Writer that keeps canonical lines and hands them back as
 // records. Make it the writer of a logger under test. The zero value works;
-// all methods are safe for concurrent use.
+// all methods are safe for concurrent use. A type that embeds it and has a Write
+// of its own needs a WriteLevel too.
 type Recorder struct {
 	mu      sync.Mutex
 	records []Record
@@ -64,6 +65,10 @@ func (r *Recorder) Write(p []byte) (int, error) {
 	r.invalid = append(r.invalid, invalid...)
 	return len(p), first
 }
+
+// WriteLevel is Write. With it a Logger does not wait for other calls, nor leave
+// out a line because one of them takes long on a busy machine.
+func (r *Recorder) WriteLevel(_ slog.Level, p []byte) (int, error) { return r.Write(p) }
 
 // Records returns all records in the order in which they were written.
 func (r *Recorder) Records() []Record {

@@ -8,8 +8,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/rollway/rollway"
 	"github.com/rollway/rollway/rollwaytest"
 )
 
@@ -149,6 +151,34 @@ func TestRecorderIsSafeForConcurrentUse(t *testing.T) {
 	if n := len(r.Records()); n != 800 {
 		t.Errorf("%d records, want 800", n)
 	}
+}
+
+// A Logger gives up on a plain writer that holds up others for long, as a busy
+// machine may make any; it does not on one that has WriteLevel.
+func TestRecorderIsNeverLeftOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &slowRecorder{}
+		log, err := rollway.New(rollway.Options{Outputs: []rollway.Output{{Writer: r}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() { log.Info(t.Context(), "m") })
+		}
+		wg.Wait()
+		if n, s := len(r.Records()), log.Stats().Outputs[0]; n != 8 || s.Stalled != 0 {
+			t.Errorf("%d records, want 8; %+v", n, s)
+		}
+	})
+}
+
+// slowRecorder is a Recorder on a machine that is busy for a minute.
+type slowRecorder struct{ rollwaytest.Recorder }
+
+func (r *slowRecorder) WriteLevel(level slog.Level, p []byte) (int, error) {
+	time.Sleep(time.Minute)
+	return r.Recorder.WriteLevel(level, p)
 }
 
 func FuzzRecorder(f *testing.F) {
