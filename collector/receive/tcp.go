@@ -57,8 +57,8 @@ func (r *Receiver) ServeTCP(ctx context.Context, ln net.Listener) error {
 		pause = 0
 		if open.Add(1) > int64(r.opts.MaxConns) {
 			open.Add(-1)
+			r.count.add(func(s *Stats) { s.ConnectionsRefused++ }) // before the peer can know
 			c.Close()
-			r.count.add(func(s *Stats) { s.ConnectionsRefused++ })
 			if r.logged.may() {
 				r.opts.Log.Warn("connection refused, too many are open", "limit", r.opts.MaxConns, "peer", c.RemoteAddr().String())
 			}
