@@ -35,9 +35,16 @@ func TestClockOutsideItsBubble(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 	})
-	if d := time.Duration(c.now() - time.Now().UnixNano()).Abs(); d > time.Millisecond {
-		t.Errorf("back outside the clock is off by %v", d)
+	// Between two readings a thread may be held up, but not always.
+	var off time.Duration
+	for range 50 {
+		before, got := time.Now().UnixNano(), c.now()
+		if off = time.Duration(max(before-got, got-time.Now().UnixNano())); off <= time.Millisecond {
+			return
+		}
+		time.Sleep(renewEvery)
 	}
+	t.Errorf("back outside the clock is off by %v", off)
 }
 
 func TestClockIsNearTimeNow(t *testing.T) {

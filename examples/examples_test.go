@@ -114,7 +114,7 @@ func TestService(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	kill := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
+	kill := time.AfterFunc(2*time.Minute, func() { _ = cmd.Process.Kill() })
 	defer kill.Stop()
 	first, err := bufio.NewReader(stdout).ReadString('\n')
 	address, ok := strings.CutPrefix(strings.TrimSpace(first), "listening on ")

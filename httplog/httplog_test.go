@@ -38,7 +38,7 @@ func (s *sink) Flush(context.Context) error {
 // client has its answer.
 func (s *sink) wait(t *testing.T, n int) []rollwaytest.Record {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); len(s.Records()) < n && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); len(s.Records()) < n && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	got := s.Records()

@@ -91,7 +91,7 @@ func start(t *testing.T, s *service, o grpclog.Options) *pair {
 // other side has its answer.
 func wait(t *testing.T, rec *rollwaytest.Recorder, n int) []rollwaytest.Record {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); len(rec.Records()) < n && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); len(rec.Records()) < n && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	got := rec.Records()

@@ -82,7 +82,7 @@ func TestLogger(t *testing.T) {
 	}
 	conn.Connect()
 	defer conn.Close()
-	for deadline := time.Now().Add(5 * time.Second); len(library.Records()) == 0 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); len(library.Records()) == 0 && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	if got := library.Records(); len(got) == 0 || !strings.HasPrefix(got[0].Msg, "[") || strings.Contains(got[0].Source.(string), "component.go") {
