@@ -483,7 +483,7 @@ func TestWriteThrough(t *testing.T) {
 
 func TestStatsForThePlanner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, dst := open(t, slab.Options{SlabSize: 256})
+		w, dst := open(t, slab.Options{SlabSize: 256, SlabCount: 4})
 		dst.Always(rollwaytest.Fault{Delay: 20 * time.Millisecond, Take: 1 << 20})
 		put(t, w, "one", numbered(0, 99), "three")
 		if err := w.Flush(t.Context()); err != nil {

@@ -173,9 +173,14 @@ func (w *Writer) pushLocked(s *slab) {
 }
 
 // needWakeLocked reports whether the caller has to wake run: for a sealed slab,
-// or, if run waits without a ticker, for anything.
+// for the second one if run looks by itself, or, if run waits without a ticker,
+// for anything.
 func (w *Writer) needWakeLocked() bool {
-	if !w.parked || w.queue.n == 0 && !w.dozing {
+	enough := 1
+	if w.napping {
+		enough = 2
+	}
+	if !w.parked || w.queue.n < enough && !w.dozing {
 		return false
 	}
 	w.parked, w.dozing = false, false

@@ -65,13 +65,13 @@ func (f flow) throughput(size int) float64 { return f.room(size) / f.latency }
 // guaranteed is the longest stall, in seconds, that makes no producer wait at
 // whatever moment it begins:
 //
-//	(N-2)·E / ρ     if ρL < E, else 0
+//	(N-a)·E / ρ     if ρL < E, else 0;  a = 2, or 3 from 8 slabs up
 //
-// Take the latest moment at which run took a slab and left no other behind:
-// the other N-1 slabs were empty. Since then k writes have ended, each of which
-// made run take one more full slab with at least E bytes, and the time that has
-// passed is at most kL + S + L: k writes, the stall, and the write under way,
-// which the stall may have met at its end. So there came at most
+// With few slabs, take the latest moment at which run took a slab and left no
+// other behind: the other N-1 slabs were empty. Since then k writes have ended,
+// each of which made run take one more full slab with at least E bytes, and the
+// time that has passed is at most kL + S + L: k writes, the stall, and the write
+// under way, which the stall may have met at its end. So there came at most
 // ρ(kL + S + L) + P bytes.
 //
 // A producer waits only if its line does not fit the last of the N-1 slabs.
@@ -85,11 +85,24 @@ func (f flow) throughput(size int) float64 { return f.room(size) / f.latency }
 // destination, one pays for the write that the stall met half done, and N-2
 // are left. What the second has to spare is kept in reserve, for a Flush or
 // a slow wake-up.
+//
+// With more slabs run looks for them by itself (see pace), and takes a slab up
+// to the moment at which the next is sealed: N-2 slabs are empty then, instead
+// of N-1, and one more has to be taken off. From then on run takes the next
+// slab when a write has ended, as above.
 func (f flow) guaranteed(size, count int) float64 {
 	if f.throughput(size) <= f.rate {
 		return 0
 	}
-	return float64(count-2) * f.room(size) / f.rate
+	return float64(count-away(count)) * f.room(size) / f.rate
+}
+
+// away is how many of count slabs are not there for a stall.
+func away(count int) int {
+	if count < lookers {
+		return 2
+	}
+	return 3
 }
 
 // bestCase is N·B / ρ: there is no more memory than that. It is reached only by
@@ -103,7 +116,7 @@ func (f flow) bestCase(size, count int) float64 {
 //
 // With two stalls at most ρ(kL + 2S + L) + P bytes come in the proof for
 // guaranteed, which then needs ρ(2S + L) - k(E - ρL) ≥ (N-1)·E for a producer
-// to wait. That is as with one stall once k(E - ρL) ≥ ρS. The write that the
+// to wait (N-2 with many slabs). That is as with one stall once k(E - ρL) ≥ ρS. The write that the
 // stall held up is not counted on.
 func (f flow) recovery(size int, stall float64) float64 {
 	gain := f.room(size) - float64(f.rate*f.latency)
@@ -139,7 +152,7 @@ func (f flow) capacity(w Workload, size, count int) Capacity {
 // count is how many slabs of size guarantee the spike, from planSlabCount up,
 // or false if a Writer cannot have so many:
 //
-//	N = 2 + ⌈S·ρ / E⌉     from S ≤ (N-2)·E / ρ
+//	N = a + ⌈S·ρ / E⌉     from S ≤ (N-a)·E / ρ
 func (f flow) count(size int) (int, bool) {
 	most := min(maxSlabCount, maxTotal/size)
 	n := 2 + math.Ceil(float64(f.spike.Seconds()*f.rate)/f.room(size))
@@ -147,8 +160,8 @@ func (f flow) count(size int) (int, bool) {
 		return 0, false
 	}
 	count := max(planSlabCount, int(n))
-	if duration(f.guaranteed(size, count)) < f.spike {
-		count++ // the quotient was rounded down to a whole number
+	for duration(f.guaranteed(size, count)) < f.spike {
+		count++ // a is 3, or the quotient was rounded down to a whole number
 	}
 	return count, count <= most
 }

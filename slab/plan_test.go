@@ -34,10 +34,10 @@ func ExamplePlan() {
 	o.Full = slab.Drop
 	fmt.Println(o.SlabSize, o.SlabCount, o.Full)
 	// Output:
-	// 12 slabs of 64 KiB = 768 KiB
-	// a stall of 50.4ms is sure to be absorbed, at best one of 61.4ms
+	// 13 slabs of 64 KiB = 832 KiB
+	// a stall of 50.4ms is sure to be absorbed, at best one of 66.6ms
 	// 12.8 MB/s come, 64.5 MB/s can be written
-	// 65536 12 Drop
+	// 65536 13 Drop
 }
 
 // A budget that is too small is no error: the plan says what fits.
@@ -56,7 +56,7 @@ func ExampleCapacity_Err() {
 	fmt.Println(p.Err())
 	// Output:
 	// spike 64 16384
-	// slab: 64 slabs of 16 KiB are sure to outlast a stall of 74.4ms, not of 100ms: that takes 1408 KiB
+	// slab: 64 slabs of 16 KiB are sure to outlast a stall of 73.2ms, not of 100ms: that takes 1472 KiB
 }
 
 var base = slab.Workload{Rate: 50_000, LineSize: 256, LineSizeP99: 1024, WriteLatency: time.Millisecond, Spike: 50 * time.Millisecond}
@@ -105,14 +105,14 @@ func TestPlan(t *testing.T) {
 		limit       slab.Limit
 		needed      int
 	}{
-		{"the usual", base, 64 << 10, 12, slab.LimitNone, 12 << 16},
+		{"the usual", base, 64 << 10, 13, slab.LimitNone, 13 << 16},
 		{"no spike", with(func(w *slab.Workload) { w.Spike = 0 }), 64 << 10, 4, slab.LimitNone, 4 << 16},
 		{"a slow destination takes larger slabs", with(func(w *slab.Workload) { w.WriteLatency = 10 * time.Millisecond }), 256 << 10, 5, slab.LimitNone, 5 << 18},
 		{"long lines take larger slabs", with(func(w *slab.Workload) { w.LineSizeP99 = 64 << 10 }), 512 << 10, 4, slab.LimitNone, 4 << 19},
-		{"a budget that is large enough changes nothing", with(func(w *slab.Workload) { w.MemoryBudget = 12 << 16 }), 64 << 10, 12, slab.LimitNone, 12 << 16},
-		{"a tight one has smaller slabs", with(func(w *slab.Workload) { w.MemoryBudget = 12<<16 - 1 }), 32 << 10, 23, slab.LimitNone, 12 << 16},
-		{"a budget too small", with(func(w *slab.Workload) { w.MemoryBudget = 256 << 10 }), 16 << 10, 16, slab.LimitSpike, 12 << 16},
-		{"a budget too small for the rate", with(func(w *slab.Workload) { w.MemoryBudget = 25_000 }), 8 << 10, 3, slab.LimitThroughput, 12 << 16},
+		{"a budget that is large enough changes nothing", with(func(w *slab.Workload) { w.MemoryBudget = 13 << 16 }), 64 << 10, 13, slab.LimitNone, 13 << 16},
+		{"a tight one has smaller slabs", with(func(w *slab.Workload) { w.MemoryBudget = 13<<16 - 1 }), 32 << 10, 24, slab.LimitNone, 13 << 16},
+		{"a budget too small", with(func(w *slab.Workload) { w.MemoryBudget = 256 << 10 }), 16 << 10, 16, slab.LimitSpike, 13 << 16},
+		{"a budget too small for the rate", with(func(w *slab.Workload) { w.MemoryBudget = 25_000 }), 8 << 10, 3, slab.LimitThroughput, 13 << 16},
 		{"a destination too slow for any slab", slab.Workload{Rate: 1e6, LineSize: 1024, WriteLatency: 10 * time.Second, MemoryBudget: 1 << 20}, 512 << 10, 2, slab.LimitThroughput, 0},
 		{"a day of stall", slab.Workload{Rate: 1e6, LineSize: 1024, WriteLatency: time.Millisecond, Spike: 24 * time.Hour, MemoryBudget: 1 << 20}, 0, 0, slab.LimitThroughput, 0},
 	} {
@@ -178,7 +178,7 @@ func TestPlanKeepsItsPromises(t *testing.T) {
 			}
 			if at, err := slab.Plan(edge); err != nil || at.Limit == slab.LimitNone && at.Guaranteed < edge.Spike {
 				fail(fmt.Sprintf("a spike of %v: %v, %+v", edge.Spike, err, at))
-			} else if at.Limit == slab.LimitNone && at.SlabCount > 4 && at.SlabSize == c.SlabSize && at.SlabCount > c.SlabCount+1 { // floating point may take one more
+			} else if more := moreThan(c.SlabCount); at.Limit == slab.LimitNone && at.SlabCount > 4 && at.SlabSize == c.SlabSize && at.SlabCount > c.SlabCount+more {
 				fail(fmt.Sprintf("a spike of %v takes %d slabs", edge.Spike, at.SlabCount))
 			}
 		}
@@ -198,6 +198,15 @@ func TestPlanKeepsItsPromises(t *testing.T) {
 	}
 }
 
+// moreThan is how many slabs more than count a longer stall takes at most: one,
+// as floating point may have it, and from 7 slabs two, as 8 are as good as 7.
+func moreThan(count int) int {
+	if count == 7 {
+		return 2
+	}
+	return 1
+}
+
 // TestPlanForWholeSlabs has stalls in which exactly a whole number of slabs is
 // filled, where floating point is on the edge of one more or one less.
 func TestPlanForWholeSlabs(t *testing.T) {
@@ -206,7 +215,7 @@ func TestPlanForWholeSlabs(t *testing.T) {
 			spike := time.Duration(slabs) * time.Second / time.Duration(perSecond)
 			w := slab.Workload{Rate: float64(1024 * perSecond), LineSize: 64, LineSizeP99: 64, WriteLatency: time.Microsecond, Spike: spike}
 			c, err := slab.Plan(w)
-			if err != nil || c.Limit != slab.LimitNone || c.Guaranteed < spike || c.SlabSize != 64<<10 || c.SlabCount > max(4, slabs+3) {
+			if err != nil || c.Limit != slab.LimitNone || c.Guaranteed < spike || c.SlabSize != 64<<10 || c.SlabCount > max(4, slabs+4) {
 				t.Fatalf("%d slabs, %d a second: %v, %+v", slabs, perSecond, err, c)
 			}
 		}
@@ -227,9 +236,9 @@ func TestCapacityErr(t *testing.T) {
 		want string
 	}{
 		{base, "<nil>"},
-		{with(func(w *slab.Workload) { w.MemoryBudget = 25_000 }), "slab: with 3 slabs of 8 KiB the destination is sure to take 7.17 MB/s at 1ms a write, but 12.8 MB/s come: that takes 768 KiB"},
+		{with(func(w *slab.Workload) { w.MemoryBudget = 25_000 }), "slab: with 3 slabs of 8 KiB the destination is sure to take 7.17 MB/s at 1ms a write, but 12.8 MB/s come: that takes 832 KiB"},
 		{slab.Workload{Rate: 1e6, LineSize: 1024, WriteLatency: 10 * time.Second, MemoryBudget: 1 << 20}, "slab: with 2 slabs of 512 KiB the destination is sure to take 0.052 MB/s at 10s a write, but 1.02e+03 MB/s come: no slab is large enough for that, it takes a faster destination or several of them"},
-		{slab.Workload{Rate: 1e6, LineSize: 1024, WriteLatency: time.Millisecond, Spike: 24 * time.Hour, MemoryBudget: 16 << 20}, "slab: 16 slabs of 1 MiB are sure to outlast a stall of 14.2ms, not of 24h0m0s: that is more than a Writer can have"},
+		{slab.Workload{Rate: 1e6, LineSize: 1024, WriteLatency: time.Millisecond, Spike: 24 * time.Hour, MemoryBudget: 16 << 20}, "slab: 16 slabs of 1 MiB are sure to outlast a stall of 13.2ms, not of 24h0m0s: that is more than a Writer can have"},
 	} {
 		c, err := slab.Plan(tt.w)
 		if err != nil {

@@ -17,7 +17,9 @@ type ioState struct {
 	call call // of the destination's Write, if there is no failover
 
 	ticker *time.Ticker
-	idle   int // ticks in a row that found nothing
+	idle   int         // ticks in a row that found nothing
+	alarm  *time.Timer // ends a nap; stopped otherwise
+	pace   pace
 
 	uncounted bool // the slab in hand was not counted when it was taken
 
@@ -116,36 +118,10 @@ func (w *Writer) next() job {
 func (w *Writer) parkLocked() {
 	w.parked = true
 	w.dozing = w.io.idle >= idleTicks && w.filling.cur == nil
+	nap := w.napLocked()
 	dozing := w.dozing
 	w.mu.Unlock()
-	ticked := false
-	var tick <-chan time.Time // none while dozing
-	if dozing {
-		w.io.ticker.Stop()
-	} else {
-		tick = w.io.ticker.C
-	}
-	if w.io.outlets[1] == nil && !dozing {
-		select {
-		case <-w.wake:
-		case <-tick:
-			ticked = true
-		}
-	} else if w.io.outlets[1] == nil {
-		<-w.wake
-	} else {
-		select {
-		case <-w.wake:
-		case <-tick:
-			ticked = true
-		case <-w.io.outlets[0].back():
-		case <-w.io.outlets[1].back():
-		}
-		w.reap()
-	}
-	if dozing {
-		w.io.ticker.Reset(w.opts.FlushInterval)
-	}
+	ticked := w.rest(dozing, nap)
 	w.mu.Lock()
 	w.parked, w.dozing = false, false
 	if ticked && w.filling.cur == nil {
@@ -156,4 +132,55 @@ func (w *Writer) parkLocked() {
 	if ticked {
 		w.sealLocked()
 	}
+}
+
+// napLocked returns how long run looks away, or 0 if it is to be woken.
+func (w *Writer) napLocked() time.Duration {
+	w.io.pace.see(w.queue.pushed, w.age())
+	if w.dozing || w.io.outlets[1] != nil {
+		return 0
+	}
+	nap := w.io.pace.nap(&w.opts)
+	w.napping = nap > 0
+	return nap
+}
+
+// rest returns when run was woken or has to look, and reports whether that is
+// a tick.
+func (w *Writer) rest(dozing bool, nap time.Duration) (ticked bool) {
+	tick := w.io.ticker.C
+	if dozing {
+		tick = nil
+		w.io.ticker.Stop()
+		defer w.io.ticker.Reset(w.opts.FlushInterval)
+	}
+	if w.io.outlets[1] != nil {
+		return w.restTwo(tick)
+	}
+	var alarm <-chan time.Time
+	if nap > 0 {
+		w.io.alarm.Reset(nap)
+		defer w.io.alarm.Stop()
+		alarm = w.io.alarm.C
+	}
+	select {
+	case <-w.wake:
+	case <-alarm:
+	case <-tick:
+		return true
+	}
+	return false
+}
+
+// restTwo is rest with two outlets, calls of which may return meanwhile.
+func (w *Writer) restTwo(tick <-chan time.Time) (ticked bool) {
+	select {
+	case <-w.wake:
+	case <-tick:
+		ticked = true
+	case <-w.io.outlets[0].back():
+	case <-w.io.outlets[1].back():
+	}
+	w.reap()
+	return ticked
 }

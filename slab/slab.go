@@ -13,6 +13,7 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -63,6 +64,7 @@ type Writer struct {
 	keep    slog.Level // read-only: Levels.Keep
 	opts    Options    // read-only
 	born    time.Time  // read-only
+	alone   bool       // read-only: nobody can give mu back while another spins
 
 	filling filling
 	queue   queue
@@ -77,6 +79,7 @@ type Writer struct {
 	wake    chan struct{}
 	parked  bool // guarded by mu; run waits for wake
 	dozing  bool // guarded by mu; run waits without a ticker, parked is set
+	napping bool // guarded by mu; while parked is set, run looks by itself before long
 	waiters waiters
 
 	kept keeping
@@ -133,6 +136,7 @@ func New(dst io.Writer, o Options) (*Writer, error) {
 	w := &Writer{
 		opts:     o,
 		born:     time.Now(),
+		alone:    runtime.GOMAXPROCS(0) == 1,
 		through:  levelOr(o.Levels.WriteThrough, math.MaxInt),
 		keep:     levelOr(o.Levels.Keep, slog.LevelWarn),
 		wake:     make(chan struct{}, 1),
@@ -159,6 +163,8 @@ func New(dst io.Writer, o Options) (*Writer, error) {
 		w.io.outlets[1] = &outlet{w: o.Failover, name: "failover", second: true}
 	}
 	w.io.ticker = time.NewTicker(o.FlushInterval)
+	w.io.alarm = time.NewTimer(o.FlushInterval)
+	w.io.alarm.Stop()
 	go w.run()
 	return w, nil
 }
@@ -188,7 +194,9 @@ func newSlabs(count, size int) []*slab {
 // wraps ErrTooLarge; the other lines of p are taken. With an error, n is the
 // length of the lines that were taken.
 func (w *Writer) Write(p []byte) (n int, err error) {
-	w.mu.Lock()
+	if !w.mu.TryLock() {
+		w.lockBusy()
+	}
 	if n := len(p); n > 0 && n <= w.end-w.pos && p[n-1] == '\n' {
 		if w.class != unknown {
 			w.turnLocked(unknown)
@@ -209,7 +217,9 @@ func (w *Writer) WriteLevel(level slog.Level, p []byte) (n int, err error) {
 		return w.writeThrough(level, p)
 	}
 	c := classOf(level)
-	w.mu.Lock()
+	if !w.mu.TryLock() {
+		w.lockBusy()
+	}
 	if n := len(p); n > 0 && n <= w.end-w.pos && p[n-1] == '\n' {
 		if w.class != c {
 			w.turnLocked(c)

@@ -103,12 +103,12 @@ func publishedTables() string {
 	b.WriteString(sizeErrors)
 
 	b.WriteString("\n### Slab count: what outlasts a stall\n\n")
-	table(&b, "Lines/s", "Line", "Slab", "Stall", "Published least count", "Best case: ⌈Sρ/B⌉", "Guaranteed: 2 + ⌈Sρ/E⌉", "The published count guarantees", "at best")
+	table(&b, "Lines/s", "Line", "Slab", "Stall", "Published least count", "Best case: ⌈Sρ/B⌉", "Guaranteed: a + ⌈Sρ/E⌉", "The published count guarantees", "at best")
 	for _, r := range publishedCounts {
 		at := evaluated(r.w, r.size, r.count)
 		slabs := r.w.Spike.Seconds() * at.Demand
 		table(&b, count(int(r.w.Rate)), fmt.Sprintf("%d B", r.w.LineSize), config.Size(r.size).String(), r.w.Spike.String(), r.figure,
-			fmt.Sprint(math.Ceil(slabs/float64(r.size))), fmt.Sprint(2+math.Ceil(slabs/float64(r.size-r.size%r.w.LineSize))),
+			fmt.Sprint(math.Ceil(slabs/float64(r.size))), fmt.Sprint(leastCount(r.w, r.size)),
 			shortTime(at.Guaranteed), shortTime(at.BestCase))
 	}
 	b.WriteString(countErrors)
@@ -153,9 +153,11 @@ const sizeErrors = `
 const countErrors = `
 - The slab that the destination is writing when the stall begins holds earlier
   lines and gives no room, and the one being filled may be nearly full: two more
-  are needed. "Add 1 for the slab currently being filled" stands below the
+  are needed, a = 2. "Add 1 for the slab currently being filled" stands below the
   published table but is not in it, except in the second row.
-- "1 + 8 = 8" is 9, and 10 is what it takes.
+- A slab.Writer of 8 slabs or more spares its producers the waking of a thread and
+  takes one slab for it: a = 3.
+- "1 + 8 = 8" is 9, and 11 is what it takes here.
 - Two slabs guarantee nothing: one is being written and one is being filled.
 `
 
@@ -189,6 +191,15 @@ func table(b *strings.Builder, cells ...string) {
 // longestWrite is the write latency with which the destination just keeps up.
 func longestWrite(c slab.Capacity) time.Duration {
 	return time.Duration(c.Headroom() * float64(c.Workload.WriteLatency))
+}
+
+// leastCount is how many slabs of size outlast the stall of w.
+func leastCount(w slab.Workload, size int) int {
+	n := 2
+	for evaluated(w, size, n).Guaranteed < w.Spike {
+		n++
+	}
+	return n
 }
 
 // evaluated and planned are for the workloads above, which are in range.
