@@ -26,7 +26,7 @@ import (
 // A process that is killed at any moment, in a Write, a rotation or the
 // packing, has lost no line whose Write returned, and has left none twice.
 
-const crashEnv = "ROLLWAY_FILE_TEST_CRASH" // PATH|FIRST LINE|LINES, which may be without end
+const crashEnv = "ROLLWAY_FILE_TEST_CRASH" // PATH|FIRST LINE|LINES, which may be without end[|MODE]
 
 var crashOptions = file.Options{MaxSize: 4000, Compress: file.Gzip{Level: 1}, CloseTimeout: time.Minute}
 
@@ -48,6 +48,13 @@ func crashWriter(spec []string) {
 	runtime.LockOSThread() // strace counts system calls of one thread
 	first, err1 := strconv.Atoi(spec[1])
 	n, err2 := strconv.Atoi(spec[2])
+	if len(spec) == 4 {
+		if err := powerWriter(spec[0], spec[3], n); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	f, err := file.Open(spec[0], crashOptions)
 	if err := errors.Join(err, err1, err2); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -241,4 +248,40 @@ func TestTwoProcessesOnOnePath(t *testing.T) {
 			t.Errorf("round %d: %d lines are none that were written", round, len(seen)-total)
 		}
 	}
+}
+
+// powerModes are ways to write; each says how many first lines are safe when a
+// number was told.
+var powerModes = map[string]file.Options{
+	"each write":               {MaxSize: 2000, Sync: file.EachWrite, Compress: file.Gzip{Level: 1}, CloseTimeout: time.Minute},
+	"each write, without gzip": {MaxSize: 2000, Sync: file.EachWrite, CloseTimeout: time.Minute},
+	"by call":                  {MaxSize: 2000, Compress: file.Gzip{Level: 1}, CloseTimeout: time.Minute},
+	"by interval":              {MaxSize: 2000, Sync: file.Interval, SyncEvery: 2 * time.Millisecond, Compress: file.Gzip{Level: 1}, KeepPlain: 1, CloseTimeout: time.Minute},
+	"pruned":                   {MaxSize: 2000, Sync: file.EachWrite, Compress: file.Gzip{Level: 1}, KeepCount: 2, CloseTimeout: time.Minute},
+}
+
+// powerWriter writes lines and tells how many are safe.
+func powerWriter(path, mode string, lines int) error {
+	o := powerModes[mode]
+	f, err := file.Open(path, o)
+	if err != nil {
+		return err
+	}
+	for seq := range lines {
+		if _, err := f.Write([]byte(crashLine(seq))); err != nil {
+			return err
+		}
+		if o.Sync != file.EachWrite {
+			if seq%20 != 19 {
+				continue
+			}
+			if err := f.Sync(); err != nil {
+				return err
+			}
+		}
+		if _, err := fmt.Printf("%d\n", seq+1); err != nil {
+			return err
+		}
+	}
+	return f.Close()
 }

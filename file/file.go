@@ -35,7 +35,8 @@ import (
 //     behind it) is ended with a line end before the next line, and told to
 //     OnNotice: one bad line, and none glued to it.
 //  3. A part that a crash has left at the end is cut by the next Open, counted
-//     in Stats.CutBytes and told to OnNotice.
+//     in Stats.CutBytes and told to OnNotice. So is one that a power cut has
+//     left at the end of a rotated file.
 //  4. An fsync that failed is not tried again: the kernel may have dropped the
 //     pages and would call the next one a success. Its error comes back from
 //     every Sync, from every Write with Options.Sync EachWrite, and from Close,
@@ -48,7 +49,8 @@ import (
 //  6. The path always names the current file, and a rotated one has a name that
 //     was never given before: NAME-MOMENT-INODE.EXT. None is replaced.
 //  7. A crash at any point, of packing too, loses nothing and leaves nothing
-//     twice once the next Open, with Options of a series, has tidied up.
+//     twice once the next Open, with Options of a series, has tidied up. A power
+//     cut loses at most what was written since the last fsync.
 //  8. On Linux, darwin and the BSDs several Files, also of several processes,
 //     may have one path open: lines stay whole and are in one file each, and
 //     nobody packs or removes what another still writes to. Elsewhere one File

@@ -36,6 +36,7 @@ type keeper struct {
 
 	tidying   sync.Mutex // held while the series is changed, from a pass or a Write
 	toldOwner bool       // notice was given of an owner that cannot be kept; guarded by tidying
+	looked    bool       // rotated files were looked through for what a power cut has left; guarded by tidying
 	syncing   sync.Mutex // held during an fsync: the system reports a failure once
 }
 

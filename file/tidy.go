@@ -104,8 +104,12 @@ func (k *keeper) pass() (again time.Duration, ok bool) {
 		if k.ctx.Err() != nil {
 			return never, false
 		}
+		if !k.looked {
+			try(k.cutTorn(&list[i]))
+		}
 		try(k.mend(&list[i]))
 	}
+	k.looked = true
 	list = slices.DeleteFunc(list, func(x kept) bool { return x.plain == "" && x.packed == "" })
 	left := list
 	prune := func() {
@@ -147,6 +151,31 @@ func (k *keeper) pass() (again time.Duration, ok bool) {
 		again = max(age-time.Since(left[0].time), time.Second)
 	}
 	return min(again, never), ok
+}
+
+// cutTorn cuts off the part of a line that a power cut has left at the end of a
+// rotated file, where what comes next would be glued to it.
+func (k *keeper) cutTorn(x *kept) (did bool, err error) {
+	if x.plain == "" || x.packed != "" || x.empty {
+		return false, nil
+	}
+	f, err := openFile(x.plain, os.O_RDWR, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	defer f.Close()
+	cut, head, err := target{f: f, real: x.plain, regular: true}.cutTail()
+	if cut == 0 || err != nil {
+		return false, err
+	}
+	x.size -= cut
+	x.empty = x.size == 0
+	k.f.count(func(s *Stats) { s.CutBytes += uint64(cut) })
+	k.f.notice("%s ended within a line, as after a power cut: %d bytes cut, beginning with %q", x.plain, cut, head)
+	return true, nil
 }
 
 // tellNews tells OnRotated of files that are not packed.
