@@ -92,7 +92,9 @@ type Options struct {
 	// Put it on a tmpfs such as /dev/shm, of which it takes SlabSize × SlabCount:
 	// on a disk a Write may wait for the kernel some milliseconds; OnError says
 	// so. Where lines of an earlier process are in slabs of another size, that
-	// size stays in use until the next start. Linux and darwin.
+	// size stays in use until the next start. A damaged file, as a power cut may
+	// leave it on a disk, is kept as Persist.bad, with what is sound in it
+	// delivered: see Stats.SetAside. Linux and darwin.
 	Persist string
 	// CloseTimeout bounds Close and Sync, which take no context: more than 0,
 	// default 5 s.

@@ -23,6 +23,7 @@ type keeping struct {
 	seq       uint64         // guarded by mu; of the slab begun next
 	recovered uint64         // read-only; lines that were in the file
 	unkept    uint64         // guarded by mu; oversized lines that the file had no room for
+	aside     string         // read-only; where a damaged file is kept, or ""
 	notes     []error        // for OnError, when run begins
 }
 
@@ -31,11 +32,7 @@ type keeping struct {
 // destination has already.
 func (w *Writer) openFile(dst io.Writer) ([]*slab, error) {
 	k, o := &w.kept, &w.opts
-	var err error
-	k.file, err = slabfile.Open(o.Persist, slabfile.Options{Geometry: slabfile.Geometry{
-		SlabSize: o.SlabSize, SlabCount: o.SlabCount, LineLimit: o.OversizeLimit,
-	}})
-	if err != nil {
+	if err := k.open(o); err != nil {
 		return nil, fmt.Errorf("slab: option Persist: %w", err)
 	}
 	if g := k.file.Geometry(); g.SlabSize != o.SlabSize || g.SlabCount != o.SlabCount || g.LineLimit < o.OversizeLimit && o.OversizeLimit > o.SlabSize {
@@ -58,6 +55,44 @@ func (w *Writer) openFile(dst io.Writer) ([]*slab, error) {
 	return slabs, nil
 }
 
+// open opens the file. A damaged one is kept under another name, and what it
+// holds is taken over.
+func (k *keeping) open(o *Options) (err error) {
+	wanted := slabfile.Geometry{SlabSize: o.SlabSize, SlabCount: o.SlabCount, LineLimit: o.OversizeLimit}
+	k.file, err = slabfile.Open(o.Persist, slabfile.Options{Geometry: wanted})
+	if !errors.Is(err, slabfile.ErrDamaged) {
+		return err
+	}
+	kept, failed := slabfile.SetAside(o.Persist, wanted)
+	if failed != nil {
+		return errors.Join(err, failed)
+	}
+	k.aside = kept
+	k.notes = append(k.notes, fmt.Errorf("slab: what was found in it is delivered, and it is kept as %s: %w", kept, err))
+	k.file, err = slabfile.Open(o.Persist, slabfile.Options{Geometry: wanted})
+	return err
+}
+
+// damaged notes what is wrong with a slab, and keeps the file before anything
+// in it is freed.
+func (k *keeping) damaged(b slabfile.Batch) {
+	if b.Problem == nil {
+		return
+	}
+	k.notes = append(k.notes, fmt.Errorf("slab: %s, %s of it delivered, %d bytes not: %w",
+		k.file.Path(), count(countLines(b.Data)), b.Cut, b.Problem))
+	if k.aside != "" {
+		return
+	}
+	kept, err := k.file.Copy()
+	if err != nil {
+		k.notes = append(k.notes, fmt.Errorf("slab: no copy of the damaged file is kept: %w", err))
+		return
+	}
+	k.aside = kept
+	k.notes = append(k.notes, fmt.Errorf("slab: a copy of the damaged file is kept as %s", kept))
+}
+
 // recover queues what the file holds.
 func (w *Writer) recover(dst io.Writer, slabs []*slab) error {
 	k := &w.kept
@@ -65,9 +100,7 @@ func (w *Writer) recover(dst io.Writer, slabs []*slab) error {
 		if err != nil {
 			return err
 		}
-		if b.Problem != nil {
-			k.notes = append(k.notes, fmt.Errorf("slab: %s: %w", w.opts.Persist, b.Problem))
-		}
+		k.damaged(b)
 		held, err := slabfile.Held(b, dst)
 		if err != nil {
 			k.notes = append(k.notes, fmt.Errorf("slab: lines of %s may be repeated, as it is not known whether the destination has them: %w", w.opts.Persist, err))
@@ -82,6 +115,9 @@ func (w *Writer) recover(dst io.Writer, slabs []*slab) error {
 		s.marks = append(s.marks, mark{0, unknown})
 		k.recovered += countLines(s.data)
 		w.pushLocked(s)
+	}
+	if k.aside != "" {
+		k.notes = append(k.notes, fmt.Errorf("slab: %s recovered from the damaged file", count(k.recovered)))
 	}
 	return nil
 }

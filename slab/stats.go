@@ -19,6 +19,7 @@ type Stats struct {
 	DroppedByLevel LevelDrops // what Dropped counts, by level
 
 	Recovered uint64 // those of Accepted that Options.Persist brought from earlier processes
+	SetAside  string // where Options.Persist has kept a damaged file of theirs, or ""
 	Unkept    uint64 // oversized lines for which Options.Persist had no room, and which a kill would lose
 
 	Rejected uint64 // lines given to Write after Close, or waiting when it came
@@ -101,6 +102,7 @@ func (w *Writer) Stats() Stats {
 		DroppedByLevel: t.dropped.byLevel(),
 		Pending:        pending,
 		Recovered:      w.kept.recovered,
+		SetAside:       w.kept.aside,
 		Unkept:         w.kept.unkept,
 		Rejected:       t.rejected,
 		BytesAccepted:  t.sealedBytes + uint64(w.pos) + t.unplacedBytes,

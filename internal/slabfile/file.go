@@ -134,7 +134,8 @@ func (f *File) rebuild(g Geometry) error {
 	last := f.LastDelivered()
 	if f.mem != nil {
 		atomic.StoreUint64(f.word(offState), stateBuilding)
-		if err := f.flush(0, headerSize); err != nil {
+		// The table first: a file that is being built has no slab in use.
+		if err := errors.Join(f.flush(headerSize, f.geometry.slabsAt()), f.flush(0, headerSize)); err != nil {
 			return err
 		}
 	}

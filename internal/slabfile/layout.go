@@ -166,11 +166,30 @@ func newID() (id [16]byte) {
 	return id
 }
 
+// checkMagic tells a file of another kind from one of which the first page did
+// not reach the disk, or not whole.
+func checkMagic(p []byte) error {
+	if bytes.HasPrefix(p, magic) {
+		return nil
+	}
+	mended := bytes.Clone(p)
+	copy(mended, magic)
+	switch {
+	case bytes.HasPrefix(magic, p):
+		return fmt.Errorf("it ends after %d bytes: %w", len(p), ErrDamaged)
+	case len(bytes.Trim(p, "\x00")) == 0:
+		return fmt.Errorf("the header is zeros: %w", ErrDamaged)
+	case len(p) >= headerSize && native.Uint32(p[60:]) == sum(mended[:60]):
+		return fmt.Errorf("its first bytes are %x: %w", p[:len(magic)], ErrDamaged)
+	}
+	return ErrForeign
+}
+
 // parseHeader reads the header at the beginning of p, which may be shorter than
 // a header.
 func parseHeader(p []byte) (g Geometry, ready bool, err error) {
-	if !bytes.HasPrefix(p, magic) {
-		return g, false, ErrForeign
+	if err := checkMagic(p); err != nil {
+		return g, false, err
 	}
 	if len(p) < headerSize {
 		return g, false, fmt.Errorf("the header ends after %d bytes: %w", len(p), ErrDamaged)

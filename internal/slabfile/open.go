@@ -138,10 +138,28 @@ func (f *File) readHeader(size int64) (Geometry, bool, error) {
 		return Geometry{}, false, fmt.Errorf("read the header: %w", err)
 	}
 	g, ready, err := parseHeader(p)
-	if err == nil && ready && size < g.mapped() {
+	switch {
+	case err != nil:
+	case ready && size < g.mapped():
 		err = fmt.Errorf("it was cut to %d of %d bytes: %w", size, g.mapped(), ErrDamaged)
+	case !ready && size >= g.mapped():
+		err = f.checkUnused(g)
 	}
 	return g, ready, err
+}
+
+// checkUnused wants no slab in use in a file that says it is being built.
+func (f *File) checkUnused(g Geometry) error {
+	table := make([]byte, descriptorSize*g.SlabCount)
+	if _, err := f.file.ReadAt(table, headerSize); err != nil {
+		return fmt.Errorf("read the descriptors: %w", err)
+	}
+	for d := table; len(d) > 0; d = d[descriptorSize:] {
+		if native.Uint64(d[dSeq:]) != 0 {
+			return fmt.Errorf("the header's state is %d, but slabs are in use: %w", stateBuilding, ErrDamaged)
+		}
+	}
+	return nil
 }
 
 func (f *File) readWord(offset int64) (uint64, error) {

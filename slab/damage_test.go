@@ -1,0 +1,165 @@
+//go:build linux || darwin
+
+package slab_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/rollwaytest"
+	"github.com/rollway/rollway/slab"
+)
+
+const damagePerSlab, damageSlabs = 7, 4
+
+// leftSlabs returns the content of a file in which a Writer has left four slabs
+// of seven lines each, and the options that it had.
+func leftSlabs(t *testing.T) ([]byte, slab.Options) {
+	t.Helper()
+	o := slab.Options{SlabSize: 512, SlabCount: 6, Persist: inMemory(t), CloseTimeout: time.Millisecond}
+	dst := new(rollwaytest.Destination)
+	dst.Fail(nil)
+	w, err := slab.New(dst, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range damageSlabs * damagePerSlab {
+		if _, err := w.Write(damageLine(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err == nil {
+		t.Fatal("the lines are delivered")
+	}
+	content, err := os.ReadFile(o.Persist)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content, o
+}
+
+// damageLine has 70 bytes: seven fill a slab of 512.
+func damageLine(i int) []byte { return fmt.Appendf(nil, "%02d %s\n", i, strings.Repeat("x", 66)) }
+
+// A bit of each byte of the header and of the descriptors in use is turned: New
+// takes the file, and what other slabs hold is delivered, whole and in order,
+// the notes telling of the damage if a line is not. The header's damage loses
+// nothing.
+func TestDamagedFileIsSetAside(t *testing.T) {
+	sound, o := leftSlabs(t)
+	const header, descriptor = 4096, 64
+	for at := 0; at < header+6*descriptor; at++ {
+		if at >= 88 && at < 256 || at >= 284 && at < header { // not looked at
+			continue
+		}
+		content := bytes.Clone(sound)
+		content[at] ^= 1 << (at % 8)
+		if err := os.WriteFile(o.Persist, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var told []string
+		o.OnError = func(err error) { told = append(told, err.Error()) }
+		dst := new(rollwaytest.Destination)
+		o := o
+		o.CloseTimeout = time.Minute
+		w, err := slab.New(dst, o)
+		if err != nil {
+			t.Fatalf("byte %d: %v", at, err)
+		}
+		if _, err := w.Write([]byte("new\n")); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatalf("byte %d: %v", at, err)
+		}
+		s := w.Stats()
+		found := map[string]bool{}
+		for line := range strings.Lines(string(dst.Bytes())) {
+			if found[line] {
+				t.Errorf("byte %d: line %.10q twice", at, line)
+			}
+			found[line] = true
+		}
+		if s.Recovered+1 != uint64(len(found)) || s.Accepted != s.Written || s.Pending != 0 {
+			t.Errorf("byte %d: %d lines found, Stats %+v", at, len(found), s)
+		}
+		lost := map[int]int{} // by slab
+		for i := range damageSlabs * damagePerSlab {
+			if !found[string(damageLine(i))] {
+				lost[i/damagePerSlab]++
+			}
+			delete(found, string(damageLine(i)))
+		}
+		if delete(found, "new\n"); len(found) > 0 {
+			t.Errorf("byte %d: lines that nobody wrote: %v", at, found)
+		}
+		if at < header && len(lost) > 0 || len(lost) > 1 {
+			t.Errorf("byte %d: lines lost by slab: %v; told %q", at, lost, told)
+		}
+		if at < 72 || strings.Contains(strings.Join(told, "\n"), "damaged") {
+			kept, err := os.ReadFile(s.SetAside)
+			if err != nil || len(kept) != len(content) || s.SetAside != o.Persist+".bad" {
+				t.Errorf("byte %d: kept as %q, %d bytes, %v; told %q", at, s.SetAside, len(kept), err, told)
+			}
+			os.Remove(s.SetAside)
+		} else if s.SetAside != "" {
+			t.Errorf("byte %d: set aside as %s, and nobody told: %q", at, s.SetAside, told)
+		}
+		if err := os.Remove(o.Persist); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A file of which a power cut has left less, or zeros, is taken too.
+func TestCutFileIsSetAside(t *testing.T) {
+	sound, o := leftSlabs(t)
+	o.CloseTimeout = time.Minute
+	for _, n := range []int{1, 7, 8, 100, 4095, 4096, 5000, 8192, 8192 + 3*4096 + 100, len(sound) - 1} {
+		for _, zeros := range []bool{false, true} {
+			content := bytes.Clone(sound[:n])
+			if zeros { // the end is there, and the beginning is not
+				content = append(make([]byte, n), sound[n:]...)
+			}
+			if err := os.WriteFile(o.Persist, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			dst := new(rollwaytest.Destination)
+			w, err := slab.New(dst, o)
+			if err != nil {
+				if zeros && n < 4096 { // something else begins so too
+					continue
+				}
+				t.Fatalf("%d bytes, zeros %t: %v", n, zeros, err)
+			}
+			if err := w.Close(); err != nil {
+				t.Error(err)
+			}
+			for line := range strings.Lines(string(dst.Bytes())) {
+				if strings.Contains(line, "\x00") || len(line) != 70 {
+					t.Errorf("%d bytes, zeros %t: line %q", n, zeros, line)
+				}
+			}
+			s := w.Stats()
+			if s.SetAside == "" || s.Recovered != uint64(bytes.Count(dst.Bytes(), []byte("\n"))) {
+				t.Errorf("%d bytes, zeros %t: %+v", n, zeros, s)
+			}
+			if !zeros && n == 8192+3*4096+100 && s.Recovered != damagePerSlab+1 {
+				t.Errorf("%d lines of what was left of the slabs", s.Recovered)
+			}
+			os.Remove(s.SetAside)
+			os.Remove(o.Persist)
+		}
+	}
+	if err := os.WriteFile(o.Persist, []byte("# a shell script\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := slab.New(io.Discard, o); err == nil || !strings.Contains(err.Error(), "not a file of slabs") {
+		t.Errorf("another kind of file: %v", err)
+	}
+}
