@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rollway/rollway/file"
@@ -106,8 +107,13 @@ func TestHoldsInRenamedFile(t *testing.T) {
 	}
 }
 
-// A rotation and a Reopen wait for the Write that was announced.
+// A rotation and a Reopen wait for the Write that was announced, for a second
+// at most.
 func TestPreparePins(t *testing.T) {
+	synctest.Test(t, testPreparePins)
+}
+
+func testPreparePins(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	f := open(t, path, file.Options{})
 	write(t, f, "first\n")
@@ -119,7 +125,7 @@ func TestPreparePins(t *testing.T) {
 		}
 		done := make(chan error, 1)
 		go func() { done <- call() }()
-		time.Sleep(20 * time.Millisecond)
+		synctest.Wait()
 		write(t, f, p.data)
 		if err := <-done; err != nil {
 			t.Errorf("%s = %v", name, err)
@@ -131,8 +137,9 @@ func TestPreparePins(t *testing.T) {
 	if _, _, _, err := f.Prepare(1); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Rotate(); err != nil {
-		t.Errorf("Rotate = %v", err)
+	start := time.Now()
+	if err := f.Rotate(); err != nil || time.Since(start) != time.Second {
+		t.Errorf("Rotate = %v after %v", err, time.Since(start))
 	}
 	if s := f.Stats(); s.Rotations != 2 {
 		t.Errorf("%d rotations, want 2", s.Rotations)
