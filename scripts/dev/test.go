@@ -30,7 +30,8 @@ func test(args []string) error {
 // goTest runs one module's tests into r. Failed tests are in the report, not
 // in the error.
 func goTest(r *report, dir string, args []string) error {
-	cmd := exec.Command("go", append(append([]string{"test", "-json"}, args...), "./...")...)
+	// Tests of remote may have to build Loki and to fetch OpenSearch first.
+	cmd := exec.Command("go", append(append([]string{"test", "-json", "-timeout=30m"}, args...), "./...")...)
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
