@@ -18,7 +18,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // eventually waits until ok, and fails with what describe says if that takes
 // too long.

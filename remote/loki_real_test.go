@@ -16,8 +16,9 @@ import (
 func shop(tenant string) remote.Options {
 	return remote.Options{
 		Compression: "gzip",
-		Loki:        remote.Loki{Labels: map[string]string{"app": "shop"}},
-		Header:      http.Header{"X-Scope-OrgID": {tenant}},
+		Timeout:     2 * time.Minute, RequestTimeout: time.Minute, // on a busy machine
+		Loki:   remote.Loki{Labels: map[string]string{"app": "shop"}},
+		Header: http.Header{"X-Scope-OrgID": {tenant}},
 	}
 }
 

@@ -38,9 +38,13 @@ func (l *told) String() string {
 	return strings.Join(l.text, "\n")
 }
 
-// openFile starts a Writer on path and closes it at the end of the test.
+// openFile starts a Writer on path, with time to close on a busy machine too, and
+// closes it at the end of the test.
 func openFile(t *testing.T, path string, o shard.Options) *shard.Writer {
 	t.Helper()
+	if o.CloseTimeout == 0 {
+		o.CloseTimeout = time.Minute
+	}
 	w, err := shard.Open(path, o)
 	if err != nil {
 		t.Fatal(err)
