@@ -207,8 +207,9 @@ func (s Settings) child(f Fault, j job, b *board) (r report, died bool, err erro
 	if err != nil {
 		return r, false, err
 	}
-	// Whatever hangs in it, it does not run for ever.
-	ctx, cancel := context.WithTimeout(context.Background(), 8*j.Limit)
+	// Whatever hangs in it, it does not run for ever, on a busy machine neither.
+	limit := 8*j.Limit + time.Minute
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	args := []string{program}
 	trace := filepath.Join(filepath.Dir(j.Board), "trace")
@@ -233,7 +234,7 @@ func (s Settings) child(f Fault, j job, b *board) (r report, died bool, err erro
 	}
 	waitErr := cmd.Wait()
 	if ctx.Err() != nil {
-		return r, false, fmt.Errorf("the child did not end within %v: %s", 8*j.Limit, out.Bytes())
+		return r, false, fmt.Errorf("the child did not end within %v: %s", limit, out.Bytes())
 	}
 	text, err := os.ReadFile(j.Report)
 	if err == nil {
