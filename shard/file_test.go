@@ -75,33 +75,42 @@ func seriesOf(t *testing.T, path string) []string {
 	return names
 }
 
-// recordsOf reads files of records "G SEQ xxx": whole, each once, in the order
-// of its goroutine, and nothing else but white space. It returns how many there
-// are of each goroutine, and the bytes of white space.
+// recordsOf reads files, from old to new, of records "G SEQ xxx": whole, each
+// once, in the order of its goroutine, and nothing else but white space. It
+// returns how many there are of each goroutine, and the bytes of white space.
 func recordsOf(t *testing.T, paths ...string) (found map[int]int, padding int) {
 	t.Helper()
 	found, last := map[int]int{}, map[int]int{}
 	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range bytes.Lines(data) {
-			text := bytes.TrimRight(line, " \n")
-			padding += len(line) - len(text)
-			if len(text) == 0 || text[0] == '{' {
-				continue
-			}
-			padding-- // its line end
-			g, seq := wholeRecord(t, text)
+		padding += readRecords(t, path, func(g, seq int) {
 			if n, ok := last[g]; ok && seq <= n {
 				t.Fatalf("%s: record %d of goroutine %d comes after %d", path, seq, g, n)
 			}
 			last[g] = seq
 			found[g]++
-		}
+		})
 	}
 	return found, padding
+}
+
+// readRecords calls visit for each record of a file and returns the bytes of
+// white space.
+func readRecords(t *testing.T, path string, visit func(g, seq int)) (padding int) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(data) {
+		text := bytes.TrimRight(line, " \n")
+		padding += len(line) - len(text)
+		if len(text) == 0 || text[0] == '{' {
+			continue
+		}
+		padding-- // its line end
+		visit(wholeRecord(t, text))
+	}
+	return padding
 }
 
 // record makes what wholeRecord reads: n bytes, or a few more.

@@ -51,6 +51,18 @@ func (s *system) openDirect(f *os.File) error {
 	return refused("direct I/O", err)
 }
 
+// close takes back what openDirect did.
+func (s *system) close(f *os.File) error {
+	if s.block == 0 {
+		return nil
+	}
+	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
+	if err == nil {
+		_, err = unix.FcntlInt(f.Fd(), unix.F_SETFL, flags&^unix.O_DIRECT)
+	}
+	return err
+}
+
 func refused(what string, err error) error {
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
 		return fmt.Errorf("%s: %w (%w)", what, errors.ErrUnsupported, err)

@@ -188,7 +188,7 @@ func (t *Tail) allocate(offset, size int64) {
 func (t *Tail) Sync() error { return t.f.Sync() }
 
 // Close gives back memory and what was allocated beyond the end of the file.
-// It does not close the file.
+// It does not close the file, which is as it was before New.
 func (t *Tail) Close() error {
 	var err error
 	if t.reserved > t.size {
@@ -196,11 +196,11 @@ func (t *Tail) Close() error {
 		// punches no holes there.
 		err = t.truncate()
 	}
-	return errors.Join(err, t.stage.Free())
+	return errors.Join(err, t.Free())
 }
 
 // Free is Close where the file is not what the Tail takes it for: it does not
 // touch it.
-func (t *Tail) Free() error { return t.stage.Free() }
+func (t *Tail) Free() error { return errors.Join(t.sys.close(t.f), t.stage.Free()) }
 
 func roundUp(n, block int) int { return (n + block - 1) / block * block }

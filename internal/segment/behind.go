@@ -210,5 +210,6 @@ func (l *Log) syncSegment(s *segment) error {
 	if err != nil {
 		return fmt.Errorf("sync: %w", err)
 	}
+	s.synced.Store(true)
 	return nil
 }

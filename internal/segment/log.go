@@ -140,6 +140,7 @@ func (l *Log) syncCurrent() error {
 	err := l.syncSegment(l.cur)
 	if err != nil {
 		l.bad = err
+		l.cur.syncFailed()
 	}
 	return err
 }
@@ -148,8 +149,11 @@ func (l *Log) syncCurrent() error {
 // not given.
 func (l *Log) Close() error {
 	var err error
+	if l.cur != nil && l.bad == nil {
+		err = l.inspect()
+	}
 	if l.cur != nil {
-		err = l.retire(l.cur, l.opt.Sync != Never && l.bad == nil)
+		err = errors.Join(err, l.retire(l.cur, l.opt.Sync != Never && l.bad == nil))
 		l.cur = nil
 	}
 	return errors.Join(err, l.behind.stop())

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/rollway/rollway/internal/direct"
 	"github.com/rollway/rollway/internal/disk"
@@ -16,10 +17,15 @@ import (
 type segment struct {
 	f      *os.File
 	tail   *direct.Tail
-	path   string // without symbolic links
-	wrote  bool   // something, since it was opened
-	failed bool   // the latest write; what it left behind the end is taken away
+	path   string      // without symbolic links
+	wrote  bool        // something that stays, since it was opened
+	synced atomic.Bool // once, since it was opened
+	failed bool        // the latest write; what it left behind the end is taken away
 }
+
+// syncFailed notes that an fsync has failed. Where none did ever succeed, what
+// was written counts for nothing.
+func (s *segment) syncFailed() { s.wrote = s.wrote && s.synced.Load() }
 
 // open opens path, locks it and cuts its torn last line.
 func (l *Log) open(path string) (*segment, error) {

@@ -14,28 +14,53 @@ func (l *Log) Write(p []byte) (n int, err error) {
 	if err := l.ready(int64(len(p))); err != nil {
 		return 0, err
 	}
-	n, err = l.cur.tail.Write(p)
-	m := l.wrote([][]byte{p}, int64(n), err)
-	return int(m), l.flushed(err)
+	m, err := l.append([][]byte{p}, func([][]byte) (int64, error) {
+		n, err := l.cur.tail.Write(p)
+		return int64(n), err
+	})
+	return int(m), err
 }
 
 // WriteBuffers appends the buffers, each of which is whole lines, and returns
 // how many of their bytes are in the file: all of them, or up to a line end and
 // an error. The caller gives the rest again. It may change what is behind a
-// buffer's end, and changes nothing else for good. With Each it may return all
-// and an error: the bytes are in the file, but not known to be on the disk.
+// buffer's end, and changes nothing else for good. With Each they are on the
+// disk.
 func (l *Log) WriteBuffers(bufs [][]byte) (n int64, err error) {
 	for len(bufs) > 0 && err == nil {
+		if len(bufs[0]) == 0 {
+			bufs = bufs[1:]
+			continue
+		}
 		if err = l.ready(int64(len(bufs[0]))); err != nil {
 			break
 		}
 		part := l.fitting(bufs)
 		bufs = bufs[len(part):]
 		var m int64
-		m, err = l.cur.tail.WriteBuffers(part)
-		n += l.wrote(part, m, err)
+		m, err = l.append(part, l.cur.tail.WriteBuffers)
+		n += m
 	}
-	return n, l.flushed(err)
+	return n, err
+}
+
+// append has bufs written by write to the file in use. It returns how many bytes
+// of them are there to stay: whole lines.
+func (l *Log) append(bufs [][]byte, write func([][]byte) (int64, error)) (n int64, err error) {
+	s := l.cur
+	from := s.tail.Size()
+	n, err = write(bufs)
+	n = l.wrote(bufs, n, err)
+	if l.opt.Sync == Each && n > 0 {
+		if syncErr := l.syncCurrent(); syncErr != nil {
+			n, err = 0, errors.Join(err, syncErr)
+			if cutErr := s.tail.Cut(from); cutErr != nil {
+				l.notice("lines that may be on the disk in %s are written again elsewhere: %w", s.path, cutErr)
+			}
+		}
+	}
+	s.wrote = s.wrote || n > 0
+	return n, err
 }
 
 // fitting returns the buffers at the front of bufs that go to the file in use:
@@ -60,7 +85,6 @@ func whole(n int) int64 { return int64(n) + 2*direct.Align }
 // of them stay: whole lines.
 func (l *Log) wrote(bufs [][]byte, n int64, err error) int64 {
 	s := l.cur
-	s.wrote = s.wrote || n > 0
 	s.failed = err != nil
 	l.behind.dirty(s)
 	if l.mode == direct.Uncached && s.tail.Mode() != l.mode {
@@ -120,19 +144,13 @@ func isAny(err error, list []error) bool {
 	return false
 }
 
-// flushed is the end of a write that returns err.
-func (l *Log) flushed(err error) error {
-	if l.opt.Sync != Each || l.bad != nil || !l.cur.wrote {
-		return err
-	}
-	return errors.Join(err, l.syncCurrent())
-}
-
 // ready sees to it that n more bytes go to the file in use.
 func (l *Log) ready(n int64) error {
 	now := time.Now()
 	if l.bad == nil {
-		l.bad = l.behind.verdict(l.cur)
+		if l.bad = l.behind.verdict(l.cur); l.bad != nil {
+			l.cur.syncFailed()
+		}
 	}
 	if l.cur == nil || l.bad != nil {
 		return l.moveOn(now)

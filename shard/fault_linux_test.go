@@ -1,0 +1,159 @@
+package shard_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/shard"
+)
+
+// Faults of the system: each test runs itself again as a child, whose limits,
+// mounts and tracer are its own.
+
+const childEnv = "ROLLWAY_SHARD_TEST_CHILD"
+
+func child(t *testing.T, attr *syscall.SysProcAttr, wrap ...string) (string, error) {
+	t.Helper()
+	top, _, _ := strings.Cut(t.Name(), "/")
+	args := append(wrap, os.Args[0], "-test.run=^"+top+"$", "-test.v")
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), childEnv+"="+t.TempDir())
+	cmd.SysProcAttr = attr
+	out, err := cmd.CombinedOutput()
+	if err == nil && !strings.Contains(string(out), "--- PASS: "+top) {
+		err = errors.New("the child did not run the test")
+	}
+	return string(out), err
+}
+
+// missing skips the test for want of something, or fails it where all must run.
+func missing(t *testing.T, needs string) {
+	t.Helper()
+	if os.Getenv("REQUIRE") == "all" {
+		t.Fatalf("REQUIRE=all, but this needs %s", needs)
+	}
+	t.Skipf("this needs %s", needs)
+}
+
+// program returns the path of a program that a test needs.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		missing(t, "the program "+name)
+	}
+	return path
+}
+
+// onceEach wants records 0 to n-1 of each goroutine in the files, once, in any
+// order of files.
+func onceEach(t *testing.T, goroutines, n int, paths ...string) {
+	t.Helper()
+	seen := map[[2]int]bool{}
+	for _, path := range paths {
+		last := map[int]int{}
+		readRecords(t, path, func(g, seq int) {
+			if seen[[2]int{g, seq}] {
+				t.Errorf("%s: record %d of goroutine %d is there twice", path, seq, g)
+			}
+			if l, ok := last[g]; ok && l >= seq {
+				t.Errorf("%s: record %d of goroutine %d comes after %d", path, seq, g, l)
+			}
+			seen[[2]int{g, seq}], last[g] = true, seq
+		})
+	}
+	if len(seen) != goroutines*n {
+		t.Errorf("%d records in %d files, want %d", len(seen), len(paths), goroutines*n)
+	}
+}
+
+// faulty are the ways of writing that the faults are tried on.
+func faulty(dir string, mode shard.Mode) shard.Options {
+	return shard.Options{
+		BufferSize:    256 << 10,
+		Shards:        4,
+		Full:          shard.Block,
+		FlushInterval: time.Millisecond,
+		StallAfter:    time.Minute,
+		CloseTimeout:  time.Minute,
+		Retry:         shard.Retry{Min: time.Millisecond, Max: 10 * time.Millisecond},
+		File:          shard.FileOptions{Mode: mode, MaxSize: 500 << 10, Sync: shard.SyncEach, Failover: filepath.Join(dir, "second")},
+	}
+}
+
+// Calls of the system that fail, once or again and again: no record is lost or
+// torn or there twice.
+func TestInjected(t *testing.T) {
+	const goroutines, rounds, each = 4, 6, 25
+	if dir := os.Getenv(childEnv); dir != "" {
+		for _, mode := range modes {
+			dir := filepath.Join(dir, mode.String())
+			if err := os.MkdirAll(filepath.Join(dir, "second"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, "log")
+			w, err := shard.Open(path, faulty(dir, mode))
+			if err != nil {
+				t.Logf("%v: Open = %v", mode, err)
+				continue
+			}
+			for round := range rounds {
+				write(t, w, goroutines, round*each, each, 5000)
+				if err := w.Flush(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := w.Close(); err != nil {
+				t.Logf("Close = %v", err)
+			}
+			ledger(w).CheckSettled(t, goroutines*rounds*each, goroutines*rounds*each)
+			onceEach(t, goroutines, rounds*each, append(seriesOf(t, path), seriesOf(t, filepath.Join(dir, "second", "log"))...)...)
+			t.Logf("%v: %d errors, %+v", mode, w.Stats().Errors, w.Stats().File)
+		}
+		return
+	}
+	strace := program(t, "strace")
+	if out, err := exec.Command(strace, "-f", "-qq", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
+		missing(t, fmt.Sprintf("leave to trace processes: %v %s", err, out))
+	}
+	for inject, want := range map[string]string{ // what must have happened at least once, or never ("-")
+		"pwritev2:error=EINTR:when=2+3":         "-Sealed",
+		"pwritev2:error=EIO:when=3+4":           "Sealed",
+		"pwritev2:error=EIO:when=2+2":           "Sealed",
+		"pwritev2:error=EIO:when=5..30":         "Failovers",
+		"pwritev2:error=ENOSPC:when=2+3":        "-Sealed",
+		"pwritev2:error=EINVAL:when=4+5":        "errors",
+		"pwritev2:retval=0:when=2+3":            "-Sealed",
+		"fdatasync:error=EIO:when=2+3":          "Sealed",
+		"fdatasync:error=EIO:when=5..30":        "Failovers",
+		"fsync:error=EIO:when=2+3":              "Sealed",
+		"ftruncate:error=EIO:when=2+3":          "Sealed",
+		"fallocate:error=ENOSPC":                "-Sealed",
+		"renameat2:error=EIO":                   "-Rotations",
+		"renameat2:error=EIO:when=1+2":          "-Sealed",
+		"flock:error=ENOLCK":                    "-Sealed",
+		"pwritev2,fdatasync:error=EIO:when=5+3": "Sealed",
+	} {
+		t.Run(inject, func(t *testing.T) {
+			calls, _, _ := strings.Cut(inject, ":")
+			out, err := child(t, nil, strace, "-f", "-qq", "-o", os.DevNull, "-e", "trace="+calls, "-e", "inject="+inject)
+			if err != nil || strings.Contains(out, "--- SKIP") {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			t.Log(out)
+			name, never := strings.CutPrefix(want, "-")
+			some := regexp.MustCompile(`\b(` + name + `:[1-9]|[1-9]\d* ` + name + `)`).MatchString(out)
+			if some == never {
+				t.Errorf("%s:\n%s", want, out)
+			}
+		})
+	}
+}
