@@ -32,11 +32,8 @@ func (w *Writer) Shutdown(ctx context.Context) error {
 	waiters := w.waiters
 	w.waiters = nil
 	w.mu.Unlock()
-	for _, freed := range waiters {
-		select {
-		case freed <- struct{}{}:
-		default:
-		}
+	for _, o := range waiters {
+		o.wake()
 	}
 	if first {
 		for i := range w.shards {
@@ -81,7 +78,9 @@ func (w *Writer) giveUpAll(ctx context.Context) {
 	var lost uint64
 	for _, t := range w.queue {
 		t.data() // a record still being copied is accepted as well
-		lost += t.records() - t.counted
+		left := t.records() - t.counted
+		lost += left
+		w.tally.shards[t.owner.Load()].shutdown += left
 		w.releaseLocked(t)
 	}
 	w.queue = w.queue[:0]

@@ -160,6 +160,7 @@ func (w *Writer) dropBatchLocked() (lost uint64) {
 		left := t.records() - t.counted
 		t.counted += left
 		lost += left
+		w.tally.shards[t.owner.Load()].shutdown += left
 	}
 	w.tally.shutdown += lost
 	return lost

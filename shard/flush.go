@@ -269,6 +269,7 @@ func (w *Writer) dropFirst() {
 	}
 	t.counted += lost
 	w.tally.gaveUp += lost
+	w.tally.shards[t.owner.Load()].gaveUp += lost
 	w.io.bufs[0] = rest[:keep]
 	if lost > 0 {
 		w.tally.lossErr = w.tally.lastErr

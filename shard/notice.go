@@ -4,7 +4,7 @@ import "time"
 
 // noticeOwed reports whether there is a loss to announce.
 func (w *Writer) noticeOwed() bool {
-	return !w.opts.NoLossNotice && w.drops.load(&w.tally) != w.io.announced
+	return !w.opts.NoLossNotice && w.losses() != w.io.announced
 }
 
 // noticeDue reports whether a loss should be announced now: not while the
@@ -29,7 +29,7 @@ func (w *Writer) noticeLate() bool {
 // what is left of an announcement.
 func (w *Writer) announce() {
 	if len(w.io.text) == 0 {
-		w.io.owed = w.drops.load(&w.tally)
+		w.io.owed = w.losses()
 		w.io.text, w.io.notices = w.io.owed.since(w.io.announced).appendNotices(nil, time.Now())
 		w.io.textSize = len(w.io.text)
 	}

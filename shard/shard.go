@@ -56,21 +56,20 @@ type Writer struct {
 	memorySize int              // bytes
 	full       *term            // sealed for ever; the current term of a shard that has none
 
-	drops  drops
 	dozing atomic.Bool // run waits without a ticker: the next record wakes it
 	wake   chan struct{}
 
 	mu      sync.Mutex
-	free    []*term         // guarded by mu; sealed and empty
-	queue   []*term         // guarded by mu; sealed, in the order in which they are written
-	pushed  uint64          // guarded by mu; terms queued since New
-	flushed uint64          // guarded by mu; terms written or given up since New
-	tally   tally           // guarded by mu
-	waiters []chan struct{} // guarded by mu; of writers without a term, each with room for one token
-	barrier []*barrier      // guarded by mu; in the order of their targets
-	reopens []*reopening    // guarded by mu
-	prod    chan struct{}   // ends a wait of run between two tries
-	io      ioState         // owned by run
+	free    []*term       // guarded by mu; sealed and empty
+	queue   []*term       // guarded by mu; sealed, in the order in which they are written
+	pushed  uint64        // guarded by mu; terms queued since New
+	flushed uint64        // guarded by mu; terms written or given up since New
+	tally   tally         // guarded by mu
+	waiters []*waiter     // guarded by mu; in the order in which they came
+	barrier []*barrier    // guarded by mu; in the order of their targets
+	reopens []*reopening  // guarded by mu
+	prod    chan struct{} // ends a wait of run between two tries
+	io      ioState       // owned by run
 
 	closed    bool          // guarded by mu; no shard has a term, or will soon have none
 	lent      bool          // guarded by mu; the destination's method under way has the batch
@@ -86,7 +85,9 @@ type Writer struct {
 type shard struct {
 	cur atomic.Pointer[term] // nil once closed
 	mu  sync.Mutex           // held to replace cur
-	_   [104]byte            // keeps shards off each other's cache lines
+
+	full, tooLarge, rejected atomic.Uint64 // records refused
+	_                        [88]byte      // keeps shards off each other's cache lines
 }
 
 // New starts a Writer in front of dst. The error names the option that is out
@@ -119,6 +120,7 @@ func build(dst io.Writer, o Options) *Writer {
 		shards:   make([]shard, o.Shards),
 		termSize: o.BufferSize / o.Shards,
 		full:     sealedTerm(nil),
+		tally:    tally{shards: make([]shardTally, o.Shards)},
 		wake:     make(chan struct{}, 1),
 		prod:     make(chan struct{}, 1),
 		closing:  make(chan struct{}),
@@ -197,7 +199,7 @@ func (w *Writer) writeLines(p []byte) (n int, err error) {
 		case e == nil || errors.Is(e, ErrBufferFull):
 			n += len(piece)
 		case errors.Is(e, os.ErrClosed):
-			w.drops.rejected.Add(countLines(p))
+			w.shards[0].rejected.Add(countLines(p))
 			return n, e
 		default:
 			err = e
@@ -213,35 +215,45 @@ func (w *Writer) put(p []byte, newline bool, records uint64, until *time.Time) e
 	if newline {
 		n++
 	}
+	s := &w.shards[goid.Hash(uint32(len(w.shards)))]
 	if n > uint64(w.termSize) {
-		w.drops.tooLarge.Add(records)
+		s.tooLarge.Add(records)
 		w.wakeDozing() // to announce it
 		return tooLarge(n, w.termSize)
 	}
-	s := &w.shards[goid.Hash(uint32(len(w.shards)))]
 	for {
 		t := s.cur.Load()
 		if t == nil {
-			w.drops.rejected.Add(records)
+			s.rejected.Add(records)
 			return os.ErrClosed
 		}
 		if t.open() {
 			if start, ok := t.reserve(n); ok {
-				end := start + n
-				copy(t.buf[start:], p)
-				if newline {
-					t.buf[end-1] = '\n'
-				}
-				t.commit(n, records)
-				if start == 0 || end > t.mark && start <= t.mark || s.cur.Load() != t {
-					w.written(s, t, start, end)
-				}
+				w.fill(s, t, start, n, p, newline, records)
 				return nil
 			}
 		}
-		if err := w.makeRoom(s, records, until); err != nil {
+		t, start, err := w.makeRoom(s, n, records, until)
+		if err != nil {
 			return err
 		}
+		if t != nil {
+			w.fill(s, t, start, n, p, newline, records)
+			return nil
+		}
+	}
+}
+
+// fill copies records into the place of n bytes that they have.
+func (w *Writer) fill(s *shard, t *term, start, n uint64, p []byte, newline bool, records uint64) {
+	end := start + n
+	copy(t.buf[start:end], p)
+	if newline {
+		t.buf[end-1] = '\n'
+	}
+	t.commit(n, records)
+	if start == 0 || end > t.mark && start <= t.mark || s.cur.Load() != t {
+		w.written(s, t, start, end)
 	}
 }
 

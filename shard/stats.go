@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"math/bits"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/rollway/rollway/internal/jsonline"
@@ -41,7 +40,16 @@ type Stats struct {
 
 	File FileStats // of a Writer that Open gave
 
+	Shards []ShardStats // in no order that means anything
+
 	LastError error // of the destination's latest write; nil while it works
+}
+
+// ShardStats is the part of Stats that belongs to one shard. Their sums are those
+// of the Writer.
+type ShardStats struct {
+	Accepted uint64 // records, dropped ones included
+	Dropped  Drops
 }
 
 // Drops counts dropped records by reason.
@@ -55,14 +63,21 @@ type Drops struct {
 // Total returns the sum over all reasons.
 func (d Drops) Total() uint64 { return d.BufferFull + d.TooLarge + d.GaveUp + d.Shutdown }
 
-// drops are counted by writers, without a lock.
-type drops struct {
-	full, tooLarge, rejected atomic.Uint64
+// losses returns what is to be announced. It is called by run.
+func (w *Writer) losses() lost {
+	l := lost{gaveUp: w.tally.gaveUp}
+	for i := range w.shards {
+		l.full += w.shards[i].full.Load()
+		l.tooLarge += w.shards[i].tooLarge.Load()
+	}
+	return l
 }
 
-// load returns what is to be announced.
-func (d *drops) load(t *tally) lost {
-	return lost{d.full.Load(), d.tooLarge.Load(), t.gaveUp}
+func (d *Drops) add(o Drops) {
+	d.BufferFull += o.BufferFull
+	d.TooLarge += o.TooLarge
+	d.GaveUp += o.GaveUp
+	d.Shutdown += o.Shutdown
 }
 
 // lost counts by reason what notices tell of. There is no stream left to tell
@@ -108,6 +123,14 @@ type tally struct {
 	flushTime time.Duration
 	flushMax  time.Duration
 	flushHist [64 * 8]uint64 // by flushBucket
+
+	shards []shardTally
+}
+
+// shardTally counts the records that are or were in the terms of a shard.
+type shardTally struct {
+	records          uint64 // in terms that are free again
+	gaveUp, shutdown uint64
 }
 
 func (t *tally) flushed(took time.Duration) {
@@ -152,8 +175,6 @@ func (w *Writer) Stats() Stats {
 	now := time.Now()
 	s := Stats{
 		Written:   t.written,
-		Dropped:   Drops{BufferFull: w.drops.full.Load(), TooLarge: w.drops.tooLarge.Load(), GaveUp: t.gaveUp, Shutdown: t.shutdown},
-		Rejected:  w.drops.rejected.Load(),
 		Bytes:     t.bytes,
 		Notices:   t.notices,
 		Errors:    t.errors,
@@ -173,8 +194,21 @@ func (w *Writer) Stats() Stats {
 	if d := now.Sub(t.since); t.inside != "" && d > w.opts.StallAfter {
 		s.Stalled = d
 	}
+	s.Shards = make([]ShardStats, len(w.shards))
+	for i := range w.shards {
+		shard, tally := &w.shards[i], &t.shards[i]
+		s.Rejected += shard.rejected.Load()
+		s.Shards[i] = ShardStats{
+			Accepted: tally.records,
+			Dropped:  Drops{BufferFull: shard.full.Load(), TooLarge: shard.tooLarge.Load(), GaveUp: tally.gaveUp, Shutdown: tally.shutdown},
+		}
+		s.Dropped.add(s.Shards[i].Dropped)
+		s.Shards[i].Accepted += s.Shards[i].Dropped.BufferFull + s.Shards[i].Dropped.TooLarge
+	}
 	for _, term := range w.terms {
-		pending := term.records() - term.counted
+		records := term.records()
+		s.Shards[term.owner.Load()].Accepted += records
+		pending := records - term.counted
 		s.Pending += pending
 		if since := term.since.Load(); pending > 0 && since > 0 {
 			s.OldestAge = max(s.OldestAge, time.Duration(now.UnixNano()-since))

@@ -171,6 +171,13 @@ func stress(t *testing.T, seed uint64) {
 	if s.Written != uint64(found) || s.Pending != 0 || s.Dropped.BufferFull != full.Load() || s.Dropped.TooLarge != tooLarge.Load() || s.Rejected != rejected.Load() {
 		t.Errorf("found %d, full %d, too large %d, rejected %d; Stats %+v", found, full.Load(), tooLarge.Load(), rejected.Load(), s)
 	}
+	var sum uint64
+	for _, part := range s.Shards {
+		sum += part.Accepted
+	}
+	if sum != s.Accepted {
+		t.Errorf("the shards have accepted %d of %d", sum, s.Accepted)
+	}
 	if n := uint64(producers * each); s.Accepted+s.Rejected != n {
 		t.Errorf("accepted %d + rejected %d is not %d", s.Accepted, s.Rejected, n)
 	}

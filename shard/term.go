@@ -2,9 +2,7 @@ package shard
 
 import (
 	"fmt"
-	"os"
 	"runtime"
-	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -135,21 +133,42 @@ func (w *Writer) rotateLocked(s *shard, t *term) bool {
 		w.queue = append(w.queue, t)
 		w.pushed++
 	}
-	next := w.full
-	if n := len(w.free); n > 0 && !w.closed {
-		next, w.free = w.free[n-1], w.free[:n-1]
-	}
+	ok := w.takeLocked(s)
 	w.mu.Unlock()
 	w.wakeUp()
-	if next != w.full {
+	return ok
+}
+
+// takeLocked makes a free term the current one of s, or w.full if there is none
+// for it, and then returns false. Records that wait for s have their places in
+// it before it is open to others.
+func (w *Writer) takeLocked(s *shard) bool {
+	for !w.closed && len(w.free) > 0 && w.mayTakeLocked(s) {
+		last := len(w.free) - 1
+		next := w.free[last]
+		w.free = w.free[:last]
 		next.owner.Store(w.indexOf(s))
 		next.since.Store(0)
 		next.stop.Store(0)
 		next.queued = false
-		next.tail.Store(0)
+		s.cur.Store(next) // sealed as yet, and known to be current by those who get a place
+		used, all := w.grantLocked(s, next)
+		if all {
+			next.tail.Store(used)
+			w.wakeFirstLocked()
+			return true
+		}
+		// The next one in line does not fit: it gets the beginning of another
+		// term, and nobody takes what is left of this one before it.
+		next.stop.Store(used + 1)
+		next.tail.Store(uint64(len(next.buf)) + 1)
+		next.queued = true
+		w.queue = append(w.queue, next)
+		w.pushed++
 	}
-	s.cur.Store(next)
-	return next != w.full
+	s.cur.Store(w.full)
+	w.wakeFirstLocked()
+	return false
 }
 
 func (w *Writer) indexOf(s *shard) int32 {
@@ -159,88 +178,6 @@ func (w *Writer) indexOf(s *shard) int32 {
 		}
 	}
 	return 0 // unreachable
-}
-
-// makeRoom gets s another term. Where there is none it does as Options.Full
-// says, and returns the error for records that have no place.
-func (w *Writer) makeRoom(s *shard, records uint64, until *time.Time) error {
-	if w.rotate(s) {
-		return nil
-	}
-	if w.opts.Full == Block {
-		return w.await(s, records, until)
-	}
-	w.mu.Lock()
-	closed := w.closed
-	w.mu.Unlock()
-	if closed {
-		w.drops.rejected.Add(records)
-		return os.ErrClosed
-	}
-	w.drops.full.Add(records)
-	return ErrBufferFull
-}
-
-// await waits until s has another term, or until *until, which it sets if this
-// is the call's first wait.
-func (w *Writer) await(s *shard, records uint64, until *time.Time) error {
-	var expired <-chan time.Time
-	if w.opts.BlockTimeout > 0 {
-		if until.IsZero() {
-			*until = time.Now().Add(w.opts.BlockTimeout)
-		}
-		timer := time.NewTimer(time.Until(*until))
-		defer timer.Stop()
-		expired = timer.C
-	}
-	freed := make(chan struct{}, 1)
-	defer w.stopWaiting(freed)
-	for {
-		w.mu.Lock()
-		closed, spare := w.closed, len(w.free) > 0
-		if !closed && !spare {
-			w.waiters = append(w.waiters, freed)
-		}
-		w.mu.Unlock()
-		if closed {
-			w.drops.rejected.Add(records)
-			return os.ErrClosed
-		}
-		if spare && w.rotate(s) {
-			return nil
-		}
-		if spare {
-			continue // somebody else took it
-		}
-		select {
-		case <-freed:
-		case <-expired:
-			w.drops.full.Add(records)
-			return ErrBufferFull
-		}
-	}
-}
-
-// stopWaiting takes freed off the list, if it is there.
-func (w *Writer) stopWaiting(freed chan struct{}) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.waiters = slices.DeleteFunc(w.waiters, func(c chan struct{}) bool { return c == freed })
-}
-
-// releaseLocked frees t, which has been dealt with, and lets writers go on.
-func (w *Writer) releaseLocked(t *term) {
-	t.done.Store(0)
-	t.counted = 0
-	w.free = append(w.free, t)
-	w.flushed++
-	for _, freed := range w.waiters {
-		select {
-		case freed <- struct{}{}:
-		default: // it has gone
-		}
-	}
-	w.waiters = w.waiters[:0]
 }
 
 func tooLarge(n uint64, size int) error {
