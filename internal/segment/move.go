@@ -91,11 +91,11 @@ func (l *Log) moveAway(s *segment, now time.Time) (name string, err error) {
 }
 
 // retire closes a file: its end at once, the rest in the background, after an
-// fsync if sync is set.
+// fsync if sync is set. With Each it had that already.
 func (l *Log) retire(s *segment, sync bool) error {
 	l.padded(s)
 	err := s.end()
-	l.behind.retire(s, sync)
+	l.behind.retire(s, sync && l.opt.Sync != Each)
 	return err
 }
 
