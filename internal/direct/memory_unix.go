@@ -13,6 +13,7 @@ func allocate(n int) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("map %d bytes of memory: %w", n, err)
 	}
+	largePages(b)
 	for i := 0; i < n; i += Align {
 		b[i] = 0 // have the page now
 	}

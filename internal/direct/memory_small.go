@@ -1,0 +1,5 @@
+//go:build unix && !linux && !race && !aix && !solaris
+
+package direct
+
+func largePages([]byte) {}
