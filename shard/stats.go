@@ -27,7 +27,8 @@ type Stats struct {
 
 	Flushes   uint64        // calls of the destination's write with records
 	FlushMean time.Duration // of these calls
-	FlushP99  time.Duration // of these calls, to an eighth of a power of two
+	FlushP95  time.Duration // of these calls, to an eighth of a power of two
+	FlushP99  time.Duration // the same
 	FlushMax  time.Duration // of these calls
 
 	OldestAge time.Duration // of the oldest record not yet written; 0 if there is none
@@ -179,6 +180,7 @@ func (w *Writer) Stats() Stats {
 		Notices:   t.notices,
 		Errors:    t.errors,
 		Flushes:   t.flushes,
+		FlushP95:  t.percentile(0.95),
 		FlushP99:  t.percentile(0.99),
 		FlushMax:  t.flushMax,
 		Stalls:    t.stalls,

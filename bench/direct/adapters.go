@@ -9,7 +9,7 @@ import (
 
 	"github.com/rollway/rollway/bench/writers"
 	"github.com/rollway/rollway/file"
-	"github.com/rollway/rollway/internal/direct"
+	"github.com/rollway/rollway/shard"
 	"github.com/rollway/rollway/slab"
 )
 
@@ -65,8 +65,8 @@ func Goroutines() []int { return []int{2, 8, 64} }
 // that it is documented with; none may lose a line.
 func Rivals() []Design {
 	rivals := []Design{
-		{Name: "shard, Direct", Own: true, Open: openLines(ownOptions{block: true})},
-		{Name: "shard, Buffered", Own: true, Open: openLines(ownOptions{block: true, mode: direct.Buffered})},
+		{Name: "shard, Direct", Own: true, Open: openLines(shard.Direct)},
+		{Name: "shard, Buffered", Own: true, Open: openLines(shard.Buffered)},
 		{Name: "slab over file", Open: func(c Config) (Logger, error) {
 			f, err := file.Open(c.Path, file.Options{})
 			if err != nil {
@@ -92,19 +92,15 @@ func Rivals() []Design {
 	return rivals
 }
 
-// openLines is openOwn with lines given whole, as the rivals get them.
-func openLines(o ownOptions) func(Config) (Logger, error) {
-	open := openOwn(o)
+// ownLines is own with lines given whole, as the rivals get them.
+type ownLines struct{ own }
+
+func openLines(mode shard.Mode) func(Config) (Logger, error) {
 	return func(c Config) (Logger, error) {
-		l, err := open(c)
-		if err != nil {
-			return nil, err
-		}
-		return ownLines{l.(*own)}, nil
+		w, err := openOwn(c, ownOptions{mode: mode, full: shard.Block})
+		return ownLines{w}, err
 	}
 }
-
-type ownLines struct{ *own }
 
 func (o ownLines) LogBytes(p []byte) error {
 	_, err := o.Write(p[:len(p)+1])

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +12,11 @@ import (
 
 	"github.com/rollway/rollway/bench/internal/measure"
 )
+
+func TestMain(m *testing.M) {
+	Main()
+	os.Exit(m.Run())
+}
 
 // TestExperimentsRun: that no design loses a record which must not is checked
 // by every run itself; timing figures are not looked at.
@@ -41,6 +47,10 @@ func TestExperimentsRun(t *testing.T) {
 	if raceEnabled {
 		return
 	}
+	h := &Headlines{Results: *measure.NewResults(Kind, 1), Runs: make([]Run, 3)}
+	if err := h.Save(filepath.Join(results, FileHeadline)); err != nil {
+		t.Fatal(err)
+	}
 	text, err := Tables(results)
 	if err != nil {
 		t.Fatal(err)
@@ -52,6 +62,65 @@ func TestExperimentsRun(t *testing.T) {
 	}
 	if _, err := Tables(t.TempDir()); err == nil {
 		t.Error("tables of no results were made")
+	}
+}
+
+// TestHeadline: every record that the server took is found, whatever the
+// machine makes of the load; Run fails if not.
+func TestHeadline(t *testing.T) {
+	s := DefaultHeadline()
+	s.Dir = t.TempDir()
+	s.Short()
+	runs, err := s.Run(t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &Headlines{Results: *measure.NewResults(Kind, 1), Runs: runs}
+	if err := h.Save(filepath.Join(s.Dir, FileHeadline)); err != nil {
+		t.Fatal(err)
+	}
+	back, err := LoadHeadlines(filepath.Join(s.Dir, FileHeadline))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := back.Save(filepath.Join(s.Dir, "again")); err != nil {
+		t.Fatal(err)
+	}
+	first, err1 := os.ReadFile(filepath.Join(s.Dir, FileHeadline))
+	again, err2 := os.ReadFile(filepath.Join(s.Dir, "again"))
+	if err := errors.Join(err1, err2); err != nil || !bytes.Equal(first, again) {
+		t.Errorf("saved, read and saved again: %v\n%s", err, again)
+	}
+	if len(runs) != 3 {
+		t.Fatalf("%d runs, want 3", len(runs))
+	}
+	for _, r := range runs {
+		v, given := r.Verified, r.Requests+s.warm()
+		if r.Failed > 0 || r.Logging && (v.Found != v.Accepted || v.Accepted+r.Server.Dropped != given || v.NULs > 0) {
+			t.Errorf("%s: of %d requests %d failed, %d were dropped: %+v", r.Name, given, r.Failed, r.Server.Dropped, v)
+		}
+		if left, err := filepath.Glob(filepath.Join(s.Dir, "rollway-*")); err != nil || len(left) > 0 {
+			t.Errorf("files are left: %v, %v", left, err)
+		}
+	}
+	if long := runs[2]; long.Verified.Files < 2 && long.Server.Dropped == 0 {
+		t.Errorf("the log was never rotated: %+v", long.Verified)
+	}
+	text, err := h.tables(0)
+	if err != nil || !strings.Contains(text, "| records lost, all runs | 0 | 0 | yes |") {
+		t.Errorf("%v in\n%s", err, text)
+	}
+	if svg := Plot(runs[2]); strings.Count(svg, "<polyline") != 3 || !strings.HasSuffix(svg, "</svg>\n") {
+		t.Errorf("the plot is %s", svg)
+	}
+}
+
+// TestVerdictOfFound: an answer and the files are held against each other.
+func TestVerdictOfFound(t *testing.T) {
+	f := found{Numbers: []uint64{1<<0 | 1<<3}}
+	v := f.against([]byte{accepted, accepted, dropped, dropped, unanswered})
+	if v.Accepted != 2 || v.Lost != 1 || v.Unasked != 1 {
+		t.Errorf("%+v", v)
 	}
 }
 

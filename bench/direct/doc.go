@@ -15,12 +15,15 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/histogram"
+	"github.com/rollway/rollway/shard"
 )
 
-// The headline load: that many requests a second, each of which logs one
-// record of that many bytes, its newline included, from that many goroutines.
+// The headline load: from that many goroutines a record of that many bytes, its
+// newline included, in each period, which is a thousand times a second. It is a
+// little less than a millisecond, so that what is done in each does not keep
+// step with the system's clock, which would see all of it or nothing.
 const (
-	headlineRate    = 1000
+	period          = 997 * time.Microsecond
 	headlineBytes   = 300 << 10
 	headlineThreads = 100
 )
@@ -84,8 +87,8 @@ func Designs() []Design {
 		{Name: CAS, Lossy: true, Open: openCAS(func(c Config) (sets, shards int) { return 1, 1 })},
 		{Name: ShardedCAS, Lossy: true, Open: openCAS(func(c Config) (sets, shards int) { return c.Shards, 1 })},
 		{Name: Published, Lossy: true, Open: openCAS(func(c Config) (sets, shards int) { return 1, c.Shards })},
-		ownDesign(OwnDrop, ownOptions{}),
-		ownDesign(OwnBlock, ownOptions{block: true}),
+		ownDesign(OwnDrop, ownOptions{mode: shard.Direct}),
+		ownDesign(OwnBlock, ownOptions{mode: shard.Direct, full: shard.Block}),
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/measure"
-	"github.com/rollway/rollway/internal/direct"
+	"github.com/rollway/rollway/shard"
 )
 
 // The experiments, as the Case of their samples.
@@ -33,6 +33,12 @@ const (
 	Uncontended = "1 goroutine"
 	Contended   = "64 goroutines"
 	AtSwap      = "buffers of 64 KiB"
+)
+
+// Modes of the experiment with pools.
+const (
+	takenAnew = "memory taken anew"
+	usedAgain = "memory used again"
 )
 
 // Settings say how much is measured.
@@ -213,7 +219,7 @@ func (s Settings) engines() []Subject {
 		config.IO = e
 		subjects = append(subjects, Subject{CaseIO, e.String(), design(Published), l, config})
 	}
-	for _, mode := range []direct.Mode{direct.Buffered, direct.Uncached, direct.Direct} {
+	for _, mode := range []shard.Mode{shard.Buffered, shard.Uncached, shard.Direct} {
 		subjects = append(subjects, Subject{CaseIO, mode.String(), ownDesign(OwnDrop, ownOptions{mode: mode}), l, config})
 	}
 	return subjects
@@ -228,8 +234,8 @@ func (s Settings) pools() []Subject {
 	fresh := config
 	fresh.Unpooled = true
 	return []Subject{
-		{CasePools, "memory taken anew", unpooled(design(Published)), before, fresh},
-		{CasePools, "memory used again", design(Published), after, config},
-		{CasePools, "memory used again", design(OwnDrop), after, config},
+		{CasePools, takenAnew, unpooled(design(Published)), before, fresh},
+		{CasePools, usedAgain, design(Published), after, config},
+		{CasePools, usedAgain, design(OwnDrop), after, config},
 	}
 }

@@ -29,8 +29,8 @@ type load struct {
 // headline is the headline load for that long.
 func headline(threads int, d time.Duration) load {
 	return load{
-		goroutines: threads, each: max(1, int(d.Seconds()*headlineRate)/threads), size: headlineBytes,
-		period: time.Duration(threads) * time.Second / headlineRate, timed: true,
+		goroutines: threads, each: max(1, int(d/period)/threads), size: headlineBytes,
+		period: time.Duration(threads) * period, timed: true,
 	}
 }
 

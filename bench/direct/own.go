@@ -1,54 +1,31 @@
 package direct
 
-import (
-	"errors"
-	"os"
+import "github.com/rollway/rollway/shard"
 
-	"github.com/rollway/rollway/internal/direct"
-	"github.com/rollway/rollway/shard"
-)
+// own is shard.Writer over a file.
+type own struct{ *shard.Writer }
 
 type ownOptions struct {
-	block bool
-	mode  direct.Mode
+	full shard.Policy
+	mode shard.Mode
+	// 0 is the default of package shard.
+	terms, chunk int
+	max          int64
 }
 
 func ownDesign(name string, o ownOptions) Design {
-	return Design{Name: name, Own: true, Open: openOwn(o)}
+	return Design{Name: name, Own: true, Open: func(c Config) (Logger, error) { return openOwn(c, o) }}
 }
 
-// own is shard.Writer over a file.
-type own struct {
-	*shard.Writer
-	f    *os.File
-	tail *direct.Tail
+func openOwn(c Config, o ownOptions) (own, error) {
+	w, err := shard.Open(c.Path, shard.Options{
+		BufferSize: c.BufferSize, Shards: c.Shards, FlushInterval: c.Flush, NoLossNotice: true,
+		Full: o.full, TermsPerShard: o.terms, File: shard.FileOptions{Mode: o.mode, MaxSize: o.max, Chunk: o.chunk},
+	})
+	return own{w}, err
 }
 
-func openOwn(o ownOptions) func(Config) (Logger, error) {
-	return func(c Config) (Logger, error) {
-		f, err := os.OpenFile(c.Path, os.O_CREATE|os.O_RDWR, 0o644)
-		if err != nil {
-			return nil, err
-		}
-		tail, err := direct.New(f, direct.Options{Mode: o.mode})
-		if err != nil {
-			return nil, err
-		}
-		options := shard.Options{BufferSize: c.BufferSize, Shards: c.Shards, FlushInterval: c.Flush, NoLossNotice: true}
-		if o.block {
-			options.Full = shard.Block
-		}
-		w, err := shard.New(tail, options)
-		if err != nil {
-			return nil, err
-		}
-		return &own{w, f, tail}, nil
-	}
-}
-
-func (o *own) Close() error { return errors.Join(o.Writer.Close(), o.tail.Close(), o.f.Close()) }
-
-func (o *own) Figures() Figures {
+func (o own) Figures() Figures {
 	s := o.Stats()
-	return Figures{Flushes: s.Flushes, Mean: s.FlushMean, P99: s.FlushP99, Max: s.FlushMax, Memory: s.Memory}
+	return Figures{Flushes: s.Flushes, Mean: s.FlushMean, P95: s.FlushP95, P99: s.FlushP99, Max: s.FlushMax, Memory: s.Memory}
 }

@@ -22,6 +22,10 @@ var errMissing = errors.New("no samples: measure again")
 
 // Tables makes the tables from the raw results in a folder.
 func Tables(dir string) (string, error) {
+	headline, err := headlineTables(dir)
+	if err != nil {
+		return "", fmt.Errorf("tables of the headline: %w", err)
+	}
 	var text strings.Builder
 	for _, name := range Cases() {
 		r, err := measure.Load(filepath.Join(dir, File(name)))
@@ -35,7 +39,25 @@ func Tables(dir string) (string, error) {
 		}
 		fmt.Fprintf(&text, "\n### %s\n\n%s\nCommand: `%s`; raw results: [%s](results/%s).\n%s", titles[name], r.Circumstances(), r.Command, File(name), File(name), made)
 	}
-	return text.String() + "\n", nil
+	return headline + text.String() + "\n", nil
+}
+
+// headlineTables are those of the gRPC server. What a record allocates is that
+// of the experiment with pools, where nothing else allocates.
+func headlineTables(dir string) (string, error) {
+	h, err := LoadHeadlines(filepath.Join(dir, FileHeadline))
+	if err != nil {
+		return "", err
+	}
+	r, err := measure.Load(filepath.Join(dir, File(CasePools)))
+	if err != nil {
+		return "", err
+	}
+	s, err := newGrid(r).at(OwnDrop, usedAgain)
+	if err != nil {
+		return "", err
+	}
+	return h.tables(s.Allocs)
 }
 
 var titles = map[string]string{
@@ -242,7 +264,7 @@ func poolTable(g *grid) (string, error) {
 	t.Row("published, before", "2370", "2.5 s", "290", "–", "–", "–", "–")
 	t.Row("published, after", "9", "1.8 ms", "~1", "–", "–", "–", "–")
 	for _, row := range [][3]string{
-		{"written anew, before", Published, "memory taken anew"}, {"written anew, after", Published, "memory used again"}, {"ours", OwnDrop, "memory used again"},
+		{"written anew, before", Published, takenAnew}, {"written anew, after", Published, usedAgain}, {"ours", OwnDrop, usedAgain},
 	} {
 		s, err := g.at(row[1], row[2])
 		if err != nil {
@@ -250,7 +272,7 @@ func poolTable(g *grid) (string, error) {
 		}
 		scale := (2 * time.Minute).Seconds() / s.Extra["seconds"]
 		t.Row(row[0], whole(s.Extra["gc_cycles"]*scale), millis(s.Extra["gc_pause_ns"]*scale), measure.Number(s.Extra["alloc_mb_s"]), measure.Count(s.Allocs),
-			g.dropped(row[1], row[2]), millis(s.Extra["call_p99"]), measure.Number(s.CPUNs*headlineRate/1e9))
+			g.dropped(row[1], row[2]), millis(s.Extra["call_p99"]), measure.Number(s.CPUNs/float64(period)))
 	}
 	return "\n" + t.String(), nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/rollway/rollway/bench/internal/histogram"
 	"github.com/rollway/rollway/bench/internal/lines"
 	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/bench/internal/pace"
 )
 
 // Measure runs every scenario with every writer and number of producers for
@@ -116,13 +117,13 @@ func run(writer Writer, rate, producers int, each time.Duration) (measure.Sample
 // produce writes n lines, the k-th due at first + k periods.
 func (p *producer) produce(out io.Writer, number, n int, first time.Time, period time.Duration) {
 	runtime.LockOSThread() // for the thread's timers; it ends with the goroutine
-	sharpenTimers()
+	pace.SharpenTimers()
 	line := lines.Append(nil, lineBytes, number, 0)
 	base := time.Now()
 	due := first.Sub(base)
 	for k := range n {
 		lines.Renumber(line, k)
-		waitUntil(base, due)
+		pace.WaitUntil(base, due)
 		begin := time.Since(base)
 		if out != nil {
 			if _, err := out.Write(line); err != nil {
@@ -133,22 +134,5 @@ func (p *producer) produce(out io.Writer, number, n int, first time.Time, period
 		p.call.Record(end - begin)
 		p.due.Record(end - due)
 		due += period
-	}
-}
-
-// spin is how long before a due time a producer stops sleeping.
-const spin = 30 * time.Microsecond
-
-// waitUntil returns when due has passed since base: it sleeps for most of the
-// time, as a program does, and spins for the rest.
-func waitUntil(base time.Time, due time.Duration) {
-	for {
-		left := due - time.Since(base)
-		switch {
-		case left <= 0:
-			return
-		case left > 2*spin:
-			sleep(left - spin)
-		}
 	}
 }

@@ -47,6 +47,42 @@ func runDirect(args []string) error {
 	return nil
 }
 
+// runDirectHeadline measures the gRPC server that logs 300 MB a second.
+func runDirectHeadline(args []string) error {
+	flags := flag.NewFlagSet("direct-headline", flag.ExitOnError)
+	s := direct.DefaultHeadline()
+	flags.StringVar(&s.Dir, "dir", "", "folder for the log files that are written and removed, up to 2 GB at a time; default the one for temporary files")
+	flags.IntVar(&s.Pairs, "pairs", s.Pairs, "runs with logging, and as many without; 7 or more for tables that count")
+	flags.DurationVar(&s.Each, "each", s.Each, "how long each of these takes")
+	flags.DurationVar(&s.Long, "duration", s.Long, "how long the last run takes, with logging, its files read back and removed meanwhile")
+	flags.IntVar(&s.Buffer, "buffer", s.Buffer, "bytes of one set of buffers")
+	flags.IntVar(&s.Shards, "shards", s.Shards, "shards")
+	flags.IntVar(&s.Terms, "terms", s.Terms, "sets of buffers")
+	flags.IntVar(&s.Chunk, "chunk", s.Chunk, "most bytes of one write")
+	flags.Int64Var(&s.Segment, "segment", s.Segment, "bytes at which a log file is rotated")
+	short := flags.Bool("short", false, "briefly, to see that everything runs")
+	out := flags.String("o", "", "folder for the raw results")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *short {
+		s.Short()
+	}
+	if *out == "" || flags.NArg() > 0 || s.Pairs < 1 {
+		return errors.New("want -o FOLDER, at least one pair, and no other arguments")
+	}
+	results := direct.Headlines{Results: *measure.NewResults(direct.Kind, s.Pairs)}
+	runs, err := s.Run(os.Stderr)
+	if err != nil {
+		return err
+	}
+	results.Runs = runs
+	if err := results.Save(filepath.Join(*out, direct.FileHeadline)); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(*out, direct.FilePlot), []byte(direct.Plot(runs[len(runs)-1])), 0o644)
+}
+
 // runDirectTables writes the tables of these experiments into the document.
 func runDirectTables(args []string) error {
 	flags := flag.NewFlagSet("direct-tables", flag.ExitOnError)

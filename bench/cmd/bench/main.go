@@ -8,6 +8,7 @@
 //	go run ./cmd/bench alloc        [-rounds 9] [-time 40ms] [-go go1.17.13,local] [-short] -o ../docs/results/allocstudy.json
 //	go run ./cmd/bench alloc-tables [-results ../docs/results/allocstudy.json] [-doc ../docs/BENCHMARKS.md] [-check]
 //	go run ./cmd/bench direct        [-only loss,call] [-dir DIR] [-short] -o ../docs/results
+//	go run ./cmd/bench direct-headline [-pairs 7] [-each 5s] [-duration 1m] [-dir DIR] [-short] -o ../docs/results
 //	go run ./cmd/bench direct-tables [-results ../docs/results] [-doc ../docs/BENCHMARKS.md] [-check]
 //	go run ./cmd/bench reliability        [-tries 5] [-kills 200] [-other-kills 50] [-fault NAME] [-writer NAME] [-seed 1] [-jobs 4] [-short] -o ../docs/results/reliability.json
 //	go run ./cmd/bench reliability-tables [-results ../docs/results/reliability.json] [-doc ../docs/RELIABILITY.md] [-check]
@@ -20,6 +21,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/rollway/rollway/bench/direct"
 	"github.com/rollway/rollway/bench/internal/measure"
 	"github.com/rollway/rollway/bench/logger"
 	"github.com/rollway/rollway/bench/reliability"
@@ -27,14 +29,15 @@ import (
 
 func main() {
 	reliability.Main() // does not return in a child of `bench reliability`
+	direct.Main()      // nor this in one of `bench direct-headline`
 	commands := map[string]func(args []string) error{
 		"logger": runLogger, "writers": runWriters, "latency": runLatency, "tables": runTables,
 		"alloc": runAlloc, "alloc-tables": runAllocTables,
-		"direct": runDirect, "direct-tables": runDirectTables,
+		"direct": runDirect, "direct-headline": runDirectHeadline, "direct-tables": runDirectTables,
 		"reliability": runReliability, "reliability-tables": runReliabilityTables,
 	}
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: go run ./cmd/bench logger|writers|latency|tables|alloc|alloc-tables|direct|direct-tables|reliability|reliability-tables [flags]")
+		fmt.Fprintln(os.Stderr, "usage: go run ./cmd/bench logger|writers|latency|tables|alloc|alloc-tables|direct|direct-headline|direct-tables|reliability|reliability-tables [flags]")
 		os.Exit(2)
 	}
 	if err := commands[os.Args[1]](os.Args[2:]); err != nil {

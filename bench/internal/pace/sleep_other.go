@@ -1,9 +1,10 @@
 //go:build !linux
 
-package latency
+package pace
 
 import "time"
 
-func sharpenTimers() {}
+// SharpenTimers does nothing here.
+func SharpenTimers() {}
 
 func sleep(d time.Duration) { time.Sleep(d) }

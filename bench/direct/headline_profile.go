@@ -1,0 +1,71 @@
+package direct
+
+import (
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/google/pprof/profile"
+)
+
+// split shares the cores that the process used among its parts, by a CPU
+// profile of the same time.
+func split(r io.Reader, cores float64) (CPU, error) {
+	p, err := profile.Parse(r)
+	if err != nil {
+		return CPU{}, err
+	}
+	var payload, logger, flusher, gc, all int64
+	for _, s := range p.Sample {
+		n := s.Value[0]
+		all += n
+		switch {
+		case within(s, "/bench/direct.fillRecord"):
+			payload += n
+		case within(s, "/shard.(*Writer).run"):
+			flusher += n
+		case within(s, "/shard.(*Writer).LogBytes"):
+			logger += n
+		case within(s, "runtime.gcBgMarkWorker"):
+			gc += n
+		}
+	}
+	c := CPU{Total: cores, Samples: int(all)}
+	if all > 0 {
+		of := func(n int64) float64 { return cores * float64(n) / float64(all) }
+		c.Payload, c.Logger, c.Flusher, c.GC = of(payload), of(logger), of(flusher), of(gc)
+	}
+	c.Handlers = max(0, cores-c.Payload-c.Logger-c.Flusher-c.GC)
+	return c, nil
+}
+
+// within reports whether a function whose name ends so is on the stack.
+func within(s *profile.Sample, function string) bool {
+	for _, l := range s.Location {
+		for _, line := range l.Line {
+			if strings.HasSuffix(line.Function.Name, function) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// resident is the resident memory of this process in bytes, or 0 where the
+// system does not tell.
+func resident() int {
+	statm, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(statm))
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return 0
+	}
+	return pages * os.Getpagesize()
+}

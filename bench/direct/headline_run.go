@@ -1,0 +1,167 @@
+package direct
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/rollway/rollway/bench/internal/measure"
+)
+
+// HeadlineSettings say how much is measured.
+type HeadlineSettings struct {
+	Dir    string        // for log files, which are removed; default the one for temporary files
+	Pairs  int           // of runs with and without logging
+	Each   time.Duration // of a run of a pair
+	Long   time.Duration // of the last run
+	Period time.Duration // between two requests
+	Bytes  int           // of a record, its newline included
+
+	Buffer  int   // bytes of one set of buffers
+	Shards  int   // parts of a set
+	Terms   int   // sets
+	Chunk   int   // most bytes of one write
+	Segment int64 // bytes, at which a log file is rotated
+}
+
+// DefaultHeadline is the load that the publication reports, with a shorter
+// time.
+func DefaultHeadline() HeadlineSettings {
+	return HeadlineSettings{
+		Pairs: 7, Each: 5 * time.Second, Long: time.Minute, Period: period, Bytes: headlineBytes,
+		Buffer: 64 << 20, Shards: 8, Terms: 2, Chunk: 8 << 20, Segment: 512 << 20,
+	}
+}
+
+// Short makes the settings brief, to see that everything runs.
+func (s *HeadlineSettings) Short() {
+	s.Pairs, s.Each, s.Long, s.Period = 1, 200*time.Millisecond, 700*time.Millisecond, 5*time.Millisecond
+	s.Buffer, s.Segment = 16<<20, 16<<20
+}
+
+// Run measures and reports progress to w. It is an error if a record that was
+// accepted is not in the files.
+func (s HeadlineSettings) Run(w io.Writer) ([]Run, error) {
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // the requests' sender is not the subject
+	var runs []Run
+	add := func(name string, logging, concurrent bool, d time.Duration) error {
+		r, err := s.run(logging, concurrent, d)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		r.Name = name
+		runs = append(runs, *r)
+		fmt.Fprintf(w, "%s: logging %v, gRPC p50 %v p99 %v, dropped %d, lost %d\n", name, logging, r.GRPC.P50, r.GRPC.P99, r.Server.Dropped, r.Verified.Lost)
+		return nil
+	}
+	for i := range s.Pairs {
+		name := fmt.Sprintf("pair %d", i+1)
+		for _, logging := range []bool{i%2 == 0, i%2 != 0} {
+			if err := add(name, logging, false, s.Each); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return runs, add("long", true, true, s.Long)
+}
+
+// run starts a server and lets requests come for d. With concurrent, rotated
+// files are read back and removed meanwhile, otherwise afterwards.
+func (s HeadlineSettings) run(logging, concurrent bool, d time.Duration) (*Run, error) {
+	dir, err := os.MkdirTemp(s.Dir, "rollway-headline-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	j := job{Role: "server", Dir: dir, Bytes: s.Bytes, Logging: logging, Buffer: s.Buffer, Shards: s.Shards, Terms: s.Terms, Chunk: s.Chunk, Segment: s.Segment}
+	server, err := startChild(j)
+	if err != nil {
+		return nil, err
+	}
+	defer server.kill()
+	address, err := server.out.ReadString('\n')
+	if err != nil {
+		return nil, fmt.Errorf("no address of the server: %w", err)
+	}
+	var verifier *child
+	startVerifier := func() error {
+		v := j
+		v.Role = "verifier"
+		verifier, err = startChild(v)
+		return err
+	}
+	if concurrent {
+		if err := startVerifier(); err != nil {
+			return nil, err
+		}
+		defer verifier.kill()
+	}
+	r, answers, err := s.load(strings.TrimSpace(address), d)
+	if err != nil {
+		return nil, err
+	}
+	r.Logging = logging
+	if err := server.end(&r.Server); err != nil {
+		return nil, err
+	}
+	r.Others -= 100 * r.Server.CPU.Total
+	if !concurrent {
+		if err := startVerifier(); err != nil {
+			return nil, err
+		}
+		defer verifier.kill()
+	}
+	var f found
+	if err := verifier.end(&f); err != nil {
+		return nil, err
+	}
+	if concurrent {
+		r.Verifier = verifier.cpu().Seconds() / r.Seconds
+		r.Others -= 100 * r.Verifier
+	}
+	r.Others = max(0, r.Others)
+	if !logging {
+		return r, nil
+	}
+	r.Verified, r.DiskPeak = f.against(answers), f.Peak
+	v := r.Verified
+	if v.Lost+v.Unasked+v.Torn+v.Repeated > 0 || v.Accepted != r.Server.Accepted || v.Found != v.Accepted {
+		return nil, fmt.Errorf("the server accepted %d records: %+v", r.Server.Accepted, v)
+	}
+	return r, nil
+}
+
+// warm is how many requests come before those that are measured: half a second.
+func (s HeadlineSettings) warm() int { return int(500 * time.Millisecond / s.Period) }
+
+// load sends the requests. answers are those of all, the ones that warm the
+// server up first.
+func (s HeadlineSettings) load(address string, d time.Duration) (r *Run, answers []byte, err error) {
+	c, err := dial(address, s.Period)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer c.conn.Close()
+	warm, n := s.warm(), max(1, int(d/s.Period))
+	answers = make([]byte, warm+n)
+	if _, _, err := c.send(0, answers[:warm]); err != nil {
+		return nil, nil, err
+	}
+	if _, err := c.call(methodBegin, nil); err != nil {
+		return nil, nil, fmt.Errorf("begin: %w", err)
+	}
+	meter, begin := measure.StartMeter(), time.Now()
+	latency, failed, err := c.send(warm, answers[warm:])
+	if err != nil {
+		return nil, nil, fmt.Errorf("%d of %d requests failed: %w", failed, n, err)
+	}
+	took := time.Since(begin)
+	_, _, others := meter.Read()
+	if _, err := c.call(methodEnd, nil); err != nil {
+		return nil, nil, fmt.Errorf("end: %w", err)
+	}
+	return &Run{Seconds: took.Seconds(), Requests: n, Failed: failed, GRPC: quantiles(latency), Others: others}, answers, nil
+}

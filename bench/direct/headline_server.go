@@ -1,0 +1,225 @@
+package direct
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"runtime"
+	"runtime/pprof"
+	"sync"
+	"time"
+
+	"github.com/rollway/rollway/bench/internal/histogram"
+	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/internal/goid"
+	"github.com/rollway/rollway/shard"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+// The service has three methods. Log takes the number of a request, logs the
+// record of that number, and answers 1 if it was accepted or else 0. Begin and
+// End are around what is measured.
+const (
+	serviceName = "rollway.bench.Headline"
+	methodLog   = "/" + serviceName + "/Log"
+	methodBegin = "/" + serviceName + "/Begin"
+	methodEnd   = "/" + serviceName + "/End"
+)
+
+type server struct {
+	job    job
+	logger *own // nil without logging
+	free   chan *handler
+	all    []*handler
+	begin  baseline
+	report Report
+
+	stop    chan struct{} // ends sample
+	stopped sync.WaitGroup
+}
+
+// A handler is what one request uses at a time.
+type handler struct {
+	record []byte
+	call   histogram.Histogram
+	shards []ShardReport
+}
+
+// baseline is the state at Begin.
+type baseline struct {
+	at      time.Time
+	meter   measure.Meter
+	memory  runtime.MemStats
+	profile bytes.Buffer
+}
+
+// serve runs the server until in ends. It prints its address first.
+func serve(j job, in io.Reader, out io.Writer) (*Report, error) {
+	s := &server{job: j, free: make(chan *handler, headlineThreads), stop: make(chan struct{})}
+	for range headlineThreads {
+		h := &handler{record: make([]byte, j.Bytes-1), shards: make([]ShardReport, j.Shards)}
+		s.all = append(s.all, h)
+		s.free <- h
+	}
+	if j.Logging {
+		logger, err := openOwn(Config{Path: filepath.Join(j.Dir, current), BufferSize: j.Buffer, Shards: j.Shards}, ownOptions{mode: shard.Direct, max: j.Segment, terms: j.Terms, chunk: j.Chunk})
+		if err != nil {
+			return nil, err
+		}
+		s.logger = &logger
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	g := grpc.NewServer(grpc.NumStreamWorkers(headlineThreads))
+	g.RegisterService(&grpc.ServiceDesc{
+		ServiceName: serviceName,
+		HandlerType: (*any)(nil),
+		Methods:     []grpc.MethodDesc{method("Log", s.log), method("Begin", s.started), method("End", s.ended)},
+	}, s)
+	failed := make(chan error, 1)
+	go func() { failed <- g.Serve(listener) }()
+	fmt.Fprintln(out, listener.Addr())
+	io.Copy(io.Discard, in)
+	g.GracefulStop()
+	err = <-failed
+	if s.logger != nil {
+		err = errors.Join(err, s.logger.Close())
+		s.sumUp()
+	}
+	return &s.report, err
+}
+
+// method describes a unary method of bytes.
+func method(name string, f func([]byte) ([]byte, error)) grpc.MethodDesc {
+	return grpc.MethodDesc{MethodName: name, Handler: func(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+		var request wrapperspb.BytesValue
+		if err := decode(&request); err != nil {
+			return nil, err
+		}
+		answer, err := f(request.Value)
+		return &wrapperspb.BytesValue{Value: answer}, err
+	}}
+}
+
+var taken, refused = []byte{1}, []byte{0}
+
+// log makes the record with or without logging.
+func (s *server) log(request []byte) ([]byte, error) {
+	h := <-s.free
+	defer func() { s.free <- h }()
+	fillRecord(h.record, 0, int(binary.LittleEndian.Uint64(request)))
+	if s.logger == nil {
+		return taken, nil
+	}
+	count := &h.shards[goid.Hash(uint32(len(h.shards)))]
+	begin := time.Now()
+	err := s.logger.LogBytes(h.record)
+	h.call.Record(time.Since(begin))
+	switch {
+	case err == nil:
+		count.Records++
+		return taken, nil
+	case errors.Is(err, shard.ErrBufferFull):
+		count.Dropped++
+		return refused, nil
+	}
+	return nil, err
+}
+
+// started begins what is measured: counts of warming up are forgotten, but for
+// those of records.
+func (s *server) started([]byte) ([]byte, error) {
+	for range s.all {
+		h := <-s.free
+		h.call = histogram.Histogram{}
+		defer func() { s.free <- h }()
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&s.begin.memory)
+	s.begin.at, s.begin.meter = time.Now(), measure.StartMeter()
+	s.stopped.Go(s.sample)
+	return nil, pprof.StartCPUProfile(&s.begin.profile)
+}
+
+// ended ends it.
+func (s *server) ended([]byte) ([]byte, error) {
+	pprof.StopCPUProfile()
+	took, own, _ := s.begin.meter.Read()
+	close(s.stop)
+	s.stopped.Wait()
+	var now runtime.MemStats
+	runtime.ReadMemStats(&now)
+	before := &s.begin.memory
+	gc := GC{
+		Cycles: int(now.NumGC - before.NumGC), Pause: time.Duration(now.PauseTotalNs - before.PauseTotalNs),
+		AllocMBs: float64(now.TotalAlloc-before.TotalAlloc) / 1e6 / took.Seconds(),
+	}
+	for i := before.NumGC; i < now.NumGC && now.NumGC-i <= uint32(len(now.PauseNs)); i++ {
+		gc.MaxPause = max(gc.MaxPause, time.Duration(now.PauseNs[i%uint32(len(now.PauseNs))]))
+	}
+	s.report.GC = gc
+	s.report.Memory.Payload = len(s.all) * s.job.Bytes
+	s.report.Memory.Stacks = int(now.StackInuse)
+	cpu, err := split(&s.begin.profile, own.Seconds()/took.Seconds())
+	s.report.CPU = cpu
+	return nil, err
+}
+
+// sumUp takes what handlers and the logger have counted.
+func (s *server) sumUp() {
+	var call histogram.Histogram
+	s.report.Shards = make([]ShardReport, s.job.Shards)
+	for _, h := range s.all {
+		call.Add(&h.call)
+		for i, count := range h.shards {
+			s.report.Shards[i].Records += count.Records
+			s.report.Shards[i].Dropped += count.Dropped
+			s.report.Accepted += count.Records
+			s.report.Dropped += count.Dropped
+		}
+	}
+	s.report.Call = quantiles(&call)
+	f := s.logger.Figures()
+	s.report.Write = Quantiles{P95: f.P95, P99: f.P99, Max: f.Max}
+	s.report.Mean, s.report.Flushes, s.report.Memory.Buffers = f.Mean, f.Flushes, f.Memory
+}
+
+// sample takes a Point twice a second.
+func (s *server) sample() {
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	var before shard.Stats
+	last := s.begin.at
+	if s.logger != nil {
+		before = s.logger.Stats()
+	}
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-tick.C:
+		}
+		now := time.Now()
+		p := Point{Second: now.Sub(s.begin.at).Seconds(), Resident: resident()}
+		if s.logger != nil {
+			stats := s.logger.Stats()
+			p.MBs = float64(stats.Bytes-before.Bytes) / 1e6 / now.Sub(last).Seconds()
+			p.Dropped = int(stats.Dropped.Total())
+			before = stats
+		}
+		last = now
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		s.report.Memory.Heap = max(s.report.Memory.Heap, int(m.HeapInuse))
+		s.report.Memory.Resident = max(s.report.Memory.Resident, p.Resident)
+		s.report.Series = append(s.report.Series, p)
+	}
+}

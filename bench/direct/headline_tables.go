@@ -1,0 +1,176 @@
+package direct
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rollway/rollway/bench/internal/measure"
+)
+
+// The bars of the headline.
+const (
+	barMBs       = 300
+	barCallP99   = 200 * time.Microsecond
+	barCores     = 0.15
+	barGRPC      = 1.15 // p99 with logging ÷ p99 without
+	barWriteP99  = 15 * time.Millisecond
+	barDiskBytes = 4 << 30
+)
+
+// tables makes the tables of the headline. mallocs is how many allocations a
+// record costs without gRPC around it.
+func (h *Headlines) tables(mallocs float64) (string, error) {
+	if len(h.Runs) < 3 {
+		return "", errMissing
+	}
+	long := h.Runs[len(h.Runs)-1]
+	pairs := h.Runs[:len(h.Runs)-1]
+	ratios := pairRatios(pairs)
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n### A gRPC server that logs 300 MB a second\n\n%s, commit %s, %s on %s (%s, %s, %d cores). Command: `%s`; raw results: [%s](results/%s).\n",
+		h.Date, h.Commit, h.Go, h.Machine.Arch, h.Machine.CPU, h.Machine.System, h.Machine.Cores, h.Command, FileHeadline, FileHeadline)
+	fmt.Fprintf(&b, "\n**Against the targets**\n\n%s", targets(pairs, long, ratios, mallocs))
+	fmt.Fprintf(&b, "\n![MB/s, memory and drops over time](results/%s)\n", FilePlot)
+	fmt.Fprintf(&b, "\n**The long run: %s, %d requests**\n\n%s", time.Duration(long.Seconds*1e9).Round(time.Second), long.Requests, longTable(long))
+	fmt.Fprintf(&b, "\n**Drops by shard in the long run**\n\n%s", shardDrops(long))
+	fmt.Fprintf(&b, "\n**Logging on and off, %d interleaved pairs of %s**: from when a request was due to its answer\n\n%s",
+		len(ratios), time.Duration(pairs[0].Seconds*1e9).Round(time.Second), pairTable(pairs, ratios))
+	return b.String(), nil
+}
+
+// pairRatios is p99 with logging ÷ p99 without, of each pair.
+func pairRatios(pairs []Run) []float64 {
+	var ratios []float64
+	for i := 0; i+1 < len(pairs); i += 2 {
+		on, off := pairs[i], pairs[i+1]
+		if !on.Logging {
+			on, off = off, on
+		}
+		ratios = append(ratios, float64(on.GRPC.P99)/float64(off.GRPC.P99))
+	}
+	return ratios
+}
+
+func targets(pairs []Run, long Run, ratios []float64, mallocs float64) string {
+	t := measure.NewTable("figure", "here", "target", "reached")
+	row := func(name, here, target string, reached bool) {
+		verdict := "yes"
+		if !reached {
+			verdict = "**no**"
+		}
+		t.Row(name, here, target, verdict)
+	}
+	given := long.Server.Accepted + long.Server.Dropped // those that warmed the server up included
+	mb := float64(long.Verified.Bytes-long.Verified.Padding) / 1e6 / long.Seconds * float64(long.Requests) / float64(max(1, given))
+	dropped, lost := long.Server.Dropped, long.Verified.Lost
+	for _, r := range pairs {
+		dropped += r.Server.Dropped
+		lost += r.Verified.Lost
+	}
+	cores := long.Server.CPU.Logger + long.Server.CPU.Flusher
+	ratio := medianOf(ratios)
+	row("written, long run", measure.Number(mb)+" MB/s", fmt.Sprintf("≥ %d", barMBs), mb >= barMBs)
+	row("records dropped, all runs", fmt.Sprint(dropped), "0", dropped == 0)
+	row("records lost, all runs", fmt.Sprint(lost), "0", lost == 0)
+	row("LogBytes p99, long run", millis(float64(long.Server.Call.P99)), "≤ "+millis(float64(barCallP99)), long.Server.Call.P99 <= barCallP99)
+	row("logger CPU (LogBytes and flusher), long run", measure.Number(cores)+" cores", fmt.Sprintf("≤ %.2f", barCores), cores <= barCores)
+	row("gRPC p99 with ÷ without logging, median of pairs", measure.Number(ratio), fmt.Sprintf("≤ %.2f", barGRPC), ratio <= barGRPC)
+	row("allocations a record", measure.Count(mallocs), "0", mallocs < 0.005)
+	row("write p99, long run", millis(float64(long.Server.Write.P99)), "≤ "+millis(float64(barWriteP99)), long.Server.Write.P99 <= barWriteP99)
+	row("log files at a time, bytes", measure.Number(float64(long.DiskPeak)/1e9)+" GB", "≤ 4 GiB", long.DiskPeak <= barDiskBytes)
+	return t.String()
+}
+
+// longTable has the figures that the publication reports, with its own.
+func longTable(r Run) string {
+	s, v := r.Server, r.Verified
+	t := measure.NewTable("figure", "published (4 cores, 10 min)", "here")
+	ms := func(d time.Duration) string { return millis(float64(d)) }
+	share := func(cores float64) string { return measure.Number(100*cores) + " %" }
+	given := s.Accepted + s.Dropped
+	t.Row("drop rate", "0.035 %", percent(float64(s.Dropped), float64(given)))
+	t.Row("accepted, and lost", "not looked for", fmt.Sprintf("%d, %d", v.Accepted, v.Lost))
+	t.Row("records verified by number and checksum", "none", fmt.Sprintf("%d in %d files; torn %d, twice %d, NULs %d", v.Found, v.Files, v.Torn, v.Repeated, v.NULs))
+	t.Row("white space added to the files", "NULs to 4 KiB", percent(float64(v.Padding), float64(v.Bytes)))
+	t.Row("write latency mean / p95 / p99 / max", "25.27 / 45 / 65 / 479 ms", strings.Join([]string{ms(s.Mean), ms(s.Write.P95), ms(s.Write.P99), ms(s.Write.Max)}, " / "))
+	t.Row("LogBytes p50 / p95 / p99 / p99.9 / max", "~0.0001 ms fast path", strings.Join([]string{ms(s.Call.P50), ms(s.Call.P95), ms(s.Call.P99), ms(s.Call.P999), ms(s.Call.Max)}, " / "))
+	t.Row("gRPC p50 / p75 / p95 / p99 / max", "0.69 / 0.78 / 0.78 / 0.87 / 474 ms", strings.Join([]string{ms(r.GRPC.P50), ms(r.GRPC.P75), ms(r.GRPC.P95), ms(r.GRPC.P99), ms(r.GRPC.Max)}, " / "))
+	t.Row("CPU of one core: handlers", "40–50 %", fmt.Sprintf("%s, and %s to make the records", share(s.CPU.Handlers), share(s.CPU.Payload)))
+	t.Row("CPU of one core: logger writes", "10–15 %", share(s.CPU.Logger))
+	t.Row("CPU of one core: flusher", "5–10 %", share(s.CPU.Flusher))
+	t.Row("CPU of one core: all of the server", "64 %", fmt.Sprintf("%s (%d samples)", share(s.CPU.Total), s.CPU.Samples))
+	t.Row("memory: buffers", "64 + 64 MB, 256 MB aligned, ~30 MB newlines", megabytes(float64(s.Memory.Buffers)))
+	t.Row("memory: records in the handlers", "~30 MB", megabytes(float64(s.Memory.Payload)))
+	t.Row("memory: Go heap in use / stacks", "–", megabytes(float64(s.Memory.Heap))+" / "+megabytes(float64(s.Memory.Stacks)))
+	t.Row("memory: resident, the most", "5.5 GB", megabytes(float64(s.Memory.Resident)))
+	t.Row("GC cycles a minute", "1.2 and 4.5 (two places of the text)", measure.Number(float64(s.GC.Cycles)/r.Seconds*60))
+	t.Row("GC pauses: all / longest", "1.8 ms in two minutes", ms(s.GC.Pause)+" / "+ms(s.GC.MaxPause))
+	t.Row("allocated", "~1 MB/s", measure.Number(s.GC.AllocMBs)+" MB/s")
+	t.Row("CPU of one core: reading back, another process", "–", share(r.Verifier))
+	return t.String()
+}
+
+func shardDrops(r Run) string {
+	head, records, dropped := []string{"shard"}, []string{"records"}, []string{"dropped"}
+	for i, s := range r.Server.Shards {
+		head = append(head, fmt.Sprint(i))
+		records = append(records, fmt.Sprint(s.Records+s.Dropped))
+		dropped = append(dropped, fmt.Sprint(s.Dropped))
+	}
+	t := measure.NewTable(head...)
+	t.Row(records...)
+	t.Row(dropped...)
+	return t.String()
+}
+
+func pairTable(pairs []Run, ratios []float64) string {
+	t := measure.NewTable("logging", "p50", "p75", "p95", "p99", "max", "p99 by pair")
+	for _, logging := range []bool{true, false} {
+		name, last := "off", "–"
+		if logging {
+			name = "on"
+		}
+		row := []string{name}
+		of := func(figure func(Quantiles) time.Duration) (all []float64) {
+			for _, r := range pairs {
+				if r.Logging == logging {
+					all = append(all, float64(figure(r.GRPC)))
+				}
+			}
+			return all
+		}
+		for _, figure := range []func(Quantiles) time.Duration{
+			func(q Quantiles) time.Duration { return q.P50 }, func(q Quantiles) time.Duration { return q.P75 },
+			func(q Quantiles) time.Duration { return q.P95 }, func(q Quantiles) time.Duration { return q.P99 },
+			func(q Quantiles) time.Duration { return q.Max },
+		} {
+			row = append(row, millis(medianOf(of(figure))))
+		}
+		var each []string
+		for _, p99 := range of(func(q Quantiles) time.Duration { return q.P99 }) {
+			each = append(each, measure.Number(p99/1e6))
+		}
+		last = strings.Join(each, " ")
+		t.Row(append(row, last)...)
+	}
+	var each []string
+	for _, ratio := range ratios {
+		each = append(each, measure.Number(ratio))
+	}
+	t.Row("on ÷ off", "", "", "", measure.Number(medianOf(ratios)), "", strings.Join(each, " "))
+	return t.String()
+}
+
+func medianOf(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	switch n := len(sorted); {
+	case n == 0:
+		return 0
+	case n%2 == 1:
+		return sorted[n/2]
+	default:
+		return (sorted[n/2-1] + sorted[n/2]) / 2
+	}
+}
