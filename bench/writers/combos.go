@@ -23,6 +23,7 @@ import (
 type Combo struct {
 	Name  string
 	Own   bool // package rollway over this project's writer
+	Lent  bool // another logger over this project's writer
 	Floor bool // no logger, but the least that the work costs
 	Lossy bool // drops lines by design rather than wait
 
@@ -56,10 +57,12 @@ func Combos() []Combo {
 		combos = append(combos, Combo{Name: "rollway over slab persisted", Own: true, logger: rollwayLog, Open: overPersisted(rollwayLog)})
 	}
 	return append(combos,
-		Combo{Name: "zerolog over slab", logger: zerologLog, Open: overSlab(zerologLog, slab.Options{})},
-		Combo{Name: "phuslu/log over slab", logger: phusluLog, Open: overSlab(phusluLog, slab.Options{})},
-		Combo{Name: "zap over slab", logger: zapLog, Open: overSlab(zapLog, slab.Options{})},
-		Combo{Name: "log/slog over slab", logger: slogLog, Open: overSlab(slogLog, slab.Options{})},
+		Combo{Name: "zerolog over slab", Lent: true, logger: zerologLog, Open: overSlab(zerologLog, slab.Options{})},
+		Combo{Name: "phuslu/log over slab", Lent: true, logger: phusluLog, Open: overSlab(phusluLog, slab.Options{})},
+		Combo{Name: "zap over slab", Lent: true, logger: zapLog, Open: overSlab(zapLog, slab.Options{})},
+		Combo{Name: "log/slog over slab", Lent: true, logger: slogLog, Open: overSlab(slogLog, slab.Options{})},
+		Combo{Name: "zerolog over slab design as published", logger: zerologLog, Open: overFile(zerologLog, openPublishedSlab)},
+		Combo{Name: "phuslu/log over slab design as published", logger: phusluLog, Open: overFile(phusluLog, openPublishedSlab)},
 		Combo{Name: "zerolog over diode 1000", Lossy: true, logger: zerologLog, Open: overFile(zerologLog, openDiode(1000))},
 		Combo{Name: "zerolog over diode 100000", Lossy: true, logger: zerologLog, Open: overFile(zerologLog, openDiode(100_000))},
 		Combo{Name: "zap over BufferedWriteSyncer", logger: zapLog, Open: overFile(zapLog, func(dst io.Writer) (io.WriteCloser, error) {
@@ -68,6 +71,10 @@ func Combos() []Combo {
 		Combo{Name: "phuslu/log over its AsyncWriter and FileWriter", logger: phusluLog, Open: phusluOwn},
 		Combo{Name: "by hand over slab", Floor: true, logger: handLog, Open: overSlab(handLog, slab.Options{})},
 	)
+}
+
+func openPublishedSlab(dst io.Writer) (io.WriteCloser, error) {
+	return NewPublishedSlab(dst, 64<<10, 8, 100*time.Millisecond), nil
 }
 
 func overSlab(logger func(w io.Writer) (logFunc, error), o slab.Options) func(dir string) (logFunc, func() error, error) {

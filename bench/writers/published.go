@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"github.com/rollway/rollway/bench/internal/lines"
 	"github.com/rollway/rollway/bench/internal/measure"
@@ -43,9 +42,7 @@ func PublishedRows() []Row {
 		{Name: "channel of 20 + buffer 64 KiB", Ns: 289, Allocs: 1, MBs: 692, Open: behindChannel(20, buffer)},
 		{Name: "channel of 1000 + buffer 64 KiB", Ns: 265, Allocs: 1, MBs: 754, Open: behindChannel(1000, buffer)},
 		{Name: "channel of 20 + slab 8 × 64 KiB", Ns: 300, Allocs: 1, MBs: 669, Open: behindChannel(20, slabs)},
-		{Name: "slab design as published 8 × 64 KiB", Open: func(dst io.Writer) (io.WriteCloser, error) {
-			return NewPublishedSlab(dst, 64<<10, 8, 100*time.Millisecond), nil
-		}},
+		{Name: "slab design as published 8 × 64 KiB", Open: openPublishedSlab},
 	}
 }
 
