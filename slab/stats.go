@@ -58,7 +58,7 @@ type tally struct {
 
 	written    uint64
 	failedOver uint64
-	dropped    losses
+	dropped    counts
 	rejected   uint64
 
 	bytes     uint64
