@@ -26,6 +26,7 @@ var table = []edge{
 	{"shard", "internal/segment", "the files of Open"},
 	{"shard", "internal/goid", "a goroutine's records stay in one shard"},
 	{"shard", "internal/jsonline", "the line that announces a loss"},
+	{"internal/probe", "golang.org/x/sys/unix", "what a file system supports: O_DIRECT, statx, pwritev2, fallocate, statfs"},
 	{"internal/direct", "golang.org/x/sys/unix", "O_DIRECT, pwritev2, fallocate, statx, mmap"},
 	{"rollwaytest", "internal/jsonline", "levels of recorded lines"},
 	{"remote", "internal/jsonline", "levels of lines; text that goes into JSON"},

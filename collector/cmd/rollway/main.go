@@ -9,6 +9,7 @@
 //	rollway cat       print log files and framed segments
 //	rollway verify    check log files and framed segments for damage
 //	rollway recover   deliver what a killed process had not written
+//	rollway probe     say what a folder supports as the place of logs
 //	rollway plan      choose slabs for a workload
 //	rollway demo      see the whole road at work, and verified
 //
@@ -60,7 +61,7 @@ func (c *call) say(format string, args ...any) { fmt.Fprintf(c.stderr, format+"\
 // commands in the order in which they are listed. A function, as help refers
 // to the list it is in.
 func commands() []*command {
-	return []*command{serveCommand, checkCommand, sendCommand, tailCommand, queryCommand, catCommand, verifyCommand, recoverCommand, planCommand, demoCommand, versionCommand, helpCommand}
+	return []*command{serveCommand, checkCommand, sendCommand, tailCommand, queryCommand, catCommand, verifyCommand, recoverCommand, probeCommand, planCommand, demoCommand, versionCommand, helpCommand}
 }
 
 // usageError is a command line that cannot be carried out.

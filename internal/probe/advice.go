@@ -1,0 +1,84 @@
+package probe
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Advice is what follows from a report for a writer of logs.
+type Advice struct {
+	Mode  Mode     // to take; empty: none, see Notes
+	Chunk int      // bytes of one call to choose with it; 0: nothing was measured
+	Notes []string // what to know or to do, the important first
+}
+
+// network are file systems whose disk is another machine's, or a program's.
+var network = []string{"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph", "glusterfs", "afs", "lustre"}
+
+// Advise draws conclusions.
+func (r *Report) Advise() Advice {
+	var a Advice
+	note := func(so bool, format string, args ...any) {
+		if so {
+			a.Notes = append(a.Notes, fmt.Sprintf(format, args...))
+		}
+	}
+	if r.Files != nil {
+		note(r.Mount.ReadOnly, "the file system is mounted read-only")
+		note(true, "no file can be written here: %v", r.Files)
+		return a
+	}
+	memory := r.Mount.Type == "tmpfs" || r.Mount.Type == "ramfs"
+	far := slices.Contains(network, r.Mount.Type)
+	switch {
+	case memory || far:
+		a.Mode = Buffered
+	case r.Direct.OK:
+		a.Mode = Direct
+	case r.Uncached.OK:
+		a.Mode = Uncached
+	default:
+		a.Mode = Buffered
+	}
+	best := r.bestChunk(a.Mode)
+	if best != nil {
+		a.Chunk = best.Chunk
+		note(best.Synced.Median > 20*time.Millisecond, "an fsync takes %v: have it by an interval, not by each flush", best.Synced.Median.Round(time.Millisecond))
+	}
+	note(memory, "%s is memory: nothing here outlives the machine's next start, and logs compete with programs for it", r.Mount.Type)
+	note(far, "%s is another machine's disk: writes stall when the network does, and direct writes gain nothing", r.Mount.Type)
+	note(!memory && !far && r.Align.Offset > blockSize, "direct writes would be in blocks of %d bytes, more than the %d that a writer uses", r.Align.Offset, blockSize)
+	note(a.Mode == Direct && !r.Allocate.OK, "blocks cannot be allocated ahead: direct writes take longer where the file grows")
+	if s := r.Space; s.Known {
+		note(s.Total > 0 && s.Free < s.Total/20, "the disk is nearly full")
+		note(s.TotalIDs > 0 && s.FreeIDs < s.TotalIDs/20, "there is room for %d more files only", s.FreeIDs)
+	}
+	note(r.Limit > 0, "this process may write files up to %d bytes (ulimit -f): rotate before", r.Limit)
+	for _, w := range r.Writes {
+		note(w.Err != nil, "%s writes of %d bytes failed: %v", w.Mode, w.Chunk, w.Err)
+	}
+	return a
+}
+
+// bestChunk is the smallest chunk at which nine tenths of the best rate of the
+// mode are reached: larger ones only take longer. It goes by medians: one stall
+// of the disk does not decide.
+func (r *Report) bestChunk(m Mode) *Writes {
+	rate := func(w Writes) float64 {
+		if w.Mode != m || w.Err != nil {
+			return -1
+		}
+		return float64(w.Chunk) / max(w.Plain.Median, 1).Seconds()
+	}
+	best := 0.0
+	for _, w := range r.Writes {
+		best = max(best, rate(w))
+	}
+	for i, w := range r.Writes {
+		if rate(w) > 0 && rate(w) >= 0.9*best {
+			return &r.Writes[i]
+		}
+	}
+	return nil
+}
