@@ -174,7 +174,9 @@ func (s *lokiServer) unknownTenant(t *testing.T) {
 // Over its rate Loki answers 429: nothing is lost, it only takes longer.
 func (s *lokiServer) limited(t *testing.T) {
 	r := open(t, "loki+"+s.url, shop("slow"))
-	w, err := slab.New(r, slab.Options{SlabSize: 16 << 10, CloseTimeout: 2 * time.Minute, Retry: slab.Retry{Min: 20 * time.Millisecond, Max: 100 * time.Millisecond}})
+	// One request nearly uses up the burst, so the next is refused if it comes
+	// within 0.8 s.
+	w, err := slab.New(r, slab.Options{SlabSize: 48 << 10, CloseTimeout: 2 * time.Minute, Retry: slab.Retry{Min: 20 * time.Millisecond, Max: 100 * time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
 	}
