@@ -154,7 +154,7 @@ func endedByDeadline(name string, out []byte) bool {
 
 // seeds counts the seeds by running each as a test.
 func (t fuzzTarget) seeds() (int, error) {
-	out, err := t.goTest("-json", "-timeout=1m", "-run=^"+t.name+"$").Output()
+	out, err := t.goTest("-json", "-timeout=5m", "-run=^"+t.name+"$").Output()
 	n := 0
 	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
 		var e event
