@@ -61,6 +61,10 @@ bench-direct: ## a gRPC server that logs 300 MB/s for a minute (or DURATION=10m)
 	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench direct-headline -o ../docs/results $(if $(filter file,$(origin DURATION)),,-duration $(DURATION)) $(ARGS) && \
 		../bin/bench direct -o ../docs/results && ../bin/bench direct-tables
 
+.PHONY: bench-relay
+bench-relay: ## measure relays beside each other, and a published benchmark of buffers on real sockets (some 6 minutes), and write the tables of docs/RELAY.md
+	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench relay -o ../docs/results/relay.json $(ARGS) && ../bin/bench relay-tables
+
 .PHONY: soak
 soak: ## random runs for DURATION (10m) each: slab, shard and spool followed line by line, then every fuzz target; seeds are printed
 	$(GO) test -timeout 0 -run 'TestStress|TestChaos|TestPersistKill' -count 20 ./slab

@@ -184,15 +184,14 @@ func (w *Writer) giveUp(b *batch) {
 			off:   b.off - b.whole,
 		}
 	}
-	left := f.slab.countBy(from)
-	lost := w.tally.dropped.lose(gaveUp, left)
+	lost := w.tally.dropped.add(gaveUp, f.slab.countBy(from))
 	w.tally.lossErr = w.tally.lastErr
 	err := w.tally.lossErr
 	served := w.doneLocked(&f.main)
 	w.mu.Unlock()
 	signal(served)
 	if lost > 0 {
-		w.io.owed.lose(gaveUp, left)
+		w.io.owed[gaveUp] += lost
 		w.blame(lost, err)
 	}
 }
@@ -240,7 +239,7 @@ func (w *Writer) freeLocked(s *slab) (served *waiter) {
 func (w *Writer) dropRestLocked() (lost uint64) {
 	f := &w.flight
 	if f.slab != nil && f.main.lines > 0 && !w.coveredLocked(&f.main) && !f.slab.begun {
-		lost += w.tally.dropped.lose(shutdown, f.slab.countBy(f.main.whole))
+		lost += w.tally.dropped.add(shutdown, f.slab.countBy(f.main.whole))
 		f.main.lines = 0
 	}
 	if f.front.lines > 0 && !w.coveredLocked(&f.front) {

@@ -106,7 +106,7 @@ func (w *Writer) dropQueueLocked() (lost, kept uint64) {
 			w.queue.push(s) // and pending
 			continue
 		}
-		lost += w.tally.dropped.lose(shutdown, s.countBy(0))
+		lost += w.tally.dropped.add(shutdown, s.countBy(0))
 		s.data = nil
 		w.filling.free = append(w.filling.free, s)
 	}

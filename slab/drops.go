@@ -42,71 +42,67 @@ const (
 	reasons
 )
 
-// byReason are numbers of lines by reason.
-type byReason [reasons]uint64
-
-func (c byReason) drops() Drops {
-	return Drops{c[bufferFull], c[timeout], c[tooLarge], c[gaveUp], c[shutdown]}
-}
-
-// counts are numbers of dropped lines by level and reason.
-type counts [classes]byReason
+// counts are numbers of lines by reason.
+type counts [reasons]uint64
 
 func (c *counts) add(o counts) {
-	for class := range o {
-		for r, n := range o[class] {
-			c[class][r] += n
-		}
+	for r, n := range o {
+		c[r] += n
 	}
 }
 
-// lose books lines that were lost for one reason and returns their number.
-func (c *counts) lose(r reason, n [classes]uint64) (sum uint64) {
-	for class, n := range n {
-		c[class][r] += n
+func (c counts) drops() Drops {
+	return Drops{c[bufferFull], c[timeout], c[tooLarge], c[gaveUp], c[shutdown]}
+}
+
+// losses are numbers of dropped lines by level and reason.
+type losses [classes]counts
+
+// add books lines that were lost for one reason and returns their number.
+func (l *losses) add(r reason, n [classes]uint64) (sum uint64) {
+	for c, n := range n {
+		l[c][r] += n
 		sum += n
 	}
 	return sum
 }
 
 // of returns the lines that were lost for one reason.
-func (c *counts) of(r reason) (sum uint64) {
-	for class := range c {
-		sum += c[class][r]
+func (l *losses) of(r reason) (sum uint64) {
+	for c := range l {
+		sum += l[c][r]
 	}
 	return sum
 }
 
-func (c *counts) total() (sum byReason) {
-	for r := range sum {
-		sum[r] = c.of(reason(r))
+func (l *losses) total() (sum counts) {
+	for _, c := range l {
+		sum.add(c)
 	}
 	return sum
 }
 
-func (c *counts) byLevel() LevelDrops {
+func (l *losses) byLevel() LevelDrops {
 	return LevelDrops{
-		Debug:   c[debug].drops(),
-		Info:    c[info].drops(),
-		Warn:    c[warn].drops(),
-		Error:   c[failure].drops(),
-		Unknown: c[unknown].drops(),
+		Debug:   l[debug].drops(),
+		Info:    l[info].drops(),
+		Warn:    l[warn].drops(),
+		Error:   l[failure].drops(),
+		Unknown: l[unknown].drops(),
 	}
 }
 
 // appendNotices appends a line that announces c for each reason in it. There
 // is no stream left to announce a shutdown in.
-func (c *counts) appendNotices(dst []byte, now time.Time) []byte {
+func (c counts) appendNotices(dst []byte, now time.Time) []byte {
 	for r, text := range [...]string{
 		bufferFull: "buffer full",
 		timeout:    "buffer full for too long",
 		tooLarge:   "line too large",
 		gaveUp:     "destination failed",
 	} {
-		if n := c.of(reason(r)); n > 0 {
-			dst = jsonline.AppendLevelNotice(dst, now, n, text, jsonline.LevelCounts{
-				Debug: c[debug][r], Info: c[info][r], Warn: c[warn][r], Error: c[failure][r],
-			})
+		if c[r] > 0 {
+			dst = jsonline.AppendLossNotice(dst, now, c[r], text)
 		}
 	}
 	return dst

@@ -43,17 +43,12 @@ func lines(dst *rollwaytest.Destination) (lines, notices []string) {
 	return lines, notices
 }
 
-// notice is the end of one, with the levels as they stand there.
-func notice(n int, reason string, levels ...string) string {
+func notice(n int, reason string) string {
 	s := "s"
 	if n == 1 {
 		s = ""
 	}
-	by := ""
-	if len(levels) > 0 {
-		by = `,"levels":{` + strings.Join(levels, ",") + "}"
-	}
-	return fmt.Sprintf(`"msg":"rollway: %d line%s dropped","attrs":{"reason":"%s","dropped":%d%s}}`, n, s, reason, n, by)
+	return fmt.Sprintf(`"msg":"rollway: %d line%s dropped","attrs":{"reason":"%s","dropped":%d}}`, n, s, reason, n)
 }
 
 func want[T comparable](t *testing.T, what string, got, want []T) {

@@ -50,7 +50,7 @@ func (w *Writer) dropLocked(r reason, c class, p []byte) {
 	if len(p) > 0 && p[len(p)-1] != '\n' {
 		w.tally.unplacedBytes++
 	}
-	w.filling.gap[c][r] += n
+	w.filling.gap[r] += n
 }
 
 // result is what Write returns for a p of size bytes that was placed.

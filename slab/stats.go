@@ -58,7 +58,7 @@ type tally struct {
 
 	written    uint64
 	failedOver uint64
-	dropped    counts
+	dropped    losses
 	rejected   uint64
 
 	bytes     uint64

@@ -184,24 +184,6 @@ func TestLossNotice(t *testing.T) {
 	}
 }
 
-func TestLevelNotice(t *testing.T) {
-	for _, c := range []struct {
-		levels LevelCounts
-		want   string
-	}{
-		{LevelCounts{}, ""},
-		{LevelCounts{Debug: 1}, `,"levels":{"DEBUG":1}`},
-		{LevelCounts{Info: 3, Error: 4}, `,"levels":{"INFO":3,"ERROR":4}`},
-		{LevelCounts{1<<64 - 1, 1<<64 - 1, 1<<64 - 1, 1<<64 - 1}, `,"levels":{"DEBUG":18446744073709551615,"INFO":18446744073709551615,"WARN":18446744073709551615,"ERROR":18446744073709551615}`},
-	} {
-		got := string(AppendLevelNotice(nil, time.Unix(0, 5), 1, "r", c.levels))
-		want := `{"time":"1970-01-01T00:00:00.000000005Z","level":"WARN","msg":"rollway: 1 line dropped","attrs":{"reason":"r","dropped":1` + c.want + "}}\n"
-		if got != want || !json.Valid([]byte(got)) {
-			t.Errorf("got  %swant %s", got, want)
-		}
-	}
-}
-
 // TestDigits8 compares every number that stands for a part of a second at the
 // ends of each lane, and a stride through the rest.
 func TestDigits8(t *testing.T) {

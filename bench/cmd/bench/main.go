@@ -1,5 +1,6 @@
 // Command bench measures Rollway against its rivals and makes the tables of
-// docs/BENCHMARKS.md and docs/RELIABILITY.md. It is run in the folder bench:
+// docs/BENCHMARKS.md, docs/RELIABILITY.md and docs/RELAY.md. It is run in the
+// folder bench:
 //
 //	go run ./cmd/bench logger  [-rounds 9] [-time 150ms] [-short] -o ../docs/results/logger.json
 //	go run ./cmd/bench writers [-rounds 9] [-ops 1000000] [-dir DIR] [-short] -o ../docs/results/writers.json
@@ -12,6 +13,8 @@
 //	go run ./cmd/bench direct-tables [-results ../docs/results] [-doc ../docs/BENCHMARKS.md] [-check]
 //	go run ./cmd/bench reliability        [-tries 5] [-kills 200] [-other-kills 50] [-fault NAME] [-writer NAME] [-seed 1] [-jobs 4] [-short] -o ../docs/results/reliability.json
 //	go run ./cmd/bench reliability-tables [-results ../docs/results/reliability.json] [-doc ../docs/RELIABILITY.md] [-check]
+//	go run ./cmd/bench relay        [-rounds 0] [-only raw,idle] [-relays NAMES] [-short] -o ../docs/results/relay.json
+//	go run ./cmd/bench relay-tables [-results ../docs/results/relay.json] [-doc ../docs/RELAY.md] [-check]
 package main
 
 import (
@@ -24,20 +27,23 @@ import (
 	"github.com/rollway/rollway/bench/direct"
 	"github.com/rollway/rollway/bench/internal/measure"
 	"github.com/rollway/rollway/bench/logger"
+	"github.com/rollway/rollway/bench/relay"
 	"github.com/rollway/rollway/bench/reliability"
 )
 
 func main() {
 	reliability.Main() // does not return in a child of `bench reliability`
 	direct.Main()      // nor this in one of `bench direct-headline`
+	relay.Main()       // nor in one of `bench relay`
 	commands := map[string]func(args []string) error{
 		"logger": runLogger, "writers": runWriters, "latency": runLatency, "tables": runTables,
 		"alloc": runAlloc, "alloc-tables": runAllocTables,
 		"direct": runDirect, "direct-headline": runDirectHeadline, "direct-tables": runDirectTables,
 		"reliability": runReliability, "reliability-tables": runReliabilityTables,
+		"relay": runRelay, "relay-tables": runRelayTables,
 	}
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: go run ./cmd/bench logger|writers|latency|tables|alloc|alloc-tables|direct|direct-headline|direct-tables|reliability|reliability-tables [flags]")
+		fmt.Fprintln(os.Stderr, "usage: go run ./cmd/bench logger|writers|latency|tables|alloc|alloc-tables|direct|direct-headline|direct-tables|reliability|reliability-tables|relay|relay-tables [flags]")
 		os.Exit(2)
 	}
 	if err := commands[os.Args[1]](os.Args[2:]); err != nil {

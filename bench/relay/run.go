@@ -1,0 +1,348 @@
+package relay
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/rollway/rollway/bench/internal/measure"
+)
+
+// Settings say what is measured and how much.
+type Settings struct {
+	Groups []string // default all
+	Rounds int      // 0: as many as each group has by default
+	Relays []string // only these contenders; default all
+	Short  bool     // every measurement once, with little
+}
+
+// A group is measured in interleaved rounds of its own.
+type group struct {
+	name   string
+	rounds int
+	plan   func(s Settings, all []contender) []subject
+}
+
+// A subject is one measurement of one contender.
+type subject struct {
+	where, who, mode string
+	take             func(r *rig) (measure.Sample, error)
+}
+
+// Modes: over what the bytes go.
+const (
+	modePipe    = "in-memory pipe"
+	modeRaw     = "sockets"
+	modeTLS     = "sockets, TLS"
+	modeNothing = "goroutines alone"
+)
+
+func socketMode(tls bool) string {
+	if tls {
+		return modeTLS
+	}
+	return modeRaw
+}
+
+// Groups lists the names of what can be measured, in order.
+func Groups() []string {
+	var names []string
+	for _, g := range groups() {
+		names = append(names, g.name)
+	}
+	return names
+}
+
+func groups() []group {
+	return []group{
+		{"pipe", 5, pipeSubjects},
+		{"memory", 3, memorySubjects},
+		{"raw", 5, func(s Settings, all []contender) []subject { return transferSubjects(bulk(s, false), all) }},
+		{"tls", 5, func(s Settings, all []contender) []subject { return transferSubjects(bulk(s, true), all) }},
+		{"small", 3, func(s Settings, all []contender) []subject { return transferSubjects(published(s), inGo(all)) }},
+		{"latency", 5, latencySubjects},
+		{"idle", 1, idleSubjects},
+	}
+}
+
+// Run measures and adds to the results, in which the chosen groups' earlier
+// samples are replaced; progress goes to w.
+func Run(w io.Writer, results *Results, s Settings) error {
+	if missing != "" {
+		return errors.New("this needs " + missing)
+	}
+	dir, err := os.MkdirTemp("", "bench-relay-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	all, err := present(w, results, s.Relays)
+	if err != nil {
+		return err
+	}
+	r, err := newRig(dir)
+	if err != nil {
+		return err
+	}
+	if s.Short {
+		r.settle = 10 * time.Millisecond
+	}
+	err = r.run(w, results, s, all)
+	if err2 := r.upstream.stop(); err2 != nil {
+		err = errors.Join(err, err2)
+	}
+	return err
+}
+
+func (r *rig) run(w io.Writer, results *Results, s Settings, all []contender) error {
+	for _, g := range groups() {
+		if len(s.Groups) > 0 && !slices.Contains(s.Groups, g.name) {
+			continue
+		}
+		rounds := g.rounds
+		if s.Rounds > 0 {
+			rounds = s.Rounds
+		}
+		if s.Short {
+			rounds = 1
+		}
+		fmt.Fprintln(w, g.name)
+		begin := time.Now()
+		subjects := g.plan(s, all)
+		samples, err := measure.Interleave(w, rounds, len(subjects), func(i int) (measure.Sample, error) {
+			su := subjects[i]
+			sample, err := su.take(r)
+			if err != nil {
+				return sample, fmt.Errorf("%s, %s, %s: %w", su.where, su.who, su.mode, err)
+			}
+			sample.Case, sample.Library, sample.Mode = su.where, su.who, su.mode
+			return sample, nil
+		})
+		if err != nil {
+			return err
+		}
+		if g.name == "pipe" {
+			plan := measure.Plan{Rounds: rounds, Time: 20 * time.Millisecond}
+			if s.Short {
+				plan = measure.Plan{Rounds: 1, Ops: 1000}
+			}
+			more, err := measure.Measure(w, plan, getPut())
+			if err != nil {
+				return err
+			}
+			samples = append(samples, more...)
+		}
+		results.replace(g.name, rounds, time.Since(begin), samples)
+	}
+	return nil
+}
+
+// present leaves out what this machine does not have, out loud, and what is not
+// asked for, if anything is.
+func present(w io.Writer, results *Results, only []string) ([]contender, error) {
+	var all []contender
+	for _, c := range contenders() {
+		lacks := c.lacks()
+		switch {
+		case len(only) > 0 && !slices.Contains(only, c.name):
+		case lacks == "":
+			all = append(all, c)
+		case os.Getenv("REQUIRE") == "all":
+			return nil, fmt.Errorf("REQUIRE=all, but %s needs %s", c.name, lacks)
+		default:
+			fmt.Fprintf(w, "NOT MEASURED: %s needs %s\n", c.name, lacks)
+			results.Missing[c.name] = lacks
+		}
+	}
+	return all, nil
+}
+
+func inGo(all []contender) []contender {
+	return slices.DeleteFunc(slices.Clone(all), func(c contender) bool { return !c.inGo() })
+}
+
+// peers leaves out those that are there for the published benchmark alone.
+func peers(all []contender) []contender {
+	return slices.DeleteFunc(slices.Clone(all), func(c contender) bool { return c.name == stackName || c.name == poolName(8) })
+}
+
+// size is n, or little for a short run.
+func (s Settings) size(n, short int) int {
+	if s.Short {
+		return short
+	}
+	return n
+}
+
+// Cases of the tables. The letters are those of the published benchmark.
+const (
+	caseUpload    = "upload"
+	caseDownload  = "download"
+	caseMTUUp     = "upload, 1,460-byte writes"
+	caseMTUDown   = "download, 1,460-byte writes"
+	caseSmallUp   = "small messages up"
+	caseSmallDown = "small messages down"
+	caseTenMB     = "10 MB upload"
+	caseGetPut    = "a buffer taken and given back"
+	caseGrow      = "memory over N"
+	caseBursts    = "two bursts of 500"
+	caseLatency   = "ping-pong of 200 bytes"
+	caseIdle      = "idle connections"
+)
+
+// bulk is for all contenders.
+func bulk(s Settings, tls bool) []transfer {
+	length := s.size(1<<30, 4<<20)
+	if tls {
+		length = s.size(512<<20, 2<<20)
+	}
+	return []transfer{
+		{name: caseUpload, tls: tls, chunk: burst, length: length, conns: 1},
+		{name: caseDownload, tls: tls, download: true, chunk: burst, length: length, conns: 1},
+	}
+}
+
+// published are the other tests of the published benchmark, on sockets.
+func published(s Settings) []transfer {
+	var all []transfer
+	for _, tls := range []bool{false, true} {
+		packets, messages := s.size(64<<20, 1<<20), s.size(100_000, 500)*message
+		all = append(all,
+			transfer{name: caseMTUUp, tls: tls, chunk: mtu, length: packets, conns: 1},
+			transfer{name: caseMTUDown, tls: tls, download: true, chunk: mtu, length: packets, conns: 1},
+			transfer{name: caseSmallUp, tls: tls, chunk: message, length: messages, conns: 1},
+			transfer{name: caseSmallDown, tls: tls, download: true, chunk: message, length: messages, conns: 1},
+			transfer{name: caseTenMB, tls: tls, chunk: burst, length: 10 << 20, conns: s.size(10, 1)},
+		)
+	}
+	return all
+}
+
+func transferSubjects(transfers []transfer, all []contender) []subject {
+	var subjects []subject
+	for _, t := range transfers {
+		for _, c := range all {
+			if t.tls && c.tls || !t.tls && c.plain {
+				subjects = append(subjects, subject{t.name, c.name, socketMode(t.tls), func(r *rig) (measure.Sample, error) { return t.take(r, c) }})
+			}
+		}
+	}
+	return subjects
+}
+
+// The published benchmark's tests, sizes found from the Reads that it prints.
+const (
+	pipeA     = "A: upload through TLS"
+	pipeB     = "B: download, raw"
+	pipeBurst = "C: media download, burst"
+	pipeMTU   = "C: media download, 1,460-byte writes"
+	pipeMedia = "C: media upload through TLS"
+	pipeDown  = "D: small messages down"
+	pipeUp    = "D: small messages up"
+	pipeTen   = "10 MB relay"
+	pipeLarge = "not published: 64 KiB writes, raw"
+)
+
+func pipeTransfers(s Settings) []pipeTransfer {
+	times := s.size(10, 1)
+	return []pipeTransfer{
+		{pipeA, wrapRecords, recordBytes, 5 << 20, times},
+		{pipeA, wrapTLS, burst, 5 << 20, times},
+		{pipeB, wrapNone, 4 << 10, 5 << 20, times},
+		{pipeBurst, wrapNone, 4 << 10, 5 << 20, times},
+		{pipeMTU, wrapNone, mtu, 10 << 20, times},
+		{pipeMedia, wrapRecords, recordBytes, 5 << 20, times},
+		{pipeDown, wrapNone, message, 10_000 * message, times},
+		{pipeUp, wrapRecords, recordBytes, 1_024_000, times},
+		{pipeTen, wrapNone, 4 << 10, 10 << 20, times},
+		{pipeTen, wrapRecords, recordBytes, 10 << 20, times},
+		{pipeTen, wrapTLS, burst, 10 << 20, times},
+		{pipeLarge, wrapNone, burst, 10 << 20, times},
+	}
+}
+
+func pipeSubjects(s Settings, all []contender) []subject {
+	var subjects []subject
+	for _, t := range pipeTransfers(s) {
+		for _, c := range inGo(all) {
+			if c.job.Pump != pumpPool && c.job.Pump != pumpStack {
+				continue // they have nothing of their own on a pipe
+			}
+			subjects = append(subjects, subject{t.name, c.name, modePipe + ", " + t.wrap, func(r *rig) (measure.Sample, error) {
+				j := c.job
+				j.Cert, j.Key = r.cert, r.key
+				return t.take(r, j)
+			}})
+		}
+	}
+	return subjects
+}
+
+// Steps of the published measurement of memory.
+var steps = []int{100, 500, 1000, 2000}
+
+func memorySubjects(s Settings, all []contender) []subject {
+	at, burstOf := steps, 500
+	if s.Short {
+		at, burstOf = []int{5, 10, 15, 20}, 10
+	}
+	var subjects []subject
+	add := func(where, mode string, c contender, take func(r *rig, c contender) (measure.Sample, error)) {
+		subjects = append(subjects, subject{where, c.name, mode, func(r *rig) (measure.Sample, error) { return take(r, c) }})
+	}
+	for _, c := range inGo(all) {
+		published := c.name == stackName || c.name == poolName(16) || c.name == poolName(4)
+		if published {
+			add(caseGrow, modeNothing, c, memoryOver{steps: at, how: doSpawn}.take)
+			add(caseGrow, modePipe, c, memoryOver{steps: at, how: doPipes}.take)
+			add(caseBursts, modePipe, c, twoBursts{n: burstOf, pipes: true}.take)
+		}
+		if published || c.name == Ours {
+			for _, tls := range []bool{false, true} {
+				if tls && !c.tls {
+					continue
+				}
+				add(caseGrow, socketMode(tls), c, memoryOver{steps: at, tls: tls}.take)
+				add(caseBursts, socketMode(tls), c, twoBursts{n: burstOf, tls: tls}.take)
+			}
+		}
+	}
+	return subjects
+}
+
+func latencySubjects(s Settings, all []contender) []subject {
+	n := s.size(10_000, 50)
+	var subjects []subject
+	for _, tls := range []bool{false, true} {
+		for _, c := range append([]contender{{name: direct, plain: true, tls: true}}, peers(all)...) {
+			if tls && c.tls || !tls && c.plain {
+				subjects = append(subjects, subject{caseLatency, c.name, socketMode(tls), func(r *rig) (measure.Sample, error) {
+					return pingPongs{tls, n}.take(r, c)
+				}})
+			}
+		}
+	}
+	return subjects
+}
+
+// IdleConns is how many connections fit under a limit of 20,000 descriptors if
+// each takes two.
+const IdleConns = 9900
+
+func idleSubjects(s Settings, all []contender) []subject {
+	n := s.size(IdleConns, 20)
+	var subjects []subject
+	for _, tls := range []bool{false, true} {
+		for _, c := range peers(all) {
+			if tls && c.tls || !tls && c.plain {
+				subjects = append(subjects, subject{caseIdle, c.name, socketMode(tls), func(r *rig) (measure.Sample, error) {
+					return idleness{tls, n}.take(r, c)
+				}})
+			}
+		}
+	}
+	return subjects
+}
