@@ -11,9 +11,11 @@ import "time"
 // A second sealed slab wakes run at once. So a stall of the destination can find
 // one more slab taken than it would; flow.away has it in the account.
 const (
-	// lookers is the fewest slabs of a Writer whose run looks by itself: one
-	// more or less must not matter.
+	// lookers is the fewest slabs of a Writer whose run looks by itself, and
+	// unkept how many of them any line may take: one more or less must not
+	// matter.
 	lookers = 8
+	unkept  = 4
 	// briefest is the shortest time to fill a slab with which it does. Below, a
 	// look costs as much as it saves.
 	briefest = 2 * time.Millisecond
@@ -38,7 +40,7 @@ func (p *pace) see(pushed uint64, now time.Duration) {
 // nap is how long run may look away, or 0 if it has to be woken: slabs come too
 // fast, or so seldom that the ticker seals most of them.
 func (p *pace) nap(o *Options) time.Duration {
-	if o.SlabCount < lookers || p.each < briefest || p.each > o.FlushInterval*3/4 {
+	if o.SlabCount < lookers || o.SlabCount-o.reserved() < unkept || p.each < briefest || p.each > o.FlushInterval*3/4 {
 		return 0
 	}
 	return p.each / 4

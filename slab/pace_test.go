@@ -2,6 +2,7 @@ package slab_test
 
 import (
 	"bytes"
+	"log/slog"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -97,6 +98,40 @@ func TestWriterLooksByItself(t *testing.T) {
 					t.Errorf("after a pause a sealed slab was written after %v, want at once", took)
 				}
 			})
+		})
+	}
+}
+
+// TestLookingLosesNothing: where few slabs are for lines of any level, lines of
+// a low one that come steadily, and then all at once, are not dropped because the
+// Writer looks away.
+func TestLookingLosesNothing(t *testing.T) {
+	line := append(bytes.Repeat([]byte("x"), 63), '\n')
+	for reserve := range 7 {
+		synctest.Test(t, func(t *testing.T) {
+			w, err := slab.New(new(clocked), slab.Options{
+				SlabSize: 256, SlabCount: 8, FlushInterval: time.Hour, Full: slab.Drop,
+				Levels: slab.Levels{Reserve: reserve},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			put := func(lines int, every time.Duration) {
+				for range lines {
+					time.Sleep(every)
+					if n, err := w.WriteLevel(slog.LevelInfo, line); n != len(line) || err != nil {
+						t.Fatalf("Write = %d, %v", n, err)
+					}
+				}
+			}
+			for range 20 {
+				put(40, 5*time.Millisecond)
+				put(64, time.Microsecond)
+			}
+			if s := w.Stats(); s.Dropped.Total() != 0 {
+				t.Errorf("with %d slabs kept: %+v", reserve, s.Dropped)
+			}
 		})
 	}
 }

@@ -31,6 +31,7 @@ func (w *Writer) writeSlow(p []byte, c class, urgent bool) (n int, placed bool, 
 			return w.wait(p, pl, d)
 		}
 		w.dropLocked(bufferFull, c, pl.rest)
+		w.napping = false
 	}
 	wake := w.needWakeLocked()
 	w.mu.Unlock()

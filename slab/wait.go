@@ -81,6 +81,7 @@ func (w *Writer) wait(p []byte, pl placing, patience time.Duration) (n int, plac
 	wt.placing = pl
 	l.of(wt).push(wt)
 	w.shutOutLocked()
+	w.napping = false // it is wanted
 	wake := w.needWakeLocked()
 	w.mu.Unlock()
 	if wake {
