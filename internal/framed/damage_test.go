@@ -172,6 +172,9 @@ func TestEveryBitFlip(t *testing.T) {
 	size := len(f.records) / 3
 	records := RecordSize(len(f.records[0])) * size
 	for bit := range int(f.seg.Next) * 8 {
+		if at := bit / 8; at >= headerFields && at < SegmentHeaderSize && bit%8 != at%8 {
+			continue // nothing is there: one bit of each byte is enough
+		}
 		f.bytes[bit/8] ^= 1 << (bit % 8)
 		got := mustRead(t, f.bytes)
 		f.bytes[bit/8] ^= 1 << (bit % 8)

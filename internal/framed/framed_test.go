@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -113,7 +114,7 @@ func mustRead(t testing.TB, b []byte) result {
 
 func equal(t testing.TB, got, want []string) {
 	t.Helper()
-	if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
+	if !slices.Equal(got, want) {
 		t.Fatalf("%d records %.300q, want %d: %.300q", len(got), got, len(want), want)
 	}
 }
