@@ -12,6 +12,11 @@ type framer interface {
 	appendMessage(dst, line []byte) []byte
 }
 
+// A cutter is a framer that can shorten the message that it has just made.
+type cutter interface {
+	cut(msg []byte, limit int) (shorter []byte, ok bool)
+}
+
 // frames puts messages on a stream so that the peer can tell them apart.
 type frames struct {
 	framer        // nil: lines are sent as they are
@@ -26,6 +31,7 @@ type frames struct {
 type mark struct {
 	line, frame int
 	lost        bool // too long, no frame
+	cut         bool // the message is not all of it
 }
 
 func newFrames(w *Writer) frames {
@@ -46,7 +52,11 @@ func (f *frames) encode(piece []byte) []byte {
 	for at := 0; at < len(piece); {
 		end := at + bytes.IndexByte(piece[at:], '\n')
 		f.msg = f.appendMessage(f.msg[:0], piece[at:end])
-		lost := f.max > 0 && len(f.msg) > f.max
+		lost, cut := f.max > 0 && len(f.msg) > f.max, false
+		if c, ok := f.framer.(cutter); ok && lost {
+			f.msg, cut = c.cut(f.msg, f.max)
+			lost = !cut
+		}
 		switch {
 		case lost:
 		case f.octets:
@@ -56,7 +66,7 @@ func (f *frames) encode(piece []byte) []byte {
 			f.wire = append(append(f.wire, f.msg...), '\n')
 		}
 		at = end + 1
-		f.marks = append(f.marks, mark{at, len(f.wire), lost})
+		f.marks = append(f.marks, mark{at, len(f.wire), lost, cut})
 	}
 	return f.wire
 }
@@ -78,6 +88,9 @@ func (f *frames) settle(piece []byte, n int) (s settled) {
 			s.oversized++
 		} else {
 			s.written++
+		}
+		if m.cut {
+			s.cut++
 		}
 	}
 	return s

@@ -57,7 +57,10 @@ func (g *gram) send(ctx context.Context, p []byte) (s settled, err error) {
 	pack := g.w.opt.PackDatagram
 	for s.n < len(piece) {
 		data, size := g.next(piece[s.n:], pack)
-		lines := countLines(piece[s.n : s.n+size])
+		lines, cut := countLines(piece[s.n:s.n+size]), false
+		if c, ok := g.form.(cutter); ok && len(data) > g.max {
+			data, cut = c.cut(data, g.max)
+		}
 		err := error(syscall.EMSGSIZE)
 		if len(data) <= g.max {
 			err = g.put(ctx, data)
@@ -69,6 +72,9 @@ func (g *gram) send(ctx context.Context, p []byte) (s settled, err error) {
 		case err == nil:
 			s.n += size
 			s.written += lines
+			if cut {
+				s.cut++
+			}
 			g.lines += lines
 		case !errors.Is(err, syscall.EMSGSIZE):
 			g.drop(err)

@@ -171,6 +171,30 @@ func same(got, want string) bool {
 	return len(a) == len(b)
 }
 
+// RFC 3164's 1024 bytes: what is longer is cut on request, and rsyslogd takes it
+// with its header as it takes the others.
+func TestRsyslogTruncated(t *testing.T) {
+	port := freePort(t)
+	daemon := startRsyslog(t, `module(load="imudp") input(type="imudp" address="127.0.0.1" port="%d")`, port)
+	w := open(t, fmt.Sprintf("syslog+udp://127.0.0.1:%d", port), remote.Options{Syslog: remote.Syslog{
+		Format: "rfc3164", Truncate: true, Facility: "local3", Hostname: "box", AppName: "shop", ProcID: "77",
+	}})
+	long := `{"time":"2026-05-28T12:40:00Z","level":"ERROR","msg":"` + strings.Repeat("long ", 300) + `"}`
+	retry(t, w, long+"\n"+numbered(0, 1))
+	if err := w.Close(); err != nil {
+		t.Errorf("Close = %v", err)
+	}
+	settled(t, w, 2, 2)
+	if n := w.Stats().Truncated; n != 1 {
+		t.Errorf("%d truncated", n)
+	}
+	got := daemon.messages(t, 2)
+	head, text, _ := strings.Cut(got[0], "|-|-| ")
+	if !strings.HasPrefix(head, "local3|err|") || !strings.HasPrefix(text, long[:900]) || !strings.HasSuffix(text, " bytes]") {
+		t.Errorf("rsyslogd read %s", got[0])
+	}
+}
+
 // The local format at a socket as /dev/log is.
 func TestRsyslogLocalSocket(t *testing.T) {
 	path := socketPath(t)

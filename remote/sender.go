@@ -21,6 +21,7 @@ type sender interface {
 type settled struct {
 	n                           int
 	written, refused, oversized uint64 // lines
+	cut                         uint64 // those of written of which a part was left out
 }
 
 func newSender(w *Writer) sender {

@@ -184,6 +184,7 @@ func (s *spiller) settle(done settled) error {
 	s.w.count(func(l *ledger) {
 		l.pending -= lines
 		l.written += done.written
+		l.cut += done.cut
 		l.dropped.Rejected += done.refused
 		l.dropped.TooLarge += done.oversized
 		l.spill.lines -= lines

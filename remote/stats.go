@@ -24,6 +24,8 @@ type Stats struct {
 	Recovered uint64 // found in Options.Spill.Dir by Open; a part of Accepted
 	Spill     SpillStats
 
+	Truncated uint64 // those of Written that were cut, with Syslog.Truncate
+
 	Returned uint64 // handed back by a Write that failed
 	Rejected uint64 // offered after Close, never accepted
 
@@ -59,6 +61,7 @@ func (d Drops) Total() uint64 {
 // ledger is the part of Stats that moves with lines; guarded by Writer.mu.
 type ledger struct {
 	written  uint64
+	cut      uint64
 	dropped  Drops
 	pending  uint64
 	returned uint64
@@ -88,6 +91,7 @@ func (w *Writer) Stats() Stats {
 		Written:       l.written,
 		Dropped:       l.dropped,
 		Pending:       l.pending,
+		Truncated:     l.cut,
 		Returned:      l.returned,
 		Rejected:      l.rejected,
 		Recovered:     l.spill.recovered,

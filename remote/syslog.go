@@ -55,6 +55,14 @@ type Syslog struct {
 	// would not be JSON any more. Many receivers take 8 KiB. Default: 1024 for
 	// rfc3164, which allows no more; otherwise no limit but MaxDatagram.
 	MaxMessage int
+
+	// Truncate cuts a message that is longer than MaxMessage, or than
+	// MaxDatagram where it goes as a datagram, instead of dropping the line: at
+	// a character's border, with a mark behind it that says how many bytes are
+	// missing: [cut 512 bytes]. Such lines are counted in Stats.Truncated. With
+	// Text more of what people read fits. A message whose header alone is too
+	// long is still dropped. Default false.
+	Truncate bool
 }
 
 const (

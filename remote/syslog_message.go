@@ -1,10 +1,12 @@
 package remote
 
 import (
+	"fmt"
 	"log/slog"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/rollway/rollway/internal/jsonline"
 )
@@ -38,6 +40,7 @@ type syslogFramer struct {
 	severity int    // of lines without a level
 	fixed    string // the header behind the time
 	rec      record
+	header   int // bytes of the latest message before its text
 }
 
 func newSyslogFramer(o Syslog) *syslogFramer {
@@ -72,7 +75,7 @@ func tag(app, proc string) string {
 }
 
 func (f *syslogFramer) appendMessage(dst, line []byte) []byte {
-	r := &f.rec
+	r, begin := &f.rec, len(dst)
 	r.read(line, f.opt.StructuredData != "")
 	severity := f.severity
 	if r.hasLevel {
@@ -98,10 +101,31 @@ func (f *syslogFramer) appendMessage(dst, line []byte) []byte {
 		dst = t.Local().AppendFormat(dst, time.Stamp)
 		dst = append(dst, f.fixed...)
 	}
+	f.header = len(dst) - begin
 	if f.opt.Text && r.msg != nil {
 		return appendText(dst, r.msg, false)
 	}
 	return append(dst, line...)
+}
+
+// cut shortens msg, which appendMessage has just made and which is longer, to
+// limit bytes with a mark at its end that says how many of it are missing. It
+// reports false if not even the header and the mark fit, or if it must not.
+func (f *syslogFramer) cut(msg []byte, limit int) ([]byte, bool) {
+	const mark = "[cut %d bytes]"
+	if !f.opt.Truncate {
+		return msg, false
+	}
+	room := limit - len(fmt.Sprintf(mark, len(msg))) // no less than the mark takes in the end
+	if room < f.header {
+		return msg, false
+	}
+	for range utf8.UTFMax - 1 { // of no use in what is not UTF-8
+		if room > f.header && !utf8.RuneStart(msg[room]) {
+			room--
+		}
+	}
+	return fmt.Appendf(msg[:room], mark, len(msg)-room), true
 }
 
 // appendData appends the structured data (RFC 5424, section 6.3).

@@ -7,11 +7,13 @@ import (
 	"io"
 	"net"
 	"os"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/rollway/rollway/remote"
 	"github.com/rollway/rollway/rollwaytest"
@@ -146,6 +148,63 @@ func TestSyslogTooLong(t *testing.T) {
 			t.Errorf("OnError was told %v", told)
 		}
 		eventually(t, "the short lines are there", func() bool { return len(peer.each()) == 4 })
+	})
+}
+
+// With Truncate the message over the limit is cut, at a character's border, says
+// so, and the line is written.
+func TestSyslogTruncate(t *testing.T) {
+	cutMark := regexp.MustCompile(`\[cut (\d+) bytes\]$`)
+	syslogPeers(t, func(t *testing.T, start func(t *testing.T) syslogPeer, o remote.Options) {
+		o.OnError = func(err error) { t.Errorf("OnError(%v)", err) }
+		o.Syslog.MaxMessage, o.Syslog.Truncate = 500, true
+		peer := start(t)
+		w := open(t, peer.url, o)
+		var wanted []string
+		for i := range 30 {
+			wanted = append(wanted, strings.Repeat("x", 380+i)+strings.Repeat("\u20ac", 10+i*i*i)+"\n", numbered(i, i+1))
+		}
+		write(t, w, strings.Join(wanted, ""))
+		if err := w.Close(); err != nil {
+			t.Errorf("Close = %v", err)
+		}
+		settled(t, w, len(wanted), len(wanted))
+		eventually(t, "all messages are there", func() bool { return len(peer.each()) == len(wanted) })
+		cut := uint64(0)
+		for i, m := range peer.each() {
+			got := strings.TrimSuffix(payload(t, m), "\n")
+			want := strings.TrimSuffix(wanted[i], "\n")
+			if got == want {
+				continue
+			}
+			cut++
+			mark := cutMark.FindStringSubmatch(got)
+			if mark == nil || len(m) > 500 || len(m) < 495 || !utf8.ValidString(m) {
+				t.Errorf("message of %d bytes: %q", len(m), m)
+				continue
+			}
+			head := strings.TrimSuffix(got, mark[0])
+			if n, _ := strconv.Atoi(mark[1]); len(head)+n != len(want) || !strings.HasPrefix(want, head) {
+				t.Errorf("%d of %d bytes, %s said to be cut: %q", len(head), len(want), mark[1], m)
+			}
+		}
+		if s := w.Stats(); s.Truncated != cut || cut < 20 {
+			t.Errorf("%d messages are cut, Stats %+v", cut, s)
+		}
+	})
+}
+
+// A message that has no room for its header and the mark is lost.
+func TestSyslogTruncateTooShort(t *testing.T) {
+	syslogPeers(t, func(t *testing.T, start func(t *testing.T) syslogPeer, o remote.Options) {
+		o.Syslog.MaxMessage, o.Syslog.Truncate = 60, true
+		o.Syslog.Hostname = strings.Repeat("h", 60)
+		w := open(t, start(t).url, o)
+		write(t, w, numbered(0, 3))
+		settled(t, w, 3, 0)
+		if s := w.Stats(); s.Dropped != (remote.Drops{TooLarge: 3}) || s.Truncated != 0 {
+			t.Errorf("Stats %+v", s)
+		}
 	})
 }
 

@@ -148,6 +148,7 @@ func (w *Writer) deliver(ctx context.Context, p []byte, left uint64) (n int, _ u
 		w.count(func(l *ledger) {
 			l.pending -= s.written + s.refused + s.oversized
 			l.written += s.written
+			l.cut += s.cut
 			l.dropped.Rejected += s.refused
 			l.dropped.TooLarge += s.oversized
 		})
