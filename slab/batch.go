@@ -10,6 +10,7 @@ type flight struct {
 	slab   *slab  // of main; nil between slabs
 	main   batch  // the slab
 	front  batch  // what goes before it: a line kept of a slab that was given up, or notices
+	held   *slab  // in a file, with front's line in it; nil otherwise
 	popped uint64 // slabs taken off the queue since New
 
 	inside string   // the method of a destination other than Write that run is in, or ""
@@ -141,11 +142,14 @@ func (w *Writer) creditLocked(b *batch, end int, o *outlet) {
 // producers that have got in, linked, for signal.
 func (w *Writer) doneLocked(b *batch) (served *waiter) {
 	f := &w.flight
-	if b == &f.front {
-		f.front = batch{}
-		return nil
-	}
 	s := f.slab
+	if b == &f.front {
+		s, f.front, f.held = f.held, batch{}, nil
+		if s == nil {
+			return nil
+		}
+		return w.freeLocked(s)
+	}
 	f.slab, f.main = nil, batch{}
 	if w.usedLocked(s) {
 		return nil
@@ -187,7 +191,12 @@ func (w *Writer) giveUp(b *batch) {
 	lost := w.tally.dropped.add(gaveUp, f.slab.countBy(from))
 	w.tally.lossErr = w.tally.lastErr
 	err := w.tally.lossErr
-	served := w.doneLocked(&f.main)
+	var served *waiter
+	if from > f.main.whole && f.slab.begun {
+		w.holdLocked(from)
+	} else {
+		served = w.doneLocked(&f.main)
+	}
 	w.mu.Unlock()
 	signal(served)
 	if lost > 0 {
@@ -242,7 +251,7 @@ func (w *Writer) dropRestLocked() (lost uint64) {
 		lost += w.tally.dropped.add(shutdown, f.slab.countBy(f.main.whole))
 		f.main.lines = 0
 	}
-	if f.front.lines > 0 && !w.coveredLocked(&f.front) {
+	if f.front.lines > 0 && !w.coveredLocked(&f.front) && f.held == nil {
 		w.tally.dropped[f.front.class][shutdown]++
 		f.front.lines = 0
 		lost++

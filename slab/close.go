@@ -77,6 +77,10 @@ func (w *Writer) cutOff(ctx context.Context) (leaves bool) {
 		kept += w.flight.main.lines
 		left -= w.flight.main.lines
 	}
+	if w.flight.held != nil && !w.coveredLocked(&w.flight.front) {
+		kept += w.flight.front.lines
+		left -= w.flight.front.lines
+	}
 
 	err := ctx.Err()
 	inside := w.insideLocked()

@@ -85,9 +85,9 @@ type Options struct {
 	//
 	// A destination that has the methods Prepare and Holds, as file.File, gets
 	// each line once. Any other may get those twice that were inside a Write
-	// when the process ended, and with Failover so may both. Not kept are the
-	// rest of a line that was given up within (see Retry.GiveUp), and oversized
-	// lines that the file has no room for (see Stats.Unkept).
+	// when the process ended, and with Failover so may both. A line of which it
+	// had taken a part is written whole. Not kept are oversized lines that the
+	// file has no room for (see Stats.Unkept).
 	//
 	// Put it on a tmpfs such as /dev/shm, of which it takes SlabSize × SlabCount:
 	// on a disk a Write may wait for the kernel some milliseconds; OnError says

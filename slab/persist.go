@@ -174,6 +174,16 @@ func (w *Writer) deliveredLocked(s *slab, n int) {
 	}
 }
 
+// holdLocked lets go of the slab in hand but for the line that goes in front,
+// which ends at byte end and of which the file has no other copy.
+func (w *Writer) holdLocked(end int) {
+	f := &w.flight
+	s := f.slab
+	w.kept.file.Unmark(s.index)
+	*s.committed = uint64(s.base + end)
+	f.slab, f.main, f.held = nil, batch{}, s
+}
+
 // forgetLocked tells the file that nothing of s has to be delivered any more.
 func (w *Writer) forgetLocked(s *slab) {
 	if w.kept.file != nil && s.begun {
