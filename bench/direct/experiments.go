@@ -85,10 +85,12 @@ func (s Settings) Rounds(name string) int {
 	switch {
 	case s.Short:
 		return 1
-	case name == CaseCall || name == CaseSmall:
+	case name == CaseSmall:
 		return 7
-	case name == CaseLoss:
+	case name == CaseCall:
 		return 5
+	case name == CaseLoss:
+		return 3
 	}
 	return 2
 }
