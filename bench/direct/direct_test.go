@@ -115,6 +115,26 @@ func TestHeadline(t *testing.T) {
 	}
 }
 
+// TestQuietPairs: noisy pairs are left out as long as five others remain.
+func TestQuietPairs(t *testing.T) {
+	all := make([]Run, 14)
+	for i := range all {
+		all[i].Logging = i%2 == 0
+		all[i].GRPC.P99 = time.Duration(2 - i%2)
+	}
+	all[3].Others, all[8].Others = 90, 21
+	if used := quietPairs(all); len(used) != 10 || noiseOf(all, used) != "2 left out as noisy; in those used other programs took up to 0 % of a core" {
+		t.Errorf("%d runs used: %s", len(used), noiseOf(all, used))
+	}
+	all[0].Others = 30
+	if used := quietPairs(all); len(used) != 14 {
+		t.Errorf("%d runs used", len(used))
+	}
+	if r := pairRatios(all); len(r) != 7 || r[0] != 2 {
+		t.Errorf("ratios %v", r)
+	}
+}
+
 // TestVerdictOfFound: an answer and the files are held against each other.
 func TestVerdictOfFound(t *testing.T) {
 	f := found{Numbers: []uint64{1<<0 | 1<<3}}

@@ -168,8 +168,8 @@ func (s Settings) loss() []Subject {
 // one goroutine and with 64, and then each call by itself where one in some 250
 // fills a buffer. "no call" is what the loop and the clock take.
 func (s Settings) calls() []Subject {
-	const records = 200_000 // 51 MB: less than a shard of the buffer
-	idle := Config{BufferSize: s.bytes(512 << 20), Shards: 8, Flush: time.Minute}
+	const records = 100_000 // 26 MB: less than nine tenths of a shard of the buffer
+	idle := Config{BufferSize: s.bytes(256 << 20), Shards: 8, Flush: time.Minute}
 	one := load{goroutines: 1, each: s.records(records), size: 256}
 	many := load{goroutines: 64, each: s.records(records) / 64, size: 256}
 	swaps := load{goroutines: 1, each: s.records(20_000), size: 256, timed: true, period: time.Millisecond, burst: 100}

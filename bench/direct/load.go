@@ -38,8 +38,6 @@ func headline(threads int, d time.Duration) load {
 // make than those with a checksum.
 func (l load) small() bool { return l.size < 1024 }
 
-func (l load) payload() int64 { return int64(l.goroutines) * int64(l.each) * int64(l.size) }
-
 // producer is one goroutine of a load, and its account.
 type producer struct {
 	call    histogram.Histogram

@@ -43,17 +43,17 @@ func Tables(dir string) (string, error) {
 }
 
 // headlineTables are those of the gRPC server. What a record allocates is that
-// of the experiment with pools, where nothing else allocates.
+// of LogBytes alone, as gRPC allocates as well.
 func headlineTables(dir string) (string, error) {
 	h, err := LoadHeadlines(filepath.Join(dir, FileHeadline))
 	if err != nil {
 		return "", err
 	}
-	r, err := measure.Load(filepath.Join(dir, File(CasePools)))
+	r, err := measure.Load(filepath.Join(dir, File(CaseCall)))
 	if err != nil {
 		return "", err
 	}
-	s, err := newGrid(r).at(OwnDrop, usedAgain)
+	s, err := newGrid(r).at(OwnDrop, Uncontended)
 	if err != nil {
 		return "", err
 	}
