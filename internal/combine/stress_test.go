@@ -86,8 +86,9 @@ func stress(t *testing.T, c combination, seed uint64) {
 			switch {
 			case err == nil:
 			case errors.Is(err, os.ErrClosed) && closing.Load():
-			case c.failover && strings.Contains(err.Error(), "sync the destination: the call has not returned"):
-				// The gate stalls; nobody knows what the end has.
+			case c.failover && strings.Contains(err.Error(), ": the call has not returned"):
+				// The gate stalls, or a busy machine's file does for longer than a
+				// failover is given; nobody knows what the end has.
 			default:
 				t.Errorf("barrier: %v", err)
 			}
