@@ -168,7 +168,7 @@ func (v *verifyFlags) checkFramed(l *logFile) (report, error) {
 		return r, fmt.Errorf("%s: %w", l.name, err)
 	}
 	s := seg.Summary()
-	r.what = fmt.Sprintf("framed segment, generation %d, %s, %s in %s", s.Generation,
+	r.what = fmt.Sprintf("framed segment%s, %s, %s in %s", begun(s.Header),
 		plural(int(s.Records), "record"), byteCount(s.RecordBytes), pluralOf(s.Batches, "batch", "batches"))
 	for _, f := range seg.Findings() {
 		r.add(true, f.Kind != framed.TornTail || v.closed, "%v", f)
@@ -179,6 +179,14 @@ func (v *verifyFlags) checkFramed(l *logFile) (report, error) {
 	r.add(s.Lost > 0, false, "lost in all: %s", plural(int(s.Lost), "record"))
 	r.add(!s.Complete, v.closed, "it was not ended: its writer is at work, or was killed")
 	return r, nil
+}
+
+// begun says when a segment was begun, if its header does.
+func begun(h framed.Header) string {
+	if h.Created.IsZero() {
+		return ""
+	}
+	return " begun " + h.Created.UTC().Format("2006-01-02T15:04:05Z")
 }
 
 func (v *verifyFlags) checkJournal(dir string) (report, error) {
