@@ -102,9 +102,9 @@ func putHeader(dst []byte, h *Header) {
 	binary.LittleEndian.PutUint32(dst[60:], crc32.Checksum(dst[:60], castagnoli))
 }
 
-// parseHeader returns errDamaged unless b begins with the fields of a segment
-// header, and an UnsupportedError for those of another version.
-func parseHeader(b []byte) (Header, error) {
+// ParseHeader reads the header that b begins with. The error is an
+// UnsupportedError for that of another version.
+func ParseHeader(b []byte) (Header, error) {
 	if len(b) < headerFields || !bytes.Equal(b[:8], segmentMagic) ||
 		crc32.Checksum(b[:60], castagnoli) != binary.LittleEndian.Uint32(b[60:]) {
 		return Header{}, errDamaged

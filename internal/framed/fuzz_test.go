@@ -135,7 +135,7 @@ func FuzzHeader(f *testing.F) {
 		clear(b[40:60])
 		clear(b[64:])
 		fixSums(b)
-		if h, err := parseHeader(b); err == nil {
+		if h, err := ParseHeader(b); err == nil {
 			again := make([]byte, SegmentHeaderSize)
 			putHeader(again, &h)
 			if !bytes.Equal(again, b) {

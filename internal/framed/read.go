@@ -75,7 +75,7 @@ func NewReader(src io.ReaderAt, size int64, o Options) (*Reader, error) {
 // begin finds out which batches are the segment's: by its header, or if that is
 // lost, or older than what stands behind it, by the batches.
 func (r *Reader) begin() error {
-	h, err := parseHeader(r.win.view(0, headerFields))
+	h, err := ParseHeader(r.win.view(0, headerFields))
 	var newer *UnsupportedError
 	if errors.As(err, &newer) {
 		return err
