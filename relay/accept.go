@@ -5,19 +5,24 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/netip"
 	"time"
 )
 
 // accept takes connections until the listener is closed.
 func (r *Relay) accept(ctx context.Context, l net.Listener) error {
 	const longest = time.Second
+	overTLS := false
+	if own, ok := l.(*Listener); ok {
+		overTLS = own.TLS()
+	}
 	pause := time.Duration(0)
 	for {
 		socket, err := l.Accept()
 		switch {
 		case err == nil:
 			pause = 0
-			r.accepted(socket)
+			r.accepted(socket, overTLS)
 		case ctx.Err() != nil, r.isClosing():
 			return ErrClosed
 		case errors.Is(err, net.ErrClosed):
@@ -41,33 +46,87 @@ func (r *Relay) isClosing() bool {
 }
 
 // accepted sets a connection up in a goroutine of its own: its stack grows with
-// the dial, and is not what the connection keeps.
-func (r *Relay) accepted(socket net.Conn) {
-	if !r.beginSetup() {
-		socket.Close()
+// handshakes and dials, and is not what the connection keeps.
+func (r *Relay) accepted(socket net.Conn, overTLS bool) {
+	r.counts.accepted.Add(1)
+	if r.options.MaxConns > 0 && r.open() >= r.options.MaxConns {
+		r.refuse(newSide(socket), ReasonLimit)
+		r.notices.limit.say(r.options.Log, slog.LevelWarn, "connections are refused: there are as many as MaxConns allows", slog.Int("max_conns", r.options.MaxConns))
 		return
 	}
-	r.counts.accepted.Add(1)
+	if !r.beginSetup() {
+		r.refuse(newSide(socket), ReasonDrainCut)
+		return
+	}
 	start := time.Now()
 	go func() {
 		defer r.endSetup()
-		r.setUp(socket, start)
+		r.setUp(newSide(socket), overTLS, start)
 	}()
 }
 
-// setUp connects an upstream and starts to copy.
-func (r *Relay) setUp(socket net.Conn, start time.Time) {
-	client := newSide(socket)
-	upstream, release, err := r.dial(r.stopped)
-	if err != nil {
-		client.close(true)
-		r.counts.closed[ReasonDial].Add(1)
-		r.notices.dial.say(r.options.Log, slog.LevelError, "no upstream can be reached", slog.Any("error", err), slog.String("client", socket.RemoteAddr().String()))
+// open is how many connections there are.
+func (r *Relay) open() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.conns) + r.setups
+}
+
+// refuse resets a client that gets no further.
+func (r *Relay) refuse(client side, reason Reason) {
+	client.close(true)
+	r.counts.closed[reason].Add(1)
+}
+
+// setUp greets a client, connects an upstream and starts to copy.
+func (r *Relay) setUp(client side, overTLS bool, start time.Time) {
+	var from netip.Addr // counted in r.sources, if valid
+	refuse := func(reason Reason, n *notice, level slog.Level, msg string, args ...any) {
+		if from.IsValid() {
+			r.sources.give(from)
+		}
+		r.refuse(client, reason)
+		n.say(r.options.Log, level, msg, append(args, slog.String("client", client.name()))...)
+	}
+	// A proxy's clients are counted once it has said who they are.
+	if !r.trusts(&client) && !r.admit(&client, &from) {
+		refuse(ReasonSourceLimit, &r.notices.source, slog.LevelWarn, sourceLimitSaid, slog.Int("max_conns_per_source", r.options.MaxConnsPerSource))
 		return
 	}
-	c := r.join(client, upstream, start, release)
+	if reason, err := r.welcome(&client, overTLS); err != nil {
+		refuse(reason, &r.notices.welcome, slog.LevelWarn, "a client got no further than "+reason.String(), slog.Any("error", err))
+		return
+	}
+	if client.origin != nil && !r.admit(&client, &from) {
+		refuse(ReasonSourceLimit, &r.notices.source, slog.LevelWarn, sourceLimitSaid, slog.Int("max_conns_per_source", r.options.MaxConnsPerSource))
+		return
+	}
+	upstream, endpoint, err := r.dial(r.stopped, r.upstreams.route(client.serverName()), &client)
+	if err != nil {
+		refuse(ReasonDial, &r.notices.dial, slog.LevelError, "no upstream can be reached", slog.Any("error", err))
+		return
+	}
+	c := r.join(client, upstream, start)
+	c.endpoint, c.source = endpoint, from
 	r.countMode(c)
 	c.run()
+}
+
+const sourceLimitSaid = "connections of a source are refused: it has as many as MaxConnsPerSource allows"
+
+// admit counts a client under its address, which from is set to; false: there
+// are too many.
+func (r *Relay) admit(client *side, from *netip.Addr) bool {
+	most := r.options.MaxConnsPerSource
+	a := source(client.addresses().from.Addr())
+	if most == 0 || !a.IsValid() {
+		return true
+	}
+	if !r.sources.take(a, most) {
+		return false
+	}
+	*from = a
+	return true
 }
 
 func (r *Relay) countMode(c *conn) {

@@ -1,26 +1,54 @@
 package relay
 
 import (
+	"crypto/tls"
 	"log/slog"
 	"time"
 )
+
+// name is the peer of a side as records name it: behind a proxy whom that
+// speaks for.
+func (s *side) name() string {
+	if s.origin != nil && s.origin.from.IsValid() {
+		return s.origin.from.String()
+	}
+	return s.socket.RemoteAddr().String()
+}
+
+// copies names how a connection is copied.
+func (c *conn) copies() string {
+	if c.up.spliceable() {
+		return "splice"
+	}
+	return "buffers"
+}
 
 // logAccess writes the record of a connection that has ended.
 func (r *Relay) logAccess(c *conn) {
 	if r.options.Access == nil {
 		return
 	}
-	mode := "buffers"
-	if c.up.spliceable() {
-		mode = "splice"
-	}
-	r.options.Access.LogAttrs(noContext, slog.LevelInfo, "connection",
-		slog.String("client", c.client.socket.RemoteAddr().String()),
-		slog.String("upstream", c.upstream.socket.RemoteAddr().String()),
+	attrs := []slog.Attr{
+		slog.String("client", c.client.name()),
+		slog.String("upstream", c.upstream.name()),
 		slog.String("reason", Reason(c.reason.Load()).String()),
 		slog.Uint64("bytes_up", c.up.bytes.Load()),
 		slog.Uint64("bytes_down", c.down.bytes.Load()),
 		slog.Duration("duration", time.Since(c.start)),
-		slog.String("copy", mode),
-	)
+		slog.String("copy", c.copies()),
+	}
+	if c.firstByte > 0 {
+		attrs = append(attrs, slog.Duration("first_byte", c.firstByte))
+	}
+	if t, ok := c.client.conn.(*tls.Conn); ok {
+		state := t.ConnectionState()
+		attrs = append(attrs, slog.String("tls", tls.VersionName(state.Version)))
+		if state.ServerName != "" {
+			attrs = append(attrs, slog.String("server_name", state.ServerName))
+		}
+		if len(state.PeerCertificates) > 0 {
+			attrs = append(attrs, slog.String("client_cert", state.PeerCertificates[0].Subject.String()))
+		}
+	}
+	r.options.Access.LogAttrs(noContext, slog.LevelInfo, "connection", attrs...)
 }

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"net"
+	"net/netip"
 	"sync/atomic"
 	"time"
 )
@@ -12,12 +13,17 @@ type conn struct {
 	client, upstream side
 	up, down         pump // client to upstream, upstream to client
 
-	start    time.Time
+	endpoint *endpoint     // of the upstream; nil after Join
+	source   netip.Addr    // counted in Relay.sources, if valid
+	joined   chan struct{} // closed at the end, for Join; otherwise nil
+
+	start     time.Time
+	firstByte time.Duration // from start to the first byte for the client; owned by down
+
 	reason   atomic.Int32 // a Reason once the connection is being closed, 0 before
 	broken   atomic.Int32 // the Reason why a destination fails, if one does
 	stopping atomic.Bool  // reads were made to end, for draining
 	running  atomic.Int32 // directions that have not returned
-	release  func()       // gives back what was taken for the connection
 
 	idle struct { // owned by Relay.watch
 		bytes uint64
@@ -26,8 +32,8 @@ type conn struct {
 }
 
 // join describes the connection of two sides; run starts it.
-func (r *Relay) join(client, upstream side, start time.Time, release func()) *conn {
-	c := &conn{relay: r, client: client, upstream: upstream, start: start, release: release}
+func (r *Relay) join(client, upstream side, start time.Time) *conn {
+	c := &conn{relay: r, client: client, upstream: upstream, start: start}
 	c.up.init(c, &c.client, &c.upstream, &r.counts.bytesUp)
 	c.down.init(c, &c.upstream, &c.client, &r.counts.bytesDown)
 	c.running.Store(2)
@@ -48,9 +54,22 @@ func (c *conn) run() {
 // returned is called by each direction as the last thing it does.
 func (c *conn) returned() {
 	if c.running.Add(-1) == 0 {
+		c.giveBack()
 		c.relay.ended(c)
-		c.release()
 		c.relay.remove(c)
+		if c.joined != nil {
+			close(c.joined)
+		}
+	}
+}
+
+// giveBack undoes what setUp counted.
+func (c *conn) giveBack() {
+	if c.endpoint != nil {
+		c.endpoint.active.Add(-1)
+	}
+	if c.source.IsValid() {
+		c.relay.sources.give(c.source)
 	}
 }
 
@@ -69,7 +88,9 @@ func (c *conn) finished(p *pump, at *side, err error) {
 		return
 	}
 	if at == nil {
-		if err = p.dst.closeWrite(); err == nil {
+		err = p.dst.closeWrite()
+		// Who has finished, and was sent nothing, has missed nothing.
+		if err == nil || c.opposite(p).ended.Load() && p.bytes.Load() == 0 {
 			c.halfClosed(p)
 			return
 		}
@@ -102,6 +123,11 @@ func (c *conn) halfClosed(p *pump) {
 			reason = ReasonDrained
 		}
 		c.kill(reason, false)
+		return
+	}
+	if p.src.conn != p.src.socket {
+		// TLS has said that the stream is whole. A client of TLS 1.3 that never
+		// reads, not even its session tickets, ends every connection by a reset.
 		return
 	}
 	// The source may still be reset, which the other direction would see only
@@ -177,12 +203,12 @@ func (r *Relay) Join(client, upstream net.Conn) error {
 		return ErrClosed
 	}
 	r.counts.accepted.Add(1)
-	ended := make(chan struct{})
-	c := r.join(newSide(client), newSide(upstream), time.Now(), func() { close(ended) })
+	c := r.join(newSide(client), newSide(upstream), time.Now())
+	c.joined = make(chan struct{})
 	r.countMode(c)
 	c.run()
 	r.endSetup()
-	<-ended
+	<-c.joined
 	if reason := Reason(c.reason.Load()); reason != ReasonDone {
 		return reason
 	}

@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -66,11 +67,19 @@ type road struct {
 	options  Options
 	listen   string // URL
 	noPipes  bool
-	upstream string // network and address for the test's server
+	upstream string // "unix", "tls" or "": tcp
+
+	clientTLS, upstreamTLS *tls.Config // for the test's ends
 }
 
-// roads runs a test over each.
+// roads runs a test over each, those with TLS among them.
 func roads(t *testing.T, test func(t *testing.T, w *way)) {
+	t.Helper()
+	plainRoads(t, test)
+	tlsRoads(t, test)
+}
+
+func plainRoads(t *testing.T, test func(t *testing.T, w *way)) {
 	t.Helper()
 	for _, rd := range []road{
 		{name: "splice", listen: "tcp://127.0.0.1:0"},
@@ -97,10 +106,13 @@ type way struct {
 func newWay(t *testing.T, rd road) *way {
 	t.Helper()
 	noLeak(t)
-	w := &way{t: t, road: rd}
+	w := &way{t: t}
 	network, addr, url := "tcp", "127.0.0.1:0", "tcp://"
 	if rd.upstream == "unix" {
 		network, addr, url = "unix", filepath.Join(t.TempDir(), "up"), "unix://"
+	}
+	if rd.upstream == "tls" {
+		url = "tls://"
 	}
 	var err error
 	if w.upstream, err = net.Listen(network, addr); err != nil {
@@ -120,6 +132,7 @@ func newWay(t *testing.T, rd road) *way {
 // start makes the relay and serves.
 func (w *way) start(rd road) {
 	w.t.Helper()
+	w.road = rd
 	var err error
 	if w.relay, err = New(rd.options); err != nil {
 		w.t.Fatal(err)
@@ -176,8 +189,19 @@ func (w *way) dial() duplex {
 	}
 	w.t.Cleanup(func() { c.Close() })
 	_ = c.SetDeadline(time.Now().Add(patience))
-	return c.(duplex)
+	if !w.listener.TLS() {
+		return c.(duplex)
+	}
+	t := tls.Client(c, clientConfig(w.road.clientTLS, "127.0.0.1"))
+	if err := t.Handshake(); err != nil {
+		w.t.Fatal(err)
+	}
+	return tlsDuplex{t}
 }
+
+// A tlsDuplex closes the way a program does that takes no more care than it has
+// to: by the alert, then the socket.
+type tlsDuplex struct{ *tls.Conn }
 
 func (w *way) accept() duplex {
 	w.t.Helper()
@@ -190,7 +214,14 @@ func (w *way) accept() duplex {
 	}
 	w.t.Cleanup(func() { c.Close() })
 	_ = c.SetDeadline(time.Now().Add(patience))
-	return c.(duplex)
+	if w.road.upstream != "tls" {
+		return c.(duplex)
+	}
+	t := tls.Server(c, w.road.upstreamTLS)
+	if err := t.Handshake(); err != nil {
+		w.t.Fatal(err)
+	}
+	return tlsDuplex{t}
 }
 
 // closed waits until n connections have ended for a reason.
@@ -247,6 +278,7 @@ func short(b []byte) string {
 // reset closes c by a reset.
 func reset(t testing.TB, c net.Conn) {
 	t.Helper()
+	c = socketOf(c)
 	if tcp, ok := c.(*net.TCPConn); ok {
 		if err := tcp.SetLinger(0); err != nil {
 			t.Fatal(err)
@@ -284,4 +316,11 @@ func drink(c net.Conn, seed uint64, sizeBytes int64) error {
 		return errors.New("the bytes read are not those written")
 	}
 	return nil
+}
+
+func socketOf(c net.Conn) net.Conn {
+	if t, ok := c.(tlsDuplex); ok {
+		return t.NetConn()
+	}
+	return c
 }

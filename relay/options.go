@@ -1,9 +1,11 @@
 package relay
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"time"
 )
@@ -12,7 +14,45 @@ import (
 // but To must be given.
 type Options struct {
 	// To are the upstreams: tcp://host:port, tls://host:port or unix:///path.
+	// A host with several addresses is several upstreams.
 	To []string
+	// Routes are upstreams for the connections whose TLS client asked for a
+	// name: "logs.example.com", or "*.example.com" for one label below it.
+	// Other connections go to To.
+	Routes map[string][]string
+	// Balance says which upstream is next (default RoundRobin).
+	Balance Balance
+	// HealthInterval is how often each upstream is connected to, to see whether
+	// it is there (default 0: never). In any case one that a connection could
+	// not be opened to is avoided for a while, 1s at first, 30s at most.
+	HealthInterval time.Duration
+	// ResolveInterval is how often names of upstreams are looked up again
+	// (default 30s).
+	ResolveInterval time.Duration
+
+	// ServerTLS is for listeners of tls://, which need it: certificates, and
+	// ClientAuth and ClientCAs for clients that have to show one. See
+	// [Certificates] for those that are renewed. Below TLS 1.2 is refused.
+	ServerTLS *tls.Config
+	// ClientTLS is for upstreams of tls:// (default: they have to show a
+	// certificate for their host that the system's roots vouch for).
+	ClientTLS *tls.Config
+
+	// TrustProxy are the networks of proxies. A connection from there has to
+	// begin with a PROXY header, version 1 or 2, which names the client; from
+	// anywhere else such a header is bytes as any other (default: none).
+	TrustProxy []netip.Prefix
+	// SendProxy is the version, 1 or 2, of the PROXY header that upstreams are
+	// sent (default 0: none).
+	SendProxy int
+
+	// MaxConns bounds the connections open at a time; those beyond it are reset
+	// (default: what the process's limit on descriptors allows; negative: no
+	// bound).
+	MaxConns int
+	// MaxConnsPerSource bounds them for one client address, for one /64 with
+	// IPv6 (default 0: no bound).
+	MaxConnsPerSource int
 
 	// Copy says how bytes are copied (default CopyAuto).
 	Copy CopyMode
@@ -24,8 +64,12 @@ type Options struct {
 	// its destination takes nothing.
 	MaxPipes int
 
-	// DialTimeout bounds one attempt to connect to an upstream (default 5s).
+	// DialTimeout bounds one attempt to connect to an upstream, its TLS
+	// handshake included (default 5s).
 	DialTimeout time.Duration
+	// HandshakeTimeout bounds a client's PROXY header and TLS handshake
+	// together (default 10s).
+	HandshakeTimeout time.Duration
 	// IdleTimeout ends a connection on which no byte moved either way (default
 	// 1h; negative: never).
 	IdleTimeout time.Duration
@@ -51,6 +95,16 @@ const (
 	CopyBuffers
 )
 
+// Balance is a way to choose among upstreams.
+type Balance int
+
+const (
+	// RoundRobin takes them in turn.
+	RoundRobin Balance = iota
+	// LeastConnections takes the one with the fewest connections of this relay.
+	LeastConnections
+)
+
 const defaultBufferSize = 16 << 10
 
 var bufferSizes = []int{4 << 10, 8 << 10, 16 << 10, 64 << 10}
@@ -58,30 +112,35 @@ var bufferSizes = []int{4 << 10, 8 << 10, 16 << 10, 64 << 10}
 // withDefaults fills in defaults and returns what is wrong.
 func (o Options) withDefaults() (Options, error) {
 	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if len(o.To) == 0 {
-		bad("no upstream: To is empty")
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
 	}
-	if o.BufferSize == 0 {
-		o.BufferSize = defaultBufferSize
-	}
-	if !slices.Contains(bufferSizes, o.BufferSize) {
-		bad("BufferSize is %d: it must be 4, 8, 16 or 64 KiB", o.BufferSize)
-	}
-	if o.Copy < CopyAuto || o.Copy > CopyBuffers {
-		bad("unknown CopyMode %d", o.Copy)
-	}
-	if o.MaxPipes == 0 {
-		o.MaxPipes = 128
-	}
-	if o.MaxPipes < 0 {
-		bad("MaxPipes is negative: for no pipes at all set Copy to CopyBuffers")
-	}
+	defaultTo(&o.BufferSize, defaultBufferSize)
+	defaultTo(&o.MaxPipes, 128)
+	defaultTo(&o.ResolveInterval, 30*time.Second)
 	defaultTo(&o.DialTimeout, 5*time.Second)
+	defaultTo(&o.HandshakeTimeout, 10*time.Second)
 	defaultTo(&o.IdleTimeout, time.Hour)
 	defaultTo(&o.DrainTimeout, 30*time.Second)
-	if o.DialTimeout < 0 {
-		bad("DialTimeout is negative")
+	defaultTo(&o.MaxConns, descriptorsAllow(o.MaxPipes))
+	check(len(o.To) > 0, "no upstream: To is empty")
+	check(slices.Contains(bufferSizes, o.BufferSize), "BufferSize is %d: it must be 4, 8, 16 or 64 KiB", o.BufferSize)
+	check(o.Copy == CopyAuto || o.Copy == CopyBuffers, "unknown CopyMode %d", o.Copy)
+	check(o.Balance == RoundRobin || o.Balance == LeastConnections, "unknown Balance %d", o.Balance)
+	check(o.SendProxy >= 0 && o.SendProxy <= 2, "SendProxy is %d: it must be 0, 1 or 2", o.SendProxy)
+	check(o.MaxPipes > 0, "MaxPipes is negative: for no pipes at all set Copy to CopyBuffers")
+	check(o.MaxConnsPerSource >= 0, "MaxConnsPerSource is negative")
+	check(o.HealthInterval >= 0, "HealthInterval is negative")
+	check(o.ResolveInterval > 0, "ResolveInterval is negative")
+	check(o.DialTimeout > 0, "DialTimeout is negative")
+	check(o.HandshakeTimeout > 0, "HandshakeTimeout is negative")
+	for _, c := range []*tls.Config{o.ServerTLS, o.ClientTLS} {
+		check(c == nil || c.MinVersion == 0 || c.MinVersion >= tls.VersionTLS12, "MinVersion is below TLS 1.2")
+	}
+	for _, p := range o.TrustProxy {
+		check(p.IsValid(), "TrustProxy has a network that is none")
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -89,8 +148,9 @@ func (o Options) withDefaults() (Options, error) {
 	return o, errors.Join(errs...)
 }
 
-func defaultTo(d *time.Duration, value time.Duration) {
-	if *d == 0 {
-		*d = value
+func defaultTo[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
 	}
 }

@@ -129,6 +129,7 @@ func (p *pump) moved(n int) {
 	}
 	p.total.Add(uint64(n))
 	if p.bytes.Add(uint64(n)) == uint64(n) && p == &p.conn.down {
-		p.conn.relay.counts.firstByte.observe(time.Since(p.conn.start))
+		p.conn.firstByte = time.Since(p.conn.start)
+		p.conn.relay.counts.firstByte.observe(p.conn.firstByte)
 	}
 }

@@ -2,9 +2,12 @@ package relay
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
@@ -17,7 +20,10 @@ type Relay struct {
 	buffers   buffers
 	pipes     pipes
 	counts    counts
-	notices   struct{ accept, dial notice }
+	sources   sources
+	serverTLS *tls.Config
+	lookup    lookup
+	notices   struct{ accept, limit, source, welcome, dial, resolve notice }
 
 	stop    context.CancelFunc // ends the goroutines that New started
 	stopped context.Context
@@ -46,14 +52,26 @@ func New(o Options) (*Relay, error) {
 		listeners: map[net.Listener]struct{}{},
 		empty:     make(chan struct{}),
 	}
-	if r.upstreams, err = newUpstreams(o.To); err != nil {
+	if r.upstreams, err = newUpstreams(o); err != nil {
 		return nil, err
 	}
 	r.buffers.init(o.BufferSize)
 	r.pipes.max = o.MaxPipes
 	r.stopped, r.stop = context.WithCancel(noContext)
-	r.workers.Go(r.watch)
+	r.serverTLS, r.lookup = serverConfig(o.ServerTLS), lookupSystem
+	r.work()
 	return r, nil
+}
+
+// work starts what goes on beside the connections.
+func (r *Relay) work() {
+	r.workers.Go(r.watch)
+	if slices.ContainsFunc(r.upstreams.all, func(up *upstream) bool { return up.named }) {
+		r.workers.Go(r.resolveAll)
+	}
+	if r.options.HealthInterval > 0 {
+		r.workers.Go(r.checkHealth)
+	}
 }
 
 // ErrClosed is what Serve returns after Shutdown.
@@ -63,6 +81,10 @@ var ErrClosed = errors.New("relay: closed")
 // is called. When ctx ends it shuts the relay down, which DrainTimeout bounds,
 // and returns nil.
 func (r *Relay) Serve(ctx context.Context, l net.Listener) error {
+	if own, ok := l.(*Listener); ok && own.TLS() && r.serverTLS == nil {
+		l.Close()
+		return fmt.Errorf("%s needs Options.ServerTLS", own)
+	}
 	if !r.listen(l) {
 		l.Close()
 		return ErrClosed

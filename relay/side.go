@@ -15,6 +15,7 @@ type side struct {
 	raw    syscall.RawConn // of socket; nil: it has no descriptor to wait on
 	wire   *wire           // what TLS reads from; nil without TLS, or if it is a caller's own
 	first  []byte          // read from conn already, to be passed on first
+	origin *origin         // whom a trusted proxy speaks for; nil: it is none
 }
 
 // newSide describes c, which may be a *tls.Conn of the caller's.
@@ -52,11 +53,12 @@ func (s *side) closeWrite() error {
 		return err
 	}
 	// Behind the alert that says so within TLS, for a peer that looks at the
-	// socket alone.
+	// socket alone. It fails if the peer answered the alert by a reset, as one
+	// does that had closed its socket; the stream is whole all the same.
 	if c, ok := s.socket.(halfCloser); ok {
-		err = c.CloseWrite()
+		_ = c.CloseWrite()
 	}
-	return err
+	return nil
 }
 
 // closeRead makes reads end once the bytes that have come are read.
@@ -92,6 +94,6 @@ func isErrno(err error, codes ...syscall.Errno) bool {
 
 // isReset reports whether err says that the peer is gone.
 func isReset(err error) bool {
-	return isErrno(err, syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNABORTED, syscall.ETIMEDOUT) ||
+	return isErrno(err, syscall.ECONNRESET, syscall.EPIPE, syscall.ENOTCONN, syscall.ECONNABORTED, syscall.ETIMEDOUT) ||
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe)
 }

@@ -22,6 +22,18 @@ type Stats struct {
 	Pipes, PipesInUse, BuffersInUse int
 
 	FirstByte Histogram // from accepting to the first byte for the client
+
+	Upstreams []UpstreamStats
+}
+
+// UpstreamStats are the counts of one address of an upstream.
+type UpstreamStats struct {
+	Upstream   string // the URL
+	Address    string
+	Down       bool // it is avoided for now
+	Active     int
+	Dials      uint64 // attempts, checks of health among them
+	DialErrors uint64
 }
 
 // A Reason says why a connection ended. The first cause counts.
@@ -35,6 +47,10 @@ const (
 	ReasonClientError          // another error of the client's side
 	ReasonUpstreamError        // another error of the upstream's side
 	ReasonDial                 // no upstream could be reached
+	ReasonHandshake            // the client's TLS handshake failed
+	ReasonProxyHeader          // a proxy's header was missing or malformed
+	ReasonLimit                // refused by MaxConns
+	ReasonSourceLimit          // refused by MaxConnsPerSource
 	ReasonIdle                 // no byte moved for IdleTimeout
 	ReasonDrained              // ended in order, by draining
 	ReasonDrainCut             // cut off, as draining took too long
@@ -48,6 +64,10 @@ var reasonNames = [reasons]string{
 	ReasonClientError:   "client_error",
 	ReasonUpstreamError: "upstream_error",
 	ReasonDial:          "dial",
+	ReasonHandshake:     "handshake",
+	ReasonProxyHeader:   "proxy_header",
+	ReasonLimit:         "limit",
+	ReasonSourceLimit:   "source_limit",
 	ReasonIdle:          "idle",
 	ReasonDrained:       "drained",
 	ReasonDrainCut:      "drain_cut",
@@ -135,5 +155,23 @@ func (r *Relay) Stats() Stats {
 	}
 	s.Accepted = r.counts.accepted.Load()
 	s.Active = int(s.Accepted - ended)
+	s.Upstreams = r.upstreams.stats()
 	return s
+}
+
+func (u *upstreams) stats() (list []UpstreamStats) {
+	now := time.Now()
+	for _, up := range u.all {
+		for _, e := range up.list() {
+			list = append(list, UpstreamStats{
+				Upstream:   up.String(),
+				Address:    e.addr,
+				Down:       e.isDown(now),
+				Active:     int(e.active.Load()),
+				Dials:      e.dials.Load(),
+				DialErrors: e.errors.Load(),
+			})
+		}
+	}
+	return list
 }

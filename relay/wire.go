@@ -11,7 +11,8 @@ import (
 type wire struct {
 	net.Conn
 	raw     syscall.RawConn
-	waiting bool // reads wait; set before and during the handshake
+	first   []byte // read from the socket before TLS
+	waiting bool   // reads wait; so it is until the handshake is done
 	try     func(fd uintptr) bool
 	p       []byte // of the Read under way
 	n       int
@@ -28,14 +29,21 @@ func (wouldWait) Error() string   { return "nothing to read yet" }
 func (wouldWait) Timeout() bool   { return true }
 func (wouldWait) Temporary() bool { return true }
 
-func newWire(socket net.Conn, raw syscall.RawConn) *wire {
-	w := &wire{Conn: socket, raw: raw, waiting: true}
+func newWire(socket net.Conn, raw syscall.RawConn, first []byte) *wire {
+	w := &wire{Conn: socket, raw: raw, first: first, waiting: true}
 	w.try = w.tryRead
 	return w
 }
 
 // Read is called by TLS, on behalf of one goroutine at a time.
 func (w *wire) Read(p []byte) (int, error) {
+	if len(w.first) > 0 {
+		n := copy(p, w.first)
+		if w.first = w.first[n:]; len(w.first) == 0 {
+			w.first = nil
+		}
+		return n, nil
+	}
 	if w.waiting {
 		return w.Conn.Read(p)
 	}

@@ -4,6 +4,7 @@
 //	rollway serve     run a collector
 //	rollway check     check a configuration file
 //	rollway send      send log files to a collector
+//	rollway relay     relay connections to a collector, or to any TCP service
 //	rollway tail      show the newest lines, and follow
 //	rollway query     find lines
 //	rollway cat       print log files and framed segments
@@ -61,7 +62,7 @@ func (c *call) say(format string, args ...any) { fmt.Fprintf(c.stderr, format+"\
 // commands in the order in which they are listed. A function, as help refers
 // to the list it is in.
 func commands() []*command {
-	return []*command{serveCommand, checkCommand, sendCommand, tailCommand, queryCommand, catCommand, verifyCommand, recoverCommand, probeCommand, planCommand, demoCommand, versionCommand, helpCommand}
+	return []*command{serveCommand, checkCommand, sendCommand, relayCommand, tailCommand, queryCommand, catCommand, verifyCommand, recoverCommand, probeCommand, planCommand, demoCommand, versionCommand, helpCommand}
 }
 
 // usageError is a command line that cannot be carried out.

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// writeCertificate writes a certificate for 127.0.0.1 that vouches for itself.
+func writeCertificate(t *testing.T, serial int64, certFile, keyFile string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(serial), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: secret}} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// startRelay runs 'rollway relay' with its metrics on a free port and returns
+// what it says once it is up.
+func startRelay(t *testing.T, args ...string) (cmd *exec.Cmd, out, log *lockedBuffer) {
+	t.Helper()
+	cmd = exec.Command("rollway", append([]string{"relay", "-metrics-listen", "127.0.0.1:0"}, args...)...)
+	out, log = new(lockedBuffer), new(lockedBuffer)
+	cmd.Stdout, cmd.Stderr = out, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if cmd.ProcessState == nil {
+			cmd.Process.Kill()
+			cmd.Wait()
+		}
+	})
+	awaitText(t, out, log, "  metrics ")
+	return cmd, out, log
+}
+
+func awaitText(t *testing.T, where, log *lockedBuffer, text string) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !strings.Contains(where.String(), text); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("no %q in\n%s\n%s", text, where.String(), log.String())
+		}
+	}
+}
+
+// A connection over TLS stays as it is while SIGHUP renews the certificate for
+// those after it, the metrics tell of both, and SIGTERM lets them end.
+func TestRelayOverTLS(t *testing.T) {
+	upstream, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer upstream.Close()
+	go func() {
+		for {
+			c, err := upstream.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				_, _ = io.Copy(c, c)
+				c.Close()
+			}()
+		}
+	}()
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	writeCertificate(t, 1, cert, key)
+	cmd, out, log := startRelay(t, "-listen", "tls://127.0.0.1:0", "-to", "tcp://"+upstream.Addr().String(), "-cert", cert, "-key", key)
+	addr := regexp.MustCompile(`from +tls://(\S+)`).FindStringSubmatch(out.String())[1]
+	connect := func(serial int64) *tls.Conn {
+		t.Helper()
+		c, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.ConnectionState().PeerCertificates[0].SerialNumber.Int64(); got != serial {
+			t.Errorf("certificate %d, want %d", got, serial)
+		}
+		_ = c.SetDeadline(time.Now().Add(time.Minute))
+		return c
+	}
+	say := func(c *tls.Conn, text string) {
+		t.Helper()
+		_, _ = io.WriteString(c, text)
+		got := make([]byte, len(text))
+		if _, err := io.ReadFull(c, got); err != nil || string(got) != text {
+			t.Errorf("%q came back, %v", got, err)
+		}
+	}
+	first := connect(1)
+	say(first, "before")
+	writeCertificate(t, 2, cert, key)
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	awaitText(t, log, log, `"msg":"certificates read"`)
+	second := connect(2)
+	say(first, "after")
+	say(second, "hello")
+
+	metrics := regexp.MustCompile(`http://\S+/metrics`).FindString(out.String())
+	resp, err := http.Get(metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || !strings.Contains(string(text), "rollway_relay_connections_accepted_total 2\n") {
+		t.Errorf("metrics, %v:\n%s", err, text)
+	}
+
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	awaitText(t, out, log, "stopping")
+	say(first, "to the last")
+	first.Close()
+	second.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the relay ended with %v\n%s", err, log.String())
+	}
+	if want := fmt.Sprintf("stopped: 2 connections, %d B up, %[1]d B down, 0 cut off", len("before"+"after"+"hello"+"to the last")); !strings.Contains(out.String(), want) {
+		t.Errorf("no %q in\n%s", want, out.String())
+	}
+}

@@ -1,0 +1,147 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// CertificateFiles are a certificate's two files, in PEM; Cert begins with the
+// leaf and has the intermediates behind it.
+type CertificateFiles struct{ Cert, Key string }
+
+// Certificates are read from files, and again when these change. Handshakes
+// under way and connections are not touched by that. Put GetCertificate into
+// the tls.Config of a listener, or GetClientCertificate into that of upstreams.
+// Safe for concurrent use.
+type Certificates struct {
+	files []CertificateFiles
+	now   atomic.Pointer[[]tls.Certificate]
+
+	mu  sync.Mutex
+	raw []byte // guarded by mu: what the files held
+}
+
+// LoadCertificates reads certificates. A client gets the first one that suits
+// it by name, and the very first if none does.
+func LoadCertificates(files ...CertificateFiles) (*Certificates, error) {
+	if len(files) == 0 {
+		return nil, errors.New("no certificate files")
+	}
+	c := &Certificates{files: files}
+	_, err := c.Reload()
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Reload reads the files and reports whether they have changed. If one cannot
+// be used all that were there before stay.
+func (c *Certificates) Reload() (changed bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var raw []byte
+	var list []tls.Certificate
+	for _, f := range c.files {
+		cert, err := os.ReadFile(f.Cert)
+		if err != nil {
+			return false, fmt.Errorf("read certificate: %w", err)
+		}
+		key, err := os.ReadFile(f.Key)
+		if err != nil {
+			return false, fmt.Errorf("read key: %w", err)
+		}
+		pair, err := tls.X509KeyPair(cert, key)
+		if err != nil {
+			return false, fmt.Errorf("certificate %s with key %s: %w", f.Cert, f.Key, err)
+		}
+		list = append(list, pair)
+		raw = append(append(raw, cert...), key...)
+	}
+	if bytes.Equal(raw, c.raw) {
+		return false, nil
+	}
+	c.raw = raw
+	c.now.Store(&list)
+	return true, nil
+}
+
+// Watch calls Reload every so often and whenever again gets a value, until ctx
+// ends, and logs what that came to.
+func (c *Certificates) Watch(ctx context.Context, every time.Duration, again <-chan os.Signal, log *slog.Logger) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	failed := ""
+	for {
+		asked := false
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-again:
+			asked = true
+		}
+		changed, err := c.Reload()
+		switch {
+		case err != nil && (asked || err.Error() != failed):
+			log.Error("certificates are not renewed: the files cannot be used", slog.Any("error", err))
+		case err == nil && (asked || changed):
+			log.Info("certificates read", slog.Bool("changed", changed), slog.Time("not_after", c.notAfter()))
+		}
+		if failed = ""; err != nil {
+			failed = err.Error()
+		}
+	}
+}
+
+// notAfter is when the first certificate to expire does.
+func (c *Certificates) notAfter() (first time.Time) {
+	for _, cert := range *c.now.Load() {
+		if leaf := leafOf(cert); leaf != nil && (first.IsZero() || leaf.NotAfter.Before(first)) {
+			first = leaf.NotAfter
+		}
+	}
+	return first
+}
+
+func leafOf(cert tls.Certificate) *x509.Certificate {
+	if cert.Leaf != nil {
+		return cert.Leaf
+	}
+	leaf, err := x509.ParseCertificate(cert.Certificate[0])
+	if err != nil {
+		return nil
+	}
+	return leaf
+}
+
+// GetCertificate is for tls.Config.
+func (c *Certificates) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	list := *c.now.Load()
+	for i := range list {
+		if hello.SupportsCertificate(&list[i]) == nil {
+			return &list[i], nil
+		}
+	}
+	return &list[0], nil
+}
+
+// GetClientCertificate is for tls.Config.
+func (c *Certificates) GetClientCertificate(req *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+	list := *c.now.Load()
+	for i := range list {
+		if req.SupportsCertificate(&list[i]) == nil {
+			return &list[i], nil
+		}
+	}
+	return new(tls.Certificate), nil // none; the server decides
+}

@@ -1,0 +1,19 @@
+//go:build unix
+
+package relay
+
+import (
+	"math"
+
+	"golang.org/x/sys/unix"
+)
+
+// descriptorLimit is how many descriptors the process may have; negative: any
+// number.
+func descriptorLimit() int {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || limit.Cur > math.MaxInt32 {
+		return -1
+	}
+	return int(limit.Cur)
+}
