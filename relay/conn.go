@@ -87,7 +87,7 @@ func (c *conn) finished(p *pump, at *side, err error) {
 	if c.reason.Load() != 0 {
 		return
 	}
-	if at == nil {
+	if at == nil || at == p.src && at.endedWhole(err) {
 		err = p.dst.closeWrite()
 		// Who has finished, and was sent nothing, has missed nothing.
 		if err == nil || c.opposite(p).ended.Load() && p.bytes.Load() == 0 {

@@ -41,9 +41,17 @@ func (s *side) plain() bool {
 	return false
 }
 
+type halfCloser interface{ CloseWrite() error }
+
+// endedWhole reports whether err is what a read gets of a connection that knows
+// no half-close and was closed for that reason.
+func (s *side) endedWhole(err error) bool {
+	_, halves := s.conn.(halfCloser)
+	return !halves && (errors.Is(err, io.ErrClosedPipe) || errors.Is(err, net.ErrClosed))
+}
+
 // closeWrite tells the peer that nothing more comes.
 func (s *side) closeWrite() error {
-	type halfCloser interface{ CloseWrite() error }
 	c, ok := s.conn.(halfCloser)
 	if !ok {
 		return s.conn.Close()
