@@ -20,10 +20,10 @@ type conn struct {
 	start     time.Time
 	firstByte time.Duration // from start to the first byte for the client; owned by down
 
-	reason   atomic.Int32 // a Reason once the connection is being closed, 0 before
-	broken   atomic.Int32 // the Reason why a destination fails, if one does
-	stopping atomic.Bool  // reads were made to end, for draining
-	running  atomic.Int32 // directions that have not returned
+	reason  atomic.Int32 // a Reason once the connection is being closed, 0 before
+	broken  atomic.Int32 // the Reason why a destination fails, if one does
+	stopped atomic.Int32 // the Reason why reads were made to end, 0 if they were not
+	running atomic.Int32 // directions that have not returned
 
 	idle struct { // owned by Relay.watch
 		bytes uint64
@@ -118,9 +118,9 @@ func (c *conn) halfClosed(p *pump) {
 		return
 	}
 	if c.opposite(p).ended.Load() {
-		reason := ReasonDone
-		if c.stopping.Load() {
-			reason = ReasonDrained
+		reason := Reason(c.stopped.Load())
+		if reason == 0 {
+			reason = ReasonDone
 		}
 		c.kill(reason, false)
 		return
@@ -182,8 +182,8 @@ func (c *conn) kill(reason Reason, reset bool) {
 
 // stop makes both directions end as if their sources had, once they have passed
 // on what they hold.
-func (c *conn) stop() {
-	c.stopping.Store(true)
+func (c *conn) stop(reason Reason) {
+	c.stopped.CompareAndSwap(0, int32(reason))
 	past := time.Unix(1, 0)
 	_ = c.client.socket.SetReadDeadline(past)
 	_ = c.upstream.socket.SetReadDeadline(past)

@@ -132,6 +132,9 @@ func newWay(t *testing.T, rd road) *way {
 // start makes the relay and serves.
 func (w *way) start(rd road) {
 	w.t.Helper()
+	if rd.options.IdleTimeout == 0 {
+		rd.options.IdleTimeout = -1 // endIdle is then a test's to call
+	}
 	w.road = rd
 	var err error
 	if w.relay, err = New(rd.options); err != nil {

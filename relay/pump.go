@@ -30,7 +30,7 @@ func (p *pump) init(c *conn, src, dst *side, total *atomic.Uint64) {
 
 func (p *pump) run() {
 	at, err := p.copy()
-	if err != nil && p.conn.stopping.Load() && errors.Is(err, os.ErrDeadlineExceeded) {
+	if err != nil && p.conn.stopped.Load() != 0 && errors.Is(err, os.ErrDeadlineExceeded) {
 		at, err = nil, nil
 	}
 	p.conn.finished(p, at, err)

@@ -124,8 +124,8 @@ func (r *Relay) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// drainGrace is how long directions have to pass on what they hold, once
-// draining has made them stop reading.
+// drainGrace is how long directions have to pass on what they hold, once they
+// were made to stop reading.
 const drainGrace = time.Second
 
 // cut ends every connection.
@@ -135,7 +135,7 @@ func (r *Relay) cut() {
 	r.mu.Unlock()
 	r.stop() // dials and handshakes end
 	for _, c := range r.snapshot() {
-		c.stop()
+		c.stop(ReasonDrained)
 	}
 	grace := time.NewTimer(drainGrace)
 	defer grace.Stop()

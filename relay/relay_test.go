@@ -277,7 +277,40 @@ func TestUpstreamDown(t *testing.T) {
 	}
 }
 
+// Both sides of a connection that is idle see an ordinary end, TLS's included.
 func TestIdle(t *testing.T) {
+	roads(t, func(t *testing.T, w *way) {
+		client, upstream := w.connect()
+		send(t, client, "hello")
+		receive(t, upstream, "hello")
+		w.moved(5, 0)
+		now := time.Now()
+		w.relay.endIdle(now, time.Hour) // takes note of the bytes
+		w.relay.endIdle(now.Add(time.Hour), time.Hour)
+		receiveEnd(t, upstream, "")
+		receiveEnd(t, client, "")
+		w.closed(ReasonIdle, 1)
+	})
+}
+
+// Where bytes are stuck there is no ordinary end.
+func TestIdleAndStuck(t *testing.T) {
+	plainRoads(t, func(t *testing.T, w *way) {
+		client, _ := w.connect()
+		wr := newWriter(client)
+		wr.awaitStall(t)
+		now := time.Now()
+		w.relay.endIdle(now, time.Hour)
+		w.relay.endIdle(now.Add(time.Hour), time.Hour)
+		w.relay.endIdle(now.Add(time.Hour+drainGrace), time.Hour)
+		w.closed(ReasonIdle, 1)
+		if wr.wait(); !isReset(wr.err) {
+			t.Errorf("the writer has %v, want a reset", wr.err)
+		}
+	})
+}
+
+func TestIdleTimeout(t *testing.T) {
 	w := newWay(t, road{listen: "tcp://127.0.0.1:0", options: Options{IdleTimeout: 50 * time.Millisecond}})
 	client, upstream := w.connect()
 	receiveEnd(t, upstream, "")
@@ -287,7 +320,7 @@ func TestIdle(t *testing.T) {
 
 // One direction keeps the other alive.
 func TestNotIdle(t *testing.T) {
-	w := newWay(t, road{listen: "tcp://127.0.0.1:0", options: Options{IdleTimeout: -1}})
+	w := newWay(t, road{listen: "tcp://127.0.0.1:0"})
 	client, upstream := w.connect()
 	now := time.Now()
 	for i := range uint64(3) {

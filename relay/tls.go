@@ -86,7 +86,8 @@ func (s *side) serverName() string {
 // its handshake, both within HandshakeTimeout.
 func (r *Relay) welcome(client *side, overTLS bool) (Reason, error) {
 	trusted := r.trusts(client)
-	if !trusted && !overTLS {
+	own, already := client.conn.(*tls.Conn) // of a listener that is not ours
+	if !trusted && !overTLS && !already {
 		return 0, nil
 	}
 	ctx, cancel := context.WithTimeout(r.stopped, r.options.HandshakeTimeout)
@@ -96,7 +97,11 @@ func (r *Relay) welcome(client *side, overTLS bool) (Reason, error) {
 			return ReasonProxyHeader, err
 		}
 	}
-	if overTLS {
+	if already {
+		if err := own.HandshakeContext(ctx); err != nil {
+			return ReasonHandshake, err
+		}
+	} else if overTLS {
 		if err := client.handshake(ctx, func(c net.Conn) *tls.Conn { return tls.Server(c, r.serverTLS) }); err != nil {
 			return ReasonHandshake, err
 		}

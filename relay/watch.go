@@ -34,13 +34,19 @@ func (r *Relay) watchEvery() time.Duration {
 	return min(max(r.options.IdleTimeout/8, 5*time.Millisecond), trimEvery)
 }
 
-// endIdle closes the connections on which no byte has moved for limit.
+// endIdle ends the connections on which no byte has moved for limit: in order,
+// and after drainGrace in any way.
 func (r *Relay) endIdle(now time.Time, limit time.Duration) {
 	for _, c := range r.snapshot() {
 		if n := c.bytes(); n != c.idle.bytes {
 			c.idle.bytes, c.idle.since = n, now
-		} else if now.Sub(c.idle.since) >= limit {
-			c.kill(ReasonIdle, false)
+			continue
+		}
+		switch quiet := now.Sub(c.idle.since); {
+		case quiet >= limit+drainGrace:
+			c.kill(ReasonIdle, true)
+		case quiet >= limit:
+			c.stop(ReasonIdle)
 		}
 	}
 }

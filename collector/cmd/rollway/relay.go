@@ -195,10 +195,11 @@ func (f *relayFlags) serve(ctx context.Context, c *call, r *relay.Relay, watched
 	defer running.Wait()
 	f.watch(ctx, &running, watched)
 	fmt.Fprint(c.stdout, f.banner(listeners, metrics))
+	said := make(chan struct{})
 	unhook := context.AfterFunc(ctx, func() {
+		defer close(said)
 		fmt.Fprintf(c.stdout, "stopping: open connections have %s; a second signal ends it at once\n", f.options.DrainTimeout)
 	})
-	defer unhook()
 	var serving sync.WaitGroup
 	for _, l := range listeners {
 		serving.Go(func() {
@@ -208,6 +209,9 @@ func (f *relayFlags) serve(ctx context.Context, c *call, r *relay.Relay, watched
 		})
 	}
 	serving.Wait()
+	if !unhook() {
+		<-said
+	}
 	cause := context.Cause(ctx)
 	cancel(nil)
 	s := r.Stats()
