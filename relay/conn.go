@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/netip"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -88,6 +89,12 @@ func (c *conn) finished(p *pump, at *side, err error) {
 		return
 	}
 	if at == nil || at == p.src && at.endedWhole(err) {
+		p.ending.Store(true)
+		if !c.opposite(p).ending.Load() && p.src.isDead() {
+			// A reset that a write has met, and no read is told of any more.
+			c.abort(c.failure(p.src, syscall.ECONNRESET), p.src)
+			return
+		}
 		err = p.dst.closeWrite()
 		// Who has finished, and was sent nothing, has missed nothing.
 		if err == nil || c.opposite(p).ended.Load() && p.bytes.Load() == 0 {

@@ -135,6 +135,9 @@ func (w *way) start(rd road) {
 	if rd.options.IdleTimeout == 0 {
 		rd.options.IdleTimeout = -1 // endIdle is then a test's to call
 	}
+	if rd.options.DrainTimeout == 0 {
+		rd.options.DrainTimeout = patience
+	}
 	w.road = rd
 	var err error
 	if w.relay, err = New(rd.options); err != nil {

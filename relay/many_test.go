@@ -229,7 +229,7 @@ func TestDrainUnderLoad(t *testing.T) {
 	roads(t, func(t *testing.T, w *way) {
 		const clients = 8
 		var up, down sync.WaitGroup
-		var last atomic.Bool
+		draining := make(chan struct{})
 		for range clients {
 			client, upstream := w.connect()
 			down.Go(func() { // answers how many bytes came
@@ -242,13 +242,17 @@ func TestDrainUnderLoad(t *testing.T) {
 			})
 			up.Go(func() {
 				sent := 0
-				for !last.Load() || sent == 0 {
+				write := func() {
 					n, err := client.Write(make([]byte, 10_000))
 					if sent += n; err != nil {
 						t.Error(err)
-						return
 					}
 				}
+				for sent < 1<<20 && !t.Failed() {
+					write()
+				}
+				<-draining
+				write()
 				if err := client.CloseWrite(); err != nil {
 					t.Error(err)
 				}
@@ -264,7 +268,7 @@ func TestDrainUnderLoad(t *testing.T) {
 			c.Close()
 			t.Error("a draining relay takes connections")
 		}
-		last.Store(true)
+		close(draining)
 		up.Wait()
 		down.Wait()
 		if err := <-w.served; err != nil {

@@ -15,12 +15,15 @@ type pump struct {
 	src, dst *side
 	total    *atomic.Uint64 // of the relay
 	bytes    atomic.Uint64
-	ended    atomic.Bool // src has ended, and dst knows
+	ending   atomic.Bool // src has ended, and dst is told
+	ended    atomic.Bool // dst knows
 
 	buf *buffer               // held while it has bytes of src, or may get some
 	n   int                   // what the last callback moved
 	err error                 // what the last callback met
 	try func(fd uintptr) bool // of readSocket
+
+	drained bool // readTLS has taken all there was
 	splicer
 }
 
@@ -93,18 +96,27 @@ func (p *pump) read() (n int, err error) {
 	return p.src.conn.Read(p.buf.b)
 }
 
-// readTLS reads what TLS has, and waits on the socket below it without a
-// buffer.
+// readTLS reads the records that have come, as far as the buffer goes, and
+// waits on the socket below TLS without a buffer.
 func (p *pump) readTLS() (n int, err error) {
 	for {
-		p.getBuffer()
-		n, err = p.src.conn.Read(p.buf.b)
-		if n > 0 || !errors.Is(err, errWait) {
-			return n, err
+		if p.drained {
+			p.putBuffer()
+			if err = p.src.awaitReadable(); err != nil {
+				return 0, err
+			}
 		}
-		p.putBuffer()
-		if err = p.src.awaitReadable(); err != nil {
-			return 0, err
+		p.getBuffer()
+		for n < len(p.buf.b) && err == nil {
+			var more int
+			more, err = p.src.conn.Read(p.buf.b[n:])
+			n += more
+		}
+		if p.drained = errors.Is(err, errWait); p.drained {
+			err = nil
+		}
+		if n > 0 || err != nil {
+			return n, err
 		}
 	}
 }

@@ -28,6 +28,20 @@ func (s *side) awaitReset() error {
 	return found
 }
 
+// isDead reports whether a plain TCP socket has no connection any more.
+func (s *side) isDead() (dead bool) {
+	if _, ok := s.conn.(*net.TCPConn); !ok || s.raw == nil {
+		return false
+	}
+	_ = s.raw.Control(func(fd uintptr) {
+		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+		dead = err == nil && info.State == stateClosed
+	})
+	return dead
+}
+
+const stateClosed = 7 // TCP_CLOSE of the kernel
+
 // flush waits until the peer's system has what was written, and gives up after
 // no progress for stall. A reset throws away what has not left.
 func (s *side) flush(stall time.Duration) {
@@ -53,7 +67,6 @@ func (s *side) flush(stall time.Duration) {
 // unsent is how many bytes the peer's system has not acknowledged; 0 if it
 // never will.
 func (s *side) unsent() (n int) {
-	const stateClosed = 7 // TCP_CLOSE of the kernel
 	err := s.raw.Control(func(fd uintptr) {
 		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
 		if err == nil && info.State != stateClosed {
