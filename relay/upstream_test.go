@@ -266,7 +266,7 @@ func TestMaxConns(t *testing.T) {
 		t.Errorf("said %d times:\n%s", n, log.String())
 	}
 	reset(t, first)
-	eventually(t, func() bool { return w.relay.Stats().Active == 1 }, func() string { return "the place is not given back" })
+	eventually(t, func() bool { return w.relay.open() == 1 }, func() string { return "the place is not given back" })
 	w.connect()
 }
 
