@@ -151,9 +151,7 @@ func TestUpstreamDownAndUp(t *testing.T) {
 		t.Errorf("connections went to %s", got.String())
 	}
 	for _, want := range []string{"cannot be reached and is avoided", "is back"} {
-		if !strings.Contains(log.String(), want) {
-			t.Errorf("the log lacks %q:\n%s", want, log.String())
-		}
+		eventually(t, func() bool { return strings.Contains(log.String(), want) }, log.String)
 	}
 	if s := w.relay.Stats(); s.Closed[ReasonDial] != 0 {
 		t.Errorf("%d connections failed", s.Closed[ReasonDial])
@@ -253,6 +251,21 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+// What repeats is said once a second, with how often it was not.
+func TestNotice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log syncBuffer
+		var n notice
+		for range 25 {
+			n.say(slog.New(slog.NewTextHandler(&log, nil)), slog.LevelWarn, "again")
+			time.Sleep(100 * time.Millisecond)
+		}
+		if got := log.String(); strings.Count(got, "again") != 3 || strings.Count(got, "held_back=9") != 2 {
+			t.Errorf("the log has\n%s", got)
+		}
+	})
+}
+
 func TestMaxConns(t *testing.T) {
 	var log syncBuffer
 	w := newWay(t, road{listen: "tcp://127.0.0.1:0", options: Options{MaxConns: 2, Log: slog.New(slog.NewTextHandler(&log, nil))}})
@@ -262,9 +275,7 @@ func TestMaxConns(t *testing.T) {
 		w.expectRefused(nil)
 	}
 	w.closed(ReasonLimit, 3)
-	if n := strings.Count(log.String(), "MaxConns"); n != 1 {
-		t.Errorf("said %d times:\n%s", n, log.String())
-	}
+	eventually(t, func() bool { return strings.Contains(log.String(), "as many as MaxConns allows") }, log.String)
 	reset(t, first)
 	eventually(t, func() bool { return w.relay.open() == 1 }, func() string { return "the place is not given back" })
 	w.connect()
@@ -291,9 +302,9 @@ func TestMaxConnsPerSource(t *testing.T) {
 	from("2001:db8:0:1::1")
 	w.accept()
 	w.closed(ReasonSourceLimit, 1)
-	if !strings.Contains(log.String(), "MaxConnsPerSource") || !strings.Contains(log.String(), "2001:db8::3") {
-		t.Errorf("the log has\n%s", log.String())
-	}
+	eventually(t, func() bool {
+		return strings.Contains(log.String(), "MaxConnsPerSource") && strings.Contains(log.String(), "2001:db8::3")
+	}, log.String)
 	reset(t, one)
 	w.closed(ReasonClientReset, 1)
 	from("2001:db8::3")
