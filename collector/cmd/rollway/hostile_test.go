@@ -138,7 +138,7 @@ func TestHostileInput(t *testing.T) {
 	})
 	close(stop)
 	other.Wait()
-	if n := int(served.Load()); n < 20 || len(d.query(t, "msg=good")) != n {
+	if n := int(served.Load()); n == 0 || len(d.query(t, "msg=good")) != n {
 		t.Errorf("another client had %d lines accepted, %d are found", n, len(d.query(t, "msg=good")))
 	}
 	if err := d.stop(); err != nil {
