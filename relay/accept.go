@@ -60,8 +60,9 @@ func (r *Relay) accepted(socket net.Conn, overTLS bool) {
 	}
 	start := time.Now()
 	go func() {
-		defer r.endSetup()
-		r.setUp(newSide(socket), overTLS, start)
+		if !r.setUp(newSide(socket), overTLS, start) {
+			r.endSetup()
+		}
 	}()
 }
 
@@ -78,38 +79,37 @@ func (r *Relay) refuse(client side, reason Reason) {
 	r.counts.closed[reason].Add(1)
 }
 
-// setUp greets a client, connects an upstream and starts to copy.
-func (r *Relay) setUp(client side, overTLS bool, start time.Time) {
+// setUp greets a client, connects an upstream and starts to copy; false: it got
+// no further than one of these.
+func (r *Relay) setUp(client side, overTLS bool, start time.Time) bool {
 	var from netip.Addr // counted in r.sources, if valid
-	refuse := func(reason Reason, n *notice, level slog.Level, msg string, args ...any) {
+	refuse := func(reason Reason, n *notice, level slog.Level, msg string, args ...any) bool {
 		if from.IsValid() {
 			r.sources.give(from)
 		}
 		r.refuse(client, reason)
 		n.say(r.options.Log, level, msg, append(args, slog.String("client", client.name()))...)
+		return false
 	}
 	// A proxy's clients are counted once it has said who they are.
 	if !r.trusts(&client) && !r.admit(&client, &from) {
-		refuse(ReasonSourceLimit, &r.notices.source, slog.LevelWarn, sourceLimitSaid, slog.Int("max_conns_per_source", r.options.MaxConnsPerSource))
-		return
+		return refuse(ReasonSourceLimit, &r.notices.source, slog.LevelWarn, sourceLimitSaid, slog.Int("max_conns_per_source", r.options.MaxConnsPerSource))
 	}
 	if reason, err := r.welcome(&client, overTLS); err != nil {
-		refuse(reason, &r.notices.welcome, slog.LevelWarn, "a client got no further than "+reason.String(), slog.Any("error", err))
-		return
+		return refuse(reason, &r.notices.welcome, slog.LevelWarn, "a client got no further than "+reason.String(), slog.Any("error", err))
 	}
 	if client.origin != nil && !r.admit(&client, &from) {
-		refuse(ReasonSourceLimit, &r.notices.source, slog.LevelWarn, sourceLimitSaid, slog.Int("max_conns_per_source", r.options.MaxConnsPerSource))
-		return
+		return refuse(ReasonSourceLimit, &r.notices.source, slog.LevelWarn, sourceLimitSaid, slog.Int("max_conns_per_source", r.options.MaxConnsPerSource))
 	}
 	upstream, endpoint, err := r.dial(r.stopped, r.upstreams.route(client.serverName()), &client)
 	if err != nil {
-		refuse(ReasonDial, &r.notices.dial, slog.LevelError, "no upstream can be reached", slog.Any("error", err))
-		return
+		return refuse(ReasonDial, &r.notices.dial, slog.LevelError, "no upstream can be reached", slog.Any("error", err))
 	}
 	c := r.join(client, upstream, start)
 	c.endpoint, c.source = endpoint, from
 	r.countMode(c)
 	c.run()
+	return true
 }
 
 const sourceLimitSaid = "connections of a source are refused: it has as many as MaxConnsPerSource allows"

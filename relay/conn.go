@@ -214,7 +214,6 @@ func (r *Relay) Join(client, upstream net.Conn) error {
 	c.joined = make(chan struct{})
 	r.countMode(c)
 	c.run()
-	r.endSetup()
 	<-c.joined
 	if reason := Reason(c.reason.Load()); reason != ReasonDone {
 		return reason

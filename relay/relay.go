@@ -206,6 +206,7 @@ func (r *Relay) beginSetup() bool {
 	return true
 }
 
+// endSetup ends one that led to no connection.
 func (r *Relay) endSetup() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -213,10 +214,12 @@ func (r *Relay) endSetup() {
 	r.checkEmptyLocked()
 }
 
-// add notes a connection; false: it came too late for being drained.
+// add ends the setup of a connection and notes it; false: it came too late for
+// being drained. At no time is it counted twice, or not at all.
 func (r *Relay) add(c *conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.setups--
 	r.conns[c] = struct{}{}
 	return !r.cutting
 }
