@@ -101,11 +101,14 @@ func Profile(threads int) Options {
 	return Options{BufferSize: 64 << 20, Shards: Count(threads), FlushInterval: 10 * time.Second, Direct: true}
 }
 
-// The profiles of the publication, for Open: Profile for 50, 100 and 200
-// threads, which is 4, 8 and 16 shards.
-func SmallProfile() Options  { return Profile(50) }
+// SmallProfile is the publication's for 50 threads: Profile with 4 shards.
+func SmallProfile() Options { return Profile(50) }
+
+// MediumProfile is the publication's for 100 threads: Profile with 8 shards.
 func MediumProfile() Options { return Profile(100) }
-func LargeProfile() Options  { return Profile(200) }
+
+// LargeProfile is the publication's for 200 threads: Profile with 16 shards.
+func LargeProfile() Options { return Profile(200) }
 
 // minTerm is the least size of one buffer in bytes.
 const minTerm = 4096
