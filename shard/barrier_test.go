@@ -72,6 +72,7 @@ func TestFlushTellsWhatWasGivenUp(t *testing.T) {
 		if err := w.Flush(t.Context()); err != nil {
 			t.Errorf("the next Flush = %v", err)
 		}
+		time.Sleep(time.Minute) // the announcement may have failed once, before the repair
 		if l := dst.Lines(); len(l) != 2 || l[0] != "three" && l[1] != "three" || !strings.Contains(strings.Join(l, ""), `"reason":"destination failed","dropped":2`) {
 			t.Errorf("the destination has %q", l)
 		}

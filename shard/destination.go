@@ -169,6 +169,9 @@ func (w *Writer) dropBatchLocked() (lost uint64) {
 // write calls the destination once, with all of the batch if it is vectored.
 // n is in range, and less than all that it was given only with an error.
 func (w *Writer) write() (n int64, err error) {
+	if w.framed {
+		return w.writeBatches()
+	}
 	size := int64(0)
 	if v, ok := w.dst.(vectored); ok {
 		w.io.lent = w.io.lent[:0]

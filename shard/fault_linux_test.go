@@ -82,7 +82,8 @@ func atLeastOnce(t *testing.T, goroutines, n int, twice bool, paths ...string) {
 }
 
 // faulty are the ways of writing that the faults are tried on.
-func faulty(dir string, mode shard.Mode) shard.Options {
+func faulty(dir string, kind shard.FileOptions) shard.Options {
+	kind.MaxSize, kind.Sync, kind.Failover = 500<<10, shard.SyncEach, filepath.Join(dir, "second")
 	return shard.Options{
 		BufferSize:    256 << 10,
 		Shards:        4,
@@ -91,7 +92,7 @@ func faulty(dir string, mode shard.Mode) shard.Options {
 		StallAfter:    time.Minute,
 		CloseTimeout:  time.Minute,
 		Retry:         shard.Retry{Min: time.Millisecond, Max: 10 * time.Millisecond},
-		File:          shard.FileOptions{Mode: mode, MaxSize: 500 << 10, Sync: shard.SyncEach, Failover: filepath.Join(dir, "second")},
+		File:          kind,
 	}
 }
 
@@ -100,15 +101,15 @@ func faulty(dir string, mode shard.Mode) shard.Options {
 func TestInjected(t *testing.T) {
 	const goroutines, rounds, each = 4, 6, 25
 	if dir := os.Getenv(childEnv); dir != "" {
-		for _, mode := range modes {
-			dir := filepath.Join(dir, mode.String())
+		for _, kind := range kinds {
+			dir := filepath.Join(dir, nameOf(kind))
 			if err := os.MkdirAll(filepath.Join(dir, "second"), 0o700); err != nil {
 				t.Fatal(err)
 			}
 			path := filepath.Join(dir, "log")
-			w, err := shard.Open(path, faulty(dir, mode))
+			w, err := shard.Open(path, faulty(dir, kind))
 			if err != nil {
-				t.Logf("%v: Open = %v", mode, err)
+				t.Logf("%s: Open = %v", nameOf(kind), err)
 				continue
 			}
 			for round := range rounds {
@@ -122,7 +123,7 @@ func TestInjected(t *testing.T) {
 			}
 			ledger(w).CheckSettled(t, goroutines*rounds*each, goroutines*rounds*each)
 			onceEach(t, goroutines, rounds*each, append(seriesOf(t, path), seriesOf(t, filepath.Join(dir, "second", "log"))...)...)
-			t.Logf("%v: %d errors, %+v", mode, w.Stats().Errors, w.Stats().File)
+			t.Logf("%s: %d errors, %+v", nameOf(kind), w.Stats().Errors, w.Stats().File)
 		}
 		return
 	}

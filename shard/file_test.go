@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,9 +15,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/internal/framed"
 	"github.com/rollway/rollway/rollwaytest"
 	"github.com/rollway/rollway/shard"
 )
+
+// kinds are all ways in which records get to a file.
+var kinds = []shard.FileOptions{
+	{Mode: shard.Direct}, {Mode: shard.Uncached}, {Mode: shard.Buffered},
+	{Mode: shard.Direct, Framed: true}, {Mode: shard.Uncached, Framed: true}, {Mode: shard.Buffered, Framed: true},
+}
+
+func nameOf(o shard.FileOptions) string {
+	if o.Framed {
+		return o.Mode.String() + " framed"
+	}
+	return o.Mode.String()
+}
 
 var modes = []shard.Mode{shard.Direct, shard.Uncached, shard.Buffered}
 
@@ -94,12 +109,13 @@ func recordsOf(t *testing.T, paths ...string) (found map[int]int, padding int) {
 }
 
 // readRecords calls visit for each record of a file and returns the bytes of
-// white space.
+// white space. In a framed file nothing is out of the ordinary.
 func readRecords(t *testing.T, path string, visit func(g, seq int)) (padding int) {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
+	data := snapshot(t, path)
+	if framed.IsSegment(data) {
+		readFramed(t, path, data, visit)
+		return 0
 	}
 	for line := range bytes.Lines(data) {
 		text := bytes.TrimRight(line, " \n")
@@ -111,6 +127,29 @@ func readRecords(t *testing.T, path string, visit func(g, seq int)) (padding int
 		visit(wholeRecord(t, text))
 	}
 	return padding
+}
+
+func readFramed(t *testing.T, path string, data []byte, visit func(g, seq int)) {
+	t.Helper()
+	r, err := framed.NewReader(bytes.NewReader(data), int64(len(data)), framed.Options{})
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	for {
+		rec, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		if len(rec.Data) > 0 && rec.Data[0] != '{' {
+			visit(wholeRecord(t, rec.Data))
+		}
+	}
+	for _, f := range r.Findings() {
+		t.Errorf("%s: %v", path, f)
+	}
 }
 
 // record makes what wholeRecord reads: n bytes, or a few more.
@@ -138,13 +177,13 @@ func wholeRecord(t *testing.T, text []byte) (g, seq int) {
 // Many goroutines, every mode, every size: what was accepted is in the files.
 func TestOpen(t *testing.T) {
 	const each = 40
-	for _, mode := range modes {
-		for _, goroutines := range []int{1, 8, 200} {
-			t.Run(fmt.Sprintf("%v %d", mode, goroutines), func(t *testing.T) {
+	for _, kind := range kinds {
+		for _, goroutines := range []int{1, 200} {
+			t.Run(fmt.Sprintf("%s %d", nameOf(kind), goroutines), func(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "log")
 				var heard told
 				o := shard.Options{BufferSize: 8 << 20, Shards: 4, Full: shard.Block, FlushInterval: 5 * time.Millisecond, StallAfter: time.Minute, OnError: heard.add}
-				o.File.Mode = mode
+				o.File = kind
 				accepted := 0
 				for run := range 2 { // the second goes on where the first one ended
 					w := openFile(t, path, o)
@@ -170,7 +209,7 @@ func TestOpen(t *testing.T) {
 						t.Errorf("Stats %+v", s)
 					}
 				}
-				found, padding := recordsOf(t, path)
+				found, padding := recordsOf(t, seriesOf(t, path)...)
 				total := 0
 				for g := range goroutines {
 					if found[g] != 2*each {

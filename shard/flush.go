@@ -171,7 +171,7 @@ func (w *Writer) keepTime() {
 // empty reports whether no shard holds a record.
 func (w *Writer) empty() bool {
 	for i := range w.shards {
-		if t := w.shards[i].cur.Load(); t != nil && t != w.full && t.used() > 0 {
+		if t := w.shards[i].cur.Load(); t != nil && t != w.full && t.used() > w.base {
 			return false
 		}
 	}
@@ -185,7 +185,7 @@ func (w *Writer) sendOffDue(now time.Time) (any bool) {
 	for i := range w.shards {
 		s := &w.shards[i]
 		t := s.cur.Load()
-		if t == nil || t == w.full || t.used() == 0 {
+		if t == nil || t == w.full || t.used() == w.base {
 			continue
 		}
 		any = true
@@ -202,7 +202,7 @@ func (w *Writer) sendOffDue(now time.Time) (any bool) {
 func (w *Writer) sendOffAll() {
 	for i := range w.shards {
 		s := &w.shards[i]
-		if t := s.cur.Load(); t != nil && t != w.full && t.used() > 0 {
+		if t := s.cur.Load(); t != nil && t != w.full && t.used() > w.base {
 			w.sendOff(s, t)
 		}
 	}
@@ -216,7 +216,11 @@ func (w *Writer) flush() {
 			w.announce()
 		}
 		for _, t := range w.io.batch {
-			w.io.bufs = append(w.io.bufs, t.data())
+			data := t.data()
+			if t.records() == 0 {
+				data = nil // a batch of none would say that the file ends
+			}
+			w.io.bufs = append(w.io.bufs, data)
 		}
 		w.io.since, w.io.paused = time.Time{}, false
 	}
@@ -289,7 +293,7 @@ func (w *Writer) takenLocked(n int64) {
 		part := b[:min(int64(len(b)), n)]
 		n -= int64(len(part))
 		if len(part) > 0 {
-			w.io.torn = part[len(part)-1] != '\n'
+			w.io.torn = !w.framed && part[len(part)-1] != '\n'
 		}
 		left := t.records() - t.counted
 		if len(part) < len(b) {

@@ -85,6 +85,7 @@ func (d Drops) writeTo(p *promText, name string, labels ...string) {
 func (f FileStats) writeTo(p *promText) {
 	p.counter("file_rotations_total", "Files that were full and renamed.", f.Rotations)
 	p.counter("file_removed_total", "Old files removed.", f.Removed)
+	p.counter("file_recycled_total", "Old files written over.", f.Recycled)
 	p.counter("file_sealed_total", "Files that were left because they failed.", f.Sealed)
 	p.counter("file_failovers_total", "Moves to the failover folder.", f.Failovers)
 	p.counter("file_reopens_total", "Times the path was opened anew.", f.Reopens)

@@ -54,13 +54,14 @@ func complete(t *testing.T, goroutines, n int, paths ...string) {
 // Files are no larger than MaxSize, have names of their own, and hold each
 // record once.
 func TestRotation(t *testing.T) {
-	for _, mode := range modes {
+	for _, kind := range kinds {
 		for _, sync := range []shard.SyncPolicy{shard.SyncNever, shard.SyncInterval, shard.SyncEach} {
-			t.Run(fmt.Sprint(mode, sync), func(t *testing.T) {
+			t.Run(fmt.Sprint(nameOf(kind), sync), func(t *testing.T) {
 				const goroutines, each, maxSize = 8, 150, 200 << 10
 				path := filepath.Join(t.TempDir(), "log.txt")
 				o := shard.Options{BufferSize: 256 << 10, Shards: 4, Full: shard.Block, FlushInterval: time.Millisecond, StallAfter: time.Minute}
-				o.File = shard.FileOptions{Mode: mode, MaxSize: maxSize, Sync: sync, SyncEvery: 2 * time.Millisecond}
+				o.File = kind
+				o.File.MaxSize, o.File.Sync, o.File.SyncEvery = maxSize, sync, 2*time.Millisecond
 				w := openFile(t, path, o)
 				write(t, w, goroutines, 0, each, 3000)
 				if err := w.Sync(); err != nil {

@@ -45,11 +45,14 @@ var ErrTooLarge = errors.New("shard: record larger than a buffer")
 //   - Each record is accounted for: Accepted = Written + Dropped + Pending holds
 //     in every Stats. Dropped records are announced in the stream.
 type Writer struct {
-	opts       Options      // read-only
-	dst        io.Writer    // used by run alone
-	file       *segment.Log // dst, if Open made it; only its Stats is used by others than run
-	chunk      int          // bytes of one vectored write if several buffers make it up; 0: no bound
-	termSize   int          // bytes
+	opts       Options         // read-only
+	dst        io.Writer       // used by run alone
+	file       *segment.Log    // dst, if Open made it; only its Stats is used by others than run
+	chunk      int             // bytes of one vectored write if several buffers make it up; 0: no bound
+	framed     bool            // records are framed, not lines
+	base       uint64          // where the first record of a term begins
+	batches    []segment.Batch // owned by run; of one call
+	termSize   int             // bytes
 	shards     []shard
 	terms      []*term
 	memory     []*direct.Memory // of terms, if Open made them; changed by run at its end
@@ -148,7 +151,7 @@ func (w *Writer) start() {
 // record is written.
 func (w *Writer) LogBytes(record []byte) error {
 	var until time.Time
-	return w.put(record, true, 1, &until)
+	return w.put(record, !w.framed, 1, &until)
 }
 
 // Write takes p, one or more whole lines; a missing last newline is added. More
@@ -160,6 +163,9 @@ func (w *Writer) LogBytes(record []byte) error {
 func (w *Writer) Write(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
+	}
+	if w.framed {
+		return w.writeRecords(p)
 	}
 	if i := bytes.IndexByte(p, '\n'); i == len(p)-1 || i < 0 {
 		var until time.Time
@@ -211,15 +217,12 @@ func (w *Writer) writeLines(p []byte) (n int, err error) {
 // put appends p, which holds that many records, and a newline if asked to.
 // until is when the call stops waiting for room; it is set when it first waits.
 func (w *Writer) put(p []byte, newline bool, records uint64, until *time.Time) error {
-	n := uint64(len(p))
-	if newline {
-		n++
-	}
+	n := w.size(p, newline)
 	s := &w.shards[goid.Hash(uint32(len(w.shards)))]
-	if n > uint64(w.termSize) {
+	if n > uint64(w.termSize)-w.base {
 		s.tooLarge.Add(records)
 		w.wakeDozing() // to announce it
-		return tooLarge(n, w.termSize)
+		return tooLarge(n, w.termSize-int(w.base))
 	}
 	for {
 		t := s.cur.Load()
@@ -247,12 +250,13 @@ func (w *Writer) put(p []byte, newline bool, records uint64, until *time.Time) e
 // fill copies records into the place of n bytes that they have.
 func (w *Writer) fill(s *shard, t *term, start, n uint64, p []byte, newline bool, records uint64) {
 	end := start + n
-	copy(t.buf[start:end], p)
-	if newline {
+	if w.framed {
+		t.seed.PutRecord(t.buf[start:end], p)
+	} else if copy(t.buf[start:end], p); newline {
 		t.buf[end-1] = '\n'
 	}
 	t.commit(n, records)
-	if start == 0 || end > t.mark && start <= t.mark || s.cur.Load() != t {
+	if start == w.base || end > t.mark && start <= t.mark || s.cur.Load() != t {
 		w.written(s, t, start, end)
 	}
 }
@@ -262,7 +266,7 @@ func (w *Writer) fill(s *shard, t *term, start, n uint64, p []byte, newline bool
 // into a term that is no longer its shard's sends it off as well, so that it
 // goes before whatever the goroutine writes next.
 func (w *Writer) written(s *shard, t *term, start, end uint64) {
-	if start == 0 {
+	if start == w.base {
 		t.since.CompareAndSwap(0, time.Now().UnixNano())
 		w.wakeDozing()
 	}

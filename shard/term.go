@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"github.com/rollway/rollway/internal/framed"
 )
 
 // A term is a buffer on its way round: free, current, sealed (queued) or in
@@ -35,6 +37,9 @@ type term struct {
 	owner atomic.Int32  // index of the shard that it is or was current in
 	buf   []byte
 	mark  uint64 // a record that ends beyond sends the term off if another is free
+
+	number uint64      // of the batch that a framed term becomes; set while it is sealed
+	seed   framed.Seed // of number
 
 	queued  bool   // guarded by the owner's mu
 	counted uint64 // guarded by Writer.mu; records written or given up
@@ -149,6 +154,11 @@ func (w *Writer) takeLocked(s *shard) bool {
 		w.free = w.free[:last]
 		next.owner.Store(w.indexOf(s))
 		next.since.Store(0)
+		next.done.Store(w.base)
+		if w.framed {
+			next.number = w.file.Numbers().Next()
+			next.seed = framed.SeedOf(next.number)
+		}
 		next.stop.Store(0)
 		next.queued = false
 		s.cur.Store(next) // sealed as yet, and known to be current by those who get a place
@@ -181,5 +191,5 @@ func (w *Writer) indexOf(s *shard) int32 {
 }
 
 func tooLarge(n uint64, size int) error {
-	return fmt.Errorf("%w: it has %d bytes with its newline, a buffer %d", ErrTooLarge, n, size)
+	return fmt.Errorf("%w: it has %d bytes with what ends or frames it, a buffer %d", ErrTooLarge, n, size)
 }

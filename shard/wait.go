@@ -128,7 +128,7 @@ func (w *Writer) mayTakeLocked(s *shard) bool {
 // grantLocked gives places in t to those who wait for s, in their order. It
 // returns how many bytes they take, and whether all of them have one.
 func (w *Writer) grantLocked(s *shard, t *term) (used uint64, all bool) {
-	all = true
+	used, all = w.base, true
 	w.waiters = slices.DeleteFunc(w.waiters, func(o *waiter) bool {
 		if o.shard != s || !all {
 			return false

@@ -83,29 +83,10 @@ type Tail struct {
 // file system that refuses is an error that wraps errors.ErrUnsupported, and f
 // is as it was. f stays the caller's.
 func New(f *os.File, o Options) (*Tail, error) {
-	if o.Chunk == 0 {
-		o.Chunk = defaultChunk
-	}
-	if o.Reserve == 0 && o.Mode == Direct {
-		o.Reserve = defaultReserve
-	}
-	if o.Chunk < Align || o.Chunk%Align != 0 || o.Chunk > 1<<30 {
-		return nil, fmt.Errorf("direct: Chunk is %d, allowed is a multiple of %d up to 1 GiB", o.Chunk, Align)
-	}
-	t := &Tail{f: f, opt: o, block: 1}
-	info, err := f.Stat()
+	t := &Tail{f: f, block: 1}
+	err := t.open(o)
 	if err != nil {
 		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("direct: %s is no regular file: %w", f.Name(), errors.ErrUnsupported)
-	}
-	t.size = info.Size()
-	if err := t.sys.open(f, o.Mode); err != nil {
-		return nil, fmt.Errorf("direct: %s: %w", f.Name(), err)
-	}
-	if o.Mode == Direct {
-		t.block = t.sys.block
 	}
 	if o.InPlace == 0 {
 		t.opt.InPlace = max(defaultInPlace, blocksInPlace*t.block)
@@ -117,6 +98,35 @@ func New(f *os.File, o Options) (*Tail, error) {
 		return nil, errors.Join(fmt.Errorf("direct: read the last block of %s: %w", f.Name(), err), t.stage.Free())
 	}
 	return t, nil
+}
+
+// open checks the options and switches the file to its mode.
+func (t *Tail) open(o Options) error {
+	if o.Chunk == 0 {
+		o.Chunk = defaultChunk
+	}
+	if o.Reserve == 0 && o.Mode == Direct {
+		o.Reserve = defaultReserve
+	}
+	if o.Chunk < Align || o.Chunk%Align != 0 || o.Chunk > 1<<30 {
+		return fmt.Errorf("direct: Chunk is %d, allowed is a multiple of %d up to 1 GiB", o.Chunk, Align)
+	}
+	t.opt = o
+	info, err := t.f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("direct: %s is no regular file: %w", t.f.Name(), errors.ErrUnsupported)
+	}
+	t.size = info.Size()
+	if err := t.sys.open(t.f, o.Mode); err != nil {
+		return fmt.Errorf("direct: %s: %w", t.f.Name(), err)
+	}
+	if o.Mode == Direct {
+		t.block = t.sys.block
+	}
+	return nil
 }
 
 // load reads the last, partly filled block.

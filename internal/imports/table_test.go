@@ -23,6 +23,8 @@ var table = []edge{
 	{"internal/slabfile", "golang.org/x/sys/unix", "mapped memory: mmap, fallocate, flock, and which file system it is"},
 	{".", "internal/goid", "how deep the values of a goroutine log each other"},
 	{"shard", "internal/direct", "buffers that direct I/O takes as they are"},
+	{"internal/segment", "internal/framed", "framed segments are begun, sealed and told from text"},
+	{"shard", "internal/framed", "records are framed as they are copied"},
 	{"shard", "internal/segment", "the files of Open"},
 	{"shard", "internal/goid", "a goroutine's records stay in one shard"},
 	{"shard", "internal/jsonline", "the line that announces a loss"},

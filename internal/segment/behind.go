@@ -179,6 +179,9 @@ func (b *behind) prune(path string) {
 	}
 	b.add(func() error {
 		names, err := rotated(path)
+		if b.log.opt.Framed {
+			keep++ // one more, to be written over
+		}
 		for len(names) > keep && err == nil {
 			if err = os.Remove(names[0]); errors.Is(err, fs.ErrNotExist) {
 				err = nil

@@ -21,16 +21,20 @@ func (l *Log) inspect() error {
 		l.bad = err
 		return err
 	}
-	was, is := s.tail.Size(), info.Size()
+	was, is := s.store.Size(), info.Size()
 	switch {
-	case is == was:
+	case is == was || is > was && s.batches != nil: // it was longer before it was used again
 		return nil
 	case is > was && s.failed:
-		if err := s.tail.Cut(was); err != nil {
+		if err := s.text.Cut(was); err != nil {
 			l.bad = err
 			return err
 		}
 		return nil
+	case s.batches != nil:
+		l.count(func(st *Stats) { st.Truncations++ })
+		l.bad = fmt.Errorf("%s was cut from %d bytes to %d by someone else", s.path, was, is)
+		return l.bad
 	case is < was:
 		l.count(func(st *Stats) { st.Truncations++ })
 		l.notice("%s was cut from %d bytes to %d by someone else, as by copytruncate, which may lose lines: let it be renamed instead", s.path, was, is)
@@ -44,12 +48,9 @@ func (l *Log) inspect() error {
 func (l *Log) renewTail() error {
 	s := l.cur
 	l.padded(s)
-	err := s.tail.Free()
+	err := s.store.Free()
 	if err == nil {
-		err = l.cutTorn(s.f)
-	}
-	if err == nil {
-		s.tail, err = l.newTail(s.f)
+		err = l.start(s)
 	}
 	if err != nil {
 		l.bad = err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/direct"
+	"github.com/rollway/rollway/internal/framed"
 )
 
 // A Log is the series of files at one path. Its methods are not safe for
@@ -25,6 +26,9 @@ type Log struct {
 	missing   time.Time // since when the path names nothing
 	nextTry   time.Time // of a rotation that failed
 	behind    *behind
+
+	numbers    *framed.Numbers // of batches
+	generation uint64          // of the latest framed file
 
 	mu    sync.Mutex
 	mode  direct.Mode // guarded by mu
@@ -44,6 +48,7 @@ type Stats struct {
 	Syncs       uint64      // calls of fsync
 	SyncErrors  uint64      // of these, failed ones
 	Removed     uint64      // old files removed
+	Recycled    uint64      // old files written over
 }
 
 // Open opens path for appending and creates it if need be, but not its folder.
@@ -63,7 +68,7 @@ func Open(path string, o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{opt: o, mode: o.Mode, path: [2]string{path}}
+	l := &Log{opt: o, mode: o.Mode, path: [2]string{path}, numbers: framed.NewNumbers()}
 	if o.Failover != "" {
 		dir, err := filepath.Abs(o.Failover)
 		if err != nil {
@@ -115,8 +120,8 @@ func (l *Log) count(change func(*Stats)) {
 	l.mu.Unlock()
 }
 
-// Memory returns how many bytes a Log has allocated at most.
-func (l *Log) Memory() int { return l.cur.tail.Memory() }
+// Memory returns how many bytes a Log has allocated.
+func (l *Log) Memory() int { return l.cur.store.Memory() }
 
 func (l *Log) notice(format string, args ...any) {
 	if l.opt.Notice != nil {

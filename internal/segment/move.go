@@ -103,19 +103,22 @@ func (l *Log) retire(s *segment, sync bool) error {
 // be. One that somebody has cut meanwhile is not made longer again.
 func (s *segment) end() error {
 	info, err := s.f.Stat()
-	size := s.tail.Size()
-	if err != nil || info.Size() != size && !(s.failed && info.Size() > size) {
-		return errors.Join(err, s.tail.Free())
+	size := s.store.Size()
+	switch {
+	case err == nil && s.batches != nil && info.Size() >= size && !s.failed:
+		return s.store.Close()
+	case err != nil || info.Size() != size && !(s.failed && info.Size() > size):
+		return errors.Join(err, s.store.Free())
 	}
 	if info.Size() > size {
-		err = s.tail.Cut(size)
+		err = s.text.Cut(size)
 	}
-	return errors.Join(err, s.tail.Close())
+	return errors.Join(err, s.store.Close())
 }
 
 // padded counts the white space that s got.
 func (l *Log) padded(s *segment) {
-	l.count(func(st *Stats) { st.Padded += s.tail.Padded() })
+	l.count(func(st *Stats) { st.Padded += s.store.Padded() })
 }
 
 // moveOn leaves the file in use, which has failed, and opens another one: in
@@ -157,7 +160,7 @@ func (l *Log) moveOn(now time.Time) error {
 func (l *Log) leave(s *segment, now time.Time) {
 	if logfile.StillNames(s.path, s.f) {
 		var err error
-		if s.tail.Size() == 0 {
+		if s.store.Size() <= l.empty() {
 			err = os.Remove(s.path)
 		} else if _, err = l.moveAway(s, now); err == nil {
 			l.behind.prune(s.path)

@@ -15,12 +15,25 @@ import (
 
 // segment is one open file.
 type segment struct {
-	f      *os.File
-	tail   *direct.Tail
-	path   string      // without symbolic links
-	wrote  bool        // something that stays, since it was opened
-	synced atomic.Bool // once, since it was opened
-	failed bool        // the latest write; what it left behind the end is taken away
+	f        *os.File
+	store    store
+	text     *direct.Tail // store, if it is lines
+	batches  *batches     // store, if it is framed records
+	recycled bool         // it held another segment
+	path     string       // without symbolic links
+	wrote    bool         // something that stays, since it was opened
+	synced   atomic.Bool  // once, since it was opened
+	failed   bool         // the latest write; what it left behind the end is taken away
+}
+
+// store is what knows the end of a file.
+type store interface {
+	Size() int64       // bytes that were written to stay
+	Padded() int64     // of these, what fills blocks
+	Mode() direct.Mode // how bytes really get to the disk
+	Memory() int       // bytes allocated
+	Close() error      // ends the use of the file, and leaves it as long as it should be
+	Free() error       // ends it, and leaves the file alone
 }
 
 // syncFailed notes that an fsync has failed. Where none did ever succeed, what
@@ -29,8 +42,12 @@ func (s *segment) syncFailed() { s.wrote = s.wrote && s.synced.Load() }
 
 // open opens path, locks it and cuts its torn last line.
 func (l *Log) open(path string) (*segment, error) {
+	recycled := false
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		recycled = l.recycle(path)
+	}
 	for range 100 {
-		s, err := l.openOnce(path)
+		s, err := l.openOnce(path, recycled)
 		if !errors.Is(err, errOvertaken) {
 			return s, err
 		}
@@ -41,7 +58,7 @@ func (l *Log) open(path string) (*segment, error) {
 // errOvertaken means that the file was renamed before it was locked.
 var errOvertaken = errors.New("overtaken")
 
-func (l *Log) openOnce(path string) (s *segment, err error) {
+func (l *Log) openOnce(path string, recycled bool) (s *segment, err error) {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
@@ -70,13 +87,33 @@ func (l *Log) openOnce(path string) (s *segment, err error) {
 	if !logfile.StillNames(s.path, f) {
 		return nil, errOvertaken
 	}
-	if err := l.cutTorn(f); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	s.recycled = recycled
+	if ok, err := l.takeOver(s); err != nil {
+		return nil, err
+	} else if !ok {
+		return nil, errOvertaken
 	}
-	if s.tail, err = l.newTail(f); err != nil {
+	if err := l.start(s); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// start begins to write to s.
+func (l *Log) start(s *segment) (err error) {
+	if l.opt.Framed {
+		if s.batches, err = l.newBatches(s.f); err == nil {
+			s.store = s.batches
+		}
+		return err
+	}
+	if err := l.cutTorn(s.f); err != nil {
+		return fmt.Errorf("%s: %w", s.path, err)
+	}
+	if s.text, err = l.newTail(s.f); err == nil {
+		s.store = s.text
+	}
+	return err
 }
 
 // cutTorn cuts an unterminated last line off, as a crash leaves it.

@@ -18,11 +18,12 @@ const (
 
 // Options configures a Log. All fields are checked by the caller.
 type Options struct {
+	Framed     bool          // the caller uses WriteBatches, not WriteBuffers
 	Mode       direct.Mode   // Buffered is used where the file system refuses
 	Chunk      int           // bytes of one system call; 0 is direct's default
 	Perm       fs.FileMode   // of new files
 	MaxSize    int64         // bytes that no file exceeds, unless one buffer is more; 0: no bound
-	Keep       int           // files that are done and stay, by age of their names; 0: all
+	Keep       int           // files that are done and stay, by age of their names; 0: all. Framed ones are used again
 	Sync       SyncPolicy    // when to call fsync
 	SyncEvery  time.Duration // under Interval
 	CheckEvery time.Duration // how often to look whether the path still names the file; < 0: never

@@ -7,15 +7,19 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/direct"
+	"github.com/rollway/rollway/internal/framed"
 )
 
 // Write appends p, which is whole lines; see WriteBuffers. It does not change p.
 func (l *Log) Write(p []byte) (n int, err error) {
+	if l.opt.Framed {
+		return l.writeText(p)
+	}
 	if err := l.ready(int64(len(p))); err != nil {
 		return 0, err
 	}
 	m, err := l.append([][]byte{p}, func([][]byte) (int64, error) {
-		n, err := l.cur.tail.Write(p)
+		n, err := l.cur.text.Write(p)
 		return int64(n), err
 	})
 	return int(m), err
@@ -38,7 +42,7 @@ func (l *Log) WriteBuffers(bufs [][]byte) (n int64, err error) {
 		part := l.fitting(bufs)
 		bufs = bufs[len(part):]
 		var m int64
-		m, err = l.append(part, l.cur.tail.WriteBuffers)
+		m, err = l.append(part, l.cur.text.WriteBuffers)
 		n += m
 	}
 	return n, err
@@ -48,13 +52,13 @@ func (l *Log) WriteBuffers(bufs [][]byte) (n int64, err error) {
 // of them are there to stay: whole lines.
 func (l *Log) append(bufs [][]byte, write func([][]byte) (int64, error)) (n int64, err error) {
 	s := l.cur
-	from := s.tail.Size()
+	from := s.store.Size()
 	n, err = write(bufs)
 	n = l.wrote(bufs, n, err)
 	if l.opt.Sync == Each && n > 0 {
 		if syncErr := l.syncCurrent(); syncErr != nil {
 			n, err = 0, errors.Join(err, syncErr)
-			if cutErr := s.tail.Cut(from); cutErr != nil {
+			if cutErr := s.text.Cut(from); cutErr != nil {
 				l.notice("lines that may be on the disk in %s are written again elsewhere: %w", s.path, cutErr)
 			}
 		}
@@ -69,13 +73,21 @@ func (l *Log) fitting(bufs [][]byte) [][]byte {
 	if l.opt.MaxSize == 0 {
 		return bufs
 	}
-	size := l.cur.tail.Size()
+	size := l.cur.store.Size()
 	for i, b := range bufs {
 		if size += whole(len(b)); i > 0 && size > l.opt.MaxSize {
 			return bufs[:i]
 		}
 	}
 	return bufs
+}
+
+// empty is the size of a file that holds nothing.
+func (l *Log) empty() int64 {
+	if l.opt.Framed {
+		return framed.SegmentHeaderSize
+	}
+	return 0
 }
 
 // whole is what a buffer of n bytes takes in the file at most.
@@ -87,14 +99,14 @@ func (l *Log) wrote(bufs [][]byte, n int64, err error) int64 {
 	s := l.cur
 	s.failed = err != nil
 	l.behind.dirty(s)
-	if l.mode == direct.Uncached && s.tail.Mode() != l.mode {
+	if l.mode == direct.Uncached && s.store.Mode() != l.mode {
 		l.fallBack(s.path, errors.ErrUnsupported)
 	}
 	if err == nil {
 		return n
 	}
 	if torn := tornBytes(bufs, n); torn > 0 {
-		if cutErr := s.tail.Cut(s.tail.Size() - torn); cutErr != nil {
+		if cutErr := s.text.Cut(s.store.Size() - torn); cutErr != nil {
 			l.bad = errors.Join(err, cutErr)
 			l.notice("%s keeps %d bytes of a line at its end, which is written again elsewhere: %w", s.path, torn, cutErr)
 		}
@@ -126,7 +138,9 @@ func (l *Log) judge(err error) {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, errQuota):
 	case l.mode != direct.Buffered && errors.Is(err, syscall.EINVAL):
 		l.fallBack(l.cur.path, err) // the file system takes the flag, and then refuses the write
-		l.bad = errMode
+		if l.bad = errMode; l.opt.Framed {
+			l.bad = err
+		}
 	case isAny(err, broken):
 		l.bad = err
 	}
@@ -164,7 +178,7 @@ func (l *Log) ready(n int64) error {
 	if l.opt.CheckEvery >= 0 && !now.Before(l.nextCheck) {
 		l.follow(now)
 	}
-	if size := l.cur.tail.Size(); l.opt.MaxSize > 0 && size > 0 && size+whole(int(n)) > l.opt.MaxSize && !now.Before(l.nextTry) {
+	if size := l.cur.store.Size(); l.opt.MaxSize > 0 && size > l.empty() && size+whole(int(n)) > l.opt.MaxSize && !now.Before(l.nextTry) {
 		return l.rotate(now)
 	}
 	return nil
