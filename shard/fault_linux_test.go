@@ -66,7 +66,7 @@ func atLeastOnce(t *testing.T, goroutines, n int, twice bool, paths ...string) {
 	seen := map[[2]int]bool{}
 	for _, path := range paths {
 		last := map[int]int{}
-		readRecords(t, path, func(g, seq int) {
+		readTorn(t, path, true, func(g, seq int) {
 			if seen[[2]int{g, seq}] && !twice {
 				t.Errorf("%s: record %d of goroutine %d is there twice", path, seq, g)
 			}
@@ -101,7 +101,7 @@ func faulty(dir string, kind shard.FileOptions) shard.Options {
 func TestInjected(t *testing.T) {
 	const goroutines, rounds, each = 4, 6, 25
 	if dir := os.Getenv(childEnv); dir != "" {
-		for _, kind := range kinds {
+		for _, kind := range []shard.FileOptions{kinds[0], kinds[2], kinds[3]} {
 			dir := filepath.Join(dir, nameOf(kind))
 			if err := os.MkdirAll(filepath.Join(dir, "second"), 0o700); err != nil {
 				t.Fatal(err)
@@ -134,7 +134,7 @@ func TestInjected(t *testing.T) {
 	for inject, want := range map[string]string{ // what must have happened at least once, or never ("-")
 		"pwritev2:error=EINTR:when=2+3":         "-Sealed",
 		"pwritev2:error=EIO:when=3+4":           "Sealed",
-		"pwritev2:error=EIO:when=2+2":           "Sealed",
+		"pwritev2:error=EIO:when=2+3":           "Sealed",
 		"pwritev2:error=EIO:when=5..30":         "Failovers",
 		"pwritev2:error=ENOSPC:when=2+3":        "-Sealed",
 		"pwritev2:error=EINVAL:when=4+5":        "errors",
@@ -152,7 +152,7 @@ func TestInjected(t *testing.T) {
 		t.Run(inject, func(t *testing.T) {
 			calls, _, _ := strings.Cut(inject, ":")
 			name, never := strings.CutPrefix(want, "-")
-			happened := regexp.MustCompile(`\b(` + name + `:[1-9]|[1-9]\d* ` + name + `)`)
+			happened := regexp.MustCompile(`\b(` + name + `:[1-9]|[1-9]\d* ` + name + `,)`)
 			// strace counts the calls of each thread, and on which ones a goroutine
 			// makes its calls is up to the scheduler: a fault may meet none.
 			for tries := 1; ; tries++ {

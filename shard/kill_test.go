@@ -152,7 +152,7 @@ func survived(t *testing.T, goroutines, acked, first int, paths []string) {
 	found := map[[2]int]bool{}
 	last := map[int]int{}
 	for _, path := range paths {
-		readRecords(t, path, func(g, i int) {
+		readTorn(t, path, true, func(g, i int) {
 			if n, ok := last[g]; ok && i <= n {
 				t.Fatalf("%s: record %d of goroutine %d comes after %d", path, i, g, n)
 			}
@@ -174,7 +174,7 @@ func nextRound(t *testing.T, path string) int {
 	t.Helper()
 	most := 0
 	for _, name := range seriesOf(t, path) {
-		readRecords(t, name, func(_, i int) { most = max(most, i) })
+		readTorn(t, name, true, func(_, i int) { most = max(most, i) })
 	}
 	return most/perRound + 1
 }

@@ -176,8 +176,13 @@ func (t *Tail) allocate(offset, size int64) {
 	from := max(offset, t.reserved)
 	until := offset + size + t.opt.Reserve
 	if err := t.sys.allocate(t.f, from, until-from); err != nil {
-		if errors.Is(err, errors.ErrUnsupported) {
+		t.opt.Reserve /= 4 // a disk that is nearly full
+		if errors.Is(err, errors.ErrUnsupported) || t.opt.Reserve < Align {
 			t.opt.Reserve = 0
+		}
+		// What it got before it failed would be missing for the write.
+		if info, err := t.f.Stat(); err == nil {
+			_ = t.f.Truncate(info.Size())
 		}
 		return
 	}

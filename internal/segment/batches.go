@@ -32,6 +32,7 @@ type batches struct {
 	bufs   [][]byte       // of one call
 	after  []framed.Segment
 	filled int64 // bytes that fill blocks
+	ended  bool  // the last batch says that none follows
 }
 
 // stageSize is what announcements may take, in bytes.
@@ -67,6 +68,7 @@ func (l *Log) newBatches(f *os.File) (*batches, error) {
 		if b.stage != nil {
 			err = errors.Join(err, b.stage.Free())
 		}
+		_ = f.Truncate(0) // or the next try would take it for a file that is done
 		return nil, errors.Join(err, blocks.Close())
 	}
 	return b, nil
@@ -80,9 +82,18 @@ func (b *batches) Free() error       { return errors.Join(b.blocks.Close(), b.st
 
 // Close says that the segment is complete, if that can be said.
 func (b *batches) Close() error {
+	return errors.Join(b.end(), b.Free())
+}
+
+// end writes the batch that says that none follows.
+func (b *batches) end() error {
+	if b.ended {
+		return nil
+	}
 	number := framed.NewNumbers().Next()
-	_, err := b.write([]Batch{{Buf: b.stage.Bytes()[:framed.BatchHeaderSize], Number: number}})
-	return errors.Join(err, b.Free())
+	n, err := b.write([]Batch{{Buf: b.stage.Bytes()[:framed.BatchHeaderSize], Number: number}})
+	b.ended = n == 1
+	return err
 }
 
 // write seals batches and writes them in one call. It returns how many of them
@@ -143,6 +154,7 @@ func (l *Log) batchesFitting(list []Batch) int {
 
 func (l *Log) appendBatches(list []Batch) (n int, err error) {
 	s := l.cur
+	from := s.batches.seg
 	n, err = s.batches.write(list)
 	l.behind.dirty(s)
 	if l.mode == direct.Uncached && s.store.Mode() != l.mode {
@@ -154,7 +166,10 @@ func (l *Log) appendBatches(list []Batch) (n int, err error) {
 	if l.opt.Sync == Each && n > 0 {
 		if syncErr := l.syncCurrent(); syncErr != nil {
 			n, err = 0, errors.Join(err, syncErr)
-			l.notice("batches that may be on the disk in %s are written again elsewhere: %w", s.path, syncErr)
+			s.batches.seg = from // the end is written over them
+			if endErr := s.batches.end(); endErr != nil {
+				l.notice("batches that may be on the disk in %s are written again elsewhere: %w", s.path, endErr)
+			}
 		}
 	}
 	s.wrote = s.wrote || n > 0
@@ -224,6 +239,14 @@ func (l *Log) recycle(path string) bool {
 	names, err := rotated(path)
 	if err != nil || len(names) <= l.opt.Keep {
 		return false
+	}
+	f, err := disk.OpenFile(names[0], os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	if errors.Is(disk.LockFile(f), disk.ErrLocked) {
+		return false // it is being closed in the background still
 	}
 	if err := logfile.RenameNew(names[0], path); err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {

@@ -87,6 +87,9 @@ func (l *Log) openOnce(path string, recycled bool) (s *segment, err error) {
 	if !logfile.StillNames(s.path, f) {
 		return nil, errOvertaken
 	}
+	if info, err := f.Stat(); err == nil {
+		_ = f.Truncate(info.Size()) // gives back what a crash has left allocated behind the end
+	}
 	s.recycled = recycled
 	if ok, err := l.takeOver(s); err != nil {
 		return nil, err
