@@ -85,12 +85,12 @@ func TestFullDisk(t *testing.T) {
 			o := faulty("", kind)
 			o.File = kind
 			o.File.Sync = policy
+			fillDisk(t, ballast) // first, or a reservation would be room enough
 			w := openFile(t, path, o)
 			write(t, w, goroutines, 0, each, 3000)
 			if err := w.Flush(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			fillDisk(t, ballast)
 			done := make(chan struct{})
 			go func() {
 				write(t, w, goroutines, each, each, 20_000)
@@ -125,7 +125,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// fillDisk leaves 200 KiB on the disk, or a little less.
+// fillDisk leaves 1500 KiB on the disk, or a little less.
 func fillDisk(t *testing.T, ballast string) {
 	t.Helper()
 	f, err := os.Create(ballast)
@@ -137,7 +137,7 @@ func fillDisk(t *testing.T, ballast string) {
 	if err := errors.Join(syscall.Fstatfs(int(f.Fd()), &st)); err != nil {
 		t.Fatal(err)
 	}
-	free := int64(st.Bavail)*st.Bsize - 200<<10
+	free := int64(st.Bavail)*st.Bsize - 1500<<10
 	if err := syscall.Fallocate(int(f.Fd()), 0, 0, free); err != nil {
 		t.Fatalf("allocate %d bytes: %v", free, err)
 	}
