@@ -22,6 +22,7 @@ const childEnv = "ROLLWAY_BENCH_RELAY"
 type job struct {
 	Upstream bool   // be the upstream; otherwise a relay
 	Own      bool   // be our relay; otherwise one of pumps
+	Many     bool   // our relay: for as many connections as there can be
 	Pump     string // see pumpOf
 	Size     int    // of the pump's buffer, in bytes
 	TLS      bool   // for a relay: TLS towards the client
@@ -94,6 +95,10 @@ func (j job) start() (ready, error) {
 	if err != nil {
 		return ready{}, err
 	}
+	if j.Own {
+		addr, err := startOwn(j, config)
+		return ready{Addr: addr}, err
+	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return ready{}, err
@@ -114,8 +119,6 @@ func (j job) start() (ready, error) {
 		}
 		go accept(ln, nil, serve)
 		go accept(second, config, serve)
-	case j.Own:
-		return r, startOwn(ln, j, config)
 	default:
 		p, err := pumpOf(j.Pump, j.Size)
 		if err != nil {

@@ -3,27 +3,41 @@ package relay
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
-	"net"
 	"os"
 
 	"github.com/rollway/rollway/relay"
 )
 
+// own lists our relay: as it comes, and with other sizes of buffers, which
+// matter where it cannot splice.
 func own() []contender {
-	return []contender{{name: Ours, plain: true, job: job{Own: true}}}
+	all := []contender{{name: Ours, plain: true, tls: true, job: job{Own: true}}}
+	for _, kib := range []int{4, 8, 64} {
+		all = append(all, contender{name: fmt.Sprintf("%s, %d KiB", Ours, kib), tls: true, job: job{Own: true, Size: kib << 10}})
+	}
+	return all
 }
 
-// startOwn serves by our relay, in the background.
-func startOwn(ln net.Listener, j job, config *tls.Config) error {
+// startOwn serves by our relay, in the background, and returns its address.
+func startOwn(j job, config *tls.Config) (addr string, err error) {
+	o := relay.Options{To: []string{"tcp://" + j.To}, BufferSize: j.Size}
+	if j.Many { // all descriptors but a few for connections
+		o.MaxConns, o.MaxPipes = -1, 16
+	}
+	url := "tcp://127.0.0.1:0"
 	if j.TLS {
-		return errors.New("no TLS")
+		url, o.ServerTLS = "tls://127.0.0.1:0", config
 	}
-	r, err := relay.New(relay.Options{To: []string{"tcp://" + j.To}})
+	r, err := relay.New(o)
 	if err != nil {
-		return err
+		return "", err
 	}
-	go func() { fmt.Fprintln(os.Stderr, "relay:", r.Serve(context.Background(), ln)) }()
-	return nil
+	ctx := context.Background()
+	ln, err := relay.Listen(ctx, url)
+	if err != nil {
+		return "", err
+	}
+	go func() { fmt.Fprintln(os.Stderr, "relay:", r.Serve(ctx, ln)) }()
+	return ln.Addr().String(), nil
 }

@@ -166,7 +166,9 @@ func inGo(all []contender) []contender {
 
 // peers leaves out those that are there for the published benchmark alone.
 func peers(all []contender) []contender {
-	return slices.DeleteFunc(slices.Clone(all), func(c contender) bool { return c.name == stackName || c.name == poolName(8) })
+	return slices.DeleteFunc(slices.Clone(all), func(c contender) bool {
+		return c.name == stackName || c.name == poolName(8) || c.job.Own && c.name != Ours
+	})
 }
 
 // size is n, or little for a short run.

@@ -60,7 +60,7 @@ type Bar struct {
 
 // Bars draws panels of horizontal bars, two in a row.
 func Bars(title, unit string, panels []BarPanel) string {
-	const row, names = 20, 118
+	const row, names = 20, 150
 	var p picture
 	p.text(pad, pad+font, "start", bold, title)
 	y := float64(pad + titleLine)

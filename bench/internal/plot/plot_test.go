@@ -35,13 +35,13 @@ func TestBars(t *testing.T) {
 	if n := elements(t, svg); n["rect"] != 1+3 || n["line"] != 3 {
 		t.Errorf("elements %v of\n%s", n, svg)
 	}
-	scale := float64(panelWidth - 118 - 75)
+	scale := float64(panelWidth - 150 - 75)
 	for _, want := range []string{"x &amp; y", "10 ms", `fill="` + colors[0] + `"`, "a &lt; b"} {
 		if !strings.Contains(svg, want) {
 			t.Errorf("%q is not in\n%s", want, svg)
 		}
 	}
-	if strings.Count(svg, `width="133.5"`) != 1 || scale/2 != 133.5 {
+	if strings.Count(svg, `width="117.5"`) != 1 || scale/2 != 117.5 {
 		t.Errorf("the bar of 10 on a scale to 20 is not half of %v wide:\n%s", scale, svg)
 	}
 }
