@@ -2,6 +2,7 @@ package relay
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,7 +94,9 @@ func memoryClaims(f figures, t *measure.Table) error {
 		return s.Extra[fmt.Sprintf("%s_%d", what, n)] / float64(n)
 	}
 	both := func(name, mode string) float64 { return each(name, mode, "stack") + each(name, mode, "heap") }
-	saved := func(mode string) float64 { return 100 * (1 - both(poolName(16), mode)/both(stackName, mode)) }
+	saved := func(mode string) float64 { // in percent; + 0, as there is no minus nothing
+		return math.Round(100*(1-both(poolName(16), mode)/both(stackName, mode))) + 0
+	}
 	t.Row("a pool instead of a buffer on the stack saves 96 % of memory",
 		fmt.Sprintf("stack alone: %s instead of %s; with the heap %.0f %% saved", kib(each(poolName(16), modeNothing, "stack")), kib(each(stackName, modeNothing, "stack")), saved(modeNothing)),
 		fmt.Sprintf("stack alone: %s instead of %s, as the compiler moves the buffer to the heap; with the heap %.0f %% saved", kib(each(poolName(16), modeRaw, "stack")), kib(each(stackName, modeRaw, "stack")), saved(modeRaw)),
