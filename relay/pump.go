@@ -139,8 +139,10 @@ func (p *pump) moved(n int) {
 	if n <= 0 {
 		return
 	}
+	// The connection's own count first: who sees it in Stats finds it there.
+	mine := p.bytes.Add(uint64(n))
 	p.total.Add(uint64(n))
-	if p.bytes.Add(uint64(n)) == uint64(n) && p == &p.conn.down {
+	if mine == uint64(n) && p == &p.conn.down {
 		p.conn.firstByte = time.Since(p.conn.start)
 		p.conn.relay.counts.firstByte.observe(p.conn.firstByte)
 	}
