@@ -223,11 +223,22 @@ func (l *Log) takeOver(s *segment) (ok bool, err error) {
 	case !is:
 		return false, fmt.Errorf("%s is not empty and holds no framed records: move it away or give another path", s.path)
 	}
-	if _, err := l.moveAway(s, time.Now()); err != nil {
+	if _, err := l.moveAway(s, begun(head[:n])); err != nil {
 		return false, err
 	}
 	l.behind.prune(s.path)
 	return false, nil
+}
+
+// begun is the moment for the name of a file that another process left: when it
+// was begun. Its process may have been killed when it was about to write over an
+// old file; that one is still the oldest.
+func begun(head []byte) time.Time {
+	now := time.Now()
+	if h, err := framed.ParseHeader(head); err == nil && h.Created.Before(now) {
+		return h.Created
+	}
+	return now
 }
 
 // recycle gives the name path to the oldest file that Keep does not cover, so

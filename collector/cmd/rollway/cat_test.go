@@ -16,6 +16,7 @@ import (
 //	mill open FILE GENERATION    the same without the end
 //	mill moved A B               the second batch torn in A, whole in B
 //	mill flip FILE OFFSET        turns a bit over
+//	mill log FILE PROCESS MODE   logs until it is killed, see runKilled
 func mill() {
 	if err := runMill(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -31,6 +32,8 @@ func runMill(args []string) error {
 		}
 	}
 	switch args[0] {
+	case "log":
+		return runKilled(args[1], args[3], n)
 	case "whole", "open":
 		m, err := newMiller(args[1], uint64(n))
 		if err != nil {
