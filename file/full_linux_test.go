@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/internal/smalldisk"
 	"github.com/rollway/rollway/slab"
 )
 
@@ -21,24 +21,10 @@ import (
 // every byte is there once. Each test runs itself again as a child, whose
 // limits and mounts are its own.
 
-const childEnv = "ROLLWAY_FILE_TEST_CHILD"
-
-func child(t *testing.T, attr *syscall.SysProcAttr) (string, error) {
-	t.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.Env = append(os.Environ(), childEnv+"="+t.TempDir())
-	cmd.SysProcAttr = attr
-	out, err := cmd.CombinedOutput()
-	if err == nil && !strings.Contains(string(out), "--- PASS: "+t.Name()) {
-		err = errors.New("the child did not run the test")
-	}
-	return string(out), err
-}
-
 func TestFileSizeLimit(t *testing.T) {
-	dir := os.Getenv(childEnv)
+	dir := smalldisk.Dir()
 	if dir == "" {
-		if out, err := child(t, nil); err != nil {
+		if out, err := smalldisk.Child(t, nil); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		return
@@ -62,50 +48,8 @@ func TestFileSizeLimit(t *testing.T) {
 	})
 }
 
-// smallDisk runs the test in a child with a file system in memory, which the
-// options of mount limit. It returns the folder in the child and "" in the
-// parent, which has nothing to do then.
-func smallDisk(t *testing.T, options string) string {
-	t.Helper()
-	dir := os.Getenv(childEnv)
-	if dir == "" {
-		attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
-		if os.Getuid() != 0 {
-			attr.Cloneflags |= syscall.CLONE_NEWUSER
-			attr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
-			attr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
-		}
-		out, err := child(t, attr)
-		switch {
-		case errors.Is(err, syscall.EPERM) || strings.Contains(out, "cannot mount"):
-			missing(t, fmt.Sprintf("to mount a tmpfs in a namespace of its own, as root or where users may: %v %s", err, out))
-		case err != nil:
-			t.Fatalf("%v\n%s", err, out)
-		}
-		return ""
-	}
-	// Private, or the mount would be seen outside of the namespace.
-	err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
-	if err == nil {
-		err = syscall.Mount("tmpfs", dir, "tmpfs", 0, options)
-	}
-	if err != nil {
-		fmt.Println("cannot mount:", err)
-		os.Exit(1)
-	}
-	return dir
-}
-
-// largerDisk changes the limits of smallDisk.
-func largerDisk(t *testing.T, dir, options string) {
-	t.Helper()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, options); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestFullDisk(t *testing.T) {
-	dir := smallDisk(t, "size=128k")
+	dir := smalldisk.Mount(t, "size=128k")
 	if dir == "" {
 		return
 	}
@@ -114,14 +58,14 @@ func TestFullDisk(t *testing.T) {
 		if err := os.WriteFile(ballast, make([]byte, 20<<10), 0o600); err != nil {
 			t.Fatal(err)
 		}
-	}, func() { largerDisk(t, dir, "size=8m") })
+	}, func() { smalldisk.Remount(t, dir, "size=8m") })
 }
 
 // The disk fills up under a series that rotates and packs, behind a
 // slab.Writer: with room again every line is there once, and what could not be
 // packed is packed.
 func TestFullDiskWhileRotating(t *testing.T) {
-	dir := smallDisk(t, "size=256k")
+	dir := smalldisk.Mount(t, "size=256k")
 	if dir == "" {
 		return
 	}
@@ -157,7 +101,7 @@ func TestFullDiskWhileRotating(t *testing.T) {
 	if s := f.Stats(); s.Packed > 0 {
 		t.Logf("packed on the full disk: %d", s.Packed)
 	}
-	largerDisk(t, dir, "size=16m")
+	smalldisk.Remount(t, dir, "size=16m")
 	select {
 	case err := <-done:
 		if err != nil {
@@ -194,7 +138,7 @@ func TestFullDiskWhileRotating(t *testing.T) {
 // Where there is no room for one more file, a rotation prunes first, and if
 // that does not help the file in use is written on.
 func TestRotationOnFullDisk(t *testing.T) {
-	dir := smallDisk(t, "size=1m,nr_inodes=20")
+	dir := smalldisk.Mount(t, "size=1m,nr_inodes=20")
 	if dir == "" {
 		return
 	}
@@ -254,7 +198,7 @@ func TestRotationOnFullDisk(t *testing.T) {
 		t.Errorf("told %q", told)
 	}
 	mu.Unlock()
-	largerDisk(t, dir, "size=1m,nr_inodes=100")
+	smalldisk.Remount(t, dir, "size=1m,nr_inodes=100")
 	lines := 20
 	eventually(t, "rotated", func() bool {
 		lines++

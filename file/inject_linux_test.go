@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rollway/rollway/internal/smalldisk"
 )
 
 // program returns the path of a program that a test needs.
@@ -14,18 +16,9 @@ func program(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
-		missing(t, "the program "+name)
+		smalldisk.Missing(t, "the program "+name)
 	}
 	return path
-}
-
-// missing skips the test for want of something, or fails it where all must run.
-func missing(t *testing.T, needs string) {
-	t.Helper()
-	if os.Getenv("REQUIRE") == "all" {
-		t.Fatalf("REQUIRE=all, but this needs %s", needs)
-	}
-	t.Skipf("this needs %s", needs)
 }
 
 // Killed by strace on entering each of the system calls that a rotation and the
@@ -33,7 +26,7 @@ func missing(t *testing.T, needs string) {
 func TestKilledInEachSystemCall(t *testing.T) {
 	strace := program(t, "strace")
 	if out, err := exec.Command(strace, "-f", "-qq", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
-		missing(t, fmt.Sprintf("leave to trace processes: %v %s", err, out))
+		smalldisk.Missing(t, fmt.Sprintf("leave to trace processes: %v %s", err, out))
 	}
 	for _, call := range []string{"renameat2", "fsync", "unlinkat", "openat", "close", "write", "fchmod", "utimensat", "flock"} {
 		t.Run(call, func(t *testing.T) {
@@ -75,7 +68,7 @@ func TestKilledInEachSystemCall(t *testing.T) {
 func TestFailingSystemCalls(t *testing.T) {
 	strace := program(t, "strace")
 	if out, err := exec.Command(strace, "-f", "-qq", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
-		missing(t, fmt.Sprintf("leave to trace processes: %v %s", err, out))
+		smalldisk.Missing(t, fmt.Sprintf("leave to trace processes: %v %s", err, out))
 	}
 	for _, inject := range []string{
 		"renameat2:error=ENOSPC", "renameat2:error=EIO:when=2", "renameat2:error=EIO:when=1+2", "renameat2:error=EINVAL",

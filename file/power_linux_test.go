@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/internal/smalldisk"
 )
 
 // The power fails at some moment of a process that writes, rotates, packs and
@@ -24,7 +25,7 @@ import (
 func TestPowerCut(t *testing.T) {
 	strace := program(t, "strace")
 	if out, err := exec.Command(strace, "-f", "-qq", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
-		missing(t, fmt.Sprintf("leave to trace processes: %v %s", err, out))
+		smalldisk.Missing(t, fmt.Sprintf("leave to trace processes: %v %s", err, out))
 	}
 	for mode, o := range powerModes {
 		t.Run(mode, func(t *testing.T) {

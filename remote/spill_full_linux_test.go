@@ -2,26 +2,21 @@ package remote_test
 
 import (
 	"errors"
-	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/internal/smalldisk"
 	"github.com/rollway/rollway/remote"
 )
 
 // A folder on a real disk that runs full: the caller keeps what does not fit,
 // and what is there is delivered, also by the next Writer.
 func TestSpillDiskFull(t *testing.T) {
-	if os.Getuid() != 0 {
-		missing(t, "mounting a small tmpfs needs root: ENOSPC of a real file system is not tested here")
+	dir := smalldisk.Mount(t, "size=256k")
+	if dir == "" {
+		return
 	}
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
-		missing(t, "this machine lets root mount no tmpfs: "+err.Error())
-	}
-	defer syscall.Unmount(dir, syscall.MNT_DETACH)
 	peer := newKeyedPeer(t)
 	o := remote.Options{Spill: remote.Spill{Dir: dir}, CloseTimeout: 10 * time.Millisecond}
 	w := open(t, peer.url(), o)

@@ -14,34 +14,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/rollway/rollway/internal/smalldisk"
 )
 
 // Faults of the system: each test runs itself again as a child, whose limits,
 // mounts and tracer are its own.
-
-const childEnv = "ROLLWAY_DIRECT_TEST_CHILD"
-
-func child(t *testing.T, attr *syscall.SysProcAttr, wrap ...string) (string, error) {
-	t.Helper()
-	args := append(wrap, os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Env = append(os.Environ(), childEnv+"="+t.TempDir())
-	cmd.SysProcAttr = attr
-	out, err := cmd.CombinedOutput()
-	if err == nil && !strings.Contains(string(out), "--- PASS: "+t.Name()) {
-		err = errors.New("the child did not run the test")
-	}
-	return string(out), err
-}
-
-// missing skips the test for want of something, or fails it where all must run.
-func missing(t *testing.T, needs string) {
-	t.Helper()
-	if os.Getenv("REQUIRE") == "all" {
-		t.Fatalf("REQUIRE=all, but this needs %s", needs)
-	}
-	t.Skipf("this needs %s", needs)
-}
 
 // slack is what a file may take on the disk beyond its size.
 const slack = 16 << 10
@@ -121,9 +99,9 @@ func fillUp(t *testing.T, dir string, want error, limit, unlimit func()) {
 }
 
 func TestFileSizeLimit(t *testing.T) {
-	dir := os.Getenv(childEnv)
+	dir := smalldisk.Dir()
 	if dir == "" {
-		if out, err := child(t, nil); err != nil {
+		if out, err := smalldisk.Child(t, nil); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		return
@@ -145,31 +123,9 @@ func TestFileSizeLimit(t *testing.T) {
 }
 
 func TestFullDisk(t *testing.T) {
-	dir := os.Getenv(childEnv)
+	dir := smalldisk.Mount(t, "size=16m")
 	if dir == "" {
-		attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
-		if os.Getuid() != 0 {
-			attr.Cloneflags |= syscall.CLONE_NEWUSER
-			attr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
-			attr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
-		}
-		out, err := child(t, attr)
-		switch {
-		case errors.Is(err, syscall.EPERM) || strings.Contains(out, "cannot mount"):
-			missing(t, fmt.Sprintf("to mount a tmpfs in a namespace of its own, as root or where users may: %v %s", err, out))
-		case err != nil:
-			t.Fatalf("%v\n%s", err, out)
-		}
 		return
-	}
-	// Private, or the mount would be seen outside of the namespace.
-	err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
-	if err == nil {
-		err = syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=16m")
-	}
-	if err != nil {
-		fmt.Println("cannot mount:", err)
-		os.Exit(1)
 	}
 	ballast := filepath.Join(dir, "ballast")
 	fillUp(t, dir, syscall.ENOSPC, func() {
@@ -185,7 +141,7 @@ func TestFullDisk(t *testing.T) {
 
 // Calls that a signal interrupts, and calls that fail once, are no loss.
 func TestInjected(t *testing.T) {
-	if dir := os.Getenv(childEnv); dir != "" {
+	if dir := smalldisk.Dir(); dir != "" {
 		for i, o := range variants {
 			rng := rand.New(rand.NewPCG(7, uint64(i)))
 			path := filepath.Join(dir, fmt.Sprint("log", i))
@@ -212,10 +168,10 @@ func TestInjected(t *testing.T) {
 	}
 	strace, err := exec.LookPath("strace")
 	if err != nil {
-		missing(t, "the program strace")
+		smalldisk.Missing(t, "the program strace")
 	}
 	if out, err := exec.Command(strace, "-f", "-qq", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
-		missing(t, fmt.Sprintf("leave to trace processes: %v %s", err, out))
+		smalldisk.Missing(t, fmt.Sprintf("leave to trace processes: %v %s", err, out))
 	}
 	for _, inject := range []string{
 		"pwritev2:error=EINTR:when=2+3",
@@ -224,7 +180,7 @@ func TestInjected(t *testing.T) {
 		"fallocate:error=EOPNOTSUPP",
 	} {
 		call, _, _ := strings.Cut(inject, ":")
-		out, err := child(t, nil, strace, "-f", "-qq", "-o", os.DevNull, "-e", "trace="+call, "-e", "inject="+inject)
+		out, err := smalldisk.Child(t, nil, strace, "-f", "-qq", "-o", os.DevNull, "-e", "trace="+call, "-e", "inject="+inject)
 		if err != nil {
 			t.Errorf("%s: %v\n%s", inject, err, out)
 		}

@@ -3,55 +3,28 @@ package slabfile
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/rollway/rollway/internal/smalldisk"
 )
 
 // A disk without room shows as an error of Open, Rebuild or BeginLine, and not
-// as a signal that ends the process at some later store. The test runs itself
-// again as a child whose mounts are its own.
+// as a signal that ends the process at some later store.
 func TestFullDisk(t *testing.T) {
-	const env = "SLABFILE_TEST_FULL"
-	dir := os.Getenv(env)
+	dir := smalldisk.Mount(t, "size=128k")
 	if dir == "" {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestFullDisk$", "-test.v")
-		cmd.Env = append(os.Environ(), env+"="+t.TempDir())
-		attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
-		if os.Getuid() != 0 {
-			attr.Cloneflags |= syscall.CLONE_NEWUSER
-			attr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
-			attr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
-		}
-		cmd.SysProcAttr = attr
-		out, err := cmd.CombinedOutput()
-		switch {
-		case errors.Is(err, syscall.EPERM) || strings.Contains(string(out), "cannot mount"):
-			t.Skipf("needs to mount a tmpfs in a namespace of its own, as root or where users may: %v %s", err, out)
-		case err != nil || !strings.Contains(string(out), "--- PASS: TestFullDisk"):
-			t.Fatalf("%v\n%s", err, out)
-		}
 		return
-	}
-	// Private, or the mount would be seen outside of the namespace.
-	err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
-	if err == nil {
-		err = syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=128k")
-	}
-	if err != nil {
-		fmt.Println("cannot mount:", err)
-		os.Exit(1)
 	}
 	path := filepath.Join(dir, "slabs")
 	fits := Geometry{SlabSize: 8 << 10, SlabCount: 4, LineLimit: 100 << 10} // 40 KiB
 	large := Geometry{SlabSize: 64 << 10, SlabCount: 4}
 
-	_, err = Open(path, Options{Geometry: large, Memory: Mapped})
+	_, err := Open(path, Options{Geometry: large, Memory: Mapped})
 	wantErr(t, err, syscall.ENOSPC, path, "allocate 270336 bytes")
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("a file that could not be made is left: %v", err)

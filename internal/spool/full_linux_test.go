@@ -5,22 +5,16 @@ import (
 	"os"
 	"syscall"
 	"testing"
+
+	"github.com/rollway/rollway/internal/smalldisk"
 )
 
 // A real file system that runs full and is then given room.
 func TestRealDiskFull(t *testing.T) {
-	skip := t.Skipf
-	if os.Getenv("REQUIRE") == "all" {
-		skip = t.Fatalf
+	dir := smalldisk.Mount(t, "size=1m")
+	if dir == "" {
+		return
 	}
-	if os.Getuid() != 0 {
-		skip("mounting a small tmpfs needs root: ENOSPC of a real file system is not tested here")
-	}
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
-		skip("this machine lets root mount no tmpfs (%v): ENOSPC of a real file system is not tested here", err)
-	}
-	defer syscall.Unmount(dir, syscall.MNT_DETACH)
 	ballast := dir + "/ballast"
 	if err := os.WriteFile(ballast, make([]byte, 512<<10), 0o600); err != nil {
 		t.Fatal(err)

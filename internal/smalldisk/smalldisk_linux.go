@@ -1,0 +1,84 @@
+package smalldisk
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+const env = "ROLLWAY_TEST_CHILD"
+
+// Dir is the folder of a child: of a test that Child runs again. It is "" in
+// every other process.
+func Dir() string { return os.Getenv(env) }
+
+// Child runs the test again in a process with attr, started by the command wrap
+// if there is one, and with a folder of its own. It returns what the child
+// said, and an error unless it has passed.
+func Child(t testing.TB, attr *syscall.SysProcAttr, wrap ...string) (output string, err error) {
+	t.Helper()
+	args := append(wrap, os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), env+"="+t.TempDir())
+	cmd.SysProcAttr = attr
+	out, err := cmd.CombinedOutput()
+	if err == nil && !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		err = errors.New("the child did not run the test")
+	}
+	return string(out), err
+}
+
+// Mount runs the test in a child with a file system in memory, which the
+// options of mount limit, as "size=128k". It returns the folder in the child
+// and "" in the parent, which has nothing to do then. The test is skipped
+// where nobody may mount, or fails with REQUIRE=all.
+func Mount(t testing.TB, options string) (dir string) {
+	t.Helper()
+	if dir = Dir(); dir == "" {
+		attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+		if os.Getuid() != 0 {
+			attr.Cloneflags |= syscall.CLONE_NEWUSER
+			attr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
+			attr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
+		}
+		out, err := Child(t, attr)
+		switch {
+		case errors.Is(err, syscall.EPERM) || strings.Contains(out, "cannot mount"):
+			Missing(t, fmt.Sprintf("to mount a tmpfs in a namespace of its own, as root or where users may: %v %s", err, out))
+		case err != nil:
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return ""
+	}
+	// Private, or the mount would be seen outside of the namespace.
+	err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
+	if err == nil {
+		err = syscall.Mount("tmpfs", dir, "tmpfs", 0, options)
+	}
+	if err != nil {
+		fmt.Println("cannot mount:", err)
+		os.Exit(1)
+	}
+	return dir
+}
+
+// Remount changes the limits of Mount.
+func Remount(t testing.TB, dir, options string) {
+	t.Helper()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, options); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Missing skips the test for want of something, or fails it where all must run.
+func Missing(t testing.TB, needs string) {
+	t.Helper()
+	if os.Getenv("REQUIRE") == "all" {
+		t.Fatalf("REQUIRE=all, but this needs %s", needs)
+	}
+	t.Skipf("this needs %s", needs)
+}
