@@ -1,12 +1,8 @@
 package allocstudy
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/rollway/rollway/bench/internal/measure"
 )
@@ -22,61 +18,18 @@ type Results struct {
 }
 
 // Save writes the results to a file: one count, one decision of a compiler and
-// one sample a line, so that versions of the file can be compared.
+// one sample a line.
 func (r *Results) Save(path string) error {
-	head := r.Results
-	head.Samples = nil
-	encoded, err := json.MarshalIndent(head, "", "  ")
-	if err != nil {
-		return err
-	}
-	var b strings.Builder
-	b.WriteString(strings.TrimSuffix(string(encoded), "  \"samples\": null\n}"))
-	if err := writeLines(&b, "counts", r.Counts); err != nil {
-		return err
-	}
-	b.WriteString(",\n")
-	if err := writeLines(&b, "escapes", r.Escapes); err != nil {
-		return err
-	}
-	b.WriteString(",\n")
-	if err := writeLines(&b, "samples", r.Samples); err != nil {
-		return err
-	}
-	b.WriteString("\n}\n")
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(path, []byte(b.String()), 0o644)
-}
-
-func writeLines[T any](b *strings.Builder, name string, items []T) error {
-	fmt.Fprintf(b, "  %q: [", name)
-	for i, item := range items {
-		line := new(strings.Builder)
-		e := json.NewEncoder(line)
-		e.SetEscapeHTML(false)
-		if err := e.Encode(item); err != nil {
-			return err
-		}
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString("\n" + strings.TrimSuffix(line.String(), "\n"))
-	}
-	b.WriteString("\n  ]")
-	return nil
+	head := *r
+	head.Counts, head.Escapes, head.Samples = nil, nil, nil
+	return measure.SaveLines(path, head, measure.ListOf("counts", r.Counts), measure.ListOf("escapes", r.Escapes), measure.ListOf("samples", r.Samples))
 }
 
 // Load reads what Save wrote.
 func Load(path string) (*Results, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
 	r := new(Results)
-	if err := json.Unmarshal(data, r); err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
+	if err := measure.Read(path, r); err != nil {
+		return nil, err
 	}
 	if r.Kind != Kind {
 		return nil, fmt.Errorf("read %s: it holds results of %q", path, r.Kind)

@@ -1,11 +1,7 @@
 package reliability
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/rollway/rollway/bench/internal/measure"
 )
@@ -20,47 +16,18 @@ type Results struct {
 	Tries   []Try             `json:"tries"`
 }
 
-// Save writes the results to a file: one try a line, so that versions of the
-// file can be compared.
+// Save writes the results to a file: one try a line.
 func (r *Results) Save(path string) error {
-	head := struct {
-		measure.Results
-		Missing map[string]string `json:"missing"`
-	}{r.Results, r.Missing}
-	head.Samples = []measure.Sample{}
-	encoded, err := json.MarshalIndent(head, "", "  ")
-	if err != nil {
-		return err
-	}
-	var b strings.Builder
-	b.WriteString(strings.TrimSuffix(string(encoded), "\n}") + ",\n  \"tries\": [\n")
-	for i, t := range r.Tries {
-		line, err := json.Marshal(t)
-		if err != nil {
-			return err
-		}
-		b.Write(line)
-		if i < len(r.Tries)-1 {
-			b.WriteByte(',')
-		}
-		b.WriteByte('\n')
-	}
-	b.WriteString("]}\n")
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(path, []byte(b.String()), 0o644)
+	head := *r
+	head.Samples, head.Tries = []measure.Sample{}, nil
+	return measure.SaveLines(path, head, measure.ListOf("tries", r.Tries))
 }
 
 // Load reads what Save wrote.
 func Load(path string) (*Results, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
 	r := new(Results)
-	if err := json.Unmarshal(data, r); err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
+	if err := measure.Read(path, r); err != nil {
+		return nil, err
 	}
 	if r.Kind != Kind {
 		return nil, fmt.Errorf("read %s: it holds results of %q", path, r.Kind)

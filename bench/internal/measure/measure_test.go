@@ -129,6 +129,28 @@ func TestResultsKeep(t *testing.T) {
 	}
 }
 
+func TestSaveLines(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sub", "lines.json")
+	head := struct {
+		Name string   `json:"name"`
+		A    []string `json:"a"`
+		B    []int    `json:"b"`
+	}{Name: "n"}
+	if err := SaveLines(path, head, ListOf("b", []int{1, 2}), ListOf("a", []string{"<x>"})); err != nil {
+		t.Fatal(err)
+	}
+	const want = "{\n  \"name\": \"n\",\n  \"a\": [\n\"<x>\"\n],\n  \"b\": [\n1,\n2\n]\n}\n"
+	if got, err := os.ReadFile(path); err != nil || string(got) != want {
+		t.Errorf("%v\ngot  %s\nwant %s", err, got, want)
+	}
+	if err := SaveLines(path, head, ListOf("c", []int{1})); err == nil {
+		t.Error("a list without a place was taken")
+	}
+	if err := Read(path, &head); err != nil || len(head.B) != 2 || head.A[0] != "<x>" {
+		t.Errorf("read back %+v, %v", head, err)
+	}
+}
+
 func TestReplace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "doc.md")
 	write := func(s string) {

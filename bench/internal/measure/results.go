@@ -1,8 +1,6 @@
 package measure
 
 import (
-	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,45 +64,18 @@ func commit() string {
 	return c
 }
 
-// Save writes the results to a file: one sample a line, so that versions of
-// the file can be compared.
+// Save writes the results to a file: one sample a line.
 func (r *Results) Save(path string) error {
 	head := *r
 	head.Samples = nil
-	encoded, err := json.MarshalIndent(head, "", "  ")
-	if err != nil {
-		return err
-	}
-	var b strings.Builder
-	b.WriteString(strings.TrimSuffix(string(encoded), "null\n}"))
-	b.WriteString("[\n")
-	for i, s := range r.Samples {
-		line, err := json.Marshal(s)
-		if err != nil {
-			return err
-		}
-		b.Write(line)
-		if i < len(r.Samples)-1 {
-			b.WriteByte(',')
-		}
-		b.WriteByte('\n')
-	}
-	b.WriteString("]}\n")
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(path, []byte(b.String()), 0o644)
+	return SaveLines(path, head, ListOf("samples", r.Samples))
 }
 
 // Load reads what Save wrote.
 func Load(path string) (*Results, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
 	r := new(Results)
-	if err := json.Unmarshal(data, r); err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
+	if err := Read(path, r); err != nil {
+		return nil, err
 	}
 	return r, nil
 }
