@@ -16,7 +16,8 @@ import (
 // folder, remove NAME. A crash leaves one of these, which mend finishes:
 //
 //	NAME, NAME.gz.part       the copy is removed, NAME is packed again
-//	NAME, NAME.gz            NAME is removed if the copy is whole, else the copy
+//	NAME, NAME.gz            NAME is removed if the copy is whole, else the copy;
+//	                         a power cut may have taken the end of NAME
 //	NAME.gz.part             becomes NAME.gz if it is whole; else it is removed
 //	NAME of no bytes         is removed: a rename did not come to pass
 
@@ -171,13 +172,13 @@ func (k *keeper) keepOne(x *kept, src io.Reader) error {
 		return err
 	}
 	defer copied.Close()
-	same, err := equal(&reader{k.ctx, src}, &reader{k.ctx, copied}, x.ext, k.f.opt.Compress)
+	whole, err := covers(&reader{k.ctx, src}, &reader{k.ctx, copied}, x.ext, k.f.opt.Compress)
 	switch {
 	case unreadable(err):
 		return fmt.Errorf("%s and its copy %s both stay: %w", x.plain, x.packed, err)
 	case k.ctx.Err() != nil:
 		return k.ctx.Err()
-	case same:
+	case whole:
 		if err := os.Remove(x.plain); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -254,8 +255,10 @@ func whole(r io.Reader, ext string, c Compressor) (err error) {
 	return err
 }
 
-// equal reports whether packed, unpacked to its end, has the bytes of plain.
-func equal(plain, packed io.Reader, ext string, c Compressor) (same bool, err error) {
+// covers reports whether packed, unpacked to its end, has the bytes of plain. It
+// has more of them where a power cut has taken some of plain, which need not
+// have been fsynced as packed was; what has more than packed is not covered.
+func covers(plain, packed io.Reader, ext string, c Compressor) (all bool, err error) {
 	defer recovered(&err)
 	unpacked, err := unpack(packed, ext, c)
 	if err != nil {
@@ -265,10 +268,17 @@ func equal(plain, packed io.Reader, ext string, c Compressor) (same bool, err er
 	want, got := make([]byte, 32<<10), make([]byte, 32<<10)
 	for {
 		n, err := unpacked.Read(got)
-		if _, short := io.ReadFull(plain, want[:n]); short != nil || !bytes.Equal(want[:n], got[:n]) {
-			return false, short
-		}
+		m, short := io.ReadFull(plain, want[:n])
 		switch {
+		case !bytes.Equal(want[:m], got[:m]):
+			return false, nil
+		case short != nil && short != io.EOF && short != io.ErrUnexpectedEOF:
+			return false, short
+		case short != nil && err == nil:
+			_, err = io.Copy(io.Discard, unpacked)
+			return err == nil, err
+		case short != nil && err == io.EOF:
+			return true, nil
 		case err == io.EOF:
 			n, err := plain.Read(want[:1])
 			return n == 0 && err == io.EOF, err

@@ -104,10 +104,14 @@ func (k *keeper) pass() (again time.Duration, ok bool) {
 		if k.ctx.Err() != nil {
 			return never, false
 		}
-		if !k.looked {
-			try(k.cutTorn(&list[i]))
+		x := &list[i]
+		try(k.mend(x))
+		if k.looked {
+			continue
 		}
-		try(k.mend(&list[i]))
+		if try(k.cutTorn(x)); x.empty {
+			try(k.mend(x))
+		}
 	}
 	k.looked = true
 	list = slices.DeleteFunc(list, func(x kept) bool { return x.plain == "" && x.packed == "" })
