@@ -1,6 +1,10 @@
 package direct
 
-import "github.com/rollway/rollway/shard"
+import (
+	"time"
+
+	"github.com/rollway/rollway/shard"
+)
 
 // own is shard.Writer over a file.
 type own struct{ *shard.Writer }
@@ -20,7 +24,8 @@ func ownDesign(name string, o ownOptions) Design {
 func openOwn(c Config, o ownOptions) (own, error) {
 	w, err := shard.Open(c.Path, shard.Options{
 		BufferSize: c.BufferSize, Shards: c.Shards, FlushInterval: c.Flush, NoLossNotice: true,
-		Full: o.full, TermsPerShard: o.terms, File: shard.FileOptions{Mode: o.mode, MaxSize: o.max, Chunk: o.chunk},
+		CloseTimeout: time.Minute, // other programs may keep the disk busy
+		Full:         o.full, TermsPerShard: o.terms, File: shard.FileOptions{Mode: o.mode, MaxSize: o.max, Chunk: o.chunk},
 	})
 	return own{w}, err
 }
