@@ -90,7 +90,9 @@ func (c *conn) finished(p *pump, at *side, err error) {
 	}
 	if at == nil || at == p.src && at.endedWhole(err) {
 		p.ending.Store(true)
-		if !c.opposite(p).ending.Load() && p.src.isDead() {
+		// A connection is gone after both ends, and the other direction has said
+		// that it sends ours before it does; so it must be asked last.
+		if p.src.isDead() && !c.opposite(p).ending.Load() {
 			// A reset that a write has met, and no read is told of any more.
 			c.abort(c.failure(p.src, syscall.ECONNRESET), p.src)
 			return
