@@ -119,6 +119,9 @@ func (j *Journal) leadLocked(w *waiter) {
 		s.addLocked(first, first+uint64(g.records), n, g.minTime, g.maxTime, now)
 		j.next = s.end
 		j.total += n
+		if r := j.o.RetainBytes; r > 0 && j.total > r && len(j.segs) > 1 && j.segs[0].settled {
+			j.wakeKeeper()
+		}
 		j.counters.Appends += uint64(g.batches)
 		j.counters.Records += uint64(g.records)
 		j.counters.LineBytes += uint64(g.bytes)

@@ -465,3 +465,18 @@ func TestRetentionMakesRoom(t *testing.T) {
 		}
 	}
 }
+
+// TestRetentionWithinASegment: what is too much is deleted also while no segment
+// is begun.
+func TestRetentionWithinASegment(t *testing.T) {
+	const retain = 2000
+	j := mustOpen(t, t.TempDir(), Options{RetainBytes: retain, SegmentBytes: 800})
+	for i := range 100 {
+		mustAppend(t, j, lines(2*i, 2))
+		for deadline := time.Now().Add(time.Minute); j.Stats().Bytes > retain; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("after %d appends: %+v", i+1, j.Stats())
+			}
+		}
+	}
+}
