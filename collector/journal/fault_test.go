@@ -469,7 +469,7 @@ func TestRetentionMakesRoom(t *testing.T) {
 // TestRetentionWithinASegment: what is too much is deleted also while no segment
 // is begun.
 func TestRetentionWithinASegment(t *testing.T) {
-	const retain = 2000
+	const retain = 1500
 	j := mustOpen(t, t.TempDir(), Options{RetainBytes: retain, SegmentBytes: 800})
 	for i := range 100 {
 		mustAppend(t, j, lines(2*i, 2))
