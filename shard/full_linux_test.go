@@ -102,10 +102,9 @@ func TestFullDisk(t *testing.T) {
 				if kind.Framed {
 					return true
 				}
-				if bytes.IndexByte(data, 0) >= 0 {
-					t.Fatalf("%v: a byte 0", kind.Mode)
-				}
-				return len(data) > 0 && data[len(data)-1] == '\n'
+				// A byte 0 was once seen for a moment where the system takes back
+				// a write for which there was no room.
+				return len(data) > 0 && data[len(data)-1] == '\n' && bytes.IndexByte(data, 0) < 0
 			})
 			ledger(w).Check(t)
 			if err := os.Remove(ballast); err != nil {
