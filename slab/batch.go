@@ -110,9 +110,10 @@ func (w *Writer) setFront(b batch) {
 }
 
 // noticeDue reports whether a loss should be announced now: not while the
-// destination fails, or the announcement would hold up the lines.
+// destination fails, or the announcement would hold up the lines, unless there
+// are none and none will come.
 func (w *Writer) noticeDue() bool {
-	return w.io.owed != counts{} && !w.opts.NoLossNotice && !w.failing()
+	return w.io.owed != counts{} && !w.opts.NoLossNotice && (w.io.lastWord || !w.failing())
 }
 
 // creditLocked books that the lines of b before byte end are with outlet o.

@@ -309,6 +309,44 @@ func TestNoticeSurvivesAShortWrite(t *testing.T) {
 	})
 }
 
+// TestLossIsAnnouncedAtCloseAfterAnError loses a line while the last Write of
+// all takes the rest and reports an error with it: nothing is left to be tried
+// again, which would have shown that the destination works.
+func TestLossIsAnnouncedAtCloseAfterAnError(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		faults  []rollwaytest.Fault // after the error
+		notices int
+	}{
+		{"healthy", nil, 1},
+		{"in two parts", []rollwaytest.Fault{{Take: 20, Err: rollwaytest.ErrFault}, {Err: rollwaytest.ErrFault}}, 1},
+		{"dead", []rollwaytest.Fault{{Err: rollwaytest.ErrFault}, {Take: 1 << 20}}, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, dst := open(t, slab.Options{SlabSize: 64, SlabCount: 2, Full: slab.Drop})
+				put(t, w, numbered(0, 63), numbered(1, 63), numbered(2, 63)) // the last has no room
+				dst.Next(rollwaytest.Fault{Take: 64}, rollwaytest.Fault{Take: 64, Err: rollwaytest.ErrFault})
+				dst.Next(tc.faults...)
+				began := time.Now()
+				if err := w.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(began); took > time.Second {
+					t.Errorf("Close took %v", took)
+				}
+				got, notices := lines(dst)
+				want(t, "lines", got, []string{numbered(0, 63), numbered(1, 63)})
+				want(t, "notices", notices, []string{notice(1, "buffer full")}[:tc.notices])
+				settled(t, w, dst, 3)
+				if s := w.Stats(); s.Notices != uint64(tc.notices) {
+					t.Errorf("%d notices counted, want %d", s.Notices, tc.notices)
+				}
+			})
+		})
+	}
+}
+
 func TestNoLossNotice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, dst := open(t, slab.Options{SlabSize: 64, SlabCount: 2, Full: slab.Drop, NoLossNotice: true})

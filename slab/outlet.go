@@ -300,6 +300,10 @@ func (w *Writer) judge(b *batch, c *call) {
 		w.comeOver(o)
 		return
 	}
+	if w.io.lastWord && b == &w.flight.front && b.notice != (counts{}) && !w.torn(b) {
+		w.setFront(batch{}) // a notice alone does not hold up Close
+		return
+	}
 	now := time.Now()
 	if o.since.IsZero() {
 		o.since = w.born.Add(c.began)

@@ -23,8 +23,9 @@ type ioState struct {
 
 	uncounted bool // the slab in hand was not counted when it was taken
 
-	handed uint64 // bytes in all batches so far; see batch.pos
-	owed   counts // lost and not yet announced
+	handed   uint64 // bytes in all batches so far; see batch.pos
+	owed     counts // lost and not yet announced
+	lastWord bool   // nothing but owed is left after Close; it gets one attempt
 
 	hurried bool // a wait was cut short because of Close
 }
@@ -88,6 +89,7 @@ func (w *Writer) next() job {
 		if f.idle() && w.queue.n == 0 && w.filling.cur == nil {
 			w.io.owed.add(w.filling.gap)
 			w.filling.gap = counts{}
+			w.io.lastWord = w.closed
 			if w.noticeDue() {
 				return jobWrite
 			}
