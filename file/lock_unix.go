@@ -17,11 +17,17 @@ import (
 // It waits a moment for another process that looks at the end of the same file.
 func lockShared(f *os.File) {
 	for range 100 {
-		if err := flock(f, syscall.LOCK_SH|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
+		if lockNow(f) {
 			return
 		}
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// lockNow is lockShared without the wait. It reports false if another holds f
+// alone.
+func lockNow(f *os.File) bool {
+	return !errors.Is(flock(f, syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }
 
 // lockAlone reports whether nobody writes to f. Where locks do not work, as on

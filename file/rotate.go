@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -205,18 +206,31 @@ func (f *File) retire(here fs.FileInfo, now time.Time) (string, error) {
 	if there, err := os.Lstat(name); err != nil || os.SameFile(here, there) {
 		return name, nil
 	}
-	// The successor that the other process has just made was moved. It is a
-	// rotated file now, which that process sees; only the number is not its own.
-	if other, err := os.Open(name); err == nil {
-		defer other.Close()
-		if _, inode, err := logfile.Identity(other); err == nil {
-			err = logfile.RenameNew(name, filepath.Join(f.io.series.folder, f.io.series.name(member{time: now.In(f.opt.Location), inode: inode})))
-			if err != nil {
-				return "", err
-			}
-		}
+	return "", cmp.Or(f.renumber(name, now), errOvertaken)
+}
+
+// renumber renames a file that the other process has just made, and that was
+// moved to name, which holds the number of another. It is a rotated file now,
+// as that process sees, so a keeper may pack or remove it at any moment.
+func (f *File) renumber(name string, now time.Time) error {
+	other, err := os.Open(name)
+	if err != nil {
+		return nil
 	}
-	return "", errOvertaken
+	defer other.Close()
+	if !lockNow(other) || !logfile.StillNames(name, other) {
+		return nil // it is being packed under that name
+	}
+	_, inode, err := logfile.Identity(other)
+	if err != nil {
+		return nil
+	}
+	own := f.io.series.name(member{time: now.In(f.opt.Location), inode: inode})
+	err = logfile.RenameNew(name, filepath.Join(f.io.series.folder, own))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // moveAway renames the file at the path to the first name from now on that is
@@ -243,6 +257,9 @@ func (f *File) successor(old fs.FileInfo) (*os.File, error) {
 	next, err := openFile(f.io.real, mode|os.O_APPEND|os.O_CREATE|os.O_EXCL, old.Mode().Perm())
 	if errors.Is(err, fs.ErrExist) { // another process was faster
 		next, err = openFile(f.io.real, mode|os.O_APPEND, 0)
+		if errors.Is(err, fs.ErrNotExist) { // and has rotated again since
+			return nil, errOvertaken
+		}
 	}
 	if err != nil {
 		return nil, err
