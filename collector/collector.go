@@ -245,9 +245,12 @@ func (c *Collector) store(ctx context.Context, b *normalize.Batch) error {
 	if err := c.health.storable(); err != nil {
 		return err
 	}
+	if b.Ask.Durability == "" {
+		b.Ask.Durability = string(c.config.Journal.Durability)
+	}
 	first, err := c.journal.Append(ctx, journal.Batch{
 		Lines: b.Lines, Records: b.Records, MinTime: b.MinTime, MaxTime: b.MaxTime,
-		Synced: c.config.Journal.Durability == config.Synced,
+		Synced: b.Ask.Durability == string(config.Synced),
 	})
 	c.health.note(err)
 	if err != nil {

@@ -71,7 +71,18 @@ type Batch struct {
 	FirstOffset uint64
 	HasOffset   bool
 
+	// Ask is what the sender asks of whoever stores the batch, who may change
+	// it into what was done. Normalization leaves it alone.
+	Ask Ask
+
 	byReason [numReasons]int
+}
+
+// An Ask is what a sender wants of the store beside its lines being there.
+type Ask struct {
+	// Durability is "buffered" (the lines survive the process), "synced" (they
+	// survive the machine), or "" for the store's default.
+	Durability string
 }
 
 // A Rejection says which event was not accepted, and why.

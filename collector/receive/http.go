@@ -60,6 +60,8 @@ func (r *Receiver) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 		header.Set("Allow", http.MethodPost)
 	case http.StatusServiceUnavailable:
 		header.Set("Retry-After", "1")
+	case 0:
+		answerAsk(header, &w.batch.Ask)
 	}
 	writeAnswer(rw, done.code, f.close, w.answer)
 }
@@ -85,6 +87,9 @@ func (r *Receiver) handle(rw http.ResponseWriter, w *work, req *http.Request, do
 	}
 	gzipped, f := packed(req.Header)
 	if f.code != 0 {
+		return f
+	}
+	if f := readAsk(&w.batch.Ask, req.Header); f.code != 0 {
 		return f
 	}
 	// The deadline bounds slow bodies. A ResponseWriter without deadlines,

@@ -15,6 +15,9 @@
 //	413 too large, packed or unpacked          415 unknown Content-Encoding
 //	500 could not be stored, or a fault        503 full, with Retry-After: nothing was stored, send it again
 //
+// X-Durability: synced or buffered asks for a durability; answers of 200 carry
+// the one that was kept, if Store says it.
+//
 // At most Limits.MaxRejections rejected events are listed, all are counted.
 // A 2xx is sent only after Store has returned. A body that did not arrive
 // whole is not stored in part.
@@ -54,7 +57,8 @@ type Options struct {
 	// error. An error that is os.ErrClosed means that the collector is
 	// stopping. Store must not keep the batch or its Lines.
 	// It is called by many goroutines at once, with a context that does not
-	// end when the client goes away. It may set FirstOffset and HasOffset.
+	// end when the client goes away. It heeds the batch's Ask and writes into it
+	// what it did; it may set FirstOffset and HasOffset.
 	// Required.
 	Store func(ctx context.Context, b *normalize.Batch) error
 	// IsFull tells errors of Store that pass, such as a full journal, from

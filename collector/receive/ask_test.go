@@ -1,0 +1,52 @@
+package receive
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/rollway/rollway/collector/normalize"
+)
+
+func TestDurabilityHeader(t *testing.T) {
+	for _, tt := range []struct {
+		asked    []string
+		code     int
+		got      string // by the store
+		answered string
+	}{
+		{nil, 200, "", "synced"},
+		{[]string{"buffered"}, 200, "buffered", "buffered"},
+		{[]string{"synced"}, 200, "synced", "synced"},
+		{[]string{"Synced"}, 400, "", ""},
+		{[]string{""}, 400, "", ""},
+		{[]string{"synced", "buffered"}, 400, "", ""},
+	} {
+		m := &memory{}
+		got := "the store was not called"
+		m.failWith(func(b *normalize.Batch) error {
+			got = b.Ask.Durability
+			if got == "" {
+				b.Ask.Durability = "synced"
+			}
+			return nil
+		})
+		r := newReceiver(t, m, Options{})
+		req := httptest.NewRequest("POST", "/", strings.NewReader(`{"msg":"a"}`))
+		req.Header["X-Durability"] = tt.asked
+		w := httptest.NewRecorder()
+		r.ServeHTTP(w, req)
+		if w.Code != tt.code || w.Header().Get("X-Durability") != tt.answered || tt.code == 200 && got != tt.got {
+			t.Errorf("%q: %d, store got %q, answer says %q", tt.asked, w.Code, got, w.Header().Get("X-Durability"))
+		}
+	}
+	m := &memory{}
+	m.failWith(func(b *normalize.Batch) error { return errFull })
+	w := httptest.NewRecorder()
+	req := httptest.NewRequest("POST", "/", strings.NewReader(`{"msg":"a"}`))
+	req.Header.Set("X-Durability", "synced")
+	newReceiver(t, m, Options{}).ServeHTTP(w, req)
+	if w.Code != 503 || w.Header().Get("X-Durability") != "" {
+		t.Errorf("refused: %d, durability %q", w.Code, w.Header().Get("X-Durability"))
+	}
+}
