@@ -33,12 +33,17 @@ var slotNames = [numSlots]string{
 	keyError:   `,"error":`,
 }
 
-// lookup returns the key of a name, a JSON string.
+// lookup returns the key of a name, which is a JSON string.
 func (n *Normalizer) lookup(raw []byte) key {
 	name := raw[1 : len(raw)-1]
 	if bytes.IndexByte(name, '\\') >= 0 {
 		name = n.unquoted(raw)
 	}
+	return lookup(name)
+}
+
+// lookup returns the key of a name.
+func lookup(name []byte) key {
 	switch string(name) {
 	case "time", "timestamp", "ts", "@timestamp":
 		return keyTime

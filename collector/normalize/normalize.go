@@ -102,6 +102,8 @@ type Normalizer struct {
 	attrs   []byte // members of attrs so far, each followed by ','
 	names   nameSet
 	unquote []byte // an unescaped string
+
+	builder Builder
 }
 
 // body is what one call of Body or Line works on.

@@ -1,0 +1,443 @@
+package normalize
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+	"math"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/rollway/rollway/internal/jsonline"
+)
+
+// A Slot is a place of its own in the canonical line.
+type Slot = key
+
+// The slots that a Builder can be told to fill.
+const (
+	Time    Slot = keyTime
+	Level   Slot = keyLevel
+	Message Slot = keyMsg
+	Service Slot = keyService
+	Logger  Slot = keyLogger
+	Source  Slot = keySource
+	TraceID Slot = keyTraceID
+	SpanID  Slot = keySpanID
+	Error   Slot = keyError
+)
+
+// A Builder makes events out of what does not come as JSON objects of one
+// event each: binary protocols, syslog, envelopes. Between Build and Done it
+// is used like this, once for each event:
+//
+//	b.Begin()
+//	b.SetTime(sec, nsec)                  // each optional
+//	b.SetLevel(slog.LevelWarn)
+//	b.Slot(normalize.Message); b.String(text)
+//	b.Attr(name); b.Int(42)
+//	b.Field(name); b.BeginObject(); b.Name(x); b.Bool(true); b.EndObject()
+//	b.End()
+//
+// Slot, Attr and Field say where the one value that follows goes: to its slot,
+// to attrs, or, by the table of known keys in the package comment, to either.
+// As with JSON a value that does not fit its slot, or finds it taken, goes to
+// attrs, and equal names in attrs get suffixes. Text that is not UTF-8 has
+// U+FFFD in place of what is not. Calls in another order panic; the limits of
+// the Normalizer make an event a rejected one.
+type Builder struct {
+	n   *Normalizer
+	dst *Batch
+
+	text   []byte // names and values of the event as JSON
+	place  place  // of the value that comes next or is being built
+	slot   key
+	name   span
+	value  int  // start of the value being built
+	level  int  // objects and arrays that are open in it
+	merged bool // it is an object whose members go to attrs
+	first  bool // the innermost object or array has nothing in it yet
+
+	dec *jsontext.Decoder // of Object
+	src bytes.Buffer
+}
+
+// place is where a value goes.
+type place uint8
+
+const (
+	nowhere place = iota
+	inSlot
+	inAttrs
+	byName
+)
+
+// Build starts a body whose events the caller takes apart itself. received
+// stands in for times that are missing. Done must follow before the Normalizer
+// is used otherwise.
+func (n *Normalizer) Build(dst *Batch, received time.Time) *Builder {
+	n.begin(dst, nil, received)
+	b := &n.builder
+	b.n, b.dst, b.place = n, dst, nowhere
+	return b
+}
+
+// Done ends what Build began.
+func (b *Builder) Done() {
+	b.n.end()
+	if cap(b.text) > keepScratch {
+		b.text = nil
+	}
+	b.text, b.dst = b.text[:0], nil
+}
+
+// Begin begins an event.
+func (b *Builder) Begin() {
+	n := b.n
+	n.ev = event{}
+	n.attrs = n.attrs[:0]
+	n.names.reset()
+	b.text = b.text[:0]
+	b.place, b.level, b.merged = nowhere, 0, false
+	if b.dst.events()-n.body.first >= n.limits.MaxEvents {
+		n.ev.fault = tooManyEvents
+	}
+}
+
+// SetTime sets the time of the event, seconds and nanoseconds since 1970.
+func (b *Builder) SetTime(sec int64, nsec int) {
+	b.n.ev.sec, b.n.ev.nsec = sec, nsec
+	b.n.ev.filled |= 1 << keyTime
+}
+
+// SetLevel sets the level of the event. Without it the level is INFO.
+func (b *Builder) SetLevel(level slog.Level) {
+	b.n.ev.level = level
+	b.n.ev.filled |= 1 << keyLevel
+}
+
+// Has reports whether the event has a value for the slot already.
+func (b *Builder) Has(slot Slot) bool { return b.n.ev.filled&(1<<slot) != 0 }
+
+// Failed reports whether a limit has made the event a rejected one already:
+// the rest of it may be left out, but for End.
+func (b *Builder) Failed() bool { return b.n.ev.fault != ok }
+
+// Slot says that the next value goes to a slot of its own. Time and Level take
+// all forms that they take as JSON.
+func (b *Builder) Slot(s Slot) {
+	b.slot = s
+	start := len(b.text)
+	switch s {
+	case keyTime:
+		b.text = append(b.text, `"time"`...)
+	case keyLevel:
+		b.text = append(b.text, `"level"`...)
+	default:
+		b.text = append(b.text, slotNames[s][1:len(slotNames[s])-1]...) // between ',' and ':'
+	}
+	b.aim(inSlot, start)
+}
+
+// Attr says that the next value goes to attrs under the name.
+func (b *Builder) Attr(name []byte) {
+	start := len(b.text)
+	b.text = jsonline.AppendStringBytes(b.text, name)
+	b.aim(inAttrs, start)
+}
+
+// Field says that the next value goes where the name says.
+func (b *Builder) Field(name []byte) {
+	start := len(b.text)
+	b.text = jsonline.AppendStringBytes(b.text, name)
+	b.aim(byName, start)
+	b.slot = lookup(name)
+}
+
+func (b *Builder) aim(p place, start int) {
+	if b.place != nowhere {
+		panic("normalize: Builder: a place was named before the value of the one before")
+	}
+	b.place = p
+	b.name = span{start, len(b.text)}
+	b.value = len(b.text)
+}
+
+// Name names the next member of the object that was begun last.
+func (b *Builder) Name(name []byte) {
+	switch {
+	case b.level == 0 && b.merged:
+		b.place = nowhere
+		b.Attr(name)
+	case b.level == 0:
+		panic("normalize: Builder: Name outside of an object")
+	default:
+		b.comma()
+		b.text = jsonline.AppendStringBytes(b.text, name)
+		b.text = append(b.text, ':')
+		b.first = true // no comma before the value
+	}
+}
+
+// String is a value.
+func (b *Builder) String(v []byte) {
+	b.before()
+	b.text = jsonline.AppendStringBytes(b.text, v)
+	b.after()
+}
+
+// Int is a value.
+func (b *Builder) Int(v int64) {
+	b.before()
+	b.text = jsonline.AppendInt(b.text, v)
+	b.after()
+}
+
+// Uint is a value.
+func (b *Builder) Uint(v uint64) {
+	b.before()
+	b.text = jsonline.AppendUint(b.text, v)
+	b.after()
+}
+
+// Float is a value. One that JSON has no number for is its name as a string.
+func (b *Builder) Float(v float64) {
+	b.before()
+	switch {
+	case math.IsNaN(v):
+		b.text = append(b.text, `"NaN"`...)
+	case math.IsInf(v, 1):
+		b.text = append(b.text, `"+Inf"`...)
+	case math.IsInf(v, -1):
+		b.text = append(b.text, `"-Inf"`...)
+	default:
+		b.text = jsonline.AppendFloat(b.text, v)
+	}
+	b.after()
+}
+
+// Bool is a value.
+func (b *Builder) Bool(v bool) {
+	b.before()
+	if v {
+		b.text = append(b.text, "true"...)
+	} else {
+		b.text = append(b.text, "false"...)
+	}
+	b.after()
+}
+
+// Null is a value.
+func (b *Builder) Null() {
+	b.before()
+	b.text = append(b.text, "null"...)
+	b.after()
+}
+
+// Bytes is a value: a string, base64 by RFC 4648 with padding.
+func (b *Builder) Bytes(v []byte) {
+	b.before()
+	b.text = append(b.text, '"')
+	b.text = base64.StdEncoding.AppendEncode(b.text, v)
+	b.text = append(b.text, '"')
+	b.after()
+}
+
+// JSON is a value: raw is one valid JSON value in valid UTF-8.
+func (b *Builder) JSON(raw []byte) {
+	b.before()
+	b.text = append(b.text, raw...)
+	b.after()
+}
+
+// BeginObject begins a value of members, each a Name and a value.
+func (b *Builder) BeginObject() {
+	if b.level == 0 && !b.merged && b.place == byName && b.slot == keyAttrs {
+		b.merged = true
+		b.place = nowhere
+		return
+	}
+	b.open('{')
+}
+
+// EndObject ends the object that was begun last.
+func (b *Builder) EndObject() {
+	if b.level == 0 && b.merged {
+		b.merged = false
+		return
+	}
+	b.shut('}')
+}
+
+// BeginArray begins a value of values.
+func (b *Builder) BeginArray() { b.open('[') }
+
+// EndArray ends the array that was begun last.
+func (b *Builder) EndArray() { b.shut(']') }
+
+func (b *Builder) open(bracket byte) {
+	b.before()
+	b.text = append(b.text, bracket)
+	b.level++
+	b.first = true
+	if b.level > b.n.limits.MaxDepth {
+		b.fail(tooDeep)
+	}
+}
+
+// fail makes the event a rejected one, of which nothing needs to be kept.
+func (b *Builder) fail(r reason) {
+	if b.n.ev.fault == ok {
+		b.n.ev.fault = r
+	}
+	b.text = b.text[:b.value]
+}
+
+func (b *Builder) shut(bracket byte) {
+	b.text = append(b.text, bracket)
+	b.level--
+	b.after()
+}
+
+// comma separates values and members in what is open.
+func (b *Builder) comma() {
+	if !b.first {
+		b.text = append(b.text, ',')
+	}
+	b.first = false
+}
+
+func (b *Builder) before() {
+	if b.place == nowhere {
+		panic("normalize: Builder: a value without a place")
+	}
+	if n := b.n; n.ev.fault != ok || len(b.text) > b.value+n.limits.MaxEventBytes {
+		b.fail(tooLarge)
+	}
+	if b.level > 0 {
+		b.comma()
+	}
+}
+
+// after puts a value that is whole where it belongs.
+func (b *Builder) after() {
+	b.first = false
+	if b.level > 0 {
+		return
+	}
+	n, p := b.n, b.place
+	b.place = nowhere
+	if n.ev.fault != ok {
+		b.text = b.text[:b.name.start]
+		return
+	}
+	n.body.text = b.text
+	value := span{b.value, len(b.text)}
+	kind := kindOf(b.text[b.value])
+	if p != inAttrs && n.fill(b.slot, value, kind) {
+		return
+	}
+	n.ev.fault = n.addAttr(b.name, value, kind)
+	b.text = b.text[:b.name.start] // it is in attrs
+}
+
+// kindOf returns the kind of the value that begins with c.
+func kindOf(c byte) jsontext.Kind {
+	if c == '-' || '0' <= c && c <= '9' {
+		return jsontext.KindNumber
+	}
+	return jsontext.Kind(c)
+}
+
+// Object adds the members of raw, one valid JSON object, as if each was given
+// by Field. The error is that of raw not being one.
+func (b *Builder) Object(raw []byte) error {
+	if !utf8.Valid(raw) {
+		b.n.ev.got = int(raw[firstInvalid(raw)])
+		b.value = len(b.text)
+		b.fail(invalidUTF8)
+		return nil
+	}
+	b.src = *bytes.NewBuffer(raw)
+	if b.dec == nil {
+		b.dec = jsontext.NewDecoder(&b.src, b.n.opts...)
+	} else {
+		b.dec.Reset(&b.src, b.n.opts...)
+	}
+	defer func() { // keep nothing of raw
+		b.src = bytes.Buffer{}
+		b.dec.Reset(&b.src, b.n.opts...)
+	}()
+	if kind := b.dec.PeekKind(); kind != jsontext.KindBeginObject {
+		return fmt.Errorf("found %s, expected an object", kindName(kind))
+	}
+	b.dec.ReadToken()
+	return b.members(true)
+}
+
+// members reads the members of the object whose '{' was read, and its '}'.
+func (b *Builder) members(top bool) error {
+	for b.dec.PeekKind() != jsontext.KindEndObject {
+		name, err := b.dec.ReadValue()
+		if err != nil {
+			return noEOF(err)
+		}
+		slot := key(keyOther)
+		if top {
+			slot = b.n.lookup(name)
+		}
+		start := len(b.text)
+		b.text = append(b.text, name...)
+		if slot == keyAttrs && b.dec.PeekKind() == jsontext.KindBeginObject {
+			b.text = b.text[:start]
+			b.dec.ReadToken()
+			if err := b.members(false); err != nil {
+				return err
+			}
+			continue
+		}
+		value, err := b.dec.ReadValue()
+		if err != nil {
+			return noEOF(err)
+		}
+		b.aim(byName, start)
+		b.slot = slot
+		b.JSON(value)
+	}
+	_, err := b.dec.ReadToken()
+	return noEOF(err)
+}
+
+// End ends the event and reports whether it is one of Batch.Records; otherwise
+// it is a rejected one.
+func (b *Builder) End() bool {
+	n := b.n
+	if b.place != nowhere || b.level > 0 || b.merged {
+		panic("normalize: Builder: End within a value")
+	}
+	n.body.text = b.text
+	if n.ev.fault == ok {
+		n.appendLine(b.dst)
+	}
+	if n.ev.fault != ok {
+		n.add(b.dst, n.ev.fault, 0, n.explain(b.dst, n.ev.fault))
+	}
+	return n.ev.fault == ok
+}
+
+// Reject counts an event that was not begun, or not ended, as rejected for one
+// of the Reason constants; detail tells a human what was found and what was
+// expected.
+func (b *Builder) Reject(name, detail string) {
+	b.place, b.level, b.merged = nowhere, 0, false
+	for r := ok + 1; r < numReasons; r++ {
+		if reasonNames[r] == name {
+			b.n.add(b.dst, r, 0, detail)
+			return
+		}
+	}
+	panic("normalize: Builder: no reason is called " + name)
+}
