@@ -36,7 +36,11 @@ func (c *Collector) handler(errorLog *log.Logger) http.Handler {
 	if name, err := os.Hostname(); err == nil {
 		hosts = append(hosts, name)
 	}
-	route("/api/logs", c.answerInTime(pagesByHost(c.receiver, query.Guard(c.receiver, hosts...))))
+	entrance := func(path string, h http.Handler) {
+		route(path, c.answerInTime(pagesByHost(h, query.Guard(h, hosts...))))
+	}
+	entrance("/api/logs", c.receiver)
+	c.handlersOfDoors(entrance)
 	route("/api/query", query.Guard(http.HandlerFunc(c.api.ServeQuery), hosts...))
 	mux.Handle("/api/tail", query.Guard(http.HandlerFunc(c.api.ServeTail), hosts...)) // as long as its client likes
 	route("/metrics", c.answerInTime(readOnly(promhttp.HandlerFor(c.metrics.registry, promhttp.HandlerOpts{ErrorLog: errorLog}))))
@@ -92,6 +96,11 @@ func (c *Collector) serveIndex(w http.ResponseWriter, _ *http.Request) {
 	b.WriteString("This is a Rollway collector: it takes logs, keeps them, and finds them again.\n\n")
 	for _, e := range endpoints {
 		fmt.Fprintf(&b, "  %-15s  %s\n", e.pattern, e.does)
+	}
+	for _, d := range doors {
+		if d.does != "" {
+			fmt.Fprintf(&b, "  POST %-10s  %s\n", d.path, d.does)
+		}
 	}
 	host := c.Addr()
 	fmt.Fprintf(&b, "\nSend a line, and find it:\n\n  curl -d '{\"level\":\"info\",\"msg\":\"hello\"}' http://%s/api/logs\n  curl 'http://%s/api/query?q=hello'\n", host, host)

@@ -100,6 +100,17 @@ func (b *Batch) Reset() {
 	*b = Batch{Lines: b.Lines[:0], Rejected: b.Rejected[:0]}
 }
 
+// Discard takes the events that were accepted out of the batch again, because
+// what they came with is rejected as a whole. Unless it was empty or has
+// rejected events already, that counts as one of ReasonSyntax.
+func (b *Batch) Discard(empty bool) {
+	b.Lines, b.Records = b.Lines[:0], 0
+	if b.RejectedTotal == 0 && !empty {
+		b.RejectedTotal = 1
+		b.byReason[syntax]++
+	}
+}
+
 // RejectedFor returns how many events were rejected for one of the Reason
 // constants.
 func (b *Batch) RejectedFor(name string) int {

@@ -11,11 +11,11 @@ import (
 )
 
 // appendAnswer appends the JSON object that answers a request.
-func appendAnswer(dst []byte, b *normalize.Batch, stored int, f failure) []byte {
+func appendAnswer(dst []byte, b *normalize.Batch, stored int, fault string) []byte {
 	dst = append(dst, '{')
-	if f.code != 0 {
+	if fault != "" {
 		dst = append(dst, `"error":`...)
-		dst = jsonline.AppendString(dst, f.text)
+		dst = jsonline.AppendString(dst, fault)
 		dst = append(dst, ',')
 	}
 	dst = append(dst, `"accepted":`...)

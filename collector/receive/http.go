@@ -7,14 +7,20 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
-
-	"github.com/rollway/rollway/collector/normalize"
 )
 
 // ServeHTTP answers one request, as the package comment tells.
 func (r *Receiver) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
+	d := door{r, plain{}, onlyPost}
+	d.ServeHTTP(rw, req)
+}
+
+// ServeHTTP answers one request.
+func (r *door) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 	w := r.get()
 	done := outcome{}
 	defer func() {
@@ -33,6 +39,7 @@ func (r *Receiver) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 		done.code = http.StatusInternalServerError
 		if !done.written {
 			answer := appendError(nil, "the collector failed on this request; its log says why")
+			rw.Header()["Content-Type"] = contentType
 			writeAnswer(rw, done.code, true, answer)
 		}
 		if done.written {
@@ -51,18 +58,19 @@ func (r *Receiver) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 	if f.code != 0 {
 		done.code, done.aborted = f.code, f.aborted
 	}
-	w.answer = appendAnswer(w.answer[:0], &w.batch, done.stored, f)
-	r.count.request(w, &done)
-	done.written = true
 	header := rw.Header()
+	header["Content-Type"] = contentType
 	switch f.code {
 	case http.StatusMethodNotAllowed:
-		header.Set("Allow", http.MethodPost)
+		header.Set("Allow", strings.Join(r.methods, ", "))
 	case http.StatusServiceUnavailable:
 		header.Set("Retry-After", "1")
 	case 0:
 		answerAsk(header, &w.batch.Ask)
 	}
+	r.tell(w, header, &done, f)
+	r.count.request(w, &done)
+	done.written = true
 	writeAnswer(rw, done.code, f.close, w.answer)
 }
 
@@ -77,9 +85,10 @@ type outcome struct {
 }
 
 // handle reads, normalizes and stores one request.
-func (r *Receiver) handle(rw http.ResponseWriter, w *work, req *http.Request, done *outcome) failure {
-	if req.Method != http.MethodPost {
-		return failure{code: http.StatusMethodNotAllowed, close: req.ContentLength != 0, text: fmt.Sprintf("method %.20q is not allowed here; send events with POST", req.Method)}
+func (r *door) handle(rw http.ResponseWriter, w *work, req *http.Request, done *outcome) failure {
+	if !slices.Contains(r.methods, req.Method) {
+		return failure{code: http.StatusMethodNotAllowed, close: req.ContentLength != 0,
+			text: fmt.Sprintf("method %.20q is not allowed here; send events with %s", req.Method, strings.Join(r.methods, " or "))}
 	}
 	if r.origins.Check(req) != nil {
 		return failure{code: http.StatusForbidden, close: true,
@@ -102,13 +111,8 @@ func (r *Receiver) handle(rw http.ResponseWriter, w *work, req *http.Request, do
 	}
 	deadline.SetReadDeadline(time.Time{})
 
-	switch err := w.norm.Body(&w.batch, w.buf, time.Now()); {
-	case err == normalize.ErrEmpty:
-		return failure{code: http.StatusBadRequest, text: err.Error() + `, such as {"level":"info","msg":"hello"}`}
-	case err != nil:
-		return failure{code: http.StatusBadRequest, text: "the body is " + err.Error() + "; nothing was stored"}
-	case w.batch.Records == 0:
-		return failure{}
+	if f := r.decode(w, req); f.code != 0 || w.batch.Records == 0 {
+		return f
 	}
 	// A client that goes away now does not undo what the journal is at.
 	done.failed = w.batch.Records // until it is stored
@@ -141,7 +145,6 @@ var contentType = []string{"application/json"}
 
 func writeAnswer(rw http.ResponseWriter, code int, close bool, answer []byte) {
 	header := rw.Header()
-	header["Content-Type"] = contentType
 	if len(answer) > 2000 { // net/http counts shorter ones itself
 		header.Set("Content-Length", strconv.Itoa(len(answer)))
 	}

@@ -34,11 +34,15 @@ type work struct {
 	batch  normalize.Batch
 	norm   *normalize.Normalizer
 	answer []byte
-	held   int64 // bytes taken from the budget
+	note   []byte // of a protocol, from Decode to Answer
+	held   int64  // bytes taken from the budget
 
 	wire   wireReader
 	peek   *bufio.Reader // reads wire; nil until needed
 	unpack *gzip.Reader  // reads peek; nil until needed
+
+	request Request // while Decode runs
+	reply   Answer  // while Answer runs
 }
 
 const (
@@ -81,6 +85,8 @@ func (r *Receiver) take(w *work, n int64) bool {
 func (w *work) reset() {
 	w.buf = keep(w.buf)
 	w.answer = keep(w.answer)
+	w.note = keep(w.note)
+	w.request, w.reply = Request{}, Answer{}
 	w.batch.Lines = keep(w.batch.Lines)
 	w.batch.Reset()
 	w.wire = wireReader{}

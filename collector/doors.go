@@ -1,0 +1,29 @@
+package collector
+
+import (
+	"net/http"
+
+	"github.com/rollway/rollway/collector/receive"
+)
+
+// doors are the paths where clients of other kinds send their events, each
+// with its protocol. What a client asks beside that, such as who is there, has
+// a handler in place of a protocol.
+var doors = []struct {
+	path     string // as for http.ServeMux
+	does     string // for the page that lists endpoints; "" leaves it out
+	protocol receive.Protocol
+	handler  http.Handler
+	methods  []string // for protocol, besides POST
+}{}
+
+// handlersOfDoors calls route for each of doors.
+func (c *Collector) handlersOfDoors(route func(path string, h http.Handler)) {
+	for _, d := range doors {
+		h := d.handler
+		if d.protocol != nil {
+			h = c.receiver.Handler(d.protocol, append([]string{http.MethodPost}, d.methods...)...)
+		}
+		route(d.path, h)
+	}
+}

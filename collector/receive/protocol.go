@@ -1,0 +1,120 @@
+package receive
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/rollway/rollway/collector/normalize"
+)
+
+// A Protocol is what one kind of client speaks over HTTP: how the events of a
+// request are read, and how its outcome is told. What all have in common, the
+// Receiver does: methods, origins, limits, unpacking, storing, counting. One
+// value serves all requests at once and keeps nothing of any.
+type Protocol interface {
+	// Decode puts the events of q.Body into q.Batch. An error rejects the
+	// request with 400, or with the code of a *Refusal; then nothing of the
+	// batch is stored, and what Decode has not counted as rejected itself
+	// counts as one event. What goes wrong with single events is for the
+	// batch.
+	Decode(q *Request) error
+	// Answer turns the outcome into the protocol's own words: it may change
+	// Code and Header, and appends to Body.
+	Answer(a *Answer)
+}
+
+// Request is one request that has arrived whole. All of it is the Receiver's
+// again once Decode has returned.
+type Request struct {
+	HTTP     *http.Request // whose body was read
+	Body     []byte        // unpacked
+	Received time.Time
+	Norm     *normalize.Normalizer
+	Batch    *normalize.Batch
+	Note     []byte // empty; Answer gets what Decode leaves here
+}
+
+// Answer is what a request came to, and the answer that is made of it. It is
+// the Receiver's again once Protocol.Answer has returned.
+type Answer struct {
+	Code   int              // of HTTP
+	Text   string           // for a human, what went wrong; "" if Code is 200
+	Stored int              // events
+	Batch  *normalize.Batch // its rejections, and where its lines are
+	Note   []byte           // by Decode
+	Header http.Header      // Content-Type is application/json unless changed
+	Body   []byte           // to be appended to
+}
+
+// Refusal is an error of Decode with a status of its own.
+type Refusal struct {
+	Code  int // 4xx
+	Text  string
+	Empty bool // there was no event in the request, so none is counted
+}
+
+func (e *Refusal) Error() string { return e.Text }
+
+// Handler returns a handler for requests with one of the methods, POST if none
+// is named, in protocol p.
+func (r *Receiver) Handler(p Protocol, methods ...string) http.Handler {
+	if len(methods) == 0 {
+		methods = onlyPost
+	}
+	return &door{r, p, methods}
+}
+
+var onlyPost = []string{http.MethodPost}
+
+// door is the Handler of one protocol.
+type door struct {
+	*Receiver
+	protocol Protocol
+	methods  []string
+}
+
+// decode has the protocol read the events of a body that has arrived.
+func (d *door) decode(w *work, req *http.Request) failure {
+	w.request = Request{HTTP: req, Body: w.buf, Received: time.Now(), Norm: w.norm, Batch: &w.batch, Note: w.note[:0]}
+	err := d.protocol.Decode(&w.request)
+	w.note = w.request.Note
+	w.request = Request{}
+	if err == nil {
+		return failure{}
+	}
+	f := failure{code: http.StatusBadRequest, text: err.Error()}
+	var refusal *Refusal
+	if errors.As(err, &refusal) {
+		f.code = refusal.Code
+	}
+	w.batch.Discard(refusal != nil && refusal.Empty)
+	return f
+}
+
+// tell has the protocol make the answer.
+func (d *door) tell(w *work, h http.Header, done *outcome, f failure) {
+	w.reply = Answer{Code: done.code, Text: f.text, Stored: done.stored, Batch: &w.batch, Note: w.note, Header: h, Body: w.answer[:0]}
+	d.protocol.Answer(&w.reply)
+	w.answer, done.code = w.reply.Body, w.reply.Code
+	w.reply = Answer{}
+}
+
+// plain is the protocol of the package comment.
+type plain struct{}
+
+func (plain) Decode(q *Request) error {
+	err := q.Norm.Body(q.Batch, q.Body, q.Received)
+	switch {
+	case err == normalize.ErrEmpty:
+		return &Refusal{Code: http.StatusBadRequest, Text: err.Error() + `, such as {"level":"info","msg":"hello"}`, Empty: true}
+	case err != nil:
+		return fmt.Errorf("the body is %w; nothing was stored", err)
+	}
+	return nil
+}
+
+func (plain) Answer(a *Answer) {
+	a.Body = appendAnswer(a.Body, a.Batch, a.Stored, a.Text)
+}
