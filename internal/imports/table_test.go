@@ -17,6 +17,7 @@ var table = []edge{
 	{"internal/logfile", "golang.org/x/sys/unix", "a rename that never replaces a file"},
 	{"internal/segment", "internal/direct", "appends past the page cache"},
 	{"internal/segment", "internal/disk", "locks, fsync of data and folders on every system"},
+	{"internal/segment", "golang.org/x/sys/unix", "whether anybody else has a removed file open: a lease"},
 	{"internal/segment", "internal/logfile", "names and renames of rotated files"},
 	{"file", "internal/disk", "fsync of a folder on every system"},
 	{"internal/spool", "internal/disk", "files that tests can make fail and crash"},

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -15,10 +14,11 @@ import (
 // behind is the goroutine that does what writes need not wait for: fsync by
 // interval, the end of files that are done, the removal of old ones.
 type behind struct {
-	log  *Log
-	work chan struct{} // holds a token when there is something in todo
-	quit chan struct{}
-	done chan struct{}
+	log   *Log
+	work  chan struct{} // holds a token when there is something in todo
+	quit  chan struct{}
+	done  chan struct{}
+	freer freer // owned by run
 
 	mu      sync.Mutex
 	idle    *sync.Cond // todo is empty and nothing of it is under way
@@ -107,6 +107,7 @@ func (b *behind) wait() error {
 func (b *behind) stop() error {
 	close(b.quit)
 	<-b.done
+	b.freer.stop()
 	return b.wait()
 }
 
@@ -183,7 +184,7 @@ func (b *behind) prune(path string) {
 			keep++ // one more, to be written over
 		}
 		for len(names) > keep && err == nil {
-			if err = os.Remove(names[0]); errors.Is(err, fs.ErrNotExist) {
+			if err = b.freer.remove(names[0]); errors.Is(err, fs.ErrNotExist) {
 				err = nil
 			}
 			if err == nil {
