@@ -70,6 +70,8 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 		MaxBytes:     int64(cfg.Journal.MaxSize),
 		RetainBytes:  int64(cfg.Journal.RetainSize),
 		RetainAge:    cfg.Journal.RetainAge,
+		MaxKeys:      cfg.Journal.MaxKeys,
+		KeyAge:       cfg.Journal.KeyAge,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the data folder %s cannot be used: %w", cfg.Data, err)
@@ -78,6 +80,7 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 	c.receiver = receive.New(receive.Options{
 		Store:    c.store,
 		IsFull:   func(err error) bool { return errors.Is(err, journal.ErrFull) },
+		IsReused: func(err error) bool { return errors.Is(err, journal.ErrKeyReused) },
 		IsStored: func(err error) bool { return errors.Is(err, journal.ErrNotSynced) },
 		Limits: normalize.Limits{
 			MaxEventBytes: int(cfg.Limits.MaxEvent),
@@ -248,14 +251,16 @@ func (c *Collector) store(ctx context.Context, b *normalize.Batch) error {
 	if b.Ask.Durability == "" {
 		b.Ask.Durability = string(c.config.Journal.Durability)
 	}
-	first, err := c.journal.Append(ctx, journal.Batch{
+	r, err := c.journal.AppendKeyed(ctx, b.Ask.Key, journal.Batch{
 		Lines: b.Lines, Records: b.Records, MinTime: b.MinTime, MaxTime: b.MaxTime,
 		Synced: b.Ask.Durability == string(config.Synced),
 	})
-	c.health.note(err)
+	if !errors.Is(err, journal.ErrKeyReused) { // which says nothing of the disk
+		c.health.note(err)
+	}
 	if err != nil {
 		return err
 	}
-	b.FirstOffset, b.HasOffset = first, true
+	b.FirstOffset, b.HasOffset, b.Ask.Duplicate = r.First, true, r.Duplicate
 	return nil
 }

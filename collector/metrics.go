@@ -89,11 +89,12 @@ func gauge(name, help string, value func(*Stats) float64) metric {
 }
 
 // simple are the metrics without labels. Events: received = stored + rejected +
-// failed.
+// failed + duplicate.
 var simple = []metric{
 	counter("events_received", "Events read, over HTTP and TCP.", func(s *Stats) uint64 { return s.Receive.Received }),
 	counter("events_stored", "Events in the journal.", func(s *Stats) uint64 { return s.Receive.Stored }),
 	counter("events_failed", "Events that could not be stored; their senders were told.", func(s *Stats) uint64 { return s.Receive.Failed }),
+	counter("events_duplicate", "Events that had been stored before, by the Idempotency-Key of their request.", func(s *Stats) uint64 { return s.Receive.Duplicate }),
 	counter("received_bytes", "Bytes of bodies and TCP streams as sent.", func(s *Stats) uint64 { return s.Receive.WireBytes }),
 	counter("unpacked_bytes", "Bytes of bodies and TCP streams, unpacked.", func(s *Stats) uint64 { return s.Receive.UnpackedBytes }),
 	counter("stored_bytes", "Bytes of canonical lines stored.", func(s *Stats) uint64 { return s.Receive.StoredBytes }),
@@ -111,6 +112,7 @@ var simple = []metric{
 	gauge("journal_segments", "Segment files.", func(s *Stats) float64 { return float64(s.Journal.Segments) }),
 	gauge("journal_bytes", "Bytes in segment files.", func(s *Stats) float64 { return float64(s.Journal.Bytes) }),
 	gauge("journal_readers", "Readers open: queries, tails and sinks.", func(s *Stats) float64 { return float64(s.Journal.Readers) }),
+	gauge("journal_keys", "Idempotency keys remembered.", func(s *Stats) float64 { return float64(s.Journal.Keys) }),
 	counter("journal_appends", "Batches stored.", func(s *Stats) uint64 { return s.Journal.Appends }),
 	counter("journal_groups", "Writes that stored them; many batches share one.", func(s *Stats) uint64 { return s.Journal.Groups }),
 	counter("journal_fsyncs", "Calls of fdatasync.", func(s *Stats) uint64 { return s.Journal.Fsyncs }),

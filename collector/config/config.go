@@ -41,6 +41,8 @@ type Journal struct {
 	MaxSize     Size          // max_size: bytes at which new lines are refused; 0: only the disk's end
 	RetainSize  Size          // retain_size: bytes kept, oldest segments go first; 0: all
 	RetainAge   time.Duration // retain_age: time kept, by the newest line of a segment; 0: for ever
+	MaxKeys     int           // max_keys: idempotency keys remembered
+	KeyAge      time.Duration // key_age: time for which they are remembered
 }
 
 // Timeouts end connections that stand still.
@@ -100,6 +102,8 @@ func Default() Config {
 		Journal: Journal{
 			SegmentSize: 128 * MiB,
 			Durability:  Buffered,
+			MaxKeys:     1_000_000,
+			KeyAge:      time.Hour,
 		},
 		Timeouts: Timeouts{
 			ReadHeader: 10 * time.Second,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -18,8 +19,8 @@ type Batch struct {
 
 func (b *Batch) check() error {
 	switch n := lineCount(b.Lines); {
-	case len(b.Lines) > maxBody:
-		return fmt.Errorf("append to journal: batch has %d bytes; a batch may have %d", len(b.Lines), maxBody)
+	case len(b.Lines) > maxLines:
+		return fmt.Errorf("append to journal: batch has %d bytes; a batch may have %d", len(b.Lines), maxLines)
 	case n < 0:
 		return errors.New("append to journal: batch is empty or its last line has no line break")
 	case n != b.Records:
@@ -38,6 +39,11 @@ func (j *Journal) Append(ctx context.Context, b Batch) (first uint64, err error)
 	if err := b.check(); err != nil {
 		return 0, err
 	}
+	return j.append(ctx, b, "", keyHash{})
+}
+
+// append stores b, which was checked, under key; empty: none.
+func (j *Journal) append(ctx context.Context, b Batch, key string, hash keyHash) (first uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, fmt.Errorf("append to journal: %w", err)
 	}
@@ -47,7 +53,7 @@ func (j *Journal) Append(ctx context.Context, b Batch) (first uint64, err error)
 		return 0, closedError()
 	}
 	w := j.waiterLocked()
-	w.batch = b
+	w.batch, w.key, w.hash = b, key, hash
 	if !j.queue.busy {
 		j.queue.busy = true
 		w.state = leading
@@ -84,11 +90,14 @@ func (j *Journal) Append(ctx context.Context, b Batch) (first uint64, err error)
 // group is what is written together: head and those linked behind it.
 type group struct {
 	head    *waiter
-	bytes   int
+	bytes   int // of lines
+	keys    int
+	keysLen int // bytes
 	records int
 	batches int
 	minTime int64
 	maxTime int64
+	at      int64 // by keyTime, if there are keys
 }
 
 // leadLocked writes w and all that fit behind it as one group, answers them,
@@ -97,16 +106,23 @@ func (j *Journal) leadLocked(w *waiter) {
 	g := group{head: w, minTime: w.batch.MinTime, maxTime: w.batch.MaxTime}
 	for last := w; last != nil; {
 		g.bytes += len(last.batch.Lines)
+		if last.key != "" {
+			g.keys++
+			g.keysLen += keySize(last.key)
+		}
 		g.records += last.batch.Records
 		g.batches++
 		g.minTime, g.maxTime = min(g.minTime, last.batch.MinTime), max(g.maxTime, last.batch.MaxTime)
 		m := j.queue.head
-		if m == nil || m.solo || g.bytes+len(m.batch.Lines) > j.o.MaxGroupBytes || g.records+m.batch.Records > maxBody {
+		if m == nil || m.solo || g.bytes+g.keysLen+len(m.batch.Lines)+keySize(m.key) > j.o.MaxGroupBytes || g.keys == math.MaxUint16 || g.records+m.batch.Records > maxBody {
 			break
 		}
 		m = j.queue.pop()
 		m.state = grouped
 		last.next, last = m, m
+	}
+	if g.keys > 0 {
+		g.at = j.keyTime()
 	}
 	first := j.next
 	j.mu.Unlock()
@@ -141,6 +157,9 @@ func (j *Journal) leadLocked(w *waiter) {
 		m.seg, m.err = s, err
 		if err == nil {
 			m.first = first
+			if m.key != "" {
+				j.keys.add(keyed{hash: m.hash, first: first, at: g.at, records: uint32(m.batch.Records)})
+			}
 			first += uint64(m.batch.Records)
 		}
 		if m != w {

@@ -16,7 +16,13 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // The table above the code and the one in docs/FORMAT.md are the same.
 func TestFormatTables(t *testing.T) {
-	src, err := os.ReadFile("frame.go")
+	for _, file := range []string{"frame.go", "keyfile.go"} {
+		checkTable(t, file)
+	}
+}
+
+func checkTable(t *testing.T, file string) {
+	src, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +39,7 @@ func TestFormatTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	if table := strings.TrimSpace(code.String()); len(table) < 500 || !strings.Contains(string(doc), "```\n"+table+"\n```") {
-		t.Errorf("docs/FORMAT.md does not contain the table of frame.go:\n%s", table)
+		t.Errorf("docs/FORMAT.md does not contain the table of %s:\n%s", file, table)
 	}
 }
 

@@ -47,8 +47,9 @@ import (
 //	  key section: per key
 //	       0     2  length n of the key
 //	       2     4  index of the key's first record in the frame
-//	       6     4  number of records stored under the key
-//	      10     n  the key
+//	       6     4  number of records stored under the key, also in the frames behind
+//	      10     8  time of the append
+//	      18     n  the key, at most 255 bytes
 //	  payload: the records' canonical lines, each ended by 0A
 
 const (
@@ -58,6 +59,9 @@ const (
 
 	// maxBody bounds a body so that a length fits 32 bits on every system.
 	maxBody = 1 << 30
+
+	// maxLines leaves room for a key in a frame of one batch.
+	maxLines = maxBody - keyHeaderSize - MaxKeyBytes
 )
 
 var (

@@ -30,13 +30,19 @@ type Options struct {
 	RetainBytes   int64         // oldest sealed segments are deleted beyond this; 0: kept
 	RetainAge     time.Duration // sealed segments last written longer ago are deleted; 0: kept
 
+	MaxKeys int           // idempotency keys that are remembered; 0: 1,000,000, of about 100 bytes each
+	KeyAge  time.Duration // time for which they are remembered; 0: 1 h
+
 	Disk disk.FS // nil: the operating system's
 }
 
+// maxKeys bounds Options.MaxKeys, and so what Open reads of keys.
+const maxKeys = 100_000_000
+
 func (o *Options) check() error {
 	switch {
-	case o.SegmentBytes < 0 || o.MaxGroupBytes < 0 || o.MaxBytes < 0 || o.RetainBytes < 0 || o.RetainAge < 0:
-		return errors.New("journal options: a size or age is negative; use 0 for the default")
+	case o.SegmentBytes < 0 || o.MaxGroupBytes < 0 || o.MaxBytes < 0 || o.RetainBytes < 0 || o.RetainAge < 0 || o.MaxKeys < 0 || o.KeyAge < 0:
+		return errors.New("journal options: a size, number or age is negative; use 0 for the default")
 	case o.MaxGroupBytes > maxBody:
 		return fmt.Errorf("journal options: MaxGroupBytes %d is above the format's limit of %d", o.MaxGroupBytes, maxBody)
 	}
@@ -45,6 +51,13 @@ func (o *Options) check() error {
 	}
 	if o.MaxGroupBytes == 0 {
 		o.MaxGroupBytes = 1 << 20
+	}
+	if o.MaxKeys == 0 {
+		o.MaxKeys = 1_000_000
+	}
+	o.MaxKeys = min(o.MaxKeys, maxKeys)
+	if o.KeyAge == 0 {
+		o.KeyAge = time.Hour
 	}
 	if o.Disk == nil {
 		o.Disk = disk.Real{}
@@ -61,6 +74,10 @@ type Journal struct {
 	lock     io.Closer
 	recovery Recovery
 	id       string
+	opened   time.Time
+
+	scannedKeys map[uint64][]keyed // keys by the first offset of their segment; recover's
+	keyFiles    map[uint64]bool    // first offsets of the key files in the folder; recover's
 
 	kick       chan struct{} // capacity 1; wakes the keeper
 	stop       chan struct{} // closed by Close; ends the keeper
@@ -87,6 +104,7 @@ type Journal struct {
 	segs     []*segment // by first offset
 	queue    queue
 	syncer   syncer
+	keys     keyTable
 	waiting  []*Reader // readers to wake at the next commit
 	free     *waiter
 	counters counters
@@ -107,7 +125,9 @@ func Open(dir string, o Options) (*Journal, error) {
 		stop:       make(chan struct{}),
 		keeperDone: make(chan struct{}),
 		closed:     make(chan struct{}),
+		opened:     time.Now(),
 	}
+	j.keys.init(o.MaxKeys, o.KeyAge)
 	if err := j.fs.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("open journal: create folder %s: %w", dir, err)
 	}

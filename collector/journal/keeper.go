@@ -68,8 +68,12 @@ func (j *Journal) settle(s *segment) error {
 	w := j.waiterLocked()
 	err := j.syncToLocked(w, s, s.end)
 	j.releaseLocked(w)
+	keys := j.keys.between(s.first, s.end)
 	j.mu.Unlock()
 	renamed := false
+	if err == nil {
+		err = j.writeKeyFile(s, keys)
+	}
 	if err == nil {
 		err = j.fs.Rename(j.path(s.first, extOpen), j.path(s.first, extSealed))
 		renamed = err == nil
@@ -145,7 +149,7 @@ func (j *Journal) deleteOldest(now time.Time, need int64) bool {
 	s.gone = true
 	j.segs = j.segs[1:]
 	j.mu.Unlock()
-	err := j.removeFile(j.path(s.first, ext))
+	err := errors.Join(j.removeFile(j.path(s.first, ext)), j.removeFile(j.path(s.first, extKeys)))
 	j.mu.Lock()
 	if err != nil {
 		s.gone = false

@@ -5,7 +5,9 @@ type waiter struct {
 	next  *waiter
 	ready chan struct{} // capacity 1; sent to once per wait
 	batch Batch
-	solo  bool // wants the writer role, not to be written
+	key   string  // empty: none
+	hash  keyHash // of key
+	solo  bool    // wants the writer role, not to be written
 
 	// guarded by Journal.mu while queued
 	state waitState

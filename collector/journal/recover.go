@@ -80,6 +80,7 @@ func (c candidate) name() string { return segmentName(c.first, c.ext) }
 // concurrently.
 func (j *Journal) recover() error {
 	begin := time.Now()
+	j.scannedKeys, j.keyFiles = make(map[uint64][]keyed), make(map[uint64]bool)
 	files, lowest, err := j.listSegments()
 	if err != nil {
 		return err
@@ -100,6 +101,7 @@ func (j *Journal) recover() error {
 		}
 	}
 	j.findMissing()
+	j.recoverKeys()
 	j.identify()
 	if err := j.fs.SyncDir(j.dir); err != nil { // the crash may have come between a creation and this
 		j.find(Finding{Kind: Unsynced, File: ".", Detail: err.Error()})
@@ -128,6 +130,10 @@ func (j *Journal) listSegments() (files []candidate, lowest uint64, err error) {
 			continue
 		case !ok || e.Dir:
 			j.find(Finding{Kind: Foreign, File: e.Name, Detail: "left alone"})
+			continue
+		}
+		if ext == extKeys {
+			j.keyFiles[first] = true
 			continue
 		}
 		lowest = max(lowest, first)
@@ -237,11 +243,15 @@ func (j *Journal) recoverWhole(c candidate, limit uint64, last bool) error {
 // recoverFile does recoverWhole's work; kept says that f belongs to a segment
 // that is written on.
 func (j *Journal) recoverFile(c candidate, f disk.File, limit uint64, last bool) (kept bool, err error) {
-	sc, err := scan(f, j.path(c.first, c.ext), c, limit)
+	sc, err := scan(f, j.path(c.first, c.ext), c, limit, j.o.MaxKeys)
 	j.recovery.Scanned += c.size
 	if err != nil {
 		return false, err
 	}
+	if c.ext == extOpen {
+		sc.cutUnfinished()
+	}
+	j.scannedKeys[c.first] = sc.keys
 	s := &segment{
 		first: c.first, id: sc.id, prev: sc.prev, size: c.size, end: sc.end, written: c.written, begun: sc.created,
 		minTime: sc.min, maxTime: sc.max, timed: sc.end > c.first, marks: sc.marks,

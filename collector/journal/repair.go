@@ -29,6 +29,9 @@ func (j *Journal) repair(c candidate, f disk.File, sc *scanned, s *segment) erro
 		j.addSegment(s)
 		return nil
 	}
+	if err := j.writeKeyFile(s, sc.keys); err != nil {
+		j.find(Finding{Kind: Damaged, File: segmentName(c.first, extKeys), Detail: fmt.Sprintf("keys are forgotten at the next start: %v", err)})
+	}
 	if err := j.quarantine(c, "its sound frames were copied"); err != nil {
 		return err
 	}

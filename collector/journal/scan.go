@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/rollway/rollway/internal/disk"
@@ -26,10 +27,12 @@ type scanned struct {
 	end     uint64 // offset behind the last record
 	min     int64
 	max     int64
-	marks   []mark // for positions in this file
-	jumps   []Gap  // offsets that no frame between others holds
-	newer   string // a codec or flag this version does not know, or ""
-	readErr error  // why the reading ended early
+	marks   []mark  // for positions in this file
+	jumps   []Gap   // offsets that no frame between others holds
+	keys    []keyed // the last ones, at least as many as asked for
+	keyPos  int64   // of the frame with the last key
+	newer   string  // a codec or flag this version does not know, or ""
+	readErr error   // why the reading ended early
 }
 
 // goodEnd returns the end of the last sound byte.
@@ -66,9 +69,9 @@ func (sc *scanned) broken() bool {
 }
 
 // scan reads the segment c in f, whose records have offsets below limit: what is
-// beyond was rolled back in vain. The error is an UnsupportedError; all else is
-// in the result.
-func scan(f disk.File, path string, c candidate, limit uint64) (scanned, error) {
+// beyond was rolled back in vain. It keeps the last maxKeys keys and perhaps
+// more. The error is an UnsupportedError; all else is in the result.
+func scan(f disk.File, path string, c candidate, limit uint64, maxKeys int) (scanned, error) {
 	sc := scanned{size: c.size, end: c.first, prev: c.first, created: c.written, min: math.MaxInt64, max: math.MinInt64}
 	var w walker
 	w.open(f, path, c.size)
@@ -89,8 +92,9 @@ func scan(f disk.File, path string, c candidate, limit uint64) (scanned, error) 
 		if err == nil && (h.first < sc.end || h.end() > limit) {
 			err = errDamaged
 		}
+		var body []byte
 		if err == nil {
-			_, err = w.raw(&h)
+			body, err = w.raw(&h)
 			if err == errDamaged {
 				continue // behind it by its length
 			}
@@ -98,6 +102,9 @@ func scan(f disk.File, path string, c candidate, limit uint64) (scanned, error) 
 		switch {
 		case err == nil:
 			sc.add(&h, pos)
+			if h.keys > 0 && maxKeys > 0 {
+				sc.addKeys(&h, body, pos, maxKeys)
+			}
 		case err == io.EOF:
 			sc.zero = len(sc.spans) == 0 && !sc.header && allZero(f, c.size)
 			return sc, nil
@@ -132,6 +139,31 @@ func (sc *scanned) add(h *frameHeader, pos int64) {
 	sc.frames++
 	sc.records += int64(h.records)
 	sc.min, sc.max = min(sc.min, h.minTime), max(sc.max, h.maxTime)
+}
+
+func (sc *scanned) addKeys(h *frameHeader, body []byte, pos int64, limit int) {
+	if n := len(sc.keys); n > 2*limit {
+		sc.keys = sc.keys[:copy(sc.keys, sc.keys[n-limit:])]
+	}
+	n := len(sc.keys)
+	if sc.keys = parseKeys(sc.keys, h, body); len(sc.keys) > n {
+		sc.keyPos = pos
+	}
+}
+
+// cutUnfinished leaves out a batch at the end that has a key and not all of its
+// frames: it was not acknowledged, and will be sent again under that key.
+func (sc *scanned) cutUnfinished() {
+	n := len(sc.keys)
+	if n == 0 || sc.broken() || sc.newer != "" || sc.keys[n-1].first+uint64(sc.keys[n-1].records) <= sc.end {
+		return
+	}
+	sc.end = sc.keys[n-1].first
+	sc.keys = sc.keys[:n-1]
+	sc.marks = slices.DeleteFunc(sc.marks, func(m mark) bool { return m.pos >= sc.keyPos })
+	if sc.spans[0].end = sc.keyPos; sc.keyPos == segmentHeaderSize {
+		sc.spans = nil
+	}
 }
 
 func allZero(f disk.File, size int64) bool {

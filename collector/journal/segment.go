@@ -23,6 +23,7 @@ const (
 	extSealed = ".seg"  // complete and fsynced
 	extBad    = ".bad"  // quarantined by recovery, not read
 	extFix    = ".fix"  // recovery's copy of an open segment's sound frames
+	extKeys   = ".keys" // the keys of a sealed segment
 )
 
 // markStep is the distance in bytes between two marks of a segment.
@@ -71,7 +72,7 @@ func parseName(name string) (first uint64, ext string, ok bool) {
 	if ext == extBad {
 		digits, _, _ = strings.Cut(digits, "-") // 00…07-2.bad: second quarantine of one name
 	}
-	if len(digits) != 20 || !slices.Contains([]string{extOpen, extSealed, extBad, extFix}, ext) {
+	if len(digits) != 20 || !slices.Contains([]string{extOpen, extSealed, extBad, extFix, extKeys}, ext) {
 		return 0, "", false
 	}
 	for _, c := range digits {

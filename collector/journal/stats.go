@@ -10,19 +10,22 @@ type Stats struct {
 	Segments int    // files
 	Bytes    int64  // in those files
 	Readers  int    // open
+	Keys     int    // remembered
 
-	Appends         uint64 // batches stored
-	Records         uint64 // in them
-	LineBytes       uint64 // in them
-	Groups          uint64 // writes that stored them; Appends/Groups batches shared one
-	Fsyncs          uint64
-	Full            uint64 // batches refused with ErrFull
-	WriteErrors     uint64 // batches refused with another error of the disk
-	SyncErrors      uint64 // fsyncs that failed
-	DeletedSegments uint64 // by retention
-	DeletedRecords  uint64 // by retention
-	Gaps            uint64 // that readers met
-	MissedRecords   uint64 // in those gaps, summed over readers
+	Appends          uint64 // batches stored
+	Records          uint64 // in them
+	LineBytes        uint64 // in them
+	Groups           uint64 // writes that stored them; Appends/Groups batches shared one
+	Fsyncs           uint64
+	Duplicates       uint64 // batches that AppendKeyed found stored
+	DuplicateRecords uint64 // in them
+	Full             uint64 // batches refused with ErrFull
+	WriteErrors      uint64 // batches refused with another error of the disk
+	SyncErrors       uint64 // fsyncs that failed
+	DeletedSegments  uint64 // by retention
+	DeletedRecords   uint64 // by retention
+	Gaps             uint64 // that readers met
+	MissedRecords    uint64 // in those gaps, summed over readers
 
 	LastError     error // of the disk; nil: none since Open
 	LastErrorTime time.Time
@@ -40,6 +43,8 @@ func (j *Journal) Stats() Stats {
 	st := j.counters.Stats
 	st.First, st.Next = j.firstLocked(), j.next
 	st.Segments, st.Bytes = len(j.segs), j.total
+	j.keys.expire(j.keyTime())
+	st.Keys = j.keys.n
 	st.Synced = j.next
 	for _, s := range j.syncer.dirty {
 		if s.syncErr == nil && s.synced < s.end {

@@ -127,7 +127,7 @@ func verifyFile(fsys disk.FS, path string, c candidate, limit uint64) (scanned, 
 	if c.size, err = f.Size(); err != nil {
 		return scanned{}, err
 	}
-	sc, err := scan(f, path, c, limit)
+	sc, err := scan(f, path, c, limit, 0)
 	if err == nil {
 		err = sc.readErr
 	}

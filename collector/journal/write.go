@@ -14,7 +14,7 @@ import (
 // readers. After an error the file ends where it did before, or is retired. The
 // caller holds the writer role.
 func (j *Journal) writeGroup(g *group, first uint64) (int64, error) {
-	size := int64(g.bytes) + frameHeaderSize*int64(j.pieces(g))
+	size := int64(g.bytes) + int64(g.keysLen) + frameHeaderSize*int64(j.pieces(g))
 	if err := j.makeRoom(size); err != nil {
 		return 0, err
 	}
@@ -63,15 +63,21 @@ func pieceEnd(b []byte, limit int) int {
 	return lineEnd(b)
 }
 
-// writePieces writes the one batch of g as several frames from pos on.
+// writePieces writes the one batch of g as several frames from pos on, the first
+// with its key.
 func (j *Journal) writePieces(g *group, first uint64, pos int64) error {
+	key, keysLen := g.head.key, g.keysLen
 	for rest := g.head.batch.Lines; len(rest) > 0; {
 		lines := rest[:pieceEnd(rest, j.o.MaxGroupBytes)]
 		rest = rest[len(lines):]
 		piece := group{
-			head: &waiter{batch: Batch{Lines: lines}}, bytes: len(lines), records: lineCount(lines),
-			minTime: g.minTime, maxTime: g.maxTime,
+			head: &waiter{batch: Batch{Lines: lines, Records: g.records}, key: key}, bytes: len(lines), records: lineCount(lines),
+			keysLen: keysLen, minTime: g.minTime, maxTime: g.maxTime, at: g.at,
 		}
+		if key != "" {
+			piece.keys = 1
+		}
+		key, keysLen = "", 0
 		n, err := j.writeFrame(&piece, first, pos)
 		if err != nil {
 			return err
@@ -84,12 +90,21 @@ func (j *Journal) writePieces(g *group, first uint64, pos int64) error {
 
 // writeFrame writes g as one frame at pos and returns its length.
 func (j *Journal) writeFrame(g *group, first uint64, pos int64) (int64, error) {
-	size := frameHeaderSize + int64(g.bytes)
+	size := frameHeaderSize + int64(g.keysLen) + int64(g.bytes)
 	buf := j.writer.buf
 	if int64(cap(buf)) < size {
 		buf = make([]byte, 0, max(size, 64<<10))
 	}
 	buf = buf[:frameHeaderSize]
+	if g.keys > 0 {
+		index := 0
+		for w := g.head; w != nil; w = w.next {
+			if w.key != "" {
+				buf = appendKey(buf, w.key, index, w.batch.Records, g.at)
+			}
+			index += w.batch.Records
+		}
+	}
 	for w := g.head; w != nil; w = w.next {
 		buf = append(buf, w.batch.Lines...)
 	}
@@ -98,7 +113,7 @@ func (j *Journal) writeFrame(g *group, first uint64, pos int64) (int64, error) {
 	}
 	h := frameHeader{
 		bodySum: crc32.Checksum(buf[frameHeaderSize:], castagnoli),
-		bodyLen: g.bytes, unpacked: g.bytes,
+		bodyLen: g.keysLen + g.bytes, unpacked: g.bytes, keys: g.keys, keysLen: g.keysLen,
 		first: first, records: g.records, id: j.writer.seg.id,
 		minTime: g.minTime, maxTime: g.maxTime,
 	}

@@ -83,6 +83,12 @@ type Ask struct {
 	// Durability is "buffered" (the lines survive the process), "synced" (they
 	// survive the machine), or "" for the store's default.
 	Durability string
+	// Key names the batch to a store that has not stored it before; empty: no
+	// name. Other doors than HTTP put a word of their own in front of theirs.
+	Key string
+	// Duplicate is for the store to say that the lines were there already, under
+	// this Key; FirstOffset is then theirs.
+	Duplicate bool
 }
 
 // A Rejection says which event was not accepted, and why.

@@ -11,10 +11,20 @@ import (
 // tells in an answer of 2xx which one its events have.
 const DurabilityHeader = "X-Durability"
 
-// Values of DurabilityHeader, shared by all answers.
+// KeyHeader names a request, so that it is stored once however often it comes.
+const KeyHeader = "Idempotency-Key"
+
+// ReplayedHeader is true in the answer to a request that had been stored before.
+const ReplayedHeader = "Idempotent-Replayed"
+
+// maxKey is the greatest length of a KeyHeader in bytes.
+const maxKey = 255
+
+// Values of headers, shared by all answers.
 var (
 	buffered = []string{"buffered"}
 	synced   = []string{"synced"}
+	replayed = []string{"true"}
 )
 
 // readAsk reads what the headers ask of the store.
@@ -26,7 +36,24 @@ func readAsk(ask *normalize.Ask, h http.Header) failure {
 	default:
 		return failure{code: http.StatusBadRequest, close: true, text: fmt.Sprintf("%s %.50q is neither buffered nor synced; nothing was stored", DurabilityHeader, h.Get(DurabilityHeader))}
 	}
+	switch keys := h[KeyHeader]; {
+	case len(keys) == 0:
+	case len(keys) == 1 && isKey(keys[0]):
+		ask.Key = keys[0]
+	default:
+		return failure{code: http.StatusBadRequest, close: true, text: fmt.Sprintf("%s must be given once and be 1 to %d printable ASCII characters; nothing was stored", KeyHeader, maxKey)}
+	}
 	return failure{}
+}
+
+// isKey reports whether key may be that of a request.
+func isKey(key string) bool {
+	for i := range len(key) {
+		if key[i] < ' ' || key[i] > '~' {
+			return false
+		}
+	}
+	return key != "" && len(key) <= maxKey
 }
 
 // answerAsk tells in an answer of 2xx what was done about ask.
@@ -36,5 +63,8 @@ func answerAsk(h http.Header, ask *normalize.Ask) {
 		h[DurabilityHeader] = buffered
 	case synced[0]:
 		h[DurabilityHeader] = synced
+	}
+	if ask.Duplicate {
+		h[ReplayedHeader] = replayed
 	}
 }

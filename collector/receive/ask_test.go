@@ -50,3 +50,36 @@ func TestDurabilityHeader(t *testing.T) {
 		t.Errorf("refused: %d, durability %q", w.Code, w.Header().Get("X-Durability"))
 	}
 }
+
+func TestIdempotencyKey(t *testing.T) {
+	m := &memory{}
+	var got string
+	m.failWith(func(b *normalize.Batch) error {
+		got = b.Ask.Key
+		return nil
+	})
+	r := newReceiver(t, m, Options{})
+	post := func(keys ...string) int {
+		got = "the store was not called"
+		req := httptest.NewRequest("POST", "/", strings.NewReader(`{"msg":"a"}`))
+		req.Header["Idempotency-Key"] = keys
+		w := httptest.NewRecorder()
+		r.ServeHTTP(w, req)
+		return w.Code
+	}
+	long := strings.Repeat("k", 255)
+	for _, keys := range [][]string{{"a"}, {`"a b"`}, {long}, {}} {
+		want := ""
+		if len(keys) == 1 {
+			want = keys[0]
+		}
+		if code := post(keys...); code != 200 || got != want {
+			t.Errorf("%q: %d, store got %q", keys, code, got)
+		}
+	}
+	for _, keys := range [][]string{{""}, {long + "k"}, {"a", "a"}, {"\xff"}, {"ü"}, {"a\x00"}} {
+		if code := post(keys...); code != 400 || got != "the store was not called" {
+			t.Errorf("%q: %d, store got %q", keys, code, got)
+		}
+	}
+}

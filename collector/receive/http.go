@@ -124,6 +124,9 @@ func (r *door) handle(rw http.ResponseWriter, w *work, req *http.Request, done *
 	if errors.Is(err, os.ErrClosed) {
 		return failure{code: http.StatusServiceUnavailable, text: "the collector is stopping; nothing of this request was stored, send it again"}
 	}
+	if r.opts.IsReused(err) {
+		return failure{code: http.StatusUnprocessableEntity, text: "this " + KeyHeader + " was given to another request, of another number of events; nothing of this one was stored"}
+	}
 	if r.opts.IsFull(err) {
 		if r.logged.may() {
 			r.opts.Log.Warn("store is full, requests are refused", "error", err)

@@ -13,10 +13,13 @@
 //	400 {"error":"…","accepted":0,"rejected":[…],"rejected_total":1}   nothing of it can be stored as it is
 //	403 a web page of another origin sent it   405 not POST   408 the body came too slowly
 //	413 too large, packed or unpacked          415 unknown Content-Encoding
+//	422 the Idempotency-Key is that of another request
 //	500 could not be stored, or a fault        503 full, with Retry-After: nothing was stored, send it again
 //
 // X-Durability: synced or buffered asks for a durability; answers of 200 carry
-// the one that was kept, if Store says it.
+// the one that was kept, if Store says it. Idempotency-Key: a name of at most
+// 255 bytes lets a request be sent again: it is stored once and every answer is
+// as the first, with Idempotent-Replayed: true.
 //
 // At most Limits.MaxRejections rejected events are listed, all are counted.
 // A 2xx is sent only after Store has returned. A body that did not arrive
@@ -36,8 +39,9 @@
 //
 // # Ledger
 //
-// Every event that was read is received, and then stored, rejected or failed:
-// Received = Stored + Rejected + Failed, in every snapshot of Stats.
+// Every event that was read is received, and then stored, rejected, failed or a
+// duplicate: Received = Stored + Rejected + Failed + Duplicate, in every snapshot
+// of Stats.
 package receive
 
 import (
@@ -67,6 +71,10 @@ type Options struct {
 	// IsStored tells errors of Store after which the batch is stored all the
 	// same, only not as durably as asked. Default: none.
 	IsStored func(error) bool
+
+	// IsReused tells errors of Store that refuse a key as that of another batch.
+	// Default: none.
+	IsReused func(error) bool
 
 	Limits      normalize.Limits // on events
 	MaxBody     int64            // bytes of one body as sent; default 16 MiB
@@ -116,6 +124,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.IsStored == nil {
 		o.IsStored = func(error) bool { return false }
+	}
+	if o.IsReused == nil {
+		o.IsReused = func(error) bool { return false }
 	}
 	if o.IsFull == nil {
 		o.IsFull = func(error) bool { return false }

@@ -16,13 +16,15 @@ const ReasonTorn = "torn"
 func Reasons() []string { return append(normalize.Reasons(), ReasonTorn) }
 
 // Stats is a snapshot of the counters since New. In each,
-// Received = Stored + the sum of Rejected + Failed. All but InFlight and
+// Received = Stored + the sum of Rejected + Failed + Duplicate. All but InFlight and
 // Connections only rise.
 type Stats struct {
 	Received uint64            // events read
 	Stored   uint64            // events that Store took
 	Rejected map[string]uint64 // events that cannot be stored as they are, by reason
 	Failed   uint64            // events that Store did not take; their senders know
+
+	Duplicate uint64 // events that had been stored before, by the key of their request
 
 	Requests map[int]uint64 // HTTP requests by status
 	Aborted  uint64         // of them, those whose client went away in the body
@@ -99,9 +101,12 @@ func (c *counters) events(b *normalize.Batch, stored, failed int) {
 
 func (c *counters) eventsLocked(b *normalize.Batch, stored, failed int) {
 	c.s.Received += uint64(stored + failed)
-	c.s.Stored += uint64(stored)
 	c.s.Failed += uint64(failed)
-	if stored > 0 {
+	switch {
+	case b.Ask.Duplicate:
+		c.s.Duplicate += uint64(stored)
+	case stored > 0:
+		c.s.Stored += uint64(stored)
 		c.s.StoredBytes += uint64(len(b.Lines))
 	}
 	if b.RejectedTotal > 0 {

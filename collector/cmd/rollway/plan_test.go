@@ -126,3 +126,19 @@ func TestPublishedTables(t *testing.T) {
 		t.Errorf("%d scenarios fall behind, want 2", n)
 	}
 }
+
+func TestRates(t *testing.T) {
+	for _, tt := range []struct {
+		rate         float64
+		lines, bytes string
+	}{
+		{0.5, "0.5 lines/s", "0.5 B/s"},
+		{999.4, "999 lines/s", "999 B/s"},
+		{999.6, "1,000 lines/s", "999 B/s"},
+		{1000, "1,000 lines/s", "1.0 KB/s"},
+	} {
+		if lines, bytes := perSecond(tt.rate, "lines"), megabytes(tt.rate); lines != tt.lines || bytes != tt.bytes {
+			t.Errorf("%v: %s, %s", tt.rate, lines, bytes)
+		}
+	}
+}

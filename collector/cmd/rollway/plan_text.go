@@ -76,7 +76,7 @@ func goSize(n int) string {
 
 // megabytes is a rate in bytes a second for people.
 func megabytes(rate float64) string {
-	if rate < 1000 {
+	if rate < 999.5 {
 		return fmt.Sprintf("%.3g B/s", rate)
 	}
 	return byteCount(int64(min(rate, math.MaxInt64/2))) + "/s"
@@ -84,10 +84,10 @@ func megabytes(rate float64) string {
 
 // perSecond is a rate of whole things, with three figures if it is small.
 func perSecond(rate float64, noun string) string {
-	if rate < 1000 {
+	if rate < 999.5 { // above it three figures are 1e+03
 		return fmt.Sprintf("%.3g %s/s", rate, noun)
 	}
-	return fmt.Sprintf("%s %s/s", count(int(rate)), noun)
+	return fmt.Sprintf("%s %s/s", count(max(1000, int(rate))), noun)
 }
 
 // shortTime writes d with three figures, rounded down: the figures of a plan

@@ -1,0 +1,238 @@
+package journal
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+	"unicode/utf8"
+)
+
+// MaxKeyBytes is the greatest length of an idempotency key.
+const MaxKeyBytes = 255
+
+// ErrKeyReused is what AppendKeyed's error wraps when its key was remembered
+// with another number of records: it does not belong to this batch.
+var ErrKeyReused = errors.New("idempotency key of another batch")
+
+// A Receipt says where a batch is.
+type Receipt struct {
+	First     uint64 // offset of the first record; the others follow it
+	Records   int
+	Duplicate bool // it was stored before, by an AppendKeyed of the same key
+}
+
+// keyHash stands for a key: the first half of its SHA-256.
+type keyHash [16]byte
+
+func hashKey(key string) keyHash {
+	sum := sha256.Sum256([]byte(key))
+	return keyHash(sum[:16])
+}
+
+// keyed is what is remembered of a batch with a key.
+type keyed struct {
+	hash    keyHash
+	first   uint64
+	at      int64 // unix nanoseconds of the append
+	records uint32
+}
+
+// keyTable remembers the newest keys in the order of their batches. It is
+// guarded by Journal.mu.
+type keyTable struct {
+	limit int
+	age   int64              // nanoseconds
+	ring  []keyed            // from head on, round the end
+	head  int                // index of the oldest
+	n     int                // remembered
+	gone  uint64             // forgotten since Open: the oldest one's number
+	where map[keyHash]uint64 // numbers
+
+	pending map[keyHash]chan struct{} // being appended; closed and removed when that is over
+}
+
+func (t *keyTable) init(limit int, age time.Duration) {
+	t.limit, t.age = limit, int64(age)
+	t.where, t.pending = make(map[keyHash]uint64), make(map[keyHash]chan struct{})
+}
+
+// at returns the remembered key i, counted from the oldest.
+func (t *keyTable) at(i int) *keyed { return &t.ring[(t.head+i)%len(t.ring)] }
+
+// find returns what is remembered of a key.
+func (t *keyTable) find(hash keyHash, now int64) (keyed, bool) {
+	t.expire(now)
+	number, ok := t.where[hash]
+	if !ok {
+		return keyed{}, false
+	}
+	return *t.at(int(number - t.gone)), true
+}
+
+// add remembers k, which is newer than all before it.
+func (t *keyTable) add(k keyed) {
+	if t.n >= t.limit {
+		t.forget()
+	}
+	if t.n == len(t.ring) {
+		grown := make([]keyed, min(max(2*t.n, 64), t.limit))
+		for i := range t.n {
+			grown[i] = *t.at(i)
+		}
+		t.ring, t.head = grown, 0
+	}
+	t.n++
+	*t.at(t.n - 1) = k
+	t.where[k.hash] = t.gone + uint64(t.n-1)
+}
+
+// expire forgets what is older than age.
+func (t *keyTable) expire(now int64) {
+	for t.n > 0 && now-t.at(0).at > t.age {
+		t.forget()
+	}
+}
+
+func (t *keyTable) forget() {
+	if hash := t.at(0).hash; t.where[hash] == t.gone {
+		delete(t.where, hash)
+	}
+	t.head = (t.head + 1) % len(t.ring)
+	t.n--
+	t.gone++
+}
+
+// between returns a copy of what is remembered of the offsets [first, end).
+func (t *keyTable) between(first, end uint64) []keyed {
+	from := sort.Search(t.n, func(i int) bool { return t.at(i).first >= first })
+	var out []keyed
+	for i := from; i < t.n && t.at(i).first < end; i++ {
+		out = append(out, *t.at(i))
+	}
+	return out
+}
+
+// keyTime is the time by which keys age, in unix nanoseconds: the wall clock's
+// when the journal was opened, and from then on one that nobody sets.
+func (j *Journal) keyTime() int64 { return j.opened.Add(time.Since(j.opened)).UnixNano() }
+
+// AppendKeyed is Append for a batch that its sender may send again: as long as
+// the key is remembered (Options.MaxKeys, Options.KeyAge), also after a restart,
+// a batch under it is stored once and every later one gets the receipt of the
+// first. One that comes while the first is being stored waits for it. The key
+// of a batch that was not stored is not remembered. A batch with another number
+// of records is refused with [ErrKeyReused]. An empty key is none.
+func (j *Journal) AppendKeyed(ctx context.Context, key string, b Batch) (Receipt, error) {
+	if key == "" {
+		first, err := j.Append(ctx, b)
+		return Receipt{First: first, Records: b.Records}, err
+	}
+	switch {
+	case len(key) > MaxKeyBytes:
+		return Receipt{}, fmt.Errorf("append to journal: idempotency key has %d bytes; it may have %d", len(key), MaxKeyBytes)
+	case !utf8.ValidString(key): // so that it can hold no frame
+		return Receipt{}, errors.New("append to journal: idempotency key is not UTF-8")
+	}
+	if err := b.check(); err != nil {
+		return Receipt{}, err
+	}
+	hash := hashKey(key)
+	for {
+		j.mu.Lock()
+		if k, ok := j.keys.find(hash, j.keyTime()); ok {
+			defer j.mu.Unlock()
+			return j.repeatLocked(k, &b)
+		}
+		before := j.keys.pending[hash]
+		if before == nil {
+			break
+		}
+		j.mu.Unlock()
+		select {
+		case <-before:
+		case <-ctx.Done():
+			return Receipt{}, fmt.Errorf("append to journal: wait for the same batch: %w", ctx.Err())
+		}
+	}
+	over := make(chan struct{})
+	j.keys.pending[hash] = over
+	j.mu.Unlock()
+	defer func() {
+		j.mu.Lock()
+		delete(j.keys.pending, hash)
+		j.mu.Unlock()
+		close(over)
+	}()
+	first, err := j.append(ctx, b, key, hash)
+	return Receipt{First: first, Records: b.Records}, err
+}
+
+// repeatLocked answers a batch whose key is remembered as k. It lets go of mu
+// while it waits for the disk.
+func (j *Journal) repeatLocked(k keyed, b *Batch) (Receipt, error) {
+	if int(k.records) != b.Records {
+		return Receipt{}, fmt.Errorf("append to journal: %w: that one has %d records, this one %d", ErrKeyReused, k.records, b.Records)
+	}
+	j.counters.Duplicates++
+	j.counters.DuplicateRecords += uint64(k.records)
+	r := Receipt{First: k.first, Records: b.Records, Duplicate: true}
+	if !b.Synced {
+		return r, nil
+	}
+	end := k.first + uint64(k.records)
+	for _, s := range slices.Clone(j.syncer.dirty) {
+		if s.first <= k.first && k.first < s.end {
+			w := j.waiterLocked()
+			err := j.syncToLocked(w, s, end)
+			j.releaseLocked(w)
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+const keyHeaderSize = 18
+
+// keySize is the room that a key takes in a frame.
+func keySize(key string) int {
+	if key == "" {
+		return 0
+	}
+	return keyHeaderSize + len(key)
+}
+
+// appendKey appends one entry of a frame's key section.
+func appendKey(dst []byte, key string, index, records int, at int64) []byte {
+	dst = binary.LittleEndian.AppendUint16(dst, uint16(len(key)))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(index))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(records))
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(at))
+	return append(dst, key...)
+}
+
+// parseKeys appends the keys of frame h with the given checked body to dst. It
+// stops at what makes no sense.
+func parseKeys(dst []keyed, h *frameHeader, body []byte) []keyed {
+	b, least := body[:h.keysLen], int64(0)
+	for range h.keys {
+		if len(b) < keyHeaderSize {
+			break
+		}
+		n, index := int(binary.LittleEndian.Uint16(b)), binary.LittleEndian.Uint32(b[2:])
+		k := keyed{records: binary.LittleEndian.Uint32(b[6:]), at: int64(binary.LittleEndian.Uint64(b[10:]))}
+		whole := int64(index)+int64(k.records) <= int64(h.records) || index == 0 // or goes on in the frames behind
+		if n > len(b)-keyHeaderSize || int64(index) < least || int64(index) >= int64(h.records) || k.records == 0 || !whole {
+			break
+		}
+		least = int64(index) + 1
+		k.hash, k.first = hashKey(string(b[keyHeaderSize:keyHeaderSize+n])), h.first+uint64(index)
+		dst = append(dst, k)
+		b = b[keyHeaderSize+n:]
+	}
+	return dst
+}

@@ -1,0 +1,429 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rollway/rollway/internal/disk"
+)
+
+// appendKeyed appends batch i, of i%4+1 records that begin at 100 i, under its
+// own key; every eighth is longer than a frame of keyOptions.
+func appendKeyed(j *Journal, i int) (Receipt, error) {
+	n := i%4 + 1
+	if i%8 == 7 {
+		n = 30
+	}
+	b := lines(100*i, n)
+	b.Synced = i%5 == 0
+	return j.AppendKeyed(context.Background(), fmt.Sprintf("key %d", i), b)
+}
+
+func keyOptions(fs disk.FS) Options {
+	return Options{Disk: fs, SegmentBytes: 6000, MaxGroupBytes: 1000}
+}
+
+// counts returns how often each record number is stored.
+func counts(t *testing.T, j *Journal) map[int]int {
+	t.Helper()
+	r := j.NewReader(j.First())
+	defer r.Close()
+	seen := map[int]int{}
+	for {
+		f, ok, err := r.TryNext()
+		if err == io.EOF || err == nil && !ok {
+			return seen
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(f.Lines)) {
+			n, err := recordNumber(strings.TrimSuffix(line, "\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen[n]++
+		}
+	}
+}
+
+// wantOnce checks that batches 0 to n-1 are stored once, and nothing else is.
+func wantOnce(t *testing.T, j *Journal, n int) {
+	t.Helper()
+	seen, want := counts(t, j), 0
+	for i := range n {
+		records := i%4 + 1
+		if i%8 == 7 {
+			records = 30
+		}
+		for k := range records {
+			want++
+			if seen[100*i+k] != 1 {
+				t.Fatalf("record %d of batch %d is stored %d times", k, i, seen[100*i+k])
+			}
+		}
+	}
+	if len(seen) != want {
+		t.Fatalf("%d records, want %d", len(seen), want)
+	}
+}
+
+func TestKeyedOnce(t *testing.T) {
+	mem := disk.NewMem()
+	j, err := Open("/j", keyOptions(mem))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 60
+	var receipts []Receipt
+	for i := range n {
+		r, err := appendKeyed(j, i)
+		if err != nil || r.Duplicate {
+			t.Fatalf("batch %d: %+v, %v", i, r, err)
+		}
+		receipts = append(receipts, r)
+	}
+	again := func(what string) {
+		t.Helper()
+		for i := range n {
+			r, err := appendKeyed(j, i)
+			want := receipts[i]
+			want.Duplicate = true
+			if err != nil || r != want {
+				t.Fatalf("%s: batch %d: %+v, %v, want %+v", what, i, r, err, want)
+			}
+		}
+		wantOnce(t, j, n)
+	}
+	reopen := func() {
+		t.Helper()
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if j, err = Open("/j", keyOptions(mem)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again("at once")
+	if st := j.Stats(); st.Keys != n || st.Duplicates != n || st.Appends != n || st.Segments < 5 {
+		t.Fatalf("%+v", st)
+	}
+	if _, err := j.AppendKeyed(context.Background(), "key 1", lines(0, 1)); !errors.Is(err, ErrKeyReused) {
+		t.Fatalf("a key of another batch: %v", err)
+	}
+	for _, key := range []string{strings.Repeat("k", MaxKeyBytes+1), "\xff"} {
+		if _, err := j.AppendKeyed(context.Background(), key, lines(0, 1)); err == nil {
+			t.Fatalf("key %.10q was taken", key)
+		}
+	}
+	reopen()
+	again("after a restart")
+	if f := j.Recovery().Findings; len(f) != 0 {
+		t.Fatal(f)
+	}
+	// A key file that is damaged or of another segment.
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	damaged := 0
+	names, err := mem.List("/j")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var other []byte
+	for _, e := range names {
+		if !strings.HasSuffix(e.Name, extKeys) {
+			continue
+		}
+		b, err := mem.ReadFile("/j/" + e.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch damaged++; damaged {
+		case 1:
+			other = b
+			b = append([]byte(nil), b...)
+			b[len(b)-1] ^= 1
+		case 2:
+			b = other
+		case 3:
+			b = b[:len(b)-1]
+		case 4:
+			b = nil
+		}
+		if err := mem.WriteFile("/j/"+e.Name, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if damaged < 4 {
+		t.Fatalf("%d key files", damaged)
+	}
+	if err := mem.WriteFile("/j/00000000000000099999.keys", other); err != nil { // without a segment
+		t.Fatal(err)
+	}
+	if j, err = Open("/j", keyOptions(mem)); err != nil {
+		t.Fatal(err)
+	}
+	checkKinds(t, j, []FindingKind{Damaged, Damaged, Damaged, Damaged})
+	again("with damaged key files")
+	if _, err := mem.ReadFile("/j/00000000000000099999.keys"); err == nil {
+		t.Fatal("a key file without a segment is left")
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Many senders of the same batches at the same time.
+func TestKeyedConcurrently(t *testing.T) {
+	j := mustOpen(t, t.TempDir(), keyOptions(nil))
+	const senders, n = 8, 100
+	receipts := make([][n]Receipt, senders)
+	var sending sync.WaitGroup
+	for s := range senders {
+		sending.Go(func() {
+			for i := range n {
+				r, err := appendKeyed(j, i)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				receipts[s][i] = r
+			}
+		})
+	}
+	sending.Wait()
+	if t.Failed() {
+		return
+	}
+	wantOnce(t, j, n)
+	for i := range n {
+		first := 0
+		for s := range senders {
+			r := receipts[s][i]
+			if r.First != receipts[0][i].First || r.Records != receipts[0][i].Records {
+				t.Fatalf("batch %d: %+v and %+v", i, r, receipts[0][i])
+			}
+			if !r.Duplicate {
+				first++
+			}
+		}
+		if first != 1 {
+			t.Fatalf("batch %d was the first of its key %d times", i, first)
+		}
+	}
+	if st := j.Stats(); st.Appends != n || st.Duplicates != (senders-1)*n {
+		t.Fatalf("%+v", st)
+	}
+}
+
+// A batch that comes while one of the same key is being written waits for it, and
+// takes its place when that is not stored.
+func TestKeyedWaits(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			mem := disk.NewMem()
+			release := make(chan struct{})
+			stall := false
+			j, err := Open("/j", Options{Disk: &disk.Faulty{FS: mem, Hook: func(op disk.Op) disk.Fault {
+				if op.Kind == disk.Write && stall {
+					stall = false
+					<-release
+					if fails {
+						return disk.Fault{Err: syscall.EIO}
+					}
+				}
+				return disk.Fault{}
+			}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustAppend(t, j, lines(0, 1))
+			stall = true
+			type answer struct {
+				r   Receipt
+				err error
+			}
+			answers := make(chan answer, 3)
+			send := func(ctx context.Context) {
+				r, err := j.AppendKeyed(ctx, "k", lines(1, 2))
+				answers <- answer{r, err}
+			}
+			go send(context.Background())
+			synctest.Wait() // the first is in its write
+			go send(context.Background())
+			ctx, cancel := context.WithCancel(context.Background())
+			go send(ctx)
+			synctest.Wait()
+			if len(answers) != 0 {
+				t.Fatalf("an answer before the write has ended: %+v", <-answers)
+			}
+			cancel()
+			if a := <-answers; !errors.Is(a.err, context.Canceled) {
+				t.Fatalf("%+v", a)
+			}
+			close(release)
+			a, b := <-answers, <-answers
+			if (a.err != nil || b.err != nil) != fails {
+				t.Fatalf("%+v, %+v", a, b)
+			}
+			if fails && a.err == nil {
+				a, b = b, a
+			}
+			if b.r.First != 1 || !fails && a.r.Duplicate == b.r.Duplicate || fails && b.r.Duplicate {
+				t.Fatalf("%+v, %+v", a, b)
+			}
+			if seen := counts(t, j); len(seen) != 3 || seen[1] != 1 || seen[2] != 1 {
+				t.Fatalf("%v", seen)
+			}
+			if err := j.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func TestKeysAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := disk.NewMem()
+		o := keyOptions(mem)
+		o.MaxKeys, o.KeyAge = 10, time.Hour
+		j, err := Open("/j", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { j.Close() }()
+		want := func(i int, duplicate bool) {
+			t.Helper()
+			if r, err := appendKeyed(j, i); err != nil || r.Duplicate != duplicate {
+				t.Fatalf("batch %d: %+v, %v", i, r, err)
+			}
+		}
+		reopen := func() {
+			t.Helper()
+			if err := j.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if j, err = Open("/j", o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range 40 {
+			want(i, false)
+		}
+		reopen()
+		for i := 30; i < 40; i++ {
+			want(i, true)
+		}
+		want(29, false) // and 30 is forgotten
+		want(30, false)
+		if keys := j.Stats().Keys; keys != 10 {
+			t.Fatal(keys)
+		}
+		time.Sleep(59 * time.Minute)
+		want(39, true)
+		reopen()
+		want(39, true)
+		time.Sleep(2 * time.Minute)
+		if keys := j.Stats().Keys; keys != 0 {
+			t.Fatal(keys)
+		}
+		want(39, false)
+		time.Sleep(61 * time.Minute)
+		reopen()
+		want(39, false)
+	})
+}
+
+// The process dies in each operation of the disk, in a write also half way. What
+// is sent again under its key is there once.
+func TestKeyedCrash(t *testing.T) {
+	const n = 24
+	for _, short := range []bool{false, true} {
+		for at := 0; ; at++ {
+			mem := disk.NewMem()
+			var mu sync.Mutex
+			ops, dead := 0, false // guarded by mu: the keeper works too
+			fs := &disk.Faulty{FS: mem, Hook: func(op disk.Op) disk.Fault {
+				mu.Lock()
+				defer mu.Unlock()
+				if dead {
+					return disk.Fault{Err: syscall.EIO}
+				}
+				if op.Kind == disk.Open || op.Kind == disk.Read {
+					return disk.Fault{}
+				}
+				if ops++; ops <= at {
+					return disk.Fault{}
+				}
+				dead = true
+				f := disk.Fault{Err: syscall.EIO}
+				if short {
+					f.Short = op.Len / 2
+				}
+				return f
+			}}
+			acked := map[int]Receipt{}
+			j, err := Open("/j", keyOptions(fs))
+			if err == nil {
+				for i := range n {
+					if r, err := appendKeyed(j, i); err == nil {
+						acked[i] = r
+					}
+				}
+				j.Close()
+			}
+			mu.Lock()
+			wasDead := dead
+			mu.Unlock()
+			j2, err := Open("/j", keyOptions(mem.KillClone()))
+			if err != nil {
+				t.Fatalf("operation %d: %v", at, err)
+			}
+			for i := range n {
+				r, err := appendKeyed(j2, i)
+				if err != nil {
+					t.Fatalf("operation %d: batch %d: %v", at, i, err)
+				}
+				if first, ok := acked[i]; ok && (!r.Duplicate || r.First != first.First) {
+					t.Fatalf("operation %d: batch %d was answered %+v, and then %+v", at, i, first, r)
+				}
+			}
+			wantOnce(t, j2, n)
+			if err := j2.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if !wasDead {
+				if at < 50 {
+					t.Fatalf("%d operations: this tests little", at)
+				}
+				break
+			}
+		}
+	}
+}
+
+// FuzzKeys: no bytes make the readers of keys panic, and what is written is read.
+func FuzzKeys(f *testing.F) {
+	f.Add([]byte(appendKey(nil, "key", 1, 2, 3)), 1, 5)
+	f.Add(appendKeyFile(nil, 7, 5, []keyed{{hash: hashKey("a"), first: 5, at: 1, records: 2}}), 1, 1)
+	f.Fuzz(func(t *testing.T, b []byte, n, records int) {
+		h := frameHeader{first: 5, records: max(records, 1) & 0xffff, keys: n & 0xffff, keysLen: len(b)}
+		for _, k := range parseKeys(nil, &h, b) {
+			if k.first < 5 || k.first >= h.end() || k.records == 0 {
+				t.Fatalf("%+v", k)
+			}
+		}
+		if keys, err := parseKeyFile(b, 7, 5); err == nil && string(appendKeyFile(nil, 7, 5, keys)) != string(b) {
+			t.Fatal("a key file that encodes to something else was taken")
+		}
+	})
+}
