@@ -8,23 +8,45 @@ import (
 // A buffer holds bytes on their way from one side to the other.
 type buffer struct{ b []byte }
 
-// buffers lends buffers of one size. What nobody uses the garbage collector
-// takes away. Safe for concurrent use.
+// buffers lends buffers of one size, and beyond a number in use of a smaller
+// one. What nobody uses the garbage collector takes away. Safe for concurrent
+// use.
 type buffers struct {
-	pool  sync.Pool
-	inUse atomic.Int64
+	large, small sync.Pool
+	inUse        atomic.Int64
+	sizeBytes    int // of large ones
 }
 
+// Sizes of buffers, unless Options.BufferSize says one.
+const (
+	largeBuffer  = 64 << 10
+	smallBuffer  = 16 << 10
+	largeBuffers = 128 // in use at a time
+)
+
+// init sets the size; 0: by how many are in use.
 func (p *buffers) init(sizeBytes int) {
-	p.pool.New = func() any { return &buffer{make([]byte, sizeBytes)} }
+	small := sizeBytes
+	if sizeBytes == 0 {
+		sizeBytes, small = largeBuffer, smallBuffer
+	}
+	p.sizeBytes = sizeBytes
+	p.large.New = func() any { return &buffer{make([]byte, sizeBytes)} }
+	p.small.New = func() any { return &buffer{make([]byte, small)} }
 }
 
 func (p *buffers) get() *buffer {
-	p.inUse.Add(1)
-	return p.pool.Get().(*buffer)
+	if p.inUse.Add(1) > largeBuffers {
+		return p.small.Get().(*buffer)
+	}
+	return p.large.Get().(*buffer)
 }
 
 func (p *buffers) put(b *buffer) {
 	p.inUse.Add(-1)
-	p.pool.Put(b)
+	if len(b.b) < p.sizeBytes {
+		p.small.Put(b)
+	} else {
+		p.large.Put(b)
+	}
 }

@@ -57,7 +57,7 @@ type Options struct {
 	// Copy says how bytes are copied (default CopyAuto).
 	Copy CopyMode
 	// BufferSize is the size of a buffer, where buffers are used: 4, 8, 16 or
-	// 64 KiB (default 16 KiB, which is a TLS record).
+	// 64 KiB (default 64 KiB, and 16 KiB for those beyond 128 in use at a time).
 	BufferSize int
 	// MaxPipes bounds the pipes that hold bytes in flight (default 128). A
 	// direction that finds none copies through a buffer and holds nothing while
@@ -105,8 +105,6 @@ const (
 	LeastConnections
 )
 
-const defaultBufferSize = 16 << 10
-
 var bufferSizes = []int{4 << 10, 8 << 10, 16 << 10, 64 << 10}
 
 // withDefaults fills in defaults and returns what is wrong.
@@ -117,7 +115,6 @@ func (o Options) withDefaults() (Options, error) {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	defaultTo(&o.BufferSize, defaultBufferSize)
 	defaultTo(&o.MaxPipes, 128)
 	defaultTo(&o.ResolveInterval, 30*time.Second)
 	defaultTo(&o.DialTimeout, 5*time.Second)
@@ -126,7 +123,7 @@ func (o Options) withDefaults() (Options, error) {
 	defaultTo(&o.DrainTimeout, 30*time.Second)
 	defaultTo(&o.MaxConns, descriptorsAllow(o.MaxPipes))
 	check(len(o.To) > 0, "no upstream: To is empty")
-	check(slices.Contains(bufferSizes, o.BufferSize), "BufferSize is %d: it must be 4, 8, 16 or 64 KiB", o.BufferSize)
+	check(o.BufferSize == 0 || slices.Contains(bufferSizes, o.BufferSize), "BufferSize is %d: it must be 4, 8, 16 or 64 KiB", o.BufferSize)
 	check(o.Copy == CopyAuto || o.Copy == CopyBuffers, "unknown CopyMode %d", o.Copy)
 	check(o.Balance == RoundRobin || o.Balance == LeastConnections, "unknown Balance %d", o.Balance)
 	check(o.SendProxy >= 0 && o.SendProxy <= 2, "SendProxy is %d: it must be 0, 1 or 2", o.SendProxy)

@@ -1,28 +1,39 @@
 package relay
 
 import (
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
 )
 
 // A pipe carries spliced bytes. Its owner is the pool or one direction.
-type pipe struct{ r, w int }
+type pipe struct {
+	r, w  int
+	large bool // it was asked to hold largePipe
+}
 
 func (p *pipe) close() {
 	unix.Close(p.r)
 	unix.Close(p.w)
 }
 
-// pipeSize is how much a pipe is asked to hold. Where a user may not have that
-// much, the kernel's 64 KiB remain.
-const pipeSize = 256 << 10
+// How much a pipe is asked to hold. A large one takes at once what has gathered
+// while the relay was not scheduled. A user who is not root may have 64 MiB of
+// pipes in all (fs.pipe-user-pages-soft), and beyond that only tiny ones, so
+// there are few large ones: 32 of them and 96 small ones hold 56 MiB.
+const (
+	largePipe  = 1 << 20 // the most that fs.pipe-max-size allows by default
+	smallPipe  = 256 << 10
+	largePipes = 32
+)
 
 // pipes lends at most max pipes. Safe for concurrent use.
 type pipes struct {
 	mu     sync.Mutex
-	free   []*pipe // guarded by mu; all are empty
+	free   []*pipe // guarded by mu; all are empty, small ones first
 	open   int     // guarded by mu: free and lent
+	large  int     // guarded by mu: how many of them are large
 	low    int     // guarded by mu: fewest free since trim
 	max    int
 	closed bool // guarded by mu
@@ -42,29 +53,51 @@ func (p *pipes) get() *pipe {
 		p.mu.Unlock()
 		return nil
 	}
-	p.open++
+	made := &pipe{large: p.large < largePipes}
+	p.countLocked(made, 1)
 	p.mu.Unlock()
-	got := newPipe()
-	if got == nil {
-		p.forget()
-	}
-	return got
-}
-
-func newPipe() *pipe {
-	var fds [2]int
-	if unix.Pipe2(fds[:], unix.O_CLOEXEC|unix.O_NONBLOCK) != nil {
+	if !made.make() {
+		p.forget(made)
 		return nil
 	}
-	_, _ = unix.FcntlInt(uintptr(fds[0]), unix.F_SETPIPE_SZ, pipeSize) // a smaller one works as well
-	return &pipe{fds[0], fds[1]}
+	return made
+}
+
+func (p *pipe) make() bool {
+	var fds [2]int
+	if unix.Pipe2(fds[:], unix.O_CLOEXEC|unix.O_NONBLOCK) != nil {
+		return false
+	}
+	p.r, p.w = fds[0], fds[1]
+	if p.large && p.resize(largePipe) {
+		return true
+	}
+	_ = p.resize(smallPipe) // the 64 KiB that it has work as well
+	return true
+}
+
+func (p *pipe) resize(sizeBytes int) bool {
+	_, err := unix.FcntlInt(uintptr(p.r), unix.F_SETPIPE_SZ, sizeBytes)
+	return err == nil
+}
+
+// countLocked notes that there is a pipe more, or less.
+func (p *pipes) countLocked(one *pipe, n int) {
+	p.open += n
+	if one.large {
+		p.large += n
+	}
 }
 
 // put takes back a pipe that is empty.
 func (p *pipes) put(back *pipe) {
 	p.mu.Lock()
 	if !p.closed {
-		p.free = append(p.free, back)
+		if back.large {
+			p.free = append(p.free, back)
+		} else {
+			p.free = slices.Insert(p.free, 0, back)
+		}
 		p.mu.Unlock()
 		return
 	}
@@ -75,12 +108,12 @@ func (p *pipes) put(back *pipe) {
 // discard takes back a pipe that may hold bytes.
 func (p *pipes) discard(back *pipe) {
 	back.close()
-	p.forget()
+	p.forget(back)
 }
 
-func (p *pipes) forget() {
+func (p *pipes) forget(gone *pipe) {
 	p.mu.Lock()
-	p.open--
+	p.countLocked(gone, -1)
 	p.mu.Unlock()
 }
 
@@ -90,11 +123,10 @@ func (p *pipes) trim() {
 	n := min(p.low, len(p.free))
 	spare := append([]*pipe(nil), p.free[:n]...)
 	p.free = append(p.free[:0], p.free[n:]...)
-	p.open -= n
 	p.low = len(p.free)
 	p.mu.Unlock()
 	for _, s := range spare {
-		s.close()
+		p.discard(s)
 	}
 }
 
@@ -104,10 +136,9 @@ func (p *pipes) close() {
 	p.closed = true
 	free := p.free
 	p.free = nil
-	p.open -= len(free)
 	p.mu.Unlock()
 	for _, f := range free {
-		f.close()
+		p.discard(f)
 	}
 }
 

@@ -21,9 +21,8 @@ type pump struct {
 	buf *buffer               // held while it has bytes of src, or may get some
 	n   int                   // what the last callback moved
 	err error                 // what the last callback met
-	try func(fd uintptr) bool // of readSocket
+	try func(fd uintptr) bool // of readSocket or readTLS
 
-	drained bool // readTLS has taken all there was
 	splicer
 }
 
@@ -68,7 +67,7 @@ func (p *pump) buffered() (at *side, err error) {
 	for {
 		n, readErr := p.read()
 		if n > 0 {
-			m, err := p.dst.conn.Write(p.buf.b[:n])
+			m, err := p.dst.write(p.buf.b[:n])
 			p.moved(m)
 			if err != nil {
 				return p.dst, err
@@ -96,29 +95,36 @@ func (p *pump) read() (n int, err error) {
 	return p.src.conn.Read(p.buf.b)
 }
 
-// readTLS reads the records that have come, as far as the buffer goes, and
-// waits on the socket below TLS without a buffer.
+// readTLS waits until there is something in the records that have come, and
+// reads them as far as the buffer goes.
 func (p *pump) readTLS() (n int, err error) {
-	for {
-		if p.drained {
+	if p.try == nil {
+		p.try = p.tryTLS
+	}
+	if err := p.src.raw.Read(p.try); err != nil {
+		return 0, err
+	}
+	return p.n, p.err
+}
+
+// tryTLS reads without waiting, and has a buffer afterwards only if it has met
+// anything.
+func (p *pump) tryTLS(fd uintptr) bool {
+	p.getBuffer()
+	p.src.wire.fd, p.n, p.err = fd, 0, nil
+	for p.n < len(p.buf.b) && p.err == nil {
+		var n int
+		n, p.err = p.src.conn.Read(p.buf.b[p.n:])
+		p.n += n
+	}
+	if errors.Is(p.err, errWait) {
+		p.err = nil
+		if p.n == 0 {
 			p.putBuffer()
-			if err = p.src.awaitReadable(); err != nil {
-				return 0, err
-			}
-		}
-		p.getBuffer()
-		for n < len(p.buf.b) && err == nil {
-			var more int
-			more, err = p.src.conn.Read(p.buf.b[n:])
-			n += more
-		}
-		if p.drained = errors.Is(err, errWait); p.drained {
-			err = nil
-		}
-		if n > 0 || err != nil {
-			return n, err
+			return false
 		}
 	}
+	return true
 }
 
 func (p *pump) getBuffer() {

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"net"
+	"os"
 	"syscall"
 	"time"
 
@@ -77,4 +78,36 @@ func (s *side) unsent() (n int) {
 		return 0
 	}
 	return n
+}
+
+// writeMore writes all of p, and tells the system that more follows at once:
+// what does not fill a segment may wait for that.
+func (w *wire) writeMore(p []byte) (n int, err error) {
+	if w.out.try == nil {
+		w.out.try = w.tryWrite
+	}
+	w.out.p, w.out.err = p, nil
+	if err = w.raw.Write(w.out.try); err == nil {
+		err = w.out.err
+	}
+	n = len(p) - len(w.out.p)
+	w.out.p = nil
+	return n, err
+}
+
+func (w *wire) tryWrite(fd uintptr) bool {
+	for len(w.out.p) > 0 {
+		n, err := unix.SendmsgN(int(fd), w.out.p, nil, nil, unix.MSG_MORE|unix.MSG_NOSIGNAL)
+		switch err {
+		case nil:
+			w.out.p = w.out.p[n:]
+		case unix.EINTR:
+		case unix.EAGAIN:
+			return false
+		default:
+			w.out.err = os.NewSyscallError("sendmsg", err)
+			return true
+		}
+	}
+	return true
 }

@@ -12,5 +12,3 @@ var errNoWait = errors.New("sockets cannot be waited on here")
 func readSocket(uintptr, []byte) (int, error) { return 0, errNoWait }
 
 func (p *pump) readSocket() (int, error) { return 0, errNoWait }
-
-func (s *side) awaitReadable() error { return errNoWait }

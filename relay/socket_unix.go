@@ -49,18 +49,6 @@ func (p *pump) readSocket() (n int, err error) {
 	return p.n, p.err
 }
 
-// awaitReadable waits until the socket has bytes, an end or an error to read.
-func (s *side) awaitReadable() error {
-	waited := false
-	return s.raw.Read(func(fd uintptr) bool {
-		if waited {
-			return true
-		}
-		waited = true
-		return readable(fd)
-	})
-}
-
 // readable reports whether a socket has bytes, an end or an error to read. It
 // takes none of them, which a receive would do with an error.
 func readable(fd uintptr) bool { return ready(fd, unix.POLLIN) }

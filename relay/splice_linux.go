@@ -63,7 +63,7 @@ func (p *pump) spliceIn(fd uintptr) (ready bool) {
 		return readable(fd)
 	}
 	for {
-		n, err := unix.Splice(int(fd), nil, p.pipe.w, nil, pipeSize, spliceFlags)
+		n, err := unix.Splice(int(fd), nil, p.pipe.w, nil, largePipe, spliceFlags)
 		switch err {
 		case unix.EINTR:
 			continue

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"net"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -11,12 +12,16 @@ import (
 type wire struct {
 	net.Conn
 	raw     syscall.RawConn
-	first   []byte // read from the socket before TLS
-	waiting bool   // reads wait; so it is until the handshake is done
-	try     func(fd uintptr) bool
-	p       []byte // of the Read under way
-	n       int
-	err     error
+	first   []byte      // read from the socket before TLS
+	waiting bool        // reads wait; so it is until the handshake is done
+	fd      uintptr     // once reads do not wait: valid during a callback of raw.Read
+	more    atomic.Bool // the next write has more behind it
+
+	out struct { // of the Write under way; TLS has one at a time
+		try func(fd uintptr) bool
+		p   []byte // what is left of it
+		err error
+	}
 }
 
 // errWait is what a read returns for which there is nothing yet. TLS takes it
@@ -30,9 +35,7 @@ func (wouldWait) Timeout() bool   { return true }
 func (wouldWait) Temporary() bool { return true }
 
 func newWire(socket net.Conn, raw syscall.RawConn, first []byte) *wire {
-	w := &wire{Conn: socket, raw: raw, first: first, waiting: true}
-	w.try = w.tryRead
-	return w
+	return &wire{Conn: socket, raw: raw, first: first, waiting: true}
 }
 
 // Read is called by TLS, on behalf of one goroutine at a time.
@@ -47,16 +50,31 @@ func (w *wire) Read(p []byte) (int, error) {
 	if w.waiting {
 		return w.Conn.Read(p)
 	}
-	w.p = p
-	err := w.raw.Read(w.try)
-	w.p = nil
-	if err != nil {
-		return 0, err
-	}
-	return w.n, w.err
+	return readSocket(w.fd, p)
 }
 
-func (w *wire) tryRead(fd uintptr) bool {
-	w.n, w.err = readSocket(fd, w.p)
-	return true
+// Write is called by TLS, record by record.
+func (w *wire) Write(p []byte) (int, error) {
+	if w.more.Load() {
+		return w.writeMore(p)
+	}
+	return w.Conn.Write(p)
+}
+
+// maxRecord is how many bytes a record of TLS carries at most.
+const maxRecord = 16 << 10
+
+// write writes b to a side. Records of TLS leave together, and the last one
+// takes along all that was held back before it.
+func (s *side) write(b []byte) (n int, err error) {
+	if s.wire != nil && len(b) > maxRecord {
+		s.wire.more.Store(true)
+		n, err = s.conn.Write(b[:(len(b)-1)/maxRecord*maxRecord])
+		s.wire.more.Store(false)
+		if err != nil {
+			return n, err
+		}
+	}
+	m, err := s.conn.Write(b[n:])
+	return n + m, err
 }

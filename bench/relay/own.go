@@ -13,7 +13,7 @@ import (
 // matter where it cannot splice.
 func own() []contender {
 	all := []contender{{name: Ours, plain: true, tls: true, job: job{Own: true}}}
-	for _, kib := range []int{4, 8, 64} {
+	for _, kib := range []int{4, 8, 16} {
 		all = append(all, contender{name: fmt.Sprintf("%s, %d KiB", Ours, kib), tls: true, job: job{Own: true, Size: kib << 10}})
 	}
 	return all

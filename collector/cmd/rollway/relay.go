@@ -61,7 +61,7 @@ type relayFlags struct {
 const defaultRelayMetrics = "127.0.0.1:4319"
 
 func setupRelay(flags *flag.FlagSet) func(*call, []string) error {
-	f := &relayFlags{buffer: 16 << 10}
+	f := &relayFlags{}
 	f.declare(flags)
 	f.declareTLS(flags)
 	return func(c *call, args []string) error {
@@ -94,7 +94,7 @@ func (f *relayFlags) declare(flags *flag.FlagSet) {
 		o.Copy, err = oneOf(text, map[string]relay.CopyMode{"auto": relay.CopyAuto, "buffers": relay.CopyBuffers})
 		return err
 	})
-	flags.Func("buffer-size", "size of a buffer, where buffers are used: 4KiB, 8KiB, 16KiB or 64KiB as `SIZE` (default 16KiB)", func(text string) (err error) {
+	flags.Func("buffer-size", "size of a buffer, where buffers are used: 4KiB, 8KiB, 16KiB or 64KiB as `SIZE` (default 64KiB, and 16KiB for those beyond 128 in use at a time)", func(text string) (err error) {
 		f.buffer, err = config.ParseSize(text)
 		return err
 	})
