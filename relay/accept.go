@@ -49,13 +49,11 @@ func (r *Relay) isClosing() bool {
 // handshakes and dials, and is not what the connection keeps.
 func (r *Relay) accepted(socket net.Conn, overTLS bool) {
 	r.counts.accepted.Add(1)
-	if r.options.MaxConns > 0 && r.open() >= r.options.MaxConns {
-		r.refuse(newSide(socket), ReasonLimit)
-		r.notices.limit.say(r.options.Log, slog.LevelWarn, "connections are refused: there are as many as MaxConns allows", slog.Int("max_conns", r.options.MaxConns))
-		return
-	}
-	if !r.beginSetup() {
-		r.refuse(newSide(socket), ReasonDrainCut)
+	if reason := r.beginSetup(r.options.MaxConns); reason != 0 {
+		r.refuse(newSide(socket), reason)
+		if reason == ReasonLimit {
+			r.notices.limit.say(r.options.Log, slog.LevelWarn, "connections are refused: there are as many as MaxConns allows", slog.Int("max_conns", r.options.MaxConns))
+		}
 		return
 	}
 	start := time.Now()
@@ -64,13 +62,6 @@ func (r *Relay) accepted(socket net.Conn, overTLS bool) {
 			r.endSetup()
 		}
 	}()
-}
-
-// open is how many connections there are.
-func (r *Relay) open() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.conns) + r.setups
 }
 
 // refuse resets a client that gets no further.

@@ -206,7 +206,7 @@ func (c *conn) bytes() uint64 { return c.up.bytes.Load() + c.down.bytes.Load() }
 // *tls.Conn or any other net.Conn. The error is nil if both sides ended in
 // order, a [Reason] if they did not.
 func (r *Relay) Join(client, upstream net.Conn) error {
-	if !r.beginSetup() {
+	if r.beginSetup(0) != 0 {
 		client.Close()
 		upstream.Close()
 		return ErrClosed

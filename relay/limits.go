@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"log/slog"
 	"net/netip"
 	"sync"
 )
@@ -51,13 +52,41 @@ func (s *sources) give(a netip.Addr) {
 // spareDescriptors are left for what is not a connection or a pipe.
 const spareDescriptors = 64
 
-// descriptorsAllow is how many connections the process's limit on descriptors
-// leaves room for; negative: any number.
-func descriptorsAllow(pipes int) int {
-	limit := descriptorLimit()
+// fitDescriptors sets the defaults of MaxPipes and MaxConns by the process's
+// limit on descriptors (negative: there is none), and says in Log what does not
+// fit.
+func (o *Options) fitDescriptors(limit int) {
+	defaultTo(&o.MaxPipes, pipesOf(limit))
 	if limit < 0 {
-		return -1
+		defaultTo(&o.MaxConns, -1)
+		return
 	}
-	// A connection has a descriptor for each side, and so has a pipe.
-	return max((limit-2*max(pipes, 0)-spareDescriptors)/2, 16)
+	allowed := connsOf(limit, o.MaxPipes)
+	raise := slog.String("raise_it_by", "ulimit -n, or LimitNOFILE of systemd")
+	switch {
+	case o.MaxConns > allowed:
+		o.Log.Warn("MaxConns is more than the limit on descriptors allows", slog.Int("max_conns", o.MaxConns), slog.Int("allowed", allowed),
+			slog.Int("descriptors", limit), slog.Int("descriptors_needed", 2*(o.MaxConns+o.MaxPipes)+spareDescriptors), raise)
+	case o.MaxConns == 0 && allowed < fewConns:
+		o.Log.Warn("the limit on descriptors allows few connections", slog.Int("max_conns", allowed), slog.Int("descriptors", limit), raise)
+	}
+	defaultTo(&o.MaxConns, allowed)
+}
+
+// fewConns are so few connections that a limit on descriptors is not likely to
+// be meant.
+const fewConns = 1000
+
+// pipesOf is how many pipes there may be by default.
+func pipesOf(limit int) int {
+	if limit < 0 {
+		return 128
+	}
+	return min(max(limit/300, 4), 128)
+}
+
+// connsOf is how many connections a limit on descriptors leaves room for: one
+// has a descriptor for each side, and a pipe has two.
+func connsOf(limit, pipes int) int {
+	return max((limit-2*pipes-spareDescriptors)/2, 1)
 }

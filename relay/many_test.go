@@ -131,7 +131,7 @@ func TestManyIdle(t *testing.T) {
 			upstream := startProcess(t, "upstream")
 			w := &way{t: t}
 			w.start(road{listen: c.listen + "://127.0.0.1:0", options: Options{
-				To: []string{"tcp://" + upstream.said}, ServerTLS: newAuthority(t).config("127.0.0.1"), MaxConns: -1, MaxPipes: 16,
+				To: []string{"tcp://" + upstream.said}, ServerTLS: newAuthority(t).config("127.0.0.1"),
 			}})
 			files, memory := descriptors(), resident(t)
 			client := startProcess(t, "client", "RELAY_TEST_ADDR="+w.listener.Addr().String(), "RELAY_TEST_COUNT="+strconv.Itoa(n), "RELAY_TEST_TLS="+strings.TrimPrefix(c.listen, "tcp"))

@@ -16,6 +16,8 @@ func (r *Relay) WriteMetrics(w io.Writer) error {
 	m.value("connections_accepted_total", "", float64(s.Accepted))
 	m.head("connections_active", "gauge", "Connections being set up, copied or closed.")
 	m.value("connections_active", "", float64(s.Active))
+	m.head("connections_max", "gauge", "Connections beyond which more are refused; negative: no bound.")
+	m.value("connections_max", "", float64(s.MaxConns))
 	m.head("connections_closed_total", "counter", "Connections that have ended, by what ended them.")
 	for reason := ReasonDone; reason < reasons; reason++ {
 		m.value("connections_closed_total", label("reason", reason.String()), float64(s.Closed[reason]))

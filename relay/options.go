@@ -47,8 +47,9 @@ type Options struct {
 	SendProxy int
 
 	// MaxConns bounds the connections open at a time; those beyond it are reset
-	// (default: what the process's limit on descriptors allows; negative: no
-	// bound).
+	// (default: what the process's limit on descriptors allows, at two for each
+	// connection and each pipe; negative: no bound). More than that is said in
+	// Log, and so is a limit that allows few.
 	MaxConns int
 	// MaxConnsPerSource bounds them for one client address, for one /64 with
 	// IPv6 (default 0: no bound).
@@ -59,7 +60,8 @@ type Options struct {
 	// BufferSize is the size of a buffer, where buffers are used: 4, 8, 16 or
 	// 64 KiB (default 64 KiB, and 16 KiB for those beyond 128 in use at a time).
 	BufferSize int
-	// MaxPipes bounds the pipes that hold bytes in flight (default 128). A
+	// MaxPipes bounds the pipes that hold bytes in flight (default 128, less
+	// where the limit on descriptors is below 38,400: one for 300 of them). A
 	// direction that finds none copies through a buffer and holds nothing while
 	// its destination takes nothing.
 	MaxPipes int
@@ -115,19 +117,17 @@ func (o Options) withDefaults() (Options, error) {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	defaultTo(&o.MaxPipes, 128)
 	defaultTo(&o.ResolveInterval, 30*time.Second)
 	defaultTo(&o.DialTimeout, 5*time.Second)
 	defaultTo(&o.HandshakeTimeout, 10*time.Second)
 	defaultTo(&o.IdleTimeout, time.Hour)
 	defaultTo(&o.DrainTimeout, 30*time.Second)
-	defaultTo(&o.MaxConns, descriptorsAllow(o.MaxPipes))
 	check(len(o.To) > 0, "no upstream: To is empty")
 	check(o.BufferSize == 0 || slices.Contains(bufferSizes, o.BufferSize), "BufferSize is %d: it must be 4, 8, 16 or 64 KiB", o.BufferSize)
 	check(o.Copy == CopyAuto || o.Copy == CopyBuffers, "unknown CopyMode %d", o.Copy)
 	check(o.Balance == RoundRobin || o.Balance == LeastConnections, "unknown Balance %d", o.Balance)
 	check(o.SendProxy >= 0 && o.SendProxy <= 2, "SendProxy is %d: it must be 0, 1 or 2", o.SendProxy)
-	check(o.MaxPipes > 0, "MaxPipes is negative: for no pipes at all set Copy to CopyBuffers")
+	check(o.MaxPipes >= 0, "MaxPipes is negative: for no pipes at all set Copy to CopyBuffers")
 	check(o.MaxConnsPerSource >= 0, "MaxConnsPerSource is negative")
 	check(o.HealthInterval >= 0, "HealthInterval is negative")
 	check(o.ResolveInterval > 0, "ResolveInterval is negative")
@@ -141,6 +141,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if len(errs) == 0 {
+		o.fitDescriptors(descriptorLimit())
 	}
 	return o, errors.Join(errs...)
 }

@@ -194,16 +194,20 @@ func (r *Relay) checkEmptyLocked() {
 	}
 }
 
-// beginSetup counts a connection that is not in conns yet; false: the relay is
-// closing.
-func (r *Relay) beginSetup() bool {
+// beginSetup counts a connection that is not in conns yet, unless there are most
+// already (most ≤ 0: any number is right) or the relay is closing: it returns
+// the reason then, and 0 if all is well.
+func (r *Relay) beginSetup(most int) Reason {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closing {
-		return false
+	switch {
+	case r.closing:
+		return ReasonDrainCut
+	case most > 0 && len(r.conns)+r.setups >= most:
+		return ReasonLimit
 	}
 	r.setups++
-	return true
+	return 0
 }
 
 // endSetup ends one that led to no connection.

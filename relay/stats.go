@@ -10,6 +10,7 @@ import (
 type Stats struct {
 	Accepted uint64
 	Active   int // being set up, copied, or closed
+	MaxConns int // what bounds them; negative: nothing
 	Closed   map[Reason]uint64
 	Spliced  uint64 // connections copied in the kernel
 	Buffered uint64 // connections copied through buffers
@@ -135,6 +136,7 @@ type counts struct {
 // Stats returns the counts. It never waits for a connection.
 func (r *Relay) Stats() Stats {
 	s := Stats{
+		MaxConns:     r.options.MaxConns,
 		Closed:       map[Reason]uint64{},
 		Spliced:      r.counts.spliced.Load(),
 		Buffered:     r.counts.buffered.Load(),

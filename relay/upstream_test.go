@@ -277,7 +277,7 @@ func TestMaxConns(t *testing.T) {
 	w.closed(ReasonLimit, 3)
 	eventually(t, func() bool { return strings.Contains(log.String(), "as many as MaxConns allows") }, log.String)
 	reset(t, first)
-	eventually(t, func() bool { return w.relay.open() == 1 }, func() string { return "the place is not given back" })
+	eventually(t, func() bool { return open(w.relay) == 1 }, func() string { return "the place is not given back" })
 	w.connect()
 }
 

@@ -22,7 +22,6 @@ const childEnv = "ROLLWAY_BENCH_RELAY"
 type job struct {
 	Upstream bool   // be the upstream; otherwise a relay
 	Own      bool   // be our relay; otherwise one of pumps
-	Many     bool   // our relay: for as many connections as there can be
 	Pump     string // see pumpOf
 	Size     int    // of the pump's buffer, in bytes
 	TLS      bool   // for a relay: TLS towards the client

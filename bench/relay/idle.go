@@ -69,7 +69,6 @@ func (t idleness) take(r *rig, c contender) (s measure.Sample, err error) {
 	if c.idle > 0 {
 		n = min(n, c.idle)
 	}
-	c.job.Many = true
 	p, err := c.run(r, t.tls)
 	if err != nil {
 		return s, err

@@ -22,9 +22,6 @@ func own() []contender {
 // startOwn serves by our relay, in the background, and returns its address.
 func startOwn(j job, config *tls.Config) (addr string, err error) {
 	o := relay.Options{To: []string{"tcp://" + j.To}, BufferSize: j.Size}
-	if j.Many { // all descriptors but a few for connections
-		o.MaxConns, o.MaxPipes = -1, 16
-	}
 	url := "tcp://127.0.0.1:0"
 	if j.TLS {
 		url, o.ServerTLS = "tls://127.0.0.1:0", config

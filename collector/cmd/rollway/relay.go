@@ -194,7 +194,7 @@ func (f *relayFlags) serve(ctx context.Context, c *call, r *relay.Relay, watched
 	var running sync.WaitGroup
 	defer running.Wait()
 	f.watch(ctx, &running, watched)
-	fmt.Fprint(c.stdout, f.banner(listeners, metrics))
+	fmt.Fprint(c.stdout, f.banner(listeners, metrics, r.Stats().MaxConns))
 	said := make(chan struct{})
 	unhook := context.AfterFunc(ctx, func() {
 		defer close(said)
@@ -257,7 +257,7 @@ func (f *relayFlags) serveMetrics(r *relay.Relay) (net.Listener, error) {
 }
 
 // banner says what goes where.
-func (f *relayFlags) banner(listeners []*relay.Listener, metrics net.Listener) string {
+func (f *relayFlags) banner(listeners []*relay.Listener, metrics net.Listener, maxConns int) string {
 	var b strings.Builder
 	row := func(name, text string) { fmt.Fprintf(&b, "  %-9s  %s\n", name, text) }
 	fmt.Fprintf(&b, "rollway %s is relaying; Ctrl-C stops it.\n\n", version())
@@ -269,6 +269,9 @@ func (f *relayFlags) banner(listeners []*relay.Listener, metrics net.Listener) s
 	}
 	for name, urls := range f.options.Routes {
 		row(name, strings.Join(urls, " "))
+	}
+	if maxConns > 0 {
+		row("at most", plural(maxConns, "connection")+" at a time")
 	}
 	if metrics != nil {
 		row("metrics", "http://"+dialable(metrics.Addr())+"/metrics")

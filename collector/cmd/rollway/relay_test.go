@@ -158,3 +158,28 @@ func TestRelayOverTLS(t *testing.T) {
 		t.Errorf("no %q in\n%s", want, out.String())
 	}
 }
+
+// A limit on descriptors that is too low is said, with what it should be.
+func TestRelayUnderLowLimit(t *testing.T) {
+	for _, c := range []struct{ args, out, log string }{
+		{"", "  at most    164 connections at a time\n", `"msg":"the limit on descriptors allows few connections"`},
+		{"-max-conns 5000", "  at most    5,000 connections at a time\n", `"descriptors_needed":10072`},
+	} {
+		cmd := exec.Command("sh", "-c", "ulimit -n 400 && exec rollway relay -metrics-listen 127.0.0.1:0 -listen tcp://127.0.0.1:0 -to tcp://127.0.0.1:1 "+c.args)
+		out, log := new(lockedBuffer), new(lockedBuffer)
+		cmd.Stdout, cmd.Stderr = out, log
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		awaitText(t, out, log, "  metrics ")
+		if !strings.Contains(out.String(), c.out) || !strings.Contains(log.String(), c.log) {
+			t.Errorf("%q says\n%s\n%s", c.args, out.String(), log.String())
+		}
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the relay ended with %v\n%s", err, log.String())
+		}
+	}
+}
