@@ -37,6 +37,9 @@
 // stored soon after its end arrived. What a sender wrote but the collector had
 // not read when the connection broke is lost unless the sender sends it again.
 //
+// ServeStream does the same for any other StreamProtocol, which may have
+// answers: they are sent once the events are stored.
+//
 // # Ledger
 //
 // Every event that was read is received, and then stored, rejected, failed or a
@@ -92,7 +95,7 @@ type Options struct {
 
 	MaxConns     int           // TCP connections at a time, more are closed at once; default 1024
 	IdleTimeout  time.Duration // for a TCP connection to send something; default 5 min
-	DrainTimeout time.Duration // after its context ended, for ServeTCP to get what it has read stored; default 5 s
+	DrainTimeout time.Duration // after its context ended, for a Serve method to get what it has read stored; default 5 s
 
 	Log *slog.Logger // default: none
 }
@@ -138,7 +141,7 @@ func (o Options) withDefaults() Options {
 }
 
 // A Receiver takes events in. It is safe for concurrent use; it owns no
-// goroutine outside of ServeTCP and needs no closing.
+// goroutine outside of its Serve methods and needs no closing.
 type Receiver struct {
 	opts    Options
 	origins *http.CrossOriginProtection

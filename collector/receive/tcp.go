@@ -5,25 +5,33 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// ServeTCP takes NDJSON from the connections of ln until ctx ends or ln fails,
-// closes ln, and returns when its last connection is closed. Once ctx has
-// ended it reads no more, stores the whole lines it has read, for at most
-// Options.DrainTimeout if the store is full, and returns nil.
+// ServeTCP takes NDJSON from the connections of ln as ServeStream does.
 //
 // A line may hold what a line of an HTTP body may. One longer than
 // Limits.MaxEventBytes is skipped and counted as too_large, and the connection
 // goes on. The last line needs no line end if it is whole; otherwise it counts
-// as torn. A connection that begins as TLS or HTTP does is closed. While the
-// store is full the connection is not read, so its sender blocks, and no line
-// that was read is dropped. Any other error of the store closes the connection;
-// the lines read with it count as failed.
+// as torn.
 func (r *Receiver) ServeTCP(ctx context.Context, ln net.Listener) error {
+	return r.ServeStream(ctx, ln, ndjson{r.opts.Limits.MaxEventBytes})
+}
+
+// ServeStream takes events in protocol p from the connections of ln until ctx
+// ends or ln fails, closes ln, and returns when its last connection is closed.
+// Once ctx has ended it reads no more, stores the whole events it has read, for
+// at most Options.DrainTimeout if the store is full, and returns nil.
+//
+// A connection that begins as TLS or HTTP does is closed. While the store is
+// full the connection is not read, so its sender blocks, and no event that was
+// read is dropped. Any other error of the store closes the connection; the
+// events read with it count as failed.
+func (r *Receiver) ServeStream(ctx context.Context, ln net.Listener, p StreamProtocol) error {
 	defer ln.Close()
 	stop := context.AfterFunc(ctx, func() { ln.Close() })
 	defer stop()
@@ -66,7 +74,7 @@ func (r *Receiver) ServeTCP(ctx context.Context, ln net.Listener) error {
 		}
 		r.count.add(func(s *Stats) { s.Connections++; s.ConnectionsTotal++ })
 		conns.Go(func() {
-			r.serveConn(ctx, c)
+			r.serveConn(ctx, c, p)
 			r.count.add(func(s *Stats) { s.Connections-- })
 			open.Add(-1)
 		})
@@ -74,25 +82,27 @@ func (r *Receiver) ServeTCP(ctx context.Context, ln net.Listener) error {
 }
 
 // serveConn serves one connection and closes it.
-func (r *Receiver) serveConn(ctx context.Context, c net.Conn) {
+func (r *Receiver) serveConn(ctx context.Context, c net.Conn, p StreamProtocol) {
 	defer c.Close()
 	// A deadline in the past ends the read that is under way.
 	stop := context.AfterFunc(ctx, func() { c.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
-	s := &stream{r: r, ctx: ctx, conn: c, work: r.get()}
-	defer func() {
-		p := recover()
-		r.streams.give(s.work.held)
-		if p == nil {
-			r.put(s.work)
-			return
-		}
-		r.release(s.work)
-		r.opts.Log.Error("connection failed", "peer", c.RemoteAddr().String(), "panic", p, "stack", string(debug.Stack()))
-		r.count.add(func(s *Stats) { s.Panics++ })
-		if s.storing {
-			r.count.events(&s.work.batch, 0, s.work.batch.Records)
-		}
-	}()
+	s := &stream{
+		feed:     feed{r: r, ctx: ctx, work: r.get(), peer: c.RemoteAddr().String()},
+		conn:     c,
+		from:     addrPort(c.RemoteAddr()),
+		protocol: p,
+		maxFrame: int(min(int64(p.MaxFrame(r.opts.Limits.MaxEventBytes, int(r.opts.MaxBody))), r.streams.limit/2)),
+	}
+	defer func() { s.close(recover(), debug.Stack) }()
+	s.session = p.Open()
 	s.serve()
+}
+
+func addrPort(a net.Addr) netip.AddrPort {
+	if a, ok := a.(*net.TCPAddr); ok {
+		p := a.AddrPort()
+		return netip.AddrPortFrom(p.Addr().Unmap(), p.Port())
+	}
+	return netip.AddrPort{}
 }

@@ -43,6 +43,7 @@ type work struct {
 
 	request Request // while Decode runs
 	reply   Answer  // while Answer runs
+	chunk   Chunk   // while a Session decodes
 }
 
 const (
@@ -86,7 +87,7 @@ func (w *work) reset() {
 	w.buf = keep(w.buf)
 	w.answer = keep(w.answer)
 	w.note = keep(w.note)
-	w.request, w.reply = Request{}, Answer{}
+	w.request, w.reply, w.chunk = Request{}, Answer{}, Chunk{}
 	w.batch.Lines = keep(w.batch.Lines)
 	w.batch.Reset()
 	w.wire = wireReader{}

@@ -1,0 +1,152 @@
+package receive
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"github.com/rollway/rollway/collector/normalize"
+)
+
+// Waits between attempts to store when the store is full, or to grow when the
+// budget is used up.
+const (
+	firstWait = 10 * time.Millisecond
+	maxWait   = time.Second
+)
+
+// feed is what connections and sockets for datagrams have in common: memory,
+// a share of the budget, and a batch that waits while the store is full. It is
+// owned by one goroutine.
+type feed struct {
+	r    *Receiver
+	ctx  context.Context // its end is the end of reading
+	work *work
+	peer string // for the log
+
+	extra   int64 // bytes taken from the budget until the batch is stored
+	storing bool  // the batch is with the store
+}
+
+// chunk prepares what a protocol is given.
+func (f *feed) chunk(data []byte, peer netip.AddrPort, received time.Time) *Chunk {
+	w := f.work
+	w.chunk = Chunk{Data: data, Received: received, Peer: peer, Norm: w.norm, Batch: &w.batch, Reply: w.answer[:0], feed: f}
+	return &w.chunk
+}
+
+// store stores the batch and empties it, waiting as long as the store is full.
+func (f *feed) store() error {
+	b := &f.work.batch
+	if b.RejectedTotal > 0 {
+		reason, detail := "", ""
+		if len(b.Rejected) > 0 {
+			reason, detail = b.Rejected[0].Reason, b.Rejected[0].Detail
+		}
+		f.warn("events rejected", "count", b.RejectedTotal, "reason", reason, "detail", detail)
+	}
+	var err error
+	if b.Records > 0 {
+		f.storing = true // and still the case after a panic
+		err = f.storeWaiting(b)
+		f.storing = false
+	}
+	stored, failed := b.Records, 0
+	if err != nil {
+		if !f.r.opts.IsStored(err) {
+			stored, failed = 0, b.Records
+		}
+		if f.r.logged.may() {
+			f.r.opts.Log.Error("store events", "peer", f.peer, "events", b.Records, "error", err)
+		}
+	}
+	f.r.count.events(b, stored, failed)
+	b.Reset()
+	f.give(f.extra)
+	f.extra = 0
+	return err
+}
+
+func (f *feed) storeWaiting(b *normalize.Batch) error {
+	ctx := context.WithoutCancel(f.ctx)
+	done := f.ctx.Done()
+	var giveUp <-chan time.Time
+	for wait := firstWait; ; wait = min(2*wait, maxWait) {
+		err := f.r.opts.Store(ctx, b)
+		if err == nil || !f.r.opts.IsFull(err) {
+			return err
+		}
+		f.r.count.add(func(s *Stats) { s.StoreRetries++ })
+		f.warn("store is full, the sender waits", "error", err)
+		select {
+		case <-time.After(wait):
+		case <-done:
+			done = nil
+			giveUp = time.After(f.r.opts.DrainTimeout)
+		case <-giveUp:
+			return err
+		}
+	}
+}
+
+// await raises what the feed holds of its share and of the budget to n bytes,
+// waiting for as long as a sender may be silent.
+func (f *feed) await(n int64) bool {
+	end := time.Now().Add(f.r.opts.IdleTimeout)
+	for wait := firstWait; !f.take(n); wait = min(2*wait, maxWait) {
+		if time.Now().After(end) {
+			f.warn("no memory is left in the budget, the connection is closed")
+			return false
+		}
+		select {
+		case <-time.After(wait):
+		case <-f.ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+func (f *feed) take(n int64) bool {
+	more := n - f.work.held
+	if more <= 0 {
+		return true
+	}
+	if !f.r.streams.take(more) {
+		return false
+	}
+	if !f.r.take(f.work, n) {
+		f.r.streams.give(more)
+		return false
+	}
+	return true
+}
+
+// give gives n bytes of what the feed holds back.
+func (f *feed) give(n int64) {
+	f.r.streams.give(n)
+	f.r.budget.give(n)
+	f.work.held -= n
+}
+
+// close gives the feed's memory back; p is the panic that ended it, or nil.
+// What a panic left behind does not go back to the pool.
+func (f *feed) close(p any, stack func() []byte) {
+	f.r.streams.give(f.work.held)
+	if p == nil {
+		f.r.put(f.work)
+		return
+	}
+	f.r.release(f.work)
+	f.r.opts.Log.Error("connection failed", "peer", f.peer, "panic", p, "stack", string(stack()))
+	f.r.count.add(func(s *Stats) { s.Panics++ })
+	if f.storing {
+		f.r.count.events(&f.work.batch, 0, f.work.batch.Records)
+	}
+}
+
+func (f *feed) warn(msg string, args ...any) {
+	if f.r.logged.may() {
+		f.r.opts.Log.Warn(msg, append([]any{"peer", f.peer}, args...)...)
+	}
+}
