@@ -292,8 +292,8 @@ func (w *Writer) takenLocked(n int64) {
 		t, b := w.io.batch[i], w.io.bufs[i]
 		part := b[:min(int64(len(b)), n)]
 		n -= int64(len(part))
-		if len(part) > 0 {
-			w.io.torn = !w.framed && part[len(part)-1] != '\n'
+		if len(part) > 0 { // a destination may have filled up what it took whole with spaces
+			w.io.torn = !w.framed && len(part) < len(b) && part[len(part)-1] != '\n'
 		}
 		left := t.records() - t.counted
 		if len(part) < len(b) {

@@ -114,6 +114,37 @@ func TestKeep(t *testing.T) {
 	}
 }
 
+// A buffer that is written where it is ends in a space, with its line end behind
+// it: no record is torn by that, and Reopen need not wait for the rest of one.
+func TestReopenAfterAWriteInPlace(t *testing.T) {
+	for _, mode := range modes {
+		path := filepath.Join(t.TempDir(), "log")
+		o := shard.Options{BufferSize: 4 << 20, Shards: 1, Full: shard.Block, StallAfter: time.Minute, CloseTimeout: 20 * time.Second}
+		o.File = shard.FileOptions{Mode: mode, CheckEvery: -1}
+		w := openFile(t, path, o)
+		const each = 7 // 2.1 MB
+		for round := range 3 {
+			for i := range each {
+				log(t, w, string(record(0, round*each+i, 300_000)))
+			}
+			if err := w.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(path, fmt.Sprintf("%s-%d", path, round)); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Reopen(); err != nil {
+				t.Fatalf("%v: Reopen = %v", mode, err)
+			}
+		}
+		closeFile(t, w)
+		if found, _ := recordsOf(t, path+"-0", path+"-1", path+"-2", path); found[0] != 3*each {
+			t.Errorf("%v: %d records, want %d", mode, found[0], 3*each)
+		}
+		ledger(w).CheckSettled(t, 3*each, 3*each)
+	}
+}
+
 // logrotate's create mode: the file is renamed, then Reopen is called, or the
 // Writer sees it by itself. Nothing is lost and no file holds a part of a line.
 func TestReopen(t *testing.T) {

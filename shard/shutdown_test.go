@@ -22,22 +22,24 @@ func TestAbandonedWithinANotice(t *testing.T) {
 		o := small
 		o.Full = shard.Drop
 		w, dst := open(t, o)
-		dst.Stall()
 		record := strings.Repeat("r", 40_000)
+		dst.Next(rollwaytest.Fault{Delay: time.Minute, Take: len(record) + 1}, rollwaytest.Fault{Delay: time.Hour, Take: 1 << 20})
 		given := 0
 		for ; w.LogBytes([]byte(record)) == nil; given++ {
 			time.Sleep(time.Second)
 		}
-		dst.Heal()
-		dst.Stall()
+		time.Sleep(time.Minute) // the first record is through
 		synctest.Wait()
+		if n := dst.Calls(); n != 2 || w.Stats().Written != 1 {
+			t.Errorf("%d calls, Stats %+v", n, w.Stats())
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := w.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Shutdown = %v", err)
 		}
 		ledger(w).Check(t)
-		dst.Heal()
+		time.Sleep(time.Hour)
 		synctest.Wait()
 		found := 0
 		for _, l := range dst.Lines() {
