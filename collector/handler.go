@@ -17,7 +17,7 @@ import (
 
 // endpoints with what they are for, as GET / lists them.
 var endpoints = []struct{ pattern, does string }{
-	{"POST /api/logs", "take events: a JSON object, an array of them, or one per line; gzip or plain"},
+	{"POST /api/logs", "take events: a JSON object, an array of them, or one per line; plain or packed"},
 	{"GET  /api/query", "find lines: ?q=EXPRESSION&since=1h&until=…&limit=N or &last=N"},
 	{"GET  /api/tail", "follow lines as server-sent events: ?q=EXPRESSION"},
 	{"GET  /metrics", "figures for Prometheus"},

@@ -6,9 +6,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"strings"
-
-	"github.com/klauspost/compress/gzip"
 )
 
 // errBody stands for the fault that wireReader has noted.
@@ -22,64 +19,52 @@ type failure struct {
 	close   bool // the connection is of no more use
 }
 
-const supported = "supported are gzip and identity"
-
-// packed reports whether the body is gzip by its header.
-func packed(h http.Header) (gzipped bool, f failure) {
-	values := h["Content-Encoding"]
-	if len(values) == 0 {
-		return false, failure{}
-	}
-	switch v := strings.ToLower(strings.TrimSpace(strings.Join(values, ","))); v {
-	case "", "identity":
-		return false, failure{}
-	case "gzip", "x-gzip":
-		return true, failure{}
-	default:
-		if len(v) > 50 {
-			v = v[:50] + "…"
-		}
-		return false, failure{code: http.StatusUnsupportedMediaType, close: true,
-			text: fmt.Sprintf("Content-Encoding %q is not supported; %s", v, supported)}
-	}
-}
-
-// readBody reads and unpacks the body of req into w.buf.
-func (r *Receiver) readBody(w *work, req *http.Request, gzipped bool) failure {
+// readBody reads and unpacks the body of req into w.buf. usual is the
+// Content-Encoding of bodies without one.
+func (r *Receiver) readBody(w *work, req *http.Request, declared, usual string) failure {
 	if req.ContentLength > r.opts.MaxBody {
 		return r.tooLarge(fmt.Sprintf("the body of %d bytes", req.ContentLength))
 	}
 	w.open(req.Body, r.opts.MaxBody)
-	magic, err := w.peek.Peek(2)
-	if len(magic) == 0 && err == io.EOF {
+	head, err := w.peek.Peek(1)
+	if len(head) == 0 && err == io.EOF {
 		return failure{} // of no bytes, which normalization explains
+	}
+	if err == nil {
+		head, _ = w.peek.Peek(headBytes(head[0])) // fewer if there are no more
 	}
 	if f := r.broken(w); f.code != 0 {
 		return f
 	}
-	isGzip := string(magic) == "\x1f\x8b"
-	if gzipped && !isGzip {
-		return failure{code: http.StatusBadRequest, close: true,
-			text: "Content-Encoding is gzip, but the body is not: it does not start with 1f 8b; leave the header out or compress the body"}
-	}
-	var src io.Reader = w.peek
-	size := req.ContentLength
-	if isGzip {
-		if err := w.resetGzip(); err != nil {
-			return r.gzipFailure(w, err)
+	c, f := codingOf(declared, usual, head)
+	switch {
+	case f.code != 0:
+		return f
+	case c == asSent:
+		return r.fill(w, c, w.peek, req.ContentLength)
+	case c == inSnappy || c == inZstd:
+		if f := r.fillPacked(w, req.ContentLength); f.code != 0 {
+			return f
 		}
-		src, size = w.unpack, -1
+		return r.unpackWhole(w, c)
 	}
-	return r.fill(w, src, size)
+	src, err := w.stream(c, w.peek)
+	if err != nil {
+		return r.invalid(w, c, err)
+	}
+	return r.fill(w, c, src, -1)
 }
 
-func (w *work) resetGzip() error {
-	if w.unpack == nil {
-		z, err := gzip.NewReader(w.peek)
-		w.unpack = z
-		return err
+// fillPacked reads the body as it is sent into w.packed.
+func (r *Receiver) fillPacked(w *work, size int64) failure {
+	w.buf, w.packed = w.packed, w.buf
+	f := r.fillBuf(w, asSent, w.peek, size, filling{each: 1, max: r.opts.MaxBody})
+	w.buf, w.packed = w.packed, w.buf
+	w.base = int64(cap(w.packed))
+	if f.code == 0 && !r.take(w, w.base) {
+		return r.busy()
 	}
-	return w.unpack.Reset(w.peek)
+	return f
 }
 
 // Sizes of the window that w.buf is filled through.
@@ -88,17 +73,27 @@ const (
 	maxFirst    = 64 << 10 // however much Content-Length promises
 )
 
-// fill reads src to its end into w.buf, whose room grows with what arrives.
-// size is the length promised, or -1.
-func (r *Receiver) fill(w *work, src io.Reader, size int64) failure {
+// fill reads src, of a coding, to its end into w.buf, whose room grows with
+// what arrives. size is the length promised, or -1.
+func (r *Receiver) fill(w *work, c coding, src io.Reader, size int64) failure {
+	return r.fillBuf(w, c, src, size, filling{each: 2, max: r.opts.MaxUnpacked, unpacks: true})
+}
+
+// filling is how w.buf is filled.
+type filling struct {
+	each    int64 // bytes of the budget for one of the buffer
+	max     int64 // bytes
+	unpacks bool  // the limits on what is unpacked hold
+}
+
+func (r *Receiver) fillBuf(w *work, c coding, src io.Reader, size int64, how filling) failure {
 	window := int64(firstWindow)
 	if size >= 0 {
 		window = min(size, maxFirst) + 1
 	}
 	for {
-		if !r.take(w, 2*window) {
-			return failure{code: http.StatusServiceUnavailable,
-				text: fmt.Sprintf("the collector is working on %d bytes already; nothing of this request was stored, send it again after 1 s", r.opts.InFlight)}
+		if !r.take(w, w.base+how.each*window) {
+			return r.busy()
 		}
 		if int64(cap(w.buf)) < window {
 			grown := make([]byte, len(w.buf), window)
@@ -108,26 +103,34 @@ func (r *Receiver) fill(w *work, src io.Reader, size int64) failure {
 		for int64(len(w.buf)) < window {
 			n, err := src.Read(w.buf[len(w.buf):window])
 			w.buf = w.buf[:len(w.buf)+n]
-			if f := r.overUnpacked(w); f.code != 0 {
-				return f
+			if how.unpacks {
+				if f := r.overUnpacked(w, int64(len(w.buf))); f.code != 0 {
+					return f
+				}
 			}
 			if err == io.EOF {
 				return failure{}
 			}
 			if err != nil {
-				return r.gzipFailure(w, err)
+				return r.invalid(w, c, err)
 			}
 		}
 		next := 2 * window
 		if window <= size {
 			next = min(next, size+1)
 		}
-		window = min(next, r.opts.MaxUnpacked+1)
+		window = min(next, how.max+1)
 	}
 }
 
-func (r *Receiver) overUnpacked(w *work) failure {
-	n := int64(len(w.buf))
+// busy is the answer where the budget is spent.
+func (r *Receiver) busy() failure {
+	return failure{code: http.StatusServiceUnavailable,
+		text: fmt.Sprintf("the collector is working on %d bytes already; nothing of this request was stored, send it again after 1 s", r.opts.InFlight)}
+}
+
+// overUnpacked judges a body of which n bytes are unpacked, or will be.
+func (r *Receiver) overUnpacked(w *work, n int64) failure {
 	if n > r.opts.MaxUnpacked {
 		return failure{code: http.StatusRequestEntityTooLarge, close: true,
 			text: fmt.Sprintf("the body unpacks to more than %d bytes; send smaller requests", r.opts.MaxUnpacked)}
@@ -167,8 +170,8 @@ func isTooLarge(err error) bool {
 	return errors.As(err, &limit)
 }
 
-// gzipFailure explains an error of reading: of the wire, or else of gzip.
-func (r *Receiver) gzipFailure(w *work, err error) failure {
+// invalid explains an error of reading: of the wire, or else of the coding.
+func (r *Receiver) invalid(w *work, c coding, err error) failure {
 	if f := r.broken(w); f.code != 0 {
 		return f
 	}
@@ -176,5 +179,5 @@ func (r *Receiver) gzipFailure(w *work, err error) failure {
 		err = errors.New("it ends early")
 	}
 	return failure{code: http.StatusBadRequest, close: true,
-		text: fmt.Sprintf("the body is not valid gzip after %d unpacked bytes: %v; nothing was stored", len(w.buf), err)}
+		text: fmt.Sprintf("the body is not valid %s after %d unpacked bytes: %v; nothing was stored", codingNames[c], len(w.buf), err)}
 }

@@ -20,6 +20,9 @@ func FuzzRequest(f *testing.F) {
 			f.Add([]byte(body), encoding, byte(1))
 		}
 	}
+	for _, p := range packers {
+		f.Add([]byte(p.pack("{}\n{}")), p.header, byte(0))
+	}
 	f.Fuzz(func(t *testing.T, body []byte, encoding string, fail byte) {
 		stored := 0
 		r := New(Options{

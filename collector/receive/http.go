@@ -94,7 +94,7 @@ func (r *door) handle(rw http.ResponseWriter, w *work, req *http.Request, done *
 		return failure{code: http.StatusForbidden, close: true,
 			text: "a web page of another origin may not send events here; send them to the page's own server, and from there to the collector"}
 	}
-	gzipped, f := packed(req.Header)
+	encoding, f := declared(req.Header)
 	if f.code != 0 {
 		return f
 	}
@@ -105,7 +105,7 @@ func (r *door) handle(rw http.ResponseWriter, w *work, req *http.Request, done *
 	// as in tests, has no slow bodies either.
 	deadline := http.NewResponseController(rw)
 	deadline.SetReadDeadline(time.Now().Add(r.opts.BodyTimeout))
-	f = r.readBody(w, req, gzipped)
+	f = r.readBody(w, req, encoding, r.usual(req.Header))
 	if f.code != 0 {
 		return f
 	}

@@ -215,7 +215,7 @@ func TestAnswers(t *testing.T) {
 		{"gzip cut off in its header", packed[:5], nil, 400, 0, 0, "it ends early"},
 		{"gzip with a wrong sum", packed[:len(packed)-8] + "12345678", nil, 400, 0, 0, "checksum"},
 		{"gzip with garbage behind", packed + "garbage behind", nil, 400, 0, 0, "not valid gzip"},
-		{"zstd", "x", []string{"Content-Encoding", "zstd"}, 415, 0, 0, "supported are gzip and identity"},
+		{"brotli", "x", []string{"Content-Encoding", "br"}, 415, 0, 0, "supported are gzip, zstd, deflate, snappy and identity"},
 		{"twice packed", "x", []string{"Content-Encoding", "gzip, gzip"}, 415, 0, 0, "gzip, gzip"},
 		{"too large", strings.Repeat("x", 10_001), nil, 413, 0, 0, "over the limit of 10000 bytes"},
 		{"too large unpacked", gzipped(strings.Repeat("{}\n", 20_000)), nil, 413, 0, 0, "more than 50000 bytes"},

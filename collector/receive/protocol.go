@@ -75,6 +75,14 @@ type door struct {
 	methods  []string
 }
 
+// usual returns the Content-Encoding of bodies without one.
+func (d *door) usual(h http.Header) string {
+	if p, is := d.protocol.(Packer); is {
+		return p.Packing(h)
+	}
+	return ""
+}
+
 // decode has the protocol read the events of a body that has arrived.
 func (d *door) decode(w *work, req *http.Request) failure {
 	w.request = Request{HTTP: req, Body: w.buf, Received: time.Now(), Norm: w.norm, Batch: &w.batch, Note: w.note[:0]}

@@ -4,9 +4,11 @@
 // # HTTP
 //
 // ServeHTTP takes POST requests whose body is anything package normalize
-// reads; Content-Type is not looked at. Content-Encoding is identity or gzip;
-// a body that starts like gzip is unpacked without the header too, since JSON
-// cannot start so. Every answer is a JSON object:
+// reads; Content-Type is not looked at. Content-Encoding is identity, gzip,
+// zstd, deflate (with zlib's header or without) or snappy (in blocks or
+// framed); a body that starts like gzip, zstd or framed snappy is unpacked
+// without the header too, since JSON cannot start so. Every answer is a JSON
+// object:
 //
 //	200 {"accepted":2,"first_offset":17}       stored
 //	200 {"accepted":1,"rejected":[{"index":1,"line":2,"offset":40,"reason":"syntax","detail":"…"}],"rejected_total":1}

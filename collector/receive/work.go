@@ -5,8 +5,6 @@ import (
 	"io"
 	"sync/atomic"
 
-	"github.com/klauspost/compress/gzip"
-
 	"github.com/rollway/rollway/collector/normalize"
 )
 
@@ -35,11 +33,13 @@ type work struct {
 	norm   *normalize.Normalizer
 	answer []byte
 	note   []byte // of a protocol, from Decode to Answer
+	packed []byte // the body as it was sent, of codings that need it whole
 	held   int64  // bytes taken from the budget
+	base   int64  // of them, those for packed and for unpacking it
 
-	wire   wireReader
-	peek   *bufio.Reader // reads wire; nil until needed
-	unpack *gzip.Reader  // reads peek; nil until needed
+	wire wireReader
+	peek *bufio.Reader // reads wire; nil until needed
+	unpackers
 
 	request Request // while Decode runs
 	reply   Answer  // while Answer runs
@@ -48,7 +48,7 @@ type work struct {
 
 const (
 	keepBuffer = 1 << 20  // larger buffers do not go back to the pool
-	peekBuffer = 16 << 10 // between the wire and gzip
+	peekBuffer = 16 << 10 // between the wire and what unpacks
 )
 
 func (r *Receiver) get() *work {
@@ -87,6 +87,9 @@ func (w *work) reset() {
 	w.buf = keep(w.buf)
 	w.answer = keep(w.answer)
 	w.note = keep(w.note)
+	w.packed = keep(w.packed)
+	w.base = 0
+	w.unpackers.release()
 	w.request, w.reply, w.chunk = Request{}, Answer{}, Chunk{}
 	w.batch.Lines = keep(w.batch.Lines)
 	w.batch.Reset()
@@ -113,7 +116,7 @@ func (w *work) open(src io.Reader, limit int64) {
 }
 
 // wireReader counts and bounds what comes from the wire and remembers how that
-// ended, so that a broken connection can be told from broken gzip.
+// ended, so that a broken connection can be told from a broken coding.
 type wireReader struct {
 	src  io.Reader
 	n    int64
