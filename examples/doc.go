@@ -3,6 +3,7 @@
 //   - slogdefault: log/slog as it is, with package rollway behind it
 //   - router: people read the console, machines read the file
 //   - service: an HTTP service that ships its lines to a collector
+//   - bulk: large records from many goroutines, past the page cache
 //
 // Programs that keep zap or zerolog and put slab.Writer behind it are in
 // bench/examples, so that the library's module depends on neither. Every

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +16,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -166,5 +169,83 @@ func TestService(t *testing.T) {
 	}
 	if messages["refused"]["level"] != "WARN" {
 		t.Errorf("refused: %v", messages["refused"])
+	}
+}
+
+// TestBulk scrapes the program, moves its file away as logrotate does, and
+// stops it: each record that it says was written is in one of the files.
+func TestBulk(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no signal that asks another process to stop")
+	}
+	path := filepath.Join(t.TempDir(), "bulk.log")
+	var stderr bytes.Buffer
+	cmd := exec.Command(build(t, "bulk"), "-path", path, "-listen", "127.0.0.1:0", "-threads", "4", "-rate", "400", "-record", "1000", "-buffer", "65536")
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout := bufio.NewReader(out)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	kill := time.AfterFunc(2*time.Minute, func() { _ = cmd.Process.Kill() })
+	defer kill.Stop()
+	first, err := stdout.ReadString('\n')
+	address, ok := strings.CutPrefix(strings.TrimSpace(first), "metrics at ")
+	if err != nil || !ok {
+		t.Fatalf("it said %q, %v; %s", first, err, &stderr)
+	}
+	shows := func(metric *regexp.Regexp) {
+		t.Helper()
+		for until := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+			answer, err := http.Get(address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(answer.Body)
+			answer.Body.Close()
+			if err != nil || time.Now().After(until) {
+				t.Fatalf("no %v, %v:\n%s", metric, err, text)
+			}
+			if metric.Match(text) {
+				return
+			}
+		}
+	}
+	shows(regexp.MustCompile(`(?m)^rollway_shard_records_written_total\{log="payment"\} [1-9]`))
+	if err := os.Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	shows(regexp.MustCompile(`(?m)^rollway_shard_file_reopens_total\{log="payment"\} [1-9]`))
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	rest, err := io.ReadAll(stdout)
+	if err := errors.Join(err, cmd.Wait()); err != nil {
+		t.Fatalf("after an interrupt: %v; it said %s", err, &stderr)
+	}
+	var accepted, written, dropped, pending int
+	if _, err := fmt.Sscanf(string(rest), "accepted %d, written %d, dropped %d, pending %d", &accepted, &written, &dropped, &pending); err != nil || accepted != written+dropped || pending != 0 {
+		t.Errorf("it said %q, %v", rest, err)
+	}
+	found := 0
+	for _, name := range []string{path + ".1", path} {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range bytes.Lines(data) {
+			if bytes.HasPrefix(line, []byte(`{"body":"x`)) && len(bytes.TrimRight(line, " \n")) == 1000 {
+				found++
+			}
+		}
+	}
+	if found != written {
+		t.Errorf("%d records in the files, written %d", found, written)
 	}
 }

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/rollway/rollway/shard"
+)
+
+// alertRules is docs/alerts.yml: fields that it does not name are errors.
+type alertRules struct {
+	Groups []struct {
+		Name  string
+		Rules []struct {
+			Alert, Expr string
+			For         string
+			Labels      struct{ Severity string }
+			Annotations struct{ Summary string }
+		}
+	}
+}
+
+func readAlerts(t *testing.T) (rules alertRules) {
+	t.Helper()
+	f, err := os.Open(filepath.Join("..", "..", "..", "docs", "alerts.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	d := yaml.NewDecoder(f)
+	d.KnownFields(true)
+	if err := d.Decode(&rules); err != nil {
+		t.Fatal(err)
+	}
+	return rules
+}
+
+// metricsOfShard returns the names of all samples that a shard.Writer with a
+// file writes, and the text.
+func metricsOfShard(t *testing.T) (names map[string]bool, text string) {
+	t.Helper()
+	w, err := shard.Open(filepath.Join(t.TempDir(), "log"), shard.Options{BufferSize: 1 << 20, Shards: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.LogBytes([]byte("one")); err != nil {
+		t.Error(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	var b bytes.Buffer
+	if err := w.Stats().WritePrometheus(&b, "log", "payment"); err != nil {
+		t.Fatal(err)
+	}
+	names = map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^(rollway_shard_\w+)[{ ]`).FindAllStringSubmatch(b.String(), -1) {
+		names[m[1]] = true
+	}
+	return names, b.String()
+}
+
+// The alerts that docs/DEPLOYMENT.md gives go by metrics and labels that
+// shard.Writer really writes, with the bounds that it names.
+func TestAlertRules(t *testing.T) {
+	names, text := metricsOfShard(t)
+	metric := regexp.MustCompile(`rollway_shard_\w+`)
+	used := map[string]bool{}
+	bounds := map[string]string{}
+	for _, g := range readAlerts(t).Groups {
+		for _, r := range g.Rules {
+			found := metric.FindAllString(r.Expr, -1)
+			if len(found) == 0 {
+				t.Errorf("%s names no metric: %s", r.Alert, r.Expr)
+			}
+			for _, name := range found {
+				used[name] = true
+				if !names[name] {
+					t.Errorf("%s names %s, which shard does not write", r.Alert, name)
+				}
+			}
+			if strings.Count(r.Expr, "(") != strings.Count(r.Expr, ")") {
+				t.Errorf("%s: %s", r.Alert, r.Expr)
+			}
+			if _, err := time.ParseDuration(r.For); err != nil && r.For != "" {
+				t.Errorf("%s: for %v", r.Alert, err)
+			}
+			if !slices.Contains([]string{"warning", "critical"}, r.Labels.Severity) || r.Annotations.Summary == "" {
+				t.Errorf("%s: severity %q, summary %q", r.Alert, r.Labels.Severity, r.Annotations.Summary)
+			}
+			for _, l := range regexp.MustCompile(`without \((\w+)\)`).FindAllStringSubmatch(r.Expr, -1) {
+				if !strings.Contains(text, l[1]+`="`) {
+					t.Errorf("%s goes by the label %s, which no metric has", r.Alert, l[1])
+				}
+			}
+			bound := r.Labels.Severity
+			for _, m := range regexp.MustCompile(`> ([0-9.]+)`).FindAllStringSubmatch(r.Expr, -1) {
+				if m[1] != "0" && !strings.HasSuffix(bound, " "+m[1]) {
+					bound += " " + m[1]
+				}
+			}
+			if bounds[r.Alert] != "" {
+				t.Errorf("two alerts %s", r.Alert)
+			}
+			bounds[r.Alert] = bound
+		}
+	}
+	for alert, want := range map[string]string{
+		"ShardDrops": "warning 0.005", "ShardDropsMany": "critical 0.01",
+		"ShardFlushMeanHigh": "warning 0.05", "ShardFlushMeanVeryHigh": "critical 0.1",
+		"ShardFlushMaxHigh": "warning 0.5", "ShardFlushMaxVeryHigh": "critical 1",
+		"ShardMemoryHigh": "warning 0.8", "ShardMemoryVeryHigh": "critical 0.95",
+	} {
+		if bounds[alert] != want {
+			t.Errorf("%s is %q, want %q", alert, bounds[alert], want)
+		}
+	}
+	if len(names) < 30 || len(used) < 8 {
+		t.Errorf("%d metrics, %d of them in rules: the patterns are broken", len(names), len(used))
+	}
+}
+
+// What docs/DEPLOYMENT.md names of metrics and alerts is there.
+func TestDeploymentNames(t *testing.T) {
+	doc, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "DEPLOYMENT.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, _ := metricsOfShard(t)
+	for _, name := range regexp.MustCompile(`rollway_shard_\w+`).FindAllString(string(doc), -1) {
+		if !names[name] {
+			t.Errorf("docs/DEPLOYMENT.md names %s, which shard does not write", name)
+		}
+	}
+	for _, g := range readAlerts(t).Groups {
+		for _, r := range g.Rules {
+			if !strings.Contains(string(doc), "`"+r.Alert+"`") {
+				t.Errorf("docs/DEPLOYMENT.md says nothing of %s", r.Alert)
+			}
+		}
+	}
+}
