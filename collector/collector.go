@@ -70,6 +70,7 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 		MaxBytes:     int64(cfg.Journal.MaxSize),
 		RetainBytes:  int64(cfg.Journal.RetainSize),
 		RetainAge:    cfg.Journal.RetainAge,
+		Pack:         cfg.Journal.Compression == config.Zstd,
 		MaxKeys:      cfg.Journal.MaxKeys,
 		KeyAge:       cfg.Journal.KeyAge,
 	})

@@ -41,6 +41,7 @@ type Journal struct {
 	MaxSize     Size          // max_size: bytes at which new lines are refused; 0: only the disk's end
 	RetainSize  Size          // retain_size: bytes kept, oldest segments go first; 0: all
 	RetainAge   time.Duration // retain_age: time kept, by the newest line of a segment; 0: for ever
+	Compression Compression   // compression: of segments that are full
 	MaxKeys     int           // max_keys: idempotency keys remembered
 	KeyAge      time.Duration // key_age: time for which they are remembered
 }
@@ -60,6 +61,14 @@ type Durability string
 const (
 	Buffered Durability = "buffered" // they survive the end of the process
 	Synced   Durability = "synced"   // they survive the end of the machine
+)
+
+// Compression is how segments are kept that are no longer written.
+type Compression string
+
+const (
+	Zstd          Compression = "zstd"
+	NoCompression Compression = "none"
 )
 
 // Size counts bytes.
@@ -102,6 +111,7 @@ func Default() Config {
 		Journal: Journal{
 			SegmentSize: 128 * MiB,
 			Durability:  Buffered,
+			Compression: Zstd,
 			MaxKeys:     1_000_000,
 			KeyAge:      time.Hour,
 		},

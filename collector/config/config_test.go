@@ -35,7 +35,7 @@ func TestYAMLReadsBack(t *testing.T) {
 	c := Default()
 	c.Listen, c.ListenTCP, c.Data = "[::1]:0", ":5170", "/var/lib/a \"quoted\" \\ folder"
 	c.Limits.MaxEvent, c.Limits.MaxDepth = 1000, 7
-	c.Journal = Journal{SegmentSize: 3 * MiB, Durability: Synced, MaxSize: 2 * TiB, RetainSize: GiB, RetainAge: 36 * time.Hour, MaxKeys: 7, KeyAge: time.Minute}
+	c.Journal = Journal{SegmentSize: 3 * MiB, Durability: Synced, MaxSize: 2 * TiB, RetainSize: GiB, RetainAge: 36 * time.Hour, Compression: NoCompression, MaxKeys: 7, KeyAge: time.Minute}
 	c.Timeouts.Idle, c.Timeouts.Read = 90*time.Second, 250*time.Millisecond
 	got, err := Parse("x.yaml", []byte(c.YAML()))
 	if err != nil {

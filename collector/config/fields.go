@@ -15,7 +15,7 @@ import (
 // nanoseconds, a count); zeroOK allows 0, "no limit", below min.
 type field struct {
 	key    string
-	at     func(*Config) any // *string, *Size, *int, *time.Duration or *Durability
+	at     func(*Config) any // *string, *Size, *int, *time.Duration, *Durability or *Compression
 	min    int64
 	max    int64
 	zeroOK bool
@@ -42,6 +42,7 @@ var fields = []field{
 	{key: "journal.max_size", at: func(c *Config) any { return &c.Journal.MaxSize }, min: int64(MiB), max: math.MaxInt64, zeroOK: true},
 	{key: "journal.retain_size", at: func(c *Config) any { return &c.Journal.RetainSize }, min: int64(MiB), max: math.MaxInt64, zeroOK: true},
 	{key: "journal.retain_age", at: func(c *Config) any { return &c.Journal.RetainAge }, min: int64(time.Minute), max: math.MaxInt64, zeroOK: true},
+	{key: "journal.compression", at: func(c *Config) any { return &c.Journal.Compression }},
 	{key: "journal.max_keys", at: func(c *Config) any { return &c.Journal.MaxKeys }, min: 1, max: 100_000_000},
 	{key: "journal.key_age", at: func(c *Config) any { return &c.Journal.KeyAge }, min: int64(time.Second), max: int64(30 * 24 * time.Hour)},
 
@@ -63,6 +64,8 @@ func (f field) wants() string {
 		return "a whole number"
 	case *Durability:
 		return "buffered or synced"
+	case *Compression:
+		return "zstd or none"
 	default:
 		return "a string in quotes"
 	}
@@ -110,6 +113,13 @@ func (f field) set(c *Config, text string) error {
 		default:
 			return fmt.Errorf("%q is neither buffered nor synced", text)
 		}
+	case *Compression:
+		switch v := Compression(text); v {
+		case Zstd, NoCompression:
+			*p = v
+		default:
+			return fmt.Errorf("%q is neither zstd nor none", text)
+		}
 	}
 	return nil
 }
@@ -153,6 +163,8 @@ func (f field) yaml(c *Config) string {
 	case *time.Duration:
 		return formatDuration(*p)
 	case *Durability:
+		return string(*p)
+	case *Compression:
 		return string(*p)
 	}
 	panic("config: a field of unknown type: " + f.key)

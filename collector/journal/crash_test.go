@@ -98,7 +98,7 @@ func (c *crashChecker) acknowledged(end uint64, synced bool) {
 }
 
 // The process or the machine stops before each disk operation of a run with
-// rotations, retention and restarts.
+// rotations, packing and restarts.
 func TestCrashAtEveryOperation(t *testing.T) {
 	for seed := range uint64(4) {
 		rng := rand.New(rand.NewPCG(seed, 2))
@@ -107,7 +107,7 @@ func TestCrashAtEveryOperation(t *testing.T) {
 		faulty := &disk.Faulty{FS: mem, Hook: c.hook}
 		n := 0
 		for restart := range 3 {
-			j, err := Open("/j", Options{Disk: faulty, SegmentBytes: 1500})
+			j, err := Open("/j", Options{Disk: faulty, SegmentBytes: 1500, Pack: seed%2 == 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,6 +118,9 @@ func TestCrashAtEveryOperation(t *testing.T) {
 				mustAppend(t, j, b)
 				n += b.Records
 				c.acknowledged(uint64(n), b.Synced)
+			}
+			if seed%2 == 1 {
+				waitPacked(t, j)
 			}
 			if err := j.Close(); err != nil {
 				t.Fatal(err)

@@ -203,7 +203,7 @@ func TestRandomFaults(t *testing.T) {
 				return disk.Fault{}
 			}}
 			calm.Store(true)
-			j, err := Open("/j", Options{Disk: faulty, SegmentBytes: 1500})
+			j, err := Open("/j", Options{Disk: faulty, SegmentBytes: 1500, Pack: seed%2 == 1})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,7 +22,9 @@ import (
 //	      16     8  offset of the first record
 //	      24     8  time of creation
 //	      32     8  first offset of the segment before; the own one if none
-//	      40    20  zero
+//	      40     4  1 = packed: rewritten with fewer frames and codec 1; 0 = as written
+//	      44     8  time of the last write, if packed
+//	      52     8  zero
 //	      60     4  checksum of bytes 0-59
 //
 //	Frame header, 64 bytes
@@ -36,7 +38,7 @@ import (
 //	      28     4  segment id
 //	      32     8  least time of a record
 //	      40     8  greatest time of a record
-//	      48     1  codec of the payload: 0 = none
+//	      48     1  codec of the payload: 0 = none, 1 = zstd
 //	      49     1  flags: 0
 //	      50     2  number of idempotency keys
 //	      52     4  length of the key section in bytes
@@ -91,6 +93,8 @@ type segmentHeader struct {
 	first   uint64
 	created int64
 	prev    uint64
+	packed  bool
+	written int64 // if packed
 }
 
 func appendSegmentHeader(dst []byte, h segmentHeader) []byte {
@@ -101,7 +105,13 @@ func appendSegmentHeader(dst []byte, h segmentHeader) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, h.first)
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(h.created))
 	dst = binary.LittleEndian.AppendUint64(dst, h.prev)
-	dst = append(dst, make([]byte, 20)...)
+	packed := uint32(0)
+	if h.packed {
+		packed = 1
+	}
+	dst = binary.LittleEndian.AppendUint32(dst, packed)
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(h.written))
+	dst = append(dst, make([]byte, 8)...)
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
@@ -117,6 +127,8 @@ func parseSegmentHeader(b []byte) (segmentHeader, error) {
 		first:   binary.LittleEndian.Uint64(b[16:]),
 		created: int64(binary.LittleEndian.Uint64(b[24:])),
 		prev:    binary.LittleEndian.Uint64(b[32:]),
+		packed:  binary.LittleEndian.Uint32(b[40:]) == 1,
+		written: int64(binary.LittleEndian.Uint64(b[44:])),
 	}, nil
 }
 
@@ -193,7 +205,7 @@ func parseFrameHeader(b []byte) (frameHeader, error) {
 // unknown names the first field whose value this version cannot read, or "".
 func (h *frameHeader) unknown() string {
 	switch {
-	case h.codec != 0:
+	case h.codec > codecZstd:
 		return fmt.Sprintf("codec %d", h.codec)
 	case h.flags != 0:
 		return fmt.Sprintf("flags %#02x", h.flags)
@@ -208,7 +220,7 @@ func (h *frameHeader) check(body []byte) error {
 	if crc32.Checksum(body, castagnoli) != h.bodySum {
 		return errDamaged
 	}
-	if lines := body[h.keysLen:]; h.unknown() == "" && (len(lines) != h.unpacked || lineCount(lines) != h.records) {
+	if lines := body[h.keysLen:]; h.codec == codecNone && h.flags == 0 && (len(lines) != h.unpacked || lineCount(lines) != h.records) {
 		return errDamaged
 	}
 	return nil

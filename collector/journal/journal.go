@@ -30,6 +30,8 @@ type Options struct {
 	RetainBytes   int64         // oldest sealed segments are deleted beyond this; 0: kept
 	RetainAge     time.Duration // sealed segments last written longer ago are deleted; 0: kept
 
+	Pack bool // rewrite sealed segments with zstd, in the background; both kinds are read in any case
+
 	MaxKeys int           // idempotency keys that are remembered; 0: 1,000,000, of about 100 bytes each
 	KeyAge  time.Duration // time for which they are remembered; 0: 1 h
 
@@ -80,12 +82,14 @@ type Journal struct {
 	keyFiles    map[uint64]bool    // first offsets of the key files in the folder; recover's
 
 	kick       chan struct{} // capacity 1; wakes the keeper
-	stop       chan struct{} // closed by Close; ends the keeper
+	kickPacker chan struct{} // capacity 1; wakes the packer
+	packerDone chan struct{} // closed when the packer has returned
+	stop       chan struct{} // closed by Close; ends the keeper and the packer
 	keeperDone chan struct{} // closed when the keeper has returned
 	closed     chan struct{} // closed when Close has finished
 	closeErr   error         // set before closed is closed
 
-	deleting sync.Mutex // held while segments are deleted
+	deleting sync.Mutex // held while segments are deleted or replaced
 
 	// writer is touched only by the holder of the writer role, that is whoever
 	// set or was handed queue.busy.
@@ -122,6 +126,8 @@ func Open(dir string, o Options) (*Journal, error) {
 	j := &Journal{
 		dir: dir, o: o, fs: o.Disk,
 		kick:       make(chan struct{}, 1),
+		kickPacker: make(chan struct{}, 1),
+		packerDone: make(chan struct{}),
 		stop:       make(chan struct{}),
 		keeperDone: make(chan struct{}),
 		closed:     make(chan struct{}),
@@ -143,6 +149,11 @@ func Open(dir string, o Options) (*Journal, error) {
 		return nil, errors.Join(fmt.Errorf("open journal in %s: %w", dir, err), j.closeFiles())
 	}
 	go j.keep()
+	if o.Pack {
+		go j.packAll()
+	} else {
+		close(j.packerDone)
+	}
 	j.wakeKeeper()
 	return j, nil
 }
@@ -187,6 +198,7 @@ func (j *Journal) Close() error {
 
 	close(j.stop)
 	<-j.keeperDone
+	<-j.packerDone
 	j.acquire() // for good: nobody writes after this
 	err := j.Sync()
 	j.mu.Lock()

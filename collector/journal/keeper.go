@@ -49,6 +49,10 @@ func (j *Journal) settleAll() {
 		if err := j.settle(s); err != nil {
 			j.note(fmt.Errorf("seal segment %s: %w", segmentName(s.first, ""), err))
 		}
+		select {
+		case j.kickPacker <- struct{}{}:
+		default:
+		}
 	}
 }
 

@@ -64,11 +64,12 @@ type Reader struct {
 	waiting  bool // in j.waiting; guarded by j.mu
 	failures int  // of the disk, in a row
 
-	seg  *segment // nil: none entered
-	file disk.File
-	walk walker
-	end  uint64 // offset behind the records within walk.limit
-	span times  // of the frames walked so far
+	seg    *segment // nil: none entered
+	packed bool     // the file is the packed one
+	file   disk.File
+	walk   walker
+	end    uint64 // offset behind the records within walk.limit
+	span   times  // of the frames walked so far
 }
 
 // times gathers the time range of a segment that is walked as a whole.

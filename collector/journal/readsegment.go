@@ -47,7 +47,7 @@ func (r *Reader) enter() (bool, error) {
 		j.mu.Unlock()
 		return true, nil
 	}
-	pos, limit, end, sealed := s.seekLocked(r.next), s.size, s.end, s.sealed
+	pos, limit, end, sealed, packed := s.seekLocked(r.next), s.size, s.end, s.sealed, s.packed
 	j.mu.Unlock()
 
 	ext, other := extOpen, extSealed
@@ -66,11 +66,18 @@ func (r *Reader) enter() (bool, error) {
 	r.seg, r.file, r.end = s, f, end
 	r.walk.open(f, path, limit)
 	r.span = times{whole: pos == segmentHeaderSize, min: math.MaxInt64, max: math.MinInt64}
-	_, err = r.walk.readSegmentHeader()
+	h, err := r.walk.readSegmentHeader()
 	if unsupported := (*UnsupportedError)(nil); errors.As(err, &unsupported) {
 		r.err = err
 		return false, err
 	}
+	if err == nil && h.packed != packed { // replaced between the two looks: pos is another file's
+		if limit, err = f.Size(); err != nil {
+			return false, errors.Join(fmt.Errorf("read journal: %w", err), r.leave())
+		}
+		pos, r.walk.limit, r.span.whole = segmentHeaderSize, limit, true
+	}
+	r.packed = h.packed
 	r.walk.pos = pos // a damaged header costs nothing, frames repeat the id
 	return true, nil
 }
@@ -100,9 +107,12 @@ func (r *Reader) extend() (bool, error) {
 		s.minTime, s.maxTime, s.timed = r.span.min, r.span.max, true
 	}
 	finished = finished || j.done
+	replaced := s.packed && !r.packed
 	j.mu.Unlock()
 	switch {
-	case size > r.walk.limit:
+	case replaced: // limit is the old file's, and may be short of its end
+		return true, r.leave()
+	case size > r.walk.limit && !r.packed:
 		r.walk.limit, r.end = size, end
 		return true, nil
 	case !finished && r.next >= end:

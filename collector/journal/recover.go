@@ -132,6 +132,12 @@ func (j *Journal) listSegments() (files []candidate, lowest uint64, err error) {
 			j.find(Finding{Kind: Foreign, File: e.Name, Detail: "left alone"})
 			continue
 		}
+		if ext == extPack { // the original is still there
+			if err := j.removeFile(j.path(first, ext)); err != nil {
+				j.find(Finding{Kind: Foreign, File: e.Name, Detail: err.Error()})
+			}
+			continue
+		}
 		if ext == extKeys {
 			j.keyFiles[first] = true
 			continue
@@ -190,6 +196,9 @@ func (j *Journal) recoverSealed(c candidate, end uint64) error {
 		j.find(Finding{Kind: Damaged, File: c.name(), Bytes: segmentHeaderSize, Detail: fmt.Sprintf("segment header: %v", err)})
 	default:
 		s.id, s.prev = h.id, h.prev
+		if h.packed {
+			s.packed, s.written = true, time.Unix(0, h.written)
+		}
 	}
 	j.addSegment(s)
 	return nil
@@ -251,6 +260,9 @@ func (j *Journal) recoverFile(c candidate, f disk.File, limit uint64, last bool)
 	if c.ext == extOpen {
 		sc.cutUnfinished()
 	}
+	if sc.packed {
+		c.written = sc.written
+	}
 	j.scannedKeys[c.first] = sc.keys
 	s := &segment{
 		first: c.first, id: sc.id, prev: sc.prev, size: c.size, end: sc.end, written: c.written, begun: sc.created,
@@ -275,7 +287,7 @@ func (j *Journal) recoverFile(c candidate, f disk.File, limit uint64, last bool)
 		}
 		return false, nil
 	case c.ext == extSealed:
-		s.retired, s.settled, s.sealed = true, true, true
+		s.retired, s.settled, s.sealed, s.packed = true, true, true, sc.packed
 		j.findDamage(c, &sc)
 		j.addSegment(s)
 		return false, nil

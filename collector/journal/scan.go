@@ -20,7 +20,9 @@ type scanned struct {
 	id      uint32
 	prev    uint64
 	created time.Time
-	spans   []span // sound frames, neighbours joined
+	packed  bool
+	written time.Time // if packed
+	spans   []span    // sound frames, neighbours joined
 	size    int64
 	frames  int
 	records int64
@@ -82,6 +84,7 @@ func scan(f disk.File, path string, c candidate, limit uint64, maxKeys int) (sca
 		return sc, err
 	case err == nil && h.first == c.first:
 		sc.header, sc.id, sc.prev, sc.created = true, h.id, h.prev, time.Unix(0, h.created)
+		sc.packed, sc.written = h.packed, time.Unix(0, h.written)
 	case err != nil && err != errDamaged:
 		sc.readErr = err
 		return sc, nil

@@ -24,6 +24,7 @@ const (
 	extBad    = ".bad"  // quarantined by recovery, not read
 	extFix    = ".fix"  // recovery's copy of an open segment's sound frames
 	extKeys   = ".keys" // the keys of a sealed segment
+	extPack   = ".pack" // unfinished copy of a sealed segment, packed
 )
 
 // markStep is the distance in bytes between two marks of a segment.
@@ -38,21 +39,23 @@ type segment struct {
 	file disk.File // nil once sealed; closed by the keeper or Close
 
 	// guarded by Journal.mu
-	size    int64     // bytes that readers may see; written by the writer role
-	end     uint64    // offset behind the last record, or the next segment's first
-	minTime int64     // of all records, while timed
-	maxTime int64     // of all records, while timed
-	timed   bool      // the times are known
-	begun   time.Time // first write
-	written time.Time // last write
-	retired bool      // no longer written
-	sealed  bool      // renamed to extSealed
-	settled bool      // retired, and the keeper has closed its file
-	gone    bool      // deleted by retention
-	named   bool      // its name is durable
-	synced  uint64    // records below are durable
-	syncErr error     // its fsync failed: never called again
-	marks   []mark    // some frames, by offset
+	size       int64     // bytes that readers may see; written by the writer role
+	end        uint64    // offset behind the last record, or the next segment's first
+	minTime    int64     // of all records, while timed
+	maxTime    int64     // of all records, while timed
+	timed      bool      // the times are known
+	begun      time.Time // first write
+	written    time.Time // last write
+	retired    bool      // no longer written
+	sealed     bool      // renamed to extSealed
+	packed     bool      // its file is rewritten with codecZstd; size and marks are that file's
+	settled    bool      // retired, and the keeper has closed its file
+	gone       bool      // deleted by retention
+	unpackable bool      // not to be tried again
+	named      bool      // its name is durable
+	synced     uint64    // records below are durable
+	syncErr    error     // its fsync failed: never called again
+	marks      []mark    // some frames, by offset
 }
 
 // mark says that a frame with the given first offset begins at pos.
@@ -72,7 +75,7 @@ func parseName(name string) (first uint64, ext string, ok bool) {
 	if ext == extBad {
 		digits, _, _ = strings.Cut(digits, "-") // 00…07-2.bad: second quarantine of one name
 	}
-	if len(digits) != 20 || !slices.Contains([]string{extOpen, extSealed, extBad, extFix, extKeys}, ext) {
+	if len(digits) != 20 || !slices.Contains([]string{extOpen, extSealed, extBad, extFix, extKeys, extPack}, ext) {
 		return 0, "", false
 	}
 	for _, c := range digits {

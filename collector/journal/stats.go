@@ -22,6 +22,9 @@ type Stats struct {
 	Full             uint64 // batches refused with ErrFull
 	WriteErrors      uint64 // batches refused with another error of the disk
 	SyncErrors       uint64 // fsyncs that failed
+	PackedSegments   uint64
+	PackedFrom       uint64 // bytes of them before
+	PackedTo         uint64 // bytes of them afterwards
 	DeletedSegments  uint64 // by retention
 	DeletedRecords   uint64 // by retention
 	Gaps             uint64 // that readers met

@@ -19,11 +19,18 @@ import (
 	"github.com/rollway/rollway/internal/disk"
 )
 
-// Appenders, followers, late readers, rotation, retention and Stats at once.
+// Appenders, followers, late readers, rotation, retention, packing and Stats at
+// once.
 func TestStress(t *testing.T) {
+	t.Run("as written", func(t *testing.T) { stress(t, false, 200_000) })
+	t.Run("packed", func(t *testing.T) { stress(t, true, 30_000) })
+}
+
+func stress(t *testing.T, pack bool, retain int64) {
 	// The keeper looks when a segment ends; the next one grows meanwhile.
-	const segment, retain, most = 20_000, 200_000, 240_000
-	j := mustOpen(t, t.TempDir(), Options{SegmentBytes: segment, RetainBytes: retain, MaxGroupBytes: 4000})
+	const segment = 20_000
+	most := retain + 2*segment
+	j := mustOpen(t, t.TempDir(), Options{SegmentBytes: segment, RetainBytes: retain, MaxGroupBytes: 4000, Pack: pack})
 	const producers, batches = 6, 400
 	var acked atomic.Uint64
 	var appending, reading sync.WaitGroup

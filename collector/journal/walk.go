@@ -31,7 +31,8 @@ type walker struct {
 
 	buf    []byte // file bytes [bufPos, bufPos+len(buf))
 	bufPos int64
-	lean   bool // the last body was skipped: read headers only
+	plain  []byte // an unpacked payload
+	lean   bool   // the last body was skipped: read headers only
 }
 
 // open points the walker at a file; its buffer is kept.
@@ -126,7 +127,20 @@ func (w *walker) body(h *frameHeader) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b[h.keysLen:], nil
+	if h.codec == codecNone {
+		return b[h.keysLen:], nil
+	}
+	if cap(w.plain) > keepWindow {
+		w.plain = nil
+	}
+	lines, err := unpack(w.plain[:0], b[h.keysLen:], h.unpacked)
+	if err != nil {
+		return nil, err
+	}
+	if w.plain = lines; lineCount(lines) != h.records {
+		return nil, errDamaged
+	}
+	return lines, nil
 }
 
 // raw is body without regard to the codec: the checked bytes behind the header.

@@ -59,6 +59,7 @@ var table = []edge{
 	{"collector/receive", "internal/jsonline", "answers hold text of senders, escaped as in lines"},
 	{"collector/receive", "github.com/klauspost/compress", "bodies are unpacked: gzip and deflate faster than by the standard library, zstd, snappy"},
 	{"collector/journal", "internal/disk", "files that tests can make fail and crash"},
+	{"collector/journal", "github.com/klauspost/compress/zstd", "full segments are packed"},
 	{"collector/query", "internal/jsonline", "levels, times and strings as lines have them"},
 	{"collector", "github.com/prometheus/client_golang", "counts are published as metrics"},
 	{"collector/cmd/rollway", "github.com/go-json-experiment/json/jsontext", "send and the coloured output walk through a line's JSON"},
