@@ -78,6 +78,23 @@ func (c *Certificates) Reload() (changed bool, err error) {
 // Watch calls Reload every so often and whenever again gets a value, until ctx
 // ends, and logs what that came to.
 func (c *Certificates) Watch(ctx context.Context, every time.Duration, again <-chan os.Signal, log *slog.Logger) {
+	reloading{c.Reload, func(changed bool, err error) {
+		if err != nil {
+			log.Error("certificates are not renewed: the files cannot be used", slog.Any("error", err))
+			return
+		}
+		log.Info("certificates read", slog.Bool("changed", changed), slog.Time("not_after", c.notAfter()))
+	}}.watch(ctx, every, again)
+}
+
+// A reloading is files that are read again.
+type reloading struct {
+	reload func() (changed bool, err error)
+	say    func(changed bool, err error)
+}
+
+// watch says what was asked for, what has changed, and an error once.
+func (r reloading) watch(ctx context.Context, every time.Duration, again <-chan os.Signal) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	failed := ""
@@ -90,16 +107,15 @@ func (c *Certificates) Watch(ctx context.Context, every time.Duration, again <-c
 		case <-again:
 			asked = true
 		}
-		changed, err := c.Reload()
-		switch {
-		case err != nil && (asked || err.Error() != failed):
-			log.Error("certificates are not renewed: the files cannot be used", slog.Any("error", err))
-		case err == nil && (asked || changed):
-			log.Info("certificates read", slog.Bool("changed", changed), slog.Time("not_after", c.notAfter()))
+		changed, err := r.reload()
+		said := ""
+		if err != nil {
+			said = err.Error()
 		}
-		if failed = ""; err != nil {
-			failed = err.Error()
+		if asked || changed || err != nil && said != failed {
+			r.say(changed, err)
 		}
+		failed = said
 	}
 }
 

@@ -34,9 +34,15 @@ type Options struct {
 	// ClientAuth and ClientCAs for clients that have to show one. See
 	// [Certificates] for those that are renewed. Below TLS 1.2 is refused.
 	ServerTLS *tls.Config
+	// ClientAuthorities vouch for clients instead of ServerTLS.ClientCAs, as they
+	// are when a handshake begins (default: those of ServerTLS).
+	ClientAuthorities *Authorities
 	// ClientTLS is for upstreams of tls:// (default: they have to show a
 	// certificate for their host that the system's roots vouch for).
 	ClientTLS *tls.Config
+	// UpstreamAuthorities vouch for upstreams instead of ClientTLS.RootCAs, as
+	// they are when a handshake begins (default: those of ClientTLS).
+	UpstreamAuthorities *Authorities
 
 	// TrustProxy are the networks of proxies. A connection from there has to
 	// begin with a PROXY header, version 1 or 2, which names the client; from
@@ -136,6 +142,8 @@ func (o Options) withDefaults() (Options, error) {
 	for _, c := range []*tls.Config{o.ServerTLS, o.ClientTLS} {
 		check(c == nil || c.MinVersion == 0 || c.MinVersion >= tls.VersionTLS12, "MinVersion is below TLS 1.2")
 	}
+	check(o.ClientAuthorities == nil || o.ServerTLS != nil && o.ServerTLS.ClientAuth >= tls.VerifyClientCertIfGiven && o.ServerTLS.GetConfigForClient == nil,
+		"ClientAuthorities need ServerTLS, in which ClientAuth verifies certificates and GetConfigForClient is not set")
 	for _, p := range o.TrustProxy {
 		check(p.IsValid(), "TrustProxy has a network that is none")
 	}

@@ -2,7 +2,6 @@ package relay
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,7 +20,7 @@ type Relay struct {
 	pipes     pipes
 	counts    counts
 	sources   sources
-	serverTLS *tls.Config
+	serverTLS *renewedTLS // nil: none
 	lookup    lookup
 	notices   struct{ accept, limit, source, welcome, dial, resolve notice }
 
@@ -58,7 +57,7 @@ func New(o Options) (*Relay, error) {
 	r.buffers.init(o.BufferSize)
 	r.pipes.max = o.MaxPipes
 	r.stopped, r.stop = context.WithCancel(noContext)
-	r.serverTLS, r.lookup = serverConfig(o.ServerTLS), lookupSystem
+	r.serverTLS, r.lookup = serverConfig(o.ServerTLS, o.ClientAuthorities), lookupSystem
 	r.work()
 	return r, nil
 }

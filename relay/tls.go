@@ -9,13 +9,13 @@ import (
 )
 
 // serverConfig is what handshakes of clients go by.
-func serverConfig(c *tls.Config) *tls.Config {
+func serverConfig(c *tls.Config, a *Authorities) *renewedTLS {
 	if c == nil {
 		return nil
 	}
 	c = c.Clone()
 	c.MinVersion = max(c.MinVersion, tls.VersionTLS12)
-	return c
+	return &renewedTLS{base: c, authorities: a}
 }
 
 // clientConfig is what handshakes with an upstream go by.
@@ -102,7 +102,7 @@ func (r *Relay) welcome(client *side, overTLS bool) (Reason, error) {
 			return ReasonHandshake, err
 		}
 	} else if overTLS {
-		if err := client.handshake(ctx, func(c net.Conn) *tls.Conn { return tls.Server(c, r.serverTLS) }); err != nil {
+		if err := client.handshake(ctx, func(c net.Conn) *tls.Conn { return tls.Server(c, r.serverTLS.now()) }); err != nil {
 			return ReasonHandshake, err
 		}
 	}

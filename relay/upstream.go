@@ -16,7 +16,7 @@ import (
 // An upstream is one URL, whose host may have several addresses.
 type upstream struct {
 	address
-	config *tls.Config // for tls
+	config *renewedTLS // for tls
 	named  bool        // the host has to be looked up
 
 	looking sync.Mutex // held by who looks the host up for the first time
@@ -54,19 +54,19 @@ type upstreams struct {
 func newUpstreams(o Options) (*upstreams, error) {
 	u := &upstreams{routes: map[string]*group{}}
 	var errs []error
-	u.to.upstreams = u.add(o.To, o.ClientTLS, &errs)
+	u.to.upstreams = u.add(o.To, o, &errs)
 	for name, urls := range o.Routes {
 		if !validRoute(name) || len(urls) == 0 {
 			errs = append(errs, fmt.Errorf("route %q: it must be a name, or *. and a name, and have an upstream", name))
 		}
-		u.routes[canonicalName(name)] = &group{upstreams: u.add(urls, o.ClientTLS, &errs)}
+		u.routes[canonicalName(name)] = &group{upstreams: u.add(urls, o, &errs)}
 	}
 	return u, errors.Join(errs...)
 }
 
 // add returns the upstreams of URLs, which share what they have in common with
 // those before.
-func (u *upstreams) add(urls []string, config *tls.Config, errs *[]error) (list []*upstream) {
+func (u *upstreams) add(urls []string, o Options, errs *[]error) (list []*upstream) {
 	for _, url := range urls {
 		a, err := parseAddress(url, false)
 		if err != nil {
@@ -76,17 +76,17 @@ func (u *upstreams) add(urls []string, config *tls.Config, errs *[]error) (list 
 		i := slices.IndexFunc(u.all, func(known *upstream) bool { return known.address == a })
 		if i < 0 {
 			i = len(u.all)
-			u.all = append(u.all, newUpstream(a, config))
+			u.all = append(u.all, newUpstream(a, o))
 		}
 		list = append(list, u.all[i])
 	}
 	return list
 }
 
-func newUpstream(a address, config *tls.Config) *upstream {
+func newUpstream(a address, o Options) *upstream {
 	up := &upstream{address: a}
 	if a.tls {
-		up.config = clientConfig(config, a.host)
+		up.config = &renewedTLS{base: clientConfig(o.ClientTLS, a.host), authorities: o.UpstreamAuthorities}
 	}
 	if _, err := netip.ParseAddr(a.host); err != nil && a.network == "tcp" {
 		up.named = true
@@ -185,6 +185,6 @@ func (r *Relay) greet(ctx context.Context, e *endpoint, s side, client *side) (s
 	if e.upstream.config == nil {
 		return s, nil
 	}
-	err := s.handshake(ctx, func(c net.Conn) *tls.Conn { return tls.Client(c, e.upstream.config) })
+	err := s.handshake(ctx, func(c net.Conn) *tls.Conn { return tls.Client(c, e.upstream.config.now()) })
 	return s, err
 }

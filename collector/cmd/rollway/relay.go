@@ -33,8 +33,8 @@ URLs are tcp://host:port, tls://host:port and unix:///path; -listen and -to may
 be given more than once. Between plain sockets of Linux the bytes stay in the
 kernel.
 
-Certificates are read again within 10 seconds of a change, and on SIGHUP;
-connections are not touched by that.
+Certificates and authorities are read again within 10 seconds of a change, and
+on SIGHUP; connections are not touched by that.
 
 Examples:
   rollway relay -listen tcp://:6514 -to tcp://collector-a:6514 -to tcp://collector-b:6514
@@ -159,7 +159,7 @@ func (f *relayFlags) run(c *call) error {
 	}
 	ctx, stop := interruptible()
 	defer stop()
-	watched, err := f.readTLS()
+	files, err := f.readTLS()
 	if err != nil {
 		return err
 	}
@@ -168,11 +168,11 @@ func (f *relayFlags) run(c *call) error {
 		return usageError{err.Error()}
 	}
 	defer r.Shutdown(ctx)
-	return f.serve(ctx, c, r, watched)
+	return f.serve(ctx, c, r, files)
 }
 
 // serve runs r on all listeners until ctx ends or one of them fails.
-func (f *relayFlags) serve(ctx context.Context, c *call, r *relay.Relay, watched []*relay.Certificates) error {
+func (f *relayFlags) serve(ctx context.Context, c *call, r *relay.Relay, files []watched) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	metrics, err := f.serveMetrics(r)
@@ -193,7 +193,9 @@ func (f *relayFlags) serve(ctx context.Context, c *call, r *relay.Relay, watched
 	}
 	var running sync.WaitGroup
 	defer running.Wait()
-	f.watch(ctx, &running, watched)
+	watching, endWatch := context.WithCancel(context.Background()) // while connections end, too
+	defer endWatch()
+	f.watch(watching, &running, files)
 	fmt.Fprint(c.stdout, f.banner(listeners, metrics, r.Stats().MaxConns))
 	said := make(chan struct{})
 	unhook := context.AfterFunc(ctx, func() {
@@ -225,15 +227,13 @@ func (f *relayFlags) serve(ctx context.Context, c *call, r *relay.Relay, watched
 // certificatesEvery is how soon a changed certificate is read.
 const certificatesEvery = 10 * time.Second
 
-// watch renews certificates until ctx ends.
-func (f *relayFlags) watch(ctx context.Context, running *sync.WaitGroup, watched []*relay.Certificates) {
-	for _, certs := range watched {
+// watch renews certificates and authorities until ctx ends. Signals for that
+// are taken until the process ends, which one that comes late would kill.
+func (f *relayFlags) watch(ctx context.Context, running *sync.WaitGroup, files []watched) {
+	for _, one := range files {
 		again := make(chan os.Signal, 1)
 		signal.Notify(again, hangup...)
-		running.Go(func() {
-			defer signal.Stop(again)
-			certs.Watch(ctx, certificatesEvery, again, f.options.Log)
-		})
+		running.Go(func() { one.Watch(ctx, certificatesEvery, again, f.options.Log) })
 	}
 }
 

@@ -148,6 +148,11 @@ func TestRelayOverTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitText(t, out, log, "stopping")
+	// Certificates may be renewed while connections end.
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	awaitText(t, log, log, `"changed":false`)
 	say(first, "to the last")
 	first.Close()
 	second.Close()
@@ -156,6 +161,83 @@ func TestRelayOverTLS(t *testing.T) {
 	}
 	if want := fmt.Sprintf("stopped: 2 connections, %d B up, %[1]d B down, 0 cut off", len("before"+"after"+"hello"+"to the last")); !strings.Contains(out.String(), want) {
 		t.Errorf("no %q in\n%s", want, out.String())
+	}
+}
+
+// SIGHUP renews the authorities of clients too.
+func TestRelayRenewsClientAuthorities(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	for i, name := range []string{"server", "first", "second"} {
+		writeCertificate(t, int64(i+1), path(name+".pem"), path(name+".key"))
+	}
+	vouch := func(name string) {
+		t.Helper()
+		text, err := os.ReadFile(path(name + ".pem"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path("ca.new"), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path("ca.new"), path("ca")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	vouch("first")
+	upstream, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer upstream.Close()
+	go func() {
+		for {
+			c, err := upstream.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(c, "welcome")
+			c.Close()
+		}
+	}()
+	cmd, out, log := startRelay(t, "-listen", "tls://127.0.0.1:0", "-to", "tcp://"+upstream.Addr().String(), "-cert", path("server.pem"), "-key", path("server.key"), "-client-ca", path("ca"))
+	addr := regexp.MustCompile(`from +tls://(\S+)`).FindStringSubmatch(out.String())[1]
+	ask := func(name string) string {
+		t.Helper()
+		cert, err := tls.LoadX509KeyPair(path(name+".pem"), path(name+".key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{cert}})
+		if err != nil {
+			return err.Error()
+		}
+		defer c.Close()
+		_ = c.SetDeadline(time.Now().Add(time.Minute))
+		text, err := io.ReadAll(c)
+		if err != nil {
+			return err.Error()
+		}
+		return string(text)
+	}
+	for _, step := range []struct{ in, out string }{{"first", "second"}, {"second", "first"}} {
+		if got := ask(step.in); got != "welcome" {
+			t.Errorf("%s has %s", step.in, got)
+		}
+		if got := ask(step.out); got == "welcome" {
+			t.Errorf("%s is let in", step.out)
+		}
+		vouch("second")
+		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		awaitText(t, log, log, `"msg":"authorities read","attrs":{"changed":true`)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the relay ended with %v\n%s", err, log.String())
 	}
 }
 
@@ -172,9 +254,10 @@ func TestRelayUnderLowLimit(t *testing.T) {
 			t.Fatal(err)
 		}
 		awaitText(t, out, log, "  metrics ")
-		if !strings.Contains(out.String(), c.out) || !strings.Contains(log.String(), c.log) {
-			t.Errorf("%q says\n%s\n%s", c.args, out.String(), log.String())
+		if !strings.Contains(out.String(), c.out) {
+			t.Errorf("%q says\n%s", c.args, out.String())
 		}
+		awaitText(t, log, log, c.log)
 		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}

@@ -1,26 +1,32 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
-	"crypto/x509"
-	"fmt"
+	"log/slog"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/rollway/rollway/relay"
 )
 
-// readTLS reads certificates and authorities into the options, and returns the
-// certificates that are to be renewed.
-func (f *relayFlags) readTLS() (watched []*relay.Certificates, err error) {
-	if f.options.ServerTLS, err = f.serverTLS(&watched); err != nil {
-		return nil, err
-	}
-	f.options.ClientTLS, err = f.clientTLS(&watched)
-	return watched, err
+// A watched is certificates or authorities, which are read again.
+type watched interface {
+	Watch(ctx context.Context, every time.Duration, again <-chan os.Signal, log *slog.Logger)
 }
 
-func (f *relayFlags) serverTLS(watched *[]*relay.Certificates) (*tls.Config, error) {
+// readTLS reads certificates and authorities into the options, and returns what
+// is to be renewed of them.
+func (f *relayFlags) readTLS() (list []watched, err error) {
+	if f.options.ServerTLS, err = f.serverTLS(&list); err != nil {
+		return nil, err
+	}
+	f.options.ClientTLS, err = f.clientTLS(&list)
+	return list, err
+}
+
+func (f *relayFlags) serverTLS(list *[]watched) (*tls.Config, error) {
 	needed := false
 	for _, url := range f.listen {
 		needed = needed || strings.HasPrefix(url, "tls://")
@@ -43,16 +49,16 @@ func (f *relayFlags) serverTLS(watched *[]*relay.Certificates) (*tls.Config, err
 	if err != nil {
 		return nil, err
 	}
-	*watched = append(*watched, certs)
+	*list = append(*list, certs)
 	c := &tls.Config{GetCertificate: certs.GetCertificate}
 	if f.clientCA != "" {
 		c.ClientAuth = tls.RequireAndVerifyClientCert
-		c.ClientCAs, err = readAuthorities(f.clientCA)
+		f.options.ClientAuthorities, err = readAuthorities(f.clientCA, list)
 	}
 	return c, err
 }
 
-func (f *relayFlags) clientTLS(watched *[]*relay.Certificates) (c *tls.Config, err error) {
+func (f *relayFlags) clientTLS(list *[]watched) (c *tls.Config, err error) {
 	if (f.clientCert == "") != (f.clientKey == "") {
 		return nil, usagef("-client-cert and -client-key belong together")
 	}
@@ -62,24 +68,21 @@ func (f *relayFlags) clientTLS(watched *[]*relay.Certificates) (c *tls.Config, e
 		if err != nil {
 			return nil, err
 		}
-		*watched = append(*watched, certs)
+		*list = append(*list, certs)
 		c.GetClientCertificate = certs.GetClientCertificate
 	}
 	if f.ca != "" {
-		c.RootCAs, err = readAuthorities(f.ca)
+		f.options.UpstreamAuthorities, err = readAuthorities(f.ca, list)
 	}
 	return c, err
 }
 
 // readAuthorities reads certificates in PEM.
-func readAuthorities(file string) (*x509.CertPool, error) {
-	text, err := os.ReadFile(file)
+func readAuthorities(file string, list *[]watched) (*relay.Authorities, error) {
+	a, err := relay.LoadAuthorities(file)
 	if err != nil {
 		return nil, err
 	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%s has no certificate in PEM", file)
-	}
-	return pool, nil
+	*list = append(*list, a)
+	return a, nil
 }

@@ -1,0 +1,279 @@
+package relay
+
+import (
+	"crypto/tls"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func pemOf(authorities ...*authority) (text []byte) {
+	for _, a := range authorities {
+		text = append(text, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})...)
+	}
+	return text
+}
+
+// write replaces a file at once.
+func write(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func reload(t *testing.T, a *Authorities) {
+	t.Helper()
+	if changed, err := a.Reload(); !changed || err != nil {
+		t.Fatalf("Reload = %v, %v", changed, err)
+	}
+}
+
+// Only a file that is whole replaces the authorities.
+func TestAuthoritiesReload(t *testing.T) {
+	one, two := newAuthority(t), newAuthority(t)
+	path := filepath.Join(t.TempDir(), "ca.pem")
+	if _, err := LoadAuthorities(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("LoadAuthorities without a file: %v", err)
+	}
+	write(t, path, pemOf(one))
+	a, err := LoadAuthorities(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := a.now.Load()
+	both := pemOf(one, two)
+	key, _ := one.pair("one")
+	bad := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("none")})
+	for name, text := range map[string][]byte{
+		"empty":          nil,
+		"no PEM":         []byte("authorities will be here"),
+		"half":           both[:len(both)-100],
+		"half a line":    both[:len(pemOf(one))+len("-----BEGIN CERT")],
+		"no certificate": append(pemOf(two), bad...),
+		"a key":          append(pemOf(two), []byte(strings.ReplaceAll(string(key), "CERTIFICATE", "PRIVATE KEY"))...),
+	} {
+		write(t, path, text)
+		if changed, err := a.Reload(); changed || err == nil || !strings.Contains(err.Error(), path) || a.now.Load() != first {
+			t.Errorf("%s: Reload = %v, %v", name, changed, err)
+		}
+	}
+	write(t, path, append([]byte("# both\n"), both...))
+	reload(t, a)
+	if second := a.now.Load(); second == first || a.count != 2 {
+		t.Errorf("%d authorities were read", a.count)
+	}
+	if changed, err := a.Reload(); changed || err != nil {
+		t.Errorf("Reload of the same file = %v, %v", changed, err)
+	}
+}
+
+// A load is clients that come and go.
+type load struct {
+	w     *way
+	done  atomic.Bool
+	count atomic.Int64
+	all   sync.WaitGroup
+}
+
+func startLoad(t *testing.T, w *way, config *tls.Config) *load {
+	l := &load{w: w}
+	text := strings.Repeat("over and over ", 1000)
+	for range 2 {
+		l.all.Go(func() {
+			for !l.done.Load() {
+				if err := echoAs(w, config, text); err != nil {
+					t.Error(err)
+					return
+				}
+				l.count.Add(1)
+			}
+		})
+	}
+	return l
+}
+
+// more waits until n more clients were served.
+func (l *load) more(t *testing.T, n int64) {
+	t.Helper()
+	before := l.count.Load()
+	eventually(t, func() bool { return t.Failed() || l.count.Load() >= before+n }, func() string { return "no load" })
+}
+
+func (l *load) stop() {
+	l.done.Store(true)
+	l.all.Wait()
+}
+
+// echoAs sends text through the relay as the client of a config.
+func echoAs(w *way, config *tls.Config, text string) error {
+	c, err := tls.Dial("tcp", w.listener.Addr().String(), config)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(patience))
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	sending.Go(func() {
+		_, _ = io.WriteString(c, text)
+		_ = c.CloseWrite()
+	})
+	got, err := io.ReadAll(c)
+	if err != nil || string(got) != text {
+		return fmt.Errorf("%d bytes came back, %w", len(got), err)
+	}
+	return nil
+}
+
+// The authorities of clients are replaced, one after the other, while clients
+// of both come and go: whom the file vouches for is served and nobody else, not
+// by resuming a session either, and who was connected stays.
+func TestClientAuthoritySwapUnderLoad(t *testing.T) {
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		t.Run(tls.VersionName(version), func(t *testing.T) { swapAuthorities(t, version) })
+	}
+}
+
+func swapAuthorities(t *testing.T, version uint16) {
+	before, after := newAuthority(t), newAuthority(t)
+	path := filepath.Join(t.TempDir(), "ca.pem")
+	write(t, path, pemOf(before))
+	a, err := LoadAuthorities(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := before.config("127.0.0.1")
+	server.ClientAuth, server.MaxVersion = tls.RequireAndVerifyClientCert, version
+	client := func(of *authority) *tls.Config {
+		c := of.config("client")
+		c.RootCAs, c.ServerName, c.ClientSessionCache = before.pool, "127.0.0.1", tls.NewLRUClientSessionCache(4)
+		return c
+	}
+	old, young := client(before), client(after)
+	w := newWay(t, road{listen: "tls://127.0.0.1:0", clientTLS: old, options: Options{ServerTLS: server, ClientAuthorities: a}})
+	go echo(w.upstream)
+	stays := w.dial()
+	still := func() {
+		t.Helper()
+		send(t, stays, "still here")
+		receive(t, stays, "still here")
+	}
+	refused := func(who string, config *tls.Config) {
+		t.Helper()
+		if err := echoAs(w, config, "hello"); err == nil {
+			t.Errorf("%s is served", who)
+		}
+	}
+	still()
+	ofOld := startLoad(t, w, old)
+	ofOld.more(t, 4)
+	refused("a client of the next authority", young)
+
+	write(t, path, pemOf(before, after))
+	reload(t, a)
+	ofYoung := startLoad(t, w, young)
+	ofOld.more(t, 4)
+	ofYoung.more(t, 4)
+	still()
+
+	ofOld.stop()
+	write(t, path, pemOf(after))
+	reload(t, a)
+	refused("a client of the last authority", old)
+	ofYoung.more(t, 4)
+	ofYoung.stop()
+	still()
+}
+
+// Sessions are resumed as long as the authorities stay.
+func TestSessionTicketsWithAuthorities(t *testing.T) {
+	ca := newAuthority(t)
+	path := filepath.Join(t.TempDir(), "ca.pem")
+	write(t, path, pemOf(ca))
+	a, err := LoadAuthorities(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := ca.config("127.0.0.1")
+	server.ClientAuth = tls.RequireAndVerifyClientCert
+	config := ca.config("client")
+	config.RootCAs, config.ServerName, config.ClientSessionCache = ca.pool, "127.0.0.1", tls.NewLRUClientSessionCache(1)
+	w := newWay(t, road{listen: "tls://127.0.0.1:0", clientTLS: config, options: Options{ServerTLS: server, ClientAuthorities: a}})
+	go echo(w.upstream)
+	for i := range 3 {
+		if i == 2 {
+			write(t, path, append(pemOf(ca), '\n'))
+			reload(t, a)
+		}
+		c, err := tls.Dial("tcp", w.listener.Addr().String(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		send(t, c, "hello")
+		receive(t, c, "hello")
+		if resumed := c.ConnectionState().DidResume; resumed != (i == 1) {
+			t.Errorf("connection %d: resumed %v", i, resumed)
+		}
+		c.Close()
+	}
+}
+
+// An upstream whose certificate comes from a new authority is taken once the
+// file has that.
+func TestUpstreamAuthoritySwap(t *testing.T) {
+	before, after := newAuthority(t), newAuthority(t)
+	path := filepath.Join(t.TempDir(), "ca.pem")
+	write(t, path, pemOf(before))
+	a, err := LoadAuthorities(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWay(t, road{listen: "tcp://127.0.0.1:0", upstream: "tls", upstreamTLS: before.config("127.0.0.1"), options: Options{UpstreamAuthorities: a}})
+	client, upstream := w.connect()
+	send(t, client, "hello")
+	receive(t, upstream, "hello")
+	w.road.upstreamTLS = after.config("127.0.0.1")
+	refusing := make(chan struct{})
+	go func() {
+		defer close(refusing)
+		if c, err := w.upstream.Accept(); err == nil {
+			_ = tls.Server(c, w.road.upstreamTLS).Handshake()
+			c.Close()
+		}
+	}()
+	w.expectRefused([]byte("a secret"))
+	<-refusing
+	w.closed(ReasonDial, 1)
+	write(t, path, pemOf(before, after))
+	reload(t, a)
+	again, upstreamAgain := w.connect()
+	send(t, again, "hello again")
+	receive(t, upstreamAgain, "hello again")
+	send(t, client, "still here")
+	receive(t, upstream, "still here")
+}
+
+func TestAuthoritiesNeedVerification(t *testing.T) {
+	for name, c := range map[string]*tls.Config{
+		"no ServerTLS":       nil,
+		"nobody is asked":    {},
+		"nothing is checked": {ClientAuth: tls.RequireAnyClientCert},
+		"others decide":      {ClientAuth: tls.RequireAndVerifyClientCert, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return nil, nil }},
+	} {
+		if _, err := New(Options{To: []string{"tcp://a:1"}, ServerTLS: c, ClientAuthorities: &Authorities{}}); err == nil || !strings.Contains(err.Error(), "ClientAuthorities need") {
+			t.Errorf("%s: New = %v", name, err)
+		}
+	}
+}
