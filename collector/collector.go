@@ -33,6 +33,7 @@ type Collector struct {
 	receiver *receive.Receiver
 	api      *query.API
 	server   *http.Server
+	security atomic.Pointer[security]
 	health   health
 	metrics  *metrics
 
@@ -57,6 +58,11 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 			c.close()
 		}
 	}()
+	secured, err := loadSecurity(cfg)
+	if err != nil {
+		return nil, err
+	}
+	c.security.Store(secured)
 	if c.http, err = listen("listen", cfg.Listen); err != nil {
 		return nil, err
 	}
@@ -80,6 +86,7 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 	c.health.init(c.journal, cfg)
 	c.receiver = receive.New(receive.Options{
 		Store:    c.store,
+		Admit:    c.admit,
 		IsFull:   func(err error) bool { return errors.Is(err, journal.ErrFull) },
 		IsReused: func(err error) bool { return errors.Is(err, journal.ErrKeyReused) },
 		IsStored: func(err error) bool { return errors.Is(err, journal.ErrNotSynced) },
@@ -108,6 +115,7 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 		IdleTimeout:       cfg.Timeouts.Idle,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          errorLog,
+		TLSConfig:         serverTLS(&c.security),
 	}
 	c.server.RegisterOnShutdown(func() { c.api.Close() })
 	c.report()
@@ -146,14 +154,27 @@ func (c *Collector) report() {
 			continue
 		}
 		if a, ok := l.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
-			c.log.Warn("OPEN TO THE NETWORK: there are no tokens and no TLS yet, so whoever reaches this address can read and write all logs; "+
-				"listen on 127.0.0.1, or let nobody through but a proxy that checks who is asking", "address", a.String())
+			c.warnOpen(l, a)
 		}
+	}
+}
+
+// warnOpen says what is missing where the network can reach the collector.
+func (c *Collector) warnOpen(l net.Listener, a *net.TCPAddr) {
+	switch now := c.security.Load(); {
+	case l == c.tcp || now.tokens == nil && (now.tls == nil || now.tls.ClientCAs == nil):
+		c.log.Warn("OPEN TO THE NETWORK: whoever reaches this address can write logs here, and by HTTP read all of them; "+
+			"set access.tokens, or listen on 127.0.0.1", "address", a.String())
+	case now.tls == nil:
+		c.log.Warn("NOT ENCRYPTED: tokens and logs can be read on their way to this address; set tls.cert and tls.key, or let a proxy in front do it", "address", a.String())
 	}
 }
 
 // Addr is where HTTP is served.
 func (c *Collector) Addr() net.Addr { return c.http.Addr() }
+
+// Secure reports whether HTTP is served by TLS.
+func (c *Collector) Secure() bool { return c.server.TLSConfig != nil }
 
 // TCPAddr is where NDJSON over TCP is taken; nil: nowhere.
 func (c *Collector) TCPAddr() net.Addr {
@@ -190,7 +211,11 @@ func (c *Collector) Run(ctx context.Context) error {
 	serveCtx, stopServing := context.WithCancel(context.Background())
 	defer stopServing()
 	serving.Go(func() {
-		if err := c.server.Serve(c.http); !errors.Is(err, http.ErrServerClosed) {
+		serve := c.server.Serve
+		if c.Secure() {
+			serve = func(l net.Listener) error { return c.server.ServeTLS(l, "", "") }
+		}
+		if err := serve(c.http); !errors.Is(err, http.ErrServerClosed) {
 			failed <- fmt.Errorf("serve HTTP: %w", err)
 		}
 	})

@@ -41,9 +41,9 @@ func (c *Collector) handler(errorLog *log.Logger) http.Handler {
 	}
 	entrance("/api/logs", c.receiver)
 	c.handlersOfDoors(entrance)
-	route("/api/query", query.Guard(http.HandlerFunc(c.api.ServeQuery), hosts...))
-	mux.Handle("/api/tail", query.Guard(http.HandlerFunc(c.api.ServeTail), hosts...)) // as long as its client likes
-	route("/metrics", c.answerInTime(readOnly(promhttp.HandlerFor(c.metrics.registry, promhttp.HandlerOpts{ErrorLog: errorLog}))))
+	route("/api/query", c.readers(query.Guard(http.HandlerFunc(c.api.ServeQuery), hosts...)))
+	mux.Handle("/api/tail", c.readers(query.Guard(http.HandlerFunc(c.api.ServeTail), hosts...))) // as long as its client likes
+	route("/metrics", c.answerInTime(c.readers(readOnly(promhttp.HandlerFor(c.metrics.registry, promhttp.HandlerOpts{ErrorLog: errorLog})))))
 	route("/healthz", c.answerInTime(readOnly(http.HandlerFunc(c.serveHealth))))
 	route("/readyz", c.answerInTime(readOnly(http.HandlerFunc(c.serveReady))))
 	mux.Handle("/{$}", c.measured("/", c.answerInTime(readOnly(http.HandlerFunc(c.serveIndex)))))

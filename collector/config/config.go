@@ -5,6 +5,7 @@ package config
 
 import (
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -18,9 +19,24 @@ type Config struct {
 	Data      string // data: the folder that holds the journal
 	Hosts     string // hosts: names, separated by blanks, that readers and web pages may address the collector by
 
+	Access Access // access
+	TLS    TLS    // tls
+
 	Limits   Limits   // limits
 	Journal  Journal  // journal
 	Timeouts Timeouts // timeouts
+}
+
+// Access says who may do what.
+type Access struct {
+	Tokens string // tokens: a file of tokens, see package access; empty: everybody may do everything
+}
+
+// TLS is how HTTP is encrypted. Empty: it is not.
+type TLS struct {
+	Cert     string // cert: PEM file of the certificate, intermediates behind it
+	Key      string // key: PEM file of its key
+	ClientCA string // client_ca: PEM file of authorities; clients must have a certificate of one of them
 }
 
 // Limits bound what one request, one event and all requests together may take.
@@ -150,6 +166,17 @@ func (c *Config) Check() error {
 	return list
 }
 
+// Difference returns the key of the first setting that c and other do not have
+// in common, or "".
+func (c *Config) Difference(other *Config) string {
+	for _, f := range fields {
+		if f.yaml(c) != f.yaml(other) {
+			return f.key
+		}
+	}
+	return ""
+}
+
 type contradiction struct{ key, message string }
 
 func (c *Config) contradictions() (list []contradiction) {
@@ -162,6 +189,15 @@ func (c *Config) contradictions() (list []contradiction) {
 		list = append(list, contradiction{"limits.in_flight",
 			fmt.Sprintf("%v is less than twice limits.max_unpacked (%v): the largest request allowed could never be taken", l.InFlight, l.MaxUnpacked)})
 	}
+	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
+		list = append(list, contradiction{"tls.cert", "tls.cert and tls.key are of use together only"})
+	}
+	if c.TLS.ClientCA != "" && c.TLS.Cert == "" {
+		list = append(list, contradiction{"tls.client_ca", "certificates of clients are asked for within TLS only: set tls.cert and tls.key too"})
+	}
+	if c.Access.Tokens != "" && c.ListenTCP != "" && !loopback(c.ListenTCP) {
+		list = append(list, contradiction{"listen_tcp", fmt.Sprintf("%s is open to the network, and NDJSON over TCP has no place for a token (access.tokens): listen on 127.0.0.1, or take events by HTTP", c.ListenTCP)})
+	}
 	if j.MaxSize > 0 && j.MaxSize < j.SegmentSize {
 		list = append(list, contradiction{"journal.max_size",
 			fmt.Sprintf("%v is less than one segment (journal.segment_size is %v)", j.MaxSize, j.SegmentSize)})
@@ -171,6 +207,16 @@ func (c *Config) contradictions() (list []contradiction) {
 			fmt.Sprintf("%v is more than journal.max_size (%v): new lines would be refused before old ones are removed", j.RetainSize, j.MaxSize)})
 	}
 	return list
+}
+
+// loopback reports whether only this machine can reach addr.
+func loopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // YAML writes all settings as a file that Load reads back to the same Config.

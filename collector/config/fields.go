@@ -27,7 +27,13 @@ var fields = []field{
 	{key: "listen", at: func(c *Config) any { return &c.Listen }, text: checkAddr},
 	{key: "listen_tcp", at: func(c *Config) any { return &c.ListenTCP }, text: checkAddrOrEmpty},
 	{key: "data", at: func(c *Config) any { return &c.Data }, text: checkNotEmpty},
-	{key: "hosts", at: func(c *Config) any { return &c.Hosts }, text: func(string) error { return nil }},
+	{key: "hosts", at: func(c *Config) any { return &c.Hosts }, text: anything},
+
+	{key: "access.tokens", at: func(c *Config) any { return &c.Access.Tokens }, text: anything},
+
+	{key: "tls.cert", at: func(c *Config) any { return &c.TLS.Cert }, text: anything},
+	{key: "tls.key", at: func(c *Config) any { return &c.TLS.Key }, text: anything},
+	{key: "tls.client_ca", at: func(c *Config) any { return &c.TLS.ClientCA }, text: anything},
 
 	{key: "limits.max_body", at: func(c *Config) any { return &c.Limits.MaxBody }, min: int64(KiB), max: int64(4 * GiB)},
 	{key: "limits.max_unpacked", at: func(c *Config) any { return &c.Limits.MaxUnpacked }, min: int64(KiB), max: int64(4 * GiB)},
@@ -52,6 +58,9 @@ var fields = []field{
 	{key: "timeouts.idle", at: func(c *Config) any { return &c.Timeouts.Idle }, min: int64(100 * time.Millisecond), max: int64(24 * time.Hour)},
 	{key: "timeouts.shutdown", at: func(c *Config) any { return &c.Timeouts.Shutdown }, min: int64(100 * time.Millisecond), max: int64(time.Hour)},
 }
+
+// anything is the check of a string that may be any.
+func anything(string) error { return nil }
 
 // wants says what a value of the field looks like, for errors.
 func (f field) wants() string {

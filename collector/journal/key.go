@@ -12,8 +12,9 @@ import (
 	"unicode/utf8"
 )
 
-// MaxKeyBytes is the greatest length of an idempotency key.
-const MaxKeyBytes = 255
+// MaxKeyBytes is the greatest length of an idempotency key: of a header's, and
+// of a sender's name before it.
+const MaxKeyBytes = 511
 
 // ErrKeyReused is what AppendKeyed's error wraps when its key was remembered
 // with another number of records: it does not belong to this batch.

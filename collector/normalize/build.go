@@ -98,8 +98,7 @@ func (b *Builder) Done() {
 func (b *Builder) Begin() {
 	n := b.n
 	n.ev = event{}
-	n.attrs = n.attrs[:0]
-	n.names.reset()
+	n.newEvent()
 	b.text = b.text[:0]
 	b.place, b.level, b.merged = nowhere, 0, false
 	if b.dst.events()-n.body.first >= n.limits.MaxEvents {

@@ -321,3 +321,30 @@ func TestBuilderDoesNotAllocate(t *testing.T) {
 		t.Errorf("%d allocations for %d events", got, batch.Records)
 	}
 }
+
+func TestExtras(t *testing.T) {
+	x := new(Extras)
+	x.Add("tenant", "shop")
+	x.Add("via", "a\"b")
+	n, b := New(Limits{}), new(Batch)
+	n.SetExtras(x)
+	if err := n.Body(b, []byte(`{"msg":"m","tenant":"forged","attrs":{"via":1}}`+"\n{}"), received); err != nil {
+		t.Fatal(err)
+	}
+	build := n.Build(b, received)
+	build.Begin()
+	build.Attr([]byte("tenant"))
+	build.Int(1)
+	build.End()
+	build.Done()
+	n.SetExtras(nil)
+	n.Line(b, []byte("{}"), received)
+	checkBatch(t, b)
+	want := prefix + `,"msg":"m","attrs":{"tenant":"shop","via":"a\"b","tenant_2":"forged","via_2":1}}` + "\n" +
+		prefix + `,"attrs":{"tenant":"shop","via":"a\"b"}}` + "\n" +
+		prefix + `,"attrs":{"tenant":"shop","via":"a\"b","tenant_2":1}}` + "\n" +
+		prefix + "}\n"
+	if got := string(b.Lines); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}

@@ -29,8 +29,7 @@ func (n *Normalizer) readEvent(dst *Batch) error {
 		return err
 	}
 	n.ev = event{start: n.offset() - 1}
-	n.attrs = n.attrs[:0]
-	n.names.reset()
+	n.newEvent()
 	depth := n.dec.StackDepth()
 	if dst.events()-n.body.first >= n.limits.MaxEvents {
 		n.ev.fault = tooManyEvents

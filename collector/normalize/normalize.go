@@ -101,6 +101,7 @@ type Normalizer struct {
 
 	attrs   []byte // members of attrs so far, each followed by ','
 	names   nameSet
+	extras  *Extras
 	unquote []byte // an unescaped string
 
 	builder Builder

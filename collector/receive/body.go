@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"time"
 )
 
 // errBody stands for the fault that wireReader has noted.
@@ -15,8 +16,9 @@ var errBody = errors.New("read request body")
 type failure struct {
 	code    int
 	text    string
-	aborted bool // the client is gone
-	close   bool // the connection is of no more use
+	aborted bool          // the client is gone
+	close   bool          // the connection is of no more use
+	wait    time.Duration // before it is of use to try again; 0: as for any other
 }
 
 // readBody reads and unpacks the body of req into w.buf. usual is the

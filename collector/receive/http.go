@@ -63,8 +63,10 @@ func (r *door) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 	switch f.code {
 	case http.StatusMethodNotAllowed:
 		header.Set("Allow", strings.Join(r.methods, ", "))
-	case http.StatusServiceUnavailable:
-		header.Set("Retry-After", "1")
+	case http.StatusUnauthorized:
+		header.Set("WWW-Authenticate", "Bearer")
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+		retryAfter(header, f)
 	case 0:
 		answerAsk(header, &w.batch.Ask)
 	}
@@ -101,6 +103,9 @@ func (r *door) handle(rw http.ResponseWriter, w *work, req *http.Request, done *
 	if f := readAsk(&w.batch.Ask, req.Header); f.code != 0 {
 		return f
 	}
+	if f := r.admit(w, req); f.code != 0 {
+		return f
+	}
 	// The deadline bounds slow bodies. A ResponseWriter without deadlines,
 	// as in tests, has no slow bodies either.
 	deadline := http.NewResponseController(rw)
@@ -111,7 +116,9 @@ func (r *door) handle(rw http.ResponseWriter, w *work, req *http.Request, done *
 	}
 	deadline.SetReadDeadline(time.Time{})
 
-	if f := r.decode(w, req); f.code != 0 || w.batch.Records == 0 {
+	f = r.decode(w, req)
+	w.charge()
+	if f.code != 0 || w.batch.Records == 0 {
 		return f
 	}
 	// A client that goes away now does not undo what the journal is at.

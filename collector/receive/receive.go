@@ -13,9 +13,11 @@
 //	200 {"accepted":2,"first_offset":17}       stored
 //	200 {"accepted":1,"rejected":[{"index":1,"line":2,"offset":40,"reason":"syntax","detail":"…"}],"rejected_total":1}
 //	400 {"error":"…","accepted":0,"rejected":[…],"rejected_total":1}   nothing of it can be stored as it is
-//	403 a web page of another origin sent it   405 not POST   408 the body came too slowly
+//	401, 403 not admitted, or a web page of another origin sent it
+//	405 not POST   408 the body came too slowly
 //	413 too large, packed or unpacked          415 unknown Content-Encoding
 //	422 the Idempotency-Key is that of another request
+//	429 the sender has used up its rate, with Retry-After
 //	500 could not be stored, or a fault        503 full, with Retry-After: nothing was stored, send it again
 //
 // X-Durability: synced or buffered asks for a durability; answers of 200 carry
@@ -80,6 +82,10 @@ type Options struct {
 	// IsReused tells errors of Store that refuse a key as that of another batch.
 	// Default: none.
 	IsReused func(error) bool
+
+	// Admit says who a request is from, or refuses it with an error, best a
+	// *Refusal, before any of its body is read. Default: everybody is let in.
+	Admit func(*http.Request) (Sender, error)
 
 	Limits      normalize.Limits // on events
 	MaxBody     int64            // bytes of one body as sent; default 16 MiB

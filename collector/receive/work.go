@@ -41,6 +41,7 @@ type work struct {
 	peek *bufio.Reader // reads wire; nil until needed
 	unpackers
 
+	sender  Sender  // nil: unknown
 	request Request // while Decode runs
 	reply   Answer  // while Answer runs
 	chunk   Chunk   // while a Session decodes
@@ -90,7 +91,8 @@ func (w *work) reset() {
 	w.packed = keep(w.packed)
 	w.base = 0
 	w.unpackers.release()
-	w.request, w.reply, w.chunk = Request{}, Answer{}, Chunk{}
+	w.request, w.reply, w.chunk, w.sender = Request{}, Answer{}, Chunk{}, nil
+	w.norm.SetExtras(nil)
 	w.batch.Lines = keep(w.batch.Lines)
 	w.batch.Reset()
 	w.wire = wireReader{}

@@ -53,6 +53,9 @@ var table = []edge{
 	{"bridge/zstd", "github.com/klauspost/compress/zstd", "the format it brings"},
 
 	{"collector/config", "go.yaml.in/yaml/v3", "the configuration is YAML"},
+	{"collector/access", "go.yaml.in/yaml/v3", "tokens are a YAML list"},
+	{"collector/access", "collector/config", "what is wrong is told as it is for the configuration"},
+	{"collector/access", "collector/normalize", "a token's tenant goes into its events"},
 	{"collector/normalize", "internal/jsonline", "writes the canonical line"},
 	{"collector/normalize", "github.com/go-json-experiment/json/jsontext", "reads JSON without building values, and strictly"},
 	{"collector/receive", "collector/normalize", "a request's events become lines before they are stored"},

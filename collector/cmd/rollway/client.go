@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -27,7 +29,7 @@ type client struct {
 
 // addrFlag declares -addr.
 func addrFlag(flags *flag.FlagSet) *string {
-	return flags.String("addr", defaultAddr, "the collector's `URL`")
+	return flags.String("addr", defaultAddr, "the collector's `URL`; ROLLWAY_TOKEN in the environment is the token for it, ROLLWAY_CA the PEM file of its authority")
 }
 
 // newClient checks addr, which may lack the scheme.
@@ -43,16 +45,69 @@ func newClient(addr string) (*client, error) {
 	if strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
 		return nil, usagef("-addr %q: give the collector's address alone, without %s", addr, u.RequestURI())
 	}
+	roots, err := rootsFromEnv()
+	if err != nil {
+		return nil, err
+	}
 	return &client{
 		base: u.Scheme + "://" + u.Host,
-		http: &http.Client{Transport: &http.Transport{
+		http: &http.Client{Transport: withToken(os.Getenv(tokenEnv), u.Host, &http.Transport{
+			TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 			DialContext:           (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
 			TLSHandshakeTimeout:   5 * time.Second,
 			ResponseHeaderTimeout: time.Minute,
 			MaxIdleConnsPerHost:   2,
 			DisableCompression:    true, // lines are wanted as they come, not in gzip's blocks
-		}},
+		})},
 	}, nil
+}
+
+// What a client needs besides the address, from the environment, so that it is
+// in no list of processes: a token, and the PEM file of the authority that the
+// collector's certificate is of.
+const (
+	tokenEnv = "ROLLWAY_TOKEN"
+	caEnv    = "ROLLWAY_CA"
+)
+
+// rootsFromEnv returns the authorities to trust; nil: the system's.
+func rootsFromEnv() (*x509.CertPool, error) {
+	path := os.Getenv(caEnv)
+	if path == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(path)
+	if err != nil {
+		return nil, usagef("%s: %v", caEnv, err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, usagef("%s: there is no certificate in %s: PEM is wanted", caEnv, path)
+	}
+	return pool, nil
+}
+
+// withToken adds token, if there is one, to each request for host, and to none
+// that a redirect leads elsewhere.
+func withToken(token, host string, next http.RoundTripper) http.RoundTripper {
+	if token == "" {
+		return next
+	}
+	return bearer{token, host, next}
+}
+
+type bearer struct {
+	token, host string
+	next        http.RoundTripper
+}
+
+func (b bearer) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Host != b.host {
+		return b.next.RoundTrip(req)
+	}
+	req = req.Clone(req.Context()) // a RoundTripper leaves its request alone
+	req.Header.Set("Authorization", "Bearer "+b.token)
+	return b.next.RoundTrip(req)
 }
 
 // get asks for path with query and returns the answer if its status is 200; its

@@ -46,7 +46,7 @@ func (l *lockedBuffer) String() string {
 }
 
 var (
-	httpRow = regexp.MustCompile(`(?m)^  HTTP +(http://\S+)`)
+	httpRow = regexp.MustCompile(`(?m)^  HTTP +(https?://\S+)`)
 	tcpRow  = regexp.MustCompile(`(?m)^  TCP +([0-9.:]+)`)
 )
 

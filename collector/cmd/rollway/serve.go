@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"time"
@@ -23,7 +24,8 @@ var serveCommand = &command{
 	help: `
 Runs a collector until it gets SIGINT (Ctrl-C) or SIGTERM: it then takes nothing
 more, answers what it has taken, makes the journal durable and exits with 0. A
-second signal ends it at once.
+second signal ends it at once. SIGHUP has it read the files of tokens and
+certificates again; what cannot be used changes nothing.
 
 Without a configuration file all settings are at their defaults; 'rollway check
 -example' prints them with their meaning. Flags override the file.
@@ -57,31 +59,38 @@ func setupServe(flags *flag.FlagSet) func(*call, []string) error {
 		if len(args) > 0 {
 			return usagef("unexpected argument %q", args[0])
 		}
-		cfg := config.Default()
-		if *path != "" {
-			var err error
-			if cfg, err = config.Load(*path); err != nil {
-				return sayConfigErrors(c, "serve", err)
-			}
+		settings := func() (config.Config, error) { return serveSettings(flags, *path, values) }
+		cfg, err := settings()
+		if err != nil {
+			return sayConfigErrors(c, "serve", err)
 		}
-		var wrong error
-		flags.Visit(func(given *flag.Flag) {
-			for i, f := range serveFlags {
-				if f.name == given.Name && wrong == nil {
-					if err := cfg.Set(f.key, *values[i]); err != nil {
-						wrong = usagef("-%s: %v", f.name, err)
-					}
-				}
-			}
-		})
-		if wrong != nil {
-			return wrong
-		}
-		return serve(c, cfg)
+		return serve(c, cfg, settings)
 	}
 }
 
-func serve(c *call, cfg config.Config) error {
+// serveSettings reads the file at path, "" being none, and puts the flags that
+// were given over it.
+func serveSettings(flags *flag.FlagSet, path string, values []*string) (cfg config.Config, err error) {
+	cfg = config.Default()
+	if path != "" {
+		if cfg, err = config.Load(path); err != nil {
+			return cfg, err
+		}
+	}
+	flags.Visit(func(given *flag.Flag) {
+		for i, f := range serveFlags {
+			if f.name == given.Name && err == nil {
+				if wrong := cfg.Set(f.key, *values[i]); wrong != nil {
+					err = usagef("-%s: %v", f.name, wrong)
+				}
+			}
+		}
+	})
+	return cfg, err
+}
+
+// serve runs a collector. settings reads its configuration once more.
+func serve(c *call, cfg config.Config, settings func() (config.Config, error)) error {
 	ctx, stop := interruptible()
 	defer stop()
 	log, err := ownLog(c.stderr, slog.LevelInfo)
@@ -97,6 +106,10 @@ func serve(c *call, cfg config.Config) error {
 	fmt.Fprint(c.stdout, banner(col, cfg))
 	running, end := context.WithCancel(context.Background())
 	defer end()
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, hangup...)
+	defer signal.Stop(again)
+	go reloadOn(running, again, col, settings, slog.New(log.Handler()))
 	context.AfterFunc(ctx, func() {
 		fmt.Fprintf(c.stdout, "stopping: requests under way have %s; a second signal ends it at once\n", cfg.Timeouts.Shutdown)
 		end()
@@ -104,6 +117,26 @@ func serve(c *call, cfg config.Config) error {
 	err = col.Run(running)
 	fmt.Fprintf(c.stdout, "stopped: %s stored\n", lines(int(col.Stats().Receive.Stored)))
 	return err
+}
+
+// reloadOn has col read its tokens and certificates again whenever asked to.
+func reloadOn(ctx context.Context, asked <-chan os.Signal, col *collector.Collector, settings func() (config.Config, error), log *slog.Logger) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-asked:
+		}
+		cfg, err := settings()
+		if err == nil {
+			err = col.Reload(cfg)
+		}
+		if err != nil {
+			log.Error("configuration is not read again: all stays as it was", "error", err)
+			continue
+		}
+		log.Info("tokens and certificates read again")
+	}
 }
 
 // ownLog is the logger for what the program has to say of itself: for people on
@@ -131,7 +164,11 @@ func colorWanted() bool { return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM"
 // banner says where the collector is, what it found, and how to begin.
 func banner(col *collector.Collector, cfg config.Config) string {
 	var b strings.Builder
-	base := "http://" + dialable(col.Addr())
+	scheme := "http://"
+	if col.Secure() {
+		scheme = "https://"
+	}
+	base := scheme + dialable(col.Addr())
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-9s  %s\n", name, fmt.Sprintf(format, args...))
 	}
@@ -152,7 +189,11 @@ func banner(col *collector.Collector, cfg config.Config) string {
 		addr = " -addr " + base
 	}
 	fmt.Fprintf(&b, "\nSend a first line, and find it again:\n\n")
-	fmt.Fprintf(&b, "  curl -d '{\"level\":\"info\",\"msg\":\"hello\"}' %s/api/logs\n", base)
+	token := ""
+	if cfg.Access.Tokens != "" {
+		token = fmt.Sprintf(` -H "Authorization: Bearer $%s"`, tokenEnv)
+	}
+	fmt.Fprintf(&b, "  curl%s -d '{\"level\":\"info\",\"msg\":\"hello\"}' %s/api/logs\n", token, base)
 	fmt.Fprintf(&b, "  %s query hello%s\n\n", program(), addr)
 	return b.String()
 }

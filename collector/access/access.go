@@ -1,0 +1,103 @@
+// Package access says who may do what at a collector: tokens, what each of
+// them is good for, and how much it may send.
+//
+// A Keyring holds the tokens of one file. Lookups compare keyed hashes, so
+// that how long one takes tells nothing about a secret, and secrets are in no
+// error, log line or metric: those name tokens.
+package access
+
+import (
+	"cmp"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"time"
+
+	"github.com/rollway/rollway/collector/normalize"
+)
+
+// Right is what a token may do.
+type Right uint8
+
+const (
+	Write Right = 1 << iota // send events
+	Read                    // query, tail, metrics
+)
+
+// Token is one entry of a file. It is read-only but for its allowance.
+type Token struct {
+	Name   string // for logs and metrics
+	Tenant string // goes into each event; "": none
+	Rights Right
+
+	durability string
+	extras     *normalize.Extras
+	id         digest
+	allowance  allowance
+}
+
+// May reports whether the token has the right. A nil Token has none.
+func (t *Token) May(r Right) bool { return t != nil && t.Rights&r != 0 }
+
+// Scope is the tenant, or else the token's own name.
+func (t *Token) Scope() string { return cmp.Or(t.Tenant, t.Name) }
+
+// Durability is what the token's events get unless a request asks for one:
+// "buffered", "synced" or "" for the collector's default.
+func (t *Token) Durability() string { return t.durability }
+
+// Extras are what each event gets: its tenant.
+func (t *Token) Extras() *normalize.Extras { return t.extras }
+
+// Wait returns how long the owner of the token should wait before it sends
+// again; 0 means that it may now.
+func (t *Token) Wait(now time.Time) time.Duration { return t.allowance.wait(now) }
+
+// Charge takes what was sent off the allowance.
+func (t *Token) Charge(now time.Time, bytes, events int) { t.allowance.charge(now, bytes, events) }
+
+// Keyring finds tokens by their secrets. It is read-only and safe for
+// concurrent use. A nil Keyring has no tokens.
+type Keyring struct {
+	key    [32]byte // of the hashes, new in each process
+	tokens map[digest]*Token
+	list   []*Token
+}
+
+type digest [sha256.Size]byte
+
+func newKeyring() *Keyring {
+	k := &Keyring{tokens: make(map[digest]*Token)}
+	rand.Read(k.key[:]) // never fails
+	return k
+}
+
+// Find returns the token with the secret, or nil.
+func (k *Keyring) Find(secret string) *Token {
+	if k == nil || secret == "" {
+		return nil
+	}
+	d := k.digest(sha256.Sum256([]byte(secret)))
+	// The map compares parts of d first, which nobody can choose without key.
+	t := k.tokens[d]
+	if t == nil || subtle.ConstantTimeCompare(t.id[:], d[:]) != 1 {
+		return nil
+	}
+	return t
+}
+
+// digest is what a secret is known by: sum is its SHA-256.
+func (k *Keyring) digest(sum [sha256.Size]byte) digest {
+	var keyed [len(k.key) + len(sum)]byte
+	copy(keyed[:], k.key[:])
+	copy(keyed[len(k.key):], sum[:])
+	return sha256.Sum256(keyed[:])
+}
+
+// Tokens returns all tokens in the order of the file.
+func (k *Keyring) Tokens() []*Token {
+	if k == nil {
+		return nil
+	}
+	return k.list
+}

@@ -1,0 +1,247 @@
+package access
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/normalize"
+)
+
+// minSecret is how many bytes a secret has at least: one that can be guessed
+// is none.
+const minSecret = 16
+
+// maxFile is far above any list of tokens.
+const maxFile = 4 << 20
+
+// Load reads the tokens of the file at path, a YAML list:
+//
+//   - name: checkout            # for logs and metrics
+//     secret: "…"               # at least 16 characters; or
+//     secret_sha256: "…"        # its SHA-256 in hexadecimal
+//     tenant: shop              # optional, goes into each event
+//     may: [write, read]        # optional, [write] if left out
+//     durability: synced        # optional, buffered or synced
+//     bytes_per_second: 10MiB   # optional, of bodies, unpacked
+//     events_per_second: 5000   # optional
+//
+// What is wrong is told with its line, all of it at once, as config.Errors;
+// no secret is ever part of it.
+func Load(path string) (*Keyring, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open tokens: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("read tokens: %w", err)
+	}
+	if len(text) > maxFile {
+		return nil, fmt.Errorf("read tokens: %s is larger than %v: not a file of tokens", path, config.Size(maxFile))
+	}
+	return Parse(path, text)
+}
+
+// Parse is Load for text in memory; name stands for the file in errors.
+func Parse(name string, text []byte) (*Keyring, error) {
+	l := loader{file: name, keyring: newKeyring(), names: make(map[string]int)}
+	l.document(text)
+	if len(l.errors) > 0 {
+		return nil, l.errors
+	}
+	return l.keyring, nil
+}
+
+type loader struct {
+	file    string
+	keyring *Keyring
+	names   map[string]int // to lines
+	errors  config.Errors
+}
+
+func (l *loader) fail(n *yaml.Node, key, format string, args ...any) {
+	l.errors = append(l.errors, &config.Error{File: l.file, Line: n.Line, Column: n.Column, Key: key, Message: fmt.Sprintf(format, args...)})
+}
+
+// yamlLine is all that is told of what a YAML parser says: it quotes the text,
+// perhaps a secret.
+var yamlLine = regexp.MustCompile(`line (\d+)`)
+
+func (l *loader) document(text []byte) {
+	var doc yaml.Node
+	dec := yaml.NewDecoder(strings.NewReader(string(text)))
+	if err := dec.Decode(&doc); err != nil {
+		if !errors.Is(err, io.EOF) {
+			e := &config.Error{File: l.file, Message: "not valid YAML, which begins at this line or one before"}
+			if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+				e.Line, _ = strconv.Atoi(m[1])
+			}
+			l.errors = append(l.errors, e)
+			return
+		}
+		l.errors = append(l.errors, &config.Error{File: l.file, Message: "there are no tokens in it: nobody could do anything; leave access.tokens out to let everybody in"})
+		return
+	}
+	list := doc.Content[0]
+	if list.Kind != yaml.SequenceNode || len(list.Content) == 0 {
+		l.fail(list, "", "a list of tokens is wanted, each as in \"- name: checkout\" with more keys below it")
+		return
+	}
+	for _, entry := range list.Content {
+		if entry.Kind != yaml.MappingNode {
+			l.fail(entry, "", "a token is a set of keys and values, as in \"- name: checkout\"")
+			continue
+		}
+		l.entry(entry)
+	}
+}
+
+// entry reads one token.
+func (l *loader) entry(m *yaml.Node) {
+	t, before := &Token{Rights: Write}, len(l.errors)
+	var sum *[sha256.Size]byte
+	seen := make(map[string]bool)
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		k, v := m.Content[i], m.Content[i+1]
+		if seen[k.Value] {
+			l.fail(k, k.Value, "given twice for one token")
+			continue
+		}
+		seen[k.Value] = true
+		switch k.Value {
+		case "secret", "secret_sha256":
+			if sum != nil {
+				l.fail(k, k.Value, "a token has either secret or secret_sha256")
+				continue
+			}
+			sum = l.secret(k, v)
+		default:
+			l.setting(t, k, v)
+		}
+	}
+	if t.Name == "" && !seen["name"] {
+		l.fail(m, "name", "missing: logs and metrics call the token by it")
+	}
+	if !seen["secret"] && !seen["secret_sha256"] {
+		l.fail(m, "secret", "missing: %d characters at least, as \"openssl rand -hex 16\" makes them", minSecret)
+	}
+	if len(l.errors) > before {
+		return
+	}
+	t.id = l.keyring.digest(*sum)
+	if other := l.keyring.tokens[t.id]; other != nil {
+		l.fail(m, "secret", "tokens %s and %s have the same", other.Name, t.Name)
+		return
+	}
+	l.keyring.tokens[t.id] = t
+	l.keyring.list = append(l.keyring.list, t)
+}
+
+// secret returns the SHA-256 of the secret that v is or tells.
+func (l *loader) secret(k, v *yaml.Node) *[sha256.Size]byte {
+	if v.Kind != yaml.ScalarNode {
+		l.fail(v, k.Value, "a string in quotes is wanted")
+		return nil
+	}
+	if k.Value == "secret_sha256" {
+		raw, err := hex.DecodeString(v.Value)
+		if err != nil || len(raw) != sha256.Size {
+			l.fail(v, k.Value, "%d hexadecimal digits are wanted, as sha256sum prints them", 2*sha256.Size)
+			return nil
+		}
+		sum := [sha256.Size]byte(raw)
+		return &sum
+	}
+	if len(v.Value) < minSecret {
+		l.fail(v, k.Value, "%d characters are too few, %d are wanted at least, as \"openssl rand -hex 16\" makes them", len(v.Value), minSecret)
+		return nil
+	}
+	sum := sha256.Sum256([]byte(v.Value))
+	return &sum
+}
+
+var word = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// settings are the keys of a token beside its secret.
+var settings = []string{"name", "tenant", "may", "durability", "bytes_per_second", "events_per_second"}
+
+func (l *loader) setting(t *Token, k, v *yaml.Node) {
+	if !slices.Contains(settings, k.Value) {
+		l.fail(k, "", "unknown key %.40q; a token has secret or secret_sha256, %s", k.Value, strings.Join(settings, ", "))
+		return
+	}
+	if k.Value == "may" {
+		t.Rights = l.rights(v)
+		return
+	}
+	if v.Kind != yaml.ScalarNode || v.Tag == "!!null" {
+		l.fail(v, k.Value, "a value is wanted, not a list or a section or nothing")
+		return
+	}
+	switch k.Value {
+	case "name", "tenant":
+		if !word.MatchString(v.Value) {
+			l.fail(v, k.Value, "1 to 64 letters, digits, dots, hyphens and underscores are wanted")
+			return
+		}
+		if k.Value == "tenant" {
+			t.Tenant, t.extras = v.Value, new(normalize.Extras)
+			t.extras.Add("tenant", v.Value)
+			return
+		}
+		if line, ok := l.names[v.Value]; ok {
+			l.fail(v, k.Value, "%s is taken in line %d", v.Value, line)
+			return
+		}
+		l.names[v.Value], t.Name = v.Line, v.Value
+	case "durability":
+		if v.Value != string(config.Buffered) && v.Value != string(config.Synced) {
+			l.fail(v, k.Value, "buffered or synced is wanted")
+		}
+		t.durability = v.Value
+	default:
+		n, err := config.ParseSize(v.Value)
+		if err != nil || n <= 0 {
+			l.fail(v, k.Value, "a number above 0 is wanted, as 5000 or 10MiB")
+			return
+		}
+		if k.Value == "bytes_per_second" {
+			t.allowance.bytes = float64(n)
+		} else {
+			t.allowance.events = float64(n)
+		}
+	}
+}
+
+func (l *loader) rights(v *yaml.Node) (r Right) {
+	list := []*yaml.Node{v}
+	if v.Kind == yaml.SequenceNode {
+		list = v.Content
+	}
+	for _, n := range list {
+		switch n.Value {
+		case "write":
+			r |= Write
+		case "read":
+			r |= Read
+		default:
+			l.fail(n, "may", "write or read is wanted")
+		}
+	}
+	if r == 0 {
+		l.fail(v, "may", "write or read is wanted: a token that may do nothing is of no use")
+	}
+	return r
+}
