@@ -142,6 +142,9 @@ func parseProxyV2(b []byte) (o origin, err error) {
 	if version != 2 || command > 1 {
 		return o, badProxy("version %d, command %d", version, command)
 	}
+	if command == 0 {
+		return o, nil // LOCAL: the rest is to be ignored, whatever it is
+	}
 	family, transport := b[13]>>4, b[13]&0xf
 	if family > 3 || transport > 2 {
 		return o, badProxy("family and protocol %#02x", b[13])
@@ -158,8 +161,8 @@ func parseProxyV2(b []byte) (o origin, err error) {
 	if err := checkTLVs(b, proxyV2Header+addresses); err != nil {
 		return o, err
 	}
-	if command == 0 || transport != 1 || family != 1 && family != 2 {
-		return o, nil // LOCAL, or addresses that are none of TCP
+	if transport != 1 || family != 1 && family != 2 {
+		return o, nil // addresses that are none of TCP
 	}
 	from, _ := netip.AddrFromSlice(rest[:size])
 	to, _ := netip.AddrFromSlice(rest[size : 2*size])

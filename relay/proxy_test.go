@@ -48,6 +48,8 @@ func TestParseProxy(t *testing.T) {
 		"v2 IPv6":          {fromHex(signatureHex + "21 21 0024 20010db8000000000000000000000001 20010db8000000000000000000000002 dc04 01bb"), six},
 		"v2 local":         {fromHex(signatureHex + "20 00 0000"), origin{}},
 		"v2 local, more":   {fromHex(signatureHex + "20 11 000c c0000201 c6336402 dc04 01bb"), origin{}},
+		"v2 local, odd":    {fromHex(signatureHex + "20 ff 0003 030001"), origin{}},
+		"v2 unspecified":   {fromHex(signatureHex + "21 00 0000"), origin{}},
 		"v2 unix":          {append(fromHex(signatureHex+"21 31 00d8"), make([]byte, 216)...), origin{}},
 		"v2 datagram":      {fromHex(signatureHex + "21 12 000c c0000201 c6336402 dc04 01bb"), origin{}},
 		"v2 TLVs":          {fromHex(signatureHex + "21 11 0013 c0000201 c6336402 dc04 01bb 02 0001 61 04 0000"), four},
@@ -251,8 +253,8 @@ func TestSameFamily(t *testing.T) {
 	}
 }
 
-// FuzzProxy: what parses is written as it was meant, in both versions, and no
-// header is taken before it is whole.
+// FuzzProxy: what parses is written as it was meant, in both versions, no
+// header is taken before it is whole, and bytes behind it change nothing.
 func FuzzProxy(f *testing.F) {
 	for _, header := range malformedProxy {
 		f.Add(header)
@@ -260,17 +262,36 @@ func FuzzProxy(f *testing.F) {
 	f.Add([]byte("PROXY TCP4 192.0.2.1 198.51.100.2 56324 443\r\nmore"))
 	f.Add([]byte("PROXY TCP6 2001:db8::1 2001:db8::2 56324 443\r\n"))
 	f.Add([]byte("PROXY UNKNOWN a b c\r\n"))
+	f.Add([]byte("PROXY TCP6 ::ffff:192.0.2.1 :: 0 65535\r\n"))
+	f.Add([]byte("PROXY TCP4 0.0.0.0 255.255.255.255 0 65535\r\n" + proxySignature))
+	f.Add(fromHex(signatureHex + "20 ff 0003 030001"))
+	f.Add(fromHex(signatureHex + "21 21 0024 20010db8000000000000000000000001 20010db8000000000000000000000002 dc04 01bb"))
+	f.Add(fromHex(signatureHex + "21 11 0013 c0000201 c6336402 dc04 01bb 02 0001 61 04 0000"))
+	f.Add(append(fromHex(signatureHex+"21 31 00d8"), make([]byte, 216)...))
+	f.Add(append(fromHex(signatureHex+"20 00 0ff0"), make([]byte, 0xff0)...))
 	f.Add(withChecksum(fromHex(signatureHex + "21 11 000c c0000201 c6336402 dc04 01bb")))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		o, n, err := parseProxy(b)
+		if err == errShortProxy {
+			if len(b) >= maxProxyHeader {
+				t.Fatalf("more is waited for behind %d bytes", len(b))
+			}
+			return
+		}
+		o2, n2, err2 := parseProxy(append(bytes.Clone(b), "PROXY \r\n\x00"...))
+		if o2 != o || n2 != n || (err2 == nil) != (err == nil) || err2 == errShortProxy {
+			t.Fatalf("%v, %d, %v with more bytes behind it: %v, %d, %v", o, n, err, o2, n2, err2)
+		}
 		if err != nil {
 			return
 		}
 		if n <= 0 || n > len(b) {
 			t.Fatalf("%d bytes of %d", n, len(b))
 		}
-		if _, _, err := parseProxy(b[:n-1]); err != errShortProxy {
-			t.Fatalf("without its last byte: %v", err)
+		for i := range n {
+			if _, _, err := parseProxy(b[:i]); err != errShortProxy {
+				t.Fatalf("%d of its %d bytes: %v", i, n, err)
+			}
 		}
 		for _, again := range [][]byte{appendProxyV1(nil, o.sameFamily()), appendProxyV2(nil, false, o.sameFamily(), nil)} {
 			if p, m, err := parseProxy(again); err != nil || p != o.sameFamily() || m != len(again) {
