@@ -2,6 +2,7 @@ package relay
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -300,6 +301,57 @@ func TestDrainTimeout(t *testing.T) {
 	if _, err := io.Copy(io.Discard, stuckUp); !isReset(err) {
 		t.Errorf("the reader has %v, want a reset", err)
 	}
+}
+
+// What TLS has read when a connection is told to stop is handed on whole,
+// though no buffer holds it yet.
+func TestStopWithinARecord(t *testing.T) {
+	noLeak(t)
+	a := newAuthority(t)
+	r, err := New(Options{To: []string{"tcp://127.0.0.1:1"}, BufferSize: 4 << 10, ServerTLS: a.config("127.0.0.1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Shutdown(context.Background()) }()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	sent := bytes.Repeat([]byte("0123456789abcdef"), maxRecord/16)
+	go func() {
+		c, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{RootCAs: a.pool, DynamicRecordSizingDisabled: true})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = c.Write(sent)
+		_, _ = io.Copy(io.Discard, c)
+		c.Close()
+	}()
+	socket, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := newSide(socket)
+	if err := client.handshake(t.Context(), func(c net.Conn) *tls.Conn { return tls.Server(c, r.serverTLS.now()) }); err != nil {
+		t.Fatal(err)
+	}
+	ours, upstream := net.Pipe() // takes no more than is read
+	r.beginSetup(0)
+	r.counts.accepted.Add(1)
+	c := r.join(client, newSide(ours), time.Now())
+	c.run()
+	first := make([]byte, 1)
+	if _, err := io.ReadFull(upstream, first); err != nil {
+		t.Fatal(err)
+	}
+	c.stop(ReasonDrained)
+	rest, err := io.ReadAll(upstream)
+	if err != nil || !bytes.Equal(append(first, rest...), sent) {
+		t.Errorf("%d of %d bytes arrived, %v", 1+len(rest), len(sent), err)
+	}
+	upstream.Close()
 }
 
 // TLS records that come a byte at a time, waiting in between.

@@ -102,7 +102,11 @@ func (p *pump) readTLS() (n int, err error) {
 		p.try = p.tryTLS
 	}
 	if err := p.src.raw.Read(p.try); err != nil {
-		return 0, err
+		// What TLS has taken off the socket already is still handed on.
+		p.src.wire.shut = true
+		if !p.tryTLS(0) {
+			return 0, err
+		}
 	}
 	return p.n, p.err
 }

@@ -15,6 +15,7 @@ type wire struct {
 	first   []byte      // read from the socket before TLS
 	waiting bool        // reads wait; so it is until the handshake is done
 	fd      uintptr     // once reads do not wait: valid during a callback of raw.Read
+	shut    bool        // raw.Read has failed; fd is not valid any more
 	more    atomic.Bool // the next write has more behind it
 
 	out struct { // of the Write under way; TLS has one at a time
@@ -49,6 +50,9 @@ func (w *wire) Read(p []byte) (int, error) {
 	}
 	if w.waiting {
 		return w.Conn.Read(p)
+	}
+	if w.shut {
+		return 0, errWait
 	}
 	return readSocket(w.fd, p)
 }
