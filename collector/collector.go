@@ -5,6 +5,7 @@
 package collector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/journal"
@@ -95,6 +97,8 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 			MaxDepth:      cfg.Limits.MaxDepth,
 			MaxFields:     cfg.Limits.MaxFields,
 			MaxEvents:     cfg.Limits.MaxEvents,
+			MaxFuture:     orNever(cfg.Limits.MaxFuture),
+			MaxPast:       orNever(cfg.Limits.MaxPast),
 		},
 		MaxBody:      int64(cfg.Limits.MaxBody),
 		MaxUnpacked:  int64(cfg.Limits.MaxUnpacked),
@@ -121,6 +125,10 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 	c.report()
 	return c, nil
 }
+
+// orNever turns 0, which stands for no limit in a configuration, into what does
+// so for package normalize.
+func orNever(d time.Duration) time.Duration { return cmp.Or(d, -1) }
 
 // listen listens on addr; key names the setting it came from.
 func listen(key, addr string) (net.Listener, error) {

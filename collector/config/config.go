@@ -41,13 +41,15 @@ type TLS struct {
 
 // Limits bound what one request, one event and all requests together may take.
 type Limits struct {
-	MaxBody     Size // max_body: bytes of one request as sent
-	MaxUnpacked Size // max_unpacked: bytes of one request after decompression
-	MaxEvent    Size // max_event: bytes of one event's JSON
-	MaxDepth    int  // max_depth: levels of nesting in one event
-	MaxFields   int  // max_fields: keys in one event, all levels together
-	MaxEvents   int  // max_events: events in one request
-	InFlight    Size // in_flight: bytes of all requests being worked on, unpacked and as canonical lines
+	MaxBody     Size          // max_body: bytes of one request as sent
+	MaxUnpacked Size          // max_unpacked: bytes of one request after decompression
+	MaxEvent    Size          // max_event: bytes of one event's JSON
+	MaxDepth    int           // max_depth: levels of nesting in one event
+	MaxFields   int           // max_fields: keys in one event, all levels together
+	MaxEvents   int           // max_events: events in one request
+	MaxFuture   time.Duration // max_future: how far ahead of its receipt an event's time may be without being marked; 0: any
+	MaxPast     time.Duration // max_past: the same, behind
+	InFlight    Size          // in_flight: bytes of all requests being worked on, unpacked and as canonical lines
 }
 
 // Journal is how lines are kept.
@@ -122,6 +124,8 @@ func Default() Config {
 			MaxDepth:    64,
 			MaxFields:   1024,
 			MaxEvents:   100_000,
+			MaxFuture:   24 * time.Hour,
+			MaxPast:     365 * 24 * time.Hour,
 			InFlight:    256 * MiB,
 		},
 		Journal: Journal{

@@ -41,6 +41,8 @@ var fields = []field{
 	{key: "limits.max_depth", at: func(c *Config) any { return &c.Limits.MaxDepth }, min: 1, max: 1000},
 	{key: "limits.max_fields", at: func(c *Config) any { return &c.Limits.MaxFields }, min: 1, max: 1_000_000},
 	{key: "limits.max_events", at: func(c *Config) any { return &c.Limits.MaxEvents }, min: 1, max: 10_000_000},
+	{key: "limits.max_future", at: func(c *Config) any { return &c.Limits.MaxFuture }, min: int64(time.Second), max: math.MaxInt64, zeroOK: true},
+	{key: "limits.max_past", at: func(c *Config) any { return &c.Limits.MaxPast }, min: int64(time.Second), max: math.MaxInt64, zeroOK: true},
 	{key: "limits.in_flight", at: func(c *Config) any { return &c.Limits.InFlight }, min: int64(MiB), max: int64(TiB)},
 
 	{key: "journal.segment_size", at: func(c *Config) any { return &c.Journal.SegmentSize }, min: int64(MiB), max: int64(4 * GiB)},

@@ -119,7 +119,7 @@ func TestBuilder(t *testing.T) {
 }
 
 func TestBuilderTimeAndLevel(t *testing.T) {
-	n, b := New(Limits{}), new(Batch)
+	n, b := New(Limits{MaxPast: -1}), new(Batch)
 	build := n.Build(b, received)
 	build.Begin()
 	build.SetTime(1, 2)

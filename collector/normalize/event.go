@@ -3,6 +3,7 @@ package normalize
 import (
 	"bytes"
 	"fmt"
+	"time"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -207,6 +208,8 @@ func (n *Normalizer) appendLine(dst *Batch) {
 	limit := start + n.limits.MaxEventBytes
 	if ev.filled&(1<<keyTime) == 0 {
 		ev.sec, ev.nsec = n.body.received.Unix(), n.body.received.Nanosecond()
+	} else {
+		n.doubtTime()
 	}
 	line := append(dst.Lines, `{"time":"`...)
 	line = jsonline.AppendUnix(line, ev.sec, ev.nsec)
@@ -246,6 +249,33 @@ func (n *Normalizer) appendLine(dst *Batch) {
 	dst.addTime(ev.sec, ev.nsec)
 	dst.Records++
 }
+
+// doubtTime marks an event whose time is far from when it was received.
+func (n *Normalizer) doubtTime() {
+	received, ahead := n.body.received, n.ev.sec-n.body.received.Unix() // neither is far enough from 1970 to overflow
+	suspect := ""
+	switch {
+	case n.limits.MaxFuture >= 0 && ahead > int64(n.limits.MaxFuture/time.Second):
+		suspect = "future"
+	case n.limits.MaxPast >= 0 && -ahead > int64(n.limits.MaxPast/time.Second):
+		suspect = "past"
+	default:
+		return
+	}
+	if found, _ := n.names.find(timeSuspect); found >= 0 {
+		return
+	}
+	n.names.add(timeSuspect)
+	n.attrs = append(n.attrs, `"time_suspect":"`...)
+	n.attrs = append(n.attrs, suspect...)
+	n.attrs = append(n.attrs, `","received`...)
+	n.attrs = append(n.attrs, n.names.add(receivedName)...)
+	n.attrs = append(n.attrs, `":"`...)
+	n.attrs = jsonline.AppendTime(n.attrs, received)
+	n.attrs = append(n.attrs, `",`...)
+}
+
+var timeSuspect, receivedName = []byte("time_suspect"), []byte("received")
 
 func kindName(kind jsontext.Kind) string {
 	switch kind {

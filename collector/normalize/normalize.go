@@ -42,13 +42,18 @@
 // Objects below that level keep their members as they were sent, equal names
 // included.
 //
+// An event without a usable time has the time when it was received. One whose
+// time is far from that, see Limits, keeps it, and attrs gets time_suspect
+// (future or past) and received; unless it has a time_suspect already.
+//
 // Strings keep their escapes and numbers their digits; only white space
 // between tokens is removed. A canonical line therefore comes out byte for
-// byte as it went in, unless it holds equal names in attrs.
+// byte as it went in, unless it holds equal names in attrs or a suspect time.
 package normalize
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"log/slog"
 	"time"
@@ -66,6 +71,11 @@ type Limits struct {
 	MaxKeyBytes   int // bytes of a name at the top level or directly in attrs, as sent; default 1 KiB
 	MaxEvents     int // events in one call of Body or Line; default 100,000
 	MaxRejections int // rejections described in Batch.Rejected, the others are counted only; default 100
+
+	// An event whose time is further than this from when it was received, after
+	// or before, keeps its time and is marked; see the package comment. Default
+	// a day and a year; negative: never marked.
+	MaxFuture, MaxPast time.Duration
 }
 
 // WithDefaults returns l with its zero fields filled in.
@@ -81,6 +91,8 @@ func (l Limits) WithDefaults() Limits {
 	def(&l.MaxKeyBytes, 1<<10)
 	def(&l.MaxEvents, 100_000)
 	def(&l.MaxRejections, 100)
+	l.MaxFuture = cmp.Or(l.MaxFuture, 24*time.Hour)
+	l.MaxPast = cmp.Or(l.MaxPast, 365*24*time.Hour)
 	return l
 }
 

@@ -124,7 +124,7 @@ func TestKeys(t *testing.T) {
 		{"big numbers", `{"a":12345678901234567890,"b":1e400,"c":-0.10}`, prefix + `,"attrs":{"a":12345678901234567890,"b":1e400,"c":-0.10}}`},
 		{"escapes stay", `{"msg":"a\u00e9\n\/\u2028\ud800 é"}`, prefix + `,"msg":"a\u00e9\n\/\u2028\ud800 é"}`},
 		{"unusable time and level", `{"time":"yesterday","level":"loud"}`, prefix + `,"attrs":{"time":"yesterday","level":"loud"}}`},
-		{"second time is the usable one", `{"time":null,"ts":0}`, `{"time":"1970-01-01T00:00:00.000000000Z","level":"INFO","attrs":{"time":null}}`},
+		{"second time is the usable one", `{"time":null,"ts":0}`, `{"time":"1970-01-01T00:00:00.000000000Z","level":"INFO","attrs":{"time":null,"time_suspect":"past","received":"` + receivedText + `"}}`},
 		{"white space everywhere", " \t{ \"a\" : [ 1 , { } , \" x \\\" y \" ] \n, \"metadata\" : { \"b\" : 2 } } \r\n", prefix + `,"attrs":{"a":[1,{}," x \" y "],"b":2}}`},
 		{"time with an escaped plus", `{"time":"2026-05-28T14:40:00\u002B02:00"}`, `{"time":"2026-05-28T12:40:00.000000000Z","level":"INFO"}`},
 	} {
@@ -323,5 +323,48 @@ func TestLine(t *testing.T) {
 	checkBatch(t, b)
 	if b.Records != 4 || b.RejectedTotal != 1 || b.Rejected[0].Line != 0 {
 		t.Errorf("%d records, %+v", b.Records, b.Rejected)
+	}
+}
+
+func TestSuspectTimes(t *testing.T) {
+	at := func(d time.Duration) string { return received.Add(d).Format("2006-01-02T15:04:05.000000000Z") }
+	const day = 24 * time.Hour
+	for _, c := range []struct {
+		limits   Limits
+		away     time.Duration
+		suspect  string
+		rest     string // attrs of the event
+		received string // name of the attribute
+	}{
+		{Limits{}, 0, "", `{}`, ""},
+		{Limits{}, day, "", `{}`, ""},
+		{Limits{}, day + time.Second, "future", `{}`, "received"},
+		{Limits{}, -365 * day, "", `{}`, ""},
+		{Limits{}, -365*day - time.Second, "past", `{"received":1}`, "received_2"},
+		{Limits{}, -400 * day, "", `{"time_suspect":"no"}`, ""},
+		{Limits{MaxFuture: time.Minute, MaxPast: -1}, 2 * time.Minute, "future", `{"a":1}`, "received"},
+		{Limits{MaxFuture: -1, MaxPast: time.Minute}, -2 * time.Minute, "past", `{}`, "received"},
+		{Limits{MaxFuture: -1, MaxPast: -1}, 10_000 * day, "", `{}`, ""},
+	} {
+		in := `{"time":"` + at(c.away) + `","level":"INFO","attrs":` + c.rest + `}`
+		members := strings.Trim(c.rest, "{}")
+		if c.suspect != "" {
+			if members != "" {
+				members += ","
+			}
+			members += `"time_suspect":"` + c.suspect + `","` + c.received + `":"` + receivedText + `"`
+		}
+		want := `{"time":"` + at(c.away) + `","level":"INFO"}`
+		if members != "" {
+			want = want[:len(want)-1] + `,"attrs":{` + members + `}}`
+		}
+		b, err := normalizeBody(t, c.limits, in)
+		if err != nil || string(b.Lines) != want+"\n" {
+			t.Errorf("%v: %v\n got %swant %s", c.away, err, b.Lines, want)
+		}
+		again, err := normalizeBody(t, c.limits, string(b.Lines))
+		if err != nil || string(again.Lines) != string(b.Lines) {
+			t.Errorf("%v: %v\n once  %s again %s", c.away, err, b.Lines, again.Lines)
+		}
 	}
 }
