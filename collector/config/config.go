@@ -16,8 +16,11 @@ import (
 type Config struct {
 	Listen    string // listen: host:port for HTTP; port 0 takes a free one
 	ListenTCP string // listen_tcp: host:port for NDJSON over plain TCP; empty: off
-	Data      string // data: the folder that holds the journal
-	Hosts     string // hosts: names, separated by blanks, that readers and web pages may address the collector by
+	// DebugListen is debug_listen: host:port for profiles; empty: off.
+	DebugListen string
+
+	Data  string // data: the folder that holds the journal
+	Hosts string // hosts: names, separated by blanks, that readers and web pages may address the collector by
 
 	Access Access // access
 	TLS    TLS    // tls

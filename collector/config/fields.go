@@ -26,6 +26,7 @@ type field struct {
 var fields = []field{
 	{key: "listen", at: func(c *Config) any { return &c.Listen }, text: checkAddr},
 	{key: "listen_tcp", at: func(c *Config) any { return &c.ListenTCP }, text: checkAddrOrEmpty},
+	{key: "debug_listen", at: func(c *Config) any { return &c.DebugListen }, text: checkAddrOrEmpty},
 	{key: "data", at: func(c *Config) any { return &c.Data }, text: checkNotEmpty},
 	{key: "hosts", at: func(c *Config) any { return &c.Hosts }, text: anything},
 

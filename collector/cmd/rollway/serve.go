@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"os"
 	"os/signal"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/rollway/rollway"
 	"github.com/rollway/rollway/collector"
 	"github.com/rollway/rollway/collector/config"
@@ -45,6 +47,7 @@ Examples:
 var serveFlags = []struct{ name, key, help string }{
 	{"listen", "listen", "where HTTP requests are taken, `ADDR` as host:port (default \"127.0.0.1:4318\")"},
 	{"listen-tcp", "listen_tcp", "where NDJSON over TCP is taken, `ADDR` as host:port; empty: nowhere"},
+	{"debug-listen", "debug_listen", "where profiles and figures of the runtime can be asked for, `ADDR` as host:port; empty: nowhere"},
 	{"data", "data", "the `DIR` that holds the journal (default \"./data\")"},
 	{"durability", "journal.durability", "what an answer promises, `KIND` being buffered or synced: lines survive the end of the process, or of the machine (default \"buffered\")"},
 }
@@ -98,18 +101,29 @@ func serve(c *call, cfg config.Config, settings func() (config.Config, error)) e
 		return err
 	}
 	defer log.Close()
-	col, err := collector.New(cfg, slog.New(log.Handler()))
+	own := slog.New(log.Handler())
+	limitMemory(own)
+	var debug net.Addr
+	if cfg.DebugListen != "" {
+		at, stop, err := serveDebug(cfg.DebugListen, own)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		debug = at
+	}
+	col, err := collector.New(cfg, own)
 	if err != nil {
 		return sayConfigErrors(c, "serve", err)
 	}
 	// Who reads standard output may be gone; the collector goes on.
-	fmt.Fprint(c.stdout, banner(col, cfg))
+	fmt.Fprint(c.stdout, banner(col, cfg, debug))
 	running, end := context.WithCancel(context.Background())
 	defer end()
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, hangup...)
 	defer signal.Stop(again)
-	go reloadOn(running, again, col, settings, slog.New(log.Handler()))
+	go reloadOn(running, again, col, settings, own)
 	context.AfterFunc(ctx, func() {
 		fmt.Fprintf(c.stdout, "stopping: requests under way have %s; a second signal ends it at once\n", cfg.Timeouts.Shutdown)
 		end()
@@ -117,6 +131,16 @@ func serve(c *call, cfg config.Config, settings func() (config.Config, error)) e
 	err = col.Run(running)
 	fmt.Fprintf(c.stdout, "stopped: %s stored\n", lines(int(col.Stats().Receive.Stored)))
 	return err
+}
+
+// limitMemory has the garbage collector keep the process within nine tenths of
+// what its cgroup allows, unless GOMEMLIMIT says something else. Without a limit
+// there, or cgroups, nothing is changed.
+func limitMemory(log *slog.Logger) {
+	limit, err := memlimit.Set(memlimit.WithRatio(0.9), memlimit.WithProvider(memlimit.FromCgroup))
+	if err == nil && limit > 0 && limit != math.MaxInt64 {
+		log.Info("memory limit taken from the cgroup", "bytes", limit)
+	}
 }
 
 // reloadOn has col read its tokens and certificates again whenever asked to.
@@ -162,7 +186,7 @@ func ownLog(stderr *os.File, level slog.Level) (*rollway.Logger, error) {
 func colorWanted() bool { return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" }
 
 // banner says where the collector is, what it found, and how to begin.
-func banner(col *collector.Collector, cfg config.Config) string {
+func banner(col *collector.Collector, cfg config.Config, debug net.Addr) string {
 	var b strings.Builder
 	scheme := "http://"
 	if col.Secure() {
@@ -176,6 +200,9 @@ func banner(col *collector.Collector, cfg config.Config) string {
 	row("HTTP", "%s%s", base, onAll(col.Addr()))
 	if a := col.TCPAddr(); a != nil {
 		row("TCP", "%s%s, one JSON object per line", dialable(a), onAll(a))
+	}
+	if debug != nil {
+		row("debug", "http://%s/debug/pprof/ and /debug/runtime", dialable(debug))
 	}
 	r := col.Recovery()
 	if n := int(r.Next - r.First); n > 0 {
