@@ -12,12 +12,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/deadletter"
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/query"
@@ -33,6 +35,7 @@ type Collector struct {
 	tcp      net.Listener // nil: off
 	journal  *journal.Journal
 	receiver *receive.Receiver
+	rejected *deadletter.Box // nil: not kept
 	api      *query.API
 	server   *http.Server
 	security atomic.Pointer[security]
@@ -86,9 +89,18 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 		return nil, fmt.Errorf("the data folder %s cannot be used: %w", cfg.Data, err)
 	}
 	c.health.init(c.journal, cfg)
+	if cfg.Rejected.KeepSize > 0 {
+		c.rejected, err = deadletter.Open(filepath.Join(cfg.Data, "rejected"), int64(cfg.Rejected.KeepSize), func(err error) {
+			log.Error("rejected events are not kept", "error", err)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
 	c.receiver = receive.New(receive.Options{
 		Store:    c.store,
 		Admit:    c.admit,
+		Bury:     c.bury(),
 		IsFull:   func(err error) bool { return errors.Is(err, journal.ErrFull) },
 		IsReused: func(err error) bool { return errors.Is(err, journal.ErrKeyReused) },
 		IsStored: func(err error) bool { return errors.Is(err, journal.ErrNotSynced) },
@@ -200,11 +212,17 @@ type Stats struct {
 	Receive receive.Stats
 	Journal journal.Stats
 	Query   query.Stats
+
+	Rejected deadletter.Stats
 }
 
 // Stats returns a snapshot. It never waits for the disk.
 func (c *Collector) Stats() Stats {
-	return Stats{Receive: c.receiver.Stats(), Journal: c.journal.Stats(), Query: c.api.Stats()}
+	s := Stats{Receive: c.receiver.Stats(), Journal: c.journal.Stats(), Query: c.api.Stats()}
+	if c.rejected != nil {
+		s.Rejected = c.rejected.Stats()
+	}
+	return s
 }
 
 // Run serves until ctx ends or a listener fails, then stops: no more is
@@ -268,6 +286,11 @@ func (c *Collector) close() error {
 				l.Close() // closed already if it was served
 			}
 		}
+		if c.rejected != nil {
+			if err := c.rejected.Close(); err != nil {
+				c.closed = fmt.Errorf("close rejected events: %w", err)
+			}
+		}
 		if c.journal != nil {
 			if err := c.journal.Close(); err != nil {
 				c.closed = fmt.Errorf("close journal: %w", err)
@@ -275,6 +298,14 @@ func (c *Collector) close() error {
 		}
 	})
 	return c.closed
+}
+
+// bury is receive.Options.Bury.
+func (c *Collector) bury() func(door, tenant string, received time.Time, b *normalize.Batch) {
+	if c.rejected == nil {
+		return nil
+	}
+	return c.rejected.Keep
 }
 
 // store appends a batch to the journal.

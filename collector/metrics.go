@@ -95,6 +95,8 @@ var simple = []metric{
 	counter("events_stored", "Events in the journal.", func(s *Stats) uint64 { return s.Receive.Stored }),
 	counter("events_failed", "Events that could not be stored; their senders were told.", func(s *Stats) uint64 { return s.Receive.Failed }),
 	counter("events_duplicate", "Events that had been stored before, by the Idempotency-Key of their request.", func(s *Stats) uint64 { return s.Receive.Duplicate }),
+	counter("events_rejected_kept", "Rejected events that were written to the file of them.", func(s *Stats) uint64 { return s.Rejected.Kept }),
+	counter("events_rejected_lost", "Rejected events that could not be, or were too large for it.", func(s *Stats) uint64 { return s.Rejected.Lost }),
 	counter("received_bytes", "Bytes of bodies and TCP streams as sent.", func(s *Stats) uint64 { return s.Receive.WireBytes }),
 	counter("unpacked_bytes", "Bytes of bodies and TCP streams, unpacked.", func(s *Stats) uint64 { return s.Receive.UnpackedBytes }),
 	counter("stored_bytes", "Bytes of canonical lines stored.", func(s *Stats) uint64 { return s.Receive.StoredBytes }),

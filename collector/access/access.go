@@ -27,9 +27,9 @@ const (
 // Token is one entry of a file. It is read-only but for its allowance.
 type Token struct {
 	Name   string // for logs and metrics
-	Tenant string // goes into each event; "": none
 	Rights Right
 
+	tenant     string
 	durability string
 	extras     *normalize.Extras
 	id         digest
@@ -40,11 +40,14 @@ type Token struct {
 func (t *Token) May(r Right) bool { return t != nil && t.Rights&r != 0 }
 
 // Scope is the tenant, or else the token's own name.
-func (t *Token) Scope() string { return cmp.Or(t.Tenant, t.Name) }
+func (t *Token) Scope() string { return cmp.Or(t.tenant, t.Name) }
 
 // Durability is what the token's events get unless a request asks for one:
 // "buffered", "synced" or "" for the collector's default.
 func (t *Token) Durability() string { return t.durability }
+
+// Tenant goes into each event; "": there is none.
+func (t *Token) Tenant() string { return t.tenant }
 
 // Extras are what each event gets: its tenant.
 func (t *Token) Extras() *normalize.Extras { return t.extras }

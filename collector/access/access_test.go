@@ -41,7 +41,7 @@ func TestLoad(t *testing.T) {
 	if a == nil || b == nil || len(k.Tokens()) != 2 {
 		t.Fatal("a token is not found")
 	}
-	if a.Name != "checkout" || a.Tenant != "shop" || !a.May(Read) || !a.May(Write) || a.Durability() != "synced" || a.Extras() == nil {
+	if a.Name != "checkout" || a.Tenant() != "shop" || !a.May(Read) || !a.May(Write) || a.Durability() != "synced" || a.Extras() == nil {
 		t.Errorf("the first is %+v", a)
 	}
 	if b.Name != "other" || b.May(Read) || !b.May(Write) || b.Durability() != "" || b.Extras() != nil {

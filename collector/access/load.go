@@ -197,7 +197,7 @@ func (l *loader) setting(t *Token, k, v *yaml.Node) {
 			return
 		}
 		if k.Value == "tenant" {
-			t.Tenant, t.extras = v.Value, new(normalize.Extras)
+			t.tenant, t.extras = v.Value, new(normalize.Extras)
 			t.extras.Add("tenant", v.Value)
 			return
 		}

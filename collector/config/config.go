@@ -27,7 +27,13 @@ type Config struct {
 
 	Limits   Limits   // limits
 	Journal  Journal  // journal
+	Rejected Rejected // rejected
 	Timeouts Timeouts // timeouts
+}
+
+// Rejected is what becomes of events that cannot be stored as they are.
+type Rejected struct {
+	KeepSize Size // keep_size: bytes of them kept below data, the oldest go first; 0: none
 }
 
 // Access says who may do what.
@@ -138,6 +144,7 @@ func Default() Config {
 			MaxKeys:     1_000_000,
 			KeyAge:      time.Hour,
 		},
+		Rejected: Rejected{KeepSize: 64 * MiB},
 		Timeouts: Timeouts{
 			ReadHeader: 10 * time.Second,
 			Read:       time.Minute,

@@ -55,6 +55,8 @@ var fields = []field{
 	{key: "journal.max_keys", at: func(c *Config) any { return &c.Journal.MaxKeys }, min: 1, max: 100_000_000},
 	{key: "journal.key_age", at: func(c *Config) any { return &c.Journal.KeyAge }, min: int64(time.Second), max: int64(30 * 24 * time.Hour)},
 
+	{key: "rejected.keep_size", at: func(c *Config) any { return &c.Rejected.KeepSize }, min: int64(MiB), max: int64(TiB), zeroOK: true},
+
 	{key: "timeouts.read_header", at: func(c *Config) any { return &c.Timeouts.ReadHeader }, min: int64(100 * time.Millisecond), max: int64(time.Hour)},
 	{key: "timeouts.read", at: func(c *Config) any { return &c.Timeouts.Read }, min: int64(100 * time.Millisecond), max: int64(24 * time.Hour)},
 	{key: "timeouts.write", at: func(c *Config) any { return &c.Timeouts.Write }, min: int64(100 * time.Millisecond), max: int64(24 * time.Hour)},

@@ -76,6 +76,10 @@ type Batch struct {
 	Ask Ask
 
 	byReason [numReasons]int
+
+	letters     []Letter
+	letterText  []byte
+	letterLimit int
 }
 
 // An Ask is what a sender wants of the store beside its lines being there.
@@ -103,7 +107,14 @@ type Rejection struct {
 // Reset empties the batch and keeps its memory for reuse.
 func (b *Batch) Reset() {
 	clear(b.Rejected)
-	*b = Batch{Lines: b.Lines[:0], Rejected: b.Rejected[:0]}
+	clear(b.letters)
+	if cap(b.letterText) > keepScratch {
+		b.letterText = nil
+	}
+	*b = Batch{
+		Lines: b.Lines[:0], Rejected: b.Rejected[:0],
+		letters: b.letters[:0], letterText: b.letterText[:0], letterLimit: b.letterLimit,
+	}
 }
 
 // Discard takes the events that were accepted out of the batch again, because
@@ -157,16 +168,18 @@ func clampUnixNano(sec int64, nsec int) int64 {
 // mark is a point that a batch can be taken back to.
 type mark struct {
 	lines, records, rejected, rejectedTotal int
+	letters, letterText                     int
 	minTime, maxTime                        int64
 	byReason                                [numReasons]int
 }
 
 func (b *Batch) mark() mark {
-	return mark{len(b.Lines), b.Records, len(b.Rejected), b.RejectedTotal, b.MinTime, b.MaxTime, b.byReason}
+	return mark{len(b.Lines), b.Records, len(b.Rejected), b.RejectedTotal, len(b.letters), len(b.letterText), b.MinTime, b.MaxTime, b.byReason}
 }
 
 func (b *Batch) rollback(m *mark) {
 	b.Lines, b.Records = b.Lines[:m.lines], m.records
 	b.Rejected, b.RejectedTotal = b.Rejected[:m.rejected], m.rejectedTotal
+	b.letters, b.letterText = b.letters[:m.letters], b.letterText[:m.letterText]
 	b.MinTime, b.MaxTime, b.byReason = m.minTime, m.maxTime, m.byReason
 }

@@ -61,6 +61,8 @@ type Builder struct {
 	merged bool // it is an object whose members go to attrs
 	first  bool // the innermost object or array has nothing in it yet
 
+	raw []byte // what the event was sent as, for Batch.Letters
+
 	dec *jsontext.Decoder // of Object
 	src bytes.Buffer
 }
@@ -91,7 +93,7 @@ func (b *Builder) Done() {
 	if cap(b.text) > keepScratch {
 		b.text = nil
 	}
-	b.text, b.dst = b.text[:0], nil
+	b.text, b.dst, b.raw = b.text[:0], nil, nil
 }
 
 // Begin begins an event.
@@ -100,11 +102,15 @@ func (b *Builder) Begin() {
 	n.ev = event{}
 	n.newEvent()
 	b.text = b.text[:0]
-	b.place, b.level, b.merged = nowhere, 0, false
+	b.place, b.level, b.merged, b.raw = nowhere, 0, false, nil
 	if b.dst.events()-n.body.first >= n.limits.MaxEvents {
 		n.ev.fault = tooManyEvents
 	}
 }
+
+// Raw says what the event, or the one that Reject is called for next, was sent
+// as, to be kept if it is rejected; it is forgotten at the next Begin.
+func (b *Builder) Raw(text []byte) { b.raw = text }
 
 // SetTime sets the time of the event, seconds and nanoseconds since 1970.
 func (b *Builder) SetTime(sec int64, nsec int) {
@@ -422,7 +428,7 @@ func (b *Builder) End() bool {
 		n.appendLine(b.dst)
 	}
 	if n.ev.fault != ok {
-		n.add(b.dst, n.ev.fault, 0, n.explain(b.dst, n.ev.fault))
+		n.add(b.dst, n.ev.fault, 0, n.explain(b.dst, n.ev.fault), b.raw)
 	}
 	return n.ev.fault == ok
 }
@@ -434,7 +440,7 @@ func (b *Builder) Reject(name, detail string) {
 	b.place, b.level, b.merged = nowhere, 0, false
 	for r := ok + 1; r < numReasons; r++ {
 		if reasonNames[r] == name {
-			b.n.add(b.dst, r, 0, detail)
+			b.n.add(b.dst, r, 0, detail, b.raw)
 			return
 		}
 	}

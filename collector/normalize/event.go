@@ -23,7 +23,7 @@ func (n *Normalizer) readEvent(dst *Batch) error {
 		if n.describes(dst) {
 			detail = fmt.Sprintf("event %d is %s, expected an object", dst.events()-n.body.first, kindName(kind))
 		}
-		n.add(dst, notObject, n.offset()-len(v), detail)
+		n.add(dst, notObject, n.offset()-len(v), detail, v)
 		return nil
 	}
 	if _, err := n.dec.ReadToken(); err != nil {
@@ -54,7 +54,7 @@ func (n *Normalizer) readEvent(dst *Batch) error {
 		n.appendLine(dst)
 	}
 	if ev.fault != ok {
-		n.add(dst, ev.fault, ev.faultAt, n.explain(dst, ev.fault))
+		n.add(dst, ev.fault, ev.faultAt, n.explain(dst, ev.fault), n.body.text[ev.start:n.offset()])
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func (n *Normalizer) rejectSyntax(dst *Batch, err error) *SyntaxError {
 	if n.describes(dst) {
 		detail = se.Error()
 	}
-	n.add(dst, r, at, detail)
+	n.add(dst, r, at, detail, n.body.text)
 	return se
 }
 
@@ -62,8 +62,9 @@ func (n *Normalizer) describes(dst *Batch) bool {
 	return len(dst.Rejected) < n.limits.MaxRejections
 }
 
-// add counts one rejected event; at is an offset in body.text.
-func (n *Normalizer) add(dst *Batch, r reason, at int, detail string) {
+// add counts one rejected event; raw is its text, at an offset in body.text.
+func (n *Normalizer) add(dst *Batch, r reason, at int, detail string, raw []byte) {
+	dst.AddLetter(reasonNames[r], detail, bytes.TrimRight(raw, "\r\n"))
 	if n.describes(dst) {
 		dst.Rejected = append(dst.Rejected, Rejection{
 			Index:  dst.events(),

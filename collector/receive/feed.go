@@ -23,6 +23,7 @@ type feed struct {
 	ctx  context.Context // its end is the end of reading
 	work *work
 	peer string // for the log
+	door string // what the protocol is called
 
 	extra   int64 // bytes taken from the budget until the batch is stored
 	storing bool  // the batch is with the store
@@ -60,6 +61,7 @@ func (f *feed) store() error {
 			f.r.opts.Log.Error("store events", "peer", f.peer, "events", b.Records, "error", err)
 		}
 	}
+	f.r.bury(f.work, f.door)
 	f.r.count.events(b, stored, failed)
 	b.Reset()
 	f.give(f.extra)

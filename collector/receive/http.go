@@ -71,6 +71,7 @@ func (r *door) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 		answerAsk(header, &w.batch.Ask)
 	}
 	r.tell(w, header, &done, f)
+	r.bury(w, req.URL.Path)
 	r.count.request(w, &done)
 	done.written = true
 	writeAnswer(rw, done.code, f.close, w.answer)

@@ -97,7 +97,11 @@ func (d *door) decode(w *work, req *http.Request) failure {
 	if errors.As(err, &refusal) {
 		f.code = refusal.Code
 	}
-	w.batch.Discard(refusal != nil && refusal.Empty)
+	empty := refusal != nil && refusal.Empty
+	if w.batch.RejectedTotal == 0 && !empty {
+		w.batch.AddLetter(normalize.ReasonSyntax, f.text, w.buf)
+	}
+	w.batch.Discard(empty)
 	return f
 }
 

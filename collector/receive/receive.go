@@ -87,6 +87,14 @@ type Options struct {
 	// *Refusal, before any of its body is read. Default: everybody is let in.
 	Admit func(*http.Request) (Sender, error)
 
+	// Bury gets the batches in which events were rejected, with what is kept of
+	// them (normalize.Batch.Letters), where they came in and whose they are. It
+	// must not keep the batch. Default: nothing is kept.
+	Bury func(door, tenant string, received time.Time, b *normalize.Batch)
+	// MaxBuried bounds the bytes of rejected events in one batch for Bury.
+	// Default 1 MiB.
+	MaxBuried int
+
 	Limits      normalize.Limits // on events
 	MaxBody     int64            // bytes of one body as sent; default 16 MiB
 	MaxUnpacked int64            // bytes of one body unpacked; default 64 MiB
@@ -130,6 +138,9 @@ func (o Options) withDefaults() Options {
 	defTime(&o.BodyTimeout, 30*time.Second)
 	defTime(&o.IdleTimeout, 5*time.Minute)
 	defTime(&o.DrainTimeout, 5*time.Second)
+	if o.MaxBuried <= 0 {
+		o.MaxBuried = 1 << 20
+	}
 	if o.MaxConns <= 0 {
 		o.MaxConns = 1024
 	}

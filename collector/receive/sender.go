@@ -25,6 +25,8 @@ type Sender interface {
 	// Durability is what the sender gets unless it asks for one itself; "":
 	// the store's default.
 	Durability() string
+	// Tenant is whose the sender's events are; "": nobody's in particular.
+	Tenant() string
 	// Extras are what the sender's events get; nil: nothing.
 	Extras() *normalize.Extras
 }
@@ -77,4 +79,16 @@ func retryAfter(h http.Header, f failure) {
 		f.wait = time.Second
 	}
 	h.Set("Retry-After", strconv.Itoa(seconds(f.wait)))
+}
+
+// bury hands on what was rejected.
+func (r *Receiver) bury(w *work, door string) {
+	if r.opts.Bury == nil || w.batch.RejectedTotal == 0 {
+		return
+	}
+	tenant := ""
+	if w.sender != nil {
+		tenant = w.sender.Tenant()
+	}
+	r.opts.Bury(door, tenant, time.Now(), &w.batch)
 }

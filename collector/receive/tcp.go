@@ -88,7 +88,7 @@ func (r *Receiver) serveConn(ctx context.Context, c net.Conn, p StreamProtocol) 
 	stop := context.AfterFunc(ctx, func() { c.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	s := &stream{
-		feed:     feed{r: r, ctx: ctx, work: r.get(), peer: c.RemoteAddr().String()},
+		feed:     feed{r: r, ctx: ctx, work: r.get(), peer: c.RemoteAddr().String(), door: p.Name()},
 		conn:     c,
 		from:     addrPort(c.RemoteAddr()),
 		protocol: p,

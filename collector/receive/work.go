@@ -57,7 +57,11 @@ func (r *Receiver) get() *work {
 		w.reset()
 		return w
 	}
-	return &work{norm: normalize.New(r.opts.Limits)}
+	w := &work{norm: normalize.New(r.opts.Limits)}
+	if r.opts.Bury != nil {
+		w.batch.KeepLetters(r.opts.MaxBuried)
+	}
+	return w
 }
 
 // put gives w and what it held of the budget back.

@@ -62,7 +62,7 @@ func (c *call) say(format string, args ...any) { fmt.Fprintf(c.stderr, format+"\
 // commands in the order in which they are listed. A function, as help refers
 // to the list it is in.
 func commands() []*command {
-	return []*command{serveCommand, checkCommand, sendCommand, relayCommand, tailCommand, queryCommand, catCommand, verifyCommand, recoverCommand, probeCommand, planCommand, demoCommand, versionCommand, helpCommand}
+	return []*command{serveCommand, checkCommand, sendCommand, replayCommand, relayCommand, tailCommand, queryCommand, catCommand, verifyCommand, recoverCommand, probeCommand, planCommand, demoCommand, versionCommand, helpCommand}
 }
 
 // usageError is a command line that cannot be carried out.

@@ -1,0 +1,138 @@
+// Package deadletter keeps events that the collector has rejected, so that
+// they can be looked at and sent again: a file of lines, one for each event,
+// bounded by dropping the oldest.
+package deadletter
+
+import (
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/internal/jsonline"
+)
+
+// Name is the file that letters are written to. Older ones are in files beside
+// it with the time in their names.
+const Name = "rejected.ndjson"
+
+// files is how many files the bytes of a Box are spread over: that many times
+// the oldest go.
+const files = 8
+
+// MaxEvent is how much of the events of one request is kept, in bytes.
+const MaxEvent = 1 << 20
+
+// Letter is one line of the file.
+type Letter struct {
+	Time   time.Time `json:"time"`             // of the rejection
+	Door   string    `json:"door"`             // where the event came: a path, or a protocol
+	Tenant string    `json:"tenant,omitempty"` // whose it was
+	Reason string    `json:"reason"`           // see package normalize
+	Detail string    `json:"detail,omitempty"` // what was found and what was expected
+	Cut    bool      `json:"cut,omitempty"`    // Event is the beginning only
+	Event  string    `json:"event,omitempty"`  // as it was sent
+	Base64 string    `json:"base64,omitempty"` // the same where it is not UTF-8
+}
+
+// Box keeps letters. It is safe for concurrent use.
+type Box struct {
+	file *file.File
+
+	mu  sync.Mutex
+	buf []byte // guarded by mu
+	s   Stats  // guarded by mu
+}
+
+// Stats are counts since Open. Rejected events that are not Kept are Lost: the
+// file could not be written, or they were over MaxEvent in one request.
+type Stats struct {
+	Kept, Lost uint64
+}
+
+// Open opens the file in dir, which is made if it is missing. All files
+// together take up maxBytes, at least 1 MiB. onError, or nil, is told what goes
+// wrong later.
+func Open(dir string, maxBytes int64, onError func(error)) (*Box, error) {
+	if maxBytes < 1<<20 {
+		return nil, fmt.Errorf("dead letters: %d bytes are too few, 1 MiB is wanted at least", maxBytes)
+	}
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return nil, fmt.Errorf("dead letters: %w", err)
+	}
+	f, err := file.Open(filepath.Join(dir, Name), file.Options{MaxSize: maxBytes / files, KeepSize: maxBytes, OnError: onError})
+	if err != nil {
+		return nil, fmt.Errorf("dead letters: %w", err)
+	}
+	return &Box{file: f}, nil
+}
+
+// Keep keeps the letters of a batch.
+func (b *Box) Keep(door, tenant string, received time.Time, batch *normalize.Batch) {
+	if batch.RejectedTotal == 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.buf = b.buf[:0]
+	letters := batch.Letters()
+	for i := range letters {
+		l := &letters[i]
+		b.buf = appendLetter(b.buf, door, tenant, received, l, batch.Text(l))
+	}
+	kept := uint64(len(letters))
+	if kept > 0 {
+		if _, err := b.file.Write(b.buf); err != nil {
+			kept = 0 // the file has told OnError
+		}
+	}
+	b.s.Kept += kept
+	b.s.Lost += uint64(batch.RejectedTotal) - kept
+	if cap(b.buf) > 4*MaxEvent {
+		b.buf = nil
+	}
+}
+
+func appendLetter(dst []byte, door, tenant string, received time.Time, l *normalize.Letter, text []byte) []byte {
+	dst = append(dst, `{"time":"`...)
+	dst = jsonline.AppendTime(dst, received)
+	dst = append(dst, `","door":`...)
+	dst = jsonline.AppendString(dst, door)
+	if tenant != "" {
+		dst = append(dst, `,"tenant":`...)
+		dst = jsonline.AppendString(dst, tenant)
+	}
+	dst = append(dst, `,"reason":`...)
+	dst = jsonline.AppendString(dst, l.Reason)
+	if l.Detail != "" {
+		dst = append(dst, `,"detail":`...)
+		dst = jsonline.AppendString(dst, l.Detail)
+	}
+	if l.Cut {
+		dst = append(dst, `,"cut":true`...)
+	}
+	if utf8.Valid(text) {
+		dst = append(dst, `,"event":`...)
+		dst = jsonline.AppendStringBytes(dst, text)
+	} else {
+		dst = append(dst, `,"base64":"`...)
+		dst = base64.StdEncoding.AppendEncode(dst, text)
+		dst = append(dst, '"')
+	}
+	return append(dst, "}\n"...)
+}
+
+// Stats returns the counts.
+func (b *Box) Stats() Stats {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.s
+}
+
+// Close writes out what is left and closes the file.
+func (b *Box) Close() error { return b.file.Close() }

@@ -1,0 +1,140 @@
+package deadletter
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/collector/normalize"
+)
+
+// rejected is a batch in which all events of body were rejected.
+func rejected(t *testing.T, limit int, body string) *normalize.Batch {
+	t.Helper()
+	b := new(normalize.Batch)
+	b.KeepLetters(limit)
+	normalize.New(normalize.Limits{MaxRejections: 1}).Body(b, []byte(body), time.Now()) // the error is in the batch
+	if b.Records != 0 || b.RejectedTotal == 0 {
+		t.Fatalf("%q: %d records", body, b.Records)
+	}
+	return b
+}
+
+func letters(t *testing.T, dir string) (all []Letter, size int64) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "rejected*.ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size += int64(len(data))
+		for in := bufio.NewScanner(bytes.NewReader(data)); in.Scan(); {
+			var l Letter
+			if err := json.Unmarshal(in.Bytes(), &l); err != nil {
+				t.Fatalf("%v: %.200q", err, in.Bytes())
+			}
+			all = append(all, l)
+		}
+	}
+	return all, size
+}
+
+func TestKeep(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "rejected")
+	box, err := Open(dir, 1<<20, func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 11, 21, 1, 2, 3, 4, time.UTC)
+	box.Keep("/api/logs", "shop", at, rejected(t, 1000, "{\"a\":}\n7\n\"\xff\"\n"))
+	box.Keep("lines", "", at, rejected(t, 5, "\"longer\""))
+	box.Keep("lines", "", at, rejected(t, 0, "8"))
+	box.Keep("lines", "", at, new(normalize.Batch)) // nothing in it
+	if err := box.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s := box.Stats(); s != (Stats{Kept: 4, Lost: 1}) {
+		t.Errorf("%+v", s)
+	}
+	got, _ := letters(t, dir)
+	if len(got) != 4 {
+		t.Fatalf("%d letters", len(got))
+	}
+	if l := got[0]; l.Event != `{"a":}` || l.Reason != "syntax" || l.Detail == "" || l.Door != "/api/logs" || l.Tenant != "shop" || !l.Time.Equal(at) || l.Cut {
+		t.Errorf("%+v", l)
+	}
+	if l := got[1]; l.Event != "7" || l.Reason != "not_object" || l.Detail != "" {
+		t.Errorf("%+v", l)
+	}
+	if l := got[2]; l.Base64 != base64.StdEncoding.EncodeToString([]byte("\"\xff\"")) {
+		t.Errorf("%+v", l)
+	}
+	if l := got[3]; l.Event != `"long` || !l.Cut || l.Tenant != "" {
+		t.Errorf("%+v", l)
+	}
+}
+
+// The oldest go when there are more than the Box holds; many write at once.
+func TestBound(t *testing.T) {
+	dir := t.TempDir()
+	const bound = 1 << 20
+	box, err := Open(dir, bound, func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for p := range 4 {
+		wg.Go(func() {
+			for i := range 200 {
+				box.Keep("d", "", time.Now(), rejected(t, 1<<20, fmt.Sprintf("%q", fmt.Sprintf("%d-%d-%s", p, i, strings.Repeat("x", 5000)))))
+			}
+		})
+	}
+	wg.Wait()
+	if err := box.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, size := letters(t, dir)
+	if size > bound || size < bound/2 {
+		t.Errorf("%d bytes are kept, the bound is %d", size, bound)
+	}
+	last := map[string]bool{}
+	for _, l := range got {
+		last[strings.SplitN(strings.Trim(l.Event, `"`), "-x", 2)[0]] = true
+	}
+	newest := false // of all, which is some producer's last
+	for p := range 4 {
+		newest = newest || last[fmt.Sprintf("%d-199", p)]
+	}
+	if !newest {
+		t.Errorf("the newest is not there")
+	}
+	if s := box.Stats(); s.Kept != 800 || s.Lost != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestOpenThatCannotBe(t *testing.T) {
+	if _, err := Open(t.TempDir(), 1000, nil); err == nil || !strings.Contains(err.Error(), "1 MiB") {
+		t.Errorf("a small bound: %v", err)
+	}
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path, 1<<20, nil); err == nil {
+		t.Error("a file as the folder")
+	}
+}
