@@ -68,7 +68,7 @@ bench-relay: ## measure relays beside each other, and a published benchmark of b
 .PHONY: soak
 soak: ## random runs for DURATION (10m) each: slab, shard and spool followed line by line, relay with large streams and many connections, then every fuzz target; seeds are printed
 	$(GO) test -timeout 0 -run 'TestStress|TestChaos|TestPersistKill' -count 20 ./slab
-	$(GO) test -timeout 0 -run TestStress ./shard -args -stress $(DURATION)
+	$(GO) test -v -timeout 0 -run 'TestStress|TestStressFiles' ./shard -args -stress $(DURATION)
 	$(GO) test -timeout 0 -run 'TestSimulation' -count 50 ./internal/spool
 	$(GO) test -timeout 0 ./relay -args -long
 	$(GO) run ./scripts/dev fuzz -time $(DURATION)
