@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
+	github.com/hanwen/go-fuse/v2 v2.12.1
 	github.com/phuslu/log v1.0.121
 	github.com/rollway/rollway v0.1.0
 	github.com/rs/zerolog v1.35.1

@@ -220,6 +220,8 @@ func (l *Log) takeOver(s *segment) (ok bool, err error) {
 		return false, fmt.Errorf("%s holds framed records: give the path of a text file, or set Framed", s.path)
 	case !l.opt.Framed || n == 0 || s.recycled:
 		return true, nil
+	case !is && isBlank(head[:n]):
+		l.notice("%s has lost its header, as in a power cut: it is renamed", s.path)
 	case !is:
 		return false, fmt.Errorf("%s is not empty and holds no framed records: move it away or give another path", s.path)
 	}
@@ -228,6 +230,17 @@ func (l *Log) takeOver(s *segment) (ok bool, err error) {
 	}
 	l.behind.prune(s.path)
 	return false, nil
+}
+
+// isBlank reports whether the beginning of a file is what a power cut may leave
+// of a header: the size has reached the disk, and the block with it has not.
+func isBlank(head []byte) bool {
+	for _, b := range head {
+		if b != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // begun is the moment for the name of a file that another process left: when it
