@@ -3,6 +3,7 @@ package collector
 import (
 	"net/http"
 
+	"github.com/rollway/rollway/collector/door/otlp"
 	"github.com/rollway/rollway/collector/receive"
 )
 
@@ -15,7 +16,9 @@ var doors = []struct {
 	protocol receive.Protocol
 	handler  http.Handler
 	methods  []string // for protocol, besides POST
-}{}
+}{
+	{path: "/v1/logs", does: "take logs of OpenTelemetry: OTLP in protocol buffers or JSON", protocol: otlp.Protocol},
+}
 
 // handlersOfDoors calls route for each of doors.
 func (c *Collector) handlersOfDoors(route func(path string, h http.Handler)) {

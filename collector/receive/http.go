@@ -70,7 +70,7 @@ func (r *door) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 	case 0:
 		answerAsk(header, &w.batch.Ask)
 	}
-	r.tell(w, header, &done, f)
+	r.tell(w, req, header, &done, f)
 	r.bury(w, req.URL.Path)
 	r.count.request(w, &done)
 	done.written = true

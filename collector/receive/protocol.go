@@ -34,11 +34,34 @@ type Request struct {
 	Norm     *normalize.Normalizer
 	Batch    *normalize.Batch
 	Note     []byte // empty; Answer gets what Decode leaves here
+
+	receiver *Receiver // nil: memory is not counted
+	work     *work
+}
+
+// Reserve takes memory from the budget for n bytes of lines or scratch, where a
+// body comes to more than its size, as when its events share what is in each
+// line. n is counted from the beginning of the request. Decode returns the
+// error.
+func (q *Request) Reserve(n int64) error {
+	r := q.receiver
+	if r == nil || n <= int64(len(q.Body)) { // that is counted already
+		return nil
+	}
+	total := q.work.base + int64(len(q.Body)) + n
+	if most := max(r.opts.InFlight/2, 2*r.opts.MaxUnpacked); total > most {
+		return &Refusal{Code: http.StatusRequestEntityTooLarge, Text: fmt.Sprintf("with what its events share in each of them this request comes to more than %d bytes; nothing was stored, send smaller requests", most)}
+	}
+	if !r.take(q.work, total) {
+		return &Refusal{Code: http.StatusServiceUnavailable, Text: r.busy().text}
+	}
+	return nil
 }
 
 // Answer is what a request came to, and the answer that is made of it. It is
 // the Receiver's again once Protocol.Answer has returned.
 type Answer struct {
+	HTTP   *http.Request    // its body may not have been read
 	Code   int              // of HTTP
 	Text   string           // for a human, what went wrong; "" if Code is 200
 	Stored int              // events
@@ -50,7 +73,7 @@ type Answer struct {
 
 // Refusal is an error of Decode with a status of its own.
 type Refusal struct {
-	Code  int // 4xx
+	Code  int // 4xx, or 503
 	Text  string
 	Empty bool // there was no event in the request, so none is counted
 }
@@ -85,7 +108,7 @@ func (d *door) usual(h http.Header) string {
 
 // decode has the protocol read the events of a body that has arrived.
 func (d *door) decode(w *work, req *http.Request) failure {
-	w.request = Request{HTTP: req, Body: w.buf, Received: time.Now(), Norm: w.norm, Batch: &w.batch, Note: w.note[:0]}
+	w.request = Request{HTTP: req, Body: w.buf, Received: time.Now(), Norm: w.norm, Batch: &w.batch, Note: w.note[:0], receiver: d.Receiver, work: w}
 	err := d.protocol.Decode(&w.request)
 	w.note = w.request.Note
 	w.request = Request{}
@@ -106,8 +129,8 @@ func (d *door) decode(w *work, req *http.Request) failure {
 }
 
 // tell has the protocol make the answer.
-func (d *door) tell(w *work, h http.Header, done *outcome, f failure) {
-	w.reply = Answer{Code: done.code, Text: f.text, Stored: done.stored, Batch: &w.batch, Note: w.note, Header: h, Body: w.answer[:0]}
+func (d *door) tell(w *work, req *http.Request, h http.Header, done *outcome, f failure) {
+	w.reply = Answer{HTTP: req, Code: done.code, Text: f.text, Stored: done.stored, Batch: &w.batch, Note: w.note, Header: h, Body: w.answer[:0]}
 	d.protocol.Answer(&w.reply)
 	w.answer, done.code = w.reply.Body, w.reply.Code
 	w.reply = Answer{}

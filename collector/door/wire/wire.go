@@ -1,0 +1,77 @@
+// Package wire reads protocol buffers field by field, without building
+// messages.
+package wire
+
+import (
+	"math"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Fields goes over the fields of one message:
+//
+//	for f := wire.Over(msg); f.Next(); {
+//		switch f.Num { … }
+//	}
+//	if f.Err() != nil { … }
+//
+// Fields that end a message early, or groups that do not end, are an error.
+type Fields struct {
+	Num   protowire.Number
+	Type  protowire.Type
+	Value uint64 // of a varint, or of what has a fixed size
+	Bytes []byte // of what has a length; part of the message
+
+	rest []byte
+	err  error
+}
+
+// Over returns the fields of a message, before the first.
+func Over(msg []byte) Fields { return Fields{rest: msg} }
+
+// Err returns why Next returned false before the end of the message.
+func (f *Fields) Err() error { return f.err }
+
+// Next goes to the next field.
+func (f *Fields) Next() bool {
+	if len(f.rest) == 0 {
+		return false
+	}
+	num, typ, n := protowire.ConsumeTag(f.rest)
+	if n < 0 {
+		return f.fail(n)
+	}
+	f.Num, f.Type, f.Value, f.Bytes = num, typ, 0, nil
+	f.rest = f.rest[n:]
+	switch typ {
+	case protowire.VarintType:
+		f.Value, n = protowire.ConsumeVarint(f.rest)
+	case protowire.Fixed32Type:
+		var v uint32
+		v, n = protowire.ConsumeFixed32(f.rest)
+		f.Value = uint64(v)
+	case protowire.Fixed64Type:
+		f.Value, n = protowire.ConsumeFixed64(f.rest)
+	case protowire.BytesType:
+		f.Bytes, n = protowire.ConsumeBytes(f.rest)
+	default:
+		n = protowire.ConsumeFieldValue(num, typ, f.rest)
+	}
+	if n < 0 {
+		return f.fail(n)
+	}
+	f.rest = f.rest[n:]
+	return true
+}
+
+func (f *Fields) fail(n int) bool {
+	f.err, f.rest = protowire.ParseError(n), nil
+	return false
+}
+
+// Is reports whether the field has the type that it should have. A field of
+// another is as good as unknown.
+func (f *Fields) Is(typ protowire.Type) bool { return f.Type == typ }
+
+// Float returns the value of a double.
+func (f *Fields) Float() float64 { return math.Float64frombits(f.Value) }
