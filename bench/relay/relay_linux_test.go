@@ -202,6 +202,22 @@ func TestRun(t *testing.T) {
 	}
 }
 
+func TestBulkSubjects(t *testing.T) {
+	for _, tls := range []bool{false, true} {
+		times := map[string]int{}
+		for _, su := range bulkSubjects(Settings{}, tls, contenders()) {
+			times[su.who]++
+		}
+		of64 := 2
+		if tls {
+			of64 = 6
+		}
+		if times[Ours] != 6 || times[Splice] != 6 || times[poolName(64)] != of64 || times["HAProxy"] != 2 {
+			t.Errorf("TLS %v: %v measurements a round", tls, times)
+		}
+	}
+}
+
 func TestBars(t *testing.T) {
 	figure := func(cpu float64, extra map[string]float64) measure.Summary {
 		return measure.Summary{Ns: 1, CPUNs: cpu, Extra: extra}
