@@ -99,6 +99,7 @@ func recordOps(t *testing.T, o shard.Options) []op {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer w.Close() // a test that fails would leave the mount otherwise
 	for round := range rounds {
 		give(t, w, round*perRound)
 		if err := w.Flush(t.Context()); err != nil {

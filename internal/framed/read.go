@@ -111,6 +111,24 @@ func (r *Reader) begin() error {
 	return nil
 }
 
+// Latest returns the generation of the segment that a Reader would find in src:
+// that of its header, or of the batch behind it if that is newer. It is 0 for a
+// file without a sound header.
+func Latest(src io.ReaderAt) uint64 {
+	b := make([]byte, SegmentHeaderSize+BatchHeaderSize)
+	n, _ := src.ReadAt(b, 0)
+	h, err := ParseHeader(b[:n])
+	if err != nil {
+		return 0
+	}
+	if n == len(b) {
+		if first, err := parseBatchHeader(b[SegmentHeaderSize:]); err == nil && first.offset == SegmentHeaderSize {
+			return max(h.Generation, first.generation)
+		}
+	}
+	return h.Generation
+}
+
 // look returns the header of a batch at off, if there is one that is wanted.
 func (r *Reader) look(off int64, wanted func(*batchHeader) bool) (batchHeader, bool) {
 	h, err := parseBatchHeader(r.win.view(off, BatchHeaderSize))

@@ -40,6 +40,12 @@ const stageSize = 64 << 10
 
 // newBatches begins a segment in f.
 func (l *Log) newBatches(f *os.File) (*batches, error) {
+	old := framed.Latest(f) // before direct I/O, which reads whole blocks only
+	if old == 0 {           // nobody knows what batches are in it
+		if err := f.Truncate(0); err != nil {
+			return nil, fmt.Errorf("begin %s: %w", f.Name(), err)
+		}
+	}
 	o := direct.Options{Mode: l.mode, Chunk: l.opt.Chunk}
 	blocks, err := direct.NewBlocks(f, o)
 	if l.mode != direct.Buffered && errors.Is(err, errors.ErrUnsupported) {
@@ -51,7 +57,9 @@ func (l *Log) newBatches(f *os.File) (*batches, error) {
 		return nil, err
 	}
 	b := &batches{blocks: blocks}
-	l.generation = max(l.generation+1, uint64(time.Now().UnixNano()))
+	// Above that of the batches that are in the file still, also where the clock
+	// was set back: a reader takes the newest for the file's.
+	l.generation = max(l.generation+1, old+1, uint64(time.Now().UnixNano()))
 	if b.seg, err = framed.NewSegment(max(blocks.Block(), framed.MinBlock), l.generation); err == nil {
 		b.stage, err = direct.NewMemory(stageSize)
 	}
