@@ -11,7 +11,9 @@ import (
 	"github.com/rollway/rollway/internal/segment"
 )
 
-// Mode is how bytes get to the disk.
+// Mode is how bytes get to the disk. In any mode, where the disk has run full
+// within a record, its beginning is cut off again; who reads just then can see
+// bytes 0 in its place, until it reads again.
 type Mode int
 
 const (

@@ -102,8 +102,7 @@ func TestFullDisk(t *testing.T) {
 				if kind.Framed {
 					return true
 				}
-				// A byte 0 was once seen for a moment where the system takes back
-				// a write for which there was no room.
+				// Not while what there was no room for is cut off: see Mode.
 				return len(data) > 0 && data[len(data)-1] == '\n' && bytes.IndexByte(data, 0) < 0
 			})
 			ledger(w).Check(t)

@@ -20,4 +20,10 @@
 // cache, and Linux makes the file longer before it drops its copy of the last
 // page, which has zeros there. They are gone when it reads again. Who follows the
 // file must do that, or have it written Uncached.
+//
+// Cut, which takes back a part of a line for which there was no room, is the same
+// for a reader in any mode: the system puts zeros behind the new end, in the rest
+// of the page, and a read that has looked up the old size copies them. On a full
+// ext4 that was cut 40 times a second and more, 2 reads of 50,000 beside Uncached
+// writes saw that, and none of 137,000 beside Buffered ones.
 package direct
