@@ -29,18 +29,18 @@ import (
 // A Collector listens from New on and serves while Run runs. Its methods are
 // safe for concurrent use; Run may be called once.
 type Collector struct {
-	config   config.Config
-	log      *slog.Logger
-	http     net.Listener
-	tcp      net.Listener // nil: off
-	journal  *journal.Journal
-	receiver *receive.Receiver
-	rejected *deadletter.Box // nil: not kept
-	api      *query.API
-	server   *http.Server
-	security atomic.Pointer[security]
-	health   health
-	metrics  *metrics
+	config    config.Config
+	log       *slog.Logger
+	http      net.Listener
+	entrances []entrance // besides http
+	journal   *journal.Journal
+	receiver  *receive.Receiver
+	rejected  *deadletter.Box // nil: not kept
+	api       *query.API
+	server    *http.Server
+	security  atomic.Pointer[security]
+	health    health
+	metrics   *metrics
 
 	running atomic.Bool // set by the first Run
 	closing sync.Once
@@ -71,10 +71,8 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 	if c.http, err = listen("listen", cfg.Listen); err != nil {
 		return nil, err
 	}
-	if cfg.ListenTCP != "" {
-		if c.tcp, err = listen("listen_tcp", cfg.ListenTCP); err != nil {
-			return nil, err
-		}
+	if err := c.openEntrances(); err != nil {
+		return nil, err
 	}
 	c.journal, err = journal.Open(journalFolder(cfg), journal.Options{
 		SegmentBytes: int64(cfg.Journal.SegmentSize),
@@ -116,6 +114,7 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 		MaxUnpacked:  int64(cfg.Limits.MaxUnpacked),
 		InFlight:     int64(cfg.Limits.InFlight),
 		BodyTimeout:  cfg.Timeouts.Read,
+		IdleTimeout:  cfg.Timeouts.Stream,
 		DrainTimeout: cfg.Timeouts.Shutdown,
 		Log:          log,
 	})
@@ -145,8 +144,20 @@ func orNever(d time.Duration) time.Duration { return cmp.Or(d, -1) }
 // listen listens on addr; key names the setting it came from.
 func listen(key, addr string) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
+	return l, explainListen(key, addr, err)
+}
+
+func listenPackets(key, addr string) (*net.UDPConn, error) {
+	conn, err := net.ListenPacket("udp", addr)
+	if err != nil {
+		return nil, explainListen(key, addr, err)
+	}
+	return conn.(*net.UDPConn), nil
+}
+
+func explainListen(key, addr string, err error) error {
 	if err == nil {
-		return l, nil
+		return nil
 	}
 	var op *net.OpError
 	if errors.As(err, &op) {
@@ -161,7 +172,7 @@ func listen(key, addr string) (net.Listener, error) {
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		hint = "; this machine has no such address"
 	}
-	return nil, fmt.Errorf("cannot listen on %s (%s): %w%s", addr, key, err, hint)
+	return fmt.Errorf("cannot listen on %s (%s): %w%s", addr, key, err, hint)
 }
 
 // report logs what was found when the journal was opened, and what is risky.
@@ -169,23 +180,23 @@ func (c *Collector) report() {
 	for _, f := range c.journal.Recovery().Findings {
 		c.log.Warn("journal: "+f.String(), "file", f.File)
 	}
-	for _, l := range []net.Listener{c.http, c.tcp} {
-		if l == nil {
-			continue
-		}
-		if a, ok := l.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
-			c.warnOpen(l, a)
-		}
+	now := c.security.Load()
+	mutual := now.tls != nil && now.tls.ClientCAs != nil
+	c.warnOpen(c.http.Addr(), now.tokens != nil || mutual, now.tls != nil)
+	for _, e := range c.entrances {
+		c.warnOpen(e.addr, e.tls && mutual, e.tls)
 	}
 }
 
 // warnOpen says what is missing where the network can reach the collector.
-func (c *Collector) warnOpen(l net.Listener, a *net.TCPAddr) {
-	switch now := c.security.Load(); {
-	case l == c.tcp || now.tokens == nil && (now.tls == nil || now.tls.ClientCAs == nil):
+func (c *Collector) warnOpen(a net.Addr, checked, encrypted bool) {
+	host, _, _ := net.SplitHostPort(a.String())
+	switch ip := net.ParseIP(host); {
+	case ip == nil || ip.IsLoopback():
+	case !checked:
 		c.log.Warn("OPEN TO THE NETWORK: whoever reaches this address can write logs here, and by HTTP read all of them; "+
 			"set access.tokens, or listen on 127.0.0.1", "address", a.String())
-	case now.tls == nil:
+	case !encrypted:
 		c.log.Warn("NOT ENCRYPTED: tokens and logs can be read on their way to this address; set tls.cert and tls.key, or let a proxy in front do it", "address", a.String())
 	}
 }
@@ -195,14 +206,6 @@ func (c *Collector) Addr() net.Addr { return c.http.Addr() }
 
 // Secure reports whether HTTP is served by TLS.
 func (c *Collector) Secure() bool { return c.server.TLSConfig != nil }
-
-// TCPAddr is where NDJSON over TCP is taken; nil: nowhere.
-func (c *Collector) TCPAddr() net.Addr {
-	if c.tcp == nil {
-		return nil
-	}
-	return c.tcp.Addr()
-}
 
 // Recovery says what New found in the journal.
 func (c *Collector) Recovery() journal.Recovery { return c.journal.Recovery() }
@@ -232,7 +235,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	if c.running.Swap(true) {
 		return errors.New("collector: Run was called before")
 	}
-	failed := make(chan error, 2)
+	failed := make(chan error, 1+len(c.entrances))
 	var serving sync.WaitGroup
 	serveCtx, stopServing := context.WithCancel(context.Background())
 	defer stopServing()
@@ -245,10 +248,10 @@ func (c *Collector) Run(ctx context.Context) error {
 			failed <- fmt.Errorf("serve HTTP: %w", err)
 		}
 	})
-	if c.tcp != nil {
+	for _, e := range c.entrances {
 		serving.Go(func() {
-			if err := c.receiver.ServeTCP(serveCtx, c.tcp); err != nil {
-				failed <- fmt.Errorf("serve TCP: %w", err)
+			if err := e.serve(serveCtx); err != nil {
+				failed <- fmt.Errorf("serve %s: %w", e.takes, err)
 			}
 		})
 	}
@@ -281,10 +284,11 @@ func (c *Collector) Close() error {
 
 func (c *Collector) close() error {
 	c.closing.Do(func() {
-		for _, l := range []net.Listener{c.http, c.tcp} {
-			if l != nil {
-				l.Close() // closed already if it was served
-			}
+		if c.http != nil {
+			c.http.Close() // closed already if it was served
+		}
+		for _, e := range c.entrances {
+			e.close() // likewise
 		}
 		if c.rejected != nil {
 			if err := c.rejected.Close(); err != nil {

@@ -91,7 +91,7 @@ func gauge(name, help string, value func(*Stats) float64) metric {
 // simple are the metrics without labels. Events: received = stored + rejected +
 // failed + duplicate.
 var simple = []metric{
-	counter("events_received", "Events read, over HTTP and TCP.", func(s *Stats) uint64 { return s.Receive.Received }),
+	counter("events_received", "Events read, over HTTP, TCP and UDP.", func(s *Stats) uint64 { return s.Receive.Received }),
 	counter("events_stored", "Events in the journal.", func(s *Stats) uint64 { return s.Receive.Stored }),
 	counter("events_failed", "Events that could not be stored; their senders were told.", func(s *Stats) uint64 { return s.Receive.Failed }),
 	counter("events_duplicate", "Events that had been stored before, by the Idempotency-Key of their request.", func(s *Stats) uint64 { return s.Receive.Duplicate }),
@@ -106,7 +106,9 @@ var simple = []metric{
 	gauge("tcp_connections", "TCP connections open now.", func(s *Stats) float64 { return float64(s.Receive.Connections) }),
 	counter("tcp_connections_accepted", "TCP connections taken.", func(s *Stats) uint64 { return s.Receive.ConnectionsTotal }),
 	counter("tcp_connections_refused", "TCP connections closed at once, as too many were open.", func(s *Stats) uint64 { return s.Receive.ConnectionsRefused }),
-	counter("tcp_store_retries", "Batches from TCP that had to wait for a full journal.", func(s *Stats) uint64 { return s.Receive.StoreRetries }),
+	counter("tcp_store_retries", "Batches from TCP and UDP that had to wait for a full journal.", func(s *Stats) uint64 { return s.Receive.StoreRetries }),
+	counter("udp_datagrams", "Datagrams read.", func(s *Stats) uint64 { return s.Receive.Datagrams }),
+	counter("udp_datagrams_dropped", "Datagrams that the system dropped before they could be read; counted on Linux.", func(s *Stats) uint64 { return s.Receive.DatagramsDropped }),
 
 	gauge("journal_first_offset", "Offset of the oldest line kept.", func(s *Stats) float64 { return float64(s.Journal.First) }),
 	gauge("journal_next_offset", "Offset of the next line.", func(s *Stats) float64 { return float64(s.Journal.Next) }),

@@ -67,6 +67,18 @@ func serverTLS(now *atomic.Pointer[security]) *tls.Config {
 	}
 }
 
+// streamTLS is serverTLS for what is not HTTP.
+func streamTLS(now *atomic.Pointer[security]) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			config := now.Load().tls.Clone()
+			config.NextProtos = nil
+			return config, nil
+		},
+	}
+}
+
 // Reload reads the files of tokens and certificates again, those that cfg
 // names, and puts them into force all together. Other settings cannot change
 // while the collector runs: if one did, or a file cannot be used, the error

@@ -19,6 +19,10 @@ type Config struct {
 	// DebugListen is debug_listen: host:port for profiles; empty: off.
 	DebugListen string
 
+	// ListenSyslog is listen_syslog: addresses for syslog, separated by blanks, as
+	// ParseAddrs reads them; empty: off.
+	ListenSyslog string
+
 	Data  string // data: the folder that holds the journal
 	Hosts string // hosts: names, separated by blanks, that readers and web pages may address the collector by
 
@@ -41,7 +45,8 @@ type Access struct {
 	Tokens string // tokens: a file of tokens, see package access; empty: everybody may do everything
 }
 
-// TLS is how HTTP is encrypted. Empty: it is not.
+// TLS is how HTTP and the addresses that begin with tls:// are encrypted. Empty:
+// HTTP is not, and there are none of those.
 type TLS struct {
 	Cert     string // cert: PEM file of the certificate, intermediates behind it
 	Key      string // key: PEM file of its key
@@ -59,6 +64,7 @@ type Limits struct {
 	MaxFuture   time.Duration // max_future: how far ahead of its receipt an event's time may be without being marked; 0: any
 	MaxPast     time.Duration // max_past: the same, behind
 	InFlight    Size          // in_flight: bytes of all requests being worked on, unpacked and as canonical lines
+	UDPBuffer   Size          // udp_buffer: bytes of datagrams that the system is asked to keep until they are read
 }
 
 // Journal is how lines are kept.
@@ -79,6 +85,7 @@ type Timeouts struct {
 	Read       time.Duration // read: for a whole request, body included
 	Write      time.Duration // write: for an answer; a stream of lines is bounded per write instead
 	Idle       time.Duration // idle: for the next request on a kept connection
+	Stream     time.Duration // stream: for what comes next over a TCP connection that is not HTTP
 	Shutdown   time.Duration // shutdown: for running requests once a stop was asked for
 }
 
@@ -136,6 +143,7 @@ func Default() Config {
 			MaxFuture:   24 * time.Hour,
 			MaxPast:     365 * 24 * time.Hour,
 			InFlight:    256 * MiB,
+			UDPBuffer:   4 * MiB,
 		},
 		Journal: Journal{
 			SegmentSize: 128 * MiB,
@@ -150,6 +158,7 @@ func Default() Config {
 			Read:       time.Minute,
 			Write:      30 * time.Second,
 			Idle:       2 * time.Minute,
+			Stream:     time.Hour,
 			Shutdown:   10 * time.Second,
 		},
 	}
@@ -219,6 +228,21 @@ func (c *Config) contradictions() (list []contradiction) {
 	if j.MaxSize > 0 && j.RetainSize > j.MaxSize {
 		list = append(list, contradiction{"journal.retain_size",
 			fmt.Sprintf("%v is more than journal.max_size (%v): new lines would be refused before old ones are removed", j.RetainSize, j.MaxSize)})
+	}
+	list = append(list, c.streamContradictions("listen_syslog", c.ListenSyslog)...)
+	return list
+}
+
+// streamContradictions is about the addresses of one setting.
+func (c *Config) streamContradictions(key, text string) (list []contradiction) {
+	addrs, _ := ParseAddrs(text, "udp", "tcp", "tls") // it was checked
+	for _, a := range addrs {
+		switch {
+		case a.Network == "tls" && c.TLS.Cert == "":
+			list = append(list, contradiction{key, a.String() + " begins with tls://: set tls.cert and tls.key too"})
+		case c.Access.Tokens != "" && !loopback(a.Host) && (a.Network != "tls" || c.TLS.ClientCA == ""):
+			list = append(list, contradiction{key, a.String() + " is open to the network, and its protocol has no place for a token (access.tokens): listen on 127.0.0.1, or use tls:// and tls.client_ca"})
+		}
 	}
 	return list
 }

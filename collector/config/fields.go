@@ -27,6 +27,7 @@ var fields = []field{
 	{key: "listen", at: func(c *Config) any { return &c.Listen }, text: checkAddr},
 	{key: "listen_tcp", at: func(c *Config) any { return &c.ListenTCP }, text: checkAddrOrEmpty},
 	{key: "debug_listen", at: func(c *Config) any { return &c.DebugListen }, text: checkAddrOrEmpty},
+	{key: "listen_syslog", at: func(c *Config) any { return &c.ListenSyslog }, text: checkAddrs("udp", "tcp", "tls")},
 	{key: "data", at: func(c *Config) any { return &c.Data }, text: checkNotEmpty},
 	{key: "hosts", at: func(c *Config) any { return &c.Hosts }, text: anything},
 
@@ -45,6 +46,7 @@ var fields = []field{
 	{key: "limits.max_future", at: func(c *Config) any { return &c.Limits.MaxFuture }, min: int64(time.Second), max: math.MaxInt64, zeroOK: true},
 	{key: "limits.max_past", at: func(c *Config) any { return &c.Limits.MaxPast }, min: int64(time.Second), max: math.MaxInt64, zeroOK: true},
 	{key: "limits.in_flight", at: func(c *Config) any { return &c.Limits.InFlight }, min: int64(MiB), max: int64(TiB)},
+	{key: "limits.udp_buffer", at: func(c *Config) any { return &c.Limits.UDPBuffer }, min: int64(4 * KiB), max: int64(GiB)},
 
 	{key: "journal.segment_size", at: func(c *Config) any { return &c.Journal.SegmentSize }, min: int64(MiB), max: int64(4 * GiB)},
 	{key: "journal.durability", at: func(c *Config) any { return &c.Journal.Durability }},
@@ -61,6 +63,7 @@ var fields = []field{
 	{key: "timeouts.read", at: func(c *Config) any { return &c.Timeouts.Read }, min: int64(100 * time.Millisecond), max: int64(24 * time.Hour)},
 	{key: "timeouts.write", at: func(c *Config) any { return &c.Timeouts.Write }, min: int64(100 * time.Millisecond), max: int64(24 * time.Hour)},
 	{key: "timeouts.idle", at: func(c *Config) any { return &c.Timeouts.Idle }, min: int64(100 * time.Millisecond), max: int64(24 * time.Hour)},
+	{key: "timeouts.stream", at: func(c *Config) any { return &c.Timeouts.Stream }, min: int64(100 * time.Millisecond), max: int64(30 * 24 * time.Hour)},
 	{key: "timeouts.shutdown", at: func(c *Config) any { return &c.Timeouts.Shutdown }, min: int64(100 * time.Millisecond), max: int64(time.Hour)},
 }
 

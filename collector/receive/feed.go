@@ -91,12 +91,15 @@ func (f *feed) storeWaiting(b *normalize.Batch) error {
 	}
 }
 
+// starve is how long a connection waits for memory at most.
+const starve = 5 * time.Minute
+
 // await raises what the feed holds of its share and of the budget to n bytes,
-// waiting for as long as a sender may be silent.
+// waiting for as long as a sender may be silent, unless there are never as many.
 func (f *feed) await(n int64) bool {
-	end := time.Now().Add(f.r.opts.IdleTimeout)
+	end := time.Now().Add(min(f.r.opts.IdleTimeout, starve))
 	for wait := firstWait; !f.take(n); wait = min(2*wait, maxWait) {
-		if time.Now().After(end) {
+		if n > f.r.streams.limit || time.Now().After(end) {
 			f.warn("no memory is left in the budget, the connection is closed")
 			return false
 		}

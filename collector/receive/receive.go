@@ -41,7 +41,8 @@
 // stored soon after its end arrived. What a sender wrote but the collector had
 // not read when the connection broke is lost unless the sender sends it again.
 //
-// ServeStream does the same for any other StreamProtocol, which may have
+// ServeStream does the same for any other StreamProtocol, and ServePackets for
+// datagrams. A StreamProtocol may have
 // answers: they are sent once the events are stored.
 //
 // # Ledger

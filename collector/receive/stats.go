@@ -30,8 +30,8 @@ type Stats struct {
 	Aborted  uint64         // of them, those whose client went away in the body
 	Panics   uint64         // requests and connections that ended in a panic
 
-	WireBytes     uint64 // bodies as sent, and TCP
-	UnpackedBytes uint64 // bodies unpacked, and TCP
+	WireBytes     uint64 // bodies as sent, TCP and UDP
+	UnpackedBytes uint64 // bodies unpacked, TCP and UDP
 	StoredBytes   uint64 // canonical lines
 
 	InFlight    int64 // bytes taken from Options.InFlight now
@@ -39,7 +39,10 @@ type Stats struct {
 
 	ConnectionsTotal   uint64 // TCP connections taken
 	ConnectionsRefused uint64 // over Options.MaxConns
-	StoreRetries       uint64 // batches from TCP that had to wait because the store was full
+	StoreRetries       uint64 // batches from TCP and UDP that had to wait because the store was full
+
+	Datagrams        uint64 // read from UDP
+	DatagramsDropped uint64 // by the system before they could be read, as far as it tells
 }
 
 // RejectedTotal sums up Rejected.

@@ -42,7 +42,8 @@ type PacketProtocol interface {
 	DecodePacket(c *Chunk)
 }
 
-// A Chunk is what has arrived and was not taken yet. All of it is the
+// A Chunk is what has arrived and was not taken yet. What is taken of Data may
+// be changed. All of it is the
 // Receiver's again once Decode has returned.
 type Chunk struct {
 	Data []byte

@@ -48,6 +48,7 @@ var serveFlags = []struct{ name, key, help string }{
 	{"listen", "listen", "where HTTP requests are taken, `ADDR` as host:port (default \"127.0.0.1:4318\")"},
 	{"listen-tcp", "listen_tcp", "where NDJSON over TCP is taken, `ADDR` as host:port; empty: nowhere"},
 	{"debug-listen", "debug_listen", "where profiles and figures of the runtime can be asked for, `ADDR` as host:port; empty: nowhere"},
+	{"listen-syslog", "listen_syslog", "where syslog is taken, `ADDRS` as in \"udp://127.0.0.1:5514 tcp://127.0.0.1:5514\"; empty: nowhere"},
 	{"data", "data", "the `DIR` that holds the journal (default \"./data\")"},
 	{"durability", "journal.durability", "what an answer promises, `KIND` being buffered or synced: lines survive the end of the process, or of the machine (default \"buffered\")"},
 }
@@ -204,6 +205,9 @@ func banner(col *collector.Collector, cfg config.Config, debug net.Addr) string 
 	if debug != nil {
 		row("debug", "http://%s/debug/pprof/ and /debug/runtime", dialable(debug))
 	}
+	for _, a := range col.SyslogAddrs() {
+		row("syslog", "%s %s%s", a.Network(), dialable(a), onAll(a))
+	}
 	r := col.Recovery()
 	if n := int(r.Next - r.First); n > 0 {
 		row("data", "%s, with %s in %s", cfg.Data, lines(n), byteCount(r.Bytes))
@@ -245,12 +249,14 @@ func dialable(a net.Addr) string {
 	if onAll(a) == "" {
 		return a.String()
 	}
-	return net.JoinHostPort("127.0.0.1", fmt.Sprint(a.(*net.TCPAddr).Port))
+	_, port, _ := net.SplitHostPort(a.String())
+	return net.JoinHostPort("127.0.0.1", port)
 }
 
 // onAll is a remark for an address that stands for all of this machine's.
 func onAll(a net.Addr) string {
-	if tcp, ok := a.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+	host, _, _ := net.SplitHostPort(a.String())
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
 		return " and every other address of this machine"
 	}
 	return ""

@@ -1,0 +1,48 @@
+//go:build !race
+
+package syslog
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// mallocs returns how many allocations f makes, the fewest of some runs: the
+// runtime's own goroutines allocate now and then.
+func mallocs(f func()) uint64 {
+	f()
+	fewest := ^uint64(0)
+	for range 10 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		f()
+		runtime.ReadMemStats(&after)
+		fewest = min(fewest, after.Mallocs-before.Mallocs)
+	}
+	return fewest
+}
+
+// Under the race detector pools forget what they hold.
+func TestNoAllocationPerEvent(t *testing.T) {
+	for name, message := range map[string]string{
+		"RFC 5424": `<165>1 2003-10-11T22:14:15.003Z m evntslog - ID47 [x@1 a="\"3\"" b="c"] text` + "\n",
+		"RFC 3164": "<34>Oct 11 22:14:15 mymachine su[5]: failed\n",
+		"no host":  "<14>hello\x00",
+		"JSON":     `<14>Oct 11 22:14:15 h t: {"level":"info","msg":"hi","a":[1,2]}` + "\n",
+	} {
+		session, chunk := Protocol{}.Open(), newChunk("")
+		stream := []byte(strings.Repeat(message, 1000))
+		data := make([]byte, len(stream))
+		got := mallocs(func() {
+			chunk.Batch.Reset()
+			chunk.Data = data[:copy(data, stream)] // values are unescaped in place
+			if n, err := session.Decode(chunk); n != len(data) || err != nil || chunk.Batch.Records != 1000 {
+				t.Fatal(name, n, err, chunk.Batch.Records)
+			}
+		})
+		if got != 0 {
+			t.Errorf("%s: %d allocations for 1000 events", name, got)
+		}
+	}
+}

@@ -1,0 +1,487 @@
+package syslog_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"flag"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/collector"
+	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/door/syslog"
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/receive"
+	"github.com/rollway/rollway/remote"
+)
+
+var update = flag.Bool("update", false, "write what clients send, and the lines it becomes, into testdata")
+
+// needs returns the path of a program. Without it the test is skipped, or, with
+// REQUIRE=all in the environment, fails.
+func needs(t *testing.T, program string) string {
+	t.Helper()
+	path, err := exec.LookPath(program)
+	if err != nil && os.Getenv("REQUIRE") == "all" {
+		t.Fatalf("REQUIRE=all, but %v", err)
+	}
+	if err != nil {
+		t.Skip(err)
+	}
+	return path
+}
+
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited a minute for %s", what)
+		}
+	}
+}
+
+// server is a collector that takes syslog over UDP, TCP and TLS.
+type server struct {
+	*collector.Collector
+	roots *x509.CertPool
+}
+
+func (s *server) at(network string) string {
+	return s.SyslogAddrs()[map[string]int{"udp": 0, "tcp": 1, "tls": 2}[network]].String()
+}
+
+func startServer(t *testing.T) *server {
+	t.Helper()
+	cfg := config.Default()
+	cfg.Listen, cfg.ListenSyslog, cfg.Data = "127.0.0.1:0", "udp://127.0.0.1:0 tcp://:0 tls://127.0.0.1:0", t.TempDir()
+	cfg.Limits.MaxPast, cfg.Limits.MaxFuture = 0, 0 // the times are those of the golden files
+	s := &server{}
+	cfg.TLS.Cert, cfg.TLS.Key, s.roots = certificate(t)
+	var err error
+	if s.Collector, err = collector.New(cfg, nil); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if r := s.Stats().Receive; r.Received != r.Stored+r.RejectedTotal()+r.Failed || r.InFlight != 0 {
+			t.Errorf("the ledger does not close: %+v", r)
+		}
+	})
+	return s
+}
+
+// certificate writes one for 127.0.0.1.
+func certificate(t *testing.T) (cert, key string, roots *x509.CertPool) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: raw}} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	roots = x509.NewCertPool()
+	parsed, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots.AddCert(parsed)
+	return cert, key, roots
+}
+
+// lines waits for n lines and returns them as GET /api/query shows them.
+func (s *server) lines(t *testing.T, n int) []string {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%d lines", n), func() bool { return s.Stats().Receive.Stored >= uint64(n) })
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: s.roots}, DisableKeepAlives: true}}
+	res, err := client.Get("https://" + s.Addr().String() + "/api/query?limit=10000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != 200 {
+		t.Fatalf("query: %d %s %v", res.StatusCode, body, err)
+	}
+	return strings.Split(strings.TrimSuffix(string(body), "\n"), "\n")
+}
+
+// recorder stands before a server and keeps what passes: streams as they are,
+// datagrams each behind the number of its octets.
+type recorder struct {
+	addr string
+	mu   sync.Mutex
+	sent bytes.Buffer // guarded by mu
+}
+
+func (r *recorder) keep(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	fmt.Fprintf(&r.sent, format, args...)
+}
+
+func (r *recorder) bytes() []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return bytes.Clone(r.sent.Bytes())
+}
+
+func record(t *testing.T, network, to string) *recorder {
+	t.Helper()
+	r := &recorder{}
+	if network == "udp" {
+		in, err := net.ListenPacket("udp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := net.Dial("udp", to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { in.Close(); out.Close() })
+		r.addr = in.LocalAddr().String()
+		go func() {
+			buf := make([]byte, 1<<16)
+			for {
+				n, _, err := in.ReadFrom(buf)
+				if err != nil {
+					return
+				}
+				r.keep("%d %s", n, buf[:n])
+				out.Write(buf[:n])
+			}
+		}()
+		return r
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	r.addr = ln.Addr().String()
+	go func() {
+		for {
+			in, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer in.Close()
+				out, err := net.Dial("tcp", to)
+				if err != nil {
+					return
+				}
+				defer out.Close()
+				buf := make([]byte, 1<<16)
+				for {
+					n, err := in.Read(buf)
+					r.keep("%s", buf[:n])
+					out.Write(buf[:n])
+					if err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	return r
+}
+
+// replay makes lines of what a client sent once.
+func replay(t *testing.T, sent []byte) string {
+	t.Helper()
+	c := &receive.Chunk{
+		Data: bytes.Clone(sent), Received: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC),
+		Norm: normalize.New(normalize.Limits{MaxPast: -1, MaxFuture: -1}), Batch: new(normalize.Batch),
+	}
+	session := syslog.Protocol{Zone: time.UTC}.Open()
+	for _, c.End = range []bool{false, true} {
+		n, err := session.Decode(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Data = c.Data[n:]
+	}
+	if len(c.Data) > 0 || c.Batch.RejectedTotal > 0 {
+		t.Errorf("%q is left, %+v", c.Data, c.Batch.Rejected)
+	}
+	return string(c.Batch.Lines)
+}
+
+// golden compares what the requests kept in testdata become with the lines kept
+// there; with -update it keeps sent.
+func golden(t *testing.T, client string, sent []byte) {
+	t.Helper()
+	request, lines := filepath.Join("testdata", client+".request"), filepath.Join("testdata", client+".lines")
+	if *update && sent != nil {
+		if err := os.WriteFile(request, sent, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(lines, []byte(replay(t, sent)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept, err := os.ReadFile(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := replay(t, kept); got != string(want) {
+		t.Errorf("%s became\n%swant\n%s", request, got, want)
+	}
+}
+
+// varying is what is different each time in the lines of one client.
+var varying = []struct{ pattern, with string }{
+	{`"time":"[^"]*"`, `"time":"T"`},
+	{`"(procid)":"\d+"`, `"$1":"N"`},
+	{`"hostname":"[^"]*"`, `"hostname":"H"`},
+	{`in <module>.*?\\nZero`, `in <module>\nZero`}, // newer ones show the line
+	{`,"timeQuality":\{[^}]*\}`, ``},
+	{`,?"peer":"127.0.0.1"`, ``},
+	{`"attrs":\{,`, `"attrs":{`},
+}
+
+func settled(line string) string {
+	for _, v := range varying {
+		line = regexp.MustCompile(v.pattern).ReplaceAllString(line, v.with)
+	}
+	return line
+}
+
+// same checks that a client's lines are those of its golden file but for what
+// varies.
+func same(t *testing.T, client string, lines []string) {
+	t.Helper()
+	want, err := os.ReadFile(filepath.Join("testdata", client+".lines"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range lines {
+		lines[i] = settled(lines[i])
+	}
+	if got := strings.Join(lines, "\n") + "\n"; got != settled(string(want)) {
+		t.Errorf("stored\n%swant\n%s", got, settled(string(want)))
+	}
+}
+
+const (
+	atError = `{"time":"2026-05-28T12:40:00.123456789Z","level":"ERROR","msg":"disk \"a\" full","attrs":{"path":"C:\\x]","n":2}}`
+	atPlain = `panic: runtime error`
+)
+
+func TestRemoteWriter(t *testing.T) {
+	for _, c := range []struct {
+		client, network string
+		change          func(*remote.Syslog)
+	}{
+		{"rollway-udp", "udp", nil},
+		{"rollway-octets", "tcp", nil},
+		{"rollway-newline-3164", "tcp", func(o *remote.Syslog) { o.Format = "rfc3164" }},
+		{"rollway-structured", "tcp", func(o *remote.Syslog) { o.StructuredData, o.Text = "rollway@32473", true }},
+	} {
+		t.Run(c.client, func(t *testing.T) {
+			s := startServer(t)
+			r := record(t, c.network, s.at(c.network))
+			o := remote.Syslog{Facility: "local3", Hostname: "box", AppName: "shop", ProcID: "77", MsgID: "ID47"}
+			if c.change != nil {
+				c.change(&o)
+			}
+			send(t, "syslog+"+c.network+"://"+r.addr, remote.Options{Syslog: o})
+			lines := s.lines(t, 2)
+			golden(t, c.client, r.bytes())
+			same(t, c.client, lines)
+		})
+	}
+	t.Run("tls", func(t *testing.T) {
+		s := startServer(t)
+		send(t, "syslog+tls://"+s.at("tls"), remote.Options{TLSConfig: &tls.Config{RootCAs: s.roots},
+			Syslog: remote.Syslog{Facility: "local3", Hostname: "box", AppName: "shop", ProcID: "77", MsgID: "ID47"}})
+		same(t, "rollway-octets", s.lines(t, 2))
+	})
+}
+
+func send(t *testing.T, url string, o remote.Options) {
+	t.Helper()
+	w, err := remote.Open(url, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(w, atError+"\n"+atPlain+"\n"); err != nil {
+		t.Error(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLogger(t *testing.T) {
+	program := needs(t, "logger")
+	for client, args := range map[string]string{
+		"logger-udp":      "-d",
+		"logger-tcp":      "-T",
+		"logger-octets":   "-T --octet-count",
+		"logger-udp-3164": "-d --rfc3164",
+	} {
+		t.Run(client, func(t *testing.T) {
+			s := startServer(t)
+			network := map[bool]string{true: "udp", false: "tcp"}[strings.Contains(args, "-d")]
+			r := record(t, network, s.at(network))
+			_, port, _ := net.SplitHostPort(r.addr)
+			full := append(strings.Fields(args), "-n", "127.0.0.1", "-P", port, "-p", "local1.warning", "-t", "backup", "-i", "disk is full")
+			if out, err := exec.Command(program, full...).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			lines := s.lines(t, 1)
+			golden(t, client, r.bytes())
+			same(t, client, lines)
+		})
+	}
+}
+
+func TestPython(t *testing.T) {
+	python := needs(t, "python3")
+	for network, kind := range map[string]string{"udp": "SOCK_DGRAM", "tcp": "SOCK_STREAM"} {
+		t.Run(network, func(t *testing.T) {
+			s := startServer(t)
+			r := record(t, network, s.at(network))
+			_, port, _ := net.SplitHostPort(r.addr)
+			out, err := exec.Command(python, "-c", `
+import logging, logging.handlers, socket
+h = logging.handlers.SysLogHandler(("127.0.0.1", `+port+`), socktype=socket.`+kind+`)
+log = logging.getLogger()
+log.addHandler(h)
+log.warning("syslog hello: é")
+try:
+    1 / 0
+except ZeroDivisionError:
+    log.exception("it failed")
+h.ident = "shop[77]: "
+log.critical("with a tag")
+h.close()
+`).CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			lines := s.lines(t, 3)
+			golden(t, "python-"+network, r.bytes())
+			same(t, "python-"+network, lines)
+		})
+	}
+}
+
+// TestRsyslog has a real rsyslogd forward what it takes.
+func TestRsyslog(t *testing.T) {
+	daemon := needs(t, "rsyslogd")
+	for client, action := range map[string]string{
+		"rsyslog-octets-5424": `protocol="tcp" tcp_framing="octet-counted" template="RSYSLOG_SyslogProtocol23Format"`,
+		"rsyslog-newline-iso": `protocol="tcp" template="RSYSLOG_ForwardFormat"`,
+		"rsyslog-udp-3164":    `protocol="udp" template="RSYSLOG_TraditionalForwardFormat"`,
+	} {
+		t.Run(client, func(t *testing.T) {
+			s := startServer(t)
+			network := map[bool]string{true: "udp", false: "tcp"}[strings.Contains(client, "udp")]
+			r := record(t, network, s.at(network))
+			_, port, _ := net.SplitHostPort(r.addr)
+			in := startRsyslog(t, daemon, `action(type="omfwd" target="127.0.0.1" port="`+port+`" `+action+`)`)
+			var conn net.Conn
+			eventually(t, "rsyslogd listens", func() bool {
+				var err error
+				conn, err = net.Dial("tcp", in)
+				return err == nil
+			})
+			defer conn.Close()
+			io.WriteString(conn, "<35>1 2026-05-28T12:40:00.123456Z box shop 77 ID47 [x@1 a=\"b \\\"c\\\"\"] first\n<13>May 28 12:40:01 box backup[5]: second\n")
+			lines := s.lines(t, 2)
+			golden(t, client, r.bytes())
+			same(t, client, lines)
+		})
+	}
+}
+
+// startRsyslog runs rsyslogd with an action for the messages that it takes at
+// the address returned.
+func startRsyslog(t *testing.T, daemon, action string) (addr string) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr = ln.Addr().String()
+	ln.Close()
+	_, port, _ := net.SplitHostPort(addr)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "rsyslog.conf")
+	text := `global(workDirectory="` + dir + `")
+module(load="imtcp")
+ruleset(name="on") { ` + action + ` }
+input(type="imtcp" address="127.0.0.1" port="` + port + `" ruleset="on")
+`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(daemon, "-n", "-f", path, "-i", filepath.Join(dir, "pid"))
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+		if t.Failed() {
+			t.Logf("rsyslogd said: %s", log.String())
+		}
+	})
+	return addr
+}
+
+// TestGoldens replays what clients sent, whether they are here or not.
+func TestGoldens(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.request")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no golden file: ", err)
+	}
+	for _, f := range files {
+		golden(t, strings.TrimSuffix(filepath.Base(f), ".request"), nil)
+	}
+}

@@ -1,0 +1,113 @@
+package collector
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+
+	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/door/syslog"
+	"github.com/rollway/rollway/collector/receive"
+)
+
+// entrance is an address where something other than HTTP is taken.
+type entrance struct {
+	key   string // of the setting
+	takes string // for people
+	addr  net.Addr
+	tls   bool
+	serve func(context.Context) error // until the context ends
+	close func() error
+}
+
+// openEntrances listens wherever the configuration says.
+func (c *Collector) openEntrances() error {
+	cfg := c.config
+	if cfg.ListenTCP != "" {
+		l, err := listen("listen_tcp", cfg.ListenTCP)
+		if err != nil {
+			return err
+		}
+		c.entrances = append(c.entrances, entrance{
+			key: "listen_tcp", takes: "NDJSON over tcp", addr: l.Addr(), close: l.Close,
+			serve: func(ctx context.Context) error { return c.receiver.ServeTCP(ctx, l) },
+		})
+	}
+	return c.openStreams("listen_syslog", cfg.ListenSyslog, syslog.Protocol{MaxMessage: int(cfg.Limits.MaxEvent)})
+}
+
+// openStreams listens at the addresses of one setting for protocol p, which is
+// a receive.PacketProtocol too if one of them may be for UDP.
+func (c *Collector) openStreams(key, text string, p receive.StreamProtocol) error {
+	addrs, err := config.ParseAddrs(text, "udp", "tcp", "tls")
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	for _, a := range addrs {
+		open := c.openStream
+		if a.Network == "udp" {
+			open = c.openPackets
+		}
+		e, err := open(key, a, p)
+		if err != nil {
+			return err
+		}
+		e.key, e.takes = key, p.Name()+" over "+a.Network
+		c.entrances = append(c.entrances, e)
+	}
+	return nil
+}
+
+func (c *Collector) openStream(key string, a config.Addr, p receive.StreamProtocol) (e entrance, err error) {
+	var l net.Listener
+	if a.Network == "tls" {
+		if l, err = listen(key, a.Host); err != nil {
+			return e, err
+		}
+		l = tls.NewListener(l, streamTLS(&c.security))
+		e.tls = true
+	} else if l, err = listen(key, a.Host); err != nil {
+		return e, err
+	}
+	e.addr, e.close = l.Addr(), l.Close
+	e.serve = func(ctx context.Context) error { return c.receiver.ServeStream(ctx, l, p) }
+	return e, nil
+}
+
+func (c *Collector) openPackets(key string, a config.Addr, p receive.StreamProtocol) (e entrance, err error) {
+	conn, err := listenPackets(key, a.Host)
+	if err != nil {
+		return e, err
+	}
+	if err := conn.SetReadBuffer(int(c.config.Limits.UDPBuffer)); err != nil {
+		c.log.Warn("the receive buffer keeps its size", "address", conn.LocalAddr().String(), "error", err)
+	}
+	e.addr, e.close = conn.LocalAddr(), conn.Close
+	e.serve = func(ctx context.Context) error {
+		return c.receiver.ServePackets(ctx, conn, p.(receive.PacketProtocol))
+	}
+	return e, nil
+}
+
+// TCPAddr is where NDJSON over TCP is taken; nil: nowhere.
+func (c *Collector) TCPAddr() net.Addr {
+	for _, e := range c.entrances {
+		if e.key == "listen_tcp" {
+			return e.addr
+		}
+	}
+	return nil
+}
+
+// SyslogAddrs is where syslog is taken, in the order of the setting.
+func (c *Collector) SyslogAddrs() []net.Addr { return c.addrs("listen_syslog") }
+
+func (c *Collector) addrs(key string) (list []net.Addr) {
+	for _, e := range c.entrances {
+		if e.key == key {
+			list = append(list, e.addr)
+		}
+	}
+	return list
+}
