@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	stressFor  = flag.Duration("stress", 2*time.Second, "run TestStress and TestStressFiles with one seed after another, each for this long")
+	stressFor  = flag.Duration("stress", time.Second, "run TestStress and TestStressFiles with one seed after another, each for this long")
 	stressSeed = flag.Uint64("seed", 0, "run TestStress or TestStressFiles with this seed alone")
 )
 
