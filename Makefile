@@ -65,6 +65,10 @@ bench-direct: ## a gRPC server that logs 300 MB/s for a minute (or DURATION=10m)
 bench-relay: ## measure relays beside each other, and a published benchmark of buffers on real sockets (some 9 minutes), and write the tables of docs/RELAY.md
 	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench relay -o ../docs/results/relay.json $(ARGS) && ../bin/bench relay-tables
 
+.PHONY: bench-ingest
+bench-ingest: ## measure taking events in beside a published pipeline and write the tables of docs/BENCHMARKS.md
+	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench ingest -o ../docs/results/ingest.json $(ARGS) && ../bin/bench ingest-tables
+
 .PHONY: soak
 soak: ## random runs for DURATION (10m) each: slab, shard and spool followed line by line, relay with large streams and many connections, then every fuzz target; seeds are printed
 	$(GO) test -timeout 0 -run 'TestStress|TestChaos|TestPersistKill' -count 20 ./slab

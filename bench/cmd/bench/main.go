@@ -15,6 +15,8 @@
 //	go run ./cmd/bench reliability-tables [-results ../docs/results/reliability.json] [-doc ../docs/RELIABILITY.md] [-check]
 //	go run ./cmd/bench relay        [-rounds 0] [-only raw,idle] [-relays NAMES] [-short] -o ../docs/results/relay.json
 //	go run ./cmd/bench relay-tables [-results ../docs/results/relay.json] [-doc ../docs/RELAY.md] [-check]
+//	go run ./cmd/bench ingest        [-rounds 9] [-time 300ms] [-dir DIR] [-short] -o ../docs/results/ingest.json
+//	go run ./cmd/bench ingest-tables [-results ../docs/results/ingest.json] [-doc ../docs/BENCHMARKS.md] [-check]
 package main
 
 import (
@@ -41,9 +43,10 @@ func main() {
 		"direct": runDirect, "direct-headline": runDirectHeadline, "direct-tables": runDirectTables,
 		"reliability": runReliability, "reliability-tables": runReliabilityTables,
 		"relay": runRelay, "relay-tables": runRelayTables,
+		"ingest": runIngest, "ingest-tables": runIngestTables,
 	}
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: go run ./cmd/bench logger|writers|latency|tables|alloc|alloc-tables|direct|direct-headline|direct-tables|reliability|reliability-tables|relay|relay-tables [flags]")
+		fmt.Fprintln(os.Stderr, "usage: go run ./cmd/bench logger|writers|latency|tables|alloc|alloc-tables|direct|direct-headline|direct-tables|reliability|reliability-tables|relay|relay-tables|ingest|ingest-tables [flags]")
 		os.Exit(2)
 	}
 	if err := commands[os.Args[1]](os.Args[2:]); err != nil {

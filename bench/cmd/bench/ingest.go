@@ -1,0 +1,62 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/rollway/rollway/bench/ingest"
+	"github.com/rollway/rollway/bench/internal/measure"
+)
+
+// runIngest measures taking events in.
+func runIngest(args []string) error {
+	flags := flag.NewFlagSet(ingest.Kind, flag.ExitOnError)
+	plan := measure.Plan{}
+	flags.IntVar(&plan.Rounds, "rounds", 9, "how often each pipeline is measured; 7 or more for tables that count")
+	flags.DurationVar(&plan.Time, "time", 300*time.Millisecond, "how long one sample of a pipeline takes")
+	dir := flags.String("dir", "", "folder for the journals, best on the disk that a collector would use; default the system's for temporary files")
+	short := flags.Bool("short", false, "everything once, with little, to see that it runs")
+	out := flags.String("o", "", "file for the raw results")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *short {
+		plan = measure.Plan{Rounds: 1, Ops: 200}
+	}
+	if *out == "" || flags.NArg() > 0 || plan.Rounds < 1 || plan.Time <= 0 && plan.Ops <= 0 {
+		return errors.New("want -o FILE, at least one round and a time, and no other arguments")
+	}
+	results := measure.NewResults(ingest.Kind, plan.Rounds)
+	var err error
+	if results.Samples, err = measure.Measure(os.Stderr, plan, ingest.Subjects(*dir)); err != nil {
+		return err
+	}
+	return results.Save(*out)
+}
+
+// runIngestTables writes the tables of runIngest's results into the document.
+func runIngestTables(args []string) error {
+	flags := flag.NewFlagSet(ingest.Kind+"-tables", flag.ExitOnError)
+	from := flags.String("results", "../docs/results/ingest.json", "file of the raw results")
+	doc := flags.String("doc", "../docs/BENCHMARKS.md", "document to write into")
+	check := flags.Bool("check", false, "only make the tables, change nothing")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	results, err := ingest.Load(*from)
+	if err != nil {
+		return err
+	}
+	text, err := ingest.Tables(results)
+	if err != nil || *check {
+		return err
+	}
+	changed, err := measure.Replace(*doc, ingest.Kind, text)
+	if changed {
+		fmt.Printf("%s: tables of %s written\n", *doc, ingest.Kind)
+	}
+	return err
+}

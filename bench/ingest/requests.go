@@ -1,0 +1,118 @@
+package ingest
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+
+	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/collector/journal"
+)
+
+// Sizes are the numbers of events in a request that are measured; the first is
+// the article's.
+func Sizes() []int { return []int{100, 1} }
+
+// serial is the mode of the requests: one after the other.
+const serial = "serial"
+
+func sizeCase(events int) string {
+	if events == 1 {
+		return "1 event"
+	}
+	return fmt.Sprintf("%d events", events)
+}
+
+// Subjects are requests without net/http's server: an operation is one of them,
+// from its body to its answer. Journals are made in dir.
+func Subjects(dir string) []measure.Subject {
+	var all []measure.Subject
+	for _, events := range Sizes() {
+		for _, name := range []string{Naive, Pooled} {
+			all = append(all, measure.Subject{Case: sizeCase(events), Library: name, Mode: serial, Goroutines: 1,
+				Prepare: func() (measure.Run, error) { return articleRun(name == Pooled, events) }})
+		}
+		for _, name := range []string{Buffered, Synced} {
+			all = append(all, measure.Subject{Case: sizeCase(events), Library: name, Mode: serial, Goroutines: 1,
+				Prepare: func() (measure.Run, error) { return ownRun(dir, name == Synced, events) }})
+		}
+	}
+	return all
+}
+
+// loop sends n requests through h each time it is called, and counts those
+// that were not answered with want.
+func loop(h http.Handler, events, want int) (run func(_, n int), wrong *int, err error) {
+	x, err := newExchange(events)
+	if err != nil {
+		return nil, nil, err
+	}
+	next, wrong := uint64(0), new(int)
+	return func(_, n int) {
+		for range n {
+			if x.serve(h, next) != want {
+				*wrong++
+			}
+			next += uint64(events)
+		}
+	}, wrong, nil
+}
+
+func articleRun(pooled bool, events int) (measure.Run, error) {
+	queued, short := 0, 0
+	each := len(newBody(events).data)
+	run, wrong, err := loop(&article{pooled: pooled, queue: func(p []byte) {
+		queued++
+		if len(p) != each+1 { // the encoder's newline
+			short++
+		}
+	}}, events, http.StatusAccepted)
+	return measure.Run{Loop: run, Verify: func(ops int) (map[string]float64, error) {
+		if *wrong > 0 || queued != ops || short > 0 {
+			return nil, fmt.Errorf("of %d requests %d were queued, %d not whole, and %d not answered with 202", ops, queued, short, *wrong)
+		}
+		return nil, nil
+	}}, err
+}
+
+// ownRun has a journal of its own, which is read back afterwards.
+func ownRun(dir string, synced bool, events int) (measure.Run, error) {
+	tmp, err := os.MkdirTemp(dir, "bench-ingest-")
+	if err != nil {
+		return measure.Run{}, err
+	}
+	discard := func() { os.RemoveAll(tmp) }
+	h, j, err := openOwn(tmp, synced)
+	if err != nil {
+		discard()
+		return measure.Run{}, err
+	}
+	run, wrong, err := loop(h, events, http.StatusOK)
+	return measure.Run{
+		Loop: run,
+		Verify: func(ops int) (map[string]float64, error) {
+			if *wrong > 0 {
+				return nil, fmt.Errorf("of %d requests %d were not answered with 200", ops, *wrong)
+			}
+			return nil, checkAll(j, uint64(ops)*uint64(events))
+		},
+		Discard: func() { j.Close(); discard() },
+	}, err
+}
+
+// checkAll fails unless the journal has the events numbered below n, in order
+// and nothing else.
+func checkAll(j *journal.Journal, n uint64) error {
+	next := uint64(0)
+	err := eachNumber(j, func(number uint64) error {
+		if number != next {
+			return fmt.Errorf("event %d in the journal where %d belongs", number, next)
+		}
+		next++
+		return nil
+	})
+	if err == nil && next != n {
+		err = fmt.Errorf("%d events in the journal of %d", next, n)
+	}
+	return err
+}

@@ -1,0 +1,81 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/rollway/rollway/bench/internal/measure"
+)
+
+// Targets of a request.
+const (
+	maxOfNaive  = 0.2  // ns of ours ÷ ns of the article's first version
+	maxAllocs   = 2    // of a request
+	maxPerEvent = 0.01 // allocations: what is below is none
+)
+
+// errMissing is a subject without a sample: the results are of another version.
+var errMissing = errors.New("no samples: measure again")
+
+// Tables makes what stands between the markers of the document.
+func Tables(r *measure.Results) (string, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s\nCommand: `%s`; raw results: [%s.json](results/%s.json).\n", r.Circumstances(), r.Command, Kind, Kind)
+	if err := requestTables(&b, r.Summarize()); err != nil {
+		return "", err
+	}
+	return b.String() + "\n", nil
+}
+
+func verdict(reached bool) string {
+	if reached {
+		return "yes"
+	}
+	return "**no**"
+}
+
+// targets is a table of figures held against what they should be.
+type targets struct{ *measure.Table }
+
+func newTargets() targets { return targets{measure.NewTable("figure", "here", "target", "reached")} }
+
+func (t targets) row(name, here, target string, reached bool) {
+	t.Row(name, here, target, verdict(reached))
+}
+
+func requestTables(b *strings.Builder, sums map[measure.Key]measure.Summary) error {
+	of := func(events int, name string) measure.Summary {
+		return sums[measure.Key{Case: sizeCase(events), Library: name, Mode: serial}]
+	}
+	names := []string{Naive, Pooled, Buffered, Synced}
+	for _, events := range Sizes() {
+		for _, name := range names {
+			if of(events, name).Samples == 0 {
+				return fmt.Errorf("%s, %s: %w", sizeCase(events), name, errMissing)
+			}
+		}
+	}
+	t := newTargets()
+	many := Sizes()[0]
+	ratio := of(many, Buffered).Ns / of(many, Naive).Ns
+	t.row(fmt.Sprintf("ns of %s ÷ ns of the article's first version, %s", Buffered, sizeCase(many)), fmt.Sprintf("%.3f", ratio), fmt.Sprintf("≤ %.1f", maxOfNaive), ratio <= maxOfNaive)
+	for _, name := range []string{Buffered, Synced} {
+		allocs := of(many, name).Allocs
+		per := (allocs - of(1, name).Allocs) / float64(many-1)
+		t.row(fmt.Sprintf("allocations of a request of %s, %s", sizeCase(many), name), measure.Count(allocs), fmt.Sprintf("≤ %d", maxAllocs), allocs < maxAllocs+maxPerEvent)
+		t.row("allocations of each event, "+name, fmt.Sprintf("%.3f", per), "0", per < maxPerEvent)
+	}
+	fmt.Fprintf(b, "\n**A request against the targets**\n\n%s", t)
+	for _, events := range Sizes() {
+		t := measure.NewTable("pipeline", "µs, median (least to most)", "CPU µs", "÷ first version", "allocations", "bytes allocated", "noisy samples used")
+		for _, name := range names {
+			s := of(events, name)
+			us := func(ns float64) string { return measure.Number(ns / 1e3) }
+			t.Row(name, fmt.Sprintf("%s (%s–%s)", us(s.Ns), us(s.MinNs), us(s.MaxNs)), us(s.CPUNs), measure.Number(s.Ns/of(events, Naive).Ns),
+				measure.Count(s.Allocs), fmt.Sprintf("%.0f", s.Bytes), fmt.Sprintf("%d of %d", s.NoisyButUsedSamples, s.Samples))
+		}
+		fmt.Fprintf(b, "\n**A request of %s, without net/http**\n\n%s", sizeCase(events), t)
+	}
+	return nil
+}
