@@ -192,7 +192,15 @@ func (j *Journal) makeRoom(size int64) error {
 	if fits() {
 		return nil
 	}
-	return fmt.Errorf("append to journal: %w: %d bytes more would pass the limit of %d (max_bytes); raise it or set a retention", ErrFull, size, limit)
+	advice := "raise it or set a retention"
+	j.mu.Lock()
+	if len(j.segs) > 1 && j.o.RetainBytes+int64(j.o.RetainAge) > 0 {
+		if c := j.holderLocked(j.segs[0]); c != nil {
+			advice = "the oldest lines have not been delivered by " + c.name
+		}
+	}
+	j.mu.Unlock()
+	return fmt.Errorf("append to journal: %w: %d bytes more would pass the limit of %d (max_bytes); %s", ErrFull, size, limit, advice)
 }
 
 // prepareSegment makes writer.seg the segment for a frame of size bytes.

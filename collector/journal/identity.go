@@ -70,8 +70,9 @@ func (j *Journal) makeID() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// Not made durable: one that a power cut takes away is made anew, and who
-	// remembers it begins again.
 	_, err = f.WriteAt([]byte(id+"\n"), 0)
+	if err == nil {
+		err = f.Sync() // the folder is synced behind this; cursors are good only with it
+	}
 	return id, errors.Join(err, f.Close())
 }

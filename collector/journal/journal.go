@@ -109,6 +109,7 @@ type Journal struct {
 	queue    queue
 	syncer   syncer
 	keys     keyTable
+	cursors  []*Cursor // open
 	waiting  []*Reader // readers to wake at the next commit
 	free     *waiter
 	counters counters

@@ -142,7 +142,7 @@ func (j *Journal) deleteOldest(now time.Time, need int64) bool {
 	}
 	over := j.o.RetainBytes > 0 && j.total+need > keep
 	aged := j.o.RetainAge > 0 && now.Sub(s.written) > j.o.RetainAge
-	if !s.settled || !over && !aged {
+	if !s.settled || !over && !aged || j.holderLocked(s) != nil {
 		return false
 	}
 	ext := extOpen

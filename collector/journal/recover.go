@@ -126,7 +126,7 @@ func (j *Journal) listSegments() (files []candidate, lowest uint64, err error) {
 	for _, e := range entries {
 		first, ext, ok := parseName(e.Name)
 		switch {
-		case e.Name == "LOCK", e.Name == idFile && !e.Dir:
+		case e.Name == "LOCK", e.Name == idFile && !e.Dir, e.Name == cursorFolder && e.Dir:
 			continue
 		case !ok || e.Dir:
 			j.find(Finding{Kind: Foreign, File: e.Name, Detail: "left alone"})

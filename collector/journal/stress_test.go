@@ -121,7 +121,7 @@ func stress(t *testing.T, pack bool, retain int64) {
 func TestSharedFsync(t *testing.T) {
 	hold, inSync := make(chan struct{}), make(chan struct{}, 100)
 	j, err := Open("/j", Options{Disk: &disk.Faulty{FS: disk.NewMem(), Hook: func(op disk.Op) disk.Fault {
-		if op.Kind == disk.Sync {
+		if op.Kind == disk.Sync && strings.HasSuffix(op.Name, extOpen) {
 			inSync <- struct{}{}
 			<-hold
 		}

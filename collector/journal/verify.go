@@ -56,7 +56,7 @@ func verify(fsys disk.FS, dir string) (Report, error) {
 		for _, e := range entries {
 			first, ext, ok := parseName(e.Name)
 			switch {
-			case e.Name == "LOCK", e.Name == idFile:
+			case e.Name == "LOCK", e.Name == idFile, e.Name == cursorFolder && e.Dir:
 			case !ok || e.Dir:
 				rep.Findings = append(rep.Findings, Finding{Kind: Foreign, File: e.Name})
 			case ext == extBad:

@@ -1,0 +1,208 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/internal/disk"
+)
+
+func TestCursor(t *testing.T) {
+	mem := disk.NewMem()
+	open := func() *Journal {
+		t.Helper()
+		j, err := Open("/j", Options{Disk: mem})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkKinds(t, j, []FindingKind{})
+		return j
+	}
+	cursor := func(j *Journal, want uint64, reset string) *Cursor {
+		t.Helper()
+		c, err := j.OpenCursor("kafka", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Offset() != want || !strings.Contains(c.Reset(), reset) || (c.Reset() == "") != (reset == "") {
+			t.Fatalf("cursor at %d, reset %q", c.Offset(), c.Reset())
+		}
+		return c
+	}
+	j := open()
+	mustAppend(t, j, lines(0, 10))
+	c := cursor(j, 0, "")
+	if _, err := j.OpenCursor("kafka", false); err == nil {
+		t.Fatal("one cursor is open twice")
+	}
+	for _, name := range []string{"", "a/b", "..", "a.new", strings.Repeat("a", 65)} {
+		if _, err := j.OpenCursor(name, false); err == nil {
+			t.Fatalf("%q was taken as a name", name)
+		}
+	}
+	if err := c.Save(7); err != nil {
+		t.Fatal(err)
+	}
+	j.Close()
+	j = open()
+	c = cursor(j, 7, "")
+	c.Close()
+	cursor(j, 7, "").Close()
+	j.Close()
+
+	good, err := mem.ReadFile("/j/cursors/kafka")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ text, reset string }{
+		{"", "damaged"},
+		{string(good[:len(good)-1]), "damaged"},
+		{strings.Replace(string(good), " 7 ", " 8 ", 1), "damaged"},
+		{(&Cursor{}).line(strings.Repeat("0", idDigits), 7), "another journal"},
+		{(&Cursor{}).line("", 11), "ends at 10"},
+		{(&Cursor{}).line("", 0), ""},
+	} {
+		if err := mem.WriteFile("/j/cursors/kafka", []byte(tt.text)); err != nil {
+			t.Fatal(err)
+		}
+		j = open()
+		cursor(j, 0, tt.reset)
+		j.Close()
+	}
+}
+
+// However the machine stops, a cursor is at an offset that was saved or is about
+// to be, and all that is before it is there.
+func TestCursorNeverLeads(t *testing.T) {
+	mem := disk.NewMem()
+	rng := rand.New(rand.NewPCG(1, 2))
+	saved, crashes := uint64(0), 0
+	armed := false
+	faulty := &disk.Faulty{FS: mem, Hook: func(op disk.Op) disk.Fault {
+		if !armed || op.Kind == disk.Read || op.Kind == disk.List {
+			return disk.Fault{}
+		}
+		for _, crashed := range []*disk.Mem{mem.KillClone(), mem.PowerCutClone(nil), mem.PowerCutClone(rng)} {
+			crashes++
+			j, err := Open("/j", Options{Disk: crashed})
+			if err != nil {
+				t.Error(err)
+				return disk.Fault{}
+			}
+			c, err := j.OpenCursor("c", false)
+			if err != nil || c.Reset() != "" || c.Offset() < saved || c.Offset() > j.Next() {
+				t.Errorf("%s %s: cursor at %d of %d (%s), saved was %d: %v", op.Kind, op.Name, c.Offset(), j.Next(), c.Reset(), saved, err)
+			}
+			j.Close()
+		}
+		return disk.Fault{}
+	}}
+	j, err := Open("/j", Options{Disk: faulty})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := j.OpenCursor("c", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		mustAppend(t, j, lines(3*i, 3))
+		armed = true
+		if err := c.Save(j.Next()); err != nil {
+			t.Fatal(err)
+		}
+		armed = false
+		saved = j.Next()
+	}
+	j.Close()
+	if crashes < 200 {
+		t.Fatalf("%d crashes", crashes)
+	}
+}
+
+// Retention keeps what a cursor holds; the journal then refuses lines, and goes
+// on when the cursor does.
+func TestCursorHolds(t *testing.T) {
+	j := mustOpen(t, t.TempDir(), Options{SegmentBytes: 1000, RetainBytes: 3000, MaxBytes: 6000})
+	holding, err := j.OpenCursor("sink", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.OpenCursor("loose", false); err != nil {
+		t.Fatal(err)
+	}
+	l := newLedger()
+	n := 0
+	for ; n < 1000; n++ {
+		if err = l.append(j, n, false); err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "not been delivered by sink") {
+		t.Fatalf("after %d batches: %v", n, err)
+	}
+	if j.First() != 0 {
+		t.Fatalf("records below %d were deleted", j.First())
+	}
+	l.check(t, j)
+	for j.nextRetired() != nil { // only what is sealed is deleted
+		time.Sleep(time.Millisecond)
+	}
+	half := j.Next() / 2
+	if err := holding.Save(half); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Append(t.Context(), lines(0, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if first := j.First(); first == 0 || first > half {
+		t.Fatalf("the cursor is at %d, the oldest record at %d", half, first)
+	}
+	holding.Close()
+	for range 100 {
+		for j.nextRetired() != nil {
+			time.Sleep(time.Millisecond)
+		}
+		if _, err := j.Append(t.Context(), lines(0, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestCursorSaveFails(t *testing.T) {
+	mem := disk.NewMem()
+	fail := disk.Kind("")
+	j, err := Open("/j", Options{Disk: &disk.Faulty{FS: mem, Hook: func(op disk.Op) disk.Fault {
+		if op.Kind == fail && strings.Contains(op.Name, cursorFolder) {
+			return disk.Fault{Err: syscall.EIO}
+		}
+		return disk.Fault{}
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	c, err := j.OpenCursor("c", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, kind := range []disk.Kind{disk.Open, disk.Write, disk.Sync, disk.Rename, disk.SyncDir} {
+		mustAppend(t, j, lines(i, 1))
+		fail = kind
+		if err := c.Save(j.Next()); !errors.Is(err, syscall.EIO) || c.Offset() != uint64(i) {
+			t.Errorf("%s fails: %v, cursor at %d", kind, err, c.Offset())
+		}
+		fail = ""
+		if err := c.Save(j.Next()); err != nil || c.Offset() != j.Next() {
+			t.Error(err)
+		}
+	}
+	if b, err := mem.ReadFile("/j/cursors/c"); err != nil || !strings.Contains(string(b), fmt.Sprintf(" %d ", j.Next())) {
+		t.Errorf("%q, %v", b, err)
+	}
+}
