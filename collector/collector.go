@@ -24,6 +24,8 @@ import (
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/query"
 	"github.com/rollway/rollway/collector/receive"
+	"github.com/rollway/rollway/collector/sink"
+	"github.com/rollway/rollway/collector/sink/kafka"
 )
 
 // A Collector listens from New on and serves while Run runs. Its methods are
@@ -41,6 +43,9 @@ type Collector struct {
 	security  atomic.Pointer[security]
 	health    health
 	metrics   *metrics
+
+	sinks []*sink.Runner
+	kafka *kafka.Destination // nil: off
 
 	running atomic.Bool // set by the first Run
 	closing sync.Once
@@ -85,6 +90,9 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the data folder %s cannot be used: %w", cfg.Data, err)
+	}
+	if err := c.openSinks(); err != nil {
+		return nil, err
 	}
 	c.health.init(c.journal, cfg)
 	if cfg.Rejected.KeepSize > 0 {
@@ -217,6 +225,7 @@ type Stats struct {
 	Query   query.Stats
 
 	Rejected deadletter.Stats
+	Sinks    []sink.Stats
 }
 
 // Stats returns a snapshot. It never waits for the disk.
@@ -224,6 +233,9 @@ func (c *Collector) Stats() Stats {
 	s := Stats{Receive: c.receiver.Stats(), Journal: c.journal.Stats(), Query: c.api.Stats()}
 	if c.rejected != nil {
 		s.Rejected = c.rejected.Stats()
+	}
+	for _, r := range c.sinks {
+		s.Sinks = append(s.Sinks, r.Stats())
 	}
 	return s
 }
@@ -256,6 +268,9 @@ func (c *Collector) Run(ctx context.Context) error {
 		})
 	}
 	serving.Go(func() { c.health.watch(serveCtx, c.log) })
+	for _, r := range c.sinks {
+		serving.Go(func() { r.Run(serveCtx) }) // an error is logged, and the next start delivers again
+	}
 	c.health.serving.Store(true)
 	var err error
 	select {
@@ -294,6 +309,12 @@ func (c *Collector) close() error {
 			if err := c.rejected.Close(); err != nil {
 				c.closed = fmt.Errorf("close rejected events: %w", err)
 			}
+		}
+		for _, r := range c.sinks {
+			r.Close()
+		}
+		if c.kafka != nil {
+			c.kafka.Close()
 		}
 		if c.journal != nil {
 			if err := c.journal.Close(); err != nil {

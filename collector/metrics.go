@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/rollway/rollway/collector/receive"
+	"github.com/rollway/rollway/collector/sink"
 )
 
 // metrics is what GET /metrics shows: the Stats of the parts at the time of
@@ -140,9 +141,15 @@ var simple = []metric{
 }
 
 var (
-	rejectedDesc = prometheus.NewDesc("rollway_events_rejected_total", "Events that cannot be stored as they are, by reason; their senders were told.", []string{"reason"}, nil)
-	requestsDesc = prometheus.NewDesc("rollway_ingest_requests_total", "Requests to take events, by status.", []string{"code"}, nil)
-	readyDesc    = prometheus.NewDesc("rollway_ready", "1 while lines can be stored, as /readyz says.", nil, nil)
+	rejectedDesc  = prometheus.NewDesc("rollway_events_rejected_total", "Events that cannot be stored as they are, by reason; their senders were told.", []string{"reason"}, nil)
+	requestsDesc  = prometheus.NewDesc("rollway_ingest_requests_total", "Requests to take events, by status.", []string{"code"}, nil)
+	sinkLabel     = []string{"sink"}
+	deliveredDesc = prometheus.NewDesc("rollway_sink_delivered_total", "Lines delivered by a sink.", sinkLabel, nil)
+	pendingDesc   = prometheus.NewDesc("rollway_sink_pending", "Lines in the journal that a sink has not delivered.", sinkLabel, nil)
+	droppedDesc   = prometheus.NewDesc("rollway_sink_dropped_total", "Lines that a sink will not deliver, by reason.", []string{"sink", "reason"}, nil)
+	retriesDesc   = prometheus.NewDesc("rollway_sink_retries_total", "Batches that a sink tried again.", sinkLabel, nil)
+	cursorDesc    = prometheus.NewDesc("rollway_sink_cursor_offset", "Offset from which a sink goes on after a restart.", sinkLabel, nil)
+	readyDesc     = prometheus.NewDesc("rollway_ready", "1 while lines can be stored, as /readyz says.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
@@ -152,6 +159,9 @@ func (sc *statsCollector) Describe(descs chan<- *prometheus.Desc) {
 	}
 	descs <- rejectedDesc
 	descs <- requestsDesc
+	for _, d := range []*prometheus.Desc{deliveredDesc, pendingDesc, droppedDesc, retriesDesc, cursorDesc} {
+		descs <- d
+	}
 	descs <- readyDesc
 }
 
@@ -166,6 +176,15 @@ func (sc *statsCollector) Collect(out chan<- prometheus.Metric) {
 	}
 	for code, n := range s.Receive.Requests {
 		out <- prometheus.MustNewConstMetric(requestsDesc, prometheus.CounterValue, float64(n), strconv.Itoa(code))
+	}
+	for _, k := range s.Sinks {
+		out <- prometheus.MustNewConstMetric(deliveredDesc, prometheus.CounterValue, float64(k.Delivered), k.Name)
+		out <- prometheus.MustNewConstMetric(pendingDesc, prometheus.GaugeValue, float64(k.Pending), k.Name)
+		for _, reason := range sink.Reasons() {
+			out <- prometheus.MustNewConstMetric(droppedDesc, prometheus.CounterValue, float64(k.Dropped[reason]), k.Name, reason)
+		}
+		out <- prometheus.MustNewConstMetric(retriesDesc, prometheus.CounterValue, float64(k.Retries), k.Name)
+		out <- prometheus.MustNewConstMetric(cursorDesc, prometheus.GaugeValue, float64(k.Cursor), k.Name)
 	}
 	ready := 1.0
 	if sc.c.health.ready() != nil {

@@ -32,6 +32,7 @@ type Config struct {
 	Limits   Limits   // limits
 	Journal  Journal  // journal
 	Rejected Rejected // rejected
+	Kafka    Kafka    // kafka
 	Timeouts Timeouts // timeouts
 }
 
@@ -78,6 +79,25 @@ type Journal struct {
 	MaxKeys     int           // max_keys: idempotency keys remembered
 	KeyAge      time.Duration // key_age: time for which they are remembered
 }
+
+// Kafka is the sink that passes lines on to a topic of Apache Kafka.
+type Kafka struct {
+	Brokers     string        // brokers: host:port of some brokers, separated by blanks; empty: no sink
+	Topic       string        // topic: where lines go
+	Key         string        // key: top-level key of a line whose value becomes the record's key; empty: none
+	Compression string        // compression: none, gzip, snappy, lz4 or zstd
+	MaxRecord   Size          // max_record: bytes of a record, as the topic's max.message.bytes
+	MaxEvents   int           // max_events: lines in a batch
+	MaxBytes    Size          // max_bytes: bytes in a batch
+	MaxAge      time.Duration // max_age: for a batch to fill up
+	WhenFull    string        // when_full: hold or drop_oldest
+}
+
+// Values of Kafka.WhenFull.
+const (
+	Hold       = "hold"        // retention waits for the sink, and a full journal refuses lines
+	DropOldest = "drop_oldest" // retention may delete what the sink has not delivered
+)
 
 // Timeouts end connections that stand still.
 type Timeouts struct {
@@ -153,6 +173,15 @@ func Default() Config {
 			KeyAge:      time.Hour,
 		},
 		Rejected: Rejected{KeepSize: 64 * MiB},
+		Kafka: Kafka{
+			Topic:       "logs",
+			Compression: "none",
+			MaxRecord:   1_000_000,
+			MaxEvents:   1000,
+			MaxBytes:    1 * MiB,
+			MaxAge:      100 * time.Millisecond,
+			WhenFull:    Hold,
+		},
 		Timeouts: Timeouts{
 			ReadHeader: 10 * time.Second,
 			Read:       time.Minute,

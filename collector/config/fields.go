@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,6 +59,16 @@ var fields = []field{
 	{key: "journal.key_age", at: func(c *Config) any { return &c.Journal.KeyAge }, min: int64(time.Second), max: int64(30 * 24 * time.Hour)},
 
 	{key: "rejected.keep_size", at: func(c *Config) any { return &c.Rejected.KeepSize }, min: int64(MiB), max: int64(TiB), zeroOK: true},
+
+	{key: "kafka.brokers", at: func(c *Config) any { return &c.Kafka.Brokers }, text: checkBrokers},
+	{key: "kafka.topic", at: func(c *Config) any { return &c.Kafka.Topic }, text: checkTopic},
+	{key: "kafka.key", at: func(c *Config) any { return &c.Kafka.Key }, text: func(string) error { return nil }},
+	{key: "kafka.compression", at: func(c *Config) any { return &c.Kafka.Compression }, text: oneOf("none", "gzip", "snappy", "lz4", "zstd")},
+	{key: "kafka.max_record", at: func(c *Config) any { return &c.Kafka.MaxRecord }, min: int64(KiB), max: int64(GiB)},
+	{key: "kafka.max_events", at: func(c *Config) any { return &c.Kafka.MaxEvents }, min: 1, max: 1_000_000},
+	{key: "kafka.max_bytes", at: func(c *Config) any { return &c.Kafka.MaxBytes }, min: int64(KiB), max: int64(GiB)},
+	{key: "kafka.max_age", at: func(c *Config) any { return &c.Kafka.MaxAge }, min: int64(time.Millisecond), max: int64(time.Hour)},
+	{key: "kafka.when_full", at: func(c *Config) any { return &c.Kafka.WhenFull }, text: oneOf(Hold, DropOldest)},
 
 	{key: "timeouts.read_header", at: func(c *Config) any { return &c.Timeouts.ReadHeader }, min: int64(100 * time.Millisecond), max: int64(time.Hour)},
 	{key: "timeouts.read", at: func(c *Config) any { return &c.Timeouts.Read }, min: int64(100 * time.Millisecond), max: int64(24 * time.Hour)},
@@ -249,6 +260,39 @@ func formatDuration(d time.Duration) string {
 		s = s[:len(s)-2]
 	}
 	return s
+}
+
+// checkBrokers admits addresses as checkAddr does, separated by blanks.
+func checkBrokers(s string) error {
+	for _, addr := range strings.Fields(s) {
+		if err := checkAddr(addr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkTopic admits what Kafka admits.
+func checkTopic(s string) error {
+	for _, c := range []byte(s) {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("._-", c) >= 0) {
+			return fmt.Errorf("%q is no name of a topic: use letters, digits, and . _ -", s)
+		}
+	}
+	if s == "" || len(s) > 249 || s == "." || s == ".." {
+		return fmt.Errorf("%.300q is no name of a topic: use 1 to 249 letters, digits, and . _ -", s)
+	}
+	return nil
+}
+
+// oneOf admits the values given.
+func oneOf(values ...string) func(string) error {
+	return func(s string) error {
+		if !slices.Contains(values, s) {
+			return fmt.Errorf("%q is none of %s", s, strings.Join(values, ", "))
+		}
+		return nil
+	}
 }
 
 func checkNotEmpty(s string) error {

@@ -1,0 +1,249 @@
+// Package kafka is a sink's destination that produces to a topic of Apache Kafka
+// or of what speaks its protocol.
+//
+// Each line is a record: the line without its '\n' as the value, one field of it
+// as the key if Options.Key names one, and the headers rollway-journal and
+// rollway-offset, which together name the line: a consumer tells by them a line
+// that it has seen. The producer is idempotent and waits for all in-sync
+// replicas. Within a partition lines come in the order of the journal; after a
+// restart some may come again, in their order, to the partition that they had.
+package kafka
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/rollway/rollway/collector/sink"
+)
+
+// Options of a Destination; a field that is zero means its default.
+type Options struct {
+	Brokers     []string // host:port of some of the brokers; required
+	Topic       string   // required
+	Key         string   // top-level key of a line whose value is the record's key; empty: records have none and are spread
+	Journal     string   // the journal's ID, for the header
+	MaxRecord   int      // bytes of a record, as the topic's max.message.bytes; default 1,000,000
+	Compression string   // none, gzip, snappy, lz4 or zstd; default none
+
+	Log *slog.Logger // default: none
+}
+
+// HeaderJournal and HeaderOffset are the headers of every record.
+const (
+	HeaderJournal = "rollway-journal"
+	HeaderOffset  = "rollway-offset"
+)
+
+var codecs = map[string]kgo.CompressionCodec{
+	"": kgo.NoCompression(), "none": kgo.NoCompression(), "gzip": kgo.GzipCompression(),
+	"snappy": kgo.SnappyCompression(), "lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),
+}
+
+// A Destination produces batches to a topic.
+type Destination struct {
+	o      Options
+	client *kgo.Client
+	key    fieldReader
+}
+
+// New returns a Destination. It does not wait for a broker.
+func New(o Options) (*Destination, error) {
+	codec, ok := codecs[o.Compression]
+	switch {
+	case len(o.Brokers) == 0 || o.Topic == "":
+		return nil, errors.New("kafka: brokers and a topic are needed")
+	case !ok:
+		return nil, fmt.Errorf("kafka: compression %q is none of none, gzip, snappy, lz4, zstd", o.Compression)
+	}
+	if o.MaxRecord <= 0 {
+		o.MaxRecord = 1_000_000
+	}
+	client, err := kgo.NewClient(
+		kgo.ClientID("rollway"),
+		kgo.SeedBrokers(o.Brokers...),
+		kgo.DefaultProduceTopic(o.Topic),
+		kgo.RequiredAcks(kgo.AllISRAcks()),
+		kgo.ProducerBatchCompression(codec),
+		kgo.ProducerBatchMaxBytes(int32(o.MaxRecord)),
+		kgo.ProducerLinger(0), // the Runner has gathered the batch
+		kgo.RecordPartitioner(newPartitioner()),
+		kgo.MaxBufferedRecords(1<<20), // a batch is bounded by the Runner
+		kgo.RetryBackoffFn(func(tries int) time.Duration {
+			return min(100*time.Millisecond<<min(tries, 4), time.Second)
+		}),
+		kgo.MetadataMinAge(250*time.Millisecond),
+		kgo.UnknownTopicRetries(-1), // it may yet be made
+	)
+	if err != nil {
+		return nil, fmt.Errorf("kafka: %w", err)
+	}
+	d := &Destination{o: o, client: client}
+	d.key.field = o.Key
+	return d, nil
+}
+
+// Close ends the connections. What is being delivered is given up.
+func (d *Destination) Close() { d.client.Close() }
+
+// Deliver implements sink.Destination. The client itself tries again for as long
+// as brokers are away, so an error is one that passes only by somebody's doing,
+// or the end of ctx, after which only Close may be called.
+func (d *Destination) Deliver(ctx context.Context, b *sink.Batch) error {
+	u := &underWay{batch: b, left: 1, over: make(chan struct{})}
+	journal := []byte(d.o.Journal)
+	records := make([]kgo.Record, b.Len())
+	for i := range records {
+		if b.Settled(i) {
+			continue
+		}
+		offset := b.First + uint64(i)
+		record := &records[i]
+		record.Value, record.Key = b.Line(i), d.key.read(b.Line(i))
+		record.Offset = int64(offset) // for the partitioner; the client overwrites it
+		record.Headers = []kgo.RecordHeader{
+			{Key: HeaderJournal, Value: journal},
+			{Key: HeaderOffset, Value: strconv.AppendUint(nil, offset, 10)},
+		}
+		u.add()
+		d.client.Produce(ctx, record, func(_ *kgo.Record, err error) { u.end(i, err) })
+	}
+	u.end(-1, nil) // all are begun
+	select {
+	case <-u.over:
+	case <-ctx.Done():
+		// What a broker may have taken without an answer ends with the client only.
+		u.leave()
+		return ctx.Err()
+	}
+	if u.err != nil {
+		return fmt.Errorf("produce to kafka topic %s: %w", d.o.Topic, u.err)
+	}
+	return nil
+}
+
+// underWay is a batch that is being produced.
+type underWay struct {
+	over chan struct{} // closed when nothing is left
+
+	mu    sync.Mutex // guards all below, and batch while Deliver waits
+	batch *sink.Batch
+	left  int // records without an answer, and one while they are begun
+	err   error
+	gone  bool // Deliver has returned
+}
+
+func (u *underWay) add() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.left++
+}
+
+// end notes the answer for line i of the batch; below 0: for none.
+func (u *underWay) end(i int, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch {
+	case i < 0 || u.gone:
+	case err == nil:
+		u.batch.Settle(i)
+	case refused(err):
+		u.batch.Refuse(i, err)
+	case u.err == nil:
+		u.err = err
+	}
+	if u.left--; u.left == 0 {
+		close(u.over)
+	}
+}
+
+func (u *underWay) leave() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.gone = true
+}
+
+// refused reports whether no later try of the same record can go well.
+func refused(err error) bool {
+	return errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.InvalidRecord)
+}
+
+// fieldReader reads one top-level value of a line.
+type fieldReader struct {
+	field string
+	in    bytes.Reader
+	dec   jsontext.Decoder
+}
+
+// read returns a copy of the value, of a string its text; nil if there is none.
+func (f *fieldReader) read(line []byte) []byte {
+	if f.field == "" {
+		return nil
+	}
+	f.in.Reset(line)
+	f.dec.Reset(&f.in)
+	if t, err := f.dec.ReadToken(); err != nil || t.Kind() != '{' {
+		return nil
+	}
+	for f.dec.PeekKind() == '"' {
+		name, err := f.dec.ReadToken()
+		if err != nil {
+			return nil
+		}
+		if name.String() != f.field {
+			if f.dec.SkipValue() != nil {
+				return nil
+			}
+			continue
+		}
+		value, err := f.dec.ReadValue()
+		if err != nil {
+			return nil
+		}
+		if value.Kind() == '"' {
+			text, err := jsontext.AppendUnquote(nil, value)
+			if err != nil {
+				return nil
+			}
+			return text
+		}
+		return bytes.Clone(value)
+	}
+	return nil
+}
+
+// stretch is the number of consecutive lines without key that go to one
+// partition.
+const stretch = 256
+
+// partitioner sends records with a key where Kafka's own clients do, and others
+// by their offset in the journal: a line that is sent again goes where it went.
+type partitioner struct{ keyed kgo.Partitioner }
+
+func newPartitioner() kgo.Partitioner { return partitioner{kgo.StickyKeyPartitioner(nil)} }
+
+func (p partitioner) ForTopic(topic string) kgo.TopicPartitioner {
+	return topicPartitioner{p.keyed.ForTopic(topic)}
+}
+
+type topicPartitioner struct{ keyed kgo.TopicPartitioner }
+
+// RequiresConsistency makes the client choose among all partitions, also those
+// that cannot be written to at the moment.
+func (topicPartitioner) RequiresConsistency(*kgo.Record) bool { return true }
+
+func (p topicPartitioner) Partition(r *kgo.Record, n int) int {
+	if r.Key != nil {
+		return p.keyed.Partition(r, n)
+	}
+	return int(r.Offset / stretch % int64(n))
+}

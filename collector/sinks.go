@@ -1,0 +1,37 @@
+package collector
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/sink"
+	"github.com/rollway/rollway/collector/sink/kafka"
+)
+
+// openSinks makes the sinks that the configuration asks for. It waits for no
+// destination.
+func (c *Collector) openSinks() error {
+	k := c.config.Kafka
+	brokers := strings.Fields(k.Brokers)
+	if len(brokers) == 0 {
+		return nil
+	}
+	var err error
+	c.kafka, err = kafka.New(kafka.Options{
+		Brokers: brokers, Topic: k.Topic, Key: k.Key, Journal: c.journal.ID(),
+		MaxRecord: int(k.MaxRecord), Compression: k.Compression,
+	})
+	if err != nil {
+		return fmt.Errorf("sink: %w", err)
+	}
+	r, err := sink.New(c.journal, c.kafka, sink.Options{
+		Name: "kafka", MaxEvents: k.MaxEvents, MaxBytes: int(k.MaxBytes), MaxAge: k.MaxAge,
+		DropOldest: k.WhenFull == config.DropOldest, Log: c.log,
+	})
+	if err != nil {
+		return err
+	}
+	c.sinks = append(c.sinks, r)
+	return nil
+}
