@@ -3,6 +3,7 @@ package collector
 import (
 	"net/http"
 
+	"github.com/rollway/rollway/collector/door/elastic"
 	"github.com/rollway/rollway/collector/door/otlp"
 	"github.com/rollway/rollway/collector/receive"
 )
@@ -18,7 +19,13 @@ var doors = []struct {
 	methods  []string // for protocol, besides POST
 }{
 	{path: "/v1/logs", does: "take logs of OpenTelemetry: OTLP in protocol buffers or JSON", protocol: otlp.Protocol},
+	{path: "/_bulk", does: "take documents as Elasticsearch does, also at /INDEX/_bulk and below /elastic", protocol: elastic.Bulk, methods: put},
+	{path: "/{index}/_bulk", protocol: elastic.Bulk, methods: put},
+	{path: elastic.Prefix + "/_bulk", protocol: elastic.Bulk, methods: put},
+	{path: elastic.Prefix + "/{index}/_bulk", protocol: elastic.Bulk, methods: put},
 }
+
+var put = []string{http.MethodPut}
 
 // handlersOfDoors calls route for each of doors.
 func (c *Collector) handlersOfDoors(route func(path string, h http.Handler)) {

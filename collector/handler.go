@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/rollway/rollway/collector/door/elastic"
 	"github.com/rollway/rollway/collector/query"
 )
 
@@ -46,8 +48,8 @@ func (c *Collector) handler(errorLog *log.Logger) http.Handler {
 	route("/metrics", c.answerInTime(c.readers(readOnly(promhttp.HandlerFor(c.metrics.registry, promhttp.HandlerOpts{ErrorLog: errorLog})))))
 	route("/healthz", c.answerInTime(readOnly(http.HandlerFunc(c.serveHealth))))
 	route("/readyz", c.answerInTime(readOnly(http.HandlerFunc(c.serveReady))))
-	mux.Handle("/{$}", c.measured("/", c.answerInTime(readOnly(http.HandlerFunc(c.serveIndex)))))
-	mux.Handle("/", c.measured("other", c.answerInTime(http.HandlerFunc(serveUnknown))))
+	mux.Handle("/{$}", c.measured("/", c.answerInTime(elastic.Handshake(readOnly(http.HandlerFunc(c.serveIndex))))))
+	mux.Handle("/", c.measured("other", c.answerInTime(elastic.Handshake(http.HandlerFunc(serveUnknown)))))
 	return mux
 }
 

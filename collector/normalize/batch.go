@@ -16,6 +16,7 @@ const (
 	ReasonTooManyFields = "too_many_fields" // over Limits.MaxFields
 	ReasonKeyTooLong    = "key_too_long"    // over Limits.MaxKeyBytes
 	ReasonTooManyEvents = "too_many_events" // over Limits.MaxEvents
+	ReasonUnsupported   = "unsupported"     // of a kind that is not kept as a line
 )
 
 // reason is the index of a Reason constant.
@@ -31,12 +32,14 @@ const (
 	tooManyFields
 	keyTooLong
 	tooManyEvents
+	unsupported
 	numReasons
 )
 
 var reasonNames = [numReasons]string{
 	"", ReasonSyntax, ReasonNotObject, ReasonInvalidUTF8, ReasonTooLarge,
 	ReasonTooDeep, ReasonTooManyFields, ReasonKeyTooLong, ReasonTooManyEvents,
+	ReasonUnsupported,
 }
 
 // Reasons returns every reason this package rejects events for.

@@ -147,6 +147,15 @@ func (b *Builder) Slot(s Slot) {
 	b.aim(inSlot, start)
 }
 
+// SlotNamed is Slot for a value that came under another name than the slot's,
+// by which it goes to attrs if it has to.
+func (b *Builder) SlotNamed(s Slot, name []byte) {
+	start := len(b.text)
+	b.text = jsonline.AppendStringBytes(b.text, name)
+	b.aim(inSlot, start)
+	b.slot = s
+}
+
 // Attr says that the next value goes to attrs under the name.
 func (b *Builder) Attr(name []byte) {
 	start := len(b.text)

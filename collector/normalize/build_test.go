@@ -35,6 +35,12 @@ func TestBuilder(t *testing.T) {
 			b.Slot(Message)
 			b.String([]byte("two"))
 		}, `,"msg":"one","attrs":{"msg":"two"}}`},
+		{"a slot under another name", func(b *Builder) {
+			b.SlotNamed(TraceID, []byte("trace"))
+			b.String([]byte("one"))
+			b.SlotNamed(TraceID, []byte("trace"))
+			b.String([]byte("two"))
+		}, `,"trace_id":"one","attrs":{"trace":"two"}}`},
 		{"what does not fit", func(b *Builder) {
 			b.Slot(Time)
 			b.String([]byte("noon"))

@@ -1,0 +1,115 @@
+package doortest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Missing skips the test, or fails it with REQUIRE=all in the environment.
+func Missing(t testing.TB, why string) {
+	t.Helper()
+	if os.Getenv("REQUIRE") == "all" {
+		t.Fatalf("REQUIRE=all, but %s", why)
+	}
+	t.Skip(why)
+}
+
+// Python runs a script with packages of PyPI, each like name==1.2.
+func Python(t testing.TB, script string, packages ...string) {
+	t.Helper()
+	python := program(t, "python3")
+	dir := fetched(t, "python", packages, func(dir string) *exec.Cmd {
+		return exec.Command(python, append([]string{"-m", "pip", "install", "-q", "--disable-pip-version-check",
+			"--no-warn-script-location", "--root-user-action=ignore", "--target", dir}, packages...)...)
+	})
+	file := filepath.Join(t.TempDir(), "client.py")
+	runScript(t, file, script, exec.Command(python, file), "PYTHONPATH="+dir)
+}
+
+// Node runs a script of CommonJS with packages of npm, each like name@1.2.
+func Node(t testing.TB, script string, packages ...string) {
+	t.Helper()
+	node, npm := program(t, "node"), program(t, "npm")
+	dir := fetched(t, "node", packages, func(dir string) *exec.Cmd {
+		return exec.Command(npm, append([]string{"install", "--silent", "--no-audit", "--no-fund", "--no-save", "--prefix", dir}, packages...)...)
+	})
+	// Next to node_modules, where the script's modules are looked for.
+	scripts, err := os.MkdirTemp(dir, "script")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(scripts) })
+	file := filepath.Join(scripts, "client.js")
+	runScript(t, file, script, exec.Command(node, file))
+}
+
+func program(t testing.TB, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		Missing(t, err.Error())
+	}
+	return path
+}
+
+// fetched returns the folder with packages. They are fetched into the user's
+// cache only if nothing may be skipped; otherwise they have to be there.
+func fetched(t testing.TB, kind string, packages []string, install func(dir string) *exec.Cmd) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		Missing(t, err.Error())
+	}
+	names := strings.Join(packages, " ")
+	dir := filepath.Join(cache, "rollway-test", fmt.Sprintf("%s-%08x", kind, crc32.ChecksumIEEE([]byte(names))))
+	if _, err := os.Stat(dir); err == nil {
+		return dir
+	}
+	if os.Getenv("REQUIRE") != "all" {
+		t.Skipf("%s are not in %s; with REQUIRE=all they are fetched", names, dir)
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	part, err := os.MkdirTemp(filepath.Dir(dir), "part")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(part)
+	cmd := install(part)
+	cmd.Dir = part
+	if out, err := cmd.CombinedOutput(); err != nil {
+		Missing(t, fmt.Sprintf("%s cannot be fetched: %v\n%s", names, err, out))
+	}
+	if err := os.Rename(part, dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func runScript(t testing.TB, file, script string, cmd *exec.Cmd, env ...string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(script), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	run := exec.CommandContext(ctx, cmd.Path, cmd.Args[1:]...)
+	run.Env = append(append(os.Environ(), "NO_COLOR=1"), env...)
+	var out bytes.Buffer
+	run.Stdout, run.Stderr = &out, &out
+	if err := run.Run(); err != nil {
+		t.Fatalf("the client failed: %v\n%s", err, out.String())
+	}
+	t.Logf("the client said: %s", out.String())
+}

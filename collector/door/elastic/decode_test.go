@@ -1,0 +1,369 @@
+package elastic
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/receive"
+)
+
+// store keeps lines, unless it fails.
+type store struct {
+	lines []string
+	fail  error
+}
+
+var errFull = errors.New("full")
+
+func (s *store) put(_ context.Context, b *normalize.Batch) error {
+	if s.fail != nil {
+		return s.fail
+	}
+	b.FirstOffset, b.HasOffset = uint64(len(s.lines)), true
+	for line := range strings.Lines(string(b.Lines)) {
+		s.lines = append(s.lines, strings.TrimSuffix(line, "\n"))
+	}
+	return nil
+}
+
+func newMux(s *store, limits normalize.Limits) *http.ServeMux {
+	r := receive.New(receive.Options{Store: s.put, Limits: limits, IsFull: func(err error) bool { return err == errFull }})
+	mux := http.NewServeMux()
+	mux.Handle("/_bulk", r.Handler(Bulk))
+	mux.Handle("/{index}/_bulk", r.Handler(Bulk, http.MethodPost, http.MethodPut))
+	return mux
+}
+
+func send(h http.Handler, path, body string, header ...string) *httptest.ResponseRecorder {
+	req := httptest.NewRequest("POST", path, strings.NewReader(body))
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, req)
+	return rec
+}
+
+const stamp = `{"time":"2026-05-28T12:40:00.000000000Z","level":`
+
+func TestDocuments(t *testing.T) {
+	for _, tt := range []struct{ action, doc, want string }{
+		{`{"create":{}}`, `{"message":"hi"}`, `"INFO","msg":"hi"}`},
+		{`{"index":{"_index":"logs-app-default","_id":"a1"}}`, `{"message":"hi","n":1}`,
+			`"INFO","msg":"hi","attrs":{"n":1,"_index":"logs-app-default","_id":"a1"}}`},
+		{`{"create":{"_id":7,"pipeline":"p","require_alias":true}}`, `{}`, `"INFO","attrs":{"_id":7,"pipeline":"p","require_alias":true}}`},
+		{`{"index":{"op_type":"create","_type":"log"}}`, `{}`, `"INFO","attrs":{"_type":"log"}}`},
+		{`{"create":{"_id":null}}`, `{}`, `"INFO"}`},
+		{`{"create":{}}`, `{"log.level":"warn","log.logger":"db","service.name":"shop","trace.id":"t","span.id":"s"}`,
+			`"WARN","service":"shop","logger":"db","trace_id":"t","span_id":"s"}`},
+		{`{"create":{}}`, `{"log":{"level":"error","logger":"db"},"service":{"name":"shop"},"trace":{"id":"t"},"span":{"id":"s"}}`,
+			`"ERROR","service":"shop","logger":"db","trace_id":"t","span_id":"s"}`},
+		{`{"create":{}}`, ` { "log" : { "level" : "error" , "origin" : { "file.line" : 7 } } , "service" : { "version" : "1" , "name" : "shop" } } `,
+			`"ERROR","service":"shop","attrs":{"log":{"origin":{"file.line":7}},"service":{"version":"1"}}}`},
+		{`{"create":{}}`, `{"log":{"level":"loud"},"log.level":"info","service":{"name":5},"trace":"t"}`,
+			`"INFO","attrs":{"log.level":"loud","service.name":5,"trace":"t"}}`},
+		{`{"create":{}}`, `{"log":"from docker","message":"second"}`, `"INFO","msg":"from docker","attrs":{"message":"second"}}`},
+		{`{"create":{}}`, `{"error":{"type":"E","message":"m"},"error.code":5}`, `"INFO","error":{"type":"E","message":"m"},"attrs":{"error.code":5}}`},
+		{`{"create":{}}`, `{"error.type":"E","a":1,"error.message":"m","error":"late"}`,
+			`"INFO","error":{"type":"E","message":"m"},"attrs":{"a":1,"error":"late"}}`},
+		{`{"create":{}}`, `{"fields":{"a":1},"labels":{"b":2},"\u0062":3}`, `"INFO","attrs":{"a":1,"labels":{"b":2},"b":3}}`},
+		{`{"create":{}}`, `{"time":"2026-05-28T12:40:00.000000000Z","level":"INFO","msg":"m","attrs":{"k":[1, 2]}}`, `"INFO","msg":"m","attrs":{"k":[1,2]}}`},
+		{`{"create":{}}`, `{"time":"2026-05-28T12:40:01Z"}`, `"INFO","attrs":{"time":"2026-05-28T12:40:01Z"}}`},
+	} {
+		s := &store{}
+		doc := strings.Replace(tt.doc, "{", `{"@timestamp":"2026-05-28T12:40:00Z",`, 1)
+		doc = strings.Replace(doc, ",}", "}", 1)
+		rec := send(newMux(s, normalize.Limits{}), "/_bulk", tt.action+"\n"+doc)
+		if rec.Code != 200 || len(s.lines) != 1 || s.lines[0] != stamp+tt.want {
+			t.Errorf("%s\n%s\n got %q\nwant %s\n%s", tt.action, doc, s.lines, stamp+tt.want, rec.Body)
+		}
+	}
+}
+
+func TestItems(t *testing.T) {
+	s := &store{}
+	h := newMux(s, normalize.Limits{MaxEventBytes: 200, MaxRejections: 3})
+	body := `{"index":{"_id":"a"}}` + "\n" + `{"message":"one"}` + "\n" +
+		`{"delete":{"_id":"b"}}` + "\n" +
+		`{"update":{"_id":"c","_index":"other"}}` + "\n" + `{"doc":{}}` + "\n\n" +
+		`{"create":{}}` + "\r\n" + `{"message":` + "\r\n" +
+		`{"create":{}}` + "\n" + `[]` + "\n" +
+		`{"create":{"_id":5}}` + "\n" + `{"message":"` + strings.Repeat("x", 300) + `"}` + "\n" +
+		`{"create":{}}` + "\n" + "{\"message\":\"\xff\"}" + "\n" +
+		`{"create":{}}` + "\n" + `{"message":"two"}` + "\n" +
+		`{"create":{}}`
+	rec := send(h, "/logs-\"x\"/_bulk", body)
+	var got struct {
+		Took   *int
+		Errors bool
+		Items  []map[string]struct {
+			Index  string `json:"_index"`
+			ID     string `json:"_id"`
+			SeqNo  int    `json:"_seq_no"`
+			Result string
+			Status int
+			Error  struct{ Type, Reason string }
+		}
+	}
+	if err := json.Unmarshal(rec.Body.Bytes(), &got); err != nil || rec.Code != 200 {
+		t.Fatal(rec.Code, err, rec.Body)
+	}
+	var b strings.Builder
+	for _, item := range got.Items {
+		for op, it := range item {
+			fmt.Fprintf(&b, "%s %s %q %d %d %s %s: %s\n", op, it.Index, it.ID, it.Status, it.SeqNo, it.Result, it.Error.Type, it.Error.Reason)
+		}
+	}
+	want := `index logs-"x" "a" 201 0 created : 
+delete logs-"x" "b" 400 0  document_parsing_exception: lines are only added: a deletion is not possible
+update other "c" 400 0  document_parsing_exception: lines are only added: an update is not possible
+create logs-"x" "" 400 0  document_parsing_exception: failed to parse line 8: the text ends inside a value
+create logs-"x" "" 400 0  document_parsing_exception: the item cannot be stored as it is
+create logs-"x" "5" 400 0  document_parsing_exception: the item cannot be stored as it is
+create logs-"x" "" 400 0  document_parsing_exception: the item cannot be stored as it is
+create logs-"x" "1" 201 1 created : 
+create logs-"x" "" 400 0  document_parsing_exception: the item cannot be stored as it is
+`
+	if b.String() != want || !got.Errors || got.Took == nil || len(s.lines) != 2 {
+		t.Errorf("errors %v, %q\n got %s\nwant %s", got.Errors, s.lines, b.String(), want)
+	}
+	if !strings.Contains(s.lines[0], `"attrs":{"_index":"logs-\"x\"","_id":"a"}`) {
+		t.Error(s.lines[0])
+	}
+	// All rejected is no reason for another status.
+	if rec := send(h, "/_bulk", "{\"delete\":{}}"); rec.Code != 200 || !strings.Contains(rec.Body.String(), `"errors":true,"items":[{"delete":{"_index":"","status":400,`) {
+		t.Error(rec.Code, rec.Body)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	good := "{\"create\":{}}\n{}\n"
+	long := strings.Repeat("i", 256)
+	for _, tt := range []struct {
+		path, body string
+		code       int
+		want       string
+	}{
+		{"/_bulk", "", 400, "request body is required"},
+		{"/_bulk", "\n \n", 400, "request body is required"},
+		{"/_bulk", good + "nonsense\n{}\n", 400, "malformed action/metadata line [3]"},
+		{"/_bulk", good + "[]\n", 400, "expected an object"},
+		{"/_bulk", "{}\n{}\n", 400, "expected one of create and index"},
+		{"/_bulk", `{"upsert":{}}`, 400, `found \"upsert\"`},
+		{"/_bulk", `{"create":5}`, 400, "expected an object behind"},
+		{"/_bulk", `{"create":{},"index":{}}`, 400, "expected the end"},
+		{"/_bulk", `{"create":{"_index":5}}`, 400, "_index is not a string"},
+		{"/_bulk", `{"create":{"_index":"` + long + `"}}`, 400, "_index is not a string"},
+		{"/_bulk", `{"create":{"_id":[]}}`, 400, "_id is neither"},
+		{"/_bulk", "{\"create\":{\"_id\":\"\xff\"}}", 400, "UTF-8"},
+		{"/" + long + "/_bulk", good, 400, "longer than 255"},
+		{"/_bulk", strings.Repeat(good, 21), 413, "too many items"},
+	} {
+		s := &store{}
+		rec := send(newMux(s, normalize.Limits{MaxEvents: 10}), tt.path, tt.body)
+		var answer struct {
+			Status int
+			Error  struct {
+				Type, Reason string
+				RootCause    []struct{ Type, Reason string } `json:"root_cause"`
+			}
+		}
+		err := json.Unmarshal(rec.Body.Bytes(), &answer)
+		if err != nil || rec.Code != tt.code || answer.Status != tt.code || len(s.lines) > 0 || len(answer.Error.RootCause) != 1 ||
+			!strings.Contains(rec.Body.String(), tt.want) || rec.Header().Get("X-Elastic-Product") != "Elasticsearch" {
+			t.Errorf("%.60q: %d %s, %v, %q", tt.body, rec.Code, rec.Body, err, s.lines)
+		}
+	}
+}
+
+func TestTooMany(t *testing.T) {
+	s := &store{}
+	rec := send(newMux(s, normalize.Limits{MaxEvents: 2}), "/_bulk", strings.Repeat("{\"create\":{}}\n{}\n", 3))
+	if rec.Code != 200 || len(s.lines) != 2 || strings.Count(rec.Body.String(), `"status":201`) != 2 || strings.Count(rec.Body.String(), `"status":429`) != 1 {
+		t.Error(rec.Code, rec.Body, s.lines)
+	}
+}
+
+func TestFull(t *testing.T) {
+	for err, code := range map[error]int{errFull: 503, os.ErrClosed: 503, errors.New("broken"): 500} {
+		rec := send(newMux(&store{fail: err}, normalize.Limits{}), "/_bulk", "{\"create\":{}}\n{}\n")
+		if rec.Code != code || (rec.Header().Get("Retry-After") != "") != (code == 503) || !strings.Contains(rec.Body.String(), fmt.Sprintf(`"status":%d`, code)) {
+			t.Errorf("%v: %d %v %s", err, rec.Code, rec.Header(), rec.Body)
+		}
+	}
+}
+
+func TestVendorTypes(t *testing.T) {
+	h := newMux(&store{}, normalize.Limits{})
+	for accept, want := range map[string]string{
+		"application/vnd.elasticsearch+json; compatible-with=9":            "application/vnd.elasticsearch+json;compatible-with=9",
+		"application/vnd.elasticsearch+json;compatible-with=8":             "application/vnd.elasticsearch+json;compatible-with=8",
+		"application/vnd.elasticsearch+json; compatible-with=8,text/plain": "application/vnd.elasticsearch+json;compatible-with=8",
+		"application/json": "application/json",
+	} {
+		if got := send(h, "/_bulk", "{\"create\":{}}\n{}", "Accept", accept).Header().Get("Content-Type"); got != want {
+			t.Errorf("%s: %s", accept, got)
+		}
+	}
+}
+
+func TestHandshake(t *testing.T) {
+	h := Handshake(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Error(w, "unknown", 404) }))
+	for _, tt := range []struct {
+		method, path, agent, want string // want "": not answered here
+	}{
+		{"GET", "/", "elasticsearch-py/9", `"number":"8.17.0"`},
+		{"GET", "/", "Mozilla", ""},
+		{"GET", "/elastic/", "Mozilla", `"tagline":"You Know, for Search"`},
+		{"GET", "/elastic", "", `"tagline"`},
+		{"GET", "/elasticity", "", ""},
+		{"GET", "/_license", "", `"type":"basic"`},
+		{"GET", "/elastic/_xpack", "", `"ilm":{"available":false`},
+		{"GET", "/_cluster/health/logs", "", `"status":"green"`},
+		{"GET", "/_cluster/settings", "", ""},
+		{"GET", "/_nodes/http", "", `"publish_address":"example.com"`},
+		{"PUT", "/_index_template/logs", "", `{"acknowledged":true}`},
+		{"GET", "/_ilm/policy/logs", "", `{}`},
+		{"POST", "/logs/_refresh", "", `"failed":0`},
+		{"GET", "/_refresh", "", `"failed":0`},
+		{"PUT", "/logs", "go-elasticsearch/8", `"index":"logs"`},
+		{"PUT", "/logs", "curl", ""},
+		{"GET", "/logs/_search", "elastic", ""},
+		{"DELETE", "/_ilm/policy/logs", "", ""},
+		{"GET", "/_cat", "elastic", ""},
+	} {
+		req := httptest.NewRequest(tt.method, tt.path, nil)
+		req.Header.Set("User-Agent", tt.agent)
+		rec := httptest.NewRecorder()
+		h.ServeHTTP(rec, req)
+		if tt.want == "" {
+			if rec.Code != 404 {
+				t.Errorf("%s %s: %s", tt.method, tt.path, rec.Body)
+			}
+		} else if rec.Code != 200 || !strings.Contains(rec.Body.String(), tt.want) || rec.Header().Get("X-Elastic-Product") == "" {
+			t.Errorf("%s %s: %d %s", tt.method, tt.path, rec.Code, rec.Body)
+		}
+	}
+	req := httptest.NewRequest("HEAD", "/logs", nil)
+	req.Header.Set("Accept", "application/vnd.elasticsearch+json; compatible-with=8")
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, req)
+	if rec.Code != 200 || rec.Body.Len() > 0 || rec.Header().Get("Content-Type") != vendorTypes[8][0] {
+		t.Error(rec.Code, rec.Header(), rec.Body)
+	}
+}
+
+// decode runs Decode alone and returns what it made.
+func decode(norm *normalize.Normalizer, batch *normalize.Batch, req *http.Request, body, note []byte) ([]byte, error) {
+	q := receive.Request{HTTP: req, Body: body, Received: time.Unix(1779972000, 0), Norm: norm, Batch: batch, Note: note}
+	err := Bulk.Decode(&q)
+	return q.Note, err
+}
+
+const everyCase = `{"index":{"_index":"logs","_id":"a"}}
+{"@timestamp":"2026-05-28T12:40:00Z","log":{"level":"info","origin":1},"service.name":"x","error.type":"E","error.message":"m","a\u0062":{"c":[1]},"fields":{"d":1}}
+{"create":{}}
+{"message":"plain","time":"2026-05-28T12:40:00.000000000Z"}
+`
+
+func TestNoAllocationPerItem(t *testing.T) {
+	norm, batch := normalize.New(normalize.Limits{}), new(normalize.Batch)
+	req := httptest.NewRequest("POST", "/_bulk", nil)
+	var note []byte
+	cost := func(items int) uint64 {
+		body := []byte(strings.Repeat(everyCase, items/2))
+		fewest := ^uint64(0)
+		for range 10 {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			batch.Reset()
+			var err error
+			if note, err = decode(norm, batch, req, body, note[:0]); err != nil || batch.Records != items {
+				t.Fatal(err, batch.Records, batch.Rejected)
+			}
+			runtime.ReadMemStats(&after)
+			fewest = min(fewest, after.Mallocs-before.Mallocs)
+		}
+		return fewest
+	}
+	cost(2000)
+	if few, many := cost(2), cost(2000); many > few+10 {
+		t.Errorf("2 items: %d allocations, 2000 items: %d", few, many)
+	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	norm, batch := normalize.New(normalize.Limits{}), new(normalize.Batch)
+	req := httptest.NewRequest("POST", "/_bulk", nil)
+	body := []byte(strings.Repeat(`{"create":{}}`+"\n"+`{"@timestamp":"2026-05-28T12:40:00.000Z","log.level":"info","message":"payment taken","service.name":"payment-api","trace.id":"4bf92f3577b34da6a3ce929d0e0e4736","customer_id":"cus_123","amount":1299}`+"\n", 100))
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	var note []byte
+	for b.Loop() {
+		batch.Reset()
+		note, _ = decode(norm, batch, req, body, note[:0])
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/event")
+}
+
+// FuzzDecode checks that all that was read is stored or rejected, that lines are
+// JSON, and that the answer is and has an item for each.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(everyCase))
+	f.Add([]byte("{\"delete\":{}}\n\n{\"index\":{\"_id\":-1}}"))
+	files, _ := filepath.Glob("testdata/*.request")
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b[bytes.Index(b, []byte("\r\n\r\n"))+4:])
+	}
+	small := normalize.Limits{MaxEventBytes: 300, MaxDepth: 6, MaxFields: 8, MaxKeyBytes: 20, MaxEvents: 5, MaxRejections: 3}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for _, limits := range []normalize.Limits{{}, small} {
+			norm, batch := normalize.New(limits), new(normalize.Batch)
+			req := httptest.NewRequest("POST", "/x/_bulk", nil)
+			req.SetPathValue("index", "x")
+			note, err := decode(norm, batch, req, bytes.Clone(body), nil)
+			if bytes.Count(batch.Lines, []byte("\n")) != batch.Records {
+				t.Fatalf("%d records in %q", batch.Records, batch.Lines)
+			}
+			for line := range bytes.Lines(batch.Lines) {
+				if !json.Valid(line) {
+					t.Fatalf("%q", line)
+				}
+			}
+			if err != nil {
+				if len(note) > 0 {
+					t.Fatalf("%v, and a note %q", err, note)
+				}
+				continue
+			}
+			a := receive.Answer{Code: 200, Batch: batch, Stored: batch.Records, Note: note, Header: http.Header{}}
+			Bulk.Answer(&a)
+			var answer struct {
+				Errors bool
+				Items  []map[string]struct{ Status int }
+			}
+			if err := json.Unmarshal(a.Body, &answer); err != nil {
+				t.Fatalf("%v: %s", err, a.Body)
+			}
+			if len(answer.Items) != batch.Records+batch.RejectedTotal || answer.Errors != (batch.RejectedTotal > 0) {
+				t.Fatalf("%d stored, %d rejected: %s", batch.Records, batch.RejectedTotal, a.Body)
+			}
+		}
+	})
+}

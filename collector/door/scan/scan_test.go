@@ -1,0 +1,91 @@
+package scan
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"testing"
+)
+
+func TestChecker(t *testing.T) {
+	var c Checker
+	for _, tt := range []struct{ text, want, fault string }{
+		{` {"a":[1]} `, `{"a":[1]}`, ""},
+		{"", "", "there is no value"},
+		{" \n", "", "there is no value"},
+		{"1 2", "", "there is something behind the value"},
+		{`{"a":`, "", "the text ends inside a value"},
+		{`{"a" 1}`, "", "not valid JSON at offset 5: invalid character '1' after object name (expecting ':')"},
+	} {
+		value, err := c.One([]byte(tt.text))
+		if string(value) != tt.want || (err == nil) != (tt.fault == "") || err != nil && err.Error() != tt.fault {
+			t.Errorf("%q: %q, %v", tt.text, value, err)
+		}
+	}
+	c.Begin([]byte(`{}{} [1]` + "\n"))
+	for _, want := range []string{"{}", "{}", "[1]"} {
+		if value, err := c.Next(); err != nil || string(value) != want {
+			t.Errorf("%q, %v", value, err)
+		}
+	}
+	if _, err := c.Next(); err != io.EOF {
+		t.Error(err)
+	}
+	c.End()
+}
+
+func TestGet(t *testing.T) {
+	object := []byte(`{"a":1,"\u0062":"x","é":[]}`)
+	for name, want := range map[string]string{"a": "1", "b": `"x"`, "c": ""} {
+		if got := Get(object, name); string(got) != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// FuzzWalk rebuilds values from what a walk finds.
+func FuzzWalk(f *testing.F) {
+	for _, s := range []string{`{"a" : [1, {"b":"\"}"} , []] , "":null}`, `[ ]`, `"x"`, `-1e5`, `{"a":true}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var c Checker
+		value, err := c.One(text)
+		if err != nil {
+			return
+		}
+		var got, want bytes.Buffer
+		rebuild(&got, value)
+		if err := json.Compact(&want, value); err != nil {
+			t.Fatal(err)
+		}
+		if got.String() != want.String() {
+			t.Fatalf("got %s, want %s", got.Bytes(), want.Bytes())
+		}
+	})
+}
+
+func rebuild(out *bytes.Buffer, value []byte) {
+	var w Walk
+	switch value[0] {
+	case '{':
+		w = Members(value)
+	case '[':
+		w = Elements(value)
+	default:
+		out.Write(value)
+		return
+	}
+	out.WriteByte(value[0])
+	for n := 0; w.Next(); n++ {
+		if n > 0 {
+			out.WriteByte(',')
+		}
+		if value[0] == '{' {
+			out.Write(w.Name)
+			out.WriteByte(':')
+		}
+		rebuild(out, w.Value)
+	}
+	out.WriteByte(value[0] + 2)
+}
