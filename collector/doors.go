@@ -5,6 +5,7 @@ import (
 
 	"github.com/rollway/rollway/collector/door/elastic"
 	"github.com/rollway/rollway/collector/door/otlp"
+	"github.com/rollway/rollway/collector/door/splunk"
 	"github.com/rollway/rollway/collector/receive"
 )
 
@@ -23,6 +24,12 @@ var doors = []struct {
 	{path: "/{index}/_bulk", protocol: elastic.Bulk, methods: put},
 	{path: elastic.Prefix + "/_bulk", protocol: elastic.Bulk, methods: put},
 	{path: elastic.Prefix + "/{index}/_bulk", protocol: elastic.Bulk, methods: put},
+	{path: "/services/collector/event", does: "take events as Splunk's HTTP Event Collector does, and lines at /services/collector/raw", protocol: splunk.Event},
+	{path: "/services/collector/event/1.0", protocol: splunk.Event},
+	{path: "/services/collector", protocol: splunk.Event},
+	{path: "/services/collector/raw", protocol: splunk.Raw},
+	{path: "/services/collector/raw/1.0", protocol: splunk.Raw},
+	{path: "/services/collector/ack", handler: splunk.Acks},
 }
 
 var put = []string{http.MethodPut}
@@ -35,5 +42,8 @@ func (c *Collector) handlersOfDoors(route func(path string, h http.Handler)) {
 			h = c.receiver.Handler(d.protocol, append([]string{http.MethodPost}, d.methods...)...)
 		}
 		route(d.path, h)
+	}
+	for _, path := range []string{"/services/collector/health", "/services/collector/health/1.0"} {
+		route(path, splunk.Health(c.health.ready))
 	}
 }

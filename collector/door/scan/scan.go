@@ -120,10 +120,13 @@ func (w *Walk) Is(s string) bool { return Equal(w.Name, s) }
 // Equal reports whether raw is the string s, which has no character that needs
 // an escape.
 func Equal(raw []byte, s string) bool {
+	if raw[0] != '"' {
+		return false
+	}
 	if len(raw) == len(s)+2 && string(raw[1:len(raw)-1]) == s {
 		return true
 	}
-	if raw[0] != '"' || len(raw) <= len(s)+2 || bytes.IndexByte(raw, '\\') < 0 {
+	if len(raw) <= len(s)+2 || bytes.IndexByte(raw, '\\') < 0 {
 		return false
 	}
 	var buf [64]byte

@@ -43,6 +43,20 @@ func TestGet(t *testing.T) {
 	}
 }
 
+func TestEqual(t *testing.T) {
+	for _, tt := range []struct {
+		raw, s string
+		want   bool
+	}{
+		{`"a"`, "a", true}, {`"\u0061"`, "a", true}, {`""`, "", true}, {`{}`, "", false}, {`[]`, "", false}, {`"ab"`, "a", false},
+		{`123`, "2", false}, {`"\u0062"`, "a", false}, {`null`, "ul", false},
+	} {
+		if Equal([]byte(tt.raw), tt.s) != tt.want {
+			t.Errorf("%s and %q: not %v", tt.raw, tt.s, tt.want)
+		}
+	}
+}
+
 // FuzzWalk rebuilds values from what a walk finds.
 func FuzzWalk(f *testing.F) {
 	for _, s := range []string{`{"a" : [1, {"b":"\"}"} , []] , "":null}`, `[ ]`, `"x"`, `-1e5`, `{"a":true}`} {
