@@ -5,6 +5,7 @@ import (
 
 	"github.com/rollway/rollway/collector/door/elastic"
 	"github.com/rollway/rollway/collector/door/otlp"
+	"github.com/rollway/rollway/collector/door/sentry"
 	"github.com/rollway/rollway/collector/door/splunk"
 	"github.com/rollway/rollway/collector/receive"
 )
@@ -24,6 +25,10 @@ var doors = []struct {
 	{path: "/{index}/_bulk", protocol: elastic.Bulk, methods: put},
 	{path: elastic.Prefix + "/_bulk", protocol: elastic.Bulk, methods: put},
 	{path: elastic.Prefix + "/{index}/_bulk", protocol: elastic.Bulk, methods: put},
+	{path: "/api/{project}/envelope/{$}", does: "take events and logs in Sentry's envelopes, and events at /api/PROJECT/store/", protocol: sentry.Envelope},
+	{path: "/api/{project}/envelope", protocol: sentry.Envelope},
+	{path: "/api/{project}/store/{$}", protocol: sentry.Store},
+	{path: "/api/{project}/store", protocol: sentry.Store},
 	{path: "/services/collector/event", does: "take events as Splunk's HTTP Event Collector does, and lines at /services/collector/raw", protocol: splunk.Event},
 	{path: "/services/collector/event/1.0", protocol: splunk.Event},
 	{path: "/services/collector", protocol: splunk.Event},
