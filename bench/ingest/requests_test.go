@@ -3,12 +3,9 @@ package ingest
 import (
 	"encoding/json"
 	"net/http"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
-
-	"github.com/rollway/rollway/bench/internal/measure"
 )
 
 // TestEventIsTheArticles: as its first figure shows it, but for the number.
@@ -103,27 +100,5 @@ func TestReadBackFails(t *testing.T) {
 	}
 	if x.serve(h, 10); checkAll(j, 30) == nil {
 		t.Error("events that are there twice passed")
-	}
-}
-
-// TestTables: a short measurement of everything gives tables.
-func TestTables(t *testing.T) {
-	r := measure.NewResults(Kind, 1)
-	var err error
-	if r.Samples, err = measure.Measure(os.Stderr, measure.Plan{Rounds: 1, Ops: 20}, Subjects(t.TempDir())); err != nil {
-		t.Fatal(err)
-	}
-	text, err := Tables(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{Naive, Pooled, Buffered, Synced, "≤ 0.2", "A request of 1 event"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in the tables", want)
-		}
-	}
-	r.Samples = r.Samples[1:]
-	if _, err := Tables(r); err == nil {
-		t.Error("tables without a subject's samples")
 	}
 }

@@ -19,10 +19,13 @@ const (
 var errMissing = errors.New("no samples: measure again")
 
 // Tables makes what stands between the markers of the document.
-func Tables(r *measure.Results) (string, error) {
+func (r *Results) Tables() (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s\nCommand: `%s`; raw results: [%s.json](results/%s.json).\n", r.Circumstances(), r.Command, Kind, Kind)
 	if err := requestTables(&b, r.Summarize()); err != nil {
+		return "", err
+	}
+	if err := loadTables(&b, r.Runs); err != nil {
 		return "", err
 	}
 	return b.String() + "\n", nil

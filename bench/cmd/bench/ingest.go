@@ -5,6 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/rollway/rollway/bench/ingest"
@@ -17,7 +19,11 @@ func runIngest(args []string) error {
 	plan := measure.Plan{}
 	flags.IntVar(&plan.Rounds, "rounds", 9, "how often each pipeline is measured; 7 or more for tables that count")
 	flags.DurationVar(&plan.Time, "time", 300*time.Millisecond, "how long one sample of a pipeline takes")
-	dir := flags.String("dir", "", "folder for the journals, best on the disk that a collector would use; default the system's for temporary files")
+	s := ingest.Settings{}
+	flags.DurationVar(&s.Duration, "duration", time.Minute, "how long each server is under each load")
+	flags.IntVar(&s.Conns, "connections", 256, "connections of the load")
+	servers := flags.String("servers", "", "the only ones to put under load, separated by semicolons, to look into one; default all")
+	flags.StringVar(&s.Dir, "dir", "", "folder for the journals, best on the disk that a collector would use; default the system's for temporary files")
 	short := flags.Bool("short", false, "everything once, with little, to see that it runs")
 	out := flags.String("o", "", "file for the raw results")
 	if err := flags.Parse(args); err != nil {
@@ -25,13 +31,20 @@ func runIngest(args []string) error {
 	}
 	if *short {
 		plan = measure.Plan{Rounds: 1, Ops: 200}
+		s.Duration, s.Conns = 500*time.Millisecond, 64
 	}
-	if *out == "" || flags.NArg() > 0 || plan.Rounds < 1 || plan.Time <= 0 && plan.Ops <= 0 {
-		return errors.New("want -o FILE, at least one round and a time, and no other arguments")
+	if *out == "" || flags.NArg() > 0 || plan.Rounds < 1 || plan.Time <= 0 && plan.Ops <= 0 || s.Duration <= 0 || s.Conns < 1 {
+		return errors.New("want -o FILE, at least one round, one connection and a time, and no other arguments")
 	}
-	results := measure.NewResults(ingest.Kind, plan.Rounds)
+	if *servers != "" {
+		s.Servers = strings.Split(*servers, ";")
+	}
+	results := ingest.Results{Results: *measure.NewResults(ingest.Kind, plan.Rounds)}
 	var err error
-	if results.Samples, err = measure.Measure(os.Stderr, plan, ingest.Subjects(*dir)); err != nil {
+	if results.Samples, err = measure.Measure(os.Stderr, plan, ingest.Subjects(s.Dir)); err != nil {
+		return err
+	}
+	if results.Runs, err = ingest.MeasureLoad(os.Stderr, s); err != nil {
 		return err
 	}
 	return results.Save(*out)
@@ -50,8 +63,11 @@ func runIngestTables(args []string) error {
 	if err != nil {
 		return err
 	}
-	text, err := ingest.Tables(results)
+	text, err := results.Tables()
 	if err != nil || *check {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(filepath.Dir(*doc), "results", ingest.FilePlot), []byte(ingest.Plot(results)), 0o644); err != nil {
 		return err
 	}
 	changed, err := measure.Replace(*doc, ingest.Kind, text)

@@ -15,7 +15,7 @@
 //	go run ./cmd/bench reliability-tables [-results ../docs/results/reliability.json] [-doc ../docs/RELIABILITY.md] [-check]
 //	go run ./cmd/bench relay        [-rounds 0] [-only raw,idle] [-relays NAMES] [-short] -o ../docs/results/relay.json
 //	go run ./cmd/bench relay-tables [-results ../docs/results/relay.json] [-doc ../docs/RELAY.md] [-check]
-//	go run ./cmd/bench ingest        [-rounds 9] [-time 300ms] [-dir DIR] [-short] -o ../docs/results/ingest.json
+//	go run ./cmd/bench ingest        [-rounds 9] [-time 300ms] [-duration 1m] [-connections 256] [-dir DIR] [-short] -o ../docs/results/ingest.json
 //	go run ./cmd/bench ingest-tables [-results ../docs/results/ingest.json] [-doc ../docs/BENCHMARKS.md] [-check]
 package main
 
@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/bench/direct"
+	"github.com/rollway/rollway/bench/ingest"
 	"github.com/rollway/rollway/bench/internal/measure"
 	"github.com/rollway/rollway/bench/logger"
 	"github.com/rollway/rollway/bench/relay"
@@ -37,6 +38,7 @@ func main() {
 	reliability.Main() // does not return in a child of `bench reliability`
 	direct.Main()      // nor this in one of `bench direct-headline`
 	relay.Main()       // nor in one of `bench relay`
+	ingest.Main()      // nor in one of `bench ingest`
 	commands := map[string]func(args []string) error{
 		"logger": runLogger, "writers": runWriters, "latency": runLatency, "tables": runTables,
 		"alloc": runAlloc, "alloc-tables": runAllocTables,

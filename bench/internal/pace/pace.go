@@ -20,3 +20,15 @@ func WaitUntil(base time.Time, due time.Duration) {
 		}
 	}
 }
+
+// SleepUntil is WaitUntil without spinning: it takes no processor from others
+// and is later by what the kernel needs to wake it up.
+func SleepUntil(base time.Time, due time.Duration) {
+	for {
+		left := due - time.Since(base)
+		if left <= 0 {
+			return
+		}
+		sleep(left)
+	}
+}

@@ -1,0 +1,215 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/collector/journal"
+)
+
+// Settings say how servers are put under load.
+type Settings struct {
+	Duration time.Duration // of each run
+	Conns    int
+	Dir      string   // for data; "": the system's for temporary files
+	Servers  []string // default all
+}
+
+// A Run is one server under one load.
+type Run struct {
+	Server   string  `json:"server"`
+	Rate     int     `json:"rate"`
+	Events   int     `json:"events"`
+	Seconds  float64 `json:"seconds"` // of the schedule
+	Warm     float64 `json:"warm"`    // seconds of it that were not timed
+	Conns    int     `json:"conns"`
+	Sent     Sent    `json:"sent"`
+	Found    *Found  `json:"found"` // nil: the server stores nothing
+	CPU      float64 `json:"cpu"`   // cores of the server, while it was under load
+	GenCPU   float64 `json:"generator_cpu"`
+	Others   float64 `json:"others_pct"` // of one core, used by other programs
+	GCCycles int     `json:"gc_cycles"`
+	HeapPeak int64   `json:"heap_peak"` // bytes, the most seen
+	Resident int64   `json:"resident"`  // bytes, the most seen
+	Series   []Point `json:"series"`
+}
+
+// A Point is one moment of a run.
+type Point struct {
+	Second   float64 `json:"s"`
+	Resident int64   `json:"rss"`
+}
+
+// Found is what the journal has, by event.
+type Found struct {
+	Acknowledged int `json:"acknowledged"` // events
+	Missing      int `json:"missing"`      // acknowledged, and not there
+	Repeated     int `json:"repeated"`     // there more than once
+	Unasked      int `json:"unasked"`      // there, and not acknowledged
+	Foreign      int `json:"foreign"`      // there, and never sent
+}
+
+// Loads are those that every server gets: the article's rates.
+func Loads() []struct{ Rate, Events int } {
+	return []struct{ Rate, Events int }{{15_000, 1}, {2_000, 100}}
+}
+
+// Servers lists what is put under load.
+func Servers() []string { return []string{Naive, Pooled, Buffered, Synced} }
+
+// MeasureLoad puts every server under every load, one run each, and tells w.
+func MeasureLoad(w io.Writer, s Settings) (runs []Run, err error) {
+	if missing != "" {
+		return nil, errors.New("this needs " + missing)
+	}
+	tmp, err := os.MkdirTemp(s.Dir, "bench-ingest-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(tmp)
+	program, err := buildRollway(tmp)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.Servers) == 0 {
+		s.Servers = Servers()
+	}
+	for _, l := range Loads() {
+		for _, name := range s.Servers {
+			run, err := measureRun(name, program, filepath.Join(tmp, "data"), load{
+				Rate: l.Rate, Events: l.Events, Duration: s.Duration, Warm: min(2*time.Second, s.Duration/4), Conns: s.Conns, Grace: 10 * time.Second})
+			if err != nil {
+				return nil, fmt.Errorf("%s, %d requests/s of %s: %w", name, l.Rate, sizeCase(l.Events), err)
+			}
+			fmt.Fprintf(w, "%s, %d requests/s of %s: %d of %d acknowledged, p99 %v, %.2f cores\n",
+				name, l.Rate, sizeCase(l.Events), run.Sent.Acknowledged, run.Sent.Requests, run.Sent.Latency.P99, run.CPU)
+			runs = append(runs, run)
+		}
+	}
+	return runs, nil
+}
+
+// measureRun starts the server, sends the load from another process, stops the
+// server, and looks for the events. dir is removed.
+func measureRun(name, program, dir string, l load) (run Run, err error) {
+	defer os.RemoveAll(dir)
+	s, err := startServer(name, program, dir)
+	if err != nil {
+		return run, err
+	}
+	l.Addr, l.Want = s.addr, s.want
+	run = Run{Server: name, Rate: l.Rate, Events: l.Events, Seconds: l.Duration.Seconds(), Warm: l.Warm.Seconds(), Conns: l.Conns}
+	acked, err := run.underLoad(s, l)
+	if err := errors.Join(err, s.stop()); err != nil || s.dir == "" {
+		return run, err
+	}
+	j, err := journal.Open(filepath.Join(dir, "journal"), journal.Options{})
+	if err != nil {
+		return run, err
+	}
+	found, err := lookUp(j, l, acked)
+	run.Found = &found
+	return run, errors.Join(err, j.Close())
+}
+
+// underLoad runs the generator beside the server and watches both.
+func (run *Run) underLoad(s *server, l load) (acked []byte, err error) {
+	gcBefore, _, err := s.metrics()
+	if err != nil {
+		return nil, err
+	}
+	cpuBefore, err := cpuOf(s.cmd.Process.Pid)
+	if err != nil {
+		return nil, err
+	}
+	meter := measure.StartMeter()
+	gen, out, err := startGenerator(l)
+	if err != nil {
+		return nil, err
+	}
+	stop, watched := make(chan struct{}), make(chan error, 1)
+	go func() { watched <- run.watch(s, stop) }()
+	var g generated
+	err = out.Decode(&g)
+	close(stop)
+	err = errors.Join(err, <-watched, gen.Wait())
+	took, _, others := meter.Read()
+	if err != nil {
+		return nil, err
+	}
+	cpuAfter, err := cpuOf(s.cmd.Process.Pid)
+	if err != nil {
+		return nil, err
+	}
+	gcAfter, _, err := s.metrics()
+	if err != nil {
+		return nil, err
+	}
+	genCPU := gen.ProcessState.UserTime() + gen.ProcessState.SystemTime()
+	run.Sent, run.GCCycles = g.Sent, int(gcAfter-gcBefore)
+	run.CPU = (cpuAfter - cpuBefore).Seconds() / took.Seconds()
+	run.GenCPU = genCPU.Seconds() / took.Seconds()
+	run.Others = max(0, others-100*(run.CPU+run.GenCPU))
+	return g.Acked, nil
+}
+
+// watch keeps the memory of the server until stop is closed.
+func (run *Run) watch(s *server, stop <-chan struct{}) error {
+	begin := time.Now()
+	every := max(50*time.Millisecond, time.Duration(run.Seconds*float64(time.Second))/120)
+	for tick := time.NewTicker(every); ; {
+		rss, err := residentOf(s.cmd.Process.Pid)
+		if err != nil {
+			return err
+		}
+		_, heap, err := s.metrics()
+		if err != nil {
+			return err
+		}
+		run.Resident, run.HeapPeak = max(run.Resident, rss), max(run.HeapPeak, int64(heap))
+		run.Series = append(run.Series, Point{float64(time.Since(begin).Milliseconds()) / 1e3, rss})
+		select {
+		case <-stop:
+			tick.Stop()
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// lookUp holds the journal against the requests that were acknowledged, to the
+// event.
+func lookUp(j *journal.Journal, l load, acked []byte) (f Found, err error) {
+	counts := make([]byte, l.requests()*l.Events)
+	err = eachNumber(j, func(number uint64) error {
+		switch {
+		case number >= uint64(len(counts)):
+			f.Foreign++
+		case counts[number] < 2:
+			counts[number]++
+		}
+		return nil
+	})
+	for number, count := range counts {
+		k := number / l.Events
+		wanted := acked[k/8]&(1<<(k%8)) != 0
+		switch {
+		case wanted && count == 0:
+			f.Missing++
+		case !wanted && count > 0:
+			f.Unasked++
+		}
+		if wanted {
+			f.Acknowledged++
+		}
+		if count > 1 {
+			f.Repeated++
+		}
+	}
+	return f, err
+}
