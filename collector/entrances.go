@@ -7,6 +7,7 @@ import (
 	"net"
 
 	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/door/forward"
 	"github.com/rollway/rollway/collector/door/syslog"
 	"github.com/rollway/rollway/collector/receive"
 )
@@ -34,7 +35,10 @@ func (c *Collector) openEntrances() error {
 			serve: func(ctx context.Context) error { return c.receiver.ServeTCP(ctx, l) },
 		})
 	}
-	return c.openStreams("listen_syslog", cfg.ListenSyslog, syslog.Protocol{MaxMessage: int(cfg.Limits.MaxEvent)})
+	if err := c.openStreams("listen_syslog", cfg.ListenSyslog, syslog.Protocol{MaxMessage: int(cfg.Limits.MaxEvent)}); err != nil {
+		return err
+	}
+	return c.openStreams("listen_forward", cfg.ListenForward, forward.Protocol{MaxUnpacked: int(cfg.Limits.MaxUnpacked)})
 }
 
 // openStreams listens at the addresses of one setting for protocol p, which is
@@ -102,6 +106,9 @@ func (c *Collector) TCPAddr() net.Addr {
 
 // SyslogAddrs is where syslog is taken, in the order of the setting.
 func (c *Collector) SyslogAddrs() []net.Addr { return c.addrs("listen_syslog") }
+
+// ForwardAddrs is where the Fluent forward protocol is taken, likewise.
+func (c *Collector) ForwardAddrs() []net.Addr { return c.addrs("listen_forward") }
 
 func (c *Collector) addrs(key string) (list []net.Addr) {
 	for _, e := range c.entrances {

@@ -22,6 +22,8 @@ type Config struct {
 	// ListenSyslog is listen_syslog: addresses for syslog, separated by blanks, as
 	// ParseAddrs reads them; empty: off.
 	ListenSyslog string
+	// ListenForward is listen_forward: the same for the Fluent forward protocol.
+	ListenForward string
 
 	Data  string // data: the folder that holds the journal
 	Hosts string // hosts: names, separated by blanks, that readers and web pages may address the collector by
@@ -259,6 +261,7 @@ func (c *Config) contradictions() (list []contradiction) {
 			fmt.Sprintf("%v is more than journal.max_size (%v): new lines would be refused before old ones are removed", j.RetainSize, j.MaxSize)})
 	}
 	list = append(list, c.streamContradictions("listen_syslog", c.ListenSyslog)...)
+	list = append(list, c.streamContradictions("listen_forward", c.ListenForward)...)
 	return list
 }
 

@@ -33,6 +33,7 @@ func TestSampleFileIsTheDefaults(t *testing.T) {
 
 func TestYAMLReadsBack(t *testing.T) {
 	c := Default()
+	c.ListenForward = "tcp://:24224"
 	c.ListenSyslog = "udp://:514 tcp://[::1]:0"
 	c.Listen, c.ListenTCP, c.Data = "[::1]:0", ":5170", "/var/lib/a \"quoted\" \\ folder"
 	c.Limits.MaxEvent, c.Limits.MaxDepth = 1000, 7

@@ -29,6 +29,7 @@ var fields = []field{
 	{key: "listen_tcp", at: func(c *Config) any { return &c.ListenTCP }, text: checkAddrOrEmpty},
 	{key: "debug_listen", at: func(c *Config) any { return &c.DebugListen }, text: checkAddrOrEmpty},
 	{key: "listen_syslog", at: func(c *Config) any { return &c.ListenSyslog }, text: checkAddrs("udp", "tcp", "tls")},
+	{key: "listen_forward", at: func(c *Config) any { return &c.ListenForward }, text: checkAddrs("tcp", "tls")},
 	{key: "data", at: func(c *Config) any { return &c.Data }, text: checkNotEmpty},
 	{key: "hosts", at: func(c *Config) any { return &c.Hosts }, text: anything},
 

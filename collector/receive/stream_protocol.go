@@ -64,9 +64,12 @@ type Chunk struct {
 
 // Take takes n bytes of memory from the budget until the batch is stored,
 // waiting for them if need be. It reports false if there are none; Decode then
-// returns an error.
+// returns an error. A Chunk that no Receiver made has all that it asks for.
 func (c *Chunk) Take(n int) bool {
 	f := c.feed
+	if f == nil {
+		return true
+	}
 	if !f.await(f.work.held + int64(n)) {
 		return false
 	}

@@ -49,6 +49,7 @@ var serveFlags = []struct{ name, key, help string }{
 	{"listen-tcp", "listen_tcp", "where NDJSON over TCP is taken, `ADDR` as host:port; empty: nowhere"},
 	{"debug-listen", "debug_listen", "where profiles and figures of the runtime can be asked for, `ADDR` as host:port; empty: nowhere"},
 	{"listen-syslog", "listen_syslog", "where syslog is taken, `ADDRS` as in \"udp://127.0.0.1:5514 tcp://127.0.0.1:5514\"; empty: nowhere"},
+	{"listen-forward", "listen_forward", "where the Fluent forward protocol is taken, `ADDRS` as in \"tcp://127.0.0.1:24224\"; empty: nowhere"},
 	{"data", "data", "the `DIR` that holds the journal (default \"./data\")"},
 	{"durability", "journal.durability", "what an answer promises, `KIND` being buffered or synced: lines survive the end of the process, or of the machine (default \"buffered\")"},
 }
@@ -207,6 +208,9 @@ func banner(col *collector.Collector, cfg config.Config, debug net.Addr) string 
 	}
 	for _, a := range col.SyslogAddrs() {
 		row("syslog", "%s %s%s", a.Network(), dialable(a), onAll(a))
+	}
+	for _, a := range col.ForwardAddrs() {
+		row("forward", "%s%s", dialable(a), onAll(a))
 	}
 	r := col.Recovery()
 	if n := int(r.Next - r.First); n > 0 {

@@ -1,0 +1,336 @@
+package forward_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fluent/fluent-logger-golang/fluent"
+
+	"github.com/rollway/rollway/collector"
+	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/door/forward"
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/receive"
+)
+
+var update = flag.Bool("update", false, "write what clients send, and the lines it becomes, into testdata")
+
+// missing skips the test, or fails it with REQUIRE=all in the environment.
+func missing(t *testing.T, why string) {
+	t.Helper()
+	if os.Getenv("REQUIRE") == "all" {
+		t.Fatalf("REQUIRE=all, but %s", why)
+	}
+	t.Skip(why)
+}
+
+// fetched returns a folder of the user's cache that install has filled once,
+// from a registry, which happens only if nothing may be skipped.
+func fetched(t *testing.T, name string, install func(dir string) *exec.Cmd) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		missing(t, err.Error())
+	}
+	dir := filepath.Join(cache, "rollway-test", name)
+	if _, err := os.Stat(dir); err == nil {
+		return dir
+	}
+	if os.Getenv("REQUIRE") != "all" {
+		t.Skipf("there is no %s; with REQUIRE=all it is fetched", dir)
+	}
+	part := fmt.Sprintf("%s.%d.part", dir, os.Getpid())
+	t.Cleanup(func() { os.RemoveAll(part) })
+	if err := os.MkdirAll(part, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := install(part).CombinedOutput(); err != nil {
+		missing(t, fmt.Sprintf("%s cannot be fetched: %v\n%s", name, err, out))
+	}
+	if err := os.Rename(part, dir); err != nil {
+		if _, there := os.Stat(dir); there != nil { // unless somebody else was faster
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// server is a collector that takes the forward protocol behind a proxy that
+// keeps what clients send.
+type server struct {
+	*collector.Collector
+	host string
+	port int
+
+	mu   sync.Mutex
+	sent bytes.Buffer // guarded by mu
+}
+
+func startServer(t *testing.T) *server {
+	t.Helper()
+	cfg := config.Default()
+	cfg.Listen, cfg.ListenForward, cfg.Data = "127.0.0.1:0", "tcp://127.0.0.1:0", t.TempDir()
+	cfg.Limits.MaxPast, cfg.Limits.MaxFuture = 0, 0 // the times are those of the golden files
+	s := &server{}
+	var err error
+	if s.Collector, err = collector.New(cfg, nil); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if r := s.Stats().Receive; r.Received != r.Stored+r.RejectedTotal()+r.Failed || r.InFlight != 0 {
+			t.Errorf("the ledger does not close: %+v", r)
+		}
+	})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	s.host, s.port = "127.0.0.1", ln.Addr().(*net.TCPAddr).Port
+	go s.relay(ln)
+	return s
+}
+
+func (s *server) relay(ln net.Listener) {
+	for {
+		in, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		out, err := net.Dial("tcp", s.ForwardAddrs()[0].String())
+		if err != nil {
+			in.Close()
+			return
+		}
+		go func() {
+			io.Copy(in, out)
+			in.Close()
+		}()
+		go func() {
+			io.Copy(out, io.TeeReader(in, s))
+			out.(*net.TCPConn).CloseWrite()
+		}()
+	}
+}
+
+// Write keeps what is sent.
+func (s *server) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sent.Write(p)
+}
+
+// lines waits for n lines and returns them as GET /api/query shows them.
+func (s *server) lines(t *testing.T, n int) []string {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); s.Stats().Receive.Stored < uint64(n); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited a minute for %d lines: %+v", n, s.Stats().Receive)
+		}
+	}
+	res, err := http.Get("http://" + s.Addr().String() + "/api/query?limit=10000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != 200 {
+		t.Fatalf("query: %d %s %v", res.StatusCode, body, err)
+	}
+	return strings.Split(strings.TrimSuffix(string(body), "\n"), "\n")
+}
+
+// replay makes lines of what a client sent once.
+func replay(t *testing.T, sent []byte) string {
+	t.Helper()
+	c := &receive.Chunk{
+		Data: bytes.Clone(sent), Received: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC),
+		Norm: normalize.New(normalize.Limits{MaxPast: -1, MaxFuture: -1}), Batch: new(normalize.Batch),
+	}
+	n, err := forward.Protocol{}.Open().Decode(c)
+	if err != nil || n != len(sent) || c.Batch.RejectedTotal > 0 {
+		t.Errorf("%d of %d bytes are taken: %v, %+v", n, len(sent), err, c.Batch.Rejected)
+	}
+	return string(c.Batch.Lines)
+}
+
+func golden(t *testing.T, client string) {
+	t.Helper()
+	kept, err := os.ReadFile(filepath.Join("testdata", client+".request"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(filepath.Join("testdata", client+".lines"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := replay(t, kept); got != string(want) {
+		t.Errorf("%s.request became\n%swant\n%s", client, got, want)
+	}
+}
+
+var times = regexp.MustCompile(`"time":"[^"]*"`)
+
+// check compares what has come of a client with its golden files, but for the
+// times; with -update it writes them.
+func (s *server) check(t *testing.T, client string, n int) {
+	t.Helper()
+	lines := strings.Join(s.lines(t, n), "\n") + "\n"
+	if *update {
+		s.mu.Lock()
+		sent := bytes.Clone(s.sent.Bytes())
+		s.mu.Unlock()
+		for name, text := range map[string]string{".request": string(sent), ".lines": replay(t, sent)} {
+			if err := os.WriteFile(filepath.Join("testdata", client+name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	golden(t, client)
+	want, err := os.ReadFile(filepath.Join("testdata", client+".lines"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	masked := func(s string) string { // connections are not stored in an order
+		lines := strings.Split(times.ReplaceAllString(s, `"time":"T"`), "\n")
+		slices.Sort(lines)
+		return strings.Join(lines, "\n")
+	}
+	if masked(lines) != masked(string(want)) {
+		t.Errorf("stored\n%swant\n%s", lines, want)
+	}
+}
+
+// TestGoldens replays what clients sent, whether they are here or not.
+func TestGoldens(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.request")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no golden file: ", err)
+	}
+	for _, f := range files {
+		golden(t, strings.TrimSuffix(filepath.Base(f), ".request"))
+	}
+}
+
+func TestGoClient(t *testing.T) {
+	for _, ack := range []bool{false, true} {
+		t.Run(fmt.Sprint("ack=", ack), func(t *testing.T) {
+			s := startServer(t)
+			logger, err := fluent.New(fluent.Config{
+				FluentHost: s.host, FluentPort: s.port, RequestAck: ack, SubSecondPrecision: ack, TagPrefix: "shop",
+				WriteTimeout: time.Minute, ReadTimeout: time.Minute, MaxRetry: 1,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := time.Date(2026, 5, 28, 12, 40, 0, 123456789, time.UTC)
+			for i, text := range []string{"one", "two é"} {
+				record := map[string]any{"message": text}
+				if i == 0 {
+					record = map[string]any{"level": "error"}
+				}
+				// With an acknowledgement it returns when the event is stored.
+				if err := logger.PostWithTime("cart", at, record); err != nil {
+					t.Fatal(err)
+				}
+				if stored := s.Stats().Receive.Stored; ack && stored != uint64(i+1) {
+					t.Errorf("%d events are stored after %d acknowledgements", stored, i+1)
+				}
+			}
+			if err := logger.Close(); err != nil {
+				t.Error(err)
+			}
+			if ack {
+				// A chunk is named by chance, so the golden file is of the other.
+				s.lines(t, 2)
+				return
+			}
+			s.check(t, "go", 2)
+		})
+	}
+}
+
+func TestPythonClient(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		missing(t, err.Error())
+	}
+	dir := fetched(t, "fluent-logger-0.11.1", func(dir string) *exec.Cmd {
+		return exec.Command("sh", "-c", `"$1" -m venv "$2/venv" && "$2/venv/bin/python" -m pip install -q --target "$2/site" fluent-logger==0.11.1`, "sh", python, dir)
+	})
+	s := startServer(t)
+	cmd := exec.Command(python, "-c", `
+import logging
+from fluent import sender, handler
+s = sender.FluentSender("app", host="127.0.0.1", port=`+strconv.Itoa(s.port)+`, nanosecond_precision=True)
+assert s.emit_with_time("follow", 1779972000.25, {"from": "userA", "n": 7, "ok": True, "list": [1, None, 2.5]})
+assert s.emit("plain", {"message": "héllo", "level": "warning", "raw": b"\x00\xff"})
+s.close()
+h = handler.FluentHandler("app.log", host="127.0.0.1", port=`+strconv.Itoa(s.port)+`)
+h.setFormatter(handler.FluentRecordFormatter({"level": "%(levelname)s", "logger": "%(name)s"}))
+log = logging.getLogger("shop")
+log.addHandler(h)
+log.error("it failed")
+h.close()
+`)
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join(dir, "site"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	s.check(t, "python", 3)
+}
+
+func TestNodeClient(t *testing.T) {
+	for _, program := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			missing(t, err.Error())
+		}
+	}
+	dir := fetched(t, "fluent-org-logger-1.0.10", func(dir string) *exec.Cmd {
+		return exec.Command("npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", dir, "@fluent-org/logger@1.0.10")
+	})
+	for _, mode := range []string{"Message", "Forward", "PackedForward", "CompressedPackedForward"} {
+		t.Run(mode, func(t *testing.T) {
+			s := startServer(t)
+			cmd := exec.Command("node", "-e", `
+const { FluentClient, EventTime } = require("@fluent-org/logger");
+const client = new FluentClient("app", {
+  socket: { host: "127.0.0.1", port: `+strconv.Itoa(s.port)+` },
+  eventMode: "`+mode+`", ack: { ackTimeout: 60000 }, disconnect: { waitForPending: true },
+});
+const at = new EventTime(1779972000, 5);
+Promise.all([
+  client.emit("a", { message: "one", level: "info", n: 1.5 }, at),
+  client.emit("a", { message: "two", nested: { list: [true, null] } }, at),
+]).then(() => client.disconnect()).then(() => process.exit(0), (e) => { console.error(e); process.exit(1); });
+`)
+			cmd.Dir = dir
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			s.check(t, "node-"+mode, 2) // the promises are kept by acknowledgements
+		})
+	}
+}

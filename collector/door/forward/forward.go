@@ -1,0 +1,285 @@
+// Package forward takes events by the Fluent forward protocol, version 1: that
+// of Fluentd, Fluent Bit, Docker's fluentd driver and the fluent-logger
+// libraries.
+//
+// # Messages
+//
+// A message is one array of MessagePack, in one of four modes:
+//
+//	[tag, time, record, option?]         Message
+//	[tag, [[time, record], …], option?]  Forward
+//	[tag, bin, option?]                  PackedForward: entries one behind the other
+//	[tag, bin, {"compressed":"gzip"}]    CompressedPackedForward
+//
+// Where option has "chunk", its value is acknowledged once the events of the
+// message are stored, as {"ack": chunk}; the sender sends it again if that does
+// not come. A message is taken when all of it has arrived. Nil, which some
+// senders use as a heartbeat, is passed over.
+//
+// # Events
+//
+// A record's members go where the table of known keys in package normalize says
+// (log and message → msg, level → level, …), all others to attrs; the tag is
+// attrs.tag, the time that of the entry, seconds or EventTime. Strings that are
+// not UTF-8 have U+FFFD in place of what is not, and binary values that are not
+// UTF-8 are base64. An EventTime among the members is written as a time, any
+// other extension as {"type":…,"data":base64}.
+//
+// An entry that cannot be an event counts as rejected, and its message is
+// acknowledged all the same, as sending it again would change nothing. Bytes
+// that are not such a message close the connection: what follows them cannot be
+// found.
+package forward
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/receive"
+)
+
+// Protocol is a receive.StreamProtocol.
+type Protocol struct {
+	// MaxUnpacked is how many bytes the entries of a compressed message may
+	// have. Default 64 MiB.
+	MaxUnpacked int
+}
+
+// Name is for the log.
+func (Protocol) Name() string { return "Fluent forward" }
+
+// MaxFrame is the longest message.
+func (Protocol) MaxFrame(_, maxBody int) int { return maxBody }
+
+// Open begins a connection.
+func (p Protocol) Open() receive.Session {
+	if p.MaxUnpacked <= 0 {
+		p.MaxUnpacked = 64 << 20
+	}
+	return &session{Protocol: p}
+}
+
+// session is one connection.
+type session struct {
+	Protocol
+	walk     walker       // through the message that is not whole yet
+	inner    walker       // through entries that are packed
+	packed   bytes.Reader // what unpack reads
+	unpack   *gzip.Reader // nil until needed
+	unpacked []byte
+}
+
+// Decode takes whole messages.
+func (s *session) Decode(c *receive.Chunk) (taken int, err error) {
+	for taken < len(c.Data) {
+		data := c.Data[taken:]
+		n, err := s.walk.value(data)
+		if err == errShort {
+			return taken, nil
+		}
+		if err == nil {
+			s.walk.reset()
+			err = s.message(c, data[:n])
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, errMemory): // it will be sent again
+			return taken, err
+		case errors.Is(err, errLarge):
+			c.Reject(normalize.ReasonTooLarge, err.Error())
+			return taken, err
+		default:
+			c.Reject(normalize.ReasonSyntax, err.Error())
+			return taken, err
+		}
+		taken += n
+	}
+	return taken, nil
+}
+
+// message takes one whole message.
+func (s *session) message(c *receive.Chunk, data []byte) error {
+	r := reader{b: data}
+	head := r.next()
+	if head.kind == isNil {
+		return nil
+	}
+	if head.kind != isArray || head.n < 2 || head.n > 4 {
+		return fmt.Errorf("not a message of the forward protocol: found %s, expected an array of two to four", head)
+	}
+	tag := r.next()
+	if tag.kind != isString && tag.kind != isBinary {
+		return fmt.Errorf("not a message of the forward protocol: its tag is %s", tag)
+	}
+	entries := r // at the second element
+	second := r.next()
+	oneEvent := second.kind != isArray && second.kind != isString && second.kind != isBinary
+	r.skip(second)
+	if oneEvent {
+		if head.n < 3 {
+			return errors.New("not a message of the forward protocol: it has a time and no record")
+		}
+		r.skip(r.next())
+	}
+	options := option{}
+	if has := head.n == 4 || head.n == 3 && !oneEvent; has {
+		options.read(&r)
+	}
+	if err := s.entries(c, tag.data, &entries, oneEvent, &options); err != nil {
+		return err
+	}
+	if options.chunk != nil {
+		c.Reply = append(c.Reply, "\x81\xa3ack"...)
+		c.Reply = append(c.Reply, options.chunk...)
+	}
+	return nil
+}
+
+// entries adds the events of a message.
+func (s *session) entries(c *receive.Chunk, tag []byte, r *reader, oneEvent bool, o *option) error {
+	b := c.Norm.Build(c.Batch, c.Received)
+	defer b.Done()
+	if oneEvent {
+		event(b, tag, r)
+		return nil
+	}
+	list := r.next()
+	if list.kind == isArray {
+		for range list.n {
+			entry(b, tag, r)
+		}
+		return nil
+	}
+	packed := list.data
+	if o.gzip {
+		var err error
+		if packed, err = s.inflate(c, packed); err != nil {
+			return err
+		}
+	}
+	s.stream(b, tag, packed)
+	return nil
+}
+
+// stream adds the entries that stand one behind the other in packed.
+func (s *session) stream(b *normalize.Builder, tag, packed []byte) {
+	for len(packed) > 0 {
+		s.inner.reset()
+		n, err := s.inner.value(packed)
+		if err != nil {
+			b.Reject(normalize.ReasonSyntax, "the entries of a message end within one, or are not MessagePack")
+			return
+		}
+		r := reader{b: packed[:n]}
+		entry(b, tag, &r)
+		packed = packed[n:]
+	}
+}
+
+// entry adds the event of one [time, record].
+func entry(b *normalize.Builder, tag []byte, r *reader) {
+	start := *r
+	head := r.next()
+	if head.kind != isArray || head.n != 2 {
+		*r = start
+		r.skip(r.next())
+		b.Reject(normalize.ReasonNotObject, "an entry is "+head.String()+", expected an array of a time and a record")
+		return
+	}
+	event(b, tag, r)
+}
+
+var nameTag = []byte("tag")
+
+// event adds the event of a time and a record.
+func event(b *normalize.Builder, tag []byte, r *reader) {
+	at := r.next()
+	sec, nsec, timed := at.time()
+	if !timed {
+		r.skip(at)
+	}
+	record := r.next()
+	if record.kind != isMap {
+		r.skip(record)
+		b.Reject(normalize.ReasonNotObject, "a record is "+record.String()+", expected a map")
+		return
+	}
+	b.Begin()
+	if timed {
+		b.SetTime(sec, nsec)
+	}
+	b.Attr(nameTag)
+	b.String(tag)
+	for i := range record.n {
+		if b.Failed() {
+			r.skipValues(2 * (record.n - i))
+			break
+		}
+		key, name := r.next(), [maxNumber]byte{}
+		text, ok := key.text(name[:0])
+		if !ok {
+			r.skip(key)
+			text = noName
+		}
+		b.Field(text)
+		value(b, r)
+	}
+	b.End()
+}
+
+// noName stands for a key that is an array, a map or an extension.
+var noName = []byte("?")
+
+// value adds the next value. Of an event that has failed it only passes over it.
+func value(b *normalize.Builder, r *reader) {
+	v := r.next()
+	switch v.kind {
+	case isNil:
+		b.Null()
+	case isBool:
+		b.Bool(v.n != 0)
+	case isInt:
+		b.Int(v.int)
+	case isUint:
+		b.Uint(v.uint)
+	case isFloat:
+		b.Float(v.float)
+	case isString:
+		b.String(v.data)
+	case isBinary:
+		binaryValue(b, v.data)
+	case isExtension:
+		extension(b, &v)
+	case isArray:
+		b.BeginArray()
+		for i := range v.n {
+			if b.Failed() {
+				r.skipValues(v.n - i)
+				break
+			}
+			value(b, r)
+		}
+		b.EndArray()
+	case isMap:
+		b.BeginObject()
+		for i := range v.n {
+			if b.Failed() {
+				r.skipValues(2 * (v.n - i))
+				break
+			}
+			key, name := r.next(), [maxNumber]byte{}
+			text, ok := key.text(name[:0])
+			if !ok {
+				r.skip(key)
+				text = noName
+			}
+			b.Name(text)
+			value(b, r)
+		}
+		b.EndObject()
+	}
+}
