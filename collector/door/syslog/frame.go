@@ -128,6 +128,11 @@ func (s *session) count(data []byte) (head, size int, counted bool) {
 // message follows belongs to the message. Whether it does shows, at its first
 // message, in a NUL before the next.
 func (s *session) end(data []byte) int {
+	if s.ended && s.ends == 0 { // so that what follows the message is not searched
+		if nul := bytes.IndexByte(data, 0); nul >= 0 {
+			data = data[:nul+1]
+		}
+	}
 	lf := bytes.IndexByte(data, '\n')
 	if lf < 0 {
 		return bytes.IndexByte(data, 0)
