@@ -62,6 +62,12 @@ func (t *keyTable) init(limit int, age time.Duration) {
 	t.where, t.pending = make(map[keyHash]uint64), make(map[keyHash]chan struct{})
 }
 
+// reserve makes room for n keys in an empty table.
+func (t *keyTable) reserve(n int) {
+	n = min(n, t.limit)
+	t.ring, t.where = make([]keyed, n), make(map[keyHash]uint64, n)
+}
+
 // at returns the remembered key i, counted from the oldest.
 func (t *keyTable) at(i int) *keyed { return &t.ring[(t.head+i)%len(t.ring)] }
 

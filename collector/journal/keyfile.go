@@ -154,6 +154,7 @@ func (j *Journal) recoverKeys() {
 		}
 		found, n = append(found, keys), n+len(keys)
 	}
+	j.keys.reserve(n)
 	for _, keys := range slices.Backward(found) {
 		for _, k := range keys {
 			k.at = min(k.at, now) // the clock may have been set back
