@@ -99,17 +99,17 @@ type door struct {
 }
 
 // usual returns the Content-Encoding of bodies without one.
-func (d *door) usual(h http.Header) string {
-	if p, is := d.protocol.(Packer); is {
+func (r *door) usual(h http.Header) string {
+	if p, is := r.protocol.(Packer); is {
 		return p.Packing(h)
 	}
 	return ""
 }
 
 // decode has the protocol read the events of a body that has arrived.
-func (d *door) decode(w *work, req *http.Request) failure {
-	w.request = Request{HTTP: req, Body: w.buf, Received: time.Now(), Norm: w.norm, Batch: &w.batch, Note: w.note[:0], receiver: d.Receiver, work: w}
-	err := d.protocol.Decode(&w.request)
+func (r *door) decode(w *work, req *http.Request) failure {
+	w.request = Request{HTTP: req, Body: w.buf, Received: time.Now(), Norm: w.norm, Batch: &w.batch, Note: w.note[:0], receiver: r.Receiver, work: w}
+	err := r.protocol.Decode(&w.request)
 	w.note = w.request.Note
 	w.request = Request{}
 	if err == nil {
@@ -129,9 +129,9 @@ func (d *door) decode(w *work, req *http.Request) failure {
 }
 
 // tell has the protocol make the answer.
-func (d *door) tell(w *work, req *http.Request, h http.Header, done *outcome, f failure) {
+func (r *door) tell(w *work, req *http.Request, h http.Header, done *outcome, f failure) {
 	w.reply = Answer{HTTP: req, Code: done.code, Text: f.text, Stored: done.stored, Batch: &w.batch, Note: w.note, Header: h, Body: w.answer[:0]}
-	d.protocol.Answer(&w.reply)
+	r.protocol.Answer(&w.reply)
 	w.answer, done.code = w.reply.Body, w.reply.Code
 	w.reply = Answer{}
 }
