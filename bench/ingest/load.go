@@ -81,7 +81,7 @@ func MeasureLoad(w io.Writer, s Settings) (runs []Run, err error) {
 	}
 	for _, l := range Loads() {
 		for _, name := range s.Servers {
-			run, err := measureRun(name, program, filepath.Join(tmp, "data"), load{
+			run, err := measureRun(name, program, filepath.Join(tmp, fmt.Sprint("data-", len(runs))), load{
 				Rate: l.Rate, Events: l.Events, Duration: s.Duration, Warm: min(2*time.Second, s.Duration/4), Conns: s.Conns, Grace: 10 * time.Second})
 			if err != nil {
 				return nil, fmt.Errorf("%s, %d requests/s of %s: %w", name, l.Rate, sizeCase(l.Events), err)
@@ -95,9 +95,9 @@ func MeasureLoad(w io.Writer, s Settings) (runs []Run, err error) {
 }
 
 // measureRun starts the server, sends the load from another process, stops the
-// server, and looks for the events. dir is removed.
+// server, and looks for the events. The data stays in dir: where a file system
+// discards what is removed, the next run would wait for it.
 func measureRun(name, program, dir string, l load) (run Run, err error) {
-	defer os.RemoveAll(dir)
 	s, err := startServer(name, program, dir)
 	if err != nil {
 		return run, err

@@ -18,7 +18,9 @@ const (
 // FilePlot is the name of the picture of the servers' memory.
 const FilePlot = Kind + ".svg"
 
-func (r Run) load() string { return fmt.Sprintf("%d requests/s of %s", r.Rate, sizeCase(r.Events)) }
+func (run Run) load() string {
+	return fmt.Sprintf("%d requests/s of %s", run.Rate, sizeCase(run.Events))
+}
 
 func millis(d time.Duration) string {
 	return measure.Number(float64(d)/float64(time.Millisecond)) + " ms"
