@@ -34,7 +34,8 @@ type Collector struct {
 	config    config.Config
 	log       *slog.Logger
 	http      net.Listener
-	entrances []entrance // besides http
+	grpc      net.Listener // of HTTP too, where gRPC is expected; nil: off
+	entrances []entrance   // besides these
 	journal   *journal.Journal
 	receiver  *receive.Receiver
 	rejected  *deadletter.Box // nil: not kept
@@ -78,6 +79,11 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 	}
 	if err := c.openEntrances(); err != nil {
 		return nil, err
+	}
+	if addr := cfg.AddrGRPC(); addr != "" {
+		if c.grpc, err = listen("listen_grpc", addr); err != nil {
+			return nil, err
+		}
 	}
 	c.journal, err = journal.Open(journalFolder(cfg), journal.Options{
 		SegmentBytes: int64(cfg.Journal.SegmentSize),
@@ -139,7 +145,11 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          errorLog,
 		TLSConfig:         serverTLS(&c.security),
+		Protocols:         new(http.Protocols),
 	}
+	c.server.Protocols.SetHTTP1(true)
+	c.server.Protocols.SetHTTP2(true)
+	c.server.Protocols.SetUnencryptedHTTP2(true) // as clients of gRPC speak it
 	c.server.RegisterOnShutdown(func() { c.api.Close() })
 	c.report()
 	return c, nil
@@ -191,6 +201,9 @@ func (c *Collector) report() {
 	now := c.security.Load()
 	mutual := now.tls != nil && now.tls.ClientCAs != nil
 	c.warnOpen(c.http.Addr(), now.tokens != nil || mutual, now.tls != nil)
+	if c.grpc != nil {
+		c.warnOpen(c.grpc.Addr(), now.tokens != nil || mutual, now.tls != nil)
+	}
 	for _, e := range c.entrances {
 		c.warnOpen(e.addr, e.tls && mutual, e.tls)
 	}
@@ -217,6 +230,14 @@ func (c *Collector) Secure() bool { return c.server.TLSConfig != nil }
 
 // Recovery says what New found in the journal.
 func (c *Collector) Recovery() journal.Recovery { return c.journal.Recovery() }
+
+// GRPCAddr is where gRPC is taken besides Addr; nil: nowhere.
+func (c *Collector) GRPCAddr() net.Addr {
+	if c.grpc == nil {
+		return nil
+	}
+	return c.grpc.Addr()
+}
 
 // Stats is what the parts count. Each is consistent in itself.
 type Stats struct {
@@ -247,19 +268,24 @@ func (c *Collector) Run(ctx context.Context) error {
 	if c.running.Swap(true) {
 		return errors.New("collector: Run was called before")
 	}
-	failed := make(chan error, 1+len(c.entrances))
+	failed := make(chan error, 2+len(c.entrances))
 	var serving sync.WaitGroup
 	serveCtx, stopServing := context.WithCancel(context.Background())
 	defer stopServing()
-	serving.Go(func() {
-		serve := c.server.Serve
-		if c.Secure() {
-			serve = func(l net.Listener) error { return c.server.ServeTLS(l, "", "") }
+	serve := c.server.Serve
+	if c.Secure() {
+		serve = func(l net.Listener) error { return c.server.ServeTLS(l, "", "") }
+	}
+	for _, l := range []net.Listener{c.http, c.grpc} {
+		if l == nil {
+			continue
 		}
-		if err := serve(c.http); !errors.Is(err, http.ErrServerClosed) {
-			failed <- fmt.Errorf("serve HTTP: %w", err)
-		}
-	})
+		serving.Go(func() {
+			if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
+				failed <- fmt.Errorf("serve HTTP: %w", err)
+			}
+		})
+	}
 	for _, e := range c.entrances {
 		serving.Go(func() {
 			if err := e.serve(serveCtx); err != nil {
@@ -299,8 +325,10 @@ func (c *Collector) Close() error {
 
 func (c *Collector) close() error {
 	c.closing.Do(func() {
-		if c.http != nil {
-			c.http.Close() // closed already if it was served
+		for _, l := range []net.Listener{c.http, c.grpc} {
+			if l != nil {
+				l.Close() // closed already if it was served
+			}
 		}
 		for _, e := range c.entrances {
 			e.close() // likewise

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/rollway/rollway/collector/door/elastic"
+	"github.com/rollway/rollway/collector/door/loki"
 	"github.com/rollway/rollway/collector/door/otlp"
 	"github.com/rollway/rollway/collector/door/sentry"
 	"github.com/rollway/rollway/collector/door/splunk"
@@ -19,6 +20,7 @@ var doors = []struct {
 	protocol receive.Protocol
 	handler  http.Handler
 	methods  []string // for protocol, besides POST
+	grpc     bool     // protocol is a method of gRPC
 }{
 	{path: "/v1/logs", does: "take logs of OpenTelemetry: OTLP in protocol buffers or JSON", protocol: otlp.Protocol},
 	{path: "/_bulk", does: "take documents as Elasticsearch does, also at /INDEX/_bulk and below /elastic", protocol: elastic.Bulk, methods: put},
@@ -35,6 +37,10 @@ var doors = []struct {
 	{path: "/services/collector/raw", protocol: splunk.Raw},
 	{path: "/services/collector/raw/1.0", protocol: splunk.Raw},
 	{path: "/services/collector/ack", handler: splunk.Acks},
+	{path: otlp.GRPCPath, protocol: otlp.GRPC, grpc: true},
+	{path: "/loki/api/v1/push", does: "take logs as Grafana Loki does", protocol: loki.Protocol},
+	{path: "/api/v1/push", protocol: loki.Protocol},
+	{path: "/api/prom/push", protocol: loki.Protocol},
 }
 
 var put = []string{http.MethodPut}
@@ -43,7 +49,10 @@ var put = []string{http.MethodPut}
 func (c *Collector) handlersOfDoors(route func(path string, h http.Handler)) {
 	for _, d := range doors {
 		h := d.handler
-		if d.protocol != nil {
+		switch {
+		case d.grpc:
+			h = c.receiver.GRPC(d.protocol)
+		case d.protocol != nil:
 			h = c.receiver.Handler(d.protocol, append([]string{http.MethodPost}, d.methods...)...)
 		}
 		route(d.path, h)

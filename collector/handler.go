@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/rollway/rollway/collector/door/elastic"
+	"github.com/rollway/rollway/collector/door/otlp"
 	"github.com/rollway/rollway/collector/query"
 )
 
@@ -49,7 +50,7 @@ func (c *Collector) handler(errorLog *log.Logger) http.Handler {
 	route("/healthz", c.answerInTime(readOnly(http.HandlerFunc(c.serveHealth))))
 	route("/readyz", c.answerInTime(readOnly(http.HandlerFunc(c.serveReady))))
 	mux.Handle("/{$}", c.measured("/", c.answerInTime(elastic.Handshake(readOnly(http.HandlerFunc(c.serveIndex))))))
-	mux.Handle("/", c.measured("other", c.answerInTime(elastic.Handshake(http.HandlerFunc(serveUnknown)))))
+	mux.Handle("/", c.measured("other", c.answerInTime(otlp.Unimplemented(elastic.Handshake(http.HandlerFunc(serveUnknown))))))
 	return mux
 }
 

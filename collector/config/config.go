@@ -16,6 +16,10 @@ import (
 type Config struct {
 	Listen    string // listen: host:port for HTTP; port 0 takes a free one
 	ListenTCP string // listen_tcp: host:port for NDJSON over plain TCP; empty: off
+	// ListenGRPC is listen_grpc: host:port for gRPC, which listen takes as well;
+	// empty: off; "auto": port 4317 of listen's host if listen has port 4318,
+	// else off.
+	ListenGRPC string
 	// DebugListen is debug_listen: host:port for profiles; empty: off.
 	DebugListen string
 
@@ -153,8 +157,9 @@ func (s Size) String() string {
 // Default returns the settings used where a file and flags say nothing.
 func Default() Config {
 	return Config{
-		Listen: "127.0.0.1:4318",
-		Data:   "./data",
+		Listen:     "127.0.0.1:4318",
+		ListenGRPC: Auto,
+		Data:       "./data",
 		Limits: Limits{
 			MaxBody:     16 * MiB,
 			MaxUnpacked: 64 * MiB,
@@ -193,6 +198,20 @@ func Default() Config {
 			Shutdown:   10 * time.Second,
 		},
 	}
+}
+
+// Auto lets a setting follow from others.
+const Auto = "auto"
+
+// AddrGRPC is the address that ListenGRPC stands for; "": none.
+func (c *Config) AddrGRPC() string {
+	if c.ListenGRPC != Auto {
+		return c.ListenGRPC
+	}
+	if host, port, err := net.SplitHostPort(c.Listen); err == nil && port == "4318" {
+		return net.JoinHostPort(host, "4317")
+	}
+	return ""
 }
 
 // Set gives the setting named key, such as "limits.max_body", the value that

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -228,4 +229,26 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q\nread as %+v\nprinted as\n%s\nread back as %+v, %v", text, c, c.YAML(), again, err)
 		}
 	})
+}
+
+func TestAddrGRPC(t *testing.T) {
+	for _, tt := range [][3]string{
+		{"127.0.0.1:4318", "auto", "127.0.0.1:4317"},
+		{"[::]:4318", "auto", "[::]:4317"},
+		{"127.0.0.1:0", "auto", ""},
+		{":8080", "auto", ""},
+		{"127.0.0.1:4318", "", ""},
+		{"127.0.0.1:0", "127.0.0.1:5317", "127.0.0.1:5317"},
+	} {
+		c := Default()
+		if err := errors.Join(c.Set("listen", tt[0]), c.Set("listen_grpc", tt[1])); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.AddrGRPC(); got != tt[2] {
+			t.Errorf("listen %s, listen_grpc %q: %q, want %q", tt[0], tt[1], got, tt[2])
+		}
+	}
+	if c := Default(); c.Set("listen_grpc", "4317") == nil {
+		t.Error("a port is taken for an address")
+	}
 }

@@ -27,6 +27,7 @@ type field struct {
 var fields = []field{
 	{key: "listen", at: func(c *Config) any { return &c.Listen }, text: checkAddr},
 	{key: "listen_tcp", at: func(c *Config) any { return &c.ListenTCP }, text: checkAddrOrEmpty},
+	{key: "listen_grpc", at: func(c *Config) any { return &c.ListenGRPC }, text: checkAddrOrAuto},
 	{key: "debug_listen", at: func(c *Config) any { return &c.DebugListen }, text: checkAddrOrEmpty},
 	{key: "listen_syslog", at: func(c *Config) any { return &c.ListenSyslog }, text: checkAddrs("udp", "tcp", "tls")},
 	{key: "listen_forward", at: func(c *Config) any { return &c.ListenForward }, text: checkAddrs("tcp", "tls")},
@@ -301,6 +302,13 @@ func checkNotEmpty(s string) error {
 		return errors.New("it must not be empty")
 	}
 	return nil
+}
+
+func checkAddrOrAuto(s string) error {
+	if s == Auto {
+		return nil
+	}
+	return checkAddrOrEmpty(s)
 }
 
 func checkAddrOrEmpty(s string) error {

@@ -124,6 +124,17 @@ func (b *Builder) SetLevel(level slog.Level) {
 	b.n.ev.filled |= 1 << keyLevel
 }
 
+// Time returns the time that the event has, in seconds and nanoseconds since
+// 1970, if it has one.
+func (b *Builder) Time() (has bool, sec int64, nsec int) {
+	return b.Has(keyTime), b.n.ev.sec, b.n.ev.nsec
+}
+
+// Level returns the level that the event has, if it has one.
+func (b *Builder) Level() (has bool, level slog.Level) {
+	return b.Has(keyLevel), b.n.ev.level
+}
+
 // Has reports whether the event has a value for the slot already.
 func (b *Builder) Has(slot Slot) bool { return b.n.ev.filled&(1<<slot) != 0 }
 

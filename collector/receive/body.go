@@ -39,13 +39,19 @@ func (r *Receiver) readBody(w *work, req *http.Request, declared, usual string) 
 		return f
 	}
 	c, f := codingOf(declared, usual, head)
-	switch {
-	case f.code != 0:
+	if f.code != 0 {
 		return f
-	case c == asSent:
-		return r.fill(w, c, w.peek, req.ContentLength)
-	case c == inSnappy || c == inZstd:
-		if f := r.fillPacked(w, req.ContentLength); f.code != 0 {
+	}
+	return r.unpack(w, c, req.ContentLength)
+}
+
+// unpack reads the rest of the body, of size bytes or -1, into w.buf.
+func (r *Receiver) unpack(w *work, c coding, size int64) failure {
+	switch c {
+	case asSent:
+		return r.fill(w, c, w.peek, size)
+	case inSnappy, inZstd:
+		if f := r.fillPacked(w, size); f.code != 0 {
 			return f
 		}
 		return r.unpackWhole(w, c)

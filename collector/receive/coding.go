@@ -41,9 +41,15 @@ type Packer interface {
 	Packing(h http.Header) string
 }
 
-// declared returns the Content-Encoding, one of the code constants or "".
-func declared(h http.Header) (string, failure) {
-	values := h["Content-Encoding"]
+// Header fields that name a coding.
+const (
+	contentEncoding = "Content-Encoding"
+	grpcEncoding    = "Grpc-Encoding"
+)
+
+// declared returns what the field says, one of the code constants or "".
+func declared(h http.Header, field string) (string, failure) {
+	values := h[field]
 	if len(values) == 0 {
 		return "", failure{}
 	}
@@ -61,7 +67,7 @@ func declared(h http.Header) (string, failure) {
 			v = v[:50] + "…"
 		}
 		return "", failure{code: http.StatusUnsupportedMediaType, close: true,
-			text: fmt.Sprintf("Content-Encoding %q is not supported; %s", v, supported)}
+			text: fmt.Sprintf("%s %q is not supported; %s", field, v, supported)}
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 
 // ServeHTTP answers one request, as the package comment tells.
 func (r *Receiver) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
-	d := door{r, plain{}, onlyPost}
+	d := door{Receiver: r, protocol: plain{}, methods: onlyPost}
 	d.ServeHTTP(rw, req)
 }
 
@@ -74,7 +74,12 @@ func (r *door) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 	r.bury(w, req.URL.Path)
 	r.count.request(w, &done)
 	done.written = true
-	writeAnswer(rw, done.code, f.close, w.answer)
+	code := done.code
+	if r.grpc {
+		code = http.StatusOK
+	}
+	// In HTTP/2 what is left of a body ends with its stream.
+	writeAnswer(rw, code, f.close && req.ProtoMajor < 2, w.answer)
 }
 
 // outcome is what a request came to.
@@ -97,7 +102,11 @@ func (r *door) handle(rw http.ResponseWriter, w *work, req *http.Request, done *
 		return failure{code: http.StatusForbidden, close: true,
 			text: "a web page of another origin may not send events here; send them to the page's own server, and from there to the collector"}
 	}
-	encoding, f := declared(req.Header)
+	field := contentEncoding
+	if r.grpc {
+		field = grpcEncoding
+	}
+	encoding, f := declared(req.Header, field)
 	if f.code != 0 {
 		return f
 	}
@@ -111,7 +120,11 @@ func (r *door) handle(rw http.ResponseWriter, w *work, req *http.Request, done *
 	// as in tests, has no slow bodies either.
 	deadline := http.NewResponseController(rw)
 	deadline.SetReadDeadline(time.Now().Add(r.opts.BodyTimeout))
-	f = r.readBody(w, req, encoding, r.usual(req.Header))
+	if r.grpc {
+		f = r.readMessage(w, req, encoding)
+	} else {
+		f = r.readBody(w, req, encoding, r.usual(req.Header))
+	}
 	if f.code != 0 {
 		return f
 	}

@@ -86,7 +86,7 @@ func (r *Receiver) Handler(p Protocol, methods ...string) http.Handler {
 	if len(methods) == 0 {
 		methods = onlyPost
 	}
-	return &door{r, p, methods}
+	return &door{Receiver: r, protocol: p, methods: methods}
 }
 
 var onlyPost = []string{http.MethodPost}
@@ -96,6 +96,7 @@ type door struct {
 	*Receiver
 	protocol Protocol
 	methods  []string
+	grpc     bool // see GRPC
 }
 
 // usual returns the Content-Encoding of bodies without one.

@@ -211,7 +211,7 @@ func TestUnpackingAllocatesNothing(t *testing.T) {
 }
 
 func mustDeclare(header string) string {
-	name, f := declared(http.Header{"Content-Encoding": {header}})
+	name, f := declared(http.Header{"Content-Encoding": {header}}, contentEncoding)
 	if f.code != 0 {
 		panic(f.text)
 	}

@@ -1,0 +1,146 @@
+package otlp_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploggrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploghttp"
+	"go.opentelemetry.io/otel/log"
+	sdk "go.opentelemetry.io/otel/sdk/log"
+	"go.opentelemetry.io/otel/sdk/resource"
+
+	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/door/doortest"
+)
+
+// mask hides what differs from run to run and from machine to machine.
+var mask = doortest.Mask{"observed_time", "resource", "process.pid", "pid", "hostname", "stack", "exception.stacktrace"}
+
+// send emits records by OpenTelemetry's SDK for Go.
+func send(t *testing.T, exporter sdk.Exporter, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	p := sdk.NewLoggerProvider(sdk.WithProcessor(sdk.NewBatchProcessor(exporter)),
+		sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", "shop"), attribute.String("host.name", "web-1"))))
+	l := p.Logger("checkout", log.WithInstrumentationVersion("1.2.3"), log.WithSchemaURL("https://example.com/1"))
+	var r log.Record
+	r.SetTimestamp(time.Unix(1779972000, 123456789))
+	r.SetSeverity(log.SeverityWarn2)
+	r.SetSeverityText("slow")
+	r.SetBody(attribute.StringValue("slow"))
+	r.AddAttributes(attribute.Int("ms", 812), attribute.Float64("ratio", 0.5), attribute.Bool("ok", true), attribute.ByteSlice("raw", []byte{1, 2}),
+		attribute.Slice("list", attribute.StringValue("a"), attribute.IntValue(2)), attribute.Map("map", attribute.String("k", "v")))
+	l.Emit(ctx, r)
+	r.SetEventName("declined")
+	r.SetBody(attribute.MapValue(attribute.Int("code", 7)))
+	l.Emit(ctx, r)
+	if err := p.Shutdown(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const (
+	attrs    = `"ms":812,"ratio":0.5,"ok":true,"raw":"AQI=","list":["a",2],"map":{"k":"v"}`
+	observed = `"observed_time":"TIME","severity_text":"slow"`
+	shared   = `"scope.version":"1.2.3","scope.schema_url":"https://example.com/1","resource":{"host.name":"web-1"}`
+	head     = `{"time":"2026-05-28T12:40:00.123456789Z","level":"WARN+1",`
+	wantGo   = head + `"msg":"slow","service":"shop","logger":"checkout","attrs":{` + attrs + `,` + observed + `,` + shared + "}}\n" +
+		head + `"service":"shop","logger":"checkout","attrs":{` + attrs + `,` + observed + `,"body":{"code":7},"event_name":"declined",` + shared + "}}\n"
+)
+
+func TestSDKForGo(t *testing.T) {
+	for _, compression := range []otlploghttp.Compression{otlploghttp.NoCompression, otlploghttp.GzipCompression} {
+		s := doortest.Run(t, nil)
+		e, err := otlploghttp.New(t.Context(), otlploghttp.WithEndpointURL(s.URL+"/v1/logs"), otlploghttp.WithCompression(compression))
+		send(t, e, err)
+		if got := string(doortest.Mask{}.Lines(t, s.Lines(t))); got != wantGo {
+			t.Errorf("over HTTP:\ngot  %s\nwant %s", got, wantGo)
+		}
+	}
+	for _, compression := range []string{"none", "gzip"} {
+		s := doortest.Run(t, func(c *config.Config) { c.ListenGRPC = "127.0.0.1:0" })
+		for _, addr := range []string{s.GRPCAddr().String(), s.Addr().String()} {
+			e, err := otlploggrpc.New(t.Context(), otlploggrpc.WithInsecure(), otlploggrpc.WithEndpoint(addr), otlploggrpc.WithCompressor(strings.TrimPrefix(compression, "none")))
+			send(t, e, err)
+		}
+		if got := string(doortest.Mask{}.Lines(t, s.Lines(t))); got != wantGo+wantGo {
+			t.Errorf("over gRPC:\ngot  %s\nwant %s", got, wantGo+wantGo)
+		}
+	}
+}
+
+func TestSDKForPython(t *testing.T) {
+	doortest.Client(t, "opentelemetry-python", mask, func(url string) {
+		doortest.Python(t, `
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import SimpleLogRecordProcessor
+from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
+from opentelemetry.exporter.otlp.proto.http import Compression
+from opentelemetry.sdk.resources import Resource
+from opentelemetry._logs import LogRecord, SeverityNumber
+provider = LoggerProvider(resource=Resource.create({"service.name": "shop", "host.name": "web-1"}))
+provider.add_log_record_processor(SimpleLogRecordProcessor(OTLPLogExporter(endpoint="`+url+`/v1/logs", compression=Compression.Gzip)))
+logger = provider.get_logger("checkout", "1.2.3")
+logger.emit(LogRecord(timestamp=1779972000123456789, severity_number=SeverityNumber.WARN, severity_text="WARN", body="slow",
+    attributes={"ms": 812, "ratio": 0.5, "tags": ["a", "b"], "ok": True, "raw": b"\x01\x02"}))
+logger.emit(LogRecord(timestamp=1779972000123456790, severity_number=SeverityNumber.ERROR2, body={"event": "declined", "codes": [1, 2]}))
+provider.shutdown()
+`, "opentelemetry-sdk==1.45.2", "opentelemetry-exporter-otlp-proto-http==1.45.2")
+	})
+}
+
+func TestSDKForJavaScript(t *testing.T) {
+	doortest.Client(t, "opentelemetry-js", mask, func(url string) {
+		doortest.Node(t, `
+const { LoggerProvider, SimpleLogRecordProcessor } = require('@opentelemetry/sdk-logs');
+const { OTLPLogExporter } = require('@opentelemetry/exporter-logs-otlp-http');
+const { resourceFromAttributes } = require('@opentelemetry/resources');
+async function main() {
+  const exporter = new OTLPLogExporter({ url: '`+url+`/v1/logs' });
+  const provider = new LoggerProvider({
+    resource: resourceFromAttributes({ 'service.name': 'shop', 'host.name': 'web-1' }),
+    processors: [new SimpleLogRecordProcessor({ exporter })],
+  });
+  const logger = provider.getLogger('checkout', '1.2.3');
+  logger.emit({ timestamp: new Date('2026-05-28T12:40:00.123Z'), severityNumber: 13, severityText: 'WARN', body: 'slow',
+    attributes: { ms: 812, ratio: 0.5, tags: ['a', 'b'], nested: { k: true }, raw: new Uint8Array([1, 2]) } });
+  await provider.forceFlush();
+  await provider.shutdown();
+}
+main();
+`, "@opentelemetry/sdk-logs@0.223.0", "@opentelemetry/exporter-logs-otlp-http@0.223.0", "@opentelemetry/api-logs@0.223.0", "@opentelemetry/resources@2.11.0")
+	})
+}
+
+func TestPinoTransport(t *testing.T) {
+	doortest.Client(t, "pino-opentelemetry-transport", mask, func(url string) {
+		doortest.Node(t, `
+const pino = require('pino');
+process.env.OTEL_EXPORTER_OTLP_LOGS_ENDPOINT = '`+url+`/v1/logs';
+const transport = pino.transport({ target: 'pino-opentelemetry-transport', options: {
+  loggerName: 'checkout', serviceVersion: '1.2.3', resourceAttributes: { 'service.name': 'shop' },
+  logRecordProcessorOptions: { recordProcessorType: 'simple', exporterOptions: { protocol: 'http/protobuf' } },
+} });
+const log = pino(transport);
+transport.on('ready', () => {
+  log.warn({ ms: 812, nested: { k: true } }, 'slow');
+  // At its end the transport does not wait for what it is sending.
+  const stored = setInterval(async () => {
+    const answer = await fetch('`+url+`/metrics');
+    if (/rollway_events_stored_total [1-9]/.test(await answer.text())) { clearInterval(stored); transport.end(); }
+  }, 100);
+});
+`, "pino@10.4.0", "pino-opentelemetry-transport@4.0.2")
+	})
+}
+
+// TestReplay sends again what the clients sent.
+func TestReplay(t *testing.T) { doortest.Replay(t, mask) }
