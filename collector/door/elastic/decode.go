@@ -78,11 +78,21 @@ var decoders = sync.Pool{New: func() any { return new(decoder) }}
 // maxIndexName is Elasticsearch's, in bytes.
 const maxIndexName = 255
 
+// itemBytes is about what an answer says of an item, without its names.
+const itemBytes = 200
+
+var newline = []byte("\n")
+
 // Decode reads a bulk request.
 func (bulk) Decode(q *receive.Request) error {
 	index := q.HTTP.PathValue("index")
 	if len(index) > maxIndexName {
 		return fmt.Errorf("the index name of %d bytes is longer than %d", len(index), maxIndexName)
+	}
+	// The path's index is in every line, and in every item of the answer.
+	items := bytes.Count(q.Body, newline)/2 + 1
+	if err := q.Reserve(int64(len(q.Body)) + int64(items)*int64(2*len(index)+itemBytes)); err != nil {
+		return err
 	}
 	d := decoders.Get().(*decoder)
 	defer decoders.Put(d)

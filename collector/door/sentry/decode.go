@@ -75,11 +75,22 @@ var decoders = sync.Pool{New: func() any { return new(decoder) }}
 // Decode reads an envelope.
 func (envelope) Decode(q *receive.Request) error { return decode(q, (*decoder).envelope) }
 
+// maxProject is longer than any project's name, in bytes.
+const maxProject = 64
+
 func decode(q *receive.Request, read func(*decoder, []byte) error) error {
+	project := q.HTTP.PathValue("project")
+	if len(project) > maxProject {
+		return fmt.Errorf("the project's name of %d bytes is longer than %d", len(project), maxProject)
+	}
+	// The project is in every line. Each event has a bracket at least.
+	if err := q.Reserve(int64(len(q.Body)) + int64(bytes.Count(q.Body, bracket))*int64(len(project)+len(nameProject))); err != nil {
+		return err
+	}
 	d := decoders.Get().(*decoder)
 	defer decoders.Put(d)
 	d.b = q.Norm.Build(q.Batch, q.Received)
-	d.project = append(d.project[:0], q.HTTP.PathValue("project")...)
+	d.project = append(d.project[:0], project...)
 	d.id = d.id[:0]
 	err := read(d, q.Body)
 	d.b.Done()
@@ -123,7 +134,7 @@ func (d *decoder) envelope(rest []byte) error {
 	}
 }
 
-var newline = []byte("\n")
+var newline, bracket = []byte("\n"), []byte("{")
 
 // object returns the object that text consists of.
 func (d *decoder) object(text []byte) ([]byte, error) {

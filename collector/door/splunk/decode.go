@@ -244,18 +244,26 @@ var metadata = [...]string{"host", "source", "sourcetype", "index"}
 
 // Decode reads lines of text.
 func (raw) Decode(q *receive.Request) error {
-	d := decoders.Get().(*decoder)
-	defer decoders.Put(d)
-	d.begin(q)
 	var values [len(metadata)][]byte
+	shared := 0
 	if q.HTTP.URL.RawQuery != "" {
 		query := q.HTTP.URL.Query()
 		for i, name := range metadata {
 			if v := query.Get(name); v != "" {
 				values[i] = []byte(v)
+				shared += len(name) + len(v)
 			}
 		}
 	}
+	if shared > 0 { // it is in every line
+		lines := bytes.Count(q.Body, newline) + 1
+		if err := q.Reserve(int64(len(q.Body)) + int64(lines)*int64(shared)); err != nil {
+			return err
+		}
+	}
+	d := decoders.Get().(*decoder)
+	defer decoders.Put(d)
+	d.begin(q)
 	for rest := q.Body; len(rest) > 0; {
 		var line []byte
 		line, rest, _ = bytes.Cut(rest, newline)
