@@ -27,6 +27,9 @@ import (
 
 var update = flag.Bool("update", false, "write what real clients send, and what it becomes, to testdata")
 
+// Updating reports whether golden files are to be written: the flag -update.
+func Updating() bool { return *update }
+
 // A Server is a collector that runs for the length of a test.
 type Server struct {
 	*collector.Collector

@@ -27,7 +27,7 @@ func Missing(t testing.TB, why string) {
 // Python runs a script with packages of PyPI, each like name==1.2.
 func Python(t testing.TB, script string, packages ...string) {
 	t.Helper()
-	python := program(t, "python3")
+	python := Program(t, "python3")
 	dir := fetched(t, "python", packages, func(dir string) *exec.Cmd {
 		return exec.Command(python, append([]string{"-m", "pip", "install", "-q", "--disable-pip-version-check",
 			"--no-warn-script-location", "--root-user-action=ignore", "--target", dir}, packages...)...)
@@ -39,7 +39,7 @@ func Python(t testing.TB, script string, packages ...string) {
 // Node runs a script of CommonJS with packages of npm, each like name@1.2.
 func Node(t testing.TB, script string, packages ...string) {
 	t.Helper()
-	node, npm := program(t, "node"), program(t, "npm")
+	node, npm := Program(t, "node"), Program(t, "npm")
 	dir := fetched(t, "node", packages, func(dir string) *exec.Cmd {
 		return exec.Command(npm, append([]string{"install", "--silent", "--no-audit", "--no-fund", "--no-save", "--prefix", dir}, packages...)...)
 	})
@@ -53,7 +53,8 @@ func Node(t testing.TB, script string, packages ...string) {
 	runScript(t, file, script, exec.Command(node, file))
 }
 
-func program(t testing.TB, name string) string {
+// Program returns the path of a program that the test needs.
+func Program(t testing.TB, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {

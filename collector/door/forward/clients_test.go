@@ -3,13 +3,11 @@ package forward_test
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -23,52 +21,11 @@ import (
 
 	"github.com/rollway/rollway/collector"
 	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/door/doortest"
 	"github.com/rollway/rollway/collector/door/forward"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receive"
 )
-
-var update = flag.Bool("update", false, "write what clients send, and the lines it becomes, into testdata")
-
-// missing skips the test, or fails it with REQUIRE=all in the environment.
-func missing(t *testing.T, why string) {
-	t.Helper()
-	if os.Getenv("REQUIRE") == "all" {
-		t.Fatalf("REQUIRE=all, but %s", why)
-	}
-	t.Skip(why)
-}
-
-// fetched returns a folder of the user's cache that install has filled once,
-// from a registry, which happens only if nothing may be skipped.
-func fetched(t *testing.T, name string, install func(dir string) *exec.Cmd) string {
-	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		missing(t, err.Error())
-	}
-	dir := filepath.Join(cache, "rollway-test", name)
-	if _, err := os.Stat(dir); err == nil {
-		return dir
-	}
-	if os.Getenv("REQUIRE") != "all" {
-		t.Skipf("there is no %s; with REQUIRE=all it is fetched", dir)
-	}
-	part := fmt.Sprintf("%s.%d.part", dir, os.Getpid())
-	t.Cleanup(func() { os.RemoveAll(part) })
-	if err := os.MkdirAll(part, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := install(part).CombinedOutput(); err != nil {
-		missing(t, fmt.Sprintf("%s cannot be fetched: %v\n%s", name, err, out))
-	}
-	if err := os.Rename(part, dir); err != nil {
-		if _, there := os.Stat(dir); there != nil { // unless somebody else was faster
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
 
 // server is a collector that takes the forward protocol behind a proxy that
 // keeps what clients send.
@@ -198,7 +155,7 @@ var times = regexp.MustCompile(`"time":"[^"]*"`)
 func (s *server) check(t *testing.T, client string, n int) {
 	t.Helper()
 	lines := strings.Join(s.lines(t, n), "\n") + "\n"
-	if *update {
+	if doortest.Updating() {
 		s.mu.Lock()
 		sent := bytes.Clone(s.sent.Bytes())
 		s.mu.Unlock()
@@ -273,15 +230,8 @@ func TestGoClient(t *testing.T) {
 }
 
 func TestPythonClient(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		missing(t, err.Error())
-	}
-	dir := fetched(t, "fluent-logger-0.11.1", func(dir string) *exec.Cmd {
-		return exec.Command("sh", "-c", `"$1" -m venv "$2/venv" && "$2/venv/bin/python" -m pip install -q --target "$2/site" fluent-logger==0.11.1`, "sh", python, dir)
-	})
 	s := startServer(t)
-	cmd := exec.Command(python, "-c", `
+	doortest.Python(t, `
 import logging
 from fluent import sender, handler
 s = sender.FluentSender("app", host="127.0.0.1", port=`+strconv.Itoa(s.port)+`, nanosecond_precision=True)
@@ -294,27 +244,15 @@ log = logging.getLogger("shop")
 log.addHandler(h)
 log.error("it failed")
 h.close()
-`)
-	cmd.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join(dir, "site"))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+`, "fluent-logger==0.11.1")
 	s.check(t, "python", 3)
 }
 
 func TestNodeClient(t *testing.T) {
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			missing(t, err.Error())
-		}
-	}
-	dir := fetched(t, "fluent-org-logger-1.0.10", func(dir string) *exec.Cmd {
-		return exec.Command("npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", dir, "@fluent-org/logger@1.0.10")
-	})
 	for _, mode := range []string{"Message", "Forward", "PackedForward", "CompressedPackedForward"} {
 		t.Run(mode, func(t *testing.T) {
 			s := startServer(t)
-			cmd := exec.Command("node", "-e", `
+			doortest.Node(t, `
 const { FluentClient, EventTime } = require("@fluent-org/logger");
 const client = new FluentClient("app", {
   socket: { host: "127.0.0.1", port: `+strconv.Itoa(s.port)+` },
@@ -325,11 +263,7 @@ Promise.all([
   client.emit("a", { message: "one", level: "info", n: 1.5 }, at),
   client.emit("a", { message: "two", nested: { list: [true, null] } }, at),
 ]).then(() => client.disconnect()).then(() => process.exit(0), (e) => { console.error(e); process.exit(1); });
-`)
-			cmd.Dir = dir
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
+`, "@fluent-org/logger@1.0.10")
 			s.check(t, "node-"+mode, 2) // the promises are kept by acknowledgements
 		})
 	}

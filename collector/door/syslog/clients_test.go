@@ -9,7 +9,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"flag"
 	"fmt"
 	"io"
 	"math/big"
@@ -26,27 +25,12 @@ import (
 
 	"github.com/rollway/rollway/collector"
 	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/door/doortest"
 	"github.com/rollway/rollway/collector/door/syslog"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receive"
 	"github.com/rollway/rollway/remote"
 )
-
-var update = flag.Bool("update", false, "write what clients send, and the lines it becomes, into testdata")
-
-// needs returns the path of a program. Without it the test is skipped, or, with
-// REQUIRE=all in the environment, fails.
-func needs(t *testing.T, program string) string {
-	t.Helper()
-	path, err := exec.LookPath(program)
-	if err != nil && os.Getenv("REQUIRE") == "all" {
-		t.Fatalf("REQUIRE=all, but %v", err)
-	}
-	if err != nil {
-		t.Skip(err)
-	}
-	return path
-}
 
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
@@ -249,7 +233,7 @@ func replay(t *testing.T, sent []byte) string {
 func golden(t *testing.T, client string, sent []byte) {
 	t.Helper()
 	request, lines := filepath.Join("testdata", client+".request"), filepath.Join("testdata", client+".lines")
-	if *update && sent != nil {
+	if doortest.Updating() && sent != nil {
 		if err := os.WriteFile(request, sent, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -355,7 +339,7 @@ func send(t *testing.T, url string, o remote.Options) {
 }
 
 func TestLogger(t *testing.T) {
-	program := needs(t, "logger")
+	program := doortest.Program(t, "logger")
 	for client, args := range map[string]string{
 		"logger-udp":      "-d",
 		"logger-tcp":      "-T",
@@ -379,7 +363,7 @@ func TestLogger(t *testing.T) {
 }
 
 func TestPython(t *testing.T) {
-	python := needs(t, "python3")
+	python := doortest.Program(t, "python3")
 	for network, kind := range map[string]string{"udp": "SOCK_DGRAM", "tcp": "SOCK_STREAM"} {
 		t.Run(network, func(t *testing.T) {
 			s := startServer(t)
@@ -411,7 +395,7 @@ h.close()
 
 // TestRsyslog has a real rsyslogd forward what it takes.
 func TestRsyslog(t *testing.T) {
-	daemon := needs(t, "rsyslogd")
+	daemon := doortest.Program(t, "rsyslogd")
 	for client, action := range map[string]string{
 		"rsyslog-octets-5424": `protocol="tcp" tcp_framing="octet-counted" template="RSYSLOG_SyslogProtocol23Format"`,
 		"rsyslog-newline-iso": `protocol="tcp" template="RSYSLOG_ForwardFormat"`,

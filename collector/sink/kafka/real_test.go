@@ -16,27 +16,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/rollway/rollway/collector/door/doortest"
 	"github.com/rollway/rollway/collector/sink"
 	"github.com/rollway/rollway/collector/sink/kafka"
 )
-
-// missing skips the test, or fails it with REQUIRE=all.
-func missing(t *testing.T, why string) {
-	t.Helper()
-	if os.Getenv("REQUIRE") == "all" {
-		t.Fatalf("REQUIRE=all, but %s", why)
-	}
-	t.Skip(why)
-}
-
-func program(t *testing.T, name string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		missing(t, err.Error())
-	}
-	return path
-}
 
 // broker is an Apache Kafka of one node in KRaft mode, run from its jars.
 type broker struct {
@@ -70,7 +53,7 @@ func kafkaJars(t *testing.T) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		missing(t, err.Error())
+		doortest.Missing(t, err.Error())
 	}
 	jars := filepath.Join(cache, "rollway-test", "kafka-4.1.1")
 	if _, err := os.Stat(jars); err == nil {
@@ -79,11 +62,11 @@ func kafkaJars(t *testing.T) string {
 	if os.Getenv("REQUIRE") != "all" {
 		t.Skipf("Kafka's jars are not in %s; with REQUIRE=all Maven puts them there", jars)
 	}
-	mvn, temp := program(t, "mvn"), jars+".part"
+	mvn, temp := doortest.Program(t, "mvn"), jars+".part"
 	out, err := exec.Command(mvn, "-q", "-B", "-f", "testdata/kafka/pom.xml", "dependency:copy-dependencies",
 		"-DoutputDirectory="+temp, "-DincludeScope=runtime").CombinedOutput()
 	if err != nil {
-		missing(t, fmt.Sprintf("Maven cannot fetch Kafka: %v\n%s", err, out))
+		doortest.Missing(t, fmt.Sprintf("Maven cannot fetch Kafka: %v\n%s", err, out))
 	}
 	if err := os.Rename(temp, jars); err != nil {
 		t.Fatal(err)
@@ -104,7 +87,7 @@ func freePort(t *testing.T) int {
 // startKafka formats a folder and starts a broker on it.
 func startKafka(t *testing.T) *broker {
 	t.Helper()
-	k := &broker{java: program(t, "java"), jars: kafkaJars(t), dir: t.TempDir()}
+	k := &broker{java: doortest.Program(t, "java"), jars: kafkaJars(t), dir: t.TempDir()}
 	port, control := freePort(t), freePort(t)
 	k.addr = fmt.Sprintf("127.0.0.1:%d", port)
 	settings := fmt.Sprintf(`process.roles=broker,controller
