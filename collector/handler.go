@@ -94,15 +94,18 @@ func (c *Collector) serveReady(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"status": "ready"})
 }
 
+// forPeople writes the pattern of a path as documentation does.
+var forPeople = strings.NewReplacer("{$}", "", "{project}", "PROJECT")
+
 func (c *Collector) serveIndex(w http.ResponseWriter, _ *http.Request) {
 	var b strings.Builder
 	b.WriteString("This is a Rollway collector: it takes logs, keeps them, and finds them again.\n\n")
 	for _, e := range endpoints {
-		fmt.Fprintf(&b, "  %-15s  %s\n", e.pattern, e.does)
+		fmt.Fprintf(&b, "  %-33s  %s\n", e.pattern, e.does)
 	}
 	for _, d := range doors {
 		if d.does != "" {
-			fmt.Fprintf(&b, "  POST %-10s  %s\n", d.path, d.does)
+			fmt.Fprintf(&b, "  POST %-28s  %s\n", forPeople.Replace(d.path), d.does)
 		}
 	}
 	host := c.Addr()
