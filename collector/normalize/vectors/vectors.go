@@ -1,0 +1,98 @@
+// Package vectors holds texts that a reader of JSON must accept, must reject, or
+// may treat as it likes, for the tests of all that reads JSON here. What must be
+// is by RFC 8259; what may be is decided once, in this table, with the reason.
+package vectors
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Vector is a text in place of one JSON value.
+type Vector struct {
+	Group  string
+	Text   string
+	Accept bool
+	Choice string // why, where RFC 8259 leaves it to the implementation; else ""
+	// UTF8 is false for a text that is not valid UTF-8 and otherwise right: what
+	// comes as text may be mended by U+FFFD, what is kept as JSON is rejected.
+	UTF8 bool
+}
+
+// Name tells vectors apart, for t.Run and messages.
+func (v *Vector) Name() string {
+	if len(v.Text) > 40 {
+		return fmt.Sprintf("%s %.40q… of %d bytes", v.Group, v.Text, len(v.Text))
+	}
+	return fmt.Sprintf("%s %q", v.Group, v.Text)
+}
+
+// OneLine reports whether the text may stand in a line.
+func (v *Vector) OneLine() bool { return !strings.Contains(v.Text, "\n") }
+
+// Reasons for choices.
+const (
+	byDigits     = "numbers keep their digits and become no float, so none is too large, too small or too fine"
+	bySurrogate  = "escapes stay as they were sent, so half of a surrogate pair is neither changed nor lost"
+	byUTF8       = "RFC 8259 section 8.1 wants UTF-8, and a line must be UTF-8 to be searched; it is refused, not changed"
+	byDuplicates = "names should be unique but need not be; members of objects within events are kept as they were sent"
+	byDepth      = "an event nests 64 levels at most unless set otherwise, so that who reads lines needs no more stack"
+	byReading    = "nobody reads more than 10,000 levels, so what stands behind them in a body is not found either"
+	bySize       = "an event has 1 MiB at most unless set otherwise"
+)
+
+// TooDeepToRead is the group of what is rejected with the whole text around it.
+const TooDeepToRead = "depth, beyond 10,000"
+
+// Depth and size that are far within the usual limits, and far beyond.
+const (
+	shallow = 50
+	deep    = 500
+	large   = 100_000
+	huge    = 2 << 20
+)
+
+// Values returns all vectors.
+func Values() []Vector {
+	var all []Vector
+	add := func(group string, accept bool, choice string, texts ...string) {
+		for _, text := range texts {
+			all = append(all, Vector{Group: group, Text: text, Accept: accept, Choice: choice, UTF8: choice != byUTF8})
+		}
+	}
+	add("number", true, "", numbers...)
+	add("number, any size", true, byDigits, anySize...)
+	add("number", false, "", notNumbers...)
+	add("literal", true, "", "true", "false", "null")
+	add("literal", false, "", notLiterals...)
+	add("string", true, "", stringsOK...)
+	add("string, lone surrogate", true, bySurrogate, loneSurrogates...)
+	add("string, not UTF-8", false, byUTF8, notUTF8...)
+	add("string", false, "", notStrings...)
+	for c := range byte(' ') { // control characters must be escaped
+		add("string, control character", false, "", "\"a"+string(rune(c))+"b\"", "\"\\"+string(rune(c))+"\"")
+	}
+	add("array", true, "", arrays...)
+	add("array", false, "", notArrays...)
+	add("object", true, "", objects...)
+	add("object, equal names", true, byDuplicates, equalNames...)
+	add("object, lone surrogate in a name", true, bySurrogate, `{"\ud800":1}`, `{"\udc00\ud800":[]}`)
+	add("object, name not UTF-8", false, byUTF8, "{\"\xff\":1}", "{\"a\xb9\":\"b\"}", "{\"\xed\xa0\x80\":0}")
+	add("object", false, "", notObjects...)
+	add("white space", true, "", spaced...)
+	add("white space", false, "", notSpaced...)
+	add("comment", false, "", comments...)
+	add("behind the value", false, "", behind...)
+
+	add("depth", true, "", strings.Repeat("[", shallow)+strings.Repeat("]", shallow), strings.Repeat(`{"a":`, shallow)+"1"+strings.Repeat("}", shallow),
+		strings.Repeat(`[{"":`, shallow/2)+"null"+strings.Repeat("}]", shallow/2))
+	add("depth", false, byDepth, strings.Repeat("[", deep)+strings.Repeat("]", deep), strings.Repeat(`{"a":`, deep)+"1"+strings.Repeat("}", deep))
+	add(TooDeepToRead, false, byReading, strings.Repeat("[", large)+strings.Repeat("]", large))
+	add("depth, not closed", false, "", strings.Repeat("[", deep), strings.Repeat("[", large), strings.Repeat(`{"":`, deep), strings.Repeat(`[{"":`, large/2), strings.Repeat("[", 10_001))
+	add("size", true, "", `"`+strings.Repeat("x", large)+`"`, `"`+strings.Repeat(`\u00e9`, 10_000)+`"`, `"`+strings.Repeat("日", 10_000)+`"`,
+		"["+strings.Repeat("1,", 10_000)+"1]", `{"`+strings.Repeat("k", 900)+`":1}`, "["+strings.Repeat(" ", large)+"]")
+	add("size", true, byDigits, strings.Repeat("7", 10_000), "0."+strings.Repeat("0", 10_000)+"1", "1e"+strings.Repeat("9", 1_000))
+	add("size", false, bySize, `"`+strings.Repeat("x", huge)+`"`)
+	add("size, not closed", false, "", `"`+strings.Repeat("x", large), "["+strings.Repeat("1,", 10_000), "["+strings.Repeat("1,", 10_000)+"]")
+	return all
+}
