@@ -20,6 +20,7 @@ import (
 
 	"github.com/rollway/rollway/internal/direct"
 	"github.com/rollway/rollway/internal/goid"
+	"github.com/rollway/rollway/internal/ntcopy"
 	"github.com/rollway/rollway/internal/segment"
 )
 
@@ -252,7 +253,7 @@ func (w *Writer) fill(s *shard, t *term, start, n uint64, p []byte, newline bool
 	end := start + n
 	if w.framed {
 		t.seed.PutRecord(t.buf[start:end], p)
-	} else if copy(t.buf[start:end], p); newline {
+	} else if ntcopy.Copy(t.buf[start:end], p); newline {
 		t.buf[end-1] = '\n'
 	}
 	t.commit(n, records)

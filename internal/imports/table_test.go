@@ -28,6 +28,7 @@ var table = []edge{
 	{"shard", "internal/framed", "records are framed as they are copied"},
 	{"shard", "internal/segment", "the files of Open"},
 	{"shard", "internal/goid", "a goroutine's records stay in one shard"},
+	{"shard", "internal/ntcopy", "large records are copied past the caches: who reads them next is the disk"},
 	{"shard", "internal/jsonline", "the line that announces a loss"},
 	{"internal/probe", "golang.org/x/sys/unix", "what a file system supports: O_DIRECT, statx, pwritev2, fallocate, statfs"},
 	{"internal/direct", "golang.org/x/sys/unix", "O_DIRECT, pwritev2, fallocate, statx, mmap"},
