@@ -91,8 +91,8 @@ func TestHeadline(t *testing.T) {
 	if err := errors.Join(err1, err2); err != nil || !bytes.Equal(first, again) {
 		t.Errorf("saved, read and saved again: %v\n%s", err, again)
 	}
-	if len(runs) != 3 {
-		t.Fatalf("%d runs, want 3", len(runs))
+	if len(runs) != 4 {
+		t.Fatalf("%d runs, want 4", len(runs))
 	}
 	for _, r := range runs {
 		v, given := r.Verified, r.Requests+s.warm()
@@ -103,14 +103,17 @@ func TestHeadline(t *testing.T) {
 			t.Errorf("files are left: %v, %v", left, err)
 		}
 	}
-	if long := runs[2]; long.Verified.Files < 2 && long.Server.Dropped == 0 {
+	if busy := runs[2]; !busy.Disk || busy.Beside == 0 {
+		t.Errorf("nothing was written beside: %+v", busy)
+	}
+	if long := runs[3]; long.Verified.Files < 2 && long.Server.Dropped == 0 {
 		t.Errorf("the log was never rotated: %+v", long.Verified)
 	}
 	text, err := h.tables(0)
 	if err != nil || !strings.Contains(text, "| records lost, all runs | 0 | 0 | yes |") {
 		t.Errorf("%v in\n%s", err, text)
 	}
-	if svg := Plot(runs[2]); strings.Count(svg, "<polyline") != 3 || !strings.HasSuffix(svg, "</svg>\n") {
+	if svg := Plot(runs[3]); strings.Count(svg, "<polyline") != 3 || !strings.HasSuffix(svg, "</svg>\n") {
 		t.Errorf("the plot is %s", svg)
 	}
 }

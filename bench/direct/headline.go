@@ -21,7 +21,8 @@ import (
 type Headlines struct {
 	measure.Results
 	// Runs are first the interleaved pairs, one with logging and one without,
-	// and last the long one, with logging.
+	// after each pair one without logging beside a process that keeps the disk
+	// as busy, and last the long one, with logging.
 	Runs []Run `json:"runs"`
 }
 
@@ -29,6 +30,8 @@ type Headlines struct {
 type Run struct {
 	Name     string    `json:"name"`
 	Logging  bool      `json:"logging"`
+	Disk     bool      `json:"disk,omitempty"`       // another process kept the disk busy
+	Beside   int64     `json:"disk_bytes,omitempty"` // by that one
 	Seconds  float64   `json:"seconds"`
 	Requests int       `json:"requests"`
 	Failed   int       `json:"failed"`

@@ -15,15 +15,16 @@ const childEnv = "ROLLWAY_BENCH_DIRECT"
 
 // A job is what a child process is to do.
 type job struct {
-	Role    string `json:"role"` // server or verifier
-	Dir     string `json:"dir"`  // of the log files
-	Bytes   int    `json:"bytes"`
-	Logging bool   `json:"logging"`
-	Buffer  int    `json:"buffer"`
-	Shards  int    `json:"shards"`
-	Terms   int    `json:"terms"`
-	Chunk   int    `json:"chunk"`
-	Segment int64  `json:"segment"`
+	Role    string        `json:"role"` // server, verifier or disk
+	Dir     string        `json:"dir"`  // of the log files
+	Bytes   int           `json:"bytes"`
+	Period  time.Duration `json:"period"` // between two requests
+	Logging bool          `json:"logging"`
+	Buffer  int           `json:"buffer"`
+	Shards  int           `json:"shards"`
+	Terms   int           `json:"terms"`
+	Chunk   int           `json:"chunk"`
+	Segment int64         `json:"segment"`
 }
 
 // Main does not return in a child process.
@@ -41,6 +42,8 @@ func Main() {
 			answer, err = serve(j, os.Stdin, os.Stdout)
 		case "verifier":
 			answer, err = verify(j, os.Stdin)
+		case "disk":
+			answer, err = keepDiskBusy(j, os.Stdin)
 		default:
 			err = fmt.Errorf("no role %q", j.Role)
 		}

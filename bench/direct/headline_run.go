@@ -54,10 +54,21 @@ func (s HeadlineSettings) Run(w io.Writer) ([]Run, error) {
 		if err != nil {
 			return nil, err
 		}
-		runs = append(runs, pair...)
+		busy, err := s.named(w, fmt.Sprintf("disk %d", i+1), kind{disk: true}, s.Each)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(append(runs, pair...), busy)
 	}
-	long, err := s.named(w, "long", true, true, s.Long)
+	long, err := s.named(w, "long", kind{logging: true, concurrent: true}, s.Long)
 	return append(runs, long), err
+}
+
+// A kind is what a run is made with.
+type kind struct {
+	logging    bool
+	concurrent bool // rotated files are read back and removed meanwhile, otherwise afterwards
+	disk       bool // another process writes as much to the disk
 }
 
 // noisyPct is how much of a core other programs may use in a run of a pair. One
@@ -71,7 +82,7 @@ func (s HeadlineSettings) pair(w io.Writer, name string, order []bool, again *in
 		pair = nil
 		noisy := false
 		for _, logging := range order {
-			r, err := s.named(w, name, logging, false, s.Each)
+			r, err := s.named(w, name, kind{logging: logging}, s.Each)
 			if err != nil {
 				return nil, err
 			}
@@ -86,25 +97,24 @@ func (s HeadlineSettings) pair(w io.Writer, name string, order []bool, again *in
 	return pair, nil
 }
 
-func (s HeadlineSettings) named(w io.Writer, name string, logging, concurrent bool, d time.Duration) (Run, error) {
-	r, err := s.run(logging, concurrent, d)
+func (s HeadlineSettings) named(w io.Writer, name string, k kind, d time.Duration) (Run, error) {
+	r, err := s.run(k, d)
 	if err != nil {
 		return Run{}, fmt.Errorf("%s: %w", name, err)
 	}
 	r.Name = name
-	fmt.Fprintf(w, "%s: logging %v, gRPC p50 %v p99 %v, dropped %d, lost %d, others %.0f %%\n", name, logging, r.GRPC.P50, r.GRPC.P99, r.Server.Dropped, r.Verified.Lost, r.Others)
+	fmt.Fprintf(w, "%s: logging %v, gRPC p50 %v p99 %v, dropped %d, lost %d, others %.0f %%\n", name, k.logging, r.GRPC.P50, r.GRPC.P99, r.Server.Dropped, r.Verified.Lost, r.Others)
 	return *r, nil
 }
 
-// run starts a server and lets requests come for d. With concurrent, rotated
-// files are read back and removed meanwhile, otherwise afterwards.
-func (s HeadlineSettings) run(logging, concurrent bool, d time.Duration) (*Run, error) {
+// run starts a server and lets requests come for d.
+func (s HeadlineSettings) run(k kind, d time.Duration) (*Run, error) {
 	dir, err := os.MkdirTemp(s.Dir, "rollway-headline-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	j := job{Role: "server", Dir: dir, Bytes: s.Bytes, Logging: logging, Buffer: s.Buffer, Shards: s.Shards, Terms: s.Terms, Chunk: s.Chunk, Segment: s.Segment}
+	j := job{Role: "server", Dir: dir, Bytes: s.Bytes, Period: s.Period, Logging: k.logging, Buffer: s.Buffer, Shards: s.Shards, Terms: s.Terms, Chunk: s.Chunk, Segment: s.Segment}
 	server, err := startChild(j)
 	if err != nil {
 		return nil, err
@@ -114,46 +124,59 @@ func (s HeadlineSettings) run(logging, concurrent bool, d time.Duration) (*Run, 
 	if err != nil {
 		return nil, fmt.Errorf("no address of the server: %w", err)
 	}
-	var verifier *child
-	startVerifier := func() error {
-		v := j
-		v.Role = "verifier"
-		verifier, err = startChild(v)
+	var beside *child // writes to the disk, or reads back
+	startBeside := func(role string) error {
+		other := j
+		other.Role = role
+		beside, err = startChild(other)
 		return err
 	}
-	if concurrent {
-		if err := startVerifier(); err != nil {
-			return nil, err
-		}
-		defer verifier.kill()
+	switch {
+	case k.concurrent:
+		err = startBeside("verifier")
+	case k.disk:
+		err = startBeside("disk")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if beside != nil {
+		defer beside.kill()
 	}
 	r, answers, err := s.load(strings.TrimSpace(address), d)
 	if err != nil {
 		return nil, err
 	}
-	r.Logging = logging
+	r.Logging = k.logging
 	if err := server.end(&r.Server); err != nil {
 		return nil, err
 	}
 	r.Others -= 100 * r.Server.CPU.Total
-	if !concurrent {
-		if err := startVerifier(); err != nil {
+	if k.disk {
+		var d diskReport
+		err := beside.end(&d)
+		r.Disk, r.Beside, r.Others = true, d.Bytes, max(0, r.Others-100*beside.cpu().Seconds()/r.Seconds)
+		return r, err
+	}
+	if !k.logging {
+		r.Others = max(0, r.Others)
+		return r, nil
+	}
+	if !k.concurrent {
+		if err := startBeside("verifier"); err != nil {
 			return nil, err
 		}
-		defer verifier.kill()
+		defer beside.kill()
 	}
 	var f found
-	if err := verifier.end(&f); err != nil {
+	if err := beside.end(&f); err != nil {
 		return nil, err
 	}
-	if concurrent {
-		r.Verifier = verifier.cpu().Seconds() / r.Seconds
+	if k.concurrent {
+		r.Verifier = beside.cpu().Seconds() / r.Seconds
 		r.Others -= 100 * r.Verifier
 	}
 	r.Others = max(0, r.Others)
-	if !logging {
-		return r, nil
-	}
 	r.Verified, r.DiskPeak = f.against(answers), f.Peak
 	v := r.Verified
 	if v.Lost+v.Unasked+v.Torn+v.Repeated > 0 || v.Accepted != r.Server.Accepted || v.Found != v.Accepted {

@@ -26,7 +26,7 @@ func (h *Headlines) tables(mallocs float64) (string, error) {
 		return "", errMissing
 	}
 	long := h.Runs[len(h.Runs)-1]
-	all := h.Runs[:len(h.Runs)-1]
+	all, busy := apart(h.Runs[:len(h.Runs)-1])
 	pairs := quietPairs(all)
 	ratios := pairRatios(pairs)
 	var b strings.Builder
@@ -40,8 +40,20 @@ func (h *Headlines) tables(mallocs float64) (string, error) {
 	fmt.Fprintf(&b, "\n**The long run: %s, %d requests**\n\n%s", time.Duration(long.Seconds*1e9).Round(time.Second), long.Requests, longTable(long))
 	fmt.Fprintf(&b, "\n**Drops by shard in the long run**\n\n%s", shardDrops(long))
 	fmt.Fprintf(&b, "\n**Logging on and off, %d interleaved pairs of %s**: from when a request was due to its answer; medians of %d pairs, %s\n\n%s",
-		len(all)/2, time.Duration(pairs[0].Seconds*1e9).Round(time.Second), len(ratios), noiseOf(all, pairs), pairTable(pairs, ratios))
+		len(all)/2, time.Duration(pairs[0].Seconds*1e9).Round(time.Second), len(ratios), noiseOf(all, pairs), pairTable(pairs, busy, ratios))
 	return b.String(), nil
+}
+
+// apart puts the runs beside a busy disk apart from the pairs.
+func apart(runs []Run) (pairs, busy []Run) {
+	for _, r := range runs {
+		if r.Disk {
+			busy = append(busy, r)
+		} else {
+			pairs = append(pairs, r)
+		}
+	}
+	return pairs, busy
 }
 
 // enoughPairs is how many pairs must be quiet for the noisy ones to be left out.
@@ -156,19 +168,21 @@ func shardDrops(r Run) string {
 	return t.String()
 }
 
-func pairTable(pairs []Run, ratios []float64) string {
+func pairTable(pairs, busy []Run, ratios []float64) string {
 	t := measure.NewTable("logging", "p50", "p75", "p95", "p99", "max", "p99 by pair")
-	for _, logging := range []bool{true, false} {
-		name, last := "off", "–"
-		if logging {
-			name = "on"
+	var on, off []Run
+	for _, r := range pairs {
+		if r.Logging {
+			on = append(on, r)
+		} else {
+			off = append(off, r)
 		}
+	}
+	line := func(name string, runs []Run) {
 		row := []string{name}
 		of := func(figure func(Quantiles) time.Duration) (all []float64) {
-			for _, r := range pairs {
-				if r.Logging == logging {
-					all = append(all, float64(figure(r.GRPC)))
-				}
+			for _, r := range runs {
+				all = append(all, float64(figure(r.GRPC)))
 			}
 			return all
 		}
@@ -183,8 +197,12 @@ func pairTable(pairs []Run, ratios []float64) string {
 		for _, p99 := range of(func(q Quantiles) time.Duration { return q.P99 }) {
 			each = append(each, measure.Number(p99/1e6))
 		}
-		last = strings.Join(each, " ")
-		t.Row(append(row, last)...)
+		t.Row(append(row, strings.Join(each, " "))...)
+	}
+	line("on", on)
+	line("off", off)
+	if len(busy) > 0 {
+		line("off, while another process writes as much to the disk", busy)
 	}
 	var each []string
 	for _, ratio := range ratios {

@@ -52,7 +52,7 @@ func runDirectHeadline(args []string) error {
 	flags := flag.NewFlagSet("direct-headline", flag.ExitOnError)
 	s := direct.DefaultHeadline()
 	flags.StringVar(&s.Dir, "dir", "", "folder for the log files that are written and removed, up to 2 GB at a time; default the one for temporary files")
-	flags.IntVar(&s.Pairs, "pairs", s.Pairs, "runs with logging, and as many without; 7 or more for tables that count")
+	flags.IntVar(&s.Pairs, "pairs", s.Pairs, "runs with logging, as many without, and as many without beside a busy disk; 7 or more for tables that count")
 	flags.DurationVar(&s.Each, "each", s.Each, "how long each of these takes")
 	flags.DurationVar(&s.Long, "duration", s.Long, "how long the last run takes, with logging, its files read back and removed meanwhile")
 	flags.IntVar(&s.Buffer, "buffer", s.Buffer, "bytes of one set of buffers")

@@ -1,0 +1,52 @@
+package direct
+
+import (
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/rollway/rollway/internal/direct"
+)
+
+// diskReport is what keepDiskBusy says.
+type diskReport struct {
+	Bytes int64 `json:"bytes"`
+}
+
+// keepDiskBusy writes as many bytes a second as the server with logging does,
+// in pieces as large, past the page cache, until in ends. What requests suffer
+// from that, beside a server that logs nothing, is the disk's and the machine's
+// doing and not a logger's.
+func keepDiskBusy(j job, in io.Reader) (*diskReport, error) {
+	out, err := openOutput(Config{Path: filepath.Join(j.Dir, current), IO: Separate})
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	m, err := direct.NewMemory(j.Chunk)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Free()
+	fillRecord(m.Bytes(), 0, 0)
+	ended := make(chan struct{})
+	go func() {
+		io.Copy(io.Discard, in)
+		close(ended)
+	}()
+	every := time.Duration(float64(j.Period) * float64(j.Chunk) / float64(j.Bytes))
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	var r diskReport
+	for {
+		select {
+		case <-ended:
+			return &r, nil
+		case <-tick.C:
+			if err := out.WriteSet([][]byte{m.Bytes()}); err != nil {
+				return nil, err
+			}
+			r.Bytes += int64(j.Chunk)
+		}
+	}
+}
