@@ -221,26 +221,26 @@ func Open(path string, o Options) (*Writer, error) {
 
 // mapTerms makes the terms, in memory for direct I/O.
 func (w *Writer) mapTerms() error {
-	for range w.opts.Shards * w.opts.TermsPerShard {
-		m, err := direct.NewMemory(w.termSize)
-		if err != nil {
-			return err
-		}
-		w.memory = append(w.memory, m)
-		w.memorySize += m.Footprint()
-		w.terms = append(w.terms, sealedTerm(m.Bytes()))
+	n := w.opts.Shards * w.opts.TermsPerShard
+	m, err := direct.NewMemorySet(n, w.termSize)
+	if err != nil {
+		return err
+	}
+	w.memory, w.memorySize = m, m.Footprint()
+	for i := range n {
+		w.terms = append(w.terms, sealedTerm(m.Bytes(i)))
 	}
 	return nil
 }
 
 // unmapTerms gives the memory of the terms back. Nobody writes to one any more.
 func (w *Writer) unmapTerms() error {
-	var errs []error
-	for _, m := range w.memory {
-		errs = append(errs, m.Free())
+	m := w.memory
+	if m == nil {
+		return nil
 	}
 	w.memory = nil
-	return errors.Join(errs...)
+	return m.Free()
 }
 
 // FileStats is what a Writer that Open gave knows of its file. Files are counted

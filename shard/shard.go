@@ -56,9 +56,9 @@ type Writer struct {
 	termSize   int             // bytes
 	shards     []shard
 	terms      []*term
-	memory     []*direct.Memory // of terms, if Open made them; changed by run at its end
-	memorySize int              // bytes
-	full       *term            // sealed for ever; the current term of a shard that has none
+	memory     *direct.MemorySet // of terms, if Open made them; changed by run at its end
+	memorySize int               // bytes
+	full       *term             // sealed for ever; the current term of a shard that has none
 
 	dozing atomic.Bool // run waits without a ticker: the next record wakes it
 	wake   chan struct{}

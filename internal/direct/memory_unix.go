@@ -8,19 +8,36 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func allocate(n int) ([]byte, error) {
-	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+// largePage is the size of the system's large pages.
+const largePage = 2 << 20
+
+// allocate maps n bytes. What would fill large pages begins where one can: what
+// is mapped before and behind used is never touched.
+func allocate(n int) (mapped, used []byte, err error) {
+	room := n
+	if n >= largePage {
+		room += largePage
+	}
+	mapped, err = unix.Mmap(-1, 0, room, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
-		return nil, fmt.Errorf("map %d bytes of memory: %w", n, err)
+		return nil, nil, fmt.Errorf("map %d bytes of memory: %w", n, err)
 	}
-	largePages(b)
+	used = mapped[:n]
+	if room > n {
+		skip := -address(mapped) & (largePage - 1)
+		used = mapped[skip:][:n:n]
+	}
+	largePages(used)
 	for i := 0; i < n; i += Align {
-		b[i] = 0 // have the page now
+		used[i] = 0 // have the page now
 	}
-	return b, nil
+	return mapped, used, nil
 }
 
 func release(b []byte) error {
+	if len(b) == 0 {
+		return nil // twice
+	}
 	if err := unix.Munmap(b); err != nil {
 		return fmt.Errorf("unmap %d bytes of memory: %w", len(b), err)
 	}
