@@ -118,11 +118,8 @@ func (w *Writer) pendingLocked(b *barrier) (n uint64) {
 		}
 		return uint64(bytes.Count(data[min(from, len(data)):], newline))
 	}
-	if f.slab != nil && f.popped <= b.target {
-		w.countLocked(f.slab)
-		if f.main.lines > 0 { // they were not dropped by Shutdown
-			n += lines(f.popped, f.main.data, f.main.whole)
-		}
+	if f.slab != nil && f.popped <= b.target && f.main.lines > 0 { // they were not dropped by Shutdown
+		n += lines(f.popped, f.main.data, f.main.whole)
 	}
 	for i := range w.queue.n {
 		if number := f.popped + 1 + uint64(i); number <= b.target {

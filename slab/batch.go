@@ -44,18 +44,17 @@ func (w *Writer) launchLocked(s *slab) {
 	f := &w.flight
 	f.slab = s
 	f.popped++
-	w.io.uncounted = s.lines < 0
-	f.main = batch{data: s.data, lines: uint64(max(s.lines, 0)), pos: w.io.handed}
+	w.io.unmeasured = s.lines <= fewLines
+	f.main = batch{data: s.data, lines: uint64(s.lines), pos: w.io.handed}
 	w.io.handed += uint64(len(s.data))
 	w.io.owed.add(s.gap)
 }
 
-// current counts the slab in hand, if nobody has, and returns what is to be
-// written next.
+// current returns what is to be written next.
 func (w *Writer) current() *batch {
 	f := &w.flight
-	if w.io.uncounted {
-		w.countMain()
+	if w.io.unmeasured {
+		w.measure()
 	}
 	if f.front.data == nil && !f.main.tried && w.noticeDue() {
 		w.setFront(batch{data: w.io.owed.appendNotices(nil, time.Now()), pos: w.io.handed, notice: w.io.owed})
@@ -68,17 +67,11 @@ func (w *Writer) current() *batch {
 	return &f.main
 }
 
-// countMain counts the lines of the slab in hand outside the lock.
-func (w *Writer) countMain() {
-	w.io.uncounted = false
-	s := w.flight.slab
-	n := bytes.Count(s.data, newline)
-	longest := 0
-	if n <= fewLines {
-		longest = longestLine(s.data)
-	}
+// measure looks for the longest line of the slab in hand.
+func (w *Writer) measure() {
+	w.io.unmeasured = false
+	longest := longestLine(w.flight.slab.data)
 	w.mu.Lock()
-	w.countedLocked(s, n)
 	w.tally.lineMax = max(w.tally.lineMax, longest)
 	w.mu.Unlock()
 }

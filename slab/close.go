@@ -68,9 +68,6 @@ func (w *Writer) cutOff(ctx context.Context) (leaves bool) {
 	close(w.abandon)
 
 	lost, kept := w.dropQueueLocked()
-	if s := w.flight.slab; s != nil {
-		w.countLocked(s)
-	}
 	lost += w.dropRestLocked()
 	left := w.flight.main.lines + w.flight.front.lines
 	if s := w.flight.slab; s != nil && s.begun && !w.coveredLocked(&w.flight.main) {
@@ -104,9 +101,8 @@ func (w *Writer) cutOff(ctx context.Context) (leaves bool) {
 func (w *Writer) dropQueueLocked() (lost, kept uint64) {
 	for n := w.queue.n; n > 0; n-- {
 		s := w.queue.pop()
-		lines := w.countLocked(s)
 		if s.begun {
-			kept += lines
+			kept += uint64(s.lines)
 			w.queue.push(s) // and pending
 			continue
 		}

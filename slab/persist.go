@@ -13,7 +13,7 @@ import (
 // package slabfile for why. So it has to be told, in this order:
 //
 //   - that a slab is begun, before the first line (beginLocked);
-//   - how much of it is whole lines, after each copy (commitLocked);
+//   - how much of it is whole lines, after each copy (put);
 //   - where a Write of the destination is going to begin, if that can be known
 //     (mark, in the goroutine that makes the call);
 //   - how much has been delivered (deliveredLocked);
@@ -111,9 +111,10 @@ func (w *Writer) recover(dst io.Writer, slabs []*slab) error {
 		}
 		k.file.Delivered(b.Slab, b.Start+held)
 		s := slabs[b.Slab]
-		s.begun, s.base, s.data, s.lines = true, b.Start+held, b.Data[held:], -1
+		lines := countLines(b.Data[held:])
+		s.begun, s.base, s.data, s.lines = true, b.Start+held, b.Data[held:], int(lines)
 		s.marks = append(s.marks, mark{0, unknown})
-		k.recovered += countLines(s.data)
+		k.recovered += lines
 		w.pushLocked(s)
 	}
 	if k.aside != "" {

@@ -90,13 +90,12 @@ func (w *Writer) placeLocked(pl *placing) bool {
 			s.lines = 1
 			s.marks = append(s.marks, mark{0, pl.class})
 			w.beginLineLocked(s)
-			w.tally.sealed++
 			w.pushLocked(s)
 			pl.rest = pl.rest[len(line):]
 			continue
 		}
 		w.beginLocked(s)
-		f.cur, w.buf, w.pos, w.class, w.committed = s, s.own, 0, unknown, s.committed
+		f.cur, w.buf, w.pos, w.lines, w.class, w.committed = s, s.own, 0, 0, unknown, s.committed
 		f.kept = len(f.free) < f.reserve
 		if !f.kept {
 			w.end = len(w.buf)
@@ -122,13 +121,8 @@ func (w *Writer) fillLocked(pl *placing) bool {
 	if w.class != pl.class {
 		w.turnLocked(pl.class)
 	}
-	copy(w.buf[w.pos:], p[:n])
+	w.put(p[:n], bare)
 	pl.rest = p[n:]
-	if bare {
-		w.buf[w.pos+n] = '\n'
-		n++
-	}
-	w.commitLocked(n)
 	return true
 }
 
@@ -160,15 +154,15 @@ func (w *Writer) sealLocked() {
 	if s == nil {
 		return
 	}
-	s.data = s.own[:w.pos]
-	s.lines = -1
+	s.data, s.lines = w.buf[:w.pos], w.lines
 	w.filling.cur, w.filling.kept = nil, false
-	w.buf, w.pos, w.end = nil, 0, 0
+	w.buf, w.pos, w.end, w.lines = nil, 0, 0, 0
 	w.pushLocked(s)
 }
 
 // pushLocked queues s, which is complete.
 func (w *Writer) pushLocked(s *slab) {
+	w.tally.sealed += uint64(s.lines)
 	w.tally.sealedBytes += uint64(len(s.data))
 	w.queue.push(s)
 }

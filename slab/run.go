@@ -21,7 +21,7 @@ type ioState struct {
 	alarm  *time.Timer // ends a nap; stopped otherwise
 	pace   pace
 
-	uncounted bool // the slab in hand was not counted when it was taken
+	unmeasured bool // the slab in hand has few lines, whose lengths are not known
 
 	handed   uint64 // bytes in all batches so far; see batch.pos
 	owed     counts // lost and not yet announced

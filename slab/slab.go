@@ -9,13 +9,14 @@
 package slab
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"log/slog"
 	"math"
 	"runtime"
-	"sync"
 	"time"
+	"unsafe"
 )
 
 // ErrTooLarge is what the error of Write wraps when a line is longer than
@@ -47,24 +48,12 @@ var ErrTooLarge = errors.New("line too large")
 //     in every Stats, to the line. Dropped lines are announced in the stream by
 //     a line of their own, before the first slab begun after the loss.
 type Writer struct {
-	mu sync.Mutex // never held while anything else is waited for
-
-	// The slab being filled, guarded by mu. A producer that finds room between
-	// pos and end needs to look at nothing else, so end is 0 whenever it must:
-	// no slab is open, the open one is kept for important lines, or the Writer
-	// is closed.
-	buf   []byte // cur.own, nil if cur is nil
-	pos   int
-	end   int   // len(buf) or 0
-	class class // of a line written at pos, unless a mark is made
-
-	committed *uint64 // cur.committed, guarded by mu
+	opened
 
 	through slog.Level // read-only: Levels.WriteThrough
 	keep    slog.Level // read-only: Levels.Keep
 	opts    Options    // read-only
 	born    time.Time  // read-only
-	alone   bool       // read-only: nobody can give mu back while another spins
 
 	filling filling
 	queue   queue
@@ -94,13 +83,27 @@ type Writer struct {
 	closeErr  error         // read-only after finished is closed
 }
 
+// opened is the lock and the slab being filled, all that a Write needs to look
+// at while it finds room between pos and end. So end is 0 whenever it must look
+// at more: no slab is open, the open one is kept for important lines, or the
+// Writer is closed.
+type opened struct {
+	mu        lock  // never held while anything else is waited for
+	class     class // of a line written at pos, unless a mark is made
+	pos       int
+	end       int     // len(buf) or 0
+	lines     int     // in buf[:pos]
+	committed *uint64 // of cur
+	buf       []byte  // cur.own, nil if cur is nil
+}
+
 // A slab is free, filling, sealed (queued) or in flight (with run). Its memory
 // is touched by holders of mu while it fills and by run alone while in flight;
 // sealed and in flight its data only gets read.
 type slab struct {
 	own   []byte // SlabSize bytes, for ever
 	data  []byte // own[:n], or the memory of one oversized line; nil if free
-	lines int    // guarded by mu; in data; -1 until someone had reason to count
+	lines int    // in data
 	marks []mark // of the levels of the lines in data, in order
 	gap   counts // lines dropped after the slab before and not yet announced
 
@@ -136,7 +139,6 @@ func New(dst io.Writer, o Options) (*Writer, error) {
 	w := &Writer{
 		opts:     o,
 		born:     time.Now(),
-		alone:    runtime.GOMAXPROCS(0) == 1,
 		through:  levelOr(o.Levels.WriteThrough, math.MaxInt),
 		keep:     levelOr(o.Levels.Keep, slog.LevelWarn),
 		wake:     make(chan struct{}, 1),
@@ -145,6 +147,7 @@ func New(dst io.Writer, o Options) (*Writer, error) {
 		finished: make(chan struct{}),
 		left:     make(chan struct{}),
 	}
+	w.mu.alone = runtime.GOMAXPROCS(0) == 1
 	w.queue.ring = make([]*slab, o.SlabCount)
 	slabs := newSlabs(o.SlabCount, o.SlabSize)
 	if o.Persist != "" {
@@ -194,16 +197,12 @@ func newSlabs(count, size int) []*slab {
 // wraps ErrTooLarge; the other lines of p are taken. With an error, n is the
 // length of the lines that were taken.
 func (w *Writer) Write(p []byte) (n int, err error) {
-	if !w.mu.TryLock() {
-		w.lockBusy()
-	}
+	w.mu.Lock()
 	if n := len(p); n > 0 && n <= w.end-w.pos && p[n-1] == '\n' {
 		if w.class != unknown {
 			w.turnLocked(unknown)
 		}
-		copy(w.buf[w.pos:], p)
-		w.commitLocked(n)
-		w.mu.Unlock()
+		w.putUnlock(p)
 		return n, nil
 	}
 	n, _, err = w.writeSlow(p, unknown, false)
@@ -217,16 +216,12 @@ func (w *Writer) WriteLevel(level slog.Level, p []byte) (n int, err error) {
 		return w.writeThrough(level, p)
 	}
 	c := classOf(level)
-	if !w.mu.TryLock() {
-		w.lockBusy()
-	}
+	w.mu.Lock()
 	if n := len(p); n > 0 && n <= w.end-w.pos && p[n-1] == '\n' {
 		if w.class != c {
 			w.turnLocked(c)
 		}
-		copy(w.buf[w.pos:], p)
-		w.commitLocked(n)
-		w.mu.Unlock()
+		w.putUnlock(p)
 		return n, nil
 	}
 	n, _, err = w.writeLevelSlow(level, p)
@@ -246,11 +241,30 @@ func (w *Writer) writeLevelSlow(level slog.Level, p []byte) (n int, placed bool,
 	return w.writeSlow(p, classOf(level), w.filling.reserve > 0 && level >= w.keep)
 }
 
-// commitLocked adds to the open slab the n bytes that were copied to its end.
-// What a slab holds grows here alone. For slabs in a file the order of the copy
-// and of the last store is what keeps a line from being torn; see package
-// slabfile.
-func (w *Writer) commitLocked(n int) {
-	w.pos += n
-	*w.committed = uint64(w.pos)
+// put adds lines, for which there is room, to the open slab, and the newline that
+// a bare last one lacks. For slabs in a file the order of the copy and of the
+// store to committed is what keeps a line from being torn; see package slabfile.
+func (o *opened) put(p []byte, bare bool) {
+	copy(o.buf[o.pos:], p)
+	o.lines += bytes.Count(p, newline)
+	o.pos += len(p)
+	if bare {
+		o.buf[o.pos] = '\n'
+		o.lines++
+		o.pos++
+	}
+	*o.committed = uint64(o.pos)
 }
+
+// putUnlock is put, and gives the lock back.
+func (o *opened) putUnlock(p []byte) {
+	if hasPutLong && len(p) >= longPut {
+		putLong(o, unsafe.SliceData(p), len(p))
+		return
+	}
+	o.put(p, false)
+	o.mu.Unlock()
+}
+
+// longPut is the least that putLong takes.
+const longPut = 32

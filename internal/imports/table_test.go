@@ -21,6 +21,8 @@ var table = []edge{
 	{"internal/segment", "internal/logfile", "names and renames of rotated files"},
 	{"file", "internal/disk", "fsync of a folder on every system"},
 	{"internal/spool", "internal/disk", "files that tests can make fail and crash"},
+	{"slab", "golang.org/x/sys/cpu", "whether lines can be copied and counted in one pass: AVX2"},
+	{"slab", "golang.org/x/sys/unix", "a short sleep that is no timer of the runtime's"},
 	{"internal/slabfile", "golang.org/x/sys/unix", "mapped memory: mmap, fallocate, flock, and which file system it is"},
 	{".", "internal/goid", "how deep the values of a goroutine log each other"},
 	{"shard", "internal/direct", "buffers that direct I/O takes as they are"},
