@@ -84,12 +84,13 @@ type Journal struct {
 	kick       chan struct{} // capacity 1; wakes the keeper
 	kickPacker chan struct{} // capacity 1; wakes the packer
 	packerDone chan struct{} // closed when the packer has returned
-	stop       chan struct{} // closed by Close; ends the keeper and the packer
+	stop       chan struct{} // closed by Close; ends the keeper, the packer and the sweeper
 	keeperDone chan struct{} // closed when the keeper has returned
 	closed     chan struct{} // closed when Close has finished
 	closeErr   error         // set before closed is closed
 
 	deleting sync.Mutex // held while segments are deleted or replaced
+	trash    trash
 
 	// writer is touched only by the holder of the writer role, that is whoever
 	// set or was handed queue.busy.
@@ -133,6 +134,7 @@ func Open(dir string, o Options) (*Journal, error) {
 		keeperDone: make(chan struct{}),
 		closed:     make(chan struct{}),
 		opened:     time.Now(),
+		trash:      trash{kick: make(chan struct{}, 1), done: make(chan struct{})},
 	}
 	j.keys.init(o.MaxKeys, o.KeyAge)
 	if err := j.fs.MkdirAll(dir, 0o750); err != nil {
@@ -150,6 +152,7 @@ func Open(dir string, o Options) (*Journal, error) {
 		return nil, errors.Join(fmt.Errorf("open journal in %s: %w", dir, err), j.closeFiles())
 	}
 	go j.keep()
+	go j.sweep()
 	if o.Pack {
 		go j.packAll()
 	} else {
@@ -200,7 +203,9 @@ func (j *Journal) Close() error {
 	close(j.stop)
 	<-j.keeperDone
 	<-j.packerDone
+	<-j.trash.done
 	j.acquire() // for good: nobody writes after this
+	j.emptyTrash()
 	err := j.Sync()
 	j.mu.Lock()
 	err = errors.Join(j.counters.lostSync, err)

@@ -153,7 +153,7 @@ func (j *Journal) deleteOldest(now time.Time, need int64) bool {
 	s.gone = true
 	j.segs = j.segs[1:]
 	j.mu.Unlock()
-	err := errors.Join(j.removeFile(j.path(s.first, ext)), j.removeFile(j.path(s.first, extKeys)))
+	err := errors.Join(j.remove(j.path(s.first, ext), s.size), j.removeFile(j.path(s.first, extKeys)))
 	j.mu.Lock()
 	if err != nil {
 		s.gone = false

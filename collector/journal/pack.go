@@ -92,11 +92,10 @@ func (j *Journal) nextUnpacked() *segment {
 // packed frames. Its name is the original's until the copy is durable and has
 // been compared.
 func (j *Journal) pack(s *segment) error {
-	src, err := j.fs.OpenFile(j.path(s.first, extSealed), os.O_RDONLY, 0)
+	src, err := j.fs.OpenFile(j.path(s.first, extSealed), os.O_RDWR, 0) // written to by discard only
 	if err != nil {
 		return err
 	}
-	defer src.Close() // only read from
 	path := j.path(s.first, extPack)
 	p, err := j.writePacked(s, src, path)
 	if err == nil && p.size >= s.size {
@@ -109,9 +108,10 @@ func (j *Journal) pack(s *segment) error {
 		err = j.swap(s, p, path)
 	}
 	if err != nil {
-		err = errors.Join(err, j.removeFile(path))
+		return errors.Join(err, j.removeFile(path), src.Close())
 	}
-	return err
+	j.discard(src)
+	return nil
 }
 
 // swap puts the packed copy in the segment's place.

@@ -8,12 +8,22 @@ import (
 	"io"
 )
 
-// writeGroup writes g, whose first record has the given offset, behind what is
+// writeGroup is tryGroup, and once more if there was no room and the trash had
+// some.
+func (j *Journal) writeGroup(g *group, first uint64) (int64, error) {
+	n, err := j.tryGroup(g, first)
+	if errors.Is(err, ErrFull) && j.emptyTrash() {
+		n, err = j.tryGroup(g, first)
+	}
+	return n, err
+}
+
+// tryGroup writes g, whose first record has the given offset, behind what is
 // there and returns the length of that. A batch above MaxGroupBytes becomes
 // several frames: a reader holds one frame in memory, and there may be many
 // readers. After an error the file ends where it did before, or is retired. The
 // caller holds the writer role.
-func (j *Journal) writeGroup(g *group, first uint64) (int64, error) {
+func (j *Journal) tryGroup(g *group, first uint64) (int64, error) {
 	size := int64(g.bytes) + int64(g.keysLen) + frameHeaderSize*int64(j.pieces(g))
 	if err := j.makeRoom(size); err != nil {
 		return 0, err

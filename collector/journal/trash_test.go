@@ -1,0 +1,117 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/internal/disk"
+)
+
+// waitSwept waits until the trash is empty.
+func waitSwept(t *testing.T, j *Journal) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		j.trash.mu.Lock()
+		n := len(j.trash.files)
+		j.trash.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d files are still there after a minute", n)
+		}
+	}
+}
+
+// TestTrashKeepsReaders: who has a removed segment open reads it to its end, and
+// its room is given back afterwards.
+func TestTrashKeepsReaders(t *testing.T) {
+	dir := t.TempDir()
+	j, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	content := bytes.Repeat([]byte("0123456789abcde\n"), (2*freePiece+1000)/16)
+	path := filepath.Join(dir, "removed")
+	if err := os.WriteFile(path, content, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.remove(path, int64(len(content))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Fatal("the name is still there: ", err)
+	}
+	got, err := io.ReadAll(reader)
+	if err != nil || !bytes.Equal(got, content) {
+		t.Fatalf("%d of %d bytes read, %v", len(got), len(content), err)
+	}
+	if err := reader.Close(); err != nil {
+		t.Fatal(err)
+	}
+	waitSwept(t, j)
+	if err := j.Stats().LastError; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTrashOnFullDisk: an append that finds no room takes that of removed files.
+func TestTrashOnFullDisk(t *testing.T) {
+	var full atomic.Bool
+	full.Store(true)
+	mem := disk.NewMem()
+	faulty := &disk.Faulty{FS: mem}
+	faulty.Hook = func(op disk.Op) disk.Fault {
+		if op.Kind == disk.Write && full.Load() {
+			return disk.Fault{Err: syscall.ENOSPC}
+		}
+		return disk.Fault{}
+	}
+	j, err := Open("/j", Options{Disk: faulty})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	f, err := mem.OpenFile("/removed", os.O_RDWR|os.O_CREATE, 0o640)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.trash.mu.Lock()
+	j.trash.files = append(j.trash.files, trashed{File: closer{f, func() { full.Store(false) }}})
+	j.trash.mu.Unlock()
+	if _, err := j.Append(t.Context(), lines(0, 2)); err != nil {
+		t.Fatal(err)
+	}
+	full.Store(true)
+	if _, err := j.Append(t.Context(), lines(2, 2)); !errors.Is(err, ErrFull) {
+		t.Fatal("with an empty trash: ", err)
+	}
+	full.Store(false)
+	if offsets, gaps := readAll(t, j); fmt.Sprint(offsets) != "[0 1]" || len(gaps) != 0 {
+		t.Fatal(offsets, gaps)
+	}
+}
+
+// closer is a file whose Close calls closed.
+type closer struct {
+	disk.File
+	closed func()
+}
+
+func (c closer) Close() error {
+	c.closed()
+	return c.File.Close()
+}

@@ -1,0 +1,74 @@
+package disk
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestFree: a file without a name loses a piece at a time, and none as long as
+// somebody else has it open.
+func TestFree(t *testing.T) {
+	const piece = 4096
+	path := filepath.Join(t.TempDir(), "file")
+	open := func() File {
+		t.Helper()
+		f, err := Real{}.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o640)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	f := open()
+	defer f.Close()
+	reader := open()
+	if _, err := f.WriteAt(make([]byte, 2*piece+1), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	done, err := Free(f, piece)
+	if done && err == nil {
+		reader.Close()
+		t.Skip("this file system does not tell who has a file open")
+	}
+	if done || !errors.Is(err, ErrInUse) {
+		t.Fatalf("with a reader: %v %v", done, err)
+	}
+	if n, err := io.Copy(io.Discard, io.NewSectionReader(reader, 0, 1<<20)); n != 2*piece+1 || err != nil {
+		t.Fatalf("the reader has %d bytes, %v", n, err)
+	}
+	if err := reader.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []struct {
+		size int64
+		done bool
+	}{{piece + 1, false}, {1, false}, {1, true}} {
+		done, err := Free(f, piece)
+		size, sizeErr := f.Size()
+		if done != want.done || size != want.size || err != nil || sizeErr != nil {
+			t.Fatalf("%d bytes, %v %v %v; want %v", size, done, err, sizeErr, want)
+		}
+	}
+}
+
+// TestFreeOthers: nothing is done to files of other systems.
+func TestFreeOthers(t *testing.T) {
+	mem := NewMem()
+	f, err := mem.OpenFile("/file", os.O_RDWR|os.O_CREATE, 0o640)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Truncate(100); err != nil {
+		t.Fatal(err)
+	}
+	done, err := Free(f, 10)
+	if size, _ := f.Size(); !done || err != nil || size != 100 {
+		t.Fatal(done, err, size)
+	}
+}
