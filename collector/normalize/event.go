@@ -73,13 +73,13 @@ func (n *Normalizer) readMembers(top bool) error {
 		if err != nil {
 			return noEOF(err)
 		}
-		name := span{n.offset() - len(v), n.offset()}
+		end := n.offset()
+		name := span{end - len(v), end}
 		key := keyOther
 		if top {
 			key = n.lookup(v)
 		}
-		kind = n.dec.PeekKind()
-		if key == keyAttrs && kind == jsontext.KindBeginObject {
+		if key == keyAttrs && n.dec.PeekKind() == jsontext.KindBeginObject {
 			if _, err := n.dec.ReadToken(); err != nil {
 				return noEOF(err)
 			}
@@ -91,8 +91,9 @@ func (n *Normalizer) readMembers(top bool) error {
 			if err != nil {
 				return noEOF(err)
 			}
-			value := span{n.offset() - len(v), n.offset()}
-			if !n.fill(key, value, kind) {
+			end := n.offset()
+			value := span{end - len(v), end}
+			if kind := v.Kind(); !n.fill(key, value, kind) {
 				n.ev.fault = n.addAttr(name, value, kind)
 			}
 		}
@@ -169,7 +170,7 @@ func (n *Normalizer) plain(raw []byte, kind jsontext.Kind) []byte {
 
 // unquoted returns the text of a JSON string, valid until the next call.
 func (n *Normalizer) unquoted(raw []byte) []byte {
-	if bytes.IndexByte(raw, '\\') < 0 {
+	if !n.body.escapes || bytes.IndexByte(raw, '\\') < 0 {
 		return raw[1 : len(raw)-1]
 	}
 	// The error is about lone surrogates, which become U+FFFD.

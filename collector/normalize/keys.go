@@ -36,7 +36,7 @@ var slotNames = [numSlots]string{
 // lookup returns the key of a name, which is a JSON string.
 func (n *Normalizer) lookup(raw []byte) key {
 	name := raw[1 : len(raw)-1]
-	if bytes.IndexByte(name, '\\') >= 0 {
+	if n.body.escapes && bytes.IndexByte(name, '\\') >= 0 {
 		name = n.unquoted(raw)
 	}
 	return lookup(name)

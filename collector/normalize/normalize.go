@@ -124,6 +124,7 @@ type body struct {
 	received time.Time
 	first    int  // events in the batch before this call
 	dirty    bool // holds invalid UTF-8 somewhere
+	escapes  bool // holds a backslash somewhere
 	all      []byte
 	text     []byte // part of all that the decoder reads
 	base     int    // offset of text in all
@@ -181,7 +182,7 @@ func (n *Normalizer) Line(dst *Batch, line []byte, received time.Time) error {
 }
 
 func (n *Normalizer) begin(dst *Batch, b []byte, received time.Time) {
-	n.body = body{received: received, first: dst.events(), dirty: !utf8.Valid(b), all: b}
+	n.body = body{received: received, first: dst.events(), dirty: !utf8.Valid(b), escapes: b == nil || bytes.IndexByte(b, '\\') >= 0, all: b}
 	n.body.seen.line = 1
 }
 
