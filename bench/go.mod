@@ -9,6 +9,7 @@ require (
 	github.com/rollway/rollway v0.1.0
 	github.com/rollway/rollway/collector v0.1.0
 	github.com/rs/zerolog v1.35.1
+	go.etcd.io/bbolt v1.5.0
 	go.uber.org/zap v1.28.0
 	go.uber.org/zap/exp v0.3.0
 	golang.org/x/sys v0.49.0

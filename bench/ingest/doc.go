@@ -1,7 +1,7 @@
 // Package ingest measures taking log events in over HTTP: the two pipelines of
 // "How sync.Pool Helped Me Stabilize p99 Latency in a High-Throughput Log
 // Processing Pipeline" (2026), written anew from its text, beside package
-// receive in front of a journal on disk.
+// receive in front of a journal on disk, and other collectors beside ours.
 //
 // Requests are of the article's own event. Its number stands in trace_id, so
 // that each event can be found again.

@@ -52,9 +52,17 @@ func numberOf(line []byte) (uint64, error) {
 	if !ok || len(rest) <= len(zeros) || rest[len(zeros)] != '"' {
 		return 0, fmt.Errorf("a line without a number: %.300q", line)
 	}
-	n, err := strconv.ParseUint(string(rest[:len(zeros)]), 16, 64)
+	return parseNumber(rest)
+}
+
+// parseNumber reads the number that b begins with.
+func parseNumber(b []byte) (uint64, error) {
+	if len(b) < len(zeros) {
+		return 0, fmt.Errorf("not a number: %q", b)
+	}
+	n, err := strconv.ParseUint(string(b[:len(zeros)]), 16, 64)
 	if err != nil {
-		return 0, fmt.Errorf("a line without a number: %.300q", line)
+		return 0, fmt.Errorf("not a number: %.300q", b)
 	}
 	return n, nil
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/measure"
-	"github.com/rollway/rollway/collector/journal"
 )
 
 // Settings say how servers are put under load.
@@ -18,25 +17,31 @@ type Settings struct {
 	Conns    int
 	Dir      string   // for data; "": the system's for temporary files
 	Servers  []string // default all
+	Fetch    bool     // rivals that are not in the cache
 }
+
+// warm is how much of a run is not timed.
+func (s *Settings) warm() time.Duration { return min(2*time.Second, s.Duration/4) }
 
 // A Run is one server under one load.
 type Run struct {
-	Server   string  `json:"server"`
-	Rate     int     `json:"rate"`
-	Events   int     `json:"events"`
-	Seconds  float64 `json:"seconds"` // of the schedule
-	Warm     float64 `json:"warm"`    // seconds of it that were not timed
-	Conns    int     `json:"conns"`
-	Sent     Sent    `json:"sent"`
-	Found    *Found  `json:"found"` // nil: the server stores nothing
-	CPU      float64 `json:"cpu"`   // cores of the server, while it was under load
-	GenCPU   float64 `json:"generator_cpu"`
-	Others   float64 `json:"others_pct"` // of one core, used by other programs
-	GCCycles int     `json:"gc_cycles"`
-	HeapPeak int64   `json:"heap_peak"` // bytes, the most seen
-	Resident int64   `json:"resident"`  // bytes, the most seen
-	Series   []Point `json:"series"`
+	Server     string  `json:"server"`
+	Door       door    `json:"door,omitempty"`
+	Rate       int     `json:"rate"`
+	Events     int     `json:"events"`
+	Seconds    float64 `json:"seconds"` // of the schedule
+	Warm       float64 `json:"warm"`    // seconds of it that were not timed
+	Conns      int     `json:"conns"`
+	Sent       Sent    `json:"sent"`
+	Found      *Found  `json:"found"`                 // nil: the server stores nothing
+	CPU        float64 `json:"cpu"`                   // cores of the server, while it was under load
+	CPUSeconds float64 `json:"cpu_seconds,omitempty"` // of the server, while it was under load
+	GenCPU     float64 `json:"generator_cpu"`
+	Others     float64 `json:"others_pct"` // of one core, used by other programs
+	GCCycles   int     `json:"gc_cycles"`
+	HeapPeak   int64   `json:"heap_peak"` // bytes, the most seen
+	Resident   int64   `json:"resident"`  // bytes, the most seen
+	Series     []Point `json:"series"`
 }
 
 // A Point is one moment of a run.
@@ -45,7 +50,7 @@ type Point struct {
 	Resident int64   `json:"rss"`
 }
 
-// Found is what the journal has, by event.
+// Found is what is stored, by event.
 type Found struct {
 	Acknowledged int `json:"acknowledged"` // events
 	Missing      int `json:"missing"`      // acknowledged, and not there
@@ -82,16 +87,20 @@ func MeasureLoad(w io.Writer, s Settings) (runs []Run, err error) {
 	for _, l := range Loads() {
 		for _, name := range s.Servers {
 			run, err := measureRun(name, program, filepath.Join(tmp, fmt.Sprint("data-", len(runs))), load{
-				Rate: l.Rate, Events: l.Events, Duration: s.Duration, Warm: min(2*time.Second, s.Duration/4), Conns: s.Conns, Grace: 10 * time.Second})
+				Rate: l.Rate, Events: l.Events, Duration: s.Duration, Warm: s.warm(), Conns: s.Conns, Grace: 10 * time.Second})
 			if err != nil {
 				return nil, fmt.Errorf("%s, %d requests/s of %s: %w", name, l.Rate, sizeCase(l.Events), err)
 			}
-			fmt.Fprintf(w, "%s, %d requests/s of %s: %d of %d acknowledged, p99 %v, %.2f cores\n",
-				name, l.Rate, sizeCase(l.Events), run.Sent.Acknowledged, run.Sent.Requests, run.Sent.Latency.P99, run.CPU)
+			run.tell(w)
 			runs = append(runs, run)
 		}
 	}
 	return runs, nil
+}
+
+func (run *Run) tell(w io.Writer) {
+	fmt.Fprintf(w, "%s, %s: %d of %d acknowledged, p99 %v, %.2f cores %s\n",
+		run.Server, run.load(), run.Sent.Acknowledged, run.Sent.Requests, run.Sent.Latency.P99, run.CPU, run.Sent.FirstError)
 }
 
 // measureRun starts the server, sends the load from another process, stops the
@@ -103,18 +112,14 @@ func measureRun(name, program, dir string, l load) (run Run, err error) {
 		return run, err
 	}
 	l.Addr, l.Want = s.addr, s.want
-	run = Run{Server: name, Rate: l.Rate, Events: l.Events, Seconds: l.Duration.Seconds(), Warm: l.Warm.Seconds(), Conns: l.Conns}
+	run = Run{Server: name, Door: l.Door, Rate: l.Rate, Events: l.Events, Seconds: l.Duration.Seconds(), Warm: l.Warm.Seconds(), Conns: l.Conns}
 	acked, err := run.underLoad(s, l)
 	if err := errors.Join(err, s.stop()); err != nil || s.dir == "" {
 		return run, err
 	}
-	j, err := journal.Open(filepath.Join(dir, "journal"), journal.Options{})
-	if err != nil {
-		return run, err
-	}
-	found, err := lookUp(j, l, acked)
+	found, err := lookUp(s.stored, l, acked)
 	run.Found = &found
-	return run, errors.Join(err, j.Close())
+	return run, err
 }
 
 // underLoad runs the generator beside the server and watches both.
@@ -152,7 +157,8 @@ func (run *Run) underLoad(s *server, l load) (acked []byte, err error) {
 	}
 	genCPU := gen.ProcessState.UserTime() + gen.ProcessState.SystemTime()
 	run.Sent, run.GCCycles = g.Sent, int(gcAfter-gcBefore)
-	run.CPU = (cpuAfter - cpuBefore).Seconds() / took.Seconds()
+	run.CPUSeconds = (cpuAfter - cpuBefore).Seconds()
+	run.CPU = run.CPUSeconds / took.Seconds()
 	run.GenCPU = genCPU.Seconds() / took.Seconds()
 	run.Others = max(0, others-100*(run.CPU+run.GenCPU))
 	return g.Acked, nil
@@ -182,11 +188,11 @@ func (run *Run) watch(s *server, stop <-chan struct{}) error {
 	}
 }
 
-// lookUp holds the journal against the requests that were acknowledged, to the
-// event.
-func lookUp(j *journal.Journal, l load, acked []byte) (f Found, err error) {
+// lookUp holds what is stored against the requests that were acknowledged, to
+// the event. each calls its argument with the number of each event.
+func lookUp(each func(func(uint64) error) error, l load, acked []byte) (f Found, err error) {
 	counts := make([]byte, l.requests()*l.Events)
-	err = eachNumber(j, func(number uint64) error {
+	err = each(func(number uint64) error {
 		switch {
 		case number >= uint64(len(counts)):
 			f.Foreign++

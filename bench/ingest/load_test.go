@@ -133,7 +133,7 @@ func TestLookUp(t *testing.T) {
 	}
 	acked := make([]byte, 13)
 	acked[0] = 0b0111
-	f, err := lookUp(j, testLoad(""), acked)
+	f, err := lookUp(func(f func(uint64) error) error { return eachNumber(j, f) }, testLoad(""), acked)
 	if want := (Found{Acknowledged: 9, Missing: 3, Repeated: 3, Unasked: 3, Foreign: 3}); err != nil || f != want {
 		t.Errorf("got %+v %v, want %+v", f, err, want)
 	}

@@ -2,22 +2,94 @@ package ingest
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/rollway/rollway/bench/internal/measure"
 )
 
-// Results are the raw results: samples of requests, and runs of servers under
-// load.
+// Results are the raw results: samples of requests, runs of the article's
+// servers and ours, and runs of ours and the rivals'.
 type Results struct {
 	measure.Results
-	Runs []Run `json:"runs"`
+	Runs    []Run    `json:"runs"`
+	Rivals  []Run    `json:"rivals"`
+	LeftOut []string `json:"left_out,omitempty"` // rivals that could not be had
+
+	// Origins says of each part of the results where it is from, if they were
+	// not all measured at once.
+	Origins map[Part]Origin `json:"origins,omitempty"`
+}
+
+// A Part of the results can be measured without the others.
+type Part string
+
+// The parts.
+const (
+	PartRequests Part = "requests"
+	PartServers  Part = "servers"
+	PartRivals   Part = "rivals"
+)
+
+// Parts lists them all, in the order in which they are measured.
+func Parts() []Part { return []Part{PartRequests, PartServers, PartRivals} }
+
+// ParseParts returns the parts that text names, separated by commas; without
+// text, all.
+func ParseParts(text string) (map[Part]bool, error) {
+	parts := map[Part]bool{}
+	for _, p := range Parts() {
+		parts[p] = text == ""
+	}
+	if text == "" {
+		return parts, nil
+	}
+	for name := range strings.SplitSeq(text, ",") {
+		p := Part(strings.TrimSpace(name))
+		if _, known := parts[p]; !known {
+			return nil, fmt.Errorf("there is no part %q; there are %v", name, Parts())
+		}
+		parts[p] = true
+	}
+	return parts, nil
+}
+
+// An Origin is where a part is from.
+type Origin struct {
+	Command string `json:"command"`
+	Date    string `json:"date"`
+	Commit  string `json:"commit"`
+}
+
+func (r *Results) origin() Origin { return Origin{r.Command, r.Date, r.Commit} }
+
+// Keep takes the parts of before that r has not measured itself.
+func (r *Results) Keep(before *Results, measured map[Part]bool) {
+	r.Origins = map[Part]Origin{}
+	for _, part := range Parts() {
+		r.Origins[part] = r.origin()
+		if measured[part] {
+			continue
+		}
+		r.Origins[part] = before.origin()
+		if o, ok := before.Origins[part]; ok {
+			r.Origins[part] = o
+		}
+		switch part {
+		case PartRequests:
+			r.Samples, r.Rounds = before.Samples, before.Rounds
+		case PartServers:
+			r.Runs = before.Runs
+		case PartRivals:
+			r.Rivals, r.LeftOut = before.Rivals, before.LeftOut
+		}
+	}
 }
 
 // Save writes the results to a file: one sample and one run a line.
 func (r *Results) Save(path string) error {
 	head := *r
-	head.Samples, head.Runs = nil, nil
-	return measure.SaveLines(path, head, measure.ListOf("samples", r.Samples), measure.ListOf("runs", r.Runs))
+	head.Samples, head.Runs, head.Rivals = nil, nil, nil
+	return measure.SaveLines(path, head, measure.ListOf("samples", r.Samples), measure.ListOf("runs", r.Runs), measure.ListOf("rivals", r.Rivals))
 }
 
 // Load reads what Save wrote.

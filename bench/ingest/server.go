@@ -25,12 +25,17 @@ type server struct {
 	cmd  *exec.Cmd
 	in   io.WriteCloser // its end ends the article's
 	addr string
-	dir  string // of rollway's data, else ""
+	dir  string // of what it stores; "": nothing
 	want int    // status by which it acknowledges
+
+	rival bool // it is of others: it has metrics of its own
 }
 
-// startServer starts a subject; program is rollway's binary, dir is empty.
+// startServer starts a subject; program is rollway's or the rival's, dir is empty.
 func startServer(name, program, dir string) (_ *server, err error) {
+	if _, rival := rivalOf(name); rival {
+		return startRival(name, program, dir)
+	}
 	s := &server{want: http.StatusAccepted}
 	var out io.Reader
 	switch name {
@@ -59,20 +64,31 @@ func startServer(name, program, dir string) (_ *server, err error) {
 	return s, nil
 }
 
-// stop ends the server as its user would, and after a while by force.
+// stop ends the server as its user would, and after a while by force; a rival by
+// force at once, which leaves what it has stored as it is.
 func (s *server) stop() error {
-	if s.in != nil {
+	switch {
+	case s.in != nil:
 		s.in.Close()
-	} else {
+	case s.rival:
+		s.cmd.Process.Kill()
+	default:
 		s.cmd.Process.Signal(os.Interrupt)
 	}
 	killer := time.AfterFunc(20*time.Second, func() { s.cmd.Process.Kill() })
 	defer killer.Stop()
-	return s.cmd.Wait()
+	err := s.cmd.Wait()
+	if ended := (*exec.ExitError)(nil); s.rival && errors.As(err, &ended) {
+		return nil
+	}
+	return err
 }
 
-// metrics asks the server for its figures.
+// metrics asks the server for its figures; a rival has none.
 func (s *server) metrics() (gc, heap float64, err error) {
+	if s.rival {
+		return 0, 0, nil
+	}
 	resp, err := http.Get("http://" + s.addr + "/metrics")
 	if err != nil {
 		return 0, 0, err

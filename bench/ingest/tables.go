@@ -22,12 +22,18 @@ var errMissing = errors.New("no samples: measure again")
 func (r *Results) Tables() (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s\nCommand: `%s`; raw results: [%s.json](results/%s.json).\n", r.Circumstances(), r.Command, Kind, Kind)
+	for _, part := range Parts() {
+		if o, ok := r.Origins[part]; ok && o != r.origin() {
+			fmt.Fprintf(&b, "Of that, %s by `%s` on %s, commit %s.\n", part, o.Command, o.Date, o.Commit)
+		}
+	}
 	if err := requestTables(&b, r.Summarize()); err != nil {
 		return "", err
 	}
 	if err := loadTables(&b, r.Runs); err != nil {
 		return "", err
 	}
+	rivalTables(&b, r.Rivals, r.LeftOut)
 	return b.String() + "\n", nil
 }
 

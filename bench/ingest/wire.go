@@ -15,9 +15,9 @@ type request struct {
 	body *body  // its data is the end of wire
 }
 
-func newRequest(addr string, events int) *request {
-	b := newBody(events)
-	wire := fmt.Appendf(nil, "POST /api/logs HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", addr, len(b.data))
+func newRequest(addr string, d door, events int) *request {
+	b := d.body(events)
+	wire := d.head(addr, len(b.data))
 	head := len(wire)
 	wire = append(wire, b.data...)
 	b.data = wire[head:]

@@ -22,6 +22,8 @@ func runIngest(args []string) error {
 	s := ingest.Settings{}
 	flags.DurationVar(&s.Duration, "duration", time.Minute, "how long each server is under each load")
 	flags.IntVar(&s.Conns, "connections", 256, "connections of the load")
+	flags.BoolVar(&s.Fetch, "fetch", true, "fetch and build the rivals that are not in the cache, some minutes once")
+	only := flags.String("only", "", "the only parts to measure, separated by commas, of requests, servers and rivals; the others stay as -o has them")
 	servers := flags.String("servers", "", "the only ones to put under load, separated by semicolons, to look into one; default all")
 	flags.StringVar(&s.Dir, "dir", "", "folder for the journals, best on the disk that a collector would use; default the system's for temporary files")
 	short := flags.Bool("short", false, "everything once, with little, to see that it runs")
@@ -31,7 +33,7 @@ func runIngest(args []string) error {
 	}
 	if *short {
 		plan = measure.Plan{Rounds: 1, Ops: 200}
-		s.Duration, s.Conns = 500*time.Millisecond, 64
+		s.Duration, s.Conns, s.Fetch = 500*time.Millisecond, 64, false
 	}
 	if *out == "" || flags.NArg() > 0 || plan.Rounds < 1 || plan.Time <= 0 && plan.Ops <= 0 || s.Duration <= 0 || s.Conns < 1 {
 		return errors.New("want -o FILE, at least one round, one connection and a time, and no other arguments")
@@ -39,15 +41,42 @@ func runIngest(args []string) error {
 	if *servers != "" {
 		s.Servers = strings.Split(*servers, ";")
 	}
-	results := ingest.Results{Results: *measure.NewResults(ingest.Kind, plan.Rounds)}
-	var err error
-	if results.Samples, err = measure.Measure(os.Stderr, plan, ingest.Subjects(s.Dir)); err != nil {
+	parts, err := ingest.ParseParts(*only)
+	if err != nil {
 		return err
 	}
-	if results.Runs, err = ingest.MeasureLoad(os.Stderr, s); err != nil {
+	results := ingest.Results{Results: *measure.NewResults(ingest.Kind, plan.Rounds)}
+	if *only != "" {
+		before, err := ingest.Load(*out)
+		if err != nil {
+			return err
+		}
+		results.Keep(before, parts)
+	}
+	fmt.Fprintf(os.Stderr, "this takes about %v\n", ingest.Takes(s, plan, parts).Round(time.Second))
+	if err := measureIngest(&results, plan, s, parts); err != nil {
 		return err
 	}
 	return results.Save(*out)
+}
+
+// measureIngest measures the parts into results.
+func measureIngest(results *ingest.Results, plan measure.Plan, s ingest.Settings, parts map[ingest.Part]bool) (err error) {
+	if parts[ingest.PartRequests] {
+		if results.Samples, err = measure.Measure(os.Stderr, plan, ingest.Subjects(s.Dir)); err != nil {
+			return err
+		}
+	}
+	if parts[ingest.PartServers] {
+		if results.Runs, err = ingest.MeasureLoad(os.Stderr, s); err != nil {
+			return err
+		}
+	}
+	if parts[ingest.PartRivals] {
+		s.Duration /= ingest.RivalShare
+		results.Rivals, results.LeftOut, err = ingest.MeasureRivals(os.Stderr, s)
+	}
+	return err
 }
 
 // runIngestTables writes the tables of runIngest's results into the document.

@@ -1,0 +1,32 @@
+package ingest
+
+import (
+	"time"
+
+	"github.com/rollway/rollway/bench/internal/measure"
+)
+
+// RivalShare is by how much runs beside the rivals are shorter than the others.
+const RivalShare = 3
+
+// betweenRuns is about what it takes to build, to start, and to look up.
+const betweenRuns = 5 * time.Second
+
+// Takes is about how long the parts take, if every server holds its load.
+func Takes(s Settings, plan measure.Plan, parts map[Part]bool) (all time.Duration) {
+	servers := len(s.Servers)
+	if servers == 0 {
+		servers = len(Servers())
+	}
+	loads := time.Duration(len(Loads()))
+	if parts[PartRequests] {
+		all += time.Duration(plan.Rounds) * plan.Time * time.Duration(len(Subjects("")))
+	}
+	if parts[PartServers] {
+		all += loads * time.Duration(servers) * (s.Duration + betweenRuns)
+	}
+	if parts[PartRivals] {
+		all += loads * time.Duration(len(Rivals())) * (s.Duration/RivalShare + betweenRuns)
+	}
+	return all
+}
