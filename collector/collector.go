@@ -21,6 +21,7 @@ import (
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/deadletter"
 	"github.com/rollway/rollway/collector/journal"
+	"github.com/rollway/rollway/collector/ledger"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/query"
 	"github.com/rollway/rollway/collector/receive"
@@ -48,6 +49,7 @@ type Collector struct {
 	sinks []*sink.Runner
 	kafka *kafka.Destination // nil: off
 
+	began   time.Time
 	running atomic.Bool // set by the first Run
 	closing sync.Once
 	closed  error // set by closing
@@ -63,7 +65,7 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	c := &Collector{config: cfg, log: log}
+	c := &Collector{config: cfg, log: log, began: time.Now()}
 	defer func() {
 		if err != nil {
 			c.close()
@@ -133,6 +135,9 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 		Log:          log,
 	})
 	if c.api, err = query.New(source{c.journal}, query.Options{WriteTimeout: cfg.Timeouts.Write}); err != nil {
+		return nil, err
+	}
+	if err := ledger.Remove(cfg.Data); err != nil {
 		return nil, err
 	}
 	c.metrics = newMetrics(c)
@@ -247,11 +252,12 @@ type Stats struct {
 
 	Rejected deadletter.Stats
 	Sinks    []sink.Stats
+	Start    uint64 // offset at which the journal ended when it was opened
 }
 
 // Stats returns a snapshot. It never waits for the disk.
 func (c *Collector) Stats() Stats {
-	s := Stats{Receive: c.receiver.Stats(), Journal: c.journal.Stats(), Query: c.api.Stats()}
+	s := Stats{Receive: c.receiver.Stats(), Journal: c.journal.Stats(), Query: c.api.Stats(), Start: c.journal.Recovery().Next}
 	if c.rejected != nil {
 		s.Rejected = c.rejected.Stats()
 	}
@@ -348,6 +354,7 @@ func (c *Collector) close() error {
 			if err := c.journal.Close(); err != nil {
 				c.closed = fmt.Errorf("close journal: %w", err)
 			}
+			c.leaveLedger()
 		}
 	})
 	return c.closed
@@ -376,9 +383,8 @@ func (c *Collector) store(ctx context.Context, b *normalize.Batch) error {
 	if !errors.Is(err, journal.ErrKeyReused) { // which says nothing of the disk
 		c.health.note(err)
 	}
-	if err != nil {
-		return err
+	if err == nil || errors.Is(err, journal.ErrNotSynced) {
+		b.FirstOffset, b.HasOffset, b.Ask.Duplicate = r.First, true, r.Duplicate
 	}
-	b.FirstOffset, b.HasOffset, b.Ask.Duplicate = r.First, true, r.Duplicate
-	return nil
+	return err
 }

@@ -23,6 +23,7 @@ var endpoints = []struct{ pattern, does string }{
 	{"POST /api/logs", "take events: a JSON object, an array of them, or one per line; plain or packed"},
 	{"GET  /api/query", "find lines: ?q=EXPRESSION&since=1h&until=…&limit=N or &last=N"},
 	{"GET  /api/tail", "follow lines as server-sent events: ?q=EXPRESSION"},
+	{"GET  /api/ledger", "what became of each event since the start, as counted; 'rollway reconcile' compares it with the journal"},
 	{"GET  /metrics", "figures for Prometheus"},
 	{"GET  /healthz", "200 while the process lives"},
 	{"GET  /readyz", "200 while lines can be stored, 503 and the reason otherwise"},
@@ -46,6 +47,7 @@ func (c *Collector) handler(errorLog *log.Logger) http.Handler {
 	c.handlersOfDoors(entrance)
 	route("/api/query", c.readers(query.Guard(http.HandlerFunc(c.api.ServeQuery), hosts...)))
 	mux.Handle("/api/tail", c.readers(query.Guard(http.HandlerFunc(c.api.ServeTail), hosts...))) // as long as its client likes
+	route("/api/ledger", c.answerInTime(c.readers(readOnly(http.HandlerFunc(c.serveLedger)))))
 	route("/metrics", c.answerInTime(c.readers(readOnly(promhttp.HandlerFor(c.metrics.registry, promhttp.HandlerOpts{ErrorLog: errorLog})))))
 	route("/healthz", c.answerInTime(readOnly(http.HandlerFunc(c.serveHealth))))
 	route("/readyz", c.answerInTime(readOnly(http.HandlerFunc(c.serveReady))))

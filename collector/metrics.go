@@ -96,6 +96,7 @@ var simple = []metric{
 	counter("events_stored", "Events in the journal.", func(s *Stats) uint64 { return s.Receive.Stored }),
 	counter("events_failed", "Events that could not be stored; their senders were told.", func(s *Stats) uint64 { return s.Receive.Failed }),
 	counter("events_duplicate", "Events that had been stored before, by the Idempotency-Key of their request.", func(s *Stats) uint64 { return s.Receive.Duplicate }),
+	gauge("events_storing", "Events that are being stored and have no outcome yet.", func(s *Stats) float64 { return float64(s.Receive.Storing) }),
 	counter("events_rejected_kept", "Rejected events that were written to the file of them.", func(s *Stats) uint64 { return s.Rejected.Kept }),
 	counter("events_rejected_lost", "Rejected events that could not be, or were too large for it.", func(s *Stats) uint64 { return s.Rejected.Lost }),
 	counter("received_bytes", "Bytes of bodies and TCP streams as sent.", func(s *Stats) uint64 { return s.Receive.WireBytes }),
@@ -113,12 +114,15 @@ var simple = []metric{
 
 	gauge("journal_first_offset", "Offset of the oldest line kept.", func(s *Stats) float64 { return float64(s.Journal.First) }),
 	gauge("journal_next_offset", "Offset of the next line.", func(s *Stats) float64 { return float64(s.Journal.Next) }),
+	gauge("journal_start_offset", "Where the journal ended when it was opened: all behind it was stored since.", func(s *Stats) float64 { return float64(s.Start) }),
 	gauge("journal_synced_offset", "Lines below this offset survive the end of the machine.", func(s *Stats) float64 { return float64(s.Journal.Synced) }),
 	gauge("journal_segments", "Segment files.", func(s *Stats) float64 { return float64(s.Journal.Segments) }),
 	gauge("journal_bytes", "Bytes in segment files.", func(s *Stats) float64 { return float64(s.Journal.Bytes) }),
 	gauge("journal_readers", "Readers open: queries, tails and sinks.", func(s *Stats) float64 { return float64(s.Journal.Readers) }),
 	gauge("journal_keys", "Idempotency keys remembered.", func(s *Stats) float64 { return float64(s.Journal.Keys) }),
 	counter("journal_appends", "Batches stored.", func(s *Stats) uint64 { return s.Journal.Appends }),
+	counter("journal_appended_lines", "Lines stored; next offset - start offset.", func(s *Stats) uint64 { return s.Journal.Records }),
+	counter("journal_duplicate_lines", "Lines that were not stored, as their key says that they have been.", func(s *Stats) uint64 { return s.Journal.DuplicateRecords }),
 	counter("journal_groups", "Writes that stored them; many batches share one.", func(s *Stats) uint64 { return s.Journal.Groups }),
 	counter("journal_fsyncs", "Calls of fdatasync.", func(s *Stats) uint64 { return s.Journal.Fsyncs }),
 	counter("journal_full", "Batches refused as the journal or its disk is full.", func(s *Stats) uint64 { return s.Journal.Full }),
@@ -148,6 +152,7 @@ var (
 	pendingDesc   = prometheus.NewDesc("rollway_sink_pending", "Lines in the journal that a sink has not delivered.", sinkLabel, nil)
 	droppedDesc   = prometheus.NewDesc("rollway_sink_dropped_total", "Lines that a sink will not deliver, by reason.", []string{"sink", "reason"}, nil)
 	retriesDesc   = prometheus.NewDesc("rollway_sink_retries_total", "Batches that a sink tried again.", sinkLabel, nil)
+	fromDesc      = prometheus.NewDesc("rollway_sink_start_offset", "Offset at which a sink began; delivered, dropped and pending count from there.", sinkLabel, nil)
 	cursorDesc    = prometheus.NewDesc("rollway_sink_cursor_offset", "Offset from which a sink goes on after a restart.", sinkLabel, nil)
 	readyDesc     = prometheus.NewDesc("rollway_ready", "1 while lines can be stored, as /readyz says.", nil, nil)
 )
@@ -159,7 +164,7 @@ func (sc *statsCollector) Describe(descs chan<- *prometheus.Desc) {
 	}
 	descs <- rejectedDesc
 	descs <- requestsDesc
-	for _, d := range []*prometheus.Desc{deliveredDesc, pendingDesc, droppedDesc, retriesDesc, cursorDesc} {
+	for _, d := range []*prometheus.Desc{deliveredDesc, pendingDesc, droppedDesc, retriesDesc, fromDesc, cursorDesc} {
 		descs <- d
 	}
 	descs <- readyDesc
@@ -184,6 +189,7 @@ func (sc *statsCollector) Collect(out chan<- prometheus.Metric) {
 			out <- prometheus.MustNewConstMetric(droppedDesc, prometheus.CounterValue, float64(k.Dropped[reason]), k.Name, reason)
 		}
 		out <- prometheus.MustNewConstMetric(retriesDesc, prometheus.CounterValue, float64(k.Retries), k.Name)
+		out <- prometheus.MustNewConstMetric(fromDesc, prometheus.GaugeValue, float64(k.From), k.Name)
 		out <- prometheus.MustNewConstMetric(cursorDesc, prometheus.GaugeValue, float64(k.Cursor), k.Name)
 	}
 	ready := 1.0

@@ -152,17 +152,20 @@ func (j *Journal) deleteOldest(now time.Time, need int64) bool {
 	// Readers look for it in the list first, then for the file.
 	s.gone = true
 	j.segs = j.segs[1:]
+	records := j.segs[0].first - s.first
+	j.counters.DeletedSegments++
+	j.counters.DeletedRecords += records // with First, or a snapshot between would not add up
 	j.mu.Unlock()
 	err := errors.Join(j.remove(j.path(s.first, ext), s.size), j.removeFile(j.path(s.first, extKeys)))
 	j.mu.Lock()
 	if err != nil {
 		s.gone = false
 		j.segs = slices.Insert(j.segs, 0, s)
+		j.counters.DeletedSegments--
+		j.counters.DeletedRecords -= records
 		j.noteLocked(fmt.Errorf("delete segment by retention: %w", err))
 		return false
 	}
 	j.total -= s.size
-	j.counters.DeletedSegments++
-	j.counters.DeletedRecords += j.segs[0].first - s.first
 	return true
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"sort"
 	"time"
 	"unicode/utf8"
@@ -191,16 +190,16 @@ func (j *Journal) repeatLocked(k keyed, b *Batch) (Receipt, error) {
 	if !b.Synced {
 		return r, nil
 	}
-	end := k.first + uint64(k.records)
-	for _, s := range slices.Clone(j.syncer.dirty) {
-		if s.first <= k.first && k.first < s.end {
-			w := j.waiterLocked()
-			err := j.syncToLocked(w, s, end)
-			j.releaseLocked(w)
-			return r, err
-		}
+	// Not among those that perhaps are not durable only: one whose fsync failed
+	// has left them.
+	i := sort.Search(len(j.segs), func(i int) bool { return j.segs[i].first > k.first })
+	if i == 0 || k.first >= j.segs[i-1].end { // deleted
+		return r, nil
 	}
-	return r, nil
+	w := j.waiterLocked()
+	err := j.syncToLocked(w, j.segs[i-1], k.first+uint64(k.records))
+	j.releaseLocked(w)
+	return r, err
 }
 
 const keyHeaderSize = 18

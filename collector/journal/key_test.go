@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -426,4 +427,48 @@ func FuzzKeys(f *testing.F) {
 			t.Fatal("a key file that encodes to something else was taken")
 		}
 	})
+}
+
+// What is repeated is not said to be durable after its fsync has failed, also
+// when its segment is written no more.
+func TestRepeatedAfterFailedFsync(t *testing.T) {
+	var failing atomic.Bool
+	mem := disk.NewMem()
+	j := mustOpen(t, "/j", Options{Disk: &disk.Faulty{FS: mem, Hook: func(op disk.Op) disk.Fault {
+		if op.Kind == disk.Sync && failing.Load() {
+			return disk.Fault{Err: syscall.EIO}
+		}
+		return disk.Fault{}
+	}}})
+	store := func(key string, synced bool) (Receipt, error) {
+		b := lines(0, 2)
+		b.Synced = synced
+		return j.AppendKeyed(context.Background(), key, b)
+	}
+	if _, err := store("before", true); err != nil {
+		t.Fatal(err)
+	}
+	failing.Store(true)
+	if r, err := store("failed", true); !errors.Is(err, ErrNotSynced) || r.Duplicate {
+		t.Fatal(r, err)
+	}
+	failing.Store(false)
+	if _, err := store("behind", true); err != nil { // in the next segment
+		t.Fatal(err)
+	}
+	for key, want := range map[string]error{"before": nil, "failed": ErrNotSynced, "behind": nil} {
+		r, err := store(key, true)
+		if !r.Duplicate || !errors.Is(err, want) {
+			t.Errorf("%s again: %+v, %v", key, r, err)
+		}
+		if r, err := store(key, false); !r.Duplicate || err != nil {
+			t.Errorf("%s again, buffered: %+v, %v", key, r, err)
+		}
+	}
+	if s := j.Stats(); s.Records != 6 || s.DuplicateRecords != 12 {
+		t.Errorf("%+v", s)
+	}
+	if err := j.Close(); !errors.Is(err, ErrNotSynced) {
+		t.Errorf("Close: %v", err)
+	}
 }

@@ -69,7 +69,7 @@ func packedJournal(t *testing.T, pack bool) *disk.Mem {
 
 func TestPackedReads(t *testing.T) {
 	mem := packedJournal(t, true)
-	rep, err := verify(mem, "/j")
+	rep, err := verify(mem, "/j", 0, 0, nil)
 	if err != nil || !rep.Sound() || rep.Records != packedRecords {
 		t.Fatalf("%+v, %v", rep, err)
 	}

@@ -45,7 +45,6 @@ const (
 	Missing      FindingKind = "records missing"
 	Foreign      FindingKind = "foreign file" // left alone
 	Newer        FindingKind = "written by a newer version"
-	Unsynced     FindingKind = "fsync failed"
 )
 
 // String returns the finding as a sentence for a log.
@@ -103,12 +102,6 @@ func (j *Journal) recover() error {
 	j.findMissing()
 	j.recoverKeys()
 	j.identify()
-	if err := j.fs.SyncDir(j.dir); err != nil { // the crash may have come between a creation and this
-		j.find(Finding{Kind: Unsynced, File: ".", Detail: err.Error()})
-		if s := j.writer.seg; s != nil {
-			s.named = false
-		}
-	}
 	j.recovery.Segments, j.recovery.Bytes = len(j.segs), j.total
 	j.recovery.First, j.recovery.Next = j.firstLocked(), j.next
 	j.recovery.Took = time.Since(begin)
@@ -301,23 +294,37 @@ func (j *Journal) recoverFile(c candidate, f disk.File, limit uint64, last bool)
 			return false, fmt.Errorf("cut torn tail: %w", err)
 		}
 		s.size = good
+		if s.end == s.first {
+			if err := j.renewHeader(s, f, sc.created); err != nil {
+				return false, fmt.Errorf("cut torn tail: %w", err)
+			}
+		}
 	}
-	if err := f.Sync(); err != nil {
-		// Left unsealed and not written on; the next start looks at it again.
-		j.find(Finding{Kind: Unsynced, File: c.name(), Detail: err.Error()})
-		s.retired, s.settled = true, true
-		j.addSegment(s)
-		return false, nil
-	}
+	// Whether it is durable, and its name, is for the next fsync: behind a disk
+	// that is busy one would take longer than all the rest.
+	s.synced, s.named = s.first, false
 	j.addSegment(s)
 	s.file = f
-	if last && s.size < j.o.SegmentBytes {
+	j.syncer.dirty = append(j.syncer.dirty, s)
+	if last && s.size < j.o.SegmentBytes && (good == c.size || s.end == s.first) {
 		j.writer.seg = s
-		j.syncer.dirty = append(j.syncer.dirty, s)
 		return true, nil
 	}
-	s.retired = true // the keeper seals it
+	// The keeper seals it. What was cut is not written over: without an fsync a
+	// power cut might leave a mixture of both.
+	s.retired = true
 	return true, nil
+}
+
+// renewHeader gives a segment without records another id, by which frames that
+// were cut from it are known.
+func (j *Journal) renewHeader(s *segment, f disk.File, created time.Time) (err error) {
+	if s.id, err = newSegmentID(); err != nil {
+		return err
+	}
+	h := segmentHeader{version: formatVersion, id: s.id, first: s.first, created: created.UnixNano(), prev: s.prev}
+	_, err = f.WriteAt(appendSegmentHeader(nil, h), 0)
+	return err
 }
 
 // findMissing compares neighbours: a segment names the one before it.

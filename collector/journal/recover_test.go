@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rollway/rollway/internal/disk"
 )
@@ -440,7 +441,7 @@ func TestEveryFlippedBit(t *testing.T) {
 			pos >= segmentHeaderSize && (len(offsets) != 6 || len(gaps) != 1 || gaps[0].Missed() != 2) {
 			t.Fatalf("bit in byte %d: read %d, gaps %v, findings %v", pos, offsets, gaps, j.Recovery().Findings)
 		}
-		if rep, err := verify(mem, "/j"); err != nil || rep.Sound() {
+		if rep, err := verify(mem, "/j", 0, 0, nil); err != nil || rep.Sound() {
 			t.Fatalf("bit in byte %d: Verify says sound, %v", pos, err)
 		}
 		j.Close()
@@ -481,5 +482,81 @@ func TestCursorAhead(t *testing.T) {
 	f, err := r.Next(context.Background())
 	if err != nil || f.First != 5 {
 		t.Fatalf("%+v, %v", f, err)
+	}
+}
+
+// Open waits for no fsync, whatever a kill has left; what it found is durable
+// with the first record that is.
+func TestOpenWaitsForNoFsync(t *testing.T) {
+	for name, tail := range map[string]string{"clean": "", "torn": "torn tail"} {
+		t.Run(name, func(t *testing.T) {
+			mem := memJournal(t, 2, 4, 3)
+			edit(t, mem, last, func(b []byte) []byte { return append(b, tail...) })
+			if err := mem.Rename(seg1, strings.TrimSuffix(seg1, extSealed)+extOpen); err != nil {
+				t.Fatal(err)
+			}
+			release := make(chan struct{})
+			opened := make(chan *Journal)
+			go func() {
+				j, err := Open("/j", Options{Disk: &disk.Faulty{FS: mem, Hook: func(op disk.Op) disk.Fault {
+					if op.Kind == disk.Sync || op.Kind == disk.SyncDir {
+						<-release
+					}
+					return disk.Fault{}
+				}}})
+				if err != nil {
+					t.Error(err)
+				}
+				opened <- j
+			}()
+			var j *Journal
+			select {
+			case j = <-opened:
+				close(release)
+			case <-time.After(time.Minute):
+				close(release)
+				j = <-opened
+				t.Error("Open waited for an fsync")
+			}
+			if j == nil {
+				return
+			}
+			defer j.Close()
+			b := lines(22, 2)
+			b.Synced = true
+			if first := mustAppend(t, j, b); first != 22 {
+				t.Errorf("stored at %d", first)
+			}
+			after := mustOpen(t, "/j", Options{Disk: mem.PowerCutClone(nil)})
+			if got, gaps := readAll(t, after); !slices.Equal(got, upTo(24)) || len(gaps) > 0 {
+				t.Errorf("after a power cut: %v, %v", got, gaps)
+			}
+		})
+	}
+}
+
+// A kill while the first frame of a segment was written leaves no record in it;
+// what was cut cannot come back behind what is written in its place.
+func TestCutToTheHeader(t *testing.T) {
+	mem := memJournal(t, 1, 4, 1)
+	name := "/j/00000000000000000008.open"
+	whole, err := mem.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit(t, mem, name, func(b []byte) []byte { return b[:len(b)-1] })
+	j := mustOpen(t, "/j", Options{Disk: mem})
+	checkKinds(t, j, []FindingKind{TornTail})
+	if first := mustAppend(t, j, lines(8, 1)); first != 8 {
+		t.Fatalf("stored at %d", first)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, mem, name, func(b []byte) []byte { return append(b, whole[segmentHeaderSize:]...) })
+	j = mustOpen(t, "/j", Options{Disk: mem})
+	checkKinds(t, j, []FindingKind{TornTail})
+	if got, gaps := readAll(t, j); !slices.Equal(got, upTo(9)) || len(gaps) > 0 {
+		t.Errorf("%v, %v", got, gaps)
 	}
 }

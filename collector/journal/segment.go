@@ -125,11 +125,11 @@ func (s *segment) seekLocked(offset uint64) int64 {
 // caller holds the writer role.
 func (j *Journal) createSegment(first uint64) (*segment, error) {
 	now := time.Now()
-	var id [4]byte
-	if _, err := rand.Read(id[:]); err != nil {
-		return nil, fmt.Errorf("choose segment id: %w", err)
+	id, err := newSegmentID()
+	if err != nil {
+		return nil, err
 	}
-	h := segmentHeader{version: formatVersion, id: binary.LittleEndian.Uint32(id[:]), first: first, prev: first, created: now.UnixNano()}
+	h := segmentHeader{version: formatVersion, id: id, first: first, prev: first, created: now.UnixNano()}
 	j.mu.Lock()
 	if n := len(j.segs); n > 0 {
 		h.prev = j.segs[n-1].first
@@ -156,6 +156,14 @@ func (j *Journal) createSegment(first uint64) (*segment, error) {
 	j.total += s.size
 	j.mu.Unlock()
 	return s, nil
+}
+
+func newSegmentID() (uint32, error) {
+	var id [4]byte
+	if _, err := rand.Read(id[:]); err != nil {
+		return 0, fmt.Errorf("choose segment id: %w", err)
+	}
+	return binary.LittleEndian.Uint32(id[:]), nil
 }
 
 // retire ends the writing of the current segment, if there is one, and leaves

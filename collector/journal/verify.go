@@ -22,6 +22,8 @@ type Report struct {
 	First    uint64    // offset of the first record
 	Next     uint64    // offset behind the last record
 	Findings []Finding // damage, torn tails and gaps, in the order of the files
+
+	gaps []Gap // within segments
 }
 
 // Sound reports whether nothing is damaged or missing. The torn tail of an open
@@ -29,20 +31,27 @@ type Report struct {
 // complete it. Files set aside are not part of the journal.
 func (r *Report) Sound() bool {
 	for _, f := range r.Findings {
-		if f.Kind != TornTail && f.Kind != Foreign && f.Kind != Quarantined {
+		if !f.harmless() {
 			return false
 		}
 	}
 	return true
 }
 
+func (f *Finding) harmless() bool {
+	return f.Kind == TornTail || f.Kind == Foreign || f.Kind == Quarantined
+}
+
 // Verify reads every frame of the journal in dir and checks it against its
 // checksums and its neighbours. It changes nothing and takes no lock, so it may
 // run beside a process that writes; a segment that retention deletes meanwhile
 // is then reported missing. The error says that the folder could not be read.
-func Verify(dir string) (Report, error) { return verify(disk.Real{}, dir) }
+func Verify(dir string) (Report, error) { return verify(disk.Real{}, dir, 0, 0, nil) }
 
-func verify(fsys disk.FS, dir string) (Report, error) {
+// verify does Verify's work on the segments that do not end before from, and
+// tells each, if each is not nil, of every segment that can be read, with its
+// last maxKeys keys.
+func verify(fsys disk.FS, dir string, from uint64, maxKeys int, each func(candidate, *scanned)) (Report, error) {
 	var rep Report
 	// A listing may miss a file that is renamed meanwhile. None is renamed twice,
 	// so a second one has what the first missed.
@@ -68,6 +77,9 @@ func verify(fsys disk.FS, dir string) (Report, error) {
 	}
 	slices.SortStableFunc(files, func(a, b candidate) int { return cmp.Compare(a.first, b.first) })
 	files = slices.CompactFunc(files, func(a, b candidate) bool { return a.first == b.first })
+	for len(files) > 1 && files[1].first <= from {
+		files = files[1:]
+	}
 	for i, c := range files {
 		if i == 0 {
 			rep.First, rep.Next = files[0].first, files[0].first
@@ -79,10 +91,10 @@ func verify(fsys disk.FS, dir string) (Report, error) {
 		if rep.Next < c.first {
 			rep.Findings = append(rep.Findings, Finding{Kind: Missing, File: c.name(), From: rep.Next, To: c.first, Detail: "before this segment"})
 		}
-		sc, err := verifyFile(fsys, filepath.Join(dir, c.name()), c, limit)
+		sc, err := verifyFile(fsys, filepath.Join(dir, c.name()), c, limit, maxKeys)
 		if errors.Is(err, fs.ErrNotExist) && c.ext == extOpen { // sealed since
 			c.ext = extSealed
-			sc, err = verifyFile(fsys, filepath.Join(dir, c.name()), c, limit)
+			sc, err = verifyFile(fsys, filepath.Join(dir, c.name()), c, limit, maxKeys)
 		}
 		var newer *UnsupportedError
 		switch {
@@ -101,6 +113,10 @@ func verify(fsys disk.FS, dir string) (Report, error) {
 		rep.Records += sc.records
 		rep.Bytes += sc.size
 		rep.Next = max(rep.Next, sc.end)
+		rep.gaps = append(rep.gaps, sc.jumps...)
+		if each != nil {
+			each(c, &sc)
+		}
 		if sc.newer != "" {
 			rep.Findings = append(rep.Findings, Finding{Kind: Newer, File: c.name(), Detail: sc.newer})
 		}
@@ -118,7 +134,7 @@ func verify(fsys disk.FS, dir string) (Report, error) {
 	return rep, nil
 }
 
-func verifyFile(fsys disk.FS, path string, c candidate, limit uint64) (scanned, error) {
+func verifyFile(fsys disk.FS, path string, c candidate, limit uint64, maxKeys int) (scanned, error) {
 	f, err := fsys.OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {
 		return scanned{}, err
@@ -127,7 +143,7 @@ func verifyFile(fsys disk.FS, path string, c candidate, limit uint64) (scanned, 
 	if c.size, err = f.Size(); err != nil {
 		return scanned{}, err
 	}
-	sc, err := scan(f, path, c, limit, 0)
+	sc, err := scan(f, path, c, limit, maxKeys)
 	if err == nil {
 		err = sc.readErr
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/netip"
 	"time"
-
-	"github.com/rollway/rollway/collector/normalize"
 )
 
 // Waits between attempts to store when the store is full, or to grow when the
@@ -25,13 +23,14 @@ type feed struct {
 	peer string // for the log
 	door string // what the protocol is called
 
-	extra   int64 // bytes taken from the budget until the batch is stored
-	storing bool  // the batch is with the store
+	extra int64 // bytes taken from the budget until the batch is stored
+	due   bool  // what is in the batch is not counted
 }
 
 // chunk prepares what a protocol is given.
 func (f *feed) chunk(data []byte, peer netip.AddrPort, received time.Time) *Chunk {
 	w := f.work
+	f.due = true // and still the case after a panic
 	w.chunk = Chunk{Data: data, Received: received, Peer: peer, Norm: w.norm, Batch: &w.batch, Reply: w.answer[:0], feed: f}
 	return &w.chunk
 }
@@ -48,9 +47,7 @@ func (f *feed) store() error {
 	}
 	var err error
 	if b.Records > 0 {
-		f.storing = true // and still the case after a panic
-		err = f.storeWaiting(b)
-		f.storing = false
+		err = f.storeWaiting()
 	}
 	stored, failed := b.Records, 0
 	if err != nil {
@@ -61,20 +58,21 @@ func (f *feed) store() error {
 			f.r.opts.Log.Error("store events", "peer", f.peer, "events", b.Records, "error", err)
 		}
 	}
+	f.r.count.events(f.work, stored, failed)
+	f.due = false
 	f.r.bury(f.work, f.door)
-	f.r.count.events(b, stored, failed)
 	b.Reset()
 	f.give(f.extra)
 	f.extra = 0
 	return err
 }
 
-func (f *feed) storeWaiting(b *normalize.Batch) error {
+func (f *feed) storeWaiting() error {
 	ctx := context.WithoutCancel(f.ctx)
 	done := f.ctx.Done()
 	var giveUp <-chan time.Time
 	for wait := firstWait; ; wait = min(2*wait, maxWait) {
-		err := f.r.opts.Store(ctx, b)
+		err := f.r.store(ctx, f.work)
 		if err == nil || !f.r.opts.IsFull(err) {
 			return err
 		}
@@ -145,8 +143,14 @@ func (f *feed) close(p any, stack func() []byte) {
 	f.r.release(f.work)
 	f.r.opts.Log.Error("connection failed", "peer", f.peer, "panic", p, "stack", string(stack()))
 	f.r.count.add(func(s *Stats) { s.Panics++ })
-	if f.storing {
-		f.r.count.events(&f.work.batch, 0, f.work.batch.Records)
+	f.fail()
+}
+
+// fail counts what a panic has left in the batch.
+func (f *feed) fail() {
+	if f.due {
+		f.due = false
+		f.r.count.events(f.work, 0, f.work.batch.Records)
 	}
 }
 

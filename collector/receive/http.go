@@ -31,7 +31,13 @@ func (r *door) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 		}
 		// What a panic left behind does not go back to the pool.
 		r.release(w)
+		if !done.written {
+			done.failed = w.batch.Records - done.stored
+		}
 		if p == http.ErrAbortHandler {
+			if !done.written {
+				r.count.request(w, &done)
+			}
 			panic(p)
 		}
 		r.opts.Log.Error("request failed", "panic", p, "stack", string(debug.Stack()))
@@ -137,7 +143,7 @@ func (r *door) handle(rw http.ResponseWriter, w *work, req *http.Request, done *
 	}
 	// A client that goes away now does not undo what the journal is at.
 	done.failed = w.batch.Records // until it is stored
-	err := r.opts.Store(context.WithoutCancel(req.Context()), &w.batch)
+	err := r.store(context.WithoutCancel(req.Context()), w)
 	if err == nil {
 		done.failed, done.stored = 0, w.batch.Records
 		return failure{}
@@ -159,7 +165,11 @@ func (r *door) handle(rw http.ResponseWriter, w *work, req *http.Request, done *
 	}
 	if r.opts.IsStored(err) {
 		done.failed, done.stored = 0, w.batch.Records
-		return failure{code: http.StatusInternalServerError, text: "the events are stored but could not be made durable, so they may not survive a failure of the machine; to send them again stores them twice"}
+		again := "to send them again stores them twice"
+		if w.batch.Ask.Key != "" {
+			again = "to send them again under their " + KeyHeader + " changes nothing"
+		}
+		return failure{code: http.StatusInternalServerError, text: "the events are stored but could not be made durable, so they may not survive a failure of the machine; " + again}
 	}
 	return failure{code: http.StatusInternalServerError, text: "the events could not be stored; the collector's log says why"}
 }

@@ -180,10 +180,7 @@ func (s *packets) storePart(p *part) {
 		}
 		s.r.opts.Log.Error("datagrams failed", "panic", cause, "stack", string(debug.Stack()))
 		s.r.count.add(func(s *Stats) { s.Panics++ })
-		if s.storing {
-			s.storing = false
-			s.r.count.events(&s.work.batch, 0, s.work.batch.Records)
-		}
+		s.fail()
 		s.work.batch.Reset()
 	}()
 	start := 0

@@ -1,8 +1,10 @@
 package receive
 
 import (
+	"context"
 	"maps"
 	"sync"
+	"sync/atomic"
 
 	"github.com/rollway/rollway/collector/normalize"
 )
@@ -16,8 +18,9 @@ const ReasonTorn = "torn"
 func Reasons() []string { return append(normalize.Reasons(), ReasonTorn) }
 
 // Stats is a snapshot of the counters since New. In each,
-// Received = Stored + the sum of Rejected + Failed + Duplicate. All but InFlight and
-// Connections only rise.
+// Received = Stored + the sum of Rejected + Failed + Duplicate. All but Storing,
+// InFlight and Connections only rise. Whatever Store has taken is in Stored, in
+// Duplicate or in Storing.
 type Stats struct {
 	Received uint64            // events read
 	Stored   uint64            // events that Store took
@@ -34,6 +37,7 @@ type Stats struct {
 	UnpackedBytes uint64 // bodies unpacked, TCP and UDP
 	StoredBytes   uint64 // canonical lines
 
+	Storing     int64 // events that are with Store now; none of the counters above has them yet
 	InFlight    int64 // bytes taken from Options.InFlight now
 	Connections int   // TCP connections now
 
@@ -56,7 +60,9 @@ func (s *Stats) RejectedTotal() uint64 {
 
 // Stats returns the counters.
 func (r *Receiver) Stats() Stats {
+	storing := r.count.storing.Load() // before Stored: what is counted meanwhile is in both
 	s := r.count.snapshot()
+	s.Storing = storing
 	s.InFlight = r.budget.used.Load()
 	return s
 }
@@ -64,8 +70,9 @@ func (r *Receiver) Stats() Stats {
 // counters is held for additions only, so that a snapshot is consistent and
 // nobody waits.
 type counters struct {
-	mu sync.Mutex
-	s  Stats // guarded by mu
+	mu      sync.Mutex
+	s       Stats        // guarded by mu
+	storing atomic.Int64 // events; given back once they are counted
 }
 
 func (c *counters) snapshot() Stats {
@@ -78,6 +85,7 @@ func (c *counters) snapshot() Stats {
 
 // request counts an HTTP request.
 func (c *counters) request(w *work, o *outcome) {
+	defer c.stored(w)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.s.Requests == nil {
@@ -95,11 +103,25 @@ func (c *counters) request(w *work, o *outcome) {
 	c.eventsLocked(&w.batch, o.stored, o.failed)
 }
 
-// events counts what a batch came to.
-func (c *counters) events(b *normalize.Batch, stored, failed int) {
+// events counts what the batch of w came to.
+func (c *counters) events(w *work, stored, failed int) {
+	defer c.stored(w)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.eventsLocked(b, stored, failed)
+	c.eventsLocked(&w.batch, stored, failed)
+}
+
+// store has the batch of w stored; what came of it is to be counted then.
+func (r *Receiver) store(ctx context.Context, w *work) error {
+	r.count.storing.Add(int64(w.batch.Records - w.storing))
+	w.storing = w.batch.Records
+	return r.opts.Store(ctx, &w.batch)
+}
+
+// stored takes back what store has added.
+func (c *counters) stored(w *work) {
+	c.storing.Add(int64(-w.storing))
+	w.storing = 0
 }
 
 func (c *counters) eventsLocked(b *normalize.Batch, stored, failed int) {

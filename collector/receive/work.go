@@ -37,6 +37,8 @@ type work struct {
 	held   int64  // bytes taken from the budget
 	base   int64  // of them, those for packed and for unpacking it
 
+	storing int // events that Stats.Storing has
+
 	wire wireReader
 	peek *bufio.Reader // reads wire; nil until needed
 	unpackers

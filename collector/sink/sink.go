@@ -86,6 +86,8 @@ type Stats struct {
 	Dropped   map[string]uint64 // lines, by reason
 	Batches   uint64            // delivered
 	Retries   uint64            // batches tried again
+	From      uint64            // offset at which it began
+	At        uint64            // all before is delivered or dropped: At - From = Delivered + the sum of Dropped
 	Cursor    uint64            // offset saved
 	LastError error             // of the destination or the cursor; nil: the last try went well
 }
@@ -105,7 +107,7 @@ type Runner struct {
 	lastSaved time.Time
 
 	mu sync.Mutex
-	s  Stats  // guarded by mu, without Pending and Cursor
+	s  Stats  // guarded by mu, without Pending, At and Cursor
 	at uint64 // all before is delivered or dropped; guarded by mu
 }
 
@@ -122,7 +124,7 @@ func New(j *journal.Journal, dest Destination, o Options) (*Runner, error) {
 		o.Log.Warn("sink: all lines are delivered again: "+why, "sink", o.Name)
 	}
 	r := &Runner{o: o, journal: j, cursor: c, dest: dest, reader: j.NewReader(c.Offset()), at: c.Offset()}
-	r.s.Name, r.s.Dropped = o.Name, make(map[string]uint64)
+	r.s.Name, r.s.From, r.s.Dropped = o.Name, c.Offset(), make(map[string]uint64)
 	return r, nil
 }
 
@@ -136,7 +138,7 @@ func (r *Runner) Stats() Stats {
 	for reason, n := range r.s.Dropped {
 		s.Dropped[reason] = n
 	}
-	s.Pending = max(next, r.at) - r.at
+	s.At, s.Pending = r.at, max(next, r.at)-r.at
 	s.Cursor = r.cursor.Offset()
 	return s
 }

@@ -107,6 +107,7 @@ var table = []edge{
 	{"collector/door/doortest", "github.com/go-json-experiment/json/jsontext", "masks in lines what differs from run to run"},
 	{"collector/journal", "internal/disk", "files that tests can make fail and crash"},
 	{"collector/journal", "github.com/klauspost/compress/zstd", "full segments are packed"},
+	{"collector/ledger", "collector/journal", "compares what was counted with what is there"},
 	{"collector/sink", "collector/journal", "a sink is a reader of the journal that keeps its place"},
 	{"collector/sink/kafka", "collector/sink", "takes its batches"},
 	{"collector/sink/kafka", "github.com/twmb/franz-go", "Kafka's protocol, with an idempotent producer"},

@@ -9,6 +9,7 @@
 //	rollway query     find lines
 //	rollway cat       print log files and framed segments
 //	rollway verify    check log files and framed segments for damage
+//	rollway reconcile compare what a collector counted with what it stored
 //	rollway recover   deliver what a killed process had not written
 //	rollway probe     say what a folder supports as the place of logs
 //	rollway plan      choose slabs for a workload
@@ -62,7 +63,7 @@ func (c *call) say(format string, args ...any) { fmt.Fprintf(c.stderr, format+"\
 // commands in the order in which they are listed. A function, as help refers
 // to the list it is in.
 func commands() []*command {
-	return []*command{serveCommand, checkCommand, sendCommand, replayCommand, relayCommand, tailCommand, queryCommand, catCommand, verifyCommand, recoverCommand, probeCommand, planCommand, demoCommand, versionCommand, helpCommand}
+	return []*command{serveCommand, checkCommand, sendCommand, replayCommand, relayCommand, tailCommand, queryCommand, catCommand, verifyCommand, reconcileCommand, recoverCommand, probeCommand, planCommand, demoCommand, versionCommand, helpCommand}
 }
 
 // usageError is a command line that cannot be carried out.

@@ -1,0 +1,79 @@
+package collector
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/rollway/rollway/collector/ledger"
+	"github.com/rollway/rollway/collector/receive"
+)
+
+// outcomes are the outcomes of events as the receiver has counted them; their
+// sum is what it has received.
+func outcomes(s *receive.Stats) map[string]uint64 {
+	return map[string]uint64{
+		ledger.Stored: s.Stored, ledger.Rejected: s.RejectedTotal(), ledger.Failed: s.Failed, ledger.Duplicate: s.Duplicate,
+	}
+}
+
+// ledgerTries is how often a ledger is taken again if events came meanwhile.
+const ledgerTries = 20
+
+// Ledger returns the account of events since New. It never waits for the disk.
+func (c *Collector) Ledger() ledger.Ledger {
+	var l ledger.Ledger
+	for range ledgerTries {
+		if l = c.takeLedger(); l.InHand == 0 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return l
+}
+
+func (c *Collector) takeLedger() ledger.Ledger {
+	// The receiver counts what the journal has answered, so it is asked before
+	// and after: in between are the events that the journal may have more.
+	before := c.receiver.Stats()
+	sinks := c.ledgerOfSinks()
+	j, r := c.journal.Stats(), c.journal.Recovery()
+	after := c.receiver.Stats()
+	for i := range sinks {
+		sinks[i].Pending = j.Next - sinks[i].At
+	}
+	return ledger.Ledger{
+		Journal: c.journal.ID(), Began: c.began, Taken: time.Now(),
+		Received: before.Received, Outcomes: outcomes(&before), Rejected: before.Rejected,
+		InHand:       after.Stored + after.Duplicate + uint64(after.Storing) - before.Stored - before.Duplicate,
+		FirstAtStart: r.First, Start: r.Next, First: j.First, Next: j.Next,
+		Appended: j.Records, Repeated: j.DuplicateRecords, Deleted: j.DeletedRecords,
+		MaxKeys: c.config.Journal.MaxKeys, KeyAge: c.config.Journal.KeyAge,
+		Sinks: sinks,
+	}
+}
+
+func (c *Collector) ledgerOfSinks() []ledger.Sink {
+	var list []ledger.Sink
+	for _, r := range c.sinks {
+		s := r.Stats()
+		list = append(list, ledger.Sink{Name: s.Name, From: s.From, At: s.At, Cursor: s.Cursor, Delivered: s.Delivered, Dropped: s.Dropped})
+	}
+	return list
+}
+
+// leaveLedger keeps the last ledger for who looks at the folder later, once the
+// journal is closed.
+func (c *Collector) leaveLedger() {
+	if c.receiver == nil || c.closed != nil {
+		return
+	}
+	l := c.takeLedger()
+	l.Ended = true
+	if err := l.Save(c.config.Data); err != nil {
+		c.log.Warn("the ledger is not kept: 'rollway reconcile' will have the journal alone", "error", err)
+	}
+}
+
+func (c *Collector) serveLedger(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, c.Ledger())
+}

@@ -1,0 +1,290 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/rollway/rollway/collector/journal"
+	"github.com/rollway/rollway/collector/ledger"
+	"github.com/rollway/rollway/internal/disk"
+)
+
+var reconcileCommand = &command{
+	name:    "reconcile",
+	summary: "compare what a collector counted with what it stored",
+	args:    "[DATA]",
+	help: `
+Compares the counts of a collector with each other and with its journal:
+
+  received = stored + rejected + failed + duplicate
+  stored   = the records in the journal since the collector's start
+  stored   = delivered + pending + dropped, of each sink
+
+DATA is the collector's data folder, ./data by default. If a collector runs on
+it, its counts are asked for at -addr; otherwise they are those that the last
+one has left there when it stopped. A collector that was killed has left none:
+then the journal is checked by itself. With -addr and no DATA only the counts
+are compared.
+
+Of the journal every record is read: checksums, the sequence of offsets, the
+number of records of each segment, keys under which something is stored twice,
+and the cursors of sinks. Nothing is changed. While events come in, those that
+are being stored have no outcome yet; the table says how many there may be.
+
+The exit status is 1 if something does not agree or cannot be read.
+
+Examples:
+  rollway reconcile
+  rollway reconcile /var/lib/rollway -addr http://127.0.0.1:4318
+  rollway reconcile -addr https://logs.example:4318 -json
+`,
+	setup: setupReconcile,
+}
+
+func setupReconcile(flags *flag.FlagSet) func(*call, []string) error {
+	addr := addrFlag(flags)
+	asJSON := flags.Bool("json", false, "print a JSON object, with every segment")
+	return func(c *call, args []string) error {
+		if len(args) > 1 {
+			return usagef("give one folder at most, not %d", len(args))
+		}
+		r := reconciliation{data: "data"}
+		asked := false
+		flags.Visit(func(f *flag.Flag) { asked = asked || f.Name == "addr" })
+		switch {
+		case len(args) == 1:
+			r.data = args[0]
+		case asked:
+			r.data = ""
+		}
+		cl, err := newClient(*addr)
+		if err != nil {
+			return err
+		}
+		ctx, stop := interruptible()
+		defer stop()
+		if err := r.run(ctx, cl, asked); err != nil {
+			return interrupted(ctx, err)
+		}
+		if *asJSON {
+			err = r.printJSON(c.stdout)
+		} else {
+			err = r.print(c.stdout)
+		}
+		if err == nil && !r.agrees() {
+			err = errSaid
+		}
+		return err
+	}
+}
+
+// reconciliation is what was compared.
+type reconciliation struct {
+	data   string         // folder; "": the counts alone
+	addr   string         // of the collector that was asked; "": none runs
+	ledger *ledger.Ledger // nil: there is none
+	audit  *journal.AuditReport
+
+	counts  []ledger.Check
+	records []ledger.Check
+	journal []ledger.Check
+}
+
+func (r *reconciliation) agrees() bool {
+	return ledger.Agree(r.counts) && ledger.Agree(r.records) && ledger.Agree(r.journal)
+}
+
+// run takes the ledger, reads the journal and compares.
+func (r *reconciliation) run(ctx context.Context, cl *client, asked bool) (err error) {
+	running := asked
+	if r.data != "" && !asked {
+		if running, err = inUse(r.folder()); err != nil {
+			return err
+		}
+	}
+	if running {
+		r.addr = cl.base
+		r.ledger, err = askLedger(ctx, cl)
+	} else {
+		r.ledger, err = ledger.Load(r.data)
+	}
+	if err != nil {
+		return err
+	}
+	if r.ledger != nil {
+		r.counts = r.ledger.Counts()
+	}
+	if r.data == "" {
+		return nil
+	}
+	if err := r.readJournal(ctx, cl); err != nil || running {
+		return err
+	}
+	if began, err := inUse(r.folder()); err != nil || began {
+		return errors.Join(err, fmt.Errorf("a collector was started on %s meanwhile; try again", r.data))
+	}
+	return nil
+}
+
+func (r *reconciliation) folder() string { return filepath.Join(r.data, "journal") }
+
+// readJournal reads the journal and compares it with itself and the ledger.
+func (r *reconciliation) readJournal(ctx context.Context, cl *client) error {
+	o, first := journal.AuditOptions{}, uint64(0)
+	if l := r.ledger; l != nil {
+		o = journal.AuditOptions{From: l.First, KeysFrom: l.Start, MaxKeys: l.MaxKeys, KeyAge: l.KeyAge}
+		first = l.First
+	}
+	audit, err := journal.Audit(r.folder(), o)
+	if err != nil {
+		return err
+	}
+	r.audit = &audit
+	if r.ledger != nil && audit.ID != r.ledger.Journal {
+		return fmt.Errorf("the journal in %s is not that of the ledger: it is %s, the ledger is of %s", r.data, or(audit.ID, "nameless"), or(r.ledger.Journal, "nameless"))
+	}
+	if r.addr != "" { // retention goes on
+		now, err := askLedger(ctx, cl)
+		if err != nil {
+			return err
+		}
+		first = now.First
+	}
+	r.journal = ledger.Sound(&audit, first)
+	if r.ledger != nil {
+		r.records = r.ledger.Records(&audit, first)
+	}
+	return nil
+}
+
+func or(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// inUse reports whether a process has the journal in dir open.
+func inUse(dir string) (bool, error) {
+	name := filepath.Join(dir, "LOCK")
+	if _, err := os.Stat(name); err != nil {
+		if _, journalErr := os.Stat(dir); journalErr != nil {
+			return false, fmt.Errorf("there is no data of a collector: %w", journalErr)
+		}
+		return false, nil
+	}
+	lock, err := disk.Real{}.Lock(name, 0o640)
+	if errors.Is(err, disk.ErrLocked) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("see whether a collector runs: %w", err)
+	}
+	return false, lock.Close()
+}
+
+func askLedger(ctx context.Context, cl *client) (*ledger.Ledger, error) {
+	resp, err := cl.get(ctx, "/api/ledger", nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	l := new(ledger.Ledger)
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(l); err != nil {
+		return nil, fmt.Errorf("%s: read ledger: %w", cl.base, err)
+	}
+	return l, nil
+}
+
+func (r *reconciliation) printJSON(w io.Writer) error {
+	type found struct {
+		Segments []journal.SegmentReport `json:"segments"`
+		Records  int64                   `json:"records"`
+		Bytes    int64                   `json:"bytes"`
+		First    uint64                  `json:"first_offset"`
+		Next     uint64                  `json:"next_offset"`
+		Keys     int                     `json:"keys"`
+		Cursors  []journal.CursorReport  `json:"cursors"`
+		Findings []string                `json:"findings"`
+	}
+	out := struct {
+		Agrees  bool           `json:"agrees"`
+		Checks  []ledger.Check `json:"checks"`
+		Ledger  *ledger.Ledger `json:"ledger"`
+		Journal *found         `json:"journal"`
+	}{Agrees: r.agrees(), Checks: append(append(r.counts, r.records...), r.journal...), Ledger: r.ledger}
+	if a := r.audit; a != nil {
+		out.Journal = &found{a.List, a.Records, a.Bytes, a.First, a.Next, a.Keys, a.Cursors, nil}
+		for _, f := range a.Findings {
+			out.Journal.Findings = append(out.Journal.Findings, f.String())
+		}
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(out)
+}
+
+func (r *reconciliation) print(w io.Writer) error {
+	var b strings.Builder
+	switch l := r.ledger; {
+	case l == nil:
+		fmt.Fprintf(&b, "%s: no counts, as its last collector did not stop by itself; the journal is checked alone\n", appendPlain(nil, r.data))
+	case r.addr != "":
+		fmt.Fprintf(&b, "%s, running since %s\n", r.addr, l.Began.Local().Format(time.DateTime))
+	default:
+		fmt.Fprintf(&b, "%s, of a collector that ran from %s to %s\n", appendPlain(nil, r.data), l.Began.Local().Format(time.DateTime), l.Taken.Local().Format(time.DateTime))
+	}
+	if l := r.ledger; l != nil && l.InHand > 0 {
+		fmt.Fprintf(&b, "events are coming in: up to %s had no outcome yet\n", plural(int(l.InHand), "event"))
+	}
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	section := func(title string, list []ledger.Check) {
+		if len(list) == 0 {
+			return
+		}
+		fmt.Fprintf(table, "\n%s\tcounted\tfound\t\t\n", title)
+		for _, c := range list {
+			state := "agrees"
+			if !c.Agrees {
+				state = "DIFFERS"
+			}
+			fmt.Fprintf(table, "  %s\t%d\t%d\t%s\t%s\n", c.What, c.Counted, c.Found, state, appendPlain(nil, c.Detail))
+		}
+	}
+	section("counts", r.counts)
+	section("counts and journal", r.records)
+	section("journal", r.journal)
+	table.Flush() // into memory
+	if a := r.audit; a != nil {
+		fmt.Fprintf(&b, "\n%s in %s in %s, %s\n", plural(int(a.Records), "record"), byteCount(a.Bytes), plural(a.Segments, "segment"), plural(a.Keys, "key"))
+		for _, f := range a.Findings {
+			fmt.Fprintf(&b, "  %s\n", appendPlain(nil, f.String()))
+		}
+	}
+	if r.agrees() {
+		b.WriteString("\nall agrees\n")
+	} else {
+		b.WriteString("\nNOT ALL AGREES\n")
+	}
+	_, err := io.WriteString(w, trimRight(b.String()))
+	return err
+}
+
+// trimRight takes away the spaces that a table leaves before line ends.
+func trimRight(s string) string {
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		b.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+	return b.String()
+}

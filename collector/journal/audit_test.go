@@ -1,0 +1,143 @@
+package journal
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rollway/rollway/internal/disk"
+)
+
+// Every row damages a journal of records 0 to 21 in three segments, as
+// TestRecoveryTable has it, in one way, and says how many records Audit finds
+// then at offsets 4 to 21, and how many places it reports.
+func TestAudit(t *testing.T) {
+	flip := func(at int) func([]byte) []byte {
+		return func(b []byte) []byte { b[(len(b)+at)%len(b)] ^= 1; return b }
+	}
+	for _, row := range []struct {
+		name   string
+		damage func(mem *disk.Mem)
+		count  uint64
+		damaged,
+		segments int
+	}{
+		{"nothing", func(*disk.Mem) {}, 18, 0, 3},
+		{"a line", func(mem *disk.Mem) { edit(t, mem, seg1, flip(segmentHeaderSize+frameHeaderSize+5)) }, 16, 2, 3},
+		{"a frame's header", func(mem *disk.Mem) { edit(t, mem, seg1, flip(segmentHeaderSize+5)) }, 16, 2, 3},
+		{"the last frame of a segment", func(mem *disk.Mem) { edit(t, mem, seg1, flip(-2)) }, 16, 2, 3},
+		{"before the records", func(mem *disk.Mem) { edit(t, mem, seg0, flip(segmentHeaderSize+5)) }, 18, 2, 3},
+		{"a segment is gone", func(mem *disk.Mem) { mem.Remove(seg1) }, 10, 1, 2},
+		{"the tail is torn", func(mem *disk.Mem) { edit(t, mem, last, func(b []byte) []byte { return b[:len(b)-1] }) }, 16, 0, 3},
+		{"the first segment is gone", func(mem *disk.Mem) { mem.Remove(seg0) }, 14, 0, 2},
+	} {
+		mem := memJournal(t, 2, 4, 3)
+		row.damage(mem)
+		a, err := audit(mem, "/j", AuditOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := a.Count(4, 22); n != row.count || len(a.Damage(0)) != row.damaged || len(a.List) != row.segments || a.ID == "" {
+			t.Errorf("%s: %d records, %+v", row.name, n, a)
+		}
+		sum := int64(0)
+		for _, s := range a.List {
+			sum += s.Records
+		}
+		if sum != a.Records || uint64(sum) != a.Count(0, 1000) {
+			t.Errorf("%s: %d records in segments, %d in all, %d by offsets", row.name, sum, a.Records, a.Count(0, 1000))
+		}
+	}
+	mem := memJournal(t, 2, 4, 3)
+	edit(t, mem, seg0, flip(-2))
+	if a, err := audit(mem, "/j", AuditOptions{From: 10}); err != nil || len(a.List) != 2 || len(a.Damage(10)) != 0 || a.Count(0, 22) != 14 {
+		t.Errorf("from offset 10: %+v, %v", a, err)
+	}
+}
+
+// Keys of batches in pieces, in packed and in open segments are counted; one
+// that was stored again while it had to be known is told.
+func TestAuditKeys(t *testing.T) {
+	mem := disk.NewMem()
+	o := keyOptions(mem)
+	o.Pack = true
+	j := mustOpen(t, "/j", o)
+	for i := range 40 {
+		if _, err := appendKeyed(j, i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := j.OpenCursor("kafka", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Save(9); err != nil {
+		t.Fatal(err)
+	}
+	waitPacked(t, j)
+	stats := j.Stats()
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a, err := audit(mem, "/j", AuditOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Keys != 40 || a.Twice != 0 || a.Count(0, a.Next) != stats.Next || a.Next != stats.Next || len(a.Damage(0)) > 0 || stats.PackedSegments == 0 {
+		t.Errorf("%+v", a)
+	}
+	if fmt.Sprint(a.Cursors) != "[{kafka 9 }]" {
+		t.Errorf("cursors: %v", a.Cursors)
+	}
+	edit(t, mem, "/j/cursors/kafka", func(b []byte) []byte { b[0]++; return b })
+
+	// A process that remembers nothing.
+	o.MaxKeys, o.KeyAge = 1, 1
+	j = mustOpen(t, "/j", o)
+	for _, i := range []int{3, 4, 39} {
+		if _, err := appendKeyed(j, i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for from, want := range map[uint64]int{0: 3, stats.Next + 1: 2, stats.Next + 1000: 0} {
+		if a, err = audit(mem, "/j", AuditOptions{KeysFrom: from}); err != nil || a.Twice != want || a.Keys != 43 {
+			t.Errorf("from %d: %d keys, %d twice, want %d, %v", from, a.Keys, a.Twice, want, err)
+		}
+	}
+	if len(a.Cursors) != 1 || !strings.Contains(a.Cursors[0].Error, "damaged") {
+		t.Errorf("cursors: %v", a.Cursors)
+	}
+	if a, err = audit(mem, "/j", AuditOptions{KeyAge: 1}); err != nil || a.Twice != 0 {
+		t.Errorf("keys that were forgotten: %d twice, %v", a.Twice, err)
+	}
+}
+
+// Beside a process that appends under keys and deletes what is old, nothing is
+// wrong.
+func TestAuditWhileRunning(t *testing.T) {
+	dir := t.TempDir()
+	j := mustOpen(t, dir, Options{SegmentBytes: 5000, RetainBytes: 50_000})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 1000 {
+			if _, err := j.AppendKeyed(context.Background(), fmt.Sprint(i), lines(i, 1)); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	for range 20 {
+		before := j.Stats()
+		a, err := Audit(dir, AuditOptions{From: before.First})
+		first := j.First()
+		if err != nil || len(a.Damage(first)) > 0 || a.Twice > 0 || a.Next < before.Next || a.Count(first, before.Next) != before.Next-min(first, before.Next) {
+			t.Errorf("first %d, %+v: %+v, %v", first, before, a, err)
+			break
+		}
+	}
+	<-done
+}
