@@ -92,3 +92,91 @@ func TestRepeatedRequests(t *testing.T) {
 		t.Error("the duplicates are not in the metrics")
 	}
 }
+
+// An event of Sentry that is sent again, by either path and also after a
+// restart, is answered as the first and stored once. Other ids, other projects
+// and envelopes without an event are other requests.
+func TestSentryEventsOnce(t *testing.T) {
+	cfg := testConfig(t)
+	r := run(t, cfg)
+	const id = "0123456789ABCDEF0123456789abcdef"
+	dashed := "01234567-89ab-cdef-0123-456789abcdef"
+	event := func(id string) string {
+		return "{\"event_id\":\"" + id + "\"}\n{\"type\":\"event\"}\n{\"message\":\"hi\"}\n"
+	}
+	logs := "{\"event_id\":\"" + id + "\"}\n{\"type\":\"log\"}\n{\"items\":[{\"body\":\"l\"}]}\n"
+	post := func(path, body string, again bool, want string) {
+		t.Helper()
+		code, header, answer := r.do(t, "POST", path, body)
+		if code != 200 || header.Get("Idempotent-Replayed") == "true" != again || answer != want+"\n" {
+			t.Errorf("%s %q: %d %q, again %q", path, body, code, answer, header.Get("Idempotent-Replayed"))
+		}
+	}
+	ofID := `{"id":"` + id + `"}`
+	for again := range 2 {
+		post("/api/7/envelope/", event(id), again == 1, ofID)
+	}
+	post("/api/7/envelope/", event(dashed), true, `{"id":"`+dashed+`"}`)
+	post("/api/7/store/", `{"event_id":"`+id+`","message":"hi"}`, true, ofID)
+	post("/api/8/envelope/", event(id), false, ofID)
+	post("/api/7/envelope/", event(strings.Repeat("1", 32)), false, `{"id":"`+strings.Repeat("1", 32)+`"}`)
+	for range 2 {
+		post("/api/7/envelope/", logs, false, ofID)
+		post("/api/7/envelope/", event(strings.Repeat("0", 32)), false, `{"id":"`+strings.Repeat("0", 32)+`"}`)
+		post("/api/7/envelope/", event("abc"), false, `{"id":"abc"}`)
+	}
+	if s := r.Stats().Receive; s.Stored != 9 || s.Duplicate != 3 || s.Received != s.Stored+s.RejectedTotal()+s.Failed+s.Duplicate {
+		t.Errorf("%+v", s)
+	}
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	r = run(t, cfg)
+	post("/api/7/envelope/", event(id), true, ofID)
+	post("/api/7/store/", `{"event_id":"`+id+`","message":"hi"}`, true, ofID)
+	if _, _, lines := r.do(t, "GET", "/api/query", ""); strings.Count(lines, "\n") != 9 {
+		t.Errorf("stored are\n%s", lines)
+	}
+}
+
+// A request that asks for it is remembered by its body, and as another tenant's,
+// path's or query's it is another one.
+func TestBodiesOnce(t *testing.T) {
+	cfg := withTokens(t)
+	for round := range 2 { // the second after a restart
+		r := run(t, cfg)
+		for i, tc := range []struct {
+			secret, path, body string
+			hashed, again      bool
+		}{
+			{writerSecret, "/api/logs", `{"msg":"a"}`, true, round == 1},
+			{writerSecret, "/api/logs", `{"msg":"a"}`, true, true},
+			{writerSecret, "/api/logs", `{"msg":"a"}`, false, false},
+			{writerSecret, "/api/logs", `{"msg":"b"}`, true, round == 1},
+			{writerSecret, "/services/collector/raw", `{"msg":"a"}`, true, round == 1},
+			{writerSecret, "/services/collector/raw?host=h", `{"msg":"a"}`, true, round == 1},
+			{slowSecret, "/api/logs", `{"msg":"a"}`, true, round == 1},
+		} {
+			req, err := http.NewRequest("POST", r.url+tc.path, strings.NewReader(tc.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Authorization", "Bearer "+tc.secret)
+			if tc.hashed {
+				req.Header.Set("X-Idempotency", "body")
+			}
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+			if again := resp.Header.Get("Idempotent-Replayed") == "true"; resp.StatusCode != 200 || again != tc.again {
+				t.Errorf("round %d, request %d: %d, again %v", round, i, resp.StatusCode, again)
+			}
+		}
+		if err := r.stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

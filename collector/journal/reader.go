@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/internal/disk"
 )
 
@@ -61,8 +62,9 @@ type Reader struct {
 	next     uint64 // the cursor
 	err      error  // sticks
 	wake     chan struct{}
-	waiting  bool // in j.waiting; guarded by j.mu
-	failures int  // of the disk, in a row
+	waiting  bool   // in j.waiting; guarded by j.mu
+	failures int    // of the disk, in a row
+	lent     []byte // the frame returned last
 
 	seg    *segment // nil: none entered
 	packed bool     // the file is the packed one
@@ -102,6 +104,7 @@ func (r *Reader) Close() error {
 		return nil
 	}
 	r.err = fmt.Errorf("read journal: %w", os.ErrClosed)
+	r.endLoan()
 	r.stopWaiting()
 	r.j.mu.Lock()
 	r.j.counters.Readers--
@@ -172,6 +175,7 @@ func (j *Journal) wakeReadersLocked() {
 // TryNext returns the next frame; false with a nil error means that there is
 // none yet. The error is as from Next.
 func (r *Reader) TryNext() (Frame, bool, error) {
+	r.endLoan()
 	for r.err == nil {
 		if r.seg == nil {
 			ok, err := r.enter()
@@ -224,9 +228,16 @@ func (r *Reader) TryNext() (Frame, bool, error) {
 		f := Frame{First: h.first, Records: h.records, MinTime: h.minTime, MaxTime: h.maxTime, Lines: lines}
 		f.cutBefore(r.next)
 		r.next = h.end()
+		r.lent = f.Lines[:len(f.Lines):len(f.Lines)]
 		return f, true, nil
 	}
 	return Frame{}, false, r.err
+}
+
+// endLoan is the end of the time in which the caller may use the frame before.
+func (r *Reader) endLoan() {
+	pool.Overwrite(r.lent)
+	r.lent = nil
 }
 
 // cutBefore removes the records of f before offset, which lies inside f.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+
+	"github.com/rollway/rollway/collector/pool"
 )
 
 // writeGroup is tryGroup, and once more if there was no room and the trash had
@@ -129,6 +131,7 @@ func (j *Journal) writeFrame(g *group, first uint64, pos int64) (int64, error) {
 	}
 	putFrameHeader(buf, &h)
 	n, err := j.writer.seg.file.WriteAt(buf, pos)
+	pool.Overwrite(j.writer.buf)
 	if err == nil && n < len(buf) {
 		err = io.ErrShortWrite
 	}

@@ -120,6 +120,9 @@ func (b *Batch) Reset() {
 	}
 }
 
+// Memory returns all bytes that b owns; see Normalizer.Memory.
+func (b *Batch) Memory() [2][]byte { return [2][]byte{b.Lines, b.letterText} }
+
 // Discard takes the events that were accepted out of the batch again, because
 // what they came with is rejected as a whole. Unless it was empty or has
 // rejected events already, that counts as one of ReasonSyntax.

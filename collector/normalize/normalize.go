@@ -199,6 +199,12 @@ func (n *Normalizer) end() {
 	n.names.shrink()
 }
 
+// Memory returns all bytes that n keeps between calls, for those that check that
+// nobody uses them meanwhile.
+func (n *Normalizer) Memory() [5][]byte {
+	return [5][]byte{n.attrs, n.unquote, n.builder.text, n.names.text, n.names.try}
+}
+
 // read sets the decoder to all[start:end].
 func (n *Normalizer) read(start, end, line int) {
 	n.body.text, n.body.base, n.body.line = n.body.all[start:end], start, line

@@ -1,7 +1,10 @@
 package receive
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"io"
 	"net/http"
 
 	"github.com/rollway/rollway/collector/normalize"
@@ -13,6 +16,10 @@ const DurabilityHeader = "X-Durability"
 
 // KeyHeader names a request, so that it is stored once however often it comes.
 const KeyHeader = "Idempotency-Key"
+
+// HashHeader, with the value body, names a request by its path, its query and its
+// unpacked body: for senders that cannot make up a KeyHeader, which goes before it.
+const HashHeader = "X-Idempotency"
 
 // ReplayedHeader is true in the answer to a request that had been stored before.
 const ReplayedHeader = "Idempotent-Replayed"
@@ -28,7 +35,8 @@ var (
 )
 
 // readAsk reads what the headers ask of the store.
-func readAsk(ask *normalize.Ask, h http.Header) failure {
+func readAsk(w *work, h http.Header) failure {
+	ask := &w.batch.Ask
 	switch values := h[DurabilityHeader]; {
 	case len(values) == 0:
 	case len(values) == 1 && (values[0] == buffered[0] || values[0] == synced[0]):
@@ -43,7 +51,40 @@ func readAsk(ask *normalize.Ask, h http.Header) failure {
 	default:
 		return failure{code: http.StatusBadRequest, close: true, text: fmt.Sprintf("%s must be given once and be 1 to %d printable ASCII characters; nothing was stored", KeyHeader, maxKey)}
 	}
+	switch values := h[HashHeader]; {
+	case len(values) == 0:
+	case len(values) == 1 && values[0] == "body":
+		w.hashed = true
+	default:
+		return failure{code: http.StatusBadRequest, close: true, text: fmt.Sprintf("%s %.50q is not body, the only thing that a request can be named by; nothing was stored", HashHeader, h.Get(HashHeader))}
+	}
 	return failure{}
+}
+
+// ownKey begins the keys that senders have not chosen: no KeyHeader can.
+const ownKey = "\x1f"
+
+// hashKey names a request by what it says, if that was asked for and it has no
+// name.
+func (w *work) hashKey(req *http.Request) {
+	if !w.hashed || w.batch.Ask.Key != "" {
+		return
+	}
+	sum := sha256.New()
+	io.WriteString(sum, req.URL.Path)
+	sum.Write([]byte{0})
+	io.WriteString(sum, req.URL.RawQuery)
+	sum.Write([]byte{0})
+	sum.Write(w.buf)
+	w.batch.Ask.Key = w.scoped(ownKey + "body/" + hex.EncodeToString(sum.Sum(nil)))
+}
+
+// scoped makes a key that of its sender alone.
+func (w *work) scoped(key string) string {
+	if w.sender == nil {
+		return key
+	}
+	return w.sender.Scope() + "/" + key
 }
 
 // isKey reports whether key may be that of a request.

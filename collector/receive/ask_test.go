@@ -83,3 +83,48 @@ func TestIdempotencyKey(t *testing.T) {
 		}
 	}
 }
+
+func TestHashHeader(t *testing.T) {
+	m := &memory{}
+	var got string
+	m.failWith(func(b *normalize.Batch) error {
+		got = b.Ask.Key
+		return nil
+	})
+	r := newReceiver(t, m, Options{})
+	post := func(body string, header ...string) (int, string) {
+		got = "the store was not called"
+		req := httptest.NewRequest("POST", "/", strings.NewReader(body))
+		for i := 0; i < len(header); i += 2 {
+			req.Header.Add(header[i], header[i+1])
+		}
+		w := httptest.NewRecorder()
+		r.ServeHTTP(w, req)
+		return w.Code, got
+	}
+	code, first := post(`{"msg":"a"}`, "X-Idempotency", "body")
+	if code != 200 || len(first) != len("\x1fbody/")+64 || isKey(first) {
+		t.Errorf("%d, the key is %q", code, first)
+	}
+	if _, key := post(`{"msg":"a"}`, "X-Idempotency", "body"); key != first {
+		t.Errorf("the same body has the keys %q and %q", first, key)
+	}
+	if _, key := post(`{"msg":"a"} `, "X-Idempotency", "body"); key == first {
+		t.Error("two bodies have one key")
+	}
+	if _, key := post(`{"msg":"a"}`, "X-Idempotency", "body", "Idempotency-Key", "k"); key != "k" {
+		t.Errorf("the sender's key has become %q", key)
+	}
+	if _, key := post(`{"msg":"a"}`); key != "" {
+		t.Errorf("without the header the key is %q", key)
+	}
+	for _, values := range [][]string{{""}, {"Body"}, {"event"}, {"body", "body"}} {
+		var header []string
+		for _, v := range values {
+			header = append(header, "X-Idempotency", v)
+		}
+		if code, key := post(`{"msg":"a"}`, header...); code != 400 || key != "the store was not called" {
+			t.Errorf("%q: %d, store got %q", values, code, key)
+		}
+	}
+}

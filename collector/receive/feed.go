@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/netip"
 	"time"
+
+	"github.com/rollway/rollway/collector/pool"
 )
 
 // Waits between attempts to store when the store is full, or to grow when the
@@ -68,6 +70,7 @@ func (f *feed) store() error {
 }
 
 func (f *feed) storeWaiting() error {
+	pool.CheckText(f.work.batch.Lines)
 	ctx := context.WithoutCancel(f.ctx)
 	done := f.ctx.Done()
 	var giveUp <-chan time.Time

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/rollway/rollway/collector/pool"
 )
 
 // ServeHTTP answers one request, as the package comment tells.
@@ -85,6 +87,7 @@ func (r *door) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 		code = http.StatusOK
 	}
 	// In HTTP/2 what is left of a body ends with its stream.
+	pool.CheckBytes(w.answer)
 	writeAnswer(rw, code, f.close && req.ProtoMajor < 2, w.answer)
 }
 
@@ -116,7 +119,7 @@ func (r *door) handle(rw http.ResponseWriter, w *work, req *http.Request, done *
 	if f.code != 0 {
 		return f
 	}
-	if f := readAsk(&w.batch.Ask, req.Header); f.code != 0 {
+	if f := readAsk(w, req.Header); f.code != 0 {
 		return f
 	}
 	if f := r.admit(w, req); f.code != 0 {
@@ -141,8 +144,10 @@ func (r *door) handle(rw http.ResponseWriter, w *work, req *http.Request, done *
 	if f.code != 0 || w.batch.Records == 0 {
 		return f
 	}
+	w.hashKey(req)
 	// A client that goes away now does not undo what the journal is at.
 	done.failed = w.batch.Records // until it is stored
+	pool.CheckText(w.batch.Lines)
 	err := r.store(context.WithoutCancel(req.Context()), w)
 	if err == nil {
 		done.failed, done.stored = 0, w.batch.Records

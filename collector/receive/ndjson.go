@@ -44,22 +44,22 @@ func (l *lines) Decode(c *Chunk) (int, error) {
 			break
 		}
 		if i > l.max {
-			l.tooLong(c)
+			l.tooLong(c, data[:i])
 		} else {
 			c.Norm.Line(c.Batch, data[:i], c.Received) // the error is in the batch
 		}
 		data = data[i+1:]
 	}
 	if len(data) > l.max {
-		l.tooLong(c)
+		l.tooLong(c, data)
 		l.skipping = true
 		return len(c.Data), nil
 	}
 	return len(c.Data) - len(data), nil
 }
 
-func (l *lines) tooLong(c *Chunk) {
-	c.Reject(normalize.ReasonTooLarge, fmt.Sprintf("a line is longer than %d bytes", l.max))
+func (l *lines) tooLong(c *Chunk, line []byte) {
+	c.RejectRaw(normalize.ReasonTooLarge, fmt.Sprintf("a line is longer than %d bytes", l.max), line)
 }
 
 // last takes a last line without its end if it is whole. Only an object or an

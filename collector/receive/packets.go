@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/rollway/rollway/collector/pool"
 )
 
 const (
@@ -32,7 +34,7 @@ func (r *Receiver) ServePackets(ctx context.Context, conn *net.UDPConn, p Packet
 	stop := context.AfterFunc(ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	s := &packets{
-		feed:     feed{r: r, ctx: ctx, work: r.get(), peer: conn.LocalAddr().String()},
+		feed:     feed{r: r, ctx: ctx, work: r.get(), peer: conn.LocalAddr().String(), door: p.Name()},
 		protocol: p,
 		arrived:  make(chan struct{}, 1),
 		room:     make(chan struct{}, 1),
@@ -190,5 +192,6 @@ func (s *packets) storePart(p *part) {
 		s.work.chunk = Chunk{}
 		start = d.end
 	}
+	pool.Overwrite(p.data)
 	s.store() // what is wrong is counted and in the log
 }

@@ -58,6 +58,21 @@ func (q *Request) Reserve(n int64) error {
 	return nil
 }
 
+// SetKey names the request to the store by something in it that no other request
+// of its sender has, such as an id of the protocol: with the same name again it
+// is answered as the first and stored once. A name that the sender has chosen
+// goes before it. At most 255 bytes.
+func (q *Request) SetKey(name string) {
+	if q.Batch.Ask.Key != "" {
+		return
+	}
+	key := ownKey + name
+	if q.work != nil {
+		key = q.work.scoped(key)
+	}
+	q.Batch.Ask.Key = key
+}
+
 // Answer is what a request came to, and the answer that is made of it. It is
 // the Receiver's again once Protocol.Answer has returned.
 type Answer struct {

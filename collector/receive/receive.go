@@ -23,7 +23,8 @@
 // X-Durability: synced or buffered asks for a durability; answers of 200 carry
 // the one that was kept, if Store says it. Idempotency-Key: a name of at most
 // 255 bytes lets a request be sent again: it is stored once and every answer is
-// as the first, with Idempotent-Replayed: true.
+// as the first, with Idempotent-Replayed: true. X-Idempotency: body does the same
+// for requests of the same path, query and body.
 //
 // At most Limits.MaxRejections rejected events are listed, all are counted.
 // A 2xx is sent only after Store has returned. A body that did not arrive
@@ -56,10 +57,10 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/pool"
 )
 
 // Options of a Receiver; a field that is zero means its default.
@@ -166,8 +167,8 @@ type Receiver struct {
 	opts    Options
 	origins *http.CrossOriginProtection
 	budget  budget
-	streams budget    // what TCP connections may take of budget
-	works   sync.Pool // of *work
+	streams budget // what TCP connections may take of budget
+	works   pool.Pool[*work]
 	count   counters
 	logged  limiter
 }
@@ -184,6 +185,7 @@ func New(o Options) *Receiver {
 			panic("receive: Options.AllowOrigins: " + err.Error())
 		}
 	}
+	r.works.New = r.newWork
 	r.budget.limit = r.opts.InFlight
 	// The longest line must fit in any case, also while its buffer is grown.
 	r.streams.limit = max(r.opts.InFlight/2, min(r.opts.InFlight, 4*int64(r.opts.Limits.MaxEventBytes+1)))

@@ -58,7 +58,7 @@ func (r *door) admit(w *work, req *http.Request) failure {
 		ask.Durability = sender.Durability()
 	}
 	if ask.Key != "" {
-		ask.Key = sender.Scope() + "/" + ask.Key
+		ask.Key = w.scoped(ask.Key)
 	}
 	return failure{}
 }

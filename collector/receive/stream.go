@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/pool"
 )
 
 // Sizes of a connection's buffer: what it starts with, and what it grows to
@@ -116,6 +117,7 @@ func (s *stream) decode(end bool) bool {
 		return false
 	}
 	w.buf = w.buf[:copy(w.buf, w.buf[n:])]
+	pool.Overwrite(w.buf[len(w.buf):])
 	return true
 }
 
@@ -127,6 +129,7 @@ func (s *stream) reply() bool {
 	s.conn.SetWriteDeadline(time.Now().Add(s.r.opts.BodyTimeout))
 	_, err := s.conn.Write(w.answer)
 	w.answer = keep(w.answer)
+	pool.Overwrite(w.answer)
 	return err == nil
 }
 

@@ -79,8 +79,12 @@ func (c *Chunk) Take(n int) bool {
 
 // Reject counts one event as rejected, for one of normalize's reasons; detail
 // tells a human what was found and what was expected.
-func (c *Chunk) Reject(reason, detail string) {
+func (c *Chunk) Reject(reason, detail string) { c.RejectRaw(reason, detail, nil) }
+
+// RejectRaw is Reject for an event of which there is something to be kept.
+func (c *Chunk) RejectRaw(reason, detail string, raw []byte) {
 	b := c.Norm.Build(c.Batch, c.Received)
+	b.Raw(raw)
 	b.Reject(reason, detail)
 	b.Done()
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/pool"
 )
 
 // budget bounds the bytes in flight over all requests and connections.
@@ -44,21 +45,24 @@ type work struct {
 	unpackers
 
 	sender  Sender  // nil: unknown
+	hashed  bool    // the body is to be the key
 	request Request // while Decode runs
 	reply   Answer  // while Answer runs
 	chunk   Chunk   // while a Session decodes
 }
 
 const (
-	keepBuffer = 1 << 20  // larger buffers do not go back to the pool
-	peekBuffer = 16 << 10 // between the wire and what unpacks
+	keepBuffer = pool.MaxKept // larger buffers do not go back to the pool
+	peekBuffer = 16 << 10     // between the wire and what unpacks
 )
 
 func (r *Receiver) get() *work {
-	if w, ok := r.works.Get().(*work); ok {
-		w.reset()
-		return w
-	}
+	w := r.works.Get()
+	w.reset()
+	return w
+}
+
+func (r *Receiver) newWork() *work {
 	w := &work{norm: normalize.New(r.opts.Limits)}
 	if r.opts.Bury != nil {
 		w.batch.KeepLetters(r.opts.MaxBuried)
@@ -70,7 +74,6 @@ func (r *Receiver) get() *work {
 func (r *Receiver) put(w *work) {
 	r.release(w)
 	w.reset()
-	w.poison()
 	r.works.Put(w)
 }
 
@@ -90,6 +93,12 @@ func (r *Receiver) take(w *work, n int64) bool {
 	return true
 }
 
+// Memory is for the pool.
+func (w *work) Memory() pool.Memory {
+	n, b := w.norm.Memory(), w.batch.Memory()
+	return pool.Memory{w.buf, w.answer, w.note, w.packed, b[0], b[1], n[0], n[1], n[2], n[3], n[4]}
+}
+
 func (w *work) reset() {
 	w.buf = keep(w.buf)
 	w.answer = keep(w.answer)
@@ -97,7 +106,7 @@ func (w *work) reset() {
 	w.packed = keep(w.packed)
 	w.base = 0
 	w.unpackers.release()
-	w.request, w.reply, w.chunk, w.sender = Request{}, Answer{}, Chunk{}, nil
+	w.request, w.reply, w.chunk, w.sender, w.hashed = Request{}, Answer{}, Chunk{}, nil, false
 	w.norm.SetExtras(nil)
 	w.batch.Lines = keep(w.batch.Lines)
 	w.batch.Reset()

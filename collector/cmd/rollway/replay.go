@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rollway/rollway/collector"
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/deadletter"
 )
@@ -24,8 +25,8 @@ var replayCommand = &command{
 	help: `
 Sends events that a collector has rejected, from the files that it keeps them in
 (rejected/rejected*.ndjson below its data folder), for example when a limit was
-raised. An event that is a JSON object, or an array of them, is sent as it was.
-Anything else, a broken line say, becomes {"msg":TEXT,"attrs":{"rejected":WHY}},
+raised. An event that came by a protocol is read as that protocol has it; one that
+is a JSON object, or an array of them, is sent as it was. Anything else, a broken line say, becomes {"msg":TEXT,"attrs":{"rejected":WHY}},
 so that it is found at last; of one that was kept in part the part is sent so.
 
 Files are left as they are. What is rejected once more is kept once more, by the
@@ -156,6 +157,11 @@ func replayed(l *deadletter.Letter) (line []byte, isText bool, err error) {
 	if l.Base64 != "" {
 		if text, err = base64.StdEncoding.DecodeString(l.Base64); err != nil {
 			return nil, false, err
+		}
+	}
+	if !l.Cut {
+		if lines := collector.ReadRejected(l.Door, text, l.Time); len(lines) > 0 {
+			return bytes.TrimSuffix(lines, []byte("\n")), false, nil
 		}
 	}
 	trimmed := bytes.TrimSpace(text)

@@ -28,11 +28,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/http"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/rollway/rollway/collector/door/scan"
 	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receive"
 	"github.com/rollway/rollway/internal/jsonline"
 )
@@ -73,7 +73,10 @@ type action struct {
 	id    []byte // a JSON string or number; nil if there is none
 }
 
-var decoders = sync.Pool{New: func() any { return new(decoder) }}
+var decoders = pool.Pool[*decoder]{New: func() *decoder { return new(decoder) }}
+
+// Memory is for the pool.
+func (d *decoder) Memory() pool.Memory { return pool.Memory{d.index, d.plain} }
 
 // maxIndexName is Elasticsearch's, in bytes.
 const maxIndexName = 255
@@ -94,7 +97,7 @@ func (bulk) Decode(q *receive.Request) error {
 	if err := q.Reserve(int64(len(q.Body)) + int64(items)*int64(2*len(index)+itemBytes)); err != nil {
 		return err
 	}
-	d := decoders.Get().(*decoder)
+	d := decoders.Get()
 	defer decoders.Put(d)
 	d.index = d.index[:0]
 	if index != "" {
@@ -134,6 +137,9 @@ func (d *decoder) items(rest []byte) error {
 			doc, rest = d.cut(rest)
 		}
 		d.b.Begin()
+		if d.b.Raw(doc); doc == nil {
+			d.b.Raw(line)
+		}
 		if d.b.Failed() { // too many
 			d.b.End()
 			d.noteItem(why429)

@@ -39,6 +39,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receive"
 )
 
@@ -90,10 +91,10 @@ func (s *session) Decode(c *receive.Chunk) (taken int, err error) {
 		case errors.Is(err, errMemory): // it will be sent again
 			return taken, err
 		case errors.Is(err, errLarge):
-			c.Reject(normalize.ReasonTooLarge, err.Error())
+			c.RejectRaw(normalize.ReasonTooLarge, err.Error(), data[:n])
 			return taken, err
 		default:
-			c.Reject(normalize.ReasonSyntax, err.Error())
+			c.RejectRaw(normalize.ReasonSyntax, err.Error(), data)
 			return taken, err
 		}
 		taken += n
@@ -162,6 +163,9 @@ func (s *session) entries(c *receive.Chunk, tag []byte, r *reader, oneEvent bool
 		}
 	}
 	s.stream(b, tag, packed)
+	if o.gzip {
+		pool.Overwrite(s.unpacked)
+	}
 	return nil
 }
 
@@ -171,6 +175,7 @@ func (s *session) stream(b *normalize.Builder, tag, packed []byte) {
 		s.inner.reset()
 		n, err := s.inner.value(packed)
 		if err != nil {
+			b.Raw(packed)
 			b.Reject(normalize.ReasonSyntax, "the entries of a message end within one, or are not MessagePack")
 			return
 		}
@@ -187,6 +192,7 @@ func entry(b *normalize.Builder, tag []byte, r *reader) {
 	if head.kind != isArray || head.n != 2 {
 		*r = start
 		r.skip(r.next())
+		b.Raw(start.before(r))
 		b.Reject(normalize.ReasonNotObject, "an entry is "+head.String()+", expected an array of a time and a record")
 		return
 	}
@@ -197,6 +203,7 @@ var nameTag = []byte("tag")
 
 // event adds the event of a time and a record.
 func event(b *normalize.Builder, tag []byte, r *reader) {
+	start := *r
 	at := r.next()
 	sec, nsec, timed := at.time()
 	if !timed {
@@ -205,6 +212,7 @@ func event(b *normalize.Builder, tag []byte, r *reader) {
 	record := r.next()
 	if record.kind != isMap {
 		r.skip(record)
+		b.Raw(start.before(r))
 		b.Reject(normalize.ReasonNotObject, "a record is "+record.String()+", expected a map")
 		return
 	}
@@ -228,6 +236,7 @@ func event(b *normalize.Builder, tag []byte, r *reader) {
 		b.Field(text)
 		value(b, r)
 	}
+	b.Raw(start.before(r))
 	b.End()
 }
 

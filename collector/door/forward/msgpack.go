@@ -196,6 +196,9 @@ func (t *token) values() uint64 {
 // reader reads a message that a walker has found whole.
 type reader struct{ b []byte }
 
+// before returns what stands between r and later, a reader of the same message.
+func (r *reader) before(later *reader) []byte { return r.b[:len(r.b)-len(later.b)] }
+
 // next reads a token. Behind the end there are nils.
 func (r *reader) next() token {
 	t, n, err := scan(r.b)

@@ -18,8 +18,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 
+	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receive"
 )
 
@@ -44,7 +44,7 @@ func (push) Packing(h http.Header) string {
 }
 
 func (push) Decode(q *receive.Request) error {
-	r := readers.Get().(*reader)
+	r := readers.Get()
 	defer r.release()
 	msg := q.Body
 	if isJSON(q.HTTP.Header) {
@@ -89,4 +89,7 @@ func (push) Answer(a *receive.Answer) {
 // maxListed is how many rejected entries an answer names.
 const maxListed = 10
 
-var readers = sync.Pool{New: func() any { return newReader() }}
+var readers = pool.Pool[*reader]{New: newReader}
+
+// Memory is for the pool.
+func (r *reader) Memory() pool.Memory { return pool.Memory{r.values, r.time, r.out, r.raw} }

@@ -171,7 +171,9 @@ func (r *reader) entry(msg []byte) error {
 		return err
 	}
 	b := r.b
-	if b.Begin(); b.Failed() {
+	b.Begin()
+	b.Raw(line)
+	if b.Failed() {
 		b.End()
 		return nil
 	}

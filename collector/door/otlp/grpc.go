@@ -34,7 +34,7 @@ func (overGRPC) Decode(q *receive.Request) error {
 	if !isGRPC(q.HTTP.Header) {
 		return &receive.Refusal{Code: http.StatusUnsupportedMediaType, Empty: true, Text: "this path is for gRPC with protocol buffers; send OTLP over HTTP to /v1/logs"}
 	}
-	r := readers.Get().(*reader)
+	r := readers.Get()
 	defer r.release()
 	return r.read(q, q.Body, false)
 }

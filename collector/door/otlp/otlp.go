@@ -33,12 +33,12 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/rollway/rollway/collector/door/wire"
 	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receive"
 	"github.com/rollway/rollway/internal/jsonline"
 )
@@ -94,7 +94,7 @@ func isRequest(body []byte) bool {
 }
 
 func (overHTTP) Decode(q *receive.Request) error {
-	r := readers.Get().(*reader)
+	r := readers.Get()
 	defer r.release()
 	msg := q.Body
 	if formOf(q.HTTP.Header, q.Body) == inJSON {
@@ -257,4 +257,7 @@ func appendStatus(dst []byte, code int, message string, seconds uint64) []byte {
 	return protowire.AppendBytes(dst, details)
 }
 
-var readers = sync.Pool{New: func() any { return newReader() }}
+var readers = pool.Pool[*reader]{New: newReader}
+
+// Memory is for the pool.
+func (r *reader) Memory() pool.Memory { return pool.Memory{r.text, r.out, r.raw} }

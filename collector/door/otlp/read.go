@@ -239,7 +239,9 @@ type record struct {
 func (r *reader) record(res *resource, sc *scope, msg []byte) error {
 	var rec record
 	b := r.b
-	if b.Begin(); b.Failed() {
+	b.Begin()
+	b.Raw(msg)
+	if b.Failed() {
 		b.End()
 		return nil
 	}

@@ -15,8 +15,9 @@ import (
 // A Checker reads values in a row. The zero value is ready. It is for one
 // goroutine at a time.
 type Checker struct {
-	dec *jsontext.Decoder
-	src bytes.Buffer
+	dec  *jsontext.Decoder
+	src  bytes.Buffer
+	text []byte
 }
 
 // Equal names and bytes that are not UTF-8 are for the caller to judge.
@@ -24,6 +25,7 @@ var options = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.Al
 
 // Begin begins to read text.
 func (c *Checker) Begin(text []byte) {
+	c.text = text
 	c.src = *bytes.NewBuffer(text)
 	if c.dec == nil {
 		c.dec = jsontext.NewDecoder(&c.src, options...)
@@ -44,6 +46,9 @@ func (c *Checker) Next() ([]byte, error) {
 	}
 	return nil, explain(err)
 }
+
+// Rest is what was not read yet: behind an error, what Next has stopped in.
+func (c *Checker) Rest() []byte { return c.text[c.dec.InputOffset():] }
 
 // One returns the value that text consists of, but for white space.
 func (c *Checker) One(text []byte) ([]byte, error) {

@@ -33,7 +33,8 @@
 //
 // # Answers
 //
-// {"id":…} with the event's id, {} if there is none. What is not kept as it is
+// {"id":…} with the event's id, {} if there is none. A request with one event is
+// remembered by that id, see receive.Request.SetKey: sent again it is stored once. What is not kept as it is
 // of an unsupported type changes nothing about that. 429 when the collector is
 // full, for all categories: clients drop events until then, as they do with any
 // answer but 200.
@@ -43,11 +44,12 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
-	"sync"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/rollway/rollway/collector/door/scan"
 	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receive"
 )
 
@@ -68,9 +70,13 @@ type decoder struct {
 	text    []byte // a message put together
 	plain   []byte // an unquoted name
 	id      []byte // of the event, without quotes
+	events  int    // stored
 }
 
-var decoders = sync.Pool{New: func() any { return new(decoder) }}
+var decoders = pool.Pool[*decoder]{New: func() *decoder { return new(decoder) }}
+
+// Memory is for the pool.
+func (d *decoder) Memory() pool.Memory { return pool.Memory{d.project, d.text, d.plain, d.id} }
 
 // Decode reads an envelope.
 func (envelope) Decode(q *receive.Request) error { return decode(q, (*decoder).envelope) }
@@ -87,17 +93,18 @@ func decode(q *receive.Request, read func(*decoder, []byte) error) error {
 	if err := q.Reserve(int64(len(q.Body)) + int64(bytes.Count(q.Body, bracket))*int64(len(project)+len(nameProject))); err != nil {
 		return err
 	}
-	d := decoders.Get().(*decoder)
+	d := decoders.Get()
 	defer decoders.Put(d)
 	d.b = q.Norm.Build(q.Batch, q.Received)
 	d.project = append(d.project[:0], project...)
-	d.id = d.id[:0]
+	d.id, d.events = d.id[:0], 0
 	err := read(d, q.Body)
 	d.b.Done()
 	d.check.End()
 	d.b = nil
 	q.Note = q.Note[:0]
 	if err == nil {
+		d.setKey(q)
 		q.Note = append(append(q.Note, '+'), d.id...) // never empty
 	}
 	return err
@@ -175,6 +182,33 @@ func cutPayload(header, b []byte) (payload, rest []byte, err error) {
 	return b[:n], rest, nil
 }
 
+// setKey names the request by its event, of which there is one: so an event that
+// is sent again is stored once. The number of lines is part of the name, as an
+// envelope may have others beside the event.
+func (d *decoder) setKey(q *receive.Request) {
+	if d.events != 1 {
+		return
+	}
+	var id [32]byte
+	n := 0
+	for _, c := range d.id {
+		if c == '-' {
+			continue
+		}
+		if n == len(id) {
+			return
+		}
+		id[n] = c | ' ' // lower case; digits stay
+		n++
+	}
+	if n < len(id) || bytes.Count(id[:], zero) == n {
+		return
+	}
+	q.SetKey("sentry/" + string(d.project) + "/" + string(id[:]) + "/" + strconv.Itoa(q.Batch.Records))
+}
+
+var zero = []byte("0")
+
 // setID notes the id of an event unless there is one: hexadecimal digits and
 // dashes alone, as it is sent back.
 func (d *decoder) setID(raw []byte) {
@@ -200,15 +234,17 @@ func (d *decoder) item(kind, payload []byte) {
 			d.logs(value)
 		}
 	default:
-		if d.begin() {
+		if d.begin(payload) {
 			d.b.Reject(normalize.ReasonUnsupported, fmt.Sprintf("items of type %.40s are not kept", kind))
 		}
 	}
 }
 
-// begin begins an event; false if it is one too many, and counted as that.
-func (d *decoder) begin() bool {
+// begin begins an event that was sent as raw; false if it is one too many, and
+// counted as that.
+func (d *decoder) begin(raw []byte) bool {
 	d.b.Begin()
+	d.b.Raw(raw)
 	if d.b.Failed() {
 		d.b.End()
 		return false
@@ -223,7 +259,7 @@ func (d *decoder) payload(text []byte) []byte {
 	switch {
 	case err == nil && scan.IsObject(value) && utf8.Valid(value):
 		return value
-	case !d.begin():
+	case !d.begin(text):
 	case err != nil:
 		d.b.Reject(normalize.ReasonSyntax, err.Error())
 	case !scan.IsObject(value):
@@ -234,13 +270,13 @@ func (d *decoder) payload(text []byte) []byte {
 	return nil
 }
 
-// end ends an event with the project that it is of.
-func (d *decoder) end() {
+// end ends an event with the project that it is of; false if it is rejected.
+func (d *decoder) end() bool {
 	if len(d.project) > 0 {
 		d.b.Attr(nameProject)
 		d.b.String(d.project)
 	}
-	d.b.End()
+	return d.b.End()
 }
 
 var nameProject = []byte("project")

@@ -9,7 +9,7 @@ import (
 
 // event makes a line of an event.
 func (d *decoder) event(object []byte) {
-	if !d.begin() {
+	if !d.begin(object) {
 		return
 	}
 	d.setID(scan.Get(object, "event_id"))
@@ -38,7 +38,9 @@ func (d *decoder) event(object []byte) {
 	if !worded && !d.b.Failed() {
 		d.wordException(scan.Get(object, "exception"))
 	}
-	d.end()
+	if d.end() {
+		d.events++
+	}
 }
 
 // logentry takes the text of a message out of an object; what else there is

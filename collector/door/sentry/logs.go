@@ -9,13 +9,13 @@ import (
 func (d *decoder) logs(object []byte) {
 	items := scan.Get(object, "items")
 	if !scan.IsArray(items) {
-		if d.begin() {
+		if d.begin(object) {
 			d.b.Reject(normalize.ReasonNotObject, "logs without an array of items")
 		}
 		return
 	}
 	for w := scan.Elements(items); w.Next(); {
-		if !d.begin() {
+		if !d.begin(w.Value) {
 			continue
 		}
 		if !scan.IsObject(w.Value) {

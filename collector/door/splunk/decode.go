@@ -31,11 +31,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/rollway/rollway/collector/door/scan"
 	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receive"
 )
 
@@ -58,14 +58,17 @@ type decoder struct {
 	seen  int    // events so far
 }
 
-var decoders = sync.Pool{New: func() any { return new(decoder) }}
+var decoders = pool.Pool[*decoder]{New: func() *decoder { return new(decoder) }}
+
+// Memory is for the pool.
+func (d *decoder) Memory() pool.Memory { return pool.Memory{d.plain} }
 
 // errNoData is Splunk's answer to a body without an event.
 var errNoData = &receive.Refusal{Code: http.StatusBadRequest, Text: codes[noData].text, Empty: true}
 
 // Decode reads events in a row.
 func (event) Decode(q *receive.Request) error {
-	d := decoders.Get().(*decoder)
+	d := decoders.Get()
 	defer decoders.Put(d)
 	d.begin(q)
 	d.events(q.Body)
@@ -116,6 +119,7 @@ func (d *decoder) events(body []byte) {
 		}
 		d.seen++
 		if err != nil {
+			d.b.Raw(d.check.Rest())
 			d.reject(invalidData, normalize.ReasonSyntax, fmt.Sprintf("event %d: %v", d.seen-1, err))
 			return
 		}
@@ -134,6 +138,7 @@ func (d *decoder) events(body []byte) {
 
 func (d *decoder) event(value []byte) {
 	d.b.Begin()
+	d.b.Raw(value)
 	if d.b.Failed() {
 		d.b.End()
 		d.note(busy)
@@ -261,7 +266,7 @@ func (raw) Decode(q *receive.Request) error {
 			return err
 		}
 	}
-	d := decoders.Get().(*decoder)
+	d := decoders.Get()
 	defer decoders.Put(d)
 	d.begin(q)
 	for rest := q.Body; len(rest) > 0; {
@@ -273,6 +278,7 @@ func (raw) Decode(q *receive.Request) error {
 		}
 		d.seen++
 		d.b.Begin()
+		d.b.Raw(line)
 		d.b.Slot(normalize.Message)
 		d.b.String(line)
 		for i, v := range values {

@@ -69,7 +69,7 @@ func (s *session) frame(c *receive.Chunk, data []byte) int {
 	case counted && size > s.MaxMessage:
 		s.octets = true
 		s.skip = size
-		s.tooLong(c)
+		s.tooLong(c, data[head:min(len(data), head+size)])
 		return head
 	case counted && len(data) < head+size:
 		return 0
@@ -81,7 +81,11 @@ func (s *session) frame(c *receive.Chunk, data []byte) int {
 	end := s.end(data)
 	switch {
 	case end > s.MaxMessage || end < 0 && len(data) > s.MaxMessage:
-		s.tooLong(c)
+		message := data
+		if end >= 0 {
+			message = data[:end]
+		}
+		s.tooLong(c, message)
 		if s.skipping = end < 0; s.skipping {
 			return len(data)
 		}
@@ -97,8 +101,10 @@ func (s *session) frame(c *receive.Chunk, data []byte) int {
 	return end + 1
 }
 
-func (s *session) tooLong(c *receive.Chunk) {
-	c.Reject(normalize.ReasonTooLarge, fmt.Sprintf("a message is longer than %d bytes", s.MaxMessage))
+// tooLong rejects the message at the beginning of data, which may hold more of it
+// or less.
+func (s *session) tooLong(c *receive.Chunk, data []byte) {
+	c.RejectRaw(normalize.ReasonTooLarge, fmt.Sprintf("a message is longer than %d bytes", s.MaxMessage), data)
 }
 
 // count reads the number of octets of a frame that has one; head is the offset

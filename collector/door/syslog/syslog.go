@@ -104,6 +104,7 @@ func (p Protocol) event(c *receive.Chunk, msg []byte, torn bool) {
 	m.parse(msg, c.Received, p.zone())
 	b := c.Norm.Build(c.Batch, c.Received)
 	b.Begin()
+	b.Raw(msg)
 	if object := jsonObject(m.text); object == nil || b.Object(object) != nil {
 		text(b, normalize.Message, m.text)
 	}

@@ -1,0 +1,127 @@
+package collector
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"math"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/rollway/rollway/collector/door/elastic"
+	"github.com/rollway/rollway/collector/door/forward"
+	"github.com/rollway/rollway/collector/door/loki"
+	"github.com/rollway/rollway/collector/door/otlp"
+	"github.com/rollway/rollway/collector/door/sentry"
+	"github.com/rollway/rollway/collector/door/syslog"
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/receive"
+)
+
+// ReadRejected reads an event that was rejected, as a dead letter has it, the way
+// the door that it came by does, but without limits. It returns canonical lines,
+// each ended by '\n'; none if the event cannot be read even so, or the door takes
+// lines as they are. at stands in for a time that is missing.
+func ReadRejected(door string, event []byte, at time.Time) []byte {
+	e := &rejectedEvent{text: event, at: at, batch: new(normalize.Batch)}
+	switch door {
+	case syslog.Protocol{}.Name():
+		syslog.Protocol{}.DecodePacket(e.chunk(event))
+	case forward.Protocol{}.Name():
+		// Its time and its record, of no tag.
+		if _, err := (forward.Protocol{}).Open().Decode(e.chunk(append([]byte("\x93\xa0"), event...))); err != nil {
+			return nil
+		}
+	default:
+		req, err := http.NewRequestWithContext(context.WithValue(context.Background(), rejectedKey{}, e), http.MethodPost, door, http.NoBody)
+		if err != nil {
+			return nil
+		}
+		rejectedDoors().ServeHTTP(noAnswer{}, req)
+	}
+	if e.failed || e.batch.RejectedTotal > 0 {
+		return nil
+	}
+	return e.batch.Lines
+}
+
+// rejectedEvent is what ReadRejected reads.
+type rejectedEvent struct {
+	text   []byte
+	at     time.Time
+	batch  *normalize.Batch
+	failed bool
+}
+
+type rejectedKey struct{}
+
+// noLimits are the limits of what was received within them.
+var noLimits = normalize.Limits{
+	MaxEventBytes: 1 << 30, MaxDepth: 10_000, MaxFields: math.MaxInt32, MaxKeyBytes: 1 << 30,
+	MaxEvents: math.MaxInt32, MaxRejections: 1, MaxFuture: -1, MaxPast: -1,
+}
+
+func (e *rejectedEvent) chunk(data []byte) *receive.Chunk {
+	return &receive.Chunk{Data: bytes.Clone(data), Received: e.at, Norm: normalize.New(noLimits), Batch: e.batch}
+}
+
+// rejectedDoors decodes by the path of a door.
+var rejectedDoors = sync.OnceValue(func() *http.ServeMux {
+	mux := http.NewServeMux()
+	for _, d := range doors {
+		if d.protocol == nil {
+			continue
+		}
+		p := d.protocol
+		mux.HandleFunc(d.path, func(_ http.ResponseWriter, req *http.Request) {
+			e := req.Context().Value(rejectedKey{}).(*rejectedEvent)
+			e.decode(p, req)
+		})
+	}
+	return mux
+})
+
+// decode has p read the least request that holds the event.
+func (e *rejectedEvent) decode(p receive.Protocol, req *http.Request) {
+	body := e.text
+	switch p {
+	case otlp.Protocol, otlp.GRPC: // a LogRecord
+		req.Header.Set("Content-Type", "application/x-protobuf")
+		// ScopeLogs.log_records, ResourceLogs.scope_logs, the request's resource_logs.
+		body = message(1, message(2, message(2, body)))
+		p = otlp.Protocol
+	case loki.Protocol: // an entry's line, without its labels
+		return
+	case elastic.Bulk:
+		body = append(append([]byte("{\"create\":{}}\n"), oneLine(body)...), '\n')
+	case sentry.Envelope:
+		body = oneLine(body)
+		if bytes.Contains(body, []byte(`"body":`)) { // what logs have and events do not
+			body = append(append([]byte("{}\n{\"type\":\"log\"}\n{\"items\":["), body...), "]}"...)
+		} else {
+			body = append([]byte("{}\n{\"type\":\"event\"}\n"), body...)
+		}
+	}
+	q := &receive.Request{HTTP: req, Body: body, Received: e.at, Norm: normalize.New(noLimits), Batch: e.batch}
+	e.failed = p.Decode(q) != nil
+}
+
+// message is the field with the number of protocol buffers, below 16, that holds
+// a message.
+func message(number byte, b []byte) []byte {
+	return append(binary.AppendUvarint([]byte{number<<3 | 2}, uint64(len(b))), b...)
+}
+
+// oneLine is JSON without the line ends between its tokens; within strings there
+// are none.
+func oneLine(b []byte) []byte {
+	return bytes.ReplaceAll(bytes.ReplaceAll(b, []byte("\n"), nil), []byte("\r"), nil)
+}
+
+// noAnswer is where the answer goes when no door has the path.
+type noAnswer struct{}
+
+func (noAnswer) Header() http.Header         { return http.Header{} }
+func (noAnswer) Write(b []byte) (int, error) { return len(b), nil }
+func (noAnswer) WriteHeader(int)             {}
