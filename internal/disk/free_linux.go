@@ -1,10 +1,24 @@
 package disk
 
-import "golang.org/x/sys/unix"
+import (
+	"os"
+	"syscall"
 
-// alone reports whether nobody else has f open, if the file system tells: a
-// write lease is given to a file's only user.
-func (f *realFile) alone() (alone, known bool) {
+	"golang.org/x/sys/unix"
+)
+
+// Unused reports whether f, open for writing, is gone once it is closed: it has
+// no name left and nobody else has it open or mapped. The system gives a write
+// lease on a file only to who alone has it open. Where it gives none to anybody,
+// known is false.
+func Unused(f *os.File) (unused, known bool) {
+	info, err := f.Stat()
+	if err != nil {
+		return false, false
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Nlink > 0 {
+		return false, ok
+	}
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return false, false
@@ -15,5 +29,5 @@ func (f *realFile) alone() (alone, known bool) {
 			_, lease = unix.FcntlInt(fd, unix.F_SETLEASE, unix.F_UNLCK)
 		}
 	})
-	return lease == nil, err == nil && (lease == nil || lease == unix.EAGAIN)
+	return err == nil && lease == nil, err == nil && (lease == nil || lease == unix.EAGAIN)
 }

@@ -56,6 +56,25 @@ func TestFree(t *testing.T) {
 	}
 }
 
+// TestFreeLinked: what has another name, as a backup gives one, is not touched.
+func TestFreeLinked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	f, err := Real{}.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o640)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := errors.Join(f.Truncate(100), os.Link(path, path+"-2"), os.Remove(path)); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := Free(f, 10); !done && !errors.Is(err, ErrInUse) {
+		t.Error(done, err)
+	}
+	if info, err := os.Stat(path + "-2"); err != nil || info.Size() != 100 {
+		t.Errorf("its other name has %v, %v", info, err)
+	}
+}
+
 // TestFreeOthers: nothing is done to files of other systems.
 func TestFreeOthers(t *testing.T) {
 	mem := NewMem()

@@ -4,7 +4,7 @@ import (
 	"os"
 	"syscall"
 
-	"golang.org/x/sys/unix"
+	"github.com/rollway/rollway/internal/disk"
 )
 
 // unname removes a file and returns it if it is large and nobody else has it:
@@ -22,19 +22,11 @@ func unname(name string) (f *os.File, err error) {
 	return f, nil
 }
 
-// unused reports whether f is large and will be gone when it is closed. The
-// system gives a write lease on a file only to who alone has it open.
+// unused reports whether f is large and will be gone when it is closed.
 func unused(f *os.File) bool {
-	info, err := f.Stat()
-	if err != nil || info.Size() <= freePiece {
+	if info, err := f.Stat(); err != nil || info.Size() <= freePiece {
 		return false
 	}
-	if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Nlink > 0 {
-		return false
-	}
-	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
-		return false
-	}
-	_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_UNLCK)
-	return err == nil
+	unused, _ := disk.Unused(f)
+	return unused
 }
