@@ -91,11 +91,14 @@ func AppendEscaped(dst []byte, s string) []byte {
 
 // copyClean copies s, which has the length of dst, and reports whether all of
 // it needs no escape: printable ASCII but for the quote and the backslash. It
-// reads eight bytes at a time; the last word overlaps the one before.
+// reads eight bytes at a time, where there is copyLong sixteen; the last ones
+// overlap those before.
 func copyClean(dst []byte, s string) bool {
 	n := len(s)
 	dst = dst[:n]
 	switch {
+	case hasCopyLong && n >= longCopy:
+		return copyLong(unsafe.SliceData(dst), unsafe.StringData(s), n)
 	case n >= 8:
 		var dirty uint64
 		for i := 0; i < n-8; i += 8 {
@@ -121,6 +124,9 @@ func copyClean(dst []byte, s string) bool {
 	}
 	return true
 }
+
+// longCopy is from where copyLong is faster; it takes 16 bytes and more.
+const longCopy = 24
 
 // dirtyBytes returns 0 if each byte of w needs no escape. A byte below 0x20, a
 // quote or a backslash sets its high bit by the borrow of a subtraction, one
