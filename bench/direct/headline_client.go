@@ -84,7 +84,7 @@ func (c *client) send(from int, answers []byte) (latency *histogram.Histogram, f
 		base := time.Now()
 		for i := range answers {
 			at := time.Duration(i) * c.period
-			pace.WaitUntil(base, at)
+			pace.WaitUntil(base, at, pace.MaxSpin)
 			due <- request{from + i, base.Add(at)}
 		}
 		close(due)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/lines"
+	"github.com/rollway/rollway/bench/internal/pace"
 )
 
 // TestEveryWriterRuns: that lines arrive in form and order is checked by run
@@ -58,7 +59,7 @@ func withoutPhuslu(all []Writer) []Writer {
 // due meanwhile late, though each of them is quick.
 func TestLateCallsCountFromTheirDueTime(t *testing.T) {
 	var p producer
-	p.produce(&slowOnce{delay: stall}, 0, 100, time.Now(), time.Millisecond)
+	p.produce(&slowOnce{delay: stall}, 0, 100, time.Now(), time.Millisecond, pace.MaxSpin)
 	if n := p.call.Over(stall - time.Millisecond); n < 1 || p.call.Count() != 100 {
 		t.Errorf("%d of %d calls were slow", n, p.call.Count())
 	}

@@ -58,6 +58,7 @@ func run(writer Writer, rate, producers int, each time.Duration) (measure.Sample
 		return measure.Sample{}, err
 	}
 	all := make([]producer, producers)
+	spin := pace.SpinOf(producers, period)
 	meter := measure.StartMeter()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -65,7 +66,7 @@ func run(writer Writer, rate, producers int, each time.Duration) (measure.Sample
 	for p := range all {
 		// Their lines are due in turn, not all at the same moment.
 		first := begin.Add(period * time.Duration(p) / time.Duration(producers))
-		wg.Go(func() { all[p].produce(out, p, perProducer, first, period) })
+		wg.Go(func() { all[p].produce(out, p, perProducer, first, period, spin) })
 	}
 	wg.Wait()
 	_, own, others := meter.Read()
@@ -115,7 +116,7 @@ func run(writer Writer, rate, producers int, each time.Duration) (measure.Sample
 }
 
 // produce writes n lines, the k-th due at first + k periods.
-func (p *producer) produce(out io.Writer, number, n int, first time.Time, period time.Duration) {
+func (p *producer) produce(out io.Writer, number, n int, first time.Time, period, spin time.Duration) {
 	runtime.LockOSThread() // for the thread's timers; it ends with the goroutine
 	pace.SharpenTimers()
 	line := lines.Append(nil, lineBytes, number, 0)
@@ -123,7 +124,7 @@ func (p *producer) produce(out io.Writer, number, n int, first time.Time, period
 	due := first.Sub(base)
 	for k := range n {
 		lines.Renumber(line, k)
-		pace.WaitUntil(base, due)
+		pace.WaitUntil(base, due, spin)
 		begin := time.Since(base)
 		if out != nil {
 			if _, err := out.Write(line); err != nil {

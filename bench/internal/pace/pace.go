@@ -2,14 +2,25 @@
 // The goroutine is to be locked to its thread.
 package pace
 
-import "time"
+import (
+	"runtime"
+	"time"
+)
 
-// spin is how long before a due time WaitUntil stops sleeping.
-const spin = 30 * time.Microsecond
+// MaxSpin is how long before a due time a goroutine that has a processor to
+// itself stops sleeping.
+const MaxSpin = 30 * time.Microsecond
+
+// SpinOf is how long each of several goroutines spins that wait once in a period:
+// MaxSpin, or less where all of them would take more than a quarter of the
+// processors. Those who spin would keep the work from running that is measured.
+func SpinOf(goroutines int, period time.Duration) time.Duration {
+	return min(MaxSpin, period*time.Duration(runtime.GOMAXPROCS(0))/time.Duration(4*goroutines))
+}
 
 // WaitUntil returns when due has passed since base: it sleeps for most of the
-// time, as a program does, and spins for the rest.
-func WaitUntil(base time.Time, due time.Duration) {
+// time, as a program does, and spins from then on, up to twice as long.
+func WaitUntil(base time.Time, due, spin time.Duration) {
 	for {
 		left := due - time.Since(base)
 		switch {
