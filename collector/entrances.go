@@ -38,7 +38,11 @@ func (c *Collector) openEntrances() error {
 	if err := c.openStreams("listen_syslog", cfg.ListenSyslog, syslog.Protocol{MaxMessage: int(cfg.Limits.MaxEvent)}); err != nil {
 		return err
 	}
-	return c.openStreams("listen_forward", cfg.ListenForward, forward.Protocol{MaxUnpacked: int(cfg.Limits.MaxUnpacked)})
+	security, err := forwardSecurity(cfg.Forward)
+	if err != nil {
+		return err
+	}
+	return c.openStreams("listen_forward", cfg.ListenForward, forward.Protocol{MaxUnpacked: int(cfg.Limits.MaxUnpacked), Security: security})
 }
 
 // openStreams listens at the addresses of one setting for protocol p, which is

@@ -17,10 +17,18 @@ func (c *Collector) openSinks() error {
 	if len(brokers) == 0 {
 		return nil
 	}
-	var err error
+	encryption, err := kafkaTLS(k)
+	if err != nil {
+		return err
+	}
+	password, err := kafkaPassword(k)
+	if err != nil {
+		return err
+	}
 	c.kafka, err = kafka.New(kafka.Options{
 		Brokers: brokers, Topic: k.Topic, Key: k.Key, Journal: c.journal.ID(),
 		MaxRecord: int(k.MaxRecord), Compression: k.Compression,
+		TLS: encryption, SASL: k.SASL, User: k.User, Password: kafka.Secret(password), Log: c.log,
 	})
 	if err != nil {
 		return fmt.Errorf("sink: %w", err)

@@ -38,6 +38,7 @@ type Config struct {
 	Limits   Limits   // limits
 	Journal  Journal  // journal
 	Rejected Rejected // rejected
+	Forward  Forward  // forward
 	Kafka    Kafka    // kafka
 	Timeouts Timeouts // timeouts
 }
@@ -86,17 +87,31 @@ type Journal struct {
 	KeyAge      time.Duration // key_age: time for which they are remembered
 }
 
+// Forward is what is asked of clients of the Fluent forward protocol.
+type Forward struct {
+	SharedKeyFile string // shared_key_file: a file that holds the secret that clients must know; empty: nothing is asked
+	UsersFile     string // users_file: a file of lines USER:PASSWORD, one of which clients must know as well; empty: no user is asked for
+}
+
 // Kafka is the sink that passes lines on to a topic of Apache Kafka.
 type Kafka struct {
-	Brokers     string        // brokers: host:port of some brokers, separated by blanks; empty: no sink
-	Topic       string        // topic: where lines go
-	Key         string        // key: top-level key of a line whose value becomes the record's key; empty: none
-	Compression string        // compression: none, gzip, snappy, lz4 or zstd
-	MaxRecord   Size          // max_record: bytes of a record, as the topic's max.message.bytes
-	MaxEvents   int           // max_events: lines in a batch
-	MaxBytes    Size          // max_bytes: bytes in a batch
-	MaxAge      time.Duration // max_age: for a batch to fill up
-	WhenFull    string        // when_full: hold or drop_oldest
+	Brokers      string        // brokers: host:port of some brokers, separated by blanks; empty: no sink
+	Topic        string        // topic: where lines go
+	Key          string        // key: top-level key of a line whose value becomes the record's key; empty: none
+	Compression  string        // compression: none, gzip, snappy, lz4 or zstd
+	TLS          string        // tls: on or off
+	TLSCA        string        // tls_ca: PEM file of authorities; empty: the system's
+	TLSCert      string        // tls_cert: PEM file of a certificate to show; empty: none
+	TLSKey       string        // tls_key: PEM file of its key
+	SASL         string        // sasl: none, plain, scram-sha-256 or scram-sha-512
+	User         string        // user: for sasl
+	PasswordFile string        // password_file: a file that holds the user's password
+	PasswordEnv  string        // password_env: a variable of the environment that holds it, in place of the file
+	MaxRecord    Size          // max_record: bytes of a record, as the topic's max.message.bytes
+	MaxEvents    int           // max_events: lines in a batch
+	MaxBytes     Size          // max_bytes: bytes in a batch
+	MaxAge       time.Duration // max_age: for a batch to fill up
+	WhenFull     string        // when_full: hold or drop_oldest
 }
 
 // Values of Kafka.WhenFull.
@@ -183,6 +198,8 @@ func Default() Config {
 		Kafka: Kafka{
 			Topic:       "logs",
 			Compression: "none",
+			TLS:         "off",
+			SASL:        "none",
 			MaxRecord:   1_000_000,
 			MaxEvents:   1000,
 			MaxBytes:    1 * MiB,
@@ -279,8 +296,14 @@ func (c *Config) contradictions() (list []contradiction) {
 		list = append(list, contradiction{"journal.retain_size",
 			fmt.Sprintf("%v is more than journal.max_size (%v): new lines would be refused before old ones are removed", j.RetainSize, j.MaxSize)})
 	}
+	list = append(list, c.Kafka.contradictions()...)
 	list = append(list, c.streamContradictions("listen_syslog", c.ListenSyslog)...)
-	list = append(list, c.streamContradictions("listen_forward", c.ListenForward)...)
+	if c.Forward.SharedKeyFile == "" {
+		list = append(list, c.streamContradictions("listen_forward", c.ListenForward)...)
+	}
+	if c.Forward.UsersFile != "" && c.Forward.SharedKeyFile == "" {
+		list = append(list, contradiction{"forward.users_file", "users are asked for beside a shared key only: set forward.shared_key_file too"})
+	}
 	return list
 }
 
@@ -296,6 +319,40 @@ func (c *Config) streamContradictions(key, text string) (list []contradiction) {
 		}
 	}
 	return list
+}
+
+func (k *Kafka) contradictions() (list []contradiction) {
+	if k.TLS != "on" && (k.TLSCA != "" || k.TLSCert != "" || k.TLSKey != "") {
+		list = append(list, contradiction{"kafka.tls", "certificates are of use within TLS only: set kafka.tls to on"})
+	}
+	if (k.TLSCert == "") != (k.TLSKey == "") {
+		list = append(list, contradiction{"kafka.tls_cert", "kafka.tls_cert and kafka.tls_key are of use together only"})
+	}
+	secrets := 0
+	for _, s := range []string{k.PasswordFile, k.PasswordEnv} {
+		if s != "" {
+			secrets++
+		}
+	}
+	switch {
+	case k.SASL == "none" && (k.User != "" || secrets > 0):
+		list = append(list, contradiction{"kafka.sasl", "there is a user or a password, but kafka.sasl is none"})
+	case k.SASL != "none" && (k.User == "" || secrets != 1):
+		list = append(list, contradiction{"kafka.sasl", k.SASL + " takes kafka.user and one of kafka.password_file and kafka.password_env"})
+	case k.SASL == "plain" && k.TLS != "on" && !k.local():
+		list = append(list, contradiction{"kafka.sasl", "plain sends the password as it is: set kafka.tls to on, or use scram-sha-512"})
+	}
+	return list
+}
+
+// local reports whether all brokers are on this machine.
+func (k *Kafka) local() bool {
+	for _, broker := range strings.Fields(k.Brokers) {
+		if !loopback(broker) {
+			return false
+		}
+	}
+	return true
 }
 
 // loopback reports whether only this machine can reach addr.

@@ -38,7 +38,7 @@ func TestYAMLReadsBack(t *testing.T) {
 	c.ListenSyslog = "udp://:514 tcp://[::1]:0"
 	c.Listen, c.ListenTCP, c.Data = "[::1]:0", ":5170", "/var/lib/a \"quoted\" \\ folder"
 	c.Limits.MaxEvent, c.Limits.MaxDepth = 1000, 7
-	c.Kafka = Kafka{"k1:9092 k2:9092", "all.logs", "service", "lz4", 2 * MiB, 9, 2 * KiB, time.Second, DropOldest}
+	c.Kafka = Kafka{"k1:9092 k2:9092", "all.logs", "service", "lz4", "on", "ca.pem", "cert.pem", "key.pem", "scram-sha-512", "shop", "password", "", 2 * MiB, 9, 2 * KiB, time.Second, DropOldest}
 	c.Journal = Journal{SegmentSize: 3 * MiB, Durability: Synced, MaxSize: 2 * TiB, RetainSize: GiB, RetainAge: 36 * time.Hour, Compression: NoCompression, MaxKeys: 7, KeyAge: time.Minute}
 	c.Timeouts.Idle, c.Timeouts.Read = 90*time.Second, 250*time.Millisecond
 	got, err := Parse("x.yaml", []byte(c.YAML()))

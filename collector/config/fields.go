@@ -62,10 +62,21 @@ var fields = []field{
 
 	{key: "rejected.keep_size", at: func(c *Config) any { return &c.Rejected.KeepSize }, min: int64(MiB), max: int64(TiB), zeroOK: true},
 
+	{key: "forward.shared_key_file", at: func(c *Config) any { return &c.Forward.SharedKeyFile }, text: anything},
+	{key: "forward.users_file", at: func(c *Config) any { return &c.Forward.UsersFile }, text: anything},
+
 	{key: "kafka.brokers", at: func(c *Config) any { return &c.Kafka.Brokers }, text: checkBrokers},
 	{key: "kafka.topic", at: func(c *Config) any { return &c.Kafka.Topic }, text: checkTopic},
 	{key: "kafka.key", at: func(c *Config) any { return &c.Kafka.Key }, text: func(string) error { return nil }},
 	{key: "kafka.compression", at: func(c *Config) any { return &c.Kafka.Compression }, text: oneOf("none", "gzip", "snappy", "lz4", "zstd")},
+	{key: "kafka.tls", at: func(c *Config) any { return &c.Kafka.TLS }, text: oneOf("off", "on")},
+	{key: "kafka.tls_ca", at: func(c *Config) any { return &c.Kafka.TLSCA }, text: anything},
+	{key: "kafka.tls_cert", at: func(c *Config) any { return &c.Kafka.TLSCert }, text: anything},
+	{key: "kafka.tls_key", at: func(c *Config) any { return &c.Kafka.TLSKey }, text: anything},
+	{key: "kafka.sasl", at: func(c *Config) any { return &c.Kafka.SASL }, text: oneOf("none", "plain", "scram-sha-256", "scram-sha-512")},
+	{key: "kafka.user", at: func(c *Config) any { return &c.Kafka.User }, text: anything},
+	{key: "kafka.password_file", at: func(c *Config) any { return &c.Kafka.PasswordFile }, text: anything},
+	{key: "kafka.password_env", at: func(c *Config) any { return &c.Kafka.PasswordEnv }, text: anything},
 	{key: "kafka.max_record", at: func(c *Config) any { return &c.Kafka.MaxRecord }, min: int64(KiB), max: int64(GiB)},
 	{key: "kafka.max_events", at: func(c *Config) any { return &c.Kafka.MaxEvents }, min: 1, max: 1_000_000},
 	{key: "kafka.max_bytes", at: func(c *Config) any { return &c.Kafka.MaxBytes }, min: int64(KiB), max: int64(GiB)},

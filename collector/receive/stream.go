@@ -35,6 +35,12 @@ func (s *stream) serve() {
 	if !s.grow(min(firstRead, s.maxFrame)) {
 		return
 	}
+	if g, speaks := s.session.(Greeter); speaks {
+		s.work.answer = g.Greet(s.work.answer[:0])
+		if !s.reply() {
+			return
+		}
+	}
 	for {
 		s.conn.SetReadDeadline(time.Now().Add(s.r.opts.IdleTimeout))
 		if s.ctx.Err() != nil { // its deadline may have been overwritten

@@ -33,6 +33,12 @@ type Session interface {
 	Decode(c *Chunk) (n int, err error)
 }
 
+// A Greeter is a Session that speaks first.
+type Greeter interface {
+	// Greet appends what a client is sent when its connection begins.
+	Greet(dst []byte) []byte
+}
+
 // A PacketProtocol is what one kind of client speaks in datagrams. One value
 // serves all sockets at once.
 type PacketProtocol interface {

@@ -38,11 +38,14 @@ type server struct {
 	sent bytes.Buffer // guarded by mu
 }
 
-func startServer(t *testing.T) *server {
+func startServer(t *testing.T, change ...func(*config.Config)) *server {
 	t.Helper()
 	cfg := config.Default()
 	cfg.Listen, cfg.ListenForward, cfg.Data = "127.0.0.1:0", "tcp://127.0.0.1:0", t.TempDir()
 	cfg.Limits.MaxPast, cfg.Limits.MaxFuture = 0, 0 // the times are those of the golden files
+	for _, f := range change {
+		f(&cfg)
+	}
 	s := &server{}
 	var err error
 	if s.Collector, err = collector.New(cfg, nil); err != nil {
@@ -265,6 +268,57 @@ Promise.all([
 ]).then(() => client.disconnect()).then(() => process.exit(0), (e) => { console.error(e); process.exit(1); });
 `, "@fluent-org/logger@1.0.10")
 			s.check(t, "node-"+mode, 2) // the promises are kept by acknowledgements
+		})
+	}
+}
+
+// TestNodeHandshake has a client show that it knows the shared key, and a user's
+// password where one is asked for; others are told why they are not let in.
+func TestNodeHandshake(t *testing.T) {
+	dir := t.TempDir()
+	key, users := filepath.Join(dir, "key"), filepath.Join(dir, "users")
+	for file, text := range map[string]string{key: "correct horse\n", users: "ann:pass word\nbob:b:c\n"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct{ name, users, security, refused string }{
+		{"key", "", `sharedKey: "correct horse"`, ""},
+		{"wrong key", "", `sharedKey: "correct horse "`, "Authentication failed: shared_key mismatch"},
+		{"user", users, `sharedKey: "correct horse", username: "bob", password: "b:c"`, ""},
+		{"wrong password", users, `sharedKey: "correct horse", username: "ann", password: "b"`, "Authentication failed: username/password mismatch"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := startServer(t, func(cfg *config.Config) {
+				cfg.Forward.SharedKeyFile, cfg.Forward.UsersFile = key, tt.users
+			})
+			doortest.Node(t, `
+const { FluentClient } = require("@fluent-org/logger");
+const refused = "`+tt.refused+`";
+const client = new FluentClient("app", {
+  socket: { host: "127.0.0.1", port: `+strconv.Itoa(s.port)+` },
+  security: { clientHostname: "client.example", `+tt.security+` },
+  ack: { ackTimeout: 60000 }, disconnect: { waitForPending: refused === "" },
+});
+client.socketOn("error", (e) => {
+  const ok = refused !== "" && e.message === refused;
+  if (!ok) console.error(e);
+  process.exit(ok ? 0 : 1);
+});
+client.emit("a", { message: "behind the handshake" }).then(() => client.disconnect()).then(() => process.exit(refused === "" ? 0 : 1), (e) => {
+  if (refused === "") { console.error(e); process.exit(1); }
+});
+setTimeout(() => process.exit(2), 60000);
+`, "@fluent-org/logger@1.0.10")
+			if tt.refused != "" {
+				if r := s.Stats().Receive; r.Received != 0 {
+					t.Errorf("of a client that is refused %d events are received", r.Received)
+				}
+				return
+			}
+			if lines := s.lines(t, 1); len(lines) != 1 || !strings.Contains(lines[0], "behind the handshake") {
+				t.Errorf("stored are %q", lines)
+			}
 		})
 	}
 }

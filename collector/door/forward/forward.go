@@ -48,6 +48,8 @@ type Protocol struct {
 	// MaxUnpacked is how many bytes the entries of a compressed message may
 	// have. Default 64 MiB.
 	MaxUnpacked int
+	// Security asks clients for a secret; nil: everybody may send.
+	Security *Security
 }
 
 // Name is for the log.
@@ -67,6 +69,7 @@ func (p Protocol) Open() receive.Session {
 // session is one connection.
 type session struct {
 	Protocol
+	hands    handshake
 	walk     walker       // through the message that is not whole yet
 	inner    walker       // through entries that are packed
 	packed   bytes.Reader // what unpack reads
@@ -76,6 +79,11 @@ type session struct {
 
 // Decode takes whole messages.
 func (s *session) Decode(c *receive.Chunk) (taken int, err error) {
+	if s.Security != nil && !s.hands.over {
+		if taken, err = s.shake(c); err != nil || !s.hands.over {
+			return taken, err
+		}
+	}
 	for taken < len(c.Data) {
 		data := c.Data[taken:]
 		n, err := s.walk.value(data)

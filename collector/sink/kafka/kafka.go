@@ -12,6 +12,7 @@ package kafka
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,6 +23,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"github.com/rollway/rollway/collector/sink"
 )
@@ -35,8 +38,22 @@ type Options struct {
 	MaxRecord   int      // bytes of a record, as the topic's max.message.bytes; default 1,000,000
 	Compression string   // none, gzip, snappy, lz4 or zstd; default none
 
+	TLS      *tls.Config // nil: connections are not encrypted
+	SASL     string      // none, plain, scram-sha-256 or scram-sha-512; default none
+	User     string      // for SASL
+	Password Secret      // likewise
+
 	Log *slog.Logger // default: none
 }
+
+// A Secret is not printed.
+type Secret string
+
+// String hides the secret.
+func (Secret) String() string { return "(secret)" }
+
+// GoString hides the secret.
+func (Secret) GoString() string { return "(secret)" }
 
 // HeaderJournal and HeaderOffset are the headers of every record.
 const (
@@ -68,8 +85,16 @@ func New(o Options) (*Destination, error) {
 	if o.MaxRecord <= 0 {
 		o.MaxRecord = 1_000_000
 	}
-	client, err := kgo.NewClient(
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	security, err := o.security()
+	if err != nil {
+		return nil, err
+	}
+	client, err := kgo.NewClient(append(security,
 		kgo.ClientID("rollway"),
+		kgo.WithLogger(&clientLog{log: o.Log, last: map[string]time.Time{}}),
 		kgo.SeedBrokers(o.Brokers...),
 		kgo.DefaultProduceTopic(o.Topic),
 		kgo.RequiredAcks(kgo.AllISRAcks()),
@@ -83,13 +108,37 @@ func New(o Options) (*Destination, error) {
 		}),
 		kgo.MetadataMinAge(250*time.Millisecond),
 		kgo.UnknownTopicRetries(-1), // it may yet be made
-	)
+	)...)
 	if err != nil {
 		return nil, fmt.Errorf("kafka: %w", err)
 	}
 	d := &Destination{o: o, client: client}
 	d.key.field = o.Key
 	return d, nil
+}
+
+// security is how connections are encrypted and who the producer is.
+func (o *Options) security() (opts []kgo.Opt, err error) {
+	if o.TLS != nil {
+		opts = append(opts, kgo.DialTLSConfig(o.TLS.Clone()))
+	}
+	named := scram.Auth{User: o.User, Pass: string(o.Password)}
+	switch o.SASL {
+	case "", "none":
+		return opts, nil
+	case "plain":
+		opts = append(opts, kgo.SASL(plain.Auth{User: o.User, Pass: string(o.Password)}.AsMechanism()))
+	case "scram-sha-256":
+		opts = append(opts, kgo.SASL(named.AsSha256Mechanism()))
+	case "scram-sha-512":
+		opts = append(opts, kgo.SASL(named.AsSha512Mechanism()))
+	default:
+		return nil, fmt.Errorf("kafka: SASL %q is none of none, plain, scram-sha-256, scram-sha-512", o.SASL)
+	}
+	if o.User == "" || o.Password == "" {
+		return nil, fmt.Errorf("kafka: %s takes a user and a password", o.SASL)
+	}
+	return opts, nil
 }
 
 // Close ends the connections. What is being delivered is given up.

@@ -251,7 +251,8 @@ func TestNobodyListens(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	for _, o := range []kafka.Options{{}, {Topic: "t"}, {Brokers: []string{"a:1"}}, {Brokers: []string{"a:1"}, Topic: "t", Compression: "brotli"}} {
+	for _, o := range []kafka.Options{{}, {Topic: "t"}, {Brokers: []string{"a:1"}}, {Brokers: []string{"a:1"}, Topic: "t", Compression: "brotli"},
+		{Brokers: []string{"a:1"}, Topic: "t", SASL: "gssapi"}, {Brokers: []string{"a:1"}, Topic: "t", SASL: "plain", User: "u"}} {
 		if _, err := kafka.New(o); err == nil {
 			t.Errorf("%+v was taken", o)
 		}

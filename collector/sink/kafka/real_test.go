@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -23,7 +24,9 @@ import (
 
 // broker is an Apache Kafka of one node in KRaft mode, run from its jars.
 type broker struct {
-	java, jars, dir, addr string
+	java, jars, dir string
+	addr            string // anybody may produce there
+	secure          string // SASL is wanted there
 
 	log    lockedBuffer
 	cmd    *exec.Cmd
@@ -88,15 +91,19 @@ func freePort(t *testing.T) int {
 func startKafka(t *testing.T) *broker {
 	t.Helper()
 	k := &broker{java: doortest.Program(t, "java"), jars: kafkaJars(t), dir: t.TempDir()}
-	port, control := freePort(t), freePort(t)
-	k.addr = fmt.Sprintf("127.0.0.1:%d", port)
+	port, control, secure := freePort(t), freePort(t), freePort(t)
+	k.addr, k.secure = fmt.Sprintf("127.0.0.1:%d", port), fmt.Sprintf("127.0.0.1:%d", secure)
 	settings := fmt.Sprintf(`process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:%[2]d
-listeners=PLAINTEXT://127.0.0.1:%[1]d,CONTROLLER://127.0.0.1:%[2]d
-advertised.listeners=PLAINTEXT://127.0.0.1:%[1]d
+listeners=PLAINTEXT://127.0.0.1:%[1]d,SECURE://127.0.0.1:%[5]d,CONTROLLER://127.0.0.1:%[2]d
+advertised.listeners=PLAINTEXT://127.0.0.1:%[1]d,SECURE://127.0.0.1:%[5]d
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SECURE:SASL_PLAINTEXT
+listener.name.secure.sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512
+listener.name.secure.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_shop="%[6]s";
+listener.name.secure.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
+listener.name.secure.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
 inter.broker.listener.name=PLAINTEXT
 log.dirs=%[3]s
 num.partitions=%[4]d
@@ -108,12 +115,13 @@ share.coordinator.state.topic.min.isr=1
 broker.session.timeout.ms=2000
 broker.heartbeat.interval.ms=500
 auto.create.topics.enable=false
-`, port, control, filepath.Join(k.dir, "data"), partitions)
+`, port, control, filepath.Join(k.dir, "data"), partitions, secure, password)
 	if err := os.WriteFile(k.settings(), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	// Any 16 bytes in base64 are the cluster's id.
-	out, err := k.command("kafka.tools.StorageTool", "format", "-t", "cm9sbHdheS10ZXN0LTAwMA", "-c", k.settings()).CombinedOutput()
+	out, err := k.command("kafka.tools.StorageTool", "format", "-t", "cm9sbHdheS10ZXN0LTAwMA", "-c", k.settings(),
+		"--add-scram", "SCRAM-SHA-256=[name=shop,password="+password+"]", "--add-scram", "SCRAM-SHA-512=[name=shop,password="+password+"]").CombinedOutput()
 	if err != nil {
 		t.Fatalf("format: %v\n%s", err, out)
 	}
@@ -127,6 +135,9 @@ auto.create.topics.enable=false
 	})
 	return k
 }
+
+// password is that of the user shop.
+const password = "correct-horse"
 
 func (k *broker) settings() string { return filepath.Join(k.dir, "server.properties") }
 
@@ -243,4 +254,31 @@ func awaitSome(t *testing.T, r *sink.Runner) {
 			t.Fatalf("nothing is delivered: %+v", r.Stats())
 		}
 	}
+}
+
+// The real Kafka lets in who knows the password, by each mechanism.
+func TestRealKafkaSASL(t *testing.T) {
+	k := startKafka(t)
+	k.createTopic(t)
+	j := openJournal(t)
+	log := &lockedBuffer{}
+	_, stop := run(t, j, kafka.Options{Brokers: []string{k.secure}, SASL: "scram-sha-512", User: "shop", Password: "not the password", Log: slog.New(slog.NewTextHandler(log, nil))})
+	store(t, j, 0, 1)
+	for end := time.Now().Add(limit); !strings.Contains(log.String(), "unable to initialize sasl"); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the log does not tell of the wrong password: %s", log)
+		}
+	}
+	stop()
+	if strings.Contains(log.String(), "not the password") {
+		t.Errorf("the password is in the log: %s", log)
+	}
+	for i, mechanism := range []string{"plain", "scram-sha-256", "scram-sha-512"} {
+		r, stop := run(t, j, kafka.Options{Brokers: []string{k.secure}, SASL: mechanism, User: "shop", Password: password})
+		began := r.Stats().Cursor
+		store(t, j, 1+500*i, 500)
+		awaitDelivered(t, j, r, began)
+		stop()
+	}
+	consume(t, []string{k.addr}, j, 1501, "") // all of them
 }

@@ -1,0 +1,123 @@
+package collector
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/door/forward"
+)
+
+// maxSecret is the longest secret in bytes; a longer file is a mistake.
+const maxSecret = 4 << 10
+
+// secretFile reads the secret that a file holds: its text without a line end.
+// Errors name the setting and the file, never what is in it.
+func secretFile(key, path string) (string, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", key, err)
+	}
+	secret := strings.TrimRight(string(b), "\r\n")
+	switch {
+	case secret == "":
+		return "", fmt.Errorf("%s: %s is empty", key, path)
+	case len(secret) > maxSecret || strings.ContainsAny(secret, "\r\n"):
+		return "", fmt.Errorf("%s: %s holds more than one line of at most %d bytes", key, path, maxSecret)
+	}
+	return secret, nil
+}
+
+// forwardSecurity reads what clients of Fluent forward must know; nil: nothing.
+func forwardSecurity(cfg config.Forward) (*forward.Security, error) {
+	if cfg.SharedKeyFile == "" {
+		return nil, nil
+	}
+	key, err := secretFile("forward.shared_key_file", cfg.SharedKeyFile)
+	if err != nil {
+		return nil, err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "" // it needs to be no real one
+	}
+	// Clients refuse a server that has their own name.
+	s := &forward.Security{SharedKey: key, Host: "rollway." + cmp.Or(host, "collector")}
+	if cfg.UsersFile != "" {
+		s.Users, err = readUsers("forward.users_file", cfg.UsersFile)
+	}
+	return s, err
+}
+
+// readUsers reads lines USER:PASSWORD.
+func readUsers(key, path string) (map[string]string, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	users := map[string]string{}
+	lines := bufio.NewScanner(bytes.NewReader(b))
+	for n := 1; lines.Scan(); n++ {
+		if strings.TrimSpace(lines.Text()) == "" {
+			continue
+		}
+		user, password, found := strings.Cut(lines.Text(), ":")
+		if !found || user == "" || password == "" {
+			return nil, fmt.Errorf("%s: line %d of %s is not USER:PASSWORD", key, n, path)
+		}
+		users[user] = password
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", key, path, err)
+	}
+	if len(users) == 0 {
+		return nil, fmt.Errorf("%s: %s names nobody", key, path)
+	}
+	return users, nil
+}
+
+// kafkaTLS is how connections to brokers are encrypted; nil: not.
+func kafkaTLS(k config.Kafka) (*tls.Config, error) {
+	if k.TLS != "on" {
+		return nil, nil
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if k.TLSCA != "" {
+		pem, err := os.ReadFile(k.TLSCA)
+		if err != nil {
+			return nil, fmt.Errorf("kafka.tls_ca: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("kafka.tls_ca: there is no certificate in %s: PEM is wanted", k.TLSCA)
+		}
+	}
+	if k.TLSCert != "" {
+		cert, err := tls.LoadX509KeyPair(k.TLSCert, k.TLSKey)
+		if err != nil {
+			return nil, fmt.Errorf("kafka.tls_cert %s with kafka.tls_key %s: %w", k.TLSCert, k.TLSKey, err)
+		}
+		c.Certificates = []tls.Certificate{cert}
+	}
+	return c, nil
+}
+
+// kafkaPassword reads the password for brokers; "": none.
+func kafkaPassword(k config.Kafka) (string, error) {
+	switch {
+	case k.PasswordFile != "":
+		return secretFile("kafka.password_file", k.PasswordFile)
+	case k.PasswordEnv != "":
+		if password := os.Getenv(k.PasswordEnv); password != "" {
+			return password, nil
+		}
+		return "", fmt.Errorf("kafka.password_env: the environment has no %s", k.PasswordEnv)
+	}
+	return "", nil
+}
