@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -36,11 +37,31 @@ func leftSlabs(t *testing.T) ([]byte, slab.Options) {
 	if err := w.Close(); err == nil {
 		t.Fatal("the lines are delivered")
 	}
+	awaitFree(t, o.Persist)
 	content, err := os.ReadFile(o.Persist)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return content, o
+}
+
+// awaitFree returns when no Writer has the file any more: Close does not wait for
+// a Write of the destination that is under way when its time is over.
+func awaitFree(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the file is in use: %v", err)
+		}
+	}
 }
 
 // damageLine has 70 bytes: seven fill a slab of 512.

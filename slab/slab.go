@@ -1,7 +1,7 @@
 // Package slab decouples those who write lines from where the lines go. A
 // Writer copies whole lines into slabs that were allocated once, and one
 // goroutine passes each slab on in a single Write, in order. A producer pays
-// for a mutex and a copy; it never waits for the destination while a slab is
+// for a lock and a copy; it never waits for the destination while a slab is
 // free.
 //
 // It stands behind any logger that takes an io.Writer, and in front of any

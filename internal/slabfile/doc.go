@@ -22,7 +22,8 @@
 //   - The compiler must keep that order. copy of a length it does not know is a
 //     call of runtime.memmove, and it moves no store across a call: memory is
 //     one chain of values in its intermediate form, and a call is a link of it.
-//     A test looks at the instructions.
+//     A test looks at the instructions. Where package slab copies in assembly,
+//     the order is written there.
 //   - A plain store of 8 bytes to an aligned address is done or not done. Where
 //     a word has 4 bytes it is two stores, of which one always stores 0: no
 //     length needs more than 31 bits.
