@@ -66,7 +66,7 @@ bench-relay: ## measure relays beside each other, and a published benchmark of b
 	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench relay -o ../docs/results/relay.json $(ARGS) && ../bin/bench relay-tables
 
 .PHONY: bench-ingest
-bench-ingest: ## measure taking events in beside a published pipeline and other collectors (some 17 minutes; ARGS="-duration 30s -only servers,rivals" for less), and write the tables of docs/BENCHMARKS.md
+bench-ingest: ## measure taking events in beside a published pipeline and other collectors (some 15 minutes; ARGS="-duration 30s -only servers,rivals" for less), and write the tables of docs/BENCHMARKS.md
 	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench ingest -o ../docs/results/ingest.json $(ARGS) && ../bin/bench ingest-tables
 
 .PHONY: soak
