@@ -63,18 +63,19 @@ func (n *Normalizer) readEvent(dst *Batch) error {
 // It stops early at a fault of the event. At the top of an event the known
 // keys fill their slots; everything else goes to attrs.
 func (n *Normalizer) readMembers(top bool) error {
-	for {
-		kind := n.dec.PeekKind()
-		if kind == jsontext.KindEndObject || kind == jsontext.KindInvalid {
-			_, err := n.dec.ReadToken()
-			return noEOF(err)
+	for at := n.offset(); ; {
+		if !n.nameAt(at) {
+			if kind := n.dec.PeekKind(); kind == jsontext.KindEndObject || kind == jsontext.KindInvalid {
+				_, err := n.dec.ReadToken()
+				return noEOF(err)
+			}
 		}
 		v, err := n.dec.ReadValue()
 		if err != nil {
 			return noEOF(err)
 		}
-		end := n.offset()
-		name := span{end - len(v), end}
+		at = n.offset()
+		name := span{at - len(v), at}
 		key := keyOther
 		if top {
 			key = n.lookup(v)
@@ -86,14 +87,15 @@ func (n *Normalizer) readMembers(top bool) error {
 			if err := n.readMembers(false); err != nil {
 				return err
 			}
+			at = n.offset()
 		} else {
 			v, err := n.dec.ReadValue()
 			if err != nil {
 				return noEOF(err)
 			}
-			end := n.offset()
-			value := span{end - len(v), end}
-			if kind := v.Kind(); !n.fill(key, value, kind) {
+			at = n.offset()
+			value := span{at - len(v), at}
+			if kind := kindOf(v[0]); !n.fill(key, value, kind) {
 				n.ev.fault = n.addAttr(name, value, kind)
 			}
 		}
@@ -101,6 +103,13 @@ func (n *Normalizer) readMembers(top bool) error {
 			return nil
 		}
 	}
+}
+
+// nameAt reports whether a string begins where the decoder is, at offset at in
+// body.text, or behind the comma there: in an object, a name. False says nothing.
+func (n *Normalizer) nameAt(at int) bool {
+	text := n.body.text
+	return at+1 < len(text) && (text[at] == '"' || text[at] == ',' && text[at+1] == '"')
 }
 
 // skipTo reads on until the decoder is depth levels deep.
@@ -192,6 +201,11 @@ func (n *Normalizer) addAttr(name, value span, kind jsontext.Kind) reason {
 	suffix := n.names.add(n.unquoted(raw))
 	if n.ev.got += len(suffix); n.ev.got > n.limits.MaxKeyBytes {
 		return keyTooLong
+	}
+	if len(suffix) == 0 && value.start == name.end+len(`:`) && scalar(kind) && len(n.attrs)+value.end-name.start <= n.limits.MaxEventBytes {
+		n.attrs = append(n.attrs, text[name.start:value.end]...)
+		n.attrs = append(n.attrs, ',')
+		return ok
 	}
 	n.attrs = append(n.attrs, raw[:len(raw)-1]...)
 	n.attrs = append(n.attrs, suffix...)

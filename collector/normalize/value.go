@@ -2,11 +2,16 @@ package normalize
 
 import "github.com/go-json-experiment/json/jsontext"
 
+// scalar reports whether values of the kind have no tokens within them.
+func scalar(kind jsontext.Kind) bool {
+	return kind != jsontext.KindBeginObject && kind != jsontext.KindBeginArray
+}
+
 // appendValue appends a valid JSON value without the white space between its
 // tokens. dst may not become longer than limit, the value may not nest more
 // than depth levels.
 func appendValue(dst, v []byte, kind jsontext.Kind, limit, depth int) ([]byte, reason) {
-	if kind == jsontext.KindBeginObject || kind == jsontext.KindBeginArray {
+	if !scalar(kind) {
 		return appendCompact(dst, v, limit, depth)
 	}
 	if len(dst)+len(v) > limit {
