@@ -69,10 +69,15 @@ bench-relay: ## measure relays beside each other, and a published benchmark of b
 bench-ingest: ## measure taking events in beside a published pipeline and other collectors (some 15 minutes; ARGS="-duration 30s -only servers,rivals" for less), and write the tables of docs/BENCHMARKS.md
 	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench ingest -o ../docs/results/ingest.json $(ARGS) && ../bin/bench ingest-tables
 
+.PHONY: bench-chaos
+bench-chaos: ## do to a collector under load what can go wrong, 100 kills and minutes without Kafka among it (some 6 minutes), and write the table of docs/RELIABILITY.md
+	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench ingest-chaos -o ../docs/results/chaos.json $(ARGS) && ../bin/bench ingest-chaos-tables
+
 .PHONY: soak
-soak: ## random runs for DURATION (10m) each: slab, shard and spool followed line by line, relay with large streams and many connections, then every fuzz target; seeds are printed
+soak: ## random runs for DURATION (10m) each: slab, shard and spool followed line by line, relay with large streams and many connections, the collector under faults, then every fuzz target; seeds are printed
 	$(GO) test -timeout 0 -run 'TestStress|TestChaos|TestPersistKill' -count 20 ./slab
 	$(GO) test -v -timeout 0 -run 'TestStress|TestStressFiles' ./shard -args -stress $(DURATION)
 	$(GO) test -timeout 0 -run 'TestSimulation' -count 50 ./internal/spool
 	$(GO) test -timeout 0 ./relay -args -long
+	cd bench && $(GO) run ./cmd/bench ingest-chaos -o /dev/null
 	$(GO) run ./scripts/dev fuzz -time $(DURATION)

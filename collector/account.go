@@ -64,7 +64,7 @@ func (c *Collector) ledgerOfSinks() []ledger.Sink {
 // leaveLedger keeps the last ledger for who looks at the folder later, once the
 // journal is closed.
 func (c *Collector) leaveLedger() {
-	if c.receiver == nil || c.closed != nil {
+	if c.receiver == nil {
 		return
 	}
 	l := c.takeLedger()

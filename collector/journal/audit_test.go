@@ -2,7 +2,10 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,9 +16,6 @@ import (
 // TestRecoveryTable has it, in one way, and says how many records Audit finds
 // then at offsets 4 to 21, and how many places it reports.
 func TestAudit(t *testing.T) {
-	flip := func(at int) func([]byte) []byte {
-		return func(b []byte) []byte { b[(len(b)+at)%len(b)] ^= 1; return b }
-	}
 	for _, row := range []struct {
 		name   string
 		damage func(mem *disk.Mem)
@@ -24,10 +24,10 @@ func TestAudit(t *testing.T) {
 		segments int
 	}{
 		{"nothing", func(*disk.Mem) {}, 18, 0, 3},
-		{"a line", func(mem *disk.Mem) { edit(t, mem, seg1, flip(segmentHeaderSize+frameHeaderSize+5)) }, 16, 2, 3},
-		{"a frame's header", func(mem *disk.Mem) { edit(t, mem, seg1, flip(segmentHeaderSize+5)) }, 16, 2, 3},
-		{"the last frame of a segment", func(mem *disk.Mem) { edit(t, mem, seg1, flip(-2)) }, 16, 2, 3},
-		{"before the records", func(mem *disk.Mem) { edit(t, mem, seg0, flip(segmentHeaderSize+5)) }, 18, 2, 3},
+		{"a line", func(mem *disk.Mem) { edit(t, mem, seg1, flipAt(segmentHeaderSize+frameHeaderSize+5)) }, 16, 2, 3},
+		{"a frame's header", func(mem *disk.Mem) { edit(t, mem, seg1, flipAt(segmentHeaderSize+5)) }, 16, 2, 3},
+		{"the last frame of a segment", func(mem *disk.Mem) { edit(t, mem, seg1, flipAt(-2)) }, 16, 2, 3},
+		{"before the records", func(mem *disk.Mem) { edit(t, mem, seg0, flipAt(segmentHeaderSize+5)) }, 18, 2, 3},
 		{"a segment is gone", func(mem *disk.Mem) { mem.Remove(seg1) }, 10, 1, 2},
 		{"the tail is torn", func(mem *disk.Mem) { edit(t, mem, last, func(b []byte) []byte { return b[:len(b)-1] }) }, 16, 0, 3},
 		{"the first segment is gone", func(mem *disk.Mem) { mem.Remove(seg0) }, 14, 0, 2},
@@ -50,7 +50,7 @@ func TestAudit(t *testing.T) {
 		}
 	}
 	mem := memJournal(t, 2, 4, 3)
-	edit(t, mem, seg0, flip(-2))
+	edit(t, mem, seg0, flipAt(-2))
 	if a, err := audit(mem, "/j", AuditOptions{From: 10}); err != nil || len(a.List) != 2 || len(a.Damage(10)) != 0 || a.Count(0, 22) != 14 {
 		t.Errorf("from offset 10: %+v, %v", a, err)
 	}
@@ -140,4 +140,45 @@ func TestAuditWhileRunning(t *testing.T) {
 		}
 	}
 	<-done
+}
+
+// EachFrame finds what a Reader finds, also where something is damaged.
+func TestEachFrame(t *testing.T) {
+	for name, damage := range map[string]func(mem *disk.Mem){
+		"sound":            func(*disk.Mem) {},
+		"a line":           func(mem *disk.Mem) { edit(t, mem, seg1, flipAt(segmentHeaderSize+frameHeaderSize+5)) },
+		"a frame's header": func(mem *disk.Mem) { edit(t, mem, seg1, flipAt(segmentHeaderSize+5)) },
+		"a header":         func(mem *disk.Mem) { edit(t, mem, seg1, flipAt(5)) },
+		"a torn tail":      func(mem *disk.Mem) { edit(t, mem, last, func(b []byte) []byte { return b[:len(b)-1] }) },
+	} {
+		mem := memJournal(t, 2, 4, 3)
+		damage(mem)
+		found := func(from uint64) (got []uint64) {
+			if err := eachFrame(mem, "/j", from, func(f Frame) error {
+				for i := range f.Records {
+					got = append(got, f.First+uint64(i))
+				}
+				return nil
+			}); err != nil {
+				t.Error(err)
+			}
+			return got
+		}
+		if err := eachFrame(mem, "/j", 0, func(Frame) error { return io.ErrClosedPipe }); !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("%s: %v", name, err)
+		}
+		all, part := found(0), found(9)
+		if i := slices.IndexFunc(all, func(n uint64) bool { return n >= 8 }); !slices.Equal(part, all[i:]) {
+			t.Errorf("%s: %v from offset 9", name, part)
+		}
+		j := mustOpen(t, "/j", Options{Disk: mem})
+		if want, _ := readAll(t, j); !slices.Equal(all, want) {
+			t.Errorf("%s: %v, want %v", name, all, want)
+		}
+	}
+}
+
+// flipAt returns a change of one bit.
+func flipAt(at int) func([]byte) []byte {
+	return func(b []byte) []byte { b[(len(b)+at)%len(b)] ^= 1; return b }
 }

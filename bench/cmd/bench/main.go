@@ -17,6 +17,8 @@
 //	go run ./cmd/bench relay-tables [-results ../docs/results/relay.json] [-doc ../docs/RELAY.md] [-check]
 //	go run ./cmd/bench ingest        [-rounds 9] [-time 300ms] [-duration 1m] [-connections 256] [-dir DIR] [-short] -o ../docs/results/ingest.json
 //	go run ./cmd/bench ingest-tables [-results ../docs/results/ingest.json] [-doc ../docs/BENCHMARKS.md] [-check]
+//	go run ./cmd/bench ingest-chaos        [-fault NAME] [-dir DIR] [-seed 1] [-short] -o ../docs/results/chaos.json
+//	go run ./cmd/bench ingest-chaos-tables [-results ../docs/results/chaos.json] [-doc ../docs/RELIABILITY.md] [-check]
 package main
 
 import (
@@ -46,9 +48,10 @@ func main() {
 		"reliability": runReliability, "reliability-tables": runReliabilityTables,
 		"relay": runRelay, "relay-tables": runRelayTables,
 		"ingest": runIngest, "ingest-tables": runIngestTables,
+		"ingest-chaos": runChaos, "ingest-chaos-tables": runChaosTables,
 	}
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: go run ./cmd/bench logger|writers|latency|tables|alloc|alloc-tables|direct|direct-headline|direct-tables|reliability|reliability-tables|relay|relay-tables|ingest|ingest-tables [flags]")
+		fmt.Fprintln(os.Stderr, "usage: go run ./cmd/bench logger|writers|latency|tables|alloc|alloc-tables|direct|direct-headline|direct-tables|reliability|reliability-tables|relay|relay-tables|ingest|ingest-tables|ingest-chaos|ingest-chaos-tables [flags]")
 		os.Exit(2)
 	}
 	if err := commands[os.Args[1]](os.Args[2:]); err != nil {

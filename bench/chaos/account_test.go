@@ -1,0 +1,108 @@
+package chaos
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rollway/rollway/collector/journal"
+)
+
+// stored is a journal with requests 0 to 4, as the collector keeps them but for
+// what change does to the lines.
+func stored(t *testing.T, change func(lines [][]byte) [][]byte) string {
+	t.Helper()
+	var lines [][]byte
+	for number := range 5 {
+		for i := range events(number) {
+			line := append([]byte(`{"time":"2026-11-21T12:00:00Z","level":"INFO","msg":"`), message(nil, number, i)...)
+			lines = append(lines, append(line, "\"}\n"...))
+		}
+	}
+	dir := t.TempDir()
+	j, err := journal.Open(dir, journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines = change(lines)
+	if _, err := j.Append(context.Background(), journal.Batch{Lines: bytes.Join(lines, nil), Records: len(lines)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestLookUp: each thing that may be wrong is found, and nothing else.
+func TestLookUp(t *testing.T) {
+	same := func(lines [][]byte) [][]byte { return lines }
+	all := func() *account {
+		a := &account{}
+		for first := uint64(0); len(a.list) < 5; {
+			number := a.next()
+			a.ack(number, first)
+			first += uint64(events(number))
+		}
+		return a
+	}
+	for _, c := range []struct {
+		name     string
+		change   func(lines [][]byte) [][]byte
+		account  func(a *account)
+		answered bool
+		want     Try
+	}{
+		{"all is well", same, func(*account) {}, true, Try{Lookups: 15, Stored: 15}},
+		{"one is lost", func(l [][]byte) [][]byte { return l[:14] }, func(*account) {}, true, Try{Lookups: 15, Stored: 14, Lost: 1}},
+		{"one is there twice", func(l [][]byte) [][]byte { return append(l, l[14]) }, func(*account) {}, true, Try{Lookups: 15, Stored: 16, Twice: 1, Misplace: 1}},
+		{"two are swapped", func(l [][]byte) [][]byte { l[1], l[2] = l[2], l[1]; return l }, func(*account) {}, true, Try{Lookups: 15, Stored: 15, Misplace: 2}},
+		{"one is changed", func(l [][]byte) [][]byte { l[0][60]++; return l }, func(*account) {}, true, Try{Lookups: 15, Stored: 14, Alien: 1, Lost: 1}},
+		{"one nobody sent", func(l [][]byte) [][]byte { return append(l, []byte("{\"msg\":\"hello\"}\n")) }, func(*account) {}, true, Try{Lookups: 15, Stored: 15, Alien: 1}},
+		{"not answered", same, func(a *account) { a.list[4] = request{} }, false, Try{Lookups: 10, Stored: 15}},
+		{"not answered by a graceful stop", same, func(a *account) { a.list[4] = request{} }, true, Try{Lookups: 10, Stored: 15, Silent: 1}},
+		{"in part", func(l [][]byte) [][]byte { return l[:12] }, func(a *account) { a.list[4] = request{} }, false, Try{Lookups: 10, Stored: 12, Partly: 1}},
+		{"not stored, not answered", func(l [][]byte) [][]byte { return l[:10] }, func(a *account) { a.list[4] = request{} }, true, Try{Lookups: 10, Stored: 10}},
+	} {
+		a := all()
+		c.account(a)
+		var got Try
+		if err := lookUp(&got, stored(t, c.change), a.snapshot(), c.answered); err != nil {
+			t.Fatal(err)
+		}
+		if got.Wrong() != c.want.Wrong() || got.Lookups != c.want.Lookups || got.Stored != c.want.Stored || got.Lost != c.want.Lost ||
+			got.Twice != c.want.Twice || got.Partly != c.want.Partly || got.Alien != c.want.Alien || got.Misplace != c.want.Misplace || got.Silent != c.want.Silent {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestTables: what is wrong is said, and a fault without a try is an error.
+func TestTables(t *testing.T) {
+	r := Results{Missing: map[string]string{}, Command: "bench"}
+	for _, f := range Faults[1:] {
+		r.Tries = append(r.Tries, Try{Fault: f.Name, Rounds: 1, Requests: 10, Lookups: 30, Reconciled: 1})
+	}
+	if _, err := r.Tables(); err == nil {
+		t.Error("a fault was not tried, and nobody said so")
+	}
+	r.Missing[Faults[0].Name] = "a hammer"
+	text, err := r.Tables()
+	if err != nil || !strings.Contains(text, "not tried, needs a hammer") || !strings.Contains(text, "Under none of the faults") || len(r.Unexpected()) != 0 {
+		t.Errorf("%v\n%s", err, text)
+	}
+	r.Tries[3].Lost = 1
+	if text, _ := r.Tables(); !strings.Contains(text, "**Under 1 faults") || len(r.Unexpected()) != 1 {
+		t.Error(text)
+	}
+	path := t.TempDir() + "/chaos.json"
+	r.Kind = Kind
+	if err := r.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Load(path); err != nil || !slices.EqualFunc(got.Tries, r.Tries, func(a, b Try) bool { return a.Fault == b.Fault && a.Lost == b.Lost }) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

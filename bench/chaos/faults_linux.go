@@ -1,0 +1,357 @@
+package chaos
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// A scene is one fault in the making.
+type scene struct {
+	*child
+	load    *load
+	account *account
+	rng     *rand.Rand
+	short   bool
+	dir     string
+}
+
+// pick returns what a run that counts does, or a short one.
+func pick[T any](s *scene, whole, short T) T {
+	if s.short {
+		return short
+	}
+	return whole
+}
+
+// drainWithin is how long clients have, once the fault is over.
+const drainWithin = 2 * time.Minute
+
+// faults are what is done, by name.
+var faults = map[string]func(*scene) error{
+	"kill": kills, "stop": stops, "full": full, "clock": clocks, "clients": badClients,
+	"connections": manyConnections, "kafka": kafkaAway,
+	"write":    injected(false, "pwrite64", "pwrite64:error=EIO:when=3+3"),
+	"rollback": injected(false, "pwrite64,ftruncate", "pwrite64:error=EIO:when=3+3", "ftruncate:error=EIO"),
+	"fsync":    injected(true, "fdatasync", "fdatasync:error=EIO:when=2+2"),
+	"rename":   injected(true, "rename,renameat,renameat2,fsync", "rename,renameat,renameat2:error=EIO", "fsync:error=EIO"),
+}
+
+// Missing says what the fault needs and this machine lacks, or "".
+func (f Fault) Missing() string {
+	switch f.Needs {
+	case "root":
+		if os.Geteuid() != 0 {
+			return "root, to mount a tmpfs"
+		}
+	case "strace", "java", "go":
+		if _, err := exec.LookPath(f.Needs); err != nil {
+			return f.Needs
+		}
+	}
+	if f.Name == "kafka" {
+		if _, err := kafkaJars(); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
+}
+
+// Run tries the faults: Kafka beside the others, as that one takes minutes.
+func Run(w io.Writer, s Settings) ([]Try, error) {
+	dir, err := os.MkdirTemp(s.Dir, "rollway-chaos-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	program, err := buildRollway(dir)
+	if err != nil {
+		return nil, err
+	}
+	tries, errs := make([]*Try, len(Faults)), make([]error, len(Faults))
+	one := func(i int) {
+		tries[i], errs[i] = s.one(Faults[i], program, filepath.Join(dir, Faults[i].Name))
+		if errs[i] != nil {
+			fmt.Fprintf(w, "%-12s %v\n", Faults[i].Name, errs[i])
+			return
+		}
+		t := tries[i]
+		fmt.Fprintf(w, "%-12s %6.1f s  %5d times  %6d requests  %7d events  %d wrong\n", t.Fault, t.Seconds, t.Rounds, t.Requests, t.Events, t.Wrong())
+	}
+	var beside sync.WaitGroup
+	for i, f := range Faults {
+		switch {
+		case s.Only != "" && s.Only != f.Name || f.Missing() != "":
+		case f.Name == "kafka":
+			beside.Go(func() { one(i) })
+		default:
+			one(i)
+		}
+	}
+	beside.Wait()
+	var list []Try
+	for _, t := range tries {
+		if t != nil {
+			list = append(list, *t)
+		}
+	}
+	return list, errors.Join(errs...)
+}
+
+// one tries one fault.
+func (s Settings) one(f Fault, program, dir string) (_ *Try, err error) {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, err
+	}
+	addr, err := freeAddr()
+	if err != nil {
+		return nil, err
+	}
+	try := &Try{Fault: f.Name}
+	sc := &scene{
+		account: &account{}, rng: rand.New(rand.NewPCG(s.Seed, 1)), short: s.Short, dir: dir,
+		child: &child{program: program, addr: addr, data: filepath.Join(dir, "data"), config: "journal:\n  segment_size: 4MiB\n", try: try},
+	}
+	sc.load = newLoad(addr, f.Name, sc.account, try)
+	begin := time.Now()
+	defer func() { sc.kill() }()
+	if err := faults[f.Name](sc); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name, err)
+	}
+	try.Seconds = time.Since(begin).Seconds()
+	for number, r := range sc.account.snapshot() {
+		if r.acked {
+			try.Requests++
+			try.Events += events(number)
+		}
+	}
+	return try, nil
+}
+
+// check looks all acknowledged events up, in a journal that nobody writes.
+func (s *scene) check(answered bool) error {
+	before := s.account.snapshot()
+	s.load.mu.Lock()
+	defer s.load.mu.Unlock()
+	if err := lookUp(s.try, s.journal(), before, answered); err != nil {
+		return err
+	}
+	return s.reconcile(false)
+}
+
+// end has the clients finish, and looks at what is left.
+func (s *scene) end() error {
+	if err := s.load.drain(drainWithin); err != nil {
+		return fmt.Errorf("%w: %s", err, s.said.tail())
+	}
+	if err := s.reconcile(true); err != nil {
+		return err
+	}
+	if err := s.stop(false); err != nil {
+		return err
+	}
+	return s.check(true)
+}
+
+// kills kills the collector at random moments.
+func kills(s *scene) error {
+	if err := s.start(); err != nil {
+		return err
+	}
+	s.load.begin(8, 0)
+	for range pick(s, 100, 5) {
+		time.Sleep(time.Duration(20+s.rng.IntN(400)) * time.Millisecond)
+		s.kill()
+		s.try.Rounds++
+		if err := s.check(false); err != nil {
+			return err
+		}
+		if err := s.start(); err != nil {
+			return err
+		}
+	}
+	return s.end()
+}
+
+// stops ends the collector as its user would: what is stored is answered.
+func stops(s *scene) error {
+	if err := s.start(); err != nil {
+		return err
+	}
+	s.load.begin(8, 0)
+	for range pick(s, 20, 2) {
+		time.Sleep(time.Duration(50+s.rng.IntN(200)) * time.Millisecond)
+		if err := s.stop(false); err != nil {
+			return err
+		}
+		s.try.Rounds++
+		resume := s.load.pause()
+		err := s.check(true)
+		resume()
+		if err != nil {
+			return err
+		}
+		if err := s.start(); err != nil {
+			return err
+		}
+	}
+	return s.end()
+}
+
+// await waits until done says so.
+func await(what string, done func() bool) error {
+	for begin := time.Now(); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Since(begin) > time.Minute {
+			return fmt.Errorf("%s: not within a minute", what)
+		}
+	}
+	return nil
+}
+
+// refused returns how many answers were no acknowledgement.
+func (s *scene) refused() (n int) {
+	s.load.count(func(t *Try) { n = t.Refused })
+	return n
+}
+
+// more waits for n more acknowledged requests.
+func (s *scene) more(n int) error {
+	want := s.account.acked() + n
+	return await("acknowledgements", func() bool { return s.account.acked() >= want })
+}
+
+// full fills a small file system and then makes it larger.
+func full(s *scene) error {
+	if err := os.Mkdir(s.data, 0o700); err != nil {
+		return err
+	}
+	if err := syscall.Mount("tmpfs", s.data, "tmpfs", 0, "size=6m"); err != nil {
+		return fmt.Errorf("mount: %w", err)
+	}
+	defer func() {
+		s.kill()
+		syscall.Unmount(s.data, syscall.MNT_DETACH)
+	}()
+	s.config = "journal:\n  segment_size: 1MiB\n  compression: none\n"
+	if err := s.start(); err != nil {
+		return err
+	}
+	s.load.begin(8, 0)
+	for round := range pick(s, 5, 1) {
+		before := s.refused()
+		if err := await("a full disk", func() bool { return s.refused() > before+200 }); err != nil {
+			return err
+		}
+		s.try.Rounds++
+		if round%2 == 1 { // killed while it is full
+			s.kill()
+			if err := s.check(false); err != nil {
+				return err
+			}
+			if err := s.start(); err != nil {
+				return err
+			}
+		} else if err := s.reconcile(true); err != nil {
+			return err
+		}
+		if err := syscall.Mount("tmpfs", s.data, "tmpfs", syscall.MS_REMOUNT, fmt.Sprintf("size=%dm", 6*(round+2))); err != nil {
+			return fmt.Errorf("remount: %w", err)
+		}
+		if err := s.more(200); err != nil {
+			return err
+		}
+	}
+	if err := syscall.Mount("tmpfs", s.data, "tmpfs", syscall.MS_REMOUNT, "size=512m"); err != nil {
+		return fmt.Errorf("remount: %w", err)
+	}
+	return s.end()
+}
+
+// injected has system calls fail for a while, and then no more. lossy says that
+// the collector then has lines that it could not make durable.
+func injected(lossy bool, trace string, specs ...string) func(*scene) error {
+	return func(s *scene) error {
+		s.config = "journal:\n  segment_size: 1MiB\n"
+		if err := s.start(); err != nil {
+			return err
+		}
+		s.load.begin(8, 2*time.Millisecond)
+		for range pick(s, 5, 1) {
+			if err := s.more(100); err != nil {
+				return err
+			}
+			end, err := s.inject(trace, specs...)
+			if err != nil {
+				return err
+			}
+			time.Sleep(pick(s, 2*time.Second, time.Second))
+			s.try.Rounds++
+			if err := errors.Join(s.reconcile(true), end()); err != nil {
+				return err
+			}
+			// A request for synced lines whose fsync has failed is refused until the
+			// next start, which looks at the file anew.
+			if err := s.stop(lossy); err != nil {
+				return err
+			}
+			if err := s.check(false); err != nil {
+				return err
+			}
+			if err := s.start(); err != nil {
+				return err
+			}
+		}
+		return s.end()
+	}
+}
+
+// badClients go away in every second body, and send each request three times.
+func badClients(s *scene) error {
+	if err := s.start(); err != nil {
+		return err
+	}
+	s.load.abortEvery, s.load.again = 2, 3
+	s.load.begin(8, 0)
+	for range pick(s, 10, 2) {
+		if err := s.more(300); err != nil {
+			return err
+		}
+		s.try.Rounds++
+		if err := s.reconcile(true); err != nil {
+			return err
+		}
+	}
+	return s.end()
+}
+
+// buildRollway builds the program from the tree into dir. It is run in a folder
+// of the module bench, which knows where the collector's is.
+func buildRollway(dir string, args ...string) (string, error) {
+	module, err := collectorDir()
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(dir, "rollway")
+	cmd := exec.Command("go", append(append([]string{"build"}, args...), "-o", program, "./cmd/rollway")...)
+	cmd.Dir = module
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build rollway: %w: %s", err, out)
+	}
+	return program, nil
+}
+
+func collectorDir() (string, error) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/rollway/rollway/collector").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the module of rollway: %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
