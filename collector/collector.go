@@ -20,6 +20,7 @@ import (
 
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/deadletter"
+	"github.com/rollway/rollway/collector/enrich"
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/ledger"
 	"github.com/rollway/rollway/collector/normalize"
@@ -27,6 +28,7 @@ import (
 	"github.com/rollway/rollway/collector/receive"
 	"github.com/rollway/rollway/collector/sink"
 	"github.com/rollway/rollway/collector/sink/kafka"
+	"github.com/rollway/rollway/collector/ulid"
 )
 
 // A Collector listens from New on and serves while Run runs. Its methods are
@@ -43,6 +45,8 @@ type Collector struct {
 	api       *query.API
 	server    *http.Server
 	security  atomic.Pointer[security]
+	program   atomic.Pointer[enrich.Program] // what is done to events; nil: nothing
+	ids       *ulid.Source
 	health    health
 	metrics   *metrics
 
@@ -65,7 +69,7 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	c := &Collector{config: cfg, log: log, began: time.Now()}
+	c := &Collector{config: cfg, log: log, began: time.Now(), ids: ulid.NewSource()}
 	defer func() {
 		if err != nil {
 			c.close()
@@ -76,6 +80,11 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 		return nil, err
 	}
 	c.security.Store(secured)
+	program, err := compileEnrichment(cfg, c.ids)
+	if err != nil {
+		return nil, err
+	}
+	c.program.Store(program)
 	if c.http, err = listen("listen", cfg.Listen); err != nil {
 		return nil, err
 	}
@@ -114,6 +123,7 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 	c.receiver = receive.New(receive.Options{
 		Store:    c.store,
 		Admit:    c.admit,
+		Enrich:   c.enrichment,
 		Bury:     c.bury(),
 		IsFull:   func(err error) bool { return errors.Is(err, journal.ErrFull) },
 		IsReused: func(err error) bool { return errors.Is(err, journal.ErrKeyReused) },

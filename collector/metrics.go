@@ -90,7 +90,7 @@ func gauge(name, help string, value func(*Stats) float64) metric {
 }
 
 // simple are the metrics without labels. Events: received = stored + rejected +
-// failed + duplicate.
+// failed + duplicate + dropped.
 var simple = []metric{
 	counter("events_received", "Events read, over HTTP, TCP and UDP.", func(s *Stats) uint64 { return s.Receive.Received }),
 	counter("events_stored", "Events in the journal.", func(s *Stats) uint64 { return s.Receive.Stored }),
@@ -146,6 +146,7 @@ var simple = []metric{
 
 var (
 	rejectedDesc  = prometheus.NewDesc("rollway_events_rejected_total", "Events that cannot be stored as they are, by reason; their senders were told.", []string{"reason"}, nil)
+	droppedByRule = prometheus.NewDesc("rollway_events_dropped_total", "Events that a rule of the configuration has left out, by rule; to their senders they are accepted.", []string{"rule"}, nil)
 	requestsDesc  = prometheus.NewDesc("rollway_ingest_requests_total", "Requests to take events, by status.", []string{"code"}, nil)
 	sinkLabel     = []string{"sink"}
 	deliveredDesc = prometheus.NewDesc("rollway_sink_delivered_total", "Lines delivered by a sink.", sinkLabel, nil)
@@ -163,6 +164,7 @@ func (sc *statsCollector) Describe(descs chan<- *prometheus.Desc) {
 		descs <- m.desc
 	}
 	descs <- rejectedDesc
+	descs <- droppedByRule
 	descs <- requestsDesc
 	for _, d := range []*prometheus.Desc{deliveredDesc, pendingDesc, droppedDesc, retriesDesc, fromDesc, cursorDesc} {
 		descs <- d
@@ -178,6 +180,9 @@ func (sc *statsCollector) Collect(out chan<- prometheus.Metric) {
 	}
 	for _, reason := range receive.Reasons() {
 		out <- prometheus.MustNewConstMetric(rejectedDesc, prometheus.CounterValue, float64(s.Receive.Rejected[reason]), reason)
+	}
+	for rule, n := range s.Receive.Dropped {
+		out <- prometheus.MustNewConstMetric(droppedByRule, prometheus.CounterValue, float64(n), rule)
 	}
 	for code, n := range s.Receive.Requests {
 		out <- prometheus.MustNewConstMetric(requestsDesc, prometheus.CounterValue, float64(n), strconv.Itoa(code))

@@ -79,8 +79,9 @@ func streamTLS(now *atomic.Pointer[security]) *tls.Config {
 	}
 }
 
-// Reload reads the files of tokens and certificates again, those that cfg
-// names, and puts them into force all together. Other settings cannot change
+// Reload reads the files of tokens, certificates and networks again, those that
+// cfg names, and puts them into force all together, with what cfg says of enrich
+// and rules. Other settings cannot change
 // while the collector runs: if one did, or a file cannot be used, the error
 // says which and why, and nothing is changed.
 func (c *Collector) Reload(cfg config.Config) error {
@@ -89,6 +90,7 @@ func (c *Collector) Reload(cfg config.Config) error {
 	}
 	same := cfg
 	same.Access, same.TLS = c.config.Access, c.config.TLS
+	same.Enrich, same.Rules = c.config.Enrich, c.config.Rules
 	if key := same.Difference(&c.config); key != "" {
 		return fmt.Errorf("%s is another than at the start, which takes a restart; nothing was changed", key)
 	}
@@ -99,6 +101,11 @@ func (c *Collector) Reload(cfg config.Config) error {
 	if (next.tls == nil) != (c.security.Load().tls == nil) {
 		return fmt.Errorf("tls.cert: to begin or end TLS takes a restart; nothing was changed")
 	}
+	program, err := compileEnrichment(cfg, c.ids)
+	if err != nil {
+		return fmt.Errorf("nothing was changed: %w", err)
+	}
+	c.program.Store(program)
 	c.security.Store(next)
 	return nil
 }

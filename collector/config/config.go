@@ -35,6 +35,11 @@ type Config struct {
 	Access Access // access
 	TLS    TLS    // tls
 
+	// Enrich and Rules are enrich and rules: what events get and what is done to
+	// them, as package enrich reads it; nil: nothing.
+	Enrich *Block
+	Rules  *Block
+
 	Limits   Limits   // limits
 	Journal  Journal  // journal
 	Rejected Rejected // rejected
@@ -370,6 +375,10 @@ func (c *Config) YAML() string {
 	var b strings.Builder
 	var open []string // sections written, so that each heading comes once
 	for _, f := range fields {
+		if f.isBlock() {
+			b.WriteString(f.key + ": " + f.yaml(c) + "\n")
+			continue
+		}
 		indent, name := "", f.key
 		if section, rest, ok := strings.Cut(f.key, "."); ok {
 			if !slices.Contains(open, section) {

@@ -16,7 +16,7 @@ import (
 // nanoseconds, a count); zeroOK allows 0, "no limit", below min.
 type field struct {
 	key    string
-	at     func(*Config) any // *string, *Size, *int, *time.Duration, *Durability or *Compression
+	at     func(*Config) any // *string, *Size, *int, *time.Duration, *Durability, *Compression or **Block
 	min    int64
 	max    int64
 	zeroOK bool
@@ -39,6 +39,9 @@ var fields = []field{
 	{key: "tls.cert", at: func(c *Config) any { return &c.TLS.Cert }, text: anything},
 	{key: "tls.key", at: func(c *Config) any { return &c.TLS.Key }, text: anything},
 	{key: "tls.client_ca", at: func(c *Config) any { return &c.TLS.ClientCA }, text: anything},
+
+	{key: "enrich", at: func(c *Config) any { return &c.Enrich }},
+	{key: "rules", at: func(c *Config) any { return &c.Rules }},
 
 	{key: "limits.max_body", at: func(c *Config) any { return &c.Limits.MaxBody }, min: int64(KiB), max: int64(4 * GiB)},
 	{key: "limits.max_unpacked", at: func(c *Config) any { return &c.Limits.MaxUnpacked }, min: int64(KiB), max: int64(4 * GiB)},
@@ -107,6 +110,8 @@ func (f field) wants() string {
 		return "buffered or synced"
 	case *Compression:
 		return "zstd or none"
+	case **Block:
+		return "a block of YAML"
 	default:
 		return "a string in quotes"
 	}
@@ -161,6 +166,12 @@ func (f field) set(c *Config, text string) error {
 		default:
 			return fmt.Errorf("%q is neither zstd nor none", text)
 		}
+	case **Block:
+		block, err := parseBlock(text)
+		if err != nil {
+			return err
+		}
+		*p = block
 	}
 	return nil
 }
@@ -207,6 +218,8 @@ func (f field) yaml(c *Config) string {
 		return string(*p)
 	case *Compression:
 		return string(*p)
+	case **Block:
+		return (*p).yaml(f.key)
 	}
 	panic("config: a field of unknown type: " + f.key)
 }

@@ -169,6 +169,12 @@ func (l *loader) entry(section, key string, k, v *yaml.Node) {
 	i := slices.IndexFunc(fields, func(f field) bool { return f.key == key })
 	isSection := slices.ContainsFunc(fields, func(f field) bool { return strings.HasPrefix(f.key, key+".") })
 	switch {
+	case i >= 0 && fields[i].isBlock():
+		if alias := findAlias(v); alias != nil {
+			l.fail(alias, key, "an alias is not read here: write out what it stands for")
+			return
+		}
+		*fields[i].at(l.config).(**Block) = newBlock(l.name, v)
 	case isSection && v.Kind == yaml.MappingNode:
 		l.mapping(key, v)
 	case isSection && v.Tag == "!!null":

@@ -30,14 +30,15 @@ const MaxEvent = 1 << 20
 
 // Letter is one line of the file.
 type Letter struct {
-	Time   time.Time `json:"time"`             // of the rejection
-	Door   string    `json:"door"`             // where the event came: a path, or a protocol
-	Tenant string    `json:"tenant,omitempty"` // whose it was
-	Reason string    `json:"reason"`           // see package normalize
-	Detail string    `json:"detail,omitempty"` // what was found and what was expected
-	Cut    bool      `json:"cut,omitempty"`    // Event is the beginning only
-	Event  string    `json:"event,omitempty"`  // as it was sent
-	Base64 string    `json:"base64,omitempty"` // the same where it is not UTF-8
+	Time     time.Time `json:"time"`               // of the rejection
+	Door     string    `json:"door"`               // where the event came: a path, or a protocol
+	Tenant   string    `json:"tenant,omitempty"`   // whose it was
+	Reason   string    `json:"reason"`             // see package normalize
+	Detail   string    `json:"detail,omitempty"`   // what was found and what was expected
+	Cut      bool      `json:"cut,omitempty"`      // Event is the beginning only
+	Event    string    `json:"event,omitempty"`    // as it was sent
+	Withheld bool      `json:"withheld,omitempty"` // Event is not kept, as rules redact events
+	Base64   string    `json:"base64,omitempty"`   // the same where it is not UTF-8
 }
 
 // Box keeps letters. It is safe for concurrent use.
@@ -116,10 +117,13 @@ func appendLetter(dst []byte, door, tenant string, received time.Time, l *normal
 	if l.Cut {
 		dst = append(dst, `,"cut":true`...)
 	}
-	if utf8.Valid(text) {
+	switch {
+	case l.Withheld:
+		dst = append(dst, `,"withheld":true`...)
+	case utf8.Valid(text):
 		dst = append(dst, `,"event":`...)
 		dst = jsonline.AppendStringBytes(dst, text)
-	} else {
+	default:
 		dst = append(dst, `,"base64":"`...)
 		dst = base64.StdEncoding.AppendEncode(dst, text)
 		dst = append(dst, '"')

@@ -50,7 +50,7 @@ func Reasons() []string { return append([]string(nil), reasonNames[1:]...) }
 // It is for one goroutine at a time and owns all its memory; it never points
 // into the input.
 //
-// Every event of the input is either one of Records or one of RejectedTotal. A
+// Every event of the input is one of Records, of RejectedTotal or of DroppedTotal. A
 // body or line that cannot be split into events, because it is not JSON or
 // over Limits.MaxEvents, counts as one event.
 type Batch struct {
@@ -68,6 +68,11 @@ type Batch struct {
 	// RejectedTotal is the number of all rejected events.
 	RejectedTotal int
 
+	// Dropped tells by rule, DroppedTotal in all, of events that an Enricher has
+	// left out: they are neither in Lines nor rejected.
+	Dropped      []Drop
+	DroppedTotal int
+
 	// FirstOffset is for whoever stores the batch to say where: the journal's
 	// offset of the first line, if HasOffset is set. Normalization leaves it
 	// alone.
@@ -79,10 +84,12 @@ type Batch struct {
 	Ask Ask
 
 	byReason [numReasons]int
+	dropLog  []uint16 // of each event dropped since the last mark, the index in Dropped
 
 	letters     []Letter
 	letterText  []byte
 	letterLimit int
+	withhold    bool // letters have no text
 }
 
 // An Ask is what a sender wants of the store beside its lines being there.
@@ -115,7 +122,8 @@ func (b *Batch) Reset() {
 		b.letterText = nil
 	}
 	*b = Batch{
-		Lines: b.Lines[:0], Rejected: b.Rejected[:0],
+		Lines: b.Lines[:0], Rejected: b.Rejected[:0], Dropped: b.Dropped[:0],
+		dropLog: b.dropLog[:0], withhold: b.withhold,
 		letters: b.letters[:0], letterText: b.letterText[:0], letterLimit: b.letterLimit,
 	}
 }
@@ -128,6 +136,7 @@ func (b *Batch) Memory() [2][]byte { return [2][]byte{b.Lines, b.letterText} }
 // rejected events already, that counts as one of ReasonSyntax.
 func (b *Batch) Discard(empty bool) {
 	b.Lines, b.Records = b.Lines[:0], 0
+	b.Dropped, b.DroppedTotal, b.dropLog = b.Dropped[:0], 0, b.dropLog[:0]
 	if b.RejectedTotal == 0 && !empty {
 		b.RejectedTotal = 1
 		b.byReason[syntax]++
@@ -146,7 +155,7 @@ func (b *Batch) RejectedFor(name string) int {
 }
 
 // events is the number of events seen since Reset.
-func (b *Batch) events() int { return b.Records + b.RejectedTotal }
+func (b *Batch) events() int { return b.Records + b.RejectedTotal + b.DroppedTotal }
 
 func (b *Batch) addTime(sec int64, nsec int) {
 	ns := clampUnixNano(sec, nsec)
@@ -171,7 +180,7 @@ func clampUnixNano(sec int64, nsec int) int64 {
 	return sec*int64(time.Second) + int64(nsec)
 }
 
-// mark is a point that a batch can be taken back to.
+// mark is a point that a batch can be taken back to, until the next one.
 type mark struct {
 	lines, records, rejected, rejectedTotal int
 	letters, letterText                     int
@@ -180,6 +189,7 @@ type mark struct {
 }
 
 func (b *Batch) mark() mark {
+	b.dropLog = b.dropLog[:0]
 	return mark{len(b.Lines), b.Records, len(b.Rejected), b.RejectedTotal, len(b.letters), len(b.letterText), b.MinTime, b.MaxTime, b.byReason}
 }
 
@@ -187,5 +197,6 @@ func (b *Batch) rollback(m *mark) {
 	b.Lines, b.Records = b.Lines[:m.lines], m.records
 	b.Rejected, b.RejectedTotal = b.Rejected[:m.rejected], m.rejectedTotal
 	b.letters, b.letterText = b.letters[:m.letters], b.letterText[:m.letterText]
+	b.undrop()
 	b.MinTime, b.MaxTime, b.byReason = m.minTime, m.maxTime, m.byReason
 }

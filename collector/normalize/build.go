@@ -436,8 +436,8 @@ func (b *Builder) members(top bool) error {
 	return noEOF(err)
 }
 
-// End ends the event and reports whether it is one of Batch.Records; otherwise
-// it is a rejected one.
+// End ends the event and reports whether it is one of Batch.Records, or was left
+// out by a rule as Dropped tells; otherwise it is a rejected one.
 func (b *Builder) End() bool {
 	n := b.n
 	if b.place != nowhere || b.level > 0 || b.merged {
@@ -452,6 +452,10 @@ func (b *Builder) End() bool {
 	}
 	return n.ev.fault == ok
 }
+
+// Dropped reports whether the event that End was called for last was left out by
+// a rule.
+func (b *Builder) Dropped() bool { return b.n.dropped }
 
 // Reject counts an event that was not begun, or not ended, as rejected for one
 // of the Reason constants; detail tells a human what was found and what was

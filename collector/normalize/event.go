@@ -226,6 +226,9 @@ func (n *Normalizer) appendLine(dst *Batch) {
 	} else {
 		n.doubtTime()
 	}
+	if n.defaults != nil {
+		n.fillDefaults()
+	}
 	line := append(dst.Lines, `{"time":"`...)
 	line = jsonline.AppendUnix(line, ev.sec, ev.nsec)
 	line = append(line, `","level":"`...)
@@ -233,6 +236,10 @@ func (n *Normalizer) appendLine(dst *Batch) {
 	line = append(line, '"')
 	for key := keyMsg; key < numSlots; key++ {
 		if ev.filled&(1<<key) == 0 {
+			if n.defaults != nil && n.defaults.slots[key] != nil {
+				line = append(line, slotNames[key]...)
+				line = append(line, n.defaults.slots[key]...)
+			}
 			continue
 		}
 		raw := text[ev.slots[key].start:ev.slots[key].end]
@@ -260,9 +267,31 @@ func (n *Normalizer) appendLine(dst *Batch) {
 		dst.Lines = line[:start]
 		return
 	}
+	if n.enricher != nil {
+		if line = n.finish(dst, line, start); line == nil {
+			dst.Lines = dst.Lines[:start]
+			return
+		}
+	}
 	dst.Lines = append(line, '\n')
 	dst.addTime(ev.sec, ev.nsec)
 	dst.Records++
+}
+
+// finish has the enricher go over line[start:] and returns line with what came
+// of it, or nil if there is no line to be stored.
+func (n *Normalizer) finish(dst *Batch, line []byte, start int) []byte {
+	out, dropped := n.enricher.Finish(line[start:], &n.scratch)
+	if dropped != "" {
+		dst.drop(dropped)
+		n.dropped = true
+		return nil
+	}
+	if line = append(line[:start], out...); len(line)-start > n.limits.MaxEventBytes {
+		n.ev.fault = tooLarge
+		return nil
+	}
+	return line
 }
 
 // doubtTime marks an event whose time is far from when it was received.

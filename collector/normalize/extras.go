@@ -1,6 +1,10 @@
 package normalize
 
-import "github.com/rollway/rollway/internal/jsonline"
+import (
+	"net/netip"
+
+	"github.com/rollway/rollway/internal/jsonline"
+)
 
 // Extras are attributes that every event of a body gets from whoever takes it
 // in. They come first in attrs, so that a sender's own attribute of the same
@@ -20,6 +24,36 @@ func (x *Extras) Add(name, value string) {
 	x.text = append(x.text, ',')
 }
 
+// AddJSON adds one attribute whose value is raw, JSON in its shortest form.
+func (x *Extras) AddJSON(name string, raw []byte) {
+	x.names = append(x.names, []byte(name))
+	x.text = jsonline.AppendString(x.text, name)
+	x.text = append(x.text, ':')
+	x.text = append(x.text, raw...)
+	x.text = append(x.text, ',')
+}
+
+// Join adds what y has.
+func (x *Extras) Join(y *Extras) {
+	x.names = append(x.names, y.names...)
+	x.text = append(x.text, y.text...)
+}
+
+// Reserve keeps a name for what Enricher.Own appends.
+func (x *Extras) Reserve(name []byte) { x.names = append(x.names, name) }
+
+// AddAddr adds one attribute, whose name needs no escape.
+func (x *Extras) AddAddr(name []byte, addr netip.Addr) {
+	x.names = append(x.names, name)
+	x.text = append(x.text, '"')
+	x.text = append(x.text, name...)
+	x.text = append(x.text, `":"`...)
+	x.text = addr.AppendTo(x.text)
+	x.text = append(x.text, `",`...)
+}
+
+func (x *Extras) reset() { x.names, x.text = x.names[:0], x.text[:0] }
+
 // SetExtras says what the events of the next calls get; nil is nothing.
 func (n *Normalizer) SetExtras(x *Extras) { n.extras = x }
 
@@ -27,10 +61,19 @@ func (n *Normalizer) SetExtras(x *Extras) { n.extras = x }
 func (n *Normalizer) newEvent() {
 	n.attrs = n.attrs[:0]
 	n.names.reset()
-	if x := n.extras; x != nil {
-		for _, name := range x.names {
-			n.names.add(name)
-		}
-		n.attrs = append(n.attrs, x.text...)
+	n.dropped = false
+	if n.extras != nil {
+		n.beginWith(n.extras)
 	}
+	if n.enricher != nil {
+		n.beginWith(&n.fixed)
+		n.attrs = n.enricher.Own(n.attrs, n.body.received, &n.scratch)
+	}
+}
+
+func (n *Normalizer) beginWith(x *Extras) {
+	for _, name := range x.names {
+		n.names.add(name)
+	}
+	n.attrs = append(n.attrs, x.text...)
 }

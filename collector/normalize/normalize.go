@@ -116,6 +116,12 @@ type Normalizer struct {
 	extras  *Extras
 	unquote []byte // an unescaped string
 
+	enricher Enricher  // nil: none
+	defaults *Defaults // its
+	fixed    Extras    // what it adds to each event
+	scratch  Scratch   // its
+	dropped  bool      // the event just ended was, by a rule
+
 	builder Builder
 }
 
@@ -197,6 +203,7 @@ func (n *Normalizer) end() {
 		n.unquote = nil
 	}
 	n.names.shrink()
+	n.scratch.shrink()
 }
 
 // Memory returns all bytes that n keeps between calls, for those that check that

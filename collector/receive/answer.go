@@ -18,11 +18,19 @@ func appendAnswer(dst []byte, b *normalize.Batch, stored int, fault string) []by
 		dst = jsonline.AppendString(dst, fault)
 		dst = append(dst, ',')
 	}
+	dropped := 0
+	if fault == "" {
+		dropped = b.DroppedTotal
+	}
 	dst = append(dst, `"accepted":`...)
-	dst = strconv.AppendInt(dst, int64(stored), 10)
+	dst = strconv.AppendInt(dst, int64(stored+dropped), 10)
 	if stored > 0 && b.HasOffset {
 		dst = append(dst, `,"first_offset":`...)
 		dst = strconv.AppendUint(dst, b.FirstOffset, 10)
+	}
+	if dropped > 0 {
+		dst = append(dst, `,"dropped":`...)
+		dst = strconv.AppendInt(dst, int64(dropped), 10)
 	}
 	if b.RejectedTotal > 0 {
 		dst = append(dst, `,"rejected":[`...)

@@ -33,6 +33,7 @@ type feed struct {
 func (f *feed) chunk(data []byte, peer netip.AddrPort, received time.Time) *Chunk {
 	w := f.work
 	f.due = true // and still the case after a panic
+	f.r.enrich(w, peer.Addr())
 	w.chunk = Chunk{Data: data, Received: received, Peer: peer, Norm: w.norm, Batch: &w.batch, Reply: w.answer[:0], feed: f}
 	return &w.chunk
 }
@@ -44,6 +45,9 @@ func (f *feed) store() error {
 		reason, detail := "", ""
 		if len(b.Rejected) > 0 {
 			reason, detail = b.Rejected[0].Reason, b.Rejected[0].Detail
+			if b.Withholds() {
+				detail = "withheld, as rules redact events"
+			}
 		}
 		f.warn("events rejected", "count", b.RejectedTotal, "reason", reason, "detail", detail)
 	}

@@ -59,7 +59,7 @@ func (r *door) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 	f := r.handle(rw, w, req, &done)
 	if f.code == 0 {
 		done.code = http.StatusOK
-		if done.stored == 0 && w.batch.RejectedTotal > 0 {
+		if done.stored == 0 && w.batch.DroppedTotal == 0 && w.batch.RejectedTotal > 0 {
 			f = failure{code: http.StatusBadRequest, text: nothingAccepted(&w.batch)}
 		}
 	}

@@ -11,6 +11,7 @@
 // object:
 //
 //	200 {"accepted":2,"first_offset":17}       stored
+//	200 {"accepted":3,"first_offset":17,"dropped":1}   two stored, one dropped by a rule of the collector
 //	200 {"accepted":1,"rejected":[{"index":1,"line":2,"offset":40,"reason":"syntax","detail":"…"}],"rejected_total":1}
 //	400 {"error":"…","accepted":0,"rejected":[…],"rejected_total":1}   nothing of it can be stored as it is
 //	401, 403 not admitted, or a web page of another origin sent it
@@ -48,9 +49,10 @@
 //
 // # Ledger
 //
-// Every event that was read is received, and then stored, rejected, failed or a
-// duplicate: Received = Stored + Rejected + Failed + Duplicate, in every snapshot
-// of Stats.
+// Every event that was read is received, and then stored, rejected, failed, a
+// duplicate, or dropped by a rule of Options.Enrich: Received = Stored + Rejected +
+// Failed + Duplicate + Dropped, in every snapshot of Stats. To its sender a dropped
+// event is an accepted one.
 package receive
 
 import (
@@ -88,6 +90,10 @@ type Options struct {
 	// Admit says who a request is from, or refuses it with an error, best a
 	// *Refusal, before any of its body is read. Default: everybody is let in.
 	Admit func(*http.Request) (Sender, error)
+
+	// Enrich returns what events get and what is done to them; it is asked for each
+	// request, and for what has arrived together by other ways. Default: nothing.
+	Enrich func() normalize.Enricher
 
 	// Bury gets the batches in which events were rejected, with what is kept of
 	// them (normalize.Batch.Letters), where they came in and whose they are. It

@@ -66,7 +66,7 @@ func (r *door) admit(w *work, req *http.Request) failure {
 // charge tells the sender's account what was read.
 func (w *work) charge() {
 	if w.sender != nil {
-		w.sender.Charge(time.Now(), len(w.buf), w.batch.Records+w.batch.RejectedTotal)
+		w.sender.Charge(time.Now(), len(w.buf), w.batch.Records+w.batch.RejectedTotal+w.batch.DroppedTotal)
 	}
 }
 

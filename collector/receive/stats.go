@@ -18,9 +18,9 @@ const ReasonTorn = "torn"
 func Reasons() []string { return append(normalize.Reasons(), ReasonTorn) }
 
 // Stats is a snapshot of the counters since New. In each,
-// Received = Stored + the sum of Rejected + Failed + Duplicate. All but Storing,
-// InFlight and Connections only rise. Whatever Store has taken is in Stored, in
-// Duplicate or in Storing.
+// Received = Stored + the sums of Rejected and Dropped + Failed + Duplicate. All but
+// Storing, InFlight and Connections only rise. Whatever Store has taken is in Stored,
+// in Duplicate or in Storing.
 type Stats struct {
 	Received uint64            // events read
 	Stored   uint64            // events that Store took
@@ -28,6 +28,8 @@ type Stats struct {
 	Failed   uint64            // events that Store did not take; their senders know
 
 	Duplicate uint64 // events that had been stored before, by the key of their request
+
+	Dropped map[string]uint64 // events that were left out, by the name of the rule that says so
 
 	Requests map[int]uint64 // HTTP requests by status
 	Aborted  uint64         // of them, those whose client went away in the body
@@ -58,6 +60,15 @@ func (s *Stats) RejectedTotal() uint64 {
 	return sum
 }
 
+// DroppedTotal sums up Dropped.
+func (s *Stats) DroppedTotal() uint64 {
+	sum := uint64(0)
+	for _, n := range s.Dropped {
+		sum += n
+	}
+	return sum
+}
+
 // Stats returns the counters.
 func (r *Receiver) Stats() Stats {
 	storing := r.count.storing.Load() // before Stored: what is counted meanwhile is in both
@@ -79,7 +90,7 @@ func (c *counters) snapshot() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.s
-	s.Rejected, s.Requests = maps.Clone(s.Rejected), maps.Clone(s.Requests)
+	s.Rejected, s.Requests, s.Dropped = maps.Clone(s.Rejected), maps.Clone(s.Requests), maps.Clone(s.Dropped)
 	return s
 }
 
@@ -134,6 +145,9 @@ func (c *counters) eventsLocked(b *normalize.Batch, stored, failed int) {
 		c.s.Stored += uint64(stored)
 		c.s.StoredBytes += uint64(len(b.Lines))
 	}
+	if b.DroppedTotal > 0 {
+		c.dropLocked(b)
+	}
 	if b.RejectedTotal > 0 {
 		for _, reason := range normalize.Reasons() {
 			if n := b.RejectedFor(reason); n > 0 {
@@ -141,6 +155,18 @@ func (c *counters) eventsLocked(b *normalize.Batch, stored, failed int) {
 			}
 		}
 	}
+}
+
+func (c *counters) dropLocked(b *normalize.Batch) {
+	if c.s.Dropped == nil {
+		c.s.Dropped = make(map[string]uint64)
+	}
+	for _, d := range b.Dropped {
+		if d.Events > 0 {
+			c.s.Dropped[d.Rule] += uint64(d.Events)
+		}
+	}
+	c.s.Received += uint64(b.DroppedTotal)
 }
 
 // reject counts events that never made it into a batch.

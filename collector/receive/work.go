@@ -3,6 +3,7 @@ package receive
 import (
 	"bufio"
 	"io"
+	"net/netip"
 	"sync/atomic"
 
 	"github.com/rollway/rollway/collector/normalize"
@@ -108,6 +109,7 @@ func (w *work) reset() {
 	w.unpackers.release()
 	w.request, w.reply, w.chunk, w.sender, w.hashed = Request{}, Answer{}, Chunk{}, nil, false
 	w.norm.SetExtras(nil)
+	w.norm.SetEnricher(nil, netip.Addr{})
 	w.batch.Lines = keep(w.batch.Lines)
 	w.batch.Reset()
 	w.wire = wireReader{}

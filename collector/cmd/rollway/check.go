@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 
+	"github.com/rollway/rollway/collector"
 	"github.com/rollway/rollway/collector/config"
 )
 
@@ -19,7 +20,7 @@ var checkCommand = &command{
 	help: `
 Reads a configuration file as serve would and prints OK and the settings that
 would be in force, as a complete file. If something is wrong it prints every
-error with its line and exits with 1. Nothing is opened or listened on.
+error with its line and exits with 1. Nothing is listened on.
 
 Examples:
   rollway check -config rollway.yaml
@@ -45,6 +46,9 @@ func setupCheck(flags *flag.FlagSet) func(*call, []string) error {
 		}
 		cfg, err := config.Load(*path)
 		if err != nil {
+			return sayConfigErrors(c, "check", err)
+		}
+		if err := collector.CheckEnrichment(cfg); err != nil {
 			return sayConfigErrors(c, "check", err)
 		}
 		_, err = fmt.Fprintf(c.stdout, "OK %s\n\n# in force:\n%s", *path, cfg.YAML())

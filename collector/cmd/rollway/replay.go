@@ -94,12 +94,15 @@ func replay(c *call, cl *client, o replayOptions, send sendOptions, names []stri
 	}
 	if !send.quiet {
 		c.say("%s read, %s chosen, %s of them sent as text", plural(t.read, "rejected event"), count(t.chosen), count(t.texts))
+		if t.withheld > 0 {
+			c.say("%s could not be sent: rules redact events, so their text was not kept (docs/ENRICH.md)", count(t.withheld))
+		}
 	}
 	return sent
 }
 
 // replayTally counts letters.
-type replayTally struct{ read, chosen, texts int }
+type replayTally struct{ read, chosen, texts, withheld int }
 
 // files writes the events of all files to w, one a line.
 func (t *replayTally) files(w io.Writer, o replayOptions, names []string) error {
@@ -133,6 +136,10 @@ func (t *replayTally) file(out *bufio.Writer, o replayOptions, name string) erro
 			return fmt.Errorf("%s:%d: not a rejected event as a collector keeps them; what is behind it was not read", name, n)
 		}
 		t.read++
+		if l.Withheld {
+			t.withheld++
+			continue
+		}
 		if o.reason != "" && l.Reason != o.reason || o.hasTenant && l.Tenant != o.tenant {
 			continue
 		}

@@ -63,7 +63,7 @@ func TestTokensAndTLS(t *testing.T) {
 		t.Errorf("query after a reload that failed: %v\n%s", err, out)
 	}
 	write("tokens.yaml", fmt.Sprintf("- {name: two, secret: %s, may: read}\n", second))
-	hangUp("tokens and certificates read again")
+	hangUp("enrichment, tokens and certificates read again")
 	if out, err := command(first, "query", "hello"); err == nil {
 		t.Errorf("a token that was taken away still reads:\n%s", out)
 	}

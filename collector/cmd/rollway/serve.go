@@ -26,8 +26,8 @@ var serveCommand = &command{
 	help: `
 Runs a collector until it gets SIGINT (Ctrl-C) or SIGTERM: it then takes nothing
 more, answers what it has taken, makes the journal durable and exits with 0. A
-second signal ends it at once. SIGHUP has it read the files of tokens and
-certificates again; what cannot be used changes nothing.
+second signal ends it at once. SIGHUP has it read enrich, rules and the files of
+tokens, certificates and networks again; what cannot be used changes nothing.
 
 Without a configuration file all settings are at their defaults; 'rollway check
 -example' prints them with their meaning. Flags override the file.
@@ -145,7 +145,7 @@ func limitMemory(log *slog.Logger) {
 	}
 }
 
-// reloadOn has col read its tokens and certificates again whenever asked to.
+// reloadOn has col read again what it can whenever asked to.
 func reloadOn(ctx context.Context, asked <-chan os.Signal, col *collector.Collector, settings func() (config.Config, error), log *slog.Logger) {
 	for {
 		select {
@@ -161,7 +161,7 @@ func reloadOn(ctx context.Context, asked <-chan os.Signal, col *collector.Collec
 			log.Error("configuration is not read again: all stays as it was", "error", err)
 			continue
 		}
-		log.Info("tokens and certificates read again")
+		log.Info("enrichment, tokens and certificates read again")
 	}
 }
 

@@ -90,9 +90,12 @@ func (it *items) append(note []byte) []byte {
 		dst = append(dst, `""`...)
 	}
 	dst = append(dst, index...)
-	if outcome == stored {
+	switch outcome {
+	case stored:
 		it.a.Body = it.appendStored(dst, id)
-	} else {
+	case dropped:
+		it.a.Body = appendDropped(dst, id)
+	default:
 		it.a.Body = it.appendRejected(dst, id, outcome)
 	}
 	return note
@@ -134,6 +137,14 @@ func (it *items) appendRejected(dst, id []byte, outcome byte) []byte {
 	dst = append(dst, `","reason":`...)
 	dst = jsonline.AppendString(dst, reason)
 	return append(dst, "}}}"...)
+}
+
+// appendDropped answers as an ingest pipeline does that drops the document.
+func appendDropped(dst, id []byte) []byte {
+	if len(id) > 0 {
+		dst = appendID(dst, id)
+	}
+	return append(dst, `,"result":"noop","status":200}}`...)
 }
 
 func appendID(dst, id []byte) []byte {

@@ -254,10 +254,13 @@ func (d *decoder) item(doc []byte) {
 	}
 	d.document(value)
 	d.meta()
-	if d.b.End() {
-		d.noteItem(stored)
-	} else {
+	switch {
+	case !d.b.End():
 		d.noteItem(why400)
+	case d.b.Dropped():
+		d.noteItem(dropped)
+	default:
+		d.noteItem(stored)
 	}
 }
 
@@ -305,6 +308,7 @@ const (
 	stored = iota
 	why400
 	why429
+	dropped // by a rule
 )
 
 func appendNoteHead(note []byte, q *receive.Request, index []byte) []byte {

@@ -1,0 +1,290 @@
+package enrich
+
+import (
+	"bytes"
+
+	"github.com/rollway/rollway/collector/normalize"
+)
+
+// hole stands in a template for what varies.
+const hole = "<*>"
+
+// maxTemplate is how many bytes of a message its template is made of.
+const maxTemplate = 1024
+
+// appendTemplate appends the template of a message, which must be valid UTF-8:
+// its first line, of which at most maxTemplate bytes, with holes for what
+// differs between events of the same kind. docs/ENRICH.md has the rules.
+func appendTemplate(dst, msg []byte) []byte {
+	msg = bytes.TrimLeft(msg, " \t\r\n")
+	if i := bytes.IndexByte(msg, '\n'); i >= 0 {
+		msg = msg[:i]
+	}
+	msg = msg[:min(len(msg), maxTemplate)]
+	t := template{dst: dst, begin: len(dst), hole: -1}
+	for i := 0; i < len(msg); {
+		i += t.next(msg, i)
+	}
+	return t.trimmed()
+}
+
+// template is a template that is being made.
+type template struct {
+	dst   []byte
+	begin int // of the template in dst
+	hole  int // end of the last hole in dst; -1: none
+}
+
+// next takes what begins at msg[i] and returns its length.
+func (t *template) next(msg []byte, i int) int {
+	switch c := msg[i]; {
+	case isBlank(c):
+		n := i + 1
+		for n < len(msg) && isBlank(msg[n]) {
+			n++
+		}
+		t.dst = append(t.dst, ' ')
+		return n - i
+	case c == '"' || c == '\'' || c == '`':
+		if n := quoted(msg, i); n > 0 {
+			t.dst = append(t.dst, c)
+			t.cut()
+			t.dst = append(t.dst, c)
+			return n
+		}
+	case isLetter(c) || isDigit(c):
+		if n := uuidLen; isUUID(msg[i:]) {
+			t.cut()
+			return n
+		}
+		n := i + 1
+		for n < len(msg) && (isLetter(msg[n]) || isDigit(msg[n])) {
+			n++
+		}
+		t.word(msg[i:n])
+		return n - i
+	}
+	t.dst = append(t.dst, msg[i])
+	return 1
+}
+
+// word takes letters and digits in a row.
+func (t *template) word(w []byte) {
+	digits, hex, changes := 0, 0, 0
+	for i, c := range w {
+		if isDigit(c) {
+			digits++
+		}
+		if isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' {
+			hex++
+		}
+		if i > 0 && isDigit(c) != isDigit(w[i-1]) {
+			changes++
+		}
+	}
+	switch {
+	case digits == 0 && isDateName(w):
+		t.cut()
+	case digits == 0:
+		t.dst = append(t.dst, w...)
+	case hex == len(w) && (len(w) >= 4 || digits == len(w)),
+		len(w) > 2 && w[0] == '0' && w[1]|0x20 == 'x' && hex == len(w)-1,
+		changes >= 3 && len(w) >= 8:
+		t.cut()
+	default:
+		for i := 0; i < len(w); {
+			if !isDigit(w[i]) {
+				t.dst = append(t.dst, w[i])
+				i++
+				continue
+			}
+			t.cut()
+			for i < len(w) && isDigit(w[i]) {
+				i++
+			}
+		}
+	}
+}
+
+// isDateName reports whether w is the short name of a month or a weekday.
+func isDateName(w []byte) bool {
+	switch string(w) {
+	case "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+		"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun":
+		return true
+	}
+	return false
+}
+
+// cut puts a hole. A sign before it belongs to it, and holes with nothing but
+// what joins numbers between them are one.
+func (t *template) cut() {
+	d := t.dst
+	if n := len(d); n > t.begin && (d[n-1] == '-' || d[n-1] == '+') && (n-1 == t.begin || !isWord(d[n-2])) {
+		d = d[:n-1]
+	}
+	if t.hole >= 0 && joins(d[t.hole:]) {
+		t.dst = d[:t.hole]
+		return
+	}
+	t.dst = append(d, hole...)
+	t.hole = len(t.dst)
+}
+
+// joins reports whether b, between two holes, makes one of them: as in dates,
+// times, addresses, decimal numbers and lists.
+func joins(b []byte) bool {
+	if len(b) > 2 {
+		return false
+	}
+	for _, c := range b {
+		if bytes.IndexByte([]byte(" .,:;-/|+T"), c) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *template) trimmed() []byte {
+	return append(t.dst[:t.begin], bytes.TrimRight(t.dst[t.begin:], " ")...)
+}
+
+// quoted returns the length of the quoted text that begins at msg[i]: a quote
+// that does not follow a word, text without blanks, and the same quote before
+// something that is no word. 0: there is none.
+func quoted(msg []byte, i int) int {
+	if i > 0 && isWord(msg[i-1]) {
+		return 0
+	}
+	for n := i + 1; n < len(msg); n++ {
+		switch {
+		case msg[n] == msg[i] && n > i+1 && (n+1 == len(msg) || !isWord(msg[n+1])):
+			return n + 1 - i
+		case isBlank(msg[n]) || msg[n] == msg[i]:
+			return 0
+		}
+	}
+	return 0
+}
+
+const uuidLen = len("38101a0b-2096-447d-96ea-a692162415ae")
+
+// isUUID reports whether b begins with a UUID.
+func isUUID(b []byte) bool {
+	if len(b) < uuidLen || len(b) > uuidLen && isWord(b[uuidLen]) {
+		return false
+	}
+	for i, c := range b[:uuidLen] {
+		switch i {
+		case 8, 13, 18, 23:
+			if c != '-' {
+				return false
+			}
+		default:
+			if !isDigit(c) && ('a' > c|0x20 || c|0x20 > 'f') {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func isBlank(c byte) bool  { return c == ' ' || c == '\t' || c == '\r' }
+func isDigit(c byte) bool  { return c-'0' <= 9 }
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || c >= 0x80 }
+func isWord(c byte) bool   { return isLetter(c) || isDigit(c) }
+
+// sum is the FNV-1a hash of 64 bits of a template and, behind a zero byte, the
+// type of an exception, if there is one.
+func sum(template, exception []byte) uint64 {
+	const prime = 1099511628211
+	h := uint64(14695981039346656037)
+	for _, c := range template {
+		h = (h ^ uint64(c)) * prime
+	}
+	if len(exception) > 0 {
+		h *= prime // of a zero byte
+		for _, c := range exception {
+			h = (h ^ uint64(c)) * prime
+		}
+	}
+	return h
+}
+
+// appendHex appends h in 16 digits.
+func appendHex(dst []byte, h uint64) []byte {
+	for shift := 60; shift >= 0; shift -= 4 {
+		dst = append(dst, "0123456789abcdef"[h>>shift&15])
+	}
+	return dst
+}
+
+// appendFingerprint adds the fingerprint of a line to its attrs, unless it has
+// one or there is nothing to make it of.
+func appendFingerprint(line []byte, s *normalize.Scratch) []byte {
+	s.Template = s.Template[:0] // the template, then the exception
+	exception := 0
+	m := in(line, 0)
+	for m.next() {
+		switch string(m.rawName()) {
+		case `"msg"`:
+			s.Template = appendTemplate(s.Template, plain(m.rawValue(), &s.Text))
+			exception = len(s.Template)
+		case `"error"`:
+			s.Template = appendException(s.Template, &m, &s.Text)
+		case `"attrs"`:
+			for a := in(line, m.value); a.next(); {
+				switch string(plain(a.rawName(), &s.Text)) {
+				case Fingerprint:
+					return line
+				case "exception.type":
+					if line[a.value] == '"' && len(s.Template) == exception {
+						s.Template = appendTemplate(s.Template, plain(a.rawValue(), &s.Text))
+					}
+				case "exception":
+					if line[a.value] == '{' && len(s.Template) == exception {
+						s.Template = appendException(s.Template, &a, &s.Text)
+					}
+				}
+			}
+		}
+	}
+	if len(s.Template) == 0 {
+		return line
+	}
+	// Attrs are the last member, so the fingerprint goes before the last brace
+	// or the last two.
+	if string(m.rawName()) == `"attrs"` {
+		line = append(line[:len(line)-2], ',')
+	} else {
+		line = append(line[:len(line)-1], `,"attrs":{`...)
+	}
+	line = append(line, `"fingerprint":"`...)
+	line = appendHex(line, sum(s.Template[:exception], s.Template[exception:]))
+	return append(line, `"}}`...)
+}
+
+// exceptionKeys are where errors that are objects have their type.
+var exceptionKeys = [...]string{"type", "kind", "name"}
+
+// appendException appends the type of the error that m is: what an object says
+// under one of exceptionKeys, or what is before the first colon of a text, if
+// it is one word.
+func appendException(dst []byte, m *members, buf *[]byte) []byte {
+	switch m.b[m.value] {
+	case '"':
+		text := plain(m.rawValue(), buf)
+		if i := bytes.IndexByte(text, ':'); i > 0 && bytes.IndexByte(text[:i], ' ') < 0 {
+			return appendTemplate(dst, text[:i])
+		}
+	case '{':
+		for _, key := range exceptionKeys {
+			for k := in(m.b, m.value); k.next(); {
+				if m.b[k.value] == '"' && k.is(key, buf) {
+					return appendTemplate(dst, plain(k.rawValue(), buf))
+				}
+			}
+		}
+	}
+	return dst
+}

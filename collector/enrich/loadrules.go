@@ -1,0 +1,240 @@
+package enrich
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/query"
+	"github.com/rollway/rollway/internal/jsonline"
+)
+
+// maxRules is how many rules there may be.
+const maxRules = 1000
+
+// verbs are the rules with what each takes beside where.
+var verbs = []struct {
+	name   string
+	action action
+	keys   []string
+}{
+	{"drop", drop, []string{"where", "key", "match"}},
+	{"keep", keep, []string{"where", "key", "match"}},
+	{"remove", remove, []string{"where", "key", "match"}},
+	{"only", only, []string{"where", "key"}},
+	{"rename", rename, []string{"where", "from", "to"}},
+	{"redact", redact, []string{"where", "key", "match", "with"}},
+}
+
+func (l *loader) rules(n *yaml.Node) {
+	if n.Kind != yaml.SequenceNode {
+		l.fail(n, "rules", "a list of rules is wanted, each as in \"- drop: {where: 'level<info'}\"")
+		return
+	}
+	if len(n.Content) > maxRules {
+		l.fail(n, "rules", "%d rules are more than %d", len(n.Content), maxRules)
+		return
+	}
+	names := make(map[string]int)
+	for i, item := range n.Content {
+		r := rule{name: fmt.Sprintf("rule_%d", i+1)}
+		if l.rule(item, &r) {
+			if line, taken := names[r.name]; taken {
+				l.fail(item, "rules", "the name %s is taken in line %d", r.name, line)
+			}
+			names[r.name] = item.Line
+			l.program.rules = append(l.program.rules, r)
+		}
+	}
+	p := l.program
+	l.lateDefaults()
+	for i := range p.rules {
+		switch p.rules[i].action {
+		case redact:
+			p.redacts = true
+			p.hashAt = i + 1 // a secret leaves no trace in it
+		case only:
+			for _, name := range append(slices.Sorted(maps.Keys(l.names)), "time_suspect", "received") {
+				p.rules[i].keys = append(p.rules[i].keys, key{text: lower(name), attrs: true})
+			}
+		}
+	}
+}
+
+// lateDefaults puts those defaults off that a rule may provide by renaming.
+func (l *loader) lateDefaults() {
+	p := l.program
+	for i := range p.rules {
+		r := &p.rules[i]
+		if r.action != rename || p.defaults == nil {
+			continue
+		}
+		if raw := p.defaults.Take(r.toName); raw != nil {
+			late := rule{action: rename, to: r.to, slot: r.slot, with: raw}
+			p.late = append(p.late, late)
+		}
+	}
+}
+
+// ruleName is what a rule may be called: it becomes the label of a metric.
+var ruleName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// rule reads one rule and reports whether it did.
+func (l *loader) rule(n *yaml.Node, r *rule) bool {
+	known := []string{"name"}
+	for _, v := range verbs {
+		known = append(known, v.name)
+	}
+	before, verb := len(l.errors), ""
+	l.mapping(n, "rules", known, func(name string, k, v *yaml.Node) {
+		if name == "name" {
+			if v.Kind != yaml.ScalarNode || !ruleName.MatchString(v.Value) {
+				l.fail(v, "rules.name", "1 to 64 letters, digits, dots, hyphens and underscores are wanted")
+				return
+			}
+			r.name = v.Value
+			return
+		}
+		if verb != "" {
+			l.fail(k, "rules", "a rule does one thing, and this one is %s already: begin another with \"- %s:\"", verb, name)
+			return
+		}
+		verb = name
+		i := slices.Index(known, name) - 1
+		r.action = verbs[i].action
+		l.body(v, "rules."+name, verbs[i].keys, r)
+	})
+	if verb == "" && len(l.errors) == before {
+		l.fail(n, "rules", "a rule is one of %s", strings.Join(known[1:], ", "))
+	}
+	return len(l.errors) == before
+}
+
+// body reads what a rule takes.
+func (l *loader) body(n *yaml.Node, section string, keys []string, r *rule) {
+	given := make(map[string]bool)
+	with := "[REDACTED]"
+	before := len(l.errors)
+	l.mapping(n, section, keys, func(name string, k, v *yaml.Node) {
+		given[name] = true
+		at := section + "." + name
+		switch name {
+		case "key":
+			r.keys = l.keys(v, at)
+			return
+		case "from":
+			r.from = l.keys(v, at)
+			return
+		}
+		if v.Kind != yaml.ScalarNode || v.Tag != "!!str" {
+			l.fail(v, at, "a text is wanted, best in single quotes")
+			return
+		}
+		switch name {
+		case "where":
+			r.where = l.where(v, at)
+		case "match":
+			r.match = l.match(v, at)
+		case "with":
+			with = v.Value
+		case "to":
+			l.to(v, at, r)
+		}
+	})
+	if len(l.errors) > before {
+		return
+	}
+	r.withText = []byte(with)
+	r.with = jsonline.AppendString(nil, with)
+	// Text of a configuration may hold bytes that are not UTF-8 only if YAML let
+	// them pass; a line must not.
+	r.withText = []byte(strings.ToValidUTF8(with, "\uFFFD"))
+	switch {
+	case r.action <= keep && !given["where"] && !given["match"]:
+		hint := ""
+		if given["key"] {
+			hint = "; to take a value out of events use remove, to keep some only use only"
+		}
+		l.fail(n, section, "where or match is wanted: which events%s", hint)
+	case (r.action == remove || r.action == only) && !given["key"]:
+		l.fail(n, section, "key is wanted: which values")
+	case r.action == redact && !given["key"] && !given["match"]:
+		l.fail(n, section, "key or match is wanted: which values, or what in them")
+	case r.action == rename && (!given["from"] || !given["to"]):
+		l.fail(n, section, "from and to are wanted")
+	}
+}
+
+// keys reads a key or a list of them.
+func (l *loader) keys(n *yaml.Node, at string) (keys []key) {
+	list := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		list = n.Content
+	}
+	if len(list) == 0 {
+		l.fail(n, at, "at least one key is wanted")
+	}
+	for _, item := range list {
+		if item.Kind != yaml.ScalarNode || item.Tag == "!!null" {
+			l.fail(item, at, "a key is wanted, or a list of them")
+			continue
+		}
+		more, err := newKeys(item.Value)
+		if err != nil {
+			l.fail(item, at, "%v", err)
+		}
+		keys = append(keys, more...)
+	}
+	return keys
+}
+
+func (l *loader) where(v *yaml.Node, at string) *query.Query {
+	q, err := query.Parse(v.Value)
+	if err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n") // the others show the place
+		l.fail(v, at, "%s", first)
+		return nil
+	}
+	if strings.TrimSpace(v.Value) == "" {
+		l.fail(v, at, "an expression is wanted, as for \"rollway query\"")
+	}
+	return q
+}
+
+func (l *loader) match(v *yaml.Node, at string) *matcher {
+	m, err := newMatcher(v.Value)
+	if err == nil {
+		return m
+	}
+	var bad *syntax.Error
+	if errors.As(err, &bad) {
+		err = fmt.Errorf("%s: %q; the syntax is that of RE2, without backreferences and lookaround", bad.Code, bad.Expr)
+	}
+	l.fail(v, at, "%v", err)
+	return nil
+}
+
+// to reads the new name of a value.
+func (l *loader) to(v *yaml.Node, at string, r *rule) {
+	name := v.Value
+	if rest, found := strings.CutPrefix(name, "attrs."); found {
+		name = rest
+	} else {
+		r.slot = normalize.SlotOf(name)
+	}
+	switch {
+	case r.slot == "time" || r.slot == "level":
+		l.fail(v, at, "%s is read when an event comes in, before rules", r.slot)
+	case name == "" || len(name) > maxName || strings.Contains(name, "*"):
+		l.fail(v, at, "a name of 1 to %d bytes is wanted, without *", maxName)
+	default:
+		r.to, r.toName = jsonline.AppendString(nil, name), name
+	}
+}

@@ -1,0 +1,177 @@
+package enrich
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/rollway/rollway/collector/normalize"
+)
+
+// networks tells by an address what the narrowest network that holds it adds.
+// It is immutable once it is filled.
+type networks struct {
+	rows    map[netip.Prefix]*normalize.Extras
+	lengths [2][]int // of prefixes of IPv4 and IPv6, the longest first
+}
+
+// find returns what the network of addr adds, nil if there is none.
+func (n *networks) find(addr netip.Addr) *normalize.Extras {
+	family := 0
+	if addr.Is6() {
+		family = 1
+	}
+	for _, length := range n.lengths[family] {
+		prefix, err := addr.Prefix(length)
+		if err != nil {
+			continue
+		}
+		if x := n.rows[prefix]; x != nil {
+			return x
+		}
+	}
+	return nil
+}
+
+// add adds a network; false if it is there.
+func (n *networks) add(p netip.Prefix, x *normalize.Extras) bool {
+	if n.rows[p] != nil {
+		return false
+	}
+	n.rows[p] = x
+	family := 0
+	if p.Addr().Is6() {
+		family = 1
+	}
+	if list := &n.lengths[family]; !slices.Contains(*list, p.Bits()) {
+		*list = append(*list, p.Bits())
+		slices.SortFunc(*list, func(a, b int) int { return b - a })
+	}
+	return true
+}
+
+// parseNetwork reads a network, or an address, which is one of itself alone.
+func parseNetwork(text string) (netip.Prefix, error) {
+	if addr, err := netip.ParseAddr(text); err == nil && addr.Zone() == "" {
+		addr = addr.Unmap()
+		return netip.PrefixFrom(addr, addr.BitLen()), nil
+	}
+	p, err := netip.ParsePrefix(text)
+	if err != nil || p.Addr().Is4In6() {
+		return p, fmt.Errorf("%.60q is no network: write one as 10.0.0.0/8 or 2001:db8::/32", text)
+	}
+	if p != p.Masked() {
+		return p, fmt.Errorf("%s has bits beyond its length: the network is %s", p, p.Masked())
+	}
+	return p, nil
+}
+
+// maxNetworks is the size of a file of networks in bytes, at most.
+const maxNetworks = 64 << 20
+
+func (l *loader) networks(n *yaml.Node) {
+	table := &networks{rows: make(map[netip.Prefix]*normalize.Extras)}
+	const section = "enrich.networks"
+	l.mapping(n, section, []string{"file", "table"}, func(name string, k, v *yaml.Node) {
+		key := section + "." + name
+		if name == "table" {
+			l.networkTable(table, v, key)
+			return
+		}
+		if v.Kind != yaml.ScalarNode || v.Value == "" {
+			l.fail(v, key, "the path of a CSV file is wanted")
+			return
+		}
+		if err := l.networkFile(table, v, key); err != nil {
+			l.fail(v, key, "%v", err)
+		}
+	})
+	l.program.networks = table
+}
+
+// networkTable reads networks with what each adds.
+func (l *loader) networkTable(table *networks, n *yaml.Node, key string) {
+	l.mapping(n, key, nil, func(name string, k, v *yaml.Node) {
+		p, err := parseNetwork(name)
+		if err != nil {
+			l.fail(k, key, "%v", err)
+			return
+		}
+		x := new(normalize.Extras)
+		l.values(v, key+"."+name, func(field *yaml.Node, raw []byte) {
+			if l.attribute(field, key+"."+name+"."+field.Value, byNetworks) {
+				x.AddJSON(field.Value, raw)
+			}
+		})
+		if !table.add(p, x) {
+			l.fail(k, key, "%s is there already", p)
+		}
+	})
+}
+
+// byNetworks is what adds the attributes of networks.
+const byNetworks = "what enrich.networks adds"
+
+// networkFile reads a CSV file: a line of names, of which the first is network,
+// and a line for each network. An empty field adds nothing.
+func (l *loader) networkFile(table *networks, at *yaml.Node, key string) error {
+	f, err := os.Open(at.Value)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	limited := &io.LimitedReader{R: f, N: maxNetworks + 1}
+	in := csv.NewReader(limited)
+	in.Comment = '#'
+	in.TrimLeadingSpace = true
+	in.ReuseRecord = true
+	head, err := in.Read()
+	if err != nil || strings.TrimPrefix(head[0], "\ufeff") != "network" || len(head) < 2 {
+		return fmt.Errorf("%s must begin with a line of names, the first of them network, as in \"network,site\"", at.Value)
+	}
+	names := slices.Clone(head[1:])
+	for i, name := range names {
+		switch {
+		case name == "" || len(name) > maxName:
+			return fmt.Errorf("%s:1: a name has 1 to %d bytes", at.Value, maxName)
+		case slices.Contains(names[:i], name):
+			return fmt.Errorf("%s:1: %s stands there twice", at.Value, name)
+		case !l.attribute(at, key+" "+at.Value+":1", byNetworks, name):
+			return nil // it was told
+		}
+	}
+	for {
+		record, err := in.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", at.Value, err)
+		}
+		line, _ := in.FieldPos(0)
+		p, err := parseNetwork(strings.TrimSpace(record[0]))
+		if err != nil {
+			return fmt.Errorf("%s:%d: %w", at.Value, line, err)
+		}
+		x := new(normalize.Extras)
+		for i, name := range names {
+			if value := strings.TrimSpace(record[i+1]); value != "" {
+				x.Add(name, value)
+			}
+		}
+		if !table.add(p, x) {
+			return fmt.Errorf("%s:%d: %s is there already", at.Value, line, p)
+		}
+	}
+	if limited.N == 0 {
+		return fmt.Errorf("%s is larger than %d MiB", at.Value, maxNetworks>>20)
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+package enrich
+
+import (
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/query"
+)
+
+// action is what a rule does.
+type action uint8
+
+const (
+	drop   action = iota // events that the rule is for are left out
+	keep                 // and all others
+	remove               // what the keys select is left out
+	only                 // and all other attributes
+	rename
+	redact // what the keys select, or what matches in it, is replaced
+)
+
+// A rule is one step of what is done to an event. It is immutable.
+type rule struct {
+	name   string
+	action action
+	where  *query.Query // which events it is for; nil: all
+	keys   []key        // which values; none: all
+	match  *matcher     // what in them; nil: all of it
+
+	with     []byte // what replaces a value, as JSON
+	withText []byte // what replaces a match
+
+	from []key  // of rename: the value of which
+	to   []byte // of rename: its new name as JSON
+	slot string // of rename: the key of the line that to is; "": it is an attribute
+
+	toName string // to as text
+}
+
+// decides reports whether the rule is one that drops events, and if so whether
+// it drops the event of the line.
+func (r *rule) decides(line []byte, s *normalize.Scratch) (dropped bool) {
+	switch r.action {
+	case drop:
+		return r.applies(line) && (r.match == nil || r.found(line, s))
+	case keep:
+		return !r.applies(line) || r.match != nil && !r.found(line, s)
+	}
+	return false
+}
+
+// applies reports whether the rule is for the event of the line.
+func (r *rule) applies(line []byte) bool { return r.where == nil || r.where.Match(line) }
+
+// selects reports whether a key of the rule is for path. inAttrs tells that it
+// is below attrs.
+func (r *rule) selects(path []byte, inAttrs bool) bool {
+	for i := range r.keys {
+		if k := &r.keys[i]; (inAttrs || !k.attrs) && k.is(path) {
+			return true
+		}
+	}
+	return false
+}
+
+// leads reports whether a key of the rule may be for something below path.
+func (r *rule) leads(path []byte) bool {
+	for i := range r.keys {
+		if r.keys[i].leads(path) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,35 @@
+package collector
+
+import (
+	"os"
+
+	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/enrich"
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/ulid"
+)
+
+// compileEnrichment returns what cfg says of enrichment, nil if it says nothing.
+// ids go on over reloads.
+func compileEnrichment(cfg config.Config, ids *ulid.Source) (*enrich.Program, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return enrich.Compile(cfg.Enrich, cfg.Rules, enrich.Environment{Host: host, IDs: ids})
+}
+
+// CheckEnrichment returns what is wrong with enrich and rules in cfg, or with a
+// file that they name: then New would fail.
+func CheckEnrichment(cfg config.Config) error {
+	_, err := compileEnrichment(cfg, ulid.NewSource())
+	return err
+}
+
+// enrichment is receive.Options.Enrich.
+func (c *Collector) enrichment() normalize.Enricher {
+	if p := c.program.Load(); p != nil {
+		return p
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package normalize
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/rollway/rollway/collector/ulid"
+	"github.com/rollway/rollway/internal/jsonline"
+)
+
+// An Enricher says what events get beside what they came with, and what is
+// done to their lines before they are stored. It is immutable and safe for
+// concurrent use, and keeps nothing that it is given.
+type Enricher interface {
+	// Begin adds to x what each event from peer gets; the zero Addr is a peer
+	// without an address.
+	Begin(x *Extras, peer netip.Addr)
+	// Own appends the members of attrs that an event gets for itself alone, each
+	// followed by ','. Their names were reserved by Begin.
+	Own(attrs []byte, received time.Time, s *Scratch) []byte
+	// Defaults are for events that do not have them; nil: none.
+	Defaults() *Defaults
+	// Finish turns the canonical line of an event, without its line end, into
+	// the one to be stored. It may change and grow line; what it returns is line
+	// or memory of s, good until the next call. If dropped is not empty, it names
+	// the rule by which the event is not stored.
+	Finish(line []byte, s *Scratch) (out []byte, dropped string)
+	// Withholds reports whether the text of rejected events must not be kept,
+	// because there is something in events that nobody is to see.
+	Withholds() bool
+}
+
+// Defaults are attributes, a service and a logger for events that have none. It
+// must not change while it is in use.
+type Defaults struct {
+	names [][]byte
+	texts [][]byte // members, each followed by ','
+	slots [numSlots][]byte
+}
+
+// AddJSON adds a default: raw is a JSON value in its shortest form. It returns
+// false if the name is that of a slot other than service and logger, or of one
+// of these and raw is no string.
+func (d *Defaults) AddJSON(name string, raw []byte) bool {
+	switch slot := lookup([]byte(name)); {
+	case slot == keyOther:
+		x := new(Extras)
+		x.AddJSON(name, raw)
+		d.names, d.texts = append(d.names, x.names[0]), append(d.texts, x.text)
+	case (slot == keyService || slot == keyLogger) && raw[0] == '"':
+		d.slots[slot] = raw
+	default:
+		return false
+	}
+	return true
+}
+
+// Take takes the default of a name out, and returns its value as JSON; nil: there
+// is none.
+func (d *Defaults) Take(name string) (raw []byte) {
+	if slot := lookup([]byte(name)); slot < numSlots {
+		raw, d.slots[slot] = d.slots[slot], nil
+		return raw
+	}
+	for i := range d.names {
+		if string(d.names[i]) == name {
+			raw = d.texts[i][len(jsonline.AppendString(nil, name))+1 : len(d.texts[i])-1]
+			d.names, d.texts = slices.Delete(d.names, i, i+1), slices.Delete(d.texts, i, i+1)
+			return raw
+		}
+	}
+	return nil
+}
+
+// Scratch is memory that an Enricher uses from event to event.
+type Scratch struct {
+	A, B, Text, Path, Template []byte
+
+	IDs ulid.Maker
+}
+
+func (s *Scratch) shrink() {
+	for _, b := range []*[]byte{&s.A, &s.B, &s.Text, &s.Path, &s.Template} {
+		if cap(*b) > keepScratch {
+			*b = nil
+		}
+	}
+}
+
+// SetEnricher says what becomes of the events of the next calls, which are from
+// peer; a nil e is nothing.
+func (n *Normalizer) SetEnricher(e Enricher, peer netip.Addr) {
+	n.enricher, n.defaults = e, nil
+	n.fixed.reset()
+	if e != nil {
+		e.Begin(&n.fixed, peer)
+		n.defaults = e.Defaults()
+	}
+}
+
+// fillDefaults gives the event what it lacks.
+func (n *Normalizer) fillDefaults() {
+	for i, name := range n.defaults.names {
+		if found, _ := n.names.find(name); found < 0 {
+			n.names.add(name)
+			n.attrs = append(n.attrs, n.defaults.texts[i]...)
+		}
+	}
+}
+
+// A Drop is how many events one rule has left out.
+type Drop struct {
+	Rule   string
+	Events int
+}
+
+// drop counts an event that a rule leaves out.
+func (b *Batch) drop(rule string) {
+	b.DroppedTotal++
+	i := 0
+	for ; i < len(b.Dropped) && b.Dropped[i].Rule != rule; i++ {
+	}
+	if i == len(b.Dropped) {
+		b.Dropped = append(b.Dropped, Drop{Rule: rule})
+	}
+	b.Dropped[i].Events++
+	b.dropLog = append(b.dropLog, uint16(i))
+}
+
+// undrop takes back what was dropped since the last mark.
+func (b *Batch) undrop() {
+	for _, i := range b.dropLog {
+		b.Dropped[i].Events--
+		b.DroppedTotal--
+	}
+	b.dropLog = b.dropLog[:0]
+}
+
+// SlotOf returns the key of the canonical line whose value a member of the name
+// becomes, "" if there is none.
+func SlotOf(name string) string {
+	slot := lookup([]byte(name))
+	switch {
+	case slot >= numSlots:
+		return ""
+	case slot == keyTime:
+		return "time"
+	case slot == keyLevel:
+		return "level"
+	}
+	return slotNames[slot][len(`,"`) : len(slotNames[slot])-len(`":`)]
+}
