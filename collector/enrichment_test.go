@@ -107,6 +107,37 @@ rules:
 	}
 }
 
+// An address says whose its events are, also of those that are rejected.
+func TestTenantOfAnAddress(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.ListenSyslog = "udp://127.0.0.1:0?tenant=u tcp://127.0.0.1:0?tenant=t tcp://127.0.0.1:0"
+	cfg.ListenForward = "tcp://127.0.0.1:0?tenant=f"
+	r := run(t, cfg)
+	syslog := r.SyslogAddrs()
+	for i, addr := range []net.Addr{syslog[0], syslog[1], syslog[2], r.ForwardAddrs()[0]} {
+		conn, err := net.Dial(addr.Network(), addr.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 3 {
+			fmt.Fprint(conn, "\x93\xa3tag\x01\x82\xa1n\x03\xa6tenant\xa1x")
+		} else {
+			fmt.Fprintf(conn, "<14>1 2026-05-28T12:40:00Z h app - - - {\"n\":%d,\"tenant\":\"x\"}\n", i)
+		}
+		conn.Close()
+	}
+	r.checkLedger(t, 4, 0)
+	_, _, lines := r.do(t, "GET", "/api/query?q=", "")
+	for _, want := range []string{`"attrs":{"tenant":"u",`, `"attrs":{"tenant":"t",`, `"attrs":{"tenant":"f",`} {
+		if strings.Count(lines, want) != 1 {
+			t.Errorf("%s is not there once in\n%s", want, lines)
+		}
+	}
+	if strings.Count(lines, `"tenant_2":"x"`) != 3 || strings.Count(lines, `"tenant":"x"`) != 1 {
+		t.Errorf("what senders say:\n%s", lines)
+	}
+}
+
 // Nothing that rules redact is left in the journal, in the file of rejected
 // events or in the log, however the event came to be rejected.
 func TestSecretsLeaveNoTrace(t *testing.T) {

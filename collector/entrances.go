@@ -79,7 +79,7 @@ func (c *Collector) openStream(key string, a config.Addr, p receive.StreamProtoc
 		return e, err
 	}
 	e.addr, e.close = l.Addr(), l.Close
-	e.serve = func(ctx context.Context) error { return c.receiver.ServeStream(ctx, l, p) }
+	e.serve = func(ctx context.Context) error { return c.receiver.ServeStreamOf(ctx, l, p, ofTenant(a.Tenant)) }
 	return e, nil
 }
 
@@ -93,7 +93,7 @@ func (c *Collector) openPackets(key string, a config.Addr, p receive.StreamProto
 	}
 	e.addr, e.close = conn.LocalAddr(), conn.Close
 	e.serve = func(ctx context.Context) error {
-		return c.receiver.ServePackets(ctx, conn, p.(receive.PacketProtocol))
+		return c.receiver.ServePacketsOf(ctx, conn, p.(receive.PacketProtocol), ofTenant(a.Tenant))
 	}
 	return e, nil
 }

@@ -3,33 +3,44 @@ package config
 import (
 	"fmt"
 	"net"
+	"regexp"
 	"slices"
 	"strings"
 )
+
+// TenantName is what a tenant may be called.
+var TenantName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // Addr is where something other than HTTP is taken.
 type Addr struct {
 	Network string // such as udp, tcp or tls
 	Host    string // host:port
+	Tenant  string // whose the events are that come in there; "": nobody's in particular
 }
 
 func (a Addr) String() string { return a.Network + "://" + a.Host }
 
 // ParseAddrs reads addresses separated by blanks, each network://host:port with
-// one of the networks. Without a host it is loopback.
+// one of the networks. Without a host it is loopback. ?tenant=NAME behind it says
+// whose the events are.
 func ParseAddrs(text string, networks ...string) (list []Addr, err error) {
 	for _, word := range strings.Fields(text) {
-		network, host, found := strings.Cut(word, "://")
+		addr, option, hasOption := strings.Cut(word, "?")
+		network, host, found := strings.Cut(addr, "://")
 		if !found || !slices.Contains(networks, network) {
 			return nil, fmt.Errorf("%q is not an address here: write %s://host:port, and blanks between several", word, strings.Join(networks, ":// or "))
 		}
 		if err := checkAddr(host); err != nil {
 			return nil, err
 		}
+		tenant, is := strings.CutPrefix(option, "tenant=")
+		if hasOption && (!is || !TenantName.MatchString(tenant)) {
+			return nil, fmt.Errorf("%q: ?tenant=NAME is all that an address takes, with 1 to 64 letters, digits, dots, hyphens and underscores", word)
+		}
 		if strings.HasPrefix(host, ":") {
 			host = net.JoinHostPort("127.0.0.1", host[1:])
 		}
-		list = append(list, Addr{network, host})
+		list = append(list, Addr{network, host, tenant})
 	}
 	return list, nil
 }

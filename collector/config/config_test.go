@@ -120,6 +120,8 @@ func TestParseErrors(t *testing.T) {
 		{"port of syslog", "listen_syslog: \"udp://127.0.0.1:x\"\n", `f.yaml:1:16: listen_syslog: "127.0.0.1:x" has no usable port: write a number from 0 (any free port) to 65535`},
 		{"syslog over TLS without a certificate", "listen_syslog: \"tls://:1\"\n", "f.yaml:1:1: listen_syslog: tls://127.0.0.1:1 begins with tls://: set tls.cert and tls.key too"},
 		{"syslog open to the network", "access: {tokens: t}\nlisten_syslog: \"udp://:1 tcp://0.0.0.0:2\"\n", "f.yaml:2:1: listen_syslog: tcp://0.0.0.0:2 is open to the network, and its protocol has no place for a token (access.tokens): listen on 127.0.0.1, or use tls:// and tls.client_ca"},
+		{"option of syslog", "listen_syslog: \"udp://:1?tenat=a\"\n", `f.yaml:1:16: listen_syslog: "udp://:1?tenat=a": ?tenant=NAME is all that an address takes, with 1 to 64 letters, digits, dots, hyphens and underscores`},
+		{"tenant of syslog", "listen_syslog: \"udp://:1?tenant=a/b\"\n", `f.yaml:1:16: listen_syslog: "udp://:1?tenant=a/b": ?tenant=NAME is all that an address takes, with 1 to 64 letters, digits, dots, hyphens and underscores`},
 		{"contradiction", "limits:\n  max_unpacked: 1MiB\n  max_event: 2MiB\n", "f.yaml:3:3: limits.max_event: 2MiB is more than limits.max_unpacked (1MiB): no request could carry such an event"},
 		{"in flight too small", "limits:\n  in_flight: 100MiB\n", "f.yaml:2:3: limits.in_flight: 100MiB is less than twice limits.max_unpacked (64MiB): the largest request allowed could never be taken"},
 		{"segment over the whole", "journal:\n  max_size: 1MiB\n", "f.yaml:2:3: journal.max_size: 1MiB is less than one segment (journal.segment_size is 128MiB)"},

@@ -29,6 +29,11 @@ const (
 // tells how many, with the next datagram, and Stats.DatagramsDropped counts
 // them; elsewhere nobody knows.
 func (r *Receiver) ServePackets(ctx context.Context, conn *net.UDPConn, p PacketProtocol) error {
+	return r.ServePacketsOf(ctx, conn, p, nil)
+}
+
+// ServePacketsOf is to ServePackets what ServeStreamOf is to ServeStream.
+func (r *Receiver) ServePacketsOf(ctx context.Context, conn *net.UDPConn, p PacketProtocol, from Sender) error {
 	defer conn.Close()
 	countDrops(conn)
 	stop := context.AfterFunc(ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })
@@ -40,6 +45,7 @@ func (r *Receiver) ServePackets(ctx context.Context, conn *net.UDPConn, p Packet
 		room:     make(chan struct{}, 1),
 	}
 	defer func() { s.close(recover(), debug.Stack) }()
+	s.work.of(from)
 	if !s.await(4*packetBuffer) && ctx.Err() == nil {
 		return fmt.Errorf("serve %s: the budget has no room for datagrams", conn.LocalAddr())
 	}

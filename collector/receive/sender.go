@@ -63,6 +63,14 @@ func (r *door) admit(w *work, req *http.Request) failure {
 	return failure{}
 }
 
+// of says whose the events of a connection or a socket are; nil: nobody knows.
+func (w *work) of(from Sender) {
+	if from != nil {
+		w.sender = from
+		w.norm.SetExtras(from.Extras())
+	}
+}
+
 // charge tells the sender's account what was read.
 func (w *work) charge() {
 	if w.sender != nil {

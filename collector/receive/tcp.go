@@ -32,6 +32,12 @@ func (r *Receiver) ServeTCP(ctx context.Context, ln net.Listener) error {
 // read is dropped. Any other error of the store closes the connection; the
 // events read with it count as failed.
 func (r *Receiver) ServeStream(ctx context.Context, ln net.Listener, p StreamProtocol) error {
+	return r.ServeStreamOf(ctx, ln, p, nil)
+}
+
+// ServeStreamOf is ServeStream for events that are all of one sender, of whom
+// Tenant and Extras are asked.
+func (r *Receiver) ServeStreamOf(ctx context.Context, ln net.Listener, p StreamProtocol, from Sender) error {
 	defer ln.Close()
 	stop := context.AfterFunc(ctx, func() { ln.Close() })
 	defer stop()
@@ -74,7 +80,7 @@ func (r *Receiver) ServeStream(ctx context.Context, ln net.Listener, p StreamPro
 		}
 		r.count.add(func(s *Stats) { s.Connections++; s.ConnectionsTotal++ })
 		conns.Go(func() {
-			r.serveConn(ctx, c, p)
+			r.serveConn(ctx, c, p, from)
 			r.count.add(func(s *Stats) { s.Connections-- })
 			open.Add(-1)
 		})
@@ -82,7 +88,7 @@ func (r *Receiver) ServeStream(ctx context.Context, ln net.Listener, p StreamPro
 }
 
 // serveConn serves one connection and closes it.
-func (r *Receiver) serveConn(ctx context.Context, c net.Conn, p StreamProtocol) {
+func (r *Receiver) serveConn(ctx context.Context, c net.Conn, p StreamProtocol, from Sender) {
 	defer c.Close()
 	// A deadline in the past ends the read that is under way.
 	stop := context.AfterFunc(ctx, func() { c.SetReadDeadline(time.Unix(1, 0)) })
@@ -95,6 +101,7 @@ func (r *Receiver) serveConn(ctx context.Context, c net.Conn, p StreamProtocol) 
 		maxFrame: int(min(int64(p.MaxFrame(r.opts.Limits.MaxEventBytes, int(r.opts.MaxBody))), r.streams.limit/2)),
 	}
 	defer func() { s.close(recover(), debug.Stack) }()
+	s.work.of(from)
 	s.session = p.Open()
 	s.serve()
 }
