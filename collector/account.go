@@ -13,6 +13,7 @@ import (
 func outcomes(s *receive.Stats) map[string]uint64 {
 	return map[string]uint64{
 		ledger.Stored: s.Stored, ledger.Rejected: s.RejectedTotal(), ledger.Failed: s.Failed, ledger.Duplicate: s.Duplicate,
+		ledger.Dropped: s.DroppedTotal(),
 	}
 }
 

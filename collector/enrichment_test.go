@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/ledger"
 )
 
 // withEnrichment is testConfig with the blocks of text.
@@ -37,6 +38,9 @@ func (r *running) checkLedger(t *testing.T, received, dropped uint64) {
 	}
 	if s.Received != received || s.DroppedTotal() != dropped || s.Received != s.Stored+s.RejectedTotal()+s.Failed+s.Duplicate+s.DroppedTotal() {
 		t.Errorf("received %d, want %d; dropped %v, want %d; %+v", s.Received, received, s.Dropped, dropped, s)
+	}
+	if l := r.Ledger(); !ledger.Agree(l.Counts()) {
+		t.Errorf("the ledger does not agree: %+v", l.Counts())
 	}
 }
 
