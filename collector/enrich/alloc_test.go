@@ -82,7 +82,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 		if b.Records != 200 || b.DroppedTotal != 200 || b.RejectedTotal != 0 {
 			t.Fatalf("%s: %d stored, %d dropped, %v", name, b.Records, b.DroppedTotal, b.Rejected)
 		}
-		if with > without {
+		if with > without && !raceEnabled { // under it sync.Pool, of which regexp has one, forgets at random
 			t.Errorf("%s: %d allocations for 400 events, %d without enrichment", name, with, without)
 		}
 	}
