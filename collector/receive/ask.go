@@ -17,8 +17,8 @@ const DurabilityHeader = "X-Durability"
 // KeyHeader names a request, so that it is stored once however often it comes.
 const KeyHeader = "Idempotency-Key"
 
-// HashHeader, with the value body, names a request by its path, its query and its
-// unpacked body: for senders that cannot make up a KeyHeader, which goes before it.
+// HashHeader names a request by its path, its query and its unpacked body if its
+// value is body: for senders that cannot make up a KeyHeader, which goes before it.
 const HashHeader = "X-Idempotency"
 
 // ReplayedHeader is true in the answer to a request that had been stored before.
