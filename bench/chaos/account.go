@@ -34,7 +34,8 @@ func (a *account) next() int {
 	return len(a.list) - 1
 }
 
-// ack notes an acknowledgement; false: there was another one before.
+// ack notes an acknowledgement. again says that there was one before, same that
+// it named the same offset.
 func (a *account) ack(number int, first uint64) (again, same bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

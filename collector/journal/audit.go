@@ -130,9 +130,9 @@ func (r *AuditReport) Damage(from uint64) []Finding {
 }
 
 // findGaps fills Missing: what lies within segments, and between them.
-func (a *AuditReport) findGaps(within []Gap) {
-	at := a.First
-	for _, s := range a.List {
+func (r *AuditReport) findGaps(within []Gap) {
+	at := r.First
+	for _, s := range r.List {
 		if at < s.First {
 			within = append(within, Gap{From: at, To: s.First})
 		}
@@ -144,10 +144,10 @@ func (a *AuditReport) findGaps(within []Gap) {
 		}
 		return 1
 	})
-	a.Missing = within
+	r.Missing = within
 }
 
-func (a *AuditReport) readCursors(j *Journal) error {
+func (r *AuditReport) readCursors(j *Journal) error {
 	entries, err := j.fs.List(filepath.Join(j.dir, cursorFolder))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -159,13 +159,13 @@ func (a *AuditReport) readCursors(j *Journal) error {
 		if e.Dir || !isCursorName(e.Name) { // such as NAME.new, which is not in its place yet
 			continue
 		}
-		r := CursorReport{Name: e.Name}
-		if r.Offset, err = (&Cursor{j: j, name: e.Name}).read(); errors.Is(err, os.ErrNotExist) {
+		c := CursorReport{Name: e.Name}
+		if c.Offset, err = (&Cursor{j: j, name: e.Name}).read(); errors.Is(err, os.ErrNotExist) {
 			continue
 		} else if err != nil {
-			r.Error = err.Error()
+			c.Error = err.Error()
 		}
-		a.Cursors = append(a.Cursors, r)
+		r.Cursors = append(r.Cursors, c)
 	}
 	return nil
 }
