@@ -80,4 +80,5 @@ soak: ## random runs for DURATION (10m) each: slab, shard and spool followed lin
 	$(GO) test -timeout 0 -run 'TestSimulation' -count 50 ./internal/spool
 	$(GO) test -timeout 0 ./relay -args -long
 	cd bench && $(GO) run ./cmd/bench ingest-chaos -o /dev/null
+	cd collector && $(GO) test -timeout 0 -run TestReadyWithBacklog ./cmd/rollway -args -backlog 10050000000
 	$(GO) run ./scripts/dev fuzz -time $(DURATION)

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	backlog    = flag.Int64("backlog", 64<<20, "bytes of lines that TestReadyWithBacklog has the collector find")
+	backlog    = flag.Int64("backlog", 8<<20, "bytes of lines that TestReadyWithBacklog has the collector find")
 	backlogDir = flag.String("backlogdir", "", "where they are; default a temporary folder")
 )
 
