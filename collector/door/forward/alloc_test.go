@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receive"
 )
 
@@ -44,7 +45,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 				t.Fatal(name, n, err, c.Batch.Records)
 			}
 		})
-		if got > 0 {
+		if got > 0 && !pool.Poisons { // such a pool allocates
 			t.Errorf("%s: %d allocations for 1000 events", name, got)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/rollway/rollway/collector/pool"
 )
 
 // mallocs returns how many allocations f makes, the fewest of some runs: the
@@ -41,7 +43,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 				t.Fatal(name, n, err, chunk.Batch.Records)
 			}
 		})
-		if got != 0 {
+		if got != 0 && !pool.Poisons { // such a pool allocates
 			t.Errorf("%s: %d allocations for 1000 events", name, got)
 		}
 	}
