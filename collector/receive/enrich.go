@@ -18,6 +18,9 @@ func (r *Receiver) enrich(w *work, peer netip.Addr) {
 
 // remote is the address that a request is from, the zero Addr if it has none.
 func remote(req *http.Request) netip.Addr {
+	if req.RemoteAddr == "" {
+		return netip.Addr{} // an error would be allocated
+	}
 	at, _ := netip.ParseAddrPort(req.RemoteAddr)
 	return at.Addr()
 }
