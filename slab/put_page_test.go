@@ -4,37 +4,15 @@ package slab
 
 import (
 	"bytes"
-	"os"
 	"testing"
 
-	"golang.org/x/sys/unix"
+	"github.com/rollway/rollway/internal/walled"
 )
-
-// walled returns a page with pages on both sides that may not be touched.
-func walled(t *testing.T) []byte {
-	t.Helper()
-	size := os.Getpagesize()
-	memory, err := unix.Mmap(-1, 0, 3*size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Munmap(memory); err != nil {
-			t.Error(err)
-		}
-	})
-	for _, wall := range [][]byte{memory[:size], memory[2*size:]} {
-		if err := unix.Mprotect(wall, unix.PROT_NONE); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return memory[size : 2*size : 2*size]
-}
 
 // TestPutStaysInside: nothing is read in front of the lines or behind them, nor
 // written in front of the slab or behind it.
 func TestPutStaysInside(t *testing.T) {
-	from, to := walled(t), walled(t)
+	from, to := walled.Page(t), walled.Page(t)
 	for i := range from {
 		from[i] = "line\n"[i%5]
 	}

@@ -20,6 +20,7 @@ var table = []edge{
 	{"internal/segment", "internal/logfile", "names and renames of rotated files"},
 	{"file", "internal/disk", "fsync of a folder on every system"},
 	{"internal/disk", "golang.org/x/sys/unix", "whether anybody else has a removed file open: a lease"},
+	{"internal/walled", "golang.org/x/sys/unix", "pages that tests may not touch: mmap, mprotect"},
 	{"internal/spool", "internal/disk", "files that tests can make fail and crash"},
 	{"slab", "golang.org/x/sys/cpu", "whether lines can be copied and counted in one pass: AVX2"},
 	{"slab", "golang.org/x/sys/unix", "a short sleep that is no timer of the runtime's"},

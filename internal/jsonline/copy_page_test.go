@@ -3,38 +3,16 @@
 package jsonline
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
+	"github.com/rollway/rollway/internal/walled"
 )
-
-// walled returns a page with pages on both sides that may not be touched.
-func walled(t *testing.T) []byte {
-	t.Helper()
-	size := os.Getpagesize()
-	memory, err := unix.Mmap(-1, 0, 3*size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Munmap(memory); err != nil {
-			t.Error(err)
-		}
-	})
-	for _, wall := range [][]byte{memory[:size], memory[2*size:]} {
-		if err := unix.Mprotect(wall, unix.PROT_NONE); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return memory[size : 2*size : 2*size]
-}
 
 // TestCopyStaysInside: nothing is read or written outside of the two strings.
 func TestCopyStaysInside(t *testing.T) {
-	from, to := walled(t), walled(t)
+	from, to := walled.Page(t), walled.Page(t)
 	copy(from, strings.Repeat("clean ", len(from)))
 	for n := 1; n <= 200; n++ {
 		for _, s := range [][]byte{from[:n], from[len(from)-n:]} {

@@ -1,0 +1,3 @@
+// Package walled gives tests memory with walls, for code that might read or
+// write beyond what it was given.
+package walled
