@@ -3,7 +3,6 @@ package direct
 import (
 	"context"
 	"encoding/binary"
-	"runtime"
 	"sync"
 	"time"
 
@@ -45,6 +44,11 @@ func (c *client) send(from int, answers []byte) (latency *histogram.Histogram, f
 		number int
 		due    time.Time
 	}
+	alarm, err := pace.NewAlarm()
+	if err != nil {
+		return nil, 0, err
+	}
+	defer alarm.Close()
 	due := make(chan request, len(answers)) // the pace is kept however late they are
 	var mu sync.Mutex
 	latency = new(histogram.Histogram)
@@ -79,12 +83,10 @@ func (c *client) send(from int, answers []byte) (latency *histogram.Histogram, f
 		})
 	}
 	wg.Go(func() {
-		runtime.LockOSThread()
-		pace.SharpenTimers()
 		base := time.Now()
 		for i := range answers {
 			at := time.Duration(i) * c.period
-			pace.WaitUntil(base, at, pace.MaxSpin)
+			alarm.WaitUntil(base, at, pace.MaxSpin)
 			due <- request{from + i, base.Add(at)}
 		}
 		close(due)

@@ -3,7 +3,6 @@ package ingest
 import (
 	"fmt"
 	"net"
-	"runtime"
 	"sync"
 	"time"
 
@@ -79,6 +78,7 @@ func (t *timing) latency() Latency {
 // a connection whose answer is still out sends it as soon as that has come.
 type generator struct {
 	load
+	alarm *pace.Alarm
 	begin time.Time
 	conns []*conn
 	done  sync.WaitGroup // readers of connections
@@ -105,7 +105,12 @@ type conn struct {
 // generate sends the load and returns its account and a bit for each request
 // that was acknowledged.
 func generate(l load) (Sent, []byte, error) {
-	g := &generator{load: l, acked: make([]byte, (l.requests()+7)/8)}
+	alarm, err := pace.NewAlarm()
+	if err != nil {
+		return Sent{}, nil, err
+	}
+	defer alarm.Close()
+	g := &generator{load: l, alarm: alarm, acked: make([]byte, (l.requests()+7)/8)}
 	for i := range l.Conns {
 		c, err := net.Dial("tcp", l.Addr)
 		if err != nil {
@@ -130,12 +135,9 @@ func generate(l load) (Sent, []byte, error) {
 
 // send lets requests become due, one after the other.
 func (g *generator) send() {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	pace.SharpenTimers()
 	for k := range g.requests() {
 		due := g.due(k)
-		pace.SleepUntil(g.begin, due)
+		g.alarm.SleepUntil(g.begin, due)
 		c := g.conns[k%g.Conns]
 		c.mu.Lock()
 		c.due = k + g.Conns

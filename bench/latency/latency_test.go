@@ -58,7 +58,12 @@ func withoutPhuslu(all []Writer) []Writer {
 // TestLateCallsCountFromTheirDueTime: one call of 50 ms makes those that came
 // due meanwhile late, though each of them is quick.
 func TestLateCallsCountFromTheirDueTime(t *testing.T) {
-	var p producer
+	alarm, err := pace.NewAlarm()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alarm.Close()
+	p := producer{alarm: alarm}
 	p.produce(&slowOnce{delay: stall}, 0, 100, time.Now(), time.Millisecond, pace.MaxSpin)
 	if n := p.call.Over(stall - time.Millisecond); n < 1 || p.call.Count() != 100 {
 		t.Errorf("%d of %d calls were slow", n, p.call.Count())

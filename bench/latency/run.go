@@ -42,6 +42,7 @@ func Measure(w io.Writer, scenarios []Scenario, rounds int, each time.Duration) 
 
 // A producer's own account.
 type producer struct {
+	alarm     *pace.Alarm
 	call, due histogram.Histogram
 	refused   uint64
 }
@@ -58,6 +59,12 @@ func run(writer Writer, rate, producers int, each time.Duration) (measure.Sample
 		return measure.Sample{}, err
 	}
 	all := make([]producer, producers)
+	for i := range all {
+		if all[i].alarm, err = pace.NewAlarm(); err != nil {
+			return measure.Sample{}, err
+		}
+		defer all[i].alarm.Close()
+	}
 	spin := pace.SpinOf(producers, period)
 	meter := measure.StartMeter()
 	var before, after runtime.MemStats
@@ -117,14 +124,12 @@ func run(writer Writer, rate, producers int, each time.Duration) (measure.Sample
 
 // produce writes n lines, the k-th due at first + k periods.
 func (p *producer) produce(out io.Writer, number, n int, first time.Time, period, spin time.Duration) {
-	runtime.LockOSThread() // for the thread's timers; it ends with the goroutine
-	pace.SharpenTimers()
 	line := lines.Append(nil, lineBytes, number, 0)
 	base := time.Now()
 	due := first.Sub(base)
 	for k := range n {
 		lines.Renumber(line, k)
-		pace.WaitUntil(base, due, spin)
+		p.alarm.WaitUntil(base, due, spin)
 		begin := time.Since(base)
 		if out != nil {
 			if _, err := out.Write(line); err != nil {

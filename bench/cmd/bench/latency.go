@@ -15,8 +15,8 @@ import (
 
 func runLatency(args []string) error {
 	flags := flag.NewFlagSet("latency", flag.ExitOnError)
-	rounds := flags.Int("rounds", 5, "how often everything is measured; 5 or more for tables that count")
-	each := flags.Duration("time", 20*time.Second, "how long each writer gets lines, in each round")
+	rounds := flags.Int("rounds", 15, "how often everything is measured; 9 or more for tables that count")
+	each := flags.Duration("time", time.Second, "how long each writer gets lines, in each round; many short rounds, as the machine's own pauses are in most of the long ones")
 	short := flags.Bool("short", false, "one brief round, to see that everything runs")
 	out := flags.String("o", "", "file for the raw results")
 	if err := flags.Parse(args); err != nil {

@@ -4,7 +4,7 @@
 //
 //	go run ./cmd/bench logger  [-rounds 9] [-time 150ms] [-short] -o ../docs/results/logger.json
 //	go run ./cmd/bench writers [-rounds 9] [-ops 1000000] [-dir DIR] [-short] -o ../docs/results/writers.json
-//	go run ./cmd/bench latency [-rounds 5] [-time 20s] [-short] -o ../docs/results/latency.json
+//	go run ./cmd/bench latency [-rounds 15] [-time 1s] [-short] -o ../docs/results/latency.json
 //	go run ./cmd/bench tables  [-results ../docs/results] [-doc ../docs/BENCHMARKS.md] [-only logger] [-check]
 //	go run ./cmd/bench alloc        [-rounds 9] [-time 40ms] [-go go1.17.13,local] [-short] -o ../docs/results/allocstudy.json
 //	go run ./cmd/bench alloc-tables [-results ../docs/results/allocstudy.json] [-doc ../docs/BENCHMARKS.md] [-check]

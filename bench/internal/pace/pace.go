@@ -1,5 +1,4 @@
 // Package pace waits for a moment more exactly than the runtime's timers do.
-// The goroutine is to be locked to its thread.
 package pace
 
 import (
@@ -20,26 +19,26 @@ func SpinOf(goroutines int, period time.Duration) time.Duration {
 
 // WaitUntil returns when due has passed since base: it sleeps for most of the
 // time, as a program does, and spins from then on, up to twice as long.
-func WaitUntil(base time.Time, due, spin time.Duration) {
+func (a *Alarm) WaitUntil(base time.Time, due, spin time.Duration) {
 	for {
 		left := due - time.Since(base)
 		switch {
 		case left <= 0:
 			return
 		case left > 2*spin:
-			sleep(left - spin)
+			a.sleep(left - spin)
 		}
 	}
 }
 
 // SleepUntil is WaitUntil without spinning: it takes no processor from others
 // and is later by what the kernel needs to wake it up.
-func SleepUntil(base time.Time, due time.Duration) {
+func (a *Alarm) SleepUntil(base time.Time, due time.Duration) {
 	for {
 		left := due - time.Since(base)
 		if left <= 0 {
 			return
 		}
-		sleep(left)
+		a.sleep(left)
 	}
 }

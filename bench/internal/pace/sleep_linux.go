@@ -1,19 +1,41 @@
 package pace
 
 import (
+	"fmt"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// SharpenTimers makes sleeps of this thread end when they are due and not up
-// to 50 µs later. Where that is refused they are as late as ever, which a
-// producer that writes nothing shows.
-func SharpenTimers() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) }
+// An Alarm wakes one goroutine, which waits as one waits that has a request to
+// come: in the runtime's poller, for a timer of the kernel. A goroutine that
+// slept in a system call would keep one of the runtime's processors for up to
+// 10 ms, and hold others up that have something to do; the runtime's own timers
+// round up to milliseconds when nothing else runs.
+type Alarm struct {
+	file *os.File
+	fd   int
+}
 
-// sleep is the kernel's. The runtime's rounds up to milliseconds when nothing
-// else runs.
-func sleep(d time.Duration) {
-	ts := unix.NsecToTimespec(int64(d))
-	_ = unix.Nanosleep(&ts, nil) // one that ends early is repeated
+// NewAlarm returns an Alarm, to be closed after use.
+func NewAlarm() (*Alarm, error) {
+	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("a timer of the kernel: %w", err)
+	}
+	return &Alarm{file: os.NewFile(uintptr(fd), "timer"), fd: fd}, nil
+}
+
+// Close gives the timer back.
+func (a *Alarm) Close() error { return a.file.Close() }
+
+// sleep may end early; who calls it looks at the clock.
+func (a *Alarm) sleep(d time.Duration) {
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(max(d, 1)))}
+	if unix.TimerfdSettime(a.fd, 0, &spec, nil) != nil {
+		return
+	}
+	var times [8]byte
+	_, _ = a.file.Read(times[:])
 }

@@ -4,7 +4,13 @@ package pace
 
 import "time"
 
-// SharpenTimers does nothing here.
-func SharpenTimers() {}
+// An Alarm wakes one goroutine.
+type Alarm struct{}
 
-func sleep(d time.Duration) { time.Sleep(d) }
+// NewAlarm returns an Alarm.
+func NewAlarm() (*Alarm, error) { return &Alarm{}, nil }
+
+// Close does nothing here.
+func (a *Alarm) Close() error { return nil }
+
+func (a *Alarm) sleep(d time.Duration) { time.Sleep(d) }
