@@ -91,9 +91,10 @@ func TestHeadline(t *testing.T) {
 	if err := errors.Join(err1, err2); err != nil || !bytes.Equal(first, again) {
 		t.Errorf("saved, read and saved again: %v\n%s", err, again)
 	}
-	if len(runs) != 4 {
-		t.Fatalf("%d runs, want 4", len(runs))
+	if len(runs) != 5 {
+		t.Fatalf("%d runs, want 5", len(runs))
 	}
+	long := runs[4]
 	for _, r := range runs {
 		v, given := r.Verified, r.Requests+s.warm()
 		if r.Failed > 0 || r.Logging && (v.Found != v.Accepted || v.Accepted+r.Server.Dropped != given || v.NULs > 0) {
@@ -106,14 +107,17 @@ func TestHeadline(t *testing.T) {
 	if busy := runs[2]; !busy.Disk || busy.Beside == 0 {
 		t.Errorf("nothing was written beside: %+v", busy)
 	}
-	if long := runs[3]; long.Verified.Files < 2 && long.Server.Dropped == 0 {
+	if copies := runs[3]; !copies.Copies || copies.Logging || copies.Disk {
+		t.Errorf("the second control is %+v", copies)
+	}
+	if long.Verified.Files < 2 && long.Server.Dropped == 0 {
 		t.Errorf("the log was never rotated: %+v", long.Verified)
 	}
 	text, err := h.tables(0)
-	if err != nil || !strings.Contains(text, "| records lost, all runs | 0 | 0 | yes |") {
+	if err != nil || !strings.Contains(text, "| records lost, all runs | 0 | 0 | yes |") || !strings.Contains(text, "\n| off, each record copied once in memory | ") {
 		t.Errorf("%v in\n%s", err, text)
 	}
-	if svg := Plot(runs[3]); strings.Count(svg, "<polyline") != 3 || !strings.HasSuffix(svg, "</svg>\n") {
+	if svg := Plot(long); strings.Count(svg, "<polyline") != 3 || !strings.HasSuffix(svg, "</svg>\n") {
 		t.Errorf("the plot is %s", svg)
 	}
 }

@@ -22,7 +22,8 @@ type Headlines struct {
 	measure.Results
 	// Runs are first the interleaved pairs, one with logging and one without,
 	// after each pair one without logging beside a process that keeps the disk
-	// as busy, and last the long one, with logging.
+	// as busy and one whose server copies each record and does no more, and last
+	// the long one, with logging.
 	Runs []Run `json:"runs"`
 }
 
@@ -31,6 +32,7 @@ type Run struct {
 	Name     string    `json:"name"`
 	Logging  bool      `json:"logging"`
 	Disk     bool      `json:"disk,omitempty"`       // another process kept the disk busy
+	Copies   bool      `json:"copies,omitempty"`     // each record was copied instead of logged
 	Beside   int64     `json:"disk_bytes,omitempty"` // by that one
 	Seconds  float64   `json:"seconds"`
 	Requests int       `json:"requests"`

@@ -20,6 +20,7 @@ type job struct {
 	Bytes   int           `json:"bytes"`
 	Period  time.Duration `json:"period"` // between two requests
 	Logging bool          `json:"logging"`
+	Copies  bool          `json:"copies"` // copy each record instead
 	Buffer  int           `json:"buffer"`
 	Shards  int           `json:"shards"`
 	Terms   int           `json:"terms"`

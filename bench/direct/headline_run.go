@@ -54,11 +54,14 @@ func (s HeadlineSettings) Run(w io.Writer) ([]Run, error) {
 		if err != nil {
 			return nil, err
 		}
-		busy, err := s.named(w, fmt.Sprintf("disk %d", i+1), kind{disk: true}, s.Each)
-		if err != nil {
-			return nil, err
+		runs = append(runs, pair...)
+		for _, k := range []kind{{disk: true}, {copies: true}} {
+			r, err := s.named(w, fmt.Sprintf("control %d", i+1), k, s.Each)
+			if err != nil {
+				return nil, err
+			}
+			runs = append(runs, r)
 		}
-		runs = append(append(runs, pair...), busy)
 	}
 	long, err := s.named(w, "long", kind{logging: true, concurrent: true}, s.Long)
 	return append(runs, long), err
@@ -69,6 +72,7 @@ type kind struct {
 	logging    bool
 	concurrent bool // rotated files are read back and removed meanwhile, otherwise afterwards
 	disk       bool // another process writes as much to the disk
+	copies     bool // each record is copied once, and that is all
 }
 
 // noisyPct is how much of a core other programs may use in a run of a pair. One
@@ -103,7 +107,7 @@ func (s HeadlineSettings) named(w io.Writer, name string, k kind, d time.Duratio
 		return Run{}, fmt.Errorf("%s: %w", name, err)
 	}
 	r.Name = name
-	fmt.Fprintf(w, "%s: logging %v, gRPC p50 %v p99 %v, dropped %d, lost %d, others %.0f %%\n", name, k.logging, r.GRPC.P50, r.GRPC.P99, r.Server.Dropped, r.Verified.Lost, r.Others)
+	fmt.Fprintf(w, "%s: logging %v, disk busy %v, copied %v, gRPC p50 %v p99 %v, dropped %d, lost %d, others %.0f %%\n", name, k.logging, k.disk, k.copies, r.GRPC.P50, r.GRPC.P99, r.Server.Dropped, r.Verified.Lost, r.Others)
 	return *r, nil
 }
 
@@ -114,7 +118,7 @@ func (s HeadlineSettings) run(k kind, d time.Duration) (*Run, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	j := job{Role: "server", Dir: dir, Bytes: s.Bytes, Period: s.Period, Logging: k.logging, Buffer: s.Buffer, Shards: s.Shards, Terms: s.Terms, Chunk: s.Chunk, Segment: s.Segment}
+	j := job{Role: "server", Dir: dir, Bytes: s.Bytes, Period: s.Period, Logging: k.logging, Copies: k.copies, Buffer: s.Buffer, Shards: s.Shards, Terms: s.Terms, Chunk: s.Chunk, Segment: s.Segment}
 	server, err := startChild(j)
 	if err != nil {
 		return nil, err
@@ -147,7 +151,7 @@ func (s HeadlineSettings) run(k kind, d time.Duration) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Logging = k.logging
+	r.Logging, r.Copies = k.logging, k.copies
 	if err := server.end(&r.Server); err != nil {
 		return nil, err
 	}

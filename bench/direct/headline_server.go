@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"runtime/pprof"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/histogram"
@@ -34,7 +35,8 @@ const (
 
 type server struct {
 	job    job
-	logger *own // nil without logging
+	logger *own  // nil without logging
+	copies *ring // nil if records are not to be copied
 	free   chan *handler
 	all    []*handler
 	begin  baseline
@@ -73,6 +75,9 @@ func serve(j job, in io.Reader, out io.Writer) (*Report, error) {
 			return nil, err
 		}
 		s.logger = &logger
+	}
+	if j.Copies {
+		s.copies = &ring{memory: make([]byte, j.Buffer*j.Terms)}
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -116,6 +121,9 @@ func (s *server) log(request []byte) ([]byte, error) {
 	h := <-s.free
 	defer func() { s.free <- h }()
 	fillRecord(h.record, 0, int(binary.LittleEndian.Uint64(request)))
+	if s.copies != nil {
+		s.copies.put(h.record)
+	}
 	if s.logger == nil {
 		return taken, nil
 	}
@@ -132,6 +140,19 @@ func (s *server) log(request []byte) ([]byte, error) {
 		return refused, nil
 	}
 	return nil, err
+}
+
+// A ring keeps the latest records, in memory as large as the logger's buffers: it
+// costs what any logger has to do that does not let its caller wait for the disk.
+type ring struct {
+	memory []byte
+	used   atomic.Uint64
+}
+
+func (r *ring) put(record []byte) {
+	places := uint64(len(r.memory) / len(record))
+	at := (r.used.Add(1) - 1) % places
+	copy(r.memory[at*uint64(len(record)):], record)
 }
 
 // started begins what is measured: counts of warming up are forgotten, but for

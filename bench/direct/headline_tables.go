@@ -26,7 +26,7 @@ func (h *Headlines) tables(mallocs float64) (string, error) {
 		return "", errMissing
 	}
 	long := h.Runs[len(h.Runs)-1]
-	all, busy := apart(h.Runs[:len(h.Runs)-1])
+	all, controls := apart(h.Runs[:len(h.Runs)-1])
 	pairs := quietPairs(all)
 	ratios := pairRatios(pairs)
 	var b strings.Builder
@@ -40,20 +40,20 @@ func (h *Headlines) tables(mallocs float64) (string, error) {
 	fmt.Fprintf(&b, "\n**The long run: %s, %d requests**\n\n%s", time.Duration(long.Seconds*1e9).Round(time.Second), long.Requests, longTable(long))
 	fmt.Fprintf(&b, "\n**Drops by shard in the long run**\n\n%s", shardDrops(long))
 	fmt.Fprintf(&b, "\n**Logging on and off, %d interleaved pairs of %s**: from when a request was due to its answer; medians of %d pairs, %s\n\n%s",
-		len(all)/2, time.Duration(pairs[0].Seconds*1e9).Round(time.Second), len(ratios), noiseOf(all, pairs), pairTable(pairs, busy, ratios))
+		len(all)/2, time.Duration(pairs[0].Seconds*1e9).Round(time.Second), len(ratios), noiseOf(all, pairs), pairTable(pairs, controls, ratios))
 	return b.String(), nil
 }
 
-// apart puts the runs beside a busy disk apart from the pairs.
-func apart(runs []Run) (pairs, busy []Run) {
+// apart puts the controls apart from the pairs.
+func apart(runs []Run) (pairs, controls []Run) {
 	for _, r := range runs {
-		if r.Disk {
-			busy = append(busy, r)
+		if r.Disk || r.Copies {
+			controls = append(controls, r)
 		} else {
 			pairs = append(pairs, r)
 		}
 	}
-	return pairs, busy
+	return pairs, controls
 }
 
 // enoughPairs is how many pairs must be quiet for the noisy ones to be left out.
@@ -168,7 +168,7 @@ func shardDrops(r Run) string {
 	return t.String()
 }
 
-func pairTable(pairs, busy []Run, ratios []float64) string {
+func pairTable(pairs, controls []Run, ratios []float64) string {
 	t := measure.NewTable("logging", "p50", "p75", "p95", "p99", "max", "p99 by pair")
 	var on, off []Run
 	for _, r := range pairs {
@@ -201,8 +201,14 @@ func pairTable(pairs, busy []Run, ratios []float64) string {
 	}
 	line("on", on)
 	line("off", off)
-	if len(busy) > 0 {
-		line("off, while another process writes as much to the disk", busy)
+	isDisk := func(r Run) bool { return r.Disk }
+	copies := slices.DeleteFunc(slices.Clone(controls), isDisk)
+	disk := slices.DeleteFunc(slices.Clone(controls), func(r Run) bool { return !isDisk(r) })
+	if len(disk) > 0 {
+		line("off, while another process writes as much to the disk", disk)
+	}
+	if len(copies) > 0 {
+		line("off, each record copied once in memory", copies)
 	}
 	var each []string
 	for _, ratio := range ratios {
