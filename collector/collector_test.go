@@ -14,7 +14,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -23,31 +22,14 @@ import (
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/query"
+	"github.com/rollway/rollway/internal/locked"
 )
-
-// lockedBuffer takes a log from many goroutines.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
 
 // running is a collector that a test runs.
 type running struct {
 	*Collector
 	url  string
-	log  *lockedBuffer
+	log  *locked.Buffer
 	stop func() error // ends it and returns what Run returned
 }
 
@@ -59,7 +41,7 @@ func testConfig(t *testing.T) config.Config {
 
 func run(t *testing.T, cfg config.Config) *running {
 	t.Helper()
-	log := &lockedBuffer{}
+	log := &locked.Buffer{}
 	c, err := New(cfg, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)

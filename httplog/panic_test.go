@@ -1,7 +1,6 @@
 package httplog_test
 
 import (
-	"bytes"
 	"io"
 	"log/slog"
 	"net/http"
@@ -14,27 +13,10 @@ import (
 
 	"github.com/rollway/rollway"
 	"github.com/rollway/rollway/httplog"
+	"github.com/rollway/rollway/internal/locked"
 )
 
 var regexpOf = regexp.MustCompile
-
-// syncBuffer is a buffer that a server may write to while a test reads.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
 
 func charge(card *struct{ number int }) int { return card.number }
 
@@ -47,7 +29,7 @@ func TestPanic(t *testing.T) {
 				w.Header().Set("Content-Length", "7")
 				charge(nil)
 			})
-			var netHTTP syncBuffer
+			var netHTTP locked.Buffer
 			srv.Config.ErrorLog.SetOutput(&netHTTP)
 			resp, body, err := do(t, "GET", srv.URL+"/x", "X-Request-Id", "r1")
 			if err != nil || resp.StatusCode != 500 || body != "Internal Server Error\n" || resp.Header.Get("X-Request-Id") != "r1" {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/rollway/rollway/internal/locked"
 )
 
 // open is how many connections count for MaxConns.
@@ -84,7 +86,7 @@ func TestLowDescriptorLimitIsSaid(t *testing.T) {
 		{20_000, Options{MaxConns: 10_000}, "allowed=9902 descriptors=20000 descriptors_needed=20196"},
 		{-1, Options{MaxConns: 1 << 20}, ""},
 	} {
-		var log syncBuffer
+		var log locked.Buffer
 		c.o.Log = slog.New(slog.NewTextHandler(&log, nil))
 		c.o.fitDescriptors(c.limit)
 		if got := log.String(); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {

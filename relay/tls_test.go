@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -23,6 +22,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/rollway/rollway/internal/locked"
 )
 
 // An authority signs certificates for tests.
@@ -160,7 +161,7 @@ func TestMutualTLS(t *testing.T) {
 	server.ClientAuth, server.ClientCAs = tls.RequireAndVerifyClientCert, a.pool
 	out := a.config("relay")
 	out.RootCAs = a.pool
-	var log syncBuffer
+	var log locked.Buffer
 	w := newWay(t, road{
 		listen: "tls://127.0.0.1:0", upstream: "tls", upstreamTLS: server, clientTLS: out,
 		options: Options{ServerTLS: server, ClientTLS: out, Access: slog.New(slog.NewJSONHandler(&log, nil))},
@@ -378,7 +379,7 @@ func TestCertificatesReload(t *testing.T) {
 	a.files(dir, "two.example")
 	renewed, _ := os.ReadFile(files.Key)
 	_ = os.WriteFile(files.Key, key, 0o600)
-	var log syncBuffer
+	var log locked.Buffer
 	ctx, cancel := context.WithCancel(t.Context())
 	var watching sync.WaitGroup
 	again := make(chan os.Signal)
@@ -418,22 +419,4 @@ func TestSessionTickets(t *testing.T) {
 		}
 		c.Close()
 	}
-}
-
-// A syncBuffer is a log to look into.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }

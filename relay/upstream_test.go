@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/rollway/rollway/internal/locked"
 )
 
 // A server answers each connection with its name, and keeps it open until its
@@ -130,7 +132,7 @@ func TestLeastConnections(t *testing.T) {
 // A connection that one upstream refuses goes to the next, and the one that is
 // down gets no more until it is back.
 func TestUpstreamDownAndUp(t *testing.T) {
-	var log syncBuffer
+	var log locked.Buffer
 	w, list := several(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil)), HealthInterval: 20 * time.Millisecond})
 	addr := list[1].Addr().String()
 	list[1].stop()
@@ -254,7 +256,7 @@ func TestResolve(t *testing.T) {
 // What repeats is said once a second, with how often it was not.
 func TestNotice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log syncBuffer
+		var log locked.Buffer
 		var n notice
 		for range 25 {
 			n.say(slog.New(slog.NewTextHandler(&log, nil)), slog.LevelWarn, "again")
@@ -267,7 +269,7 @@ func TestNotice(t *testing.T) {
 }
 
 func TestMaxConns(t *testing.T) {
-	var log syncBuffer
+	var log locked.Buffer
 	w := newWay(t, road{listen: "tcp://127.0.0.1:0", options: Options{MaxConns: 2, Log: slog.New(slog.NewTextHandler(&log, nil))}})
 	first, _ := w.connect()
 	w.connect()
@@ -282,7 +284,7 @@ func TestMaxConns(t *testing.T) {
 }
 
 func TestMaxConnsPerSource(t *testing.T) {
-	var log syncBuffer
+	var log locked.Buffer
 	w := newWay(t, road{listen: "tcp://127.0.0.1:0", options: Options{
 		MaxConnsPerSource: 2, TrustProxy: loopback, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	}})

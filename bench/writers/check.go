@@ -2,13 +2,14 @@ package writers
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 
 	"github.com/rollway/rollway/bench/internal/lines"
+	"github.com/rollway/rollway/internal/locked"
 )
 
 // Report is what became of one writer's lines in Check.
@@ -35,7 +36,7 @@ func Check(linesEach int) error {
 }
 
 func verify(w Writer, producers, linesEach int) (Report, error) {
-	var dst lockedBuffer
+	var dst locked.Buffer
 	out, err := w.Open(&dst)
 	if err != nil {
 		return Report{}, err
@@ -54,7 +55,7 @@ func verify(w Writer, producers, linesEach int) (Report, error) {
 	if err := out.Close(); err != nil {
 		return Report{}, fmt.Errorf("close: %w", err)
 	}
-	return audit(&dst.b, lines.Parser(LineBytes), producers, linesEach)
+	return audit(strings.NewReader(dst.String()), lines.Parser(LineBytes), producers, linesEach)
 }
 
 // audit compares what arrived with what was written; parse says whose a line
@@ -105,15 +106,4 @@ func (r Report) lostPct(lossy bool) (map[string]float64, error) {
 		return nil, fmt.Errorf("what arrived is not what was written: %+v", r)
 	}
 	return map[string]float64{"lost_pct": 100 * float64(r.Lost) / float64(r.Written)}, nil
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer // guarded by mu
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
 }

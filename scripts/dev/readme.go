@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,8 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/rollway/rollway/internal/locked"
 )
 
 const (
@@ -136,7 +136,7 @@ func (s *session) close() {
 type process struct {
 	step
 	cmd  *exec.Cmd
-	out  lockedBuffer
+	out  locked.Buffer
 	done chan struct{} // closed when the command has ended
 	err  error         // of cmd.Wait; read after done
 }
@@ -249,22 +249,4 @@ func (s *session) build(p program) error {
 		return fmt.Errorf("%w:\n%s", err, out)
 	}
 	return nil
-}
-
-// lockedBuffer is a bytes.Buffer that may be read while a process writes.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

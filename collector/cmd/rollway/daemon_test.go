@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -12,10 +11,11 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/rollway/rollway/internal/locked"
 )
 
 // A daemon is a 'rollway serve' in a process of its own.
@@ -23,26 +23,9 @@ type daemon struct {
 	cmd    *exec.Cmd
 	addr   string // http://host:port
 	tcp    string // host:port; empty: off
-	stdout lockedBuffer
-	stderr lockedBuffer
+	stdout locked.Buffer
+	stderr locked.Buffer
 	read   chan struct{} // closed when stdout has ended
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 var (

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/rollway/rollway/internal/locked"
 )
 
 // A traced is one system call of a traced process: the lines of the trace in
@@ -82,7 +84,7 @@ func traceDaemon(t *testing.T, d *daemon, delay time.Duration) func() []*traced 
 	path := filepath.Join(t.TempDir(), "trace")
 	cmd := exec.Command(strace, "-f", "-o", path, "-s", "1000000", "-e", "trace=pwrite64,fdatasync,fsync,write",
 		"-e", fmt.Sprintf("inject=fdatasync:delay_exit=%d", delay.Microseconds()), "-p", strconv.Itoa(d.cmd.Process.Pid))
-	var said lockedBuffer
+	var said locked.Buffer
 	cmd.Stderr = &said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/rollway/rollway/internal/locked"
 )
 
 // writeCertificate writes a certificate for 127.0.0.1 that vouches for itself.
@@ -50,10 +52,10 @@ func writeCertificate(t *testing.T, serial int64, certFile, keyFile string) {
 
 // startRelay runs 'rollway relay' with its metrics on a free port and returns
 // what it says once it is up.
-func startRelay(t *testing.T, args ...string) (cmd *exec.Cmd, out, log *lockedBuffer) {
+func startRelay(t *testing.T, args ...string) (cmd *exec.Cmd, out, log *locked.Buffer) {
 	t.Helper()
 	cmd = exec.Command("rollway", append([]string{"relay", "-metrics-listen", "127.0.0.1:0"}, args...)...)
-	out, log = new(lockedBuffer), new(lockedBuffer)
+	out, log = new(locked.Buffer), new(locked.Buffer)
 	cmd.Stdout, cmd.Stderr = out, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -68,7 +70,7 @@ func startRelay(t *testing.T, args ...string) (cmd *exec.Cmd, out, log *lockedBu
 	return cmd, out, log
 }
 
-func awaitText(t *testing.T, where, log *lockedBuffer, text string) {
+func awaitText(t *testing.T, where, log *locked.Buffer, text string) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !strings.Contains(where.String(), text); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -248,7 +250,7 @@ func TestRelayUnderLowLimit(t *testing.T) {
 		{"-max-conns 5000", "  at most    5,000 connections at a time\n", `"descriptors_needed":10072`},
 	} {
 		cmd := exec.Command("sh", "-c", "ulimit -n 400 && exec rollway relay -metrics-listen 127.0.0.1:0 -listen tcp://127.0.0.1:0 -to tcp://127.0.0.1:1 "+c.args)
-		out, log := new(lockedBuffer), new(lockedBuffer)
+		out, log := new(locked.Buffer), new(locked.Buffer)
 		cmd.Stdout, cmd.Stderr = out, log
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
