@@ -2,7 +2,6 @@ package chaos
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -11,9 +10,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
+
+	"github.com/rollway/rollway/internal/locked"
 )
 
 // A child is one collector, which is started again and again at one address.
@@ -26,27 +26,12 @@ type child struct {
 	try     *Try
 
 	cmd  *exec.Cmd
-	said lockedBuffer
+	said locked.Buffer
 	read chan struct{} // closed when its output has ended
 }
 
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) tail() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	text := l.b.String()
-	return text[max(0, len(text)-2000):]
-}
+// saidBytes is how much of what a program said goes into an error.
+const saidBytes = 2000
 
 func freeAddr() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -95,7 +80,7 @@ func (c *child) start() error {
 	case <-up:
 		return nil
 	case <-c.read:
-		return fmt.Errorf("rollway serve ended: %v: %s", c.cmd.Wait(), c.said.tail())
+		return fmt.Errorf("rollway serve ended: %v: %s", c.cmd.Wait(), c.said.Tail(saidBytes))
 	case <-time.After(time.Minute):
 		c.kill()
 		return errors.New("rollway serve did not begin within a minute")
@@ -127,7 +112,7 @@ func (c *child) stop(lossy bool) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("stop rollway serve: %w: %s", err, c.said.tail())
+		return fmt.Errorf("stop rollway serve: %w: %s", err, c.said.Tail(saidBytes))
 	}
 	return nil
 }
@@ -161,7 +146,7 @@ func (c *child) inject(trace string, faults ...string) (end func() error, err er
 		args = append(args, "-e", "inject="+f)
 	}
 	cmd := exec.Command("strace", append(args, "-p", fmt.Sprint(c.cmd.Process.Pid))...)
-	var said lockedBuffer
+	var said locked.Buffer
 	cmd.Stderr = &said
 	if err := cmd.Start(); err != nil {
 		return nil, err
@@ -171,7 +156,7 @@ func (c *child) inject(trace string, faults ...string) (end func() error, err er
 		if time.Since(begin) > 20*time.Second {
 			cmd.Process.Kill()
 			cmd.Wait()
-			return nil, fmt.Errorf("strace does not attach: %s", said.tail())
+			return nil, fmt.Errorf("strace does not attach: %s", said.Tail(saidBytes))
 		}
 	}
 	return func() error {

@@ -58,7 +58,7 @@ func (f Fault) Missing() string {
 		}
 	}
 	if f.Name == "kafka" {
-		if _, err := kafkaJars(); err != nil {
+		if err := kafkaJars(); err != nil {
 			return err.Error()
 		}
 	}
@@ -150,7 +150,7 @@ func (s *scene) check(answered bool) error {
 // end has the clients finish, and looks at what is left.
 func (s *scene) end() error {
 	if err := s.load.drain(drainWithin); err != nil {
-		return fmt.Errorf("%w: %s", err, s.said.tail())
+		return fmt.Errorf("%w: %s", err, s.said.Tail(saidBytes))
 	}
 	if err := s.reconcile(true); err != nil {
 		return err

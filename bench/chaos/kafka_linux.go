@@ -8,15 +8,13 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/rollway/rollway/collector/ledger"
+	"github.com/rollway/rollway/collector/sink/kafka/kafkatest"
 )
 
 const (
@@ -24,129 +22,38 @@ const (
 	kafkaPartitions = 2
 )
 
-// kafkaJars is where the tests of the collector's sink keep Apache Kafka.
-func kafkaJars() (string, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
-	dir := filepath.Join(cache, "rollway-test", "kafka-4.1.1")
-	if _, err := os.Stat(dir); err != nil {
-		return "", errors.New("the jars of Apache Kafka, which `REQUIRE=all go test ./sink/kafka` in the folder collector fetches")
-	}
-	return dir, nil
-}
-
-// kafkaSettings make one node in KRaft mode: address, address of the
-// controller, folder, partitions.
-const kafkaSettings = `process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@%[2]s
-listeners=PLAINTEXT://%[1]s,CONTROLLER://%[2]s
-advertised.listeners=PLAINTEXT://%[1]s
-controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
-inter.broker.listener.name=PLAINTEXT
-log.dirs=%[3]s
-num.partitions=%[4]d
-offsets.topic.replication.factor=1
-transaction.state.log.replication.factor=1
-transaction.state.log.min.isr=1
-share.coordinator.state.topic.replication.factor=1
-share.coordinator.state.topic.min.isr=1
-broker.session.timeout.ms=2000
-broker.heartbeat.interval.ms=500
-auto.create.topics.enable=false
-`
-
-// A broker is an Apache Kafka of one node.
-type broker struct {
-	jars, settings, addr string
-	said                 lockedBuffer
-	cmd                  *exec.Cmd
-}
-
-func newBroker(dir string) (*broker, error) {
-	jars, err := kafkaJars()
-	if err != nil {
-		return nil, err
-	}
-	addr, err := freeAddr()
-	if err != nil {
-		return nil, err
-	}
-	control, err := freeAddr()
-	if err != nil {
-		return nil, err
-	}
-	k := &broker{jars: jars, addr: addr, settings: filepath.Join(dir, "server.properties")}
-	text := fmt.Sprintf(kafkaSettings, addr, control, filepath.Join(dir, "kafka"), kafkaPartitions)
-	if err := os.WriteFile(k.settings, []byte(text), 0o600); err != nil {
-		return nil, err
-	}
-	// Any 16 bytes in base64 are the cluster's id.
-	if out, err := k.java("kafka.tools.StorageTool", "format", "-t", "cm9sbHdheS10ZXN0LTAwMA", "-c", k.settings).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("format Kafka's folder: %w: %s", err, out)
-	}
-	return k, nil
-}
-
-func (k *broker) java(args ...string) *exec.Cmd {
-	return exec.Command("java", append([]string{"-Xmx256m", "-Xms128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", filepath.Join(k.jars, "*")}, args...)...)
-}
-
-func (k *broker) start() error {
-	k.cmd = k.java("kafka.Kafka", k.settings)
-	k.cmd.Stdout, k.cmd.Stderr = &k.said, &k.said
-	return k.cmd.Start()
-}
-
-func (k *broker) kill() {
-	if k.cmd != nil && k.cmd.ProcessState == nil {
-		k.cmd.Process.Kill()
-		k.cmd.Wait()
-	}
-}
-
-// ready waits until the broker has the topic.
-func (k *broker) ready() error {
-	c, err := kgo.NewClient(kgo.SeedBrokers(k.addr))
+// kafkaJars fails if the jars of Apache Kafka are not there.
+func kafkaJars() error {
+	dir, err := kafkatest.Jars()
 	if err != nil {
 		return err
 	}
-	defer c.Close()
-	create := kmsg.NewCreateTopicsRequestTopic()
-	create.Topic, create.NumPartitions, create.ReplicationFactor = kafkaTopic, kafkaPartitions, 1
-	req := kmsg.NewPtrCreateTopicsRequest()
-	req.Topics = append(req.Topics, create)
-	const topicExists = 36 // TOPIC_ALREADY_EXISTS
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	for {
-		resp, err := req.RequestWith(ctx, c)
-		if err == nil && len(resp.Topics) == 1 && (resp.Topics[0].ErrorCode == 0 || resp.Topics[0].ErrorCode == topicExists) {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("Kafka takes no topic: %v: %s", err, k.said.tail())
-		case <-time.After(100 * time.Millisecond):
-		}
+	if _, err := os.Stat(dir); err != nil {
+		return errors.New("the jars of Apache Kafka, which `REQUIRE=all go test ./sink/kafka` in the folder collector fetches")
 	}
+	return nil
+}
+
+// startKafka starts the broker and waits until it has the topic.
+func startKafka(k *kafkatest.Broker) error {
+	if err := k.Start(); err != nil {
+		return err
+	}
+	return k.CreateTopic(kafkaTopic, kafkaPartitions, 2*time.Minute)
 }
 
 // kafkaAway kills Kafka, and the collector meanwhile too, and has both back:
 // each acknowledged event is in the topic at least once.
 func kafkaAway(s *scene) error {
-	k, err := newBroker(s.dir)
+	k, err := kafkatest.New(s.dir)
 	if err != nil {
 		return err
 	}
-	defer k.kill()
-	if err := errors.Join(k.start(), k.ready()); err != nil {
+	defer k.Kill()
+	if err := startKafka(k); err != nil {
 		return err
 	}
-	s.config = fmt.Sprintf("journal:\n  segment_size: 4MiB\nkafka:\n  brokers: %q\n  topic: %q\n", k.addr, kafkaTopic)
+	s.config = fmt.Sprintf("journal:\n  segment_size: 4MiB\nkafka:\n  brokers: %q\n  topic: %q\n", k.Addr, kafkaTopic)
 	if err := s.start(); err != nil {
 		return err
 	}
@@ -159,7 +66,7 @@ func kafkaAway(s *scene) error {
 		if err := await("deliveries", func() bool { sink, err := s.sink(); return err == nil && sink.Delivered > 100 }); err != nil {
 			return err
 		}
-		k.kill()
+		k.Kill()
 		s.try.Rounds++
 		time.Sleep(away / 2)
 		if round == 0 {
@@ -180,7 +87,7 @@ func kafkaAway(s *scene) error {
 			return err
 		}
 		s.try.Notes = append(s.try.Notes, fmt.Sprintf("away for %v, then %d events pending", away, sink.Pending))
-		if err := errors.Join(k.start(), k.ready()); err != nil {
+		if err := startKafka(k); err != nil {
 			return err
 		}
 		away = pick(s, 20*time.Second, time.Second)
@@ -221,8 +128,8 @@ func (s *scene) sink() (ledger.Sink, error) {
 }
 
 // consume looks all acknowledged events up in the topic.
-func (s *scene) consume(k *broker) error {
-	c, err := kgo.NewClient(kgo.SeedBrokers(k.addr), kgo.ConsumeTopics(kafkaTopic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+func (s *scene) consume(k *kafkatest.Broker) error {
+	c, err := kgo.NewClient(kgo.SeedBrokers(k.Addr), kgo.ConsumeTopics(kafkaTopic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
 		return err
 	}
@@ -255,7 +162,7 @@ func (s *scene) consume(k *broker) error {
 	s.try.Lost += missing
 	s.try.Notes = append(s.try.Notes, fmt.Sprintf("in the topic: all %d events, %d of them again", len(seen), again))
 	if missing > 0 {
-		return fmt.Errorf("%d acknowledged events are not in the topic; Kafka said: %s", missing, strings.TrimSpace(k.said.tail()))
+		return fmt.Errorf("%d acknowledged events are not in the topic; Kafka said: %s", missing, strings.TrimSpace(k.Said.Tail(saidBytes)))
 	}
 	return nil
 }

@@ -122,6 +122,8 @@ var table = []edge{
 	{"collector/sink/kafka", "collector/sink", "takes its batches"},
 	{"collector/sink/kafka", "github.com/twmb/franz-go", "Kafka's protocol, with an idempotent producer"},
 	{"collector/sink/kafka", "github.com/go-json-experiment/json/jsontext", "finds the field that is the record's key"},
+	{"collector/sink/kafka/kafkatest", "internal/locked", "what the broker prints, for errors"},
+	{"collector/sink/kafka/kafkatest", "github.com/twmb/franz-go", "creates the topic, the sign that the broker serves"},
 	{"collector/query", "internal/jsonline", "levels, times and strings as lines have them"},
 	{"collector/enrich", "collector/normalize", "it works on the lines that are made there"},
 	{"collector/enrich", "collector/config", "what is wrong is told as it is for the configuration"},

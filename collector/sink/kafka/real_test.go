@@ -1,66 +1,31 @@
 package kafka_test
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/rollway/rollway/collector/door/doortest"
 	"github.com/rollway/rollway/collector/sink"
 	"github.com/rollway/rollway/collector/sink/kafka"
+	"github.com/rollway/rollway/collector/sink/kafka/kafkatest"
+	"github.com/rollway/rollway/internal/locked"
 )
 
-// broker is an Apache Kafka of one node in KRaft mode, run from its jars.
-type broker struct {
-	java, jars, dir string
-	addr            string // anybody may produce there
-	secure          string // SASL is wanted there
-
-	log    lockedBuffer
-	cmd    *exec.Cmd
-	exited chan error
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-// kafkaJars returns the folder of the jars, 43 MB, which Maven fetches into the
-// user's cache only if nothing may be skipped; otherwise they have to be there.
-func kafkaJars(t *testing.T) string {
+// wantJars puts the jars, 43 MB, which Maven fetches, into the user's cache only
+// if nothing may be skipped; otherwise they have to be there.
+func wantJars(t *testing.T) {
 	t.Helper()
-	cache, err := os.UserCacheDir()
+	jars, err := kafkatest.Jars()
 	if err != nil {
 		doortest.Missing(t, err.Error())
 	}
-	jars := filepath.Join(cache, "rollway-test", "kafka-4.1.1")
 	if _, err := os.Stat(jars); err == nil {
-		return jars
+		return
 	}
 	if os.Getenv("REQUIRE") != "all" {
 		t.Skipf("Kafka's jars are not in %s; with REQUIRE=all Maven puts them there", jars)
@@ -74,118 +39,30 @@ func kafkaJars(t *testing.T) string {
 	if err := os.Rename(temp, jars); err != nil {
 		t.Fatal(err)
 	}
-	return jars
 }
 
-func freePort(t *testing.T) int {
+// startKafka formats a folder and starts a broker on it, which has the topic.
+func startKafka(t *testing.T) *kafkatest.Broker {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	doortest.Program(t, "java")
+	wantJars(t)
+	k, err := kafkatest.New(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
-}
-
-// startKafka formats a folder and starts a broker on it.
-func startKafka(t *testing.T) *broker {
-	t.Helper()
-	k := &broker{java: doortest.Program(t, "java"), jars: kafkaJars(t), dir: t.TempDir()}
-	port, control, secure := freePort(t), freePort(t), freePort(t)
-	k.addr, k.secure = fmt.Sprintf("127.0.0.1:%d", port), fmt.Sprintf("127.0.0.1:%d", secure)
-	settings := fmt.Sprintf(`process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@127.0.0.1:%[2]d
-listeners=PLAINTEXT://127.0.0.1:%[1]d,SECURE://127.0.0.1:%[5]d,CONTROLLER://127.0.0.1:%[2]d
-advertised.listeners=PLAINTEXT://127.0.0.1:%[1]d,SECURE://127.0.0.1:%[5]d
-controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SECURE:SASL_PLAINTEXT
-listener.name.secure.sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512
-listener.name.secure.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_shop="%[6]s";
-listener.name.secure.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
-listener.name.secure.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
-inter.broker.listener.name=PLAINTEXT
-log.dirs=%[3]s
-num.partitions=%[4]d
-offsets.topic.replication.factor=1
-transaction.state.log.replication.factor=1
-transaction.state.log.min.isr=1
-share.coordinator.state.topic.replication.factor=1
-share.coordinator.state.topic.min.isr=1
-broker.session.timeout.ms=2000
-broker.heartbeat.interval.ms=500
-auto.create.topics.enable=false
-`, port, control, filepath.Join(k.dir, "data"), partitions, secure, password)
-	if err := os.WriteFile(k.settings(), []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	// Any 16 bytes in base64 are the cluster's id.
-	out, err := k.command("kafka.tools.StorageTool", "format", "-t", "cm9sbHdheS10ZXN0LTAwMA", "-c", k.settings(),
-		"--add-scram", "SCRAM-SHA-256=[name=shop,password="+password+"]", "--add-scram", "SCRAM-SHA-512=[name=shop,password="+password+"]").CombinedOutput()
-	if err != nil {
-		t.Fatalf("format: %v\n%s", err, out)
-	}
-	k.start(t)
 	t.Cleanup(func() {
-		k.kill()
+		k.Kill()
 		if t.Failed() {
-			log := k.log.String()
-			t.Logf("Kafka said: …%s", log[max(0, len(log)-5000):])
+			t.Logf("Kafka said: …%s", k.Said.Tail(5000))
 		}
 	})
+	if err := k.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.CreateTopic(topic, partitions, limit); err != nil {
+		t.Fatal(err)
+	}
 	return k
-}
-
-// password is that of the user shop.
-const password = "correct-horse"
-
-func (k *broker) settings() string { return filepath.Join(k.dir, "server.properties") }
-
-func (k *broker) command(args ...string) *exec.Cmd {
-	return exec.Command(k.java, append([]string{"-Xmx256m", "-Xms128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-		"-cp", filepath.Join(k.jars, "*")}, args...)...)
-}
-
-func (k *broker) start(t *testing.T) {
-	t.Helper()
-	k.cmd = k.command("kafka.Kafka", k.settings())
-	k.cmd.Stdout, k.cmd.Stderr = &k.log, &k.log
-	if err := k.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	k.exited = make(chan error, 1)
-	go func(cmd *exec.Cmd) { k.exited <- cmd.Wait() }(k.cmd)
-}
-
-func (k *broker) kill() {
-	k.cmd.Process.Kill()
-	k.exited <- <-k.exited
-}
-
-// createTopic waits until the broker takes a topic.
-func (k *broker) createTopic(t *testing.T) {
-	t.Helper()
-	c, err := kgo.NewClient(kgo.SeedBrokers(k.addr))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	for {
-		_, err := kadm.NewClient(c).CreateTopic(ctx, partitions, 1, nil, topic)
-		if err == nil || strings.Contains(err.Error(), "TOPIC_ALREADY_EXISTS") {
-			return
-		}
-		select {
-		case exit := <-k.exited:
-			k.exited <- exit
-			t.Fatalf("Kafka ended: %v", exit)
-		case <-ctx.Done():
-			t.Fatalf("Kafka takes no topic: %v", err)
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
 }
 
 // A real broker is killed under load, twice, and the sink once while it is away:
@@ -193,9 +70,8 @@ func (k *broker) createTopic(t *testing.T) {
 // append waited for any of it.
 func TestRealKafka(t *testing.T) {
 	k := startKafka(t)
-	k.createTopic(t)
 	j := openJournal(t)
-	o := kafka.Options{Brokers: []string{k.addr}}
+	o := kafka.Options{Brokers: []string{k.Addr}}
 	r, stop := run(t, j, o)
 	n, began := 0, uint64(0)
 	load := func(lines int) { // what is stored while something happens
@@ -222,7 +98,7 @@ func TestRealKafka(t *testing.T) {
 	for round := range 2 {
 		load(3000)
 		awaitSome(t, r)
-		during(k.kill)
+		during(k.Kill)
 		load(3000)
 		if round == 1 {
 			if s := r.Stats(); s.Pending == 0 {
@@ -233,14 +109,20 @@ func TestRealKafka(t *testing.T) {
 			r, stop = run(t, j, o)
 			load(1000)
 		}
-		k.start(t)
-		during(func() { k.createTopic(t) })
+		if err := k.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		during(func() { err = k.CreateTopic(topic, partitions, limit) })
+		if err != nil {
+			t.Fatal(err)
+		}
 		load(3000)
 		awaitDelivered(t, j, r, began)
 	}
 	stop()
 	again := 0
-	for _, times := range consume(t, []string{k.addr}, j, n, "") {
+	for _, times := range consume(t, []string{k.Addr}, j, n, "") {
 		again += times - 1
 	}
 	t.Logf("%d lines, %d of them came again", n, again)
@@ -259,10 +141,9 @@ func awaitSome(t *testing.T, r *sink.Runner) {
 // The real Kafka lets in who knows the password, by each mechanism.
 func TestRealKafkaSASL(t *testing.T) {
 	k := startKafka(t)
-	k.createTopic(t)
 	j := openJournal(t)
-	log := &lockedBuffer{}
-	_, stop := run(t, j, kafka.Options{Brokers: []string{k.secure}, SASL: "scram-sha-512", User: "shop", Password: "not the password", Log: slog.New(slog.NewTextHandler(log, nil))})
+	log := &locked.Buffer{}
+	_, stop := run(t, j, kafka.Options{Brokers: []string{k.Secure}, SASL: "scram-sha-512", User: kafkatest.User, Password: "not the password", Log: slog.New(slog.NewTextHandler(log, nil))})
 	store(t, j, 0, 1)
 	for end := time.Now().Add(limit); !strings.Contains(log.String(), "unable to initialize sasl"); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -274,11 +155,11 @@ func TestRealKafkaSASL(t *testing.T) {
 		t.Errorf("the password is in the log: %s", log)
 	}
 	for i, mechanism := range []string{"plain", "scram-sha-256", "scram-sha-512"} {
-		r, stop := run(t, j, kafka.Options{Brokers: []string{k.secure}, SASL: mechanism, User: "shop", Password: password})
+		r, stop := run(t, j, kafka.Options{Brokers: []string{k.Secure}, SASL: mechanism, User: kafkatest.User, Password: kafkatest.Password})
 		began := r.Stats().Cursor
 		store(t, j, 1+500*i, 500)
 		awaitDelivered(t, j, r, began)
 		stop()
 	}
-	consume(t, []string{k.addr}, j, 1501, "") // all of them
+	consume(t, []string{k.Addr}, j, 1501, "") // all of them
 }
