@@ -1,7 +1,6 @@
 package allocstudy
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/rollway/rollway/bench/internal/measure"
@@ -26,16 +25,7 @@ func (r *Results) Save(path string) error {
 }
 
 // Load reads what Save wrote.
-func Load(path string) (*Results, error) {
-	r := new(Results)
-	if err := measure.Read(path, r); err != nil {
-		return nil, err
-	}
-	if r.Kind != Kind {
-		return nil, fmt.Errorf("read %s: it holds results of %q", path, r.Kind)
-	}
-	return r, nil
-}
+func Load(path string) (*Results, error) { return measure.Load[Results](path, Kind) }
 
 // toolchains lists the toolchains of the results as they were given.
 func (r *Results) toolchains() []string {

@@ -100,10 +100,6 @@ func (c Case) check(t Toolchain, allocs float64) error {
 	return nil
 }
 
-// A sample during which other processes used more than noisyPct of a core is
-// taken again, as package measure does it.
-const noisyPct = 20
-
 // Run builds the designs in dir with every toolchain named, counts, and if all
 // counts are as the study says, measures as many rounds as r is of.
 func (r *Results) Run(w io.Writer, dir string, toolchains []string, each time.Duration) error {
@@ -138,8 +134,7 @@ func (r *Results) Run(w io.Writer, dir string, toolchains []string, each time.Du
 	return err
 }
 
-// measureAll takes a sample of every case with every program in every round. A
-// round begins one sample later than the round before.
+// measureAll takes a sample of every case with every program in every round.
 func measureAll(w io.Writer, programs []Program, rounds int, each time.Duration) ([]measure.Sample, error) {
 	type subject struct {
 		program Program
@@ -155,67 +150,25 @@ func measureAll(w io.Writer, programs []Program, rounds int, each time.Duration)
 			}
 		}
 	}
-	var samples []measure.Sample
-	for round := range rounds {
-		begin := time.Now()
-		for k := range subjects {
-			s := subjects[(k+round)%len(subjects)]
-			sample, err := s.program.sample(s.name, s.mode, each)
-			if err != nil {
-				return nil, err
-			}
-			sample.Round = round
-			samples = append(samples, sample)
-		}
-		fmt.Fprintf(w, "round %d of %d: %d samples in %.0fs\n", round+1, rounds, len(subjects), time.Since(begin).Seconds())
-	}
-	return samples, nil
+	return measure.Interleave(w, rounds, len(subjects), func(i int) (measure.Sample, error) {
+		s := subjects[i]
+		return s.program.sample(s.name, s.mode, each)
+	})
 }
 
-// sample measures one case, up to three times while others are busy.
+// sample measures one case.
 func (p Program) sample(name, mode string, each time.Duration) (measure.Sample, error) {
-	var sample measure.Sample
-	for range 3 {
-		begin, busy := time.Now(), machineCPU()
-		got, state, err := p.run("-case", name, "-parallel="+strconv.FormatBool(mode == Parallel), "-time", each.String())
-		if err != nil {
-			return sample, err
-		}
-		took := time.Since(begin)
-		sample = measure.Sample{
-			Case: name, Library: p.Toolchain.Name, Mode: mode, Ops: got.Ops,
-			NsPerOp: got.Ns, CallerNs: got.Ns, AllocsPerOp: got.Allocs, BytesPerOp: got.Bytes,
-			CPUNsPerOp: 0, // the process also calibrates, so its time is not the calls' alone
-		}
-		if busy > 0 {
-			others := machineCPU() - busy - state.UserTime() - state.SystemTime()
-			sample.OthersPct = max(0, 100*float64(others)/float64(took))
-		}
-		if sample.OthersPct <= noisyPct {
-			break
-		}
-	}
-	return sample, nil
-}
-
-// machineCPU is the busy time of all cores, from /proc/stat in ticks of 10 ms,
-// or 0 where there is none: then no sample counts as noisy.
-func machineCPU() time.Duration {
-	stat, err := os.ReadFile("/proc/stat")
+	meter := measure.StartMeter()
+	got, state, err := p.run("-case", name, "-parallel="+strconv.FormatBool(mode == Parallel), "-time", each.String())
 	if err != nil {
-		return 0
+		return measure.Sample{}, err
 	}
-	line, _, _ := strings.Cut(string(stat), "\n")
-	var ticks int64
-	for i, field := range strings.Fields(line) {
-		switch i {
-		case 1, 2, 3, 6, 7, 8: // user, nice, system, irq, softirq, steal
-			n, err := strconv.ParseInt(field, 10, 64)
-			if err != nil {
-				return 0
-			}
-			ticks += n
-		}
-	}
-	return time.Duration(ticks) * 10 * time.Millisecond
+	took, _, others := meter.Read()
+	child := state.UserTime() + state.SystemTime()
+	return measure.Sample{
+		Case: name, Library: p.Toolchain.Name, Mode: mode, Ops: got.Ops,
+		NsPerOp: got.Ns, CallerNs: got.Ns, AllocsPerOp: got.Allocs, BytesPerOp: got.Bytes,
+		CPUNsPerOp: 0, // the process also calibrates, so its time is not the calls' alone
+		OthersPct:  max(0, others-100*float64(child)/float64(took)),
+	}, nil
 }

@@ -18,16 +18,7 @@ func (r *Results) Save(path string) error {
 }
 
 // Load reads what Save wrote.
-func Load(path string) (*Results, error) {
-	r := new(Results)
-	if err := measure.Read(path, r); err != nil {
-		return nil, err
-	}
-	if r.Kind != Kind {
-		return nil, fmt.Errorf("read %s: it holds results of %q", path, r.Kind)
-	}
-	return r, nil
-}
+func Load(path string) (*Results, error) { return measure.Load[Results](path, Kind) }
 
 // Unexpected lists what must not have been.
 func (r *Results) Unexpected() []error {

@@ -1,10 +1,6 @@
 package direct
 
 import (
-	"encoding/json"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/histogram"
@@ -135,38 +131,10 @@ const FileHeadline = Kind + "-headline.json"
 
 // Save writes the results to a file: one run a line.
 func (h *Headlines) Save(path string) error {
-	head := h.Results
-	head.Samples = []measure.Sample{}
-	encoded, err := json.MarshalIndent(head, "", "  ")
-	if err != nil {
-		return err
-	}
-	var b strings.Builder
-	b.WriteString(strings.TrimSuffix(string(encoded), "\n}"))
-	b.WriteString(",\n  \"runs\": [")
-	for i, r := range h.Runs {
-		line, err := json.Marshal(r)
-		if err != nil {
-			return err
-		}
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString("\n" + string(line))
-	}
-	b.WriteString("\n]}\n")
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(path, []byte(b.String()), 0o644)
+	head := *h
+	head.Samples, head.Runs = []measure.Sample{}, nil
+	return measure.SaveLines(path, head, measure.ListOf("runs", h.Runs))
 }
 
 // LoadHeadlines reads what Save wrote.
-func LoadHeadlines(path string) (*Headlines, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	h := new(Headlines)
-	return h, json.Unmarshal(data, h)
-}
+func LoadHeadlines(path string) (*Headlines, error) { return measure.Load[Headlines](path, Kind) }

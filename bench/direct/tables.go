@@ -28,7 +28,7 @@ func Tables(dir string) (string, error) {
 	}
 	var text strings.Builder
 	for _, name := range Cases() {
-		r, err := measure.Load(filepath.Join(dir, File(name)))
+		r, err := measure.Load[measure.Results](filepath.Join(dir, File(name)), Kind)
 		if err != nil {
 			return "", err
 		}
@@ -49,7 +49,7 @@ func headlineTables(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	r, err := measure.Load(filepath.Join(dir, File(CaseCall)))
+	r, err := measure.Load[measure.Results](filepath.Join(dir, File(CaseCall)), Kind)
 	if err != nil {
 		return "", err
 	}

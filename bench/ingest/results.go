@@ -93,11 +93,4 @@ func (r *Results) Save(path string) error {
 }
 
 // Load reads what Save wrote.
-func Load(path string) (*Results, error) {
-	r := new(Results)
-	err := measure.Read(path, r)
-	if err == nil && r.Kind != Kind {
-		err = fmt.Errorf("%s holds results of %q", path, r.Kind)
-	}
-	return r, err
-}
+func Load(path string) (*Results, error) { return measure.Load[Results](path, Kind) }

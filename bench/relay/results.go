@@ -1,13 +1,8 @@
 package relay
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"maps"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -68,53 +63,17 @@ func (r *Results) summarize() map[measure.Key]measure.Summary {
 	return all
 }
 
-// Save writes the results to a file: one sample a line, so that versions of
-// the file can be compared.
+// Save writes the results to a file: one sample a line.
 func (r *Results) Save(path string) error {
 	head := *r
 	head.Parts = slices.Clone(r.Parts)
-	for i := range head.Parts {
+	var lists []measure.List
+	for i, p := range r.Parts {
 		head.Parts[i].Samples = nil
+		lists = append(lists, measure.ListOf("samples", p.Samples))
 	}
-	encoded, err := json.MarshalIndent(head, "", "  ")
-	if err != nil {
-		return err
-	}
-	for _, p := range r.Parts {
-		var b bytes.Buffer
-		b.WriteString(`"samples": [`)
-		for i, s := range p.Samples {
-			line, err := json.Marshal(s)
-			if err != nil {
-				return err
-			}
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			b.WriteByte('\n')
-			b.Write(line)
-		}
-		b.WriteString("\n]")
-		encoded = bytes.Replace(encoded, []byte(`"samples": null`), b.Bytes(), 1)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(path, append(encoded, '\n'), 0o644)
+	return measure.SaveLines(path, head, lists...)
 }
 
 // Load reads what Save wrote.
-func Load(path string) (*Results, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	r := new(Results)
-	if err := json.Unmarshal(data, r); err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
-	}
-	if r.Kind != Kind {
-		return nil, fmt.Errorf("read %s: it holds results of %q", path, r.Kind)
-	}
-	return r, nil
-}
+func Load(path string) (*Results, error) { return measure.Load[Results](path, Kind) }

@@ -1,10 +1,6 @@
 package reliability
 
-import (
-	"fmt"
-
-	"github.com/rollway/rollway/bench/internal/measure"
-)
+import "github.com/rollway/rollway/bench/internal/measure"
 
 // Kind is the name of the results and of their place in the document.
 const Kind = "reliability"
@@ -24,16 +20,7 @@ func (r *Results) Save(path string) error {
 }
 
 // Load reads what Save wrote.
-func Load(path string) (*Results, error) {
-	r := new(Results)
-	if err := measure.Read(path, r); err != nil {
-		return nil, err
-	}
-	if r.Kind != Kind {
-		return nil, fmt.Errorf("read %s: it holds results of %q", path, r.Kind)
-	}
-	return r, nil
-}
+func Load(path string) (*Results, error) { return measure.Load[Results](path, Kind) }
 
 // Unexpected lists how our own writers have broken their promises.
 func (r *Results) Unexpected() []error {

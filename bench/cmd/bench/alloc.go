@@ -47,24 +47,9 @@ func runAlloc(args []string) error {
 
 // runAllocTables writes the study's tables into the document.
 func runAllocTables(args []string) error {
-	flags := flag.NewFlagSet("alloc-tables", flag.ExitOnError)
-	from := flags.String("results", "../docs/results/allocstudy.json", "file of the raw results")
-	doc := flags.String("doc", "../docs/BENCHMARKS.md", "document to write into")
-	check := flags.Bool("check", false, "only make the tables, change nothing")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	results, err := allocstudy.Load(*from)
-	if err != nil {
-		return err
-	}
-	text, err := results.Tables()
-	if err != nil || *check {
-		return err
-	}
-	changed, err := measure.Replace(*doc, allocstudy.Kind, text)
-	if changed {
-		fmt.Printf("%s: tables of %s written\n", *doc, allocstudy.Kind)
-	}
-	return err
+	return document{
+		command: "alloc-tables", kind: allocstudy.Kind,
+		results: "../docs/results/allocstudy.json", doc: "../docs/BENCHMARKS.md",
+		render: tablesOf(allocstudy.Load),
+	}.write(args)
 }

@@ -55,24 +55,9 @@ func runChaos(args []string) error {
 
 // runChaosTables writes the table into the document.
 func runChaosTables(args []string) error {
-	flags := flag.NewFlagSet(chaos.Kind+"-tables", flag.ExitOnError)
-	from := flags.String("results", "../docs/results/chaos.json", "file of the raw results")
-	doc := flags.String("doc", "../docs/RELIABILITY.md", "document to write into")
-	check := flags.Bool("check", false, "only make the table, change nothing")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	results, err := chaos.Load(*from)
-	if err != nil {
-		return err
-	}
-	text, err := results.Tables()
-	if err != nil || *check {
-		return err
-	}
-	changed, err := measure.Replace(*doc, chaos.Kind, text)
-	if changed {
-		fmt.Printf("%s: table of %s written\n", *doc, chaos.Kind)
-	}
-	return err
+	return document{
+		command: "ingest-chaos-tables", kind: chaos.Kind,
+		results: "../docs/results/chaos.json", doc: "../docs/RELIABILITY.md",
+		render: tablesOf(chaos.Load),
+	}.write(args)
 }

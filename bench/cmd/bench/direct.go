@@ -85,20 +85,12 @@ func runDirectHeadline(args []string) error {
 
 // runDirectTables writes the tables of these experiments into the document.
 func runDirectTables(args []string) error {
-	flags := flag.NewFlagSet("direct-tables", flag.ExitOnError)
-	dir := flags.String("results", "../docs/results", "folder of the raw results")
-	doc := flags.String("doc", "../docs/BENCHMARKS.md", "document to write into")
-	check := flags.Bool("check", false, "only make the tables, change nothing")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	text, err := direct.Tables(*dir)
-	if err != nil || *check {
-		return err
-	}
-	changed, err := measure.Replace(*doc, direct.Kind, text)
-	if changed {
-		fmt.Printf("%s: tables of %s written\n", *doc, direct.Kind)
-	}
-	return err
+	return document{
+		command: "direct-tables", kind: direct.Kind,
+		results: "../docs/results", doc: "../docs/BENCHMARKS.md",
+		render: func(dir string) (string, map[string]string, error) {
+			text, err := direct.Tables(dir)
+			return text, nil, err
+		},
+	}.write(args)
 }

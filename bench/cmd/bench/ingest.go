@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -79,29 +78,22 @@ func measureIngest(results *ingest.Results, plan measure.Plan, s ingest.Settings
 	return err
 }
 
-// runIngestTables writes the tables of runIngest's results into the document.
+// runIngestTables writes the tables and the picture of runIngest's results into
+// the document and beside it.
 func runIngestTables(args []string) error {
-	flags := flag.NewFlagSet(ingest.Kind+"-tables", flag.ExitOnError)
-	from := flags.String("results", "../docs/results/ingest.json", "file of the raw results")
-	doc := flags.String("doc", "../docs/BENCHMARKS.md", "document to write into")
-	check := flags.Bool("check", false, "only make the tables, change nothing")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	results, err := ingest.Load(*from)
-	if err != nil {
-		return err
-	}
-	text, err := results.Tables()
-	if err != nil || *check {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(filepath.Dir(*doc), "results", ingest.FilePlot), []byte(ingest.Plot(results)), 0o644); err != nil {
-		return err
-	}
-	changed, err := measure.Replace(*doc, ingest.Kind, text)
-	if changed {
-		fmt.Printf("%s: tables of %s written\n", *doc, ingest.Kind)
-	}
-	return err
+	return document{
+		command: "ingest-tables", kind: ingest.Kind,
+		results: "../docs/results/ingest.json", doc: "../docs/BENCHMARKS.md",
+		render: func(path string) (string, map[string]string, error) {
+			results, err := ingest.Load(path)
+			if err != nil {
+				return "", nil, err
+			}
+			text, err := results.Tables()
+			if err != nil {
+				return "", nil, err
+			}
+			return text, map[string]string{"results/" + ingest.FilePlot: ingest.Plot(results)}, nil
+		},
+	}.write(args)
 }

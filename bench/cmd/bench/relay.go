@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/rollway/rollway/bench/internal/measure"
 	"github.com/rollway/rollway/bench/relay"
 )
 
@@ -56,33 +54,20 @@ func runRelay(args []string) error {
 // runRelayTables writes the relays' tables into the document and the pictures
 // beside it.
 func runRelayTables(args []string) error {
-	flags := flag.NewFlagSet("relay-tables", flag.ExitOnError)
-	from := flags.String("results", "../docs/results/relay.json", "file of the raw results")
-	doc := flags.String("doc", "../docs/RELAY.md", "document to write into")
-	check := flags.Bool("check", false, "only make the tables and pictures, change nothing")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	results, err := relay.Load(*from)
-	if err != nil {
-		return err
-	}
-	text, err := results.Tables()
-	if err != nil {
-		return err
-	}
-	pictures, err := results.Pictures()
-	if err != nil || *check {
-		return err
-	}
-	for name, svg := range pictures {
-		if err := os.WriteFile(filepath.Join(filepath.Dir(*doc), name), []byte(svg), 0o644); err != nil {
-			return err
-		}
-	}
-	changed, err := measure.Replace(*doc, relay.Kind, text)
-	if changed {
-		fmt.Printf("%s: tables of %s written\n", *doc, relay.Kind)
-	}
-	return err
+	return document{
+		command: "relay-tables", kind: relay.Kind,
+		results: "../docs/results/relay.json", doc: "../docs/RELAY.md",
+		render: func(path string) (string, map[string]string, error) {
+			results, err := relay.Load(path)
+			if err != nil {
+				return "", nil, err
+			}
+			text, err := results.Tables()
+			if err != nil {
+				return "", nil, err
+			}
+			pictures, err := results.Pictures()
+			return text, pictures, err
+		},
+	}.write(args)
 }

@@ -76,24 +76,9 @@ func runReliability(args []string) error {
 
 // runReliabilityTables writes the tables into the document.
 func runReliabilityTables(args []string) error {
-	flags := flag.NewFlagSet(reliability.Kind+"-tables", flag.ExitOnError)
-	from := flags.String("results", "../docs/results/reliability.json", "file of the raw results")
-	doc := flags.String("doc", "../docs/RELIABILITY.md", "document to write into")
-	check := flags.Bool("check", false, "only make the tables, change nothing")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	results, err := reliability.Load(*from)
-	if err != nil {
-		return err
-	}
-	text, err := results.Tables()
-	if err != nil || *check {
-		return err
-	}
-	changed, err := measure.Replace(*doc, reliability.Kind, text)
-	if changed {
-		fmt.Printf("%s: tables of %s written\n", *doc, reliability.Kind)
-	}
-	return err
+	return document{
+		command: "reliability-tables", kind: reliability.Kind,
+		results: "../docs/results/reliability.json", doc: "../docs/RELIABILITY.md",
+		render: tablesOf(reliability.Load),
+	}.write(args)
 }

@@ -26,12 +26,9 @@ func runTables(args []string) error {
 		if *only != "" && kind != *only {
 			continue
 		}
-		results, err := measure.Load(filepath.Join(*dir, kind+".json"))
+		results, err := measure.Load[measure.Results](filepath.Join(*dir, kind+".json"), kind)
 		if err != nil {
 			return err
-		}
-		if results.Kind != kind {
-			return fmt.Errorf("%s.json holds results of %q", kind, results.Kind)
 		}
 		text, err := render(results)
 		if err != nil {

@@ -3,6 +3,7 @@ package measure
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -36,7 +37,8 @@ func (p plain) MarshalJSON() ([]byte, error) {
 }
 
 // SaveLines writes head to a file, made with its folder, as indented JSON. Each
-// list is written in the place of the field of its name, which is null in head.
+// list is written in the place of the field of its name, which is null in head;
+// lists of one name take such fields in their order.
 func SaveLines(path string, head any, lists ...List) error {
 	encoded, err := json.MarshalIndent(head, "", "  ")
 	if err != nil {
@@ -69,14 +71,21 @@ func SaveLines(path string, head any, lists ...List) error {
 	return os.WriteFile(path, append(encoded, '\n'), 0o644)
 }
 
-// Read reads the JSON of a file into v.
-func Read(path string, v any) error {
+// Load reads results of type T from a file, and checks that they are of a kind.
+func Load[T any](path, kind string) (*T, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := json.Unmarshal(data, v); err != nil {
-		return fmt.Errorf("read %s: %w", path, err)
+	var head struct {
+		Kind string `json:"kind"`
 	}
-	return nil
+	r := new(T)
+	if err := errors.Join(json.Unmarshal(data, &head), json.Unmarshal(data, r)); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	if head.Kind != kind {
+		return nil, fmt.Errorf("read %s: it holds results of %q", path, head.Kind)
+	}
+	return r, nil
 }

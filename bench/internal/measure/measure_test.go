@@ -124,30 +124,51 @@ func TestResultsKeep(t *testing.T) {
 	if err := r.Save(path); err != nil {
 		t.Fatal(err)
 	}
-	if back, err := Load(path); err != nil || !reflect.DeepEqual(back, r) {
+	if back, err := Load[Results](path, "kind"); err != nil || !reflect.DeepEqual(back, r) {
 		t.Errorf("read back %+v, %v, want %+v", back, err, r)
 	}
 }
 
 func TestSaveLines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sub", "lines.json")
-	head := struct {
-		Name string   `json:"name"`
+	type results struct {
+		Kind string   `json:"kind"`
 		A    []string `json:"a"`
 		B    []int    `json:"b"`
-	}{Name: "n"}
+	}
+	head := results{Kind: "k"}
 	if err := SaveLines(path, head, ListOf("b", []int{1, 2}), ListOf("a", []string{"<x>"})); err != nil {
 		t.Fatal(err)
 	}
-	const want = "{\n  \"name\": \"n\",\n  \"a\": [\n\"<x>\"\n],\n  \"b\": [\n1,\n2\n]\n}\n"
+	const want = "{\n  \"kind\": \"k\",\n  \"a\": [\n\"<x>\"\n],\n  \"b\": [\n1,\n2\n]\n}\n"
 	if got, err := os.ReadFile(path); err != nil || string(got) != want {
 		t.Errorf("%v\ngot  %s\nwant %s", err, got, want)
 	}
 	if err := SaveLines(path, head, ListOf("c", []int{1})); err == nil {
 		t.Error("a list without a place was taken")
 	}
-	if err := Read(path, &head); err != nil || len(head.B) != 2 || head.A[0] != "<x>" {
-		t.Errorf("read back %+v, %v", head, err)
+	if back, err := Load[results](path, "k"); err != nil || len(back.B) != 2 || back.A[0] != "<x>" {
+		t.Errorf("read back %+v, %v", back, err)
+	}
+	if _, err := Load[results](path, "other"); err == nil {
+		t.Error("results of another kind were taken")
+	}
+}
+
+func TestSaveLinesOfOneName(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lines.json")
+	type part struct {
+		A []int `json:"a"`
+	}
+	type results struct {
+		Kind  string `json:"kind"`
+		Parts []part `json:"parts"`
+	}
+	if err := SaveLines(path, results{"k", make([]part, 2)}, ListOf("a", []int{1}), ListOf("a", []int{2, 3})); err != nil {
+		t.Fatal(err)
+	}
+	if back, err := Load[results](path, "k"); err != nil || !reflect.DeepEqual(back.Parts, []part{{[]int{1}}, {[]int{2, 3}}}) {
+		t.Errorf("read back %+v, %v", back, err)
 	}
 }
 

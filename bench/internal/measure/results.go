@@ -70,12 +70,3 @@ func (r *Results) Save(path string) error {
 	head.Samples = nil
 	return SaveLines(path, head, ListOf("samples", r.Samples))
 }
-
-// Load reads what Save wrote.
-func Load(path string) (*Results, error) {
-	r := new(Results)
-	if err := Read(path, r); err != nil {
-		return nil, err
-	}
-	return r, nil
-}
