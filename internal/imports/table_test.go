@@ -108,6 +108,8 @@ var table = []edge{
 	{"collector/door/splunk", "collector/receive", "the interface it implements"},
 	{"collector/door/splunk", "collector/pool", "memory that is used again is checked for use after return"},
 	{"collector/door/splunk", "internal/jsonline", "answers hold text of senders, escaped as in lines"},
+	{"collector/door/decodetest", "collector/normalize", "what Decode gets and makes"},
+	{"collector/door/decodetest", "collector/receive", "protocols, and their requests with a store in memory"},
 	{"collector/door/doortest", "collector", "real clients send to a real collector"},
 	{"collector/door/doortest", "collector/config", "how that is set up"},
 	{"collector/door/doortest", "collector/normalize", "what is rejected, and why"},

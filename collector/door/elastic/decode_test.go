@@ -2,60 +2,29 @@ package elastic
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/rollway/rollway/collector/door/decodetest"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receive"
 )
 
-// store keeps lines, unless it fails.
-type store struct {
-	lines []string
-	fail  error
-}
-
-var errFull = errors.New("full")
-
-func (s *store) put(_ context.Context, b *normalize.Batch) error {
-	if s.fail != nil {
-		return s.fail
-	}
-	b.FirstOffset, b.HasOffset = uint64(len(s.lines)), true
-	for line := range strings.Lines(string(b.Lines)) {
-		s.lines = append(s.lines, strings.TrimSuffix(line, "\n"))
-	}
-	return nil
-}
-
-func newMux(s *store, limits normalize.Limits) *http.ServeMux {
+// newServer returns a server, and its routes of this protocol.
+func newServer(t testing.TB, limits normalize.Limits) (*decodetest.Server, http.Handler) {
 	limits.MaxPast, limits.MaxFuture = -1, -1 // the tests' times grow old
-	r := receive.New(receive.Options{Store: s.put, Limits: limits, IsFull: func(err error) bool { return err == errFull }})
+	s := decodetest.NewServer(t, func(o *receive.Options) { o.Limits = limits })
 	mux := http.NewServeMux()
-	mux.Handle("/_bulk", r.Handler(Bulk))
-	mux.Handle("/{index}/_bulk", r.Handler(Bulk, http.MethodPost, http.MethodPut))
-	return mux
-}
-
-func send(h http.Handler, path, body string, header ...string) *httptest.ResponseRecorder {
-	req := httptest.NewRequest("POST", path, strings.NewReader(body))
-	for i := 0; i < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
-	}
-	rec := httptest.NewRecorder()
-	h.ServeHTTP(rec, req)
-	return rec
+	mux.Handle("/_bulk", s.Handler(Bulk))
+	mux.Handle("/{index}/_bulk", s.Handler(Bulk, http.MethodPost, http.MethodPut))
+	return s, mux
 }
 
 const stamp = `{"time":"2026-05-28T12:40:00.000000000Z","level":`
@@ -84,19 +53,18 @@ func TestDocuments(t *testing.T) {
 		{`{"create":{}}`, `{"time":"2026-05-28T12:40:00.000000000Z","level":"INFO","msg":"m","attrs":{"k":[1, 2]}}`, `"INFO","msg":"m","attrs":{"k":[1,2]}}`},
 		{`{"create":{}}`, `{"time":"2026-05-28T12:40:01Z"}`, `"INFO","attrs":{"time":"2026-05-28T12:40:01Z"}}`},
 	} {
-		s := &store{}
+		s, h := newServer(t, normalize.Limits{})
 		doc := strings.Replace(tt.doc, "{", `{"@timestamp":"2026-05-28T12:40:00Z",`, 1)
 		doc = strings.Replace(doc, ",}", "}", 1)
-		rec := send(newMux(s, normalize.Limits{}), "/_bulk", tt.action+"\n"+doc)
-		if rec.Code != 200 || len(s.lines) != 1 || s.lines[0] != stamp+tt.want {
-			t.Errorf("%s\n%s\n got %q\nwant %s\n%s", tt.action, doc, s.lines, stamp+tt.want, rec.Body)
+		rec := decodetest.Send(h, "/_bulk", tt.action+"\n"+doc)
+		if rec.Code != 200 || len(s.Lines) != 1 || s.Lines[0] != stamp+tt.want {
+			t.Errorf("%s\n%s\n got %q\nwant %s\n%s", tt.action, doc, s.Lines, stamp+tt.want, rec.Body)
 		}
 	}
 }
 
 func TestItems(t *testing.T) {
-	s := &store{}
-	h := newMux(s, normalize.Limits{MaxEventBytes: 200, MaxRejections: 3})
+	s, h := newServer(t, normalize.Limits{MaxEventBytes: 200, MaxRejections: 3})
 	body := `{"index":{"_id":"a"}}` + "\n" + `{"message":"one"}` + "\n" +
 		`{"delete":{"_id":"b"}}` + "\n" +
 		`{"update":{"_id":"c","_index":"other"}}` + "\n" + `{"doc":{}}` + "\n\n" +
@@ -106,7 +74,7 @@ func TestItems(t *testing.T) {
 		`{"create":{}}` + "\n" + "{\"message\":\"\xff\"}" + "\n" +
 		`{"create":{}}` + "\n" + `{"message":"two"}` + "\n" +
 		`{"create":{}}`
-	rec := send(h, "/logs-\"x\"/_bulk", body)
+	rec := decodetest.Send(h, "/logs-\"x\"/_bulk", body)
 	var got struct {
 		Took   *int
 		Errors bool
@@ -138,14 +106,14 @@ create logs-"x" "" 400 0  document_parsing_exception: the item cannot be stored 
 create logs-"x" "1" 201 1 created : 
 create logs-"x" "" 400 0  document_parsing_exception: the item cannot be stored as it is
 `
-	if b.String() != want || !got.Errors || got.Took == nil || len(s.lines) != 2 {
-		t.Errorf("errors %v, %q\n got %s\nwant %s", got.Errors, s.lines, b.String(), want)
+	if b.String() != want || !got.Errors || got.Took == nil || len(s.Lines) != 2 {
+		t.Errorf("errors %v, %q\n got %s\nwant %s", got.Errors, s.Lines, b.String(), want)
 	}
-	if !strings.Contains(s.lines[0], `"attrs":{"_index":"logs-\"x\"","_id":"a"}`) {
-		t.Error(s.lines[0])
+	if !strings.Contains(s.Lines[0], `"attrs":{"_index":"logs-\"x\"","_id":"a"}`) {
+		t.Error(s.Lines[0])
 	}
 	// All rejected is no reason for another status.
-	if rec := send(h, "/_bulk", "{\"delete\":{}}"); rec.Code != 200 || !strings.Contains(rec.Body.String(), `"errors":true,"items":[{"delete":{"_index":"","status":400,`) {
+	if rec := decodetest.Send(h, "/_bulk", "{\"delete\":{}}"); rec.Code != 200 || !strings.Contains(rec.Body.String(), `"errors":true,"items":[{"delete":{"_index":"","status":400,`) {
 		t.Error(rec.Code, rec.Body)
 	}
 }
@@ -173,8 +141,8 @@ func TestRefusals(t *testing.T) {
 		{"/" + long + "/_bulk", good, 400, "longer than 255"},
 		{"/_bulk", strings.Repeat(good, 21), 413, "too many items"},
 	} {
-		s := &store{}
-		rec := send(newMux(s, normalize.Limits{MaxEvents: 10}), tt.path, tt.body)
+		s, h := newServer(t, normalize.Limits{MaxEvents: 10})
+		rec := decodetest.Send(h, tt.path, tt.body)
 		var answer struct {
 			Status int
 			Error  struct {
@@ -183,24 +151,26 @@ func TestRefusals(t *testing.T) {
 			}
 		}
 		err := json.Unmarshal(rec.Body.Bytes(), &answer)
-		if err != nil || rec.Code != tt.code || answer.Status != tt.code || len(s.lines) > 0 || len(answer.Error.RootCause) != 1 ||
+		if err != nil || rec.Code != tt.code || answer.Status != tt.code || len(s.Lines) > 0 || len(answer.Error.RootCause) != 1 ||
 			!strings.Contains(rec.Body.String(), tt.want) || rec.Header().Get("X-Elastic-Product") != "Elasticsearch" {
-			t.Errorf("%.60q: %d %s, %v, %q", tt.body, rec.Code, rec.Body, err, s.lines)
+			t.Errorf("%.60q: %d %s, %v, %q", tt.body, rec.Code, rec.Body, err, s.Lines)
 		}
 	}
 }
 
 func TestTooMany(t *testing.T) {
-	s := &store{}
-	rec := send(newMux(s, normalize.Limits{MaxEvents: 2}), "/_bulk", strings.Repeat("{\"create\":{}}\n{}\n", 3))
-	if rec.Code != 200 || len(s.lines) != 2 || strings.Count(rec.Body.String(), `"status":201`) != 2 || strings.Count(rec.Body.String(), `"status":429`) != 1 {
-		t.Error(rec.Code, rec.Body, s.lines)
+	s, h := newServer(t, normalize.Limits{MaxEvents: 2})
+	rec := decodetest.Send(h, "/_bulk", strings.Repeat("{\"create\":{}}\n{}\n", 3))
+	if rec.Code != 200 || len(s.Lines) != 2 || strings.Count(rec.Body.String(), `"status":201`) != 2 || strings.Count(rec.Body.String(), `"status":429`) != 1 {
+		t.Error(rec.Code, rec.Body, s.Lines)
 	}
 }
 
 func TestFull(t *testing.T) {
-	for err, code := range map[error]int{errFull: 503, os.ErrClosed: 503, errors.New("broken"): 500} {
-		rec := send(newMux(&store{fail: err}, normalize.Limits{}), "/_bulk", "{\"create\":{}}\n{}\n")
+	for err, code := range map[error]int{decodetest.ErrFull: 503, os.ErrClosed: 503, errors.New("broken"): 500} {
+		s, h := newServer(t, normalize.Limits{})
+		s.Fail = err
+		rec := decodetest.Send(h, "/_bulk", "{\"create\":{}}\n{}\n")
 		if rec.Code != code || (rec.Header().Get("Retry-After") != "") != (code == 503) || !strings.Contains(rec.Body.String(), fmt.Sprintf(`"status":%d`, code)) {
 			t.Errorf("%v: %d %v %s", err, rec.Code, rec.Header(), rec.Body)
 		}
@@ -208,14 +178,14 @@ func TestFull(t *testing.T) {
 }
 
 func TestVendorTypes(t *testing.T) {
-	h := newMux(&store{}, normalize.Limits{})
+	_, h := newServer(t, normalize.Limits{})
 	for accept, want := range map[string]string{
 		"application/vnd.elasticsearch+json; compatible-with=9":            "application/vnd.elasticsearch+json;compatible-with=9",
 		"application/vnd.elasticsearch+json;compatible-with=8":             "application/vnd.elasticsearch+json;compatible-with=8",
 		"application/vnd.elasticsearch+json; compatible-with=8,text/plain": "application/vnd.elasticsearch+json;compatible-with=8",
 		"application/json": "application/json",
 	} {
-		if got := send(h, "/_bulk", "{\"create\":{}}\n{}", "Accept", accept).Header().Get("Content-Type"); got != want {
+		if got := decodetest.Send(h, "/_bulk", "{\"create\":{}}\n{}", "Accept", accept).Header().Get("Content-Type"); got != want {
 			t.Errorf("%s: %s", accept, got)
 		}
 	}
@@ -267,13 +237,6 @@ func TestHandshake(t *testing.T) {
 	}
 }
 
-// decode runs Decode alone and returns what it made.
-func decode(norm *normalize.Normalizer, batch *normalize.Batch, req *http.Request, body, note []byte) ([]byte, error) {
-	q := receive.Request{HTTP: req, Body: body, Received: time.Unix(1779972000, 0), Norm: norm, Batch: batch, Note: note}
-	err := Bulk.Decode(&q)
-	return q.Note, err
-}
-
 const everyCase = `{"index":{"_index":"logs","_id":"a"}}
 {"@timestamp":"2026-05-28T12:40:00Z","log":{"level":"info","origin":1},"service.name":"x","error.type":"E","error.message":"m","a\u0062":{"c":[1]},"fields":{"d":1}}
 {"create":{}}
@@ -286,19 +249,13 @@ func TestNoAllocationPerItem(t *testing.T) {
 	var note []byte
 	cost := func(items int) uint64 {
 		body := []byte(strings.Repeat(everyCase, items/2))
-		fewest := ^uint64(0)
-		for range 10 {
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
+		return decodetest.Mallocs(func() {
 			batch.Reset()
 			var err error
-			if note, err = decode(norm, batch, req, body, note[:0]); err != nil || batch.Records != items {
+			if note, err = decodetest.Decode(Bulk, norm, batch, req, body, note[:0]); err != nil || batch.Records != items {
 				t.Fatal(err, batch.Records, batch.Rejected)
 			}
-			runtime.ReadMemStats(&after)
-			fewest = min(fewest, after.Mallocs-before.Mallocs)
-		}
-		return fewest
+		})
 	}
 	cost(2000)
 	if few, many := cost(2), cost(2000); many > few+10 && !pool.Poisons { // such a pool allocates
@@ -315,7 +272,7 @@ func BenchmarkDecode(b *testing.B) {
 	var note []byte
 	for b.Loop() {
 		batch.Reset()
-		note, _ = decode(norm, batch, req, body, note[:0])
+		note, _ = decodetest.Decode(Bulk, norm, batch, req, body, note[:0])
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/event")
 }
@@ -325,29 +282,14 @@ func BenchmarkDecode(b *testing.B) {
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(everyCase))
 	f.Add([]byte("{\"delete\":{}}\n\n{\"index\":{\"_id\":-1}}"))
-	files, _ := filepath.Glob("testdata/*.request")
-	for _, file := range files {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b[bytes.Index(b, []byte("\r\n\r\n"))+4:])
-	}
-	small := normalize.Limits{MaxEventBytes: 300, MaxDepth: 6, MaxFields: 8, MaxKeyBytes: 20, MaxEvents: 5, MaxRejections: 3}
+	decodetest.AddRecorded(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, limits := range []normalize.Limits{{}, small} {
+		for _, limits := range decodetest.FuzzLimits() {
 			norm, batch := normalize.New(limits), new(normalize.Batch)
 			req := httptest.NewRequest("POST", "/x/_bulk", nil)
 			req.SetPathValue("index", "x")
-			note, err := decode(norm, batch, req, bytes.Clone(body), nil)
-			if bytes.Count(batch.Lines, []byte("\n")) != batch.Records {
-				t.Fatalf("%d records in %q", batch.Records, batch.Lines)
-			}
-			for line := range bytes.Lines(batch.Lines) {
-				if !json.Valid(line) {
-					t.Fatalf("%q", line)
-				}
-			}
+			note, err := decodetest.Decode(Bulk, norm, batch, req, bytes.Clone(body), nil)
+			decodetest.CheckLines(t, batch)
 			if err != nil {
 				if len(note) > 0 {
 					t.Fatalf("%v, and a note %q", err, note)

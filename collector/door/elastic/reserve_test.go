@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rollway/rollway/collector/door/decodetest"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receive"
 )
@@ -18,10 +19,10 @@ func TestSharedIndexCounts(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.Handle("/{index}/_bulk", r.Handler(Bulk))
 	body := strings.Repeat("{\"create\":{}}\n{}\n", 50_000)
-	if rec := send(mux, "/"+strings.Repeat("i", 200)+"/_bulk", body); rec.Code != http.StatusRequestEntityTooLarge {
+	if rec := decodetest.Send(mux, "/"+strings.Repeat("i", 200)+"/_bulk", body); rec.Code != http.StatusRequestEntityTooLarge {
 		t.Errorf("%d %.200s", rec.Code, rec.Body)
 	}
-	if rec := send(mux, "/"+strings.Repeat("i", 200)+"/_bulk", body[:170]); rec.Code != http.StatusOK {
+	if rec := decodetest.Send(mux, "/"+strings.Repeat("i", 200)+"/_bulk", body[:170]); rec.Code != http.StatusOK {
 		t.Errorf("%d %.200s", rec.Code, rec.Body)
 	}
 	if n := r.Stats().InFlight; n != 0 {

@@ -1,29 +1,14 @@
 package forward
 
 import (
-	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/rollway/rollway/collector/door/decodetest"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receive"
 )
-
-// mallocs returns how many allocations f makes, the fewest of some runs: the
-// runtime's own goroutines allocate now and then.
-func mallocs(f func()) uint64 {
-	f()
-	fewest := ^uint64(0)
-	for range 10 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		f()
-		runtime.ReadMemStats(&after)
-		fewest = min(fewest, after.Mallocs-before.Mallocs)
-	}
-	return fewest
-}
 
 func TestNoAllocationPerEvent(t *testing.T) {
 	record := dict(str("log"), str("hello"), str("level"), str("warn"), "\x07", num(9), str("a"), arr("\x01", "\xc0"),
@@ -38,7 +23,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 		c := &receive.Chunk{Received: received, Norm: normalize.New(normalize.Limits{}), Batch: new(normalize.Batch)}
 		session := Protocol{}.Open()
 		data := []byte(message)
-		got := mallocs(func() {
+		got := decodetest.Mallocs(func() {
 			c.Batch.Reset()
 			c.Data, c.Reply = data, c.Reply[:0]
 			if n, err := session.Decode(c); n != len(data) || err != nil || c.Batch.Records != 1000 {

@@ -1,14 +1,11 @@
 package loki
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +13,7 @@ import (
 	"github.com/klauspost/compress/snappy"
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/rollway/rollway/collector/door/decodetest"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receive"
@@ -162,46 +160,19 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// server is a Receiver with the protocol and a store.
+// server has the protocol.
 type server struct {
-	*receive.Receiver
+	*decodetest.Server
 	handler http.Handler
-	lines   []string
-	fail    error
 }
 
-var errFull = errors.New("full")
-
-func newServer(t testing.TB, change func(*receive.Options)) *server {
-	s := &server{}
-	o := receive.Options{IsFull: func(err error) bool { return err == errFull }, Store: func(_ context.Context, b *normalize.Batch) error {
-		if s.fail == nil {
-			s.lines = append(s.lines, strings.Split(strings.TrimSuffix(string(b.Lines), "\n"), "\n")...)
-		}
-		return s.fail
-	}}
-	if change != nil {
-		change(&o)
-	}
-	s.Receiver = receive.New(o)
-	s.handler = s.Handler(Protocol)
-	t.Cleanup(func() {
-		st := s.Stats()
-		if st.Received != st.Stored+st.RejectedTotal()+st.Failed || int(st.Stored) != len(s.lines) || st.InFlight != 0 {
-			t.Errorf("%+v with %d lines", st, len(s.lines))
-		}
-	})
-	return s
+func newServer(t testing.TB, change func(*receive.Options)) server {
+	s := decodetest.NewServer(t, change)
+	return server{s, s.Handler(Protocol)}
 }
 
-func (s *server) post(contentType, body string, header ...string) (int, string) {
-	req := httptest.NewRequest("POST", "/loki/api/v1/push", strings.NewReader(body))
-	req.Header.Set("Content-Type", contentType)
-	for i := 0; i+1 < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
-	}
-	res := httptest.NewRecorder()
-	s.handler.ServeHTTP(res, req)
+func (s server) post(contentType, body string, header ...string) (int, string) {
+	res := decodetest.Send(s.handler, "/loki/api/v1/push", body, append(header, "Content-Type", contentType)...)
 	return res.Code, res.Body.String()
 }
 
@@ -233,19 +204,19 @@ func TestAnswers(t *testing.T) {
 		{"no time", ofJSON, `{"streams":[{"values":[["soon","x"]]}]}`, nil, nil, 400, 0, `time "\"soon\"" is not`},
 		{"an entry too long", ofProto, pack(long), nil, nil, 400, 1, "total ignored: 1 out of 2\n"},
 		{"all entries too long", ofJSON, `{"streams":[{"values":[["1","` + strings.Repeat("x", 400) + `"]]}]}`, nil, nil, 400, 0, "total ignored: 1 out of 1\n"},
-		{"full", ofProto, pack(good), nil, errFull, 503, 0, "send it again"},
+		{"full", ofProto, pack(good), nil, decodetest.ErrFull, 503, 0, "send it again"},
 		{"stopping", ofProto, pack(good), nil, os.ErrClosed, 503, 0, "send it again"},
 		{"too large", ofJSON, strings.Repeat("x", 6000), nil, nil, 413, 0, "smaller requests"},
 		{"unknown coding", ofJSON, "{}", []string{"Content-Encoding", "br"}, nil, 415, 0, "supported are"},
 	} {
-		s.fail = c.fail
-		count := len(s.lines)
+		s.Fail = c.fail
+		count := len(s.Lines)
 		code, body := s.post(c.contentType, c.body, c.header...)
-		if code != c.code || len(s.lines)-count != c.stored || !strings.Contains(body, c.text) || (code == 204) != (body == "") {
-			t.Errorf("%s: %d %q, %d stored", c.name, code, body, len(s.lines)-count)
+		if code != c.code || len(s.Lines)-count != c.stored || !strings.Contains(body, c.text) || (code == 204) != (body == "") {
+			t.Errorf("%s: %d %q, %d stored", c.name, code, body, len(s.Lines)-count)
 		}
 	}
-	s.fail = nil
+	s.Fail = nil
 }
 
 // TestCutAnywhere: a request that is cut is refused, or holds whole entries.
@@ -254,8 +225,8 @@ func TestCutAnywhere(t *testing.T) {
 	for cut := range len(whole) {
 		s := newServer(t, nil)
 		code, body := s.post(ofProto, string(snappy.Encode(nil, []byte(whole[:cut]))))
-		if code != 400 && (code != 204 || len(s.lines) != 0 && len(s.lines) != 2) {
-			t.Errorf("cut at %d: %d %q, %q", cut, code, body, s.lines)
+		if code != 400 && (code != 204 || len(s.Lines) != 0 && len(s.Lines) != 2) {
+			t.Errorf("cut at %d: %d %q, %q", cut, code, body, s.Lines)
 		}
 	}
 }
@@ -294,7 +265,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 			req.Header.Set("Content-Type", kind)
 			b, norm := new(normalize.Batch), normalize.New(normalize.Limits{})
 			q := &receive.Request{HTTP: req, Body: []byte(body), Received: received, Norm: norm, Batch: b}
-			allocs[want] = mallocs(func() {
+			allocs[want] = decodetest.Mallocs(func() {
 				b.Reset()
 				if err := Protocol.Decode(q); err != nil || b.Records != want {
 					t.Fatal(err, b.Records)
@@ -305,20 +276,6 @@ func TestNoAllocationPerEvent(t *testing.T) {
 			t.Errorf("%s: %d allocations for 100 events, %d for 1000", kind, allocs[100], allocs[1000])
 		}
 	}
-}
-
-// mallocs returns how many allocations f makes, the fewest of some runs.
-func mallocs(f func()) uint64 {
-	f()
-	fewest := ^uint64(0)
-	for range 10 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		f()
-		runtime.ReadMemStats(&after)
-		fewest = min(fewest, after.Mallocs-before.Mallocs)
-	}
-	return fewest
 }
 
 // FuzzDecode takes any body in either form: what comes out are whole lines of
@@ -337,15 +294,6 @@ func FuzzDecode(f *testing.F) {
 		if err := Protocol.Decode(q); err != nil {
 			return
 		}
-		n := 0
-		for line := range strings.Lines(string(b.Lines)) {
-			n++
-			if !json.Valid([]byte(line)) {
-				t.Fatalf("line %q of %q", line, body)
-			}
-		}
-		if n != b.Records {
-			t.Fatalf("%d lines, %d counted", n, b.Records)
-		}
+		decodetest.CheckLines(t, b)
 	})
 }

@@ -19,6 +19,7 @@ import (
 	_ "google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/status"
 
+	"github.com/rollway/rollway/collector/door/decodetest"
 	"github.com/rollway/rollway/collector/receive"
 )
 
@@ -63,16 +64,16 @@ func TestGRPC(t *testing.T) {
 			s := newServer(t, func(o *receive.Options) { o.Limits.MaxEventBytes = 500; o.MaxBody = 5_000; o.MaxUnpacked = 10_000 })
 			client := plogotlp.NewGRPCClient(s.overHTTP2(t))
 			res, err := client.Export(within(t), requestOf("one", "two"), options...)
-			if err != nil || res.PartialSuccess().RejectedLogRecords() != 0 || len(s.lines) != 2 || !strings.Contains(s.lines[1], `"msg":"two"`) {
-				t.Fatalf("%v, %q", err, s.lines)
+			if err != nil || res.PartialSuccess().RejectedLogRecords() != 0 || len(s.Lines) != 2 || !strings.Contains(s.Lines[1], `"msg":"two"`) {
+				t.Fatalf("%v, %q", err, s.Lines)
 			}
 			res, err = client.Export(within(t), requestOf(), options...)
 			if err != nil || res.PartialSuccess().RejectedLogRecords() != 0 {
 				t.Errorf("no records: %v", err)
 			}
 			res, err = client.Export(within(t), requestOf("three", strings.Repeat("x", 600)), options...)
-			if p := res.PartialSuccess(); err != nil || p.RejectedLogRecords() != 1 || p.ErrorMessage() != "event 1 is larger than 500 bytes as a canonical line" || len(s.lines) != 3 {
-				t.Errorf("partly: %v, %q, %q", err, p.ErrorMessage(), s.lines)
+			if p := res.PartialSuccess(); err != nil || p.RejectedLogRecords() != 1 || p.ErrorMessage() != "event 1 is larger than 500 bytes as a canonical line" || len(s.Lines) != 3 {
+				t.Errorf("partly: %v, %q, %q", err, p.ErrorMessage(), s.Lines)
 			}
 			for _, c := range []struct {
 				name  string
@@ -84,11 +85,11 @@ func TestGRPC(t *testing.T) {
 			}{
 				{"all rejected", requestOf(strings.Repeat("é%", 300)), nil, codes.InvalidArgument, false, "event 0 is larger"},
 				{"too large", requestOf(strings.Repeat("x", 20_000)), nil, codes.ResourceExhausted, false, "send smaller requests"},
-				{"full", requestOf("a"), errFull, codes.Unavailable, true, "the journal is full"},
+				{"full", requestOf("a"), decodetest.ErrFull, codes.Unavailable, true, "the journal is full"},
 				{"stopping", requestOf("a"), os.ErrClosed, codes.Unavailable, true, "stopping"},
 				{"disk fails", requestOf("a"), errors.New("broken"), codes.Unavailable, true, "could not be stored"},
 			} {
-				s.fail = c.fail
+				s.Fail = c.fail
 				_, err := client.Export(within(t), c.req, options...)
 				st := status.Convert(err)
 				if st.Code() != c.code || !strings.Contains(st.Message(), c.text) {

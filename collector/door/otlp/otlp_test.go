@@ -1,16 +1,13 @@
 package otlp
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -20,6 +17,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/rollway/rollway/collector/door/decodetest"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receive"
@@ -101,7 +99,7 @@ func TestBadBodies(t *testing.T) {
 	}
 	for name, c := range bad {
 		s := newServer(t, nil)
-		code, header, body := s.post(t, c[0], c[1])
+		code, header, body := s.post(c[0], c[1])
 		if code != 400 || header.Get("Content-Type") != c[0] {
 			t.Errorf("%s: %d %s %q", name, code, header.Get("Content-Type"), body)
 			continue
@@ -110,55 +108,28 @@ func TestBadBodies(t *testing.T) {
 		if status.Code != codeInvalidArgument || !strings.Contains(status.Message, "not a valid ExportLogsServiceRequest") || !strings.Contains(status.Message, "nothing was stored") {
 			t.Errorf("%s: %v", name, status)
 		}
-		if len(s.lines) > 0 {
-			t.Errorf("%s: stored %q", name, s.lines)
+		if len(s.Lines) > 0 {
+			t.Errorf("%s: stored %q", name, s.Lines)
 		}
 	}
 }
 
-// server is a Receiver with the protocol and a store.
+// server has the protocol.
 type server struct {
-	*receive.Receiver
+	*decodetest.Server
 	handler http.Handler
-	lines   []string
-	fail    error
 }
 
-var errFull = errors.New("full")
-
-func newServer(t testing.TB, change func(*receive.Options)) *server {
-	s := &server{}
-	o := receive.Options{IsFull: func(err error) bool { return err == errFull }, Store: func(_ context.Context, b *normalize.Batch) error {
-		if s.fail == nil {
-			s.lines = append(s.lines, strings.Split(strings.TrimSuffix(string(b.Lines), "\n"), "\n")...)
-		}
-		return s.fail
-	}}
-	if change != nil {
-		change(&o)
-	}
-	s.Receiver = receive.New(o)
-	s.handler = s.Handler(Protocol)
-	t.Cleanup(func() {
-		st := s.Stats()
-		if st.Received != st.Stored+st.RejectedTotal()+st.Failed || int(st.Stored) != len(s.lines) || st.InFlight != 0 {
-			t.Errorf("%+v with %d lines", st, len(s.lines))
-		}
-	})
-	return s
+func newServer(t testing.TB, change func(*receive.Options)) server {
+	s := decodetest.NewServer(t, change)
+	return server{s, s.Handler(Protocol)}
 }
 
-func (s *server) post(t testing.TB, contentType, body string, header ...string) (int, http.Header, []byte) {
-	t.Helper()
-	req := httptest.NewRequest("POST", "/v1/logs", strings.NewReader(body))
+func (s server) post(contentType, body string, header ...string) (int, http.Header, []byte) {
 	if contentType != "" {
-		req.Header.Set("Content-Type", contentType)
+		header = append(header, "Content-Type", contentType)
 	}
-	for i := 0; i+1 < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
-	}
-	res := httptest.NewRecorder()
-	s.handler.ServeHTTP(res, req)
+	res := decodetest.Send(s.handler, "/v1/logs", body, header...)
 	return res.Code, res.Header(), res.Body.Bytes()
 }
 
@@ -194,7 +165,7 @@ func bodies(t testing.TB, texts ...string) map[string]string {
 func TestAnswers(t *testing.T) {
 	for form, body := range bodies(t, "good", strings.Repeat("too long ", 100), "good too") {
 		s := newServer(t, func(o *receive.Options) { o.Limits.MaxEventBytes = 500; o.MaxBody = 10_000 })
-		code, header, answer := s.post(t, form, body)
+		code, header, answer := s.post(form, body)
 		res := plogotlp.NewExportResponse()
 		unmarshal := res.UnmarshalProto
 		if form == inJSON {
@@ -203,10 +174,10 @@ func TestAnswers(t *testing.T) {
 		if err := unmarshal(answer); code != 200 || header.Get("Content-Type") != form || err != nil {
 			t.Fatalf("%s: %d %q, %v", form, code, answer, err)
 		}
-		if p := res.PartialSuccess(); p.RejectedLogRecords() != 1 || p.ErrorMessage() != "event 1 is larger than 500 bytes as a canonical line" || len(s.lines) != 2 {
-			t.Errorf("%s: %d %q, stored %q", form, p.RejectedLogRecords(), p.ErrorMessage(), s.lines)
+		if p := res.PartialSuccess(); p.RejectedLogRecords() != 1 || p.ErrorMessage() != "event 1 is larger than 500 bytes as a canonical line" || len(s.Lines) != 2 {
+			t.Errorf("%s: %d %q, stored %q", form, p.RejectedLogRecords(), p.ErrorMessage(), s.Lines)
 		}
-		code, _, answer = s.post(t, form, bodies(t, "good")[form])
+		code, _, answer = s.post(form, bodies(t, "good")[form])
 		res = plogotlp.NewExportResponse()
 		unmarshal = res.UnmarshalProto
 		if form == inJSON {
@@ -225,24 +196,24 @@ func TestAnswers(t *testing.T) {
 			{"all rejected", bodies(t, strings.Repeat("too long ", 100))[form], nil, nil, 400, codeInvalidArgument},
 			{"too large", strings.Repeat("x", 10_001), nil, nil, 413, codeResourceExhausted},
 			{"unknown coding", body, nil, []string{"Content-Encoding", "br"}, 415, codeUnimplemented},
-			{"full", body, errFull, nil, 503, codeUnavailable},
+			{"full", body, decodetest.ErrFull, nil, 503, codeUnavailable},
 			{"stopping", body, os.ErrClosed, nil, 503, codeUnavailable},
 			{"disk fails", body, io.ErrShortWrite, nil, 503, codeUnavailable},
 			{"a page of another origin", body, nil, []string{"Origin", "http://evil.example"}, 403, codePermissionDenied},
 		} {
-			s.fail = c.fail
-			code, header, answer := s.post(t, form, c.body, c.header...)
+			s.Fail = c.fail
+			code, header, answer := s.post(form, c.body, c.header...)
 			status := readStatus(t, form, answer)
 			if code != c.code || status.Code != c.status || status.Message == "" || (code == 503) != (header.Get("Retry-After") == "1") {
 				t.Errorf("%s, %s: %d %v", form, c.name, code, status)
 			}
 		}
-		s.fail = nil
+		s.Fail = nil
 	}
 	// No records are no error.
 	s := newServer(t, nil)
 	for form, body := range map[string]string{inProtobuf: "", inJSON: "{}"} {
-		if code, _, answer := s.post(t, form, body); code != 200 || strings.Trim(string(answer), "{}") != "" {
+		if code, _, answer := s.post(form, body); code != 200 || strings.Trim(string(answer), "{}") != "" {
 			t.Errorf("no records as %s: %d %q", form, code, answer)
 		}
 	}
@@ -253,14 +224,14 @@ func TestFormIsSniffed(t *testing.T) {
 	for _, contentType := range []string{"", "text/plain", "application/x-www-form-urlencoded"} {
 		for form, body := range both {
 			s := newServer(t, nil)
-			code, header, answer := s.post(t, contentType, body)
-			if code != 200 || len(s.lines) != 1 || header.Get("Content-Type") != form {
-				t.Errorf("%q with %q: %d %q, %q", body, contentType, code, answer, s.lines)
+			code, header, answer := s.post(contentType, body)
+			if code != 200 || len(s.Lines) != 1 || header.Get("Content-Type") != form {
+				t.Errorf("%q with %q: %d %q, %q", body, contentType, code, answer, s.Lines)
 			}
 		}
 	}
 	s := newServer(t, nil)
-	if code, _, _ := s.post(t, "", "\n\t"+both[inJSON]); code != 200 || len(s.lines) != 1 {
+	if code, _, _ := s.post("", "\n\t"+both[inJSON]); code != 200 || len(s.Lines) != 1 {
 		t.Error("JSON behind white space is not found out")
 	}
 	// A request whose first message is 123 bytes long: its second byte is '{'.
@@ -268,10 +239,10 @@ func TestFormIsSniffed(t *testing.T) {
 	if long[1] != '{' {
 		t.Fatalf("the body begins with %q", long[:12])
 	}
-	if code, _, _ := s.post(t, "", long); code != 200 || len(s.lines) != 2 {
+	if code, _, _ := s.post("", long); code != 200 || len(s.Lines) != 2 {
 		t.Error("protocol buffers that look like white space and a brace are taken for JSON")
 	}
-	if code, _, _ := s.post(t, "application/json; charset=utf-8", both[inJSON]); code != 200 {
+	if code, _, _ := s.post("application/json; charset=utf-8", both[inJSON]); code != 200 {
 		t.Error("a charset confuses it")
 	}
 }
@@ -292,10 +263,10 @@ func TestSharedAttributesAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		code, _, answer := s.post(t, inProtobuf, string(body))
+		code, _, answer := s.post(inProtobuf, string(body))
 		return code, string(answer)
 	}
-	if code, answer := send(); code != 200 || len(s.lines) != 10 {
+	if code, answer := send(); code != 200 || len(s.Lines) != 10 {
 		t.Fatalf("%d %q", code, answer)
 	}
 	for range 100 {
@@ -304,8 +275,8 @@ func TestSharedAttributesAreBounded(t *testing.T) {
 	if code, answer := send(); code != 413 || !strings.Contains(answer, "share") {
 		t.Fatalf("%d %q", code, answer)
 	}
-	if len(s.lines) != 10 {
-		t.Errorf("%d lines", len(s.lines))
+	if len(s.Lines) != 10 {
+		t.Errorf("%d lines", len(s.Lines))
 	}
 }
 
@@ -362,7 +333,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 			req.Header.Set("Content-Type", kind)
 			b, norm := new(normalize.Batch), normalize.New(normalize.Limits{})
 			q := &receive.Request{HTTP: req, Body: []byte(body), Received: received, Norm: norm, Batch: b, Note: make([]byte, 0, 64)}
-			allocs[want] = mallocs(func() {
+			allocs[want] = decodetest.Mallocs(func() {
 				b.Reset()
 				q.Note = q.Note[:0]
 				if err := Protocol.Decode(q); err != nil || b.Records != want {
@@ -374,20 +345,6 @@ func TestNoAllocationPerEvent(t *testing.T) {
 			t.Errorf("%s: %d allocations for 100 events, %d for 1000", kind, allocs[100], allocs[1000])
 		}
 	}
-}
-
-// mallocs returns how many allocations f makes, the fewest of some runs.
-func mallocs(f func()) uint64 {
-	f()
-	fewest := ^uint64(0)
-	for range 10 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		f()
-		runtime.ReadMemStats(&after)
-		fewest = min(fewest, after.Mallocs-before.Mallocs)
-	}
-	return fewest
 }
 
 // FuzzDecode takes any body in either form: what comes out are whole lines of
@@ -409,21 +366,12 @@ func FuzzDecode(f *testing.F) {
 		if err := Protocol.Decode(q); err != nil {
 			return
 		}
-		n := 0
-		for line := range strings.Lines(string(b.Lines)) {
-			n++
-			if !json.Valid([]byte(line)) {
-				t.Fatalf("line %q of %q", line, body)
-			}
-		}
-		if n != b.Records {
-			t.Fatalf("%d lines, %d counted", n, b.Records)
-		}
+		decodetest.CheckLines(t, b)
 		if asJSON {
 			return // pdata takes other liberties with JSON
 		}
-		if logs, err := (&plog.ProtoUnmarshaler{}).UnmarshalLogs(body); err == nil && logs.LogRecordCount() != n+b.RejectedTotal {
-			t.Fatalf("%d events of %d records in %q", n+b.RejectedTotal, logs.LogRecordCount(), body)
+		if logs, err := (&plog.ProtoUnmarshaler{}).UnmarshalLogs(body); err == nil && logs.LogRecordCount() != b.Records+b.RejectedTotal {
+			t.Fatalf("%d events of %d records in %q", b.Records+b.RejectedTotal, logs.LogRecordCount(), body)
 		}
 	})
 }

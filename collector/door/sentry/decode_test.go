@@ -2,55 +2,29 @@ package sentry
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/rollway/rollway/collector/door/decodetest"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receive"
 )
 
-// memory keeps lines, unless it fails.
-type memory struct {
-	lines []string
-	fail  error
-}
-
-var errFull = errors.New("full")
-
-func (m *memory) put(_ context.Context, b *normalize.Batch) error {
-	if m.fail != nil {
-		return m.fail
-	}
-	for line := range strings.Lines(string(b.Lines)) {
-		m.lines = append(m.lines, strings.TrimSuffix(line, "\n"))
-	}
-	return nil
-}
-
-func newMux(m *memory, limits normalize.Limits) (*http.ServeMux, *receive.Receiver) {
+// newServer returns a server, and its routes of this protocol.
+func newServer(t testing.TB, limits normalize.Limits) (*decodetest.Server, http.Handler) {
 	limits.MaxPast, limits.MaxFuture = -1, -1 // the tests' times grow old
-	r := receive.New(receive.Options{Store: m.put, Limits: limits, IsFull: func(err error) bool { return err == errFull }})
+	s := decodetest.NewServer(t, func(o *receive.Options) { o.Limits = limits })
 	mux := http.NewServeMux()
-	mux.Handle("/api/{project}/envelope/{$}", r.Handler(Envelope))
-	mux.Handle("/api/{project}/store/{$}", r.Handler(Store))
-	return mux, r
-}
-
-func send(h http.Handler, path, body string) *httptest.ResponseRecorder {
-	rec := httptest.NewRecorder()
-	h.ServeHTTP(rec, httptest.NewRequest("POST", path, strings.NewReader(body)))
-	return rec
+	mux.Handle("/api/{project}/envelope/{$}", s.Handler(Envelope))
+	mux.Handle("/api/{project}/store/{$}", s.Handler(Store))
+	return s, mux
 }
 
 const stamp = `{"time":"2026-05-28T12:40:00.500000000Z","level":`
@@ -90,10 +64,9 @@ func TestEvents(t *testing.T) {
 				"/api/42/store/":    event,
 				"/api/42/envelope/": "{}\n{\"type\":\"event\"}\n" + event,
 			} {
-				m := &memory{}
-				h, _ := newMux(m, normalize.Limits{})
-				if rec := send(h, path, body); rec.Code != 200 || len(m.lines) != 1 || m.lines[0] != want {
-					t.Errorf("%s\n got %q\nwant %s\n%d %s", event, m.lines, want, rec.Code, rec.Body)
+				s, h := newServer(t, normalize.Limits{})
+				if rec := decodetest.Send(h, path, body); rec.Code != 200 || len(s.Lines) != 1 || s.Lines[0] != want {
+					t.Errorf("%s\n got %q\nwant %s\n%d %s", event, s.Lines, want, rec.Code, rec.Body)
 				}
 			}
 		}
@@ -116,11 +89,10 @@ func TestLogs(t *testing.T) {
 		fmt.Sprintf(`{"type":"log","length":%d}`, len(payload)),
 	} {
 		for _, end := range []string{"", "\n", "\r\n\n"} {
-			m := &memory{}
-			h, _ := newMux(m, normalize.Limits{})
-			rec := send(h, "/api/42/envelope/", "{\"sdk\":{}}\n"+header+"\n"+payload+end)
-			if rec.Code != 200 || rec.Body.String() != "{}\n" || fmt.Sprintf("%q", m.lines) != fmt.Sprintf("%q", want) {
-				t.Errorf("got %q\nwant %q\n%d %s", m.lines, want, rec.Code, rec.Body)
+			s, h := newServer(t, normalize.Limits{})
+			rec := decodetest.Send(h, "/api/42/envelope/", "{\"sdk\":{}}\n"+header+"\n"+payload+end)
+			if rec.Code != 200 || rec.Body.String() != "{}\n" || fmt.Sprintf("%q", s.Lines) != fmt.Sprintf("%q", want) {
+				t.Errorf("got %q\nwant %q\n%d %s", s.Lines, want, rec.Code, rec.Body)
 			}
 		}
 	}
@@ -160,13 +132,12 @@ func TestEnvelopes(t *testing.T) {
 		{"too large", "{}\n{\"type\":\"event\"}\n{\"message\":\"" + strings.Repeat("x", 300) + "\"}\n" + event, 1, 200, `{}`, 0, 1},
 		{"too deep", "{}\n{\"type\":\"event\"}\n{\"exception\":{\"values\":[{\"a\":" + strings.Repeat("[", 99) + strings.Repeat("]", 99) + "}]}}\n" + event, 1, 200, `{}`, 0, 1},
 	} {
-		m := &memory{}
-		h, r := newMux(m, normalize.Limits{MaxEventBytes: 200, MaxEvents: 10})
-		rec := send(h, "/api/1/envelope/", tt.body)
-		s := r.Stats()
-		if rec.Code != tt.code || !strings.Contains(rec.Body.String(), tt.want) || !json.Valid(rec.Body.Bytes()) || len(m.lines) != tt.lines ||
-			s.RejectedTotal() != tt.n || s.Rejected[normalize.ReasonUnsupported] != tt.unsupported {
-			t.Errorf("%s: %d %s, %q, %v", tt.name, rec.Code, rec.Body, m.lines, s.Rejected)
+		s, h := newServer(t, normalize.Limits{MaxEventBytes: 200, MaxEvents: 10})
+		rec := decodetest.Send(h, "/api/1/envelope/", tt.body)
+		stats := s.Stats()
+		if rec.Code != tt.code || !strings.Contains(rec.Body.String(), tt.want) || !json.Valid(rec.Body.Bytes()) || len(s.Lines) != tt.lines ||
+			stats.RejectedTotal() != tt.n || stats.Rejected[normalize.ReasonUnsupported] != tt.unsupported {
+			t.Errorf("%s: %d %s, %q, %v", tt.name, rec.Code, rec.Body, s.Lines, stats.Rejected)
 		}
 		if told := rec.Header().Get("X-Sentry-Error") != ""; told != (tt.n > tt.unsupported || tt.code != 200) {
 			t.Errorf("%s: %v", tt.name, rec.Header())
@@ -175,23 +146,24 @@ func TestEnvelopes(t *testing.T) {
 }
 
 func TestStore(t *testing.T) {
-	h, _ := newMux(&memory{}, normalize.Limits{})
+	_, h := newServer(t, normalize.Limits{})
 	for body, want := range map[string]string{
 		`{"event_id":"ab","message":"x"}`:  `{"id":"ab"}`,
 		``:                                 `{"detail":"the body is empty`,
 		`[]`:                               `{"detail":"invalid event: expected an object"}`,
 		`eJyrVkrLz1eyUlBKSixSqgUAHuYDsg==`: `{"detail":"invalid event: not valid JSON`,
 	} {
-		if rec := send(h, "/api/1/store/", body); !strings.HasPrefix(rec.Body.String(), want) {
+		if rec := decodetest.Send(h, "/api/1/store/", body); !strings.HasPrefix(rec.Body.String(), want) {
 			t.Errorf("%s: %d %s", body, rec.Code, rec.Body)
 		}
 	}
 }
 
 func TestFull(t *testing.T) {
-	for err, code := range map[error]int{errFull: 429, os.ErrClosed: 429, errors.New("broken"): 500} {
-		h, _ := newMux(&memory{fail: err}, normalize.Limits{})
-		rec := send(h, "/api/1/envelope/", "{}\n{\"type\":\"event\"}\n{}")
+	for err, code := range map[error]int{decodetest.ErrFull: 429, os.ErrClosed: 429, errors.New("broken"): 500} {
+		s, h := newServer(t, normalize.Limits{})
+		s.Fail = err
+		rec := decodetest.Send(h, "/api/1/envelope/", "{}\n{\"type\":\"event\"}\n{}")
 		limits := rec.Header().Get("X-Sentry-Rate-Limits")
 		if rec.Code != code || (limits == "1::key:full") != (code == 429) || rec.Header().Get("Retry-After") != limits[:min(1, len(limits))] {
 			t.Errorf("%v: %d %v %s", err, rec.Code, rec.Header(), rec.Body)
@@ -201,24 +173,16 @@ func TestFull(t *testing.T) {
 
 // TestKeyIsNotKept: the public key is in no line and no answer.
 func TestKeyIsNotKept(t *testing.T) {
-	m := &memory{}
-	h, _ := newMux(m, normalize.Limits{})
+	s, h := newServer(t, normalize.Limits{})
 	for _, item := range []string{"{\"type\":\"event\"}\n{}", "{\"type\":\"event\"}\n[]", "nonsense"} {
-		rec := send(h, "/api/1/envelope/?sentry_key=s3cr3t", "{\"dsn\":\"http://s3cr3t@localhost/1\",\"trace\":{\"public_key\":\"s3cr3t\"}}\n"+item)
-		if all := fmt.Sprint(m.lines, rec.Body, rec.Header()); strings.Contains(all, "s3cr3t") {
+		rec := decodetest.Send(h, "/api/1/envelope/?sentry_key=s3cr3t", "{\"dsn\":\"http://s3cr3t@localhost/1\",\"trace\":{\"public_key\":\"s3cr3t\"}}\n"+item)
+		if all := fmt.Sprint(s.Lines, rec.Body, rec.Header()); strings.Contains(all, "s3cr3t") {
 			t.Error(all)
 		}
 	}
-	if len(m.lines) != 1 {
-		t.Errorf("%q", m.lines)
+	if len(s.Lines) != 1 {
+		t.Errorf("%q", s.Lines)
 	}
-}
-
-// decodeAlone runs Decode alone and returns what it made.
-func decodeAlone(p receive.Protocol, norm *normalize.Normalizer, batch *normalize.Batch, req *http.Request, body, note []byte) ([]byte, error) {
-	q := receive.Request{HTTP: req, Body: body, Received: time.Unix(1779972000, 0), Norm: norm, Batch: batch, Note: note}
-	err := p.Decode(&q)
-	return q.Note, err
 }
 
 const someEvent = `{"event_id":"9ec79c33","timestamp":1779972000.5,"level":"error","logentry":{"message":"a %s","params":["b"],"formatted":"a b"},` +
@@ -241,19 +205,13 @@ func TestNoAllocationPerEvent(t *testing.T) {
 		var note []byte
 		cost := func(n int) uint64 {
 			text := []byte(body(n))
-			fewest := ^uint64(0)
-			for range 10 {
-				var before, after runtime.MemStats
-				runtime.ReadMemStats(&before)
+			return decodetest.Mallocs(func() {
 				batch.Reset()
 				var err error
-				if note, err = decodeAlone(Envelope, norm, batch, req, text, note[:0]); err != nil || batch.Records != n {
+				if note, err = decodetest.Decode(Envelope, norm, batch, req, text, note[:0]); err != nil || batch.Records != n {
 					t.Fatal(err, batch.Records, batch.Rejected)
 				}
-				runtime.ReadMemStats(&after)
-				fewest = min(fewest, after.Mallocs-before.Mallocs)
-			}
-			return fewest
+			})
 		}
 		cost(1000)
 		if few, many := cost(2), cost(1000); many > few+10 && !pool.Poisons { // such a pool allocates
@@ -271,7 +229,7 @@ func BenchmarkDecode(b *testing.B) {
 	var note []byte
 	for b.Loop() {
 		batch.Reset()
-		note, _ = decodeAlone(Envelope, norm, batch, req, body, note[:0])
+		note, _ = decodetest.Decode(Envelope, norm, batch, req, body, note[:0])
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/event")
 }
@@ -280,30 +238,15 @@ func BenchmarkDecode(b *testing.B) {
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte("{}\n{\"type\":\"event\"}\n" + someEvent + "\n{\"type\":\"session\",\"length\":2}\n{}\n{\"type\":\"log\"}\n{\"items\":[" + someLog + ",5]}"))
 	f.Add([]byte(someEvent))
-	files, _ := filepath.Glob("testdata/*.request")
-	for _, file := range files {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b[bytes.Index(b, []byte("\r\n\r\n"))+4:])
-	}
-	small := normalize.Limits{MaxEventBytes: 300, MaxDepth: 6, MaxFields: 8, MaxKeyBytes: 20, MaxEvents: 5, MaxRejections: 3}
+	decodetest.AddRecorded(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, limits := range []normalize.Limits{{}, small} {
+		for _, limits := range decodetest.FuzzLimits() {
 			for _, p := range []receive.Protocol{Envelope, Store} {
 				norm, batch := normalize.New(limits), new(normalize.Batch)
 				req := httptest.NewRequest("POST", "/", nil)
 				req.SetPathValue("project", "1")
-				note, err := decodeAlone(p, norm, batch, req, bytes.Clone(body), nil)
-				if n := bytes.Count(batch.Lines, []byte("\n")); n != batch.Records {
-					t.Fatalf("%d records in %q", batch.Records, batch.Lines)
-				}
-				for line := range bytes.Lines(batch.Lines) {
-					if !json.Valid(line) {
-						t.Fatalf("%q", line)
-					}
-				}
+				note, err := decodetest.Decode(p, norm, batch, req, bytes.Clone(body), nil)
+				decodetest.CheckLines(t, batch)
 				a := receive.Answer{Code: 200, Batch: batch, Note: note, Header: http.Header{}}
 				if err != nil {
 					a.Code, a.Text = 400, err.Error()

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rollway/rollway/collector/door/decodetest"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receive"
 )
@@ -23,7 +24,7 @@ func TestSharedProjectCounts(t *testing.T) {
 		strings.Repeat("p", maxProject+1): http.StatusBadRequest,
 		"1":                               http.StatusOK,
 	} {
-		if rec := send(mux, "/api/"+project+"/envelope/", body); rec.Code != code {
+		if rec := decodetest.Send(mux, "/api/"+project+"/envelope/", body); rec.Code != code {
 			t.Errorf("%s: %d %.200s", project, rec.Code, rec.Body)
 		}
 	}

@@ -2,59 +2,28 @@ package splunk
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/rollway/rollway/collector/door/decodetest"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receive"
 )
 
-// store keeps lines, unless it fails.
-type store struct {
-	lines []string
-	fail  error
-}
-
-var errFull = errors.New("full")
-
-func (s *store) put(_ context.Context, b *normalize.Batch) error {
-	if s.fail != nil {
-		return s.fail
-	}
-	b.FirstOffset, b.HasOffset = uint64(len(s.lines)), true
-	for line := range strings.Lines(string(b.Lines)) {
-		s.lines = append(s.lines, strings.TrimSuffix(line, "\n"))
-	}
-	return nil
-}
-
-func newMux(s *store, limits normalize.Limits) *http.ServeMux {
+// newServer returns a server, and its routes of this protocol.
+func newServer(t testing.TB, limits normalize.Limits) (*decodetest.Server, http.Handler) {
 	limits.MaxPast, limits.MaxFuture = -1, -1 // the tests' times grow old
-	r := receive.New(receive.Options{Store: s.put, Limits: limits, IsFull: func(err error) bool { return err == errFull }})
+	s := decodetest.NewServer(t, func(o *receive.Options) { o.Limits = limits })
 	mux := http.NewServeMux()
-	mux.Handle("/event", r.Handler(Event))
-	mux.Handle("/raw", r.Handler(Raw))
-	return mux
-}
-
-func send(h http.Handler, path, body string, header ...string) *httptest.ResponseRecorder {
-	req := httptest.NewRequest("POST", path, strings.NewReader(body))
-	for i := 0; i < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
-	}
-	rec := httptest.NewRecorder()
-	h.ServeHTTP(rec, req)
-	return rec
+	mux.Handle("/event", s.Handler(Event))
+	mux.Handle("/raw", s.Handler(Raw))
+	return s, mux
 }
 
 const stamp = `{"time":"2026-05-28T12:40:00.500000000Z","level":`
@@ -75,11 +44,11 @@ func TestEvents(t *testing.T) {
 		{`"event":{}`, `"INFO"}`},
 	} {
 		for _, time := range []string{`1779972000.5`, `"1779972000.500"`, `1779972000500`, `"2026-05-28T12:40:00.5Z"`} {
-			s := &store{}
+			s, h := newServer(t, normalize.Limits{})
 			body := `{"time":` + time + `,` + tt.event + `}`
-			rec := send(newMux(s, normalize.Limits{}), "/event", body)
-			if rec.Code != 200 || rec.Body.String() != `{"text":"Success","code":0}`+"\n" || len(s.lines) != 1 || s.lines[0] != stamp+tt.want {
-				t.Errorf("%s\n got %q\nwant %s\n%d %s", body, s.lines, stamp+tt.want, rec.Code, rec.Body)
+			rec := decodetest.Send(h, "/event", body)
+			if rec.Code != 200 || rec.Body.String() != `{"text":"Success","code":0}`+"\n" || len(s.Lines) != 1 || s.Lines[0] != stamp+tt.want {
+				t.Errorf("%s\n got %q\nwant %s\n%d %s", body, s.Lines, stamp+tt.want, rec.Code, rec.Body)
 			}
 		}
 	}
@@ -114,42 +83,41 @@ func TestAnswers(t *testing.T) {
 		{"/raw", "\n\r\n", 0, 400, `{"text":"No data","code":5}`},
 		{"/raw", "one\n" + strings.Repeat("x", 300), 1, 400, `{"text":"Invalid data format","code":6,"invalid-event-number":1,"stored":1}`},
 	} {
-		s := &store{}
-		rec := send(newMux(s, normalize.Limits{MaxEventBytes: 200, MaxEvents: 10}), tt.path, tt.body)
-		if rec.Code != tt.code || rec.Body.String() != tt.want+"\n" || len(s.lines) != tt.lines {
-			t.Errorf("%.80q: %d %s, %q\nwant %d %s", tt.body, rec.Code, rec.Body, s.lines, tt.code, tt.want)
+		s, h := newServer(t, normalize.Limits{MaxEventBytes: 200, MaxEvents: 10})
+		rec := decodetest.Send(h, tt.path, tt.body)
+		if rec.Code != tt.code || rec.Body.String() != tt.want+"\n" || len(s.Lines) != tt.lines {
+			t.Errorf("%.80q: %d %s, %q\nwant %d %s", tt.body, rec.Code, rec.Body, s.Lines, tt.code, tt.want)
 		}
 	}
 }
 
 func TestRaw(t *testing.T) {
-	s := &store{}
-	send(newMux(s, normalize.Limits{}), "/raw?host=h&sourcetype=t%22&channel=c&unknown=x", "one {\"a\":1}\n\ttwo\xff\n")
-	if len(s.lines) != 2 || !strings.HasSuffix(s.lines[0], `"level":"INFO","msg":"one {\"a\":1}","attrs":{"host":"h","sourcetype":"t\""}}`) ||
-		!strings.Contains(s.lines[1], `"msg":"\ttwo`+"\uFFFD"+`"`) {
-		t.Errorf("%q", s.lines)
+	s, h := newServer(t, normalize.Limits{})
+	decodetest.Send(h, "/raw?host=h&sourcetype=t%22&channel=c&unknown=x", "one {\"a\":1}\n\ttwo\xff\n")
+	if len(s.Lines) != 2 || !strings.HasSuffix(s.Lines[0], `"level":"INFO","msg":"one {\"a\":1}","attrs":{"host":"h","sourcetype":"t\""}}`) ||
+		!strings.Contains(s.Lines[1], `"msg":"\ttwo`+"\uFFFD"+`"`) {
+		t.Errorf("%q", s.Lines)
 	}
 }
 
 func TestAcks(t *testing.T) {
-	s := &store{}
-	h := newMux(s, normalize.Limits{})
+	_, h := newServer(t, normalize.Limits{})
 	for i, want := range []string{`"ackId":0}`, `"ackId":2}`} {
-		rec := send(h, "/event", `{"event":1}{"event":2}`, "X-Splunk-Request-Channel", "0aeeac95-ac74-4aa9-b30d-6c4c0ac581ba")
+		rec := decodetest.Send(h, "/event", `{"event":1}{"event":2}`, "X-Splunk-Request-Channel", "0aeeac95-ac74-4aa9-b30d-6c4c0ac581ba")
 		if !strings.Contains(rec.Body.String(), want) {
 			t.Errorf("%d: %s", i, rec.Body)
 		}
 	}
-	if rec := send(h, "/event?channel=x", `{"event":1}`); !strings.Contains(rec.Body.String(), `"ackId":4}`) {
+	if rec := decodetest.Send(h, "/event?channel=x", `{"event":1}`); !strings.Contains(rec.Body.String(), `"ackId":4}`) {
 		t.Error(rec.Body)
 	}
-	if rec := send(h, "/event?channel=x", `{}`); rec.Code != 400 || strings.Contains(rec.Body.String(), "ackId") {
+	if rec := decodetest.Send(h, "/event?channel=x", `{}`); rec.Code != 400 || strings.Contains(rec.Body.String(), "ackId") {
 		t.Error(rec.Body)
 	}
-	if rec := send(Acks, "/ack", `{"acks":[0,2]}`); rec.Code != 200 || rec.Body.String() != `{"acks":{"0":true,"2":true}}` {
+	if rec := decodetest.Send(Acks, "/ack", `{"acks":[0,2]}`); rec.Code != 200 || rec.Body.String() != `{"acks":{"0":true,"2":true}}` {
 		t.Error(rec.Code, rec.Body)
 	}
-	if rec := send(Acks, "/ack", `{"acks":["x"]}`); rec.Code != 400 || !json.Valid(rec.Body.Bytes()) {
+	if rec := decodetest.Send(Acks, "/ack", `{"acks":["x"]}`); rec.Code != 400 || !json.Valid(rec.Body.Bytes()) {
 		t.Error(rec.Code, rec.Body)
 	}
 }
@@ -159,11 +127,13 @@ func TestFull(t *testing.T) {
 		code int
 		text string
 	}{
-		errFull:              {503, `{"text":"Server is busy","code":9,"detail":`},
+		decodetest.ErrFull:   {503, `{"text":"Server is busy","code":9,"detail":`},
 		os.ErrClosed:         {503, `{"text":"Server is busy","code":9,"detail":`},
 		errors.New("broken"): {500, `{"text":"Internal server error","code":8,"detail":`},
 	} {
-		rec := send(newMux(&store{fail: err}, normalize.Limits{}), "/event", `{"event":1}`)
+		s, h := newServer(t, normalize.Limits{})
+		s.Fail = err
+		rec := decodetest.Send(h, "/event", `{"event":1}`)
 		if rec.Code != want.code || !strings.HasPrefix(rec.Body.String(), want.text) || (rec.Header().Get("Retry-After") != "") != (want.code == 503) {
 			t.Errorf("%v: %d %v %s", err, rec.Code, rec.Header(), rec.Body)
 		}
@@ -173,20 +143,13 @@ func TestFull(t *testing.T) {
 func TestHealth(t *testing.T) {
 	var err error
 	h := Health(func() error { return err })
-	if rec := send(h, "/health", ""); rec.Code != 200 || rec.Body.String() != `{"text":"HEC is healthy","code":17}` {
+	if rec := decodetest.Send(h, "/health", ""); rec.Code != 200 || rec.Body.String() != `{"text":"HEC is healthy","code":17}` {
 		t.Error(rec.Code, rec.Body)
 	}
-	err = errFull
-	if rec := send(h, "/health", ""); rec.Code != 503 || rec.Body.String() != `{"text":"HEC is unhealthy, queues are full","code":18}` {
+	err = decodetest.ErrFull
+	if rec := decodetest.Send(h, "/health", ""); rec.Code != 503 || rec.Body.String() != `{"text":"HEC is unhealthy, queues are full","code":18}` {
 		t.Error(rec.Code, rec.Body)
 	}
-}
-
-// decode runs Decode alone and returns what it made.
-func decode(p receive.Protocol, norm *normalize.Normalizer, batch *normalize.Batch, req *http.Request, body, note []byte) ([]byte, error) {
-	q := receive.Request{HTTP: req, Body: body, Received: time.Unix(1779972000, 0), Norm: norm, Batch: batch, Note: note}
-	err := p.Decode(&q)
-	return q.Note, err
 }
 
 const everyCase = `{"time":1779972000.5,"host":"h","event":{"message":"x","a\u0062":{"c":[1]},"fields":{"d":1}},"fields":{"e":"f"}} {"event":"text","source":"s"}`
@@ -198,19 +161,13 @@ func TestNoAllocationPerEvent(t *testing.T) {
 		var note []byte
 		cost := func(events int) uint64 {
 			body := []byte(strings.Repeat(name, events/2))
-			fewest := ^uint64(0)
-			for range 10 {
-				var before, after runtime.MemStats
-				runtime.ReadMemStats(&before)
+			return decodetest.Mallocs(func() {
 				batch.Reset()
 				var err error
-				if note, err = decode(p, norm, batch, req, body, note[:0]); err != nil || batch.Records != events {
+				if note, err = decodetest.Decode(p, norm, batch, req, body, note[:0]); err != nil || batch.Records != events {
 					t.Fatal(err, batch.Records, batch.Rejected)
 				}
-				runtime.ReadMemStats(&after)
-				fewest = min(fewest, after.Mallocs-before.Mallocs)
-			}
-			return fewest
+			})
 		}
 		cost(2000)
 		if few, many := cost(2), cost(2000); many > few+10 && !pool.Poisons { // such a pool allocates
@@ -228,7 +185,7 @@ func BenchmarkDecode(b *testing.B) {
 	var note []byte
 	for b.Loop() {
 		batch.Reset()
-		note, _ = decode(Event, norm, batch, req, body, note[:0])
+		note, _ = decodetest.Decode(Event, norm, batch, req, body, note[:0])
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/event")
 }
@@ -238,29 +195,14 @@ func BenchmarkDecode(b *testing.B) {
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(everyCase))
 	f.Add([]byte(`{"event":null}[{"event":""},5]{"event":"x","fields":[]}`))
-	files, _ := filepath.Glob("testdata/*.request")
-	for _, file := range files {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b[bytes.Index(b, []byte("\r\n\r\n"))+4:])
-	}
-	small := normalize.Limits{MaxEventBytes: 300, MaxDepth: 6, MaxFields: 8, MaxKeyBytes: 20, MaxEvents: 5, MaxRejections: 3}
+	decodetest.AddRecorded(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, limits := range []normalize.Limits{{}, small} {
+		for _, limits := range decodetest.FuzzLimits() {
 			for _, p := range []receive.Protocol{Event, Raw} {
 				norm, batch := normalize.New(limits), new(normalize.Batch)
 				req := httptest.NewRequest("POST", "/?channel=1&host=h", nil)
-				note, err := decode(p, norm, batch, req, bytes.Clone(body), nil)
-				if n := bytes.Count(batch.Lines, []byte("\n")); n != batch.Records {
-					t.Fatalf("%d records in %q", batch.Records, batch.Lines)
-				}
-				for line := range bytes.Lines(batch.Lines) {
-					if !json.Valid(line) {
-						t.Fatalf("%q", line)
-					}
-				}
+				note, err := decodetest.Decode(p, norm, batch, req, bytes.Clone(body), nil)
+				decodetest.CheckLines(t, batch)
 				if (err != nil) != (batch.Records+batch.RejectedTotal == 0) {
 					t.Fatalf("%v: %d stored, %d rejected", err, batch.Records, batch.RejectedTotal)
 				}

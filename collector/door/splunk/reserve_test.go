@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rollway/rollway/collector/door/decodetest"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receive"
 )
@@ -17,10 +18,10 @@ func TestSharedMetadataCount(t *testing.T) {
 		Store: func(context.Context, *normalize.Batch) error { return nil }})
 	path := "/raw?host=" + strings.Repeat("h", 20_000)
 	body := strings.Repeat("x\n", 10_000)
-	if rec := send(r.Handler(Raw), path, body); rec.Code != http.StatusRequestEntityTooLarge || !strings.Contains(rec.Body.String(), `"code":6`) {
+	if rec := decodetest.Send(r.Handler(Raw), path, body); rec.Code != http.StatusRequestEntityTooLarge || !strings.Contains(rec.Body.String(), `"code":6`) {
 		t.Errorf("%d %.200s", rec.Code, rec.Body)
 	}
-	if rec := send(r.Handler(Raw), path, body[:10]); rec.Code != http.StatusOK {
+	if rec := decodetest.Send(r.Handler(Raw), path, body[:10]); rec.Code != http.StatusOK {
 		t.Errorf("%d %.200s", rec.Code, rec.Body)
 	}
 	if n := r.Stats().InFlight; n != 0 {

@@ -3,27 +3,12 @@
 package syslog
 
 import (
-	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/rollway/rollway/collector/door/decodetest"
 	"github.com/rollway/rollway/collector/pool"
 )
-
-// mallocs returns how many allocations f makes, the fewest of some runs: the
-// runtime's own goroutines allocate now and then.
-func mallocs(f func()) uint64 {
-	f()
-	fewest := ^uint64(0)
-	for range 10 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		f()
-		runtime.ReadMemStats(&after)
-		fewest = min(fewest, after.Mallocs-before.Mallocs)
-	}
-	return fewest
-}
 
 // Under the race detector pools forget what they hold.
 func TestNoAllocationPerEvent(t *testing.T) {
@@ -36,7 +21,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 		session, chunk := Protocol{}.Open(), newChunk("")
 		stream := []byte(strings.Repeat(message, 1000))
 		data := make([]byte, len(stream))
-		got := mallocs(func() {
+		got := decodetest.Mallocs(func() {
 			chunk.Batch.Reset()
 			chunk.Data = data[:copy(data, stream)] // values are unescaped in place
 			if n, err := session.Decode(chunk); n != len(data) || err != nil || chunk.Batch.Records != 1000 {

@@ -1,0 +1,129 @@
+// Package decodetest tests one protocol of a front door by itself: what it makes
+// of bodies, and what it answers with a store in memory. It runs no collector, as
+// package doortest does, so that the tests inside a protocol's package can use it.
+package decodetest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/receive"
+)
+
+// ErrFull is the Server's error of a store that is full.
+var ErrFull = errors.New("full")
+
+// A Server is a Receiver whose store is in memory. One goroutine uses it.
+type Server struct {
+	*receive.Receiver
+	Lines []string // that are stored
+	Fail  error    // what the store returns instead of storing, if it is set
+}
+
+// NewServer returns one with the options as change leaves them. At the end of
+// the test each event must be accounted for.
+func NewServer(t testing.TB, change func(*receive.Options)) *Server {
+	s := new(Server)
+	o := receive.Options{Store: s.store, IsFull: func(err error) bool { return err == ErrFull }}
+	if change != nil {
+		change(&o)
+	}
+	s.Receiver = receive.New(o)
+	t.Cleanup(func() {
+		st := s.Stats()
+		if st.Received != st.Stored+st.RejectedTotal()+st.Failed || int(st.Stored) != len(s.Lines) || st.InFlight != 0 {
+			t.Errorf("%+v with %d lines", st, len(s.Lines))
+		}
+	})
+	return s
+}
+
+func (s *Server) store(_ context.Context, b *normalize.Batch) error {
+	if s.Fail != nil {
+		return s.Fail
+	}
+	b.FirstOffset, b.HasOffset = uint64(len(s.Lines)), true
+	for line := range strings.Lines(string(b.Lines)) {
+		s.Lines = append(s.Lines, strings.TrimSuffix(line, "\n"))
+	}
+	return nil
+}
+
+// Send has h answer a POST. Header lists names and values in turn.
+func Send(h http.Handler, path, body string, header ...string) *httptest.ResponseRecorder {
+	req := httptest.NewRequest("POST", path, strings.NewReader(body))
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, req)
+	return rec
+}
+
+// Decode runs p's Decode alone, at a fixed time, and returns the note it made.
+func Decode(p receive.Protocol, norm *normalize.Normalizer, batch *normalize.Batch, req *http.Request, body, note []byte) ([]byte, error) {
+	q := receive.Request{HTTP: req, Body: body, Received: time.Unix(1779972000, 0), Norm: norm, Batch: batch, Note: note}
+	err := p.Decode(&q)
+	return q.Note, err
+}
+
+// Mallocs returns how many allocations f makes, the fewest of some runs: the
+// runtime's own goroutines allocate now and then.
+func Mallocs(f func()) uint64 {
+	f()
+	fewest := ^uint64(0)
+	for range 10 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		f()
+		runtime.ReadMemStats(&after)
+		fewest = min(fewest, after.Mallocs-before.Mallocs)
+	}
+	return fewest
+}
+
+// FuzzLimits are what each body is decoded with: the defaults, and limits that
+// small bodies reach.
+func FuzzLimits() []normalize.Limits {
+	return []normalize.Limits{{}, {MaxEventBytes: 300, MaxDepth: 6, MaxFields: 8, MaxKeyBytes: 20, MaxEvents: 5, MaxRejections: 3}}
+}
+
+// AddRecorded adds the bodies of the first requests in testdata/*.request.
+func AddRecorded(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.request")
+	if err != nil || len(files) == 0 {
+		f.Fatalf("no requests in testdata (%v)", err)
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b[bytes.Index(b, []byte("\r\n\r\n"))+4:])
+	}
+}
+
+// CheckLines fails unless the batch holds whole lines of JSON, as many as it
+// counts.
+func CheckLines(t testing.TB, b *normalize.Batch) {
+	t.Helper()
+	if bytes.Count(b.Lines, []byte("\n")) != b.Records {
+		t.Fatalf("%d records in %q", b.Records, b.Lines)
+	}
+	for line := range bytes.Lines(b.Lines) {
+		if !json.Valid(line) {
+			t.Fatalf("%q", line)
+		}
+	}
+}
