@@ -52,13 +52,14 @@ type Builder struct {
 	n   *Normalizer
 	dst *Batch
 
-	text   []byte // names and values of the event as JSON
+	text   []byte // names and values of the event as JSON; while direct, attrs
 	place  place  // of the value that comes next or is being built
 	slot   key
 	name   span
 	value  int  // start of the value being built
 	level  int  // objects and arrays that are open in it
 	merged bool // it is an object whose members go to attrs
+	direct bool // it is being built where it stays, see direct.go
 	first  bool // the innermost object or array has nothing in it yet
 
 	raw []byte // what the event was sent as, for Batch.Letters
@@ -83,12 +84,13 @@ const (
 func (n *Normalizer) Build(dst *Batch, received time.Time) *Builder {
 	n.begin(dst, nil, received)
 	b := &n.builder
-	b.n, b.dst, b.place = n, dst, nowhere
+	b.n, b.dst, b.place, b.direct = n, dst, nowhere, false
 	return b
 }
 
 // Done ends what Build began.
 func (b *Builder) Done() {
+	b.undirect()
 	b.n.end()
 	if cap(b.text) > keepScratch {
 		b.text = nil
@@ -99,6 +101,7 @@ func (b *Builder) Done() {
 // Begin begins an event.
 func (b *Builder) Begin() {
 	n := b.n
+	b.undirect()
 	n.ev = event{}
 	n.newEvent()
 	b.text = b.text[:0]
@@ -145,17 +148,19 @@ func (b *Builder) Failed() bool { return b.n.ev.fault != ok }
 // Slot says that the next value goes to a slot of its own. Time and Level take
 // all forms that they take as JSON.
 func (b *Builder) Slot(s Slot) {
+	b.aim(inSlot, len(b.text))
 	b.slot = s
-	start := len(b.text)
+}
+
+// appendName appends the name that a slot has in a line, as JSON.
+func (s Slot) appendName(dst []byte) []byte {
 	switch s {
 	case keyTime:
-		b.text = append(b.text, `"time"`...)
+		return append(dst, `"time"`...)
 	case keyLevel:
-		b.text = append(b.text, `"level"`...)
-	default:
-		b.text = append(b.text, slotNames[s][1:len(slotNames[s])-1]...) // between ',' and ':'
+		return append(dst, `"level"`...)
 	}
-	b.aim(inSlot, start)
+	return append(dst, slotNames[s][1:len(slotNames[s])-1]...) // between ',' and ':'
 }
 
 // SlotNamed is Slot for a value that came under another name than the slot's,
@@ -169,17 +174,21 @@ func (b *Builder) SlotNamed(s Slot, name []byte) {
 
 // Attr says that the next value goes to attrs under the name.
 func (b *Builder) Attr(name []byte) {
-	start := len(b.text)
-	b.text = jsonline.AppendStringBytes(b.text, name)
-	b.aim(inAttrs, start)
+	b.aim(inAttrs, len(b.text))
+	b.begin(name)
 }
 
 // Field says that the next value goes where the name says.
 func (b *Builder) Field(name []byte) {
+	slot := lookup(name)
+	if slot == keyOther {
+		b.Attr(name)
+		return
+	}
 	start := len(b.text)
 	b.text = jsonline.AppendStringBytes(b.text, name)
 	b.aim(byName, start)
-	b.slot = lookup(name)
+	b.slot = slot
 }
 
 func (b *Builder) aim(p place, start int) {
@@ -274,7 +283,11 @@ func (b *Builder) Bytes(v []byte) {
 // JSON is a value: raw is one valid JSON value in valid UTF-8.
 func (b *Builder) JSON(raw []byte) {
 	b.before()
-	b.text = append(b.text, raw...)
+	if b.direct && !scalar(kindOf(raw[0])) {
+		b.compact(raw)
+	} else {
+		b.text = append(b.text, raw...)
+	}
 	b.after()
 }
 
@@ -308,7 +321,7 @@ func (b *Builder) open(bracket byte) {
 	b.text = append(b.text, bracket)
 	b.level++
 	b.first = true
-	if b.level > b.n.limits.MaxDepth {
+	if b.level > b.mostLevels() {
 		b.fail(tooDeep)
 	}
 }
@@ -353,6 +366,10 @@ func (b *Builder) after() {
 	if b.level > 0 {
 		return
 	}
+	if b.direct {
+		b.finish()
+		return
+	}
 	n, p := b.n, b.place
 	b.place = nowhere
 	if n.ev.fault != ok {
@@ -365,8 +382,14 @@ func (b *Builder) after() {
 	if p != inAttrs && n.fill(b.slot, value, kind) {
 		return
 	}
-	n.ev.fault = n.addAttr(b.name, value, kind)
-	b.text = b.text[:b.name.start] // it is in attrs
+	if p == inSlot && b.name.start == b.name.end { // it was not named yet
+		start := len(b.text)
+		b.text = b.slot.appendName(b.text)
+		b.name = span{start, len(b.text)}
+		n.body.text = b.text
+	}
+	n.ev.fault = n.addAttr(b.name, value, kind, false)
+	b.text = b.text[:min(b.name.start, b.value)] // it is in attrs
 }
 
 // kindOf returns the kind of the value that begins with c.
@@ -461,6 +484,7 @@ func (b *Builder) Dropped() bool { return b.n.dropped }
 // of the Reason constants; detail tells a human what was found and what was
 // expected.
 func (b *Builder) Reject(name, detail string) {
+	b.undirect()
 	b.place, b.level, b.merged = nowhere, 0, false
 	for r := ok + 1; r < numReasons; r++ {
 		if reasonNames[r] == name {

@@ -29,21 +29,36 @@ func (n *Normalizer) readEvent(dst *Batch) error {
 	if _, err := n.dec.ReadToken(); err != nil {
 		return err
 	}
-	n.ev = event{start: n.offset() - 1}
-	n.newEvent()
+	n.beginEvent(dst, n.offset()-1)
 	depth := n.dec.StackDepth()
-	if dst.events()-n.body.first >= n.limits.MaxEvents {
-		n.ev.fault = tooManyEvents
-	} else if err := n.readMembers(true); err != nil {
-		return err
+	if n.ev.fault == ok {
+		if err := n.readMembers(true); err != nil {
+			return err
+		}
 	}
 	if err := n.skipTo(depth - 1); err != nil {
 		return err
 	}
+	n.endEvent(dst, n.offset())
+	return nil
+}
+
+// beginEvent begins the event that starts at body.text[start].
+func (n *Normalizer) beginEvent(dst *Batch, start int) {
+	n.ev = event{start: start}
+	n.newEvent()
+	if dst.events()-n.body.first >= n.limits.MaxEvents {
+		n.ev.fault = tooManyEvents
+	}
+}
+
+// endEvent appends the canonical line of the event that ends at body.text[end],
+// or rejects it.
+func (n *Normalizer) endEvent(dst *Batch, end int) {
 	ev := &n.ev
 	ev.faultAt = ev.start
 	if n.body.dirty && ev.fault == ok {
-		raw := n.body.text[ev.start:n.offset()]
+		raw := n.body.text[ev.start:end]
 		if !utf8.Valid(raw) {
 			ev.fault = invalidUTF8
 			at := firstInvalid(raw)
@@ -54,9 +69,8 @@ func (n *Normalizer) readEvent(dst *Batch) error {
 		n.appendLine(dst)
 	}
 	if ev.fault != ok {
-		n.add(dst, ev.fault, ev.faultAt, n.explain(dst, ev.fault), n.body.text[ev.start:n.offset()])
+		n.add(dst, ev.fault, ev.faultAt, n.explain(dst, ev.fault), n.body.text[ev.start:end])
 	}
-	return nil
 }
 
 // readMembers reads the members of the object whose '{' was read, and its '}'.
@@ -96,7 +110,7 @@ func (n *Normalizer) readMembers(top bool) error {
 			at = n.offset()
 			value := span{at - len(v), at}
 			if kind := kindOf(v[0]); !n.fill(key, value, kind) {
-				n.ev.fault = n.addAttr(name, value, kind)
+				n.ev.fault = n.addAttr(name, value, kind, scalar(kind) && value.start == name.end+len(`:`))
 			}
 		}
 		if n.ev.fault != ok {
@@ -144,7 +158,7 @@ func (n *Normalizer) fill(key key, value span, kind jsontext.Kind) bool {
 	fits := isString
 	switch key {
 	case keyTime:
-		if ev.sec, ev.nsec, fits = parseTime(n.plain(raw, kind)); !fits {
+		if ev.sec, ev.nsec, fits = n.second.parseTime(n.plain(raw, kind)); !fits {
 			return false
 		}
 	case keyLevel:
@@ -187,8 +201,9 @@ func (n *Normalizer) unquoted(raw []byte) []byte {
 	return n.unquote
 }
 
-// addAttr appends a member to attrs.
-func (n *Normalizer) addAttr(name, value span, kind jsontext.Kind) reason {
+// addAttr appends a member to attrs. compact tells that it is already as it
+// belongs there: without white space, and not nested too deep.
+func (n *Normalizer) addAttr(name, value span, kind jsontext.Kind, compact bool) reason {
 	text := n.body.text
 	if n.names.len() >= n.limits.MaxFields {
 		return tooManyFields
@@ -202,7 +217,7 @@ func (n *Normalizer) addAttr(name, value span, kind jsontext.Kind) reason {
 	if n.ev.got += len(suffix); n.ev.got > n.limits.MaxKeyBytes {
 		return keyTooLong
 	}
-	if len(suffix) == 0 && value.start == name.end+len(`:`) && scalar(kind) && len(n.attrs)+value.end-name.start <= n.limits.MaxEventBytes {
+	if len(suffix) == 0 && compact && len(n.attrs)+value.end-name.start <= n.limits.MaxEventBytes {
 		n.attrs = append(n.attrs, text[name.start:value.end]...)
 		n.attrs = append(n.attrs, ',')
 		return ok

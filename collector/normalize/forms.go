@@ -32,7 +32,7 @@ func (n *Normalizer) readBody(dst *Batch) error {
 	// and the work is not done twice.
 	end := lineEnd(all, start)
 	before := dst.mark()
-	err := n.readValues(dst, start, end, line)
+	err := n.readValues(dst, &before, start, end, line)
 	if err == nil {
 		n.readLines(dst, end, line+1)
 		return nil
@@ -42,7 +42,7 @@ func (n *Normalizer) readBody(dst *Batch) error {
 		return n.readDocument(dst, start, line)
 	}
 	broken := !errors.Is(err, io.ErrUnexpectedEOF) || inString(all[start:end])
-	if err := n.readValues(dst, start, len(all), line); err == nil {
+	if err := n.readValues(dst, &before, start, len(all), line); err == nil {
 		return nil
 	}
 	dst.rollback(&before)
@@ -57,7 +57,7 @@ func (n *Normalizer) readBody(dst *Batch) error {
 // rejected whole.
 func (n *Normalizer) readDocument(dst *Batch, start, line int) error {
 	before := dst.mark()
-	err := n.readValues(dst, start, len(n.body.all), line)
+	err := n.readValues(dst, &before, start, len(n.body.all), line)
 	if err != nil {
 		dst.rollback(&before)
 		err = n.rejectSyntax(dst, err)
@@ -86,7 +86,7 @@ func (n *Normalizer) readLines(dst *Batch, start, line int) {
 // as far as its syntax goes. The line number is 0 if it is not known.
 func (n *Normalizer) readLine(dst *Batch, start, end, line int) error {
 	before := dst.mark()
-	err := n.readValues(dst, start, end, line)
+	err := n.readValues(dst, &before, start, end, line)
 	if err != nil {
 		dst.rollback(&before)
 		err = n.rejectSyntax(dst, err)
@@ -95,9 +95,17 @@ func (n *Normalizer) readLine(dst *Batch, start, end, line int) error {
 }
 
 // readValues reads all[start:end] as values in a row: objects, and arrays of
-// objects. The error is one of syntax; the caller takes the batch back.
-func (n *Normalizer) readValues(dst *Batch, start, end, line int) error {
-	n.read(start, end, line)
+// objects. before is dst as it is. The error is one of syntax; the caller takes
+// the batch back.
+func (n *Normalizer) readValues(dst *Batch, before *mark, start, end, line int) error {
+	n.text(start, end, line)
+	if !n.body.dirty && !n.strict {
+		if n.quickValues(dst) {
+			return nil
+		}
+		dst.rollback(before)
+	}
+	n.decode()
 	for {
 		switch n.dec.PeekKind() {
 		case jsontext.KindBeginArray:
@@ -149,7 +157,8 @@ func (n *Normalizer) hasWholeLine(start int) bool {
 	for start < len(all) {
 		end := lineEnd(all, start)
 		if all[start] == '{' {
-			n.read(start, end, 0)
+			n.text(start, end, 0)
+			n.decode()
 			if n.dec.SkipValue() == nil {
 				return true
 			}

@@ -188,6 +188,12 @@ func FuzzTime(f *testing.F) {
 				t.Fatalf("parseTime(%q) = %d, %d, off by %g", s, sec, nsec, diff)
 			}
 		}
+		var last lastSecond
+		for range 2 {
+			if sec2, nsec2, ok2 := last.parseTime([]byte(s)); sec2 != sec || nsec2 != nsec || ok2 != ok {
+				t.Fatalf("parseTime(%q) = %d, %d, %t, and %d, %d, %t where the second is known", s, sec, nsec, ok, sec2, nsec2, ok2)
+			}
+		}
 		ParseLevel(s)
 	})
 }

@@ -44,6 +44,9 @@ func ParseLevel(s string) (slog.Level, bool) {
 const maxLevelText = 24
 
 func parseLevel(text []byte) (slog.Level, bool) {
+	if level, known := levelOfLetters(text); known {
+		return level, true
+	}
 	text = bytes.TrimSpace(text)
 	if len(text) == 0 || len(text) > maxLevelText || text[0] == '+' {
 		return 0, false
@@ -77,6 +80,21 @@ func parseLevel(text []byte) (slog.Level, bool) {
 		return levelByName(name)
 	}
 	return canonicalLevel(name, distance)
+}
+
+// levelOfLetters is parseLevel for a text of letters alone.
+func levelOfLetters(text []byte) (slog.Level, bool) {
+	var buf [maxLevelText]byte
+	if len(text) > len(buf) {
+		return 0, false
+	}
+	for i, c := range text {
+		if c |= 0x20; c < 'a' || c > 'z' {
+			return 0, false
+		}
+		buf[i] = c
+	}
+	return levelByName(buf[:len(text)])
 }
 
 func levelByName(name []byte) (slog.Level, bool) {

@@ -2,6 +2,10 @@
 // into canonical lines, in one pass from the bytes of the wire: no maps, no
 // decoded values, no allocation per event.
 //
+// Valid events are read by a scanner of this package (quick.go). At anything else
+// it gives up, and package jsontext reads the same text from its start and says
+// what is wrong with it. Both must come to the same: FuzzQuick.
+//
 // # Bodies
 //
 // The form of a body is read from the body. After an optional byte order mark:
@@ -103,10 +107,12 @@ var ErrEmpty = errors.New("the body is empty; expected a JSON object, an array o
 // is for one goroutine at a time; its memory is bounded by Limits and between
 // calls it points neither into input nor into a Batch.
 type Normalizer struct {
-	limits Limits
-	dec    *jsontext.Decoder
-	src    bytes.Buffer
-	opts   []jsontext.Options
+	limits  Limits
+	dec     *jsontext.Decoder
+	src     bytes.Buffer
+	opts    []jsontext.Options
+	decodes bool // it holds text
+	strict  bool // it reads all: for tests
 
 	body body  // set for the length of one call of Body or Line
 	ev   event // set for the length of one event
@@ -115,6 +121,7 @@ type Normalizer struct {
 	names   nameSet
 	extras  *Extras
 	unquote []byte // an unescaped string
+	second  lastSecond
 
 	enricher Enricher  // nil: none
 	defaults *Defaults // its
@@ -194,8 +201,11 @@ func (n *Normalizer) begin(dst *Batch, b []byte, received time.Time) {
 
 func (n *Normalizer) end() {
 	n.body = body{}
-	n.src = bytes.Buffer{}
-	n.dec.Reset(&n.src, n.opts...)
+	if n.decodes {
+		n.src = bytes.Buffer{}
+		n.dec.Reset(&n.src, n.opts...)
+		n.decodes = false
+	}
 	if cap(n.attrs) > keepScratch {
 		n.attrs = nil
 	}
@@ -212,9 +222,14 @@ func (n *Normalizer) Memory() [5][]byte {
 	return [5][]byte{n.attrs, n.unquote, n.builder.text, n.names.text, n.names.try}
 }
 
-// read sets the decoder to all[start:end].
-func (n *Normalizer) read(start, end, line int) {
+// text sets the text to all[start:end].
+func (n *Normalizer) text(start, end, line int) {
 	n.body.text, n.body.base, n.body.line = n.body.all[start:end], start, line
+}
+
+// decode sets the decoder to the text.
+func (n *Normalizer) decode() {
+	n.decodes = true
 	n.src = *bytes.NewBuffer(n.body.text)
 	n.dec.Reset(&n.src, n.opts...)
 }

@@ -29,10 +29,23 @@ func parseTime(text []byte) (sec int64, nsec int, ok bool) {
 // space before it. Without a zone it is UTC. Second 60 is the next minute's
 // first.
 func parseCalendar(text []byte) (sec int64, nsec int, ok bool) {
-	const length = len("2006-01-02T15:04:05")
-	if len(text) < length || text[4] != '-' || text[7] != '-' || text[13] != ':' || text[16] != ':' ||
-		text[10] != 'T' && text[10] != 't' && text[10] != ' ' {
+	if len(text) < secondLen {
 		return 0, 0, false
+	}
+	if sec, ok = parseSecond((*[secondLen]byte)(text)); !ok {
+		return 0, 0, false
+	}
+	nsec, offset, ok := parseRest(text[secondLen:])
+	return sec - offset, nsec, ok
+}
+
+const secondLen = len("2006-01-02T15:04:05")
+
+// parseSecond reads what parseCalendar does before a fraction and a zone.
+func parseSecond(text *[secondLen]byte) (sec int64, ok bool) {
+	if text[4] != '-' || text[7] != '-' || text[13] != ':' || text[16] != ':' ||
+		text[10] != 'T' && text[10] != 't' && text[10] != ' ' {
+		return 0, false
 	}
 	year := digits(text[0:2])*100 + digits(text[2:4])
 	month, day := digits(text[5:7]), digits(text[8:10])
@@ -41,17 +54,47 @@ func parseCalendar(text []byte) (sec int64, nsec int, ok bool) {
 	// century was multiplied.
 	if year < 0 || month < 1 || month > 12 || day < 1 || day > daysIn(month, year) ||
 		hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60 {
-		return 0, 0, false
+		return 0, false
 	}
-	nsec, rest, ok := parseFraction(text[length:])
+	return daysSince1970(year, month, day)*86400 + int64(hour*3600+minute*60+second), true
+}
+
+// parseRest reads a fraction and a zone, offset seconds east of UTC.
+func parseRest(text []byte) (nsec int, offset int64, ok bool) {
+	if len(text) == 1 && text[0] == 'Z' {
+		return 0, 0, true
+	}
+	nsec, text, ok = parseFraction(text)
 	if !ok {
 		return 0, 0, false
 	}
-	offset, ok := parseZone(rest)
-	if !ok {
-		return 0, 0, false
+	east, ok := parseZone(text)
+	return nsec, int64(east), ok
+}
+
+// lastSecond is the second that was read last: events of one request are mostly
+// of a few.
+type lastSecond struct {
+	text [secondLen]byte // zero: none, as it is no time
+	sec  int64
+}
+
+// parseTime is the function of that name.
+func (l *lastSecond) parseTime(text []byte) (sec int64, nsec int, ok bool) {
+	if len(text) <= secondLen || text[0] <= ' ' || text[4] != '-' {
+		return parseTime(text)
 	}
-	sec = daysSince1970(year, month, day)*86400 + int64(hour*3600+minute*60+second-offset)
+	if head := (*[secondLen]byte)(text); l.text != *head {
+		sec, ok := parseSecond(head)
+		if !ok {
+			return parseTime(text)
+		}
+		l.text, l.sec = *head, sec
+	}
+	nsec, offset, ok := parseRest(text[secondLen:])
+	if sec = l.sec - offset; !ok || sec < minUnix || sec > maxUnix {
+		return parseTime(text) // there may be white space
+	}
 	return sec, nsec, true
 }
 

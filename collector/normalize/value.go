@@ -25,11 +25,7 @@ func appendCompact(dst, v []byte, limit, depth int) ([]byte, reason) {
 	for i := 0; i < len(v); i++ {
 		switch v[i] {
 		case '"':
-			for i++; v[i] != '"'; i++ {
-				if v[i] == '\\' {
-					i++
-				}
-			}
+			i = skipString(v, i) - 1
 		case '{', '[':
 			if level++; level > depth {
 				return dst, tooDeep

@@ -392,7 +392,7 @@ func (r *reader) message(body []byte) error {
 		r.b.Float(v.double()) // a string
 		return nil
 	}
-	return r.value(body)
+	return r.put(&v)
 }
 
 // id puts an id into its slot: bytes of the length that it has as hexadecimal

@@ -14,6 +14,12 @@ import (
 type keyValue struct{ key, value []byte }
 
 func readKeyValue(msg []byte) (kv keyValue, err error) {
+	// As nearly all are: both fields in this order, and short.
+	if key, rest := wire.Short(msg, 1); key != nil {
+		if value, rest := wire.Short(rest, 2); value != nil && len(rest) == 0 {
+			return keyValue{key, value}, nil
+		}
+	}
 	f := wire.Over(msg)
 	for f.Next() {
 		if !f.Is(protowire.BytesType) {
@@ -82,6 +88,9 @@ var anyTypes = [...]protowire.Type{
 }
 
 func readAny(msg []byte) (v anyValue, err error) {
+	if text, rest := wire.Short(msg, byte(anyString)); text != nil && len(rest) == 0 {
+		return anyValue{kind: anyString, bytes: text}, nil
+	}
 	f := wire.Over(msg)
 	for f.Next() {
 		if f.Num >= 1 && int(f.Num) < len(anyTypes) && f.Is(anyTypes[f.Num]) {
@@ -98,6 +107,10 @@ func (r *reader) value(msg []byte) error {
 	if err != nil {
 		return err
 	}
+	return r.put(&v)
+}
+
+func (r *reader) put(v *anyValue) error {
 	b := r.b
 	switch v.kind {
 	case anyString:

@@ -29,11 +29,44 @@ type Fields struct {
 // Over returns the fields of a message, before the first.
 func Over(msg []byte) Fields { return Fields{rest: msg} }
 
+// Short returns the value of the field that a message begins with, and the rest
+// of the message, if that is the field num, below 16, of a type that has a
+// length, and the length is below 128. Otherwise value is nil.
+func Short(msg []byte, num byte) (value, rest []byte) {
+	if len(msg) < 2 || msg[0] != num<<3|byte(protowire.BytesType) || msg[1] >= 0x80 || int(msg[1]) > len(msg)-2 {
+		return nil, nil
+	}
+	end := 2 + int(msg[1])
+	return msg[2:end], msg[end:]
+}
+
 // Err returns why Next returned false before the end of the message.
 func (f *Fields) Err() error { return f.err }
 
 // Next goes to the next field.
 func (f *Fields) Next() bool {
+	b := f.rest
+	if len(b) < 2 || b[0] < 1<<3 || b[0] >= 0x80 || b[1] >= 0x80 {
+		return f.next()
+	}
+	// The tag is one byte, and so is a varint or a length behind it.
+	switch typ := protowire.Type(b[0] & 7); {
+	case typ == protowire.VarintType:
+		f.Type, f.Value, f.Bytes = typ, uint64(b[1]), nil
+		f.rest = b[2:]
+	case typ == protowire.BytesType && int(b[1]) <= len(b)-2:
+		end := 2 + int(b[1])
+		f.Type, f.Value, f.Bytes = typ, 0, b[2:end]
+		f.rest = b[end:]
+	default:
+		return f.next()
+	}
+	f.Num = protowire.Number(b[0] >> 3)
+	return true
+}
+
+// next is Next for all fields.
+func (f *Fields) next() bool {
 	if len(f.rest) == 0 {
 		return false
 	}

@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"bytes"
 	"io"
 	"math"
 	"slices"
@@ -65,31 +66,56 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
+// FuzzFields compares with the reference's reader of single fields.
 func FuzzFields(f *testing.F) {
 	f.Add(message())
+	f.Add([]byte{0x08, 0x80, 0x01, 0x12, 0x00, 0x12, 0x7f, 0x00})
+	f.Add([]byte{0x07, 0x01, 0x0f, 0x01, 0x0c})
 	f.Fuzz(func(t *testing.T, msg []byte) {
-		total := 0
-		fields := wire.Over(msg)
-		for fields.Next() {
-			total += len(fields.Bytes)
-		}
-		if total > len(msg) {
-			t.Fatalf("%d bytes in a message of %d", total, len(msg))
-		}
-		if n := consume(msg); (n < 0) != (fields.Err() != nil) {
-			t.Fatalf("%v, but protowire says %d", fields.Err(), n)
+		got := wire.Over(msg)
+		for rest := msg; ; {
+			num, typ, n := protowire.ConsumeTag(rest)
+			size := protowire.ConsumeFieldValue(num, typ, rest[max(n, 0):])
+			if next := got.Next(); next != (n > 0 && size >= 0) {
+				t.Fatalf("%x: Next is %t before %x: %v", msg, next, rest, got.Err())
+			}
+			if n <= 0 || size < 0 {
+				if (got.Err() == nil) != (len(rest) == 0) {
+					t.Fatalf("%x: %v before %x", msg, got.Err(), rest)
+				}
+				return
+			}
+			value := rest[n : n+size]
+			want := wire.Fields{Num: num, Type: typ}
+			switch typ {
+			case protowire.VarintType:
+				want.Value, _ = protowire.ConsumeVarint(value)
+			case protowire.Fixed32Type:
+				v, _ := protowire.ConsumeFixed32(value)
+				want.Value = uint64(v)
+			case protowire.Fixed64Type:
+				want.Value, _ = protowire.ConsumeFixed64(value)
+			case protowire.BytesType:
+				want.Bytes, _ = protowire.ConsumeBytes(value)
+			}
+			if got.Num != want.Num || got.Type != want.Type || got.Value != want.Value || !bytes.Equal(got.Bytes, want.Bytes) {
+				t.Fatalf("%x: %+v, want %+v", msg, got, want)
+			}
+			rest = rest[n+size:]
+			if num < 16 && typ == protowire.BytesType && len(want.Bytes) < 128 && n == 1 && size == 1+len(want.Bytes) {
+				v, behind := wire.Short(msg[len(msg)-len(rest)-n-size:], byte(num))
+				if v == nil || !bytes.Equal(v, want.Bytes) || len(behind) != len(rest) {
+					t.Fatalf("%x: Short is %x with %x behind it", msg, v, behind)
+				}
+			}
 		}
 	})
 }
 
-// consume walks over a message by protowire's own means.
-func consume(msg []byte) int {
-	for len(msg) > 0 {
-		_, _, n := protowire.ConsumeField(msg)
-		if n < 0 {
-			return n
+func TestShortLeavesTheRest(t *testing.T) {
+	for _, msg := range [][]byte{nil, {0x0a}, {0x0a, 1}, {0x0a, 0x80, 0}, {0x12, 0}, {0x08, 0}} {
+		if v, _ := wire.Short(msg, 1); v != nil {
+			t.Errorf("%x has %x", msg, v)
 		}
-		msg = msg[n:]
 	}
-	return 0
 }

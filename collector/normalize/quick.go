@@ -1,0 +1,112 @@
+package normalize
+
+// quickValues is what readValues does, for text that is valid JSON and UTF-8 and
+// holds nothing but events. It returns false at anything else, of which the
+// decoder then tells what is wrong; the batch is to be taken back.
+func (n *Normalizer) quickValues(dst *Batch) bool {
+	text := n.body.text
+	for i := skipSpace(text, 0); i < len(text); i = skipSpace(text, i) {
+		switch text[i] {
+		case '{':
+			i = n.quickEvent(dst, i)
+		case '[':
+			i = n.quickArray(dst, i)
+		default:
+			return false
+		}
+		if i < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// quickArray reads the array that begins at body.text[i] and returns the index
+// behind it, or -1.
+func (n *Normalizer) quickArray(dst *Batch, i int) int {
+	text := n.body.text
+	i = skipSpace(text, i+1)
+	if i < len(text) && text[i] == ']' {
+		return i + 1
+	}
+	for i < len(text) && text[i] == '{' {
+		if i = n.quickEvent(dst, i); i < 0 {
+			return -1
+		}
+		i = skipSpace(text, i)
+		if i >= len(text) {
+			return -1
+		}
+		switch text[i] {
+		case ']':
+			return i + 1
+		case ',':
+			i = skipSpace(text, i+1)
+		default:
+			return -1
+		}
+	}
+	return -1
+}
+
+// quickEvent reads the event that begins at body.text[i] and returns the index
+// behind it, or -1.
+func (n *Normalizer) quickEvent(dst *Batch, i int) int {
+	n.beginEvent(dst, i)
+	if i = n.quickMembers(i+1, true); i >= 0 {
+		n.endEvent(dst, i)
+	}
+	return i
+}
+
+// quickMembers reads the members of the object behind whose '{' body.text[i] is,
+// and its '}', and returns the index behind that, or -1. What readMembers says
+// of top and of faults holds here.
+func (n *Normalizer) quickMembers(i int, top bool) int {
+	text := n.body.text
+	i = skipSpace(text, i)
+	if i < len(text) && text[i] == '}' {
+		return i + 1
+	}
+	for {
+		var s shape
+		end, at := s.skipName(text, i)
+		if at < 0 || at == len(text) {
+			return -1
+		}
+		name := span{i, end}
+		key := keyOther
+		if top {
+			key = n.lookup(text[name.start:name.end])
+		}
+		if key == keyAttrs && text[at] == '{' {
+			i = n.quickMembers(at+1, false)
+		} else if i = skipValue(text, at, 0, &s); i >= 0 && n.ev.fault == ok {
+			n.take(key, name, span{at, i}, s)
+		}
+		if i < 0 {
+			return -1
+		}
+		if i = skipSpace(text, i); i >= len(text) {
+			return -1
+		}
+		switch text[i] {
+		case '}':
+			return i + 1
+		case ',':
+			i = skipSpace(text, i+1)
+		default:
+			return -1
+		}
+	}
+}
+
+// take puts a member where it belongs; s tells of white space behind its name
+// too.
+func (n *Normalizer) take(key key, name, value span, s shape) {
+	kind := kindOf(n.body.text[value.start])
+	if n.fill(key, value, kind) {
+		return
+	}
+	n.ev.fault = n.addAttr(name, value, kind, !s.spaced && s.levels <= n.limits.MaxDepth-2)
+}

@@ -1,0 +1,229 @@
+package normalize
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/rollway/rollway/collector/normalize/vectors"
+)
+
+// values are JSON values and what is nearly one, for both ways of reading.
+func values() []string {
+	all := append([]string(nil), seeds...)
+	vectors := vectors.Values()
+	for i := range vectors {
+		if text := vectors[i].Text; len(text) < 1<<20 {
+			all = append(all, text, `{"k":`+text+`}`, `[{"a":1,"metadata":{"k":`+text+`}},{"b":2}]`, "{\"a\":1}\n{\"k\":"+text+"}\n{\"b\":2}")
+		}
+	}
+	return all
+}
+
+// account is all that a batch tells.
+func account(b *Batch, err error) string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "%v\n%s%d stored of %d to %d, %d rejected %v, %d dropped\n", err, b.Lines, b.Records, b.MinTime, b.MaxTime, b.RejectedTotal, b.byReason, b.DroppedTotal)
+	for _, r := range b.Rejected {
+		fmt.Fprintf(&s, "%+v\n", r)
+	}
+	for i := range b.letters {
+		fmt.Fprintf(&s, "%+v %s\n", b.letters[i], b.Text(&b.letters[i]))
+	}
+	return s.String()
+}
+
+// sameAsDecoder fails unless a body comes to the same where the decoder reads all
+// of it.
+func sameAsDecoder(t *testing.T, limits Limits, body []byte) {
+	t.Helper()
+	quick, strict := New(limits), New(limits)
+	strict.strict = true
+	var a, b Batch
+	a.KeepLetters(1 << 20)
+	b.KeepLetters(1 << 20)
+	got, want := account(&a, quick.Body(&a, body, received)), account(&b, strict.Body(&b, body, received))
+	if got != want {
+		t.Fatalf("%.300q\ncomes to     %.2000s\nby the decoder %.2000s", body, got, want)
+	}
+	a.Reset()
+	b.Reset()
+	got, want = account(&a, quick.Line(&a, body, received)), account(&b, strict.Line(&b, body, received))
+	if got != want {
+		t.Fatalf("line %.300q\ncomes to     %.2000s\nby the decoder %.2000s", body, got, want)
+	}
+}
+
+var smallLimits = Limits{MaxEventBytes: 300, MaxDepth: 6, MaxFields: 8, MaxKeyBytes: 20, MaxEvents: 5, MaxRejections: 3}
+
+func TestQuickIsTheDecoder(t *testing.T) {
+	for _, body := range values() {
+		for _, limits := range []Limits{{}, smallLimits} {
+			sameAsDecoder(t, limits, []byte(body))
+		}
+	}
+	// Every byte that a body may be cut at, or may have in another's place.
+	body := []byte(`[{"msg":"a\u00e9\\é","ts":-1.5E+3,"x":[ true,{"y":null},[]] , "metadata" :{"z":{ },"z":0}}, {} ]`)
+	for i := range body {
+		sameAsDecoder(t, Limits{}, body[:i])
+		changed := bytes.Clone(body)
+		for _, c := range []byte("\"\\{}[]:, \n\x00\x1fA0-.eEtn\x7f\x80\xff") {
+			changed[i] = c
+			sameAsDecoder(t, Limits{}, changed)
+		}
+	}
+}
+
+// TestQuickReadsWhatIsValid: so that the decoder is asked about nothing else.
+func TestQuickReadsWhatIsValid(t *testing.T) {
+	events := 0
+	for _, text := range values() {
+		value, isValid := []byte(text), json.Valid([]byte(text)) && utf8.ValidString(text)
+		if start := skipSpace(value, 0); isValid && value[start] == '{' {
+			n, b := New(Limits{}), new(Batch)
+			n.begin(b, value, received)
+			n.text(0, len(value), 1)
+			if quick := n.quickValues(b); quick != (levels(text) <= maxNested) {
+				t.Errorf("%.200q: read %t", text, quick)
+			}
+			events++
+		}
+		checkSkip(t, value)
+	}
+	if events < 100 {
+		t.Errorf("only %d events tried", events)
+	}
+}
+
+// checkSkip compares skipValue with encoding/json.
+func checkSkip(t *testing.T, text []byte) {
+	t.Helper()
+	start := skipSpace(text, 0)
+	var s shape
+	end := skipValue(text, start, 0, &s)
+	whole := end >= 0 && skipSpace(text, end) == len(text)
+	switch valid := json.Valid(text); {
+	case whole && !valid:
+		t.Errorf("%.200q was read, but is not valid", text)
+	case valid && !whole && levels(string(text)) <= maxNested:
+		t.Errorf("%.200q is valid, but was not read", text)
+	case whole && s.levels != levels(string(text)):
+		t.Errorf("%.200q has %d levels, not %d", text, levels(string(text)), s.levels)
+	}
+	if !whole {
+		return
+	}
+	var compact bytes.Buffer
+	if json.Compact(&compact, text) == nil && s.spaced != (compact.Len() < end-start) {
+		t.Errorf("%.200q is said to be spaced: %t", text, s.spaced)
+	}
+}
+
+// levels is how deep valid JSON nests.
+func levels(text string) (most int) {
+	now, in := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case in && c == '\\':
+			i++
+		case c == '"':
+			in = !in
+		case in:
+		case c == '{' || c == '[':
+			now++
+			most = max(most, now)
+		case c == '}' || c == ']':
+			now--
+		}
+	}
+	return most
+}
+
+func FuzzQuick(f *testing.F) {
+	for _, s := range seeds {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		sameAsDecoder(t, Limits{}, body)
+		sameAsDecoder(t, smallLimits, body)
+		if utf8.Valid(body) {
+			checkSkip(t, body)
+		}
+	})
+}
+
+// TestSpecialFindsTheFirst at each place of a word, whatever is around it.
+func TestSpecialFindsTheFirst(t *testing.T) {
+	plain := []byte("ab\x7fcd é☃!#[] \u2028xyz,0123456789")
+	for _, stop := range []byte("\"\\\x00\x01\x1f\n") {
+		for at := range len(plain) + 1 {
+			text := slices.Concat(plain[:at], []byte{stop}, plain[at:], []byte("\"\\\x00"))
+			for from := 0; from <= at; from++ {
+				if got := special(text, from); got != at {
+					t.Fatalf("%q at %d, from %d: found at %d", stop, at, from, got)
+				}
+			}
+		}
+	}
+	if got := special(plain, 0); got != len(plain) {
+		t.Errorf("found at %d in %q", got, plain)
+	}
+}
+
+// TestBuilderAttrs: what goes straight to attrs is as what is copied there.
+func TestBuilderAttrs(t *testing.T) {
+	n, batch := New(Limits{MaxDepth: 5}), new(Batch)
+	b := n.Build(batch, received)
+	b.Begin()
+	for _, name := range []string{"a", "a", "q\"\n", "q\"\n", "bad\xff", "bad\uFFFD"} {
+		b.Attr([]byte(name))
+		b.Int(1)
+	}
+	b.Attr([]byte("o"))
+	b.BeginObject()
+	b.Name([]byte("x"))
+	b.JSON([]byte(`{ "y" : [ 1 , "  " ] }`))
+	b.Name([]byte("z"))
+	b.JSON([]byte(`2`))
+	b.EndObject()
+	b.Slot(Message)
+	b.String([]byte("first"))
+	b.Slot(Message)
+	b.String([]byte("second"))
+	b.Field([]byte("p"))
+	b.JSON([]byte("[ ]"))
+	if !b.End() {
+		t.Fatal(batch.Rejected)
+	}
+	_, got, _ := strings.Cut(string(batch.Lines), `,"msg":`)
+	want := `"first","attrs":{"a":1,"a_2":1,"q\"\n":1,"q\"\n_2":1,"bad�":1,"bad�_2":1,"o":{"x":{"y":[1,"  "]},"z":2},"msg":"second","p":[]}}` + "\n"
+	if got != want {
+		t.Errorf("got  %swant %s", got, want)
+	}
+	// One level more than there may be, in each way; and an event left in a value.
+	for i, value := range []func(){
+		func() { b.JSON([]byte(`[[[[]]]]`)) },
+		func() { b.BeginArray(); b.JSON([]byte(`[[[]]]`)); b.EndArray() },
+		func() { b.BeginArray(); b.BeginArray(); b.BeginArray(); b.BeginArray() },
+	} {
+		b.Begin()
+		b.Attr([]byte("k"))
+		value()
+		if !b.Failed() {
+			t.Errorf("%d: not too deep", i)
+		}
+	}
+	b.Done()
+	b = n.Build(batch, received)
+	b.Begin()
+	b.Attr([]byte("k"))
+	b.JSON([]byte(`[[[]]]`))
+	if !b.End() || !strings.HasSuffix(string(batch.Lines), `,"attrs":{"k":[[[]]]}}`+"\n") {
+		t.Errorf("%s%v", batch.Lines, batch.Rejected)
+	}
+	b.Done()
+}
