@@ -63,15 +63,31 @@ func (b *Block) yaml(key string) string {
 		}
 		return "{}"
 	}
+	node := b.Node
+	inLine := node.Kind == yaml.ScalarNode || node.Style&yaml.FlowStyle != 0
+	if inLine { // a comment would come between the key and the value
+		node = uncommented(node)
+	}
 	var out strings.Builder
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(2)
-	if err := enc.Encode(b.Node); err != nil {
+	if err := enc.Encode(node); err != nil {
 		return "{} # " + err.Error()
 	}
 	text := strings.TrimRight(out.String(), "\n")
-	if b.Node.Kind == yaml.ScalarNode || b.Node.Style&yaml.FlowStyle != 0 {
+	if inLine {
 		return text
 	}
 	return "\n  " + strings.ReplaceAll(text, "\n", "\n  ")
+}
+
+// uncommented returns a copy of n without comments.
+func uncommented(n *yaml.Node) *yaml.Node {
+	c := *n
+	c.HeadComment, c.LineComment, c.FootComment = "", "", ""
+	c.Content = nil
+	for _, kid := range n.Content {
+		c.Content = append(c.Content, uncommented(kid))
+	}
+	return &c
 }
