@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rollway/rollway/collector/deadletter"
 	"github.com/rollway/rollway/collector/door/elastic"
 	"github.com/rollway/rollway/collector/door/forward"
 	"github.com/rollway/rollway/collector/door/loki"
@@ -19,22 +20,27 @@ import (
 	"github.com/rollway/rollway/collector/receive"
 )
 
-// ReadRejected reads an event that was rejected, as a dead letter has it, the way
-// the door that it came by does, but without limits. It returns canonical lines,
-// each ended by '\n'; none if the event cannot be read even so, or the door takes
-// lines as they are. at stands in for a time that is missing.
-func ReadRejected(door string, event []byte, at time.Time) []byte {
-	e := &rejectedEvent{text: event, at: at, batch: new(normalize.Batch)}
-	switch door {
+// ReadRejected reads an event that was rejected, the way the door that it came by
+// does, with what it shared with others there, but without limits. It returns
+// canonical lines, each ended by '\n'; none if the event cannot be read even so, or
+// the door takes lines as they are.
+func ReadRejected(l *deadletter.Letter) []byte {
+	text, err := l.Text()
+	if err != nil {
+		return nil
+	}
+	around, err := l.Surroundings()
+	if err != nil {
+		return nil
+	}
+	e := &rejectedEvent{text: text, around: around, whole: l.Whole, at: l.Time, batch: new(normalize.Batch)}
+	switch l.Door {
 	case syslog.Protocol{}.Name():
-		syslog.Protocol{}.DecodePacket(e.chunk(event))
+		syslog.Protocol{}.Reread(e.chunk(text), around)
 	case forward.Protocol{}.Name():
-		// Its time and its record, of no tag.
-		if _, err := (forward.Protocol{}).Open().Decode(e.chunk(append([]byte("\x93\xa0"), event...))); err != nil {
-			return nil
-		}
+		e.forward()
 	default:
-		req, err := http.NewRequestWithContext(context.WithValue(context.Background(), rejectedKey{}, e), http.MethodPost, door, http.NoBody)
+		req, err := http.NewRequestWithContext(context.WithValue(context.Background(), rejectedKey{}, e), http.MethodPost, l.Door, http.NoBody)
 		if err != nil {
 			return nil
 		}
@@ -49,6 +55,8 @@ func ReadRejected(door string, event []byte, at time.Time) []byte {
 // rejectedEvent is what ReadRejected reads.
 type rejectedEvent struct {
 	text   []byte
+	around []byte // its context; nil: none
+	whole  bool   // text is a request
 	at     time.Time
 	batch  *normalize.Batch
 	failed bool
@@ -84,13 +92,29 @@ var rejectedDoors = sync.OnceValue(func() *http.ServeMux {
 
 // decode has p read the least request that holds the event.
 func (e *rejectedEvent) decode(p receive.Protocol, req *http.Request) {
+	q := &receive.Request{HTTP: req, Body: e.text, Received: e.at, Norm: normalize.New(noLimits), Batch: e.batch}
+	if p == otlp.GRPC {
+		p = otlp.Protocol // which takes records alike, without frames
+	}
+	again, rereads := p.(receive.Rereader)
+	switch {
+	case e.whole:
+		if bytes.HasPrefix(bytes.TrimSpace(e.text), []byte("{")) {
+			req.Header.Set("Content-Type", "application/json")
+		}
+		e.failed = p.Decode(q) != nil
+		return
+	case rereads && e.around != nil:
+		q.Body = bytes.Clone(e.text)
+		e.failed = again.Reread(q, e.around) != nil
+		return
+	}
 	body := e.text
 	switch p {
-	case otlp.Protocol, otlp.GRPC: // a LogRecord
+	case otlp.Protocol: // a LogRecord
 		req.Header.Set("Content-Type", "application/x-protobuf")
 		// ScopeLogs.log_records, ResourceLogs.scope_logs, the request's resource_logs.
 		body = message(1, message(2, message(2, body)))
-		p = otlp.Protocol
 	case loki.Protocol: // an entry's line, without its labels
 		return
 	case elastic.Bulk:
@@ -103,8 +127,19 @@ func (e *rejectedEvent) decode(p receive.Protocol, req *http.Request) {
 			body = append([]byte("{}\n{\"type\":\"event\"}\n"), body...)
 		}
 	}
-	q := &receive.Request{HTTP: req, Body: body, Received: e.at, Norm: normalize.New(noLimits), Batch: e.batch}
+	q.Body = body
 	e.failed = p.Decode(q) != nil
+}
+
+// forward reads a time and a record, with the tag that they came with, or else
+// without one, or a message that could not be read.
+func (e *rejectedEvent) forward() {
+	if isMessage := len(e.text) > 0 && e.text[0] > 0x90 && e.text[0] < 0xA0; isMessage { // an array, which no time is
+		n, err := forward.Protocol{MaxUnpacked: noLimits.MaxEventBytes}.Open().Decode(e.chunk(e.text))
+		e.failed = err != nil || n < len(e.text)
+		return
+	}
+	e.failed = forward.Reread(e.chunk(e.text), e.around) != nil
 }
 
 // message is the field with the number of protocol buffers, below 16, that holds

@@ -39,6 +39,34 @@ type Letter struct {
 	Event    string    `json:"event,omitempty"`    // as it was sent
 	Withheld bool      `json:"withheld,omitempty"` // Event is not kept, as rules redact events
 	Base64   string    `json:"base64,omitempty"`   // the same where it is not UTF-8
+	Whole    bool      `json:"whole,omitempty"`    // Event is a request, in which events could not be found
+
+	// What Event shared with others, or came in, as its door needs it to read it
+	// again: labels, a tag. Nil: nothing.
+	Context       *string `json:"context,omitempty"`
+	ContextBase64 string  `json:"context_base64,omitempty"` // the same where it is not UTF-8
+	ContextCut    bool    `json:"context_cut,omitempty"`    // there was some, too large to be kept
+}
+
+// Text returns the event.
+func (l *Letter) Text() ([]byte, error) { return decode(l.Event, l.Base64) }
+
+// Surroundings returns the context; nil: there is none.
+func (l *Letter) Surroundings() ([]byte, error) {
+	switch {
+	case l.ContextBase64 != "":
+		return decode("", l.ContextBase64)
+	case l.Context != nil:
+		return []byte(*l.Context), nil
+	}
+	return nil, nil
+}
+
+func decode(text, encoded string) ([]byte, error) {
+	if encoded == "" {
+		return []byte(text), nil
+	}
+	return base64.StdEncoding.DecodeString(encoded)
 }
 
 // Box keeps letters. It is safe for concurrent use.
@@ -84,7 +112,7 @@ func (b *Box) Keep(door, tenant string, received time.Time, batch *normalize.Bat
 	letters := batch.Letters()
 	for i := range letters {
 		l := &letters[i]
-		b.buf = appendLetter(b.buf, door, tenant, received, l, batch.Text(l))
+		b.buf = appendLetter(b.buf, door, tenant, received, l, batch.Text(l), batch.Context(l))
 	}
 	kept := uint64(len(letters))
 	if kept > 0 {
@@ -99,7 +127,7 @@ func (b *Box) Keep(door, tenant string, received time.Time, batch *normalize.Bat
 	}
 }
 
-func appendLetter(dst []byte, door, tenant string, received time.Time, l *normalize.Letter, text []byte) []byte {
+func appendLetter(dst []byte, door, tenant string, received time.Time, l *normalize.Letter, text, context []byte) []byte {
 	dst = append(dst, `{"time":"`...)
 	dst = jsonline.AppendTime(dst, received)
 	dst = append(dst, `","door":`...)
@@ -117,18 +145,29 @@ func appendLetter(dst []byte, door, tenant string, received time.Time, l *normal
 	if l.Cut {
 		dst = append(dst, `,"cut":true`...)
 	}
+	if l.Withheld {
+		return append(dst, ",\"withheld\":true}\n"...)
+	}
+	dst = appendText(dst, `,"event":`, `,"base64":"`, text)
 	switch {
-	case l.Withheld:
-		dst = append(dst, `,"withheld":true`...)
-	case utf8.Valid(text):
-		dst = append(dst, `,"event":`...)
-		dst = jsonline.AppendStringBytes(dst, text)
-	default:
-		dst = append(dst, `,"base64":"`...)
-		dst = base64.StdEncoding.AppendEncode(dst, text)
-		dst = append(dst, '"')
+	case l.Whole:
+		dst = append(dst, `,"whole":true`...)
+	case l.HasContext:
+		dst = appendText(dst, `,"context":`, `,"context_base64":"`, context)
+	case l.ContextCut:
+		dst = append(dst, `,"context_cut":true`...)
 	}
 	return append(dst, "}\n"...)
+}
+
+// appendText appends text under the first of two keys if it is UTF-8, and else
+// encoded under the other.
+func appendText(dst []byte, key, encoded string, text []byte) []byte {
+	if utf8.Valid(text) {
+		return jsonline.AppendStringBytes(append(dst, key...), text)
+	}
+	dst = base64.StdEncoding.AppendEncode(append(dst, encoded...), text)
+	return append(dst, '"')
 }
 
 // Stats returns the counts.

@@ -86,6 +86,67 @@ func TestKeep(t *testing.T) {
 	}
 }
 
+// What an event came in is kept with it as far as there is room, and apart from
+// the event; without an event of its own none is kept.
+func TestContext(t *testing.T) {
+	dir := t.TempDir()
+	box, err := Open(dir, 1<<20, func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	appends := func(text string) func([]byte) []byte {
+		return func(dst []byte) []byte { return append(dst, text...) }
+	}
+	keep := func(limit int, withhold bool, context string, event string) {
+		t.Helper()
+		batch := new(normalize.Batch)
+		batch.KeepLetters(limit)
+		batch.WithholdText(withhold)
+		n := normalize.New(normalize.Limits{})
+		b := n.Build(batch, time.Now())
+		b.Raw([]byte(event))
+		b.Reject(normalize.ReasonSyntax, "broken")
+		b.Context(len(context), appends(context))
+		b.Raw(nil)
+		b.Reject(normalize.ReasonSyntax, "nothing of it is there")
+		b.Context(1, appends("x"))
+		b.Done()
+		box.Keep("d", "", time.Now(), batch)
+	}
+	keep(100, false, "tag", "one")
+	keep(100, false, "", "two")
+	keep(100, false, "\xff", "three")
+	keep(8, false, "tags", "4four")
+	keep(1<<20, false, strings.Repeat("t", normalize.MaxContext+1), "five")
+	keep(100<<10, true, "secret", "six")
+	batch := new(normalize.Batch)
+	batch.KeepLetters(100)
+	batch.AddBody(normalize.ReasonSyntax, "broken", []byte("all"))
+	batch.Discard(false)
+	box.Keep("d", "", time.Now(), batch)
+	if err := box.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, _ := letters(t, dir)
+	for i, want := range []struct {
+		event, context string
+		has, cut, more bool
+	}{
+		{"one", "tag", true, false, false}, {"two", "", true, false, false}, {"three", "\xff", true, false, false},
+		{"4four", "", false, true, false}, {"five", "", false, true, false}, {"", "", false, false, true}, {"all", "", false, false, true},
+	} {
+		if i >= len(got) {
+			t.Fatalf("%d letters", len(got))
+		}
+		l := got[i]
+		text, err := l.Text()
+		context, errContext := l.Surroundings()
+		if err != nil || errContext != nil || string(text) != want.event || string(context) != want.context || (context != nil) != want.has || l.ContextCut != want.cut || (l.Whole || l.Withheld) != want.more {
+			t.Errorf("letter %d is %+v, want %+v", i, l, want)
+		}
+	}
+}
+
 // The oldest go when there are more than the Box holds; many write at once.
 func TestBound(t *testing.T) {
 	dir := t.TempDir()

@@ -90,6 +90,7 @@ type Batch struct {
 	letterText  []byte
 	letterLimit int
 	withhold    bool // letters have no text
+	lettered    bool // the event rejected last has the last letter
 }
 
 // An Ask is what a sender wants of the store beside its lines being there.

@@ -476,6 +476,11 @@ func (b *Builder) End() bool {
 	return n.ev.fault == ok
 }
 
+// Context is called after an End or a Reject that has counted an event as
+// rejected. What write appends, about size bytes, is kept with it, see
+// Batch.Context.
+func (b *Builder) Context(size int, write func(dst []byte) []byte) { b.dst.addContext(size, write) }
+
 // Dropped reports whether the event that End was called for last was left out by
 // a rule.
 func (b *Builder) Dropped() bool { return b.n.dropped }

@@ -9,7 +9,11 @@ type Letter struct {
 
 	Withheld bool // neither detail nor event is kept, as they may hold what nobody is to see
 
-	start, end int
+	Whole      bool // the event is a whole request, in which events could not be found
+	HasContext bool // there is a Context, which may be empty
+	ContextCut bool // there was one that is not kept, as it was too large
+
+	start, end, contextEnd int
 }
 
 // KeepLetters has the batch keep the text of rejected events, limit bytes in
@@ -31,24 +35,53 @@ func (b *Batch) Letters() []Letter { return b.letters }
 // is valid until Reset.
 func (b *Batch) Text(l *Letter) []byte { return b.letterText[l.start:l.end] }
 
+// Context returns what the event of a letter shared with others, or came in, as
+// far as its door needs that to read it again; in a form of the door's own. It is
+// valid until Reset.
+func (b *Batch) Context(l *Letter) []byte { return b.letterText[l.end:l.contextEnd] }
+
+// MaxContext is how much context an event may have to be kept with it, in bytes.
+const MaxContext = 16 << 10
+
+// addContext keeps what write appends with the letter that was added last, if
+// that was kept and there is room for size bytes, about as many as write appends.
+func (b *Batch) addContext(size int, write func(dst []byte) []byte) {
+	if !b.lettered || b.withhold {
+		return
+	}
+	l := &b.letters[len(b.letters)-1]
+	if l.ContextCut = size > MaxContext || size > b.letterLimit-len(b.letterText); l.ContextCut {
+		return
+	}
+	b.letterText = write(b.letterText)
+	l.HasContext, l.contextEnd = true, len(b.letterText)
+}
+
+// AddBody keeps raw, a body that events could not be found in.
+func (b *Batch) AddBody(reason, detail string, raw []byte) {
+	if b.AddLetter(reason, detail, raw); b.lettered {
+		b.letters[len(b.letters)-1].Whole = true
+	}
+}
+
 // withheldBytes is what a letter without text counts for, of the limit.
 const withheldBytes = 128
 
-// AddLetter keeps raw, an event that was rejected, or a body that events could
-// not be found in.
+// AddLetter keeps raw, an event that was rejected.
 func (b *Batch) AddLetter(reason, detail string, raw []byte) {
 	room := b.letterLimit - len(b.letterText)
-	if room <= 0 || len(raw) == 0 {
+	if b.lettered = room > 0 && len(raw) > 0; !b.lettered {
 		return
 	}
 	start := len(b.letterText)
 	if b.withhold {
-		if len(b.letters) >= b.letterLimit/withheldBytes {
+		if b.lettered = len(b.letters) < b.letterLimit/withheldBytes; !b.lettered {
 			return
 		}
-		b.letters = append(b.letters, Letter{Reason: reason, Withheld: true, start: start, end: start})
+		b.letters = append(b.letters, Letter{Reason: reason, Withheld: true, start: start, end: start, contextEnd: start})
 		return
 	}
 	b.letterText = append(b.letterText, raw[:min(len(raw), room)]...)
-	b.letters = append(b.letters, Letter{Reason: reason, Detail: detail, Cut: len(raw) > room, start: start, end: len(b.letterText)})
+	end := len(b.letterText)
+	b.letters = append(b.letters, Letter{Reason: reason, Detail: detail, Cut: len(raw) > room, start: start, end: end, contextEnd: end})
 }

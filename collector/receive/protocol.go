@@ -25,6 +25,14 @@ type Protocol interface {
 	Answer(a *Answer)
 }
 
+// A Rereader is a Protocol whose events share something with others of their
+// request, which is kept with an event that is rejected (normalize.Batch.Context).
+type Rereader interface {
+	// Reread is Decode for q.Body being such an event, as it was given to
+	// Builder.Raw, and its context, either as they were kept.
+	Reread(q *Request, context []byte) error
+}
+
 // Request is one request that has arrived whole. All of it is the Receiver's
 // again once Decode has returned.
 type Request struct {
@@ -139,7 +147,7 @@ func (r *door) decode(w *work, req *http.Request) failure {
 	}
 	empty := refusal != nil && refusal.Empty
 	if w.batch.RejectedTotal == 0 && !empty {
-		w.batch.AddLetter(normalize.ReasonSyntax, f.text, w.buf)
+		w.batch.AddBody(normalize.ReasonSyntax, f.text, w.buf)
 	}
 	w.batch.Discard(empty)
 	return f

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -25,7 +24,8 @@ var replayCommand = &command{
 	help: `
 Sends events that a collector has rejected, from the files that it keeps them in
 (rejected/rejected*.ndjson below its data folder), for example when a limit was
-raised. An event that came by a protocol is read as that protocol has it; one that
+raised. An event that came by a protocol is read as that protocol has it, with the
+labels, tag or resource that it came with; one that
 is a JSON object, or an array of them, is sent as it was. Anything else, a broken line say, becomes {"msg":TEXT,"attrs":{"rejected":WHY}},
 so that it is found at last; of one that was kept in part the part is sent so.
 
@@ -94,6 +94,9 @@ func replay(c *call, cl *client, o replayOptions, send sendOptions, names []stri
 	}
 	if !send.quiet {
 		c.say("%s read, %s chosen, %s of them sent as text", plural(t.read, "rejected event"), count(t.chosen), count(t.texts))
+		if t.bare > 0 {
+			c.say("%s of them sent without what they shared with others, such as labels or a resource: it was too large to be kept", count(t.bare))
+		}
 		if t.withheld > 0 {
 			c.say("%s could not be sent: rules redact events, so their text was not kept (docs/ENRICH.md)", count(t.withheld))
 		}
@@ -102,7 +105,7 @@ func replay(c *call, cl *client, o replayOptions, send sendOptions, names []stri
 }
 
 // replayTally counts letters.
-type replayTally struct{ read, chosen, texts, withheld int }
+type replayTally struct{ read, chosen, texts, withheld, bare int }
 
 // files writes the events of all files to w, one a line.
 func (t *replayTally) files(w io.Writer, o replayOptions, names []string) error {
@@ -151,6 +154,9 @@ func (t *replayTally) file(out *bufio.Writer, o replayOptions, name string) erro
 		if isText {
 			t.texts++
 		}
+		if l.ContextCut {
+			t.bare++
+		}
 		out.Write(event)
 		if err := out.WriteByte('\n'); err != nil {
 			return err
@@ -160,14 +166,12 @@ func (t *replayTally) file(out *bufio.Writer, o replayOptions, name string) erro
 
 // replayed is the line to send for a letter, and whether that is its text.
 func replayed(l *deadletter.Letter) (line []byte, isText bool, err error) {
-	text := []byte(l.Event)
-	if l.Base64 != "" {
-		if text, err = base64.StdEncoding.DecodeString(l.Base64); err != nil {
-			return nil, false, err
-		}
+	text, err := l.Text()
+	if err != nil {
+		return nil, false, err
 	}
 	if !l.Cut {
-		if lines := collector.ReadRejected(l.Door, text, l.Time); len(lines) > 0 {
+		if lines := collector.ReadRejected(l); len(lines) > 0 {
 			return bytes.TrimSuffix(lines, []byte("\n")), false, nil
 		}
 	}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -64,5 +66,45 @@ func TestReplay(t *testing.T) {
 	r.want(t, 1)
 	if !strings.Contains(r.stderr, "not a rejected event") {
 		t.Errorf("a file of something else: %s", r.stderr)
+	}
+}
+
+// Events of doors that were too long are, sent again, the lines that they would
+// have been, labels and resource included.
+func TestReplayOfDoors(t *testing.T) {
+	dir := t.TempDir()
+	strict := filepath.Join(t.TempDir(), "strict.yaml")
+	if err := os.WriteFile(strict, []byte("limits: {max_event: 256}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("long ", 100)
+	requests := []struct{ path, body string }{
+		{"/loki/api/v1/push", `{"streams":[{"stream":{"app":"shop","service_name":"cart"},"values":[["1779972000000000001","` + long + `",{"k":"v"}]]}]}`},
+		{"/v1/logs", `{"resourceLogs":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"shop"}},{"key":"host.name","value":{"stringValue":"h"}}]},"scopeLogs":[{"scope":{"name":"cart"},"logRecords":[{"timeUnixNano":"1779972000000000002","body":{"stringValue":"` + long + `"}}]}]}]}`},
+	}
+	send := func(addr string) {
+		for _, r := range requests {
+			resp, err := http.Post(addr+r.path, "application/json", strings.NewReader(r.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+		}
+	}
+	d := serveDaemon(t, "-config", strict, "-data", dir)
+	send(d.addr)
+	if err := d.stop(); err != nil {
+		t.Fatal(err)
+	}
+	direct, again := serveDaemon(t), serveDaemon(t)
+	send(direct.addr)
+	r := cli(t, "", "replay", "-addr", again.addr, filepath.Join(dir, "rejected", "rejected.ndjson"))
+	r.want(t, 0)
+	if !strings.Contains(r.stderr, "2 rejected events read, 2 chosen, 0 of them sent as text") {
+		t.Error(r.stderr)
+	}
+	want, got := direct.query(t, ""), again.query(t, "")
+	if len(want) != 2 || !slices.Equal(got, want) || !strings.Contains(want[0], `"service":"shop","attrs":{"service_name":"cart","k":"v"}`) || !strings.Contains(want[1], `"host.name":"h"`) {
+		t.Errorf("sent again:\n%s\nat once:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

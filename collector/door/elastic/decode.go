@@ -142,6 +142,7 @@ func (d *decoder) items(rest []byte) error {
 		}
 		if d.b.Failed() { // too many
 			d.b.End()
+			d.keepAction()
 			d.noteItem(why429)
 			// Each item is answered, which must not cost without end.
 			if over++; over > taken {
@@ -227,6 +228,7 @@ func (d *decoder) action(line []byte) error {
 func (d *decoder) item(doc []byte) {
 	reject := func(reason, detail string) {
 		d.b.Reject(reason, detail)
+		d.keepAction()
 		d.noteItem(why400)
 	}
 	switch {
@@ -256,6 +258,7 @@ func (d *decoder) item(doc []byte) {
 	d.meta()
 	switch {
 	case !d.b.End():
+		d.keepAction()
 		d.noteItem(why400)
 	case d.b.Dropped():
 		d.noteItem(dropped)

@@ -245,7 +245,9 @@ func event(b *normalize.Builder, tag []byte, r *reader) {
 		value(b, r)
 	}
 	b.Raw(start.before(r))
-	b.End()
+	if !b.End() {
+		b.Context(len(tag), func(dst []byte) []byte { return append(dst, tag...) })
+	}
 }
 
 // noName stands for a key that is an array, a map or an extension.

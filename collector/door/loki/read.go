@@ -174,8 +174,7 @@ func (r *reader) entry(msg []byte) error {
 	b.Begin()
 	b.Raw(line)
 	if b.Failed() {
-		b.End()
-		return nil
+		return r.end(stamp, msg)
 	}
 	object := r.isObject(line)
 	if object {
@@ -202,8 +201,7 @@ func (r *reader) entry(msg []byte) error {
 			r.pair(p)
 		}
 	}
-	b.End()
-	return nil
+	return r.end(stamp, msg)
 }
 
 // isObject reports whether a line is one JSON object in valid UTF-8.
@@ -225,10 +223,27 @@ func (r *reader) isObject(line []byte) bool {
 }
 
 // stamp gives the event the entry's time, or keeps it if the event has another.
+func (r *reader) stamp(msg []byte) error {
+	sec, nsec, valid, err := readStamp(msg)
+	if err != nil || !valid {
+		return err
+	}
+	if has, s, n := r.b.Time(); !has {
+		r.b.SetTime(sec, int(nsec))
+	} else if s != sec || int64(n) != nsec {
+		r.time = jsonline.AppendUnix(r.time[:0], sec, int(nsec))
+		r.b.Attr(nameTime)
+		r.b.String(r.time)
+	}
+	return nil
+}
+
+// readStamp reads
 //
 //	Timestamp { seconds 1, nanos 2 }
-func (r *reader) stamp(msg []byte) error {
-	var sec, nsec int64
+//
+// and reports whether it is one that a line can have.
+func readStamp(msg []byte) (sec, nsec int64, valid bool, err error) {
 	f := wire.Over(msg)
 	for f.Next() {
 		if !f.Is(protowire.VarintType) {
@@ -241,20 +256,8 @@ func (r *reader) stamp(msg []byte) error {
 			nsec = int64(int32(f.Value))
 		}
 	}
-	if err := broken("Timestamp", f.Err()); err != nil {
-		return err
-	}
-	if msg == nil || sec < minUnix || sec > maxUnix || nsec < 0 || nsec >= int64(time.Second) {
-		return nil // none that a line can have
-	}
-	if has, s, n := r.b.Time(); !has {
-		r.b.SetTime(sec, int(nsec))
-	} else if s != sec || int64(n) != nsec {
-		r.time = jsonline.AppendUnix(r.time[:0], sec, int(nsec))
-		r.b.Attr(nameTime)
-		r.b.String(r.time)
-	}
-	return nil
+	valid = msg != nil && sec >= minUnix && sec <= maxUnix && nsec >= 0 && nsec < int64(time.Second)
+	return sec, nsec, valid, broken("Timestamp", f.Err())
 }
 
 // First and last second of the years that RFC 3339 can write.

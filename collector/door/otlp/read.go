@@ -242,7 +242,7 @@ func (r *reader) record(res *resource, sc *scope, msg []byte) error {
 	b.Begin()
 	b.Raw(msg)
 	if b.Failed() {
-		b.End()
+		r.end(res, sc)
 		return nil
 	}
 	f := wire.Over(msg)
@@ -279,7 +279,7 @@ func (r *reader) record(res *resource, sc *scope, msg []byte) error {
 	if err := r.resource(res); err != nil {
 		return err
 	}
-	b.End()
+	r.end(res, sc)
 	return nil
 }
 

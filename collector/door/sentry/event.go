@@ -10,6 +10,7 @@ import (
 // event makes a line of an event.
 func (d *decoder) event(object []byte) {
 	if !d.begin(object) {
+		d.keepKind(kindEvent)
 		return
 	}
 	d.setID(scan.Get(object, "event_id"))
@@ -38,9 +39,11 @@ func (d *decoder) event(object []byte) {
 	if !worded && !d.b.Failed() {
 		d.wordException(scan.Get(object, "exception"))
 	}
-	if d.end() {
-		d.events++
+	if !d.end() {
+		d.keepKind(kindEvent)
+		return
 	}
+	d.events++
 }
 
 // logentry takes the text of a message out of an object; what else there is

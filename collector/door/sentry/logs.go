@@ -16,6 +16,7 @@ func (d *decoder) logs(object []byte) {
 	}
 	for w := scan.Elements(items); w.Next(); {
 		if !d.begin(w.Value) {
+			d.keepKind(kindLog)
 			continue
 		}
 		if !scan.IsObject(w.Value) {
@@ -45,7 +46,9 @@ func (d *decoder) log(object []byte) {
 			d.attr(w.Name, w.Value)
 		}
 	}
-	d.end()
+	if !d.end() {
+		d.keepKind(kindLog)
+	}
 }
 
 // attributes gives attributes, each {"value":…,"type":…}, by their values. One

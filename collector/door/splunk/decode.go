@@ -31,6 +31,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"unicode/utf8"
 
 	"github.com/rollway/rollway/collector/door/scan"
@@ -288,10 +289,30 @@ func (raw) Decode(q *receive.Request) error {
 			}
 		}
 		if !d.b.End() {
+			d.b.Context(shared+len(values), func(dst []byte) []byte { return appendQuery(dst, &values) })
 			d.note(invalidData)
 		}
 	}
 	return d.end(q)
+}
+
+// appendQuery appends metadata as the query that it came in; what else was there,
+// a token perhaps, is not kept.
+func appendQuery(dst []byte, values *[len(metadata)][]byte) []byte {
+	for i, v := range values {
+		if v != nil {
+			dst = append(append(dst, metadata[i]...), '=')
+			dst = append(append(dst, url.QueryEscape(string(v))...), '&')
+		}
+	}
+	return bytes.TrimSuffix(dst, []byte("&"))
+}
+
+// Reread implements receive.Rereader: the context of a line is what appendQuery
+// has made.
+func (r raw) Reread(q *receive.Request, context []byte) error {
+	q.HTTP.URL.RawQuery = string(context)
+	return r.Decode(q)
 }
 
 var newline, carriageReturn = []byte("\n"), []byte("\r")

@@ -40,6 +40,7 @@ package syslog
 import (
 	"bytes"
 	"log/slog"
+	"net/netip"
 	"time"
 	"unicode/utf8"
 
@@ -118,8 +119,22 @@ func (p Protocol) event(c *receive.Chunk, msg []byte, torn bool) {
 		b.Attr(nameTorn)
 		b.Bool(true)
 	}
-	b.End()
+	if !b.End() && c.Peer.IsValid() {
+		b.Context(maxAddr, c.Peer.Addr().AppendTo)
+	}
 	b.Done()
+}
+
+// maxAddr is about how long an address is.
+const maxAddr = 64
+
+// Reread puts the event of c.Data, a message that was rejected, into c.Batch;
+// context is the address of its sender, if that is known.
+func (p Protocol) Reread(c *receive.Chunk, context []byte) {
+	if peer, err := netip.ParseAddr(string(context)); err == nil {
+		c.Peer = netip.AddrPortFrom(peer, 0)
+	}
+	p.DecodePacket(c)
 }
 
 func (p Protocol) zone() *time.Location {
