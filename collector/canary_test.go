@@ -111,6 +111,7 @@ func sendOfTenants(t *testing.T) {
 	tenants := []string{"alpha", "beta"}
 	cfg := testConfig(t)
 	cfg.ListenTCP, cfg.ListenForward = "127.0.0.1:0", "tcp://127.0.0.1:0"
+	cfg.ListenSyslog = "tcp://127.0.0.1:0?tenant=alpha udp://127.0.0.1:0?tenant=alpha tcp://127.0.0.1:0?tenant=beta udp://127.0.0.1:0?tenant=beta"
 	cfg.Access.Tokens = filepath.Join(t.TempDir(), "tokens.yaml")
 	tokens := ""
 	for _, tenant := range tenants {
@@ -121,16 +122,18 @@ func sendOfTenants(t *testing.T) {
 	before := pool.Faults()
 	var wantStored, wantRejected int
 	var sending sync.WaitGroup
-	for _, tenant := range tenants {
+	for number, tenant := range tenants {
 		for i := range canaryDoors {
 			d := &canaryDoors[i]
 			wantStored, wantRejected = wantStored+canaryRequests*d.stored, wantRejected+canaryRequests*d.rejected
 			sending.Go(func() { r.sendCanaries(t, d, tenant) })
 		}
-		wantStored += 3 * canaryRequests
+		wantStored, wantRejected = wantStored+6*canaryRequests, wantRejected+canaryRequests
 		sending.Go(func() { r.sendOverGRPC(t, tenant) })
 		sending.Go(func() { r.sendLines(t, tenant) })
 		sending.Go(func() { r.sendForward(t, tenant) })
+		sending.Go(func() { r.sendSyslog(t, tenant, 2*number) })
+		sending.Go(func() { r.sendDatagrams(t, tenant, 2*number+1) })
 	}
 	sending.Wait()
 	if err := r.stop(); err != nil {
@@ -253,10 +256,46 @@ func (r *running) sendForward(t *testing.T, tenant string) {
 	}
 }
 
+// sendSyslog sends frames of both kinds to the address of the tenant, of which one
+// in three is rejected.
+func (r *running) sendSyslog(t *testing.T, tenant string, address int) {
+	conn, err := net.Dial("tcp", r.SyslogAddrs()[address].String())
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer conn.Close()
+	for i := range canaryRequests {
+		text := words(tenant, i)
+		octets := fmt.Sprintf("<14>1 2026-05-28T12:40:00Z host app 7 - [x a=\"\\\"%s\"] %s", text, text)
+		tooDeep := "<14>1 - - - - - " + strings.Repeat(`{"a":`, 100) + fmt.Sprintf("%q", text) + strings.Repeat("}", 100)
+		if _, err := fmt.Fprintf(conn, "%d %s<13>May 28 12:40:00 host tag: %s\n%d %s", len(octets), octets, text, len(tooDeep), tooDeep); err != nil {
+			t.Error(err)
+		}
+	}
+	conn.(*net.TCPConn).CloseWrite()
+	io.Copy(io.Discard, conn) // until the collector has read all
+}
+
+// sendDatagrams sends few messages, of which no system drops one.
+func (r *running) sendDatagrams(t *testing.T, tenant string, address int) {
+	conn, err := net.Dial("udp", r.SyslogAddrs()[address].String())
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer conn.Close()
+	for i := range canaryRequests {
+		if _, err := fmt.Fprintf(conn, "<14>@cee: {\"msg\":%q,\"\\u0061\":1}", words(tenant, i)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // checkStored reads all lines of the journal.
 func checkStored(t *testing.T, cfg config.Config, want int) {
 	t.Helper()
-	cfg.Access.Tokens, cfg.ListenTCP, cfg.ListenForward = "", "", ""
+	cfg.Access.Tokens, cfg.ListenTCP, cfg.ListenForward, cfg.ListenSyslog = "", "", "", ""
 	r := run(t, cfg)
 	_, _, lines := r.do(t, "GET", "/api/query?last=10000", "")
 	if n := strings.Count(lines, "\n"); n != want {
