@@ -218,8 +218,9 @@ func (n *Normalizer) end() {
 
 // Memory returns all bytes that n keeps between calls, for those that check that
 // nobody uses them meanwhile.
-func (n *Normalizer) Memory() [5][]byte {
-	return [5][]byte{n.attrs, n.unquote, n.builder.text, n.names.text, n.names.try}
+func (n *Normalizer) Memory() [10][]byte {
+	s := &n.scratch
+	return [10][]byte{n.attrs, n.unquote, n.builder.text, n.names.text, n.names.try, s.A, s.B, s.Text, s.Path, s.Template}
 }
 
 // text sets the text to all[start:end].

@@ -5,9 +5,12 @@ package receive
 import (
 	"fmt"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
 )
 
@@ -71,6 +74,47 @@ func TestStaleUse(t *testing.T) {
 		}
 		if k.stores && (r.Stats().Panics == 0 || strings.Contains(strings.Join(m.lines, ""), "stale")) {
 			t.Errorf("%d panics, stored %s", r.Stats().Panics, m.lines)
+		}
+	}
+}
+
+// hoarder is an Enricher that keeps the memory that it is lent, part after part.
+type hoarder struct {
+	part int
+	kept []byte
+}
+
+func (*hoarder) Begin(*normalize.Extras, netip.Addr)                        {}
+func (*hoarder) Own(attrs []byte, _ time.Time, _ *normalize.Scratch) []byte { return attrs }
+func (*hoarder) Defaults() *normalize.Defaults                              { return nil }
+func (*hoarder) Withholds() bool                                            { return false }
+func (h *hoarder) Finish(line []byte, s *normalize.Scratch) ([]byte, string) {
+	if h.kept != nil {
+		h.kept[0] = 'x'
+		return line, ""
+	}
+	part := []*[]byte{&s.A, &s.B, &s.Text, &s.Path, &s.Template}[h.part]
+	*part = append((*part)[:0], line...)
+	h.kept = *part
+	return line, ""
+}
+
+// What rules work in is checked like the rest: whoever writes to it when the request
+// is over is found.
+func TestStaleScratch(t *testing.T) {
+	for part := range 5 {
+		hoards := &hoarder{part: part}
+		r := newReceiver(t, &memory{}, Options{Enrich: func() normalize.Enricher { return hoards }})
+		before := pool.Faults()
+		var caught any
+		for i := 0; i < 50 && pool.Faults() == before; i++ {
+			func() {
+				defer func() { caught = recover() }()
+				r.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "/", strings.NewReader(`{"msg":"m"}`)))
+			}()
+		}
+		if pool.Faults() == before || !strings.Contains(fmt.Sprint(caught), "written to after it was returned") {
+			t.Errorf("part %d of the scratch memory: the panic is %v", part, caught)
 		}
 	}
 }

@@ -97,7 +97,9 @@ func (r *Receiver) take(w *work, n int64) bool {
 // Memory is for the pool.
 func (w *work) Memory() pool.Memory {
 	n, b := w.norm.Memory(), w.batch.Memory()
-	return pool.Memory{w.buf, w.answer, w.note, w.packed, b[0], b[1], n[0], n[1], n[2], n[3], n[4]}
+	m := pool.Memory{w.buf, w.answer, w.note, w.packed, b[0], b[1]}
+	copy(m[6:], n[:])
+	return m
 }
 
 func (w *work) reset() {
