@@ -123,6 +123,7 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 	c.receiver = receive.New(receive.Options{
 		Store:    c.store,
 		Admit:    c.admit,
+		Client:   c.client,
 		Enrich:   c.enrichment,
 		Bury:     c.bury(),
 		IsFull:   func(err error) bool { return errors.Is(err, journal.ErrFull) },

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -264,5 +266,63 @@ func TestReloadEnrichment(t *testing.T) {
 		if n, err := fmt.Sscanf(attrs, `{"a":%d,"b":%d,"p":"%d"`, &a, &b, &p); n != 3 || a != b || a != p {
 			t.Fatalf("%v: %s", err, line)
 		}
+	}
+}
+
+// Behind a trusted proxy the client is the one that the proxy names, in the header
+// that it is known to write; a reload says anew who is trusted.
+func TestClientBehindProxy(t *testing.T) {
+	cfg := withEnrichment(t, "enrich: {client: true, networks: {table: {203.0.113.0/24: {site: out}, 127.0.0.0/8: {site: here}}}}")
+	cfg.Proxies.Trusted = "127.0.0.0/8 10.0.0.0/8"
+	r := run(t, cfg)
+	post := func(path, header, value string) {
+		t.Helper()
+		req, err := http.NewRequest("POST", r.url+path, strings.NewReader(`{"event":"x","message":"x"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set(header, value)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != 200 {
+			t.Error(path, resp.StatusCode)
+		}
+	}
+	post("/api/logs", "X-Forwarded-For", "198.51.100.1, 203.0.113.9, 10.0.0.7")
+	post("/services/collector/event", "X-Forwarded-For", "203.0.113.9")
+	post("/api/logs", "Forwarded", "for=203.0.113.9")
+	cfg.Proxies.Header = "forwarded"
+	if err := r.Reload(cfg); err != nil {
+		t.Fatal(err)
+	}
+	post("/api/logs", "Forwarded", `for="[2001:db8::7]:80";proto=https`)
+	post("/api/logs", "X-Forwarded-For", "203.0.113.9")
+	wrong := cfg
+	wrong.Proxies.Trusted = "10.0.0.1/8"
+	if err := r.Reload(wrong); err == nil || !strings.Contains(err.Error(), "10.0.0.0/8") {
+		t.Error(err)
+	}
+	cfg.Proxies.Trusted = ""
+	if err := r.Reload(cfg); err != nil {
+		t.Fatal(err)
+	}
+	post("/api/logs", "Forwarded", "for=203.0.113.9")
+	_, _, lines := r.do(t, "GET", "/api/query", "")
+	var got []string
+	for line := range strings.Lines(lines) {
+		_, client, _ := strings.Cut(line, `"client_ip":"`)
+		client, rest, _ := strings.Cut(client, `"`)
+		for _, site := range []string{"out", "here"} {
+			if strings.HasPrefix(rest, `,"site":"`+site) {
+				client += " " + site
+			}
+		}
+		got = append(got, client)
+	}
+	if want := []string{"203.0.113.9 out", "203.0.113.9 out", "127.0.0.1 here", "2001:db8::7", "127.0.0.1 here", "127.0.0.1 here"}; !slices.Equal(got, want) {
+		t.Errorf("clients are %q, want %q; the lines are\n%s", got, want, lines)
 	}
 }

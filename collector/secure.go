@@ -5,19 +5,22 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"os"
 	"sync/atomic"
 
 	"github.com/rollway/rollway/collector/access"
 	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/forwarded"
 	"github.com/rollway/rollway/collector/receive"
 )
 
 // security is what of a configuration says who may talk to the collector, as
 // read from its files. It is replaced as a whole by Reload.
 type security struct {
-	tokens *access.Keyring // nil: everybody may do everything
-	tls    *tls.Config     // nil: not encrypted
+	tokens  *access.Keyring // nil: everybody may do everything
+	tls     *tls.Config     // nil: not encrypted
+	proxies *forwarded.Trust
 }
 
 func loadSecurity(cfg config.Config) (*security, error) {
@@ -27,6 +30,9 @@ func loadSecurity(cfg config.Config) (*security, error) {
 		if s.tokens, err = access.Load(path); err != nil {
 			return nil, err
 		}
+	}
+	if s.proxies, err = forwarded.New(cfg.Proxies.Trusted, cfg.Proxies.Header); err != nil {
+		return nil, fmt.Errorf("proxies: %w", err)
 	}
 	if cfg.TLS.Cert == "" {
 		return s, nil
@@ -80,16 +86,15 @@ func streamTLS(now *atomic.Pointer[security]) *tls.Config {
 }
 
 // Reload reads the files of tokens, certificates and networks again, those that
-// cfg names, and puts them into force all together, with what cfg says of enrich
-// and rules. Other settings cannot change
-// while the collector runs: if one did, or a file cannot be used, the error
+// cfg names, and puts them into force all together, with what cfg says of proxies,
+// enrich and rules. Other settings cannot change while the collector runs: if one did, or a file cannot be used, the error
 // says which and why, and nothing is changed.
 func (c *Collector) Reload(cfg config.Config) error {
 	if err := cfg.Check(); err != nil {
 		return err
 	}
 	same := cfg
-	same.Access, same.TLS = c.config.Access, c.config.TLS
+	same.Access, same.TLS, same.Proxies = c.config.Access, c.config.TLS, c.config.Proxies
 	same.Enrich, same.Rules = c.config.Enrich, c.config.Rules
 	if key := same.Difference(&c.config); key != "" {
 		return fmt.Errorf("%s is another than at the start, which takes a restart; nothing was changed", key)
@@ -108,6 +113,11 @@ func (c *Collector) Reload(cfg config.Config) error {
 	c.program.Store(program)
 	c.security.Store(next)
 	return nil
+}
+
+// client is receive.Options.Client.
+func (c *Collector) client(peer netip.Addr, h http.Header) netip.Addr {
+	return c.security.Load().proxies.Client(peer, h)
 }
 
 // admit is receive.Options.Admit.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rollway/rollway/collector/forwarded"
 )
 
 // Config is everything a collector can be told. The zero Config is not usable;
@@ -32,8 +34,9 @@ type Config struct {
 	Data  string // data: the folder that holds the journal
 	Hosts string // hosts: names, separated by blanks, that readers and web pages may address the collector by
 
-	Access Access // access
-	TLS    TLS    // tls
+	Access  Access  // access
+	TLS     TLS     // tls
+	Proxies Proxies // proxies
 
 	// Enrich and Rules are enrich and rules: what events get and what is done to
 	// them, as package enrich reads it; nil: nothing.
@@ -64,6 +67,12 @@ type TLS struct {
 	Cert     string // cert: PEM file of the certificate, intermediates behind it
 	Key      string // key: PEM file of its key
 	ClientCA string // client_ca: PEM file of authorities; clients must have a certificate of one of them
+}
+
+// Proxies are those between clients and HTTP, see package forwarded.
+type Proxies struct {
+	Trusted string // trusted: their networks or addresses, separated by blanks; empty: none
+	Header  string // header: what they name clients in, x-forwarded-for or forwarded
 }
 
 // Limits bound what one request, one event and all requests together may take.
@@ -180,6 +189,7 @@ func Default() Config {
 		Listen:     "127.0.0.1:4318",
 		ListenGRPC: Auto,
 		Data:       "./data",
+		Proxies:    Proxies{Header: forwarded.XForwardedFor},
 		Limits: Limits{
 			MaxBody:     16 * MiB,
 			MaxUnpacked: 64 * MiB,

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/rollway/rollway/collector/forwarded"
 )
 
 // A field is one setting: its key in the file, where it lives in a Config, and
@@ -39,6 +41,9 @@ var fields = []field{
 	{key: "tls.cert", at: func(c *Config) any { return &c.TLS.Cert }, text: anything},
 	{key: "tls.key", at: func(c *Config) any { return &c.TLS.Key }, text: anything},
 	{key: "tls.client_ca", at: func(c *Config) any { return &c.TLS.ClientCA }, text: anything},
+
+	{key: "proxies.trusted", at: func(c *Config) any { return &c.Proxies.Trusted }, text: checkProxies},
+	{key: "proxies.header", at: func(c *Config) any { return &c.Proxies.Header }, text: oneOf(forwarded.XForwardedFor, forwarded.Forwarded)},
 
 	{key: "enrich", at: func(c *Config) any { return &c.Enrich }},
 	{key: "rules", at: func(c *Config) any { return &c.Rules }},
@@ -296,6 +301,12 @@ func checkBrokers(s string) error {
 		}
 	}
 	return nil
+}
+
+// checkProxies admits networks and addresses, separated by blanks.
+func checkProxies(s string) error {
+	_, err := forwarded.New(s, forwarded.XForwardedFor)
+	return err
 }
 
 // checkTopic admits what Kafka admits.

@@ -16,6 +16,15 @@ func (r *Receiver) enrich(w *work, peer netip.Addr) {
 	w.batch.WithholdText(e != nil && e.Withholds())
 }
 
+// client is the address of whose request it is.
+func (r *Receiver) client(req *http.Request) netip.Addr {
+	peer := remote(req)
+	if r.opts.Client == nil {
+		return peer
+	}
+	return r.opts.Client(peer, req.Header)
+}
+
 // remote is the address that a request is from, the zero Addr if it has none.
 func remote(req *http.Request) netip.Addr {
 	if req.RemoteAddr == "" {

@@ -59,6 +59,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/rollway/rollway/collector/normalize"
@@ -90,6 +91,10 @@ type Options struct {
 	// Admit says who a request is from, or refuses it with an error, best a
 	// *Refusal, before any of its body is read. Default: everybody is let in.
 	Admit func(*http.Request) (Sender, error)
+
+	// Client says whose a request is that has come from peer with the header h,
+	// as there may be proxies between. Default: that of peer.
+	Client func(peer netip.Addr, h http.Header) netip.Addr
 
 	// Enrich returns what events get and what is done to them; it is asked for each
 	// request, and for what has arrived together by other ways. Default: nothing.

@@ -57,6 +57,7 @@ var table = []edge{
 	{"bridge/zstd", "github.com/klauspost/compress/zstd", "the format it brings"},
 
 	{"collector/config", "go.yaml.in/yaml/v3", "the configuration is YAML"},
+	{"collector/config", "collector/forwarded", "checks the networks of proxies"},
 	{"collector/access", "go.yaml.in/yaml/v3", "tokens are a YAML list"},
 	{"collector/access", "collector/config", "what is wrong is told as it is for the configuration"},
 	{"collector/access", "collector/normalize", "a token's tenant goes into its events"},
