@@ -39,19 +39,9 @@ func (l *Logger) logAt(ctx context.Context, at time.Time, pc uintptr, level slog
 			r.stack = stack(callerSkip + l.skip)
 		}
 	}
-	if c.trace != nil && ctx != nil {
-		c.traceOf(ctx, &r)
-	}
 	s := scratchPool.Get().(*scratch)
-	if len(c.extract) > 0 && ctx != nil {
-		c.extractFrom(ctx, s, &r)
-	}
-	if c.custom {
-		r.ctx = ctx
-	}
-	if c.redact != nil {
-		r.msg = c.redact.text(msg)
-		attrs = c.redact.attrs(l.groups, attrs)
+	if c.extras {
+		attrs = l.complete(ctx, s, &r, attrs)
 	}
 	c.emit(s, l.states, c.statesOf(ctx), &r, attrs)
 	s.free()

@@ -29,11 +29,12 @@ type core struct {
 	capture slog.Level // below it neither caller nor stack is captured
 	bare    []state    // of a Logger without attributes, one for each format
 	sampler *sampler
-	redact  *redactor
 	dedup   bool
+	redact  *redactor
 	custom  bool                                            // a format of the user's wants the context
 	trace   func(context.Context) ([16]byte, [8]byte, bool) // nil: none
 	extract []func(context.Context, *Attrs)
+	extras  bool // any of the four: there is something to complete
 
 	maxLine     int
 	stallBound  time.Duration
@@ -116,6 +117,7 @@ func newCore(o Options) (*core, error) {
 		return nil, err
 	}
 	c.redact, err = newRedactor(o.Redact)
+	c.extras = c.redact != nil || c.custom || c.trace != nil || len(c.extract) > 0
 	return c, err
 }
 

@@ -68,6 +68,26 @@ func (s *scratch) free() {
 	scratchPool.Put(s)
 }
 
+// complete adds to r what options ask for, and returns attrs as they may be
+// written. Only a core with extras has use for it.
+func (l *Logger) complete(ctx context.Context, s *scratch, r *record, attrs []slog.Attr) []slog.Attr {
+	c := l.core
+	if c.trace != nil && ctx != nil {
+		c.traceOf(ctx, r)
+	}
+	if len(c.extract) > 0 && ctx != nil {
+		c.extractFrom(ctx, s, r)
+	}
+	if c.custom {
+		r.ctx = ctx
+	}
+	if c.redact != nil {
+		r.msg = c.redact.text(r.msg)
+		attrs = c.redact.attrs(l.groups, attrs)
+	}
+	return attrs
+}
+
 // emit encodes r once per format and hands the line to each output that admits
 // it. ctx holds what the context adds for each format, or is nil.
 func (c *core) emit(s *scratch, states, ctx []state, r *record, attrs []slog.Attr) {

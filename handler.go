@@ -47,25 +47,15 @@ func (h *handler) Handle(ctx context.Context, sr slog.Record) error {
 			r.stack = stack(handleSkip)
 		}
 	}
-	if c.trace != nil && ctx != nil {
-		c.traceOf(ctx, &r)
-	}
 	s := scratchPool.Get().(*scratch)
-	if len(c.extract) > 0 && ctx != nil {
-		c.extractFrom(ctx, s, &r)
-	}
 	s.attrs = s.attrs[:0]
 	sr.Attrs(func(a slog.Attr) bool {
 		s.attrs = append(s.attrs, a)
 		return true
 	})
 	attrs := s.attrs
-	if c.custom {
-		r.ctx = ctx
-	}
-	if c.redact != nil {
-		r.msg = c.redact.text(r.msg)
-		attrs = c.redact.attrs(h.l.groups, attrs)
+	if c.extras {
+		attrs = h.l.complete(ctx, s, &r, attrs)
 	}
 	c.emit(s, h.l.states, c.statesOf(ctx), &r, attrs)
 	clear(s.attrs) // keeps no value alive
