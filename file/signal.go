@@ -2,8 +2,8 @@ package file
 
 import (
 	"os"
-	"os/signal"
-	"sync"
+
+	"github.com/rollway/rollway/internal/onsignal"
 )
 
 // ReopenOn calls Reopen whenever the process gets one of the signals, as after
@@ -13,34 +13,12 @@ import (
 // Options.OnError. Windows has no SIGHUP: there a File can only see by itself
 // that it was moved.
 func (f *File) ReopenOn(signals ...os.Signal) (stop func()) {
-	if len(signals) == 0 {
-		return func() {} // Notify would take it for all there are
+	if len(signals) == 0 || !f.watch() {
+		return func() {}
 	}
-	got := make(chan os.Signal, 1)
-	ended := make(chan struct{})
-	stop = sync.OnceFunc(func() {
-		signal.Stop(got)
-		close(ended)
-	})
-	if !f.watch() {
-		return stop
-	}
-	signal.Notify(got, signals...)
-	go func() {
-		defer f.watchers.Done()
-		for {
-			select {
-			case <-got:
-				if err := f.Reopen(); err != nil && f.opt.OnError != nil {
-					f.guard("OnError", func() { f.opt.OnError(err) })
-				}
-			case <-ended:
-				return
-			case <-f.shut:
-				stop()
-				return
-			}
+	return onsignal.Call(func() {
+		if err := f.Reopen(); err != nil && f.opt.OnError != nil {
+			f.guard("OnError", func() { f.opt.OnError(err) })
 		}
-	}()
-	return stop
+	}, f.shut, f.watchers.Done, signals...)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"github.com/rollway/rollway/internal/backoff"
 )
 
 // A sender is one way to talk to a peer. The holder of the turn calls it.
@@ -43,13 +45,11 @@ func newSender(w *Writer) sender {
 	}
 }
 
-// backoff is the wait before retry number attempt, from 0, within one Write.
+// retryWait is the wait before retry number attempt, from 0, within one Write.
 // asked is what the peer asked for.
-func backoff(attempt int, asked time.Duration) time.Duration {
-	own := min(100*time.Millisecond<<min(attempt, 10), 5*time.Second)
-	own = own/2 + rand.N(own/2)
+func retryWait(attempt int, asked time.Duration) time.Duration {
 	if asked > 0 {
 		asked += rand.N(asked/10 + 1)
 	}
-	return max(own, asked)
+	return max(backoff.Wait(attempt, 100*time.Millisecond, 5*time.Second), asked)
 }

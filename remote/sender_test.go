@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-func TestBackoff(t *testing.T) {
+func TestRetryWait(t *testing.T) {
 	for attempt, most := range map[int]time.Duration{0: 100 * time.Millisecond, 1: 200 * time.Millisecond, 5: 3200 * time.Millisecond, 6: 5 * time.Second, 1000: 5 * time.Second} {
 		seen := map[time.Duration]bool{}
 		for range 100 {
-			d := backoff(attempt, 0)
-			if d < most/2 || d >= most {
+			d := retryWait(attempt, 0)
+			if d < most/2 || d > most {
 				t.Fatalf("attempt %d waits %v, want from half of %v to it", attempt, d, most)
 			}
 			seen[d] = true
-			if d := backoff(attempt, 7*time.Second); d < 7*time.Second || d > 7*time.Second*11/10+1 {
+			if d := retryWait(attempt, 7*time.Second); d < 7*time.Second || d > 7*time.Second*11/10+1 {
 				t.Fatalf("attempt %d waits %v where the peer asked for 7 s", attempt, d)
 			}
-			if d := backoff(attempt, 1); d < most/2 {
+			if d := retryWait(attempt, 1); d < most/2 {
 				t.Fatalf("attempt %d waits %v where the peer asked for next to nothing", attempt, d)
 			}
 		}

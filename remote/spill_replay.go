@@ -47,7 +47,7 @@ func (s *spiller) run() {
 			attempt = 0
 			continue
 		}
-		s.pause(backoff(attempt, retryAfter(err)), retryAfter(err) > 0)
+		s.pause(retryWait(attempt, retryAfter(err)), retryAfter(err) > 0)
 		attempt++
 	}
 }

@@ -158,7 +158,7 @@ func (w *Writer) deliver(ctx context.Context, p []byte, left uint64) (n int, _ u
 			continue
 		}
 		w.countError(err)
-		if attempt >= w.opt.Retries || !pause(ctx, backoff(attempt, retryAfter(err))) {
+		if attempt >= w.opt.Retries || !pause(ctx, retryWait(attempt, retryAfter(err))) {
 			return n, left, err
 		}
 		attempt++

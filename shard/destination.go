@@ -3,8 +3,9 @@ package shard
 import (
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"time"
+
+	"github.com/rollway/rollway/internal/backoff"
 )
 
 // vectored is a destination that takes many buffers in one call. It returns
@@ -72,17 +73,9 @@ func (w *Writer) pause() outcome {
 
 // backoff returns how long to wait after one more failed call.
 func (w *Writer) backoff() time.Duration {
-	r := w.opts.Retry
-	d := r.Min
-	for range w.io.tries {
-		if d >= r.Max/2 {
-			d = r.Max
-			break
-		}
-		d *= 2
-	}
+	d := backoff.Wait(w.io.tries, w.opts.Retry.Min, w.opts.Retry.Max)
 	w.io.tries++
-	return d - rand.N(d/2+1)
+	return d
 }
 
 // sleep waits for d and reports whether the Writer has not been abandoned. The

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"slices"
-	"sync"
+
+	"github.com/rollway/rollway/internal/onsignal"
 )
 
 // reopening is a call of Reopen under way.
@@ -95,30 +95,9 @@ func (w *Writer) reopen() {
 // and may be called again, or with Close. The errors of Reopen go to
 // Options.OnError. Windows has no SIGHUP.
 func (w *Writer) ReopenOn(signals ...os.Signal) (stop func()) {
-	if len(signals) == 0 {
-		return func() {} // Notify would take it for all there are
-	}
-	got := make(chan os.Signal, 1)
-	ended := make(chan struct{})
-	stop = sync.OnceFunc(func() {
-		signal.Stop(got)
-		close(ended)
-	})
-	signal.Notify(got, signals...)
-	go func() {
-		for {
-			select {
-			case <-got:
-				if err := w.Reopen(); err != nil {
-					w.onError(err)
-				}
-			case <-ended:
-				return
-			case <-w.closing:
-				stop()
-				return
-			}
+	return onsignal.Call(func() {
+		if err := w.Reopen(); err != nil {
+			w.onError(err)
 		}
-	}()
-	return stop
+	}, w.closing, nil, signals...)
 }

@@ -2,8 +2,9 @@ package slab
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"time"
+
+	"github.com/rollway/rollway/internal/backoff"
 )
 
 // pick returns the outlet that b goes to next, once it may be called. It
@@ -96,17 +97,9 @@ func (w *Writer) sleep(now, then time.Time) bool {
 
 // backoff returns how long o is left alone after one more failed call.
 func (w *Writer) backoff(o *outlet) time.Duration {
-	r := w.opts.Retry
-	d := r.Min
-	for range o.tries {
-		if d >= r.Max/2 {
-			d = r.Max
-			break
-		}
-		d *= 2
-	}
+	d := backoff.Wait(o.tries, w.opts.Retry.Min, w.opts.Retry.Max)
 	o.tries++
-	return d - rand.N(d/2+1)
+	return d
 }
 
 // failing reports whether the outlet in use fails.
