@@ -16,7 +16,7 @@ enrich:
   client: true
   id: ulid
   fingerprint: true
-  networks: {table: {10.0.0.0/8: {site: fra}, 10.1.0.0/16: {site: muc}}}
+  networks: [{table: {10.0.0.0/8: {site: fra}, 10.1.0.0/16: {site: muc}}}, {field: src_ip, table: {192.0.2.0/24: {src_site: lab}}}]
 rules:
 - {name: health, drop: {where: 'path=/healthz'}}
 - drop: {key: http.path, match: '^/metrics'}
@@ -29,9 +29,9 @@ rules:
 - redact: {key: msg, match: 'token=\w+', with: 'token=…'}
 `
 
-const busy = `{"level":"error","message":"payment with 4111 1111 1111 1111 failed\n\u0041 token=abc","timestamp":"2026-05-28T12:40:00Z","app_name":"shop","error":{"type":"E","password":"x"},"metadata":{"user":{"id":7,"email":"a@b.c"},"http":{"path":"/x","headers":{"cookie":"c","accept":"*"}},"debug":{"a":1},"tags":["x","\u0034111111111111111"]}}`
+const busy = `{"level":"error","message":"payment with 4111 1111 1111 1111 failed\n\u0041 token=abc","timestamp":"2026-05-28T12:40:00Z","app_name":"shop","error":{"type":"E","password":"x"},"metadata":{"user":{"id":7,"email":"a@b.c"},"http":{"path":"/x","headers":{"cookie":"c","accept":"*"}},"debug":{"a":1},"tags":["x","\u0034111111111111111"]},"src_ip":"192.0.2\u002e7:80"}`
 
-const busyLine = `{"time":"2026-05-28T12:40:00.000000000Z","level":"ERROR","msg":"payment with [card] failed\nA token=…","service":"shop","error":{"type":"E","password":"***"},"attrs":{"env":"prod","region":"eu-1","received_by":"collector-1","client_ip":"10.1.2.3","site":"muc","ulid":"ID","user":{"email":"***"},"http":{"path":"/x","headers":{"accept":"*"}},"debug":{},"tags":["x","[card]"],"team":"core","user_id":7,"fingerprint":"FP"}}`
+const busyLine = `{"time":"2026-05-28T12:40:00.000000000Z","level":"ERROR","msg":"payment with [card] failed\nA token=…","service":"shop","error":{"type":"E","password":"***"},"attrs":{"env":"prod","region":"eu-1","received_by":"collector-1","client_ip":"10.1.2.3","site":"muc","ulid":"ID","user":{"email":"***"},"http":{"path":"/x","headers":{"accept":"*"}},"debug":{},"tags":["x","[card]"],"src_ip":"192.0.2\u002e7:80","team":"core","src_site":"lab","user_id":7,"fingerprint":"FP"}}`
 
 func TestEverything(t *testing.T) {
 	p := mustCompile(t, everything)

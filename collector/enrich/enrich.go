@@ -35,7 +35,8 @@ type Program struct {
 	ids      *ulid.Source // nil: none
 	hashed   bool         // events get a fingerprint,
 	hashAt   int          // before the rule of this index is applied
-	networks *networks    // nil: none
+	networks *networks    // by the client's address; nil: none
+	byField  []*networks  // by addresses in events
 	rules    []rule
 	redacts  bool   // one of them does
 	late     []rule // renames of nothing: what is added behind rules if there is none, by with
@@ -59,6 +60,11 @@ func (p *Program) Begin(x *normalize.Extras, peer netip.Addr) {
 	if p.ids != nil {
 		x.Reserve(idName)
 	}
+	for _, table := range p.byField {
+		for _, name := range table.names {
+			x.Reserve(name)
+		}
+	}
 }
 
 var clientName = []byte(Client)
@@ -81,6 +87,7 @@ func (p *Program) Defaults() *normalize.Defaults { return p.defaults }
 
 // Finish implements normalize.Enricher.
 func (p *Program) Finish(line []byte, s *normalize.Scratch) (out []byte, dropped string) {
+	line = p.addByField(line, s)
 	var own *[]byte // the part of s that line is in; nil: it is in neither
 	for i := range p.rules {
 		if p.hashed && i == p.hashAt {

@@ -20,6 +20,9 @@ import (
 type networks struct {
 	rows    map[netip.Prefix]*normalize.Extras
 	lengths [2][]int // of prefixes of IPv4 and IPv6, the longest first
+
+	field *rule    // finds the address in the event; nil: it is the client's
+	names [][]byte // of all attributes that rows have
 }
 
 // find returns what the network of addr adds, nil if there is none.
@@ -76,28 +79,64 @@ func parseNetwork(text string) (netip.Prefix, error) {
 // maxNetworks is the size of a file of networks in bytes, at most.
 const maxNetworks = 64 << 20
 
+// maxTables is how many tables of networks there may be.
+const maxTables = 16
+
+// networks reads a table of networks, or a list of them.
 func (l *loader) networks(n *yaml.Node) {
-	table := &networks{rows: make(map[netip.Prefix]*normalize.Extras)}
 	const section = "enrich.networks"
-	l.mapping(n, section, []string{"file", "table"}, func(name string, k, v *yaml.Node) {
+	if n.Kind != yaml.SequenceNode {
+		l.networksBy(n, section, section)
+		return
+	}
+	if len(n.Content) > maxTables {
+		l.fail(n, section, "%d tables are more than %d", len(n.Content), maxTables)
+		return
+	}
+	clients := 0
+	for i, item := range n.Content {
+		if table := l.networksBy(item, section, fmt.Sprintf("table %d of %s", i+1, section)); table.field == nil {
+			clients++
+		}
+	}
+	if clients > 1 {
+		l.fail(n, section, "one table goes by the client's address; say by which field the others go")
+	}
+}
+
+// networksBy reads one table; by is what adds its attributes.
+func (l *loader) networksBy(n *yaml.Node, section, by string) *networks {
+	table := &networks{rows: make(map[netip.Prefix]*normalize.Extras)}
+	by = "what " + by + " adds"
+	l.mapping(n, section, []string{"file", "table", "field"}, func(name string, k, v *yaml.Node) {
 		key := section + "." + name
-		if name == "table" {
-			l.networkTable(table, v, key)
-			return
-		}
-		if v.Kind != yaml.ScalarNode || v.Value == "" {
-			l.fail(v, key, "the path of a CSV file is wanted")
-			return
-		}
-		if err := l.networkFile(table, v, key); err != nil {
-			l.fail(v, key, "%v", err)
+		switch {
+		case name == "table":
+			l.networkTable(table, v, key, by)
+		case v.Kind != yaml.ScalarNode || v.Value == "":
+			wanted := "the path of a CSV file"
+			if name == "field" {
+				wanted = "the key of a value, as in net.src_ip,"
+			}
+			l.fail(v, key, "%s is wanted", wanted)
+		case name == "field":
+			table.field = &rule{action: rename, from: l.keys(v, key)}
+		default:
+			if err := l.networkFile(table, v, key, by); err != nil {
+				l.fail(v, key, "%v", err)
+			}
 		}
 	})
-	l.program.networks = table
+	if table.field == nil {
+		l.program.networks = table
+	} else {
+		l.program.byField = append(l.program.byField, table)
+	}
+	return table
 }
 
 // networkTable reads networks with what each adds.
-func (l *loader) networkTable(table *networks, n *yaml.Node, key string) {
+func (l *loader) networkTable(table *networks, n *yaml.Node, key, by string) {
 	l.mapping(n, key, nil, func(name string, k, v *yaml.Node) {
 		p, err := parseNetwork(name)
 		if err != nil {
@@ -106,8 +145,9 @@ func (l *loader) networkTable(table *networks, n *yaml.Node, key string) {
 		}
 		x := new(normalize.Extras)
 		l.values(v, key+"."+name, func(field *yaml.Node, raw []byte) {
-			if l.attribute(field, key+"."+name+"."+field.Value, byNetworks) {
+			if l.attribute(field, key+"."+name+"."+field.Value, by) {
 				x.AddJSON(field.Value, raw)
+				table.name(field.Value)
 			}
 		})
 		if !table.add(p, x) {
@@ -116,12 +156,16 @@ func (l *loader) networkTable(table *networks, n *yaml.Node, key string) {
 	})
 }
 
-// byNetworks is what adds the attributes of networks.
-const byNetworks = "what enrich.networks adds"
+// name notes an attribute.
+func (n *networks) name(name string) {
+	if !slices.ContainsFunc(n.names, func(b []byte) bool { return string(b) == name }) {
+		n.names = append(n.names, []byte(name))
+	}
+}
 
 // networkFile reads a CSV file: a line of names, of which the first is network,
 // and a line for each network. An empty field adds nothing.
-func (l *loader) networkFile(table *networks, at *yaml.Node, key string) error {
+func (l *loader) networkFile(table *networks, at *yaml.Node, key, by string) error {
 	f, err := os.Open(at.Value)
 	if err != nil {
 		return err
@@ -143,9 +187,10 @@ func (l *loader) networkFile(table *networks, at *yaml.Node, key string) error {
 			return fmt.Errorf("%s:1: a name has 1 to %d bytes", at.Value, maxName)
 		case slices.Contains(names[:i], name):
 			return fmt.Errorf("%s:1: %s stands there twice", at.Value, name)
-		case !l.attribute(at, key+" "+at.Value+":1", byNetworks, name):
+		case !l.attribute(at, key+" "+at.Value+":1", by, name):
 			return nil // it was told
 		}
+		table.name(name)
 	}
 	for {
 		record, err := in.Read()

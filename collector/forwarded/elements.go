@@ -76,7 +76,7 @@ func (r *reader) element() (n node, more, ok bool) {
 				return n, false, false
 			}
 			found = true
-			n.addr, n.ok = parseNode(value)
+			n.addr, n.ok = ParseNode(value)
 		}
 		if r.blanks(); r.rest != "" && r.rest[0] != ';' && r.rest[0] != ',' {
 			return n, false, false

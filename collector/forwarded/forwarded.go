@@ -137,7 +137,7 @@ func (w *walk) xff(line string) {
 			line, node = line[:at], line[at+1:]
 		}
 		if node = strings.Trim(node, " \t"); node != "" {
-			w.hop(parseNode(node))
+			w.hop(ParseNode(node))
 		} else {
 			w.hops++ // so that commas alone do not go on for long
 			w.over = w.hops > maxHops
@@ -145,9 +145,9 @@ func (w *walk) xff(line string) {
 	}
 }
 
-// parseNode reads an address with or without a port: an IPv6 address that has one
+// ParseNode reads an address with or without a port: an IPv6 address that has one
 // is in brackets, and may be without.
-func parseNode(node string) (addr netip.Addr, ok bool) {
+func ParseNode(node string) (addr netip.Addr, ok bool) {
 	if len(node) > maxNode {
 		return addr, false
 	}

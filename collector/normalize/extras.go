@@ -39,7 +39,10 @@ func (x *Extras) Join(y *Extras) {
 	x.text = append(x.text, y.text...)
 }
 
-// Reserve keeps a name for what Enricher.Own appends.
+// AppendTo appends what x has, as members of an object, each followed by ','.
+func (x *Extras) AppendTo(dst []byte) []byte { return append(dst, x.text...) }
+
+// Reserve keeps a name for what Enricher.Own or Enricher.Finish appends.
 func (x *Extras) Reserve(name []byte) { x.names = append(x.names, name) }
 
 // AddAddr adds one attribute, whose name needs no escape.

@@ -136,6 +136,7 @@ var table = []edge{
 	{"collector/enrich", "collector/normalize", "it works on the lines that are made there"},
 	{"collector/enrich", "collector/config", "what is wrong is told as it is for the configuration"},
 	{"collector/enrich", "collector/query", "rules are for the events that an expression finds"},
+	{"collector/enrich", "collector/forwarded", "addresses in events may have ports, as in headers of proxies"},
 	{"collector/enrich", "collector/ulid", "identifiers of events"},
 	{"collector/enrich", "internal/jsonline", "text goes into lines, escaped as in canonical ones"},
 	{"collector/enrich", "go.yaml.in/yaml/v3", "nodes with lines and columns, for errors that name them"},
