@@ -25,6 +25,7 @@ func newExchange(events int) (*exchange, error) {
 		return nil, err
 	}
 	req.ContentLength = int64(len(x.body.data))
+	req.RemoteAddr = peer
 	x.req = req
 	return x, nil
 }

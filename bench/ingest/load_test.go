@@ -117,7 +117,7 @@ func TestGenerateSilence(t *testing.T) {
 
 // TestLookUp finds what is missing, there twice, never sent and not asked for.
 func TestLookUp(t *testing.T) {
-	h, j, err := openOwn(t.TempDir(), false)
+	h, j, err := own{}.open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

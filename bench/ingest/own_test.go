@@ -17,7 +17,7 @@ func BenchmarkOwn(b *testing.B) {
 				name = "OTLP"
 			}
 			b.Run(fmt.Sprintf("%s/%d", name, events), func(b *testing.B) {
-				r, j, err := openOwn(b.TempDir(), false)
+				r, j, err := own{}.open(b.TempDir())
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -24,7 +24,7 @@ func sizeCase(events int) string {
 }
 
 // Subjects are requests without net/http's server: an operation is one of them,
-// from its body to its answer. Journals are made in dir.
+// from its body to its answer; those of ours also with what enriches them. Journals are made in dir.
 func Subjects(dir string) []measure.Subject {
 	var all []measure.Subject
 	for _, events := range Sizes() {
@@ -34,8 +34,11 @@ func Subjects(dir string) []measure.Subject {
 		}
 		for _, name := range []string{Buffered, Synced} {
 			all = append(all, measure.Subject{Case: sizeCase(events), Library: name, Mode: serial, Goroutines: 1,
-				Prepare: func() (measure.Run, error) { return ownRun(dir, name == Synced, events) }})
+				Prepare: func() (measure.Run, error) { return ownRun(dir, own{synced: name == Synced}, events) }})
 		}
+	}
+	for _, e := range enrichments() {
+		all = append(all, e.subject(dir))
 	}
 	return all
 }
@@ -76,13 +79,13 @@ func articleRun(pooled bool, events int) (measure.Run, error) {
 }
 
 // ownRun has a journal of its own, which is read back afterwards.
-func ownRun(dir string, synced bool, events int) (measure.Run, error) {
+func ownRun(dir string, o own, events int) (measure.Run, error) {
 	tmp, err := os.MkdirTemp(dir, "bench-ingest-")
 	if err != nil {
 		return measure.Run{}, err
 	}
 	discard := func() { os.RemoveAll(tmp) }
-	h, j, err := openOwn(tmp, synced)
+	h, j, err := o.open(tmp)
 	if err != nil {
 		discard()
 		return measure.Run{}, err

@@ -76,7 +76,7 @@ func TestBuilder(t *testing.T) {
 
 // TestReadBackFails on events that are missing or too many.
 func TestReadBackFails(t *testing.T) {
-	h, j, err := openOwn(t.TempDir(), false)
+	h, j, err := own{}.open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,5 +86,6 @@ func requestTables(b *strings.Builder, sums map[measure.Key]measure.Summary) err
 		}
 		fmt.Fprintf(b, "\n**A request of %s, without net/http**\n\n%s", sizeCase(events), t)
 	}
+	enrichmentTable(b, sums, of(many, Buffered))
 	return nil
 }

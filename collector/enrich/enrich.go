@@ -89,17 +89,19 @@ func (p *Program) Defaults() *normalize.Defaults { return p.defaults }
 func (p *Program) Finish(line []byte, s *normalize.Scratch) (out []byte, dropped string) {
 	line = p.addByField(line, s)
 	var own *[]byte // the part of s that line is in; nil: it is in neither
+	var seen seen
 	for i := range p.rules {
 		if p.hashed && i == p.hashAt {
 			line = p.hash(line, own, s)
+			seen.forget(true)
 		}
 		r := &p.rules[i]
 		switch {
 		case r.action == drop || r.action == keep:
-			if r.decides(line, s) {
+			if r.decides(line, &seen, s) {
 				return nil, r.name
 			}
-		case r.applies(line):
+		case !r.idle(line, &seen, &s.Text) && r.applies(line):
 			other := &s.A
 			if own == other {
 				other = &s.B
@@ -107,6 +109,7 @@ func (p *Program) Finish(line []byte, s *normalize.Scratch) (out []byte, dropped
 			before := &line[0]
 			if line = r.rewrite(line, other, s); &line[0] != before {
 				own = other
+				seen.forget(r.action == rename || len(r.keys) == 0)
 			}
 		}
 	}

@@ -225,14 +225,15 @@ func appendFingerprint(line []byte, s *normalize.Scratch) []byte {
 	s.Template = s.Template[:0] // the template, then the exception
 	exception := 0
 	m := in(line, 0)
-	for m.next() {
+	for attrs := false; !attrs && m.nextBut(`"attrs"`); {
 		switch string(m.rawName()) {
 		case `"msg"`:
 			s.Template = appendTemplate(s.Template, plain(m.rawValue(), &s.Text))
 			exception = len(s.Template)
 		case `"error"`:
 			s.Template = appendException(s.Template, &m, &s.Text)
-		case `"attrs"`:
+		case `"attrs"`: // the last one
+			attrs = true
 			for a := in(line, m.value); a.next(); {
 				switch string(plain(a.rawName(), &s.Text)) {
 				case Fingerprint:

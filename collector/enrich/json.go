@@ -2,24 +2,44 @@ package enrich
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math/bits"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // What is below walks through canonical lines: valid JSON without white space.
 
-// stringEnd returns the index behind the string whose first quote is b[i].
+// stringEnd returns the index behind the string whose first quote is b[i]. Most
+// strings are too short for a call of bytes.IndexByte to pay.
 func stringEnd(b []byte, i int) int {
-	for i++; ; i++ {
-		i += bytes.IndexByte(b[i:], '"')
-		slashes := 0
-		for b[i-1-slashes] == '\\' {
-			slashes++
+	for i++; ; i += 2 { // past an escape
+		for i+8 <= len(b) {
+			marks := quotesAndSlashes(binary.LittleEndian.Uint64(b[i:]))
+			if marks != 0 {
+				i += bits.TrailingZeros64(marks) / 8
+				break
+			}
+			i += 8
 		}
-		if slashes%2 == 0 {
+		for b[i] != '"' && b[i] != '\\' {
+			i++
+		}
+		if b[i] == '"' {
 			return i + 1
 		}
 	}
+}
+
+// quotesAndSlashes returns a word whose lowest bit set is in the first byte of w
+// that is a quote or a backslash, 0 if there is none.
+func quotesAndSlashes(w uint64) uint64 {
+	const (
+		ones  = 0x0101010101010101
+		highs = 0x8080808080808080
+	)
+	quote, slash := w^ones*'"', w^ones*'\\'
+	return ((quote-ones)&^quote | (slash-ones)&^slash) & highs
 }
 
 // valueEnd returns the index behind the value at b[i].

@@ -56,7 +56,9 @@ func (l *loader) rules(n *yaml.Node) {
 	p := l.program
 	l.lateDefaults()
 	for i := range p.rules {
-		switch p.rules[i].action {
+		r := &p.rules[i]
+		r.needs = bitsOf(slices.Concat(r.keys, r.from))
+		switch r.action {
 		case redact:
 			p.redacts = true
 			p.hashAt = i + 1 // a secret leaves no trace in it

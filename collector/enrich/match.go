@@ -13,13 +13,14 @@ import (
 // A matcher finds a regular expression in texts, in time linear in them, and
 // does not allocate where there is no match. A text that cannot match is mostly
 // told by a look at its bytes: a match is at least minimum bytes in a row, all
-// of them of alphabet, and holds all of needed.
+// of them of alphabet, and holds all of needed, and literal.
 type matcher struct {
 	re       *regexp.Regexp
 	minimum  int
 	alphabet [256]bool
 	needed   []byte
-	context  bool // what is before a match matters
+	literal  string // the longest text that each match holds
+	context  bool   // what is before a match matters
 }
 
 // newMatcher compiles an expression in the syntax of package regexp. One that
@@ -58,6 +59,9 @@ func (m *matcher) measure(n *syntax.Regexp) int {
 				m.needed = append(m.needed, byte(r))
 			}
 			length += shortest
+		}
+		if text := string(n.Rune); n.Flags&syntax.FoldCase == 0 && len(text) > len(m.literal) {
+			m.literal = text
 		}
 		return length
 	case syntax.OpCharClass:
@@ -111,9 +115,9 @@ func (m *matcher) measure(n *syntax.Regexp) int {
 
 // optional measures a node that a match may be without.
 func (m *matcher) optional(n *syntax.Regexp) int {
-	needed := len(m.needed)
+	needed, literal := len(m.needed), m.literal
 	length := m.measure(n)
-	m.needed = m.needed[:needed]
+	m.needed, m.literal = m.needed[:needed], literal
 	return length
 }
 

@@ -24,6 +24,7 @@ type rule struct {
 	where  *query.Query // which events it is for; nil: all
 	keys   []key        // which values; none: all
 	match  *matcher     // what in them; nil: all of it
+	needs  []uint16     // a line without one of these bits of seen has nothing for keys or from; none: that cannot be told
 
 	with     []byte // what replaces a value, as JSON
 	withText []byte // what replaces a match
@@ -33,16 +34,18 @@ type rule struct {
 	slot string // of rename: the key of the line that to is; "": it is an attribute
 
 	toName string // to as text
+
+	thorough bool // it is never idle: for tests
 }
 
 // decides reports whether the rule is one that drops events, and if so whether
 // it drops the event of the line.
-func (r *rule) decides(line []byte, s *normalize.Scratch) (dropped bool) {
+func (r *rule) decides(line []byte, seen *seen, s *normalize.Scratch) (dropped bool) {
 	switch r.action {
 	case drop:
-		return r.applies(line) && (r.match == nil || r.found(line, s))
+		return r.applies(line) && (r.match == nil || !r.idle(line, seen, &s.Text) && r.found(line, s))
 	case keep:
-		return !r.applies(line) || r.match != nil && !r.found(line, s)
+		return !r.applies(line) || r.match != nil && (r.idle(line, seen, &s.Text) || !r.found(line, s))
 	}
 	return false
 }
