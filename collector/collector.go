@@ -21,6 +21,7 @@ import (
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/deadletter"
 	"github.com/rollway/rollway/collector/enrich"
+	"github.com/rollway/rollway/collector/httpfast"
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/ledger"
 	"github.com/rollway/rollway/collector/normalize"
@@ -44,6 +45,7 @@ type Collector struct {
 	rejected  *deadletter.Box // nil: not kept
 	api       *query.API
 	server    *http.Server
+	fast      *httpfast.Server // in front of server; nil: not on this system, or TLS
 	security  atomic.Pointer[security]
 	program   atomic.Pointer[enrich.Program] // what is done to events; nil: nothing
 	ids       *ulid.Source
@@ -153,8 +155,9 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 	}
 	c.metrics = newMetrics(c)
 	errorLog := slog.NewLogLogger(log.Handler(), slog.LevelWarn)
+	mux, entrances := c.handler(errorLog)
 	c.server = &http.Server{
-		Handler:           c.handler(errorLog),
+		Handler:           mux,
 		ReadHeaderTimeout: cfg.Timeouts.ReadHeader,
 		ReadTimeout:       cfg.Timeouts.Read,
 		IdleTimeout:       cfg.Timeouts.Idle,
@@ -167,6 +170,9 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 	c.server.Protocols.SetHTTP2(true)
 	c.server.Protocols.SetUnencryptedHTTP2(true) // as clients of gRPC speak it
 	c.server.RegisterOnShutdown(func() { c.api.Close() })
+	if c.fast, err = c.openFast(mux, entrances, errorLog); err != nil {
+		return nil, err
+	}
 	c.report()
 	return c, nil
 }
@@ -298,6 +304,10 @@ func (c *Collector) Run(ctx context.Context) error {
 			continue
 		}
 		serving.Go(func() {
+			serve := serve
+			if l == c.http && c.fast != nil {
+				serve = func(net.Listener) error { return c.serveFast() }
+			}
 			if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
 				failed <- fmt.Errorf("serve HTTP: %w", err)
 			}
@@ -324,8 +334,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	stopServing()
 	timed, cancel := context.WithTimeout(context.Background(), c.config.Timeouts.Shutdown)
 	defer cancel()
-	if stopErr := c.server.Shutdown(timed); stopErr != nil {
-		c.server.Close()
+	if stopErr := c.shutdownHTTP(timed); stopErr != nil {
 		c.log.Warn("some requests were cut off, as they did not end in time", "timeouts.shutdown", c.config.Timeouts.Shutdown)
 	}
 	serving.Wait()
@@ -342,6 +351,9 @@ func (c *Collector) Close() error {
 
 func (c *Collector) close() error {
 	c.closing.Do(func() {
+		if c.fast != nil {
+			c.fast.Close() // closed already if it was served
+		}
 		for _, l := range []net.Listener{c.http, c.grpc} {
 			if l != nil {
 				l.Close() // closed already if it was served
@@ -387,9 +399,13 @@ func (c *Collector) store(ctx context.Context, b *normalize.Batch) error {
 	if b.Ask.Durability == "" {
 		b.Ask.Durability = string(c.config.Journal.Durability)
 	}
+	synced := b.Ask.Durability == string(config.Synced)
+	if synced {
+		httpfast.WillBlock(ctx)
+	}
 	r, err := c.journal.AppendKeyed(ctx, b.Ask.Key, journal.Batch{
 		Lines: b.Lines, Records: b.Records, MinTime: b.MinTime, MaxTime: b.MaxTime,
-		Synced: b.Ask.Durability == string(config.Synced),
+		Synced: synced,
 	})
 	if !errors.Is(err, journal.ErrKeyReused) { // which says nothing of the disk
 		c.health.note(err)

@@ -30,8 +30,9 @@ var endpoints = []struct{ pattern, does string }{
 }
 
 // handler routes requests. errorLog gets what metrics cannot be collected for.
-func (c *Collector) handler(errorLog *log.Logger) http.Handler {
-	mux := http.NewServeMux()
+// entrances are the patterns of what takes events.
+func (c *Collector) handler(errorLog *log.Logger) (mux *http.ServeMux, entrances map[string]bool) {
+	mux, entrances = http.NewServeMux(), make(map[string]bool)
 	route := func(path string, h http.Handler) { mux.Handle(path, c.measured(path, h)) }
 	hosts := strings.Fields(c.config.Hosts)
 	if host, _, err := net.SplitHostPort(c.config.Listen); err == nil && host != "" {
@@ -41,6 +42,7 @@ func (c *Collector) handler(errorLog *log.Logger) http.Handler {
 		hosts = append(hosts, name)
 	}
 	entrance := func(path string, h http.Handler) {
+		entrances[path] = true
 		route(path, c.answerInTime(pagesByHost(h, query.Guard(h, hosts...))))
 	}
 	entrance("/api/logs", c.receiver)
@@ -53,7 +55,7 @@ func (c *Collector) handler(errorLog *log.Logger) http.Handler {
 	route("/readyz", c.answerInTime(readOnly(http.HandlerFunc(c.serveReady))))
 	mux.Handle("/{$}", c.measured("/", c.answerInTime(elastic.Handshake(readOnly(http.HandlerFunc(c.serveIndex))))))
 	mux.Handle("/", c.measured("other", c.answerInTime(otlp.Unimplemented(elastic.Handshake(http.HandlerFunc(serveUnknown))))))
-	return mux
+	return mux, entrances
 }
 
 // pagesByHost sends the requests of web pages, which browsers mark with their

@@ -1,0 +1,60 @@
+package collector
+
+import (
+	"context"
+	"errors"
+	"log"
+	"net"
+	"net/http"
+
+	"github.com/rollway/rollway/collector/httpfast"
+)
+
+// openFast puts package httpfast in front of the HTTP server where it can be:
+// for what entrances take, without TLS.
+func (c *Collector) openFast(mux *http.ServeMux, entrances map[string]bool, errorLog *log.Logger) (*httpfast.Server, error) {
+	l, is := c.http.(*net.TCPListener)
+	if !is || c.Secure() || !httpfast.Supported {
+		return nil, nil
+	}
+	return httpfast.New(l, httpfast.Options{
+		Handler: mux,
+		Takes: func(r *http.Request) bool {
+			_, pattern := mux.Handler(r)
+			return entrances[pattern]
+		},
+		HeaderTimeout: c.config.Timeouts.ReadHeader,
+		ReadTimeout:   c.config.Timeouts.Read,
+		WriteTimeout:  c.config.Timeouts.Write,
+		IdleTimeout:   c.config.Timeouts.Idle,
+		ErrorLog:      errorLog,
+	})
+}
+
+// serveFast serves HTTP at c.http until shutdownHTTP.
+func (c *Collector) serveFast() error {
+	done := make(chan error, 1)
+	go func() { done <- c.server.Serve(c.fast.Rest()) }()
+	if err := c.fast.Serve(); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return <-done
+}
+
+// shutdownHTTP lets requests end until ctx does, and cuts off those that have
+// not by then, with an error.
+func (c *Collector) shutdownHTTP(ctx context.Context) error {
+	fast := make(chan error, 1)
+	go func() {
+		if c.fast == nil {
+			fast <- nil
+			return
+		}
+		fast <- c.fast.Shutdown(ctx)
+	}()
+	err := errors.Join(c.server.Shutdown(ctx), <-fast)
+	if err != nil {
+		c.server.Close()
+	}
+	return err
+}

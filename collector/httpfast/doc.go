@@ -1,0 +1,40 @@
+// Package httpfast answers small, plain POST requests of HTTP/1.1 with a fraction
+// of the processor time that net/http takes for them, and hands every other
+// connection, untouched, to net/http.
+//
+// # What is answered here
+//
+// A request whose header block is in what has been read of its connection when
+// its first byte is, that asks for POST and HTTP/1.1 of a path beginning with a
+// slash, with one Host, one Content-Length of 1 or more, no byte outside
+// printable ASCII, no line that goes on in the next, lines ended by CR LF, and
+// none of Transfer-Encoding, Expect, Upgrade, Trailer, TE, Pragma and a
+// Connection other than keep-alive; of at most 64 KiB with its body; and that
+// Options.Takes. The whole body is in memory when the handler is called.
+//
+// With the first request that is anything else, the connection and all that was
+// read of it go to the net.Listener that [Server.Rest] returns, which net/http
+// serves; they do not come back. So there is one opinion on where an unusual
+// request ends, and it is net/http's.
+//
+// # How
+//
+// Connections wait in an epoll instance of Linux and have no goroutine while
+// they do. As many workers as the program may have threads wait for it; who is
+// told of a connection reads from it, calls the handler, writes the answer, and
+// waits again: one epoll_wait, one read and one write for a request, and nobody
+// is woken. A handler that is about to wait says so by [WillBlock], and another
+// worker takes its place; should all of them be stuck without having said it,
+// more come within some ms.
+//
+// A connection that sends the same headers again, which may differ in
+// Content-Length, gets the request that was parsed for the first.
+//
+// # Differences from net/http
+//
+// A request's context does not end when its client goes away, and the answer is
+// sent as a whole at the end. Header and URL of a request belong to its
+// connection: handlers must neither change nor keep them.
+//
+// On other systems than Linux every connection is net/http's: see [Supported].
+package httpfast

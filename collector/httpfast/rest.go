@@ -1,0 +1,70 @@
+package httpfast
+
+import (
+	"io"
+	"net"
+	"sync"
+)
+
+// rest is the listener of the connections that are handed over.
+type rest struct {
+	addr  net.Addr
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func newRest(addr net.Addr) *rest {
+	return &rest{addr: addr, conns: make(chan net.Conn), done: make(chan struct{})}
+}
+
+// Accept implements net.Listener.
+func (r *rest) Accept() (net.Conn, error) {
+	select {
+	case c := <-r.conns:
+		return c, nil
+	case <-r.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (r *rest) Close() error {
+	r.once.Do(func() { close(r.done) })
+	return nil
+}
+
+// Addr implements net.Listener.
+func (r *rest) Addr() net.Addr { return r.addr }
+
+// give hands c over, or closes it if nobody is there any more.
+func (r *rest) give(c net.Conn) {
+	select {
+	case r.conns <- c:
+	case <-r.done:
+		c.Close()
+	}
+}
+
+// A handed connection begins with what was read of it before.
+type handed struct {
+	*net.TCPConn
+	first []byte
+}
+
+// Read implements net.Conn.
+func (c *handed) Read(p []byte) (int, error) {
+	if len(c.first) == 0 {
+		return c.TCPConn.Read(p)
+	}
+	n := copy(p, c.first)
+	if c.first = c.first[n:]; len(c.first) == 0 {
+		c.first = nil
+	}
+	return n, nil
+}
+
+// WriteTo is there because that of a TCPConn would leave out what was read.
+func (c *handed) WriteTo(w io.Writer) (int64, error) {
+	return io.Copy(w, struct{ io.Reader }{c})
+}

@@ -1,0 +1,270 @@
+package httpfast
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A recorder is a handler that notes what each connection asked for.
+type recorder struct {
+	mu   sync.Mutex
+	seen map[string][]string // by remote address
+}
+
+func (r *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	body, err := io.ReadAll(req.Body)
+	var header bytes.Buffer
+	req.Header.Write(&header)
+	r.mu.Lock()
+	r.seen[req.RemoteAddr] = append(r.seen[req.RemoteAddr], fmt.Sprintf("%s %s %s %s %d %v %v %q %q %v",
+		req.Method, req.RequestURI, req.Proto, req.Host, req.ContentLength, req.TransferEncoding, req.URL, header.String(), body, err))
+	r.mu.Unlock()
+	switch req.URL.Path {
+	case "/none":
+	case "/gone":
+		w.WriteHeader(http.StatusNoContent)
+	case "/last":
+		w.Header().Set("Connection", "close")
+		w.Write(body)
+	default:
+		w.Header().Set("X-Length", fmt.Sprint(len(body)))
+		w.WriteHeader(http.StatusAccepted)
+		w.Write(body)
+	}
+}
+
+func (r *recorder) take(addr string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	seen := r.seen[addr]
+	delete(r.seen, addr)
+	return seen
+}
+
+// A pair is this package in front of net/http, and net/http alone, both with the
+// same handler.
+type pair struct {
+	recorder  *recorder
+	fast      *Server
+	addr, ref string
+}
+
+func newPair(t testing.TB) *pair {
+	p := &pair{recorder: &recorder{seen: map[string][]string{}}}
+	silent := log.New(io.Discard, "", 0)
+	serve := func(l net.Listener) {
+		s := &http.Server{Handler: p.recorder, ErrorLog: silent, ReadHeaderTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
+		t.Cleanup(func() { s.Close() })
+		go s.Serve(l)
+	}
+	for _, addr := range []*string{&p.addr, &p.ref} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		*addr = l.Addr().String()
+		if addr == &p.ref {
+			serve(l)
+			continue
+		}
+		p.fast = newServer(t, l, Options{Handler: p.recorder, Takes: func(r *http.Request) bool { return r.URL.Path != "/other" }, ErrorLog: silent})
+		serve(p.fast.Rest())
+	}
+	return p
+}
+
+// newServer serves l until the test ends. Timeouts that are 0 become a minute, and
+// so does the time before a body that does not come is handed over.
+func newServer(t testing.TB, l net.Listener, o Options) *Server {
+	o.wait = time.Minute
+	for _, d := range []*time.Duration{&o.HeaderTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.IdleTimeout} {
+		if *d == 0 {
+			*d = time.Minute
+		}
+	}
+	s, err := New(l.(*net.TCPListener), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve() }()
+	t.Cleanup(func() {
+		s.Close()
+		if err := <-served; err != http.ErrServerClosed {
+			t.Errorf("Serve: %v", err)
+		}
+		s.running.Wait()
+	})
+	return s
+}
+
+// said is what came back on a connection.
+type said struct {
+	asked []string // as the handler saw it
+	told  []string // answers
+	reset bool     // the connection broke, which may have cost answers
+}
+
+// say sends the pieces, one after the other, ends its side, and reads all.
+func (p *pair) say(t testing.TB, addr string, pieces [][]byte) said {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(30 * time.Second))
+	var s said
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		for i, piece := range pieces {
+			if i > 0 {
+				time.Sleep(100 * time.Microsecond) // perhaps it is read by then
+			}
+			if _, err := conn.Write(piece); err != nil {
+				return // the server has had enough
+			}
+		}
+		conn.(*net.TCPConn).CloseWrite()
+	}()
+	for r := bufio.NewReader(conn); ; {
+		resp, err := http.ReadResponse(r, nil)
+		if err != nil {
+			s.reset = errors.Is(err, syscall.ECONNRESET)
+			if !s.reset && err != io.ErrUnexpectedEOF && err != io.EOF {
+				t.Fatalf("%v after %q", err, s.told)
+			}
+			break
+		}
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			s.reset = true
+			break
+		}
+		s.told = append(s.told, fmt.Sprintf("%d %v %q %q %q", resp.StatusCode, resp.Close, resp.Header.Get("X-Length"), resp.Header.Get("Content-Type"), body))
+	}
+	<-sent
+	s.asked = p.recorder.take(conn.LocalAddr().String())
+	return s
+}
+
+// check sends input to both, split at random into at most 4 pieces, and compares.
+func (p *pair) check(t testing.TB, input []byte, cuts ...int) {
+	var pieces [][]byte
+	rest := input
+	for _, cut := range cuts {
+		if cut > 0 && cut < len(rest) {
+			pieces, rest = append(pieces, rest[:cut]), rest[cut:]
+		}
+	}
+	pieces = append(pieces, rest)
+	got, want := p.say(t, p.addr, pieces), p.say(t, p.ref, [][]byte{input})
+	if !slices.Equal(got.asked, want.asked) {
+		t.Errorf("for %q in %d pieces the handler saw\n%s\nwith net/http alone\n%s", input, len(pieces), strings.Join(got.asked, "\n"), strings.Join(want.asked, "\n"))
+	}
+	n := len(got.told)
+	if got.reset || want.reset {
+		n = min(n, len(want.told))
+		got.told, want.told = got.told[:n], want.told[:n]
+	}
+	if !slices.Equal(got.told, want.told) {
+		t.Errorf("for %q in %d pieces the answers are\n%s\nwith net/http alone\n%s", input, len(pieces), strings.Join(got.told, "\n"), strings.Join(want.told, "\n"))
+	}
+}
+
+func post(path, more, body string) string {
+	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: a.b:80\r\n%sContent-Length: %d\r\n\r\n%s", path, more, len(body), body)
+}
+
+// streams are what connections may say.
+var streams = []string{
+	"",
+	post("/a", "", "x"),
+	post("/a", "Connection: keep-alive\r\nX-Y: 1\r\nX-Y: 2\r\n", "hello") + post("/a", "Connection: keep-alive\r\nX-Y: 1\r\nX-Y: 2\r\n", "hello again"),
+	post("/a?q=%20", "", "x") + post("/b", "", "y") + post("/a?q=%20", "", "z"),
+	post("/none", "", "x") + post("/gone", "", "x") + post("/a", "", "{}"),
+	post("/a", "", "x") + post("/last", "", "y") + post("/a", "", "never"),
+	post("/other", "", "x") + post("/a", "", "y"),
+	post("/a", "", "x") + "GET /b HTTP/1.1\r\nHost: a\r\n\r\n" + post("/a", "", "y"),
+	post("/a", "", "x") + "\r\n" + post("/a", "", "y") + "\r\n\r\n" + post("/a", "", "z") + "\n\n\n" + post("/a", "", "z") + "\r\n\r\n\r\n" + post("/a", "", "z"),
+	"\r\n" + post("/a", "", "x"),
+	post("/a", "", "x") + "\r\n",
+	post("/a", "", "x") + "POST /a HTTP/1.1\r\nHost: a.b:80\r\nContent-Length: 9\r\n\r\nshort",
+	post("/a", "", "x") + "POST /a HTTP/1.1\r\nHost: a.b:80\r\nContent-Length: 0\r\n\r\n" + post("/a", "", "x"),
+	post("/a", "", "x") + "POST /a HTTP/1.1\r\nHost: a.b:80\r\n",
+	post("/a", "", "x") + "POST /a HTTP/1.1\r\nHost: a.b:80\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n" + post("/a", "", "y"),
+	post("/a", "Transfer-Encoding: chunked\r\n", "0\r\n\r\n") + post("/a", "", "y"),
+	post("/a", "Transfer-Encoding : chunked\r\n", "0\r\n\r\n") + post("/a", "", "y"),
+	post("/a", "Content-Length: 1\r\n", "xyz"),
+	post("/a", "Content-Length: 3\r\n", "xyz") + post("/a", "", "y"),
+	post("/a", "Host: c\r\n", "xyz"),
+	post("/a", "X: a\r\n b\r\n", "xyz") + post("/a", "", "y"),
+	post("/a", "Expect: 100-continue\r\n", "xyz") + post("/a", "", "y"),
+	post("/a", "Expect: 200-ok\r\n", "xyz") + post("/a", "", "y"),
+	post("/a", "Connection: close\r\n", "xyz") + post("/a", "", "y"),
+	post("/a", "Upgrade: h2c\r\nConnection: Upgrade\r\n", "xyz") + post("/a", "", "y"),
+	post("/a", "Pragma: no-cache\r\n", "xyz"),
+	post("/a", "X-Long: "+strings.Repeat("l", maxHead)+"\r\n", "xyz") + post("/a", "", "y"),
+	post("/a", "", strings.Repeat("b", maxRequest)) + post("/a", "", "y"),
+	post("/a", "", strings.Repeat("b", maxRequest/2)) + post("/a", "", strings.Repeat("c", maxRequest*3/4)) + post("/a", "", "y"),
+	"POST /a HTTP/1.0\r\nHost: a\r\nContent-Length: 1\r\n\r\nx" + post("/a", "", "y"),
+	"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+	"nonsense",
+	post("/a", "", "x") + "nonsense\r\n\r\n",
+	post("/a", "", "x") + "0",
+	post("/a", "", "x") + "\r\n0",
+	post("/a", "", "x") + "\r\n00",
+	post("/a", "", "x") + "\r\n\r\n0",
+}
+
+// Whatever a connection says, and however it arrives, the handler sees the same
+// requests and the client the same answers as with net/http alone.
+func TestAsNetHTTP(t *testing.T) {
+	p := newPair(t)
+	for _, text := range streams {
+		p.check(t, []byte(text))
+		for _, cut := range []int{1, 4, 20, 50, 70, 100, 1000, 40_000} {
+			p.check(t, []byte(text), cut)
+			p.check(t, []byte(text), cut, 30, 10)
+		}
+	}
+	if s := p.fast.Stats(); s.Requests == 0 || s.HandedOver == 0 || s.HandedOver >= s.Connections {
+		t.Errorf("%+v: not both ways were gone", s)
+	}
+}
+
+// Each split of a short stream into two reads.
+func TestEachSplit(t *testing.T) {
+	p := newPair(t)
+	text := post("/a", "X: y\r\n", "hello") + post("/a", "X: y\r\n", "again") + "\r\n" + post("/b", "", "{}")
+	for cut := range len(text) {
+		p.check(t, []byte(text), cut)
+	}
+}
+
+func FuzzAsNetHTTP(f *testing.F) {
+	p := newPair(f)
+	for i, text := range streams {
+		if len(text) < 2000 {
+			f.Add([]byte(text), uint16(i*7), uint16(i*3))
+		}
+	}
+	f.Fuzz(func(t *testing.T, input []byte, first, second uint16) {
+		if len(input) > 8<<10 || bytes.Contains(input, []byte("HTTP/2.0")) {
+			return
+		}
+		p.check(t, input, int(first), int(second))
+	})
+}

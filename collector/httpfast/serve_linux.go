@@ -1,0 +1,299 @@
+package httpfast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Supported tells whether this system is one where New returns a Server.
+const Supported = true
+
+// A Server answers the plain requests of the connections that one listener
+// accepts. Its methods are safe for concurrent use. Whoever made it calls Serve
+// once, or Close.
+type Server struct {
+	o     Options
+	l     *net.TCPListener
+	file  *os.File // the socket of l once more: a listener cannot be waited for by Accept4
+	rest  *rest
+	began time.Time
+	dates dates
+
+	epoll int
+	wake  int // an eventfd; readable: workers end
+	conns table
+
+	waiting  atomic.Int32  // workers in epoll_wait
+	taken    atomic.Uint64 // what epoll_wait has told of
+	watching atomic.Bool   // watch looks after workers that are stuck
+	alarm    chan struct{} // begins that; of capacity 1
+	closing  atomic.Bool   // no more is accepted, answers close their connections
+	stopped  chan struct{} // closed when workers end
+	kept     atomic.Int64  // bytes of requests that are not here as a whole
+
+	counts struct{ accepted, handed, requests atomic.Uint64 }
+
+	mu      sync.Mutex
+	ended   bool           // guarded by mu; stopped is closed
+	limit   int            // of workers that do not wait for anything but connections
+	active  int            // guarded by mu; workers that have not said WillBlock
+	surplus atomic.Bool    // active > limit, written under mu
+	spare   []*worker      // guarded by mu; without a goroutine
+	running sync.WaitGroup // goroutines; added to under mu while ended is false
+}
+
+// New returns a Server for the connections of l.
+func New(l *net.TCPListener, o Options) (*Server, error) {
+	s := &Server{
+		o: o, l: l, rest: newRest(l.Addr()), began: time.Now(),
+		alarm: make(chan struct{}, 1), stopped: make(chan struct{}), limit: runtime.GOMAXPROCS(0),
+	}
+	var err error
+	if s.file, err = duplicate(l); err != nil {
+		return nil, fmt.Errorf("duplicate the listener: %w", err)
+	}
+	if s.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		s.file.Close()
+		return nil, fmt.Errorf("make an epoll instance: %w", err)
+	}
+	if s.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err == nil {
+		err = unix.EpollCtl(s.epoll, unix.EPOLL_CTL_ADD, s.wake, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(s.wake)})
+		if err != nil {
+			unix.Close(s.wake)
+		}
+	}
+	if err != nil {
+		s.file.Close()
+		unix.Close(s.epoll)
+		return nil, fmt.Errorf("make an eventfd: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range s.limit {
+		s.startLocked()
+	}
+	s.running.Go(s.watch)
+	s.running.Go(s.sweep)
+	return s, nil
+}
+
+// duplicate returns the socket of l under a descriptor of its own.
+func duplicate(l *net.TCPListener) (*os.File, error) {
+	raw, err := l.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var fd int
+	var failed error
+	if err := raw.Control(func(of uintptr) { fd, failed = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, 0) }); err != nil {
+		return nil, err
+	}
+	if failed != nil {
+		return nil, failed
+	}
+	return os.NewFile(uintptr(fd), "listener"), nil
+}
+
+// Rest is where the connections come out that are handed over. It is to be
+// served as long as the Server is.
+func (s *Server) Rest() net.Listener { return s.rest }
+
+// Stats returns a snapshot.
+func (s *Server) Stats() Stats {
+	return Stats{Connections: s.counts.accepted.Load(), HandedOver: s.counts.handed.Load(), Requests: s.counts.requests.Load()}
+}
+
+// Serve accepts connections until the Server is shut down, and then returns
+// http.ErrServerClosed.
+func (s *Server) Serve() error {
+	s.mu.Lock()
+	if s.ended {
+		s.mu.Unlock()
+		return http.ErrServerClosed
+	}
+	s.running.Add(1)
+	s.mu.Unlock()
+	defer s.running.Done()
+	raw, err := s.file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	for pause := time.Duration(0); ; {
+		var fd int
+		var from unix.Sockaddr
+		var failed error
+		err := raw.Read(func(l uintptr) bool {
+			fd, from, failed = unix.Accept4(int(l), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+			return failed != unix.EAGAIN
+		})
+		switch {
+		case err != nil && s.closing.Load():
+			return http.ErrServerClosed
+		case err != nil:
+			return err
+		case failed == nil:
+			pause = 0
+			s.counts.accepted.Add(1)
+			s.admit(fd, from)
+		case failed == unix.EINTR || failed == unix.ECONNABORTED:
+		default: // too many files are open, most likely
+			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+			s.o.logf("httpfast: accept: %v; retrying in %v", failed, pause)
+			select {
+			case <-time.After(pause):
+			case <-s.stopped:
+			}
+		}
+	}
+}
+
+// admit makes fd a connection that waits for its first request.
+func (s *Server) admit(fd int, from unix.Sockaddr) {
+	prepare(fd)
+	c := &conn{fd: fd, remote: address(from)}
+	c.ctx.Context = context.Background()
+	c.deadline.Store(s.after(s.o.HeaderTimeout))
+	s.conns.put(c)
+	err := unix.EpollCtl(s.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{
+		Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET&(1<<32-1), Fd: int32(fd)})
+	if err != nil && c.own() {
+		s.o.logf("httpfast: wait for a connection: %v", err)
+		s.close(c)
+	}
+}
+
+// prepare sets what package net sets on the connections that it accepts. What
+// cannot be set is left.
+func prepare(fd int) {
+	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1)
+	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, 15)
+	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, 15)
+	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 9)
+}
+
+// address writes an address as package net does.
+func address(from unix.Sockaddr) string {
+	switch a := from.(type) {
+	case *unix.SockaddrInet4:
+		return netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port)).String()
+	case *unix.SockaddrInet6:
+		ip := netip.AddrFrom16(a.Addr).Unmap()
+		if a.ZoneId != 0 {
+			zone := fmt.Sprint(a.ZoneId)
+			if i, err := net.InterfaceByIndex(int(a.ZoneId)); err == nil {
+				zone = i.Name
+			}
+			ip = ip.WithZone(zone)
+		}
+		return netip.AddrPortFrom(ip, uint16(a.Port)).String()
+	}
+	return ""
+}
+
+// after is a deadline as connections have it.
+func (s *Server) after(d time.Duration) int64 { return int64(time.Since(s.began) + d) }
+
+// handOver gives c, of which read was read, to net/http. The caller owns it.
+func (s *Server) handOver(c *conn, read []byte) {
+	if s.closing.Load() { // net/http would not serve it any more
+		s.close(c)
+		return
+	}
+	s.counts.handed.Add(1)
+	s.conns.remove(c)
+	c.state.Store(gone)
+	unix.EpollCtl(s.epoll, unix.EPOLL_CTL_DEL, c.fd, nil)
+	tcp, err := asTCP(c.fd)
+	if err != nil {
+		s.o.logf("httpfast: hand a connection over: %v", err)
+		return
+	}
+	s.rest.give(&handed{tcp, append([]byte(nil), read...)})
+}
+
+// close closes c, which the caller owns.
+func (s *Server) close(c *conn) {
+	s.conns.remove(c)
+	c.state.Store(gone)
+	unix.Close(c.fd)
+}
+
+// stop ends all workers once they are done.
+func (s *Server) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return
+	}
+	s.ended = true
+	close(s.stopped)
+	unix.Write(s.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // fails if it is readable already
+	go func() {
+		s.running.Wait()
+		for _, c := range s.conns.all() {
+			if c.own() {
+				s.close(c)
+			}
+		}
+		unix.Close(s.wake)
+		unix.Close(s.epoll)
+	}()
+}
+
+// Shutdown accepts no more, answers the requests that have begun to arrive, and
+// closes all connections. It returns the error of ctx if that ends before.
+// Connections that were handed over are not its business.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.closing.Store(true)
+	err := s.closeListener()
+	defer s.stop()
+	w := s.newWorker()
+	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		left := s.conns.all()
+		for _, c := range left {
+			if c.own() {
+				w.attend(c, true)
+			}
+		}
+		if len(left) == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// Close closes the listener and, as soon as they are not being worked on, all
+// connections. It does not wait.
+func (s *Server) Close() error {
+	s.closing.Store(true)
+	s.stop()
+	return s.closeListener()
+}
+
+// closeListener may be called again.
+func (s *Server) closeListener() error {
+	var errs []error
+	for _, c := range []io.Closer{s.l, s.file} {
+		if err := c.Close(); !errors.Is(err, net.ErrClosed) && !errors.Is(err, os.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,55 @@
+package httpfast
+
+import (
+	"cmp"
+	"log"
+	"net/http"
+	"time"
+)
+
+// Options of a Server. All but ErrorLog are required.
+type Options struct {
+	// Handler answers requests. It is called with the whole body in memory, on
+	// a goroutine that serves others afterwards: see WillBlock.
+	Handler http.Handler
+	// Takes reports whether Handler is to answer a request here. It is asked
+	// once for each header block of a connection and gets a request without a
+	// body. What it does not take is handed over.
+	Takes func(*http.Request) bool
+
+	HeaderTimeout time.Duration // for the first byte of a new connection
+	ReadTimeout   time.Duration // for a body; what is not there by then, or by half a second, is handed over
+	WriteTimeout  time.Duration // for an answer to be taken
+	IdleTimeout   time.Duration // for the next request
+
+	ErrorLog *log.Logger // default: the standard one
+
+	wait time.Duration // for tests: in place of half a second
+}
+
+// Stats counts since New.
+type Stats struct {
+	Connections uint64 // accepted
+	HandedOver  uint64 // of them, to the listener of Rest
+	Requests    uint64 // answered here
+}
+
+// patience is how long a body may take to arrive before its connection is
+// handed over.
+const patience = 500 * time.Millisecond
+
+func (o *Options) patience() time.Duration { return min(cmp.Or(o.wait, patience), o.ReadTimeout) }
+
+// sweepEvery is how often deadlines are looked at: by so much they are late.
+func (o *Options) sweepEvery() time.Duration {
+	least := min(o.HeaderTimeout, o.patience(), o.WriteTimeout, o.IdleTimeout)
+	return min(max(least/4, 5*time.Millisecond), time.Second)
+}
+
+func (o *Options) logf(format string, args ...any) {
+	if o.ErrorLog == nil {
+		log.Printf(format, args...)
+		return
+	}
+	o.ErrorLog.Printf(format, args...)
+}
