@@ -22,6 +22,8 @@ const childEnv = "ROLLWAY_BENCH_INGEST"
 type job struct {
 	Serve string `json:"serve"` // Naive or Pooled; "": it generates Load
 	Load  load   `json:"load"`
+
+	Saturate bool `json:"saturate,omitempty"` // Load has no rate: its connections are never without a request
 }
 
 // generated is what a generator prints at its end.
@@ -43,6 +45,11 @@ func Main() {
 	case err != nil:
 	case j.Serve != "":
 		err = serveArticle(j.Serve == Pooled)
+	case j.Saturate:
+		var g generated
+		if g.Sent, err = saturate(j.Load); err == nil {
+			err = json.NewEncoder(os.Stdout).Encode(g)
+		}
 	default:
 		var g generated
 		if g.Sent, g.Acked, err = generate(j.Load); err == nil {
@@ -91,8 +98,8 @@ func serveMetrics(w http.ResponseWriter, _ *http.Request) {
 }
 
 // startGenerator runs this program again as a generator.
-func startGenerator(l load) (*exec.Cmd, *json.Decoder, error) {
-	cmd, out, err := ownChild(job{Load: l})
+func startGenerator(j job) (*exec.Cmd, *json.Decoder, error) {
+	cmd, out, err := ownChild(j)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -133,7 +133,7 @@ func (run *Run) underLoad(s *server, l load) (acked []byte, err error) {
 		return nil, err
 	}
 	meter := measure.StartMeter()
-	gen, out, err := startGenerator(l)
+	gen, out, err := startGenerator(job{Load: l})
 	if err != nil {
 		return nil, err
 	}

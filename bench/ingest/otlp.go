@@ -5,23 +5,29 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
 // A door is how a load comes in.
 type door string
 
-// The doors: the article's JSON array, and OTLP's protocol buffers over HTTP.
+// The doors: the article's JSON array, and OTLP over HTTP, in protocol buffers and
+// in JSON.
 const (
-	doorJSON door = ""
-	doorOTLP door = "OTLP"
+	doorJSON     door = ""
+	doorOTLP     door = "OTLP"
+	doorOTLPJSON door = "OTLP/JSON"
 )
 
 // head is what comes before a body of size bytes.
 func (d door) head(addr string, size int) []byte {
 	path, kind := "/api/logs", "application/json"
-	if d == doorOTLP {
+	switch d {
+	case doorOTLP:
 		path, kind = "/v1/logs", "application/x-protobuf"
+	case doorOTLPJSON:
+		path = "/v1/logs"
 	}
 	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n", path, addr, kind, size)
 }
@@ -29,17 +35,39 @@ func (d door) head(addr string, size int) []byte {
 // takes reports whether the body of a good answer says that all events were
 // taken. One without a body does.
 func (d door) takes(body, accepted []byte) bool {
-	if d == doorOTLP { // a partial_success that is not empty has rejected some
+	if d != doorJSON { // a partial_success that is not empty has rejected some
 		return len(body) <= 2 || string(body) == `{"partialSuccess":{}}`
 	}
 	return len(body) == 0 || bytes.Contains(body, accepted)
 }
 
 func (d door) body(events int) *body {
-	if d == doorOTLP {
+	switch d {
+	case doorOTLP:
 		return newOTLPBody(events)
+	case doorOTLPJSON:
+		return newOTLPJSONBody(events)
 	}
 	return newBody(events)
+}
+
+// otlpJSONRecord is otlpRecord in JSON.
+const otlpJSONRecord = `{"timeUnixNano":"1779972000000000000","severityNumber":17,"severityText":"error","body":{"stringValue":"failed to charge customer"},"attributes":[` +
+	`{"key":"trace_id","value":{"stringValue":"` + zeros + `"}},{"key":"customer_id","value":{"stringValue":"cus_123"}},` +
+	`{"key":"region","value":{"stringValue":"eu-west"}},{"key":"retry_count","value":{"intValue":"2"}}]}`
+
+// newOTLPJSONBody is newOTLPBody in JSON.
+func newOTLPJSONBody(events int) *body {
+	b := &body{data: []byte(`{"resourceLogs":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"payment-api"}}]},"scopeLogs":[{"logRecords":[`)}
+	for i := range events {
+		if i > 0 {
+			b.data = append(b.data, ',')
+		}
+		b.numbers = append(b.numbers, len(b.data)+strings.Index(otlpJSONRecord, `"`+zeros)+1)
+		b.data = append(b.data, otlpJSONRecord...)
+	}
+	b.data = append(b.data, `]}]}]}`...)
+	return b
 }
 
 // newOTLPBody is an ExportLogsServiceRequest with the article's event as each

@@ -15,6 +15,8 @@ type Results struct {
 	Rivals  []Run    `json:"rivals"`
 	LeftOut []string `json:"left_out,omitempty"` // rivals that could not be had
 
+	Saturated []Saturation `json:"saturated,omitempty"`
+
 	// Origins says of each part of the results where it is from, if they were
 	// not all measured at once.
 	Origins map[Part]Origin `json:"origins,omitempty"`
@@ -28,10 +30,12 @@ const (
 	PartRequests Part = "requests"
 	PartServers  Part = "servers"
 	PartRivals   Part = "rivals"
+
+	PartSaturation Part = "saturation"
 )
 
 // Parts lists them all, in the order in which they are measured.
-func Parts() []Part { return []Part{PartRequests, PartServers, PartRivals} }
+func Parts() []Part { return []Part{PartRequests, PartServers, PartRivals, PartSaturation} }
 
 // ParseParts returns the parts that text names, separated by commas; without
 // text, all.
@@ -81,6 +85,8 @@ func (r *Results) Keep(before *Results, measured map[Part]bool) {
 			r.Runs = before.Runs
 		case PartRivals:
 			r.Rivals, r.LeftOut = before.Rivals, before.LeftOut
+		case PartSaturation:
+			r.Saturated = before.Saturated
 		}
 	}
 }
@@ -88,8 +94,9 @@ func (r *Results) Keep(before *Results, measured map[Part]bool) {
 // Save writes the results to a file: one sample and one run a line.
 func (r *Results) Save(path string) error {
 	head := *r
-	head.Samples, head.Runs, head.Rivals = nil, nil, nil
-	return measure.SaveLines(path, head, measure.ListOf("samples", r.Samples), measure.ListOf("runs", r.Runs), measure.ListOf("rivals", r.Rivals))
+	head.Samples, head.Runs, head.Rivals, head.Saturated = nil, nil, nil, nil
+	return measure.SaveLines(path, head, measure.ListOf("samples", r.Samples), measure.ListOf("runs", r.Runs), measure.ListOf("rivals", r.Rivals),
+		measure.ListOf("saturated", r.Saturated))
 }
 
 // Load reads what Save wrote.

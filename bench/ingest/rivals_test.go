@@ -104,6 +104,7 @@ func TestTakes(t *testing.T) {
 	}{
 		{doorJSON, "", true}, {doorJSON, `{"accepted":3,"rejected":0}`, true}, {doorJSON, `{"accepted":2,"rejected":1}`, false},
 		{doorOTLP, "", true}, {doorOTLP, "\n\x00", true}, {doorOTLP, `{"partialSuccess":{}}`, true}, {doorOTLP, "\n\x02\x08\x01", false},
+		{doorOTLPJSON, "{}", true}, {doorOTLPJSON, `{"partialSuccess":{"rejectedLogRecords":"1"}}`, false},
 	} {
 		if got := c.door.takes([]byte(c.body), []byte(`"accepted":3,`)); got != c.want {
 			t.Errorf("%s %q: %v", c.door, c.body, got)
@@ -168,11 +169,11 @@ func TestKeep(t *testing.T) {
 
 func TestParseParts(t *testing.T) {
 	all, err := ParseParts("")
-	if err != nil || !all[PartRequests] || !all[PartServers] || !all[PartRivals] {
+	if err != nil || !all[PartRequests] || !all[PartServers] || !all[PartRivals] || !all[PartSaturation] {
 		t.Error(all, err)
 	}
 	some, err := ParseParts("rivals, requests")
-	if want := map[Part]bool{PartRequests: true, PartServers: false, PartRivals: true}; err != nil || !maps.Equal(some, want) {
+	if want := map[Part]bool{PartRequests: true, PartServers: false, PartRivals: true, PartSaturation: false}; err != nil || !maps.Equal(some, want) {
 		t.Error(some, err)
 	}
 	if _, err := ParseParts("rivals,"); err == nil {

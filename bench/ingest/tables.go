@@ -34,6 +34,7 @@ func (r *Results) Tables() (string, error) {
 		return "", err
 	}
 	rivalTables(&b, r.Rivals, r.LeftOut)
+	saturationTable(&b, r.Saturated)
 	return b.String() + "\n", nil
 }
 

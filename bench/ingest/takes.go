@@ -9,6 +9,9 @@ import (
 // RivalShare is by how much runs beside the rivals are shorter than the others.
 const RivalShare = 3
 
+// SaturationShare is the same for runs at saturation.
+const SaturationShare = 10
+
 // betweenRuns is about what it takes to build, to start, and to look up.
 const betweenRuns = 5 * time.Second
 
@@ -27,6 +30,10 @@ func Takes(s Settings, plan measure.Plan, parts map[Part]bool) (all time.Duratio
 	}
 	if parts[PartRivals] {
 		all += loads * time.Duration(len(Rivals())) * (s.Duration/RivalShare + betweenRuns)
+	}
+	if parts[PartSaturation] {
+		runs := SaturationRounds * len(saturatedServers()) * len(saturatedDoors())
+		all += time.Duration(runs) * (s.Duration/SaturationShare + time.Second)
 	}
 	return all
 }

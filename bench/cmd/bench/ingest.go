@@ -22,7 +22,7 @@ func runIngest(args []string) error {
 	flags.DurationVar(&s.Duration, "duration", time.Minute, "how long each server is under each load")
 	flags.IntVar(&s.Conns, "connections", 256, "connections of the load")
 	flags.BoolVar(&s.Fetch, "fetch", true, "fetch and build the rivals that are not in the cache, some minutes once")
-	only := flags.String("only", "", "the only parts to measure, separated by commas, of requests, servers and rivals; the others stay as -o has them")
+	only := flags.String("only", "", "the only parts to measure, separated by commas, of requests, servers, rivals and saturation; the others stay as -o has them")
 	servers := flags.String("servers", "", "the only ones to put under load, separated by semicolons, to look into one; default all")
 	flags.StringVar(&s.Dir, "dir", "", "folder for the journals, best on the disk that a collector would use; default the system's for temporary files")
 	short := flags.Bool("short", false, "everything once, with little, to see that it runs")
@@ -72,8 +72,15 @@ func measureIngest(results *ingest.Results, plan measure.Plan, s ingest.Settings
 		}
 	}
 	if parts[ingest.PartRivals] {
+		s := s
 		s.Duration /= ingest.RivalShare
-		results.Rivals, results.LeftOut, err = ingest.MeasureRivals(os.Stderr, s)
+		if results.Rivals, results.LeftOut, err = ingest.MeasureRivals(os.Stderr, s); err != nil {
+			return err
+		}
+	}
+	if parts[ingest.PartSaturation] {
+		s.Duration /= ingest.SaturationShare
+		results.Saturated, err = ingest.MeasureSaturation(os.Stderr, s)
 	}
 	return err
 }

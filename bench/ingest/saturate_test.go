@@ -1,0 +1,60 @@
+package ingest
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestSaturate counts each answer once, and a refusal as an error that ends
+// nothing.
+func TestSaturate(t *testing.T) {
+	var served atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if served.Add(1)%5 == 0 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	defer s.Close()
+	sent, err := saturate(load{Addr: s.Listener.Addr().String(), Door: doorOTLPJSON, Events: 2, Duration: 100 * time.Millisecond, Conns: 4, Want: 200, Grace: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := int(served.Load()); n < 4 || sent.Sent != n || sent.Errors != n/5 || sent.Acknowledged != n-n/5 || n >= 5 && !strings.Contains(sent.FirstError, "503") {
+		t.Errorf("%d served: %+v", n, sent)
+	}
+}
+
+// TestSaturation saturates ours by each door, for a moment, and finds what it
+// acknowledged.
+func TestSaturation(t *testing.T) {
+	if missing != "" {
+		t.Skip("this needs ", missing)
+	}
+	dir := t.TempDir()
+	own, err := buildRollway(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []Saturation
+	for _, d := range saturatedDoors() {
+		one, err := measureSaturation(Buffered, own, filepath.Join(dir, strings.ReplaceAll(string(d), "/", "-")), load{
+			Door: d, Events: 1, Duration: 200 * time.Millisecond, Conns: 8, Grace: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if one.Acknowledged < 8 || one.Errors > 0 || one.Stored != one.Acknowledged || one.CPUSeconds <= 0 {
+			t.Errorf("%+v", one)
+		}
+		list = append(list, one)
+	}
+	var b strings.Builder
+	saturationTable(&b, list)
+	if got := b.String(); strings.Count(got, "| "+Buffered+" |") != 2 || !strings.Contains(got, "| OTLP/JSON |") {
+		t.Error(got)
+	}
+}
