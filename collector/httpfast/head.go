@@ -11,7 +11,8 @@ import (
 
 const (
 	maxRequest = 64 << 10 // bytes of a request with its body
-	maxHead    = 8 << 10  // bytes of its header block
+	maxHead    = 8 << 10  // bytes of its header block, which its connection keeps
+	maxFields  = 64       // in it
 	maxDigits  = 6        // of a Content-Length
 )
 
@@ -40,6 +41,10 @@ func parseHead(b []byte) *head {
 	if !ok {
 		return nil
 	}
+	count := strings.Count(fields, "\n")
+	if count > maxFields {
+		return nil
+	}
 	u, err := url.ParseRequestURI(target)
 	if err != nil {
 		return nil
@@ -47,7 +52,7 @@ func parseHead(b []byte) *head {
 	h.req = http.Request{
 		Method: http.MethodPost, URL: u, RequestURI: target,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: make(http.Header, strings.Count(fields, "\n")),
+		Header: make(http.Header, count),
 	}
 	for fields != "" {
 		line, fields, _ = strings.Cut(fields, "\r\n")

@@ -102,6 +102,7 @@ func TestHeadLeft(t *testing.T) {
 		"zero byte in a value":    line + host + length + "X: \x00\r\n" + end,
 		"DEL in a value":          line + host + length + "X: \x7f\r\n" + end,
 		"value beyond ASCII":      line + host + length + "X: \xc3\xa4\r\n" + end,
+		"too many fields":         line + host + length + strings.Repeat("X: y\r\n", maxFields) + end,
 		"too long":                line + host + length + "X: " + strings.Repeat("x", maxHead) + "\r\n" + end,
 	} {
 		if h := parseHead([]byte(text)); h != nil {
