@@ -43,7 +43,9 @@ rules:
 			return
 		}
 		var v map[string]any
-		if err := json.Unmarshal([]byte(line), &v); err != nil {
+		numbers := json.NewDecoder(strings.NewReader(line))
+		numbers.UseNumber() // which may be larger than a float64
+		if err := numbers.Decode(&v); err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}
 		var search func(name string, v any)
