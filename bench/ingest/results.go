@@ -15,7 +15,7 @@ type Results struct {
 	Rivals  []Run    `json:"rivals"`
 	LeftOut []string `json:"left_out,omitempty"` // rivals that could not be had
 
-	Saturated []Saturation `json:"saturated,omitempty"`
+	Saturated []Saturation `json:"saturated"`
 
 	// Origins says of each part of the results where it is from, if they were
 	// not all measured at once.
