@@ -77,29 +77,8 @@ func newCore(o Options) (*core, error) {
 		onError:     o.OnError,
 	}
 	for i, opt := range o.Outputs {
-		out := newOutput(opt, o.Levels != nil)
-		for _, other := range c.outputs {
-			if out.sameWriter(other) {
-				out.lock = other.lock
-				out.shares, other.shares = true, true
-				out.again = true
-				other.closes = other.closes || out.closes
-				break
-			}
-		}
-		c.outputs = append(c.outputs, out)
-		f, err := c.formatFor(opt)
-		if err != nil {
+		if err := c.addOutput(opt, o.Levels != nil); err != nil {
 			return nil, fmt.Errorf("rollway.New: Options.Outputs[%d].Encoder: %w", i, err)
-		}
-		out.format = f
-		if slot, ok := opt.Writer.(*Slot); ok {
-			slot.writesIn(f)
-		}
-		if out.buffer != nil {
-			f.buffers = append(f.buffers, out)
-		} else {
-			f.direct = append(f.direct, out)
 		}
 	}
 	if len(c.outputs) == 1 && !c.dedup {
@@ -119,6 +98,36 @@ func newCore(o Options) (*core, error) {
 	c.redact, err = newRedactor(o.Redact)
 	c.extras = c.redact != nil || c.custom || c.trace != nil || len(c.extract) > 0
 	return c, err
+}
+
+// addOutput adds the output that o describes, which shares its lock with one
+// before it of the same writer.
+func (c *core) addOutput(o Output, levels bool) error {
+	out := newOutput(o, levels)
+	for _, other := range c.outputs {
+		if out.sameWriter(other) {
+			out.lock = other.lock
+			out.shares, other.shares = true, true
+			out.again = true
+			other.closes = other.closes || out.closes
+			break
+		}
+	}
+	c.outputs = append(c.outputs, out)
+	f, err := c.formatFor(o)
+	if err != nil {
+		return err
+	}
+	out.format = f
+	if slot, ok := o.Writer.(*Slot); ok {
+		slot.writesIn(f)
+	}
+	if out.buffer != nil {
+		f.buffers = append(f.buffers, out)
+	} else {
+		f.direct = append(f.direct, out)
+	}
+	return nil
 }
 
 // formatFor returns the format that o wants, which it may share with others.
