@@ -62,22 +62,10 @@ func run(t *testing.T, cfg config.Config) *running {
 	return r
 }
 
+// do makes a request without a token.
 func (r *running) do(t *testing.T, method, path, body string) (int, http.Header, string) {
 	t.Helper()
-	req, err := http.NewRequest(method, r.url+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, resp.Header, string(b)
+	return r.ask(t, http.DefaultClient, method, path, "", body)
 }
 
 func TestEndpoints(t *testing.T) {

@@ -132,31 +132,30 @@ func (d *daemon) kill() {
 // post sends body to /api/logs and returns the status and the answer.
 func (d *daemon) post(t *testing.T, body string) (int, string) {
 	t.Helper()
-	resp, err := http.Post(d.addr+"/api/logs", "", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(b)
+	return received(t)(http.Post(d.addr+"/api/logs", "", strings.NewReader(body)))
 }
 
 // get returns the status and the body of path.
 func (d *daemon) get(t *testing.T, path string) (int, string) {
 	t.Helper()
-	resp, err := http.Get(d.addr + path)
-	if err != nil {
-		t.Fatal(err)
+	return received(t)(http.Get(d.addr + path))
+}
+
+// received returns what takes the results of a request and returns the status and
+// the body.
+func received(t *testing.T) func(*http.Response, error) (int, string) {
+	return func(resp *http.Response, err error) (int, string) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		b, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(b)
 	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(b)
 }
 
 // query returns the lines that 'rollway query' prints.
