@@ -406,12 +406,14 @@ func (c *Collector) store(ctx context.Context, b *normalize.Batch) error {
 	r, err := c.journal.AppendKeyed(ctx, b.Ask.Key, journal.Batch{
 		Lines: b.Lines, Records: b.Records, MinTime: b.MinTime, MaxTime: b.MaxTime,
 		Synced: synced,
+		Events: b.Records + b.RejectedTotal + b.DroppedTotal,
 	})
 	if !errors.Is(err, journal.ErrKeyReused) { // which says nothing of the disk
 		c.health.note(err)
 	}
 	if err == nil || errors.Is(err, journal.ErrNotSynced) {
-		b.FirstOffset, b.HasOffset, b.Ask.Duplicate = r.First, true, r.Duplicate
+		b.FirstOffset, b.HasOffset = r.First, r.Records > 0
+		b.Ask.Duplicate, b.Ask.Stored = r.Duplicate, r.Records
 	}
 	return err
 }

@@ -180,3 +180,40 @@ func TestBodiesOnce(t *testing.T) {
 		}
 	}
 }
+
+// A request that comes again when rules have changed is answered as it was at
+// first and stored once, also if they leave out all of it now.
+func TestRepeatedAfterReload(t *testing.T) {
+	cfg := withEnrichment(t, "rules: [{drop: {where: a=1}}]")
+	r := run(t, cfg)
+	body := `[{"a":1},{"a":2},{"a":3},7]`
+	sentry := "{\"event_id\":\"0123456789abcdef0123456789abcdef\"}\n{\"type\":\"event\"}\n{\"message\":\"hi\"}\n{\"type\":\"log\"}\n{\"items\":[{\"body\":\"l\",\"attributes\":{\"a\":{\"value\":1}}}]}\n"
+	first, err := r.postKeyed("k", body)
+	if err != nil || first.code != 200 || first.replayed != "" || !strings.Contains(first.body, `"accepted":3,"first_offset":0,"dropped":1`) {
+		t.Fatal(first, err)
+	}
+	if code, header, answer := r.do(t, "POST", "/api/7/envelope/", sentry); code != 200 || header.Get("Idempotent-Replayed") != "" {
+		t.Fatal(code, answer)
+	}
+	first.replayed = "true"
+	for _, rules := range []string{"rules: []", "rules: [{drop: {where: a=2}}]", "rules: [{drop: {where: 'a>0'}}, {drop: {where: 'msg=hi'}}]"} {
+		changed := withEnrichment(t, rules)
+		cfg.Enrich, cfg.Rules = changed.Enrich, changed.Rules
+		if err := r.Reload(cfg); err != nil {
+			t.Fatal(err)
+		}
+		if again, err := r.postKeyed("k", body); err != nil || again != first {
+			t.Errorf("%s: %+v, %v, want %+v", rules, again, err, first)
+		}
+		if code, header, answer := r.do(t, "POST", "/api/7/envelope/", sentry); code != 200 || header.Get("Idempotent-Replayed") != "true" {
+			t.Errorf("%s: %d %s, again %q", rules, code, answer, header.Get("Idempotent-Replayed"))
+		}
+		if other, err := r.postKeyed("k", `{"a":5}`); err != nil || other.code != 422 || other.replayed != "" {
+			t.Errorf("%s: another request under the key: %+v, %v", rules, other, err)
+		}
+	}
+	if s := r.Stats(); s.Journal.Records != 3 || s.Receive.Stored != 3 || s.Receive.Duplicate != s.Journal.DuplicateRecords ||
+		s.Receive.Received != s.Receive.Stored+s.Receive.RejectedTotal()+s.Receive.Failed+s.Receive.Duplicate+s.Receive.DroppedTotal() {
+		t.Errorf("%+v", s)
+	}
+}

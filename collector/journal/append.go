@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,13 @@ type Batch struct {
 	MinTime int64  // least time of a record, unix nanoseconds
 	MaxTime int64  // greatest time of a record, unix nanoseconds
 	Synced  bool   // wait for fdatasync
+
+	// Events is how many events the lines are of, where some of them make none; 0:
+	// as many as Records. By it a batch is known to be that of its key.
+	Events int
 }
+
+func (b *Batch) events() int { return cmp.Or(b.Events, b.Records) }
 
 func (b *Batch) check() error {
 	switch n := lineCount(b.Lines); {
@@ -108,13 +115,13 @@ func (j *Journal) leadLocked(w *waiter) {
 		g.bytes += len(last.batch.Lines)
 		if last.key != "" {
 			g.keys++
-			g.keysLen += keySize(last.key)
+			g.keysLen += last.keySize()
 		}
 		g.records += last.batch.Records
 		g.batches++
 		g.minTime, g.maxTime = min(g.minTime, last.batch.MinTime), max(g.maxTime, last.batch.MaxTime)
 		m := j.queue.head
-		if m == nil || m.solo || g.bytes+g.keysLen+len(m.batch.Lines)+keySize(m.key) > j.o.MaxGroupBytes || g.keys == math.MaxUint16 || g.records+m.batch.Records > maxBody {
+		if m == nil || m.solo || g.bytes+g.keysLen+len(m.batch.Lines)+m.keySize() > j.o.MaxGroupBytes || g.keys == math.MaxUint16 || g.records+m.batch.Records > maxBody {
 			break
 		}
 		m = j.queue.pop()
@@ -158,7 +165,7 @@ func (j *Journal) leadLocked(w *waiter) {
 		if err == nil {
 			m.first = first
 			if m.key != "" {
-				j.keys.add(keyed{hash: m.hash, first: first, at: g.at, records: uint32(m.batch.Records)})
+				j.keys.add(keyed{hash: m.hash, first: first, at: g.at, records: uint32(m.batch.Records), events: uint32(m.batch.events())})
 			}
 			first += uint64(m.batch.Records)
 		}

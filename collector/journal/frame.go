@@ -47,11 +47,12 @@ import (
 //
 //	Body
 //	  key section: per key
-//	       0     2  length n of the key
+//	       0     2  length n of the key, at most 511; 8000h more if there is a number of events
 //	       2     4  index of the key's first record in the frame
 //	       6     4  number of records stored under the key, also in the frames behind
 //	      10     8  time of the append
-//	      18     n  the key, at most 255 bytes
+//	      18     4  number of events that the records are of, only where rules or limits left some out
+//	   18/22     n  the key
 //	  payload: the records' canonical lines, each ended by 0A
 
 const (
@@ -63,7 +64,7 @@ const (
 	maxBody = 1 << 30
 
 	// maxLines leaves room for a key in a frame of one batch.
-	maxLines = maxBody - keyHeaderSize - MaxKeyBytes
+	maxLines = maxBody - keyHeaderSize - keyEventsSize - MaxKeyBytes
 )
 
 var (

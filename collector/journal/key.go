@@ -16,7 +16,7 @@ import (
 const MaxKeyBytes = 511
 
 // ErrKeyReused is what AppendKeyed's error wraps when its key was remembered
-// with another number of records: it does not belong to this batch.
+// with another number of events: it does not belong to this batch.
 var ErrKeyReused = errors.New("idempotency key of another batch")
 
 // A Receipt says where a batch is.
@@ -40,6 +40,7 @@ type keyed struct {
 	first   uint64
 	at      int64 // unix nanoseconds of the append
 	records uint32
+	events  uint32 // that the records are of
 }
 
 // keyTable remembers the newest keys in the order of their batches. It is
@@ -130,9 +131,11 @@ func (j *Journal) keyTime() int64 { return j.opened.Add(time.Since(j.opened)).Un
 // AppendKeyed is Append for a batch that its sender may send again: as long as
 // the key is remembered (Options.MaxKeys, Options.KeyAge), also after a restart,
 // a batch under it is stored once and every later one gets the receipt of the
-// first. One that comes while the first is being stored waits for it. The key
-// of a batch that was not stored is not remembered. A batch with another number
-// of records is refused with [ErrKeyReused]. An empty key is none.
+// first, also when fewer or more of the same events have become records. One that
+// comes while the first is being stored waits for it. The key of a batch that was
+// not stored is not remembered. A batch with another number of events is refused
+// with [ErrKeyReused]. A batch of events without a record is not stored, and gets
+// an empty receipt unless its key is remembered. An empty key is none.
 func (j *Journal) AppendKeyed(ctx context.Context, key string, b Batch) (Receipt, error) {
 	if key == "" {
 		first, err := j.Append(ctx, b)
@@ -144,7 +147,8 @@ func (j *Journal) AppendKeyed(ctx context.Context, key string, b Batch) (Receipt
 	case !utf8.ValidString(key): // so that it can hold no frame
 		return Receipt{}, errors.New("append to journal: idempotency key is not UTF-8")
 	}
-	if err := b.check(); err != nil {
+	recordless := b.Events > 0 && b.Records == 0 && len(b.Lines) == 0
+	if err := b.check(); err != nil && !recordless {
 		return Receipt{}, err
 	}
 	hash := hashKey(key)
@@ -155,10 +159,13 @@ func (j *Journal) AppendKeyed(ctx context.Context, key string, b Batch) (Receipt
 			return j.repeatLocked(k, &b)
 		}
 		before := j.keys.pending[hash]
-		if before == nil {
+		if before == nil && !recordless {
 			break
 		}
 		j.mu.Unlock()
+		if before == nil {
+			return Receipt{}, nil
+		}
 		select {
 		case <-before:
 		case <-ctx.Done():
@@ -181,12 +188,12 @@ func (j *Journal) AppendKeyed(ctx context.Context, key string, b Batch) (Receipt
 // repeatLocked answers a batch whose key is remembered as k. It lets go of mu
 // while it waits for the disk.
 func (j *Journal) repeatLocked(k keyed, b *Batch) (Receipt, error) {
-	if int(k.records) != b.Records {
-		return Receipt{}, fmt.Errorf("append to journal: %w: that one has %d records, this one %d", ErrKeyReused, k.records, b.Records)
+	if int(k.events) != b.events() {
+		return Receipt{}, fmt.Errorf("append to journal: %w: that one has %d events, this one %d", ErrKeyReused, k.events, b.events())
 	}
 	j.counters.Duplicates++
-	j.counters.DuplicateRecords += uint64(k.records)
-	r := Receipt{First: k.first, Records: b.Records, Duplicate: true}
+	j.counters.DuplicateRecords += uint64(b.Records)
+	r := Receipt{First: k.first, Records: int(k.records), Duplicate: true}
 	if !b.Synced {
 		return r, nil
 	}
@@ -202,23 +209,48 @@ func (j *Journal) repeatLocked(k keyed, b *Batch) (Receipt, error) {
 	return r, err
 }
 
-const keyHeaderSize = 18
+const (
+	keyHeaderSize = 18
+	keyEventsSize = 4       // of the number of events, where it is not that of records
+	hasEvents     = 1 << 15 // in the length of a key: that number is there
+)
 
-// keySize is the room that a key takes in a frame.
-func keySize(key string) int {
-	if key == "" {
+// keySize is the room that the waiter's key takes in a frame.
+func (w *waiter) keySize() int {
+	size := keyHeaderSize + len(w.key)
+	switch {
+	case w.key == "":
 		return 0
+	case w.batch.events() != w.batch.Records:
+		size += keyEventsSize
 	}
-	return keyHeaderSize + len(key)
+	return size
 }
 
 // appendKey appends one entry of a frame's key section.
-func appendKey(dst []byte, key string, index, records int, at int64) []byte {
-	dst = binary.LittleEndian.AppendUint16(dst, uint16(len(key)))
+func appendKey(dst []byte, key string, index, records, events int, at int64) []byte {
+	n := len(key)
+	if events != records {
+		n |= hasEvents
+	}
+	dst = binary.LittleEndian.AppendUint16(dst, uint16(n))
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(index))
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(records))
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(at))
+	if events != records {
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(events))
+	}
 	return append(dst, key...)
+}
+
+// keyLength returns the length of the key at the beginning of b, and of what is
+// before it.
+func keyLength(b []byte) (n, head int) {
+	n, head = int(binary.LittleEndian.Uint16(b)), keyHeaderSize
+	if n&hasEvents != 0 {
+		head += keyEventsSize
+	}
+	return n &^ hasEvents, head
 }
 
 // parseKeys appends the keys of frame h with the given checked body to dst. It
@@ -229,16 +261,20 @@ func parseKeys(dst []keyed, h *frameHeader, body []byte) []keyed {
 		if len(b) < keyHeaderSize {
 			break
 		}
-		n, index := int(binary.LittleEndian.Uint16(b)), binary.LittleEndian.Uint32(b[2:])
+		n, head := keyLength(b)
+		index := binary.LittleEndian.Uint32(b[2:])
 		k := keyed{records: binary.LittleEndian.Uint32(b[6:]), at: int64(binary.LittleEndian.Uint64(b[10:]))}
 		whole := int64(index)+int64(k.records) <= int64(h.records) || index == 0 // or goes on in the frames behind
-		if n > len(b)-keyHeaderSize || int64(index) < least || int64(index) >= int64(h.records) || k.records == 0 || !whole {
+		if n > len(b)-head || int64(index) < least || int64(index) >= int64(h.records) || k.records == 0 || !whole {
 			break
 		}
 		least = int64(index) + 1
-		k.hash, k.first = hashKey(string(b[keyHeaderSize:keyHeaderSize+n])), h.first+uint64(index)
+		if k.events = k.records; head > keyHeaderSize {
+			k.events = binary.LittleEndian.Uint32(b[keyHeaderSize:])
+		}
+		k.hash, k.first = hashKey(string(b[head:head+n])), h.first+uint64(index)
 		dst = append(dst, k)
-		b = b[keyHeaderSize+n:]
+		b = b[head+n:]
 	}
 	return dst
 }

@@ -414,7 +414,7 @@ func TestKeyedCrash(t *testing.T) {
 
 // FuzzKeys: no bytes make the readers of keys panic, and what is written is read.
 func FuzzKeys(f *testing.F) {
-	f.Add([]byte(appendKey(nil, "key", 1, 2, 3)), 1, 5)
+	f.Add([]byte(appendKey(nil, "key", 1, 2, 2, 3)), 1, 5)
 	f.Add(appendKeyFile(nil, 7, 5, []keyed{{hash: hashKey("a"), first: 5, at: 1, records: 2}}), 1, 1)
 	f.Fuzz(func(t *testing.T, b []byte, n, records int) {
 		h := frameHeader{first: 5, records: max(records, 1) & 0xffff, keys: n & 0xffff, keysLen: len(b)}
@@ -471,4 +471,80 @@ func TestRepeatedAfterFailedFsync(t *testing.T) {
 	if err := j.Close(); !errors.Is(err, ErrNotSynced) {
 		t.Errorf("Close: %v", err)
 	}
+}
+
+// A batch is known by the number of its events, whatever of them have become records
+// when it comes again: also after a restart, from a frame, from a key file and from
+// a packed segment; and when none has.
+func TestKeyedEvents(t *testing.T) {
+	for _, how := range []string{"open", "reopened", "sealed", "packed", "in pieces"} {
+		t.Run(how, func(t *testing.T) {
+			dir := t.TempDir()
+			o := Options{Pack: how == "packed"}
+			if how == "in pieces" {
+				o.MaxGroupBytes = 1000
+			}
+			j := mustOpen(t, dir, o)
+			send := func(key string, records, events int) (Receipt, error) {
+				var b Batch
+				if records > 0 {
+					b = lines(0, records)
+				}
+				b.Events = events
+				return j.AppendKeyed(context.Background(), key, b)
+			}
+			if r, err := send("none yet", 0, 3); err != nil || r != (Receipt{}) {
+				t.Fatal(r, err)
+			}
+			want, err := send("k", 40, 60)
+			if err != nil || want.Duplicate || want.Records != 40 {
+				t.Fatal(want, err)
+			}
+			if r, err := send("same", 5, 5); err != nil || r.Records != 5 {
+				t.Fatal(r, err)
+			}
+			if how == "sealed" || how == "packed" {
+				j.acquire()
+				j.retire()
+				j.release()
+				mustAppend(t, j, lines(1000, 1))
+				for end := time.Now().Add(time.Minute); !settled(j, how == "packed") && time.Now().Before(end); {
+					time.Sleep(time.Millisecond)
+				}
+			}
+			if how != "open" {
+				if err := j.Close(); err != nil {
+					t.Fatal(err)
+				}
+				j = mustOpen(t, dir, o)
+			}
+			want.Duplicate = true
+			for _, records := range []int{40, 60, 1, 0} {
+				if r, err := send("k", records, 60); err != nil || r != want {
+					t.Errorf("%d records again: %+v, %v, want %+v", records, r, err, want)
+				}
+			}
+			for _, wrong := range []struct {
+				key             string
+				records, events int
+			}{{"k", 40, 40}, {"k", 40, 0}, {"k", 0, 59}, {"same", 5, 6}} {
+				if r, err := send(wrong.key, wrong.records, wrong.events); !errors.Is(err, ErrKeyReused) {
+					t.Errorf("%+v: %+v, %v", wrong, r, err)
+				}
+			}
+			if r, err := send("same", 5, 0); err != nil || !r.Duplicate || r.Records != 5 {
+				t.Error(r, err)
+			}
+			if err := j.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// settled reports whether the first segment is sealed, and packed if that is asked.
+func settled(j *Journal, packed bool) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.segs[0].sealed && (j.segs[0].packed || !packed)
 }

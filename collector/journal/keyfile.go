@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
@@ -29,7 +30,7 @@ import (
 //	      16     8  offset of the key's first record
 //	      24     8  time of the append
 //	      32     4  number of records stored under the key
-//	      36     4  zero
+//	      36     4  number of events that they are of; 0: as many
 
 const (
 	keyFileHeaderSize = 40
@@ -45,7 +46,7 @@ func appendKeyFile(dst []byte, id uint32, first uint64, keys []keyed) []byte {
 		dst = binary.LittleEndian.AppendUint64(dst, k.first)
 		dst = binary.LittleEndian.AppendUint64(dst, uint64(k.at))
 		dst = binary.LittleEndian.AppendUint32(dst, k.records)
-		dst = append(dst, 0, 0, 0, 0)
+		dst = binary.LittleEndian.AppendUint32(dst, k.more())
 	}
 	copy(dst, keyFileMagic)
 	binary.LittleEndian.PutUint32(dst[8:], 1)
@@ -55,6 +56,14 @@ func appendKeyFile(dst []byte, id uint32, first uint64, keys []keyed) []byte {
 	binary.LittleEndian.PutUint32(dst[28:], crc32.Checksum(dst[keyFileHeaderSize:], castagnoli))
 	binary.LittleEndian.PutUint32(dst[36:], crc32.Checksum(dst[:36], castagnoli))
 	return dst
+}
+
+// more is the number of events if it is not that of records, and else 0.
+func (k *keyed) more() uint32 {
+	if k.events == k.records {
+		return 0
+	}
+	return k.events
 }
 
 // parseKeyFile returns errDamaged unless b is the whole key file of a segment.
@@ -75,6 +84,11 @@ func parseKeyFile(b []byte, id uint32, first uint64) ([]keyed, error) {
 		keys[i] = keyed{
 			hash: keyHash(e[:16]), first: binary.LittleEndian.Uint64(e[16:]),
 			at: int64(binary.LittleEndian.Uint64(e[24:])), records: binary.LittleEndian.Uint32(e[32:]),
+		}
+		k := &keys[i]
+		events := binary.LittleEndian.Uint32(e[36:])
+		if k.events = cmp.Or(events, k.records); k.more() != events {
+			return nil, errDamaged
 		}
 	}
 	return keys, nil

@@ -260,7 +260,8 @@ func appendShifted(dst, section []byte, n, by int) []byte {
 	dst = append(dst, section...)
 	for b := dst[start:]; n > 0 && len(b) >= keyHeaderSize; n-- {
 		binary.LittleEndian.PutUint32(b[2:], binary.LittleEndian.Uint32(b[2:])+uint32(by))
-		b = b[min(len(b), keyHeaderSize+int(binary.LittleEndian.Uint16(b))):]
+		length, head := keyLength(b)
+		b = b[min(len(b), head+length):]
 	}
 	return dst
 }

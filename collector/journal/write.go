@@ -83,7 +83,7 @@ func (j *Journal) writePieces(g *group, first uint64, pos int64) error {
 		lines := rest[:pieceEnd(rest, j.o.MaxGroupBytes)]
 		rest = rest[len(lines):]
 		piece := group{
-			head: &waiter{batch: Batch{Lines: lines, Records: g.records}, key: key}, bytes: len(lines), records: lineCount(lines),
+			head: &waiter{batch: Batch{Lines: lines, Records: g.records, Events: g.head.batch.Events}, key: key}, bytes: len(lines), records: lineCount(lines),
 			keysLen: keysLen, minTime: g.minTime, maxTime: g.maxTime, at: g.at,
 		}
 		if key != "" {
@@ -112,7 +112,7 @@ func (j *Journal) writeFrame(g *group, first uint64, pos int64) (int64, error) {
 		index := 0
 		for w := g.head; w != nil; w = w.next {
 			if w.key != "" {
-				buf = appendKey(buf, w.key, index, w.batch.Records, g.at)
+				buf = appendKey(buf, w.key, index, w.batch.Records, w.batch.events(), g.at)
 			}
 			index += w.batch.Records
 		}

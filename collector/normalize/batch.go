@@ -104,6 +104,9 @@ type Ask struct {
 	// Duplicate is for the store to say that the lines were there already, under
 	// this Key; FirstOffset is then theirs.
 	Duplicate bool
+	// Stored is for the store to say, of a Duplicate, how many of its events are
+	// lines there.
+	Stored int
 }
 
 // A Rejection says which event was not accepted, and why.

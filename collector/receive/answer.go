@@ -11,7 +11,8 @@ import (
 )
 
 // appendAnswer appends the JSON object that answers a request.
-func appendAnswer(dst []byte, b *normalize.Batch, stored int, fault string) []byte {
+func appendAnswer(dst []byte, a *Answer) []byte {
+	b, stored, fault := a.Batch, a.Stored, a.Text
 	dst = append(dst, '{')
 	if fault != "" {
 		dst = append(dst, `"error":`...)
@@ -20,7 +21,7 @@ func appendAnswer(dst []byte, b *normalize.Batch, stored int, fault string) []by
 	}
 	dropped := 0
 	if fault == "" {
-		dropped = b.DroppedTotal
+		dropped = a.Dropped
 	}
 	dst = append(dst, `"accepted":`...)
 	dst = strconv.AppendInt(dst, int64(stored+dropped), 10)

@@ -141,10 +141,14 @@ func (r *door) handle(rw http.ResponseWriter, w *work, req *http.Request, done *
 
 	f = r.decode(w, req)
 	w.charge()
-	if f.code != 0 || w.batch.Records == 0 {
+	if f.code != 0 {
 		return f
 	}
 	w.hashKey(req)
+	// What rules leave out now they may not have when the request came first.
+	if w.batch.Records == 0 && (w.batch.DroppedTotal == 0 || w.batch.Ask.Key == "") {
+		return f
+	}
 	// A client that goes away now does not undo what the journal is at.
 	done.failed = w.batch.Records // until it is stored
 	pool.CheckText(w.batch.Lines)

@@ -84,14 +84,15 @@ func (q *Request) SetKey(name string) {
 // Answer is what a request came to, and the answer that is made of it. It is
 // the Receiver's again once Protocol.Answer has returned.
 type Answer struct {
-	HTTP   *http.Request    // its body may not have been read
-	Code   int              // of HTTP
-	Text   string           // for a human, what went wrong; "" if Code is 200
-	Stored int              // events
-	Batch  *normalize.Batch // its rejections, and where its lines are
-	Note   []byte           // by Decode
-	Header http.Header      // Content-Type is application/json unless changed
-	Body   []byte           // to be appended to
+	HTTP    *http.Request    // its body may not have been read
+	Code    int              // of HTTP
+	Text    string           // for a human, what went wrong; "" if Code is 200
+	Stored  int              // events
+	Dropped int              // events that rules have left out; of a request that has come again, when it came first
+	Batch   *normalize.Batch // its rejections, and where its lines are
+	Note    []byte           // by Decode
+	Header  http.Header      // Content-Type is application/json unless changed
+	Body    []byte           // to be appended to
 }
 
 // Refusal is an error of Decode with a status of its own.
@@ -155,7 +156,11 @@ func (r *door) decode(w *work, req *http.Request) failure {
 
 // tell has the protocol make the answer.
 func (r *door) tell(w *work, req *http.Request, h http.Header, done *outcome, f failure) {
-	w.reply = Answer{HTTP: req, Code: done.code, Text: f.text, Stored: done.stored, Batch: &w.batch, Note: w.note, Header: h, Body: w.answer[:0]}
+	stored, dropped := done.stored, w.batch.DroppedTotal
+	if ask := &w.batch.Ask; ask.Duplicate && done.code == http.StatusOK {
+		stored, dropped = ask.Stored, stored+dropped-ask.Stored
+	}
+	w.reply = Answer{HTTP: req, Code: done.code, Text: f.text, Stored: stored, Dropped: dropped, Batch: &w.batch, Note: w.note, Header: h, Body: w.answer[:0]}
 	r.protocol.Answer(&w.reply)
 	w.answer, done.code = w.reply.Body, w.reply.Code
 	w.reply = Answer{}
@@ -176,5 +181,5 @@ func (plain) Decode(q *Request) error {
 }
 
 func (plain) Answer(a *Answer) {
-	a.Body = appendAnswer(a.Body, a.Batch, a.Stored, a.Text)
+	a.Body = appendAnswer(a.Body, a)
 }

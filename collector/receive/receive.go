@@ -72,6 +72,8 @@ type Options struct {
 	// not; then nothing of it may be stored, unless IsStored says so of the
 	// error. An error that is os.ErrClosed means that the collector is
 	// stopping. Store must not keep the batch or its Lines.
+	// A batch that has a key may be empty but for what rules have dropped: then Store
+	// says whether there was one before.
 	// It is called by many goroutines at once, with a context that does not
 	// end when the client goes away. It heeds the batch's Ask and writes into it
 	// what it did; it may set FirstOffset and HasOffset.

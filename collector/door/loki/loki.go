@@ -79,7 +79,7 @@ func (push) Answer(a *receive.Answer) {
 			}
 			a.Body = fmt.Appendf(a.Body, "entry %d ignored, reason: '%s',\n", a.Batch.Rejected[i].Index, a.Batch.Rejected[i].Detail)
 		}
-		a.Body = fmt.Appendf(a.Body, "total ignored: %d out of %d\n", rejected, rejected+a.Stored+a.Batch.DroppedTotal)
+		a.Body = fmt.Appendf(a.Body, "total ignored: %d out of %d\n", rejected, rejected+a.Stored+a.Dropped)
 		return
 	}
 	a.Body = append(a.Body, a.Text...)

@@ -183,8 +183,8 @@ func cutPayload(header, b []byte) (payload, rest []byte, err error) {
 }
 
 // setKey names the request by its event, of which there is one: so an event that
-// is sent again is stored once. The number of lines is part of the name, as an
-// envelope may have others beside the event.
+// is sent again is stored once. The number of events is part of the name, as an
+// envelope may have others beside the one.
 func (d *decoder) setKey(q *receive.Request) {
 	if d.events != 1 {
 		return
@@ -204,7 +204,8 @@ func (d *decoder) setKey(q *receive.Request) {
 	if n < len(id) || bytes.Count(id[:], zero) == n {
 		return
 	}
-	q.SetKey("sentry/" + string(d.project) + "/" + string(id[:]) + "/" + strconv.Itoa(q.Batch.Records))
+	b := q.Batch
+	q.SetKey("sentry/" + string(d.project) + "/" + string(id[:]) + "/" + strconv.Itoa(b.Records+b.RejectedTotal+b.DroppedTotal))
 }
 
 var zero = []byte("0")
