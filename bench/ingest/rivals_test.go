@@ -104,7 +104,7 @@ func TestTakes(t *testing.T) {
 	}{
 		{doorJSON, "", true}, {doorJSON, `{"accepted":3,"rejected":0}`, true}, {doorJSON, `{"accepted":2,"rejected":1}`, false},
 		{doorOTLP, "", true}, {doorOTLP, "\n\x00", true}, {doorOTLP, `{"partialSuccess":{}}`, true}, {doorOTLP, "\n\x02\x08\x01", false},
-		{doorOTLPJSON, "{}", true}, {doorOTLPJSON, `{"partialSuccess":{"rejectedLogRecords":"1"}}`, false},
+		{doorOTLPJSON, "{}", true}, {doorOTLPJSON, `{"partialSuccess":null}`, true}, {doorOTLPJSON, `{"partialSuccess":{"rejectedLogRecords":"1"}}`, false},
 	} {
 		if got := c.door.takes([]byte(c.body), []byte(`"accepted":3,`)); got != c.want {
 			t.Errorf("%s %q: %v", c.door, c.body, got)

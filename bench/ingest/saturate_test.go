@@ -4,10 +4,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/rollway/rollway/bench/internal/measure"
 )
 
 // TestSaturate counts each answer once, and a refusal as an error that ends
@@ -51,6 +54,14 @@ func TestSaturation(t *testing.T) {
 			t.Errorf("%+v", one)
 		}
 		list = append(list, one)
+	}
+	file := filepath.Join(dir, "results.json")
+	saved := Results{Results: *measure.NewResults(Kind, 1), Saturated: list}
+	if err := saved.Save(file); err != nil {
+		t.Fatal(err)
+	}
+	if loaded, err := Load(file); err != nil || !slices.Equal(loaded.Saturated, list) {
+		t.Errorf("%v: %+v, saved %+v", err, loaded, list)
 	}
 	var b strings.Builder
 	saturationTable(&b, list)
