@@ -205,6 +205,7 @@ func Open(path string, o Options) (*Writer, error) {
 		Keep:       f.Keep,
 		Sync:       segment.SyncPolicy(f.Sync),
 		SyncEvery:  f.SyncEvery,
+		StallAfter: o.StallAfter,
 		CheckEvery: f.CheckEvery,
 		Failover:   f.Failover,
 		HomeAfter:  failoverRetry,

@@ -53,7 +53,9 @@ type Options struct {
 	// Retry is what happens when the destination fails.
 	Retry Retry
 	// StallAfter is how long a call of the destination may take before it is
-	// reported to OnError and in Stats.Stalled: default 100 ms.
+	// reported to OnError and in Stats.Stalled: default 100 ms. A background
+	// fsync of SyncInterval that takes longer holds up no write; it is reported
+	// to OnError alone, and once until one is quicker again.
 	StallAfter time.Duration
 	// CloseTimeout bounds Close and Sync, which take no context: default 5 s.
 	CloseTimeout time.Duration

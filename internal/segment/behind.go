@@ -26,6 +26,7 @@ type behind struct {
 	busy    bool
 	cur     *segment // guarded by mu; the file in use
 	unsaved bool     // guarded by mu; cur was written to since its last fsync
+	slow    bool     // guarded by mu; the latest fsync of cur has taken long, which was told
 	failed  error    // guarded by mu; of an fsync of cur
 	lost    error    // guarded by mu; errors that the next Sync returns
 }
@@ -144,7 +145,7 @@ func (b *behind) syncDue() {
 	if !due {
 		return
 	}
-	if err := b.log.syncSegment(s); err != nil && !errors.Is(err, fs.ErrClosed) {
+	if err := b.watched(s); err != nil && !errors.Is(err, fs.ErrClosed) {
 		b.mu.Lock()
 		if b.cur == s {
 			b.failed = err
@@ -153,6 +154,27 @@ func (b *behind) syncDue() {
 		b.mu.Unlock()
 		b.log.notice("%w", err)
 	}
+}
+
+// watched is syncSegment, and tells if that takes long: no call waits for it, so
+// nobody else would. It tells once, until one is quick again.
+func (b *behind) watched(s *segment) error {
+	t := time.AfterFunc(b.log.opt.StallAfter, func() {
+		b.mu.Lock()
+		told := b.slow
+		b.slow = true
+		b.mu.Unlock()
+		if !told {
+			b.log.notice("the fsync of %s in the background has not returned for %v", s.path, b.log.opt.StallAfter)
+		}
+	})
+	err := b.log.syncSegment(s)
+	if t.Stop() {
+		b.mu.Lock()
+		b.slow = false
+		b.mu.Unlock()
+	}
+	return err
 }
 
 // retire has s closed, after an fsync if sync is set.
@@ -201,7 +223,7 @@ func (b *behind) prune(path string) {
 
 // syncSegment forces s and its name to the disk.
 func (l *Log) syncSegment(s *segment) error {
-	err := disk.SyncData(s.f)
+	err := l.syncData(s.f)
 	l.count(func(st *Stats) {
 		st.Syncs++
 		if err != nil {

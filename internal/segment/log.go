@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/direct"
+	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/framed"
 )
 
@@ -26,6 +27,7 @@ type Log struct {
 	missing   time.Time // since when the path names nothing
 	nextTry   time.Time // of a rotation that failed
 	behind    *behind
+	syncData  func(*os.File) error // disk.SyncData, but in tests
 
 	numbers    *framed.Numbers // of batches
 	generation uint64          // of the latest framed file
@@ -68,7 +70,7 @@ func Open(path string, o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{opt: o, mode: o.Mode, path: [2]string{path}, numbers: framed.NewNumbers()}
+	l := &Log{opt: o, mode: o.Mode, path: [2]string{path}, numbers: framed.NewNumbers(), syncData: disk.SyncData}
 	if o.Failover != "" {
 		dir, err := filepath.Abs(o.Failover)
 		if err != nil {

@@ -26,6 +26,7 @@ type Options struct {
 	Keep       int           // files that are done and stay, by age of their names; 0: all. Framed ones are used again
 	Sync       SyncPolicy    // when to call fsync
 	SyncEvery  time.Duration // under Interval
+	StallAfter time.Duration // under Interval: how long an fsync may take before Notice is told
 	CheckEvery time.Duration // how often to look whether the path still names the file; < 0: never
 	Failover   string        // folder to go to when the first one fails, "" for none
 	HomeAfter  time.Duration // how long to stay there before the first one is tried again
