@@ -125,6 +125,7 @@ func (b *bulk) send(ctx context.Context, p []byte) (settled, error) {
 				return b.settle(piece, k), v.again
 			}
 		case len(b.todo) > 1:
+			b.h.w.noteRefusal(v.whole)
 			b.h.w.countRetry()
 			limit = len(b.todo) / 2
 			if v.whole.code == http.StatusRequestEntityTooLarge {

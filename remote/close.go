@@ -42,7 +42,8 @@ func (w *Writer) Sync() error {
 }
 
 // SyncContext returns nil when every line written so far is known to be with
-// the peer. Over http and https it is Flush, for the answer to each request
+// the peer. When lines were lost since the last Sync that said so, its error
+// wraps ErrLost and says how many, and why the first was. Over http and https it is Flush, for the answer to each request
 // says so. Over tcp and tls it ends the connection in order, waits until the
 // peer has read to its end and closed too, and lets the next Write dial again;
 // it also returns, once, the error of a connection that broke with lines on
@@ -62,8 +63,14 @@ func (w *Writer) SyncContext(ctx context.Context) error {
 	if w.isDone() {
 		return w.err
 	}
-	if err := w.out.confirm(ctx); err != nil {
+	err := w.out.confirm(ctx)
+	if err != nil {
 		w.countError(err)
+	}
+	if w.life.Err() == nil { // else Shutdown tells it
+		err = errors.Join(err, w.takeLoss())
+	}
+	if err != nil {
 		return w.wrap(err)
 	}
 	return nil
@@ -88,8 +95,9 @@ func (w *Writer) Close() error {
 // Shutdown refuses new Writes, waits for the running ones and ends the
 // connection as SyncContext does. When ctx ends first it breaks off the
 // running Writes, whose callers get their lines back with os.ErrClosed, and
-// returns an error with the number of these lines. Later calls return what the
-// first returned.
+// returns an error with the number of these lines. Lines lost since the last
+// Sync are an error that wraps ErrLost. Later calls return what the first
+// returned.
 //
 // With Options.Spill it goes on sending what is on disk while ctx lasts. Lines
 // that are still there then, those of the Writes it broke off among them, stay
@@ -134,7 +142,7 @@ func (w *Writer) Shutdown(ctx context.Context) error {
 		w.countError(err)
 	}
 	w.out.close()
-	if err = errors.Join(left, err); err != nil {
+	if err = errors.Join(left, err, w.takeLoss()); err != nil {
 		w.err = w.wrap(err)
 	}
 	w.kill()

@@ -43,6 +43,9 @@
 //	(2) but for a line that was torn when a connection broke: it comes whole on
 //	    the next one.
 //
+// Lines that were lost, refused by the peer or too large for it, are an error of
+// the next Sync or Close over every scheme: it wraps ErrLost.
+//
 // # While the peer is away
 //
 // Lines stay with the caller, unless Options.Spill names a folder: then they

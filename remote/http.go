@@ -153,6 +153,7 @@ func (h *poster) send(ctx context.Context, p []byte) (settled, error) {
 			}
 			return settled{n: len(piece), written: lines - refused, refused: refused}, nil
 		case lines > 1:
+			h.w.noteRefusal(a.refusal)
 			h.w.countRetry()
 			limit = len(piece) / 2
 			if a.refusal.code == http.StatusRequestEntityTooLarge {

@@ -59,9 +59,7 @@ func TestReportIsRateLimited(t *testing.T) {
 	for i := range 20 {
 		write(t, w, numbered(i, i+1))
 	}
-	if err := w.Close(); err != nil {
-		t.Errorf("Close = %v", err)
-	}
+	wantLoss(t, "Close", w.Close(), 20, "line 1 of its request: bad")
 	if len(told) != 2 || !strings.Contains(told[0], "1 lines refused") || !strings.Contains(told[1], "19 lines refused") {
 		t.Errorf("OnError was told %q", told)
 	}

@@ -24,8 +24,11 @@ type report struct {
 
 // noteRefused gathers lines dropped because the peer refused them.
 func (w *Writer) noteRefused(lines uint64, reason string) {
+	text, now := w.quoteRefusal(reason), time.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.ledger.lastRefusal, w.ledger.lastRefusalTime = text, now
+	w.loss.note(text)
 	if w.report.refused == 0 {
 		w.report.reason = reason
 	}

@@ -285,10 +285,23 @@ func (s *spiller) account() {
 		l.pending -= n
 		l.spill.lines -= n
 		s.w.report.noteLost(n)
+		s.w.loss.note(spillReason(now, was))
 		s.movedLocked()
 	}
 	for _, f := range findings {
 		s.w.report.noteSpill(f.String())
+	}
+}
+
+// spillReason says why lines were dropped from disk between was and now.
+func spillReason(now, was spool.Drops) string {
+	switch {
+	case now.Full > was.Full:
+		return "there was no more room on disk (SpillDropOldest)"
+	case now.Old > was.Old:
+		return "older than Spill.MaxAge"
+	default:
+		return "damaged on disk"
 	}
 }
 

@@ -90,9 +90,7 @@ func TestSpillFullDropsOldest(t *testing.T) {
 	if rest := numbered(lost+1000, 10_000); !strings.HasSuffix(got, rest) {
 		t.Errorf("the newest lines did not arrive")
 	}
-	if err := w.Close(); err != nil {
-		t.Errorf("Close = %v", err)
-	}
+	wantLoss(t, "Close", w.Close(), lost, "no more room on disk")
 	if text, _ := told.Load().(string); !strings.Contains(text, "lines dropped from disk") {
 		t.Errorf("OnError was told %q", text)
 	}
@@ -226,42 +224,47 @@ func TestSpillShutdownAmidWrite(t *testing.T) {
 	}
 }
 
-// Stats never waits: not for a request, not for those that wait behind it.
+// Stats never waits: not for a request, not for those that wait behind it, not
+// for what is sent from disk. The requests would last an hour.
 func TestSpillStatsNeverBlocks(t *testing.T) {
 	peer := newKeyedPeer(t)
 	peer.up()
 	peer.stall()
-	w := open(t, peer.url(), remote.Options{Spill: spillTo(t), RequestTimeout: 200 * time.Millisecond})
+	w := open(t, peer.url(), remote.Options{Spill: spillTo(t), RequestTimeout: time.Hour, Timeout: time.Hour})
 	var writes sync.WaitGroup
 	for p := range 4 {
-		writes.Go(func() {
-			for i := range 50 {
-				write(t, w, numbered(p*100+i, p*100+i+1))
-			}
-		})
+		writes.Go(func() { write(t, w, numbered(p*50, p*50+50)) })
 	}
-	var stop atomic.Bool
-	var slowest time.Duration
-	var calls int
-	writes.Go(func() {
-		for !stop.Load() {
-			begin := time.Now()
-			ledger(w).Check(t)
-			slowest = max(slowest, time.Since(begin))
-			calls++
-			runtime.Gosched()
-		}
-	})
-	eventually(t, "all lines are accepted", func() bool { return w.Stats().Spill.Spilled == 200 })
-	stop.Store(true)
+	eventually(t, "a Write is in a request", func() bool { return len(peer.seen()) == 1 })
+	statsReturns(t, w, "a Write is in a request", func(s remote.Stats) bool { return s.Pending == 200 && s.Spill.Lines == 0 })
+	peer.fail()
+	peer.release() // the request fails, and all go to disk
 	writes.Wait()
-	t.Logf("%d calls", calls)
-	if slowest > 5*time.Second {
-		t.Errorf("a call took %v", slowest)
-	}
+	peer.stall()
+	n := len(peer.seen())
+	eventually(t, "what is on disk is in a request", func() bool { return len(peer.seen()) > n })
+	statsReturns(t, w, "what is on disk is in a request", func(s remote.Stats) bool { return s.Pending == 200 && s.Spill.Lines == 200 && s.Spill.Replaying })
 	peer.heal()
 	flush(t, w)
 	settled(t, w, 200, 200)
+}
+
+// statsReturns wants Stats to return at once, and ok of it in the end.
+func statsReturns(t *testing.T, w *remote.Writer, when string, ok func(remote.Stats) bool) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		eventually(t, "Stats as they should be while "+when, func() bool {
+			s := w.Stats()
+			return ok(s) && ledger(w).Err() == nil
+		})
+	}()
+	select {
+	case <-done:
+	case <-time.After(2 * time.Minute):
+		t.Fatalf("Stats has not returned while %s", when)
+	}
 }
 
 // Every kind of peer that can be seen to be away.

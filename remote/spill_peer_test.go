@@ -89,9 +89,14 @@ func (p *keyedPeer) stall() {
 func (p *keyedPeer) fail() { p.answer(status(http.StatusServiceUnavailable, "")) }
 
 func (p *keyedPeer) heal() {
+	p.answer(nil)
+	p.release()
+}
+
+// release lets the requests that are stalled fail.
+func (p *keyedPeer) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.refuse = nil
 	if p.stalled != nil {
 		close(p.stalled)
 		p.stalled = nil

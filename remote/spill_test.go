@@ -341,9 +341,7 @@ func TestSpillRefusedByPeer(t *testing.T) {
 	if s := balanced(t, w); s.Written != 7 || s.Dropped.Rejected != 3 || s.Pending != 0 || s.Spill.Replayed != 10 {
 		t.Errorf("Stats = %+v", s)
 	}
-	if err := w.Close(); err != nil {
-		t.Errorf("Close = %v", err)
-	}
+	wantLoss(t, "Close", w.Close(), 3, "line 2 of its request: bad")
 	if text, _ := told.Load().(string); !strings.Contains(text, "3 lines refused") {
 		t.Errorf("OnError was told %q", text)
 	}

@@ -1,6 +1,9 @@
 package remote
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // Stats is a snapshot of a Writer's counters; lines unless said otherwise. At
 // every moment, not only at rest, Accepted = Written + Dropped.Total() +
@@ -41,6 +44,12 @@ type Stats struct {
 	LastErrorTime time.Time // when it happened
 	LastSuccess   time.Time // when lines were settled last
 	Failures      uint64    // errors since then
+
+	// LastRefusal is why lines were counted in Dropped.Rejected or TooLarge
+	// last, or a request refused as a whole whose lines are kept; up to a KiB
+	// and some, "" if there was none.
+	LastRefusal     string
+	LastRefusalTime time.Time // when it happened
 }
 
 // Drops counts lines that are lost, by reason.
@@ -75,6 +84,9 @@ type ledger struct {
 	lastErrorTime time.Time
 	lastSuccess   time.Time
 	failures      uint64
+
+	lastRefusal     string
+	lastRefusalTime time.Time
 }
 
 // Stats returns the counters. It never waits for the peer or the disk.
@@ -107,6 +119,9 @@ func (w *Writer) Stats() Stats {
 		Failures:      l.failures,
 		Connected:     w.meter.open.Load() > 0,
 		Peer:          w.meter.peer(),
+
+		LastRefusal:     l.lastRefusal,
+		LastRefusalTime: l.lastRefusalTime,
 	}
 }
 
@@ -116,6 +131,9 @@ func (w *Writer) countRetry()   { w.count(func(l *ledger) { l.retries++ }) }
 func (w *Writer) countError(err error) {
 	text, now := w.redact(err.Error()), time.Now()
 	w.count(func(l *ledger) { l.errors++; l.failures++; l.lastError, l.lastErrorTime = text, now })
+	if e, ok := errors.AsType[*statusError](err); ok && e.refuses() {
+		w.noteRefusal(e)
+	}
 }
 
 // countSuccess counts lines settled, whatever became of them.

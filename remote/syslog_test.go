@@ -137,9 +137,7 @@ func TestSyslogTooLong(t *testing.T) {
 		long := strings.Repeat("x", 500) + "\n"
 		write(t, w, long)
 		write(t, w, long+numbered(0, 2)+long+numbered(2, 4)+long)
-		if err := w.Close(); err != nil {
-			t.Errorf("Close = %v", err)
-		}
+		wantLoss(t, "Close", w.Close(), 4, "Options.Syslog.MaxMessage")
 		settled(t, w, 8, 4)
 		if d := w.Stats().Dropped; d != (remote.Drops{TooLarge: 4}) {
 			t.Errorf("Dropped = %+v", d)

@@ -37,6 +37,7 @@ type Writer struct {
 	mu      sync.Mutex
 	ledger  ledger        // guarded by mu
 	report  report        // guarded by mu
+	loss    loss          // guarded by mu
 	running int           // Writes between start and end; guarded by mu
 	closing bool          // guarded by mu
 	idle    chan struct{} // closed when closing and no Write runs

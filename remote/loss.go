@@ -1,0 +1,70 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// ErrLost is what the errors of Sync, Close and Shutdown wrap when lines were
+// lost since the last of these calls that said so. They are counted in
+// Stats.Dropped and must not be sent again: to the Writer they are settled.
+var ErrLost = errors.New("lines were lost")
+
+// A loss is what the next Sync or Close has to tell of lost lines. Its size
+// does not grow with them.
+type loss struct {
+	told  uint64 // Drops.Total() when the latest was told
+	first string // why the first line since then was lost
+}
+
+func (l *loss) note(reason string) {
+	if l.first == "" {
+		l.first = reason
+	}
+}
+
+// takeLoss returns what was lost since its last call, nil if that is nothing.
+func (w *Writer) takeLoss() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	total := w.ledger.dropped.Total()
+	n := total - w.loss.told
+	if n == 0 {
+		return nil // a reason that is known already is that of lines not settled yet
+	}
+	err := fmt.Errorf("%w: %d, the first: %s", ErrLost, n, w.loss.first)
+	w.loss = loss{told: total}
+	return err
+}
+
+// maxRefusal is how many bytes of the text of a refusal are kept.
+const maxRefusal = 1 << 10
+
+// quoteRefusal returns text as it is kept. What is secret is taken out first:
+// half of it would not be found any more.
+func (w *Writer) quoteRefusal(text string) string {
+	if text = w.redact(text); len(text) > maxRefusal {
+		text = strings.ToValidUTF8(text[:maxRefusal], "") + "…"
+	}
+	return text
+}
+
+// noteRefusal notes that the peer has refused a whole request, whose lines may
+// be taken in smaller ones.
+func (w *Writer) noteRefusal(e *statusError) {
+	text, now := w.quoteRefusal(e.Error()), time.Now()
+	w.count(func(l *ledger) { l.lastRefusal, l.lastRefusalTime = text, now })
+}
+
+// refuses reports whether the answer says that the request is not wanted as it
+// is, and not that the peer is busy or broken.
+func (e *statusError) refuses() bool {
+	switch e.code {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return false
+	}
+	return e.code >= 300 && e.code < 500
+}
