@@ -112,22 +112,26 @@ func (w *Writer) leaveBehind(ctx context.Context, b *barrier) error {
 func (w *Writer) pendingLocked(b *barrier) (n uint64) {
 	f := &w.flight
 	n = f.front.lines
-	lines := func(number uint64, data []byte, from int) uint64 {
-		if number == b.target && b.part >= 0 {
-			data = data[:b.part]
+	// lines returns how many of the total lines in data[from:], of the slab with
+	// that number, are before b. Only in the last slab have they to be counted.
+	lines := func(number uint64, data []byte, from int, total uint64) uint64 {
+		switch {
+		case number > b.target:
+			return 0
+		case number < b.target || b.part < 0:
+			return total
 		}
-		return uint64(bytes.Count(data[min(from, len(data)):], newline))
+		return uint64(bytes.Count(data[min(from, b.part):b.part], newline))
 	}
-	if f.slab != nil && f.popped <= b.target && f.main.lines > 0 { // they were not dropped by Shutdown
-		n += lines(f.popped, f.main.data, f.main.whole)
+	if f.slab != nil && f.main.lines > 0 { // they were not dropped by Shutdown
+		n += lines(f.popped, f.main.data, f.main.whole, f.main.lines)
 	}
 	for i := range w.queue.n {
-		if number := f.popped + 1 + uint64(i); number <= b.target {
-			n += lines(number, w.queue.at(i).data, 0)
-		}
+		s := w.queue.at(i)
+		n += lines(f.popped+1+uint64(i), s.data, 0, uint64(s.lines))
 	}
 	if w.queue.pushed < b.target {
-		n += lines(b.target, w.buf[:w.pos], 0)
+		n += lines(b.target, w.buf, 0, uint64(w.lines))
 	}
 	return n
 }

@@ -71,7 +71,10 @@ type tally struct {
 }
 
 // Stats returns the state of the Writer. It does not wait for the destination,
-// and holds up producers for less than a microsecond.
+// and holds up producers for less than a microsecond. With Options.Persist it
+// may wait for the disk of the slab file while a line that is longer than a
+// slab is written there, or is let go of, as producers do: on a tmpfs, where the
+// file should be, that is a copy.
 func (w *Writer) Stats() Stats {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,0 +1,89 @@
+package slab_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rollway/rollway/internal/smalldisk"
+	"github.com/rollway/rollway/slab"
+)
+
+// A slab file on a disk is used, and OnError says what it may cost; on a tmpfs
+// there is nothing to say.
+func TestPersistAdvisesTmpfs(t *testing.T) {
+	if raceEnabled {
+		t.Skip("slabs are on the heap under the race detector")
+	}
+	memory, disk := folderOn(t, true, "/dev/shm", os.TempDir()), folderOn(t, false, os.TempDir(), ".", "/var/tmp")
+	for dir, want := range map[string]int{memory: 0, disk: 1} {
+		var told []string
+		w, dst := open(t, slab.Options{
+			Persist: filepath.Join(dir, "slabs"),
+			OnError: func(err error) { told = append(told, err.Error()) },
+		})
+		put(t, w, "one")
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		settled(t, w, dst, 1)
+		if len(told) != want || want > 0 && (!strings.Contains(told[0], dir) || !strings.Contains(told[0], "put it on a tmpfs, as /dev/shm is")) {
+			t.Errorf("%s: OnError was told %q, want %d pieces of advice", dir, told, want)
+		}
+	}
+}
+
+// folderOn returns a new folder in the first of parents that is on a tmpfs, or
+// that is not.
+func folderOn(t *testing.T, tmpfs bool, parents ...string) string {
+	t.Helper()
+	const magic = 0x01021994
+	for _, parent := range parents {
+		var st syscall.Statfs_t
+		if err := syscall.Statfs(parent, &st); err != nil || (st.Type == magic) != tmpfs {
+			continue
+		}
+		dir, err := os.MkdirTemp(parent, "slab-test-")
+		if err != nil {
+			continue
+		}
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		return dir
+	}
+	smalldisk.Missing(t, "a folder that can be written to on a tmpfs, and one that is on none")
+	return ""
+}
+
+// A long line that the slab file has no room for is delivered all the same, and
+// counted; what has room is not.
+func TestPersistUnkept(t *testing.T) {
+	dir := smalldisk.Mount(t, "size=256k")
+	if dir == "" {
+		return
+	}
+	ballast := filepath.Join(dir, "ballast")
+	w, dst := open(t, slab.Options{SlabSize: 4 << 10, SlabCount: 4, OversizeLimit: 128 << 10, Persist: filepath.Join(dir, "slabs")})
+	long := strings.Repeat("x", 100<<10)
+	put(t, w, long)
+	if err := w.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.Stats().Unkept; n != 0 {
+		t.Errorf("Unkept = %d while there is room", n)
+	}
+	if err := os.WriteFile(ballast, bytes.Repeat([]byte("b"), 180<<10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	put(t, w, "one", long, "two", long)
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	if n := w.Stats().Unkept; n != 2 {
+		t.Errorf("Unkept = %d, want the 2 that had no room", n)
+	}
+	want(t, "lines", dst.Lines(), []string{long, "one", long, "two", long})
+	settled(t, w, dst, 5)
+}
