@@ -37,6 +37,7 @@ func TestLogrotate(t *testing.T) {
 		{name: "dateext", conf: "create 0640\ndateext\ndateformat -%s", rounds: 2},
 		{name: "copytruncate", conf: "copytruncate", pause: true},
 		{name: "copytruncate and compress", conf: "copytruncate\ncompress", pause: true, compressed: true},
+		{name: "copytruncate and delaycompress", conf: "copytruncate\ncompress\ndelaycompress", pause: true, compressed: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			rounds := c.rounds
@@ -123,6 +124,54 @@ func TestLogrotate(t *testing.T) {
 				t.Errorf("Stats = %+v", s)
 			}
 		})
+	}
+}
+
+// What comes between logrotate's rename and the move to the new file is in the
+// old one: logrotate has packed that already and removed it, unless it delays.
+func TestLogrotateCompressWithoutDelay(t *testing.T) {
+	logrotate := program(t, "logrotate")
+	for conf, want := range map[string]int{"compress": 200, "compress\ndelaycompress": 300} {
+		path := filepath.Join(t.TempDir(), "log")
+		text := filepath.Join(t.TempDir(), "conf")
+		if err := os.WriteFile(text, fmt.Appendf(nil, "%s {\nrotate 100\ncreate 0640\n%s\n}\n", path, conf), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f := open(t, path, file.Options{CheckEvery: -1})
+		lines := func(from int) {
+			for i := range 100 {
+				write(t, f, fmt.Sprintf("0 %d\n", from+i))
+			}
+		}
+		lines(0)
+		if out, err := exec.Command(logrotate, "-f", "-s", text+".state", text).CombinedOutput(); err != nil {
+			t.Fatalf("logrotate: %v\n%s", err, out)
+		}
+		lines(100)
+		if err := f.Reopen(); err != nil {
+			t.Fatal(err)
+		}
+		lines(200)
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]int{}
+		for line := range strings.Lines(logrotated(t, path, glob(t, path+"*"))) {
+			got[line]++
+		}
+		for i := range 300 {
+			n := 1
+			if want == 200 && i >= 100 && i < 200 {
+				n = 0
+			}
+			if line := fmt.Sprintf("0 %d\n", i); got[line] != n {
+				t.Errorf("%q: %q is there %d times, want %d", conf, line, got[line], n)
+			}
+		}
+		if len(got) != want {
+			t.Errorf("%q: %d lines, want %d", conf, len(got), want)
+		}
+		ledger(f).CheckSettled(t, 300, 300)
 	}
 }
 
