@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,7 +57,7 @@ type Server struct {
 func New(l *net.TCPListener, o Options) (*Server, error) {
 	s := &Server{
 		o: o, l: l, rest: newRest(l.Addr()), began: time.Now(),
-		alarm: make(chan struct{}, 1), stopped: make(chan struct{}), limit: runtime.GOMAXPROCS(0),
+		alarm: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	var err error
 	if s.file, err = duplicate(l); err != nil {
@@ -79,6 +78,7 @@ func New(l *net.TCPListener, o Options) (*Server, error) {
 		unix.Close(s.epoll)
 		return nil, fmt.Errorf("make an eventfd: %w", err)
 	}
+	s.limit = takeProcs()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for range s.limit {
@@ -250,6 +250,7 @@ func (s *Server) stop() {
 		}
 		unix.Close(s.wake)
 		unix.Close(s.epoll)
+		giveProcs()
 	}()
 }
 
