@@ -21,6 +21,7 @@ import (
 
 	"github.com/phuslu/log"
 	"github.com/rollway/rollway/bench/writers"
+	"github.com/rollway/rollway/shard"
 	"github.com/rollway/rollway/slab"
 	"github.com/rs/zerolog/diode"
 	"go.uber.org/zap/zapcore"
@@ -90,6 +91,7 @@ func Scenarios() ([]Scenario, error) {
 		slow.Writers = append(slow.Writers, Writer{Name: "slab persisted 8 × 64 KiB", Own: true, Open: openPersisted(slab.Options{})})
 	}
 	slow.Writers = append(slow.Writers,
+		Writer{Name: "shard 2 × 64 MiB", Own: true, Open: openShard},
 		Writer{Name: "slab design as published 8 × 64 KiB", Open: openPublished},
 		Writer{Name: "zap BufferedWriteSyncer 256 KiB", Open: openZap},
 		Writer{Name: "mutex + bufio 64 KiB", Open: openBufio},
@@ -131,6 +133,14 @@ func openPersisted(o slab.Options) func(io.Writer) (io.Writer, func() error, fun
 		}
 		return w, w.Close, nil, nil
 	}
+}
+
+func openShard(dst io.Writer) (io.Writer, func() error, func() uint64, error) {
+	w, err := shard.New(dst, shard.Options{FlushInterval: 100 * time.Millisecond})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return w, w.Close, func() uint64 { return w.Stats().Dropped.Total() }, nil
 }
 
 func openPublished(dst io.Writer) (io.Writer, func() error, func() uint64, error) {

@@ -123,7 +123,7 @@ func scenarioTables(r *measure.Results, sums map[measure.Key]measure.Summary, s 
 // ownLatency reports whether the name is of this project's writer, in this
 // build or in the one that measured.
 func ownLatency(name string) bool {
-	return strings.HasPrefix(name, "slab persisted ") || strings.HasPrefix(name, "slab 8 ")
+	return strings.HasPrefix(name, "slab persisted ") || strings.HasPrefix(name, "shard ") || strings.HasPrefix(name, "slab 8 ")
 }
 
 func micros(ns float64) string { return measure.Number(ns/1000) + " µs" }
