@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/remote"
+	"github.com/rollway/rollway/slab"
 )
 
 // wantLoss wants err to say that n lines were lost, and why the first was.
@@ -163,5 +164,28 @@ func wantRefusal(t *testing.T, w *remote.Writer, begin time.Time, want string) {
 	}
 	if s.LastRefusalTime.Before(begin) || s.LastRefusalTime.After(time.Now()) {
 		t.Errorf("LastRefusalTime = %v", s.LastRefusalTime)
+	}
+}
+
+// A slab.Writer that closes its destination returns what that has to tell, and
+// its own ledger says that all was written: the loss is in the destination's.
+func TestSlabThatClosesTellsLosses(t *testing.T) {
+	peer := startHTTPPeer(t)
+	w := open(t, peer.URL+"/", remote.Options{})
+	out, err := slab.New(w, slab.Options{CloseDestination: true, CloseTimeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	peer.answer(refuser("no colour"))
+	write(t, out, numbered(0, 4))
+	err = out.Close()
+	wantLoss(t, "Close of the slab.Writer", err, 4, "no colour")
+	if again := out.Close(); again != err {
+		t.Errorf("second Close = %v, want %v", again, err)
+	}
+	slabLedger(out).CheckSettled(t, 4, 4)
+	settled(t, w, 4, 0)
+	if n := len(peer.seen()); n != 1 {
+		t.Errorf("%d requests, want 1: nothing is sent again", n)
 	}
 }
