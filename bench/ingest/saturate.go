@@ -36,7 +36,9 @@ type Saturation struct {
 }
 
 // perCore is how many requests are acknowledged for a second of a processor.
-func (s *Saturation) perCore() float64 { return float64(s.Acknowledged) / max(s.CPUSeconds, 1e-9) }
+func (one *Saturation) perCore() float64 {
+	return float64(one.Acknowledged) / max(one.CPUSeconds, 1e-9)
+}
 
 // saturatedServers are those that are saturated: ours, and those that store
 // nothing.

@@ -256,7 +256,8 @@ var errRefused = errors.New("lines refused by DEST")
 
 // confirm returns nil when w's peer has every line that was written.
 func confirm(w *remote.Writer) error {
-	if err := w.Sync(); err != nil {
+	err := w.Sync()
+	if err != nil && !errors.Is(err, remote.ErrLost) {
 		return err
 	}
 	if n := w.Stats().Dropped.Total(); n > 0 {
