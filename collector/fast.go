@@ -6,12 +6,15 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"strings"
 
+	"github.com/rollway/rollway/collector/door/otlp"
 	"github.com/rollway/rollway/collector/httpfast"
 )
 
 // openFast puts package httpfast in front of the HTTP server where it can be:
-// for what entrances take, without TLS.
+// for what entrances take, without TLS. An answer to a bulk request can be long
+// and is written while the request's memory is still counted; gRPC has trailers.
 func (c *Collector) openFast(mux *http.ServeMux, entrances map[string]bool, errorLog *log.Logger) (*httpfast.Server, error) {
 	l, is := c.http.(*net.TCPListener)
 	if !is || c.Secure() || !httpfast.Supported {
@@ -21,7 +24,7 @@ func (c *Collector) openFast(mux *http.ServeMux, entrances map[string]bool, erro
 		Handler: mux,
 		Takes: func(r *http.Request) bool {
 			_, pattern := mux.Handler(r)
-			return entrances[pattern]
+			return entrances[pattern] && !strings.HasSuffix(pattern, "/_bulk") && pattern != otlp.GRPCPath
 		},
 		HeaderTimeout: c.config.Timeouts.ReadHeader,
 		ReadTimeout:   c.config.Timeouts.Read,

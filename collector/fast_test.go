@@ -40,7 +40,7 @@ func TestFastRequests(t *testing.T) {
 		}
 		return resp.StatusCode, resp.Header, string(b)
 	}
-	paths := []string{"/api/logs", "/v1/logs", "/api/logs", "/loki/api/v1/push", "/_bulk", "/x/_bulk", "/api/7/store/", "/services/collector"}
+	paths := []string{"/api/logs", "/v1/logs", "/api/logs", "/loki/api/v1/push", "/api/7/store/", "/services/collector"}
 	for i, path := range paths {
 		code, header, body := ask("POST", path, writerSecret, `{"msg":"first"}`)
 		if path == "/api/logs" && (code != 200 || header.Get("X-Durability") != "synced" || !strings.HasPrefix(body, `{"accepted":1,"first_offset":`)) {

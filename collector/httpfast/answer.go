@@ -22,7 +22,7 @@ type answer struct {
 	dated  bool // with Date
 }
 
-const keepAnswer = 64 << 10 // bytes of a body that are kept to be used again
+const keepAnswer = 64 << 10 // bytes that are kept to be used again, of either
 
 func (a *answer) reset() {
 	if a.header == nil {
@@ -31,6 +31,9 @@ func (a *answer) reset() {
 	clear(a.header)
 	if cap(a.body) > keepAnswer {
 		a.body = nil
+	}
+	if cap(a.head) > keepAnswer {
+		a.head = nil
 	}
 	*a = answer{header: a.header, names: a.names[:0], head: a.head[:0], body: a.body[:0]}
 }

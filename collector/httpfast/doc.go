@@ -25,7 +25,8 @@
 // waits again: one epoll_wait, one read and one write for a request, and nobody
 // is woken. A handler that is about to wait says so by [WillBlock], and another
 // worker takes its place; should all of them be stuck without having said it,
-// more come within some ms.
+// more come within some ms. While 256 wait, the connections of further requests
+// go to net/http: so the memory of workers is bounded, at 64 KiB each.
 //
 // A connection that sends the same headers again, which may differ in
 // Content-Length, gets the request that was parsed for the first.

@@ -1,6 +1,7 @@
 package httpfast
 
 import (
+	"os"
 	"runtime"
 	"sync"
 )
@@ -8,7 +9,8 @@ import (
 // procs are the runtime's processors. A goroutine that waits in a system call
 // keeps the one it had until somebody takes it away, up to 10 ms later; workers
 // wait in system calls. So there are as many processors more as workers of one
-// Server, and what the journal or net/http wakes up finds one at once.
+// Server, and what the journal or net/http wakes up finds one at once. The
+// runtime does not follow a changed quota of processors while that is so.
 var procs struct {
 	sync.Mutex
 	servers  int // guarded by the mutex
@@ -21,8 +23,11 @@ func takeProcs() int {
 	defer procs.Unlock()
 	if procs.servers++; procs.servers == 1 {
 		procs.own = runtime.GOMAXPROCS(0)
-		procs.set = 2 * procs.own
-		runtime.GOMAXPROCS(procs.set)
+		procs.set = procs.own
+		if os.Getenv("GOMAXPROCS") == "" { // else somebody has decided
+			procs.set *= 2
+			runtime.GOMAXPROCS(procs.set)
+		}
 	}
 	return procs.own
 }
@@ -32,7 +37,10 @@ func takeProcs() int {
 func giveProcs() {
 	procs.Lock()
 	defer procs.Unlock()
-	if procs.servers--; procs.servers == 0 && runtime.GOMAXPROCS(0) == procs.set {
+	if procs.servers--; procs.servers > 0 || procs.set == procs.own || runtime.GOMAXPROCS(0) != procs.set {
+		return
+	}
+	if runtime.SetDefaultGOMAXPROCS(); runtime.GOMAXPROCS(0) != procs.own {
 		runtime.GOMAXPROCS(procs.own)
 	}
 }

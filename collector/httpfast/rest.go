@@ -3,6 +3,7 @@ package httpfast
 import (
 	"io"
 	"net"
+	"net/netip"
 	"sync"
 )
 
@@ -49,7 +50,25 @@ func (r *rest) give(c net.Conn) {
 // A handed connection begins with what was read of it before.
 type handed struct {
 	*net.TCPConn
-	first []byte
+	remote net.Addr // as it was accepted: a connection that was reset has none any more
+	first  []byte
+}
+
+// addressOf returns the address that remote names, or nil.
+func addressOf(remote string) net.Addr {
+	a, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return nil
+	}
+	return net.TCPAddrFromAddrPort(a)
+}
+
+// RemoteAddr implements net.Conn.
+func (c *handed) RemoteAddr() net.Addr {
+	if c.remote == nil {
+		return c.TCPConn.RemoteAddr()
+	}
+	return c.remote
 }
 
 // Read implements net.Conn.

@@ -35,6 +35,7 @@ type Server struct {
 	conns table
 
 	waiting  atomic.Int32  // workers in epoll_wait
+	blocked  atomic.Int32  // workers whose handler has said WillBlock
 	taken    atomic.Uint64 // what epoll_wait has told of
 	watching atomic.Bool   // watch looks after workers that are stuck
 	alarm    chan struct{} // begins that; of capacity 1
@@ -48,7 +49,7 @@ type Server struct {
 	ended   bool           // guarded by mu; stopped is closed
 	limit   int            // of workers that do not wait for anything but connections
 	active  int            // guarded by mu; workers that have not said WillBlock
-	surplus atomic.Bool    // active > limit, written under mu
+	surplus atomic.Int32   // active - limit, written under mu
 	spare   []*worker      // guarded by mu; without a goroutine
 	running sync.WaitGroup // goroutines; added to under mu while ended is false
 }
@@ -221,13 +222,15 @@ func (s *Server) handOver(c *conn, read []byte) {
 		s.o.logf("httpfast: hand a connection over: %v", err)
 		return
 	}
-	s.rest.give(&handed{tcp, append([]byte(nil), read...)})
+	s.rest.give(&handed{tcp, addressOf(c.remote), append([]byte(nil), read...)})
 }
 
 // close closes c, which the caller owns.
 func (s *Server) close(c *conn) {
 	s.conns.remove(c)
 	c.state.Store(gone)
+	s.kept.Add(-int64(cap(c.part)))
+	c.part = nil
 	unix.Close(c.fd)
 }
 
@@ -261,20 +264,42 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.closing.Store(true)
 	err := s.closeListener()
 	defer s.stop()
+	emptied := make(chan struct{})
+	s.mu.Lock()
+	if s.ended {
+		s.mu.Unlock()
+		return err
+	}
+	s.running.Go(func() { s.empty(ctx, emptied) })
+	s.mu.Unlock()
+	select {
+	case <-emptied:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// empty attends to connections until none is left, and then closes emptied, or
+// until ctx ends or the Server is stopped.
+func (s *Server) empty(ctx context.Context, emptied chan<- struct{}) {
 	w := s.newWorker()
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
 		left := s.conns.all()
 		for _, c := range left {
-			if c.own() {
+			if ctx.Err() == nil && c.own() {
 				w.attend(c, true)
 			}
 		}
 		if len(left) == 0 {
-			return err
+			close(emptied)
+			return
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return
+		case <-s.stopped:
+			return
 		case <-time.After(pause):
 		}
 	}

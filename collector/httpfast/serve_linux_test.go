@@ -108,6 +108,109 @@ func TestHandlersThatWait(t *testing.T) {
 	}
 }
 
+// TestWaitingWorkersAreBounded: more requests than may wait here wait in net/http.
+func TestWaitingWorkersAreBounded(t *testing.T) {
+	proceed, waiting := make(chan struct{}), atomic.Int32{}
+	h := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		WillBlock(r.Context())
+		waiting.Add(1)
+		<-proceed
+	})
+	s := newServer(t, listen(t), Options{Takes: all, Handler: h})
+	rest := &http.Server{Handler: h}
+	go rest.Serve(s.Rest())
+	t.Cleanup(func() { rest.Close() })
+	conns := make([]net.Conn, maxBlocked+50)
+	for i := range conns {
+		conns[i] = dial(t, s)
+		io.WriteString(conns[i], post("/", "", "x"))
+	}
+	until(t, "all wait", func() bool { return int(waiting.Load()) == len(conns) })
+	if n := int(s.blocked.Load()); n < maxBlocked || n > maxBlocked+s.limit {
+		t.Errorf("%d workers wait", n)
+	}
+	if n := s.Stats().HandedOver; n == 0 {
+		t.Error("no connection was handed over")
+	}
+	close(proceed)
+	for _, conn := range conns {
+		if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || resp.StatusCode != 200 {
+			t.Fatalf("%v, %v", resp, err)
+		}
+	}
+	until(t, "none waits", func() bool { return s.blocked.Load() == 0 })
+}
+
+// TestStuckWorkers: however many handlers do not come back and have not said so,
+// what is not for here is handed over.
+func TestStuckWorkers(t *testing.T) {
+	proceed, waiting := make(chan struct{}), atomic.Int32{}
+	h := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			waiting.Add(1)
+			<-proceed
+		}
+	})
+	s := newServer(t, listen(t), Options{Takes: all, Handler: h})
+	rest := &http.Server{Handler: h}
+	go rest.Serve(s.Rest())
+	t.Cleanup(func() { rest.Close() })
+	conns := make([]net.Conn, maxBlocked+100)
+	for i := range conns {
+		conns[i] = dial(t, s)
+		io.WriteString(conns[i], post("/", "", "x"))
+	}
+	if code, _, _ := ask(t, dial(t, s), "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); code != 200 {
+		t.Errorf("%d while others are stuck", code)
+	}
+	until(t, "all are in handlers", func() bool { return int(waiting.Load()) == len(conns) })
+	close(proceed)
+	for _, conn := range conns {
+		if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || resp.StatusCode != 200 {
+			t.Fatalf("%v, %v", resp, err)
+		}
+	}
+	if code, _, _ := ask(t, dial(t, s), post("/", "", "x")); code != 200 {
+		t.Errorf("%d afterwards", code)
+	}
+}
+
+// TestNothingIsKeptOfTheClosed: a connection that breaks while its client owes it
+// the taking of an answer, and has asked for more.
+func TestNothingIsKeptOfTheClosed(t *testing.T) {
+	long := strings.Repeat("x", 8<<20)
+	s := newServer(t, listen(t), Options{Takes: all, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, long) })})
+	conn := dial(t, s)
+	io.WriteString(conn, post("/", "", "x")+post("/", "", "y"))
+	until(t, "the second request is kept", func() bool { return s.kept.Load() > 0 })
+	conn.(*net.TCPConn).SetLinger(0)
+	conn.Close()
+	until(t, "it is forgotten", func() bool { return s.kept.Load() == 0 })
+}
+
+// TestPipelinesGiveWay: a client that always has the next request there already
+// gets its answers in full while its connection goes over to net/http.
+func TestPipelinesGiveWay(t *testing.T) {
+	h := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
+	s := newServer(t, listen(t), Options{Takes: all, Handler: h})
+	rest := &http.Server{Handler: h}
+	go rest.Serve(s.Rest())
+	t.Cleanup(func() { rest.Close() })
+	const requests = 20000
+	conn := dial(t, s)
+	go func() {
+		for range requests / 100 {
+			io.WriteString(conn, strings.Repeat(post("/", "", strings.Repeat("x", 3000)), 100))
+		}
+	}()
+	from := bufio.NewReader(conn)
+	for i := range requests {
+		if resp, err := http.ReadResponse(from, nil); err != nil || resp.StatusCode != 200 {
+			t.Fatalf("answer %d: %v, %v", i, resp, err)
+		}
+	}
+}
+
 // A panic costs its own connection only.
 func TestPanic(t *testing.T) {
 	var text bytes.Buffer

@@ -5,7 +5,7 @@ import "time"
 const (
 	stuckAfter = 10 * time.Millisecond // without anybody who takes a connection
 	maxAtOnce  = 256                   // workers
-	maxWorkers = 8192
+	maxWorkers = 1024                  // in handlers that wait without having said it
 )
 
 // startWatch has watch look after the workers.
@@ -31,19 +31,19 @@ func (s *Server) watch() {
 			return
 		}
 		tick.Reset(stuckAfter)
-		for last, count := s.taken.Load(), 1; s.watching.Load(); {
+		for last, count, started := s.taken.Load(), 1, 0; s.watching.Load(); {
 			select {
 			case <-tick.C:
 			case <-s.stopped:
 				return
 			}
 			now := s.taken.Load()
-			switch {
-			case now != last:
-				last, count = now, 1
-			case s.waiting.Load() == 0:
+			switch taken := now - last; {
+			case s.waiting.Load() == 0 && taken <= uint64(started): // each new one is stuck as well
 				s.startMore(count)
-				count = min(2*count, maxAtOnce)
+				last, started, count = now, count, min(2*count, maxAtOnce)
+			case taken > 0:
+				last, started, count = now, 0, 1
 			default:
 				s.watching.Store(false)
 				if s.waiting.Load() == 0 { // taken since, perhaps without an alarm

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/rollway/rollway/collector/pool"
 	"golang.org/x/sys/unix"
 )
 
@@ -15,6 +16,7 @@ type worker struct {
 	answer  answer
 	events  [1]unix.EpollEvent // more would wait for the first one's handler
 	blocked bool               // the handler has said WillBlock
+	turns   int                // how often the connection was read from without a break
 	resumed *byte              // where the memory of conn.part begins, if that is worked on
 }
 
@@ -29,7 +31,7 @@ func (s *Server) startLocked() {
 		w = s.newWorker()
 	}
 	s.active++
-	s.surplus.Store(s.active > s.limit)
+	s.surplus.Store(int32(s.active - s.limit))
 	s.running.Go(w.work)
 }
 
@@ -55,7 +57,7 @@ func (w *worker) work() {
 				w.attend(c, w.events[0].Events&ends != 0)
 			}
 		}
-		if s.surplus.Load() && w.leave() {
+		if s.surplus.Load() > 0 && s.waiting.Load() > 0 && w.leave() {
 			return
 		}
 	}
@@ -70,12 +72,18 @@ func (w *worker) leave() bool {
 		return false
 	}
 	s.active--
-	s.surplus.Store(s.active > s.limit)
+	s.surplus.Store(int32(s.active - s.limit))
 	if len(s.spare) < maxSpare {
 		s.spare = append(s.spare, w)
 	}
 	return true
 }
+
+// maxBlocked is how many workers may wait in handlers, each with its memory.
+const maxBlocked = 256
+
+// crowded reports whether as many do, those among them that have not said so.
+func (s *Server) crowded() bool { return s.blocked.Load()+max(0, s.surplus.Load()) >= maxBlocked }
 
 // maxSpare is how many workers keep their memory without a goroutine.
 const maxSpare = 64
@@ -87,10 +95,11 @@ func (w *worker) willBlock() {
 	}
 	w.blocked = true
 	s := w.s
+	s.blocked.Add(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.active--
-	s.surplus.Store(s.active > s.limit)
+	s.surplus.Store(int32(s.active - s.limit))
 	if s.active < s.limit && !s.ended {
 		s.startLocked()
 	}
@@ -100,15 +109,20 @@ func (w *worker) willBlock() {
 func (w *worker) unblock() {
 	w.blocked = false
 	s := w.s
+	s.blocked.Add(-1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.active++
-	s.surplus.Store(s.active > s.limit)
+	s.surplus.Store(int32(s.active - s.limit))
 }
+
+// maxTurns is how often in a row a connection is read from that always has more.
+const maxTurns = 64
 
 // attend does all there is to do for c, which w owns, and gives it up. ended: to
 // read less than there was room for does not mean that there is no more.
 func (w *worker) attend(c *conn, ended bool) {
+	w.turns = 0
 	for {
 		w.serve(c, ended)
 		if c.state.Load() == gone || c.release() {
@@ -135,7 +149,7 @@ func (w *worker) serve(c *conn, ended bool) {
 		return
 	}
 	in := w.resume(c)
-	for drained := false; ; {
+	for drained := false; ; w.turns++ {
 		rest, want, v := w.requests(c, in)
 		switch {
 		case v == over:
@@ -144,12 +158,15 @@ func (w *worker) serve(c *conn, ended bool) {
 			s.handOver(c, rest)
 			return
 		case v == full:
-			if !s.keep(c, rest, len(rest)) {
+			if len(rest) > 0 && !s.keep(c, rest, len(rest)) {
 				s.close(c)
 			}
 			return
 		case drained:
 			w.park(c, rest, want)
+			return
+		case w.turns > maxTurns: // it would keep the worker from all others
+			s.handOver(c, rest)
 			return
 		case len(rest) == 0:
 			in = w.buf[:0]
@@ -190,6 +207,8 @@ func (w *worker) resume(c *conn) []byte {
 func (w *worker) park(c *conn, part []byte, want int) {
 	s := w.s
 	switch {
+	case s.closing.Load() && (len(part) == 0 || c.between(part)):
+		s.close(c)
 	case len(part) > 0 && &part[0] == w.resumed && cap(part) == want: // as before, its deadline too
 		s.kept.Add(int64(want))
 		c.part = part
@@ -197,8 +216,6 @@ func (w *worker) park(c *conn, part []byte, want int) {
 		c.deadline.Store(s.after(s.o.patience()))
 	case len(part) > 0:
 		s.handOver(c, part)
-	case s.closing.Load():
-		s.close(c)
 	}
 }
 
@@ -223,6 +240,9 @@ func (w *worker) requests(c *conn, in []byte) (rest []byte, want int, v verdict)
 		size := head + length
 		if size > len(in) {
 			return in, size, more
+		}
+		if w.s.crowded() && !w.s.closing.Load() { // net/http may keep more of them, under the handler's own bounds
+			return in, 0, foreign
 		}
 		v := w.handle(c, in[head:size], length)
 		in = in[size:]
@@ -264,6 +284,7 @@ func (w *worker) handle(c *conn, b []byte, length int) verdict {
 	w.answer.reset()
 	whole := w.call(c)
 	c.body = body{closed: true}
+	pool.Overwrite(b) // for who has kept it
 	if w.blocked {
 		w.unblock()
 	}
@@ -278,6 +299,7 @@ func (w *worker) handle(c *conn, b []byte, length int) verdict {
 	out := w.answer.finish(s.dates.at(now))
 	c.last = w.answer.close
 	n, err := write(c.fd, out)
+	defer pool.Overwrite(out)
 	switch {
 	case n < len(out) && (err == nil || err == unix.EAGAIN):
 		c.pending = append([]byte(nil), out[n:]...)

@@ -122,6 +122,7 @@ var table = []edge{
 	{"collector/door/doortest", "collector/normalize/vectors", "JSON that must, must not or may be accepted"},
 	{"collector/door/doortest", "collector/receive", "a protocol by itself"},
 	{"collector/door/doortest", "github.com/go-json-experiment/json/jsontext", "masks in lines what differs from run to run"},
+	{"collector/httpfast", "collector/pool", "memory that is used again is overwritten"},
 	{"collector/httpfast", "golang.org/x/sys/unix", "connections wait in epoll, without a goroutine"},
 	{"collector/journal", "internal/disk", "files that tests can make fail and crash"},
 	{"collector/journal", "collector/pool", "memory that is used again is checked for use after return"},
