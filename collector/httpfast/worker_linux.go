@@ -244,7 +244,7 @@ func (w *worker) requests(c *conn, in []byte) (rest []byte, want int, v verdict)
 		if w.s.crowded() && !w.s.closing.Load() { // net/http may keep more of them, under the handler's own bounds
 			return in, 0, foreign
 		}
-		v := w.handle(c, in[head:size], length)
+		v := w.handle(c, in[head:size:size], length)
 		in = in[size:]
 		if v != more {
 			return in, 0, v
