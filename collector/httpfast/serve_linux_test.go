@@ -108,6 +108,35 @@ func TestHandlersThatWait(t *testing.T) {
 	}
 }
 
+// newServerAndRest serves with h until the test ends, here and behind net/http.
+func newServerAndRest(t *testing.T, h http.Handler) *Server {
+	s := newServer(t, listen(t), Options{Takes: all, Handler: h})
+	rest := &http.Server{Handler: h}
+	go rest.Serve(s.Rest())
+	t.Cleanup(func() { rest.Close() })
+	return s
+}
+
+// askFromMany sends a request on each of n connections.
+func askFromMany(t *testing.T, s *Server, n int) []net.Conn {
+	conns := make([]net.Conn, n)
+	for i := range conns {
+		conns[i] = dial(t, s)
+		io.WriteString(conns[i], post("/", "", "x"))
+	}
+	return conns
+}
+
+// answered wants an answer with status 200 on each of conns.
+func answered(t *testing.T, conns []net.Conn) {
+	t.Helper()
+	for _, conn := range conns {
+		if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || resp.StatusCode != 200 {
+			t.Fatalf("%v, %v", resp, err)
+		}
+	}
+}
+
 // TestWaitingWorkersAreBounded: more requests than may wait here wait in net/http.
 func TestWaitingWorkersAreBounded(t *testing.T) {
 	proceed, waiting := make(chan struct{}), atomic.Int32{}
@@ -116,15 +145,8 @@ func TestWaitingWorkersAreBounded(t *testing.T) {
 		waiting.Add(1)
 		<-proceed
 	})
-	s := newServer(t, listen(t), Options{Takes: all, Handler: h})
-	rest := &http.Server{Handler: h}
-	go rest.Serve(s.Rest())
-	t.Cleanup(func() { rest.Close() })
-	conns := make([]net.Conn, maxBlocked+50)
-	for i := range conns {
-		conns[i] = dial(t, s)
-		io.WriteString(conns[i], post("/", "", "x"))
-	}
+	s := newServerAndRest(t, h)
+	conns := askFromMany(t, s, maxBlocked+50)
 	until(t, "all wait", func() bool { return int(waiting.Load()) == len(conns) })
 	if n := int(s.blocked.Load()); n < maxBlocked || n > maxBlocked+s.limit {
 		t.Errorf("%d workers wait", n)
@@ -133,11 +155,7 @@ func TestWaitingWorkersAreBounded(t *testing.T) {
 		t.Error("no connection was handed over")
 	}
 	close(proceed)
-	for _, conn := range conns {
-		if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || resp.StatusCode != 200 {
-			t.Fatalf("%v, %v", resp, err)
-		}
-	}
+	answered(t, conns)
 	until(t, "none waits", func() bool { return s.blocked.Load() == 0 })
 }
 
@@ -151,25 +169,14 @@ func TestStuckWorkers(t *testing.T) {
 			<-proceed
 		}
 	})
-	s := newServer(t, listen(t), Options{Takes: all, Handler: h})
-	rest := &http.Server{Handler: h}
-	go rest.Serve(s.Rest())
-	t.Cleanup(func() { rest.Close() })
-	conns := make([]net.Conn, maxBlocked+100)
-	for i := range conns {
-		conns[i] = dial(t, s)
-		io.WriteString(conns[i], post("/", "", "x"))
-	}
+	s := newServerAndRest(t, h)
+	conns := askFromMany(t, s, maxBlocked+100)
 	if code, _, _ := ask(t, dial(t, s), "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); code != 200 {
 		t.Errorf("%d while others are stuck", code)
 	}
 	until(t, "all are in handlers", func() bool { return int(waiting.Load()) == len(conns) })
 	close(proceed)
-	for _, conn := range conns {
-		if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || resp.StatusCode != 200 {
-			t.Fatalf("%v, %v", resp, err)
-		}
-	}
+	answered(t, conns)
 	if code, _, _ := ask(t, dial(t, s), post("/", "", "x")); code != 200 {
 		t.Errorf("%d afterwards", code)
 	}
@@ -192,10 +199,7 @@ func TestNothingIsKeptOfTheClosed(t *testing.T) {
 // gets its answers in full while its connection goes over to net/http.
 func TestPipelinesGiveWay(t *testing.T) {
 	h := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
-	s := newServer(t, listen(t), Options{Takes: all, Handler: h})
-	rest := &http.Server{Handler: h}
-	go rest.Serve(s.Rest())
-	t.Cleanup(func() { rest.Close() })
+	s := newServerAndRest(t, h)
 	const requests = 20000
 	conn := dial(t, s)
 	go func() {
