@@ -67,20 +67,27 @@ func Loads() []struct{ Rate, Events int } {
 // Servers lists what is put under load.
 func Servers() []string { return []string{Naive, Pooled, Buffered, Synced} }
 
+// build makes a folder, which the caller removes, with the collector's program.
+func (s Settings) build() (dir, program string, err error) {
+	if missing != "" {
+		return "", "", errors.New("this needs " + missing)
+	}
+	if dir, err = os.MkdirTemp(s.Dir, "bench-ingest-"); err != nil {
+		return "", "", err
+	}
+	if program, err = buildRollway(dir); err != nil {
+		os.RemoveAll(dir)
+	}
+	return dir, program, err
+}
+
 // MeasureLoad puts every server under every load, one run each, and tells w.
 func MeasureLoad(w io.Writer, s Settings) (runs []Run, err error) {
-	if missing != "" {
-		return nil, errors.New("this needs " + missing)
-	}
-	tmp, err := os.MkdirTemp(s.Dir, "bench-ingest-")
+	tmp, program, err := s.build()
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(tmp)
-	program, err := buildRollway(tmp)
-	if err != nil {
-		return nil, err
-	}
 	if len(s.Servers) == 0 {
 		s.Servers = Servers()
 	}

@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,33 +18,37 @@ const (
 // holds reports whether the server answered all it was sent, and in time.
 func (run *Run) holds() bool { return run.Sent.Errors == 0 && run.Sent.Latency.P99 <= maxHeld }
 
+// programs finds the program of each server; own is ours. left says which could
+// not be had, and why, as w is told.
+func (s Settings) programs(w io.Writer, own string, servers []string) (programs map[string]string, left []string) {
+	programs = map[string]string{}
+	for _, name := range servers {
+		rival, is := rivalOf(name)
+		if !is {
+			programs[name] = own
+			continue
+		}
+		path, err := rival.path(s.Fetch)
+		if err != nil {
+			fmt.Fprintf(w, "LEFT OUT: %s: %v\n", name, err)
+			left = append(left, fmt.Sprintf("%s: %v", name, err))
+			continue
+		}
+		programs[name] = path
+	}
+	return programs, left
+}
+
 // MeasureRivals puts ours and the rivals under every load by OTLP, and tells w.
 // One that does not hold a load is measured again with half of it, and so on.
 // left says which of them could not be had, and why.
 func MeasureRivals(w io.Writer, s Settings) (runs []Run, left []string, err error) {
-	if missing != "" {
-		return nil, nil, errors.New("this needs " + missing)
-	}
-	tmp, err := os.MkdirTemp(s.Dir, "bench-ingest-")
+	tmp, own, err := s.build()
 	if err != nil {
 		return nil, nil, err
 	}
 	defer os.RemoveAll(tmp)
-	own, err := buildRollway(tmp)
-	if err != nil {
-		return nil, nil, err
-	}
-	programs := map[string]string{}
-	for _, name := range Rivals() {
-		rival, is := rivalOf(name)
-		if !is {
-			programs[name] = own
-		} else if programs[name], err = rival.path(s.Fetch); err != nil {
-			delete(programs, name)
-			fmt.Fprintf(w, "LEFT OUT: %s: %v\n", name, err)
-			left = append(left, fmt.Sprintf("%s: %v", name, err))
-		}
-	}
+	programs, left := s.programs(w, own, Rivals())
 	for _, l := range Loads() {
 		for _, name := range Rivals() {
 			if programs[name] == "" {

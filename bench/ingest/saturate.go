@@ -107,28 +107,13 @@ func saturate(l load) (Sent, error) {
 // MeasureSaturation saturates ours and the rivals that store nothing, one after
 // the other, in rounds that begin with another one each, and tells w.
 func MeasureSaturation(w io.Writer, s Settings) (list []Saturation, err error) {
-	if missing != "" {
-		return nil, errors.New("this needs " + missing)
-	}
-	tmp, err := os.MkdirTemp(s.Dir, "bench-ingest-")
+	tmp, own, err := s.build()
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(tmp)
-	own, err := buildRollway(tmp)
-	if err != nil {
-		return nil, err
-	}
-	names, programs := saturatedServers(), map[string]string{}
-	for _, name := range names {
-		rival, is := rivalOf(name)
-		if !is {
-			programs[name] = own
-		} else if programs[name], err = rival.path(s.Fetch); err != nil {
-			delete(programs, name)
-			fmt.Fprintf(w, "LEFT OUT: %s: %v\n", name, err)
-		}
-	}
+	names := saturatedServers()
+	programs, _ := s.programs(w, own, names)
 	for round := range SaturationRounds {
 		for i := range names {
 			name := names[(i+round)%len(names)]

@@ -152,17 +152,6 @@ func (b *Builder) Slot(s Slot) {
 	b.slot = s
 }
 
-// appendName appends the name that a slot has in a line, as JSON.
-func (s Slot) appendName(dst []byte) []byte {
-	switch s {
-	case keyTime:
-		return append(dst, `"time"`...)
-	case keyLevel:
-		return append(dst, `"level"`...)
-	}
-	return append(dst, slotNames[s][1:len(slotNames[s])-1]...) // between ',' and ':'
-}
-
 // SlotNamed is Slot for a value that came under another name than the slot's,
 // by which it goes to attrs if it has to.
 func (b *Builder) SlotNamed(s Slot, name []byte) {

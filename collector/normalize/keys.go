@@ -33,6 +33,17 @@ var slotNames = [numSlots]string{
 	keyError:   `,"error":`,
 }
 
+// appendName appends the name that a slot has in a line, as JSON.
+func (s Slot) appendName(dst []byte) []byte {
+	switch s {
+	case keyTime:
+		return append(dst, `"time"`...)
+	case keyLevel:
+		return append(dst, `"level"`...)
+	}
+	return append(dst, slotNames[s][1:len(slotNames[s])-1]...) // between ',' and ':'
+}
+
 // lookup returns the key of a name, which is a JSON string.
 func (n *Normalizer) lookup(raw []byte) key {
 	name := raw[1 : len(raw)-1]
