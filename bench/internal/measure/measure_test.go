@@ -3,6 +3,7 @@ package measure
 import (
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -114,6 +115,34 @@ func TestSummarizeLeavesOutNoisySamples(t *testing.T) {
 	}
 	if s := results(0, 90, 90, 0, 0, 0).Summarize()[k]; s.Samples != 6 || s.NoisyButUsedSamples != 2 || s.Ns != 3.5 {
 		t.Errorf("two of six noisy: %+v", s)
+	}
+}
+
+func TestRatioIsOfRounds(t *testing.T) {
+	a, b := Key{Case: "c", Library: "a"}, Key{Case: "c", Library: "b"}
+	r := new(Results)
+	add := func(round int, nsA, nsB, others float64) {
+		r.Samples = append(r.Samples,
+			Sample{Case: "c", Library: "b", Round: round, NsPerOp: nsB, OthersPct: others},
+			Sample{Case: "c", Library: "a", Round: round, NsPerOp: nsA},
+			Sample{Case: "c", Library: "other", Round: round, NsPerOp: 1000})
+	}
+	if ratio, rounds := r.Ratio(a, b); !math.IsNaN(ratio) || rounds != 0 {
+		t.Errorf("of nothing: %v of %d rounds", ratio, rounds)
+	}
+	for i, machine := range []float64{1, 10, 2, 4, 3} { // a takes twice b's time, whatever the machine does
+		add(i, 2*machine, machine, 0)
+	}
+	if ratio, rounds := r.Ratio(a, b); ratio != 2 || rounds != 5 {
+		t.Errorf("%v of %d rounds, want 2 of 5", ratio, rounds)
+	}
+	add(5, 9, 1, 90)
+	if ratio, rounds := r.Ratio(a, b); ratio != 2 || rounds != 5 {
+		t.Errorf("with a noisy round: %v of %d rounds, want 2 of 5", ratio, rounds)
+	}
+	r.Samples = r.Samples[3*3:] // rounds 3, 4 and the noisy one
+	if ratio, rounds := r.Ratio(a, b); ratio != 2 || rounds != 3 {
+		t.Errorf("too few quiet rounds: %v of %d rounds, want 2 of 3", ratio, rounds)
 	}
 }
 

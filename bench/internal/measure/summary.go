@@ -78,6 +78,51 @@ func summarize(samples []Sample) Summary {
 	return sum
 }
 
+// Ratio is the median of a's time ÷ b's in the same round, and of how many
+// rounds: rounds in which both were quiet, or all where they are less than
+// enough. A round's samples were taken within seconds of each other, so what
+// the machine did for minutes is in both and falls out, as it does not where
+// two medians are divided.
+func (r *Results) Ratio(a, b Key) (ratio float64, rounds int) {
+	type pair struct{ a, b *Sample }
+	pairs := map[int]*pair{}
+	for i := range r.Samples {
+		s := &r.Samples[i]
+		k := Key{s.Case, s.Library, s.Mode}
+		if k != a && k != b {
+			continue
+		}
+		p := pairs[s.Round]
+		if p == nil {
+			p = new(pair)
+			pairs[s.Round] = p
+		}
+		if k == a {
+			p.a = s
+		} else {
+			p.b = s
+		}
+	}
+	var all, quiet []float64
+	for _, p := range pairs {
+		if p.a == nil || p.b == nil {
+			continue
+		}
+		all = append(all, p.a.NsPerOp/p.b.NsPerOp)
+		if p.a.OthersPct <= noisyPct && p.b.OthersPct <= noisyPct {
+			quiet = append(quiet, all[len(all)-1])
+		}
+	}
+	if len(quiet) >= enoughQuiet {
+		all = quiet
+	}
+	if len(all) == 0 {
+		return math.NaN(), 0
+	}
+	slices.Sort(all)
+	return median(all), len(all)
+}
+
 // median of sorted values.
 func median(sorted []float64) float64 {
 	n := len(sorted)
