@@ -15,8 +15,9 @@ const maxEvents = 5
 // An account is what clients know of the requests they sent. It is safe for
 // concurrent use.
 type account struct {
-	mu   sync.Mutex
-	list []request // by number
+	mu        sync.Mutex
+	list      []request // by number; guarded by mu
+	confirmed int       // of them, acknowledged; guarded by mu
 }
 
 type request struct {
@@ -44,6 +45,7 @@ func (a *account) ack(number int, first uint64) (again, same bool) {
 		return true, r.first == first
 	}
 	*r = request{true, first}
+	a.confirmed++
 	return false, true
 }
 
@@ -53,13 +55,11 @@ func (a *account) snapshot() []request {
 	return append([]request(nil), a.list...)
 }
 
-func (a *account) acked() (n int) {
-	for _, r := range a.snapshot() {
-		if r.acked {
-			n++
-		}
-	}
-	return n
+// acked returns how many requests are acknowledged.
+func (a *account) acked() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.confirmed
 }
 
 // message is the text of an event. Now and then it is long, so that a write of

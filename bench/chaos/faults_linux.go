@@ -32,9 +32,6 @@ func pick[T any](s *scene, whole, short T) T {
 	return whole
 }
 
-// drainWithin is how long clients have, once the fault is over.
-const drainWithin = 2 * time.Minute
-
 // faults are what is done, by name.
 var faults = map[string]func(*scene) error{
 	"kill": kills, "stop": stops, "full": full, "clock": clocks, "clients": badClients,
@@ -149,7 +146,7 @@ func (s *scene) check(answered bool) error {
 
 // end has the clients finish, and looks at what is left.
 func (s *scene) end() error {
-	if err := s.load.drain(drainWithin); err != nil {
+	if err := s.load.drain(); err != nil {
 		return fmt.Errorf("%w: %s", err, s.said.Tail(saidBytes))
 	}
 	if err := s.reconcile(true); err != nil {
@@ -206,16 +203,6 @@ func stops(s *scene) error {
 	return s.end()
 }
 
-// await waits until done says so.
-func await(what string, done func() bool) error {
-	for begin := time.Now(); !done(); time.Sleep(5 * time.Millisecond) {
-		if time.Since(begin) > time.Minute {
-			return fmt.Errorf("%s: not within a minute", what)
-		}
-	}
-	return nil
-}
-
 // refused returns how many answers were no acknowledgement.
 func (s *scene) refused() (n int) {
 	s.load.count(func(t *Try) { n = t.Refused })
@@ -225,7 +212,7 @@ func (s *scene) refused() (n int) {
 // more waits for n more acknowledged requests.
 func (s *scene) more(n int) error {
 	want := s.account.acked() + n
-	return await("acknowledgements", func() bool { return s.account.acked() >= want })
+	return await("acknowledgements", s.account.acked, func() bool { return s.account.acked() >= want })
 }
 
 // full fills a small file system and then makes it larger.
@@ -247,7 +234,8 @@ func full(s *scene) error {
 	s.load.begin(8, 0)
 	for round := range pick(s, 5, 1) {
 		before := s.refused()
-		if err := await("a full disk", func() bool { return s.refused() > before+200 }); err != nil {
+		filling := func() int { return s.refused() + s.account.acked() }
+		if err := await("a full disk", filling, func() bool { return s.refused() > before+200 }); err != nil {
 			return err
 		}
 		s.try.Rounds++

@@ -63,7 +63,7 @@ func kafkaAway(s *scene) error {
 		return err
 	}
 	for round := range pick(s, 2, 1) {
-		if err := await("deliveries", func() bool { sink, err := s.sink(); return err == nil && sink.Delivered > 100 }); err != nil {
+		if err := await("deliveries", s.delivered, func() bool { return s.delivered() > 100 }); err != nil {
 			return err
 		}
 		k.Kill()
@@ -92,10 +92,10 @@ func kafkaAway(s *scene) error {
 		}
 		away = pick(s, 20*time.Second, time.Second)
 	}
-	if err := s.load.drain(drainWithin); err != nil {
+	if err := s.load.drain(); err != nil {
 		return err
 	}
-	if err := await("all to be delivered", func() bool { sink, err := s.sink(); return err == nil && sink.Pending == 0 }); err != nil {
+	if err := await("all to be delivered", s.delivered, func() bool { sink, err := s.sink(); return err == nil && sink.Pending == 0 }); err != nil {
 		return err
 	}
 	if err := s.reconcile(true); err != nil {
@@ -108,6 +108,16 @@ func kafkaAway(s *scene) error {
 		return err
 	}
 	return s.consume(k)
+}
+
+// delivered returns how many events the sink has delivered since it began; 0 if
+// that cannot be asked.
+func (s *scene) delivered() int {
+	sink, err := s.sink()
+	if err != nil {
+		return 0
+	}
+	return int(sink.Delivered)
 }
 
 // sink asks the collector for the account of its sink.

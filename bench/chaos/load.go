@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -57,20 +58,16 @@ func (l *load) begin(n int, pause time.Duration) {
 }
 
 // drain has the clients finish what they have begun, and ends them.
-func (l *load) drain(within time.Duration) error {
+func (l *load) drain() error {
 	close(l.ending)
-	done := make(chan struct{})
+	var done atomic.Bool
 	go func() {
 		l.clients.Wait()
-		close(done)
+		done.Store(true)
 	}()
-	select {
-	case <-done:
-		l.client.CloseIdleConnections()
-		return nil
-	case <-time.After(within):
-		return fmt.Errorf("requests are not acknowledged within %v of the end of the fault", within)
-	}
+	err := await("acknowledgements after the end of the fault", l.account.acked, done.Load)
+	l.client.CloseIdleConnections()
+	return err
 }
 
 // pause lets no attempt begin and waits for those under way; resume ends it.
