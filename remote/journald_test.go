@@ -24,52 +24,96 @@ import (
 // A journalPeer reads entries as systemd-journald does: from a datagram, or
 // from a sealed file whose descriptor comes with an empty one.
 type journalPeer struct {
-	url   string
+	t    testing.TB
+	conn *net.UnixConn
+	url  string
+	done chan struct{} // closed when nothing is read any more; nil before start
+
 	mu    sync.Mutex
 	got   []string
 	files int
-	errs  []error
 }
 
+// startJournalPeer returns a peer that reads at a path of its own.
 func startJournalPeer(t testing.TB) *journalPeer {
-	path := socketPath(t)
+	t.Helper()
+	p := listenJournal(t, socketPath(t))
+	p.start()
+	return p
+}
+
+// listenJournal returns a peer that has its socket at path, in place of what is
+// there, and reads nothing yet.
+func listenJournal(t testing.TB, path string) *journalPeer {
+	t.Helper()
+	os.Remove(path)
 	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &journalPeer{url: "journald://" + path}
-	done := make(chan struct{})
-	t.Cleanup(func() {
-		c.Close()
-		<-done
-		for _, err := range p.errs {
-			t.Error(err)
-		}
-	})
-	go func() {
-		defer close(done)
-		buf, oob := make([]byte, 1<<20), make([]byte, 1<<10)
-		for {
-			n, m, _, _, err := c.ReadMsgUnix(buf, oob)
-			if err != nil {
-				return
-			}
-			entry, err := string(buf[:n]), error(nil)
-			if m > 0 {
-				entry, err = readSealed(oob[:m], n)
-			}
-			p.mu.Lock()
-			if err != nil {
-				p.errs = append(p.errs, err)
-			}
-			if m > 0 {
-				p.files++
-			}
-			p.got = append(p.got, entry)
-			p.mu.Unlock()
-		}
-	}()
+	p := &journalPeer{t: t, conn: c, url: "journald://" + path}
+	t.Cleanup(p.stop)
 	return p
+}
+
+func (p *journalPeer) start() {
+	p.done = make(chan struct{})
+	go p.read()
+}
+
+// stop ends the peer; what is in its queue is lost.
+func (p *journalPeer) stop() {
+	p.conn.Close()
+	if p.done != nil {
+		<-p.done
+	}
+}
+
+func (p *journalPeer) read() {
+	defer close(p.done)
+	buf, oob := make([]byte, 1<<20), make([]byte, 1<<10)
+	for {
+		n, m, _, _, err := p.conn.ReadMsgUnix(buf, oob)
+		if err != nil {
+			return
+		}
+		entry := string(buf[:n])
+		if m > 0 {
+			if entry, err = readSealed(oob[:m], n); err != nil {
+				p.t.Error(err)
+			}
+		}
+		p.mu.Lock()
+		if m > 0 {
+			p.files++
+		}
+		p.got = append(p.got, entry)
+		p.mu.Unlock()
+	}
+}
+
+func init() { anyPeers["journald"] = anyJournal }
+
+func anyJournal(t *testing.T) *anyPeer {
+	path := socketPath(t)
+	var lives []*journalPeer
+	return &anyPeer{
+		url:     "journald://" + path,
+		options: remote.Options{Journald: remote.Journald{Identifier: "shop", Line: true}},
+		up: func() {
+			lives = append(lives, listenJournal(t, path))
+			lives[len(lives)-1].start()
+		},
+		down: func() { lives[len(lives)-1].stop() },
+		lines: func() (all []byte) {
+			for _, life := range lives {
+				for _, e := range life.entries() {
+					all = append(all, journalLine(t, e)...)
+				}
+			}
+			return all
+		},
+	}
 }
 
 func readSealed(oob []byte, n int) (string, error) {
@@ -102,6 +146,17 @@ func (p *journalPeer) entries() []string {
 	return append([]string(nil), p.got...)
 }
 
+// journalLine returns the line that an entry of shop was made of, by
+// Journald.Line.
+func journalLine(t testing.TB, entry string) string {
+	t.Helper()
+	line, ok := strings.CutPrefix(entry, "PRIORITY=6\nSYSLOG_IDENTIFIER=shop\nMESSAGE=")
+	if !ok {
+		t.Errorf("entry %.100q", entry)
+	}
+	return line
+}
+
 func TestJournaldLineWriter(t *testing.T) {
 	rollwaytest.TestLineWriter(t, rollwaytest.Subject{LongLine: 2 << 20, Open: func(t *testing.T) *rollwaytest.Instance {
 		peer := startJournalPeer(t)
@@ -113,11 +168,7 @@ func TestJournaldLineWriter(t *testing.T) {
 				eventually(t, "the peer has read what was written", func() bool { return uint64(len(peer.entries())) >= written })
 				var all []byte
 				for _, e := range peer.entries() {
-					line, ok := strings.CutPrefix(e, "PRIORITY=6\nSYSLOG_IDENTIFIER=shop\nMESSAGE=")
-					if !ok {
-						t.Errorf("entry %.100q", e)
-					}
-					all = append(all, line...)
+					all = append(all, journalLine(t, e)...)
 				}
 				return all
 			},

@@ -29,7 +29,11 @@ func startGramPeer(t testing.TB, network, addr string) *gramPeer {
 // listenGram is startGramPeer for a peer that reads nothing yet.
 func listenGram(t testing.TB, network, addr string) *gramPeer {
 	t.Helper()
-	c, err := net.ListenPacket(network, addr)
+	config := net.ListenConfig{}
+	if network == "udp" {
+		config.Control = shareAddress
+	}
+	c, err := config.ListenPacket(t.Context(), network, addr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,9 +89,7 @@ func socketPath(t testing.TB) string {
 // once the peer before is closed.
 func datagrams(t *testing.T, test func(t *testing.T, url string, listen func() *gramPeer)) {
 	t.Run("udp", func(t *testing.T) {
-		free := listenGram(t, "udp", "127.0.0.1:0")
-		addr := free.LocalAddr().String()
-		free.Close()
+		addr := reserveUDP(t)
 		test(t, "udp://"+addr, func() *gramPeer { return listenGram(t, "udp", addr) })
 	})
 	t.Run("unixgram", func(t *testing.T) {

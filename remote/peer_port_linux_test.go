@@ -1,7 +1,9 @@
 package remote_test
 
 import (
+	"errors"
 	"fmt"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -13,7 +15,32 @@ import (
 // keeps it, as those that listen allow the reuse of addresses too.
 func reserve(t testing.TB) string {
 	t.Helper()
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	_, addr := reserveOf(t, unix.SOCK_STREAM)
+	return addr
+}
+
+// reserveUDP is reserve for UDP. The socket that keeps the port is connected to
+// another, so that it gets nothing of what is sent to it.
+func reserveUDP(t testing.TB) string {
+	t.Helper()
+	fd, addr := reserveOf(t, unix.SOCK_DGRAM)
+	if err := unix.Connect(fd, &unix.SockaddrInet4{Port: 9, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	return addr
+}
+
+// shareAddress lets a socket listen at what reserveUDP returned.
+func shareAddress(_, _ string, c syscall.RawConn) (err error) {
+	ctlErr := c.Control(func(fd uintptr) {
+		err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+	})
+	return errors.Join(ctlErr, err)
+}
+
+func reserveOf(t testing.TB, kind int) (fd int, addr string) {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, kind|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,5 +55,5 @@ func reserve(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf("127.0.0.1:%d", name.(*unix.SockaddrInet4).Port)
+	return fd, fmt.Sprintf("127.0.0.1:%d", name.(*unix.SockaddrInet4).Port)
 }

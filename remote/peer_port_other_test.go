@@ -4,6 +4,7 @@ package remote_test
 
 import (
 	"net"
+	"syscall"
 	"testing"
 )
 
@@ -17,3 +18,17 @@ func reserve(t testing.TB) string {
 	defer l.Close()
 	return l.Addr().String()
 }
+
+// reserveUDP returns an address of the loopback that is free now.
+func reserveUDP(t testing.TB) string {
+	t.Helper()
+	c, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	return c.LocalAddr().String()
+}
+
+// shareAddress is not needed where nothing keeps the port.
+func shareAddress(_, _ string, _ syscall.RawConn) error { return nil }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -264,55 +263,6 @@ func statsReturns(t *testing.T, w *remote.Writer, when string, ok func(remote.St
 	case <-done:
 	case <-time.After(2 * time.Minute):
 		t.Fatalf("Stats has not returned while %s", when)
-	}
-}
-
-// Every kind of peer that can be seen to be away.
-func TestSpillSchemes(t *testing.T) {
-	for _, scheme := range []string{"tcp", "unix", "unixgram", "syslog+tcp", "syslog+unix"} {
-		t.Run(scheme, func(t *testing.T) {
-			if runtime.GOOS == "windows" && strings.Contains(scheme, "gram") {
-				t.Skip("Windows has no local datagram sockets")
-			}
-			addr := newKeyedPeer(t).addr
-			if strings.Contains(scheme, "unix") {
-				addr = socketPath(t)
-			}
-			w := open(t, scheme+"://"+addr, remote.Options{Spill: spillTo(t)})
-			for i := range 100 {
-				write(t, w, numbered(i*10, i*10+10))
-			}
-			if s := balanced(t, w); s.Spill.Lines != 1000 || s.Written != 0 {
-				t.Fatalf("Stats = %+v", s)
-			}
-			var bytes func() []byte
-			if strings.HasSuffix(scheme, "gram") {
-				peer := startGramPeer(t, "unixgram", addr)
-				bytes = peer.bytes
-			} else {
-				peer := startTCPPeer(t, addr, nil, nil)
-				bytes = peer.bytes
-			}
-			flush(t, w)
-			write(t, w, numbered(1000, 1010))
-			if err := w.Close(); err != nil {
-				t.Errorf("Close = %v", err)
-			}
-			settled(t, w, 1010, 1010)
-			last := fmt.Sprintf(`"seq":%d}`, 1009)
-			eventually(t, "the last line", func() bool { return strings.Contains(string(bytes()), last) })
-			got := string(bytes())
-			for at, i := 0, 0; i < 1010; i++ {
-				next := strings.Index(got[at:], fmt.Sprintf(`"seq":%d}`, i))
-				if next < 0 {
-					t.Fatalf("line %d is missing, or comes too early", i)
-				}
-				at += next
-			}
-			if n := strings.Count(got, `"seq":`); n != 1010 {
-				t.Errorf("%d lines arrived", n)
-			}
-		})
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -15,16 +14,12 @@ import (
 	"github.com/rollway/rollway/rollwaytest"
 )
 
-// A keyedPeer is an HTTP server at one address that can be taken down and up
-// again, and that stores requests with the same Idempotency-Key once, as a
-// collector does.
+// A keyedPeer stores requests with the same Idempotency-Key once, as a collector
+// does.
 type keyedPeer struct {
-	t    testing.TB
-	addr string
+	*home
 
 	mu       sync.Mutex
-	server   *http.Server // nil while it is down
-	served   sync.WaitGroup
 	refuse   http.HandlerFunc // answers instead, if not nil
 	stalled  chan struct{}    // requests wait for it or their end, and then fail
 	keys     map[string]string
@@ -40,38 +35,12 @@ type arrival struct {
 
 // newKeyedPeer returns a peer that is down.
 func newKeyedPeer(t testing.TB) *keyedPeer {
-	p := &keyedPeer{t: t, addr: reserve(t), keys: map[string]string{}}
-	t.Cleanup(p.down)
+	p := &keyedPeer{keys: map[string]string{}}
+	p.home = newHome(t, p)
 	return p
 }
 
 func (p *keyedPeer) url() string { return "http://" + p.addr + "/" }
-
-func (p *keyedPeer) up() {
-	p.t.Helper()
-	l, err := net.Listen("tcp", p.addr)
-	if err != nil {
-		p.t.Error(err)
-		return
-	}
-	server := &http.Server{Handler: p, ErrorLog: discardLog}
-	p.mu.Lock()
-	p.server = server
-	p.mu.Unlock()
-	p.served.Go(func() { server.Serve(l) })
-}
-
-// down cuts all connections, also amid requests.
-func (p *keyedPeer) down() {
-	p.mu.Lock()
-	server := p.server
-	p.server = nil
-	p.mu.Unlock()
-	if server != nil {
-		server.Close()
-		p.served.Wait()
-	}
-}
 
 // answer lets f answer requests instead; nil takes that back.
 func (p *keyedPeer) answer(f http.HandlerFunc) {
