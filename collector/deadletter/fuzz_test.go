@@ -1,0 +1,58 @@
+package deadletter
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rollway/rollway/collector/normalize"
+)
+
+// FuzzLetter writes the letter of any event, context and names, and reads it back:
+// it is one line of JSON, and says the same.
+func FuzzLetter(f *testing.F) {
+	f.Add("/api/logs", "shop", []byte(`{"a":}`), []byte("ctx"), int64(1779972000), 1<<20)
+	f.Add("Fluent forward", "", []byte("\xff\n\x00"), []byte(""), int64(0), 1<<20)
+	f.Add("/v1/logs", "te\"nant", []byte("\xed\xa0\x80\u2028<"), []byte("\xff"), int64(-1), 6)
+	f.Fuzz(func(t *testing.T, door, tenant string, event, context []byte, sec int64, limit int) {
+		if !utf8.ValidString(door) || !utf8.ValidString(tenant) || sec < 0 || sec > 1<<33 || limit < 0 || len(event) == 0 {
+			return
+		}
+		batch := new(normalize.Batch)
+		batch.KeepLetters(limit)
+		b := normalize.New(normalize.Limits{MaxRejections: 1}).Build(batch, time.Now())
+		b.Raw(event)
+		b.Reject(normalize.ReasonSyntax, door)
+		b.Context(len(context), func(dst []byte) []byte { return append(dst, context...) })
+		b.Done()
+		letters := batch.Letters()
+		if len(letters) != min(1, limit) {
+			t.Fatalf("%d letters within %d bytes", len(letters), limit)
+		}
+		for i := range letters {
+			l := &letters[i]
+			at := time.Unix(sec, 5).UTC()
+			line := appendLetter(nil, door, tenant, at, l, batch.Text(l), batch.Context(l))
+			if bytes.Count(line, []byte("\n")) != 1 || !bytes.HasSuffix(line, []byte("\n")) {
+				t.Fatalf("not one line: %q", line)
+			}
+			var got Letter
+			if err := json.Unmarshal(line, &got); err != nil {
+				t.Fatalf("%v: %q", err, line)
+			}
+			text, err := got.Text()
+			around, errAround := got.Surroundings()
+			fits := len(context) <= normalize.MaxContext && len(event)+len(context) <= limit
+			if err != nil || errAround != nil || string(text) != string(event[:min(len(event), limit)]) || got.Cut != (len(event) > limit) ||
+				fits != (around != nil) || got.ContextCut == fits || fits && string(around) != string(context) {
+				t.Fatalf("%q with %q became %s", event, context, line)
+			}
+			if got.Door != door || got.Tenant != tenant || got.Reason != normalize.ReasonSyntax || strings.ToValidUTF8(got.Detail, "") != got.Detail || !got.Time.Equal(at) || got.Whole || got.Withheld {
+				t.Fatalf("door %q, tenant %q, time %s became %s", door, tenant, at, line)
+			}
+		}
+	})
+}

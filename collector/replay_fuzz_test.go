@@ -1,0 +1,136 @@
+package collector
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/collector/deadletter"
+	"github.com/rollway/rollway/collector/door/forward"
+	"github.com/rollway/rollway/collector/door/syslog"
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/receive"
+)
+
+// lettered sends body to the door at path, with limits, and returns the lines that
+// are stored, the letters of what is not, and whether all of that has one.
+func lettered(t *testing.T, path, contentType string, body []byte, limits normalize.Limits) (lines []string, letters []deadletter.Letter, all bool) {
+	t.Helper()
+	all = true
+	keep := func(door, _ string, at time.Time, b *normalize.Batch) {
+		all = all && len(b.Letters()) == b.RejectedTotal
+		for i := range b.Letters() {
+			l := &b.Letters()[i]
+			around := string(b.Context(l))
+			letter := deadletter.Letter{Time: at, Door: door, Reason: l.Reason, Event: string(b.Text(l)), Cut: l.Cut, Whole: l.Whole, ContextCut: l.ContextCut}
+			if l.HasContext {
+				letter.Context = &around
+			}
+			letters = append(letters, letter)
+		}
+	}
+	add := func(b *normalize.Batch) {
+		for line := range strings.Lines(string(b.Lines)) {
+			lines = append(lines, line)
+		}
+	}
+	if !strings.HasPrefix(path, "/") {
+		batch := new(normalize.Batch)
+		batch.KeepLetters(1 << 30)
+		c := &receive.Chunk{Data: bytes.Clone(body), Received: time.Unix(1779972000, 0), Norm: normalize.New(limits), Batch: batch}
+		if path == (syslog.Protocol{}).Name() {
+			syslog.Protocol{}.DecodePacket(c)
+		} else {
+			forward.Protocol{}.Open().Decode(c) // an error ends it, after what it has taken
+		}
+		add(batch)
+		keep(path, "", c.Received, batch)
+		return lines, letters, all
+	}
+	r := receive.New(receive.Options{Limits: limits, MaxBuried: 1 << 30, Bury: keep, Store: func(_ context.Context, b *normalize.Batch) error {
+		add(b)
+		return nil
+	}})
+	mux := http.NewServeMux()
+	for _, d := range doors {
+		if d.protocol != nil && !d.grpc {
+			mux.Handle(d.path, r.Handler(d.protocol))
+		}
+	}
+	req := httptest.NewRequest("POST", path, bytes.NewReader(body))
+	req.Header.Set("Content-Type", contentType)
+	mux.ServeHTTP(httptest.NewRecorder(), req)
+	return lines, letters, all
+}
+
+// FuzzLetters sends any body to a door twice: with a small limit on the size of
+// events, and without limits. What the first has rejected becomes, read by
+// its letters, the lines that the second has and the first has not: of events that
+// are too long none is lost, changed or there twice.
+func FuzzLetters(f *testing.F) {
+	door := func(path, contentType string) byte {
+		for i, r := range rejectedRequests {
+			if r.path == path && r.contentType == contentType {
+				return byte(i)
+			}
+		}
+		f.Fatalf("no request to %s in %q", path, contentType)
+		return 0
+	}
+	for i, r := range rejectedRequests {
+		f.Add(byte(i), []byte(r.body))
+	}
+	for _, m := range rejectedMessages() {
+		f.Add(byte(len(rejectedRequests)), []byte(m))
+	}
+	f.Add(byte(len(rejectedRequests)+1), []byte("<12>1 2026-05-28T12:40:00Z - app 7 - - "+longText))
+	f.Add(door("/_bulk", ""), []byte("{\"create\":{}}\n{\"message\":\"a\"}\n{\"delete\":{\"_id\":\"1\"}}\n{\"index\":{}}\n{\"message\":\""+longText+"\",\r\n"))
+	f.Add(door("/services/collector/event", ""), []byte(`{"event":"a"}{"event":{"b":"`+longText+`"}}{"event":null}`))
+	f.Fuzz(func(t *testing.T, which byte, body []byte) {
+		path, contentType := forward.Protocol{}.Name(), ""
+		switch n := int(which) % (len(rejectedRequests) + 2); {
+		case n < len(rejectedRequests):
+			path, contentType = rejectedRequests[n].path, rejectedRequests[n].contentType
+		case n > len(rejectedRequests):
+			path = syslog.Protocol{}.Name()
+		}
+		small := noLimits
+		small.MaxEventBytes, small.MaxRejections = 300, math.MaxInt32
+		got, letters, all := lettered(t, path, contentType, body, small)
+		want, rest, allRest := lettered(t, path, contentType, body, noLimits)
+		if !all || !allRest || len(got)+len(letters) != len(want)+len(rest) && len(rest) == 0 {
+			t.Fatalf("%s: %d lines and %d letters of %q; without limits %d and %d", path, len(got), len(letters), body, len(want), len(rest))
+		}
+		for i := range letters {
+			l := &letters[i]
+			if l.ContextCut || l.Whole {
+				return // which the letter says
+			}
+			if l.Reason == normalize.ReasonTooLarge {
+				for line := range strings.Lines(string(ReadRejected(l))) {
+					got = append(got, line)
+				}
+			}
+		}
+		got, want = withoutReceipt(got), withoutReceipt(want)
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Fatalf("%s: %q became, by letters,\n%s\nat once\n%s", path, body, strings.Join(got, ""), strings.Join(want, ""))
+		}
+	})
+}
+
+// withoutReceipt are lines without their time where it is that of receipt.
+func withoutReceipt(lines []string) []string {
+	for i, line := range lines {
+		lines[i] = masked(line)
+	}
+	return lines
+}
