@@ -57,7 +57,7 @@ bench-reliability: ## do to writers what can go wrong, 200 kills among it (some 
 	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench reliability -o ../docs/results/reliability.json $(ARGS) && ../bin/bench reliability-tables
 
 .PHONY: bench-direct
-bench-direct: ## a gRPC server that logs 300 MB/s for a minute (or DURATION=10m), the published experiments beside it (6 minutes), and the tables of docs/BENCHMARKS.md
+bench-direct: ## a gRPC server that logs 300 MB/s for a minute (or DURATION=10m), the published experiments beside it (12 minutes), and the tables of docs/BENCHMARKS.md
 	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench direct-headline -o ../docs/results $(if $(filter file,$(origin DURATION)),,-duration $(DURATION)) $(ARGS) && \
 		../bin/bench direct -o ../docs/results && ../bin/bench direct-tables
 

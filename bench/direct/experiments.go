@@ -15,6 +15,7 @@ const (
 	CaseCall    = "call"    // LogBytes alone
 	CaseBuffers = "buffers" // size of the buffers
 	CaseShards  = "shards"  // threads and shards
+	CaseGRPC    = "grpc"    // requests by threads, shards and size of the buffers
 	CaseIO      = "io"      // how buffers get to the file
 	CasePools   = "pools"   // memory taken anew or used again
 	CaseSmall   = "small"   // lines of 256 bytes
@@ -45,7 +46,13 @@ const (
 type Settings struct {
 	Dir   string // for log files, which are removed; default the one for temporary files
 	Short bool   // each experiment once and briefly
+
+	Time time.Duration // of a sample of the experiment with pools; default DefaultTime
 }
+
+// DefaultTime is how long a sample of the experiment with pools takes. The
+// publication counted for two minutes.
+const DefaultTime = 30 * time.Second
 
 // paced is how long a sample at the headline load takes.
 func (s Settings) paced(d time.Duration) time.Duration {
@@ -77,6 +84,7 @@ type Subject struct {
 	Design     Design
 	load       load
 	config     Config
+	served     *served // if not nil, takes the place of load and config
 }
 
 // Rounds is how often an experiment is measured. Those at the headline rate
@@ -87,17 +95,19 @@ func (s Settings) Rounds(name string) int {
 		return 1
 	case name == CaseSmall:
 		return 7
-	case name == CaseCall:
+	case name == CaseCall, name == CaseGRPC:
 		return 5
 	case name == CaseLoss:
 		return 3
+	case name == CasePools:
+		return 1
 	}
 	return 2
 }
 
 // Cases lists the experiments.
 func Cases() []string {
-	return []string{CaseLoss, CaseCall, CaseBuffers, CaseShards, CaseIO, CasePools, CaseSmall}
+	return []string{CaseLoss, CaseCall, CaseBuffers, CaseShards, CaseGRPC, CaseIO, CasePools, CaseSmall}
 }
 
 // Subjects lists the samples of a round of an experiment.
@@ -111,6 +121,8 @@ func (s Settings) Subjects(name string) []Subject {
 		return s.buffers()
 	case CaseShards:
 		return s.shards()
+	case CaseGRPC:
+		return s.requests()
 	case CaseIO:
 		return s.engines()
 	case CasePools:
@@ -131,7 +143,13 @@ func (s Settings) Measure(w io.Writer, name string) ([]measure.Sample, error) {
 }
 
 func (u Subject) take(dir string) (measure.Sample, error) {
-	sample, err := u.load.run(u.Design, u.config, dir)
+	var sample measure.Sample
+	var err error
+	if u.served != nil {
+		sample, err = u.served.sample(u.Design, dir)
+	} else {
+		sample, err = u.load.run(u.Design, u.config, dir)
+	}
 	sample.Case, sample.Mode = u.Case, u.Mode
 	if err != nil {
 		err = fmt.Errorf("%s, %s, %s: %w", u.Case, u.Design.Name, u.Mode, err)
@@ -153,12 +171,12 @@ func (s Settings) loss() []Subject {
 	for _, d := range Designs() {
 		config := Config{BufferSize: 2 << 20, Shards: 4, Flush: 2 * time.Millisecond}
 		subjects = append(subjects,
-			Subject{CaseLoss, FlatOut, d, small, config},
-			Subject{CaseLoss, Paced, d, paced, config},
-			Subject{CaseLoss, Large, d, large, s.recommended(8)},
+			Subject{Case: CaseLoss, Mode: FlatOut, Design: d, load: small, config: config},
+			Subject{Case: CaseLoss, Mode: Paced, Design: d, load: paced, config: config},
+			Subject{Case: CaseLoss, Mode: Large, Design: d, load: large, config: s.recommended(8)},
 		)
 		if d.Own || d.Name == Published {
-			subjects = append(subjects, Subject{CaseLoss, Headline, d, headline(headlineThreads, s.paced(2*time.Second)), s.recommended(8)})
+			subjects = append(subjects, Subject{Case: CaseLoss, Mode: Headline, Design: d, load: headline(headlineThreads, s.paced(2*time.Second)), config: s.recommended(8)})
 		}
 	}
 	return subjects
@@ -174,16 +192,21 @@ func (s Settings) calls() []Subject {
 	many := load{goroutines: 64, each: s.records(records) / 64, size: 256}
 	swaps := load{goroutines: 1, each: s.records(20_000), size: 256, timed: true, period: time.Millisecond, burst: 100}
 	var subjects []Subject
-	for _, d := range append([]Design{{Name: NoCall, Lossy: true, Open: openNone}}, Designs()...) {
+	for _, d := range append([]Design{noCall}, Designs()...) {
 		subjects = append(subjects,
-			Subject{CaseCall, Uncontended, d, one, idle},
-			Subject{CaseCall, Contended, d, many, idle},
-			Subject{CaseCall, AtSwap, d, swaps, Config{BufferSize: 64 << 10, Shards: 1, Flush: time.Minute}},
+			Subject{Case: CaseCall, Mode: Uncontended, Design: d, load: one, config: idle},
+			Subject{Case: CaseCall, Mode: Contended, Design: d, load: many, config: idle},
+			Subject{Case: CaseCall, Mode: AtSwap, Design: d, load: swaps, config: Config{BufferSize: 64 << 10, Shards: 1, Flush: time.Minute}},
 		)
 	}
 	return subjects
 }
 
+// fullSets is how many full sets a row of the table of buffers sees at least.
+const fullSets = 6
+
+// buffers takes as long with each size as fullSets sets and a half take to fill,
+// and no less than two seconds.
 func (s Settings) buffers() []Subject {
 	var subjects []Subject
 	for _, mb := range []int{8, 32, 64, 128, 256, 512} {
@@ -192,8 +215,10 @@ func (s Settings) buffers() []Subject {
 		}
 		config := s.recommended(8)
 		config.BufferSize = mb << 20
+		fills := time.Duration(float64(config.BufferSize) / headlineBytes * (fullSets + 0.5) * float64(period))
+		l := headline(headlineThreads, s.paced(max(2*time.Second, fills)))
 		for _, name := range []string{Published, OwnDrop} {
-			subjects = append(subjects, Subject{CaseBuffers, fmt.Sprintf("%d MB", mb), design(name), headline(headlineThreads, s.paced(1500*time.Millisecond)), config})
+			subjects = append(subjects, Subject{Case: CaseBuffers, Mode: bufferMode(mb), Design: design(name), load: l, config: config})
 		}
 	}
 	return subjects
@@ -201,13 +226,13 @@ func (s Settings) buffers() []Subject {
 
 func (s Settings) shards() []Subject {
 	var subjects []Subject
-	for i, c := range []struct{ threads, shards int }{{50, 4}, {50, 8}, {100, 4}, {100, 8}, {100, 16}, {200, 8}, {200, 16}} {
+	for i, c := range threadsAndShards {
 		if s.Short && i > 0 {
 			break
 		}
 		config := s.recommended(c.shards)
 		for _, name := range []string{Published, OwnDrop} {
-			subjects = append(subjects, Subject{CaseShards, fmt.Sprintf("%dT / %dS", c.threads, c.shards), design(name), headline(c.threads, s.paced(1500*time.Millisecond)), config})
+			subjects = append(subjects, Subject{Case: CaseShards, Mode: shardMode(c.threads, c.shards), Design: design(name), load: headline(c.threads, s.paced(1500*time.Millisecond)), config: config})
 		}
 	}
 	return subjects
@@ -219,16 +244,32 @@ func (s Settings) engines() []Subject {
 	var subjects []Subject
 	for _, e := range []Engine{Buffered, Separate, Copied, Vectored} {
 		config.IO = e
-		subjects = append(subjects, Subject{CaseIO, e.String(), design(Published), l, config})
+		subjects = append(subjects, Subject{Case: CaseIO, Mode: e.String(), Design: design(Published), load: l, config: config})
 	}
 	for _, mode := range []shard.Mode{shard.Buffered, shard.Uncached, shard.Direct} {
-		subjects = append(subjects, Subject{CaseIO, mode.String(), ownDesign(OwnDrop, ownOptions{mode: mode}), l, config})
+		subjects = append(subjects, Subject{Case: CaseIO, Mode: mode.String(), Design: ownDesign(OwnDrop, ownOptions{mode: mode}), load: l, config: config})
 	}
 	return subjects
 }
 
+// poolRate is how many records a second there are in the experiment with pools: a
+// tenth of the headline's, so that two minutes of it are less than 4 GB of file.
+const poolRate = 100
+
+// pools has the loop alone as well: what that allocates is not the loggers'.
 func (s Settings) pools() []Subject {
-	l := headline(headlineThreads, s.paced(3*time.Second))
+	d := s.Time
+	if d == 0 {
+		d = DefaultTime
+	}
+	rate := poolRate
+	if s.Short {
+		d, rate = 100*time.Millisecond, 1000
+	}
+	l := load{
+		goroutines: headlineThreads, each: int(d.Seconds()*float64(rate)) / headlineThreads, size: headlineBytes,
+		period: headlineThreads * time.Second / time.Duration(rate), timed: true,
+	}
 	config := s.recommended(8)
 	config.IO = Copied
 	before, after := l, l
@@ -236,8 +277,9 @@ func (s Settings) pools() []Subject {
 	fresh := config
 	fresh.Unpooled = true
 	return []Subject{
-		{CasePools, takenAnew, unpooled(design(Published)), before, fresh},
-		{CasePools, usedAgain, design(Published), after, config},
-		{CasePools, usedAgain, design(OwnDrop), after, config},
+		{Case: CasePools, Mode: takenAnew, Design: unpooled(design(Published)), load: before, config: fresh},
+		{Case: CasePools, Mode: usedAgain, Design: design(Published), load: after, config: config},
+		{Case: CasePools, Mode: usedAgain, Design: design(OwnDrop), load: after, config: config},
+		{Case: CasePools, Mode: usedAgain, Design: noCall, load: after, config: config},
 	}
 }

@@ -18,8 +18,8 @@ type Headlines struct {
 	measure.Results
 	// Runs are first the interleaved pairs, one with logging and one without,
 	// after each pair one without logging beside a process that keeps the disk
-	// as busy and one whose server copies each record and does no more, and last
-	// the long one, with logging.
+	// as busy and one whose server copies each record and does no more, then one
+	// for each kind of files in turn, and last the long one, with logging.
 	Runs []Run `json:"runs"`
 }
 
@@ -29,6 +29,7 @@ type Run struct {
 	Logging  bool      `json:"logging"`
 	Disk     bool      `json:"disk,omitempty"`       // another process kept the disk busy
 	Copies   bool      `json:"copies,omitempty"`     // each record was copied instead of logged
+	Files    string    `json:"files,omitempty"`      // which kind of files is the subject
 	Beside   int64     `json:"disk_bytes,omitempty"` // by that one
 	Seconds  float64   `json:"seconds"`
 	Requests int       `json:"requests"`
@@ -78,6 +79,7 @@ type Report struct {
 	Write    Quantiles     `json:"write"`
 	Mean     time.Duration `json:"write_mean"`
 	Flushes  uint64        `json:"flushes"`
+	Recycled uint64        `json:"recycled"` // files that were written over
 	CPU      CPU           `json:"cpu"`
 	Memory   MemoryParts   `json:"memory"`
 	GC       GC            `json:"gc"`

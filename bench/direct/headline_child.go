@@ -19,6 +19,8 @@ type job struct {
 	Dir     string        `json:"dir"`  // of the log files
 	Bytes   int           `json:"bytes"`
 	Period  time.Duration `json:"period"` // between two requests
+	Threads int           `json:"threads"`
+	Design  string        `json:"design"` // what logs; "" is shard.Writer
 	Logging bool          `json:"logging"`
 	Copies  bool          `json:"copies"` // copy each record instead
 	Buffer  int           `json:"buffer"`
@@ -26,6 +28,10 @@ type job struct {
 	Terms   int           `json:"terms"`
 	Chunk   int           `json:"chunk"`
 	Segment int64         `json:"segment"`
+	Flush   time.Duration `json:"flush"`
+	Framed  bool          `json:"framed"`
+	Keep    int           `json:"keep"` // files that stay; more are written over
+	Old     []string      `json:"old"`  // names of files that are no part of the run
 }
 
 // Main does not return in a child process.

@@ -22,13 +22,14 @@ const (
 
 // A client sends requests from as many goroutines as there are handlers.
 type client struct {
-	conn   *grpc.ClientConn
-	period time.Duration
+	conn    *grpc.ClientConn
+	period  time.Duration
+	threads int
 }
 
-func dial(address string, period time.Duration) (*client, error) {
+func dial(address string, period time.Duration, threads int) (*client, error) {
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	return &client{conn, period}, err
+	return &client{conn, period, threads}, err
 }
 
 func (c *client) call(method string, value []byte) ([]byte, error) {
@@ -53,7 +54,7 @@ func (c *client) send(from int, answers []byte) (latency *histogram.Histogram, f
 	var mu sync.Mutex
 	latency = new(histogram.Histogram)
 	var wg sync.WaitGroup
-	for range headlineThreads {
+	for range c.threads {
 		wg.Go(func() {
 			own := new(histogram.Histogram)
 			var failures int

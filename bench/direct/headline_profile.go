@@ -23,9 +23,9 @@ func split(r io.Reader, cores float64) (CPU, error) {
 		switch {
 		case within(s, "/bench/direct.fillRecord"):
 			payload += n
-		case within(s, "/shard.(*Writer).run"):
+		case within(s, "/shard.(*Writer).run") || within(s, "/bench/direct.(*casLogger).run"):
 			flusher += n
-		case within(s, "/shard.(*Writer).LogBytes"):
+		case within(s, "/shard.(*Writer).LogBytes") || within(s, "/bench/direct.(*casLogger).LogBytes"):
 			logger += n
 		case within(s, "runtime.gcBgMarkWorker"):
 			gc += n

@@ -17,14 +17,20 @@ type HeadlineSettings struct {
 	Pairs  int           // of runs with and without logging
 	Each   time.Duration // of a run of a pair
 	Long   time.Duration // of the last run
+	Files  int           // how often each kind of files is measured
+	File   time.Duration // of a run of these
 	Period time.Duration // between two requests
 	Bytes  int           // of a record, its newline included
 
+	Threads int   // handlers, and requests at a time at most
 	Buffer  int   // bytes of one set of buffers
 	Shards  int   // parts of a set
 	Terms   int   // sets
 	Chunk   int   // most bytes of one write
 	Segment int64 // bytes, at which a log file is rotated
+	Keep    int   // files that stay, where they are written over
+
+	Flush time.Duration // at which buffers are written that are not full; default shard's
 }
 
 // DefaultHeadline is the load that the publication reports, with a shorter
@@ -32,14 +38,16 @@ type HeadlineSettings struct {
 // written at a time then takes the disk a few milliseconds.
 func DefaultHeadline() HeadlineSettings {
 	return HeadlineSettings{
-		Pairs: 7, Each: 5 * time.Second, Long: time.Minute, Period: period, Bytes: headlineBytes,
-		Buffer: 16 << 20, Shards: 8, Terms: 8, Chunk: 2 << 20, Segment: 512 << 20,
+		Pairs: 7, Each: 5 * time.Second, Long: time.Minute, Files: 2, File: 8 * time.Second,
+		Period: period, Bytes: headlineBytes, Threads: headlineThreads,
+		Buffer: 16 << 20, Shards: 8, Terms: 8, Chunk: 2 << 20, Segment: 512 << 20, Keep: 2,
 	}
 }
 
 // Short makes the settings brief, to see that everything runs.
 func (s *HeadlineSettings) Short() {
 	s.Pairs, s.Each, s.Long, s.Period = 1, 200*time.Millisecond, 700*time.Millisecond, 5*time.Millisecond
+	s.Files, s.File = 1, 500*time.Millisecond
 	s.Buffer, s.Segment = 16<<20, 16<<20
 }
 
@@ -63,6 +71,15 @@ func (s HeadlineSettings) Run(w io.Writer) ([]Run, error) {
 			runs = append(runs, r)
 		}
 	}
+	for i := range s.Files {
+		for k := range fileKinds {
+			r, err := s.named(w, fmt.Sprintf("files %d", i+1), fileKinds[(i+k)%len(fileKinds)], s.File)
+			if err != nil {
+				return nil, err
+			}
+			runs = append(runs, r)
+		}
+	}
 	long, err := s.named(w, "long", kind{logging: true, concurrent: true}, s.Long)
 	return append(runs, long), err
 }
@@ -73,6 +90,45 @@ type kind struct {
 	concurrent bool // rotated files are read back and removed meanwhile, otherwise afterwards
 	disk       bool // another process writes as much to the disk
 	copies     bool // each record is copied once, and that is all
+
+	files  string // names the kind of files, where that is the subject
+	framed bool
+	again  bool   // files that are done are written over
+	design string // what logs; "" is shard.Writer
+}
+
+// Kinds of files.
+const (
+	filesText     = "text, new files"
+	filesFramed   = "framed, new files"
+	filesRecycled = "framed, files written over"
+)
+
+// fileKinds are logged to at the same rate. All are read back meanwhile, and
+// those that are not written over are removed then.
+var fileKinds = []kind{
+	{files: filesText, logging: true, concurrent: true},
+	{files: filesFramed, logging: true, concurrent: true, framed: true},
+	{files: filesRecycled, logging: true, concurrent: true, framed: true, again: true},
+}
+
+// lossy reports whether accepted records may be missing in the files.
+func (k kind) lossy() bool { return k.design != "" && design(k.design).Lossy }
+
+func (k kind) String() string {
+	switch {
+	case k.disk:
+		return "no logging, disk busy"
+	case k.copies:
+		return "no logging, copied"
+	case !k.logging:
+		return "no logging"
+	case k.files != "":
+		return k.files
+	case k.design != "":
+		return k.design
+	}
+	return "logging"
 }
 
 // noisyPct is how much of a core other programs may use in a run of a pair. One
@@ -107,7 +163,7 @@ func (s HeadlineSettings) named(w io.Writer, name string, k kind, d time.Duratio
 		return Run{}, fmt.Errorf("%s: %w", name, err)
 	}
 	r.Name = name
-	fmt.Fprintf(w, "%s: logging %v, disk busy %v, copied %v, gRPC p50 %v p99 %v, dropped %d, lost %d, others %.0f %%\n", name, k.logging, k.disk, k.copies, r.GRPC.P50, r.GRPC.P99, r.Server.Dropped, r.Verified.Lost, r.Others)
+	fmt.Fprintf(w, "%s: %v, gRPC p50 %v p99 %v, dropped %d, lost %d, others %.0f %%\n", name, k, r.GRPC.P50, r.GRPC.P99, r.Server.Dropped, r.Verified.Lost, r.Others)
 	return *r, nil
 }
 
@@ -118,7 +174,13 @@ func (s HeadlineSettings) run(k kind, d time.Duration) (*Run, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	j := job{Role: "server", Dir: dir, Bytes: s.Bytes, Period: s.Period, Logging: k.logging, Copies: k.copies, Buffer: s.Buffer, Shards: s.Shards, Terms: s.Terms, Chunk: s.Chunk, Segment: s.Segment}
+	j := job{
+		Role: "server", Dir: dir, Bytes: s.Bytes, Period: s.Period, Threads: s.Threads, Logging: k.logging, Copies: k.copies, Design: k.design,
+		Buffer: s.Buffer, Shards: s.Shards, Terms: s.Terms, Chunk: s.Chunk, Segment: s.Segment, Flush: s.Flush, Framed: k.framed,
+	}
+	if k.again {
+		j.Keep = s.Keep
+	}
 	server, err := startChild(j)
 	if err != nil {
 		return nil, err
@@ -127,6 +189,9 @@ func (s HeadlineSettings) run(k kind, d time.Duration) (*Run, error) {
 	address, err := server.out.ReadString('\n')
 	if err != nil {
 		return nil, fmt.Errorf("no address of the server: %w", err)
+	}
+	if j.Old, err = filesBefore(dir); err != nil {
+		return nil, err
 	}
 	var beside *child // writes to the disk, or reads back
 	startBeside := func(role string) error {
@@ -151,7 +216,7 @@ func (s HeadlineSettings) run(k kind, d time.Duration) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Logging, r.Copies = k.logging, k.copies
+	r.Logging, r.Copies, r.Files = k.logging, k.copies, k.files
 	if err := server.end(&r.Server); err != nil {
 		return nil, err
 	}
@@ -183,19 +248,23 @@ func (s HeadlineSettings) run(k kind, d time.Duration) (*Run, error) {
 	r.Others = max(0, r.Others)
 	r.Verified, r.DiskPeak = f.against(answers), f.Peak
 	v := r.Verified
+	if k.lossy() {
+		return r, nil
+	}
 	if v.Lost+v.Unasked+v.Torn+v.Repeated > 0 || v.Accepted != r.Server.Accepted || v.Found != v.Accepted {
 		return nil, fmt.Errorf("the server accepted %d records: %+v", r.Server.Accepted, v)
 	}
 	return r, nil
 }
 
-// warm is how many requests come before those that are measured: half a second.
-func (s HeadlineSettings) warm() int { return int(500 * time.Millisecond / s.Period) }
+// warm is how many requests come before those that are measured: half a second,
+// or less where a run is shorter.
+func (s HeadlineSettings) warm() int { return int(min(500*time.Millisecond, s.Each) / s.Period) }
 
 // load sends the requests. answers are those of all, the ones that warm the
 // server up first.
 func (s HeadlineSettings) load(address string, d time.Duration) (r *Run, answers []byte, err error) {
-	c, err := dial(address, s.Period)
+	c, err := dial(address, s.Period, s.Threads)
 	if err != nil {
 		return nil, nil, err
 	}

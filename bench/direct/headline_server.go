@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/pprof"
@@ -35,8 +36,9 @@ const (
 
 type server struct {
 	job    job
-	logger *own  // nil without logging
-	copies *ring // nil if records are not to be copied
+	logger Logger // nil without logging
+	own    *own   // logger, if it is that
+	copies *ring  // nil if records are not to be copied
 	free   chan *handler
 	all    []*handler
 	begin  baseline
@@ -63,18 +65,16 @@ type baseline struct {
 
 // serve runs the server until in ends. It prints its address first.
 func serve(j job, in io.Reader, out io.Writer) (*Report, error) {
-	s := &server{job: j, free: make(chan *handler, headlineThreads), stop: make(chan struct{})}
-	for range headlineThreads {
+	s := &server{job: j, free: make(chan *handler, j.Threads), stop: make(chan struct{})}
+	for range j.Threads {
 		h := &handler{record: make([]byte, j.Bytes-1), shards: make([]ShardReport, j.Shards)}
 		s.all = append(s.all, h)
 		s.free <- h
 	}
 	if j.Logging {
-		logger, err := openOwn(Config{Path: filepath.Join(j.Dir, current), BufferSize: j.Buffer, Shards: j.Shards}, ownOptions{mode: shard.Direct, max: j.Segment, terms: j.Terms, chunk: j.Chunk})
-		if err != nil {
+		if err := s.open(); err != nil {
 			return nil, err
 		}
-		s.logger = &logger
 	}
 	if j.Copies {
 		s.copies = &ring{memory: make([]byte, j.Buffer*j.Terms)}
@@ -83,7 +83,7 @@ func serve(j job, in io.Reader, out io.Writer) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := grpc.NewServer(grpc.NumStreamWorkers(headlineThreads))
+	g := grpc.NewServer(grpc.NumStreamWorkers(uint32(j.Threads)))
 	g.RegisterService(&grpc.ServiceDesc{
 		ServiceName: serviceName,
 		HandlerType: (*any)(nil),
@@ -100,6 +100,50 @@ func serve(j job, in io.Reader, out io.Writer) (*Report, error) {
 		s.sumUp()
 	}
 	return &s.report, err
+}
+
+// open opens the logger.
+func (s *server) open() error {
+	j := s.job
+	c := Config{Path: filepath.Join(j.Dir, current), BufferSize: j.Buffer, Shards: j.Shards, Flush: j.Flush}
+	if j.Design != "" {
+		logger, err := design(j.Design).Open(c)
+		s.logger = logger
+		return err
+	}
+	o := ownOptions{mode: shard.Direct, max: j.Segment, terms: j.Terms, chunk: j.Chunk, framed: j.Framed, keep: j.Keep}
+	if j.Keep > 0 {
+		if err := leaveFiles(c, o, j.Bytes); err != nil {
+			return fmt.Errorf("files to write over: %w", err)
+		}
+	}
+	logger, err := openOwn(c, o)
+	if err != nil {
+		return err
+	}
+	s.logger, s.own = logger, &logger
+	return nil
+}
+
+// leaveFiles leaves files as a program does that has logged for a while: more
+// than stay, so that each rotation finds one to write over.
+func leaveFiles(c Config, o ownOptions, recordBytes int) error {
+	o.full = shard.Block
+	w, err := openOwn(c, o)
+	if err != nil {
+		return err
+	}
+	record := make([]byte, recordBytes-1)
+	fillRecord(record, 0, 0)
+	for n := int64(0); n < int64(o.keep+3)*o.max; n += int64(recordBytes) {
+		if err := w.LogBytes(record); err != nil {
+			return errors.Join(err, w.Close())
+		}
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	return os.Remove(c.Path)
 }
 
 // method describes a unary method of bytes.
@@ -135,7 +179,7 @@ func (s *server) log(request []byte) ([]byte, error) {
 	case err == nil:
 		count.Records++
 		return taken, nil
-	case errors.Is(err, shard.ErrBufferFull):
+	case errors.Is(err, shard.ErrBufferFull) || errors.Is(err, ErrFull):
 		count.Dropped++
 		return refused, nil
 	}
@@ -208,6 +252,9 @@ func (s *server) sumUp() {
 		}
 	}
 	s.report.Call = quantiles(&call)
+	if s.own != nil {
+		s.report.Recycled = s.own.Stats().File.Recycled
+	}
 	f := s.logger.Figures()
 	s.report.Write = Quantiles{P95: f.P95, P99: f.P99, Max: f.Max}
 	s.report.Mean, s.report.Flushes, s.report.Memory.Buffers = f.Mean, f.Flushes, f.Memory
@@ -219,8 +266,8 @@ func (s *server) sample() {
 	defer tick.Stop()
 	var before shard.Stats
 	last := s.begin.at
-	if s.logger != nil {
-		before = s.logger.Stats()
+	if s.own != nil {
+		before = s.own.Stats()
 	}
 	for {
 		select {
@@ -230,8 +277,8 @@ func (s *server) sample() {
 		}
 		now := time.Now()
 		p := Point{Second: now.Sub(s.begin.at).Seconds(), Resident: resident()}
-		if s.logger != nil {
-			stats := s.logger.Stats()
+		if s.own != nil {
+			stats := s.own.Stats()
 			p.MBs = float64(stats.Bytes-before.Bytes) / 1e6 / now.Sub(last).Seconds()
 			p.Dropped = int(stats.Dropped.Total())
 			before = stats

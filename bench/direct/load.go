@@ -70,6 +70,9 @@ func (l load) run(d Design, c Config, dir string) (measure.Sample, error) {
 		p.taken, p.line = make([]bool, l.each), make([]byte, l.size)
 		ready.Add(1)
 		done.Go(func() {
+			if l.period > 0 {
+				time.Sleep(time.Nanosecond) // a goroutine's first sleep allocates
+			}
 			ready.Done()
 			<-begin
 			p.log(logger, l, i, start.Add(l.period*time.Duration(i)/time.Duration(l.goroutines)))
@@ -102,7 +105,7 @@ func (l load) run(d Design, c Config, dir string) (measure.Sample, error) {
 	extra["gc_cycles"] = float64(after.NumGC - before.NumGC)
 	extra["gc_pause_ns"] = float64(after.PauseTotalNs - before.PauseTotalNs)
 	extra["alloc_mb_s"] = float64(after.TotalAlloc-before.TotalAlloc) / caller.Seconds() / 1e6
-	extra["seconds"] = caller.Seconds()
+	extra["seconds"], extra["buffer"] = caller.Seconds(), float64(c.BufferSize)
 	return measure.Sample{
 		Library: d.Name, Ops: int(n),
 		NsPerOp: float64(took) / n, CallerNs: float64(caller) / n, CPUNsPerOp: float64(own) / n,

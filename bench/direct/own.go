@@ -15,6 +15,8 @@ type ownOptions struct {
 	// 0 is the default of package shard.
 	terms, chunk int
 	max          int64
+	framed       bool
+	keep         int
 }
 
 func ownDesign(name string, o ownOptions) Design {
@@ -25,7 +27,7 @@ func openOwn(c Config, o ownOptions) (own, error) {
 	w, err := shard.Open(c.Path, shard.Options{
 		BufferSize: c.BufferSize, Shards: c.Shards, FlushInterval: c.Flush, NoLossNotice: true,
 		CloseTimeout: time.Minute, // other programs may keep the disk busy
-		Full:         o.full, TermsPerShard: o.terms, File: shard.FileOptions{Mode: o.mode, MaxSize: o.max, Chunk: o.chunk},
+		Full:         o.full, TermsPerShard: o.terms, File: shard.FileOptions{Mode: o.mode, MaxSize: o.max, Chunk: o.chunk, Framed: o.framed, Keep: o.keep},
 	})
 	return own{w}, err
 }

@@ -19,6 +19,10 @@ type readback struct {
 	end    bool
 }
 
+// readbackSize is what is read at a time: the Reader of framed files asks for 1 MiB
+// anywhere, which may begin and end within a block.
+const readbackSize = 1<<20 + 2*alignment
+
 func openReadback(path string) (*readback, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|directFlag, 0)
 	if errors.Is(err, syscall.EINVAL) {
@@ -27,7 +31,7 @@ func openReadback(path string) (*readback, error) {
 	if err != nil {
 		return nil, err
 	}
-	memory, err := direct.NewMemory(1 << 20)
+	memory, err := direct.NewMemory(readbackSize)
 	if err != nil {
 		f.Close()
 		return nil, err
@@ -53,6 +57,29 @@ func (r *readback) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// ReadAt is that of io.ReaderAt, by whole blocks of the file. It is not safe for
+// concurrent use and does not go together with Read.
+func (r *readback) ReadAt(p []byte, offset int64) (n int, err error) {
+	for n < len(p) {
+		at := offset + int64(n)
+		begin := at &^ (alignment - 1)
+		skip := int(at - begin)
+		want := min(readbackSize, blocks(skip+len(p)-n))
+		got, err := r.f.ReadAt(r.memory.Bytes()[:want], begin)
+		if err != nil && err != io.EOF {
+			return n, err
+		}
+		if got <= skip {
+			return n, io.EOF
+		}
+		n += copy(p[n:], r.memory.Bytes()[skip:got])
+		if err == io.EOF && n < len(p) {
+			return n, io.EOF
+		}
+	}
+	return n, nil
+}
+
 func (r *readback) Close() error { return errors.Join(r.f.Close(), r.memory.Free()) }
 
 // readFile audits one file.
@@ -63,4 +90,18 @@ func (a *Audit) readFile(path string) error {
 	}
 	defer r.Close()
 	return a.Read(r)
+}
+
+// readFramed audits one framed file.
+func (a *Audit) readFramed(path string) error {
+	r, err := openReadback(path)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	info, err := r.f.Stat()
+	if err != nil {
+		return err
+	}
+	return a.ReadFramed(r, info.Size())
 }

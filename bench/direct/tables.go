@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/rollway/rollway/bench/internal/measure"
 )
@@ -42,22 +41,22 @@ func Tables(dir string) (string, error) {
 	return headline + text.String() + "\n", nil
 }
 
-// headlineTables are those of the gRPC server. What a record allocates is that
-// of LogBytes alone, as gRPC allocates as well.
+// headlineTables are those of the gRPC server. What a record allocates is from
+// the same records without gRPC around them, which allocates as well.
 func headlineTables(dir string) (string, error) {
 	h, err := LoadHeadlines(filepath.Join(dir, FileHeadline))
 	if err != nil {
 		return "", err
 	}
-	r, err := measure.Load[measure.Results](filepath.Join(dir, File(CaseCall)), Kind)
+	r, err := measure.Load[measure.Results](filepath.Join(dir, File(CasePools)), Kind)
 	if err != nil {
 		return "", err
 	}
-	s, err := newGrid(r).at(OwnDrop, Uncontended)
+	own, err := newGrid(r).mallocs(OwnDrop, usedAgain)
 	if err != nil {
 		return "", err
 	}
-	return h.tables(s.Allocs)
+	return h.tables(own)
 }
 
 var titles = map[string]string{
@@ -65,13 +64,14 @@ var titles = map[string]string{
 	CaseCall:    "LogBytes",
 	CaseBuffers: "Buffer size",
 	CaseShards:  "Threads and shards",
+	CaseGRPC:    "Requests by threads, shards and size of the buffers",
 	CaseIO:      "From buffered writes to writev",
 	CasePools:   "Memory taken anew and used again",
 	CaseSmall:   "Lines of 256 bytes to a file",
 }
 
 var renderers = map[string]func(*grid) (string, error){
-	CaseLoss: lossTables, CaseCall: callTable, CaseBuffers: bufferTable, CaseShards: shardTable,
+	CaseLoss: lossTables, CaseCall: callTable, CaseBuffers: bufferTable, CaseShards: shardTable, CaseGRPC: grpcTables,
 	CaseIO: ioTable, CasePools: poolTable, CaseSmall: smallTable,
 }
 
@@ -190,17 +190,26 @@ func callTable(g *grid) (string, error) {
 	return "\n" + t.String(), nil
 }
 
+// bufferTable has the writes of both designs. The published one writes a set at
+// a time, ours the buffer of a shard, so that there are more of them.
 func bufferTable(g *grid) (string, error) {
-	t := measure.NewTable("buffer", "published: drops", "write", "written anew: drops", "write mean", "p99", "ours: drops", "write mean", "p99", "call p99", "memory")
+	var text strings.Builder
 	said := map[string][2]string{"8 MB": {"0.247 %", "21 ms"}, "32 MB": {"0.247 %", "21 ms"}, "64 MB": {"0.035 %", "25 ms"}, "128 MB": {"0.12 %", "73 ms"}, "256 MB": {"not tested", "–"}, "512 MB": {"0.12 %", "500 ms"}}
-	for _, mode := range g.modes {
-		cells, err := g.pair(mode)
-		if err != nil {
-			return "", err
+	for _, name := range []string{Published, OwnDrop} {
+		t := measure.NewTable("buffer", "published: drops", "write", "seconds", "written", "full sets of that", "writes", "drops", "write mean", "p99", "max", "LogBytes p99", "memory")
+		for _, mode := range g.modes {
+			s, err := g.at(name, mode)
+			if err != nil {
+				return "", err
+			}
+			x := s.Extra
+			written := (x["accepted"] - x["lost"]) * headlineBytes
+			t.Row(mode, said[mode][0], said[mode][1], measure.Number(x["seconds"]), measure.Number(written/1e9)+" GB", measure.Number(written/x["buffer"]), whole(x["flushes"]),
+				g.dropped(name, mode), millis(x["write_mean"]), millis(x["write_p99"]), millis(g.worst(name, mode, "write_max")), millis(x["call_p99"]), megabytes(x["memory"]))
 		}
-		t.Row(append([]string{mode, said[mode][0], said[mode][1]}, cells...)...)
+		fmt.Fprintf(&text, "\n**%s**: medians of the rounds, drops and max of all\n\n%s", name, t)
 	}
-	return "\n" + t.String(), nil
+	return text.String(), nil
 }
 
 // pair is what the tables of buffers and shards say of the published design as
@@ -260,39 +269,38 @@ func ioTable(g *grid) (string, error) {
 }
 
 func poolTable(g *grid) (string, error) {
-	t := measure.NewTable("1000 × 300 KiB a second", "GC cycles in two minutes", "pause in two minutes", "allocated MB/s", "allocations a record", "drops", "call p99", "CPU cores")
-	t.Row("published, before", "2370", "2.5 s", "290", "–", "–", "–", "–")
-	t.Row("published, after", "9", "1.8 ms", "~1", "–", "–", "–", "–")
+	t := measure.NewTable("records of 300 KiB", "a second", "seconds", "GC cycles", "records a cycle", "pauses", "allocated a record", "allocations a record", "less those of the loop", "drops", "LogBytes p99", "CPU cores")
+	t.Row("published, before", "1000", "120", "2370", "51", "2.5 s", "290 KB", "–", "–", "–", "–", "–")
+	t.Row("published, after", "1000", "120", "9", "13333", "1.8 ms", "~1 KB", "–", "–", "–", "–", "–")
 	for _, row := range [][3]string{
-		{"written anew, before", Published, takenAnew}, {"written anew, after", Published, usedAgain}, {"ours", OwnDrop, usedAgain},
+		{"written anew, before", Published, takenAnew}, {"written anew, after", Published, usedAgain}, {"ours", OwnDrop, usedAgain}, {"the loop alone", NoCall, usedAgain},
 	} {
 		s, err := g.at(row[1], row[2])
 		if err != nil {
 			return "", err
 		}
-		scale := (2 * time.Minute).Seconds() / s.Extra["seconds"]
-		t.Row(row[0], whole(s.Extra["gc_cycles"]*scale), millis(s.Extra["gc_pause_ns"]*scale), measure.Number(s.Extra["alloc_mb_s"]), measure.Count(s.Allocs),
-			g.dropped(row[1], row[2]), millis(s.Extra["call_p99"]), measure.Number(s.CPUNs/float64(period)))
+		less, err := g.mallocs(row[1], row[2])
+		if err != nil {
+			return "", err
+		}
+		x := s.Extra
+		perCycle, drops := "none", g.dropped(row[1], row[2])
+		if x["gc_cycles"] > 0 {
+			perCycle = whole(x["given"] / x["gc_cycles"])
+		}
+		if row[1] == NoCall {
+			drops = "–"
+		}
+		t.Row(row[0], whole(x["given"]/x["seconds"]), measure.Number(x["seconds"]), whole(x["gc_cycles"]), perCycle, millis(x["gc_pause_ns"]),
+			measure.Number(s.Bytes/1000)+" KB", fmt.Sprintf("%.3f", s.Allocs), fmt.Sprintf("%.3f", less), drops, millis(x["call_p99"]), fmt.Sprintf("%.3f", s.CPUNs*x["given"]/x["seconds"]/1e9))
 	}
 	return "\n" + t.String(), nil
 }
 
-func smallTable(g *grid) (string, error) {
-	var head []string
-	for _, n := range Goroutines() {
-		head = append(head, fmt.Sprintf("%d goroutines, ns", n), "CPU ns")
-	}
-	t := measure.NewTable(append([]string{"a line until all are in the file: median (least to most)"}, head...)...)
-	for _, d := range Rivals() {
-		row := []string{d.Name}
-		for _, n := range Goroutines() {
-			s, err := g.at(d.Name, SmallMode(n))
-			if err != nil {
-				return "", err
-			}
-			row = append(row, fmt.Sprintf("%s (%s–%s)", measure.Number(s.Ns), measure.Number(s.MinNs), measure.Number(s.MaxNs)), measure.Number(s.CPUNs))
-		}
-		t.Row(row...)
-	}
-	return "\n" + t.String(), nil
+// mallocs is how many allocations a record costs beyond those of the loop that
+// makes the same records and logs nothing.
+func (g *grid) mallocs(design, mode string) (float64, error) {
+	s, err1 := g.at(design, mode)
+	loop, err2 := g.at(NoCall, usedAgain)
+	return max(0, s.Allocs-loop.Allocs), errors.Join(err1, err2)
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rollway/rollway/bench/direct"
 	"github.com/rollway/rollway/bench/internal/measure"
@@ -19,15 +20,16 @@ import (
 func runDirect(args []string) error {
 	flags := flag.NewFlagSet("direct", flag.ExitOnError)
 	var s direct.Settings
-	flags.StringVar(&s.Dir, "dir", "", "folder for the log files that are written and removed, up to 2 GB at a time; default the one for temporary files")
+	flags.StringVar(&s.Dir, "dir", "", "folder for the log files that are written and removed, up to 4 GB at a time; default the one for temporary files")
 	flags.BoolVar(&s.Short, "short", false, "each experiment once and briefly, to see that everything runs")
+	flags.DurationVar(&s.Time, "time", direct.DefaultTime, "how long each sample of the experiment with pools takes; the publication counted for 2m")
 	only := flags.String("only", strings.Join(direct.Cases(), ","), "experiments")
 	out := flags.String("o", "", "folder for the raw results")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if *out == "" || flags.NArg() > 0 {
-		return errors.New("want -o FOLDER, and no other arguments")
+	if *out == "" || flags.NArg() > 0 || s.Time < time.Second {
+		return errors.New("want -o FOLDER, -time of a second or more, and no other arguments")
 	}
 	log.SetOutput(io.Discard) // a rival may print
 	for _, name := range strings.Split(*only, ",") {
@@ -55,6 +57,8 @@ func runDirectHeadline(args []string) error {
 	flags.IntVar(&s.Pairs, "pairs", s.Pairs, "runs with logging, as many without, and as many without beside a busy disk; 7 or more for tables that count")
 	flags.DurationVar(&s.Each, "each", s.Each, "how long each of these takes")
 	flags.DurationVar(&s.Long, "duration", s.Long, "how long the last run takes, with logging, its files read back and removed meanwhile")
+	flags.IntVar(&s.Files, "files", s.Files, "how often text and framed records, new files and files written over are compared")
+	flags.DurationVar(&s.File, "each-files", s.File, "how long a run of these takes")
 	flags.IntVar(&s.Buffer, "buffer", s.Buffer, "bytes of one set of buffers")
 	flags.IntVar(&s.Shards, "shards", s.Shards, "shards")
 	flags.IntVar(&s.Terms, "terms", s.Terms, "sets of buffers")
