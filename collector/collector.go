@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/connlimit"
 	"github.com/rollway/rollway/collector/deadletter"
 	"github.com/rollway/rollway/collector/enrich"
 	"github.com/rollway/rollway/collector/httpfast"
@@ -45,6 +46,7 @@ type Collector struct {
 	rejected  *deadletter.Box // nil: not kept
 	api       *query.API
 	server    *http.Server
+	conns     *connlimit.Limit // of HTTP and gRPC
 	fast      *httpfast.Server // in front of server; nil: not on this system, or TLS
 	security  atomic.Pointer[security]
 	program   atomic.Pointer[enrich.Program] // what is done to events; nil: nothing
@@ -71,7 +73,7 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	c := &Collector{config: cfg, log: log, began: time.Now(), ids: ulid.NewSource()}
+	c := &Collector{config: cfg, log: log, began: time.Now(), ids: ulid.NewSource(), conns: connlimit.New(cfg.Limits.MaxConns)}
 	defer func() {
 		if err != nil {
 			c.close()
@@ -267,6 +269,9 @@ type Stats struct {
 	Journal journal.Stats
 	Query   query.Stats
 
+	Connections connlimit.Stats // of HTTP and gRPC
+	Front       httpfast.Stats  // zero where there is none
+
 	Rejected deadletter.Stats
 	Sinks    []sink.Stats
 	Start    uint64 // offset at which the journal ended when it was opened
@@ -275,6 +280,10 @@ type Stats struct {
 // Stats returns a snapshot. It never waits for the disk.
 func (c *Collector) Stats() Stats {
 	s := Stats{Receive: c.receiver.Stats(), Journal: c.journal.Stats(), Query: c.api.Stats(), Start: c.journal.Recovery().Next}
+	s.Connections = c.conns.Stats()
+	if c.fast != nil {
+		s.Front = c.fast.Stats()
+	}
 	if c.rejected != nil {
 		s.Rejected = c.rejected.Stats()
 	}
@@ -295,20 +304,22 @@ func (c *Collector) Run(ctx context.Context) error {
 	var serving sync.WaitGroup
 	serveCtx, stopServing := context.WithCancel(context.Background())
 	defer stopServing()
-	serve := c.server.Serve
+	serve, tooMany := c.server.Serve, refusal
 	if c.Secure() {
+		tooMany = nil // nothing can be said before the handshake
 		serve = func(l net.Listener) error { return c.server.ServeTLS(l, "", "") }
 	}
 	for _, l := range []net.Listener{c.http, c.grpc} {
 		if l == nil {
 			continue
 		}
+		counted := c.conns.Listener(l, tooMany)
 		serving.Go(func() {
 			serve := serve
 			if l == c.http && c.fast != nil {
 				serve = func(net.Listener) error { return c.serveFast() }
 			}
-			if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
+			if err := serve(counted); !errors.Is(err, http.ErrServerClosed) {
 				failed <- fmt.Errorf("serve HTTP: %w", err)
 			}
 		})

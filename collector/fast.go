@@ -3,14 +3,29 @@ package collector
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log"
 	"net"
 	"net/http"
 	"strings"
 
+	"github.com/rollway/rollway/collector/connlimit"
 	"github.com/rollway/rollway/collector/door/otlp"
 	"github.com/rollway/rollway/collector/httpfast"
 )
+
+// refusal is what a connection over limits.max_connections is told. It is an
+// answer to whatever it was going to ask by HTTP/1.
+var refusal = func() []byte {
+	const body = `{"error":"too many connections are open; try again later"}` + "\n"
+	return fmt.Appendf(nil, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+}()
+
+// frontLimit is limits.max_connections as package httpfast asks for it.
+type frontLimit struct{ *connlimit.Limit }
+
+// Refuse implements httpfast.Limiter.
+func (l frontLimit) Refuse(c net.Conn) { l.Limit.Refuse(c, refusal) }
 
 // openFast puts package httpfast in front of the HTTP server where it can be:
 // for what entrances take, without TLS. An answer to a bulk request can be long
@@ -26,6 +41,7 @@ func (c *Collector) openFast(mux *http.ServeMux, entrances map[string]bool, erro
 			_, pattern := mux.Handler(r)
 			return entrances[pattern] && !strings.HasSuffix(pattern, "/_bulk") && pattern != otlp.GRPCPath
 		},
+		Limit:         frontLimit{c.conns},
 		HeaderTimeout: c.config.Timeouts.ReadHeader,
 		ReadTimeout:   c.config.Timeouts.Read,
 		WriteTimeout:  c.config.Timeouts.Write,

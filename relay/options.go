@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/rollway/rollway/internal/openfiles"
 )
 
 // Options of a Relay. The zero value of each field is the recommended setting,
@@ -151,7 +153,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if len(errs) == 0 {
-		o.fitDescriptors(descriptorLimit())
+		o.fitDescriptors(openfiles.Limit())
 	}
 	return o, errors.Join(errs...)
 }

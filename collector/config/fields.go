@@ -57,6 +57,7 @@ var fields = []field{
 	{key: "limits.max_future", at: func(c *Config) any { return &c.Limits.MaxFuture }, min: int64(time.Second), max: math.MaxInt64, zeroOK: true},
 	{key: "limits.max_past", at: func(c *Config) any { return &c.Limits.MaxPast }, min: int64(time.Second), max: math.MaxInt64, zeroOK: true},
 	{key: "limits.in_flight", at: func(c *Config) any { return &c.Limits.InFlight }, min: int64(MiB), max: int64(TiB)},
+	{key: "limits.max_connections", at: func(c *Config) any { return &c.Limits.MaxConns }, min: 1, max: 10_000_000, zeroOK: true},
 	{key: "limits.udp_buffer", at: func(c *Config) any { return &c.Limits.UDPBuffer }, min: int64(4 * KiB), max: int64(GiB)},
 
 	{key: "journal.segment_size", at: func(c *Config) any { return &c.Journal.SegmentSize }, min: int64(MiB), max: int64(4 * GiB)},

@@ -50,6 +50,8 @@ func (r *rest) give(c net.Conn) {
 // A handed connection begins with what was read of it before.
 type handed struct {
 	*net.TCPConn
+	o      *Options
+	ended  sync.Once
 	remote net.Addr // as it was accepted: a connection that was reset has none any more
 	first  []byte
 }
@@ -61,6 +63,13 @@ func addressOf(remote string) net.Addr {
 		return nil
 	}
 	return net.TCPAddrFromAddrPort(a)
+}
+
+// Close implements net.Conn.
+func (c *handed) Close() error {
+	err := c.TCPConn.Close()
+	c.ended.Do(c.o.ended)
+	return err
 }
 
 // RemoteAddr implements net.Conn.

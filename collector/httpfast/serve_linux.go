@@ -144,6 +144,9 @@ func (s *Server) Serve() error {
 			return http.ErrServerClosed
 		case err != nil:
 			return err
+		case failed == nil && s.o.Limit != nil && !s.o.Limit.Take():
+			pause = 0
+			s.refuse(fd)
 		case failed == nil:
 			pause = 0
 			s.counts.accepted.Add(1)
@@ -157,6 +160,13 @@ func (s *Server) Serve() error {
 			case <-s.stopped:
 			}
 		}
+	}
+}
+
+// refuse is for a connection that Options.Limit has not let in.
+func (s *Server) refuse(fd int) {
+	if c, err := asTCP(fd); err == nil { // else there are no descriptors for words
+		s.o.Limit.Refuse(c)
 	}
 }
 
@@ -220,9 +230,10 @@ func (s *Server) handOver(c *conn, read []byte) {
 	tcp, err := asTCP(c.fd)
 	if err != nil {
 		s.o.logf("httpfast: hand a connection over: %v", err)
+		s.o.ended()
 		return
 	}
-	s.rest.give(&handed{tcp, addressOf(c.remote), append([]byte(nil), read...)})
+	s.rest.give(&handed{TCPConn: tcp, o: &s.o, remote: addressOf(c.remote), first: append([]byte(nil), read...)})
 }
 
 // close closes c, which the caller owns.
@@ -232,6 +243,7 @@ func (s *Server) close(c *conn) {
 	s.kept.Add(-int64(cap(c.part)))
 	c.part = nil
 	unix.Close(c.fd)
+	s.o.ended()
 }
 
 // stop ends all workers once they are done.

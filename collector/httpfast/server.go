@@ -3,11 +3,12 @@ package httpfast
 import (
 	"cmp"
 	"log"
+	"net"
 	"net/http"
 	"time"
 )
 
-// Options of a Server. All but ErrorLog are required.
+// Options of a Server. All but Limit and ErrorLog are required.
 type Options struct {
 	// Handler answers requests. It is called with the whole body in memory, on
 	// a goroutine that serves others afterwards: see WillBlock.
@@ -16,6 +17,10 @@ type Options struct {
 	// once for each header block of a connection and gets a request without a
 	// body. What it does not take is handed over.
 	Takes func(*http.Request) bool
+
+	// Limit is asked about each connection, and told when it has ended, whoever
+	// has served it; nil: there may be any number.
+	Limit Limiter
 
 	HeaderTimeout time.Duration // for the first byte of a new connection
 	ReadTimeout   time.Duration // for a body; what is not there by then, or by half a second, is handed over
@@ -27,11 +32,27 @@ type Options struct {
 	wait time.Duration // for tests: in place of half a second
 }
 
+// A Limiter counts connections. It is safe for concurrent use.
+type Limiter interface {
+	Take() bool // one more is open; false: it must not be
+	Give()      // one is open no more
+
+	// Refuse closes a connection that Take did not let in. It does not wait.
+	Refuse(net.Conn)
+}
+
 // Stats counts since New.
 type Stats struct {
-	Connections uint64 // accepted
+	Connections uint64 // accepted, and let in by Options.Limit
 	HandedOver  uint64 // of them, to the listener of Rest
 	Requests    uint64 // answered here
+}
+
+// ended tells Limit of a connection that is open no more.
+func (o *Options) ended() {
+	if o.Limit != nil {
+		o.Limit.Give()
+	}
 }
 
 // patience is how long a body may take to arrive before its connection is

@@ -1,6 +1,6 @@
 //go:build unix
 
-package relay
+package openfiles
 
 import (
 	"math"
@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// descriptorLimit is how many descriptors the process may have; negative: any
-// number.
-func descriptorLimit() int {
+// Limit is how many descriptors the process may have; negative: any number.
+func Limit() int {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || limit.Cur > math.MaxInt32 {
 		return -1

@@ -1,0 +1,132 @@
+package collector
+
+import (
+	"bufio"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/collector/connlimit"
+)
+
+// A kept is a connection that stays open after a request.
+type kept struct {
+	net.Conn
+	from *bufio.Reader
+}
+
+func keep(t *testing.T, addr net.Addr) *kept {
+	t.Helper()
+	c, err := net.Dial("tcp", addr.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(30 * time.Second))
+	return &kept{c, bufio.NewReader(c)}
+}
+
+// ask returns the answer with its body read; whether the request could be written
+// as a whole does not matter.
+func (k *kept) ask(t *testing.T, method, path, body string) (*http.Response, string) {
+	t.Helper()
+	fmt.Fprintf(k, "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", method, path, len(body), body)
+	resp, err := http.ReadResponse(k.from, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(b)
+}
+
+// limits.max_connections is for all of HTTP, whoever serves a connection; who
+// comes too late is told so, and let in once there is room.
+func TestConnectionLimit(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.Limits.MaxConns, cfg.ListenGRPC = 3, "127.0.0.1:0"
+	r := run(t, cfg)
+	post, get := keep(t, r.Addr()), keep(t, r.Addr())
+	if resp, body := post.ask(t, "POST", "/api/logs", `{"msg":"x"}`); resp.StatusCode != 200 {
+		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+	if resp, body := get.ask(t, "GET", "/healthz", ""); resp.StatusCode != 200 {
+		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+	other := keep(t, r.GRPCAddr())
+	if resp, body := other.ask(t, "GET", "/metrics", ""); resp.StatusCode != 200 || !strings.Contains(body, "\nrollway_http_connections 3\n") || !strings.Contains(body, "\nrollway_http_connections_limit 3\n") {
+		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+	refused := uint64(0)
+	full := func() {
+		t.Helper()
+		for _, addr := range []net.Addr{r.Addr(), r.GRPCAddr()} {
+			late := keep(t, addr)
+			resp, body := late.ask(t, "POST", "/api/logs", `{"msg":"late"}`)
+			if resp.StatusCode != 503 || resp.Header.Get("Retry-After") != "1" || !resp.Close || !strings.Contains(body, "too many connections") {
+				t.Errorf("%d %v %s", resp.StatusCode, resp.Header, body)
+			}
+			refused++
+		}
+	}
+	full()
+	for _, ends := range []*kept{post, get, other} {
+		ends.Close()
+		eventually(t, func() bool { return r.Stats().Connections.Open == 2 })
+		if resp, body := keep(t, r.Addr()).ask(t, "POST", "/api/logs", `{"msg":"y"}`); resp.StatusCode != 200 {
+			t.Errorf("%d %s", resp.StatusCode, body)
+		}
+		full()
+	}
+	if got := r.Stats().Connections; got != (connlimit.Stats{Most: 3, Open: 3, Accepted: 6, Refused: refused}) {
+		t.Errorf("%+v with %d refused", got, refused)
+	}
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if s := r.Stats(); s.Connections.Open != 0 || s.Receive.Stored != 4 || s.Receive.Received != 4 {
+		t.Errorf("%+v, %d of %d events stored", s.Connections, s.Receive.Stored, s.Receive.Received)
+	}
+}
+
+// With TLS a connection over the limit is closed before its handshake.
+func TestConnectionLimitWithTLS(t *testing.T) {
+	cfg, trusts, _ := newAuthority(t).secureConfig(t, testConfig(t))
+	cfg.Limits.MaxConns = 1
+	r := run(t, cfg)
+	first, err := tls.Dial("tcp", r.Addr().String(), trusts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	if _, err := tls.Dial("tcp", r.Addr().String(), trusts); err == nil {
+		t.Error("a second connection is let in")
+	}
+	first.Close()
+	eventually(t, func() bool { return r.Stats().Connections.Open == 0 })
+	second, err := tls.Dial("tcp", r.Addr().String(), trusts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second.Close()
+	if got := r.Stats().Connections; got.Accepted != 2 || got.Refused != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// eventually waits for what must come.
+func eventually(t *testing.T, what func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !what(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it never comes")
+		}
+	}
+}
