@@ -179,8 +179,8 @@ func (w *Writer) empty() bool {
 }
 
 // sendOffDue sends off what would be too old at the next tick, and what was
-// sealed by a writer that went away. It reports whether any shard holds a
-// record.
+// sealed by a writer that went away, unless mayGo has a reason to keep it. It
+// reports whether any shard holds a record.
 func (w *Writer) sendOffDue(now time.Time) (any bool) {
 	for i := range w.shards {
 		s := &w.shards[i]
@@ -191,11 +191,27 @@ func (w *Writer) sendOffDue(now time.Time) (any bool) {
 		any = true
 		t.since.CompareAndSwap(0, now.UnixNano()) // its first writer is just about to
 		age := time.Duration(now.UnixNano() - t.since.Load())
-		if !t.open() || age+w.io.tick > w.opts.FlushInterval {
+		if !t.open() || age+w.io.tick > w.opts.FlushInterval && w.mayGo(s) {
 			w.sendOff(s, t)
 		}
 	}
 	return any
+}
+
+// mayGo reports whether a term of s that is due is to be sent off. It stays, and
+// the room in it, while the destination fails, and while s would get no other
+// term for it, unless the others take every term as soon as it is free.
+func (w *Writer) mayGo(s *shard) bool {
+	if w.io.paused {
+		return false
+	}
+	w.mu.Lock()
+	spare := len(w.free) > 0 && w.mayTakeLocked(s)
+	w.mu.Unlock()
+	for i := range w.shards {
+		spare = spare || w.shards[i].cur.Load() == w.full
+	}
+	return spare
 }
 
 // sendOffAll sends off every record that a shard holds.

@@ -225,3 +225,42 @@ func TestStallsAreReported(t *testing.T) {
 		}
 	})
 }
+
+// A destination that fails or is slow for many times FlushInterval takes no
+// record away while the buffers have room: they are not sent off half empty
+// when no other is free.
+func TestNoDropsWhileBuffersHaveRoom(t *testing.T) {
+	const interval, records = 100 * time.Millisecond, 300
+	for name, fault := range map[string]rollwaytest.Fault{
+		"fails": {Err: rollwaytest.ErrFault},
+		"slow":  {Delay: 7 * interval, Take: 1 << 30},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, dst := open(t, shard.Options{BufferSize: 64 << 10, Shards: 2, FlushInterval: interval})
+				dst.Always(fault)
+				var both sync.WaitGroup
+				for on := range uint32(2) {
+					onShard(&both, on, func() {
+						for range records {
+							if err := w.LogBytes(bytes.Repeat([]byte("x"), 60)); err != nil {
+								t.Errorf("LogBytes = %v", err)
+								return
+							}
+							time.Sleep(interval / 10)
+						}
+					})
+				}
+				both.Wait()
+				if s := w.Stats(); s.Dropped.Total() > 0 || s.Pending == 0 {
+					t.Errorf("Stats %+v", s)
+				}
+				dst.Heal()
+				if err := w.Close(); err != nil {
+					t.Fatal(err)
+				}
+				ledger(w).CheckSettled(t, 2*records, 2*records)
+			})
+		})
+	}
+}
