@@ -1,6 +1,7 @@
 package reliability
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 
@@ -41,7 +42,7 @@ func TestAuditNotices(t *testing.T) {
 	} {
 		var got Try
 		got.audit(c.content, states, 2, 10)
-		if got != c.want {
+		if !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
@@ -62,17 +63,23 @@ func TestLossesAreSorted(t *testing.T) {
 	} {
 		got := Try{Silent: int(c.lost)}
 		got.settle(c.counted, c.told)
-		if got != c.want {
+		if !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%+v: %+v", c, got)
 		}
 	}
 }
 
 func TestUnexpectedNotices(t *testing.T) {
-	good := Try{Fault: errorOnce, Writer: Heap, Acked: 100, Found: 100}
-	if err := good.Unexpected(); err != nil {
-		t.Fatal(err)
+	good := Try{Fault: errorOnce, Writer: Heap, Acked: 100, Found: 100, Ledgers: []Ledger{{Accepted: 100, Written: 100}}}
+	killed := Try{Fault: killRandom, Writer: Sharded, Acked: 100, Found: 90, Silent: 10, Late: 2, Ledgers: []Ledger{{Accepted: 2, Written: 2}}}
+	recovered := Try{Fault: errorsForEver, Writer: Persisted, Acked: 100, Found: 100, Late: 1, Ledgers: []Ledger{{Accepted: 99, Written: 60, Dropped: 39}, {Accepted: 40, Recovered: 39, Written: 40}}}
+	dropped := Try{Fault: errorsForEver, Writer: Sharded, Acked: 100, Found: 61, Counted: 39, Late: 1, Ledgers: []Ledger{{Accepted: 99, Written: 60, Dropped: 30, Pending: 9}, {Accepted: 1, Written: 1}}}
+	for _, try := range []Try{good, killed, recovered, dropped} {
+		if err := try.Unexpected(); err != nil {
+			t.Fatal(err)
+		}
 	}
+	with := func(l ...Ledger) func(*Try) { return func(t *Try) { t.Ledgers = l } }
 	for name, change := range map[string]func(*Try){
 		"loss":            func(t *Try) { t.Silent = 1 },
 		"loss with error": func(t *Try) { t.Told = 1 },
@@ -87,9 +94,19 @@ func TestUnexpectedNotices(t *testing.T) {
 		"dead":            func(t *Try) { t.Dead = true },
 		"crash":           func(t *Try) { t.Crashed = true },
 		"nothing done":    func(t *Try) { t.Acked = 0 },
-		"kill, heap":      func(t *Try) { t.Fault, t.Silent = killRandom, slabLines+1 },
-		"kill, persisted": func(t *Try) { t.Fault, t.Writer, t.Silent = killRandom, Persisted, 1 },
+		"kill, heap":      func(t *Try) { *t = killed; t.Writer, t.Silent = Heap, slabLines+1 },
+		"kill, persisted": func(t *Try) { *t = killed; t.Writer, t.Silent = Persisted, 1 },
+		"kill, shard":     func(t *Try) { *t = killed; t.Silent = shardLines + 1 },
 		"kill, direct":    func(t *Try) { t.Fault, t.Writer, t.Silent = killInWrite, Direct, 1 },
+		"no ledger":       with(),
+		"a sum":           with(Ledger{Accepted: 100, Written: 99}),
+		"accepted":        with(Ledger{Accepted: 101, Written: 101}),
+		"written":         with(Ledger{Accepted: 100, Written: 99, Dropped: 1}),
+		"pending":         with(Ledger{Accepted: 100, Written: 99, Pending: 1}),
+		"late":            func(t *Try) { *t = killed; t.Ledgers = []Ledger{{Accepted: 3, Written: 3}} },
+		"one of two":      func(t *Try) { *t = recovered; t.Ledgers = t.Ledgers[:1] },
+		"recovered":       func(t *Try) { *t = recovered; t.Counted = 1 },
+		"count too high":  func(t *Try) { *t = dropped; t.Counted = 38 },
 	} {
 		bad := good
 		change(&bad)

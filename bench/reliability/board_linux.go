@@ -1,6 +1,7 @@
 package reliability
 
 import (
+	"bytes"
 	"os"
 	"sync/atomic"
 	"unsafe"
@@ -54,6 +55,11 @@ func (b *board) set(producer, line int, state byte) {
 }
 
 func (b *board) get(producer, line int) byte { return b.mem[boardHead+producer*b.perLines+line] }
+
+// count returns how many lines of a producer, from one on, have a state.
+func (b *board) count(producer, from int, state byte) int {
+	return bytes.Count(b.mem[boardHead+producer*b.perLines+from:boardHead+(producer+1)*b.perLines], []byte{state})
+}
 
 func (b *board) flag(i int) *atomic.Uint32 { return (*atomic.Uint32)(unsafe.Pointer(&b.mem[4*i])) }
 

@@ -8,6 +8,7 @@ import (
 	stdlog "log"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -22,12 +23,14 @@ const childEnv = "ROLLWAY_RELIABILITY_JOB"
 // A job is what a child does.
 type job struct {
 	Subject, Fault string
-	Own            bool
+	Own, Opens     bool
 	Restart        bool // only open the writer again and pass a line through it
 
 	Path, Slabs, Board, Report string
-	Mount                      string // folder to put a small tmpfs on, "" for none
-	Rescue                     string // where to copy the log to, as the tmpfs ends with the process
+	Mount                      string // folder to put a small file system on, "" for none
+	Image                      string // of an ext4 for Mount; "": a tmpfs
+	Rescue                     string // folder to copy the log to, as Mount ends with the process
+	Cgroup                     string // to move to, "" for none
 
 	Producers, Lines int // one more producer has the probe lines
 	Burst            int // lines between pauses
@@ -40,6 +43,7 @@ type job struct {
 // A report is what a child that lived to its end has to say.
 type report struct {
 	Counted uint64
+	Ledger  *Ledger
 	Hung    string // the call that did not return
 	Dead    bool
 	Errors  int    // of Write, Sync and Close
@@ -79,21 +83,29 @@ func (j *job) run(r *report) error {
 	if err != nil {
 		return err
 	}
-	if j.Mount != "" {
-		if err := mountSmall(j.Mount); err != nil {
+	if j.Cgroup != "" {
+		if err := os.WriteFile(filepath.Join(j.Cgroup, "cgroup.procs"), []byte("0"), 0); err != nil {
 			return err
 		}
 	}
-	dst, err := j.destination(b)
-	if err != nil {
-		return err
+	roomy := func() error { return nil }
+	if j.Mount != "" {
+		if roomy, err = j.mountSmall(); err != nil {
+			return err
+		}
+	}
+	var dst destination
+	if !j.Opens {
+		if dst, err = j.destination(b); err != nil {
+			return err
+		}
 	}
 	s, err := open(j, dst)
 	if err != nil {
 		return err
 	}
 	w := &worker{job: j, board: b, subject: s, report: r}
-	end := func() error { return nil }
+	end := roomy
 	switch {
 	case j.Restart:
 		w.probe()
@@ -101,20 +113,20 @@ func (j *job) run(r *report) error {
 		return nil
 	case j.Fault == fileLimit:
 		end, err = limitFile()
-	case j.Fault == tmpfsFull:
-		end = func() error { return growSmall(j.Mount) }
 	case j.Fault == killInCopy:
 		err = w.trapLater()
+	case j.Fault == killOutOfMemory:
+		go w.eatMemory()
 	}
 	if err != nil {
 		return err
 	}
 	w.produce()
 	if j.Forever {
-		time.Sleep(j.Limit)
+		time.Sleep(max(j.Limit, time.Minute))
 		return errors.New("nobody has killed it")
 	}
-	if j.Fault == tmpfsFull || j.Fault == fileLimit {
+	if j.Mount != "" || j.Fault == fileLimit {
 		time.Sleep(faultLasts / 2) // the fault is there for a while more
 	}
 	if err := end(); err != nil {
@@ -125,7 +137,7 @@ func (j *job) run(r *report) error {
 	}
 	w.close()
 	if j.Rescue != "" {
-		return copyFile(j.Rescue, j.Path)
+		return copySeries(j.Rescue, j.Path)
 	}
 	return nil
 }
@@ -262,7 +274,7 @@ func (w *worker) probe() {
 	mark := fmt.Sprintf("%02d 000", producer)
 	next := 0
 	if w.Restart {
-		next = w.Lines / 2 // those before are of the process before
+		next = w.firstLate()
 	}
 	line := lines.Append(nil, lineBytes, producer, 0)
 	for begin := time.Now(); time.Since(begin) < w.Limit && next < w.Lines; {
@@ -290,6 +302,9 @@ func (w *worker) probe() {
 	w.report.Dead = true
 }
 
+// firstLate is the first probe line of a process that is started after the fault.
+func (j *job) firstLate() int { return j.Lines / 2 }
+
 // readTail returns the end of the file, a line end before the first line.
 func readTail(path string) (string, error) {
 	content, err := os.ReadFile(path)
@@ -309,5 +324,9 @@ func (w *worker) close() {
 	}
 	if w.counted != nil {
 		w.report.Counted = w.counted()
+	}
+	if w.ledger != nil {
+		l := w.ledger()
+		w.report.Ledger, w.report.Counted = &l, l.Dropped+l.Pending
 	}
 }

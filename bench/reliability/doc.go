@@ -18,7 +18,7 @@ import "time"
 type Fault struct {
 	Name  string
 	Title string // what happens, for the table
-	Needs string // what it takes besides linux: "", "strace", "mount" or "userfaultfd"
+	Needs string // what it takes besides linux, one of the constants below
 
 	// Kills is set if the process does not survive: what it held in memory of
 	// its own is gone.
@@ -29,8 +29,18 @@ type Fault struct {
 	Ends bool
 
 	destination bool   // struck inside of the destination's Write or Close
+	between     bool   // struck between the writer and its file
 	inject      string // for strace
 }
+
+// What a fault may need of the machine.
+const (
+	needsStrace      = "strace"
+	needsMount       = "mount" // a tmpfs in a namespace of its own
+	needsLoop        = "loop"  // an ext4 in a file, the same way
+	needsUserfaultfd = "userfaultfd"
+	needsCgroup      = "memory cgroup"
+)
 
 // The faults whose names the code needs.
 const (
@@ -46,6 +56,7 @@ const (
 	closeBlocks   = "close blocks"
 
 	tmpfsFull = "disk full"
+	ext4Full  = "ext4 full"
 	fileLimit = "file size limit"
 
 	straceEIO    = "EIO by strace"
@@ -53,10 +64,11 @@ const (
 	straceShort  = "short write by strace"
 	straceKill   = "SIGKILL at a write call"
 
-	killRandom     = "kill -9 at random"
-	killInCopy     = "kill -9 in a copy"
-	killInWrite    = "kill -9 in a write"
-	killAfterWrite = "kill -9 after a write"
+	killRandom      = "kill -9 at random"
+	killInCopy      = "kill -9 in a copy"
+	killInWrite     = "kill -9 in a write"
+	killAfterWrite  = "kill -9 after a write"
+	killOutOfMemory = "OOM kill"
 )
 
 // Faults lists everything that goes wrong, in the order of the tables.
@@ -73,20 +85,22 @@ func Faults() []Fault {
 		{Name: goexits, Title: "one Write ends its goroutine by runtime.Goexit", Ends: true, destination: true},
 		{Name: closeBlocks, Title: "the destination's Close never returns", Ends: true, destination: true},
 
-		{Name: tmpfsFull, Title: "a tmpfs of 200 KB is full, and grows later", Needs: "mount", Ends: true},
+		{Name: tmpfsFull, Title: "a tmpfs of 200 KB is full, and grows later", Needs: needsMount, Ends: true},
+		{Name: ext4Full, Title: "an ext4 on a loop device has 200 KB left, and more later", Needs: needsLoop, Ends: true},
 		{Name: fileLimit, Title: "RLIMIT_FSIZE of 200,001 bytes, raised later", Ends: true},
 
-		{Name: straceEIO, Title: "write(2) fails with EIO, every third time", Needs: "strace", Ends: true, inject: "error=EIO:when=1+3"},
-		{Name: straceENOSPC, Title: "write(2) fails with ENOSPC, every third time", Needs: "strace", Ends: true, inject: "error=ENOSPC:when=1+3"},
-		{Name: "EINTR by strace", Title: "write(2) is interrupted, every second time", Needs: "strace", Ends: true, inject: "error=EINTR:when=1+2"},
-		{Name: straceShort, Title: "write(2) returns 0, every third time", Needs: "strace", Ends: true, inject: "retval=0:when=1+3"},
-		{Name: "delay by strace", Title: "the first write(2) of each thread takes 300 ms", Needs: "strace", Ends: true, inject: "delay_enter=300000:when=1"},
-		{Name: straceKill, Title: "SIGKILL at the second write(2) of a thread", Needs: "strace", Kills: true, inject: "signal=SIGKILL:when=2"},
+		{Name: straceEIO, Title: "write(2) fails with EIO, every third time", Needs: needsStrace, Ends: true, inject: "error=EIO:when=1+3"},
+		{Name: straceENOSPC, Title: "write(2) fails with ENOSPC, every third time", Needs: needsStrace, Ends: true, inject: "error=ENOSPC:when=1+3"},
+		{Name: "EINTR by strace", Title: "write(2) is interrupted, every second time", Needs: needsStrace, Ends: true, inject: "error=EINTR:when=1+2"},
+		{Name: straceShort, Title: "write(2) returns 0, every third time", Needs: needsStrace, Ends: true, inject: "retval=0:when=1+3"},
+		{Name: "delay by strace", Title: "the first write(2) of each thread takes 300 ms", Needs: needsStrace, Ends: true, inject: "delay_enter=300000:when=1"},
+		{Name: straceKill, Title: "SIGKILL at the second write(2) of a thread", Needs: needsStrace, Kills: true, inject: "signal=SIGKILL:when=2"},
 
 		{Name: killRandom, Title: "SIGKILL at a random moment", Kills: true},
-		{Name: killInCopy, Title: "SIGKILL while a Write is copying its line", Needs: "userfaultfd", Kills: true},
-		{Name: killInWrite, Title: "SIGKILL when the file has a part of a write", Kills: true},
-		{Name: killAfterWrite, Title: "SIGKILL when the file has a write of which the writer does not know yet", Kills: true},
+		{Name: killInCopy, Title: "SIGKILL while a Write is copying its line", Needs: needsUserfaultfd, Kills: true},
+		{Name: killInWrite, Title: "SIGKILL when the file has a part of a write", Kills: true, between: true},
+		{Name: killAfterWrite, Title: "SIGKILL when the file has a write of which the writer does not know yet", Kills: true, between: true},
+		{Name: killOutOfMemory, Title: "the kernel's OOM killer, in a cgroup of 256 MiB that the process fills", Needs: needsCgroup, Kills: true},
 	}
 }
 
@@ -101,14 +115,38 @@ type Writer struct {
 	// Whole is set for a writer that needs a real file below it: the faults
 	// inside of a destination do not apply.
 	Whole bool
+
+	// Opens is set for a Whole writer that opens its file by itself: nothing
+	// can be put between the two either.
+	Opens bool
+}
+
+// meets reports whether the fault can be done to the writer.
+func (w Writer) meets(f Fault) bool {
+	return !(f.destination && w.Whole) && !(f.between && w.Opens)
 }
 
 // Names of our own writers.
 const (
-	Heap      = "slab"
-	Persisted = "slab persisted"
-	Direct    = "file, direct"
+	Heap        = "slab"
+	Persisted   = "slab persisted"
+	Sharded     = "shard"
+	ShardDirect = "shard, direct I/O"
+	Direct      = "file, direct"
 )
+
+// own lists them in the order of the tables.
+var own = []string{Heap, Persisted, Sharded, ShardDirect, Direct}
+
+// A Ledger is what a writer of ours says became of its lines when its process
+// ended by itself. Lines.
+type Ledger struct {
+	Accepted  uint64 `json:"accepted"`
+	Recovered uint64 `json:"recovered,omitempty"` // those of Accepted that an earlier process left behind
+	Written   uint64 `json:"written"`
+	Dropped   uint64 `json:"dropped,omitempty"`
+	Pending   uint64 `json:"pending,omitempty"`
+}
 
 // A Try is one fault that one writer went through. Lines unless said
 // otherwise.
@@ -137,13 +175,18 @@ type Try struct {
 	Dead    bool   `json:"dead,omitempty"`    // took no line to the file once the fault was over
 	Crashed bool   `json:"crashed,omitempty"` // the fault took the process down
 	Error   string `json:"error,omitempty"`   // what the writer told last
+
+	// Ledgers are those of the processes that ended by themselves, in their
+	// order: none for a rival, or a writer that keeps none.
+	Ledgers []Ledger `json:"ledgers,omitempty"`
+	Late    int      `json:"late,omitempty"` // acknowledged ones of a process that was started after the fault
 }
 
 // Settings say how much is tried.
 type Settings struct {
 	Dir     string        // for log files; default the folder for temporary files
 	Tries   int           // of each fault that does not kill
-	Kills   int           // SIGKILLs at random for each writer
+	Kills   int           // SIGKILLs at random, in a copy and in a write, each
 	Others  int           // of each other fault that kills
 	Limit   time.Duration // after which a call has hung, and a writer that writes nothing is dead; ours have a minute at least
 	Jobs    int           // processes at the same time; default 1

@@ -2,6 +2,7 @@ package reliability
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -9,18 +10,27 @@ import (
 // options: the most that SIGKILL can take from one whose slabs are on the heap.
 const slabLines = 8 * 64 << 10 / lineBytes
 
+// shardBuffer is shard.Options.BufferSize here, the least that is meant for
+// production, in bytes. There are two sets of buffers of that size, so
+// shardLines is the most that SIGKILL can take from a shard.Writer.
+const (
+	shardBuffer = 8 << 20
+	shardLines  = 2 * shardBuffer / lineBytes
+)
+
 // Unexpected says how the outcome differs from what our own writers promise:
 //
 //   - every acknowledged line is in the file once, whole and in order, or, if
 //     the destination never works again, counted as dropped;
 //   - no call hangs, and the writer works again when the fault is over;
-//   - SIGKILL takes no more than the slabs hold from a slab.Writer on the heap,
-//     and nothing from one with mapped slabs or from a file.File;
-//   - the file has no line that a Write has refused.
+//   - SIGKILL takes no more than the buffers hold from a slab.Writer on the heap
+//     or a shard.Writer, and nothing from one with mapped slabs or a file.File;
+//   - the file has no line that a Write has refused;
+//   - what the writer has counted agrees with all that: see balance.
 //
 // It returns nil for rivals, who have promised nothing here.
 func (t Try) Unexpected() error {
-	if t.Writer != Heap && t.Writer != Persisted && t.Writer != Direct {
+	if !slices.Contains(own, t.Writer) {
 		return nil
 	}
 	var wrong []string
@@ -34,8 +44,12 @@ func (t Try) Unexpected() error {
 		kills = kills || f.Kills && f.Name == t.Fault
 	}
 	lost := 0
-	if kills && t.Writer == Heap {
+	switch {
+	case !kills:
+	case t.Writer == Heap:
 		lost = slabLines
+	case t.Writer == Sharded || t.Writer == ShardDirect:
+		lost = shardLines
 	}
 	check(t.Silent+t.Told <= lost, "%d lines lost and not counted, want %d at most", t.Silent+t.Told, lost)
 	check(t.Counted == 0 || t.Fault == errorsForEver, "%d lines dropped", t.Counted)
@@ -50,12 +64,45 @@ func (t Try) Unexpected() error {
 	switch {
 	case t.Writer != Direct:
 		check(t.Refused == 0, "%d lines refused", t.Refused)
-	case t.Fault != tmpfsFull && t.Fault != fileLimit && t.Fault != straceEIO && t.Fault != straceENOSPC && t.Fault != straceShort:
+	case t.Fault != tmpfsFull && t.Fault != ext4Full && t.Fault != fileLimit && t.Fault != straceEIO && t.Fault != straceENOSPC && t.Fault != straceShort:
 		check(t.Refused == 0, "%d lines refused though nothing failed", t.Refused)
 	}
 	check(t.Acked > 0, "no line was acknowledged: this tests nothing")
+	if t.Writer != Direct {
+		t.balance(kills, check)
+	}
 	if wrong == nil {
 		return nil
 	}
 	return fmt.Errorf("%s, %s, seed %d: %s (%s)", t.Fault, t.Writer, t.Seed, strings.Join(wrong, "; "), t.Error)
+}
+
+// balance holds the writer's own counts against each other, and against the
+// board and the file, to the line. A process that was killed takes its counts
+// with it; the one after it must have its own in order.
+func (t Try) balance(kills bool, check func(ok bool, format string, args ...any)) {
+	var sum Ledger
+	for _, l := range t.Ledgers {
+		check(l.Accepted == l.Written+l.Dropped+l.Pending, "its own account does not add up: %+v", l)
+		sum.Accepted += l.Accepted - l.Recovered
+		sum.Recovered += l.Recovered
+		sum.Written += l.Written
+		sum.Dropped += l.Dropped
+		sum.Pending += l.Pending
+	}
+	processes, accepted := 1, t.Acked
+	switch {
+	case kills:
+		accepted = t.Late
+	case t.Fault == errorsForEver:
+		processes = 2
+	}
+	if check(len(t.Ledgers) == processes, "%d ledgers, want %d", len(t.Ledgers), processes); len(t.Ledgers) != processes {
+		return
+	}
+	check(sum.Accepted == uint64(accepted), "it says that it accepted %d lines, acknowledged were %d", sum.Accepted, accepted)
+	if !kills {
+		check(sum.Written == uint64(t.Found), "it says that it wrote %d lines, in the file are %d", sum.Written, t.Found)
+		check(sum.Dropped+sum.Pending-sum.Recovered == uint64(t.Counted), "it says that it dropped %d lines and kept %d, of which %d came later, lost are %d", sum.Dropped, sum.Pending, sum.Recovered, t.Counted)
+	}
 }

@@ -3,8 +3,13 @@ package reliability
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"syscall"
+
+	"github.com/rollway/rollway/bench/writers"
 )
 
 // The faults that are the machine's: limits of the child's own process and
@@ -23,26 +28,92 @@ func limitFile() (end func() error, err error) {
 	return func() error { return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before) }, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit)
 }
 
-// mountSmall puts a tmpfs of 200 KB on dir, for this process alone.
-func mountSmall(dir string) error {
-	err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
-	if err == nil {
-		err = syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=200k")
+// mountSmall puts a file system with room for 200 KB on j.Mount, for this
+// process alone. grow makes more room.
+func (j *job) mountSmall() (grow func() error, err error) {
+	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+		return nil, fmt.Errorf("mount: %w", err)
 	}
+	if j.Image != "" {
+		return mountImage(j.Image, j.Mount)
+	}
+	if err := syscall.Mount("tmpfs", j.Mount, "tmpfs", 0, "size=200k"); err != nil {
+		return nil, fmt.Errorf("mount: %w", err)
+	}
+	return func() error { return syscall.Mount("tmpfs", j.Mount, "tmpfs", syscall.MS_REMOUNT, "size=64m") }, nil
+}
+
+// makeImage makes a file with an ext4 of 8 MiB in it.
+func makeImage(path string) error {
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		return err
+	}
+	if err := os.Truncate(path, 8<<20); err != nil {
+		return err
+	}
+	// As root, who may use reserved blocks, a disk would never be quite full.
+	out, err := exec.Command("mkfs.ext4", "-q", "-F", "-m", "0", path).CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("mount: %w", err)
+		return fmt.Errorf("mkfs.ext4: %w %s", err, out)
 	}
 	return nil
 }
 
-func growSmall(dir string) error {
-	return syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=64m")
+// mountImage mounts the ext4 of makeImage, with a file in it that leaves room
+// for 200 KB until grow removes it.
+func mountImage(image, dir string) (grow func() error, err error) {
+	if out, err := exec.Command("mount", "-o", "loop", image, dir).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("mount: %w %s", err, out)
+	}
+	ballast := filepath.Join(dir, "ballast")
+	f, err := os.Create(ballast)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var st syscall.Statfs_t
+	if err := syscall.Fstatfs(int(f.Fd()), &st); err != nil {
+		return nil, err
+	}
+	if err := syscall.Fallocate(int(f.Fd()), 0, 0, int64(st.Bavail)*st.Bsize-200_000); err != nil {
+		return nil, fmt.Errorf("fill the disk: %w", err)
+	}
+	return func() error { return os.Remove(ballast) }, nil
 }
 
-func copyFile(dst, src string) error {
-	content, err := os.ReadFile(src)
-	if err != nil {
-		return err
+// FileSystems names the types of those of the log files, dir or "" for the
+// default, and of mapped slabs.
+func FileSystems(dir string) (disk, slabs string) {
+	if dir == "" {
+		dir = os.TempDir()
 	}
-	return os.WriteFile(dst, content, 0o600)
+	shared := writers.PersistDir()
+	if shared == "" {
+		shared = os.TempDir()
+	}
+	return fileSystem(dir), fileSystem(shared)
+}
+
+// fileSystem returns the type of the one that has path, as the kernel names it.
+func fileSystem(path string) string {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return "unknown"
+	}
+	if path, err = filepath.EvalSymlinks(path); err == nil {
+		path, err = filepath.Abs(path)
+	}
+	kind, longest := "unknown", 0
+	for line := range strings.Lines(string(mounts)) {
+		left, right, _ := strings.Cut(line, " - ")
+		at, of := strings.Fields(left), strings.Fields(right)
+		if err != nil || len(at) < 5 || len(of) == 0 {
+			continue
+		}
+		// The last one mounted at a place is the one that is seen.
+		if root := at[4]; len(root) >= longest && (root == "/" || path == root || strings.HasPrefix(path, root+"/")) {
+			kind, longest = of[0], len(root)
+		}
+	}
+	return kind
 }

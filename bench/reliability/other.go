@@ -16,6 +16,9 @@ func Writers() []Writer { return nil }
 // Missing says what the fault needs.
 func (f Fault) Missing() string { return "linux" }
 
+// FileSystems are not asked for here.
+func FileSystems(string) (disk, slabs string) { return "", "" }
+
 // Run returns an error here.
 func Run(io.Writer, Settings) ([]Try, error) {
 	return nil, errors.New("the fault kit runs on linux: it kills, mounts and traces processes")

@@ -9,6 +9,8 @@ const Kind = "reliability"
 type Results struct {
 	measure.Results
 	Missing map[string]string `json:"missing"` // what the machine lacked, by fault
+	Disk    string            `json:"disk"`    // type of the file system of the log files
+	Slabs   string            `json:"slabs"`   // the same of mapped slabs
 	Tries   []Try             `json:"tries"`
 }
 

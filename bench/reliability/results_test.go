@@ -10,11 +10,18 @@ import (
 )
 
 func TestResultsKeepAndMakeTables(t *testing.T) {
-	r := &Results{Results: *measure.NewResults(Kind, 1), Missing: map[string]string{straceKill: "strace(1)"}}
+	r := &Results{Results: *measure.NewResults(Kind, 1), Missing: map[string]string{straceKill: "strace(1)"}, Disk: "ext4", Slabs: "tmpfs"}
 	r.Samples = []measure.Sample{}
 	for _, f := range Faults() {
 		if r.Missing[f.Name] == "" {
-			r.Tries = append(r.Tries, Try{Fault: f.Name, Writer: "rival", Seed: 1, Acked: 9, Found: 7, Silent: 2, Dead: true}, Try{Fault: f.Name, Writer: Heap, Seed: 1, Acked: 9, Found: 9})
+			ours := Try{Fault: f.Name, Writer: Heap, Seed: 1, Acked: 9, Found: 9, Ledgers: []Ledger{{Accepted: 9, Written: 9}}}
+			switch {
+			case f.Kills:
+				ours.Late, ours.Ledgers = 1, []Ledger{{Accepted: 1, Written: 1}}
+			case f.Name == errorsForEver:
+				ours.Late, ours.Ledgers = 1, []Ledger{{Accepted: 8, Written: 8}, {Accepted: 1, Written: 1}}
+			}
+			r.Tries = append(r.Tries, Try{Fault: f.Name, Writer: "rival", Seed: 1, Acked: 9, Found: 7, Silent: 2, Dead: true}, ours)
 		}
 	}
 	path := filepath.Join(t.TempDir(), "sub", "results.json")
@@ -34,6 +41,8 @@ func TestResultsKeepAndMakeTables(t *testing.T) {
 		"| one Write fails with ENOSPC | 1 | ok | 2 lost silently, **dead afterwards** |",
 		"not tried, needs strace(1) | – | – |",
 		"did our own writers break a promise",
+		"log files on ext4, mapped slabs on tmpfs",
+		"could give its own account",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the tables lack %q:\n%s", want, text)

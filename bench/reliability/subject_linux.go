@@ -3,8 +3,10 @@ package reliability
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/phuslu/log"
 	"github.com/rollway/rollway/bench/writers"
 	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/shard"
 	"github.com/rollway/rollway/slab"
 	"github.com/rs/zerolog/diode"
 	"go.uber.org/zap/zapcore"
@@ -23,8 +26,13 @@ func Writers() []Writer {
 	if writers.CanPersist() {
 		all = append(all, Writer{Name: Persisted, Own: true})
 	}
+	all = append(all, Writer{Name: Sharded, Own: true})
+	if canWriteDirect() {
+		all = append(all, Writer{Name: ShardDirect, Own: true, Whole: true, Opens: true})
+	}
 	return append(all,
 		Writer{Name: Direct, Own: true, Whole: true},
+		Writer{Name: "slab design as published"},
 		Writer{Name: "zap BufferedWriteSyncer"},
 		Writer{Name: "zerolog diode"},
 		Writer{Name: "phuslu AsyncWriter"},
@@ -32,12 +40,29 @@ func Writers() []Writer {
 	)
 }
 
+// canWriteDirect reports whether the file system for temporary files takes
+// direct I/O. Where it does not, a shard.Writer writes as others do.
+func canWriteDirect() bool {
+	dir, err := os.MkdirTemp("", "rollway-reliability-")
+	if err != nil {
+		return false
+	}
+	defer os.RemoveAll(dir)
+	w, err := shard.Open(filepath.Join(dir, "log"), shard.Options{BufferSize: shardBuffer, Direct: true})
+	if err != nil {
+		return false
+	}
+	defer w.Close()
+	return w.Stats().File.Mode == shard.Direct
+}
+
 // A subject is a writer at work.
 type subject struct {
 	io.Writer
 	sync    func() error // nil: it has none
 	close   func() error
-	counted func() uint64 // lines that its own account gives as dropped or still inside
+	counted func() uint64 // lines that a rival's own account gives as dropped; nil: it has none
+	ledger  func() Ledger // of one of ours; nil: it has none
 }
 
 // destination is what the fault kit puts below a writer.
@@ -46,25 +71,14 @@ type destination interface {
 	Sync() error
 }
 
-// open starts the writer of the job over dst.
+// open starts the writer of the job over dst, which is nil for one that opens
+// its file by itself.
 func open(j *job, dst destination) (subject, error) {
 	switch j.Subject {
 	case Heap, Persisted:
-		o := slab.Options{CloseDestination: true, CloseTimeout: j.Limit / 2}
-		if j.Fault == errorsForEver || j.Fault == closeBlocks {
-			o.CloseTimeout = time.Second // it will be reached
-		}
-		if j.Subject == Persisted {
-			o.Persist = j.Slabs
-		}
-		w, err := slab.New(dst, o)
-		if err != nil {
-			return subject{}, err
-		}
-		return subject{w, w.Sync, w.Close, func() uint64 {
-			s := w.Stats()
-			return s.Dropped.Total() + s.Pending
-		}}, nil
+		return openSlab(j, dst)
+	case Sharded, ShardDirect:
+		return openShard(j, dst)
 	case Direct:
 		return subject{Writer: dst, sync: dst.Sync, close: dst.Close}, nil
 	case "zap BufferedWriteSyncer": // closes nothing: its owner does
@@ -81,10 +95,59 @@ func open(j *job, dst destination) (subject, error) {
 			return subject{}, err
 		}
 		return subject{Writer: cloning{w}, close: w.Close}, nil
+	case "slab design as published":
+		w := writers.NewPublishedSlab(dst, 64<<10, 8, 100*time.Millisecond)
+		return subject{Writer: w, close: w.Close}, nil
 	default: // mutex + bufio
 		w := &lockedBufio{w: bufio.NewWriterSize(dst, 64<<10)}
 		return subject{Writer: w, sync: w.Flush, close: w.Flush}, nil
 	}
+}
+
+// closeTimeout is that of our writers' Close.
+func (j *job) closeTimeout() time.Duration {
+	if j.Fault == errorsForEver || j.Fault == closeBlocks {
+		return time.Second // it will be reached
+	}
+	return j.Limit / 2
+}
+
+func openSlab(j *job, dst destination) (subject, error) {
+	o := slab.Options{CloseDestination: true, CloseTimeout: j.closeTimeout()}
+	if j.Subject == Persisted {
+		o.Persist = j.Slabs
+	}
+	w, err := slab.New(dst, o)
+	if err != nil {
+		return subject{}, err
+	}
+	return subject{Writer: w, sync: w.Sync, close: w.Close, ledger: func() Ledger {
+		s := w.Stats()
+		return Ledger{s.Accepted, s.Recovered, s.Written, s.Dropped.Total(), s.Pending}
+	}}, nil
+}
+
+func openShard(j *job, dst destination) (subject, error) {
+	o := shard.Options{BufferSize: shardBuffer, FlushInterval: 100 * time.Millisecond, CloseTimeout: j.closeTimeout()}
+	var w *shard.Writer
+	var err error
+	if j.Subject == ShardDirect {
+		o.Direct = true
+		w, err = shard.Open(j.Path, o)
+	} else {
+		o.CloseDestination = true
+		w, err = shard.New(dst, o)
+	}
+	if err != nil {
+		return subject{}, err
+	}
+	if mode := w.Stats().File.Mode; o.Direct && mode != shard.Direct && j.Mount == "" {
+		return subject{}, fmt.Errorf("direct I/O was refused, it would be %v", mode)
+	}
+	return subject{Writer: w, sync: w.Sync, close: w.Close, ledger: func() Ledger {
+		s := w.Stats()
+		return Ledger{Accepted: s.Accepted, Written: s.Written, Dropped: s.Dropped.Total(), Pending: s.Pending}
+	}}, nil
 }
 
 // closing is an IOWriter that AsyncWriter closes, as it does its own FileWriter.

@@ -80,7 +80,7 @@ func (r *Results) Tables() (string, error) {
 		return "", errors.New("no tries: run it again")
 	}
 	rows := map[[2]string]*row{}
-	names := []string{Heap, Persisted, Direct} // ours first, the others as they come
+	names := slices.Clone(own) // ours first, the others as they come
 	for _, t := range r.Tries {
 		k := [2]string{t.Fault, t.Writer}
 		if rows[k] == nil {
@@ -100,16 +100,35 @@ func (r *Results) Tables() (string, error) {
 		}
 	}
 
-	text := fmt.Sprintf("\n%s, commit %s, %s (%s, %d cores); zerolog %s, zap %s, phuslu/log %s. Every try: [reliability.json](results/reliability.json).\n",
-		r.Date, r.Commit, r.Go, r.Machine.System, r.Machine.Cores, r.Versions["github.com/rs/zerolog"], r.Versions["go.uber.org/zap"], r.Versions["github.com/phuslu/log"])
+	text := fmt.Sprintf("\n%s, commit %s, %s (%s, %d cores; log files on %s, mapped slabs on %s); zerolog %s, zap %s, phuslu/log %s. Every try: [reliability.json](results/reliability.json).\n",
+		r.Date, r.Commit, r.Go, r.Machine.System, r.Machine.Cores, r.Disk, r.Slabs, r.Versions["github.com/rs/zerolog"], r.Versions["go.uber.org/zap"], r.Versions["github.com/phuslu/log"])
 	if failed := len(r.Unexpected()); failed > 0 {
 		text += fmt.Sprintf("\n**In %d tries our own writers did not do what they promise.**\n", failed)
 	} else {
 		text += "\nIn none of the tries did our own writers break a promise.\n"
 	}
+	text += r.ledgers()
 	text += "\n**Side by side** (lines, over all tries of the fault; \"ok\": every acknowledged line is in the file once, whole and in order)\n\n" + r.sideBySide(rows, names)
 	text += "\n**In full** (lines, summed over the tries; the last three columns count tries, the one before panics and Goexits)\n\n" + r.full(rows, names)
 	return text + "\n", nil
+}
+
+// ledgers says how many of our writers' own accounts were held against the
+// board and the file; that they agreed is checked by Unexpected.
+func (r *Results) ledgers() string {
+	tries, lines := 0, uint64(0)
+	for _, t := range r.Tries {
+		if len(t.Ledgers) > 0 {
+			tries++
+		}
+		for _, l := range t.Ledgers {
+			lines += l.Accepted
+		}
+	}
+	if tries == 0 {
+		return ""
+	}
+	return fmt.Sprintf("In %d of them a process of `slab` or `shard` could give its own account, of %d lines in all: accepted = written + dropped + pending, held against the board and the file to the line.\n", tries, lines)
 }
 
 func (r *Results) sideBySide(rows map[[2]string]*row, names []string) string {

@@ -16,11 +16,11 @@ import (
 func runReliability(args []string) error {
 	flags := flag.NewFlagSet(reliability.Kind, flag.ExitOnError)
 	var s reliability.Settings
-	flags.IntVar(&s.Tries, "tries", 5, "tries of each fault that does not kill, with each writer")
-	flags.IntVar(&s.Kills, "kills", 200, "SIGKILLs at random moments, of each writer")
+	flags.IntVar(&s.Tries, "tries", 4, "tries of each fault that does not kill, with each writer")
+	flags.IntVar(&s.Kills, "kills", 200, "SIGKILLs of each writer at random, in a copy and in a write, each")
 	flags.IntVar(&s.Others, "other-kills", 50, "tries of each other way to kill")
 	flags.DurationVar(&s.Limit, "limit", 10*time.Second, "after which a call has hung, and a writer that brings no line to the file is dead")
-	flags.IntVar(&s.Jobs, "jobs", 4, "processes at the same time")
+	flags.IntVar(&s.Jobs, "jobs", 14, "processes at the same time")
 	flags.Uint64Var(&s.Seed, "seed", 1, "of the first try of each fault")
 	flags.StringVar(&s.Dir, "dir", "", "folder for log files; default the one for temporary files")
 	fault := flags.String("fault", "", "only this fault, by its name in the results")
@@ -37,6 +37,7 @@ func runReliability(args []string) error {
 		return errors.New("want -o FILE, no negative numbers, and no other arguments")
 	}
 	results := reliability.Results{Results: *measure.NewResults(reliability.Kind, 1), Missing: map[string]string{}}
+	results.Disk, results.Slabs = reliability.FileSystems(s.Dir)
 	for _, f := range reliability.Faults() {
 		if *fault != "" && f.Name != *fault {
 			continue

@@ -68,7 +68,20 @@ func SaveLines(path string, head any, lists ...List) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(path, append(encoded, '\n'), 0o644)
+	return replace(path, append(encoded, '\n'))
+}
+
+// replace writes the file at path whole or not at all. What is no file, as
+// /dev/null, is written to.
+func replace(path string, content []byte) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return os.WriteFile(path, content, 0o644)
+	}
+	next := path + ".new"
+	if err := os.WriteFile(next, content, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(next, path)
 }
 
 // Load reads results of type T from a file, and checks that they are of a kind.
