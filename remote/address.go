@@ -97,6 +97,8 @@ func parseURL(raw string) (a address, err error) {
 		return a, fmt.Errorf("unknown scheme %q: known are %s (as in http://127.0.0.1:4318/api/logs)", u.Scheme, schemeNames())
 	case s.format == formatJournald && !hasJournald:
 		return a, errors.New("journald is on Linux only")
+	case s.network == "unixgram" && !hasUnixgram:
+		return a, errors.New("this system has no local datagram sockets: use unix or udp")
 	case u.Fragment != "":
 		return a, fmt.Errorf("%s has a fragment (#…): leave it out", display(u))
 	}

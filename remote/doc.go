@@ -32,7 +32,7 @@
 //	elastic          the item has 2xx       no         nothing
 //	tcp, tls, unix   with the system        no (2)     the peer has read it
 //	udp              with the system        by the     nobody refused it
-//	                                        network    within 50 ms
+//	                                        network    within 50 ms (3)
 //	unixgram,        in the queue of the    no         the peer has read it
 //	journald         peer's socket                     (on Linux)
 //	syslog+…         as the scheme without syslog+; syslog+unix as the kind of
@@ -42,6 +42,7 @@
 //	    latest of its stream; other engines that speak its protocol may not.
 //	(2) but for a line that was torn when a connection broke: it comes whole on
 //	    the next one.
+//	(3) never heard of on Windows
 //
 // Lines that were lost, refused by the peer or too large for it, are an error of
 // the next Sync or Close over every scheme: it wraps ErrLost.
@@ -87,6 +88,33 @@
 // the next Sync, with the number of lines sent before.
 //
 // unixgram, journald: the line is in the queue of the peer's socket. A full
-// queue makes Write wait. Lines in the queue when the peer dies are lost
-// unseen. On Linux Sync and Close wait until the peer has taken everything.
+// queue makes Write wait, at most Options.WriteTimeout, then the rest stays with
+// the caller, and the next Write looks anew for a socket at the path. Lines in
+// the queue when the peer dies are lost. On Linux Sync and Close wait until the
+// peer has taken everything, also from a queue that Write has given up, and
+// return an error if the peer's socket has gone or was replaced since the lines
+// were sent: then nobody knows whether they were read. A daemon that is replaced
+// while its old socket stays open and is read goes on getting the lines until
+// the next Sync.
+//
+// # Which peer is seen to be away
+//
+// Options.Spill, and the caller's own retries, begin with the first line that is
+// known not to have arrived. By HTTP that is every one. Over a stream it is one
+// whose connection cannot be made, or is known to have ended; see above for what
+// was on the way. A local datagram socket says at once that it is not there, and
+// after WriteTimeout that nobody reads it. Over udp the lines before the first
+// "port unreachable" are lost and count as written; a host that does not answer
+// at all, or a firewall that drops in silence, is never seen to be away.
+//
+// # Other systems than Linux
+//
+// journald is refused. macOS and the BSDs do not tell what a local peer has
+// read: Sync over unixgram finds out only whether the socket is still there, and
+// a stream that the peer closed in order while lines were on the way to it is
+// not told from one that it had read to the end. Windows has no unixgram, and
+// syslog+unix is a stream there. Go's sockets do not hear of "port unreachable"
+// there: over udp no peer is ever seen to be away, and nothing is spilled or
+// retried. The code for Windows is compiled and checked by the tools; no test of
+// ours has run there.
 package remote

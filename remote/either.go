@@ -3,7 +3,6 @@ package remote
 import (
 	"context"
 	"errors"
-	"syscall"
 )
 
 // An either sends to a local socket of the kind that it finds there, as
@@ -13,12 +12,15 @@ type either struct{ now, other sender }
 func newEither(w *Writer) *either {
 	g, s := newGram(w), newStream(w)
 	g.network, s.network = "unixgram", "unix"
+	if !hasUnixgram {
+		return &either{s, g}
+	}
 	return &either{g, s}
 }
 
 func (e *either) send(ctx context.Context, p []byte) (settled, error) {
 	done, err := e.now.send(ctx, p)
-	if errors.Is(err, syscall.EPROTOTYPE) {
+	if errors.Is(err, errnoPrototype) {
 		e.now, e.other = e.other, e.now
 		done, err = e.now.send(ctx, p)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"net"
-	"syscall"
 	"time"
 )
 
@@ -19,9 +18,9 @@ type gram struct {
 	form    framer                       // nil: lines as they are, with their line ends
 	max     int                          // bytes of a datagram
 	file    func(net.Conn, []byte) error // sends what the system finds too large; nil if there is no way
-	conn    *meteredConn                 // nil when there is none
-	lines   uint64                       // sent on conn since the last confirm
-	suspect bool                         // nothing was sent on conn yet, or the peer was away a moment ago
+	link    *gramLink                    // nil when there is none
+	slow    []*gramLink                  // given up with lines that the peer has in its queue and has not read
+	suspect bool                         // nothing was sent on link yet, or the peer was away a moment ago
 	lost    error                        // a datagram was refused with others on the way; told by the next confirm
 	buf     []byte                       // the message being sent
 }
@@ -45,13 +44,13 @@ func newGram(w *Writer) *gram {
 }
 
 func (g *gram) send(ctx context.Context, p []byte) (s settled, err error) {
-	if g.conn == nil {
+	if g.link == nil {
 		if err := g.dial(ctx); err != nil {
 			return s, err
 		}
 	}
 	piece := firstPiece(p, streamPiece)
-	conn := g.conn
+	conn := g.link.conn
 	stop := context.AfterFunc(ctx, func() { conn.SetWriteDeadline(time.Unix(1, 0)) })
 	defer stop()
 	pack := g.w.opt.PackDatagram
@@ -61,12 +60,12 @@ func (g *gram) send(ctx context.Context, p []byte) (s settled, err error) {
 		if c, ok := g.form.(cutter); ok && len(data) > g.max {
 			data, cut = c.cut(data, g.max)
 		}
-		err := error(syscall.EMSGSIZE)
+		err := error(errnoTooLong)
 		if len(data) <= g.max {
 			err = g.put(ctx, data)
 		}
-		if g.file != nil && errors.Is(err, syscall.EMSGSIZE) {
-			err = g.file(g.conn.Conn, data)
+		if g.file != nil && errors.Is(err, errnoTooLong) {
+			err = g.file(conn.Conn, data)
 		}
 		switch {
 		case err == nil:
@@ -75,8 +74,8 @@ func (g *gram) send(ctx context.Context, p []byte) (s settled, err error) {
 			if cut {
 				s.cut++
 			}
-			g.lines += lines
-		case !errors.Is(err, syscall.EMSGSIZE):
+			g.link.lines += lines
+		case !errors.Is(err, errnoTooLong):
 			g.drop(err)
 			return s, err
 		case lines > 1:
@@ -117,11 +116,13 @@ func (g *gram) dial(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, g.w.opt.DialTimeout,
 		fmt.Errorf("no connection within %v: %w", g.w.opt.DialTimeout, context.DeadlineExceeded))
 	defer cancel()
+	l := g.newLink()
 	c, err := g.w.meter.dial(ctx, g.network, g.w.addr.dial)
 	if err != nil {
 		return withCause(ctx, err)
 	}
-	g.conn = c.(*meteredConn)
+	l.conn = c.(*meteredConn)
+	g.link = l
 	g.suspect = true
 	return nil
 }
@@ -132,11 +133,11 @@ func (g *gram) put(ctx context.Context, data []byte) error {
 	g.w.countRequest()
 	end := time.Now().Add(g.w.opt.WriteTimeout)
 	for wait := time.Millisecond; ; wait *= 2 {
-		g.conn.SetWriteDeadline(end)
+		g.link.conn.SetWriteDeadline(end)
 		if ctx.Err() != nil { // its own deadline was overwritten
 			return withCause(ctx, ctx.Err())
 		}
-		_, err := g.conn.Write(data)
+		_, err := g.link.conn.Write(data)
 		switch {
 		case err == nil && g.suspect:
 			if err := g.hear(ctx); err != nil {
@@ -146,7 +147,7 @@ func (g *gram) put(ctx context.Context, data []byte) error {
 			return nil
 		case err == nil:
 			return nil
-		case !errors.Is(err, syscall.ENOBUFS) || time.Until(end) <= wait || !pause(ctx, wait):
+		case !errors.Is(err, errnoNoBuffers) || time.Until(end) <= wait || !pause(ctx, wait):
 			return withCause(ctx, err)
 		}
 		// A queue below is full and the system does not wait for it.
@@ -164,10 +165,10 @@ func (g *gram) hear(ctx context.Context) error {
 	if d, ok := ctx.Deadline(); ok && d.Before(end) {
 		end = d
 	}
-	g.conn.SetReadDeadline(end)
+	g.link.conn.SetReadDeadline(end)
 	var answer [1]byte // what the peer sends back is discarded
-	_, err := g.conn.Read(answer[:])
-	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) {
+	_, err := g.link.conn.Read(answer[:])
+	if errors.Is(err, errnoRefused) || errors.Is(err, errnoReset) {
 		return err
 	}
 	return nil
@@ -175,60 +176,59 @@ func (g *gram) hear(ctx context.Context) error {
 
 // drop gives up the socket. What it carried before may be lost.
 func (g *gram) drop(err error) {
-	lines := g.lines
-	g.conn.Close()
-	g.conn, g.lines = nil, 0
+	l := g.link
+	g.link = nil
 	var ne net.Error
-	if lines == 0 || errors.As(err, &ne) && ne.Timeout() {
-		return // the peer is slow: what it was sent stands in its queue
+	if errors.As(err, &ne) && ne.Timeout() { // the peer is slow: what it was sent stands in its queue
+		g.keepSlow(l)
+		return
 	}
-	g.lost = fmt.Errorf("the peer went away after %d lines, of which the last may be lost: %w", lines, err)
-	g.w.noteBroken(lines, err)
+	l.conn.Close()
+	g.lose(l, err)
+}
+
+// lose notes that the lines on l may be lost because of err.
+func (g *gram) lose(l *gramLink, err error) {
+	if l.lines == 0 {
+		return
+	}
+	g.lost = fmt.Errorf("the peer went away after %d lines, of which the last may be lost: %w", l.lines, err)
+	g.w.noteBroken(l.lines, err)
 }
 
 // confirm waits until the peer has taken everything from its queue, if the
 // system tells (Linux, local sockets); over UDP it listens a moment for a
 // refusal.
 func (g *gram) confirm(ctx context.Context) error {
-	if g.conn != nil && g.lines > 0 {
-		err := g.taken(ctx)
+	unread := g.confirmSlow(ctx)
+	if l := g.link; unread == nil && l != nil && l.lines > 0 {
+		err := g.taken(ctx, l)
 		if err == nil {
 			err = g.hear(ctx)
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, errUnread):
+			unread = err
+		case err != nil:
 			g.drop(err)
-			if g.lost == nil {
-				g.lost = err
-			}
+		default:
+			l.lines = 0
 		}
-		g.lines = 0
 	}
-	err := g.lost
+	err := errors.Join(g.lost, unread)
 	if g.w.life.Err() == nil { // else Shutdown returns it too
 		g.lost = nil
 	}
 	return err
 }
 
-func (g *gram) taken(ctx context.Context) error {
-	for wait := time.Millisecond; ; wait = min(2*wait, 20*time.Millisecond) {
-		n, err := unacked(g.conn.Conn)
-		if n == 0 || err != nil {
-			return err
-		}
-		select {
-		case <-time.After(wait):
-		case <-g.w.life.Done():
-			return errors.New("broken off by Shutdown before the peer had read everything")
-		case <-ctx.Done():
-			return fmt.Errorf("the peer has not read everything: %w", ctx.Err())
-		}
-	}
-}
-
 func (g *gram) close() {
-	if g.conn != nil {
-		g.conn.Close()
-		g.conn = nil
+	for _, l := range g.slow {
+		l.conn.Close()
+	}
+	g.slow = nil
+	if g.link != nil {
+		g.link.conn.Close()
+		g.link = nil
 	}
 }

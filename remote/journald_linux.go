@@ -34,7 +34,7 @@ func putFile(c net.Conn, data []byte) error {
 	}
 	sc, ok := c.(syscall.Conn)
 	if !ok {
-		return unix.EMSGSIZE
+		return errnoTooLong
 	}
 	raw, err := sc.SyscallConn()
 	if err != nil {

@@ -4,9 +4,8 @@ package remote
 
 import (
 	"net"
-	"syscall"
 )
 
 const hasJournald = false
 
-func putFile(net.Conn, []byte) error { return syscall.EMSGSIZE }
+func putFile(net.Conn, []byte) error { return errnoTooLong }

@@ -13,6 +13,7 @@ import (
 // A gramPeer keeps the datagrams that it reads.
 type gramPeer struct {
 	net.PacketConn
+	t     testing.TB
 	mu    sync.Mutex
 	grams []string
 	done  chan struct{}
@@ -40,7 +41,7 @@ func listenGram(t testing.TB, network, addr string) *gramPeer {
 	if u, ok := c.(*net.UDPConn); ok {
 		u.SetReadBuffer(4 << 20) // a test is about what arrives
 	}
-	p := &gramPeer{PacketConn: c, done: make(chan struct{})}
+	p := &gramPeer{PacketConn: c, t: t, done: make(chan struct{})}
 	t.Cleanup(func() { c.Close() })
 	return p
 }

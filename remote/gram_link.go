@@ -1,0 +1,116 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"slices"
+	"time"
+)
+
+// A gramLink is a socket that is connected to a peer's.
+type gramLink struct {
+	conn   *meteredConn
+	socket os.FileInfo // of a local peer, as it was just before; nil over UDP, or if it cannot be seen
+	path   string      // of a local peer
+	lines  uint64      // sent since the last confirm; owned by the gram
+}
+
+func (g *gram) newLink() *gramLink {
+	l := new(gramLink)
+	if g.w.addr.local() {
+		l.path = g.w.addr.dial
+		l.socket, _ = os.Stat(l.path) // the dial says what is wrong
+	}
+	return l
+}
+
+// errUnread is what confirm returns while lines stand in the peer's queue.
+var errUnread = errors.New("the peer has not read everything")
+
+var errReplaced = errors.New("another socket is in its place")
+
+// taken waits until nothing of l stands in the peer's queue. The system empties
+// the queue of a peer that has gone, too, so that is looked at.
+func (g *gram) taken(ctx context.Context, l *gramLink) error {
+	for wait := time.Millisecond; ; wait = min(2*wait, 20*time.Millisecond) {
+		switch n, err := unacked(l.conn.Conn); {
+		case err != nil:
+			return err
+		case n == 0:
+			return l.gone()
+		}
+		select {
+		case <-time.After(wait):
+		case <-g.w.life.Done():
+			return fmt.Errorf("broken off by Shutdown: %w", errUnread)
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", errUnread, ctx.Err())
+		}
+	}
+}
+
+// gone returns why the local peer that l was connected to is not there any more,
+// or nil. It sends nothing.
+func (l *gramLink) gone() error {
+	if l.socket == nil {
+		return nil
+	}
+	now, err := os.Stat(l.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return err
+	case err != nil:
+		return nil // it may not be seen any more, which says nothing
+	case !os.SameFile(l.socket, now) || !l.socket.ModTime().Equal(now.ModTime()):
+		return errReplaced
+	}
+	c, err := net.Dial("unixgram", l.path)
+	if err == nil {
+		c.Close()
+	} else if errors.Is(err, errnoRefused) {
+		return err
+	}
+	return nil
+}
+
+// keepSlow keeps l, which was given up since its peer is slow, for confirm, if
+// lines of it are not read yet.
+func (g *gram) keepSlow(l *gramLink) {
+	g.slow = slices.DeleteFunc(append(g.slow, l), func(l *gramLink) bool {
+		n, err := unacked(l.conn.Conn)
+		if n > 0 && err == nil && l.lines > 0 {
+			l.conn.uncount()
+			return false
+		}
+		l.conn.Close()
+		if err == nil && l.lines > 0 {
+			err = l.gone()
+		}
+		if err != nil {
+			g.lose(l, err)
+		}
+		return true
+	})
+}
+
+// confirmSlow is confirm for what keepSlow has kept. Its error is that lines are
+// still not read; g.lost tells of those that are lost.
+func (g *gram) confirmSlow(ctx context.Context) error {
+	for len(g.slow) > 0 {
+		l := g.slow[0]
+		err := g.taken(ctx, l)
+		if errors.Is(err, errUnread) {
+			return err
+		}
+		l.conn.Close()
+		if err != nil {
+			g.lose(l, err)
+		}
+		g.slow = g.slow[1:]
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+//go:build linux
+
+package remote_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/remote"
+	"github.com/rollway/rollway/slab"
+)
+
+var toShop = remote.Journald{Identifier: "shop", Line: true}
+
+func (p *journalPeer) lines() string {
+	var all strings.Builder
+	for _, e := range p.entries() {
+		all.WriteString(journalLine(p.t, e))
+	}
+	return all.String()
+}
+
+// The daemon is replaced, as by an upgrade: another binds its socket's path. The
+// Writer finds the new one, and behind a slab no line is lost.
+func TestJournaldIsReplaced(t *testing.T) {
+	path := socketPath(t)
+	before := listenJournal(t, path)
+	before.start()
+	w := open(t, before.url, remote.Options{Journald: toShop})
+	out, err := slab.New(w, slab.Options{CloseDestination: true, FlushInterval: time.Millisecond, Retry: slab.Retry{Min: time.Millisecond, Max: 5 * time.Millisecond}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, out, numbered(0, 100))
+	if err := out.SyncContext(t.Context()); err != nil {
+		t.Fatalf("Sync = %v", err)
+	}
+	eventually(t, "the first has 100 lines", func() bool { return before.lines() == numbered(0, 100) })
+	before.stop()
+	write(t, out, numbered(100, 150)) // to nobody: they wait in the slab
+	eventually(t, "an attempt has failed", func() bool { return w.Stats().Errors > 0 })
+	after := listenJournal(t, path)
+	after.start()
+	write(t, out, numbered(150, 200))
+	if err := out.Close(); err != nil {
+		t.Errorf("Close = %v", err)
+	}
+	eventually(t, "the second has the rest", func() bool { return after.lines() == numbered(100, 200) })
+	slabLedger(out).CheckSettled(t, 200, 200)
+	settled(t, w, 200, 200)
+	if s := w.Stats(); s.Connects != 2 || s.Dropped.Total() != 0 {
+		t.Errorf("Stats = %+v", s)
+	}
+}
+
+// A daemon that hangs: Write ends at its deadline, also with an entry that goes
+// by a file, and hands back what the queue has no room for. A new daemon at the
+// path gets it. What the old one has not read is not forgotten: Sync waits for
+// it, and says that it is lost when the old one dies.
+func TestJournaldHangsAndIsReplaced(t *testing.T) {
+	path := socketPath(t)
+	hung := listenJournal(t, path)
+	w := open(t, hung.url, remote.Options{Journald: toShop, WriteTimeout: 200 * time.Millisecond})
+	all := numbered(0, 5000)
+	n, err := w.Write([]byte(all))
+	if !errors.Is(err, os.ErrDeadlineExceeded) || n == 0 || n == len(all) || all[n-1] != '\n' {
+		t.Fatalf("Write to a daemon that hangs = %d, %v, want the deadline exceeded at a line end", n, err)
+	}
+	held := strings.Count(all[:n], "\n")
+	settled(t, w, held, held)
+	large := `{"msg":"` + strings.Repeat("x", 2<<20) + "\"}\n"
+	if n, err := w.Write([]byte(large)); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("Write of a large entry to a full queue = %d, %v", n, err)
+	}
+	if s := w.Stats(); s.Connected || s.Returned != uint64(5000-held)+1 {
+		t.Errorf("Stats = %+v", s)
+	}
+	unread := func() {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if err := w.SyncContext(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "has not read") {
+			t.Fatalf("Sync = %v, but %d lines stand in the queue of a daemon that hangs", err, held)
+		}
+	}
+	unread()
+
+	fresh := listenJournal(t, path)
+	fresh.start()
+	write(t, w, all[n:]+large)
+	eventually(t, "the new daemon has the rest", func() bool { return fresh.lines() == all[n:]+large })
+	unread()
+	hung.stop()
+	if err := w.SyncContext(t.Context()); err == nil || !strings.Contains(err.Error(), "went away after") {
+		t.Errorf("Sync = %v, but what the old daemon had not read is lost", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Errorf("Close = %v, but the new daemon has all that is its own", err)
+	}
+	settled(t, w, 5001, 5001)
+}
+
+// The same daemon goes on: nothing is lost, and Sync returns nil when it has
+// read everything, in order.
+func TestJournaldHangsAndGoesOn(t *testing.T) {
+	p := listenJournal(t, socketPath(t))
+	w := open(t, p.url, remote.Options{Journald: toShop, WriteTimeout: 100 * time.Millisecond})
+	all := numbered(0, 5000)
+	n, err := w.Write([]byte(all))
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("Write = %d, %v", n, err)
+	}
+	p.start()
+	if err := w.SyncContext(t.Context()); err != nil {
+		t.Errorf("Sync = %v", err)
+	}
+	for n < len(all) {
+		m, _ := w.Write([]byte(all[n:])) // may be slower than the deadline again
+		n += m
+	}
+	if err := w.Close(); err != nil {
+		t.Errorf("Close = %v", err)
+	}
+	eventually(t, "all lines are there, once and in order", func() bool { return p.lines() == all })
+	settled(t, w, 5000, 5000)
+}
+
+// Lines in the queue of a daemon that dies are lost, and a nil from Sync would
+// be a lie: the system empties the queue then, too.
+func TestSyncSaysThatALocalPeerDied(t *testing.T) {
+	for name, die := range map[string]func(path string, p *gramPeer){
+		"and leaves its path":      func(_ string, p *gramPeer) { p.Close() },
+		"and takes its path along": func(path string, p *gramPeer) { os.Remove(path); p.Close() },
+		"and is replaced": func(path string, p *gramPeer) {
+			p.Close()
+			os.Remove(path)
+			listenGram(p.t, "unixgram", path)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := socketPath(t)
+			peer := listenGram(t, "unixgram", path)
+			var told told
+			w := open(t, "unixgram://"+path, remote.Options{OnError: told.note})
+			write(t, w, numbered(0, 5))
+			die(path, peer)
+			if err := w.SyncContext(t.Context()); err == nil || !strings.Contains(err.Error(), "went away after 5 lines") {
+				t.Errorf("Sync = %v, but nobody has read the lines", err)
+			}
+			if text := told.text(); !strings.Contains(text, "carried 5 lines") {
+				t.Errorf("OnError was told %q", text)
+			}
+			if err := w.Close(); err != nil {
+				t.Errorf("Close = %v, but it was said already", err)
+			}
+			settled(t, w, 5, 5)
+		})
+	}
+}
