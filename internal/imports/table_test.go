@@ -44,6 +44,7 @@ var table = []edge{
 	{"remote", "internal/jsonline", "levels of lines; text that goes into JSON"},
 	{"remote", "internal/spool", "lines wait on disk while the peer is away"},
 	{"remote", "golang.org/x/sys/unix", "how much of what was sent the peer has acknowledged"},
+	{"remote", "golang.org/x/sys/windows", "what the sockets of Windows answer, which syscall does not name"},
 	{"internal/openfiles", "golang.org/x/sys/unix", "getrlimit"},
 	{"relay", "internal/openfiles", "how many connections there may be by default"},
 	{"collector/connlimit", "internal/openfiles", "likewise"},
