@@ -11,13 +11,18 @@ import (
 )
 
 func TestWriteDoesNotAllocate(t *testing.T) {
-	f := open(t, filepath.Join(t.TempDir(), "log"), file.Options{MaxSize: 1 << 40, Every: 24 * 365 * time.Hour, CheckEvery: -1})
-	line := []byte("2026-11-21T08:03:09Z INFO charged\n")
-	if n := testing.AllocsPerRun(1000, func() {
-		if _, err := f.Write(line); err != nil {
-			t.Fatal(err)
-		}
-	}); n > 0 {
-		t.Errorf("%v allocations a Write, want 0", n)
+	for _, mode := range modes {
+		t.Run(mode.String(), func(t *testing.T) {
+			need(t, mode)
+			f := open(t, filepath.Join(t.TempDir(), "log"), file.Options{Mode: mode, MaxSize: 1 << 40, Every: 24 * 365 * time.Hour, CheckEvery: -1})
+			line := []byte("2026-11-21T08:03:09Z INFO charged\n")
+			if n := testing.AllocsPerRun(1000, func() {
+				if _, err := f.Write(line); err != nil {
+					t.Fatal(err)
+				}
+			}); n > 0 {
+				t.Errorf("%v allocations a Write, want 0", n)
+			}
+		})
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rollway/rollway/internal/logfile"
@@ -53,15 +54,15 @@ import (
 //     cut loses at most what was written since the last fsync.
 //  8. On Linux, darwin and the BSDs several Files, also of several processes,
 //     may have one path open: lines stay whole and are in one file each, and
-//     nobody packs or removes what another still writes to. Elsewhere one File
-//     owns a path.
+//     nobody packs or removes what another still writes to. Elsewhere, and with
+//     Options.Mode Direct, one File owns a path.
 //
 // /dev/null, pipes and terminals work: they are neither cut nor fsynced.
 // /dev/stdout and /dev/stderr mean os.Stdout and os.Stderr as they are at
 // Open, which Close leaves open. Opening a named pipe waits for its reader.
 type File struct {
 	path string
-	opt  Options
+	opt  Options // Mode is what was asked for; Stats.Mode is what it is
 
 	turn chan struct{} // holds one value while a call uses the fields of io
 	io   struct {
@@ -81,6 +82,7 @@ type File struct {
 		toldOwner    bool // notice was given of an owner that cannot be kept
 	}
 	keeper *keeper
+	length atomic.Int64 // io.size with Mode Direct: what a Write fills a block with does not count
 
 	mu        sync.Mutex
 	stats     Stats          // without Accepted; guarded by mu
@@ -120,6 +122,7 @@ func Open(path string, o Options) (*File, error) {
 		quit: make(chan struct{}),
 		done: make(chan struct{}),
 	}
+	f.stats.Mode = o.Mode
 	f.keeper = newKeeper(f)
 	if err := f.open(); err != nil {
 		return nil, fmt.Errorf("file: open: %w", err)
@@ -144,7 +147,7 @@ func (f *File) open() error {
 }
 
 func (f *File) openOnce(verify bool) error {
-	t, err := openTarget(f.path, f.opt.Perm)
+	t, err := openTarget(f.path, f.opt.Perm, f.opt.alone())
 	if err != nil {
 		return err
 	}
@@ -153,13 +156,15 @@ func (f *File) openOnce(verify bool) error {
 		return fmt.Errorf("%s: %w", f.path, err)
 	}
 	written := t.modTime()
-	cut, head, err := t.cutTail()
-	if cut > 0 {
-		f.count(func(s *Stats) { s.CutBytes += uint64(cut) })
-		f.notice("%s ended within a line, as after a crash: %d bytes cut, beginning with %q", f.path, cut, head)
+	if t.regular {
+		err = f.takeOver(t)
 	}
-	if err == nil && verify && t.regular && !t.std && !logfile.StillNames(t.real, t.f) {
+	locked := err == nil || errors.Is(err, errHeld) || errors.Is(err, errOwned)
+	if locked && verify && t.regular && !logfile.StillNames(t.real, t.f) {
 		err = errOvertaken // renamed before it was locked, it may be packed by now
+	}
+	if err == nil {
+		err = f.equip(&t)
 	}
 	if err != nil {
 		t.close()
@@ -172,8 +177,33 @@ func (f *File) openOnce(verify bool) error {
 	return nil
 }
 
+// takeOver locks a regular file and cuts its torn last line, unless somebody
+// else writes to it too.
+func (f *File) takeOver(t target) error {
+	alone := f.opt.alone()
+	if alone && !t.lock(true) {
+		return errHeld
+	}
+	var err error
+	if alone || !t.blind && lockAlone(t.f) {
+		var cut int64
+		var head []byte
+		if cut, head, err = t.cutTail(); cut > 0 {
+			f.count(func(s *Stats) { s.CutBytes += uint64(cut) })
+			f.notice("%s ended within a line, as after a crash: %d bytes cut, beginning with %q", f.path, cut, head)
+		}
+	}
+	if !alone && !t.lock(false) {
+		return errors.Join(err, errOwned)
+	}
+	return err
+}
+
 // suits reports what Options ask for that t cannot do.
 func (f *File) suits(t target) error {
+	if f.opt.Mode != Buffered && (!t.regular || t.std) {
+		return errNotDirect
+	}
 	if f.opt.rotates() && (!t.regular || t.std) {
 		return errNotRegular
 	}
@@ -208,7 +238,7 @@ func volumeOf(folder string) (uint64, error) {
 // use makes t the current file, whose latest line is of the time written.
 func (f *File) use(t target, written time.Time) {
 	f.io.target, f.io.torn, f.io.syncErr = t, 0, nil
-	f.io.size = t.size()
+	f.setSize(t.size())
 	f.io.unnamed = f.io.unnamed || t.made && t.regular
 	f.io.series = newSeries(t.real, f.opt)
 	f.io.due = f.opt.due(written)
@@ -265,6 +295,9 @@ func (f *File) Reopen() error {
 }
 
 func (f *File) reopen() error {
+	if f.io.tracked && f.inPlace() {
+		return f.renew()
+	}
 	mendErr := f.mend() // the old file is not left torn, if that can be helped
 	old := f.io.target
 	if err := f.open(); err != nil {

@@ -21,7 +21,7 @@ import (
 
 func open(t testing.TB, path string, o file.Options) *file.File {
 	t.Helper()
-	f, err := file.Open(path, o)
+	f, err := openAsTold(path, o)
 	if err != nil {
 		t.Fatal(err)
 	}

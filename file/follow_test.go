@@ -216,7 +216,7 @@ func TestLink(t *testing.T) {
 		t.Errorf("left %v", got)
 	}
 
-	if err := errors.Join(os.Remove(link), os.WriteFile(link, []byte("mine"), 0o600)); err != nil {
+	if err := errors.Join(f.Close(), os.Remove(link), os.WriteFile(link, []byte("mine"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	var told []string

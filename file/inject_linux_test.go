@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rollway/rollway/file"
 	"github.com/rollway/rollway/internal/smalldisk"
 )
 
@@ -28,7 +29,11 @@ func TestKilledInEachSystemCall(t *testing.T) {
 	if out, err := exec.Command(strace, "-f", "-qq", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
 		smalldisk.Missing(t, fmt.Sprintf("leave to trace processes: %v %s", err, out))
 	}
-	for _, call := range []string{"renameat2", "fsync", "unlinkat", "openat", "close", "write", "fchmod", "utimensat", "flock"} {
+	calls := []string{"renameat2", "fsync", "unlinkat", "openat", "close", "write", "fchmod", "utimensat", "flock"}
+	if toldMode() == file.Direct {
+		calls = []string{"renameat2", "openat", "close", "pwritev2", "ftruncate", "flock"}
+	}
+	for _, call := range calls {
 		t.Run(call, func(t *testing.T) {
 			kills := 0
 			for n := 1; n <= 40; n = n + 1 + n/4 {
@@ -70,12 +75,21 @@ func TestFailingSystemCalls(t *testing.T) {
 	if out, err := exec.Command(strace, "-f", "-qq", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
 		smalldisk.Missing(t, fmt.Sprintf("leave to trace processes: %v %s", err, out))
 	}
-	for _, inject := range []string{
+	injections := []string{
 		"renameat2:error=ENOSPC", "renameat2:error=EIO:when=2", "renameat2:error=EIO:when=1+2", "renameat2:error=EINVAL",
 		"fsync:error=EIO", "fsync:error=EIO:when=1", "unlinkat:error=EIO:when=1", "unlinkat:error=EPERM",
 		"flock:error=ENOLCK", "fchmod:error=EPERM", "fchown:error=EPERM", "utimensat:error=EPERM",
 		"renameat2:error=EINTR:when=1", "fsync:error=ENOSPC:when=1+3",
-	} {
+	}
+	if toldMode() == file.Direct {
+		injections = []string{
+			"renameat2:error=EIO:when=1+2", "flock:error=ENOLCK",
+			"pwritev2:error=EIO:when=3+7", "pwritev2:error=ENOSPC:when=2+5", "pwritev2:error=EINTR:when=1+2",
+			"pwritev2:error=EINVAL:when=5", "pwritev2:error=EIO:when=100+2", "pwritev2:retval=0:when=4+9",
+			"ftruncate:error=EIO:when=2+3", "ftruncate:error=EINTR:when=2+3", "ftruncate:error=ENOSPC:when=1+2",
+		}
+	}
+	for _, inject := range injections {
 		t.Run(inject, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "log")
 			const lines = 400

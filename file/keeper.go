@@ -113,6 +113,9 @@ func (k *keeper) retired(old target, path string, syncErr error) error {
 		}
 		return errors.Join(syncErr, err)
 	}
+	if err := old.free(); err != nil {
+		k.f.tell(k.f.fail("rotate", err))
+	}
 	unlock(old.f) // nothing comes after what is in it
 	k.mu.Lock()
 	k.behind = append(k.behind, behind{path: path, f: old.f})
@@ -200,6 +203,15 @@ func (k *keeper) lostOf(f *os.File) error {
 		return nil
 	}
 	return k.lost.err
+}
+
+// forget makes the next fsync of f count again.
+func (k *keeper) forget(f *os.File) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.lost.f == f {
+		k.lost.f, k.lost.err = nil, nil
+	}
 }
 
 // syncByInterval calls fsync on the current file and on those just rotated.

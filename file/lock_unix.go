@@ -6,26 +6,15 @@ import (
 	"errors"
 	"os"
 	"syscall"
-	"time"
 )
 
-// A File holds a shared flock(2) of its current file, and who packs or removes
-// a rotated one takes it alone for that time. So no process, this one included,
+// A File holds a flock(2) of its current file: a shared one, or with
+// Options.Mode Direct alone. Who packs or removes a rotated one takes it alone
+// for that time. So no process, this one included,
 // loses what another is still writing.
 
-// lockShared takes the lock that says: I may write to f.
-// It waits a moment for another process that looks at the end of the same file.
-func lockShared(f *os.File) {
-	for range 100 {
-		if lockNow(f) {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
-
-// lockNow is lockShared without the wait. It reports false if another holds f
-// alone.
+// lockNow takes the lock that says: I may write to f. It reports false if
+// another holds f alone.
 func lockNow(f *os.File) bool {
 	return !errors.Is(flock(f, syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }

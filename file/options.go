@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"time"
+
+	"github.com/rollway/rollway/internal/direct"
 )
 
 // Options says how a File is opened, rotated and kept. The zero value is the
@@ -61,6 +63,12 @@ type Options struct {
 	// negative value never. A removed one is made anew when it is still gone a
 	// second later, so as not to be in the way of who moved it.
 	CheckEvery time.Duration
+
+	// Mode is how bytes get to the disk: Buffered (default), Direct or Uncached.
+	// Where the file system refuses one, it is Buffered, which OnNotice and
+	// Stats tell; where no file of the system can be written that way, Open
+	// fails.
+	Mode Mode
 
 	// Sync says when what was written is forced to the disk. Default Never.
 	Sync SyncPolicy
@@ -169,6 +177,12 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("bad Options.SyncEvery %v: give a positive time, or 0 for 1s", o.SyncEvery)
 	case o.CloseTimeout < 0:
 		return o, fmt.Errorf("bad Options.CloseTimeout %v: give a positive time, or 0 for 5s", o.CloseTimeout)
+	}
+	if o.Mode < Buffered || o.Mode > Uncached {
+		return o, fmt.Errorf("bad Options.Mode %v: give file.Buffered, file.Direct or file.Uncached", o.Mode)
+	}
+	if err := direct.Supported(o.Mode.inside()); err != nil {
+		return o, fmt.Errorf("bad Options.Mode %v: %w", o.Mode, err)
 	}
 	if o.Compress != nil {
 		if err := checkExtension(o.Compress.Extension()); err != nil {

@@ -68,7 +68,7 @@ func checkCut(t *testing.T, s map[string][]byte, d *drive, o file.Options) {
 	path := filepath.Join(dir, "log")
 	o.Sync = file.Never
 	o.OnError = func(err error) { t.Errorf("OnError(%v)", err) }
-	f, err := file.Open(path, o)
+	f, err := openAsTold(path, o)
 	if err != nil {
 		t.Errorf("Open after the cut: %v; the folder: %v", err, names(s))
 		return

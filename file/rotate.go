@@ -67,11 +67,13 @@ func (f *File) check(now time.Time) {
 	if err != nil {
 		return
 	}
-	if here.Size() < f.io.size {
+	if here.Size() < f.io.size && !f.io.tracked { // else inspect has seen it
 		f.count(func(s *Stats) { s.Truncations++ })
 		f.notice("%s was truncated from %d bytes to %d by someone else", f.path, f.io.size, here.Size())
 	}
-	f.io.size = here.Size()
+	if !f.io.tracked {
+		f.io.size = here.Size()
+	}
 	there, err := os.Stat(f.path)
 	switch {
 	case err == nil && os.SameFile(here, there):
@@ -169,9 +171,7 @@ func (f *File) rotate(now time.Time) error {
 		return err
 	}
 	old, syncErr := f.io.target, f.io.syncErr
-	t := old
-	t.f, t.made = next, true
-	f.use(t, now)
+	f.use(next, now)
 	f.count(func(s *Stats) { s.Rotations++ })
 	if err := f.keeper.retired(old, name, syncErr); err != nil {
 		f.tell(f.fail("rotate", fmt.Errorf("close %s: %w", name, err)))
@@ -249,20 +249,20 @@ func (f *File) moveAway(now time.Time, inode uint64) (name string, err error) {
 
 // successor opens a new file at the path, with the permissions and the owner of
 // the old one.
-func (f *File) successor(old fs.FileInfo) (*os.File, error) {
-	mode := os.O_RDWR
+func (f *File) successor(old fs.FileInfo) (target, error) {
+	mode := os.O_RDWR | appending(f.opt.alone())
 	if f.io.blind {
-		mode = os.O_WRONLY
+		mode = os.O_WRONLY | os.O_APPEND
 	}
-	next, err := openFile(f.io.real, mode|os.O_APPEND|os.O_CREATE|os.O_EXCL, old.Mode().Perm())
+	next, err := openFile(f.io.real, mode|os.O_CREATE|os.O_EXCL, old.Mode().Perm())
 	if errors.Is(err, fs.ErrExist) { // another process was faster
-		next, err = openFile(f.io.real, mode|os.O_APPEND, 0)
+		next, err = openFile(f.io.real, mode, 0)
 		if errors.Is(err, fs.ErrNotExist) { // and has rotated again since
-			return nil, errOvertaken
+			return target{}, errOvertaken
 		}
 	}
 	if err != nil {
-		return nil, err
+		return target{}, err
 	}
 	// The owner first: changing it takes setuid bits away.
 	err = keepOwner(next, old)
@@ -270,10 +270,23 @@ func (f *File) successor(old fs.FileInfo) (*os.File, error) {
 		f.io.toldOwner = true
 		f.notice("%s: the new file could not be given the owner and permissions of the old one, nor perhaps will later ones: %v", f.path, err)
 	}
-	lockShared(next)
-	if !logfile.StillNames(f.io.real, next) { // renamed before it was locked, it may be packed by now
-		next.Close()
-		return nil, errOvertaken
+	t := target{f: next, real: f.io.real, regular: true, blind: f.io.blind, made: true}
+	locked := t.lock(f.opt.alone())
+	switch {
+	case !logfile.StillNames(t.real, next): // renamed before it was locked, it may be packed by now
+		err = errOvertaken
+	case locked:
+		if err = f.equip(&t); err == nil {
+			return t, nil
+		}
+	case f.opt.alone():
+		err = errHeld
+	default:
+		err = errOwned
 	}
-	return next, nil
+	t.close()
+	if locked && err != errOvertaken {
+		err = errors.Join(err, removeAlone(t.real, true)) // or the file in use could not be renamed back
+	}
+	return target{}, err
 }

@@ -38,6 +38,8 @@ type Stats struct {
 	PrunedBytes uint64 // and their bytes on the disk
 	Recovered   uint64 // leftovers of a crash that were finished or removed
 
+	Mode Mode // how bytes get to the disk: Buffered where the file system refused another
+
 	Errors uint64 // failed writes, syncs, rotations, reopens, closes and work of the background
 
 	LastError     string    // text of the latest error, "" if there was none

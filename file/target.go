@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rollway/rollway/internal/direct"
 	"github.com/rollway/rollway/internal/logfile"
 )
 
@@ -22,10 +23,16 @@ type target struct {
 	blind   bool   // its permissions do not allow to read it
 	std     bool   // os.Stdout or os.Stderr: never closed
 	made    bool   // by this open
+
+	tracked  bool             // it is written where its Tail says, and locked alone
+	tail     *direct.Tail     // nil if it was lost: the next call makes a new one
+	end      int64            // of what was written, where tail is nil
+	failed   bool             // the latest write of tail: something may stand behind the end
+	uncached *direct.Appender // with Mode Uncached, else nil
 }
 
-// openTarget opens path for appending.
-func openTarget(path string, perm fs.FileMode) (target, error) {
+// openTarget opens path for appending, or with alone for a Tail.
+func openTarget(path string, perm fs.FileMode, alone bool) (target, error) {
 	// Opening these names fails where the descriptor is a socket, and where it
 	// is a file gives it a second offset; the descriptor itself is meant.
 	switch path {
@@ -56,9 +63,11 @@ func openTarget(path string, perm fs.FileMode) (target, error) {
 	}
 	if err != nil || info.Mode().IsRegular() {
 		mode = os.O_RDWR // the end has to be read
+	} else if alone {
+		return target{}, fmt.Errorf("%s: %w", path, errNotDirect)
 	}
-	f, err := openFile(path, mode|os.O_APPEND|os.O_CREATE, perm)
-	blind := mode == os.O_RDWR && errors.Is(err, fs.ErrPermission)
+	f, err := openFile(path, mode|appending(alone)|os.O_CREATE, perm)
+	blind := mode == os.O_RDWR && !alone && errors.Is(err, fs.ErrPermission)
 	if blind {
 		f, err = openFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, perm)
 	}
@@ -76,6 +85,15 @@ func openTarget(path string, perm fs.FileMode) (target, error) {
 		}
 	}
 	return t, nil
+}
+
+// appending is the flag of a file that is not for a Tail, which says itself
+// where it writes.
+func appending(alone bool) int {
+	if alone {
+		return 0
+	}
+	return os.O_APPEND
 }
 
 // size returns the size of a regular file, else 0.
@@ -107,20 +125,21 @@ func (t target) close() error {
 		t.f.SetWriteDeadline(time.Time{}) // which Shutdown may have set
 		return nil
 	}
-	return t.f.Close()
+	return errors.Join(t.free(), t.f.Close())
+}
+
+// free gives up the Tail, if there is one.
+func (t target) free() error {
+	if t.tail == nil {
+		return nil
+	}
+	return t.tail.Free()
 }
 
 // cutTail cuts off an unterminated last line. It returns how many bytes that
-// were and the beginning of them. It cuts nothing while someone else, who may
-// be within a line, writes to the file too.
+// were and the beginning of them. The file is locked alone: somebody else may be
+// within a line.
 func (t target) cutTail() (cut int64, head []byte, err error) {
-	if !t.regular {
-		return 0, nil, nil
-	}
-	defer lockShared(t.f)
-	if t.blind || !lockAlone(t.f) {
-		return 0, nil, nil
-	}
 	info, err := t.f.Stat()
 	if err != nil {
 		return 0, nil, err
@@ -145,9 +164,10 @@ func (t target) cutTail() (cut int64, head []byte, err error) {
 
 // takeBack cuts the n bytes of a torn line off the end of the file, which are
 // the last that this descriptor wrote. It reports false if it must not, as
-// something else is behind them or this is not a file, or if it cannot.
+// something else is behind them or this is not a file, or if it cannot. What a
+// Tail has written is taken back by inspect.
 func (t target) takeBack(n int64) bool {
-	if !t.regular {
+	if !t.regular || t.tracked {
 		return false
 	}
 	end, err := t.f.Seek(0, io.SeekCurrent) // an append leaves it behind its last byte

@@ -171,6 +171,9 @@ func (k *keeper) cutTorn(x *kept) (did bool, err error) {
 		return false, err
 	}
 	defer f.Close()
+	if !lockAlone(f) {
+		return false, nil
+	}
 	cut, head, err := target{f: f, real: x.plain, regular: true}.cutTail()
 	if cut == 0 || err != nil {
 		return false, err
@@ -210,7 +213,9 @@ func (k *keeper) prune(list []kept) (left []kept, did bool, err error) {
 	if o.KeepSize > 0 {
 		_, real := k.f.where()
 		current := o.MaxSize
-		if info, err := os.Stat(real); err == nil {
+		if o.Mode == Direct {
+			current = max(current, k.f.length.Load())
+		} else if info, err := os.Stat(real); err == nil {
 			current = max(current, info.Size())
 		}
 		total += current

@@ -65,10 +65,9 @@ func (f *File) write(p []byte) (int, error) {
 	if f.io.pin == nil {
 		f.ready(len(whole))
 	}
-	n, err := f.io.f.Write(whole)
+	n, err := f.put(whole)
 	f.unpin()
-	f.io.size += int64(n)
-	if n < len(whole) {
+	if n < len(whole) || f.io.failed {
 		n = f.cutBack(whole, n)
 	}
 	if errors.Is(err, syscall.ENOSPC) && f.opt.keeps() {
@@ -94,11 +93,17 @@ func (f *File) cutBack(p []byte, n int) int {
 			f.io.torn = torn
 		}
 	}
+	if f.io.failed {
+		_ = f.inspect() // else the next call does it, and says why it cannot
+	}
 	return end
 }
 
 // mend makes sure that the file ends in a line end.
 func (f *File) mend() error {
+	if err := f.inspect(); err != nil {
+		return err
+	}
 	if f.io.torn == 0 {
 		return nil
 	}

@@ -17,6 +17,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -37,6 +38,17 @@ type end struct {
 	away      func(bool)    // the peer refuses everything, or takes it again; nil if it always takes
 }
 
+// direct and uncached are the modes of a file.File where the system knows them.
+var direct, uncached = func() (d, u file.Mode) {
+	switch runtime.GOOS {
+	case "linux":
+		return file.Direct, file.Uncached
+	case "darwin":
+		return file.Direct, file.Buffered
+	}
+	return file.Buffered, file.Buffered
+}()
+
 // fileEnd is a file.File in a folder of its own.
 func fileEnd(o file.Options) func(testing.TB) *end {
 	return func(t testing.TB) *end {
@@ -45,7 +57,11 @@ func fileEnd(o file.Options) func(testing.TB) *end {
 		o := o
 		o.CloseTimeout = time.Minute
 		o.OnError = func(err error) { t.Errorf("OnError(%v)", err) }
-		o.OnNotice = func(s string) { t.Errorf("OnNotice(%s)", s) }
+		o.OnNotice = func(s string) {
+			if !strings.Contains(s, "is written Buffered, not ") { // as the file system demands
+				t.Errorf("OnNotice(%s)", s)
+			}
+		}
 		f, err := file.Open(path, o)
 		if err != nil {
 			t.Fatal(err)

@@ -38,6 +38,7 @@ func combinations() []combination {
 		plain   = file.Options{}
 		rotates = file.Options{MaxSize: 50_000, Compress: file.Gzip{Level: 1}, KeepPlain: 1}
 		fsyncs  = file.Options{MaxSize: 400_000, Sync: file.EachWrite}
+		past    = file.Options{Mode: direct, MaxSize: 50_000, Compress: file.Gzip{Level: 1}}
 		timed   = file.Options{Every: time.Second, CheckEvery: time.Nanosecond, Sync: file.Interval, SyncEvery: 10 * time.Millisecond}
 		tiny    = slab.Options{SlabSize: 1024, SlabCount: 16}
 		urgent  = slab.Options{SlabSize: 4096, Levels: slab.Levels{WriteThrough: slog.LevelWarn, WriteThroughTimeout: 20 * time.Millisecond}}
@@ -51,9 +52,12 @@ func combinations() []combination {
 		{name: "slab over file with fsync of each write", head: slabHead(slab.Options{}), end: fileEnd(fsyncs), virtual: true},
 		{name: "slab with write-through over file", head: slabHead(urgent), end: fileEnd(plain), virtual: true},
 		{name: "slab with failover from file to file", head: slabHead(slab.Options{SlabSize: 4096}), end: fileEnd(plain), virtual: true, failover: true},
+		{name: "slab over file past the page cache", head: slabHead(slab.Options{SlabSize: 8 << 10}), end: fileEnd(past), virtual: true},
+		{name: "slab over file uncached", head: slabHead(tiny), end: fileEnd(file.Options{Mode: uncached}), virtual: true},
 		{name: "slab over slab", head: slabHead(slab.Options{SlabSize: 4096}), end: slabEnd, virtual: true},
 		{name: "shard over file", head: shardHead(four), end: fileEnd(plain), virtual: true},
 		{name: "one shard over file that rotates by size and packs", head: shardHead(shard.Options{BufferSize: 128 << 10, Shards: 1, Full: shard.Block}), end: fileEnd(rotates), virtual: true},
+		{name: "shard over file past the page cache", head: shardHead(four), end: fileEnd(past), virtual: true},
 		{name: "shard over slab", head: shardHead(four), end: slabEnd, virtual: true},
 		{name: "slab that drops over file", head: slabHead(slab.Options{SlabSize: 1024, Full: slab.Drop}), end: fileEnd(plain), virtual: true, drops: true},
 		{name: "shard that drops over file", head: shardHead(shard.Options{BufferSize: 96 << 10, Shards: 4, Full: shard.Drop}), end: fileEnd(plain), virtual: true, drops: true},
@@ -89,6 +93,7 @@ func persisted() []combination {
 		{name: "tiny persisted slabs over file that rotates by size and packs", keeps: true, head: head(slab.Options{SlabSize: 1024, SlabCount: 16}), end: fileEnd(rotates), virtual: true},
 		{name: "persisted slab with write-through over file", keeps: true, head: head(slab.Options{SlabSize: 4096, Levels: urgent}), end: fileEnd(file.Options{}), virtual: true},
 		{name: "persisted slab with failover from file to file", keeps: true, head: head(slab.Options{SlabSize: 4096}), end: fileEnd(file.Options{}), virtual: true, failover: true},
+		{name: "persisted slab over file past the page cache", keeps: true, head: head(slab.Options{SlabSize: 4096}), end: fileEnd(file.Options{Mode: direct, MaxSize: 50_000}), virtual: true},
 		{name: "persisted slab over slab", keeps: true, head: head(slab.Options{SlabSize: 4096}), end: slabEnd, virtual: true},
 		{name: "persisted slab that drops over file", keeps: true, head: head(slab.Options{SlabSize: 1024, Full: slab.Drop}), end: fileEnd(file.Options{}), virtual: true, drops: true},
 

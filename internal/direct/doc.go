@@ -5,15 +5,19 @@
 // does not come in blocks. A Tail deals with the difference:
 //
 //   - Small buffers are copied behind the last, partly filled block and written
-//     with it; what is missing to a whole block is filled with line ends, and
-//     the file is cut to its real size right after. The next write begins with
-//     that block again.
+//     with it; what is missing to a whole block is filled with spaces, and the
+//     file is cut to its real size right after. The next write begins with that
+//     block again.
 //   - A large buffer that is aligned and has room behind its end is written
 //     where it is. Spaces before its last line end make it whole blocks: less
 //     than one block in a mebibyte. A reader of JSON skips them.
 //
 // No byte 0 is ever written. What a reader can see beyond the real size, for the
-// moment until the file is cut, is line ends.
+// moment until the file is cut, is spaces without a line end, as of a line that
+// is not finished. So who opens the file after a crash cuts them off with it.
+//
+// An Appender is for files that others append to as well: it knows no end, and
+// so cannot bypass the cache, but write Uncached.
 //
 // With Direct there is one more thing that a reader of the growing file can see
 // for a moment: bytes 0 behind what was its end before. It reads through the page

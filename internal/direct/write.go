@@ -84,7 +84,8 @@ func fill(b []byte) {
 // writeStaged copies what is at the front of bufs behind the block that the
 // file ends in and writes that. Unless a line is longer than the stage, the
 // file ends in a line end after it. It returns how many bytes of bufs were
-// written.
+// written. What fills the last block has no line end: should the process die
+// before the file is cut, it is the torn last line that the next open cuts.
 func (t *Tail) writeStaged(bufs [][]byte) (n int64, err error) {
 	stage, base, end := t.stage.Bytes(), t.size-int64(t.carry), t.carry
 	for i, b := range bufs {
@@ -102,7 +103,7 @@ func (t *Tail) writeStaged(bufs [][]byte) (n int64, err error) {
 	}
 	blocks := roundUp(end, t.block)
 	for i := end; i < blocks; i++ {
-		stage[i] = '\n'
+		stage[i] = ' '
 	}
 	t.iov = append(t.iov[:0], stage[:blocks])
 	wrote, err := t.writeAt(base, blocks)
@@ -128,7 +129,7 @@ func (t *Tail) fitsInPlace0(b []byte) bool { return len(b) > 0 && t.fitsInPlace(
 func (t *Tail) truncate() error {
 	t.reserved = 0
 	if err := t.f.Truncate(t.size); err != nil {
-		return fmt.Errorf("cut the file to its %d bytes (blank lines stand behind them until the next write): %w", t.size, err)
+		return fmt.Errorf("cut the file to its %d bytes (spaces stand behind them until the next write): %w", t.size, err)
 	}
 	return nil
 }
@@ -137,14 +138,14 @@ func (t *Tail) truncate() error {
 // were written, in whole blocks, and an error if that is not all.
 func (t *Tail) writeAt(offset int64, size int) (wrote int, err error) {
 	t.allocate(offset, int64(size))
-	for wrote < size {
-		n, err := t.sys.write(t.f, t.iov, offset+int64(wrote))
+	for rest := t.iov; wrote < size; {
+		n, err := t.sys.write(t.f, rest, offset+int64(wrote))
 		if errors.Is(err, syscall.EINTR) {
 			continue
 		}
 		n -= n % t.block // what is of a block is written again
 		wrote += max(n, 0)
-		t.skip(n)
+		rest = skip(rest, n)
 		if err == nil && n <= 0 {
 			err = io.ErrShortWrite
 		}
@@ -155,16 +156,18 @@ func (t *Tail) writeAt(offset int64, size int) (wrote int, err error) {
 	return wrote, nil
 }
 
-// skip takes n bytes off the front of t.iov.
-func (t *Tail) skip(n int) {
+// skip takes n bytes off the front of bufs and returns the rest. It changes
+// bufs.
+func skip(bufs [][]byte, n int) [][]byte {
 	for n > 0 {
-		k := min(len(t.iov[0]), n)
+		k := min(len(bufs[0]), n)
 		n -= k
-		t.iov[0] = t.iov[0][k:]
-		if len(t.iov[0]) == 0 {
-			t.iov = t.iov[1:]
+		bufs[0] = bufs[0][k:]
+		if len(bufs[0]) == 0 {
+			bufs = bufs[1:]
 		}
 	}
+	return bufs
 }
 
 // allocate has blocks allocated ahead, if that is asked for. Where the file

@@ -24,6 +24,7 @@ var table = []edge{
 	{"internal/segment", "internal/disk", "locks, fsync of data and folders, and whether a removed file is in use, on every system"},
 	{"internal/segment", "internal/logfile", "names and renames of rotated files"},
 	{"file", "internal/disk", "fsync of a folder on every system"},
+	{"file", "internal/direct", "appends past the page cache"},
 	{"internal/disk", "golang.org/x/sys/unix", "whether anybody else has a removed file open: a lease"},
 	{"internal/walled", "golang.org/x/sys/unix", "pages that tests may not touch: mmap, mprotect"},
 	{"internal/spool", "internal/disk", "files that tests can make fail and crash"},
