@@ -93,6 +93,9 @@ func FuzzLetters(f *testing.F) {
 	f.Add(door("/_bulk", ""), []byte("{\"create\":{}}\n{\"message\":\"a\"}\n{\"delete\":{\"_id\":\"1\"}}\n{\"index\":{}}\n{\"message\":\""+longText+"\",\r\n"))
 	f.Add(door("/services/collector/event", ""), []byte(`{"event":"a"}{"event":{"b":"`+longText+`"}}{"event":null}`))
 	f.Fuzz(func(t *testing.T, which byte, body []byte) {
+		if len(body) == 0 {
+			return
+		}
 		path, contentType := forward.Protocol{}.Name(), ""
 		switch n := int(which) % (len(rejectedRequests) + 2); {
 		case n < len(rejectedRequests):

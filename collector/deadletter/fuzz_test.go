@@ -47,7 +47,7 @@ func FuzzLetter(f *testing.F) {
 			}
 			text, err := got.Text()
 			around, errAround := got.Surroundings()
-			fits := len(context) <= normalize.MaxContext && len(event)+len(context) <= limit
+			fits := len(context) <= normalize.MaxContext && min(len(event), limit)+len(context) <= limit
 			if err != nil || errAround != nil || string(text) != string(event[:min(len(event), limit)]) || got.Cut != (len(event) > limit) ||
 				fits != (around != nil) || got.ContextCut == fits || fits && string(around) != string(context) {
 				t.Fatalf("%q with %q became %s", event, context, line)

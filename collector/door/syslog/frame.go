@@ -43,10 +43,7 @@ func (s *session) Decode(c *receive.Chunk) (taken int, err error) {
 			n = min(s.skip, len(data))
 			s.skip -= n
 		case s.skipping:
-			n = bytes.IndexAny(data, "\n\x00") + 1
-			if s.skipping = n == 0; s.skipping {
-				n = len(data)
-			}
+			n = s.pass(data, c.End)
 		case data[0] == '\n' || data[0] == 0 || data[0] == '\r':
 			n = 1 // between frames
 		default:
@@ -87,7 +84,7 @@ func (s *session) frame(c *receive.Chunk, data []byte) int {
 		}
 		s.tooLong(c, message)
 		if s.skipping = end < 0; s.skipping {
-			return len(data)
+			return s.pass(data, c.End)
 		}
 	case end < 0 && c.End:
 		s.event(c, data, data[len(data)-1] != '\n')
@@ -99,6 +96,24 @@ func (s *session) frame(c *receive.Chunk, data []byte) int {
 	}
 	s.ends, s.ended = data[end], true
 	return end + 1
+}
+
+// pass returns how much of data belongs to the line that is skipped, with what
+// ends it, and whether it has ended is in skipping then. It may be 0: an LF
+// before a message that is yet to come would end it.
+func (s *session) pass(data []byte, last bool) int {
+	end := bytes.IndexAny(data, "\n\x00")
+	if s.ended {
+		end = s.end(data)
+	}
+	n := len(data)
+	if s.skipping = end < 0; !s.skipping {
+		return end + 1
+	}
+	if !last && data[n-1] == '\n' {
+		n--
+	}
+	return n
 }
 
 // tooLong rejects the message at the beginning of data, which may hold more of it
