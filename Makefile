@@ -74,9 +74,10 @@ bench-chaos: ## do to a collector under load what can go wrong, 100 kills and mi
 	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench ingest-chaos -o ../docs/results/chaos.json $(ARGS) && ../bin/bench ingest-chaos-tables
 
 .PHONY: soak
-soak: ## random runs for DURATION (10m) each: slab, shard and spool followed line by line, relay with large streams and many connections, the collector under faults, then every fuzz target; seeds are printed
+soak: ## random runs for DURATION (10m) each: slab, shard (also under the race detector) and spool followed line by line, relay with large streams and many connections, the collector under faults, then every fuzz target; seeds are printed
 	$(GO) test -timeout 0 -run 'TestStress|TestChaos|TestPersistKill' -count 20 ./slab
 	$(GO) test -v -timeout 0 -run 'TestStress|TestStressFiles' ./shard -args -stress $(DURATION)
+	$(GO) test -race -v -timeout 0 -run 'TestStress|TestStressFiles' ./shard -args -stress $(DURATION)
 	$(GO) test -timeout 0 -run 'TestSimulation' -count 50 ./internal/spool
 	$(GO) test -timeout 0 ./relay -args -long
 	cd bench && $(GO) run ./cmd/bench ingest-chaos -o /dev/null

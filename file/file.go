@@ -18,7 +18,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/rollway/rollway/internal/logfile"
@@ -82,7 +81,6 @@ type File struct {
 		toldOwner    bool // notice was given of an owner that cannot be kept
 	}
 	keeper *keeper
-	length atomic.Int64 // io.size with Mode Direct: what a Write fills a block with does not count
 
 	mu        sync.Mutex
 	stats     Stats          // without Accepted; guarded by mu
@@ -238,7 +236,7 @@ func volumeOf(folder string) (uint64, error) {
 // use makes t the current file, whose latest line is of the time written.
 func (f *File) use(t target, written time.Time) {
 	f.io.target, f.io.torn, f.io.syncErr = t, 0, nil
-	f.setSize(t.size())
+	f.io.size = t.size()
 	f.io.unnamed = f.io.unnamed || t.made && t.regular
 	f.io.series = newSeries(t.real, f.opt)
 	f.io.due = f.opt.due(written)

@@ -31,7 +31,7 @@ func TestKilledInEachSystemCall(t *testing.T) {
 	}
 	calls := []string{"renameat2", "fsync", "unlinkat", "openat", "close", "write", "fchmod", "utimensat", "flock"}
 	if toldMode() == file.Direct {
-		calls = []string{"renameat2", "openat", "close", "pwritev2", "ftruncate", "flock"}
+		calls = []string{"renameat2", "openat", "close", "pwritev2", "fcntl", "flock"}
 	}
 	for _, call := range calls {
 		t.Run(call, func(t *testing.T) {
@@ -85,8 +85,8 @@ func TestFailingSystemCalls(t *testing.T) {
 		injections = []string{
 			"renameat2:error=EIO:when=1+2", "flock:error=ENOLCK",
 			"pwritev2:error=EIO:when=3+7", "pwritev2:error=ENOSPC:when=2+5", "pwritev2:error=EINTR:when=1+2",
-			"pwritev2:error=EINVAL:when=5", "pwritev2:error=EIO:when=100+2", "pwritev2:retval=0:when=4+9",
-			"ftruncate:error=EIO:when=2+3", "ftruncate:error=EINTR:when=2+3", "ftruncate:error=ENOSPC:when=1+2",
+			"pwritev2:error=EINVAL:when=5", "pwritev2:error=EIO:when=100+3", "pwritev2:retval=0:when=4+9",
+			"ftruncate:error=EIO:when=2+3", "fcntl:error=EIO:when=60+7",
 		}
 	}
 	for _, inject := range injections {

@@ -20,11 +20,11 @@ const (
 	// Buffered leaves it to the system. It is the default, and right for most.
 	Buffered Mode = iota
 	// Direct bypasses the page cache: O_DIRECT on Linux, F_NOCACHE on darwin. It
-	// is for whole batches, as from a slab.Writer: each Write is one to the disk
-	// and a truncation. Such a File has to know where its file ends, so it has
-	// the path for itself: the second to open it gets an error. A reader can see
-	// for a moment, until it reads again, spaces behind the last line, and on
-	// Linux bytes 0 behind what was the last line before. A tool that cuts the
+	// is for whole batches, as from a slab.Writer: each Write is one to the disk,
+	// and one of less than a block through the page cache. Such a File has to
+	// know where its file ends, so it has the path for itself: the second to open
+	// it gets an error. On Linux a reader can see for a moment, until it reads
+	// again, bytes 0 behind what was the last line before. A tool that cuts the
 	// file, as logrotate's copytruncate does, is noticed by the next Write, told
 	// to OnNotice and not supported: a Write in that very moment leaves a hole.
 	// It takes 400 KiB of memory, which Close gives back.
@@ -149,18 +149,12 @@ func (f *File) putTracked(t *target, p []byte) (n int, err error) {
 		}
 	}
 	t.failed = err != nil
-	f.setSize(end)
+	f.io.size = end
 	if n == len(p) && err != nil {
-		f.tell(f.fail("write", err)) // only what fills the last block is too much
+		f.tell(f.fail("write", err)) // all of p is there: what failed came after it
 		err = nil
 	}
 	return n, err
-}
-
-// setSize notes where a tracked file ends.
-func (f *File) setSize(end int64) {
-	f.io.size = end
-	f.length.Store(end)
 }
 
 // inspect sees whether a tracked file is as long as it was left, and takes back
@@ -189,7 +183,7 @@ func (f *File) inspect() error {
 			return errors.Join(err, f.release(t, was)) // the Tail is of no use any more
 		}
 		t.failed, f.io.torn = false, 0
-		f.setSize(was)
+		f.io.size = was
 		return nil
 	case is >= was && t.failed:
 		if err := t.f.Truncate(was); err != nil {
@@ -212,7 +206,7 @@ func (f *File) release(t *target, end int64) error {
 	old := t.tail
 	t.tail, t.end, t.failed = nil, end, true
 	f.io.torn = 0
-	f.setSize(end)
+	f.io.size = end
 	if old == nil {
 		return nil
 	}

@@ -192,8 +192,8 @@ func TestDirectSeesWhatOthersDo(t *testing.T) {
 	ledger(f).CheckSettled(t, 5, 5)
 }
 
-// A process that died between a write and the cut leaves spaces behind its last
-// line: they are a torn line, and the next Open cuts them, in any mode.
+// What stands behind the last line end, spaces too, is a torn line, and the next
+// Open cuts it, in any mode.
 func TestDirectLeftoverIsCut(t *testing.T) {
 	for _, mode := range modes {
 		need(t, mode)

@@ -213,9 +213,7 @@ func (k *keeper) prune(list []kept) (left []kept, did bool, err error) {
 	if o.KeepSize > 0 {
 		_, real := k.f.where()
 		current := o.MaxSize
-		if o.Mode == Direct {
-			current = max(current, k.f.length.Load())
-		} else if info, err := os.Stat(real); err == nil {
+		if info, err := os.Stat(real); err == nil {
 			current = max(current, info.Size())
 		}
 		total += current

@@ -34,25 +34,6 @@ func child(t *testing.T, attr *syscall.SysProcAttr, wrap ...string) (string, err
 	return string(out), err
 }
 
-// missing skips the test for want of something, or fails it where all must run.
-func missing(t *testing.T, needs string) {
-	t.Helper()
-	if os.Getenv("REQUIRE") == "all" {
-		t.Fatalf("REQUIRE=all, but this needs %s", needs)
-	}
-	t.Skipf("this needs %s", needs)
-}
-
-// program returns the path of a program that a test needs.
-func program(t *testing.T, name string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		missing(t, "the program "+name)
-	}
-	return path
-}
-
 // onceEach wants records 0 to n-1 of each goroutine in the files, once, in any
 // order of files.
 func onceEach(t *testing.T, goroutines, n int, paths ...string) {

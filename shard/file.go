@@ -19,9 +19,11 @@ type Mode int
 const (
 	// Buffered leaves it to the system. It is the default.
 	Buffered Mode = iota
-	// Direct bypasses the page cache: O_DIRECT on Linux, F_NOCACHE on darwin.
-	// On Linux a reader beside the Writer can see bytes 0 behind what was the
-	// end of the file, for a moment, until it reads again.
+	// Direct bypasses the page cache: O_DIRECT on Linux, where the last block
+	// goes through it as long as it is not full, and a reader beside the Writer
+	// can see bytes 0 behind what was the end of the file, for a moment, until
+	// it reads again. On darwin it is F_NOCACHE, which compiles and was never
+	// run.
 	Direct
 	// Uncached goes through the page cache and leaves nothing there:
 	// RWF_DONTCACHE of Linux 6.14.

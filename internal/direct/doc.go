@@ -5,25 +5,24 @@
 // does not come in blocks. A Tail deals with the difference:
 //
 //   - Small buffers are copied behind the last, partly filled block and written
-//     with it; what is missing to a whole block is filled with spaces, and the
-//     file is cut to its real size right after. The next write begins with that
-//     block again.
+//     with it, as far as that makes whole blocks. What is left, less than a
+//     block, goes through the page cache; the next write begins with that block
+//     again.
 //   - A large buffer that is aligned and has room behind its end is written
 //     where it is. Spaces before its last line end make it whole blocks: less
 //     than one block in a mebibyte. A reader of JSON skips them.
 //
-// No byte 0 is ever written. What a reader can see beyond the real size, for the
-// moment until the file is cut, is spaces without a line end, as of a line that
-// is not finished. So who opens the file after a crash cuts them off with it.
+// No byte 0 is ever written, and the file never has more bytes than it keeps: who
+// follows it, as tail -f does, reads each once.
 //
 // An Appender is for files that others append to as well: it knows no end, and
 // so cannot bypass the cache, but write Uncached.
 //
-// With Direct there is one more thing that a reader of the growing file can see
-// for a moment: bytes 0 behind what was its end before. It reads through the page
-// cache, and Linux makes the file longer before it drops its copy of the last
-// page, which has zeros there. They are gone when it reads again. Who follows the
-// file must do that, or have it written Uncached.
+// With Direct a reader of the growing file can see one more thing for a moment:
+// bytes 0 behind what was its end before, in the rest of that page. It reads
+// through the page cache, and Linux makes the file longer before it drops its copy
+// of the last page, which has zeros there. They are gone when it reads again. Who
+// follows the file must do that, or have it written Uncached.
 //
 // Cut, which takes back a part of a line for which there was no room, is the same
 // for a reader in any mode: the system puts zeros behind the new end, in the rest

@@ -43,12 +43,20 @@ func (s *system) openDirect(f *os.File) error {
 			return fmt.Errorf("direct I/O in blocks of %d bytes: %w", s.block, errors.ErrUnsupported)
 		}
 	}
+	return refused("direct I/O", s.bypass(f, true))
+}
+
+// bypass has writes to f bypass the page cache, or not.
+func (s *system) bypass(f *os.File, on bool) error {
 	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
 	if err != nil {
 		return err
 	}
-	_, err = unix.FcntlInt(f.Fd(), unix.F_SETFL, flags|unix.O_DIRECT)
-	return refused("direct I/O", err)
+	if flags &^= unix.O_DIRECT; on {
+		flags |= unix.O_DIRECT
+	}
+	_, err = unix.FcntlInt(f.Fd(), unix.F_SETFL, flags)
+	return err
 }
 
 // close takes back what openDirect did.
@@ -56,11 +64,7 @@ func (s *system) close(f *os.File) error {
 	if s.block == 0 {
 		return nil
 	}
-	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
-	if err == nil {
-		_, err = unix.FcntlInt(f.Fd(), unix.F_SETFL, flags&^unix.O_DIRECT)
-	}
-	return err
+	return s.bypass(f, false)
 }
 
 func refused(what string, err error) error {

@@ -82,10 +82,9 @@ func fill(b []byte) {
 }
 
 // writeStaged copies what is at the front of bufs behind the block that the
-// file ends in and writes that. Unless a line is longer than the stage, the
-// file ends in a line end after it. It returns how many bytes of bufs were
-// written. What fills the last block has no line end: should the process die
-// before the file is cut, it is the torn last line that the next open cuts.
+// file ends in and writes that: whole blocks past the page cache, what is left
+// through it. Unless a line is longer than the stage, the file ends in a line
+// end after it. It returns how many bytes of bufs were written.
 func (t *Tail) writeStaged(bufs [][]byte) (n int64, err error) {
 	stage, base, end := t.stage.Bytes(), t.size-int64(t.carry), t.carry
 	for i, b := range bufs {
@@ -101,24 +100,49 @@ func (t *Tail) writeStaged(bufs [][]byte) (n int64, err error) {
 			break
 		}
 	}
-	blocks := roundUp(end, t.block)
-	for i := end; i < blocks; i++ {
-		stage[i] = ' '
+	there := t.carry // of the stage, in the file
+	if whole := end / t.block * t.block; whole > 0 {
+		t.iov = append(t.iov[:0], stage[:whole])
+		var wrote int
+		wrote, err = t.writeAt(base, whole)
+		there = max(there, wrote)
 	}
-	t.iov = append(t.iov[:0], stage[:blocks])
-	wrote, err := t.writeAt(base, blocks)
-	if wrote == 0 {
+	if err == nil {
+		var wrote int
+		wrote, err = t.writeEnd(stage[there:end], base+int64(there))
+		there += wrote
+	}
+	n = int64(there - t.carry)
+	t.size = base + int64(there)
+	t.carry = there % t.block
+	copy(stage, stage[there-t.carry:there])
+	return n, err
+}
+
+// writeEnd writes p, less than a block, at offset, the end of the file. A block
+// that is not whole can only get there through the page cache: were it filled up
+// and the file cut to its size, who follows the file would read what was filled
+// in, and find the file cut under it.
+func (t *Tail) writeEnd(p []byte, offset int64) (wrote int, err error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if err := t.sys.bypass(t.f, false); err != nil {
 		return 0, err
 	}
-	wrote = min(wrote, end)
-	n = int64(wrote - t.carry)
-	t.size = base + int64(wrote)
-	t.carry = wrote % t.block
-	copy(stage, stage[wrote-t.carry:wrote])
-	if wrote == end && blocks > end {
-		err = errors.Join(err, t.truncate())
+	for wrote < len(p) && err == nil {
+		t.iov = append(t.iov[:0], p[wrote:])
+		var n int
+		n, err = t.sys.write(t.f, t.iov, offset+int64(wrote))
+		wrote += max(n, 0)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+			err = nil
+		case err == nil && n <= 0:
+			err = io.ErrShortWrite
+		}
 	}
-	return n, err
+	return wrote, errors.Join(err, t.sys.bypass(t.f, true))
 }
 
 // fitsInPlace0 is fitsInPlace for a buffer that may be empty.
@@ -129,7 +153,7 @@ func (t *Tail) fitsInPlace0(b []byte) bool { return len(b) > 0 && t.fitsInPlace(
 func (t *Tail) truncate() error {
 	t.reserved = 0
 	if err := t.f.Truncate(t.size); err != nil {
-		return fmt.Errorf("cut the file to its %d bytes (spaces stand behind them until the next write): %w", t.size, err)
+		return fmt.Errorf("cut the file to its %d bytes: %w", t.size, err)
 	}
 	return nil
 }
