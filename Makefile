@@ -53,7 +53,7 @@ bench-latency: ## measure the log call while the destination stalls (some 10 min
 	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench latency -o ../docs/results/latency.json $(ARGS) && ../bin/bench tables -only latency
 
 .PHONY: bench-reliability
-bench-reliability: ## do to writers what can go wrong, 200 kills among it (some 10 minutes), and write the tables of docs/RELIABILITY.md
+bench-reliability: ## do to writers what can go wrong, 200 kills at random, in a copy and in a write each (some 10 minutes), and write the tables of docs/RELIABILITY.md
 	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench reliability -o ../docs/results/reliability.json $(ARGS) && ../bin/bench reliability-tables
 
 .PHONY: bench-direct

@@ -72,8 +72,8 @@ func TestLossesAreSorted(t *testing.T) {
 func TestUnexpectedNotices(t *testing.T) {
 	good := Try{Fault: errorOnce, Writer: Heap, Acked: 100, Found: 100, Ledgers: []Ledger{{Accepted: 100, Written: 100}}}
 	killed := Try{Fault: killRandom, Writer: Sharded, Acked: 100, Found: 90, Silent: 10, Late: 2, Ledgers: []Ledger{{Accepted: 2, Written: 2}}}
-	recovered := Try{Fault: errorsForEver, Writer: Persisted, Acked: 100, Found: 100, Late: 1, Ledgers: []Ledger{{Accepted: 99, Written: 60, Dropped: 39}, {Accepted: 40, Recovered: 39, Written: 40}}}
-	dropped := Try{Fault: errorsForEver, Writer: Sharded, Acked: 100, Found: 61, Counted: 39, Late: 1, Ledgers: []Ledger{{Accepted: 99, Written: 60, Dropped: 30, Pending: 9}, {Accepted: 1, Written: 1}}}
+	recovered := Try{Fault: errorsForEver, Writer: Persisted, Acked: 100, Found: 100, Late: 1, Ledgers: []Ledger{{Accepted: 99, Written: 60, Dropped: 39, Shutdown: 39}, {Accepted: 40, Recovered: 39, Written: 40}}}
+	dropped := Try{Fault: errorsForEver, Writer: Sharded, Acked: 100, Found: 61, Counted: 39, Late: 1, Ledgers: []Ledger{{Accepted: 99, Written: 60, Dropped: 30, Shutdown: 30, Pending: 9}, {Accepted: 1, Written: 1}}}
 	for _, try := range []Try{good, killed, recovered, dropped} {
 		if err := try.Unexpected(); err != nil {
 			t.Fatal(err)
@@ -106,7 +106,11 @@ func TestUnexpectedNotices(t *testing.T) {
 		"late":            func(t *Try) { *t = killed; t.Ledgers = []Ledger{{Accepted: 3, Written: 3}} },
 		"one of two":      func(t *Try) { *t = recovered; t.Ledgers = t.Ledgers[:1] },
 		"recovered":       func(t *Try) { *t = recovered; t.Counted = 1 },
-		"count too high":  func(t *Try) { *t = dropped; t.Counted = 38 },
+		"reason": func(t *Try) {
+			*t = dropped
+			t.Ledgers = []Ledger{{Accepted: 99, Written: 60, Dropped: 30, Shutdown: 29, Pending: 9}, t.Ledgers[1]}
+		},
+		"count too high": func(t *Try) { *t = dropped; t.Counted = 38 },
 	} {
 		bad := good
 		change(&bad)

@@ -145,6 +145,7 @@ type Ledger struct {
 	Recovered uint64 `json:"recovered,omitempty"` // those of Accepted that an earlier process left behind
 	Written   uint64 `json:"written"`
 	Dropped   uint64 `json:"dropped,omitempty"`
+	Shutdown  uint64 `json:"shutdown,omitempty"` // those of Dropped for the reason that Close's deadline had come
 	Pending   uint64 `json:"pending,omitempty"`
 }
 

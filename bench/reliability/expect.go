@@ -84,6 +84,7 @@ func (t Try) balance(kills bool, check func(ok bool, format string, args ...any)
 	var sum Ledger
 	for _, l := range t.Ledgers {
 		check(l.Accepted == l.Written+l.Dropped+l.Pending, "its own account does not add up: %+v", l)
+		check(l.Dropped == l.Shutdown, "%d lines dropped for another reason than Close's deadline", l.Dropped-l.Shutdown)
 		sum.Accepted += l.Accepted - l.Recovered
 		sum.Recovered += l.Recovered
 		sum.Written += l.Written

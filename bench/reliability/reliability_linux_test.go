@@ -15,7 +15,7 @@ func TestMain(m *testing.M) {
 // settings are those of a test: one try of each fault, a few kills. A call has
 // hung after a minute: the machine may have much else to do.
 func settings(t *testing.T) Settings {
-	return Settings{Dir: t.TempDir(), Tries: 1, Kills: 6, Others: 2, Limit: time.Minute, Jobs: 4, Seed: 1}
+	return Settings{Dir: t.TempDir(), Tries: 1, Kills: 3, Others: 2, Limit: time.Minute, Jobs: 4, Seed: 1}
 }
 
 // skipUnless skips a fault that this machine has no means for, out loud.

@@ -123,7 +123,7 @@ func openSlab(j *job, dst destination) (subject, error) {
 	}
 	return subject{Writer: w, sync: w.Sync, close: w.Close, ledger: func() Ledger {
 		s := w.Stats()
-		return Ledger{s.Accepted, s.Recovered, s.Written, s.Dropped.Total(), s.Pending}
+		return Ledger{Accepted: s.Accepted, Recovered: s.Recovered, Written: s.Written, Dropped: s.Dropped.Total(), Shutdown: s.Dropped.Shutdown, Pending: s.Pending}
 	}}, nil
 }
 
@@ -146,7 +146,7 @@ func openShard(j *job, dst destination) (subject, error) {
 	}
 	return subject{Writer: w, sync: w.Sync, close: w.Close, ledger: func() Ledger {
 		s := w.Stats()
-		return Ledger{Accepted: s.Accepted, Written: s.Written, Dropped: s.Dropped.Total(), Pending: s.Pending}
+		return Ledger{Accepted: s.Accepted, Written: s.Written, Dropped: s.Dropped.Total(), Shutdown: s.Dropped.Shutdown, Pending: s.Pending}
 	}}, nil
 }
 

@@ -82,7 +82,7 @@ func (s Settings) Try(f Fault, w Writer, seed uint64) (Try, error) {
 	if err != nil {
 		return t, err
 	}
-	t.Error = strings.ReplaceAll(t.Error, dir+"/", "")
+	t.Error = strings.NewReplacer(dir+"/", "", slabs+"/", "").Replace(t.Error)
 	t.audit(content, b, j.Producers+1, j.Lines)
 	t.settle(r.Counted, !died && (r.Errors > 0))
 	return t, nil
