@@ -152,7 +152,6 @@ var table = []edge{
 	{"collector/cmd/rollway", "github.com/go-json-experiment/json/jsontext", "send and the coloured output walk through a line's JSON"},
 	{"collector/cmd/rollway", "github.com/klauspost/compress/gzip", "send reads packed files"},
 	{"collector/cmd/rollway", "github.com/klauspost/compress/zstd", "send reads packed files"},
-	{"collector/cmd/rollway", "github.com/KimMachineGun/automemlimit/memlimit", "the garbage collector keeps within the cgroup's memory"},
 	{"collector/cmd/rollway", "golang.org/x/term", "progress and colours on a terminal only"},
 	{"collector/cmd/rollway", "github.com/HdrHistogram/hdrhistogram-go", "demo reports percentiles"},
 }

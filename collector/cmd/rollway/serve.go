@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
-	"math"
 	"net"
 	"os"
 	"os/signal"
@@ -13,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/rollway/rollway"
 	"github.com/rollway/rollway/collector"
 	"github.com/rollway/rollway/collector/config"
@@ -28,6 +26,10 @@ Runs a collector until it gets SIGINT (Ctrl-C) or SIGTERM: it then takes nothing
 more, answers what it has taken, makes the journal durable and exits with 0. A
 second signal ends it at once. SIGHUP has it read enrich, rules and the files of
 tokens, certificates and networks again; what cannot be used changes nothing.
+
+The garbage collector keeps to nine tenths of the memory that the cgroup of the
+process allows (both versions, and the groups around it); GOMEMLIMIT in the
+environment says something else.
 
 Without a configuration file all settings are at their defaults; 'rollway check
 -example' prints them with their meaning. Flags override the file.
@@ -104,7 +106,7 @@ func serve(c *call, cfg config.Config, settings func() (config.Config, error)) e
 	}
 	defer log.Close()
 	own := slog.New(log.Handler())
-	limitMemory(own)
+	limitMemory(own, os.DirFS("/"))
 	var debug net.Addr
 	if cfg.DebugListen != "" {
 		at, stop, err := serveDebug(cfg.DebugListen, own)
@@ -133,16 +135,6 @@ func serve(c *call, cfg config.Config, settings func() (config.Config, error)) e
 	err = col.Run(running)
 	fmt.Fprintf(c.stdout, "stopped: %s stored\n", lines(int(col.Stats().Receive.Stored)))
 	return err
-}
-
-// limitMemory has the garbage collector keep the process within nine tenths of
-// what its cgroup allows, unless GOMEMLIMIT says something else. Without a limit
-// there, or cgroups, nothing is changed.
-func limitMemory(log *slog.Logger) {
-	limit, err := memlimit.Set(memlimit.WithRatio(0.9), memlimit.WithProvider(memlimit.FromCgroup))
-	if err == nil && limit > 0 && limit != math.MaxInt64 {
-		log.Info("memory limit taken from the cgroup", "bytes", limit)
-	}
 }
 
 // reloadOn has col read again what it can whenever asked to.

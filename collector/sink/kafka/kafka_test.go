@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -137,6 +138,9 @@ func consume(t *testing.T, brokers []string, j *journal.Journal, n int, key stri
 			if last, ok := highest[r.Partition]; times[i] == 0 && ok && last > i {
 				t.Errorf("partition %d: line %d came first after %d", r.Partition, i, last)
 			}
+			if r.ProducerID < 0 || r.ProducerEpoch < 0 {
+				t.Fatalf("record %d is of producer %d in epoch %d: not of an idempotent one", i, r.ProducerID, r.ProducerEpoch)
+			}
 			highest[r.Partition] = max(highest[r.Partition], i)
 			times[i]++
 		})
@@ -177,6 +181,53 @@ func TestProduce(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// What goes over the wire is what brokers know a batch again by: each batch has the
+// one producer's id and the number of its first record in its partition, and asks
+// for all in-sync replicas.
+func TestIdempotentOnTheWire(t *testing.T) {
+	c := fakeCluster(t)
+	var mu sync.Mutex
+	next, producers, records := map[int32]int32{}, map[int64]bool{}, 0
+	c.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		mu.Lock()
+		defer mu.Unlock()
+		produce := req.(*kmsg.ProduceRequest)
+		if produce.Acks != -1 {
+			t.Errorf("acks=%d, want those of all in-sync replicas, -1", produce.Acks)
+		}
+		for _, rt := range produce.Topics {
+			for _, rp := range rt.Partitions {
+				var b kmsg.RecordBatch
+				if err := b.ReadFrom(rp.Records); err != nil {
+					t.Errorf("partition %d: %v", rp.Partition, err)
+					continue
+				}
+				if b.ProducerID < 0 || b.ProducerEpoch < 0 || b.FirstSequence != next[rp.Partition] {
+					t.Errorf("partition %d: producer %d, epoch %d, sequence %d, want %d", rp.Partition, b.ProducerID, b.ProducerEpoch, b.FirstSequence, next[rp.Partition])
+				}
+				next[rp.Partition] = b.FirstSequence + b.NumRecords
+				producers[b.ProducerID] = true
+				records += int(b.NumRecords)
+			}
+		}
+		return nil, nil, false
+	})
+	j := openJournal(t)
+	r, stop := run(t, j, kafka.Options{Brokers: c.ListenAddrs()})
+	const n = 1000
+	for i := range n / 10 {
+		store(t, j, 10*i, 10)
+	}
+	awaitDelivered(t, j, r, 0)
+	stop()
+	mu.Lock()
+	defer mu.Unlock()
+	if records != n || len(producers) != 1 || len(next) != partitions {
+		t.Errorf("%d records of %d producers in %d partitions, want %d, 1 and %d", records, len(producers), len(next), n, partitions)
 	}
 }
 
