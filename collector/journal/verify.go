@@ -51,90 +51,109 @@ func Verify(dir string) (Report, error) { return verify(disk.Real{}, dir, 0, 0, 
 // verify does Verify's work on the segments that do not end before from, and
 // tells each, if each is not nil, of every segment that can be read, with its
 // last maxKeys keys.
-func verify(fsys disk.FS, dir string, from uint64, maxKeys int, each func(candidate, *scanned)) (Report, error) {
-	var rep Report
-	// A listing may miss a file that is renamed meanwhile. None is renamed twice,
-	// so a second one has what the first missed.
-	var files []candidate
-	for range 2 {
-		entries, err := fsys.List(dir)
-		if err != nil {
-			return rep, fmt.Errorf("verify journal: %w", err)
-		}
-		rep.Findings = rep.Findings[:0]
-		for _, e := range entries {
-			first, ext, ok := parseName(e.Name)
-			switch {
-			case e.Name == "LOCK", e.Name == idFile, e.Name == cursorFolder && e.Dir:
-			case !ok || e.Dir:
-				rep.Findings = append(rep.Findings, Finding{Kind: Foreign, File: e.Name})
-			case ext == extBad:
-				rep.Findings = append(rep.Findings, Finding{Kind: Quarantined, File: e.Name, Bytes: e.Size})
-			case ext == extOpen || ext == extSealed:
-				files = append(files, candidate{first, ext, e.Size, e.ModTime})
-			}
-		}
+func verify(fsys disk.FS, dir string, from uint64, maxKeys int, each func(candidate, *scanned)) (rep Report, err error) {
+	files, err := rep.list(fsys, dir)
+	if err != nil {
+		return rep, err
 	}
-	slices.SortStableFunc(files, func(a, b candidate) int { return cmp.Compare(a.first, b.first) })
-	files = slices.CompactFunc(files, func(a, b candidate) bool { return a.first == b.first })
 	for len(files) > 1 && files[1].first <= from {
 		files = files[1:]
 	}
 	for i, c := range files {
 		if i == 0 {
-			rep.First, rep.Next = files[0].first, files[0].first
+			rep.First, rep.Next = c.first, c.first
 		}
 		limit := uint64(math.MaxUint64)
 		if i < len(files)-1 {
 			limit = files[i+1].first
 		}
 		if rep.Next < c.first {
-			rep.Findings = append(rep.Findings, Finding{Kind: Missing, File: c.name(), From: rep.Next, To: c.first, Detail: "before this segment"})
+			rep.find(Finding{Kind: Missing, File: c.name(), From: rep.Next, To: c.first, Detail: "before this segment"})
 		}
-		sc, err := verifyFile(fsys, filepath.Join(dir, c.name()), c, limit, maxKeys)
+		sc, err := verifyFile(fsys, dir, c, limit, maxKeys)
 		if errors.Is(err, fs.ErrNotExist) && c.ext == extOpen { // sealed since
 			c.ext = extSealed
-			sc, err = verifyFile(fsys, filepath.Join(dir, c.name()), c, limit, maxKeys)
+			sc, err = verifyFile(fsys, dir, c, limit, maxKeys)
 		}
-		var newer *UnsupportedError
-		switch {
-		case errors.As(err, &newer):
-			rep.Findings = append(rep.Findings, Finding{Kind: Newer, File: c.name(), Detail: newer.What})
-			continue
-		case errors.Is(err, fs.ErrNotExist):
-			rep.Findings = append(rep.Findings, Finding{Kind: Missing, File: c.name(), Detail: "deleted since the folder was listed"})
-			continue
-		case err != nil:
-			rep.Findings = append(rep.Findings, Finding{Kind: Damaged, File: c.name(), Detail: err.Error()})
+		if err != nil {
+			rep.find(unreadable(c, err))
 			continue
 		}
-		rep.Segments++
-		rep.Frames += sc.frames
-		rep.Records += sc.records
-		rep.Bytes += sc.size
-		rep.Next = max(rep.Next, sc.end)
-		rep.gaps = append(rep.gaps, sc.jumps...)
+		rep.add(c, &sc)
 		if each != nil {
 			each(c, &sc)
-		}
-		if sc.newer != "" {
-			rep.Findings = append(rep.Findings, Finding{Kind: Newer, File: c.name(), Detail: sc.newer})
-		}
-		for _, g := range sc.jumps {
-			rep.Findings = append(rep.Findings, Finding{Kind: Missing, File: c.name(), From: g.From, To: g.To})
-		}
-		for _, d := range sc.damage() {
-			kind := Damaged
-			if c.ext == extOpen && sc.header && d.end == sc.size {
-				kind = TornTail
-			}
-			rep.Findings = append(rep.Findings, Finding{Kind: kind, File: c.name(), Pos: d.pos, Bytes: d.end - d.pos})
 		}
 	}
 	return rep, nil
 }
 
-func verifyFile(fsys disk.FS, path string, c candidate, limit uint64, maxKeys int) (scanned, error) {
+// list returns the segments in dir in the order of their offsets, and notes what
+// else is there.
+func (r *Report) list(fsys disk.FS, dir string) (files []candidate, err error) {
+	// A listing may miss a file that is renamed meanwhile. None is renamed twice,
+	// so a second one has what the first missed.
+	for range 2 {
+		entries, err := fsys.List(dir)
+		if err != nil {
+			return nil, fmt.Errorf("verify journal: %w", err)
+		}
+		r.Findings = r.Findings[:0]
+		for _, e := range entries {
+			first, ext, ok := parseName(e.Name)
+			switch {
+			case e.Name == "LOCK", e.Name == idFile, e.Name == cursorFolder && e.Dir:
+			case !ok || e.Dir:
+				r.find(Finding{Kind: Foreign, File: e.Name})
+			case ext == extBad:
+				r.find(Finding{Kind: Quarantined, File: e.Name, Bytes: e.Size})
+			case ext == extOpen || ext == extSealed:
+				files = append(files, candidate{first, ext, e.Size, e.ModTime})
+			}
+		}
+	}
+	slices.SortStableFunc(files, func(a, b candidate) int { return cmp.Compare(a.first, b.first) })
+	return slices.CompactFunc(files, func(a, b candidate) bool { return a.first == b.first }), nil
+}
+
+func (r *Report) find(f Finding) { r.Findings = append(r.Findings, f) }
+
+// unreadable is the finding of a segment that could not be read for err.
+func unreadable(c candidate, err error) Finding {
+	var newer *UnsupportedError
+	switch {
+	case errors.As(err, &newer):
+		return Finding{Kind: Newer, File: c.name(), Detail: newer.What}
+	case errors.Is(err, fs.ErrNotExist):
+		return Finding{Kind: Missing, File: c.name(), Detail: "deleted since the folder was listed"}
+	}
+	return Finding{Kind: Damaged, File: c.name(), Detail: err.Error()}
+}
+
+// add adds what was found in a segment that could be read.
+func (r *Report) add(c candidate, sc *scanned) {
+	r.Segments++
+	r.Frames += sc.frames
+	r.Records += sc.records
+	r.Bytes += sc.size
+	r.Next = max(r.Next, sc.end)
+	r.gaps = append(r.gaps, sc.jumps...)
+	if sc.newer != "" {
+		r.find(Finding{Kind: Newer, File: c.name(), Detail: sc.newer})
+	}
+	for _, g := range sc.jumps {
+		r.find(Finding{Kind: Missing, File: c.name(), From: g.From, To: g.To})
+	}
+	for _, d := range sc.damage() {
+		kind := Damaged
+		if c.ext == extOpen && sc.header && d.end == sc.size {
+			kind = TornTail
+		}
+		r.find(Finding{Kind: kind, File: c.name(), Pos: d.pos, Bytes: d.end - d.pos})
+	}
+}
+
+func verifyFile(fsys disk.FS, dir string, c candidate, limit uint64, maxKeys int) (scanned, error) {
+	path := filepath.Join(dir, c.name())
 	f, err := fsys.OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {
 		return scanned{}, err
