@@ -5,23 +5,19 @@
 package collector
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/connlimit"
 	"github.com/rollway/rollway/collector/deadletter"
-	"github.com/rollway/rollway/collector/enrich"
 	"github.com/rollway/rollway/collector/httpfast"
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/ledger"
@@ -48,8 +44,7 @@ type Collector struct {
 	server    *http.Server
 	conns     *connlimit.Limit // of HTTP and gRPC
 	fast      *httpfast.Server // in front of server; nil: not on this system, or TLS
-	security  atomic.Pointer[security]
-	program   atomic.Pointer[enrich.Program] // what is done to events; nil: nothing
+	state     atomic.Pointer[state]
 	ids       *ulid.Source
 	health    health
 	metrics   *metrics
@@ -79,76 +74,25 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 			c.close()
 		}
 	}()
-	secured, err := loadSecurity(cfg)
+	now, err := loadState(cfg, c.ids)
 	if err != nil {
 		return nil, err
 	}
-	c.security.Store(secured)
-	program, err := compileEnrichment(cfg, c.ids)
-	if err != nil {
+	c.state.Store(now)
+	if err := c.listen(); err != nil {
 		return nil, err
 	}
-	c.program.Store(program)
-	if c.http, err = listen("listen", cfg.Listen); err != nil {
+	if err := c.openJournal(); err != nil {
 		return nil, err
-	}
-	if err := c.openEntrances(); err != nil {
-		return nil, err
-	}
-	if addr := cfg.AddrGRPC(); addr != "" {
-		if c.grpc, err = listen("listen_grpc", addr); err != nil {
-			return nil, err
-		}
-	}
-	c.journal, err = journal.Open(journalFolder(cfg), journal.Options{
-		SegmentBytes: int64(cfg.Journal.SegmentSize),
-		MaxBytes:     int64(cfg.Journal.MaxSize),
-		RetainBytes:  int64(cfg.Journal.RetainSize),
-		RetainAge:    cfg.Journal.RetainAge,
-		Pack:         cfg.Journal.Compression == config.Zstd,
-		MaxKeys:      cfg.Journal.MaxKeys,
-		KeyAge:       cfg.Journal.KeyAge,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("the data folder %s cannot be used: %w", cfg.Data, err)
 	}
 	if err := c.openSinks(); err != nil {
 		return nil, err
 	}
 	c.health.init(c.journal, cfg)
-	if cfg.Rejected.KeepSize > 0 {
-		c.rejected, err = deadletter.Open(filepath.Join(cfg.Data, "rejected"), int64(cfg.Rejected.KeepSize), func(err error) {
-			log.Error("rejected events are not kept", "error", err)
-		})
-		if err != nil {
-			return nil, err
-		}
+	if err := c.openRejected(); err != nil {
+		return nil, err
 	}
-	c.receiver = receive.New(receive.Options{
-		Store:    c.store,
-		Admit:    c.admit,
-		Client:   c.client,
-		Enrich:   c.enrichment,
-		Bury:     c.bury(),
-		IsFull:   func(err error) bool { return errors.Is(err, journal.ErrFull) },
-		IsReused: func(err error) bool { return errors.Is(err, journal.ErrKeyReused) },
-		IsStored: func(err error) bool { return errors.Is(err, journal.ErrNotSynced) },
-		Limits: normalize.Limits{
-			MaxEventBytes: int(cfg.Limits.MaxEvent),
-			MaxDepth:      cfg.Limits.MaxDepth,
-			MaxFields:     cfg.Limits.MaxFields,
-			MaxEvents:     cfg.Limits.MaxEvents,
-			MaxFuture:     orNever(cfg.Limits.MaxFuture),
-			MaxPast:       orNever(cfg.Limits.MaxPast),
-		},
-		MaxBody:      int64(cfg.Limits.MaxBody),
-		MaxUnpacked:  int64(cfg.Limits.MaxUnpacked),
-		InFlight:     int64(cfg.Limits.InFlight),
-		BodyTimeout:  cfg.Timeouts.Read,
-		IdleTimeout:  cfg.Timeouts.Stream,
-		DrainTimeout: cfg.Timeouts.Shutdown,
-		Log:          log,
-	})
+	c.receiver = receive.New(c.receiveOptions())
 	if c.api, err = query.New(source{c.journal}, query.Options{WriteTimeout: cfg.Timeouts.Write}); err != nil {
 		return nil, err
 	}
@@ -156,65 +100,11 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 		return nil, err
 	}
 	c.metrics = newMetrics(c)
-	errorLog := slog.NewLogLogger(log.Handler(), slog.LevelWarn)
-	mux, entrances := c.handler(errorLog)
-	c.server = &http.Server{
-		Handler:           mux,
-		ReadHeaderTimeout: cfg.Timeouts.ReadHeader,
-		ReadTimeout:       cfg.Timeouts.Read,
-		IdleTimeout:       cfg.Timeouts.Idle,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          errorLog,
-		TLSConfig:         serverTLS(&c.security),
-		Protocols:         new(http.Protocols),
-	}
-	c.server.Protocols.SetHTTP1(true)
-	c.server.Protocols.SetHTTP2(true)
-	c.server.Protocols.SetUnencryptedHTTP2(true) // as clients of gRPC speak it
-	c.server.RegisterOnShutdown(func() { c.api.Close() })
-	if c.fast, err = c.openFast(mux, entrances, errorLog); err != nil {
+	if err := c.openServer(); err != nil {
 		return nil, err
 	}
 	c.report()
 	return c, nil
-}
-
-// orNever turns 0, which stands for no limit in a configuration, into what does
-// so for package normalize.
-func orNever(d time.Duration) time.Duration { return cmp.Or(d, -1) }
-
-// listen listens on addr; key names the setting it came from.
-func listen(key, addr string) (net.Listener, error) {
-	l, err := net.Listen("tcp", addr)
-	return l, explainListen(key, addr, err)
-}
-
-func listenPackets(key, addr string) (*net.UDPConn, error) {
-	conn, err := net.ListenPacket("udp", addr)
-	if err != nil {
-		return nil, explainListen(key, addr, err)
-	}
-	return conn.(*net.UDPConn), nil
-}
-
-func explainListen(key, addr string, err error) error {
-	if err == nil {
-		return nil
-	}
-	var op *net.OpError
-	if errors.As(err, &op) {
-		err = op.Err
-	}
-	hint := ""
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		hint = "; another program, perhaps another collector, listens there: stop it, or choose another address"
-	case errors.Is(err, syscall.EACCES):
-		hint = "; ports below 1024 need privileges: choose a higher one"
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		hint = "; this machine has no such address"
-	}
-	return fmt.Errorf("cannot listen on %s (%s): %w%s", addr, key, err, hint)
 }
 
 // report logs what was found when the journal was opened, and what is risky.
@@ -222,7 +112,7 @@ func (c *Collector) report() {
 	for _, f := range c.journal.Recovery().Findings {
 		c.log.Warn("journal: "+f.String(), "file", f.File)
 	}
-	now := c.security.Load()
+	now := c.state.Load()
 	mutual := now.tls != nil && now.tls.ClientCAs != nil
 	c.warnOpen(c.http.Addr(), now.tokens != nil || mutual, now.tls != nil)
 	if c.grpc != nil {
@@ -392,14 +282,6 @@ func (c *Collector) close() error {
 		}
 	})
 	return c.closed
-}
-
-// bury is receive.Options.Bury.
-func (c *Collector) bury() func(door, tenant string, received time.Time, b *normalize.Batch) {
-	if c.rejected == nil {
-		return nil
-	}
-	return c.rejected.Keep
 }
 
 // store appends a batch to the journal.

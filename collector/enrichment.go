@@ -5,7 +5,6 @@ import (
 
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/enrich"
-	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/ulid"
 )
 
@@ -24,12 +23,4 @@ func compileEnrichment(cfg config.Config, ids *ulid.Source) (*enrich.Program, er
 func CheckEnrichment(cfg config.Config) error {
 	_, err := compileEnrichment(cfg, ulid.NewSource())
 	return err
-}
-
-// enrichment is receive.Options.Enrich.
-func (c *Collector) enrichment() normalize.Enricher {
-	if p := c.program.Load(); p != nil {
-		return p
-	}
-	return nil
 }

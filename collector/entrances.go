@@ -73,7 +73,7 @@ func (c *Collector) openStream(key string, a config.Addr, p receive.StreamProtoc
 		if l, err = listen(key, a.Host); err != nil {
 			return e, err
 		}
-		l = tls.NewListener(l, streamTLS(&c.security))
+		l = tls.NewListener(l, streamTLS(&c.state))
 		e.tls = true
 	} else if l, err = listen(key, a.Host); err != nil {
 		return e, err

@@ -43,14 +43,18 @@ func TestHeaderLimit(t *testing.T) {
 		}
 	}
 
-	// A client of HTTP 2 is told the limit when its connection begins, and heeds it.
+	// A client of HTTP 2 is told the limit when its connection begins, and heeds it
+	// from then on.
 	client := clientOf(trusts.Clone())
-	for size, want := range map[int]string{60 << 10: "200 OK", 80 << 10: "larger than peer's advertised limit"} {
+	for _, tc := range []struct {
+		size int
+		want string
+	}{{60 << 10, "200 OK"}, {80 << 10, "larger than peer's advertised limit"}} {
 		req, err := http.NewRequest("POST", strings.Replace(encrypted.url, "http:", "https:", 1)+"/api/logs", strings.NewReader(`{"msg":"two"}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.Header.Set("X-Long", strings.Repeat("x", size))
+		req.Header.Set("X-Long", strings.Repeat("x", tc.size))
 		resp, err := client.Do(req)
 		got := fmt.Sprint(err)
 		if err == nil {
@@ -59,8 +63,8 @@ func TestHeaderLimit(t *testing.T) {
 				t.Errorf("answered by %s", resp.Proto)
 			}
 		}
-		if !strings.Contains(got, want) {
-			t.Errorf("HTTP 2, %d bytes: %s, want %s", size, got, want)
+		if !strings.Contains(got, tc.want) {
+			t.Errorf("HTTP 2, %d bytes: %s, want %s", tc.size, got, tc.want)
 		}
 	}
 }

@@ -25,7 +25,14 @@ func (o own) open(dir string) (*receive.Receiver, *journal.Journal, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	options := receive.Options{Enrich: o.enrich, Store: func(ctx context.Context, b *normalize.Batch) error {
+	var policy receive.Policy
+	if o.enrich != nil {
+		policy.Enricher = o.enrich()
+	}
+	if o.tenant {
+		policy.Admit = func(*http.Request) (receive.Sender, error) { return tenant, nil }
+	}
+	options := receive.Options{Policy: func() *receive.Policy { return &policy }, Store: func(ctx context.Context, b *normalize.Batch) error {
 		r, err := j.AppendKeyed(ctx, b.Ask.Key, journal.Batch{
 			Lines: b.Lines, Records: b.Records, MinTime: b.MinTime, MaxTime: b.MaxTime, Synced: o.synced,
 		})
@@ -35,9 +42,6 @@ func (o own) open(dir string) (*receive.Receiver, *journal.Journal, error) {
 		b.FirstOffset, b.HasOffset = r.First, true
 		return nil
 	}}
-	if o.tenant {
-		options.Admit = func(*http.Request) (receive.Sender, error) { return tenant, nil }
-	}
 	return receive.New(options), j, nil
 }
 

@@ -33,7 +33,8 @@ type feed struct {
 func (f *feed) chunk(data []byte, peer netip.AddrPort, received time.Time) *Chunk {
 	w := f.work
 	f.due = true // and still the case after a panic
-	f.r.enrich(w, peer.Addr())
+	w.policy = f.r.opts.Policy()
+	w.enrich(peer.Addr())
 	w.chunk = Chunk{Data: data, Received: received, Peer: peer, Norm: w.norm, Batch: &w.batch, Reply: w.answer[:0], feed: f}
 	return &w.chunk
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
 )
 
@@ -103,42 +104,13 @@ type outcome struct {
 
 // handle reads, normalizes and stores one request.
 func (r *door) handle(rw http.ResponseWriter, w *work, req *http.Request, done *outcome) failure {
-	if !slices.Contains(r.methods, req.Method) {
-		return failure{code: http.StatusMethodNotAllowed, close: req.ContentLength != 0,
-			text: fmt.Sprintf("method %.20q is not allowed here; send events with %s", req.Method, strings.Join(r.methods, " or "))}
-	}
-	if r.origins.Check(req) != nil {
-		return failure{code: http.StatusForbidden, close: true,
-			text: "a web page of another origin may not send events here; send them to the page's own server, and from there to the collector"}
-	}
-	field := contentEncoding
-	if r.grpc {
-		field = grpcEncoding
-	}
-	encoding, f := declared(req.Header, field)
+	encoding, f := r.enter(w, req)
 	if f.code != 0 {
 		return f
 	}
-	if f := readAsk(w, req.Header); f.code != 0 {
+	if f := r.read(rw, w, req, encoding); f.code != 0 {
 		return f
 	}
-	if f := r.admit(w, req); f.code != 0 {
-		return f
-	}
-	// The deadline bounds slow bodies. A ResponseWriter without deadlines,
-	// as in tests, has no slow bodies either.
-	deadline := http.NewResponseController(rw)
-	deadline.SetReadDeadline(time.Now().Add(r.opts.BodyTimeout))
-	if r.grpc {
-		f = r.readMessage(w, req, encoding)
-	} else {
-		f = r.readBody(w, req, encoding, r.usual(req.Header))
-	}
-	if f.code != 0 {
-		return f
-	}
-	deadline.SetReadDeadline(time.Time{})
-
 	f = r.decode(w, req)
 	w.charge()
 	if f.code != 0 {
@@ -149,38 +121,90 @@ func (r *door) handle(rw http.ResponseWriter, w *work, req *http.Request, done *
 	if w.batch.Records == 0 && (w.batch.DroppedTotal == 0 || w.batch.Ask.Key == "") {
 		return f
 	}
-	// A client that goes away now does not undo what the journal is at.
+	return r.keep(req.Context(), w, done)
+}
+
+// enter judges a request by its header, before anything of its body is read, and
+// returns the coding that it declares.
+func (r *door) enter(w *work, req *http.Request) (encoding string, f failure) {
+	if !slices.Contains(r.methods, req.Method) {
+		return "", failure{code: http.StatusMethodNotAllowed, close: req.ContentLength != 0,
+			text: fmt.Sprintf("method %.20q is not allowed here; send events with %s", req.Method, strings.Join(r.methods, " or "))}
+	}
+	if r.origins.Check(req) != nil {
+		return "", failure{code: http.StatusForbidden, close: true,
+			text: "a web page of another origin may not send events here; send them to the page's own server, and from there to the collector"}
+	}
+	field := contentEncoding
+	if r.grpc {
+		field = grpcEncoding
+	}
+	if encoding, f = declared(req.Header, field); f.code != 0 {
+		return "", f
+	}
+	if f := readAsk(w, req.Header); f.code != 0 {
+		return "", f
+	}
+	return encoding, r.admit(w, req)
+}
+
+// read reads and unpacks the body in time.
+func (r *door) read(rw http.ResponseWriter, w *work, req *http.Request, encoding string) (f failure) {
+	// The deadline bounds slow bodies. A ResponseWriter without deadlines,
+	// as in tests, has no slow bodies either.
+	deadline := http.NewResponseController(rw)
+	deadline.SetReadDeadline(time.Now().Add(r.opts.BodyTimeout))
+	if r.grpc {
+		f = r.readMessage(w, req, encoding)
+	} else {
+		f = r.readBody(w, req, encoding, r.usual(req.Header))
+	}
+	if f.code == 0 {
+		deadline.SetReadDeadline(time.Time{})
+	}
+	return f
+}
+
+// keep stores the events of a request.
+func (r *door) keep(ctx context.Context, w *work, done *outcome) failure {
 	done.failed = w.batch.Records // until it is stored
 	pool.CheckText(w.batch.Lines)
-	err := r.store(context.WithoutCancel(req.Context()), w)
-	if err == nil {
+	// A client that goes away now does not undo what the journal is at.
+	err := r.store(context.WithoutCancel(ctx), w)
+	f, stored := r.judge(err, &w.batch)
+	if stored {
 		done.failed, done.stored = 0, w.batch.Records
-		return failure{}
 	}
-	if errors.Is(err, os.ErrClosed) {
-		return failure{code: http.StatusServiceUnavailable, text: "the collector is stopping; nothing of this request was stored, send it again"}
-	}
-	if r.opts.IsReused(err) {
-		return failure{code: http.StatusUnprocessableEntity, text: "this " + KeyHeader + " was given to another request, of another number of events; nothing of this one was stored"}
-	}
-	if r.opts.IsFull(err) {
+	return f
+}
+
+// judge says what a request is answered whose events the store was given, and
+// whether they are stored; err is how that ended.
+func (r *Receiver) judge(err error, b *normalize.Batch) (f failure, stored bool) {
+	switch {
+	case err == nil:
+		return failure{}, true
+	case errors.Is(err, os.ErrClosed):
+		return failure{code: http.StatusServiceUnavailable, text: "the collector is stopping; nothing of this request was stored, send it again"}, false
+	case r.opts.IsReused(err):
+		return failure{code: http.StatusUnprocessableEntity, text: "this " + KeyHeader + " was given to another request, of another number of events; nothing of this one was stored"}, false
+	case r.opts.IsFull(err):
 		if r.logged.may() {
 			r.opts.Log.Warn("store is full, requests are refused", "error", err)
 		}
-		return failure{code: http.StatusServiceUnavailable, text: "the journal is full; nothing of this request was stored, send it again after 1 s"}
+		return failure{code: http.StatusServiceUnavailable, text: "the journal is full; nothing of this request was stored, send it again after 1 s"}, false
 	}
 	if r.logged.may() {
-		r.opts.Log.Error("store events", "events", w.batch.Records, "error", err)
+		r.opts.Log.Error("store events", "events", b.Records, "error", err)
 	}
-	if r.opts.IsStored(err) {
-		done.failed, done.stored = 0, w.batch.Records
-		again := "to send them again stores them twice"
-		if w.batch.Ask.Key != "" {
-			again = "to send them again under their " + KeyHeader + " changes nothing"
-		}
-		return failure{code: http.StatusInternalServerError, text: "the events are stored but could not be made durable, so they may not survive a failure of the machine; " + again}
+	if !r.opts.IsStored(err) {
+		return failure{code: http.StatusInternalServerError, text: "the events could not be stored; the collector's log says why"}, false
 	}
-	return failure{code: http.StatusInternalServerError, text: "the events could not be stored; the collector's log says why"}
+	again := "to send them again stores them twice"
+	if b.Ask.Key != "" {
+		again = "to send them again under their " + KeyHeader + " changes nothing"
+	}
+	return failure{code: http.StatusInternalServerError, text: "the events are stored but could not be made durable, so they may not survive a failure of the machine; " + again}, true
 }
 
 // contentType is shared by all answers; nobody changes header values in place.

@@ -50,7 +50,7 @@
 // # Ledger
 //
 // Every event that was read is received, and then stored, rejected, failed, a
-// duplicate, or dropped by a rule of Options.Enrich: Received = Stored + Rejected +
+// duplicate, or dropped by a rule of Policy.Enricher: Received = Stored + Rejected +
 // Failed + Duplicate + Dropped, in every snapshot of Stats. To its sender a dropped
 // event is an accepted one.
 package receive
@@ -90,17 +90,9 @@ type Options struct {
 	// Default: none.
 	IsReused func(error) bool
 
-	// Admit says who a request is from, or refuses it with an error, best a
-	// *Refusal, before any of its body is read. Default: everybody is let in.
-	Admit func(*http.Request) (Sender, error)
-
-	// Client says whose a request is that has come from peer with the header h,
-	// as there may be proxies between. Default: that of peer.
-	Client func(peer netip.Addr, h http.Header) netip.Addr
-
-	// Enrich returns what events get and what is done to them; it is asked for each
-	// request, and for what has arrived together by other ways. Default: nothing.
-	Enrich func() normalize.Enricher
+	// Policy returns what is in force. It is asked once for each request, and for
+	// what has arrived together by other ways. Default: an empty one.
+	Policy func() *Policy
 
 	// Bury gets the batches in which events were rejected, with what is kept of
 	// them (normalize.Batch.Letters), where they came in and whose they are. It
@@ -131,6 +123,22 @@ type Options struct {
 	Log *slog.Logger // default: none
 }
 
+// A Policy is who may send, and what becomes of what is sent. It must not change: a
+// request that has begun under one ends under it, while later ones may have
+// another.
+type Policy struct {
+	// Admit says who a request is from, or refuses it with an error, best a
+	// *Refusal, before any of its body is read. Default: everybody is let in.
+	Admit func(*http.Request) (Sender, error)
+
+	// Client says whose a request is that has come from peer with the header h,
+	// as there may be proxies between. Default: that of peer.
+	Client func(peer netip.Addr, h http.Header) netip.Addr
+
+	// Enricher says what events get and what is done to them. Default: nothing.
+	Enricher normalize.Enricher
+}
+
 const ratioFloor = 4 << 20 // unpacked bytes from which MaxRatio counts
 
 func (o Options) withDefaults() Options {
@@ -158,6 +166,10 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxConns <= 0 {
 		o.MaxConns = 1024
+	}
+	if o.Policy == nil {
+		none := new(Policy)
+		o.Policy = func() *Policy { return none }
 	}
 	if o.IsStored == nil {
 		o.IsStored = func(error) bool { return false }

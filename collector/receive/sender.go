@@ -11,7 +11,7 @@ import (
 	"github.com/rollway/rollway/collector/normalize"
 )
 
-// A Sender is who a request is from, as Options.Admit knows it. One value
+// A Sender is who a request is from, as Policy.Admit knows it. One value
 // serves all requests of a sender at once.
 type Sender interface {
 	// Scope names whom the sender's idempotency keys belong to, so that nobody
@@ -33,10 +33,11 @@ type Sender interface {
 
 // admit finds out who sends req and whether it may.
 func (r *door) admit(w *work, req *http.Request) failure {
-	if r.opts.Admit == nil {
+	w.policy = r.opts.Policy()
+	if w.policy.Admit == nil {
 		return failure{}
 	}
-	sender, err := r.opts.Admit(req)
+	sender, err := w.policy.Admit(req)
 	if err != nil {
 		f := failure{code: http.StatusForbidden, close: true, text: err.Error()}
 		if refusal := (*Refusal)(nil); errors.As(err, &refusal) {

@@ -45,6 +45,7 @@ type work struct {
 	peek *bufio.Reader // reads wire; nil until needed
 	unpackers
 
+	policy  *Policy // of the request or of what has arrived together
 	sender  Sender  // nil: unknown
 	hashed  bool    // the body is to be the key
 	request Request // while Decode runs
@@ -109,7 +110,7 @@ func (w *work) reset() {
 	w.packed = keep(w.packed)
 	w.base = 0
 	w.unpackers.release()
-	w.request, w.reply, w.chunk, w.sender, w.hashed = Request{}, Answer{}, Chunk{}, nil, false
+	w.request, w.reply, w.chunk, w.policy, w.sender, w.hashed = Request{}, Answer{}, Chunk{}, nil, nil, false
 	w.norm.SetExtras(nil)
 	w.norm.SetEnricher(nil, netip.Addr{})
 	w.batch.Lines = keep(w.batch.Lines)

@@ -1,0 +1,163 @@
+package collector
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/deadletter"
+	"github.com/rollway/rollway/collector/journal"
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/receive"
+)
+
+// What is here are the steps of New; each may fail, and Close then gives back what
+// those before it have taken.
+
+// listen listens wherever the configuration says.
+func (c *Collector) listen() (err error) {
+	if c.http, err = listen("listen", c.config.Listen); err != nil {
+		return err
+	}
+	if err := c.openEntrances(); err != nil {
+		return err
+	}
+	if addr := c.config.AddrGRPC(); addr != "" {
+		if c.grpc, err = listen("listen_grpc", addr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Collector) openJournal() (err error) {
+	o := &c.config.Journal
+	c.journal, err = journal.Open(journalFolder(c.config), journal.Options{
+		SegmentBytes: int64(o.SegmentSize),
+		MaxBytes:     int64(o.MaxSize),
+		RetainBytes:  int64(o.RetainSize),
+		RetainAge:    o.RetainAge,
+		Pack:         o.Compression == config.Zstd,
+		MaxKeys:      o.MaxKeys,
+		KeyAge:       o.KeyAge,
+	})
+	if err != nil {
+		return fmt.Errorf("the data folder %s cannot be used: %w", c.config.Data, err)
+	}
+	return nil
+}
+
+// openRejected opens the file of rejected events, if there is to be one.
+func (c *Collector) openRejected() (err error) {
+	size := int64(c.config.Rejected.KeepSize)
+	if size == 0 {
+		return nil
+	}
+	c.rejected, err = deadletter.Open(filepath.Join(c.config.Data, "rejected"), size, func(err error) {
+		c.log.Error("rejected events are not kept", "error", err)
+	})
+	return err
+}
+
+// receiveOptions are the receiver's, with the journal and what is in force behind
+// it.
+func (c *Collector) receiveOptions() receive.Options {
+	limits, timeouts := &c.config.Limits, &c.config.Timeouts
+	o := receive.Options{
+		Store:    c.store,
+		Policy:   func() *receive.Policy { return &c.state.Load().policy },
+		IsFull:   func(err error) bool { return errors.Is(err, journal.ErrFull) },
+		IsReused: func(err error) bool { return errors.Is(err, journal.ErrKeyReused) },
+		IsStored: func(err error) bool { return errors.Is(err, journal.ErrNotSynced) },
+		Limits: normalize.Limits{
+			MaxEventBytes: int(limits.MaxEvent),
+			MaxDepth:      limits.MaxDepth,
+			MaxFields:     limits.MaxFields,
+			MaxEvents:     limits.MaxEvents,
+			MaxFuture:     orNever(limits.MaxFuture),
+			MaxPast:       orNever(limits.MaxPast),
+		},
+		MaxBody:      int64(limits.MaxBody),
+		MaxUnpacked:  int64(limits.MaxUnpacked),
+		InFlight:     int64(limits.InFlight),
+		BodyTimeout:  timeouts.Read,
+		IdleTimeout:  timeouts.Stream,
+		DrainTimeout: timeouts.Shutdown,
+		Log:          c.log,
+	}
+	if c.rejected != nil {
+		o.Bury = c.rejected.Keep
+	}
+	return o
+}
+
+// maxHeader is how many bytes the header of a request may have, and some more;
+// beyond it the answer is 431.
+const maxHeader = 64 << 10
+
+// openServer makes the HTTP server, and what is in front of it.
+func (c *Collector) openServer() (err error) {
+	errorLog := slog.NewLogLogger(c.log.Handler(), slog.LevelWarn)
+	mux, entrances := c.handler(errorLog)
+	c.server = &http.Server{
+		Handler:           mux,
+		ReadHeaderTimeout: c.config.Timeouts.ReadHeader,
+		ReadTimeout:       c.config.Timeouts.Read,
+		IdleTimeout:       c.config.Timeouts.Idle,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          errorLog,
+		TLSConfig:         serverTLS(&c.state),
+		Protocols:         new(http.Protocols),
+	}
+	c.server.Protocols.SetHTTP1(true)
+	c.server.Protocols.SetHTTP2(true)
+	c.server.Protocols.SetUnencryptedHTTP2(true) // as clients of gRPC speak it
+	c.server.RegisterOnShutdown(func() { c.api.Close() })
+	c.fast, err = c.openFast(mux, entrances, errorLog)
+	return err
+}
+
+// orNever turns 0, which stands for no limit in a configuration, into what does
+// so for package normalize.
+func orNever(d time.Duration) time.Duration { return cmp.Or(d, -1) }
+
+// listen listens on addr; key names the setting it came from.
+func listen(key, addr string) (net.Listener, error) {
+	l, err := net.Listen("tcp", addr)
+	return l, explainListen(key, addr, err)
+}
+
+func listenPackets(key, addr string) (*net.UDPConn, error) {
+	conn, err := net.ListenPacket("udp", addr)
+	if err != nil {
+		return nil, explainListen(key, addr, err)
+	}
+	return conn.(*net.UDPConn), nil
+}
+
+func explainListen(key, addr string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	hint := ""
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		hint = "; another program, perhaps another collector, listens there: stop it, or choose another address"
+	case errors.Is(err, syscall.EACCES):
+		hint = "; ports below 1024 need privileges: choose a higher one"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		hint = "; this machine has no such address"
+	}
+	return fmt.Errorf("cannot listen on %s (%s): %w%s", addr, key, err, hint)
+}

@@ -1,0 +1,86 @@
+package collector
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net/http"
+
+	"github.com/rollway/rollway/collector/access"
+	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/enrich"
+	"github.com/rollway/rollway/collector/forwarded"
+	"github.com/rollway/rollway/collector/receive"
+	"github.com/rollway/rollway/collector/ulid"
+)
+
+// state is what Reload replaces, as a whole: who may talk to the collector and
+// what is done to events, as read from files. It does not change. A request goes by
+// the one that was in force when it began, whatever comes into force meanwhile.
+type state struct {
+	tokens  *access.Keyring // nil: everybody may do everything
+	tls     *tls.Config     // nil: not encrypted
+	proxies *forwarded.Trust
+	program *enrich.Program // what is done to events; nil: nothing
+
+	policy receive.Policy // all of it, as the receiver asks for it
+}
+
+// loadState reads all files that cfg names. ids go on over reloads.
+func loadState(cfg config.Config, ids *ulid.Source) (*state, error) {
+	s := new(state)
+	var err error
+	if path := cfg.Access.Tokens; path != "" {
+		if s.tokens, err = access.Load(path); err != nil {
+			return nil, err
+		}
+	}
+	if s.proxies, err = forwarded.New(cfg.Proxies.Trusted, cfg.Proxies.Header); err != nil {
+		return nil, fmt.Errorf("proxies: %w", err)
+	}
+	if s.tls, err = loadTLS(cfg.TLS); err != nil {
+		return nil, err
+	}
+	if s.program, err = compileEnrichment(cfg, ids); err != nil {
+		return nil, err
+	}
+	s.policy = receive.Policy{Admit: s.admit, Client: s.proxies.Client}
+	if s.program != nil { // not a nil *Program
+		s.policy.Enricher = s.program
+	}
+	return s, nil
+}
+
+// admit is receive.Policy.Admit.
+func (s *state) admit(r *http.Request) (receive.Sender, error) {
+	token, err := s.identify(r, access.Write)
+	if token == nil {
+		return nil, err // not a nil *Token
+	}
+	return token, nil
+}
+
+// Reload reads the files of tokens, certificates and networks again, those that
+// cfg names, and puts them into force all together, with what cfg says of proxies,
+// enrich and rules: no request goes by some of the old and some of the new. Other
+// settings cannot change while the collector runs. If one did, or a file cannot be
+// used, the error says which and why, and nothing is changed.
+func (c *Collector) Reload(cfg config.Config) error {
+	if err := cfg.Check(); err != nil {
+		return err
+	}
+	same := cfg
+	same.Access, same.TLS, same.Proxies = c.config.Access, c.config.TLS, c.config.Proxies
+	same.Enrich, same.Rules = c.config.Enrich, c.config.Rules
+	if key := same.Difference(&c.config); key != "" {
+		return fmt.Errorf("%s is another than at the start, which takes a restart; nothing was changed", key)
+	}
+	next, err := loadState(cfg, c.ids)
+	if err != nil {
+		return fmt.Errorf("nothing was changed: %w", err)
+	}
+	if (next.tls == nil) != (c.state.Load().tls == nil) {
+		return fmt.Errorf("tls.cert: to begin or end TLS takes a restart; nothing was changed")
+	}
+	c.state.Store(next)
+	return nil
+}
