@@ -175,7 +175,9 @@ func TestReloadSaysWhy(t *testing.T) {
 		{"a rule", func(c *config.Config) {
 			c.Rules = withEnrichment(t, "rules:\n- redact: {key: a}\n- redact: {match: '('}\n").Rules
 		}, []string{"f.yaml:3:", "rules.redact.match"}},
-		{"a field", func(c *config.Config) { c.Enrich = withEnrichment(t, "enrich:\n  fields: {n: 2}\n  hots: true\n").Enrich }, []string{"f.yaml:3:3:", "unknown key enrich.hots"}},
+		{"a field", func(c *config.Config) {
+			c.Enrich = withEnrichment(t, "enrich:\n  fields: {n: 2}\n  hots: true\n").Enrich
+		}, []string{"f.yaml:3:3:", "unknown key enrich.hots"}},
 		{"a network", func(*config.Config) { writeFile(t, networks, "network,site\n127.0.0.0/8,here\n10.0.0.1/8,there\n") }, []string{networks + ":3:", "10.0.0.0/8"}},
 		{"a proxy", func(c *config.Config) { c.Proxies.Trusted = "10.0.0.1/8" }, []string{"proxies", "10.0.0.0/8"}},
 	} {

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/ulid"
 	"github.com/rollway/rollway/file"
 	"github.com/rollway/rollway/internal/jsonline"
 )
@@ -30,6 +31,7 @@ const MaxEvent = 1 << 20
 
 // Letter is one line of the file.
 type Letter struct {
+	ID       string    `json:"id,omitempty"`       // a ULID, by which it is sent again once; letters of earlier releases have none
 	Time     time.Time `json:"time"`               // of the rejection
 	Door     string    `json:"door"`               // where the event came: a path, or a protocol
 	Tenant   string    `json:"tenant,omitempty"`   // whose it was
@@ -74,8 +76,9 @@ type Box struct {
 	file *file.File
 
 	mu  sync.Mutex
-	buf []byte // guarded by mu
-	s   Stats  // guarded by mu
+	buf []byte     // guarded by mu
+	ids ulid.Maker // guarded by mu
+	s   Stats      // guarded by mu
 }
 
 // Stats are counts since Open. Rejected events that are not Kept are Lost: the
@@ -98,7 +101,7 @@ func Open(dir string, maxBytes int64, onError func(error)) (*Box, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dead letters: %w", err)
 	}
-	return &Box{file: f}, nil
+	return &Box{file: f, ids: ulid.NewSource().Maker()}, nil
 }
 
 // Keep keeps the letters of a batch.
@@ -112,6 +115,7 @@ func (b *Box) Keep(door, tenant string, received time.Time, batch *normalize.Bat
 	letters := batch.Letters()
 	for i := range letters {
 		l := &letters[i]
+		b.buf = b.ids.Append(append(b.buf, `{"id":"`...), received)
 		b.buf = appendLetter(b.buf, door, tenant, received, l, batch.Text(l), batch.Context(l))
 	}
 	kept := uint64(len(letters))
@@ -127,8 +131,9 @@ func (b *Box) Keep(door, tenant string, received time.Time, batch *normalize.Bat
 	}
 }
 
+// appendLetter appends the rest of a line behind the letter's id.
 func appendLetter(dst []byte, door, tenant string, received time.Time, l *normalize.Letter, text, context []byte) []byte {
-	dst = append(dst, `{"time":"`...)
+	dst = append(dst, `","time":"`...)
 	dst = jsonline.AppendTime(dst, received)
 	dst = append(dst, `","door":`...)
 	dst = jsonline.AppendString(dst, door)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/ulid"
 )
 
 // rejected is a batch in which all events of body were rejected.
@@ -71,6 +72,11 @@ func TestKeep(t *testing.T) {
 	got, _ := letters(t, dir)
 	if len(got) != 4 {
 		t.Fatalf("%d letters", len(got))
+	}
+	for i, l := range got {
+		if len(l.ID) != ulid.Len || i > 0 && l.ID <= got[i-1].ID {
+			t.Errorf("letter %d has the id %q, behind one of %q", i, l.ID, got[max(i-1, 0)].ID)
+		}
 	}
 	if l := got[0]; l.Event != `{"a":}` || l.Reason != "syntax" || l.Detail == "" || l.Door != "/api/logs" || l.Tenant != "shop" || !l.Time.Equal(at) || l.Cut {
 		t.Errorf("%+v", l)

@@ -72,6 +72,7 @@ var table = []edge{
 	{"collector/access", "collector/config", "what is wrong is told as it is for the configuration"},
 	{"collector/access", "collector/normalize", "a token's tenant goes into its events"},
 	{"collector/deadletter", "collector/normalize", "keeps what a batch has rejected"},
+	{"collector/deadletter", "collector/ulid", "letters are known again by identifiers"},
 	{"collector/deadletter", "file", "a rotating file with bounded size is what the library has"},
 	{"collector/deadletter", "internal/jsonline", "lines hold text of senders, escaped as in canonical ones"},
 	{"collector/normalize", "collector/ulid", "events may get identifiers"},

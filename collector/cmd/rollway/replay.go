@@ -3,18 +3,24 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"syscall"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/rollway/rollway/collector"
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/deadletter"
+	"github.com/rollway/rollway/collector/ulid"
 )
 
 var replayCommand = &command{
@@ -28,6 +34,14 @@ raised. An event that came by a protocol is read as that protocol has it, with t
 labels, tag or resource that it came with; one that
 is a JSON object, or an array of them, is sent as it was. Anything else, a broken line say, becomes {"msg":TEXT,"attrs":{"rejected":WHY}},
 so that it is found at last; of one that was kept in part the part is sent so.
+
+Each event is sent under a key of its own, the id that it has in its file, so that
+a second run, of the same file or of one that holds it too, stores none twice: for
+as long as the collector remembers keys (journal.key_age), restarts included.
+
+Events are stored as those of the token in ROLLWAY_TOKEN, with its tenant and its
+rates, whoever sent them first: choose by -tenant, with a token of that tenant. A
+token of another tenant stores them once more, for that one.
 
 Files are left as they are. What is rejected once more is kept once more, by the
 collector.
@@ -70,98 +84,162 @@ func setupReplay(flags *flag.FlagSet) func(*call, []string) error {
 	}
 }
 
-// replay has send read the events of the files as its standard input.
+// replay sends the events of the files.
 func replay(c *call, cl *client, o replayOptions, send sendOptions, names []string) error {
 	ctx, stop := interruptible()
 	defer stop()
-	r, w, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	var t replayTally
-	read := make(chan error, 1)
-	go func() {
-		err := t.files(w, o, names)
-		read <- errors.Join(err, w.Close())
-	}()
-	own := *c
-	own.stdin = r
-	s := &sender{call: &own, options: send, client: cl}
-	sent := s.run(ctx, []string{"-"})
-	r.Close() // if it ended early, the reader of files does too
-	if err := <-read; err != nil && !errors.Is(err, syscall.EPIPE) {
-		sent = errors.Join(sent, err)
-	}
-	if !send.quiet {
-		c.say("%s read, %s chosen, %s of them sent as text", plural(t.read, "rejected event"), count(t.chosen), count(t.texts))
-		if t.bare > 0 {
-			c.say("%s of them sent without what they shared with others, such as labels or a resource: it was too large to be kept", count(t.bare))
-		}
-		if t.withheld > 0 {
-			c.say("%s could not be sent: rules redact events, so their text was not kept (docs/ENRICH.md)", count(t.withheld))
-		}
-	}
-	return sent
-}
-
-// replayTally counts letters.
-type replayTally struct{ read, chosen, texts, withheld, bare int }
-
-// files writes the events of all files to w, one a line.
-func (t *replayTally) files(w io.Writer, o replayOptions, names []string) error {
-	out := bufio.NewWriter(w)
-	var wrong []error
+	r := &replayer{sender: sender{call: c, options: send, client: cl}, options: o, same: map[string]int{}}
+	var failed error
 	for _, name := range names {
-		if err := t.file(out, o, name); err != nil {
-			wrong = append(wrong, err)
+		err := r.file(ctx, name)
+		failed = errors.Join(failed, err)
+		if err != nil && !errors.As(err, new(*inputError)) {
+			break // the other files fare no better
 		}
 	}
-	return errors.Join(append(wrong, out.Flush())...)
+	r.say()
+	if r.refused > 0 {
+		failed = errors.Join(failed, fmt.Errorf("%s not accepted", plural(r.refused, "event")))
+	}
+	return failed
 }
 
-func (t *replayTally) file(out *bufio.Writer, o replayOptions, name string) error {
-	f, err := os.Open(name)
+// A replayer is one run of replay.
+type replayer struct {
+	sender
+	options replayOptions
+	same    map[string]int // letters without an id, by what they say
+
+	read, chosen, texts, withheld, bare int // letters
+	stored, before, refused             int // events
+	reasons                             []string
+}
+
+// say tells how it went.
+func (r *replayer) say() {
+	for _, reason := range r.reasons {
+		r.call.say("not accepted: %s", reason)
+	}
+	if n := r.refused - len(r.reasons); n > 0 && len(r.reasons) == maxReasons {
+		r.call.say("not accepted: %s more", count(n))
+	}
+	if r.sender.options.quiet {
+		return
+	}
+	r.call.say("%s read, %s chosen, %s of them sent as text", plural(r.read, "rejected event"), count(r.chosen), count(r.texts))
+	if !r.sender.options.dryRun {
+		r.call.say("%s stored, %s had been stored before", plural(r.stored, "event"), count(r.before))
+	}
+	if r.bare > 0 {
+		r.call.say("%s of them sent without what they shared with others, such as labels or a resource: it was too large to be kept", count(r.bare))
+	}
+	if r.withheld > 0 {
+		r.call.say("%s could not be sent: rules redact events, so their text was not kept (docs/ENRICH.md)", count(r.withheld))
+	}
+}
+
+// file sends the letters that name holds now: a collector that rejects them again
+// adds to its own file.
+func (r *replayer) file(ctx context.Context, name string) error {
+	f, info, err := openRegular(name)
 	if err != nil {
-		return err
+		return &inputError{err}
 	}
 	defer f.Close()
-	in := bufio.NewReader(f)
+	in := bufio.NewReader(io.LimitReader(f, info.Size()))
 	for n := 1; ; n++ {
 		line, err := in.ReadBytes('\n')
 		if err == io.EOF && len(line) == 0 {
 			return nil
 		}
 		if err != nil && err != io.EOF {
-			return fmt.Errorf("%s: %w", name, err)
+			return &inputError{fmt.Errorf("%s: %w", name, err)}
 		}
 		var l deadletter.Letter
 		if err := json.Unmarshal(line, &l); err != nil || l.Reason == "" {
-			return fmt.Errorf("%s:%d: not a rejected event as a collector keeps them; what is behind it was not read", name, n)
+			return &inputError{fmt.Errorf("%s:%d: not a rejected event as a collector keeps them; what is behind it was not read", name, n)}
 		}
-		t.read++
-		if l.Withheld {
-			t.withheld++
-			continue
-		}
-		if o.reason != "" && l.Reason != o.reason || o.hasTenant && l.Tenant != o.tenant {
-			continue
-		}
-		t.chosen++
-		event, isText, err := replayed(&l)
-		if err != nil {
-			return fmt.Errorf("%s:%d: %w", name, n, err)
-		}
-		if isText {
-			t.texts++
-		}
-		if l.ContextCut {
-			t.bare++
-		}
-		out.Write(event)
-		if err := out.WriteByte('\n'); err != nil {
+		if err := r.letter(ctx, &l, line, fmt.Sprintf("%s:%d", name, n)); err != nil {
 			return err
 		}
 	}
+}
+
+// letter sends a letter, if it is one to be sent; line is it as it stands at a
+// place in a file.
+func (r *replayer) letter(ctx context.Context, l *deadletter.Letter, line []byte, at string) error {
+	r.read++
+	key := r.key(l, line)
+	switch o := &r.options; {
+	case l.Withheld:
+		r.withheld++
+		return nil
+	case o.reason != "" && l.Reason != o.reason, o.hasTenant && l.Tenant != o.tenant:
+		return nil
+	}
+	r.chosen++
+	body, isText, err := replayed(l)
+	if err != nil {
+		return &inputError{fmt.Errorf("%s: %w", at, err)}
+	}
+	if isText {
+		r.texts++
+	}
+	if l.ContextCut {
+		r.bare++
+	}
+	if r.sender.options.dryRun {
+		return nil
+	}
+	return r.send(ctx, bytes.ToValidUTF8(body, []byte("\uFFFD")), key, at)
+}
+
+// send sends one letter's events until they are answered for good.
+func (r *replayer) send(ctx context.Context, body []byte, key, at string) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("interrupted before %s; the same command sends what is left", at)
+	}
+	a, err := r.postUntilAnswered(ctx, body, math.MaxInt, key)
+	var status *statusError
+	refusal := errors.As(err, &status) && slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}, status.code)
+	switch {
+	case refusal:
+		r.refuse(1, at, status.message)
+		return nil
+	case err != nil:
+		return fmt.Errorf("%s: %w; what is behind it was not sent", at, err)
+	case a.before:
+		r.before += a.Accepted
+	default:
+		r.stored += a.Accepted
+	}
+	if a.RejectedTotal > 0 {
+		why := "rejected again"
+		if len(a.Rejected) > 0 {
+			why = a.Rejected[0].Reason + ": " + a.Rejected[0].Detail
+		}
+		r.refuse(a.RejectedTotal, at, why)
+	}
+	return nil
+}
+
+func (r *replayer) refuse(n int, at, why string) {
+	r.refused += n
+	if len(r.reasons) < maxReasons {
+		r.reasons = append(r.reasons, fmt.Sprintf("%s: %s", at, appendPlain(nil, why)))
+	}
+}
+
+// key names a letter to the collector: by its id or, where it has none, by what it
+// says and how many before it say the same.
+func (r *replayer) key(l *deadletter.Letter, line []byte) string {
+	if len(l.ID) == ulid.Len && !strings.ContainsFunc(l.ID, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		return "letter/" + l.ID
+	}
+	sum := sha256.Sum256(bytes.TrimSpace(line))
+	name := hex.EncodeToString(sum[:])
+	r.same[name]++
+	return fmt.Sprintf("letter/%s/%d", name, r.same[name])
 }
 
 // replayed is the line to send for a letter, and whether that is its text.

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -45,6 +47,9 @@ func TestReplay(t *testing.T) {
 	}
 	r = cli(t, "", "replay", "-addr", other.addr, "-reason", "too_large", kept)
 	r.want(t, 0)
+	if !strings.Contains(r.stderr, "1 event stored, 0 had been stored before") {
+		t.Error(r.stderr)
+	}
 	if lines := other.query(t, ""); len(lines) != 1 || !strings.Contains(lines[0], "long long") {
 		t.Errorf("chosen by reason: %q", lines)
 	}
@@ -52,8 +57,8 @@ func TestReplay(t *testing.T) {
 	r.want(t, 0)
 	lines := other.query(t, "")
 	all := strings.Join(lines, "\n")
-	if len(lines) != 7 {
-		t.Errorf("%d lines, want 1 and 6: %s", len(lines), all)
+	if len(lines) != 6 || !strings.Contains(r.stderr, "5 events stored, 1 had been stored before") {
+		t.Errorf("%d lines, want 6: %s\n%s", len(lines), all, r.stderr)
 	}
 	for _, want := range []string{
 		`"attrs":{"a":{"b":{"c":{"d":1}}}}`, `"msg":"{\"msg\":"`, `"rejected":"syntax"`, "\ufffd", `"msg":"7"`, `"rejected":"not_object"`, `"msg":"[{\"msg\":\"a\"},"`,
@@ -106,5 +111,91 @@ func TestReplayOfDoors(t *testing.T) {
 	want, got := direct.query(t, ""), again.query(t, "")
 	if len(want) != 2 || !slices.Equal(got, want) || !strings.Contains(want[0], `"service":"shop","attrs":{"service_name":"cart","k":"v"}`) || !strings.Contains(want[1], `"host.name":"h"`) {
 		t.Errorf("sent again:\n%s\nat once:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// A letter that is sent again is stored once: by a second run, from a copy of the
+// file, after a restart of the collector; for a tenant by whatever token of it.
+func TestReplayTwice(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	write := func(name, text string) string {
+		t.Helper()
+		if err := os.WriteFile(path(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path(name)
+	}
+	write("strict.yaml", "limits: {max_event: 256}\n")
+	d := serveDaemon(t, "-config", path("strict.yaml"), "-data", path("strict"))
+	long := `{"msg":"` + strings.Repeat("long ", 100) + `"}` + "\n"
+	d.post(t, long+long+"7\n7\n") // two and two that are alike
+	if err := d.stop(); err != nil {
+		t.Fatal(err)
+	}
+	kept := path("strict/rejected/rejected.ndjson")
+	text, err := os.ReadFile(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := write("copy.ndjson", string(text))
+	bare := write("bare.ndjson", regexp.MustCompile(`"id":"[0-9A-Z]{26}",`).ReplaceAllString(string(text), ""))
+
+	const one, other, reader = "one-0123456789abcdef", "two-0123456789abcdef", "rdr-0123456789abcdef"
+	write("tokens.yaml", "- {name: one, secret: "+one+", tenant: shop}\n- {name: same, secret: "+one+"-2, tenant: shop}\n"+
+		"- {name: two, secret: "+other+", tenant: bank}\n- {name: r, secret: "+reader+", may: read}\n")
+	write("lenient.yaml", fmt.Sprintf("access: {tokens: %q}\n", path("tokens.yaml")))
+	serve := func() *daemon { return serveDaemon(t, "-config", path("lenient.yaml"), "-data", path("lenient")) }
+	d = serve()
+	replay := func(token, file, want string, lines int) {
+		t.Helper()
+		t.Setenv("ROLLWAY_TOKEN", token)
+		r := cli(t, "", "replay", "-addr", d.addr, file)
+		r.want(t, 0)
+		if !strings.Contains(r.stderr, want) {
+			t.Errorf("%q is not in %s", want, r.stderr)
+		}
+		t.Setenv("ROLLWAY_TOKEN", reader)
+		r = cli(t, "", "query", "-addr", d.addr, "-limit", "1000")
+		r.want(t, 0)
+		if n := strings.Count(r.stdout, "\n"); n != lines {
+			t.Errorf("%d lines are stored, want %d", n, lines)
+		}
+	}
+	replay(one, kept, "4 events stored, 0 had been stored before", 4)
+	replay(one, kept, "0 events stored, 4 had been stored before", 4)
+	replay(one+"-2", copied, "0 events stored, 4 had been stored before", 4)
+	replay(one, bare, "4 events stored, 0 had been stored before", 8) // nobody knows that it is the same
+	replay(one, bare, "0 events stored, 4 had been stored before", 8)
+	if err := d.stop(); err != nil {
+		t.Fatal(err)
+	}
+	d = serve()
+	replay(one, kept, "0 events stored, 4 had been stored before", 8)
+	replay(one, bare, "0 events stored, 4 had been stored before", 8)
+	replay(other, kept, "4 events stored, 0 had been stored before", 12)
+	replay(other, kept, "0 events stored, 4 had been stored before", 12)
+}
+
+// What a collector rejects again it adds to the file that is being read, which
+// does not make the run endless.
+func TestReplayToTheSame(t *testing.T) {
+	dir := t.TempDir()
+	strict := filepath.Join(t.TempDir(), "strict.yaml")
+	if err := os.WriteFile(strict, []byte("limits: {max_event: 256}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := serveDaemon(t, "-config", strict, "-data", dir)
+	long := `{"msg":"` + strings.Repeat("long ", 100) + `"}` + "\n"
+	d.post(t, long+long)
+	kept := filepath.Join(dir, "rejected", "rejected.ndjson")
+	r := cli(t, "", "replay", "-addr", d.addr, kept)
+	r.want(t, 1)
+	if !strings.Contains(r.stderr, "2 rejected events read") || !strings.Contains(r.stderr, "2 events not accepted") || !strings.Contains(r.stderr, kept+":2: ") {
+		t.Error(r.stderr)
+	}
+	text, err := os.ReadFile(kept)
+	if err != nil || strings.Count(string(text), "\n") != 4 {
+		t.Errorf("%v, %d letters, want 4", err, strings.Count(string(text), "\n"))
 	}
 }

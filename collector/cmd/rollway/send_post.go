@@ -10,13 +10,18 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"time"
+
+	"github.com/rollway/rollway/collector/receive"
 )
 
 // answer is what POST /api/logs says about a batch.
 type answer struct {
-	Accepted int         `json:"accepted"`
-	Rejected []rejection `json:"rejected"`
-	Error    string      `json:"error"`
+	Accepted      int         `json:"accepted"`
+	Rejected      []rejection `json:"rejected"`
+	RejectedTotal int         `json:"rejected_total"`
+	Error         string      `json:"error"`
+
+	before bool // it was accepted before, under the same key
 }
 
 type rejection struct {
@@ -38,7 +43,7 @@ func (s *sender) postRange(ctx context.Context, b *batch, from, to int, t *tally
 	if from > 0 {
 		begin = b.ends[from-1]
 	}
-	a, err := s.postUntilAnswered(ctx, b.body[begin:b.ends[to-1]], to-from)
+	a, err := s.postUntilAnswered(ctx, b.body[begin:b.ends[to-1]], to-from, "")
 	var status *statusError
 	switch {
 	case errors.As(err, &status) && status.code == http.StatusRequestEntityTooLarge && to-from > 1:
@@ -71,10 +76,11 @@ func (s *sender) postRange(ctx context.Context, b *batch, from, to int, t *tally
 }
 
 // postUntilAnswered sends body, which holds n events, and tries again while the
-// collector is away or full, for as long as -retry allows.
-func (s *sender) postUntilAnswered(ctx context.Context, body []byte, n int) (a answer, err error) {
+// collector is away or full, for as long as -retry allows. key is its
+// Idempotency-Key; empty: none.
+func (s *sender) postUntilAnswered(ctx context.Context, body []byte, n int, key string) (a answer, err error) {
 	err = s.untilAnswered(ctx, func() (err error) {
-		a, err = s.postOnce(body, n)
+		a, err = s.postOnce(body, n, key)
 		return err
 	})
 	return a, err
@@ -140,7 +146,7 @@ func (s *sender) journalID(ctx context.Context) (string, error) {
 
 // postOnce sends body once. The request is not cut by Ctrl-C: the running batch
 // ends first.
-func (s *sender) postOnce(body []byte, n int) (a answer, err error) {
+func (s *sender) postOnce(body []byte, n int, key string) (a answer, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.client.base+"/api/logs", bytes.NewReader(body))
@@ -148,6 +154,9 @@ func (s *sender) postOnce(body []byte, n int) (a answer, err error) {
 		return a, err
 	}
 	req.Header.Set("Content-Type", "application/x-ndjson")
+	if key != "" {
+		req.Header.Set(receive.KeyHeader, key)
+	}
 	resp, err := s.client.http.Do(req)
 	if err != nil {
 		return a, s.client.explain(err)
@@ -156,6 +165,7 @@ func (s *sender) postOnce(body []byte, n int) (a answer, err error) {
 	if resp.StatusCode/100 != 2 && resp.StatusCode != http.StatusBadRequest {
 		return a, newStatusError(resp)
 	}
+	a.before = resp.Header.Get(receive.ReplayedHeader) == "true"
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
 		return a, fmt.Errorf("read the answer: %w", err)
