@@ -259,6 +259,15 @@ func (c *Config) Set(key, text string) error {
 	return fmt.Errorf("no setting is called %s", key)
 }
 
+// Keys returns the keys of all settings, in the order in which they are documented.
+func Keys() []string {
+	keys := make([]string, len(fields))
+	for i, f := range fields {
+		keys[i] = f.key
+	}
+	return keys
+}
+
 // Check returns an error where settings contradict each other. Each setting by
 // itself was checked when it was set.
 func (c *Config) Check() error {

@@ -5,10 +5,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/rollway/rollway/collector/config"
 )
 
 func TestMain(m *testing.M) {
@@ -136,6 +139,30 @@ func TestParseFlags(t *testing.T) {
 		}
 		if strings.Join(got, " ") != tt.positional || *addr != tt.addr {
 			t.Errorf("%s: got %q and -addr %s, want %q and %s", tt.args, got, *addr, tt.positional, tt.addr)
+		}
+	}
+}
+
+// Whoever looks for a setting finds it: each is in the help of serve, in its section.
+func TestSettingsAreInHelp(t *testing.T) {
+	r := cli(t, "", "serve", "-h")
+	r.want(t, 0)
+	sections := map[string]string{}
+	_, list, _ := strings.Cut(r.stdout, "Settings of the file:\n")
+	for row := range strings.Lines(list) {
+		if section, names, found := strings.Cut(row, ": "); found {
+			sections[strings.TrimSpace(section)] = names
+		} else if sections[""] == "" {
+			sections[""] = row
+		}
+	}
+	for _, key := range config.Keys() {
+		section, name, nested := strings.Cut(key, ".")
+		if !nested {
+			section, name = "", key
+		}
+		if !slices.Contains(strings.Fields(sections[section]), name) {
+			t.Errorf("serve -h does not name %s", key)
 		}
 	}
 }

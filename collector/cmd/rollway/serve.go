@@ -41,8 +41,30 @@ Examples:
   rollway serve
   rollway serve -data /var/lib/rollway -listen 127.0.0.1:4318
   rollway serve -config /etc/rollway.yaml
-`,
+
+Settings of the file:
+` + settingsHelp(),
 	setup: setupServe,
+}
+
+// settingsHelp lists the keys of a configuration file, a line for each section.
+func settingsHelp() string {
+	var b strings.Builder
+	var single []string
+	last := ""
+	for _, key := range config.Keys() {
+		section, name, nested := strings.Cut(key, ".")
+		switch {
+		case !nested:
+			single = append(single, key)
+		case section == last:
+			b.WriteString(" " + name)
+		default:
+			fmt.Fprintf(&b, "\n  %s: %s", section, name)
+			last = section
+		}
+	}
+	return "  " + strings.Join(single, " ") + b.String() + "\n"
 }
 
 // serveFlags are the flags that override settings of the file.
