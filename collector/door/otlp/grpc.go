@@ -76,9 +76,9 @@ func setStatus(h http.Header, code int, text string) {
 	seconds := uint64(0)
 	if code == codeUnavailable {
 		seconds = 1
-		if n, err := strconv.ParseUint(h.Get("Retry-After"), 10, 32); err == nil && n > 0 {
-			seconds = n
-		}
+	}
+	if n, err := strconv.ParseUint(h.Get("Retry-After"), 10, 32); err == nil && n > 0 {
+		seconds = n
 	}
 	h[grpcStatus] = []string{strconv.Itoa(code)}
 	h[grpcMessage] = []string{percent(text)}

@@ -201,9 +201,9 @@ const (
 	codeUnauthenticated   = 16
 )
 
-// statusOf returns the code for a status of HTTP. UNAVAILABLE is the one that
-// clients try again after, as long as RetryInfo says; RESOURCE_EXHAUSTED
-// without it says that it is of no use.
+// statusOf returns the code for a status of HTTP. Clients try again after
+// UNAVAILABLE, and after RESOURCE_EXHAUSTED with a RetryInfo, when that says;
+// RESOURCE_EXHAUSTED without it says that it is of no use.
 func statusOf(http int) int {
 	switch http {
 	case 200:
@@ -218,9 +218,9 @@ func statusOf(http int) int {
 		return codeUnimplemented
 	case 408:
 		return codeDeadlineExceeded
-	case 413:
+	case 413, 429:
 		return codeResourceExhausted
-	case 429, 503:
+	case 503:
 		return codeUnavailable
 	case 500:
 		return codeInternal

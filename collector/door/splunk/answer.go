@@ -52,6 +52,9 @@ type answerer struct{}
 func (answerer) Answer(a *receive.Answer) {
 	// 400 with a note: the request was read, but all its events are left out.
 	if len(a.Note) == 0 || a.Code != http.StatusOK && a.Code != http.StatusBadRequest {
+		if a.Code == http.StatusTooManyRequests { // which the protocol does not know
+			a.Code = http.StatusServiceUnavailable
+		}
 		a.Body = appendFault(a.Body, a.Code, a.Text)
 		return
 	}
