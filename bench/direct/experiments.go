@@ -1,8 +1,10 @@
 package direct
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"runtime/pprof"
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/measure"
@@ -142,14 +144,17 @@ func (s Settings) Measure(w io.Writer, name string) ([]measure.Sample, error) {
 	})
 }
 
+// take is labelled in profiles with the names of the design and the mode.
 func (u Subject) take(dir string) (measure.Sample, error) {
 	var sample measure.Sample
 	var err error
-	if u.served != nil {
-		sample, err = u.served.sample(u.Design, dir)
-	} else {
-		sample, err = u.load.run(u.Design, u.config, dir)
-	}
+	pprof.Do(context.Background(), pprof.Labels("design", u.Design.Name, "mode", u.Mode), func(context.Context) {
+		if u.served != nil {
+			sample, err = u.served.sample(u.Design, dir)
+		} else {
+			sample, err = u.load.run(u.Design, u.config, dir)
+		}
+	})
 	sample.Case, sample.Mode = u.Case, u.Mode
 	if err != nil {
 		err = fmt.Errorf("%s, %s, %s: %w", u.Case, u.Design.Name, u.Mode, err)

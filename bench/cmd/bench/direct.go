@@ -8,6 +8,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ func runDirect(args []string) error {
 	flags.StringVar(&s.Dir, "dir", "", "folder for the log files that are written and removed, up to 4 GB at a time; default the one for temporary files")
 	flags.BoolVar(&s.Short, "short", false, "each experiment once and briefly, to see that everything runs")
 	flags.DurationVar(&s.Time, "time", direct.DefaultTime, "how long each sample of the experiment with pools takes; the publication counted for 2m")
+	profile := flags.String("cpuprofile", "", "file for a CPU profile of all samples, labelled with design and mode")
 	only := flags.String("only", strings.Join(direct.Cases(), ","), "experiments")
 	out := flags.String("o", "", "folder for the raw results")
 	if err := flags.Parse(args); err != nil {
@@ -32,6 +34,17 @@ func runDirect(args []string) error {
 		return errors.New("want -o FOLDER, -time of a second or more, and no other arguments")
 	}
 	log.SetOutput(io.Discard) // a rival may print
+	if *profile != "" {
+		f, err := os.Create(*profile)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
 	for _, name := range strings.Split(*only, ",") {
 		if !slices.Contains(direct.Cases(), name) {
 			return fmt.Errorf("there is no experiment %q, but %s", name, strings.Join(direct.Cases(), ", "))
