@@ -8,14 +8,18 @@ const (
 	maxUnix = 253402300799 // 9999-12-31T23:59:59Z
 )
 
-// parseTime reads the text of a time: RFC 3339 and its relatives, or a number
-// of seconds, milliseconds, microseconds or nanoseconds since 1970.
+// parseTime reads the text of a time: RFC 3339 and its relatives, a number
+// of seconds, milliseconds, microseconds or nanoseconds since 1970, or one of the
+// forms of parseDate.
 func parseTime(text []byte) (sec int64, nsec int, ok bool) {
 	text = bytes.TrimSpace(text)
 	if len(text) > 10 && text[4] == '-' {
 		sec, nsec, ok = parseCalendar(text)
 	} else {
 		sec, nsec, ok = parseUnix(text)
+	}
+	if !ok {
+		sec, nsec, ok = parseDate(text)
 	}
 	if sec < minUnix || sec > maxUnix {
 		return 0, 0, false
@@ -25,9 +29,10 @@ func parseTime(text []byte) (sec int64, nsec int, ok bool) {
 
 // parseCalendar reads 2006-01-02T15:04:05 with 'T', 't' or a space in the
 // middle, then optionally a fraction after '.' or ',', of which nine digits
-// count, then optionally a zone: Z, z, ±hh:mm, ±hhmm or ±hh, with or without a
-// space before it. Without a zone it is UTC. Second 60 is the next minute's
-// first.
+// count, then optionally a zone: Z, z, UTC, GMT, ±hh:mm, ±hhmm or ±hh, with or
+// without a space before it. Without a zone it is UTC. Behind an offset the zone's
+// name says nothing, be it [Europe/Berlin] or, as Go prints it, CEST, nor does Go's
+// m=+0.1. Second 60 is the next minute's first.
 func parseCalendar(text []byte) (sec int64, nsec int, ok bool) {
 	if len(text) < secondLen {
 		return 0, 0, false
@@ -129,7 +134,17 @@ func parseZone(text []byte) (offset int, ok bool) {
 	}
 	sign := text[0]
 	if sign != '+' && sign != '-' {
-		return 0, false
+		rest, is := bytes.CutPrefix(text, []byte("UTC"))
+		if !is {
+			rest, is = bytes.CutPrefix(text, []byte("GMT"))
+		}
+		if !is && sign|0x20 == 'z' {
+			rest, is = text[1:], true
+		}
+		return 0, is && isZoneName(rest)
+	}
+	if i := bytes.IndexAny(text, " ["); i > 0 && isZoneName(text[i:]) {
+		text = text[:i]
 	}
 	var hours, minutes int
 	switch {
@@ -150,6 +165,30 @@ func parseZone(text []byte) (offset int, ok bool) {
 		offset = -offset
 	}
 	return offset, true
+}
+
+// isZoneName reports whether text is what may follow an offset: nothing, a name in
+// brackets, or a space and letters; then perhaps a monotonic reading.
+func isZoneName(text []byte) bool {
+	if i := bytes.Index(text, []byte(" m=")); i >= 0 {
+		whole, part, _ := bytes.Cut(text[i+3:], []byte("."))
+		if len(whole) < 2 || whole[0] != '+' && whole[0] != '-' || !isDigits(whole[1:]) || !isDigits(part) {
+			return false
+		}
+		text = text[:i]
+	}
+	if n := len(text); n > 2 && text[0] == '[' && text[n-1] == ']' {
+		return bytes.IndexByte(text[1:n-1], ']') < 0
+	}
+	if len(text) < 2 || text[0] != ' ' {
+		return len(text) == 0
+	}
+	for _, c := range text[1:] {
+		if c < 'A' || c > 'Z' {
+			return false
+		}
+	}
+	return len(text) <= len(" ABCDE")
 }
 
 func daysIn(month, year int) int {
