@@ -6,10 +6,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rollway/rollway/internal/mallocs"
 )
 
 const (
@@ -166,21 +167,13 @@ func TestFindDoesNotAllocate(t *testing.T) {
 		t.Fatal(err)
 	}
 	secret := strings.Clone(one)
-	run := func() {
+	fewest := mallocs.Of(func() {
 		for range 10_000 {
 			token := k.Find(secret)
 			token.Wait(time.Now())
 			token.Charge(time.Now(), 1, 1)
 		}
-	}
-	fewest := ^uint64(0)
-	for range 10 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		run()
-		runtime.ReadMemStats(&after)
-		fewest = min(fewest, after.Mallocs-before.Mallocs)
-	}
+	})
 	if fewest != 0 {
 		t.Errorf("%d allocations in 10,000 lookups", fewest)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/internal/mallocs"
 )
 
 // everything is a configuration with all there is.
@@ -71,7 +72,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 		n, b := normalize.New(normalize.Limits{}), new(normalize.Batch)
 		baseline := normalize.New(normalize.Limits{})
 		count := func(n *normalize.Normalizer, e normalize.Enricher) uint64 {
-			return mallocs(func() {
+			return mallocs.Of(func() {
 				b.Reset()
 				n.SetEnricher(e, peer)
 				run(n, b)

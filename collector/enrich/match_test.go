@@ -2,7 +2,6 @@ package enrich
 
 import (
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -145,17 +144,4 @@ func FuzzGlob(f *testing.F) {
 			t.Fatalf("%q for %q: %v, want %v", pattern, path, got, want)
 		}
 	})
-}
-
-func mallocs(f func()) uint64 {
-	f()
-	fewest := ^uint64(0)
-	for range 10 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		f()
-		runtime.ReadMemStats(&after)
-		fewest = min(fewest, after.Mallocs-before.Mallocs)
-	}
-	return fewest
 }

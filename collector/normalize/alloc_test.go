@@ -2,30 +2,16 @@ package normalize
 
 import (
 	"encoding/json"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rollway/rollway/internal/mallocs"
 )
 
 // articleBody returns an array of count of the article's events.
 func articleBody(count int) []byte {
 	return []byte("[" + strings.Repeat(article+",", count-1) + article + "]")
-}
-
-// mallocs returns how many allocations f makes, the fewest of some runs: the
-// runtime's own goroutines allocate now and then.
-func mallocs(f func()) uint64 {
-	f()
-	fewest := ^uint64(0)
-	for range 10 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		f()
-		runtime.ReadMemStats(&after)
-		fewest = min(fewest, after.Mallocs-before.Mallocs)
-	}
-	return fewest
 }
 
 func TestNoAllocationPerEvent(t *testing.T) {
@@ -44,7 +30,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 		"one event":   []byte(article),
 	} {
 		n, b := New(Limits{}), new(Batch)
-		got := mallocs(func() {
+		got := mallocs.Of(func() {
 			b.Reset()
 			if err := n.Body(b, body, received); err != nil || b.RejectedTotal != 0 {
 				t.Fatal(err, b.Rejected)
@@ -56,7 +42,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 	}
 	// Line by line, as from a TCP connection.
 	n, b, line := New(Limits{}), new(Batch), []byte(article+"\n")
-	if got := mallocs(func() {
+	if got := mallocs.Of(func() {
 		b.Reset()
 		for range 100 {
 			n.Line(b, line, received)
@@ -70,7 +56,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 func TestRejectionsAreBounded(t *testing.T) {
 	n, b := New(Limits{}), new(Batch)
 	body := []byte("{}\n" + strings.Repeat("1\n{\n{\"a\":\"\xff\"}\n", 10_000))
-	got := mallocs(func() {
+	got := mallocs.Of(func() {
 		b.Reset()
 		n.Body(b, body, received)
 	})

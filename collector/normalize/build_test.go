@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/rollway/rollway/internal/mallocs"
 )
 
 func TestBuilder(t *testing.T) {
@@ -306,7 +308,7 @@ func walk(t *testing.T, b *Builder, object []byte) {
 func TestBuilderDoesNotAllocate(t *testing.T) {
 	n, batch := New(Limits{}), new(Batch)
 	name, text, object := []byte("name"), []byte("some \"text\""), []byte(`{"a":1,"msg":"x","b":[1,2]}`)
-	if got := mallocs(func() {
+	if got := mallocs.Of(func() {
 		batch.Reset()
 		b := n.Build(batch, received)
 		for range 10_000 {

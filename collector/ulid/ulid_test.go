@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/rollway/rollway/internal/mallocs"
 )
 
 // TestText compares with the example of the specification, its greatest value,
@@ -132,16 +133,11 @@ func TestConcurrent(t *testing.T) {
 
 func TestNoAllocation(t *testing.T) {
 	m, buf, now := NewSource().Maker(), make([]byte, 0, Len), time.Now()
-	fewest := ^uint64(0)
-	for range 10 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
+	fewest := mallocs.Of(func() {
 		for i := range 1000 {
 			buf = m.Append(buf[:0], now.Add(time.Duration(i)*time.Millisecond))
 		}
-		runtime.ReadMemStats(&after)
-		fewest = min(fewest, after.Mallocs-before.Mallocs)
-	}
+	})
 	if fewest != 0 {
 		t.Errorf("%d allocations for 1000", fewest)
 	}

@@ -12,7 +12,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -76,21 +75,6 @@ func Decode(p receive.Protocol, norm *normalize.Normalizer, batch *normalize.Bat
 	q := receive.Request{HTTP: req, Body: body, Received: time.Unix(1779972000, 0), Norm: norm, Batch: batch, Note: note}
 	err := p.Decode(&q)
 	return q.Note, err
-}
-
-// Mallocs returns how many allocations f makes, the fewest of some runs: the
-// runtime's own goroutines allocate now and then.
-func Mallocs(f func()) uint64 {
-	f()
-	fewest := ^uint64(0)
-	for range 10 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		f()
-		runtime.ReadMemStats(&after)
-		fewest = min(fewest, after.Mallocs-before.Mallocs)
-	}
-	return fewest
 }
 
 // FuzzLimits are what each body is decoded with: the defaults, and limits that

@@ -95,7 +95,11 @@ func Client(t *testing.T, name string, mask Mask, client func(url string)) {
 	t.Helper()
 	s := Run(t, nil)
 	p := &proxy{to: s.URL}
-	server := httptest.NewServer(p)
+	server := httptest.NewUnstartedServer(p)
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetHTTP1(true)
+	server.Config.Protocols.SetUnencryptedHTTP2(true) // gRPC
+	server.Start()
 	defer server.Close()
 	client(server.URL)
 	lines := mask.Lines(t, s.Lines(t))
@@ -125,14 +129,14 @@ func Replay(t *testing.T, mask Mask) {
 			s := Run(t, nil)
 			for _, req := range Requests(t, file) {
 				req.URL.Scheme, req.URL.Host, req.RequestURI = "http", strings.TrimPrefix(s.URL, "http://"), ""
-				resp, err := http.DefaultTransport.RoundTrip(req)
+				resp, err := transportOf(req).RoundTrip(req)
 				if err != nil {
 					t.Fatal(err)
 				}
 				answer, _ := io.ReadAll(resp.Body)
 				resp.Body.Close()
-				if resp.StatusCode >= 300 {
-					t.Errorf("%s %s: %d %s", req.Method, req.URL.Path, resp.StatusCode, answer)
+				if resp.StatusCode >= 300 || isGRPC(req) && resp.Trailer.Get("Grpc-Status") != "0" {
+					t.Errorf("%s %s: %d %s %v %v", req.Method, req.URL.Path, resp.StatusCode, answer, resp.Header, resp.Trailer)
 				}
 			}
 			compare(t, name+".lines", mask.Lines(t, s.Lines(t)))
@@ -164,6 +168,22 @@ func Requests(t testing.TB, file string) (list []*http.Request) {
 	}
 }
 
+func isGRPC(r *http.Request) bool { return r.Header.Get("Content-Type") == "application/grpc" }
+
+// overHTTP2 is the transport of gRPC, without TLS.
+var overHTTP2 = func() *http.Transport {
+	t := &http.Transport{Protocols: new(http.Protocols)}
+	t.Protocols.SetUnencryptedHTTP2(true)
+	return t
+}()
+
+func transportOf(r *http.Request) http.RoundTripper {
+	if isGRPC(r) {
+		return overHTTP2
+	}
+	return http.DefaultTransport
+}
+
 // proxy passes requests on and writes them down.
 type proxy struct {
 	to      string
@@ -185,7 +205,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(err)
 	}
 	out.Header = r.Header.Clone()
-	resp, err := http.DefaultTransport.RoundTrip(out)
+	resp, err := transportOf(out).RoundTrip(out)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
@@ -195,6 +215,9 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(&p.answers, "%s %s: %d %s\n", r.Method, r.URL.Path, resp.StatusCode, answer)
 	for name, values := range resp.Header {
 		w.Header()[name] = values
+	}
+	for name, values := range resp.Trailer {
+		w.Header()[http.TrailerPrefix+name] = values
 	}
 	w.WriteHeader(resp.StatusCode)
 	w.Write(answer)

@@ -15,6 +15,7 @@ import (
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receive"
+	"github.com/rollway/rollway/internal/mallocs"
 )
 
 // newServer returns a server, and its routes of this protocol.
@@ -249,7 +250,7 @@ func TestNoAllocationPerItem(t *testing.T) {
 	var note []byte
 	cost := func(items int) uint64 {
 		body := []byte(strings.Repeat(everyCase, items/2))
-		return decodetest.Mallocs(func() {
+		return mallocs.Of(func() {
 			batch.Reset()
 			var err error
 			if note, err = decodetest.Decode(Bulk, norm, batch, req, body, note[:0]); err != nil || batch.Records != items {

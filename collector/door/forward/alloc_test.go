@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollway/rollway/collector/door/decodetest"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receive"
+	"github.com/rollway/rollway/internal/mallocs"
 )
 
 func TestNoAllocationPerEvent(t *testing.T) {
@@ -23,7 +23,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 		c := &receive.Chunk{Received: received, Norm: normalize.New(normalize.Limits{}), Batch: new(normalize.Batch)}
 		session := Protocol{}.Open()
 		data := []byte(message)
-		got := decodetest.Mallocs(func() {
+		got := mallocs.Of(func() {
 			c.Batch.Reset()
 			c.Data, c.Reply = data, c.Reply[:0]
 			if n, err := session.Decode(c); n != len(data) || err != nil || c.Batch.Records != 1000 {

@@ -133,6 +133,9 @@ func replay(t *testing.T, sent []byte) string {
 	if err != nil || n != len(sent) || c.Batch.RejectedTotal > 0 {
 		t.Errorf("%d of %d bytes are taken: %v, %+v", n, len(sent), err, c.Batch.Rejected)
 	}
+	if wanted, given := bytes.Count(sent, []byte("\xa5chunk")), bytes.Count(c.Reply, []byte("\x81\xa3ack")); given != wanted {
+		t.Errorf("%d messages of %d that ask for it are acknowledged: %q", given, wanted, c.Reply)
+	}
 	return string(c.Batch.Lines)
 }
 
@@ -223,8 +226,7 @@ func TestGoClient(t *testing.T) {
 				t.Error(err)
 			}
 			if ack {
-				// A chunk is named by chance, so the golden file is of the other.
-				s.lines(t, 2)
+				s.check(t, "go-ack", 2)
 				return
 			}
 			s.check(t, "go", 2)

@@ -17,6 +17,7 @@ import (
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receive"
+	"github.com/rollway/rollway/internal/mallocs"
 )
 
 const (
@@ -265,7 +266,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 			req.Header.Set("Content-Type", kind)
 			b, norm := new(normalize.Batch), normalize.New(normalize.Limits{})
 			q := &receive.Request{HTTP: req, Body: []byte(body), Received: received, Norm: norm, Batch: b}
-			allocs[want] = decodetest.Mallocs(func() {
+			allocs[want] = mallocs.Of(func() {
 				b.Reset()
 				if err := Protocol.Decode(q); err != nil || b.Records != want {
 					t.Fatal(err, b.Records)

@@ -77,6 +77,22 @@ func TestSDKForGo(t *testing.T) {
 	}
 }
 
+// TestSDKForGoGolden records what it sends in each way, and compares the lines.
+func TestSDKForGoGolden(t *testing.T) {
+	for name, compression := range map[string]otlploghttp.Compression{"opentelemetry-go": otlploghttp.NoCompression, "opentelemetry-go-gzip": otlploghttp.GzipCompression} {
+		doortest.Client(t, name, mask, func(url string) {
+			e, err := otlploghttp.New(t.Context(), otlploghttp.WithEndpointURL(url+"/v1/logs"), otlploghttp.WithCompression(compression))
+			send(t, e, err)
+		})
+	}
+	for name, compression := range map[string]string{"opentelemetry-go-grpc": "", "opentelemetry-go-grpc-gzip": "gzip"} {
+		doortest.Client(t, name, mask, func(url string) {
+			e, err := otlploggrpc.New(t.Context(), otlploggrpc.WithInsecure(), otlploggrpc.WithEndpoint(strings.TrimPrefix(url, "http://")), otlploggrpc.WithCompressor(compression))
+			send(t, e, err)
+		})
+	}
+}
+
 func TestSDKForPython(t *testing.T) {
 	doortest.Client(t, "opentelemetry-python", mask, func(url string) {
 		doortest.Python(t, `

@@ -21,6 +21,7 @@ import (
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receive"
+	"github.com/rollway/rollway/internal/mallocs"
 )
 
 // oneRecord is a request in JSON of one record with these members.
@@ -333,7 +334,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 			req.Header.Set("Content-Type", kind)
 			b, norm := new(normalize.Batch), normalize.New(normalize.Limits{})
 			q := &receive.Request{HTTP: req, Body: []byte(body), Received: received, Norm: norm, Batch: b, Note: make([]byte, 0, 64)}
-			allocs[want] = decodetest.Mallocs(func() {
+			allocs[want] = mallocs.Of(func() {
 				b.Reset()
 				q.Note = q.Note[:0]
 				if err := Protocol.Decode(q); err != nil || b.Records != want {

@@ -15,6 +15,7 @@ import (
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receive"
+	"github.com/rollway/rollway/internal/mallocs"
 )
 
 // newServer returns a server, and its routes of this protocol.
@@ -205,7 +206,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 		var note []byte
 		cost := func(n int) uint64 {
 			text := []byte(body(n))
-			return decodetest.Mallocs(func() {
+			return mallocs.Of(func() {
 				batch.Reset()
 				var err error
 				if note, err = decodetest.Decode(Envelope, norm, batch, req, text, note[:0]); err != nil || batch.Records != n {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollway/rollway/collector/door/decodetest"
 	"github.com/rollway/rollway/collector/pool"
+	"github.com/rollway/rollway/internal/mallocs"
 )
 
 // Under the race detector pools forget what they hold.
@@ -21,7 +21,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 		session, chunk := Protocol{}.Open(), newChunk("")
 		stream := []byte(strings.Repeat(message, 1000))
 		data := make([]byte, len(stream))
-		got := decodetest.Mallocs(func() {
+		got := mallocs.Of(func() {
 			chunk.Batch.Reset()
 			chunk.Data = data[:copy(data, stream)] // values are unescaped in place
 			if n, err := session.Decode(chunk); n != len(data) || err != nil || chunk.Batch.Records != 1000 {

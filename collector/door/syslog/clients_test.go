@@ -44,7 +44,8 @@ func eventually(t *testing.T, what string, done func() bool) {
 // server is a collector that takes syslog over UDP, TCP and TLS.
 type server struct {
 	*collector.Collector
-	roots *x509.CertPool
+	cert, key string // files
+	roots     *x509.CertPool
 }
 
 func (s *server) at(network string) string {
@@ -57,7 +58,8 @@ func startServer(t *testing.T) *server {
 	cfg.Listen, cfg.ListenSyslog, cfg.Data = "127.0.0.1:0", "udp://127.0.0.1:0 tcp://:0 tls://127.0.0.1:0", t.TempDir()
 	cfg.Limits.MaxPast, cfg.Limits.MaxFuture = 0, 0 // the times are those of the golden files
 	s := &server{}
-	cfg.TLS.Cert, cfg.TLS.Key, s.roots = certificate(t)
+	s.cert, s.key, s.roots = certificate(t)
+	cfg.TLS.Cert, cfg.TLS.Key = s.cert, s.key
 	var err error
 	if s.Collector, err = collector.New(cfg, nil); err != nil {
 		t.Fatal(err)
@@ -177,6 +179,28 @@ func record(t *testing.T, network, to string) *recorder {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.streams(t, ln, func() (net.Conn, error) { return net.Dial("tcp", to) })
+	return r
+}
+
+// recordTLS is record for TLS, which it ends and begins anew.
+func (s *server) recordTLS(t *testing.T) *recorder {
+	t.Helper()
+	pair, err := tls.LoadX509KeyPair(s.cert, s.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &recorder{}
+	r.streams(t, ln, func() (net.Conn, error) { return tls.Dial("tcp", s.at("tls"), &tls.Config{RootCAs: s.roots}) })
+	return r
+}
+
+// streams passes on what the connections of ln bring to those that dial opens.
+func (r *recorder) streams(t *testing.T, ln net.Listener, dial func() (net.Conn, error)) {
 	t.Cleanup(func() { ln.Close() })
 	r.addr = ln.Addr().String()
 	go func() {
@@ -187,7 +211,7 @@ func record(t *testing.T, network, to string) *recorder {
 			}
 			go func() {
 				defer in.Close()
-				out, err := net.Dial("tcp", to)
+				out, err := dial()
 				if err != nil {
 					return
 				}
@@ -204,7 +228,6 @@ func record(t *testing.T, network, to string) *recorder {
 			}()
 		}
 	}()
-	return r
 }
 
 // replay makes lines of what a client sent once.
@@ -400,11 +423,24 @@ func TestRsyslog(t *testing.T) {
 		"rsyslog-octets-5424": `protocol="tcp" tcp_framing="octet-counted" template="RSYSLOG_SyslogProtocol23Format"`,
 		"rsyslog-newline-iso": `protocol="tcp" template="RSYSLOG_ForwardFormat"`,
 		"rsyslog-udp-3164":    `protocol="udp" template="RSYSLOG_TraditionalForwardFormat"`,
+		"rsyslog-tls-5424": `protocol="tcp" tcp_framing="octet-counted" template="RSYSLOG_SyslogProtocol23Format"
+			streamDriver="gtls" streamDriverMode="1" streamDriverAuthMode="x509/certvalid"`,
 	} {
 		t.Run(client, func(t *testing.T) {
 			s := startServer(t)
-			network := map[bool]string{true: "udp", false: "tcp"}[strings.Contains(client, "udp")]
-			r := record(t, network, s.at(network))
+			var r *recorder
+			switch {
+			case strings.Contains(client, "tls"):
+				if found, _ := filepath.Glob("/usr/lib/*/rsyslog/lmnsd_gtls.so"); len(found) == 0 {
+					doortest.Missing(t, "rsyslog-gnutls is not here")
+				}
+				r = s.recordTLS(t)
+				action += ` streamDriver.CAFile="` + s.cert + `"`
+			case strings.Contains(client, "udp"):
+				r = record(t, "udp", s.at("udp"))
+			default:
+				r = record(t, "tcp", s.at("tcp"))
+			}
 			_, port, _ := net.SplitHostPort(r.addr)
 			in := startRsyslog(t, daemon, `action(type="omfwd" target="127.0.0.1" port="`+port+`" `+action+`)`)
 			var conn net.Conn

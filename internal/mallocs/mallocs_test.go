@@ -1,0 +1,24 @@
+package mallocs
+
+import "testing"
+
+var kept any
+
+func TestOf(t *testing.T) {
+	n := 1000
+	if got := Of(func() { n++ }); got != 0 {
+		t.Errorf("%d allocations of none", got)
+	}
+	// Some of the runtime's own may be among them.
+	if got := Of(func() {
+		for range 100 {
+			kept = new([100]int)
+		}
+		done := make(chan bool)
+		go func() { kept = new(int); close(done) }()
+		<-done
+	}); got < 102 || got > 120 {
+		t.Errorf("%d allocations of about 103", got)
+	}
+	_ = n
+}
