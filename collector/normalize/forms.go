@@ -75,7 +75,7 @@ func (n *Normalizer) readLines(dst *Batch, start, line int) {
 			n.readLine(dst, start, end, line) // the error is in dst
 		} else if text := n.body.all[start:end]; !isBlank(text) {
 			n.body.text, n.body.base, n.body.line = text, start, line
-			n.add(dst, tooManyEvents, 0, n.explain(dst, tooManyEvents), text)
+			n.add(dst, tooManyEvents, 0, n.explain(dst, tooManyEvents), withoutEnd(text))
 		}
 		start = end
 		line++

@@ -49,7 +49,7 @@ func (n *Normalizer) rejectSyntax(dst *Batch, err error) *SyntaxError {
 	if n.describes(dst) {
 		detail = se.Error()
 	}
-	n.add(dst, r, at, detail, n.body.text)
+	n.add(dst, r, at, detail, withoutEnd(n.body.text))
 	return se
 }
 
@@ -64,7 +64,7 @@ func (n *Normalizer) describes(dst *Batch) bool {
 
 // add counts one rejected event; raw is its text, at an offset in body.text.
 func (n *Normalizer) add(dst *Batch, r reason, at int, detail string, raw []byte) {
-	dst.AddLetter(reasonNames[r], detail, bytes.TrimRight(raw, "\r\n"))
+	dst.AddLetter(reasonNames[r], detail, raw)
 	if n.describes(dst) {
 		dst.Rejected = append(dst.Rejected, Rejection{
 			Index:  dst.events(),
@@ -77,6 +77,9 @@ func (n *Normalizer) add(dst *Batch, r reason, at int, detail string, raw []byte
 	dst.RejectedTotal++
 	dst.byReason[r]++
 }
+
+// withoutEnd is text without the end of its line.
+func withoutEnd(text []byte) []byte { return bytes.TrimRight(text, "\r\n") }
 
 // lineOf returns the line of an offset in body.text, 0 if it is not known.
 // Lines are counted on from the place asked for last, so that many rejections

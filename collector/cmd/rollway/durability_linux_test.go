@@ -206,16 +206,23 @@ func TestSyncedIsSynced(t *testing.T) {
 // answer that names offset.
 func checkSynced(t *testing.T, calls []*traced, msg, offset string) {
 	t.Helper()
+	checkSyncedBefore(t, calls, msg, `\"first_offset\":`+offset+`}`)
+}
+
+// checkSyncedBefore is checkSynced for an answer that is the first write of text.
+func checkSyncedBefore(t *testing.T, calls []*traced, msg, text string) {
+	t.Helper()
 	find := func(name, text string) *traced {
 		for _, c := range calls {
-			if c.name == name && strings.Contains(c.text, text) {
+			// What is kept of a rejected event is no answer.
+			if c.name == name && strings.Contains(c.text, text) && !strings.Contains(c.text, `\"reason\":`) {
 				return c
 			}
 		}
 		t.Errorf("%s: the trace has no %s of it", msg, name)
 		return &traced{}
 	}
-	stored, answered := find("pwrite64", msg), find("write", `\"first_offset\":`+offset+`}`)
+	stored, answered := find("pwrite64", msg), find("write", text)
 	for _, c := range calls {
 		if c.name == "fdatasync" && c.begin > stored.end && c.end < answered.begin && strings.Contains(c.text, "= 0") {
 			return
