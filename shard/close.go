@@ -29,12 +29,8 @@ func (w *Writer) Shutdown(ctx context.Context) error {
 	w.mu.Lock()
 	first := !w.closed
 	w.closed = true
-	waiters := w.waiters
-	w.waiters = nil
+	w.waiters = nil // they see closing
 	w.mu.Unlock()
-	for _, o := range waiters {
-		o.wake()
-	}
 	if first {
 		for i := range w.shards {
 			w.closeShard(&w.shards[i])

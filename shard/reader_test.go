@@ -216,7 +216,8 @@ func startTail(t *testing.T, tail, path string) (printed func(data []byte) (zero
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(tail, "-n", "+1", "-f", path)
+	// It ends with this process, however that ends.
+	cmd := exec.Command(tail, "-n", "+1", "--pid", fmt.Sprint(os.Getpid()), "-f", path)
 	var stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = out, &stderr
 	if err := cmd.Start(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -134,5 +135,63 @@ func TestShutdownsAtOnce(t *testing.T) {
 		if s := w.Stats(); s.Accepted+s.Rejected != 40 {
 			t.Fatalf("Stats %+v, want 40 records", s)
 		}
+	}
+}
+
+// A Shutdown whose deadline has passed, while writers that wait get their places:
+// it ends, and each record is accounted for.
+func TestShutdownAmidPlaces(t *testing.T) {
+	const waiting = 8
+	record := bytes.Repeat([]byte("r"), 20_000) // three of them fill a buffer
+	for round := range 300 {
+		o := small
+		o.NoLossNotice = true
+		if round%2 == 0 {
+			o.BlockTimeout = 50 * time.Microsecond
+		}
+		dst := new(rollwaytest.Destination)
+		w, err := shard.New(dst, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dst.Stall()
+		var full atomic.Int64
+		var wg sync.WaitGroup
+		for range waiting {
+			wg.Go(func() {
+				for {
+					switch err := w.LogBytes(record); {
+					case errors.Is(err, os.ErrClosed):
+						return
+					case errors.Is(err, shard.ErrBufferFull):
+						full.Add(1)
+					case err != nil:
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		eventually(t, "no buffer is free", func() bool { return w.Stats().TermsFree == 0 })
+		dst.Heal() // places are given from here on
+		time.Sleep(time.Duration(round) * time.Microsecond)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		done := make(chan struct{})
+		go func() {
+			w.Shutdown(ctx)
+			wg.Wait()
+			close(done)
+		}()
+		select {
+		case <-done:
+		case <-time.After(time.Minute):
+			t.Fatal("Shutdown has not ended after a minute")
+		}
+		eventually(t, "nothing is pending", func() bool { return w.Stats().Pending == 0 })
+		if s := w.Stats(); s.Rejected != waiting || s.Dropped.BufferFull != uint64(full.Load()) || s.Written != uint64(len(dst.Lines())) {
+			t.Fatalf("%d lines, %d calls said full; Stats %+v", len(dst.Lines()), full.Load(), s)
+		}
+		ledger(w).Check(t)
 	}
 }

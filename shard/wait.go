@@ -3,6 +3,7 @@ package shard
 import (
 	"os"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -11,15 +12,24 @@ import (
 // is open to anybody, all that wait for this shard have their places in it, in
 // their order: nobody is overtaken.
 
-// A waiter is a record in line.
+// A waiter is a record in line. Whoever has a place in a term must not take
+// Writer.mu before its bytes are there: giveUpAll waits for them under it.
 type waiter struct {
 	shard *shard
 	n     uint64        // bytes, with the newline
 	turn  chan struct{} // has room for one token: look again
 
-	term  *term  // guarded by Writer.mu; where its place is, nil as long as it has none
-	start uint64 // guarded by Writer.mu; of the place
+	state atomic.Int32 // one of waiting, placed, left
+	term  *term        // set before state becomes placed
+	start uint64       // of the place; set with term
 }
+
+// The states of a waiter. It is its own to leave, and others' to place.
+const (
+	waiting int32 = iota
+	placed
+	left
+)
 
 // makeRoom gets s another term. Where there is none it does as Options.Full
 // says, and returns the error for records that have no place. It may return a
@@ -55,66 +65,54 @@ func (w *Writer) await(s *shard, n, records uint64, until *time.Time) (*term, ui
 		expired = timer.C
 	}
 	me := &waiter{shard: s, n: n, turn: make(chan struct{}, 1)}
-	if !w.standInLine(me) {
+	open, closed := w.standInLine(me)
+	if open {
 		return nil, 0, nil
 	}
-	for {
-		w.mu.Lock()
-		closed := w.closed
-		w.mu.Unlock()
-		if !closed {
-			select {
-			case <-me.turn:
-				w.rotate(s)
-			case <-expired:
-				return w.stepOut(me, records, ErrBufferFull)
-			}
-		}
-		if closed || w.placed(me) {
-			return w.stepOut(me, records, os.ErrClosed)
+	for !closed && me.state.Load() == waiting {
+		select {
+		case <-me.turn:
+			w.rotate(s)
+		case <-w.closing:
+			closed = true
+		case <-expired:
+			return w.stepOut(me, records, ErrBufferFull)
 		}
 	}
+	return w.stepOut(me, records, os.ErrClosed)
 }
 
-// standInLine returns false if there may be room by now. Who gives the shard a
-// term holds its mu too, and so sees all that stand in line for it.
-func (w *Writer) standInLine(me *waiter) bool {
+// standInLine reports whether there may be room by now, or no room any more. Who
+// gives the shard a term holds its mu too, and so sees all that stand in line for
+// it.
+func (w *Writer) standInLine(me *waiter) (open, closed bool) {
 	me.shard.mu.Lock()
 	defer me.shard.mu.Unlock()
 	if t := me.shard.cur.Load(); t == nil || t.open() {
-		return false
+		return true, false
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
-		return true // await sees it too
+		return false, true
 	}
 	w.waiters = append(w.waiters, me)
 	w.wakeFirstLocked()
-	return true
-}
-
-func (w *Writer) placed(me *waiter) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return me.term != nil
+	return false, false
 }
 
 // stepOut leaves the line and returns the place that me has, or err.
 func (w *Writer) stepOut(me *waiter, records uint64, err error) (*term, uint64, error) {
-	w.mu.Lock()
-	t := me.term
-	if t == nil {
-		w.waiters = slices.DeleteFunc(w.waiters, func(o *waiter) bool { return o == me })
-		w.wakeFirstLocked()
+	if !me.state.CompareAndSwap(waiting, left) {
+		return me.term, me.start, nil // also if its time is up: the place waits for its bytes
 	}
+	w.mu.Lock()
+	w.waiters = slices.DeleteFunc(w.waiters, func(o *waiter) bool { return o == me })
+	w.wakeFirstLocked()
 	w.mu.Unlock()
-	switch {
-	case t != nil:
-		return t, me.start, nil // also if its time is up: the place waits for its bytes
-	case err == ErrBufferFull:
+	if err == ErrBufferFull {
 		me.shard.full.Add(records)
-	default:
+	} else {
 		me.shard.rejected.Add(records)
 	}
 	return nil, 0, err
@@ -138,8 +136,10 @@ func (w *Writer) grantLocked(s *shard, t *term) (used uint64, all bool) {
 			return false
 		}
 		o.term, o.start = t, used
-		used += o.n
-		o.wake()
+		if o.state.CompareAndSwap(waiting, placed) { // or its time is up
+			used += o.n
+			o.wake()
+		}
 		return true
 	})
 	return used, all
