@@ -34,14 +34,8 @@ func child(t *testing.T, attr *syscall.SysProcAttr, wrap ...string) (string, err
 	return string(out), err
 }
 
-// onceEach wants records 0 to n-1 of each goroutine in the files, once, in any
-// order of files.
-func onceEach(t *testing.T, goroutines, n int, paths ...string) {
-	t.Helper()
-	atLeastOnce(t, goroutines, n, false, paths...)
-}
-
-// atLeastOnce is onceEach, with or without records that are there twice.
+// atLeastOnce wants records 0 to n-1 of each goroutine in the files, in any order
+// of files: once, or some of them twice where that is said.
 func atLeastOnce(t *testing.T, goroutines, n int, twice bool, paths ...string) {
 	t.Helper()
 	seen := map[[2]int]bool{}
