@@ -341,8 +341,13 @@ func (su *suite) settle(t *testing.T) {
 	}
 }
 
-func checkFailShutdown(t *testing.T, su *suite) {
-	su.Fail()
+func checkFailShutdown(t *testing.T, su *suite)  { su.shutdownBroken(t, su.Fail) }
+func checkPanicShutdown(t *testing.T, su *suite) { su.shutdownBroken(t, su.Panic) }
+
+// shutdownBroken shuts down before a destination that takes nothing.
+func (su *suite) shutdownBroken(t *testing.T, damage func()) {
+	t.Helper()
+	damage()
 	for seq := range 5 {
 		su.write(t, line(0, seq, 150))
 	}
@@ -369,15 +374,20 @@ func checkFailShutdown(t *testing.T, su *suite) {
 	}
 }
 
-func checkFail(t *testing.T, su *suite) {
+func checkFail(t *testing.T, su *suite)  { su.healed(t, su.Fail) }
+func checkPanic(t *testing.T, su *suite) { su.healed(t, su.Panic) }
+
+// healed writes before, while and after the destination takes nothing.
+func (su *suite) healed(t *testing.T, damage func()) {
+	t.Helper()
 	su.write(t, line(0, 0, 150))
 	su.flush(t)
-	su.Fail()
+	damage()
 	for seq := 1; seq < 20; seq++ {
 		su.write(t, line(0, seq, 150))
 	}
 	if err := su.Writer.Flush(within(t, 50*time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Flush on a failing destination = %v, want context.DeadlineExceeded", err)
+		t.Errorf("Flush on a destination that takes nothing = %v, want context.DeadlineExceeded", err)
 	}
 	if su.Ledger != nil {
 		su.Ledger().Check(t)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -59,6 +60,11 @@ type Instance struct {
 	Stall func()
 	Fail  func()
 	Heal  func()
+
+	// Panic makes every Write of the destination panic until Heal; FailSync
+	// makes its Sync return an error until Heal, while it goes on taking lines.
+	Panic    func()
+	FailSync func()
 }
 
 // TestLineWriter runs the contract of a LineWriter as subtests of t whose
@@ -92,6 +98,13 @@ func TestLineWriter(t *testing.T, s Subject) {
 		{"Shutdown on a stalled destination ends with its context and says so", checkStallShutdown, hookStall},
 		{"Shutdown on a failing destination counts what was lost", checkFailShutdown, hookFail},
 		{"a destination that fails and heals gets each byte once", checkFail, hookFail},
+		{"a destination that panics and heals gets each byte once", checkPanic, hookPanic},
+		{"Shutdown on a panicking destination counts what was lost", checkPanicShutdown, hookPanic},
+		{"WriteLevel is Write with a level: nothing is lost and one producer's lines of all levels keep their order", checkLevels, hookLevel},
+		{"after Close WriteLevel returns os.ErrClosed and the line is counted as rejected", checkLevelAfterClose, hookLevel},
+		{"SyncContext with an ended context returns its error or is done, and loses nothing", checkEndedSync, 0},
+		{"SyncContext on a stalled destination ends when its context is cancelled", checkCancelledSync, hookStall},
+		{"Sync and SyncContext tell that the destination's failed, and lose nothing", checkFailSync, hookFailSync},
 	} {
 		if missing := rule.needs &^ has; missing != 0 {
 			t.Logf("left out, since the instance has no %v: %s", missing, rule.sentence)
@@ -123,14 +136,22 @@ func (s Subject) bubble(f func(*testing.T)) func(*testing.T) {
 type hooks uint
 
 const (
-	hookLedger hooks = 1 << iota
-	hookStall        // and Heal
-	hookFail         // and Heal
+	hookLedger   hooks = 1 << iota
+	hookStall          // and Heal
+	hookFail           // and Heal
+	hookPanic          // and Heal
+	hookFailSync       // and Heal
+	hookLevel          // a method of Writer
 )
+
+// levelWriter is what a LineWriter is that has rules by level.
+type levelWriter interface {
+	WriteLevel(level slog.Level, p []byte) (int, error)
+}
 
 func (h hooks) String() string {
 	var names []string
-	for i, name := range []string{"Ledger", "Stall with Heal", "Fail with Heal"} {
+	for i, name := range []string{"Ledger", "Stall with Heal", "Fail with Heal", "Panic with Heal", "FailSync with Heal", "WriteLevel"} {
 		if h&(1<<i) != 0 {
 			names = append(names, name)
 		}
@@ -151,6 +172,15 @@ func (s Subject) hooks(t *testing.T) (has hooks) {
 		}
 		if in.Fail != nil && in.Heal != nil {
 			has |= hookFail
+		}
+		if in.Panic != nil && in.Heal != nil {
+			has |= hookPanic
+		}
+		if in.FailSync != nil && in.Heal != nil {
+			has |= hookFailSync
+		}
+		if _, ok := in.Writer.(levelWriter); ok {
+			has |= hookLevel
 		}
 	})(t)
 	return has

@@ -5,12 +5,14 @@ import (
 	"context"
 	"flag"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // plain is a small line writer that obeys the contract: it buffers lines and
@@ -18,22 +20,35 @@ import (
 type plain struct {
 	fault string
 	dst   *Destination
+	turn  chan struct{} // holds one value while somebody writes to dst
 
 	mu     sync.Mutex
-	held   [][]byte
+	held   []held
 	closed bool
 	closes int
 	ledger Ledger
+
+	done chan struct{} // closed when Shutdown has ended
+	err  error         // of Shutdown; set before done is closed
 }
 
-func (w *plain) Write(p []byte) (int, error) {
+// held is what one Write brought.
+type held struct {
+	p     []byte
+	lines uint64
+}
+
+func (w *plain) Write(p []byte) (int, error) { return w.WriteLevel(slog.LevelInfo, p) }
+
+func (w *plain) WriteLevel(level slog.Level, p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := uint64(bytes.Count(p, []byte("\n")))
 	if len(p) > 0 && p[len(p)-1] != '\n' {
 		n++
 	}
-	if w.closed && w.fault != "takes lines after Close" {
+	levelTaken := w.fault == "takes levels after Close" && level != slog.LevelInfo
+	if w.closed && w.fault != "takes lines after Close" && !levelTaken {
 		if w.fault != "does not count rejected lines" {
 			w.ledger.Rejected += n
 		}
@@ -42,8 +57,8 @@ func (w *plain) Write(p []byte) (int, error) {
 		}
 		return 0, os.ErrClosed
 	}
-	if len(p) == 0 {
-		return 0, nil
+	if len(p) == 0 || w.fault == "drops what is below INFO" && level < slog.LevelInfo {
+		return len(p), nil
 	}
 	taken := len(p)
 	w.ledger.Accepted += n
@@ -61,77 +76,172 @@ func (w *plain) Write(p []byte) (int, error) {
 		p = append(p[:50_000], '\n')
 	}
 	if w.fault == "mixes lines" && len(p) > 20 {
-		w.held = append(w.held, p[:20])
+		w.held = append(w.held, held{p[:20], 0})
 		w.mu.Unlock()
 		runtime.Gosched() // lets others come between
 		w.mu.Lock()
 		p = p[20:]
 	}
-	w.held = append(w.held, p)
+	if w.fault == "lets errors overtake" && level >= slog.LevelError {
+		w.held = append([]held{{p, n}}, w.held...)
+		return taken, nil
+	}
+	w.held = append(w.held, held{p, n})
 	return taken, nil
 }
 
-// flushLocked writes what is held.
-func (w *plain) flushLocked() {
-	if w.fault == "reorders" && len(w.held) > 2 {
-		i := len(w.held) - 2
-		w.held[i], w.held[i+1] = w.held[i+1], w.held[i]
+// drain writes what is held, again and again while that fails, until ctx ends.
+func (w *plain) drain(ctx context.Context) error {
+	select {
+	case w.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	if w.fault == "repeats a line" && len(w.held) > 0 {
-		w.held = append(w.held, w.held[len(w.held)-1])
+	done := make(chan error, 1)
+	go func() {
+		err := w.writeHeld(ctx)
+		<-w.turn
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	for _, p := range w.held {
-		w.dst.Write(p)
-	}
-	w.held = nil
-	w.ledger.Written += w.ledger.Pending
-	w.ledger.Pending = 0
 }
 
-func (w *plain) Flush(context.Context) error {
+// writeHeld is called by the holder of the turn.
+func (w *plain) writeHeld(ctx context.Context) error {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.fault != "Flush does nothing" {
-		w.flushLocked()
+	n := len(w.held)
+	if w.fault == "reorders" && n > 2 {
+		w.held[n-2], w.held[n-1] = w.held[n-1], w.held[n-2]
+	}
+	if w.fault == "repeats a line" && n > 0 {
+		w.held = append(w.held, held{w.held[n-1].p, 0})
+		n++
+	}
+	w.mu.Unlock()
+	for n > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		w.mu.Lock()
+		first := w.held[0]
+		w.mu.Unlock()
+		if !w.pass(first.p) {
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		w.mu.Lock()
+		w.held = w.held[1:]
+		w.ledger.Written += first.lines
+		w.ledger.Pending -= first.lines
+		w.mu.Unlock()
+		n--
 	}
 	return nil
 }
 
-func (w *plain) Sync() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.fault != "Sync does not flush" {
-		w.flushLocked()
+// pass reports whether the destination has taken p.
+func (w *plain) pass(p []byte) (ok bool) {
+	defer func() {
+		if v := recover(); v != nil {
+			ok = w.fault == "takes a panic for success"
+		}
+	}()
+	_, err := w.dst.Write(p)
+	return err == nil
+}
+
+func (w *plain) Flush(ctx context.Context) error {
+	if w.fault == "Flush does nothing" {
+		return nil
 	}
-	if w.fault == "Sync fails when idle" {
+	return w.drain(ctx)
+}
+
+func (w *plain) Sync() error { return w.SyncContext(context.Background()) }
+
+func (w *plain) SyncContext(ctx context.Context) error {
+	switch w.fault {
+	case "Sync fails when idle":
 		return io.ErrNoProgress
+	case "SyncContext forgets its context":
+		ctx = context.Background()
+	case "SyncContext takes an ended context for success":
+		if ctx.Err() != nil {
+			return nil
+		}
+	case "SyncContext tells an ended context wrongly":
+		if ctx.Err() != nil {
+			return io.ErrNoProgress
+		}
 	}
-	return nil
+	if w.fault != "Sync does not flush" {
+		if err := w.drain(ctx); err != nil {
+			return err
+		}
+	}
+	err := w.dst.Sync()
+	switch {
+	case err != nil && w.fault == "Sync hides that the destination's failed":
+		return nil
+	case err != nil && w.fault == "a Sync that fails counts a line as lost":
+		w.mu.Lock()
+		w.ledger.Written--
+		w.ledger.Dropped++
+		w.mu.Unlock()
+	}
+	return err
 }
-
-func (w *plain) SyncContext(context.Context) error { return w.Sync() }
 
 func (w *plain) Close() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.closes++
-	if w.closes > 1 && w.fault == "Close is not idempotent" {
-		return os.ErrClosed
-	}
-	w.closed = true
-	if w.fault == "Close discards" {
-		w.ledger.Dropped += w.ledger.Pending
-		w.ledger.Pending, w.held = 0, nil
-	}
-	w.flushLocked()
-	return nil
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	return w.Shutdown(ctx)
 }
 
-func (w *plain) Shutdown(context.Context) error { return w.Close() }
+func (w *plain) Shutdown(ctx context.Context) error {
+	w.mu.Lock()
+	w.closes++
+	first := w.closes == 1
+	w.closed = true
+	if w.fault == "Close discards" {
+		w.dropLocked()
+	}
+	w.mu.Unlock()
+	if !first {
+		<-w.done
+		if w.fault == "Close is not idempotent" {
+			return os.ErrClosed
+		}
+		return w.err
+	}
+	err := w.drain(ctx)
+	w.err = err
+	close(w.done)
+	if err != nil && w.fault != "Shutdown leaves lines pending" {
+		go func() {
+			w.turn <- struct{}{} // behind a call that hangs
+			defer func() { <-w.turn }()
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.dropLocked()
+		}()
+	}
+	return err
+}
+
+func (w *plain) dropLocked() {
+	w.ledger.Dropped += w.ledger.Pending
+	w.ledger.Pending, w.held = 0, nil
+}
 
 func openPlain(fault string) Subject {
 	return Subject{Open: func(t *testing.T) *Instance {
-		w := &plain{fault: fault, dst: new(Destination)}
+		w := &plain{fault: fault, dst: new(Destination), turn: make(chan struct{}, 1), done: make(chan struct{})}
 		return &Instance{
 			Writer:    w,
 			Delivered: w.dst.Bytes,
@@ -140,12 +250,20 @@ func openPlain(fault string) Subject {
 				defer w.mu.Unlock()
 				return w.ledger
 			},
+			Stall:    w.dst.Stall,
+			Fail:     func() { w.dst.Fail(nil) },
+			Panic:    func() { w.dst.Always(Fault{Panic: "bang"}) },
+			FailSync: func() { w.dst.FailSync(ErrFault) },
+			Heal:     w.dst.Heal,
 		}
 	}}
 }
 
 func TestLineWriterPassesWhatObeys(t *testing.T) {
-	TestLineWriter(t, openPlain(""))
+	s := openPlain("")
+	TestLineWriter(t, s)
+	s.Virtual = true
+	TestLineWriter(t, s)
 }
 
 var fault = flag.String("fault", "", "break the writer under TestBroken in this way")
@@ -156,7 +274,9 @@ func TestBroken(t *testing.T) {
 		t.Log("it needs -fault, and then fails")
 		return
 	}
-	TestLineWriter(t, openPlain(*fault))
+	s := openPlain(*fault)
+	s.Virtual = true // what hangs is found at once
+	TestLineWriter(t, s)
 }
 
 func TestLineWriterFindsFaults(t *testing.T) {
@@ -176,6 +296,17 @@ func TestLineWriterFindsFaults(t *testing.T) {
 		"Sync fails when idle":          "Flush and Sync with nothing to do return nil",
 		"Close is not idempotent":       "Close is idempotent",
 		"Close discards":                "Close delivers what was accepted",
+
+		"Shutdown leaves lines pending":                  "Shutdown on a failing destination counts what was lost",
+		"takes a panic for success":                      "a destination that panics and heals gets each byte once",
+		"drops what is below INFO":                       "WriteLevel is Write with a level",
+		"lets errors overtake":                           "WriteLevel is Write with a level",
+		"takes levels after Close":                       "after Close WriteLevel returns os.ErrClosed",
+		"SyncContext tells an ended context wrongly":     "SyncContext with an ended context",
+		"SyncContext takes an ended context for success": "SyncContext with an ended context",
+		"SyncContext forgets its context":                "SyncContext on a stalled destination ends when its context is cancelled",
+		"Sync hides that the destination's failed":       "Sync and SyncContext tell",
+		"a Sync that fails counts a line as lost":        "Sync and SyncContext tell",
 	} {
 		t.Run(fault, func(t *testing.T) {
 			pattern := "^TestBroken$/^" + strings.ReplaceAll(strings.ReplaceAll(rule, " ", "_"), "+", "\\+")

@@ -17,17 +17,22 @@ import (
 type faultyLog struct {
 	*segment.Log
 
-	mu   sync.Mutex
-	gate chan struct{} // closed by heal; nil while nothing stalls
-	err  error         // of every call
+	mu      sync.Mutex
+	gate    chan struct{} // closed by heal; nil while nothing stalls
+	err     error         // of every call
+	panics  bool          // every call that writes
+	syncErr error         // of Sync
 }
 
 // pass waits while the file stalls.
 func (f *faultyLog) pass() error {
 	for {
 		f.mu.Lock()
-		gate, err := f.gate, f.err
+		gate, err, panics := f.gate, f.err, f.panics
 		f.mu.Unlock()
+		if panics {
+			panic("bang")
+		}
 		if gate == nil {
 			return err
 		}
@@ -53,6 +58,12 @@ func (f *faultyLog) Sync() error {
 	if err := f.pass(); err != nil {
 		return err
 	}
+	f.mu.Lock()
+	err := f.syncErr
+	f.mu.Unlock()
+	if err != nil {
+		return err
+	}
 	return f.Log.Sync()
 }
 
@@ -70,13 +81,25 @@ func (f *faultyLog) fail() {
 	f.err = rollwaytest.ErrFault
 }
 
+func (f *faultyLog) panicAlways() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.panics = true
+}
+
+func (f *faultyLog) failSync() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.syncErr = rollwaytest.ErrFault
+}
+
 func (f *faultyLog) heal() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.gate != nil {
 		close(f.gate)
 	}
-	f.gate, f.err = nil, nil
+	f.gate, f.err, f.panics, f.syncErr = nil, nil, false, nil
 }
 
 // The files that Open writes to, with a fault before each call of them.
@@ -110,6 +133,9 @@ func TestLineWriterOnAFaultyFile(t *testing.T) {
 					Stall:  dst.stall,
 					Fail:   dst.fail,
 					Heal:   dst.heal,
+
+					Panic:    dst.panicAlways,
+					FailSync: dst.failSync,
 				}
 			}})
 		})

@@ -58,6 +58,9 @@ func TestLineWriter(t *testing.T) {
 					Stall:     dst.Stall,
 					Fail:      func() { dst.Fail(nil) },
 					Heal:      dst.Heal,
+
+					Panic:    func() { dst.Always(rollwaytest.Fault{Panic: "bang"}) },
+					FailSync: func() { dst.FailSync(rollwaytest.ErrFault) },
 				}
 			}})
 		})

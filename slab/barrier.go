@@ -216,7 +216,11 @@ func (w *Writer) syncOutlet(o *outlet, barriers []*barrier, errs []error) {
 	var once error
 	called := false
 	for i, b := range barriers {
-		if !b.sync || b.ctx.Err() != nil {
+		if !b.sync {
+			continue
+		}
+		if err := b.ctx.Err(); err != nil { // a nil would say that all is stable
+			errs[i] = errors.Join(errs[i], err)
 			continue
 		}
 		var err error

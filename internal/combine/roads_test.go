@@ -2,6 +2,7 @@ package combine
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"log/slog"
 	"os"
@@ -121,6 +122,13 @@ type head struct {
 	notices func() uint64 // lines that it wrote by itself
 }
 
+// WriteLevel is that of the writer: slab and shard have it.
+func (h *head) WriteLevel(level slog.Level, p []byte) (int, error) {
+	return h.LineWriter.(interface {
+		WriteLevel(slog.Level, []byte) (int, error)
+	}).WriteLevel(level, p)
+}
+
 func slabLedger(w *slab.Writer) rollwaytest.Ledger {
 	s := w.Stats()
 	return rollwaytest.Ledger{Accepted: s.Accepted, Written: s.Written, Dropped: s.Dropped.Total(), Pending: s.Pending, Rejected: s.Rejected}
@@ -214,13 +222,15 @@ type gate struct {
 	rollwaytest.LineWriter
 	mu      sync.Mutex
 	failing bool
+	panics  bool
+	syncErr error
 	next    []int         // how many lines the next Writes take before they fail
 	stalled chan struct{} // closed by heal
 }
 
 func (g *gate) Write(p []byte) (int, error) {
 	g.mu.Lock()
-	failing, stalled, lines := g.failing, g.stalled, -1
+	failing, panics, stalled, lines := g.failing, g.panics, g.stalled, -1
 	if len(g.next) > 0 {
 		lines, g.next = g.next[0], g.next[1:]
 	}
@@ -229,6 +239,8 @@ func (g *gate) Write(p []byte) (int, error) {
 		<-stalled
 	}
 	switch {
+	case panics:
+		panic("bang")
 	case failing:
 		return 0, rollwaytest.ErrFault
 	case lines < 0:
@@ -244,6 +256,30 @@ func (g *gate) Write(p []byte) (int, error) {
 		}
 	}
 	return n, rollwaytest.ErrFault
+}
+
+func (g *gate) Sync() error { return g.SyncContext(context.Background()) }
+
+func (g *gate) SyncContext(ctx context.Context) error {
+	g.mu.Lock()
+	err := g.syncErr
+	g.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return g.LineWriter.SyncContext(ctx)
+}
+
+func (g *gate) failSync() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.syncErr = rollwaytest.ErrFault
+}
+
+func (g *gate) panicAlways() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.panics = true
 }
 
 // trip makes Writes to come fail after so many lines, one each.
@@ -268,7 +304,7 @@ func (g *gate) fail() {
 func (g *gate) heal() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.failing, g.next = false, nil
+	g.failing, g.panics, g.syncErr, g.next = false, false, nil, nil
 	if g.stalled != nil {
 		close(g.stalled)
 		g.stalled = nil

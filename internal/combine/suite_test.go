@@ -33,6 +33,8 @@ func TestLineWriter(t *testing.T) {
 						Stall:     r.gates[last].stall,
 						Fail:      r.gates[last].fail,
 						Heal:      r.gates[last].heal,
+						Panic:     r.gates[last].panicAlways,
+						FailSync:  r.gates[last].failSync,
 					}
 					if strings.Contains(c.name, "write-through") {
 						in.Writer = warns{r.head}
@@ -47,8 +49,8 @@ func TestLineWriter(t *testing.T) {
 // warns is a writer that gets every line as a warning.
 type warns struct{ *head }
 
-func (w warns) Write(p []byte) (int, error) {
-	return w.LineWriter.(interface {
-		WriteLevel(slog.Level, []byte) (int, error)
-	}).WriteLevel(slog.LevelWarn, p)
+func (w warns) Write(p []byte) (int, error) { return w.WriteLevel(slog.LevelInfo, p) }
+
+func (w warns) WriteLevel(_ slog.Level, p []byte) (int, error) {
+	return w.head.WriteLevel(slog.LevelWarn, p)
 }

@@ -1,0 +1,154 @@
+package rollwaytest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"sync"
+	"testing"
+	"time"
+)
+
+// levels are written in turn; one is no level that has a name.
+var levels = []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelError, slog.LevelWarn, slog.LevelInfo + 2, slog.LevelDebug - 4}
+
+func checkLevels(t *testing.T, su *suite) {
+	const producers, n = 4, 300
+	w := su.Writer.(levelWriter)
+	var wg sync.WaitGroup
+	for p := range producers {
+		wg.Go(func() {
+			var buf []byte
+			for seq := range n {
+				buf = append(buf[:0], line(p, seq, 100+(seq*37+p*11)%400)...)
+				if seq%5 == 0 {
+					buf = bytes.TrimSuffix(buf, []byte("\n"))
+				}
+				write := su.Writer.Write
+				if seq%3 > 0 {
+					write = func(b []byte) (int, error) { return w.WriteLevel(levels[seq%len(levels)], b) }
+				}
+				if n, err := write(buf); n != len(buf) || err != nil {
+					t.Errorf("line %d of producer %d: %d, %v, want %d, nil", seq, p, n, err, len(buf))
+					return
+				}
+				for i := range buf {
+					buf[i] = 'X'
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n, err := w.WriteLevel(slog.LevelError, nil); n != 0 || err != nil {
+		t.Errorf("WriteLevel of nothing = %d, %v, want 0, nil", n, err)
+	}
+	su.flush(t)
+	su.wantAll(t, producers, n)
+}
+
+func checkLevelAfterClose(t *testing.T, su *suite) {
+	su.write(t, line(0, 0, 150))
+	if err := su.Writer.Close(); err != nil {
+		t.Fatalf("Close = %v, want nil", err)
+	}
+	for i, level := range levels {
+		if n, err := su.Writer.(levelWriter).WriteLevel(level, line(0, 1+i, 150)); n != 0 || !errors.Is(err, os.ErrClosed) {
+			t.Errorf("WriteLevel of %v after Close = %d, %v, want 0, os.ErrClosed", level, n, err)
+		}
+	}
+	su.wantAll(t, 1, 1)
+	if su.Ledger != nil {
+		if got := su.Ledger().Rejected; got != uint64(len(levels)) {
+			t.Errorf("ledger: %d lines rejected, want %d", got, len(levels))
+		}
+	}
+}
+
+// ended returns a context that is over.
+func ended() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+func checkEndedSync(t *testing.T, su *suite) {
+	const n = 30
+	for seq := range n {
+		su.write(t, line(0, seq, 150))
+		err := su.Writer.SyncContext(ended())
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("SyncContext with a cancelled context = %v, want nil or context.Canceled", err)
+		}
+		if err != nil {
+			continue // and the destination may be amid a write
+		}
+		if next, _ := su.delivered(t); next[0] != seq+1 {
+			t.Errorf("SyncContext = nil, but line %d is not at the destination", seq)
+		}
+	}
+	su.flush(t)
+	if err := su.Writer.Sync(); err != nil {
+		t.Errorf("Sync = %v, want nil", err)
+	}
+	su.wantAll(t, 1, n)
+}
+
+func checkCancelledSync(t *testing.T, su *suite) {
+	su.stuck(t, 3)
+	for _, when := range []time.Duration{20 * time.Millisecond, 0} {
+		ctx, cancel := context.WithCancel(context.Background())
+		got := make(chan error, 1)
+		go func() { got <- su.Writer.SyncContext(ctx) }()
+		time.Sleep(when)
+		cancel()
+		select {
+		case err := <-got:
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("SyncContext = %v, want context.Canceled", err)
+			}
+		case <-time.After(limit):
+			t.Fatal("SyncContext waits on, though its context was cancelled")
+		}
+	}
+	if su.Ledger != nil {
+		l := su.Ledger()
+		if l.Check(t); l.Accepted != 3 || l.Pending != 3 {
+			t.Errorf("ledger: accepted %d, pending %d, want 3 and 3", l.Accepted, l.Pending)
+		}
+	}
+	su.Heal()
+	if err := su.Writer.SyncContext(su.ctx(t)); err != nil {
+		t.Errorf("SyncContext on a healed destination = %v, want nil", err)
+	}
+	su.wantAll(t, 1, 3)
+}
+
+func checkFailSync(t *testing.T, su *suite) {
+	const n = 30
+	su.FailSync()
+	for seq := range n {
+		su.write(t, line(0, seq, 150))
+		var err error
+		switch seq % 3 {
+		case 0:
+			err = su.Writer.Sync()
+		case 1:
+			err = su.Writer.SyncContext(su.ctx(t))
+		default:
+			err = su.Writer.SyncContext(ended())
+		}
+		if err == nil {
+			t.Errorf("line %d: Sync = nil, but the destination's fails", seq)
+		}
+	}
+	su.flush(t)
+	su.wantAll(t, 1, n)
+	su.Heal()
+	su.write(t, line(0, n, 150))
+	if err := su.Writer.Sync(); err != nil {
+		t.Errorf("Sync on a healed destination = %v, want nil", err)
+	}
+	su.wantAll(t, 1, n+1)
+}
