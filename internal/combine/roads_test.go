@@ -69,11 +69,17 @@ func combinations() []combination {
 		{name: "slab over tls", head: slabHead(slab.Options{}), end: streamEnd("tls")},
 		{name: "slab over unix", head: slabHead(tiny), end: streamEnd("unix")},
 		{name: "slab over udp", head: slabHead(slab.Options{SlabSize: 8 << 10}), end: gramEnd("udp"), longLine: 60_000},
+		{name: "slab over loki", head: slabHead(slab.Options{}), end: lokiEnd()},
+		{name: "slab over elastic", head: slabHead(slab.Options{}), end: elasticEnd()},
+		{name: "slab over syslog by tcp", head: slabHead(slab.Options{}), end: syslogTCPEnd},
+		{name: "shard over loki", head: shardHead(four), end: lokiEnd()},
 		{name: "shard over http", head: shardHead(four), end: httpEnd(remote.Options{})},
 		{name: "shard over tcp", head: shardHead(four), end: streamEnd("tcp")},
 	}
 	if runtime.GOOS == "linux" {
-		all = append(all, combination{name: "slab over unixgram", head: slabHead(slab.Options{SlabSize: 8 << 10}), end: gramEnd("unixgram"), longLine: 60_000})
+		all = append(all, combination{name: "slab over unixgram", head: slabHead(slab.Options{SlabSize: 8 << 10}), end: gramEnd("unixgram"), longLine: 60_000},
+			combination{name: "slab over syslog by datagrams", head: slabHead(slab.Options{SlabSize: 8 << 10}), end: messageEnd("syslog+unix", inSyslog, messageLine), longLine: 60_000},
+			combination{name: "slab over journald", head: slabHead(slab.Options{SlabSize: 8 << 10}), end: messageEnd("journald", inJournal, entryLine)})
 	}
 	if runtime.GOOS == "linux" || runtime.GOOS == "darwin" {
 		all = append(all, persisted()...)
