@@ -98,6 +98,7 @@ func anyJournal(t *testing.T) *anyPeer {
 	path := socketPath(t)
 	var lives []*journalPeer
 	return &anyPeer{
+		gram:    true,
 		url:     "journald://" + path,
 		options: remote.Options{Journald: remote.Journald{Identifier: "shop", Line: true}},
 		up: func() {

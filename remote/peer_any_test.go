@@ -20,7 +20,9 @@ type anyPeer struct {
 	up      func()
 	down    func()        // it has read what it was sent
 	lines   func() []byte // that it has, in the order of their coming, over all its lives
-	deaf    bool          // that it is away is heard only after a line was lost (udp)
+	stall   func()        // nothing is answered until it is called up; nil where nothing is answered anyhow
+	gram    bool          // a Writer hears that it is away by sending only
+	deaf    bool          // and only after a line was lost (udp)
 }
 
 // anyPeers makes a peer of each kind, by name; more are added where the system
@@ -52,19 +54,19 @@ func eachPeer(t *testing.T, test func(t *testing.T, peer *anyPeer)) {
 
 func anyHTTP(t *testing.T) *anyPeer {
 	p := newKeyedPeer(t)
-	return &anyPeer{url: p.url(), up: p.up, down: p.down, lines: p.bytes}
+	return &anyPeer{url: p.url(), up: p.home.heal, down: p.down, stall: p.home.stall, lines: p.bytes}
 }
 
 func anyLoki(t *testing.T) *anyPeer {
 	p := &lokiPeer{newest: map[string]time.Time{}}
 	h := newHome(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { p.serve(t, rw, r) }))
-	return &anyPeer{url: "loki+http://" + h.addr, up: h.up, down: h.down, lines: p.bytes}
+	return &anyPeer{url: "loki+http://" + h.addr, up: h.heal, down: h.down, stall: h.stall, lines: p.bytes}
 }
 
 func anyElastic(t *testing.T) *anyPeer {
 	p := &elasticPeer{ids: map[string]bool{}}
 	h := newHome(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { p.serve(t, rw, r) }))
-	return &anyPeer{url: "elastic+http://" + h.addr + "/logs-shop", up: h.up, down: h.down, lines: p.bytes}
+	return &anyPeer{url: "elastic+http://" + h.addr + "/logs-shop", up: h.heal, down: h.down, stall: h.stall, lines: p.bytes}
 }
 
 // inSyslog are options by which payload finds the line in a message.
@@ -107,7 +109,7 @@ func anyStream(t *testing.T, scheme string) *anyPeer {
 }
 
 func anyGram(t *testing.T, scheme, network string) *anyPeer {
-	p := &anyPeer{deaf: network == "udp"}
+	p := &anyPeer{gram: true, deaf: network == "udp"}
 	isSyslog := scheme != network
 	if isSyslog {
 		p.options.Syslog = inSyslog

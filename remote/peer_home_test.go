@@ -1,6 +1,7 @@
 package remote_test
 
 import (
+	"io"
 	"net"
 	"net/http"
 	"sync"
@@ -13,9 +14,10 @@ type home struct {
 	addr    string
 	handler http.Handler
 
-	mu     sync.Mutex
-	server *http.Server // nil while it is down
-	served sync.WaitGroup
+	mu      sync.Mutex
+	server  *http.Server // nil while it is down
+	served  sync.WaitGroup
+	stalled chan struct{} // requests wait for it or their end, and then fail; nil while none does
 }
 
 // newHome returns a server that is down.
@@ -32,7 +34,7 @@ func (h *home) up() {
 		h.t.Error(err)
 		return
 	}
-	server := &http.Server{Handler: h.handler, ErrorLog: discardLog}
+	server := &http.Server{Handler: http.HandlerFunc(h.serve), ErrorLog: discardLog}
 	h.mu.Lock()
 	h.server = server
 	h.mu.Unlock()
@@ -48,5 +50,41 @@ func (h *home) down() {
 	if server != nil {
 		server.Close()
 		h.served.Wait()
+	}
+}
+
+func (h *home) serve(rw http.ResponseWriter, r *http.Request) {
+	h.mu.Lock()
+	stalled := h.stalled
+	h.mu.Unlock()
+	if stalled == nil {
+		h.handler.ServeHTTP(rw, r)
+		return
+	}
+	io.Copy(io.Discard, r.Body) // else the end of the request is not seen
+	select {
+	case <-stalled:
+	case <-r.Context().Done():
+	}
+	rw.WriteHeader(http.StatusServiceUnavailable)
+}
+
+func (h *home) stall() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stalled = make(chan struct{})
+}
+
+// heal ends a stall and takes the server up if it is down.
+func (h *home) heal() {
+	h.mu.Lock()
+	stalled, down := h.stalled, h.server == nil
+	h.stalled = nil
+	h.mu.Unlock()
+	if stalled != nil {
+		close(stalled)
+	}
+	if down {
+		h.up()
 	}
 }

@@ -3,6 +3,7 @@ package remote_test
 import (
 	"bytes"
 	"crypto/tls"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,4 +63,54 @@ func TestSpillLineWriter(t *testing.T) {
 			}
 		}})
 	})
+}
+
+// The same with every peer that is heard to be away: Fail takes it away, when it
+// has read what it was sent, and Heal brings it back.
+func TestSpillLineWriterOverEveryScheme(t *testing.T) {
+	for name, start := range anyPeers {
+		if strings.Contains(name, "udp") {
+			continue // it is heard only after a line was lost
+		}
+		t.Run(name, func(t *testing.T) {
+			rollwaytest.TestLineWriter(t, rollwaytest.Subject{LongLine: 60_000, Open: func(t *testing.T) *rollwaytest.Instance {
+				peer := start(t)
+				peer.up()
+				o := peer.options
+				o.Spill = spillTo(t)
+				if peer.stall != nil {
+					o.RequestTimeout = 300 * time.Millisecond
+				}
+				w := &leaver{Writer: open(t, peer.url, o)}
+				delivered := func() []byte {
+					written := w.Stats().Written
+					eventually(t, "the peer has read what was written", func() bool {
+						return uint64(bytes.Count(peer.lines(), []byte("\n"))) >= written
+					})
+					return peer.lines()
+				}
+				away := false
+				return &rollwaytest.Instance{
+					Writer:    w,
+					Delivered: delivered,
+					Ledger:    w.ledger,
+					Stall:     peer.stall,
+					Fail: func() {
+						delivered()
+						peer.down()
+						away = true
+						if !peer.gram {
+							eventually(t, "the Writer hears that the peer is away", func() bool { return peerGone(w.Writer) })
+						}
+					},
+					Heal: func() {
+						if away || peer.stall != nil {
+							peer.up()
+							away = false
+						}
+					},
+				}
+			}})
+		})
+	}
 }
