@@ -35,7 +35,9 @@ type unpackers struct {
 	zstd   *zstd.Decoder
 	used   bool // zstd reads packed
 	src    bytes.Reader
-	tail   tailReader
+
+	tail    tailReader
+	members memberReader
 }
 
 // release makes the decoders forget the body.
@@ -45,7 +47,7 @@ func (u *unpackers) release() {
 		u.used = false
 	}
 	u.src.Reset(nil)
-	u.tail = tailReader{}
+	u.tail, u.members = tailReader{}, memberReader{}
 }
 
 // stream returns the reader that unpacks from, of a coding that is unpacked as
@@ -54,11 +56,10 @@ func (u *unpackers) stream(c coding, from *bufio.Reader) (io.Reader, error) {
 	switch c {
 	case inGzip:
 		if u.gzip == nil {
-			z, err := gzip.NewReader(from)
-			u.gzip = z
-			return z, err
+			u.gzip = new(gzip.Reader)
 		}
-		return u.gzip, u.gzip.Reset(from)
+		u.members = memberReader{z: u.gzip, rest: from}
+		return &u.members, u.members.next()
 	case inZlib:
 		u.tail = tailReader{rest: from}
 		if u.zlib == nil {
@@ -102,6 +103,38 @@ func (r *tailReader) Read(p []byte) (int, error) {
 		switch _, after := r.rest.Peek(1); after {
 		case nil:
 			err = errors.New("there are bytes behind its end")
+		case io.EOF:
+		default:
+			err = after
+		}
+	}
+	return n, err
+}
+
+// memberReader reads the members of a gzip body one by one. Read together, a
+// header that ends within its name would be taken for the end of the body.
+type memberReader struct {
+	z    *gzip.Reader
+	rest *bufio.Reader
+}
+
+// next reads the header of a member.
+func (r *memberReader) next() error {
+	_, empty := r.rest.Peek(1)
+	err := r.z.Reset(r.rest)
+	if err == io.EOF && empty == nil {
+		err = io.ErrUnexpectedEOF
+	}
+	r.z.Multistream(false)
+	return err
+}
+
+func (r *memberReader) Read(p []byte) (int, error) {
+	n, err := r.z.Read(p)
+	if err == io.EOF {
+		switch _, after := r.rest.Peek(1); after {
+		case nil:
+			err = r.next()
 		case io.EOF:
 		default:
 			err = after
