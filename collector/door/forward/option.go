@@ -56,13 +56,10 @@ func (s *session) inflate(c *receive.Chunk, packed []byte) ([]byte, error) {
 	if len(packed) == 0 {
 		return nil, nil
 	}
-	var err error
 	if s.unpack == nil {
-		s.unpack, err = gzip.NewReader(&s.packed)
-	} else {
-		err = s.unpack.Reset(&s.packed)
+		s.unpack = new(gzip.Reader)
 	}
-	if err != nil {
+	if err := s.nextMember(); err != nil {
 		s.unpack = nil
 		return nil, fmt.Errorf("the entries of a message are not gzip: %w", err)
 	}
@@ -85,13 +82,27 @@ func (s *session) inflate(c *receive.Chunk, packed []byte) ([]byte, error) {
 		if len(out) > s.MaxUnpacked || len(out) > ratioFloor && len(out)/maxRatio > len(packed) {
 			return nil, fmt.Errorf("%w: its %d bytes unpack to more than %d bytes or %d times as many", errLarge, len(packed), s.MaxUnpacked, maxRatio)
 		}
-		if err == io.EOF {
+		if err == io.EOF && s.packed.Len() == 0 {
 			return out, nil
+		}
+		if err == io.EOF {
+			err = s.nextMember()
 		}
 		if err != nil {
 			return nil, fmt.Errorf("the entries of a message are not whole gzip: %w", err)
 		}
 	}
+}
+
+// nextMember begins a member of packed, of which there is more. Read together, a
+// header that ends within its name would be taken for the end of all.
+func (s *session) nextMember() error {
+	err := s.unpack.Reset(&s.packed)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	s.unpack.Multistream(false)
+	return err
 }
 
 var (
