@@ -195,3 +195,30 @@ func TestCut(t *testing.T) {
 		}
 	}
 }
+
+// What is wrong with one entry, in whatever part of it, leaves the entries behind
+// it as they are.
+func TestEntriesBehindBrokenOnes(t *testing.T) {
+	good := arr(num(1749988800), hello)
+	for name, broken := range map[string]string{
+		"three parts":        arr(num(1), hello, dict(str("a"), arr(num(2)))),
+		"one part":           arr(num(1)),
+		"a record of arrays": arr(num(1), arr(arr(num(2), hello), num(3))),
+		"an entry of a map":  dict(str("a"), arr(num(1), hello)),
+	} {
+		for mode, message := range map[string]string{
+			"Forward":       arr(str("t"), arr(broken, good, broken, good), chunk),
+			"PackedForward": arr(str("t"), bin(broken+good+broken+good), chunk),
+		} {
+			c, left, err := decode(t, normalize.Limits{}, message)
+			if err != nil || len(left) > 0 || c.Batch.Records != 2 || c.Batch.RejectedTotal != 2 || strings.Count(string(c.Batch.Lines), `"msg":"hello","attrs":{"tag":"t"}`) != 2 {
+				t.Errorf("%s, %s: %d stored, %d rejected, %d bytes left, %v\n%s", mode, name, c.Batch.Records, c.Batch.RejectedTotal, len(left), err, c.Batch.Lines)
+			}
+		}
+	}
+	// A time that is none is left out, with all that is in it.
+	c, _, err := decode(t, normalize.Limits{}, arr(str("t"), arr(arr(dict(str("a"), arr(num(1))), hello), good)))
+	if err != nil || c.Batch.Records != 2 || c.Batch.RejectedTotal != 0 {
+		t.Errorf("%d stored, %d rejected, %v\n%s", c.Batch.Records, c.Batch.RejectedTotal, err, c.Batch.Lines)
+	}
+}
