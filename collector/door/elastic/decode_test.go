@@ -278,6 +278,28 @@ func BenchmarkDecode(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/event")
 }
 
+// Items over the limit are answered as long as they are no more than those taken,
+// and each keeps its action for when it is read again.
+func TestItemsOverTheLimit(t *testing.T) {
+	const item = "{\"create\":{\"_index\":\"i\"}}\n{\"message\":\"x\"}\n"
+	for over, ok := range map[int]bool{3: true, 4: false} {
+		batch := new(normalize.Batch)
+		batch.KeepLetters(1 << 20)
+		_, err := decodetest.Decode(Bulk, normalize.New(normalize.Limits{MaxEvents: 3}), batch, httptest.NewRequest("POST", "/_bulk", nil), []byte(strings.Repeat(item, 3+over)), nil)
+		if (err == nil) != ok {
+			t.Errorf("%d items over a limit of 3: %v", over, err)
+		}
+		if len(batch.Letters()) != over {
+			t.Errorf("%d letters of %d items", len(batch.Letters()), over)
+		}
+		for i := range batch.Letters()[:3] {
+			if l := &batch.Letters()[i]; string(batch.Text(l)) != `{"message":"x"}` || string(batch.Context(l)) != `{"_index":"i"}` {
+				t.Errorf("letter %d is %q with %q", i, batch.Text(l), batch.Context(l))
+			}
+		}
+	}
+}
+
 // FuzzDecode checks that all that was read is stored or rejected, that lines are
 // JSON, and that the answer is and has an item for each.
 func FuzzDecode(f *testing.F) {

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/binary"
+	"encoding/hex"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -220,5 +222,40 @@ func TestEntriesBehindBrokenOnes(t *testing.T) {
 	c, _, err := decode(t, normalize.Limits{}, arr(str("t"), arr(arr(dict(str("a"), arr(num(1))), hello), good)))
 	if err != nil || c.Batch.Records != 2 || c.Batch.RejectedTotal != 0 {
 		t.Errorf("%d stored, %d rejected, %v\n%s", c.Batch.Records, c.Batch.RejectedTotal, err, c.Batch.Lines)
+	}
+}
+
+// How much a message unpacks to is bounded from 4 MiB on, by its size as sent: one
+// that says little is refused, one that says much is taken.
+func TestRatio(t *testing.T) {
+	source := rand.NewChaCha8([32]byte{1})
+	line := func(int) string {
+		text := make([]byte, 10_000)
+		source.Read(text)
+		return arr(num(1749988800), dict(str("log"), str(hex.EncodeToString(text))))
+	}
+	same := arr(num(1749988800), hello)
+	for name, tt := range map[string]struct {
+		line func(int) string
+		ok   bool
+	}{"the same again and again": {func(int) string { return same }, false}, "what gzip makes a half of": {line, true}} {
+		var entries strings.Builder
+		for i := 0; entries.Len() < 5<<20; i++ {
+			entries.WriteString(tt.line(i))
+		}
+		c := &receive.Chunk{Received: received, Norm: normalize.New(normalize.Limits{MaxPast: -1}), Batch: new(normalize.Batch)}
+		c.Data = []byte(arr(str("t"), bin(packed(entries.String())), dict(str("compressed"), str("gzip"))))
+		_, err := Protocol{}.Open().Decode(c)
+		if (err == nil) != tt.ok || tt.ok == (c.Batch.Records == 0) || c.Batch.RejectedTotal != map[bool]int{false: 1}[tt.ok] {
+			t.Errorf("%s: %d stored, %d rejected, %v", name, c.Batch.Records, c.Batch.RejectedTotal, err)
+		}
+	}
+}
+
+// An EventTime with more nanoseconds than a second has is none.
+func TestEventTimeThatIsNone(t *testing.T) {
+	c, _, err := decode(t, normalize.Limits{}, arr(str("t"), at(1749988800, 1e9), hello))
+	if want := `{"time":"2026-01-01T00:00:00.000000000Z",`; err != nil || !strings.HasPrefix(string(c.Batch.Lines), want) {
+		t.Errorf("%v: %s", err, c.Batch.Lines)
 	}
 }

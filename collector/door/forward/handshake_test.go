@@ -154,3 +154,16 @@ func TestGreetings(t *testing.T) {
 		t.Error("a server without a key says something")
 	}
 }
+
+// A stranger whose PING is longer than it may be is turned away while it still
+// sends, not kept in memory until it ends.
+func TestStrangerThatGoesOn(t *testing.T) {
+	s := Protocol{Security: &Security{SharedKey: "key", Host: "server"}}.Open()
+	begun := "\x96" + str("PING") + "\xdb\x00\x10\x00\x00"
+	for size, ok := range map[int]bool{maxPing: true, maxPing + 1: false} {
+		c := &receive.Chunk{Data: []byte(begun + strings.Repeat("h", size-len(begun))), Received: received, Norm: normalize.New(normalize.Limits{}), Batch: new(normalize.Batch)}
+		if n, err := s.Decode(c); (err == nil) != ok || n != 0 {
+			t.Errorf("of %d bytes %d are taken, %v", size, n, err)
+		}
+	}
+}
