@@ -161,16 +161,17 @@ func TestRejected(t *testing.T) {
 func TestNoMessage(t *testing.T) {
 	tag := str("t")
 	for name, message := range map[string]string{
-		"JSON":               `["tag",1,{"a":"b"}]`,
-		"HTTP":               "GET / HTTP/1.1\r\n\r\n",
-		"an array of one":    arr(tag),
-		"an array of five":   arr(tag, "\x01", hello, chunk, "\x01"),
-		"a tag that is none": arr("\x01", "\x01", hello),
-		"no record":          arr(tag, "\x01"),
-		"an invalid byte":    "\x93\xc1",
-		"nested far":         strings.Repeat("\x91", 2000),
-		"not gzip":           arr(tag, bin("hello"), dict(str("chunk"), str("c"), str("compressed"), str("gzip"))),
-		"half gzip":          arr(tag, bin(packed(arr("\x01", hello))[:20]), dict(str("chunk"), str("c"), str("compressed"), str("gzip"))),
+		"JSON":                `["tag",1,{"a":"b"}]`,
+		"HTTP":                "GET / HTTP/1.1\r\n\r\n",
+		"an array of one":     arr(tag),
+		"an array of five":    arr(tag, "\x01", hello, chunk, "\x01"),
+		"a tag that is none":  arr("\x01", "\x01", hello),
+		"no record":           arr(tag, "\x01"),
+		"an invalid byte":     "\x93\xc1",
+		"nested far":          strings.Repeat("\x91", 2000),
+		"not gzip":            arr(tag, bin("hello"), dict(str("chunk"), str("c"), str("compressed"), str("gzip"))),
+		"gzip, cut in a name": arr(tag, bin(packed(arr("\x01", hello))+"\x1f\x8b\x08\x08\x00\x00\x00\x00\x00\xffname"), dict(str("chunk"), str("c"), str("compressed"), str("gzip"))),
+		"half gzip":           arr(tag, bin(packed(arr("\x01", hello))[:20]), dict(str("chunk"), str("c"), str("compressed"), str("gzip"))),
 	} {
 		got, _, err := decode(t, normalize.Limits{}, arr(tag, num(1), hello, chunk)+message)
 		if err == nil || got.Batch.Records != 1 || got.Batch.RejectedFor(normalize.ReasonSyntax) != 1 || string(got.Reply) != "\x81\xa3ack\xa2c1" {
