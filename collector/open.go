@@ -80,6 +80,8 @@ func (c *Collector) receiveOptions() receive.Options {
 			MaxEventBytes: int(limits.MaxEvent),
 			MaxDepth:      limits.MaxDepth,
 			MaxFields:     limits.MaxFields,
+			MaxKeyBytes:   int(limits.MaxKey),
+			MaxValueBytes: int(limits.MaxValue),
 			MaxEvents:     limits.MaxEvents,
 			MaxFuture:     orNever(limits.MaxFuture),
 			MaxPast:       orNever(limits.MaxPast),

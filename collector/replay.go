@@ -66,7 +66,7 @@ type rejectedKey struct{}
 
 // noLimits are the limits of what was received within them.
 var noLimits = normalize.Limits{
-	MaxEventBytes: 1 << 30, MaxDepth: 10_000, MaxFields: math.MaxInt32, MaxKeyBytes: 1 << 30,
+	MaxEventBytes: 1 << 30, MaxDepth: 10_000, MaxFields: math.MaxInt32, MaxKeyBytes: 1 << 30, MaxValueBytes: 1 << 30,
 	MaxEvents: math.MaxInt32, MaxRejections: 1, MaxFuture: -1, MaxPast: -1,
 }
 

@@ -53,6 +53,8 @@ var fields = []field{
 	{key: "limits.max_event", at: func(c *Config) any { return &c.Limits.MaxEvent }, min: 256, max: int64(64 * MiB)},
 	{key: "limits.max_depth", at: func(c *Config) any { return &c.Limits.MaxDepth }, min: 1, max: 1000},
 	{key: "limits.max_fields", at: func(c *Config) any { return &c.Limits.MaxFields }, min: 1, max: 1_000_000},
+	{key: "limits.max_key", at: func(c *Config) any { return &c.Limits.MaxKey }, min: 16, max: int64(MiB)},
+	{key: "limits.max_value", at: func(c *Config) any { return &c.Limits.MaxValue }, min: 64, max: int64(64 * MiB), zeroOK: true},
 	{key: "limits.max_events", at: func(c *Config) any { return &c.Limits.MaxEvents }, min: 1, max: 10_000_000},
 	{key: "limits.max_future", at: func(c *Config) any { return &c.Limits.MaxFuture }, min: int64(time.Second), max: math.MaxInt64, zeroOK: true},
 	{key: "limits.max_past", at: func(c *Config) any { return &c.Limits.MaxPast }, min: int64(time.Second), max: math.MaxInt64, zeroOK: true},

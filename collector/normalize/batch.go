@@ -15,6 +15,7 @@ const (
 	ReasonTooDeep       = "too_deep"        // over Limits.MaxDepth
 	ReasonTooManyFields = "too_many_fields" // over Limits.MaxFields
 	ReasonKeyTooLong    = "key_too_long"    // over Limits.MaxKeyBytes
+	ReasonValueTooLong  = "value_too_long"  // over Limits.MaxValueBytes
 	ReasonTooManyEvents = "too_many_events" // over Limits.MaxEvents
 	ReasonUnsupported   = "unsupported"     // of a kind that is not kept as a line
 )
@@ -31,6 +32,7 @@ const (
 	tooDeep
 	tooManyFields
 	keyTooLong
+	valueTooLong
 	tooManyEvents
 	unsupported
 	numReasons
@@ -38,7 +40,8 @@ const (
 
 var reasonNames = [numReasons]string{
 	"", ReasonSyntax, ReasonNotObject, ReasonInvalidUTF8, ReasonTooLarge,
-	ReasonTooDeep, ReasonTooManyFields, ReasonKeyTooLong, ReasonTooManyEvents,
+	ReasonTooDeep, ReasonTooManyFields, ReasonKeyTooLong, ReasonValueTooLong,
+	ReasonTooManyEvents,
 	ReasonUnsupported,
 }
 

@@ -368,6 +368,11 @@ func (b *Builder) after() {
 	n.body.text = b.text
 	value := span{b.value, len(b.text)}
 	kind := kindOf(b.text[b.value])
+	if n.overlong(kind, len(b.text)-b.value) {
+		n.ev.fault = valueTooLong
+		b.text = b.text[:b.name.start]
+		return
+	}
 	if p != inAttrs && n.fill(b.slot, value, kind) {
 		return
 	}

@@ -66,6 +66,9 @@ func (b *Builder) mostLevels() int {
 // finish ends the member that begin began.
 func (b *Builder) finish() {
 	n := b.n
+	if n.ev.fault == ok && n.overlong(kindOf(b.text[b.value]), len(b.text)-b.value) {
+		n.ev.fault = valueTooLong
+	}
 	if n.ev.fault == ok && len(b.text) > n.limits.MaxEventBytes {
 		n.ev.fault = tooLarge
 	}

@@ -109,7 +109,9 @@ func (n *Normalizer) readMembers(top bool) error {
 			}
 			at = n.offset()
 			value := span{at - len(v), at}
-			if kind := kindOf(v[0]); !n.fill(key, value, kind) {
+			if kind := kindOf(v[0]); n.overlong(kind, len(v)) {
+				n.ev.fault = valueTooLong
+			} else if !n.fill(key, value, kind) {
 				n.ev.fault = n.addAttr(name, value, kind, scalar(kind) && value.start == name.end+len(`:`))
 			}
 		}
@@ -117,6 +119,19 @@ func (n *Normalizer) readMembers(top bool) error {
 			return nil
 		}
 	}
+}
+
+// overlong reports whether a value of size bytes of JSON is a string or a number
+// over the limit, and notes how long it is.
+func (n *Normalizer) overlong(kind jsontext.Kind, size int) bool {
+	if size <= n.limits.MaxValueBytes || !scalar(kind) {
+		return false
+	}
+	if kind == jsontext.KindString {
+		size -= len(`""`)
+	}
+	n.ev.got = size
+	return size > n.limits.MaxValueBytes
 }
 
 // nameAt reports whether a string begins where the decoder is, at offset at in

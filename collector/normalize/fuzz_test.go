@@ -29,7 +29,7 @@ func FuzzBody(f *testing.F) {
 	for _, s := range seeds {
 		f.Add([]byte(s))
 	}
-	small := Limits{MaxEventBytes: 300, MaxDepth: 6, MaxFields: 8, MaxKeyBytes: 20, MaxEvents: 5, MaxRejections: 3}
+	small := Limits{MaxEventBytes: 300, MaxDepth: 6, MaxFields: 8, MaxKeyBytes: 20, MaxValueBytes: 100, MaxEvents: 5, MaxRejections: 3}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, limits := range []Limits{{}, small} {
 			n, b := New(limits), new(Batch)

@@ -60,6 +60,7 @@ import (
 	"cmp"
 	"errors"
 	"log/slog"
+	"math"
 	"time"
 	"unicode/utf8"
 
@@ -73,6 +74,7 @@ type Limits struct {
 	MaxDepth      int // nested objects and arrays in the canonical line, itself included; default 64
 	MaxFields     int // members of attrs; default 1024
 	MaxKeyBytes   int // bytes of a name at the top level or directly in attrs, as sent; default 1 KiB
+	MaxValueBytes int // bytes of a string, without its quotes, or a number there, as in the line; default: no limit of its own
 	MaxEvents     int // events in one call of Body or Line; default 100,000
 	MaxRejections int // rejections described in Batch.Rejected, the others are counted only; default 100
 
@@ -93,6 +95,7 @@ func (l Limits) WithDefaults() Limits {
 	def(&l.MaxDepth, 64)
 	def(&l.MaxFields, 1024)
 	def(&l.MaxKeyBytes, 1<<10)
+	def(&l.MaxValueBytes, math.MaxInt)
 	def(&l.MaxEvents, 100_000)
 	def(&l.MaxRejections, 100)
 	l.MaxFuture = cmp.Or(l.MaxFuture, 24*time.Hour)

@@ -105,6 +105,10 @@ func (n *Normalizer) quickMembers(i int, top bool) int {
 // too.
 func (n *Normalizer) take(key key, name, value span, s shape) {
 	kind := kindOf(n.body.text[value.start])
+	if n.overlong(kind, value.end-value.start) {
+		n.ev.fault = valueTooLong
+		return
+	}
 	if n.fill(key, value, kind) {
 		return
 	}

@@ -65,7 +65,7 @@ func (p pair) same(t *testing.T, body []byte) {
 	}
 }
 
-var smallLimits = Limits{MaxEventBytes: 300, MaxDepth: 6, MaxFields: 8, MaxKeyBytes: 20, MaxEvents: 5, MaxRejections: 3}
+var smallLimits = Limits{MaxEventBytes: 300, MaxDepth: 6, MaxFields: 8, MaxKeyBytes: 20, MaxValueBytes: 100, MaxEvents: 5, MaxRejections: 3}
 
 func TestQuickIsTheDecoder(t *testing.T) {
 	usual, small := newPair(Limits{}), newPair(smallLimits)

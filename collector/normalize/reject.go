@@ -117,6 +117,8 @@ func (n *Normalizer) explain(dst *Batch, r reason) string {
 		return fmt.Sprintf("event %d has more than %d fields", index, n.limits.MaxFields)
 	case keyTooLong:
 		return fmt.Sprintf("event %d has a key of %d bytes, at most %d are allowed", index, got, n.limits.MaxKeyBytes)
+	case valueTooLong:
+		return fmt.Sprintf("event %d has a value of %d bytes, at most %d are allowed", index, got, n.limits.MaxValueBytes)
 	case tooManyEvents:
 		return fmt.Sprintf("event %d is over the limit of %d events in one request", index, n.limits.MaxEvents)
 	}

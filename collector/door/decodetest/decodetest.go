@@ -80,7 +80,7 @@ func Decode(p receive.Protocol, norm *normalize.Normalizer, batch *normalize.Bat
 // FuzzLimits are what each body is decoded with: the defaults, and limits that
 // small bodies reach.
 func FuzzLimits() []normalize.Limits {
-	return []normalize.Limits{{}, {MaxEventBytes: 300, MaxDepth: 6, MaxFields: 8, MaxKeyBytes: 20, MaxEvents: 5, MaxRejections: 3}}
+	return []normalize.Limits{{}, {MaxEventBytes: 300, MaxDepth: 6, MaxFields: 8, MaxKeyBytes: 20, MaxValueBytes: 100, MaxEvents: 5, MaxRejections: 3}}
 }
 
 // AddRecorded adds the bodies of the first requests in testdata/*.request.
