@@ -142,6 +142,7 @@ type Timeouts struct {
 	ReadHeader time.Duration // read_header: for the request line and the headers
 	Read       time.Duration // read: for a whole request, body included
 	Write      time.Duration // write: for an answer; a stream of lines is bounded per write instead
+	Query      time.Duration // query: for a query to search, without the time that its client takes for the lines
 	Idle       time.Duration // idle: for the next request on a kept connection
 	Stream     time.Duration // stream: for what comes next over a TCP connection that is not HTTP
 	Shutdown   time.Duration // shutdown: for running requests once a stop was asked for
@@ -229,6 +230,7 @@ func Default() Config {
 			ReadHeader: 10 * time.Second,
 			Read:       time.Minute,
 			Write:      30 * time.Second,
+			Query:      2 * time.Minute,
 			Idle:       2 * time.Minute,
 			Stream:     time.Hour,
 			Shutdown:   10 * time.Second,

@@ -97,6 +97,7 @@ var fields = []field{
 	{key: "timeouts.read_header", at: func(c *Config) any { return &c.Timeouts.ReadHeader }, min: int64(100 * time.Millisecond), max: int64(time.Hour)},
 	{key: "timeouts.read", at: func(c *Config) any { return &c.Timeouts.Read }, min: int64(100 * time.Millisecond), max: int64(24 * time.Hour)},
 	{key: "timeouts.write", at: func(c *Config) any { return &c.Timeouts.Write }, min: int64(100 * time.Millisecond), max: int64(24 * time.Hour)},
+	{key: "timeouts.query", at: func(c *Config) any { return &c.Timeouts.Query }, min: int64(100 * time.Millisecond), max: int64(30 * 24 * time.Hour)},
 	{key: "timeouts.idle", at: func(c *Config) any { return &c.Timeouts.Idle }, min: int64(100 * time.Millisecond), max: int64(24 * time.Hour)},
 	{key: "timeouts.stream", at: func(c *Config) any { return &c.Timeouts.Stream }, min: int64(100 * time.Millisecond), max: int64(30 * 24 * time.Hour)},
 	{key: "timeouts.shutdown", at: func(c *Config) any { return &c.Timeouts.Shutdown }, min: int64(100 * time.Millisecond), max: int64(time.Hour)},

@@ -3,6 +3,8 @@ package query
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/rollway/rollway/collector/journal"
@@ -11,9 +13,26 @@ import (
 // benchLine has 250 bytes with its line feed.
 const benchLine = `{"time":"2026-05-28T12:40:00.123456789Z","level":"INFO","msg":"request served","service":"payment-api","trace_id":"6f9c9b9d7a1a","attrs":{"customer_id":"cus_123","region":"eu-west","http":{"method":"POST","status":200,"path":"/v1/charge"},"n":1234}}` + "\n"
 
+// manyTextsExpr asks for n texts of 8 bytes, none of which is in benchLine.
+func manyTextsExpr(n int) string {
+	var b []byte
+	for i := range n {
+		b = fmt.Appendf(b, `"absent%02x" or `, i%256)
+		if i >= 256 {
+			b[len(b)-len(`x" or `)] = '~'
+		}
+	}
+	return strings.TrimSuffix(string(b), " or ")
+}
+
 // BenchmarkMatch scans one line at a time; the lines are in the cache.
 func BenchmarkMatch(b *testing.B) {
 	for _, c := range []struct{ name, expr string }{
+		{"4_texts", manyTextsExpr(4)},
+		{"12_texts", manyTextsExpr(12)},
+		{"13_texts", manyTextsExpr(13)},
+		{"64_texts", manyTextsExpr(64)},
+		{"512_texts", manyTextsExpr(512)},
 		{"level", "level>=warn"},
 		{"absent_text", "timeout"},
 		{"present_text", `"/v1/charge"`},

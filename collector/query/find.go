@@ -14,11 +14,13 @@ type found struct {
 	matched uint64
 	missing uint64 // records that are gone
 	gap     *Gap   // the first of them
+	reached uint64 // offset of the line that would have come next
 }
 
 // find hands every line of the offsets [from, end) that matches q to emit, in
 // order; emit ends the search by returning false. line is valid during the call
-// only. tick is called after each frame. scanned does not count the frames that
+// only. tick is called after each frame and every tickBytes in it, and ends the
+// search by an error, as does the end of ctx or of a. scanned does not count the frames that
 // the reader leaves out for their time.
 func (a *API) find(ctx context.Context, q *Query, from, end uint64, f *found, emit func(offset uint64, line []byte) (bool, error), tick func() error) (err error) {
 	minimum, maximum := q.TimeRange()
@@ -28,8 +30,16 @@ func (a *API) find(ctx context.Context, q *Query, from, end uint64, f *found, em
 	r := a.src.NewReader(from)
 	defer func() { err = errors.Join(err, r.Close()) }()
 	r.SetTimeRange(minimum, maximum)
+	alive := func() error { return cmp.Or(context.Cause(a.ctx), context.Cause(ctx)) }
+	between := func() error {
+		if err := alive(); err != nil {
+			return err
+		}
+		return tick()
+	}
 	for r.Offset() < end {
-		if err := cmp.Or(context.Cause(a.ctx), context.Cause(ctx)); err != nil {
+		f.reached = r.Offset()
+		if err := alive(); err != nil {
 			return err
 		}
 		frame, ok, err := r.TryNext()
@@ -52,12 +62,13 @@ func (a *API) find(ctx context.Context, q *Query, from, end uint64, f *found, em
 			return nil
 		}
 		before, matchedBefore := f.scanned, f.matched
-		more, err := q.findIn(frame, end, f, emit)
+		more, err := q.findIn(frame, end, f, emit, between)
 		a.stats.scanned.Add(f.scanned - before)
 		a.stats.matched.Add(f.matched - matchedBefore)
 		if err != nil || !more {
 			return err
 		}
+		f.reached = r.Offset()
 		if err := tick(); err != nil {
 			return err
 		}
@@ -65,8 +76,12 @@ func (a *API) find(ctx context.Context, q *Query, from, end uint64, f *found, em
 	return nil
 }
 
-// findIn is find for one frame.
-func (q *Query) findIn(frame Frame, end uint64, f *found, emit func(uint64, []byte) (bool, error)) (more bool, err error) {
+// tickBytes is how many bytes of lines are searched at a time. A frame can hold
+// many more, and to match one line against many terms takes a while.
+const tickBytes = 64 << 10
+
+// findIn is find for one frame; between is called every tickBytes.
+func (q *Query) findIn(frame Frame, end uint64, f *found, emit func(uint64, []byte) (bool, error), between func() error) (more bool, err error) {
 	offset, lines := frame.First, frame.Lines
 	if !q.mayMatch(lines) {
 		if offset < end {
@@ -74,7 +89,14 @@ func (q *Query) findIn(frame Frame, end uint64, f *found, emit func(uint64, []by
 		}
 		return true, nil
 	}
-	for len(lines) > 0 && offset < end {
+	for looked := 0; len(lines) > 0 && offset < end; {
+		if looked > tickBytes {
+			looked = 0
+			f.reached = offset
+			if err := between(); err != nil {
+				return false, err
+			}
+		}
 		n := bytes.IndexByte(lines, '\n') + 1
 		if n == 0 {
 			n = len(lines)
@@ -87,6 +109,7 @@ func (q *Query) findIn(frame Frame, end uint64, f *found, emit func(uint64, []by
 			}
 		}
 		lines = lines[n:]
+		looked += n
 		offset++
 	}
 	return true, nil

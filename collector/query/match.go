@@ -158,6 +158,12 @@ func (s *scan) texts(start, end int) {
 		if !ok {
 			return
 		}
+		if s.q.many != nil {
+			if isString || isNumberStart(raw) {
+				s.q.many.search(s, raw, escaped)
+			}
+			continue
+		}
 		checks := s.q.text
 		for k := range checks {
 			c := &checks[k]

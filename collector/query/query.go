@@ -25,6 +25,7 @@ type Query struct {
 	fixed  [numFields][]check // what is asked of a top-level value as a whole
 	inside [numFields][]check // what is asked of a value inside source, error or attrs
 	text   []check            // what is asked of msg, error and every attribute
+	many   *manyTexts         // text, if there are many
 	last   fieldID            // no term looks at a field behind this one
 
 	literal []byte // a matching line without a backslash holds these bytes; nil: unknown
@@ -80,6 +81,9 @@ func compile(root *node) *Query {
 	}
 	q := &Query{}
 	q.root = q.number(root, true, false)
+	if len(q.text) > fewTexts {
+		q.many = newManyTexts(q.text)
+	}
 	return q
 }
 

@@ -50,6 +50,7 @@ func (a *API) ServeQuery(w http.ResponseWriter, r *http.Request) {
 		end:    end,
 		next:   end,
 		begun:  time.Now(),
+		most:   a.o.SearchTime,
 	}
 	if req.last > 0 {
 		err = a.writeLast(ctx, out, req, from)
@@ -65,7 +66,7 @@ func (a *API) ServeQuery(w http.ResponseWriter, r *http.Request) {
 // writeFirst sends what is found as it is found.
 func (a *API) writeFirst(ctx context.Context, out *rows, req request, from uint64) error {
 	left := req.limit
-	return a.find(ctx, req.query, from, out.end, &out.found, func(offset uint64, line []byte) (bool, error) {
+	err := a.find(ctx, req.query, from, out.end, &out.found, func(offset uint64, line []byte) (bool, error) {
 		out.buf = append(out.buf, line...)
 		if left == 1 {
 			out.next = offset + 1
@@ -74,6 +75,10 @@ func (a *API) writeFirst(ctx context.Context, out *rows, req request, from uint6
 		left--
 		return true, out.flushIfFull()
 	}, func() error { return out.tick(flushEvery) })
+	if err != nil {
+		out.next = max(from, out.reached)
+	}
+	return err
 }
 
 // patience is how long last= may search before the status is sent, so that the
@@ -108,14 +113,20 @@ type limitError struct{ error }
 type rows struct {
 	stream
 	found
-	end   uint64 // of the snapshot
-	next  uint64
-	begun time.Time
+	end    uint64 // of the snapshot
+	next   uint64
+	begun  time.Time
+	waited time.Duration // of the time since, for the client
+	most   time.Duration // all other time that there may be
 }
 
-// tick sends what waits if nothing was sent for the time given.
+// tick sends what waits if nothing was sent for the time given, and fails when
+// the time to search is over.
 func (o *rows) tick(every time.Duration) error {
 	now := time.Now()
+	if now.Sub(o.begun)-o.waited > o.most {
+		return &limitError{fmt.Errorf("this query has searched for %v, which is the limit; narrow it by since and until", o.most)}
+	}
 	last := o.flushed
 	if !o.started {
 		last = o.begun
@@ -142,7 +153,10 @@ func (o *rows) flush() error {
 		h.Set("Rollway-End", strconv.FormatUint(o.end, 10))
 		h.Set("Trailer", "Rollway-Scanned, Rollway-Matched, Rollway-Next, Rollway-Missing, Rollway-Error")
 	}
-	return o.stream.flush()
+	begin := time.Now()
+	err := o.stream.flush()
+	o.waited += time.Since(begin)
+	return err
 }
 
 // finish ends the answer, err being why it ends early.

@@ -128,7 +128,7 @@ func (t *tail) run(ctx context.Context) error {
 			}
 		case ok:
 			t.failures = 0
-			if err := t.frame(frame); err != nil {
+			if err := t.frame(ctx, frame); err != nil {
 				return err
 			}
 			if err := t.tick(); err != nil {
@@ -209,7 +209,7 @@ func (t *tail) failed(ctx context.Context, err error) error {
 }
 
 // frame gathers an event for each line of f that matches.
-func (t *tail) frame(f Frame) error {
+func (t *tail) frame(ctx context.Context, f Frame) error {
 	var n found
 	_, err := t.query.findIn(f, math.MaxUint64, &n, func(offset uint64, line []byte) (bool, error) {
 		t.appendID(offset)
@@ -220,7 +220,7 @@ func (t *tail) frame(f Frame) error {
 			return true, nil
 		}
 		return true, t.flush()
-	})
+	}, func() error { return context.Cause(ctx) })
 	t.api.stats.scanned.Add(n.scanned)
 	t.api.stats.matched.Add(n.matched)
 	return err

@@ -1,0 +1,95 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// slowClient takes each piece of an answer only after take has returned.
+type slowClient struct {
+	*httptest.ResponseRecorder
+	take func()
+}
+
+func (c *slowClient) Write(p []byte) (int, error) {
+	c.take()
+	return c.ResponseRecorder.Write(p)
+}
+
+// searched has a new API over m answer a query, to a client.
+func searched(t *testing.T, m *memory, o Options, ctx context.Context, params string, take func()) (*httptest.ResponseRecorder, Stats) {
+	t.Helper()
+	a, err := New(m, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	req := httptest.NewRequest("GET", "/api/query?"+params, nil).WithContext(ctx)
+	req.Header.Set("TE", "trailers")
+	w := httptest.NewRecorder()
+	a.ServeQuery(&slowClient{w, take}, req)
+	return w, a.Stats()
+}
+
+// A query that has searched for SearchTime ends, and says where it can go on.
+func TestSearchTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memory{before: func(uint64) error { time.Sleep(time.Second); return nil }}
+		all := numbered(t, m, 300, 10)
+		begin := time.Now()
+		w, _ := searched(t, m, Options{SearchTime: 10 * time.Second}, t.Context(), "", func() {})
+		if took := time.Since(begin); took < 10*time.Second || took > 12*time.Second {
+			t.Errorf("it has searched for %v", took)
+		}
+		next, err := strconv.Atoi(w.Header().Get("Rollway-Next"))
+		if err != nil || next < 90 || next > 120 || w.Body.String() != strings.Join(all[:next], "\n")+"\n" {
+			t.Errorf("next %q, %v, after %d lines", w.Header().Get("Rollway-Next"), err, strings.Count(w.Body.String(), "\n"))
+		}
+		if text := w.Header().Get("Rollway-Error"); !strings.Contains(text, "searched for 10s, which is the limit") {
+			t.Errorf("error %q", text)
+		}
+		w, _ = searched(t, m, Options{SearchTime: 10 * time.Second}, t.Context(), fmt.Sprintf("from=%d&limit=50", next), func() {})
+		if want := strings.Join(all[next:next+50], "\n") + "\n"; w.Body.String() != want || w.Header().Get("Rollway-Error") != "" {
+			t.Errorf("it goes on with %.200q, %q", w.Body, w.Header().Get("Rollway-Error"))
+		}
+		w, _ = searched(t, m, Options{SearchTime: 5 * time.Second}, t.Context(), "last=300", func() {})
+		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "searched for 5s") {
+			t.Errorf("last: %d %s", w.Code, w.Body)
+		}
+	})
+}
+
+// The time that its client takes for an answer is no part of it.
+func TestSearchTimeWithoutTheClients(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memory{before: func(uint64) error { time.Sleep(100 * time.Millisecond); return nil }}
+		all := numbered(t, m, 300, 10)
+		begin := time.Now()
+		w, _ := searched(t, m, Options{SearchTime: 10 * time.Second}, t.Context(), "", func() { time.Sleep(20 * time.Second) })
+		if w.Body.String() != strings.Join(all, "\n")+"\n" || w.Header().Get("Rollway-Error") != "" {
+			t.Errorf("%d lines, %q", strings.Count(w.Body.String(), "\n"), w.Header().Get("Rollway-Error"))
+		}
+		if took := time.Since(begin); took < time.Minute {
+			t.Errorf("the client took %v", took)
+		}
+	})
+}
+
+// The search ends soon after its client has gone, also within a frame.
+func TestSearchEndsWithItsClient(t *testing.T) {
+	m := &memory{}
+	const many = 50_000
+	numbered(t, m, many, many)
+	ctx, gone := context.WithCancel(t.Context())
+	_, stats := searched(t, m, Options{}, ctx, "", gone)
+	if line := len(testLine(0, "INFO", "line")); stats.Scanned > 4*tickBytes/uint64(line) {
+		t.Errorf("%d of %d lines were looked at", stats.Scanned, many)
+	}
+}
