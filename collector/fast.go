@@ -28,17 +28,20 @@ type frontLimit struct{ *connlimit.Limit }
 func (l frontLimit) Refuse(c net.Conn) { l.Limit.Refuse(c, refusal) }
 
 // openFast puts package httpfast in front of the HTTP server where it can be:
-// for what entrances take, without TLS. An answer to a bulk request can be long
+// for what entrances take and for checks of health, without TLS. An answer to a bulk request can be long
 // and is written while the request's memory is still counted; gRPC has trailers.
 func (c *Collector) openFast(mux *http.ServeMux, entrances map[string]bool, errorLog *log.Logger) (*httpfast.Server, error) {
 	l, is := c.http.(*net.TCPListener)
 	if !is || c.Secure() || !httpfast.Supported {
 		return nil, nil
 	}
-	return httpfast.New(l, httpfast.Options{
+	front, err := httpfast.New(l, httpfast.Options{
 		Handler: mux,
 		Takes: func(r *http.Request) bool {
 			_, pattern := mux.Handler(r)
+			if pattern == "/healthz" || pattern == "/readyz" {
+				return true
+			}
 			return entrances[pattern] && !strings.HasSuffix(pattern, "/_bulk") && pattern != otlp.GRPCPath
 		},
 		Limit:         frontLimit{c.conns},
@@ -48,6 +51,11 @@ func (c *Collector) openFast(mux *http.ServeMux, entrances map[string]bool, erro
 		IdleTimeout:   c.config.Timeouts.Idle,
 		ErrorLog:      errorLog,
 	})
+	if err != nil {
+		return nil, err
+	}
+	front.Behind(c.server)
+	return front, nil
 }
 
 // serveFast serves HTTP at c.http until shutdownHTTP.

@@ -14,7 +14,7 @@ import (
 )
 
 // Requests with events are answered in front of net/http, all others on the
-// same connection behind it; tokens, durabilities and refusals are the same.
+// same connection behind it, from where it comes back; tokens, durabilities and refusals are the same.
 func TestFastRequests(t *testing.T) {
 	if !httpfast.Supported {
 		t.Skip("package httpfast is not for this system")
@@ -59,8 +59,18 @@ func TestFastRequests(t *testing.T) {
 	if code, _, body := ask("POST", "/api/logs", writerSecret, `{"msg":"second"}`); code != 200 {
 		t.Errorf("%d %s", code, body)
 	}
-	if got := r.fast.Stats(); got.Requests != uint64(len(paths)) || got.HandedOver != 1 {
-		t.Errorf("%+v after a request of another kind", got)
+	if got := r.fast.Stats(); got.Requests != uint64(len(paths))+1 || got.HandedOver != 1 || got.TakenBack != 1 {
+		t.Errorf("%+v after a request of another kind and one more", got)
+	}
+	large := `{"msg":"` + strings.Repeat("x", 200<<10) + `"}`
+	if code, _, body := ask("POST", "/api/logs", writerSecret, large); code != 200 {
+		t.Errorf("%d %s", code, body)
+	}
+	if code, _, body := ask("POST", "/api/logs", "wrong", `{"msg":"third"}`); code != 401 {
+		t.Errorf("%d %s", code, body)
+	}
+	if got := r.fast.Stats(); got.Requests != uint64(len(paths))+2 || got.HandedOver != 2 || got.TakenBack != 2 {
+		t.Errorf("%+v after a long body and one more", got)
 	}
 	if err := r.stop(); err != nil {
 		t.Fatal(err)

@@ -111,6 +111,7 @@ var simple = []metric{
 	counter("http_connections_refused", "Those answered 503 and closed, as too many were open.", func(s *Stats) uint64 { return s.Connections.Refused }),
 	counter("http_front_requests", "Requests answered in front of net/http.", func(s *Stats) uint64 { return s.Front.Requests }),
 	counter("http_front_handed_over", "Times that a connection was handed to net/http.", func(s *Stats) uint64 { return s.Front.HandedOver }),
+	counter("http_front_taken_back", "Times that one came back.", func(s *Stats) uint64 { return s.Front.TakenBack }),
 	gauge("tcp_connections", "TCP connections open now.", func(s *Stats) float64 { return float64(s.Receive.Connections) }),
 	counter("tcp_connections_accepted", "TCP connections taken.", func(s *Stats) uint64 { return s.Receive.ConnectionsTotal }),
 	counter("tcp_connections_refused", "TCP connections closed at once, as too many were open.", func(s *Stats) uint64 { return s.Receive.ConnectionsRefused }),

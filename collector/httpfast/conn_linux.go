@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -27,7 +28,23 @@ type conn struct {
 	pending  []byte // of an answer, not sent
 	last     bool   // nothing comes after pending
 	answered bool   // one request at least
+	posted   bool   // the last one was a POST
 	skipped  int    // line ends before the next one
+
+	back   bool // it was net/http's, and nothing was answered here since
+	inVain int  // how often in a row it came back for nothing
+}
+
+// maxInVain bounds what a connection that only comes back for nothing costs: one
+// request of 2^maxInVain is answered on the way back.
+const maxInVain = 10
+
+// inVainNow is inVain if c is handed over now.
+func (c *conn) inVainNow() int {
+	if !c.back {
+		return 0
+	}
+	return min(c.inVain+1, maxInVain)
 }
 
 // States of a conn.
@@ -115,10 +132,12 @@ func (t *table) at(fd int32) *conn {
 	return t.byFD[fd]
 }
 
-func (t *table) all() []*conn {
+func (t *table) all() []*conn { return t.appendAll(nil) }
+
+func (t *table) appendAll(list []*conn) []*conn {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	list := make([]*conn, 0, t.n)
+	list = slices.Grow(list, t.n)
 	for _, c := range t.byFD {
 		if c != nil {
 			list = append(list, c)

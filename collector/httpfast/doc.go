@@ -14,8 +14,23 @@
 //
 // With the first request that is anything else, the connection and all that was
 // read of it go to the net.Listener that [Server.Rest] returns, which net/http
-// serves; they do not come back. So there is one opinion on where an unusual
-// request ends, and it is net/http's.
+// serves. So there is one opinion on where an unusual request ends, and it is
+// net/http's.
+//
+// # How connections come back
+//
+// Where an unusual request has ended only net/http knows, and what it has read
+// beyond is in its buffers. Its documented way to hand out both is Hijack, in a
+// handler that has read the body to its end. So a server that [Server.Behind] has
+// prepared keeps the answer to such a request, has the connection hijacked, and
+// the Server sends the answer and goes on with what was read beyond. If the body
+// was not read as a whole, one side wants the connection closed, the request is
+// not of HTTP/1.1, or its answer is not one of Options.Takes, net/http goes on.
+// To take a connection between two requests, by ConnState or by its reads, would
+// be to guess what the buffers hold.
+//
+// To go and come back costs more than to stay. A connection that was handed over
+// again before anything was answered here stays for 1, 3, 7 … 1023 requests.
 //
 // # How
 //

@@ -50,10 +50,14 @@ func (r *rest) give(c net.Conn) {
 // A handed connection begins with what was read of it before.
 type handed struct {
 	*net.TCPConn
-	o      *Options
-	ended  sync.Once
+	s      *Server
+	ended  sync.Once // by Close, or because it was taken back
+	from   string
 	remote net.Addr // as it was accepted: a connection that was reset has none any more
 	first  []byte
+
+	inVain int // as in conn
+	stays  int // for so many requests of HTTP/1; used by the handler of one
 }
 
 // addressOf returns the address that remote names, or nil.
@@ -68,7 +72,7 @@ func addressOf(remote string) net.Addr {
 // Close implements net.Conn.
 func (c *handed) Close() error {
 	err := c.TCPConn.Close()
-	c.ended.Do(c.o.ended)
+	c.ended.Do(c.s.o.ended)
 	return err
 }
 

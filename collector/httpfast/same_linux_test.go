@@ -24,7 +24,14 @@ type recorder struct {
 }
 
 func (r *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	body, err := io.ReadAll(req.Body)
+	var from io.Reader = req.Body
+	switch req.URL.Path {
+	case "/unread":
+		from = strings.NewReader("")
+	case "/half":
+		from = io.LimitReader(req.Body, 1000)
+	}
+	body, err := io.ReadAll(from)
 	var header bytes.Buffer
 	req.Header.Write(&header)
 	r.mu.Lock()
@@ -64,8 +71,9 @@ type pair struct {
 func newPair(t testing.TB) *pair {
 	p := &pair{recorder: &recorder{seen: map[string][]string{}}}
 	silent := log.New(io.Discard, "", 0)
-	serve := func(l net.Listener) {
+	serve := func(l net.Listener, prepare func(*http.Server)) {
 		s := &http.Server{Handler: p.recorder, ErrorLog: silent, ReadHeaderTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
+		prepare(s)
 		t.Cleanup(func() { s.Close() })
 		go s.Serve(l)
 	}
@@ -76,11 +84,11 @@ func newPair(t testing.TB) *pair {
 		}
 		*addr = l.Addr().String()
 		if addr == &p.ref {
-			serve(l)
+			serve(l, func(*http.Server) {})
 			continue
 		}
 		p.fast = newServer(t, l, Options{Handler: p.recorder, Takes: func(r *http.Request) bool { return r.URL.Path != "/other" }, ErrorLog: silent})
-		serve(p.fast.Rest())
+		serve(p.fast.Rest(), p.fast.Behind)
 	}
 	return p
 }
@@ -188,6 +196,10 @@ func post(path, more, body string) string {
 	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: a.b:80\r\n%sContent-Length: %d\r\n\r\n%s", path, more, len(body), body)
 }
 
+func chunked(path, body string) string {
+	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: a.b:80\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", path, len(body), body)
+}
+
 // streams are what connections may say.
 var streams = []string{
 	"",
@@ -221,6 +233,17 @@ var streams = []string{
 	post("/a", "", strings.Repeat("b", maxRequest/2)) + post("/a", "", strings.Repeat("c", maxRequest*3/4)) + post("/a", "", "y"),
 	"POST /a HTTP/1.0\r\nHost: a\r\nContent-Length: 1\r\n\r\nx" + post("/a", "", "y"),
 	"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+	chunked("/a", "hello") + post("/a", "", "y") + chunked("/b", "again") + chunked("/b", "and again") + "\r\n" + post("/a", "", "z"),
+	"GET /a HTTP/1.1\r\nHost: a\r\n\r\n" + post("/a", "", "y") + "HEAD /a HTTP/1.1\r\nHost: a\r\n\r\n" + post("/none", "", "z"),
+	"GET /a HTTP/1.1\r\nHost: a\r\n\r\n\r\n" + post("/a", "", "y"),
+	"GET /a HTTP/1.1\r\nHost: a\r\n\r\n\n",
+	chunked("/last", "hello") + post("/a", "", "never"),
+	chunked("/gone", "hello") + post("/a", "", "y") + chunked("/none", "hello") + "GET /b HTTP/1.1\r\nHost: a\r\n\r\n" + "nonsense\r\n\r\n",
+	chunked("/unread", "hello") + post("/a", "", "y") + post("/unread", "Expect: 100-continue\r\n", "xyz") + post("/a", "", "y"),
+	post("/half", "X-Long: "+strings.Repeat("l", maxHead)+"\r\n", strings.Repeat("b", 3000)) + post("/a", "", "y"),
+	chunked("/a", "hello") + "POST /a HTTP/1.1\r\nHost: a.b:80\r\nContent-Length: 9\r\n\r\nshort",
+	"POST /a HTTP/1.1\r\nHost: a.b:80\r\nTransfer-Encoding: chunked\r\nTrailer: X-T\r\n\r\n5\r\nhello\r\n0\r\nX-T: 1\r\n\r\n" + post("/a", "", "y"),
+	"POST /a HTTP/1.1\r\nHost: a.b:80\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n" + post("/a", "", "y"),
 	"nonsense",
 	post("/a", "", "x") + "nonsense\r\n\r\n",
 	post("/a", "", "x") + "0",
@@ -240,8 +263,8 @@ func TestAsNetHTTP(t *testing.T) {
 			p.check(t, []byte(text), cut, 30, 10)
 		}
 	}
-	if s := p.fast.Stats(); s.Requests == 0 || s.HandedOver == 0 || s.HandedOver >= s.Connections {
-		t.Errorf("%+v: not both ways were gone", s)
+	if s := p.fast.Stats(); s.Requests == 0 || s.HandedOver == 0 || s.TakenBack == 0 || s.HandedOver >= s.Connections+s.TakenBack {
+		t.Errorf("%+v: not all ways were gone", s)
 	}
 }
 

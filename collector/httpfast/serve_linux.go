@@ -11,6 +11,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -43,7 +44,7 @@ type Server struct {
 	stopped  chan struct{} // closed when workers end
 	kept     atomic.Int64  // bytes of requests that are not here as a whole
 
-	counts struct{ accepted, handed, requests atomic.Uint64 }
+	counts struct{ accepted, handed, back, requests atomic.Uint64 }
 
 	mu      sync.Mutex
 	ended   bool           // guarded by mu; stopped is closed
@@ -60,10 +61,11 @@ func New(l *net.TCPListener, o Options) (*Server, error) {
 		o: o, l: l, rest: newRest(l.Addr()), began: time.Now(),
 		alarm: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
-	var err error
-	if s.file, err = duplicate(l); err != nil {
+	fd, err := duplicate(l)
+	if err != nil {
 		return nil, fmt.Errorf("duplicate the listener: %w", err)
 	}
+	s.file = os.NewFile(uintptr(fd), "listener")
 	if s.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		s.file.Close()
 		return nil, fmt.Errorf("make an epoll instance: %w", err)
@@ -90,21 +92,18 @@ func New(l *net.TCPListener, o Options) (*Server, error) {
 	return s, nil
 }
 
-// duplicate returns the socket of l under a descriptor of its own.
-func duplicate(l *net.TCPListener) (*os.File, error) {
-	raw, err := l.SyscallConn()
+// duplicate returns the socket of a listener or connection under a descriptor of
+// its own.
+func duplicate(of syscall.Conn) (fd int, err error) {
+	raw, err := of.SyscallConn()
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	var fd int
 	var failed error
 	if err := raw.Control(func(of uintptr) { fd, failed = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, 0) }); err != nil {
-		return nil, err
+		return 0, err
 	}
-	if failed != nil {
-		return nil, failed
-	}
-	return os.NewFile(uintptr(fd), "listener"), nil
+	return fd, failed
 }
 
 // Rest is where the connections come out that are handed over. It is to be
@@ -113,7 +112,7 @@ func (s *Server) Rest() net.Listener { return s.rest }
 
 // Stats returns a snapshot.
 func (s *Server) Stats() Stats {
-	return Stats{Connections: s.counts.accepted.Load(), HandedOver: s.counts.handed.Load(), Requests: s.counts.requests.Load()}
+	return Stats{Connections: s.counts.accepted.Load(), HandedOver: s.counts.handed.Load(), TakenBack: s.counts.back.Load(), Requests: s.counts.requests.Load()}
 }
 
 // Serve accepts connections until the Server is shut down, and then returns
@@ -176,12 +175,24 @@ func (s *Server) admit(fd int, from unix.Sockaddr) {
 	c := &conn{fd: fd, remote: address(from)}
 	c.ctx.Context = context.Background()
 	c.deadline.Store(s.after(s.o.HeaderTimeout))
+	c.state.Store(busy)
 	s.conns.put(c)
-	err := unix.EpollCtl(s.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{
-		Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET&(1<<32-1), Fd: int32(fd)})
-	if err != nil && c.own() {
+	s.enlist(c)
+}
+
+// enlist has workers wait for c, which the caller owns, and gives it up. One of
+// them is told of it at once, as c can be written to.
+func (s *Server) enlist(c *conn) {
+	fd, event := c.fd, unix.EpollEvent{
+		Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET&(1<<32-1), Fd: int32(c.fd)}
+	if err := unix.EpollCtl(s.epoll, unix.EPOLL_CTL_ADD, fd, &event); err != nil {
 		s.o.logf("httpfast: wait for a connection: %v", err)
 		s.close(c)
+		return
+	}
+	if !c.release() { // a worker was told before that, and is to be told again
+		c.state.Store(idle)
+		unix.EpollCtl(s.epoll, unix.EPOLL_CTL_MOD, fd, &event) // fails if it is closed by now
 	}
 }
 
@@ -233,7 +244,10 @@ func (s *Server) handOver(c *conn, read []byte) {
 		s.o.ended()
 		return
 	}
-	s.rest.give(&handed{TCPConn: tcp, o: &s.o, remote: addressOf(c.remote), first: append([]byte(nil), read...)})
+	s.rest.give(&handed{
+		TCPConn: tcp, s: s, from: c.remote, remote: addressOf(c.remote), first: append([]byte(nil), read...),
+		inVain: c.inVainNow(), stays: 1<<c.inVainNow() - 1,
+	})
 }
 
 // close closes c, which the caller owns.

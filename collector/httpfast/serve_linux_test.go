@@ -112,6 +112,7 @@ func TestHandlersThatWait(t *testing.T) {
 func newServerAndRest(t *testing.T, h http.Handler) *Server {
 	s := newServer(t, listen(t), Options{Takes: all, Handler: h})
 	rest := &http.Server{Handler: h}
+	s.Behind(rest)
 	go rest.Serve(s.Rest())
 	t.Cleanup(func() { rest.Close() })
 	return s

@@ -6,13 +6,17 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 )
 
 // Supported tells whether this system is one where New returns a Server.
 const Supported = false
 
 // A Server is not to be had on this system.
-type Server struct{ rest *rest }
+type Server struct {
+	o    Options
+	rest *rest
+}
 
 // New returns an error.
 func New(*net.TCPListener, Options) (*Server, error) {
@@ -21,6 +25,9 @@ func New(*net.TCPListener, Options) (*Server, error) {
 
 // Rest is where connections come out that are handed over.
 func (s *Server) Rest() net.Listener { return s.rest }
+
+// Behind does nothing.
+func (s *Server) Behind(*http.Server) {}
 
 // Stats returns a snapshot.
 func (s *Server) Stats() Stats { return Stats{} }

@@ -15,7 +15,9 @@ type Options struct {
 	Handler http.Handler
 	// Takes reports whether Handler is to answer a request here. It is asked
 	// once for each header block of a connection and gets a request without a
-	// body. What it does not take is handed over.
+	// body. What it does not take is handed over. It is also asked whether the
+	// answer to a request that came to net/http is one that Handler gives as a
+	// whole, after which the connection can come back.
 	Takes func(*http.Request) bool
 
 	// Limit is asked about each connection, and told when it has ended, whoever
@@ -44,7 +46,8 @@ type Limiter interface {
 // Stats counts since New.
 type Stats struct {
 	Connections uint64 // accepted, and let in by Options.Limit
-	HandedOver  uint64 // of them, to the listener of Rest
+	HandedOver  uint64 // to the listener of Rest, each time
+	TakenBack   uint64 // from there
 	Requests    uint64 // answered here
 }
 

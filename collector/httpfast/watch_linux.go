@@ -67,6 +67,7 @@ func (s *Server) sweep() {
 	tick := time.NewTicker(s.o.sweepEvery())
 	defer tick.Stop()
 	w := s.newWorker()
+	var list []*conn // again, as it is long and made often
 	for {
 		select {
 		case <-tick.C:
@@ -74,7 +75,9 @@ func (s *Server) sweep() {
 			return
 		}
 		now := s.after(0)
-		for _, c := range s.conns.all() {
+		clear(list) // those that are gone need not be kept
+		list = s.conns.appendAll(list[:0])
+		for _, c := range list {
 			if c.deadline.Load() < now && c.own() {
 				w.expire(c, now)
 			}

@@ -223,7 +223,7 @@ func (w *worker) park(c *conn, part []byte, want int) {
 // that is the beginning of one, want is the size of the whole.
 func (w *worker) requests(c *conn, in []byte) (rest []byte, want int, v verdict) {
 	for {
-		for c.answered && c.skipped < aheadOf && len(in) > 0 && (in[0] == '\r' || in[0] == '\n') {
+		for c.posted && c.skipped < aheadOf && len(in) > 0 && (in[0] == '\r' || in[0] == '\n') {
 			in = in[1:] // net/http passes by as many after a POST
 			c.skipped++
 		}
@@ -288,7 +288,7 @@ func (w *worker) handle(c *conn, b []byte, length int) verdict {
 	if w.blocked {
 		w.unblock()
 	}
-	c.answered, c.skipped = true, 0
+	c.answered, c.posted, c.skipped, c.back = true, true, 0, false
 	s.counts.requests.Add(1)
 	if !whole {
 		s.close(c)
