@@ -245,28 +245,30 @@ func (p *printer) isNew(rec framed.Record) bool {
 	return isNew
 }
 
-// printText returns an error of stdout only.
+// printText returns an error of stdout only. It ends at a last line without an
+// end: what is appended meanwhile begins within a line.
 func (p *printer) printText(l *logFile) error {
 	for {
 		line, err := l.text.next(wholeLine)
-		switch {
-		case err == nil && line.tooLong > 0:
+		if err == nil && line.tooLong > 0 {
 			p.fail(fmt.Errorf("%s: line %s is left out: it is %s long", l.name, count(l.text.lines), byteCount(line.tooLong)))
-		case err == nil:
+		} else if err == nil {
 			if err := p.print(line.text); err != nil {
 				return err
 			}
-		default:
-			if err := p.out.flush(); err != nil {
-				return err
-			}
-			if !errors.Is(err, io.EOF) {
-				p.fail(err)
-			} else if l.text.tailStart >= 0 {
-				p.say("%s: the last line has no end", l.name)
-			}
-			return nil
 		}
+		if err == nil && l.text.tailStart < 0 {
+			continue
+		}
+		if err := p.out.flush(); err != nil {
+			return err
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			p.fail(err)
+		} else if l.text.tailStart >= 0 {
+			p.say("%s: the last line has no end", l.name)
+		}
+		return nil
 	}
 }
 
