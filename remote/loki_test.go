@@ -35,6 +35,7 @@ type lokiPeer struct {
 	older   bool          // its texts are of an older version
 	behind  time.Duration // ingester: how far behind its stream's newest an entry may be; 0: as far as it likes
 	entries []lokiEntry
+	have    map[lokiEntry]bool   // entries
 	newest  map[string]time.Time // by stream
 	pushes  int
 }
@@ -45,8 +46,13 @@ type lokiEntry struct {
 	line   string
 }
 
+// newLokiPeer returns a peer that is no server yet.
+func newLokiPeer() *lokiPeer {
+	return &lokiPeer{newest: map[string]time.Time{}, have: map[lokiEntry]bool{}}
+}
+
 func startLokiPeer(t testing.TB) *lokiPeer {
-	p := &lokiPeer{newest: map[string]time.Time{}}
+	p := newLokiPeer()
 	p.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { p.serve(t, rw, r) }))
 	t.Cleanup(p.Close)
 	return p
@@ -110,7 +116,8 @@ func (p *lokiPeer) serve(t testing.TB, rw http.ResponseWriter, r *http.Request) 
 			if at.After(p.newest[stream]) {
 				p.newest[stream] = at
 			}
-			if e := (lokiEntry{stream, ns, v[1]}); !slices.Contains(p.entries, e) {
+			if e := (lokiEntry{stream, ns, v[1]}); !p.have[e] {
+				p.have[e] = true
 				p.entries = append(p.entries, e)
 			}
 		}

@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rollway/rollway/remote"
 )
@@ -58,7 +57,7 @@ func anyHTTP(t *testing.T) *anyPeer {
 }
 
 func anyLoki(t *testing.T) *anyPeer {
-	p := &lokiPeer{newest: map[string]time.Time{}}
+	p := newLokiPeer()
 	h := newHome(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { p.serve(t, rw, r) }))
 	return &anyPeer{url: "loki+http://" + h.addr, up: h.heal, down: h.down, stall: h.stall, lines: p.bytes}
 }
