@@ -66,6 +66,7 @@ func TestLineWriter(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "log")
 				f := open(t, path, file.Options{Sync: policy})
 				return &rollwaytest.Instance{
+					Midway:    toldMode() == file.Direct,
 					Writer:    f,
 					Delivered: func() []byte { return []byte(read(t, path)) },
 					Ledger:    func() rollwaytest.Ledger { return ledger(f) },
@@ -83,6 +84,7 @@ func TestLineWriter(t *testing.T) {
 				t.Fatal(err)
 			}
 			return &rollwaytest.Instance{
+				Midway:    toldMode() == file.Direct,
 				Writer:    w,
 				Delivered: func() []byte { return []byte(read(t, path)) },
 				Ledger: func() rollwaytest.Ledger {

@@ -31,6 +31,7 @@ func TestLineWriterModes(t *testing.T) {
 			o.OnNotice = func(s string) { t.Errorf("OnNotice(%s)", s) }
 			f := open(t, path, o)
 			return f, &rollwaytest.Instance{
+				Midway: toldMode() == file.Direct,
 				Writer: f,
 				Delivered: func() []byte {
 					_, contents := parts(t, path, nil)

@@ -1,6 +1,7 @@
 package rollwaytest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -47,6 +48,9 @@ type Instance struct {
 	// they came. It is called after Flush, Sync, Close or Shutdown, and while
 	// the writer works.
 	Delivered func() []byte
+	// Midway says that Delivered may see the destination amid a write, with the
+	// beginning of a line or with bytes 0 at the end: then it is called again.
+	Midway bool
 	// Keeps says that what Shutdown cannot deliver stays pending, for the next
 	// writer, where others drop it.
 	Keeps bool
@@ -239,6 +243,10 @@ func (su *suite) flush(t *testing.T) {
 func (su *suite) delivered(t *testing.T) (next map[int]int, lines int) {
 	t.Helper()
 	data := su.Delivered()
+	for tries := 0; su.Midway && tries < 1000 && (len(data) > 0 && data[len(data)-1] != '\n' || bytes.IndexByte(data, 0) >= 0); tries++ {
+		time.Sleep(time.Millisecond)
+		data = su.Delivered()
+	}
 	if len(data) > 0 && data[len(data)-1] != '\n' {
 		t.Errorf("the destination ends within a line: …%q", data[max(0, len(data)-80):])
 	}

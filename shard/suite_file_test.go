@@ -129,6 +129,7 @@ func TestLineWriterOnAFaultyFile(t *testing.T) {
 						}
 						return data
 					},
+					Midway: mode == direct.Direct,
 					Ledger: func() rollwaytest.Ledger { return ledger(w) },
 					Stall:  dst.stall,
 					Fail:   dst.fail,

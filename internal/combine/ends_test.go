@@ -35,6 +35,7 @@ type end struct {
 	rollwaytest.LineWriter
 	ledger    func() rollwaytest.Ledger
 	delivered func() []byte // all bytes that came out, in order
+	midway    bool          // delivered may see the end amid a write, as rollwaytest.Instance.Midway
 	away      func(bool)    // the peer refuses everything, or takes it again; nil if it always takes
 }
 
@@ -74,6 +75,7 @@ func fileEnd(o file.Options) func(testing.TB) *end {
 				return rollwaytest.Ledger{Accepted: s.Accepted, Written: s.Written, Pending: s.Pending, Rejected: s.Rejected}
 			},
 			delivered: func() []byte { return readSeries(t, path) },
+			midway:    o.Mode == file.Direct,
 		}
 	}
 }

@@ -29,6 +29,7 @@ func TestLineWriter(t *testing.T) {
 						Writer:    r.head,
 						Keeps:     c.keeps,
 						Delivered: r.ends[last].delivered,
+						Midway:    r.ends[last].midway,
 						Ledger:    r.ledger,
 						Stall:     r.gates[last].stall,
 						Fail:      r.gates[last].fail,
