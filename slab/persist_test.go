@@ -72,7 +72,9 @@ func TestPersistKeepsWhatCloseCannotDeliver(t *testing.T) {
 		path := inMemory(t)
 		dst := new(rollwaytest.Destination)
 		dst.Fail(nil)
-		w, err := slab.New(dst, slab.Options{SlabSize: 512, SlabCount: 4, Persist: path, CloseTimeout: 50 * time.Millisecond})
+		// One attempt is over long before the deadline, and the next would be long after.
+		once := slab.Retry{Min: time.Hour, Max: time.Hour}
+		w, err := slab.New(dst, slab.Options{SlabSize: 512, SlabCount: 4, Persist: path, Retry: once, CloseTimeout: 100 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
