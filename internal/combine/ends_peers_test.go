@@ -96,25 +96,7 @@ func syslogTCPEnd(t testing.TB) *end {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := new(peer)
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			keep := p.newConn()
-			serving.Go(func() {
-				defer c.Close()
-				io.Copy(keep, c)
-			})
-		}
-	})
-	t.Cleanup(func() {
-		l.Close()
-		serving.Wait() // the Writer is closed by now
-	})
+	p := listen(t, l)
 	return remoteEnd(t, "syslog+tcp://"+l.Addr().String(), inSyslog, func() (lines []byte) {
 		p.mu.Lock()
 		defer p.mu.Unlock()

@@ -263,6 +263,31 @@ func httpEnd(o remote.Options) func(testing.TB) *end {
 	}
 }
 
+// listen returns a peer that keeps what comes over each connection to l, and
+// closes l at the end of the test.
+func listen(t testing.TB, l net.Listener) *peer {
+	p := new(peer)
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			keep := p.newConn()
+			serving.Go(func() {
+				defer c.Close()
+				io.Copy(keep, c)
+			})
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		serving.Wait() // the Writer is closed by now
+	})
+	return p
+}
+
 // streamEnd sends over tcp, tls or unix to a real listener.
 func streamEnd(scheme string) func(testing.TB) *end {
 	return func(t testing.TB) *end {
@@ -281,25 +306,7 @@ func streamEnd(scheme string) func(testing.TB) *end {
 			l = tls.NewListener(l, serverConfig)
 			o.TLSConfig = &tls.Config{RootCAs: roots}
 		}
-		p := new(peer)
-		var serving sync.WaitGroup
-		serving.Go(func() {
-			for {
-				c, err := l.Accept()
-				if err != nil {
-					return
-				}
-				keep := p.newConn()
-				serving.Go(func() {
-					defer c.Close()
-					io.Copy(keep, c)
-				})
-			}
-		})
-		t.Cleanup(func() {
-			l.Close()
-			serving.Wait() // the Writer is closed by now
-		})
+		p := listen(t, l)
 		return remoteEnd(t, scheme+"://"+l.Addr().String(), o, p.bytes)
 	}
 }
