@@ -18,6 +18,7 @@ func runLatency(args []string) error {
 	rounds := flags.Int("rounds", 15, "how often everything is measured; 9 or more for tables that count")
 	each := flags.Duration("time", time.Second, "how long each writer gets lines, in each round; many short rounds, as the machine's own pauses are in most of the long ones")
 	short := flags.Bool("short", false, "one brief round, to see that everything runs")
+	realtime := flags.Bool("realtime", false, "come before all other threads of the machine (SCHED_FIFO; takes root on Linux)")
 	out := flags.String("o", "", "file for the raw results")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -32,6 +33,11 @@ func runLatency(args []string) error {
 	scenarios, err := latency.Scenarios()
 	if err != nil {
 		return err
+	}
+	if *realtime {
+		if err := measure.Realtime(); err != nil {
+			return err
+		}
 	}
 	results := measure.NewResults("latency", *rounds)
 	samples, err := latency.Measure(os.Stderr, scenarios, *rounds, *each)

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -111,7 +112,7 @@ func scenarioTables(r *measure.Results, sums map[measure.Key]measure.Summary, s 
 			targets.Row(mode, "due to return, p99.9", micros(own.Extra["due_p999"]), "≤ "+micros(best)+" ("+bestName+")", micros(null.Extra["due_p999"]), reached)
 		}
 
-		t := measure.NewTable("writer, µs", "call p50", "p99", "p99.9", "max", "due to return p50", "p99", "p99.9", "max", "lost", "counted by it", "CPU µs per line")
+		t := measure.NewTable("writer, µs", "call p50", "p99", "p99.9", "max", "due to return p50", "p99", "p99.9", "its lower quartile", "max", "lost", "counted by it", "CPU µs per line")
 		for _, name := range names {
 			sum, ok := sums[key(name)]
 			if !ok {
@@ -120,6 +121,10 @@ func scenarioTables(r *measure.Results, sums map[measure.Key]measure.Summary, s 
 			row := []string{name}
 			for _, figure := range []string{"call_p50", "call_p99", "call_p999", "call_max", "due_p50", "due_p99", "due_p999", "due_max"} {
 				row = append(row, measure.Number(sum.Extra[figure]/1000))
+				if figure == "due_p999" {
+					values := slices.Sorted(slices.Values(rounds(r, key(name), figure)))
+					row = append(row, measure.Number(values[len(values)/4]/1000))
+				}
 			}
 			counted := "–"
 			if c, ok := sum.Extra["counted"]; ok {

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"runtime"
 	"sync"
 	"time"
@@ -93,19 +94,21 @@ func Measure(w io.Writer, plan Plan, subjects []Subject) ([]Sample, error) {
 	})
 }
 
-// Interleave takes a sample of each of n subjects in every round, each round
-// beginning one subject later than the one before, and reports progress to w.
-// A sample is taken again, up to twice, while others are busy, unless there are
-// too few rounds to count; whether it does never depends on its own outcome.
+// Interleave takes a sample of each of n subjects in every round, and reports
+// progress to w. The first round has them as they are numbered, and each further
+// one in an order of its own, the same in every run: nobody always comes after
+// the same one. A sample is taken again, up to twice, while others are busy,
+// unless there are too few rounds to count; whether it does never depends on its
+// own outcome.
 func Interleave(w io.Writer, rounds, n int, take func(subject int) (Sample, error)) ([]Sample, error) {
 	var samples []Sample
 	for round := range rounds {
 		begin := time.Now()
-		for k := range n {
+		for _, subject := range order(round, n) {
 			var sample Sample
 			var err error
 			for range 3 {
-				if sample, err = take((k + round) % n); err != nil {
+				if sample, err = take(subject); err != nil {
 					return nil, err
 				}
 				if sample.OthersPct <= noisyPct || rounds < enoughQuiet {
@@ -118,6 +121,17 @@ func Interleave(w io.Writer, rounds, n int, take func(subject int) (Sample, erro
 		fmt.Fprintf(w, "round %d of %d: %d subjects in %.1fs\n", round+1, rounds, n, time.Since(begin).Seconds())
 	}
 	return samples, nil
+}
+
+func order(round, n int) []int {
+	if round > 0 {
+		return rand.New(rand.NewPCG(0, uint64(round))).Perm(n)
+	}
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
 }
 
 // A Meter tells what this process and the others used since it was started.

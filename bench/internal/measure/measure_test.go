@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -92,12 +93,33 @@ func TestInterleaveTakesNoisySamplesAgain(t *testing.T) {
 		t.Errorf("%d samples, taken %v times, %v", len(samples), taken, err)
 	}
 	for i, s := range samples {
-		if want := (i%2 + i/2) % 2; s.Ops != want || s.Round != i/2 {
+		if first := samples[i-i%2]; s.Round != i/2 || i%2 == 1 && s.Ops == first.Ops {
 			t.Errorf("sample %d is of subject %d in round %d", i, s.Ops, s.Round)
 		}
 	}
 	if _, err := Interleave(io.Discard, 1, 2, take); err != nil || taken[1] != 3*enoughQuiet+1 {
 		t.Errorf("in too few rounds to count: %v, taken %v times", err, taken)
+	}
+}
+
+func TestInterleaveOrders(t *testing.T) {
+	const n, rounds = 8, 3
+	var runs [2][]int
+	for i := range runs {
+		samples, err := Interleave(io.Discard, rounds, n, func(i int) (Sample, error) { return Sample{Ops: i}, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range samples {
+			runs[i] = append(runs[i], s.Ops)
+		}
+	}
+	if !slices.Equal(runs[0], runs[1]) {
+		t.Errorf("one run has the order %v, another %v", runs[0], runs[1])
+	}
+	first, second, third := runs[0][:n], runs[0][n:2*n], runs[0][2*n:]
+	if !slices.IsSorted(first) || slices.Equal(first, second) || slices.Equal(second, third) {
+		t.Errorf("the rounds have the orders %v, %v and %v", first, second, third)
 	}
 }
 

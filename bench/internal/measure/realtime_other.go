@@ -1,0 +1,8 @@
+//go:build !linux
+
+package measure
+
+import "errors"
+
+// Realtime is for Linux.
+func Realtime() error { return errors.ErrUnsupported }
