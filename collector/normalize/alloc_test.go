@@ -15,7 +15,7 @@ func articleBody(count int) []byte {
 }
 
 func TestNoAllocationPerEvent(t *testing.T) {
-	nested := `{"time":1779972000.5,"msg":"x\u0061","a":{"b":[1, 2, {"c":"d"}]},"a":1,"tags":["x"],"error":{"e": 1},"\u0062":2}`
+	nested := `{"time":1779972000.5,"msg":"x\u0061","a":{"b":[1, 2, {"c":"d"}]},"a":1,"tags":["x"],"error":{"e": 1},"\u0062":2,"trace_id":"W47/95gDgQPSabYzgT/GDA==","span_id":"EEE19B7EDA7D1838"}`
 	many := "{"
 	for i := range 100 {
 		many += `"key` + strings.Repeat("x", i) + `":1,`

@@ -281,6 +281,12 @@ func (n *Normalizer) appendLine(dst *Batch) {
 			line = append(line, '"')
 			continue
 		}
+		if size := idSize(key); size > 0 {
+			var again bool
+			if line, again = appendID(line, n.unquoted(raw), size); again {
+				continue
+			}
+		}
 		if line, ev.fault = appendValue(line, raw, kind, limit, n.limits.MaxDepth-1); ev.fault != ok {
 			dst.Lines = line[:start]
 			return

@@ -50,9 +50,14 @@
 // time is far from that, see Limits, keeps it, and attrs gets time_suspect
 // (future or past) and received; unless it has a time_suspect already.
 //
+// The id of a trace, 16 bytes, or of a span, 8 bytes, that comes in base64 with
+// padding, or in hexadecimal with capital letters, is written in small hexadecimal
+// letters. What is neither stays as it is.
+//
 // Strings keep their escapes and numbers their digits; only white space
 // between tokens is removed. A canonical line therefore comes out byte for
-// byte as it went in, unless it holds equal names in attrs or a suspect time.
+// byte as it went in, unless it holds equal names in attrs, a suspect time, or
+// an id in another form.
 package normalize
 
 import (
