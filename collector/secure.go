@@ -10,6 +10,8 @@ import (
 
 	"github.com/rollway/rollway/collector/access"
 	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/enrich"
+	"github.com/rollway/rollway/collector/query"
 	"github.com/rollway/rollway/collector/receive"
 )
 
@@ -88,16 +90,21 @@ func (s *state) identify(r *http.Request, right access.Right) (*access.Token, er
 	return token, nil
 }
 
-// readers lets those through who may read.
+// readers lets those through who may read. A token of a tenant finds that
+// tenant's lines.
 func (c *Collector) readers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, err := c.state.Load().identify(r, access.Read); err != nil {
+		token, err := c.state.Load().identify(r, access.Read)
+		if err != nil {
 			refusal := err.(*receive.Refusal)
 			if refusal.Code == http.StatusUnauthorized {
 				w.Header().Set("WWW-Authenticate", "Bearer")
 			}
 			writeJSON(w, refusal.Code, map[string]any{"error": refusal.Text})
 			return
+		}
+		if token != nil && token.Tenant() != "" {
+			r = query.Only(r, "attrs."+enrich.Tenant, token.Tenant())
 		}
 		next.ServeHTTP(w, r)
 	})

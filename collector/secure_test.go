@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"bufio"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -13,6 +14,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -120,6 +122,80 @@ func TestTokens(t *testing.T) {
 	for _, secret := range []string{writerSecret, readerSecret} {
 		if strings.Contains(r.log.String(), secret) {
 			t.Errorf("a secret is in the log: %s", r.log)
+		}
+	}
+}
+
+// A token of a tenant finds the lines of that tenant and no others, whatever it
+// asks for; one of no tenant finds all.
+func TestTenantsReadTheirOwn(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.ListenSyslog = "tcp://127.0.0.1:0?tenant=bank"
+	cfg.Access.Tokens = filepath.Join(t.TempDir(), "tokens.yaml")
+	writeFile(t, cfg.Access.Tokens, fmt.Sprintf(`
+- {name: shop, secret: %q, tenant: shop, may: [write, read]}
+- {name: bank, secret: %q, tenant: bank, may: [write, read]}
+- {name: all, secret: %q, may: [write, read]}
+`, writerSecret, slowSecret, readerSecret))
+	r := run(t, cfg)
+	for _, secret := range []string{writerSecret, slowSecret, readerSecret} {
+		for _, event := range []string{`{"msg":"of %s"}`, `{"msg":"of %s","tenant":"shop"}`, `{"msg":"of %s","a":{"tenant":"shop"},"\u0074enant":["bank"]}`} {
+			if code, _, got := r.ask(t, http.DefaultClient, "POST", "/api/logs", secret, fmt.Sprintf(event, secret)); code != 200 {
+				t.Fatal(code, got)
+			}
+		}
+	}
+	conn := dialEntrance(t, r.SyslogAddrs()[0])
+	fmt.Fprintf(conn, "<14>1 2026-05-28T12:40:00Z h app - - - of %s\n", slowSecret)
+	for end := time.Now().Add(time.Minute); r.Stats().Receive.Stored < 10; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the line by syslog is not stored within a minute")
+		}
+	}
+	// Each finds all that its sender may see.
+	for _, expr := range []string{"", "of", "of or attrs.tenant=bank or attrs.tenant=shop", "tenant=bank or not tenant=bank", "-tenant=shop or of", "time>2000-01-01"} {
+		// Three of its own, one by syslog, and of the token without a tenant that which
+		// says its tenant by itself.
+		for secret, want := range map[string]int{writerSecret: 3 + 1, slowSecret: 3 + 1 + 1, readerSecret: 10} {
+			for _, path := range []string{"/api/query?last=100&q=", "/api/query?since=2000-01-01&until=2100-01-01&q="} {
+				code, _, got := r.ask(t, http.DefaultClient, "GET", path+url.QueryEscape(expr), secret, "")
+				if code != 200 {
+					t.Fatal(code, got)
+				}
+				if n := strings.Count(got, "\n"); n != want {
+					t.Errorf("%q as %s: %d lines, want %d:\n%s", expr, secret, n, want, got)
+				}
+				other := slowSecret
+				if secret == slowSecret {
+					other = writerSecret
+				}
+				if secret != readerSecret && strings.Contains(got, "of "+other) {
+					t.Errorf("%q as %s finds what is another's:\n%s", expr, secret, got)
+				}
+			}
+		}
+	}
+	req, err := http.NewRequest("GET", r.url+"/api/tail?from=0&q=of", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+writerSecret)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	tail := bufio.NewReader(resp.Body)
+	for lines := 0; lines < 4; {
+		line, err := tail.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(line, "data: ") {
+			lines++
+			if !strings.Contains(line, `"tenant":"shop"`) || strings.Contains(line, slowSecret) {
+				t.Errorf("a tail of shop has %s", line)
+			}
 		}
 	}
 }

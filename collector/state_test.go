@@ -21,7 +21,7 @@ import (
 // the writer's token, and a field; and from 1 on who is a trusted proxy.
 func numbered(t *testing.T, cfg config.Config, n int) config.Config {
 	t.Helper()
-	writeFile(t, cfg.Access.Tokens, fmt.Sprintf("- {name: w, secret: %q, tenant: t%d, may: [write, read]}\n", writerSecret, n))
+	writeFile(t, cfg.Access.Tokens, fmt.Sprintf("- {name: w, secret: %q, tenant: t%d}\n- {name: r, secret: %q, may: read}\n", writerSecret, n, readerSecret))
 	next := withEnrichment(t, fmt.Sprintf("enrich: {fields: {n: %d}, client: true}", n))
 	cfg.Enrich, cfg.Rules = next.Enrich, next.Rules
 	cfg.Proxies.Trusted = ""
@@ -80,7 +80,7 @@ func TestRequestKeepsItsState(t *testing.T) {
 		if resp.StatusCode != 200 {
 			t.Fatal(resp.Status)
 		}
-		code, _, line := r.ask(t, http.DefaultClient, "GET", fmt.Sprintf("/api/query?q=k=%d", n), writerSecret, "")
+		code, _, line := r.ask(t, http.DefaultClient, "GET", fmt.Sprintf("/api/query?q=k=%d", n), readerSecret, "")
 		if code != 200 {
 			t.Fatal(code, line)
 		}
@@ -133,13 +133,13 @@ func TestReloadUnderLoad(t *testing.T) {
 		if err := post(fmt.Sprintf(`{"after":%d}`, n)); err != nil {
 			t.Fatal(err)
 		}
-		_, _, after := r.ask(t, http.DefaultClient, "GET", fmt.Sprintf("/api/query?q=after=%d", n), writerSecret, "")
+		_, _, after := r.ask(t, http.DefaultClient, "GET", fmt.Sprintf("/api/query?q=after=%d", n), readerSecret, "")
 		checkNumbered(t, after, n, n)
 	}
 	stop.Store(true)
 	load.Wait()
 	stored := 0
-	_, _, lines := r.ask(t, http.DefaultClient, "GET", "/api/query?limit=1000000", writerSecret, "")
+	_, _, lines := r.ask(t, http.DefaultClient, "GET", "/api/query?limit=1000000", readerSecret, "")
 	for line := range strings.Lines(lines) {
 		checkNumbered(t, line, 0, reloads)
 		stored++
@@ -192,7 +192,7 @@ func TestReloadSaysWhy(t *testing.T) {
 		writeFile(t, cfg.Access.Tokens, "spoilt")
 		writeFile(t, networks, "spoilt")
 		code, _, body := r.ask(t, http.DefaultClient, "POST", "/api/logs", writerSecret, fmt.Sprintf(`{"what":%q}`, tc.name))
-		_, _, line := r.ask(t, http.DefaultClient, "GET", "/api/query?last=1", writerSecret, "")
+		_, _, line := r.ask(t, http.DefaultClient, "GET", "/api/query?last=1", readerSecret, "")
 		if code != 200 || !strings.Contains(line, `"attrs":{"tenant":"t1","n":1,"client_ip":"127.0.0.1","site":"here","what":`) {
 			t.Errorf("%s: %d %s %s", tc.name, code, body, line)
 		}

@@ -46,7 +46,8 @@ func (t *Token) Scope() string { return cmp.Or(t.tenant, t.Name) }
 // "buffered", "synced" or "" for the collector's default.
 func (t *Token) Durability() string { return t.durability }
 
-// Tenant goes into each event; "": there is none.
+// Tenant goes into each event, and is whose lines the token's owner may read; "":
+// there is none, and all lines may be read.
 func (t *Token) Tenant() string { return t.tenant }
 
 // Extras are what each event gets: its tenant.

@@ -30,7 +30,7 @@ const maxFile = 4 << 20
 //   - name: checkout            # for logs and metrics
 //     secret: "…"               # at least 16 characters; or
 //     secret_sha256: "…"        # its SHA-256 in hexadecimal
-//     tenant: shop              # optional, goes into each event
+//     tenant: shop              # optional, goes into each event; read finds these alone
 //     may: [write, read]        # optional, [write] if left out
 //     durability: synced        # optional, buffered or synced
 //     bytes_per_second: 10MiB   # optional, of bodies, unpacked

@@ -128,6 +128,16 @@ func (a *API) begin(w http.ResponseWriter, r *http.Request, tokens chan struct{}
 	}, true
 }
 
+// onlyKey is where Only leaves a *node in a request's context.
+type onlyKey struct{}
+
+// Only returns r as one that finds those lines alone in which the field name, as
+// in an expression, has the text value.
+func Only(r *http.Request, name, value string) *http.Request {
+	only := termNode(newValueTerm(opEqual, resolve(name), value, false))
+	return r.WithContext(context.WithValue(r.Context(), onlyKey{}, only))
+}
+
 // request is what the parameters of a request ask for.
 type request struct {
 	query   *Query // since and until included
@@ -173,7 +183,8 @@ func (a *API) parseRequest(r *http.Request, known ...string) (request, error) {
 		}
 		*p.t = &t
 	}
-	req.query = q.within(since, until)
+	only, _ := r.Context().Value(onlyKey{}).(*node)
+	req.query = q.within(since, until, only)
 	req.since = since != nil
 	if s := values.Get("from"); s != "" {
 		if req.from, err = strconv.ParseUint(s, 10, 64); err != nil {

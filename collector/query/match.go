@@ -2,8 +2,12 @@ package query
 
 import "bytes"
 
+// addedTerms is how many terms a request adds to its expression's: since, until,
+// and what Only asks for.
+const addedTerms = 3
+
 // hitSet holds which terms of a query held.
-type hitSet [MaxTerms / 64]uint64
+type hitSet [(MaxTerms + addedTerms + 63) / 64]uint64
 
 func (h *hitSet) has(i int) bool { return h[uint(i)/64%uint(len(h))]&(1<<(uint(i)%64)) != 0 }
 func (h *hitSet) add(i int)      { h[uint(i)/64%uint(len(h))] |= 1 << (uint(i) % 64) }

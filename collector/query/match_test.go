@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"math/rand/v2"
+	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -80,6 +82,28 @@ func TestManyTerms(t *testing.T) {
 	expr := strings.Repeat("nothing or ", MaxTerms-1) + "vip"
 	if !mustParse(t, expr).Match([]byte(paymentLine)) {
 		t.Error("the last of the most terms does not count")
+	}
+}
+
+// What a request adds to the largest expression does not count for a term of it.
+func TestManyTermsWithin(t *testing.T) {
+	a, err := New(&memory{}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		last, service string
+		want          bool
+	}{{"nothing", "payment-api", false}, {"vip", "payment-api", true}, {"vip", "ledger", false}} {
+		expr := strings.Repeat("nothing or ", MaxTerms-1) + c.last
+		r := httptest.NewRequest("GET", "/api/query?since=2000-01-01&until=2100-01-01&q="+url.QueryEscape(expr), nil)
+		req, err := a.parseRequest(Only(r, "service", c.service), "q", "since", "until")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q := req.query; q.terms != MaxTerms+addedTerms || q.Match([]byte(paymentLine)) != c.want {
+			t.Errorf("%+v: %d terms, or the other answer", c, q.terms)
+		}
 	}
 }
 

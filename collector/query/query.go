@@ -49,11 +49,14 @@ func (q *Query) TimeRange() (minimum, maximum int64) {
 }
 
 // within returns the query that also asks for since <= time < until; nil
-// leaves that side open.
-func (q *Query) within(since, until *time.Time) *Query {
+// leaves that side open. What else it asks for is only, if that is not nil.
+func (q *Query) within(since, until *time.Time, only *node) *Query {
 	var kids []*node
 	if q.root != nil {
 		kids = append(kids, q.root)
+	}
+	if only != nil {
+		kids = append(kids, only)
 	}
 	if since != nil {
 		kids = append(kids, timeNode(opGreaterEqual, *since))
