@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"time"
+
+	"github.com/rollway/rollway/bench/internal/measure"
 )
 
 // childEnv has the job of a child process.
@@ -32,6 +34,8 @@ type job struct {
 	Framed  bool          `json:"framed"`
 	Keep    int           `json:"keep"` // files that stay; more are written over
 	Old     []string      `json:"old"`  // names of files that are no part of the run
+
+	Realtime bool `json:"realtime"` // the process was started by one with measure.Realtime
 }
 
 // Main does not return in a child process.
@@ -43,6 +47,9 @@ func Main() {
 	var j job
 	var answer any
 	err := json.Unmarshal([]byte(text), &j)
+	if err == nil && j.Realtime && j.Role != "server" {
+		err = measure.Timeshared()
+	}
 	if err == nil {
 		switch j.Role {
 		case "server":

@@ -31,6 +31,10 @@ type HeadlineSettings struct {
 	Keep    int   // files that stay, where they are written over
 
 	Flush time.Duration // at which buffers are written that are not full; default shard's
+
+	// Realtime has the server and those who send the requests come before all
+	// other threads of the machine (SCHED_FIFO). It takes root on Linux.
+	Realtime bool
 }
 
 // DefaultHeadline is the load that the publication reports, with a shorter
@@ -55,6 +59,11 @@ func (s *HeadlineSettings) Short() {
 // accepted is not in the files.
 func (s HeadlineSettings) Run(w io.Writer) ([]Run, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // the requests' sender is not the subject
+	if s.Realtime {
+		if err := measure.Realtime(); err != nil {
+			return nil, err
+		}
+	}
 	var runs []Run
 	again := s.Pairs // how many noisy pairs are taken again
 	for i := range s.Pairs {
@@ -176,7 +185,7 @@ func (s HeadlineSettings) run(k kind, d time.Duration) (*Run, error) {
 	defer os.RemoveAll(dir)
 	j := job{
 		Role: "server", Dir: dir, Bytes: s.Bytes, Period: s.Period, Threads: s.Threads, Logging: k.logging, Copies: k.copies, Design: k.design,
-		Buffer: s.Buffer, Shards: s.Shards, Terms: s.Terms, Chunk: s.Chunk, Segment: s.Segment, Flush: s.Flush, Framed: k.framed,
+		Buffer: s.Buffer, Shards: s.Shards, Terms: s.Terms, Chunk: s.Chunk, Segment: s.Segment, Flush: s.Flush, Framed: k.framed, Realtime: s.Realtime,
 	}
 	if k.again {
 		j.Keep = s.Keep

@@ -76,6 +76,7 @@ func runDirectHeadline(args []string) error {
 	flags.IntVar(&s.Shards, "shards", s.Shards, "shards")
 	flags.IntVar(&s.Terms, "terms", s.Terms, "sets of buffers")
 	flags.IntVar(&s.Chunk, "chunk", s.Chunk, "most bytes of one write")
+	flags.BoolVar(&s.Realtime, "realtime", false, "the server and those who send requests come before all other threads of the machine (SCHED_FIFO; takes root on Linux)")
 	flags.Int64Var(&s.Segment, "segment", s.Segment, "bytes at which a log file is rotated")
 	short := flags.Bool("short", false, "briefly, to see that everything runs")
 	out := flags.String("o", "", "folder for the raw results")

@@ -8,11 +8,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Realtime has the threads of this process, and those that they start, come
-// before all others (SCHED_FIFO), so that other programs and what the kernel
-// does in threads of its own hold up none of the subjects. It takes root, or
-// CAP_SYS_NICE.
+// Realtime has the threads of this process, and the threads and processes that
+// they start, come before all others (SCHED_FIFO), so that other programs and what
+// the kernel does in threads of its own hold up none of the subjects. It takes
+// root, or CAP_SYS_NICE.
 func Realtime() error {
+	return schedule(unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1})
+}
+
+// Timeshared takes back what Realtime did.
+func Timeshared() error {
+	return schedule(unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL})
+}
+
+func schedule(attr unix.SchedAttr) error {
 	done := map[int]bool{}
 	for again := true; again; { // one that is started meanwhile may be of a thread that was not done yet
 		again = false
@@ -25,9 +34,8 @@ func Realtime() error {
 			if err != nil || done[id] {
 				continue
 			}
-			attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}
 			if err := unix.SchedSetAttr(id, &attr, 0); err != nil && err != unix.ESRCH {
-				return fmt.Errorf("have thread %d scheduled in real time: %w", id, err)
+				return fmt.Errorf("set how thread %d is scheduled: %w", id, err)
 			}
 			done[id], again = true, true
 		}
