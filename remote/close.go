@@ -43,12 +43,14 @@ func (w *Writer) Sync() error {
 
 // SyncContext returns nil when every line written so far is known to be with
 // the peer. When lines were lost since the last Sync that said so, its error
-// wraps ErrLost and says how many, and why the first was. Over http and https it is Flush, for the answer to each request
-// says so. Over tcp and tls it ends the connection in order, waits until the
-// peer has read to its end and closed too, and lets the next Write dial again;
-// it also returns, once, the error of a connection that broke with lines on
-// the way since the last Sync. After Close it returns what Close returned. What
-// is on disk by Options.Spill is waited for as by Flush.
+// wraps ErrLost and says how many, and why the first was. Over http and https it
+// is Flush, for the answer to each request says so. Over tcp and tls it ends the
+// connection in order, waits until the peer has read to its end and closed too,
+// and lets the next Write dial again; it also returns, once, the error of a
+// connection that broke with lines on the way since the last Sync. If ctx ends
+// before the peer has closed, the error wraps ctx.Err(), and the next Sync waits
+// for these lines too. After Close it returns what Close returned. What is on
+// disk by Options.Spill is waited for as by Flush.
 func (w *Writer) SyncContext(ctx context.Context) error {
 	if w.spill != nil && !w.isDone() {
 		if err := w.settleAll(ctx); err != nil {

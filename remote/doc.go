@@ -76,8 +76,21 @@
 // of lines it had carried; on Linux that includes one that the peer closed in
 // order while lines were on the way to it. Sync and Close send a FIN (or TLS
 // close_notify) and wait until the peer, having read to the end, closes too:
-// after a nil from them everything written before was read. Where this is too
-// weak, use http.
+// after a nil from them everything written before was read. One whose context
+// ends first returns an error and leaves the connection as it is: the peer can
+// go on reading, and the next Sync goes on waiting, so that no later nil leaves
+// these lines out. A Write meanwhile waits for that peer too, for as long as
+// WriteTimeout, and then goes on over a new connection. What nil cannot say:
+//
+//   - that lines are stored, or were looked at: it is of the process that holds
+//     the connection, which may be a proxy or a load balancer, and it has read
+//     them, no more. An error that a peer answers on the connection is not read.
+//   - anything of a peer that ends its side before ours and reads on
+//     (SHUT_WR): its end looks like one after the last line.
+//   - anything, ever, of a peer that does not close when it has read a FIN: then
+//     Sync takes as long as its context and returns an error each time.
+//
+// Where this is too weak, use http.
 //
 // udp: the line was passed to the system, and nothing more is known: a network
 // loses datagrams, repeats them and changes their order, and a full receive

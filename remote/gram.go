@@ -140,11 +140,11 @@ func (g *gram) put(ctx context.Context, data []byte) error {
 		_, err := g.link.conn.Write(data)
 		switch {
 		case err == nil && g.suspect:
-			if err := g.hear(ctx); err != nil {
-				return err
+			err := g.hear(ctx)
+			if g.suspect = errors.Is(err, errUnheard); err == nil || g.suspect {
+				return nil
 			}
-			g.suspect = false
-			return nil
+			return err
 		case err == nil:
 			return nil
 		case !errors.Is(err, errnoNoBuffers) || time.Until(end) <= wait || !pause(ctx, wait):
@@ -155,21 +155,27 @@ func (g *gram) put(ctx context.Context, data []byte) error {
 	}
 }
 
+// errUnheard is what hear returns when it had too little time.
+var errUnheard = errors.New("too little time to hear whether the peer refuses it")
+
 // hear waits a moment for the news that nobody listens at the peer's port. A
 // local socket says so at once.
 func (g *gram) hear(ctx context.Context) error {
 	if g.w.addr.local() {
 		return nil
 	}
-	end := time.Now().Add(hearTime)
+	end, short := time.Now().Add(hearTime), false
 	if d, ok := ctx.Deadline(); ok && d.Before(end) {
-		end = d
+		end, short = d, true
 	}
 	g.link.conn.SetReadDeadline(end)
 	var answer [1]byte // what the peer sends back is discarded
 	_, err := g.link.conn.Read(answer[:])
-	if errors.Is(err, errnoRefused) || errors.Is(err, errnoReset) {
+	switch {
+	case errors.Is(err, errnoRefused) || errors.Is(err, errnoReset):
 		return err
+	case short:
+		return fmt.Errorf("%w: %w", errUnheard, context.DeadlineExceeded)
 	}
 	return nil
 }
@@ -207,7 +213,7 @@ func (g *gram) confirm(ctx context.Context) error {
 			err = g.hear(ctx)
 		}
 		switch {
-		case errors.Is(err, errUnread):
+		case errors.Is(err, errUnread), errors.Is(err, errUnheard):
 			unread = err
 		case err != nil:
 			g.drop(err)

@@ -12,7 +12,8 @@ import (
 type link struct {
 	conn  net.Conn // what lines are written to: raw, or TLS over it
 	raw   *meteredConn
-	lines uint64 // written; owned by the stream
+	lines uint64    // written; owned by the stream
+	ended time.Time // when our side was; owned by the stream
 	gone  chan struct{}
 	err   error // why the peer is gone, nil for an orderly end; set before gone is closed
 }

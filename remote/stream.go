@@ -21,6 +21,7 @@ type stream struct {
 	tls     *tls.Config // nil without TLS
 	form    frames      // nil form: lines as they are
 	link    *link       // nil when there is none
+	ending  *link       // half-closed by a confirm that could not wait for the peer's end; nil when there is none
 	lost    error       // a link broke with lines on the way; told by the next confirm
 }
 
@@ -44,6 +45,9 @@ func (s *stream) send(ctx context.Context, p []byte) (settled, error) {
 	for {
 		kept := s.checkLink()
 		if !kept {
+			if err := s.outwait(ctx); err != nil {
+				return settled{}, err
+			}
 			if err := s.dial(ctx); err != nil {
 				return settled{}, err
 			}
@@ -137,59 +141,4 @@ func (s *stream) write(ctx context.Context, wire []byte) (int, error) {
 		err = withCause(ctx, err)
 	}
 	return n, err
-}
-
-// drop gives up the link. err is nil if the peer ended it in order.
-func (s *stream) drop(err error) {
-	l := s.link
-	s.link = nil
-	if err == nil && l.lines > 0 {
-		err = l.verify()
-	}
-	l.raw.Close() // not l.conn: TLS would wait for room to say goodbye
-	<-l.gone
-	if err == nil || l.lines == 0 {
-		return
-	}
-	s.lost = fmt.Errorf("connection broke after %d lines, of which the last may be lost: %w", l.lines, err)
-	s.w.noteBroken(l.lines, err)
-}
-
-// confirm ends the connection in order and waits for the peer to do the same.
-func (s *stream) confirm(ctx context.Context) error {
-	if s.checkLink() && s.link.lines > 0 {
-		s.drop(s.finish(ctx))
-	}
-	err := s.lost
-	if s.w.life.Err() == nil { // else Shutdown returns it too
-		s.lost = nil
-	}
-	return err
-}
-
-func (s *stream) finish(ctx context.Context) error {
-	l := s.link
-	if ctx.Err() != nil {
-		return fmt.Errorf("no time to hear whether the peer has read everything: %w", ctx.Err())
-	}
-	l.raw.SetWriteDeadline(time.Now().Add(s.w.opt.WriteTimeout))
-	stop := context.AfterFunc(ctx, func() { l.raw.SetWriteDeadline(time.Unix(1, 0)) })
-	defer stop()
-	if err := l.conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
-		return fmt.Errorf("half-close: %w", err)
-	}
-	select {
-	case <-l.gone:
-		return l.err
-	case <-s.w.life.Done():
-		return errors.New("broken off by Shutdown before the peer had read everything")
-	case <-ctx.Done():
-		return fmt.Errorf("the peer has not read to the end, or does not close when it has: %w", ctx.Err())
-	}
-}
-
-func (s *stream) close() {
-	if s.link != nil {
-		s.drop(nil)
-	}
 }
