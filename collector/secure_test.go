@@ -202,11 +202,19 @@ func TestTenantsReadTheirOwn(t *testing.T) {
 
 // The same idempotency key of two tenants names two requests, of one tenant one.
 func TestKeysOfTenants(t *testing.T) {
-	r := run(t, withTokens(t))
+	cfg := withTokens(t)
+	text, err := os.ReadFile(cfg.Access.Tokens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, cfg.Access.Tokens, fmt.Sprintf("%s- {name: shop, secret: %q}\n", text, newSecret))
+	r := run(t, cfg)
 	for i, tc := range []struct{ secret, want string }{
 		{writerSecret, `{"accepted":1,"first_offset":0`},
 		{slowSecret, `{"accepted":1,"first_offset":1`},
+		{newSecret, `{"accepted":1,"first_offset":2`}, // its name is a tenant's, it is of none
 		{writerSecret, `{"accepted":1,"first_offset":0`},
+		{newSecret, `{"accepted":1,"first_offset":2`},
 	} {
 		req, err := http.NewRequest("POST", r.url+"/api/logs", strings.NewReader(`{"msg":"once"}`))
 		if err != nil {

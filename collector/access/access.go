@@ -7,7 +7,6 @@
 package access
 
 import (
-	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -39,8 +38,14 @@ type Token struct {
 // May reports whether the token has the right. A nil Token has none.
 func (t *Token) May(r Right) bool { return t != nil && t.Rights&r != 0 }
 
-// Scope is the tenant, or else the token's own name.
-func (t *Token) Scope() string { return cmp.Or(t.tenant, t.Name) }
+// Scope is the tenant, or else the token's own name behind a sign that no tenant's
+// begins with.
+func (t *Token) Scope() string {
+	if t.tenant == "" {
+		return "." + t.Name
+	}
+	return t.tenant
+}
 
 // Durability is what the token's events get unless a request asks for one:
 // "buffered", "synced" or "" for the collector's default.

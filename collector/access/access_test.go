@@ -111,6 +111,8 @@ func TestCredentials(t *testing.T) {
 		{"Authorization", "Splunk s3", "", "s3"},
 		{"Authorization", "Basic dXNlcjpzMw==", "", "s3"}, // user:s3
 		{"Authorization", "ApiKey aWQ6czM=", "", "s3"},    // id:s3
+		{"Authorization", "ApiKey s3", "", "s3"},
+		{"Authorization", "ApiKey 0123456789abcdef", "", "0123456789abcdef"}, // base64 of no colon
 		{"Authorization", "Basic !!", "", ""},
 		{"Authorization", "Digest s3", "", ""},
 		{"Authorization", "s3", "", ""},

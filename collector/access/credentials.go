@@ -12,7 +12,7 @@ import (
 //	Authorization: Bearer SECRET
 //	Authorization: Splunk SECRET
 //	Authorization: Basic base64(anything:SECRET)
-//	Authorization: ApiKey base64(anything:SECRET)
+//	Authorization: ApiKey base64(anything:SECRET)   or as it is: ApiKey SECRET
 //	X-Sentry-Auth: Sentry …, sentry_key=SECRET, …   (also in Authorization)
 //	?sentry_key=SECRET
 func Credentials(r *http.Request) string {
@@ -22,8 +22,13 @@ func Credentials(r *http.Request) string {
 		switch {
 		case strings.EqualFold(scheme, "Bearer"), strings.EqualFold(scheme, "Splunk"):
 			return rest
-		case strings.EqualFold(scheme, "Basic"), strings.EqualFold(scheme, "ApiKey"):
+		case strings.EqualFold(scheme, "Basic"):
 			return afterColon(rest)
+		case strings.EqualFold(scheme, "ApiKey"):
+			if secret := afterColon(rest); secret != "" {
+				return secret
+			}
+			return rest // a client that was given the secret for an encoded key
 		case strings.EqualFold(scheme, "Sentry"):
 			return sentryKey(rest)
 		}
