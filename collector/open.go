@@ -31,6 +31,9 @@ func (c *Collector) listen() (err error) {
 	}
 	if addr := c.config.AddrGRPC(); addr != "" {
 		if c.grpc, err = listen("listen_grpc", addr); err != nil {
+			if c.config.ListenGRPC == config.Auto {
+				err = fmt.Errorf("%w; or leave it out by listen_grpc: \"\", as gRPC is taken at %s too", err, c.config.Listen)
+			}
 			return err
 		}
 	}

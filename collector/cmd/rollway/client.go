@@ -144,7 +144,10 @@ func (cl *client) explain(err error) error {
 	}
 	var u *url.Error
 	if errors.As(err, &u) {
-		return fmt.Errorf("%s: %w", cl.base, u.Err)
+		err = fmt.Errorf("%s: %w", cl.base, u.Err)
+	}
+	if errors.As(err, new(x509.UnknownAuthorityError)) {
+		err = fmt.Errorf("%w; if the certificate is of an authority of your own, name its PEM file in %s", err, caEnv)
 	}
 	return err
 }

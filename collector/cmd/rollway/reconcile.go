@@ -52,8 +52,12 @@ Examples:
 
 func setupReconcile(flags *flag.FlagSet) func(*call, []string) error {
 	addr := addrFlag(flags)
+	data := flags.String("data", "", "the same as DATA, a `DIR`, as serve takes it")
 	asJSON := flags.Bool("json", false, "print a JSON object, with every segment")
 	return func(c *call, args []string) error {
+		if *data != "" {
+			args = append(args, *data)
+		}
 		if len(args) > 1 {
 			return usagef("give one folder at most, not %d", len(args))
 		}

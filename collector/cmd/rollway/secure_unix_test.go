@@ -26,10 +26,16 @@ func TestTokensAndTLS(t *testing.T) {
 	const first, second = "first-0123456789", "second-0123456789"
 	writeCertificate(t, 1, path("cert.pem"), path("key.pem"))
 	write("tokens.yaml", fmt.Sprintf("- {name: one, secret: %s, may: [write, read]}\n", first))
-	write("rollway.yaml", fmt.Sprintf("access: {tokens: %q}\ntls: {cert: %q, key: %q}\n", path("tokens.yaml"), path("cert.pem"), path("key.pem")))
+	write("rollway.yaml", fmt.Sprintf("access: {tokens: %q}\ntls: {cert: %q, key: %q}\nlisten_syslog: tls://127.0.0.1:0\n", path("tokens.yaml"), path("cert.pem"), path("key.pem")))
 	d := serveDaemon(t, "-config", path("rollway.yaml"))
 	if !strings.HasPrefix(d.addr, "https://") {
 		t.Fatalf("the banner names %s", d.addr)
+	}
+	if !strings.Contains(d.stdout.String(), "\n  syslog     tls 127.0.0.1:") {
+		t.Errorf("the banner does not say that syslog is by TLS:\n%s", d.stdout.String())
+	}
+	if out, err := exec.Command("rollway", "query", "-addr", d.addr).CombinedOutput(); err == nil || !strings.Contains(string(out), "ROLLWAY_CA") {
+		t.Errorf("an authority that is not known: %v\n%s", err, out)
 	}
 	command := func(token string, args ...string) (string, error) {
 		cmd := exec.Command("rollway", append(args, "-addr", d.addr)...)

@@ -71,6 +71,7 @@ func settingsHelp() string {
 var serveFlags = []struct{ name, key, help string }{
 	{"listen", "listen", "where HTTP requests are taken, `ADDR` as host:port (default \"127.0.0.1:4318\")"},
 	{"listen-tcp", "listen_tcp", "where NDJSON over TCP is taken, `ADDR` as host:port; empty: nowhere"},
+	{"listen-grpc", "listen_grpc", "where OTLP over gRPC is taken besides, `ADDR` as host:port; auto: at port 4317 if -listen has 4318; empty: at -listen alone (default \"auto\")"},
 	{"debug-listen", "debug_listen", "where profiles and figures of the runtime can be asked for, `ADDR` as host:port; empty: nowhere"},
 	{"listen-syslog", "listen_syslog", "where syslog is taken, `ADDRS` as in \"udp://127.0.0.1:5514 tcp://127.0.0.1:5514\"; empty: nowhere"},
 	{"listen-forward", "listen_forward", "where the Fluent forward protocol is taken, `ADDRS` as in \"tcp://127.0.0.1:24224\"; empty: nowhere"},
@@ -220,11 +221,18 @@ func banner(col *collector.Collector, cfg config.Config, debug net.Addr) string 
 	if debug != nil {
 		row("debug", "http://%s/debug/pprof/ and /debug/runtime", dialable(debug))
 	}
-	for _, a := range col.SyslogAddrs() {
-		row("syslog", "%s %s%s", a.Network(), dialable(a), onAll(a))
+	if a := col.GRPCAddr(); a != nil {
+		row("gRPC", "%s%s, for OTLP", dialable(a), onAll(a))
 	}
-	for _, a := range col.ForwardAddrs() {
-		row("forward", "%s%s", dialable(a), onAll(a))
+	for i, a := range col.SyslogAddrs() {
+		row("syslog", "%s %s%s", networks(cfg.ListenSyslog)[i], dialable(a), onAll(a))
+	}
+	for i, a := range col.ForwardAddrs() {
+		network := networks(cfg.ListenForward)[i] + " "
+		if network == "tcp " {
+			network = ""
+		}
+		row("forward", "%s%s%s", network, dialable(a), onAll(a))
 	}
 	r := col.Recovery()
 	if n := int(r.Next - r.First); n > 0 {
@@ -245,6 +253,16 @@ func banner(col *collector.Collector, cfg config.Config, debug net.Addr) string 
 	fmt.Fprintf(&b, "  curl%s -d '{\"level\":\"info\",\"msg\":\"hello\"}' %s/api/logs\n", token, base)
 	fmt.Fprintf(&b, "  %s query hello%s\n\n", program(), addr)
 	return b.String()
+}
+
+// networks are those of the addresses of a setting, which was checked: a listener
+// for TLS says tcp of itself.
+func networks(setting string) (list []string) {
+	addrs, _ := config.ParseAddrs(setting, "udp", "tcp", "tls")
+	for _, a := range addrs {
+		list = append(list, a.Network)
+	}
+	return list
 }
 
 // program is this program as its user called it, which finds it again.
