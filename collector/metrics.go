@@ -25,7 +25,7 @@ func newMetrics(c *Collector) *metrics {
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "rollway_http_request_duration_seconds",
 			Help:    "Time from the request's headers to the end of its answer, by endpoint and status; tails are not in it.",
-			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}, []string{"endpoint", "code"}),
 	}
 	m.registry.MustRegister(

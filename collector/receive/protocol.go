@@ -1,6 +1,7 @@
 package receive
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
@@ -175,9 +176,17 @@ func (plain) Decode(q *Request) error {
 	case err == normalize.ErrEmpty:
 		return &Refusal{Code: http.StatusBadRequest, Text: err.Error() + `, such as {"level":"info","msg":"hello"}`, Empty: true}
 	case err != nil:
-		return fmt.Errorf("the body is %w; nothing was stored", err)
+		return fmt.Errorf("the body is %w%s; nothing was stored", err, expected(q.Body))
 	}
 	return nil
+}
+
+// expected says what a body that does not begin as JSON should be.
+func expected(body []byte) string {
+	if body = bytes.TrimSpace(body); len(body) > 0 && (body[0] == '{' || body[0] == '[') {
+		return ""
+	}
+	return `; expected a JSON object, an array of objects, or one object per line, such as {"level":"info","msg":"hello"}`
 }
 
 func (plain) Answer(a *Answer) {

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"encoding/base64"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+const ingestManual = "../../../docs/INGEST.md"
+
+var updateManual = flag.Bool("update-manual", false, "write what the examples of docs/INGEST.md answer into it")
+
+var (
+	manualTime = regexp.MustCompile(`"time":"([^"]*)"`)
+	manualRuns = regexp.MustCompile(`"took":\d+|\r|http://127\.0\.0\.1:\d+, running since .*`)
+)
+
+// alike is output without what differs from run to run: times of receipt, where
+// and since when the collector runs, how long it took.
+func alike(out string) string {
+	out = manualTime.ReplaceAllStringFunc(out, func(s string) string {
+		if strings.Contains(s, "2026-05-28T12:40:00") { // the examples' own
+			return s
+		}
+		return `"time":"2026-11-22T04:30:00.000000000Z"`
+	})
+	return manualRuns.ReplaceAllStringFunc(out, func(s string) string {
+		switch s[0] {
+		case '"':
+			return `"took":0`
+		case 'h':
+			return "http://127.0.0.1:4318, running since 2026-11-22 04:29:58"
+		}
+		return ""
+	})
+}
+
+// Each example of the manual on taking events in gives what stands there.
+func TestIngestManual(t *testing.T) {
+	for _, program := range []string{"sh", "curl", "gzip", "logger", "grep"} {
+		_, err := exec.LookPath(program)
+		skipUnless(t, err == nil, program)
+	}
+	text, err := os.ReadFile(ingestManual)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "rollway.yaml"), "limits: {max_past: 0}\n") // the examples grow old
+	d, err := startDaemon(dir, nil, "-config", "rollway.yaml", "-listen-syslog", "tcp://127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.kill)
+	syslog := regexp.MustCompile(`(?m)^  syslog +tcp 127\.0\.0\.1:(\d+)`).FindStringSubmatch(d.stdout.String())
+	if syslog == nil {
+		t.Fatalf("no address of syslog in\n%s", d.stdout.String())
+	}
+	run := func(line string) string {
+		script := strings.NewReplacer("http://127.0.0.1:4318", d.addr, "-P 5514", "-P "+syslog[1]).Replace(line)
+		if strings.HasPrefix(line, "rollway query") {
+			script += " -addr " + d.addr
+		}
+		cmd := exec.Command("sh", "-c", script)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+		return alike(string(out))
+	}
+	var out strings.Builder
+	examples, inside := 0, false
+	lines := strings.SplitAfter(string(text), "\n")
+	for i := 0; i < len(lines); i++ {
+		line := lines[i]
+		out.WriteString(line)
+		inside = line == "```console\n" || inside && line != "```\n"
+		command, is := strings.CutPrefix(line, "$ ")
+		if !inside || !is {
+			continue
+		}
+		examples++
+		want := ""
+		for i+1 < len(lines) && lines[i+1] != "```\n" && !strings.HasPrefix(lines[i+1], "$ ") {
+			i++
+			want += lines[i]
+		}
+		got := run(strings.TrimSuffix(command, "\n"))
+		// What came by syslog is stored when it is.
+		for end := time.Now().Add(20 * time.Second); got != want && strings.HasPrefix(command, "rollway query") && time.Now().Before(end) && !*updateManual; time.Sleep(20 * time.Millisecond) {
+			got = run(strings.TrimSuffix(command, "\n"))
+		}
+		if got != want && !*updateManual {
+			t.Errorf("%s\ngot\n%swant\n%s", command, got, want)
+		}
+		out.WriteString(got)
+	}
+	if examples < 10 {
+		t.Errorf("%d examples found", examples)
+	}
+	if *updateManual {
+		if err := os.WriteFile(ingestManual, []byte(out.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Each way that the manual has for a token to be sent is understood.
+func TestIngestManualTokens(t *testing.T) {
+	text, err := os.ReadFile(ingestManual)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const secret = "0123456789abcdef0123456789abcdef"
+	tokens := filepath.Join(t.TempDir(), "tokens.yaml")
+	writeFile(t, tokens, "- {name: w, secret: "+secret+"}\n")
+	cfg := filepath.Join(t.TempDir(), "rollway.yaml")
+	writeFile(t, cfg, fmt.Sprintf("access: {tokens: %q}\n", tokens))
+	d := serveDaemon(t, "-config", cfg, "-data", filepath.Join(t.TempDir(), "data"))
+	_, table, _ := strings.Cut(string(text), "\n| sent | by |\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	encoded := regexp.MustCompile(`base64\(([^)]*)\)`)
+	ways := 0
+	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(table, -1) {
+		ways++
+		way := encoded.ReplaceAllStringFunc(strings.ReplaceAll(m[1], "SECRET", secret), func(s string) string {
+			return base64.StdEncoding.EncodeToString([]byte(encoded.FindStringSubmatch(s)[1]))
+		})
+		for _, suffix := range []string{"", "x"} { // the secret, and another
+			way := strings.ReplaceAll(way, secret, secret+suffix)
+			if suffix != "" && strings.Contains(m[1], "base64") {
+				continue
+			}
+			query, isQuery := strings.CutPrefix(way, "?")
+			target := d.addr + "/api/logs"
+			if isQuery {
+				target += "?" + query
+			}
+			req, err := http.NewRequest("POST", target, strings.NewReader(`{"msg":"by token"}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name, value, is := strings.Cut(way, ": "); is && !isQuery {
+				req.Header.Set(name, value)
+			}
+			code, body := received(t)(http.DefaultClient.Do(req))
+			if suffix == "" && code != 200 || suffix != "" && code != 401 {
+				t.Errorf("%s: %d %s", way, code, body)
+			}
+		}
+	}
+	if ways != 7 {
+		t.Errorf("%d ways found", ways)
+	}
+}
