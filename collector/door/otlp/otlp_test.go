@@ -42,6 +42,8 @@ func TestJSON(t *testing.T) {
 		{"time as a string", `"timeUnixNano":"1779972000000000001"`, `{"time":"2026-05-28T12:40:00.000000001Z","level":"INFO"}`},
 		{"time as a number", `"timeUnixNano":1779972000000000001`, `{"time":"2026-05-28T12:40:00.000000001Z","level":"INFO"}`},
 		{"underscores", `"time_unix_nano":"1779972000000000001","severity_text":"warn","trace_id":"` + trace + `"`, `{"time":"2026-05-28T12:40:00.000000001Z","level":"WARN","trace_id":"` + trace + `"}`},
+		{"other spellings are other members", `"timeunixnano":"1","severity_Text":"warn","_flags":1,"severity__text":"warn","severity":"warn"`, before + `"level":"INFO"}`},
+		{"counts as strings", `"flags":"1","droppedAttributesCount":"2"`, before + `"level":"INFO","attrs":{"flags":1,"dropped_attributes_count":2}}`},
 		{"severity by name", `"severityNumber":"SEVERITY_NUMBER_WARN3"`, before + `"level":"WARN+2"}`},
 		{"severity that is none", `"severityNumber":77,"severityText":"error"`, before + `"level":"ERROR","attrs":{"severity_number":77}}`},
 		{"severity text that says the same", `"severityNumber":9,"severityText":"Information"`, before + `"level":"INFO"}`},

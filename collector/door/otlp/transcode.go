@@ -53,9 +53,9 @@ const (
 	ofSpanID   // likewise
 	ofBool     // varint
 	ofInt64    // varint; a number, or as a string
-	ofUint32   // varint
+	ofUint32   // likewise
 	ofFixed64  // a number, or as a string
-	ofFixed32  // a number
+	ofFixed32  // likewise
 	ofDouble   // a number, or as a string
 	ofSeverity // varint; a number, or the name of one
 )
@@ -146,21 +146,22 @@ func (m *message) lookup(name []byte) *field {
 }
 
 func isName(camel string, name []byte) bool {
-	i := 0
-	for _, c := range name {
-		switch {
-		case i == len(camel):
-			return false
-		case c == camel[i]:
-			i++
-		case c == '_' && 'A' <= camel[i] && camel[i] <= 'Z':
-		case i > 0 && c == camel[i]+('a'-'A') && 'A' <= camel[i] && camel[i] <= 'Z':
-			i++
-		default:
+	if string(name) == camel {
+		return true
+	}
+	for _, c := range []byte(camel) {
+		if 'A' <= c && c <= 'Z' {
+			if len(name) == 0 || name[0] != '_' {
+				return false
+			}
+			name, c = name[1:], c+'a'-'A'
+		}
+		if len(name) == 0 || name[0] != c {
 			return false
 		}
+		name = name[1:]
 	}
-	return i == len(camel)
+	return len(name) == 0
 }
 
 // transcode returns the request in q.Body as protocol buffers, valid until the
@@ -317,7 +318,7 @@ func (t *transcoder) value(f *field) ([]byte, error) {
 	}
 	textual := f.kind == ofString || f.kind == ofBytes || f.kind == ofTraceID || f.kind == ofSpanID
 	switch {
-	case k == jsontext.KindString && f.kind != ofBool && f.kind != ofFixed32 && f.kind != ofUint32:
+	case k == jsontext.KindString && f.kind != ofBool:
 		return t.unquoted(v), nil
 	case k == jsontext.KindNumber && !textual && f.kind != ofBool, (k == jsontext.KindTrue || k == jsontext.KindFalse) && f.kind == ofBool:
 		return v, nil
