@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Flush waits until every output that buffers has passed on what was logged
@@ -107,9 +108,13 @@ func orBackground(ctx context.Context) context.Context {
 	return ctx
 }
 
+// lastWords is how long an output may take, when the time is up, to say what is
+// left and why: that is worth more than that the time was up.
+const lastWords = 100 * time.Millisecond
+
 // each runs do for every output at the same time, once for each Writer, so that
-// a stuck one holds up no other, and joins the errors. An output that has not answered when ctx
-// ends is left behind with an error.
+// a stuck one holds up no other, and joins the errors. An output that has not
+// answered within lastWords after the end of ctx is left behind with an error.
 func (c *core) each(ctx context.Context, verb string, do func(*output) error) error {
 	type result struct {
 		o   *output
@@ -125,6 +130,7 @@ func (c *core) each(ctx context.Context, verb string, do func(*output) error) er
 		go func() { results <- result{o, do(o)} }()
 	}
 	var errs []error
+	done, late := ctx.Done(), (<-chan time.Time)(nil)
 	for len(waiting) > 0 {
 		select {
 		case r := <-results:
@@ -132,7 +138,9 @@ func (c *core) each(ctx context.Context, verb string, do func(*output) error) er
 			if r.err != nil {
 				errs = append(errs, fmt.Errorf("%s %T: %w", verb, r.o.w, r.err))
 			}
-		case <-ctx.Done():
+		case <-done:
+			done, late = nil, time.After(lastWords)
+		case <-late:
 			for o := range waiting {
 				errs = append(errs, fmt.Errorf("%s %T: %w", verb, o.w, ctx.Err()))
 			}

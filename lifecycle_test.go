@@ -3,6 +3,7 @@ package rollway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"syscall"
@@ -85,6 +86,40 @@ func TestFlushDeadline(t *testing.T) {
 		}
 		if len(good.calls) != 1 {
 			t.Error("the stuck output held up the other")
+		}
+		close(stuck.block)
+	})
+}
+
+// tardy heeds its deadline and says what is left, a little later.
+type tardy struct {
+	flusher
+	late time.Duration
+}
+
+func (w *tardy) Flush(ctx context.Context) error {
+	<-ctx.Done()
+	time.Sleep(w.late)
+	return fmt.Errorf("3 lines are left, as the peer is away: %w", ctx.Err())
+}
+
+// What an output says of its own deadline is worth waiting for, for a moment.
+func TestFlushHearsWhatIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stuck := &flusher{block: make(chan struct{})}
+		l := mustNew(t, Options{Outputs: []Output{{Writer: &tardy{}}, {Writer: &tardy{late: 90 * time.Millisecond}}, {Writer: stuck}}})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		begin := time.Now()
+		err := l.Flush(ctx)
+		if took := time.Since(begin); took != time.Second+lastWords {
+			t.Errorf("Flush took %v", took)
+		}
+		if n := strings.Count(err.Error(), "flush *rollway.tardy: 3 lines are left, as the peer is away: "); n != 2 {
+			t.Errorf("Flush = %v", err)
+		}
+		if !strings.Contains(err.Error(), "flush *rollway.flusher: context deadline exceeded") {
+			t.Errorf("Flush = %v", err)
 		}
 		close(stuck.block)
 	})
