@@ -85,6 +85,8 @@ func TestEndpoints(t *testing.T) {
 		{"GET", "/", "", 200, "text/plain", "POST /api/logs"},
 		{"GET", "/api", "", 404, "application/json", `"endpoints":["POST /api/logs",`},
 		{"POST", "/v1/traces", "{}", 404, "application/json", `there is no \"/v1/traces\" here`},
+		{"GET", "/nowhere", "", 404, "application/json", `,"POST /loki/api/v1/push"]`},
+		{"POST", "/", `{"msg":"x"}`, 405, "application/json", "send them to /api/logs"},
 		{"POST", "/v1/logs", "{}", 200, "application/json", "{}"},
 		{"PUT", "/api/logs", "{}", 405, "application/json", "send events with POST"},
 		{"POST", "/api/query", "", 405, "application/json", "use GET"},

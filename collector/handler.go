@@ -53,7 +53,7 @@ func (c *Collector) handler(errorLog *log.Logger) (mux *http.ServeMux, entrances
 	route("/metrics", c.answerInTime(c.readers(readOnly(promhttp.HandlerFor(c.metrics.registry, promhttp.HandlerOpts{ErrorLog: errorLog})))))
 	route("/healthz", c.answerInTime(readOnly(http.HandlerFunc(c.serveHealth))))
 	route("/readyz", c.answerInTime(readOnly(http.HandlerFunc(c.serveReady))))
-	mux.Handle("/{$}", c.measured("/", c.answerInTime(elastic.Handshake(readOnly(http.HandlerFunc(c.serveIndex))))))
+	mux.Handle("/{$}", c.measured("/", c.answerInTime(elastic.Handshake(indexOnly(http.HandlerFunc(c.serveIndex))))))
 	mux.Handle("/", c.measured("other", c.answerInTime(otlp.Unimplemented(elastic.Handshake(http.HandlerFunc(serveUnknown))))))
 	return mux, entrances
 }
@@ -80,6 +80,19 @@ func readOnly(next http.Handler) http.Handler {
 			return
 		}
 		next.ServeHTTP(w, r)
+	})
+}
+
+// indexOnly is readOnly for the page that lists endpoints, where people and
+// clients try to send events.
+func indexOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost || r.Method == http.MethodPut {
+			w.Header().Set("Allow", "GET, HEAD")
+			writeJSON(w, http.StatusMethodNotAllowed, map[string]any{"error": "events are not taken at /; send them to /api/logs, or where GET / says for your client"})
+			return
+		}
+		readOnly(next).ServeHTTP(w, r)
 	})
 }
 
@@ -122,9 +135,14 @@ func (c *Collector) serveIndex(w http.ResponseWriter, _ *http.Request) {
 }
 
 func serveUnknown(w http.ResponseWriter, r *http.Request) {
-	list := make([]string, len(endpoints))
-	for i, e := range endpoints {
-		list[i] = strings.Join(strings.Fields(e.pattern), " ")
+	var list []string
+	for _, e := range endpoints {
+		list = append(list, strings.Join(strings.Fields(e.pattern), " "))
+	}
+	for _, d := range doors {
+		if d.does != "" {
+			list = append(list, "POST "+forPeople.Replace(d.path))
+		}
 	}
 	writeJSON(w, http.StatusNotFound, map[string]any{"error": fmt.Sprintf("there is no %.100q here", r.URL.Path), "endpoints": list})
 }

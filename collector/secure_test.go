@@ -390,6 +390,73 @@ func TestMutualTLS(t *testing.T) {
 	}
 }
 
+// Syslog and Fluent forward over TLS take events of clients that have a
+// certificate of the authority, and of no others; a connection after Reload is
+// shown the new certificate, and asked for one of the new authority.
+func TestMutualTLSOfStreams(t *testing.T) {
+	a, other := newAuthority(t), newAuthority(t)
+	cfg, _, serial := a.secureConfig(t, testConfig(t))
+	cfg.TLS.ClientCA = filepath.Join(t.TempDir(), "ca.pem")
+	writeFile(t, cfg.TLS.ClientCA, a.pem())
+	cfg.ListenSyslog, cfg.ListenForward = "tls://127.0.0.1:0?tenant=s", "tls://127.0.0.1:0?tenant=f"
+	r := run(t, cfg)
+	// send returns what the collector answers, and the serial of its certificate.
+	send := func(addr net.Addr, client *authority, text string) (answer string, shown int64, err error) {
+		c := &tls.Config{RootCAs: a.pool}
+		if client != nil {
+			cert, key, _ := client.issue(t)
+			pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
+		}
+		conn, err := tls.Dial("tcp", addr.String(), c)
+		if err != nil {
+			return "", 0, err
+		}
+		defer conn.Close()
+		conn.SetDeadline(time.Now().Add(time.Minute))
+		shown = conn.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+		io.WriteString(conn, text) // whether that goes well is seen below
+		conn.CloseWrite()
+		b, err := io.ReadAll(conn) // to the end, once all is stored; of strangers an alert
+		return string(b), shown, err
+	}
+	const ack = "\x81\xa3ack\xa1c"
+	both := func(client *authority, serial int64, let bool) {
+		t.Helper()
+		for _, d := range []struct {
+			addr         net.Addr
+			text, answer string
+		}{
+			{r.SyslogAddrs()[0], "<14>1 2026-05-28T12:40:00Z h app - - - by TLS\n", ""},
+			{r.ForwardAddrs()[0], "\x94\xa3tag\xce\x6a\x18\x39\xa0\x81\xa3msg\xa6by TLS\x81\xa5chunk\xa1c", ack},
+		} {
+			answer, shown, err := send(d.addr, client, d.text)
+			if let && (err != nil || answer != d.answer || shown != serial) || !let && (err == nil || answer != "") {
+				t.Errorf("answered %q by certificate %d, %v; want %q by %d: %v", answer, shown, err, d.answer, serial, let)
+			}
+		}
+	}
+	both(nil, serial, false)
+	both(other, serial, false)
+	both(a, serial, true)
+	if s := r.Stats().Receive; s.Stored != 2 || s.Received != 2 {
+		t.Errorf("%+v", s)
+	}
+	writeFile(t, cfg.TLS.ClientCA, other.pem())
+	renewed := a.renew(t, cfg)
+	if err := r.Reload(cfg); err != nil {
+		t.Fatal(err)
+	}
+	both(a, renewed, false)
+	both(other, renewed, true)
+	if s := r.Stats().Receive; s.Stored != 4 || s.Received != 4 {
+		t.Errorf("%+v", s)
+	}
+}
+
 // Reload swaps tokens and certificates under load, and changes nothing if one
 // of them cannot be used.
 func TestReload(t *testing.T) {
