@@ -274,6 +274,25 @@ Promise.all([
 	}
 }
 
+// TestFluentd has Fluentd send, or where it is not, what it once sent.
+func TestFluentd(t *testing.T) {
+	for name, options := range map[string]string{
+		"fluentd":          "",
+		"fluentd-ack":      "require_ack_response true",
+		"fluentd-ack-gzip": "require_ack_response true\n  compress gzip",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startServer(t)
+			match := fmt.Sprintf("  @type forward\n  %s\n  <server>\n    host 127.0.0.1\n    port %d\n  </server>", options, s.port)
+			if doortest.Fluentd(t, match, func() { s.lines(t, doortest.AgentEvents) }) {
+				s.check(t, name, doortest.AgentEvents)
+				return
+			}
+			golden(t, name)
+		})
+	}
+}
+
 // TestNodeHandshake has a client show that it knows the shared key, and a user's
 // password where one is asked for; others are told why they are not let in.
 func TestNodeHandshake(t *testing.T) {
