@@ -82,8 +82,8 @@ type Limits struct {
 	MaxEvent    Size          // max_event: bytes of one event's JSON
 	MaxDepth    int           // max_depth: levels of nesting in one event
 	MaxFields   int           // max_fields: keys in one event, all levels together
-	MaxKey      Size          // max_key: bytes of a key at the top level of an event or in its attributes
-	MaxValue    Size          // max_value: bytes of a text or number there; 0: no limit but max_event
+	MaxKey      Size          // max_key: bytes of a key of an event, at any depth
+	MaxValue    Size          // max_value: bytes of a text or number, at any depth; 0: no limit but max_event
 	MaxEvents   int           // max_events: events in one request
 	MaxFuture   time.Duration // max_future: how far ahead of its receipt an event's time may be without being marked; 0: any
 	MaxPast     time.Duration // max_past: the same, behind

@@ -20,8 +20,9 @@ type key struct {
 var merged = []string{"metadata", "attributes", "fields", "context"}
 
 // newKeys returns the keys that select what text names. A value may have come
-// under another name than it has in the line, so that is one of them too.
-func newKeys(text string) ([]key, error) {
+// under another name than it has in the line, so that is one of them too; under a
+// name that is seldom read so only if the value is secret.
+func newKeys(text string, secret bool) ([]key, error) {
 	if text == "" || strings.HasPrefix(text, ".") || strings.HasSuffix(text, ".") || strings.Contains(text, "***") {
 		return nil, fmt.Errorf("%q is no key: write names joined by dots, as in user.email, with * for any name and **. for any above", text)
 	}
@@ -43,7 +44,7 @@ func newKeys(text string) ([]key, error) {
 		}
 	}
 	// service.name is one name, message.text is text below message.
-	if slot := normalize.SlotOf(text); slot != "" && slot != low && slot != "time" && slot != "level" {
+	if slot, seldom := normalize.ReadAs(text); slot != "" && slot != low && slot != "time" && slot != "level" && (secret || !seldom) {
 		keys = expand(keys, slot, false)
 	} else if slot := normalize.SlotOf(first); dotted && slot != "" && slot != first {
 		keys = expand(keys, slot+"."+rest, false)

@@ -129,10 +129,10 @@ func (l *loader) body(n *yaml.Node, section string, keys []string, r *rule) {
 		at := section + "." + name
 		switch name {
 		case "key":
-			r.keys = l.keys(v, at)
+			r.keys = l.keys(v, at, r.action == redact)
 			return
 		case "from":
-			r.from = l.keys(v, at)
+			r.from = l.keys(v, at, false)
 			return
 		}
 		if v.Kind != yaml.ScalarNode || v.Tag != "!!str" {
@@ -174,8 +174,8 @@ func (l *loader) body(n *yaml.Node, section string, keys []string, r *rule) {
 	}
 }
 
-// keys reads a key or a list of them.
-func (l *loader) keys(n *yaml.Node, at string) (keys []key) {
+// keys reads a key or a list of them; secret is that of newKeys.
+func (l *loader) keys(n *yaml.Node, at string, secret bool) (keys []key) {
 	list := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {
 		list = n.Content
@@ -188,7 +188,7 @@ func (l *loader) keys(n *yaml.Node, at string) (keys []key) {
 			l.fail(item, at, "a key is wanted, or a list of them")
 			continue
 		}
-		more, err := newKeys(item.Value)
+		more, err := newKeys(item.Value, secret)
 		if err != nil {
 			l.fail(item, at, "%v", err)
 		}

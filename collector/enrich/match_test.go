@@ -113,7 +113,7 @@ func TestGlob(t *testing.T) {
 		{"a.**.c", "a.c", true}, {"a.**.c", "a.b.b.c", true}, {"a.**.c", "ac", false}, {"*a*b*", "xaybz", true}, {"*a*b*", "xbya", false},
 		{"**.x*.y", "a.xb.b.xc.y", true}, {"**x*y", "x.xay", true}, {"**.pass*", "a.b.password", true},
 	} {
-		keys, err := newKeys(tc.key)
+		keys, err := newKeys(tc.key, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,6 +125,30 @@ func TestGlob(t *testing.T) {
 		for i := range tc.path {
 			if tc.is && tc.path[i] == '.' && !r.leads([]byte(tc.path[:i+1])) {
 				t.Errorf("%s does not lead to %s by %s", tc.key, tc.path, tc.path[:i+1])
+			}
+		}
+	}
+}
+
+// A value may be in a slot though it came under another name. Under a name that is
+// seldom a slot's that is so for secrets alone.
+func TestKeysOfSecondNames(t *testing.T) {
+	for _, tc := range []struct {
+		key, path  string
+		is, secret bool
+	}{
+		{"_msg", "msg", true, true}, {"@mt", "msg", false, true}, {"fields.message", "msg", true, true}, {"event", "msg", false, true}, {"event", "event", true, true},
+		{"name", "logger", false, true}, {"logger_name", "logger", true, true}, {"log.logger", "logger", true, true}, {"trace", "trace_id", false, false}, {"trace.id", "trace_id", true, true},
+		{"levelname", "level", false, false}, {"datetime", "time", false, false}, {"nothing", "msg", false, false},
+	} {
+		for secret, want := range map[bool]bool{false: tc.is, true: tc.secret} {
+			keys, err := newKeys(tc.key, secret)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := rule{keys: keys}
+			if got := r.selects([]byte(tc.path), false) || r.selects([]byte(tc.path), true); got != want {
+				t.Errorf("%s for %s, secret %t: %v", tc.key, tc.path, secret, got)
 			}
 		}
 	}

@@ -120,7 +120,7 @@ func (l *loader) networksBy(n *yaml.Node, section, by string) *networks {
 			}
 			l.fail(v, key, "%s is wanted", wanted)
 		case name == "field":
-			table.field = &rule{action: rename, from: l.keys(v, key)}
+			table.field = &rule{action: rename, from: l.keys(v, key, false)}
 		default:
 			if err := l.networkFile(table, v, key, by); err != nil {
 				l.fail(v, key, "%v", err)

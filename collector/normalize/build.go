@@ -56,11 +56,12 @@ type Builder struct {
 	place  place  // of the value that comes next or is being built
 	slot   key
 	name   span
-	value  int  // start of the value being built
-	level  int  // objects and arrays that are open in it
-	merged bool // it is an object whose members go to attrs
-	direct bool // it is being built where it stays, see direct.go
-	first  bool // the innermost object or array has nothing in it yet
+	value  int   // start of the value being built
+	level  int   // objects and arrays that are open in it
+	merged bool  // it is an object whose members go to attrs
+	within scope // of that object
+	direct bool  // it is being built where it stays, see direct.go
+	first  bool  // the innermost object or array has nothing in it yet
 
 	raw []byte // what the event was sent as, for Batch.Letters
 
@@ -180,6 +181,20 @@ func (b *Builder) Field(name []byte) {
 	b.slot = slot
 }
 
+// mergedField is Field for a member of an object that is merged into attrs.
+func (b *Builder) mergedField(name []byte) {
+	start := len(b.text)
+	b.text = jsonline.AppendStringBytes(b.text, name)
+	slot := b.n.lookupIn(b.within, b.text[start:])
+	if slot == keyOther {
+		b.text = b.text[:start]
+		b.Attr(name)
+		return
+	}
+	b.aim(byName, start)
+	b.slot = slot
+}
+
 func (b *Builder) aim(p place, start int) {
 	if b.place != nowhere {
 		panic("normalize: Builder: a place was named before the value of the one before")
@@ -194,7 +209,7 @@ func (b *Builder) Name(name []byte) {
 	switch {
 	case b.level == 0 && b.merged:
 		b.place = nowhere
-		b.Attr(name)
+		b.mergedField(name)
 	case b.level == 0:
 		panic("normalize: Builder: Name outside of an object")
 	default:
@@ -282,8 +297,8 @@ func (b *Builder) JSON(raw []byte) {
 
 // BeginObject begins a value of members, each a Name and a value.
 func (b *Builder) BeginObject() {
-	if b.level == 0 && !b.merged && b.place == byName && b.slot == keyAttrs {
-		b.merged = true
+	if b.level == 0 && !b.merged && b.place == byName && merges(b.slot) {
+		b.merged, b.within = true, below(b.slot)
 		b.place = nowhere
 		return
 	}
@@ -368,12 +383,11 @@ func (b *Builder) after() {
 	n.body.text = b.text
 	value := span{b.value, len(b.text)}
 	kind := kindOf(b.text[b.value])
-	if n.overlong(kind, len(b.text)-b.value) {
-		n.ev.fault = valueTooLong
+	if n.ev.fault = n.overlong(kind, b.text[b.value:]); n.ev.fault != ok {
 		b.text = b.text[:b.name.start]
 		return
 	}
-	if p != inAttrs && n.fill(b.slot, value, kind) {
+	if p != inAttrs && n.fill(b.slot, value, kind) || p == byName && n.wait(b.slot, b.name, value, kind) {
 		return
 	}
 	if p == inSlot && b.name.start == b.name.end { // it was not named yet
@@ -417,26 +431,30 @@ func (b *Builder) Object(raw []byte) error {
 		return fmt.Errorf("found %s, expected an object", kindName(kind))
 	}
 	b.dec.ReadToken()
-	return b.members(true)
+	if err := b.members(topLevel); err != nil {
+		return err
+	}
+	if b.n.ev.fault == ok {
+		b.n.body.text = b.text
+		b.n.settle()
+	}
+	return nil
 }
 
 // members reads the members of the object whose '{' was read, and its '}'.
-func (b *Builder) members(top bool) error {
+func (b *Builder) members(in scope) error {
 	for b.dec.PeekKind() != jsontext.KindEndObject {
 		name, err := b.dec.ReadValue()
 		if err != nil {
 			return noEOF(err)
 		}
-		slot := key(keyOther)
-		if top {
-			slot = b.n.lookup(name)
-		}
+		slot := b.n.lookupIn(in, name)
 		start := len(b.text)
 		b.text = append(b.text, name...)
-		if slot == keyAttrs && b.dec.PeekKind() == jsontext.KindBeginObject {
+		if merges(slot) && b.dec.PeekKind() == jsontext.KindBeginObject {
 			b.text = b.text[:start]
 			b.dec.ReadToken()
-			if err := b.members(false); err != nil {
+			if err := b.members(below(slot)); err != nil {
 				return err
 			}
 			continue

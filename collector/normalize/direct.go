@@ -66,8 +66,8 @@ func (b *Builder) mostLevels() int {
 // finish ends the member that begin began.
 func (b *Builder) finish() {
 	n := b.n
-	if n.ev.fault == ok && n.overlong(kindOf(b.text[b.value]), len(b.text)-b.value) {
-		n.ev.fault = valueTooLong
+	if n.ev.fault == ok {
+		n.ev.fault = n.overlong(kindOf(b.text[b.value]), b.text[b.value:])
 	}
 	if n.ev.fault == ok && len(b.text) > n.limits.MaxEventBytes {
 		n.ev.fault = tooLarge

@@ -44,7 +44,7 @@ type Defaults struct {
 // of these and raw is no string.
 func (d *Defaults) AddJSON(name string, raw []byte) bool {
 	switch slot := lookup([]byte(name)); {
-	case slot == keyOther:
+	case slot >= keyOther: // second names are for what comes in
 		x := new(Extras)
 		x.AddJSON(name, raw)
 		d.names, d.texts = append(d.names, x.names[0]), append(d.texts, x.text)
@@ -138,16 +138,33 @@ func (b *Batch) undrop() {
 }
 
 // SlotOf returns the key of the canonical line whose value a member of the name
-// becomes, "" if there is none.
-func SlotOf(name string) string {
-	slot := lookup([]byte(name))
+// becomes, unless it is one of the second names; "" if there is none.
+func SlotOf(name string) string { return slotName(lookup([]byte(name))) }
+
+// ReadAs is SlotOf for all names that are read, also those whose value becomes a
+// slot's in some events only: seldom says that in most it does not.
+func ReadAs(name string) (slot string, seldom bool) {
+	k := lookup([]byte(name))
+	if name == "fields.message" {
+		k = keyMsgInFields
+	}
+	if k <= keyOther {
+		return slotName(k), false
+	}
+	if seconds[k].rank == ofParts {
+		return "", false
+	}
+	return slotName(seconds[k].slot), seconds[k].rank == 3
+}
+
+func slotName(k key) string {
 	switch {
-	case slot >= numSlots:
+	case k >= numSlots:
 		return ""
-	case slot == keyTime:
+	case k == keyTime:
 		return "time"
-	case slot == keyLevel:
+	case k == keyLevel:
 		return "level"
 	}
-	return slotNames[slot][len(`,"`) : len(slotNames[slot])-len(`":`)]
+	return slotNames[k][len(`,"`) : len(slotNames[k])-len(`":`)]
 }

@@ -32,7 +32,7 @@ func (n *Normalizer) readEvent(dst *Batch) error {
 	n.beginEvent(dst, n.offset()-1)
 	depth := n.dec.StackDepth()
 	if n.ev.fault == ok {
-		if err := n.readMembers(true); err != nil {
+		if err := n.readMembers(topLevel); err != nil {
 			return err
 		}
 	}
@@ -76,7 +76,7 @@ func (n *Normalizer) endEvent(dst *Batch, end int) {
 // readMembers reads the members of the object whose '{' was read, and its '}'.
 // It stops early at a fault of the event. At the top of an event the known
 // keys fill their slots; everything else goes to attrs.
-func (n *Normalizer) readMembers(top bool) error {
+func (n *Normalizer) readMembers(in scope) error {
 	for at := n.offset(); ; {
 		if !n.nameAt(at) {
 			if kind := n.dec.PeekKind(); kind == jsontext.KindEndObject || kind == jsontext.KindInvalid {
@@ -90,15 +90,12 @@ func (n *Normalizer) readMembers(top bool) error {
 		}
 		at = n.offset()
 		name := span{at - len(v), at}
-		key := keyOther
-		if top {
-			key = n.lookup(v)
-		}
-		if key == keyAttrs && n.dec.PeekKind() == jsontext.KindBeginObject {
+		key := n.lookupIn(in, v)
+		if merges(key) && n.dec.PeekKind() == jsontext.KindBeginObject {
 			if _, err := n.dec.ReadToken(); err != nil {
 				return noEOF(err)
 			}
-			if err := n.readMembers(false); err != nil {
+			if err := n.readMembers(below(key)); err != nil {
 				return err
 			}
 			at = n.offset()
@@ -109,11 +106,8 @@ func (n *Normalizer) readMembers(top bool) error {
 			}
 			at = n.offset()
 			value := span{at - len(v), at}
-			if kind := kindOf(v[0]); n.overlong(kind, len(v)) {
-				n.ev.fault = valueTooLong
-			} else if !n.fill(key, value, kind) {
-				n.ev.fault = n.addAttr(name, value, kind, scalar(kind) && value.start == name.end+len(`:`))
-			}
+			kind := kindOf(v[0])
+			n.takeMember(key, name, value, kind, scalar(kind) && value.start == name.end+len(`:`))
 		}
 		if n.ev.fault != ok {
 			return nil
@@ -121,17 +115,14 @@ func (n *Normalizer) readMembers(top bool) error {
 	}
 }
 
-// overlong reports whether a value of size bytes of JSON is a string or a number
-// over the limit, and notes how long it is.
-func (n *Normalizer) overlong(kind jsontext.Kind, size int) bool {
-	if size <= n.limits.MaxValueBytes || !scalar(kind) {
-		return false
+// takeMember puts a member where it belongs; compact is that of addAttr.
+func (n *Normalizer) takeMember(key key, name, value span, kind jsontext.Kind, compact bool) {
+	if n.ev.fault = n.overlong(kind, n.body.text[value.start:value.end]); n.ev.fault != ok || n.fill(key, value, kind) {
+		return
 	}
-	if kind == jsontext.KindString {
-		size -= len(`""`)
+	if key == keyOther || !n.wait(key, name, value, kind) {
+		n.ev.fault = n.addAttr(name, value, kind, compact)
 	}
-	n.ev.got = size
-	return size > n.limits.MaxValueBytes
 }
 
 // nameAt reports whether a string begins where the decoder is, at offset at in
@@ -220,35 +211,53 @@ func (n *Normalizer) unquoted(raw []byte) []byte {
 // belongs there: without white space, and not nested too deep.
 func (n *Normalizer) addAttr(name, value span, kind jsontext.Kind, compact bool) reason {
 	text := n.body.text
-	if n.names.len() >= n.limits.MaxFields {
-		return tooManyFields
-	}
 	raw := text[name.start:name.end]
-	n.ev.got = len(raw) - len(`""`)
-	if n.ev.got > n.limits.MaxKeyBytes {
-		return keyTooLong
-	}
-	suffix := n.names.add(n.unquoted(raw))
-	if n.ev.got += len(suffix); n.ev.got > n.limits.MaxKeyBytes {
-		return keyTooLong
+	suffix, fault := n.uniqueSuffix(raw)
+	if fault != ok {
+		return fault
 	}
 	if len(suffix) == 0 && compact && len(n.attrs)+value.end-name.start <= n.limits.MaxEventBytes {
 		n.attrs = append(n.attrs, text[name.start:value.end]...)
 		n.attrs = append(n.attrs, ',')
 		return ok
 	}
-	n.attrs = append(n.attrs, raw[:len(raw)-1]...)
-	n.attrs = append(n.attrs, suffix...)
-	n.attrs = append(n.attrs, `":`...)
-	var fault reason
+	n.appendName(raw, suffix)
 	n.attrs, fault = appendValue(n.attrs, text[value.start:value.end], kind, n.limits.MaxEventBytes, n.limits.MaxDepth-2)
 	n.attrs = append(n.attrs, ',')
 	return fault
 }
 
+// uniqueSuffix counts the name raw of a member of attrs, and returns what makes
+// it the only one there.
+func (n *Normalizer) uniqueSuffix(raw []byte) ([]byte, reason) {
+	if n.names.len() >= n.limits.MaxFields {
+		return nil, tooManyFields
+	}
+	n.ev.got = len(raw) - len(`""`)
+	if n.ev.got > n.limits.MaxKeyBytes {
+		return nil, keyTooLong
+	}
+	suffix := n.names.add(n.unquoted(raw))
+	if n.ev.got += len(suffix); n.ev.got > n.limits.MaxKeyBytes {
+		return nil, keyTooLong
+	}
+	return suffix, ok
+}
+
+func (n *Normalizer) appendName(raw, suffix []byte) {
+	n.attrs = append(n.attrs, raw[:len(raw)-1]...)
+	n.attrs = append(n.attrs, suffix...)
+	n.attrs = append(n.attrs, `":`...)
+}
+
 // appendLine appends the canonical line of the event, or sets its fault.
 func (n *Normalizer) appendLine(dst *Batch) {
 	ev, text := &n.ev, n.body.text
+	if n.late.n > 0 {
+		if n.settle(); ev.fault != ok {
+			return
+		}
+	}
 	start := len(dst.Lines)
 	limit := start + n.limits.MaxEventBytes
 	if ev.filled&(1<<keyTime) == 0 {

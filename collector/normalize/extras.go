@@ -65,6 +65,7 @@ func (n *Normalizer) newEvent() {
 	n.attrs = n.attrs[:0]
 	n.names.reset()
 	n.dropped = false
+	n.late.n, n.late.seen = 0, 0
 	if n.extras != nil {
 		n.beginWith(n.extras)
 	}

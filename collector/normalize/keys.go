@@ -18,8 +18,9 @@ const (
 	keyError
 	numSlots
 
-	keyAttrs = numSlots // an object there is merged into attrs
-	keyOther = numSlots + 1
+	keyAttrs  = numSlots     // an object there is merged into attrs
+	keyFields = numSlots + 1 // the same, but for its message
+	keyOther  = numSlots + 2 // those above it are in seconds
 )
 
 // slotNames is what stands before a slot's value in a line.
@@ -42,6 +43,37 @@ func (s Slot) appendName(dst []byte) []byte {
 		return append(dst, `"level"`...)
 	}
 	return append(dst, slotNames[s][1:len(slotNames[s])-1]...) // between ',' and ':'
+}
+
+// scope tells where the members of an object are looked up.
+type scope uint8
+
+const (
+	topLevel    scope = iota // by the tables
+	belowFields              // by inFields
+	belowAttrs               // not at all
+)
+
+// merges reports whether an object under the key is merged into attrs.
+func merges(k key) bool { return k == keyAttrs || k == keyFields }
+
+// below is the scope of such an object.
+func below(k key) scope {
+	if k == keyFields {
+		return belowFields
+	}
+	return belowAttrs
+}
+
+// lookupIn returns the key of a name, which is a JSON string, in a scope.
+func (n *Normalizer) lookupIn(in scope, raw []byte) key {
+	switch in {
+	case topLevel:
+		return n.lookup(raw)
+	case belowFields:
+		return inFields(raw)
+	}
+	return keyOther
 }
 
 // lookup returns the key of a name, which is a JSON string.
@@ -74,8 +106,10 @@ func lookup(name []byte) key {
 		return keySpanID
 	case "error":
 		return keyError
-	case "metadata", "attributes", "fields", "context", "attrs":
+	case "metadata", "attributes", "context", "attrs":
 		return keyAttrs
+	case "fields":
+		return keyFields
 	}
-	return keyOther
+	return lookupSecond(name)
 }

@@ -38,6 +38,9 @@
 //	span_id  span_id, spanId, span.id
 //	error    error
 //
+// Second names, which libraries write instead (second.go, and docs/INGEST.md),
+// count in events that have nothing under these.
+//
 // The members of an object under metadata, attributes, fields, context or
 // attrs are merged into attrs; all other keys go to attrs as they are. Nothing
 // is lost: the second alias of a slot, and a value that its slot cannot hold,
@@ -78,8 +81,8 @@ type Limits struct {
 	MaxEventBytes int // canonical line without its '\n'; default 1 MiB
 	MaxDepth      int // nested objects and arrays in the canonical line, itself included; default 64
 	MaxFields     int // members of attrs; default 1024
-	MaxKeyBytes   int // bytes of a name at the top level or directly in attrs, as sent; default 1 KiB
-	MaxValueBytes int // bytes of a string, without its quotes, or a number there, as in the line; default: no limit of its own
+	MaxKeyBytes   int // bytes of a name, at any depth, as sent; default 1 KiB
+	MaxValueBytes int // bytes of a string, without its quotes, or a number, at any depth, as in the line; default: no limit of its own
 	MaxEvents     int // events in one call of Body or Line; default 100,000
 	MaxRejections int // rejections described in Batch.Rejected, the others are counted only; default 100
 
@@ -116,6 +119,7 @@ var ErrEmpty = errors.New("the body is empty; expected a JSON object, an array o
 // calls it points neither into input nor into a Batch.
 type Normalizer struct {
 	limits  Limits
+	short   int // bytes of JSON that no limit on a key or a value can be under
 	dec     *jsontext.Decoder
 	src     bytes.Buffer
 	opts    []jsontext.Options
@@ -124,6 +128,7 @@ type Normalizer struct {
 
 	body body  // set for the length of one call of Body or Line
 	ev   event // set for the length of one event
+	late late  // emptied at each event's end
 
 	attrs   []byte // members of attrs so far, each followed by ','
 	names   nameSet
@@ -175,6 +180,7 @@ const keepScratch = 256 << 10
 // New returns a Normalizer.
 func New(limits Limits) *Normalizer {
 	n := &Normalizer{limits: limits.WithDefaults()}
+	n.short = min(n.limits.MaxKeyBytes, n.limits.MaxValueBytes)
 	// Equal names and bad UTF-8 are this package's to judge; lone surrogates
 	// in escapes are valid JSON and stay as sent.
 	n.opts = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}

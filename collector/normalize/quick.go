@@ -53,7 +53,7 @@ func (n *Normalizer) quickArray(dst *Batch, i int) int {
 // behind it, or -1.
 func (n *Normalizer) quickEvent(dst *Batch, i int) int {
 	n.beginEvent(dst, i)
-	if i = n.quickMembers(i+1, true); i >= 0 {
+	if i = n.quickMembers(i+1, topLevel); i >= 0 {
 		n.endEvent(dst, i)
 	}
 	return i
@@ -61,8 +61,8 @@ func (n *Normalizer) quickEvent(dst *Batch, i int) int {
 
 // quickMembers reads the members of the object behind whose '{' body.text[i] is,
 // and its '}', and returns the index behind that, or -1. What readMembers says
-// of top and of faults holds here.
-func (n *Normalizer) quickMembers(i int, top bool) int {
+// of scopes and of faults holds here.
+func (n *Normalizer) quickMembers(i int, in scope) int {
 	text := n.body.text
 	i = skipSpace(text, i)
 	if i < len(text) && text[i] == '}' {
@@ -75,14 +75,11 @@ func (n *Normalizer) quickMembers(i int, top bool) int {
 			return -1
 		}
 		name := span{i, end}
-		key := keyOther
-		if top {
-			key = n.lookup(text[name.start:name.end])
-		}
-		if key == keyAttrs && text[at] == '{' {
-			i = n.quickMembers(at+1, false)
+		key := n.lookupIn(in, text[name.start:name.end])
+		if merges(key) && text[at] == '{' {
+			i = n.quickMembers(at+1, below(key))
 		} else if i = skipValue(text, at, 0, &s); i >= 0 && n.ev.fault == ok {
-			n.take(key, name, span{at, i}, s)
+			n.takeMember(key, name, span{at, i}, kindOf(text[at]), !s.spaced && s.levels <= n.limits.MaxDepth-2)
 		}
 		if i < 0 {
 			return -1
@@ -99,18 +96,4 @@ func (n *Normalizer) quickMembers(i int, top bool) int {
 			return -1
 		}
 	}
-}
-
-// take puts a member where it belongs; s tells of white space behind its name
-// too.
-func (n *Normalizer) take(key key, name, value span, s shape) {
-	kind := kindOf(n.body.text[value.start])
-	if n.overlong(kind, value.end-value.start) {
-		n.ev.fault = valueTooLong
-		return
-	}
-	if n.fill(key, value, kind) {
-		return
-	}
-	n.ev.fault = n.addAttr(name, value, kind, !s.spaced && s.levels <= n.limits.MaxDepth-2)
 }

@@ -1,0 +1,160 @@
+package normalize
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// libraries are lines as the libraries write them, by the examples in their
+// documentation, and what they become. A time that is not taken, or is none, is
+// that of receipt.
+var libraries = []struct{ name, in, want string }{
+	// Go
+	{"slog", `{"time":"2026-05-28T14:40:00.5+02:00","level":"WARN","source":{"function":"main.main","file":"main.go","line":16},"msg":"hello","count":3}`,
+		`{"time":"2026-05-28T12:40:00.500000000Z","level":"WARN","msg":"hello","source":{"function":"main.main","file":"main.go","line":16},"attrs":{"count":3}}`},
+	{"zap", `{"level":"info","ts":1779972000.25,"logger":"shop.cart","caller":"zap/main.go:21","msg":"failed to fetch URL","url":"http://example.com","attempt":3,"backoff":1}`,
+		`{"time":"2026-05-28T12:40:00.250000000Z","level":"INFO","msg":"failed to fetch URL","logger":"shop.cart","attrs":{"caller":"zap/main.go:21","url":"http://example.com","attempt":3,"backoff":1}}`},
+	{"zerolog", `{"level":"error","error":"file open failed!","time":1779972000,"message":"write failed"}`,
+		`{"time":"2026-05-28T12:40:00.000000000Z","level":"ERROR","msg":"write failed","error":"file open failed!"}`},
+	{"logrus", `{"animal":"walrus","level":"warning","msg":"The group's number increased tremendously!","number":122,"time":"2026-05-28T12:40:00Z"}`,
+		`{"time":"2026-05-28T12:40:00.000000000Z","level":"WARN","msg":"The group's number increased tremendously!","attrs":{"animal":"walrus","number":122}}`},
+	{"hclog", `{"@level":"debug","@message":"starting","@module":"vault.core","@timestamp":"2026-05-28T12:40:00.000000Z","version":1}`,
+		`{"time":"2026-05-28T12:40:00.000000000Z","level":"DEBUG","msg":"starting","logger":"vault.core","attrs":{"version":1}}`},
+	{"OpenTelemetry Go, to stdout", `{"Timestamp":"2026-05-28T12:40:00Z","ObservedTimestamp":"2026-05-28T12:40:01Z","Severity":13,"SeverityText":"WARN","Body":{"Type":"String","Value":"x"},"TraceID":"4bf92f3577b34da6a3ce929d0e0e4736","SpanID":"00f067aa0ba902b7","TraceFlags":"01"}`,
+		`{"time":"2026-05-28T12:40:00.000000000Z","level":"WARN","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736","span_id":"00f067aa0ba902b7","attrs":{"ObservedTimestamp":"2026-05-28T12:40:01Z","Body":{"Type":"String","Value":"x"},"TraceFlags":"01","SeverityText":"WARN"}}`},
+	// Java
+	{"Log4j 2, JsonLayout", `{"instant":{"epochSecond":1779972000,"nanoOfSecond":118000000},"thread":"main","level":"INFO","loggerName":"HelloWorld","message":"Hello, world","endOfBatch":false,"threadId":1,"threadPriority":5}`,
+		`{"time":"2026-05-28T12:40:00.118000000Z","level":"INFO","msg":"Hello, world","logger":"HelloWorld","attrs":{"thread":"main","endOfBatch":false,"threadId":1,"threadPriority":5}}`},
+	{"Log4j 2, JsonLayout of before", `{"timeMillis":1779972000118,"thread":"main","level":"INFO","loggerName":"HelloWorld","message":"Hello, world"}`,
+		`{"time":"2026-05-28T12:40:00.118000000Z","level":"INFO","msg":"Hello, world","logger":"HelloWorld","attrs":{"thread":"main"}}`},
+	{"Log4j 2, ECS", `{"@timestamp":"2026-05-28T12:40:00.118Z","ecs.version":"1.2.0","log.level":"ERROR","message":"Hello, error!","process.thread.name":"main","log.logger":"org.example.App"}`,
+		`{"time":"2026-05-28T12:40:00.118000000Z","level":"ERROR","msg":"Hello, error!","logger":"org.example.App","attrs":{"ecs.version":"1.2.0","process.thread.name":"main"}}`},
+	{"ECS, nested", `{"@timestamp":"2026-05-28T12:40:00.118Z","log":{"level":"WARN","logger":"org.example.App","origin":{"file":{"line":7}}},"message":"x","service":{"name":"shop","version":"2"},"trace":{"id":"4bf92f3577b34da6a3ce929d0e0e4736"},"span":{"id":"00f067aa0ba902b7"},"transaction":{"id":"1"}}`,
+		`{"time":"2026-05-28T12:40:00.118000000Z","level":"WARN","msg":"x","service":"shop","logger":"org.example.App","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736","span_id":"00f067aa0ba902b7","attrs":{"transaction":{"id":"1"},"log":{"origin":{"file":{"line":7}}},"service":{"version":"2"}}}`},
+	{"Logback", `{"sequenceNumber":0,"timestamp":1779972000118,"nanoseconds":118000000,"level":"INFO","threadName":"main","loggerName":"org.example.App","mdc":{},"message":"hello {}","arguments":["x"],"throwable":null}`,
+		`{"time":"2026-05-28T12:40:00.118000000Z","level":"INFO","msg":"hello {}","logger":"org.example.App","attrs":{"sequenceNumber":0,"nanoseconds":118000000,"threadName":"main","mdc":{},"arguments":["x"],"throwable":null}}`},
+	{"logstash-logback-encoder", `{"@timestamp":"2026-05-28T14:40:00.118+02:00","@version":"1","message":"hello","logger_name":"org.company.stack.Sample","thread_name":"main","level":"WARN","level_value":30000}`,
+		`{"time":"2026-05-28T12:40:00.118000000Z","level":"WARN","msg":"hello","logger":"org.company.stack.Sample","attrs":{"@version":"1","thread_name":"main","level_value":30000}}`},
+	// .NET
+	{"Serilog, compact", `{"@t":"2026-05-28T12:40:00.0789770Z","@mt":"Hello, {User}","@l":"Warning","@tr":"4bf92f3577b34da6a3ce929d0e0e4736","@sp":"00f067aa0ba902b7","User":"nblumhardt","SourceContext":"Shop.Cart"}`,
+		`{"time":"2026-05-28T12:40:00.078977000Z","level":"WARN","msg":"Hello, {User}","logger":"Shop.Cart","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736","span_id":"00f067aa0ba902b7","attrs":{"User":"nblumhardt"}}`},
+	{"Serilog, compact and rendered", `{"@t":"2026-05-28T12:40:00.0789770Z","@mt":"Hello, {User}","@m":"Hello, \"nblumhardt\"","@i":"7a8b9c0d","User":"nblumhardt"}`,
+		`{"time":"2026-05-28T12:40:00.078977000Z","level":"INFO","msg":"Hello, \"nblumhardt\"","attrs":{"@i":"7a8b9c0d","User":"nblumhardt","@mt":"Hello, {User}"}}`},
+	{"Serilog, JsonFormatter", `{"Timestamp":"2026-05-28T14:40:00.1234567+02:00","Level":"Error","MessageTemplate":"Hello, {User}","RenderedMessage":"Hello, x","TraceId":"4bf92f3577b34da6a3ce929d0e0e4736","SpanId":"00f067aa0ba902b7","Properties":{"User":"x"}}`,
+		`{"time":"2026-05-28T12:40:00.123456700Z","level":"ERROR","msg":"Hello, x","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736","span_id":"00f067aa0ba902b7","attrs":{"Properties":{"User":"x"},"MessageTemplate":"Hello, {User}"}}`},
+	{"Microsoft.Extensions.Logging", `{"Timestamp":"2026-05-28T12:40:00Z","EventId":0,"LogLevel":"Critical","Category":"Shop.Cart","Message":"Hello World!","State":{"{OriginalFormat}":"Hello World!"}}`,
+		`{"time":"2026-05-28T12:40:00.000000000Z","level":"FATAL","msg":"Hello World!","logger":"Shop.Cart","attrs":{"EventId":0,"State":{"{OriginalFormat}":"Hello World!"}}}`},
+	{"NLog", `{ "time": "2026-05-28 12:40:00.1234", "level": "ERROR", "logger": "Shop.Cart", "message": "hello, world", "nested": { "a": "b" } }`,
+		`{"time":"2026-05-28T12:40:00.123400000Z","level":"ERROR","msg":"hello, world","logger":"Shop.Cart","attrs":{"nested":{"a":"b"}}}`},
+	// Python
+	{"python-json-logger", `{"asctime": "2026-05-28 12:40:00,118", "levelname": "CRITICAL", "name": "shop.cart", "message": "hello", "exc_info": null}`,
+		`{"time":"2026-05-28T12:40:00.118000000Z","level":"FATAL","msg":"hello","logger":"shop.cart","attrs":{"exc_info":null}}`},
+	{"structlog", `{"event": "hello", "level": "info", "logger": "shop", "timestamp": "2026-05-28T12:40:00.5Z", "user": 1}`,
+		`{"time":"2026-05-28T12:40:00.500000000Z","level":"INFO","msg":"hello","logger":"shop","attrs":{"user":1}}`},
+	{"OpenTelemetry Python, in its logging", `{"asctime": "2026-05-28 12:40:00,118", "levelname": "INFO", "message": "hello", "otelTraceID": "4bf92f3577b34da6a3ce929d0e0e4736", "otelSpanID": "00f067aa0ba902b7"}`,
+		`{"time":"2026-05-28T12:40:00.118000000Z","level":"INFO","msg":"hello","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736","span_id":"00f067aa0ba902b7"}`},
+	{"OpenTelemetry Python, to the console", `{"body": "hello", "severity_number": 17, "severity_text": "ERROR", "attributes": {"a": 1}, "timestamp": "2026-05-28T12:40:00.000000Z", "trace_id": "0x4bf92f3577b34da6a3ce929d0e0e4736", "span_id": "0x00f067aa0ba902b7"}`,
+		`{"time":"2026-05-28T12:40:00.000000000Z","level":"ERROR","msg":"hello","trace_id":"0x4bf92f3577b34da6a3ce929d0e0e4736","span_id":"0x00f067aa0ba902b7","attrs":{"a":1,"severity_text":"ERROR"}}`},
+	// PHP, Ruby, Rust
+	{"Monolog", `{"message":"My logger is now ready","context":{"user":1},"level":250,"level_name":"NOTICE","channel":"my_logger","datetime":"2026-05-28T14:40:00.123456+02:00","extra":{}}`,
+		`{"time":"2026-05-28T12:40:00.123456000Z","level":"INFO+2","msg":"My logger is now ready","logger":"my_logger","attrs":{"user":1,"extra":{},"level_name":"NOTICE"}}`},
+	{"Ruby, semantic_logger", `{"host":"h","application":"shop","timestamp":"2026-05-28T12:40:00.123456Z","level":"warn","level_index":3,"pid":1,"thread":"1","name":"Cart","message":"hello"}`,
+		`{"time":"2026-05-28T12:40:00.123456000Z","level":"WARN","msg":"hello","attrs":{"host":"h","application":"shop","level_index":3,"pid":1,"thread":"1","name":"Cart"}}`},
+	{"Rust, tracing-subscriber", `{"timestamp":"2026-05-28T12:40:00.821315Z","level":"INFO","fields":{"message":"preparing to shave yaks","number_of_yaks":3},"target":"fmt_json"}`,
+		`{"time":"2026-05-28T12:40:00.821315000Z","level":"INFO","msg":"preparing to shave yaks","logger":"fmt_json","attrs":{"number_of_yaks":3}}`},
+	{"Rust, tracing-subscriber, flat", `{"timestamp":"2026-05-28T12:40:00.821315Z","level":"TRACE","message":"hello","excitement":"yay!","target":"fmt_json::yak_shave","span":{"yak":3,"name":"shave"}}`,
+		`{"time":"2026-05-28T12:40:00.821315000Z","level":"TRACE","msg":"hello","attrs":{"excitement":"yay!","target":"fmt_json::yak_shave","span":{"yak":3,"name":"shave"}}}`},
+	// JavaScript
+	{"pino", `{"level":30,"time":1779972000118,"pid":17,"hostname":"web-1","msg":"hello world"}`,
+		`{"time":"2026-05-28T12:40:00.118000000Z","level":"INFO","msg":"hello world","attrs":{"pid":17,"hostname":"web-1"}}`},
+	{"bunyan", `{"name":"myapp","hostname":"web-1","pid":17,"level":40,"msg":"hi","time":"2026-05-28T12:40:00.118Z","v":0}`,
+		`{"time":"2026-05-28T12:40:00.118000000Z","level":"WARN","msg":"hi","attrs":{"hostname":"web-1","pid":17,"v":0,"name":"myapp"}}`},
+	{"winston", `{"level":"error","message":"hello","service":"user-service","timestamp":"2026-05-28T12:40:00.118Z"}`,
+		`{"time":"2026-05-28T12:40:00.118000000Z","level":"ERROR","msg":"hello","service":"user-service"}`},
+	// shippers and services
+	{"GELF", `{"version":"1.1","host":"example.org","short_message":"A short message","full_message":"Backtrace","timestamp":1779972000.3072,"level":3,"_user_id":9001}`,
+		`{"time":"2026-05-28T12:40:00.307200000Z","level":"ERROR","msg":"A short message","attrs":{"version":"1.1","host":"example.org","full_message":"Backtrace","_user_id":9001}}`},
+	{"journalctl -o json", `{"__REALTIME_TIMESTAMP":"1779972000118000","PRIORITY":"4","SYSLOG_IDENTIFIER":"sshd","MESSAGE":"Connection closed","_PID":"812"}`,
+		`{"time":"2026-05-28T12:40:00.118000000Z","level":"WARN","msg":"Connection closed","service":"sshd","attrs":{"_PID":"812"}}`},
+	{"Docker", `{"log":"hello\n","stream":"stderr","time":"2026-05-28T12:40:00.118Z"}`,
+		`{"time":"2026-05-28T12:40:00.118000000Z","level":"INFO","msg":"hello\n","attrs":{"stream":"stderr"}}`},
+	{"Fluent Bit", `{"date":1779972000.118,"log":"hello"}`,
+		`{"time":"2026-05-28T12:40:00.118000000Z","level":"INFO","msg":"hello"}`},
+	{"VictoriaLogs", `{"_time":"2026-05-28T12:40:00Z","_msg":"hello","_stream":"{}"}`,
+		`{"time":"2026-05-28T12:40:00.000000000Z","level":"INFO","msg":"hello","attrs":{"_stream":"{}"}}`},
+	{"Google Cloud", `{"severity":"NOTICE","message":"hello","time":"2026-05-28T12:40:00Z","logging.googleapis.com/labels":{"a":"b"}}`,
+		`{"time":"2026-05-28T12:40:00.000000000Z","level":"INFO+2","msg":"hello","attrs":{"logging.googleapis.com/labels":{"a":"b"}}}`},
+	{"AWS CloudTrail", `{"eventVersion":"1.08","eventTime":"2026-05-28T12:40:00Z","eventName":"GetObject"}`,
+		`{"time":"2026-05-28T12:40:00.000000000Z","level":"INFO","attrs":{"eventVersion":"1.08","eventName":"GetObject"}}`},
+}
+
+func TestLibraries(t *testing.T) {
+	for _, c := range libraries {
+		b, err := normalizeBody(t, Limits{}, c.in)
+		if got := strings.TrimSuffix(string(b.Lines), "\n"); err != nil || got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s\n%v", c.name, got, c.want, err)
+		}
+	}
+}
+
+// libraryForms are the ways in which an event comes to be read: they must agree.
+var libraryForms = map[string]func(b *Batch, in string) error{
+	"tokens": func(b *Batch, in string) error {
+		n := New(Limits{})
+		n.strict = true
+		return n.Body(b, []byte(in), received)
+	},
+	"Builder.Object": func(b *Batch, in string) error {
+		build := New(Limits{}).Build(b, received)
+		build.Begin()
+		err := build.Object([]byte(in))
+		build.End()
+		build.Done()
+		return err
+	},
+	"Builder.Field": func(b *Batch, in string) error {
+		build := New(Limits{}).Build(b, received)
+		build.Begin()
+		var s shape
+		if skipValue([]byte(in), 0, 0, &s) < 0 {
+			panic("no object")
+		}
+		fields(build, []byte(in))
+		build.End()
+		build.Done()
+		return nil
+	},
+}
+
+// fields gives the members of an object to a Builder one by one, objects directly
+// in it taken apart as doors do.
+func fields(b *Builder, object []byte) {
+	for w := membersOf(object, 0); w.next(); {
+		b.Field(bytes.Clone(object[w.name.start+1 : w.name.end-1]))
+		value := object[w.value.start:w.value.end]
+		if value[0] != '{' {
+			b.JSON(value)
+			continue
+		}
+		b.BeginObject()
+		for m := membersOf(value, 0); m.next(); {
+			b.Name(bytes.Clone(value[m.name.start+1 : m.name.end-1]))
+			b.JSON(value[m.value.start:m.value.end])
+		}
+		b.EndObject()
+	}
+}
+
+func TestLibrariesByOtherWays(t *testing.T) {
+	for form, read := range libraryForms {
+		for _, c := range libraries {
+			b := new(Batch)
+			err := read(b, c.in)
+			checkBatch(t, b)
+			if got := strings.TrimSuffix(string(b.Lines), "\n"); err != nil || got != c.want {
+				t.Errorf("%s, %s:\n got %s\nwant %s\n%v", form, c.name, got, c.want, err)
+			}
+		}
+	}
+}
