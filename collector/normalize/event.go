@@ -117,7 +117,12 @@ func (n *Normalizer) readMembers(in scope) error {
 
 // takeMember puts a member where it belongs; compact is that of addAttr.
 func (n *Normalizer) takeMember(key key, name, value span, kind jsontext.Kind, compact bool) {
-	if n.ev.fault = n.overlong(kind, n.body.text[value.start:value.end]); n.ev.fault != ok || n.fill(key, value, kind) {
+	if value.end-value.start > n.short {
+		if n.ev.fault = n.overlong(kind, n.body.text[value.start:value.end]); n.ev.fault != ok {
+			return
+		}
+	}
+	if key < numSlots && n.fill(key, value, kind) {
 		return
 	}
 	if key == keyOther || !n.wait(key, name, value, kind) {

@@ -65,15 +65,19 @@ func below(k key) scope {
 	return belowAttrs
 }
 
-// lookupIn returns the key of a name, which is a JSON string, in a scope.
-func (n *Normalizer) lookupIn(in scope, raw []byte) key {
-	switch in {
-	case topLevel:
-		return n.lookup(raw)
-	case belowFields:
+func lookupBelow(in scope, raw []byte) key {
+	if in == belowFields {
 		return inFields(raw)
 	}
 	return keyOther
+}
+
+// lookupIn returns the key of a name, which is a JSON string, in a scope.
+func (n *Normalizer) lookupIn(in scope, raw []byte) key {
+	if in == topLevel {
+		return n.lookup(raw)
+	}
+	return lookupBelow(in, raw)
 }
 
 // lookup returns the key of a name, which is a JSON string.

@@ -75,7 +75,10 @@ func (n *Normalizer) quickMembers(i int, in scope) int {
 			return -1
 		}
 		name := span{i, end}
-		key := n.lookupIn(in, text[name.start:name.end])
+		key := keyOther
+		if in != belowAttrs {
+			key = n.lookupIn(in, text[name.start:name.end])
+		}
 		if merges(key) && text[at] == '{' {
 			i = n.quickMembers(at+1, below(key))
 		} else if i = skipValue(text, at, 0, &s); i >= 0 && n.ev.fault == ok {
