@@ -170,7 +170,7 @@ func (o Options) withFileDefaults() (Options, error) {
 //
 // The file holds the records and nothing else at all times, but for white space:
 // with Direct large buffers are filled up to whole blocks by spaces before a
-// line end or by a blank line, less than a thousandth of the file.
+// line end or by a blank line, less than a thousandth of the file and never its end.
 //
 //   - A disk that is full keeps the buffers; they are written when there is room.
 //   - A file whose write or fsync fails for good is left for a new one, in

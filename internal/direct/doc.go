@@ -9,8 +9,11 @@
 //     block, goes through the page cache; the next write begins with that block
 //     again.
 //   - A large buffer that is aligned and has room behind its end is written
-//     where it is. Spaces before its last line end make it whole blocks: less
-//     than one block in a mebibyte. A reader of JSON skips them.
+//     where it is. Of the last one of a write, what does not make a whole block
+//     goes through the page cache as well. Where another large buffer follows,
+//     white space makes it whole blocks: spaces before the last line end, or a
+//     line of them; less than one block in a mebibyte. A reader of JSON skips
+//     them. There is none at the end of the file.
 //
 // No byte 0 is ever written, and the file never has more bytes than it keeps: who
 // follows it, as tail -f does, reads each once.

@@ -13,8 +13,9 @@ const maxVectors = 1024
 
 // writeInPlace writes the buffers at the front of bufs that can be written
 // where they are, as many as one system call takes, and before them the block
-// that the file ends in, which becomes a whole one. It returns how many of
-// their bytes were written.
+// that the file ends in, which becomes a whole one. What the last of them has
+// beyond whole blocks goes through the page cache. It returns how many of their
+// bytes were written.
 func (t *Tail) writeInPlace(bufs [][]byte) (n int64, err error) {
 	base, head, size := t.size-int64(t.carry), 0, 0
 	t.iov = t.iov[:0]
@@ -34,6 +35,8 @@ func (t *Tail) writeInPlace(bufs [][]byte) (n int64, err error) {
 		size += len(t.iov[len(t.iov)-1])
 	}
 	bufs = bufs[:len(t.iov)-min(head, 1)]
+	end := t.openEnd(bufs)
+	size -= roundUp(len(end), t.block)
 
 	wrote, err := t.writeAt(base, size)
 	if wrote > 0 {
@@ -43,6 +46,7 @@ func (t *Tail) writeInPlace(bufs [][]byte) (n int64, err error) {
 		}
 		t.carry = 0
 	}
+	complete := err == nil
 	for wrote -= min(wrote, head); len(bufs) > 0; bufs = bufs[1:] {
 		b := bufs[0]
 		whole := roundUp(len(b), t.block)
@@ -59,7 +63,31 @@ func (t *Tail) writeInPlace(bufs [][]byte) (n int64, err error) {
 			b[len(b)-1] = '\n' // the caller gives it again
 		}
 	}
+	if complete && len(end) > 0 {
+		t.carry = copy(t.stage.Bytes(), end)
+		var more int
+		more, err = t.writeEnd(t.stage.Bytes()[:t.carry], t.size)
+		t.carry = more
+		t.size += int64(more)
+		n += int64(more)
+	}
 	return n, err
+}
+
+// openEnd takes what does not make a whole block off the last piece of iov, if
+// the last of bufs ends there, and returns it. So the file ends as that does, and
+// nobody meets white space at its end.
+func (t *Tail) openEnd(bufs [][]byte) (end []byte) {
+	if t.block == 1 || len(bufs) == 0 {
+		return nil
+	}
+	b, last := bufs[len(bufs)-1], &t.iov[len(t.iov)-1]
+	if n := len(b) % t.block; n > 0 && len(*last) > len(b) {
+		b[len(b)-1] = '\n'
+		*last = (*last)[:len(b)-n]
+		return b[len(b)-n:]
+	}
+	return nil
 }
 
 // pad makes b whole blocks: spaces come before its line end.
