@@ -98,7 +98,7 @@ type Journal struct {
 	Durability  Durability    // durability: what a 2xx answer promises
 	MaxSize     Size          // max_size: bytes at which new lines are refused; 0: only the disk's end
 	RetainSize  Size          // retain_size: bytes kept, oldest segments go first; 0: all
-	RetainAge   time.Duration // retain_age: time kept, by the newest line of a segment; 0: for ever
+	RetainAge   time.Duration // retain_age: time kept since a segment was last written to, whatever its lines' times; 0: for ever
 	Compression Compression   // compression: of segments that are full
 	MaxKeys     int           // max_keys: idempotency keys remembered
 	KeyAge      time.Duration // key_age: time for which they are remembered
