@@ -16,11 +16,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/rollway/rollway/collector/journal"
+	"github.com/rollway/rollway/internal/backoff"
 )
 
 // A Destination takes batches. It is used by one goroutine.
@@ -242,13 +242,13 @@ func (r *Runner) readFailed(ctx context.Context, err error) bool {
 		r.o.Log.Error("sink: stopped, the journal cannot be read on", "sink", r.o.Name, "error", err)
 		return false
 	}
-	return pause(ctx, r.o.MinBackoff)
+	return backoff.Sleep(ctx, r.o.MinBackoff)
 }
 
 // deliver tries until the batch is delivered; false: ctx ended before.
 func (r *Runner) deliver(ctx context.Context) bool {
 	b := &r.batch
-	for wait := r.o.MinBackoff; ; wait = min(2*wait, r.o.MaxBackoff) {
+	for failures := 0; ; failures++ {
 		err := r.dest.Deliver(ctx, b)
 		if err == nil {
 			break
@@ -260,7 +260,7 @@ func (r *Runner) deliver(ctx context.Context) bool {
 		if first {
 			r.o.Log.Warn("sink: a batch was not delivered and is tried again", "sink", r.o.Name, "lines", b.Len(), "error", err)
 		}
-		if !pause(ctx, wait/2+rand.N(wait/2+1)) {
+		if !backoff.Sleep(ctx, backoff.Wait(failures, r.o.MinBackoff, r.o.MaxBackoff)) {
 			return false
 		}
 		r.mu.Lock()
@@ -326,16 +326,4 @@ func (r *Runner) save() error {
 		r.o.Log.Warn("sink: the cursor is not saved", "sink", r.o.Name, "error", err)
 	}
 	return err
-}
-
-// pause waits for d; false: ctx ended before.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

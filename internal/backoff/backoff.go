@@ -3,6 +3,7 @@
 package backoff
 
 import (
+	"context"
 	"math/rand/v2"
 	"time"
 )
@@ -20,4 +21,16 @@ func Wait(failures int, first, longest time.Duration) time.Duration {
 		d *= 2
 	}
 	return d - rand.N(d/2+1)
+}
+
+// Sleep waits for d; false: ctx ended before.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }

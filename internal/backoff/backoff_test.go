@@ -1,8 +1,10 @@
 package backoff
 
 import (
+	"context"
 	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -29,4 +31,18 @@ func TestWait(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestSleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		begin := time.Now()
+		if !Sleep(ctx, 59*time.Second) || time.Since(begin) != 59*time.Second {
+			t.Errorf("slept %v of 59 s", time.Since(begin))
+		}
+		if Sleep(ctx, 59*time.Second) || time.Since(begin) != time.Minute {
+			t.Errorf("slept on until %v", time.Since(begin))
+		}
+	})
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/internal/backoff"
 	"github.com/rollway/rollway/internal/slabfile"
 	"github.com/rollway/rollway/remote"
 )
@@ -177,7 +177,7 @@ func (r *recovery) deliver(f *slabfile.File, dst *recoverTo) error {
 			pause = max(pause, asks.RetryAfter())
 		}
 		final := dst.final || errors.Is(err, errRefused)
-		if final || time.Since(begin)+pause > r.retry || !sleep(ctx, pause) {
+		if final || time.Since(begin)+pause > r.retry || !backoff.Sleep(ctx, pause) {
 			r.report(sum, problems)
 			r.say("rollway recover: %v; %s keeps what was not delivered", err, r.path)
 			return errSaid
@@ -206,18 +206,6 @@ func (r *recovery) report(sum slabfile.Result, problems []error) {
 		text += fmt.Sprintf("; %s, %s had been there", lines(int(sum.HeldLines)), byteCount(int64(sum.Held)))
 	}
 	r.say("%s", text)
-}
-
-// sleep waits for d and reports whether ctx has not ended.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // recoverTo is the destination of recover.

@@ -45,7 +45,7 @@ func (d *decoder) document(object []byte) {
 			}
 		default:
 			d.b.Field(name)
-			d.value(w.Value)
+			d.plain = scan.Value(d.b, d.plain, w.Value)
 		}
 	}
 }
@@ -53,21 +53,6 @@ func (d *decoder) document(object []byte) {
 func (d *decoder) slot(s normalize.Slot, name, value []byte) {
 	d.b.SlotNamed(s, name)
 	d.b.JSON(value)
-}
-
-// value is the value of a Field. The members of an object are given one by one,
-// as those of some are merged into attrs.
-func (d *decoder) value(v []byte) {
-	if !scan.IsObject(v) {
-		d.b.JSON(v)
-		return
-	}
-	d.b.BeginObject()
-	for w := scan.Members(v); w.Next() && !d.b.Failed(); {
-		d.b.Name(d.name(w.Name))
-		d.b.JSON(w.Value)
-	}
-	d.b.EndObject()
 }
 
 // nested takes from an object of the Elastic Common Schema what has a slot, and

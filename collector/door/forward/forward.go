@@ -235,13 +235,8 @@ func event(b *normalize.Builder, tag []byte, r *reader) {
 			r.skipValues(2 * (record.n - i))
 			break
 		}
-		key, name := r.next(), [maxNumber]byte{}
-		text, ok := key.text(name[:0])
-		if !ok {
-			r.skip(key)
-			text = noName
-		}
-		b.Field(text)
+		var name [maxNumber]byte
+		b.Field(r.key(name[:0]))
 		value(b, r)
 	}
 	b.Raw(start.before(r))
@@ -252,6 +247,17 @@ func event(b *normalize.Builder, tag []byte, r *reader) {
 
 // noName stands for a key that is an array, a map or an extension.
 var noName = []byte("?")
+
+// key reads the key of a map as text, in buf if it is a number.
+func (r *reader) key(buf []byte) []byte {
+	key := r.next()
+	text, ok := key.text(buf)
+	if !ok {
+		r.skip(key)
+		return noName
+	}
+	return text
+}
 
 // value adds the next value. Of an event that has failed it only passes over it.
 func value(b *normalize.Builder, r *reader) {
@@ -290,13 +296,8 @@ func value(b *normalize.Builder, r *reader) {
 				r.skipValues(2 * (v.n - i))
 				break
 			}
-			key, name := r.next(), [maxNumber]byte{}
-			text, ok := key.text(name[:0])
-			if !ok {
-				r.skip(key)
-				text = noName
-			}
-			b.Name(text)
+			var name [maxNumber]byte
+			b.Name(r.key(name[:0]))
 			value(b, r)
 		}
 		b.EndObject()

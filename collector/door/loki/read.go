@@ -135,19 +135,8 @@ func (r *reader) stream(msg []byte) error {
 //
 //	LabelPair { name 1, value 2 }
 func readPair(msg []byte) (p pair, err error) {
-	f := wire.Over(msg)
-	for f.Next() {
-		if !f.Is(protowire.BytesType) {
-			continue
-		}
-		switch f.Num {
-		case 1:
-			p.name = f.Bytes
-		case 2:
-			p.value = f.Bytes
-		}
-	}
-	return p, broken("LabelPair", f.Err())
+	p.name, p.value, err = wire.Pair(msg)
+	return p, broken("LabelPair", err)
 }
 
 // entry makes the event of

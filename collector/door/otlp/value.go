@@ -14,25 +14,8 @@ import (
 type keyValue struct{ key, value []byte }
 
 func readKeyValue(msg []byte) (kv keyValue, err error) {
-	// As nearly all are: both fields in this order, and short.
-	if key, rest := wire.Short(msg, 1); key != nil {
-		if value, rest := wire.Short(rest, 2); value != nil && len(rest) == 0 {
-			return keyValue{key, value}, nil
-		}
-	}
-	f := wire.Over(msg)
-	for f.Next() {
-		if !f.Is(protowire.BytesType) {
-			continue
-		}
-		switch f.Num {
-		case 1:
-			kv.key = f.Bytes
-		case 2:
-			kv.value = f.Bytes
-		}
-	}
-	return kv, broken("KeyValue", f.Err())
+	kv.key, kv.value, err = wire.Pair(msg)
+	return kv, broken("KeyValue", err)
 }
 
 // service returns the value if the key is service.name and it is a string that

@@ -10,6 +10,8 @@ import (
 	"io"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/rollway/rollway/collector/normalize"
 )
 
 // A Checker reads values in a row. The zero value is ready. It is for one
@@ -158,6 +160,24 @@ func Plain(buf, raw []byte) (plain, newBuf []byte) {
 	// The error is about lone surrogates, which become U+FFFD.
 	buf, _ = jsontext.AppendUnquote(buf[:0], raw)
 	return buf, buf
+}
+
+// Value gives b the value of a Field. The members of an object are given one by one,
+// as those of some are merged into attrs; buf is for names that have escapes.
+func Value(b *normalize.Builder, buf, v []byte) (newBuf []byte) {
+	if !IsObject(v) {
+		b.JSON(v)
+		return buf
+	}
+	b.BeginObject()
+	for w := Members(v); w.Next() && !b.Failed(); {
+		var name []byte
+		name, buf = Plain(buf, w.Name)
+		b.Name(name)
+		b.JSON(w.Value)
+	}
+	b.EndObject()
+	return buf
 }
 
 // IsObject tells the kind of a value.

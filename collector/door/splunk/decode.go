@@ -218,23 +218,8 @@ func (d *decoder) members(object []byte, top bool) {
 			continue
 		}
 		d.b.Field(d.name(w.Name))
-		d.value(w.Value)
+		d.plain = scan.Value(d.b, d.plain, w.Value)
 	}
-}
-
-// value is the value of a Field. The members of an object are given one by one,
-// as those of some are merged into attrs.
-func (d *decoder) value(v []byte) {
-	if !scan.IsObject(v) {
-		d.b.JSON(v)
-		return
-	}
-	d.b.BeginObject()
-	for w := scan.Members(v); w.Next() && !d.b.Failed(); {
-		d.b.Name(d.name(w.Name))
-		d.b.JSON(w.Value)
-	}
-	d.b.EndObject()
 }
 
 // name returns the text of a name, valid until the next call.

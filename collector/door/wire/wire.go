@@ -40,6 +40,28 @@ func Short(msg []byte, num byte) (value, rest []byte) {
 	return msg[2:end], msg[end:]
 }
 
+// Pair returns the fields 1 and 2 of a message, of a type that has a length, as of a
+// key and its value.
+func Pair(msg []byte) (key, value []byte, err error) {
+	// As nearly all are: both fields in this order, and short.
+	if key, rest := Short(msg, 1); key != nil {
+		if value, rest := Short(rest, 2); value != nil && len(rest) == 0 {
+			return key, value, nil
+		}
+	}
+	f := Over(msg)
+	for f.Next() {
+		switch {
+		case !f.Is(protowire.BytesType):
+		case f.Num == 1:
+			key = f.Bytes
+		case f.Num == 2:
+			value = f.Bytes
+		}
+	}
+	return key, value, f.Err()
+}
+
 // Err returns why Next returned false before the end of the message.
 func (f *Fields) Err() error { return f.err }
 
