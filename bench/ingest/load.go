@@ -39,8 +39,8 @@ type Run struct {
 	GenCPU     float64 `json:"generator_cpu"`
 	Others     float64 `json:"others_pct"` // of one core, used by other programs
 	GCCycles   int     `json:"gc_cycles"`
-	HeapPeak   int64   `json:"heap_peak"` // bytes, the most seen
-	Resident   int64   `json:"resident"`  // bytes, the most seen
+	HeapPeak   int64   `json:"heap_peak,omitempty"` // bytes, the most seen; 0: not looked at
+	Resident   int64   `json:"resident"`            // bytes, the most seen
 	Series     []Point `json:"series"`
 }
 
@@ -63,6 +63,10 @@ type Found struct {
 func Loads() []struct{ Rate, Events int } {
 	return []struct{ Rate, Events int }{{15_000, 1}, {2_000, 100}}
 }
+
+// heapEvery is how often a server is asked for its heap, where that is in the
+// table: the answer takes time of the server's own.
+const heapEvery = time.Second
 
 // Servers lists what is put under load.
 func Servers() []string { return []string{Naive, Pooled, Buffered, Synced} }
@@ -93,7 +97,7 @@ func MeasureLoad(w io.Writer, s Settings) (runs []Run, err error) {
 	}
 	for _, l := range Loads() {
 		for _, name := range s.Servers {
-			run, err := measureRun(name, program, filepath.Join(tmp, fmt.Sprint("data-", len(runs))), load{
+			run, err := measureRun(name, program, filepath.Join(tmp, fmt.Sprint("data-", len(runs))), heapEvery, load{
 				Rate: l.Rate, Events: l.Events, Duration: s.Duration, Warm: s.warm(), Conns: s.Conns, Grace: 10 * time.Second})
 			if err != nil {
 				return nil, fmt.Errorf("%s, %d requests/s of %s: %w", name, l.Rate, sizeCase(l.Events), err)
@@ -111,16 +115,17 @@ func (run *Run) tell(w io.Writer) {
 }
 
 // measureRun starts the server, sends the load from another process, stops the
-// server, and looks for the events. The data stays in dir: where a file system
-// discards what is removed, the next run would wait for it.
-func measureRun(name, program, dir string, l load) (run Run, err error) {
+// server, and looks for the events. The server is asked for its heap now and
+// then; 0: never. The data stays in dir: where a file system discards what is
+// removed, the next run would wait for it.
+func measureRun(name, program, dir string, askHeap time.Duration, l load) (run Run, err error) {
 	s, err := startServer(name, program, dir)
 	if err != nil {
 		return run, err
 	}
 	l.Addr, l.Want = s.addr, s.want
 	run = Run{Server: name, Door: l.Door, Rate: l.Rate, Events: l.Events, Seconds: l.Duration.Seconds(), Warm: l.Warm.Seconds(), Conns: l.Conns}
-	acked, err := run.underLoad(s, l)
+	acked, err := run.underLoad(s, askHeap, l)
 	if err := errors.Join(err, s.stop()); err != nil || s.dir == "" {
 		return run, err
 	}
@@ -130,7 +135,7 @@ func measureRun(name, program, dir string, l load) (run Run, err error) {
 }
 
 // underLoad runs the generator beside the server and watches both.
-func (run *Run) underLoad(s *server, l load) (acked []byte, err error) {
+func (run *Run) underLoad(s *server, askHeap time.Duration, l load) (acked []byte, err error) {
 	gcBefore, _, err := s.metrics()
 	if err != nil {
 		return nil, err
@@ -145,7 +150,7 @@ func (run *Run) underLoad(s *server, l load) (acked []byte, err error) {
 		return nil, err
 	}
 	stop, watched := make(chan struct{}), make(chan error, 1)
-	go func() { watched <- run.watch(s, stop) }()
+	go func() { watched <- run.watch(s, askHeap, stop) }()
 	var g generated
 	err = out.Decode(&g)
 	close(stop)
@@ -171,24 +176,30 @@ func (run *Run) underLoad(s *server, l load) (acked []byte, err error) {
 	return g.Acked, nil
 }
 
-// watch keeps the memory of the server until stop is closed.
-func (run *Run) watch(s *server, stop <-chan struct{}) error {
+// watch keeps the memory of the server until stop is closed. What a process has
+// resident the system tells; its heap it has to be asked for.
+func (run *Run) watch(s *server, askHeap time.Duration, stop <-chan struct{}) error {
 	begin := time.Now()
 	every := max(50*time.Millisecond, time.Duration(run.Seconds*float64(time.Second))/120)
-	for tick := time.NewTicker(every); ; {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for asked := begin; ; {
 		rss, err := residentOf(s.cmd.Process.Pid)
 		if err != nil {
 			return err
 		}
-		_, heap, err := s.metrics()
-		if err != nil {
-			return err
-		}
-		run.Resident, run.HeapPeak = max(run.Resident, rss), max(run.HeapPeak, int64(heap))
+		run.Resident = max(run.Resident, rss)
 		run.Series = append(run.Series, Point{float64(time.Since(begin).Milliseconds()) / 1e3, rss})
+		if askHeap > 0 && (run.HeapPeak == 0 || time.Since(asked) >= askHeap) {
+			asked = time.Now()
+			_, heap, err := s.metrics()
+			if err != nil {
+				return err
+			}
+			run.HeapPeak = max(run.HeapPeak, int64(heap))
+		}
 		select {
 		case <-stop:
-			tick.Stop()
 			return nil
 		case <-tick.C:
 		}

@@ -157,7 +157,7 @@ func TestEverything(t *testing.T) {
 	for _, l := range Loads() {
 		for _, name := range Servers() {
 			l := load{Rate: l.Rate / 50, Events: l.Events, Duration: 200 * time.Millisecond, Conns: 16, Grace: time.Minute}
-			run, err := measureRun(name, program, fmt.Sprint(dir, "/data-", len(r.Runs)), l)
+			run, err := measureRun(name, program, fmt.Sprint(dir, "/data-", len(r.Runs)), heapEvery, l)
 			if err != nil {
 				t.Fatal(name, err)
 			}
