@@ -44,6 +44,13 @@ func (c *Collector) openFast(mux *http.ServeMux, entrances map[string]bool, erro
 			}
 			return entrances[pattern] && !strings.HasSuffix(pattern, "/_bulk") && pattern != otlp.GRPCPath
 		},
+		Route: func(r *http.Request) http.Handler {
+			h, pattern := mux.Handler(r)
+			if strings.Contains(pattern, "{") {
+				return nil // mux puts what stands there into each request
+			}
+			return h
+		},
 		Limit:         frontLimit{c.conns},
 		HeaderTimeout: c.config.Timeouts.ReadHeader,
 		ReadTimeout:   c.config.Timeouts.Read,

@@ -63,7 +63,7 @@ func (c *Collector) handler(errorLog *log.Logger) (mux *http.ServeMux, entrances
 // by any name, to next.
 func pagesByHost(next, guarded http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Origin") != "" {
+		if origin := r.Header["Origin"]; len(origin) > 0 && origin[0] != "" {
 			guarded.ServeHTTP(w, r)
 			return
 		}
@@ -159,9 +159,14 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 }
 
 // answerInTime gives the client timeouts.write to take the answer, counted from
-// its first byte. Streams set deadlines of their own.
+// its first byte. Streams set deadlines of their own, and in front of net/http all
+// answers have it.
 func (c *Collector) answerInTime(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if timed, is := w.(interface{ Timed() bool }); is && timed.Timed() {
+			next.ServeHTTP(w, r)
+			return
+		}
 		next.ServeHTTP(&deadlineWriter{ResponseWriter: w, timeout: c.config.Timeouts.Write}, r)
 	})
 }

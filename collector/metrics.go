@@ -3,6 +3,7 @@ package collector
 import (
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -40,13 +41,39 @@ func newMetrics(c *Collector) *metrics {
 
 // measured observes the duration of the requests that next answers.
 func (c *Collector) measured(endpoint string, next http.Handler) http.Handler {
+	d := &durations{all: c.metrics.durations, endpoint: endpoint}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		start, sw := time.Now(), &statusWriter{ResponseWriter: w, code: http.StatusOK}
-		defer func() {
-			c.metrics.durations.WithLabelValues(endpoint, strconv.Itoa(sw.code)).Observe(time.Since(start).Seconds())
-		}()
-		next.ServeHTTP(sw, r)
+		start := time.Now()
+		status, is := w.(interface{ Status() int }) // as in front of net/http
+		if !is {
+			sw := &statusWriter{ResponseWriter: w, code: http.StatusOK}
+			w, status = sw, sw
+		}
+		defer func() { d.observe(status.Status(), time.Since(start)) }()
+		next.ServeHTTP(w, r)
 	})
+}
+
+// durations are those of one endpoint's requests.
+type durations struct {
+	all      *prometheus.HistogramVec
+	endpoint string
+	last     atomic.Pointer[durationsOf] // to look it up among all takes longer than to observe
+}
+
+// durationsOf are those of requests with one status.
+type durationsOf struct {
+	code int
+	prometheus.Observer
+}
+
+func (d *durations) observe(code int, took time.Duration) {
+	of := d.last.Load()
+	if of == nil || of.code != code {
+		of = &durationsOf{code, d.all.WithLabelValues(d.endpoint, strconv.Itoa(code))}
+		d.last.Store(of)
+	}
+	of.Observe(took.Seconds())
 }
 
 // statusWriter remembers the status.
@@ -55,6 +82,9 @@ type statusWriter struct {
 	code    int
 	written bool
 }
+
+// Status returns it.
+func (w *statusWriter) Status() int { return w.code }
 
 func (w *statusWriter) WriteHeader(code int) {
 	if !w.written && code >= 200 {

@@ -1,6 +1,7 @@
 package httpfast
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 type answer struct {
 	header http.Header
 	names  []string // scratch
+	last   fields   // as the header was written before
 	head   []byte   // status line and fields, once there is a status
 	body   []byte
 	code   int // 0: none yet
@@ -35,11 +37,19 @@ func (a *answer) reset() {
 	if cap(a.head) > keepAnswer {
 		a.head = nil
 	}
-	*a = answer{header: a.header, names: a.names[:0], head: a.head[:0], body: a.body[:0]}
+	*a = answer{header: a.header, names: a.names[:0], last: a.last, head: a.head[:0], body: a.body[:0]}
 }
 
 // Header implements http.ResponseWriter.
 func (a *answer) Header() http.Header { return a.header }
+
+// Status returns the status that the answer has, or will have if the handler says
+// nothing: for who counts answers, without a ResponseWriter around this one.
+func (a *answer) Status() int { return cmp.Or(a.code, http.StatusOK) }
+
+// Timed reports that the answer is sent by Options.WriteTimeout, whatever deadline
+// the handler sets.
+func (a *answer) Timed() bool { return true }
 
 // SetReadDeadline is for http.ResponseController: the body is here already.
 func (a *answer) SetReadDeadline(time.Time) error { return nil }
@@ -80,15 +90,70 @@ func (a *answer) WriteHeader(code int) {
 		a.head = strconv.AppendInt(a.head, int64(code), 10)
 	}
 	a.head = append(a.head, "\r\n"...)
+	if a.last.are(a.header) {
+		a.head = append(a.head, a.last.text...)
+		a.typed, a.dated, a.close = a.last.typed, a.last.dated, a.last.close
+		return
+	}
 	for name := range a.header {
 		a.names = append(a.names, name)
 	}
 	slices.Sort(a.names)
+	start := len(a.head)
 	for _, name := range a.names {
 		for _, value := range a.header[name] {
 			a.field(name, value)
 		}
 	}
+	a.last.remember(a, a.head[start:])
+}
+
+// fields are a header as it was written: most answers have the same. Its zero
+// value is the empty header.
+type fields struct {
+	names, values []string
+	text          []byte
+	typed         bool
+	dated         bool
+	close         bool
+}
+
+// Longer headers are not remembered, nor are those with more fields.
+const (
+	mostRemembered = 8
+	longRemembered = 1 << 10
+)
+
+// are reports whether the header is the one that was written.
+func (f *fields) are(header http.Header) bool {
+	if len(header) != len(f.names) {
+		return false
+	}
+	for i, name := range f.names {
+		if values := header[name]; len(values) != 1 || values[0] != f.values[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// remember keeps the header of a, which was written as text, unless a field has
+// several values or none.
+func (f *fields) remember(a *answer, text []byte) {
+	clear(f.values)
+	*f = fields{names: f.names[:0], values: f.values[:0], text: f.text[:0]}
+	if len(a.names) > mostRemembered || len(text) > longRemembered {
+		return
+	}
+	for _, name := range a.names {
+		if len(a.header[name]) != 1 {
+			*f = fields{}
+			return
+		}
+		f.names, f.values = append(f.names, name), append(f.values, a.header[name][0])
+	}
+	f.text = append(f.text, text...)
+	f.typed, f.dated, f.close = a.typed, a.dated, a.close
 }
 
 // field appends a field of the header. Line ends in a value become blanks, as

@@ -59,6 +59,9 @@ type lentAnswer struct {
 	w http.ResponseWriter // that of net/http
 }
 
+// Timed reports that net/http may have to send it.
+func (a *lentAnswer) Timed() bool { return false }
+
 // SetReadDeadline is for http.ResponseController.
 func (a *lentAnswer) SetReadDeadline(t time.Time) error {
 	return http.NewResponseController(a.w).SetReadDeadline(t)

@@ -24,6 +24,8 @@ type head struct {
 	digits   int    // how many it has there
 	length   int    // its value now
 
+	handler http.Handler // of requests with it
+
 	req    http.Request
 	values []string // of Content-Length in req.Header, one
 }

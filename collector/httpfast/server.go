@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Options of a Server. All but Limit and ErrorLog are required.
+// Options of a Server. All but Route, Limit and ErrorLog are required.
 type Options struct {
 	// Handler answers requests. It is called with the whole body in memory, on
 	// a goroutine that serves others afterwards: see WillBlock.
@@ -19,6 +19,9 @@ type Options struct {
 	// answer to a request that came to net/http is one that Handler gives as a
 	// whole, after which the connection can come back.
 	Takes func(*http.Request) bool
+	// Route returns who answers the requests with a header block that was taken, in
+	// place of Handler; nil: Handler. It is asked as Takes is. Default: nil for all.
+	Route func(*http.Request) http.Handler
 
 	// Limit is asked about each connection, and told when it has ended, whoever
 	// has served it; nil: there may be any number.
@@ -49,6 +52,16 @@ type Stats struct {
 	HandedOver  uint64 // to the listener of Rest, each time
 	TakenBack   uint64 // from there
 	Requests    uint64 // answered here
+}
+
+// route is Route, with Handler for who has none.
+func (o *Options) route(r *http.Request) http.Handler {
+	if o.Route != nil {
+		if h := o.Route(r); h != nil {
+			return h
+		}
+	}
+	return o.Handler
 }
 
 // ended tells Limit of a connection that is open no more.

@@ -271,6 +271,7 @@ func (w *worker) parse(c *conn, in []byte) (size, length int, ok bool) {
 	if !w.s.o.Takes(&asked) {
 		return 0, 0, false
 	}
+	h.handler = w.s.o.route(&asked)
 	c.head = h
 	return len(h.text), h.length, true
 }
@@ -323,7 +324,7 @@ func (w *worker) call(c *conn) (whole bool) {
 			w.s.o.logf("httpfast: panic serving %s: %v\n%s", c.remote, p, stack[:runtime.Stack(stack, false)])
 		}
 	}()
-	w.s.o.Handler.ServeHTTP(&w.answer, &c.req)
+	c.head.handler.ServeHTTP(&w.answer, &c.req)
 	return true
 }
 

@@ -13,6 +13,15 @@ func (w *work) enrich(peer netip.Addr) {
 	w.batch.WithholdText(e != nil && e.Withholds())
 }
 
+// enrichFrom is enrich for the events of a request.
+func (w *work) enrichFrom(req *http.Request) {
+	peer := netip.Addr{}
+	if w.policy.Enricher != nil { // else nobody asks
+		peer = w.client(req)
+	}
+	w.enrich(peer)
+}
+
 // client is the address of whose request it is.
 func (w *work) client(req *http.Request) netip.Addr {
 	peer := remote(req)

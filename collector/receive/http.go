@@ -131,7 +131,7 @@ func (r *door) enter(w *work, req *http.Request) (encoding string, f failure) {
 		return "", failure{code: http.StatusMethodNotAllowed, close: req.ContentLength != 0,
 			text: fmt.Sprintf("method %.20q is not allowed here; send events with %s", req.Method, strings.Join(r.methods, " or "))}
 	}
-	if r.origins.Check(req) != nil {
+	if (len(req.Header["Origin"]) > 0 || len(req.Header["Sec-Fetch-Site"]) > 0) && r.origins.Check(req) != nil {
 		return "", failure{code: http.StatusForbidden, close: true,
 			text: "a web page of another origin may not send events here; send them to the page's own server, and from there to the collector"}
 	}
@@ -170,7 +170,10 @@ func (r *door) keep(ctx context.Context, w *work, done *outcome) failure {
 	done.failed = w.batch.Records // until it is stored
 	pool.CheckText(w.batch.Lines)
 	// A client that goes away now does not undo what the journal is at.
-	err := r.store(context.WithoutCancel(ctx), w)
+	if ctx.Done() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	err := r.store(ctx, w)
 	f, stored := r.judge(err, &w.batch)
 	if stored {
 		done.failed, done.stored = 0, w.batch.Records

@@ -135,7 +135,7 @@ func (r *door) usual(h http.Header) string {
 // decode has the protocol read the events of a body that has arrived.
 func (r *door) decode(w *work, req *http.Request) failure {
 	w.request = Request{HTTP: req, Body: w.buf, Received: time.Now(), Norm: w.norm, Batch: &w.batch, Note: w.note[:0], receiver: r.Receiver, work: w}
-	w.enrich(w.client(req))
+	w.enrichFrom(req)
 	err := r.protocol.Decode(&w.request)
 	w.note = w.request.Note
 	w.request = Request{}

@@ -64,7 +64,10 @@ var (
 // formOf returns the form of a request. Without a body that could tell it is
 // protobuf, as with most clients.
 func formOf(h http.Header, body []byte) string {
-	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
+	kind := ""
+	if values := h["Content-Type"]; len(values) > 0 {
+		kind, _, _ = strings.Cut(values[0], ";")
+	}
 	kind = strings.TrimSpace(kind)
 	switch {
 	case strings.EqualFold(kind, inProtobuf), strings.EqualFold(kind, "application/protobuf"), strings.EqualFold(kind, "application/octet-stream"):

@@ -19,10 +19,11 @@ import (
 // transcoder turns OTLP's JSON into its protocol buffers, so that both are read
 // by the same code. The result is at most about twice as long.
 type transcoder struct {
-	dec *jsontext.Decoder
-	src bytes.Buffer
-	out []byte
-	raw []byte // an unquoted string
+	dec  *jsontext.Decoder
+	src  bytes.Buffer
+	used bool // dec reads src
+	out  []byte
+	raw  []byte // an unquoted string
 }
 
 func (t *transcoder) init() { t.dec = jsontext.NewDecoder(&t.src, jsonOptions...) }
@@ -31,8 +32,11 @@ func (t *transcoder) init() { t.dec = jsontext.NewDecoder(&t.src, jsonOptions...
 var jsonOptions = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 
 func (t *transcoder) release() {
-	t.src = bytes.Buffer{}
-	t.dec.Reset(&t.src, jsonOptions...)
+	if t.used {
+		t.src = bytes.Buffer{}
+		t.dec.Reset(&t.src, jsonOptions...)
+		t.used = false
+	}
 	if cap(t.out) > keepScratch {
 		t.out = nil
 	}
@@ -170,6 +174,7 @@ func (t *transcoder) transcode(q *receive.Request) ([]byte, error) {
 	if err := q.Reserve(2 * int64(len(q.Body))); err != nil {
 		return nil, err
 	}
+	t.used = true
 	t.src = *bytes.NewBuffer(q.Body)
 	t.dec.Reset(&t.src, jsonOptions...)
 	t.out = t.out[:0]
