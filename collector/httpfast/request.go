@@ -25,6 +25,10 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// Whole returns what is left of the body, without reading it. It is good until the
+// handler returns.
+func (b *body) Whole() []byte { return b.rest }
+
 // Close implements io.Closer.
 func (b *body) Close() error {
 	b.rest, b.closed = nil, true

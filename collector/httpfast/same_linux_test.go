@@ -9,6 +9,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -125,6 +126,8 @@ type said struct {
 	reset bool     // the connection broke, which may have cost answers
 }
 
+var dateField = regexp.MustCompile(`Date: [^\r]*`)
+
 // say sends the pieces, one after the other, ends its side, and reads all.
 func (p *pair) say(t testing.TB, addr string, pieces [][]byte) said {
 	conn, err := net.Dial("tcp", addr)
@@ -161,6 +164,7 @@ func (p *pair) say(t testing.TB, addr string, pieces [][]byte) said {
 			s.reset = true
 			break
 		}
+		body = dateField.ReplaceAll(body, nil) // what answers HEAD has the length of a body, which here is the next answer
 		s.told = append(s.told, fmt.Sprintf("%d %v %q %q %q", resp.StatusCode, resp.Close, resp.Header.Get("X-Length"), resp.Header.Get("Content-Type"), body))
 	}
 	<-sent

@@ -183,17 +183,28 @@ func (s *Server) admit(fd int, from unix.Sockaddr) {
 // enlist has workers wait for c, which the caller owns, and gives it up. One of
 // them is told of it at once, as c can be written to.
 func (s *Server) enlist(c *conn) {
-	fd, event := c.fd, unix.EpollEvent{
-		Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET&(1<<32-1), Fd: int32(c.fd)}
-	if err := unix.EpollCtl(s.epoll, unix.EPOLL_CTL_ADD, fd, &event); err != nil {
+	event := c.event()
+	if err := unix.EpollCtl(s.epoll, unix.EPOLL_CTL_ADD, c.fd, &event); err != nil {
 		s.o.logf("httpfast: wait for a connection: %v", err)
 		s.close(c)
 		return
 	}
-	if !c.release() { // a worker was told before that, and is to be told again
-		c.state.Store(idle)
-		unix.EpollCtl(s.epoll, unix.EPOLL_CTL_MOD, fd, &event) // fails if it is closed by now
+	if !c.release() { // a worker was told before that
+		s.tellAgain(c)
 	}
+}
+
+// event is what workers wait for.
+func (c *conn) event() unix.EpollEvent {
+	return unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET&(1<<32-1), Fd: int32(c.fd)}
+}
+
+// tellAgain gives c up, which the caller owns, and has a worker told of it once
+// more.
+func (s *Server) tellAgain(c *conn) {
+	fd, event := c.fd, c.event()
+	c.state.Store(idle)
+	unix.EpollCtl(s.epoll, unix.EPOLL_CTL_MOD, fd, &event) // fails if it is closed by now
 }
 
 // prepare sets what package net sets on the connections that it accepts. What

@@ -515,6 +515,9 @@ func TestNoAllocations(t *testing.T) {
 	if n := float64(after.Mallocs-before.Mallocs) / rounds; n > 0.5 {
 		t.Errorf("%.2f allocations for each request", n)
 	}
+	if n := s.Stats().HandedOver; n > 0 {
+		t.Errorf("a client that is fast was handed over %d times", n)
+	}
 }
 
 var (

@@ -10,8 +10,9 @@ import (
 
 // Options of a Server. All but Route, Limit and ErrorLog are required.
 type Options struct {
-	// Handler answers requests. It is called with the whole body in memory, on
-	// a goroutine that serves others afterwards: see WillBlock.
+	// Handler answers requests. It is called with the whole body in memory, which
+	// it may read, or take by the body's method Whole() []byte, on a goroutine
+	// that serves others afterwards: see WillBlock.
 	Handler http.Handler
 	// Takes reports whether Handler is to answer a request here. It is asked
 	// once for each header block of a connection and gets a request without a

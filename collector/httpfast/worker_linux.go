@@ -122,13 +122,17 @@ const maxTurns = 64
 // attend does all there is to do for c, which w owns, and gives it up. ended: to
 // read less than there was room for does not mean that there is no more.
 func (w *worker) attend(c *conn, ended bool) {
-	w.turns = 0
-	for {
+	for w.turns = 0; ; ended = true {
 		w.serve(c, ended)
-		if c.state.Load() == gone || c.release() {
+		switch {
+		case c.state.Load() == gone:
+			return
+		case w.turns >= maxTurns: // it would keep the worker from all others
+			w.s.tellAgain(c)
+			return
+		case c.release():
 			return
 		}
-		ended = true
 	}
 }
 
@@ -162,11 +166,8 @@ func (w *worker) serve(c *conn, ended bool) {
 				s.close(c)
 			}
 			return
-		case drained:
+		case drained || w.turns >= maxTurns:
 			w.park(c, rest, want)
-			return
-		case w.turns > maxTurns: // it would keep the worker from all others
-			s.handOver(c, rest)
 			return
 		case len(rest) == 0:
 			in = w.buf[:0]

@@ -150,6 +150,13 @@ func (r *door) enter(w *work, req *http.Request) (encoding string, f failure) {
 
 // read reads and unpacks the body in time.
 func (r *door) read(rw http.ResponseWriter, w *work, req *http.Request, encoding string) (f failure) {
+	if !r.grpc {
+		if body := inMemory(req); len(body) > 0 {
+			if c, f := codingOf(encoding, r.usual(req.Header), body); f.code != 0 || c == asSent {
+				return r.borrow(w, body, f)
+			}
+		}
+	}
 	// The deadline bounds slow bodies. A ResponseWriter without deadlines,
 	// as in tests, has no slow bodies either.
 	deadline := http.NewResponseController(rw)

@@ -31,6 +31,8 @@ func (b *budget) give(n int64) { b.used.Add(-n) }
 // the goroutine that took it; nothing in it outlives the request.
 type work struct {
 	buf    []byte // the unpacked body; for TCP, bytes read
+	own    []byte // while buf is lent: the work's own
+	lent   bool   // buf is the server's, until the request is over
 	batch  normalize.Batch
 	norm   *normalize.Normalizer
 	answer []byte
@@ -104,6 +106,9 @@ func (w *work) Memory() pool.Memory {
 }
 
 func (w *work) reset() {
+	if w.lent {
+		w.buf, w.own, w.lent = w.own, nil, false
+	}
 	w.buf = keep(w.buf)
 	w.answer = keep(w.answer)
 	w.note = keep(w.note)
@@ -126,6 +131,12 @@ func keep(b []byte) []byte {
 		return nil
 	}
 	return b[:0]
+}
+
+// lend makes a body that the server has in memory the one of w.
+func (w *work) lend(body []byte) {
+	w.own, w.buf, w.lent = w.buf, body, true
+	w.wire = wireReader{n: int64(len(body))}
 }
 
 // open prepares w to read a body.
