@@ -168,7 +168,10 @@ func (j *Journal) writePacked(s *segment, src disk.File, path string) (p *packer
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, dst.Close()) }()
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(packBytes))
+	// The least level packs lines almost as well as the next one, in about 0.6 of
+	// the time. A frame has a checksum of its own.
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false),
+		zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(packBytes))
 	if err != nil {
 		return nil, err
 	}
