@@ -44,7 +44,8 @@
 // go to net/http: so the memory of workers is bounded, at 64 KiB each.
 //
 // A connection that sends the same headers again, which may differ in
-// Content-Length, gets the request that was parsed for the first.
+// Content-Length, gets the request that was parsed for the first, and its handler.
+// One that always has more to read is given up now and then for the others.
 //
 // # Differences from net/http
 //
