@@ -61,7 +61,8 @@ import (
 // Open, which Close leaves open. Opening a named pipe waits for its reader.
 type File struct {
 	path string
-	opt  Options // Mode is what was asked for; Stats.Mode is what it is
+	name *logfile.Path // path, to look at; used by who has the turn
+	opt  Options       // Mode is what was asked for; Stats.Mode is what it is
 
 	turn chan struct{} // holds one value while a call uses the fields of io
 	io   struct {
@@ -113,6 +114,7 @@ func Open(path string, o Options) (*File, error) {
 	}
 	f := &File{
 		path: path,
+		name: logfile.NewPath(path),
 		opt:  o,
 		turn: make(chan struct{}, 1),
 		shut: make(chan struct{}),

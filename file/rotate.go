@@ -63,20 +63,19 @@ func (f *File) ready(n int) {
 // check sees whether the path still means the open file, and how long that is.
 func (f *File) check(now time.Time) {
 	f.io.nextCheck = now.Add(f.opt.CheckEvery)
-	here, err := f.io.f.Stat()
-	if err != nil {
+	size, same, err := f.name.Look(f.io.f)
+	if size < 0 {
 		return
 	}
-	if here.Size() < f.io.size && !f.io.tracked { // else inspect has seen it
+	if size < f.io.size && !f.io.tracked { // else inspect has seen it
 		f.count(func(s *Stats) { s.Truncations++ })
-		f.notice("%s was truncated from %d bytes to %d by someone else", f.path, f.io.size, here.Size())
+		f.notice("%s was truncated from %d bytes to %d by someone else", f.path, f.io.size, size)
 	}
 	if !f.io.tracked {
-		f.io.size = here.Size()
+		f.io.size = size
 	}
-	there, err := os.Stat(f.path)
 	switch {
-	case err == nil && os.SameFile(here, there):
+	case same:
 		f.io.missing = time.Time{}
 		return
 	case err == nil:

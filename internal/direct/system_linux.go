@@ -13,6 +13,7 @@ type system struct {
 	block   int
 	flags   int  // of pwritev2
 	refuses bool // to write uncached
+	vectors vectors
 }
 
 func (s *system) open(f *os.File, m Mode) error {
@@ -78,10 +79,10 @@ func refused(what string, err error) error {
 }
 
 func (s *system) write(f *os.File, bufs [][]byte, offset int64) (int, error) {
-	n, err := unix.Pwritev2(int(f.Fd()), bufs, offset, s.flags)
+	n, err := s.vectors.pwritev2(int(f.Fd()), bufs, offset, s.flags)
 	if s.flags != 0 && (err == unix.EOPNOTSUPP || err == unix.EINVAL) { // an older kernel, or file system
 		s.flags, s.refuses = 0, true
-		n, err = unix.Pwritev2(int(f.Fd()), bufs, offset, 0)
+		n, err = s.vectors.pwritev2(int(f.Fd()), bufs, offset, 0)
 	}
 	if err == unix.EINVAL && s.block > 1 && beyondLimit(bufs, offset) {
 		err = unix.EFBIG // the system cut the write at the limit, and then found it unaligned

@@ -19,7 +19,7 @@ var table = []edge{
 	{"file", "internal/onsignal", "ReopenOn"},
 	{"shard", "internal/onsignal", "ReopenOn"},
 	{"file", "internal/logfile", "names and renames of rotated files"},
-	{"internal/logfile", "golang.org/x/sys/unix", "a rename that never replaces a file"},
+	{"internal/logfile", "golang.org/x/sys/unix", "a rename that never replaces a file; fstat and statx that allocate nothing"},
 	{"internal/segment", "internal/direct", "appends past the page cache"},
 	{"internal/segment", "internal/disk", "locks, fsync of data and folders, and whether a removed file is in use, on every system"},
 	{"internal/segment", "internal/logfile", "names and renames of rotated files"},

@@ -18,3 +18,16 @@ func StillNames(path string, f *os.File) bool {
 	there, err := os.Lstat(path)
 	return err == nil && os.SameFile(here, there)
 }
+
+// sameFile reports whether path, links followed, leads to f.
+func sameFile(path string, f *os.File) (bool, error) {
+	here, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	there, err := os.Stat(path)
+	if err != nil {
+		return false, err
+	}
+	return os.SameFile(here, there), nil
+}

@@ -4,11 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"sync"
 	"time"
-
-	"github.com/rollway/rollway/internal/disk"
 )
 
 // behind is the goroutine that does what writes need not wait for: fsync by
@@ -18,7 +15,8 @@ type behind struct {
 	work  chan struct{} // holds a token when there is something in todo
 	quit  chan struct{}
 	done  chan struct{}
-	freer freer // owned by run
+	freer freer       // owned by run
+	alarm *time.Timer // runs stalled; owned by run
 
 	mu      sync.Mutex
 	idle    *sync.Cond // todo is empty and nothing of it is under way
@@ -26,7 +24,8 @@ type behind struct {
 	busy    bool
 	cur     *segment // guarded by mu; the file in use
 	unsaved bool     // guarded by mu; cur was written to since its last fsync
-	slow    bool     // guarded by mu; the latest fsync of cur has taken long, which was told
+	syncing string   // guarded by mu; the path of the file of the latest fsync by interval
+	slow    bool     // guarded by mu; that has taken long, which was told
 	failed  error    // guarded by mu; of an fsync of cur
 	lost    error    // guarded by mu; errors that the next Sync returns
 }
@@ -45,6 +44,8 @@ func (b *behind) run() {
 		t := time.NewTicker(b.log.opt.SyncEvery)
 		defer t.Stop()
 		tick = t.C
+		b.alarm = time.AfterFunc(time.Hour, b.stalled)
+		b.alarm.Stop() // until there is an fsync
 	}
 	for {
 		select {
@@ -159,22 +160,28 @@ func (b *behind) syncDue() {
 // watched is syncSegment, and tells if that takes long: no call waits for it, so
 // nobody else would. It tells once, until one is quick again.
 func (b *behind) watched(s *segment) error {
-	t := time.AfterFunc(b.log.opt.StallAfter, func() {
-		b.mu.Lock()
-		told := b.slow
-		b.slow = true
-		b.mu.Unlock()
-		if !told {
-			b.log.notice("the fsync of %s in the background has not returned for %v", s.path, b.log.opt.StallAfter)
-		}
-	})
+	b.mu.Lock()
+	b.syncing = s.path
+	b.mu.Unlock()
+	b.alarm.Reset(b.log.opt.StallAfter)
 	err := b.log.syncSegment(s)
-	if t.Stop() {
+	if b.alarm.Stop() {
 		b.mu.Lock()
 		b.slow = false
 		b.mu.Unlock()
 	}
 	return err
+}
+
+// stalled tells that an fsync takes long.
+func (b *behind) stalled() {
+	b.mu.Lock()
+	path, told := b.syncing, b.slow
+	b.slow = true
+	b.mu.Unlock()
+	if !told {
+		b.log.notice("the fsync of %s in the background has not returned for %v", path, b.log.opt.StallAfter)
+	}
 }
 
 // retire has s closed, after an fsync if sync is set.
@@ -190,7 +197,7 @@ func (b *behind) retire(s *segment, sync bool) {
 		if sync {
 			err = b.log.syncSegment(s)
 		}
-		return errors.Join(err, s.f.Close())
+		return errors.Join(err, s.close())
 	})
 }
 
@@ -231,7 +238,10 @@ func (l *Log) syncSegment(s *segment) error {
 		}
 	})
 	if err == nil {
-		err = disk.Real{}.SyncDir(filepath.Dir(s.path))
+		err = s.folderErr
+	}
+	if err == nil { // each time: of a disk that just went away the first call may have seen nothing
+		err = s.folder.Sync()
 	}
 	if err != nil {
 		return fmt.Errorf("sync: %w", err)

@@ -3,8 +3,8 @@ package segment
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"os"
 	"time"
 )
 
@@ -16,12 +16,12 @@ const grace = time.Second
 // where it writes, and would leave a hole, or write over what another appended.
 func (l *Log) inspect() error {
 	s := l.cur
-	info, err := s.f.Stat()
+	is, err := s.f.Seek(0, io.SeekEnd) // Stat would allocate
 	if err != nil {
 		l.bad = err
 		return err
 	}
-	was, is := s.store.Size(), info.Size()
+	was := s.store.Size()
 	switch {
 	case is == was || is > was && s.batches != nil: // it was longer before it was used again
 		return nil
@@ -65,13 +65,9 @@ func (l *Log) renewTail() error {
 func (l *Log) follow(now time.Time) {
 	l.nextCheck = now.Add(l.opt.CheckEvery)
 	path := l.path[l.place]
-	here, err := l.cur.f.Stat()
-	if err != nil {
-		return
-	}
-	there, err := os.Stat(path)
+	_, same, err := l.names[l.place].Look(l.cur.f)
 	switch {
-	case err == nil && os.SameFile(here, there):
+	case same:
 		l.missing = time.Time{}
 		return
 	case err == nil:

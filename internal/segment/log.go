@@ -11,15 +11,17 @@ import (
 	"github.com/rollway/rollway/internal/direct"
 	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/framed"
+	"github.com/rollway/rollway/internal/logfile"
 )
 
 // A Log is the series of files at one path. Its methods are not safe for
 // concurrent use, but for Stats and Path.
 type Log struct {
 	opt   Options
-	path  [2]string // of the first folder, and of the failover or ""
-	place int       // index in path of the file in use
-	away  time.Time // when the failover came into use
+	path  [2]string        // of the first folder, and of the failover or ""
+	names [2]*logfile.Path // of the same, to look at
+	place int              // index in path of the file in use
+	away  time.Time        // when the failover came into use
 
 	cur       *segment  // nil: none is open
 	bad       error     // why cur is not written to any more
@@ -83,6 +85,9 @@ func Open(path string, o Options) (*Log, error) {
 			return nil, fmt.Errorf("failover %s is not a folder (%w)", o.Failover, err)
 		}
 		l.path[1] = filepath.Join(dir, filepath.Base(path))
+	}
+	for i, path := range l.path {
+		l.names[i] = logfile.NewPath(path)
 	}
 	l.behind = startBehind(l)
 	s, err := l.open(path)
@@ -160,7 +165,7 @@ func (l *Log) Close() error {
 		err = l.inspect()
 	}
 	if l.cur != nil {
-		err = errors.Join(err, l.retire(l.cur, l.opt.Sync != Never && l.bad == nil))
+		err = errors.Join(err, l.retire(l.cur, l.opt.Sync != Never && !l.cur.lostSync))
 		l.cur = nil
 	}
 	return errors.Join(err, l.behind.stop())

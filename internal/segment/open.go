@@ -22,8 +22,12 @@ type segment struct {
 	recycled bool         // it held another segment
 	path     string       // without symbolic links
 	wrote    bool         // something that stays, since it was opened
-	synced   atomic.Bool  // once, since it was opened
 	failed   bool         // the latest write; what it left behind the end is taken away
+	lostSync bool         // an fsync has failed: another one would say nothing
+
+	folder    disk.Folder // that it is in
+	folderErr error       // why that is not open
+	synced    atomic.Bool // once, since it was opened
 }
 
 // store is what knows the end of a file.
@@ -38,7 +42,10 @@ type store interface {
 
 // syncFailed notes that an fsync has failed. Where none did ever succeed, what
 // was written counts for nothing.
-func (s *segment) syncFailed() { s.wrote = s.wrote && s.synced.Load() }
+func (s *segment) syncFailed() { s.wrote, s.lostSync = s.wrote && s.synced.Load(), true }
+
+// close closes what s has open.
+func (s *segment) close() error { return errors.Join(s.f.Close(), s.folder.Close()) }
 
 // open opens path, locks it and cuts its torn last line.
 func (l *Log) open(path string) (*segment, error) {
@@ -72,25 +79,26 @@ func (l *Log) openOnce(path string, recycled bool) (s *segment, err error) {
 	if err != nil {
 		return nil, err
 	}
+	s = &segment{f: f, path: path, recycled: recycled}
+	opened := s
 	defer func() {
 		if err != nil {
-			f.Close()
+			_ = opened.close()
 		}
 	}()
 	if err := disk.LockFile(f); errors.Is(err, disk.ErrLocked) {
 		return nil, fmt.Errorf("%s is written by another Writer or process: %w", path, err)
 	}
-	s = &segment{f: f, path: path}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		s.path = real
 	}
 	if !logfile.StillNames(s.path, f) {
 		return nil, errOvertaken
 	}
+	s.folder, s.folderErr = disk.OpenFolder(filepath.Dir(s.path))
 	if info, err := f.Stat(); err == nil {
 		_ = f.Truncate(info.Size()) // gives back what a crash has left allocated behind the end
 	}
-	s.recycled = recycled
 	if ok, err := l.takeOver(s); err != nil {
 		return nil, err
 	} else if !ok {

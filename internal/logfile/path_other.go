@@ -1,0 +1,23 @@
+//go:build !linux
+
+package logfile
+
+import "os"
+
+// A Path is looked at again and again. It is not safe for concurrent use.
+type Path struct{ text string }
+
+// NewPath returns a Path to look at.
+func NewPath(text string) *Path { return &Path{text} }
+
+// Look returns the size of f in bytes, below 0 if that cannot be had, and whether
+// the path, links followed, leads to it. The error wraps fs.ErrNotExist if the
+// path names nothing.
+func (p *Path) Look(f *os.File) (size int64, same bool, err error) {
+	info, err := f.Stat()
+	if err != nil {
+		return -1, false, err
+	}
+	same, err = sameFile(p.text, f)
+	return info.Size(), same, err
+}

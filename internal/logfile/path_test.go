@@ -1,0 +1,77 @@
+package logfile
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/rollway/rollway/internal/mallocs"
+)
+
+// A Path follows links, and tells its file from another one and from none.
+func TestPathLook(t *testing.T) {
+	dir := t.TempDir()
+	path, link := filepath.Join(dir, "log"), filepath.Join(dir, "link")
+	if err := os.WriteFile(path, []byte("12345"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	names := []*Path{NewPath(path)}
+	if err := os.Symlink(path, link); err == nil {
+		names = append(names, NewPath(link))
+	} else if runtime.GOOS != "windows" { // where it takes a privilege
+		t.Fatal(err)
+	}
+	look := func(when string, wantSame bool, wantErr error) {
+		t.Helper()
+		for _, p := range names {
+			if size, same, err := p.Look(f); size != 5 || same != wantSame || !errors.Is(err, wantErr) {
+				t.Errorf("%s: %s: %d bytes, same %v, %v", when, p.text, size, same, err)
+			}
+		}
+	}
+	look("the file", true, nil)
+	if runtime.GOOS == "windows" {
+		return // an open file keeps its name there
+	}
+	if err := os.Rename(path, path+"-1"); err != nil {
+		t.Fatal(err)
+	}
+	look("nothing", false, fs.ErrNotExist)
+	if err := os.WriteFile(path, []byte("12345"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	look("another file", false, nil)
+	if err := os.Rename(path+"-1", path); err != nil {
+		t.Fatal(err)
+	}
+	look("the file again", true, nil)
+	f.Close()
+	if size, same, err := names[0].Look(f); size >= 0 || same || err == nil {
+		t.Errorf("a closed file: %d bytes, same %v, %v", size, same, err)
+	}
+}
+
+func TestPathLookDoesNotAllocate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	p := NewPath(path)
+	if n := mallocs.Of(func() {
+		if _, same, err := p.Look(f); !same || err != nil {
+			t.Fatal(same, err)
+		}
+	}); n > 0 && runtime.GOOS == "linux" {
+		t.Errorf("%d allocations", n)
+	}
+}
