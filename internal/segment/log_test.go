@@ -186,10 +186,14 @@ func TestLogFileIsChanged(t *testing.T) {
 }
 
 func TestTornBytes(t *testing.T) {
-	bufs := [][]byte{[]byte("ab\ncd\n"), []byte("ef\n"), []byte("gh\n")}
-	for n, want := range []int64{0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0} {
-		if got := tornBytes(bufs, int64(n)); got != want {
-			t.Errorf("of %d bytes %d are torn, want %d", n, got, want)
+	for _, bufs := range [][][]byte{
+		{[]byte("ab\ncd\n"), []byte("ef\n"), []byte("gh\n")},
+		{[]byte("ab\ncd "), []byte("ef "), []byte("gh\n")}, // written where they are, and filled up
+	} {
+		for n, want := range []int64{0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0} {
+			if got := tornBytes(bufs, int64(n)); got != want {
+				t.Errorf("of %d bytes %d are torn, want %d", n, got, want)
+			}
 		}
 	}
 }

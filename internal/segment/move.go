@@ -23,14 +23,14 @@ func (l *Log) Reopen() error {
 	if err != nil {
 		return fmt.Errorf("reopen, the file in use stays: %w", err)
 	}
-	old, bad := l.cur, l.bad
+	old := l.cur
 	l.place = 0
 	l.use(s)
 	l.count(func(st *Stats) { st.Reopens++ })
 	if old == nil {
 		return nil
 	}
-	if err := l.retire(old, bad == nil); err != nil {
+	if err := l.retire(old, !old.lostSync); err != nil {
 		return fmt.Errorf("the new file is in use, the old one was not closed cleanly: %w", err)
 	}
 	return nil
@@ -156,7 +156,8 @@ func (l *Log) moveOn(now time.Time) error {
 }
 
 // leave closes a file that has failed, and moves it out of the way if it can be
-// moved: its lines under a name of its own, an empty one for good.
+// moved: its lines under a name of its own, an empty one for good. What it took
+// before is still owed to the next Sync, if it was not an fsync that failed.
 func (l *Log) leave(s *segment, now time.Time) {
 	if logfile.StillNames(s.path, s.f) {
 		var err error
@@ -170,7 +171,7 @@ func (l *Log) leave(s *segment, now time.Time) {
 		}
 	}
 	l.cur = nil
-	if err := l.retire(s, false); err != nil && !errors.Is(err, syscall.EIO) {
+	if err := l.retire(s, !s.lostSync); err != nil && !errors.Is(err, syscall.EIO) {
 		l.notice("close %s: %w", s.path, err)
 	}
 }

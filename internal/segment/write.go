@@ -58,6 +58,7 @@ func (l *Log) append(bufs [][]byte, write func([][]byte) (int64, error)) (n int6
 	if l.opt.Sync == Each && n > 0 {
 		if syncErr := l.syncCurrent(); syncErr != nil {
 			n, err = 0, errors.Join(err, syncErr)
+			restore(bufs)
 			if cutErr := s.text.Cut(from); cutErr != nil {
 				l.notice("lines that may be on the disk in %s are written again elsewhere: %w", s.path, cutErr)
 			}
@@ -117,18 +118,30 @@ func (l *Log) wrote(bufs [][]byte, n int64, err error) int64 {
 }
 
 // tornBytes returns how many of the first n bytes of bufs are behind their last
-// line end.
+// line end. One that was written where it is has its own behind its end now.
 func tornBytes(bufs [][]byte, n int64) (torn int64) {
 	for _, b := range bufs {
 		part := b[:min(int64(len(b)), n)]
 		n -= int64(len(part))
-		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
+		if len(part) == len(b) {
+			torn = 0
+		} else if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
 			torn = int64(len(part) - i - 1)
 		} else {
 			torn += int64(len(part))
 		}
 	}
 	return torn
+}
+
+// restore gives buffers their line ends back, in place of which spaces were
+// written: they are given again.
+func restore(bufs [][]byte) {
+	for _, b := range bufs {
+		if last := len(b) - 1; last >= 0 && b[last] == ' ' {
+			b[last] = '\n'
+		}
+	}
 }
 
 // judge decides whether a file whose write has failed is written to again. It
@@ -167,7 +180,9 @@ func (l *Log) ready(n int64) error {
 		}
 	}
 	if l.cur == nil || l.bad != nil {
-		return l.moveOn(now)
+		if err := l.moveOn(now); err != nil {
+			return err
+		}
 	}
 	if l.place == 1 && now.Sub(l.away) >= l.opt.HomeAfter {
 		l.goHome(now)
