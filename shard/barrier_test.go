@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/rollwaytest"
+	"github.com/rollway/rollway/shard"
 )
 
 func TestBarrierErrors(t *testing.T) {
@@ -83,6 +84,41 @@ func TestFlushTellsWhatWasGivenUp(t *testing.T) {
 			t.Errorf("Close = %v", err)
 		}
 		settled(t, w, 3, 1)
+	})
+}
+
+// OnError hears of the first loss of an episode of failure, and not of each buffer
+// that is given up in it.
+func TestLossIsBlamedOnceAnEpisode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := small
+		o.Retry, o.NoLossNotice = shard.Retry{Min: 10 * time.Millisecond, Max: 10 * time.Millisecond, GiveUp: time.Second}, true
+		var reports []string
+		o.OnError = func(err error) { reports = append(reports, err.Error()) }
+		w, dst := open(t, o)
+		given := 0
+		for episode := range 3 {
+			dst.Fail(nil)
+			for range 4 {
+				log(t, w, "lost")
+				if err := w.Flush(t.Context()); err == nil {
+					t.Error("Flush says that nothing was lost")
+				}
+			}
+			dst.Heal()
+			log(t, w, "kept")
+			if err := w.Flush(t.Context()); err != nil {
+				t.Error(err)
+			}
+			given += 5
+			if got := strings.Count(strings.Join(reports, "\n"), "gave up 1 record after 1s"); got != episode+1 {
+				t.Fatalf("%d losses were told of in %d episodes: %q", got, episode+1, reports)
+			}
+		}
+		if err := w.Close(); err == nil || !strings.Contains(err.Error(), "gave up 12 records") {
+			t.Errorf("Close = %v", err)
+		}
+		settled(t, w, given, 3)
 	})
 }
 

@@ -178,9 +178,8 @@ func (w *Writer) empty() bool {
 	return true
 }
 
-// sendOffDue sends off what would be too old at the next tick, and what was
-// sealed by a writer that went away, unless mayGo has a reason to keep it. It
-// reports whether any shard holds a record.
+// sendOffDue sends off what would be too old at the next tick, unless mayGo has a
+// reason to keep it. It reports whether any shard holds a record.
 func (w *Writer) sendOffDue(now time.Time) (any bool) {
 	for i := range w.shards {
 		s := &w.shards[i]
@@ -191,7 +190,7 @@ func (w *Writer) sendOffDue(now time.Time) (any bool) {
 		any = true
 		t.since.CompareAndSwap(0, now.UnixNano()) // its first writer is just about to
 		age := time.Duration(now.UnixNano() - t.since.Load())
-		if !t.open() || age+w.io.tick > w.opts.FlushInterval && w.mayGo(s) {
+		if age+w.io.tick > w.opts.FlushInterval && w.mayGo(s) {
 			w.sendOff(s, t)
 		}
 	}

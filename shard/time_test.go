@@ -41,6 +41,58 @@ func TestFlushIntervalBesideABusyShard(t *testing.T) {
 	})
 }
 
+// It holds also within a batch of many buffers: a record of a quiet shard waits
+// for those that were queued before it was due, and for no others.
+func TestFlushIntervalWithinABatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const interval, perWrite, terms = 100 * time.Millisecond, 30 * time.Millisecond, 32
+		dst := slowly{perWrite, make(chan bool, 1)}
+		w, err := shard.New(dst, shard.Options{BufferSize: 64 << 10, Shards: 2, TermsPerShard: terms / 2, Full: shard.Block, FlushInterval: interval, CloseTimeout: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var stop atomic.Bool
+		var both sync.WaitGroup
+		onShard(&both, 0, func() {
+			for !stop.Load() {
+				w.LogBytes(bytes.Repeat([]byte("b"), 30_000))
+			}
+		})
+		onShard(&both, 1, func() {
+			defer stop.Store(true)
+			time.Sleep(2 * terms * perWrite)
+			for i := range 20 {
+				given := time.Now()
+				w.LogBytes([]byte("quiet"))
+				<-dst.quiet
+				if took, most := time.Since(given), interval+(terms+1)*perWrite; took > most {
+					t.Errorf("record %d was written after %v, want %v at most", i, took, most)
+				}
+				time.Sleep(7 * perWrite) // another moment of the next batch
+			}
+		})
+		both.Wait()
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// slowly is a destination that takes a while for each Write, and tells of those
+// with a record "quiet".
+type slowly struct {
+	takes time.Duration
+	quiet chan bool
+}
+
+func (s slowly) Write(p []byte) (int, error) {
+	time.Sleep(s.takes)
+	if bytes.Contains(p, []byte("quiet\n")) {
+		s.quiet <- true
+	}
+	return len(p), nil
+}
+
 // onShard runs f on a goroutine of that shard of two, if goroutines can be told
 // apart.
 func onShard(wg *sync.WaitGroup, shard uint32, f func()) {
