@@ -23,7 +23,7 @@ const childEnv = "ROLLWAY_SHARD_TEST_CHILD"
 func child(t *testing.T, attr *syscall.SysProcAttr, wrap ...string) (string, error) {
 	t.Helper()
 	top, _, _ := strings.Cut(t.Name(), "/")
-	args := append(wrap, os.Args[0], "-test.run=^"+top+"$", "-test.v")
+	args := append(wrap, os.Args[0], "-test.run=^"+top+"$", "-test.v", "-stress="+(*stressFor/5).String(), fmt.Sprintf("-seed=%d", *stressSeed))
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), childEnv+"="+t.TempDir())
 	cmd.SysProcAttr = attr
@@ -71,6 +71,16 @@ func faulty(dir string, kind shard.FileOptions) shard.Options {
 	}
 }
 
+// tracer returns the path of strace, which may trace here.
+func tracer(t *testing.T) string {
+	t.Helper()
+	strace := program(t, "strace")
+	if out, err := exec.Command(strace, "-f", "-qq", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
+		missing(t, fmt.Sprintf("leave to trace processes: %v %s", err, out))
+	}
+	return strace
+}
+
 // Calls of the system that fail, once or again and again: no record is lost or
 // torn or there twice.
 func TestInjected(t *testing.T) {
@@ -107,10 +117,7 @@ func TestInjected(t *testing.T) {
 		}
 		return
 	}
-	strace := program(t, "strace")
-	if out, err := exec.Command(strace, "-f", "-qq", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
-		missing(t, fmt.Sprintf("leave to trace processes: %v %s", err, out))
-	}
+	strace := tracer(t)
 	for inject, want := range map[string]string{ // what must have happened at least once, or never ("-")
 		"pwritev2:error=EINTR:when=2+3":         "-Sealed",
 		"pwritev2:error=EIO:when=3+4":           "Sealed",
@@ -150,6 +157,32 @@ func TestInjected(t *testing.T) {
 					return
 				}
 			}
+		})
+	}
+}
+
+// TestStressFaults is TestStressFiles with a failover, while calls of the system
+// fail: for a fifth of -stress in each of five ways.
+func TestStressFaults(t *testing.T) {
+	if os.Getenv(childEnv) != "" {
+		seeds(t, func(t *testing.T, seed uint64) { stressFiles(t, seed, true) })
+		return
+	}
+	strace := tracer(t)
+	for _, inject := range []string{
+		"pwritev2:error=EIO:when=20+37",
+		"pwritev2:error=ENOSPC:when=20+41", // a record of a mebibyte is 17 calls, and begins anew when one fails
+		"pwritev2:retval=0:when=20+43",
+		"fdatasync:error=EIO:when=9+13",
+		"pwritev2,fdatasync,renameat2:error=EIO:when=31+53",
+	} {
+		t.Run(inject, func(t *testing.T) {
+			calls, _, _ := strings.Cut(inject, ":")
+			out, err := child(t, nil, strace, "-f", "-qq", "-o", os.DevNull, "-e", "trace="+calls, "-e", "inject="+inject)
+			if err != nil || strings.Contains(out, "--- SKIP") {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			t.Log(out)
 		})
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,12 +19,16 @@ import (
 )
 
 // TestStressFiles follows every record of random runs into real files: Direct,
-// Uncached and Buffered, lines and framed, with rotation, files that are moved
-// away, Reopen, Flush and Sync meanwhile, Close amid it. A failure names the
-// seed that repeats it.
-func TestStressFiles(t *testing.T) { seeds(t, stressFiles) }
+// Uncached and Buffered, lines and framed, with rotation, old files that are
+// removed or used again, files that are moved away, Reopen, Flush and Sync
+// meanwhile, Close amid it. A failure names the seed that repeats it.
+func TestStressFiles(t *testing.T) {
+	seeds(t, func(t *testing.T, seed uint64) { stressFiles(t, seed, false) })
+}
 
-func stressFiles(t *testing.T, seed uint64) {
+// stressFiles is one run. With faulty calls of the system fail now and then: there
+// is a second folder, and what OnError says is there twice may be.
+func stressFiles(t *testing.T, seed uint64, faulty bool) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	shards := 1 << rng.IntN(4)
 	o := shard.Options{
@@ -48,23 +54,51 @@ func stressFiles(t *testing.T, seed uint64) {
 	o.File.SyncEvery = time.Millisecond * time.Duration(1+rng.IntN(20))
 	o.File.CheckEvery = []time.Duration{-1, time.Millisecond, time.Second}[rng.IntN(3)]
 	moves := rng.IntN(2) == 0
+	if o.File.MaxSize > 0 && !moves { // whoever moves files away takes them for himself
+		o.File.Keep = rng.IntN(4)
+	}
+	var heard told
+	o.OnError = heard.add
+	dir := t.TempDir()
+	path, second := filepath.Join(dir, "log"), filepath.Join(dir, "second")
+	if faulty {
+		if err := os.Mkdir(second, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		o.File.Failover = second
+		o.Retry = shard.Retry{Min: time.Millisecond, Max: 5 * time.Millisecond}
+	}
 	producers, each := 1+rng.IntN(60), 50+rng.IntN(150)
+	if faulty { // each call stops for the tracer, and each failure waits
+		each /= 4
+		o.File.Chunk = max(o.File.Chunk, 64<<10)
+	}
 	closeAmid := rng.IntN(3) == 0
-	what := fmt.Sprintf("%s, %d × %d bytes, %v, files of %d, %v, check %v, moved %v, %d producers, close amid it %v",
-		nameOf(o.File), shards, term, o.Full, o.File.MaxSize, o.File.Sync, o.File.CheckEvery, moves, producers, closeAmid)
+	what := fmt.Sprintf("%s, %d × %d bytes, %v, files of %d, %d kept, %v, check %v, moved %v, %d producers, close amid it %v",
+		nameOf(o.File), shards, term, o.Full, o.File.MaxSize, o.File.Keep, o.File.Sync, o.File.CheckEvery, moves, producers, closeAmid)
 	defer func() {
 		if t.Failed() {
 			t.Log(what)
+			t.Log(heard.String())
 		}
 	}()
 
-	path := filepath.Join(t.TempDir(), "log")
-	w := openFile(t, path, o)
+	w, err := shard.Open(path, o)
+	if err != nil {
+		if !faulty {
+			t.Fatal(err)
+		}
+		return // that was the fault
+	}
 	var stop atomic.Bool
 	var others, writers sync.WaitGroup
 	others.Go(func() {
 		for !stop.Load() {
-			if err := errors.Join(w.Flush(t.Context()), w.Sync()); err != nil && !errors.Is(err, os.ErrClosed) {
+			err := w.Flush(t.Context())
+			if syncErr := w.Sync(); !faulty {
+				err = errors.Join(err, syncErr)
+			}
+			if err != nil && !errors.Is(err, os.ErrClosed) {
 				t.Errorf("barrier: %v", err)
 			}
 			time.Sleep(2 * time.Millisecond)
@@ -81,7 +115,7 @@ func stressFiles(t *testing.T, seed uint64) {
 			if moves {
 				moveAway(t, path)
 			}
-			if err := w.Reopen(); err != nil && !errors.Is(err, os.ErrClosed) {
+			if err := w.Reopen(); err != nil && !errors.Is(err, os.ErrClosed) && !faulty {
 				t.Errorf("Reopen: %v", err)
 			}
 			time.Sleep(10 * time.Millisecond)
@@ -97,19 +131,28 @@ func stressFiles(t *testing.T, seed uint64) {
 	} else {
 		writers.Wait()
 	}
-	if err := w.Close(); err != nil {
+	if err := w.Close(); err != nil && !faulty {
 		t.Errorf("Close: %v", err)
 	}
 	writers.Wait()
 	stop.Store(true)
 	others.Wait()
+	s := w.Stats()
 
+	twice := strings.Contains(heard.String(), "are written again elsewhere")
 	found := 0
+	taken := map[[2]int]bool{}
 	var files []map[int]span
-	for _, name := range seriesOf(t, path) {
+	names := append(seriesOf(t, path), seriesOf(t, filepath.Join(second, "log"))...)
+	for _, name := range names {
 		spans := map[int]span{}
-		readRecords(t, name, func(p, seq int) {
-			g.take(t, p, seq)
+		readTorn(t, name, faulty, func(p, seq int) {
+			key := [2]int{p, seq}
+			if !taken[key] || !twice {
+				g.take(t, p, seq)
+				found++
+			}
+			taken[key] = true
 			s, ok := spans[p]
 			if ok && seq <= s.last {
 				t.Fatalf("%s: record %d of goroutine %d comes after %d", name, seq, p, s.last)
@@ -118,12 +161,41 @@ func stressFiles(t *testing.T, seed uint64) {
 				s.first = seq
 			}
 			spans[p] = span{s.first, seq}
-			found++
 		})
 		files = append(files, spans)
+		if info, err := os.Stat(name); err != nil || o.File.MaxSize > 0 && info.Size() > o.File.MaxSize && !moves && !faulty {
+			t.Errorf("%s: %d bytes, %v", name, info.Size(), err)
+		}
 	}
-	checkOrder(t, files, !moves)
-	g.check(t, w.Stats(), found, producers*each)
+	if !twice {
+		checkOrder(t, files, !moves && !faulty)
+	}
+	if s.File.Removed+s.File.Recycled > 0 {
+		found += g.forget(t, files, faulty)
+	}
+	g.check(t, s, found, producers*each)
+}
+
+// forget takes the accepted records that are in none of the files for those of
+// files that were removed or used again: they are older than what is there. It
+// returns how many there are.
+func (g *given) forget(t *testing.T, files []map[int]span, anyOrder bool) (n int) {
+	t.Helper()
+	for p, accepted := range g.accepted {
+		first := math.MaxInt
+		for _, spans := range files {
+			if s, ok := spans[p]; ok {
+				first = min(first, s.first)
+			}
+		}
+		for seq := range accepted {
+			if seq < first || anyOrder {
+				delete(accepted, seq)
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // span is which records of a goroutine are in a file.
