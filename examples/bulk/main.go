@@ -33,6 +33,7 @@ func main() {
 	buffer := flag.Int("buffer", 64<<20, "bytes of one set of buffers")
 	maxSize := flag.Int64("max-size", 0, "bytes at which the file is renamed; 0: never")
 	keep := flag.Int("keep", 0, "renamed files to keep; 0: all")
+	giveUp := flag.Duration("give-up", 0, "drop a buffer that could not be written for this time; 0: never")
 	lasting := flag.Duration("for", 0, "end after this time; 0: on a signal only")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -44,6 +45,7 @@ func main() {
 	o := shard.Profile(*threads)
 	o.BufferSize = *buffer
 	o.File.MaxSize, o.File.Keep = *maxSize, *keep
+	o.Retry.GiveUp = *giveUp
 	o.OnError = func(err error) { fmt.Fprintln(os.Stderr, err) }
 	if err := run(ctx, *path, *listen, o, *threads, *rate, *size); err != nil {
 		fmt.Fprintln(os.Stderr, err)
