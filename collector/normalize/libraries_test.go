@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// libraries are lines as the libraries write them, by the examples in their
-// documentation, and what they become. A time that is not taken, or is none, is
+// libraries are lines in the forms that the libraries write, made after their
+// documentation and not recorded, and what they become. A time that is not taken, or is none, is
 // that of receipt.
 var libraries = []struct{ name, in, want string }{
 	// Go
