@@ -165,7 +165,8 @@ func FuzzAsk(f *testing.F) {
 			got := askedOf(t, c, b, body)
 			switch {
 			case first.accepted == 0 || named:
-				if got.code != first.code || got.body != first.body || got.stored > 0 || got.again != first.stored {
+				// What is wrong with a body the library tells differently with another buffer.
+				if got.code != first.code || first.accepted > 0 && got.body != first.body || got.stored > 0 || got.again != first.stored {
 					t.Fatalf("%+v, and again %+v", first, got)
 				}
 			case got.stored != first.stored:
