@@ -25,7 +25,7 @@ const AgentEvents = 3
 
 const agentEvents = `{"time":"` + Day + `0:00.123456789Z","level":"warn","message":"one","n":7,"ratio":0.5,"tags":["a",null,true],"nested":{"k":"v"}}
 {"time":"` + Day + `0:01.000000005Z","level":"error","message":"two \"é\"","big":9007199254740993}
-{"time":"` + Day + `0:02Z","log":"no level\n"}
+{"time":"` + Day + `0:02.5Z","log":"no level\n"}
 `
 
 // Fluentd has Fluentd read some events from a file and send them as match, a part of

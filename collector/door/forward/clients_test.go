@@ -293,6 +293,26 @@ func TestFluentd(t *testing.T) {
 	}
 }
 
+// TestFluentBit has Fluent Bit send, or where it is not, what it once sent.
+func TestFluentBit(t *testing.T) {
+	for name, options := range map[string]string{
+		"fluent-bit":          "",
+		"fluent-bit-ack":      "    require_ack_response on",
+		"fluent-bit-ack-gzip": "    require_ack_response on\n    compress gzip",
+		"fluent-bit-seconds":  "    time_as_integer on",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startServer(t)
+			output := fmt.Sprintf("    name forward\n    host 127.0.0.1\n    port %d\n%s", s.port, options)
+			if doortest.FluentBit(t, output, func() { s.lines(t, doortest.AgentEvents) }) {
+				s.check(t, name, doortest.AgentEvents)
+				return
+			}
+			golden(t, name)
+		})
+	}
+}
+
 // TestNodeHandshake has a client show that it knows the shared key, and a user's
 // password where one is asked for; others are told why they are not let in.
 func TestNodeHandshake(t *testing.T) {

@@ -207,15 +207,26 @@ func entry(b *normalize.Builder, tag []byte, r *reader) {
 	event(b, tag, r)
 }
 
-var nameTag = []byte("tag")
+var (
+	nameTag      = []byte("tag")
+	nameMetadata = []byte("metadata")
+)
 
 // event adds the event of a time and a record.
 func event(b *normalize.Builder, tag []byte, r *reader) {
 	start := *r
 	at := r.next()
+	pair := at.kind == isArray && at.n == 2 // of Fluent Bit: a time and metadata
+	if pair {
+		at = r.next()
+	}
 	sec, nsec, timed := at.time()
 	if !timed {
 		r.skip(at)
+	}
+	metadata := *r
+	if pair {
+		r.skip(r.next())
 	}
 	record := r.next()
 	if record.kind != isMap {
@@ -230,6 +241,12 @@ func event(b *normalize.Builder, tag []byte, r *reader) {
 	}
 	b.Attr(nameTag)
 	b.String(tag)
+	if ahead := metadata; pair {
+		if m := ahead.next(); m.kind != isMap || m.n > 0 {
+			b.Attr(nameMetadata)
+			value(b, &metadata)
+		}
+	}
 	for i := range record.n {
 		if b.Failed() {
 			r.skipValues(2 * (record.n - i))

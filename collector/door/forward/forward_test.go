@@ -87,6 +87,8 @@ func TestMessages(t *testing.T) {
 		{"EventTime", arr(tag, at(1749988800, 123456789), hello), strings.Replace(stored, ".000000000", ".123456789", 1), ""},
 		{"EventTime as ext 8", arr(tag, "\xc7\x08\x00"+be32(1749988800)+be32(5), hello), strings.Replace(stored, ".000000000", ".000000005", 1), ""},
 		{"time as float", arr(tag, "\xcb"+string(binary.BigEndian.AppendUint64(nil, math.Float64bits(1749988800.5))), hello), strings.Replace(stored, ".000000000", ".500000000", 1), ""},
+		{"time with metadata", arr(tag, arr(arr(arr(then, "\x80"), hello))), stored, ""},
+		{"metadata", arr(tag, arr(arr(arr(then, dict(str("a"), "\x01")), hello))), strings.Replace(stored, `"app.x"`, `"app.x","metadata":{"a":1}`, 1), ""},
 		{"no time", arr(tag, "\xc0", hello), now + `"msg":"hello","attrs":{"tag":"app.x"}}` + "\n", ""},
 		{"Forward", arr(tag, arr(arr(then, hello), arr(then, two)), chunk), stored + other, "\x81\xa3ack\xa2c1"},
 		{"Forward without option", arr(tag, arr(arr(then, hello), arr(then, two))), stored + other, ""},
