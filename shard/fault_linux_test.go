@@ -162,7 +162,7 @@ func TestInjected(t *testing.T) {
 }
 
 // TestStressFaults is TestStressFiles with a failover, while calls of the system
-// fail: for a fifth of -stress in each of five ways.
+// fail: for a fifth of -stress in each of some ways.
 func TestStressFaults(t *testing.T) {
 	if os.Getenv(childEnv) != "" {
 		seeds(t, func(t *testing.T, seed uint64) { stressFiles(t, seed, true) })
@@ -171,6 +171,7 @@ func TestStressFaults(t *testing.T) {
 	strace := tracer(t)
 	for _, inject := range []string{
 		"pwritev2:error=EIO:when=20+37",
+		"pwritev2:error=EIO:when=20..21+37", // and what would say that the rest of a batch is not to be read
 		"pwritev2:error=ENOSPC:when=20+41", // a record of a mebibyte is 17 calls, and begins anew when one fails
 		"pwritev2:retval=0:when=20+43",
 		"fdatasync:error=EIO:when=9+13",

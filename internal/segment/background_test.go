@@ -292,3 +292,24 @@ func TestSyncEachFailsAfterAWriteInPlace(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Of a framed file that has failed, a part of a batch may be there that comes
+// again elsewhere. If no end can be written over it, Notice is told.
+func TestFailedFileWithoutAnEnd(t *testing.T) {
+	var heard notices
+	l := openLog(t, filepath.Join(t.TempDir(), "log"), Options{Framed: true, Notice: heard.add})
+	if n, err := l.Write([]byte("one\n")); n != 4 || err != nil {
+		t.Fatalf("Write = %d, %v", n, err)
+	}
+	l.bad = syscall.EIO
+	l.cur.f.Close() // whatever is written to it fails
+	if n, err := l.Write([]byte("two\n")); n != 4 || err != nil {
+		t.Errorf("Write = %d, %v", n, err)
+	}
+	if s := heard.String(); !strings.Contains(s, "are written again elsewhere") {
+		t.Errorf("heard %s", s)
+	}
+	if err := l.Close(); !errors.Is(err, os.ErrClosed) { // the old file's
+		t.Errorf("Close = %v", err)
+	}
+}

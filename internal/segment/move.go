@@ -171,7 +171,11 @@ func (l *Log) leave(s *segment, now time.Time) {
 		}
 	}
 	l.cur = nil
-	if err := l.retire(s, !s.lostSync); err != nil && !errors.Is(err, syscall.EIO) {
+	switch err := l.retire(s, !s.lostSync); {
+	case err == nil:
+	case s.batches != nil: // what is there of the last batch has no end written over it
+		l.notice("batches that may be on the disk in %s are written again elsewhere: %w", s.path, err)
+	case !errors.Is(err, syscall.EIO):
 		l.notice("close %s: %w", s.path, err)
 	}
 }
