@@ -130,7 +130,7 @@ func (w *Writer) syncBarriers() {
 	w.barrier = slices.Delete(w.barrier, 0, n)
 	w.mu.Unlock()
 
-	w.syncDestination(patient(reached), func(ctx context.Context, err error) {
+	settle := func(ctx context.Context, err error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.exitLocked()
@@ -146,11 +146,16 @@ func (w *Writer) syncBarriers() {
 			}
 		}
 		w.barrier = append(again, w.barrier...)
-	})
+	}
+	if ctx := patient(reached); ctx != nil {
+		w.syncDestination(ctx, settle)
+	} else { // who wanted a Sync has left just now
+		settle(context.Background(), nil)
+	}
 }
 
-// patient returns the context of the first of the barriers that still waits, or
-// of the last.
+// patient returns the context of the first Sync of the barriers that still waits,
+// or of the last; nil: none of them is a Sync.
 func patient(reached []*barrier) (ctx context.Context) {
 	for _, b := range reached {
 		if b.sync {

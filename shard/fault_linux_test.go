@@ -172,7 +172,7 @@ func TestStressFaults(t *testing.T) {
 	for _, inject := range []string{
 		"pwritev2:error=EIO:when=20+37",
 		"pwritev2:error=EIO:when=20..21+37", // and what would say that the rest of a batch is not to be read
-		"pwritev2:error=ENOSPC:when=20+41", // a record of a mebibyte is 17 calls, and begins anew when one fails
+		"pwritev2:error=ENOSPC:when=20+41",  // a record of a mebibyte is 17 calls, and begins anew when one fails
 		"pwritev2:retval=0:when=20+43",
 		"fdatasync:error=EIO:when=9+13",
 		"pwritev2,fdatasync,renameat2:error=EIO:when=31+53",

@@ -154,3 +154,27 @@ func TestFlushBehindASync(t *testing.T) {
 		}
 	})
 }
+
+// A Sync whose time was up, and that left when run had just seen it, leaves the
+// destination alone and the Flush behind it its answer.
+func TestSyncThatHasJustLeft(t *testing.T) {
+	w := halted(t)
+	w.io.watch = time.AfterFunc(time.Hour, w.stalled)
+	defer w.io.watch.Stop()
+	dst := w.dst.(*rollwaytest.Destination)
+	dst.FailSync(rollwaytest.ErrFault)
+	flush := &barrier{ctx: t.Context(), done: make(chan error, 1)}
+	w.barrier = append(w.barrier, flush)
+	w.syncBarriers()
+	select {
+	case err := <-flush.done:
+		if err != nil {
+			t.Errorf("Flush = %v", err)
+		}
+	default:
+		t.Error("Flush has no answer")
+	}
+	if n := dst.Syncs(); n != 0 || w.tally.inside != "" {
+		t.Errorf("%d calls of the destination's Sync, inside of %q", n, w.tally.inside)
+	}
+}
