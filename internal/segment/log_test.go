@@ -189,6 +189,7 @@ func TestTornBytes(t *testing.T) {
 	for _, bufs := range [][][]byte{
 		{[]byte("ab\ncd\n"), []byte("ef\n"), []byte("gh\n")},
 		{[]byte("ab\ncd "), []byte("ef "), []byte("gh\n")}, // written where they are, and filled up
+		{nil, []byte("ab\ncd\n"), nil, []byte("ef\n"), {}, []byte("gh\n"), nil},
 	} {
 		for n, want := range []int64{0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0} {
 			if got := tornBytes(bufs, int64(n)); got != want {

@@ -123,11 +123,14 @@ func tornBytes(bufs [][]byte, n int64) (torn int64) {
 	for _, b := range bufs {
 		part := b[:min(int64(len(b)), n)]
 		n -= int64(len(part))
-		if len(part) == len(b) {
+		i := bytes.LastIndexByte(part, '\n')
+		switch {
+		case len(part) == 0: // nothing of it was written, or nothing is in it
+		case len(part) == len(b):
 			torn = 0
-		} else if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
+		case i >= 0:
 			torn = int64(len(part) - i - 1)
-		} else {
+		default:
 			torn += int64(len(part))
 		}
 	}
