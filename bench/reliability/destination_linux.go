@@ -87,12 +87,17 @@ type killing struct {
 	within  bool
 	left    atomic.Int64 // bytes until it strikes
 	partial func(n int) int
+	mu      sync.RWMutex // held for good by who strikes: others would write behind a part of a line
 }
 
 func (k *killing) Write(p []byte) (int, error) {
+	k.mu.RLock()
 	if k.left.Add(-int64(len(p))) > 0 {
+		defer k.mu.RUnlock()
 		return k.destination.Write(p)
 	}
+	k.mu.RUnlock()
+	k.mu.Lock()
 	q := p
 	if k.within {
 		q = p[:k.partial(len(p))]
