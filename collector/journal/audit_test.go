@@ -182,3 +182,41 @@ func TestEachFrame(t *testing.T) {
 func flipAt(at int) func([]byte) []byte {
 	return func(b []byte) []byte { b[(len(b)+at)%len(b)] ^= 1; return b }
 }
+
+// scripted is a folder as each of several listings sees it.
+type scripted struct {
+	disk.FS
+	listings [][]string
+}
+
+func (s *scripted) List(string) (entries []disk.Entry, err error) {
+	for _, name := range s.listings[0] {
+		entries = append(entries, disk.Entry{Name: name})
+	}
+	s.listings = s.listings[1:]
+	return entries, nil
+}
+
+// Segments that come and are sealed while the folder is listed make no gap: what
+// one listing misses is found by another, or not looked at.
+func TestListingsBesideAWriter(t *testing.T) {
+	open := func(first uint64) string { return segmentName(first, extOpen) }
+	sealed := func(first uint64) string { return segmentName(first, extSealed) }
+	var rep Report
+	files, err := rep.list(&scripted{listings: [][]string{
+		{sealed(0), open(3)},
+		{sealed(0), sealed(3), open(9)},              // 6 came, and was sealed just then
+		{sealed(0), sealed(3), sealed(6), sealed(9)}, // 12 is, and
+		{sealed(0), sealed(6), sealed(9), open(15)},  // 3 is missed for no reason that we know of
+	}}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []uint64
+	for _, f := range files {
+		got = append(got, f.first)
+	}
+	if want := []uint64{0, 3, 6, 9}; !slices.Equal(got, want) {
+		t.Errorf("segments %v, want %v", got, want)
+	}
+}

@@ -87,12 +87,15 @@ func verify(fsys disk.FS, dir string, from uint64, maxKeys int, each func(candid
 	return rep, nil
 }
 
-// list returns the segments in dir in the order of their offsets, and notes what
-// else is there.
+// list returns the segments in dir in the order of their offsets, all that were
+// there when it was called and some of those that came meanwhile, without a gap,
+// and notes what else is there.
 func (r *Report) list(fsys disk.FS, dir string) (files []candidate, err error) {
-	// A listing may miss a file that is renamed meanwhile. None is renamed twice,
-	// so a second one has what the first missed.
-	for range 2 {
+	// A listing may miss a file that is made or renamed meanwhile. None is renamed
+	// twice, so of two listings one has what was there before both. The first two
+	// tell up to where to look, and the others have all up to there.
+	var last uint64
+	for i := range 4 {
 		entries, err := fsys.List(dir)
 		if err != nil {
 			return nil, fmt.Errorf("verify journal: %w", err)
@@ -108,9 +111,13 @@ func (r *Report) list(fsys disk.FS, dir string) (files []candidate, err error) {
 				r.find(Finding{Kind: Quarantined, File: e.Name, Bytes: e.Size})
 			case ext == extOpen || ext == extSealed:
 				files = append(files, candidate{first, ext, e.Size, e.ModTime})
+				if i < 2 {
+					last = max(last, first)
+				}
 			}
 		}
 	}
+	files = slices.DeleteFunc(files, func(c candidate) bool { return c.first > last })
 	slices.SortStableFunc(files, func(a, b candidate) int { return cmp.Compare(a.first, b.first) })
 	return slices.CompactFunc(files, func(a, b candidate) bool { return a.first == b.first }), nil
 }
