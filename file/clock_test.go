@@ -52,4 +52,50 @@ func TestNamesWhenClockIsSetBack(t *testing.T) {
 	if ahead := time.Until(f.io.lastRotation); ahead > 0 {
 		t.Errorf("rotated %v from now", ahead)
 	}
+	if last := f.io.lastRotation; last != last.Round(0) {
+		t.Errorf("%v tells what has passed since, and not that the clock was set back", last)
+	}
+}
+
+// Where the clock was set back far, the files that go are those from before, and not
+// the one that was just rotated.
+func TestKeepWhenClockIsSetBack(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	f, err := Open(path, Options{KeepCount: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		name := f.io.series.name(member{time: time.Now().Add(48 * time.Hour), inode: uint64(i + 1)})
+		if err := os.WriteFile(filepath.Join(f.io.series.folder, name), []byte("before\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, line := range []string{"1\n", "2\n"} {
+		if _, err := f.Write([]byte(line)); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Rotate(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Close(); err != nil { // it does the rest
+		t.Fatal(err)
+	}
+	names, err := filepath.Glob(path + "-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(names)
+	all := ""
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += string(b)
+	}
+	if all != "1\n2\n" {
+		t.Errorf("%q is left", all)
+	}
 }

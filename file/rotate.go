@@ -178,6 +178,10 @@ func (f *File) rotate(now time.Time) error {
 	return nil
 }
 
+// clockBack is by how much the clock may be set back without names that are out of
+// order.
+const clockBack = time.Hour
+
 // errOvertaken means that another process has rotated in the same instant.
 var errOvertaken = errors.New("another process has rotated")
 
@@ -189,7 +193,8 @@ func (f *File) retire(here fs.FileInfo, now time.Time) (string, error) {
 	}
 	// After the one before, also when the clock was set back a little, so that
 	// the order of names is the order of rotation.
-	if last := f.io.lastRotation; !now.After(last) && last.Sub(now) < time.Hour {
+	now = now.Round(0) // what the clock says, not what has passed
+	if last := f.io.lastRotation; !now.After(last) && last.Sub(now) < clockBack {
 		now = last.Add(1)
 	}
 	name, err := f.moveAway(now, inode)

@@ -145,7 +145,7 @@ func (t target) cutTail() (cut int64, head []byte, err error) {
 		return 0, nil, err
 	}
 	size := info.Size()
-	end, err := logfile.LastLineEnd(t.f, size)
+	end, err := logfile.LastLineEnd(t.f, size, 0)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -22,7 +22,8 @@ type kept struct {
 	empty    bool  // plain has no bytes
 }
 
-// list returns the series from old to new.
+// list returns the series from old to new. What is of a time to come is from before
+// the clock was set back: older than all that was made since.
 func (s series) list() ([]kept, error) {
 	entries, err := os.ReadDir(s.folder)
 	if err != nil {
@@ -67,7 +68,15 @@ func (s series) list() ([]kept, error) {
 	for _, x := range all {
 		list = append(list, *x)
 	}
+	now := time.Now()
+	early := func(x kept) bool { return x.time.Sub(now) > clockBack }
 	slices.SortFunc(list, func(a, b kept) int {
+		if e := early(a); e != early(b) {
+			if e {
+				return -1
+			}
+			return 1
+		}
 		if c := a.time.Compare(b.time); c != 0 {
 			return c
 		}

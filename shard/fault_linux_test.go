@@ -123,6 +123,8 @@ func TestInjected(t *testing.T) {
 		"pwritev2:error=EIO:when=3+4":           "Sealed",
 		"pwritev2:error=EIO:when=2+3":           "Sealed",
 		"pwritev2:error=EIO:when=5..30":         "Failovers",
+		"pwritev2:error=EUCLEAN:when=3+4":       "Sealed",
+		"pwritev2:error=ENOTCONN:when=5..30":    "Failovers",
 		"pwritev2:error=ENOSPC:when=2+3":        "-Sealed",
 		"pwritev2:error=EINVAL:when=4+5":        "errors",
 		"pwritev2:retval=0:when=2+3":            "-Sealed",

@@ -109,8 +109,8 @@ type FileOptions struct {
 	// negative value is never.
 	CheckEvery time.Duration
 	// Failover is a folder on another disk, to which the lines go while the
-	// first one fails: default "", none. It is tried again every minute, and by
-	// Reopen.
+	// first one fails, from Open on: default "", none. It is tried again every
+	// minute, and by Reopen.
 	Failover string
 }
 
@@ -203,6 +203,7 @@ func Open(path string, o Options) (*Writer, error) {
 		Mode:       modes[f.Mode],
 		Chunk:      f.Chunk,
 		Perm:       f.Perm,
+		Longest:    int64(w.termSize),
 		MaxSize:    f.MaxSize,
 		Keep:       f.Keep,
 		Sync:       segment.SyncPolicy(f.Sync),

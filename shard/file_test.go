@@ -356,6 +356,21 @@ func TestOpenCutsATornLine(t *testing.T) {
 	}
 }
 
+// What a crash has left of a record is cut also where it is longer than any line of
+// most logs.
+func TestOpenCutsALongTornRecord(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(path, append([]byte("whole\n"), bytes.Repeat([]byte("x"), 20<<20)...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := openFile(t, path, shard.Options{BufferSize: 48 << 20, Shards: 2})
+	log(t, w, "next")
+	closeFile(t, w)
+	if data, err := os.ReadFile(path); string(data) != "whole\nnext\n" || err != nil {
+		t.Errorf("the file has %d bytes, %v", len(data), err)
+	}
+}
+
 // Neither LogBytes nor Write allocates, where it need not wait.
 func TestOpenDoesNotAllocate(t *testing.T) {
 	for _, mode := range modes {

@@ -188,8 +188,8 @@ func (w *Writer) sendOffDue(now time.Time) (any bool) {
 			continue
 		}
 		any = true
-		t.since.CompareAndSwap(0, now.UnixNano()) // its first writer is just about to
-		age := time.Duration(now.UnixNano() - t.since.Load())
+		t.since.CompareAndSwap(0, w.clock(now)) // its first writer is just about to
+		age := time.Duration(w.clock(now) - t.since.Load())
 		if age+w.io.tick > w.opts.FlushInterval && w.mayGo(s) {
 			w.sendOff(s, t)
 		}

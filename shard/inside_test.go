@@ -178,3 +178,23 @@ func TestSyncThatHasJustLeft(t *testing.T) {
 		t.Errorf("%d calls of the destination's Sync, inside of %q", n, w.tally.inside)
 	}
 }
+
+// The age of a record is what has passed since New, whatever clock is set meanwhile.
+func TestAgeIsNotTheClocks(t *testing.T) {
+	w := halted(t)
+	if err := w.LogBytes([]byte("record")); err != nil {
+		t.Fatal(err)
+	}
+	ages := 0
+	for _, term := range w.terms {
+		if since := term.since.Load(); since != 0 {
+			ages++
+			if d := time.Duration(since); d < 0 || d > time.Hour {
+				t.Errorf("it came %v after New", d)
+			}
+		}
+	}
+	if ages != 1 {
+		t.Errorf("%d terms have an age", ages)
+	}
+}

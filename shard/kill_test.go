@@ -27,7 +27,7 @@ import (
 // written, and the file is whole but for its last line, which the next Open
 // cuts.
 
-const crashEnv = "ROLLWAY_SHARD_TEST_CRASH" // PATH|KIND|FIRST ROUND|GOROUTINES
+const crashEnv = "ROLLWAY_SHARD_TEST_CRASH" // PATH|KIND|FIRST ROUND|GOROUTINES, and |LAST ROUND if it ends
 
 const perRound = 20 // records of each goroutine between two Flushes
 
@@ -42,7 +42,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// smallFiles is the first of four kinds behind kinds that rotate all the time, half
+// of them with old files removed or used again.
+const smallFiles = 6
+
 func crashOptions(kind int) shard.Options {
+	if kind >= smallFiles {
+		o := shard.Options{BufferSize: 512 << 10, Shards: 4, Full: shard.Block, FlushInterval: time.Millisecond, CloseTimeout: time.Minute}
+		n := kind - smallFiles
+		o.File = shard.FileOptions{Framed: n%2 == 1, Mode: shard.Direct, MaxSize: 250 << 10, Keep: n / 2 * 2, Sync: shard.SyncEach}
+		return o
+	}
 	o := shard.Options{BufferSize: 8 << 20, Shards: 4, Full: shard.Block, FlushInterval: time.Millisecond}
 	o.File = kinds[kind]
 	o.File.MaxSize = 6 << 20
@@ -59,7 +69,13 @@ func crashWriter(spec []string) error {
 	if err := errors.Join(err, err1, err2, err3); err != nil {
 		return err
 	}
-	for ; ; round++ {
+	last := -1
+	if len(spec) > 4 {
+		if last, err = strconv.Atoi(spec[4]); err != nil {
+			return err
+		}
+	}
+	for ; round != last; round++ {
 		done := make(chan error)
 		for g := range goroutines {
 			go func() {
@@ -80,6 +96,7 @@ func crashWriter(spec []string) error {
 			return err
 		}
 	}
+	return w.Close()
 }
 
 func crashRecord(g, i int) []byte {
@@ -107,7 +124,7 @@ func TestKilled(t *testing.T) {
 	const tries, goroutines = 4, 6
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 0))
-	for kind := range kinds {
+	for kind := range smallFiles {
 		mode := nameOf(kinds[kind])
 		path := filepath.Join(t.TempDir(), "log")
 		round, torn := 0, 0

@@ -47,6 +47,7 @@ var ErrTooLarge = errors.New("shard: record larger than a buffer")
 //     in every Stats. Dropped records are announced in the stream.
 type Writer struct {
 	opts       Options         // read-only
+	begun      time.Time       // read-only
 	dst        io.Writer       // used by run alone
 	file       *segment.Log    // dst, if Open made it; only its Stats is used by others than run
 	chunk      int             // bytes of one vectored write if several buffers make it up; 0: no bound
@@ -120,6 +121,7 @@ func New(dst io.Writer, o Options) (*Writer, error) {
 func build(dst io.Writer, o Options) *Writer {
 	return &Writer{
 		opts:     o,
+		begun:    time.Now(),
 		dst:      dst,
 		shards:   make([]shard, o.Shards),
 		termSize: o.BufferSize / o.Shards,
@@ -268,7 +270,7 @@ func (w *Writer) fill(s *shard, t *term, start, n uint64, p []byte, newline bool
 // goes before whatever the goroutine writes next.
 func (w *Writer) written(s *shard, t *term, start, end uint64) {
 	if start == w.base {
-		t.since.CompareAndSwap(0, time.Now().UnixNano())
+		t.since.CompareAndSwap(0, w.clock(time.Now()))
 		w.wakeDozing()
 	}
 	if s.cur.Load() != t {
@@ -284,6 +286,10 @@ func (w *Writer) written(s *shard, t *term, start, end uint64) {
 		}
 	}
 }
+
+// clock is now in ns since New, and never 0. It does not follow a clock that is set:
+// were it set back, records would wait for as long as that.
+func (w *Writer) clock(now time.Time) int64 { return int64(now.Sub(w.begun)) + 1 }
 
 func (w *Writer) wakeDozing() {
 	if w.dozing.Load() && w.dozing.CompareAndSwap(true, false) {

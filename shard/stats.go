@@ -213,7 +213,7 @@ func (w *Writer) Stats() Stats {
 		pending := records - term.counted
 		s.Pending += pending
 		if since := term.since.Load(); pending > 0 && since > 0 {
-			s.OldestAge = max(s.OldestAge, time.Duration(now.UnixNano()-since))
+			s.OldestAge = max(s.OldestAge, time.Duration(w.clock(now)-since))
 		}
 	}
 	s.Accepted = s.Written + s.Dropped.Total() + s.Pending

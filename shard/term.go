@@ -33,7 +33,7 @@ type term struct {
 	_    [56]byte
 
 	stop  atomic.Uint64 // 1 + where the bytes end; 0 until known
-	since atomic.Int64  // when the first record came, in Unix ns; 0 until known
+	since atomic.Int64  // when the first record came, by Writer.clock; 0 until known
 	owner atomic.Int32  // index of the shard that it is or was current in
 	buf   []byte
 	mark  uint64 // a record that ends beyond sends the term off if another is free

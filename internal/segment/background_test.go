@@ -313,3 +313,30 @@ func TestFailedFileWithoutAnEnd(t *testing.T) {
 		t.Errorf("Close = %v", err)
 	}
 }
+
+// Sync beside an fsync in the background waits for that: of two at once the system
+// tells one alone what it lost. Nor does a later Sync call it again and find all
+// well.
+func TestSyncBesideTheOneInTheBackground(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	synctest.Test(t, func(t *testing.T) {
+		s := &syncs{takes: time.Second, errs: []error{syscall.EIO}}
+		l := openLog(t, path, Options{Sync: Interval, SyncEvery: time.Minute, StallAfter: time.Hour})
+		l.syncData = s.sync
+		old := l.cur.f
+		give(t, l, "one\n")
+		time.Sleep(time.Minute + time.Second/2) // within the fsync
+		for range 3 {
+			if err := l.Sync(); !errors.Is(err, syscall.EIO) {
+				t.Errorf("Sync = %v", err)
+			}
+			synctest.Wait()
+		}
+		if n := s.calls(old); n != 1 {
+			t.Errorf("%d calls of fsync", n)
+		}
+		if err := l.Close(); err != nil { // it was told
+			t.Errorf("Close = %v", err)
+		}
+	})
+}

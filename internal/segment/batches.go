@@ -174,10 +174,7 @@ func (l *Log) appendBatches(list []Batch) (n int, err error) {
 	if l.opt.Sync == Each && n > 0 {
 		if syncErr := l.syncCurrent(); syncErr != nil {
 			n, err = 0, errors.Join(err, syncErr)
-			s.batches.seg = from // the end is written over them
-			if endErr := s.batches.end(); endErr != nil {
-				l.notice("batches that may be on the disk in %s are written again elsewhere: %w", s.path, endErr)
-			}
+			s.batches.seg = from // leave writes the end over them
 		}
 	}
 	s.wrote = s.wrote || n > 0

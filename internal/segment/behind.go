@@ -184,17 +184,17 @@ func (b *behind) stalled() {
 	}
 }
 
-// retire has s closed, after an fsync if sync is set.
+// retire has s closed, after an fsync if sync is set and none has failed, which
+// was told then.
 func (b *behind) retire(s *segment, sync bool) {
 	b.mu.Lock()
 	if b.cur == s {
-		sync = sync && b.failed == nil
 		b.cur, b.unsaved = nil, false
 	}
 	b.mu.Unlock()
 	b.add(func() error {
 		var err error
-		if sync {
+		if sync && s.syncErr == nil { // nobody else calls fsync on it any more
 			err = b.log.syncSegment(s)
 		}
 		return errors.Join(err, s.close())
@@ -228,8 +228,14 @@ func (b *behind) prune(path string) {
 	})
 }
 
-// syncSegment forces s and its name to the disk.
+// syncSegment forces s and its name to the disk, unless that has failed before.
+// It is safe for concurrent use.
 func (l *Log) syncSegment(s *segment) error {
+	s.syncing <- struct{}{}
+	defer func() { <-s.syncing }()
+	if s.syncErr != nil {
+		return s.syncErr
+	}
 	err := l.syncData(s.f)
 	l.count(func(st *Stats) {
 		st.Syncs++
@@ -244,7 +250,8 @@ func (l *Log) syncSegment(s *segment) error {
 		err = s.folder.Sync()
 	}
 	if err != nil {
-		return fmt.Errorf("sync: %w", err)
+		s.syncErr = fmt.Errorf("sync: %w", err)
+		return s.syncErr
 	}
 	s.synced.Store(true)
 	return nil

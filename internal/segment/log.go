@@ -28,6 +28,7 @@ type Log struct {
 	nextCheck time.Time // whether the path still names cur
 	missing   time.Time // since when the path names nothing
 	nextTry   time.Time // of a rotation that failed
+	last      time.Time // in the name of the latest file that was done
 	behind    *behind
 	syncData  func(*os.File) error // disk.SyncData, but in tests
 
@@ -56,8 +57,8 @@ type Stats struct {
 }
 
 // Open opens path for appending and creates it if need be, but not its folder.
-// A torn last line is cut. The error wraps disk.ErrLocked if somebody else
-// writes to the file.
+// A torn last line is cut. Where the disk has failed it opens the file in the
+// failover. The error wraps disk.ErrLocked if somebody else writes to the file.
 func Open(path string, o Options) (*Log, error) {
 	if path == "" {
 		return nil, errors.New("the path is empty")
@@ -90,12 +91,28 @@ func Open(path string, o Options) (*Log, error) {
 		l.names[i] = logfile.NewPath(path)
 	}
 	l.behind = startBehind(l)
-	s, err := l.open(path)
+	s, err := l.openFirst()
 	if err != nil {
 		return nil, errors.Join(err, l.behind.stop())
 	}
 	l.use(s)
 	return l, nil
+}
+
+// openFirst opens the file in the failover where the first folder's disk has
+// failed already.
+func (l *Log) openFirst() (*segment, error) {
+	s, err := l.open(l.path[0])
+	if !isAny(err, broken) || l.path[1] == "" {
+		return s, err
+	}
+	s, awayErr := l.open(l.path[1])
+	if awayErr != nil {
+		return nil, errors.Join(err, awayErr)
+	}
+	l.notice("%s cannot be opened: %w", l.path[0], err)
+	l.settle(1, time.Now())
+	return s, nil
 }
 
 // use makes s the file in use.
@@ -165,7 +182,7 @@ func (l *Log) Close() error {
 		err = l.inspect()
 	}
 	if l.cur != nil {
-		err = errors.Join(err, l.retire(l.cur, l.opt.Sync != Never && !l.cur.lostSync))
+		err = errors.Join(err, l.retire(l.cur, l.opt.Sync != Never))
 		l.cur = nil
 	}
 	return errors.Join(err, l.behind.stop())

@@ -208,13 +208,56 @@ func TestRotatedNames(t *testing.T) {
 		"/d/x-y.json": "/d/x-y-20261121T080309.000000123Z-ff.json",
 	} {
 		got := filepath.ToSlash(rotatedName(filepath.FromSlash(path), now, 255))
-		if got != want || !isRotated(path, filepath.Base(got)) {
+		if moment, ok := parseRotated(path, filepath.Base(got)); got != want || !ok || !moment.Equal(now) {
 			t.Errorf("%s: %s, want %s", path, got, want)
 		}
 	}
 	for _, name := range []string{"log", "log-", "log-20261121T080309.000000123Z", "log-20261121T080309.000000123Z-xyz", "log-2026-ff", "other-20261121T080309.000000123Z-ff", "log-20261121T080309.000000123Z-ff.gz"} {
-		if isRotated("/d/log", name) {
+		if _, ok := parseRotated("/d/log", name); ok {
 			t.Errorf("%s counts as rotated", name)
+		}
+	}
+}
+
+// Where the clock was set back, by a little or a lot, the files that go are those
+// from before, and not the one that was just done.
+func TestClockIsSetBack(t *testing.T) {
+	for _, o := range []Options{{}, {Framed: true}} {
+		for _, back := range []time.Duration{30 * time.Minute, 48 * time.Hour} {
+			path := filepath.Join(t.TempDir(), "log")
+			o.MaxSize, o.Keep = 100_000, 2
+			l := openLog(t, path, o)
+			for i := range 14 {
+				if i == 7 {
+					names := rotatedFiles(t, path)
+					if len(names) < 2 {
+						t.Fatalf("files: %v", names)
+					}
+					for k, name := range names {
+						later := time.Now().Add(back).Add(time.Duration(k))
+						if err := os.Rename(name, rotatedName(path, later, uint64(k))); err != nil {
+							t.Fatal(err)
+						}
+						l.last = later.Round(0)
+					}
+				}
+				line := fmt.Sprintf("%d %s\n", i, strings.Repeat("x", 50_000))
+				if n, err := l.Write([]byte(line)); n != len(line) || err != nil {
+					t.Fatalf("Write = %d, %v", n, err)
+				}
+				if err := l.Sync(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+			all := readAll(t, append(rotatedFiles(t, path), path)...)
+			for i := 11; i < 14; i++ {
+				if !strings.Contains(all, fmt.Sprintf("%d xx", i)) {
+					t.Errorf("framed %v, by %v: line %d is in no file of %v", o.Framed, back, i, rotatedFiles(t, path))
+				}
+			}
 		}
 	}
 }

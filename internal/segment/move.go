@@ -30,7 +30,7 @@ func (l *Log) Reopen() error {
 	if old == nil {
 		return nil
 	}
-	if err := l.retire(old, !old.lostSync); err != nil {
+	if err := l.retire(old, true); err != nil {
 		return fmt.Errorf("the new file is in use, the old one was not closed cleanly: %w", err)
 	}
 	return nil
@@ -46,7 +46,7 @@ func (l *Log) rotate(now time.Time) error {
 		}
 		return nil
 	}
-	name, err := l.moveAway(old, now)
+	name, err := l.moveAway(old, l.following(now))
 	if err != nil {
 		l.putOff(now, err)
 		return nil
@@ -72,6 +72,17 @@ func (l *Log) rotate(now time.Time) error {
 func (l *Log) putOff(now time.Time, err error) {
 	l.nextTry = now.Add(time.Second)
 	l.notice("rotate, the file in use is written on: %w", err)
+}
+
+// following returns the moment for the name of a file that is done now: after the
+// one before, also where the clock was set back. By their names the oldest go first.
+func (l *Log) following(now time.Time) time.Time {
+	now = now.Round(0) // what the clock says, not what has passed
+	if back := l.last.Sub(now); 0 <= back && back < clockBack {
+		now = l.last.Add(1)
+	}
+	l.last = now
+	return now
 }
 
 // moveAway renames a file to a name of its own.
@@ -105,7 +116,7 @@ func (s *segment) end() error {
 	info, err := s.f.Stat()
 	size := s.store.Size()
 	switch {
-	case err == nil && s.batches != nil && info.Size() >= size && !s.failed:
+	case err == nil && s.batches != nil && info.Size() >= size:
 		return s.store.Close()
 	case err != nil || info.Size() != size && !(s.failed && info.Size() > size):
 		return errors.Join(err, s.store.Free())
@@ -163,7 +174,7 @@ func (l *Log) leave(s *segment, now time.Time) {
 		var err error
 		if s.store.Size() <= l.empty() {
 			err = os.Remove(s.path)
-		} else if _, err = l.moveAway(s, now); err == nil {
+		} else if _, err = l.moveAway(s, l.following(now)); err == nil {
 			l.behind.prune(s.path)
 		}
 		if err != nil {
@@ -171,7 +182,7 @@ func (l *Log) leave(s *segment, now time.Time) {
 		}
 	}
 	l.cur = nil
-	switch err := l.retire(s, !s.lostSync); {
+	switch err := l.retire(s, true); {
 	case err == nil:
 	case s.batches != nil: // what is there of the last batch has no end written over it
 		l.notice("batches that may be on the disk in %s are written again elsewhere: %w", s.path, err)

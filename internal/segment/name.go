@@ -11,6 +11,10 @@ import (
 	"github.com/rollway/rollway/internal/logfile"
 )
 
+// clockBack is by how much the clock may be set back without names that are out of
+// order: the moments of the next files are those of the last one and a little more.
+const clockBack = time.Hour
+
 // split returns what comes before and behind the moment in a rotated name.
 func split(path string) (stem, ext string) {
 	base := filepath.Base(path)
@@ -29,33 +33,43 @@ func rotatedName(path string, now time.Time, inode uint64) string {
 	return filepath.Join(filepath.Dir(path), string(append(b, ext...)))
 }
 
-// isRotated reports whether rotatedName gives such a name for path.
-func isRotated(path, name string) bool {
+// parseRotated returns the moment in name, and whether rotatedName gives such a
+// name for path.
+func parseRotated(path, name string) (moment time.Time, ok bool) {
 	stem, ext := split(path)
 	rest, ok1 := strings.CutPrefix(name, stem)
 	rest, ok2 := strings.CutSuffix(rest, ext)
-	moment, inode, ok3 := strings.Cut(rest, "-")
+	stamp, inode, ok3 := strings.Cut(rest, "-")
 	if !ok1 || !ok2 || !ok3 {
-		return false
+		return moment, false
 	}
-	_, err1 := time.Parse(logfile.Stamp, moment)
+	moment, err1 := time.Parse(logfile.Stamp, stamp)
 	_, err2 := strconv.ParseUint(inode, 16, 64)
-	return err1 == nil && err2 == nil
+	return moment, err1 == nil && err2 == nil
 }
 
-// rotated returns the paths of the files that are done, from old to new.
+// rotated returns the paths of the files that are done, from old to new. Those
+// whose moment is still to come are from before the clock was set back: older than
+// any that were made since.
 func rotated(path string) ([]string, error) {
+	now := time.Now()
 	dir := filepath.Dir(path)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	var names []string
+	var names, early []string
 	for _, e := range entries {
-		if e.Type().IsRegular() && isRotated(path, e.Name()) {
-			names = append(names, filepath.Join(dir, e.Name()))
+		moment, ok := parseRotated(path, e.Name())
+		switch name := filepath.Join(dir, e.Name()); {
+		case !ok || !e.Type().IsRegular():
+		case moment.Sub(now) > clockBack:
+			early = append(early, name)
+		default:
+			names = append(names, name)
 		}
 	}
+	slices.Sort(early)
 	slices.Sort(names)
-	return names, nil
+	return append(early, names...), nil
 }

@@ -23,11 +23,13 @@ type segment struct {
 	path     string       // without symbolic links
 	wrote    bool         // something that stays, since it was opened
 	failed   bool         // the latest write; what it left behind the end is taken away
-	lostSync bool         // an fsync has failed: another one would say nothing
 
 	folder    disk.Folder // that it is in
 	folderErr error       // why that is not open
 	synced    atomic.Bool // once, since it was opened
+
+	syncing chan struct{} // has a token while there is an fsync: of two at once, one alone is told what failed
+	syncErr error         // guarded by syncing; of an fsync: another one would say nothing
 }
 
 // store is what knows the end of a file.
@@ -42,7 +44,7 @@ type store interface {
 
 // syncFailed notes that an fsync has failed. Where none did ever succeed, what
 // was written counts for nothing.
-func (s *segment) syncFailed() { s.wrote, s.lostSync = s.wrote && s.synced.Load(), true }
+func (s *segment) syncFailed() { s.wrote = s.wrote && s.synced.Load() }
 
 // close closes what s has open.
 func (s *segment) close() error { return errors.Join(s.f.Close(), s.folder.Close()) }
@@ -79,7 +81,7 @@ func (l *Log) openOnce(path string, recycled bool) (s *segment, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s = &segment{f: f, path: path, recycled: recycled}
+	s = &segment{f: f, path: path, recycled: recycled, syncing: make(chan struct{}, 1)}
 	opened := s
 	defer func() {
 		if err != nil {
@@ -133,7 +135,7 @@ func (l *Log) cutTorn(f *os.File) error {
 	if err != nil {
 		return err
 	}
-	end, err := logfile.LastLineEnd(f, info.Size())
+	end, err := logfile.LastLineEnd(f, info.Size(), l.opt.Longest)
 	cut := info.Size() - end
 	if err != nil || cut == 0 {
 		return err
@@ -151,12 +153,14 @@ func (l *Log) cutTorn(f *os.File) error {
 
 // newTail falls back to Buffered where the file system refuses Mode.
 func (l *Log) newTail(f *os.File) (*direct.Tail, error) {
-	t, err := direct.New(f, direct.Options{Mode: l.mode, Chunk: l.opt.Chunk})
+	o := direct.Options{Mode: l.mode, Chunk: l.opt.Chunk, InPlace: l.opt.InPlace}
+	t, err := direct.New(f, o)
 	if l.mode == direct.Buffered || !errors.Is(err, errors.ErrUnsupported) {
 		return t, err
 	}
 	l.fallBack(f.Name(), err)
-	return direct.New(f, direct.Options{Mode: l.mode, Chunk: l.opt.Chunk})
+	o.Mode = l.mode
+	return direct.New(f, o)
 }
 
 // fallBack makes this file and later ones Buffered.

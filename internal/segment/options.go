@@ -21,7 +21,9 @@ type Options struct {
 	Framed     bool          // the caller uses WriteBatches, not WriteBuffers
 	Mode       direct.Mode   // Buffered is used where the file system refuses
 	Chunk      int           // bytes of one system call; 0 is direct's default
+	InPlace    int           // direct's, of lines; 0 is its default
 	Perm       fs.FileMode   // of new files
+	Longest    int64         // bytes of the longest line that is given: a crash may leave as much of one
 	MaxSize    int64         // bytes that no file exceeds, unless one buffer is more; 0: no bound
 	Keep       int           // files that are done and stay, by age of their names; 0: all. Framed ones are used again
 	Sync       SyncPolicy    // when to call fsync

@@ -158,6 +158,9 @@ func Held(b Batch, dst io.Writer) (int, error) {
 // is less than that only with an error.
 func (f *File) write(dst io.Writer, b Batch, at int) (n int, err error) {
 	rest := b.Data[at:]
+	if _, marked := f.mark(b.Slab); marked && at > 0 {
+		f.Delivered(b.Slab, b.Start+at) // as only the mark tells until now
+	}
 	f.Unmark(b.Slab)
 	if p, ok := dst.(Positioner); ok {
 		var volume, inode uint64

@@ -195,6 +195,41 @@ func TestHoldsThatFails(t *testing.T) {
 	}
 }
 
+// A process that recovers is killed where it asks the destination for the place of
+// the next Write: what the destination has by then, of this process and of the one
+// before, is not written again.
+func TestKilledBeforeTheNextWrite(t *testing.T) {
+	const data = "one\ntwo\nthree\nfour\n"
+	f := create(t, small, Mapped)
+	fillSlab(f, 0, 1, data)
+	f.Mark(0, 0, 1, 2, 0)
+	dst := positioned{&scripted{}}
+	dst.WriteString("one\n") // of the Write that was marked
+	f = reopen(t, f, small)
+
+	type moment struct{ slabs, written []byte }
+	var kills []moment
+	dst.prepare = func() error {
+		kills = append(kills, moment{readAll(t, f.path), bytes.Clone(dst.Bytes())})
+		return nil
+	}
+	dst.write = func(_ int, p []byte) (int, error) { return bytes.IndexByte(p, '\n') + 1, io.ErrShortWrite }
+	if r, err := Recover(f, dst, nil); err != nil || !r.Complete() || dst.String() != data || len(kills) != 3 {
+		t.Fatalf("%+v, %v, %q after %d calls of Prepare", r, err, dst.String(), len(kills))
+	}
+	for _, k := range kills {
+		path := filepath.Join(t.TempDir(), "slabs")
+		if err := os.WriteFile(path, k.slabs, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		next := positioned{&scripted{}}
+		next.Buffer.Write(k.written)
+		if r, err := Recover(mustOpen(t, path, Options{Geometry: small, Memory: Mapped}), next, nil); err != nil || next.String() != data {
+			t.Errorf("killed when %q was written: %+v, %v, %q", k.written, r, err, next.String())
+		}
+	}
+}
+
 func TestPrepareThatFails(t *testing.T) {
 	f := create(t, small, Mapped)
 	fillSlab(f, 0, 1, "one\n")
