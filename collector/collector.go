@@ -112,35 +112,14 @@ func (c *Collector) report() {
 	for _, f := range c.journal.Recovery().Findings {
 		c.log.Warn("journal: "+f.String(), "file", f.File)
 	}
-	now := c.state.Load()
-	mutual := now.tls != nil && now.tls.ClientCAs != nil
-	c.warnOpen(c.http.Addr(), now.tokens != nil || mutual, now.tls != nil)
-	if c.grpc != nil {
-		c.warnOpen(c.grpc.Addr(), now.tokens != nil || mutual, now.tls != nil)
-	}
-	for _, e := range c.entrances {
-		c.warnOpen(e.addr, e.tls && mutual, e.tls)
-	}
-}
-
-// warnOpen says what is missing where the network can reach the collector.
-func (c *Collector) warnOpen(a net.Addr, checked, encrypted bool) {
-	host, _, _ := net.SplitHostPort(a.String())
-	switch ip := net.ParseIP(host); {
-	case ip == nil || ip.IsLoopback():
-	case !checked:
-		c.log.Warn("OPEN TO THE NETWORK: whoever reaches this address can write logs here, and by HTTP read all of them; "+
-			"set access.tokens, or listen on 127.0.0.1", "address", a.String())
-	case !encrypted:
-		c.log.Warn("NOT ENCRYPTED: tokens and logs can be read on their way to this address; set tls.cert and tls.key, or let a proxy in front do it", "address", a.String())
-	}
+	c.warnOpen()
 }
 
 // Addr is where HTTP is served.
 func (c *Collector) Addr() net.Addr { return c.http.Addr() }
 
 // Secure reports whether HTTP is served by TLS.
-func (c *Collector) Secure() bool { return c.server.TLSConfig != nil }
+func (c *Collector) Secure() bool { return c.state.Load().tls != nil }
 
 // Recovery says what New found in the journal.
 func (c *Collector) Recovery() journal.Recovery { return c.journal.Recovery() }
@@ -268,17 +247,17 @@ func (c *Collector) close() error {
 				c.closed = fmt.Errorf("close rejected events: %w", err)
 			}
 		}
-		for _, r := range c.sinks {
-			r.Close()
-		}
 		if c.kafka != nil {
 			c.kafka.Close()
 		}
 		if c.journal != nil {
 			if err := c.journal.Close(); err != nil {
-				c.closed = fmt.Errorf("close journal: %w", err)
+				c.closed = errors.Join(c.closed, fmt.Errorf("close journal: %w", err))
 			}
 			c.leaveLedger()
+		}
+		for _, r := range c.sinks { // last: until then they hold what they have not delivered
+			r.Close()
 		}
 	})
 	return c.closed

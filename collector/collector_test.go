@@ -103,6 +103,9 @@ func TestEndpoints(t *testing.T) {
 	if code, _, body := r.do(t, "HEAD", "/healthz", ""); code != 200 || body != "" {
 		t.Errorf("HEAD /healthz: %d %q", code, body)
 	}
+	if r.Secure() { // also once net/http has made a place for TLS in its server
+		t.Error("plain HTTP is taken for TLS")
+	}
 	if err := r.stop(); err != nil {
 		t.Errorf("Run: %v", err)
 	}
@@ -111,6 +114,24 @@ func TestEndpoints(t *testing.T) {
 	}
 	if r.log.String() != "" {
 		t.Errorf("the log says\n%s", r.log.String())
+	}
+}
+
+// Elasticsearch takes its paths with a slash behind them too, and Fluent Bit with a
+// pipeline sends there.
+func TestBulkPaths(t *testing.T) {
+	r := run(t, testConfig(t))
+	for _, path := range []string{"/_bulk", "/_bulk/", "/shop/_bulk", "/shop/_bulk/", "/elastic/_bulk", "/elastic/_bulk/", "/elastic/shop/_bulk", "/elastic/shop/_bulk/?pipeline=p"} {
+		index := ""
+		if strings.Contains(path, "shop") {
+			index = "shop"
+		}
+		for _, method := range []string{"POST", "PUT"} {
+			code, _, answer := r.do(t, method, path, "{\"create\":{}}\n{\"message\":\"m\"}\n")
+			if want := `"errors":false,"items":[{"create":{"_index":"` + index + `",`; code != 200 || !strings.Contains(answer, want) {
+				t.Errorf("%s %s: %d %s, want %s", method, path, code, answer, want)
+			}
+		}
 	}
 }
 

@@ -121,6 +121,36 @@ func TestConnectionLimitWithTLS(t *testing.T) {
 	}
 }
 
+// limits.max_streams is for each address by itself.
+func TestStreamLimit(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.Limits.MaxStreams, cfg.ListenTCP, cfg.ListenSyslog = 1, "127.0.0.1:0", "tcp://127.0.0.1:0"
+	r := run(t, cfg)
+	dial := func(addr net.Addr) net.Conn {
+		t.Helper()
+		c, err := net.Dial("tcp", addr.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	first := dial(r.TCPAddr())
+	eventually(t, func() bool { return r.Stats().Receive.Connections == 1 })
+	if _, err := dial(r.TCPAddr()).Read(make([]byte, 1)); err == nil {
+		t.Error("a second connection is let in")
+	}
+	dial(r.SyslogAddrs()[0])
+	eventually(t, func() bool { return r.Stats().Receive.Connections == 2 })
+	first.Close()
+	eventually(t, func() bool { return r.Stats().Receive.Connections == 1 })
+	dial(r.TCPAddr())
+	eventually(t, func() bool { return r.Stats().Receive.Connections == 2 })
+	if s := r.Stats().Receive; s.ConnectionsRefused != 1 || s.ConnectionsTotal != 3 {
+		t.Errorf("%+v", s)
+	}
+}
+
 // eventually waits for what must come.
 func eventually(t *testing.T, what func() bool) {
 	t.Helper()

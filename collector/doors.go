@@ -27,6 +27,10 @@ var doors = []struct {
 	{path: "/{index}/_bulk", protocol: elastic.Bulk, methods: put},
 	{path: elastic.Prefix + "/_bulk", protocol: elastic.Bulk, methods: put},
 	{path: elastic.Prefix + "/{index}/_bulk", protocol: elastic.Bulk, methods: put},
+	{path: "/_bulk/{$}", protocol: elastic.Bulk, methods: put}, // of Fluent Bit with a pipeline
+	{path: "/{index}/_bulk/{$}", protocol: elastic.Bulk, methods: put},
+	{path: elastic.Prefix + "/_bulk/{$}", protocol: elastic.Bulk, methods: put},
+	{path: elastic.Prefix + "/{index}/_bulk/{$}", protocol: elastic.Bulk, methods: put},
 	{path: "/api/{project}/envelope/{$}", does: "take events and logs in Sentry's envelopes, and events at /api/PROJECT/store/", protocol: sentry.Envelope},
 	{path: "/api/{project}/envelope", protocol: sentry.Envelope},
 	{path: "/api/{project}/store/{$}", protocol: sentry.Store},

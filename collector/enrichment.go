@@ -17,10 +17,3 @@ func compileEnrichment(cfg config.Config, ids *ulid.Source) (*enrich.Program, er
 	}
 	return enrich.Compile(cfg.Enrich, cfg.Rules, enrich.Environment{Host: host, IDs: ids})
 }
-
-// CheckEnrichment returns what is wrong with enrich and rules in cfg, or with a
-// file that they name: then New would fail.
-func CheckEnrichment(cfg config.Config) error {
-	_, err := compileEnrichment(cfg, ulid.NewSource())
-	return err
-}

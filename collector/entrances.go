@@ -18,6 +18,10 @@ type entrance struct {
 	takes string // for people
 	addr  net.Addr
 	tls   bool
+
+	secret   bool   // clients must know one
+	closedBy string // what lets in those alone who may; for people
+
 	serve func(context.Context) error // until the context ends
 	close func() error
 }
@@ -32,7 +36,8 @@ func (c *Collector) openEntrances() error {
 		}
 		c.entrances = append(c.entrances, entrance{
 			key: "listen_tcp", takes: "NDJSON over tcp", addr: l.Addr(), close: l.Close,
-			serve: func(ctx context.Context) error { return c.receiver.ServeTCP(ctx, l) },
+			closedBy: "take events by HTTP with access.tokens",
+			serve:    func(ctx context.Context) error { return c.receiver.ServeTCP(ctx, l) },
 		})
 	}
 	if err := c.openStreams("listen_syslog", cfg.ListenSyslog, syslog.Protocol{MaxMessage: int(cfg.Limits.MaxEvent)}); err != nil {
@@ -61,7 +66,11 @@ func (c *Collector) openStreams(key, text string, p receive.StreamProtocol) erro
 		if err != nil {
 			return err
 		}
-		e.key, e.takes = key, p.Name()+" over "+a.Network
+		e.key, e.takes, e.closedBy = key, p.Name()+" over "+a.Network, "use tls:// and tls.client_ca"
+		if key == "listen_forward" {
+			e.secret = c.config.Forward.SharedKeyFile != ""
+			e.closedBy += ", or forward.shared_key_file"
+		}
 		c.entrances = append(c.entrances, e)
 	}
 	return nil

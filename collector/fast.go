@@ -42,7 +42,7 @@ func (c *Collector) openFast(mux *http.ServeMux, entrances map[string]bool, erro
 			if pattern == "/healthz" || pattern == "/readyz" {
 				return true
 			}
-			return entrances[pattern] && !strings.HasSuffix(pattern, "/_bulk") && pattern != otlp.GRPCPath
+			return entrances[pattern] && !strings.HasSuffix(strings.TrimSuffix(pattern, "/{$}"), "/_bulk") && pattern != otlp.GRPCPath
 		},
 		Route: func(r *http.Request) http.Handler {
 			h, pattern := mux.Handler(r)

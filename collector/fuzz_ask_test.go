@@ -128,7 +128,7 @@ func FuzzAsk(f *testing.F) {
 	f.Add(byte(2+32), "", "Synced", "", "", "", two, two)
 	f.Add(byte(4), "", "", "Body", "", "", two, two)
 	f.Add(byte(8+1), "k", "", "", "application/x-www-form-urlencoded", "", []byte(`{"msg":"a"}`), []byte("[]"))
-	f.Add(byte(16+1), "k", "", "", "", "br", two, []byte(""))
+	f.Add(byte(16+1), "k", "", "", "", "compress", two, []byte(""))
 	f.Add(byte(16+1), "k", "", "", "", "zstd", []byte("{}"), []byte("7"))
 	f.Fuzz(func(t *testing.T, which byte, key, durability, hash, kind, encoding string, body, other []byte) {
 		var a asking

@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
+	github.com/andybalholm/brotli v1.2.2
 	github.com/elastic/go-elasticsearch/v8 v8.19.7
 	github.com/fluent/fluent-logger-golang v1.10.2
 	github.com/getsentry/sentry-go v0.50.0

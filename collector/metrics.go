@@ -144,7 +144,7 @@ var simple = []metric{
 	counter("http_front_taken_back", "Times that one came back.", func(s *Stats) uint64 { return s.Front.TakenBack }),
 	gauge("tcp_connections", "TCP connections open now.", func(s *Stats) float64 { return float64(s.Receive.Connections) }),
 	counter("tcp_connections_accepted", "TCP connections taken.", func(s *Stats) uint64 { return s.Receive.ConnectionsTotal }),
-	counter("tcp_connections_refused", "TCP connections closed at once, as too many were open.", func(s *Stats) uint64 { return s.Receive.ConnectionsRefused }),
+	counter("tcp_connections_refused", "TCP connections closed at once, as limits.max_streams were open.", func(s *Stats) uint64 { return s.Receive.ConnectionsRefused }),
 	counter("tcp_store_retries", "Batches from TCP and UDP that had to wait for a full journal.", func(s *Stats) uint64 { return s.Receive.StoreRetries }),
 	counter("udp_datagrams", "Datagrams read.", func(s *Stats) uint64 { return s.Receive.Datagrams }),
 	counter("udp_datagrams_dropped", "Datagrams that the system dropped before they could be read; counted on Linux.", func(s *Stats) uint64 { return s.Receive.DatagramsDropped }),

@@ -50,6 +50,7 @@ func (c *Collector) openJournal() (err error) {
 		Pack:         o.Compression == config.Zstd,
 		MaxKeys:      o.MaxKeys,
 		KeyAge:       o.KeyAge,
+		Hold:         holders(&c.config.Kafka),
 	})
 	if err != nil {
 		return fmt.Errorf("the data folder %s cannot be used: %w", c.config.Data, err)
@@ -91,6 +92,7 @@ func (c *Collector) receiveOptions() receive.Options {
 		},
 		MaxBody:      int64(limits.MaxBody),
 		MaxUnpacked:  int64(limits.MaxUnpacked),
+		MaxConns:     limits.MaxStreams,
 		InFlight:     int64(limits.InFlight),
 		BodyTimeout:  timeouts.Read,
 		IdleTimeout:  timeouts.Stream,
@@ -98,7 +100,7 @@ func (c *Collector) receiveOptions() receive.Options {
 		Log:          c.log,
 	}
 	if c.rejected != nil {
-		o.Bury = c.rejected.Keep
+		o.Bury, o.MaxBuried = c.rejected.Keep, deadletter.MaxBatch
 	}
 	return o
 }

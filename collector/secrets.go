@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"os"
 	"strings"
@@ -89,13 +88,9 @@ func kafkaTLS(k config.Kafka) (*tls.Config, error) {
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if k.TLSCA != "" {
-		pem, err := os.ReadFile(k.TLSCA)
-		if err != nil {
-			return nil, fmt.Errorf("kafka.tls_ca: %w", err)
-		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("kafka.tls_ca: there is no certificate in %s: PEM is wanted", k.TLSCA)
+		var err error
+		if c.RootCAs, err = authorities("kafka.tls_ca", k.TLSCA); err != nil {
+			return nil, err
 		}
 	}
 	if k.TLSCert != "" {

@@ -29,18 +29,25 @@ func loadTLS(cfg config.TLS) (*tls.Config, error) {
 		Certificates: []tls.Certificate{cert},
 		NextProtos:   []string{"h2", "http/1.1"},
 	}
-	if path := cfg.ClientCA; path != "" {
-		pem, err := os.ReadFile(path)
-		if err != nil {
-			return nil, fmt.Errorf("tls.client_ca: %w", err)
-		}
-		c.ClientCAs = x509.NewCertPool()
-		if !c.ClientCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("tls.client_ca: there is no certificate in %s: PEM is wanted", path)
-		}
+	if cfg.ClientCA != "" {
 		c.ClientAuth = tls.RequireAndVerifyClientCert
+		c.ClientCAs, err = authorities("tls.client_ca", cfg.ClientCA)
 	}
-	return c, nil
+	return c, err
+}
+
+// authorities reads the certificates of a file in PEM; key is the setting that
+// names it.
+func authorities(key, path string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s: there is no certificate in %s: PEM is wanted", key, path)
+	}
+	return pool, nil
 }
 
 // serverTLS returns what the HTTP server is to speak; nil: plain HTTP. Each

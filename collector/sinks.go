@@ -9,6 +9,17 @@ import (
 	"github.com/rollway/rollway/collector/sink/kafka"
 )
 
+// kafkaSink is the name of the Kafka sink and its cursor.
+const kafkaSink = "kafka"
+
+// holders are the sinks for which retention waits.
+func holders(k *config.Kafka) []string {
+	if strings.TrimSpace(k.Brokers) == "" || k.WhenFull == config.DropOldest {
+		return nil
+	}
+	return []string{kafkaSink}
+}
+
 // openSinks makes the sinks that the configuration asks for. It waits for no
 // destination.
 func (c *Collector) openSinks() error {
@@ -34,7 +45,7 @@ func (c *Collector) openSinks() error {
 		return fmt.Errorf("sink: %w", err)
 	}
 	r, err := sink.New(c.journal, c.kafka, sink.Options{
-		Name: "kafka", MaxEvents: k.MaxEvents, MaxBytes: int(k.MaxBytes), MaxAge: k.MaxAge,
+		Name: kafkaSink, MaxEvents: k.MaxEvents, MaxBytes: int(k.MaxBytes), MaxAge: k.MaxAge,
 		DropOldest: k.WhenFull == config.DropOldest, Log: c.log,
 	})
 	if err != nil {

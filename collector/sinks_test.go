@@ -87,6 +87,38 @@ func TestKafkaSink(t *testing.T) {
 	}
 }
 
+// What a broker that is away has not got outlives restarts, whatever retention would
+// delete.
+func TestKafkaHoldsAcrossRestarts(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.Kafka.Brokers, cfg.Kafka.Topic = "127.0.0.1:1", "logs" // nobody listens there
+	cfg.Journal.SegmentSize, cfg.Journal.RetainSize = 2000, 4000
+	for n := range 8 {
+		r := run(t, cfg)
+		if first := r.journal.First(); first != 0 {
+			t.Fatalf("after %d restarts, lines below %d are gone", n, first)
+		}
+		for range 40 {
+			if code, _, body := r.do(t, "POST", "/api/logs", `{"msg":"for Kafka"}`); code != 200 {
+				t.Fatal(code, body)
+			}
+		}
+		if err := r.stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg.Kafka.WhenFull = config.DropOldest
+	r := run(t, cfg)
+	for end := time.Now().Add(time.Minute); r.journal.First() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("retention deletes nothing")
+		}
+	}
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Brokers that want TLS with certificates of clients and a password get both, by
 // every mechanism. A wrong password delivers nothing and loses nothing; no
 // password is in the log or the metrics.

@@ -50,6 +50,26 @@ func loadState(cfg config.Config, ids *ulid.Source) (*state, error) {
 	return s, nil
 }
 
+// CheckFiles returns what is wrong with enrich and rules in cfg, or with the files
+// of tokens, certificates, networks and secrets that it names: then New would fail.
+func CheckFiles(cfg config.Config) error {
+	if _, err := loadState(cfg, ulid.NewSource()); err != nil {
+		return err
+	}
+	if _, err := forwardSecurity(cfg.Forward); err != nil {
+		return err
+	}
+	if cfg.Kafka.Brokers == "" {
+		return nil
+	}
+	if _, err := kafkaTLS(cfg.Kafka); err != nil {
+		return err
+	}
+	cfg.Kafka.PasswordEnv = "" // of the collector's environment
+	_, err := kafkaPassword(cfg.Kafka)
+	return err
+}
+
 // admit is receive.Policy.Admit.
 func (s *state) admit(r *http.Request) (receive.Sender, error) {
 	token, err := s.identify(r, access.Write)
@@ -82,5 +102,6 @@ func (c *Collector) Reload(cfg config.Config) error {
 		return fmt.Errorf("tls.cert: to begin or end TLS takes a restart; nothing was changed")
 	}
 	c.state.Store(next)
+	c.warnOpen()
 	return nil
 }

@@ -2,6 +2,7 @@ package access
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -91,17 +92,9 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 			t.Errorf("%q: the secret is in %v", tc.text, err)
 		}
 	}
-	if _, err := Load(filepath.Join(t.TempDir(), "none")); !os.IsNotExist(errUnwrap(err)) {
+	if _, err := Load(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a file that is not there: %v", err)
 	}
-}
-
-func errUnwrap(err error) error {
-	u, ok := err.(interface{ Unwrap() error })
-	if !ok {
-		return err
-	}
-	return u.Unwrap()
 }
 
 func TestCredentials(t *testing.T) {

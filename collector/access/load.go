@@ -172,8 +172,6 @@ func (l *loader) secret(k, v *yaml.Node) *[sha256.Size]byte {
 	return &sum
 }
 
-var word = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-
 // settings are the keys of a token beside its secret.
 var settings = []string{"name", "tenant", "may", "durability", "bytes_per_second", "events_per_second"}
 
@@ -192,7 +190,7 @@ func (l *loader) setting(t *Token, k, v *yaml.Node) {
 	}
 	switch k.Value {
 	case "name", "tenant":
-		if !word.MatchString(v.Value) {
+		if !config.Name.MatchString(v.Value) {
 			l.fail(v, k.Value, "1 to 64 letters, digits, dots, hyphens and underscores are wanted")
 			return
 		}

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// TenantName is what a tenant may be called.
-var TenantName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+// Name is what tenants, tokens and rules may be called: some of them become labels
+// of metrics.
+var Name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // Addr is where something other than HTTP is taken.
 type Addr struct {
@@ -34,7 +35,7 @@ func ParseAddrs(text string, networks ...string) (list []Addr, err error) {
 			return nil, err
 		}
 		tenant, is := strings.CutPrefix(option, "tenant=")
-		if hasOption && (!is || !TenantName.MatchString(tenant)) {
+		if hasOption && (!is || !Name.MatchString(tenant)) {
 			return nil, fmt.Errorf("%q: ?tenant=NAME is all that an address takes, with 1 to 64 letters, digits, dots, hyphens and underscores", word)
 		}
 		if strings.HasPrefix(host, ":") {

@@ -79,9 +79,9 @@ type Proxies struct {
 type Limits struct {
 	MaxBody     Size          // max_body: bytes of one request as sent
 	MaxUnpacked Size          // max_unpacked: bytes of one request after decompression
-	MaxEvent    Size          // max_event: bytes of one event's JSON
+	MaxEvent    Size          // max_event: bytes of the line that one event becomes
 	MaxDepth    int           // max_depth: levels of nesting in one event
-	MaxFields   int           // max_fields: keys in one event, all levels together
+	MaxFields   int           // max_fields: attributes of one event, keys inside of their values not counted
 	MaxKey      Size          // max_key: bytes of a key of an event, at any depth
 	MaxValue    Size          // max_value: bytes of a text or number, at any depth; 0: no limit but max_event
 	MaxEvents   int           // max_events: events in one request
@@ -89,6 +89,7 @@ type Limits struct {
 	MaxPast     time.Duration // max_past: the same, behind
 	InFlight    Size          // in_flight: bytes of all requests being worked on, unpacked and as canonical lines
 	MaxConns    int           // max_connections: of HTTP and gRPC at a time; 0: what the limit on open files leaves room for
+	MaxStreams  int           // max_streams: connections at a time at each address that is not for HTTP
 	UDPBuffer   Size          // udp_buffer: bytes of datagrams that the system is asked to keep until they are read
 }
 
@@ -205,6 +206,7 @@ func Default() Config {
 			MaxFuture:   24 * time.Hour,
 			MaxPast:     365 * 24 * time.Hour,
 			InFlight:    256 * MiB,
+			MaxStreams:  1024,
 			UDPBuffer:   4 * MiB,
 		},
 		Journal: Journal{

@@ -60,6 +60,7 @@ var fields = []field{
 	{key: "limits.max_past", at: func(c *Config) any { return &c.Limits.MaxPast }, min: int64(time.Second), max: math.MaxInt64, zeroOK: true},
 	{key: "limits.in_flight", at: func(c *Config) any { return &c.Limits.InFlight }, min: int64(MiB), max: int64(TiB)},
 	{key: "limits.max_connections", at: func(c *Config) any { return &c.Limits.MaxConns }, min: 1, max: 10_000_000, zeroOK: true},
+	{key: "limits.max_streams", at: func(c *Config) any { return &c.Limits.MaxStreams }, min: 1, max: 1_000_000},
 	{key: "limits.udp_buffer", at: func(c *Config) any { return &c.Limits.UDPBuffer }, min: int64(4 * KiB), max: int64(GiB)},
 
 	{key: "journal.segment_size", at: func(c *Config) any { return &c.Journal.SegmentSize }, min: int64(MiB), max: int64(4 * GiB)},
@@ -78,7 +79,7 @@ var fields = []field{
 
 	{key: "kafka.brokers", at: func(c *Config) any { return &c.Kafka.Brokers }, text: checkBrokers},
 	{key: "kafka.topic", at: func(c *Config) any { return &c.Kafka.Topic }, text: checkTopic},
-	{key: "kafka.key", at: func(c *Config) any { return &c.Kafka.Key }, text: func(string) error { return nil }},
+	{key: "kafka.key", at: func(c *Config) any { return &c.Kafka.Key }, text: anything},
 	{key: "kafka.compression", at: func(c *Config) any { return &c.Kafka.Compression }, text: oneOf("none", "gzip", "snappy", "lz4", "zstd")},
 	{key: "kafka.tls", at: func(c *Config) any { return &c.Kafka.TLS }, text: oneOf("off", "on")},
 	{key: "kafka.tls_ca", at: func(c *Config) any { return &c.Kafka.TLSCA }, text: anything},
@@ -88,7 +89,7 @@ var fields = []field{
 	{key: "kafka.user", at: func(c *Config) any { return &c.Kafka.User }, text: anything},
 	{key: "kafka.password_file", at: func(c *Config) any { return &c.Kafka.PasswordFile }, text: anything},
 	{key: "kafka.password_env", at: func(c *Config) any { return &c.Kafka.PasswordEnv }, text: anything},
-	{key: "kafka.max_record", at: func(c *Config) any { return &c.Kafka.MaxRecord }, min: int64(KiB), max: int64(GiB)},
+	{key: "kafka.max_record", at: func(c *Config) any { return &c.Kafka.MaxRecord }, min: int64(KiB), max: int64(100 * MiB)},
 	{key: "kafka.max_events", at: func(c *Config) any { return &c.Kafka.MaxEvents }, min: 1, max: 1_000_000},
 	{key: "kafka.max_bytes", at: func(c *Config) any { return &c.Kafka.MaxBytes }, min: int64(KiB), max: int64(GiB)},
 	{key: "kafka.max_age", at: func(c *Config) any { return &c.Kafka.MaxAge }, min: int64(time.Millisecond), max: int64(time.Hour)},

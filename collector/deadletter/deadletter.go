@@ -26,8 +26,8 @@ const Name = "rejected.ndjson"
 // the oldest go.
 const files = 8
 
-// MaxEvent is how much of the events of one request is kept, in bytes.
-const MaxEvent = 1 << 20
+// MaxBatch is how much of the events of one batch a Box is meant to get, in bytes.
+const MaxBatch = 1 << 20
 
 // Letter is one line of the file.
 type Letter struct {
@@ -39,8 +39,8 @@ type Letter struct {
 	Detail   string    `json:"detail,omitempty"`   // what was found and what was expected
 	Cut      bool      `json:"cut,omitempty"`      // Event is the beginning only
 	Event    string    `json:"event,omitempty"`    // as it was sent
-	Withheld bool      `json:"withheld,omitempty"` // Event is not kept, as rules redact events
 	Base64   string    `json:"base64,omitempty"`   // the same where it is not UTF-8
+	Withheld bool      `json:"withheld,omitempty"` // Event is not kept, as rules redact events
 	Whole    bool      `json:"whole,omitempty"`    // Event is a request, in which events could not be found
 
 	// What Event shared with others, or came in, as its door needs it to read it
@@ -82,7 +82,7 @@ type Box struct {
 }
 
 // Stats are counts since Open. Rejected events that are not Kept are Lost: the
-// file could not be written, or they were over MaxEvent in one request.
+// file could not be written, or they were over MaxBatch together.
 type Stats struct {
 	Kept, Lost uint64
 }
@@ -126,7 +126,7 @@ func (b *Box) Keep(door, tenant string, received time.Time, batch *normalize.Bat
 	}
 	b.s.Kept += kept
 	b.s.Lost += uint64(batch.RejectedTotal) - kept
-	if cap(b.buf) > 4*MaxEvent {
+	if cap(b.buf) > 4*MaxBatch {
 		b.buf = nil
 	}
 }

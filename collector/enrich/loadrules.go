@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/query"
 	"github.com/rollway/rollway/internal/jsonline"
@@ -85,9 +85,6 @@ func (l *loader) lateDefaults() {
 	}
 }
 
-// ruleName is what a rule may be called: it becomes the label of a metric.
-var ruleName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-
 // rule reads one rule and reports whether it did.
 func (l *loader) rule(n *yaml.Node, r *rule) bool {
 	known := []string{"name"}
@@ -97,7 +94,7 @@ func (l *loader) rule(n *yaml.Node, r *rule) bool {
 	before, verb := len(l.errors), ""
 	l.mapping(n, "rules", known, func(name string, k, v *yaml.Node) {
 		if name == "name" {
-			if v.Kind != yaml.ScalarNode || !ruleName.MatchString(v.Value) {
+			if v.Kind != yaml.ScalarNode || !config.Name.MatchString(v.Value) {
 				l.fail(v, "rules.name", "1 to 64 letters, digits, dots, hyphens and underscores are wanted")
 				return
 			}
@@ -153,7 +150,6 @@ func (l *loader) body(n *yaml.Node, section string, keys []string, r *rule) {
 	if len(l.errors) > before {
 		return
 	}
-	r.withText = []byte(with)
 	r.with = jsonline.AppendString(nil, with)
 	// Text of a configuration may hold bytes that are not UTF-8 only if YAML let
 	// them pass; a line must not.

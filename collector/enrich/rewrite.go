@@ -204,20 +204,34 @@ func (w *rewriter) value(i int, selected bool) int {
 	case '{':
 		return w.object(i, selected, false)
 	case '[':
-		i++
-		for src[i] != ']' && !w.found {
-			if src[i] == ',' {
-				i++
-			}
-			i = w.value(i, selected)
-		}
-		return i + 1
+		return w.list(i, selected)
 	}
 	end := valueEnd(src, i)
 	if selected && r.match != nil && r.action != remove && r.action != rename {
 		w.scalar(i, end)
 	}
 	return end
+}
+
+// list walks through the elements of the list at src[i], which have its path, and
+// returns the index behind it.
+func (w *rewriter) list(i int, selected bool) int {
+	src, kept := w.src, false
+	i++
+	for src[i] != ']' && !w.found {
+		if src[i] == ',' {
+			i++
+		}
+		if w.rule.action == only && src[i] != '{' && src[i] != '[' {
+			end := valueEnd(src, i)
+			w.leaveMember(i, end, kept)
+			i = end
+			continue
+		}
+		kept = true
+		i = w.value(i, selected)
+	}
+	return i + 1
 }
 
 // scalar looks for matches in a text or a number, and replaces them.
@@ -228,14 +242,15 @@ func (w *rewriter) scalar(i, end int) {
 	} else if text[0] != '-' && !isDigit(text[0]) {
 		return
 	}
-	if !w.rule.match.may(text) {
-		return
-	}
+	m := w.rule.match
 	if w.look {
-		w.found = w.rule.match.re.Match(text)
+		w.found = w.found || m.in(text) // the name before it may have been found
 		return
 	}
-	if at, to := w.rule.match.next(text, 0); at >= 0 {
+	if !m.may(text) {
+		return
+	}
+	if at, to := m.next(text, 0); at >= 0 {
 		w.flush(i)
 		w.replaced(text, at, to)
 		w.copied = end
@@ -274,11 +289,11 @@ func (w *rewriter) name(i, end int, attribute bool) {
 		return
 	}
 	text := plain(w.src[i:end], w.text)
-	if !m.may(text) {
+	if w.look {
+		w.found = m.in(text)
 		return
 	}
-	if w.look {
-		w.found = m.re.Match(text)
+	if !m.may(text) {
 		return
 	}
 	at, to := m.next(text, 0)
@@ -329,8 +344,8 @@ func (w *rewriter) leave(i, end int) {
 	w.copied = end
 }
 
-// leaveMember leaves the member src[name:end] out, and a comma. kept tells that
-// a member before it in the object is kept.
+// leaveMember leaves the member or element src[name:end] out, and a comma. kept
+// tells that one before it in the object or list is kept.
 func (w *rewriter) leaveMember(name, end int, kept bool) {
 	switch {
 	case w.src[end] == ',':

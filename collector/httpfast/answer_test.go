@@ -50,3 +50,15 @@ func TestAnswersAlike(t *testing.T) {
 		}
 	}
 }
+
+// Only the first final status counts, and none before it is sent.
+func TestFirstStatusCounts(t *testing.T) {
+	var a answer
+	a.reset()
+	for _, code := range []int{http.StatusContinue, http.StatusEarlyHints, http.StatusTeapot, http.StatusOK} {
+		a.WriteHeader(code)
+	}
+	if got, want := string(a.finish("now")), "HTTP/1.1 418 I'm a teapot\r\nDate: now\r\nContent-Length: 0\r\n\r\n"; got != want || a.Status() != http.StatusTeapot {
+		t.Errorf("%d\n%q\n%q", a.Status(), got, want)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -218,5 +219,74 @@ func TestListingsBesideAWriter(t *testing.T) {
 	}
 	if want := []uint64{0, 3, 6, 9}; !slices.Equal(got, want) {
 		t.Errorf("segments %v, want %v", got, want)
+	}
+}
+
+// sealing is a folder whose open segment is sealed just before it is opened.
+type sealing struct{ *disk.Mem }
+
+func (s sealing) OpenFile(path string, flag int, perm os.FileMode) (disk.File, error) {
+	if base, isOpen := strings.CutSuffix(path, extOpen); isOpen {
+		s.Rename(path, base+extSealed)
+	}
+	return s.Mem.OpenFile(path, flag, perm)
+}
+
+// A segment that is sealed between the listing and the reading is read.
+func TestSegmentSealedSinceItWasListed(t *testing.T) {
+	for name, count := range map[string]func(fsys disk.FS) (uint64, error){
+		"verify": func(fsys disk.FS) (uint64, error) {
+			rep, err := verify(fsys, "/j", 0, 0, nil)
+			return uint64(rep.Records), err
+		},
+		"frames": func(fsys disk.FS) (n uint64, err error) {
+			err = eachFrame(fsys, "/j", 0, func(f Frame) error { n += uint64(f.Records); return nil })
+			return n, err
+		},
+	} {
+		if n, err := count(sealing{memJournal(t, 2, 4, 3)}); n != 22 || err != nil {
+			t.Errorf("%s: %d records, %v, want 22", name, n, err)
+		}
+	}
+}
+
+// deleting is a folder whose segments up to one are deleted just before it is
+// opened, or that one alone.
+type deleting struct {
+	*disk.Mem
+	all bool
+}
+
+func (d deleting) OpenFile(path string, flag int, perm os.FileMode) (disk.File, error) {
+	if path == seg1 {
+		d.Remove(seg1)
+		if d.all {
+			d.Remove("/j/00000000000000000000.seg")
+		}
+	}
+	return d.Mem.OpenFile(path, flag, perm)
+}
+
+// What retention deletes between the listing and the reading is neither damage nor
+// an error; what is missing behind something older is.
+func TestSegmentDeletedSinceItWasListed(t *testing.T) {
+	for _, all := range []bool{true, false} {
+		rep, err := verify(deleting{memJournal(t, 3, 4, 3), all}, "/j", 0, 0, nil)
+		if err != nil || rep.Sound() != all || rep.Segments != 3 || rep.Records != 22 || rep.Next != 30 || all != (len(rep.Findings) == 1) {
+			t.Errorf("all before too: %v: %+v, %v", all, rep, err)
+		} else if f := rep.Findings[0]; all && (f.Kind != Deleted || f.From != 8 || f.To != 16) {
+			t.Errorf("%v", f)
+		}
+		n := 0
+		err = eachFrame(deleting{memJournal(t, 3, 4, 3), all}, "/j", 0, func(f Frame) error { n += f.Records; return nil })
+		if all && (err != nil || n != 22) || !all && err == nil {
+			t.Errorf("all before too: %v: %d records, %v", all, n, err)
+		}
+	}
+	// Of those that are left alone, the first is the first that could be read.
+	fsys := deleting{memJournal(t, 3, 4, 3), true}
+	a, err := verify(fsys, "/j", 8, 0, nil)
+	if err != nil || !a.Sound() || a.First != 16 || a.Records != 14 {
+		t.Errorf("%+v, %v", a, err)
 	}
 }

@@ -25,6 +25,7 @@ type Cursor struct {
 	j     *Journal
 	name  string
 	hold  bool
+	waits bool // for OpenCursor to take its place; guarded by j.mu
 	reset string
 
 	saving sync.Mutex // held by Save
@@ -49,6 +50,7 @@ func (j *Journal) OpenCursor(name string, hold bool) (*Cursor, error) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.cursors = slices.DeleteFunc(j.cursors, func(o *Cursor) bool { return o.waits && o.name == name })
 	if slices.ContainsFunc(j.cursors, func(o *Cursor) bool { return o.name == name }) {
 		return nil, fmt.Errorf("open cursor %s: it is open", name)
 	}

@@ -174,6 +174,57 @@ func TestCursorHolds(t *testing.T) {
 	}
 }
 
+// Retention holds for the cursors that are named to Open before they are opened,
+// and for one that has never been saved too.
+func TestHeldFromOpen(t *testing.T) {
+	for _, saved := range []uint64{0, 25} {
+		mem := disk.NewMem()
+		o := Options{Disk: mem, SegmentBytes: 1000}
+		j := mustOpen(t, "/j", o)
+		for i := range 50 {
+			mustAppend(t, j, lines(i, 1))
+		}
+		c, err := j.OpenCursor("sink", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Save(saved); err != nil {
+			t.Fatal(err)
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		o.RetainBytes, o.Hold = 1000, []string{"sink"}
+		j = mustOpen(t, "/j", o)
+		kept := func(until string) {
+			t.Helper()
+			for j.nextRetired() != nil { // only what is sealed is deleted
+				time.Sleep(time.Millisecond)
+			}
+			j.deleteOld(time.Now(), 0)
+			if got := j.First(); got > saved || saved > 0 && got == 0 {
+				t.Fatalf("the cursor is at %d; when %s, the oldest record is %d", saved, until, got)
+			}
+		}
+		kept("it is not open")
+		if c, err = j.OpenCursor("sink", true); err != nil {
+			t.Fatal(err)
+		}
+		kept("it is open")
+		if _, err := j.OpenCursor("sink", true); err == nil {
+			t.Fatal("it was opened twice")
+		}
+		c.Close()
+		j.deleteOld(time.Now(), 0)
+		if j.First() <= saved {
+			t.Fatalf("it holds still: %d", j.First())
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestCursorSaveFails(t *testing.T) {
 	mem := disk.NewMem()
 	fail := disk.Kind("")

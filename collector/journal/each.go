@@ -1,13 +1,10 @@
 package journal
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"slices"
+	"io/fs"
 
 	"github.com/rollway/rollway/internal/disk"
 )
@@ -15,29 +12,26 @@ import (
 // EachFrame calls f with the sound frames of the journal in dir, in the order of
 // offsets, from the segment on that holds the offset from. A Frame is valid
 // during the call. Like Verify it changes nothing and may run beside a process
-// that writes; what is damaged, and what that process is about to complete, it
-// leaves out.
+// that writes; what is damaged, what that process is about to complete, and what
+// its retention deletes meanwhile, it leaves out.
 func EachFrame(dir string, from uint64, f func(Frame) error) error {
 	return eachFrame(disk.Real{}, dir, from, f)
 }
 
 func eachFrame(fsys disk.FS, dir string, from uint64, f func(Frame) error) error {
-	entries, err := fsys.List(dir)
+	files, err := new(Report).list(fsys, dir)
 	if err != nil {
 		return fmt.Errorf("read journal: %w", err)
 	}
-	var files []candidate
-	for _, e := range entries {
-		if first, ext, ok := parseName(e.Name); ok && (ext == extOpen || ext == extSealed) {
-			files = append(files, candidate{first, ext, e.Size, e.ModTime})
-		}
-	}
-	slices.SortStableFunc(files, func(a, b candidate) int { return cmp.Compare(a.first, b.first) })
 	for i, c := range files {
 		if i < len(files)-1 && files[i+1].first <= from {
 			continue
 		}
-		if err := eachInFile(fsys, dir, c, f); err != nil {
+		err := eachInFile(fsys, dir, c, f)
+		if errors.Is(err, fs.ErrNotExist) && i < len(files)-1 && deletedSince(fsys, dir, files[i+1].first) {
+			continue
+		}
+		if err != nil {
 			return fmt.Errorf("read journal: %s: %w", c.name(), err)
 		}
 	}
@@ -45,8 +39,7 @@ func eachFrame(fsys disk.FS, dir string, from uint64, f func(Frame) error) error
 }
 
 func eachInFile(fsys disk.FS, dir string, c candidate, f func(Frame) error) error {
-	path := filepath.Join(dir, c.name())
-	file, err := fsys.OpenFile(path, os.O_RDONLY, 0)
+	file, path, err := c.open(fsys, dir)
 	if err != nil {
 		return err
 	}

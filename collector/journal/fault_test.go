@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rollway/rollway/internal/disk"
@@ -409,6 +410,97 @@ func TestFailedWriteIsNotStored(t *testing.T) {
 			}
 			j.Close()
 		}
+	}
+}
+
+// A segment that cannot be deleted stays, is read and is counted as kept. One that is
+// deleted just when a reader opens it is a gap, and no error.
+func TestDeletionFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var failing, deleting atomic.Bool
+		var j *Journal
+		mem := memJournal(t, 3, 4, 1)
+		j, err := Open("/j", Options{RetainBytes: 1, Hold: []string{"later"}, Disk: &disk.Faulty{FS: mem, Hook: func(op disk.Op) disk.Fault {
+			switch {
+			case op.Kind == disk.Remove && failing.Load():
+				return disk.Fault{Err: syscall.EIO}
+			case op.Kind == disk.Open && op.Name == seg1 && deleting.CompareAndSwap(true, false):
+				j.deleteOld(time.Now(), 0)
+			}
+			return disk.Fault{}
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer j.Close()
+		synctest.Wait() // from now on the keeper has nothing to do
+		c, err := j.OpenCursor("later", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		before := j.Stats()
+		failing.Store(true)
+		j.deleteOld(time.Now(), 0)
+		if st := j.Stats(); st.First != 0 || st.DeletedRecords+st.DeletedSegments != 0 || st.Bytes != before.Bytes || !errors.Is(st.LastError, syscall.EIO) {
+			t.Errorf("nothing could be deleted: %+v", st)
+		}
+		if offsets, gaps := readAll(t, j); len(offsets) != 26 || len(gaps) > 0 {
+			t.Errorf("read %d, gaps %v", offsets, gaps)
+		}
+		failing.Store(false)
+		deleting.Store(true)
+		r := j.NewReader(9)
+		defer r.Close()
+		_, _, err = r.TryNext()
+		if gap := (*Gap)(nil); !errors.As(err, &gap) || gap.From != 9 || gap.To != 24 {
+			t.Errorf("deleted while it is opened: %v", err)
+		}
+		if f, ok, err := r.TryNext(); !ok || err != nil || f.First != 24 {
+			t.Errorf("behind it: %+v, %v, %v", f, ok, err)
+		}
+		if st := j.Stats(); st.First != 24 || st.DeletedRecords != 24 || st.DeletedSegments != 3 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+// A segment that is deleted is deleted when its key file cannot be. The next Open
+// does that.
+func TestKeyFileStays(t *testing.T) {
+	var failing atomic.Bool
+	mem := disk.NewMem()
+	o := Options{SegmentBytes: 300, RetainBytes: 1, Disk: &disk.Faulty{FS: mem, Hook: func(op disk.Op) disk.Fault {
+		if op.Kind == disk.Remove && strings.HasSuffix(op.Name, extKeys) && failing.Load() {
+			return disk.Fault{Err: syscall.EIO}
+		}
+		return disk.Fault{}
+	}}}
+	j := mustOpen(t, "/j", o)
+	failing.Store(true)
+	for i := range 6 {
+		if _, err := j.AppendKeyed(t.Context(), fmt.Sprint(i), lines(2*i, 2)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for j.nextRetired() != nil {
+		time.Sleep(time.Millisecond)
+	}
+	j.deleteOld(time.Now(), 0)
+	if st := j.Stats(); st.First != 10 || st.DeletedRecords != 10 || st.DeletedSegments != 5 || !errors.Is(st.LastError, syscall.EIO) {
+		t.Errorf("%+v", st)
+	}
+	if offsets, gaps := readAll(t, j); len(gaps) != 1 || len(offsets) != 2 {
+		t.Errorf("read %d, gaps %v", offsets, gaps)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	failing.Store(false)
+	j = mustOpen(t, "/j", o)
+	checkKinds(t, j, nil)
+	if _, err := mem.ReadFile("/j/00000000000000000000.keys"); err == nil {
+		t.Error("a key file is left")
 	}
 }
 

@@ -32,6 +32,10 @@ type Options struct {
 
 	Pack bool // rewrite sealed segments with zstd, in the background; both kinds are read in any case
 
+	// Hold names the cursors that will be opened to hold: retention, which begins
+	// with Open, holds for them from then on.
+	Hold []string
+
 	MaxKeys int           // idempotency keys that are remembered; 0: 1,000,000, of about 100 bytes each
 	KeyAge  time.Duration // time for which they are remembered; 0: 1 h
 
@@ -150,6 +154,13 @@ func Open(dir string, o Options) (*Journal, error) {
 	j.lock = lock
 	if err := j.recover(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open journal in %s: %w", dir, err), j.closeFiles())
+	}
+	for _, name := range o.Hold {
+		c, err := j.OpenCursor(name, true)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("open journal in %s: %w", dir, err), j.closeFiles())
+		}
+		c.waits = true
 	}
 	go j.keep()
 	go j.sweep()

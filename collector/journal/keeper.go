@@ -156,8 +156,15 @@ func (j *Journal) deleteOldest(now time.Time, need int64) bool {
 	j.counters.DeletedSegments++
 	j.counters.DeletedRecords += records // with First, or a snapshot between would not add up
 	j.mu.Unlock()
-	err := errors.Join(j.remove(j.path(s.first, ext), s.size), j.removeFile(j.path(s.first, extKeys)))
+	err := j.remove(j.path(s.first, ext), s.size)
+	var keysErr error
+	if err == nil {
+		keysErr = j.removeFile(j.path(s.first, extKeys)) // else the next Open removes it
+	}
 	j.mu.Lock()
+	if keysErr != nil {
+		j.noteLocked(fmt.Errorf("delete keys by retention: %w", keysErr))
+	}
 	if err != nil {
 		s.gone = false
 		j.segs = slices.Insert(j.segs, 0, s)

@@ -1,10 +1,12 @@
 package journal
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -539,6 +541,123 @@ func TestKeyedEvents(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+// A batch in pieces, one of which a power cut has damaged, may never have been
+// acknowledged: sent again under its key it is stored, and not taken for stored.
+func TestKeyedDamaged(t *testing.T) {
+	for _, damaged := range []int{0, 1} { // of the pieces
+		mem := disk.NewMem()
+		j := mustOpen(t, "/j", keyOptions(mem))
+		if r, err := j.AppendKeyed(t.Context(), "before", lines(0, 3)); err != nil || r.First != 0 {
+			t.Fatal(r, err)
+		}
+		b := lines(100, 30)
+		first, err := j.AppendKeyed(t.Context(), "k", b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		edit(t, mem, "/j/00000000000000000000.open", func(f []byte) []byte {
+			at := 0
+			for range damaged + 2 { // behind the frame of the batch before
+				at += 1 + bytes.Index(f[at+1:], frameMagic)
+			}
+			f[at+frameHeaderSize+40] ^= 1
+			return f
+		})
+		for range 2 {
+			j = mustOpen(t, "/j", keyOptions(mem))
+			r, err := j.AppendKeyed(t.Context(), "k", b)
+			if err != nil || r.First == first.First {
+				t.Fatalf("piece %d is damaged; sent again: %+v, %v", damaged, r, err)
+			}
+			got := ""
+			reader := j.NewReader(r.First)
+			for reader.Offset() < r.First+30 {
+				f, ok, err := reader.TryNext()
+				if err != nil || !ok {
+					t.Fatal(ok, err)
+				}
+				got += string(f.Lines)
+			}
+			reader.Close()
+			if got != string(b.Lines) {
+				t.Errorf("piece %d is damaged; what was sent again is %q", damaged, got)
+			}
+			if r, err := j.AppendKeyed(t.Context(), "before", lines(0, 3)); err != nil || !r.Duplicate || r.First != 0 {
+				t.Errorf("the batch before: %+v, %v", r, err)
+			}
+			if err := j.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// What a power cut leaves of a sealed segment's name, it leaves of its keys' too.
+func TestKeysOfSealedSegment(t *testing.T) {
+	mem := disk.NewMem()
+	left := 0
+	cut := func(op disk.Op) disk.Fault {
+		if op.Kind != disk.SyncDir || op.Name != "/j" {
+			return disk.Fault{}
+		}
+		for seed := range uint64(16) {
+			after := mem.PowerCutClone(rand.New(rand.NewPCG(seed, 4)))
+			if _, err := after.ReadFile("/j/00000000000000000000.seg"); err != nil {
+				continue
+			}
+			left++
+			j, err := Open("/j", Options{Disk: after})
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			if r, err := j.AppendKeyed(context.Background(), "k", lines(0, 2)); err != nil || !r.Duplicate {
+				t.Errorf("seed %d: %+v, %v", seed, r, err)
+			}
+			j.Close()
+		}
+		return disk.Fault{}
+	}
+	j := mustOpen(t, "/j", Options{Disk: &disk.Faulty{FS: mem, Hook: cut}, SegmentBytes: 300})
+	if _, err := j.AppendKeyed(t.Context(), "k", lines(0, 2)); err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, j, lines(2, 2)) // in the next segment
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if left == 0 {
+		t.Fatal("the segment was never sealed")
+	}
+}
+
+// What a process that was killed has left with the kernel is made durable before a
+// repeated request for synced lines is answered.
+func TestRepeatedAfterKill(t *testing.T) {
+	mem := disk.NewMem()
+	killed := mustOpen(t, "/j", Options{Disk: mem})
+	want, err := killed.AppendKeyed(t.Context(), "k", lines(0, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := killed.lock.Close(); err != nil { // all that the kernel does
+		t.Fatal(err)
+	}
+	b := lines(0, 2)
+	b.Synced = true
+	j := mustOpen(t, "/j", Options{Disk: mem})
+	if r, err := j.AppendKeyed(t.Context(), "k", b); err != nil || !r.Duplicate || r.First != want.First {
+		t.Fatal(r, err)
+	}
+	after := mustOpen(t, "/j", Options{Disk: mem.PowerCutClone(nil)})
+	if offsets, gaps := readAll(t, after); len(offsets) != 2 || len(gaps) > 0 {
+		t.Errorf("after a power cut: %d, gaps %v", offsets, gaps)
 	}
 }
 

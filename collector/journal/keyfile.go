@@ -94,8 +94,8 @@ func parseKeyFile(b []byte, id uint32, first uint64) ([]keyed, error) {
 	return keys, nil
 }
 
-// writeKeyFile makes the key file of s durable but for its name; a segment
-// without keys has none.
+// writeKeyFile makes the key file of s durable, before the name that says that s
+// is sealed; a segment without keys has none.
 func (j *Journal) writeKeyFile(s *segment, keys []keyed) (err error) {
 	if len(keys) == 0 {
 		return nil
@@ -108,7 +108,10 @@ func (j *Journal) writeKeyFile(s *segment, keys []keyed) (err error) {
 	if _, err := f.WriteAt(appendKeyFile(nil, s.id, s.first, keys), 0); err != nil {
 		return err
 	}
-	return f.Sync()
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return j.fs.SyncDir(j.dir)
 }
 
 // readKeyFile returns the keys of a sealed segment from its key file, or, when

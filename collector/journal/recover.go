@@ -43,7 +43,8 @@ const (
 	Damaged      FindingKind = "damaged"            // checksum or structure is wrong; readers skip it
 	Quarantined  FindingKind = "quarantined"        // set aside as .bad, not read any more
 	Missing      FindingKind = "records missing"
-	Foreign      FindingKind = "foreign file" // left alone
+	Deleted      FindingKind = "deleted meanwhile" // by retention, while the journal was read
+	Foreign      FindingKind = "foreign file"      // left alone
 	Newer        FindingKind = "written by a newer version"
 )
 
@@ -100,6 +101,7 @@ func (j *Journal) recover() error {
 		}
 	}
 	j.findMissing()
+	j.straightenTimes(begin)
 	j.recoverKeys()
 	j.identify()
 	j.recovery.Segments, j.recovery.Bytes = len(j.segs), j.total
@@ -252,6 +254,7 @@ func (j *Journal) recoverFile(c candidate, f disk.File, limit uint64, last bool)
 	}
 	if c.ext == extOpen {
 		sc.cutUnfinished()
+		sc.forgetDamaged()
 	}
 	if sc.packed {
 		c.written = sc.written
@@ -275,6 +278,11 @@ func (j *Journal) recoverFile(c candidate, f disk.File, limit uint64, last bool)
 			return false, j.quarantine(c, "it holds no whole frame")
 		}
 		j.find(Finding{Kind: EmptyRemoved, File: c.name(), Bytes: c.size})
+		if last && c.ext == extOpen && c.first == j.next { // perhaps no other name holds the offset
+			if j.writer.seg, err = j.createSegment(c.first); err == nil {
+				return false, nil
+			}
+		}
 		if err := j.removeFile(j.path(c.first, c.ext)); err != nil {
 			return false, fmt.Errorf("remove empty segment: %w", err)
 		}
@@ -325,6 +333,21 @@ func (j *Journal) renewHeader(s *segment, f disk.File, created time.Time) (err e
 	h := segmentHeader{version: formatVersion, id: s.id, first: s.first, created: created.UnixNano(), prev: s.prev}
 	_, err = f.WriteAt(appendSegmentHeader(nil, h), 0)
 	return err
+}
+
+// straightenTimes corrects times that have not come yet, as of a clock that was
+// ahead: by them a segment would be kept for long, and those behind it with it.
+func (j *Journal) straightenTimes(now time.Time) {
+	limit := now
+	for _, s := range slices.Backward(j.segs) {
+		if s.written.After(now) {
+			s.written = limit
+		}
+		if s.begun.After(now) {
+			s.begun = limit
+		}
+		limit = s.written
+	}
 }
 
 // findMissing compares neighbours: a segment names the one before it.

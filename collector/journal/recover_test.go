@@ -560,3 +560,50 @@ func TestCutToTheHeader(t *testing.T) {
 		t.Errorf("%v, %v", got, gaps)
 	}
 }
+
+// A segment without a record, whose bytes a power cut has taken, may be all that
+// tells at which offset the journal goes on.
+func TestOffsetOutlivesEmptySegment(t *testing.T) {
+	for name, content := range map[string][]byte{"empty": nil, "zeros": make([]byte, 4096), "a part of the header": segmentMagic} {
+		mem := memJournal(t, 0, 0, 0)
+		if err := mem.WriteFile("/j/00000000000000000100.open", content); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			j := mustOpen(t, "/j", Options{Disk: mem})
+			if first, next := j.First(), j.Next(); first != 100 || next != 100 {
+				t.Errorf("%s: from %d to %d, want 100", name, first, next)
+			}
+			if err := j.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mem = mem.PowerCutClone(nil)
+		j := mustOpen(t, "/j", Options{Disk: mem})
+		if first := mustAppend(t, j, lines(100, 2)); first != 100 {
+			t.Errorf("%s: the next record is at %d", name, first)
+		}
+	}
+}
+
+// What is set aside takes the place of nothing that was set aside before.
+func TestQuarantinedAgain(t *testing.T) {
+	mem := memJournal(t, 1, 4, 3)
+	for _, name := range []string{"/j/00000000000000000008.bad", "/j/00000000000000000008-2.bad"} {
+		if err := mem.WriteFile(name, []byte(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	edit(t, mem, "/j/00000000000000000008.open", flipAt(segmentHeaderSize+5))
+	j := mustOpen(t, "/j", Options{Disk: mem})
+	if f := j.Recovery().Findings; !slices.ContainsFunc(f, func(f Finding) bool {
+		return f.Kind == Quarantined && strings.Contains(f.Detail, "00000000000000000008-3.bad")
+	}) {
+		t.Error(f)
+	}
+	for _, name := range []string{"/j/00000000000000000008.bad", "/j/00000000000000000008-2.bad"} {
+		if b, err := mem.ReadFile(name); err != nil || string(b) != name {
+			t.Errorf("%s: %q, %v", name, b, err)
+		}
+	}
+}

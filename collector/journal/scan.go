@@ -169,6 +169,15 @@ func (sc *scanned) cutUnfinished() {
 	}
 }
 
+// forgetDamaged leaves out the keys of batches that are not whole. They may never
+// have been acknowledged: sent again, such a batch must be stored.
+func (sc *scanned) forgetDamaged() {
+	sc.keys = slices.DeleteFunc(sc.keys, func(k keyed) bool {
+		end := k.first + uint64(k.records)
+		return end > sc.end || slices.ContainsFunc(sc.jumps, func(g Gap) bool { return g.From < end && k.first < g.To })
+	})
+}
+
 func allZero(f disk.File, size int64) bool {
 	buf := make([]byte, walkWindow)
 	for pos := int64(0); pos < size; pos += int64(len(buf)) {

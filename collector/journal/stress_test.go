@@ -236,6 +236,58 @@ func TestRetainAge(t *testing.T) {
 	})
 }
 
+// ahead is a disk whose files were written by a clock that was ahead.
+type ahead struct {
+	disk.FS
+	names map[string]time.Time
+}
+
+func (a ahead) List(dir string) ([]disk.Entry, error) {
+	entries, err := a.FS.List(dir)
+	for i := range entries {
+		if at, ok := a.names[entries[i].Name]; ok {
+			entries[i].ModTime = at
+		}
+	}
+	return entries, err
+}
+
+// A segment that was written while the clock was ahead is not kept until that time,
+// and those behind it are not kept with it.
+func TestRetainAgeAfterClockWasAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := Options{Disk: disk.NewMem(), SegmentBytes: 600}
+		j, err := Open("/j", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 5 {
+			mustAppend(t, j, lines(4*i, 4))
+			time.Sleep(10 * time.Minute)
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		year := time.Now().Add(365 * 24 * time.Hour)
+		o.Disk = ahead{o.Disk, map[string]time.Time{segmentName(0, extSealed): year, segmentName(8, extSealed): year, segmentName(16, extOpen): year}}
+		o.RetainAge = time.Hour
+		for _, want := range []uint64{0, 8, 16} { // 50, 75 and 100 minutes after the first
+			j, err := Open("/j", o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if first := j.First(); first != want {
+				t.Errorf("the oldest record is %d, want %d", first, want)
+			}
+			if err := j.Close(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(25 * time.Minute)
+		}
+	})
+}
+
 // Reading by time reads the headers of large frames outside the range only.
 func TestTimeRange(t *testing.T) {
 	mem := disk.NewMem()

@@ -39,13 +39,13 @@ func (r *Report) Sound() bool {
 }
 
 func (f *Finding) harmless() bool {
-	return f.Kind == TornTail || f.Kind == Foreign || f.Kind == Quarantined
+	return f.Kind == TornTail || f.Kind == Deleted || f.Kind == Foreign || f.Kind == Quarantined
 }
 
 // Verify reads every frame of the journal in dir and checks it against its
 // checksums and its neighbours. It changes nothing and takes no lock, so it may
 // run beside a process that writes; a segment that retention deletes meanwhile
-// is then reported missing. The error says that the folder could not be read.
+// is no damage, and its records are not counted. The error says that the folder could not be read.
 func Verify(dir string) (Report, error) { return verify(disk.Real{}, dir, 0, 0, nil) }
 
 // verify does Verify's work on the segments that do not end before from, and
@@ -54,7 +54,7 @@ func Verify(dir string) (Report, error) { return verify(disk.Real{}, dir, 0, 0, 
 func verify(fsys disk.FS, dir string, from uint64, maxKeys int, each func(candidate, *scanned)) (rep Report, err error) {
 	files, err := rep.list(fsys, dir)
 	if err != nil {
-		return rep, err
+		return rep, fmt.Errorf("verify journal: %w", err)
 	}
 	for len(files) > 1 && files[1].first <= from {
 		files = files[1:]
@@ -70,10 +70,13 @@ func verify(fsys disk.FS, dir string, from uint64, maxKeys int, each func(candid
 		if rep.Next < c.first {
 			rep.find(Finding{Kind: Missing, File: c.name(), From: rep.Next, To: c.first, Detail: "before this segment"})
 		}
-		sc, err := verifyFile(fsys, dir, c, limit, maxKeys)
-		if errors.Is(err, fs.ErrNotExist) && c.ext == extOpen { // sealed since
-			c.ext = extSealed
-			sc, err = verifyFile(fsys, dir, c, limit, maxKeys)
+		sc, err := verifyFile(fsys, dir, &c, limit, maxKeys)
+		if errors.Is(err, fs.ErrNotExist) && deletedSince(fsys, dir, limit) {
+			rep.find(Finding{Kind: Deleted, File: c.name(), From: c.first, To: limit})
+			if rep.Next = limit; rep.Segments == 0 {
+				rep.First = limit
+			}
+			continue
 		}
 		if err != nil {
 			rep.find(unreadable(c, err))
@@ -87,6 +90,13 @@ func verify(fsys disk.FS, dir string, from uint64, maxKeys int, each func(candid
 	return rep, nil
 }
 
+// deletedSince reports whether no segment before the one at next is left, as after
+// retention, which deletes the oldest first.
+func deletedSince(fsys disk.FS, dir string, next uint64) bool {
+	files, err := new(Report).list(fsys, dir)
+	return err == nil && len(files) > 0 && files[0].first >= next
+}
+
 // list returns the segments in dir in the order of their offsets, all that were
 // there when it was called and some of those that came meanwhile, without a gap,
 // and notes what else is there.
@@ -98,7 +108,7 @@ func (r *Report) list(fsys disk.FS, dir string) (files []candidate, err error) {
 	for i := range 4 {
 		entries, err := fsys.List(dir)
 		if err != nil {
-			return nil, fmt.Errorf("verify journal: %w", err)
+			return nil, err
 		}
 		r.Findings = r.Findings[:0]
 		for _, e := range entries {
@@ -159,9 +169,8 @@ func (r *Report) add(c candidate, sc *scanned) {
 	}
 }
 
-func verifyFile(fsys disk.FS, dir string, c candidate, limit uint64, maxKeys int) (scanned, error) {
-	path := filepath.Join(dir, c.name())
-	f, err := fsys.OpenFile(path, os.O_RDONLY, 0)
+func verifyFile(fsys disk.FS, dir string, c *candidate, limit uint64, maxKeys int) (scanned, error) {
+	f, path, err := c.open(fsys, dir)
 	if err != nil {
 		return scanned{}, err
 	}
@@ -169,9 +178,22 @@ func verifyFile(fsys disk.FS, dir string, c candidate, limit uint64, maxKeys int
 	if c.size, err = f.Size(); err != nil {
 		return scanned{}, err
 	}
-	sc, err := scan(f, path, c, limit, maxKeys)
+	sc, err := scan(f, path, *c, limit, maxKeys)
 	if err == nil {
 		err = sc.readErr
 	}
 	return sc, err
+}
+
+// open opens a segment to read it, also if it was sealed since it was listed,
+// which c says then.
+func (c *candidate) open(fsys disk.FS, dir string) (f disk.File, path string, err error) {
+	path = filepath.Join(dir, c.name())
+	f, err = fsys.OpenFile(path, os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) && c.ext == extOpen {
+		c.ext = extSealed
+		path = filepath.Join(dir, c.name())
+		f, err = fsys.OpenFile(path, os.O_RDONLY, 0)
+	}
+	return f, path, err
 }

@@ -3,6 +3,7 @@ package normalize
 import (
 	"math"
 	"time"
+	"unsafe"
 )
 
 // Reasons for which an event is rejected: a closed set, fit for the label of
@@ -94,6 +95,16 @@ type Batch struct {
 	letterLimit int
 	withhold    bool // letters have no text
 	lettered    bool // the event rejected last has the last letter
+
+	room     Room // who is asked beyond free; nil: nobody
+	free     int  // bytes that may be held without asking
+	overflow bool // room has refused
+}
+
+// A Room bounds the memory of a Batch.
+type Room interface {
+	// Grow reports whether the batch may hold n bytes in all.
+	Grow(n int) bool
 }
 
 // An Ask is what a sender wants of the store beside its lines being there.
@@ -121,6 +132,9 @@ type Rejection struct {
 	Detail string // for a human: what, and what was expected
 }
 
+// keepLetters is how many letters a batch keeps memory for.
+const keepLetters = 1024
+
 // Reset empties the batch and keeps its memory for reuse.
 func (b *Batch) Reset() {
 	clear(b.Rejected)
@@ -128,10 +142,46 @@ func (b *Batch) Reset() {
 	if cap(b.letterText) > keepScratch {
 		b.letterText = nil
 	}
+	if cap(b.letters) > keepLetters {
+		b.letters = nil
+	}
 	*b = Batch{
 		Lines: b.Lines[:0], Rejected: b.Rejected[:0], Dropped: b.Dropped[:0],
 		dropLog: b.dropLog[:0], withhold: b.withhold,
 		letters: b.letters[:0], letterText: b.letterText[:0], letterLimit: b.letterLimit,
+	}
+}
+
+// Within has the batch ask room, until it is reset, before it holds more than free
+// bytes of lines and letters. Once room has refused, the batch is of no use: what
+// it holds is thrown away and what comes is counted only, as Overflowed tells.
+func (b *Batch) Within(room Room, free int) { b.room, b.free = room, free }
+
+// Overflowed reports whether the batch was refused room, see Within.
+func (b *Batch) Overflowed() bool { return b.overflow }
+
+// Held is how many bytes lines and letters take up.
+func (b *Batch) Held() int {
+	return len(b.Lines) + len(b.letterText) + len(b.letters)*int(unsafe.Sizeof(Letter{}))
+}
+
+// fit is called when something has been added.
+func (b *Batch) fit() {
+	if n := b.Held(); n > b.free {
+		b.grow(n + n/4) // as append leaves room for some more
+	}
+}
+
+// grow asks for room for n bytes.
+func (b *Batch) grow(n int) {
+	switch {
+	case b.room == nil:
+		b.free = math.MaxInt
+	case b.overflow || !b.room.Grow(n):
+		b.overflow = true
+		b.Lines, b.letters, b.letterText, b.lettered = b.Lines[:0], b.letters[:0], b.letterText[:0], false
+	default:
+		b.free = n
 	}
 }
 

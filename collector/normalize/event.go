@@ -326,6 +326,9 @@ func (n *Normalizer) appendLine(dst *Batch) {
 	dst.Lines = append(line, '\n')
 	dst.addTime(ev.sec, ev.nsec)
 	dst.Records++
+	if len(dst.Lines) > dst.free {
+		dst.fit()
+	}
 }
 
 // finish has the enricher go over line[start:] and returns line with what came

@@ -69,7 +69,7 @@ func (n *Normalizer) readDocument(dst *Batch, start, line int) error {
 // events are only counted, one event each, so that a body of a million bad
 // lines costs no more than reading it.
 func (n *Normalizer) readLines(dst *Batch, start, line int) {
-	for start < len(n.body.all) {
+	for start < len(n.body.all) && !dst.overflow {
 		end := lineEnd(n.body.all, start)
 		if dst.events()-n.body.first < n.limits.MaxEvents {
 			n.readLine(dst, start, end, line) // the error is in dst

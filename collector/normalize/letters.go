@@ -17,7 +17,7 @@ type Letter struct {
 }
 
 // KeepLetters has the batch keep the text of rejected events, limit bytes in
-// all; 0 keeps none. Reset leaves the limit as it is.
+// all and one for each letterBytes of them; 0 keeps none. Reset leaves the limit as it is.
 func (b *Batch) KeepLetters(limit int) { b.letterLimit = limit }
 
 // WithholdText has letters say that there was an event, and not keep its text.
@@ -64,24 +64,29 @@ func (b *Batch) AddBody(reason, detail string, raw []byte) {
 	}
 }
 
-// withheldBytes is what a letter without text counts for, of the limit.
-const withheldBytes = 128
+// letterBytes is what there is a letter for, of the limit, and fewLetters how many
+// there may be however small that is: each takes up more than a short text does, here
+// and where it is kept.
+const (
+	letterBytes = 128
+	fewLetters  = 64
+)
 
 // AddLetter keeps raw, an event that was rejected.
 func (b *Batch) AddLetter(reason, detail string, raw []byte) {
 	room := b.letterLimit - len(b.letterText)
-	if b.lettered = room > 0 && len(raw) > 0; !b.lettered {
+	most := max(b.letterLimit/letterBytes, fewLetters)
+	if b.lettered = room > 0 && len(raw) > 0 && len(b.letters) < most; !b.lettered {
 		return
 	}
 	start := len(b.letterText)
 	if b.withhold {
-		if b.lettered = len(b.letters) < b.letterLimit/withheldBytes; !b.lettered {
-			return
-		}
 		b.letters = append(b.letters, Letter{Reason: reason, Withheld: true, start: start, end: start, contextEnd: start})
+		b.fit()
 		return
 	}
 	b.letterText = append(b.letterText, raw[:min(len(raw), room)]...)
 	end := len(b.letterText)
 	b.letters = append(b.letters, Letter{Reason: reason, Detail: detail, Cut: len(raw) > room, start: start, end: end, contextEnd: end})
+	b.fit()
 }

@@ -20,19 +20,21 @@ type Options struct {
 	MaxTails     int           // tails at a time; more are answered 503; default 100
 	MaxLast      int           // most lines that last= may ask for; default 100,000
 	MaxLastBytes int           // most bytes of lines that last= may hold in memory; default 64 MiB
+	MaxLastTotal int           // most bytes that all queries with last= may hold together; more are answered 503; default 128 MiB
 	Heartbeat    time.Duration // a tail without lines sends a comment this often; default 15 s
 	SearchTime   time.Duration // a query that has searched for so long ends, the time not counted that its client took for the lines; default 2 min
 	WriteTimeout time.Duration // a client that takes nothing for so long is cut off; default 30 s
 }
 
 func (o *Options) check() error {
-	if o.MaxQueries < 0 || o.MaxTails < 0 || o.MaxLast < 0 || o.MaxLastBytes < 0 || o.Heartbeat < 0 || o.SearchTime < 0 || o.WriteTimeout < 0 {
+	if o.MaxQueries < 0 || o.MaxTails < 0 || o.MaxLast < 0 || o.MaxLastBytes < 0 || o.MaxLastTotal < 0 || o.Heartbeat < 0 || o.SearchTime < 0 || o.WriteTimeout < 0 {
 		return errors.New("query options: a limit or a time is negative; use 0 for the default")
 	}
 	setDefault(&o.MaxQueries, 8)
 	setDefault(&o.MaxTails, 100)
 	setDefault(&o.MaxLast, 100_000)
 	setDefault(&o.MaxLastBytes, 64<<20)
+	setDefault(&o.MaxLastTotal, 128<<20)
 	setDefault(&o.Heartbeat, 15*time.Second)
 	setDefault(&o.SearchTime, 2*time.Minute)
 	setDefault(&o.WriteTimeout, 30*time.Second)
@@ -59,6 +61,8 @@ type API struct {
 	tails   chan struct{} // one token for each tail that runs
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
+
+	lastHeld atomic.Int64 // bytes that queries with last= hold
 
 	stats struct {
 		queries, tails, refused, scanned, matched atomic.Uint64

@@ -129,8 +129,8 @@ func (l *newest) add(line []byte) {
 	if l.len() > l.most {
 		l.head++
 	}
-	// Move what is kept to the front once it is the smaller half.
-	if start := l.start(); start > 64<<10 && start > len(l.buf)/2 {
+	// Move what is kept to the front before what is not takes up much.
+	if start := l.start(); start > 64<<10 && start > len(l.buf)/4 {
 		l.buf = l.buf[:copy(l.buf, l.buf[start:])]
 		l.ends = l.ends[:copy(l.ends, l.ends[l.head:])]
 		l.head = 0
@@ -155,10 +155,31 @@ func (l *newest) lines() []byte { return l.buf[l.start():] }
 // errLastBytes is turned into a message with the limit by its caller.
 var errLastBytes = errors.New("lines of last= need too much memory")
 
+// errLastBusy is the answer while other queries hold what memory there is.
+var errLastBusy = errors.New("queries with last hold as much memory as they may, all together; try again later, or read in ascending order with from and limit")
+
+// holding is what one search holds of API.lastHeld.
+type holding struct {
+	a *API
+	n int64 // bytes
+}
+
+// raise takes n bytes more; false: there are not as many.
+func (h *holding) raise(n int) bool {
+	if n == 0 {
+		return true
+	}
+	h.n += int64(n)
+	return h.a.lastHeld.Add(int64(n)) <= int64(h.a.o.MaxLastTotal)
+}
+
+func (h *holding) release() { h.a.lastHeld.Add(-h.n) }
+
 // findLast returns the newest n matching lines of [from, end), as pieces in
 // order. It searches windows from the end backwards, each four times the size
-// of the one before, so that what is found near the end is found fast.
-func (a *API) findLast(ctx context.Context, q *Query, from, end uint64, n int, f *found, tick func() error) ([][]byte, error) {
+// of the one before, so that what is found near the end is found fast. The memory of
+// the pieces is taken from mem.
+func (a *API) findLast(ctx context.Context, q *Query, from, end uint64, n int, f *found, mem *holding, tick func() error) ([][]byte, error) {
 	var pieces [][]byte
 	held := 0
 	window := uint64(max(4*n, 16<<10))
@@ -169,7 +190,11 @@ func (a *API) findLast(ctx context.Context, q *Query, from, end uint64, n int, f
 		}
 		l := &newest{most: n}
 		err := a.find(ctx, q, low, high, f, func(_ uint64, line []byte) (bool, error) {
+			had := cap(l.buf)
 			l.add(line)
+			if !mem.raise(cap(l.buf) - had) {
+				return false, errLastBusy
+			}
 			if held+len(l.lines()) > a.o.MaxLastBytes {
 				return false, errLastBytes
 			}

@@ -86,7 +86,9 @@ func (a *API) writeFirst(ctx context.Context, out *rows, req request, from uint6
 const patience = 10 * time.Second
 
 func (a *API) writeLast(ctx context.Context, out *rows, req request, from uint64) error {
-	pieces, err := a.findLast(ctx, req.query, from, out.end, req.last, &out.found, func() error { return out.tick(patience) })
+	mem := holding{a: a}
+	defer mem.release()
+	pieces, err := a.findLast(ctx, req.query, from, out.end, req.last, &out.found, &mem, func() error { return out.tick(patience) })
 	if errors.Is(err, errLastBytes) {
 		return &limitError{fmt.Errorf("the last %d lines take more than %d bytes; ask for fewer, narrow them by since and until, or read in ascending order with from and limit", req.last, a.o.MaxLastBytes)}
 	}
@@ -177,6 +179,10 @@ func (o *rows) finish(r *http.Request, err error) {
 		o.w.Header().Set("Rollway-Error", oneLine(err))
 	case errors.As(err, &limit):
 		writeError(o.w, http.StatusBadRequest, err)
+		return
+	case errors.Is(err, errLastBusy):
+		o.w.Header().Set("Retry-After", "1")
+		writeError(o.w, http.StatusServiceUnavailable, err)
 		return
 	case errors.Is(err, errClosing):
 		o.w.Header().Set("Retry-After", "5")

@@ -240,6 +240,45 @@ func TestLastBytes(t *testing.T) {
 	}
 }
 
+// All queries with last share what memory there is, and give it back.
+func TestLastTotal(t *testing.T) {
+	m := &memory{}
+	numbered(t, m, 1000, 100)
+	const total = 1 << 20
+	a, base := serve(t, m, Options{MaxLastTotal: total})
+	last := func() (int, string, string) {
+		resp, body, err := ask(t, base, "last", "900")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, resp.Header.Get("Retry-After"), body
+	}
+	a.lastHeld.Store(total) // by other queries
+	if code, again, body := last(); code != 503 || again != "1" || !strings.Contains(body, "all together") {
+		t.Errorf("%d, Retry-After %q, %s", code, again, body)
+	}
+	if resp, body, err := ask(t, base, "limit", "900"); resp.StatusCode != 200 || err != nil || strings.Count(body, "\n") != 900 {
+		t.Errorf("in ascending order: %s, %v", resp.Status, err)
+	}
+	waitHeld(t, a, total)
+	a.lastHeld.Store(0)
+	if code, _, body := last(); code != 200 || strings.Count(body, "\n") != 900 {
+		t.Errorf("afterwards: %d, %.200s", code, body)
+	}
+	waitHeld(t, a, 0)
+}
+
+// waitHeld waits until queries with last hold n bytes: they give it back when they
+// have answered.
+func waitHeld(t testing.TB, a *API, n int64) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); a.lastHeld.Load() != n; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d bytes are held, want %d", a.lastHeld.Load(), n)
+		}
+	}
+}
+
 // TestSnapshot adds lines while a query reads.
 func TestSnapshot(t *testing.T) {
 	m := &memory{}

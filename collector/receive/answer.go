@@ -10,6 +10,10 @@ import (
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
+// shortAnswer is how long one to Fluent Bit may be, but for its end; with the header
+// it is to be below 4 KiB.
+const shortAnswer = 3 << 10
+
 // appendAnswer appends the JSON object that answers a request.
 func appendAnswer(dst []byte, a *Answer) []byte {
 	b, stored, fault := a.Batch, a.Stored, a.Text
@@ -35,11 +39,17 @@ func appendAnswer(dst []byte, a *Answer) []byte {
 	}
 	if b.RejectedTotal > 0 {
 		dst = append(dst, `,"rejected":[`...)
+		short := a.ToFluentBit()
 		for i := range b.Rejected {
+			before := len(dst)
 			if i > 0 {
 				dst = append(dst, ',')
 			}
 			dst = appendRejection(dst, &b.Rejected[i])
+			if short && len(dst) > shortAnswer {
+				dst = dst[:before]
+				break
+			}
 		}
 		dst = append(dst, `],"rejected_total":`...)
 		dst = strconv.AppendInt(dst, int64(b.RejectedTotal), 10)

@@ -75,7 +75,7 @@ func (r *Receiver) unpack(w *work, c coding, size int64) failure {
 	switch c {
 	case asSent:
 		return r.fill(w, c, w.peek, size)
-	case inSnappy, inZstd:
+	case inSnappy, inZstd, inBrotli:
 		if f := r.fillPacked(w, size); f.code != 0 {
 			return f
 		}

@@ -18,10 +18,11 @@ const (
 	inDeflate        // RFC 1951 alone, which some clients call deflate
 	inSnappy         // Snappy's block format
 	inFramed         // Snappy's framing format
+	inBrotli         // RFC 7932
 	numCodings
 )
 
-var codingNames = [numCodings]string{"identity", "gzip", "zstd", "zlib", "raw deflate", "snappy's block format", "snappy's framing format"}
+var codingNames = [numCodings]string{"identity", "gzip", "zstd", "zlib", "raw deflate", "snappy's block format", "snappy's framing format", "brotli"}
 
 // Values of Content-Encoding, besides none.
 const (
@@ -30,9 +31,10 @@ const (
 	codeZstd     = "zstd"
 	codeDeflate  = "deflate"
 	codeSnappy   = "snappy"
+	codeBrotli   = "br"
 )
 
-const supported = "supported are gzip, zstd, deflate, snappy and identity"
+const supported = "supported are gzip, zstd, deflate, snappy, br and identity"
 
 // A Packer is a Protocol whose clients pack bodies without saying so.
 type Packer interface {
@@ -54,7 +56,7 @@ func declared(h http.Header, field string) (string, failure) {
 		return "", failure{}
 	}
 	switch v := strings.ToLower(strings.TrimSpace(strings.Join(values, ","))); v {
-	case "", codeIdentity, codeGzip, codeZstd, codeDeflate, codeSnappy:
+	case "", codeIdentity, codeGzip, codeZstd, codeDeflate, codeSnappy, codeBrotli:
 		return v, failure{}
 	case "x-gzip":
 		return codeGzip, failure{}
@@ -94,12 +96,14 @@ func headBytes(first byte) int {
 // codingOf tells how a body that begins with head is packed. declared is what
 // its header says, usual what is meant if the header says nothing.
 func codingOf(declared, usual string, head []byte) (coding, failure) {
+	// These may begin with anything.
+	anything := declared == codeDeflate || declared == codeBrotli
 	switch {
-	case bytes.HasPrefix(head, []byte(gzipMagic)) && declared != codeSnappy && declared != codeDeflate:
+	case bytes.HasPrefix(head, []byte(gzipMagic)) && declared != codeSnappy && !anything:
 		declared = codeGzip
-	case bytes.HasPrefix(head, []byte(zstdMagic)) && declared != codeSnappy && declared != codeDeflate:
+	case bytes.HasPrefix(head, []byte(zstdMagic)) && declared != codeSnappy && !anything:
 		declared = codeZstd
-	case bytes.HasPrefix(head, []byte(framedMagic)) && declared != codeDeflate:
+	case bytes.HasPrefix(head, []byte(framedMagic)) && !anything:
 		declared = codeSnappy
 	case declared == "":
 		declared = usual
@@ -125,6 +129,8 @@ func codingOf(declared, usual string, head []byte) (coding, failure) {
 			return inFramed, failure{}
 		}
 		return inSnappy, failure{}
+	case codeBrotli:
+		return inBrotli, failure{}
 	}
 	return asSent, failure{}
 }

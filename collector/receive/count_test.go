@@ -48,7 +48,7 @@ func TestPanicIsCounted(t *testing.T) {
 	}
 	waitFor(t, "the end of the connection", func() bool { return r.Stats().Connections == 0 })
 	s := r.Stats()
-	if s.Failed != 4 || s.RejectedTotal() != 3 || s.Received != 7 || s.Stored != 0 || s.InFlight != 0 || s.Storing != 0 {
+	if s.Failed != 4 || s.RejectedTotal() != 3 || s.Received != 7 || s.Stored != 0 || s.InFlight != 0 || s.Storing != 0 || s.Panics != 1 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -95,7 +95,7 @@ func TestExpectContinue(t *testing.T) {
 	server := newServer(t, r)
 	for header, want := range map[string]int{
 		"Content-Length: 1073741824":                    413,
-		"Content-Length: 10\r\nContent-Encoding: br":    415,
+		"Content-Length: 10\r\nContent-Encoding: lzw":   415,
 		"Content-Length: 10\r\nOrigin: http://evil.com": 403,
 	} {
 		c := dial(t, server.Listener.Addr())

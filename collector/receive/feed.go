@@ -2,6 +2,7 @@ package receive
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"time"
 
@@ -25,6 +26,8 @@ type feed struct {
 	peer string // for the log
 	door string // what the protocol is called
 
+	spare int   // bytes that lines may take up uncounted; 0: as goes with the buffer
+	lines int   // bytes that lines may take up now
 	extra int64 // bytes taken from the budget until the batch is stored
 	due   bool  // what is in the batch is not counted
 }
@@ -35,9 +38,35 @@ func (f *feed) chunk(data []byte, peer netip.AddrPort, received time.Time) *Chun
 	f.due = true // and still the case after a panic
 	w.policy = f.r.opts.Policy()
 	w.enrich(peer.Addr())
+	if w.batch.Held() == 0 {
+		f.lines = f.free()
+		w.batch.Within(f, f.lines)
+	}
 	w.chunk = Chunk{Data: data, Received: received, Peer: peer, Norm: w.norm, Batch: &w.batch, Reply: w.answer[:0], feed: f}
 	return &w.chunk
 }
+
+// free is how many bytes of lines belong to the feed's buffer.
+func (f *feed) free() int {
+	if f.spare > 0 {
+		return f.spare
+	}
+	return 2 * cap(f.work.buf)
+}
+
+// Grow implements normalize.Room.
+func (f *feed) Grow(n int) bool {
+	more := int64(n - f.lines)
+	if !f.await(f.work.held + more) {
+		return false
+	}
+	f.extra += more
+	f.lines = n
+	return true
+}
+
+// errOverflow is why a batch is not stored that was refused room.
+var errOverflow = errors.New("there is no memory for the lines of what has arrived together")
 
 // store stores the batch and empties it, waiting as long as the store is full.
 func (f *feed) store() error {
@@ -53,7 +82,10 @@ func (f *feed) store() error {
 		f.warn("events rejected", "count", b.RejectedTotal, "reason", reason, "detail", detail)
 	}
 	var err error
-	if b.Records > 0 {
+	switch {
+	case b.Overflowed():
+		err = errOverflow
+	case b.Records > 0:
 		err = f.storeWaiting()
 	}
 	stored, failed := b.Records, 0
@@ -69,6 +101,9 @@ func (f *feed) store() error {
 	f.due = false
 	f.r.bury(f.work, f.door)
 	b.Reset()
+	if cap(b.Lines) > 2*f.free() { // more than a connection that waits is worth
+		b.Lines = nil
+	}
 	f.give(f.extra)
 	f.extra = 0
 	return err

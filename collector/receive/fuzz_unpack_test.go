@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 
@@ -34,10 +35,10 @@ func (b *bodies) Decode(q *Request) error {
 func (*bodies) Answer(*Answer) {}
 
 // FuzzUnpack sends any bytes under any coding, and wants what the standard library
-// and the plain readers of zstd and Snappy unpack them to, within the limits: the
+// and the plain readers of zstd, Snappy and Brotli unpack them to, within the limits: the
 // same bytes, or an answer that says that there are none.
 func FuzzUnpack(f *testing.F) {
-	names := []string{"", "identity", "gzip", "zstd", "deflate", "snappy"}
+	names := []string{"", "identity", "gzip", "zstd", "deflate", "snappy", "br"}
 	for _, p := range packers {
 		for i := range names {
 			f.Add([]byte(p.pack("{\"msg\":\"x\"}\n{}")), byte(i))
@@ -90,9 +91,10 @@ func plainUnpack(body []byte, name string, limit int) ([]byte, error) {
 	from := bufio.NewReader(bytes.NewReader(body))
 	var src io.Reader
 	var err error
-	framed := name != "deflate" && begins("\xff\x06\x00\x00sNaPpY")
+	anything := name == "deflate" || name == "br"
+	framed := !anything && begins("\xff\x06\x00\x00sNaPpY")
 	isGzip, isZstd := name == "gzip", name == "zstd"
-	if name != "snappy" && name != "deflate" && !framed {
+	if name != "snappy" && !anything && !framed {
 		isGzip = begins("\x1f\x8b") || isGzip && !begins("\x28\xb5\x2f\xfd")
 		isZstd = begins("\x28\xb5\x2f\xfd") || isZstd
 	}
@@ -112,6 +114,8 @@ func plainUnpack(body []byte, name string, limit int) ([]byte, error) {
 			from.Reset(bytes.NewReader(body))
 			src, err = stdflate.NewReader(from), nil
 		}
+	case name == "br":
+		src = brotli.NewReader(from)
 	case name == "snappy":
 		n, err := snappy.DecodedLen(body)
 		if err != nil {

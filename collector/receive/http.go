@@ -80,7 +80,9 @@ func (r *door) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 		answerAsk(header, &w.batch.Ask)
 	}
 	r.tell(w, req, header, &done, f)
-	r.bury(w, req.URL.Path)
+	if done.failed == 0 {
+		r.bury(w, req.URL.Path)
+	}
 	r.count.request(w, &done)
 	done.written = true
 	code := done.code

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"strings"
 	"sync"
 	"testing"
@@ -94,6 +95,9 @@ func checkLedger(t testing.TB, r *Receiver, m *memory) {
 	}
 	if s.Stored != uint64(m.count()) {
 		t.Errorf("%d events are counted as stored, %d are", s.Stored, m.count())
+	}
+	if used := r.streams.used.Load(); used != 0 {
+		t.Errorf("%d bytes of what connections share are kept", used)
 	}
 	if s.InFlight != 0 || s.Connections != 0 {
 		t.Errorf("%d bytes are still in flight, %d connections open", s.InFlight, s.Connections)
@@ -215,7 +219,7 @@ func TestAnswers(t *testing.T) {
 		{"gzip cut off in its header", packed[:5], nil, 400, 0, 0, "it ends early"},
 		{"gzip with a wrong sum", packed[:len(packed)-8] + "12345678", nil, 400, 0, 0, "checksum"},
 		{"gzip with garbage behind", packed + "garbage behind", nil, 400, 0, 0, "not valid gzip"},
-		{"brotli", "x", []string{"Content-Encoding", "br"}, 415, 0, 0, "supported are gzip, zstd, deflate, snappy and identity"},
+		{"another coding", "x", []string{"Content-Encoding", "compress"}, 415, 0, 0, "supported are gzip, zstd, deflate, snappy, br and identity"},
 		{"twice packed", "x", []string{"Content-Encoding", "gzip, gzip"}, 415, 0, 0, "gzip, gzip"},
 		{"too large", strings.Repeat("x", 10_001), nil, 413, 0, 0, "over the limit of 10000 bytes"},
 		{"too large unpacked", gzipped(strings.Repeat("{}\n", 20_000)), nil, 413, 0, 0, "more than 50000 bytes"},
@@ -262,13 +266,25 @@ func TestRejectionsAreListedUpToALimit(t *testing.T) {
 	}
 }
 
-func TestAllowedOrigin(t *testing.T) {
-	r := newReceiver(t, &memory{}, Options{AllowOrigins: []string{"https://app.example.com"}})
-	url := newServer(t, r).URL
-	if rep := post(t, url, strings.NewReader("{}"), "Origin", "https://app.example.com", "Sec-Fetch-Site", "cross-site"); rep.Code != 200 {
-		t.Errorf("allowed origin: %+v", rep)
-	}
-	if rep := post(t, url, strings.NewReader("{}"), "Origin", "https://app.example.com.evil", "Sec-Fetch-Site", "cross-site"); rep.Code != 403 {
-		t.Errorf("other origin: %+v", rep)
+// Fluent Bit has room for 4096 bytes of an answer, its header included.
+func TestAnswersToFluentBitAreShort(t *testing.T) {
+	url := newServer(t, newReceiver(t, &memory{}, Options{})).URL
+	for _, good := range []string{"{}\n", ""} {
+		req, err := http.NewRequest("POST", url, strings.NewReader(good+strings.Repeat("bad\n", 200)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("User-Agent", "Fluent-Bit")
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, err := httputil.DumpResponse(res, true)
+		if err != nil || len(whole) >= 4096 {
+			t.Errorf("%d bytes, %v", len(whole), err)
+		}
+		if rep := parseReply(t, res); rep.RejectedTotal != 200 || len(rep.Rejected) < 10 || rep.Rejected[9].Index != 9+len(good)/3 {
+			t.Errorf("rejected %d, listed %d: %+v", rep.RejectedTotal, len(rep.Rejected), rep.Rejected)
+		}
 	}
 }

@@ -43,6 +43,9 @@ func (l *lines) Decode(c *Chunk) (int, error) {
 		if i < 0 {
 			break
 		}
+		if c.Full(0) {
+			return len(c.Data) - len(data), nil
+		}
 		if i > l.max {
 			l.tooLong(c, data[:i])
 		} else {

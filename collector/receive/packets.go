@@ -46,6 +46,7 @@ func (r *Receiver) ServePacketsOf(ctx context.Context, conn *net.UDPConn, p Pack
 	}
 	defer func() { s.close(recover(), debug.Stack) }()
 	s.work.of(from)
+	s.spare = 2 * packetBuffer
 	if !s.await(4*packetBuffer) && ctx.Err() == nil {
 		return fmt.Errorf("serve %s: the budget has no room for datagrams", conn.LocalAddr())
 	}
@@ -197,6 +198,9 @@ func (s *packets) storePart(p *part) {
 		s.protocol.DecodePacket(c)
 		s.work.chunk = Chunk{}
 		start = d.end
+		if s.work.batch.Held() > s.spare { // short ones come to many times their size as lines
+			s.store() // what is wrong is counted and in the log
+		}
 	}
 	pool.Overwrite(p.data)
 	s.store() // what is wrong is counted and in the log

@@ -102,6 +102,35 @@ func TestPackets(t *testing.T) {
 	}
 }
 
+// TestPacketsWaitForRoom reads more than may wait while one part is being stored:
+// all of it is stored, in its order.
+func TestPacketsWaitForRoom(t *testing.T) {
+	m := &memory{}
+	release := make(chan struct{})
+	m.failWith(func(*normalize.Batch) error { <-release; return nil })
+	r := newReceiver(t, m, Options{})
+	to, stop := servePackets(t, r, perDatagram{}, 0)
+	conn := dialUDP(t, to)
+	send := func(i int) {
+		fmt.Fprintf(conn, `{"msg":"%d","fill":"%s"}`, i, strings.Repeat("x", 60_000))
+		waitFor(t, "the datagram", func() bool { return r.Stats().Datagrams == uint64(i+1) })
+	}
+	send(0)
+	waitFor(t, "the first part to be with the store", func() bool { return r.Stats().Storing > 0 })
+	const total = 1 + packetBuffer/60_000 + 1 // the last waits for room
+	for i := 1; i < total; i++ {
+		send(i)
+	}
+	close(release)
+	waitFor(t, "all", func() bool { return r.Stats().Stored == total })
+	stop()
+	for i, line := range m.lines {
+		if !strings.Contains(line, fmt.Sprintf(`"msg":"%d"`, i)) {
+			t.Fatalf("line %d is %.60s", i, line)
+		}
+	}
+}
+
 // TestPacketsStop checks that what was sent before the stop is stored.
 func TestPacketsStop(t *testing.T) {
 	m := &memory{}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/rollway/rollway/collector/normalize"
@@ -54,15 +55,11 @@ type Request struct {
 // error.
 func (q *Request) Reserve(n int64) error {
 	r := q.receiver
-	if r == nil || n <= int64(len(q.Body)) { // that is counted already
+	if r == nil {
 		return nil
 	}
-	total := q.work.base + int64(len(q.Body)) + n
-	if most := max(r.opts.InFlight/2, 2*r.opts.MaxUnpacked); total > most {
-		return &Refusal{Code: http.StatusRequestEntityTooLarge, Text: fmt.Sprintf("with what its events share in each of them this request comes to more than %d bytes; nothing was stored, send smaller requests", most)}
-	}
-	if !r.take(q.work, total) {
-		return &Refusal{Code: http.StatusServiceUnavailable, Text: r.busy().text}
+	if refused := q.work.reserve(n, max(r.opts.InFlight/2, 2*r.opts.MaxUnpacked)); refused != nil {
+		return refused // not a nil *Refusal
 	}
 	return nil
 }
@@ -94,6 +91,14 @@ type Answer struct {
 	Note    []byte           // by Decode
 	Header  http.Header      // Content-Type is application/json unless changed
 	Body    []byte           // to be appended to
+}
+
+// ToFluentBit reports whether Fluent Bit will read the answer. One that is longer
+// than its buffer, 4 KiB with the header or 512 KiB at its outputs to Elasticsearch
+// and OpenSearch, counts for it as none: it sends all events again, and again.
+func (a *Answer) ToFluentBit() bool {
+	agent := a.HTTP.Header["User-Agent"]
+	return len(agent) > 0 && (strings.HasPrefix(agent[0], "Fluent-Bit") || strings.HasPrefix(agent[0], "aws-fluent-bit"))
 }
 
 // Refusal is an error of Decode with a status of its own.
@@ -136,7 +141,15 @@ func (r *door) usual(h http.Header) string {
 func (r *door) decode(w *work, req *http.Request) failure {
 	w.request = Request{HTTP: req, Body: w.buf, Received: time.Now(), Norm: w.norm, Batch: &w.batch, Note: w.note[:0], receiver: r.Receiver, work: w}
 	w.enrichFrom(req)
+	w.batch.Within(w, len(w.buf)+freeLines)
+	if n := len(w.buf) + len(w.buf)/8; len(w.buf) > largeBody && n > cap(w.batch.Lines) {
+		w.batch.Lines = make([]byte, 0, n)
+	}
 	err := r.protocol.Decode(&w.request)
+	if w.batch.Overflowed() {
+		err = w.refused
+		w.batch.Within(nil, 0) // the body may be kept
+	}
 	w.note = w.request.Note
 	w.request = Request{}
 	if err == nil {
@@ -146,6 +159,10 @@ func (r *door) decode(w *work, req *http.Request) failure {
 	var refusal *Refusal
 	if errors.As(err, &refusal) {
 		f.code = refusal.Code
+	}
+	if f.code == http.StatusServiceUnavailable { // all of it is sent again
+		w.batch.Reset()
+		return f
 	}
 	empty := refusal != nil && refusal.Empty
 	if w.batch.RejectedTotal == 0 && !empty {

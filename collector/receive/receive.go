@@ -5,8 +5,8 @@
 //
 // ServeHTTP takes POST requests whose body is anything package normalize
 // reads; Content-Type is not looked at. Content-Encoding is identity, gzip,
-// zstd, deflate (with zlib's header or without) or snappy (in blocks or
-// framed); a body that starts like gzip, zstd or framed snappy is unpacked
+// zstd, deflate (with zlib's header or without), snappy (in blocks or
+// framed) or br; a body that starts like gzip, zstd or framed snappy is unpacked
 // without the header too, since JSON cannot start so. Every answer is a JSON
 // object:
 //
@@ -27,7 +27,8 @@
 // as the first, with Idempotent-Replayed: true. X-Idempotency: body does the same
 // for requests of the same path, query and body.
 //
-// At most Limits.MaxRejections rejected events are listed, all are counted.
+// At most Limits.MaxRejections rejected events are listed, to Fluent Bit what it has
+// room for; all are counted.
 // A 2xx is sent only after Store has returned. A body that did not arrive
 // whole is not stored in part.
 //
@@ -98,7 +99,8 @@ type Options struct {
 	// them (normalize.Batch.Letters), where they came in and whose they are. It
 	// must not keep the batch. Default: nothing is kept.
 	Bury func(door, tenant string, received time.Time, b *normalize.Batch)
-	// MaxBuried bounds the bytes of rejected events in one batch for Bury.
+	// MaxBuried bounds the bytes of rejected events in one batch for Bury, and by one
+	// for each 128 of them how many there are (normalize.Batch.KeepLetters).
 	// Default 1 MiB.
 	MaxBuried int
 
@@ -109,14 +111,14 @@ type Options struct {
 
 	// InFlight bounds the bytes that all bodies being worked on may take up,
 	// where a byte of an unpacked body counts twice, for itself and for its
-	// canonical line. TCP connections share half of it, so that slow ones leave
+	// canonical line, and what lines and rejected events come to beyond that is
+	// taken while they are read. TCP connections share half of it, so that slow ones leave
 	// room for requests. At least twice MaxUnpacked; default 256 MiB.
 	InFlight int64
 
-	BodyTimeout  time.Duration // for a whole body to arrive; default 30 s
-	AllowOrigins []string      // like https://app.example.com, whose pages may post here
+	BodyTimeout time.Duration // for a whole body to arrive; default 30 s
 
-	MaxConns     int           // TCP connections at a time, more are closed at once; default 1024
+	MaxConns     int           // TCP connections at a time at each listener, more are closed at once; default 1024
 	IdleTimeout  time.Duration // for a TCP connection to send something; default 5 min
 	DrainTimeout time.Duration // after its context ended, for a Serve method to get what it has read stored; default 5 s
 
@@ -198,18 +200,12 @@ type Receiver struct {
 	logged  limiter
 }
 
-// New returns a Receiver. It panics if there is no Store, or if an origin is
-// none.
+// New returns a Receiver. It panics if there is no Store.
 func New(o Options) *Receiver {
 	if o.Store == nil {
 		panic("receive: Options.Store is nil")
 	}
 	r := &Receiver{opts: o.withDefaults(), origins: http.NewCrossOriginProtection()}
-	for _, origin := range o.AllowOrigins {
-		if err := r.origins.AddTrustedOrigin(origin); err != nil {
-			panic("receive: Options.AllowOrigins: " + err.Error())
-		}
-	}
 	r.works.New = r.newWork
 	r.budget.limit = r.opts.InFlight
 	// The longest line must fit in any case, also while its buffer is grown.

@@ -90,9 +90,10 @@ func retryAfter(h http.Header, f failure) {
 	h.Set("Retry-After", strconv.Itoa(seconds(f.wait)))
 }
 
-// bury hands on what was rejected.
+// bury hands on what was rejected, unless it has been already: it comes again with
+// a request of which nothing was stored, and came before with one that is repeated.
 func (r *Receiver) bury(w *work, door string) {
-	if r.opts.Bury == nil || w.batch.RejectedTotal == 0 {
+	if r.opts.Bury == nil || w.batch.RejectedTotal == 0 || w.batch.Ask.Duplicate {
 		return
 	}
 	tenant := ""

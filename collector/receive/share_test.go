@@ -65,3 +65,21 @@ func TestPeerInLog(t *testing.T) {
 		t.Errorf("the log holds %s, want %s in it", log, want)
 	}
 }
+
+// A connection that gets no memory, as requests have taken all of it, holds nothing
+// of what connections share while it waits.
+func TestNoShareWithoutMemory(t *testing.T) {
+	r := newReceiver(t, &memory{}, Options{})
+	f := &feed{r: r, work: r.get()}
+	if !r.budget.take(r.opts.InFlight - 100) {
+		t.Fatal("the budget is not empty")
+	}
+	if f.take(1000) || r.streams.used.Load() != 0 || f.work.held != 0 {
+		t.Errorf("%d bytes of the share, %d of the budget", r.streams.used.Load(), f.work.held)
+	}
+	r.budget.give(r.opts.InFlight - 100)
+	if !f.take(1000) || r.streams.used.Load() != 1000 || f.work.held != 1000 {
+		t.Errorf("%d bytes of the share, %d of the budget", r.streams.used.Load(), f.work.held)
+	}
+	f.close(nil, nil)
+}

@@ -106,23 +106,27 @@ func otherProtocol(begin []byte) (name string, undecided bool) {
 // and leaves the rest. It returns false if the connection is to be closed.
 func (s *stream) decode(end bool) bool {
 	w := s.work
-	c := s.chunk(w.buf, s.from, time.Now())
-	c.End = end
-	n, err := s.session.Decode(c)
-	w.answer = c.Reply
-	w.chunk = Chunk{}
-	if end && err == nil && n < len(w.buf) {
-		s.r.count.reject(ReasonTorn)
-		s.warn("the connection ended inside of an event")
+	rest := w.buf
+	for full := true; full; {
+		c := s.chunk(rest, s.from, time.Now())
+		c.End = end
+		n, err := s.session.Decode(c)
+		w.answer, full = c.Reply, c.full
+		w.chunk = Chunk{}
+		if end && err == nil && n < len(rest) {
+			s.r.count.reject(ReasonTorn)
+			s.warn("the connection ended inside of an event")
+		}
+		if s.store() != nil || !s.reply() {
+			return false
+		}
+		if err != nil {
+			s.warn("the connection is closed: " + err.Error())
+			return false
+		}
+		rest = rest[n:]
 	}
-	if s.store() != nil || !s.reply() {
-		return false
-	}
-	if err != nil {
-		s.warn("the connection is closed: " + err.Error())
-		return false
-	}
-	w.buf = w.buf[:copy(w.buf, w.buf[n:])]
+	w.buf = w.buf[:copy(w.buf, rest)]
 	pool.Overwrite(w.buf[len(w.buf):])
 	return true
 }
@@ -150,6 +154,7 @@ func (s *stream) finish() {
 func (s *stream) fit(wasFull bool) bool {
 	w := s.work
 	size := cap(w.buf)
+	room := s.r.streams.used.Load() <= s.r.streams.limit/2 // for speed; the other half is for who needs it
 	switch {
 	case len(w.buf) == size && size >= s.maxFrame:
 		s.r.count.reject(normalize.ReasonTooLarge)
@@ -158,27 +163,33 @@ func (s *stream) fit(wasFull bool) bool {
 	case len(w.buf) == size: // in the middle of a long frame
 		return s.grow(min(2*size, s.maxFrame))
 	case wasFull && size < fastRead && size < s.maxFrame:
-		return s.grow(min(2*size, fastRead, s.maxFrame))
-	case size > fastRead && len(w.buf) <= fastRead/2:
-		// The long frame is over.
-		small := make([]byte, len(w.buf), fastRead)
-		copy(small, w.buf)
-		w.buf = small
-		s.give(w.held - 2*fastRead)
+		if next := min(2*size, fastRead, s.maxFrame); room && s.take(2*int64(next)) {
+			s.resize(next)
+		}
+	case size > firstRead && len(w.buf) <= firstRead/2 && !wasFull && !room:
+		s.shrink(firstRead)
+	case size > fastRead && len(w.buf) <= fastRead/2: // the long frame is over
+		s.shrink(fastRead)
 	}
 	return true
+}
+
+func (s *stream) shrink(size int) {
+	s.resize(size)
+	s.give(s.work.held - 2*int64(size))
 }
 
 // grow makes the buffer size bytes large, waiting for the budget as long as a
 // sender may be silent.
 func (s *stream) grow(size int) bool {
-	w := s.work
 	if !s.await(2 * int64(size)) {
 		s.finish()
 		return false
 	}
-	grown := make([]byte, len(w.buf), size)
-	copy(grown, w.buf)
-	w.buf = grown
+	s.resize(size)
 	return true
+}
+
+func (s *stream) resize(size int) {
+	s.work.buf = append(make([]byte, 0, size), s.work.buf...)
 }

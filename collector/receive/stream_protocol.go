@@ -28,8 +28,9 @@ type StreamProtocol interface {
 type Session interface {
 	// Decode puts the events of the frames at the beginning of c.Data into
 	// c.Batch and returns how many bytes it is done with; the others come
-	// again, with more behind them. What goes wrong with single events is for
-	// the batch. An error closes the connection after the batch was stored.
+	// again, with more behind them, or at once after Chunk.Full. What goes wrong with
+	// single events is for the batch. An error closes the connection after the batch
+	// was stored.
 	Decode(c *Chunk) (n int, err error)
 }
 
@@ -66,6 +67,22 @@ type Chunk struct {
 	Reply []byte
 
 	feed *feed
+	full bool // Full has said so
+}
+
+// alone is from how many bytes on a frame gets a batch of its own.
+const alone = 16 << 10
+
+// Full reports whether Decode is to return what it has taken before it takes the next
+// frame, of so many bytes or 0: it is called again once that is stored. Short events
+// come to many times their size as lines.
+func (c *Chunk) Full(next int) bool {
+	if c.feed == nil || c.End {
+		return false
+	}
+	held := c.Batch.Held()
+	c.full = held > c.feed.free() || held > 0 && next > alone
+	return c.full
 }
 
 // Take takes n bytes of memory from the budget until the batch is stored,

@@ -153,4 +153,15 @@ func TestStreamAnswersAfterStore(t *testing.T) {
 		t.Errorf("%q was answered of what was not stored", got)
 	}
 	waitFor(t, "the ledger", func() bool { return r.Stats().Failed == 1 && r.Stats().Received == 2 })
+	// What is stored, only not durably, is counted as stored, and not answered either.
+	m.failWith(func(*normalize.Batch) error { return errSoft })
+	conn = dial(t, serveStream(t, r, counted{100}))
+	io.WriteString(conn, "5three")
+	if got := allOf(t, conn); got != "" {
+		t.Errorf("%q was answered of what is not durable", got)
+	}
+	waitFor(t, "the ledger", func() bool { return r.Stats().Received == 3 })
+	if s := r.Stats(); s.Stored != 2 || s.Failed != 1 {
+		t.Errorf("%+v", s)
+	}
 }

@@ -81,8 +81,8 @@ func (r *Receiver) ServeStreamOf(ctx context.Context, ln net.Listener, p StreamP
 		r.count.add(func(s *Stats) { s.Connections++; s.ConnectionsTotal++ })
 		conns.Go(func() {
 			r.serveConn(ctx, c, p, from)
+			open.Add(-1) // before Stats says that there is room
 			r.count.add(func(s *Stats) { s.Connections-- })
-			open.Add(-1)
 		})
 	}
 }

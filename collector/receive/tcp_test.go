@@ -277,6 +277,45 @@ func (p *pipes) dial(t testing.TB) net.Conn {
 	return ours
 }
 
+// Connections that send much, or sent a long line once, do not keep the memory that
+// others need to be read.
+func TestConnectionsLeaveRoom(t *testing.T) {
+	for name, burst := range map[string]string{
+		"fast": strings.Repeat("{}\n", 20_000),
+		"long": `{"msg":"` + strings.Repeat("x", 40_000) + "\"}\n",
+	} {
+		t.Run(name, func(t *testing.T) { testLeavesRoom(t, burst) })
+	}
+}
+
+func testLeavesRoom(t *testing.T, burst string) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memory{}
+		r := newReceiver(t, m, Options{MaxUnpacked: 64 << 10, InFlight: 2 << 20, IdleTimeout: time.Hour, Limits: normalize.Limits{MaxEventBytes: 64 << 10}})
+		ln := newPipes()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- r.ServeTCP(ctx, ln) }()
+		start := time.Now()
+		for i := range 12 {
+			if _, err := io.WriteString(ln.dial(t), burst); err != nil {
+				t.Errorf("connection %d is closed after %v: %v", i, time.Since(start), err)
+			}
+		}
+		if took := time.Since(start); took > time.Second { // of virtual time
+			t.Errorf("they are read after %v", took)
+		}
+		synctest.Wait()
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if s := r.Stats(); int(s.Stored) != 12*strings.Count(burst, "\n") || s.Received != s.Stored || s.InFlight != 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
 func TestTCPLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memory{}

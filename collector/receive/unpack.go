@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/s2"
@@ -143,13 +144,39 @@ func (r *memberReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// unpackWhole unpacks w.packed, of a coding that tells sizes in advance, into
-// w.buf.
+// unpackWhole unpacks w.packed, of a coding that tells in advance how much memory
+// it takes, into w.buf.
 func (r *Receiver) unpackWhole(w *work, c coding) failure {
-	if c == inSnappy {
+	switch c {
+	case inSnappy:
 		return r.unpackSnappy(w)
+	case inBrotli:
+		return r.unpackBrotli(w)
 	}
 	return r.unpackZstd(w)
+}
+
+// unpackBrotli has a decoder of its own for each body: few clients pack so, and
+// a decoder keeps its window.
+func (r *Receiver) unpackBrotli(w *work) failure {
+	w.base += brotliMemory(w.packed)
+	w.src.Reset(w.packed)
+	return r.fill(w, inBrotli, brotli.NewReader(&w.src), -1)
+}
+
+// brotliMemory is the most that unpacking p takes beside p and what it unpacks
+// to: its window, which the first byte tells (RFC 7932, section 9.1), half of it
+// again while it grows, and tables.
+func brotliMemory(p []byte) int64 {
+	const tables = 4 << 20
+	bits := 16
+	if len(p) > 0 && p[0]&1 != 0 {
+		bits = 17
+		if n := int(p[0] >> 1 & 7); n > 0 {
+			bits += n
+		}
+	}
+	return tables + (3<<bits)/2
 }
 
 func (r *Receiver) unpackSnappy(w *work) failure {

@@ -2,7 +2,9 @@ package receive
 
 import (
 	"bufio"
+	"fmt"
 	"io"
+	"net/http"
 	"net/netip"
 	"sync/atomic"
 
@@ -30,6 +32,7 @@ func (b *budget) give(n int64) { b.used.Add(-n) }
 // work is the memory of one request or connection, from the pool. Its owner is
 // the goroutine that took it; nothing in it outlives the request.
 type work struct {
+	r      *Receiver
 	buf    []byte // the unpacked body; for TCP, bytes read
 	own    []byte // while buf is lent: the work's own
 	lent   bool   // buf is the server's, until the request is over
@@ -47,12 +50,13 @@ type work struct {
 	peek *bufio.Reader // reads wire; nil until needed
 	unpackers
 
-	policy  *Policy // of the request or of what has arrived together
-	sender  Sender  // nil: unknown
-	hashed  bool    // the body is to be the key
-	request Request // while Decode runs
-	reply   Answer  // while Answer runs
-	chunk   Chunk   // while a Session decodes
+	policy  *Policy  // of the request or of what has arrived together
+	sender  Sender   // nil: unknown
+	hashed  bool     // the body is to be the key
+	refused *Refusal // of room for lines
+	request Request  // while Decode runs
+	reply   Answer   // while Answer runs
+	chunk   Chunk    // while a Session decodes
 }
 
 const (
@@ -67,7 +71,7 @@ func (r *Receiver) get() *work {
 }
 
 func (r *Receiver) newWork() *work {
-	w := &work{norm: normalize.New(r.opts.Limits)}
+	w := &work{r: r, norm: normalize.New(r.opts.Limits)}
 	if r.opts.Bury != nil {
 		w.batch.KeepLetters(r.opts.MaxBuried)
 	}
@@ -97,6 +101,38 @@ func (r *Receiver) take(w *work, n int64) bool {
 	return true
 }
 
+// freeLines is by how many bytes the lines of a request may be longer than its body
+// before they are taken from the budget: most never ask for more.
+const freeLines = 4 << 10
+
+// largeBody is the size of a body from which the lines get their memory at once: what
+// is left behind when it grows is a multiple.
+const largeBody = 256 << 10
+
+// Grow implements normalize.Room: a request of short events comes to many times its
+// size as lines.
+func (w *work) Grow(n int) bool {
+	w.refused = w.reserve(int64(n), w.r.opts.InFlight)
+	return w.refused == nil
+}
+
+// reserve takes n bytes from the budget beside those of the body, for lines or
+// scratch, unless it comes to more than most with them. n is counted from the beginning
+// of the request.
+func (w *work) reserve(n, most int64) *Refusal {
+	if n <= int64(len(w.buf)) { // that is counted already
+		return nil
+	}
+	r, total := w.r, w.base+int64(len(w.buf))+n
+	if total > most {
+		return &Refusal{Code: http.StatusRequestEntityTooLarge, Text: fmt.Sprintf("with what its events share or get in each line this request comes to more than %d bytes; nothing was stored, send smaller requests", most)}
+	}
+	if !r.take(w, total) {
+		return &Refusal{Code: http.StatusServiceUnavailable, Text: r.busy().text}
+	}
+	return nil
+}
+
 // Memory is for the pool.
 func (w *work) Memory() pool.Memory {
 	n, b := w.norm.Memory(), w.batch.Memory()
@@ -115,7 +151,7 @@ func (w *work) reset() {
 	w.packed = keep(w.packed)
 	w.base = 0
 	w.unpackers.release()
-	w.request, w.reply, w.chunk, w.policy, w.sender, w.hashed = Request{}, Answer{}, Chunk{}, nil, nil, false
+	w.request, w.reply, w.chunk, w.policy, w.sender, w.hashed, w.refused = Request{}, Answer{}, Chunk{}, nil, nil, false, nil
 	w.norm.SetExtras(nil)
 	w.norm.SetEnricher(nil, netip.Addr{})
 	w.batch.Lines = keep(w.batch.Lines)

@@ -35,6 +35,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
+	defer r.Close()
 	fmt.Println(r.Run(ctx), r.Stats().Delivered)
 	// Output:
 	// 0 {"msg":"a"}

@@ -112,8 +112,9 @@ type Runner struct {
 }
 
 // New opens the cursor named o.Name, which goes on where it was saved and
-// otherwise begins at the oldest line kept. Whoever called it calls Run, or
-// Close if it does not come to that.
+// otherwise begins at the oldest line kept. Whoever called it calls Close. Unless
+// the journal was opened with that name in its Options.Hold, retention may have
+// deleted before what was not delivered.
 func New(j *journal.Journal, dest Destination, o Options) (*Runner, error) {
 	o = o.withDefaults()
 	c, err := j.OpenCursor(o.Name, !o.DropOldest)
@@ -145,9 +146,10 @@ func (r *Runner) Stats() Stats {
 
 // Run delivers until ctx ends or the journal is closed and read to its end, then
 // saves the cursor. It returns the error of that. A batch that is under way when
-// ctx ends is delivered again by the next process.
+// ctx ends is delivered again by the next process. What was not delivered is held
+// until Close.
 func (r *Runner) Run(ctx context.Context) error {
-	defer r.Close()
+	defer r.reader.Close() // it only reads
 	r.lastSaved = time.Now()
 	for ctx.Err() == nil {
 		more := r.fill(ctx)
@@ -168,7 +170,8 @@ func (r *Runner) Run(ctx context.Context) error {
 	return r.save()
 }
 
-// Close gives everything back if Run was never called. Otherwise Run does.
+// Close gives everything back, and lets retention delete what was not delivered:
+// call it once nothing is stored any more. Run must have returned.
 func (r *Runner) Close() {
 	r.reader.Close() // it only reads
 	r.cursor.Close()

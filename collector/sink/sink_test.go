@@ -108,6 +108,7 @@ func start(t testing.TB, j *journal.Journal, d Destination, o Options) (r *Runne
 	go func() { done <- r.Run(ctx) }()
 	return r, func() error {
 		cancel()
+		defer r.Close()
 		return <-done
 	}
 }
@@ -184,6 +185,7 @@ func TestDeadDestination(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		var running sync.WaitGroup
+		defer other.Close()
 		running.Go(func() { other.Run(ctx) })
 		for i := range 100 {
 			store(t, j, i, 1)
@@ -370,6 +372,39 @@ func TestDamage(t *testing.T) {
 		}
 		if err := stop(); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// What was not delivered when Run ends is held until Close: requests may still be
+// answered meanwhile.
+func TestHoldsBehindRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := open(t, disk.NewMem(), journal.Options{SegmentBytes: 300, RetainBytes: 1000})
+		defer j.Close()
+		dead := &memory{}
+		dead.failWith(func(*Batch) error { return errors.New("down") })
+		r, err := New(j, dead, Options{Name: "sink"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := r.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		more := func() {
+			for i := range 100 {
+				store(t, j, i, 1)
+			}
+			synctest.Wait() // for retention
+		}
+		if more(); j.First() != 0 {
+			t.Errorf("records below %d were deleted", j.First())
+		}
+		r.Close()
+		if more(); j.First() == 0 {
+			t.Error("nothing was deleted")
 		}
 	})
 }

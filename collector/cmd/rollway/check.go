@@ -18,9 +18,10 @@ var checkCommand = &command{
 	summary: "check a configuration file",
 	args:    "-config FILE",
 	help: `
-Reads a configuration file as serve would and prints OK and the settings that
-would be in force, as a complete file. If something is wrong it prints every
-error with its line and exits with 1. Nothing is listened on.
+Reads a configuration file as serve would, and the files of tokens,
+certificates, networks and secrets that it names, and prints OK and the settings
+that would be in force, as a complete file. If something is wrong it prints
+every error with its line and exits with 1. Nothing is listened on.
 
 Examples:
   rollway check -config rollway.yaml
@@ -48,7 +49,7 @@ func setupCheck(flags *flag.FlagSet) func(*call, []string) error {
 		if err != nil {
 			return sayConfigErrors(c, "check", err)
 		}
-		if err := collector.CheckEnrichment(cfg); err != nil {
+		if err := collector.CheckFiles(cfg); err != nil {
 			return sayConfigErrors(c, "check", err)
 		}
 		_, err = fmt.Fprintf(c.stdout, "OK %s\n\n# in force:\n%s", *path, cfg.YAML())

@@ -162,8 +162,11 @@ func drive(ctx context.Context, clients *http.Client, base string, id int, start
 		}
 		_, err = io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
-		if err != nil || resp.StatusCode != http.StatusNoContent {
-			return requests, fmt.Errorf("worker %d: status %s, %w", id, resp.Status, err)
+		if err == nil && resp.StatusCode != http.StatusNoContent {
+			err = errors.New("status " + resp.Status)
+		}
+		if err != nil {
+			return requests, fmt.Errorf("worker %d: %w", id, err)
 		}
 		requests++
 	}

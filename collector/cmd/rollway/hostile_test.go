@@ -67,7 +67,7 @@ func TestHostileInput(t *testing.T) {
 		{"a gzip bomb, unannounced", nil, bytes.NewReader(zeros), -1, 413, []string{"unpacks to more than"}},
 		{"gzip that is none", map[string]string{"Content-Encoding": "gzip"}, strings.NewReader("{}"), 2, 400, []string{"the body is not"}},
 		{"gzip cut off", map[string]string{"Content-Encoding": "gzip"}, strings.NewReader(gzipped(t, `{"msg":"cut"}`)[:25]), 25, 400, []string{"not valid gzip", "ends early"}},
-		{"unknown encoding", map[string]string{"Content-Encoding": "br"}, strings.NewReader("x"), 1, 415, []string{`"br\" is not supported`}},
+		{"unknown encoding", map[string]string{"Content-Encoding": "compress"}, strings.NewReader("x"), 1, 415, []string{`"compress\" is not supported`}},
 		{"nesting 100,000 deep", nil, strings.NewReader(`{"a":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + "}"), -1, 400, []string{`"reason":"`, "nothing was stored"}},
 		{"100,000 open brackets", nil, strings.NewReader(strings.Repeat("[", 100_000)), -1, 400, []string{"nothing was stored"}},
 		{"an event too large", nil, strings.NewReader(`{"msg":"` + strings.Repeat("x", 2<<20) + `"}`), -1, 400, []string{`"reason":"too_large"`}},

@@ -4,6 +4,7 @@
 //	rollway serve     run a collector
 //	rollway check     check a configuration file
 //	rollway send      send log files to a collector
+//	rollway replay    send events that a collector has rejected again
 //	rollway relay     relay connections to a collector, or to any TCP service
 //	rollway tail      show the newest lines, and follow
 //	rollway query     find lines

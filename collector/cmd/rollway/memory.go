@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/rollway/rollway/collector/config"
 )
 
 // limitMemory has the garbage collector keep the process within nine tenths of
@@ -30,6 +32,15 @@ func limitMemory(log *slog.Logger, root fs.FS) {
 		limit -= limit / 10
 		debug.SetMemoryLimit(limit)
 		log.Info("memory limit taken from the cgroup", "bytes", limit)
+	}
+}
+
+// warnMemory says so if the garbage collector is to keep to less than twice what
+// requests in flight may take up, each of which leaves some of it behind.
+func warnMemory(log *slog.Logger, inFlight config.Size) {
+	if limit := debug.SetMemoryLimit(-1); limit < 2*int64(inFlight) {
+		log.Warn("under load the process may be killed for its memory: limits.in_flight, which is at least twice limits.max_unpacked, should be half of the limit at the most",
+			"limits.in_flight", int64(inFlight), "memory_limit", limit)
 	}
 }
 

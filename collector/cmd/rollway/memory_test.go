@@ -147,3 +147,19 @@ func TestLimitMemory(t *testing.T) {
 		}
 	}
 }
+
+// A budget of more than half of the memory is warned of.
+func TestWarnMemory(t *testing.T) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
+	for _, tc := range []struct {
+		limit int64
+		warns bool
+	}{{math.MaxInt64, false}, {512 << 20, false}, {512<<20 - 1, true}} {
+		debug.SetMemoryLimit(tc.limit)
+		var said locked.Buffer
+		warnMemory(slog.New(slog.NewTextHandler(&said, nil)), 256<<20)
+		if got := strings.Contains(said.String(), "limits.in_flight=268435456"); got != tc.warns {
+			t.Errorf("limit %d: said %q", tc.limit, said.String())
+		}
+	}
+}

@@ -25,7 +25,8 @@ docs/PLANNING.md derives the figures.
 -from reads the workload off a running process: its page of expvar, which must
 have the Stats of a slab.Writer on it, twice with -interval between. It says
 what the process really sees, and plans for that; other flags then replace what
-was observed, and -slab-size says what the slabs that it has now are good for. Two files with saved pages do as well, the earlier one first.
+was observed, and -slab-size says what the slabs that it has now are good for.
+Two files with saved pages do as well, the earlier one first.
 
 The rate is that of the busiest time. Sizes are bytes, or have a unit (64KiB,
 64MiB, 10MB); a line's size counts its newline.

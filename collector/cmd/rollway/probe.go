@@ -28,7 +28,8 @@ shows with the fsync, and in their longest.
 
 It writes one file, of at most -space and a quarter of what is free, for at most
 -time, and removes it; where the system allows, the file has no name, so that a
-killed probe leaves nothing. On a busy disk the figures are those of a busy disk.
+killed probe leaves nothing. On a busy disk the figures are those of a busy
+disk.
 
 The exit status is 1 if no file can be written in DIR.
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -154,7 +155,7 @@ func (r *reconciliation) readJournal(ctx context.Context, cl *client) error {
 	}
 	r.audit = &audit
 	if r.ledger != nil && audit.ID != r.ledger.Journal {
-		return fmt.Errorf("the journal in %s is not that of the ledger: it is %s, the ledger is of %s", r.data, or(audit.ID, "nameless"), or(r.ledger.Journal, "nameless"))
+		return fmt.Errorf("the journal in %s is not that of the ledger: it is %s, the ledger is of %s", r.data, cmp.Or(audit.ID, "nameless"), cmp.Or(r.ledger.Journal, "nameless"))
 	}
 	if r.addr != "" { // retention goes on
 		now, err := askLedger(ctx, cl)
@@ -168,13 +169,6 @@ func (r *reconciliation) readJournal(ctx context.Context, cl *client) error {
 		r.records = r.ledger.Records(&audit, first)
 	}
 	return nil
-}
-
-func or(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 // inUse reports whether a process has the journal in dir open.

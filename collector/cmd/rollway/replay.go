@@ -30,18 +30,20 @@ var replayCommand = &command{
 	help: `
 Sends events that a collector has rejected, from the files that it keeps them in
 (rejected/rejected*.ndjson below its data folder), for example when a limit was
-raised. An event that came by a protocol is read as that protocol has it, with the
-labels, tag or resource that it came with; one that
-is a JSON object, or an array of them, is sent as it was. Anything else, a broken line say, becomes {"msg":TEXT,"attrs":{"rejected":WHY}},
-so that it is found at last; of one that was kept in part the part is sent so.
+raised. An event that came by a protocol is read as that protocol has it, with
+the labels, tag or resource that it came with; one that is a JSON object, or an
+array of them, is sent as it was. Anything else, a broken line say, becomes
+{"msg":TEXT,"attrs":{"rejected":WHY}}, so that it is found at last; of one that
+was kept in part the part is sent so.
 
-Each event is sent under a key of its own, the id that it has in its file, so that
-a second run, of the same file or of one that holds it too, stores none twice: for
-as long as the collector remembers keys (journal.key_age), restarts included.
+Each event is sent under a key of its own, the id that it has in its file, so
+that a second run, of the same file or of one that holds it too, stores none
+twice: for as long as the collector remembers keys (journal.key_age), restarts
+included.
 
-Events are stored as those of the token in ROLLWAY_TOKEN, with its tenant and its
-rates, whoever sent them first: choose by -tenant, with a token of that tenant. A
-token of another tenant stores them once more, for that one.
+Events are stored as those of the token in ROLLWAY_TOKEN, with its tenant and
+its rates, whoever sent them first: choose by -tenant, with a token of that
+tenant. A token of another tenant stores them once more, for that one.
 
 Files are left as they are. What is rejected once more is kept once more, by the
 collector.

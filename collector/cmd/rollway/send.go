@@ -29,10 +29,10 @@ bytes that are not valid UTF-8 become U+FFFD, and are counted. Empty lines are
 left out.
 
 What was acknowledged is remembered for each file and collector, so that a
-second run goes on behind it; a file that was replaced or cut, or a collector
-with a new journal, is noticed and sent the file from its start. Standard input cannot be resumed. If an answer is lost
-after the collector stored a batch, that batch (at most 1,000 lines) is sent
-again: lines arrive at least once.
+second run goes on behind it; a file that was replaced or cut is sent from its
+start, and so is one whose collector has a new journal. Standard input cannot be
+resumed. If an answer is lost after the collector stored a batch, that batch (at
+most 1,000 lines) is sent again: lines arrive at least once.
 
 Ctrl-C ends after the running batch. The exit status is 1 if a line was not
 accepted.

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
@@ -85,8 +86,11 @@ func (e *encoder) appendObject(dst, object []byte) []byte {
 		dst = jsonline.AppendString(dst, name)
 		dst = append(dst, ':')
 	}
-	hasService := slices.ContainsFunc([]string{"service", "app", "service.name"}, func(s string) bool { return slices.Contains(names, s) })
-	if e.service != "" && !hasService {
+	saysService := func(name string) bool {
+		slot, _ := normalize.ReadAs(name)
+		return slot == "service"
+	}
+	if e.service != "" && !slices.ContainsFunc(names, saysService) {
 		add("service")
 		dst = jsonline.AppendString(dst, e.service)
 	}

@@ -166,6 +166,8 @@ func TestSendEvents(t *testing.T) {
 			`{"msg":"b","service":"pay","attrs":{"k":"v=w","l":""}}`,
 			`{"app":"own","attrs":{"x":1},"attributes":{"k":"v=w","l":""}}`,
 			`{"service":"pay","attrs":{"k":"v=w","l":""}}`}, 0, nil},
+		{"services under other names", "{\"service_name\":\"own\"}\n{\"SYSLOG_IDENTIFIER\":\"own\"}\n{\"name\":\"n\"}\n", []string{"-service", "pay"}, []string{
+			`{"service_name":"own"}`, `{"SYSLOG_IDENTIFIER":"own"}`, `{"name":"n","service":"pay"}`}, 0, nil},
 		{"too long", "aaaaaaaaaa\naaaaaaaaaaa\nb\n", []string{"-max-line", "10"}, []string{`{"msg":"aaaaaaaaaa","attrs":{"file":"in.log"}}`, `{"msg":"b","attrs":{"file":"in.log"}}`}, 1,
 			[]string{"in.log:2: the line has 11 B, more than -max-line", "1 NOT ACCEPTED", "1 line not accepted"}},
 	} {

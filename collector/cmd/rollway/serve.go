@@ -108,6 +108,9 @@ func serveSettings(flags *flag.FlagSet, path string, values []*string) (cfg conf
 		}
 	}
 	flags.Visit(func(given *flag.Flag) {
+		if given.Name == "config" && path == "" { // of a variable that is not set: not the defaults, which let everybody in
+			err = usagef("-config: a FILE is wanted")
+		}
 		for i, f := range serveFlags {
 			if f.name == given.Name && err == nil {
 				if wrong := cfg.Set(f.key, *values[i]); wrong != nil {
@@ -130,6 +133,7 @@ func serve(c *call, cfg config.Config, settings func() (config.Config, error)) e
 	defer log.Close()
 	own := slog.New(log.Handler())
 	limitMemory(own, os.DirFS("/"))
+	warnMemory(own, cfg.Limits.InFlight)
 	var debug net.Addr
 	if cfg.DebugListen != "" {
 		at, stop, err := serveDebug(cfg.DebugListen, own)

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -68,6 +69,27 @@ func Send(h http.Handler, path, body string, header ...string) *httptest.Respons
 	rec := httptest.NewRecorder()
 	h.ServeHTTP(rec, req)
 	return rec
+}
+
+// CheckSlowBody sends p the beginning of a body that does not go on. The answer must
+// be 503 with Retry-After, to send it again, and its body begin with text.
+func CheckSlowBody(t testing.TB, p receive.Protocol, contentType, begin, text string) {
+	t.Helper()
+	s := NewServer(t, func(o *receive.Options) { o.BodyTimeout = 50 * time.Millisecond })
+	server := httptest.NewServer(s.Handler(p))
+	defer server.Close()
+	body, end := io.Pipe()
+	defer end.Close()
+	go io.WriteString(end, begin)
+	resp, err := http.Post(server.URL, contentType, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, _ := io.ReadAll(resp.Body)
+	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "1" || !strings.HasPrefix(string(answer), text) {
+		t.Errorf("%s %v %s", resp.Status, resp.Header, answer)
+	}
 }
 
 // Decode runs p's Decode alone, at a fixed time, and returns the note it made.

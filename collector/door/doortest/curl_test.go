@@ -67,3 +67,22 @@ func TestCurl(t *testing.T) {
 
 // TestReplay sends again what curl sent.
 func TestReplay(t *testing.T) { doortest.Replay(t, nil) }
+
+// TestFluentBit has Fluent Bit send, or where it is not, what it once sent.
+func TestFluentBit(t *testing.T) {
+	const head = "    name http\n    host HOST\n    port PORT\n    uri /api/logs\n"
+	doortest.Agents(t, nil, doortest.FluentBit, map[string]string{
+		"fluent-bit-http":        head,
+		"fluent-bit-http-lines":  head + "    format json_lines\n    json_date_format iso8601\n    compress gzip\n",
+		"fluent-bit-http-stream": head + "    format json_stream\n    json_date_format epoch_ms\n    compress zstd\n",
+	})
+}
+
+// TestFluentd is TestFluentBit for Fluentd, which sends no time over HTTP.
+func TestFluentd(t *testing.T) {
+	const head = "  @type http\n  endpoint http://HOST:PORT/api/logs\n"
+	doortest.Agents(t, nil, doortest.Fluentd, map[string]string{
+		"fluentd-http":       head,
+		"fluentd-http-array": head + "  json_array true\n  compress gzip\n",
+	})
+}

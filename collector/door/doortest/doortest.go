@@ -27,16 +27,15 @@ import (
 
 var update = flag.Bool("update", false, "write what real clients send, and what it becomes, to testdata")
 
-// Updating reports whether golden files are to be written: the flag -update.
-func Updating() bool { return *update }
-
 // A Server is a collector that runs for the length of a test.
 type Server struct {
 	*collector.Collector
-	URL string
+	URL    string
+	Reader *http.Client // asks it for its lines
 }
 
-// Run runs a collector with the default configuration as change leaves it.
+// Run runs a collector with the default configuration as change leaves it. At the
+// end of the test each event must be accounted for.
 func Run(t testing.TB, change func(*config.Config)) *Server {
 	t.Helper()
 	cfg := config.Default()
@@ -58,14 +57,21 @@ func Run(t testing.TB, change func(*config.Config)) *Server {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
+		if r := c.Stats().Receive; r.Received != r.Stored+r.RejectedTotal()+r.Failed+r.Duplicate+r.DroppedTotal() || r.InFlight != 0 {
+			t.Errorf("the ledger does not close: %+v", r)
+		}
 	})
-	return &Server{c, "http://" + c.Addr().String()}
+	url := "http://" + c.Addr().String()
+	if c.Secure() {
+		url = "https://" + c.Addr().String()
+	}
+	return &Server{c, url, http.DefaultClient}
 }
 
 // Lines returns the lines that are stored, in their order.
 func (s *Server) Lines(t testing.TB) []string {
 	t.Helper()
-	resp, err := http.Get(s.URL + "/api/query?last=1000")
+	resp, err := s.Reader.Get(s.URL + "/api/query?last=1000")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,10 +86,16 @@ func (s *Server) Lines(t testing.TB) []string {
 // Await returns the lines once there are n of them.
 func (s *Server) Await(t testing.TB, n int) []string {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		lines := s.Lines(t)
-		if len(lines) >= n && lines[0] != "" || time.Now().After(end) {
-			return lines
+	Eventually(t, fmt.Sprintf("%d lines", n), func() bool { return s.Stats().Receive.Stored >= uint64(n) })
+	return s.Lines(t)
+}
+
+// Eventually fails the test if done does not return true within a minute.
+func Eventually(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited a minute for %s", what)
 		}
 	}
 }
@@ -93,6 +105,16 @@ func (s *Server) Await(t testing.TB, n int) []string {
 // themselves to testdata/NAME.request.
 func Client(t *testing.T, name string, mask Mask, client func(url string)) {
 	t.Helper()
+	recorded(t, name, mask, func(_ *Server, url string) bool {
+		client(url)
+		return true
+	})
+}
+
+// recorded is Client. A client that is not here says false, and what it once sent
+// is sent in its place.
+func recorded(t *testing.T, name string, mask Mask, client func(s *Server, url string) bool) {
+	t.Helper()
 	s := Run(t, nil)
 	p := &proxy{to: s.URL}
 	server := httptest.NewUnstartedServer(p)
@@ -101,7 +123,10 @@ func Client(t *testing.T, name string, mask Mask, client func(url string)) {
 	server.Config.Protocols.SetUnencryptedHTTP2(true) // gRPC
 	server.Start()
 	defer server.Close()
-	client(server.URL)
+	if !client(s, server.URL) {
+		replay(t, name, mask, s)
+		return
+	}
 	lines := mask.Lines(t, s.Lines(t))
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,23 +150,54 @@ func Replay(t *testing.T, mask Mask) {
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".request")
-		t.Run(name, func(t *testing.T) {
-			s := Run(t, nil)
-			for _, req := range Requests(t, file) {
-				req.URL.Scheme, req.URL.Host, req.RequestURI = "http", strings.TrimPrefix(s.URL, "http://"), ""
-				resp, err := transportOf(req).RoundTrip(req)
-				if err != nil {
-					t.Fatal(err)
-				}
-				answer, _ := io.ReadAll(resp.Body)
-				resp.Body.Close()
-				if resp.StatusCode >= 300 || isGRPC(req) && resp.Trailer.Get("Grpc-Status") != "0" {
-					t.Errorf("%s %s: %d %s %v %v", req.Method, req.URL.Path, resp.StatusCode, answer, resp.Header, resp.Trailer)
-				}
-			}
-			compare(t, name+".lines", mask.Lines(t, s.Lines(t)))
-		})
+		t.Run(name, func(t *testing.T) { replay(t, name, mask, Run(t, nil)) })
 	}
+}
+
+// Stream compares what testdata/CLIENT.request, what a client sent over a connection
+// that is not HTTP, becomes by replay with CLIENT.lines; with -update both are first
+// made of sent, if that is not nil.
+func Stream(t *testing.T, client string, sent []byte, replay func(t *testing.T, sent []byte) string) {
+	t.Helper()
+	if *update && sent != nil {
+		write(t, client+".request", sent)
+		write(t, client+".lines", []byte(replay(t, sent)))
+	}
+	kept, err := os.ReadFile(filepath.Join("testdata", client+".request"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, client+".lines", []byte(replay(t, kept)))
+}
+
+// Streams is Stream for every testdata/*.request.
+func Streams(t *testing.T, replay func(t *testing.T, sent []byte) string) {
+	files, err := filepath.Glob(filepath.Join("testdata", "*.request"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no requests in testdata (%v)", err)
+	}
+	for _, file := range files {
+		Stream(t, strings.TrimSuffix(filepath.Base(file), ".request"), nil, replay)
+	}
+}
+
+// replay sends testdata/NAME.request to s.
+func replay(t *testing.T, name string, mask Mask, s *Server) {
+	t.Helper()
+	for _, req := range Requests(t, filepath.Join("testdata", name+".request")) {
+		req.URL.Scheme, req.URL.Host, req.RequestURI = "http", strings.TrimPrefix(s.URL, "http://"), ""
+		resp, err := transportOf(req).RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode >= 300 || isGRPC(req) && resp.Trailer.Get("Grpc-Status") != "0" {
+			t.Errorf("%s %s: %d %s %v %v", req.Method, req.URL.Path, resp.StatusCode, answer, resp.Header, resp.Trailer)
+		}
+	}
+	overHTTP2.CloseIdleConnections() // the collector would wait for them
+	compare(t, name+".lines", mask.Lines(t, s.Lines(t)))
 }
 
 // Requests reads a recorded file. Bodies are as they were sent.

@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"encoding/binary"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -58,11 +59,15 @@ func (bulk) Answer(a *receive.Answer) {
 	a.Body = strconv.AppendBool(a.Body, a.Batch.RejectedTotal > 0)
 	a.Body = append(a.Body, `,"items":[`...)
 	items := items{a: a, index: index}
-	for len(note) > 0 {
-		note = items.append(note)
-		if len(note) > 0 {
+	most := math.MaxInt
+	if a.ToFluentBit() { // which does not ask for which item an answer is
+		most = 256 << 10
+	}
+	for first := true; len(note) > 0 && len(a.Body) < most; first = false {
+		if !first {
 			a.Body = append(a.Body, ',')
 		}
+		note = items.append(note)
 	}
 	a.Body = append(a.Body, "]}\n"...)
 }

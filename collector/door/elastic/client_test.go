@@ -189,3 +189,13 @@ func TestFullIsRetried(t *testing.T) {
 		t.Errorf("%d lines, %d refusals left", n, refusals)
 	}
 }
+
+// TestFluentBit has Fluent Bit send, or where it is not, what it once sent.
+func TestFluentBit(t *testing.T) {
+	const at = "    host HOST\n    port PORT\n    trace_error on\n"
+	doortest.Agents(t, mask, doortest.FluentBit, map[string]string{
+		"fluent-bit-es":         "    name es\n" + at,
+		"fluent-bit-es-nanos":   "    name es\n" + at + "    suppress_type_name on\n    time_key_nanos on\n    generate_id on\n    include_tag_key on\n    logstash_format on\n    compress gzip\n",
+		"fluent-bit-opensearch": "    name opensearch\n" + at + "    suppress_type_name on\n    pipeline parse\n    write_operation create\n",
+	})
+}

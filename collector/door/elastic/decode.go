@@ -19,7 +19,8 @@
 // Every item is answered, in order: 201 stored, 400 cannot be stored as it is
 // (also updates and deletions: lines do not change), 429 over the limit of
 // events, to be sent again. _seq_no is the offset in the journal, and _id, if
-// the client gave none. A broken action rejects the request with 400, as what
+// the client gave none. To Fluent Bit only as many are answered as it has room for.
+// A broken action rejects the request with 400, as what
 // follows could not be told apart; a full collector answers 503.
 package elastic
 

@@ -113,6 +113,12 @@ create logs-"x" "" 400 0  document_parsing_exception: the item cannot be stored 
 	if !strings.Contains(s.Lines[0], `"attrs":{"_index":"logs-\"x\"","_id":"a"}`) {
 		t.Error(s.Lines[0])
 	}
+	// Offsets go on with the next request.
+	if rec := decodetest.Send(h, "/_bulk", `{"create":{"_id":-7}}`+"\n{}\n"+`{"create":{}}`+"\n{}\n"); rec.Code != 200 ||
+		!strings.Contains(rec.Body.String(), `"_id":"-7","_version":1,"result":"created","_shards":{"total":1,"successful":1,"failed":0},"_seq_no":2,`) ||
+		!strings.Contains(rec.Body.String(), `"_id":"3",`) {
+		t.Error(rec.Code, rec.Body)
+	}
 	// All rejected is no reason for another status.
 	if rec := decodetest.Send(h, "/_bulk", "{\"delete\":{}}"); rec.Code != 200 || !strings.Contains(rec.Body.String(), `"errors":true,"items":[{"delete":{"_index":"","status":400,`) {
 		t.Error(rec.Code, rec.Body)
@@ -164,6 +170,25 @@ func TestTooMany(t *testing.T) {
 	rec := decodetest.Send(h, "/_bulk", strings.Repeat("{\"create\":{}}\n{}\n", 3))
 	if rec.Code != 200 || len(s.Lines) != 2 || strings.Count(rec.Body.String(), `"status":201`) != 2 || strings.Count(rec.Body.String(), `"status":429`) != 1 {
 		t.Error(rec.Code, rec.Body, s.Lines)
+	}
+}
+
+// Fluent Bit has room for 512,000 bytes of an answer, its header included, and would
+// send all again. A success among what it reads tells it not to.
+func TestAnswersToFluentBitAreShort(t *testing.T) {
+	for agent, most := range map[string]int{"Fluent-Bit": 300_000, "aws-fluent-bit-plugin": 300_000, "Go-http-client/1.1": 2_000_000} {
+		for _, last := range []string{"{}", "[]"} {
+			_, h := newServer(t, normalize.Limits{})
+			rec := decodetest.Send(h, "/_bulk", strings.Repeat("{\"create\":{}}\n{}\n", 3000)+"{\"create\":{}}\n"+last+"\n", "User-Agent", agent)
+			var answer struct {
+				Errors bool
+				Items  []map[string]struct{ Status int }
+			}
+			err := json.Unmarshal(rec.Body.Bytes(), &answer)
+			if err != nil || rec.Body.Len() > most || answer.Errors != (last == "[]") || answer.Items[0]["create"].Status != 201 || agent[0] == 'G' && len(answer.Items) != 3001 {
+				t.Errorf("%s: %v, %d bytes, errors %v, %d items", agent, err, rec.Body.Len(), answer.Errors, len(answer.Items))
+			}
+		}
 	}
 }
 
@@ -319,7 +344,7 @@ func FuzzDecode(f *testing.F) {
 				}
 				continue
 			}
-			a := receive.Answer{Code: 200, Batch: batch, Stored: batch.Records, Note: note, Header: http.Header{}}
+			a := receive.Answer{HTTP: req, Code: 200, Batch: batch, Stored: batch.Records, Note: note, Header: http.Header{}}
 			Bulk.Answer(&a)
 			var answer struct {
 				Errors bool

@@ -2,11 +2,9 @@ package forward_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,7 +17,6 @@ import (
 
 	"github.com/fluent/fluent-logger-golang/fluent"
 
-	"github.com/rollway/rollway/collector"
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/door/doortest"
 	"github.com/rollway/rollway/collector/door/forward"
@@ -30,7 +27,7 @@ import (
 // server is a collector that takes the forward protocol behind a proxy that
 // keeps what clients send.
 type server struct {
-	*collector.Collector
+	*doortest.Server
 	host string
 	port int
 
@@ -40,29 +37,12 @@ type server struct {
 
 func startServer(t *testing.T, change ...func(*config.Config)) *server {
 	t.Helper()
-	cfg := config.Default()
-	cfg.Listen, cfg.ListenForward, cfg.Data = "127.0.0.1:0", "tcp://127.0.0.1:0", t.TempDir()
-	cfg.Limits.MaxPast, cfg.Limits.MaxFuture = 0, 0 // the times are those of the golden files
-	for _, f := range change {
-		f(&cfg)
-	}
-	s := &server{}
-	var err error
-	if s.Collector, err = collector.New(cfg, nil); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
+	s := &server{Server: doortest.Run(t, func(cfg *config.Config) {
+		cfg.ListenForward = "tcp://127.0.0.1:0"
+		for _, f := range change {
+			f(cfg)
 		}
-		if r := s.Stats().Receive; r.Received != r.Stored+r.RejectedTotal()+r.Failed || r.InFlight != 0 {
-			t.Errorf("the ledger does not close: %+v", r)
-		}
-	})
+	})}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -102,26 +82,6 @@ func (s *server) Write(p []byte) (int, error) {
 	return s.sent.Write(p)
 }
 
-// lines waits for n lines and returns them as GET /api/query shows them.
-func (s *server) lines(t *testing.T, n int) []string {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); s.Stats().Receive.Stored < uint64(n); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited a minute for %d lines: %+v", n, s.Stats().Receive)
-		}
-	}
-	res, err := http.Get("http://" + s.Addr().String() + "/api/query?limit=10000")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode != 200 {
-		t.Fatalf("query: %d %s %v", res.StatusCode, body, err)
-	}
-	return strings.Split(strings.TrimSuffix(string(body), "\n"), "\n")
-}
-
 // replay makes lines of what a client sent once.
 func replay(t *testing.T, sent []byte) string {
 	t.Helper()
@@ -141,17 +101,7 @@ func replay(t *testing.T, sent []byte) string {
 
 func golden(t *testing.T, client string) {
 	t.Helper()
-	kept, err := os.ReadFile(filepath.Join("testdata", client+".request"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := os.ReadFile(filepath.Join("testdata", client+".lines"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := replay(t, kept); got != string(want) {
-		t.Errorf("%s.request became\n%swant\n%s", client, got, want)
-	}
+	doortest.Stream(t, client, nil, replay)
 }
 
 var times = regexp.MustCompile(`"time":"[^"]*"`)
@@ -160,18 +110,11 @@ var times = regexp.MustCompile(`"time":"[^"]*"`)
 // times; with -update it writes them.
 func (s *server) check(t *testing.T, client string, n int) {
 	t.Helper()
-	lines := strings.Join(s.lines(t, n), "\n") + "\n"
-	if doortest.Updating() {
-		s.mu.Lock()
-		sent := bytes.Clone(s.sent.Bytes())
-		s.mu.Unlock()
-		for name, text := range map[string]string{".request": string(sent), ".lines": replay(t, sent)} {
-			if err := os.WriteFile(filepath.Join("testdata", client+name), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	golden(t, client)
+	lines := strings.Join(s.Await(t, n), "\n") + "\n"
+	s.mu.Lock()
+	sent := bytes.Clone(s.sent.Bytes())
+	s.mu.Unlock()
+	doortest.Stream(t, client, sent, replay)
 	want, err := os.ReadFile(filepath.Join("testdata", client+".lines"))
 	if err != nil {
 		t.Fatal(err)
@@ -187,15 +130,7 @@ func (s *server) check(t *testing.T, client string, n int) {
 }
 
 // TestGoldens replays what clients sent, whether they are here or not.
-func TestGoldens(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.request")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no golden file: ", err)
-	}
-	for _, f := range files {
-		golden(t, strings.TrimSuffix(filepath.Base(f), ".request"))
-	}
-}
+func TestGoldens(t *testing.T) { doortest.Streams(t, replay) }
 
 func TestGoClient(t *testing.T) {
 	for _, ack := range []bool{false, true} {
@@ -284,7 +219,7 @@ func TestFluentd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := startServer(t)
 			match := fmt.Sprintf("  @type forward\n  %s\n  <server>\n    host 127.0.0.1\n    port %d\n  </server>", options, s.port)
-			if doortest.Fluentd(t, match, func() { s.lines(t, doortest.AgentEvents) }) {
+			if doortest.Fluentd(t, match, func() { s.Await(t, doortest.AgentEvents) }) {
 				s.check(t, name, doortest.AgentEvents)
 				return
 			}
@@ -304,7 +239,7 @@ func TestFluentBit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := startServer(t)
 			output := fmt.Sprintf("    name forward\n    host 127.0.0.1\n    port %d\n%s", s.port, options)
-			if doortest.FluentBit(t, output, func() { s.lines(t, doortest.AgentEvents) }) {
+			if doortest.FluentBit(t, output, func() { s.Await(t, doortest.AgentEvents) }) {
 				s.check(t, name, doortest.AgentEvents)
 				return
 			}
@@ -357,7 +292,7 @@ setTimeout(() => process.exit(2), 60000);
 				}
 				return
 			}
-			if lines := s.lines(t, 1); len(lines) != 1 || !strings.Contains(lines[0], "behind the handshake") {
+			if lines := s.Await(t, 1); len(lines) != 1 || !strings.Contains(lines[0], "behind the handshake") {
 				t.Errorf("stored are %q", lines)
 			}
 		})

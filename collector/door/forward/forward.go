@@ -9,7 +9,7 @@
 //	[tag, time, record, option?]         Message
 //	[tag, [[time, record], …], option?]  Forward
 //	[tag, bin, option?]                  PackedForward: entries one behind the other
-//	[tag, bin, {"compressed":"gzip"}]    CompressedPackedForward
+//	[tag, bin, {"compressed":"gzip"}]    CompressedPackedForward, or "zstd"
 //
 // Where option has "chunk", its value is acknowledged once the events of the
 // message are stored, as {"ack": chunk}; the sender sends it again if that does
@@ -35,8 +35,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-
-	"github.com/klauspost/compress/gzip"
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
@@ -72,8 +70,8 @@ type session struct {
 	hands    handshake
 	walk     walker       // through the message that is not whole yet
 	inner    walker       // through entries that are packed
-	packed   bytes.Reader // what unpack reads
-	unpack   *gzip.Reader // nil until needed
+	packed   bytes.Reader // what is unpacked
+	gzip     members
 	unpacked []byte
 }
 
@@ -92,7 +90,14 @@ func (s *session) Decode(c *receive.Chunk) (taken int, err error) {
 		}
 		if err == nil {
 			s.walk.reset()
-			err = s.message(c, data[:n])
+			if c.Full(n) {
+				return taken, nil
+			}
+			if err = s.message(c, data[:n]); c.Batch.Overflowed() { // with what was there before
+				c.Batch.Reset()
+				c.Reply = c.Reply[:0]
+				err = errMemory
+			}
 		}
 		switch {
 		case err == nil:
@@ -159,27 +164,30 @@ func (s *session) entries(c *receive.Chunk, tag []byte, r *reader, oneEvent bool
 	list := r.next()
 	if list.kind == isArray {
 		for range list.n {
+			if c.Batch.Overflowed() {
+				return errMemory
+			}
 			entry(b, tag, r)
 		}
 		return nil
 	}
 	packed := list.data
-	if o.gzip {
+	if len(o.packed) > 0 {
 		var err error
-		if packed, err = s.inflate(c, packed); err != nil {
+		if packed, err = s.inflate(c, o.packed, packed); err != nil {
 			return err
 		}
 	}
-	s.stream(b, tag, packed)
-	if o.gzip {
+	s.stream(c, b, tag, packed)
+	if len(o.packed) > 0 {
 		pool.Overwrite(s.unpacked)
 	}
 	return nil
 }
 
 // stream adds the entries that stand one behind the other in packed.
-func (s *session) stream(b *normalize.Builder, tag, packed []byte) {
-	for len(packed) > 0 {
+func (s *session) stream(c *receive.Chunk, b *normalize.Builder, tag, packed []byte) {
+	for len(packed) > 0 && !c.Batch.Overflowed() {
 		s.inner.reset()
 		n, err := s.inner.value(packed)
 		if err != nil {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receive"
 )
@@ -25,6 +27,8 @@ func str(s string) string {
 }
 
 func be32(n int) string { return string(binary.BigEndian.AppendUint32(nil, uint32(n))) }
+
+func be64(n uint64) string { return string(binary.BigEndian.AppendUint64(nil, n)) }
 
 func arr(items ...string) string {
 	return "\xdd" + be32(len(items)) + strings.Join(items, "")
@@ -46,6 +50,12 @@ func packed(s string) string {
 	z.Write([]byte(s))
 	z.Close()
 	return b.String()
+}
+
+func zstdOf(s string) string {
+	z, _ := zstd.NewWriter(nil)
+	defer z.Close()
+	return string(z.EncodeAll([]byte(s), nil))
 }
 
 var (
@@ -89,6 +99,19 @@ func TestMessages(t *testing.T) {
 		{"time as float", arr(tag, "\xcb"+string(binary.BigEndian.AppendUint64(nil, math.Float64bits(1749988800.5))), hello), strings.Replace(stored, ".000000000", ".500000000", 1), ""},
 		{"time with metadata", arr(tag, arr(arr(arr(then, "\x80"), hello))), stored, ""},
 		{"metadata", arr(tag, arr(arr(arr(then, dict(str("a"), "\x01")), hello))), strings.Replace(stored, `"app.x"`, `"app.x","metadata":{"a":1}`, 1), ""},
+		{"a tag that is binary", arr("\xc4\x05app.x", then, hello), stored, ""},
+		{"an option that is none", arr(tag, then, hello, "\x01"), stored, ""},
+		{"options of all kinds", arr(tag, then, hello, dict(arr("\x01", "\x02"), str("x"), str("list"), arr("\x01", dict("\x01", "\x02")), str("chunk"), str("c1"))), stored, "\x81\xa3ack\xa2c1"},
+		{"a chunk that is binary", arr(tag, then, hello, dict(str("chunk"), "\xc4\x02c1")), stored, "\x81\xa3ack\xc4\x02c1"},
+		{"a chunk that is a number", arr(tag, then, hello, dict(str("chunk"), "\x07")), stored, ""},
+		{"nothing in it, compressed", arr(tag, bin(""), dict(str("compressed"), str("gzip"), str("chunk"), str("c1"))), "", "\x81\xa3ack\xa2c1"},
+		{"the last time", arr(tag, "\xcf"+be64(253402300799), hello), strings.Replace(stored, "2025-06-15T12:00:00", "9999-12-31T23:59:59", 1), ""},
+		{"a time behind the last", arr(tag, "\xcf"+be64(253402300800), hello), now + `"msg":"hello","attrs":{"tag":"app.x"}}` + "\n", ""},
+		{"a float behind the last", arr(tag, "\xcb"+be64(math.Float64bits(253402300800)), hello), now + `"msg":"hello","attrs":{"tag":"app.x"}}` + "\n", ""},
+		{"a time before 1970", arr(tag, "\xff", hello), now + `"msg":"hello","attrs":{"tag":"app.x"}}` + "\n", ""},
+		{"a float before 1970", arr(tag, "\xcb"+be64(math.Float64bits(-1.5)), hello), now + `"msg":"hello","attrs":{"tag":"app.x"}}` + "\n", ""},
+		{"an extension that is no time", arr(tag, "\xd7\x01"+be64(1749988800<<32), hello), now + `"msg":"hello","attrs":{"tag":"app.x"}}` + "\n", ""},
+		{"half an EventTime", arr(tag, "\xd6\x00"+be32(1749988800), hello), now + `"msg":"hello","attrs":{"tag":"app.x"}}` + "\n", ""},
 		{"no time", arr(tag, "\xc0", hello), now + `"msg":"hello","attrs":{"tag":"app.x"}}` + "\n", ""},
 		{"Forward", arr(tag, arr(arr(then, hello), arr(then, two)), chunk), stored + other, "\x81\xa3ack\xa2c1"},
 		{"Forward without option", arr(tag, arr(arr(then, hello), arr(then, two))), stored + other, ""},
@@ -96,6 +119,9 @@ func TestMessages(t *testing.T) {
 		{"PackedForward in a string", arr(tag, str(arr(then, hello)+arr(then, two))), stored + other, ""},
 		{"compressed", arr(tag, bin(packed(arr(then, hello)+arr(then, two))), dict(str("compressed"), str("gzip"), str("chunk"), str("c1"))), stored + other, "\x81\xa3ack\xa2c1"},
 		{"compressed in two members", arr(tag, bin(packed(arr(then, hello))+packed(arr(then, two))), dict(str("compressed"), str("gzip"))), stored + other, ""},
+		{"compressed by zstd", arr(tag, bin(zstdOf(arr(then, hello)+arr(then, two))), dict(str("compressed"), str("zstd"), str("chunk"), str("c1"))), stored + other, "\x81\xa3ack\xa2c1"},
+		{"compressed by zstd in two frames", arr(tag, bin(zstdOf(arr(then, hello))+zstdOf(arr(then, two))), dict(str("compressed"), str("zstd"))), stored + other, ""},
+		{"compressed by nothing", arr(tag, bin(arr(then, hello)), dict(str("compressed"), str(""))), stored, ""},
 		{"compressed by name only", arr(tag, bin(arr(then, hello)), dict(str("compressed"), str("text"))), stored, ""},
 		{"nothing in it", arr(tag, bin(""), chunk), "", "\x81\xa3ack\xa2c1"},
 		{"several and heartbeats", "\xc0" + arr(tag, then, hello) + "\xc0" + arr(tag, then, two, chunk), stored + other, "\x81\xa3ack\xa2c1"},
@@ -173,6 +199,9 @@ func TestNoMessage(t *testing.T) {
 		"nested far":          strings.Repeat("\x91", 2000),
 		"not gzip":            arr(tag, bin("hello"), dict(str("chunk"), str("c"), str("compressed"), str("gzip"))),
 		"gzip, cut in a name": arr(tag, bin(packed(arr("\x01", hello))+"\x1f\x8b\x08\x08\x00\x00\x00\x00\x00\xffname"), dict(str("chunk"), str("c"), str("compressed"), str("gzip"))),
+		"not zstd":            arr(tag, bin("hello"), dict(str("chunk"), str("c"), str("compressed"), str("zstd"))),
+		"half zstd":           arr(tag, bin(zstdOf(arr("\x01", hello))[:12]), dict(str("chunk"), str("c"), str("compressed"), str("zstd"))),
+		"packed by who knows": arr(tag, bin(arr("\x01", hello)), dict(str("chunk"), str("c"), str("compressed"), str("lz4"))),
 		"half gzip":           arr(tag, bin(packed(arr("\x01", hello))[:20]), dict(str("chunk"), str("c"), str("compressed"), str("gzip"))),
 	} {
 		got, _, err := decode(t, normalize.Limits{}, arr(tag, num(1), hello, chunk)+message)
@@ -183,10 +212,13 @@ func TestNoMessage(t *testing.T) {
 }
 
 func TestBomb(t *testing.T) {
-	bomb := arr(str("t"), bin(packed(strings.Repeat("\x00", 2<<20))), dict(str("compressed"), str("gzip"), str("chunk"), str("c")))
-	got, _, err := decode(t, normalize.Limits{}, bomb)
-	if err == nil || got.Batch.RejectedFor(normalize.ReasonTooLarge) != 1 || len(got.Reply) > 0 {
-		t.Errorf("%v, %+v, answered %q", err, got.Batch.Rejected, got.Reply)
+	zeros := strings.Repeat("\x00", 2<<20)
+	for how, entries := range map[string]string{"gzip": packed(zeros), "zstd": zstdOf(zeros)} {
+		bomb := arr(str("t"), bin(entries), dict(str("compressed"), str(how), str("chunk"), str("c")))
+		got, _, err := decode(t, normalize.Limits{}, bomb)
+		if err == nil || got.Batch.RejectedFor(normalize.ReasonTooLarge) != 1 || len(got.Reply) > 0 {
+			t.Errorf("%s: %v, %+v, answered %q", how, err, got.Batch.Rejected, got.Reply)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -105,6 +106,38 @@ func TestNoMemoryForMessage(t *testing.T) {
 	}
 	if s := r.Stats(); s.Received != 3 || s.Stored != 3 {
 		t.Errorf("%+v\n%s", s, lines())
+	}
+}
+
+// The same goes for one whose tag, which is in the line of each entry, makes it larger
+// than connections may be.
+func TestNoMemoryForTags(t *testing.T) {
+	entry := arr(num(1749988800), dict())
+	for name, entries := range map[string]string{
+		"Forward":       arr(slices.Repeat([]string{entry}, 1000)...),
+		"PackedForward": bin(strings.Repeat(entry, 1000)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, addr, lines := server(t, 16<<10)
+			large := arr(str(strings.Repeat("x", 8000)), entries, dict(str("chunk"), str("c2")))
+			conn := send(t, addr, message("one", "c1")+large)
+			if got, err := io.ReadAll(conn); err != nil || string(got) != acks("c1") {
+				t.Fatalf("%q %v", got, err)
+			}
+			if s := r.Stats(); s.Received != 1 || s.Stored != 1 || strings.Count(lines(), "\n") != 1 {
+				t.Errorf("%+v", s)
+			}
+			// A short tag is no burden.
+			small := arr(str("app.x"), entries, dict(str("chunk"), str("c2")))
+			conn = send(t, addr, small)
+			conn.(*net.TCPConn).CloseWrite()
+			if got, err := io.ReadAll(conn); err != nil || string(got) != acks("c2") {
+				t.Fatalf("%q %v", got, err)
+			}
+			if s := r.Stats(); s.Received != 1001 || s.Stored != 1001 {
+				t.Errorf("%+v", s)
+			}
+		})
 	}
 }
 

@@ -1,19 +1,21 @@
 package forward
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/rollway/rollway/collector/receive"
 )
 
 // option is what matters of a message's option.
 type option struct {
-	chunk []byte // the value as it was sent; nil: no acknowledgement is wanted
-	gzip  bool
+	chunk  []byte // the value as it was sent; nil: no acknowledgement is wanted
+	packed []byte // how the entries are compressed; nil: not at all
 }
 
 // read reads it from r; anything but a map is no option.
@@ -35,7 +37,10 @@ func (o *option) read(r *reader) {
 				o.chunk = before[:len(before)-len(r.b)]
 			}
 		case "compressed":
-			o.gzip = string(v.data) == "gzip"
+			o.packed = v.data
+			if string(v.data) == "text" {
+				o.packed = nil
+			}
 		}
 	}
 }
@@ -48,21 +53,53 @@ const (
 	maxRatio     = 200
 )
 
-// inflate unpacks packed, of one or several members, into memory of the
-// session. An error is that of the message.
-func (s *session) inflate(c *receive.Chunk, packed []byte) ([]byte, error) {
+// Memory of a decoder of zstd: the largest window that it may have to use, as over
+// HTTP, and more than it needs beside it.
+const (
+	maxWindow   = 8 << 20
+	zstdScratch = 512 << 10
+)
+
+// unpacker returns what unpacks packed, of one or several members or frames; done
+// is to be called in the end.
+func (s *session) unpacker(c *receive.Chunk, how, packed []byte) (src io.Reader, done func(), err error) {
 	s.packed.Reset(packed)
+	switch string(how) {
+	case "gzip":
+		if s.gzip.z == nil {
+			s.gzip.z = new(gzip.Reader)
+		}
+		s.gzip.packed = &s.packed
+		if err := s.gzip.next(); err != nil {
+			s.gzip.z = nil
+			return nil, nil, err
+		}
+		return &s.gzip, func() {}, nil
+	case "zstd":
+		if !c.Take(maxWindow + zstdScratch) {
+			return nil, nil, errMemory
+		}
+		z, err := zstd.NewReader(&s.packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return nil, nil, err
+		}
+		return z, z.Close, nil
+	}
+	return nil, nil, errors.New("known here are gzip and zstd")
+}
+
+// inflate unpacks packed into memory of the session. An error is that of the
+// message.
+func (s *session) inflate(c *receive.Chunk, how, packed []byte) ([]byte, error) {
 	defer s.packed.Reset(nil)
 	if len(packed) == 0 {
 		return nil, nil
 	}
-	if s.unpack == nil {
-		s.unpack = new(gzip.Reader)
+	src, done, err := s.unpacker(c, how, packed)
+	if err != nil {
+		return nil, fmt.Errorf("the entries of a message are not %.20q: %w", how, err)
 	}
-	if err := s.nextMember(); err != nil {
-		s.unpack = nil
-		return nil, fmt.Errorf("the entries of a message are not gzip: %w", err)
-	}
+	defer done()
 	out := s.unpacked[:0]
 	defer func() { s.unpacked = keep(out) }()
 	for held := 0; ; {
@@ -77,32 +114,43 @@ func (s *session) inflate(c *receive.Chunk, packed []byte) ([]byte, error) {
 				out = append(make([]byte, 0, size), out...)
 			}
 		}
-		n, err := s.unpack.Read(out[len(out):held])
+		n, err := src.Read(out[len(out):held])
 		out = out[:len(out)+n]
 		if len(out) > s.MaxUnpacked || len(out) > ratioFloor && len(out)/maxRatio > len(packed) {
 			return nil, fmt.Errorf("%w: its %d bytes unpack to more than %d bytes or %d times as many", errLarge, len(packed), s.MaxUnpacked, maxRatio)
 		}
-		if err == io.EOF && s.packed.Len() == 0 {
+		if err == io.EOF {
 			return out, nil
 		}
-		if err == io.EOF {
-			err = s.nextMember()
-		}
 		if err != nil {
-			return nil, fmt.Errorf("the entries of a message are not whole gzip: %w", err)
+			return nil, fmt.Errorf("the entries of a message are not whole %.20q: %w", how, err)
 		}
 	}
 }
 
-// nextMember begins a member of packed, of which there is more. Read together, a
-// header that ends within its name would be taken for the end of all.
-func (s *session) nextMember() error {
-	err := s.unpack.Reset(&s.packed)
+// members reads the members of a gzip one by one. Read together, a header that ends
+// within its name would be taken for the end of all.
+type members struct {
+	z      *gzip.Reader // nil until needed
+	packed *bytes.Reader
+}
+
+// next begins a member of packed, of which there is more.
+func (m *members) next() error {
+	err := m.z.Reset(m.packed)
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
-	s.unpack.Multistream(false)
+	m.z.Multistream(false)
 	return err
+}
+
+func (m *members) Read(p []byte) (int, error) {
+	n, err := m.z.Read(p)
+	if err == io.EOF && m.packed.Len() > 0 {
+		err = m.next()
+	}
+	return n, err
 }
 
 var (

@@ -47,3 +47,8 @@ func TestBoundsOfTimes(t *testing.T) {
 		}
 	}
 }
+
+// A body that came too slowly is to be sent again.
+func TestSlowBody(t *testing.T) {
+	decodetest.CheckSlowBody(t, Protocol, ofJSON, `{"streams":[`, "the body did not arrive within")
+}

@@ -98,3 +98,13 @@ func TestRemote(t *testing.T) {
 		t.Errorf("%d lines, want %d", len(got), len(want))
 	}
 }
+
+// TestFluentBit has Fluent Bit send, or where it is not, what it once sent.
+func TestFluentBit(t *testing.T) {
+	const head = "    name loki\n    host HOST\n    port PORT\n"
+	doortest.Agents(t, mask, doortest.FluentBit, map[string]string{
+		"fluent-bit":          head,
+		"fluent-bit-metadata": head + "    labels job=shop, $level\n    structured_metadata $n, host=web-1\n    structured_metadata_map_keys $nested\n    tenant_id one\n    compress gzip\n",
+		"fluent-bit-line":     head + "    line_format key_value\n    remove_keys tags, nested\n",
+	})
+}

@@ -34,7 +34,9 @@ func (r *reader) parseLabels(text []byte) error {
 		if err != nil {
 			return bad()
 		}
-		r.label(name, value)
+		if err := r.label(name, value); err != nil {
+			return err
+		}
 		s = strings.TrimSpace(after[len(quoted):])
 		if s == "" {
 			break
@@ -48,11 +50,11 @@ func (r *reader) parseLabels(text []byte) error {
 }
 
 // label adds a label, whose text is kept in values.
-func (r *reader) label(name, value string) {
+func (r *reader) label(name, value string) error {
 	part := func(s string) []byte {
 		start := len(r.values)
 		r.values = append(r.values, s...)
 		return r.values[start:len(r.values):len(r.values)]
 	}
-	r.labels = append(r.labels, pair{part(name), part(value)})
+	return r.add(pair{part(name), part(value)})
 }

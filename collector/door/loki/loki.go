@@ -57,7 +57,8 @@ func (push) Decode(q *receive.Request) error {
 }
 
 var (
-	plainText = []string{"text/plain; charset=utf-8"}
+	plainText  = []string{"text/plain; charset=utf-8"}
+	retryAfter = []string{"1"}
 )
 
 func (push) Answer(a *receive.Answer) {
@@ -69,6 +70,10 @@ func (push) Answer(a *receive.Answer) {
 		a.Code = http.StatusNoContent
 		delete(a.Header, "Content-Type")
 		return
+	}
+	if a.Code == http.StatusRequestTimeout { // at which clients of Loki give up
+		a.Code = http.StatusServiceUnavailable
+		a.Header["Retry-After"] = retryAfter
 	}
 	a.Header["Content-Type"] = plainText
 	if a.Code == http.StatusOK || a.Code == http.StatusBadRequest && rejected > 0 && len(a.Batch.Rejected) > 0 && a.Batch.Rejected[0].Detail != "" {

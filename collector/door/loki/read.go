@@ -34,8 +34,15 @@ type reader struct {
 // pair is a label or a piece of metadata.
 type pair struct{ name, value []byte }
 
-// keepScratch is the size from which memory does not go back to the pool.
-const keepScratch = 1 << 20
+// From these sizes on memory does not go back to the pool.
+const (
+	keepScratch = 1 << 20
+	keepLabels  = 1 << 10 // labels
+)
+
+// labelBytes is what a label takes up in memory beside its text, also while their
+// list grows.
+const labelBytes = 128
 
 var jsonOptions = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 
@@ -48,8 +55,11 @@ func newReader() *reader {
 
 func (r *reader) release() {
 	r.q, r.b, r.spread = nil, nil, 0
-	clear(r.labels)
+	clear(r.labels[:cap(r.labels)]) // a stream before may have had more
 	r.labels = r.labels[:0]
+	if cap(r.labels) > keepLabels {
+		r.labels = nil
+	}
 	if cap(r.values) > keepScratch {
 		r.values = nil
 	}
@@ -110,7 +120,9 @@ func (r *reader) stream(msg []byte) error {
 			if err != nil {
 				return err
 			}
-			r.labels = append(r.labels, p)
+			if err := r.add(p); err != nil {
+				return err
+			}
 		}
 	}
 	if err := broken("Stream", f.Err()); err != nil {
@@ -120,7 +132,7 @@ func (r *reader) stream(msg []byte) error {
 	for f.Next() {
 		if f.Num == 2 && f.Is(protowire.BytesType) {
 			r.spread += int64(size + len(f.Bytes))
-			if err := r.q.Reserve(int64(cap(r.out)) + r.spread); err != nil {
+			if err := r.reserve(); err != nil {
 				return err
 			}
 			if err := r.entry(f.Bytes); err != nil {
@@ -129,6 +141,23 @@ func (r *reader) stream(msg []byte) error {
 		}
 	}
 	return nil
+}
+
+// add adds a label. There may be many that are small: what they take up is counted
+// each time that their list grows.
+func (r *reader) add(p pair) error {
+	if len(r.labels) == cap(r.labels) {
+		if err := r.reserve(); err != nil {
+			return err
+		}
+	}
+	r.labels = append(r.labels, p)
+	return nil
+}
+
+// reserve takes the memory of what was read so far.
+func (r *reader) reserve() error {
+	return r.q.Reserve(int64(cap(r.out)) + r.spread + labelBytes*int64(cap(r.labels)))
 }
 
 // readPair reads

@@ -1,7 +1,14 @@
 package otlp_test
 
 import (
+	"bytes"
 	"context"
+	"flag"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -53,7 +60,7 @@ const (
 	shared   = `"scope.version":"1.2.3","scope.schema_url":"https://example.com/1","resource":{"host.name":"web-1"}`
 	head     = `{"time":"2026-05-28T12:40:00.123456789Z","level":"WARN+1",`
 	wantGo   = head + `"msg":"slow","service":"shop","logger":"checkout","attrs":{` + attrs + `,` + observed + `,` + shared + "}}\n" +
-		head + `"service":"shop","logger":"checkout","attrs":{` + attrs + `,` + observed + `,"body":{"code":7},"event_name":"declined",` + shared + "}}\n"
+		head + `"service":"shop","logger":"checkout","attrs":{` + attrs + `,` + observed + `,"event_name":"declined",` + shared + `,"code":7}}` + "\n"
 )
 
 func TestSDKForGo(t *testing.T) {
@@ -160,3 +167,84 @@ transport.on('ready', () => {
 
 // TestReplay sends again what the clients sent.
 func TestReplay(t *testing.T) { doortest.Replay(t, mask) }
+
+// TestFluentBit has Fluent Bit send, or where it is not, what it once sent.
+func TestFluentBit(t *testing.T) {
+	const (
+		head = "    name opentelemetry\n    host HOST\n    port PORT\n"
+		ids  = "[FILTER]\n    name record_modifier\n    match *\n    record trace_id 4bf92f3577b34da6a3ce929d0e0e4736\n    record span_id 00f067aa0ba902b7\n"
+	)
+	doortest.Agents(t, mask, doortest.FluentBit, map[string]string{
+		"fluent-bit": head,
+		"fluent-bit-keys": head + "    logs_body_key $message\n    logs_body_key_attributes on\n    logs_severity_text_message_key level\n" +
+			"    logs_trace_id_message_key trace_id\n    logs_span_id_message_key span_id\n    add_label env prod\n    compress gzip\n" + ids,
+		"fluent-bit-whole": head + "    logs_body_key $none\n    http2 force\n    compress zstd\n",
+		"fluent-bit-grpc":  head + "    logs_body_key $none\n    grpc on\n    compress gzip\n",
+	})
+}
+
+// No registry that CI reaches has it whole.
+var otelcol = flag.String("otelcol", "", "the program of an OpenTelemetry Collector with the otlp receiver and the exporters otlp and otlphttp, to send logs and with -update record what it sends")
+
+// What the OpenTelemetry Collector is given to pass on.
+const forOtelcol = `{"resourceLogs":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"shop"}},{"key":"host.name","value":{"stringValue":"web-1"}}]},` +
+	`"schemaUrl":"https://example.com/1","scopeLogs":[{"scope":{"name":"cart","version":"1.2","attributes":[{"key":"a","value":{"intValue":"1"}}]},"logRecords":[` +
+	`{"timeUnixNano":"1779972000123456789","observedTimeUnixNano":"1779972000200000000","severityNumber":13,"severityText":"warn","body":{"stringValue":"one"},` +
+	`"traceId":"4bf92f3577b34da6a3ce929d0e0e4736","spanId":"00f067aa0ba902b7","flags":1,"attributes":[{"key":"n","value":{"intValue":"9007199254740993"}},{"key":"raw","value":{"bytesValue":"AP8="}},` +
+	`{"key":"list","value":{"arrayValue":{"values":[{"stringValue":"a"},{"doubleValue":0.5},{}]}}},{"key":"map","value":{"kvlistValue":{"values":[{"key":"k","value":{"boolValue":true}}]}}}]},` +
+	`{"timeUnixNano":"1779972001000000005","body":{"kvlistValue":{"values":[{"key":"msg","value":{"stringValue":"two"}},{"key":"level","value":{"stringValue":"error"}}]}},"eventName":"e"},` +
+	`{"observedTimeUnixNano":"1779972002500000000","severityNumber":17,"body":{"stringValue":"{\"level\":\"info\"}"}}]}]}]}`
+
+// TestCollector has the OpenTelemetry Collector pass logs on, or where it is not,
+// what it once sent.
+func TestCollector(t *testing.T) {
+	doortest.Agents(t, mask, passOn, map[string]string{
+		"otelcol-grpc":      "otlp_grpc: {endpoint: HOST:PORT, tls: {insecure: true}}",
+		"otelcol-grpc-zstd": "otlp_grpc: {endpoint: HOST:PORT, compression: zstd, tls: {insecure: true}}",
+		"otelcol-http":      "otlp_http: {endpoint: http://HOST:PORT}",
+		"otelcol-http-json": "otlp_http: {endpoint: http://HOST:PORT, encoding: json, compression: snappy}",
+	})
+}
+
+// passOn runs the Collector with an exporter until sent returns.
+func passOn(t testing.TB, exporter string, sent func()) bool {
+	if *otelcol == "" {
+		return false
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln.Close() // for the Collector
+	path := filepath.Join(t.TempDir(), "otelcol.yaml")
+	name, _, _ := strings.Cut(exporter, ":")
+	config := "receivers: {otlp: {protocols: {http: {endpoint: " + ln.Addr().String() + "}}}}\nexporters: \n  " + exporter +
+		"\nservice: {telemetry: {metrics: {level: none}}, pipelines: {logs: {receivers: [otlp], exporters: [" + name + "]}}}\n"
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), *otelcol, "--config", path)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		cmd.Process.Signal(os.Interrupt)
+		t.Logf("%v\n%s", cmd.Wait(), out.String())
+	}()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		resp, err := http.Post("http://"+ln.Addr().String()+"/v1/logs", "application/json", strings.NewReader(forOtelcol))
+		if err == nil {
+			if resp.Body.Close(); resp.StatusCode != http.StatusOK {
+				t.Fatal(resp.Status)
+			}
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+	sent()
+	return true
+}

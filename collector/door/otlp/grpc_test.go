@@ -128,7 +128,7 @@ func TestGRPCOfOtherKinds(t *testing.T) {
 		{"two messages", inGRPC, "", "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00", "3", "0 bytes long, but 5 came"},
 		{"packed without a name", inGRPC, "", "\x01\x00\x00\x00\x01x", "3", "does not say how"},
 		{"packed, but not so", inGRPC, "gzip", "\x01\x00\x00\x00\x01x", "3", "the body is not"},
-		{"packed in another way", inGRPC, "br", "\x01\x00\x00\x00\x01x", "12", "supported are"},
+		{"packed in another way", inGRPC, "compress", "\x01\x00\x00\x00\x01x", "12", "supported are"},
 		{"larger than all", inGRPC, "", "\x00\xff\xff\xff\xff", "8", "4294967295 bytes"},
 		{"not OTLP", inGRPC, "", "\x00\x00\x00\x00\x05hello", "3", "not a valid ExportLogsServiceRequest"},
 	} {

@@ -116,8 +116,12 @@ func oracle(rl plog.ResourceLogs, sl plog.ScopeLogs, lr plog.LogRecord) map[stri
 		line["level"] = level
 	}
 	switch body := lr.Body(); body.Type() {
-	case pcommon.ValueTypeMap, pcommon.ValueTypeSlice:
+	case pcommon.ValueTypeSlice:
 		attrs["body"] = valueOf(body)
+	case pcommon.ValueTypeMap: // of names that are no slots
+		for k, v := range body.Map().All() {
+			attrs[k] = valueOf(v)
+		}
 	case pcommon.ValueTypeEmpty:
 	case pcommon.ValueTypeStr:
 		line["msg"] = body.Str()
@@ -286,7 +290,13 @@ func randomLogs(rnd *rand.Rand) plog.Logs {
 				lr.SetObservedTimestamp(r.nanos())
 				lr.SetSeverityNumber(plog.SeverityNumber(r.IntN(25)))
 				lr.SetSeverityText([]string{"", "WARN", "loud"}[r.IntN(3)])
-				r.value(lr.Body(), 0)
+				if r.value(lr.Body(), 0); lr.Body().Type() == pcommon.ValueTypeMap {
+					inBody := pcommon.NewMap()
+					for k, v := range lr.Body().Map().All() {
+						v.CopyTo(inBody.PutEmpty("body " + k))
+					}
+					inBody.MoveTo(lr.Body().Map())
+				}
 				r.fill(lr.Attributes(), 0)
 				lr.SetDroppedAttributesCount(uint32(r.IntN(3)))
 				lr.SetFlags(plog.LogRecordFlags(r.IntN(3)))

@@ -13,7 +13,7 @@
 // All else is in attrs: the record's attributes as they are named, and what the
 // protocol itself has besides:
 //
-//	body                              one that is an array or a list of keys and values
+//	body                              one that is an array
 //	observed_time                     RFC 3339, unless it is the line's time
 //	severity_text, severity_number    what the level does not tell
 //	event_name, flags, dropped_attributes_count
@@ -25,6 +25,10 @@
 // so that host.name of a resource is resource.host.name in a query. Fields that
 // are unset, zero or empty make no attribute. Entity references, which repeat
 // names of attributes, are left out.
+//
+// A body that is a list of keys and values is read as package normalize reads the
+// members of an event, since agents send records whole there: msg and level go to
+// their slots unless the LogRecord has filled them, all else to attrs.
 package otlp
 
 import (
@@ -117,9 +121,9 @@ func (overHTTP) Answer(a *receive.Answer) {
 	if form == "" {
 		form = formOf(a.HTTP.Header, nil)
 	}
-	if a.Code == http.StatusInternalServerError && a.Stored == 0 {
-		// Clients of this protocol give up at 500, though the disk may work
-		// again.
+	if a.Stored == 0 && (a.Code == http.StatusInternalServerError || a.Code == http.StatusRequestTimeout) {
+		// Clients of this protocol give up at these, though the disk may work
+		// again, or the network be faster.
 		a.Code = http.StatusServiceUnavailable
 		a.Header["Retry-After"] = retryAfter
 	}

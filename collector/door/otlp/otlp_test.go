@@ -37,6 +37,7 @@ func TestJSON(t *testing.T) {
 		b, _ := hex.DecodeString(s)
 		return base64.StdEncoding.EncodeToString(b)
 	}
+	text := func(key, v string) string { return `{"key":"` + key + `","value":{"stringValue":"` + v + `"}}` }
 	for _, tt := range []struct{ name, members, want string }{
 		{"nothing", ``, before + `"level":"INFO"}`},
 		{"time as a string", `"timeUnixNano":"1779972000000000001"`, `{"time":"2026-05-28T12:40:00.000000001Z","level":"INFO"}`},
@@ -55,7 +56,14 @@ func TestJSON(t *testing.T) {
 		{"body", `"body":{"stringValue":"a\u0062\n\ud83d\ude00"}`, before + `"level":"INFO","msg":"ab\n😀"}`},
 		{"body of a number", `"body":{"intValue":"7"}`, before + `"level":"INFO","msg":"7"}`},
 		{"body that is no number", `"body":{"doubleValue":"NaN"}`, before + `"level":"INFO","msg":"NaN"}`},
-		{"body of an object", `"body":{"kvlistValue":{"values":[{"key":"a","value":{"intValue":1}}]}}`, before + `"level":"INFO","attrs":{"body":{"a":1}}}`},
+		{"body of an object", `"body":{"kvlistValue":{"values":[{"key":"a","value":{"intValue":1}},{"key":"b","value":{"arrayValue":{}}},{"key":"c","value":{"kvlistValue":{"values":[{"key":"level","value":{}}]}}}]}}`,
+			before + `"level":"INFO","attrs":{"a":1,"b":[],"c":{"level":null}}}`},
+		{"body that is a record", `"body":{"kvlistValue":{"values":[` + text("severity", "error") + `,` + text("log", "it failed") + `,` + text("trace_id", trace) + `,` + text("service", "cart") + `,` + text("time", "2026-05-28T12:40:01Z") + `]}}`,
+			`{"time":"2026-05-28T12:40:01.000000000Z","level":"ERROR","msg":"it failed","service":"cart","trace_id":"` + trace + `"}`},
+		{"body that is a record, and what the protocol says", `"timeUnixNano":"1779972000000000001","severityNumber":13,"traceId":"` + trace + `","attributes":[` + text("a", "1") + `],` +
+			`"body":{"kvlistValue":{"values":[` + text("level", "error") + `,` + text("msg", "it failed") + `,` + text("traceId", "other") + `,` + text("time", "2026-05-28T12:40:01Z") + `,` + text("a", "2") + `]}}`,
+			`{"time":"2026-05-28T12:40:00.000000001Z","level":"WARN","msg":"it failed","trace_id":"` + trace + `","attrs":{"a":"1","level":"error","traceId":"other","time":"2026-05-28T12:40:01Z","a_2":"2"}}`},
+		{"body that is an empty object", `"body":{"kvlistValue":{}}`, before + `"level":"INFO"}`},
 		{"unknown members and null", `"x":[{"y":1}],"body":null,"attributes":null,"flags":1`, before + `"level":"INFO","attrs":{"flags":1}}`},
 		{"names that are slots", `"attributes":[{"key":"msg","value":{"stringValue":"x"}},{"key":"level","value":{"boolValue":true}}]`, before + `"level":"INFO","attrs":{"msg":"x","level":true}}`},
 		{"equal names", `"attributes":[{"key":"a","value":{"intValue":"1"}},{"key":"a"}]`, before + `"level":"INFO","attrs":{"a":1,"a_2":null}}`},
@@ -198,7 +206,7 @@ func TestAnswers(t *testing.T) {
 		}{
 			{"all rejected", bodies(t, strings.Repeat("too long ", 100))[form], nil, nil, 400, codeInvalidArgument},
 			{"too large", strings.Repeat("x", 10_001), nil, nil, 413, codeResourceExhausted},
-			{"unknown coding", body, nil, []string{"Content-Encoding", "br"}, 415, codeUnimplemented},
+			{"unknown coding", body, nil, []string{"Content-Encoding", "compress"}, 415, codeUnimplemented},
 			{"full", body, decodetest.ErrFull, nil, 503, codeUnavailable},
 			{"stopping", body, os.ErrClosed, nil, 503, codeUnavailable},
 			{"disk fails", body, io.ErrShortWrite, nil, 503, codeUnavailable},

@@ -22,10 +22,11 @@ func TestAnswersToErrorsOfStore(t *testing.T) {
 		code   int
 		retry  string
 		status string
+		grpc   string
 	}{
-		{broken, http.StatusServiceUnavailable, "1", `{"code":14,`},
-		{undurable, http.StatusInternalServerError, "", `{"code":13,`},
-		{reused, http.StatusUnprocessableEntity, "", `{"code":3,`},
+		{broken, http.StatusServiceUnavailable, "1", `{"code":14,`, "14"},
+		{undurable, http.StatusInternalServerError, "", `{"code":13,`, "13"},
+		{reused, http.StatusUnprocessableEntity, "", `{"code":3,`, "3"},
 	} {
 		s := decodetest.NewServer(t, func(o *receive.Options) {
 			store := o.Store
@@ -42,5 +43,15 @@ func TestAnswersToErrorsOfStore(t *testing.T) {
 		if rec.Code != c.code || rec.Header().Get("Retry-After") != c.retry || !strings.HasPrefix(rec.Body.String(), c.status) {
 			t.Errorf("%v: %d %v %s", c.err, rec.Code, rec.Header(), rec.Body)
 		}
+		message := inRecord()
+		rec = decodetest.Send(s.GRPC(GRPC), GRPCPath, "\x00\x00\x00\x00"+string([]byte{byte(len(message))})+message, "Content-Type", inGRPC)
+		if got := rec.Header().Get(grpcStatus); got != c.grpc {
+			t.Errorf("%v: %s over gRPC, %v", c.err, got, rec.Header())
+		}
 	}
+}
+
+// A body that came too slowly is to be sent again, too.
+func TestSlowBody(t *testing.T) {
+	decodetest.CheckSlowBody(t, Protocol, "application/json", `{"resourceLogs":[`, `{"code":14,"message":"the body did not arrive within`)
 }

@@ -45,6 +45,18 @@ sentry_sdk.flush(60)
 	})
 }
 
+// With a brotli module beside it, as other packages bring one, the SDK packs by that.
+func TestPythonBrotli(t *testing.T) {
+	doortest.Client(t, "sentry-sdk-brotli", mask, func(url string) {
+		doortest.Python(t, `
+import sentry_sdk
+sentry_sdk.init(dsn="`+dsn(url)+`", release="shop@1.0", environment="test", server_name="web-1", default_integrations=False)
+sentry_sdk.capture_message("cart is large", level="warning")
+sentry_sdk.flush(60)
+`, "sentry-sdk==2.75.0", "brotli==1.2.0")
+	})
+}
+
 func TestNode(t *testing.T) {
 	doortest.Client(t, "sentry-node", mask, func(url string) {
 		doortest.Node(t, `

@@ -12,7 +12,7 @@
 // # Events
 //
 //	time      timestamp, a string or seconds
-//	level     level
+//	level     level; ERROR without one, as Sentry has it
 //	msg       logentry or message: the formatted text, or else the message;
 //	          without any, "TYPE: VALUE" of the exception
 //	logger    logger

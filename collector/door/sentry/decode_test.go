@@ -33,26 +33,33 @@ const stamp = `{"time":"2026-05-28T12:40:00.500000000Z","level":`
 func TestEvents(t *testing.T) {
 	for _, tt := range []struct{ event, want string }{ // the time is put first, the project last
 		{`"message":"hi","level":"warning","logger":"shop"`, `"WARN","msg":"hi","logger":"shop"`},
-		{`"message":{"formatted":"hi 5","message":"hi %d","params":[5]}`, `"INFO","msg":"hi 5","attrs":{"message":{"message":"hi %d","params":[5]},`},
+		{`"message":"hi","level":"info"`, `"INFO","msg":"hi"`},
+		{`"message":{"formatted":"hi 5","message":"hi %d","params":[5]}`, `"ERROR","msg":"hi 5","attrs":{"message":{"message":"hi %d","params":[5]},`},
 		{`"logentry":{"message":"hi"},"level":"fatal"`, `"FATAL","msg":"hi"`},
-		{`"logentry":{"message":"hi","formatted":"hi"}`, `"INFO","msg":"hi"`},
-		{`"logentry":{"params":[]}`, `"INFO","attrs":{"logentry":{"params":[]},`},
-		{`"message":"one","logentry":{"formatted":"two"}`, `"INFO","msg":"one","attrs":{"logentry":"two",`},
+		{`"logentry":{"message":"hi","formatted":"hi"}`, `"ERROR","msg":"hi"`},
+		{`"logentry":{"params":[]}`, `"ERROR","attrs":{"logentry":{"params":[]},`},
+		{`"message":"one","logentry":{"formatted":"two"}`, `"ERROR","msg":"one","attrs":{"logentry":"two",`},
+		{`"message":"hi","level":"log"`, `"INFO","msg":"hi"`},
+		{`"message":"hi","level":null`, `"ERROR","msg":"hi","attrs":{"level":null,`},
 		{`"message":null,"level":"loud"`, `"INFO","attrs":{"message":null,"level":"loud",`},
 		{`"exception":{"values":[{"type":"ValueError","value":"bad \"x\"","stacktrace":{"frames":[{"lineno":1}]}}]},"level":"error"`,
 			`"ERROR","msg":"ValueError: bad \"x\"","error":{"type":"ValueError","message":"bad \"x\"","stacktrace":{"frames":[{"lineno":1}]}}`},
 		{`"exception":[{"type":"A"},{"type":"B","value":"b"}],"message":"m"`,
-			`"INFO","msg":"m","error":{"type":"B","message":"b","causes":[{"type":"A"}]}`},
-		{`"exception":{"type":"A","value":"a"}`, `"INFO","msg":"A: a","error":{"type":"A","message":"a"}`},
-		{`"exception":{"values":[{"value":"only"}],"x":1}`, `"INFO","msg":"only","error":{"message":"only"},"attrs":{"exception":{"x":1},`},
-		{`"exception":{"values":[]}`, `"INFO","attrs":{"exception":{"values":[]},`},
-		{`"exception":{"values":[5]}`, `"INFO","attrs":{"exception":{"values":[5]},`},
-		{`"contexts":{"trace":{"trace_id":"t","span_id":"s"}}`, `"INFO","trace_id":"t","span_id":"s"`},
+			`"ERROR","msg":"m","error":{"type":"B","message":"b","causes":[{"type":"A"}]}`},
+		{`"exception":{"type":"A","value":"a"}`, `"ERROR","msg":"A: a","error":{"type":"A","message":"a"}`},
+		{`"exception":{"values":[{"value":"only"}],"x":1}`, `"ERROR","msg":"only","error":{"message":"only"},"attrs":{"exception":{"x":1},`},
+		{`"exception":{"values":[]}`, `"ERROR","attrs":{"exception":{"values":[]},`},
+		{`"exception":{"values":[5]}`, `"ERROR","attrs":{"exception":{"values":[5]},`},
+		{`"message":"m","logentry":{"params":[1]},"exception":[{"type":"B"}]`, `"ERROR","msg":"m","error":{"type":"B"},"attrs":{"logentry":{"params":[1]},`},
+		{`"exception":[{"type":"A"}],"exception":{"type":"B"},"message":"m"`, `"ERROR","msg":"m","error":{"type":"A"},"attrs":{"exception":{"type":"B"},`},
+		{`"exception":{"x":1}`, `"ERROR","attrs":{"exception":{"x":1},`},
+		{`"exception":[{"type":"A"}],"level":"error","contexts":[]`, `"ERROR","msg":"A","error":{"type":"A"},"attrs":{"contexts":[],`},
+		{`"contexts":{"trace":{"trace_id":"t","span_id":"s"}}`, `"ERROR","trace_id":"t","span_id":"s"`},
 		{`"contexts":{"os":{"name":"x"},"trace":{"trace_id":"t","op":"o","span_id":5}},"tags":{"a":"b"}`,
-			`"INFO","trace_id":"t","attrs":{"contexts":{"os":{"name":"x"},"trace":{"op":"o","span_id":5}},"tags":{"a":"b"},`},
-		{`"contexts":{"trace":5}`, `"INFO","attrs":{"contexts":{"trace":5},`},
+			`"ERROR","trace_id":"t","attrs":{"contexts":{"os":{"name":"x"},"trace":{"op":"o","span_id":5}},"tags":{"a":"b"},`},
+		{`"contexts":{"trace":5}`, `"ERROR","attrs":{"contexts":{"trace":5},`},
 		{`"event_id":"1f","release":"r","extra":{"k":[1, 2]},"service":"not a slot","\u0074ime":1`,
-			`"INFO","attrs":{"event_id":"1f","release":"r","extra":{"k":[1,2]},"service":"not a slot","time":1,`},
+			`"ERROR","attrs":{"event_id":"1f","release":"r","extra":{"k":[1,2]},"service":"not a slot","time":1,`},
 	} {
 		want := stamp + tt.want
 		if !strings.HasSuffix(want, ",") {
@@ -111,6 +118,11 @@ func TestEnvelopes(t *testing.T) {
 		{"id", "{\"event_id\":\"9ec79c33\"}\n" + event, 1, 200, `{"id":"9ec79c33"}`, 0, 0},
 		{"id of the event", "{}\n{\"type\":\"event\"}\n{\"event_id\":\"9ec79c33\"}", 1, 200, `{"id":"9ec79c33"}`, 0, 0},
 		{"an id that is none", "{\"event_id\":\"<script>\"}\n" + event, 1, 200, `{}`, 0, 0},
+		{"an id of 40 digits", "{\"event_id\":\"" + strings.Repeat("ab", 20) + "\"}\n" + event, 1, 200, `{"id":"` + strings.Repeat("ab", 20) + `"}`, 0, 0},
+		{"an id of 70 digits", "{\"event_id\":\"" + strings.Repeat("ab", 35) + "\"}\n" + event, 1, 200, `{}`, 0, 0},
+		{"two ids", "{\"event_id\":\"ab\"}\n{\"type\":\"event\"}\n{\"event_id\":\"cd\"}", 1, 200, `{"id":"ab"}`, 0, 0},
+		{"no length", "{}\n{\"type\":\"event\",\"length\":null}\n{}\n" + event, 2, 200, `{}`, 0, 0},
+		{"length with a fraction", "{}\n{\"type\":\"event\",\"length\":2.0}\n{}", 0, 400, `its length is 2.0`, 0, 1},
 		{"header alone", "{}", 0, 200, `{}`, 0, 0},
 		{"other types", "{}\n{\"type\":\"session\"}\n{}\n" + event + "{\"type\":\"attachment\",\"length\":5}\na\nb\nc\n{\"type\":\"client_report\"}\n{}",
 			1, 200, `{}`, 3, 3},
@@ -142,6 +154,22 @@ func TestEnvelopes(t *testing.T) {
 		}
 		if told := rec.Header().Get("X-Sentry-Error") != ""; told != (tt.n > tt.unsupported || tt.code != 200) {
 			t.Errorf("%s: %v", tt.name, rec.Header())
+		}
+	}
+}
+
+// What a client is told in a header is one line of ASCII and short.
+func TestOneLine(t *testing.T) {
+	if got := oneLine("a \r\nb\x7f~é"); got != "a ??b?~??" {
+		t.Errorf("%q", got)
+	}
+	if got := oneLine(strings.Repeat("x", 201)); got != strings.Repeat("x", 200) {
+		t.Errorf("%d bytes", len(got))
+	}
+	s, h := newServer(t, normalize.Limits{})
+	for n, code := range map[int]int{64: 200, 65: 400} {
+		if rec := decodetest.Send(h, "/api/"+strings.Repeat("p", n)+"/store/", "{}"); rec.Code != code {
+			t.Errorf("a project's name of %d bytes: %d %s, %q", n, rec.Code, rec.Body, s.Lines)
 		}
 	}
 }

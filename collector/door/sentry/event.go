@@ -2,6 +2,7 @@ package sentry
 
 import (
 	"bytes"
+	"log/slog"
 
 	"github.com/rollway/rollway/collector/door/scan"
 	"github.com/rollway/rollway/collector/normalize"
@@ -38,6 +39,9 @@ func (d *decoder) event(object []byte) {
 	}
 	if !worded && !d.b.Failed() {
 		d.wordException(scan.Get(object, "exception"))
+	}
+	if level := scan.Get(object, "level"); level == nil || scan.IsNull(level) {
+		d.b.SetLevel(slog.LevelError)
 	}
 	if !d.end() {
 		d.keepKind(kindEvent)

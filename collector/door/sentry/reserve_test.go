@@ -14,11 +14,11 @@ import (
 // TestSharedProjectCounts: the project, which is in each of many small logs,
 // does not get past the budget.
 func TestSharedProjectCounts(t *testing.T) {
-	r := receive.New(receive.Options{MaxUnpacked: 1 << 20, MaxBody: 1 << 20, InFlight: 1,
+	r := receive.New(receive.Options{MaxUnpacked: 1 << 20, MaxBody: 1 << 20, InFlight: 12 << 20,
 		Store: func(context.Context, *normalize.Batch) error { return nil }})
 	mux := http.NewServeMux()
 	mux.Handle("/api/{project}/envelope/", r.Handler(Envelope))
-	body := "{}\n{\"type\":\"log\"}\n{\"items\":[" + strings.Repeat("{},", 90_000) + "{}]}"
+	body := "{}\n{\"type\":\"log\"}\n{\"items\":[" + strings.Repeat("{},", 80_000) + "{}]}"
 	for project, code := range map[string]int{
 		strings.Repeat("p", maxProject):   http.StatusRequestEntityTooLarge,
 		strings.Repeat("p", maxProject+1): http.StatusBadRequest,

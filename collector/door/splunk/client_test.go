@@ -61,3 +61,13 @@ log.info('done')
 `, "winston-splunk-httplogger@3.1.8", "winston@3.19.0")
 	})
 }
+
+// TestFluentBit has Fluent Bit send, or where it is not, what it once sent.
+func TestFluentBit(t *testing.T) {
+	const head = "    name splunk\n    host HOST\n    port PORT\n    splunk_token secret\n"
+	doortest.Agents(t, mask, doortest.FluentBit, map[string]string{
+		"fluent-bit": head,
+		"fluent-bit-fields": head + "    event_host web-1\n    event_source shop\n    event_sourcetype app\n    event_index main\n    event_field number $n\n" +
+			"    channel 0123\n    compress gzip\n",
+	})
+}

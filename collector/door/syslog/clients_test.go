@@ -2,7 +2,6 @@ package syslog_test
 
 import (
 	"bytes"
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -23,7 +22,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/collector"
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/door/doortest"
 	"github.com/rollway/rollway/collector/door/syslog"
@@ -32,18 +30,9 @@ import (
 	"github.com/rollway/rollway/remote"
 )
 
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited a minute for %s", what)
-		}
-	}
-}
-
 // server is a collector that takes syslog over UDP, TCP and TLS.
 type server struct {
-	*collector.Collector
+	*doortest.Server
 	cert, key string // files
 	roots     *x509.CertPool
 }
@@ -54,28 +43,13 @@ func (s *server) at(network string) string {
 
 func startServer(t *testing.T) *server {
 	t.Helper()
-	cfg := config.Default()
-	cfg.Listen, cfg.ListenSyslog, cfg.Data = "127.0.0.1:0", "udp://127.0.0.1:0 tcp://:0 tls://127.0.0.1:0", t.TempDir()
-	cfg.Limits.MaxPast, cfg.Limits.MaxFuture = 0, 0 // the times are those of the golden files
-	s := &server{}
+	s := new(server)
 	s.cert, s.key, s.roots = certificate(t)
-	cfg.TLS.Cert, cfg.TLS.Key = s.cert, s.key
-	var err error
-	if s.Collector, err = collector.New(cfg, nil); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		if r := s.Stats().Receive; r.Received != r.Stored+r.RejectedTotal()+r.Failed || r.InFlight != 0 {
-			t.Errorf("the ledger does not close: %+v", r)
-		}
+	s.Server = doortest.Run(t, func(cfg *config.Config) {
+		cfg.ListenSyslog = "udp://127.0.0.1:0 tcp://:0 tls://127.0.0.1:0"
+		cfg.TLS.Cert, cfg.TLS.Key = s.cert, s.key
 	})
+	s.Reader = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: s.roots}, DisableKeepAlives: true}}
 	return s
 }
 
@@ -109,23 +83,6 @@ func certificate(t *testing.T) (cert, key string, roots *x509.CertPool) {
 	}
 	roots.AddCert(parsed)
 	return cert, key, roots
-}
-
-// lines waits for n lines and returns them as GET /api/query shows them.
-func (s *server) lines(t *testing.T, n int) []string {
-	t.Helper()
-	eventually(t, fmt.Sprintf("%d lines", n), func() bool { return s.Stats().Receive.Stored >= uint64(n) })
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: s.roots}, DisableKeepAlives: true}}
-	res, err := client.Get("https://" + s.Addr().String() + "/api/query?limit=10000")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode != 200 {
-		t.Fatalf("query: %d %s %v", res.StatusCode, body, err)
-	}
-	return strings.Split(strings.TrimSuffix(string(body), "\n"), "\n")
 }
 
 // recorder stands before a server and keeps what passes: streams as they are,
@@ -251,32 +208,6 @@ func replay(t *testing.T, sent []byte) string {
 	return string(c.Batch.Lines)
 }
 
-// golden compares what the requests kept in testdata become with the lines kept
-// there; with -update it keeps sent.
-func golden(t *testing.T, client string, sent []byte) {
-	t.Helper()
-	request, lines := filepath.Join("testdata", client+".request"), filepath.Join("testdata", client+".lines")
-	if doortest.Updating() && sent != nil {
-		if err := os.WriteFile(request, sent, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(lines, []byte(replay(t, sent)), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	kept, err := os.ReadFile(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := os.ReadFile(lines)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := replay(t, kept); got != string(want) {
-		t.Errorf("%s became\n%swant\n%s", request, got, want)
-	}
-}
-
 // varying is what is different each time in the lines of one client.
 var varying = []struct{ pattern, with string }{
 	{`"time":"[^"]*"`, `"time":"T"`},
@@ -334,8 +265,8 @@ func TestRemoteWriter(t *testing.T) {
 				c.change(&o)
 			}
 			send(t, "syslog+"+c.network+"://"+r.addr, remote.Options{Syslog: o})
-			lines := s.lines(t, 2)
-			golden(t, c.client, r.bytes())
+			lines := s.Await(t, 2)
+			doortest.Stream(t, c.client, r.bytes(), replay)
 			same(t, c.client, lines)
 		})
 	}
@@ -343,7 +274,7 @@ func TestRemoteWriter(t *testing.T) {
 		s := startServer(t)
 		send(t, "syslog+tls://"+s.at("tls"), remote.Options{TLSConfig: &tls.Config{RootCAs: s.roots},
 			Syslog: remote.Syslog{Facility: "local3", Hostname: "box", AppName: "shop", ProcID: "77", MsgID: "ID47"}})
-		same(t, "rollway-octets", s.lines(t, 2))
+		same(t, "rollway-octets", s.Await(t, 2))
 	})
 }
 
@@ -378,8 +309,8 @@ func TestLogger(t *testing.T) {
 			if out, err := exec.Command(program, full...).CombinedOutput(); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
-			lines := s.lines(t, 1)
-			golden(t, client, r.bytes())
+			lines := s.Await(t, 1)
+			doortest.Stream(t, client, r.bytes(), replay)
 			same(t, client, lines)
 		})
 	}
@@ -409,8 +340,8 @@ h.close()
 			if err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
-			lines := s.lines(t, 3)
-			golden(t, "python-"+network, r.bytes())
+			lines := s.Await(t, 3)
+			doortest.Stream(t, "python-"+network, r.bytes(), replay)
 			same(t, "python-"+network, lines)
 		})
 	}
@@ -444,15 +375,47 @@ func TestRsyslog(t *testing.T) {
 			_, port, _ := net.SplitHostPort(r.addr)
 			in := startRsyslog(t, daemon, `action(type="omfwd" target="127.0.0.1" port="`+port+`" `+action+`)`)
 			var conn net.Conn
-			eventually(t, "rsyslogd listens", func() bool {
+			doortest.Eventually(t, "rsyslogd listens", func() bool {
 				var err error
 				conn, err = net.Dial("tcp", in)
 				return err == nil
 			})
 			defer conn.Close()
 			io.WriteString(conn, "<35>1 2026-05-28T12:40:00.123456Z box shop 77 ID47 [x@1 a=\"b \\\"c\\\"\"] first\n<13>May 28 12:40:01 box backup[5]: second\n")
-			lines := s.lines(t, 2)
-			golden(t, client, r.bytes())
+			lines := s.Await(t, 2)
+			doortest.Stream(t, client, r.bytes(), replay)
+			same(t, client, lines)
+		})
+	}
+}
+
+// TestFluentBit has Fluent Bit send, or where it is not, what it once sent.
+func TestFluentBit(t *testing.T) {
+	const options = "    syslog_message_key message\n    syslog_severity_key level\n    syslog_appname_preset shop\n    syslog_hostname_preset box\n    syslog_sd_key nested\n    allow_longer_sd_id on\n"
+	for client, format := range map[string]string{
+		"fluent-bit-udp-5424": "rfc5424", "fluent-bit-udp-3164": "rfc3164",
+		"fluent-bit-tcp-5424": "rfc5424", "fluent-bit-tls-3164": "rfc3164",
+	} {
+		t.Run(client, func(t *testing.T) {
+			s := startServer(t)
+			network := strings.Split(client, "-")[2]
+			var r *recorder
+			if network == "tls" {
+				r = s.recordTLS(t)
+			} else {
+				r = record(t, network, s.at(network))
+			}
+			host, port, _ := net.SplitHostPort(r.addr)
+			output := "    name syslog\n    host " + host + "\n    port " + port + "\n    mode " + network + "\n    syslog_format " + format + "\n" + options
+			if network == "tls" {
+				output += "    tls on\n    tls.ca_file " + s.cert + "\n"
+			}
+			var lines []string
+			if !doortest.FluentBit(t, output, func() { lines = s.Await(t, doortest.AgentEvents) }) {
+				doortest.Stream(t, client, nil, replay)
+				return
+			}
+			doortest.Stream(t, client, r.bytes(), replay)
 			same(t, client, lines)
 		})
 	}
@@ -496,12 +459,4 @@ input(type="imtcp" address="127.0.0.1" port="` + port + `" ruleset="on")
 }
 
 // TestGoldens replays what clients sent, whether they are here or not.
-func TestGoldens(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.request")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no golden file: ", err)
-	}
-	for _, f := range files {
-		golden(t, strings.TrimSuffix(filepath.Base(f), ".request"), nil)
-	}
-}
+func TestGoldens(t *testing.T) { doortest.Streams(t, replay) }

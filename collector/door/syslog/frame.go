@@ -35,7 +35,7 @@ type session struct {
 
 // Decode takes whole frames.
 func (s *session) Decode(c *receive.Chunk) (taken int, err error) {
-	for taken < len(c.Data) {
+	for taken < len(c.Data) && !c.Full(0) {
 		data := c.Data[taken:]
 		n := 0
 		switch {

@@ -3,8 +3,6 @@
 package wire
 
 import (
-	"math"
-
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -127,6 +125,3 @@ func (f *Fields) fail(n int) bool {
 // Is reports whether the field has the type that it should have. A field of
 // another is as good as unknown.
 func (f *Fields) Is(typ protowire.Type) bool { return f.Type == typ }
-
-// Float returns the value of a double.
-func (f *Fields) Float() float64 { return math.Float64frombits(f.Value) }

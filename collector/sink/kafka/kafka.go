@@ -35,7 +35,7 @@ type Options struct {
 	Topic       string   // required
 	Key         string   // top-level key of a line whose value is the record's key; empty: records have none and are spread
 	Journal     string   // the journal's ID, for the header
-	MaxRecord   int      // bytes of a record, as the topic's max.message.bytes; default 1,000,000
+	MaxRecord   int      // bytes of a record, as the topic's max.message.bytes; at most 100 MiB, default 1,000,000
 	Compression string   // none, gzip, snappy, lz4 or zstd; default none
 
 	TLS      *tls.Config // nil: connections are not encrypted

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/sink"
 	"github.com/rollway/rollway/collector/sink/kafka"
@@ -74,6 +75,7 @@ func run(t *testing.T, j *journal.Journal, o kafka.Options) (*sink.Runner, func(
 			t.Error(err)
 		}
 		d.Close()
+		r.Close()
 	}
 }
 
@@ -307,5 +309,19 @@ func TestOptions(t *testing.T) {
 		if _, err := kafka.New(o); err == nil {
 			t.Errorf("%+v was taken", o)
 		}
+	}
+	var c config.Config
+	if c.Set("kafka.max_record", "104857601") == nil {
+		t.Error("a configuration may ask for more than the client takes")
+	}
+	for _, limit := range []string{"1KiB", "100MiB"} {
+		if err := c.Set("kafka.max_record", limit); err != nil {
+			t.Fatal(err)
+		}
+		d, err := kafka.New(kafka.Options{Brokers: []string{"a:1"}, Topic: "t", MaxRecord: int(c.Kafka.MaxRecord)})
+		if err != nil {
+			t.Fatalf("kafka.max_record %s: %v", limit, err)
+		}
+		d.Close()
 	}
 }
