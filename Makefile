@@ -80,6 +80,7 @@ soak: ## random runs for DURATION (10m) each: slab, shard (also under the race d
 	$(GO) test -race -v -timeout 0 -run 'TestStress|TestStressFiles' ./shard -args -stress $(DURATION)
 	$(GO) test -timeout 0 -run 'TestSimulation' -count 50 ./internal/spool
 	$(GO) test -timeout 0 ./relay -args -long
+	cd collector && $(GO) test -timeout 0 -run TestLives ./journal -args -lives 2000
 	cd bench && $(GO) run ./cmd/bench ingest-chaos -o /dev/null
 	cd collector && $(GO) test -timeout 0 -run TestReadyWithBacklog ./cmd/rollway -args -backlog 10050000000
 	$(GO) run ./scripts/dev fuzz -time $(DURATION)

@@ -41,10 +41,7 @@ const (
 // to be safe is there, nothing that was not given is read as a record, and the
 // next Open goes on behind what is left.
 func TestPowerCut(t *testing.T) {
-	seed := *seedFlag
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
+	seed := chosenSeed()
 	for _, c := range []struct {
 		name string
 		file shard.FileOptions
@@ -59,29 +56,46 @@ func TestPowerCut(t *testing.T) {
 		{"framed, Direct", shard.FileOptions{Framed: true, Mode: shard.Direct, MaxSize: 100 << 10}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o := shard.Options{BufferSize: 128 << 10, Shards: 2, Full: shard.Block, FlushInterval: time.Millisecond, StallAfter: time.Minute, CloseTimeout: time.Minute, File: c.file}
-			ops := recordOps(t, o)
-			rnd, d, states, syncs := rand.New(rand.NewPCG(seed, 1)), newDrive(), 0, 0
-			for i, op := range ops {
-				atSync := op.kind == opSync || op.kind == opSyncFolder
-				if atSync && d.dirty() { // the moment before it has an effect
-					states += try(t, d, o, d.least(), d.most(), d.some(rnd), d.some(rnd))
-					syncs++
-				}
-				d.apply(op)
-				if !atSync && op.kind != opTell && i%7 == 0 {
-					states += try(t, d, o, d.some(rnd))
-				}
-				if t.Failed() {
-					t.Fatalf("at operation %d of %d, kind %d; repeat with -args -seed %d", i, len(ops), op.kind, seed)
-				}
-			}
-			try(t, d, o, d.least(), d.most())
-			t.Logf("%d operations, %d syncs, %d states", len(ops), syncs, states)
-			if d.safe[0] < rounds*perRound || states < 25 || syncs < rounds/3 {
-				t.Errorf("%d records safe: this tests little", d.safe[0])
-			}
+			o := options(c.file)
+			replay(t, seed, o, recordOps(t, o))
 		})
+	}
+}
+
+func chosenSeed() uint64 {
+	if *seedFlag != 0 {
+		return *seedFlag
+	}
+	return rand.Uint64()
+}
+
+func options(file shard.FileOptions) shard.Options {
+	return shard.Options{BufferSize: 128 << 10, Shards: 2, Full: shard.Block, FlushInterval: time.Millisecond, StallAfter: time.Minute, CloseTimeout: time.Minute, File: file}
+}
+
+// replay has the power fail at each fsync of ops and between, and a Writer with
+// o go on.
+func replay(t *testing.T, seed uint64, o shard.Options, ops []op) {
+	t.Helper()
+	rnd, d, states, syncs := rand.New(rand.NewPCG(seed, 1)), newDrive(), 0, 0
+	for i, op := range ops {
+		atSync := op.kind == opSync || op.kind == opSyncFolder
+		if atSync && d.dirty() { // the moment before it has an effect
+			states += try(t, d, o, d.least(), d.most(), d.some(rnd), d.some(rnd))
+			syncs++
+		}
+		d.apply(op)
+		if !atSync && op.kind != opTell && i%7 == 0 {
+			states += try(t, d, o, d.some(rnd))
+		}
+		if t.Failed() {
+			t.Fatalf("at operation %d of %d, kind %d; repeat with -args -seed %d", i, len(ops), op.kind, seed)
+		}
+	}
+	try(t, d, o, d.least(), d.most())
+	t.Logf("%d operations, %d syncs, %d states", len(ops), syncs, states)
+	if d.safe[0] < rounds*perRound || states < 25 || syncs < rounds/3 {
+		t.Errorf("%d records safe: this tests little", d.safe[0])
 	}
 }
 
@@ -113,20 +127,12 @@ func recordOps(t *testing.T, o shard.Options) []op {
 				t.Fatal(err)
 			}
 		}
-		safe := map[int]int{}
-		for g := range goroutines {
-			safe[g] = (round + 1) * perRound
-		}
-		r.tell(safe)
+		r.tellAll((round + 1) * perRound)
 	}
 	if err := errors.Join(w.Sync(), w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	safe := map[int]int{}
-	for g := range goroutines {
-		safe[g] = rounds * perRound
-	}
-	r.tell(safe)
+	r.tellAll(rounds * perRound)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.ops

@@ -83,7 +83,12 @@ func (r *recorder) named() {
 	r.note(op{kind: opNames, names: m})
 }
 
-func (r *recorder) tell(safe map[int]int) {
+// tellAll notes that n records of each goroutine are safe.
+func (r *recorder) tellAll(n int) {
+	safe := map[int]int{}
+	for g := range goroutines {
+		safe[g] = n
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.note(op{kind: opTell, tell: safe})
