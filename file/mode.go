@@ -210,7 +210,7 @@ func (f *File) release(t *target, end int64) error {
 	if old == nil {
 		return nil
 	}
-	return old.Free()
+	return errors.Join(old.Restore(), old.Free())
 }
 
 // retake makes a new Tail for a file that ends at end.

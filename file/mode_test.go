@@ -68,7 +68,7 @@ func TestModes(t *testing.T) {
 			cmd.Env = append(os.Environ(), modeEnv+"="+mode.String())
 			out, err := cmd.CombinedOutput()
 			if err != nil {
-				t.Fatalf("%v\n%s", err, out)
+				t.Fatalf("%v\n%s", err, failedOf(string(out)))
 			}
 			for _, name := range names {
 				if runtime.GOOS == "linux" && !bytes.Contains(out, []byte("--- PASS: "+name+" ")) && !bytes.Contains(out, []byte("--- SKIP: "+name+" ")) {
@@ -77,6 +77,27 @@ func TestModes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// failedOf returns what go test -v printed of tests that did not pass.
+func failedOf(out string) string {
+	var failed strings.Builder
+	var test, said string
+	done := func() {
+		if !strings.Contains(said, "--- PASS: "+test+" ") && !strings.Contains(said, "--- SKIP: "+test+" ") {
+			failed.WriteString(said)
+		}
+		said = ""
+	}
+	for line := range strings.Lines(out) {
+		if name, is := strings.CutPrefix(line, "=== RUN   "); is && !strings.Contains(name, "/") {
+			done()
+			test = strings.TrimSpace(name)
+		}
+		said += line
+	}
+	done()
+	return failed.String()
 }
 
 // need skips where no file of the system can be written in the mode.

@@ -54,14 +54,11 @@ func (b *Blocks) WriteAt(bufs [][]byte, offset int64) (n int64, err error) {
 }
 
 // Close gives back what was allocated beyond the end of the file. It does not
-// close the file, which is as it was before NewBlocks.
+// close the file, which is left in its mode.
 func (b *Blocks) Close() error {
 	info, err := b.t.f.Stat()
 	if err == nil && b.t.reserved > info.Size() {
 		err = b.t.f.Truncate(info.Size())
-	}
-	if closeErr := b.t.sys.close(b.t.f); err == nil {
-		err = closeErr
 	}
 	return err
 }

@@ -184,3 +184,32 @@ func TestReserve(t *testing.T) {
 		}
 	}
 }
+
+// Close asks nothing of the system that could fail: who closes the file next
+// would tell of an error though every byte is there. Restore is for who goes on.
+func TestCloseLeavesTheMode(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	tail, f := openTail(t, path, Options{Mode: Direct, Reserve: -1})
+	if _, err := tail.Write([]byte("a line\n")); err != nil {
+		t.Fatal(err)
+	}
+	bypasses := func() bool {
+		flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return flags&unix.O_DIRECT != 0
+	}
+	if !bypasses() {
+		t.Error("the file is not switched to direct I/O")
+	}
+	if err := tail.Restore(); err != nil || bypasses() {
+		t.Errorf("Restore = %v, and direct I/O is %v", err, bypasses())
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := tail.Close(); err != nil {
+		t.Errorf("Close asked for %v", err)
+	}
+}

@@ -60,8 +60,8 @@ func (s *system) bypass(f *os.File, on bool) error {
 	return err
 }
 
-// close takes back what openDirect did.
-func (s *system) close(f *os.File) error {
+// restore takes back what openDirect did.
+func (s *system) restore(f *os.File) error {
 	if s.block == 0 {
 		return nil
 	}

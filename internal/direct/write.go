@@ -248,7 +248,7 @@ func (t *Tail) allocate(offset, size int64) {
 func (t *Tail) Sync() error { return t.f.Sync() }
 
 // Close gives back memory and what was allocated beyond the end of the file.
-// It does not close the file, which is as it was before New.
+// It does not close the file, which is left in its mode.
 func (t *Tail) Close() error {
 	var err error
 	if t.reserved > t.size {
@@ -261,6 +261,10 @@ func (t *Tail) Close() error {
 
 // Free is Close where the file is not what the Tail takes it for: it does not
 // touch it.
-func (t *Tail) Free() error { return errors.Join(t.sys.close(t.f), t.stage.Free()) }
+func (t *Tail) Free() error { return t.stage.Free() }
+
+// Restore switches the file back to what it was before New, for who goes on with
+// it. One that is only to be closed needs no more calls that can fail.
+func (t *Tail) Restore() error { return t.sys.restore(t.f) }
 
 func roundUp(n, block int) int { return (n + block - 1) / block * block }

@@ -48,7 +48,7 @@ func (l *Log) inspect() error {
 func (l *Log) renewTail() error {
 	s := l.cur
 	l.padded(s)
-	err := s.store.Free()
+	err := errors.Join(s.text.Restore(), s.text.Free()) // batches are never renewed
 	if err == nil {
 		err = l.start(s)
 	}

@@ -113,7 +113,7 @@ func TestReport(t *testing.T) {
 {"Action":"fail","Package":"q","Test":"TestC"}
 {"Action":"fail","Package":"q"}
 `
-	if out, err := run(failing, false); err == nil || !strings.Contains(out, "c_test.go:9: broken") {
+	if out, err := run(failing, false); err == nil || strings.Count(out, "c_test.go:9: broken") != 2 || !strings.HasSuffix(out, "\nFAILED, and said at the end:\nq.TestC:\n    c_test.go:9: broken\nq:\n\n1 passed, 2 failed, 1 skipped\n") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -70,6 +70,7 @@ type report struct {
 	output                  map[testID]*strings.Builder // of tests and packages that still run
 	passed, failed, skipped int
 	skips                   []string
+	failures                strings.Builder // of finish: by then much may have come between
 }
 
 func (r *report) read(src io.Reader) error {
@@ -111,6 +112,7 @@ func (r *report) end(id testID, e event) {
 	case id.Test == "" && e.Action == "fail":
 		r.failed++ // also counts a package that did not build or that died
 		fmt.Fprintf(r.w, "FAIL  %-64s %7.2fs\n%s", id.Package, e.Elapsed, said)
+		fmt.Fprintf(&r.failures, "%s:\n%s", id.Package, lastOf(said, 4000))
 	case id.Test == "":
 		// A package without tests.
 	case e.Action == "pass":
@@ -118,10 +120,20 @@ func (r *report) end(id testID, e event) {
 	case e.Action == "fail":
 		r.failed++
 		fmt.Fprint(r.w, said)
+		fmt.Fprintf(&r.failures, "%s.%s:\n%s", id.Package, id.Test, lastOf(said, 4000))
 	case e.Action == "skip":
 		r.skipped++
 		r.skips = append(r.skips, fmt.Sprintf("%s.%s: %s", id.Package, id.Test, reason(said)))
 	}
+}
+
+// lastOf returns the last lines of s, of n bytes at most.
+func lastOf(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	s = s[len(s)-n:]
+	return "[...]\n" + s[strings.IndexByte(s, '\n')+1:]
 }
 
 // reason returns what a skipped test said, without go test's own lines.
@@ -139,10 +151,13 @@ func reason(said string) string {
 	return strings.Join(lines, " ")
 }
 
-// finish prints what was skipped and the closing line.
+// finish prints what was skipped, what failed again, and the closing line.
 func (r *report) finish(requireAll bool) error {
 	if len(r.skips) > 0 {
 		fmt.Fprintf(r.w, "\nSKIPPED (run with REQUIRE=all to make these fail):\n  %s\n", strings.Join(r.skips, "\n  "))
+	}
+	if r.failures.Len() > 0 {
+		fmt.Fprintf(r.w, "\nFAILED, and said at the end:\n%s", r.failures.String())
 	}
 	fmt.Fprintf(r.w, "\n%d passed, %d failed, %d skipped\n", r.passed, r.failed, r.skipped)
 	switch {
