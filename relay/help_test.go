@@ -135,8 +135,8 @@ func (w *way) start(rd road) {
 	if rd.options.IdleTimeout == 0 {
 		rd.options.IdleTimeout = -1 // endIdle is then a test's to call
 	}
-	if rd.options.DrainTimeout == 0 {
-		rd.options.DrainTimeout = patience
+	for _, limit := range []*time.Duration{&rd.options.DialTimeout, &rd.options.HandshakeTimeout, &rd.options.DrainTimeout, &rd.options.grace} {
+		defaultTo(limit, patience)
 	}
 	w.road = rd
 	var err error

@@ -280,20 +280,25 @@ func TestDrainUnderLoad(t *testing.T) {
 	})
 }
 
-// What has not ended by itself is ended in order, and cut off only where bytes
-// cannot be passed on any more.
+// What has not ended by itself is ended in order.
 func TestDrainTimeout(t *testing.T) {
 	w := newWay(t, road{listen: "tcp://127.0.0.1:0", options: Options{DrainTimeout: 50 * time.Millisecond}})
 	quiet, quietUp := w.connect()
 	send(t, quiet, "the last line")
 	receive(t, quietUp, "the last line")
-	stuck, stuckUp := w.connect()
-	wr := newWriter(stuck)
-	wr.awaitStall(t)
 	w.cancel()
 	receiveEnd(t, quiet, "")
 	receiveEnd(t, quietUp, "")
 	w.closed(ReasonDrained, 1)
+}
+
+// It is cut off where bytes cannot be passed on any more.
+func TestDrainTimeoutAndStuck(t *testing.T) {
+	w := newWay(t, road{listen: "tcp://127.0.0.1:0", options: Options{DrainTimeout: 50 * time.Millisecond, grace: 50 * time.Millisecond}})
+	stuck, stuckUp := w.connect()
+	wr := newWriter(stuck)
+	wr.awaitStall(t)
+	w.cancel()
 	w.closed(ReasonDrainCut, 1)
 	if wr.wait(); !isReset(wr.err) {
 		t.Errorf("the writer has %v, want a reset", wr.err)

@@ -92,6 +92,8 @@ type Options struct {
 	Log *slog.Logger
 	// Access takes a record for each connection that has ended (default: none).
 	Access *slog.Logger
+
+	grace time.Duration // drainGrace; tests on a busy machine give more
 }
 
 // CopyMode is a way to copy bytes.
@@ -130,6 +132,7 @@ func (o Options) withDefaults() (Options, error) {
 	defaultTo(&o.HandshakeTimeout, 10*time.Second)
 	defaultTo(&o.IdleTimeout, time.Hour)
 	defaultTo(&o.DrainTimeout, 30*time.Second)
+	defaultTo(&o.grace, drainGrace)
 	check(len(o.To) > 0, "no upstream: To is empty")
 	check(o.BufferSize == 0 || slices.Contains(bufferSizes, o.BufferSize), "BufferSize is %d: it must be 4, 8, 16 or 64 KiB", o.BufferSize)
 	check(o.Copy == CopyAuto || o.Copy == CopyBuffers, "unknown CopyMode %d", o.Copy)

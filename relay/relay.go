@@ -136,7 +136,7 @@ func (r *Relay) cut() {
 	for _, c := range r.snapshot() {
 		c.stop(ReasonDrained)
 	}
-	grace := time.NewTimer(drainGrace)
+	grace := time.NewTimer(r.options.grace)
 	defer grace.Stop()
 	select {
 	case <-r.empty:

@@ -202,20 +202,42 @@ func TestUpstreamIsVerified(t *testing.T) {
 // and nothing else.
 func TestGarbageAndSlowHandshake(t *testing.T) {
 	a := newAuthority(t)
-	w := newWay(t, road{listen: "tls://127.0.0.1:0", clientTLS: &tls.Config{RootCAs: a.pool}, options: Options{ServerTLS: a.config("127.0.0.1"), HandshakeTimeout: 2 * time.Second}})
-	bad := []string{"GET / HTTP/1.1\r\n\r\n", "\x16\x03\x01\xff\xff garbage", strings.Repeat("\x00", 1000), "\x16\x03\x01\x00\x05hello", "", "\x16"}
-	for _, text := range bad {
+	start := func(limit time.Duration) *way {
+		return newWay(t, road{listen: "tls://127.0.0.1:0", clientTLS: &tls.Config{RootCAs: a.pool}, options: Options{ServerTLS: a.config("127.0.0.1"), HandshakeTimeout: limit}})
+	}
+	begin := func(w *way, text string) net.Conn {
 		c, err := net.Dial("tcp", w.listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
-		send(t, c, text)
+		t.Cleanup(func() { c.Close() })
+		_, _ = io.WriteString(c, text) // fails if the time is up already
+		return c
+	}
+	w := start(patience)
+	bad := []string{"GET / HTTP/1.1\r\n\r\n", "\x16\x03\x01\xff\xff garbage", strings.Repeat("\x00", 1000), "\x16\x03\x01\x00\x05hello"}
+	for _, text := range bad {
+		begin(w, text)
+	}
+	slow := []string{"", "\x16"}
+	var waiting []net.Conn
+	for _, text := range slow {
+		waiting = append(waiting, begin(w, text))
 	}
 	client, upstream := w.connect() // is not held up by them
 	send(t, client, "hello")
 	receive(t, upstream, "hello")
 	w.closed(ReasonHandshake, uint64(len(bad)))
+	for _, c := range waiting {
+		c.Close()
+	}
+	w.closed(ReasonHandshake, uint64(len(bad)+len(slow)))
+
+	w = start(50 * time.Millisecond)
+	for _, text := range slow {
+		begin(w, text)
+	}
+	w.closed(ReasonHandshake, uint64(len(slow)))
 }
 
 // A stream that ends without TLS saying so may have been cut: it is passed on as

@@ -35,7 +35,7 @@ func (r *Relay) watchEvery() time.Duration {
 }
 
 // endIdle ends the connections on which no byte has moved for limit: in order,
-// and after drainGrace in any way.
+// and after a grace in any way.
 func (r *Relay) endIdle(now time.Time, limit time.Duration) {
 	for _, c := range r.snapshot() {
 		if n := c.bytes(); n != c.idle.bytes {
@@ -43,7 +43,7 @@ func (r *Relay) endIdle(now time.Time, limit time.Duration) {
 			continue
 		}
 		switch quiet := now.Sub(c.idle.since); {
-		case quiet >= limit+drainGrace:
+		case quiet >= limit+r.options.grace:
 			c.kill(ReasonIdle, true)
 		case quiet >= limit:
 			c.stop(ReasonIdle)
