@@ -79,7 +79,7 @@ func TestLineWriter(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "log")
 			dst := &gated{File: open(t, path, file.Options{})}
 			t.Cleanup(dst.heal)
-			w, err := slab.New(dst, slab.Options{Retry: slab.Retry{Min: time.Millisecond, Max: 5 * time.Millisecond}})
+			w, err := slab.New(dst, slab.Options{CloseTimeout: time.Minute, Retry: slab.Retry{Min: time.Millisecond, Max: 5 * time.Millisecond}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -75,7 +75,7 @@ func TestFullDiskWhileRotating(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := slab.New(f, slab.Options{Retry: slab.Retry{Min: time.Millisecond, Max: 10 * time.Millisecond}})
+	w, err := slab.New(f, slab.Options{CloseTimeout: time.Minute, Retry: slab.Retry{Min: time.Millisecond, Max: 10 * time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,10 +32,14 @@ func toldMode() file.Mode {
 	return file.Buffered
 }
 
-// openAsTold is file.Open in the mode of modeEnv, unless o has one.
+// openAsTold is file.Open in the mode of modeEnv, unless o has one, with time to
+// sync and to close while the disk is busy too.
 func openAsTold(path string, o file.Options) (*file.File, error) {
 	if o.Mode == file.Buffered {
 		o.Mode = toldMode()
+	}
+	if o.CloseTimeout == 0 {
+		o.CloseTimeout = time.Minute
 	}
 	return file.Open(path, o)
 }
@@ -240,7 +244,7 @@ func TestReadersBesideTheFile(t *testing.T) {
 			need(t, mode)
 			path := filepath.Join(t.TempDir(), "log")
 			f := open(t, path, file.Options{Mode: mode})
-			w, err := slab.New(f, slab.Options{FlushInterval: time.Millisecond, CloseDestination: true})
+			w, err := slab.New(f, slab.Options{FlushInterval: time.Millisecond, CloseDestination: true, CloseTimeout: time.Minute})
 			if err != nil {
 				t.Fatal(err)
 			}

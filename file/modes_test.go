@@ -51,7 +51,7 @@ func TestLineWriterModes(t *testing.T) {
 				f, in := instance(t)
 				dst := &gated{File: f}
 				t.Cleanup(dst.heal)
-				w, err := slab.New(dst, slab.Options{Retry: slab.Retry{Min: time.Millisecond, Max: 5 * time.Millisecond}})
+				w, err := slab.New(dst, slab.Options{CloseTimeout: time.Minute, Retry: slab.Retry{Min: time.Millisecond, Max: 5 * time.Millisecond}})
 				if err != nil {
 					t.Fatal(err)
 				}
