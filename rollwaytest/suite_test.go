@@ -310,7 +310,7 @@ func TestLineWriterFindsFaults(t *testing.T) {
 	} {
 		t.Run(fault, func(t *testing.T) {
 			pattern := "^TestBroken$/^" + strings.ReplaceAll(strings.ReplaceAll(rule, " ", "_"), "+", "\\+")
-			out, err := exec.Command(os.Args[0], "-test.run", pattern, "-test.timeout", "30s", "-fault", fault).CombinedOutput()
+			out, err := exec.Command(os.Args[0], "-test.run", pattern, "-test.timeout", "5m", "-fault", fault).CombinedOutput()
 			if err == nil || !bytes.Contains(out, []byte("--- FAIL: TestBroken/")) {
 				t.Errorf("the rule %q passes a writer that %s: %v\n%s", rule, fault, err, out)
 			}

@@ -47,7 +47,7 @@ func TestLineWriter(t *testing.T) {
 		"four shards": {BufferSize: 4 << 20, Shards: 4, FlushInterval: 5 * time.Millisecond, Retry: retry},
 		"small terms": {BufferSize: 2 << 20, Shards: 16, TermsPerShard: 4, FlushInterval: time.Millisecond, Retry: retry},
 	} {
-		o.Full = shard.Block
+		o.Full, o.CloseTimeout = shard.Block, time.Minute
 		t.Run(name, func(t *testing.T) {
 			rollwaytest.TestLineWriter(t, rollwaytest.Subject{Open: func(t *testing.T) *rollwaytest.Instance {
 				w, dst := open(t, o)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rollway/rollway/slab"
 )
@@ -21,7 +22,7 @@ func TestUnderStandardLoggers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := slab.New(f, slab.Options{CloseDestination: true})
+	w, err := slab.New(f, slab.Options{CloseDestination: true, CloseTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,7 +102,7 @@ func TestPersistOutlivesItsProcess(t *testing.T) {
 func nextDelivers(t *testing.T, path string, lines []string) {
 	t.Helper()
 	dst := new(rollwaytest.Destination)
-	w, err := slab.New(dst, slab.Options{SlabSize: 512, SlabCount: 16, Persist: path})
+	w, err := slab.New(dst, slab.Options{SlabSize: 512, SlabCount: 16, Persist: path, CloseTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

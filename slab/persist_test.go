@@ -45,7 +45,7 @@ func TestLineWriterPersisted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rollwaytest.TestLineWriter(t, rollwaytest.Subject{Open: func(t *testing.T) *rollwaytest.Instance {
 				o := o
-				o.Persist = inMemory(t)
+				o.Persist, o.CloseTimeout = inMemory(t), time.Minute
 				w, dst := open(t, o)
 				return &rollwaytest.Instance{
 					Writer:    w,
@@ -86,6 +86,9 @@ func TestPersistKeepsWhatCloseCannotDeliver(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		for w.Stats().Errors == 0 { // the one attempt
+			time.Sleep(time.Millisecond)
+		}
 		if err := w.Close(); err == nil || !strings.Contains(err.Error(), "5 lines kept in "+path) {
 			t.Errorf("Close: %v", err)
 		}
@@ -93,7 +96,7 @@ func TestPersistKeepsWhatCloseCannotDeliver(t *testing.T) {
 			t.Errorf("Stats after Close: %+v", s)
 		}
 
-		next.Persist = path
+		next.Persist, next.CloseTimeout = path, time.Minute
 		var notes []string
 		next.OnError = func(err error) { notes = append(notes, err.Error()) }
 		good := new(rollwaytest.Destination)

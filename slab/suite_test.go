@@ -48,6 +48,7 @@ func TestLineWriter(t *testing.T) {
 		"tiny slabs":  {SlabSize: 64, SlabCount: 64, OversizeLimit: 1 << 20, Retry: retry},
 		"large slabs": {SlabSize: 1 << 20, SlabCount: 4, Full: slab.Drop, Retry: retry},
 	} {
+		o.CloseTimeout = time.Minute // for a busy machine
 		t.Run(name, func(t *testing.T) {
 			rollwaytest.TestLineWriter(t, rollwaytest.Subject{Open: func(t *testing.T) *rollwaytest.Instance {
 				w, dst := open(t, o)
@@ -121,6 +122,7 @@ func TestLineWriterWithLevels(t *testing.T) {
 		"bounded waits":          {SlabSize: 512, Retry: retry, BlockTimeout: time.Minute},
 		"waits under Drop":       {SlabSize: 512, Full: slab.Drop, Retry: retry, Levels: slab.Levels{ErrorWait: time.Minute}},
 	} {
+		o.CloseTimeout = time.Minute
 		t.Run(name, func(t *testing.T) {
 			rollwaytest.TestLineWriter(t, rollwaytest.Subject{Open: func(t *testing.T) *rollwaytest.Instance {
 				w, dst := open(t, o)

@@ -139,7 +139,7 @@ func unpack(t testing.TB, b []byte) []byte {
 func slabEnd(t testing.TB) *end {
 	t.Helper()
 	dst := new(rollwaytest.Destination)
-	w, err := slab.New(dst, slab.Options{SlabSize: 2048, SlabCount: 4, FlushInterval: time.Millisecond})
+	w, err := slab.New(dst, slab.Options{SlabSize: 2048, SlabCount: 4, FlushInterval: time.Millisecond, CloseTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
