@@ -91,7 +91,10 @@ func TestJournaldHangsAndIsReplaced(t *testing.T) {
 
 	fresh := listenJournal(t, path)
 	fresh.start()
-	write(t, w, all[n:]+large)
+	for rest := all[n:] + large; rest != ""; {
+		n, _ := w.Write([]byte(rest)) // may be slower than the deadline
+		rest = rest[n:]
+	}
 	eventually(t, "the new daemon has the rest", func() bool { return fresh.lines() == all[n:]+large })
 	unread()
 	hung.stop()

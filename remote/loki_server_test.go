@@ -112,7 +112,7 @@ runtime_config: {file: %q}
 limits_config: {max_line_size: 2000, reject_old_samples: true, reject_old_samples_max_age: 168h, max_entries_limit_per_query: 100000}
 `
 
-const lokiOverrides = `overrides: {slow: {ingestion_rate_mb: 0.05, ingestion_burst_size_mb: 0.05}}`
+const lokiOverrides = `overrides: {slow: {ingestion_rate_mb: 0.005, ingestion_burst_size_mb: 0.05}}`
 
 func startLokiServer(t *testing.T) *lokiServer {
 	t.Helper()

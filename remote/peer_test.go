@@ -15,12 +15,15 @@ import (
 
 var discardLog = log.New(io.Discard, "", 0)
 
-// open returns a Writer whose Close and Sync have time on a busy machine too,
-// and which the end of the test does not wait for.
+// open returns a Writer that has time to connect, to sync and to close on a busy
+// machine too, and which the end of the test does not wait for.
 func open(t testing.TB, url string, o remote.Options) *remote.Writer {
 	t.Helper()
 	if o.CloseTimeout == 0 {
 		o.CloseTimeout = time.Minute
+	}
+	if o.DialTimeout == 0 {
+		o.DialTimeout = time.Minute
 	}
 	w, err := remote.Open(url, o)
 	if err != nil {

@@ -65,9 +65,10 @@ func (r *rsyslog) messages(t *testing.T, n int) []string {
 	eventually(t, fmt.Sprintf("rsyslogd has written %d messages", n), func() bool {
 		data, _ := os.ReadFile(r.out)
 		own = own[:0]
-		for _, line := range strings.Split(strings.TrimSuffix(string(data), "\n"), "\n") {
+		whole := data[:bytes.LastIndexByte(data, '\n')+1] // it may be amid a line
+		for line := range strings.Lines(string(whole)) {
 			if strings.Contains(line, "|shop|") {
-				own = append(own, line)
+				own = append(own, strings.TrimSuffix(line, "\n"))
 			}
 		}
 		return len(own) >= n

@@ -239,8 +239,8 @@ func TestSpillStatsNeverBlocks(t *testing.T) {
 	peer.fail()
 	peer.release() // the request fails, and all go to disk
 	writes.Wait()
+	n := len(peer.seen()) // before it stalls: what hangs then is not among these
 	peer.stall()
-	n := len(peer.seen())
 	eventually(t, "what is on disk is in a request", func() bool { return len(peer.seen()) > n })
 	statsReturns(t, w, "what is on disk is in a request", func(s remote.Stats) bool { return s.Pending == 200 && s.Spill.Lines == 200 && s.Spill.Replaying })
 	peer.heal()

@@ -151,7 +151,7 @@ func TestStalledReader(t *testing.T) {
 		done := strings.Count(string(all[:n]), "\n")
 		settled(t, w, done, done)
 
-		o.WriteTimeout = 0
+		o.WriteTimeout = time.Minute
 		w = open(t, url, o)
 		result := make(chan error, 1)
 		go func() {
@@ -169,7 +169,7 @@ func TestStalledReader(t *testing.T) {
 		if err := w.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Shutdown = %v, want deadline exceeded", err)
 		}
-		if d := time.Since(begin); d > 9*time.Second { // WriteTimeout is 10 s
+		if d := time.Since(begin); d > 30*time.Second {
 			t.Errorf("Shutdown took %v", d)
 		}
 		if err := <-result; !errors.Is(err, os.ErrClosed) {
