@@ -54,7 +54,7 @@ func TestLogAt(t *testing.T) {
 	var late bytes.Buffer
 	first := true
 	o := Options{Outputs: []Output{{Writer: &late}}, Redact: &Redaction{Keys: []string{"secret"}}, Caller: LevelOff,
-		Sampling:   &Sampling{First: 1},
+		Sampling:   &Sampling{Period: time.Hour, First: 1},
 		Extractors: []func(context.Context, *Attrs){func(_ context.Context, a *Attrs) { a.Add(slog.Bool("first", first)) }},
 		Trace:      func(context.Context) ([16]byte, [8]byte, bool) { return [16]byte{1}, [8]byte{2}, true }}
 	l = mustNew(t, o)

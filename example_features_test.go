@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"regexp"
+	"time"
 
 	"github.com/rollway/rollway"
 )
@@ -56,10 +57,10 @@ func ExampleOptions_extractors() {
 	// {"time":"2026-05-28T12:40:00.123456789Z","level":"INFO","msg":"charged","trace_id":"4b000000000000000000000000000036","span_id":"f0000000000000b7","attrs":{"tenant":"acme"}}
 }
 
-// The first of a message and every third after it, in each second; what was
+// The first of a message and every third after it, in each minute; what was
 // left out is said.
 func ExampleSampling() {
-	log := newLog(rollway.Options{Sampling: &rollway.Sampling{First: 1, Then: 3}})
+	log := newLog(rollway.Options{Sampling: &rollway.Sampling{Period: time.Minute, First: 1, Then: 3}})
 	ctx := context.Background()
 	for i := range 6 {
 		log.Info(ctx, "cache miss", slog.Int("i", i))

@@ -87,7 +87,8 @@ func TestFatalChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := rollway.New(rollway.Options{Outputs: []rollway.Output{{Writer: w}}})
+	// A busy machine may take longer than the default of 5 s.
+	l, err := rollway.New(rollway.Options{Outputs: []rollway.Output{{Writer: w}}, ExitTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

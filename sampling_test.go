@@ -71,7 +71,7 @@ func TestSampling(t *testing.T) {
 func TestSamplingByKey(t *testing.T) {
 	type tenant struct{}
 	var b bytes.Buffer
-	l := mustNew(t, Options{Outputs: []Output{{Writer: &b}}, Sampling: &Sampling{First: 1, Key: func(ctx context.Context, _ slog.Level, _ string) string {
+	l := mustNew(t, Options{Outputs: []Output{{Writer: &b}}, Sampling: &Sampling{Period: time.Hour, First: 1, Key: func(ctx context.Context, _ slog.Level, _ string) string {
 		return ctx.Value(tenant{}).(string) // panics without one
 	}}})
 	for _, name := range []string{"x", "y", "x"} {

@@ -71,7 +71,7 @@ func TestProvider(t *testing.T) {
 		r.SetSeverityText("ERROR")
 		r.SetBody(attribute.MapValue(attribute.Int("a", 1)))
 	})
-	if since := time.Since(r.Time); since < 0 || since > time.Minute || r.Msg != "" || r.Attrs["severity_text"] != nil || !reflect.DeepEqual(r.Attrs["body"], map[string]any{"a": int64(1)}) {
+	if since := time.Since(r.Time); since.Abs() > time.Minute || r.Msg != "" || r.Attrs["severity_text"] != nil || !reflect.DeepEqual(r.Attrs["body"], map[string]any{"a": int64(1)}) {
 		t.Errorf("got %s", r.Line)
 	}
 }
