@@ -15,8 +15,8 @@ import (
 
 var discardLog = log.New(io.Discard, "", 0)
 
-// open returns a Writer that has time to connect, to sync and to close on a busy
-// machine too, and which the end of the test does not wait for.
+// open returns a Writer that has time to connect, to write, to sync and to close
+// on a busy machine too, and which the end of the test does not wait for.
 func open(t testing.TB, url string, o remote.Options) *remote.Writer {
 	t.Helper()
 	if o.CloseTimeout == 0 {
@@ -24,6 +24,9 @@ func open(t testing.TB, url string, o remote.Options) *remote.Writer {
 	}
 	if o.DialTimeout == 0 {
 		o.DialTimeout = time.Minute
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 2 * time.Minute
 	}
 	w, err := remote.Open(url, o)
 	if err != nil {
