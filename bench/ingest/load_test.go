@@ -105,7 +105,7 @@ func TestGenerateSilence(t *testing.T) {
 	}
 	defer ln.Close()
 	l := testLoad(ln.Addr().String())
-	l.Grace = 50 * time.Millisecond
+	l.Grace = 2 * time.Second // time enough for each connection to send one on a busy machine
 	sent, _, err := generate(l)
 	if err != nil {
 		t.Fatal(err)

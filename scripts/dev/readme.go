@@ -146,7 +146,7 @@ func (s *session) start(ctx context.Context, st step, script string) (*process, 
 	p.cmd = exec.CommandContext(ctx, "bash", "-c", script)
 	p.cmd.Dir, p.cmd.Env = s.dir, s.env
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
-	p.cmd.WaitDelay = time.Second
+	p.cmd.WaitDelay = time.Minute // a busy machine may be late with what was printed
 	ownGroup(p.cmd)
 	if err := p.cmd.Start(); err != nil {
 		return nil, err

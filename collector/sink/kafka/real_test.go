@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -30,14 +31,15 @@ func wantJars(t *testing.T) {
 	if os.Getenv("REQUIRE") != "all" {
 		t.Skipf("Kafka's jars are not in %s; with REQUIRE=all Maven puts them there", jars)
 	}
-	mvn, temp := doortest.Program(t, "mvn"), jars+".part"
-	out, err := exec.Command(mvn, "-q", "-B", "-f", "testdata/kafka/pom.xml", "dependency:copy-dependencies",
-		"-DoutputDirectory="+temp, "-DincludeScope=runtime").CombinedOutput()
+	mvn := doortest.Program(t, "mvn")
+	pom, err := filepath.Abs("testdata/kafka/pom.xml")
 	if err != nil {
-		doortest.Missing(t, fmt.Sprintf("Maven cannot fetch Kafka: %v\n%s", err, out))
-	}
-	if err := os.Rename(temp, jars); err != nil {
 		t.Fatal(err)
+	}
+	if err := doortest.Fetch(jars, func(part string) *exec.Cmd {
+		return exec.Command(mvn, "-q", "-B", "-f", pom, "dependency:copy-dependencies", "-DoutputDirectory="+part, "-DincludeScope=runtime")
+	}); err != nil {
+		doortest.Missing(t, fmt.Sprintf("Maven cannot fetch Kafka: %v", err))
 	}
 }
 
