@@ -153,7 +153,7 @@ func (c *child) inject(trace string, faults ...string) (end func() error, err er
 	}
 	// It is attached once every thread has a tracer.
 	for begin := time.Now(); !c.traced(); time.Sleep(5 * time.Millisecond) {
-		if time.Since(begin) > 20*time.Second {
+		if time.Since(begin) > time.Minute {
 			cmd.Process.Kill()
 			cmd.Wait()
 			return nil, fmt.Errorf("strace does not attach: %s", said.Tail(saidBytes))

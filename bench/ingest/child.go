@@ -123,7 +123,7 @@ func ownChild(j job) (*exec.Cmd, io.Reader, error) {
 }
 
 // startWithin is how long a server has to say its address.
-const startWithin = 20 * time.Second
+const startWithin = time.Minute
 
 // readAddr returns the address on the first line like "HTTP http://host:port"
 // and leaves a goroutine to read the rest, until the program ends.

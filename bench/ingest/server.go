@@ -75,7 +75,7 @@ func (s *server) stop() error {
 	default:
 		s.cmd.Process.Signal(os.Interrupt)
 	}
-	killer := time.AfterFunc(20*time.Second, func() { s.cmd.Process.Kill() })
+	killer := time.AfterFunc(time.Minute, func() { s.cmd.Process.Kill() })
 	defer killer.Stop()
 	err := s.cmd.Wait()
 	if ended := (*exec.ExitError)(nil); s.rival && errors.As(err, &ended) {

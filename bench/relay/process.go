@@ -32,7 +32,7 @@ func (p *process) says() string {
 }
 
 // startWithin is how long a child has to start listening.
-const startWithin = 20 * time.Second
+const startWithin = time.Minute
 
 // startChild runs this program again with a job.
 func startChild(j job) (*process, error) {
