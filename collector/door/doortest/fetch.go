@@ -3,16 +3,16 @@ package doortest
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"hash/crc32"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rollway/rollway/internal/fetch"
 )
 
 // Missing skips the test, or fails it with REQUIRE=all in the environment.
@@ -79,48 +79,10 @@ func fetched(t testing.TB, kind string, packages []string, install func(dir stri
 	if os.Getenv("REQUIRE") != "all" {
 		t.Skipf("%s are not in %s; with REQUIRE=all they are fetched", names, dir)
 	}
-	if err := Fetch(dir, install); err != nil {
+	if err := fetch.Into(dir, install); err != nil {
 		Missing(t, fmt.Sprintf("%s cannot be fetched: %v", names, err))
 	}
 	return dir
-}
-
-// pauses are waited out between the attempts of Fetch: a registry, or the way to
-// it, fails now and then.
-var pauses = []time.Duration{3 * time.Second, 15 * time.Second, time.Minute}
-
-// Fetch has a command put files into a new folder, which it is run in, and gives
-// that the name dir. A command that fails is run again, in another folder.
-func Fetch(dir string, install func(part string) *exec.Cmd) error {
-	err := fetch(dir, install)
-	for n := 0; err != nil && n < len(pauses); n++ {
-		time.Sleep(pauses[n])
-		err = fetch(dir, install)
-	}
-	if err != nil {
-		return fmt.Errorf("%d attempts failed, the last with %w", len(pauses)+1, err)
-	}
-	return nil
-}
-
-func fetch(dir string, install func(part string) *exec.Cmd) error {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return err
-	}
-	part, err := os.MkdirTemp(filepath.Dir(dir), "part")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(part)
-	cmd := install(part)
-	cmd.Dir = part
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w\n%s", err, out)
-	}
-	if err := os.Rename(part, dir); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return nil
 }
 
 func runScript(t testing.TB, file, script string, cmd *exec.Cmd, env ...string) {

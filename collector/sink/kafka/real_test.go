@@ -1,11 +1,8 @@
 package kafka_test
 
 import (
-	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -31,15 +28,9 @@ func wantJars(t *testing.T) {
 	if os.Getenv("REQUIRE") != "all" {
 		t.Skipf("Kafka's jars are not in %s; with REQUIRE=all Maven puts them there", jars)
 	}
-	mvn := doortest.Program(t, "mvn")
-	pom, err := filepath.Abs("testdata/kafka/pom.xml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := doortest.Fetch(jars, func(part string) *exec.Cmd {
-		return exec.Command(mvn, "-q", "-B", "-f", pom, "dependency:copy-dependencies", "-DoutputDirectory="+part, "-DincludeScope=runtime")
-	}); err != nil {
-		doortest.Missing(t, fmt.Sprintf("Maven cannot fetch Kafka: %v", err))
+	doortest.Program(t, "mvn")
+	if err := kafkatest.Fetch(); err != nil {
+		doortest.Missing(t, err.Error())
 	}
 }
 

@@ -4,6 +4,7 @@ package kafkatest
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"net"
@@ -17,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/rollway/rollway/internal/fetch"
 	"github.com/rollway/rollway/internal/locked"
 )
 
@@ -30,6 +32,32 @@ const (
 func Jars() (string, error) {
 	cache, err := os.UserCacheDir()
 	return filepath.Join(cache, "rollway-test", "kafka-4.1.1"), err
+}
+
+//go:embed pom.xml
+var pom []byte
+
+// Fetch has Maven put the jars, 43 MB, where Jars says.
+func Fetch() error {
+	jars, err := Jars()
+	if err != nil {
+		return err
+	}
+	file, err := os.CreateTemp("", "kafka-*.xml")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name())
+	_, err = file.Write(pom)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	if err := fetch.Into(jars, func(part string) *exec.Cmd {
+		return exec.Command("mvn", "-q", "-B", "-f", file.Name(), "dependency:copy-dependencies", "-DoutputDirectory="+part, "-DincludeScope=runtime")
+	}); err != nil {
+		return fmt.Errorf("Maven cannot fetch Kafka: %w", err)
+	}
+	return nil
 }
 
 // settings are of one node in KRaft mode: address, address with SASL, address of
