@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"github.com/rollway/rollway/internal/fetch"
 )
 
 // errNotFetched says that a rival is not in the cache, and is not to be fetched.
@@ -25,8 +27,8 @@ var (
 	rotel   = rivalProgram{"Rotel 0.0.1a15", "rotel/rotel-agent", "rotel==0.0.1a15", installRotel}
 )
 
-// path returns where the program is, after it has been fetched if need be.
-func (p rivalProgram) path(fetch bool) (string, error) {
+// path returns where the program is, after it has been fetched if need be and it may be.
+func (p rivalProgram) path(may bool) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", err
@@ -36,21 +38,25 @@ func (p rivalProgram) path(fetch bool) (string, error) {
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
-	if !fetch {
+	if !may {
 		return "", errNotFetched
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return "", err
 	}
+	return path, fetch.Again(func() error { return p.makeInto(dir) })
+}
+
+func (p rivalProgram) makeInto(dir string) error {
 	part, err := os.MkdirTemp(filepath.Dir(dir), "part")
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer os.RemoveAll(part)
 	if err := p.make(part, p.build); err != nil {
-		return "", err
+		return err
 	}
-	return path, os.Rename(part, dir)
+	return os.Rename(part, dir)
 }
 
 // otelcolRecipe is the collector's least: what it is measured with.

@@ -47,7 +47,7 @@ func saturatedServers() []string { return []string{Buffered, OtelMemory, Rotel} 
 func saturatedDoors() []door { return []door{doorOTLP, doorOTLPJSON} }
 
 // saturate sends requests on l.Conns connections for l.Duration, on each the next
-// as soon as the one before is answered. Acknowledged and Errors count the
+// as soon as the one before is answered, and one at least. Acknowledged and Errors count the
 // answers, those that came after the end as well.
 func saturate(l load) (Sent, error) {
 	conns := make([]net.Conn, 0, l.Conns)
@@ -72,7 +72,7 @@ func saturate(l load) (Sent, error) {
 		all.Go(func() {
 			req, a := newRequest(l.Addr, l.Door, l.Events), answers{src: c}
 			accepted := fmt.Appendf(nil, `"accepted":%d,`, l.Events)
-			for time.Since(begin) < l.Duration {
+			for n := 0; n == 0 || time.Since(begin) < l.Duration; n++ {
 				req.body.number(uint64(sent.Add(1)-1) * uint64(l.Events))
 				_, err := c.Write(req.wire)
 				var code int

@@ -18,12 +18,18 @@ var pauses = []time.Duration{3 * time.Second, 15 * time.Second, time.Minute}
 
 // Into has a command put files into a new folder, which it is run in, and gives
 // that the name dir once the command has ended well. A command that fails is run
-// again, in another folder; a program that is not there is not.
+// [Again], in another folder.
 func Into(dir string, install func(part string) *exec.Cmd) error {
-	err := once(dir, install)
+	return Again(func() error { return once(dir, install) })
+}
+
+// Again calls try until it returns nil, a few times and with pauses. That a
+// program is not there is no reason to try again.
+func Again(try func() error) error {
+	err := try()
 	for n := 0; err != nil && !errors.Is(err, exec.ErrNotFound) && n < len(pauses); n++ {
 		time.Sleep(pauses[n])
-		err = once(dir, install)
+		err = try()
 	}
 	if err != nil && !errors.Is(err, exec.ErrNotFound) {
 		return fmt.Errorf("%d attempts failed, the last with %w", len(pauses)+1, err)
