@@ -132,6 +132,16 @@ func TestHeadline(t *testing.T) {
 	}
 }
 
+// TestDiskIsBusyFromTheStart: the disk has work before it is said to have, however
+// soon the end comes.
+func TestDiskIsBusyFromTheStart(t *testing.T) {
+	j := job{Dir: t.TempDir(), Period: time.Hour, Bytes: 1000, Chunk: 64 << 10}
+	var said strings.Builder
+	if r, err := keepDiskBusy(j, strings.NewReader(""), &said); err != nil || r.Bytes != 64<<10 || said.String() != "\n" {
+		t.Errorf("%+v, %v, %q", r, err, said.String())
+	}
+}
+
 // TestQuietPairs: noisy pairs are left out as long as five others remain.
 func TestQuietPairs(t *testing.T) {
 	all := make([]Run, 14)

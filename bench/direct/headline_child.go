@@ -57,7 +57,7 @@ func Main() {
 		case "verifier":
 			answer, err = verify(j, os.Stdin)
 		case "disk":
-			answer, err = keepDiskBusy(j, os.Stdin)
+			answer, err = keepDiskBusy(j, os.Stdin, os.Stdout)
 		default:
 			err = fmt.Errorf("no role %q", j.Role)
 		}

@@ -14,21 +14,33 @@ type diskReport struct {
 }
 
 // keepDiskBusy writes as many bytes a second as the server with logging does,
-// in pieces as large, past the page cache, until in ends. What requests suffer
-// from that, beside a server that logs nothing, is the disk's and the machine's
-// doing and not a logger's.
-func keepDiskBusy(j job, in io.Reader) (*diskReport, error) {
-	out, err := openOutput(Config{Path: filepath.Join(j.Dir, current), IO: Separate})
+// in pieces as large, past the page cache, until in ends. It prints an empty line
+// when it has begun. What requests suffer from that, beside a server that logs
+// nothing, is the disk's and the machine's doing and not a logger's.
+func keepDiskBusy(j job, in io.Reader, out io.Writer) (*diskReport, error) {
+	disk, err := openOutput(Config{Path: filepath.Join(j.Dir, current), IO: Separate})
 	if err != nil {
 		return nil, err
 	}
-	defer out.Close()
+	defer disk.Close()
 	m, err := direct.NewMemory(j.Chunk)
 	if err != nil {
 		return nil, err
 	}
 	defer m.Free()
 	fillRecord(m.Bytes(), 0, 0)
+	var r diskReport
+	write := func() error {
+		err := disk.WriteSet([][]byte{m.Bytes()})
+		r.Bytes += int64(j.Chunk)
+		return err
+	}
+	if err := write(); err != nil {
+		return nil, err
+	}
+	if _, err := io.WriteString(out, "\n"); err != nil {
+		return nil, err
+	}
 	ended := make(chan struct{})
 	go func() {
 		io.Copy(io.Discard, in)
@@ -37,16 +49,14 @@ func keepDiskBusy(j job, in io.Reader) (*diskReport, error) {
 	every := time.Duration(float64(j.Period) * float64(j.Chunk) / float64(j.Bytes))
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	var r diskReport
 	for {
 		select {
 		case <-ended:
 			return &r, nil
 		case <-tick.C:
-			if err := out.WriteSet([][]byte{m.Bytes()}); err != nil {
+			if err := write(); err != nil {
 				return nil, err
 			}
-			r.Bytes += int64(j.Chunk)
 		}
 	}
 }

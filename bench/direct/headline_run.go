@@ -213,7 +213,9 @@ func (s HeadlineSettings) run(k kind, d time.Duration) (*Run, error) {
 	case k.concurrent:
 		err = startBeside("verifier")
 	case k.disk:
-		err = startBeside("disk")
+		if err = startBeside("disk"); err == nil {
+			_, err = beside.out.ReadString('\n') // it has begun
+		}
 	}
 	if err != nil {
 		return nil, err
