@@ -85,7 +85,7 @@ func (f *feed) store() error {
 	switch {
 	case b.Overflowed():
 		err = errOverflow
-	case b.Records > 0:
+	case b.Records > 0 || b.DroppedTotal > 0 && b.Ask.Key != "": // see door.handle
 		err = f.storeWaiting()
 	}
 	stored, failed := b.Records, 0

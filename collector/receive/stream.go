@@ -125,6 +125,7 @@ func (s *stream) decode(end bool) bool {
 			return false
 		}
 		rest = rest[n:]
+		full = full && len(rest) > 0
 	}
 	w.buf = w.buf[:copy(w.buf, rest)]
 	pool.Overwrite(w.buf[len(w.buf):])

@@ -85,6 +85,28 @@ func (c *Chunk) Full(next int) bool {
 	return c.full
 }
 
+// Alone is Full for a frame that is to have a batch of its own, as one with a key
+// has.
+func (c *Chunk) Alone() bool {
+	if c.feed == nil || c.End {
+		return false
+	}
+	c.full = c.Batch.Records+c.Batch.RejectedTotal+c.Batch.DroppedTotal > 0
+	return c.full
+}
+
+// SetKey names what is in Batch, of one frame, as Request.SetKey does a request: when
+// it comes again it is answered and not stored. Decode then returns, with that frame as
+// the last one that it has taken. A Chunk that no Receiver made, or that nothing
+// follows, has no key.
+func (c *Chunk) SetKey(name string) {
+	if c.feed == nil || c.End {
+		return
+	}
+	c.Batch.Ask.Key = c.feed.work.scoped(ownKey + name)
+	c.full = true
+}
+
 // Take takes n bytes of memory from the budget until the batch is stored,
 // waiting for them if need be. It reports false if there are none; Decode then
 // returns an error. A Chunk that no Receiver made has all that it asks for.

@@ -16,6 +16,15 @@
 // not come. A message is taken when all of it has arrived. Nil, which some
 // senders use as a heartbeat, is passed over.
 //
+// # Messages that come again
+//
+// A chunk that is the base64 of 16 bytes, as the specification has it, is the unique
+// id of a message, and what comes again under it with the same content is
+// acknowledged and not stored once more, see receive.Chunk.SetKey. Fluentd, its
+// loggers for Go and IBM's do so. Fluent Bit makes its ids of the content, so that two
+// chunks of equal lines have one: by them nothing is known to have come again. It is
+// told by its option "fluent_signal", before 2.0 by hexadecimal digits.
+//
 // # Events
 //
 // A record's members go where the table of known keys in package normalize says
@@ -93,10 +102,20 @@ func (s *session) Decode(c *receive.Chunk) (taken int, err error) {
 			if c.Full(n) {
 				return taken, nil
 			}
-			if err = s.message(c, data[:n]); c.Batch.Overflowed() { // with what was there before
+			var m delivery
+			if m, err = readDelivery(data[:n]); err == nil {
+				if m.named && c.Alone() {
+					return taken, nil
+				}
+				err = s.take(c, &m)
+			}
+			if c.Batch.Overflowed() { // with what was there before
 				c.Batch.Reset()
 				c.Reply = c.Reply[:0]
 				err = errMemory
+			}
+			if err == nil && c.Batch.Ask.Key != "" {
+				return taken + n, nil
 			}
 		}
 		switch {
@@ -115,74 +134,94 @@ func (s *session) Decode(c *receive.Chunk) (taken int, err error) {
 	return taken, nil
 }
 
-// message takes one whole message.
-func (s *session) message(c *receive.Chunk, data []byte) error {
+// A delivery is a message that the walker has found whole.
+type delivery struct {
+	tag      []byte
+	entries  reader // at the second element; without bytes: a heartbeat
+	oneEvent bool   // it is a time and behind it a record
+	option
+}
+
+// readDelivery reads a message but for its entries.
+func readDelivery(data []byte) (m delivery, err error) {
 	r := reader{b: data}
 	head := r.next()
 	if head.kind == isNil {
-		return nil
+		return m, nil
 	}
 	if head.kind != isArray || head.n < 2 || head.n > 4 {
-		return fmt.Errorf("not a message of the forward protocol: found %s, expected an array of two to four", head)
+		return m, fmt.Errorf("not a message of the forward protocol: found %s, expected an array of two to four", head)
 	}
 	tag := r.next()
 	if tag.kind != isString && tag.kind != isBinary {
-		return fmt.Errorf("not a message of the forward protocol: its tag is %s", tag)
+		return m, fmt.Errorf("not a message of the forward protocol: its tag is %s", tag)
 	}
-	entries := r // at the second element
+	m.tag, m.entries = tag.data, r
 	second := r.next()
-	oneEvent := second.kind != isArray && second.kind != isString && second.kind != isBinary
+	m.oneEvent = second.kind != isArray && second.kind != isString && second.kind != isBinary
 	r.skip(second)
-	if oneEvent {
+	if m.oneEvent {
 		if head.n < 3 {
-			return errors.New("not a message of the forward protocol: it has a time and no record")
+			return m, errors.New("not a message of the forward protocol: it has a time and no record")
 		}
 		r.skip(r.next())
 	}
-	options := option{}
-	if has := head.n == 4 || head.n == 3 && !oneEvent; has {
-		options.read(&r)
+	m.entries.b = m.entries.before(&r)
+	if has := head.n == 4 || head.n == 3 && !m.oneEvent; has {
+		m.option.read(&r)
 	}
-	if err := s.entries(c, tag.data, &entries, oneEvent, &options); err != nil {
+	return m, nil
+}
+
+// take takes a message.
+func (s *session) take(c *receive.Chunk, m *delivery) error {
+	if len(m.entries.b) == 0 {
+		return nil
+	}
+	content, err := s.entries(c, m)
+	if err != nil {
 		return err
 	}
-	if options.chunk != nil {
+	if m.named && !c.Batch.Overflowed() {
+		c.SetKey(m.key(c.Batch, content))
+	}
+	if len(m.packed) > 0 {
+		pool.Overwrite(s.unpacked)
+	}
+	if m.chunk != nil {
 		c.Reply = append(c.Reply, "\x81\xa3ack"...)
-		c.Reply = append(c.Reply, options.chunk...)
+		c.Reply = append(c.Reply, m.chunk...)
 	}
 	return nil
 }
 
-// entries adds the events of a message.
-func (s *session) entries(c *receive.Chunk, tag []byte, r *reader, oneEvent bool, o *option) error {
+// entries adds the events of a message and returns the bytes that they are, unpacked.
+func (s *session) entries(c *receive.Chunk, m *delivery) (content []byte, err error) {
 	b := c.Norm.Build(c.Batch, c.Received)
 	defer b.Done()
-	if oneEvent {
-		event(b, tag, r)
-		return nil
+	r := m.entries
+	if m.oneEvent {
+		event(b, m.tag, &r)
+		return m.entries.b, nil
 	}
 	list := r.next()
 	if list.kind == isArray {
 		for range list.n {
 			if c.Batch.Overflowed() {
-				return errMemory
+				return nil, errMemory
 			}
-			entry(b, tag, r)
+			entry(b, m.tag, &r)
 		}
-		return nil
+		return m.entries.b, nil
 	}
-	packed := list.data
-	if len(o.packed) > 0 {
-		var err error
-		if packed, err = s.inflate(c, o.packed, packed); err != nil {
-			return err
+	content = list.data
+	if len(m.packed) > 0 {
+		if content, err = s.inflate(c, m.packed, content); err != nil {
+			return nil, err
 		}
 	}
-	s.stream(c, b, tag, packed)
-	if len(o.packed) > 0 {
-		pool.Overwrite(s.unpacked)
-	}
-	return nil
+	s.stream(c, b, m.tag, content)
+	return content, nil
 }
 
 // stream adds the entries that stand one behind the other in packed.

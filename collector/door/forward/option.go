@@ -15,7 +15,9 @@ import (
 // option is what matters of a message's option.
 type option struct {
 	chunk  []byte // the value as it was sent; nil: no acknowledgement is wanted
-	packed []byte // how the entries are compressed; nil: not at all
+	packed []byte // how the entries are compressed; empty: not at all
+	id     id
+	named  bool // id is that of this message alone
 }
 
 // read reads it from r; anything but a map is no option.
@@ -25,6 +27,7 @@ func (o *option) read(r *reader) {
 		r.skip(head)
 		return
 	}
+	fluentBit := false
 	for range head.n {
 		key := r.next()
 		r.skip(key)
@@ -35,7 +38,10 @@ func (o *option) read(r *reader) {
 		case "chunk":
 			if v.kind == isString || v.kind == isBinary {
 				o.chunk = before[:len(before)-len(r.b)]
+				o.named = o.id.parse(v.data)
 			}
+		case "fluent_signal":
+			fluentBit = true
 		case "compressed":
 			o.packed = v.data
 			if string(v.data) == "text" {
@@ -43,6 +49,7 @@ func (o *option) read(r *reader) {
 			}
 		}
 	}
+	o.named = o.named && !fluentBit
 }
 
 // Bounds of what inflate takes at a time, and from where on it looks at the
