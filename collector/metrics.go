@@ -125,7 +125,7 @@ var simple = []metric{
 	counter("events_received", "Events read, over HTTP, TCP and UDP.", func(s *Stats) uint64 { return s.Receive.Received }),
 	counter("events_stored", "Events in the journal.", func(s *Stats) uint64 { return s.Receive.Stored }),
 	counter("events_failed", "Events that could not be stored; their senders were told.", func(s *Stats) uint64 { return s.Receive.Failed }),
-	counter("events_duplicate", "Events that had been stored before, by the Idempotency-Key of their request.", func(s *Stats) uint64 { return s.Receive.Duplicate }),
+	counter("events_duplicate", "Events that had been stored before, by the key of their request or chunk.", func(s *Stats) uint64 { return s.Receive.Duplicate }),
 	gauge("events_storing", "Events that are being stored and have no outcome yet.", func(s *Stats) float64 { return float64(s.Receive.Storing) }),
 	counter("events_rejected_kept", "Rejected events that were written to the file of them.", func(s *Stats) uint64 { return s.Rejected.Kept }),
 	counter("events_rejected_lost", "Rejected events that could not be, or were too large for it.", func(s *Stats) uint64 { return s.Rejected.Lost }),

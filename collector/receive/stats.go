@@ -27,7 +27,7 @@ type Stats struct {
 	Rejected map[string]uint64 // events that cannot be stored as they are, by reason
 	Failed   uint64            // events that Store did not take; their senders know
 
-	Duplicate uint64 // events that had been stored before, by the key of their request
+	Duplicate uint64 // events that had been stored before, by the key of their request or frame
 
 	Dropped map[string]uint64 // events that were left out, by the name of the rule that says so
 

@@ -20,8 +20,8 @@
 //
 // A chunk that is the base64 of 16 bytes, as the specification has it, is the unique
 // id of a message, and what comes again under it with the same content is
-// acknowledged and not stored once more, see receive.Chunk.SetKey. Fluentd, its
-// loggers for Go and IBM's do so. Fluent Bit makes its ids of the content, so that two
+// acknowledged and not stored once more, see receive.Chunk.SetKey. Fluentd and its
+// logger for Go do so. Fluent Bit makes its ids of the content, so that two
 // chunks of equal lines have one: by them nothing is known to have come again. It is
 // told by its option "fluent_signal", before 2.0 by hexadecimal digits.
 //
