@@ -6,18 +6,16 @@ import (
 	"os"
 	"syscall"
 	"testing"
+
+	"github.com/rollway/rollway/internal/smalldisk"
 )
 
 // The journal on a real file system that runs full, and is then given room.
 func TestRealDiskFull(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("mounting a small tmpfs needs root: ENOSPC of a real file system is not tested here")
+	dir := smalldisk.Mount(t, "size=1m")
+	if dir == "" {
+		return
 	}
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
-		t.Skipf("this machine lets root mount no tmpfs (%v): ENOSPC of a real file system is not tested here", err)
-	}
-	defer syscall.Unmount(dir, syscall.MNT_DETACH)
 	ballast := dir + "/ballast"
 	if err := os.WriteFile(ballast, make([]byte, 512<<10), 0o600); err != nil {
 		t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/rollway/rollway/internal/smalldisk"
 )
 
 func TestParseMount(t *testing.T) {
@@ -32,18 +34,10 @@ func TestParseMount(t *testing.T) {
 // A small file system of its own: it is recognised, and no more than a quarter
 // of what is free is taken.
 func TestSmallDisk(t *testing.T) {
-	skip := t.Skipf
-	if os.Getenv("REQUIRE") == "all" {
-		skip = t.Fatalf
+	dir := smalldisk.Mount(t, "size=1m,nr_inodes=20")
+	if dir == "" {
+		return
 	}
-	if os.Getuid() != 0 {
-		skip("mounting a small tmpfs needs root: a small file system is not tested here")
-	}
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m,nr_inodes=20"); err != nil {
-		skip("this machine lets root mount no tmpfs (%v): a small file system is not tested here", err)
-	}
-	defer syscall.Unmount(dir, syscall.MNT_DETACH)
 	if err := os.Mkdir(dir+"/sub", 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -168,5 +167,3 @@ func (d *daemon) query(t *testing.T, args ...string) []string {
 	}
 	return strings.Split(strings.TrimSuffix(r.stdout, "\n"), "\n")
 }
-
-func isRoot() bool { return os.Geteuid() == 0 }
