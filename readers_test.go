@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/rollway/rollway/internal/needs"
 )
 
 // TestOtherReaders: jq and Python's json accept every line and decode it to
@@ -41,12 +42,7 @@ func TestOtherReaders(t *testing.T) {
 		"python3": {"python3", "-c", "import sys, json\nfor l in sys.stdin.buffer.read().split(b'\\n')[:-1]: print(json.dumps(json.loads(l.decode('utf-8', 'strict'))))"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := exec.LookPath(command[0]); err != nil {
-				if os.Getenv("REQUIRE") == "all" {
-					t.Fatalf("%s is not installed", command[0])
-				}
-				t.Skipf("%s is not installed", command[0])
-			}
+			needs.Program(t, command[0])
 			cmd := exec.Command(command[0], command[1:]...)
 			cmd.Stdin = bytes.NewReader(lines)
 			out, err := cmd.Output()

@@ -3,32 +3,18 @@ package file_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/rollway/rollway/file"
-	"github.com/rollway/rollway/internal/smalldisk"
+	"github.com/rollway/rollway/internal/needs"
 )
-
-// program returns the path of a program that a test needs.
-func program(t *testing.T, name string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		smalldisk.Missing(t, "the program "+name)
-	}
-	return path
-}
 
 // Killed by strace on entering each of the system calls that a rotation and the
 // packing make, the first time a thread makes it, the second, and so on.
 func TestKilledInEachSystemCall(t *testing.T) {
-	strace := program(t, "strace")
-	if out, err := exec.Command(strace, "-f", "-qq", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
-		smalldisk.Missing(t, fmt.Sprintf("leave to trace processes: %v %s", err, out))
-	}
+	strace := needs.Strace(t)
 	calls := []string{"renameat2", "fsync", "unlinkat", "openat", "close", "write", "fchmod", "utimensat", "flock"}
 	if toldMode() == file.Direct {
 		calls = []string{"renameat2", "openat", "close", "pwritev2", "fcntl", "flock"}
@@ -72,10 +58,7 @@ func TestKilledInEachSystemCall(t *testing.T) {
 // The disk refuses a rename, an fsync or the removal of a file, once or for
 // ever: no line is lost, and what was refused is done later or stays whole.
 func TestFailingSystemCalls(t *testing.T) {
-	strace := program(t, "strace")
-	if out, err := exec.Command(strace, "-f", "-qq", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
-		smalldisk.Missing(t, fmt.Sprintf("leave to trace processes: %v %s", err, out))
-	}
+	strace := needs.Strace(t)
 	injections := []string{
 		"renameat2:error=ENOSPC", "renameat2:error=EIO:when=2", "renameat2:error=EIO:when=1+2", "renameat2:error=EINVAL",
 		"fsync:error=EIO", "fsync:error=EIO:when=1", "unlinkat:error=EIO:when=1", "unlinkat:error=EPERM",

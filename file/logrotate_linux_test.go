@@ -17,11 +17,12 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/internal/needs"
 )
 
 // TestLogrotate runs the real program, again and again, while lines come.
 func TestLogrotate(t *testing.T) {
-	logrotate := program(t, "logrotate")
+	logrotate := needs.Program(t, "logrotate")
 	for _, c := range []struct {
 		name, conf string
 		signal     bool // reopen on a signal only
@@ -130,7 +131,7 @@ func TestLogrotate(t *testing.T) {
 // What comes between logrotate's rename and the move to the new file is in the
 // old one: logrotate has packed that already and removed it, unless it delays.
 func TestLogrotateCompressWithoutDelay(t *testing.T) {
-	logrotate := program(t, "logrotate")
+	logrotate := needs.Program(t, "logrotate")
 	for conf, want := range map[string]int{"compress": 200, "compress\ndelaycompress": 300} {
 		path := filepath.Join(t.TempDir(), "log")
 		text := filepath.Join(t.TempDir(), "conf")

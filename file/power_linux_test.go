@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/rollway/rollway/file"
-	"github.com/rollway/rollway/internal/smalldisk"
+	"github.com/rollway/rollway/internal/needs"
 )
 
 // The power fails at some moment of a process that writes, rotates, packs and
@@ -23,10 +23,7 @@ import (
 // may leave is worked out from that order, made on a real disk and opened.
 
 func TestPowerCut(t *testing.T) {
-	strace := program(t, "strace")
-	if out, err := exec.Command(strace, "-f", "-qq", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
-		smalldisk.Missing(t, fmt.Sprintf("leave to trace processes: %v %s", err, out))
-	}
+	strace := needs.Strace(t)
 	for mode, o := range powerModes {
 		t.Run(mode, func(t *testing.T) {
 			const lines = 200 // some five files

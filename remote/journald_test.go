@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rollway/rollway/internal/needs"
 	"github.com/rollway/rollway/remote"
 	"github.com/rollway/rollway/rollwaytest"
 )
@@ -220,11 +221,11 @@ func startJournald(t *testing.T) (socket string, read func() []map[string]any) {
 	t.Helper()
 	const daemon = "/lib/systemd/systemd-journald"
 	if _, err := os.Stat(daemon); err != nil {
-		missing(t, err.Error())
+		needs.Missing(t, "systemd-journald: "+err.Error())
 	}
-	journalctl := needs(t, "journalctl")
+	journalctl := needs.Program(t, "journalctl")
 	if os.Getuid() != 0 {
-		missing(t, "systemd-journald makes its sockets below /run/systemd: only root may")
+		needs.Missing(t, "root: systemd-journald makes its sockets below /run/systemd")
 	}
 	namespace := fmt.Sprintf("rollway-test-%d", os.Getpid())
 	run := "/run/systemd/journal." + namespace
@@ -254,7 +255,7 @@ func startJournald(t *testing.T) (socket string, read func() []map[string]any) {
 		select {
 		case err := <-exited:
 			exited <- err
-			missing(t, fmt.Sprintf("systemd-journald ends here: %v, %s", err, log.String()))
+			needs.Missing(t, fmt.Sprintf("systemd-journald, which ends here: %v, %s", err, log.String()))
 		default:
 		}
 		_, err := os.Stat(socket)

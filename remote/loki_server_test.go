@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rollway/rollway/internal/needs"
 )
 
 const (
@@ -27,12 +29,12 @@ func lokiProgram(t *testing.T) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		missing(t, err.Error())
+		needs.Missing(t, "a folder for caches: "+err.Error())
 	}
 	program := filepath.Join(cache, "rollway-test", "loki-"+lokiVersion)
 	if _, err := os.Stat(program); err != nil {
-		if os.Getenv("REQUIRE") != "all" {
-			t.Skipf("there is no %s; with REQUIRE=all it is built", program)
+		if !needs.All() {
+			needs.Missing(t, program+", which is built with REQUIRE=all")
 		}
 		buildLoki(t, program)
 	}
@@ -53,7 +55,7 @@ func buildLoki(t *testing.T, program string) {
 		cmd.Stderr = &stderr
 		out, err := cmd.Output()
 		if err != nil {
-			missing(t, fmt.Sprintf("Loki cannot be built: go %s: %v\n%s", strings.Join(args, " "), err, stderr.String()))
+			needs.Missing(t, fmt.Sprintf("Loki, which cannot be built: go %s: %v\n%s", strings.Join(args, " "), err, stderr.String()))
 		}
 		return out
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/internal/needs"
 	"github.com/rollway/rollway/remote"
 )
 
@@ -24,15 +25,15 @@ type openSearch struct{ url string }
 // user's cache only if nothing may be skipped; otherwise they have to be there.
 func startOpenSearch(t *testing.T) *openSearch {
 	t.Helper()
-	java := needs(t, "java")
+	java := needs.Program(t, "java")
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		missing(t, err.Error())
+		needs.Missing(t, "a folder for caches: "+err.Error())
 	}
 	jars := filepath.Join(cache, "rollway-test", "opensearch-2.19.1")
 	if _, err := os.Stat(jars); err != nil {
-		if os.Getenv("REQUIRE") != "all" {
-			t.Skipf("OpenSearch's jars are not in %s; with REQUIRE=all Maven puts them there", jars)
+		if !needs.All() {
+			needs.Missing(t, "OpenSearch's jars in "+jars+", where Maven puts them with REQUIRE=all")
 		}
 		fetchOpenSearch(t, jars)
 	}
@@ -81,12 +82,12 @@ func startOpenSearch(t *testing.T) *openSearch {
 }
 
 func fetchOpenSearch(t *testing.T, jars string) {
-	mvn := needs(t, "mvn")
+	mvn := needs.Program(t, "mvn")
 	temp := jars + ".part"
 	out, err := exec.Command(mvn, "-q", "-B", "-f", "testdata/opensearch/pom.xml", "dependency:copy-dependencies",
 		"-DoutputDirectory="+temp, "-DincludeScope=runtime").CombinedOutput()
 	if err != nil {
-		missing(t, fmt.Sprintf("Maven cannot fetch OpenSearch: %v\n%s", err, out))
+		needs.Missing(t, fmt.Sprintf("OpenSearch, which Maven cannot fetch: %v\n%s", err, out))
 	}
 	if err := os.Rename(temp, jars); err != nil {
 		t.Fatal(err)

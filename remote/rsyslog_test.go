@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/internal/needs"
 	"github.com/rollway/rollway/remote"
 )
 
@@ -28,7 +29,7 @@ type rsyslog struct {
 // message.
 func startRsyslog(t *testing.T, config string, args ...any) *rsyslog {
 	t.Helper()
-	daemon := needs(t, "rsyslogd")
+	daemon := needs.Program(t, "rsyslogd")
 	dir := t.TempDir()
 	r := &rsyslog{filepath.Join(dir, "out")}
 	text := `global(workDirectory="` + dir + `" maxMessageSize="256k" parser.escapeControlCharactersOnReceive="off")
@@ -213,9 +214,9 @@ func TestRsyslogLocalSocket(t *testing.T) {
 
 // TLS with certificates on both sides, by rsyslogd's GnuTLS driver.
 func TestRsyslogTLS(t *testing.T) {
-	needs(t, "rsyslogd")
+	needs.Program(t, "rsyslogd")
 	if found, _ := filepath.Glob("/usr/lib*/*/rsyslog/lmnsd_gtls.so"); len(found) == 0 {
-		missing(t, "rsyslogd's driver for TLS (rsyslog-gnutls) is not installed")
+		needs.Missing(t, "rsyslogd's driver for TLS, rsyslog-gnutls")
 	}
 	ca := newAuthority(t)
 	server := ca.server(t, "logs.example").Certificates[0]

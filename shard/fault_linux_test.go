@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/internal/needs"
 	"github.com/rollway/rollway/shard"
 )
 
@@ -74,10 +75,7 @@ func faulty(dir string, kind shard.FileOptions) shard.Options {
 // tracer returns the path of strace, which may trace here.
 func tracer(t *testing.T) string {
 	t.Helper()
-	strace := program(t, "strace")
-	if out, err := exec.Command(strace, "-f", "-qq", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
-		missing(t, fmt.Sprintf("leave to trace processes: %v %s", err, out))
-	}
+	strace := needs.Strace(t)
 	return strace
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/rollway/rollway/internal/needs"
 	"github.com/rollway/rollway/shard"
 )
 
@@ -33,14 +34,14 @@ func mounted(t *testing.T) (dir string) {
 		return dir
 	}
 	if os.Getuid() != 0 {
-		missing(t, "root, to mount a file system")
+		needs.Missing(t, "root, to mount a file system")
 	}
-	program(t, "mkfs.ext4")
-	program(t, "mount")
+	needs.Program(t, "mkfs.ext4")
+	needs.Program(t, "mount")
 	out, err := child(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS})
 	switch {
 	case errors.Is(err, syscall.EPERM) || strings.Contains(out, "cannot mount"):
-		missing(t, fmt.Sprintf("to mount a file system: %v %s", err, out))
+		needs.Missing(t, fmt.Sprintf("to mount a file system: %v %s", err, out))
 	case err != nil || strings.Contains(out, "--- SKIP"):
 		t.Fatalf("%v\n%s", err, out)
 	}

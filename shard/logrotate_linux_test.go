@@ -14,13 +14,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/internal/needs"
 	"github.com/rollway/rollway/shard"
 )
 
 // The configuration that docs/DEPLOYMENT.md shows, run by the real program
 // while records come: each is in one of the files, packed ones included.
 func TestLogrotate(t *testing.T) {
-	logrotate := program(t, "logrotate")
+	logrotate := needs.Program(t, "logrotate")
 	text := string(snapshot(t, filepath.Join("..", "docs", "logrotate.conf")))
 	if doc := string(snapshot(t, filepath.Join("..", "docs", "DEPLOYMENT.md"))); !strings.Contains(doc, text) {
 		t.Error("docs/DEPLOYMENT.md shows another configuration than docs/logrotate.conf")

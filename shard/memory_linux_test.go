@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/internal/needs"
 	"github.com/rollway/rollway/shard"
 )
 
@@ -22,7 +23,7 @@ func TestMemoryIsWhatIsMapped(t *testing.T) {
 	dir := os.Getenv(childEnv)
 	if dir == "" {
 		if _, err := os.Stat("/sys/kernel/mm/transparent_hugepage"); err != nil {
-			missing(t, "a kernel with large pages, which mark the memory: "+err.Error())
+			needs.Missing(t, "a kernel with large pages, which mark the memory: "+err.Error())
 		}
 		if out, err := child(t, nil); err != nil || strings.Contains(out, "--- SKIP") {
 			t.Fatalf("%v\n%s", err, out)

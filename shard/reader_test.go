@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/internal/needs"
 	"github.com/rollway/rollway/shard"
 )
 
@@ -22,7 +23,7 @@ import (
 // moment that Direct's comment tells of, and no record is torn but the very last.
 // Real tail -f, grep and jq take the file itself.
 func TestReadersBesideTheWriter(t *testing.T) {
-	tail, grep, jq := program(t, "tail"), program(t, "grep"), program(t, "jq")
+	tail, grep, jq := needs.Program(t, "tail"), needs.Program(t, "grep"), needs.Program(t, "jq")
 	for _, mode := range modes {
 		t.Run(mode.String(), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "log")

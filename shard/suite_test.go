@@ -1,8 +1,6 @@
 package shard_test
 
 import (
-	"os"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -65,23 +63,4 @@ func TestLineWriter(t *testing.T) {
 			}})
 		})
 	}
-}
-
-// missing skips the test for want of something, or fails it where all must run.
-func missing(t *testing.T, needs string) {
-	t.Helper()
-	if os.Getenv("REQUIRE") == "all" {
-		t.Fatalf("REQUIRE=all, but this needs %s", needs)
-	}
-	t.Skipf("this needs %s", needs)
-}
-
-// program returns the path of a program that a test needs.
-func program(t *testing.T, name string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		missing(t, "the program "+name)
-	}
-	return path
 }

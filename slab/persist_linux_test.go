@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rollway/rollway/internal/needs"
 	"github.com/rollway/rollway/internal/smalldisk"
 	"github.com/rollway/rollway/slab"
 )
@@ -53,7 +54,7 @@ func folderOn(t *testing.T, tmpfs bool, parents ...string) string {
 		t.Cleanup(func() { os.RemoveAll(dir) })
 		return dir
 	}
-	smalldisk.Missing(t, "a folder that can be written to on a tmpfs, and one that is on none")
+	needs.Missing(t, "a folder that can be written to on a tmpfs, and one that is on none")
 	return ""
 }
 

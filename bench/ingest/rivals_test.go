@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/internal/needs"
 )
 
 // TestRivals puts each server under a little of each load by OTLP; those that
@@ -32,11 +32,8 @@ func TestRivals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			program := own
 			if rival, is := rivalOf(name); is {
-				all := os.Getenv("REQUIRE") == "all"
-				if program, err = rival.path(all); err != nil && all {
-					t.Fatal("REQUIRE=all, but ", err)
-				} else if err != nil {
-					t.Skip(err)
+				if program, err = rival.path(needs.All()); err != nil {
+					needs.Missing(t, err.Error())
 				}
 			}
 			for i, l := range Loads() {

@@ -22,15 +22,6 @@ import (
 
 var seedFlag = flag.Uint64("seed", 0, "replay the random choice with this seed")
 
-// missing skips the test for want of something, or fails it where all must run.
-func missing(t *testing.T, needs string) {
-	t.Helper()
-	if os.Getenv("REQUIRE") == "all" {
-		t.Fatalf("REQUIRE=all, but this needs %s", needs)
-	}
-	t.Skipf("this needs %s", needs)
-}
-
 const (
 	goroutines = 3
 	rounds     = 24

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/internal/needs"
 )
 
 func TestMain(m *testing.M) {
@@ -46,8 +47,8 @@ func TestContenders(t *testing.T) {
 				continue
 			}
 			t.Run(c.name+", "+socketMode(tls), func(t *testing.T) {
-				if lacks := c.lacks(); lacks != "" && os.Getenv("REQUIRE") != "all" {
-					t.Skipf("needs %s", lacks)
+				if lacks := c.lacks(); lacks != "" {
+					needs.Missing(t, lacks)
 				}
 				s, err := transfer{tls: tls, chunk: burst, length: 1 << 20, conns: 2}.take(r, c)
 				if err != nil {

@@ -5,6 +5,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/rollway/rollway/internal/needs"
 )
 
 func TestMain(m *testing.M) {
@@ -18,26 +20,15 @@ func settings(t *testing.T) Settings {
 	return Settings{Dir: t.TempDir(), Tries: 1, Kills: 3, Others: 2, Limit: time.Minute, Jobs: 4, Seed: 1}
 }
 
-// skipUnless skips a fault that this machine has no means for, out loud.
-func skipUnless(t *testing.T, f Fault) {
-	t.Helper()
-	needs := f.Missing()
-	switch {
-	case needs == "":
-	case os.Getenv("REQUIRE") == "all":
-		t.Fatalf("REQUIRE=all, but this needs %s", needs)
-	default:
-		t.Skipf("needs %s", needs)
-	}
-}
-
 // TestOwnWriters puts each of our writers through each fault and holds the
 // outcome against what it promises.
 func TestOwnWriters(t *testing.T) {
 	for _, f := range Faults() {
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
-			skipUnless(t, f)
+			if what := f.Missing(); what != "" {
+				needs.Missing(t, what)
+			}
 			s := settings(t)
 			s.Faults = []Fault{f}
 			for _, w := range Writers() {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/internal/needs"
 	"github.com/rollway/rollway/internal/smalldisk"
 )
 
@@ -166,13 +166,7 @@ func TestInjected(t *testing.T) {
 		}
 		return
 	}
-	strace, err := exec.LookPath("strace")
-	if err != nil {
-		smalldisk.Missing(t, "the program strace")
-	}
-	if out, err := exec.Command(strace, "-f", "-qq", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
-		smalldisk.Missing(t, fmt.Sprintf("leave to trace processes: %v %s", err, out))
-	}
+	strace := needs.Strace(t)
 	for _, inject := range []string{
 		"pwritev2:error=EINTR:when=2+3",
 		"pwritev2:error=EIO:when=3+4",

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rollway/rollway/internal/needs"
 )
 
 func TestMain(m *testing.M) {
@@ -182,8 +184,5 @@ func needDirect(t *testing.T, path string) {
 		f.Close()
 		return
 	}
-	if os.Getenv("REQUIRE") == "all" {
-		t.Fatalf("REQUIRE=all, but this needs a file system with direct I/O: %v", err)
-	}
-	t.Skipf("needs a file system with direct I/O: %v", err)
+	needs.Missing(t, "a file system with direct I/O: "+err.Error())
 }

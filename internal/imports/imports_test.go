@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/rollway/rollway/internal/needs"
 )
 
 const (
@@ -92,8 +94,8 @@ func TestLibraryDependsOnTheStandardLibrary(t *testing.T) {
 // by go.work.
 func TestGoWorkListsEveryModule(t *testing.T) {
 	work, err := os.ReadFile(filepath.Join(root, "go.work"))
-	if err != nil && os.Getenv("REQUIRE") != "all" {
-		t.Skip("go.work is in a whole checkout only: ", err)
+	if err != nil {
+		needs.Missing(t, "go.work, which is in a whole checkout only: "+err.Error())
 	}
 	for _, dir := range nestedModules(t) {
 		if !strings.Contains(string(work), "\t./"+dir+"\n") {
@@ -132,10 +134,7 @@ type imported struct{ file, from, to string }
 func imports(t *testing.T, tests bool) []imported {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(root, "collector", "go.mod")); err != nil {
-		if os.Getenv("REQUIRE") == "all" {
-			t.Fatal(err)
-		}
-		t.Skip("the table is checked in a whole checkout only: ", err)
+		needs.Missing(t, "a whole checkout: "+err.Error())
 	}
 	var found []imported
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {

@@ -131,6 +131,8 @@ var table = []edge{
 	{"collector/door/doortest", "collector/normalize/vectors", "JSON that must, must not or may be accepted"},
 	{"collector/door/doortest", "collector/receive", "a protocol by itself"},
 	{"collector/door/doortest", "internal/fetch", "clients from their registries, which fail now and then"},
+	{"collector/door/doortest", "internal/needs", "clients may not be there"},
+	{"internal/smalldisk", "internal/needs", "nobody may be let mount"},
 	{"collector/door/doortest", "github.com/go-json-experiment/json/jsontext", "masks in lines what differs from run to run"},
 	{"collector/httpfast", "collector/pool", "memory that is used again is overwritten"},
 	{"collector/httpfast", "golang.org/x/sys/unix", "connections wait in epoll, without a goroutine"},

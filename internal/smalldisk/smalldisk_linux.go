@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/rollway/rollway/internal/needs"
 )
 
 const env = "ROLLWAY_TEST_CHILD"
@@ -48,7 +50,7 @@ func Mount(t testing.TB, options string) (dir string) {
 		out, err := Child(t, attr)
 		switch {
 		case errors.Is(err, syscall.EPERM) || strings.Contains(out, "cannot mount"):
-			Missing(t, fmt.Sprintf("to mount a tmpfs in a namespace of its own, as root or where users may: %v %s", err, out))
+			needs.Missing(t, fmt.Sprintf("to mount a tmpfs in a namespace of its own, as root or where users may: %v %s", err, out))
 		case err != nil:
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -72,13 +74,4 @@ func Remount(t testing.TB, dir, options string) {
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, options); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// Missing skips the test for want of something, or fails it where all must run.
-func Missing(t testing.TB, needs string) {
-	t.Helper()
-	if os.Getenv("REQUIRE") == "all" {
-		t.Fatalf("REQUIRE=all, but this needs %s", needs)
-	}
-	t.Skipf("this needs %s", needs)
 }

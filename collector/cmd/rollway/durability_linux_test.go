@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/locked"
+	"github.com/rollway/rollway/internal/needs"
 )
 
 // A traced is one system call of a traced process: the lines of the trace in
@@ -79,8 +80,7 @@ func readTrace(t *testing.T, path string) (calls []*traced) {
 // the function it returns is called, which returns the trace.
 func traceDaemon(t *testing.T, d *daemon, delay time.Duration) func() []*traced {
 	t.Helper()
-	strace, err := exec.LookPath("strace")
-	skipUnless(t, err == nil, "strace")
+	strace := needs.Program(t, "strace")
 	path := filepath.Join(t.TempDir(), "trace")
 	cmd := exec.Command(strace, "-f", "-o", path, "-s", "1000000", "-e", "trace=pwrite64,fdatasync,fsync,write",
 		"-e", fmt.Sprintf("inject=fdatasync:delay_exit=%d", delay.Microseconds()), "-p", strconv.Itoa(d.cmd.Process.Pid))
@@ -100,7 +100,7 @@ func traceDaemon(t *testing.T, d *daemon, delay time.Duration) func() []*traced 
 		select {
 		case err := <-ended:
 			ended <- err
-			skipUnless(t, false, "leave to trace a process: "+said.String())
+			needs.Missing(t, "leave to trace a process: "+said.String())
 		default:
 		}
 		if time.Now().After(end) {
@@ -121,7 +121,9 @@ func realFolder(t *testing.T) string {
 		t.Fatal(err)
 	}
 	const tmpfs = 0x01021994
-	skipUnless(t, st.Type != tmpfs, "a folder for temporary files that is on a disk")
+	if st.Type == tmpfs {
+		needs.Missing(t, "a folder for temporary files that is on a disk")
+	}
 	return dir
 }
 

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rollway/rollway/internal/needs"
 )
 
 const ingestManual = "../../../docs/INGEST.md"
@@ -46,8 +48,7 @@ func alike(out string) string {
 // Each example of the manual on taking events in gives what stands there.
 func TestIngestManual(t *testing.T) {
 	for _, program := range []string{"sh", "curl", "gzip", "logger", "grep"} {
-		_, err := exec.LookPath(program)
-		skipUnless(t, err == nil, program)
+		needs.Program(t, program)
 	}
 	text, err := os.ReadFile(ingestManual)
 	if err != nil {

@@ -25,22 +25,6 @@ func TestMain(m *testing.M) {
 
 const quickExit = "atexit_sleep_ms=10"
 
-// requireAll reports whether what cannot be tried on this machine is a failure
-// instead of a skip, as in CI.
-func requireAll() bool { return os.Getenv("REQUIRE") == "all" }
-
-// skipUnless skips a test that needs something this machine lacks, out loud.
-func skipUnless(t *testing.T, ok bool, needs string) {
-	t.Helper()
-	switch {
-	case ok:
-	case requireAll():
-		t.Fatalf("REQUIRE=all, but this needs %s", needs)
-	default:
-		t.Skipf("needs %s", needs)
-	}
-}
-
 // A result is what one command line did.
 type result struct {
 	code           int

@@ -16,14 +16,14 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/rollway/rollway/internal/needs"
 	"github.com/rollway/rollway/shard"
 )
 
 // promtool runs Prometheus' own checker.
 func promtool(t *testing.T, stdin string, args ...string) {
 	t.Helper()
-	program, err := exec.LookPath("promtool")
-	skipUnless(t, err == nil, "promtool, of the Debian package prometheus")
+	program := needs.Program(t, "promtool") // of the Debian package prometheus
 	cmd := exec.Command(program, args...)
 	cmd.Stdin = strings.NewReader(stdin)
 	if out, err := cmd.CombinedOutput(); err != nil {

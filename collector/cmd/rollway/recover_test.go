@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/internal/needs"
 	"github.com/rollway/rollway/internal/slabfile"
 )
 
@@ -127,7 +128,9 @@ func TestRecoverExitStatus(t *testing.T) {
 
 // recover that is itself killed, again and again, delivers each line once.
 func TestRecoverKilled(t *testing.T) {
-	skipUnless(t, runtime.GOOS == "linux" || runtime.GOOS == "darwin", "linux or darwin")
+	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		needs.Missing(t, "linux or darwin")
+	}
 	dir := t.TempDir()
 	slabs, log := filepath.Join(dir, "slabs"), filepath.Join(dir, "log")
 	var all bytes.Buffer

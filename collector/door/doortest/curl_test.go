@@ -9,6 +9,7 @@ import (
 	"github.com/klauspost/compress/snappy"
 
 	"github.com/rollway/rollway/collector/door/doortest"
+	"github.com/rollway/rollway/internal/needs"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 // TestCurl has curl send to /api/logs, as a form, which is what it says unless it
 // is told otherwise, and in other ways; and what programs have packed.
 func TestCurl(t *testing.T) {
-	curl := doortest.Program(t, "curl")
+	curl := needs.Program(t, "curl")
 	dir := t.TempDir()
 	file := func(name string, data []byte) string {
 		path := filepath.Join(dir, name)
@@ -34,7 +35,7 @@ func TestCurl(t *testing.T) {
 	}
 	plain := file("plain", []byte(events))
 	packed := func(name string, program string, args ...string) string {
-		out, err := exec.Command(doortest.Program(t, program), args...).Output()
+		out, err := exec.Command(needs.Program(t, program), args...).Output()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,21 +13,13 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/fetch"
+	"github.com/rollway/rollway/internal/needs"
 )
-
-// Missing skips the test, or fails it with REQUIRE=all in the environment.
-func Missing(t testing.TB, why string) {
-	t.Helper()
-	if os.Getenv("REQUIRE") == "all" {
-		t.Fatalf("REQUIRE=all, but %s", why)
-	}
-	t.Skip(why)
-}
 
 // Python runs a script with packages of PyPI, each like name==1.2.
 func Python(t testing.TB, script string, packages ...string) {
 	t.Helper()
-	python := Program(t, "python3")
+	python := needs.Program(t, "python3")
 	dir := fetched(t, "python", packages, func(dir string) *exec.Cmd {
 		return exec.Command(python, append([]string{"-m", "pip", "install", "-q", "--disable-pip-version-check",
 			"--no-warn-script-location", "--root-user-action=ignore", "--target", dir}, packages...)...)
@@ -39,7 +31,7 @@ func Python(t testing.TB, script string, packages ...string) {
 // Node runs a script of CommonJS with packages of npm, each like name@1.2.
 func Node(t testing.TB, script string, packages ...string) {
 	t.Helper()
-	node, npm := Program(t, "node"), Program(t, "npm")
+	node, npm := needs.Program(t, "node"), needs.Program(t, "npm")
 	dir := fetched(t, "node", packages, func(dir string) *exec.Cmd {
 		return exec.Command(npm, append([]string{"install", "--silent", "--no-audit", "--no-fund", "--no-save", "--prefix", dir}, packages...)...)
 	})
@@ -53,34 +45,24 @@ func Node(t testing.TB, script string, packages ...string) {
 	runScript(t, file, script, exec.Command(node, file))
 }
 
-// Program returns the path of a program that the test needs.
-func Program(t testing.TB, name string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		Missing(t, err.Error())
-	}
-	return path
-}
-
 // fetched returns the folder with packages. They are fetched into the user's
 // cache only if nothing may be skipped; otherwise they have to be there.
 func fetched(t testing.TB, kind string, packages []string, install func(dir string) *exec.Cmd) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		Missing(t, err.Error())
+		needs.Missing(t, "a folder for caches: "+err.Error())
 	}
 	names := strings.Join(packages, " ")
 	dir := filepath.Join(cache, "rollway-test", fmt.Sprintf("%s-%08x", kind, crc32.ChecksumIEEE([]byte(names))))
 	if _, err := os.Stat(dir); err == nil {
 		return dir
 	}
-	if os.Getenv("REQUIRE") != "all" {
-		t.Skipf("%s are not in %s; with REQUIRE=all they are fetched", names, dir)
+	if !needs.All() {
+		needs.Missing(t, fmt.Sprintf("%s in %s, where they are put with REQUIRE=all", names, dir))
 	}
 	if err := fetch.Into(dir, install); err != nil {
-		Missing(t, fmt.Sprintf("%s cannot be fetched: %v", names, err))
+		needs.Missing(t, fmt.Sprintf("%s, which cannot be fetched: %v", names, err))
 	}
 	return dir
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/rollway/rollway/collector/door/syslog"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receive"
+	"github.com/rollway/rollway/internal/needs"
 	"github.com/rollway/rollway/remote"
 )
 
@@ -293,7 +294,7 @@ func send(t *testing.T, url string, o remote.Options) {
 }
 
 func TestLogger(t *testing.T) {
-	program := doortest.Program(t, "logger")
+	program := needs.Program(t, "logger")
 	for client, args := range map[string]string{
 		"logger-udp":      "-d",
 		"logger-tcp":      "-T",
@@ -317,7 +318,7 @@ func TestLogger(t *testing.T) {
 }
 
 func TestPython(t *testing.T) {
-	python := doortest.Program(t, "python3")
+	python := needs.Program(t, "python3")
 	for network, kind := range map[string]string{"udp": "SOCK_DGRAM", "tcp": "SOCK_STREAM"} {
 		t.Run(network, func(t *testing.T) {
 			s := startServer(t)
@@ -349,7 +350,7 @@ h.close()
 
 // TestRsyslog has a real rsyslogd forward what it takes.
 func TestRsyslog(t *testing.T) {
-	daemon := doortest.Program(t, "rsyslogd")
+	daemon := needs.Program(t, "rsyslogd")
 	for client, action := range map[string]string{
 		"rsyslog-octets-5424": `protocol="tcp" tcp_framing="octet-counted" template="RSYSLOG_SyslogProtocol23Format"`,
 		"rsyslog-newline-iso": `protocol="tcp" template="RSYSLOG_ForwardFormat"`,
@@ -363,7 +364,7 @@ func TestRsyslog(t *testing.T) {
 			switch {
 			case strings.Contains(client, "tls"):
 				if found, _ := filepath.Glob("/usr/lib/*/rsyslog/lmnsd_gtls.so"); len(found) == 0 {
-					doortest.Missing(t, "rsyslog-gnutls is not here")
+					needs.Missing(t, "rsyslogd's driver for TLS, rsyslog-gnutls")
 				}
 				r = s.recordTLS(t)
 				action += ` streamDriver.CAFile="` + s.cert + `"`

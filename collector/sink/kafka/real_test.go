@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/collector/door/doortest"
 	"github.com/rollway/rollway/collector/sink"
 	"github.com/rollway/rollway/collector/sink/kafka"
 	"github.com/rollway/rollway/collector/sink/kafka/kafkatest"
 	"github.com/rollway/rollway/internal/locked"
+	"github.com/rollway/rollway/internal/needs"
 )
 
 // wantJars puts the jars, 43 MB, which Maven fetches, into the user's cache only
@@ -20,24 +20,24 @@ func wantJars(t *testing.T) {
 	t.Helper()
 	jars, err := kafkatest.Jars()
 	if err != nil {
-		doortest.Missing(t, err.Error())
+		needs.Missing(t, "a folder for caches: "+err.Error())
 	}
 	if _, err := os.Stat(jars); err == nil {
 		return
 	}
-	if os.Getenv("REQUIRE") != "all" {
-		t.Skipf("Kafka's jars are not in %s; with REQUIRE=all Maven puts them there", jars)
+	if !needs.All() {
+		needs.Missing(t, "Kafka's jars in "+jars+", where Maven puts them with REQUIRE=all")
 	}
-	doortest.Program(t, "mvn")
+	needs.Program(t, "mvn")
 	if err := kafkatest.Fetch(); err != nil {
-		doortest.Missing(t, err.Error())
+		needs.Missing(t, "the jars of Apache Kafka: "+err.Error())
 	}
 }
 
 // startKafka formats a folder and starts a broker on it, which has the topic.
 func startKafka(t *testing.T) *kafkatest.Broker {
 	t.Helper()
-	doortest.Program(t, "java")
+	needs.Program(t, "java")
 	wantJars(t)
 	k, err := kafkatest.New(t.TempDir())
 	if err != nil {
