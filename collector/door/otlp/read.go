@@ -92,6 +92,21 @@ func broken(message string, err error) error {
 	return fmt.Errorf("the body is not a valid ExportLogsServiceRequest: %s: %w; nothing was stored", message, err)
 }
 
+// shared returns what all that is in a ResourceLogs or ScopeLogs has in common,
+// its fields 1 and 3.
+func shared(msg []byte) (of, schemaURL []byte, err error) {
+	f := wire.Over(msg)
+	for f.Next() {
+		switch {
+		case f.Num == 1 && f.Is(protowire.BytesType):
+			of = f.Bytes
+		case f.Num == 3 && f.Is(protowire.BytesType):
+			schemaURL = f.Bytes
+		}
+	}
+	return of, schemaURL, f.Err()
+}
+
 // resourceLogs reads
 //
 //	ResourceLogs { resource 1, scope_logs 2, schema_url 3 }
@@ -99,25 +114,14 @@ func broken(message string, err error) error {
 // whose fields may come in any order.
 func (r *reader) resourceLogs(msg []byte) error {
 	var res resource
-	f := wire.Over(msg)
-	for f.Next() {
-		if !f.Is(protowire.BytesType) {
-			continue
-		}
-		switch f.Num {
-		case 1:
-			res.msg = f.Bytes
-		case 3:
-			res.schemaURL = f.Bytes
-		}
-	}
-	if err := broken("ResourceLogs", f.Err()); err != nil {
-		return err
+	var err error
+	if res.msg, res.schemaURL, err = shared(msg); err != nil {
+		return broken("ResourceLogs", err)
 	}
 	if err := res.read(); err != nil {
 		return err
 	}
-	f = wire.Over(msg)
+	f := wire.Over(msg)
 	for f.Next() {
 		if f.Num == 2 && f.Is(protowire.BytesType) {
 			if err := r.scopeLogs(&res, f.Bytes); err != nil {
@@ -157,25 +161,14 @@ func (res *resource) read() error {
 //	ScopeLogs { scope 1, log_records 2, schema_url 3 }
 func (r *reader) scopeLogs(res *resource, msg []byte) error {
 	var sc scope
-	f := wire.Over(msg)
-	for f.Next() {
-		if !f.Is(protowire.BytesType) {
-			continue
-		}
-		switch f.Num {
-		case 1:
-			sc.msg = f.Bytes
-		case 3:
-			sc.schemaURL = f.Bytes
-		}
-	}
-	if err := broken("ScopeLogs", f.Err()); err != nil {
-		return err
+	var err error
+	if sc.msg, sc.schemaURL, err = shared(msg); err != nil {
+		return broken("ScopeLogs", err)
 	}
 	if err := sc.read(); err != nil {
 		return err
 	}
-	f = wire.Over(msg)
+	f := wire.Over(msg)
 	for f.Next() {
 		if f.Num == 2 && f.Is(protowire.BytesType) {
 			r.spread += int64(len(res.msg)+len(res.schemaURL)+len(sc.msg)+len(sc.schemaURL)) + int64(len(f.Bytes))
