@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -138,12 +139,7 @@ func (r *AuditReport) findGaps(within []Gap) {
 		}
 		at = max(at, s.End)
 	}
-	slices.SortFunc(within, func(x, y Gap) int {
-		if x.From < y.From {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(within, func(x, y Gap) int { return cmp.Compare(x.From, y.From) })
 	r.Missing = within
 }
 

@@ -59,3 +59,15 @@ func TestNoRoomForID(t *testing.T) {
 		t.Fatalf("identity %q, findings %v", j.ID(), f)
 	}
 }
+
+// A folder by the name of the identity is nobody's, to Open and to Verify.
+func TestFolderNamedID(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, idFile), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	rep, err := Verify(dir)
+	if err != nil || len(rep.Findings) != 1 || rep.Findings[0].Kind != Foreign {
+		t.Errorf("%v, %v", rep.Findings, err)
+	}
+}

@@ -144,7 +144,7 @@ func Open(dir string, o Options) (*Journal, error) {
 	if err := j.fs.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("open journal: create folder %s: %w", dir, err)
 	}
-	lock, err := j.fs.Lock(filepath.Join(dir, "LOCK"), 0o640)
+	lock, err := j.fs.Lock(filepath.Join(dir, lockFile), 0o640)
 	switch {
 	case errors.Is(err, disk.ErrLocked):
 		return nil, fmt.Errorf("open journal: folder %s is in use by another process; stop it or choose another folder: %w", dir, err)

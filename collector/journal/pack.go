@@ -154,7 +154,7 @@ type packer struct {
 	out  []byte
 
 	size       int64
-	marks      []mark
+	marks      marks
 	from, next uint64 // offsets
 	min, max   int64
 	sum        uint32 // CRC-32C of all lines
@@ -287,9 +287,7 @@ func (p *packer) flush() error {
 	if _, err := p.dst.WriteAt(p.out, p.size); err != nil {
 		return err
 	}
-	if n := len(p.marks); n == 0 || p.size-p.marks[n-1].pos >= packBytes {
-		p.marks = append(p.marks, mark{p.h.first, p.size})
-	}
+	p.marks.add(p.h.first, p.size, packBytes)
 	p.size += int64(len(p.out))
 	p.from, p.next = min(p.from, p.h.first), p.h.end()
 	p.min, p.max = min(p.min, p.h.minTime), max(p.max, p.h.maxTime)

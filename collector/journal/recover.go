@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -121,7 +122,7 @@ func (j *Journal) listSegments() (files []candidate, lowest uint64, err error) {
 	for _, e := range entries {
 		first, ext, ok := parseName(e.Name)
 		switch {
-		case e.Name == "LOCK", e.Name == idFile && !e.Dir, e.Name == cursorFolder && e.Dir:
+		case isNoSegment(e):
 			continue
 		case !ok || e.Dir:
 			j.find(Finding{Kind: Foreign, File: e.Name, Detail: "left alone"})
@@ -152,13 +153,7 @@ func (j *Journal) listSegments() (files []candidate, lowest uint64, err error) {
 		}
 	}
 	slices.SortFunc(files, func(a, b candidate) int {
-		if a.first != b.first {
-			if a.first < b.first {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(b.ext, a.ext) // .seg before .open
+		return cmp.Or(cmp.Compare(a.first, b.first), strings.Compare(b.ext, a.ext)) // .seg before .open
 	})
 	// Of two files with one name, the sealed one counts.
 	for i := 1; i < len(files); i++ {

@@ -29,7 +29,7 @@ type scanned struct {
 	end     uint64 // offset behind the last record
 	min     int64
 	max     int64
-	marks   []mark  // for positions in this file
+	marks   marks   // of this file
 	jumps   []Gap   // offsets that no frame between others holds
 	keys    []keyed // the last ones, at least as many as asked for
 	keyPos  int64   // of the frame with the last key
@@ -135,9 +135,7 @@ func (sc *scanned) add(h *frameHeader, pos int64) {
 	} else {
 		sc.spans = append(sc.spans, span{pos, end})
 	}
-	if n := len(sc.marks); n == 0 || pos-sc.marks[n-1].pos >= markStep {
-		sc.marks = append(sc.marks, mark{h.first, pos})
-	}
+	sc.marks.add(h.first, pos, markStep)
 	sc.id, sc.end = h.id, h.end()
 	sc.frames++
 	sc.records += int64(h.records)

@@ -27,7 +27,8 @@ const (
 	extPack   = ".pack" // unfinished copy of a sealed segment, packed
 )
 
-// markStep is the distance in bytes between two marks of a segment.
+// markStep is the least distance in bytes between two marks of a segment that is
+// not packed.
 const markStep = 1 << 20
 
 // segment is one segment file. first and the file name's digits are the same.
@@ -55,13 +56,32 @@ type segment struct {
 	named      bool      // its name is durable
 	synced     uint64    // records below are durable
 	syncErr    error     // its fsync failed: never called again
-	marks      []mark    // some frames, by offset
+	marks      marks     // of its file
 }
 
 // mark says that a frame with the given first offset begins at pos.
 type mark struct {
 	first uint64
 	pos   int64
+}
+
+// marks are some frames of a segment, by offset.
+type marks []mark
+
+// add marks a frame if it is step bytes or more behind the last one marked.
+func (m *marks) add(first uint64, pos, step int64) {
+	if n := len(*m); n == 0 || pos-(*m)[n-1].pos >= step {
+		*m = append(*m, mark{first, pos})
+	}
+}
+
+// lockFile is locked by the process that has the journal open.
+const lockFile = "LOCK"
+
+// isNoSegment reports whether e, in a journal's folder, belongs to the journal and
+// is not of a segment.
+func isNoSegment(e disk.Entry) bool {
+	return !e.Dir && (e.Name == lockFile || e.Name == idFile) || e.Dir && e.Name == cursorFolder
 }
 
 func segmentName(first uint64, ext string) string { return fmt.Sprintf("%020d%s", first, ext) }
@@ -97,16 +117,10 @@ func (s *segment) addLocked(first, end uint64, n, minTime, maxTime int64, now ti
 		s.minTime, s.maxTime, s.timed, s.begun = minTime, maxTime, true, now
 	}
 	s.minTime, s.maxTime = min(s.minTime, minTime), max(s.maxTime, maxTime)
-	s.markLocked(first, s.size)
+	s.marks.add(first, s.size, markStep)
 	s.size += n
 	s.end = end
 	s.written = now
-}
-
-func (s *segment) markLocked(first uint64, pos int64) {
-	if len(s.marks) == 0 || pos-s.marks[len(s.marks)-1].pos >= markStep {
-		s.marks = append(s.marks, mark{first, pos})
-	}
 }
 
 // seekLocked returns a position at or before the frame that holds offset.
@@ -148,7 +162,7 @@ func (j *Journal) createSegment(first uint64) (*segment, error) {
 	s := &segment{
 		first: first, id: h.id, prev: h.prev, file: f,
 		size: segmentHeaderSize, end: first, synced: first, written: now,
-		marks: make([]mark, 0, min(j.o.SegmentBytes/markStep+1, 4096)),
+		marks: make(marks, 0, min(j.o.SegmentBytes/markStep+1, 4096)),
 	}
 	j.mu.Lock()
 	j.segs = append(j.segs, s)

@@ -114,7 +114,7 @@ func (r *Report) list(fsys disk.FS, dir string) (files []candidate, err error) {
 		for _, e := range entries {
 			first, ext, ok := parseName(e.Name)
 			switch {
-			case e.Name == "LOCK", e.Name == idFile, e.Name == cursorFolder && e.Dir:
+			case isNoSegment(e):
 			case !ok || e.Dir:
 				r.find(Finding{Kind: Foreign, File: e.Name})
 			case ext == extBad:
