@@ -76,7 +76,7 @@ func TestLedgerUnderLoad(t *testing.T) {
 	if err != nil || l == nil {
 		t.Fatal(l, err)
 	}
-	a, err := journal.Audit(journalFolder(cfg), journal.AuditOptions{From: l.First, KeysFrom: l.Start})
+	a, err := journal.Audit(JournalFolder(cfg.Data), journal.AuditOptions{From: l.First, KeysFrom: l.Start})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,11 +29,11 @@ type health struct {
 
 func (h *health) init(j *journal.Journal, cfg config.Config) {
 	h.journal, h.config = j, cfg
-	h.folder, _ = os.Stat(journalFolder(cfg)) // without it the folder cannot be watched
+	h.folder, _ = os.Stat(JournalFolder(cfg.Data)) // without it the folder cannot be watched
 }
 
-// journalFolder is where the journal is.
-func journalFolder(cfg config.Config) string { return filepath.Join(cfg.Data, "journal") }
+// JournalFolder is where a data folder has its journal.
+func JournalFolder(data string) string { return filepath.Join(data, "journal") }
 
 // watchEvery is how long lines may be stored in a folder that is gone.
 const watchEvery = time.Second
@@ -52,9 +52,9 @@ func (h *health) watch(ctx context.Context, log *slog.Logger) {
 		before := h.lost.Load()
 		switch now := h.look(); {
 		case now != nil && before == nil:
-			log.Error("lines are refused: "+now.Error(), "folder", journalFolder(h.config))
+			log.Error("lines are refused: "+now.Error(), "folder", JournalFolder(h.config.Data))
 		case now == nil && before != nil:
-			log.Info("the journal's folder is back, lines are stored again", "folder", journalFolder(h.config))
+			log.Info("the journal's folder is back, lines are stored again", "folder", JournalFolder(h.config.Data))
 		}
 	}
 }
@@ -65,7 +65,7 @@ func (h *health) look() error {
 	if h.folder == nil {
 		return nil
 	}
-	info, err := os.Stat(journalFolder(h.config))
+	info, err := os.Stat(JournalFolder(h.config.Data))
 	switch {
 	case err == nil && os.SameFile(info, h.folder):
 		h.lost.Store(nil)

@@ -42,7 +42,7 @@ func (c *Collector) listen() (err error) {
 
 func (c *Collector) openJournal() (err error) {
 	o := &c.config.Journal
-	c.journal, err = journal.Open(journalFolder(c.config), journal.Options{
+	c.journal, err = journal.Open(JournalFolder(c.config.Data), journal.Options{
 		SegmentBytes: int64(o.SegmentSize),
 		MaxBytes:     int64(o.MaxSize),
 		RetainBytes:  int64(o.RetainSize),
@@ -112,7 +112,7 @@ const maxHeader = 64 << 10
 // openServer makes the HTTP server, and what is in front of it.
 func (c *Collector) openServer() (err error) {
 	errorLog := slog.NewLogLogger(c.log.Handler(), slog.LevelWarn)
-	mux, entrances := c.handler(errorLog)
+	mux, intake := c.handler(errorLog)
 	c.server = &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: c.config.Timeouts.ReadHeader,
@@ -127,7 +127,7 @@ func (c *Collector) openServer() (err error) {
 	c.server.Protocols.SetHTTP2(true)
 	c.server.Protocols.SetUnencryptedHTTP2(true) // as clients of gRPC speak it
 	c.server.RegisterOnShutdown(func() { c.api.Close() })
-	c.fast, err = c.openFast(mux, entrances, errorLog)
+	c.fast, err = c.openFast(mux, intake, errorLog)
 	return err
 }
 

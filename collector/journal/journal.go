@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -144,14 +143,10 @@ func Open(dir string, o Options) (*Journal, error) {
 	if err := j.fs.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("open journal: create folder %s: %w", dir, err)
 	}
-	lock, err := j.fs.Lock(filepath.Join(dir, lockFile), 0o640)
-	switch {
-	case errors.Is(err, disk.ErrLocked):
-		return nil, fmt.Errorf("open journal: folder %s is in use by another process; stop it or choose another folder: %w", dir, err)
-	case err != nil:
-		return nil, fmt.Errorf("open journal: folder %s must be writable: %w", dir, err)
+	var err error
+	if j.lock, err = lockFolder(j.fs, dir); err != nil {
+		return nil, err
 	}
-	j.lock = lock
 	if err := j.recover(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open journal in %s: %w", dir, err), j.closeFiles())
 	}

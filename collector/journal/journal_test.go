@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -117,4 +119,31 @@ func TestFollow(t *testing.T) {
 	if next != 100 {
 		t.Fatal(next)
 	}
+}
+
+func TestInUse(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "journal")
+	if _, err := InUse(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no folder: %v", err)
+	}
+	look := func(want bool, when string) {
+		t.Helper()
+		if is, err := InUse(dir); err != nil || is != want {
+			t.Errorf("%s: %v, %v", when, is, err)
+		}
+	}
+	if err := os.Mkdir(dir, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	look(false, "an empty folder")
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("to look has left %v", left)
+	}
+	j := mustOpen(t, dir, Options{})
+	look(true, "open")
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	look(false, "closed")
+	mustOpen(t, dir, Options{}).Close() // looking has kept no lock
 }

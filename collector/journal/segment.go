@@ -75,9 +75,6 @@ func (m *marks) add(first uint64, pos, step int64) {
 	}
 }
 
-// lockFile is locked by the process that has the journal open.
-const lockFile = "LOCK"
-
 // isNoSegment reports whether e, in a journal's folder, belongs to the journal and
 // is not of a segment.
 func isNoSegment(e disk.Entry) bool {

@@ -9,14 +9,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"github.com/rollway/rollway/collector"
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/ledger"
-	"github.com/rollway/rollway/internal/disk"
 )
 
 var reconcileCommand = &command{
@@ -112,7 +111,7 @@ func (r *reconciliation) agrees() bool {
 func (r *reconciliation) run(ctx context.Context, cl *client, asked bool) (err error) {
 	running := asked
 	if r.data != "" && !asked {
-		if running, err = inUse(r.folder()); err != nil {
+		if running, err = r.inUse(); err != nil {
 			return err
 		}
 	}
@@ -134,13 +133,26 @@ func (r *reconciliation) run(ctx context.Context, cl *client, asked bool) (err e
 	if err := r.readJournal(ctx, cl); err != nil || running {
 		return err
 	}
-	if began, err := inUse(r.folder()); err != nil || began {
-		return errors.Join(err, fmt.Errorf("a collector was started on %s meanwhile; try again", r.data))
+	began, err := r.inUse()
+	if err == nil && began {
+		err = fmt.Errorf("a collector was started on %s meanwhile; try again", r.data)
 	}
-	return nil
+	return err
 }
 
-func (r *reconciliation) folder() string { return filepath.Join(r.data, "journal") }
+// inUse reports whether a collector runs on the folder.
+func (r *reconciliation) inUse() (bool, error) {
+	running, err := journal.InUse(r.folder())
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		err = fmt.Errorf("there is no data of a collector: %w", err)
+	case err != nil:
+		err = fmt.Errorf("see whether a collector runs: %w", err)
+	}
+	return running, err
+}
+
+func (r *reconciliation) folder() string { return collector.JournalFolder(r.data) }
 
 // readJournal reads the journal and compares it with itself and the ledger.
 func (r *reconciliation) readJournal(ctx context.Context, cl *client) error {
@@ -169,25 +181,6 @@ func (r *reconciliation) readJournal(ctx context.Context, cl *client) error {
 		r.records = r.ledger.Records(&audit, first)
 	}
 	return nil
-}
-
-// inUse reports whether a process has the journal in dir open.
-func inUse(dir string) (bool, error) {
-	name := filepath.Join(dir, "LOCK")
-	if _, err := os.Stat(name); err != nil {
-		if _, journalErr := os.Stat(dir); journalErr != nil {
-			return false, fmt.Errorf("there is no data of a collector: %w", journalErr)
-		}
-		return false, nil
-	}
-	lock, err := disk.Real{}.Lock(name, 0o640)
-	if errors.Is(err, disk.ErrLocked) {
-		return true, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("see whether a collector runs: %w", err)
-	}
-	return false, lock.Close()
 }
 
 func askLedger(ctx context.Context, cl *client) (*ledger.Ledger, error) {
