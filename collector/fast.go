@@ -28,9 +28,10 @@ type frontLimit struct{ *connlimit.Limit }
 func (l frontLimit) Refuse(c net.Conn) { l.Limit.Refuse(c, refusal) }
 
 // openFast puts package httpfast in front of the HTTP server where it can be:
-// for what entrances take and for checks of health, without TLS. An answer to a bulk request can be long
-// and is written while the request's memory is still counted; gRPC has trailers.
-func (c *Collector) openFast(mux *http.ServeMux, entrances map[string]bool, errorLog *log.Logger) (*httpfast.Server, error) {
+// for the patterns in intake and for checks of health, without TLS. An answer to a
+// bulk request can be long and is written while the request's memory is still
+// counted; gRPC has trailers.
+func (c *Collector) openFast(mux *http.ServeMux, intake map[string]bool, errorLog *log.Logger) (*httpfast.Server, error) {
 	l, is := c.http.(*net.TCPListener)
 	if !is || c.Secure() || !httpfast.Supported {
 		return nil, nil
@@ -42,7 +43,7 @@ func (c *Collector) openFast(mux *http.ServeMux, entrances map[string]bool, erro
 			if pattern == "/healthz" || pattern == "/readyz" {
 				return true
 			}
-			return entrances[pattern] && !strings.HasSuffix(strings.TrimSuffix(pattern, "/{$}"), "/_bulk") && pattern != otlp.GRPCPath
+			return intake[pattern] && !strings.HasSuffix(strings.TrimSuffix(pattern, "/{$}"), "/_bulk") && pattern != otlp.GRPCPath
 		},
 		Route: func(r *http.Request) http.Handler {
 			h, pattern := mux.Handler(r)

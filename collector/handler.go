@@ -30,9 +30,9 @@ var endpoints = []struct{ pattern, does string }{
 }
 
 // handler routes requests. errorLog gets what metrics cannot be collected for.
-// entrances are the patterns of what takes events.
-func (c *Collector) handler(errorLog *log.Logger) (mux *http.ServeMux, entrances map[string]bool) {
-	mux, entrances = http.NewServeMux(), make(map[string]bool)
+// intake are the patterns of what takes events.
+func (c *Collector) handler(errorLog *log.Logger) (mux *http.ServeMux, intake map[string]bool) {
+	mux, intake = http.NewServeMux(), make(map[string]bool)
 	route := func(path string, h http.Handler) { mux.Handle(path, c.measured(path, h)) }
 	hosts := strings.Fields(c.config.Hosts)
 	if host, _, err := net.SplitHostPort(c.config.Listen); err == nil && host != "" {
@@ -41,12 +41,12 @@ func (c *Collector) handler(errorLog *log.Logger) (mux *http.ServeMux, entrances
 	if name, err := os.Hostname(); err == nil {
 		hosts = append(hosts, name)
 	}
-	entrance := func(path string, h http.Handler) {
-		entrances[path] = true
+	take := func(path string, h http.Handler) {
+		intake[path] = true
 		route(path, c.answerInTime(pagesByHost(h, query.Guard(h, hosts...))))
 	}
-	entrance("/api/logs", c.receiver)
-	c.handlersOfDoors(entrance)
+	take("/api/logs", c.receiver)
+	c.handlersOfDoors(take)
 	route("/api/query", c.readers(query.Guard(http.HandlerFunc(c.api.ServeQuery), hosts...)))
 	mux.Handle("/api/tail", c.readers(query.Guard(http.HandlerFunc(c.api.ServeTail), hosts...))) // as long as its client likes
 	route("/api/ledger", c.answerInTime(c.readers(readOnly(http.HandlerFunc(c.serveLedger)))))
@@ -55,7 +55,7 @@ func (c *Collector) handler(errorLog *log.Logger) (mux *http.ServeMux, entrances
 	route("/readyz", c.answerInTime(readOnly(http.HandlerFunc(c.serveReady))))
 	mux.Handle("/{$}", c.measured("/", c.answerInTime(elastic.Handshake(indexOnly(http.HandlerFunc(c.serveIndex))))))
 	mux.Handle("/", c.measured("other", c.answerInTime(otlp.Unimplemented(elastic.Handshake(http.HandlerFunc(serveUnknown))))))
-	return mux, entrances
+	return mux, intake
 }
 
 // pagesByHost sends the requests of web pages, which browsers mark with their
