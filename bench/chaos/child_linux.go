@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,15 +31,6 @@ type child struct {
 
 // saidBytes is how much of what a program said goes into an error.
 const saidBytes = 2000
-
-func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
-}
 
 func (c *child) journal() string { return filepath.Join(c.data, "journal") }
 

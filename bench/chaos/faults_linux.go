@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/rollway/rollway/internal/loopback"
 )
 
 // A scene is one fault in the making.
@@ -108,7 +110,7 @@ func (s Settings) one(f Fault, program, dir string) (_ *Try, err error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
-	addr, err := freeAddr()
+	addr, err := loopback.Free()
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"github.com/rollway/rollway/internal/loopback"
 )
 
 // The rivals, each with what it stores by.
@@ -82,13 +84,13 @@ service:
 
 // startRival starts a rival whose data is in dir.
 func startRival(name, program, dir string) (*server, error) {
-	addr, err := freeAddr()
+	addr, err := loopback.Free()
 	if err != nil {
 		return nil, err
 	}
 	s := &server{addr: addr, dir: dir, want: 200, rival: true}
 	if name == Rotel {
-		grpc, err := freeAddr()
+		grpc, err := loopback.Free()
 		if err != nil {
 			return nil, err
 		}
@@ -113,15 +115,6 @@ func startRival(name, program, dir string) (*server, error) {
 		return nil, err
 	}
 	return s, s.awaitAddr()
-}
-
-// freeAddr is an address of the loopback that nobody listens on.
-func freeAddr() (string, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return ln.Addr().String(), ln.Close()
 }
 
 // awaitAddr waits until the server listens.

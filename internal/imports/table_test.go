@@ -146,6 +146,7 @@ var table = []edge{
 	{"collector/sink/kafka", "github.com/twmb/franz-go", "Kafka's protocol, with an idempotent producer"},
 	{"collector/sink/kafka", "github.com/go-json-experiment/json/jsontext", "finds the field that is the record's key"},
 	{"collector/sink/kafka/kafkatest", "internal/fetch", "Kafka's jars from Maven Central, likewise"},
+	{"collector/sink/kafka/kafkatest", "internal/loopback", "addresses at which the broker starts again"},
 	{"collector/sink/kafka/kafkatest", "internal/locked", "what the broker prints, for errors"},
 	{"collector/sink/kafka/kafkatest", "github.com/twmb/franz-go", "creates the topic, the sign that the broker serves"},
 	{"collector/query", "internal/jsonline", "levels, times and strings as lines have them"},

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/rollway/rollway/internal/loopback"
 )
 
 // TestStories runs the sessions in testdata. Beside testscript's commands they
@@ -30,6 +32,7 @@ func TestStories(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("TZ", "UTC")
 			e.Setenv("GORACE", quickExit)
+			e.Setenv("OWN_HOST", loopback.Host()) // for a collector that comes again at its address
 			d := new(*daemon)
 			e.Values[scriptKey{}] = d
 			e.Defer(func() {

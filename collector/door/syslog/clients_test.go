@@ -27,6 +27,7 @@ import (
 	"github.com/rollway/rollway/collector/door/syslog"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receive"
+	"github.com/rollway/rollway/internal/loopback"
 	"github.com/rollway/rollway/internal/needs"
 	"github.com/rollway/rollway/remote"
 )
@@ -426,19 +427,17 @@ func TestFluentBit(t *testing.T) {
 // the address returned.
 func startRsyslog(t *testing.T, daemon, action string) (addr string) {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, err := loopback.Free()
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr = ln.Addr().String()
-	ln.Close()
-	_, port, _ := net.SplitHostPort(addr)
+	host, port, _ := net.SplitHostPort(addr)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "rsyslog.conf")
 	text := `global(workDirectory="` + dir + `")
 module(load="imtcp")
 ruleset(name="on") { ` + action + ` }
-input(type="imtcp" address="127.0.0.1" port="` + port + `" ruleset="on")
+input(type="imtcp" address="` + host + `" port="` + port + `" ruleset="on")
 `
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

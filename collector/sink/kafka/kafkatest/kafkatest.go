@@ -7,7 +7,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/rollway/rollway/internal/fetch"
 	"github.com/rollway/rollway/internal/locked"
+	"github.com/rollway/rollway/internal/loopback"
 )
 
 // User and Password are who is let in at the address Secure.
@@ -104,7 +104,7 @@ func New(dir string) (*Broker, error) {
 	var control string
 	for _, addr := range []*string{&b.Addr, &b.Secure, &control} {
 		var err error
-		if *addr, err = freeAddr(); err != nil {
+		if *addr, err = loopback.Free(); err != nil {
 			return nil, err
 		}
 	}
@@ -124,15 +124,6 @@ func New(dir string) (*Broker, error) {
 		return nil, fmt.Errorf("format Kafka's folder: %w: %s", err, out)
 	}
 	return b, nil
-}
-
-func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }
 
 func (b *Broker) java(args ...string) *exec.Cmd {
