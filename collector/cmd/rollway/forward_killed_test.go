@@ -158,6 +158,7 @@ func TestForwardKilled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer fmt.Fprintln(os.Stderr) // where it writes half lines
 		defer logger.Close()
 		for i := range events {
 			if err := logger.PostWithTime("app", time.Unix(1779972000, 0), map[string]int{"n": i}); err != nil {
