@@ -45,12 +45,13 @@ func (c *Collector) handler(errorLog *log.Logger) (mux *http.ServeMux, intake ma
 		intake[path] = true
 		route(path, c.answerInTime(pagesByHost(h, query.Guard(h, hosts...))))
 	}
+	reading := func(h http.Handler) http.Handler { return c.readers(query.Guard(h, hosts...)) }
 	take("/api/logs", c.receiver)
 	c.handlersOfDoors(take)
-	route("/api/query", c.readers(query.Guard(http.HandlerFunc(c.api.ServeQuery), hosts...)))
-	mux.Handle("/api/tail", c.readers(query.Guard(http.HandlerFunc(c.api.ServeTail), hosts...))) // as long as its client likes
-	route("/api/ledger", c.answerInTime(c.readers(readOnly(http.HandlerFunc(c.serveLedger)))))
-	route("/metrics", c.answerInTime(c.readers(readOnly(promhttp.HandlerFor(c.metrics.registry, promhttp.HandlerOpts{ErrorLog: errorLog})))))
+	route("/api/query", reading(http.HandlerFunc(c.api.ServeQuery)))
+	mux.Handle("/api/tail", reading(http.HandlerFunc(c.api.ServeTail))) // as long as its client likes
+	route("/api/ledger", c.answerInTime(reading(readOnly(http.HandlerFunc(c.serveLedger)))))
+	route("/metrics", c.answerInTime(reading(readOnly(promhttp.HandlerFor(c.metrics.registry, promhttp.HandlerOpts{ErrorLog: errorLog})))))
 	route("/healthz", c.answerInTime(readOnly(http.HandlerFunc(c.serveHealth))))
 	route("/readyz", c.answerInTime(readOnly(http.HandlerFunc(c.serveReady))))
 	mux.Handle("/{$}", c.measured("/", c.answerInTime(elastic.Handshake(indexOnly(http.HandlerFunc(c.serveIndex))))))

@@ -26,7 +26,7 @@ func Guard(next http.Handler, hosts ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := hostName(r.Host)
 		if !isLocalName(name) && !slices.Contains(allowed, name) {
-			writeError(w, http.StatusForbidden, fmt.Errorf("host %s is not served here; use an IP address, localhost or the host that the collector listens on", show(r.Host)))
+			writeError(w, http.StatusForbidden, fmt.Errorf("host %s is not served here; use an IP address, localhost or the host that the collector listens on, or name it in hosts", show(r.Host)))
 			return
 		}
 		if origin := r.Header.Get("Origin"); origin != "" {
