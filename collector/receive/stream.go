@@ -62,7 +62,7 @@ func (s *stream) serve() {
 			s.started = !undecided
 		}
 		full := len(w.buf) == cap(w.buf)
-		if n > 0 && !s.decode(false) {
+		if n > 0 && s.started && !s.decode(false) {
 			return
 		}
 		if err != nil {
@@ -81,6 +81,10 @@ const tlsHandshake = 0x16
 // httpMethods are the beginnings of HTTP connections, and of no protocol here.
 var httpMethods = []string{"GET ", "HEAD ", "POST ", "PUT ", "OPTIONS ", "DELETE ", "PATCH ", "PRI "}
 
+// proxyHeaders are the beginnings of connections of proxies that name the client by
+// the PROXY protocol, in its text and its binary form.
+var proxyHeaders = []string{"PROXY TCP4 ", "PROXY TCP6 ", "PROXY UNKNOWN", "\r\n\r\n\x00\r\nQUIT\n"}
+
 // otherProtocol names the protocol that a peer begins to speak if none of here
 // begins so; undecided tells that more bytes are needed to know. HTTP is
 // refused because any web page can make a browser post to this address, and
@@ -89,15 +93,20 @@ func otherProtocol(begin []byte) (name string, undecided bool) {
 	if begin[0] == tlsHandshake {
 		return "TLS", false
 	}
-	for _, m := range httpMethods {
-		n := min(len(m), len(begin))
-		if string(begin[:n]) != m[:n] {
-			continue
+	for _, other := range []struct {
+		name   string
+		begins []string
+	}{{"HTTP", httpMethods}, {"the PROXY protocol", proxyHeaders}} {
+		for _, b := range other.begins {
+			n := min(len(b), len(begin))
+			if string(begin[:n]) != b[:n] {
+				continue
+			}
+			if n == len(b) {
+				return other.name, false
+			}
+			undecided = true
 		}
-		if n == len(m) {
-			return "HTTP", false
-		}
-		undecided = true
 	}
 	return "", undecided
 }

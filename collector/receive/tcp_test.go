@@ -73,6 +73,10 @@ func TestTCP(t *testing.T) {
 		{"HTTP, as a browser speaks it for any web page", []string{"POST / HTTP/1.1\r\nHost: x\r\n\r\n{\"msg\":\"smuggled\"}\n"}, 0, "map[syntax:1]"},
 		{"HTTP in pieces", []string{"P", "OS", "T / HTTP/1.1\r\n\r\n{}\n"}, 0, "map[syntax:1]"},
 		{"not quite HTTP", []string{"P", "OSE\n{}\n"}, 1, "map[syntax:1]"},
+		{"PROXY header", []string{"PROXY TCP4 192.0.2.1 192.0.2.2 40000 514\r\n{}\n"}, 0, "map[syntax:1]"},
+		{"PROXY header, binary", []string{"\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c\xc0\x00\x02\x01\xc0\x00\x02\x02\x9c\x40\x02\x02{}\n"}, 0, "map[syntax:1]"},
+		{"the same in pieces", []string{"\r\n", "\r\n\x00\r", "\nQUIT\n\x21\x11\x00\x0c\xc0\x00\x02\x01\xc0\x00\x02\x02\x9c\x40\x02\x02{}\n"}, 0, "map[syntax:1]"},
+		{"not quite a PROXY header", []string{"\r\n", "\r\n{}\n"}, 1, "map[]"},
 		{"nothing", nil, 0, "map[]"},
 		{"blank", []string{"\n \n  "}, 0, "map[]"},
 	} {
