@@ -54,6 +54,7 @@ type Collector struct {
 
 	began   time.Time
 	running atomic.Bool // set by the first Run
+	leaving atomic.Bool // no more connections are accepted
 	closing sync.Once
 	closed  error // set by closing
 }
@@ -163,8 +164,8 @@ func (c *Collector) Stats() Stats {
 }
 
 // Run serves until ctx ends or a listener fails, then stops: no more is
-// accepted, what was taken up is answered within timeouts.shutdown, and the
-// journal is synced and closed. It returns nil if all of that went well.
+// accepted, kept connections have timeouts.linger for a last request, what was taken
+// up is answered within timeouts.shutdown, and the journal is synced and closed. It returns nil if all of that went well.
 func (c *Collector) Run(ctx context.Context) error {
 	if c.running.Swap(true) {
 		return errors.New("collector: Run was called before")
@@ -188,7 +189,7 @@ func (c *Collector) Run(ctx context.Context) error {
 			if l == c.http && c.fast != nil {
 				serve = func(net.Listener) error { return c.serveFast() }
 			}
-			if err := serve(counted); !errors.Is(err, http.ErrServerClosed) {
+			if err := serve(counted); !errors.Is(err, http.ErrServerClosed) && !c.leaving.Load() {
 				failed <- fmt.Errorf("serve HTTP: %w", err)
 			}
 		})
@@ -212,6 +213,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	}
 	c.health.stopping.Store(true)
 	stopServing()
+	c.leaveHTTP()
 	timed, cancel := context.WithTimeout(context.Background(), c.config.Timeouts.Shutdown)
 	defer cancel()
 	if stopErr := c.shutdownHTTP(timed); stopErr != nil {

@@ -160,3 +160,55 @@ func eventually(t *testing.T, what func() bool) {
 		}
 	}
 }
+
+// A kept connection has timeouts.linger for a last request once the collector stops,
+// whoever serves it, and the answer says that it was the last: a proxy that is about
+// to use it does not meet a closed one.
+func TestLastRequestOfKeptConnections(t *testing.T) {
+	plain, a := testConfig(t), newAuthority(t)
+	plain.Timeouts.Linger = time.Minute
+	secure, trusts, _ := a.secureConfig(t, testConfig(t))
+	secure.Timeouts.Linger = time.Minute
+	for _, tc := range []struct {
+		name, method, path string
+		secure             bool
+	}{
+		{"in front of net/http", "POST", "/api/logs", false},
+		{"by net/http", "GET", "/healthz", false},
+		{"TLS", "POST", "/api/logs", true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			cfg := plain
+			if tc.secure {
+				cfg = secure
+			}
+			cfg.Data = t.TempDir()
+			r := run(t, cfg)
+			k := keep(t, r.Addr())
+			if tc.secure {
+				trusts := trusts.Clone()
+				trusts.ServerName = "127.0.0.1"
+				encrypted := tls.Client(k.Conn, trusts)
+				k = &kept{encrypted, bufio.NewReader(encrypted)}
+			}
+			if resp, _ := k.ask(t, tc.method, tc.path, `{"msg":"first"}`); resp.StatusCode != 200 || resp.Close {
+				t.Fatalf("the first: %s, close %v", resp.Status, resp.Close)
+			}
+			stopped := make(chan error, 1)
+			go func() { stopped <- r.stop() }()
+			for {
+				c, err := net.Dial("tcp", r.Addr().String())
+				if err != nil {
+					break
+				}
+				c.Close()
+			}
+			if resp, _ := k.ask(t, tc.method, tc.path, `{"msg":"last"}`); resp.StatusCode != 200 || !resp.Close {
+				t.Errorf("the last: %s, close %v", resp.Status, resp.Close)
+			}
+			if err := <-stopped; err != nil { // long before the minute is over
+				t.Errorf("stop: %v", err)
+			}
+		})
+	}
+}

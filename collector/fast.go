@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/rollway/rollway/collector/connlimit"
 	"github.com/rollway/rollway/collector/door/otlp"
@@ -76,6 +77,37 @@ func (c *Collector) serveFast() error {
 	return <-done
 }
 
+// leaveHTTP accepts no more, and keeps the connections that are there for
+// timeouts.linger, unless they end before. Proxies send requests over them without
+// knowing that the collector stops: they are answered, and told that the connection
+// ends. One that is closed while a request is on its way costs that request, which
+// no proxy sends again by itself, as it is a POST.
+func (c *Collector) leaveHTTP() {
+	c.leaving.Store(true)
+	if c.fast != nil {
+		c.fast.Leave() // what it cannot close ends with the process
+	} else {
+		c.http.Close()
+	}
+	if c.grpc != nil {
+		c.grpc.Close()
+	}
+	for end := time.Now().Add(c.config.Timeouts.Linger); c.conns.Stats().Open > 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// lastAnswers are those of net/http. Once the collector stops, they tell clients that
+// the connection ends.
+func (c *Collector) lastAnswers(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c.leaving.Load() && r.ProtoMajor == 1 {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // shutdownHTTP lets requests end until ctx does, and cuts off those that have
 // not by then, with an error.
 func (c *Collector) shutdownHTTP(ctx context.Context) error {
@@ -87,8 +119,11 @@ func (c *Collector) shutdownHTTP(ctx context.Context) error {
 		}
 		fast <- c.fast.Shutdown(ctx)
 	}()
-	err := errors.Join(c.server.Shutdown(ctx), <-fast)
-	if err != nil {
+	err := c.server.Shutdown(ctx)
+	if errors.Is(err, net.ErrClosed) { // of listeners, by leaveHTTP
+		err = nil
+	}
+	if err = errors.Join(err, <-fast); err != nil {
 		c.server.Close()
 	}
 	return err

@@ -114,7 +114,7 @@ func (c *Collector) openServer() (err error) {
 	errorLog := slog.NewLogLogger(c.log.Handler(), slog.LevelWarn)
 	mux, intake := c.handler(errorLog)
 	c.server = &http.Server{
-		Handler:           mux,
+		Handler:           c.lastAnswers(mux),
 		ReadHeaderTimeout: c.config.Timeouts.ReadHeader,
 		ReadTimeout:       c.config.Timeouts.Read,
 		IdleTimeout:       c.config.Timeouts.Idle,

@@ -27,7 +27,7 @@ func loadTLS(cfg config.TLS) (*tls.Config, error) {
 	c := &tls.Config{
 		MinVersion:   tls.VersionTLS12,
 		Certificates: []tls.Certificate{cert},
-		NextProtos:   []string{"h2", "http/1.1"},
+		NextProtos:   httpVersions,
 	}
 	if cfg.ClientCA != "" {
 		c.ClientAuth = tls.RequireAndVerifyClientCert
@@ -35,6 +35,10 @@ func loadTLS(cfg config.TLS) (*tls.Config, error) {
 	}
 	return c, err
 }
+
+// httpVersions are offered in a handshake. A client that names HTTP/1.0 alone would
+// otherwise be refused there.
+var httpVersions = []string{"h2", "http/1.1", "http/1.0"}
 
 // authorities reads the certificates of a file in PEM; key is the setting that
 // names it.
@@ -58,7 +62,7 @@ func serverTLS(now *atomic.Pointer[state]) *tls.Config {
 	}
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
-		NextProtos:         []string{"h2", "http/1.1"},
+		NextProtos:         httpVersions,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return now.Load().tls, nil },
 	}
 }

@@ -146,6 +146,7 @@ type Timeouts struct {
 	Query      time.Duration // query: for a query to search, without the time that its client takes for the lines
 	Idle       time.Duration // idle: for the next request on a kept connection
 	Stream     time.Duration // stream: for what comes next over a TCP connection that is not HTTP
+	Linger     time.Duration // linger: for a last request on a kept connection once a stop was asked for
 	Shutdown   time.Duration // shutdown: for running requests once a stop was asked for
 }
 
@@ -233,8 +234,9 @@ func Default() Config {
 			Read:       time.Minute,
 			Write:      30 * time.Second,
 			Query:      2 * time.Minute,
-			Idle:       2 * time.Minute,
+			Idle:       11 * time.Minute,
 			Stream:     time.Hour,
+			Linger:     250 * time.Millisecond,
 			Shutdown:   10 * time.Second,
 		},
 	}

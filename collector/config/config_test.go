@@ -263,3 +263,12 @@ func TestAddrGRPC(t *testing.T) {
 		t.Error("a port is taken for an address")
 	}
 }
+
+// Proxies keep idle connections for a minute, as nginx, some for two and some for
+// ten, as Google's load balancers. One that the collector closes first may be given a
+// request at that moment, which is lost.
+func TestIdleConnectionsOutlastThoseOfProxies(t *testing.T) {
+	if idle := Default().Timeouts.Idle; idle <= 10*time.Minute {
+		t.Errorf("timeouts.idle is %v", idle)
+	}
+}

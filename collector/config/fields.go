@@ -101,6 +101,7 @@ var fields = []field{
 	{key: "timeouts.query", at: func(c *Config) any { return &c.Timeouts.Query }, min: int64(100 * time.Millisecond), max: int64(30 * 24 * time.Hour)},
 	{key: "timeouts.idle", at: func(c *Config) any { return &c.Timeouts.Idle }, min: int64(100 * time.Millisecond), max: int64(24 * time.Hour)},
 	{key: "timeouts.stream", at: func(c *Config) any { return &c.Timeouts.Stream }, min: int64(100 * time.Millisecond), max: int64(30 * 24 * time.Hour)},
+	{key: "timeouts.linger", at: func(c *Config) any { return &c.Timeouts.Linger }, max: int64(time.Minute)},
 	{key: "timeouts.shutdown", at: func(c *Config) any { return &c.Timeouts.Shutdown }, min: int64(100 * time.Millisecond), max: int64(time.Hour)},
 }
 

@@ -41,7 +41,7 @@ func (s *Server) Behind(h *http.Server) {
 // maySend reports whether the answer to r, which came over c to net/http, can be
 // sent here. That of HEAD cannot: it has a length and no body.
 func (s *Server) maySend(c *handed, r *http.Request) bool {
-	if !r.ProtoAtLeast(1, 1) || r.ProtoMajor != 1 || r.Close || r.Method == http.MethodHead || s.closing.Load() {
+	if !r.ProtoAtLeast(1, 1) || r.ProtoMajor != 1 || r.Close || r.Method == http.MethodHead || s.leaving.Load() {
 		return false
 	}
 	if c.stays > 0 {
@@ -155,7 +155,7 @@ func (s *Server) takeBack(handed *handed, a *lentAnswer, posted bool) bool {
 func (s *Server) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended || s.closing.Load() {
+	if s.ended || s.leaving.Load() {
 		return false
 	}
 	s.running.Add(1)

@@ -40,9 +40,12 @@ type Server struct {
 	taken    atomic.Uint64 // what epoll_wait has told of
 	watching atomic.Bool   // watch looks after workers that are stuck
 	alarm    chan struct{} // begins that; of capacity 1
-	closing  atomic.Bool   // no more is accepted, answers close their connections
+	leaving  atomic.Bool   // no more is accepted, answers close their connections
+	closing  atomic.Bool   // that, and connections between two requests are closed
 	stopped  chan struct{} // closed when workers end
 	kept     atomic.Int64  // bytes of requests that are not here as a whole
+
+	toldProxy atomic.Int64 // when, as after has it; 0: never
 
 	counts struct{ accepted, handed, back, requests atomic.Uint64 }
 
@@ -139,7 +142,7 @@ func (s *Server) Serve() error {
 			return failed != unix.EAGAIN
 		})
 		switch {
-		case err != nil && s.closing.Load():
+		case err != nil && s.leaving.Load():
 			return http.ErrServerClosed
 		case err != nil:
 			return err
@@ -245,6 +248,12 @@ func (s *Server) handOver(c *conn, read []byte) {
 		s.close(c)
 		return
 	}
+	if !c.answered && speaksProxy(read) {
+		write(c.fd, noProxy) // it has room for that, as nothing was sent
+		s.logProxy(c.remote)
+		s.close(c)
+		return
+	}
 	s.counts.handed.Add(1)
 	s.conns.remove(c)
 	c.state.Store(gone)
@@ -259,6 +268,15 @@ func (s *Server) handOver(c *conn, read []byte) {
 		TCPConn: tcp, s: s, from: c.remote, remote: addressOf(c.remote), first: append([]byte(nil), read...),
 		inVain: c.inVainNow(), stays: 1<<c.inVainNow() - 1,
 	})
+}
+
+// logProxy tells once a second of connections that begin with a PROXY header.
+func (s *Server) logProxy(remote string) {
+	now, last := s.after(0), s.toldProxy.Load()
+	if last != 0 && now-last < int64(time.Second) || !s.toldProxy.CompareAndSwap(last, now) {
+		return
+	}
+	s.o.logf("httpfast: %s speaks the PROXY protocol, which is not spoken here: turn it off there (send-proxy, proxy_protocol)", remote)
 }
 
 // close closes c, which the caller owns.
@@ -294,12 +312,52 @@ func (s *Server) stop() {
 	}()
 }
 
+// Leave accepts no more, and from now on answers tell clients that their connection
+// is closed behind them. Connections that wait for a request stay as they are until
+// Shutdown: who is just sending one is not cut off.
+func (s *Server) Leave() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended || s.leaving.Swap(true) {
+		return nil
+	}
+	s.acceptRest()
+	return s.closeListener()
+}
+
+// acceptRest accepts the connections that are complete: they would be reset, and a
+// request with them, when the listener is closed.
+func (s *Server) acceptRest() {
+	raw, err := s.file.SyscallConn()
+	if err != nil {
+		return
+	}
+	raw.Control(func(l uintptr) { // fails if it is closed
+		for range maxRest {
+			fd, from, err := unix.Accept4(int(l), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+			switch {
+			case err == unix.EINTR || err == unix.ECONNABORTED:
+			case err != nil:
+				return
+			case s.o.Limit != nil && !s.o.Limit.Take():
+				s.refuse(fd)
+			default:
+				s.counts.accepted.Add(1)
+				s.admit(fd, from)
+			}
+		}
+	})
+}
+
+// maxRest bounds acceptRest: clients may come faster than they are accepted.
+const maxRest = 1 << 16
+
 // Shutdown accepts no more, answers the requests that have begun to arrive, and
 // closes all connections. It returns the error of ctx if that ends before.
 // Connections that were handed over are not its business.
 func (s *Server) Shutdown(ctx context.Context) error {
+	err := s.Leave()
 	s.closing.Store(true)
-	err := s.closeListener()
 	defer s.stop()
 	emptied := make(chan struct{})
 	s.mu.Lock()
@@ -345,6 +403,7 @@ func (s *Server) empty(ctx context.Context, emptied chan<- struct{}) {
 // Close closes the listener and, as soon as they are not being worked on, all
 // connections. It does not wait.
 func (s *Server) Close() error {
+	s.leaving.Store(true)
 	s.closing.Store(true)
 	s.stop()
 	return s.closeListener()

@@ -414,6 +414,69 @@ func TestShutdown(t *testing.T) {
 	s.running.Wait()
 }
 
+// After Leave nobody connects, and those who have may ask once more: over a
+// connection that was used, is new, or was complete and not accepted yet.
+func TestLeave(t *testing.T) {
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) })
+	s := newServer(t, listen(t), Options{Takes: all, Handler: h})
+	fresh, used := dial(t, s), dial(t, s)
+	ask(t, used, post("/", "", "x"))
+	until(t, "both are accepted", func() bool { return s.Stats().Connections == 2 })
+	if err := s.Leave(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := net.Dial("tcp", s.Rest().Addr().String()); err == nil {
+		t.Error("a connection is accepted")
+	}
+	for name, c := range map[string]net.Conn{"fresh": fresh, "used": used} {
+		if _, body, resp := ask(t, c, post("/", "", name)); body != name || !resp.Close {
+			t.Errorf("%s: %q, close %v", name, body, resp.Close)
+		}
+	}
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+
+	l := listen(t)
+	s, err := New(l.(*net.TCPListener), Options{Takes: all, Handler: h, HeaderTimeout: time.Minute, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiting := dial(t, s)
+	io.WriteString(waiting, post("/", "", "not accepted yet"))
+	if err := s.Leave(); err != nil {
+		t.Fatal(err)
+	}
+	if _, body, resp := ask(t, waiting, ""); body != "not accepted yet" || !resp.Close {
+		t.Errorf("%q, close %v", body, resp.Close)
+	}
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A connection that begins with a PROXY header is told that it must not, and so is
+// the log, once a second.
+func TestProxyHeader(t *testing.T) {
+	var mu sync.Mutex
+	var text bytes.Buffer
+	s := newServer(t, listen(t), Options{Takes: all, Handler: http.NotFoundHandler(), ErrorLog: log.New(lockedWriter{&mu, &text}, "", 0)})
+	behind := &http.Server{Handler: http.NotFoundHandler()}
+	go behind.Serve(s.Rest())
+	defer behind.Close()
+	for _, header := range []string{"PROXY TCP4 192.0.2.1 192.0.2.2 40000 80\r\n", "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c\xc0\x00\x02\x01\xc0\x00\x02\x02\x9c\x40\x00\x50"} {
+		code, body, resp := ask(t, dial(t, s), header+post("/", "", "x"))
+		if code != 400 || !strings.Contains(body, "PROXY protocol") || !resp.Close {
+			t.Errorf("%.12q: %d, %q, close %v", header, code, body, resp.Close)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if n := strings.Count(text.String(), "speaks the PROXY protocol"); n == 0 || n > 2 {
+		t.Errorf("it says %q", text.String())
+	}
+}
+
 // A Shutdown whose time is over leaves a handler at work alone.
 func TestShutdownInTime(t *testing.T) {
 	begun, proceed := make(chan struct{}), make(chan struct{})

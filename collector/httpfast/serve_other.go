@@ -35,6 +35,9 @@ func (s *Server) Stats() Stats { return Stats{} }
 // Serve returns an error.
 func (s *Server) Serve() error { return errors.ErrUnsupported }
 
+// Leave does nothing.
+func (s *Server) Leave() error { return nil }
+
 // Shutdown does nothing.
 func (s *Server) Shutdown(context.Context) error { return nil }
 

@@ -296,7 +296,7 @@ func (w *worker) handle(c *conn, b []byte, length int) verdict {
 		s.close(c)
 		return over
 	}
-	w.answer.close = w.answer.close || s.closing.Load()
+	w.answer.close = w.answer.close || s.leaving.Load()
 	now := time.Now()
 	out := w.answer.finish(s.dates.at(now))
 	c.last = w.answer.close
