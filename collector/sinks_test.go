@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/sink"
 )
 
 // The sink of the configuration passes on what is posted, says so in the
@@ -113,6 +114,56 @@ func TestKafkaHoldsAcrossRestarts(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatal("retention deletes nothing")
 		}
+	}
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a sink had not delivered when it was taken out of the configuration is counted
+// as dropped once it is back, if retention has deleted it meanwhile: also by one that
+// has never delivered anything.
+func TestSinkTakenAwayAndBack(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.Journal.SegmentSize, cfg.Journal.RetainSize = 2000, 4000
+	with := cfg
+	with.Kafka.Brokers, with.Kafka.Topic = "127.0.0.1:1", "logs" // nobody listens there
+	fill := func(r *running) {
+		t.Helper()
+		for range 40 {
+			if code, _, body := r.do(t, "POST", "/api/logs", `{"msg":"for Kafka"}`); code != 200 {
+				t.Fatal(code, body)
+			}
+		}
+	}
+	r := run(t, with)
+	fill(r)
+	if s := r.Stats().Sinks[0]; s.Pending != 40 || r.journal.First() != 0 {
+		t.Fatalf("%+v", s)
+	}
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	r = run(t, cfg)
+	fill(r)
+	for end := time.Now().Add(time.Minute); r.journal.First() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("a sink that is gone holds what it has not delivered")
+		}
+	}
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	r = run(t, with)
+	gone := r.journal.First()
+	var s sink.Stats
+	for end := time.Now().Add(time.Minute); s.Dropped[sink.ReasonRetention] != gone; time.Sleep(time.Millisecond) {
+		if s = r.Stats().Sinks[0]; time.Now().After(end) {
+			t.Fatalf("%d lines are gone: %+v", gone, s)
+		}
+	}
+	if s.From != 0 || s.Pending+gone != 80 {
+		t.Errorf("%+v", s)
 	}
 	if err := r.stop(); err != nil {
 		t.Fatal(err)

@@ -33,9 +33,9 @@ type Cursor struct {
 }
 
 // OpenCursor opens the cursor of that name, of 1 to 64 letters, digits, '-' and
-// '_', at the offset last saved, or makes it at the oldest record kept. While it
-// is open with hold set, retention deletes nothing at or behind what it has
-// saved: a full journal then refuses lines.
+// '_', at the offset last saved, or makes it at the oldest record kept, which is
+// then saved. While it is open with hold set, retention deletes nothing at or behind
+// what it has saved: a full journal then refuses lines.
 func (j *Journal) OpenCursor(name string, hold bool) (*Cursor, error) {
 	if !isCursorName(name) {
 		return nil, fmt.Errorf("open cursor: %.70q is no name: use 1 to 64 letters, digits, - and _", name)
@@ -48,11 +48,29 @@ func (j *Journal) OpenCursor(name string, hold bool) (*Cursor, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		c.reset = err.Error()
 	}
+	begin, found, err := j.enter(c, offset, err)
+	if err != nil {
+		return nil, err
+	}
+	// A new cursor is saved at once: else the next process would begin at what is the
+	// oldest record by then, and nobody would know of those deleted since. The
+	// journal's ID, which it names, is made durable before. Where that fails, as on a
+	// full disk, Save will say so.
+	if !found && j.fs.SyncDir(j.dir) == nil {
+		_ = c.write(begin)
+	}
+	return c, nil
+}
+
+// enter makes c one of the journal's cursors, and returns where it begins and
+// whether that is where it was saved.
+func (j *Journal) enter(c *Cursor, offset uint64, err error) (begin uint64, found bool, failed error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	name := c.name
 	j.cursors = slices.DeleteFunc(j.cursors, func(o *Cursor) bool { return o.waits && o.name == name })
 	if slices.ContainsFunc(j.cursors, func(o *Cursor) bool { return o.name == name }) {
-		return nil, fmt.Errorf("open cursor %s: it is open", name)
+		return 0, false, fmt.Errorf("open cursor %s: it is open", name)
 	}
 	switch {
 	case err != nil:
@@ -60,10 +78,12 @@ func (j *Journal) OpenCursor(name string, hold bool) (*Cursor, error) {
 	case offset > j.next:
 		c.reset = fmt.Sprintf("it was at %d, and the journal ends at %d", offset, j.next)
 		offset = j.firstLocked()
+	default:
+		found = true
 	}
 	c.saved = offset
 	j.cursors = append(j.cursors, c)
-	return c, nil
+	return offset, found, nil
 }
 
 func isCursorName(name string) bool {
