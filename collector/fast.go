@@ -17,10 +17,13 @@ import (
 
 // refusal is what a connection over limits.max_connections is told. It is an
 // answer to whatever it was going to ask by HTTP/1.
-var refusal = func() []byte {
-	const body = `{"error":"too many connections are open; try again later"}` + "\n"
+var refusal = answer503("too many connections are open; try again later")
+
+// answer503 is an answer of HTTP/1 that says why it ends its connection.
+func answer503(why string) []byte {
+	body := `{"error":"` + why + `"}` + "\n"
 	return fmt.Appendf(nil, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-}()
+}
 
 // frontLimit is limits.max_connections as package httpfast asks for it.
 type frontLimit struct{ *connlimit.Limit }

@@ -15,6 +15,7 @@ import (
 	"github.com/rollway/rollway/collector/deadletter"
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/query"
 	"github.com/rollway/rollway/collector/receive"
 )
 
@@ -105,6 +106,18 @@ func (c *Collector) receiveOptions() receive.Options {
 	return o
 }
 
+// queryOptions are the API's. What queries hold in memory goes with
+// limits.in_flight, where that is less than the default.
+func queryOptions(cfg config.Config) query.Options {
+	inFlight := int(cfg.Limits.InFlight)
+	return query.Options{
+		MaxLastBytes: min(max(inFlight/2, 8<<20), 64<<20),
+		MaxLastTotal: min(max(inFlight/2, 8<<20), 128<<20),
+		SearchTime:   cfg.Timeouts.Query,
+		WriteTimeout: cfg.Timeouts.Write,
+	}
+}
+
 // maxHeader is how many bytes the header of a request may have, and some more;
 // beyond it the answer is 431.
 const maxHeader = 64 << 10
@@ -127,6 +140,7 @@ func (c *Collector) openServer() (err error) {
 	c.server.Protocols.SetHTTP2(true)
 	c.server.Protocols.SetUnencryptedHTTP2(true) // as clients of gRPC speak it
 	c.server.RegisterOnShutdown(func() { c.api.Close() })
+	(&headers{receiver: c.receiver}).watch(c.server)
 	c.fast, err = c.openFast(mux, intake, errorLog)
 	return err
 }

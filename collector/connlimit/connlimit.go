@@ -137,8 +137,24 @@ func (l *Limit) Refuse(c net.Conn, why []byte) {
 
 type conn struct {
 	net.Conn
-	limit *Limit
-	once  sync.Once
+	limit  *Limit
+	once   sync.Once
+	onRead func(int) error // nil: nobody is told
+}
+
+// OnRead has f told how many bytes each Read has got, which fails if f does. It is
+// called before the first one.
+func (c *conn) OnRead(f func(n int) error) { c.onRead = f }
+
+// Read implements net.Conn.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if c.onRead != nil && n > 0 {
+		if wrong := c.onRead(n); wrong != nil {
+			return 0, wrong
+		}
+	}
+	return n, err
 }
 
 // Close implements net.Conn.

@@ -110,6 +110,7 @@ func (r *door) handle(rw http.ResponseWriter, w *work, req *http.Request, done *
 	if f.code != 0 {
 		return f
 	}
+	r.settle(w)
 	if f := r.read(rw, w, req, encoding); f.code != 0 {
 		return f
 	}

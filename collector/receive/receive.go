@@ -195,6 +195,7 @@ type Receiver struct {
 	origins *http.CrossOriginProtection
 	budget  budget
 	streams budget // what TCP connections may take of budget
+	beside  budget // what others than bodies may
 	works   pool.Pool[*work]
 	count   counters
 	logged  limiter
@@ -208,6 +209,7 @@ func New(o Options) *Receiver {
 	r := &Receiver{opts: o.withDefaults(), origins: http.NewCrossOriginProtection()}
 	r.works.New = r.newWork
 	r.budget.limit = r.opts.InFlight
+	r.beside.limit = r.opts.InFlight / 4
 	// The longest line must fit in any case, also while its buffer is grown.
 	r.streams.limit = max(r.opts.InFlight/2, min(r.opts.InFlight, 4*int64(r.opts.Limits.MaxEventBytes+1)))
 	return r

@@ -31,7 +31,7 @@ type stream struct {
 
 // serve reads until the connection or ctx ends.
 func (s *stream) serve() {
-	s.work.buf = nil // the pool's may be larger than a connection is worth
+	s.work.shed() // the pool's may be larger than a connection is worth
 	if !s.grow(min(firstRead, s.maxFrame)) {
 		return
 	}

@@ -29,6 +29,26 @@ func (b *budget) take(n int64) bool {
 
 func (b *budget) give(n int64) { b.used.Add(-n) }
 
+// Take takes n bytes of Options.InFlight for what is held beside bodies, as headers
+// are, which may come to a quarter of it; false: there are not as many. Give takes
+// that back.
+func (r *Receiver) Take(n int64) bool {
+	if !r.beside.take(n) {
+		return false
+	}
+	if !r.budget.take(n) {
+		r.beside.give(n)
+		return false
+	}
+	return true
+}
+
+// Give takes Take back.
+func (r *Receiver) Give(n int64) {
+	r.beside.give(n)
+	r.budget.give(n)
+}
+
 // work is the memory of one request or connection, from the pool. Its owner is
 // the goroutine that took it; nothing in it outlives the request.
 type work struct {
@@ -160,6 +180,26 @@ func (w *work) reset() {
 	if w.peek != nil {
 		w.peek.Reset(nil)
 	}
+}
+
+// spareBuffers is how much memory of an earlier request one may have from the pool
+// without it being counted.
+const spareBuffers = 64 << 10
+
+// settle has the buffers that w brought from the pool counted while it waits for
+// its sender, who may need none of them; where that would take the budget's second
+// half, which is for who does, w goes on without them.
+func (r *Receiver) settle(w *work) {
+	spare := int64(cap(w.buf) + cap(w.batch.Lines) + cap(w.packed) + cap(w.answer) + cap(w.note))
+	if spare <= spareBuffers || r.budget.used.Load()+spare <= r.budget.limit/2 && r.take(w, spare) {
+		return
+	}
+	w.shed()
+}
+
+// shed throws away the buffers that come from an earlier request.
+func (w *work) shed() {
+	w.buf, w.batch.Lines, w.packed, w.answer, w.note = nil, nil, nil, nil, nil
 }
 
 func keep(b []byte) []byte {
