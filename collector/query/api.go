@@ -233,6 +233,14 @@ func onlyGet(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
+// leaveBody throws away a body that nobody reads. In HTTP/2 it would be kept as far
+// as the windows of its stream and connection go, for as long as the request lasts.
+func leaveBody(r *http.Request) {
+	if r.ProtoMajor >= 2 {
+		r.Body.Close()
+	}
+}
+
 // writeError answers {"error":…}, for a syntax error with its column.
 func writeError(w http.ResponseWriter, status int, err error) {
 	answer := struct {

@@ -39,6 +39,7 @@ func (a *API) ServeQuery(w http.ResponseWriter, r *http.Request) {
 	}
 	defer done()
 	a.stats.queries.Add(1)
+	leaveBody(r)
 
 	end := a.src.Next()
 	from := a.src.First()

@@ -49,6 +49,7 @@ func (a *API) ServeTail(w http.ResponseWriter, r *http.Request) {
 	defer done()
 	a.stats.tails.Add(1)
 
+	leaveBody(r)
 	reader := a.src.NewReader(from)
 	defer reader.Close() // only read from: there is nothing that Close could lose
 	reader.SetTimeRange(req.query.TimeRange())
