@@ -87,7 +87,7 @@ type Limits struct {
 	MaxEvents   int           // max_events: events in one request
 	MaxFuture   time.Duration // max_future: how far ahead of its receipt an event's time may be without being marked; 0: any
 	MaxPast     time.Duration // max_past: the same, behind
-	InFlight    Size          // in_flight: bytes of all requests being worked on, unpacked and as canonical lines
+	InFlight    Size          // in_flight: bytes of all requests being worked on, unpacked and as canonical lines, with their headers
 	MaxConns    int           // max_connections: of HTTP and gRPC at a time; 0: what the limit on open files leaves room for
 	MaxStreams  int           // max_streams: connections at a time at each address that is not for HTTP
 	UDPBuffer   Size          // udp_buffer: bytes of datagrams that the system is asked to keep until they are read

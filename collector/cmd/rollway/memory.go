@@ -9,9 +9,11 @@ import (
 	"os"
 	"path"
 	"runtime/debug"
+	"runtime/metrics"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rollway/rollway/collector/config"
 )
@@ -42,6 +44,78 @@ func warnMemory(log *slog.Logger, inFlight config.Size) {
 		log.Warn("under load the process may be killed for its memory: limits.in_flight, which is at least twice limits.max_unpacked, should be half of the limit at the most",
 			"limits.in_flight", int64(inFlight), "memory_limit", limit)
 	}
+}
+
+// anyhow is what the process needs beside limits.in_flight: the program itself, what
+// connections and readers keep, and tables of the journal.
+const anyhow = 32 << 20
+
+// A garbageBound has the garbage collector keep to in-flight bytes and a constant,
+// where GOGC alone lets as much garbage lie as there is in use: under overload that
+// is all of limits.in_flight again. It gives way to what is in use, so that the
+// collector always has room to work in.
+type garbageBound struct {
+	most int64 // never more: GOMEMLIMIT, or what the control group allows
+	plan int64 // never less, unless most is
+	room int64 // for garbage
+}
+
+func newGarbageBound(inFlight, most int64) *garbageBound {
+	room := max(inFlight/4, 32<<20)
+	return &garbageBound{most: most, plan: inFlight + room + anyhow, room: room}
+}
+
+// limit is what the garbage collector is to keep to while used bytes are in use.
+func (b *garbageBound) limit(used int64) int64 { return min(max(b.plan, used+b.room), b.most) }
+
+// boundGarbage keeps the bound until stop is called. With GOMEMLIMIT in the
+// environment, which says what its user wants, it does nothing.
+func boundGarbage(inFlight config.Size) (stop func()) {
+	if os.Getenv("GOMEMLIMIT") != "" {
+		return func() {}
+	}
+	most := debug.SetMemoryLimit(-1)
+	b := newGarbageBound(int64(inFlight), most)
+	limit := b.limit(0)
+	debug.SetMemoryLimit(limit)
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-end:
+				debug.SetMemoryLimit(most)
+				return
+			case <-tick.C:
+			}
+			next := b.limit(memoryUsed())
+			if next > limit || next < limit-b.room/4 { // each change stops the world
+				limit = next
+				debug.SetMemoryLimit(limit)
+			}
+		}
+	}()
+	return func() {
+		close(end)
+		<-ended
+	}
+}
+
+// memoryUsed is what a garbage collection at this moment would leave, in bytes, as
+// far as the last one tells.
+func memoryUsed() int64 {
+	samples := []metrics.Sample{
+		{Name: "/memory/classes/total:bytes"},
+		{Name: "/memory/classes/heap/released:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"},
+		{Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/gc/heap/live:bytes"},
+	}
+	metrics.Read(samples)
+	n := func(i int) int64 { return int64(samples[i].Value.Uint64()) }
+	return n(0) - n(1) - n(2) - n(3) + n(4)
 }
 
 // hierarchy is a tree of control groups that bounds memory, as it is mounted.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -161,5 +162,54 @@ func TestWarnMemory(t *testing.T) {
 		if got := strings.Contains(said.String(), "limits.in_flight=268435456"); got != tc.warns {
 			t.Errorf("limit %d: said %q", tc.limit, said.String())
 		}
+	}
+}
+
+// The garbage collector keeps to what is in flight and a constant, gives way to what
+// is in use, and never goes over what the control group allows.
+func TestGarbageBound(t *testing.T) {
+	const none, MiB = int64(math.MaxInt64), int64(1 << 20)
+	for _, tc := range []struct{ inFlight, most, used, want int64 }{
+		{64 * MiB, none, 0, 128 * MiB},
+		{256 * MiB, none, 100 * MiB, 352 * MiB},
+		{256 * MiB, none, 500 * MiB, 564 * MiB},
+		{256 * MiB, 300 * MiB, 100 * MiB, 300 * MiB},
+		{256 * MiB, 300 * MiB, 500 * MiB, 300 * MiB},
+	} {
+		if got := newGarbageBound(tc.inFlight, tc.most).limit(tc.used); got != tc.want {
+			t.Errorf("%+v: %d", tc, got)
+		}
+	}
+	before := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(before)
+	for _, tc := range []struct {
+		env         string
+		limit, want int64
+	}{{"", none, 4<<30 + 1<<30 + anyhow}, {"", 3 << 30, 3 << 30}, {"off", none, none}, {"5GiB", 5 << 30, 5 << 30}} {
+		t.Setenv("GOMEMLIMIT", tc.env)
+		debug.SetMemoryLimit(tc.limit)
+		stop := boundGarbage(4 << 30)
+		if got := debug.SetMemoryLimit(-1); got != tc.want {
+			t.Errorf("GOMEMLIMIT=%q, limit %d: %d, want %d", tc.env, tc.limit, got, tc.want)
+		}
+		stop()
+		if got := debug.SetMemoryLimit(-1); got != tc.limit {
+			t.Errorf("afterwards %d, want %d", got, tc.limit)
+		}
+	}
+}
+
+// What is in use is seen, and what was is seen no more.
+func TestMemoryUsed(t *testing.T) {
+	runtime.GC()
+	before := memoryUsed()
+	held := make([]byte, 64<<20)
+	runtime.GC()
+	with := memoryUsed()
+	runtime.KeepAlive(held)
+	runtime.GC()
+	after := memoryUsed()
+	if with-before < 48<<20 || with-after < 48<<20 {
+		t.Errorf("%d bytes before, %d with 64 MiB more, %d after", before, with, after)
 	}
 }

@@ -98,6 +98,115 @@ func TestMemoryUnderOverload(t *testing.T) {
 	}
 }
 
+// residentBound is what the collector may come to with 64 MiB in flight: a quarter of
+// that for garbage, and as much again as it needs anyhow, for slow machines.
+const residentBound = 240 << 20
+
+// attacked serves with 64 MiB in flight, and has the most memory that it needed
+// compared when the test is over.
+func attacked(t *testing.T) *daemon {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "rollway.yaml")
+	if err := os.WriteFile(path, []byte("limits:\n  max_unpacked: 16MiB\n  in_flight: 64MiB\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := serveDaemon(t, "-config", path, "-data", filepath.Join(dir, "data"))
+	t.Cleanup(func() {
+		if d.cmd.ProcessState != nil {
+			t.Error("the collector has ended")
+			return
+		}
+		peak := residentPeak(t, d.cmd.Process.Pid)
+		t.Logf("resident %d MB at most", peak>>20)
+		if peak > residentBound {
+			t.Errorf("%d bytes were resident, %d are allowed", peak, residentBound)
+		}
+	})
+	return d
+}
+
+// Headers come to many times their size too, and are there before anybody knows who
+// sends them.
+func TestResidentHeaders(t *testing.T) {
+	d := attacked(t)
+	const senders = 600
+	var head bytes.Buffer
+	head.WriteString("POST /api/logs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n")
+	for i := 0; head.Len() < 60<<10; i++ {
+		fmt.Fprintf(&head, "%x:\r\n", i)
+	}
+	head.WriteString("\r\n{")
+	var conns []net.Conn
+	defer func() {
+		for _, c := range conns {
+			c.Close()
+		}
+	}()
+	var refused atomic.Int64
+	for range senders {
+		c, err := net.Dial("tcp", strings.TrimPrefix(d.addr, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		conns = append(conns, c)
+		go func() {
+			c.Write(head.Bytes()) // it may be refused before the end
+			var b [12]byte
+			if _, err := io.ReadFull(c, b[:]); err != nil || string(b[9:]) == "503" {
+				refused.Add(1)
+			}
+		}()
+	}
+	for end := time.Now().Add(20 * time.Second); refused.Load() < senders/2; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Errorf("of %d connections with long headers %d are refused", senders, refused.Load())
+			return
+		}
+	}
+	if code, body := d.post(t, `{"msg":"beside"}`); code != 200 {
+		t.Error(code, body)
+	}
+}
+
+// Slow senders of little do not keep what senders of much have left in pools.
+func TestResidentSlowAfterLarge(t *testing.T) {
+	d := attacked(t)
+	body := bytes.Repeat([]byte(`{"msg":"`+strings.Repeat("word ", 100)+"\"}\n"), 1800) // 900 KB
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
+	defer client.CloseIdleConnections()
+	var slow []net.Conn
+	defer func() {
+		for _, c := range slow {
+			c.Close()
+		}
+	}()
+	for range 60 {
+		var sending sync.WaitGroup
+		for range 8 {
+			sending.Go(func() {
+				resp, err := client.Post(d.addr+"/api/logs", "", bytes.NewReader(body))
+				if err != nil {
+					return // closed before all of the body was sent
+				}
+				io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+			})
+		}
+		sending.Wait()
+		for range 8 { // TE has net/http read it, and wait for the rest
+			c, err := net.Dial("tcp", strings.TrimPrefix(d.addr, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			slow = append(slow, c)
+			if _, err := io.WriteString(c, "POST /api/logs HTTP/1.1\r\nHost: localhost\r\nTE: x\r\nContent-Length: 100\r\n\r\n{"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 // Connections that send their headers a byte at a time are closed when their
 // time is over, and keep nobody else from being served.
 func TestSlowHeaders(t *testing.T) {

@@ -27,8 +27,9 @@ more, answers what it has taken, makes the journal durable and exits with 0. A
 second signal ends it at once. SIGHUP has it read enrich, rules and the files of
 tokens, certificates and networks again; what cannot be used changes nothing.
 
-The garbage collector keeps to nine tenths of the memory that the cgroup of the
-process allows (both versions, and the groups around it); GOMEMLIMIT in the
+The garbage collector keeps to limits.in_flight and what else is in use, with a
+quarter of the former for garbage, and to nine tenths of the memory that the cgroup
+of the process allows (both versions, and the groups around it); GOMEMLIMIT in the
 environment says something else.
 
 Without a configuration file all settings are at their defaults; 'rollway check
@@ -134,6 +135,7 @@ func serve(c *call, cfg config.Config, settings func() (config.Config, error)) e
 	own := slog.New(log.Handler())
 	limitMemory(own, os.DirFS("/"))
 	warnMemory(own, cfg.Limits.InFlight)
+	defer boundGarbage(cfg.Limits.InFlight)()
 	var debug net.Addr
 	if cfg.DebugListen != "" {
 		at, stop, err := serveDebug(cfg.DebugListen, own)
