@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -140,20 +141,11 @@ func (o Options) series() bool {
 }
 
 func (o Options) withDefaults() (Options, error) {
-	if o.Perm == 0 {
-		o.Perm = 0o640
-	}
-	if o.Location == nil {
-		o.Location = time.UTC
-	}
-	for _, d := range []struct {
-		is *time.Duration
-		or time.Duration
-	}{{&o.CloseTimeout, 5 * time.Second}, {&o.SyncEvery, time.Second}, {&o.CheckEvery, time.Second}} {
-		if *d.is == 0 {
-			*d.is = d.or
-		}
-	}
+	o.Perm = cmp.Or(o.Perm, 0o640)
+	o.Location = cmp.Or(o.Location, time.UTC)
+	o.CloseTimeout = cmp.Or(o.CloseTimeout, 5*time.Second)
+	o.SyncEvery = cmp.Or(o.SyncEvery, time.Second)
+	o.CheckEvery = cmp.Or(o.CheckEvery, time.Second)
 	switch {
 	case o.Perm&^fs.ModePerm != 0:
 		return o, fmt.Errorf("bad Options.Perm %v: give permission bits only, or 0 for 0o640", o.Perm)

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -132,10 +133,10 @@ func (o Options) withFileDefaults() (Options, error) {
 		}
 		f.Mode = Direct
 	}
-	f.Perm = orDefault(f.Perm, 0o640)
-	f.Chunk = orDefault(f.Chunk, 8<<20)
-	f.SyncEvery = orDefault(f.SyncEvery, time.Second)
-	f.CheckEvery = orDefault(f.CheckEvery, time.Second)
+	f.Perm = cmp.Or(f.Perm, 0o640)
+	f.Chunk = cmp.Or(f.Chunk, 8<<20)
+	f.SyncEvery = cmp.Or(f.SyncEvery, time.Second)
+	f.CheckEvery = cmp.Or(f.CheckEvery, time.Second)
 	_, mode := modes[f.Mode]
 	least := int64(o.BufferSize/o.Shards + slack)
 	if f.Framed {

@@ -1,8 +1,8 @@
 package shard
 
 import (
+	"cmp"
 	"fmt"
-	"io/fs"
 	"math"
 	"runtime"
 	"time"
@@ -116,14 +116,14 @@ func LargeProfile() Options { return Profile(200) }
 const minTerm = 4096
 
 func (o Options) withDefaults() (Options, error) {
-	o.BufferSize = orDefault(o.BufferSize, 64<<20)
-	o.Shards = orDefault(o.Shards, max(2, Count(25*runtime.GOMAXPROCS(0))))
-	o.TermsPerShard = orDefault(o.TermsPerShard, 2)
-	o.FlushInterval = orDefault(o.FlushInterval, time.Second)
-	o.Retry.Min = orDefault(o.Retry.Min, 10*time.Millisecond)
-	o.Retry.Max = orDefault(o.Retry.Max, max(5*time.Second, o.Retry.Min))
-	o.StallAfter = orDefault(o.StallAfter, 100*time.Millisecond)
-	o.CloseTimeout = orDefault(o.CloseTimeout, 5*time.Second)
+	o.BufferSize = cmp.Or(o.BufferSize, 64<<20)
+	o.Shards = cmp.Or(o.Shards, max(2, Count(25*runtime.GOMAXPROCS(0))))
+	o.TermsPerShard = cmp.Or(o.TermsPerShard, 2)
+	o.FlushInterval = cmp.Or(o.FlushInterval, time.Second)
+	o.Retry.Min = cmp.Or(o.Retry.Min, 10*time.Millisecond)
+	o.Retry.Max = cmp.Or(o.Retry.Max, max(5*time.Second, o.Retry.Min))
+	o.StallAfter = cmp.Or(o.StallAfter, 100*time.Millisecond)
+	o.CloseTimeout = cmp.Or(o.CloseTimeout, 5*time.Second)
 
 	bad := func(name string, value any, allowed string) (Options, error) {
 		return Options{}, fmt.Errorf("shard: option %s is %v, allowed is %s", name, value, allowed)
@@ -157,11 +157,4 @@ func (o Options) withDefaults() (Options, error) {
 		return bad("CloseTimeout", o.CloseTimeout, "more than 0")
 	}
 	return o, nil
-}
-
-func orDefault[T int | time.Duration | fs.FileMode](v, def T) T {
-	if v == 0 {
-		return def
-	}
-	return v
 }

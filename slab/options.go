@@ -1,6 +1,7 @@
 package slab
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
@@ -157,16 +158,16 @@ type Retry struct {
 // withDefaults returns o with its zero fields set, or an error that names the
 // first field out of range.
 func (o Options) withDefaults() (Options, error) {
-	o.SlabSize = orDefault(o.SlabSize, 64<<10)
-	o.SlabCount = orDefault(o.SlabCount, 8)
-	o.OversizeLimit = orDefault(o.OversizeLimit, max(1<<20, o.SlabSize))
-	o.FlushInterval = orDefault(o.FlushInterval, 100*time.Millisecond)
-	o.CloseTimeout = orDefault(o.CloseTimeout, 5*time.Second)
-	o.FailoverAfter = orDefault(o.FailoverAfter, failoverAfter(o.Retry.GiveUp))
-	o.FailoverProbe = orDefault(o.FailoverProbe, 10*time.Second)
-	o.Levels.WriteThroughTimeout = orDefault(o.Levels.WriteThroughTimeout, time.Second)
-	o.Retry.Min = orDefault(o.Retry.Min, 10*time.Millisecond)
-	o.Retry.Max = orDefault(o.Retry.Max, max(5*time.Second, o.Retry.Min))
+	o.SlabSize = cmp.Or(o.SlabSize, 64<<10)
+	o.SlabCount = cmp.Or(o.SlabCount, 8)
+	o.OversizeLimit = cmp.Or(o.OversizeLimit, max(1<<20, o.SlabSize))
+	o.FlushInterval = cmp.Or(o.FlushInterval, 100*time.Millisecond)
+	o.CloseTimeout = cmp.Or(o.CloseTimeout, 5*time.Second)
+	o.FailoverAfter = cmp.Or(o.FailoverAfter, failoverAfter(o.Retry.GiveUp))
+	o.FailoverProbe = cmp.Or(o.FailoverProbe, 10*time.Second)
+	o.Levels.WriteThroughTimeout = cmp.Or(o.Levels.WriteThroughTimeout, time.Second)
+	o.Retry.Min = cmp.Or(o.Retry.Min, 10*time.Millisecond)
+	o.Retry.Max = cmp.Or(o.Retry.Max, max(5*time.Second, o.Retry.Min))
 
 	const maxBytes = 1 << 30
 	bad := func(name string, value any, allowed string) (Options, error) {
@@ -221,13 +222,6 @@ func failoverAfter(giveUp time.Duration) time.Duration {
 // maxTotal is the most memory that slabs may take together: 16 GiB, or 1 GiB
 // where an int has 32 bits.
 const maxTotal = 1 << (30 + 4*(^uint(0)>>63))
-
-func orDefault[T int | time.Duration](v, def T) T {
-	if v == 0 {
-		return def
-	}
-	return v
-}
 
 // reserved is how many slabs are kept for important lines.
 func (o *Options) reserved() int {

@@ -1,6 +1,7 @@
 package slab
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -122,7 +123,7 @@ func Plan(w Workload) (Capacity, error) {
 		return Capacity{}, err
 	}
 	f := w.flow()
-	size, count, _ := f.choose(min(orDefault(w.MemoryBudget, maxTotal), maxTotal))
+	size, count, _ := f.choose(min(cmp.Or(w.MemoryBudget, maxTotal), maxTotal))
 	return f.capacity(w, size, count), nil
 }
 
