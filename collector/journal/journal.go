@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -51,19 +52,10 @@ func (o *Options) check() error {
 	case o.MaxGroupBytes > maxBody:
 		return fmt.Errorf("journal options: MaxGroupBytes %d is above the format's limit of %d", o.MaxGroupBytes, maxBody)
 	}
-	if o.SegmentBytes == 0 {
-		o.SegmentBytes = 128 << 20
-	}
-	if o.MaxGroupBytes == 0 {
-		o.MaxGroupBytes = 1 << 20
-	}
-	if o.MaxKeys == 0 {
-		o.MaxKeys = 1_000_000
-	}
-	o.MaxKeys = min(o.MaxKeys, maxKeys)
-	if o.KeyAge == 0 {
-		o.KeyAge = time.Hour
-	}
+	o.SegmentBytes = cmp.Or(o.SegmentBytes, 128<<20)
+	o.MaxGroupBytes = cmp.Or(o.MaxGroupBytes, 1<<20)
+	o.MaxKeys = min(cmp.Or(o.MaxKeys, 1_000_000), maxKeys)
+	o.KeyAge = cmp.Or(o.KeyAge, time.Hour)
 	if o.Disk == nil {
 		o.Disk = disk.Real{}
 	}
