@@ -8,20 +8,22 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/rollway/rollway/internal/linecount"
 )
 
 // Write appends the lines in p; see File for its contract. A missing last line
 // end is added. It does not keep p. With Options.Sync EachWrite it may return
 // len(p) and an error: the lines are in the file, but not safe on the disk.
 func (f *File) Write(p []byte) (int, error) {
-	lines := countLines(p)
+	lines := linecount.Of(p)
 	if !f.enter(lines) {
 		return 0, f.fail("write", os.ErrClosed)
 	}
 	n, err := f.write(p)
 	written := lines
 	if n < len(p) {
-		written = countLines(p[:n])
+		written = linecount.Of(p[:n])
 	}
 	f.mu.Lock()
 	f.stats.Written += written
@@ -34,15 +36,6 @@ func (f *File) Write(p []byte) (int, error) {
 	}
 	f.leave(lines, lines-written)
 	return n, err
-}
-
-// countLines is the number of lines in p; an unterminated last one counts.
-func countLines(p []byte) uint64 {
-	n := bytes.Count(p, newline)
-	if len(p) > 0 && p[len(p)-1] != '\n' {
-		n++
-	}
-	return uint64(n)
 }
 
 var newline = []byte{'\n'}

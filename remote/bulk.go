@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/rollway/rollway/internal/linecount"
 )
 
 // A bulk sends lines to an engine whose answers speak of single lines. What
@@ -85,7 +87,7 @@ func (b *bulk) take(p []byte) ([]byte, *batch) {
 	piece := firstPiece(p, max(b.h.limit/maxGrowth, 1))
 	b.h.keyNum++
 	*k = batch{
-		lines: append(k.lines[:0], make([]lineState, countLines(piece))...),
+		lines: append(k.lines[:0], make([]lineState, linecount.Of(piece))...),
 		key:   fmt.Sprintf("%s%d", b.h.keys, b.h.keyNum),
 		at:    time.Now(),
 	}

@@ -3,6 +3,8 @@ package remote
 import (
 	"bytes"
 	"strconv"
+
+	"github.com/rollway/rollway/internal/linecount"
 )
 
 // A framer makes messages of lines.
@@ -76,7 +78,7 @@ func (f *frames) encode(piece []byte) []byte {
 func (f *frames) settle(piece []byte, n int) (s settled) {
 	if f.framer == nil {
 		s.n = wholeLines(piece[:n])
-		s.written = countLines(piece[:s.n])
+		s.written = linecount.Of(piece[:s.n])
 		return s
 	}
 	for _, m := range f.marks {

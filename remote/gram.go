@@ -8,6 +8,8 @@ import (
 	"math"
 	"net"
 	"time"
+
+	"github.com/rollway/rollway/internal/linecount"
 )
 
 // A gram sends lines as datagrams, over UDP or to a local socket. All fields
@@ -56,7 +58,7 @@ func (g *gram) send(ctx context.Context, p []byte) (s settled, err error) {
 	pack := g.w.opt.PackDatagram
 	for s.n < len(piece) {
 		data, size := g.next(piece[s.n:], pack)
-		lines, cut := countLines(piece[s.n:s.n+size]), false
+		lines, cut := linecount.Of(piece[s.n:s.n+size]), false
 		if c, ok := g.form.(cutter); ok && len(data) > g.max {
 			data, cut = c.cut(data, g.max)
 		}

@@ -17,6 +17,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/rollway/rollway/internal/linecount"
 )
 
 // A poster sends lines as bodies of POST requests, over one kept connection.
@@ -133,7 +135,7 @@ var userAgent = sync.OnceValue(func() string {
 func (h *poster) send(ctx context.Context, p []byte) (settled, error) {
 	for limit := h.limit; ; {
 		piece := firstPiece(p, limit)
-		lines := countLines(piece)
+		lines := linecount.Of(piece)
 		if len(bytes.TrimSpace(piece)) == 0 {
 			// A peer would call it an empty body and refuse it for ever.
 			h.w.noteRefused(lines, "a blank line is no event")

@@ -2,15 +2,6 @@ package remote
 
 import "bytes"
 
-// countLines is the number of lines in p; an unterminated last one counts.
-func countLines(p []byte) uint64 {
-	n := bytes.Count(p, newline)
-	if len(p) > 0 && p[len(p)-1] != '\n' {
-		n++
-	}
-	return uint64(n)
-}
-
 var newline = []byte{'\n'}
 
 // wholeLines is the length of p up to and with its last line end.

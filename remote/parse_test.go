@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rollway/rollway/internal/linecount"
 )
 
 func FuzzParseTally(f *testing.F) {
@@ -77,7 +79,7 @@ func FuzzFirstPiece(f *testing.F) {
 		lines := uint64(0)
 		for rest := []byte(p); len(rest) > 0; {
 			piece := firstPiece(rest, limit)
-			n := countLines(piece)
+			n := linecount.Of(piece)
 			if wholeLines(piece) != len(piece) || n == 0 || len(piece) > limit && n > 1 {
 				t.Fatalf("limit %d: piece %q of %q", limit, piece, rest)
 			}
@@ -85,7 +87,7 @@ func FuzzFirstPiece(f *testing.F) {
 			lines += n
 			rest = rest[len(piece):]
 		}
-		if joined != p || lines != countLines([]byte(p)) {
+		if joined != p || lines != linecount.Of([]byte(p)) {
 			t.Fatalf("%q became %q, %d lines", p, joined, lines)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rollway/rollway/internal/linecount"
 	"github.com/rollway/rollway/internal/spool"
 )
 
@@ -183,7 +184,7 @@ func (s *spiller) write(ctx context.Context, p []byte, left uint64) (n int, _ ui
 	// have taken it.
 	if u, ok := s.w.out.(interface{ unsettled([]byte) (int, string) }); ok {
 		if size, key := u.unsettled(p[n:]); size > 0 {
-			lines := countLines(p[n : n+size])
+			lines := linecount.Of(p[n : n+size])
 			if err := s.storeTagged(p[n:n+size], lines, key, err); err != nil {
 				return n, left, err
 			}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/linecount"
 	"github.com/rollway/rollway/internal/spool"
 )
 
@@ -207,7 +208,7 @@ func (w *Writer) replayKey(piece []byte) string {
 	if r.batch.Tag != "" && r.batch.Skipped+r.skip == 0 && len(piece) == len(r.batch.Data) {
 		return r.batch.Tag
 	}
-	return r.batch.Key(r.skip, countLines(piece))
+	return r.batch.Key(r.skip, linecount.Of(piece))
 }
 
 // replayID names the first line of what is being replayed, as key and number,

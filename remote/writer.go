@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/rollway/rollway/internal/linecount"
 )
 
 // A Writer sends lines to one peer. It is safe for concurrent use; one call at
@@ -76,7 +78,7 @@ func Open(rawURL string, o Options) (*Writer, error) {
 
 // Write sends the lines in p; see Writer for its contract. It does not keep p.
 func (w *Writer) Write(p []byte) (int, error) {
-	lines := countLines(p)
+	lines := linecount.Of(p)
 	if !w.begin(lines) {
 		return 0, w.wrap(os.ErrClosed)
 	}

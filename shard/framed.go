@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/framed"
+	"github.com/rollway/rollway/internal/linecount"
 	"github.com/rollway/rollway/internal/segment"
 )
 
@@ -34,7 +35,7 @@ func (w *Writer) writeRecords(p []byte) (n int, err error) {
 		case e == nil || errors.Is(e, ErrBufferFull):
 			n += len(p) - len(rest)
 		case errors.Is(e, os.ErrClosed):
-			w.shards[0].rejected.Add(countLines(rest))
+			w.shards[0].rejected.Add(linecount.Of(rest))
 			return n, e
 		default:
 			err = e

@@ -20,6 +20,7 @@ import (
 
 	"github.com/rollway/rollway/internal/direct"
 	"github.com/rollway/rollway/internal/goid"
+	"github.com/rollway/rollway/internal/linecount"
 	"github.com/rollway/rollway/internal/ntcopy"
 	"github.com/rollway/rollway/internal/segment"
 )
@@ -208,7 +209,7 @@ func (w *Writer) writeLines(p []byte) (n int, err error) {
 		case e == nil || errors.Is(e, ErrBufferFull):
 			n += len(piece)
 		case errors.Is(e, os.ErrClosed):
-			w.shards[0].rejected.Add(countLines(p))
+			w.shards[0].rejected.Add(linecount.Of(p))
 			return n, e
 		default:
 			err = e

@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"bytes"
 	"math/bits"
 	"strconv"
 	"time"
@@ -226,13 +225,4 @@ func count(n uint64) string {
 		return "1 record"
 	}
 	return strconv.FormatUint(n, 10) + " records"
-}
-
-// countLines counts the lines of p; a last one without a newline counts.
-func countLines(p []byte) uint64 {
-	n := uint64(bytes.Count(p, newline))
-	if len(p) > 0 && p[len(p)-1] != '\n' {
-		n++
-	}
-	return n
 }

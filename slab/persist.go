@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/rollway/rollway/internal/linecount"
 	"github.com/rollway/rollway/internal/slabfile"
 )
 
@@ -80,7 +81,7 @@ func (k *keeping) damaged(b slabfile.Batch) {
 		return
 	}
 	k.notes = append(k.notes, fmt.Errorf("slab: %s, %s of it delivered, %d bytes not: %w",
-		k.file.Path(), count(countLines(b.Data)), b.Cut, b.Problem))
+		k.file.Path(), count(linecount.Of(b.Data)), b.Cut, b.Problem))
 	if k.aside != "" {
 		return
 	}
@@ -111,7 +112,7 @@ func (w *Writer) recover(dst io.Writer, slabs []*slab) error {
 		}
 		k.file.Delivered(b.Slab, b.Start+held)
 		s := slabs[b.Slab]
-		lines := countLines(b.Data[held:])
+		lines := linecount.Of(b.Data[held:])
 		s.begun, s.base, s.data, s.lines = true, b.Start+held, b.Data[held:], int(lines)
 		s.marks = append(s.marks, mark{0, unknown})
 		k.recovered += lines

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+
+	"github.com/rollway/rollway/internal/linecount"
 )
 
 // placing is one Write on its way into slabs.
@@ -20,7 +22,7 @@ type placing struct {
 // that are too large have a place in a slab.
 func (w *Writer) writeSlow(p []byte, c class, urgent bool) (n int, placed bool, err error) {
 	if w.closed {
-		w.tally.rejected += countLines(p)
+		w.tally.rejected += linecount.Of(p)
 		w.mu.Unlock()
 		return 0, false, os.ErrClosed
 	}
@@ -44,7 +46,7 @@ func (w *Writer) writeSlow(p []byte, c class, urgent bool) (n int, placed bool, 
 
 // dropLocked counts the lines of p, which have no place, as dropped.
 func (w *Writer) dropLocked(r reason, c class, p []byte) {
-	n := countLines(p)
+	n := linecount.Of(p)
 	w.tally.dropped[c][r] += n
 	w.tally.unplaced += n
 	w.tally.unplacedBytes += uint64(len(p))
@@ -199,15 +201,6 @@ func firstLine(p []byte) (line []byte, size int) {
 }
 
 var newline = []byte{'\n'}
-
-// countLines counts the lines of p; a last one without a newline counts.
-func countLines(p []byte) uint64 {
-	n := uint64(bytes.Count(p, newline))
-	if len(p) > 0 && p[len(p)-1] != '\n' {
-		n++
-	}
-	return n
-}
 
 // queue holds the sealed slabs in order, guarded by Writer.mu. Its ring has a
 // place for every slab there is, so that a push always finds one.

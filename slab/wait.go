@@ -4,6 +4,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/rollway/rollway/internal/linecount"
 )
 
 // A waiter is a producer that found no slab and has the time to wait. Whoever
@@ -163,7 +165,7 @@ func (w *Writer) expelLocked() (all *waiter) {
 		for wt := list.head; wt != nil; wt = list.head {
 			list.remove(wt)
 			wt.closed = true
-			w.tally.rejected += countLines(wt.rest)
+			w.tally.rejected += linecount.Of(wt.rest)
 			wt.next, all = all, wt
 		}
 	}
