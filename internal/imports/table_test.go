@@ -121,6 +121,7 @@ var table = []edge{
 	{"collector/door/sentry", "collector/normalize", "events become lines"},
 	{"collector/door/sentry", "collector/receive", "the interface it implements"},
 	{"collector/door/sentry", "collector/pool", "memory that is used again is checked for use after return"},
+	{"collector/door/syslog", "internal/jsonline", "the level of FATAL"},
 	{"collector/door/sentry", "internal/jsonline", "answers hold text of senders, escaped as in lines"},
 	{"collector/door/splunk", "collector/door/scan", "events are taken apart without being decoded"},
 	{"collector/door/splunk", "collector/normalize", "events become lines"},

@@ -48,6 +48,7 @@ import (
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receive"
+	"github.com/rollway/rollway/internal/jsonline"
 )
 
 // Protocol is a receive.StreamProtocol and a receive.PacketProtocol.
@@ -62,11 +63,8 @@ type Protocol struct {
 // Name is for the log.
 func (Protocol) Name() string { return "syslog" }
 
-// Fatal of this project's levels.
-const levelFatal = slog.Level(12)
-
 // levels by severity.
-var levels = [8]slog.Level{levelFatal + 2, levelFatal + 1, levelFatal, slog.LevelError, slog.LevelWarn, slog.LevelInfo + 2, slog.LevelInfo, slog.LevelDebug}
+var levels = [8]slog.Level{jsonline.LevelFatal + 2, jsonline.LevelFatal + 1, jsonline.LevelFatal, slog.LevelError, slog.LevelWarn, slog.LevelInfo + 2, slog.LevelInfo, slog.LevelDebug}
 
 func words(list ...string) (b [][]byte) {
 	for _, s := range list {
