@@ -99,23 +99,50 @@ func Decode(p receive.Protocol, norm *normalize.Normalizer, batch *normalize.Bat
 	return q.Note, err
 }
 
+// Lines returns the lines that p makes of a body, and their batch. The body is
+// overwritten before, so that nothing may point there.
+func Lines(t testing.TB, p receive.Protocol, contentType, body string, received time.Time) ([]string, *normalize.Batch) {
+	t.Helper()
+	req := httptest.NewRequest("POST", "/", nil)
+	req.Header.Set("Content-Type", contentType)
+	b := new(normalize.Batch)
+	q := &receive.Request{HTTP: req, Body: []byte(body), Received: received, Norm: normalize.New(normalize.Limits{}), Batch: b}
+	if err := p.Decode(q); err != nil {
+		t.Fatalf("%v in %q", err, body)
+	}
+	for i := range q.Body {
+		q.Body[i] = 0xDB
+	}
+	return strings.Split(strings.TrimSuffix(string(b.Lines), "\n"), "\n"), b
+}
+
 // FuzzLimits are what each body is decoded with: the defaults, and limits that
 // small bodies reach.
 func FuzzLimits() []normalize.Limits {
 	return []normalize.Limits{{}, {MaxEventBytes: 300, MaxDepth: 6, MaxFields: 8, MaxKeyBytes: 20, MaxValueBytes: 100, MaxEvents: 5, MaxRejections: 3}}
 }
 
-// AddRecorded adds the bodies of the first requests in testdata/*.request.
-func AddRecorded(f *testing.F) {
-	files, err := filepath.Glob("testdata/*.request")
-	if err != nil || len(files) == 0 {
-		f.Fatalf("no requests in testdata (%v)", err)
+// Recorded returns what is in the files of testdata whose names pattern matches.
+func Recorded(f *testing.F, pattern string) [][]byte {
+	f.Helper()
+	names, err := filepath.Glob(filepath.Join("testdata", pattern))
+	if err != nil || len(names) == 0 {
+		f.Fatalf("no %s in testdata (%v)", pattern, err)
 	}
-	for _, file := range files {
-		b, err := os.ReadFile(file)
+	var all [][]byte
+	for _, name := range names {
+		b, err := os.ReadFile(name)
 		if err != nil {
 			f.Fatal(err)
 		}
+		all = append(all, b)
+	}
+	return all
+}
+
+// AddRecorded adds the bodies of the first requests in testdata/*.request.
+func AddRecorded(f *testing.F) {
+	for _, b := range Recorded(f, "*.request") {
 		f.Add(b[bytes.Index(b, []byte("\r\n\r\n"))+4:])
 	}
 }

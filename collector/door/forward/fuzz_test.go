@@ -2,25 +2,16 @@ package forward
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/rollway/rollway/collector/door/decodetest"
 	"github.com/rollway/rollway/collector/normalize"
 )
 
 // FuzzDecode sends any bytes in two pieces.
 func FuzzDecode(f *testing.F) {
-	files, _ := filepath.Glob("testdata/*.request")
-	if len(files) == 0 {
-		f.Fatal("no golden files")
-	}
-	for _, file := range files {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+	for _, b := range decodetest.Recorded(f, "*.request") {
 		f.Add(b, len(b)/2)
 	}
 	f.Add([]byte(arr(str("t"), arr(arr(at(1, 2), dict(str("a"), "\xd4\x05\x01", "\xc3", "\xcf\xff\xff\xff\xff\xff\xff\xff\xff", arr(), "\xcb"))), chunk)), 9)

@@ -64,17 +64,7 @@ func push1(labels string, entries ...[]byte) string {
 
 func decode(t testing.TB, contentType, body string) ([]string, *normalize.Batch) {
 	t.Helper()
-	req := httptest.NewRequest("POST", "/loki/api/v1/push", nil)
-	req.Header.Set("Content-Type", contentType)
-	b := new(normalize.Batch)
-	q := &receive.Request{HTTP: req, Body: []byte(body), Received: received, Norm: normalize.New(normalize.Limits{}), Batch: b}
-	if err := Protocol.Decode(q); err != nil {
-		t.Fatalf("%v in %q", err, body)
-	}
-	for i := range q.Body {
-		q.Body[i] = 0xDB // nothing may point there now
-	}
-	return strings.Split(strings.TrimSuffix(string(b.Lines), "\n"), "\n"), b
+	return decodetest.Lines(t, Protocol, contentType, body, received)
 }
 
 // TestBothForms has each case in both forms make the same line.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"net/http/httptest"
 	"reflect"
 	"strings"
 	"testing"
@@ -15,8 +14,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
+	"github.com/rollway/rollway/collector/door/decodetest"
 	"github.com/rollway/rollway/collector/normalize"
-	"github.com/rollway/rollway/collector/receive"
 )
 
 var received = time.Unix(1_780_000_000, 5).UTC()
@@ -24,17 +23,7 @@ var received = time.Unix(1_780_000_000, 5).UTC()
 // decode has a body decoded and returns its lines.
 func decode(t testing.TB, contentType, body string) ([]string, *normalize.Batch) {
 	t.Helper()
-	req := httptest.NewRequest("POST", "/v1/logs", nil)
-	req.Header.Set("Content-Type", contentType)
-	b := new(normalize.Batch)
-	q := &receive.Request{HTTP: req, Body: []byte(body), Received: received, Norm: normalize.New(normalize.Limits{}), Batch: b}
-	if err := Protocol.Decode(q); err != nil {
-		t.Fatalf("%v in %q", err, body)
-	}
-	for i := range q.Body {
-		q.Body[i] = 0xDB // nothing may point there now
-	}
-	return strings.Split(strings.TrimSuffix(string(b.Lines), "\n"), "\n"), b
+	return decodetest.Lines(t, Protocol, contentType, body, received)
 }
 
 // TestAgainstPdata makes logs at random, has the OpenTelemetry Collector's own

@@ -3,11 +3,10 @@ package syslog
 import (
 	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/rollway/rollway/collector/door/decodetest"
 	"github.com/rollway/rollway/collector/normalize"
 )
 
@@ -15,15 +14,7 @@ import (
 // anywhere: each becomes the line that it becomes as a datagram, and those that
 // are too long are counted one by one.
 func FuzzFrames(f *testing.F) {
-	files, _ := filepath.Glob("testdata/*udp*.request")
-	if len(files) == 0 {
-		f.Fatal("no golden files")
-	}
-	for _, file := range files {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+	for _, b := range decodetest.Recorded(f, "*udp*.request") {
 		for framing := range byte(3) {
 			f.Add(b, framing, 7, 20)
 		}

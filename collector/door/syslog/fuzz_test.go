@@ -2,25 +2,16 @@ package syslog
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/rollway/rollway/collector/door/decodetest"
 	"github.com/rollway/rollway/collector/normalize"
 )
 
 // FuzzDecode sends any bytes in two pieces, and as a datagram.
 func FuzzDecode(f *testing.F) {
-	files, _ := filepath.Glob("testdata/*.request")
-	if len(files) == 0 {
-		f.Fatal("no golden files")
-	}
-	for _, file := range files {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+	for _, b := range decodetest.Recorded(f, "*.request") {
 		f.Add(b, len(b)/2)
 	}
 	f.Add([]byte("<189>*Mar  1 2025 18:46:11.040: x\n<13>Feb 29 00:00:00 a b[1] c\x00x\ny\x00"), 3)
