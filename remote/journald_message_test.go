@@ -75,7 +75,7 @@ func FuzzJournal(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
-		line = bytes.ReplaceAll(line, newline, nil)
+		line = bytes.ReplaceAll(line, []byte("\n"), nil)
 		j := &journalFramer{opt: Journald{Identifier: "shop"}}
 		entry := j.appendMessage(nil, line)
 		fields, err := parseEntry(entry)

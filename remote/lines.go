@@ -2,8 +2,6 @@ package remote
 
 import "bytes"
 
-var newline = []byte{'\n'}
-
 // wholeLines is the length of p up to and with its last line end.
 func wholeLines(p []byte) int { return bytes.LastIndexByte(p, '\n') + 1 }
 

@@ -195,7 +195,7 @@ func FuzzSyslog(f *testing.F) {
 	}
 	o := Syslog{Hostname: "h", AppName: "a", ProcID: "1", MsgID: "m", StructuredData: "rw@1"}
 	f.Fuzz(func(t *testing.T, line []byte, text bool) {
-		line = bytes.ReplaceAll(line, newline, nil)
+		line = bytes.ReplaceAll(line, []byte("\n"), nil)
 		o := o
 		o.Text = text
 		framer := framerFor(t, o, false)
