@@ -1,8 +1,8 @@
 package collector
 
 import (
+	"bytes"
 	"context"
-	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -27,8 +27,9 @@ type headers struct {
 	meters   sync.Map // net.Conn → *headerMeter, while net/http serves it
 }
 
-// A headerMeter counts the header that is being read of one connection, until
-// its request is over.
+// A headerMeter counts the header of one connection until its request is over:
+// from when it is whole, and without TLS, where handshakes are read as well, while
+// it is being read.
 type headerMeter struct {
 	all  *headers
 	conn net.Conn
@@ -46,16 +47,10 @@ type meterKey struct{}
 // watch has what srv reads of its connections counted.
 func (h *headers) watch(srv *http.Server) {
 	srv.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		inner := c
-		if t, is := c.(*tls.Conn); is {
-			inner = t.NetConn()
-		}
-		w, is := inner.(interface{ OnRead(func(int) error) })
-		if !is {
-			return ctx
-		}
 		m := &headerMeter{all: h, conn: c}
-		w.OnRead(m.add)
+		if plain, is := c.(interface{ OnRead(func([]byte) error) }); is {
+			plain.OnRead(m.add)
+		}
 		h.meters.Store(c, m)
 		return context.WithValue(ctx, meterKey{}, m)
 	}
@@ -81,6 +76,9 @@ func (h *headers) watch(srv *http.Server) {
 		defer given()
 		if !ok {
 			w.Header().Set("Retry-After", "1")
+			if r.ProtoMajor == 1 {
+				w.Header().Set("Connection", "close") // or net/http would wait for the body first
+			}
 			writeJSON(w, http.StatusServiceUnavailable, map[string]any{"error": "headers of requests take up as much memory as they may; send it again after 1 s"})
 			return
 		}
@@ -96,25 +94,26 @@ func (noHeaderMemory) Error() string   { return "headers take up as much memory 
 func (noHeaderMemory) Timeout() bool   { return true }
 func (noHeaderMemory) Temporary() bool { return false }
 
-// add counts n bytes that were read. Without memory for them the connection is told
-// so, as far as it can be, and ends.
-func (m *headerMeter) add(n int) error {
-	if m.take(n) {
+// add counts what was read. Without memory for it the connection is told so, and
+// ends.
+func (m *headerMeter) add(p []byte) error {
+	if m.take(p) {
 		return nil
 	}
-	if c, secret := m.conn.(*tls.Conn); secret {
-		c.NetConn().Close() // its words would come from within this read
-	} else {
-		refuse(m.conn)
-	}
+	refuse(m.conn)
 	return noHeaderMemory{}
 }
 
-// take takes the memory for n more bytes.
-func (m *headerMeter) take(n int) bool {
+// http2 begins a connection of HTTP/2. What net/http keeps of a header there is
+// bounded by the text, and bodies may come before the handler has been called.
+var http2 = []byte("PRI ")
+
+// take takes the memory for p, which was read.
+func (m *headerMeter) take(p []byte) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.read += n
+	m.closed = m.closed || m.read == 0 && bytes.HasPrefix(p, http2)
+	m.read += len(p)
 	more := int64(min(m.read, maxHeader)-freeHeader)*headerFactor - m.held
 	if m.body || m.closed || more <= 0 {
 		return true
@@ -168,8 +167,6 @@ func (m *headerMeter) known(r *http.Request) (given func(), ok bool) {
 		m.held = want
 		return nothing, true
 	}
-	m.all.receiver.Give(m.held)
-	m.held, m.closed = 0, true // from now on what is read has frames of all kinds
 	if !m.all.receiver.Take(want) {
 		return nothing, false
 	}

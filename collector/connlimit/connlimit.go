@@ -139,18 +139,18 @@ type conn struct {
 	net.Conn
 	limit  *Limit
 	once   sync.Once
-	onRead func(int) error // nil: nobody is told
+	onRead func([]byte) error // nil: nobody looks
 }
 
-// OnRead has f told how many bytes each Read has got, which fails if f does. It is
+// OnRead has f look at what each Read has got, which fails if f does. It is
 // called before the first one.
-func (c *conn) OnRead(f func(n int) error) { c.onRead = f }
+func (c *conn) OnRead(f func(p []byte) error) { c.onRead = f }
 
 // Read implements net.Conn.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if c.onRead != nil && n > 0 {
-		if wrong := c.onRead(n); wrong != nil {
+		if wrong := c.onRead(p[:n]); wrong != nil {
 			return 0, wrong
 		}
 	}

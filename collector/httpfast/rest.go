@@ -56,7 +56,7 @@ type handed struct {
 	remote net.Addr // as it was accepted: a connection that was reset has none any more
 	first  []byte
 
-	onRead func(int) error // nil: nobody is told
+	onRead func([]byte) error // nil: nobody looks
 
 	inVain int // as in conn
 	stays  int // for so many requests of HTTP/1; used by the handler of one
@@ -86,15 +86,15 @@ func (c *handed) RemoteAddr() net.Addr {
 	return c.remote
 }
 
-// OnRead has f told how many bytes each Read has got, which fails if f does. It is
+// OnRead has f look at what each Read has got, which fails if f does. It is
 // called before the first one.
-func (c *handed) OnRead(f func(n int) error) { c.onRead = f }
+func (c *handed) OnRead(f func(p []byte) error) { c.onRead = f }
 
 // Read implements net.Conn.
 func (c *handed) Read(p []byte) (int, error) {
 	n, err := c.read(p)
 	if c.onRead != nil && n > 0 {
-		if wrong := c.onRead(n); wrong != nil {
+		if wrong := c.onRead(p[:n]); wrong != nil {
 			return 0, wrong
 		}
 	}

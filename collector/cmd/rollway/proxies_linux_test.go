@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/locked"
+	"github.com/rollway/rollway/internal/needs"
 )
 
 // A proxy is a program that runs in front of collectors.
@@ -32,7 +33,9 @@ func startProxy(t *testing.T, addr, name string, args ...string) *proxy {
 		path = filepath.Join("/usr/sbin", name) // where an ordinary user's PATH does not lead
 		_, err = os.Stat(path)
 	}
-	skipUnless(t, err == nil, name)
+	if err != nil {
+		needs.Missing(t, "the program "+name)
+	}
 	p := &proxy{cmd: exec.Command(path, args...)}
 	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.said
 	if err := p.cmd.Start(); err != nil {
@@ -60,7 +63,7 @@ func startNginx(t *testing.T, addr, http string) *proxy {
 	t.Helper()
 	dir := t.TempDir()
 	user, temp := "", ""
-	if isRoot() {
+	if os.Geteuid() == 0 {
 		user = "user root;"
 	}
 	for _, of := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
