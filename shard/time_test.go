@@ -42,7 +42,9 @@ func TestFlushIntervalBesideABusyShard(t *testing.T) {
 }
 
 // It holds also within a batch of many buffers: a record of a quiet shard waits
-// for those that were queued before it was due, and for no others.
+// for those that were queued before it was due, and not for another batch. How many
+// more that are is a matter of who runs first: whenever a write ends while the busy
+// shard is between two records it is not seen to wait for the buffer that it took.
 func TestFlushIntervalWithinABatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const interval, perWrite, terms = 100 * time.Millisecond, 30 * time.Millisecond, 32
@@ -65,7 +67,7 @@ func TestFlushIntervalWithinABatch(t *testing.T) {
 				given := time.Now()
 				w.LogBytes([]byte("quiet"))
 				<-dst.quiet
-				if took, most := time.Since(given), interval+(terms+1)*perWrite; took > most {
+				if took, most := time.Since(given), interval+terms*3/2*perWrite; took > most {
 					t.Errorf("record %d was written after %v, want %v at most", i, took, most)
 				}
 				time.Sleep(7 * perWrite) // another moment of the next batch
