@@ -126,6 +126,7 @@ func TestKafkaHoldsAcrossRestarts(t *testing.T) {
 func TestSinkTakenAwayAndBack(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Journal.SegmentSize, cfg.Journal.RetainSize = 2000, 4000
+	cfg.Journal.Compression = config.NoCompression // packed in time, all lines would be less than that
 	with := cfg
 	with.Kafka.Brokers, with.Kafka.Topic = "127.0.0.1:1", "logs" // nobody listens there
 	fill := func(r *running) {

@@ -27,10 +27,10 @@ more, answers what it has taken, makes the journal durable and exits with 0. A
 second signal ends it at once. SIGHUP has it read enrich, rules and the files of
 tokens, certificates and networks again; what cannot be used changes nothing.
 
-The garbage collector keeps to limits.in_flight and what else is in use, with a
-quarter of the former for garbage, and to nine tenths of the memory that the cgroup
-of the process allows (both versions, and the groups around it); GOMEMLIMIT in the
-environment says something else.
+The garbage collector keeps to limits.in_flight and what else is in use, with
+a quarter of the former for garbage, and to nine tenths of the memory that the
+cgroup of the process allows (both versions, and the groups around it);
+GOMEMLIMIT in the environment says something else.
 
 Without a configuration file all settings are at their defaults; 'rollway check
 -example' prints them with their meaning. Flags override the file.
