@@ -51,7 +51,8 @@ func (c *Collector) handler(errorLog *log.Logger) (mux *http.ServeMux, intake ma
 	route("/api/query", reading(http.HandlerFunc(c.api.ServeQuery)))
 	mux.Handle("/api/tail", reading(http.HandlerFunc(c.api.ServeTail))) // as long as its client likes
 	route("/api/ledger", c.answerInTime(reading(readOnly(http.HandlerFunc(c.serveLedger)))))
-	route("/metrics", c.answerInTime(reading(readOnly(promhttp.HandlerFor(c.metrics.registry, promhttp.HandlerOpts{ErrorLog: errorLog})))))
+	// Prometheus comes by whatever name its target has, and what it gets are counts.
+	route("/metrics", c.answerInTime(c.readers(readOnly(promhttp.HandlerFor(c.metrics.registry, promhttp.HandlerOpts{ErrorLog: errorLog})))))
 	route("/healthz", c.answerInTime(readOnly(http.HandlerFunc(c.serveHealth))))
 	route("/readyz", c.answerInTime(readOnly(http.HandlerFunc(c.serveReady))))
 	mux.Handle("/{$}", c.measured("/", c.answerInTime(elastic.Handshake(indexOnly(http.HandlerFunc(c.serveIndex))))))
