@@ -127,6 +127,9 @@ func serveSettings(flags *flag.FlagSet, path string, values []*string) (cfg conf
 func serve(c *call, cfg config.Config, settings func() (config.Config, error)) error {
 	ctx, stop := interruptible()
 	defer stop()
+	again := make(chan os.Signal, 1) // from the beginning: SIGHUP would end a process that does not ask for it
+	signal.Notify(again, hangup...)
+	defer signal.Stop(again)
 	log, err := ownLog(c.stderr, slog.LevelInfo)
 	if err != nil {
 		return err
@@ -153,9 +156,6 @@ func serve(c *call, cfg config.Config, settings func() (config.Config, error)) e
 	fmt.Fprint(c.stdout, banner(col, cfg, debug))
 	running, end := context.WithCancel(context.Background())
 	defer end()
-	again := make(chan os.Signal, 1)
-	signal.Notify(again, hangup...)
-	defer signal.Stop(again)
 	go reloadOn(running, again, col, settings, own)
 	context.AfterFunc(ctx, func() {
 		fmt.Fprintf(c.stdout, "stopping: requests under way have %s; a second signal ends it at once\n", cfg.Timeouts.Shutdown)
