@@ -57,6 +57,18 @@ log.Info("a fragment")
 	}
 }
 
+func TestDifference(t *testing.T) {
+	for _, c := range []struct{ shown, got, want string }{
+		{"a\nb …\nc\n", "a\nd\nc\n", "not printed as line 2: b …"},
+		{"a\n…\nz\n", "a\nb\n", "not printed as line 3: z"},
+		{"a\n", "a\nb\n", "more was printed than is shown"},
+	} {
+		if got := difference(c.shown, c.got); got != c.want {
+			t.Errorf("difference(%q, %q) = %q, want %q", c.shown, c.got, got, c.want)
+		}
+	}
+}
+
 func TestMatches(t *testing.T) {
 	for _, c := range []struct {
 		shown, got string
@@ -69,6 +81,11 @@ func TestMatches(t *testing.T) {
 		{"a\nb\n", "a\nb\nc\n", false, true},
 		{"a.c\n", "abc\n", true, false},
 		{"took … s\n", "took 12.5 s\n", true, true},
+		{"p50      …\n", "p50   870ns\n", true, true},
+		{"p50      …\n", "p50  1.11µs\n", true, true},
+		{"p50      …\n", "p50  \n", true, true},
+		{"p50      …\n", "p50:  1.11µs\n", true, false},
+		{"p50  …  s\n", "p50 1 s\n", true, false},
 		{"first\n…\nlast\n", "first\n1\n2\nlast\n", true, true},
 		{"first\n…\nlast\n", "first\n1\n2\n", true, false},
 		{`{"time":"2026-01-01T00:00:00Z"}`, `{"time":"2031-12-31T23:59:59.123456789+02:00"}`, true, true},

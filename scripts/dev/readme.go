@@ -180,7 +180,7 @@ func (s *session) run(st step) error {
 	}
 	s.dir = strings.TrimSpace(string(dir))
 	if st.output != "" && !matches(st.output, p.out.String(), true) {
-		return fmt.Errorf("README shows:\n%s\nit printed:\n%s", st.output, p.out.String())
+		return fmt.Errorf("%s; README shows:\n%s\nit printed:\n%s", difference(st.output, p.out.String()), st.output, p.out.String())
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func (s *session) runBackground(st step) error {
 		case <-p.done:
 			return fmt.Errorf("ended early: %v; it printed:\n%s", p.err, p.out.String())
 		case <-deadline:
-			return fmt.Errorf("README shows:\n%s\nafter %v it had printed:\n%s", st.output, backgroundTimeout, p.out.String())
+			return fmt.Errorf("%s; README shows:\n%s\nafter %v it had printed:\n%s", difference(st.output, p.out.String()), st.output, backgroundTimeout, p.out.String())
 		}
 	}
 }

@@ -29,8 +29,10 @@ type program struct {
 //   - The line before the fence may be <!-- run: background -->: the block's
 //     command keeps running; what is shown is how its output begins. Or
 //     <!-- run: no, REASON -->.
-//   - In shown output "…" stands for anything within a line, a line of "…"
-//     alone for any number of lines, and every RFC 3339 time for any other.
+//   - In shown output "…" stands for anything within a line, and the spaces
+//     before it for as many as a column takes that keeps to its right edge; a
+//     line of "…" alone stands for any number of lines, and every RFC 3339 time
+//     for any other.
 //   - A block fenced as go that begins with "package main" must build.
 func parseReadme(text string) (steps []step, programs []program, err error) {
 	lines := strings.Split(text, "\n")
@@ -104,6 +106,8 @@ func parseBlock(block []string, line int, directive string) ([]step, error) {
 
 var rfc3339 = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 
+var anything = regexp.MustCompile(` *…`)
+
 // matches reports whether got is what the page shows, or, if not whole, begins
 // with it.
 func matches(shown, got string, whole bool) bool {
@@ -115,7 +119,13 @@ func matches(shown, got string, whole bool) bool {
 			re.WriteString(`(?:.*\n)*?`)
 			continue
 		}
-		re.WriteString(strings.ReplaceAll(regexp.QuoteMeta(line), "…", `.*`) + ` *\n`)
+		re.WriteString(anything.ReplaceAllStringFunc(regexp.QuoteMeta(line), func(s string) string {
+			if strings.HasPrefix(s, " ") {
+				return ` +.*`
+			}
+			return `.*`
+		}))
+		re.WriteString(` *\n`)
 	}
 	if whole {
 		re.WriteString(`\z`)
@@ -124,4 +134,15 @@ func matches(shown, got string, whole bool) bool {
 		got += "\n"
 	}
 	return regexp.MustCompile(re.String()).MatchString(rfc3339.ReplaceAllLiteralString(got, "TIME"))
+}
+
+// difference says from which shown line on got is something else.
+func difference(shown, got string) string {
+	lines := strings.SplitAfter(strings.TrimSuffix(shown, "\n"), "\n")
+	for i, line := range lines {
+		if !matches(strings.Join(lines[:i+1], ""), got, false) {
+			return fmt.Sprintf("not printed as line %d: %s", i+1, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	return "more was printed than is shown"
 }
