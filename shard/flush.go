@@ -190,7 +190,7 @@ func (w *Writer) sendOffDue(now time.Time) (any bool) {
 		any = true
 		t.since.CompareAndSwap(0, w.clock(now)) // its first writer is just about to
 		age := time.Duration(w.clock(now) - t.since.Load())
-		if age+w.io.tick > w.opts.FlushInterval && w.mayGo(s) {
+		if age+w.io.tick > w.opts.FlushInterval && w.mayGo(s, now) {
 			w.sendOff(s, t)
 		}
 	}
@@ -199,18 +199,20 @@ func (w *Writer) sendOffDue(now time.Time) (any bool) {
 
 // mayGo reports whether a term of s that is due is to be sent off. It stays, and
 // the room in it, while the destination fails, and while s would get no other
-// term for it, unless the others take every term as soon as it is free.
-func (w *Writer) mayGo(s *shard) bool {
+// term for it, unless others take every term as soon as it is free. That is so if
+// one of them has none, or had none until less than a tick ago.
+func (w *Writer) mayGo(s *shard, now time.Time) bool {
 	if w.io.paused {
 		return false
 	}
-	w.mu.Lock()
-	spare := len(w.free) > 0 && w.mayTakeLocked(s)
-	w.mu.Unlock()
 	for i := range w.shards {
-		spare = spare || w.shards[i].cur.Load() == w.full
+		if w.shards[i].cur.Load() == w.full {
+			return true
+		}
 	}
-	return spare
+	w.mu.Lock() // after that, or one that is relieved in between would be missed
+	defer w.mu.Unlock()
+	return w.clock(now)-w.relieved < int64(w.io.tick) || len(w.free) > 0 && w.mayTakeLocked(s)
 }
 
 // sendOffAll sends off every record that a shard holds.

@@ -65,17 +65,18 @@ type Writer struct {
 	dozing atomic.Bool // run waits without a ticker: the next record wakes it
 	wake   chan struct{}
 
-	mu      sync.Mutex
-	free    []*term       // guarded by mu; sealed and empty
-	queue   []*term       // guarded by mu; sealed, in the order in which they are written
-	pushed  uint64        // guarded by mu; terms queued since New
-	flushed uint64        // guarded by mu; terms written or given up since New
-	tally   tally         // guarded by mu
-	waiters []*waiter     // guarded by mu; in the order in which they came
-	barrier []*barrier    // guarded by mu; in the order of their targets
-	reopens []*reopening  // guarded by mu
-	prod    chan struct{} // ends a wait of run between two tries
-	io      ioState       // owned by run
+	mu       sync.Mutex
+	free     []*term       // guarded by mu; sealed and empty
+	queue    []*term       // guarded by mu; sealed, in the order in which they are written
+	pushed   uint64        // guarded by mu; terms queued since New
+	flushed  uint64        // guarded by mu; terms written or given up since New
+	tally    tally         // guarded by mu
+	relieved int64         // guarded by mu; when a shard without a term last got one, by clock
+	waiters  []*waiter     // guarded by mu; in the order in which they came
+	barrier  []*barrier    // guarded by mu; in the order of their targets
+	reopens  []*reopening  // guarded by mu
+	prod     chan struct{} // ends a wait of run between two tries
+	io       ioState       // owned by run
 
 	closed    bool          // guarded by mu; no shard has a term, or will soon have none
 	lent      bool          // guarded by mu; the destination's method under way has the batch

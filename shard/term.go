@@ -161,6 +161,9 @@ func (w *Writer) takeLocked(s *shard) bool {
 		}
 		next.stop.Store(0)
 		next.queued = false
+		if s.cur.Load() == w.full {
+			w.relieved = w.clock(time.Now())
+		}
 		s.cur.Store(next) // sealed as yet, and known to be current by those who get a place
 		used, all := w.grantLocked(s, next)
 		if all {
