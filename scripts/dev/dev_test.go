@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestParseReadme(t *testing.T) {
@@ -160,10 +162,83 @@ func TestFindFuzz(t *testing.T) {
 	}
 }
 
+// Real fuzz targets, built and run.
+func TestFuzzRun(t *testing.T) {
+	dir := t.TempDir()
+	for name, src := range map[string]string{
+		"go.mod": "module example.com/fuzzrun\n\ngo 1.26\n",
+		"p/p_test.go": `package p
+
+import "testing"
+
+func FuzzGood(f *testing.F) {
+	f.Add(1)
+	f.Add(2)
+	f.Fuzz(func(t *testing.T, n int) {})
+}
+
+func FuzzEmpty(f *testing.F) { f.Fuzz(func(t *testing.T, n int) {}) }
+
+func FuzzBadSeed(f *testing.F) {
+	f.Add(7)
+	f.Fuzz(func(t *testing.T, n int) { t.Error("never good") })
+}
+
+func FuzzFinds(f *testing.F) {
+	f.Add(7)
+	f.Fuzz(func(t *testing.T, n int) {
+		if n != 7 {
+			t.Error("another number")
+		}
+	})
+}
+`,
+		"q/q_test.go": "package q\n\nfunc FuzzDoesNotBuild(f *testing.F) {}\n",
+	} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(src), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("GOWORK", "off")
+	targets, err := findFuzz(dir)
+	if err != nil || len(targets) != 5 {
+		t.Fatalf("%v, %v", targets, err)
+	}
+	built, err := newFuzzBuilds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer built.remove()
+	built.cache = t.TempDir()
+	want := map[string]string{ // what is said, or the error
+		"FuzzGood":         "2 seeds, fuzz: elapsed: ",
+		"FuzzEmpty":        "the seed corpus is empty",
+		"FuzzBadSeed":      "run the seeds: exit status 1",
+		"FuzzFinds":        "Failing input written to ",
+		"FuzzDoesNotBuild": "undefined: testing",
+	}
+	for _, target := range targets {
+		said, err := target.run(built, time.Second)
+		if (err == nil) != (target.name == "FuzzGood") {
+			t.Errorf("%s: %q, %v", target.name, said, err)
+		}
+		if !strings.Contains(fmt.Sprint(said, err), want[target.name]) {
+			t.Errorf("%s: %q, %v, want %q", target.name, said, err, want[target.name])
+		}
+	}
+	if found, err := filepath.Glob(filepath.Join(dir, "p", "testdata", "fuzz", "FuzzFinds", "*")); err != nil || len(found) != 1 {
+		t.Errorf("found inputs: %q, %v", found, err)
+	}
+}
+
 func TestEndedByDeadline(t *testing.T) {
 	const (
 		progress = "fuzz: elapsed: 0s, gathering baseline coverage: 0/41 completed\nfuzz: elapsed: 5s, execs: 506104 (92898/sec), new interesting: 0 (total: 41)\n"
-		verdict  = "FAIL\nexit status 1\nFAIL\texample.com/x\t5.246s\n"
+		verdict  = "FAIL\n"
 	)
 	for _, tt := range []struct {
 		name, said string

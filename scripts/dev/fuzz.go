@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"sort"
 	"strings"
 	"time"
@@ -46,13 +46,20 @@ func fuzz(args []string) error {
 	}
 	limit := min(*each, *total/time.Duration(len(targets))).Round(time.Second)
 	limit = max(limit, time.Second)
+	built, err := newFuzzBuilds()
+	if err != nil {
+		return err
+	}
+	defer built.remove()
 	var passed, failed int
 	for _, t := range targets {
-		if err := t.run(limit); err != nil {
+		said, err := t.run(built, limit)
+		if err != nil {
 			fmt.Printf("FAIL  %s %s: %v\n", path.Join(t.module, t.pkg), t.name, err)
 			failed++
 			continue
 		}
+		fmt.Printf("ok    %s %s: %s\n", path.Join(t.module, t.pkg), t.name, said)
 		passed++
 	}
 	fmt.Printf("\n%d passed, %d failed\n", passed, failed)
@@ -106,22 +113,76 @@ func findFuzz(dir string) ([]fuzzTarget, error) {
 	return targets, err
 }
 
-// run checks the target's seeds and fuzzes it.
-func (t fuzzTarget) run(limit time.Duration) error {
-	seeds, err := t.seeds()
+// fuzzBuilds holds the test program of the package that was fuzzed last. To
+// build one takes longer than a second of fuzzing, and a package has several targets.
+type fuzzBuilds struct {
+	dir, cache string
+	of         string // folder of the package
+	name       string // import path of the package
+	err        error  // of its build
+}
+
+func newFuzzBuilds() (*fuzzBuilds, error) {
+	out, err := exec.Command("go", "env", "GOCACHE").Output()
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("go env: %w", withStderr(err))
 	}
+	dir, err := os.MkdirTemp("", "rollway-fuzz")
+	return &fuzzBuilds{dir: dir, cache: filepath.Join(strings.TrimSpace(string(out)), "fuzz")}, err
+}
+
+func (b *fuzzBuilds) remove() { os.RemoveAll(b.dir) }
+
+// program builds the test program of t's package, if it is not the last one.
+func (b *fuzzBuilds) program(t fuzzTarget) (string, error) {
+	program := filepath.Join(b.dir, "fuzz.test")
+	if runtime.GOOS == "windows" {
+		program += ".exe"
+	}
+	if folder := filepath.Join(t.module, t.pkg); b.of != folder {
+		b.of = folder
+		cmd := exec.Command("go", "test", "-c", "-fuzz=.", "-o", program, "./"+t.pkg)
+		cmd.Dir = t.module
+		var out []byte
+		if out, b.err = cmd.CombinedOutput(); b.err != nil {
+			b.err = fmt.Errorf("build the tests: %w:\n%s", b.err, out)
+			return "", b.err
+		}
+		list := exec.Command("go", "list", "-f", "{{.ImportPath}}", "./"+t.pkg)
+		list.Dir = t.module
+		if out, b.err = list.Output(); b.err != nil {
+			b.err = fmt.Errorf("go list: %w", withStderr(b.err))
+		}
+		b.name = strings.TrimSpace(string(out))
+	}
+	return program, b.err
+}
+
+// run checks the target's seeds and fuzzes it. It returns what it came to.
+func (t fuzzTarget) run(built *fuzzBuilds, limit time.Duration) (string, error) {
+	program, err := built.program(t)
+	if err != nil {
+		return "", err
+	}
+	start := func(flags ...string) ([]byte, error) {
+		cmd := exec.Command(program, flags...)
+		cmd.Dir = filepath.Join(t.module, t.pkg)
+		return cmd.CombinedOutput()
+	}
+	out, err := start("-test.v", "-test.timeout=5m", "-test.run=^"+t.name+"$")
+	if err != nil {
+		return "", fmt.Errorf("run the seeds: %w:\n%s", err, out)
+	}
+	seeds := bytes.Count(out, []byte("\n    --- PASS: "+t.name+"/"))
 	if seeds == 0 {
-		return errors.New("the seed corpus is empty: add seeds with f.Add or files in testdata/fuzz")
+		return "", errors.New("the seed corpus is empty: add seeds with f.Add or files in testdata/fuzz")
 	}
 	// Making an interesting input smaller may take a minute, in which nothing is
 	// tried, and fails where the time ends meanwhile.
-	cmd := t.goTest("-run=^$", "-fuzz=^"+t.name+"$", "-fuzztime="+limit.String(), "-fuzzminimizetime=20x")
-	out, err := cmd.CombinedOutput()
+	cache := filepath.Join(built.cache, filepath.FromSlash(built.name)) // where go test has it too
+	out, err = start("-test.run=^$", "-test.fuzz=^"+t.name+"$", "-test.fuzztime="+limit.String(), "-test.fuzzminimizetime=20x", "-test.fuzzcachedir="+cache)
 	if err != nil && !endedByDeadline(t.name, out) {
-		fmt.Printf("%s\n", out)
-		return err
+		return "", fmt.Errorf("%w:\n%s", err, out)
 	}
 	var last string
 	for line := range strings.Lines(string(out)) {
@@ -129,8 +190,7 @@ func (t fuzzTarget) run(limit time.Duration) error {
 			last = strings.TrimSpace(line)
 		}
 	}
-	fmt.Printf("ok    %s %s: %d seeds, %s\n", path.Join(t.module, t.pkg), t.name, seeds, last)
-	return nil
+	return fmt.Sprintf("%d seeds, %s", seeds, last), nil
 }
 
 // endedByDeadline reports whether the output of a fuzzer that failed says
@@ -145,37 +205,8 @@ func endedByDeadline(name string, out []byte) bool {
 			said = append(said, line)
 		}
 	}
-	return len(said) == 5 &&
+	return len(said) == 3 &&
 		strings.HasPrefix(said[0], "--- FAIL: "+name+" (") &&
 		said[1] == "context deadline exceeded" &&
-		said[2] == "FAIL" && said[3] == "exit status 1" &&
-		strings.HasPrefix(said[4], "FAIL\t")
-}
-
-// seeds counts the seeds by running each as a test.
-func (t fuzzTarget) seeds() (int, error) {
-	out, err := t.goTest("-json", "-timeout=5m", "-run=^"+t.name+"$").Output()
-	n := 0
-	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
-		var e event
-		if err := dec.Decode(&e); err != nil {
-			return 0, fmt.Errorf("read the output of go test: %w", err)
-		}
-		if e.Action == "pass" && strings.HasPrefix(e.Test, t.name+"/") {
-			n++
-		}
-		if err != nil && (e.Action == "output" || e.Action == "build-output") {
-			fmt.Print(e.Output)
-		}
-	}
-	if err != nil {
-		return 0, fmt.Errorf("run the seeds: %w", withStderr(err))
-	}
-	return n, nil
-}
-
-func (t fuzzTarget) goTest(flags ...string) *exec.Cmd {
-	cmd := exec.Command("go", append(append([]string{"test"}, flags...), "./"+t.pkg)...)
-	cmd.Dir = t.module
-	return cmd
+		said[2] == "FAIL"
 }
