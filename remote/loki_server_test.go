@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/internal/fetch"
 	"github.com/rollway/rollway/internal/needs"
 )
 
@@ -48,14 +49,20 @@ func buildLoki(t *testing.T, program string) {
 	dir := t.TempDir()
 	tool := func(args ...string) []byte {
 		t.Helper()
-		cmd := exec.Command("go", args...)
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "CGO_ENABLED=0")
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		out, err := cmd.Output()
+		var out []byte
+		err := fetch.Again(func() (err error) { // each may download modules
+			cmd := exec.Command("go", args...)
+			cmd.Dir = dir
+			cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "CGO_ENABLED=0")
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			if out, err = cmd.Output(); err != nil {
+				err = fmt.Errorf("%w\n%s", err, stderr.String())
+			}
+			return err
+		})
 		if err != nil {
-			needs.Missing(t, fmt.Sprintf("Loki, which cannot be built: go %s: %v\n%s", strings.Join(args, " "), err, stderr.String()))
+			needs.Missing(t, fmt.Sprintf("Loki, which cannot be built: go %s: %v", strings.Join(args, " "), err))
 		}
 		return out
 	}

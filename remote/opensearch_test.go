@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/internal/fetch"
 	"github.com/rollway/rollway/internal/needs"
 	"github.com/rollway/rollway/remote"
 )
@@ -83,14 +84,15 @@ func startOpenSearch(t *testing.T) *openSearch {
 
 func fetchOpenSearch(t *testing.T, jars string) {
 	mvn := needs.Program(t, "mvn")
-	temp := jars + ".part"
-	out, err := exec.Command(mvn, "-q", "-B", "-f", "testdata/opensearch/pom.xml", "dependency:copy-dependencies",
-		"-DoutputDirectory="+temp, "-DincludeScope=runtime").CombinedOutput()
+	pom, err := filepath.Abs("testdata/opensearch/pom.xml")
 	if err != nil {
-		needs.Missing(t, fmt.Sprintf("OpenSearch, which Maven cannot fetch: %v\n%s", err, out))
-	}
-	if err := os.Rename(temp, jars); err != nil {
 		t.Fatal(err)
+	}
+	err = fetch.Into(jars, func(part string) *exec.Cmd {
+		return exec.Command(mvn, "-q", "-B", "-f", pom, "dependency:copy-dependencies", "-DoutputDirectory="+part, "-DincludeScope=runtime")
+	})
+	if err != nil {
+		needs.Missing(t, fmt.Sprintf("OpenSearch, which Maven cannot fetch: %v", err))
 	}
 }
 

@@ -17,6 +17,7 @@ const openAtOnce = 9900
 // manyConnections has a request come over each of many connections that stay
 // open, has the collector killed, and sends all of it again over as many.
 func manyConnections(s *scene) error {
+	s.config += "timeouts:\n  read_header: 1m\n" // the first waits until all are open
 	if err := s.start(); err != nil {
 		return err
 	}

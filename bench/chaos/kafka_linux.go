@@ -43,7 +43,7 @@ func startKafka(k *kafkatest.Broker) error {
 	if err := k.Start(); err != nil {
 		return err
 	}
-	return k.CreateTopic(kafkaTopic, kafkaPartitions, 2*time.Minute)
+	return k.CreateTopic(kafkaTopic, kafkaPartitions, 5*time.Minute)
 }
 
 // kafkaAway kills Kafka, and the collector meanwhile too, and has both back:
@@ -156,9 +156,12 @@ func (s *scene) consume(k *kafkatest.Broker) error {
 		}
 	}
 	// Behind the last acknowledged event there may be some of those delivered
-	// twice; they are not waited for.
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	// twice; they are not waited for. What is missing has a minute from the last
+	// one that was found.
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	patience := time.AfterFunc(time.Minute, cancel)
+	defer patience.Stop()
 	for missing > 0 && ctx.Err() == nil {
 		for _, record := range c.PollFetches(ctx).Records() {
 			number, index := parse(record.Value)
@@ -170,6 +173,7 @@ func (s *scene) consume(k *kafkatest.Broker) error {
 				again++
 			} else if acked[number].acked {
 				missing--
+				patience.Reset(time.Minute)
 			}
 		}
 	}

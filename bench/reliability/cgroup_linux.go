@@ -64,9 +64,10 @@ func makeCgroup(root string, v1 bool) (*cgroup, error) {
 	}
 	err = os.WriteFile(filepath.Join(dir, limit), []byte(strconv.Itoa(cgroupBytes)), 0)
 	if err == nil {
-		// Without swap it ends sooner. Kernels without swap have no such file.
-		if e := os.WriteFile(filepath.Join(dir, swap), []byte(noSwap), 0); !os.IsNotExist(e) {
-			err = e
+		// Without swap it ends sooner. Kernels without swap have no such file, and
+		// do not say so to who writes it.
+		if _, e := os.Stat(filepath.Join(dir, swap)); e == nil {
+			err = os.WriteFile(filepath.Join(dir, swap), []byte(noSwap), 0)
 		}
 	}
 	if err != nil {

@@ -201,7 +201,7 @@ func endedByDeadline(name string, out []byte) bool {
 	var said []string
 	for line := range strings.Lines(string(out)) {
 		line = strings.TrimSpace(line)
-		if line != "" && !strings.HasPrefix(line, "fuzz: elapsed: ") {
+		if line != "" && !strings.HasPrefix(line, "fuzz: elapsed: ") && line != "fuzz: waiting for fuzzing process to terminate..." {
 			said = append(said, line)
 		}
 	}

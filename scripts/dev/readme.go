@@ -16,7 +16,7 @@ import (
 const (
 	homepage          = "https://github.com/rollway/rollway"
 	foregroundTimeout = 5 * time.Minute
-	backgroundTimeout = 2 * time.Minute // until what it should print is there; make run builds first
+	backgroundTimeout = 10 * time.Minute // until what it should print is there; make run builds first
 	interruptTimeout  = 30 * time.Second
 )
 
@@ -116,9 +116,13 @@ func newSession() (*session, error) {
 		"GOMODCACHE="+caches[0], "GOCACHE="+caches[1],
 		"GOBIN="+filepath.Join(base, "bin"),
 		"PATH="+filepath.Join(base, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"),
-		"GIT_CONFIG_COUNT=2",
+		"GOMEMLIMIT=off", // or the collector would tell of this machine's control group
+		"LC_ALL=C.UTF-8",
+		"NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1",
+		"GIT_CONFIG_COUNT=3",
 		"GIT_CONFIG_KEY_0=url."+root+".insteadOf", "GIT_CONFIG_VALUE_0="+homepage,
 		"GIT_CONFIG_KEY_1=url."+root+".insteadOf", "GIT_CONFIG_VALUE_1="+homepage+".git",
+		"GIT_CONFIG_KEY_2=safe.directory", "GIT_CONFIG_VALUE_2=*",
 	)
 	return s, nil
 }

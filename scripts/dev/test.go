@@ -31,7 +31,7 @@ func test(args []string) error {
 // in the error.
 func goTest(r *report, dir string, args []string) error {
 	// Tests of remote may have to build Loki and to fetch OpenSearch first.
-	cmd := exec.Command("go", append(append([]string{"test", "-json", "-timeout=30m"}, args...), "./...")...)
+	cmd := exec.Command("go", append(append([]string{"test", "-json", "-timeout=60m"}, args...), "./...")...)
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
