@@ -101,7 +101,8 @@ func TestMatches(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	stream := `{"Action":"run","Package":"p","Test":"TestA"}
-{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p","Test":"TestA/sub","Elapsed":1.5}
+{"Action":"pass","Package":"p","Test":"TestA","Elapsed":2}
 {"Action":"output","Package":"p","Test":"TestB","Output":"=== RUN   TestB\n"}
 {"Action":"output","Package":"p","Test":"TestB","Output":"    b_test.go:3: needs tmux\n"}
 {"Action":"output","Package":"p","Test":"TestB","Output":"--- SKIP: TestB (0.00s)\n"}
@@ -119,7 +120,7 @@ func TestReport(t *testing.T) {
 		return out.String(), err
 	}
 	out, err := run(stream, false)
-	if err != nil || !strings.Contains(out, "p.TestB: b_test.go:3: needs tmux\n") || !strings.HasSuffix(out, "\n1 passed, 0 failed, 1 skipped\n") {
+	if err != nil || !strings.Contains(out, "p.TestB: b_test.go:3: needs tmux\n") || !strings.Contains(out, "\nslowest:\n     2.00s p.TestA\n     0.00s p.TestB\n\n") || !strings.HasSuffix(out, "\n2 passed, 0 failed, 1 skipped\n") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	if _, err := run(stream, true); err == nil {
@@ -132,7 +133,7 @@ func TestReport(t *testing.T) {
 {"Action":"fail","Package":"q","Test":"TestC"}
 {"Action":"fail","Package":"q"}
 `
-	if out, err := run(failing, false); err == nil || strings.Count(out, "c_test.go:9: broken") != 2 || !strings.HasSuffix(out, "\nFAILED, and said at the end:\nq.TestC:\n    c_test.go:9: broken\nq:\n\n1 passed, 2 failed, 1 skipped\n") {
+	if out, err := run(failing, false); err == nil || strings.Count(out, "c_test.go:9: broken") != 2 || !strings.HasSuffix(out, "\nFAILED, and said at the end:\nq.TestC:\n    c_test.go:9: broken\nq:\n\n2 passed, 2 failed, 1 skipped\n") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 )
 
@@ -59,6 +61,15 @@ func goTest(r *report, dir string, args []string) error {
 
 type testID struct{ Package, Test string }
 
+// timed is how long a test of a package took, its subtests included, in seconds.
+type timed struct {
+	testID
+	seconds float64
+}
+
+// slowest is how many tests are named with the time that they took.
+const slowest = 10
+
 // event is one line of go test -json.
 type event struct {
 	Action, Package, Test, Output, ImportPath string
@@ -70,6 +81,7 @@ type report struct {
 	output                  map[testID]*strings.Builder // of tests and packages that still run
 	passed, failed, skipped int
 	skips                   []string
+	took                    []timed
 	failures                strings.Builder // of finish: by then much may have come between
 }
 
@@ -105,6 +117,9 @@ func (r *report) end(id testID, e event) {
 	var said string
 	if b := r.output[id]; b != nil {
 		said = b.String()
+	}
+	if id.Test != "" && !strings.Contains(id.Test, "/") {
+		r.took = append(r.took, timed{id, e.Elapsed})
 	}
 	switch {
 	case id.Test == "" && e.Action == "pass":
@@ -151,8 +166,14 @@ func reason(said string) string {
 	return strings.Join(lines, " ")
 }
 
-// finish prints what was skipped, what failed again, and the closing line.
+// finish prints what took longest, what was skipped, what failed again, and the
+// closing line.
 func (r *report) finish(requireAll bool) error {
+	slices.SortStableFunc(r.took, func(a, b timed) int { return cmp.Compare(b.seconds, a.seconds) })
+	fmt.Fprint(r.w, "\nslowest:\n")
+	for _, t := range r.took[:min(slowest, len(r.took))] {
+		fmt.Fprintf(r.w, "  %7.2fs %s.%s\n", t.seconds, t.Package, t.Test)
+	}
 	if len(r.skips) > 0 {
 		fmt.Fprintf(r.w, "\nSKIPPED (run with REQUIRE=all to make these fail):\n  %s\n", strings.Join(r.skips, "\n  "))
 	}
