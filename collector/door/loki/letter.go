@@ -1,7 +1,6 @@
 package loki
 
 import (
-	"bytes"
 	"fmt"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -83,26 +82,24 @@ func (push) Reread(q *receive.Request, context []byte) error {
 // transcodeContext returns a request of one line and its context as protocol
 // buffers, valid until the reader is released.
 func (t *transcoder) transcodeContext(context, line []byte) ([]byte, error) {
-	t.in = *bytes.NewBuffer(context)
-	t.json.Reset(&t.in, jsonOptions...)
-	t.out = t.out[:0]
-	stream := t.open(1)
+	t.Reset(context)
+	stream := t.Open(1)
 	err := t.object("a context", func(name []byte) error {
 		switch string(name) {
 		case "labels":
 			return t.pairs("labels", fieldLabel)
 		case "entry":
-			start := t.open(2)
-			t.bytes(2, line)
+			start := t.Open(2)
+			t.Append(2, line)
 			err := t.object("an entry", t.entry)
-			t.shut(start)
+			t.Shut(start)
 			return err
 		}
-		return t.json.SkipValue()
+		return t.JSON.SkipValue()
 	})
-	t.shut(stream)
+	t.Shut(stream)
 	if err != nil {
 		return nil, fmt.Errorf("the context of a line is not as it was kept: %w", err)
 	}
-	return t.out, nil
+	return t.Out, nil
 }

@@ -97,4 +97,4 @@ const maxListed = 10
 var readers = pool.Pool[*reader]{New: newReader}
 
 // Memory is for the pool.
-func (r *reader) Memory() pool.Memory { return pool.Memory{r.values, r.time, r.out, r.raw} }
+func (r *reader) Memory() pool.Memory { return pool.Memory{r.values, r.time, r.Out, r.Raw} }

@@ -49,7 +49,7 @@ var jsonOptions = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontex
 func newReader() *reader {
 	r := &reader{time: make([]byte, 0, 40)}
 	r.dec = jsontext.NewDecoder(&r.src, jsonOptions...)
-	r.transcoder.init()
+	r.transcoder.Init()
 	return r
 }
 
@@ -64,7 +64,7 @@ func (r *reader) release() {
 		r.values = nil
 	}
 	r.values = r.values[:0]
-	r.transcoder.release()
+	r.transcoder.Release()
 	readers.Put(r)
 }
 
@@ -157,7 +157,7 @@ func (r *reader) add(p pair) error {
 
 // reserve takes the memory of what was read so far.
 func (r *reader) reserve() error {
-	return r.q.Reserve(int64(cap(r.out)) + r.spread + labelBytes*int64(cap(r.labels)))
+	return r.q.Reserve(int64(cap(r.Out)) + r.spread + labelBytes*int64(cap(r.labels)))
 }
 
 // readPair reads

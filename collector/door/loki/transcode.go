@@ -1,16 +1,15 @@
 package loki
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/rollway/rollway/collector/door/wire"
 	"github.com/rollway/rollway/collector/receive"
 )
 
@@ -22,26 +21,7 @@ import (
 // and, as Loki took it at first,
 //
 //	{"streams":[{"labels":"{NAME=\"VALUE\"}","entries":[{"ts":"RFC 3339","line":"LINE"}]}]}
-type transcoder struct {
-	json *jsontext.Decoder
-	in   bytes.Buffer
-	out  []byte
-	raw  []byte // an unquoted string
-}
-
-func (t *transcoder) init() { t.json = jsontext.NewDecoder(&t.in, jsonOptions...) }
-
-func (t *transcoder) release() {
-	t.in = bytes.Buffer{}
-	t.json.Reset(&t.in, jsonOptions...)
-	if cap(t.out) > keepScratch {
-		t.out = nil
-	}
-	if cap(t.raw) > keepScratch {
-		t.raw = nil
-	}
-	t.out, t.raw = t.out[:0], t.raw[:0]
-}
+type transcoder struct{ wire.Transcoder }
 
 // transcode returns q.Body as protocol buffers, valid until the reader is
 // released.
@@ -49,22 +29,8 @@ func (t *transcoder) transcode(q *receive.Request) ([]byte, error) {
 	if err := q.Reserve(3 * int64(len(q.Body))); err != nil {
 		return nil, err
 	}
-	t.in = *bytes.NewBuffer(q.Body)
-	t.json.Reset(&t.in, jsonOptions...)
-	t.out = t.out[:0]
-	err := t.object("a push request", t.request)
-	if err == nil {
-		if _, err = t.json.ReadToken(); err == io.EOF {
-			return t.out, nil
-		}
-		if err == nil {
-			err = errors.New("there is more behind its end")
-		}
-	}
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	return nil, fmt.Errorf("the body is not a valid push request in JSON at offset %d: %w; nothing was stored", t.json.InputOffset(), err)
+	t.Reset(q.Body)
+	return t.Finish("push request", t.object("a push request", t.request))
 }
 
 // object reads an object and has member read the value of each of its names;
@@ -73,14 +39,14 @@ func (t *transcoder) object(what string, member func(name []byte) error) error {
 	if err := t.begin(jsontext.KindBeginObject, what, "an object"); err != nil {
 		return err
 	}
-	for t.json.PeekKind() != jsontext.KindEndObject {
-		v, err := t.json.ReadValue()
+	for t.JSON.PeekKind() != jsontext.KindEndObject {
+		v, err := t.JSON.ReadValue()
 		if err != nil {
 			return err
 		}
-		name := t.unquoted(v)
-		if t.json.PeekKind() == jsontext.KindNull {
-			err = t.json.SkipValue()
+		name := t.Unquoted(v)
+		if t.JSON.PeekKind() == jsontext.KindNull {
+			err = t.JSON.SkipValue()
 		} else {
 			err = member(name)
 		}
@@ -88,7 +54,7 @@ func (t *transcoder) object(what string, member func(name []byte) error) error {
 			return err
 		}
 	}
-	_, err := t.json.ReadToken()
+	_, err := t.JSON.ReadToken()
 	return err
 }
 
@@ -97,33 +63,33 @@ func (t *transcoder) array(what string, element func() error) error {
 	if err := t.begin(jsontext.KindBeginArray, what, "an array"); err != nil {
 		return err
 	}
-	for t.json.PeekKind() != jsontext.KindEndArray {
+	for t.JSON.PeekKind() != jsontext.KindEndArray {
 		if err := element(); err != nil {
 			return err
 		}
 	}
-	_, err := t.json.ReadToken()
+	_, err := t.JSON.ReadToken()
 	return err
 }
 
 func (t *transcoder) begin(kind jsontext.Kind, what, is string) error {
-	if k := t.json.PeekKind(); k != kind && k != jsontext.KindInvalid {
+	if k := t.JSON.PeekKind(); k != kind && k != jsontext.KindInvalid {
 		return fmt.Errorf("%s is %s, but this is %s", what, is, k)
 	}
-	_, err := t.json.ReadToken()
+	_, err := t.JSON.ReadToken()
 	return err
 }
 
 func (t *transcoder) request(name []byte) error {
 	if string(name) != "streams" {
-		return t.json.SkipValue()
+		return t.JSON.SkipValue()
 	}
 	return t.array("streams", func() error {
-		start := t.open(1)
+		start := t.Open(1)
 		if err := t.object("a stream", t.stream); err != nil {
 			return err
 		}
-		t.shut(start)
+		t.Shut(start)
 		return nil
 	})
 }
@@ -139,24 +105,24 @@ func (t *transcoder) stream(name []byte) error {
 		if err != nil {
 			return err
 		}
-		t.bytes(1, v)
+		t.Append(1, v)
 		return nil
 	case "entries":
 		return t.array("entries", func() error {
-			start := t.open(2)
+			start := t.Open(2)
 			if err := t.object("an entry", t.entry); err != nil {
 				return err
 			}
-			t.shut(start)
+			t.Shut(start)
 			return nil
 		})
 	}
-	return t.json.SkipValue()
+	return t.JSON.SkipValue()
 }
 
 // value reads ["NANOSECONDS", "LINE", {…}].
 func (t *transcoder) value() error {
-	start, i := t.open(2), 0
+	start, i := t.Open(2), 0
 	err := t.array("a value", func() error {
 		i++
 		switch i {
@@ -167,7 +133,7 @@ func (t *transcoder) value() error {
 			if err != nil {
 				return err
 			}
-			t.bytes(2, v)
+			t.Append(2, v)
 			return nil
 		case 3:
 			return t.pairs("structured metadata", 3)
@@ -177,7 +143,7 @@ func (t *transcoder) value() error {
 	if err == nil && i < 2 {
 		err = errors.New("a value has two elements at least: a time and a line")
 	}
-	t.shut(start)
+	t.Shut(start)
 	return err
 }
 
@@ -200,24 +166,24 @@ func (t *transcoder) entry(name []byte) error {
 		if err != nil {
 			return err
 		}
-		t.bytes(2, v)
+		t.Append(2, v)
 		return nil
 	case "structuredMetadata":
 		return t.pairs("structuredMetadata", 3)
 	}
-	return t.json.SkipValue()
+	return t.JSON.SkipValue()
 }
 
 // nanoseconds reads a time: a number, or one as a string, since 1970.
 func (t *transcoder) nanoseconds() error {
-	kind := t.json.PeekKind()
-	v, err := t.json.ReadValue()
+	kind := t.JSON.PeekKind()
+	v, err := t.JSON.ReadValue()
 	if err != nil {
 		return err
 	}
 	text := v
 	if kind == jsontext.KindString {
-		text = t.unquoted(v)
+		text = t.Unquoted(v)
 	}
 	ns, err := strconv.ParseInt(string(text), 10, 64)
 	if err != nil {
@@ -232,74 +198,41 @@ func (t *transcoder) nanoseconds() error {
 }
 
 func (t *transcoder) timestamp(sec, nsec int64) {
-	start := t.open(1)
-	t.out = protowire.AppendTag(t.out, 1, protowire.VarintType)
-	t.out = protowire.AppendVarint(t.out, uint64(sec))
-	t.out = protowire.AppendTag(t.out, 2, protowire.VarintType)
-	t.out = protowire.AppendVarint(t.out, uint64(nsec))
-	t.shut(start)
+	start := t.Open(1)
+	t.Out = protowire.AppendTag(t.Out, 1, protowire.VarintType)
+	t.Out = protowire.AppendVarint(t.Out, uint64(sec))
+	t.Out = protowire.AppendTag(t.Out, 2, protowire.VarintType)
+	t.Out = protowire.AppendVarint(t.Out, uint64(nsec))
+	t.Shut(start)
 }
 
 // pairs reads an object of strings as fields of pairs. Other scalars are taken
 // as they stand there.
 func (t *transcoder) pairs(what string, num protowire.Number) error {
 	return t.object(what, func(name []byte) error {
-		start := t.open(num)
-		t.bytes(1, name)
-		v, err := t.json.ReadValue()
+		start := t.Open(num)
+		t.Append(1, name)
+		v, err := t.JSON.ReadValue()
 		if err != nil {
 			return err
 		}
 		text := []byte(v)
 		if v.Kind() == jsontext.KindString {
-			text = t.unquoted(v)
+			text = t.Unquoted(v)
 		}
-		t.bytes(2, text)
-		t.shut(start)
+		t.Append(2, text)
+		t.Shut(start)
 		return nil
 	})
 }
 
 func (t *transcoder) string(what string) ([]byte, error) {
-	v, err := t.json.ReadValue()
+	v, err := t.JSON.ReadValue()
 	if err != nil {
 		return nil, err
 	}
 	if v.Kind() != jsontext.KindString {
 		return nil, fmt.Errorf("%s is a string, but this is %.50q", what, v)
 	}
-	return t.unquoted(v), nil
-}
-
-func (t *transcoder) unquoted(v []byte) []byte {
-	if bytes.IndexByte(v, '\\') < 0 {
-		return v[1 : len(v)-1]
-	}
-	// The error is about lone surrogates, which become U+FFFD.
-	t.raw, _ = jsontext.AppendUnquote(t.raw[:0], v)
-	return t.raw
-}
-
-func (t *transcoder) bytes(num protowire.Number, v []byte) {
-	t.out = protowire.AppendTag(t.out, num, protowire.BytesType)
-	t.out = protowire.AppendBytes(t.out, v)
-}
-
-// lengthBytes is how many bytes the length of a message takes up, which is not
-// known before it is written: a varint may be longer than it needs to be.
-const lengthBytes = 5
-
-// open begins a message; shut gets what it returns.
-func (t *transcoder) open(num protowire.Number) int {
-	t.out = protowire.AppendTag(t.out, num, protowire.BytesType)
-	t.out = append(t.out, 0, 0, 0, 0, 0)
-	return len(t.out)
-}
-
-func (t *transcoder) shut(start int) {
-	n := len(t.out) - start
-	for i := range lengthBytes - 1 {
-		t.out[start-lengthBytes+i] = byte(n>>(7*i)) | 0x80
-	}
-	t.out[start-1] = byte(n >> (7 * (lengthBytes - 1)))
+	return t.Unquoted(v), nil
 }

@@ -267,4 +267,4 @@ func appendStatus(dst []byte, code int, message string, seconds uint64) []byte {
 var readers = pool.Pool[*reader]{New: newReader}
 
 // Memory is for the pool.
-func (r *reader) Memory() pool.Memory { return pool.Memory{r.text, r.out, r.raw} }
+func (r *reader) Memory() pool.Memory { return pool.Memory{r.text, r.Out, r.Raw} }

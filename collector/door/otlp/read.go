@@ -27,13 +27,13 @@ const keepScratch = 1 << 20
 
 func newReader() *reader {
 	r := &reader{text: make([]byte, 0, 64)}
-	r.transcoder.init()
+	r.transcoder.Init()
 	return r
 }
 
 func (r *reader) release() {
 	r.q, r.b, r.spread, r.json = nil, nil, 0, false
-	r.transcoder.release()
+	r.transcoder.Release()
 	readers.Put(r)
 }
 

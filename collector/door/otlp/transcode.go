@@ -6,45 +6,19 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/rollway/rollway/collector/door/wire"
 	"github.com/rollway/rollway/collector/receive"
 )
 
 // transcoder turns OTLP's JSON into its protocol buffers, so that both are read
 // by the same code. The result is at most about twice as long.
-type transcoder struct {
-	dec  *jsontext.Decoder
-	src  bytes.Buffer
-	used bool // dec reads src
-	out  []byte
-	raw  []byte // an unquoted string
-}
-
-func (t *transcoder) init() { t.dec = jsontext.NewDecoder(&t.src, jsonOptions...) }
-
-// Bad UTF-8 becomes U+FFFD in lines, as in protocol buffers.
-var jsonOptions = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
-
-func (t *transcoder) release() {
-	if t.used {
-		t.src = bytes.Buffer{}
-		t.dec.Reset(&t.src, jsonOptions...)
-		t.used = false
-	}
-	if cap(t.out) > keepScratch {
-		t.out = nil
-	}
-	if cap(t.raw) > keepScratch {
-		t.raw = nil
-	}
-	t.out, t.raw = t.out[:0], t.raw[:0]
-}
+type transcoder struct{ wire.Transcoder }
 
 // kind is how a field is written in JSON and on the wire.
 type kind uint8
@@ -174,36 +148,21 @@ func (t *transcoder) transcode(q *receive.Request) ([]byte, error) {
 	if err := q.Reserve(2 * int64(len(q.Body))); err != nil {
 		return nil, err
 	}
-	t.used = true
-	t.src = *bytes.NewBuffer(q.Body)
-	t.dec.Reset(&t.src, jsonOptions...)
-	t.out = t.out[:0]
-	err := t.message(&requestMsg)
-	if err == nil {
-		if _, err = t.dec.ReadToken(); err == io.EOF {
-			return t.out, nil
-		}
-		if err == nil {
-			err = errors.New("there is more behind its end")
-		}
-	}
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	return nil, fmt.Errorf("the body is not a valid ExportLogsServiceRequest in JSON at offset %d: %w; nothing was stored", t.dec.InputOffset(), err)
+	t.Reset(q.Body)
+	return t.Finish("ExportLogsServiceRequest", t.message(&requestMsg))
 }
 
 // message reads an object and appends its fields.
 func (t *transcoder) message(m *message) error {
-	if k := t.dec.PeekKind(); k != jsontext.KindBeginObject && k != jsontext.KindInvalid {
+	if k := t.JSON.PeekKind(); k != jsontext.KindBeginObject && k != jsontext.KindInvalid {
 		return fmt.Errorf("a %s is an object, but this is %s", m.name, k)
 	}
-	if _, err := t.dec.ReadToken(); err != nil {
+	if _, err := t.JSON.ReadToken(); err != nil {
 		return err
 	}
 	for {
-		if k := t.dec.PeekKind(); k == jsontext.KindEndObject {
-			_, err := t.dec.ReadToken()
+		if k := t.JSON.PeekKind(); k == jsontext.KindEndObject {
+			_, err := t.JSON.ReadToken()
 			return err
 		}
 		name, err := t.string()
@@ -211,8 +170,8 @@ func (t *transcoder) message(m *message) error {
 			return err
 		}
 		f := m.lookup(name)
-		if f == nil || t.dec.PeekKind() == jsontext.KindNull {
-			if err := t.dec.SkipValue(); err != nil {
+		if f == nil || t.JSON.PeekKind() == jsontext.KindNull {
+			if err := t.JSON.SkipValue(); err != nil {
 				return err
 			}
 			continue
@@ -230,31 +189,29 @@ func (t *transcoder) message(m *message) error {
 
 // list reads an array and appends its elements.
 func (t *transcoder) list(f *field) error {
-	if k := t.dec.PeekKind(); k != jsontext.KindBeginArray && k != jsontext.KindInvalid {
+	if k := t.JSON.PeekKind(); k != jsontext.KindBeginArray && k != jsontext.KindInvalid {
 		return fmt.Errorf("%s is an array, but this is %s", f.name, k)
 	}
-	if _, err := t.dec.ReadToken(); err != nil {
+	if _, err := t.JSON.ReadToken(); err != nil {
 		return err
 	}
-	for t.dec.PeekKind() != jsontext.KindEndArray {
+	for t.JSON.PeekKind() != jsontext.KindEndArray {
 		if err := t.field(f); err != nil {
 			return err
 		}
 	}
-	_, err := t.dec.ReadToken()
+	_, err := t.JSON.ReadToken()
 	return err
 }
 
 // field reads a value and appends the field with it.
 func (t *transcoder) field(f *field) error {
 	if f.kind == ofMessage {
-		t.out = protowire.AppendTag(t.out, f.num, protowire.BytesType)
-		start := len(t.out) + lengthBytes
-		t.out = append(t.out, 0, 0, 0, 0, 0)
+		start := t.Open(f.num)
 		if err := t.message(f.message); err != nil {
 			return err
 		}
-		putLength(t.out[start-lengthBytes:start], len(t.out)-start)
+		t.Shut(start)
 		return nil
 	}
 	v, err := t.value(f)
@@ -263,12 +220,12 @@ func (t *transcoder) field(f *field) error {
 	}
 	switch f.kind {
 	case ofString:
-		t.bytes(f.num, v)
+		t.Append(f.num, v)
 	case ofBytes:
-		if t.raw, err = appendBase64(t.raw[:0], v); err != nil {
+		if t.Raw, err = appendBase64(t.Raw[:0], v); err != nil {
 			return t.mismatch(f, v)
 		}
-		t.bytes(f.num, t.raw)
+		t.Append(f.num, t.Raw)
 	case ofTraceID:
 		t.id(f.num, fieldTraceText, 16, v)
 	case ofSpanID:
@@ -279,52 +236,27 @@ func (t *transcoder) field(f *field) error {
 	return nil
 }
 
-// lengthBytes is how many bytes the length of a message takes up, which is not
-// known before it is written: a varint may be longer than it needs to be.
-const lengthBytes = 5
-
-func putLength(b []byte, n int) {
-	for i := range lengthBytes - 1 {
-		b[i] = byte(n>>(7*i)) | 0x80
-	}
-	b[lengthBytes-1] = byte(n >> (7 * (lengthBytes - 1)))
-}
-
-func (t *transcoder) bytes(num protowire.Number, v []byte) {
-	t.out = protowire.AppendTag(t.out, num, protowire.BytesType)
-	t.out = protowire.AppendBytes(t.out, v)
-}
-
 // string reads a string, whose text is valid until the next call.
 func (t *transcoder) string() ([]byte, error) {
-	v, err := t.dec.ReadValue()
+	v, err := t.JSON.ReadValue()
 	if err != nil {
 		return nil, err
 	}
-	return t.unquoted(v), nil
-}
-
-func (t *transcoder) unquoted(v []byte) []byte {
-	if bytes.IndexByte(v, '\\') < 0 {
-		return v[1 : len(v)-1]
-	}
-	// The error is about lone surrogates, which become U+FFFD.
-	t.raw, _ = jsontext.AppendUnquote(t.raw[:0], v)
-	return t.raw
+	return t.Unquoted(v), nil
 }
 
 // value reads a value that is not an object or an array: the text of a string,
 // or else what stands there.
 func (t *transcoder) value(f *field) ([]byte, error) {
-	k := t.dec.PeekKind()
-	v, err := t.dec.ReadValue()
+	k := t.JSON.PeekKind()
+	v, err := t.JSON.ReadValue()
 	if err != nil {
 		return nil, err
 	}
 	textual := f.kind == ofString || f.kind == ofBytes || f.kind == ofTraceID || f.kind == ofSpanID
 	switch {
 	case k == jsontext.KindString && f.kind != ofBool:
-		return t.unquoted(v), nil
+		return t.Unquoted(v), nil
 	case k == jsontext.KindNumber && !textual && f.kind != ofBool, (k == jsontext.KindTrue || k == jsontext.KindFalse) && f.kind == ofBool:
 		return v, nil
 	}
@@ -370,14 +302,14 @@ func (t *transcoder) number(f *field, v []byte) error {
 	if err != nil {
 		return t.mismatch(f, v)
 	}
-	t.out = protowire.AppendTag(t.out, f.num, typ)
+	t.Out = protowire.AppendTag(t.Out, f.num, typ)
 	switch typ {
 	case protowire.VarintType:
-		t.out = protowire.AppendVarint(t.out, n)
+		t.Out = protowire.AppendVarint(t.Out, n)
 	case protowire.Fixed32Type:
-		t.out = protowire.AppendFixed32(t.out, uint32(n))
+		t.Out = protowire.AppendFixed32(t.Out, uint32(n))
 	default:
-		t.out = protowire.AppendFixed64(t.out, n)
+		t.Out = protowire.AppendFixed64(t.Out, n)
 	}
 	return nil
 }
@@ -414,21 +346,21 @@ func severityByName(v []byte) (int64, error) {
 
 // id appends an id of size bytes as num, or, if v is not one, v as text.
 func (t *transcoder) id(num, text protowire.Number, size int, v []byte) {
-	start := len(t.out)
+	start := len(t.Out)
 	var err error
-	if t.out, err = hex.AppendDecode(t.out, v); err != nil {
-		t.out, err = appendBase64(t.out[:start], v)
+	if t.Out, err = hex.AppendDecode(t.Out, v); err != nil {
+		t.Out, err = appendBase64(t.Out[:start], v)
 	}
-	n := len(t.out) - start
+	n := len(t.Out) - start
 	if err != nil || n != size {
-		t.out = t.out[:start]
-		t.bytes(text, v)
+		t.Out = t.Out[:start]
+		t.Append(text, v)
 		return
 	}
 	var id [16]byte
-	copy(id[:], t.out[start:])
-	t.out = t.out[:start]
-	t.bytes(num, id[:n])
+	copy(id[:], t.Out[start:])
+	t.Out = t.Out[:start]
+	t.Append(num, id[:n])
 }
 
 // appendBase64 decodes base64, of either alphabet and with or without padding.
