@@ -268,20 +268,7 @@ func (j *Journal) recoverFile(c candidate, f disk.File, limit uint64, last bool)
 	}
 	switch {
 	case len(sc.spans) == 0 && (c.ext == extSealed || sc.broken() || !last):
-		// Nothing to keep; the name still holds the offset, see listSegments.
-		if c.size > segmentHeaderSize && !sc.zero {
-			return false, j.quarantine(c, "it holds no whole frame")
-		}
-		j.find(Finding{Kind: EmptyRemoved, File: c.name(), Bytes: c.size})
-		if last && c.ext == extOpen && c.first == j.next { // perhaps no other name holds the offset
-			if j.writer.seg, err = j.createSegment(c.first); err == nil {
-				return false, nil
-			}
-		}
-		if err := j.removeFile(j.path(c.first, c.ext)); err != nil {
-			return false, fmt.Errorf("remove empty segment: %w", err)
-		}
-		return false, nil
+		return false, j.leaveOut(c, &sc, last)
 	case c.ext == extSealed:
 		s.retired, s.settled, s.sealed, s.packed = true, true, true, sc.packed
 		j.findDamage(c, &sc)
@@ -290,6 +277,32 @@ func (j *Journal) recoverFile(c candidate, f disk.File, limit uint64, last bool)
 	case sc.broken():
 		return false, j.repair(c, f, &sc, s)
 	}
+	return j.writeOn(c, f, &sc, s, last)
+}
+
+// leaveOut removes or quarantines a segment of which there is nothing to keep. The
+// name still holds the offset, see listSegments.
+func (j *Journal) leaveOut(c candidate, sc *scanned, last bool) error {
+	if c.size > segmentHeaderSize && !sc.zero {
+		return j.quarantine(c, "it holds no whole frame")
+	}
+	j.find(Finding{Kind: EmptyRemoved, File: c.name(), Bytes: c.size})
+	if last && c.ext == extOpen && c.first == j.next { // perhaps no other name holds the offset
+		var err error
+		if j.writer.seg, err = j.createSegment(c.first); err == nil {
+			return nil
+		}
+	}
+	if err := j.removeFile(j.path(c.first, c.ext)); err != nil {
+		return fmt.Errorf("remove empty segment: %w", err)
+	}
+	return nil
+}
+
+// writeOn cuts the torn tail of an open segment and makes it the one that is written
+// to if it is the last and may be, or else has it sealed. kept says that f belongs
+// to it from now on.
+func (j *Journal) writeOn(c candidate, f disk.File, sc *scanned, s *segment, last bool) (kept bool, err error) {
 	good := sc.goodEnd()
 	if good < c.size {
 		j.find(Finding{Kind: TornTail, File: c.name(), Pos: good, Bytes: c.size - good})

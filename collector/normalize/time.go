@@ -232,15 +232,61 @@ func daysSince1970(year, month, day int) int64 {
 // The arithmetic is decimal, so no digit is lost to rounding; what is below a
 // nanosecond is cut off.
 func parseUnix(text []byte) (sec int64, nsec int, ok bool) {
-	var buf [48]byte // significant digits, from the first that is not zero
-	d := buf[:0]
-	negative := false
+	d, ok := parseDecimal(text)
+	if !ok || d.n == 0 {
+		return 0, 0, ok
+	}
+	switch {
+	case d.point <= 11:
+	case d.point <= 14:
+		d.point -= 3
+	case d.point <= 17:
+		d.point -= 6
+	case d.point <= 21:
+		d.point -= 9
+	default:
+		return 0, 0, false
+	}
+	for i := range d.point {
+		sec = sec*10 + int64(d.at(i))
+	}
+	for i := d.point; i < d.point+9; i++ {
+		nsec = nsec*10 + d.at(i)
+	}
+	if d.negative {
+		sec = -sec
+		if nsec > 0 {
+			sec, nsec = sec-1, 1_000_000_000-nsec
+		}
+	}
+	return sec, nsec, true
+}
+
+// decimal is 0.DIGITS times ten to the power of point. What is behind the digits
+// that there is room for is cut off.
+type decimal struct {
+	digits   [48]byte // '0' to '9', from the first that is not zero
+	n        int      // digits
+	point    int
+	negative bool
+}
+
+// at returns a digit, counted from the first. Those outside are zero.
+func (d *decimal) at(i int) int {
+	if i < 0 || i >= d.n {
+		return 0
+	}
+	return int(d.digits[i] - '0')
+}
+
+// parseDecimal reads a number as JSON has it, and with zeros in front.
+func parseDecimal(text []byte) (d decimal, ok bool) {
 	i := 0
 	if i < len(text) && text[i] == '-' {
-		negative = true
+		d.negative = true
 		i++
 	}
-	point, seen, fraction := 0, 0, false // digits before the decimal point; digits at all
+	seen, fraction := 0, false // digits; the decimal point
 	for ; i < len(text); i++ {
 		c := text[i]
 		if c == '.' && !fraction && seen > 0 {
@@ -252,62 +298,31 @@ func parseUnix(text []byte) (sec int64, nsec int, ok bool) {
 		}
 		seen++
 		switch {
-		case c == '0' && len(d) == 0:
+		case c == '0' && d.n == 0:
 			if fraction {
-				point--
+				d.point--
 			}
 			continue
-		case len(d) < cap(d):
-			d = append(d, c)
+		case d.n < len(d.digits):
+			d.digits[d.n] = c
+			d.n++
 		}
 		if !fraction {
-			point++
+			d.point++
 		}
 	}
 	if seen == 0 || text[i-1] == '.' {
-		return 0, 0, false
+		return d, false
 	}
 	if i < len(text) {
 		if text[i] != 'e' && text[i] != 'E' || i+1 == len(text) {
-			return 0, 0, false
+			return d, false
 		}
 		exponent, valid := smallInt(text[i+1:])
 		if !valid {
-			return 0, 0, false
+			return d, false
 		}
-		point += exponent
+		d.point += exponent
 	}
-	if len(d) == 0 {
-		return 0, 0, true
-	}
-	switch {
-	case point <= 11:
-	case point <= 14:
-		point -= 3
-	case point <= 17:
-		point -= 6
-	case point <= 21:
-		point -= 9
-	default:
-		return 0, 0, false
-	}
-	digitAt := func(i int) int {
-		if i < 0 || i >= len(d) {
-			return 0
-		}
-		return int(d[i] - '0')
-	}
-	for i := range point {
-		sec = sec*10 + int64(digitAt(i))
-	}
-	for i := point; i < point+9; i++ {
-		nsec = nsec*10 + digitAt(i)
-	}
-	if negative {
-		sec = -sec
-		if nsec > 0 {
-			sec, nsec = sec-1, 1_000_000_000-nsec
-		}
-	}
-	return sec, nsec, true
+	return d, true
 }
