@@ -244,13 +244,37 @@ func checkLedger(t *testing.T, su *suite) {
 	su.wantAll(t, producers, n)
 }
 
-// stuck writes a few lines and waits until the stalled destination has some in
-// hand, as far as that can be seen from outside.
+// stuck stalls the destination and writes n lines. It waits until the
+// destination has the first in hand, if that can be seen from outside.
 func (su *suite) stuck(t *testing.T, n int) {
 	t.Helper()
 	su.Stall()
 	for seq := range n {
 		su.write(t, line(0, seq, 150))
+		if seq == 0 && su.Calls != nil {
+			su.called(t)
+		}
+	}
+}
+
+// called waits until the stalled destination was called, which the writer need
+// not do before it is asked to.
+func (su *suite) called(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	flushed := make(chan error, 1)
+	go func() { flushed <- su.Writer.Flush(ctx) }()
+	for su.Calls() == 0 {
+		select {
+		case err := <-flushed:
+			t.Fatalf("Flush = %v, but the destination was not called", err)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	cancel()
+	if err := <-flushed; !errors.Is(err, context.Canceled) {
+		t.Errorf("Flush = %v, want context.Canceled", err)
 	}
 }
 

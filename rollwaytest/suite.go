@@ -64,6 +64,12 @@ type Instance struct {
 	Stall func()
 	Fail  func()
 	Heal  func()
+	// Calls returns how often Write of the destination that stalls was called.
+	// With it a rule about a stall begins once the destination has the first
+	// line in hand, and the other lines are behind that. Without it the rule
+	// cannot tell, and on a busy machine Shutdown's deadline may pass before the
+	// destination is called, which the rule takes for a fault if Keeps is set.
+	Calls func() int
 
 	// Panic makes every Write of the destination panic until Heal; FailSync
 	// makes its Sync return an error until Heal, while it goes on taking lines.

@@ -19,6 +19,7 @@ import (
 // writes them on Flush, Sync and Close. A fault makes it break one rule.
 type plain struct {
 	fault string
+	late  time.Duration // after which dst is called
 	dst   *Destination
 	turn  chan struct{} // holds one value while somebody writes to dst
 
@@ -113,6 +114,7 @@ func (w *plain) drain(ctx context.Context) error {
 
 // writeHeld is called by the holder of the turn.
 func (w *plain) writeHeld(ctx context.Context) error {
+	time.Sleep(w.late)
 	w.mu.Lock()
 	n := len(w.held)
 	if w.fault == "reorders" && n > 2 {
@@ -255,6 +257,7 @@ func openPlain(fault string) Subject {
 			Panic:    func() { w.dst.Always(Fault{Panic: "bang"}) },
 			FailSync: func() { w.dst.FailSync(ErrFault) },
 			Heal:     w.dst.Heal,
+			Calls:    w.dst.Calls,
 		}
 	}}
 }
@@ -263,6 +266,24 @@ func TestLineWriterPassesWhatObeys(t *testing.T) {
 	s := openPlain("")
 	TestLineWriter(t, s)
 	s.Virtual = true
+	TestLineWriter(t, s)
+}
+
+// On a busy machine it may be long until a writer calls its destination. A rule
+// about a stall waits for that: if Shutdown's deadline passed before, a writer that
+// keeps its lines would never call the destination, and nothing be written after Heal.
+func TestLineWriterWaitsForTheStuckCall(t *testing.T) {
+	s := openPlain("Shutdown leaves lines pending")
+	s.Virtual = true
+	open := s.Open
+	s.Open = func(t *testing.T) *Instance {
+		const late = 100 * time.Millisecond
+		t.Cleanup(func() { time.Sleep(2 * late) }) // who has not called yet gives up
+		in := open(t)
+		in.Keeps = true
+		in.Writer.(*plain).late = late
+		return in
+	}
 	TestLineWriter(t, s)
 }
 

@@ -56,6 +56,7 @@ func TestLineWriter(t *testing.T) {
 					Stall:     dst.Stall,
 					Fail:      func() { dst.Fail(nil) },
 					Heal:      dst.Heal,
+					Calls:     dst.Calls,
 
 					Panic:    func() { dst.Always(rollwaytest.Fault{Panic: "bang"}) },
 					FailSync: func() { dst.FailSync(rollwaytest.ErrFault) },

@@ -55,6 +55,7 @@ func TestLineWriterPersisted(t *testing.T) {
 					Stall:     dst.Stall,
 					Fail:      func() { dst.Fail(nil) },
 					Heal:      dst.Heal,
+					Calls:     dst.Calls,
 				}
 			}})
 		})

@@ -59,6 +59,7 @@ func TestLineWriter(t *testing.T) {
 					Stall:     dst.Stall,
 					Fail:      func() { dst.Fail(nil) },
 					Heal:      dst.Heal,
+					Calls:     dst.Calls,
 
 					Panic:    func() { dst.Always(rollwaytest.Fault{Panic: "bang"}) },
 					FailSync: func() { dst.FailSync(rollwaytest.ErrFault) },
@@ -96,6 +97,7 @@ func TestLineWriterWithFailover(t *testing.T) {
 					Stall:     second.Stall,
 					Fail:      func() { second.Fail(nil) },
 					Heal:      second.Heal,
+					Calls:     second.Calls,
 
 					Panic:    func() { second.Always(rollwaytest.Fault{Panic: "bang"}) },
 					FailSync: func() { second.FailSync(rollwaytest.ErrFault) },
@@ -133,6 +135,7 @@ func TestLineWriterWithLevels(t *testing.T) {
 					Stall:     dst.Stall,
 					Fail:      func() { dst.Fail(nil) },
 					Heal:      dst.Heal,
+					Calls:     dst.Calls,
 
 					Panic:    func() { dst.Always(rollwaytest.Fault{Panic: "bang"}) },
 					FailSync: func() { dst.FailSync(rollwaytest.ErrFault) },

@@ -227,6 +227,7 @@ func (c combination) open(t testing.TB) *road {
 type gate struct {
 	rollwaytest.LineWriter
 	mu      sync.Mutex
+	calls   int // of Write
 	failing bool
 	panics  bool
 	syncErr error
@@ -236,6 +237,7 @@ type gate struct {
 
 func (g *gate) Write(p []byte) (int, error) {
 	g.mu.Lock()
+	g.calls++
 	failing, panics, stalled, lines := g.failing, g.panics, g.stalled, -1
 	if len(g.next) > 0 {
 		lines, g.next = g.next[0], g.next[1:]
@@ -274,6 +276,12 @@ func (g *gate) SyncContext(ctx context.Context) error {
 		return err
 	}
 	return g.LineWriter.SyncContext(ctx)
+}
+
+func (g *gate) called() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.calls
 }
 
 func (g *gate) failSync() {

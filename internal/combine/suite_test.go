@@ -34,6 +34,7 @@ func TestLineWriter(t *testing.T) {
 						Stall:     r.gates[last].stall,
 						Fail:      r.gates[last].fail,
 						Heal:      r.gates[last].heal,
+						Calls:     r.gates[last].called,
 						Panic:     r.gates[last].panicAlways,
 						FailSync:  r.gates[last].failSync,
 					}
