@@ -240,13 +240,15 @@ func (w *Writer) syncOutlet(o *outlet, barriers []*barrier, errs []error) {
 	}
 }
 
-// callSync calls f, a method of o.
+// callSync calls f, a method of o, unless the Writer has been abandoned.
 func (w *Writer) callSync(o *outlet, method string, f func() error) error {
 	w.reap()
 	if o.stuck != nil {
 		return fmt.Errorf("sync the %s: %w", o.name, errStalled)
 	}
-	w.setInside(o.name + "'s " + method)
+	if err := w.goInside(o.name + "'s " + method); err != nil {
+		return err
+	}
 	defer w.setInside("")
 	return w.apart(o, method, true, func() error {
 		if err := f(); !unsyncable(err) {
@@ -254,6 +256,18 @@ func (w *Writer) callSync(o *outlet, method string, f func() error) error {
 		}
 		return nil
 	})
+}
+
+// goInside is setInside, unless the Writer has been abandoned: then no method may
+// be called but Close, and the error is Shutdown's.
+func (w *Writer) goInside(what string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.abandoned {
+		return w.closeErr
+	}
+	w.flight.inside = what
+	return nil
 }
 
 func (w *Writer) setInside(what string) {

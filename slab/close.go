@@ -47,21 +47,21 @@ func (w *Writer) Shutdown(ctx context.Context) error {
 	select {
 	case <-w.finished:
 	case <-ctx.Done():
-		if w.cutOff(ctx) {
-			<-w.left // so that the next Writer finds the file free
-		}
+		w.cutOff(ctx)
+	}
+	if w.leaves {
+		<-w.left // so that the next Writer finds the file free
 	}
 	return w.closeErr
 }
 
-// cutOff ends the drain, unless it has ended by itself. It reports whether the
-// file is about to be left: no call of a destination is under way.
-func (w *Writer) cutOff(ctx context.Context) (leaves bool) {
+// cutOff ends the drain, unless it has ended by itself.
+func (w *Writer) cutOff(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	select {
 	case <-w.finished:
-		return false
+		return
 	default:
 	}
 	w.abandoned = true
@@ -93,8 +93,8 @@ func (w *Writer) cutOff(ctx context.Context) (leaves bool) {
 	if w.tally.lastErr != nil {
 		err = fmt.Errorf("%w, the destination says: %w", err, w.tally.lastErr)
 	}
+	w.leaves = inside == ""
 	w.endLocked(err)
-	return inside == ""
 }
 
 // dropQueueLocked drops the lines of the queue, but for those that a file keeps.
@@ -120,7 +120,7 @@ func (w *Writer) finish() {
 	var errs []error
 	ended, left := false, false
 	for open := w.io.outlets; ; {
-		if !left && w.io.outlets[0].back() == nil && w.io.outlets[1].back() == nil {
+		if !left && !w.io.outlets[0].writing() && !w.io.outlets[1].writing() {
 			errs = append(errs, w.leaveFile())
 			left = true
 		}

@@ -348,3 +348,82 @@ func TestBarriersEndWithShutdown(t *testing.T) {
 		}
 	})
 }
+
+// A slow syncer is a destination whose Sync takes long, in virtual time.
+type slowSyncer struct {
+	rollwaytest.Destination
+	takes time.Duration
+}
+
+func (d *slowSyncer) Sync() error {
+	err := d.Destination.Sync()
+	time.Sleep(d.takes)
+	return err
+}
+
+// A Sync that was left behind does not hold up a Shutdown whose deadline has
+// passed.
+func TestShutdownDeadlineWithASyncLeftBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, second := &slowSyncer{takes: time.Hour}, new(rollwaytest.Destination)
+		w, err := slab.New(first, slab.Options{Failover: second, FailoverAfter: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer time.Sleep(2 * time.Hour) // that Sync returns
+		if err := w.Sync(); err == nil || !strings.Contains(err.Error(), "the destination's Sync has not returned") {
+			t.Errorf("Sync = %v, want an error that names the destination's Sync", err)
+		}
+		second.Fail(nil)
+		put(t, w, "one")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		start := time.Now()
+		if err := w.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Shutdown = %v, want context.DeadlineExceeded", err)
+		}
+		if d := time.Since(start); d != time.Minute {
+			t.Errorf("Shutdown took %v, want 1m0s", d)
+		}
+		ledger(w).CheckSettled(t, 1, 0)
+	})
+}
+
+// Once the deadline of Shutdown has passed no method of a destination begins but
+// Close.
+func TestNoSyncAfterTheDeadlineOfShutdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, second := &slowSyncer{takes: time.Minute}, &slowSyncer{}
+		w, err := slab.New(first, slab.Options{Failover: second, FailoverAfter: time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first.Fail(nil)
+		put(t, w, "one")
+		if err := w.Flush(t.Context()); err != nil { // the failover has it
+			t.Fatal(err)
+		}
+		first.Heal()
+		time.Sleep(time.Minute)
+		put(t, w, "two")
+		if err := w.Flush(t.Context()); err != nil { // the destination has it
+			t.Fatal(err)
+		}
+		synced := make(chan error, 1)
+		go func() { synced <- w.Sync() }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), 0)
+		defer cancel()
+		shutdown := w.Shutdown(ctx)
+		if !errors.Is(shutdown, context.DeadlineExceeded) {
+			t.Errorf("Shutdown = %v, want context.DeadlineExceeded", shutdown)
+		}
+		if err := <-synced; !errors.Is(err, shutdown) {
+			t.Errorf("Sync = %v, want what Shutdown returned: %v", err, shutdown)
+		}
+		time.Sleep(2 * time.Minute)
+		if first.Syncs() != 1 || second.Syncs() != 0 {
+			t.Errorf("%d syncs of the destination and %d of the failover, want 1 and none", first.Syncs(), second.Syncs())
+		}
+	})
+}

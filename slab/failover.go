@@ -18,6 +18,9 @@ func (o *outlet) back() <-chan struct{} {
 	return o.stuck.done
 }
 
+// writing reports whether a Write was left behind, which may hold a slab.
+func (o *outlet) writing() bool { return o != nil && o.stuck != nil && o.stuck.p != nil }
+
 // over reports whether the destination has failed so long that lines go to the
 // failover.
 func (w *Writer) over(now time.Time) bool {

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rollway/rollway/file"
@@ -133,6 +135,113 @@ func TestPersistKeepsWhatCloseCannotDeliver(t *testing.T) {
 		}
 		w.Close()
 	}
+}
+
+// TestPersistShutdownAtAnyMoment has the deadline pass before, while and after the
+// destination is called. What it did not get, the next Writer delivers, once.
+func TestPersistShutdownAtAnyMoment(t *testing.T) {
+	called, kept := 0, 0
+	for round := range 100 {
+		path := inMemory(t)
+		dst := new(rollwaytest.Destination)
+		if round%3 == 0 {
+			dst.Always(rollwaytest.Fault{Delay: 50 * time.Microsecond, Take: 1 << 30})
+		}
+		w, err := slab.New(dst, slab.Options{SlabSize: 64, SlabCount: 16, Persist: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const n = 10
+		var all []string
+		for i := range n { // two in each slab
+			all = append(all, numbered(i, 30))
+		}
+		put(t, w, all...)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(round%20)*5*time.Microsecond)
+		shutdown := w.Shutdown(ctx)
+		cancel()
+		if shutdown != nil && !errors.Is(shutdown, context.DeadlineExceeded) {
+			t.Fatalf("Shutdown = %v, want nil or context.DeadlineExceeded", shutdown)
+		}
+		next, err := slab.New(dst, slab.Options{Persist: path, CloseTimeout: time.Minute})
+		for err != nil && strings.Contains(shutdown.Error(), "inside a write that has not returned") && strings.Contains(err.Error(), "in use by process") {
+			time.Sleep(time.Millisecond)
+			next, err = slab.New(dst, slab.Options{Persist: path, CloseTimeout: time.Minute})
+		}
+		if err != nil {
+			t.Fatalf("after Shutdown = %v: %v", shutdown, err)
+		}
+		s := w.Stats()
+		ledger(w).Check(t)
+		if next := next.Stats().Recovered; s.Dropped.Total() != 0 || s.Written+next != n || s.Pending != next {
+			t.Errorf("Stats %+v, and %d lines for the next Writer, want all of %d", s, next, n)
+		}
+		if s.Written > 0 {
+			called++
+		}
+		if s.Pending > 0 {
+			kept++
+		}
+		if err := next.Close(); err != nil {
+			t.Error(err)
+		}
+		want(t, "lines", dst.Lines(), all)
+	}
+	t.Logf("in %d rounds the destination was called before the deadline, in %d lines were kept", called, kept)
+}
+
+// Whoever is told by Shutdown or Close how it has ended finds the file free, also
+// if the deadline was another's, or a Sync was left behind.
+func TestPersistFileIsFreeAfterClose(t *testing.T) {
+	next := func(t *testing.T, path string, lines int) {
+		t.Helper()
+		dst := new(rollwaytest.Destination)
+		w, err := slab.New(dst, slab.Options{Persist: path})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := len(dst.Lines()); got != lines {
+			t.Errorf("the next Writer delivers %d lines, want %d", got, lines)
+		}
+	}
+	t.Run("another's deadline", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			path := inMemory(t)
+			w, dst := open(t, slab.Options{Persist: path, OnError: func(error) { time.Sleep(time.Minute) }, CloseTimeout: time.Hour})
+			dst.Fail(nil)
+			put(t, w, "one")
+			time.Sleep(time.Second) // the destination has failed, and OnError goes on
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			go w.Shutdown(ctx)
+			if err := w.Close(); !errors.Is(err, context.Canceled) {
+				t.Errorf("Close = %v, want the other's context.Canceled", err)
+			}
+			next(t, path, 1)
+		})
+	})
+	t.Run("a Sync left behind", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			path := inMemory(t)
+			w, err := slab.New(&slowSyncer{takes: time.Hour}, slab.Options{Persist: path, Failover: new(rollwaytest.Destination), FailoverAfter: time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer time.Sleep(2 * time.Hour) // that Sync returns
+			put(t, w, "one")
+			if err := w.Sync(); err == nil {
+				t.Error("Sync = nil, though the destination's does not return")
+			}
+			if err := w.Close(); err != nil {
+				t.Error(err)
+			}
+			next(t, path, 0)
+		})
+	})
 }
 
 func TestPersistHasOneOwner(t *testing.T) {

@@ -81,6 +81,7 @@ type Writer struct {
 	finished  chan struct{} // closed when closeErr is set
 	left      chan struct{} // closed when the file of Options.Persist is
 	closeErr  error         // read-only after finished is closed
+	leaves    bool          // read-only after finished is closed: the deadline passed outside any call, left follows at once
 }
 
 // opened is the lock and the slab being filled, all that a Write needs to look
