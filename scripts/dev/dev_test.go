@@ -163,46 +163,14 @@ func TestFindFuzz(t *testing.T) {
 	}
 }
 
-// Real fuzz targets, built and run.
+// Real fuzz targets, built and run in a module of their own.
 func TestFuzzRun(t *testing.T) {
 	dir := t.TempDir()
-	for name, src := range map[string]string{
-		"go.mod": "module example.com/fuzzrun\n\ngo 1.26\n",
-		"p/p_test.go": `package p
-
-import "testing"
-
-func FuzzGood(f *testing.F) {
-	f.Add(1)
-	f.Add(2)
-	f.Fuzz(func(t *testing.T, n int) {})
-}
-
-func FuzzEmpty(f *testing.F) { f.Fuzz(func(t *testing.T, n int) {}) }
-
-func FuzzBadSeed(f *testing.F) {
-	f.Add(7)
-	f.Fuzz(func(t *testing.T, n int) { t.Error("never good") })
-}
-
-func FuzzFinds(f *testing.F) {
-	f.Add(7)
-	f.Fuzz(func(t *testing.T, n int) {
-		if n != 7 {
-			t.Error("another number")
-		}
-	})
-}
-`,
-		"q/q_test.go": "package q\n\nfunc FuzzDoesNotBuild(f *testing.F) {}\n",
-	} {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(src), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.CopyFS(dir, os.DirFS("testdata/fuzzrun")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.com/fuzzrun\n\ngo 1.26\n"), 0o644); err != nil {
+		t.Fatal(err)
 	}
 	t.Setenv("GOWORK", "off")
 	targets, err := findFuzz(dir)

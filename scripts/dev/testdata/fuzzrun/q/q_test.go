@@ -1,0 +1,3 @@
+package q
+
+func FuzzDoesNotBuild(f *testing.F) {}
