@@ -88,6 +88,7 @@ var table = []edge{
 	{"collector/receive", "github.com/andybalholm/brotli", "bodies are unpacked as Sentry's SDK for Python packs them where it can"},
 	{"collector/receive", "collector/pool", "memory that is used again is checked for use after return"},
 	{"collector/door/wire", "google.golang.org/protobuf/encoding/protowire", "tags and varints of protocol buffers"},
+	{"collector/door/wire", "github.com/go-json-experiment/json/jsontext", "reads the JSON that stands for protocol buffers, without building values"},
 	{"collector/door/loki", "collector/door/wire", "reads protocol buffers without building messages"},
 	{"collector/door/loki", "collector/normalize", "an entry becomes a line"},
 	{"collector/door/loki", "collector/receive", "it is one of its protocols"},
