@@ -6,7 +6,9 @@ export GOWORK = off
 GO       ?= go
 ARGS     ?=
 FUZZTIME ?= 10s
-DURATION ?= 10m
+COUNT    ?= 20
+LIVES    ?= 2000
+BACKLOG  ?= 10050000000
 
 .PHONY: help
 help: ## list the targets
@@ -20,9 +22,17 @@ run: build ## build and start the collector on loopback with ./data; ARGS='-list
 build: ## build bin/rollway
 	@cd collector && $(GO) build -o ../bin/rollway ./cmd/rollway
 
+.PHONY: setup
+setup: ## install the programs that tests need (Debian packages, as root or with sudo) and fetch the modules
+	@scripts/setup
+
 .PHONY: test
-test: ## run every test of every module; ARGS='-race' adds flags, REQUIRE=all makes a skipped test fail
+test: ## run the tests of every module (some 4 minutes on two cores); ARGS='-race' adds flags, REQUIRE=all makes a skipped test fail
 	@$(GO) run ./scripts/dev test $(ARGS)
+
+.PHONY: nightly
+nightly: ## run what takes too long for each commit (90 minutes at most) and write docs/results/nightly.txt; PARTS="engines kills" runs some parts, ARGS=-again those that have passed on this commit too
+	@$(GO) run ./scripts/dev nightly $(ARGS) $(PARTS)
 
 .PHONY: lint
 lint: ## gofmt, vet and staticcheck over every module
@@ -56,9 +66,13 @@ bench-latency: ## measure the log call while the destination stalls (some 10 min
 bench-reliability: ## do to writers what can go wrong, 200 kills at random, in a copy and in a write each (some 10 minutes), and write the tables of docs/RELIABILITY.md
 	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench reliability -o ../docs/results/reliability.json $(ARGS) && ../bin/bench reliability-tables
 
+.PHONY: bench-stuck
+bench-stuck: ## put loggers in front of destinations that take nothing (long, as each that hangs is given 10 s), and write the tables of docs/RELIABILITY.md
+	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench stuck -o ../docs/results/stuck.json $(ARGS) && ../bin/bench stuck-tables
+
 .PHONY: bench-direct
 bench-direct: ## a gRPC server that logs 300 MB/s for a minute (or DURATION=10m), the published experiments beside it (12 minutes), and the tables of docs/BENCHMARKS.md
-	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench direct-headline -o ../docs/results $(if $(filter file,$(origin DURATION)),,-duration $(DURATION)) $(ARGS) && \
+	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench direct-headline -o ../docs/results $(if $(DURATION),-duration $(DURATION)) $(ARGS) && \
 		../bin/bench direct -o ../docs/results && ../bin/bench direct-tables
 
 .PHONY: bench-relay
@@ -74,13 +88,11 @@ bench-chaos: ## do to a collector under load what can go wrong, 100 kills and mi
 	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench ingest-chaos -o ../docs/results/chaos.json $(ARGS) && ../bin/bench ingest-chaos-tables
 
 .PHONY: soak
-soak: ## random runs for DURATION (10m) each: slab, shard (also under the race detector) and spool followed line by line, relay with large streams and many connections, the collector under faults, then every fuzz target; seeds are printed
-	$(GO) test -timeout 0 -run 'TestStress|TestChaos|TestPersistKill' -count 20 ./slab
-	$(GO) test -v -timeout 0 -run 'TestStress|TestStressFiles' ./shard -args -stress $(DURATION)
-	$(GO) test -race -v -timeout 0 -run 'TestStress|TestStressFiles' ./shard -args -stress $(DURATION)
-	$(GO) test -timeout 0 -run 'TestSimulation' -count 50 ./internal/spool
+soak: ## random runs, COUNT (20) of each: slab (also under the race detector), file and spool followed line by line; relay with large streams and many connections, the collector's journal; seeds are printed
+	$(GO) test -timeout 0 -run 'TestStress|TestChaos|TestPersistKill' -count $(COUNT) ./slab
+	$(GO) test -race -timeout 0 -run 'TestStress|TestChaos' -count $(COUNT) ./slab
+	$(GO) test -timeout 0 -run 'TestStress' -count $(COUNT) ./file
+	$(GO) test -timeout 0 -run 'TestSimulation' -count $(COUNT) ./internal/spool
 	$(GO) test -timeout 0 ./relay -args -long
-	cd collector && $(GO) test -timeout 0 -run TestLives ./journal -args -lives 2000
-	cd bench && $(GO) run ./cmd/bench ingest-chaos -o /dev/null
-	cd collector && $(GO) test -timeout 0 -run TestReadyWithBacklog ./cmd/rollway -args -backlog 10050000000
-	$(GO) run ./scripts/dev fuzz -time $(DURATION)
+	cd collector && $(GO) test -timeout 0 -run TestLives ./journal -args -lives $(LIVES)
+	cd collector && $(GO) test -timeout 0 -run TestReadyWithBacklog ./cmd/rollway -args -backlog $(BACKLOG)

@@ -79,10 +79,6 @@ type valuer struct{ text string }
 
 func (v *valuer) LogValue() slog.Value { return slog.StringValue(v.text) }
 
-type groupValuer struct{ group slog.Value }
-
-func (v *groupValuer) LogValue() slog.Value { return v.group }
-
 type stringed struct{ text string }
 
 func (s *stringed) String() string { return s.text }
@@ -199,25 +195,6 @@ func TestAllocations(t *testing.T) {
 }
 
 type traceOn struct{}
-
-// plainEncoder is a format of the user's that looks at everything.
-type plainEncoder struct{}
-
-func (e *plainEncoder) AppendLine(dst []byte, r *Record) []byte {
-	dst = append(dst, r.Message...)
-	if r.TraceID != [16]byte{} {
-		dst = append(dst, r.TraceID[:]...)
-	}
-	for a := range r.Attrs {
-		dst = append(append(dst, ' '), a.Key...)
-		if a.Value.Kind() == slog.KindGroup {
-			for _, g := range a.Value.Group() {
-				dst = append(dst, g.Key...)
-			}
-		}
-	}
-	return dst
-}
 
 // TestAllocationsOfHandler: up to five attributes slog itself allocates
 // nothing for a record, and neither does the Handler in any format.

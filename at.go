@@ -18,31 +18,17 @@ func (l *Logger) LogAt(ctx context.Context, at time.Time, pc uintptr, level slog
 // logAt is the part of LogAt behind the gate, as log is of the other methods.
 func (l *Logger) logAt(ctx context.Context, at time.Time, pc uintptr, level slog.Level, msg string, attrs []slog.Attr) {
 	c := l.core
-	if c.closed.Load() {
-		c.afterClose.Add(1)
-		return
-	}
-	if c.dynamic && !c.admits(level) || c.sampler != nil && !c.sample(ctx, level, msg) {
+	if (c.closed.Load() || c.picky) && !l.accepts(ctx, level, msg, attrs) {
 		return
 	}
 	r := record{level: level, msg: msg}
 	if at.IsZero() {
 		r.setUnix(c.clock.now())
 	} else {
-		r.sec, r.nsec, r.hasTime = at.Unix(), int32(at.Nanosecond()), true
+		r.setTime(at)
 	}
-	if level >= c.capture {
-		if level >= c.caller.Level() {
-			r.source = sourceOf(pc)
-		}
-		if level >= c.stack.Level() {
-			r.stack = stack(callerSkip + l.skip)
-		}
+	if level >= c.capture && level >= c.caller.Level() {
+		r.source = sourceOf(pc)
 	}
-	s := scratchPool.Get().(*scratch)
-	if c.extras {
-		attrs = l.complete(ctx, s, &r, attrs)
-	}
-	c.emit(s, l.states, c.statesOf(ctx), &r, attrs)
-	s.free()
+	l.write(ctx, scratchPool.Get().(*scratch), &r, attrs, callerSkip+l.skip)
 }

@@ -26,7 +26,7 @@ func TestLogAt(t *testing.T) {
 	b.Reset()
 	before := time.Now().Add(-time.Second)
 	l.LogAt(noContext, time.Time{}, 0, slog.LevelError, "no source, now")
-	if got := line(t, bytes.NewBufferString(b.String())); got != `{"level":"ERROR","msg":"no source, now"}` {
+	if got := oneLine(t, bytes.NewBufferString(b.String())); got != `{"level":"ERROR","msg":"no source, now"}` {
 		t.Errorf("got %s", got)
 	}
 	if at, err := time.Parse(time.RFC3339Nano, b.String()[9:39]); err != nil || at.Before(before) {
@@ -40,14 +40,14 @@ func TestLogAt(t *testing.T) {
 	}
 	b.Reset()
 	l.LogAt(ctx, time.Time{}, 0, LevelFatal, "m")
-	if got := line(t, &b); !strings.Contains(got, `"stack":"github.com/rollway/rollway.TestLogAt`) {
+	if got := oneLine(t, &b); !strings.Contains(got, `"stack":"github.com/rollway/rollway.TestLogAt`) {
 		t.Errorf("the stack does not begin with the caller: %s", got)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 	l.LogAt(ctx, aTime, 0, slog.LevelError, "after Close")
-	if s := l.Stats(); s.AfterClose != 1 || b.Len() != 0 {
+	if s := l.Stats(); s.Outputs[0].Rejected != 1 || b.Len() != 0 {
 		t.Errorf("%+v, %s", s, b.String())
 	}
 
@@ -61,7 +61,7 @@ func TestLogAt(t *testing.T) {
 	for range 3 {
 		l.LogAt(ctx, aTime, 0, slog.LevelInfo, "m", slog.String("secret", "x"))
 	}
-	if got, want := line(t, &late), `{"level":"INFO","msg":"m","trace_id":"01000000000000000000000000000000","span_id":"0200000000000000","attrs":{"c":1,"first":true,"secret":"[REDACTED]"}}`; got != want {
+	if got, want := oneLine(t, &late), `{"level":"INFO","msg":"m","trace_id":"01000000000000000000000000000000","span_id":"0200000000000000","attrs":{"c":1,"first":true,"secret":"[REDACTED]"}}`; got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 }

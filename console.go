@@ -88,29 +88,41 @@ func (t *textLine) padBelow(from, width int) {
 }
 
 // errorBelow writes the type of an error, what it wraps and its stack below the
-// line.
-func (t *textLine) errorBelow(key string, err error, chain []error) {
-	const causedBy = "caused by"
+// line. Joined errors stand further right than the one that joins them.
+func (t *textLine) errorBelow(key string, err error) {
+	const causedBy, oneOf = "caused by", "one of"
 	t.beginBelow()
 	mark := len(t.below)
-	t.below = t.f.appendKey(t.below, bytesAsString(t.prefix), key)
+	if t.verbatim && !t.inField {
+		t.below = append(t.below, key...)
+	} else {
+		t.below = t.f.appendKey(t.below, bytesAsString(t.prefix), key)
+	}
 	t.padBelow(mark, len(causedBy))
 	width := utf8.RuneCount(t.below[mark:])
 	t.below = append(t.below, "  "...)
 	t.below = appendPrintable(t.below, typeName(err), escapeBare) // its text is on the line
 	t.endBelow()
-	for _, e := range chain {
+	left := maxCauses
+	t.json = eachCause(t.json[:0], err, 0, &left, func(_ []byte, e error, depth int, joined bool) {
 		t.beginBelow()
+		for range depth {
+			t.below = append(t.below, "  "...)
+		}
 		mark := len(t.below)
-		t.below = append(t.below, causedBy...)
+		if joined {
+			t.below = append(t.below, oneOf...)
+		} else {
+			t.below = append(t.below, causedBy...)
+		}
 		t.padBelow(mark, width)
 		t.below = append(t.below, "  "...)
 		t.below = appendPrintable(t.below, typeName(e), escapeBare)
 		t.below = append(t.below, ": "...)
 		t.below = appendPrintable(t.below, errorText(e), escapeBare)
 		t.endBelow()
-	}
-	if pcs := callersIn(err, chain); len(pcs) > 0 {
+	})
+	if pcs := callersIn(err); len(pcs) > 0 {
 		t.stack(formatStack(pcs))
 	}
 }

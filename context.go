@@ -105,15 +105,13 @@ func (n *contextAttrs) states(c *core) []state {
 	return states
 }
 
-// extractFrom fills in what Options.Extractors find in ctx.
-func (c *core) extractFrom(ctx context.Context, s *scratch, r *record) {
-	s.extracted.list = s.extracted.list[:0]
+// extractFrom collects what Options.Extractors find in ctx.
+func (c *core) extractFrom(ctx context.Context, s *scratch) {
 	for _, f := range c.extract {
-		s.extracted.extract(ctx, f)
+		s.outer.extract(ctx, f)
 	}
-	r.extracted = s.extracted.list
 	if c.redact != nil {
-		r.extracted = c.redact.attrs(nil, r.extracted)
+		s.outer.list = c.redact.attrs(nil, s.outer.list)
 	}
 }
 

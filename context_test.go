@@ -32,7 +32,7 @@ func TestContextAttrs(t *testing.T) {
 		{func() { slog.New(l.Handler()).InfoContext(inner, "m") }, `{"level":"INFO","msg":"m","service":"from context","attrs":{"request_id":"r1","user":7}}`},
 	} {
 		c.log()
-		if got := line(t, b); got != c.want {
+		if got := oneLine(t, b); got != c.want {
 			t.Errorf(" got %s\nwant %s", got, c.want)
 		}
 	}
@@ -87,16 +87,16 @@ func TestTrace(t *testing.T) {
 	const want = `{"level":"INFO","msg":"m","trace_id":"6f000000000000000000000000000001","span_id":"ab00000000000002"}`
 	ctx := context.WithValue(t.Context(), key{}, "x")
 	l.With(slog.String("trace_id", "older")).Info(ctx, "m")
-	if got := line(t, &b); got != want {
+	if got := oneLine(t, &b); got != want {
 		t.Errorf("got %s", got)
 	}
 	slog.New(l.Handler()).InfoContext(ctx, "m")
-	if got := line(t, &b); got != want {
+	if got := oneLine(t, &b); got != want {
 		t.Errorf("slog: got %s", got)
 	}
 	for _, ctx := range []context.Context{t.Context(), context.WithValue(t.Context(), key{}, "panic")} {
 		l.Info(ctx, "m")
-		if got := line(t, &b); got != `{"level":"INFO","msg":"m"}` {
+		if got := oneLine(t, &b); got != `{"level":"INFO","msg":"m"}` {
 			t.Errorf("got %s", got)
 		}
 	}
@@ -124,7 +124,6 @@ func TestExtractors(t *testing.T) {
 		want string
 	}{
 		"plain":  {Options{}, `{"level":"INFO","msg":"m","attrs":{"a":1,"tenant":"t1","b":2,"g":{"c":3}}}`},
-		"dedup":  {Options{Dedup: true}, `{"level":"INFO","msg":"m","attrs":{"a":1,"tenant":"t1","b":2,"g":{"c":3}}}`},
 		"redact": {Options{Redact: &Redaction{Keys: []string{"tenant"}}}, `{"level":"INFO","msg":"m","attrs":{"a":1,"tenant":"[REDACTED]","b":2,"g":{"c":3}}}`},
 	} {
 		var b, text bytes.Buffer
@@ -132,14 +131,14 @@ func TestExtractors(t *testing.T) {
 		c.o.Outputs = []Output{{Writer: &b}, {Writer: &text, Encoder: Console{TimeFormat: "-"}}}
 		l := mustNew(t, c.o)
 		l.WithGroup("g").Info(ctx, "m", slog.Int("c", 3))
-		if got := line(t, &b); got != c.want {
+		if got := oneLine(t, &b); got != c.want {
 			t.Errorf("%s: got %s\nwant %s", name, got, c.want)
 		}
 		if name == "plain" && text.String() != "- INFO  m a=1 tenant=t1 b=2 g.c=3\n" {
 			t.Errorf("console: %s", text.String())
 		}
 		slog.New(l.Handler()).InfoContext(t.Context(), "m")
-		if got := line(t, &b); got != `{"level":"INFO","msg":"m","attrs":{"b":2}}` {
+		if got := oneLine(t, &b); got != `{"level":"INFO","msg":"m","attrs":{"b":2}}` {
 			t.Errorf("%s: without a tenant: %s", name, got)
 		}
 	}

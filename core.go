@@ -5,12 +5,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"sync"
+	"slices"
 	"sync/atomic"
 	"time"
-
-	"github.com/rollway/rollway/internal/jsonline"
 )
 
 // core is what all Loggers derived from one New share.
@@ -24,64 +21,70 @@ type core struct {
 	levels  *Levels        // nil: one gate for all
 	floor   slog.Level     // below it no output takes anything
 	dynamic bool           // what the outputs take is not to be seen from the gate alone
+	picky   bool           // what the gate let through may still not be taken: dynamic, or sampled
 	caller  slog.Leveler
 	stack   slog.Leveler
 	capture slog.Level // below it neither caller nor stack is captured
 	bare    []state    // of a Logger without attributes, one for each format
 	sampler *sampler
-	dedup   bool
 	redact  *redactor
 	custom  bool                                            // a format of the user's wants the context
 	trace   func(context.Context) ([16]byte, [8]byte, bool) // nil: none
 	extract []func(context.Context, *Attrs)
 	extras  bool // any of the four: there is something to complete
 
-	maxLine     int
-	stallBound  time.Duration
-	exitTimeout time.Duration
-	exit        func(int)
-	onError     func(error) // nil: stderr
+	maxLine      int
+	maxWait      time.Duration
+	closeTimeout time.Duration
+	exit         func(int)
+	teller       teller
 
-	leftOut    atomic.Uint64 // records left out by sampling and reported
-	closed     atomic.Bool
-	afterClose atomic.Uint64 // records logged after Shutdown
-	shutdown   struct {
-		once sync.Once
-		err  error
+	leftOut  atomic.Uint64 // records left out by sampling and reported
+	closed   atomic.Bool
+	shutdown struct {
+		done chan struct{}
+		err  error // read-only after done is closed
 	}
 }
 
 // format is one way of encoding and the outputs that want it.
 type format struct {
 	formatSettings
-	fields  []layoutField // of JSON with a layout of the user's
-	slots   uint          // a bit for each fixed key that the format has
-	keepRaw bool          // attributes are encoded at each call
-	maxLine int           // bytes
-	buffers []*output     // have WriteLevel: decide themselves whether to wait
-	direct  []*output     // may block in Write
+	index     int           // in core.formats
+	fields    []layoutField // of JSON with a layout of the user's
+	slots     uint          // a bit for each fixed key that the format has
+	byMembers bool          // a value with members is written by these, also if it is a Stringer
+	maxLine   int           // bytes
+	buffers   []*output     // have WriteLevel: decide themselves how long to wait
+	direct    []*output     // may block in Write
 }
 
 func newCore(o Options) (*core, error) {
 	c := &core{
-		clock:       newClock(),
-		caller:      o.Caller,
-		stack:       o.Stack,
-		trace:       o.Trace,
-		extract:     o.Extractors,
-		dedup:       o.Dedup,
-		maxLine:     o.MaxLine,
-		stallBound:  o.StallBound,
-		exitTimeout: o.ExitTimeout,
-		exit:        o.Exit,
-		onError:     o.OnError,
+		clock:        newClock(),
+		caller:       o.Caller,
+		stack:        o.Stack,
+		trace:        o.Trace,
+		extract:      o.Extractors,
+		maxLine:      o.MaxLine,
+		maxWait:      o.MaxWait,
+		closeTimeout: o.CloseTimeout,
+		exit:         o.Exit,
 	}
+	c.shutdown.done = make(chan struct{})
 	for i, opt := range o.Outputs {
 		if err := c.addOutput(opt, o.Levels != nil); err != nil {
 			return nil, fmt.Errorf("rollway.New: Options.Outputs[%d].Encoder: %w", i, err)
 		}
 	}
-	if len(c.outputs) == 1 && !c.dedup {
+	for _, o := range c.outputs {
+		o.counts = o.buffer != nil || o.shares
+		if o.name == "" {
+			o.name = c.nameOf(o.w)
+		}
+	}
+	c.teller.onError, c.teller.outputs = o.OnError, c.outputs
+	if len(c.outputs) == 1 {
 		c.single = c.outputs[0]
 	}
 	c.capture = lowestLevel
@@ -95,7 +98,11 @@ func newCore(o Options) (*core, error) {
 	if c.sampler, err = newSampler(o.Sampling, c.clock.now); err != nil {
 		return nil, err
 	}
+	c.picky = c.dynamic || c.sampler != nil
 	c.redact, err = newRedactor(o.Redact)
+	if c.sampler != nil {
+		c.sampler.redact = c.redact
+	}
 	c.extras = c.redact != nil || c.custom || c.trace != nil || len(c.extract) > 0
 	return c, err
 }
@@ -109,7 +116,8 @@ func (c *core) addOutput(o Output, levels bool) error {
 			out.lock = other.lock
 			out.shares, other.shares = true, true
 			out.again = true
-			other.closes = other.closes || out.closes
+			other.closes = other.closes && out.closes
+			other.users = append(other.users, out)
 			break
 		}
 	}
@@ -119,9 +127,6 @@ func (c *core) addOutput(o Output, levels bool) error {
 		return err
 	}
 	out.format = f
-	if slot, ok := o.Writer.(*Slot); ok {
-		slot.writesIn(f)
-	}
 	if out.buffer != nil {
 		f.buffers = append(f.buffers, out)
 	} else {
@@ -146,7 +151,7 @@ func (c *core) formatFor(o Output) (*format, error) {
 		}
 	}
 	fields, err := parseLayout(s.layout)
-	f := &format{formatSettings: s, fields: fields, slots: slotsOf(fields), keepRaw: c.dedup || s.kind == kindCustom, maxLine: c.maxLine}
+	f := &format{formatSettings: s, index: len(c.formats), fields: fields, slots: slotsOf(fields), maxLine: c.maxLine}
 	c.formats = append(c.formats, f)
 	c.custom = c.custom || s.kind == kindCustom
 	return f, err
@@ -203,21 +208,39 @@ func (c *core) admits(l slog.Level) bool {
 	return false
 }
 
-// tell hands an error to OnError, or else to stderr as a line, unless that is
-// the output which failed.
-func (c *core) tell(err error, failed io.Writer) {
-	defer func() { _ = recover() }() // a panic there must not reach the caller of a log method
-	if c.onError != nil {
-		c.onError(err)
-		return
+// accepts reports whether a record is to be written that the gate let through,
+// and counts one that comes too late.
+func (l *Logger) accepts(ctx context.Context, level slog.Level, msg string, attrs []slog.Attr) bool {
+	c := l.core
+	if c.closed.Load() {
+		c.reject(level)
+		return false
 	}
-	if failed == io.Writer(os.Stderr) {
-		return
+	return (!c.dynamic || c.admits(level)) && (c.sampler == nil || c.sample(ctx, level, msg, l.groups, attrs))
+}
+
+// reject counts a record that came after Shutdown.
+func (c *core) reject(l slog.Level) {
+	for _, o := range c.outputs {
+		if o.admits(l) {
+			o.rejected.Add(1)
+		}
 	}
-	now := c.clock.now()
-	b := append(make([]byte, 0, 256), `{"time":"`...)
-	b = jsonline.AppendUnix(b, now/1e9, int(now%1e9))
-	b = append(b, `","level":"ERROR","msg":`...)
-	b = jsonline.AppendString(b, err.Error())
-	_, _ = os.Stderr.Write(append(b, "}\n"...)) // there is nobody left to tell
+}
+
+// nameOf returns a name for an output that was given none: that of its file or
+// its type, with a number if another output has it.
+func (c *core) nameOf(w io.Writer) string {
+	name := fmt.Sprintf("%T", w)
+	if f, ok := w.(interface{ Name() string }); ok {
+		name = f.Name()
+	}
+	taken := func(name string) bool {
+		return slices.ContainsFunc(c.outputs, func(o *output) bool { return o.name == name })
+	}
+	unique := name
+	for n := 2; taken(unique); n++ {
+		unique = fmt.Sprintf("%s #%d", name, n)
+	}
+	return unique
 }

@@ -1,105 +1,309 @@
 package rollway
 
 import (
+	"encoding/json"
 	"log/slog"
-	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
-// cutKey is the attribute that says how many bytes a line had before it was cut.
-const cutKey = "cut_from_bytes"
+// The attributes of a line that was too long: how many bytes it had, and the
+// keys of the attributes that found no room.
+const (
+	cutKey  = "cut_from_bytes"
+	leftKey = "left_out"
+)
 
-// cut encodes r again so that its line has at most f.maxLine bytes: with the
-// message and the values cut shorter and shorter until it fits. The line stays
-// valid and says by cut_from_bytes how long it was. dst ends with the line that
-// is too long, from start on.
+// leastText is how much of a long text is worth writing, in bytes.
+const leastText = 32
+
+// cut encodes r again so that its line has at most f.maxLine bytes. Attributes
+// that fit stand whole, in order; then long texts get what room is left, each
+// the same, and what finds none is named. dst ends with the line that is too
+// long, from start on.
 func (f *format) cut(dst []byte, start int, s *scratch, st, ctx *state, r *record, attrs []slog.Attr) []byte {
+	bare, bareCtx, list := f.gather(s, st, ctx, r, attrs)
+	nodes := maxNodes
+	list = f.freeze(list, 0, &nodes)
 	short := *r
-	short.cutFrom = len(dst) - start
-	short.stack = cutString(r.stack, f.maxLine/4)
-	shortState, shortCtx := st, ctx
-	if len(st.attrs)+len(st.head)+len(st.below)+len(st.slotBelow) > f.maxLine/2 {
-		shortState = st.withoutAttrs(f)
+	short.unique, short.outer = true, nil
+	from := slog.Int(cutKey, len(dst)-start)
+	c := cutter{f: f}
+	c.dropSlots(bare)
+	if bareCtx != nil {
+		c.dropSlots(bareCtx)
 	}
-	if ctx != nil && len(ctx.attrs)+len(ctx.head)+len(ctx.below)+len(ctx.slotBelow) > f.maxLine/4 {
-		shortCtx = nil
-	}
-	for room := f.maxLine / 2; room >= 8; room /= 4 {
-		short.msg = cutString(r.msg, room)
-		nodes := maxNodes
-		dst = f.append(dst[:start], s, shortState, shortCtx, &short, f.cutAttrs(attrs, room, 0, &nodes))
-		if len(dst)-start <= f.maxLine {
+	slots := len(c.names)
+	for less := 0; less < f.maxLine; { // a format of the user's may write more than was reckoned with
+		room := f.maxLine/2 - less/2 // of the message
+		short.msg = f.cutText(r.msg, room, true)
+		dst = f.append(dst[:start], s, bare, bareCtx, &short, []slog.Attr{from})
+		c.room, c.names, c.long = f.maxLine-(len(dst)-start)-less, c.names[:slots], c.long[:0]
+		fitting := c.fit(list, "")
+		c.cutLong()
+		if short.msg != r.msg {
+			short.msg = f.cutText(r.msg, room+c.room, true)
+		}
+		if len(c.names) > 0 {
+			fitting = append(fitting, slog.Any(leftKey, c.names))
+		}
+		dst = f.append(dst[:start], s, bare, bareCtx, &short, unique(append(fitting, from), 0, 0))
+		over := len(dst) - start - f.maxLine
+		if over <= 0 {
 			return dst
 		}
+		less += over
 	}
-	short.msg, short.stack = cutString(r.msg, f.maxLine/32), ""
-	bare := st.withoutAttrs(f)
-	bare.pending, bare.prefix, bare.raw = nil, "", nil
-	dst = f.append(dst[:start], s, bare, nil, &short, nil)
+	short.msg = f.cutText(r.msg, f.maxLine/32, true)
+	dst = f.append(dst[:start], s, &state{}, nil, &short, []slog.Attr{from})
 	if len(dst)-start > f.maxLine { // only a LineEncoder writes more than it is given
 		dst = append(dst[:start+lastRuneStart(dst[start:start+f.maxLine-1])], '\n')
 	}
 	return dst
 }
 
-// withoutAttrs returns st with its groups and the logger's name, cut if it is
-// long, and nothing else.
-func (st *state) withoutAttrs(f *format) *state {
-	bare := &state{pending: st.groups, groups: st.groups, prefix: cutString(st.prefix, f.maxLine/32)}
-	for _, level := range st.raw {
-		bare.raw = append(bare.raw, rawLevel{group: level.group})
+// cutter finds what of a line's attributes has room in it.
+type cutter struct {
+	f     *format
+	room  int          // bytes that are left
+	names []string     // of what has no room
+	long  []*slog.Attr // texts that stand in the line as far as they have room
+}
+
+// dropSlots leaves out the fixed keys whose values are too long.
+func (c *cutter) dropSlots(st *state) {
+	most := c.f.maxLine / 16
+	for slot, value := range st.slots {
+		switch {
+		case len(value) <= most:
+			continue
+		case c.f.kind == kindCustom:
+			value = cutString(value, most)
+		default:
+			c.leave(string(slotKeys[slot][1 : len(slotKeys[slot])-2]))
+			value = ""
+		}
+		st.slots[slot] = value
 	}
-	name := st.slots[slotLogger]
-	if len(name) > f.maxLine/32 {
-		switch name = cutString(name, f.maxLine/32); f.kind { // of a value in quotes the last would be lost
-		case kindJSON:
-			name = string(jsonline.AppendString(nil, "!CUT"))
-		case kindConsole, kindLogfmt:
-			name = "!CUT"
+	if st.slots[slotError] == "" || len(st.slotBelow) > most {
+		st.slotBelow = ""
+	}
+	st.joinHead()
+}
+
+// fit returns what of list has room, with all of its long texts.
+func (c *cutter) fit(list []slog.Attr, path string) []slog.Attr {
+	sizes := make([]int, len(list)) // 0: it is in the line
+	for i, a := range list {
+		if sizes[i] = c.f.sizeOf(a); sizes[i] <= c.room {
+			c.room -= sizes[i]
+			sizes[i] = 0
 		}
 	}
-	bare.slots[slotLogger] = name
-	bare.joinHead()
-	return bare
+	out := make([]slog.Attr, 0, len(list)+2)
+	for i, a := range list {
+		if sizes[i] == 0 {
+			out = append(out, a)
+			continue
+		}
+		text, isText := textOf(a.Value)
+		switch {
+		case a.Value.Kind() == slog.KindGroup:
+			braces := c.f.sizeOf(slog.String(a.Key, ""))
+			c.room -= braces
+			if inside := c.fit(a.Value.Group(), path+a.Key+"."); len(inside) > 0 {
+				out = append(out, slog.Attr{Key: a.Key, Value: slog.GroupValue(inside...)})
+			} else {
+				c.room += braces
+			}
+		case isText:
+			out = append(out, slog.String(a.Key, text))
+			c.long = append(c.long, &out[len(out)-1])
+		default:
+			c.leave(path + a.Key)
+		}
+	}
+	return out
+}
+
+// cutLong shares the room that is left among the long texts.
+func (c *cutter) cutLong() {
+	for len(c.long) > 0 {
+		last := c.long[len(c.long)-1]
+		if need := c.f.sizeOf(slog.String(last.Key, "")) + leastText; c.room/len(c.long) >= need {
+			break
+		}
+		c.long = c.long[:len(c.long)-1]
+		c.leave(last.Key)
+		*last = slog.Attr{}
+	}
+	for i, a := range c.long {
+		text := a.Value.String()
+		a.Value = slog.StringValue("")
+		a.Value = slog.StringValue(c.f.cutText(text, c.room/(len(c.long)-i)-c.f.sizeOf(*a), false))
+		c.room -= c.f.sizeOf(*a)
+	}
+}
+
+// leave names what is left out, as far as there is room for that.
+func (c *cutter) leave(name string) {
+	name = cutString(name, 64)
+	n := len(c.names)
+	if n > 0 && c.names[n-1] == ellipsis {
+		return
+	}
+	before := 0
+	if n > 0 {
+		before = c.f.sizeOf(slog.Any(leftKey, c.names))
+	}
+	c.names = append(c.names, name)
+	after := c.f.sizeOf(slog.Any(leftKey, c.names))
+	if after > min(c.f.maxLine/8, 1024) {
+		c.names[n] = ellipsis
+		after = c.f.sizeOf(slog.Any(leftKey, c.names))
+	}
+	c.room -= after - before
+}
+
+// textOf returns the text of a value that may be cut.
+func textOf(v slog.Value) (string, bool) {
+	if v.Kind() == slog.KindString {
+		return v.String(), true
+	}
+	if v.Kind() == slog.KindAny {
+		switch v := v.Any().(type) {
+		case encoded:
+			return v.text, v.text != ""
+		case error:
+			return errorText(v), true
+		}
+	}
+	return "", false
+}
+
+// sizeOf returns how many bytes a takes of a line; of a format of the user's
+// how many it would take of a JSON line.
+func (f *format) sizeOf(a slog.Attr) int {
+	s := scratchPool.Get().(*scratch)
+	defer s.free()
+	if !f.isText() {
+		s.buf = f.appendJSONAttr(s.buf[:0], &a, 0, nil)
+		return len(s.buf) + 1
+	}
+	t := &s.text
+	t.begin(f, s.buf[:0], 0, "")
+	t.verbatim, t.inField = true, f.fills(&a)
+	t.attrs([]slog.Attr{a}, 0, 0)
+	s.buf = t.dst
+	n := len(t.dst) + len(t.below) + 1
+	t.end()
+	return n
+}
+
+// freeze gives list values that cannot change, in place.
+func (f *format) freeze(list []slog.Attr, depth int, nodes *int) []slog.Attr {
+	for i := range list {
+		a := &list[i]
+		if *nodes--; *nodes < 0 {
+			return list[:i]
+		}
+		switch a.Value = resolved(a.Value); {
+		case a.Value.Kind() == slog.KindGroup && depth < maxDepth:
+			members := unique(f.settle(nil, within, a.Value.Group(), depth+1, nodes), 0, 0)
+			a.Value = slog.GroupValue(f.freeze(members, depth+1, nodes)...)
+		case a.Value.Kind() == slog.KindGroup:
+			a.Value = slog.StringValue(tooDeep)
+		case a.Value.Kind() == slog.KindAny && f.kind != kindCustom:
+			a.Value = f.frozen(a)
+		}
+	}
+	return list
+}
+
+// encoded is a value as the line has it.
+type encoded struct {
+	line, below string
+	text        string // of an error
+}
+
+// frozen returns the value of a, which is of any type, as one that cannot change.
+func (f *format) frozen(a *slog.Attr) slog.Value {
+	var e encoded
+	switch value := a.Value.Any().(type) {
+	case nil, encoded:
+		return a.Value
+	case error:
+		_, marshals := value.(json.Marshaler)
+		if e.text = errorText(value); f.errors == ErrorText && (f.isText() || !marshals) {
+			return slog.StringValue(e.text)
+		}
+	}
+	if !f.isText() {
+		e.line = string(f.appendJSONAny(nil, a.Value.Any(), 0))
+		return slog.AnyValue(e)
+	}
+	s := scratchPool.Get().(*scratch)
+	defer s.free()
+	t := &s.text
+	t.begin(f, nil, 0, "")
+	t.verbatim, t.inField = true, f.fills(a)
+	t.any(a.Key, a.Value.Any())
+	e.line, e.below = string(t.dst), string(t.below)
+	t.end()
+	return slog.AnyValue(e)
 }
 
 // maxNodes bounds the attributes that are looked at one by one in a record, for
 // instance by cut, so that a LogValuer whose group holds itself twice ends.
 const maxNodes = 10_000
 
-// cutAttrs returns a copy of attrs in which no value is much longer than room.
-func (f *format) cutAttrs(attrs []slog.Attr, room, depth int, nodes *int) []slog.Attr {
-	short := make([]slog.Attr, 0, min(len(attrs), *nodes))
-	for _, a := range attrs {
-		if *nodes--; *nodes < 0 {
-			break
+const ellipsis = "…"
+
+// cutText returns s, or as much of it as takes n bytes between quotes, with an
+// ellipsis behind it. A message of the console has none, as a rule.
+func (f *format) cutText(s string, n int, message bool) string {
+	style := escapeJSON
+	if f.kind == kindConsole {
+		style = escapeGo
+		if message && strings.IndexByte(s, '=') < 0 {
+			style = escapeBare
 		}
-		v := a.Value
-		if v.Kind() == slog.KindLogValuer {
-			v = resolve(v)
-		}
-		switch v.Kind() {
-		case slog.KindString:
-			v = slog.StringValue(cutString(v.String(), room))
-		case slog.KindGroup:
-			if depth < maxDepth {
-				v = slog.GroupValue(f.cutAttrs(v.Group(), room, depth+1, nodes)...)
-			}
-		case slog.KindAny:
-			if err, ok := v.Any().(error); ok {
-				v = slog.StringValue(cutString(errorText(err), room))
-			} else if n := len(f.appendJSONAny(nil, v.Any(), depth)); n > room {
-				v = slog.StringValue("!CUT: " + strconv.Itoa(n) + " bytes")
-			}
-		}
-		short = append(short, slog.Attr{Key: cutString(a.Key, max(room, 64)), Value: v})
 	}
-	return short
+	n -= len(ellipsis)
+	end := 0
+	for step := 256; end < len(s); {
+		next := s[end:runeStart(s, end+step)]
+		if size := f.printedLen(next, style); size <= n && next != "" {
+			n, end = n-size, end+len(next)
+		} else if step /= 2; step == 0 {
+			return s[:end] + ellipsis
+		}
+	}
+	return s
 }
 
-const ellipsis = "…"
+// printedLen returns how many bytes s takes between quotes.
+func (f *format) printedLen(s string, style escapeStyle) int {
+	var room [1024]byte
+	if f.isText() {
+		return len(appendPrintable(room[:0], s, style))
+	}
+	return len(jsonline.AppendEscaped(room[:0], s))
+}
+
+// runeStart returns the length of the longest beginning of s that has at most n
+// bytes and ends with no rune cut in two.
+func runeStart(s string, n int) int {
+	if n >= len(s) {
+		return len(s)
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return max(n, 0)
+}
 
 // cutString returns s, or as much of it as fits into n bytes with an ellipsis
 // behind it.
@@ -107,11 +311,7 @@ func cutString(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	n = max(n-len(ellipsis), 0)
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + ellipsis
+	return s[:runeStart(s, n-len(ellipsis))] + ellipsis
 }
 
 // lastRuneStart returns the length of p without a rune that is cut off.

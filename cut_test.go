@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -89,5 +91,84 @@ func TestMaxLineSaysTheLength(t *testing.T) {
 		}
 		b.Reset()
 		whole.Reset()
+	}
+}
+
+// TestCutKeepsWhatFits: a value that has no room costs no other attribute, and is
+// named; a long text gets all the room that is left, and ends on a rune.
+func TestCutKeepsWhatFits(t *testing.T) {
+	ints := make([]int, 300)
+	for i := range ints {
+		ints[i] = 1<<60 + i
+	}
+	for _, enc := range []Encoder{JSON{}, JSON{Layout: "level msg attrs:"}, Logfmt{}, Console{TimeFormat: "-"}, Console{Errors: ErrorDetail}, JSON{Errors: ErrorDetail}} {
+		for _, maxLine := range []int{1024, 40_000} {
+			long := strings.Repeat("é\n\"x", maxLine)
+			for name, c := range map[string]struct {
+				log  func(l *Logger)
+				full bool // the line is as long as it may be
+				has  []string
+			}{
+				"a value": {func(l *Logger) {
+					l.With(slog.Int("before", 1)).Info(t.Context(), "short", slog.Int("a", 2), slog.Any("ints", slices.Repeat(ints, 1+maxLine/5000)), slog.String("b", "3"), slog.Any("error", io.EOF))
+				}, false, []string{"short", "before", "a", "b", "EOF", "left_out", "ints"}},
+				"a text": {func(l *Logger) {
+					l.With(slog.Int("before", 1)).Info(t.Context(), "short", slog.String("text", long), slog.Int("after", 2))
+				}, true, []string{"short", "before", "after", "text", "é", "…"}},
+				"texts": {func(l *Logger) {
+					l.Info(t.Context(), "short", slog.String("text", long), slog.Int("after", 2), slog.Any("error", errors.New(long)), slog.String("third", long))
+				}, true, []string{"short", "text", "after", "error", "third", "…"}},
+				"the message": {func(l *Logger) { l.Info(t.Context(), long, slog.Int("after", 2)) }, true, []string{"é", "…", "after"}},
+				"both":        {func(l *Logger) { l.Info(t.Context(), long, slog.String("text", long), slog.Int("after", 2)) }, true, []string{"é", "…", "after", "text"}},
+				"a text in a group": {func(l *Logger) {
+					l.WithGroup("g").With(slog.Int("before", 1)).Info(t.Context(), "short", slog.Group("h", slog.String("text", long), slog.Int("in", 3)), slog.Int("after", 2))
+				}, true, []string{"short", "before", "after", "text", "in", "é", "…"}},
+				"a value in a group": {func(l *Logger) {
+					l.WithGroup("g").Info(t.Context(), "short", slog.Group("h", slog.Any("ints", slices.Repeat(ints, 1+maxLine/5000)), slog.Int("in", 3)), slog.Int("after", 2))
+				}, false, []string{"short", "after", "g.h.ints", "left_out", "in"}},
+				"of With": {func(l *Logger) {
+					l.With(slog.String("text", long), slog.Any("ints", slices.Repeat(ints, 1+maxLine/5000)), slog.String("service", long)).Info(t.Context(), "short", slog.Int("after", 2))
+				}, true, []string{"short", "after", "text", "é", "…", "ints"}},
+				"of a context": {func(l *Logger) {
+					l.Info(ContextWith(t.Context(), slog.String("text", long), slog.Int("in", 1)), "short", slog.Int("after", 2))
+				}, true, []string{"short", "after", "text", "é", "…", "in"}},
+			} {
+				var b bytes.Buffer
+				log := mustNew(t, Options{Outputs: []Output{{Writer: &b, Encoder: enc}}, MaxLine: maxLine, Caller: LevelOff})
+				c.log(log)
+				got := b.String()
+				if len(got) > maxLine || c.full && len(got) < maxLine-64 || !utf8.ValidString(got) || !strings.HasSuffix(got, "\n") {
+					t.Errorf("%#v, %s: %d bytes of %d: %.200s", enc, name, len(got), maxLine, got)
+				}
+				for _, part := range append(c.has, cutKey) {
+					if !strings.Contains(got, part) {
+						t.Errorf("%#v, %s, %d: no %s in %.500s", enc, name, maxLine, part, got)
+					}
+				}
+				if _, ok := enc.(JSON); ok {
+					checkKeys(t, b.Bytes())
+				} else {
+					checkText(t, name, enc, got)
+				}
+			}
+		}
+	}
+}
+
+// TestCutNamesAreBounded: naming what is left out takes no more room than what
+// could have stayed.
+func TestCutNamesAreBounded(t *testing.T) {
+	for _, enc := range []Encoder{JSON{}, Logfmt{}, Console{}} {
+		var b bytes.Buffer
+		l := mustNew(t, Options{Outputs: []Output{{Writer: &b, Encoder: enc}}, MaxLine: 2048, Caller: LevelOff})
+		var attrs []slog.Attr
+		for i := range 500 {
+			attrs = append(attrs, slog.Any(strings.Repeat("k", i)+itoa(i), slices.Repeat([]int{1 << 60}, 200)), slog.Int("n"+itoa(i), i))
+		}
+		l.Info(t.Context(), "m", attrs...)
+		got := b.String()
+		if len(got) > 2048 || len(got) < 1600 || !strings.Contains(got, "n50") || !strings.Contains(got, ellipsis) {
+			t.Errorf("%T: %d bytes: %s", enc, len(got), got)
+		}
 	}
 }

@@ -3,9 +3,12 @@ package rollway
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/rollway/rollway/internal/goid"
 )
 
 // record is one log call on its way to the encoders.
@@ -16,11 +19,11 @@ type record struct {
 	level   slog.Level
 	msg     string
 	source  string // of the call, escaped for JSON, or ""
-	stack   string // of the call, or ""
-	cutFrom int    // length of the line that was too long, or 0
+	stack   string // of the call, where it was taken before the record is completed, or ""
+	unique  bool   // no key stands twice among the attributes, and all are given as those of the call
 
-	extracted []slog.Attr     // from the context, by Options.Extractors
-	ctx       context.Context // of the call, where a LineEncoder wants it
+	outer []slog.Attr     // attributes that stand outside of the Logger's groups
+	ctx   context.Context // of the call, where a LineEncoder wants it
 
 	hasTrace bool
 	traceID  [16]byte
@@ -32,6 +35,10 @@ func (r *record) setUnix(ns int64) {
 	r.sec, r.nsec, r.hasTime = ns/1e9, int32(ns%1e9), true
 }
 
+func (r *record) setTime(at time.Time) {
+	r.sec, r.nsec, r.hasTime = at.Unix(), int32(at.Nanosecond()), true
+}
+
 func (r *record) time() time.Time { return time.Unix(r.sec, int64(r.nsec)) }
 
 // scratch is what encoding one record needs. It is owned by the call that took
@@ -41,13 +48,16 @@ type scratch struct {
 	ends   []int       // where each format's line ends in buf; the first begins at 0
 	attrs  []slog.Attr // of a slog.Record
 	custom Record      // for a LineEncoder
-	groups []slog.Attr // what stands in the groups of custom
+	waits  []waiting   // outputs that did not take their line at once
+	list   []slog.Attr // all attributes of a line
+	groups []slog.Attr // what stands in the groups of list
+	bare   [2]state    // what is left of the Logger's and the context's state then
 	second secondCache
 	text   textLine
 	part   uint32 // of the counters; scratches of one processor mostly have their own
 
 	collected Attrs // for LogFunc
-	extracted Attrs // by Options.Extractors
+	outer     Attrs // by Options.Extractors, and the stack
 }
 
 // maxKept bounds the buffers that go back to the pool.
@@ -61,22 +71,28 @@ var (
 )
 
 func (s *scratch) free() {
-	if cap(s.buf) > maxKept || cap(s.attrs) > maxKept/64 {
+	if cap(s.buf) > maxKept || cap(s.attrs)+cap(s.outer.list)+cap(s.list)+cap(s.groups) > maxKept/64 {
 		return
 	}
-	clear(s.extracted.list) // keeps no value alive
+	if len(s.attrs)+len(s.outer.list)+len(s.list) > 0 {
+		clear(s.attrs) // keeps no value alive
+		clear(s.outer.list)
+		clear(s.list)
+		clear(s.groups)
+		s.attrs, s.outer.list, s.list = s.attrs[:0], s.outer.list[:0], s.list[:0]
+	}
 	scratchPool.Put(s)
 }
 
 // complete adds to r what options ask for, and returns attrs as they may be
-// written. Only a core with extras has use for it.
-func (l *Logger) complete(ctx context.Context, s *scratch, r *record, attrs []slog.Attr) []slog.Attr {
+// written. Only a core with extras has use for it, and a record with a stack.
+func (l *Logger) complete(ctx context.Context, s *scratch, r *record, attrs []slog.Attr, stacked bool, skip int) []slog.Attr {
 	c := l.core
 	if c.trace != nil && ctx != nil {
 		c.traceOf(ctx, r)
 	}
 	if len(c.extract) > 0 && ctx != nil {
-		c.extractFrom(ctx, s, r)
+		c.extractFrom(ctx, s)
 	}
 	if c.custom {
 		r.ctx = ctx
@@ -84,6 +100,21 @@ func (l *Logger) complete(ctx context.Context, s *scratch, r *record, attrs []sl
 	if c.redact != nil {
 		r.msg = c.redact.text(r.msg)
 		attrs = c.redact.attrs(l.groups, attrs)
+	}
+	trace := r.stack
+	if stacked {
+		trace = stack(skip)
+	}
+	grouped := len(l.groups) > 0
+	if trace != "" && (grouped || !hasKey(attrs, stackKey)) {
+		s.outer.Add(slog.String(stackKey, trace))
+	}
+	switch {
+	case grouped:
+		r.outer = s.outer.list
+	case len(s.outer.list) > 0:
+		s.outer.Add(attrs...)
+		return s.outer.list
 	}
 	return attrs
 }
@@ -100,54 +131,119 @@ func (c *core) emit(s *scratch, states, ctx []state, r *record, attrs []slog.Att
 		o.write(c, r.level, s.buf, s.part)
 		return
 	}
-	c.emitToAll(s, states, ctx, r, attrs)
+	c.encode(s, states, ctx, r, attrs)
+	c.serve(s, r.level)
 }
 
-// emitToAll is emit for several outputs: those that buffer get the line first,
-// so that one which blocks holds up none of them.
-func (c *core) emitToAll(s *scratch, states, ctx []state, r *record, attrs []slog.Attr) {
+// encode encodes r into s once for each format that has an output for it.
+func (c *core) encode(s *scratch, states, ctx []state, r *record, attrs []slog.Attr) {
 	s.buf, s.ends = s.buf[:0], s.ends[:0]
-	extracted := r.extracted
-	if c.dedup {
-		r.extracted = nil // they are among attrs then
-	}
 	for i, f := range c.formats {
 		if f.admits(r.level) {
-			start := len(s.buf)
-			st, attrs := &states[i], attrs
 			var fromCtx *state
 			if ctx != nil {
 				fromCtx = &ctx[i]
 			}
-			if c.dedup {
-				st, fromCtx, attrs = deduped(st, fromCtx, extracted, attrs)
-			}
-			s.buf = f.line(s.buf, s, st, fromCtx, r, attrs)
-			for _, o := range f.buffers {
-				if o.admits(r.level) {
-					o.write(c, r.level, s.buf[start:], s.part)
-				}
-			}
+			s.buf = f.line(s.buf, s, &states[i], fromCtx, r, attrs)
 		}
 		s.ends = append(s.ends, len(s.buf))
 	}
+}
+
+// waiting is a line that an output can take only after a wait: the part of
+// scratch.buf between from and to.
+type waiting struct {
+	o        *output
+	from, to int
+}
+
+// serve hands the lines in s to their outputs, so that none holds up another:
+// first to those that buffer and have room, then to direct ones that no other
+// call is in, and then to those that have to be waited for, all at the same
+// time. It returns when each has taken or dropped its line, so that the lines of
+// a goroutine keep their order. Only a direct output that hangs in this very
+// call keeps the line from those that come after it.
+func (c *core) serve(s *scratch, level slog.Level) {
+	s.waits = s.waits[:0]
 	start := 0
 	for i, f := range c.formats {
-		if line := s.buf[start:s.ends[i]]; len(line) > 0 {
-			for _, o := range f.direct {
-				if o.admits(r.level) {
-					o.write(c, r.level, line, s.part)
+		end := s.ends[i]
+		if start < end { // an output takes this level
+			for _, o := range f.buffers {
+				if o.admits(level) && !o.tryBuffer(c, level, s.buf[start:end], s.part) {
+					s.waits = append(s.waits, waiting{o, start, end})
 				}
 			}
 		}
-		start = s.ends[i]
+		start = end
 	}
+	start = 0
+	for i, f := range c.formats {
+		end := s.ends[i]
+		if start < end {
+			for _, o := range f.direct {
+				if o.admits(level) && !o.tryDirect(c, s.buf[start:end], s.part) {
+					s.waits = append(s.waits, waiting{o, start, end})
+				}
+			}
+		}
+		start = end
+	}
+	if len(s.waits) > 0 {
+		c.serveWaiting(s, level)
+	}
+}
+
+// serveWaiting serves the outputs that did not take their line at once. Those
+// that have to be waited for get a goroutine each, except the last. Writers that
+// buffer and cannot be asked bound their waits themselves; they are called
+// meanwhile, one after the other.
+func (c *core) serveWaiting(s *scratch, level slog.Level) {
+	waits := s.waits
+	if len(waits) > 1 { // a direct one may be free by now
+		waits = slices.DeleteFunc(waits, func(w waiting) bool {
+			if w.o.buffer != nil || !w.o.lock.spin(lineTurn, false) {
+				return false
+			}
+			_ = w.o.settle(c, w.o.callDirect(c, s.buf[w.from:w.to]), s.part)
+			return true
+		})
+	}
+	var others *sync.WaitGroup
+	left := len(waits)
+	for i, w := range waits {
+		if left == 1 || w.o.buffer != nil && w.o.tries == nil {
+			continue
+		}
+		left--
+		waits[i].o = nil
+		if others == nil {
+			others = new(sync.WaitGroup)
+		}
+		self := goid.Self()
+		others.Go(func() { // to a writer with an order per goroutine the line is the caller's
+			goid.StandIn(self, func() { w.o.write(c, level, s.buf[w.from:w.to], s.part) })
+		})
+	}
+	for _, w := range waits {
+		if w.o != nil {
+			w.o.write(c, level, s.buf[w.from:w.to], s.part)
+		}
+	}
+	if others != nil {
+		others.Wait()
+	}
+	clear(s.waits[:cap(s.waits)]) // keeps no output alive
 }
 
 // line appends the line for r, cut if it is too long.
 func (f *format) line(dst []byte, s *scratch, st, ctx *state, r *record, attrs []slog.Attr) []byte {
 	start := len(dst)
-	dst = f.append(dst, s, st, ctx, r, attrs)
+	if f.kind == kindJSON { // without another call
+		dst = f.appendJSON(dst, s, st, ctx, r, attrs)
+	} else {
+		dst = f.append(dst, s, st, ctx, r, attrs)
+	}
 	if len(dst)-start > f.maxLine {
 		dst = f.cut(dst, start, s, st, ctx, r, attrs)
 	}
@@ -162,7 +258,7 @@ func (f *format) append(dst []byte, s *scratch, st, ctx *state, r *record, attrs
 	case kindCustom:
 		return f.appendCustom(dst, s, st, ctx, r, attrs)
 	}
-	return f.appendJSON(dst, &s.second, st, ctx, r, attrs)
+	return f.appendJSON(dst, s, st, ctx, r, attrs)
 }
 
 func (f *format) admits(l slog.Level) bool {

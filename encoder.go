@@ -184,6 +184,9 @@ type formatSettings struct {
 	nameLengths uint64         // a bit for each length that a field's name has, where attributes stand beside the fields
 }
 
+// isText reports whether a line has no groups, only longer keys.
+func (s *formatSettings) isText() bool { return s.kind == kindLogfmt || s.kind == kindConsole }
+
 func (s formatSettings) equal(o formatSettings) bool {
 	if s.kind == kindCustom && o.kind == kindCustom {
 		// Comparing two values that cannot be compared would panic.

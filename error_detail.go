@@ -1,42 +1,106 @@
 package rollway
 
 import (
+	"errors"
+	"fmt"
 	"reflect"
 	"runtime"
+	"slices"
 	"strconv"
 
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
-// maxChain bounds the errors of a chain that are written, also where an error
-// wraps itself.
-const maxChain = 16
+// maxCauses bounds the errors that are written of those that one wraps, also
+// where it wraps itself.
+const maxCauses = 16
 
 // appendErrorDetail appends err as ErrorDetail says.
 func appendErrorDetail(dst []byte, err error) []byte {
-	dst = append(dst, '{')
-	dst = appendMsgAndType(dst, err)
-	var all [maxChain]error
-	n := unwrapInto(&all, 0, err)
-	chain := all[:n]
-	for i, e := range chain {
-		if i == 0 {
-			dst = append(dst, `,"chain":[`...)
-		} else {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, '{')
-		dst = appendMsgAndType(dst, e)
-		dst = append(dst, '}')
+	left := maxCauses
+	dst = appendErrorTree(dst, err, &left)
+	if pcs := callersIn(err); len(pcs) > 0 {
+		dst = append(dst[:len(dst)-1], `,"stack":`...)
+		dst = append(jsonline.AppendString(dst, formatStack(pcs)), '}')
 	}
-	if len(chain) > 0 {
+	return dst
+}
+
+// appendErrorTree appends err as an object, with at most left errors in it.
+func appendErrorTree(dst []byte, err error, left *int) []byte {
+	dst = appendMsgAndType(append(dst, '{'), err)
+	several, one := unwrapped(err)
+	dst = appendJoined(dst, several, left)
+	key := `,"chain":[`
+	for ; one != nil && *left > 0; key = "," {
+		*left--
+		dst = appendMsgAndType(append(append(dst, key...), '{'), one)
+		several, one = unwrapped(one)
+		dst = append(appendJoined(dst, several, left), '}')
+	}
+	if key == "," {
 		dst = append(dst, ']')
 	}
-	if pcs := callersIn(err, chain); len(pcs) > 0 {
-		dst = append(dst, `,"stack":`...)
-		dst = jsonline.AppendString(dst, formatStack(pcs))
-	}
 	return append(dst, '}')
+}
+
+func appendJoined(dst []byte, several []error, left *int) []byte {
+	key := `,"errors":[`
+	for _, e := range several {
+		if *left--; *left < 0 {
+			break
+		}
+		dst = appendErrorTree(append(dst, key...), e, left)
+		key = ","
+	}
+	if key == "," {
+		dst = append(dst, ']')
+	}
+	return dst
+}
+
+// eachCause calls yield for what err wraps, outermost first: with its path in
+// the tree of errors, which begins with that of err; with the number of joined
+// errors that it is in; and whether it is one of several. It returns path, with
+// what room it got.
+func eachCause(path []byte, err error, depth int, left *int, yield func(path []byte, err error, depth int, joined bool)) []byte {
+	at := len(path)
+	several, one := unwrapped(err)
+	for i := int64(0); ; i++ {
+		stem := len(path)
+		for j, e := range several {
+			if *left--; *left < 0 {
+				break
+			}
+			path = strconv.AppendInt(append(path[:stem], ".errors."...), int64(j), 10)
+			yield(path, e, depth+1, true)
+			path = eachCause(path, e, depth+1, left, yield)
+		}
+		if one == nil || *left <= 0 {
+			return path[:at]
+		}
+		*left--
+		path = strconv.AppendInt(append(path[:at], ".chain."...), i, 10)
+		yield(path, one, depth, false)
+		several, one = unwrapped(one)
+	}
+}
+
+// eachField calls yield for each key of an error in a logfmt line with
+// ErrorDetail. key is the first of them.
+func eachField(key []byte, err error, yield func(key []byte, text string)) []byte {
+	both := func(key []byte, err error, _ int, _ bool) {
+		yield(key, errorText(err))
+		yield(append(key, ".type"...), typeName(err))
+	}
+	both(key, err, 0, false)
+	left := maxCauses
+	key = slices.Grow(key, 128) // also for what is put behind it here
+	key = eachCause(key, err, 0, &left, both)
+	if pcs := callersIn(err); len(pcs) > 0 {
+		yield(append(key, ".stack"...), formatStack(pcs))
+	}
+	return key
 }
 
 func appendMsgAndType(dst []byte, err error) []byte {
@@ -47,57 +111,68 @@ func appendMsgAndType(dst []byte, err error) []byte {
 }
 
 func errorText(err error) (text string) {
+	if isPlainError(err) {
+		return err.Error()
+	}
 	defer func() {
 		if r := recover(); r != nil {
 			text = panicText(err, r)
 		}
 	}()
-	if !enterValue() {
+	n := enterValue()
+	if n == nil {
 		return logsItself
 	}
-	defer leaveValue()
+	defer leaveValue(n)
 	return err.Error()
 }
 
-// unwrapInto writes what err wraps behind the n errors that chain holds, depth
-// first, until it is full, and returns how many it holds then.
-func unwrapInto(chain *[maxChain]error, n int, err error) int {
+// The types of most errors. Their Error methods return a string that is there
+// already: they cannot log or panic.
+var plainErrors = [2]reflect.Type{reflect.TypeOf(errors.New("")), reflect.TypeOf(fmt.Errorf("%w", errors.New("")))}
+
+func isPlainError(value any) bool {
+	t := reflect.TypeOf(value)
+	return (t == plainErrors[0] || t == plainErrors[1]) && !reflect.ValueOf(value).IsNil()
+}
+
+// unwrapped returns what err wraps: one error, or several.
+func unwrapped(err error) (several []error, one error) {
 	switch e := err.(type) {
 	case interface{ Unwrap() error }:
-		n = addWrapped(chain, n, e.Unwrap())
+		return nil, e.Unwrap()
 	case interface{ Unwrap() []error }:
-		for _, w := range e.Unwrap() {
-			n = addWrapped(chain, n, w)
+		if several = e.Unwrap(); slices.Contains(several, nil) {
+			several = slices.DeleteFunc(slices.Clone(several), func(e error) bool { return e == nil })
+		}
+		if len(several) == 1 {
+			return nil, several[0]
 		}
 	}
-	return n
+	return several, nil
 }
 
-func addWrapped(chain *[maxChain]error, n int, err error) int {
-	if err == nil || n == len(chain) {
-		return n
-	}
-	chain[n] = err
-	return unwrapInto(chain, n+1, err)
+// callersIn returns the program counters of the first error that carries some,
+// of err and those that it wraps.
+func callersIn(err error) []uintptr {
+	left := maxCauses
+	return callersBelow(err, &left)
 }
 
-func unwrapOnce(err error) []error {
-	switch e := err.(type) {
-	case interface{ Unwrap() error }:
-		return []error{e.Unwrap()}
-	case interface{ Unwrap() []error }:
-		return e.Unwrap()
+func callersBelow(err error, left *int) []uintptr {
+	for ; err != nil && *left >= 0; *left-- {
+		if pcs := callersOf(err); len(pcs) > 0 {
+			return pcs
+		}
+		several, one := unwrapped(err)
+		for _, e := range several {
+			if pcs := callersBelow(e, left); len(pcs) > 0 {
+				return pcs
+			}
+		}
+		err = one
 	}
 	return nil
-}
-
-// callersIn returns the program counters of the first error that carries some.
-func callersIn(err error, chain []error) []uintptr {
-	pcs := callersOf(err)
-	for i := 0; len(pcs) == 0 && i < len(chain); i++ {
-		pcs = callersOf(chain[i])
-	}
-	return pcs
 }
 
 // callersOf returns the program counters that err carries, if it does.

@@ -127,24 +127,6 @@ func ExampleLevels() {
 	// info,db.*=debug,db.pool=warn
 }
 
-// An output whose destination is known only when the configuration is read: it
-// gets the lines logged before as well.
-func ExampleSlot() {
-	slot := rollway.NewSlot(0) // keeps up to 1 MiB
-	log := newLog(rollway.Options{Outputs: []rollway.Output{{Writer: slot}}})
-	log.Info(context.Background(), "reading the configuration")
-	fmt.Println("nothing is written yet")
-
-	if err := slot.Attach(stableTime{}); err != nil { // file.Open, slab.New, remote.Open
-		panic(err)
-	}
-	log.Info(context.Background(), "ready")
-	// Output:
-	// nothing is written yet
-	// {"time":"2026-05-28T12:40:00.123456789Z","level":"INFO","msg":"reading the configuration"}
-	// {"time":"2026-05-28T12:40:00.123456789Z","level":"INFO","msg":"ready"}
-}
-
 // Outputs by level and format: each record is encoded once per format and goes
 // to those that take its level.
 func ExampleOutput() {

@@ -5,43 +5,108 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
+	"time"
+
+	"github.com/rollway/rollway/internal/panicsite"
 )
+
+// Panic logs at PANIC (10), syncs every output, and panics with msg, whether or
+// not an output takes that level. The line and the sync have
+// Options.CloseTimeout together.
+func (l *Logger) Panic(ctx context.Context, msg string, attrs ...slog.Attr) {
+	l.logLast(ctx, LevelPanic, msg, attrs)
+	panic(msg)
+}
+
+// Fatal logs at FATAL (12), syncs every output, and ends the process with status
+// 1 through Options.Exit, whether or not an output takes that level. The line and
+// the sync have Options.CloseTimeout together; what is not delivered then is told
+// to Options.OnError.
+func (l *Logger) Fatal(ctx context.Context, msg string, attrs ...slog.Attr) {
+	l.logLast(ctx, LevelFatal, msg, attrs)
+	l.core.exit(1)
+}
+
+// logLast is log for the methods above.
+//
+//go:noinline
+func (l *Logger) logLast(ctx context.Context, level slog.Level, msg string, attrs []slog.Attr) {
+	l.last(ctx, l.newRecord(level, msg, callerPC(callerSkip+l.skip), callerSkip+1+l.skip), attrs, true)
+}
+
+// LogSync is LogAt and then Sync, which have Options.CloseTimeout together: for
+// code that logs the last line of a process, at FATAL or above, or of a task that
+// panicked. What is not delivered is told to Options.OnError; from FATAL up
+// LogSync waits for that.
+func (l *Logger) LogSync(ctx context.Context, at time.Time, pc uintptr, level slog.Level, msg string, attrs ...slog.Attr) {
+	r := l.newRecord(level, msg, pc, callerSkip+l.skip)
+	if !at.IsZero() {
+		r.sec, r.nsec = at.Unix(), int32(at.Nanosecond())
+	}
+	l.last(ctx, r, attrs, level >= LevelFatal)
+}
+
+// newRecord returns a record of the call at pc. Its stack begins skip frames
+// above the caller.
+func (l *Logger) newRecord(level slog.Level, msg string, pc uintptr, skip int) record {
+	c := l.core
+	r := record{level: level, msg: msg}
+	r.setUnix(c.clock.now())
+	if level >= c.caller.Level() {
+		r.source = sourceOf(pc)
+	}
+	if level >= c.stack.Level() {
+		r.stack = stack(skip)
+	}
+	return r
+}
 
 // FlushOnPanic is to be deferred in main and in functions that run on
 // goroutines of their own. Where the function panics, it logs what it panicked
-// with at PANIC with the stack, flushes every output within
-// Options.ExitTimeout, and goes on panicking:
+// with at PANIC with the stack, its source being where it panicked, syncs every
+// output, and goes on panicking. The line and the sync have Options.CloseTimeout
+// together.
 //
 //	defer log.FlushOnPanic()
 func (l *Logger) FlushOnPanic() {
 	if r := recover(); r != nil {
-		l.Log(context.Background(), LevelPanic, "panic: "+safeSprint(r), slog.String("stack", stack(1)))
-		l.flushToExit()
+		pc, stack := panicsite.Find()
+		l.last(context.Background(), l.newRecord(LevelPanic, panicsite.Text(r), pc, 1), []slog.Attr{slog.String("stack", stack)}, true)
 		panic(r)
 	}
 }
 
-// FlushOnSignal flushes every output when one of the signals comes, within
-// Options.ExitTimeout, and then ends the process with status 128 + the signal's
-// number through Options.Exit, as the shell has it. It is for programs that do
-// not shut down by themselves; those call Shutdown. Without arguments it is for
-// os.Interrupt and SIGTERM. stop ends it and waits for its goroutine; it must
-// not be called by Options.Exit.
-func (l *Logger) FlushOnSignal(signals ...os.Signal) (stop func()) {
+// ExitOnSignal ends the process when one of the signals comes: it logs that at
+// INFO, syncs every output, both within Options.CloseTimeout together, tells
+// Options.OnError what is not delivered then, and exits with status 128 + the
+// signal's number through Options.Exit, as the shell has it. It is for programs
+// that do not shut down by themselves; those call Shutdown. Without arguments it
+// is for os.Interrupt and SIGTERM. stop ends it and waits for its goroutine; it
+// must not be called by Options.Exit.
+func (l *Logger) ExitOnSignal(signals ...os.Signal) (stop func()) {
 	if len(signals) == 0 {
 		signals = []os.Signal{os.Interrupt, syscall.SIGTERM}
 	}
+	return l.exitOn(func(c chan<- os.Signal) func() {
+		signal.Notify(c, signals...)
+		return func() { signal.Stop(c) }
+	})
+}
+
+// exitOn is ExitOnSignal for signals that come to the channel given to notify,
+// until the function is called that this returns.
+func (l *Logger) exitOn(notify func(chan<- os.Signal) func()) (stop func()) {
 	ch := make(chan os.Signal, 1)
 	done, ended := make(chan struct{}), make(chan struct{})
-	signal.Notify(ch, signals...)
+	unnotify := notify(ch)
 	go func() {
 		defer close(ended)
 		select {
 		case sig := <-ch:
-			l.Info(context.Background(), "signal: "+sig.String())
-			l.flushToExit()
+			l.last(context.Background(), l.newRecord(slog.LevelInfo, "signal: "+sig.String(), 0, 0), nil, true)
 			l.core.exit(128 + signalNumber(sig))
 		case <-done:
 		}
@@ -49,9 +114,54 @@ func (l *Logger) FlushOnSignal(signals ...os.Signal) (stop func()) {
 	var once sync.Once
 	return func() {
 		once.Do(func() {
-			signal.Stop(ch)
+			unnotify()
 			close(done)
 		})
 		<-ended
 	}
+}
+
+// last logs r and syncs every output within Options.CloseTimeout. Whatever does
+// not return in time, of the outputs or of the values in attrs, is left behind.
+// end says that the process is about to end.
+func (l *Logger) last(ctx context.Context, r record, attrs []slog.Attr, end bool) {
+	c := l.core
+	limit, cancel := context.WithTimeout(context.Background(), c.closeTimeout)
+	defer cancel()
+	if c.closed.Load() {
+		c.reject(r.level)
+		select {
+		case <-c.shutdown.done:
+		case <-limit.Done():
+		}
+		return
+	}
+	encoded := make(chan []encodedLine, 1)
+	kept := slices.Clone(attrs)
+	go func() {
+		var lines []encodedLine
+		defer func() { encoded <- lines }()
+		lines = l.encodeLast(ctx, &r, kept)
+	}()
+	var lines []encodedLine
+	select {
+	case lines = <-encoded:
+	case <-time.After(c.closeTimeout / 2): // the rest is for what was logged before
+	}
+	c.teller.finish(limit, c.sync(limit, lines), end)
+}
+
+// encodeLast returns the line for r, if it is to be written, and those that
+// report what sampling has left out.
+func (l *Logger) encodeLast(ctx context.Context, r *record, attrs []slog.Attr) (lines []encodedLine) {
+	c := l.core
+	if l.gate.Level() <= r.level && (!c.picky || l.accepts(ctx, r.level, r.msg, attrs)) {
+		s := scratchPool.Get().(*scratch)
+		if c.extras || r.stack != "" {
+			attrs = l.complete(ctx, s, r, attrs, false, 0)
+		}
+		lines = append(lines, c.keepLine(l.states, c.statesOf(ctx), r, attrs))
+		s.free()
+	}
+	return append(lines, c.leftOutLines()...)
 }

@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-func TestFlushOnSignal(t *testing.T) {
+func TestExitOnSignal(t *testing.T) {
 	code := make(chan int, 1)
 	f := &flusher{}
 	l := mustNew(t, Options{Outputs: []Output{{Writer: f}}, Exit: func(c int) { code <- c }})
-	stop := l.FlushOnSignal(syscall.SIGHUP)
+	stop := l.ExitOnSignal(syscall.SIGHUP)
 	self, err := os.FindProcess(os.Getpid())
 	if err != nil {
 		t.Fatal(err)

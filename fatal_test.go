@@ -36,7 +36,7 @@ var lastWriters = map[string]func(target string) (io.Writer, error){
 		if err != nil {
 			return nil, err
 		}
-		return slab.New(f, slab.Options{FlushInterval: time.Hour})
+		return slab.New(f, slab.Options{Full: slab.Block, FlushInterval: time.Hour})
 	},
 	"slab over file.File, dropping": func(path string) (io.Writer, error) {
 		f, err := file.Open(path, file.Options{})
@@ -45,18 +45,6 @@ var lastWriters = map[string]func(target string) (io.Writer, error){
 		}
 		return slab.New(f, slab.Options{FlushInterval: time.Hour, SlabCount: 64, Full: slab.Drop})
 	},
-	"Slot over slab": func(path string) (io.Writer, error) {
-		f, err := os.Create(path)
-		if err != nil {
-			return nil, err
-		}
-		w, err := slab.New(f, slab.Options{FlushInterval: time.Hour})
-		if err != nil {
-			return nil, err
-		}
-		s := rollway.NewSlot(0)
-		return s, s.Attach(w)
-	},
 	"remote, http": func(url string) (io.Writer, error) { return remote.Open(url, remote.Options{}) },
 	"remote, tcp":  func(address string) (io.Writer, error) { return remote.Open(address, remote.Options{}) },
 	"slab over remote, tcp": func(address string) (io.Writer, error) {
@@ -64,14 +52,14 @@ var lastWriters = map[string]func(target string) (io.Writer, error){
 		if err != nil {
 			return nil, err
 		}
-		return slab.New(w, slab.Options{FlushInterval: time.Hour})
+		return slab.New(w, slab.Options{Full: slab.Block, FlushInterval: time.Hour})
 	},
 	"slab over remote, http": func(url string) (io.Writer, error) {
 		w, err := remote.Open(url, remote.Options{})
 		if err != nil {
 			return nil, err
 		}
-		return slab.New(w, slab.Options{FlushInterval: time.Hour})
+		return slab.New(w, slab.Options{Full: slab.Block, FlushInterval: time.Hour})
 	},
 }
 
@@ -88,7 +76,7 @@ func TestFatalChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A busy machine may take longer than the default of 5 s.
-	l, err := rollway.New(rollway.Options{Outputs: []rollway.Output{{Writer: w}}, ExitTimeout: time.Minute})
+	l, err := rollway.New(rollway.Options{Outputs: []rollway.Output{{Writer: w}}, CloseTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

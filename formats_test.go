@@ -75,14 +75,14 @@ func TestLayoutNamesApart(t *testing.T) {
 	l.Info(t.Context(), "m", slog.String("level", "ERROR"), slog.Group("", slog.Int("level", 2), slog.Int("n", 3)), slog.Any("error", io.EOF), slog.Int("err", 4), slog.Int("error", 5))
 	l.With(slog.Int("level", 6), slog.String("service", "s")).WithGroup("g").Info(t.Context(), "m", slog.Int("level", 7))
 	l.Info(ContextWith(t.Context(), slog.Int("err", 8)), "m", slog.Int("service", 9))
-	want := `{"level":"INFO","msg":"m","err":"EOF","attrs.msg":1,"x":2,"attrs.level":"ERROR","attrs.level":2,"n":3,"attrs.err":4,"error":5}
+	want := `{"level":"INFO","msg":"m","err":5,"attrs.msg":1,"x":2,"attrs.level":2,"n":3,"attrs.err":4}
 {"level":"INFO","msg":"m","service":"s","attrs.msg":1,"x":2,"attrs.level":6,"g":{"level":7}}
 {"level":"INFO","msg":"m","attrs.err":8,"attrs.msg":1,"x":2,"attrs.service":9}
 `
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}
-	if first, _, _ := strings.Cut(other.String(), "\n"); !strings.HasSuffix(first, `"attrs":{"msg":1,"x":2,"level":"ERROR","level":2,"n":3,"err":4,"error":5}}`) {
+	if first, _, _ := strings.Cut(other.String(), "\n"); !strings.HasSuffix(first, `"error":5,"attrs":{"msg":1,"x":2,"level":2,"n":3,"err":4}}`) {
 		t.Errorf("the other format: %s", first)
 	}
 }
@@ -253,11 +253,11 @@ func (halfway) AppendLog(o *Object) { o.Add(slog.Int("a", 1)); panic("halfway") 
 func TestAppenders(t *testing.T) {
 	l, b := newTestLogger(t, JSON{})
 	l.Info(t.Context(), "m", slog.Any("u", &user{7, tags{"a\n", "b"}}), slog.Any("none", tags(nil)), slog.Any("h", halfway{}))
-	if got, want := line(t, b), `{"level":"INFO","msg":"m","attrs":{"u":{"id":7,"tags":["a\n","b"]},"none":[],"h":"!PANIC: halfway"}}`; got != want {
+	if got, want := oneLine(t, b), `{"level":"INFO","msg":"m","attrs":{"u":{"id":7,"tags":["a\n","b"]},"none":[],"h":"!PANIC: halfway"}}`; got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 	l.Info(t.Context(), "m", slog.Any("e", endless{}))
-	if got := line(t, b); !strings.Contains(got, "too deep or too large") {
+	if got := oneLine(t, b); !strings.Contains(got, "too deep or too large") {
 		t.Errorf("got %s", got)
 	}
 	text, b := newTestLogger(t, Console{TimeFormat: "-"})
@@ -287,22 +287,22 @@ func (e selfWrapping) Unwrap() error { return e }
 func TestErrorDetail(t *testing.T) {
 	l, b := newTestLogger(t, JSON{Errors: ErrorDetail})
 	l.Error(t.Context(), "m", slog.Any("error", fmt.Errorf("open: %w", &fs.PathError{Op: "open", Path: "x", Err: fs.ErrNotExist})))
-	if got, want := line(t, b), `{"level":"ERROR","msg":"m","error":{"msg":"open: open x: file does not exist","type":"*fmt.wrapError","chain":[{"msg":"open x: file does not exist","type":"*fs.PathError"},{"msg":"file does not exist","type":"*errors.errorString"}]}}`; got != want {
+	if got, want := oneLine(t, b), `{"level":"ERROR","msg":"m","error":{"msg":"open: open x: file does not exist","type":"*fmt.wrapError","chain":[{"msg":"open x: file does not exist","type":"*fs.PathError"},{"msg":"file does not exist","type":"*errors.errorString"}]}}`; got != want {
 		t.Errorf(" got %s\nwant %s", got, want)
 	}
 	l.Error(t.Context(), "m", slog.Any("e", errors.Join(io.EOF, loudError{})))
-	if got, want := line(t, b), `!PANIC: no text today`; !strings.Contains(got, want) {
+	if got, want := oneLine(t, b), `!PANIC: no text today`; !strings.Contains(got, want) {
 		t.Errorf("got %s", got)
 	}
 	l.Error(t.Context(), "m", slog.Any("e", selfWrapping{}))
-	if got := line(t, b); strings.Count(got, `"msg":"self"`) != maxChain+1 {
+	if got := oneLine(t, b); strings.Count(got, `"msg":"self"`) != maxCauses+1 {
 		t.Errorf("a cyclic chain: %s", got)
 	}
 	pcs := make([]uintptr, 1)
 	runtime.Callers(1, pcs)
 	for _, err := range []error{withCallers{pcs}, fmt.Errorf("wrapped: %w", withStackTrace{[]frame{frame(pcs[0])}})} {
 		l.Error(t.Context(), "m", slog.Any("error", err))
-		if got := line(t, b); !strings.Contains(got, `"stack":"github.com/rollway/rollway.TestErrorDetail\n\t`) {
+		if got := oneLine(t, b); !strings.Contains(got, `"stack":"github.com/rollway/rollway.TestErrorDetail\n\t`) {
 			t.Errorf("no stack in %s", got)
 		}
 	}
@@ -316,7 +316,7 @@ func TestLogFunc(t *testing.T) {
 	l.DebugFunc(t.Context(), "m", func(*Attrs) { t.Error("called for a level that is not taken") })
 	_, _, here, _ := runtime.Caller(0)
 	l.LogFunc(t.Context(), slog.LevelWarn, "m", func(a *Attrs) { a.Add(slog.Int("a", 1)); a.Add(slog.Int("b", 2)); panic("p") })
-	if got, want := line(t, &b), fmt.Sprintf(`/formats_test.go:%d","attrs":{"a":1,"b":2,"attrs":"!PANIC: p"}}`, here+1); !strings.HasSuffix(got, want) {
+	if got, want := oneLine(t, &b), fmt.Sprintf(`/formats_test.go:%d","attrs":{"a":1,"b":2,"attrs":"!PANIC: p"}}`, here+1); !strings.HasSuffix(got, want) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -325,7 +325,7 @@ func TestStackAndCallerSkip(t *testing.T) {
 	var b bytes.Buffer
 	l := mustNew(t, Options{Outputs: []Output{{Writer: &b}}, Stack: slog.LevelError})
 	l.Warn(t.Context(), "m")
-	if strings.Contains(line(t, &b), "stack") {
+	if strings.Contains(oneLine(t, &b), "stack") {
 		t.Error("WARN has a stack")
 	}
 	for name, log := range map[string]func(){
@@ -333,13 +333,13 @@ func TestStackAndCallerSkip(t *testing.T) {
 		"slog":   func() { slog.New(l.Handler()).Error("m", "a", 1) },
 	} {
 		log()
-		if got := line(t, &b); !regexp.MustCompile(`"attrs":\{"stack":"github.com/rollway/rollway.TestStackAndCallerSkip[^"]*",[^"]*"a":1\}`).MatchString(got) {
+		if got := oneLine(t, &b); !regexp.MustCompile(`"attrs":\{"stack":"github.com/rollway/rollway.TestStackAndCallerSkip[^"]*",[^"]*"a":1\}`).MatchString(got) {
 			t.Errorf("%s: the stack does not begin with the caller: %s", name, got)
 		}
 	}
 	_, _, here, _ := runtime.Caller(0)
 	logThroughWrapper(l.WithCallerSkip(1))
-	if got := line(t, &b); !strings.Contains(got, fmt.Sprintf(`/formats_test.go:%d"`, here+1)) {
+	if got := oneLine(t, &b); !strings.Contains(got, fmt.Sprintf(`/formats_test.go:%d"`, here+1)) {
 		t.Errorf("WithCallerSkip: %s", got)
 	}
 	var text bytes.Buffer

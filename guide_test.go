@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"strings"
 	"testing"
 	"time"
 )
@@ -42,4 +43,30 @@ func TestGuide(t *testing.T) {
 			t.Errorf("docs/LOGGER.md does not have\n%s", block)
 		}
 	}
+}
+
+// TestGuideKeysAndCuts does so for what the guide says of keys that come twice and
+// of lines that are too long.
+func TestGuideKeysAndCuts(t *testing.T) {
+	doc, err := os.ReadFile("docs/LOGGER.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := func(calls ...[]slog.Attr) {
+		t.Helper()
+		var b bytes.Buffer
+		l := mustNew(t, Options{MaxLine: 512, Outputs: []Output{{Writer: &b}}})
+		l = l.With(slog.String("a", "logger"))
+		for _, attrs := range calls {
+			l.LogAt(t.Context(), aTime, 0, slog.LevelInfo, "m", attrs...)
+		}
+		if !bytes.Contains(doc, []byte("```\n"+b.String()+"```\n")) {
+			t.Errorf("docs/LOGGER.md does not have\n%s", &b)
+		}
+	}
+	block(
+		[]slog.Attr{slog.String("a", "call 1"), slog.String("b", "x"), slog.String("a", "call 2")},
+		[]slog.Attr{slog.Group("g", slog.Int("x", 1)), slog.Group("g", slog.Int("y", 2), slog.Int("x", 3))},
+	)
+	block([]slog.Attr{slog.Int("id", 7), slog.Any("ids", make([]int, 400)), slog.String("user", "u1"), slog.Any("m", map[string]string{"k": strings.Repeat("y", 600)})})
 }

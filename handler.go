@@ -27,39 +27,24 @@ func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
 }
 
 func (h *handler) Handle(ctx context.Context, sr slog.Record) error {
-	c := h.l.core
-	if c.closed.Load() {
-		c.afterClose.Add(1)
-		return nil
-	}
-	if c.sampler != nil && !c.sample(ctx, sr.Level, sr.Message) {
-		return nil
-	}
-	r := record{level: sr.Level, msg: sr.Message}
-	if !sr.Time.IsZero() {
-		r.sec, r.nsec, r.hasTime = sr.Time.Unix(), int32(sr.Time.Nanosecond()), true
-	}
-	if sr.Level >= c.capture {
-		if sr.Level >= c.caller.Level() {
-			r.source = sourceOf(sr.PC)
-		}
-		if sr.Level >= c.stack.Level() {
-			r.stack = stack(handleSkip)
-		}
-	}
 	s := scratchPool.Get().(*scratch)
-	s.attrs = s.attrs[:0]
 	sr.Attrs(func(a slog.Attr) bool {
 		s.attrs = append(s.attrs, a)
 		return true
 	})
-	attrs := s.attrs
-	if c.extras {
-		attrs = h.l.complete(ctx, s, &r, attrs)
+	c := h.l.core
+	if (c.closed.Load() || c.picky) && !h.l.accepts(ctx, sr.Level, sr.Message, s.attrs) {
+		s.free()
+		return nil
 	}
-	c.emit(s, h.l.states, c.statesOf(ctx), &r, attrs)
-	clear(s.attrs) // keeps no value alive
-	s.free()
+	r := record{level: sr.Level, msg: sr.Message}
+	if !sr.Time.IsZero() {
+		r.setTime(sr.Time)
+	}
+	if sr.Level >= c.capture && sr.Level >= c.caller.Level() {
+		r.source = sourceOf(sr.PC)
+	}
+	h.l.write(ctx, s, &r, s.attrs, handleSkip)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package rollway
 import (
 	"encoding/hex"
 	"log/slog"
+	"math/bits"
 	"strconv"
 
 	"github.com/rollway/rollway/internal/jsonline"
@@ -10,45 +11,55 @@ import (
 
 // appendJSON appends the line for r, which came through a Logger with state st
 // and with a context that adds ctx, if that is not nil.
-func (f *format) appendJSON(dst []byte, cache *secondCache, st, ctx *state, r *record, attrs []slog.Attr) []byte {
+func (f *format) appendJSON(dst []byte, s *scratch, st, ctx *state, r *record, attrs []slog.Attr) []byte {
 	filled := uint(0)
-	if !st.inGroup() {
-		filled = slotsIn(attrs) & f.slots
+	if len(attrs) > 0 || ctx != nil || len(r.outer) > 0 {
+		var repeats bool
+		if filled, repeats = f.scan(st, ctx, r, attrs); repeats {
+			return f.appendUnique(dst, s, st, ctx, r, attrs)
+		}
 	}
+	start, odd := len(dst), false // a key is not written as it was given
 	if f.fields != nil {
-		return f.appendLayout(dst, cache, st, ctx, r, attrs, filled)
-	}
-	if r.hasTime {
-		dst = append(dst, `{"time":`...)
-		dst = f.appendTime(dst, cache, r)
-		dst = append(dst, ',')
+		dst = f.appendLayout(dst, &s.second, st, ctx, r, attrs, filled, &odd)
 	} else {
-		dst = append(dst, '{')
-	}
-	dst = appendLevelAndMsgKey(dst, r.level)
-	dst = jsonline.AppendString(dst, r.msg)
-	if filled == 0 && r.source == "" && !r.hasTrace && ctx == nil {
-		dst = append(dst, st.head...)
-	} else {
-		for slot := range numSlots {
-			dst = f.appendSlotOf(dst, slot, slotKeys[slot], st, ctx, r, attrs, filled)
-		}
-	}
-	if len(st.attrs) > 0 || len(attrs) > 0 || ctx != nil || r.stack != "" || r.cutFrom > 0 || len(r.extracted) > 0 {
-		mark := len(dst)
-		dst = append(dst, `,"attrs":{`...)
-		var any bool
-		if dst, any = f.appendAllAttrs(dst, st, ctx, r, attrs, filled); any {
-			dst = append(dst, '}')
+		if r.hasTime {
+			dst = append(dst, `{"time":`...)
+			dst = f.appendTime(dst, &s.second, r)
+			dst = append(dst, ',')
 		} else {
-			dst = dst[:mark]
+			dst = append(dst, '{')
 		}
+		dst = appendLevelAndMsgKey(dst, r.level)
+		dst = jsonline.AppendString(dst, r.msg)
+		if filled == 0 && r.source == "" && !r.hasTrace && ctx == nil {
+			dst = append(dst, st.head...)
+		} else {
+			for set := slotsSet(st, ctx, r) | filled; set != 0; set &= set - 1 {
+				slot := bits.TrailingZeros(set)
+				dst = f.appendSlotOf(dst, slot, slotKeys[slot], st, ctx, r, attrs, filled)
+			}
+		}
+		if len(st.attrs) > 0 || len(attrs) > 0 || ctx != nil {
+			mark := len(dst)
+			dst = append(dst, `,"attrs":{`...)
+			inside := len(dst)
+			if dst = f.appendAllAttrs(dst, st, ctx, attrs, filled, &odd); len(dst) > inside {
+				dst = append(dst, '}')
+			} else {
+				dst = dst[:mark]
+			}
+		}
+		dst = append(dst, "}\n"...)
 	}
-	return append(dst, "}\n"...)
+	if odd && !r.unique {
+		return f.appendUnique(dst[:start], s, st, ctx, r, attrs)
+	}
+	return dst
 }
 
-// appendLayout is appendJSON for a layout of the user's.
-func (f *format) appendLayout(dst []byte, cache *secondCache, st, ctx *state, r *record, attrs []slog.Attr, filled uint) []byte {
+// appendLayout appends the line for a layout of the user's.
+func (f *format) appendLayout(dst []byte, cache *secondCache, st, ctx *state, r *record, attrs []slog.Attr, filled uint, odd *bool) []byte {
 	dst = append(dst, '{')
 	for _, field := range f.fields {
 		switch field.what {
@@ -71,8 +82,8 @@ func (f *format) appendLayout(dst []byte, cache *secondCache, st, ctx *state, r 
 				dst = append(appendComma(dst), field.key...)
 				dst = append(dst, '{')
 			}
-			var any bool
-			if dst, any = f.appendAllAttrs(dst, st, ctx, r, attrs, filled); !any {
+			inside := len(dst)
+			if dst = f.appendAllAttrs(dst, st, ctx, attrs, filled, odd); len(dst) == inside {
 				dst = dst[:mark]
 			} else if field.key != "" {
 				dst = append(dst, '}')
@@ -111,6 +122,22 @@ func appendLevelAndMsgKey(dst []byte, l slog.Level) []byte {
 	return append(dst, `","msg":`...)
 }
 
+// slotsSet returns a bit for each fixed key that is set by others than the call's
+// attributes.
+func slotsSet(st, ctx *state, r *record) uint {
+	set := st.set
+	if ctx != nil {
+		set |= ctx.set
+	}
+	if r.source != "" {
+		set |= 1 << slotSource
+	}
+	if r.hasTrace {
+		set |= 1<<slotTraceID | 1<<slotSpanID
+	}
+	return set
+}
+
 // appendSlotOf appends a fixed key, if anybody fills it. What is nearest to
 // the call wins: its attributes (filled), its caller, the trace, the context's
 // attributes, the Logger's.
@@ -122,7 +149,7 @@ func (f *format) appendSlotOf(dst []byte, slot int, key string, st, ctx *state, 
 	switch {
 	case filled&(1<<slot) != 0:
 		dst = append(appendComma(dst), key...)
-		return f.appendSlotValue(dst, slot, attrs)
+		return f.appendJSONValue(dst, slotValue(slot, attrs), 0)
 	case slot == slotSource && r.source != "":
 		dst = append(appendComma(dst), key...)
 		dst = append(dst, '"')
@@ -145,78 +172,48 @@ func appendHex(dst []byte, id []byte) []byte {
 	return append(dst, '"')
 }
 
-// appendSlotValue appends the value of the first attribute that fills slot.
-func (f *format) appendSlotValue(dst []byte, slot int, attrs []slog.Attr) []byte {
+// slotValue returns the value of the attribute that fills slot.
+func slotValue(slot int, attrs []slog.Attr) slog.Value {
 	for i := range attrs {
-		if slotOf(&attrs[i]) == slot {
-			return f.appendJSONValue(dst, attrs[i].Value, 0)
+		if attrs[i].Key == slotNames[slot] {
+			return attrs[i].Value
 		}
 	}
-	return append(dst, "null"...) // unreachable: slot is one of slotsIn(attrs)
+	return slog.Value{} // unreachable: slot is one of slotsIn(attrs)
 }
 
-// appendAllAttrs appends the attributes of the context, the Logger, the call
-// and the stack as members of the object that dst ends in, and reports whether
-// there were any.
-func (f *format) appendAllAttrs(dst []byte, st, ctx *state, r *record, attrs []slog.Attr, filled uint) ([]byte, bool) {
-	start := len(dst)
+// appendAllAttrs appends the attributes of the context, the Logger and the call
+// as members of the object that dst ends in, but for those that fill a slot of
+// filled.
+func (f *format) appendAllAttrs(dst []byte, st, ctx *state, attrs []slog.Attr, filled uint, odd *bool) []byte {
 	if ctx != nil && len(ctx.attrs) > 0 {
 		dst = append(appendComma(dst), ctx.attrs...)
-	}
-	if f.nameLengths != 0 {
-		dst = f.appendTop(dst, r.extracted, 0, 0)
-	} else {
-		for i := range r.extracted {
-			dst = f.appendJSONAttr(dst, &r.extracted[i], 0)
-		}
-	}
-	if r.cutFrom > 0 {
-		dst = strconv.AppendInt(jsonline.AppendKey(dst, cutKey), int64(r.cutFrom), 10)
-	}
-	if r.stack != "" {
-		dst = jsonline.AppendString(jsonline.AppendKey(dst, "stack"), r.stack)
 	}
 	if len(st.attrs) > 0 {
 		dst = append(appendComma(dst), st.attrs...)
 	}
-	if f.nameLengths != 0 && !st.inGroup() {
-		dst = f.appendTop(dst, attrs, filled, 0)
-		return dst, len(dst) > start
-	}
-	dst, opened, _ := f.appendMembers(dst, st.pending, attrs, filled)
-	for range st.open + opened {
-		dst = append(dst, '}')
-	}
-	return dst, len(dst) > start
-}
-
-// appendMembers opens the pending groups and appends the attributes that fill
-// no slot of filled. Where nothing comes of it, dst is as it was: groups
-// without a member are left out. It reports how many groups it left open and
-// whether anything was appended.
-func (f *format) appendMembers(dst []byte, pending []string, attrs []slog.Attr, filled uint) (_ []byte, opened int, any bool) {
-	if len(attrs) == 0 {
-		return dst, 0, false
-	}
-	mark := len(dst)
-	for _, name := range pending {
-		dst = jsonline.AppendKey(dst, name)
-		dst = append(dst, '{')
+	mark, open := len(dst), st.open
+	for _, name := range st.pending {
+		dst = append(jsonline.AppendKey(dst, name), '{')
 	}
 	inside := len(dst)
 	for i := range attrs {
 		if filled != 0 {
-			if slot := slotOf(&attrs[i]); slot != noSlot && filled&(1<<slot) != 0 {
-				filled &^= 1 << slot // only the first one stands in the slot
+			if slot := slotNamed(attrs[i].Key); slot != noSlot && filled&(1<<slot) != 0 {
 				continue
 			}
 		}
-		dst = f.appendJSONAttr(dst, &attrs[i], 0)
+		dst = f.appendJSONAttr(dst, &attrs[i], 0, odd)
 	}
-	if len(dst) == inside {
-		return dst[:mark], 0, false
+	if len(dst) == inside { // groups without a member are left out
+		dst = dst[:mark]
+	} else {
+		open += len(st.pending)
 	}
-	return dst, len(pending), true
+	for range open {
+		dst = append(dst, '}')
+	}
+	return dst
 }
 
 // appendComma appends a comma where one is needed before the next member: the
@@ -231,66 +228,71 @@ func appendComma(dst []byte) []byte {
 
 // appendJSONAttr appends one attribute as a member of the object that dst ends
 // in. The empty attribute and groups without members append nothing, a group
-// without a name appends its members.
-func (f *format) appendJSONAttr(dst []byte, a *slog.Attr, depth int) []byte {
+// without a name appends its members. It sets odd, if that is not nil, where the
+// key is not written as it was given.
+func (f *format) appendJSONAttr(dst []byte, a *slog.Attr, depth int, odd *bool) []byte {
 	kind := a.Value.Kind()
 	switch kind { // the common ones first, without another call
 	case slog.KindString:
-		return jsonline.AppendString(jsonline.AppendKey(dst, a.Key), a.Value.String())
+		return jsonline.AppendString(jsonline.AppendCheckedKey(dst, a.Key, odd), a.Value.String())
 	case slog.KindInt64:
-		return jsonline.AppendInt(jsonline.AppendKey(dst, a.Key), a.Value.Int64())
+		return jsonline.AppendInt(jsonline.AppendCheckedKey(dst, a.Key, odd), a.Value.Int64())
 	case slog.KindBool:
-		return strconv.AppendBool(jsonline.AppendKey(dst, a.Key), a.Value.Bool())
+		return strconv.AppendBool(jsonline.AppendCheckedKey(dst, a.Key, odd), a.Value.Bool())
 	case slog.KindFloat64:
-		return jsonline.AppendFloat(jsonline.AppendKey(dst, a.Key), a.Value.Float64())
+		return jsonline.AppendFloat(jsonline.AppendCheckedKey(dst, a.Key, odd), a.Value.Float64())
 	case slog.KindDuration:
-		return f.appendDuration(jsonline.AppendKey(dst, a.Key), a.Value.Duration())
+		return f.appendDuration(jsonline.AppendCheckedKey(dst, a.Key, odd), a.Value.Duration())
 	case slog.KindTime:
-		return f.appendTimeValue(jsonline.AppendKey(dst, a.Key), a.Value.Time())
+		return f.appendTimeValue(jsonline.AppendCheckedKey(dst, a.Key, odd), a.Value.Time())
 	}
-	return f.appendJSONOther(dst, a, kind, depth)
+	return f.appendJSONOther(dst, a, kind, depth, odd)
 }
 
 // appendJSONOther is appendJSONAttr for kinds that may append nothing, and the
 // rest.
-func (f *format) appendJSONOther(dst []byte, a *slog.Attr, kind slog.Kind, depth int) []byte {
+func (f *format) appendJSONOther(dst []byte, a *slog.Attr, kind slog.Kind, depth int, odd *bool) []byte {
 	v := a.Value
 	if kind == slog.KindLogValuer {
 		v = resolve(v)
 		kind = v.Kind()
 	}
-	switch kind {
-	case slog.KindGroup:
-		return f.appendJSONGroup(dst, a.Key, v.Group(), depth)
-	case slog.KindAny:
-		if a.Key == "" && v.Any() == nil {
-			return dst
-		}
-	}
-	return f.appendJSONKind(jsonline.AppendKey(dst, a.Key), kind, v, depth)
-}
-
-func (f *format) appendJSONGroup(dst []byte, key string, group []slog.Attr, depth int) []byte {
-	if len(group) == 0 {
-		return dst
-	}
-	if depth >= maxDepth || f.tooLong(dst) {
-		return append(jsonline.AppendKey(dst, key), tooDeep...)
-	}
-	if key == "" {
+	switch {
+	case kind == slog.KindGroup && a.Key == "" && depth < maxDepth && !f.tooLong(dst):
+		group := v.Group()
 		for i := range group {
-			dst = f.appendJSONAttr(dst, &group[i], depth+1)
+			dst = f.appendJSONAttr(dst, &group[i], depth+1, odd)
 		}
+		return dst
+	case kind == slog.KindAny && a.Key == "" && isNothing(v):
 		return dst
 	}
 	mark := len(dst)
-	dst = append(jsonline.AppendKey(dst, key), '{')
-	inside := len(dst)
-	for i := range group {
-		dst = f.appendJSONAttr(dst, &group[i], depth+1)
-	}
-	if len(dst) == inside {
+	dst = jsonline.AppendCheckedKey(dst, a.Key, odd)
+	inside := len(dst) + 1
+	dst = f.appendJSONKind(dst, kind, v, depth)
+	if kind == slog.KindGroup && len(dst) == inside+1 { // its brace
 		return dst[:mark]
 	}
-	return append(dst, '}')
+	return dst
+}
+
+// appendMembers appends the members of a group to the object that dst ends in,
+// each key once.
+func (f *format) appendMembers(dst []byte, group []slog.Attr, depth int) []byte {
+	start, odd := len(dst), f.repeated(group, nil, nil, false)
+	if !odd {
+		for i := range group {
+			dst = f.appendJSONAttr(dst, &group[i], depth+1, &odd)
+		}
+	}
+	if !odd {
+		return dst
+	}
+	dst = dst[:start]
+	nodes := maxNodes
+	for _, a := range unique(f.settle(nil, within, group, depth, &nodes), 0, 0) {
+		dst = f.appendJSONAttr(dst, &a, depth+1, nil)
+	}
+	return dst
 }

@@ -3,7 +3,6 @@ package rollway
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -16,6 +15,7 @@ type layoutField struct {
 	key     string // JSON: `"name":`; "" for attributes at the top
 	name    string // as it is
 	renamed bool   // by a colon
+	beside  string // key of an attribute with that name beside it
 }
 
 // The keys of the canonical line that are not slots.
@@ -68,7 +68,7 @@ func parseLayout(layout string) ([]layoutField, error) {
 		if name != "" {
 			key = string(jsonline.AppendString(nil, name)) + ":"
 		}
-		fields = append(fields, layoutField{what, key, name, renamed})
+		fields = append(fields, layoutField{what, key, name, renamed, "attrs." + name})
 	}
 	return fields, errors.Join(errs...)
 }
@@ -118,38 +118,6 @@ func (s *formatSettings) setTop(fields []layoutField) {
 	}
 }
 
-// appendTop appends attributes that stand beside the fields of a JSON line, but
-// for those that fill a slot of filled. One that has a field's name gets attrs.
-// in front, so that no name stands twice because of the layout.
-func (f *format) appendTop(dst []byte, attrs []slog.Attr, filled uint, depth int) []byte {
-	for i := range attrs {
-		a := &attrs[i]
-		if slot := slotOf(a); slot != noSlot && filled&(1<<slot) != 0 {
-			filled &^= 1 << slot
-			continue
-		}
-		v := resolved(a.Value)
-		group := v.Kind() == slog.KindGroup
-		switch {
-		case a.Key == "" && group && depth < maxDepth:
-			dst = f.appendTop(dst, v.Group(), 0, depth+1)
-			continue
-		case !f.isField(a.Key):
-			dst = f.appendJSONAttr(dst, &slog.Attr{Key: a.Key, Value: v}, depth)
-			continue
-		}
-		mark := len(dst)
-		dst = jsonline.AppendKey(dst, "attrs.")
-		dst = jsonline.AppendEscaped(dst[:len(dst)-len(`":`)], a.Key)
-		inside := len(dst) + len(`":{`)
-		dst = f.appendJSONValue(append(dst, `":`...), v, depth)
-		if group && len(dst) == inside+len(`}`) {
-			dst = dst[:mark]
-		}
-	}
-	return dst
-}
-
 // bare reports whether a field stands on the console without a name.
 func (s *formatSettings) bare(f *layoutField) bool {
 	if s.kind != kindConsole || f.renamed {
@@ -171,6 +139,16 @@ func (f *format) hasField(name string) bool {
 		}
 	}
 	return false
+}
+
+// besideField returns the key of an attribute that has the name of a field.
+func (f *format) besideField(name string) string {
+	for i := range f.fields {
+		if f.fields[i].name == name {
+			return f.fields[i].beside
+		}
+	}
+	return name
 }
 
 // fieldName returns the name of a fixed field.

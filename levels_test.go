@@ -164,3 +164,5 @@ func TestOutputsByRangeAndPredicate(t *testing.T) {
 		t.Error("Enabled does not ask the predicate")
 	}
 }
+
+func itoa(n int) string { return slog.IntValue(n).String() }

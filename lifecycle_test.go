@@ -34,10 +34,10 @@ func (f *flusher) Close() error { f.calls = append(f.calls, "close"); return f.e
 
 func TestShutdown(t *testing.T) {
 	keep, end := &flusher{}, &flusher{err: errors.New("lost 3 lines")}
-	l := mustNew(t, Options{Outputs: []Output{{Writer: keep}, {Writer: end, Close: true}}})
+	l := mustNew(t, Options{Outputs: []Output{{Writer: keep, KeepOpen: true}, {Name: "end", Writer: end}}})
 	l.Info(t.Context(), "m")
 	err := l.Shutdown(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "close *rollway.flusher: lost 3 lines") {
+	if err == nil || !strings.Contains(err.Error(), "close end: lost 3 lines") {
 		t.Errorf("Shutdown = %v", err)
 	}
 	if again := l.Close(); again != err {
@@ -45,31 +45,35 @@ func TestShutdown(t *testing.T) {
 	}
 	l.With(slog.Int("a", 1)).Info(t.Context(), "late")
 	slog.New(l.Handler()).Info("late too")
-	if got := l.Stats().AfterClose; got != 2 {
-		t.Errorf("AfterClose = %d, want 2", got)
+	if got := l.Stats().Outputs[0]; got.Rejected != 2 || got.Accepted != 1 {
+		t.Errorf("%+v, want 2 rejected", got)
 	}
 	if got := strings.Join(keep.calls, " "); got != "write flush" {
-		t.Errorf("output without Close: %s", got)
+		t.Errorf("KeepOpen: %s", got)
 	}
 	if got := strings.Join(end.calls, " "); got != "write flush close" {
-		t.Errorf("output with Close: %s", got)
+		t.Errorf("default: %s", got)
 	}
 }
 
 // Outputs that share a Writer flush and close it once, in that order.
 func TestShutdownOfASharedWriter(t *testing.T) {
-	for _, closing := range [][3]bool{{true, true, true}, {true}, {false, true}, {false, false, true}} {
+	for _, keep := range [][3]bool{{}, {true, true, true}, {true}, {false, true}, {false, false, true}} {
 		w := &flusher{}
 		var outputs []Output
-		for _, c := range closing {
-			outputs = append(outputs, Output{Writer: w, Encoder: JSON{}, Close: c})
+		want := "flush flush close"
+		for _, k := range keep {
+			outputs = append(outputs, Output{Writer: w, Encoder: JSON{}, KeepOpen: k})
+			if k {
+				want = "flush flush"
+			}
 		}
 		l := mustNew(t, Options{Outputs: outputs})
 		if err := errors.Join(l.Flush(t.Context()), l.Close()); err != nil {
-			t.Errorf("%v: %v", closing, err)
+			t.Errorf("%v: %v", keep, err)
 		}
-		if got := strings.Join(w.calls, " "); got != "flush flush close" {
-			t.Errorf("%v: %s", closing, got)
+		if got := strings.Join(w.calls, " "); got != want {
+			t.Errorf("%v: %s", keep, got)
 		}
 	}
 }
@@ -115,10 +119,10 @@ func TestFlushHearsWhatIsLeft(t *testing.T) {
 		if took := time.Since(begin); took != time.Second+lastWords {
 			t.Errorf("Flush took %v", took)
 		}
-		if n := strings.Count(err.Error(), "flush *rollway.tardy: 3 lines are left, as the peer is away: "); n != 2 {
+		if n := strings.Count(err.Error(), ": 3 lines are left, as the peer is away: "); n != 2 {
 			t.Errorf("Flush = %v", err)
 		}
-		if !strings.Contains(err.Error(), "flush *rollway.flusher: context deadline exceeded") {
+		if !strings.Contains(err.Error(), "flush *rollway.flusher: the writer has not returned: context deadline exceeded") {
 			t.Errorf("Flush = %v", err)
 		}
 		close(stuck.block)
@@ -144,7 +148,7 @@ func TestSync(t *testing.T) {
 		t.Errorf("calls: %s", got)
 	}
 	disk.err = errors.New("disk on fire")
-	if err := l.Sync(t.Context()); err == nil || !strings.Contains(err.Error(), "sync *rollway.syncer: disk on fire") {
+	if err := l.Sync(t.Context()); err == nil || !strings.Contains(err.Error(), "sync *rollway.syncer #2: disk on fire") {
 		t.Errorf("Sync = %v", err)
 	}
 }

@@ -12,9 +12,12 @@ import (
 // A log method encodes the record, hands the line to each output that admits
 // its level, and returns. It never panics (but for Panic) and never returns an
 // error: what goes wrong with an output is counted in Stats and told to
-// Options.OnError. It blocks only where an output does: a writer that buffers
-// and was told to block when full, or a plain writer that is slow; one that is
-// stuck is left out after Options.StallBound.
+// Options.OnError. It waits only where an output does, and no output holds up
+// another: buffering writers that have room get the line first, then plain
+// writers, then those that have to be waited for. A buffering writer waits as it
+// was told to when it is full; a plain one that another call is in is waited for
+// up to Options.MaxWait. Only the call that is in a plain writer which hangs
+// hangs itself.
 //
 // Attributes do not outlive the call. With values known at compile time or
 // not, a call with attributes of slog's own kinds allocates nothing.
@@ -83,27 +86,6 @@ func (l *Logger) Log(ctx context.Context, level slog.Level, msg string, attrs ..
 	}
 }
 
-// Panic logs at PANIC (10), flushes every output within Options.ExitTimeout,
-// and panics with msg, whether or not an output takes that level.
-func (l *Logger) Panic(ctx context.Context, msg string, attrs ...slog.Attr) {
-	if l.gate.Level() <= LevelPanic {
-		l.log(ctx, LevelPanic, msg, attrs)
-	}
-	l.flushToExit()
-	panic(msg)
-}
-
-// Fatal logs at FATAL (12), flushes every output within Options.ExitTimeout,
-// and ends the process with status 1 through Options.Exit, whether or not an
-// output takes that level.
-func (l *Logger) Fatal(ctx context.Context, msg string, attrs ...slog.Attr) {
-	if l.gate.Level() <= LevelFatal {
-		l.log(ctx, LevelFatal, msg, attrs)
-	}
-	l.flushToExit()
-	l.core.exit(1)
-}
-
 // Enabled reports whether any output takes records of that level.
 func (l *Logger) Enabled(_ context.Context, level slog.Level) bool {
 	return l.gate.Level() <= level && l.takes(level)
@@ -134,28 +116,27 @@ const callerSkip = 2
 //go:noinline
 func (l *Logger) log(ctx context.Context, level slog.Level, msg string, attrs []slog.Attr) {
 	c := l.core
-	if c.closed.Load() {
-		c.afterClose.Add(1)
-		return
-	}
-	if c.dynamic && !c.admits(level) || c.sampler != nil && !c.sample(ctx, level, msg) {
+	if (c.closed.Load() || c.picky) && !l.accepts(ctx, level, msg, attrs) {
 		return
 	}
 	r := record{level: level, msg: msg}
 	r.setUnix(c.clock.now())
-	if level >= c.capture {
-		if level >= c.caller.Level() {
-			r.source = callSource(returnAddress(), l.skip)
-		}
-		if level >= c.stack.Level() {
-			r.stack = stack(callerSkip + l.skip)
-		}
+	if level >= c.capture && level >= c.caller.Level() {
+		r.source = callSource(returnAddress(), l.skip)
 	}
-	s := scratchPool.Get().(*scratch)
-	if c.extras {
-		attrs = l.complete(ctx, s, &r, attrs)
+	l.write(ctx, scratchPool.Get().(*scratch), &r, attrs, callerSkip+l.skip)
+}
+
+// write completes r, which has its level, message, time and source, hands it to
+// the outputs and gives s back. skip is how many frames lie between the caller
+// of write and the user's call.
+func (l *Logger) write(ctx context.Context, s *scratch, r *record, attrs []slog.Attr, skip int) {
+	c := l.core
+	stacked := r.level >= c.capture && r.level >= c.stack.Level()
+	if c.extras || stacked {
+		attrs = l.complete(ctx, s, r, attrs, stacked, skip+2)
 	}
-	c.emit(s, l.states, c.statesOf(ctx), &r, attrs)
+	c.emit(s, l.states, c.statesOf(ctx), r, attrs)
 	s.free()
 }
 

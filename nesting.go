@@ -20,15 +20,15 @@ var nesting [64]struct {
 	_ [60]byte
 }
 
-// enterValue reports whether a method of a value may be called. If so,
-// leaveValue is called after it.
-func enterValue() bool {
+// enterValue returns the count to which leaveValue is to be called when the
+// method of a value has returned, or nil if it must not be called.
+func enterValue() *atomic.Int32 {
 	n := &nesting[goid.Hash(uint32(len(nesting)))].n
 	if n.Add(1) <= maxNesting {
-		return true
+		return n
 	}
 	n.Add(-1)
-	return false
+	return nil
 }
 
-func leaveValue() { nesting[goid.Hash(uint32(len(nesting)))].n.Add(-1) }
+func leaveValue(n *atomic.Int32) { n.Add(-1) }

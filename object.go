@@ -32,7 +32,7 @@ type Object struct{ appender }
 // Add appends members.
 func (o *Object) Add(attrs ...slog.Attr) {
 	for i := range attrs {
-		o.dst = o.f.appendJSONAttr(o.dst, &attrs[i], o.depth)
+		o.dst = o.f.appendJSONAttr(o.dst, &attrs[i], o.depth, nil)
 	}
 }
 
@@ -113,7 +113,7 @@ func (f *format) appendGuarded(dst []byte, v ObjectAppender, depth int) (out []b
 
 func (f *format) appendObject(dst []byte, v ObjectAppender, depth int) []byte {
 	if depth >= maxDepth || f.tooLong(dst) {
-		return append(dst, tooDeep...)
+		return jsonline.AppendString(dst, tooDeep)
 	}
 	o := objects.Get().(*Object)
 	o.appender = appender{f, append(dst, '{'), depth + 1}
@@ -126,7 +126,7 @@ func (f *format) appendObject(dst []byte, v ObjectAppender, depth int) []byte {
 
 func (f *format) appendArray(dst []byte, v ArrayAppender, depth int) []byte {
 	if depth >= maxDepth || f.tooLong(dst) {
-		return append(dst, tooDeep...)
+		return jsonline.AppendString(dst, tooDeep)
 	}
 	a := arrays.Get().(*Array)
 	a.appender = appender{f, append(dst, '['), depth + 1}

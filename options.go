@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"reflect"
+	"slices"
 	"time"
 )
 
@@ -47,11 +48,6 @@ type Options struct {
 	// Redact hides values. Default: none. What it costs is paid by every line.
 	Redact *Redaction
 
-	// Dedup makes the last one win where a key stands several times among the
-	// attributes of a context, a Logger and a call, and joins groups of one
-	// name. What With was given is then encoded at each call, which allocates.
-	Dedup bool
-
 	// MaxLine is the longest line in bytes, its newline included. What would be
 	// longer is written with its message and values cut, and says in the
 	// attribute cut_from_bytes how long it was. Default: 1 MiB, which is what
@@ -63,32 +59,45 @@ type Options struct {
 	// ContextWith do. An extractor that panics adds no more. Default: none.
 	Extractors []func(context.Context, *Attrs)
 
-	// StallBound is how long a call waits for an output that another call is
-	// stuck in before it leaves that output out and counts the line as
-	// Stalled. Outputs that have a WriteLevel method are not concerned: they
-	// decide themselves. Default: 100 ms.
-	StallBound time.Duration
+	// MaxWait is how long a call waits for a plain writer whose Write does not
+	// return to another, before it drops the line for that output. Then nobody
+	// waits for the writer until that Write has returned; the next line says in
+	// the stream how many were dropped. For a writer that is slow but takes lines
+	// a call waits for up to ten times MaxWait. Writers that have a WriteLevel
+	// method are not concerned: they decide themselves. Default: 100 ms.
+	MaxWait time.Duration
 
-	// ExitTimeout bounds the flush of all outputs before Fatal exits and
-	// Panic panics, and Close. Default: 5 s.
-	ExitTimeout time.Duration
+	// CloseTimeout bounds Close, and Fatal, Panic, FlushOnPanic, ExitOnSignal and
+	// LogSync with their own line. Default: 5 s.
+	CloseTimeout time.Duration
 
 	// Exit ends the process after a Fatal line. Default: os.Exit.
 	Exit func(code int)
 
-	// OnError is told what went wrong with an output, at most once a second
-	// for each; Stats counts every error. It is called by the goroutine that
-	// logs and must not log to the same Logger. Default: a line to os.Stderr,
-	// at most every ten seconds, unless os.Stderr is the output that failed.
+	// OnError is told what went wrong with an output: at once, and then at most
+	// once a minute for each, with the number of lines dropped meanwhile. At the
+	// end of the process it is also told what was not delivered, and waited for
+	// within CloseTimeout. Otherwise nobody waits for it: one goroutine, which
+	// runs while there is something to tell, makes one call at a time. Default: a
+	// line on os.Stderr, unless that is the output that failed.
 	OnError func(error)
 }
 
 // Output is one destination of a [Logger].
 type Output struct {
-	// Writer takes the lines, each in one Write of one whole line. A writer
-	// with a method WriteLevel(slog.Level, []byte) (int, error) is called
-	// through that, by several goroutines at once; calls to any other are
-	// made one at a time. Required.
+	// Name stands in errors and in Stats. Default: what the Writer's method Name
+	// returns, as that of a file does, or else its type.
+	Name string
+
+	// Writer takes the lines, each in one Write of one whole line. A
+	// line.LevelWriter is called through its WriteLevel, by several goroutines at
+	// once, and bounds its waits itself; if it is a line.TryWriter as well, it is
+	// not waited for before other outputs have the line. Calls to any other, a
+	// plain writer, are made one at a time. Required.
+	//
+	// The Logger owns it: Shutdown and Close close it, if it has a Close or a
+	// Shutdown(context.Context) error, but never os.Stdin, os.Stdout and
+	// os.Stderr.
 	Writer io.Writer
 
 	// Level is the lowest level that is written; it may change while the
@@ -101,14 +110,14 @@ type Output struct {
 	// each record. Default: JSON{}.
 	Encoder Encoder
 
-	// Close makes the Logger's Shutdown and Close close Writer as well.
-	Close bool
+	// KeepOpen makes the Logger's Shutdown and Close leave Writer open.
+	KeepOpen bool
 }
 
 const (
-	defaultMaxLine     = 1 << 20
-	defaultStallBound  = 100 * time.Millisecond
-	defaultExitTimeout = 5 * time.Second
+	defaultMaxLine      = 1 << 20
+	defaultMaxWait      = 100 * time.Millisecond
+	defaultCloseTimeout = 5 * time.Second
 )
 
 func (o Options) withDefaults() (Options, error) {
@@ -124,11 +133,11 @@ func (o Options) withDefaults() (Options, error) {
 	if o.MaxLine == 0 {
 		o.MaxLine = defaultMaxLine
 	}
-	if o.StallBound == 0 {
-		o.StallBound = defaultStallBound
+	if o.MaxWait == 0 {
+		o.MaxWait = defaultMaxWait
 	}
-	if o.ExitTimeout == 0 {
-		o.ExitTimeout = defaultExitTimeout
+	if o.CloseTimeout == 0 {
+		o.CloseTimeout = defaultCloseTimeout
 	}
 	if o.Exit == nil {
 		o.Exit = os.Exit
@@ -137,11 +146,11 @@ func (o Options) withDefaults() (Options, error) {
 	if o.MaxLine < 512 {
 		errs = append(errs, fmt.Errorf("Options.MaxLine is %d: give 512 bytes or more, or 0 for %d", o.MaxLine, defaultMaxLine))
 	}
-	if o.StallBound < 0 {
-		errs = append(errs, fmt.Errorf("Options.StallBound is %v: give a positive duration, or 0 for %v", o.StallBound, defaultStallBound))
+	if o.MaxWait < 0 {
+		errs = append(errs, fmt.Errorf("Options.MaxWait is %v: give a positive duration, or 0 for %v", o.MaxWait, defaultMaxWait))
 	}
-	if o.ExitTimeout < 0 {
-		errs = append(errs, fmt.Errorf("Options.ExitTimeout is %v: give a positive duration, or 0 for %v", o.ExitTimeout, defaultExitTimeout))
+	if o.CloseTimeout < 0 {
+		errs = append(errs, fmt.Errorf("Options.CloseTimeout is %v: give a positive duration, or 0 for %v", o.CloseTimeout, defaultCloseTimeout))
 	}
 	for name, l := range map[string]slog.Leveler{"Caller": o.Caller, "Stack": o.Stack} {
 		if isNil(l) {
@@ -158,10 +167,8 @@ func (o Options) withDefaults() (Options, error) {
 		if isNil(out.Writer) {
 			errs = append(errs, fmt.Errorf("Options.Outputs[%d].Writer is nil: give a writer", i))
 		}
-		if out.Close && !isNil(out.Writer) {
-			if _, ok := out.Writer.(io.Closer); !ok {
-				errs = append(errs, fmt.Errorf("Options.Outputs[%d].Close is set, but its Writer, a %T, has no Close method", i, out.Writer))
-			}
+		if before := slices.IndexFunc(o.Outputs[:i], func(b Output) bool { return b.Name == out.Name }); before >= 0 && out.Name != "" {
+			errs = append(errs, fmt.Errorf("Options.Outputs[%d].Name is %q, as that of Outputs[%d]: give each a name of its own", i, out.Name, before))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {

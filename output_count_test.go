@@ -60,7 +60,7 @@ type leveledMoody struct{ moody }
 
 func (m *leveledMoody) WriteLevel(_ slog.Level, p []byte) (int, error) { return m.Write(p) }
 
-// Written is what the writer took, exactly, what it did not take is Failed and,
+// Written is what the writer took, exactly, what it did not take is GaveUp and,
 // where the Logger announces it, announced once, while others flush and look: for a writer of its own, for one that two outputs
 // share, for one that is told the level.
 func TestOutputCountsAreExact(t *testing.T) {
@@ -74,7 +74,7 @@ func TestOutputCountsAreExact(t *testing.T) {
 		"told the level": {[]Output{{Writer: leveled}}, &leveled.moody},
 	} {
 		t.Run(name, func(t *testing.T) {
-			log := mustNew(t, Options{Outputs: c.outputs, StallBound: time.Minute, OnError: func(error) {}})
+			log := mustNew(t, Options{Outputs: c.outputs, MaxWait: time.Minute, OnError: func(error) {}})
 			const producers, each = 8, 1500
 			var stop atomic.Bool
 			var others, writers sync.WaitGroup
@@ -82,7 +82,7 @@ func TestOutputCountsAreExact(t *testing.T) {
 				func() { log.Flush(context.Background()) },
 				func() { log.Sync(context.Background()) },
 				func() {
-					if o := log.Stats().Outputs[0]; o.Written+o.Failed > producers*each {
+					if o := log.Stats().Outputs[0]; o.Written+o.Dropped.GaveUp > producers*each || o.Err() != nil {
 						t.Errorf("%+v of %d", o, producers*each)
 					}
 				},
@@ -112,11 +112,11 @@ func TestOutputCountsAreExact(t *testing.T) {
 				t.Error(err)
 			}
 			o := log.Stats().Outputs[0]
-			if o.Written != c.w.took.Load() || o.Written+o.Failed != producers*each+1 || o.Stalled != 0 {
+			if o.Written != c.w.took.Load() || o.Accepted != producers*each+1 || o.Err() != nil || o.Dropped.Total() != o.Dropped.GaveUp {
 				t.Errorf("%+v, but the writer took %d of %d", o, c.w.took.Load(), producers*each+1)
 			}
-			if got := c.w.announced.Load(); got != o.Failed && name != "told the level" {
-				t.Errorf("%d lines failed, %d announced", o.Failed, got)
+			if got := c.w.announced.Load(); got != o.Dropped.GaveUp && name != "told the level" {
+				t.Errorf("%d lines failed, %d announced", o.Dropped.GaveUp, got)
 			}
 		})
 	}

@@ -9,12 +9,15 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/rollway/rollway/line"
 )
 
 type writerFunc func([]byte) (int, error)
@@ -141,8 +144,8 @@ func TestStalledOutput(t *testing.T) {
 
 		start := time.Now()
 		l.Info(t.Context(), "waits for the bound")
-		if d := time.Since(start); d != defaultStallBound {
-			t.Errorf("the second call took %v, want %v", d, defaultStallBound)
+		if d := time.Since(start); d != defaultMaxWait {
+			t.Errorf("the second call took %v, want %v", d, defaultMaxWait)
 		}
 		start = time.Now()
 		for range 100 {
@@ -155,7 +158,7 @@ func TestStalledOutput(t *testing.T) {
 		<-done
 		l.Info(t.Context(), "works again")
 		s := l.Stats().Outputs
-		if s[1].Written != 2 || s[1].Stalled != 101 || s[1].Failed != 0 {
+		if s[1].Ledger != (line.Ledger{Accepted: 103, Written: 2, Dropped: line.Drops{Full: 101}}) {
 			t.Errorf("stuck output: %+v, want 2 written, 101 stalled", s[1])
 		}
 		if s[0].Written != 103 || s[2].Written != 103 {
@@ -164,90 +167,155 @@ func TestStalledOutput(t *testing.T) {
 	})
 }
 
-func TestStallLockIsFairToTheBusy(t *testing.T) {
-	// Callers that wait long only because the lock is in demand do not give up.
-	synctest.Test(t, func(t *testing.T) {
-		var l stallLock
-		var got, gaveUp atomic.Int32
-		var wg sync.WaitGroup
-		for range 50 {
-			wg.Go(func() {
-				if !l.lock(10*time.Millisecond, false) {
-					gaveUp.Add(1)
-					return
+// A writer that is slow but not stuck: who has waited for long comes before who
+// has not, so that a goroutine that takes the lock again and again starves
+// nobody, and there is a bound to the wait of each.
+func TestStallLockIsFair(t *testing.T) {
+	for _, c := range []struct {
+		hold  time.Duration
+		lucky int // callers that get the lock in time
+	}{{5 * time.Millisecond, 15}, {time.Nanosecond, 15}, {40 * time.Millisecond, 15}, {99 * time.Millisecond, 9}} {
+		synctest.Test(t, func(t *testing.T) {
+			const bound = 100 * time.Millisecond
+			var l stallLock
+			var got, gaveUp atomic.Int32
+			var greedy, others sync.WaitGroup
+			stop := false
+			greedy.Go(func() {
+				for l.lock(time.Hour) {
+					time.Sleep(c.hold)
+					over := stop
+					l.unlock()
+					if over {
+						return
+					}
 				}
-				time.Sleep(5 * time.Millisecond)
-				got.Add(1)
-				l.unlock()
 			})
-		}
-		wg.Wait()
-		if got.Load() != 50 {
-			t.Errorf("%d got the lock, %d gave up", got.Load(), gaveUp.Load())
-		}
-	})
+			synctest.Wait()
+			for range 15 {
+				others.Go(func() {
+					start := time.Now()
+					ok := l.lock(bound)
+					if d := time.Since(start); d > (slowBounds+1)*bound {
+						t.Errorf("waited %v", d)
+					}
+					if !ok {
+						gaveUp.Add(1)
+						return
+					}
+					time.Sleep(c.hold)
+					got.Add(1)
+					l.unlock()
+				})
+			}
+			others.Wait()
+			if int(got.Load()) < c.lucky || got.Load()+gaveUp.Load() != 15 || l.hopeless() {
+				t.Errorf("held for %v: %d got the lock, want %d, %d gave up", c.hold, got.Load(), c.lucky, gaveUp.Load())
+			}
+			for !l.lockPatiently(otherTurn, time.Hour) {
+			}
+			stop = true
+			l.unlockTurn(otherTurn)
+			greedy.Wait()
+		})
+	}
 }
 
 func TestStallLockExcludes(t *testing.T) {
 	var l stallLock
 	n := 0
 	var wg sync.WaitGroup
-	for range 8 {
+	for i := range 8 {
 		wg.Go(func() {
 			for range 20_000 {
-				if !l.lock(time.Minute, false) {
+				turn := uint64(lineTurn)
+				if i == 0 {
+					turn = otherTurn
+				}
+				if !l.lockPatiently(turn, time.Minute) {
 					t.Error("gave up")
 					return
 				}
 				n++
-				l.unlock()
+				l.unlockTurn(turn)
 			}
 		})
 	}
 	wg.Wait()
-	if n != 160_000 {
-		t.Errorf("counted %d, want 160000", n)
+	if ended, pending := l.turns(); n != 160_000 || ended != 140_000 || pending != 0 {
+		t.Errorf("counted %d, want 160000; %d turns ended, %d pending", n, ended, pending)
 	}
 }
 
+// What goes wrong with an output is told at once, and then at most once a minute
+// with the number of lines, by nobody whom a call waits for; and it harms no
+// other output.
 func TestFailingOutputs(t *testing.T) {
-	synctest.Test(t, testFailingOutputs) // all within one second
-}
-
-func testFailingOutputs(t *testing.T) {
-	var reports []error
-	calls := 0
-	failing := writerFunc(func(p []byte) (int, error) {
-		calls++
-		switch calls % 3 {
-		case 0:
-			return 0, errors.New("disk on fire")
-		case 1:
-			panic("writer bug")
+	synctest.Test(t, func(t *testing.T) {
+		var reports []string
+		var at []time.Duration
+		begin := time.Now()
+		calls := 0
+		failing := writerFunc(func(p []byte) (int, error) {
+			calls++
+			switch calls % 3 {
+			case 0:
+				return 0, errors.New("disk on fire")
+			case 1:
+				panic("writer bug")
+			}
+			return len(p) - 1, nil
+		})
+		var good bytes.Buffer
+		l := mustNew(t, Options{
+			Outputs: []Output{{Writer: failing}, {Name: "good", Writer: &good}},
+			OnError: func(err error) {
+				reports, at = append(reports, err.Error()), append(at, time.Since(begin))
+				if len(reports) == 2 {
+					runtime.Goexit()
+				}
+				panic("and the handler has one too")
+			},
+		})
+		log := func(n int) {
+			for range n {
+				l.Info(t.Context(), "m")
+			}
+			synctest.Wait()
 		}
-		return len(p) - 1, nil
+		log(1)
+		log(200)
+		time.Sleep(tellPause - 1)
+		log(99) // those before are told a nanosecond later with these
+		time.Sleep(tellPause)
+		log(1)
+		time.Sleep(10 * tellPause) // nothing is told when nothing happens
+		log(1)
+		log(5)
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		want := []string{
+			"rollway: output rollway.writerFunc: 1 line dropped: writer panicked: writer bug",
+			"rollway: output rollway.writerFunc: 299 lines dropped: disk on fire",
+			"rollway: output rollway.writerFunc: 1 line dropped: writer panicked: writer bug",
+			"rollway: output rollway.writerFunc: 1 line dropped: short write",
+			"rollway: output rollway.writerFunc: 5 lines dropped: writer panicked: writer bug",
+		}
+		if got, want := strings.Join(reports, "\n"), strings.Join(want, "\n"); got != want {
+			t.Errorf("reported\n%s\nwant\n%s", got, want)
+		}
+		if got, want := fmt.Sprint(at), fmt.Sprint([]time.Duration{0, tellPause, 2 * tellPause, 12*tellPause - 1, 12*tellPause - 1}); got != want {
+			t.Errorf("reported at %v, want %v", got, want)
+		}
+		s := l.Stats().Outputs
+		if s[0].Ledger != (line.Ledger{Accepted: 307, Dropped: line.Drops{GaveUp: 307}}) || !s[0].Failing || s[0].LastError == nil || time.Since(s[0].LastErrorTime) != 0 {
+			t.Errorf("failing output: %+v", s[0])
+		}
+		if s[1].Ledger != (line.Ledger{Accepted: 307, Written: 307}) || s[1].Failing || s[1].Name != "good" || strings.Count(good.String(), "\n") != 307 {
+			t.Errorf("the other output: %+v", s[1])
+		}
 	})
-	var good bytes.Buffer
-	l := mustNew(t, Options{
-		Outputs: []Output{{Writer: failing}, {Writer: &good}},
-		OnError: func(err error) { reports = append(reports, err); panic("and the handler has one too") },
-	})
-	for range 300 {
-		l.Info(t.Context(), "m")
-	}
-	s := l.Stats().Outputs
-	if s[0].Failed != 300 || s[0].Written != 0 || s[0].LastError == nil {
-		t.Errorf("failing output: %+v", s[0])
-	}
-	if s[1].Written != 300 || strings.Count(good.String(), "\n") != 300 {
-		t.Errorf("the other output: %+v", s[1])
-	}
-	if len(reports) != 1 {
-		t.Fatalf("%d reports, want one a second", len(reports))
-	}
-	if want := "rollway: write to rollway.writerFunc: writer panicked: writer bug"; reports[0].Error() != want {
-		t.Errorf("reported %q, want %q", reports[0], want)
-	}
 }
 
 func TestRecursion(t *testing.T) {
@@ -260,14 +328,14 @@ func TestRecursion(t *testing.T) {
 	}
 	var self *Logger
 	depth := 0
-	self = mustNew(t, Options{StallBound: time.Millisecond, Outputs: []Output{{Writer: writerFunc(func(p []byte) (int, error) {
+	self = mustNew(t, Options{MaxWait: time.Millisecond, Outputs: []Output{{Writer: writerFunc(func(p []byte) (int, error) {
 		if depth++; depth < 5 {
 			self.Info(context.Background(), "from the writer")
 		}
 		return len(p), nil
 	})}}})
 	self.Info(t.Context(), "m")
-	if s := self.Stats().Outputs[0]; s.Written != 1 || s.Stalled != 1 {
+	if s := self.Stats().Outputs[0]; s.Written != 1 || s.Dropped.Full != 1 {
 		t.Errorf("a writer that logs to itself: %+v", s)
 	}
 }
@@ -282,7 +350,7 @@ func (v loggingValuer) LogValue() slog.Value {
 func TestConcurrentDerivedLoggers(t *testing.T) {
 	var plain bytes.Buffer
 	var lb levelBuffer
-	l := mustNew(t, Options{Outputs: []Output{{Writer: &plain}, {Writer: &lb, Encoder: JSON{}}}, Caller: LevelOff, StallBound: time.Minute})
+	l := mustNew(t, Options{Outputs: []Output{{Writer: &plain}, {Writer: &lb, Encoder: JSON{}}}, Caller: LevelOff, MaxWait: time.Minute})
 	const goroutines, each = 64, 200
 	var wg sync.WaitGroup
 	for g := range goroutines {
@@ -327,11 +395,11 @@ func TestConcurrentDerivedLoggers(t *testing.T) {
 
 func TestOptionErrors(t *testing.T) {
 	var nilBuffer *bytes.Buffer
-	_, err := New(Options{StallBound: -1, Outputs: []Output{{}, {Writer: nilBuffer}, {Writer: &bytes.Buffer{}, Close: true}}})
+	_, err := New(Options{MaxWait: -1, Outputs: []Output{{}, {Writer: nilBuffer}, {Name: "a"}, {Name: "a"}}})
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{"rollway.New: ", "StallBound is -1ns", "Outputs[0].Writer is nil", "Outputs[1].Writer is nil", "Outputs[2].Close is set, but its Writer, a *bytes.Buffer, has no Close"} {
+	for _, want := range []string{"rollway.New: ", "MaxWait is -1ns", "Outputs[0].Writer is nil", "Outputs[1].Writer is nil", `Outputs[3].Name is "a", as that of Outputs[2]`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not say %q", err, want)
 		}

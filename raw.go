@@ -163,3 +163,12 @@ func (f *format) appendBytes(dst, b []byte) []byte {
 	}
 	return append(dst, '"')
 }
+
+// validUTF8 returns s with U+FFFD in the place of each byte that is not part of
+// valid UTF-8, as a JSON string has it.
+func validUTF8(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return string([]rune(s))
+}

@@ -164,8 +164,7 @@ func (rd *redactor) anyValue(above []string, v slog.Value) slog.Value {
 	case error:
 		return slog.AnyValue(redactedError{value, rd})
 	}
-	var plain format
-	plain.maxLine = defaultMaxLine
+	plain := format{maxLine: defaultMaxLine, byMembers: true}
 	dec := json.NewDecoder(bytes.NewReader(plain.appendJSONAny(nil, v.Any(), 0)))
 	dec.UseNumber()
 	var tree any
@@ -210,11 +209,13 @@ type redactedError struct {
 func (e redactedError) Error() string { return e.rd.text(errorText(e.err)) }
 
 func (e redactedError) Unwrap() []error {
+	several, one := unwrapped(e.err)
+	if one != nil {
+		several = []error{one}
+	}
 	var wrapped []error
-	for _, w := range unwrapOnce(e.err) {
-		if w != nil {
-			wrapped = append(wrapped, redactedError{w, e.rd})
-		}
+	for _, w := range several {
+		wrapped = append(wrapped, redactedError{w, e.rd})
 	}
 	return wrapped
 }

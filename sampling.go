@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,6 +31,11 @@ type Sampling struct {
 	// Key, if set, returns what is counted in the place of the message, for
 	// instance a tenant that the context carries. It must not log.
 	Key func(ctx context.Context, level slog.Level, msg string) string
+
+	// Attrs are keys of attributes. Records whose calls have different values
+	// for one of them are counted apart, as records with different messages
+	// are. For the lines of httplog: route and status.
+	Attrs []string
 }
 
 // sampler counts at run time. It is safe for concurrent use.
@@ -39,6 +43,7 @@ type sampler struct {
 	Sampling
 	seed   maphash.Seed
 	now    func() int64
+	redact *redactor
 	sweep  atomic.Int64 // unix ns from which on the shards should be looked through
 	shards [16]sampleShard
 }
@@ -90,7 +95,7 @@ func newSampler(s *Sampling, now func() int64) (*sampler, error) {
 
 // takes reports whether a record is to be written. due is what has to be
 // reported before it, mostly nothing.
-func (s *sampler) takes(ctx context.Context, level slog.Level, msg string) (ok bool, due []sampled) {
+func (s *sampler) takes(ctx context.Context, level slog.Level, msg string, groups []string, attrs []slog.Attr) (ok bool, due []sampled) {
 	if level >= s.Always.Level() {
 		return true, nil
 	}
@@ -103,6 +108,12 @@ func (s *sampler) takes(ctx context.Context, level slog.Level, msg string) (ok b
 		key = s.keyOf(ctx, level, msg)
 	}
 	h := maphash.String(s.seed, key) + uint64(level)
+	if len(s.Attrs) > 0 {
+		sc := scratchPool.Get().(*scratch)
+		sc.buf = s.appendValues(sc.buf[:0], nil, groups, attrs)
+		h ^= maphash.Bytes(s.seed, sc.buf)
+		sc.free()
+	}
 	shard := &s.shards[h%uint64(len(s.shards))]
 	shard.mu.Lock()
 	defer shard.mu.Unlock()
@@ -111,7 +122,7 @@ func (s *sampler) takes(ctx context.Context, level slog.Level, msg string) (ok b
 		if len(shard.keys) >= maxSampled {
 			return true, due
 		}
-		e = &sampled{until: now + int64(s.Period), level: level, text: strings.Clone(cutString(key, 256))}
+		e = &sampled{until: now + int64(s.Period), level: level, text: s.shown(key, groups, attrs)}
 		shard.keys[h] = e
 	} else if now >= e.until {
 		if e.leftOut > 0 {
@@ -135,6 +146,35 @@ func (s *sampler) keyOf(ctx context.Context, level slog.Level, msg string) (key 
 		}
 	}()
 	return s.Key(ctx, level, msg)
+}
+
+// appendValues appends the values of the attributes that tell records apart, or
+// what rd leaves of them.
+func (s *sampler) appendValues(dst []byte, rd *redactor, groups []string, attrs []slog.Attr) []byte {
+	for _, key := range s.Attrs {
+		for i := len(attrs) - 1; i >= 0; i-- {
+			if attrs[i].Key != key {
+				continue
+			}
+			v := attrs[i].Value
+			if rd != nil {
+				nodes := maxNodes
+				v = rd.value(groups, key, v, &nodes)
+			}
+			dst = append(append(append(dst, ' '), key...), '=')
+			dst = AppendJSON(dst, v)
+			break
+		}
+	}
+	return dst
+}
+
+// shown returns what is counted as a report shows it.
+func (s *sampler) shown(key string, groups []string, attrs []slog.Attr) string {
+	if s.redact != nil {
+		key = s.redact.text(key)
+	}
+	return cutString(string(s.appendValues([]byte(key), s.redact, groups, attrs)), 256)
 }
 
 // expired forgets the messages whose period is over at now, and returns those
@@ -174,8 +214,8 @@ func (s *sampler) all() (due []sampled) {
 
 // sample reports whether a record is to be written, after it has reported what
 // was left out before.
-func (c *core) sample(ctx context.Context, level slog.Level, msg string) bool {
-	ok, due := c.sampler.takes(ctx, level, msg)
+func (c *core) sample(ctx context.Context, level slog.Level, msg string, groups []string, attrs []slog.Attr) bool {
+	ok, due := c.sampler.takes(ctx, level, msg, groups, attrs)
 	if len(due) > 0 {
 		c.reportSampling(due)
 	}
@@ -184,29 +224,33 @@ func (c *core) sample(ctx context.Context, level slog.Level, msg string) bool {
 
 // reportSampling writes a line for each of due.
 func (c *core) reportSampling(due []sampled) {
+	c.describe(due, func(r *record, attrs []slog.Attr) {
+		s := scratchPool.Get().(*scratch)
+		c.emit(s, c.bare, nil, r, attrs)
+		s.free()
+	})
+}
+
+// leftOutLines returns the lines that report everything that sampling has left
+// out so far.
+func (c *core) leftOutLines() (lines []encodedLine) {
+	if c.sampler != nil {
+		c.describe(c.sampler.all(), func(r *record, attrs []slog.Attr) {
+			lines = append(lines, c.keepLine(c.bare, nil, r, attrs))
+		})
+	}
+	return lines
+}
+
+// describe calls report with a record for each of due.
+func (c *core) describe(due []sampled, report func(*record, []slog.Attr)) {
 	for _, d := range due {
 		if !c.admits(d.level) {
 			continue
 		}
-		noun := " lines"
-		if d.leftOut == 1 {
-			noun = " line"
-		}
-		r := record{level: d.level, msg: "rollway: " + slog.Uint64Value(d.leftOut).String() + noun + " left out by sampling"}
+		r := record{level: d.level, msg: "rollway: " + linesOf(d.leftOut) + " left out by sampling"}
 		r.setUnix(c.clock.now())
-		if c.redact != nil {
-			d.text = c.redact.text(d.text)
-		}
-		s := scratchPool.Get().(*scratch)
-		c.emit(s, c.bare, nil, &r, []slog.Attr{slog.String("of", d.text), slog.Uint64("left_out", d.leftOut)})
-		s.free()
+		report(&r, []slog.Attr{slog.String("of", d.text), slog.Uint64("left_out", d.leftOut)})
 		c.leftOut.Add(d.leftOut)
-	}
-}
-
-// reportLeftOut reports everything that sampling has left out so far.
-func (c *core) reportLeftOut() {
-	if c.sampler != nil {
-		c.reportSampling(c.sampler.all())
 	}
 }

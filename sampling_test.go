@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -62,8 +63,8 @@ func TestSampling(t *testing.T) {
 		if got := strings.Join(msgs(t, &b), ", "); got != "b, rollway: 3 lines left out by sampling of b" {
 			t.Errorf("at Close: %s", got)
 		}
-		if got := l.Stats().LeftOut; got != 18 {
-			t.Errorf("Stats.LeftOut = %d, want 18", got)
+		if got := l.Stats().Sampled; got != 18 {
+			t.Errorf("Stats.Sampled = %d, want 18", got)
 		}
 	})
 }
@@ -107,8 +108,8 @@ func TestSamplingLedger(t *testing.T) {
 			reports++
 		}
 	}
-	if got := uint64(len(out.lines)-reports) + l.Stats().LeftOut; got != goroutines*each {
-		t.Errorf("%d written and %d left out are %d, want %d", len(out.lines)-reports, l.Stats().LeftOut, got, goroutines*each)
+	if got := uint64(len(out.lines)-reports) + l.Stats().Sampled; got != goroutines*each {
+		t.Errorf("%d written and %d left out are %d, want %d", len(out.lines)-reports, l.Stats().Sampled, got, goroutines*each)
 	}
 	for i := range 100_000 {
 		l.Info(context.Background(), "unlike any other "+itoa(i))
@@ -126,4 +127,38 @@ func TestSamplingErrors(t *testing.T) {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}
+}
+
+// TestSamplingByAttrs: records whose calls differ in one of these attributes are
+// counted apart, and the report names them, with what Redact leaves of them.
+func TestSamplingByAttrs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, c := range map[string]struct {
+			redact *Redaction
+			of     string
+		}{
+			"plain":    {nil, `http request route=\"GET /pay\" status=200`},
+			"patterns": {&Redaction{Patterns: []*regexp.Regexp{regexp.MustCompile("pay")}}, `http request route=\"GET /[REDACTED]\" status=200`},
+			"keys":     {&Redaction{Keys: []string{"g.route"}}, `http request route=\"[REDACTED]\" status=200`},
+		} {
+			var b bytes.Buffer
+			l := mustNew(t, Options{Outputs: []Output{{Writer: &b}}, Sampling: &Sampling{Period: time.Second, First: 1, Attrs: []string{"route", "status"}}, Redact: c.redact}).WithGroup("g")
+			s := slog.New(l.Handler())
+			for range 3 {
+				for _, route := range []string{"GET /pay", "GET /user/{id}"} {
+					l.Info(t.Context(), "http request", slog.String("route", route), slog.Int("status", 200), slog.Duration("took", time.Second))
+					s.Info("http request", "route", route, "status", 404)
+				}
+			}
+			l.Info(t.Context(), "http request")
+			if got := strings.Join(msgs(t, &b), ", "); got != strings.Repeat("http request, ", 4)+"http request" {
+				t.Errorf("%s: got %s", name, got)
+			}
+			time.Sleep(time.Second)
+			l.Info(t.Context(), "next")
+			if got := b.String(); !strings.Contains(got, `"of":"`+c.of+`"`) {
+				t.Errorf("%s: no %s in\n%s", name, c.of, got)
+			}
+		}
+	})
 }

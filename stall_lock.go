@@ -8,122 +8,201 @@ import (
 	"time"
 )
 
-// stallLock is a mutex whose lock gives up on a holder that is stuck. A caller
-// waits as long as the lock changes hands; when one holder keeps it for longer
-// than the bound, that caller gives up, and every later one gives up at once
-// until the holder lets go. The zero value is unlocked.
+// stallLock is a mutex whose lock gives up. A caller gives up when one holder
+// has kept the lock for as long as the bound; then nobody waits any more until
+// that holder lets go. Where the lock changes hands a caller waits for up to
+// slowBounds times the bound. The zero value is unlocked. It also counts its
+// turns: those that write a line, and those that do anything else, as a flush.
 //
-// Invariants: state grows by one at each lock and at each unlock, so it is odd
-// while the lock is held, and differs for each holder; a waiter is in the queue
-// before it tries the lock for the last time before sleeping, so an unlock
-// either is seen by that try or sees the waiter and wakes it; a waiter that
-// leaves after it was woken passes the wake-up on.
+// Invariants: state grows at each lock and at each unlock, so it differs for
+// each holder; a waiter is in the queue before it tries the lock for the last
+// time before sleeping, so an unlock either is seen by that try or sees the
+// waiter; a waiter that leaves after it was woken passes the wake-up on; a
+// waiter that has spent a tenth of its time gets the lock handed over, so that
+// callers who come later cannot starve it.
 type stallLock struct {
-	state  atomic.Uint64
-	stuck  atomic.Uint64 // the state of the holder last found stuck
-	others atomic.Uint64 // turns given back by unlockOther
+	state atomic.Uint64
+	stuck atomic.Uint64 // the state of the holder last found stuck
 
 	waiting atomic.Int32 // len(queue), to be read without mu
 	mu      sync.Mutex
-	queue   []chan struct{} // guarded by mu; of sleeping waiters, each its own
+	queue   []*waiter // guarded by mu; of sleeping waiters, each once
+}
+
+// The state has two counters. The lock is held while one of them is odd.
+const (
+	lineTurn  = 1       // in the low 48 bits
+	otherTurn = 1 << 48 // above; it wraps, which is no harm
+	held      = lineTurn | otherTurn
+)
+
+// waiter is a caller that sleeps.
+type waiter struct {
+	turn  uint64        // lineTurn or otherTurn
+	since time.Time     // it waits
+	limit time.Duration // how long it waits at most
+	woken chan bool     // true: it holds the lock. It has room for one.
 }
 
 // spins is how often a caller yields and tries again before it sleeps, for
 // which it allocates.
 const spins = 20
 
-// lock reports whether the caller now holds the lock. With patience it waits
-// out its bound also for a holder that another caller has found stuck.
-func (l *stallLock) lock(bound time.Duration, patient bool) bool {
-	return l.try() || l.lockSlow(bound, patient)
+// slowBounds is how many bounds a caller waits for a lock that is in demand.
+const slowBounds = 10
+
+// lock reports whether the caller now holds the lock to write a line.
+func (l *stallLock) lock(bound time.Duration) bool {
+	return l.try() || l.lockSlow(lineTurn, bound, slowBounds*bound)
+}
+
+// lockPatiently is lock for a caller that waits for up to limit also where
+// another caller has found the holder stuck.
+func (l *stallLock) lockPatiently(turn uint64, limit time.Duration) bool {
+	return l.tryTurn(turn) || l.lockSlow(turn, limit, limit)
 }
 
 func (l *stallLock) try() bool {
 	state := l.state.Load()
-	return state&1 == 0 && l.state.CompareAndSwap(state, state+1)
+	return state&held == 0 && l.state.CompareAndSwap(state, state+lineTurn)
 }
 
-func (l *stallLock) lockSlow(bound time.Duration, patient bool) bool {
+func (l *stallLock) tryTurn(turn uint64) bool {
+	state := l.state.Load()
+	return state&held == 0 && l.state.CompareAndSwap(state, state+turn)
+}
+
+// hopeless reports whether a caller has waited in vain for the holder.
+func (l *stallLock) hopeless() bool {
+	state := l.state.Load()
+	return state&held != 0 && l.stuck.Load() == state
+}
+
+// spin is lock for a short while.
+func (l *stallLock) spin(turn uint64, patient bool) bool {
 	for range spins {
-		if holder := l.state.Load(); !patient && holder&1 == 1 && l.stuck.Load() == holder {
+		if !patient && l.hopeless() {
 			return false
 		}
 		runtime.Gosched()
-		if l.try() {
+		if l.tryTurn(turn) {
 			return true
 		}
 	}
-	woken := make(chan struct{}, 1)
-	l.enqueue(woken)
+	return false
+}
+
+func (l *stallLock) lockSlow(turn uint64, bound, limit time.Duration) bool {
+	patient := bound == limit
+	if l.spin(turn, patient) {
+		return true
+	}
+	if !patient && l.hopeless() {
+		return false
+	}
+	w := &waiter{turn: turn, since: time.Now(), limit: limit, woken: make(chan bool, 1)}
+	l.enqueue(w, false)
 	holder := l.state.Load()
 	timer := time.NewTimer(bound)
 	defer timer.Stop()
 	for {
-		if l.try() {
-			l.leave(woken)
+		if l.tryTurn(turn) {
+			l.leave(w)
 			return true
 		}
 		select {
-		case <-woken: // and out of the queue
-			l.enqueue(woken)
+		case mine := <-w.woken: // and out of the queue
+			if mine {
+				return true
+			}
+			l.enqueue(w, true)
 		case <-timer.C:
 			now := l.state.Load()
-			if now == holder && now&1 == 1 {
-				l.stuck.Store(holder)
-				l.leave(woken)
-				return false
+			stuck := now == holder && now&held != 0
+			if !stuck && time.Since(w.since) < limit {
+				holder = now
+				timer.Reset(bound)
+				continue
 			}
-			holder = now
-			timer.Reset(bound)
+			if l.leave(w) || l.tryTurn(turn) {
+				return true
+			}
+			if stuck {
+				l.stuck.Store(holder)
+			}
+			return false
 		}
 	}
 }
 
-func (l *stallLock) enqueue(woken chan struct{}) {
-	l.mu.Lock()
-	l.queue = append(l.queue, woken)
-	l.waiting.Store(int32(len(l.queue)))
-	l.mu.Unlock()
-}
-
-// leave takes a waiter off the queue. If an unlock took it off already, another
-// waiter may be asleep that this wake-up was meant for as well.
-func (l *stallLock) leave(woken chan struct{}) {
-	l.mu.Lock()
-	i := slices.Index(l.queue, woken)
-	if i >= 0 {
-		l.queue = slices.Delete(l.queue, i, i+1)
-		l.waiting.Store(int32(len(l.queue)))
-	}
-	l.mu.Unlock()
-	if i < 0 {
-		l.wakeOne()
-	}
-}
-
-func (l *stallLock) unlock() {
-	l.state.Add(1)
-	if l.waiting.Load() > 0 {
-		l.wakeOne()
-	}
-}
-
-// unlockOther is unlock for a holder that did not write a line.
-func (l *stallLock) unlockOther() {
-	l.others.Add(1)
-	l.unlock()
-}
-
-// turns returns how often the lock was held and given back.
-func (l *stallLock) turns() uint64 { return l.state.Load() / 2 }
-
-func (l *stallLock) wakeOne() {
+// enqueue adds a waiter, one that was there before at the front.
+func (l *stallLock) enqueue(w *waiter, again bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	at := len(l.queue)
+	if again {
+		at = 0
+	}
+	l.queue = slices.Insert(l.queue, at, w)
+	l.waiting.Store(int32(len(l.queue)))
+}
+
+// dequeueLocked takes the i-th waiter off the queue.
+func (l *stallLock) dequeueLocked(i int) *waiter {
+	w := l.queue[i]
+	l.queue = slices.Delete(l.queue, i, i+1)
+	l.waiting.Store(int32(len(l.queue)))
+	return w
+}
+
+// leave takes a waiter off the queue that has the lock or gives up, and reports
+// whether the lock was handed to it meanwhile. If an unlock woke it, another
+// waiter may be asleep that the wake-up was meant for as well.
+func (l *stallLock) leave(w *waiter) (mine bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := slices.Index(l.queue, w); i >= 0 {
+		l.dequeueLocked(i)
+		return false
+	}
+	if <-w.woken {
+		return true
+	}
+	l.wakeLocked()
+	return false
+}
+
+// unlock ends the turn of a holder that wrote a line.
+func (l *stallLock) unlock() { l.unlockTurn(lineTurn) }
+
+func (l *stallLock) unlockTurn(turn uint64) {
+	l.state.Add(turn)
+	if l.waiting.Load() > 0 {
+		l.wake()
+	}
+}
+
+// wake hands the lock, which is free, to the first waiter if that has waited for
+// long, and else only wakes it.
+func (l *stallLock) wake() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.wakeLocked()
+}
+
+func (l *stallLock) wakeLocked() {
 	if len(l.queue) == 0 {
 		return
 	}
-	l.queue[0] <- struct{}{} // it has room: a waiter is woken once for each time it is queued
-	l.queue = slices.Delete(l.queue, 0, 1)
-	l.waiting.Store(int32(len(l.queue)))
+	w := l.queue[0]
+	mine := time.Since(w.since) > w.limit/10 && l.tryTurn(w.turn)
+	l.dequeueLocked(0)
+	w.woken <- mine // it has room: a waiter is woken once for each time it is queued
+}
+
+// turns returns how many turns that write lines have ended, and 1 if one is
+// under way.
+func (l *stallLock) turns() (ended, pending uint64) {
+	lines := l.state.Load() & (otherTurn - 1)
+	return lines / 2, lines & 1
 }

@@ -2,6 +2,7 @@ package rollway
 
 import (
 	"log/slog"
+	"slices"
 
 	"github.com/rollway/rollway/internal/jsonline"
 )
@@ -13,6 +14,12 @@ type state struct {
 	// formats of the user's only have the logger's name. source is never set.
 	slots [numSlots]string
 	head  string // JSON: all slots with their keys, in the order of the canonical line
+	set   uint   // a bit for each slot that is set
+
+	// The attributes that are in no slot, each key once: those outside of groups
+	// first, which have no name, then those of each group. They are frozen but
+	// for formats of the user's. Text has no groups, only longer keys.
+	levels []level
 
 	// What stands in front of a call's attributes. JSON: the inside of
 	// "attrs":{…} up to there, which opens `open` groups and does not close
@@ -20,24 +27,19 @@ type state struct {
 	attrs string
 	open  int
 
-	// JSON: groups named but not yet opened, because nothing stands in them;
-	// an empty group is left out. Text: all groups, as "g.h.", not escaped.
-	pending []string
-	groups  []string // JSON: all groups, opened or pending
-	prefix  string
+	pending []string // JSON: the groups behind those that are open
+	prefix  string   // text: all groups, as "g.h.", not escaped
 
 	// Console: what stands below the line for the attributes, and for the error
 	// in its slot.
 	below, slotBelow string
 
-	// The attributes as they were given, for formats that encode them at each
-	// call: a list from the outermost group inwards. Only where core.keepRaw.
-	raw []rawLevel
+	outer, inner keySet   // of the outermost level, with the name of a group in it, and of the innermost
+	clash        bool     // a pending group has the name of an attribute beside it
+	errorKeys    []string // text: what keys the error in its slot has beside its own
 }
 
-// rawLevel holds the attributes of one group and the group's name, "" for the
-// outermost.
-type rawLevel struct {
+type level struct {
 	group string
 	attrs []slog.Attr
 }
@@ -54,6 +56,8 @@ const (
 	noSlot = -1
 )
 
+var slotNames = [numSlots]string{"service", "logger", "source", "trace_id", "span_id", "error"}
+
 var slotKeys = [numSlots]string{
 	slotService: `"service":`,
 	slotLogger:  `"logger":`,
@@ -63,121 +67,205 @@ var slotKeys = [numSlots]string{
 	slotError:   `"error":`,
 }
 
-// slotOf returns the fixed key that a takes the place of, or noSlot. It holds
-// only outside groups.
-func slotOf(a *slog.Attr) int {
-	switch len(a.Key) {
+// slotNamed returns the fixed key of that name which attributes may fill, or
+// noSlot.
+func slotNamed(key string) int {
+	switch len(key) {
 	case 5:
-		if a.Key == "error" && a.Value.Kind() != slog.KindGroup { // a group may turn out empty
+		if key == "error" {
 			return slotError
 		}
 	case 7:
-		if a.Key == "service" && a.Value.Kind() == slog.KindString {
+		if key == "service" {
 			return slotService
 		}
-		if a.Key == "span_id" && a.Value.Kind() == slog.KindString {
+		if key == "span_id" {
 			return slotSpanID
 		}
 	case 8:
-		if a.Key == "trace_id" && a.Value.Kind() == slog.KindString {
+		if key == "trace_id" {
 			return slotTraceID
 		}
 	}
 	return noSlot
 }
 
-// slotsIn returns a bit for each fixed key that attrs fill. An attribute whose
-// slot is taken by an earlier one stays an attribute.
-func slotsIn(attrs []slog.Attr) (set uint) {
-	for i := range attrs {
-		if n := len(attrs[i].Key); n < 5 || n > 8 {
-			continue
-		}
-		if slot := slotOf(&attrs[i]); slot != noSlot {
-			set |= 1 << slot
-		}
+// slotOf returns the fixed key that a takes the place of, or noSlot. It holds
+// only outside groups.
+func slotOf(a *slog.Attr) int {
+	slot := slotNamed(a.Key)
+	if slot == noSlot {
+		return noSlot
 	}
-	return set
+	switch kind := a.Value.Kind(); {
+	case kind == slog.KindString, slot == slotError && kind != slog.KindGroup && kind != slog.KindLogValuer: // these may turn out empty
+		return slot
+	}
+	return noSlot
 }
 
 // inGroup reports whether attributes added now stand inside a group.
-func (st *state) inGroup() bool { return st.open > 0 || len(st.pending) > 0 }
+func (st *state) inGroup() bool { return st.open > 0 || len(st.pending) > 0 || st.prefix != "" }
+
+// outermost returns the attributes that stand outside of groups.
+func (st *state) outermost() []slog.Attr {
+	if len(st.levels) == 0 {
+		return nil
+	}
+	return st.levels[0].attrs
+}
+
+// hasKey reports whether an attribute with that key stands where those of a
+// call do.
+func (st *state) hasKey(key string) bool {
+	return len(st.levels) > 0 && hasKey(st.levels[len(st.levels)-1].attrs, key)
+}
+
+// sharesKey reports whether st, which is a context's, and a Logger's state have
+// a key in common outside of groups.
+func (st *state) sharesKey(logger *state) bool {
+	for _, a := range st.outermost() {
+		if hasKey(logger.outermost(), a.Key) || len(logger.levels) > 1 && logger.levels[1].group == a.Key {
+			return true
+		}
+	}
+	return false
+}
 
 func (st state) withGroup(f *format, name string) state {
-	if f.keepRaw {
-		st.raw = append(st.raw[:len(st.raw):len(st.raw)], rawLevel{group: name})
-	}
-	if f.kind != kindJSON {
+	if f.isText() {
 		st.prefix += name + "."
 		return st
 	}
-	st.pending = append(st.pending[:len(st.pending):len(st.pending)], name)
-	st.groups = append(st.groups[:len(st.groups):len(st.groups)], name)
+	if len(st.levels) == 0 {
+		st.levels = []level{{}}
+		name = f.printedKey("", name)
+	} else {
+		name = f.printedKey(within, name)
+	}
+	st.levels = append(slices.Clone(st.levels), level{group: name})
+	st.encode(f)
 	return st
 }
 
 func (st state) withAttrs(f *format, attrs []slog.Attr) state {
-	if f.keepRaw {
-		st.raw = append([]rawLevel(nil), st.raw...)
-		if len(st.raw) == 0 {
-			st.raw = []rawLevel{{}}
+	if st.levels = slices.Clone(st.levels); len(st.levels) == 0 {
+		st.levels = []level{{}}
+	}
+	last := &st.levels[len(st.levels)-1]
+	prefix := st.prefix
+	if !f.isText() && last.group != "" {
+		prefix = within
+	}
+	nodes := maxNodes
+	list := append(make([]slog.Attr, 0, len(last.attrs)+len(attrs)), last.attrs...)
+	list = f.settle(list, prefix, attrs, 0, &nodes)
+	if added := list[len(last.attrs):]; f.kind != kindCustom {
+		if set, _ := f.slotsIn(added); prefix == "" && set != 0 {
+			st.fillSlots(f, added)
 		}
-		last := &st.raw[len(st.raw)-1]
-		last.attrs = append(last.attrs[:len(last.attrs):len(last.attrs)], attrs...)
-		return st
+		f.freeze(added, 0, &nodes)
 	}
-	if f.kind != kindJSON {
-		return st.withTextAttrs(f, attrs)
-	}
-	filled := uint(0)
-	if !st.inGroup() {
-		filled = slotsIn(attrs) & f.slots
-		for slot := range numSlots {
-			if filled&(1<<slot) != 0 {
-				st.slots[slot] = string(f.appendSlotValue(nil, slot, attrs))
-			}
-		}
-		st.joinHead()
-		if f.nameLengths != 0 {
-			st.attrs = string(f.appendTop([]byte(st.attrs), attrs, filled, 0))
-			return st
-		}
-	}
-	buf, opened, any := f.appendMembers([]byte(st.attrs), st.pending, attrs, filled)
-	if any {
-		st.attrs = string(buf)
-		st.open += opened
-		st.pending = nil
-	}
+	last.attrs = unique(list, 0, 0)
+	st.encode(f)
 	return st
 }
 
-// withTextAttrs is withAttrs for logfmt and the console.
-func (st state) withTextAttrs(f *format, attrs []slog.Attr) state {
-	s := scratchPool.Get().(*scratch)
-	defer s.free()
-	t := &s.text
-	filled := uint(0)
-	if st.prefix == "" {
-		filled = slotsIn(attrs) & f.slots
-	}
-	for slot := range numSlots {
-		if filled&(1<<slot) != 0 {
+// fillSlots moves the attributes that fill slots there.
+func (st *state) fillSlots(f *format, attrs []slog.Attr) {
+	for i := range attrs {
+		a := &attrs[i]
+		if !f.fills(a) {
+			continue
+		}
+		slot := slotOf(a)
+		if f.isText() {
+			s := scratchPool.Get().(*scratch)
+			t := &s.text
 			t.begin(f, nil, 0, "")
-			t.slotValue(slot, attrs)
+			t.inField = true
+			t.slotValue(slot, a.Value)
 			st.slots[slot] = string(t.dst)
 			if slot == slotError {
-				st.slotBelow = string(t.below)
+				st.slotBelow, st.errorKeys = string(t.below), t.printedKeys()
+			}
+			t.end()
+			s.free()
+		} else {
+			st.slots[slot] = string(f.appendJSONValue(nil, a.Value, 0))
+		}
+		*a = slog.Attr{}
+	}
+	st.joinHead()
+}
+
+// encode sets what follows from the levels.
+func (st *state) encode(f *format) {
+	switch {
+	case f.kind == kindCustom:
+		return
+	case f.isText():
+		s := scratchPool.Get().(*scratch)
+		t := &s.text
+		t.begin(f, nil, 0, "")
+		t.verbatim = true
+		t.attrs(st.outermost(), 0, 0)
+		st.attrs, st.below = string(t.dst), string(t.below)
+		t.end()
+		s.free()
+		st.outer = keysOf(st.outermost())
+		return
+	}
+	last := 0 // of the levels in which something stands
+	for i, l := range st.levels {
+		if len(l.attrs) > 0 {
+			last = i
+		}
+	}
+	st.clash = false
+	for i := 1; i < len(st.levels); i++ {
+		if hasKey(st.levels[i-1].attrs, st.levels[i].group) {
+			st.clash = st.clash || i > last
+			if i <= last {
+				st.join(i)
 			}
 		}
 	}
-	t.begin(f, []byte(st.attrs), 0, st.prefix)
-	t.attrs(attrs, 0, filled)
-	st.attrs = string(t.dst)
-	st.below += string(t.below)
-	t.end()
-	st.joinHead()
-	return st
+	s := scratchPool.Get().(*scratch)
+	defer s.free()
+	dst := s.buf[:0]
+	st.pending = nil
+	for i, l := range st.levels {
+		switch {
+		case i > last:
+			st.pending = append(st.pending, l.group)
+			continue
+		case i > 0:
+			dst = append(jsonline.AppendKey(dst, l.group), '{')
+		}
+		for j := range l.attrs {
+			dst = f.appendJSONAttr(dst, &l.attrs[j], 0, nil)
+		}
+	}
+	s.buf = dst
+	st.attrs, st.open = string(dst), last
+	st.outer, st.inner = keysOf(st.outermost()), keysOf(st.levels[len(st.levels)-1].attrs)
+	if len(st.levels) > 1 {
+		st.outer |= keyBit(st.levels[1].group)
+	}
+}
+
+// join moves what stands beside an open group under its name into the group.
+func (st *state) join(i int) {
+	beside, group := &st.levels[i-1], &st.levels[i]
+	var members []slog.Attr
+	beside.attrs = slices.DeleteFunc(slices.Clone(beside.attrs), func(a slog.Attr) bool {
+		if a.Key == group.group && a.Value.Kind() == slog.KindGroup {
+			members = a.Value.Group()
+		}
+		return a.Key == group.group
+	})
+	group.attrs = unique(slices.Concat(members, group.attrs), 0, 0)
 }
 
 func (st state) withName(f *format, name string) state {
@@ -204,13 +292,17 @@ func (f *format) consoleName(name string) string {
 	return string(appendConsoleMessage(nil, name, true))
 }
 
-// joinHead sets what JSON lines have in front of the attributes; for others it
-// only tells how long that is.
+// joinHead sets what JSON lines have in front of the attributes, and which slots
+// are set.
 func (st *state) joinHead() {
-	st.head = ""
+	var room [256]byte
+	head := room[:0]
+	st.set = 0
 	for slot, value := range st.slots {
 		if value != "" {
-			st.head += "," + slotKeys[slot] + value
+			head = append(append(append(head, ','), slotKeys[slot]...), value...)
+			st.set |= 1 << slot
 		}
 	}
+	st.head = string(head)
 }

@@ -3,7 +3,7 @@ package rollway
 import (
 	"encoding/hex"
 	"log/slog"
-	"strconv"
+	"slices"
 
 	"github.com/rollway/rollway/internal/jsonline"
 )
@@ -20,6 +20,20 @@ type textLine struct {
 	prefix []byte // the groups around what comes next, as they are named, each with a dot behind
 	below  []byte // console: what stands under the line, each of its lines behind a line break
 	json   []byte // a value on its way through JSON
+
+	verbatim  bool      // keys are as they are to be printed, each once
+	inField   bool      // what is being written belongs to a field of the layout
+	seen      keySet    // of the keys that the line has
+	keys      []textKey // the same, but for those of states
+	states    []*state  // whose attributes the line has
+	errorKeys []string  // of the error that With was given
+	repeats   bool      // a key stands twice
+}
+
+// textKey is where a key stands in textLine.dst.
+type textKey struct {
+	from, to int
+	field    bool
 }
 
 // begin makes t write what follows dst[start:], with nothing around it but the
@@ -28,13 +42,16 @@ func (t *textLine) begin(f *format, dst []byte, start int, prefix string) {
 	t.f, t.dst, t.start = f, dst, start
 	t.prefix = append(append(t.prefix[:0], f.attrsPrefix...), prefix...)
 	t.below = t.below[:0]
+	t.verbatim, t.inField, t.repeats = false, false, false
+	t.seen, t.keys, t.states, t.errorKeys = 0, t.keys[:0], t.states[:0], nil
 }
 
 // end forgets the line and keeps the buffers that are not too large.
 func (t *textLine) end() {
 	t.f, t.dst = nil, nil
-	if cap(t.prefix)+cap(t.below)+cap(t.json) > maxKept {
-		t.prefix, t.below, t.json = nil, nil, nil
+	clear(t.states)
+	if cap(t.prefix)+cap(t.below)+cap(t.json)+cap(t.keys) > maxKept {
+		t.prefix, t.below, t.json, t.keys = nil, nil, nil, nil
 	}
 }
 
@@ -43,11 +60,21 @@ func (t *textLine) end() {
 func (f *format) appendText(dst []byte, s *scratch, st, ctx *state, r *record, attrs []slog.Attr) []byte {
 	t := &s.text
 	t.begin(f, dst, len(dst), st.prefix)
+	t.verbatim = r.unique
+	t.repeats = len(r.outer) > 0
 	filled := uint(0)
 	if st.prefix == "" {
-		filled = slotsIn(attrs) & f.slots
+		var unclear bool
+		filled, unclear = f.slotsIn(attrs)
+		t.repeats = t.repeats || unclear || filled != 0 && f.repeated(attrs, nil, nil, false)
+		for i := range attrs {
+			if isInline(&attrs[i]) {
+				_, t.repeats = f.watch(&attrs[i], 0, t.repeats, true)
+			}
+		}
 	}
 	for i := range f.fields {
+		t.inField = f.fields[i].what != fieldAttrs
 		switch field := &f.fields[i]; field.what {
 		case fieldTime:
 			if r.hasTime {
@@ -58,14 +85,71 @@ func (f *format) appendText(dst []byte, s *scratch, st, ctx *state, r *record, a
 		case fieldMsg:
 			t.message(field, r.msg)
 		case fieldAttrs:
-			t.allAttrs(st, ctx, r, attrs, filled)
+			t.allAttrs(st, ctx, attrs, filled)
 		default:
 			t.slot(field, st, ctx, r, attrs, filled)
 		}
 	}
-	dst = append(t.dst, t.below...)
+	dst, repeats := append(t.dst, t.below...), t.repeats
+	if repeats && !r.unique {
+		taken := t.printedKeys()
+		t.end()
+		return f.appendUniqueText(dst[:t.start], s, st, ctx, r, attrs, taken)
+	}
 	t.end()
 	return append(dst, '\n')
+}
+
+// appendUniqueText is appendUnique for text. An attribute that has one of the
+// keys of the fields gets attrs. in front.
+func (f *format) appendUniqueText(dst []byte, s *scratch, st, ctx *state, r *record, attrs []slog.Attr, taken []string) []byte {
+	bare, bareCtx, list := f.gather(s, st, ctx, r, attrs)
+	for i := range list {
+		if slices.Contains(taken, list[i].Key) && !f.fills(&list[i]) {
+			list[i].Key = string(f.appendKey(nil, "attrs.", list[i].Key))
+		}
+	}
+	once := *r
+	once.unique, once.outer = true, nil
+	return f.appendText(dst, s, bare, bareCtx, &once, unique(list, 0, 0))
+}
+
+// printedKeys returns the keys of the line that belong to fields.
+func (t *textLine) printedKeys() (keys []string) {
+	for _, k := range t.keys {
+		if k.field {
+			keys = append(keys, string(t.dst[k.from:k.to]))
+		}
+	}
+	return append(keys, t.errorKeys...)
+}
+
+// note takes down the key that the line has from there on.
+func (t *textLine) note(from int) {
+	if t.verbatim {
+		return
+	}
+	key := bytesAsString(t.dst[from:])
+	bit := keyBit(key)
+	if t.seen&bit != 0 && !t.repeats {
+		t.repeats = t.hasKey(key)
+	}
+	t.seen |= bit
+	t.keys = append(t.keys, textKey{from, len(t.dst), t.inField})
+}
+
+func (t *textLine) hasKey(key string) bool {
+	for _, k := range t.keys {
+		if string(t.dst[k.from:k.to]) == key {
+			return true
+		}
+	}
+	for _, st := range t.states {
+		if hasKey(st.outermost(), key) {
+			return true
+		}
+	}
+	return slices.Contains(t.errorKeys, key)
 }
 
 // separate appends a space where something stands on the line already.
@@ -131,7 +215,7 @@ func (t *textLine) slot(field *layoutField, st, ctx *state, r *record, attrs []s
 	switch {
 	case filled&(1<<slot) != 0:
 		t.name(field)
-		t.slotValue(slot, attrs)
+		t.slotValue(slot, slotValue(slot, attrs))
 		return
 	case slot == slotSource && r.source != "":
 		t.name(field)
@@ -159,59 +243,38 @@ func (t *textLine) slot(field *layoutField, st, ctx *state, r *record, attrs []s
 		return
 	case slot == slotError:
 		t.below = append(t.below, st.slotBelow...)
+		for _, key := range st.errorKeys {
+			t.repeats = t.repeats || t.hasKey(key)
+			t.seen |= keyBit(key)
+		}
+		t.errorKeys = st.errorKeys
 	}
 	t.name(field)
 	t.dst = append(t.dst, value...)
 }
 
-// slotValue appends the value of the first attribute that fills slot.
-func (t *textLine) slotValue(slot int, attrs []slog.Attr) {
-	for i := range attrs {
-		if slotOf(&attrs[i]) != slot {
-			continue
-		}
-		t.prefix = t.prefix[:0] // of the attributes, which this is none of
-		if slot == slotError {
-			t.color(colorRed)
-		}
-		t.value(t.f.fieldName(slot), resolved(attrs[i].Value))
-		if slot == slotError {
-			t.color(colorReset)
-		}
-		t.prefix = append(t.prefix[:0], t.f.attrsPrefix...) // and no group
-		return
+// slotValue appends the value of the attribute that fills slot.
+func (t *textLine) slotValue(slot int, v slog.Value) {
+	prefix := string(t.prefix)
+	t.prefix = t.prefix[:0] // of the attributes, which this is none of
+	if slot == slotError {
+		t.color(colorRed)
 	}
+	t.value(t.f.fieldName(slot), resolved(v))
+	if slot == slotError {
+		t.color(colorReset)
+	}
+	t.prefix = append(t.prefix[:0], prefix...)
 }
 
 // allAttrs appends the attributes of the context, of the Logger and of the
-// call, and what the Logger adds itself.
-func (t *textLine) allAttrs(st, ctx *state, r *record, attrs []slog.Attr, filled uint) {
+// call.
+func (t *textLine) allAttrs(st, ctx *state, attrs []slog.Attr, filled uint) {
 	if ctx != nil {
 		t.encoded(ctx)
 	}
-	outer := len(t.f.attrsPrefix) // of the prefix
-	prefix := t.prefix
-	if len(r.extracted) > 0 {
-		t.prefix = prefix[:outer]
-		t.attrs(r.extracted, 0, 0)
-		t.prefix = append(t.prefix, st.prefix...)
-	}
 	t.encoded(st)
 	t.attrs(attrs, 0, filled)
-	if r.cutFrom == 0 && r.stack == "" {
-		return
-	}
-	t.prefix = t.prefix[:outer]
-	if r.cutFrom > 0 {
-		t.key(cutKey)
-		t.dst = strconv.AppendInt(t.dst, int64(r.cutFrom), 10)
-	}
-	if r.stack != "" && t.f.kind == kindConsole {
-		t.stack(r.stack)
-	} else if r.stack != "" {
-		t.key("stack")
-		t.word(r.stack)
-	}
 }
 
 // encoded appends what With has encoded.
@@ -221,17 +284,24 @@ func (t *textLine) encoded(st *state) {
 		t.dst = append(t.dst, st.attrs...)
 	}
 	t.below = append(t.below, st.below...)
+	if len(st.levels) == 0 || t.verbatim {
+		return
+	}
+	if t.seen&st.outer != 0 && !t.repeats {
+		for _, a := range st.outermost() {
+			t.repeats = t.repeats || t.hasKey(a.Key)
+		}
+	}
+	t.seen |= st.outer
+	t.states = append(t.states, st)
 }
 
 // attrs appends attributes, but for those that fill a slot of filled.
 func (t *textLine) attrs(attrs []slog.Attr, depth int, filled uint) {
 	for i := range attrs {
 		a := &attrs[i]
-		if filled != 0 {
-			if slot := slotOf(a); slot != noSlot && filled&(1<<slot) != 0 {
-				filled &^= 1 << slot // only the first one stands in the slot
-				continue
-			}
+		if filled != 0 && t.f.fills(a) {
+			continue
 		}
 		v := resolved(a.Value)
 		switch v.Kind() {
@@ -239,7 +309,7 @@ func (t *textLine) attrs(attrs []slog.Attr, depth int, filled uint) {
 			t.group(a.Key, v.Group(), depth)
 			continue
 		case slog.KindAny:
-			if a.Key == "" && v.Any() == nil {
+			if a.Key == "" && isNothing(v) {
 				continue
 			}
 		case slog.KindString:
@@ -249,7 +319,7 @@ func (t *textLine) attrs(attrs []slog.Attr, depth int, filled uint) {
 			}
 		}
 		mark := len(t.prefix)
-		if mark == 0 && t.f.isField(a.Key) {
+		if mark == 0 && !t.verbatim && t.f.isField(a.Key) {
 			t.prefix = append(t.prefix, "attrs."...) // as it stands in the JSON line
 		}
 		t.key(a.Key)
@@ -261,7 +331,7 @@ func (t *textLine) attrs(attrs []slog.Attr, depth int, filled uint) {
 func (t *textLine) group(key string, group []slog.Attr, depth int) {
 	if len(group) > 0 && (depth >= maxDepth || t.f.tooLong(t.dst)) {
 		t.key(key)
-		t.dst = append(t.dst, tooDeep...)
+		t.word(tooDeep)
 		return
 	}
 	mark := len(t.prefix)
@@ -273,19 +343,21 @@ func (t *textLine) group(key string, group []slog.Attr, depth int) {
 }
 
 // name appends the name that a field has and an equals sign.
-func (t *textLine) name(field *layoutField) {
-	t.separate()
-	t.color(colorFaint)
-	t.dst = t.f.appendKey(t.dst, "", field.name)
-	t.dst = append(t.dst, '=')
-	t.color(colorReset)
-}
+func (t *textLine) name(field *layoutField) { t.appendKey("", field.name) }
 
 // key appends the key of an attribute behind its groups, and an equals sign.
-func (t *textLine) key(key string) {
+func (t *textLine) key(key string) { t.appendKey(bytesAsString(t.prefix), key) }
+
+func (t *textLine) appendKey(prefix, key string) {
 	t.separate()
 	t.color(colorFaint)
-	t.dst = t.f.appendKey(t.dst, bytesAsString(t.prefix), key)
+	mark := len(t.dst)
+	if t.verbatim && !t.inField {
+		t.dst = append(t.dst, key...)
+	} else {
+		t.dst = t.f.appendKey(t.dst, prefix, key)
+	}
+	t.note(mark)
 	t.dst = append(t.dst, '=')
 	t.color(colorReset)
 }

@@ -61,8 +61,8 @@ func TestTextLayout(t *testing.T) {
 // then the Logger, as in JSON, and an attribute of its name is told apart.
 func TestTextNearestWins(t *testing.T) {
 	for enc, want := range map[Encoder][]string{
-		Logfmt{Layout: "msg service error attrs"}:  {"msg=m service=call", "msg=m service=ctx", "msg=m service=with", "msg=m error=1 attrs.error=2", "msg=m attrs.service=5 attrs.msg=x", "msg=m g.service=s"},
-		Console{Layout: "msg service error attrs"}: {"m service=call", "m service=ctx", "m service=with", "m error=1 attrs.error=2", "m attrs.service=5 msg=x", "m g.service=s"},
+		Logfmt{Layout: "msg service error attrs"}:  {"msg=m service=call", "msg=m service=ctx", "msg=m service=with", "msg=m error=2", "msg=m attrs.service=5 attrs.msg=x", "msg=m g.service=s"},
+		Console{Layout: "msg service error attrs"}: {"m service=call", "m service=ctx", "m service=with", "m error=2", "m attrs.service=5 msg=x", "m g.service=s"},
 	} {
 		l, b := newTestLogger(t, enc)
 		w := l.With(slog.String("service", "with"))
@@ -86,8 +86,8 @@ func TestTextErrorDetail(t *testing.T) {
 	l.With(slog.Any("error", io.EOF)).WithGroup("g").Error(t.Context(), "m", slog.Any("e", errors.Join(io.EOF, loudError{})))
 	l.Error(t.Context(), "m", slog.Any("error", io.EOF), slog.Any("error", io.ErrUnexpectedEOF))
 	if got, want := b.String(), `msg=m error="open: open x: file does not exist" error.type=*fmt.wrapError error.chain.0="open x: file does not exist" error.chain.0.type=*fs.PathError error.chain.1="file does not exist" error.chain.1.type=*errors.errorString cause=EOF cause.type=*errors.errorString
-msg=m error=EOF error.type=*errors.errorString g.e="!PANIC: no text today" g.e.type=*errors.joinError g.e.chain.0=EOF g.e.chain.0.type=*errors.errorString g.e.chain.1="!PANIC: no text today" g.e.chain.1.type=rollway.loudError
-msg=m error=EOF error.type=*errors.errorString attrs.error="unexpected EOF" attrs.error.type=*errors.errorString
+msg=m error=EOF error.type=*errors.errorString g.e="!PANIC: no text today" g.e.type=*errors.joinError g.e.errors.0=EOF g.e.errors.0.type=*errors.errorString g.e.errors.1="!PANIC: no text today" g.e.errors.1.type=rollway.loudError
+msg=m error="unexpected EOF" error.type=*errors.errorString
 `; got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
@@ -130,6 +130,65 @@ msg=m error=EOF error.type=*errors.errorString attrs.error="unexpected EOF" attr
 	l.Error(t.Context(), "m", slog.Any("error", stacked))
 	if got := b.String(); !strings.Contains(got, ` error.stack="github.com/rollway/rollway.TestTextErrorDetail\n\t/`) || strings.Count(got, "\n") != 1 {
 		t.Errorf("no stack: %s", got)
+	}
+}
+
+// TestErrorTree: joined errors stay apart, each with what it wraps.
+func TestErrorTree(t *testing.T) {
+	join := errors.Join(io.EOF, nil, fmt.Errorf("read: %w", io.ErrNoProgress))
+	tree := fmt.Errorf("all: %w", fmt.Errorf("%w and %w", join, errors.Join(io.ErrShortWrite)))
+	deep := io.EOF
+	for range 50 {
+		deep = errors.Join(deep, io.EOF)
+	}
+	for _, c := range []struct {
+		enc  Encoder
+		err  error
+		want string
+	}{
+		{JSON{Layout: "error", Errors: ErrorDetail}, join, `{"error":{"msg":"EOF\nread: multiple Read calls return no data or error","type":"*errors.joinError","errors":[` +
+			`{"msg":"EOF","type":"*errors.errorString"},` +
+			`{"msg":"read: multiple Read calls return no data or error","type":"*fmt.wrapError","chain":[{"msg":"multiple Read calls return no data or error","type":"*errors.errorString"}]}]}}`},
+		{JSON{Layout: "error", Errors: ErrorDetail}, tree, `{"error":{"msg":"all: EOF\nread: multiple Read calls return no data or error and short write","type":"*fmt.wrapError","chain":[` +
+			`{"msg":"EOF\nread: multiple Read calls return no data or error and short write","type":"*fmt.wrapErrors","errors":[` +
+			`{"msg":"EOF\nread: multiple Read calls return no data or error","type":"*errors.joinError","errors":[` +
+			`{"msg":"EOF","type":"*errors.errorString"},` +
+			`{"msg":"read: multiple Read calls return no data or error","type":"*fmt.wrapError","chain":[{"msg":"multiple Read calls return no data or error","type":"*errors.errorString"}]}]},` +
+			`{"msg":"short write","type":"*errors.joinError","chain":[{"msg":"short write","type":"*errors.errorString"}]}]}]}}`},
+		{Logfmt{Layout: "attrs", Errors: ErrorDetail}, tree, `e="all: EOF\nread: multiple Read calls return no data or error and short write" e.type=*fmt.wrapError ` +
+			`e.chain.0="EOF\nread: multiple Read calls return no data or error and short write" e.chain.0.type=*fmt.wrapErrors ` +
+			`e.chain.0.errors.0="EOF\nread: multiple Read calls return no data or error" e.chain.0.errors.0.type=*errors.joinError ` +
+			`e.chain.0.errors.0.errors.0=EOF e.chain.0.errors.0.errors.0.type=*errors.errorString ` +
+			`e.chain.0.errors.0.errors.1="read: multiple Read calls return no data or error" e.chain.0.errors.0.errors.1.type=*fmt.wrapError ` +
+			`e.chain.0.errors.0.errors.1.chain.0="multiple Read calls return no data or error" e.chain.0.errors.0.errors.1.chain.0.type=*errors.errorString ` +
+			`e.chain.0.errors.1="short write" e.chain.0.errors.1.type=*errors.joinError e.chain.0.errors.1.chain.0="short write" e.chain.0.errors.1.chain.0.type=*errors.errorString`},
+		{Console{Layout: "attrs", Errors: ErrorDetail}, tree, `e="all: EOF\nread: multiple Read calls return no data or error and short write"
+    e          *fmt.wrapError
+    caused by  *fmt.wrapErrors: EOF\nread: multiple Read calls return no data or error and short write
+      one of     *errors.joinError: EOF\nread: multiple Read calls return no data or error
+        one of     *errors.errorString: EOF
+        one of     *fmt.wrapError: read: multiple Read calls return no data or error
+        caused by  *errors.errorString: multiple Read calls return no data or error
+      one of     *errors.joinError: short write
+      caused by  *errors.errorString: short write`},
+		{JSON{Layout: "error", Errors: ErrorDetail}, deep, ""},
+		{Logfmt{Layout: "error", Errors: ErrorDetail}, deep, ""},
+		{Console{Layout: "error", Errors: ErrorDetail}, deep, ""},
+	} {
+		l, b := newTestLogger(t, c.enc)
+		key := "error"
+		if strings.HasPrefix(c.want, "e=") {
+			key = "e"
+		}
+		l.Info(t.Context(), "m", slog.Any(key, c.err))
+		l.With(slog.Any(key, c.err)).Info(t.Context(), "m")
+		got, again, _ := strings.Cut(b.String(), "\n"+b.String()[:5])
+		if again = b.String()[:5] + again; got+"\n" != again || c.want != "" && got != c.want {
+			t.Errorf("%#v:\n got %s\nwith %swant %s", c.enc, got, again, c.want)
+		}
+		if n := strings.Count(got, "errorString") + strings.Count(got, "joinError"); c.want == "" && n != maxCauses+1 {
+			t.Errorf("%#v: %d errors: %s", c.enc, n, got)
+		}
 	}
 }
 

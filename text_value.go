@@ -114,6 +114,10 @@ func (t *textLine) any(key string, value any) {
 		}
 	}()
 	switch v := value.(type) {
+	case encoded:
+		t.dst = append(t.dst, v.line...)
+		t.below = append(t.below, v.below...)
+		return
 	case ObjectAppender, ArrayAppender, json.RawMessage, *json.RawMessage:
 	case error:
 		t.error(key, v)
@@ -187,31 +191,22 @@ func (t *textLine) error(key string, err error) {
 	if t.f.errors != ErrorDetail {
 		return
 	}
-	var chain [maxChain]error
-	n := unwrapInto(&chain, 0, err)
 	if t.f.kind == kindConsole {
-		t.errorBelow(key, err, chain[:n])
+		t.errorBelow(key, err)
 		return
 	}
 	mark := len(t.prefix)
-	t.prefix = append(append(t.prefix, key...), '.')
-	t.key("type")
-	t.word(typeName(err))
-	inner := len(t.prefix)
-	for i, e := range chain[:n] {
-		t.prefix = strconv.AppendInt(append(t.prefix[:inner], "chain."...), int64(i), 10)
-		t.key("")
-		t.word(errorText(e))
-		t.prefix = append(t.prefix, '.')
-		t.key("type")
-		t.word(typeName(e))
-	}
-	t.prefix = t.prefix[:inner]
-	if pcs := callersIn(err, chain[:n]); len(pcs) > 0 {
-		t.key("stack")
-		t.word(formatStack(pcs))
-	}
-	t.prefix = t.prefix[:mark]
+	t.prefix = append(t.prefix, key...)
+	first := true
+	path := eachField(t.prefix, err, func(path []byte, text string) {
+		if !first {
+			t.prefix = path
+			t.key("")
+			t.word(text)
+		}
+		first = false
+	})
+	t.prefix = path[:mark]
 }
 
 // typeName is the type of an error, and of one that is redacted the type that

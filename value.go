@@ -1,12 +1,12 @@
 package rollway
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"reflect"
 	"strconv"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -17,7 +17,7 @@ import (
 // inside a group ends.
 const maxDepth = 32
 
-const tooDeep = `"!ERROR: groups too deep or too large"`
+const tooDeep = "!ERROR: too deep or too large"
 
 // appendJSONValue appends v as one JSON value, whatever it is.
 func (f *format) appendJSONValue(dst []byte, v slog.Value, depth int) []byte {
@@ -45,16 +45,14 @@ func (f *format) appendJSONKind(dst []byte, kind slog.Kind, v slog.Value, depth 
 		return f.appendJSONValue(dst, resolve(v), depth)
 	case slog.KindGroup:
 		if depth >= maxDepth || f.tooLong(dst) {
-			return append(dst, tooDeep...)
+			return jsonline.AppendString(dst, tooDeep)
 		}
-		dst = append(dst, '{')
-		group := v.Group()
-		for i := range group {
-			dst = f.appendJSONAttr(dst, &group[i], depth+1)
-		}
-		return append(dst, '}')
-	default:
-		return f.appendJSONAny(dst, v.Any(), depth)
+		return append(f.appendMembers(append(dst, '{'), v.Group(), depth), '}')
+	}
+	if value := v.Any(); f.errors != ErrorText || !isPlainError(value) {
+		return f.appendJSONAny(dst, value, depth)
+	} else {
+		return jsonline.AppendString(dst, value.(error).Error())
 	}
 }
 
@@ -133,10 +131,11 @@ func resolve(v slog.Value) (out slog.Value) {
 			out = slog.StringValue(panicText(v.Any(), r))
 		}
 	}()
-	if !enterValue() {
+	n := enterValue()
+	if n == nil {
 		return slog.StringValue(logsItself)
 	}
-	defer leaveValue()
+	defer leaveValue(n)
 	for range 100 {
 		if v.Kind() != slog.KindLogValuer {
 			return v
@@ -152,6 +151,9 @@ func panicText(value, r any) string {
 	if v := reflect.ValueOf(value); v.Kind() == reflect.Pointer && v.IsNil() {
 		return "<nil>"
 	}
+	if r == any(errTooDeep) {
+		return tooDeep
+	}
 	return "!PANIC: " + safeSprint(r)
 }
 
@@ -166,13 +168,17 @@ func safeSprint(r any) (s string) {
 	return fmt.Sprint(r)
 }
 
-// appendJSONAny appends a value of any type. Errors are as ErrorFormat says,
-// what has an append method is what that appends; the rest is as encoding/json
-// has it. A value that cannot be encoded becomes a string
-// that begins with !ERROR, one that panics a string that begins with !PANIC.
+// appendJSONAny appends a value of any type: errors as ErrorFormat says, what
+// has an append method as that appends it, the rest as appendByMethod or by its
+// kind. A value that cannot be encoded becomes a string that begins with
+// !ERROR, one that panics a string that begins with !PANIC.
 func (f *format) appendJSONAny(dst []byte, value any, depth int) (out []byte) {
 	mark := len(dst)
+	var inside *atomic.Int32 // count to leave
 	defer func() {
+		if inside != nil {
+			leaveValue(inside)
+		}
 		if r := recover(); r != nil {
 			out = jsonline.AppendString(dst[:mark], panicText(value, r))
 		}
@@ -180,6 +186,8 @@ func (f *format) appendJSONAny(dst []byte, value any, depth int) (out []byte) {
 	switch v := value.(type) {
 	case nil:
 		return append(dst, "null"...)
+	case encoded:
+		return append(dst, v.line...)
 	case ObjectAppender:
 		return f.appendObject(dst, v, depth)
 	case ArrayAppender:
@@ -189,7 +197,10 @@ func (f *format) appendJSONAny(dst []byte, value any, depth int) (out []byte) {
 			return appendErrorDetail(dst, v)
 		}
 		if _, ok := value.(json.Marshaler); !ok {
-			return jsonline.AppendString(dst, errorText(v))
+			if inside = enterValue(); inside == nil {
+				return jsonline.AppendString(dst, logsItself)
+			}
+			return jsonline.AppendString(dst, v.Error())
 		}
 	case []byte:
 		return f.appendBytes(dst, v)
@@ -206,7 +217,15 @@ func (f *format) appendJSONAny(dst []byte, value any, depth int) (out []byte) {
 	if out, ok := f.appendJSONList(dst, value); ok {
 		return out
 	}
-	return appendJSONReflect(dst, value)
+	if out, ok := f.appendByMethod(dst, value, depth); ok {
+		return out
+	}
+	v := reflect.ValueOf(value)
+	info := infoOf(v.Type())
+	if info.byAddr { // the pointer has the method
+		return f.appendReflect(dst, v, depth)
+	}
+	return f.appendPlain(dst, v, info, depth)
 }
 
 // appendJSONList appends a slice of a common type, or what a pointer to one
@@ -267,14 +286,4 @@ func appendJSONSlice[T any](dst []byte, s []T, appendOne func([]byte, T) []byte)
 		dst = appendOne(dst, v)
 	}
 	return append(dst, ']')
-}
-
-func appendJSONReflect(dst []byte, value any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(value); err != nil {
-		return jsonline.AppendString(dst, "!ERROR: "+err.Error())
-	}
-	return appendCompact(dst, b.Bytes()) // a MarshalJSON method is not checked for all of that
 }

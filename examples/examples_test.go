@@ -108,7 +108,7 @@ func TestService(t *testing.T) {
 	defer collector.Close()
 
 	var stderr bytes.Buffer
-	cmd := exec.Command(build(t, "service"), "-listen", "127.0.0.1:0", "-collector", collector.URL+"/api/logs")
+	cmd := exec.Command(build(t, "service"), "-listen", "127.0.0.1:0", "-collector", collector.URL+"/api/logs", "-spill", t.TempDir())
 	cmd.Stderr = &stderr
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
@@ -214,14 +214,14 @@ func TestBulk(t *testing.T) {
 			}
 		}
 	}
-	shows(regexp.MustCompile(`(?m)^rollway_shard_records_written_total\{log="payment"\} [1-9]`))
+	shows(regexp.MustCompile(`(?m)^rollway_slab_lines_written_total\{log="payment"\} [1-9]`))
 	if err := os.Rename(path, path+".1"); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	shows(regexp.MustCompile(`(?m)^rollway_shard_file_reopens_total\{log="payment"\} [1-9]`))
+	shows(regexp.MustCompile(`(?m)^rollway_file_reopens_total\{log="payment"\} [1-9]`))
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}

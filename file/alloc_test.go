@@ -17,8 +17,8 @@ func TestWriteDoesNotAllocate(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.String(), func(t *testing.T) {
 			need(t, mode)
-			for _, every := range []time.Duration{-1, 1} {
-				f := open(t, filepath.Join(t.TempDir(), "log"), file.Options{Mode: mode, MaxSize: 1 << 40, Every: 24 * 365 * time.Hour, CheckEvery: every})
+			for _, noFollow := range []bool{true, false} {
+				f := openChecking(t, filepath.Join(t.TempDir(), "log"), file.Options{Mode: mode, MaxSize: 1 << 40, Every: 24 * 365 * time.Hour, NoFollow: noFollow}, quick)
 				line := []byte("2026-11-21T08:03:09Z INFO charged\n")
 				n := mallocs.Of(func() {
 					for range 1000 {
@@ -27,8 +27,8 @@ func TestWriteDoesNotAllocate(t *testing.T) {
 						}
 					}
 				})
-				if n > 2 && (every < 0 || runtime.GOOS == "linux") { // of the runtime's own
-					t.Errorf("CheckEvery %v: %d allocations in 1,000 Writes, want 0", every, n)
+				if n > 2 && (noFollow || runtime.GOOS == "linux") { // of the runtime's own
+					t.Errorf("NoFollow %v: %d allocations in 1,000 Writes, want 0", noFollow, n)
 				}
 			}
 		})

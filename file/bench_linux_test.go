@@ -33,7 +33,7 @@ func BenchmarkModes(b *testing.B) {
 						b.Fatal(err)
 					}
 					dst := &timed{File: f}
-					w, err := slab.New(dst, slab.Options{SlabSize: batch})
+					w, err := slab.New(dst, slab.Options{SlabSize: batch, Full: slab.Block})
 					if err != nil {
 						b.Fatal(err)
 					}

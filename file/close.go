@@ -24,16 +24,10 @@ func (f *File) enter(lines uint64) bool {
 // leave counts a call out; of its lines, returned ones go back to the caller.
 func (f *File) leave(lines, returned uint64) {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.stats.Pending -= lines
 	f.stats.Returned += returned
-	f.running--
-	last, abandoned := f.closing && f.running == 0, f.abandoned
-	f.mu.Unlock()
-	if last && abandoned {
-		f.finish() // its error has nobody left to go to
-		f.keeper.syncBehind(true)
-	}
-	if last {
+	if f.running--; f.closing && f.running == 0 {
 		close(f.idle)
 	}
 }
@@ -57,23 +51,42 @@ func (f *File) lock(ctx context.Context) error {
 
 func (f *File) unlock() { <-f.turn }
 
+// call runs do with the turn, which lock waits for.
+func (f *File) call(name string, lock func(context.Context) error, do func() error) error {
+	if !f.enter(0) {
+		return f.fail(name, os.ErrClosed)
+	}
+	defer f.leave(0, 0)
+	err := lock(context.Background())
+	if err == nil {
+		err = do()
+		f.unlock()
+	}
+	return f.failed(name, err)
+}
+
+// failed counts the error of a call and names the call in it. It passes on nil.
+func (f *File) failed(call string, err error) error {
+	if err != nil {
+		err = f.fail(call, err)
+		f.countError(err)
+	}
+	return err
+}
+
 // Flush waits until the Writes begun before it have ended. A Write that has
 // returned needs no Flush.
 func (f *File) Flush(ctx context.Context) error {
 	return f.barrier(ctx, "flush", func() error { return nil })
 }
 
-// Sync is SyncContext with Options.CloseTimeout.
+// Sync calls fsync, so that what was written survives a crash of the machine.
+// Pipes, terminals and devices have no fsync: there it is Flush. It returns
+// after Options.CloseTimeout at the latest; then the fsync goes on by itself, and
+// Writes wait for it.
 func (f *File) Sync() error {
 	ctx, cancel := context.WithTimeout(context.Background(), f.opt.CloseTimeout)
 	defer cancel()
-	return f.SyncContext(ctx)
-}
-
-// SyncContext calls fsync, so that what was written survives a crash of the
-// machine. Pipes, terminals and devices have no fsync: there it is Flush. When
-// ctx ends first the fsync goes on by itself, and Writes wait for it.
-func (f *File) SyncContext(ctx context.Context) error {
 	return f.barrier(ctx, "sync", f.sync)
 }
 
@@ -91,18 +104,13 @@ func (f *File) barrier(ctx context.Context, call string, do func() error) error 
 	go func() {
 		err := do()
 		f.unlock()
-		if err != nil {
-			f.countError(err)
-		}
+		err = f.failed(call, err)
 		f.leave(0, 0)
 		result <- err
 	}()
 	select {
 	case err := <-result:
-		if err != nil {
-			return f.fail(call, err)
-		}
-		return nil
+		return err
 	case <-ctx.Done():
 		return f.fail(call, ctx.Err())
 	}
@@ -112,15 +120,14 @@ func (f *File) barrier(ctx context.Context, call string, do func() error) error 
 func (f *File) wait(ctx context.Context) error {
 	select {
 	case <-f.done:
-		return f.err
-	default:
-	}
-	select {
-	case <-f.done:
-		return f.err
 	case <-ctx.Done():
-		return f.fail("close", ctx.Err())
+		select {
+		case <-f.done:
+		default:
+			return f.fail("close", ctx.Err())
+		}
 	}
+	return f.err
 }
 
 // Close is Shutdown with Options.CloseTimeout.
@@ -141,27 +148,27 @@ func (f *File) Shutdown(ctx context.Context) error {
 	f.mu.Lock()
 	first := !f.closing
 	f.closing = true
-	running := f.running
+	if first && f.running == 0 {
+		close(f.idle)
+	}
 	f.mu.Unlock()
 	if !first {
 		return f.wait(ctx)
 	}
-	close(f.shut)
-	if running == 0 {
-		close(f.idle)
-	}
+	finished := make(chan error, 1)
+	go func() {
+		<-f.idle
+		finished <- f.finish()
+		f.maintenance.syncOwed(false) // what the last calls left, if Shutdown has not waited for them
+		close(f.shut)
+	}()
+	var err error
 	select {
-	case <-f.idle:
-		f.err = f.finishWithin(ctx)
+	case err = <-finished:
 	case <-ctx.Done():
-		f.err = f.abandon(ctx)
+		err = f.abandon(ctx, finished)
 	}
-	f.err = errors.Join(f.err, f.keeper.close(ctx))
-	f.endWatch(ctx)
-	if f.err != nil {
-		f.err = f.fail("close", f.err)
-		f.countError(f.err)
-	}
+	f.err = f.failed("close", errors.Join(err, f.maintenance.close(ctx)))
 	close(f.done)
 	return f.err
 }
@@ -169,75 +176,30 @@ func (f *File) Shutdown(ctx context.Context) error {
 // patience is how long Shutdown waits for calls that it has told to end.
 const patience = 100 * time.Millisecond
 
-// abandon ends what can be ended and leaves the rest behind; the last call
-// that comes back closes the file.
-func (f *File) abandon(ctx context.Context) error {
+// abandon ends the calls that can be ended and waits a moment for the file to be
+// closed, which otherwise happens after the last of the others has returned.
+func (f *File) abandon(ctx context.Context, finished <-chan error) (err error) {
 	f.mu.Lock()
 	pending, running := f.stats.Pending, f.running
-	f.abandoned = running > 0
-	f.current.SetWriteDeadline(time.Unix(1, 0)) // only pipes and the like have one
+	f.io.f.SetWriteDeadline(time.Unix(1, 0)) // only pipes and the like have one
 	f.mu.Unlock()
 	close(f.quit)
-	if running == 0 { // the last one came back as ctx ended
-		return f.finishWithin(ctx)
-	}
 	select {
-	case <-f.idle:
+	case err = <-finished:
 	case <-time.After(patience):
+		err = fmt.Errorf("the disk does not answer: %w", ctx.Err())
 	}
-	return fmt.Errorf("%d lines were on the way: %w", pending, ctx.Err())
-}
-
-// finishWithin is finish until ctx ends, and then no longer than patience: a bad
-// disk may hang in it.
-func (f *File) finishWithin(ctx context.Context) error {
-	result := make(chan error, 1)
-	go func() { result <- f.finish() }()
-	select {
-	case err := <-result:
-		return err
-	case <-ctx.Done():
+	if running > 0 {
+		err = errors.Join(fmt.Errorf("%d lines were on the way: %w", pending, ctx.Err()), err)
 	}
-	t := time.NewTimer(patience)
-	defer t.Stop()
-	select {
-	case err := <-result:
-		return err
-	case <-t.C:
-		return fmt.Errorf("the disk does not answer: %w", ctx.Err())
-	}
+	return err
 }
 
 // finish closes the file. Nothing runs any more.
 func (f *File) finish() error {
-	err := f.mend()
-	if f.opt.Sync == Interval {
-		err = errors.Join(err, f.sync())
-	} else {
-		err = errors.Join(err, f.io.syncErr)
+	sync := f.io.fsyncs.failure
+	if f.opt.Sync == SyncInterval {
+		sync = f.sync
 	}
-	return errors.Join(err, f.io.close())
-}
-
-// watch counts a goroutine of ReopenOn in, unless the File is closing.
-func (f *File) watch() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.closing {
-		f.watchers.Add(1)
-	}
-	return !f.closing
-}
-
-// endWatch waits for the goroutines of ReopenOn, which Shutdown has told to end.
-func (f *File) endWatch(ctx context.Context) {
-	ended := make(chan struct{})
-	go func() {
-		f.watchers.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-	case <-ctx.Done():
-	}
+	return errors.Join(f.mend(), sync(), f.io.close())
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/rollway/rollway/file"
 	"github.com/rollway/rollway/slab"
@@ -26,7 +27,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	out, err := slab.New(f, slab.Options{CloseDestination: true})
+	out, err := slab.New(f, slab.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -55,7 +56,7 @@ func Example_rotation() {
 	defer os.RemoveAll(dir)
 	f, err := file.Open(filepath.Join(dir, "service.log"), file.Options{
 		MaxSize:  100 << 20,
-		Daily:    true,
+		Every:    24 * time.Hour,
 		KeepSize: 2 << 30,
 		Compress: file.Gzip{},
 		OnError:  func(err error) { fmt.Println(err) },

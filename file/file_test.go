@@ -1,7 +1,7 @@
 package file_test
 
 import (
-	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -9,19 +9,71 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/internal/logfile"
 	"github.com/rollway/rollway/rollwaytest"
-	"github.com/rollway/rollway/slab"
 )
 
+// quick has the path looked at by every Write.
+const quick = time.Nanosecond
+
+var modes = []file.Mode{file.Buffered, file.Direct, file.Uncached}
+
+// eachMode runs a test in every mode that the system has.
+func eachMode(t *testing.T, test func(t *testing.T, mode file.Mode)) {
+	for _, mode := range modes {
+		t.Run(mode.String(), func(t *testing.T) {
+			need(t, mode)
+			t.Parallel()
+			test(t, mode)
+		})
+	}
+}
+
+// need skips where no file of the system can be written in the mode.
+func need(t testing.TB, mode file.Mode) {
+	t.Helper()
+	if mode == file.Uncached && runtime.GOOS != "linux" || mode == file.Direct && runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		t.Skipf("%v is not for %s, which TestModeOfTheSystem is about", mode, runtime.GOOS)
+	}
+}
+
+// memoryDir returns a folder in memory where the system has one: fsync costs
+// nothing there.
+func memoryDir(t testing.TB) string { return fastDir(t, file.Buffered) }
+
+// fastDir is memoryDir for modes that a file system in memory has.
+func fastDir(t testing.TB, mode file.Mode) string {
+	t.Helper()
+	if mode != file.Buffered {
+		return t.TempDir()
+	}
+	dir, err := os.MkdirTemp("/dev/shm", "file")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// open opens a File with time to sync and to close while the disk is busy too,
+// and closes it at the end of the test.
 func open(t testing.TB, path string, o file.Options) *file.File {
 	t.Helper()
-	f, err := openAsTold(path, o)
+	return openChecking(t, path, o, time.Second)
+}
+
+// openChecking is open with another time between two checks of the path.
+func openChecking(t testing.TB, path string, o file.Options, every time.Duration) *file.File {
+	t.Helper()
+	o.CloseTimeout = cmp.Or(o.CloseTimeout, time.Minute)
+	f, err := file.OpenChecking(path, o, every)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,9 +81,29 @@ func open(t testing.TB, path string, o file.Options) *file.File {
 	return f
 }
 
+// told collects what OnError gets.
+type told struct {
+	mu   sync.Mutex
+	errs []string
+}
+
+func (l *told) add(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.errs = append(l.errs, err.Error())
+}
+
+func (l *told) all() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.errs)
+}
+
+func (l *told) String() string { return strings.Join(l.all(), "\n") }
+
 func ledger(f *file.File) rollwaytest.Ledger {
 	s := f.Stats()
-	return rollwaytest.Ledger{Accepted: s.Accepted, Written: s.Written, Pending: s.Pending, Rejected: s.Rejected}
+	return rollwaytest.Ledger{Accepted: s.Accepted, Written: s.Written, Dropped: s.Dropped.Total(), Pending: s.Pending, Rejected: s.Rejected}
 }
 
 func write(t testing.TB, w io.Writer, p string) {
@@ -57,95 +129,12 @@ func want(t testing.TB, path, content string) {
 	}
 }
 
-func TestLineWriter(t *testing.T) {
-	for _, policy := range []file.SyncPolicy{file.Never, file.EachWrite} {
-		// The rules about stalls and failures are for writers that hold lines
-		// back; a File is tested for them in its own ways.
-		t.Run(policy.String(), func(t *testing.T) {
-			rollwaytest.TestLineWriter(t, rollwaytest.Subject{Open: func(t *testing.T) *rollwaytest.Instance {
-				path := filepath.Join(t.TempDir(), "log")
-				f := open(t, path, file.Options{Sync: policy})
-				return &rollwaytest.Instance{
-					Midway:    toldMode() == file.Direct,
-					Writer:    f,
-					Delivered: func() []byte { return []byte(read(t, path)) },
-					Ledger:    func() rollwaytest.Ledger { return ledger(f) },
-				}
-			}})
-		})
-	}
-	t.Run("slab", func(t *testing.T) {
-		rollwaytest.TestLineWriter(t, rollwaytest.Subject{Open: func(t *testing.T) *rollwaytest.Instance {
-			path := filepath.Join(t.TempDir(), "log")
-			dst := &gated{File: open(t, path, file.Options{})}
-			t.Cleanup(dst.heal)
-			w, err := slab.New(dst, slab.Options{CloseTimeout: time.Minute, Retry: slab.Retry{Min: time.Millisecond, Max: 5 * time.Millisecond}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return &rollwaytest.Instance{
-				Midway:    toldMode() == file.Direct,
-				Writer:    w,
-				Delivered: func() []byte { return []byte(read(t, path)) },
-				Ledger: func() rollwaytest.Ledger {
-					s := w.Stats()
-					return rollwaytest.Ledger{Accepted: s.Accepted, Written: s.Written, Dropped: s.Dropped.Total(), Pending: s.Pending, Rejected: s.Rejected}
-				},
-				Stall: dst.stall,
-				Fail:  dst.fail,
-				Heal:  dst.heal,
-			}
-		}})
-	})
-}
-
-// gated is a File whose disk hangs or fails when told to.
-type gated struct {
-	*file.File
-	mu      sync.Mutex
-	failing bool
-	stalled chan struct{} // closed by heal
-}
-
-func (g *gated) Write(p []byte) (int, error) {
-	g.mu.Lock()
-	failing, stalled := g.failing, g.stalled
-	g.mu.Unlock()
-	if stalled != nil {
-		<-stalled
-	}
-	if failing {
-		return 0, rollwaytest.ErrFault
-	}
-	return g.File.Write(p)
-}
-
-func (g *gated) stall() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.stalled = make(chan struct{})
-}
-
-func (g *gated) fail() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.failing = true
-}
-
-func (g *gated) heal() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.failing = false
-	if g.stalled != nil {
-		close(g.stalled)
-		g.stalled = nil
-	}
-}
-
 func TestOpenErrors(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "binary")
-	if err := os.WriteFile(binary, bytes.Repeat([]byte{0xff}, 17<<20), 0o600); err != nil {
+	const size = logfile.SearchLimit + 1<<20
+	if err := errors.Join(os.WriteFile(binary, nil, 0o600), os.Truncate(binary, size)); err != nil {
 		t.Fatal(err)
 	}
 	plain := filepath.Join(dir, "plain")
@@ -166,6 +155,10 @@ func TestOpenErrors(t *testing.T) {
 		{filepath.Join(dir, "a"), file.Options{Perm: fs.ModeDir | 0o700}, []string{"Options.Perm"}},
 		{filepath.Join(dir, "a"), file.Options{Sync: 7}, []string{"Options.Sync", "SyncPolicy(7)"}},
 		{filepath.Join(dir, "a"), file.Options{CloseTimeout: -1}, []string{"Options.CloseTimeout"}},
+		{filepath.Join(dir, "a"), file.Options{Failover: filepath.Join(dir, "no")}, []string{"Options.Failover"}},
+		{filepath.Join(dir, "a"), file.Options{Failover: binary}, []string{"Options.Failover"}},
+		{filepath.Join(dir, "a"), file.Options{Failover: dir}, []string{"Options.Failover", "other than"}},
+		{os.DevNull, file.Options{Failover: dir}, []string{"not a regular file"}},
 	} {
 		f, err := file.Open(c.path, c.o)
 		if err == nil {
@@ -179,7 +172,7 @@ func TestOpenErrors(t *testing.T) {
 			}
 		}
 	}
-	if info, err := os.Stat(binary); err != nil || info.Size() != 17<<20 {
+	if info, err := os.Stat(binary); err != nil || info.Size() != size {
 		t.Errorf("the file that is no log was changed: %v, %v", info, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "a")); !errors.Is(err, fs.ErrNotExist) {
@@ -188,6 +181,7 @@ func TestOpenErrors(t *testing.T) {
 }
 
 func TestPerm(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no permission bits")
 	}
@@ -218,6 +212,11 @@ func TestPerm(t *testing.T) {
 }
 
 func TestTornTailIsCut(t *testing.T) {
+	t.Parallel()
+	eachMode(t, testTornTailIsCut)
+}
+
+func testTornTailIsCut(t *testing.T, mode file.Mode) {
 	long := strings.Repeat("x", 200<<10)
 	for _, c := range []struct{ old, kept string }{
 		{"", ""},
@@ -233,14 +232,15 @@ func TestTornTailIsCut(t *testing.T) {
 		if err := os.WriteFile(path, []byte(c.old), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		var notices []string
-		f := open(t, path, file.Options{OnNotice: func(s string) { notices = append(notices, s) }})
+		var heard told
+		f := open(t, path, file.Options{Mode: mode, OnError: heard.add})
 		write(t, f, "new\n")
 		want(t, path, c.kept+"new\n")
 		cut := len(c.old) - len(c.kept)
 		if got := f.Stats().CutBytes; got != uint64(cut) {
 			t.Errorf("CutBytes = %d, want %d", got, cut)
 		}
+		notices := heard.all()
 		if cut == 0 && len(notices) > 0 || cut > 0 && (len(notices) != 1 || !strings.Contains(notices[0], fmt.Sprint(cut, " bytes"))) {
 			t.Errorf("%d bytes cut, notices %.200q", cut, notices)
 		}
@@ -249,12 +249,17 @@ func TestTornTailIsCut(t *testing.T) {
 }
 
 func TestReopen(t *testing.T) {
+	t.Parallel()
+	eachMode(t, testReopen)
+}
+
+func testReopen(t *testing.T, mode file.Mode) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows does not rename an open file")
 	}
 	dir := t.TempDir()
 	path, old := filepath.Join(dir, "log"), filepath.Join(dir, "log.1")
-	f := open(t, path, file.Options{})
+	f := open(t, path, file.Options{Mode: mode})
 	write(t, f, "1\n2\n")
 	if err := os.Rename(path, old); err != nil {
 		t.Fatal(err)
@@ -279,7 +284,7 @@ func TestReopen(t *testing.T) {
 	}
 	write(t, f, "5\n")
 	want(t, filepath.Join(dir, "log.2"), "4\n5\n")
-	if s := f.Stats(); s.Reopens != 1 || s.Errors != 1 || s.LastError == "" || s.Bytes != 10 {
+	if s := f.Stats(); s.Reopens != 1 || s.Errors != 1 || s.LastError == nil || s.LastErrorTime.IsZero() || s.Failing || s.Bytes != 10 || s.Path != path {
 		t.Errorf("Stats = %+v", s)
 	}
 	ledger(f).CheckSettled(t, 5, 5)
@@ -294,13 +299,18 @@ func TestReopen(t *testing.T) {
 // Writers, Reopen after a rename, Sync and Stats at once: each line is in one
 // of the files, whole, and those of one writer are in order.
 func TestReopenAmidWrites(t *testing.T) {
+	t.Parallel()
+	eachMode(t, testReopenAmidWrites)
+}
+
+func testReopenAmidWrites(t *testing.T, mode file.Mode) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows does not rename an open file")
 	}
 	const producers, each, rotations = 4, 500, 20
 	dir := t.TempDir()
 	path := filepath.Join(dir, "log")
-	f := open(t, path, file.Options{})
+	f := open(t, path, file.Options{Mode: mode})
 	var wg sync.WaitGroup
 	for p := range producers {
 		wg.Go(func() {
@@ -322,7 +332,8 @@ func TestReopenAmidWrites(t *testing.T) {
 			t.Fatal(err)
 		}
 		ledger(f).Check(t)
-		time.Sleep(2 * time.Millisecond)
+		from := f.Stats().Written
+		eventually(t, "more lines", func() bool { return f.Stats().Written > from+20 || f.Stats().Written == producers*each })
 	}
 	wg.Wait()
 	if err := f.Close(); err != nil {
@@ -351,8 +362,13 @@ func TestReopenAmidWrites(t *testing.T) {
 }
 
 func TestSyncPolicy(t *testing.T) {
-	for policy, syncs := range map[file.SyncPolicy]uint64{file.Never: 0, file.EachWrite: 3} {
-		f := open(t, filepath.Join(t.TempDir(), "log"), file.Options{Sync: policy})
+	t.Parallel()
+	eachMode(t, testSyncPolicy)
+}
+
+func testSyncPolicy(t *testing.T, mode file.Mode) {
+	for policy, syncs := range map[file.SyncPolicy]uint64{file.SyncNever: 0, file.SyncEachWrite: 3} {
+		f := open(t, filepath.Join(t.TempDir(), "log"), file.Options{Mode: mode, Sync: policy})
 		for range 3 {
 			write(t, f, "line\n")
 		}
@@ -369,9 +385,14 @@ func TestSyncPolicy(t *testing.T) {
 }
 
 func TestCloseAmidEverything(t *testing.T) {
-	for range 20 {
+	t.Parallel()
+	eachMode(t, testCloseAmidEverything)
+}
+
+func testCloseAmidEverything(t *testing.T, mode file.Mode) {
+	for range 8 {
 		path := filepath.Join(t.TempDir(), "log")
-		f := open(t, path, file.Options{})
+		f := open(t, path, file.Options{Mode: mode})
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		accepted := 0
@@ -397,7 +418,7 @@ func TestCloseAmidEverything(t *testing.T) {
 				f.Reopen()
 			}
 		})
-		time.Sleep(time.Millisecond)
+		eventually(t, "some lines", func() bool { return f.Stats().Written > 20 })
 		wg.Go(func() { f.Close() })
 		if err := f.Close(); err != nil {
 			t.Errorf("Close = %v", err)

@@ -15,18 +15,21 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rollway/rollway/file"
 )
 
-// quick looks at the path at every Write.
-const quick = time.Nanosecond
-
 func TestFollowsMovedFile(t *testing.T) {
+	t.Parallel()
+	eachMode(t, testFollowsMovedFile)
+}
+
+func testFollowsMovedFile(t *testing.T, mode file.Mode) {
 	path := filepath.Join(t.TempDir(), "log")
-	var notices []string
-	f := open(t, path, file.Options{CheckEvery: quick, OnNotice: func(s string) { notices = append(notices, s) }})
+	var heard told
+	f := openChecking(t, path, file.Options{Mode: mode, OnError: heard.add}, quick)
 	write(t, f, "1\n")
 	if err := os.Rename(path, path+".1"); err != nil {
 		t.Fatal(err)
@@ -37,7 +40,7 @@ func TestFollowsMovedFile(t *testing.T) {
 	write(t, f, "2\n")
 	want(t, path+".1", "1\n")
 	want(t, path, "2\n")
-	if s := f.Stats(); s.Followed != 1 || len(notices) != 1 || !strings.Contains(notices[0], "another file") {
+	if s, notices := f.Stats(), heard.all(); s.Followed != 1 || len(notices) != 1 || !strings.Contains(notices[0], "another file") {
 		t.Errorf("Stats = %+v, notices %q", s, notices)
 	}
 	ledger(f).CheckSettled(t, 2, 2)
@@ -46,47 +49,72 @@ func TestFollowsMovedFile(t *testing.T) {
 // Removed, and its folder too: the lines go on into the old file, which is
 // said, until there is a place again.
 func TestFollowsRemovedFile(t *testing.T) {
+	t.Parallel()
+	eachMode(t, testFollowsRemovedFile)
+}
+
+func testFollowsRemovedFile(t *testing.T, mode file.Mode) {
 	folder := filepath.Join(t.TempDir(), "logs")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
 	path := filepath.Join(folder, "log")
-	var told atomic.Int32
-	f := open(t, path, file.Options{CheckEvery: quick, OnError: func(err error) {
-		told.Add(1)
-		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), folder) {
-			t.Errorf("OnError(%v)", err)
-		}
-	}})
-	write(t, f, "0\n")
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	lines := 1
-	back := func() bool {
-		lines++
-		write(t, f, fmt.Sprintf("%d\n", lines))
-		_, err := os.Stat(path)
-		return err == nil
-	}
-	eventually(t, "the file is back", back)
-	want(t, path, fmt.Sprintf("%d\n", lines))
-	if err := os.RemoveAll(folder); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "it is told", func() bool { return !back() && told.Load() > 0 })
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the file is back", back)
-	ledger(f).CheckSettled(t, lines, lines)
+	synctest.Test(t, func(t *testing.T) {
+		var told atomic.Int32
+		f := open(t, path, file.Options{Mode: mode, OnError: func(err error) {
+			if strings.Contains(err.Error(), "was moved away or removed") {
+				return
+			}
+			told.Add(1)
+			if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), folder) {
+				t.Errorf("OnError(%v)", err)
+			}
+		}})
+		lines := 0
+		next := func(there bool) {
+			t.Helper()
+			lines++
+			write(t, f, fmt.Sprintf("%d\n", lines))
+			if _, err := os.Stat(path); (err == nil) != there {
+				t.Errorf("line %d: Stat = %v", lines, err)
+			}
+			time.Sleep(time.Second)
+		}
+		next(true)
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		next(false) // seen
+		next(true)
+		want(t, path, "3\n")
+		if err := os.RemoveAll(folder); err != nil {
+			t.Fatal(err)
+		}
+		for told.Load() == 0 && lines < 20 {
+			next(false)
+		}
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		next(false)
+		next(true)
+		ledger(f).CheckSettled(t, lines, lines)
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // A file that another program has cut to nothing is gone on with at its new
 // end, without a hole.
 func TestTruncatedFile(t *testing.T) {
+	t.Parallel()
+	eachMode(t, testTruncatedFile)
+}
+
+func testTruncatedFile(t *testing.T, mode file.Mode) {
 	path := filepath.Join(t.TempDir(), "log")
-	f := open(t, path, file.Options{CheckEvery: quick, MaxSize: 100})
+	f := openChecking(t, path, file.Options{Mode: mode, MaxSize: 100}, quick)
 	write(t, f, strings.Repeat("x", 89)+"\n")
 	if err := os.Truncate(path, 0); err != nil {
 		t.Fatal(err)
@@ -100,9 +128,13 @@ func TestTruncatedFile(t *testing.T) {
 
 // Permissions and owner go to the new file, the rotated and the packed one.
 func TestRotationKeepsPermissionsAndOwner(t *testing.T) {
+	t.Parallel()
+	eachMode(t, testRotationKeepsPermissionsAndOwner)
+}
+
+func testRotationKeepsPermissionsAndOwner(t *testing.T, mode file.Mode) {
 	path := filepath.Join(t.TempDir(), "log")
-	var notices atomic.Int32
-	f := open(t, path, file.Options{Compress: file.Gzip{}, KeepPlain: 1, OnNotice: func(s string) { notices.Add(1); t.Log(s) }})
+	f := open(t, path, file.Options{Mode: mode, Compress: file.Gzip{}, KeepPlain: 1, OnError: func(err error) { t.Errorf("OnError(%v)", err) }})
 	if err := os.Chmod(path, 0o646); err != nil {
 		t.Fatal(err)
 	}
@@ -131,14 +163,16 @@ func TestRotationKeepsPermissionsAndOwner(t *testing.T) {
 			t.Errorf("%s: mode %v, owner %d:%d, want 0646, %d:%d", name, info.Mode(), st.Uid, st.Gid, uid, gid)
 		}
 	}
-	if notices.Load() > 0 {
-		t.Error("notices came")
-	}
 }
 
 // A path that is a symbolic link stays one: what it points to is rotated, where
 // it is.
 func TestRotationBehindSymbolicLink(t *testing.T) {
+	t.Parallel()
+	eachMode(t, testRotationBehindSymbolicLink)
+}
+
+func testRotationBehindSymbolicLink(t *testing.T, mode file.Mode) {
 	dir := t.TempDir()
 	data, path := filepath.Join(dir, "data"), filepath.Join(dir, "app.log")
 	if err := os.Mkdir(data, 0o700); err != nil {
@@ -147,7 +181,7 @@ func TestRotationBehindSymbolicLink(t *testing.T) {
 	if err := os.Symlink(filepath.Join("data", "real.log"), path); err != nil {
 		t.Fatal(err)
 	}
-	f := open(t, path, file.Options{CheckEvery: quick})
+	f := openChecking(t, path, file.Options{Mode: mode}, quick)
 	rotate(t, f, 2, 10)
 	write(t, f, "now\n")
 	if to, err := os.Readlink(path); to != filepath.Join("data", "real.log") || err != nil {
@@ -173,6 +207,11 @@ func TestRotationBehindSymbolicLink(t *testing.T) {
 
 // Options.Link is made, replaced in one step and left alone if it is a file.
 func TestLink(t *testing.T) {
+	t.Parallel()
+	eachMode(t, testLink)
+}
+
+func testLink(t *testing.T, mode file.Mode) {
 	dir := t.TempDir()
 	path, link := filepath.Join(dir, "app.log"), filepath.Join(dir, "current")
 	pointsTo := func(to string) {
@@ -181,7 +220,7 @@ func TestLink(t *testing.T) {
 			t.Errorf("the link points to %q, %v, want %q", got, err, to)
 		}
 	}
-	f := open(t, path, file.Options{Link: link})
+	f := open(t, path, file.Options{Mode: mode, Link: link})
 	pointsTo("app.log")
 	rotate(t, f, 2, 10)
 	write(t, f, "now\n")
@@ -203,15 +242,15 @@ func TestLink(t *testing.T) {
 			}
 		}
 	})
-	for i := range 50 {
-		other := open(t, filepath.Join(dir, fmt.Sprintf("other%d", i)), file.Options{Link: link})
+	for i := range 20 {
+		other := open(t, filepath.Join(dir, fmt.Sprintf("other%d", i)), file.Options{Mode: mode, Link: link})
 		if err := other.Close(); err != nil {
 			t.Error(err)
 		}
 	}
 	close(stop)
 	wg.Wait()
-	pointsTo("other49")
+	pointsTo("other19")
 	if got := glob(t, link+".*"); len(got) > 0 {
 		t.Errorf("left %v", got)
 	}
@@ -220,7 +259,7 @@ func TestLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	var told []string
-	open(t, path, file.Options{Link: link, OnError: func(err error) { told = append(told, err.Error()) }})
+	open(t, path, file.Options{Mode: mode, Link: link, OnError: func(err error) { told = append(told, err.Error()) }})
 	if len(told) != 1 || !strings.Contains(told[0], "no symbolic link") {
 		t.Errorf("told %q", told)
 	}
@@ -230,55 +269,80 @@ func TestLink(t *testing.T) {
 // A rotation that fails loses nothing: the file in use is written on, it is
 // told and tried again.
 func TestRotationThatFails(t *testing.T) {
+	t.Parallel()
+	eachMode(t, testRotationThatFails)
+}
+
+func testRotationThatFails(t *testing.T, mode file.Mode) {
 	dir := t.TempDir()
 	folder, path := filepath.Join(dir, "old"), filepath.Join(dir, "log")
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	var told atomic.Int32
-	f := open(t, path, file.Options{MaxSize: 10, Folder: folder, OnError: func(err error) {
-		told.Add(1)
-		if !strings.Contains(err.Error(), "file in use is written on") && !strings.HasSuffix(err.Error(), folder+": no such file or directory") {
-			t.Errorf("OnError(%v)", err)
+	synctest.Test(t, func(t *testing.T) {
+		var told atomic.Int32
+		f := open(t, path, file.Options{Mode: mode, MaxSize: 10, Folder: folder, OnError: func(err error) {
+			told.Add(1)
+			if !strings.Contains(err.Error(), "file in use is written on") && !strings.HasSuffix(err.Error(), folder+": no such file or directory") {
+				t.Errorf("OnError(%v)", err)
+			}
+		}})
+		write(t, f, "1\n")
+		if err := os.Remove(folder); err != nil {
+			t.Fatal(err)
 		}
-	}})
-	write(t, f, "1\n")
-	if err := os.Remove(folder); err != nil {
-		t.Fatal(err)
-	}
-	lines := 1
-	for range 50 {
-		lines++
-		write(t, f, fmt.Sprintf("%d\n", lines))
-	}
-	if got := strings.Count(read(t, path), "\n"); got != lines || told.Load() == 0 || told.Load() > 20 {
-		t.Errorf("%d of %d lines, told %d times", got, lines, told.Load())
-	}
-	if err := f.Rotate(); err == nil {
-		t.Error("Rotate = nil error")
-	}
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "rotated", func() bool {
-		lines++
-		write(t, f, fmt.Sprintf("%d\n", lines))
-		return f.Stats().Rotations == 1
+		lines := 1
+		for range 50 {
+			lines++
+			write(t, f, fmt.Sprintf("%d\n", lines))
+		}
+		if got := strings.Count(read(t, path), "\n"); got != lines || told.Load() == 0 || told.Load() > 20 {
+			t.Errorf("%d of %d lines, told %d times", got, lines, told.Load())
+		}
+		if err := f.Rotate(); err == nil {
+			t.Error("Rotate = nil error")
+		}
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for f.Stats().Rotations == 0 && lines < 100 {
+			time.Sleep(100 * time.Millisecond)
+			lines++
+			write(t, f, fmt.Sprintf("%d\n", lines))
+		}
+		if s := f.Stats(); s.Rotations != 1 {
+			t.Errorf("Stats = %+v", s)
+		}
+		ledger(f).CheckSettled(t, lines, lines)
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
 	})
-	ledger(f).CheckSettled(t, lines, lines)
 }
 
 // Two Files on one path, as of two processes, at the same instants: every line
 // is there once, and what the other still writes to is neither packed nor
 // removed.
 func TestTwoFilesOnOnePath(t *testing.T) {
+	t.Parallel()
+	eachMode(t, testTwoFilesOnOnePath)
+}
+
+func testTwoFilesOnOnePath(t *testing.T, mode file.Mode) {
+	if mode == file.Direct {
+		return // TestDirectSharesWithNobody
+	}
 	path := filepath.Join(t.TempDir(), "log")
-	o := file.Options{MaxSize: 2000, CheckEvery: quick, Compress: file.Gzip{}, OnError: func(err error) { t.Errorf("OnError(%v)", err) }}
+	o := file.Options{Mode: mode, MaxSize: 2000, Compress: file.Gzip{}, OnError: func(err error) {
+		if !strings.Contains(err.Error(), "is another file now") {
+			t.Errorf("OnError(%v)", err)
+		}
+	}}
 	var wg sync.WaitGroup
 	const writers, each = 4, 500
 	files := make([]*file.File, writers)
 	for p := range writers {
-		files[p] = open(t, path, o)
+		files[p] = openChecking(t, path, o, quick)
 	}
 	for p, f := range files {
 		wg.Go(func() {
@@ -332,12 +396,13 @@ func TestTwoFilesOnOnePath(t *testing.T) {
 // While another process has a rotated file open for writing it is neither
 // packed nor removed; afterwards it is.
 func TestBusyFileIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log")
-	late := open(t, path, file.Options{CheckEvery: -1})
+	late := open(t, path, file.Options{NoFollow: true})
 	write(t, late, "1\n")
 	f := open(t, path, file.Options{Compress: file.Gzip{}, KeepCount: 1})
 	rotate(t, f, 3, 10)
-	eventually(t, "a pass", func() bool { return f.Stats().Packed+f.Stats().Pruned >= 2 })
+	eventually(t, "a pass", func() bool { return f.Stats().Compressed+f.Stats().Removed >= 2 })
 	write(t, late, "2\n")
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
@@ -360,6 +425,7 @@ func TestBusyFileIsLeftAlone(t *testing.T) {
 
 // A line whose end another process has still to write is not cut.
 func TestLineOfAnotherProcessIsNotCut(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log")
 	open(t, path, file.Options{})
 	other, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
@@ -379,7 +445,7 @@ func TestLineOfAnotherProcessIsNotCut(t *testing.T) {
 
 func TestReopenOn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	f := open(t, path, file.Options{CheckEvery: -1})
+	f := open(t, path, file.Options{NoFollow: true})
 	stop := f.ReopenOn(syscall.SIGUSR1)
 	other := f.ReopenOn() // on no signal, not on all
 	defer other()
@@ -414,7 +480,7 @@ func TestNoDescriptorIsLeft(t *testing.T) {
 	}
 	before := count()
 	for range 5 {
-		f := open(t, filepath.Join(t.TempDir(), "log"), file.Options{MaxSize: 100, Compress: file.Gzip{}, KeepCount: 2, Sync: file.Interval, CloseTimeout: time.Minute})
+		f := open(t, filepath.Join(t.TempDir(), "log"), file.Options{MaxSize: 100, Compress: file.Gzip{}, KeepCount: 2, Sync: file.SyncInterval, CloseTimeout: time.Minute})
 		for i := range 100 {
 			write(t, f, fmt.Sprintf("line %d\n", i))
 			if err := f.Reopen(); err != nil {
@@ -453,5 +519,51 @@ func TestSignalsAreLeftAlone(t *testing.T) {
 	}
 	if s := f.Stats(); s.Reopens != 0 {
 		t.Errorf("Stats = %+v", s)
+	}
+}
+
+// OnRotated is told of a file that was rotated although another process has made
+// the next one first.
+func TestOnRotatedWhenOvertaken(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "log")
+	var mu sync.Mutex
+	var told []string
+	f := open(t, path, file.Options{OnRotated: func(path string) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, path)
+	}})
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if other, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o640); err == nil {
+				other.Close()
+			}
+		}
+	}()
+	rotations := 0
+	for f.Stats().Reopens < 3 && rotations < 5_000 {
+		write(t, f, "line\n")
+		if err := f.Rotate(); err != nil {
+			t.Fatal(err)
+		}
+		rotations++
+	}
+	close(stop)
+	<-stopped
+	reopens := f.Stats().Reopens
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(told)
+	if got := rotated(t, path); !slices.Equal(got, told) || len(told) != rotations {
+		t.Errorf("%d rotations, %d of them overtaken: OnRotated was told of %d files, there are %d", rotations, reopens, len(told), len(got))
 	}
 }

@@ -32,7 +32,7 @@ func TestForgottenFileIsCollected(t *testing.T) {
 
 //go:noinline
 func forget(t *testing.T, path string) {
-	f, err := openAsTold(path, file.Options{})
+	f, err := file.Open(path, file.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,15 +1,18 @@
 package file_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rollway/rollway/file"
@@ -21,7 +24,9 @@ import (
 // every byte is there once. Each test runs itself again as a child, whose
 // limits and mounts are its own.
 
+// A file that may not grow any more is left for a new one.
 func TestFileSizeLimit(t *testing.T) {
+	t.Parallel()
 	dir := smalldisk.Dir()
 	if dir == "" {
 		if out, err := smalldisk.Child(t, nil); err != nil {
@@ -30,52 +35,77 @@ func TestFileSizeLimit(t *testing.T) {
 		return
 	}
 	signal.Ignore(syscall.SIGXFSZ)
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 100_001, Max: 100_001}); err != nil {
 		t.Fatal(err)
 	}
-	max := limit.Cur
-	fillUp(t, dir, syscall.EFBIG, func() {
-		limit.Cur = 100_001
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-			t.Fatal(err)
-		}
-	}, func() {
-		limit.Cur = max
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-			t.Fatal(err)
-		}
-	})
+	for _, mode := range modes {
+		t.Run(mode.String(), func(t *testing.T) {
+			path := filepath.Join(dir, mode.String())
+			var heard told
+			f := open(t, path, file.Options{Mode: mode, OnError: heard.add})
+			data, lines := someLines()
+			for rest := data; rest != ""; {
+				n := strings.LastIndexByte(rest[:min(10_007, len(rest))], '\n') + 1
+				write(t, f, rest[:n])
+				rest = rest[n:]
+			}
+			if err := f.Close(); err != nil {
+				t.Error(err)
+			}
+			names, contents := parts(t, path, nil)
+			if strings.Join(contents, "") != data || len(names) != 2 {
+				t.Errorf("%d files, %d bytes of %d", len(names), len(strings.Join(contents, "")), len(data))
+			}
+			if s := f.Stats(); s.Abandoned != 1 || s.Failing || !errors.Is(s.LastError, syscall.EFBIG) || !strings.Contains(heard.String(), "is left for another file") {
+				t.Errorf("Stats = %+v, told %s", s, heard.String())
+			}
+			ledger(f).CheckSettled(t, lines, lines)
+		})
+	}
+}
+
+// someLines returns 1,000 lines, some 190 kB.
+func someLines() (data string, lines int) {
+	var all strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&all, `{"seq":%d,"pad":"%s"}`+"\n", i, strings.Repeat("x", 150+i%37))
+	}
+	return all.String(), 1000
 }
 
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	dir := smalldisk.Mount(t, "size=128k")
 	if dir == "" {
 		return
 	}
-	ballast := filepath.Join(dir, "ballast")
-	fillUp(t, dir, syscall.ENOSPC, func() {
-		if err := os.WriteFile(ballast, make([]byte, 20<<10), 0o600); err != nil {
-			t.Fatal(err)
+	for _, mode := range modes {
+		for _, vectored := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%v, vectored %v", mode, vectored), func(t *testing.T) {
+				smalldisk.Remount(t, dir, "size=128k")
+				fillUp(t, dir, mode, vectored)
+			})
 		}
-	}, func() { smalldisk.Remount(t, dir, "size=8m") })
+	}
 }
 
 // The disk fills up under a series that rotates and packs, behind a
 // slab.Writer: with room again every line is there once, and what could not be
 // packed is packed.
 func TestFullDiskWhileRotating(t *testing.T) {
+	t.Parallel()
 	dir := smalldisk.Mount(t, "size=256k")
 	if dir == "" {
 		return
 	}
+	synctest.Test(t, func(t *testing.T) { fillWhileRotating(t, dir) })
+}
+
+func fillWhileRotating(t *testing.T, dir string) {
 	path := filepath.Join(dir, "log")
 	c := &faulty{ext: ".gz", gate: make(chan struct{}), hung: make(chan struct{})} // packing waits until the disk is full
-	f, err := openAsTold(path, file.Options{MaxSize: 20_000, Compress: c, CloseTimeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := slab.New(f, slab.Options{CloseTimeout: time.Minute, Retry: slab.Retry{Min: time.Millisecond, Max: 10 * time.Millisecond}})
+	f := open(t, path, file.Options{MaxSize: 20_000, Compress: c})
+	w, err := slab.New(f, slab.Options{Full: slab.Block, CloseTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,8 +128,8 @@ func TestFullDiskWhileRotating(t *testing.T) {
 	close(c.gate)
 	packing := f.Stats().Errors + 20
 	eventually(t, "it goes on failing", func() bool { return f.Stats().Errors > packing })
-	if s := f.Stats(); s.Packed > 0 {
-		t.Logf("packed on the full disk: %d", s.Packed)
+	if s := f.Stats(); s.Compressed > 0 {
+		t.Logf("packed on the full disk: %d", s.Compressed)
 	}
 	smalldisk.Remount(t, dir, "size=16m")
 	select {
@@ -138,10 +168,28 @@ func TestFullDiskWhileRotating(t *testing.T) {
 // Where there is no room for one more file, a rotation prunes first, and if
 // that does not help the file in use is written on.
 func TestRotationOnFullDisk(t *testing.T) {
+	t.Parallel()
 	dir := smalldisk.Mount(t, "size=1m,nr_inodes=20")
 	if dir == "" {
 		return
 	}
+	for _, mode := range modes {
+		t.Run(mode.String(), func(t *testing.T) {
+			smalldisk.Remount(t, dir, "size=1m,nr_inodes=40")
+			own := filepath.Join(dir, mode.String())
+			if err := os.Mkdir(own, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			smalldisk.Remount(t, dir, "size=1m,nr_inodes=20")
+			synctest.Test(t, func(t *testing.T) { rotateOnFullDisk(t, dir, own, mode) })
+			if err := os.RemoveAll(own); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func rotateOnFullDisk(t *testing.T, mount, dir string, mode file.Mode) {
 	path := filepath.Join(dir, "log")
 	var mu sync.Mutex
 	var told []string
@@ -150,10 +198,7 @@ func TestRotationOnFullDisk(t *testing.T) {
 		defer mu.Unlock()
 		told = append(told, err.Error())
 	}
-	f, err := openAsTold(path, file.Options{KeepCount: 3, OnError: onError})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := open(t, path, file.Options{Mode: mode, KeepCount: 3, OnError: onError})
 	rotate(t, f, 3, 10)
 	write(t, f, "four\n")
 	fill := func() {
@@ -177,7 +222,7 @@ func TestRotationOnFullDisk(t *testing.T) {
 		return err == nil
 	})
 	write(t, f, "five\n")
-	if got := rotated(t, path); len(got) != 3 || f.Stats().Pruned != 1 {
+	if got := rotated(t, path); len(got) != 3 || f.Stats().Removed != 1 {
 		t.Errorf("rotated %v, Stats %+v", got, f.Stats())
 	}
 	if err := f.Close(); err != nil {
@@ -185,20 +230,18 @@ func TestRotationOnFullDisk(t *testing.T) {
 	}
 
 	// Nothing may be pruned: no room.
-	if f, err = openAsTold(path, file.Options{MaxSize: 10, OnError: onError}); err != nil {
-		t.Fatal(err)
-	}
+	f = open(t, path, file.Options{Mode: mode, MaxSize: 10, OnError: onError})
 	fill()
 	for range 20 {
 		write(t, f, "longer\n")
 	}
 	want(t, path, "five\n"+strings.Repeat("longer\n", 20))
 	mu.Lock()
-	if len(told) == 0 || !strings.Contains(told[0], "file in use is written on") || !strings.Contains(told[0], "no space left") {
-		t.Errorf("told %q", told)
+	if all := strings.Join(told, "\n"); !strings.Contains(all, "file in use is written on") || !strings.Contains(all, "no space left") {
+		t.Errorf("told %s", all)
 	}
 	mu.Unlock()
-	smalldisk.Remount(t, dir, "size=1m,nr_inodes=100")
+	smalldisk.Remount(t, mount, "size=1m,nr_inodes=100")
 	lines := 20
 	eventually(t, "rotated", func() bool {
 		lines++
@@ -216,47 +259,41 @@ func TestRotationOnFullDisk(t *testing.T) {
 
 // fillUp writes more than there is room for, in Writes of some 10 kB, makes
 // room, and goes on where Write told.
-func fillUp(t *testing.T, dir string, full error, limit, room func()) {
-	path := filepath.Join(dir, "log")
-	f, err := openAsTold(path, file.Options{OnNotice: func(s string) {
-		if !strings.Contains(s, "is written Buffered, not ") { // as a tmpfs is
-			t.Errorf("notice: %s", s)
+func fillUp(t *testing.T, dir string, mode file.Mode, vectored bool) {
+	path, ballast := filepath.Join(dir, "log"), filepath.Join(dir, "ballast")
+	f := open(t, path, file.Options{Mode: mode, OnError: func(err error) {
+		if !strings.Contains(err.Error(), "is written Buffered, not ") { // as a tmpfs is
+			t.Errorf("OnError(%v)", err)
 		}
 	}})
-	if err != nil {
+	if err := os.WriteFile(ballast, make([]byte, 20<<10), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	limit()
-	var all strings.Builder
-	for i := range 1000 {
-		fmt.Fprintf(&all, `{"seq":%d,"pad":"%s"}`+"\n", i, strings.Repeat("x", 150+i%37))
-	}
-	data := all.String()
-	lines := uint64(strings.Count(data, "\n"))
+	data, lines := someLines()
 	failures := 0
 	rest := []byte(data)
 	for len(rest) > 0 {
 		p := rest[:min(10_007, len(rest))]
 		p = p[:strings.LastIndexByte(string(p), '\n')+1]
-		n, err := f.Write(p)
+		n, err := give(f, p, vectored)
 		rest = rest[n:]
 		s := f.Stats()
-		if s.Accepted != s.Written+s.Pending || s.Pending != 0 || s.Written != lines-uint64(strings.Count(string(rest), "\n")) {
+		if s.Err() != nil || s.Pending != 0 || s.Written != uint64(lines-strings.Count(string(rest), "\n")) || s.Failing != (err != nil) {
 			t.Fatalf("after %d bytes: Stats = %+v", len(data)-len(rest), s)
 		}
 		if err == nil {
 			continue
 		}
-		if !errors.Is(err, full) || n > 0 && p[n-1] != '\n' {
-			t.Fatalf("Write = %d, %v, want %v at a line end", n, err, full)
+		if !errors.Is(err, syscall.ENOSPC) || n > 0 && p[n-1] != '\n' {
+			t.Fatalf("Write = %d, %v, want %v at a line end", n, err, syscall.ENOSPC)
 		}
 		want(t, path, data[:len(data)-len(rest)])
 		switch failures++; {
 		case failures == 5:
-			if s.TornBytes == 0 && toldMode() != file.Direct { // of which the system takes all or nothing here
+			if s.TornBytes == 0 && mode != file.Direct { // of which the system takes all or nothing here
 				t.Error("no line was torn: this tests nothing")
 			}
-			room()
+			smalldisk.Remount(t, dir, "size=8m")
 		case failures > 5:
 			t.Fatalf("Write with room again = %v", err)
 		}
@@ -268,7 +305,20 @@ func fillUp(t *testing.T, dir string, full error, limit, room func()) {
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
-	if s := f.Stats(); s.Written != lines || s.Bytes != uint64(len(data)) || s.Errors != 5 {
+	if s := f.Stats(); s.Bytes != uint64(len(data)) || s.Errors != 5 || s.Abandoned != 0 {
 		t.Errorf("Stats = %+v", s)
 	}
+	ledger(f).CheckSettled(t, lines, lines)
+	if err := errors.Join(os.Remove(path), os.Remove(ballast)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// give writes p, or each of its lines as a buffer.
+func give(f *file.File, p []byte, vectored bool) (int, error) {
+	if !vectored {
+		return f.Write(p)
+	}
+	n, err := writeBuffers(f, slices.Collect(bytes.Lines(p)))
+	return int(n), err
 }

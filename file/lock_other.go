@@ -4,8 +4,8 @@ package file
 
 import "os"
 
-// On this system a File does not see other processes that write to its files:
-// one process may have a path open.
+// On this system a File does not notice other processes that write to its files:
+// only one process may have a path open.
 
 func lockNow(*os.File) bool { return true }
 

@@ -3,46 +3,30 @@
 package file
 
 import (
-	"errors"
 	"os"
 	"syscall"
 )
 
-// A File holds a flock(2) of its current file: a shared one, or with
-// Options.Mode Direct alone. Who packs or removes a rotated one takes it alone
-// for that time. So no process, this one included,
-// loses what another is still writing.
+// A File holds a flock(2) of its current file: shared, or exclusive with
+// Options.Mode Direct. Maintenance holds an exclusive one while it compresses or
+// removes a rotated file. So no process, this one included, loses what another
+// still writes.
 
-// lockNow takes the lock that says: I may write to f. It reports false if
-// another holds f alone.
-func lockNow(f *os.File) bool {
-	return !errors.Is(flock(f, syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
-}
+// lockNow takes the shared lock of a writer of f. It reports false if another
+// process has the exclusive lock.
+func lockNow(f *os.File) bool { return flock(f, syscall.LOCK_SH|syscall.LOCK_NB) }
 
-// lockAlone reports whether nobody writes to f. Where locks do not work, as on
-// some network file systems, it reports true.
-func lockAlone(f *os.File) bool {
-	return !errors.Is(flock(f, syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK)
-}
+// lockAlone takes the exclusive lock. It reports false if somebody writes to f,
+// and true where locks do not work, as on some network file systems.
+func lockAlone(f *os.File) bool { return flock(f, syscall.LOCK_EX|syscall.LOCK_NB) }
 
-// unlock takes both locks back.
+// unlock releases either lock.
 func unlock(f *os.File) { flock(f, syscall.LOCK_UN) }
 
-func flock(f *os.File, how int) error {
-	raw, err := f.SyscallConn()
-	if err != nil {
-		return err
+func flock(f *os.File, how int) bool {
+	err := syscall.Flock(int(f.Fd()), how)
+	for err == syscall.EINTR {
+		err = syscall.Flock(int(f.Fd()), how)
 	}
-	var errno error
-	err = raw.Control(func(fd uintptr) {
-		for {
-			if errno = syscall.Flock(int(fd), how); errno != syscall.EINTR {
-				return
-			}
-		}
-	})
-	if err != nil {
-		return err
-	}
-	return errno
+	return err != syscall.EWOULDBLOCK
 }

@@ -12,154 +12,156 @@ import (
 	"github.com/rollway/rollway/internal/disk"
 )
 
-// A Mode is how bytes get to the disk. In any mode a Write that has returned is
-// with the operating system, and the file is lines and nothing else.
+// A Mode is how bytes get to the disk. In every mode, bytes of a Write that has
+// returned are with the operating system, and the file holds lines and nothing
+// else.
 type Mode int
 
 const (
-	// Buffered leaves it to the system. It is the default, and right for most.
+	// Buffered leaves it to the operating system. It is the default, and right
+	// for most.
 	Buffered Mode = iota
+
 	// Direct bypasses the page cache: O_DIRECT on Linux, F_NOCACHE on darwin. It
-	// is for whole batches, as from a slab.Writer: each Write is one to the disk,
-	// and one of less than a block through the page cache. Such a File has to
-	// know where its file ends, so it has the path for itself: the second to open
-	// it gets an error. On Linux a reader can see for a moment, until it reads
-	// again, bytes 0 behind what was the last line before. A tool that cuts the
-	// file, as logrotate's copytruncate does, is noticed by the next Write, told
-	// to OnNotice and not supported: a Write in that very moment leaves a hole.
-	// It takes 400 KiB of memory, which Close gives back.
+	// is for whole batches, as from a slab.Writer: each Write goes to the disk
+	// by itself, and the last bytes of it, less than a block, through the page
+	// cache. Such a File has to know where its file ends, so it has the path to
+	// itself: a second Open of it fails. A reader on Linux may see, until it
+	// reads again, NUL bytes after what was the last line. A tool that truncates
+	// the file, as logrotate's copytruncate does, is not supported: the next
+	// Write notices it and tells OnError, and a Write at that very moment leaves
+	// a hole. Direct takes 400 KiB of memory, which Close releases, and
+	// allocates up to 64 MiB of disk ahead of the end of the file.
 	Direct
+
 	// Uncached goes through the page cache and leaves nothing there:
 	// RWF_DONTCACHE of Linux 6.14. All else is as with Buffered.
 	Uncached
 )
 
 // String returns the name of the constant.
-func (m Mode) String() string {
-	switch m {
-	case Buffered:
-		return "Buffered"
-	case Direct:
-		return "Direct"
-	case Uncached:
-		return "Uncached"
-	}
-	return fmt.Sprintf("Mode(%d)", int(m))
-}
+func (m Mode) String() string { return direct.Mode(m).String() }
 
-// inside returns the Mode of package direct.
-func (m Mode) inside() direct.Mode {
-	switch m {
-	case Direct:
-		return direct.Direct
-	case Uncached:
-		return direct.Uncached
-	}
-	return direct.Buffered
-}
-
-// alone reports whether a File has its path for itself.
+// alone reports whether a File has its path to itself.
 func (o Options) alone() bool { return o.Mode == Direct }
 
-var errNotDirect = errors.New("it is not a regular file: such are written with Options.Mode Buffered only")
-
-// With Direct the lock of the current file is held alone, and by several Files of
-// other modes together.
 var (
+	errNotRegular = errors.New("it is not a regular file: only regular files are rotated")
+	errNotDirect  = errors.New("it is not a regular file: use Options.Mode Buffered")
+
+	// With Direct the lock of the current file is exclusive; Files of other modes
+	// share it.
 	errHeld  = fmt.Errorf("somebody else writes to it, and Options.Mode Direct shares a file with nobody: use Options.Mode Buffered or Uncached in all that do, or a path for each: %w", disk.ErrLocked)
-	errOwned = fmt.Errorf("somebody has it for himself, as a File with Options.Mode Direct: use Options.Mode Buffered or Uncached in all that write to it, or a path for each: %w", disk.ErrLocked)
+	errOwned = fmt.Errorf("somebody has it exclusively, as a File with Options.Mode Direct: use Options.Mode Buffered or Uncached in all that write to it, or a path for each: %w", disk.ErrLocked)
 )
 
-// lock waits a moment for the lock: others take it alone to look at the end.
-func (t target) lock(alone bool) bool {
-	for range 1000 {
-		if alone && lockAlone(t.f) || !alone && lockNow(t.f) {
-			return true
+const (
+	ownerWait = time.Second           // for a lock that others take to look at the end of the file
+	childWait = 20 * time.Millisecond // for a process that is being started and has inherited the descriptor
+)
+
+// within tries to lock f for so long.
+func within(long time.Duration, lock func(*os.File) bool, f *os.File) bool {
+	for ; !lock(f); time.Sleep(time.Millisecond) {
+		if long -= time.Millisecond; long <= 0 {
+			return false
 		}
-		time.Sleep(time.Millisecond)
 	}
-	return false
+	return true
 }
 
-// equip gives t what its mode needs.
+// equip gives a regular file what its mode needs.
 func (f *File) equip(t *target) (err error) {
-	switch {
-	case f.opt.Mode == Direct:
+	if f.opt.alone() {
 		t.tracked = true
 		t.tail, err = f.newTail(*t)
-	case f.mode() == Uncached:
-		t.uncached, err = direct.NewAppender(t.f, direct.Uncached)
+	} else {
+		t.appender, err = direct.NewAppender(t.f, direct.Mode(f.Stats().Mode))
 	}
 	return err
 }
 
 // newTail falls back to Buffered where the file system refuses Direct.
 func (f *File) newTail(t target) (*direct.Tail, error) {
-	// Each Write cuts the file to its size, and would cut off what is reserved.
-	o := direct.Options{Mode: f.mode().inside(), Reserve: -1}
+	o := direct.Options{Mode: direct.Mode(f.Stats().Mode)}
+	if size := f.opt.MaxSize; o.Mode == direct.Direct && 0 < size && size < reserve {
+		o.Reserve = (size + direct.Align - 1) &^ (direct.Align - 1)
+	}
 	tail, err := direct.New(t.f, o)
 	if o.Mode == direct.Direct && errors.Is(err, errors.ErrUnsupported) {
 		f.fallBack(t, err)
-		o.Mode = direct.Buffered
-		tail, err = direct.New(t.f, o)
+		tail, err = direct.New(t.f, direct.Options{})
 	}
 	return tail, err
 }
 
-// mode returns how bytes get to the disk now.
-func (f *File) mode() Mode {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.stats.Mode
-}
+// reserve is how many bytes package direct allocates ahead of the end.
+const reserve = 64 << 20
 
 // fallBack makes this file and later ones Buffered.
 func (f *File) fallBack(t target, why error) {
 	f.count(func(s *Stats) { s.Mode = Buffered })
-	f.notice("%s is written %v, not %v: %v", t.real, Buffered, f.opt.Mode, why)
+	f.notice("%s is written %v, not %v: %w", t.real, Buffered, f.opt.Mode, why)
 }
 
-// put appends p to the file in use. It returns how many bytes of it are there.
-func (f *File) put(p []byte) (n int, err error) {
+// put appends bufs to the file in use, in place if asked and possible. It
+// returns how many of their bytes are there.
+func (f *File) put(bufs [][]byte, inPlace bool) (n int64, err error) {
 	t := &f.io.target
-	if t.tracked {
-		return f.putTracked(t, p)
-	}
-	if t.uncached == nil {
-		n, err = t.f.Write(p)
-	} else if n, err = t.uncached.Write(p); t.uncached.Mode() == direct.Buffered {
-		f.fallBack(*t, errors.ErrUnsupported)
-		t.uncached = nil
-	}
-	f.io.size += int64(n)
-	return n, err
-}
-
-func (f *File) putTracked(t *target, p []byte) (n int, err error) {
-	n, err = t.tail.Write(p)
-	end := t.tail.Size()
-	if t.tail.Mode() == direct.Direct && errors.Is(err, syscall.EINVAL) {
-		// The file system took the flag, and then refused the write.
-		f.fallBack(*t, err)
-		if err = f.retake(t, end); err == nil {
-			var m int
-			m, err = t.tail.Write(p[n:])
-			n += m
-			end = t.tail.Size()
+	switch {
+	case t.tracked:
+		return f.putTracked(t, bufs, inPlace)
+	case t.appender == nil || len(bufs) == 1 && t.appender.Mode() == direct.Buffered:
+		n, err = writeEach(t.f, bufs)
+	default:
+		n, err = t.appender.WriteBuffers(bufs)
+		if f.opt.Mode == Uncached && t.appender.Mode() == direct.Buffered && f.Stats().Mode != Buffered {
+			f.fallBack(*t, errors.ErrUnsupported)
 		}
 	}
-	t.failed = err != nil
-	f.io.size = end
-	if n == len(p) && err != nil {
-		f.tell(f.fail("write", err)) // all of p is there: what failed came after it
-		err = nil
+	f.io.size += n
+	return n, err
+}
+
+// writeEach writes one buffer after the other.
+func writeEach(w io.Writer, bufs [][]byte) (n int64, err error) {
+	for _, b := range bufs {
+		m, err := w.Write(b)
+		n += int64(m)
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// putTracked is put with a Tail.
+func (f *File) putTracked(t *target, bufs [][]byte, inPlace bool) (n int64, err error) {
+	padded := t.tail.Padded()
+	if inPlace {
+		n, err = t.tail.WriteBuffers(bufs)
+	} else {
+		n, err = writeEach(t.tail, bufs)
+	}
+	if more := t.tail.Padded() - padded; more > 0 {
+		f.count(func(s *Stats) { s.PaddedBytes += uint64(more) })
+	}
+	f.io.size, t.failed = t.tail.Size(), err != nil
+	switch {
+	case t.tail.Mode() == direct.Direct && errors.Is(err, syscall.EINVAL):
+		f.fallBack(*t, err) // the file system took the flag, and then refused the write: inspect makes another Tail
+		return n, nil
+	case err != nil && n == countBytes(bufs):
+		f.tell(f.fail("write", err)) // all of bufs is there: what failed came after it
+		return n, nil
 	}
 	return n, err
 }
 
-// inspect sees whether a tracked file is as long as it was left, and takes back
+// inspect checks that a tracked file is as long as it was left, and removes
 // what a failed Write has left. A Tail knows where it writes: it would leave a
-// hole where another has cut the file, and write over what another appended.
+// hole where another program has truncated the file, and overwrite what another
+// appended.
 func (f *File) inspect() error {
 	t := &f.io.target
 	if !t.tracked {
@@ -169,42 +171,36 @@ func (f *File) inspect() error {
 	if err != nil {
 		return err
 	}
-	was := t.end
-	if t.tail != nil {
-		was = t.tail.Size()
-	}
-	was -= f.io.torn
+	was := f.io.size - f.io.torn
 	switch {
 	case is == was && !t.failed:
 		return nil
-	case is >= was && t.failed && t.tail != nil:
-		if err := t.tail.Cut(was); err != nil {
-			err = fmt.Errorf("take back what a failed write left: %w", err)
-			return errors.Join(err, f.release(t, was)) // the Tail is of no use any more
-		}
-		t.failed, f.io.torn = false, 0
-		f.io.size = was
-		return nil
 	case is >= was && t.failed:
 		if err := t.f.Truncate(was); err != nil {
-			return err
+			return fmt.Errorf("remove what a failed write left: %w", err)
 		}
+		return f.retake(t, was)
 	case is < was:
 		f.count(func(s *Stats) { s.Truncations++ })
-		f.notice("%s was truncated from %d bytes to %d by someone else, as by copytruncate, which may lose lines with Options.Mode %v: let it be renamed instead", f.path, was, is, f.opt.Mode)
-		was = is
+		f.notice("%s was truncated from %d bytes to %d by someone else, as by copytruncate, which may lose lines with Options.Mode %v: let it be renamed instead", t.real, was, is, f.opt.Mode)
 	default:
-		f.notice("%s has grown from %d bytes to %d: someone else writes to it, which Options.Mode %v does not allow", f.path, was, is, f.opt.Mode)
-		was = is
+		f.notice("%s has grown from %d bytes to %d: someone else writes to it, which Options.Mode %v does not allow", t.real, was, is, f.opt.Mode)
 	}
-	return f.retake(t, was)
+	if err := f.release(t, is); err != nil {
+		return err
+	}
+	cut, err := f.cutTorn(*t)
+	if err != nil {
+		return err
+	}
+	return f.retake(t, is-cut)
 }
 
-// release gives up the Tail of t. The file ends at end; what is behind that is
+// release gives up the Tail of t. The file ends at end; what is after that is
 // of a write that failed.
 func (f *File) release(t *target, end int64) error {
 	old := t.tail
-	t.tail, t.end, t.failed = nil, end, true
+	t.tail, t.failed = nil, true
 	f.io.torn = 0
 	f.io.size = end
 	if old == nil {
@@ -226,21 +222,14 @@ func (f *File) retake(t *target, end int64) error {
 	return nil
 }
 
-// inPlace reports whether the path leads to the file in use.
-func (f *File) inPlace() bool {
-	here, err1 := f.io.f.Stat()
-	there, err2 := os.Stat(f.path)
-	return err1 == nil && err2 == nil && os.SameFile(here, there)
-}
-
 // renew is reopen where the path still names the file, of which this File must
 // not give up the lock.
 func (f *File) renew() error {
 	if err := f.mend(); err != nil {
 		return err
 	}
-	f.io.syncErr = nil
-	f.keeper.forget(f.io.f)
+	f.io.bad = nil
+	f.io.fsyncs.lost.Store(nil)
 	f.count(func(s *Stats) { s.Reopens++ })
 	if err := f.link(); err != nil {
 		f.tell(f.fail("link", err))

@@ -10,9 +10,10 @@ import (
 	"github.com/rollway/rollway/internal/smalldisk"
 )
 
-// Where the file system refuses a mode the lines are written Buffered: OnNotice
+// Where the file system refuses a mode the lines are written Buffered: OnError
 // is told so once, Stats says it, and nothing is lost. A ramfs refuses both.
 func TestModeIsRefused(t *testing.T) {
+	t.Parallel()
 	dir := smalldisk.Mount(t, "size=1m")
 	if dir == "" {
 		return
@@ -22,11 +23,10 @@ func TestModeIsRefused(t *testing.T) {
 	}
 	for _, mode := range modes[1:] {
 		path := filepath.Join(dir, mode.String())
-		var notices []string
+		var heard told
 		f := open(t, path, file.Options{
 			Mode: mode, MaxSize: 10_000, // later files are not tried in that mode again
-			OnNotice: func(s string) { notices = append(notices, s) },
-			OnError:  func(err error) { t.Errorf("OnError(%v)", err) },
+			OnError: heard.add,
 		})
 		line := strings.Repeat("x", 999) + "\n"
 		const lines = 35
@@ -36,7 +36,7 @@ func TestModeIsRefused(t *testing.T) {
 		if err := f.Reopen(); err != nil {
 			t.Error(err)
 		}
-		want := path + " is written Buffered, not " + mode.String() + ": "
+		notices, want := heard.all(), "file: "+path+" is written Buffered, not "+mode.String()+": "
 		if len(notices) != 1 || !strings.HasPrefix(notices[0], want) {
 			t.Errorf("notices %q, want one: %s", notices, want)
 		}

@@ -1,116 +1,21 @@
 package file_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/internal/direct"
 	"github.com/rollway/rollway/slab"
 )
-
-// modeEnv names the mode in which a child runs tests of this package again.
-const modeEnv = "ROLLWAY_FILE_TEST_MODE"
-
-var modes = []file.Mode{file.Buffered, file.Direct, file.Uncached}
-
-// toldMode is the mode of modeEnv.
-func toldMode() file.Mode {
-	for _, m := range modes {
-		if os.Getenv(modeEnv) == m.String() {
-			return m
-		}
-	}
-	return file.Buffered
-}
-
-// openAsTold is file.Open in the mode of modeEnv, unless o has one, with time to
-// sync and to close while the disk is busy too.
-func openAsTold(path string, o file.Options) (*file.File, error) {
-	if o.Mode == file.Buffered {
-		o.Mode = toldMode()
-	}
-	if o.CloseTimeout == 0 {
-		o.CloseTimeout = time.Minute
-	}
-	return file.Open(path, o)
-}
-
-// again are the tests that TestModes runs in another mode. Uncached is another
-// call to append with; Direct is another way to know where the file ends.
-var again = map[file.Mode][]string{
-	file.Uncached: {
-		"TestLineWriterModes", "TestEverythingAtOnce", "TestTruncatedFile", "TestTornTailIsCut",
-		"TestPrepareAndHolds", "TestFileSizeLimit", "TestFullDisk", "TestTwoFilesOnOnePath", "TestKilledAtRandom",
-	},
-	file.Direct: {
-		"TestLineWriterModes", "TestEverythingAtOnce", "TestTruncatedFile", "TestTornTailIsCut",
-		"TestPrepareAndHolds", "TestHoldsInRenamedFile", "TestPreparePins", "TestFileSizeLimit", "TestFullDisk", "TestFullDiskWhileRotating",
-		"TestRotationOnFullDisk", "TestWriteGoesToOneFile", "TestRotateBySize", "TestRotateByInterval", "TestRotationThatFails",
-		"TestRotationBehindSymbolicLink", "TestRotationKeepsPermissionsAndOwner", "TestKeepSize", "TestKeepCount", "TestCompress",
-		"TestClosePacks", "TestLink", "TestFollowsMovedFile", "TestFollowsRemovedFile", "TestReopenOn", "TestFailedSyncSticks",
-		"TestSyncPolicy", "TestSyncByInterval", "TestNoDescriptorIsLeft", "TestCloseEndsGoroutines", "TestLogrotate",
-		"TestKilledAtRandom", "TestKilledInEachSystemCall", "TestFailingSystemCalls",
-	},
-}
-
-// The contract in the other modes: the same tests, in a child for each.
-func TestModes(t *testing.T) {
-	for mode, names := range again {
-		t.Run(mode.String(), func(t *testing.T) {
-			need(t, mode)
-			t.Parallel()
-			cmd := exec.Command(os.Args[0], "-test.run=^("+strings.Join(names, "|")+")$", "-test.skip=/fsync each write$", "-test.v")
-			cmd.Env = append(os.Environ(), modeEnv+"="+mode.String())
-			out, err := cmd.CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v\n%s", err, failedOf(string(out)))
-			}
-			for _, name := range names {
-				if runtime.GOOS == "linux" && !bytes.Contains(out, []byte("--- PASS: "+name+" ")) && !bytes.Contains(out, []byte("--- SKIP: "+name+" ")) {
-					t.Errorf("%s did not run", name)
-				}
-			}
-		})
-	}
-}
-
-// failedOf returns what go test -v printed of tests that did not pass.
-func failedOf(out string) string {
-	var failed strings.Builder
-	var test, said string
-	done := func() {
-		if !strings.Contains(said, "--- PASS: "+test+" ") && !strings.Contains(said, "--- SKIP: "+test+" ") {
-			failed.WriteString(said)
-		}
-		said = ""
-	}
-	for line := range strings.Lines(out) {
-		if name, is := strings.CutPrefix(line, "=== RUN   "); is && !strings.Contains(name, "/") {
-			done()
-			test = strings.TrimSpace(name)
-		}
-		said += line
-	}
-	done()
-	return failed.String()
-}
-
-// need skips where no file of the system can be written in the mode.
-func need(t testing.TB, mode file.Mode) {
-	t.Helper()
-	if mode == file.Uncached && runtime.GOOS != "linux" || mode == file.Direct && runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
-		t.Skipf("%v is not for %s, which TestModeOfTheSystem is about", mode, runtime.GOOS)
-	}
-}
 
 // Where no file can be written in a mode, Open says so.
 func TestModeOfTheSystem(t *testing.T) {
@@ -131,12 +36,21 @@ func TestModeOfTheSystem(t *testing.T) {
 	}
 }
 
+// The names are those of package direct, whose values a Mode has.
+func TestModeString(t *testing.T) {
+	for mode, want := range map[file.Mode]direct.Mode{file.Buffered: direct.Buffered, file.Direct: direct.Direct, file.Uncached: direct.Uncached, 7: 7} {
+		if direct.Mode(mode) != want || mode.String() != want.String() {
+			t.Errorf("%v is %v", mode, want)
+		}
+	}
+}
+
 // What is not a regular file is written Buffered only.
 func TestModeWantsARegularFile(t *testing.T) {
 	for _, mode := range modes[1:] {
 		need(t, mode)
 		for _, path := range []string{os.DevNull, "/dev/stderr"} {
-			if _, err := file.Open(path, file.Options{Mode: mode}); err == nil || !strings.Contains(err.Error(), "Options.Mode Buffered only") {
+			if _, err := file.Open(path, file.Options{Mode: mode}); err == nil || !strings.Contains(err.Error(), "use Options.Mode Buffered") {
 				t.Errorf("Open(%s) with Mode %v = %v", path, mode, err)
 			}
 		}
@@ -146,37 +60,40 @@ func TestModeWantsARegularFile(t *testing.T) {
 // A File with Direct has its path for itself, whoever came first, and until it
 // is closed; a rotated file is nobody's.
 func TestDirectSharesWithNobody(t *testing.T) {
+	t.Parallel()
 	need(t, file.Direct)
 	for _, pair := range [][2]file.Mode{{file.Direct, file.Direct}, {file.Direct, file.Buffered}, {file.Direct, file.Uncached}, {file.Buffered, file.Direct}} {
 		t.Run(fmt.Sprint(pair), func(t *testing.T) {
 			need(t, pair[1])
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "log")
-			first := open(t, path, file.Options{Mode: pair[0]})
-			write(t, first, "1\n")
-			for range 2 {
-				f, err := file.Open(path, file.Options{Mode: pair[1]})
-				if err == nil {
-					f.Close()
-					t.Fatal("two have the path")
-				}
-				for _, want := range []string{path, "Options.Mode Direct", "Options.Mode Buffered", "a path for each"} {
-					if !strings.Contains(err.Error(), want) {
-						t.Errorf("the error %q does not tell of %q", err, want)
+			synctest.Test(t, func(t *testing.T) { // the second waits for a moment
+				first := open(t, path, file.Options{Mode: pair[0]})
+				write(t, first, "1\n")
+				for range 2 {
+					f, err := file.Open(path, file.Options{Mode: pair[1]})
+					if err == nil {
+						f.Close()
+						t.Fatal("two have the path")
 					}
+					for _, want := range []string{path, "Options.Mode Direct", "Options.Mode Buffered", "a path for each"} {
+						if !strings.Contains(err.Error(), want) {
+							t.Errorf("the error %q does not tell of %q", err, want)
+						}
+					}
+					if err := errors.Join(first.Rotate(), first.Reopen()); err != nil {
+						t.Fatal(err)
+					}
+					write(t, first, "2\n")
 				}
-				if err := errors.Join(first.Rotate(), first.Reopen()); err != nil {
+				if err := first.Close(); err != nil {
 					t.Fatal(err)
 				}
-				write(t, first, "2\n")
-			}
-			if err := first.Close(); err != nil {
-				t.Fatal(err)
-			}
-			f := open(t, path, file.Options{Mode: pair[1]})
-			write(t, f, "3\n")
-			want(t, path, "2\n3\n")
-			ledger(first).CheckSettled(t, 3, 3)
+				f := open(t, path, file.Options{Mode: pair[1]})
+				write(t, f, "3\n")
+				want(t, path, "2\n3\n")
+				ledger(first).CheckSettled(t, 3, 3)
+			})
 		})
 	}
 }
@@ -186,8 +103,8 @@ func TestDirectSharesWithNobody(t *testing.T) {
 func TestDirectSeesWhatOthersDo(t *testing.T) {
 	need(t, file.Direct)
 	path := filepath.Join(t.TempDir(), "log")
-	var notices []string
-	f := open(t, path, file.Options{Mode: file.Direct, CheckEvery: time.Hour, OnNotice: func(s string) { notices = append(notices, s) }})
+	var heard told
+	f := open(t, path, file.Options{Mode: file.Direct, NoFollow: true, OnError: heard.add})
 	long := strings.Repeat("x", 5000) + "\n"
 	write(t, f, long+long)
 	if err := os.Truncate(path, 5001); err != nil {
@@ -208,13 +125,26 @@ func TestDirectSeesWhatOthersDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	write(t, other, long)
+	write(t, other, long+"torn")
 	write(t, f, "mine\n")
 	want(t, path, "empty\n"+long+"mine\n")
-	if len(notices) != 3 || f.Stats().Truncations != 2 || !strings.Contains(notices[0], "copytruncate") || !strings.Contains(notices[2], "someone else writes") {
-		t.Errorf("notices %q, Stats %+v", notices, f.Stats())
+	if err := os.Truncate(path, 8); err != nil { // within a line
+		t.Fatal(err)
 	}
-	ledger(f).CheckSettled(t, 5, 5)
+	write(t, f, "last\n")
+	want(t, path, "empty\nlast\n")
+	if err := os.Truncate(path, 6); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	want(t, path, "empty\n")
+	all := heard.String()
+	if strings.Count(all, "copytruncate") != 4 || strings.Count(all, "someone else writes") != 1 || strings.Count(all, "within a line") != 2 || f.Stats().Truncations != 4 {
+		t.Errorf("told %s, Stats %+v", all, f.Stats())
+	}
+	ledger(f).CheckSettled(t, 6, 6)
 }
 
 // What stands behind the last line end, spaces too, is a torn line, and the next
@@ -239,12 +169,14 @@ func TestDirectLeftoverIsCut(t *testing.T) {
 // Who reads the file beside a slab.Writer sees lines, in any mode: no part of
 // one but at the very end, and bytes 0 only for the moment that Direct tells of.
 func TestReadersBesideTheFile(t *testing.T) {
+	t.Parallel()
 	for _, mode := range modes {
 		t.Run(mode.String(), func(t *testing.T) {
 			need(t, mode)
+			t.Parallel()
 			path := filepath.Join(t.TempDir(), "log")
 			f := open(t, path, file.Options{Mode: mode})
-			w, err := slab.New(f, slab.Options{FlushInterval: time.Millisecond, CloseDestination: true, CloseTimeout: time.Minute})
+			w, err := slab.New(f, slab.Options{Full: slab.Block, FlushInterval: time.Millisecond, CloseTimeout: time.Minute})
 			if err != nil {
 				t.Fatal(err)
 			}

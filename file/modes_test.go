@@ -12,64 +12,17 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
-	"github.com/rollway/rollway/rollwaytest"
-	"github.com/rollway/rollway/slab"
 )
-
-// The contract of a line writer, in every mode and behind a slab.Writer.
-func TestLineWriterModes(t *testing.T) {
-	for name, o := range map[string]file.Options{
-		"by size":           {MaxSize: 20_000},
-		"by size, packed":   {MaxSize: 50_000, Compress: file.Gzip{Level: 1}, CloseTimeout: time.Minute},
-		"by time":           {Every: time.Second, CheckEvery: time.Nanosecond},
-		"fsync by interval": {MaxSize: 100_000, Sync: file.Interval, SyncEvery: time.Millisecond},
-		"fsync each write":  {MaxSize: 100_000, Sync: file.EachWrite},
-	} {
-		instance := func(t *testing.T) (*file.File, *rollwaytest.Instance) {
-			path := filepath.Join(t.TempDir(), "log")
-			o.OnError = func(err error) { t.Errorf("OnError(%v)", err) }
-			o.OnNotice = func(s string) { t.Errorf("OnNotice(%s)", s) }
-			f := open(t, path, o)
-			return f, &rollwaytest.Instance{
-				Midway: toldMode() == file.Direct,
-				Writer: f,
-				Delivered: func() []byte {
-					_, contents := parts(t, path, nil)
-					return []byte(strings.Join(contents, ""))
-				},
-				Ledger: func() rollwaytest.Ledger { return ledger(f) },
-			}
-		}
-		t.Run(name, func(t *testing.T) {
-			rollwaytest.TestLineWriter(t, rollwaytest.Subject{Open: func(t *testing.T) *rollwaytest.Instance {
-				_, in := instance(t)
-				return in
-			}})
-		})
-		t.Run(name+" behind a slab", func(t *testing.T) {
-			rollwaytest.TestLineWriter(t, rollwaytest.Subject{Open: func(t *testing.T) *rollwaytest.Instance {
-				f, in := instance(t)
-				dst := &gated{File: f}
-				t.Cleanup(dst.heal)
-				w, err := slab.New(dst, slab.Options{CloseTimeout: time.Minute, Retry: slab.Retry{Min: time.Millisecond, Max: 5 * time.Millisecond}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				in.Writer, in.Stall, in.Fail, in.Heal = w, dst.stall, dst.fail, dst.heal
-				in.Ledger = func() rollwaytest.Ledger {
-					s := w.Stats()
-					return rollwaytest.Ledger{Accepted: s.Accepted, Written: s.Written, Dropped: s.Dropped.Total(), Pending: s.Pending, Rejected: s.Rejected}
-				}
-				return in
-			}})
-		})
-	}
-}
 
 // A Write is in one file, however large, and no line is in two.
 func TestWriteGoesToOneFile(t *testing.T) {
+	t.Parallel()
+	eachMode(t, testWriteGoesToOneFile)
+}
+
+func testWriteGoesToOneFile(t *testing.T, mode file.Mode) {
 	path := filepath.Join(t.TempDir(), "log")
-	f := open(t, path, file.Options{MaxSize: 1000})
+	f := open(t, path, file.Options{Mode: mode, MaxSize: 1000})
 	var writes []string
 	for i := range 60 {
 		var b strings.Builder
@@ -99,9 +52,14 @@ func TestWriteGoesToOneFile(t *testing.T) {
 
 // Everything at once: lines are kept, calls return, the ledger is balanced.
 func TestEverythingAtOnce(t *testing.T) {
-	for round := range 5 {
+	t.Parallel()
+	eachMode(t, testEverythingAtOnce)
+}
+
+func testEverythingAtOnce(t *testing.T, mode file.Mode) {
+	for round := range 2 {
 		path := filepath.Join(t.TempDir(), "log")
-		f := open(t, path, file.Options{MaxSize: 3000, Compress: file.Gzip{Level: 1}, KeepPlain: 1, Sync: file.Interval, SyncEvery: time.Millisecond, CheckEvery: time.Nanosecond, CloseTimeout: time.Minute})
+		f := openChecking(t, path, file.Options{Mode: mode, MaxSize: 3000, Compress: file.Gzip{Level: 1}, KeepPlain: 1, Sync: file.SyncInterval, SyncEvery: time.Millisecond}, quick)
 		var wg sync.WaitGroup
 		accepted := make([]int, 4)
 		for p := range accepted {
@@ -147,7 +105,7 @@ func TestEverythingAtOnce(t *testing.T) {
 				}
 			})
 		}
-		eventually(t, "some work", func() bool { return f.Stats().Rotations > uint64(20*(round+1)) })
+		eventually(t, "some work", func() bool { return f.Stats().Rotations > uint64(10*(round+1)) })
 		for range 2 {
 			wg.Go(func() {
 				if err := f.Close(); err != nil {
@@ -184,7 +142,7 @@ func TestRelativePath(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(dir)
-	f := open(t, "log", file.Options{Folder: "old", CheckEvery: time.Nanosecond, OnError: func(err error) { t.Error(err) }})
+	f := openChecking(t, "log", file.Options{Folder: "old", OnError: func(err error) { t.Error(err) }}, quick)
 	write(t, f, "1\n")
 	t.Chdir(t.TempDir())
 	if err := f.Rotate(); err != nil {

@@ -22,7 +22,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	s := newSeries("log", Options{})
-	if got, want := s.name(member{time: at.In(time.FixedZone("", 2*3600)), inode: 1, packed: ".gz", partial: true}), "log-20261121T100309.123456789+0200-1.gz.part"; got != want {
+	if got, want := s.name(member{time: at.In(time.FixedZone("", 2*3600)), inode: 1, compressed: ".gz", partial: true}), "log-20261121T100309.123456789+0200-1.gz.part"; got != want {
 		t.Errorf("name %s, want %s", got, want)
 	}
 }
@@ -70,7 +70,7 @@ func FuzzParseName(f *testing.F) {
 		if again := s.name(m); again != name {
 			t.Fatalf("%q parses to %+v, which is named %q", name, m, again)
 		}
-		if back, ok := s.parse(s.name(member{time: m.time, inode: m.inode})); !ok || back.packed != "" || back.partial || !back.time.Equal(m.time) || back.inode != m.inode {
+		if back, ok := s.parse(s.name(member{time: m.time, inode: m.inode})); !ok || back.compressed != "" || back.partial || !back.time.Equal(m.time) || back.inode != m.inode {
 			t.Fatalf("%q: the plain name of %+v parses to %+v, %v", name, m, back, ok)
 		}
 	})

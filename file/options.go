@@ -2,10 +2,10 @@ package file
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/rollway/rollway/internal/direct"
@@ -13,124 +13,124 @@ import (
 
 // Options says how a File is opened, rotated and kept. The zero value is the
 // recommended setting for a file that a tool such as logrotate rotates: one
-// file, followed when it is moved. MaxSize, Every or Daily make it a series.
+// file, followed when it is moved. MaxSize or Every makes it a series.
 type Options struct {
-	// Perm is what a new file gets, before the umask. An existing one keeps its
-	// own, and a rotation hands permissions and owner on. Default 0o640.
+	// Perm is what a new file gets, before the umask. An existing file keeps its
+	// own; a rotation passes permissions and owner on. Default 0o640.
 	Perm fs.FileMode
 
-	// MaxSize is the size in bytes that a Write does not take the file beyond:
-	// it goes to a new file. A Write that is larger by itself has a file of its
-	// own; it is neither refused nor split. Default 0: no rotation by size.
+	// MaxSize is the size in bytes at which the file is rotated: a Write that
+	// would exceed it goes to a new file. A Write that is larger by itself gets
+	// a file of its own; it is neither refused nor split. Default 0: no rotation
+	// by size.
 	MaxSize int64
 
-	// Every rotates the file by time, at least a second: one up to a day at its
-	// multiples since midnight (an hour: at the full hour), a longer one at its
-	// multiples since Monday, 1 January of year 1 (a week: on Mondays). Daily
-	// rotates at midnight. Rotation is done by the first Write after that time;
-	// an empty file is not rotated. Default 0 and false: no rotation by time.
+	// Every rotates the file by time; at least a second. 24 hours is every
+	// midnight; less is at multiples since midnight (an hour: at the full hour);
+	// more is at multiples since Monday, 1 January of year 1 (a week: on
+	// Mondays). The first Write after that time rotates; an empty file is not
+	// rotated. Default 0: no rotation by time.
 	Every time.Duration
-	Daily bool
 
 	// Location is the time zone of midnight and of the times in names.
 	// time.Local is the machine's. Default nil: UTC.
 	Location *time.Location
 
-	// KeepCount, KeepAge and KeepSize bound what is kept; the oldest rotated
+	// KeepCount, KeepAge and KeepSize bound what is kept. The oldest rotated
 	// file goes first, the current one never. KeepCount is the number of
 	// rotated files, KeepAge the time since a file was rotated, KeepSize the
-	// bytes of the whole series on the disk, where the current file counts with
+	// bytes of the whole series on disk, where the current file counts with
 	// its size or MaxSize, whichever is larger. Default 0: no bound.
 	KeepCount int
 	KeepAge   time.Duration
 	KeepSize  int64
 
-	// Compress packs rotated files in the background, but the newest
-	// KeepPlain, which stay as they are for who reads them. Default nil: none
-	// is packed. Gzip is built in; bridge/zstd has another.
+	// Compress compresses rotated files in the background, except the newest
+	// KeepPlain. Default nil: no compression. Gzip is built in; bridge/zstd has
+	// another.
 	Compress  Compressor
 	KeepPlain int
 
-	// Folder is where rotated files go; it must exist and be on the same file
+	// Folder is where rotated files go. It must exist and be on the same file
 	// system. Default "": the folder of the file.
 	Folder string
 
-	// Link is the path of a symbolic link that is kept pointing at the current
-	// file. Something else of that name is left alone. Default "": none.
+	// Link is the path of a symbolic link that always points at the current
+	// file. Anything else of that name is left alone. Default "": none.
 	Link string
 
-	// CheckEvery is how often a Write looks whether the path still names the
-	// open file, which it follows if it was moved or removed; 0 means 1 s, a
-	// negative value never. A removed one is made anew when it is still gone a
-	// second later, so as not to be in the way of who moved it.
-	CheckEvery time.Duration
+	// NoFollow stops a Write from checking, once a second, that the path still
+	// names the open file. Without it a file that was moved, removed or replaced,
+	// or whose folder was, is followed to what the path names now. A missing
+	// file is created again after a second more, in which the program that
+	// moved it may do so.
+	NoFollow bool
+
+	// Failover is a folder on another disk. The lines go there while the first
+	// folder is full, read-only, gone or failing, from Open on. The first folder
+	// is tried again every minute and by Reopen. What was written to Failover
+	// stays there. Default "": none.
+	Failover string
 
 	// Mode is how bytes get to the disk: Buffered (default), Direct or Uncached.
-	// Where the file system refuses one, it is Buffered, which OnNotice and
-	// Stats tell; where no file of the system can be written that way, Open
-	// fails.
+	// Where the file system refuses one, the File uses Buffered and reports it
+	// to OnError and in Stats. Where the operating system has none, Open fails.
 	Mode Mode
 
-	// Sync says when what was written is forced to the disk. Default Never.
+	// Sync says when written bytes are forced to the disk. Default SyncNever.
 	Sync SyncPolicy
-	// SyncEvery is the time between two calls of fsync with Interval. Default
-	// 1 s.
+	// SyncEvery is the time between two calls of fsync with SyncInterval.
+	// Default 1 s.
 	SyncEvery time.Duration
 
 	// CloseTimeout bounds Close and Sync, which take no context. Default 5 s.
 	CloseTimeout time.Duration
 
-	// OnRotated is called in the background with the path of each file that this
-	// File has rotated, once it has its last form: packed, with Compress. The
-	// next file's turn, and Close up to its deadline, wait for it; Writes do
-	// not. A file that falls under KeepCount, KeepAge or KeepSize is removed
-	// after it. It may move, remove or chmod the file, and must not call the
-	// File. A process that is killed may leave a file for which it was not
-	// called: the next one packs it and calls it then, but without Compress it
-	// does not. Default nil.
+	// OnRotated is called in the background with the path of each file that
+	// this File has rotated, in its last form: compressed, with Compress. The
+	// next rotated file, and Close up to its deadline, wait for it; Writes do
+	// not. KeepCount, KeepAge and KeepSize remove a file only after it. It may
+	// move, remove or chmod the file, and must not call the File. If the
+	// process is killed it may never be called for a file: the next process
+	// compresses that file and calls it then, but without Compress does not.
+	// Default nil.
 	OnRotated func(path string)
 
-	// OnNotice is told what the owner of the file should know: bytes cut from
-	// its end, a torn line that could not be taken back, a file moved away.
-	// OnError is told what failed without failing a call: a rotation that did
-	// not take place and will be tried again, and the work of the background.
-	// Both are called from the goroutine of Open, Write, Rotate or Reopen or
-	// from the background, at times at once, and must not call the File. nil
-	// means nobody is told; Stats counts all the same.
-	OnNotice func(string)
-	OnError  func(error)
+	// OnError is called with what fails no call: a rotation that failed and will
+	// be tried again, background work, a move to Failover; and with what the
+	// owner should know: bytes cut from the end of the file, a file that was
+	// moved away. It may be called from the goroutine of any call or from the
+	// background, concurrently, and must not call the File. Default nil: nobody
+	// is told, Stats counts all the same.
+	OnError func(error)
 }
 
 // A SyncPolicy says when a File calls fsync.
 type SyncPolicy int
 
 const (
-	// Never leaves it to the operating system: what was written survives the
-	// process, and a crash of the machine may take the last half minute.
-	// Sync still forces everything out, rotated files too; where more than 16
-	// of them wait for a Sync, the background does it.
-	Never SyncPolicy = iota
-	// EachWrite calls fsync before Write returns.
-	EachWrite
-	// Interval calls fsync in the background, every SyncEvery while lines come
-	// and once more in Close. Writes do not wait for it.
-	Interval
+	// SyncNever leaves it to the operating system: what was written survives the
+	// process, and a crash of the machine may take the last half minute. Sync
+	// still forces everything out, rotated files too. The background does it
+	// for rotated files if more than 16 of them wait for a Sync.
+	SyncNever SyncPolicy = iota
+	// SyncInterval calls fsync in the background, every SyncEvery while lines
+	// come and once more in Close. Writes do not wait for it.
+	SyncInterval
+	// SyncEachWrite calls fsync before Write returns.
+	SyncEachWrite
 )
 
+// String returns the name of the constant.
 func (p SyncPolicy) String() string {
-	switch p {
-	case Never:
-		return "Never"
-	case EachWrite:
-		return "EachWrite"
-	case Interval:
-		return "Interval"
+	if p < SyncNever || p > SyncEachWrite {
+		return fmt.Sprintf("SyncPolicy(%d)", int(p))
 	}
-	return fmt.Sprintf("SyncPolicy(%d)", int(p))
+	return [...]string{"SyncNever", "SyncInterval", "SyncEachWrite"}[p]
 }
 
 // rotates reports whether a Write may rotate the file.
-func (o Options) rotates() bool { return o.MaxSize > 0 || o.Every > 0 || o.Daily }
+func (o Options) rotates() bool { return o.MaxSize > 0 || o.Every > 0 }
 
 // keeps reports whether rotated files are removed some time.
 func (o Options) keeps() bool { return o.KeepCount > 0 || o.KeepAge > 0 || o.KeepSize > 0 }
@@ -145,35 +145,30 @@ func (o Options) withDefaults() (Options, error) {
 	o.Location = cmp.Or(o.Location, time.UTC)
 	o.CloseTimeout = cmp.Or(o.CloseTimeout, 5*time.Second)
 	o.SyncEvery = cmp.Or(o.SyncEvery, time.Second)
-	o.CheckEvery = cmp.Or(o.CheckEvery, time.Second)
-	switch {
-	case o.Perm&^fs.ModePerm != 0:
-		return o, fmt.Errorf("bad Options.Perm %v: give permission bits only, or 0 for 0o640", o.Perm)
-	case o.MaxSize < 0:
-		return o, fmt.Errorf("bad Options.MaxSize %d: give a number of bytes, or 0 for no rotation by size", o.MaxSize)
-	case o.Every < 0 || o.Every > 0 && o.Every < time.Second:
-		return o, fmt.Errorf("bad Options.Every %v: give 1s or more, or 0 for no rotation by interval", o.Every)
-	case o.KeepCount < 0:
-		return o, fmt.Errorf("bad Options.KeepCount %d: give a number of files, or 0 for no bound", o.KeepCount)
-	case o.KeepAge < 0:
-		return o, fmt.Errorf("bad Options.KeepAge %v: give a positive time, or 0 for no bound", o.KeepAge)
-	case o.KeepSize < 0:
-		return o, fmt.Errorf("bad Options.KeepSize %d: give a number of bytes, or 0 for no bound", o.KeepSize)
-	case o.KeepSize > 0 && o.KeepSize <= o.MaxSize:
-		return o, fmt.Errorf("bad Options.KeepSize %d: it counts the current file, so give more than MaxSize %d", o.KeepSize, o.MaxSize)
-	case o.KeepPlain < 0:
-		return o, fmt.Errorf("bad Options.KeepPlain %d: give a number of files, or 0", o.KeepPlain)
-	case o.Sync != Never && o.Sync != EachWrite && o.Sync != Interval:
-		return o, fmt.Errorf("bad Options.Sync %v: give file.Never, file.Interval or file.EachWrite", o.Sync)
-	case o.SyncEvery < 0:
-		return o, fmt.Errorf("bad Options.SyncEvery %v: give a positive time, or 0 for 1s", o.SyncEvery)
-	case o.CloseTimeout < 0:
-		return o, fmt.Errorf("bad Options.CloseTimeout %v: give a positive time, or 0 for 5s", o.CloseTimeout)
+	for _, field := range []struct {
+		bad   bool
+		name  string
+		value any
+		give  string
+	}{
+		{o.Perm&^fs.ModePerm != 0, "Perm", o.Perm, "permission bits only, or 0 for 0o640"},
+		{o.MaxSize < 0, "MaxSize", o.MaxSize, "a number of bytes, or 0 for no rotation by size"},
+		{o.Every < 0 || o.Every > 0 && o.Every < time.Second, "Every", o.Every, "1s or more, or 0 for no rotation by time"},
+		{o.KeepCount < 0, "KeepCount", o.KeepCount, "a number of files, or 0 for no bound"},
+		{o.KeepAge < 0, "KeepAge", o.KeepAge, "a positive time, or 0 for no bound"},
+		{o.KeepSize < 0, "KeepSize", o.KeepSize, "a number of bytes, or 0 for no bound"},
+		{o.KeepSize > 0 && o.KeepSize <= o.MaxSize, "KeepSize", o.KeepSize, fmt.Sprintf("more than MaxSize %d, as it counts the current file", o.MaxSize)},
+		{o.KeepPlain < 0, "KeepPlain", o.KeepPlain, "a number of files, or 0"},
+		{o.Sync < SyncNever || o.Sync > SyncEachWrite, "Sync", o.Sync, "file.SyncNever, file.SyncInterval or file.SyncEachWrite"},
+		{o.SyncEvery < 0, "SyncEvery", o.SyncEvery, "a positive time, or 0 for 1s"},
+		{o.CloseTimeout < 0, "CloseTimeout", o.CloseTimeout, "a positive time, or 0 for 5s"},
+		{o.Mode < Buffered || o.Mode > Uncached, "Mode", o.Mode, "file.Buffered, file.Direct or file.Uncached"},
+	} {
+		if field.bad {
+			return o, fmt.Errorf("bad Options.%s %v: give %s", field.name, field.value, field.give)
+		}
 	}
-	if o.Mode < Buffered || o.Mode > Uncached {
-		return o, fmt.Errorf("bad Options.Mode %v: give file.Buffered, file.Direct or file.Uncached", o.Mode)
-	}
-	if err := direct.Supported(o.Mode.inside()); err != nil {
+	if err := direct.Supported(direct.Mode(o.Mode)); err != nil {
 		return o, fmt.Errorf("bad Options.Mode %v: %w", o.Mode, err)
 	}
 	if o.Compress != nil {
@@ -182,7 +177,7 @@ func (o Options) withDefaults() (Options, error) {
 		}
 	}
 	var err error
-	for _, path := range []*string{&o.Folder, &o.Link} {
+	for _, path := range []*string{&o.Folder, &o.Link, &o.Failover} {
 		if *path != "" {
 			if *path, err = filepath.Abs(*path); err != nil {
 				return o, err
@@ -192,17 +187,14 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// checkExtension wants what makes a packed file's name one that parse finds.
+// checkExtension makes sure that parse finds the names of compressed files.
 func checkExtension(ext string) error {
-	if len(ext) < 2 || ext[0] != '.' || ext == partial {
-		return fmt.Errorf("extension %q: give a dot and letters or digits, such as .gz", ext)
+	letters, ok := strings.CutPrefix(ext, ".")
+	for _, c := range letters {
+		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9')
 	}
-	for _, c := range ext[1:] {
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') {
-			return fmt.Errorf("extension %q: give a dot and letters or digits, such as .gz", ext)
-		}
+	if !ok || letters == "" || ext == partial {
+		return fmt.Errorf("extension %q: give a dot and letters or digits, such as .gz", ext)
 	}
 	return nil
 }
-
-var errNotRegular = errors.New("it is not a regular file: only such are rotated")

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/rollway/rollway/internal/logfile"
@@ -25,45 +26,31 @@ const pinned = time.Second
 // is wrong if another goroutine or program writes to the file in between. For
 // what is not a regular file the error is errors.ErrUnsupported.
 func (f *File) Prepare(n int) (volume, inode uint64, offset int64, err error) {
-	if !f.enter(0) {
-		return 0, 0, 0, f.fail("prepare", os.ErrClosed)
-	}
-	defer f.leave(0, 0)
-	err = f.lock(context.Background())
-	if err == nil {
-		volume, inode, offset, err = f.prepare(n)
-		f.unlock()
-	}
-	if err != nil {
-		err = f.fail("prepare", err)
-		f.countError(err)
-	}
+	err = f.call("prepare", f.lock, func() error {
+		if !f.io.regular {
+			return errors.ErrUnsupported
+		}
+		if err := f.ready(time.Now(), int64(n)); err != nil {
+			return err
+		}
+		info, err := f.io.f.Stat()
+		if err != nil {
+			return err
+		}
+		if volume, inode, err = logfile.Identity(f.io.f); err != nil {
+			return err
+		}
+		if f.io.pin == nil {
+			f.io.pin = make(chan struct{})
+		}
+		offset = info.Size()
+		f.io.size = offset
+		return nil
+	})
 	return volume, inode, offset, err
 }
 
-func (f *File) prepare(n int) (volume, inode uint64, offset int64, err error) {
-	if !f.io.regular || f.io.std {
-		return 0, 0, 0, errors.ErrUnsupported
-	}
-	if err := f.mend(); err != nil {
-		return 0, 0, 0, err
-	}
-	f.ready(n)
-	if volume, inode, err = logfile.Identity(f.io.f); err != nil {
-		return 0, 0, 0, err
-	}
-	info, err := f.io.f.Stat()
-	if err != nil {
-		return 0, 0, 0, err
-	}
-	if f.io.pin == nil {
-		f.io.pin = make(chan struct{})
-	}
-	f.io.size = info.Size()
-	return volume, inode, f.io.size, nil
-}
-
-// unpin lets go on who waits for the Write that Prepare has announced.
+// unpin wakes the calls that wait for the Write that Prepare has announced.
 func (f *File) unpin() {
 	if f.io.pin != nil {
 		close(f.io.pin)
@@ -73,7 +60,7 @@ func (f *File) unpin() {
 
 // lockUnpinned takes the turn when no Write is announced.
 func (f *File) lockUnpinned(ctx context.Context) error {
-	var patience <-chan time.Time
+	patience := time.After(pinned)
 	for {
 		if err := f.lock(ctx); err != nil {
 			return err
@@ -83,11 +70,6 @@ func (f *File) lockUnpinned(ctx context.Context) error {
 			return nil
 		}
 		f.unlock()
-		if patience == nil {
-			t := time.NewTimer(pinned)
-			defer t.Stop()
-			patience = t.C
-		}
 		select {
 		case <-pin:
 		case <-patience:
@@ -98,42 +80,45 @@ func (f *File) lockUnpinned(ctx context.Context) error {
 	}
 }
 
-// Holds returns how many of the first bytes of p stand at the offset of the
-// file with these numbers, which Prepare gave, perhaps to a process before this
-// one: the current file, a rotated one, also if another program has rotated it
-// within its folder, or what a rotated one was before this package packed it,
-// where the offset counts unpacked bytes. It ends at the first difference or at
-// the end of the file, and goes back from there to a line end: numbers are used
-// again, and two lines that begin alike are not the same. It is 0 if there is
-// no such file. With an error n is what was found before it.
+// Holds returns how many of the first bytes of p are at the offset of the file
+// with these numbers, which Prepare returned, perhaps to an earlier process. The
+// file may be the current one, a rotated one, also if another program has rotated
+// it within its folder, or one that was compressed since; the offset then counts
+// uncompressed bytes. Holds compares up to the first difference or the end of the
+// file, and then goes back to a line end: numbers are used again, and two lines
+// that begin alike are not the same. It returns 0 if there is no such file. With
+// an error, n is what was found before it.
 func (f *File) Holds(volume, inode uint64, offset int64, p []byte) (n int, err error) {
 	if !f.enter(0) {
 		return 0, f.fail("look for lines", os.ErrClosed)
 	}
 	defer f.leave(0, 0)
-	f.mu.Lock()
-	s, real := f.names, f.real
-	f.mu.Unlock()
-	for range 10 {
-		n, err = s.holds(real, f.opt.Compress, volume, inode, offset, p)
-		if !errors.Is(err, fs.ErrNotExist) {
-			break // else it was packed or rotated under our eyes
+	for at, place := range f.places {
+		s := f.where()
+		if path, evalErr := filepath.EvalSymlinks(place.Text); evalErr == nil && path != s.path {
+			s = f.seriesAt(at, path)
 		}
+		var found int
+		var holdsErr error
+		for range 10 {
+			found, holdsErr = s.holds(f.opt.Compress, volume, inode, offset, p)
+			if !errors.Is(holdsErr, fs.ErrNotExist) {
+				break
+			}
+		}
+		n, err = max(n, found), errors.Join(err, holdsErr)
 	}
-	if err != nil {
-		err = f.fail("look for lines", err)
-		f.countError(err)
+	if n == len(p) {
+		err = nil
 	}
-	return n, err
+	return n, f.failed("look for lines", err)
 }
 
-func (s series) holds(real string, c Compressor, volume, inode uint64, offset int64, p []byte) (n int, err error) {
-	folders := []string{s.folder}
-	if dir := filepath.Dir(real); dir != s.folder {
-		folders = append(folders, dir)
-	}
+// holds looks through the folders of the series once. With fs.ErrNotExist, a file
+// was compressed or rotated meanwhile.
+func (s series) holds(c Compressor, volume, inode uint64, offset int64, p []byte) (n int, err error) {
 	var errs []error
-	for _, folder := range folders {
+	for _, folder := range slices.Compact([]string{s.folder, filepath.Dir(s.path)}) {
 		entries, err := os.ReadDir(folder)
 		if err != nil {
 			return n, err
@@ -143,40 +128,31 @@ func (s series) holds(real string, c Compressor, volume, inode uint64, offset in
 				continue
 			}
 			info, err := e.Info()
-			if errors.Is(err, fs.ErrNotExist) {
-				return n, err // and look again
-			}
 			if err != nil {
 				return n, err
 			}
 			path := filepath.Join(folder, e.Name())
+			v, i, err := logfile.IdentityAt(path, info)
 			m, _ := s.parse(e.Name())
-			switch {
-			case m.partial:
-				continue
-			case m.packed != "" && (m.inode != inode || !onVolume(path, info, volume)):
-				continue // its own numbers are not those of what was packed
-			case m.packed == "" && !sameNumbers(path, info, volume, inode):
+			if m.compressed != "" {
+				i = m.inode // its own is not that of what was compressed
+			}
+			if err != nil || m.partial || v != volume || i != inode {
 				continue
 			}
-			found, err := compare(path, m.packed, c, offset, p)
+			found, err := compare(path, m.compressed, c, offset, p)
 			n = max(n, found)
 			if errors.Is(err, fs.ErrNotExist) {
 				return n, err
 			}
-			if err != nil {
-				errs = append(errs, err)
-			}
+			errs = append(errs, err)
 		}
-	}
-	if n == len(p) {
-		return n, nil
 	}
 	return n, errors.Join(errs...)
 }
 
-// compare returns how many bytes of the whole lines that p begins with stand at
-// the offset of the file at path, which is packed if ext is not empty.
+// compare returns how many bytes of the whole lines that p begins with are at
+// the offset of the file at path, which is compressed if ext is not empty.
 func compare(path, ext string, c Compressor, offset int64, p []byte) (n int, err error) {
 	defer recovered(&err)
 	file, err := os.Open(path)
@@ -186,7 +162,7 @@ func compare(path, ext string, c Compressor, offset int64, p []byte) (n int, err
 	defer file.Close()
 	var r io.Reader = io.NewSectionReader(file, offset, int64(len(p)))
 	if ext != "" {
-		unpacked, err := unpack(file, ext, c)
+		unpacked, err := uncompress(file, ext, c)
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", path, err)
 		}
@@ -196,7 +172,7 @@ func compare(path, ext string, c Compressor, offset int64, p []byte) (n int, err
 		case err == io.EOF:
 			return 0, nil // it ended before
 		case err != nil:
-			return 0, fmt.Errorf("unpack %s: %w", path, err)
+			return 0, fmt.Errorf("uncompress %s: %w", path, err)
 		}
 	}
 	n, err = common(r, p)
@@ -212,20 +188,18 @@ func compare(path, ext string, c Compressor, offset int64, p []byte) (n int, err
 // common returns how many first bytes r and p have in common.
 func common(r io.Reader, p []byte) (n int, err error) {
 	buf := make([]byte, 32<<10)
-	for n < len(p) {
-		got, err := r.Read(buf[:min(len(buf), len(p)-n)])
+	for n < len(p) && err == nil {
+		var got int
+		got, err = r.Read(buf[:min(len(buf), len(p)-n)])
 		for i := range got {
 			if buf[i] != p[n+i] {
 				return n + i, nil
 			}
 		}
 		n += got
-		switch {
-		case err == io.EOF:
-			return n, nil
-		case err != nil:
-			return n, err
-		}
 	}
-	return n, nil
+	if err == io.EOF {
+		err = nil
+	}
+	return n, err
 }

@@ -41,8 +41,13 @@ func (p place) in(t *testing.T, f *file.File, want int) {
 // Each Write is where Prepare has said, over rotations, packing and a new File,
 // and no other is.
 func TestPrepareAndHolds(t *testing.T) {
+	t.Parallel()
+	eachMode(t, testPrepareAndHolds)
+}
+
+func testPrepareAndHolds(t *testing.T, mode file.Mode) {
 	path := filepath.Join(t.TempDir(), "log")
-	o := file.Options{MaxSize: 1000, Compress: file.Gzip{}}
+	o := file.Options{Mode: mode, MaxSize: 1000, Compress: file.Gzip{}}
 	f := open(t, path, o)
 	var places []place
 	files := map[uint64]bool{}
@@ -79,7 +84,7 @@ func TestPrepareAndHolds(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if s := f.Stats(); s.Packed == 0 || s.Packed != s.Rotations {
+	if s := f.Stats(); s.Compressed == 0 || s.Compressed != s.Rotations {
 		t.Errorf("Stats = %+v, want as many packed as rotated", s)
 	}
 	f = open(t, path, o)
@@ -90,8 +95,13 @@ func TestPrepareAndHolds(t *testing.T) {
 
 // What another program has rotated within the folder is found too.
 func TestHoldsInRenamedFile(t *testing.T) {
+	t.Parallel()
+	eachMode(t, testHoldsInRenamedFile)
+}
+
+func testHoldsInRenamedFile(t *testing.T, mode file.Mode) {
 	path := filepath.Join(t.TempDir(), "log")
-	f := open(t, path, file.Options{})
+	f := open(t, path, file.Options{Mode: mode})
 	p := put(t, f, "one\ntwo\n")
 	if err := os.Rename(path, path+".1"); err != nil {
 		t.Fatal(err)
@@ -110,12 +120,15 @@ func TestHoldsInRenamedFile(t *testing.T) {
 // A rotation and a Reopen wait for the Write that was announced, for a second
 // at most.
 func TestPreparePins(t *testing.T) {
-	synctest.Test(t, testPreparePins)
+	t.Parallel()
+	eachMode(t, func(t *testing.T, mode file.Mode) {
+		synctest.Test(t, func(t *testing.T) { testPreparePins(t, mode) })
+	})
 }
 
-func testPreparePins(t *testing.T) {
+func testPreparePins(t *testing.T, mode file.Mode) {
 	path := filepath.Join(t.TempDir(), "log")
-	f := open(t, path, file.Options{})
+	f := open(t, path, file.Options{Mode: mode})
 	write(t, f, "first\n")
 	for name, call := range map[string]func() error{"Rotate": f.Rotate, "Reopen": f.Reopen} {
 		p := place{data: "announced\n"}

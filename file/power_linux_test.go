@@ -23,16 +23,29 @@ import (
 // may leave is worked out from that order, made on a real disk and opened.
 
 func TestPowerCut(t *testing.T) {
+	t.Parallel()
+	needs.NoRace(t, "the process under strace tells the detector nothing")
+	powerCut(t, 8)
+}
+
+func TestPowerCutLong(t *testing.T) {
+	needs.Nightly(t, needs.Kills, "eight times as many moments of a power cut")
+	powerCut(t, 1)
+}
+
+// powerCut tries one in some of the moments.
+func powerCut(t *testing.T, one int) {
 	strace := needs.Strace(t)
-	for mode, o := range powerModes {
-		t.Run(mode, func(t *testing.T) {
+	for kind, o := range powerOptions {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
 			const lines = 200 // some five files
-			ops := record(t, strace, mode, lines)
+			ops := record(t, strace, kind, lines)
 			rng := rand.New(rand.NewPCG(1, 2)) // which of the possible states are tried
 			states, d := 0, newDrive()
 			for i, op := range ops {
 				d.apply(t, op)
-				if op.kind == opWrite && i%11 > 0 || op.kind == opTell {
+				if op.kind == opWrite && i%(11*one) > 0 || op.kind == opTell || op.kind == opSync && i%one > 0 {
 					continue
 				}
 				for _, s := range []map[string][]byte{d.least(), d.most(), d.some(rng)} {
@@ -56,16 +69,16 @@ func TestPowerCut(t *testing.T) {
 // may have taken the oldest files.
 func checkCut(t *testing.T, s map[string][]byte, d *drive, o file.Options) {
 	t.Helper()
-	dir := t.TempDir()
+	dir := memoryDir(t)
 	for name, data := range s {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	path := filepath.Join(dir, "log")
-	o.Sync = file.Never
-	o.OnError = func(err error) { t.Errorf("OnError(%v)", err) }
-	f, err := openAsTold(path, o)
+	o.Sync = file.SyncNever
+	o.OnError = orTold(t)
+	f, err := file.Open(path, o)
 	if err != nil {
 		t.Errorf("Open after the cut: %v; the folder: %v", err, names(s))
 		return
@@ -165,16 +178,16 @@ func (o op) String() string {
 }
 
 // record runs powerWriter under strace and returns what it did to its folder.
-func record(t *testing.T, strace, mode string, lines int) (ops []op) {
+func record(t *testing.T, strace, kind string, lines int) (ops []op) {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
+	dir, err := filepath.EvalSymlinks(memoryDir(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	trace := filepath.Join(t.TempDir(), "trace")
 	cmd := exec.Command(strace, "-f", "-qq", "-xx", "-s", "100000", "-o", trace,
 		"-e", "trace=openat,write,pwrite64,ftruncate,fsync,fdatasync,rename,renameat,renameat2,link,linkat,unlink,unlinkat,close", os.Args[0])
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s|%d|%d|%s", crashEnv, filepath.Join(dir, "log"), 0, lines, mode))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s|%d|0|%d|%s", crashEnv, filepath.Join(dir, "log"), file.Buffered, lines, kind))
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil {

@@ -2,7 +2,6 @@ package file
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,44 +10,53 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/logfile"
 )
 
 // What a Write does before it writes: follow a file that was moved, rotate one
-// that is full or of yesterday. The turn is held.
+// that is full or of yesterday. The caller has the turn.
 
-// grace is how long a path may name nothing before the file is made anew:
+// grace is how long a path may name nothing before the file is created again:
 // programs that move a log away make the new one right after, and logrotate
 // moves away what it finds there then.
 const grace = time.Second
 
-// ready prepares the file for n more bytes. Nothing that fails here fails the
-// Write: it then goes to the file in use.
-func (f *File) ready(n int) {
-	if !f.io.regular || f.io.std {
-		return
+// ready prepares a file for n more bytes: the one in use, unless it has failed.
+// If following or rotating it fails, the Write goes to the file in use.
+func (f *File) ready(now time.Time, n int64) error {
+	if !f.io.regular {
+		return f.mend()
 	}
-	var now time.Time
-	if f.opt.CheckEvery > 0 || f.opt.rotates() {
-		now = time.Now()
+	f.io.bad = cmp.Or(f.io.bad, f.io.fsyncs.failure())
+	if f.io.bad != nil {
+		if err := f.moveOn(now); err != nil {
+			return err
+		}
 	}
-	if f.opt.CheckEvery > 0 && !now.Before(f.io.nextCheck) {
+	if err := f.mend(); err != nil || f.io.pin != nil {
+		return err
+	}
+	if f.io.at > 0 && !now.Before(f.io.nextHome) {
+		f.io.nextHome = now.Add(homeAfter)
+		_ = f.moveTo(0, now) // an error is no news
+	}
+	if !f.opt.NoFollow && !now.Before(f.io.nextCheck) {
 		f.check(now)
 	}
-	if !f.opt.rotates() {
-		return
+	if f.opt.rotates() {
+		f.rotateIfDue(now, n)
 	}
+	return nil
+}
+
+func (f *File) rotateIfDue(now time.Time, n int64) {
 	rotate, anew := f.opt.overdue(f.io.due, now)
 	if anew || f.io.size == 0 {
 		f.io.due = f.opt.due(now)
 	}
-	if f.io.size == 0 {
-		return
-	}
-	if f.opt.MaxSize > 0 && f.io.size+int64(n) > f.opt.MaxSize {
-		rotate = true
-	}
-	if !rotate || now.Before(f.io.nextTry) {
+	rotate = rotate || f.opt.MaxSize > 0 && f.io.size+n > f.opt.MaxSize
+	if !rotate || f.io.size == 0 || now.Before(f.io.nextTry) {
 		return
 	}
 	if err := f.rotate(now); err != nil {
@@ -60,18 +68,18 @@ func (f *File) ready(n int) {
 	f.io.backoff, f.io.nextTry = 0, time.Time{}
 }
 
-// check sees whether the path still means the open file, and how long that is.
+// check finds out whether the path still names the open file.
 func (f *File) check(now time.Time) {
-	f.io.nextCheck = now.Add(f.opt.CheckEvery)
-	size, same, err := f.name.Look(f.io.f)
+	f.io.nextCheck = now.Add(f.every)
+	size, same, err := f.places[f.io.at].Look(f.io.f)
 	if size < 0 {
 		return
 	}
-	if size < f.io.size && !f.io.tracked { // else inspect has seen it
-		f.count(func(s *Stats) { s.Truncations++ })
-		f.notice("%s was truncated from %d bytes to %d by someone else", f.path, f.io.size, size)
-	}
-	if !f.io.tracked {
+	if !f.io.tracked { // else inspect has seen it
+		if size < f.io.size {
+			f.count(func(s *Stats) { s.Truncations++ })
+			f.notice("%s was truncated from %d bytes to %d by someone else", f.io.real, f.io.size, size)
+		}
 		f.io.size = size
 	}
 	switch {
@@ -79,54 +87,46 @@ func (f *File) check(now time.Time) {
 		f.io.missing = time.Time{}
 		return
 	case err == nil:
-		f.notice("%s is another file now: the lines go there from here on", f.path)
-	case errors.Is(err, fs.ErrNotExist) && f.io.missing.IsZero():
-		f.io.missing = now
-		f.io.nextCheck = now.Add(min(grace, f.opt.CheckEvery))
+		f.notice("%s is another file now: the lines go there from here on", f.places[f.io.at].Text)
+	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
+		return // it may still be there
+	case f.io.missing.IsZero() || now.Sub(f.io.missing) < grace && now.After(f.io.missing):
+		f.io.missing = cmp.Or(f.io.missing, now)
+		f.io.nextCheck = now.Add(min(grace, f.every))
 		return
-	case errors.Is(err, fs.ErrNotExist) && now.Sub(f.io.missing) < grace && now.After(f.io.missing):
-		f.io.nextCheck = now.Add(min(grace, f.opt.CheckEvery))
-		return
-	case errors.Is(err, fs.ErrNotExist):
-		f.notice("%s was moved away or removed: it is made anew", f.path)
 	default:
-		return // what cannot be looked at is not known to have moved
+		f.notice("%s was moved away or removed: it is created again", f.places[f.io.at].Text)
 	}
 	f.io.missing = time.Time{}
-	if err := f.reopen(); err != nil {
+	old := f.io.f
+	err = f.reopen(f.io.at)
+	switch {
+	case err == nil:
+		f.count(func(s *Stats) { s.Followed++ })
+	case f.io.f == old && f.io.at == 0 && len(f.places) > 1 && f.moveTo(1, now) == nil:
+		f.notice("%s cannot be opened: %w", f.path, err)
+	default:
 		f.tell(f.fail("reopen", err))
-		return
 	}
-	f.count(func(s *Stats) { s.Followed++ })
 }
 
 // Rotate ends the file now and begins a new one, which the next Write goes to.
 // An empty file is left as it is. If it fails, the file stays in use.
 func (f *File) Rotate() error {
-	if !f.enter(0) {
-		return f.fail("rotate", os.ErrClosed)
-	}
-	defer f.leave(0, 0)
-	err := f.lockUnpinned(context.Background())
-	if err == nil {
-		err = f.rotateNow()
-		f.unlock()
-	}
-	if err != nil {
-		err = f.fail("rotate", err)
-		f.countError(err)
-	}
-	return err
+	return f.call("rotate", f.lockUnpinned, f.rotateNow)
 }
 
 func (f *File) rotateNow() error {
-	if !f.io.regular || f.io.std {
+	if !f.io.regular {
 		return errNotRegular
 	}
 	if err := f.mend(); err != nil {
 		return err
 	}
-	if f.io.size = f.io.target.size(); f.io.size == 0 {
+	if f.io.bad != nil {
+		return f.moveOn(time.Now())
+	}
+	if f.io.size = f.io.measure(); f.io.size == 0 {
 		return nil
 	}
 	return f.rotate(time.Now())
@@ -134,56 +134,60 @@ func (f *File) rotateNow() error {
 
 // rotate gives the file its own name and opens a new one at the path.
 func (f *File) rotate(now time.Time) error {
+	err := f.tryRotate(now)
+	if errors.Is(err, errOvertaken) {
+		return f.reopen(f.io.at)
+	}
+	return err
+}
+
+// errOvertaken means that another process, or a tool, has rotated meanwhile.
+var errOvertaken = errors.New("another process has rotated")
+
+func (f *File) tryRotate(now time.Time) error {
 	here, err := f.io.f.Stat()
 	if err != nil {
 		return err
 	}
-	there, err := os.Lstat(f.io.real)
-	switch {
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return err
-	case err != nil || !os.SameFile(here, there):
-		return f.reopen() // another process has rotated, or a tool
+	if !logfile.StillNames(f.io.real, f.io.f) {
+		return errOvertaken
 	}
 	name, err := f.retire(here, now)
-	if errors.Is(err, syscall.ENOSPC) && f.keeper.pruneNow() {
+	if isFull(err) && f.maintenance.pruneNow() {
 		name, err = f.retire(here, now)
-	}
-	if errors.Is(err, errOvertaken) {
-		return f.reopen()
 	}
 	if err != nil {
 		return err
 	}
-	next, err := f.successor(here)
-	if errors.Is(err, syscall.ENOSPC) && f.keeper.pruneNow() {
-		next, err = f.successor(here)
+	f.io.aside = name
+	next, err := f.successor(here, now)
+	if isFull(err) && f.maintenance.pruneNow() { // one file less may be kept now
+		next, err = f.successor(here, now)
 	}
 	if errors.Is(err, errOvertaken) {
 		f.count(func(s *Stats) { s.Rotations++ })
-		return f.reopen()
+		return err
 	}
 	if err != nil {
-		if back := logfile.RenameNew(name, f.io.real); back != nil && !errors.Is(back, fs.ErrExist) {
+		back := logfile.RenameNew(name, f.io.real)
+		if back == nil {
+			f.io.aside = ""
+		} else if !errors.Is(back, fs.ErrExist) {
 			err = fmt.Errorf("%w; the file is %s now: %w", err, name, back)
 		}
 		return err
 	}
-	old, syncErr := f.io.target, f.io.syncErr
-	f.use(next, now)
+	old := f.io.target
+	f.use(next, f.io.at)
 	f.count(func(s *Stats) { s.Rotations++ })
-	if err := f.keeper.retired(old, name, syncErr); err != nil {
+	if err := f.maintenance.retired(old); err != nil {
 		f.tell(f.fail("rotate", fmt.Errorf("close %s: %w", name, err)))
 	}
 	return nil
 }
 
-// clockBack is by how much the clock may be set back without names that are out of
-// order.
+// clockBack is how far the clock may be set back and names still be in order.
 const clockBack = time.Hour
-
-// errOvertaken means that another process has rotated in the same instant.
-var errOvertaken = errors.New("another process has rotated")
 
 // retire renames the file, which here describes, and returns its new path.
 func (f *File) retire(here fs.FileInfo, now time.Time) (string, error) {
@@ -193,7 +197,7 @@ func (f *File) retire(here fs.FileInfo, now time.Time) (string, error) {
 	}
 	// After the one before, also when the clock was set back a little, so that
 	// the order of names is the order of rotation.
-	now = now.Round(0) // what the clock says, not what has passed
+	now = now.Round(0) // wall clock only
 	if last := f.io.lastRotation; !now.After(last) && last.Sub(now) < clockBack {
 		now = last.Add(1)
 	}
@@ -213,21 +217,18 @@ func (f *File) retire(here fs.FileInfo, now time.Time) (string, error) {
 	return "", cmp.Or(f.renumber(name, now), errOvertaken)
 }
 
-// renumber renames a file that the other process has just made, and that was
-// moved to name, which holds the number of another. It is a rotated file now,
-// as that process sees, so a keeper may pack or remove it at any moment.
+// renumber renames a file that another process has just created and this one has
+// moved to name, which has the number of another file. It is a rotated file now, so
+// that process may compress or remove it at any moment.
 func (f *File) renumber(name string, now time.Time) error {
-	other, err := os.Open(name)
+	other, err := openFile(name, os.O_RDONLY, 0)
 	if err != nil {
 		return nil
 	}
 	defer other.Close()
-	if !lockNow(other) || !logfile.StillNames(name, other) {
-		return nil // it is being packed under that name
-	}
 	_, inode, err := logfile.Identity(other)
-	if err != nil {
-		return nil
+	if err != nil || !lockNow(other) || !logfile.StillNames(name, other) {
+		return nil // it is being compressed under that name
 	}
 	own := f.io.series.name(member{time: now.In(f.opt.Location), inode: inode})
 	err = logfile.RenameNew(name, filepath.Join(f.io.series.folder, own))
@@ -253,44 +254,36 @@ func (f *File) moveAway(now time.Time, inode uint64) (name string, err error) {
 
 // successor opens a new file at the path, with the permissions and the owner of
 // the old one.
-func (f *File) successor(old fs.FileInfo) (target, error) {
+func (f *File) successor(old fs.FileInfo, now time.Time) (target, error) {
 	mode := os.O_RDWR | appending(f.opt.alone())
 	if f.io.blind {
 		mode = os.O_WRONLY | os.O_APPEND
 	}
 	next, err := openFile(f.io.real, mode|os.O_CREATE|os.O_EXCL, old.Mode().Perm())
-	if errors.Is(err, fs.ErrExist) { // another process was faster
-		next, err = openFile(f.io.real, mode, 0)
-		if errors.Is(err, fs.ErrNotExist) { // and has rotated again since
-			return target{}, errOvertaken
-		}
+	if errors.Is(err, fs.ErrExist) {
+		return target{}, errOvertaken
 	}
 	if err != nil {
 		return target{}, err
 	}
-	// The owner first: changing it takes setuid bits away.
-	err = keepOwner(next, old)
-	if err = errors.Join(err, next.Chmod(old.Mode().Perm())); err != nil && !f.io.toldOwner {
-		f.io.toldOwner = true
-		f.notice("%s: the new file could not be given the owner and permissions of the old one, nor perhaps will later ones: %v", f.path, err)
-	}
-	t := target{f: next, real: f.io.real, regular: true, blind: f.io.blind, made: true}
-	locked := t.lock(f.opt.alone())
-	switch {
-	case !logfile.StillNames(t.real, next): // renamed before it was locked, it may be packed by now
-		err = errOvertaken
-	case locked:
-		if err = f.equip(&t); err == nil {
-			return t, nil
-		}
-	case f.opt.alone():
-		err = errHeld
-	default:
-		err = errOwned
+	f.inherit(next, old)
+	t := target{f: next, real: f.io.real, regular: true, blind: f.io.blind, made: true, written: now}
+	if err = f.takeOver(&t, true); err == nil {
+		return t, nil
 	}
 	t.close()
-	if locked && err != errOvertaken {
-		err = errors.Join(err, removeAlone(t.real, true)) // or the file in use could not be renamed back
+	if !errors.Is(err, errOvertaken) && !errors.Is(err, disk.ErrLocked) {
+		err = errors.Join(err, removeAlone(t.real, true, nil)) // or the file in use could not be renamed back
 	}
 	return target{}, err
+}
+
+// inherit gives a file that takes the place of an old one its owner and
+// permissions.
+func (f *File) inherit(file *os.File, old fs.FileInfo) {
+	// The owner first: changing it takes setuid bits away.
+	err := errors.Join(keepOwner(file, old), file.Chmod(old.Mode().Perm()))
+	if err != nil && !f.toldOwner.Swap(true) {
+		f.notice("%s could not be given the owner and permissions of the file before it, nor perhaps will later ones: %w", file.Name(), err)
+	}
 }

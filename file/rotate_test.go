@@ -11,8 +11,13 @@ import (
 )
 
 func TestRotateBySize(t *testing.T) {
+	t.Parallel()
+	eachMode(t, testRotateBySize)
+}
+
+func testRotateBySize(t *testing.T, mode file.Mode) {
 	path := filepath.Join(t.TempDir(), "log.txt")
-	f := open(t, path, file.Options{MaxSize: 100})
+	f := open(t, path, file.Options{Mode: mode, MaxSize: 100})
 	var all strings.Builder
 	for i := range 100 {
 		line := fmt.Sprintf("line %d %s\n", i, strings.Repeat("x", i*7%40))
@@ -36,12 +41,17 @@ func TestRotateBySize(t *testing.T) {
 
 // Rotations at once, without a pause, keep every file: no name is used twice.
 func TestRotationsInOneInstant(t *testing.T) {
+	t.Parallel()
+	eachMode(t, testRotationsInOneInstant)
+}
+
+func testRotationsInOneInstant(t *testing.T, mode file.Mode) {
 	path := filepath.Join(t.TempDir(), "log")
-	f := open(t, path, file.Options{})
+	f := open(t, path, file.Options{Mode: mode})
 	var wg sync.WaitGroup
 	for p := range 4 {
 		wg.Go(func() {
-			for i := range 100 {
+			for i := range 50 {
 				if _, err := fmt.Fprintf(f, "%d %d\n", p, i); err != nil {
 					t.Error(err)
 				}
@@ -53,8 +63,8 @@ func TestRotationsInOneInstant(t *testing.T) {
 	}
 	wg.Wait()
 	_, contents := parts(t, path, nil)
-	onceEach(t, strings.Join(contents, ""), 4, 100)
-	ledger(f).CheckSettled(t, 400, 400)
+	onceEach(t, strings.Join(contents, ""), 4, 50)
+	ledger(f).CheckSettled(t, 200, 200)
 }
 
 // onceEach wants lines "P I" for P below producers and I below each, once, and

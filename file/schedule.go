@@ -2,7 +2,7 @@ package file
 
 import "time"
 
-// day is the longest interval that begins anew at midnight.
+// day is the longest interval that starts over at midnight.
 const day = 24 * time.Hour
 
 // due returns when a file whose latest line is of t is to be rotated: the first
@@ -14,10 +14,12 @@ func (o Options) due(t time.Time) time.Time {
 	var next time.Time
 	switch {
 	case o.Every > day:
-		// By the clock on the wall: the boundaries of UTC, read in the zone.
+		// By wall clock: the boundaries of UTC, read in the zone.
 		wall := time.Date(y, m, d, t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
 		b := wall.Truncate(o.Every).Add(o.Every)
 		next = time.Date(b.Year(), b.Month(), b.Day(), b.Hour(), b.Minute(), b.Second(), b.Nanosecond(), o.Location)
+	case o.Every == day: // which may have 23 or 25 hours
+		next = midnight
 	case o.Every > 0:
 		start := time.Date(y, m, d, 0, 0, 0, 0, o.Location)
 		next = start.Add((t.Sub(start)/o.Every + 1) * o.Every)
@@ -25,15 +27,12 @@ func (o Options) due(t time.Time) time.Time {
 			next = midnight
 		}
 	}
-	if o.Daily && (next.IsZero() || midnight.Before(next)) {
-		next = midnight
-	}
 	return next
 }
 
-// overdue reports whether due is a boundary to act on at now. A clock that was
-// set back may have left one that now is too far from: then it is not, and due
-// has to be found anew.
+// overdue reports whether a rotation due at that time is to happen now. A clock
+// that was set back may have left due too far in the future: then anew is true, and
+// due has to be computed again.
 func (o Options) overdue(due, now time.Time) (rotate, anew bool) {
 	if due.IsZero() {
 		return false, false
@@ -42,7 +41,7 @@ func (o Options) overdue(due, now time.Time) (rotate, anew bool) {
 		return true, false
 	}
 	longest := 25 * time.Hour // a day on which the clocks go back
-	if o.Every > day && !o.Daily {
+	if o.Every > day {
 		longest = o.Every + time.Hour
 	}
 	return false, due.Sub(now) > longest

@@ -23,12 +23,10 @@ func TestDue(t *testing.T) {
 		{Options{Every: 7 * time.Hour}, "2026-05-28T22:00:00Z", "2026-05-29T00:00:00Z"},
 		{Options{Every: 24 * time.Hour}, "2026-05-28T22:00:00Z", "2026-05-29T00:00:00Z"},
 		{Options{Every: 7 * 24 * time.Hour}, "2026-05-28T22:00:00Z", "2026-06-01T00:00:00Z"}, // a Monday
-		{Options{Every: 36 * time.Hour, Daily: true}, "2026-05-28T22:00:00Z", "2026-05-29T00:00:00Z"},
-		{Options{Every: time.Hour, Daily: true}, "2026-05-28T22:00:00Z", "2026-05-28T23:00:00Z"},
-		{Options{Daily: true}, "2026-12-31T23:59:59Z", "2027-01-01T00:00:00Z"},
-		{Options{Daily: true, Location: berlin}, "2026-05-28T22:30:00Z", "2026-05-29T22:00:00Z"},
-		{Options{Daily: true, Location: berlin}, "2026-03-29T00:30:00Z", "2026-03-29T22:00:00Z"}, // 23 hours long
-		{Options{Daily: true, Location: berlin}, "2026-10-25T00:30:00Z", "2026-10-25T23:00:00Z"}, // 25
+		{Options{Every: 24 * time.Hour}, "2026-12-31T23:59:59Z", "2027-01-01T00:00:00Z"},
+		{Options{Every: 24 * time.Hour, Location: berlin}, "2026-05-28T22:30:00Z", "2026-05-29T22:00:00Z"},
+		{Options{Every: 24 * time.Hour, Location: berlin}, "2026-03-29T00:30:00Z", "2026-03-29T22:00:00Z"}, // 23 hours long
+		{Options{Every: 24 * time.Hour, Location: berlin}, "2026-10-25T00:30:00Z", "2026-10-25T23:00:00Z"}, // 25
 		{Options{Every: 7 * 24 * time.Hour, Location: berlin}, "2026-05-28T22:00:00Z", "2026-05-31T22:00:00Z"},
 		{Options{Every: time.Hour, Location: berlin}, "2026-03-29T00:30:00Z", "2026-03-29T01:00:00Z"},
 		{Options{Every: time.Hour, Location: berlin}, "2026-10-25T00:59:00Z", "2026-10-25T01:00:00Z"},
@@ -42,7 +40,7 @@ func TestDue(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := o.due(from).UTC().Format(time.RFC3339Nano); got != c.to {
-			t.Errorf("every %v, daily %v, %v: from %s due %s, want %s", o.Every, o.Daily, o.Location, c.from, got, c.to)
+			t.Errorf("every %v, %v: from %s due %s, want %s", o.Every, o.Location, c.from, got, c.to)
 		}
 	}
 }
@@ -80,7 +78,7 @@ func TestDueIsAhead(t *testing.T) {
 
 // A boundary that a wrong clock has left far ahead does not stop rotation.
 func TestDueAfterClockWasSetBack(t *testing.T) {
-	o := Options{Daily: true, Location: time.UTC}
+	o := Options{Every: 24 * time.Hour, Location: time.UTC}
 	wrong := time.Date(2038, 1, 19, 3, 14, 7, 0, time.UTC)
 	rotate, anew := o.overdue(o.due(wrong), time.Date(2026, 5, 28, 12, 40, 0, 0, time.UTC))
 	if rotate || !anew {

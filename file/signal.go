@@ -1,6 +1,7 @@
 package file
 
 import (
+	"errors"
 	"os"
 
 	"github.com/rollway/rollway/internal/onsignal"
@@ -10,15 +11,15 @@ import (
 // logrotate's postrotate script: f.ReopenOn(syscall.SIGHUP). Without a call of
 // it the File leaves all signals alone. It ends with stop, which does not wait
 // and may be called again, or with Close. The errors of Reopen go to
-// Options.OnError. Windows has no SIGHUP: there a File can only see by itself
+// Options.OnError. Windows has no SIGHUP; there a File only notices by itself
 // that it was moved.
 func (f *File) ReopenOn(signals ...os.Signal) (stop func()) {
-	if len(signals) == 0 || !f.watch() {
+	if len(signals) == 0 || !f.maintenance.watch() {
 		return func() {}
 	}
 	return onsignal.Call(func() {
-		if err := f.Reopen(); err != nil && f.opt.OnError != nil {
-			f.guard("OnError", func() { f.opt.OnError(err) })
+		if err := f.Reopen(); err != nil && !errors.Is(err, os.ErrClosed) { // a signal that came with Close
+			f.onError(err)
 		}
-	}, f.shut, f.watchers.Done, signals...)
+	}, f.maintenance.stop, f.maintenance.running.Done, signals...)
 }

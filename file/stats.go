@@ -5,44 +5,47 @@ import (
 	"fmt"
 	"io/fs"
 	"time"
+
+	"github.com/rollway/rollway/line"
 )
 
 // Stats is a snapshot of a File's counters; lines unless said otherwise. A
 // File drops nothing: at every moment Accepted = Written + Pending.
 //
-// A line is accepted when a Write takes it up and Pending while that Write
-// runs. A Write that fails hands the lines beyond its n back to the caller:
+// A line is accepted when a Write takes it up, and Pending while that Write
+// runs. A Write that fails hands the lines after its n back to the caller:
 // they leave Pending, and with it Accepted, and are counted in Returned. Sent
 // again, they are accepted again. So Accepted may fall.
 type Stats struct {
-	Accepted uint64 // Written + Pending
-	Written  uint64 // whole lines that the operating system took
-	Pending  uint64 // in a Write that has not returned
-
+	line.Ledger
 	Returned uint64 // handed back by a Write that failed
-	Rejected uint64 // offered after Close, never accepted
 
-	Bytes     uint64 // of the lines in Written
-	CutBytes  uint64 // of torn lines: cut by Open and Reopen
-	TornBytes uint64 // of torn lines: left by a failed Write, taken back or ended
-	Syncs     uint64 // calls of fsync
+	Bytes       uint64 // of the lines in Written
+	PaddedBytes uint64 // of white space that fills blocks; see WriteBuffers
+	CutBytes    uint64 // of torn lines: cut by Open and Reopen
+	TornBytes   uint64 // of torn lines: left by a failed Write, taken back or ended
+	Syncs       uint64 // calls of fsync
 
-	Reopens     uint64 // times the path was opened anew
+	Reopens     uint64 // times the path was opened again
 	Followed    uint64 // of these without a call, as the path no longer named the file
 	Truncations uint64 // times the file was found shorter than it was left
 	Rotations   uint64 // files that were given a name of their own
-	Packed      uint64 // rotated files that were packed,
-	PackedBytes uint64 // their bytes before
-	PackedTo    uint64 // and after
-	Pruned      uint64 // rotated files that were removed,
-	PrunedBytes uint64 // and their bytes on the disk
-	Recovered   uint64 // leftovers of a crash that were finished or removed
+	Abandoned   uint64 // files that were left for another one, because they failed
+	Failovers   uint64 // moves to Options.Failover
 
-	Mode Mode // how bytes get to the disk: Buffered where the file system refused another
+	Compressed     uint64 // rotated files that were compressed,
+	CompressedFrom uint64 // their bytes before
+	CompressedTo   uint64 // and after
+	Removed        uint64 // rotated files that were removed,
+	RemovedBytes   uint64 // and their bytes on the disk
+	Recovered      uint64 // leftovers of a crash that were finished or removed
 
-	Errors uint64 // failed writes, syncs, rotations, reopens, closes and work of the background
+	Path string // of the file in use
+	Mode Mode   // how bytes get to the disk: Buffered where the file system refuses another
 
-	LastError     string    // text of the latest error, "" if there was none
+	Errors        uint64    // failed writes, syncs, rotations, reopens, closes and background work
+	Failing       bool      // the latest Write failed
+	LastError     error     // the latest error, nil if there was none
 	LastErrorTime time.Time // when it happened
 }
 
@@ -62,8 +65,8 @@ func (f *File) count(change func(*Stats)) {
 }
 
 func (f *File) countError(err error) {
-	text, now := err.Error(), time.Now()
-	f.count(func(s *Stats) { s.Errors++; s.LastError, s.LastErrorTime = text, now })
+	now := time.Now()
+	f.count(func(s *Stats) { s.Errors++; s.LastError, s.LastErrorTime = err, now })
 }
 
 // fail names the call and the file before err, which may name the file already.
@@ -77,14 +80,17 @@ func (f *File) fail(call string, err error) error {
 // tell counts an error that fails no call and passes it on.
 func (f *File) tell(err error) {
 	f.countError(err)
-	if f.opt.OnError != nil {
-		f.guard("OnError", func() { f.opt.OnError(err) })
-	}
+	f.onError(err)
 }
 
+// notice tells OnError what the owner of the file should know and is no error.
 func (f *File) notice(format string, args ...any) {
-	if f.opt.OnNotice != nil {
-		f.guard("OnNotice", func() { f.opt.OnNotice(fmt.Sprintf(format, args...)) })
+	f.onError(fmt.Errorf("file: "+format, args...))
+}
+
+func (f *File) onError(err error) {
+	if f.opt.OnError != nil {
+		f.guard("OnError", func() { f.opt.OnError(err) })
 	}
 }
 

@@ -12,23 +12,32 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/direct"
+	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/logfile"
 )
 
-// A target is an open descriptor and what may be done with it.
+// A target is an open file, what may be done with it, and what has become of it.
 type target struct {
 	f       *os.File
-	real    string // the path of a regular file without symbolic links
-	regular bool   // a file on a disk: it can be cut and fsynced
-	blind   bool   // its permissions do not allow to read it
-	std     bool   // os.Stdout or os.Stderr: never closed
-	made    bool   // by this open
+	real    string    // the path of a regular file without symbolic links
+	regular bool      // a file on a disk: it can be truncated and fsynced
+	blind   bool      // its permissions do not allow reading
+	std     bool      // os.Stdout or os.Stderr: never closed
+	made    bool      // by this open
+	written time.Time // the last time before this open
+	fsyncs  *fsyncs
 
-	tracked  bool             // it is written where its Tail says, and locked alone
+	size  int64  // bytes of a regular file, as far as is known
+	torn  int64  // bytes of a torn line at the end; the next Write deals with them
+	keeps bool   // lines that stay were written to it
+	bad   error  // why it is not written to any more: the next Write opens another file
+	left  bool   // abandonFile has prepared a bad file for its end
+	aside string // its name as a rotated file, "" for none
+
+	appender *direct.Appender // of a regular file that is not tracked
+	tracked  bool             // it is written where its Tail says, and locked exclusively
 	tail     *direct.Tail     // nil if it was lost: the next call makes a new one
-	end      int64            // of what was written, where tail is nil
-	failed   bool             // the latest write of tail: something may stand behind the end
-	uncached *direct.Appender // with Mode Uncached, else nil
+	failed   bool             // the latest write of tail: something may be left after the end
 }
 
 // openTarget opens path for appending, or with alone for a Tail.
@@ -47,7 +56,6 @@ func openTarget(path string, perm fs.FileMode, alone bool) (target, error) {
 	if strings.HasSuffix(path, "/") || strings.HasSuffix(path, string(os.PathSeparator)) {
 		return target{}, fmt.Errorf("%s names a folder: give the path of a file in it", path)
 	}
-	mode := os.O_WRONLY
 	info, err := os.Stat(path)
 	made := err != nil
 	switch {
@@ -60,16 +68,20 @@ func openTarget(path string, perm fs.FileMode, alone bool) (target, error) {
 		return target{}, err // names path
 	case info.IsDir():
 		return target{}, fmt.Errorf("%s is a folder: give the path of a file in it", path)
+	case info.Mode()&fs.ModeSocket != 0:
+		return target{}, fmt.Errorf("%s is a socket: package remote writes to sockets", path)
 	}
-	if err != nil || info.Mode().IsRegular() {
-		mode = os.O_RDWR // the end has to be read
-	} else if alone {
-		return target{}, fmt.Errorf("%s: %w", path, errNotDirect)
+	flag := os.O_WRONLY | nonblock
+	if made || info.Mode().IsRegular() {
+		flag = os.O_RDWR // the end has to be read
 	}
-	f, err := openFile(path, mode|appending(alone)|os.O_CREATE, perm)
-	blind := mode == os.O_RDWR && !alone && errors.Is(err, fs.ErrPermission)
+	f, err := openFile(path, flag|appending(alone)|os.O_CREATE, perm)
+	blind := flag == os.O_RDWR && !alone && errors.Is(err, fs.ErrPermission)
 	if blind {
 		f, err = openFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, perm)
+	}
+	if isUnread(err) && !made && info.Mode()&fs.ModeNamedPipe != 0 {
+		return target{}, fmt.Errorf("%s is a named pipe that nobody reads: start its reader first: %w", path, err)
 	}
 	if err != nil {
 		return target{}, err
@@ -78,13 +90,21 @@ func openTarget(path string, perm fs.FileMode, alone bool) (target, error) {
 		f.Close()
 		return target{}, err
 	}
-	t := target{f: f, real: path, regular: info.Mode().IsRegular(), blind: blind, made: made}
-	if t.regular {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			t.real = real
-		}
+	t := target{f: f, real: path, regular: info.Mode().IsRegular(), blind: blind, made: made, written: info.ModTime()}
+	if real, err := filepath.EvalSymlinks(path); err == nil && t.regular {
+		t.real = real
 	}
 	return t, nil
+}
+
+// openFile opens path so that it can be renamed while it is open.
+func openFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
+	if runtime.GOOS == "windows" {
+		if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+			return os.OpenFile(path, flag, perm) // a pipe, the console, a link: an os.Root refuses them
+		}
+	}
+	return disk.OpenFile(path, flag, perm)
 }
 
 // appending is the flag of a file that is not for a Tail, which says itself
@@ -96,8 +116,8 @@ func appending(alone bool) int {
 	return os.O_APPEND
 }
 
-// size returns the size of a regular file, else 0.
-func (t target) size() int64 {
+// measure returns the size of a regular file, else 0.
+func (t target) measure() int64 {
 	if !t.regular {
 		return 0
 	}
@@ -108,69 +128,68 @@ func (t target) size() int64 {
 	return info.Size()
 }
 
-// modTime returns when a regular file was last written to, else the zero time.
-func (t target) modTime() time.Time {
-	if !t.regular {
-		return time.Time{}
-	}
-	info, err := t.f.Stat()
-	if err != nil {
-		return time.Time{}
-	}
-	return info.ModTime()
-}
-
 func (t target) close() error {
 	if t.std {
 		t.f.SetWriteDeadline(time.Time{}) // which Shutdown may have set
 		return nil
 	}
-	return errors.Join(t.free(), t.f.Close())
+	return errors.Join(t.endTail(), t.f.Close())
 }
 
-// free gives up the Tail, if there is one.
-func (t target) free() error {
+// endTail gives up the Tail, if there is one, and leaves the file as long as it
+// should be, with nothing allocated after its end. A file that someone else has
+// changed is left alone.
+func (t target) endTail() error {
 	if t.tail == nil {
 		return nil
 	}
-	return t.tail.Free()
+	size := t.tail.Size()
+	info, err := t.f.Stat()
+	switch {
+	case err == nil && info.Size() == size:
+		return t.tail.Close()
+	case err == nil && info.Size() > size && t.failed:
+		return errors.Join(t.tail.Cut(size), t.tail.Close())
+	}
+	return errors.Join(err, t.tail.Free())
 }
 
-// cutTail cuts off an unterminated last line. It returns how many bytes that
-// were and the beginning of them. The file is locked alone: somebody else may be
-// within a line.
-func (t target) cutTail() (cut int64, head []byte, err error) {
+// cutTorn removes an unterminated last line, which it reports, and returns its
+// length. The file is locked exclusively: somebody else may be within a line.
+func (f *File) cutTorn(t target) (cut int64, err error) {
 	info, err := t.f.Stat()
 	if err != nil {
-		return 0, nil, err
+		return 0, err
 	}
 	size := info.Size()
-	end, err := logfile.LastLineEnd(t.f, size, 0)
+	end, err := logfile.LastLineEnd(t.f, size)
 	if err != nil {
-		return 0, nil, err
+		return 0, err
 	}
 	if cut = size - end; cut == 0 {
-		return 0, nil, nil
+		return 0, nil
 	}
-	head = make([]byte, min(cut, 64))
+	head := make([]byte, min(cut, 64))
 	if _, err := t.f.ReadAt(head, end); err != nil {
-		return 0, nil, err
+		return 0, err
 	}
 	if err := t.truncate(end); err != nil {
-		return 0, nil, fmt.Errorf("cut the unterminated last line of %d bytes: %w", cut, err)
+		return 0, fmt.Errorf("cut the unterminated last line of %d bytes: %w", cut, err)
 	}
-	return cut, head, nil
+	f.count(func(s *Stats) { s.CutBytes += uint64(cut) })
+	f.notice("%s ended within a line, as after a crash: %d bytes cut, beginning with %q", t.real, cut, head)
+	return cut, nil
 }
 
-// takeBack cuts the n bytes of a torn line off the end of the file, which are
-// the last that this descriptor wrote. It reports false if it must not, as
-// something else is behind them or this is not a file, or if it cannot. What a
-// Tail has written is taken back by inspect.
+// takeBack removes the last n bytes of the file, which are the last that this
+// descriptor wrote. It reports false if it must not, as something else comes
+// after them or this is not a file, or if it cannot. What a failed write of a
+// Tail has left is removed by inspect.
 func (t target) takeBack(n int64) bool {
 	if !t.regular || t.tracked {
 		return false
 	}
-	end, err := t.f.Seek(0, io.SeekCurrent) // an append leaves it behind its last byte
+	end, err := t.f.Seek(0, io.SeekCurrent) // an append leaves it after its last byte
 	if err != nil {
 		return false
 	}
@@ -185,9 +204,7 @@ func (t target) truncate(size int64) error {
 	}
 	// A Windows handle for appending cannot cut; one by the name can, if the
 	// name still means this file.
-	here, err1 := t.f.Stat()
-	there, err2 := os.Stat(t.f.Name())
-	if err1 == nil && err2 == nil && os.SameFile(here, there) {
+	if _, same, _ := logfile.NewPath(t.f.Name()).Look(t.f); same {
 		return os.Truncate(t.f.Name(), size)
 	}
 	return err

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rollway/rollway/file"
@@ -35,15 +36,20 @@ func rotate(t *testing.T, f *file.File, n, size int) {
 }
 
 func TestKeepCount(t *testing.T) {
+	t.Parallel()
+	eachMode(t, testKeepCount)
+}
+
+func testKeepCount(t *testing.T, mode file.Mode) {
 	path := filepath.Join(t.TempDir(), "log")
-	f := open(t, path, file.Options{KeepCount: 3})
+	f := open(t, path, file.Options{Mode: mode, KeepCount: 3})
 	rotate(t, f, 10, 8)
 	write(t, f, "current\n")
-	eventually(t, "7 pruned", func() bool { return f.Stats().Pruned == 7 })
+	eventually(t, "7 pruned", func() bool { return f.Stats().Removed == 7 })
 	if _, got := parts(t, path, nil); strings.Join(got, "") != "file 7.\nfile 8.\nfile 9.\ncurrent\n" {
 		t.Errorf("parts %q", got)
 	}
-	if s := f.Stats(); s.PrunedBytes != 7*8 || s.Errors != 0 {
+	if s := f.Stats(); s.RemovedBytes != 7*8 || s.Errors != 0 {
 		t.Errorf("Stats = %+v", s)
 	}
 }
@@ -51,17 +57,22 @@ func TestKeepCount(t *testing.T) {
 // KeepSize is the whole series, and a current file that may yet grow counts
 // with what it may grow to.
 func TestKeepSize(t *testing.T) {
+	t.Parallel()
+	eachMode(t, testKeepSize)
+}
+
+func testKeepSize(t *testing.T, mode file.Mode) {
 	for _, c := range []struct {
 		o    file.Options
 		kept int
 	}{
-		{file.Options{KeepSize: 550}, 5},
-		{file.Options{KeepSize: 550, MaxSize: 200}, 3},
+		{file.Options{Mode: mode, KeepSize: 550}, 5},
+		{file.Options{Mode: mode, KeepSize: 550, MaxSize: 200}, 3},
 	} {
 		path := filepath.Join(t.TempDir(), "log")
 		f := open(t, path, c.o)
 		rotate(t, f, 10, 100)
-		eventually(t, "pruned", func() bool { return f.Stats().Pruned == uint64(10-c.kept) })
+		eventually(t, "pruned", func() bool { return f.Stats().Removed == uint64(10-c.kept) })
 		if got := rotated(t, path); len(got) != c.kept {
 			t.Errorf("%+v: %d kept, want %d", c.o, len(got), c.kept)
 		}
@@ -70,6 +81,7 @@ func TestKeepSize(t *testing.T) {
 
 // Foreign files that look alike are left alone.
 func TestOnlyOwnFilesArePruned(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "app.log")
 	foreign := []string{"app-20261121T080309.123456789Z-5f3a2c.log.bak", "app-old.log", "app.log.1", "app-web-20261121T080309.123456789Z-5f3a2c.log", "app-2016-11-04T18-30-00.000.log"}
@@ -92,15 +104,20 @@ func TestOnlyOwnFilesArePruned(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if s := f.Stats(); s.Pruned != 2 || s.Packed == 0 || s.Errors != 0 {
+	if s := f.Stats(); s.Removed != 2 || s.Compressed == 0 || s.Errors != 0 {
 		t.Errorf("Stats = %+v", s)
 	}
 }
 
 // A packed file has the content, permissions and time of what it was.
 func TestCompress(t *testing.T) {
+	t.Parallel()
+	eachMode(t, testCompress)
+}
+
+func testCompress(t *testing.T, mode file.Mode) {
 	path := filepath.Join(t.TempDir(), "log")
-	f := open(t, path, file.Options{Compress: file.Gzip{Level: 9}, OnError: func(err error) { t.Error(err) }})
+	f := open(t, path, file.Options{Mode: mode, Compress: file.Gzip{Level: 9}, OnError: func(err error) { t.Error(err) }})
 	if err := os.Chmod(path, 0o604); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +126,7 @@ func TestCompress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "packed", func() bool { return f.Stats().Packed == 1 && len(rotated(t, path)) == 1 })
+	eventually(t, "packed", func() bool { return f.Stats().Compressed == 1 && len(rotated(t, path)) == 1 })
 	name := rotated(t, path)[0]
 	if !strings.HasSuffix(name, ".gz") {
 		t.Fatalf("%s is not packed", name)
@@ -124,12 +141,13 @@ func TestCompress(t *testing.T) {
 	if _, got := parts(t, path, nil); len(got[0]) != 100_000 || !strings.HasPrefix(got[0], "file 0.") {
 		t.Errorf("%d bytes in the packed file", len(got[0]))
 	}
-	if s := f.Stats(); s.PackedBytes != 100_000 || s.PackedTo != uint64(info.Size()) || s.PackedTo > 2000 {
+	if s := f.Stats(); s.CompressedFrom != 100_000 || s.CompressedTo != uint64(info.Size()) || s.CompressedTo > 2000 {
 		t.Errorf("Stats = %+v", s)
 	}
 }
 
 func TestKeepPlain(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log")
 	f := open(t, path, file.Options{Compress: file.Gzip{}, KeepPlain: 2})
 	rotate(t, f, 5, 10)
@@ -146,6 +164,7 @@ func TestKeepPlain(t *testing.T) {
 }
 
 func TestBadCompressors(t *testing.T) {
+	t.Parallel()
 	for _, ext := range []string{"", "gz", ".", ".g/z", ".part", ".gz.x"} {
 		if _, err := file.Open(filepath.Join(t.TempDir(), "log"), file.Options{Compress: &faulty{ext: ext}}); err == nil || !strings.Contains(err.Error(), "extension") {
 			t.Errorf("extension %q: %v", ext, err)
@@ -194,7 +213,12 @@ func (w *faultyWriter) Write(p []byte) (int, error) {
 // A Compressor that fails or panics is told and tried again; the file stays as
 // it is, and Writes do not notice.
 func TestCompressorFails(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log")
+	synctest.Test(t, func(t *testing.T) { testCompressorFails(t, path) })
+}
+
+func testCompressorFails(t *testing.T, path string) {
 	c := &faulty{ext: ".gz"}
 	c.fails.Store(1 << 30)
 	var told, panics atomic.Int32
@@ -214,18 +238,22 @@ func TestCompressorFails(t *testing.T) {
 	}
 	write(t, f, "goes on\n")
 	c.fails.Store(1) // one panic, and then it is well
-	eventually(t, "packed", func() bool { return f.Stats().Packed == 1 })
+	eventually(t, "packed", func() bool { return f.Stats().Compressed == 1 })
 	if panics.Load() != 1 || told.Load() < 2 || f.Stats().Errors != uint64(told.Load()) {
 		t.Errorf("told %d times, of %d panics, Stats %+v", told.Load(), panics.Load(), f.Stats())
 	}
 	if left := glob(t, path+"-*.part"); len(left) > 0 {
 		t.Errorf("left %v", left)
 	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // Writes do not wait for packing, Shutdown only as long as it may, and what was
 // not packed is whole.
 func TestShutdownDoesNotWaitForPacking(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log")
 	c := &faulty{ext: ".gz", gate: make(chan struct{}), hung: make(chan struct{})}
 	f := open(t, path, file.Options{Compress: c})
@@ -252,15 +280,20 @@ func TestShutdownDoesNotWaitForPacking(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if s := f.Stats(); s.Packed != 2 {
+	if s := f.Stats(); s.Compressed != 2 {
 		t.Errorf("Stats = %+v", s)
 	}
 }
 
 // Close waits for the background.
 func TestClosePacks(t *testing.T) {
+	t.Parallel()
+	eachMode(t, testClosePacks)
+}
+
+func testClosePacks(t *testing.T, mode file.Mode) {
 	path := filepath.Join(t.TempDir(), "log")
-	f := open(t, path, file.Options{Compress: file.Gzip{}, KeepCount: 2, CloseTimeout: time.Minute})
+	f := open(t, path, file.Options{Mode: mode, Compress: file.Gzip{}, KeepCount: 2, CloseTimeout: time.Minute})
 	rotate(t, f, 4, 100_000)
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
@@ -273,6 +306,7 @@ func TestClosePacks(t *testing.T) {
 
 // What a crash has left is finished or removed by the next Open.
 func TestLeftovers(t *testing.T) {
+	t.Parallel()
 	const content = "one\ntwo\n"
 	packed := func(s string) []byte {
 		var b bytes.Buffer
@@ -311,7 +345,7 @@ func TestLeftovers(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, compress := range []file.Compressor{nil, file.Gzip{}} {
-				dir := t.TempDir()
+				dir := memoryDir(t)
 				for name, data := range c.before {
 					if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 						t.Fatal(err)
@@ -347,6 +381,7 @@ func TestLeftovers(t *testing.T) {
 
 // Rotated files go to a folder of their own.
 func TestFolder(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "old")
 	path := filepath.Join(dir, "log")
@@ -382,6 +417,7 @@ func TestFolder(t *testing.T) {
 // OnRotated gets each rotated file in its last form, in order, before it may be
 // removed, and may do with it what it likes.
 func TestOnRotated(t *testing.T) {
+	t.Parallel()
 	for _, compress := range []file.Compressor{nil, file.Gzip{}} {
 		path := filepath.Join(t.TempDir(), "log")
 		var mu sync.Mutex
@@ -417,7 +453,7 @@ func TestOnRotated(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("packing %v: called with %q, want %q", compress != nil, got, want)
 		}
-		if s := f.Stats(); s.Pruned != 9 || !strings.Contains(s.LastError, "OnRotated panicked") {
+		if s := f.Stats(); s.Removed != 9 || !strings.Contains(s.LastError.Error(), "OnRotated panicked") {
 			t.Errorf("packing %v: Stats = %+v", compress != nil, s)
 		}
 	}
@@ -429,11 +465,11 @@ func TestCloseEndsGoroutines(t *testing.T) {
 	running := func() bool {
 		buf := make([]byte, 1<<20)
 		stacks := string(buf[:runtime.Stack(buf, true)])
-		return strings.Contains(stacks, "file.(*keeper)") || strings.Contains(stacks, "file.(*File)")
+		return strings.Contains(stacks, "file.(*maintenance)") || strings.Contains(stacks, "file.(*File)")
 	}
 	eventually(t, "other tests are done", func() bool { return !running() })
-	for i := range 20 {
-		f := open(t, filepath.Join(t.TempDir(), "log"), file.Options{Every: time.Hour, Sync: file.Interval, Compress: file.Gzip{}, KeepAge: time.Hour, CloseTimeout: time.Minute})
+	for i := range 10 {
+		f := open(t, filepath.Join(t.TempDir(), "log"), file.Options{Every: time.Hour, Sync: file.SyncInterval, Compress: file.Gzip{}, KeepAge: time.Hour, CloseTimeout: time.Minute})
 		f.ReopenOn(os.Interrupt)
 		rotate(t, f, 3, 100)
 		ctx, cancel := context.WithCancel(context.Background())

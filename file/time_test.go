@@ -58,7 +58,7 @@ func TestRotateDaily(t *testing.T) {
 		{nil, []string{"2000-01-01T00\n2000-01-01T04\n2000-01-01T08\n2000-01-01T12\n2000-01-01T16\n2000-01-01T20\n", "2000-01-02T00\n2000-01-02T04\n2000-01-02T08\n"}},
 		{zone, []string{"2000-01-01T00\n2000-01-01T04\n", "2000-01-01T08\n2000-01-01T12\n2000-01-01T16\n2000-01-01T20\n2000-01-02T00\n2000-01-02T04\n", "2000-01-02T08\n"}},
 	} {
-		bubble(t, file.Options{Daily: true, Location: c.loc}, func(t *testing.T, path string, f *file.File) {
+		bubble(t, file.Options{Every: 24 * time.Hour, Location: c.loc}, func(t *testing.T, path string, f *file.File) {
 			for range 9 {
 				write(t, f, time.Now().UTC().Format("2006-01-02T15\n"))
 				time.Sleep(4 * time.Hour)
@@ -101,7 +101,7 @@ func TestFileOfYesterdayIsRotated(t *testing.T) {
 			if err := os.Chtimes(path, at, at); err != nil {
 				t.Fatal(err)
 			}
-			f := open(t, path, file.Options{Daily: true})
+			f := open(t, path, file.Options{Every: 24 * time.Hour})
 			defer f.Close()
 			write(t, f, "new\n")
 			want := []string{"old\nnew\n"}
@@ -117,7 +117,7 @@ func TestFileOfYesterdayIsRotated(t *testing.T) {
 
 // What is older than KeepAge goes without a Write or a rotation.
 func TestKeepAge(t *testing.T) {
-	bubble(t, file.Options{Daily: true, KeepAge: 72 * time.Hour}, func(t *testing.T, path string, f *file.File) {
+	bubble(t, file.Options{Every: 24 * time.Hour, KeepAge: 72 * time.Hour}, func(t *testing.T, path string, f *file.File) {
 		for i := range 6 {
 			write(t, f, fmt.Sprintf("day %d\n", i))
 			time.Sleep(24 * time.Hour)
@@ -132,7 +132,7 @@ func TestKeepAge(t *testing.T) {
 		if _, got := parts(t, path, nil); !slices.Equal(got, want[2:]) {
 			t.Errorf("parts %q, want %q", got, want[2:])
 		}
-		if s := f.Stats(); s.Pruned != 5 || s.PrunedBytes != 30 {
+		if s := f.Stats(); s.Removed != 5 || s.RemovedBytes != 30 {
 			t.Errorf("Stats = %+v", s)
 		}
 	})
@@ -143,7 +143,7 @@ func TestKeepAge(t *testing.T) {
 func TestSyncByInterval(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	synctest.Test(t, func(t *testing.T) {
-		f := open(t, path, file.Options{Sync: file.Interval, SyncEvery: time.Minute})
+		f := open(t, path, file.Options{Sync: file.SyncInterval, SyncEvery: time.Minute})
 		syncs := func(want uint64) {
 			t.Helper()
 			synctest.Wait()
@@ -178,7 +178,7 @@ func TestSyncByInterval(t *testing.T) {
 
 // With Never, Sync reaches the files that were rotated since.
 func TestSyncCoversRotatedFiles(t *testing.T) {
-	for policy, want := range map[file.SyncPolicy]uint64{file.Never: 4, file.EachWrite: 4} {
+	for policy, want := range map[file.SyncPolicy]uint64{file.SyncNever: 4, file.SyncEachWrite: 4} {
 		f := open(t, filepath.Join(t.TempDir(), "log"), file.Options{Sync: policy})
 		for range 3 {
 			write(t, f, "line\n")
@@ -195,16 +195,16 @@ func TestSyncCoversRotatedFiles(t *testing.T) {
 	}
 }
 
-// The path is looked at once in CheckEvery, and a file that is gone is made
+// The path is looked at once a second, and a file that is gone is made
 // anew after a grace.
 func TestFollowsByTime(t *testing.T) {
-	bubble(t, file.Options{CheckEvery: time.Minute}, func(t *testing.T, path string, f *file.File) {
+	bubble(t, file.Options{}, func(t *testing.T, path string, f *file.File) {
 		write(t, f, "1\n")
 		if err := os.Rename(path, path+".1"); err != nil {
 			t.Fatal(err)
 		}
 		write(t, f, "2\n") // not looked yet
-		time.Sleep(time.Minute)
+		time.Sleep(time.Second)
 		write(t, f, "3\n") // seen for the first time
 		time.Sleep(999 * time.Millisecond)
 		write(t, f, "4\n")
@@ -219,7 +219,7 @@ func TestFollowsByTime(t *testing.T) {
 }
 
 func TestNeverFollows(t *testing.T) {
-	bubble(t, file.Options{CheckEvery: -1}, func(t *testing.T, path string, f *file.File) {
+	bubble(t, file.Options{NoFollow: true}, func(t *testing.T, path string, f *file.File) {
 		write(t, f, "1\n")
 		if err := os.Rename(path, path+".1"); err != nil {
 			t.Fatal(err)

@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -32,7 +34,7 @@ func balanced(t *testing.T, f *File, written, returned uint64) {
 }
 
 func TestDevices(t *testing.T) {
-	f := mustOpen(t, "/dev/null", Options{Sync: EachWrite})
+	f := mustOpen(t, "/dev/null", Options{Sync: SyncEachWrite})
 	if _, err := f.Write([]byte("line\n")); err != nil {
 		t.Errorf("Write = %v", err)
 	}
@@ -61,32 +63,71 @@ func fifo(t *testing.T, o Options) (*File, *os.File) {
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	opened := make(chan *os.File, 1)
-	go func() {
-		r, err := os.Open(path)
-		if err != nil {
-			t.Error(err)
-		}
-		opened <- r
-	}()
-	f := mustOpen(t, path, o)
-	r := <-opened
+	r, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { r.Close() })
-	return f, r
+	return mustOpen(t, path, o), r
+}
+
+// Open never waits: neither for the reader of a pipe nor for anybody else.
+func TestOpenDoesNotHang(t *testing.T) {
+	dir := t.TempDir()
+	pipe, socket := filepath.Join(dir, "pipe"), filepath.Join(dir, "socket")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for path, want := range map[string]string{
+		pipe:   "named pipe that nobody reads",
+		socket: "is a socket",
+		dir:    "is a folder",
+	} {
+		for _, mode := range []Mode{Buffered, Direct, Uncached} {
+			f, err := Open(path, Options{Mode: mode})
+			if err == nil {
+				f.Close()
+			}
+			if mode == Buffered && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path)) || err == nil {
+				t.Errorf("Open(%s) with Mode %v = %v, want %q", path, mode, err, want)
+			}
+		}
+	}
+	// Nor does Reopen, where a pipe came in place of the file.
+	path := filepath.Join(dir, "log")
+	f := mustOpen(t, path, Options{})
+	if err := errors.Join(os.Remove(path), os.Rename(pipe, path)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Reopen(); err == nil || !strings.Contains(err.Error(), "old file stays in use") {
+		t.Errorf("Reopen = %v", err)
+	}
+	if _, err := f.Write([]byte("line\n")); err != nil {
+		t.Error(err)
+	}
+	balanced(t, f, 1, 0)
 }
 
 func TestPipe(t *testing.T) {
-	f, r := fifo(t, Options{Sync: EachWrite})
+	f, r := fifo(t, Options{Sync: SyncEachWrite})
 	if _, err := f.Write([]byte("a\nb")); err != nil {
 		t.Fatal(err)
+	}
+	if n, err := f.WriteBuffers([][]byte{[]byte("c\n"), nil, []byte("d\ne\n")}, 3); n != 6 || err != nil {
+		t.Fatalf("WriteBuffers = %d, %v", n, err)
 	}
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := io.ReadAll(r); string(got) != "a\nb\n" || err != nil {
+	if got, err := io.ReadAll(r); string(got) != "a\nb\nc\nd\ne\n" || err != nil {
 		t.Errorf("read %q, %v", got, err)
 	}
-	balanced(t, f, 2, 0)
+	balanced(t, f, 5, 0)
 }
 
 func TestPipeWithoutReader(t *testing.T) {
@@ -103,7 +144,7 @@ func TestPipeWithoutReader(t *testing.T) {
 // again is whole.
 func TestTornLineInPipe(t *testing.T) {
 	var notices []string
-	f, r := fifo(t, Options{OnNotice: func(s string) { notices = append(notices, s) }})
+	f, r := fifo(t, Options{OnError: func(err error) { notices = append(notices, err.Error()) }})
 	long := strings.Repeat("x", 1<<20) + "\n" // more than a pipe holds
 	type result struct {
 		n   int
@@ -119,12 +160,12 @@ func TestTornLineInPipe(t *testing.T) {
 	if _, err := io.ReadFull(r, first); string(first) != "a\n" || err != nil {
 		t.Fatalf("read %q, %v", first, err)
 	}
-	f.current.SetWriteDeadline(time.Unix(1, 0))
+	f.io.f.SetWriteDeadline(time.Unix(1, 0))
 	if got := <-written; got.n != 2 || !errors.Is(got.err, os.ErrDeadlineExceeded) {
 		t.Fatalf("Write into a full pipe = %d, %v, want 2 and a deadline", got.n, got.err)
 	}
 	balanced(t, f, 1, 1)
-	f.current.SetWriteDeadline(time.Time{})
+	f.io.f.SetWriteDeadline(time.Time{})
 	all := make(chan string, 1)
 	go func() {
 		b, _ := io.ReadAll(r)
@@ -176,7 +217,7 @@ func TestShutdownOnStalledPipe(t *testing.T) {
 			t.Error("Write into a stalled pipe = nil")
 		}
 	}
-	<-f.idle
+	<-f.shut
 	if err := f.io.f.Close(); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("the last call did not close the file: %v", err)
 	}
@@ -204,7 +245,7 @@ func TestShutdownLeavesBehindWhatHangs(t *testing.T) {
 		t.Errorf("the file was closed under a call: %v", err)
 	}
 	close(release)
-	<-f.idle
+	<-f.shut
 	if _, err := f.io.f.Stat(); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("the last call did not close the file: %v", err)
 	}
@@ -237,31 +278,6 @@ func TestStdout(t *testing.T) {
 	}
 }
 
-// An fsync that failed is not tried again on the same file.
-func TestFailedSyncSticks(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log")
-	f := mustOpen(t, path, Options{Sync: EachWrite})
-	injected := errors.New("injected")
-	f.io.syncErr = injected
-	if n, err := f.Write([]byte("a\n")); n != 2 || !errors.Is(err, injected) {
-		t.Errorf("Write = %d, %v, want 2 and the error of the fsync", n, err)
-	}
-	if err := f.Sync(); !errors.Is(err, injected) {
-		t.Errorf("Sync = %v", err)
-	}
-	balanced(t, f, 1, 0)
-	if s := f.Stats(); s.Syncs != 0 {
-		t.Errorf("fsync was called %d times", s.Syncs)
-	}
-	if err := errors.Join(f.Reopen(), f.Sync()); err != nil {
-		t.Errorf("after Reopen: %v", err)
-	}
-	f.io.syncErr = injected
-	if err := f.Close(); !errors.Is(err, injected) {
-		t.Errorf("Close = %v", err)
-	}
-}
-
 // Where something else is behind a torn line, nothing is cut.
 func TestForeignBytesAreNotCut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
@@ -285,4 +301,19 @@ func TestForeignBytesAreNotCut(t *testing.T) {
 		t.Errorf("the file holds %q", b)
 	}
 	balanced(t, f, 1, 0)
+}
+
+// A pipe has no fsync, also in the background.
+func TestPipeSyncInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []error
+		f, _ := fifo(t, Options{Sync: SyncInterval, OnError: func(err error) { told = append(told, err) }})
+		if _, err := f.Write([]byte("a\n")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		if err := errors.Join(f.Sync(), f.Close()); err != nil || len(told) > 0 {
+			t.Errorf("Sync and Close = %v, told %v", err, told)
+		}
+	})
 }

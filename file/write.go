@@ -2,83 +2,168 @@ package file
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
+	"slices"
+	"time"
 
+	"github.com/rollway/rollway/internal/direct"
 	"github.com/rollway/rollway/internal/linecount"
 )
 
-// Write appends the lines in p; see File for its contract. A missing last line
-// end is added. It does not keep p. With Options.Sync EachWrite it may return
-// len(p) and an error: the lines are in the file, but not safe on the disk.
+// Write appends the lines in p; see File for its contract. A missing last
+// newline is added. It does not keep p.
 func (f *File) Write(p []byte) (int, error) {
-	lines := linecount.Of(p)
+	whole := p
+	if len(p) > 0 && p[len(p)-1] != '\n' {
+		whole = append(append(make([]byte, 0, len(p)+1), p...), '\n')
+	}
+	n, err := f.writeLines([][]byte{whole}, int64(len(p)), linecount.Of(p), false)
+	return int(n), err
+}
+
+// WriteBuffers appends the lines in the buffers, each of which ends with a
+// newline. It returns how many of their bytes are in the file: all of them, or
+// up to a line end and an error; the caller gives the rest again. Buffers that
+// fit a file together are one write, which MaxSize splits between two of them:
+// a buffer is in one file, as a Write is.
+//
+// With Mode Direct, a buffer of 1 MiB or more is written as it is, without a
+// copy, if it begins at a multiple of 4096 bytes and has 4096 bytes of capacity
+// after its end: WriteBuffers may overwrite these. Before such a buffer, spaces
+// before the last newline or a blank line of them may fill the file's last
+// block. While WriteBuffers runs, it may change a buffer's last byte.
+//
+// The caller says how many lines there are: to count them would take a third of
+// the time of a large write.
+func (f *File) WriteBuffers(buffers [][]byte, lines uint64) (n int64, err error) {
+	for i, b := range buffers {
+		if len(b) > 0 && b[len(b)-1] != '\n' {
+			return 0, f.fail("write", fmt.Errorf("buffer %d of %d does not end with a newline", i, len(buffers)))
+		}
+	}
+	return f.writeLines(buffers, countBytes(buffers), lines, true)
+}
+
+// writeLines appends buffers, of which the first size bytes and the lines are the
+// caller's, and counts what becomes of them.
+func (f *File) writeLines(buffers [][]byte, size int64, lines uint64, inPlace bool) (n int64, err error) {
 	if !f.enter(lines) {
 		return 0, f.fail("write", os.ErrClosed)
 	}
-	n, err := f.write(p)
 	written := lines
-	if n < len(p) {
-		written = linecount.Of(p[:n])
+	if err = f.lock(context.Background()); err == nil {
+		f.io.todo = append(f.io.todo[:0], buffers...)
+		n, err = f.write(f.io.todo, inPlace)
+		f.unlock()
 	}
+	if err != nil {
+		written -= min(written, countLines(skip(slices.Clone(buffers), n)))
+	}
+	n = min(n, size)
 	f.mu.Lock()
 	f.stats.Written += written
 	f.stats.Bytes += uint64(n)
-	f.dirty = f.dirty || n > 0
-	f.mu.Unlock()
-	if err != nil {
-		err = f.fail("write", err)
-		f.countError(err)
+	if n > 0 || err != nil {
+		f.stats.Failing = err != nil
 	}
+	f.mu.Unlock()
+	err = f.failed("write", err)
 	f.leave(lines, lines-written)
 	return n, err
 }
 
-var newline = []byte{'\n'}
-
-func (f *File) write(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
+func countLines(buffers [][]byte) (lines uint64) {
+	for _, b := range buffers {
+		lines += linecount.Of(b)
 	}
-	whole := p
-	if p[len(p)-1] != '\n' {
-		whole = append(append(make([]byte, 0, len(p)+1), p...), '\n')
-	}
-	if err := f.lock(context.Background()); err != nil {
-		return 0, err
-	}
-	defer f.unlock()
-	if err := f.mend(); err != nil {
-		return 0, err
-	}
-	if f.io.pin == nil {
-		f.ready(len(whole))
-	}
-	n, err := f.put(whole)
-	f.unpin()
-	if n < len(whole) || f.io.failed {
-		n = f.cutBack(whole, n)
-	}
-	if errors.Is(err, syscall.ENOSPC) && f.opt.keeps() {
-		f.keeper.poke() // what may go, goes now
-	}
-	if f.opt.Sync == EachWrite && n > 0 {
-		if syncErr := f.sync(); syncErr != nil {
-			err = errors.Join(err, syncErr)
-		}
-	}
-	return min(n, len(p)), err
+	return lines
 }
 
-// cutBack deals with the first n bytes of p being in the file. It returns the
+// attempts is how many files a write tries: the one in use, a new one in the
+// same folder, one in Options.Failover.
+const attempts = 3
+
+// write appends todo, which it changes. It returns how many bytes of it are in
+// files to stay: whole lines. The turn is held.
+func (f *File) write(todo [][]byte, inPlace bool) (n int64, err error) {
+	defer clear(todo)
+	defer f.unpin()
+	tries := 0
+	for todo = skip(todo, 0); len(todo) > 0; {
+		now := time.Now()
+		if err = f.ready(now, f.takes(len(todo[0]), inPlace)); err == nil {
+			var m int64
+			m, err = f.append(f.fitting(todo, inPlace), inPlace)
+			todo = skip(todo, m)
+			n += m
+		} else if f.io.left {
+			return n, err // no other file can be opened
+		}
+		if err == nil {
+			continue
+		}
+		if tries++; !f.judge(err, now) || tries == attempts {
+			return n, err
+		}
+	}
+	f.io.quiet = false
+	return n, nil
+}
+
+// takes returns how many bytes of a file a buffer of that length may take.
+func (f *File) takes(length int, inPlace bool) int64 {
+	if inPlace && f.io.tracked && length >= direct.InPlace {
+		length += 2 * direct.Align
+	}
+	return int64(length)
+}
+
+// fitting returns the buffers at the front of bufs that go to the file in use:
+// at least one, and all of them after Prepare.
+func (f *File) fitting(bufs [][]byte, inPlace bool) [][]byte {
+	if f.opt.MaxSize == 0 || f.io.pin != nil {
+		return bufs
+	}
+	size := f.io.size
+	for i, b := range bufs {
+		if size += f.takes(len(b), inPlace); i > 0 && size > f.opt.MaxSize {
+			return bufs[:i]
+		}
+	}
+	return bufs
+}
+
+// append appends bufs to the file in use. It returns how many of their bytes are
+// there to stay: whole lines.
+func (f *File) append(bufs [][]byte, inPlace bool) (n int64, err error) {
+	from := f.io.size
+	n, err = f.put(bufs, inPlace)
+	if err != nil || f.io.failed {
+		n = f.cutBack(bufs, n)
+	}
+	if f.opt.Sync == SyncEachWrite && n > 0 {
+		if syncErr := f.syncFile(); syncErr != nil {
+			f.withdraw(from, n)
+			n, err = 0, errors.Join(err, syncErr)
+		}
+	}
+	if n > 0 {
+		f.io.keeps = true
+		f.io.fsyncs.dirty.Store(f.io.regular)
+	}
+	return n, err
+}
+
+// cutBack deals with the first n bytes of bufs being in the file. It returns the
 // length of the whole lines.
-func (f *File) cutBack(p []byte, n int) int {
-	end := bytes.LastIndexByte(p[:n], '\n') + 1
-	if torn := int64(n - end); torn > 0 {
+func (f *File) cutBack(bufs [][]byte, n int64) int64 {
+	end := lineEnd(bufs, n)
+	if torn := n - end; torn > 0 {
 		f.count(func(s *Stats) { s.TornBytes += uint64(torn) })
 		if f.io.takeBack(torn) {
 			f.io.size -= torn
@@ -92,8 +177,29 @@ func (f *File) cutBack(p []byte, n int) int {
 	return end
 }
 
-// mend makes sure that the file ends in a line end.
+// withdraw removes the last n bytes of lines, which begin at from and did not
+// get to the disk.
+func (f *File) withdraw(from, n int64) {
+	var err error
+	switch {
+	case f.io.tail != nil:
+		err = f.io.tail.Cut(from)
+		f.io.size = f.io.tail.Size()
+	case f.io.takeBack(n):
+		f.io.size = from
+	default:
+		err = errors.New("somebody else has written to it, or it cannot be truncated")
+	}
+	if err != nil {
+		f.notice("lines that may be on the disk in %s are written again elsewhere: %w", f.io.real, err)
+	}
+}
+
+// mend makes sure that the file ends with a newline.
 func (f *File) mend() error {
+	if f.io.bad != nil {
+		return nil
+	}
 	if err := f.inspect(); err != nil {
 		return err
 	}
@@ -107,29 +213,72 @@ func (f *File) mend() error {
 			return fmt.Errorf("end a torn line: %w", err)
 		}
 		f.io.size++
-		f.notice("%s: a failed write left %d bytes of a line, which could not be taken back: they are a line of their own now", f.path, f.io.torn)
+		f.notice("%s: a failed write left %d bytes of a line, which could not be taken back: they are a line of their own now", f.io.real, f.io.torn)
 	}
 	f.io.torn = 0
 	return nil
 }
 
-// sync calls fsync unless it has failed before, for rotated files and names
-// too where that was not done yet.
-func (f *File) sync() error {
-	if f.io.syncErr != nil || !f.io.regular {
-		return f.io.syncErr
+var newline = []byte{'\n'}
+
+// syncFile forces the file in use and its name to the disk, unless an fsync of
+// it has failed before. After one that fails the file is not written to.
+func (f *File) syncFile() error {
+	if !f.io.regular {
+		return nil
 	}
-	f.io.syncErr = f.keeper.syncCurrent(f.io.f)
-	f.keeper.syncBehind(true)
-	err := errors.Join(f.io.syncErr, f.keeper.takeFailure())
-	if f.io.unnamed {
-		dir := filepath.Dir(f.io.real)
-		syncErr := syncFolder(dir)
-		if f.io.series.folder != dir {
-			syncErr = errors.Join(syncErr, syncFolder(f.io.series.folder))
+	err := f.maintenance.sync(f.io.fsyncs)
+	if err == nil && f.io.unnamed {
+		if err = syncFolders(filepath.Dir(f.io.real), f.io.series.folder); err != nil {
+			f.io.fsyncs.lose(err)
 		}
-		f.io.unnamed = syncErr != nil
-		err = errors.Join(err, syncErr)
+		f.io.unnamed = err != nil
 	}
+	f.io.bad = cmp.Or(f.io.bad, err)
 	return err
+}
+
+// sync is syncFile for rotated files too.
+func (f *File) sync() error {
+	err := f.syncFile()
+	f.maintenance.syncOwed(true)
+	lost := f.maintenance.takeFailure()
+	if errors.Is(lost, err) {
+		return lost
+	}
+	return errors.Join(err, lost)
+}
+
+// countBytes returns the number of bytes in bufs.
+func countBytes(bufs [][]byte) (n int64) {
+	for _, b := range bufs {
+		n += int64(len(b))
+	}
+	return n
+}
+
+// skip removes n bytes and empty buffers from the front of bufs, which it
+// changes.
+func skip(bufs [][]byte, n int64) [][]byte {
+	for len(bufs) > 0 && (n > 0 || len(bufs[0]) == 0) {
+		k := min(int64(len(bufs[0])), n)
+		n -= k
+		if bufs[0] = bufs[0][k:]; len(bufs[0]) == 0 {
+			bufs = bufs[1:]
+		}
+	}
+	return bufs
+}
+
+// lineEnd returns the length of the whole lines in the first n bytes of bufs,
+// each of which ends with a newline.
+func lineEnd(bufs [][]byte, n int64) (end int64) {
+	for _, b := range bufs {
+		if n < int64(len(b)) {
+			return end + int64(bytes.LastIndexByte(b[:n], '\n')) + 1
+		}
+		n -= int64(len(b))
+		end += int64(len(b))
+	}
+	return end
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/rollway/rollway"
 	"github.com/rollway/rollway/httplog"
@@ -60,4 +61,27 @@ func ExampleLevelHandler() {
 	// Output:
 	// 200 info,db.*=debug
 	// 400 set levels: level rule "loud": "loud" is no level: take one of trace, debug, info, warn, error, panic, fatal, off
+}
+
+func Example_sampling() {
+	log, err := rollway.New(rollway.Options{
+		Outputs:  []rollway.Output{{Writer: stable{}}},
+		Sampling: &rollway.Sampling{Period: time.Hour, First: 1, Attrs: []string{"route", "status"}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /pay/{id}", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /user", http.NotFound)
+	handler := httplog.Middleware(log, httplog.Options{NewID: func() string { return "id" }})(mux)
+	for _, path := range []string{"/pay/1", "/user", "/pay/2", "/user", "/pay/3"} {
+		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", path, nil))
+	}
+	log.Close()
+	// Unordered output:
+	// {"time":…,"level":"INFO","msg":"http request","attrs":{"request_id":"id","method":"GET","path":"/pay/1","route":"GET /pay/{id}","status":200,"bytes":0,"duration":…,"remote":"192.0.2.1:1234"}}
+	// {"time":…,"level":"WARN","msg":"http request","attrs":{"request_id":"id","method":"GET","path":"/user","route":"GET /user","status":404,"bytes":19,"duration":…,"remote":"192.0.2.1:1234"}}
+	// {"time":…,"level":"INFO","msg":"rollway: 2 lines left out by sampling","attrs":{"of":"http request route=\"GET /pay/{id}\" status=200","left_out":2}}
+	// {"time":…,"level":"WARN","msg":"rollway: 1 line left out by sampling","attrs":{"of":"http request route=\"GET /user\" status=404","left_out":1}}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway"
+	"github.com/rollway/rollway/internal/panicsite"
 	"github.com/rollway/rollway/internal/request"
 )
 
@@ -47,9 +48,6 @@ type Options struct {
 	// to what is around the middleware; net/http then logs it a second time and
 	// closes the connection. Default: it ends here.
 	Repanic bool
-
-	// FlushTimeout bounds the flush and sync of all outputs after a panic. Default: 5 s.
-	FlushTimeout time.Duration
 }
 
 // Middleware returns a function that puts a handler behind one that logs its
@@ -68,10 +66,15 @@ type Options struct {
 //
 //	{"time":"…","level":"INFO","msg":"http request","attrs":{"request_id":"…","method":"GET","path":"/pay","status":200,"bytes":2,"duration":81920,"remote":"192.0.2.1:4711"}}
 //
+// All these lines have one message. [rollway.Sampling] tells them apart by route
+// and status where Sampling.Attrs names these:
+//
+//	Sampling: &rollway.Sampling{First: 100, Then: 100, Attrs: []string{"route", "status"}}
+//
 // A handler that took the connection over (hijacked) has no status and bytes.
 //
-// A panic is logged at PANIC with the stack, its line's source is where it came
-// from, and every output is flushed and synced. If no response was begun, it is 500. If one
+// A panic is logged after that at PANIC with the stack, its line's source is where
+// it came from, and every output is flushed and synced. If no response was begun, it is 500. If one
 // was, it is cut off by a panic with [http.ErrAbortHandler], so that the client
 // does not take the part for the whole. A handler's own panic with
 // http.ErrAbortHandler is passed on and not logged as a panic; its line has
@@ -95,9 +98,6 @@ func Middleware(log *rollway.Logger, o Options) func(http.Handler) http.Handler 
 	o.IDHeader = http.CanonicalHeaderKey(o.IDHeader)
 	if o.NewID == nil {
 		o.NewID = request.NewID
-	}
-	if o.FlushTimeout <= 0 {
-		o.FlushTimeout = request.FlushDeadline
 	}
 	m := &middleware{Options: o, log: log}
 	return func(next http.Handler) http.Handler {
@@ -186,17 +186,15 @@ func (x *exchange) end() {
 		}
 		return
 	}
-	pc, stack := request.PanicSite()
-	x.m.log.LogAt(x.r.Context(), time.Time{}, pc, rollway.LevelPanic, request.PanicText(p), slog.String("stack", stack))
+	at := time.Now()
+	pc, stack := panicsite.Find()
 	begun := x.status != 0 || x.hijacked
 	if !begun {
 		x.fail(x.m.Repanic)
 	}
 	x.panicked, x.returned = true, !begun
 	x.line()
-	ctx, cancel := context.WithTimeout(context.Background(), x.m.FlushTimeout)
-	_ = x.m.log.Sync(ctx) // an output that cannot is counted and reported by the Logger's owner
-	cancel()
+	x.m.log.LogSync(x.r.Context(), at, pc, rollway.LevelPanic, panicsite.Text(p), slog.String("stack", stack))
 	switch {
 	case x.m.Repanic:
 		panic(p)

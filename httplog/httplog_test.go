@@ -24,7 +24,7 @@ type sink struct {
 	flushes, syncs atomic.Int32
 }
 
-func (s *sink) SyncContext(context.Context) error {
+func (s *sink) Sync() error {
 	s.syncs.Add(1)
 	return nil
 }

@@ -20,6 +20,31 @@ var regexpOf = regexp.MustCompile
 
 func charge(card *struct{ number int }) int { return card.number }
 
+// TestPanicHasOneStack: that of the panic, also where Options.Stack adds one to
+// each line of that level.
+func TestPanicHasOneStack(t *testing.T) {
+	s := new(sink)
+	log, err := rollway.New(rollway.Options{Outputs: []rollway.Output{{Writer: s}}, Stack: slog.LevelError})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(httplog.Middleware(log, httplog.Options{})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { charge(nil) })))
+	defer srv.Close()
+	if _, _, err := do(t, "GET", srv.URL); err != nil {
+		t.Fatal(err)
+	}
+	got := s.wait(t, 2)
+	for _, r := range got {
+		if strings.Count(r.Line, `"stack":`) != 1 {
+			t.Errorf("stacks in %s", r.Line)
+		}
+	}
+	// The line of the request comes first.
+	if stack, _ := got[1].Attrs["stack"].(string); !strings.HasPrefix(stack, "github.com/rollway/rollway/httplog_test.charge\n\t") {
+		t.Errorf("not the panic's stack: %s", got[1].Line)
+	}
+}
+
 func TestPanic(t *testing.T) {
 	for name, o := range map[string]httplog.Options{"ends here": {}, "repanic": {Repanic: true}} {
 		t.Run(name, func(t *testing.T) {
@@ -39,7 +64,7 @@ func TestPanic(t *testing.T) {
 				t.Errorf("header of another response: %v", h)
 			}
 			got := s.wait(t, 2)
-			p, line := got[0], got[1]
+			line, p := got[0], got[1]
 			stack, _ := p.Attrs["stack"].(string)
 			if p.Level != rollway.LevelPanic || !strings.Contains(p.Msg, "panic: runtime error: invalid memory address") ||
 				!strings.HasPrefix(stack, "github.com/rollway/rollway/httplog_test.charge\n\t") || p.Attrs["request_id"] != "r1" {
@@ -77,7 +102,7 @@ func TestPanicInTheMiddle(t *testing.T) {
 				t.Errorf("the client got %q and no error", body)
 			}
 			got := s.wait(t, 2)
-			if got[0].Msg != "panic: the rest is missing" || got[1].Attrs["aborted"] != true || got[1].Attrs["status"] != int64(200) || got[1].Level != slog.LevelError {
+			if got[1].Msg != "panic: the rest is missing" || got[0].Attrs["aborted"] != true || got[0].Attrs["status"] != int64(200) || got[0].Level != slog.LevelError {
 				t.Errorf("got %s\nand %s", got[0].Line, got[1].Line)
 			}
 		})

@@ -24,7 +24,7 @@ func (r *Relay) accept(ctx context.Context, l net.Listener) error {
 			pause = 0
 			r.accepted(socket, overTLS)
 		case ctx.Err() != nil, r.isClosing():
-			return ErrClosed
+			return errClosed
 		case errors.Is(err, net.ErrClosed):
 			return err
 		default: // out of descriptors or memory, most likely

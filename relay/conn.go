@@ -204,12 +204,12 @@ func (c *conn) bytes() uint64 { return c.up.bytes.Load() + c.down.bytes.Load() }
 // Join copies between two connections as Serve does between a client and an
 // upstream, and returns when both are closed. Either may be a socket, a
 // *tls.Conn or any other net.Conn. The error is nil if both sides ended in
-// order, a [Reason] if they did not.
+// order, a [Reason] if they did not; it wraps net.ErrClosed after Shutdown.
 func (r *Relay) Join(client, upstream net.Conn) error {
 	if r.beginSetup(0) != 0 {
 		client.Close()
 		upstream.Close()
-		return ErrClosed
+		return errClosed
 	}
 	r.counts.accepted.Add(1)
 	c := r.join(newSide(client), newSide(upstream), time.Now())

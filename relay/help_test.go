@@ -72,7 +72,7 @@ type road struct {
 	clientTLS, upstreamTLS *tls.Config // for the test's ends
 }
 
-// roads runs a test over each, those with TLS among them.
+// roads runs a test over each, those with TLS among them, all at once.
 func roads(t *testing.T, test func(t *testing.T, w *way)) {
 	t.Helper()
 	plainRoads(t, test)
@@ -81,6 +81,7 @@ func roads(t *testing.T, test func(t *testing.T, w *way)) {
 
 func plainRoads(t *testing.T, test func(t *testing.T, w *way)) {
 	t.Helper()
+	noLeak(t)
 	for _, rd := range []road{
 		{name: "splice", listen: "tcp://127.0.0.1:0"},
 		{name: "no pipe left", listen: "tcp://127.0.0.1:0", noPipes: true},
@@ -88,7 +89,10 @@ func plainRoads(t *testing.T, test func(t *testing.T, w *way)) {
 		{name: "unix to tcp", listen: "unix"},
 		{name: "tcp to unix", listen: "tcp://127.0.0.1:0", upstream: "unix"},
 	} {
-		t.Run(rd.name, func(t *testing.T) { test(t, newWay(t, rd)) })
+		t.Run(rd.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, oneOfWays(t, rd))
+		})
 	}
 }
 
@@ -106,6 +110,13 @@ type way struct {
 func newWay(t *testing.T, rd road) *way {
 	t.Helper()
 	noLeak(t)
+	return oneOfWays(t, rd)
+}
+
+// oneOfWays is newWay beside others that are used at the same time: what is left
+// behind cannot be told apart.
+func oneOfWays(t *testing.T, rd road) *way {
+	t.Helper()
 	w := &way{t: t}
 	network, addr, url := "tcp", "127.0.0.1:0", "tcp://"
 	if rd.upstream == "unix" {

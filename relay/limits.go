@@ -52,21 +52,21 @@ func (s *sources) give(a netip.Addr) {
 // spareDescriptors are left for what is not a connection or a pipe.
 const spareDescriptors = 64
 
-// fitDescriptors sets the defaults of MaxPipes and MaxConns by the process's
+// fitDescriptors sets the defaults of maxPipes and MaxConns by the process's
 // limit on descriptors (negative: there is none), and says in Log what does not
 // fit.
 func (o *Options) fitDescriptors(limit int) {
-	defaultTo(&o.MaxPipes, pipesOf(limit))
+	defaultTo(&o.maxPipes, pipesOf(limit))
 	if limit < 0 {
 		defaultTo(&o.MaxConns, -1)
 		return
 	}
-	allowed := connsOf(limit, o.MaxPipes)
+	allowed := connsOf(limit, o.maxPipes)
 	raise := slog.String("raise_it_by", "ulimit -n, or LimitNOFILE of systemd")
 	switch {
 	case o.MaxConns > allowed:
 		o.Log.Warn("MaxConns is more than the limit on descriptors allows", slog.Int("max_conns", o.MaxConns), slog.Int("allowed", allowed),
-			slog.Int("descriptors", limit), slog.Int("descriptors_needed", 2*(o.MaxConns+o.MaxPipes)+spareDescriptors), raise)
+			slog.Int("descriptors", limit), slog.Int("descriptors_needed", 2*(o.MaxConns+o.maxPipes)+spareDescriptors), raise)
 	case o.MaxConns == 0 && allowed < fewConns:
 		o.Log.Warn("the limit on descriptors allows few connections", slog.Int("max_conns", allowed), slog.Int("descriptors", limit), raise)
 	}

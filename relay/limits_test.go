@@ -54,20 +54,20 @@ func TestDefaultsFitDescriptors(t *testing.T) {
 	for limit := 80; limit < 1<<21; limit += 1 + limit/20 {
 		o := Options{Log: slog.New(slog.DiscardHandler)}
 		o.fitDescriptors(limit)
-		if need := 2*o.MaxConns + 2*o.MaxPipes + spareDescriptors; need > limit || o.MaxConns < 1 || o.MaxPipes < 1 {
-			t.Errorf("limit %d: %d connections and %d pipes need %d descriptors", limit, o.MaxConns, o.MaxPipes, need)
+		if need := 2*o.MaxConns + 2*o.maxPipes + spareDescriptors; need > limit || o.MaxConns < 1 || o.maxPipes < 1 {
+			t.Errorf("limit %d: %d connections and %d pipes need %d descriptors", limit, o.MaxConns, o.maxPipes, need)
 		}
 	}
 	o := Options{}
 	if o.fitDescriptors(20_000); o.MaxConns < 9900 {
-		t.Errorf("%d connections and %d pipes under 20,000 descriptors", o.MaxConns, o.MaxPipes)
+		t.Errorf("%d connections and %d pipes under 20,000 descriptors", o.MaxConns, o.maxPipes)
 	}
 	o = Options{}
-	if o.fitDescriptors(-1); o.MaxConns != -1 || o.MaxPipes != 128 {
-		t.Errorf("%d connections and %d pipes without a limit", o.MaxConns, o.MaxPipes)
+	if o.fitDescriptors(-1); o.MaxConns != -1 || o.maxPipes != 128 {
+		t.Errorf("%d connections and %d pipes without a limit", o.MaxConns, o.maxPipes)
 	}
-	o = Options{MaxConns: 5, MaxPipes: 6}
-	if o.fitDescriptors(1000); o.MaxConns != 5 || o.MaxPipes != 6 {
+	o = Options{MaxConns: 5, maxPipes: 6}
+	if o.fitDescriptors(1000); o.MaxConns != 5 || o.maxPipes != 6 {
 		t.Errorf("%+v is not what was asked for", o)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -19,6 +20,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/rollway/rollway/internal/inparallel"
 )
 
 // TestMain is also the client and the upstream of tests that need processes of
@@ -30,7 +33,7 @@ func TestMain(m *testing.M) {
 	case "upstream":
 		manyUpstream()
 	default:
-		os.Exit(m.Run())
+		inparallel.Run(m, 16)
 	}
 }
 
@@ -293,6 +296,27 @@ func TestDrainTimeout(t *testing.T) {
 }
 
 // It is cut off where bytes cannot be passed on any more.
+// Close gives connections DrainTimeout as well, and may be called again.
+func TestClose(t *testing.T) {
+	w := newWay(t, road{listen: "tcp://127.0.0.1:0", options: Options{DrainTimeout: 50 * time.Millisecond}})
+	quiet, quietUp := w.connect()
+	send(t, quiet, "the last line")
+	receive(t, quietUp, "the last line")
+	if err := w.relay.Close(); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Close with a connection open = %v", err)
+	}
+	receiveEnd(t, quietUp, "")
+	receiveEnd(t, quiet, "")
+	if err := w.relay.Close(); err != nil {
+		t.Errorf("Close again = %v", err)
+	}
+	err := <-w.served
+	if !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Serve = %v", err)
+	}
+	w.served <- err
+}
+
 func TestDrainTimeoutAndStuck(t *testing.T) {
 	w := newWay(t, road{listen: "tcp://127.0.0.1:0", options: Options{DrainTimeout: 50 * time.Millisecond, grace: 50 * time.Millisecond}})
 	stuck, stuckUp := w.connect()
@@ -424,10 +448,10 @@ func TestJoin(t *testing.T) {
 		t.Errorf("Shutdown = %v", err)
 	}
 	a, b := net.Pipe()
-	if err := r.Join(a, b); err != ErrClosed {
+	if err := r.Join(a, b); err != errClosed {
 		t.Errorf("Join after Shutdown = %v", err)
 	}
-	if err := r.Serve(t.Context(), &once{Listener: closedListener(t)}); err != ErrClosed {
+	if err := r.Serve(t.Context(), &once{Listener: closedListener(t)}); err != errClosed {
 		t.Errorf("Serve after Shutdown = %v", err)
 	}
 }
@@ -465,7 +489,7 @@ func TestAcceptErrors(t *testing.T) {
 	}
 	c.Close()
 	w.settled()
-	if err := <-served; err != ErrClosed {
+	if err := <-served; err != errClosed {
 		t.Errorf("Serve = %v", err)
 	}
 	w.served <- nil

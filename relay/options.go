@@ -68,11 +68,6 @@ type Options struct {
 	// BufferSize is the size of a buffer, where buffers are used: 4, 8, 16 or
 	// 64 KiB (default 64 KiB, and 16 KiB for those beyond 128 in use at a time).
 	BufferSize int
-	// MaxPipes bounds the pipes that hold bytes in flight (default 128, less
-	// where the limit on descriptors is below 38,400: one for 300 of them). A
-	// direction that finds none copies through a buffer and holds nothing while
-	// its destination takes nothing.
-	MaxPipes int
 
 	// DialTimeout bounds one attempt to connect to an upstream, its TLS
 	// handshake included (default 5s).
@@ -83,8 +78,8 @@ type Options struct {
 	// IdleTimeout ends a connection on which no byte moved either way (default
 	// 1h; negative: never).
 	IdleTimeout time.Duration
-	// DrainTimeout is how long Serve, when its context ends, lets connections
-	// end by themselves (default 30s; negative: not at all).
+	// DrainTimeout is how long Close, and Serve when its context ends, let
+	// connections end by themselves (default 30s; negative: not at all).
 	DrainTimeout time.Duration
 
 	// Log takes what an operator has to know; a message that repeats is said
@@ -93,7 +88,12 @@ type Options struct {
 	// Access takes a record for each connection that has ended (default: none).
 	Access *slog.Logger
 
-	grace time.Duration // drainGrace; tests on a busy machine give more
+	// maxPipes bounds the pipes that hold bytes in flight: 128, less where the
+	// limit on descriptors is below 38,400, one for 300 of them. A direction that
+	// finds none copies through a buffer and holds nothing while its destination
+	// takes nothing.
+	maxPipes int
+	grace    time.Duration // drainGrace; tests on a busy machine give more
 }
 
 // CopyMode is a way to copy bytes.
@@ -138,7 +138,6 @@ func (o Options) withDefaults() (Options, error) {
 	check(o.Copy == CopyAuto || o.Copy == CopyBuffers, "unknown CopyMode %d", o.Copy)
 	check(o.Balance == RoundRobin || o.Balance == LeastConnections, "unknown Balance %d", o.Balance)
 	check(o.SendProxy >= 0 && o.SendProxy <= 2, "SendProxy is %d: it must be 0, 1 or 2", o.SendProxy)
-	check(o.MaxPipes >= 0, "MaxPipes is negative: for no pipes at all set Copy to CopyBuffers")
 	check(o.MaxConnsPerSource >= 0, "MaxConnsPerSource is negative")
 	check(o.HealthInterval >= 0, "HealthInterval is negative")
 	check(o.ResolveInterval > 0, "ResolveInterval is negative")

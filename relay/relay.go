@@ -2,7 +2,6 @@ package relay
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -12,7 +11,7 @@ import (
 )
 
 // A Relay accepts connections and copies them to upstreams. It is safe for
-// concurrent use. It holds goroutines and pipes until Shutdown.
+// concurrent use. It holds goroutines and pipes until Close.
 type Relay struct {
 	options   Options
 	upstreams *upstreams
@@ -55,7 +54,7 @@ func New(o Options) (*Relay, error) {
 		return nil, err
 	}
 	r.buffers.init(o.BufferSize)
-	r.pipes.max = o.MaxPipes
+	r.pipes.max = o.maxPipes
 	r.stopped, r.stop = context.WithCancel(noContext)
 	r.serverTLS, r.lookup = serverConfig(o.ServerTLS, o.ClientAuthorities), lookupSystem
 	r.work()
@@ -73,12 +72,11 @@ func (r *Relay) work() {
 	}
 }
 
-// ErrClosed is what Serve returns after Shutdown.
-var ErrClosed = errors.New("relay: closed")
+var errClosed = fmt.Errorf("relay: shut down: %w", net.ErrClosed)
 
 // Serve accepts connections of l, which it closes, until ctx ends or Shutdown
-// is called. When ctx ends it shuts the relay down, which DrainTimeout bounds,
-// and returns nil.
+// or Close is called: then its error wraps net.ErrClosed. When ctx ends it
+// closes the relay and returns nil.
 func (r *Relay) Serve(ctx context.Context, l net.Listener) error {
 	if own, ok := l.(*Listener); ok && own.TLS() && r.serverTLS == nil {
 		l.Close()
@@ -86,18 +84,23 @@ func (r *Relay) Serve(ctx context.Context, l net.Listener) error {
 	}
 	if !r.listen(l) {
 		l.Close()
-		return ErrClosed
+		return errClosed
 	}
 	unhook := context.AfterFunc(ctx, r.stopAccepting)
 	defer unhook()
 	err := r.accept(ctx, l)
 	if ctx.Err() != nil {
-		limit, cancel := context.WithTimeout(noContext, max(r.options.DrainTimeout, 0))
-		defer cancel()
-		_ = r.Shutdown(limit) // the connections that were cut are counted
+		_ = r.Close() // the connections that were cut are counted
 		return nil
 	}
 	return err
+}
+
+// Close is Shutdown within Options.DrainTimeout.
+func (r *Relay) Close() error {
+	ctx, cancel := context.WithTimeout(noContext, max(r.options.DrainTimeout, 0))
+	defer cancel()
+	return r.Shutdown(ctx)
 }
 
 // Shutdown closes the listeners and waits for the connections to end by

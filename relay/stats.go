@@ -22,9 +22,9 @@ type Stats struct {
 
 	Pipes, PipesInUse, BuffersInUse int
 
-	FirstByte Histogram // from accepting to the first byte for the client
-
 	Upstreams []UpstreamStats
+
+	firstByte durations // from accepting to the first byte for the client
 }
 
 // UpstreamStats are the counts of one address of an upstream.
@@ -85,12 +85,11 @@ func (r Reason) String() string {
 // Error makes a Reason what Join returns.
 func (r Reason) Error() string { return "relayed connection ended: " + r.String() }
 
-// A Histogram counts durations: Counts[i] of them were at most Bounds[i] and
-// above the bound before; the last count has those above all bounds.
-type Histogram struct {
-	Bounds []time.Duration
-	Counts []uint64
-	Sum    time.Duration
+// durations are counts of a histogram: counts[i] of them were at most
+// firstByteBounds[i] and above the bound before, the last above all bounds.
+type durations struct {
+	counts [len(firstByteBounds) + 1]uint64
+	sum    time.Duration
 }
 
 var firstByteBounds = [...]time.Duration{
@@ -101,7 +100,7 @@ var firstByteBounds = [...]time.Duration{
 	time.Second, 5 * time.Second, 30 * time.Second,
 }
 
-// histogram is a Histogram that is being filled.
+// histogram is durations that are being filled.
 type histogram struct {
 	counts [len(firstByteBounds) + 1]atomic.Uint64
 	sum    atomic.Int64
@@ -116,10 +115,10 @@ func (h *histogram) observe(d time.Duration) {
 	h.sum.Add(int64(d))
 }
 
-func (h *histogram) read() Histogram {
-	out := Histogram{Bounds: firstByteBounds[:], Sum: time.Duration(h.sum.Load())}
+func (h *histogram) read() durations {
+	out := durations{sum: time.Duration(h.sum.Load())}
 	for i := range h.counts {
-		out.Counts = append(out.Counts, h.counts[i].Load())
+		out.counts[i] = h.counts[i].Load()
 	}
 	return out
 }
@@ -145,7 +144,7 @@ func (r *Relay) Stats() Stats {
 		DialErrors:   r.counts.dialErrors.Load(),
 		AcceptErrors: r.counts.acceptErrors.Load(),
 		BuffersInUse: int(r.buffers.inUse.Load()),
-		FirstByte:    r.counts.firstByte.read(),
+		firstByte:    r.counts.firstByte.read(),
 	}
 	s.Pipes, s.PipesInUse = r.pipes.count()
 	ended := uint64(0)

@@ -117,7 +117,10 @@ func tlsRoads(t *testing.T, test func(t *testing.T, w *way)) {
 			{name: "in and out", listen: in, upstream: out, options: options},
 		} {
 			rd.clientTLS, rd.upstreamTLS = &tls.Config{RootCAs: a.pool}, server
-			t.Run(tls.VersionName(version)+" "+rd.name, func(t *testing.T) { test(t, newWay(t, rd)) })
+			t.Run(tls.VersionName(version)+" "+rd.name, func(t *testing.T) {
+				t.Parallel()
+				test(t, oneOfWays(t, rd))
+			})
 		}
 	}
 }

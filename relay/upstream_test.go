@@ -365,10 +365,19 @@ func TestMetrics(t *testing.T) {
 	upstream.Close()
 	w.closed(ReasonDone, 1)
 	var b bytes.Buffer
-	if err := w.relay.WriteMetrics(&b); err != nil {
+	if err := w.relay.Stats().WriteMetrics(&b); err != nil {
 		t.Fatal(err)
 	}
+	if err := w.relay.Stats().WriteMetrics(&b, "relay", "edge"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.relay.Stats().WriteMetrics(&b, "mode", "x"); err == nil {
+		t.Error("a label mode was taken")
+	}
 	for _, want := range []string{
+		"rollway_relay_bytes_total{relay=\"edge\",direction=\"up\"} 5\n",
+		"rollway_relay_first_byte_seconds_bucket{le=\"0.00025\"} ",
+		"rollway_relay_first_byte_seconds_bucket{le=\"+Inf\"} 1\n",
 		"rollway_relay_connections_accepted_total 1\n",
 		"# TYPE rollway_relay_connections_closed_total counter\n",
 		"rollway_relay_connections_closed_total{reason=\"done\"} 1\n",

@@ -9,7 +9,7 @@ import (
 // Flush waits until the Writes begun before it have ended. A Write that has
 // returned needs no Flush, unless there is Options.Spill: then Flush waits until
 // what was on disk is settled too, and its error, when ctx ends before, says how
-// many lines are still there and wraps ErrSpilled.
+// many lines are still there and wraps line.ErrPending.
 func (w *Writer) Flush(ctx context.Context) error {
 	if err := w.settleAll(ctx); err != nil {
 		return w.wrap(err)
@@ -34,24 +34,24 @@ func (w *Writer) settleAll(ctx context.Context) error {
 	}
 }
 
-// Sync is SyncContext with Options.CloseTimeout.
+// Sync returns nil when every line written so far is known to be with the peer.
+// When lines were lost since the last Sync that said so, its error wraps
+// line.ErrLost and says how many, and why the first was; they must not be sent
+// again. Over http and https it is Flush, for the answer to each request says so.
+// Over tcp and tls it ends the connection in order, waits until the peer has read
+// to its end and closed too, and lets the next Write dial again; it also returns,
+// once, the error of a connection that broke with lines on the way since the last
+// Sync. If Options.CloseTimeout ends before the peer has closed, the error wraps
+// context.DeadlineExceeded, and the next Sync waits for these lines too. After
+// Close it returns what Close returned. What is on disk by Options.Spill is
+// waited for as by Flush.
 func (w *Writer) Sync() error {
 	ctx, cancel := context.WithTimeout(context.Background(), w.opt.CloseTimeout)
 	defer cancel()
-	return w.SyncContext(ctx)
+	return w.sync(ctx)
 }
 
-// SyncContext returns nil when every line written so far is known to be with
-// the peer. When lines were lost since the last Sync that said so, its error
-// wraps ErrLost and says how many, and why the first was. Over http and https it
-// is Flush, for the answer to each request says so. Over tcp and tls it ends the
-// connection in order, waits until the peer has read to its end and closed too,
-// and lets the next Write dial again; it also returns, once, the error of a
-// connection that broke with lines on the way since the last Sync. If ctx ends
-// before the peer has closed, the error wraps ctx.Err(), and the next Sync waits
-// for these lines too. After Close it returns what Close returned. What is on
-// disk by Options.Spill is waited for as by Flush.
-func (w *Writer) SyncContext(ctx context.Context) error {
+func (w *Writer) sync(ctx context.Context) error {
 	if w.spill != nil && !w.isDone() {
 		if err := w.settleAll(ctx); err != nil {
 			return w.wrap(err)
@@ -95,16 +95,16 @@ func (w *Writer) Close() error {
 }
 
 // Shutdown refuses new Writes, waits for the running ones and ends the
-// connection as SyncContext does. When ctx ends first it breaks off the
+// connection as Sync does. When ctx ends first it breaks off the
 // running Writes, whose callers get their lines back with os.ErrClosed, and
 // returns an error with the number of these lines. Lines lost since the last
-// Sync are an error that wraps ErrLost. Later calls return what the first
+// Sync are an error that wraps line.ErrLost. Later calls return what the first
 // returned.
 //
 // With Options.Spill it goes on sending what is on disk while ctx lasts. Lines
 // that are still there then, those of the Writes it broke off among them, stay
 // for the next Writer with the same folder; the error says how many and wraps
-// ErrSpilled.
+// line.ErrPending.
 func (w *Writer) Shutdown(ctx context.Context) error {
 	w.mu.Lock()
 	first := !w.closing

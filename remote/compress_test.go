@@ -34,6 +34,7 @@ func (f flate) NewWriter(w io.Writer) (io.WriteCloser, error) {
 func (f flate) NewReader(r io.Reader) (io.ReadCloser, error) { return stdflate.NewReader(r), nil }
 
 func TestCompressor(t *testing.T) {
+	t.Parallel()
 	peer := startHTTPPeer(t)
 	var got strings.Builder
 	peer.always = func(rw http.ResponseWriter, r *http.Request) {

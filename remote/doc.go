@@ -5,7 +5,7 @@
 // can be used directly.
 //
 //	peer, err := remote.Open("http://127.0.0.1:4318/api/logs", remote.Options{})
-//	out, err := slab.New(peer, slab.Options{CloseDestination: true})
+//	out, err := slab.New(peer, slab.Options{})
 //
 // # Schemes
 //
@@ -45,7 +45,7 @@
 //	(3) never heard of on Windows
 //
 // Lines that were lost, refused by the peer or too large for it, are an error of
-// the next Sync or Close over every scheme: it wraps ErrLost.
+// the next Sync or Close over every scheme: it wraps line.ErrLost.
 //
 // # While the peer is away
 //
@@ -76,7 +76,7 @@
 // of lines it had carried; on Linux that includes one that the peer closed in
 // order while lines were on the way to it. Sync and Close send a FIN (or TLS
 // close_notify) and wait until the peer, having read to the end, closes too:
-// after a nil from them everything written before was read. One whose context
+// after a nil from them everything written before was read. One whose time
 // ends first returns an error and leaves the connection as it is: the peer can
 // go on reading, and the next Sync goes on waiting, so that no later nil leaves
 // these lines out. A Write meanwhile waits for that peer too, for as long as
@@ -88,7 +88,7 @@
 //   - anything of a peer that ends its side before ours and reads on
 //     (SHUT_WR): its end looks like one after the last line.
 //   - anything, ever, of a peer that does not close when it has read a FIN: then
-//     Sync takes as long as its context and returns an error each time.
+//     Sync takes all of Options.CloseTimeout and returns an error each time.
 //
 // Where this is too weak, use http.
 //

@@ -11,12 +11,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/remote"
 	"github.com/rollway/rollway/rollwaytest"
 )
 
 func TestElasticLineWriter(t *testing.T) {
-	rollwaytest.TestLineWriter(t, rollwaytest.Subject{Open: func(t *testing.T) *rollwaytest.Instance {
+	t.Parallel()
+	rollwaytest.TestLineWriter(t, rollwaytest.Subject{Slow: true, Open: func(t *testing.T) *rollwaytest.Instance {
 		peer := startElasticPeer(t)
 		w := open(t, peer.url(), remote.Options{})
 		return &rollwaytest.Instance{Writer: w, Delivered: peer.bytes, Ledger: func() rollwaytest.Ledger { return ledger(w) }}
@@ -93,7 +95,7 @@ func TestElasticItems(t *testing.T) {
 		t.Errorf("requests with %v documents, want 7 2 1", peer.requests)
 	}
 	w.Close()
-	if d := w.Stats().Dropped; d != (remote.Drops{Rejected: 1}) {
+	if d := w.Stats().Dropped; d != (line.Drops{Refused: 1}) {
 		t.Errorf("Dropped = %+v", d)
 	}
 	if len(told) != 1 || !strings.Contains(told[0].Error(), "line 3 of its request: 400 document_parsing_exception: failed to parse") {
@@ -102,6 +104,7 @@ func TestElasticItems(t *testing.T) {
 }
 
 func TestElasticRetriesWithinOneWrite(t *testing.T) {
+	t.Parallel()
 	peer := startElasticPeer(t)
 	left := 2
 	peer.decide(func(doc string) (int, string, string) {
@@ -167,6 +170,7 @@ func TestElasticStoresOnce(t *testing.T) {
 // So it is when the lines waited on disk in between, and the process ended: the
 // documents keep their ids.
 func TestElasticStoresOnceAcrossARestart(t *testing.T) {
+	t.Parallel()
 	peer := startElasticPeer(t)
 	peer.decide(func(doc string) (int, string, string) {
 		if strings.Contains(doc, `"seq":0}`) {
@@ -179,7 +183,7 @@ func TestElasticStoresOnceAcrossARestart(t *testing.T) {
 	w := open(t, peer.url(), o)
 	write(t, w, numbered(0, 100)) // all but the first are stored, and all are on disk
 	write(t, w, numbered(100, 110))
-	if err := w.Close(); !errors.Is(err, remote.ErrSpilled) {
+	if err := w.Close(); !errors.Is(err, line.ErrPending) {
 		t.Errorf("Close = %v, want that lines are on disk", err)
 	}
 	if got := strings.Count(string(peer.bytes()), "\n"); got != 99 {
@@ -199,6 +203,7 @@ func TestElasticStoresOnceAcrossARestart(t *testing.T) {
 }
 
 func TestElasticAnswersAsAWhole(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		code int
 		body string
@@ -225,6 +230,7 @@ func TestElasticAnswersAsAWhole(t *testing.T) {
 }
 
 func TestElasticSplitAfter413(t *testing.T) {
+	t.Parallel()
 	peer := startElasticPeer(t)
 	const limit = 100 << 10
 	peer.always = func(rw http.ResponseWriter, r *http.Request) {
@@ -234,10 +240,10 @@ func TestElasticSplitAfter413(t *testing.T) {
 	}
 	w := open(t, peer.url(), remote.Options{Compression: "none"})
 	long := `{"msg":"` + strings.Repeat("x", limit) + "\"}\n"
-	all := numbered(0, 5000) + long + numbered(5000, 10_000)
+	all := numbered(0, 2000) + long + numbered(2000, 2100)
 	write(t, w, all)
-	peer.want(t, numbered(0, 10_000))
-	settled(t, w, 10_001, 10_000)
+	peer.want(t, numbered(0, 2100))
+	settled(t, w, 2101, 2100)
 	if d := w.Stats().Dropped; d.TooLarge != 1 {
 		t.Errorf("Dropped = %+v", d)
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A fault is every error that a Writer returns: the peer's name and what
-// happened, without secrets.
+// A fault is every error that a Writer returns, with the peer's name, or has in
+// its Stats: what happened, without secrets.
 type fault struct {
 	text string
 	err  error
@@ -28,8 +28,10 @@ func (e *fault) Unwrap() error {
 }
 
 // wrap puts the peer's name before err and takes secrets out of its text.
-func (w *Writer) wrap(err error) error {
-	text := fmt.Sprintf("%s: %v", w, err)
+func (w *Writer) wrap(err error) error { return w.clean(fmt.Errorf("%s: %w", w, err)) }
+
+func (w *Writer) clean(err error) error {
+	text := err.Error()
 	clean := w.redact(text)
 	return &fault{text: clean, err: err, open: clean == text}
 }

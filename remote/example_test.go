@@ -11,6 +11,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/remote"
 	"github.com/rollway/rollway/slab"
 )
@@ -32,7 +33,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	out, err := slab.New(peer, slab.Options{CloseDestination: true})
+	out, err := slab.New(peer, slab.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -135,7 +136,7 @@ func ExampleSpill() {
 		}
 		if peer.Stats().Recovered == 0 {
 			fmt.Fprintln(peer, `{"level":"INFO","msg":"charged"}`)
-			fmt.Println("left on disk:", errors.Is(peer.Close(), remote.ErrSpilled))
+			fmt.Println("left on disk:", errors.Is(peer.Close(), line.ErrPending))
 			continue
 		}
 		if err := peer.Flush(context.Background()); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"os"
 	"time"
 
 	"github.com/rollway/rollway/internal/linecount"
@@ -22,6 +23,7 @@ type gram struct {
 	file    func(net.Conn, []byte) error // sends what the system finds too large; nil if there is no way
 	link    *gramLink                    // nil when there is none
 	slow    []*gramLink                  // given up with lines that the peer has in its queue and has not read
+	hears   time.Duration                // how long hear listens
 	suspect bool                         // nothing was sent on link yet, or the peer was away a moment ago
 	lost    error                        // a datagram was refused with others on the way; told by the next confirm
 	buf     []byte                       // the message being sent
@@ -32,7 +34,7 @@ type gram struct {
 const hearTime = 50 * time.Millisecond
 
 func newGram(w *Writer) *gram {
-	g := &gram{w: w, network: w.addr.network, max: w.opt.MaxDatagram}
+	g := &gram{w: w, network: w.addr.network, max: w.opt.MaxDatagram, hears: hearTime}
 	switch w.addr.format {
 	case formatSyslog:
 		g.form = newSyslogFramer(w.opt.Syslog)
@@ -166,13 +168,20 @@ func (g *gram) hear(ctx context.Context) error {
 	if g.w.addr.local() {
 		return nil
 	}
-	end, short := time.Now().Add(hearTime), false
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", errUnheard, ctx.Err())
+	}
+	end, short := time.Now().Add(g.hears), false
 	if d, ok := ctx.Deadline(); ok && d.Before(end) {
 		end, short = d, true
 	}
 	g.link.conn.SetReadDeadline(end)
 	var answer [1]byte // what the peer sends back is discarded
 	_, err := g.link.conn.Read(answer[:])
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		// On a busy machine the time may be up before the socket was asked.
+		_, err = unacked(g.link.conn.Conn)
+	}
 	switch {
 	case errors.Is(err, errnoRefused) || errors.Is(err, errnoReset):
 		return err

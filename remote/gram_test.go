@@ -10,10 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/remote"
 )
 
 func TestOneDatagramPerLine(t *testing.T) {
+	t.Parallel()
 	datagrams(t, func(t *testing.T, url string, listen func() *gramPeer) {
 		peer := listen()
 		peer.start()
@@ -38,6 +40,7 @@ func TestOneDatagramPerLine(t *testing.T) {
 }
 
 func TestPackedDatagrams(t *testing.T) {
+	t.Parallel()
 	datagrams(t, func(t *testing.T, url string, listen func() *gramPeer) {
 		peer := listen()
 		peer.start()
@@ -64,6 +67,7 @@ func TestPackedDatagrams(t *testing.T) {
 // A line that is too long by the options or by the system's measure is lost by
 // itself, with the reason.
 func TestTooLongForADatagram(t *testing.T) {
+	t.Parallel()
 	datagrams(t, func(t *testing.T, url string, listen func() *gramPeer) {
 		for _, c := range []struct {
 			name string
@@ -86,7 +90,7 @@ func TestTooLongForADatagram(t *testing.T) {
 				write(t, w, numbered(0, 2)+strings.Repeat("x", c.size)+"\n"+numbered(2, 4))
 				eventually(t, "the short lines are there", func() bool { return string(peer.bytes()) == numbered(0, 4) })
 				settled(t, w, 5, 4)
-				if d := w.Stats().Dropped; d != (remote.Drops{TooLarge: 1}) {
+				if d := w.Stats().Dropped; d != (line.Drops{TooLarge: 1}) {
 					t.Errorf("Dropped = %+v", d)
 				}
 				if len(told) != 1 || !strings.Contains(told[0].Error(), c.why) {
@@ -100,6 +104,7 @@ func TestTooLongForADatagram(t *testing.T) {
 // Nobody listens: the lines stay with the caller, as often as it tries, and
 // get through when somebody does.
 func TestNobodyListens(t *testing.T) {
+	t.Parallel()
 	datagrams(t, func(t *testing.T, url string, listen func() *gramPeer) {
 		w := open(t, url, remote.Options{})
 		for i := range 3 {
@@ -126,6 +131,7 @@ func TestNobodyListens(t *testing.T) {
 // A peer that goes away is told to OnError and by the next Sync, and one that
 // comes back is found again.
 func TestDatagramPeerRestarts(t *testing.T) {
+	t.Parallel()
 	datagrams(t, func(t *testing.T, url string, listen func() *gramPeer) {
 		peer := listen()
 		peer.start()
@@ -166,12 +172,13 @@ func TestDatagramPeerRestarts(t *testing.T) {
 // The queue of a local socket is short. A Write waits for its reader, not for
 // ever, and Sync says what was not read.
 func TestSlowLocalReader(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells what a local peer has read")
 	}
 	path := socketPath(t)
 	peer := listenGram(t, "unixgram", path)
-	w := open(t, "unixgram://"+path, remote.Options{WriteTimeout: 500 * time.Millisecond, CloseTimeout: 50 * time.Millisecond})
+	w := open(t, "unixgram://"+path, remote.Options{WriteTimeout: 100 * time.Millisecond, CloseTimeout: 50 * time.Millisecond})
 	all := numbered(0, 5000)
 	n, err := w.Write([]byte(all))
 	if !errors.Is(err, os.ErrDeadlineExceeded) || n == 0 || n == len(all) || all[n-1] != '\n' {
@@ -198,6 +205,7 @@ func TestSlowLocalReader(t *testing.T) {
 }
 
 func TestSyncSaysWhatALocalPeerHasNotRead(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells what a local peer has read")
 	}
@@ -216,6 +224,7 @@ func TestSyncSaysWhatALocalPeerHasNotRead(t *testing.T) {
 }
 
 func TestShutdownBreaksOffDatagrams(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no local datagram sockets")
 	}
@@ -227,11 +236,7 @@ func TestShutdownBreaksOffDatagrams(t *testing.T) {
 		_, err := w.Write([]byte(numbered(0, 5000)))
 		result <- err
 	}()
-	eventually(t, "the queue is full", func() bool {
-		a := w.Stats().Requests
-		time.Sleep(20 * time.Millisecond)
-		return a > 0 && w.Stats().Requests == a
-	})
+	eventually(t, "the Write, for which the queue has no room, is under way", func() bool { return w.Stats().Requests > 0 })
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := w.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {

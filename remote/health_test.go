@@ -19,7 +19,7 @@ func TestHealth(t *testing.T) {
 	begin := time.Now()
 	write(t, w, numbered(0, 1))
 	s := w.Stats()
-	if !s.Connected || s.Peer != peer.Listener.Addr().String() || s.LastSuccess.Before(begin) || s.Failures != 0 || s.LastError != "" {
+	if !s.Connected || s.Peer != peer.Listener.Addr().String() || s.LastSuccess.Before(begin) || s.Failures != 0 || s.Failing || s.LastError != nil {
 		t.Errorf("Stats after a success = %+v", s)
 	}
 	first := s.LastSuccess
@@ -30,12 +30,12 @@ func TestHealth(t *testing.T) {
 		}
 	}
 	s = w.Stats()
-	if s.Failures != 3 || !strings.Contains(s.LastError, "journal is full") || s.LastErrorTime.Before(first) || !s.LastSuccess.Equal(first) {
+	if s.Failures != 3 || !s.Failing || s.LastError == nil || !strings.Contains(s.LastError.Error(), "journal is full") || s.LastErrorTime.Before(first) || !s.LastSuccess.Equal(first) {
 		t.Errorf("Stats after three failures = %+v", s)
 	}
 	peer.always = nil
 	write(t, w, numbered(1, 2))
-	if s := w.Stats(); s.Failures != 0 || s.Errors != 3 || s.LastError == "" || !s.LastSuccess.After(first) {
+	if s := w.Stats(); s.Failures != 0 || s.Failing || s.Errors != 3 || s.LastError == nil || !s.LastSuccess.After(first) {
 		t.Errorf("Stats after the peer came back = %+v", s)
 	}
 	settled(t, w, 2, 2)

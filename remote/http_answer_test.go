@@ -14,6 +14,7 @@ import (
 )
 
 func TestRefusedLines(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		code int
 		body string
@@ -36,7 +37,7 @@ func TestRefusedLines(t *testing.T) {
 		write(t, w, numbered(0, 4))
 		write(t, w, numbered(4, 8))
 		settled(t, w, 8, 8-int(c.want))
-		if d := w.Stats().Dropped; d.Rejected != c.want || d.Total() != c.want {
+		if d := w.Stats().Dropped; d.Refused != c.want || d.Total() != c.want {
 			t.Errorf("%d %s: Dropped = %+v, want %d", c.code, c.body, d, c.want)
 		}
 		if c.want == 0 && len(told) > 0 || c.want > 0 && (len(told) != 1 || !strings.Contains(told[0].Error(), c.told)) {
@@ -68,6 +69,7 @@ func TestReportIsRateLimited(t *testing.T) {
 
 // Nothing of these answers is the lines' fault: the caller keeps them.
 func TestAnswersThatKeepTheLines(t *testing.T) {
+	t.Parallel()
 	date := time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)
 	for _, c := range []struct {
 		code   int
@@ -103,7 +105,7 @@ func TestAnswersThatKeepTheLines(t *testing.T) {
 				t.Errorf("%d: error lacks %q: %.300s", c.code, want, err)
 			}
 		}
-		if len(err.Error()) > 5<<10 || strings.Contains(err.Error()+w.Stats().LastError, "secret") {
+		if len(err.Error()) > 5<<10 || strings.Contains(err.Error()+fmt.Sprintf("%v%+v%#v", w.Stats().LastError, w.Stats(), w.Stats()), "secret") {
 			t.Errorf("%d: %d bytes of error, or a secret in it", c.code, len(err.Error()))
 		}
 		var asks interface{ RetryAfter() time.Duration }
@@ -122,6 +124,7 @@ func TestAnswersThatKeepTheLines(t *testing.T) {
 
 // A body that a peer refuses as a whole may be the fault of one line.
 func TestPoisonLine(t *testing.T) {
+	t.Parallel()
 	peer := startHTTPPeer(t)
 	peer.always = func(rw http.ResponseWriter, r *http.Request) {
 		if b, _ := io.ReadAll(r.Body); strings.Contains(string(b), "poison") {

@@ -16,6 +16,7 @@ import (
 )
 
 func TestRetriesWithinOneWrite(t *testing.T) {
+	t.Parallel()
 	peer := startHTTPPeer(t)
 	peer.answer(status(500, ""), status(503, "", "Retry-After", "1"), nil)
 	w := open(t, peer.URL+"/", remote.Options{Retries: 2})
@@ -136,6 +137,7 @@ func TestServerThatAcceptsAndCloses(t *testing.T) {
 }
 
 func TestStalledServer(t *testing.T) {
+	t.Parallel()
 	peer := startHTTPPeer(t)
 	release := make(chan struct{})
 	peer.always = func(rw http.ResponseWriter, r *http.Request) {
@@ -176,7 +178,7 @@ func TestStalledServer(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "3 lines") {
 			t.Errorf("Shutdown = %v, want deadline exceeded and 3 lines", err)
 		}
-		if d := time.Since(begin); d > 9*time.Second { // RequestTimeout is 10 s
+		if d := time.Since(begin); d > 50*time.Second { // RequestTimeout is a minute
 			t.Errorf("Shutdown took %v", d)
 		}
 		for range 3 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/remote"
 )
 
@@ -27,6 +28,7 @@ func TestSplitAtMaxBatch(t *testing.T) {
 }
 
 func TestSplitAfter413(t *testing.T) {
+	t.Parallel()
 	peer := startHTTPPeer(t)
 	const limit = 100 << 10
 	peer.always = func(rw http.ResponseWriter, r *http.Request) {
@@ -60,7 +62,7 @@ func TestSplitAfter413(t *testing.T) {
 	write(t, w, numbered(0, 10)+long+numbered(10, 20))
 	peer.want(t, all+all+numbered(0, 20))
 	settled(t, w, 21, 20)
-	if d := w.Stats().Dropped; d != (remote.Drops{TooLarge: 1}) {
+	if d := w.Stats().Dropped; d != (line.Drops{TooLarge: 1}) {
 		t.Errorf("Dropped = %+v", d)
 	}
 	if len(told) != 1 || !strings.Contains(told[0].Error(), "413") {
@@ -70,6 +72,7 @@ func TestSplitAfter413(t *testing.T) {
 
 // A server that answers before it has read the body, and closes.
 func TestEarly413(t *testing.T) {
+	t.Parallel()
 	peer := newHTTPPeer(t)
 	serve := peer.Config.Handler
 	peer.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -94,7 +97,8 @@ func TestEarly413(t *testing.T) {
 }
 
 // A server that refuses a large body by its length and closes at once: its
-// answer is not lost in the reset that follows.
+// answer is not lost in the reset that follows. It has a second to come, so this
+// test runs by itself.
 func TestRude413(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 )
 
 func TestPostIsByteExact(t *testing.T) {
+	t.Parallel()
 	for _, compression := range []string{"", "none", "gzip"} {
 		t.Run("compression="+compression, func(t *testing.T) {
 			peer := startHTTPPeer(t)
@@ -88,6 +89,7 @@ func TestIdempotencyKey(t *testing.T) {
 // net/http may read a request's body after the answer: the caller's bytes must
 // not be touched once Write has returned. The race detector watches.
 func TestBytesAreTheCallersAfterWrite(t *testing.T) {
+	t.Parallel()
 	peer := newHTTPPeer(t)
 	peer.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		rw.WriteHeader(http.StatusServiceUnavailable) // with the body unread

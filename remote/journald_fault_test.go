@@ -27,16 +27,17 @@ func (p *journalPeer) lines() string {
 // The daemon is replaced, as by an upgrade: another binds its socket's path. The
 // Writer finds the new one, and behind a slab no line is lost.
 func TestJournaldIsReplaced(t *testing.T) {
+	t.Parallel()
 	path := socketPath(t)
 	before := listenJournal(t, path)
 	before.start()
 	w := open(t, before.url, remote.Options{Journald: toShop})
-	out, err := slab.New(w, slab.Options{CloseDestination: true, FlushInterval: time.Millisecond, Retry: slab.Retry{Min: time.Millisecond, Max: 5 * time.Millisecond}})
+	out, err := slab.New(w, slab.Options{Full: slab.Block, FlushInterval: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	write(t, out, numbered(0, 100))
-	if err := out.SyncContext(t.Context()); err != nil {
+	if err := out.Sync(); err != nil {
 		t.Fatalf("Sync = %v", err)
 	}
 	eventually(t, "the first has 100 lines", func() bool { return before.lines() == numbered(0, 100) })
@@ -62,9 +63,10 @@ func TestJournaldIsReplaced(t *testing.T) {
 // path gets it. What the old one has not read is not forgotten: Sync waits for
 // it, and says that it is lost when the old one dies.
 func TestJournaldHangsAndIsReplaced(t *testing.T) {
+	t.Parallel()
 	path := socketPath(t)
 	hung := listenJournal(t, path)
-	w := open(t, hung.url, remote.Options{Journald: toShop, WriteTimeout: 200 * time.Millisecond})
+	w := open(t, hung.url, remote.Options{Journald: toShop, WriteTimeout: 100 * time.Millisecond})
 	all := numbered(0, 5000)
 	n, err := w.Write([]byte(all))
 	if !errors.Is(err, os.ErrDeadlineExceeded) || n == 0 || n == len(all) || all[n-1] != '\n' {
@@ -110,6 +112,7 @@ func TestJournaldHangsAndIsReplaced(t *testing.T) {
 // The same daemon goes on: nothing is lost, and Sync returns nil when it has
 // read everything, in order.
 func TestJournaldHangsAndGoesOn(t *testing.T) {
+	t.Parallel()
 	p := listenJournal(t, socketPath(t))
 	w := open(t, p.url, remote.Options{Journald: toShop, WriteTimeout: 100 * time.Millisecond})
 	all := numbered(0, 5000)
@@ -135,6 +138,7 @@ func TestJournaldHangsAndGoesOn(t *testing.T) {
 // Lines in the queue of a daemon that dies are lost, and a nil from Sync would
 // be a lie: the system empties the queue then, too.
 func TestSyncSaysThatALocalPeerDied(t *testing.T) {
+	t.Parallel()
 	for name, die := range map[string]func(path string, p *gramPeer){
 		"and leaves its path":      func(_ string, p *gramPeer) { p.Close() },
 		"and takes its path along": func(path string, p *gramPeer) { os.Remove(path); p.Close() },

@@ -160,6 +160,7 @@ func journalLine(t testing.TB, entry string) string {
 }
 
 func TestJournaldLineWriter(t *testing.T) {
+	t.Parallel()
 	rollwaytest.TestLineWriter(t, rollwaytest.Subject{LongLine: 2 << 20, Open: func(t *testing.T) *rollwaytest.Instance {
 		peer := startJournalPeer(t)
 		w := open(t, peer.url, remote.Options{Journald: remote.Journald{Identifier: "shop", Line: true}})
@@ -181,6 +182,7 @@ func TestJournaldLineWriter(t *testing.T) {
 
 // An entry over the limit of a datagram goes by a file, at its place.
 func TestJournaldLargeEntry(t *testing.T) {
+	t.Parallel()
 	peer := startJournalPeer(t)
 	w := open(t, peer.url, remote.Options{Journald: remote.Journald{Identifier: "shop"}})
 	long := `{"level":"WARN","msg":"` + strings.Repeat("x", 3<<20) + "\"}\n"
@@ -279,6 +281,7 @@ func startJournald(t *testing.T) (socket string, read func() []map[string]any) {
 }
 
 func TestRealJournald(t *testing.T) {
+	t.Parallel()
 	socket, read := startJournald(t)
 	w := open(t, "journald://"+socket, remote.Options{Journald: remote.Journald{Identifier: "shop"}})
 	long := strings.Repeat("x", 400<<10)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/remote"
 	"github.com/rollway/rollway/slab"
 )
@@ -29,6 +31,7 @@ func at(t time.Time, level, text string) string {
 
 // The dialect against Grafana Loki itself.
 func TestRealLoki(t *testing.T) {
+	needs.Nightly(t, needs.Engines, "Grafana Loki, which is built from source")
 	s := startLokiServer(t)
 	t.Run("every line once, in the stream of its level, at its time", s.entries)
 	t.Run("what it refuses is counted", s.refusals)
@@ -105,7 +108,7 @@ func (s *lokiServer) refusals(t *testing.T) {
 	write(t, w, all.String())
 	w.Close()
 	settled(t, w, 200, 200-lost)
-	if d := w.Stats().Dropped; d != (remote.Drops{Rejected: uint64(lost)}) {
+	if d := w.Stats().Dropped; d != (line.Drops{Refused: uint64(lost)}) {
 		t.Errorf("Dropped = %+v", d)
 	}
 	found := s.lines(t, "refusals", now.Add(-time.Hour))
@@ -176,7 +179,7 @@ func (s *lokiServer) limited(t *testing.T) {
 	r := open(t, "loki+"+s.url, shop("slow"))
 	// One request nearly uses up the burst, so the next is refused if it comes
 	// within 8 s.
-	w, err := slab.New(r, slab.Options{SlabSize: 48 << 10, CloseTimeout: 2 * time.Minute, Retry: slab.Retry{Min: 20 * time.Millisecond, Max: 100 * time.Millisecond}})
+	w, err := slab.New(r, slab.Options{Full: slab.Block, SlabSize: 48 << 10, CloseTimeout: 2 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +197,7 @@ func (s *lokiServer) limited(t *testing.T) {
 	if st.Accepted != 200 || st.Written != 200 {
 		t.Errorf("Stats %+v", st)
 	}
-	if st.Retries == 0 {
+	if st.Errors == 0 {
 		t.Error("Loki never said 429")
 	}
 	if found := s.lines(t, "slow", began.Add(-time.Second)); len(found) != 200 {
@@ -206,7 +209,7 @@ func (s *lokiServer) limited(t *testing.T) {
 // is there, and none twice: Loki knows an entry that comes again.
 func (s *lokiServer) killed(t *testing.T) {
 	r := open(t, "loki+"+s.url, shop("killed"))
-	w, err := slab.New(r, slab.Options{SlabSize: 8 << 10, CloseTimeout: 2 * time.Minute, FlushInterval: 5 * time.Millisecond, Retry: slab.Retry{Min: 5 * time.Millisecond, Max: 50 * time.Millisecond}})
+	w, err := slab.New(r, slab.Options{Full: slab.Block, SlabSize: 8 << 10, CloseTimeout: 2 * time.Minute, FlushInterval: 5 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/remote"
 	"github.com/rollway/rollway/rollwaytest"
 )
@@ -147,7 +148,8 @@ func (p *lokiPeer) bytes() []byte {
 }
 
 func TestLokiLineWriter(t *testing.T) {
-	rollwaytest.TestLineWriter(t, rollwaytest.Subject{Open: func(t *testing.T) *rollwaytest.Instance {
+	t.Parallel()
+	rollwaytest.TestLineWriter(t, rollwaytest.Subject{Slow: true, Open: func(t *testing.T) *rollwaytest.Instance {
 		peer := startLokiPeer(t)
 		w := open(t, peer.url(), remote.Options{})
 		return &rollwaytest.Instance{Writer: w, Delivered: peer.bytes, Ledger: func() rollwaytest.Ledger { return ledger(w) }}
@@ -228,6 +230,7 @@ func aged(level string, n int, text string) string {
 // What Loki refuses for its time or length is lost to the line, with Loki's
 // reason; the rest of the push is stored.
 func TestLokiPartialRefusals(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		peer  func(*lokiPeer)
@@ -259,7 +262,7 @@ func TestLokiPartialRefusals(t *testing.T) {
 			w.Close()
 			all := strings.Count(c.lines, "\n")
 			settled(t, w, all, all-c.lost)
-			if d := w.Stats().Dropped; d != (remote.Drops{Rejected: uint64(c.lost)}) {
+			if d := w.Stats().Dropped; d != (line.Drops{Refused: uint64(c.lost)}) {
 				t.Errorf("Dropped = %+v", d)
 			}
 			if !strings.Contains(strings.Join(told, "\n"), c.told) {

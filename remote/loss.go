@@ -1,22 +1,18 @@
 package remote
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"time"
-)
 
-// ErrLost is what the errors of Sync, Close and Shutdown wrap when lines were
-// lost since the last of these calls that said so. They are counted in
-// Stats.Dropped and must not be sent again: to the Writer they are settled.
-var ErrLost = errors.New("lines were lost")
+	"github.com/rollway/rollway/line"
+)
 
 // A loss is what the next Sync or Close has to tell of lost lines. Its size
 // does not grow with them.
 type loss struct {
-	told  uint64 // Drops.Total() when the latest was told
+	told  uint64 // Dropped.Total() when the latest was told
 	first string // why the first line since then was lost
 }
 
@@ -30,12 +26,12 @@ func (l *loss) note(reason string) {
 func (w *Writer) takeLoss() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	total := w.ledger.dropped.Total()
+	total := w.stats.Dropped.Total()
 	n := total - w.loss.told
 	if n == 0 {
 		return nil // a reason that is known already is that of lines not settled yet
 	}
-	err := fmt.Errorf("%w: %d, the first: %s", ErrLost, n, w.loss.first)
+	err := fmt.Errorf("%w: %d, the first: %s", line.ErrLost, n, w.loss.first)
 	w.loss = loss{told: total}
 	return err
 }
@@ -56,7 +52,7 @@ func (w *Writer) quoteRefusal(text string) string {
 // be taken in smaller ones.
 func (w *Writer) noteRefusal(e *statusError) {
 	text, now := w.quoteRefusal(e.Error()), time.Now()
-	w.count(func(l *ledger) { l.lastRefusal, l.lastRefusalTime = text, now })
+	w.count(func(s *Stats) { s.LastRefusal, s.LastRefusalTime = text, now })
 }
 
 // refuses reports whether the answer says that the request is not wanted as it

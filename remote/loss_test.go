@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/remote"
 	"github.com/rollway/rollway/slab"
 )
@@ -15,7 +16,7 @@ import (
 // wantLoss wants err to say that n lines were lost, and why the first was.
 func wantLoss(t testing.TB, what string, err error, n int, why string) {
 	t.Helper()
-	if !errors.Is(err, remote.ErrLost) || !strings.Contains(err.Error(), fmt.Sprintf("lines were lost: %d, the first: ", n)) || !strings.Contains(err.Error(), why) {
+	if !errors.Is(err, line.ErrLost) || !strings.Contains(err.Error(), fmt.Sprintf("lines lost: %d, the first: ", n)) || !strings.Contains(err.Error(), why) {
 		t.Errorf("%s = %v, want that %d lines were lost, the first because of %q", what, err, n, why)
 	}
 }
@@ -51,7 +52,7 @@ func TestSyncAndCloseTellLosses(t *testing.T) {
 		t.Errorf("Sync after Close = %v, want %v", again, err)
 	}
 	settled(t, w, 5, 1)
-	if s := w.Stats(); s.Errors != 0 || s.LastError != "" {
+	if s := w.Stats(); s.Errors != 0 || s.LastError != nil || s.Failing {
 		t.Errorf("Stats = %+v: a refused line is no failed attempt", s)
 	}
 }
@@ -59,6 +60,7 @@ func TestSyncAndCloseTellLosses(t *testing.T) {
 // A slab.Writer passes the error on and sends nothing again: the lines are
 // settled.
 func TestSlabOverLosses(t *testing.T) {
+	t.Parallel()
 	peer := startHTTPPeer(t)
 	w := open(t, peer.URL+"/", remote.Options{})
 	out := openSlab(t, w)
@@ -78,7 +80,7 @@ func TestSlabOverLosses(t *testing.T) {
 	}
 	slabLedger(out).CheckSettled(t, 30, 30)
 	settled(t, w, 30, 27)
-	if s := out.Stats(); s.Errors != 0 || s.Retries != 0 {
+	if s := out.Stats(); s.Errors != 0 {
 		t.Errorf("Stats of the slab.Writer = %+v, want no retry", s)
 	}
 	sent := 0
@@ -93,6 +95,7 @@ func TestSlabOverLosses(t *testing.T) {
 // The reason of a refusal is in Stats: of a request that lists lines, of one
 // refused as a whole, of an item, and of one whose lines are kept.
 func TestLastRefusal(t *testing.T) {
+	t.Parallel()
 	long := "why " + strings.Repeat("\u20ac", 3000)
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
@@ -172,7 +175,7 @@ func wantRefusal(t *testing.T, w *remote.Writer, begin time.Time, want string) {
 func TestSlabThatClosesTellsLosses(t *testing.T) {
 	peer := startHTTPPeer(t)
 	w := open(t, peer.URL+"/", remote.Options{})
-	out, err := slab.New(w, slab.Options{CloseDestination: true, CloseTimeout: time.Minute})
+	out, err := slab.New(w, slab.Options{CloseTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

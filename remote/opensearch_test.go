@@ -123,6 +123,7 @@ func (s *openSearch) count(t *testing.T, index string) int {
 }
 
 func TestOpenSearch(t *testing.T) {
+	needs.Nightly(t, needs.Engines, "OpenSearch")
 	s := startOpenSearch(t)
 	s.do(t, "PUT", "/_index_template/logs", `{"index_patterns":["logs-*"],"data_stream":{},"template":{
 		"settings":{"number_of_replicas":0},"mappings":{"properties":{"attrs":{"properties":{"seq":{"type":"long"}}}}}}}`)

@@ -30,7 +30,7 @@ type Options struct {
 	// unix), or of one datagram (udp, unixgram). Default 10 s.
 	WriteTimeout time.Duration
 
-	// CloseTimeout bounds Close and Sync, which take no context. Default 5 s.
+	// CloseTimeout bounds Close and Sync. Default 5 s.
 	CloseTimeout time.Duration
 
 	// Retries is how often one Write tries again after a failure that may
@@ -79,7 +79,7 @@ type Options struct {
 	ProxyFromEnvironment bool
 
 	// MaxDatagram is the largest datagram in bytes. A line that does not fit
-	// is dropped and counted in Drops.TooLarge. Default 65,507, the most that
+	// is dropped and counted in Dropped.TooLarge. Default 65,507, the most that
 	// UDP over IPv4 carries; on the way over a network one beyond some 1,400
 	// bytes is cut into fragments, and lost if one of them is. A local socket
 	// takes up to about 200 KiB on Linux. Datagrams only.

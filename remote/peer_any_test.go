@@ -47,7 +47,10 @@ var anyPeers = map[string]func(t *testing.T) *anyPeer{
 // eachPeer runs test with a peer of each kind.
 func eachPeer(t *testing.T, test func(t *testing.T, peer *anyPeer)) {
 	for name, start := range anyPeers {
-		t.Run(name, func(t *testing.T) { test(t, start(t)) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, start(t))
+		})
 	}
 }
 

@@ -90,6 +90,7 @@ func socketPath(t testing.TB) string {
 // once the peer before is closed.
 func datagrams(t *testing.T, test func(t *testing.T, url string, listen func() *gramPeer)) {
 	t.Run("udp", func(t *testing.T) {
+		t.Parallel()
 		addr := reserveUDP(t)
 		test(t, "udp://"+addr, func() *gramPeer { return listenGram(t, "udp", addr) })
 	})
@@ -97,6 +98,7 @@ func datagrams(t *testing.T, test func(t *testing.T, url string, listen func() *
 		if runtime.GOOS == "windows" {
 			t.Skip("Windows has no local datagram sockets")
 		}
+		t.Parallel()
 		path := socketPath(t)
 		test(t, "unixgram://"+path, func() *gramPeer {
 			os.Remove(path) // Close leaves it

@@ -14,10 +14,11 @@ type home struct {
 	addr    string
 	handler http.Handler
 
-	mu      sync.Mutex
-	server  *http.Server // nil while it is down
-	served  sync.WaitGroup
-	stalled chan struct{} // requests wait for it or their end, and then fail; nil while none does
+	mu       sync.Mutex
+	server   *http.Server // nil while it is down
+	served   sync.WaitGroup
+	requests sync.WaitGroup // of server
+	stalled  chan struct{}  // requests wait for it or their end, and then fail; nil while none does
 }
 
 // newHome returns a server that is down.
@@ -34,14 +35,15 @@ func (h *home) up() {
 		h.t.Error(err)
 		return
 	}
-	server := &http.Server{Handler: http.HandlerFunc(h.serve), ErrorLog: discardLog}
+	server := &http.Server{ErrorLog: discardLog}
+	server.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { h.serve(server, rw, r) })
 	h.mu.Lock()
 	h.server = server
 	h.mu.Unlock()
 	h.served.Go(func() { server.Serve(l) })
 }
 
-// down cuts all connections, also amid requests.
+// down cuts all connections, also amid requests, and waits for these.
 func (h *home) down() {
 	h.mu.Lock()
 	server := h.server
@@ -50,13 +52,21 @@ func (h *home) down() {
 	if server != nil {
 		server.Close()
 		h.served.Wait()
+		h.requests.Wait()
 	}
 }
 
-func (h *home) serve(rw http.ResponseWriter, r *http.Request) {
+func (h *home) serve(server *http.Server, rw http.ResponseWriter, r *http.Request) {
 	h.mu.Lock()
-	stalled := h.stalled
+	stalled, here := h.stalled, h.server == server
+	if here {
+		h.requests.Add(1)
+	}
 	h.mu.Unlock()
+	if !here {
+		panic(http.ErrAbortHandler) // it came as the server went
+	}
+	defer h.requests.Done()
 	if stalled == nil {
 		h.handler.ServeHTTP(rw, r)
 		return

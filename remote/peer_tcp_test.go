@@ -87,6 +87,13 @@ func (p *tcpPeer) stop() {
 	p.wg.Wait()
 }
 
+// accepted is how many connections there were.
+func (p *tcpPeer) accepted() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return uint64(len(p.conns))
+}
+
 // each returns the bytes of each connection.
 func (p *tcpPeer) each() []string {
 	p.mu.Lock()

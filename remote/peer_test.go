@@ -28,6 +28,9 @@ func open(t testing.TB, url string, o remote.Options) *remote.Writer {
 	if o.Timeout == 0 {
 		o.Timeout = 2 * time.Minute
 	}
+	if o.RequestTimeout == 0 && strings.Contains(url, "http") {
+		o.RequestTimeout = time.Minute
+	}
 	w, err := remote.Open(url, o)
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func (w *Writer) noteRefused(lines uint64, reason string) {
 	text, now := w.quoteRefusal(reason), time.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ledger.lastRefusal, w.ledger.lastRefusalTime = text, now
+	w.stats.LastRefusal, w.stats.LastRefusalTime = text, now
 	w.loss.note(text)
 	if w.report.refused == 0 {
 		w.report.reason = reason

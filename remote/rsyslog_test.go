@@ -98,6 +98,7 @@ func retry(t *testing.T, w *remote.Writer, p string) {
 }
 
 func TestRsyslog(t *testing.T) {
+	t.Parallel()
 	const (
 		failed = `{"time":"2026-05-28T12:40:00.123456789Z","level":"ERROR","msg":"disk \"a\" full","attrs":{"path":"C:\\x]","n":2}}`
 		plain  = `panic: runtime error: index out of range [5]`
@@ -176,6 +177,7 @@ func same(got, want string) bool {
 // RFC 3164's 1024 bytes: what is longer is cut on request, and rsyslogd takes it
 // with its header as it takes the others.
 func TestRsyslogTruncated(t *testing.T) {
+	t.Parallel()
 	port := freePort(t)
 	daemon := startRsyslog(t, `module(load="imudp") input(type="imudp" address="127.0.0.1" port="%d")`, port)
 	w := open(t, fmt.Sprintf("syslog+udp://127.0.0.1:%d", port), remote.Options{Syslog: remote.Syslog{
@@ -199,6 +201,7 @@ func TestRsyslogTruncated(t *testing.T) {
 
 // The local format at a socket as /dev/log is.
 func TestRsyslogLocalSocket(t *testing.T) {
+	t.Parallel()
 	path := socketPath(t)
 	daemon := startRsyslog(t, `module(load="imuxsock" SysSock.Use="off") input(type="imuxsock" Socket="%s" UsePIDFromSystem="off")`, path)
 	w := open(t, "syslog+unix://"+path, remote.Options{Syslog: remote.Syslog{AppName: "shop", ProcID: "77"}})
@@ -214,6 +217,7 @@ func TestRsyslogLocalSocket(t *testing.T) {
 
 // TLS with certificates on both sides, by rsyslogd's GnuTLS driver.
 func TestRsyslogTLS(t *testing.T) {
+	t.Parallel()
 	needs.Program(t, "rsyslogd")
 	if found, _ := filepath.Glob("/usr/lib*/*/rsyslog/lmnsd_gtls.so"); len(found) == 0 {
 		needs.Missing(t, "rsyslogd's driver for TLS, rsyslog-gnutls")

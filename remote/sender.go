@@ -26,6 +26,17 @@ type settled struct {
 	cut                         uint64 // those of written of which a part was left out
 }
 
+func (d settled) lines() uint64 { return d.written + d.refused + d.oversized }
+
+// count takes them over into s.
+func (d settled) count(s *Stats) {
+	s.Pending -= d.lines()
+	s.Written += d.written
+	s.Truncated += d.cut
+	s.Dropped.Refused += d.refused
+	s.Dropped.TooLarge += d.oversized
+}
+
 func newSender(w *Writer) sender {
 	switch w.addr.carrier {
 	case carryHTTP:

@@ -30,7 +30,7 @@ import (
 //  4. A disk that hangs holds up Write, and Close; the system offers nothing
 //     against that.
 //  5. When there is no room, the lines stay with the caller of Write, which
-//     returns the error, or under SpillDropOldest the oldest are dropped.
+//     returns the error, or with DropOldest the oldest are dropped.
 type Spill struct {
 	// Dir is the folder, created if need be. One Writer at a time owns it.
 	// Default "": nothing is spilled.
@@ -43,8 +43,10 @@ type Spill struct {
 	// no bound.
 	MaxAge time.Duration
 
-	// Full is what happens to a Write beyond MaxBytes. Default SpillRefuse.
-	Full SpillPolicy
+	// DropOldest drops the oldest lines beyond MaxBytes, some MaxBytes/16 at a
+	// time, and counts them. Default false: Write fails, the caller keeps its
+	// lines.
+	DropOldest bool
 
 	// Sync lets Write return only when what it stored would survive a power
 	// cut. Default false: it survives the process.
@@ -56,44 +58,21 @@ type Spill struct {
 	NoNotice bool
 }
 
-// SpillPolicy says what gives way when Spill.MaxBytes is reached.
-type SpillPolicy int
-
-// The policies.
-const (
-	SpillRefuse     SpillPolicy = iota // Write fails; the caller keeps its lines
-	SpillDropOldest                    // the oldest lines are dropped, some MaxBytes/16 at a time, and counted
-)
-
-// ErrSpilled is what the errors of Flush, Sync, Close and Shutdown wrap when
-// lines are on disk that the peer does not have yet. They are not lost.
-var ErrSpilled = errors.New("lines are on disk, not with the peer")
-
 // SpillStats is the part of Stats about Options.Spill. All is zero without it.
 type SpillStats struct {
 	Active    bool          // new lines go to the disk
 	Replaying bool          // lines from the disk are being sent now
-	Lines     uint64        // on disk, a part of Stats.Pending
+	Lines     uint64        // on disk or on the way to it, a part of Stats.Pending
 	Bytes     int64         // of the files on disk
 	OldestAge time.Duration // of the oldest line on disk, 0 if there is none
 
 	Spilled  uint64 // lines stored since Open
 	Replayed uint64 // lines settled from the disk since Open: written, refused or too large
+	TooOld   uint64 // lines of Dropped.Expired that reached MaxAge; the others gave way to newer ones
 	Notices  uint64 // lines sent to announce a loss; not in the ledger
 
-	LastError     string    // of the disk, "" if there was none
+	LastError     error     // of the disk, nil if there was none
 	LastErrorTime time.Time // when it happened
-}
-
-// spilled is the part of the ledger about lines on disk.
-type spilled struct {
-	recovered uint64
-	lines     uint64 // on disk, or on the way to it
-	stored    uint64
-	replayed  uint64
-	notices   uint64
-	active    bool
-	replaying bool
 }
 
 // A spiller keeps lines on disk while the peer is away and a goroutine that
@@ -130,14 +109,9 @@ func (w *Writer) openSpill() error {
 		}
 		return nil
 	}
-	var full spool.Policy
-	switch o.Full {
-	case SpillRefuse:
-		full = spool.Refuse
-	case SpillDropOldest:
+	full := spool.Refuse
+	if o.DropOldest {
 		full = spool.DropOldest
-	default:
-		return fmt.Errorf("Options.Spill.Full is %d: give SpillRefuse or SpillDropOldest", o.Full)
 	}
 	sp, err := spool.Open(o.Dir, spool.Options{MaxBytes: o.MaxBytes, MaxAge: o.MaxAge, Full: full})
 	if err != nil {
@@ -154,7 +128,7 @@ func (w *Writer) openSpill() error {
 	}
 	s.ctx, s.stop = context.WithCancel(w.life)
 	n := sp.Stats().Lines
-	w.ledger.pending, w.ledger.spill = n, spilled{recovered: n, lines: n, active: n > 0}
+	w.stats.Pending, w.stats.Recovered, w.stats.Spill = n, n, SpillStats{Lines: n, Active: n > 0}
 	s.behind = n > 0
 	w.spill = s
 	s.account()
@@ -233,7 +207,7 @@ func (s *spiller) storeTagged(p []byte, lines uint64, tag string, cause error) e
 	if !s.behind {
 		s.behind = true
 		s.w.mu.Lock()
-		s.w.ledger.spill.active = true
+		s.w.stats.Spill.Active = true
 		s.w.report.noteAway(cause)
 		s.w.mu.Unlock()
 	}
@@ -243,13 +217,13 @@ func (s *spiller) storeTagged(p []byte, lines uint64, tag string, cause error) e
 // append stores p, which has so many lines. The caller holds order.
 func (s *spiller) append(p []byte, lines uint64, tag string) error {
 	// Counted before they can be sent.
-	s.w.count(func(l *ledger) { l.spill.lines += lines })
+	s.w.count(func(st *Stats) { st.Spill.Lines += lines })
 	err := s.spool.Append(p, tag)
-	s.w.count(func(l *ledger) {
+	s.w.count(func(st *Stats) {
 		if err != nil {
-			l.spill.lines -= lines
+			st.Spill.Lines -= lines
 		} else {
-			l.spill.stored += lines
+			st.Spill.Spilled += lines
 		}
 	})
 	s.account()
@@ -278,13 +252,12 @@ func (s *spiller) account() {
 	now := s.spool.Stats().Dropped
 	was := s.dropped
 	s.dropped = now
-	l := &s.w.ledger
-	l.dropped.SpillFull += now.Full - was.Full
-	l.dropped.SpillAge += now.Old - was.Old
-	l.dropped.SpillDamaged += now.Damaged - was.Damaged
+	st := &s.w.stats
+	st.Dropped.Expired, st.Spill.TooOld = now.Full+now.Old, now.Old
+	st.Dropped.Damaged = now.Damaged
 	if n := now.Total() - was.Total(); n > 0 {
-		l.pending -= n
-		l.spill.lines -= n
+		st.Pending -= n
+		st.Spill.Lines -= n
 		s.w.report.noteLost(n)
 		s.w.loss.note(spillReason(now, was))
 		s.movedLocked()
@@ -298,7 +271,7 @@ func (s *spiller) account() {
 func spillReason(now, was spool.Drops) string {
 	switch {
 	case now.Full > was.Full:
-		return "there was no more room on disk (SpillDropOldest)"
+		return "there was no more room on disk (Spill.DropOldest)"
 	case now.Old > was.Old:
 		return "older than Spill.MaxAge"
 	default:
@@ -312,16 +285,11 @@ func (s *spiller) movedLocked() {
 	s.moved = make(chan struct{})
 }
 
-// stats fills in what the ledger does not hold.
-func (s *spiller) stats(l spilled) SpillStats {
-	st := SpillStats{Active: l.active, Replaying: l.replaying, Lines: l.lines, Spilled: l.stored, Replayed: l.replayed, Notices: l.notices}
+// measure fills in what is of the disk.
+func (s *spiller) measure(st *SpillStats) {
 	d := s.spool.Stats()
-	st.Bytes = d.Bytes
+	st.Bytes, st.LastError, st.LastErrorTime = d.Bytes, d.LastError, d.LastErrorTime
 	if !d.Oldest.IsZero() {
 		st.OldestAge = max(0, time.Since(d.Oldest))
 	}
-	if d.LastError != nil {
-		st.LastError, st.LastErrorTime = d.LastError.Error(), d.LastErrorTime
-	}
-	return st
 }

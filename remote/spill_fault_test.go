@@ -15,12 +15,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/remote"
 )
 
 // When there is no room, the caller keeps its lines and is told; when the peer
 // is back there is room again.
 func TestSpillFullRefuses(t *testing.T) {
+	t.Parallel()
 	peer := newKeyedPeer(t)
 	spill := spillTo(t)
 	spill.MaxBytes = 100_000
@@ -39,7 +41,7 @@ func TestSpillFullRefuses(t *testing.T) {
 	}
 	s := balanced(t, w)
 	if s.Pending != uint64(n*10) || s.Spill.Lines != s.Pending || s.Returned != 10 || s.Dropped.Total() != 0 || s.Spill.Bytes > spill.MaxBytes ||
-		s.Spill.Bytes < spill.MaxBytes/2 || !strings.Contains(s.Spill.LastError, "no room") || s.Spill.LastErrorTime.IsZero() {
+		s.Spill.Bytes < spill.MaxBytes/2 || s.Spill.LastError == nil || !strings.Contains(s.Spill.LastError.Error(), "no room") || s.Spill.LastErrorTime.IsZero() {
 		t.Fatalf("after %d writes Stats = %+v", n, s)
 	}
 	peer.up()
@@ -50,18 +52,19 @@ func TestSpillFullRefuses(t *testing.T) {
 	settled(t, w, n*10+10, n*10+10)
 }
 
-// Under SpillDropOldest it is the oldest lines that go, and they are counted.
+// Under DropOldest it is the oldest lines that go, and they are counted.
 func TestSpillFullDropsOldest(t *testing.T) {
+	t.Parallel()
 	peer := newKeyedPeer(t)
 	spill := spillTo(t)
-	spill.MaxBytes, spill.Full = 100_000, remote.SpillDropOldest
+	spill.MaxBytes, spill.DropOldest = 100_000, true
 	var told atomic.Value
 	w := open(t, peer.url(), remote.Options{Spill: spill, OnError: func(err error) { told.Store(err.Error()) }})
 	for n := range 1000 {
 		write(t, w, numbered(n*10, n*10+10))
 	}
 	s := balanced(t, w)
-	if s.Accepted != 10_000 || s.Dropped.SpillFull < 5000 || s.Dropped.Total() != s.Dropped.SpillFull || s.Spill.Bytes > spill.MaxBytes || s.Returned != 0 {
+	if s.Accepted != 10_000 || s.Dropped.Expired < 5000 || s.Dropped.Total() != s.Dropped.Expired || s.Spill.TooOld != 0 || s.Spill.Bytes > spill.MaxBytes || s.Returned != 0 {
 		t.Fatalf("Stats = %+v", s)
 	}
 	peer.up()
@@ -69,7 +72,7 @@ func TestSpillFullDropsOldest(t *testing.T) {
 	s = balanced(t, w)
 	// What was on its way when its place was taken was delivered all the same.
 	got := string(peer.bytes())
-	lost := int(s.Dropped.SpillFull)
+	lost := int(s.Dropped.Expired)
 	notices := notice.FindAllString(got, -1)
 	got = notice.ReplaceAllString(got, "")
 	announced := 0
@@ -99,15 +102,16 @@ func TestSpillFullDropsOldest(t *testing.T) {
 var notice = regexp.MustCompile(`(?m)^.*"msg":"rollway: \d+ lines? dropped".*\n`)
 
 func TestSpillMaxAge(t *testing.T) {
+	t.Parallel()
 	peer := newKeyedPeer(t)
 	spill := spillTo(t)
-	spill.MaxAge = 300 * time.Millisecond
+	spill.MaxAge = 20 * time.Millisecond
 	w := open(t, peer.url(), remote.Options{Spill: spill})
 	write(t, w, numbered(0, 10))
-	time.Sleep(2 * spill.MaxAge)
+	eventually(t, "the lines are too old", func() bool { return w.Stats().Dropped.Expired == 10 })
 	peer.up()
 	flush(t, w)
-	if s := balanced(t, w); s.Dropped.SpillAge != 10 || s.Written != 0 || s.Pending != 0 {
+	if s := balanced(t, w); s.Dropped.Expired != 10 || s.Spill.TooOld != 10 || s.Written != 0 || s.Pending != 0 {
 		t.Errorf("Stats = %+v", s)
 	}
 	eventually(t, "writes go straight again", func() bool { return !w.Stats().Spill.Active })
@@ -120,6 +124,7 @@ func TestSpillMaxAge(t *testing.T) {
 
 // Damage costs the lines that it hits, and is counted and told.
 func TestSpillDamaged(t *testing.T) {
+	t.Parallel()
 	peer := newKeyedPeer(t)
 	o := remote.Options{Spill: spillTo(t), CloseTimeout: 10 * time.Millisecond}
 	w := open(t, peer.url(), o)
@@ -150,7 +155,7 @@ func TestSpillDamaged(t *testing.T) {
 		notice.ReplaceAllString(got, "") != numbered(0, 550)+numbered(560, 1000) {
 		t.Errorf("the peer took %d bytes; the notice is %q at %d", len(got), notice.FindString(got), at)
 	}
-	if s := balanced(t, w); s.Recovered != 1000 || s.Written != 990 || s.Dropped.SpillDamaged != 10 || s.Pending != 0 {
+	if s := balanced(t, w); s.Recovered != 1000 || s.Written != 990 || s.Dropped.Damaged != 10 || s.Pending != 0 {
 		t.Errorf("Stats = %+v", s)
 	}
 	if text, _ := told.Load().(string); !strings.Contains(text, "10 lines dropped from disk") || !strings.Contains(text, "damaged") {
@@ -160,6 +165,7 @@ func TestSpillDamaged(t *testing.T) {
 
 // Close and Stats while a peer hangs on what is replayed to it.
 func TestSpillCloseWhileReplayStalls(t *testing.T) {
+	t.Parallel()
 	peer := newKeyedPeer(t)
 	o := remote.Options{Spill: spillTo(t)}
 	w := open(t, peer.url(), o)
@@ -175,10 +181,10 @@ func TestSpillCloseWhileReplayStalls(t *testing.T) {
 	defer cancel()
 	begin := time.Now()
 	err := w.Shutdown(ctx)
-	if !errors.Is(err, remote.ErrSpilled) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "110 lines wait in") {
+	if !errors.Is(err, line.ErrPending) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "110 lines wait in") {
 		t.Errorf("Shutdown = %v", err)
 	}
-	if d := time.Since(begin); d > 9*time.Second { // RequestTimeout is 10 s
+	if d := time.Since(begin); d > 50*time.Second { // RequestTimeout is a minute
 		t.Errorf("Shutdown took %v", d)
 	}
 	if s := balanced(t, w); s.Spill.Lines != 110 || s.Pending != 110 || s.Spill.Replaying {
@@ -192,6 +198,7 @@ func TestSpillCloseWhileReplayStalls(t *testing.T) {
 
 // A Shutdown that breaks off a Write: its lines are on disk, not lost.
 func TestSpillShutdownAmidWrite(t *testing.T) {
+	t.Parallel()
 	peer := newKeyedPeer(t)
 	peer.up()
 	peer.stall()
@@ -208,7 +215,7 @@ func TestSpillShutdownAmidWrite(t *testing.T) {
 	eventually(t, "a request hangs and the others wait", func() bool { return len(peer.seen()) > 0 && w.Stats().Pending == 30 })
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if err := w.Shutdown(ctx); !errors.Is(err, remote.ErrSpilled) || !strings.Contains(err.Error(), "30 lines wait in") {
+	if err := w.Shutdown(ctx); !errors.Is(err, line.ErrPending) || !strings.Contains(err.Error(), "30 lines wait in") {
 		t.Errorf("Shutdown = %v", err)
 	}
 	writes.Wait()
@@ -226,6 +233,7 @@ func TestSpillShutdownAmidWrite(t *testing.T) {
 // Stats never waits: not for a request, not for those that wait behind it, not
 // for what is sent from disk. The requests would last an hour.
 func TestSpillStatsNeverBlocks(t *testing.T) {
+	t.Parallel()
 	peer := newKeyedPeer(t)
 	peer.up()
 	peer.stall()
@@ -269,6 +277,7 @@ func statsReturns(t *testing.T, w *remote.Writer, when string, ok func(remote.St
 // An engine that knows documents by their id stores each once, although the
 // process before had sent some of them and heard no answer.
 func TestSpillElastic(t *testing.T) {
+	t.Parallel()
 	peer := startElasticPeer(t)
 	var requests atomic.Int32
 	mute := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {

@@ -3,16 +3,19 @@ package remote_test
 import (
 	"errors"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rollway/rollway/internal/smalldisk"
+	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/remote"
 )
 
 // A folder on a real disk that runs full: the caller keeps what does not fit,
 // and what is there is delivered, also by the next Writer.
 func TestSpillDiskFull(t *testing.T) {
+	t.Parallel()
 	dir := smalldisk.Mount(t, "size=256k")
 	if dir == "" {
 		return
@@ -29,10 +32,10 @@ func TestSpillDiskFull(t *testing.T) {
 			break
 		}
 	}
-	if s := balanced(t, w); n < 100 || s.Spill.Lines != uint64(n*10) || s.Pending != s.Spill.Lines || s.Returned != 10 || !strings.Contains(s.Spill.LastError, "no space left") {
+	if s := balanced(t, w); n < 100 || s.Spill.Lines != uint64(n*10) || s.Pending != s.Spill.Lines || s.Returned != 10 || !errors.Is(s.Spill.LastError, syscall.ENOSPC) {
 		t.Fatalf("after %d writes Stats = %+v", n, s)
 	}
-	if err := w.Close(); !errors.Is(err, remote.ErrSpilled) {
+	if err := w.Close(); !errors.Is(err, line.ErrPending) {
 		t.Errorf("Close = %v", err)
 	}
 	w = open(t, peer.url(), o)

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -47,7 +46,7 @@ func writeUntilKilled(dir, url, round string) {
 					return
 				}
 				os.Stdout.WriteString(fmt.Sprintf("%d %d\n", p, seq-1))
-				time.Sleep(100 * time.Microsecond)
+				time.Sleep(100 * time.Microsecond) // real time: a process by itself
 			}
 		}()
 	}
@@ -58,6 +57,7 @@ func writeUntilKilled(dir, url, round string) {
 // the peer comes and goes: every line whose Write had returned nil is delivered
 // by a later one, in order, and stored once by a peer that knows the keys.
 func TestSpillKill(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	if s := os.Getenv("REMOTE_TEST_SEED"); s != "" {
 		fmt.Sscan(s, &seed)
@@ -90,29 +90,28 @@ func TestSpillKill(t *testing.T) {
 		if recovered > 0 {
 			notEmpty++
 		}
-		wait := [2]time.Duration{}
-		for i := range wait {
-			wait[i] = time.Duration(rng.IntN(10)) * time.Millisecond
-		}
 		limit := 1 + rng.IntN(60)
-		var peering sync.WaitGroup
-		peering.Go(func() {
-			switch round % 4 {
-			case 0: // away all the time
-			case 1:
+		up, down := rng.IntN(limit+1), limit+1 // Writes at which the peer comes and goes
+		switch round % 4 {
+		case 0: // away all the time
+			up = down
+		case 1:
+			up = 0
+		case 2:
+			up, down = 0, up
+		case 3:
+			down = up + 1 + rng.IntN(limit)
+		}
+		for n := 0; ; n++ {
+			if n == up {
 				peer.up()
-			case 2:
-				peer.up()
-				time.Sleep(wait[0])
-				peer.down()
-			case 3:
-				time.Sleep(wait[0])
-				peer.up()
-				time.Sleep(wait[1])
+			}
+			if n == down {
 				peer.down()
 			}
-		})
-		for n := 0; scanner.Scan(); n++ {
+			if !scanner.Scan() {
+				break
+			}
 			var p, seq int
 			if c, err := fmt.Sscan(scanner.Text(), &p, &seq); c < 2 || err != nil || !strings.HasSuffix(scanner.Text(), fmt.Sprint(seq)) {
 				break // the line that the kill cut
@@ -129,7 +128,6 @@ func TestSpillKill(t *testing.T) {
 		}
 		cmd.Process.Kill()
 		cmd.Wait()
-		peering.Wait()
 		peer.down()
 		if errs.Len() > 0 {
 			t.Fatalf("round %d: %s", round, errs.String())

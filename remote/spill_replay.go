@@ -13,6 +13,7 @@ import (
 	"github.com/rollway/rollway/internal/jsonline"
 	"github.com/rollway/rollway/internal/linecount"
 	"github.com/rollway/rollway/internal/spool"
+	"github.com/rollway/rollway/line"
 )
 
 // sending is a batch from the disk on its way to the peer.
@@ -77,7 +78,7 @@ func (s *spiller) announce() error {
 	for len(s.notice) > 0 {
 		done, err := s.sendNotice()
 		s.notice = s.notice[done.n:]
-		w.count(func(l *ledger) { l.spill.notices += done.written })
+		w.count(func(st *Stats) { st.Spill.Notices += done.written })
 		if err != nil {
 			return err
 		}
@@ -118,7 +119,7 @@ func (s *spiller) rest() bool {
 		return false
 	}
 	s.behind = false
-	s.w.count(func(l *ledger) { l.spill.active = false })
+	s.w.count(func(st *Stats) { st.Spill.Active = false })
 	return true
 }
 
@@ -158,8 +159,8 @@ func (s *spiller) replay(b spool.Batch) error {
 	defer cancel()
 	s.sending = &sending{batch: b}
 	defer func() { s.sending = nil }()
-	w.count(func(l *ledger) { l.spill.replaying = true })
-	defer w.count(func(l *ledger) { l.spill.replaying = false })
+	w.count(func(st *Stats) { st.Spill.Replaying = true })
+	defer w.count(func(st *Stats) { st.Spill.Replaying = false })
 	for data := b.Data; len(data) > 0; {
 		done, err := w.out.send(ctx, data)
 		data = data[done.n:]
@@ -180,16 +181,11 @@ func (s *spiller) replay(b spool.Batch) error {
 
 // settle counts lines from the disk that are settled, and lets go of them.
 func (s *spiller) settle(done settled) error {
-	lines := done.written + done.refused + done.oversized
-	s.sending.skip += lines
-	s.w.count(func(l *ledger) {
-		l.pending -= lines
-		l.written += done.written
-		l.cut += done.cut
-		l.dropped.Rejected += done.refused
-		l.dropped.TooLarge += done.oversized
-		l.spill.lines -= lines
-		l.spill.replayed += lines
+	s.sending.skip += done.lines()
+	s.w.count(func(st *Stats) {
+		done.count(st)
+		st.Spill.Lines -= done.lines()
+		st.Spill.Replayed += done.lines()
 	})
 	err := s.spool.Ack(done.n)
 	s.w.mu.Lock()
@@ -280,15 +276,16 @@ func (s *spiller) drain(ctx context.Context) error {
 // left is an error that says what is on disk and why.
 func (s *spiller) left(why error) error {
 	s.w.mu.Lock()
-	lines, last := s.w.ledger.spill.lines, s.w.ledger.lastError
+	lines, err := s.w.stats.Spill.Lines, s.w.stats.LastError
 	s.w.mu.Unlock()
 	if lines == 0 {
 		return why
 	}
-	if last != "" {
-		last = "; the latest error: " + last
+	last := ""
+	if err != nil {
+		last = "; the latest error: " + err.Error()
 	}
-	return fmt.Errorf("%w: %d lines wait in %s%s: %w", ErrSpilled, lines, s.w.opt.Spill.Dir, last, why)
+	return fmt.Errorf("%w: %d lines wait in %s%s: %w", line.ErrPending, lines, s.w.opt.Spill.Dir, last, why)
 }
 
 // finish drains while ctx lasts, ends the goroutine and gives up the folder.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/remote"
 )
 
@@ -16,6 +17,7 @@ import (
 // that ends and another that goes on, and the peer that comes back. Each line
 // arrives once and in order, and the accounts of both Writers say so.
 func TestSpillOverEveryScheme(t *testing.T) {
+	t.Parallel()
 	eachPeer(t, func(t *testing.T, peer *anyPeer) {
 		o := peer.options
 		o.Spill = spillTo(t)
@@ -50,7 +52,7 @@ func TestSpillOverEveryScheme(t *testing.T) {
 			t.Fatalf("%d lines were given to a peer that was away", lost)
 		}
 		err := w.Close()
-		if !errors.Is(err, remote.ErrSpilled) || !strings.Contains(err.Error(), fmt.Sprintf("%d lines wait in", 60-10-lost)) {
+		if !errors.Is(err, line.ErrPending) || !strings.Contains(err.Error(), fmt.Sprintf("%d lines wait in", 60-10-lost)) {
 			t.Fatalf("Close = %v", err)
 		}
 		if text := told.text(); !strings.Contains(text, "lines wait on disk") || peer.deaf != strings.Contains(text, fmt.Sprintf("had carried %d lines", lost)) {

@@ -12,6 +12,7 @@ import (
 
 // What a slab has passed on counts as written to it, also if it is on disk.
 func TestSpillLineWriter(t *testing.T) {
+	t.Parallel()
 	t.Run("slab and http", func(t *testing.T) {
 		rollwaytest.TestLineWriter(t, rollwaytest.Subject{Open: func(t *testing.T) *rollwaytest.Instance {
 			peer := newKeyedPeer(t)
@@ -34,13 +35,14 @@ func TestSpillLineWriter(t *testing.T) {
 // while the peer stalls or is away, over every scheme that hears of it: Fail takes
 // the peer away, when it has read what it was sent, and Heal brings it back.
 func TestSpillLineWriterOverEveryScheme(t *testing.T) {
+	t.Parallel()
 	for name, start := range anyPeers {
 		if strings.Contains(name, "udp") {
 			continue // it is heard only after a line was lost
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // most of it is waiting
-			rollwaytest.TestLineWriter(t, rollwaytest.Subject{LongLine: 60_000, Open: func(t *testing.T) *rollwaytest.Instance {
+			rollwaytest.TestLineWriter(t, rollwaytest.Subject{LongLine: 60_000, Slow: true, Open: func(t *testing.T) *rollwaytest.Instance {
 				peer := start(t)
 				peer.up()
 				o := peer.options
@@ -49,7 +51,7 @@ func TestSpillLineWriterOverEveryScheme(t *testing.T) {
 					o.RequestTimeout = time.Minute
 				}
 				if peer.stall != nil && strings.Contains(t.Name(), "stall") { // the first Write to a peer that hangs lasts so long
-					o.RequestTimeout = time.Second
+					o.RequestTimeout = 200 * time.Millisecond
 				}
 				w := &leaver{Writer: open(t, peer.url, o)}
 				delivered := func() []byte {

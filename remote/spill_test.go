@@ -17,12 +17,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/remote"
 )
 
 // Lines that are written while the peer is away arrive when it is back, before
 // those that are written then.
 func TestSpillAndReplay(t *testing.T) {
+	t.Parallel()
 	peer := newKeyedPeer(t)
 	w := open(t, peer.url(), remote.Options{Spill: spillTo(t)})
 	for i := range 50 {
@@ -30,7 +32,7 @@ func TestSpillAndReplay(t *testing.T) {
 	}
 	s := balanced(t, w)
 	if s.Accepted != 500 || s.Pending != 500 || s.Spill.Lines != 500 || s.Spill.Spilled != 500 || !s.Spill.Active || s.Spill.Bytes == 0 ||
-		s.Spill.OldestAge <= 0 || s.Errors == 0 || !strings.Contains(s.LastError, "refused") || s.Spill.LastError != "" {
+		s.Spill.OldestAge <= 0 || s.Errors == 0 || !s.Failing || !strings.Contains(s.LastError.Error(), "refused") || s.Spill.LastError != nil {
 		t.Fatalf("Stats while the peer is away = %+v", s)
 	}
 	peer.up()
@@ -62,22 +64,24 @@ func flap(t *testing.T, w *remote.Writer, up, down func()) {
 	const rounds = 10
 	up()
 	for round := range rounds {
-		wait := func() { time.Sleep(rand.N(15 * time.Millisecond)) }
 		if round%3 == 1 {
-			down()
+			heard(t, w, down)
 		}
+		const lines = producers * perEach / rounds
+		early, late := 1+rand.N(lines/4), lines/4+rand.N(lines/4)
 		var work sync.WaitGroup
-		work.Go(func() { produceTo(t, w, round*perEach/rounds, (round+1)*perEach/rounds) })
+		written := newProgress()
+		work.Go(func() { produceTo(t, w, round*perEach/rounds, (round+1)*perEach/rounds, written) })
 		switch round % 3 {
 		case 0:
-			wait()
-			down()
-			wait()
+			written.reaches(early)
+			heard(t, w, down)
+			written.reaches(late)
 		case 1:
 			work.Wait()
 		case 2:
-			wait()
-			down()
+			written.reaches(late)
+			heard(t, w, down)
 			work.Wait()
 		}
 		up()
@@ -94,37 +98,10 @@ func flap(t *testing.T, w *remote.Writer, up, down func()) {
 	}
 }
 
-// produceTo lets each of the producers write its lines from to to-1, a few at a
-// time.
-func produceTo(t *testing.T, w io.Writer, from, to int) {
-	t.Helper()
-	var wg sync.WaitGroup
-	for p := range producers {
-		wg.Go(func() {
-			for seq := from; seq < to; {
-				var b strings.Builder
-				for range 1 + seq%5 {
-					if seq < to {
-						fmt.Fprintf(&b, `{"msg":"line","attrs":{"producer":%d,"seq":%d}}`+"\n", p, seq)
-						seq++
-					}
-				}
-				if _, err := io.WriteString(w, b.String()); err != nil {
-					t.Errorf("Write = %v", err)
-					return
-				}
-				if seq%40 < 5 {
-					time.Sleep(time.Millisecond)
-				}
-			}
-		})
-	}
-	wg.Wait()
-}
-
 // Four producers, and a server that is taken down and up again under them, also
 // amid requests: every line is stored exactly once and in its producer's order.
 func TestSpillUpDownUp(t *testing.T) {
+	t.Parallel()
 	peer := newKeyedPeer(t)
 	w := open(t, peer.url(), remote.Options{Spill: spillTo(t)})
 	flap(t, w, peer.up, peer.down)
@@ -143,6 +120,7 @@ func TestSpillUpDownUp(t *testing.T) {
 // The same over TCP and TLS, with a peer that leaves in good order: it reads to
 // the end.
 func TestSpillStreamUpDownUp(t *testing.T) {
+	t.Parallel()
 	transports(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {
 		addr := newKeyedPeer(t).addr
 		var peers []*tcpPeer
@@ -168,17 +146,28 @@ func TestSpillStreamUpDownUp(t *testing.T) {
 				close(read)
 			}))
 		}
-		down := func() {
+		leave := func() {
 			peers[len(peers)-1].Close()
 			close(leaving)
 		}
 		o.Spill = spillTo(t)
 		w := open(t, scheme+"://"+addr, o)
-		flap(t, w, up, down)
+		flap(t, w, up, func() {
+			// A connection that is not accepted is reset, and its lines are lost.
+			eventually(t, "the connection is accepted, or none is needed", func() bool {
+				accepted := uint64(0)
+				for _, p := range peers {
+					accepted += p.accepted()
+				}
+				s := w.Stats()
+				return s.Connects == accepted && (s.Connected || s.Pending == 0)
+			})
+			leave()
+		})
 		if err := w.Close(); err != nil {
 			t.Errorf("Close = %v", err)
 		}
-		down()
+		leave()
 		var data []byte
 		for _, p := range peers {
 			p.wg.Wait()
@@ -195,6 +184,7 @@ func TestSpillStreamUpDownUp(t *testing.T) {
 
 // What Close leaves on disk is delivered by the next Writer, before its own.
 func TestSpillIsDeliveredByTheNextWriter(t *testing.T) {
+	t.Parallel()
 	peer := newKeyedPeer(t)
 	o := remote.Options{Spill: spillTo(t), CloseTimeout: 50 * time.Millisecond}
 	for i := range 3 {
@@ -204,7 +194,7 @@ func TestSpillIsDeliveredByTheNextWriter(t *testing.T) {
 		}
 		write(t, w, numbered(i*100, i*100+100))
 		err := w.Close()
-		if !errors.Is(err, remote.ErrSpilled) || !errors.Is(err, context.DeadlineExceeded) ||
+		if !errors.Is(err, line.ErrPending) || !errors.Is(err, context.DeadlineExceeded) ||
 			!strings.Contains(err.Error(), fmt.Sprintf("%d lines wait in %s", i*100+100, o.Spill.Dir)) {
 			t.Fatalf("Close = %v", err)
 		}
@@ -217,7 +207,7 @@ func TestSpillIsDeliveredByTheNextWriter(t *testing.T) {
 		if _, err := w.Write([]byte("x\n")); !errors.Is(err, os.ErrClosed) {
 			t.Errorf("Write after Close = %v", err)
 		}
-		if err := w.Flush(t.Context()); !errors.Is(err, remote.ErrSpilled) {
+		if err := w.Flush(t.Context()); !errors.Is(err, line.ErrPending) {
 			t.Errorf("Flush after Close = %v", err)
 		}
 	}
@@ -237,6 +227,7 @@ func TestSpillIsDeliveredByTheNextWriter(t *testing.T) {
 
 // Flush and Sync wait for what is on disk and say what is still there.
 func TestSpillFlush(t *testing.T) {
+	t.Parallel()
 	peer := newKeyedPeer(t)
 	spill := spillTo(t)
 	spill.Sync = true
@@ -246,7 +237,7 @@ func TestSpillFlush(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		err := f(ctx)
 		cancel()
-		if !errors.Is(err, remote.ErrSpilled) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "7 lines wait in") || !strings.Contains(err.Error(), "refused") {
+		if !errors.Is(err, line.ErrPending) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "7 lines wait in") || !strings.Contains(err.Error(), "refused") {
 			t.Errorf("%s = %v", name, err)
 		}
 	}
@@ -270,7 +261,6 @@ func TestSpillOptions(t *testing.T) {
 		{remote.Spill{MaxBytes: 1}, "no Dir"},
 		{remote.Spill{Dir: dir, MaxBytes: -1}, "MaxBytes is -1"},
 		{remote.Spill{Dir: dir, MaxAge: -1}, "MaxAge is -1"},
-		{remote.Spill{Dir: dir, Full: 7}, "Full is 7"},
 		{remote.Spill{Dir: filepath.Join(file, "x")}, "create folder"},
 	} {
 		w, err := remote.Open("http://127.0.0.1:1/", remote.Options{Spill: c.spill})
@@ -298,6 +288,7 @@ func TestSpillHasOneOwner(t *testing.T) {
 // A request that failed and then went to disk is repeated with its own key,
 // alone; all others keep theirs over attempts and restarts.
 func TestSpillKeys(t *testing.T) {
+	t.Parallel()
 	peer := newKeyedPeer(t)
 	peer.up()
 	peer.fail()
@@ -328,6 +319,7 @@ func TestSpillKeys(t *testing.T) {
 
 // What the peer refuses for what it holds is lost as it is without a disk.
 func TestSpillRefusedByPeer(t *testing.T) {
+	t.Parallel()
 	peer := newKeyedPeer(t)
 	var told atomic.Value
 	w := open(t, peer.url(), remote.Options{Spill: spillTo(t), OnError: func(err error) { told.Store(err.Error()) }})
@@ -338,7 +330,7 @@ func TestSpillRefusedByPeer(t *testing.T) {
 	peer.answer(status(http.StatusOK, `{"accepted":7,"rejected":[{"index":1,"line":2,"reason":"bad"}],"rejected_total":3}`))
 	peer.up()
 	flush(t, w)
-	if s := balanced(t, w); s.Written != 7 || s.Dropped.Rejected != 3 || s.Pending != 0 || s.Spill.Replayed != 10 {
+	if s := balanced(t, w); s.Written != 7 || s.Dropped.Refused != 3 || s.Pending != 0 || s.Spill.Replayed != 10 {
 		t.Errorf("Stats = %+v", s)
 	}
 	wantLoss(t, "Close", w.Close(), 3, "line 2 of its request: bad")
@@ -349,6 +341,7 @@ func TestSpillRefusedByPeer(t *testing.T) {
 
 // The peer's wish to be left alone is honoured, also when somebody waits.
 func TestSpillRetryAfter(t *testing.T) {
+	t.Parallel()
 	peer := newKeyedPeer(t)
 	peer.answer(status(http.StatusTooManyRequests, "", "Retry-After", "1"))
 	peer.up()

@@ -2,35 +2,37 @@ package remote
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"time"
+
+	"github.com/rollway/rollway/internal/promtext"
+	"github.com/rollway/rollway/line"
 )
 
 // Stats is a snapshot of a Writer's counters; lines unless said otherwise. At
-// every moment, not only at rest, Accepted = Written + Dropped.Total() +
-// Pending.
+// every moment, not only at rest, the Ledger is balanced.
 //
 // A line is accepted when a Write takes it up and Pending while that Write
 // runs. A Write that fails hands the lines beyond its n back to the caller,
 // who still owns them: they leave Pending, and with it Accepted, and are
 // counted in Returned. Sent again, they are accepted again. So Accepted may
-// fall; all other counters only rise.
+// fall.
 //
 // With Options.Spill, lines on disk are Pending until they are sent, also after
 // Close. Those that were there when the Writer was opened are Accepted too, and
 // counted in Recovered: Accepted - Recovered is what came by Write.
+//
+// Lines are Dropped as Refused by the peer for what they hold; TooLarge, if a
+// single one is answered with 413 or is longer than a datagram or message may
+// be; and from disk as Expired and Damaged.
 type Stats struct {
-	Accepted uint64 // Written + Dropped.Total() + Pending
-	Written  uint64 // over HTTP: acknowledged with 2xx; otherwise: passed whole to the system
-	Dropped  Drops
-	Pending  uint64 // in a Write that has not returned, or on disk
+	line.Ledger // over HTTP Written is acknowledged with 2xx; otherwise passed whole to the system
 
 	Recovered uint64 // found in Options.Spill.Dir by Open; a part of Accepted
-	Spill     SpillStats
-
+	Returned  uint64 // handed back by a Write that failed
 	Truncated uint64 // those of Written that were cut, with Syslog.Truncate
-
-	Returned uint64 // handed back by a Write that failed
-	Rejected uint64 // offered after Close, never accepted
+	Spill     SpillStats
 
 	Requests  uint64 // HTTP requests begun; pieces or datagrams passed to the system
 	Retries   uint64 // attempts beyond a Write's first: stale connection, split after 413, Options.Retries
@@ -38,99 +40,74 @@ type Stats struct {
 	Connects  uint64 // connections established, TLS handshake not counted
 	BytesSent uint64 // bytes passed to the connections, with headers and TLS, after compression
 
-	Connected     bool      // a connection is open as far as this side knows; over udp: a socket is
-	Peer          string    // address of the latest connection's other end, "" if there was none
-	LastError     string    // text of the latest error, "" if there was none
-	LastErrorTime time.Time // when it happened
-	LastSuccess   time.Time // when lines were settled last
-	Failures      uint64    // errors since then
+	Connected   bool      // a connection is open as far as this side knows; over udp: a socket is
+	Peer        string    // address of the latest connection's other end, "" if there was none
+	LastSuccess time.Time // when lines were settled last
+	Failures    uint64    // errors since then
 
-	// LastRefusal is why lines were counted in Dropped.Rejected or TooLarge
+	// LastRefusal is why lines were counted in Dropped.Refused or TooLarge
 	// last, or a request refused as a whole whose lines are kept; up to a KiB
 	// and some, "" if there was none.
 	LastRefusal     string
 	LastRefusalTime time.Time // when it happened
-}
 
-// Drops counts lines that are lost, by reason.
-type Drops struct {
-	Rejected uint64 // refused by the peer for what they hold
-	TooLarge uint64 // a single line, answered with 413, or longer than a datagram or message may be
-
-	SpillFull    uint64 // gave way to newer ones on disk, under SpillDropOldest
-	SpillAge     uint64 // older than Spill.MaxAge
-	SpillDamaged uint64 // on disk, and not readable any more
-}
-
-// Total is the number of lost lines.
-func (d Drops) Total() uint64 {
-	return d.Rejected + d.TooLarge + d.SpillFull + d.SpillAge + d.SpillDamaged
-}
-
-// ledger is the part of Stats that moves with lines; guarded by Writer.mu.
-type ledger struct {
-	written  uint64
-	cut      uint64
-	dropped  Drops
-	pending  uint64
-	returned uint64
-	rejected uint64
-	spill    spilled
-
-	requests      uint64
-	retries       uint64
-	errors        uint64
-	lastError     string
-	lastErrorTime time.Time
-	lastSuccess   time.Time
-	failures      uint64
-
-	lastRefusal     string
-	lastRefusalTime time.Time
+	Failing       bool      // the latest attempt has failed: Failures is not 0
+	LastError     error     // the latest error, without secrets; nil if there was none
+	LastErrorTime time.Time // when it happened
 }
 
 // Stats returns the counters. It never waits for the peer or the disk.
 func (w *Writer) Stats() Stats {
 	w.mu.Lock()
-	l := w.ledger
+	s := w.stats
 	w.mu.Unlock()
-	var spill SpillStats
+	s.Accepted = s.Written + s.Dropped.Total() + s.Pending
+	s.Connects, s.BytesSent = w.meter.connects.Load(), w.meter.bytes.Load()
+	s.Connected, s.Peer = w.meter.open.Load() > 0, w.meter.peer()
+	s.Failing = s.Failures > 0
 	if w.spill != nil {
-		spill = w.spill.stats(l.spill)
+		w.spill.measure(&s.Spill)
 	}
-	return Stats{
-		Accepted:      l.written + l.dropped.Total() + l.pending,
-		Written:       l.written,
-		Dropped:       l.dropped,
-		Pending:       l.pending,
-		Truncated:     l.cut,
-		Returned:      l.returned,
-		Rejected:      l.rejected,
-		Recovered:     l.spill.recovered,
-		Spill:         spill,
-		Requests:      l.requests,
-		Retries:       l.retries,
-		Errors:        l.errors,
-		Connects:      w.meter.connects.Load(),
-		BytesSent:     w.meter.bytes.Load(),
-		LastError:     l.lastError,
-		LastErrorTime: l.lastErrorTime,
-		LastSuccess:   l.lastSuccess,
-		Failures:      l.failures,
-		Connected:     w.meter.open.Load() > 0,
-		Peer:          w.meter.peer(),
-
-		LastRefusal:     l.lastRefusal,
-		LastRefusalTime: l.lastRefusalTime,
-	}
+	return s
 }
 
-func (w *Writer) countRequest() { w.count(func(l *ledger) { l.requests++ }) }
-func (w *Writer) countRetry()   { w.count(func(l *ledger) { l.retries++ }) }
+// WriteMetrics writes the Stats in the text format of Prometheus, for an answer to
+// a scraper. labels are names and values by turns, such as "log", "audit"; all
+// samples get them. Counters begin at 0 with the Writer, times are in seconds.
+// The error names a label that is not allowed, or is out's.
+func (s Stats) WriteMetrics(out io.Writer, labels ...string) error {
+	p, err := promtext.New("rollway_remote_", labels)
+	if err != nil {
+		return fmt.Errorf("remote: write metrics: %w", err)
+	}
+	p.Ledger(s.Ledger)
+	p.Counter("lines_recovered_total", "Lines that an earlier process left on disk.", s.Recovered)
+	p.Counter("lines_returned_total", "Lines that a failed Write handed back.", s.Returned)
+	p.Counter("lines_truncated_total", "Written lines that were cut.", s.Truncated)
+	p.Counter("requests_total", "Requests, pieces of a stream or datagrams sent.", s.Requests)
+	p.Counter("retries_total", "Attempts beyond a Write's first.", s.Retries)
+	p.Counter("errors_total", "Attempts that failed and connections that were lost.", s.Errors)
+	p.Counter("connects_total", "Connections established.", s.Connects)
+	p.Counter("sent_bytes_total", "Bytes sent, with headers and TLS.", s.BytesSent)
+	p.Flag("connected", "1 while a connection is open.", s.Connected)
+	p.Flag("spill_active", "1 while new lines go to disk.", s.Spill.Active)
+	p.Gauge("spill_lines", "Lines on disk.", float64(s.Spill.Lines))
+	p.Gauge("spill_bytes", "Bytes of the files on disk.", float64(s.Spill.Bytes))
+	p.Gauge("spill_oldest_seconds", "Age of the oldest line on disk.", s.Spill.OldestAge.Seconds())
+	p.Counter("spill_lines_stored_total", "Lines stored on disk.", s.Spill.Spilled)
+	p.Counter("spill_lines_replayed_total", "Lines from disk that are settled.", s.Spill.Replayed)
+	p.Counter("spill_lines_too_old_total", "Expired lines that were too old; the others found no room.", s.Spill.TooOld)
+	p.Failure(s.Failing, s.LastErrorTime)
+	_, err = p.WriteTo(out)
+	return err
+}
+
+func (w *Writer) countRequest() { w.count(func(s *Stats) { s.Requests++ }) }
+func (w *Writer) countRetry()   { w.count(func(s *Stats) { s.Retries++ }) }
 
 func (w *Writer) countError(err error) {
-	text, now := w.redact(err.Error()), time.Now()
-	w.count(func(l *ledger) { l.errors++; l.failures++; l.lastError, l.lastErrorTime = text, now })
+	clean, now := w.clean(err), time.Now()
+	w.count(func(s *Stats) { s.Errors++; s.Failures++; s.LastError, s.LastErrorTime = clean, now })
 	if e, ok := errors.AsType[*statusError](err); ok && e.refuses() {
 		w.noteRefusal(e)
 	}
@@ -139,11 +116,11 @@ func (w *Writer) countError(err error) {
 // countSuccess counts lines settled, whatever became of them.
 func (w *Writer) countSuccess() {
 	now := time.Now()
-	w.count(func(l *ledger) { l.failures, l.lastSuccess = 0, now })
+	w.count(func(s *Stats) { s.Failures, s.LastSuccess = 0, now })
 }
 
-func (w *Writer) count(f func(*ledger)) {
+func (w *Writer) count(f func(*Stats)) {
 	w.mu.Lock()
-	f(&w.ledger)
+	f(&w.stats)
 	w.mu.Unlock()
 }

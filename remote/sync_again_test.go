@@ -35,6 +35,7 @@ func startHeldPeer(t *testing.T, addr string, config *tls.Config) (peer *tcpPeer
 // A Sync whose time was up has not confirmed its lines, and nor has any that
 // follows it, before the peer has read them.
 func TestSyncAgainBeforeThePeerHasRead(t *testing.T) {
+	t.Parallel()
 	streams(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {
 		peer, release := startHeldPeer(t, anywhere(t, scheme), serverTLS)
 		w := open(t, scheme+"://"+peer.Addr().String(), o)
@@ -72,6 +73,7 @@ func TestSyncAgainBeforeThePeerHasRead(t *testing.T) {
 // A peer that dies while lines that no Sync has confirmed are on the way: the
 // next Sync says so, once.
 func TestSyncAgainOfAPeerThatDies(t *testing.T) {
+	t.Parallel()
 	transports(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {
 		die := make(chan struct{})
 		peer := startTCPPeer(t, "127.0.0.1:0", serverTLS, func(c net.Conn, keep io.Writer) {
@@ -98,6 +100,7 @@ func TestSyncAgainOfAPeerThatDies(t *testing.T) {
 
 // Lines that follow those of such a Sync do not overtake them.
 func TestWriteBehindAHurriedSync(t *testing.T) {
+	t.Parallel()
 	streams(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {
 		o.Timeout, o.WriteTimeout = time.Minute, time.Minute
 		peer, release := startHeldPeer(t, anywhere(t, scheme), serverTLS)
@@ -130,6 +133,7 @@ func TestWriteBehindAHurriedSync(t *testing.T) {
 // A Write whose own time is up hands its lines back. A peer that never closes its
 // side does not hold up more than one WriteTimeout, and no Sync believes it.
 func TestPeerThatNeverCloses(t *testing.T) {
+	t.Parallel()
 	streams(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {
 		peer, release := startHeldPeer(t, anywhere(t, scheme), serverTLS)
 		defer close(release)
@@ -149,7 +153,7 @@ func TestPeerThatNeverCloses(t *testing.T) {
 			settled(t, w, 3, 3)
 		}
 
-		o.Timeout, o.WriteTimeout = 0, time.Second
+		o.Timeout, o.WriteTimeout = 0, 300*time.Millisecond
 		var told []string
 		o.OnError = func(err error) { told = append(told, err.Error()) }
 		w := open(t, url, o)
@@ -179,6 +183,7 @@ func TestPeerThatNeverCloses(t *testing.T) {
 
 // Over UDP nothing but a refusal is heard, for which there must be time.
 func TestHurriedSyncOverUDP(t *testing.T) {
+	t.Parallel()
 	addr := reserveUDP(t)
 	peer := startGramPeer(t, "udp", addr)
 	w := open(t, "udp://"+addr, remote.Options{})
@@ -188,9 +193,41 @@ func TestHurriedSyncOverUDP(t *testing.T) {
 			t.Fatalf("Sync %d = %v", i, err)
 		}
 	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.SyncContext(cancelled); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "too little time") {
+		t.Fatalf("Sync with a cancelled context = %v", err)
+	}
 	if err := w.Sync(); err != nil {
 		t.Errorf("Sync = %v", err)
 	}
 	eventually(t, "the lines are there", func() bool { return string(peer.bytes()) == numbered(0, 3) })
 	settled(t, w, 3, 3)
+}
+
+// A Sync without any time loses nothing, and returns nil only if the lines are
+// there.
+func TestSyncWithoutTime(t *testing.T) {
+	t.Parallel()
+	eachPeer(t, func(t *testing.T, peer *anyPeer) {
+		peer.up()
+		w := open(t, peer.url, peer.options)
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
+		for i := range 30 {
+			write(t, w, numbered(i, i+1))
+			err := w.SyncContext(cancelled)
+			if err != nil && !errors.Is(err, context.Canceled) {
+				t.Errorf("Sync %d = %v, want nil or context.Canceled", i, err)
+			}
+			if got := string(peer.lines()); err == nil && got != numbered(0, i+1) {
+				t.Errorf("Sync %d = nil, and the peer has %q", i, got)
+			}
+		}
+		if err := w.Sync(); err != nil {
+			t.Errorf("Sync = %v", err)
+		}
+		eventually(t, "the lines are there", func() bool { return string(peer.lines()) == numbered(0, 30) })
+		settled(t, w, 30, 30)
+	})
 }

@@ -51,7 +51,7 @@ type Syslog struct {
 	Text bool
 
 	// MaxMessage is the longest message in bytes, framing not counted. A line
-	// that makes a longer one is dropped and counted in Drops.TooLarge: cut, it
+	// that makes a longer one is dropped and counted in Dropped.TooLarge: cut, it
 	// would not be JSON any more. Many receivers take 8 KiB. Default: 1024 for
 	// rfc3164, which allows no more; otherwise no limit but MaxDatagram.
 	MaxMessage int

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/remote"
 	"github.com/rollway/rollway/rollwaytest"
 )
@@ -67,6 +68,7 @@ func syslogPeers(t *testing.T, test func(t *testing.T, open func(t *testing.T) s
 	streams(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {
 		for _, framing := range []string{"octets", "newline"} {
 			t.Run(framing, func(t *testing.T) {
+				t.Parallel()
 				o := o
 				o.Syslog.Format, o.Syslog.Framing = "rfc5424", framing
 				test(t, func(t *testing.T) syslogPeer {
@@ -87,6 +89,7 @@ func syslogPeers(t *testing.T, test func(t *testing.T, open func(t *testing.T) s
 	})
 	for _, network := range []string{"udp", "unixgram"} {
 		t.Run(network, func(t *testing.T) {
+			t.Parallel()
 			test(t, func(t *testing.T) syslogPeer {
 				addr, scheme := "127.0.0.1:0", "syslog+udp://"
 				if network == "unixgram" {
@@ -103,6 +106,7 @@ func syslogPeers(t *testing.T, test func(t *testing.T, open func(t *testing.T) s
 }
 
 func TestSyslogLineWriter(t *testing.T) {
+	t.Parallel()
 	syslogPeers(t, func(t *testing.T, start func(t *testing.T) syslogPeer, o remote.Options) {
 		rollwaytest.TestLineWriter(t, rollwaytest.Subject{LongLine: 60_000, Open: func(t *testing.T) *rollwaytest.Instance {
 			peer := start(t)
@@ -128,6 +132,7 @@ func TestSyslogLineWriter(t *testing.T) {
 
 // A message over the limit is lost by itself.
 func TestSyslogTooLong(t *testing.T) {
+	t.Parallel()
 	syslogPeers(t, func(t *testing.T, start func(t *testing.T) syslogPeer, o remote.Options) {
 		var told []error
 		o.OnError = func(err error) { told = append(told, err) }
@@ -139,7 +144,7 @@ func TestSyslogTooLong(t *testing.T) {
 		write(t, w, long+numbered(0, 2)+long+numbered(2, 4)+long)
 		wantLoss(t, "Close", w.Close(), 4, "Options.Syslog.MaxMessage")
 		settled(t, w, 8, 4)
-		if d := w.Stats().Dropped; d != (remote.Drops{TooLarge: 4}) {
+		if d := w.Stats().Dropped; d != (line.Drops{TooLarge: 4}) {
 			t.Errorf("Dropped = %+v", d)
 		}
 		if len(told) != 2 || !strings.Contains(told[0].Error(), "Options.Syslog.MaxMessage") {
@@ -152,6 +157,7 @@ func TestSyslogTooLong(t *testing.T) {
 // With Truncate the message over the limit is cut, at a character's border, says
 // so, and the line is written.
 func TestSyslogTruncate(t *testing.T) {
+	t.Parallel()
 	cutMark := regexp.MustCompile(`\[cut (\d+) bytes\]$`)
 	syslogPeers(t, func(t *testing.T, start func(t *testing.T) syslogPeer, o remote.Options) {
 		o.OnError = func(err error) { t.Errorf("OnError(%v)", err) }
@@ -194,13 +200,14 @@ func TestSyslogTruncate(t *testing.T) {
 
 // A message that has no room for its header and the mark is lost.
 func TestSyslogTruncateTooShort(t *testing.T) {
+	t.Parallel()
 	syslogPeers(t, func(t *testing.T, start func(t *testing.T) syslogPeer, o remote.Options) {
 		o.Syslog.MaxMessage, o.Syslog.Truncate = 60, true
 		o.Syslog.Hostname = strings.Repeat("h", 60)
 		w := open(t, start(t).url, o)
 		write(t, w, numbered(0, 3))
 		settled(t, w, 3, 0)
-		if s := w.Stats(); s.Dropped != (remote.Drops{TooLarge: 3}) || s.Truncated != 0 {
+		if s := w.Stats(); s.Dropped != (line.Drops{TooLarge: 3}) || s.Truncated != 0 {
 			t.Errorf("Stats %+v", s)
 		}
 	})
@@ -209,6 +216,7 @@ func TestSyslogTruncateTooShort(t *testing.T) {
 // A Write that fails midway returns whole messages, and what comes after on the
 // next connection begins with the first that was not.
 func TestSyslogResetMidway(t *testing.T) {
+	t.Parallel()
 	for _, framing := range []string{"octets", "newline"} {
 		t.Run(framing, func(t *testing.T) {
 			var later atomic.Bool

@@ -11,6 +11,7 @@ import (
 
 // Each refused handshake leaves the lines with the caller.
 func TestTLSIsChecked(t *testing.T) {
+	t.Parallel()
 	ca, other := newAuthority(t), newAuthority(t)
 	old := ca.server(t, "127.0.0.1")
 	old.MinVersion, old.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
@@ -53,6 +54,7 @@ func TestTLSIsChecked(t *testing.T) {
 }
 
 func TestTLSDelivers(t *testing.T) {
+	t.Parallel()
 	ca := newAuthority(t)
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		t.Run(tls.VersionName(version), func(t *testing.T) {
@@ -87,6 +89,7 @@ func TestTLSDelivers(t *testing.T) {
 // not take its certificate. The lines written until then are counted as
 // written, but Close says that they may be lost.
 func TestRefusedClientCertificate(t *testing.T) {
+	t.Parallel()
 	ca := newAuthority(t)
 	server := ca.server(t, "127.0.0.1")
 	server.ClientAuth, server.ClientCAs = tls.RequireAndVerifyClientCert, ca.pool
@@ -102,6 +105,7 @@ func TestRefusedClientCertificate(t *testing.T) {
 
 // A peer that accepts and never shakes hands.
 func TestStalledHandshake(t *testing.T) {
+	t.Parallel()
 	peer := startTCPPeer(t, "127.0.0.1:0", nil, nil)
 	ca := newAuthority(t)
 	w := open(t, "tls://"+peer.Addr().String(), remote.Options{

@@ -14,6 +14,7 @@ import (
 // The engines' Retry-After gets to the caller: of a request refused as a whole,
 // and of one of which only some lines were taken.
 func TestRetryAfterOfEngines(t *testing.T) {
+	t.Parallel()
 	for _, code := range []int{429, 503} {
 		t.Run(fmt.Sprint("loki, ", code), func(t *testing.T) {
 			peer := startLokiPeer(t)

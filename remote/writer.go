@@ -37,7 +37,7 @@ type Writer struct {
 	kill context.CancelFunc
 
 	mu      sync.Mutex
-	ledger  ledger        // guarded by mu
+	stats   Stats         // guarded by mu; what Stats adds is not set
 	report  report        // guarded by mu
 	loss    loss          // guarded by mu
 	running int           // Writes between start and end; guarded by mu
@@ -101,11 +101,11 @@ func (w *Writer) begin(lines uint64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closing {
-		w.ledger.rejected += lines
+		w.stats.Rejected += lines
 		return false
 	}
 	w.running++
-	w.ledger.pending += lines
+	w.stats.Pending += lines
 	return true
 }
 
@@ -113,8 +113,8 @@ func (w *Writer) begin(lines uint64) bool {
 func (w *Writer) end(left uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ledger.pending -= left
-	w.ledger.returned += left
+	w.stats.Pending -= left
+	w.stats.Returned += left
 	w.running--
 	if w.closing && w.running == 0 {
 		close(w.idle)
@@ -145,16 +145,10 @@ func (w *Writer) write(ctx context.Context, p []byte, lines uint64) (n int, left
 // the ledger after each.
 func (w *Writer) deliver(ctx context.Context, p []byte, left uint64) (n int, _ uint64, err error) {
 	for attempt := 0; n < len(p); {
-		s, err := w.out.send(ctx, p[n:])
-		n += s.n
-		left -= s.written + s.refused + s.oversized
-		w.count(func(l *ledger) {
-			l.pending -= s.written + s.refused + s.oversized
-			l.written += s.written
-			l.cut += s.cut
-			l.dropped.Rejected += s.refused
-			l.dropped.TooLarge += s.oversized
-		})
+		done, err := w.out.send(ctx, p[n:])
+		n += done.n
+		left -= done.lines()
+		w.count(done.count)
 		if err == nil {
 			attempt = 0
 			w.countSuccess()

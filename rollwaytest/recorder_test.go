@@ -167,7 +167,7 @@ func TestRecorderIsNeverLeftOut(t *testing.T) {
 			wg.Go(func() { log.Info(t.Context(), "m") })
 		}
 		wg.Wait()
-		if n, s := len(r.Records()), log.Stats().Outputs[0]; n != 8 || s.Stalled != 0 {
+		if n, s := len(r.Records()), log.Stats().Outputs[0]; n != 8 || s.Dropped.Full != 0 {
 			t.Errorf("%d records, want 8; %+v", n, s)
 		}
 	})

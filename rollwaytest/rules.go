@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -26,7 +27,7 @@ func checkWrite(t *testing.T, su *suite) {
 }
 
 func checkKeeps(t *testing.T, su *suite) {
-	const n = 500
+	n := su.some(500)
 	buf := make([]byte, 0, 1000)
 	for seq := range n {
 		buf = append(buf[:0], line(0, seq, 100+seq)...)
@@ -59,8 +60,8 @@ func checkLong(t *testing.T, su *suite) {
 }
 
 func checkOrder(t *testing.T, su *suite) {
-	const producers, n = 8, 500
-	_, errs := su.produce(producers, n)
+	producers, n := 8, su.some(500)
+	_, errs := su.produce(producers, n, nil)
 	if err := errors.Join(errs...); err != nil {
 		t.Fatalf("Write = %v, want nil", err)
 	}
@@ -69,31 +70,24 @@ func checkOrder(t *testing.T, su *suite) {
 }
 
 func checkFlush(t *testing.T, su *suite) {
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for seq := 0; ; seq++ {
-			select {
-			case <-stop:
-				return
-			default:
+	rounds, others := 10, su.some(50) // lines of another producer while Flush runs
+	for round := range rounds {
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for i := range others {
+				if _, err := su.Writer.Write(line(1+round, i, 150)); err != nil {
+					t.Errorf("Write = %v, want nil", err)
+					return
+				}
 			}
-			if _, err := su.Writer.Write(line(1, seq, 150)); err != nil {
-				t.Errorf("Write = %v, want nil", err)
-				return
-			}
-			time.Sleep(50 * time.Microsecond)
-		}
-	})
-	for seq := range 10 {
-		su.write(t, line(0, seq, 150))
+		})
+		su.write(t, line(0, round, 150))
 		su.flush(t)
-		if next, _ := su.delivered(t); next[0] != seq+1 {
-			t.Errorf("after Flush line %d is not at the destination", seq)
+		if next, _ := su.delivered(t); next[0] != round+1 {
+			t.Errorf("after Flush line %d is not at the destination", round)
 		}
+		wg.Wait()
 	}
-	close(stop)
-	wg.Wait()
 }
 
 func checkIdle(t *testing.T, su *suite) {
@@ -104,24 +98,18 @@ func checkIdle(t *testing.T, su *suite) {
 		if err := su.Writer.Sync(); err != nil {
 			t.Errorf("Sync = %v, want nil", err)
 		}
-		if err := su.Writer.SyncContext(su.ctx(t)); err != nil {
-			t.Errorf("SyncContext = %v, want nil", err)
-		}
 	}
 	su.wantAll(t, 0, 0)
 }
 
 func checkSync(t *testing.T, su *suite) {
-	su.write(t, line(0, 0, 150))
-	if err := su.Writer.Sync(); err != nil {
-		t.Fatalf("Sync = %v, want nil", err)
+	for seq := range 2 {
+		su.write(t, line(0, seq, 150))
+		if err := su.Writer.Sync(); err != nil {
+			t.Fatalf("Sync = %v, want nil", err)
+		}
+		su.wantAll(t, 1, 1+seq)
 	}
-	su.wantAll(t, 1, 1)
-	su.write(t, line(0, 1, 150))
-	if err := su.Writer.SyncContext(su.ctx(t)); err != nil {
-		t.Fatalf("SyncContext = %v, want nil", err)
-	}
-	su.wantAll(t, 1, 2)
 }
 
 func checkAfterClose(t *testing.T, su *suite) {
@@ -143,8 +131,8 @@ func checkAfterClose(t *testing.T, su *suite) {
 }
 
 func checkCloseDelivers(t *testing.T, su *suite) {
-	const producers, n = 4, 200
-	_, errs := su.produce(producers, n)
+	producers, n := 4, su.some(200)
+	_, errs := su.produce(producers, n, nil)
 	if err := errors.Join(errs...); err != nil {
 		t.Fatalf("Write = %v, want nil", err)
 	}
@@ -172,13 +160,25 @@ func checkCloseIdempotent(t *testing.T, su *suite) {
 }
 
 func checkCloseAmid(t *testing.T, su *suite) {
-	const producers = 4
+	producers, before := 4, su.some(200) // lines of one producer
+	amid, closing := make(chan struct{}), make(chan struct{})
+	begin := sync.OnceFunc(func() { close(amid) })
 	closed := make(chan error, 1)
 	go func() {
-		time.Sleep(5 * time.Millisecond)
+		<-amid
+		close(closing)
 		closed <- su.Writer.Close()
 	}()
-	accepted, errs := su.produce(producers, 1<<30)
+	accepted, errs := su.produce(producers, 1<<30, func(accepted int) {
+		switch {
+		case accepted == before:
+			begin()
+		case accepted == 10*before: // enough to check
+			<-closing
+		case accepted > 10*before:
+			runtime.Gosched() // to Close
+		}
+	})
 	if err := <-closed; err != nil {
 		t.Fatalf("Close = %v, want nil", err)
 	}
@@ -195,15 +195,15 @@ func checkCloseAmid(t *testing.T, su *suite) {
 	}
 	if su.Ledger != nil {
 		su.Ledger().CheckSettled(t, total, lines)
-		if got := su.Ledger().Rejected; got != producers {
+		if got := su.Ledger().Rejected; got != uint64(producers) {
 			t.Errorf("ledger: %d lines rejected, want %d", got, producers)
 		}
 	}
 }
 
 func checkShutdown(t *testing.T, su *suite) {
-	const producers, n = 2, 100
-	_, errs := su.produce(producers, n)
+	producers, n := 2, su.some(100)
+	_, errs := su.produce(producers, n, nil)
 	if err := errors.Join(errs...); err != nil {
 		t.Fatalf("Write = %v, want nil", err)
 	}
@@ -217,27 +217,12 @@ func checkShutdown(t *testing.T, su *suite) {
 }
 
 func checkLedger(t *testing.T, su *suite) {
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			su.Ledger().Check(t)
-			time.Sleep(20 * time.Microsecond)
-		}
-	})
-	const producers, n = 4, 300
-	_, errs := su.produce(producers, n)
-	close(stop)
-	wg.Wait()
+	producers, n := 4, su.some(300)
+	_, errs := su.produce(producers, n, func(int) { su.Ledger().Check(t) }) // amid the Writes of the others
 	if err := errors.Join(errs...); err != nil {
 		t.Fatalf("Write = %v, want nil", err)
 	}
-	if l := su.Ledger(); l.Accepted != producers*n {
+	if l := su.Ledger(); l.Accepted != uint64(producers*n) {
 		t.Errorf("ledger: accepted %d before Flush, want %d", l.Accepted, producers*n)
 	}
 	su.flush(t)
@@ -301,9 +286,6 @@ func checkStallFlush(t *testing.T, su *suite) {
 	su.stuck(t, 3)
 	if err := su.Writer.Flush(within(t, 50*time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Flush = %v, want context.DeadlineExceeded", err)
-	}
-	if err := su.Writer.SyncContext(within(t, 50*time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("SyncContext = %v, want context.DeadlineExceeded", err)
 	}
 	su.Heal()
 	su.flush(t)

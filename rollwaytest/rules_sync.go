@@ -2,7 +2,6 @@ package rollwaytest
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"log/slog"
 	"os"
@@ -15,7 +14,7 @@ import (
 var levels = []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelError, slog.LevelWarn, slog.LevelInfo + 2, slog.LevelDebug - 4}
 
 func checkLevels(t *testing.T, su *suite) {
-	const producers, n = 4, 300
+	producers, n := 4, su.some(300)
 	w := su.Writer.(levelWriter)
 	var wg sync.WaitGroup
 	for p := range producers {
@@ -66,51 +65,17 @@ func checkLevelAfterClose(t *testing.T, su *suite) {
 	}
 }
 
-// ended returns a context that is over.
-func ended() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}
-
-func checkEndedSync(t *testing.T, su *suite) {
-	const n = 30
-	for seq := range n {
-		su.write(t, line(0, seq, 150))
-		err := su.Writer.SyncContext(ended())
-		if err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("SyncContext with a cancelled context = %v, want nil or context.Canceled", err)
-		}
-		if err != nil {
-			continue // and the destination may be amid a write
-		}
-		if next, _ := su.delivered(t); next[0] != seq+1 {
-			t.Errorf("SyncContext = nil, but line %d is not at the destination", seq)
-		}
-	}
-	su.flush(t)
-	if err := su.Writer.Sync(); err != nil {
-		t.Errorf("Sync = %v, want nil", err)
-	}
-	su.wantAll(t, 1, n)
-}
-
-func checkCancelledSync(t *testing.T, su *suite) {
+func checkStallSync(t *testing.T, su *suite) {
 	su.stuck(t, 3)
-	for _, when := range []time.Duration{20 * time.Millisecond, 0} {
-		ctx, cancel := context.WithCancel(context.Background())
-		got := make(chan error, 1)
-		go func() { got <- su.Writer.SyncContext(ctx) }()
-		time.Sleep(when)
-		cancel()
-		select {
-		case err := <-got:
-			if !errors.Is(err, context.Canceled) {
-				t.Errorf("SyncContext = %v, want context.Canceled", err)
-			}
-		case <-time.After(limit):
-			t.Fatal("SyncContext waits on, though its context was cancelled")
+	got := make(chan error, 1)
+	go func() { got <- su.Writer.Sync() }()
+	select {
+	case err := <-got:
+		if err == nil {
+			t.Error("Sync = nil, but no line is at the destination")
 		}
+	case <-time.After(time.Hour):
+		t.Fatal("Sync waits on")
 	}
 	if su.Ledger != nil {
 		l := su.Ledger()
@@ -119,8 +84,8 @@ func checkCancelledSync(t *testing.T, su *suite) {
 		}
 	}
 	su.Heal()
-	if err := su.Writer.SyncContext(su.ctx(t)); err != nil {
-		t.Errorf("SyncContext on a healed destination = %v, want nil", err)
+	if err := su.Writer.Sync(); err != nil {
+		t.Errorf("Sync on a healed destination = %v, want nil", err)
 	}
 	su.wantAll(t, 1, 3)
 }
@@ -130,16 +95,7 @@ func checkFailSync(t *testing.T, su *suite) {
 	su.FailSync()
 	for seq := range n {
 		su.write(t, line(0, seq, 150))
-		var err error
-		switch seq % 3 {
-		case 0:
-			err = su.Writer.Sync()
-		case 1:
-			err = su.Writer.SyncContext(su.ctx(t))
-		default:
-			err = su.Writer.SyncContext(ended())
-		}
-		if err == nil {
+		if su.Writer.Sync() == nil {
 			t.Errorf("line %d: Sync = nil, but the destination's fails", seq)
 		}
 	}

@@ -20,14 +20,14 @@ import (
 // are real.
 func TestBatchesToAFileDoNotAllocate(t *testing.T) {
 	for _, mode := range []file.Mode{file.Buffered, file.Uncached, file.Direct} {
-		for _, policy := range []file.SyncPolicy{file.Never, file.Interval, file.EachWrite} {
+		for _, policy := range []file.SyncPolicy{file.SyncNever, file.SyncInterval, file.SyncEachWrite} {
 			t.Run(fmt.Sprint(mode, policy), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					f, err := file.Open(filepath.Join(t.TempDir(), "log"), file.Options{Mode: mode, Sync: policy})
 					if err != nil {
 						t.Fatal(err)
 					}
-					w, err := slab.New(f, slab.Options{CloseDestination: true, CloseTimeout: time.Hour})
+					w, err := slab.New(f, slab.Options{Full: slab.Block, CloseTimeout: time.Hour})
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -1,49 +1,46 @@
 package slab
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"syscall"
+	"time"
+
+	"github.com/rollway/rollway/line"
 )
 
 // barrier is a Flush or a Sync under way.
 type barrier struct {
-	ctx    context.Context // of a Sync, for the destination's SyncContext
 	sync   bool
 	target uint64     // passed when so many slabs have been delivered
-	part   int        // bytes of the last of them that it waits for; -1 is all
-	gaveUp uint64     // lines given up before
+	more   bool       // and those that are being filled then, which get numbers only then
+	lost   uint64     // lines given up or found damaged before
 	done   chan error // holds the result
 }
 
 // Flush waits until every line accepted before the call has been written to
-// the destination. Its error wraps ctx.Err() and says how many lines are still
-// pending if ctx ends first, says how many of them were lost if the destination
-// was given up, and wraps os.ErrClosed once the Writer is closed.
+// the destination. If ctx ends first its error wraps line.ErrPending and
+// ctx.Err(). If some of the lines were given up, or damaged in the file of
+// Options.Persist, it wraps line.ErrLost, and once the Writer is closed
+// os.ErrClosed.
 func (w *Writer) Flush(ctx context.Context) error {
 	return w.pass(ctx, "flush", &barrier{done: make(chan error, 1)})
 }
 
-// SyncContext is Flush followed by the destination's SyncContext(ctx), or its
-// Sync() if it has only that. A destination with neither, or one that answers
-// that it cannot be synced, as terminals and pipes do, is not an error.
-func (w *Writer) SyncContext(ctx context.Context) error {
-	return w.pass(ctx, "sync", &barrier{ctx: ctx, sync: true, done: make(chan error, 1)})
-}
-
-// Sync is SyncContext bounded by Options.CloseTimeout.
+// Sync is Flush followed by the destination's Sync, within Options.CloseTimeout.
+// A destination that has no Sync() error, or that answers that it cannot be
+// synced, as terminals and pipes do, is not an error.
 func (w *Writer) Sync() error {
 	ctx, cancel := context.WithTimeout(context.Background(), w.opts.CloseTimeout)
 	defer cancel()
-	return w.SyncContext(ctx)
+	return w.pass(ctx, "sync", &barrier{sync: true, done: make(chan error, 1)})
 }
 
-// pass waits until b is passed. It does not seal the open slab, which others
-// may still fill; run does when it gets there.
+// pass waits until b is passed. It does not seal open slabs, which others may
+// still fill; run does when it gets there.
 func (w *Writer) pass(ctx context.Context, verb string, b *barrier) error {
 	w.mu.Lock()
 	if w.stopped {
@@ -51,15 +48,12 @@ func (w *Writer) pass(ctx context.Context, verb string, b *barrier) error {
 		return fmt.Errorf("slab: %s: %w", verb, os.ErrClosed)
 	}
 	f := &w.flight
-	b.target, b.part = w.queue.pushed, -1
-	if w.filling.cur != nil {
-		b.target++
-		b.part = w.pos
-	} else if !b.sync && w.queue.n == 0 && f.idle() && (w.filling.gap == counts{} || w.opts.NoLossNotice) {
+	b.target, b.more = w.queue.pushed, w.unsealedLocked()
+	if !b.more && !b.sync && w.queue.n == 0 && f.idle() && (w.filling.gap == counts{} && f.owed == counts{} || w.opts.NoNotice) {
 		w.mu.Unlock()
 		return nil
 	}
-	b.gaveUp = w.tally.dropped.of(gaveUp)
+	b.lost, _ = w.tally.lost()
 	w.barriers = append(w.barriers, b)
 	wake := w.parked
 	w.parked, w.dozing = false, false
@@ -97,65 +91,87 @@ func (w *Writer) leaveBehind(ctx context.Context, b *barrier) error {
 	default:
 	}
 	w.barriers = slices.DeleteFunc(w.barriers, func(o *barrier) bool { return o == b })
-	pending := w.pendingLocked(b)
-	inside := w.insideLocked()
-	if pending == 0 && inside != "" {
-		return fmt.Errorf("the %s has not returned: %w", inside, ctx.Err())
+	filling, _ := w.fillingLocked()
+	pending := w.pendingLocked(filling)
+	if in, inside := w.insideLocked(); pending == 0 && inside {
+		return fmt.Errorf("the %s %w: %w", in, errStalled, ctx.Err())
+	} else if pending == 0 { // the call has just returned
+		return ctx.Err()
 	}
-	if w.tally.lastErr != nil {
-		return fmt.Errorf("%s still pending: %w, the destination says: %w", count(pending), ctx.Err(), w.tally.lastErr)
-	}
-	return fmt.Errorf("%s still pending: %w", count(pending), ctx.Err())
+	return because(fmt.Errorf("%w: %d: %w", line.ErrPending, pending, ctx.Err()), w.failureLocked())
 }
 
-// pendingLocked returns how many lines before b are pending.
-func (w *Writer) pendingLocked(b *barrier) (n uint64) {
-	f := &w.flight
-	n = f.front.lines
-	// lines returns how many of the total lines in data[from:], of the slab with
-	// that number, are before b. Only in the last slab have they to be counted.
-	lines := func(number uint64, data []byte, from int, total uint64) uint64 {
-		switch {
-		case number > b.target:
-			return 0
-		case number < b.target || b.part < 0:
-			return total
-		}
-		return uint64(bytes.Count(data[min(from, b.part):b.part], newline))
+// because adds to err why the destination fails, if it does.
+func because(err, cause error) error {
+	if cause == nil {
+		return err
 	}
-	if f.slab != nil && f.main.lines > 0 { // they were not dropped by Shutdown
-		n += lines(f.popped, f.main.data, f.main.whole, f.main.lines)
-	}
+	return fmt.Errorf("%w; cause: %w", err, cause)
+}
+
+// pendingLocked returns how many lines are pending if so many are in slabs that
+// are not settled.
+func (w *Writer) pendingLocked(filling uint64) (n uint64) {
+	n = filling + w.flight.main.lines + w.flight.front.lines
 	for i := range w.queue.n {
-		s := w.queue.at(i)
-		n += lines(f.popped+1+uint64(i), s.data, 0, uint64(s.lines))
-	}
-	if w.queue.pushed < b.target {
-		n += lines(b.target, w.buf, 0, uint64(w.lines))
+		n += uint64(w.queue.at(i).lines)
 	}
 	return n
 }
 
-// insideLocked names the method of a destination that has not returned, if any.
-func (w *Writer) insideLocked() string {
-	for _, c := range w.flight.calls {
-		if c != nil {
-			return c.out.name + "'s Write"
-		}
-	}
-	return w.flight.inside
+// inside is a call of a method of a destination that is under way.
+type inside struct {
+	out    *outlet
+	method string
+	began  time.Duration
 }
 
-// awaitedLocked reports whether a barrier waits for the open slab.
-func (w *Writer) awaitedLocked() bool {
-	n := len(w.barriers)
-	return n > 0 && w.barriers[n-1].target > w.queue.pushed
+func (in inside) String() string { return in.out.name + "'s " + in.method }
+
+// insideLocked returns a call of a destination that has not returned, if there
+// is one: of the destination in use, if it is one of those.
+func (w *Writer) insideLocked() (in inside, ok bool) {
+	if in = w.flight.inside; in.out != nil {
+		return in, true
+	}
+	for _, c := range w.flight.calls {
+		if c != nil && (in.out == nil || c.out == w.io.used) {
+			in = inside{c.out, "Write", c.began}
+		}
+	}
+	return in, in.out != nil
+}
+
+// failureLocked returns why the destination in use fails, or nil: its latest
+// Write has failed, or a call has lasted for too long.
+func (w *Writer) failureLocked() error {
+	if in, ok := w.insideLocked(); ok && in.out == w.io.used {
+		if _, err := w.stalledLocked(in); err != nil {
+			return err
+		}
+	}
+	return w.tally.failing
+}
+
+// stalledLocked returns an error if in, which has not returned, has lasted for
+// too long, and else how long it may still take.
+func (w *Writer) stalledLocked(in inside) (left time.Duration, err error) {
+	limit := w.opts.CloseTimeout // of a Sync or Close, whose caller waits for it
+	if in.method == "Write" {
+		mean := w.tally.writeTime / time.Duration(max(w.tally.writes, 1))
+		limit = max(w.opts.MaxWait, min(4*mean, limit)) // a peer far away is slow, and healthy
+	}
+	lasts := w.age() - in.began
+	if lasts >= limit {
+		err = stalled(in.out, in.method, lasts)
+	}
+	return limit - lasts, err
 }
 
 // reachedLocked reports whether everything before b is done.
 func (w *Writer) reachedLocked(b *barrier) bool {
 	f := &w.flight
-	return f.front.data == nil && (b.target < f.popped || b.target == f.popped && f.slab == nil)
+	return f.front.size() == 0 && (b.target < f.popped || b.target == f.popped && f.slab == nil)
 }
 
 // passBarriersLocked answers the barriers at the front that have been reached,
@@ -163,6 +179,15 @@ func (w *Writer) reachedLocked(b *barrier) bool {
 func (w *Writer) passBarriersLocked() (syncDue bool) {
 	for len(w.barriers) > 0 && w.reachedLocked(w.barriers[0]) {
 		b := w.barriers[0]
+		if b.more {
+			w.sealAllLocked()
+			for _, b := range w.barriers {
+				if b.more {
+					b.target, b.more = w.queue.pushed, false
+				}
+			}
+			continue
+		}
 		if b.sync {
 			return true
 		}
@@ -174,14 +199,15 @@ func (w *Writer) passBarriersLocked() (syncDue bool) {
 
 // lostSinceLocked is the result of b as far as its lines go.
 func (w *Writer) lostSinceLocked(b *barrier) error {
-	if n := w.tally.dropped.of(gaveUp) - b.gaveUp; n > 0 {
-		return fmt.Errorf("gave up %s: %w", count(n), w.tally.lossErr)
+	n, err := w.tally.lost()
+	if n > b.lost {
+		return fmt.Errorf("%w: %d, %w", line.ErrLost, n-b.lost, err)
 	}
 	return nil
 }
 
 // syncBarriers takes the barriers off the list that have been reached and
-// syncs for them what they need, once if it has no use for their contexts.
+// syncs the destinations once for all of them.
 func (w *Writer) syncBarriers() {
 	w.mu.Lock()
 	if w.abandoned {
@@ -189,7 +215,7 @@ func (w *Writer) syncBarriers() {
 		return
 	}
 	n := 0
-	for n < len(w.barriers) && w.reachedLocked(w.barriers[n]) {
+	for n < len(w.barriers) && !w.barriers[n].more && w.reachedLocked(w.barriers[n]) {
 		n++
 	}
 	reached := slices.Clone(w.barriers[:n])
@@ -200,79 +226,62 @@ func (w *Writer) syncBarriers() {
 	w.barriers = slices.Delete(w.barriers, 0, n)
 	w.mu.Unlock()
 
-	errs := make([]error, n)
+	var err error
 	for _, o := range w.io.outlets {
 		if o != nil && (o.dirty || o == w.io.used || !o.second && w.io.used == nil) {
-			w.syncOutlet(o, reached, errs)
+			err = errors.Join(err, w.syncOutlet(o))
 		}
 	}
 	for i, b := range reached {
-		b.done <- errors.Join(lost[i], errs[i])
+		if b.sync {
+			lost[i] = errors.Join(lost[i], err)
+		}
+		b.done <- lost[i]
 	}
 }
 
-// syncOutlet syncs o for the barriers and adds what it answers to their errs.
-func (w *Writer) syncOutlet(o *outlet, barriers []*barrier, errs []error) {
-	var once error
-	called := false
-	for i, b := range barriers {
-		if !b.sync {
-			continue
-		}
-		if err := b.ctx.Err(); err != nil { // a nil would say that all is stable
-			errs[i] = errors.Join(errs[i], err)
-			continue
-		}
-		var err error
-		switch dst := o.w.(type) {
-		case interface{ SyncContext(context.Context) error }:
-			err = w.callSync(o, "SyncContext", func() error { return dst.SyncContext(b.ctx) })
-		case interface{ Sync() error }:
-			if !called {
-				called, once = true, w.callSync(o, "Sync", dst.Sync)
-			}
-			err = once
-		}
-		if err == nil {
-			o.dirty = false
-		}
-		errs[i] = errors.Join(errs[i], err)
+// syncOutlet syncs o, if it can be.
+func (w *Writer) syncOutlet(o *outlet) error {
+	dst, ok := o.w.(interface{ Sync() error })
+	if !ok {
+		return nil
 	}
-}
-
-// callSync calls f, a method of o, unless the Writer has been abandoned.
-func (w *Writer) callSync(o *outlet, method string, f func() error) error {
 	w.reap()
 	if o.stuck != nil {
-		return fmt.Errorf("sync the %s: %w", o.name, errStalled)
+		return fmt.Errorf("sync the %s: an earlier call %w", o.name, errStalled)
 	}
-	if err := w.goInside(o.name + "'s " + method); err != nil {
+	if err := w.goInside(o, "Sync"); err != nil {
 		return err
 	}
-	defer w.setInside("")
-	return w.apart(o, method, true, func() error {
-		if err := f(); !unsyncable(err) {
+	defer w.leaveInside()
+	err := w.apart(o, "Sync", true, func() error {
+		if err := dst.Sync(); !unsyncable(err) {
 			return err
 		}
 		return nil
 	})
+	if err == nil {
+		o.dirty = false
+	}
+	return err
 }
 
-// goInside is setInside, unless the Writer has been abandoned: then no method may
-// be called but Close, and the error is Shutdown's.
-func (w *Writer) goInside(what string) error {
+// goInside notes that a method of o begins. If the Writer has been abandoned
+// none may but Close, and the error is Shutdown's.
+func (w *Writer) goInside(o *outlet, method string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.abandoned {
+	if w.abandoned && method != "Close" {
 		return w.closeErr
 	}
-	w.flight.inside = what
+	w.flight.inside = inside{o, method, w.age()}
+	w.watchLocked()
 	return nil
 }
 
-func (w *Writer) setInside(what string) {
+func (w *Writer) leaveInside() {
 	w.mu.Lock()
-	w.flight.inside = what
+	w.flight.inside = inside{}
 	w.mu.Unlock()
 }
 

@@ -12,59 +12,132 @@ type flight struct {
 	front  batch  // what goes before it: a line kept of a slab that was given up, or notices
 	held   *slab  // in a file, with front's line in it; nil otherwise
 	popped uint64 // slabs taken off the queue since New
+	owed   counts // lost before what comes next, and not yet announced
 
-	inside string   // the method of a destination other than Write that run is in, or ""
+	inside inside   // the method of a destination other than Write that run is in
 	calls  [2]*call // of Write, one for each outlet; nil where none is under way
 	over   bool     // the failover is in use
-	mute   bool     // a write-through has waited in vain; cleared by progress
+	vain   bool     // a producer has waited in vain; cleared by progress
 }
 
 // idle reports whether run has nothing to write.
-func (f *flight) idle() bool { return f.slab == nil && f.front.data == nil }
+func (f *flight) idle() bool { return f.slab == nil && f.front.size() == 0 }
 
-// batch is whole lines on their way out. What is guarded by mu is changed by
-// run alone, which reads it without.
+// batch is whole lines on their way out: notices, which are not in the ledger,
+// and then the lines of a slab. Its bytes are numbered through both. What is
+// guarded by mu is changed by run alone, which reads it without.
 type batch struct {
-	data  []byte // guarded by mu; nil if there is nothing to write
-	whole int    // guarded by mu; the lines before it are with a destination or lost
-	lines uint64 // guarded by mu; in data[whole:] and in the ledger
-	class class  // guarded by mu; of front's line
-	pos   uint64 // guarded by mu; number of the first byte among all that was ever in hand
+	notices []byte        // guarded by mu
+	data    []byte        // guarded by mu
+	whole   int           // guarded by mu; the bytes before it are with a destination or lost
+	lines   uint64        // guarded by mu; in data from whole on
+	class   class         // guarded by mu; of front's line
+	taken   time.Duration // guarded by mu; slab.taken
+	pos     uint64        // guarded by mu; number of the first byte among all that was ever in hand
 
 	// owned by run
-	out    *outlet   // the one that has taken data[whole:off], or nil
-	off    int       // whole, or within the line there
-	tried  bool      // a call was made
-	since  time.Time // of the first failure after the last progress
-	notice counts    // what it announces
+	out     *outlet   // the one that has taken the bytes from whole to off, or nil
+	off     int       // whole, or within the line there
+	tried   bool      // a call was made
+	noticed bool      // it has its notices, or may have none
+	since   time.Time // of the first failure after the last progress
+	notice  counts    // what the notices announce
 }
 
-// launchLocked takes s in hand.
-func (w *Writer) launchLocked(s *slab) {
+// size returns how many bytes b has, 0 if there is nothing to write.
+func (b *batch) size() int { return len(b.notices) + len(b.data) }
+
+// rest returns what follows byte i in the notices, or in the data.
+func (b *batch) rest(i int) []byte {
+	if i < len(b.notices) {
+		return b.notices[i:]
+	}
+	return b.data[i-len(b.notices):]
+}
+
+// lineEnd returns where the line ends that holds byte i.
+func (b *batch) lineEnd(i int) int { return i + lineEnd(b.rest(i), 0) }
+
+// lineStart returns where the line begins that holds byte i, which is not before
+// whole.
+func (b *batch) lineStart(i int) int {
+	p, first := b.notices, 0
+	if i >= len(p) {
+		p, first = b.data, len(p)
+	}
+	from := max(b.whole-first, 0)
+	return first + from + bytes.LastIndexByte(p[from:i-first], '\n') + 1
+}
+
+// line returns where in the slab byte i is, or 0 within the notices.
+func (b *batch) line(i int) int { return max(0, i-len(b.notices)) }
+
+// said returns how many notices are in the bytes before i.
+func (b *batch) said(i int) int { return bytes.Count(b.notices[:min(i, len(b.notices))], newline) }
+
+// unsaid returns what the notices from byte i on announce.
+func (b *batch) unsaid(i int) counts {
+	c, said := b.notice, b.said(i)
+	for r := range c {
+		if c[r] > 0 && said > 0 {
+			c[r] = 0
+			said--
+		}
+	}
+	return c
+}
+
+// launchLocked takes the next slab of the queue in hand.
+func (w *Writer) launchLocked() {
 	f := &w.flight
+	s := w.queue.pop()
 	f.slab = s
 	f.popped++
-	w.io.unmeasured = s.lines <= fewLines
-	f.main = batch{data: s.data, lines: uint64(s.lines), pos: w.io.handed}
-	w.io.handed += uint64(len(s.data))
-	w.io.owed.add(s.gap)
+	f.owed.add(s.gap)
+	w.io.unmeasured = s.lines <= fewLines && s.term == nil
+	f.main = batch{data: s.data, lines: uint64(s.lines), taken: s.taken, noticed: s.pos > 0}
+	w.numberLocked(s)
+	f.main.pos = s.pos
+}
+
+// numberLocked numbers the bytes of s, which comes next, unless it was done.
+func (w *Writer) numberLocked(s *slab) {
+	if s.pos == 0 {
+		s.pos = w.io.handed + 1
+		w.io.handed += uint64(len(s.data))
+	}
 }
 
 // current returns what is to be written next.
 func (w *Writer) current() *batch {
 	f := &w.flight
-	if w.io.unmeasured {
+	if w.io.unmeasured && f.slab != nil {
 		w.measure()
 	}
-	if f.front.data == nil && !f.main.tried && w.noticeDue() {
-		w.setFront(batch{data: w.io.owed.appendNotices(nil, time.Now()), pos: w.io.handed, notice: w.io.owed})
-		w.io.handed += uint64(len(f.front.data))
-		w.io.owed = counts{}
-	}
-	if f.front.data != nil {
+	switch {
+	case f.front.size() > 0:
 		return &f.front
+	case f.slab == nil: // there are only notices
+		w.announce(&f.front)
+		return &f.front
+	case !f.main.tried && !f.main.noticed && f.owed != counts{} && !w.opts.NoNotice:
+		w.announce(&f.main)
 	}
 	return &f.main
+}
+
+// announce puts notices of what is owed before the lines of b, so that the
+// destination gets all in one call.
+func (w *Writer) announce(b *batch) {
+	f := &w.flight
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	b.notices, b.notice, b.noticed = f.owed.appendNotices(nil, time.Now()), f.owed, true
+	f.owed = counts{}
+	if b.data == nil {
+		b.pos = w.io.handed + 1
+	}
+	w.io.handed += uint64(len(b.notices))
 }
 
 // measure looks for the longest line of the slab in hand.
@@ -96,59 +169,52 @@ func lineEnd(p []byte, i int) int {
 	return len(p)
 }
 
-func (w *Writer) setFront(b batch) {
-	w.mu.Lock()
-	w.flight.front = b
-	w.mu.Unlock()
-}
-
-// noticeDue reports whether a loss should be announced now: not while the
-// destination fails, or the announcement would hold up the lines, unless there
-// are none and none will come.
-func (w *Writer) noticeDue() bool {
-	return w.io.owed != counts{} && !w.opts.NoLossNotice && (w.io.lastWord || !w.failing())
+// aloneDueLocked reports whether a loss is to be announced without lines, of
+// which there are none: when none will come, or none has come for a while, or
+// somebody waits for what was announced, unless the destination fails.
+func (w *Writer) aloneDueLocked() bool {
+	if w.flight.owed == (counts{}) && w.filling.gap == (counts{}) || w.opts.NoNotice {
+		return false
+	}
+	return w.io.lastWord || (w.io.idle > 0 || len(w.barriers) > 0) && !w.failing()
 }
 
 // creditLocked books that the lines of b before byte end are with outlet o.
 func (w *Writer) creditLocked(b *batch, end int, o *outlet) {
-	whole, done := len(b.data), b.lines
-	if end < len(b.data) {
-		whole = b.whole + bytes.LastIndexByte(b.data[b.whole:end], '\n') + 1
-		done = uint64(bytes.Count(b.data[b.whole:whole], newline))
+	whole, done := b.size(), b.lines
+	if end < whole {
+		whole = b.lineStart(end)
+		done = uint64(bytes.Count(b.data[b.line(b.whole):b.line(whole)], newline))
 	}
-	if b == &w.flight.front && b.notice != (counts{}) {
-		w.tally.notices += uint64(bytes.Count(b.data[b.whole:whole], newline))
-	} else {
-		done = min(done, b.lines) // none are left if they were dropped by Shutdown
-		b.lines -= done
-		w.tally.written += done
-		if o.second {
-			w.tally.failedOver += done
-		}
+	w.tally.notices += uint64(b.said(whole) - b.said(b.whole))
+	done = min(done, b.lines) // none are left if they were dropped by Shutdown
+	b.lines -= done
+	w.tally.written += done
+	if o.second {
+		w.tally.failedOver += done
 	}
 	b.whole = whole
 	if b == &w.flight.main {
-		w.deliveredLocked(w.flight.slab, whole)
+		w.deliveredLocked(w.flight.slab, b.line(whole))
 	}
 }
 
-// doneLocked lets go of b, of which every line is accounted for. It returns the
-// producers that have got in, linked, for signal.
-func (w *Writer) doneLocked(b *batch) (served *waiter) {
+// doneLocked lets go of b, of which every line is accounted for.
+func (w *Writer) doneLocked(b *batch) {
 	f := &w.flight
 	s := f.slab
 	if b == &f.front {
 		s, f.front, f.held = f.held, batch{}, nil
-		if s == nil {
-			return nil
-		}
-		return w.freeLocked(s)
+	} else {
+		f.slab, f.main = nil, batch{}
 	}
-	f.slab, f.main = nil, batch{}
-	if w.usedLocked(s) {
-		return nil
+	switch {
+	case s == nil:
+	case s.held > 0:
+		s.over = true
+	default:
+		w.freeLocked(s)
 	}
-	return w.freeLocked(s)
 }
 
 // giveUp ends the turn of b, for which the destinations have failed too long.
@@ -160,43 +226,31 @@ func (w *Writer) giveUp(b *batch) {
 		w.mu.Unlock()
 		return
 	}
-	if b == &f.front && b.notice != (counts{}) && !w.torn(b) {
-		w.io.owed.add(b.notice)
-		f.front = batch{} // the slab behind it has its own turn
-		w.mu.Unlock()
-		return
-	}
 	if f.slab == nil {
 		w.mu.Unlock()
 		return
 	}
 	from := f.main.whole
+	held := false
 	if b == &f.main && w.torn(b) {
-		from = lineEnd(b.data, b.whole)
-		f.front = batch{
-			data:  bytes.Clone(b.data[b.whole:from]),
-			lines: 1,
-			class: f.slab.classAt(b.whole),
-			pos:   b.pos + uint64(b.whole),
-			out:   b.out,
-			off:   b.off - b.whole,
+		from = b.lineEnd(b.whole)
+		rest := bytes.Clone(b.rest(b.whole)[:from-b.whole])
+		f.front = batch{pos: b.pos + uint64(b.whole), out: b.out, off: b.off - b.whole, taken: b.taken}
+		if held = b.whole >= len(b.notices); held {
+			f.front.data, f.front.lines, f.front.class = rest, 1, f.slab.classAt(b.line(b.whole))
+		} else {
+			f.front.notices = rest
 		}
 	}
-	lost := w.tally.dropped.add(gaveUp, f.slab.countBy(from))
-	w.tally.lossErr = w.tally.lastErr
-	err := w.tally.lossErr
-	var served *waiter
-	if from > f.main.whole && f.slab.begun {
-		w.holdLocked(from)
+	f.owed.add(f.main.unsaid(from))
+	f.owed[gaveUp] += w.lostLinesLocked(gaveUp, f.slab, f.main.line(from))
+	w.tally.lossErr = w.tally.failing
+	if held && f.slab.begun {
+		w.holdLocked(f.main.line(from))
 	} else {
-		served = w.doneLocked(&f.main)
+		w.doneLocked(&f.main)
 	}
-	w.mu.Unlock()
-	signal(served)
-	if lost > 0 {
-		w.io.owed[gaveUp] += lost
-		w.blame(lost, err)
-	}
+	w.unlockServed()
 }
 
 // torn reports whether a destination has a part of the first line of b that is
@@ -213,40 +267,40 @@ func (w *Writer) torn(b *batch) bool {
 	return false
 }
 
-// usedLocked reports whether a call of a destination's Write holds s.
-func (w *Writer) usedLocked(s *slab) bool {
-	for _, c := range w.flight.calls {
-		if c != nil && c.slab == s {
-			return true
-		}
-	}
-	return false
-}
-
-// freeLocked makes s free and returns the producers that have got in, linked,
-// for signal.
-func (w *Writer) freeLocked(s *slab) (served *waiter) {
+// freeLocked makes s free, for those who wait or who come. Its caller gives mu
+// back with unlockServed.
+func (w *Writer) freeLocked(s *slab) {
 	w.forgetLocked(s)
-	s.data, s.gap = nil, counts{}
+	s.data, s.lines, s.gap, s.pos, s.over = nil, 0, counts{}, 0, false
 	f := &w.filling
 	f.free = append(f.free, s)
-	if f.kept && len(f.free) >= f.reserve {
-		f.kept, w.end = false, len(w.buf) // s is the reserve now
+	w.waiters.full = 0
+	if f.cur != nil {
+		w.openLocked() // perhaps to more, as s is reserved now
 	}
-	return w.serveLocked()
+	w.serveLocked()
 }
 
-// dropRestLocked drops what is left of the batches that no call of a
-// destination is inside of, because the deadline of Shutdown has passed, and
-// returns the number of lines.
+// dropRestLocked drops what no call of a destination is inside of, because the
+// deadline of Shutdown has passed, except what a file keeps. It returns the
+// number of lines.
 func (w *Writer) dropRestLocked() (lost uint64) {
 	f := &w.flight
+	for n := w.queue.n; n > 0; n-- {
+		s := w.queue.pop()
+		if s.begun || s.held > 0 {
+			w.queue.push(s) // and pending
+			continue
+		}
+		lost += w.lostLinesLocked(shutdown, s, 0)
+		w.freeLocked(s)
+	}
 	if f.slab != nil && f.main.lines > 0 && !w.coveredLocked(&f.main) && !f.slab.begun {
-		lost += w.tally.dropped.add(shutdown, f.slab.countBy(f.main.whole))
+		lost += w.lostLinesLocked(shutdown, f.slab, f.main.line(f.main.whole))
 		f.main.lines = 0
 	}
 	if f.front.lines > 0 && !w.coveredLocked(&f.front) && f.held == nil {
-		w.tally.dropped[f.front.class][shutdown]++
+		w.lostLocked(shutdown, f.front.class, 1)
 		f.front.lines = 0
 		lost++
 	}
@@ -265,5 +319,5 @@ func (w *Writer) coveredLocked(b *batch) bool {
 
 // holds reports whether c writes a part of b.
 func (b *batch) holds(c *call) bool {
-	return !c.mend && b.pos <= c.pos && c.pos < b.pos+uint64(len(b.data))
+	return !c.mend && c.pos < b.pos+uint64(b.size()) && b.pos < c.pos+uint64(c.size)
 }

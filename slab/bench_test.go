@@ -34,7 +34,7 @@ func BenchmarkWrite(b *testing.B) {
 		open func(b *testing.B) io.Writer
 	}{
 		{"slab", func(b *testing.B) io.Writer {
-			w, err := slab.New(io.Discard, slab.Options{})
+			w, err := slab.New(io.Discard, slab.Options{Full: slab.Block})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -19,36 +19,22 @@ import (
 // chaosOptions returns options drawn at random, without a failover.
 func chaosOptions(rng *rand.Rand) slab.Options {
 	o := slab.Options{
+		Full:          slab.Policy(rng.IntN(3)),
+		MaxWait:       time.Duration(1+rng.IntN(200)) * time.Millisecond,
 		SlabSize:      64 << rng.IntN(4),
 		SlabCount:     2 + rng.IntN(8),
-		OversizeLimit: 600,
+		MaxLine:       600,
 		FlushInterval: time.Duration(1+rng.IntN(20)) * time.Millisecond,
 		CloseTimeout:  time.Duration(1+rng.IntN(2000)) * time.Millisecond,
-		Full:          slab.Policy(rng.IntN(2)),
-		Retry:         slab.Retry{Min: time.Millisecond, Max: 50 * time.Millisecond},
-		NoLossNotice:  rng.IntN(2) == 0,
+		NoNotice:      rng.IntN(2) == 0,
+		KeepOpen:      rng.IntN(2) == 0,
 		OnError:       func(error) {},
-
-		FailoverAfter: time.Duration(1+rng.IntN(100)) * time.Millisecond,
-		FailoverProbe: time.Duration(1+rng.IntN(100)) * time.Millisecond,
-
-		CloseDestination: rng.IntN(2) == 0,
 	}
 	if rng.IntN(2) == 0 {
-		o.Retry.GiveUp = 300 * time.Millisecond
-	}
-	if o.Full == slab.Block && rng.IntN(2) == 0 {
-		o.BlockTimeout = time.Duration(1+rng.IntN(200)) * time.Millisecond
+		o.GiveUp = 300 * time.Millisecond
 	}
 	if rng.IntN(2) == 0 {
-		o.Levels.ErrorWait = time.Duration(1+rng.IntN(200)) * time.Millisecond
-	}
-	if rng.IntN(2) == 0 {
-		o.Levels.WriteThrough = slog.LevelError
-		o.Levels.WriteThroughTimeout = time.Duration(1+rng.IntN(200)) * time.Millisecond
-	}
-	if rng.IntN(2) == 0 {
-		o.Levels.Reserve = rng.IntN(o.SlabCount-1) - 1
+		o.WriteThrough = slog.LevelError
 	}
 	return o
 }
@@ -79,23 +65,25 @@ func unsettle(rng *rand.Rand, d *rollwaytest.Destination, stop <-chan struct{}) 
 // TestChaos draws options and faults at random and closes the Writer amid them.
 // When all is healed and settled each line that Write took is at a destination
 // or was dropped, never both.
-func TestChaos(t *testing.T) {
+func TestChaos(t *testing.T) { roads(t, testChaos) }
+
+func testChaos(t *testing.T, on front) {
 	for seed := range uint64(100) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { chaos(t, seed) })
+			synctest.Test(t, func(t *testing.T) { chaos(t, on, seed) })
 		})
 	}
 }
 
-func chaos(t *testing.T, seed uint64) {
+func chaos(t *testing.T, on front, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 11))
-	o := chaosOptions(rng)
+	o := on.fit(chaosOptions(rng), 64)
 	dsts := []*rollwaytest.Destination{{}}
 	if rng.IntN(2) == 0 {
 		dsts = append(dsts, &rollwaytest.Destination{})
 		o.Failover = dsts[1]
 	}
-	w, err := slab.New(dsts[0], o)
+	w, err := on.New(dsts[0], o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,12 +108,15 @@ func chaos(t *testing.T, seed uint64) {
 		writers.Go(func() {
 			rng := rand.New(rand.NewPCG(seed, uint64(30+p)))
 			for seq := range 200 {
-				line := fmt.Sprintf("%d %d %s\n", p, seq, "ppppppppppppppppppppppppppppppppppppp"[:rng.IntN(30)])
+				text := fmt.Sprintf("%d %d %s\n", p, seq, "ppppppppppppppppppppppppppppppppppppp"[:rng.IntN(30)])
 				var err error
-				if l := slog.Level(4 * (rng.IntN(5) - 1)); l > slog.LevelError {
-					_, err = w.Write([]byte(line))
-				} else {
-					_, err = w.WriteLevel(l, []byte(line))
+				switch l := slog.Level(4 * (rng.IntN(5) - 1)); {
+				case l > slog.LevelError:
+					_, err = w.Write([]byte(text))
+				case rng.IntN(2) == 0:
+					_, err = trying{w}.WriteLevel(l, []byte(text))
+				default:
+					_, err = w.WriteLevel(l, []byte(text))
 				}
 				if errors.Is(err, os.ErrClosed) {
 					return
@@ -136,9 +127,12 @@ func chaos(t *testing.T, seed uint64) {
 				if rng.IntN(4) == 0 {
 					time.Sleep(time.Duration(rng.IntN(30)) * time.Millisecond)
 				}
-				if rng.IntN(100) == 0 {
+				switch rng.IntN(200) {
+				case 0:
+					_ = w.Sync()
+				case 1:
 					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rng.IntN(50))*time.Millisecond)
-					_ = w.SyncContext(ctx)
+					_ = w.Flush(ctx)
 					cancel()
 				}
 			}

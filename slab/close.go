@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+
+	"github.com/rollway/rollway/line"
 )
 
 // Close is Shutdown bounded by Options.CloseTimeout.
@@ -14,9 +17,9 @@ func (w *Writer) Close() error {
 	return w.Shutdown(ctx)
 }
 
-// Shutdown takes no more lines, releases the producers that wait with
-// os.ErrClosed, and waits until everything accepted has been written and, with
-// Options.CloseDestination, the destination closed.
+// Shutdown takes no more lines, releases the calls that wait with os.ErrClosed,
+// and waits until everything accepted has been written and, unless
+// Options.KeepOpen is set, the destination closed.
 //
 // If ctx ends first nothing is tried again: lines that are not inside a Write
 // of the destination are dropped and counted as Drops.Shutdown, or with
@@ -24,22 +27,21 @@ func (w *Writer) Close() error {
 // one stay pending, since a Write cannot be called back; when it returns they
 // are counted as what became of them and the goroutine ends.
 //
-// The error says what was lost and why: lines given up since New, lines lost
-// here, the destination's error on Close. All calls of Shutdown and Close
+// The error says what was lost and why, and wraps line.ErrLost if lines were
+// given up or damaged since New, or dropped here, line.ErrPending if some are pending, and
+// the destination's error on Close. All calls of Shutdown and Close
 // return the same one, and the earliest of their deadlines counts.
 func (w *Writer) Shutdown(ctx context.Context) error {
 	w.mu.Lock()
-	var expelled *waiter
 	if !w.closed {
 		w.closed = true
 		close(w.closing)
-		expelled = w.expelLocked()
-		w.sealLocked()
+		w.expelLocked()
+		w.sealAllLocked()
 	}
 	wake := w.parked
 	w.parked, w.dozing = false, false
-	w.mu.Unlock()
-	signal(expelled)
+	w.unlockServed()
 	if wake {
 		w.wakeUp()
 	}
@@ -59,6 +61,11 @@ func (w *Writer) Shutdown(ctx context.Context) error {
 func (w *Writer) cutOff(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for i := 0; i < w.queue.n; i++ {
+		if !w.copiedLocked(w.queue.at(i)) {
+			i = -1 // run may have taken some
+		}
+	}
 	select {
 	case <-w.finished:
 		return
@@ -67,55 +74,50 @@ func (w *Writer) cutOff(ctx context.Context) {
 	w.abandoned = true
 	close(w.abandon)
 
-	lost, kept := w.dropQueueLocked()
-	lost += w.dropRestLocked()
-	left := w.flight.main.lines + w.flight.front.lines
-	if s := w.flight.slab; s != nil && s.begun && !w.coveredLocked(&w.flight.main) {
-		kept += w.flight.main.lines
-		left -= w.flight.main.lines
-	}
-	if w.flight.held != nil && !w.coveredLocked(&w.flight.front) {
-		kept += w.flight.front.lines
-		left -= w.flight.front.lines
-	}
+	lost := w.dropRestLocked()
+	left := w.pendingLocked(0)
+	kept := w.keptLocked()
+	left -= kept
 
 	err := ctx.Err()
-	inside := w.insideLocked()
+	in, inside := w.insideLocked()
 	if kept > 0 {
-		err = fmt.Errorf("%s kept in %s for the next start: %w", count(kept), w.opts.Persist, err)
+		err = fmt.Errorf("%w: %d, kept in %s for the next start: %w", line.ErrPending, kept, w.opts.Persist, err)
 	}
 	switch {
-	case lost > 0 || left > 0:
-		err = fmt.Errorf("%s dropped, %d inside a write that has not returned: %w", count(lost), left, err)
-	case inside != "":
-		err = fmt.Errorf("the %s has not returned: %w", inside, err)
+	case left > 0:
+		err = fmt.Errorf("%w: %d, inside the %s, which %w: %w", line.ErrPending, left, in, errStalled, err)
+	case inside && lost == 0:
+		err = fmt.Errorf("the %s %w: %w", in, errStalled, err)
 	}
-	if w.tally.lastErr != nil {
-		err = fmt.Errorf("%w, the destination says: %w", err, w.tally.lastErr)
+	if lost > 0 {
+		err = fmt.Errorf("%w: %d: %w", line.ErrLost, lost, err)
 	}
-	w.leaves = inside == ""
+	err = because(err, w.tally.failing)
+	w.leaves = !inside
 	w.endLocked(err)
 }
 
-// dropQueueLocked drops the lines of the queue, but for those that a file keeps.
-func (w *Writer) dropQueueLocked() (lost, kept uint64) {
-	for n := w.queue.n; n > 0; n-- {
-		s := w.queue.pop()
-		if s.begun {
+// keptLocked returns how many lines a file keeps that no call is inside of.
+func (w *Writer) keptLocked() (kept uint64) {
+	f := &w.flight
+	for i := range w.queue.n {
+		if s := w.queue.at(i); s.begun {
 			kept += uint64(s.lines)
-			w.queue.push(s) // and pending
-			continue
 		}
-		lost += w.tally.dropped.add(shutdown, s.countBy(0))
-		s.data = nil
-		w.filling.free = append(w.filling.free, s)
 	}
-	return lost, kept
+	if f.slab != nil && f.slab.begun && !w.coveredLocked(&f.main) {
+		kept += f.main.lines
+	}
+	if f.held != nil && !w.coveredLocked(&f.front) {
+		kept += f.front.lines
+	}
+	return kept
 }
 
-// finish closes the destinations if asked to and ends Shutdown. It is the last
-// thing run does. Shutdown waits for calls that were left behind if their
-// destination is to be closed; run waits for all, to settle them.
+// finish closes the destinations that it is to close and ends Shutdown. It is
+// the last thing run does. Shutdown waits for calls that were left behind if
+// their destination is to be closed; run waits for all, to settle them.
 func (w *Writer) finish() {
 	var errs []error
 	ended, left := false, false
@@ -134,7 +136,7 @@ func (w *Writer) finish() {
 			}
 		}
 		waits := open != [2]*outlet{}
-		if !ended && !(waits && w.opts.CloseDestination) {
+		if !ended && w.closer(open[0]) == nil && w.closer(open[1]) == nil {
 			w.conclude(errors.Join(errs...))
 			ended = true
 		}
@@ -164,14 +166,26 @@ func (w *Writer) conclude(err error) {
 	}
 }
 
-// closeOutlet closes o if asked to.
-func (w *Writer) closeOutlet(o *outlet) error {
-	c, ok := o.w.(io.Closer)
-	if !ok || !w.opts.CloseDestination {
+// closer returns what closes o, or nil if nothing does.
+func (w *Writer) closer(o *outlet) io.Closer {
+	if o == nil || w.opts.KeepOpen {
 		return nil
 	}
-	w.setInside(o.name + "'s Close")
-	defer w.setInside("")
+	if f, ok := o.w.(*os.File); ok && (f == os.Stdin || f == os.Stdout || f == os.Stderr) {
+		return nil
+	}
+	c, _ := o.w.(io.Closer)
+	return c
+}
+
+// closeOutlet closes o if it is to be closed.
+func (w *Writer) closeOutlet(o *outlet) error {
+	c := w.closer(o)
+	if c == nil {
+		return nil
+	}
+	_ = w.goInside(o, "Close")
+	defer w.leaveInside()
 	if err := w.apart(o, "Close", false, c.Close); err != nil {
 		return fmt.Errorf("close the %s: %w", o.name, err)
 	}
@@ -180,8 +194,8 @@ func (w *Writer) closeOutlet(o *outlet) error {
 
 // endLocked sets the result of Shutdown: err and what was given up before.
 func (w *Writer) endLocked(err error) {
-	if n := w.tally.dropped.of(gaveUp); n > 0 {
-		err = errors.Join(fmt.Errorf("gave up %s: %w", count(n), w.tally.lossErr), err)
+	if n, why := w.tally.lost(); n > 0 {
+		err = errors.Join(fmt.Errorf("%w: %d, %w", line.ErrLost, n, why), err)
 	}
 	if err != nil {
 		w.closeErr = fmt.Errorf("slab: close: %w", err)

@@ -1,46 +1,35 @@
 package slab
 
 import (
+	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/line"
 )
 
-// Drops counts dropped lines by reason.
-type Drops struct {
-	BufferFull uint64 // no slab was free, under Drop
-	Timeout    uint64 // no slab was free within BlockTimeout or Levels.ErrorWait
-	TooLarge   uint64 // longer than Options.OversizeLimit; Write said so
-	GaveUp     uint64 // the destination failed for longer than Retry.GiveUp
-	Shutdown   uint64 // not written when the deadline of Close or Shutdown came
-}
-
-// Total returns the sum over all reasons.
-func (d Drops) Total() uint64 {
-	return d.BufferFull + d.Timeout + d.TooLarge + d.GaveUp + d.Shutdown
-}
-
-// LevelDrops is Drops by the level that the lines were written with.
-type LevelDrops struct {
-	Debug   Drops // below slog.LevelInfo
-	Info    Drops // from there to below slog.LevelWarn
-	Warn    Drops // from there to below slog.LevelError
-	Error   Drops // slog.LevelError and above
-	Unknown Drops // written with Write, which is told no level
-}
-
-// reason is why a line was dropped; see Drops.
+// reason is why a line was dropped; see line.Drops.
 type reason int
 
 const (
-	bufferFull reason = iota
-	timeout
+	full reason = iota
 	tooLarge
 	gaveUp
 	shutdown
+	damaged
 	reasons
 )
+
+// words name the reasons in notices and errors.
+var words = [reasons]string{
+	full:     "buffer full",
+	tooLarge: "line too large",
+	gaveUp:   "destination failed",
+	shutdown: "closed",
+	damaged:  "slab file damaged",
+}
 
 // counts are numbers of lines by reason.
 type counts [reasons]uint64
@@ -51,58 +40,71 @@ func (c *counts) add(o counts) {
 	}
 }
 
-func (c counts) drops() Drops {
-	return Drops{c[bufferFull], c[timeout], c[tooLarge], c[gaveUp], c[shutdown]}
+// ByLevel counts lines by the level that they were written with.
+type ByLevel struct {
+	Debug   uint64 // below slog.LevelInfo
+	Info    uint64 // from there to below slog.LevelWarn
+	Warn    uint64 // from there to below slog.LevelError
+	Error   uint64 // slog.LevelError and above
+	Unknown uint64 // written with Write, which is told no level
 }
 
-// losses are numbers of dropped lines by level and reason.
-type losses [classes]counts
+// losses are numbers of dropped lines, by reason and by level.
+type losses struct {
+	by      counts
+	byLevel [classes]uint64
+}
 
-// add books lines that were lost for one reason and returns their number.
-func (l *losses) add(r reason, n [classes]uint64) (sum uint64) {
-	for c, n := range n {
-		l[c][r] += n
+func (l *losses) drops() line.Drops {
+	return line.Drops{Full: l.by[full], TooLarge: l.by[tooLarge], GaveUp: l.by[gaveUp], Damaged: l.by[damaged], Shutdown: l.by[shutdown]}
+}
+
+func (l *losses) levels() ByLevel {
+	n := &l.byLevel
+	return ByLevel{Debug: n[debug], Info: n[info], Warn: n[warn], Error: n[failure], Unknown: n[unknown]}
+}
+
+// lost returns how many lines were lost after they were taken, without a Shutdown,
+// and why.
+func (t *tally) lost() (n uint64, why error) {
+	given, bad := t.dropped.by[gaveUp], t.dropped.by[damaged]-t.foundBad
+	switch {
+	case bad == 0:
+		why = fmt.Errorf("given up: %w", t.lossErr)
+	case given == 0:
+		why = errors.New(words[damaged])
+	default:
+		why = fmt.Errorf("%s, and given up: %w", words[damaged], t.lossErr)
+	}
+	return given + bad, why
+}
+
+// lostLocked counts n dropped lines and sees to it that OnError hears of them.
+// Of those lost by Shutdown its caller does.
+func (w *Writer) lostLocked(r reason, c class, n uint64) {
+	w.tally.dropped.by[r] += n
+	w.tally.dropped.byLevel[c] += n
+	if n > 0 && r != shutdown && !w.tally.alarmed {
+		w.tally.alarmed = true
+		go w.tellLosses()
+	}
+}
+
+// lostLinesLocked counts the lines of s from byte n on as dropped, and returns
+// their number.
+func (w *Writer) lostLinesLocked(r reason, s *slab, from int) (sum uint64) {
+	for c, n := range s.countBy(from) {
+		w.lostLocked(r, class(c), n)
 		sum += n
 	}
 	return sum
 }
 
-// of returns the lines that were lost for one reason.
-func (l *losses) of(r reason) (sum uint64) {
-	for c := range l {
-		sum += l[c][r]
-	}
-	return sum
-}
-
-func (l *losses) total() (sum counts) {
-	for _, c := range l {
-		sum.add(c)
-	}
-	return sum
-}
-
-func (l *losses) byLevel() LevelDrops {
-	return LevelDrops{
-		Debug:   l[debug].drops(),
-		Info:    l[info].drops(),
-		Warn:    l[warn].drops(),
-		Error:   l[failure].drops(),
-		Unknown: l[unknown].drops(),
-	}
-}
-
-// appendNotices appends a line that announces c for each reason in it. There
-// is no stream left to announce a shutdown in.
+// appendNotices appends a line that announces c for each reason in it.
 func (c counts) appendNotices(dst []byte, now time.Time) []byte {
-	for r, text := range [...]string{
-		bufferFull: "buffer full",
-		timeout:    "buffer full for too long",
-		tooLarge:   "line too large",
-		gaveUp:     "destination failed",
-	} {
-		if c[r] > 0 {
-			dst = jsonline.AppendLossNotice(dst, now, c[r], text)
+	for r, n := range c {
+		if n > 0 {
+			dst = jsonline.AppendLossNotice(dst, now, n, words[r])
 		}
 	}
 	return dst

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// errStalled is what a call has come to that was left behind.
-var errStalled = errors.New("the call has not returned")
+// errStalled is what a call has come to that has not returned.
+var errStalled = errors.New("has not returned")
 
 // back returns a channel that is closed when the call that was left behind has
 // returned, or nil if there is none.
@@ -19,7 +19,20 @@ func (o *outlet) back() <-chan struct{} {
 }
 
 // writing reports whether a Write was left behind, which may hold a slab.
-func (o *outlet) writing() bool { return o != nil && o.stuck != nil && o.stuck.p != nil }
+func (o *outlet) writing() bool { return o != nil && o.stuck != nil && o.stuck.size > 0 }
+
+const (
+	// probeEvery is how long a destination that was left because it failed is
+	// spared before it gets the next slab as a trial.
+	probeEvery = 10 * time.Second
+	// looks is how often within MaxWait run looks whether it has to leave a
+	// destination.
+	looks = 8
+)
+
+// grace is how long the destination may fail, or a Write last, before the
+// failover takes over: so that it has done so within MaxWait.
+func (w *Writer) grace() time.Duration { return w.opts.MaxWait * 3 / 4 }
 
 // over reports whether the destination has failed so long that lines go to the
 // failover.
@@ -33,7 +46,24 @@ func (w *Writer) over(now time.Time) bool {
 	case first.since.IsZero():
 		return false
 	}
-	return w.isClosing() || now.Sub(first.since) >= w.opts.FailoverAfter
+	return w.isClosing() || now.Sub(first.since) >= w.grace()
+}
+
+// hastens reports whether the failover, which works, is to take over at once:
+// lines have found no room for half of MaxWait in which no slab was freed, or
+// under Bounded a call has waited for so long.
+func (w *Writer) hastens() bool {
+	second := w.io.outlets[1]
+	if second == nil || second.stuck != nil || !second.since.IsZero() {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	since := w.waiters.full
+	if o := w.waiters.oldest(); o > 0 && w.opts.Full == Bounded && (since == 0 || o < since) {
+		since = o
+	}
+	return since > 0 && w.age()-since >= w.opts.MaxWait/2
 }
 
 func (w *Writer) isClosing() bool {
@@ -53,9 +83,14 @@ func (w *Writer) comeOver(o *outlet) {
 	w.mu.Lock()
 	w.flight.over = o.second
 	w.mu.Unlock()
-	if o.second {
-		w.onError(fmt.Errorf("slab: lines go to the failover: the destination has failed for %v", time.Since(w.io.outlets[0].since).Round(time.Millisecond)))
+	if !o.second {
+		return
 	}
+	why := "is too slow"
+	if since := w.io.outlets[0].since; !since.IsZero() {
+		why = "has failed for " + time.Since(since).Round(time.Millisecond).String()
+	}
+	w.teller.tell(takeover, errors.New("slab: lines go to the failover: the destination "+why))
 }
 
 // bide makes the call c in a goroutine of its own and reports whether it has
@@ -75,33 +110,40 @@ func (w *Writer) inTime(c *call) (returned bool) {
 	if w.isClosing() {
 		closing = nil
 	}
-	t := time.NewTimer(w.leash(c.out, closing == nil))
+	look := w.opts.MaxWait / looks
+	t := time.NewTimer(min(look, w.timeFor(c, closing == nil)))
 	defer t.Stop()
 	for {
 		select {
 		case <-c.done:
 			return true
 		case <-t.C:
-			return false
 		case <-closing:
 			closing = nil
-			t.Reset(w.leash(c.out, true))
 		case <-w.abandon:
 			return false
 		}
+		left := w.timeFor(c, closing == nil)
+		if left <= 0 || !c.out.second && w.hastens() {
+			return false
+		}
+		t.Reset(min(look, left))
 	}
 }
 
-// leash is how long a call of o that begins now is waited for.
-func (w *Writer) leash(o *outlet, closing bool) time.Duration {
-	d := w.opts.FailoverAfter
-	if !o.since.IsZero() { // it fails already; what is left, or a trial
-		d = max(d/10, d-time.Since(o.since))
+// timeFor returns how long c, which has not returned, is still waited for.
+func (w *Writer) timeFor(c *call, closing bool) time.Duration {
+	d := w.grace()
+	if c.size == 0 {
+		d = w.opts.CloseTimeout // what a Sync may take
 	}
 	if closing {
 		d = min(d, w.opts.CloseTimeout/5)
 	}
-	return d
+	if o := c.out; !o.second && !o.since.IsZero() && !w.flight.over { // it fails already
+		d = max(d-w.born.Add(c.began).Sub(o.since), w.opts.MaxWait/looks)
+	}
+	return d - (w.age() - c.began)
 }
 
 // strand leaves c behind, which has not returned in time. What it writes may go
@@ -109,15 +151,16 @@ func (w *Writer) leash(o *outlet, closing bool) time.Duration {
 func (w *Writer) strand(b *batch, c *call) {
 	o := c.out
 	o.stuck, c.batch = c, nil
+	w.io.joined = nil // c may read it
 	w.aim(b, nil)
 	w.mu.Lock()
 	abandoned := w.abandoned
-	w.tally.lastErr = errStalled
+	w.failedLocked(o, stalled(o, "Write", w.age()-c.began))
 	w.mu.Unlock()
 	if abandoned {
 		return
 	}
-	w.suspect(o, c)
+	w.suspect(o, c, "Write")
 	if b.since.IsZero() {
 		b.since = time.Now()
 	}
@@ -139,8 +182,7 @@ func (w *Writer) apart(o *outlet, method string, bounded bool, f func() error) e
 		return c.err
 	}
 	o.stuck = c
-	w.suspect(o, c)
-	return fmt.Errorf("the %s's %s has not returned for %v: %w", o.name, method, (w.age() - c.began).Round(time.Millisecond), errStalled)
+	return w.suspect(o, c, method)
 }
 
 // guard calls f, a method of a destination, and turns a panic into an error.
@@ -153,12 +195,20 @@ func guard(name, method string, f func() error) (err error) {
 	return f()
 }
 
-// suspect makes o one that fails, since the beginning of c.
-func (w *Writer) suspect(o *outlet, c *call) {
+// suspect makes o one that fails, since the beginning of c, and returns why.
+func (w *Writer) suspect(o *outlet, c *call, method string) error {
 	if o.since.IsZero() {
 		o.since = w.born.Add(c.began)
 	}
-	w.report(o, fmt.Errorf("%w for %v", errStalled, (w.age()-c.began).Round(time.Millisecond)))
+	o.failing = true
+	err := stalled(o, method, w.age()-c.began)
+	w.teller.tell(o.topic(stalling), fmt.Errorf("slab: %w", err))
+	return err
+}
+
+// stalled is the error for a call of a method of o that has lasted for so long.
+func stalled(o *outlet, method string, lasts time.Duration) error {
+	return fmt.Errorf("the %s's %s %w for %v", o.name, method, errStalled, lasts.Round(time.Millisecond))
 }
 
 // reap settles the calls that were left behind and have returned, and reports
@@ -176,7 +226,7 @@ func (w *Writer) reap() (any bool) {
 		any = true
 		c := o.stuck
 		o.stuck = nil
-		if c.p != nil {
+		if c.size > 0 {
 			w.settle(c)
 		} else if c.err == nil {
 			o.since, o.next, o.failing = time.Time{}, time.Time{}, false

@@ -16,16 +16,17 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/rollwaytest"
 	"github.com/rollway/rollway/slab"
 )
 
 // openTwo is open with a failover.
-func openTwo(t *testing.T, o slab.Options) (w *slab.Writer, first, second *rollwaytest.Destination) {
+func (on front) openTwo(t *testing.T, o slab.Options) (w *slab.Writer, first, second *rollwaytest.Destination) {
 	t.Helper()
 	second = new(rollwaytest.Destination)
 	o.Failover = second
-	w, first = open(t, o)
+	w, first = on.open(t, o)
 	t.Cleanup(func() {
 		second.Heal()
 		if n := second.Overlaps(); n > 0 {
@@ -80,7 +81,9 @@ func settledTwo(t *testing.T, w *slab.Writer, first, second *rollwaytest.Destina
 	return twice
 }
 
-func TestFailoverTakesOverAndGivesBack(t *testing.T) {
+func TestFailoverTakesOverAndGivesBack(t *testing.T) { fronts(t, testFailoverTakesOverAndGivesBack) }
+
+func testFailoverTakesOverAndGivesBack(t *testing.T, on front) {
 	for name, fault := range map[string]rollwaytest.Fault{
 		"error":        {Err: syscall.EIO},
 		"short write":  {},
@@ -89,12 +92,8 @@ func TestFailoverTakesOverAndGivesBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var reports []string
-				w, first, second := openTwo(t, slab.Options{
-					SlabSize: 256, SlabCount: 4,
-					FailoverAfter: 2 * time.Second, FailoverProbe: 5 * time.Second,
-					OnError: func(err error) { reports = append(reports, err.Error()) },
-				})
+				var told reports
+				w, first, second := on.openTwo(t, slab.Options{SlabSize: 256, SlabCount: 4, MaxWait: 2 * time.Second, OnError: told.add})
 				n := 0
 				more := func(k int) {
 					for range k {
@@ -112,16 +111,16 @@ func TestFailoverTakesOverAndGivesBack(t *testing.T) {
 				}
 				first.Always(fault)
 				more(5)
-				time.Sleep(1900 * time.Millisecond)
+				time.Sleep(1400 * time.Millisecond)
 				if second.Calls() != 0 {
 					t.Errorf("the failover was called after %v", time.Since(start))
 				}
-				time.Sleep(200 * time.Millisecond)
+				time.Sleep(500 * time.Millisecond)
 				synctest.Wait()
 				got := seqs(t, "the failover", second)
 				s := w.Stats()
 				if len(got) < 4 || !s.FailingOver || s.Pending != 0 || int(s.FailedOver) != len(got) {
-					t.Errorf("after 2.1s the failover has %v, Stats = %+v", got, s)
+					t.Errorf("after 1.9s the failover has %v, Stats = %+v", got, s)
 				}
 				more(50)
 				time.Sleep(20 * time.Second)
@@ -129,14 +128,14 @@ func TestFailoverTakesOverAndGivesBack(t *testing.T) {
 					t.Errorf("the destination was called %d times in 22s", calls)
 				}
 				first.Heal()
-				for range 10 {
+				for range 12 {
 					time.Sleep(time.Second)
 					more(5)
 				}
 				if err := w.Flush(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				if s := w.Stats(); s.FailingOver || s.LastError != nil {
+				if s := w.Stats(); s.FailingOver || s.Failing {
 					t.Errorf("after recovery Stats = %+v, want the destination in use", s)
 				}
 				all := seqs(t, "the destination", first)
@@ -150,7 +149,7 @@ func TestFailoverTakesOverAndGivesBack(t *testing.T) {
 				if twice > 1 {
 					t.Errorf("%d lines are at both, want no more than the one that was torn", twice)
 				}
-				if text := strings.Join(reports, "\n"); !strings.Contains(text, "lines go to the failover") {
+				if text := told.String(); !strings.Contains(text, "lines go to the failover: the destination has failed for") {
 					t.Errorf("OnError got %q, want it to hear of the failover", text)
 				}
 			})
@@ -158,9 +157,11 @@ func TestFailoverTakesOverAndGivesBack(t *testing.T) {
 	}
 }
 
-func TestFailoverOfAStalledDestination(t *testing.T) {
+func TestFailoverOfAStalledDestination(t *testing.T) { fronts(t, testFailoverOfAStalledDestination) }
+
+func testFailoverOfAStalledDestination(t *testing.T, on front) {
 	synctest.Test(t, func(t *testing.T) {
-		w, first, second := openTwo(t, slab.Options{SlabSize: 256, SlabCount: 4, FailoverAfter: 2 * time.Second})
+		w, first, second := on.openTwo(t, slab.Options{SlabSize: 256, SlabCount: 4, MaxWait: 2 * time.Second})
 		first.Stall()
 		for i := range 30 { // more than all slabs hold: they go on with one less
 			put(t, w, numbered(i, 60))
@@ -170,7 +171,7 @@ func TestFailoverOfAStalledDestination(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := w.Stats()
-		if s.FailedOver != 30 || s.Pending != 0 || !s.FailingOver || s.SlabsFree != 3 || s.LastError != nil {
+		if s.FailedOver != 30 || s.Pending != 0 || !s.FailingOver || s.SlabsFree != 3 || s.Failing {
 			t.Errorf("Stats = %+v, want 30 lines failed over, and all slabs free but the one in the call that stalls", s)
 		}
 		first.Heal()
@@ -192,9 +193,13 @@ func TestFailoverOfAStalledDestination(t *testing.T) {
 }
 
 func TestFailoverWhenAStalledCallHasTakenAPart(t *testing.T) {
+	fronts(t, testFailoverWhenAStalledCallHasTakenAPart)
+}
+
+func testFailoverWhenAStalledCallHasTakenAPart(t *testing.T, on front) {
 	for _, take := range []int{0, 20, 31, 31 + 20, 3 * 31} {
 		synctest.Test(t, func(t *testing.T) {
-			w, first, second := openTwo(t, slab.Options{FailoverAfter: time.Second, Levels: slab.Levels{WriteThrough: slog.LevelInfo, WriteThroughTimeout: time.Minute}})
+			w, first, second := on.openTwo(t, slab.Options{MaxWait: time.Second, WriteThrough: slog.LevelInfo})
 			// The call fails long after it was left behind; a trial follows.
 			first.Next(rollwaytest.Fault{Delay: 30 * time.Second, Take: take, Err: syscall.EIO})
 			put(t, w, numbered(0, 30), numbered(1, 30), numbered(2, 30))
@@ -213,7 +218,9 @@ func TestFailoverWhenAStalledCallHasTakenAPart(t *testing.T) {
 	}
 }
 
-func TestBothDestinationsFail(t *testing.T) {
+func TestBothDestinationsFail(t *testing.T) { fronts(t, testBothDestinationsFail) }
+
+func testBothDestinationsFail(t *testing.T, on front) {
 	for name, tc := range map[string]struct {
 		fail func(first, second *rollwaytest.Destination)
 		heal func(first, second *rollwaytest.Destination)
@@ -254,7 +261,7 @@ func TestBothDestinationsFail(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, first, second := openTwo(t, slab.Options{SlabSize: 128, FailoverAfter: time.Second})
+				w, first, second := on.openTwo(t, slab.Options{SlabSize: 128, MaxWait: time.Second})
 				tc.fail(first, second)
 				const n = 20
 				for i := range n {
@@ -290,9 +297,11 @@ func TestBothDestinationsFail(t *testing.T) {
 	}
 }
 
-func TestGiveUpWithAFailover(t *testing.T) {
+func TestGiveUpWithAFailover(t *testing.T) { fronts(t, testGiveUpWithAFailover) }
+
+func testGiveUpWithAFailover(t *testing.T, on front) {
 	synctest.Test(t, func(t *testing.T) {
-		w, first, second := openTwo(t, slab.Options{SlabSize: 128, FailoverAfter: time.Second, Retry: slab.Retry{GiveUp: 5 * time.Second}, NoLossNotice: true})
+		w, first, second := on.openTwo(t, slab.Options{SlabSize: 128, MaxWait: time.Second, GiveUp: 5 * time.Second, NoNotice: true})
 		first.Next(rollwaytest.Fault{Take: 31 + 7})
 		first.Fail(nil)
 		second.Fail(nil)
@@ -312,7 +321,7 @@ func TestGiveUpWithAFailover(t *testing.T) {
 		first.Heal()
 		time.Sleep(time.Minute)
 		put(t, w, numbered(12, 30))
-		if err := w.Close(); err == nil || !strings.Contains(err.Error(), "gave up 10 lines") {
+		if err := w.Close(); !errors.Is(err, line.ErrLost) || !strings.Contains(err.Error(), "lines lost: 10, given up") {
 			t.Errorf("Close = %v, want the loss", err)
 		}
 		if got := seqs(t, "the destination", first); !slices.Equal(got, []int{0, 1, 12}) {
@@ -325,14 +334,16 @@ func TestGiveUpWithAFailover(t *testing.T) {
 	})
 }
 
-func TestCloseUsesTheFailoverAtOnce(t *testing.T) {
+func TestCloseUsesTheFailoverAtOnce(t *testing.T) { fronts(t, testCloseUsesTheFailoverAtOnce) }
+
+func testCloseUsesTheFailoverAtOnce(t *testing.T, on front) {
 	for name, fail := range map[string]func(*rollwaytest.Destination){
 		"failing":  func(d *rollwaytest.Destination) { d.Fail(nil) },
 		"stalling": func(d *rollwaytest.Destination) { d.Stall() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, first, second := openTwo(t, slab.Options{SlabSize: 128, FailoverAfter: time.Hour})
+				w, first, second := on.openTwo(t, slab.Options{SlabSize: 128, MaxWait: time.Hour, KeepOpen: true})
 				fail(first)
 				for i := range 10 {
 					put(t, w, numbered(i, 30))
@@ -351,9 +362,11 @@ func TestCloseUsesTheFailoverAtOnce(t *testing.T) {
 	}
 }
 
-func TestCloseClosesBoth(t *testing.T) {
+func TestCloseClosesBoth(t *testing.T) { fronts(t, testCloseClosesBoth) }
+
+func testCloseClosesBoth(t *testing.T, on front) {
 	t.Run("in good order", func(t *testing.T) {
-		w, first, second := openTwo(t, slab.Options{CloseDestination: true})
+		w, first, second := on.openTwo(t, slab.Options{})
 		put(t, w, numbered(0, 30))
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
@@ -364,7 +377,7 @@ func TestCloseClosesBoth(t *testing.T) {
 		settledTwo(t, w, first, second, 1)
 	})
 	t.Run("errors of both", func(t *testing.T) {
-		w, first, second := openTwo(t, slab.Options{CloseDestination: true})
+		w, first, second := on.openTwo(t, slab.Options{})
 		first.FailClose(syscall.EIO)
 		second.FailClose(syscall.EPIPE)
 		if err := w.Close(); !errors.Is(err, syscall.EIO) || !errors.Is(err, syscall.EPIPE) {
@@ -373,7 +386,7 @@ func TestCloseClosesBoth(t *testing.T) {
 	})
 	t.Run("a stalled one after its Write has returned", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			w, first, second := openTwo(t, slab.Options{CloseDestination: true})
+			w, first, second := on.openTwo(t, slab.Options{})
 			first.Stall()
 			put(t, w, numbered(0, 30))
 			err := w.Close()
@@ -394,7 +407,7 @@ func TestCloseClosesBoth(t *testing.T) {
 	})
 	t.Run("one that hangs in Close", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			w, first, second := openTwo(t, slab.Options{CloseDestination: true})
+			w, first, second := on.openTwo(t, slab.Options{})
 			second.StallClose()
 			put(t, w, numbered(0, 30))
 			if err := w.Close(); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "the failover's Close has not returned") {
@@ -406,13 +419,17 @@ func TestCloseClosesBoth(t *testing.T) {
 }
 
 func TestShutdownDeadlineWithBothStalled(t *testing.T) {
+	fronts(t, testShutdownDeadlineWithBothStalled)
+}
+
+func testShutdownDeadlineWithBothStalled(t *testing.T, on front) {
 	for name, heal := range map[string]func(first, second *rollwaytest.Destination){
 		"the destination returns first": func(first, second *rollwaytest.Destination) { first.Heal() },
 		"the failover returns first":    func(first, second *rollwaytest.Destination) { second.Heal() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, first, second := openTwo(t, slab.Options{SlabSize: 128, SlabCount: 4, FailoverAfter: time.Second})
+				w, first, second := on.openTwo(t, slab.Options{SlabSize: 128, SlabCount: 4, MaxWait: time.Second})
 				first.Stall()
 				second.Stall()
 				for i := range 12 {
@@ -423,7 +440,7 @@ func TestShutdownDeadlineWithBothStalled(t *testing.T) {
 					t.Errorf("Close = %v, want a deadline exceeded", err)
 				}
 				s := w.Stats()
-				if s.Pending != 4 || s.Dropped.Shutdown != 8 || s.DroppedByLevel.Warn != s.Dropped {
+				if s.Pending != 4 || s.Dropped.Shutdown != 8 || s.DroppedByLevel != map[bool]slab.ByLevel{false: {Warn: 8}, true: {Unknown: 8}}[on.shards > 1] {
 					t.Errorf("Stats = %+v, want the 4 lines in the calls pending, 8 dropped", s)
 				}
 				heal(first, second)
@@ -444,9 +461,11 @@ func TestShutdownDeadlineWithBothStalled(t *testing.T) {
 	}
 }
 
-func TestSyncWithAFailover(t *testing.T) {
+func TestSyncWithAFailover(t *testing.T) { fronts(t, testSyncWithAFailover) }
+
+func testSyncWithAFailover(t *testing.T, on front) {
 	synctest.Test(t, func(t *testing.T) {
-		w, first, second := openTwo(t, slab.Options{FailoverAfter: time.Second})
+		w, first, second := on.openTwo(t, slab.Options{MaxWait: time.Second})
 		put(t, w, numbered(0, 30))
 		if err := w.Sync(); err != nil || first.Syncs() != 1 || second.Syncs() != 0 {
 			t.Errorf("Sync = %v, %d and %d syncs, want nil, 1 and 0: the failover has nothing", err, first.Syncs(), second.Syncs())
@@ -478,17 +497,17 @@ func TestSyncWithAFailover(t *testing.T) {
 }
 
 // TestFailoverStress lets both destinations fail in every way at random times.
-func TestFailoverStress(t *testing.T) {
+func TestFailoverStress(t *testing.T) { roads(t, testFailoverStress) }
+
+func testFailoverStress(t *testing.T, on front) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, 1))
-				w, first, second := openTwo(t, slab.Options{
-					SlabSize: 64 << rng.IntN(5), SlabCount: 2 + rng.IntN(6), OversizeLimit: 1 << 20,
-					FailoverAfter: 100 * time.Millisecond, FailoverProbe: 200 * time.Millisecond,
-					FlushInterval: 5 * time.Millisecond,
-					Retry:         slab.Retry{Min: time.Millisecond, Max: 20 * time.Millisecond},
-				})
+				w, first, second := on.openTwo(t, on.fit(slab.Options{
+					SlabSize: 64 << rng.IntN(5), SlabCount: 2 + rng.IntN(6), MaxLine: 1 << 20, Full: slab.Block,
+					FlushInterval: 5 * time.Millisecond, CloseTimeout: 100 * time.Millisecond,
+				}, 128))
 				var stop atomic.Bool
 				var faults sync.WaitGroup
 				for i, d := range []*rollwaytest.Destination{first, second} {
@@ -520,11 +539,9 @@ func TestFailoverStress(t *testing.T) {
 						ledger(w).Check(t)
 					}
 					if i%50 == 0 {
-						ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-						if err := w.SyncContext(ctx); err == nil && w.Stats().Pending != 0 {
+						if err := w.Sync(); err == nil && w.Stats().Pending != 0 {
 							t.Errorf("Sync = nil with %d lines pending", w.Stats().Pending)
 						}
-						cancel()
 					}
 				}
 				stop.Store(true)

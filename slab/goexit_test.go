@@ -13,10 +13,12 @@ import (
 	"github.com/rollway/rollway/slab"
 )
 
-func TestGoexitInWriteIsAFailure(t *testing.T) {
+func TestGoexitInWriteIsAFailure(t *testing.T) { fronts(t, testGoexitInWriteIsAFailure) }
+
+func testGoexitInWriteIsAFailure(t *testing.T, on front) {
 	synctest.Test(t, func(t *testing.T) {
-		var reports []string
-		w, dst := open(t, slab.Options{SlabSize: 128, OnError: func(err error) { reports = append(reports, err.Error()) }})
+		var told reports
+		w, dst := on.open(t, slab.Options{SlabSize: 128, OnError: told.add})
 		for round := range 20 {
 			dst.Next(rollwaytest.Fault{Exit: true}, rollwaytest.Fault{Take: 40}, rollwaytest.Fault{Exit: true}, rollwaytest.Fault{Panic: "too"})
 			for i := range 5 {
@@ -34,22 +36,24 @@ func TestGoexitInWriteIsAFailure(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if s := w.Stats(); s.Errors != 80 || s.LastError != nil {
+		if s := w.Stats(); s.Errors != 80 || s.Failing {
 			t.Errorf("Stats = %+v, want 80 errors", s)
 		}
-		if len(reports) == 0 || !strings.Contains(reports[0], "destination ended its goroutine in Write") {
-			t.Errorf("OnError got %q, want it to name the cause", reports)
+		if text := told.String(); !strings.Contains(text, "destination ended its goroutine in Write") {
+			t.Errorf("OnError got %q, want it to name the cause", text)
 		}
 		settled(t, w, dst, 100)
 	})
 }
 
-func TestGoexitForEver(t *testing.T) {
+func TestGoexitForEver(t *testing.T) { fronts(t, testGoexitForEver) }
+
+func testGoexitForEver(t *testing.T, on front) {
 	synctest.Test(t, func(t *testing.T) {
-		w, dst := open(t, slab.Options{Retry: slab.Retry{GiveUp: time.Minute}})
+		w, dst := on.open(t, slab.Options{GiveUp: time.Minute})
 		dst.Always(rollwaytest.Fault{Exit: true})
 		put(t, w, "one", "two")
-		if err := w.Flush(t.Context()); err == nil || !strings.Contains(err.Error(), "gave up 2 lines") {
+		if err := w.Flush(t.Context()); err == nil || !strings.Contains(err.Error(), "lines lost: 2, given up") {
 			t.Errorf("Flush = %v, want the loss", err)
 		}
 		if calls := dst.Calls(); calls > 30 {
@@ -70,27 +74,24 @@ type exiting struct{ rollwaytest.Destination }
 func (*exiting) Sync() error  { runtime.Goexit(); return nil }
 func (*exiting) Close() error { runtime.Goexit(); return nil }
 
-// exitingContext does so in SyncContext.
-type exitingContext struct{ rollwaytest.Destination }
-
-func (*exitingContext) SyncContext(context.Context) error { runtime.Goexit(); return nil }
-
 // exitingError is an error whose methods do so.
 type exitingError struct{}
 
 func (exitingError) Error() string             { runtime.Goexit(); return "" }
 func (exitingError) RetryAfter() time.Duration { runtime.Goexit(); return 0 }
 
-func TestGoexitElsewhere(t *testing.T) {
+func TestGoexitElsewhere(t *testing.T) { fronts(t, testGoexitElsewhere) }
+
+func testGoexitElsewhere(t *testing.T, on front) {
 	t.Run("Sync and Close", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			dst := new(exiting)
-			w, err := slab.New(dst, slab.Options{CloseDestination: true})
+			w, err := on.New(dst, slab.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			put(t, w, "one")
-			if err := w.SyncContext(t.Context()); err == nil || !strings.Contains(err.Error(), "ended its goroutine in Sync") {
+			if err := w.Sync(); err == nil || !strings.Contains(err.Error(), "ended its goroutine in Sync") {
 				t.Errorf("Sync = %v, want the cause", err)
 			}
 			put(t, w, "two")
@@ -100,48 +101,9 @@ func TestGoexitElsewhere(t *testing.T) {
 			settled(t, w, &dst.Destination, 2)
 		})
 	})
-	t.Run("SyncContext", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			dst := new(exitingContext)
-			w, err := slab.New(dst, slab.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for range 3 {
-				put(t, w, "one")
-				if err := w.SyncContext(t.Context()); err == nil || !strings.Contains(err.Error(), "ended its goroutine in SyncContext") {
-					t.Errorf("SyncContext = %v, want the cause", err)
-				}
-			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
-			settled(t, w, &dst.Destination, 3)
-		})
-	})
-	t.Run("OnError", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			calls := 0
-			w, dst := open(t, slab.Options{OnError: func(error) { calls++; runtime.Goexit() }})
-			for range 10 {
-				dst.FailTimes(3)
-				put(t, w, "one")
-				if err := w.Flush(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if calls != 10 {
-				t.Errorf("OnError was called %d times, want 10", calls)
-			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
-			settled(t, w, dst, 10)
-		})
-	})
 	t.Run("the methods of an error", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			w, dst := open(t, slab.Options{OnError: func(error) {}})
+			w, dst := on.open(t, slab.Options{OnError: func(error) {}})
 			for i := range 10 {
 				dst.Next(rollwaytest.Fault{Take: 4, Err: exitingError{}}, rollwaytest.Fault{Err: exitingError{}})
 				put(t, w, numbered(i, 30))

@@ -2,9 +2,12 @@ package slab_test
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/rollway/rollway/rollwaytest"
 	"github.com/rollway/rollway/slab"
@@ -57,6 +60,45 @@ func want[T comparable](t *testing.T, what string, got, want []T) {
 		t.Errorf("%s: got %d: %.300v\nwant %d: %.300v", what, len(got), got, len(want), want)
 	}
 }
+
+// reports are what OnError was told.
+type reports struct {
+	mu   sync.Mutex
+	text []string
+	at   []time.Time
+}
+
+func (r *reports) add(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.text, r.at = append(r.text, err.Error()), append(r.at, time.Now())
+}
+
+// times returns when it was told.
+func (r *reports) times() []time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.at)
+}
+
+func (r *reports) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.Join(r.text, "\n")
+}
+
+// await returns when OnError was told something with text in it.
+func (r *reports) await(t *testing.T, text string) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !strings.Contains(r.String(), text); runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatalf("OnError got %q, want %q", r, text)
+		}
+	}
+}
+
+// total adds up the lines by level.
+func total(l slab.ByLevel) uint64 { return l.Debug + l.Info + l.Warn + l.Error + l.Unknown }
 
 // settled wants the ledger of w, after Close or Flush, to agree with dst.
 func settled(t *testing.T, w *slab.Writer, dst *rollwaytest.Destination, accepted int) {

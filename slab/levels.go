@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+
+	"github.com/rollway/rollway/line"
 )
 
 // class is what the account knows of a line's level.
@@ -30,12 +32,36 @@ func classOf(l slog.Level) class {
 	return debug
 }
 
-// levelOr returns the level of l, or def if l is nil.
-func levelOr(l slog.Leveler, def slog.Level) slog.Level {
-	if l == nil {
-		return def
+// rank is how far into the reserved slabs a line may reach.
+type rank uint8
+
+const (
+	ordinary rank = iota // below slog.LevelWarn, or of no known level
+	urgent               // slog.LevelWarn
+	vital                // slog.LevelError and above
+	ranks
+)
+
+// rankLocked returns the rank of lines of class c. The first call begins to
+// reserve slabs: where nobody tells levels all slabs are for all.
+func (w *Writer) rankLocked(c class) rank {
+	w.filling.keep = w.opts.reserve()
+	switch {
+	case w.filling.keep[ordinary] == 0 || c < warn:
+		return ordinary
+	case c == warn:
+		return urgent
 	}
-	return l.Level()
+	return vital
+}
+
+// rankOf returns the lowest rank that may use a slab when so many are
+// free besides it.
+func (f *filling) rankOf(free int) (r rank) {
+	for free < f.keep[r] {
+		r++
+	}
+	return r
 }
 
 // mark says that the lines of a slab from byte at on, up to the next mark, are
@@ -59,6 +85,10 @@ func (s *slab) countBy(from int) (n [classes]uint64) {
 			n[c] += uint64(bytes.Count(s.data[from:to], newline))
 		}
 	}
+	if s.inFile { // where it is not read
+		n[unknown] = uint64(s.lines)
+		return n
+	}
 	c := unknown
 	for _, m := range s.marks {
 		add(c, from, int(m.at))
@@ -80,25 +110,72 @@ func (s *slab) classAt(at int) class {
 	return c
 }
 
-// writeThrough is WriteLevel for lines at Levels.WriteThrough and above.
+// writeThrough is WriteLevel for lines at Options.WriteThrough and above.
 func (w *Writer) writeThrough(level slog.Level, p []byte) (int, error) {
-	n, placed, err := w.writeLevel(level, p)
-	if !placed || w.opts.Levels.WriteThrough == nil {
+	began := w.age()
+	n, placed, err := w.writeNow(p, classOf(level))
+	if !placed || w.opts.WriteThrough == nil {
 		return n, err
+	}
+	patience := w.opts.MaxWait
+	if w.opts.Full == Bounded {
+		patience -= w.age() - began
 	}
 	w.mu.Lock()
-	wait := !w.flight.mute
+	vain := w.flight.vain
 	w.mu.Unlock()
-	if !wait {
+	if vain {
 		return n, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), w.opts.Levels.WriteThroughTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	_ = w.Flush(ctx) // what became of the lines is in the account
 	if ctx.Err() != nil {
 		w.mu.Lock()
-		w.flight.mute = true
+		w.flight.vain = true
 		w.mu.Unlock()
 	}
 	return n, err
+}
+
+// writeNow is WriteLevel without write-through. placed is as writeSlow has it.
+func (w *Writer) writeNow(p []byte, c class) (n int, placed bool, err error) {
+	if len(w.shards) > 0 {
+		return w.writeSharded(p, c)
+	}
+	w.mu.Lock()
+	return w.writeSlow(p, c, w.rankLocked(c))
+}
+
+// TryWriteLevel is WriteLevel of one whole line, with its newline, if that needs
+// no wait. Where WriteLevel would wait it returns line.ErrWouldWait, and where
+// it would drop the line for want of room line.ErrFull; then the line is neither
+// taken nor counted. It does the same with a p of another form that does not fit
+// the open slab. See line.TryWriter.
+func (w *Writer) TryWriteLevel(level slog.Level, p []byte) error {
+	c := classOf(level)
+	if len(w.shards) > 0 {
+		return w.trySharded(level, p, c)
+	}
+	w.mu.Lock()
+	if w.throughLocked(level) {
+		w.mu.Unlock()
+		return line.ErrWouldWait
+	}
+	if n := len(p); n > 0 && n <= w.end-w.pos && p[n-1] == '\n' {
+		if w.class != c {
+			w.turnLocked(c)
+		}
+		w.putUnlock(p)
+		return nil
+	}
+	if w.kept.end > 0 && w.putKept(p, c) {
+		return nil
+	}
+	return w.trySlow(p, c)
+}
+
+// throughLocked reports whether lines of that level wait until they are written.
+func (w *Writer) throughLocked(level slog.Level) bool {
+	return level >= w.through && !w.flight.vain && !w.closed
 }

@@ -17,12 +17,14 @@ import (
 
 // TestUnderStandardLoggers puts a Writer between the standard library's
 // loggers and a real file.
-func TestUnderStandardLoggers(t *testing.T) {
+func TestUnderStandardLoggers(t *testing.T) { fronts(t, testUnderStandardLoggers) }
+
+func testUnderStandardLoggers(t *testing.T, on front) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "app.log"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := slab.New(f, slab.Options{CloseDestination: true, CloseTimeout: time.Minute})
+	w, err := on.New(f, slab.Options{Full: slab.Block, CloseTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

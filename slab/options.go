@@ -8,21 +8,26 @@ import (
 	"time"
 )
 
-// Policy says what Write does when every slab is taken.
+// Policy says what Write does when no slab is free. Lines that are already in a
+// slab are never thrown away for new ones.
 type Policy int
 
 const (
-	// Block makes Write wait, first come first served, until the destination
-	// has taken a slab, or until Options.BlockTimeout. It is the default.
-	Block Policy = iota
-	// Drop makes Write return at once. The new lines are counted as dropped;
-	// what is already in a slab is never thrown away.
+	// Bounded makes a call wait for at most Options.MaxWait and then drops its
+	// lines. After one wait in vain no call waits until the destination, or the
+	// failover, has taken something. It is the default.
+	Bounded Policy = iota
+	// Block makes a call wait, first come first served, until there is room.
+	Block
+	// Drop makes a call drop its lines at once.
 	Drop
 )
 
 // String returns the name of the constant.
 func (p Policy) String() string {
 	switch p {
+	case Bounded:
+		return "Bounded"
 	case Block:
 		return "Block"
 	case Drop:
@@ -33,50 +38,66 @@ func (p Policy) String() string {
 
 // Options configures a Writer. The zero value is meant for production.
 type Options struct {
-	// SlabSize is the size of one slab in bytes and the most that one Write of
-	// the destination gets, oversized lines aside: 64 to 1<<30, default 64 KiB.
-	SlabSize int
-	// SlabCount is how many slabs are allocated: 2 to 65536, default 8. One is
-	// with the destination and one is being filled, so a stall is sure to find
-	// room for SlabCount-2 slabs.
-	SlabCount int
-	// FlushInterval bounds how long a line stays in a slab that is not full
-	// before the slab is queued for the destination: 1 ms to 1 h, default
-	// 100 ms.
-	FlushInterval time.Duration
-	// Full is what happens when no slab is free: Block (default) or Drop.
+	// Shards is how many parts the slabs are filled in, each by some of the
+	// goroutines: 0 or 1 (default) for one, which keeps one order for all lines;
+	// 2 to 64 keep one order for the lines of each goroutine. With several, lines
+	// are copied outside any lock: for many goroutines on many processors, or for
+	// large lines. They all take their slabs from the same SlabCount.
+	Shards int
+	// Full is what happens when no slab is free: Bounded (default), Block or
+	// Drop. Except under Block, some slabs are reserved for important lines, as
+	// soon as a line comes with its level: of four slabs or more, one in eight,
+	// at least one and of eight slabs at least two, is for slog.LevelWarn and
+	// above. Of two or more reserved slabs half are for slog.LevelError and above.
 	Full Policy
-	// BlockTimeout is how long one call waits under Block before the lines that
-	// have no place are dropped and counted as Drops.Timeout: 0 (default) is for
-	// ever. It cannot be set with Drop.
-	BlockTimeout time.Duration
-	// Levels are the rules for lines that come with their level, through
-	// WriteLevel. They decide who loses when lines are dropped, so all but
-	// WriteThrough have no effect under Block without a BlockTimeout.
-	Levels Levels
-	// OversizeLimit is the longest line in bytes, its newline included, that is
-	// taken: SlabSize to 1<<30, default 1 MiB or SlabSize if that is larger. A
-	// line longer than a slab gets memory of its own for as long as it is
-	// queued, and uses up one slab's place.
-	OversizeLimit int
-	// Retry is what happens when the destination fails.
-	Retry Retry
-	// Failover, if set, is where the lines go while the destination fails. The
-	// two may hold some lines twice: those that the destination was inside of,
-	// or in the middle of, when it was left. Each gets whole lines in order;
-	// one that was left in the middle of a line gets the rest of it first when
-	// it is used again. The two must not share what they write to.
+	// MaxWait is the longest wait of one call under Bounded, and with every
+	// policy the time within which the failover has taken over from a destination
+	// that hangs or fails: 1 ms to 1 h, default 100 ms.
+	MaxWait time.Duration
+	// SlabSize is the size of one slab in bytes and the largest batch of lines
+	// that one Write of the destination gets, longer lines aside: 64 to 1<<30,
+	// default 64 KiB. A file.File gets several slabs in one call. For a file.File
+	// with Mode Direct take 1 MiB or more: such slabs lie outside of the heap, and
+	// go to the disk without another copy.
+	SlabSize int
+	// SlabCount is how many slabs are allocated: 2 to 65536, default 8, and at
+	// least two for each of several shards. One is with the destination and one,
+	// or one in each shard, is being filled: the others are sure to be free when
+	// the destination stalls.
+	SlabCount int
+	// FlushInterval is how long a line stays at most in a slab that is not full
+	// before the slab is queued for the destination: 1 ms to 1 h, default 100 ms.
+	FlushInterval time.Duration
+	// MaxLine is the longest line in bytes, its newline included, that is taken:
+	// SlabSize to 1<<30, default 1 MiB or SlabSize if that is larger. A line
+	// longer than a slab gets memory of its own while it is queued, and takes the
+	// place of one slab.
+	MaxLine int
+	// WriteThrough is the lowest level whose lines are written through: WriteLevel
+	// returns when the destination has taken them and everything before them, or
+	// after MaxWait, which under Bounded includes the wait for room. The lines
+	// then stay queued, with no error. After one such wait in vain no call waits
+	// until the destination has taken something. Default nil: no level. New asks
+	// for the level once.
+	WriteThrough slog.Leveler
+	// GiveUp is how long one slab is tried without progress before its lines are
+	// dropped: 0 (default) is for ever, and with a failover it is more than
+	// MaxWait. A line of which a destination has taken a part is not dropped; its
+	// rest goes first. With a failover both must have failed, and no call that
+	// has not returned may hold the slab.
+	GiveUp time.Duration
+	// Failover, if set, is where the lines go while the destination hangs or
+	// fails, or, under Bounded, is so slow that a call has waited for room for
+	// half of MaxWait. Within MaxWait the failover is in use, so if it works no
+	// line is dropped and no call waits longer than MaxWait. A destination that
+	// failed is tried again every 10 s, one that hung when its call returns. Once
+	// Close or Shutdown was called it is left at the first failure.
+	//
+	// The two may hold some lines twice: those of the call that was left, and one
+	// that was torn. Each gets whole lines in order; one that was left in the
+	// middle of a line gets the rest of it first when it is used again. The two
+	// must not share what they write to.
 	Failover io.Writer
-	// FailoverAfter is how long the destination, or a call of it, may fail or
-	// stall before it is left: more than 0 and less than Retry.GiveUp if that is
-	// set, default 10 s or half of Retry.GiveUp if that is shorter. Once Close or
-	// Shutdown was called it is left at the first failure, or when a call takes
-	// longer than a fifth of CloseTimeout.
-	FailoverAfter time.Duration
-	// FailoverProbe is how long a destination that was left is spared before it
-	// gets the next slab as a trial, for which it has a tenth of FailoverAfter:
-	// more than 0, default 10 s. When it takes any of it, it is in use again.
-	FailoverProbe time.Duration
 	// Persist is the path of a file in which the slabs are kept, "" (default) for
 	// none. Lines that were accepted and not written yet when the process ends,
 	// by SIGKILL, by the OOM killer, by a panic or by os.Exit, are in it; the
@@ -93,87 +114,65 @@ type Options struct {
 	// Put it on a tmpfs such as /dev/shm, of which it takes SlabSize × SlabCount:
 	// on a disk a Write may wait for the kernel some milliseconds; OnError says
 	// so. Where lines of an earlier process are in slabs of another size, that
-	// size stays in use until the next start. A damaged file, as a power cut may
-	// leave it on a disk, is kept as Persist.bad, with what is sound in it
-	// delivered: see Stats.SetAside. Linux and darwin.
+	// size stays in use until the next start. Linux and darwin.
+	//
+	// When something else cuts, deletes or replaces the file, the Writer goes on
+	// without it, says so to OnError and in Stats.PersistError, and makes a new
+	// one within seconds. Lines that were in a file alone that was cut are
+	// counted as Drops.Damaged. A file that New finds damaged, as a power cut may
+	// leave it on a disk, is kept as Persist.bad (Stats.SetAside), and what is
+	// sound in it is delivered. Lines with zero bytes in a slab that the process
+	// was filling when it was killed are not, since a lost page reads so.
 	Persist string
 	// CloseTimeout bounds Close and Sync, which take no context: more than 0,
 	// default 5 s.
 	CloseTimeout time.Duration
-	// OnError, if set, gets the errors of the destination and of the failover:
-	// the first of an episode at once, then no more than one a second until a
-	// write succeeds, the first loss of an episode, and when the failover takes
-	// over. The end of an episode is not reported; see Stats.LastError. Writing
-	// waits for it, so it must be quick and must not use this Writer. If it
-	// panics, the panic is dropped.
+	// KeepOpen leaves the destination and the failover open. Otherwise Close and
+	// Shutdown close those that are an io.Closer, after the last write. The
+	// standard streams, os.Stdin, os.Stdout and os.Stderr, are never closed.
+	KeepOpen bool
+	// NoNotice leaves out the line that announces dropped lines in the stream.
+	// Set it when the lines are not text or not JSON.
+	NoNotice bool
+	// OnError gets the losses, and of each destination the errors and the calls
+	// that have not returned for MaxWait and four times as long as calls take in
+	// the mean, each of these at once and then at most once a minute, and when the
+	// failover takes over. One goroutine calls it, and
+	// nothing waits for it. If it is nil a line is written to os.Stderr, unless
+	// that is a destination. Stats.Failing tells the end of a failure.
 	OnError func(error)
-	// NoLossNotice leaves out the line that announces dropped lines in the
-	// stream. Set it when the lines are not text or not JSON.
-	NoLossNotice bool
-	// CloseDestination makes Close and Shutdown close the destination and the
-	// failover, those that are an io.Closer, after the last write.
-	CloseDestination bool
-}
-
-// Levels says which lines matter more than others. Each level is asked for once,
-// by New.
-type Levels struct {
-	// Keep is the lowest level whose lines may use the last slabs, which lower
-	// levels and Write leave alone: default slog.LevelWarn.
-	Keep slog.Leveler
-	// Reserve is how many slabs these are: default one in eight, at least one,
-	// of four slabs or more, and none of fewer; negative is none; up to
-	// SlabCount-2. They are kept from the first WriteLevel that needs a new
-	// slab: where nobody tells levels all slabs are for all.
-	Reserve int
-	// ErrorWait is how long a call with lines at slog.LevelError and above waits
-	// for room, under Drop or if it is longer than BlockTimeout: default 0. Then
-	// they are dropped and counted as Drops.Timeout.
-	ErrorWait time.Duration
-	// WriteThrough is the lowest level whose lines are written through at once:
-	// WriteLevel returns when the destination has taken them and everything
-	// before them. Default nil: no level.
-	WriteThrough slog.Leveler
-	// WriteThroughTimeout bounds that wait: more than 0, default 1 s. The lines
-	// then stay queued, with no error. Until the destination takes something
-	// again, further calls do not wait.
-	WriteThroughTimeout time.Duration
-}
-
-// Retry says how a failed write is repeated: after Min, then after twice the
-// wait before, up to Max, each shortened at random by up to a half. A write
-// that made progress is repeated at once and starts the waits anew. An error
-// that implements RetryAfter() time.Duration is waited for at least that long.
-type Retry struct {
-	Min time.Duration // more than 0, default 10 ms
-	Max time.Duration // Min or more, default 5 s or Min if that is longer
-	// GiveUp is how long one slab is tried without progress before its lines
-	// are dropped and the next slab has its turn: 0 (default) is for ever. A
-	// line of which the destination has taken a part is never dropped: its rest
-	// is kept and goes first. With a failover both must have failed, and no call
-	// that has not returned may be inside of the slab.
-	GiveUp time.Duration
 }
 
 // withDefaults returns o with its zero fields set, or an error that names the
 // first field out of range.
 func (o Options) withDefaults() (Options, error) {
+	o.MaxWait = cmp.Or(o.MaxWait, 100*time.Millisecond)
 	o.SlabSize = cmp.Or(o.SlabSize, 64<<10)
-	o.SlabCount = cmp.Or(o.SlabCount, 8)
-	o.OversizeLimit = cmp.Or(o.OversizeLimit, max(1<<20, o.SlabSize))
+	o.SlabCount = cmp.Or(o.SlabCount, max(8, 2*o.Shards))
+	if o.Shards > 1 {
+		o.MaxLine = cmp.Or(o.MaxLine, o.SlabSize)
+	}
 	o.FlushInterval = cmp.Or(o.FlushInterval, 100*time.Millisecond)
+	o.MaxLine = cmp.Or(o.MaxLine, max(1<<20, o.SlabSize))
 	o.CloseTimeout = cmp.Or(o.CloseTimeout, 5*time.Second)
-	o.FailoverAfter = cmp.Or(o.FailoverAfter, failoverAfter(o.Retry.GiveUp))
-	o.FailoverProbe = cmp.Or(o.FailoverProbe, 10*time.Second)
-	o.Levels.WriteThroughTimeout = cmp.Or(o.Levels.WriteThroughTimeout, time.Second)
-	o.Retry.Min = cmp.Or(o.Retry.Min, 10*time.Millisecond)
-	o.Retry.Max = cmp.Or(o.Retry.Max, max(5*time.Second, o.Retry.Min))
 
 	const maxBytes = 1 << 30
 	bad := func(name string, value any, allowed string) (Options, error) {
 		return Options{}, fmt.Errorf("slab: option %s is %v, allowed is %s", name, value, allowed)
 	}
 	switch {
+	case o.Shards < 0 || o.Shards > 64:
+		return bad("Shards", o.Shards, "0 to 64")
+	case o.Shards > 1 && o.SlabCount < 2*o.Shards:
+		return bad("SlabCount", o.SlabCount, fmt.Sprintf("%d (two for each shard) or more", 2*o.Shards))
+	case o.Shards > 1 && o.Persist != "":
+		return bad("Persist", o.Persist, `"" with several shards`)
+	case o.Shards > 1 && o.MaxLine != o.SlabSize:
+		return bad("MaxLine", o.MaxLine, fmt.Sprintf("%d (SlabSize) with several shards", o.SlabSize))
+	case o.Full < Bounded || o.Full > Drop:
+		return bad("Full", o.Full, "Bounded, Block or Drop")
+	case o.MaxWait < time.Millisecond || o.MaxWait > time.Hour:
+		return bad("MaxWait", o.MaxWait, "1ms to 1h")
 	case o.SlabSize < 64 || o.SlabSize > maxBytes:
 		return bad("SlabSize", o.SlabSize, "64 to 1073741824 bytes")
 	case o.SlabCount < 2 || o.SlabCount > 1<<16:
@@ -182,71 +181,33 @@ func (o Options) withDefaults() (Options, error) {
 		return bad("SlabSize × SlabCount", int64(o.SlabSize)*int64(o.SlabCount), fmt.Sprintf("up to %d bytes", int64(maxTotal)))
 	case o.FlushInterval < time.Millisecond || o.FlushInterval > time.Hour:
 		return bad("FlushInterval", o.FlushInterval, "1ms to 1h")
-	case o.Full != Block && o.Full != Drop:
-		return bad("Full", o.Full, "Block or Drop")
-	case o.BlockTimeout < 0 || o.BlockTimeout > 0 && o.Full == Drop:
-		return bad("BlockTimeout", o.BlockTimeout, "0 (for ever) or more, and 0 with Drop")
-	case o.Levels.Reserve > o.SlabCount-2:
-		return bad("Levels.Reserve", o.Levels.Reserve, fmt.Sprintf("up to %d (SlabCount-2)", o.SlabCount-2))
-	case o.Levels.ErrorWait < 0:
-		return bad("Levels.ErrorWait", o.Levels.ErrorWait, "0 (not at all) or more")
-	case o.Levels.WriteThroughTimeout < 0:
-		return bad("Levels.WriteThroughTimeout", o.Levels.WriteThroughTimeout, "more than 0")
-	case o.OversizeLimit < o.SlabSize || o.OversizeLimit > maxBytes:
-		return bad("OversizeLimit", o.OversizeLimit, fmt.Sprintf("%d (SlabSize) to 1073741824 bytes", o.SlabSize))
+	case o.MaxLine < o.SlabSize || o.MaxLine > maxBytes:
+		return bad("MaxLine", o.MaxLine, fmt.Sprintf("%d (SlabSize) to 1073741824 bytes", o.SlabSize))
+	case o.GiveUp < 0 || o.Failover != nil && o.GiveUp > 0 && o.GiveUp <= o.MaxWait:
+		return bad("GiveUp", o.GiveUp, "0 (never) or more, and with a failover more than MaxWait")
 	case o.CloseTimeout < 0:
 		return bad("CloseTimeout", o.CloseTimeout, "more than 0")
-	case o.FailoverAfter < 0 || o.Failover != nil && o.Retry.GiveUp > 0 && o.FailoverAfter >= o.Retry.GiveUp:
-		return bad("FailoverAfter", o.FailoverAfter, "more than 0, and less than Retry.GiveUp if that is set")
-	case o.FailoverProbe < 0:
-		return bad("FailoverProbe", o.FailoverProbe, "more than 0")
-	case o.Retry.Min < 0:
-		return bad("Retry.Min", o.Retry.Min, "more than 0")
-	case o.Retry.Max < o.Retry.Min:
-		return bad("Retry.Max", o.Retry.Max, fmt.Sprintf("%v (Retry.Min) or more", o.Retry.Min))
-	case o.Retry.GiveUp < 0:
-		return bad("Retry.GiveUp", o.Retry.GiveUp, "0 (never) or more")
 	}
 	return o, nil
-}
-
-// failoverAfter is the default of Options.FailoverAfter.
-func failoverAfter(giveUp time.Duration) time.Duration {
-	const def = 10 * time.Second
-	if giveUp > 0 {
-		return min(def, max(giveUp/2, 1))
-	}
-	return def
 }
 
 // maxTotal is the most memory that slabs may take together: 16 GiB, or 1 GiB
 // where an int has 32 bits.
 const maxTotal = 1 << (30 + 4*(^uint(0)>>63))
 
-// reserved is how many slabs are kept for important lines.
-func (o *Options) reserved() int {
+// reserve returns how many slabs a line of each rank leaves free.
+func (o *Options) reserve() (keep [ranks]int) {
+	n := o.SlabCount / 8
 	switch {
-	case o.Full == Block && o.BlockTimeout == 0 || o.Levels.Reserve < 0:
-		return 0
-	case o.Levels.Reserve > 0:
-		return o.Levels.Reserve
-	case o.SlabCount < 4:
-		return 0
+	case o.Full == Block || o.SlabCount < 4:
+		n = 0
+	case o.SlabCount < 8:
+		n = 1
+	default:
+		n = max(n, 2)
 	}
-	return max(1, o.SlabCount/8)
+	return [ranks]int{ordinary: n, urgent: n / 2}
 }
 
 // forever as a patience is without bound.
 const forever time.Duration = -1
-
-// patience is how long lines of class c wait for room.
-func (o *Options) patience(c class) time.Duration {
-	d := o.BlockTimeout
-	if o.Full == Block && d == 0 {
-		return forever
-	}
-	if c == failure {
-		d = max(d, o.Levels.ErrorWait)
-	}
-	return d
-}

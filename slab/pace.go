@@ -40,7 +40,7 @@ func (p *pace) see(pushed uint64, now time.Duration) {
 // nap is how long run may look away, or 0 if it has to be woken: slabs come too
 // fast, or so seldom that the ticker seals most of them.
 func (p *pace) nap(o *Options) time.Duration {
-	if o.SlabCount < lookers || o.SlabCount-o.reserved() < unkept || p.each < briefest || p.each > o.FlushInterval*3/4 {
+	if o.SlabCount < lookers || o.SlabCount-o.reserve()[ordinary] < unkept || p.each < briefest || p.each > o.FlushInterval*3/4 {
 		return 0
 	}
 	return p.each / 4

@@ -1,17 +1,20 @@
 package slab
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	panics "runtime/debug"
+	"time"
 
 	"github.com/rollway/rollway/internal/linecount"
 	"github.com/rollway/rollway/internal/slabfile"
 )
 
 // keeping is what a Writer with Options.Persist has besides: the file that its
-// slabs are in. What a slab holds is in the file when the process is gone; see
-// package slabfile for why. So it has to be told, in this order:
+// slabs are filled in. What a slab holds is in the file when the process is
+// gone; see package slabfile for why. So it has to be told, in this order:
 //
 //   - that a slab is begun, before the first line (beginLocked);
 //   - how much of it is whole lines, after each copy (put);
@@ -19,89 +22,95 @@ import (
 //     (mark, in the goroutine that makes the call);
 //   - how much has been delivered (deliveredLocked);
 //   - that it is free (freeLocked).
+//
+// A destination never sees the file's memory, which something else may cut: run
+// copies a slab to the heap first (fetch). When the file is found cut, deleted
+// or replaced it is lost: slabs are filled on the heap, and once all are copied
+// the keeper makes a new file.
 type keeping struct {
-	file      *slabfile.File // nil: the slabs are on the heap
-	seq       uint64         // guarded by mu; of the slab begun next
-	recovered uint64         // read-only; lines that were in the file
-	unkept    uint64         // guarded by mu; oversized lines that the file had no room for
-	aside     string         // read-only; where a damaged file is kept, or ""
-	notes     []error        // for OnError, when run begins
+	file   *slabfile.File // guarded by mu, and read by run while it fetches; nil: no Persist
+	lost   error          // guarded by mu; why the file keeps nothing; nil while it does
+	end    int            // guarded by mu; len(buf) where opened.end would be, if the open slab is in the file
+	seq    uint64         // guarded by mu; of the slab begun last
+	slabs  []*slab        // read-only; all of them
+	unkept uint64         // guarded by mu; sealed lines that the file does not hold
+
+	recovered uint64  // read-only; lines that were in the file
+	cut       uint64  // guarded by mu; bytes of slabs that were left out as damaged
+	aside     string  // read-only; where a damaged file is kept, or ""
+	notes     []error // for OnError, when run begins
+
+	wake  chan struct{} // holds one token, sent when lost is set
+	quit  chan struct{} // closed to end the keeper
+	ended chan struct{} // closed when the keeper has ended
 }
 
-// open opens the file and makes the slabs that it has room for. What earlier
+// fileState is what a slab has to do with the file, guarded by mu but for what
+// run does with the slab in hand.
+type fileState struct {
+	begun   bool   // the file holds it
+	inFile  bool   // data is there alone, and own is for its copy
+	sealed  bool   // the file has its checksum, or need not
+	suspect bool   // what was copied may not be what was written
+	zeros   bool   // what was copied has zero bytes
+	fetched int    // bytes that were copied
+	base    int    // of data within the slab in the file
+	seq     uint64 // in the file
+}
+
+// openFile opens the file and makes the slabs that it has room for. What earlier
 // processes left there is queued before everything else, but for what the
 // destination has already.
 func (w *Writer) openFile(dst io.Writer) ([]*slab, error) {
 	k, o := &w.kept, &w.opts
-	if err := k.open(o); err != nil {
+	wanted := slabfile.Geometry{SlabSize: o.SlabSize, SlabCount: o.SlabCount, LineLimit: o.MaxLine}
+	var err error
+	if k.file, err = slabfile.Open(o.Persist, slabfile.Options{Geometry: wanted}); err != nil {
 		return nil, fmt.Errorf("slab: option Persist: %w", err)
 	}
-	if g := k.file.Geometry(); g.SlabSize != o.SlabSize || g.SlabCount != o.SlabCount || g.LineLimit < o.OversizeLimit && o.OversizeLimit > o.SlabSize {
+	if k.aside, err = k.file.Damage(); err != nil {
+		k.notes = append(k.notes, fmt.Errorf("slab: what is sound in %s is delivered, and it is kept as %s: %w", o.Persist, k.aside, err))
+	}
+	if g := k.file.Geometry(); g.SlabSize != o.SlabSize || g.SlabCount != o.SlabCount || g.LineLimit < o.MaxLine && o.MaxLine > o.SlabSize {
 		k.notes = append(k.notes, fmt.Errorf("slab: %s holds lines in %d slabs of %d bytes: these are used until the next start", o.Persist, g.SlabCount, g.SlabSize))
-		o.SlabSize, o.SlabCount, o.OversizeLimit = g.SlabSize, g.SlabCount, max(g.LineLimit, g.SlabSize)
+		o.SlabSize, o.SlabCount, o.MaxLine = g.SlabSize, g.SlabCount, max(g.LineLimit, g.SlabSize)
 	}
 	if !k.file.InMemory() {
 		k.notes = append(k.notes, fmt.Errorf("slab: %s is on a disk, where a Write may wait for it some milliseconds: put it on a tmpfs, as /dev/shm is", o.Persist))
 	}
-	k.seq = k.file.NextSeq()
+	k.seq = k.file.LastSeq()
 	w.queue.ring = make([]*slab, o.SlabCount)
-	slabs := newSlabs(o.SlabCount, 0)
-	for i, s := range slabs {
+	k.slabs = slabsOf(onHeap(o.SlabCount, o.SlabSize))
+	for i, s := range k.slabs {
 		s.index = i
-		s.own, s.committed = k.file.Slab(i)
 	}
-	if err := w.recover(dst, slabs); err != nil {
+	if err := w.recover(dst); err != nil {
 		return nil, errors.Join(fmt.Errorf("slab: option Persist: %w", err), k.file.Close())
 	}
-	return slabs, nil
-}
-
-// open opens the file. A damaged one is kept under another name, and what it
-// holds is taken over.
-func (k *keeping) open(o *Options) (err error) {
-	wanted := slabfile.Geometry{SlabSize: o.SlabSize, SlabCount: o.SlabCount, LineLimit: o.OversizeLimit}
-	k.file, err = slabfile.Open(o.Persist, slabfile.Options{Geometry: wanted})
-	if !errors.Is(err, slabfile.ErrDamaged) {
-		return err
-	}
-	kept, failed := slabfile.SetAside(o.Persist, wanted)
-	if failed != nil {
-		return errors.Join(err, failed)
-	}
-	k.aside = kept
-	k.notes = append(k.notes, fmt.Errorf("slab: what was found in it is delivered, and it is kept as %s: %w", kept, err))
-	k.file, err = slabfile.Open(o.Persist, slabfile.Options{Geometry: wanted})
-	return err
-}
-
-// damaged notes what is wrong with a slab, and keeps the file before anything
-// in it is freed.
-func (k *keeping) damaged(b slabfile.Batch) {
-	if b.Problem == nil {
-		return
-	}
-	k.notes = append(k.notes, fmt.Errorf("slab: %s, %s of it delivered, %d bytes not: %w",
-		k.file.Path(), count(linecount.Of(b.Data)), b.Cut, b.Problem))
-	if k.aside != "" {
-		return
-	}
-	kept, err := k.file.Copy()
-	if err != nil {
-		k.notes = append(k.notes, fmt.Errorf("slab: no copy of the damaged file is kept: %w", err))
-		return
-	}
-	k.aside = kept
-	k.notes = append(k.notes, fmt.Errorf("slab: a copy of the damaged file is kept as %s", kept))
+	k.wake, k.quit, k.ended = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
+	return k.slabs, nil
 }
 
 // recover queues what the file holds.
-func (w *Writer) recover(dst io.Writer, slabs []*slab) error {
+func (w *Writer) recover(dst io.Writer) error {
 	k := &w.kept
+	var problems []error
 	for b, err := range k.file.Pending() {
 		if err != nil {
 			return err
 		}
-		k.damaged(b)
+		if b.Problem != nil {
+			if k.aside == "" && len(problems) == 0 { // before anything in it is freed
+				if k.aside, err = k.file.Copy(); err != nil {
+					k.notes = append(k.notes, fmt.Errorf("slab: no copy of the damaged file is kept: %w", err))
+				}
+			}
+			problems = append(problems, fmt.Errorf("%s of it delivered, %s and %d bytes not: %w",
+				count(linecount.Of(b.Data)), count(uint64(b.CutLines)), b.Cut, b.Problem))
+		}
+		w.damageLocked(b.CutLines, b.Cut)
+		w.tally.unplaced += uint64(b.CutLines)
+		w.tally.unplacedBytes += uint64(b.Cut)
 		held, err := slabfile.Held(b, dst)
 		if err != nil {
 			k.notes = append(k.notes, fmt.Errorf("slab: lines of %s may be repeated, as it is not known whether the destination has them: %w", w.opts.Persist, err))
@@ -110,69 +119,250 @@ func (w *Writer) recover(dst io.Writer, slabs []*slab) error {
 			k.file.Free(b.Slab)
 			continue
 		}
-		k.file.Delivered(b.Slab, b.Start+held)
-		s := slabs[b.Slab]
+		if err := k.file.Done(b, held); err != nil {
+			return err
+		}
+		s := k.slabs[b.Slab]
 		lines := linecount.Of(b.Data[held:])
-		s.begun, s.base, s.data, s.lines = true, b.Start+held, b.Data[held:], int(lines)
+		s.fileState = fileState{begun: true, seq: b.Seq, sealed: true, base: b.Start + held}
+		s.data, s.lines = b.Data[held:], int(lines)
 		s.marks = append(s.marks, mark{0, unknown})
 		k.recovered += lines
 		w.pushLocked(s)
 	}
-	if k.aside != "" {
+	w.tally.foundBad = w.tally.dropped.by[damaged]
+	if len(problems) > 0 {
+		const most = 10
+		more := max(0, len(problems)-most)
+		k.notes = append(k.notes, fmt.Errorf("slab: %s was damaged, %s recovered, %s and %d bytes left out; a copy is kept as %s; %d of the slabs: %w",
+			w.opts.Persist, count(k.recovered), count(w.tally.dropped.by[damaged]), k.cut, k.aside, len(problems), errors.Join(problems[:len(problems)-more]...)))
+	} else if k.aside != "" {
 		k.notes = append(k.notes, fmt.Errorf("slab: %s recovered from the damaged file", count(k.recovered)))
 	}
 	return nil
 }
 
-// beginLocked takes s, which is free, into use.
-func (w *Writer) beginLocked(s *slab) {
-	if w.kept.file != nil {
-		w.kept.file.Begin(s.index, w.kept.seq)
-		w.kept.seq++
-		s.begun, s.base = true, 0
+// damageLocked counts lines, and the bytes that they were in, as damaged.
+func (w *Writer) damageLocked(lines, bytes int) {
+	w.kept.cut += uint64(bytes)
+	w.tally.dropped.by[damaged] += uint64(lines) // OnError is told with the reason
+	w.tally.dropped.byLevel[unknown] += uint64(lines)
+	w.filling.gap[damaged] += uint64(lines)
+}
+
+// beginLocked takes s, which is free, into use, and returns the memory to fill.
+func (w *Writer) beginLocked(s *slab) []byte {
+	k := &w.kept
+	if k.file == nil || k.lost != nil {
+		return s.own
 	}
+	k.seq++
+	if !k.file.Begin(s.index, k.seq) {
+		w.loseLocked(nil)
+		return s.own
+	}
+	room, committed := k.file.Slab(s.index)
+	s.committed = committed
+	s.fileState = fileState{begun: true, inFile: true, seq: k.seq}
+	return room
 }
 
 // beginLineLocked takes s, which is free and has the memory of one oversized
 // line in data, into use. The line is written to the file here, with a system
 // call; where that fails, it is kept in memory alone.
 func (w *Writer) beginLineLocked(s *slab) {
-	if w.kept.file == nil {
+	k := &w.kept
+	if k.file == nil || k.lost != nil {
 		return
 	}
-	if err := w.kept.file.BeginLine(s.index, w.kept.seq, s.data); err != nil {
-		w.kept.unkept++
+	k.seq++
+	if k.file.BeginLine(s.index, k.seq, s.data) == nil {
+		s.fileState = fileState{begun: true, seq: k.seq}
+	}
+}
+
+// putKept is the short way of Write into a slab in the file. It reports whether
+// it took p, and has released mu then.
+func (w *Writer) putKept(p []byte, c class) (done bool) {
+	n := len(p)
+	if n == 0 || n > w.kept.end-w.pos || p[n-1] != '\n' {
+		return false
+	}
+	if w.class != c {
+		w.turnLocked(c)
+	}
+	old := panics.SetPanicOnFault(true)
+	defer func() {
+		if !done {
+			w.caughtLocked(recover(), old)
+		}
+	}()
+	w.putUnlock(p)
+	panics.SetPanicOnFault(old)
+	return true
+}
+
+// putLocked is put, and reports whether the file was there if the slab is in it.
+func (w *Writer) putLocked(p []byte, bare bool) (done bool) {
+	if !w.filling.cur.inFile {
+		w.put(p, bare)
+		return true
+	}
+	old := panics.SetPanicOnFault(true)
+	defer func() {
+		if !done {
+			w.caughtLocked(recover(), old)
+		}
+	}()
+	w.put(p, bare)
+	panics.SetPanicOnFault(old)
+	return true
+}
+
+// caughtLocked is given what a copy has panicked with, in which nothing was
+// committed. If it was not the file that was gone it is none of ours.
+func (w *Writer) caughtLocked(v any, old bool) {
+	panics.SetPanicOnFault(old)
+	if !w.kept.file.Covers(v) {
+		w.mu.Unlock()
+		panic(v)
+	}
+	w.loseLocked(nil)
+}
+
+// loseLocked goes on without the file, for which err says why; nil means that it
+// is not as it was written.
+func (w *Writer) loseLocked(err error) {
+	k := &w.kept
+	if k.lost != nil {
 		return
 	}
-	w.kept.seq++
-	s.begun, s.base = true, 0
+	if err == nil {
+		if err = k.file.Check(); err == nil {
+			err = fmt.Errorf("slab file %s: something else has written to it", k.file.Path())
+		}
+	}
+	k.lost = err
+	k.file.Void()
+	f := &w.filling
+	for _, s := range k.slabs {
+		if s.begun && s != f.cur {
+			k.unkept += w.pendingIn(s)
+		}
+		s.begun = false
+	}
+	if s := f.cur; s != nil && w.pos > 0 {
+		w.sealLocked()
+	} else if s != nil { // nothing is in it yet
+		s.inFile, s.committed, s.marks = false, &s.heap, s.marks[:0]
+		w.buf, w.class, k.end = s.own, unknown, 0
+		w.openLocked()
+	}
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// pendingIn returns how many lines of s, which is not being filled, are pending.
+func (w *Writer) pendingIn(s *slab) uint64 {
+	switch f := &w.flight; s {
+	case f.slab:
+		return f.main.lines
+	case f.held:
+		return f.front.lines
+	}
+	return uint64(s.lines)
+}
+
+// fetch copies the slab in hand to the heap, and reports whether there is
+// anything left of it. It is called by run.
+func (w *Writer) fetch() bool {
+	s, f := w.flight.slab, &w.flight
+	if s == nil || !s.inFile && len(s.data) > 0 {
+		return true
+	}
+	for s.inFile && !w.fetchPart(s, 16<<10) {
+	}
+	w.mu.Lock()
+	defer w.unlockServed()
+	if w.abandoned { // what is not in the file any more was dropped
+		return false
+	}
+	if s.inFile {
+		w.fetchedLocked(s)
+		f.main.data, f.main.lines = s.data, uint64(s.lines)
+	}
+	if len(s.data) == 0 {
+		w.io.unmeasured = false
+		w.doneLocked(&f.main)
+		return false
+	}
+	return true
+}
+
+// fetchPart copies at most so many bytes of s, which is queued or in hand, and
+// reports whether it has all.
+func (w *Writer) fetchPart(s *slab, most int) bool {
+	to := min(len(s.data), s.fetched+most)
+	part := s.own[s.fetched:to]
+	if !w.kept.file.Fetch(part, s.index, s.fetched) {
+		s.suspect = true
+	}
+	s.zeros = s.zeros || bytes.IndexByte(part, 0) >= 0
+	s.fetched = to
+	return to == len(s.data)
+}
+
+// fetchedLocked makes s, which was fetched, a slab on the heap. Lines that are
+// not as they were written are dropped.
+func (w *Writer) fetchedLocked(s *slab) {
+	size, lines := len(s.data), s.lines
+	s.inFile = false
+	// A line may have zero bytes of its own.
+	if !s.suspect && (!s.zeros || bytes.Count(s.data, newline) == lines && !w.kept.file.Touched()) {
+		return
+	}
+	s.data, _ = slabfile.Salvage(s.data)
+	s.lines = min(bytes.Count(s.data, newline), lines)
+	s.marks = s.marks[:0]
+	w.damageLocked(lines-s.lines, size-len(s.data))
+	w.loseLocked(nil)
 }
 
 // mark tells the file where the call is going to write, if the destination can
 // tell.
-func (c *call) mark(k *keeping) error {
+func (c *call) mark(w *Writer) error {
 	s := c.slab
-	if k.file == nil || s == nil || !s.begun {
+	if w.opts.Persist == "" || s == nil {
 		return nil
 	}
 	p, ok := c.out.w.(slabfile.Positioner)
-	if !ok || !c.whole {
-		k.file.Unmark(s.index)
-		return nil
+	var volume, inode uint64
+	var offset int64
+	if ok = ok && c.whole; ok {
+		var err error
+		if volume, inode, offset, err = p.Prepare(c.size); err != nil {
+			return err
+		}
 	}
-	volume, inode, offset, err := p.Prepare(len(c.p))
-	if err != nil {
-		return err
+	notices := max(0, c.size-len(s.data)) // before what the slab holds
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case !s.begun:
+	case !ok && !w.kept.file.Unmark(s.index),
+		ok && !w.kept.file.Mark(s.index, s.base+len(s.data)+notices-c.size, volume, inode, offset+int64(notices)):
+		w.loseLocked(nil)
 	}
-	k.file.Mark(s.index, s.base+len(s.data)-len(c.p), volume, inode, offset)
 	return nil
 }
 
 // deliveredLocked tells the file that the lines before byte n of what s holds
 // are with a destination.
 func (w *Writer) deliveredLocked(s *slab, n int) {
-	if w.kept.file != nil && s != nil && s.begun {
-		w.kept.file.Delivered(s.index, s.base+n)
+	if s != nil && s.begun && !w.kept.file.Delivered(s.index, s.base+n) {
+		w.loseLocked(nil)
 	}
 }
 
@@ -181,25 +371,164 @@ func (w *Writer) deliveredLocked(s *slab, n int) {
 func (w *Writer) holdLocked(end int) {
 	f := &w.flight
 	s := f.slab
-	w.kept.file.Unmark(s.index)
-	*s.committed = uint64(s.base + end)
+	if !w.kept.file.Shrink(s.index, s.base+end, bytes.Count(s.data[:end], newline)) {
+		w.loseLocked(nil)
+	}
 	f.slab, f.main, f.held = nil, batch{}, s
 }
 
 // forgetLocked tells the file that nothing of s has to be delivered any more.
 func (w *Writer) forgetLocked(s *slab) {
-	if w.kept.file != nil && s.begun {
-		w.kept.file.Free(s.index)
+	if s.begun {
 		s.begun = false
+		if !w.kept.file.Free(s.index) {
+			w.loseLocked(nil)
+		}
 	}
+	s.inFile, s.committed = false, &s.heap
 }
 
 // leaveFile closes the file, once no call of a destination holds a slab. What
 // is in it is for the next process.
 func (w *Writer) leaveFile() error {
 	defer close(w.left)
-	if w.kept.file == nil {
+	k := &w.kept
+	if k.file == nil {
 		return nil
 	}
-	return w.kept.file.Close()
+	close(k.quit)
+	<-k.ended
+	return k.file.Close()
+}
+
+// keepEvery is how often the keeper looks at the file and at sealed slabs.
+const keepEvery = time.Second
+
+// keeper is a goroutine of its own since run may be inside a
+// destination for ever. It finds out when the file is lost, and makes a new one.
+func (w *Writer) keeper() {
+	k := &w.kept
+	defer close(k.ended)
+	ticker := time.NewTicker(keepEvery)
+	defer ticker.Stop()
+	told := false
+	for {
+		ticked, quits := false, false
+		select {
+		case <-k.quit:
+			quits = true
+		case <-k.wake:
+		case <-ticker.C:
+			ticked = true
+		}
+		w.mu.Lock()
+		lost := k.lost
+		w.mu.Unlock()
+		if ticked && lost == nil {
+			lost = w.check()
+		}
+		if lost != nil && !told {
+			told = true
+			w.teller.tell(note, fmt.Errorf("slab: lines are not kept in a file any more, and would be lost with the process: %w", lost))
+		}
+		if quits {
+			return
+		}
+		for i := 0; w.keepSlab(i); i++ {
+		}
+		if ticked && told && w.renew() {
+			told = false
+			w.teller.tell(note, fmt.Errorf("slab: lines are kept in a new file: %s", w.opts.Persist))
+		}
+	}
+}
+
+// check looks whether the file is still there.
+func (w *Writer) check() error {
+	if w.kept.file.Check() == nil {
+		return nil
+	}
+	w.mu.Lock()
+	err := w.kept.file.Check() // for sure
+	if err != nil {
+		w.loseLocked(err)
+	}
+	w.wakeUnlock()
+	return err
+}
+
+// renew makes a new file, once the old one is not read any more, and reports
+// whether there is one.
+func (w *Writer) renew() bool {
+	k := &w.kept
+	w.mu.Lock()
+	for _, s := range k.slabs {
+		if s.inFile {
+			w.mu.Unlock()
+			return false
+		}
+	}
+	w.mu.Unlock()
+	file, err := k.file.Renew() // which nobody uses: it is lost
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k.file, k.lost = file, err
+	k.seq = max(k.seq, file.LastSeq())
+	return err == nil
+}
+
+// keepSlab copies the i-th slab in the queue to the heap, and gives it a
+// checksum in the file; with i = 0 the slab in hand. It reports whether there is
+// such a slab.
+func (w *Writer) keepSlab(i int) bool {
+	for part := (sealing{}); ; {
+		w.mu.Lock()
+		s := w.flight.slab
+		if i > 0 {
+			if i > w.queue.n {
+				w.mu.Unlock()
+				return false
+			}
+			s = w.queue.at(i - 1)
+		}
+		more := s != nil && w.keepPartLocked(s, i > 0, &part)
+		w.mu.Unlock()
+		if !more {
+			return true
+		}
+	}
+}
+
+// sealing is the checksum of the first at bytes of a slab.
+type sealing struct {
+	seq   uint64
+	at    int
+	check uint32
+}
+
+// keepPartLocked does a part of keepSlab, some microseconds long, and reports
+// whether there is more to do for s.
+func (w *Writer) keepPartLocked(s *slab, queued bool, part *sealing) bool {
+	const size = 16 << 10
+	file := w.kept.file
+	switch {
+	case s.inFile:
+		if queued && w.fetchPart(s, size) { // if not, run does
+			w.fetchedLocked(s)
+		}
+		return queued
+	case !s.begun || s.sealed:
+		return false
+	case part.at == 0:
+		*part = sealing{seq: s.seq, check: file.SealStart(s.index, len(s.data), s.lines)}
+	case part.seq != s.seq:
+		return false // the slabs have moved on
+	}
+	next := min(part.at+size, len(s.data))
+	part.check = slabfile.Extend(part.check, s.data[part.at:next])
+	if part.at = next; next == len(s.data) {
+		s.sealed = true
+		file.Seal(s.index, part.check)
+	}
+	return !s.sealed
 }

@@ -16,23 +16,20 @@ import (
 // A slab file on a disk is used, and OnError says what it may cost; on a tmpfs
 // there is nothing to say.
 func TestPersistAdvisesTmpfs(t *testing.T) {
-	if raceEnabled {
-		t.Skip("slabs are on the heap under the race detector")
-	}
 	memory, disk := folderOn(t, true, "/dev/shm", os.TempDir()), folderOn(t, false, os.TempDir(), ".", "/var/tmp")
 	for dir, want := range map[string]int{memory: 0, disk: 1} {
-		var told []string
-		w, dst := open(t, slab.Options{
-			Persist: filepath.Join(dir, "slabs"),
-			OnError: func(err error) { told = append(told, err.Error()) },
-		})
+		var told reports
+		w, dst := open(t, slab.Options{Persist: filepath.Join(dir, "slabs"), OnError: told.add})
 		put(t, w, "one")
 		if err := w.Close(); err != nil {
 			t.Error(err)
 		}
 		settled(t, w, dst, 1)
-		if len(told) != want || want > 0 && (!strings.Contains(told[0], dir) || !strings.Contains(told[0], "put it on a tmpfs, as /dev/shm is")) {
-			t.Errorf("%s: OnError was told %q, want %d pieces of advice", dir, told, want)
+		if want > 0 {
+			told.await(t, "put it on a tmpfs, as /dev/shm is")
+		}
+		if text := told.String(); len(told.times()) != want || want > 0 && !strings.Contains(text, dir) {
+			t.Errorf("%s: OnError was told %q, want %d pieces of advice", dir, text, want)
 		}
 	}
 }
@@ -66,7 +63,7 @@ func TestPersistUnkept(t *testing.T) {
 		return
 	}
 	ballast := filepath.Join(dir, "ballast")
-	w, dst := open(t, slab.Options{SlabSize: 4 << 10, SlabCount: 4, OversizeLimit: 128 << 10, Persist: filepath.Join(dir, "slabs")})
+	w, dst := open(t, slab.Options{SlabSize: 4 << 10, SlabCount: 4, MaxLine: 128 << 10, Persist: filepath.Join(dir, "slabs")})
 	long := strings.Repeat("x", 100<<10)
 	put(t, w, long)
 	if err := w.Flush(t.Context()); err != nil {

@@ -4,50 +4,94 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/rollway/rollway/internal/linecount"
+	"github.com/rollway/rollway/line"
 )
 
 // placing is one Write on its way into slabs.
 type placing struct {
 	rest     []byte // not yet placed
 	class    class
-	urgent   bool // may use the reserve
-	left     int  // bytes of the lines left out because they are too large
-	tooLarge int  // size of the longest of them, newline included
+	rank     rank
+	left     int // bytes of the lines left out because they are too large
+	tooLarge int // size of the longest of them, newline included
+
+	until time.Duration // with several shards: when it stops to wait, as Writer.age has it, or 0
 }
 
 // writeSlow is Write for all cases but the common one. It is entered with mu
 // held and leaves with it released. placed reports whether all lines but those
 // that are too large have a place in a slab.
-func (w *Writer) writeSlow(p []byte, c class, urgent bool) (n int, placed bool, err error) {
+func (w *Writer) writeSlow(p []byte, c class, r rank) (n int, placed bool, err error) {
 	if w.closed {
-		w.tally.rejected += linecount.Of(p)
-		w.mu.Unlock()
-		return 0, false, os.ErrClosed
+		return 0, false, w.rejectUnlock(p)
 	}
-	pl := placing{rest: p, class: c, urgent: urgent}
+	pl := placing{rest: p, class: c, rank: r}
 	placed = w.placeLocked(&pl)
 	if !placed {
-		if d := w.opts.patience(c); d != 0 {
+		if d := w.patienceLocked(); d != 0 {
 			return w.wait(p, pl, d)
 		}
-		w.dropLocked(bufferFull, c, pl.rest)
+		w.dropLocked(full, c, pl.rest)
+		w.fullLocked()
 		w.napping = false
 	}
-	wake := w.needWakeLocked()
-	w.mu.Unlock()
-	if wake {
-		w.wakeUp()
-	}
-	n, err = pl.result(len(p), w.opts.OversizeLimit)
+	w.wakeUnlock()
+	n, err = pl.result(len(p), w.opts.MaxLine)
 	return n, placed, err
+}
+
+// trySlow is TryWriteLevel for all cases but the common one. It is entered with
+// mu held and leaves with it released.
+func (w *Writer) trySlow(p []byte, c class) error {
+	if w.closed {
+		return w.rejectUnlock(p)
+	}
+	pl := placing{rest: p, class: c, rank: w.rankLocked(c)}
+	one := len(p) == 0 || bytes.IndexByte(p, '\n') == len(p)-1
+	placed, patience := one && w.placeLocked(&pl), w.patienceLocked()
+	w.wakeUnlock()
+	switch {
+	case !placed && patience == 0:
+		return line.ErrFull
+	case !placed:
+		return line.ErrWouldWait
+	}
+	_, err := pl.result(len(p), w.opts.MaxLine)
+	return err
+}
+
+// rejectUnlock counts the lines of p, which came after Close.
+func (w *Writer) rejectUnlock(p []byte) error {
+	w.tally.rejected += linecount.Of(p)
+	w.mu.Unlock()
+	return os.ErrClosed
+}
+
+// patienceLocked returns how long a call waits for room.
+func (w *Writer) patienceLocked() time.Duration {
+	switch {
+	case w.opts.Full == Block:
+		return forever
+	case w.opts.Full == Drop || w.flight.vain:
+		return 0
+	}
+	return w.opts.MaxWait
+}
+
+// fullLocked notes that a line has found no room.
+func (w *Writer) fullLocked() {
+	if w.waiters.full == 0 {
+		w.waiters.full = w.age()
+	}
 }
 
 // dropLocked counts the lines of p, which have no place, as dropped.
 func (w *Writer) dropLocked(r reason, c class, p []byte) {
 	n := linecount.Of(p)
-	w.tally.dropped[c][r] += n
+	w.lostLocked(r, c, n)
 	w.tally.unplaced += n
 	w.tally.unplacedBytes += uint64(len(p))
 	if len(p) > 0 && p[len(p)-1] != '\n' {
@@ -61,7 +105,7 @@ func (pl *placing) result(size, limit int) (int, error) {
 	if pl.tooLarge == 0 {
 		return size, nil
 	}
-	return size - pl.left, fmt.Errorf("slab: write a line of %d bytes, OversizeLimit is %d: %w", pl.tooLarge, limit, ErrTooLarge)
+	return size - pl.left, fmt.Errorf("slab: write a line of %d bytes, MaxLine is %d: %w", pl.tooLarge, limit, line.ErrTooLarge)
 }
 
 // placeLocked copies lines of pl into slabs until none is left, or returns
@@ -69,18 +113,15 @@ func (pl *placing) result(size, limit int) (int, error) {
 func (w *Writer) placeLocked(pl *placing) bool {
 	f := &w.filling
 	for len(pl.rest) > 0 {
-		if f.cur != nil && (pl.urgent || !f.kept) && w.fillLocked(pl) {
+		if f.cur != nil && pl.rank >= f.rank && w.fillLocked(pl) {
 			continue
 		}
-		line, size := firstLine(pl.rest)
-		if size > w.opts.OversizeLimit {
-			w.dropLocked(tooLarge, pl.class, line)
-			pl.left += len(line)
-			pl.tooLarge = max(pl.tooLarge, size)
-			pl.rest = pl.rest[len(line):]
+		first, size := firstLine(pl.rest)
+		if size > w.opts.MaxLine {
+			w.tooLargeLocked(pl, first, size)
 			continue
 		}
-		s := w.takeLocked(pl.urgent)
+		s := w.takeLocked(pl.rank)
 		if s == nil {
 			return false
 		}
@@ -88,22 +129,41 @@ func (w *Writer) placeLocked(pl *placing) bool {
 		if size > w.opts.SlabSize {
 			s.data = make([]byte, size)
 			s.data[size-1] = '\n'
-			copy(s.data, line)
+			copy(s.data, first)
 			s.lines = 1
 			s.marks = append(s.marks, mark{0, pl.class})
 			w.beginLineLocked(s)
 			w.pushLocked(s)
-			pl.rest = pl.rest[len(line):]
+			pl.rest = pl.rest[len(first):]
 			continue
 		}
-		w.beginLocked(s)
-		f.cur, w.buf, w.pos, w.lines, w.class, w.committed = s, s.own, 0, 0, unknown, s.committed
-		f.kept = len(f.free) < f.reserve
-		if !f.kept {
-			w.end = len(w.buf)
-		}
+		buf := w.beginLocked(s)
+		f.cur, w.buf, w.pos, w.lines, w.class, w.committed = s, buf, 0, 0, unknown, s.committed
+		w.openLocked()
 	}
 	return true
+}
+
+// tooLargeLocked leaves out the first line of pl.
+func (w *Writer) tooLargeLocked(pl *placing, first []byte, size int) {
+	w.dropLocked(tooLarge, pl.class, first)
+	pl.left += len(first)
+	pl.tooLarge = max(pl.tooLarge, size)
+	pl.rest = pl.rest[len(first):]
+}
+
+// openLocked says which lines the open slab is for, by how many slabs are free,
+// and lets those of every level come into it by the short way.
+func (w *Writer) openLocked() {
+	f := &w.filling
+	if f.rank = f.rankOf(len(f.free)); f.rank != ordinary {
+		return
+	}
+	if f.cur.inFile {
+		w.kept.end = len(w.buf)
+	} else {
+		w.end = len(w.buf)
+	}
 }
 
 // fillLocked copies as many whole lines of pl into the current slab as there
@@ -123,21 +183,19 @@ func (w *Writer) fillLocked(pl *placing) bool {
 	if w.class != pl.class {
 		w.turnLocked(pl.class)
 	}
-	w.put(p[:n], bare)
+	if !w.putLocked(p[:n], bare) { // the slab is another one now, or sealed
+		return w.filling.cur != nil && w.fillLocked(pl)
+	}
 	pl.rest = p[n:]
 	return true
 }
 
 // takeLocked seals the current slab and returns a free one, or returns nil and
 // leaves the current slab open, which may still have room for a shorter line.
-func (w *Writer) takeLocked(urgent bool) *slab {
+func (w *Writer) takeLocked(r rank) *slab {
 	f := &w.filling
-	keep := f.reserve
-	if urgent {
-		keep = 0
-	}
 	n := len(f.free) - 1
-	if n < keep {
+	if n < f.keep[r] {
 		return nil
 	}
 	w.sealLocked()
@@ -147,6 +205,7 @@ func (w *Writer) takeLocked(urgent bool) *slab {
 	f.minFree = min(f.minFree, n)
 	s.gap, f.gap = f.gap, counts{}
 	s.marks = s.marks[:0]
+	s.taken = w.age()
 	return s
 }
 
@@ -156,17 +215,25 @@ func (w *Writer) sealLocked() {
 	if s == nil {
 		return
 	}
-	s.data, s.lines = w.buf[:w.pos], w.lines
-	w.filling.cur, w.filling.kept = nil, false
-	w.buf, w.pos, w.end, w.lines = nil, 0, 0, 0
+	s.data, s.lines = s.own[:w.pos], w.lines
+	w.filling.cur = nil
+	w.buf, w.pos, w.end, w.lines, w.kept.end = nil, 0, 0, 0, 0
 	w.pushLocked(s)
 }
 
 // pushLocked queues s, which is complete.
 func (w *Writer) pushLocked(s *slab) {
+	w.sealedLocked(s)
+	w.queue.push(s)
+}
+
+// sealedLocked counts what is in s, of which that is known now.
+func (w *Writer) sealedLocked(s *slab) {
 	w.tally.sealed += uint64(s.lines)
 	w.tally.sealedBytes += uint64(len(s.data))
-	w.queue.push(s)
+	if w.kept.file != nil && !s.begun {
+		w.kept.unkept += uint64(s.lines)
+	}
 }
 
 // needWakeLocked reports whether the caller has to wake run: for a sealed slab,
@@ -184,6 +251,15 @@ func (w *Writer) needWakeLocked() bool {
 	return true
 }
 
+// wakeUnlock releases mu and wakes run if it has to be woken.
+func (w *Writer) wakeUnlock() {
+	wake := w.needWakeLocked()
+	w.mu.Unlock()
+	if wake {
+		w.wakeUp()
+	}
+}
+
 func (w *Writer) wakeUp() {
 	select {
 	case w.wake <- struct{}{}:
@@ -193,7 +269,7 @@ func (w *Writer) wakeUp() {
 
 // firstLine returns the first line of p, which is not empty, and the size it
 // takes with its newline, which only a last line can lack.
-func firstLine(p []byte) (line []byte, size int) {
+func firstLine(p []byte) (first []byte, size int) {
 	if i := bytes.IndexByte(p, '\n'); i >= 0 {
 		return p[:i+1], i + 1
 	}

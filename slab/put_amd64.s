@@ -86,10 +86,14 @@ rest:
 	VZEROUPPER
 
 	// In this order, as plain stores, which amd64 keeps: the lines, how many
-	// bytes they are, and the lock.
+	// bytes and lines they are, and the lock.
+	ADDQ opened_lines(AX), DX
 	MOVQ opened_committed(AX), DI
-	MOVQ BX, (DI)
+	MOVQ DX, R8
+	SHLQ $32, R8
+	ORQ  BX, R8
+	MOVQ R8, (DI)
 	MOVQ BX, opened_pos(AX)
-	ADDQ DX, opened_lines(AX)
+	MOVQ DX, opened_lines(AX)
 	MOVL $0, opened_mu+lock_state(AX)
 	RET

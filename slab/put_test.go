@@ -24,10 +24,11 @@ func checkPut(t *testing.T, p []byte, pos int) {
 	if !bytes.Equal(memory, want) {
 		t.Fatalf("%d bytes at %d: the memory is %q, want %q", len(p), pos, memory, want)
 	}
-	if end := pos + len(p); o.pos != end || *o.committed != uint64(end) || o.end != pos+len(p)+40 {
-		t.Fatalf("%d bytes at %d: pos is %d, committed %d, end %d", len(p), pos, o.pos, *o.committed, o.end)
+	n := 7 + bytes.Count(p, newline)
+	if end := pos + len(p); o.pos != end || *o.committed != uint64(n)<<32|uint64(end) || o.end != pos+len(p)+40 {
+		t.Fatalf("%d bytes at %d: pos is %d, committed %#x, end %d", len(p), pos, o.pos, *o.committed, o.end)
 	}
-	if n := 7 + bytes.Count(p, newline); o.lines != n {
+	if o.lines != n {
 		t.Fatalf("%d bytes at %d: %d lines, want %d: %q", len(p), pos, o.lines, n, p)
 	}
 	if !o.mu.TryLock() {

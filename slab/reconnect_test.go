@@ -34,10 +34,14 @@ func (d *reconnecting) Write(p []byte) (int, error) {
 }
 
 func TestAfterAReconnectTheStreamBeginsWithAWholeLine(t *testing.T) {
+	fronts(t, testAfterAReconnectTheStreamBeginsWithAWholeLine)
+}
+
+func testAfterAReconnectTheStreamBeginsWithAWholeLine(t *testing.T, on front) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
 			dst := &reconnecting{rng: rand.New(rand.NewPCG(seed, 7))}
-			w, err := slab.New(dst, slab.Options{SlabSize: 256})
+			w, err := on.New(dst, slab.Options{SlabSize: 256, Full: slab.Block})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,13 +74,17 @@ func TestAfterAReconnectTheStreamBeginsWithAWholeLine(t *testing.T) {
 }
 
 func TestNoByteWaitsLongerThanFlushIntervalAtRandom(t *testing.T) {
+	fronts(t, testNoByteWaitsLongerThanFlushIntervalAtRandom)
+}
+
+func testNoByteWaitsLongerThanFlushIntervalAtRandom(t *testing.T, on front) {
 	for seed := range uint64(30) {
 		synctest.Test(t, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 3))
 			interval := time.Duration(1+rng.IntN(50)) * time.Millisecond
 			pause := 1 + rng.IntN(3*int(interval))
 			dst := &stamped{delay: time.Duration(rng.IntN(2) * rng.IntN(int(interval))), at: make(map[string]time.Time)}
-			w, err := slab.New(dst, slab.Options{FlushInterval: interval})
+			w, err := on.New(dst, slab.Options{FlushInterval: interval})
 			if err != nil {
 				t.Fatal(err)
 			}

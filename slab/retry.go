@@ -7,12 +7,18 @@ import (
 	"github.com/rollway/rollway/internal/backoff"
 )
 
+// The waits between the attempts of a write that fails.
+const (
+	firstRetry = 10 * time.Millisecond
+	lastRetry  = 5 * time.Second
+)
+
 // pick returns the outlet that b goes to next, once it may be called. It
 // returns nil if there is something else to do before: b was given up or is
 // written, or the Writer has been abandoned.
 func (w *Writer) pick(b *batch) *outlet {
 	first, second := w.io.outlets[0], w.io.outlets[1]
-	if first.stuck == nil && first.next.IsZero() {
+	if first.stuck == nil && first.next.IsZero() && (second == nil || !w.hastens()) {
 		return first
 	}
 	for {
@@ -20,13 +26,14 @@ func (w *Writer) pick(b *batch) *outlet {
 			return nil
 		}
 		now := time.Now()
+		hastens := w.hastens()
 		var until time.Time // zero is for ever
 		by := func(t time.Time) {
 			if until.IsZero() || t.Before(until) {
 				until = t
 			}
 		}
-		if giveUp := w.opts.Retry.GiveUp; giveUp > 0 && !b.since.IsZero() && !w.covered(b) {
+		if giveUp := w.opts.GiveUp; giveUp > 0 && !b.since.IsZero() && !w.covered(b) {
 			end := b.since.Add(giveUp)
 			if !end.After(now) {
 				w.giveUp(b)
@@ -34,21 +41,21 @@ func (w *Writer) pick(b *batch) *outlet {
 			}
 			by(end)
 		}
-		if first.stuck == nil {
+		if first.stuck == nil && !hastens {
 			if !first.next.After(now) {
 				return first
 			}
 			by(first.next)
 		}
-		if w.over(now) {
+		if hastens || w.over(now) {
 			if second.stuck == nil {
 				if !second.next.After(now) {
 					return second
 				}
 				by(second.next)
 			}
-		} else if second != nil && !first.since.IsZero() {
-			by(first.since.Add(w.opts.FailoverAfter))
+		} else if second != nil {
+			by(now.Add(w.opts.MaxWait / looks))
 		}
 		if !w.sleep(now, until) {
 			return nil
@@ -97,7 +104,7 @@ func (w *Writer) sleep(now, then time.Time) bool {
 
 // backoff returns how long o is left alone after one more failed call.
 func (w *Writer) backoff(o *outlet) time.Duration {
-	d := backoff.Wait(o.tries, w.opts.Retry.Min, w.opts.Retry.Max)
+	d := backoff.Wait(o.tries, firstRetry, lastRetry)
 	o.tries++
 	return d
 }
@@ -105,41 +112,10 @@ func (w *Writer) backoff(o *outlet) time.Duration {
 // failing reports whether the outlet in use fails.
 func (w *Writer) failing() bool { return w.io.used != nil && w.io.used.failing }
 
-// report follows the episode of failure of o that err belongs to, or ends it,
-// and tells OnError as often as Options.OnError says.
+// report notes whether o fails, by the result of a call of it, and tells OnError.
 func (w *Writer) report(o *outlet, err error) {
-	if err == nil {
-		o.failing, o.blamed = false, false
-		return
+	o.failing = err != nil
+	if err != nil {
+		w.teller.tell(o.topic(failing), fmt.Errorf("slab: write to the %s: %w", o.name, err))
 	}
-	first := !o.failing
-	o.failing = true
-	if first || time.Since(o.reported) >= time.Second {
-		o.reported = time.Now()
-		w.onError(fmt.Errorf("slab: write to the %s: %w", o.name, err))
-	}
-}
-
-// blame tells OnError that lines were given up, once in an episode of failure.
-func (w *Writer) blame(lost uint64, err error) {
-	o := w.io.used
-	if !o.blamed {
-		o.blamed = true
-		o.reported = time.Now()
-		w.onError(fmt.Errorf("slab: gave up %s after %v: %w", count(lost), w.opts.Retry.GiveUp, err))
-	}
-}
-
-// onError calls OnError in a goroutine of its own, which it may end.
-func (w *Writer) onError(err error) {
-	if w.opts.OnError == nil {
-		return
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer func() { _ = recover() }()
-		w.opts.OnError(err)
-	}()
-	<-done
 }

@@ -24,10 +24,12 @@ type ioState struct {
 	unmeasured bool // the slab in hand has few lines, whose lengths are not known
 
 	handed   uint64 // bytes in all batches so far; see batch.pos
-	owed     counts // lost and not yet announced
-	lastWord bool   // nothing but owed is left after Close; it gets one attempt
+	joined   []byte // memory for notices and the slab after them, where one Write takes both
+	lastWord bool   // nothing but notices is left after Close; they get one attempt
 
 	hurried bool // a wait was cut short because of Close
+
+	turn int // shard that retireDueLocked begins with
 }
 
 // job is what run does next.
@@ -53,11 +55,10 @@ func (w *Writer) run() {
 			go w.run()
 		}
 	}()
-	for len(w.kept.notes) > 0 {
-		note := w.kept.notes[0]
-		w.kept.notes = w.kept.notes[1:]
-		w.onError(note)
+	for _, err := range w.kept.notes {
+		w.teller.tell(note, err)
 	}
+	w.kept.notes = nil
 	if w.io.call.exited {
 		w.settle(&w.io.call)
 	}
@@ -68,7 +69,10 @@ func (w *Writer) run() {
 		case jobSync:
 			w.syncBarriers()
 		case jobStop:
+			w.lossTimer.Stop()
+			w.tellLosses() // the rest
 			w.finish()
+			w.watch.Stop()
 			w.io.ticker.Stop()
 			stopped = true
 			return
@@ -86,11 +90,12 @@ func (w *Writer) next() job {
 			w.stopped = true
 			return jobStop
 		}
-		if f.idle() && w.queue.n == 0 && w.filling.cur == nil {
-			w.io.owed.add(w.filling.gap)
-			w.filling.gap = counts{}
+		w.keepTimeLocked()
+		if f.idle() && w.queue.n == 0 && !w.unsealedLocked() {
 			w.io.lastWord = w.closed
-			if w.noticeDue() {
+			if w.aloneDueLocked() {
+				f.owed.add(w.filling.gap)
+				w.filling.gap = counts{}
 				return jobWrite
 			}
 		}
@@ -99,9 +104,12 @@ func (w *Writer) next() job {
 		}
 		if f.slab == nil {
 			if w.queue.n > 0 {
-				w.launchLocked(w.queue.pop())
-			} else if w.filling.cur != nil && (w.closed || f.front.data != nil || w.awaitedLocked()) {
-				w.sealLocked()
+				if !w.copiedLocked(w.queue.at(0)) {
+					continue
+				}
+				w.launchLocked()
+			} else if f.front.size() > 0 && w.unsealedLocked() {
+				w.sealAllLocked()
 				continue
 			}
 		}
@@ -116,23 +124,61 @@ func (w *Writer) next() job {
 	}
 }
 
+// unsealedLocked reports whether a slab is being filled.
+func (w *Writer) unsealedLocked() bool { return w.filling.cur != nil || w.filling.open > 0 }
+
+// sealAllLocked queues every slab that is being filled.
+func (w *Writer) sealAllLocked() {
+	w.sealLocked()
+	for i := range w.shards {
+		w.retireLocked(&w.shards[i])
+	}
+}
+
+// keepTimeLocked looks at the ticker where run has too much to do to park.
+func (w *Writer) keepTimeLocked() {
+	if len(w.shards) == 0 {
+		return
+	}
+	select {
+	case <-w.io.ticker.C:
+		w.retireDueLocked()
+	default:
+	}
+}
+
+// copiedLocked reports whether s, in the queue, has all its data. If it has
+// not, it waits for that with mu released.
+func (w *Writer) copiedLocked(s *slab) bool {
+	if s.data == nil {
+		if _, copied := s.term.end(); !copied {
+			w.mu.Unlock()
+			s.term.await()
+			w.mu.Lock()
+			return false
+		}
+		w.settleLocked(s)
+	}
+	return true
+}
+
 // parkLocked waits, with mu released, until there may be something to do.
 func (w *Writer) parkLocked() {
 	w.parked = true
-	w.dozing = w.io.idle >= idleTicks && w.filling.cur == nil
+	w.dozing = w.io.idle >= idleTicks && !w.unsealedLocked()
 	nap := w.napLocked()
 	dozing := w.dozing
 	w.mu.Unlock()
 	ticked := w.rest(dozing, nap)
 	w.mu.Lock()
 	w.parked, w.dozing = false, false
-	if ticked && w.filling.cur == nil {
+	if ticked && !w.unsealedLocked() {
 		w.io.idle++
 	} else {
 		w.io.idle = 0
 	}
 	if ticked {
-		w.sealLocked()
+		w.sealAllLocked()
 	}
 }
 

@@ -11,17 +11,19 @@ package slab
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"math"
+	"os"
 	"runtime"
 	"time"
 	"unsafe"
-)
 
-// ErrTooLarge is what the error of Write wraps when a line is longer than
-// Options.OversizeLimit.
-var ErrTooLarge = errors.New("line too large")
+	"github.com/rollway/rollway/internal/aside"
+	"github.com/rollway/rollway/internal/direct"
+	"github.com/rollway/rollway/internal/slabfile"
+)
 
 // Writer is an io.WriteCloser that takes whole lines and hands them, many at a
 // time, to a destination. All methods are safe for concurrent use. Whoever
@@ -34,24 +36,28 @@ var ErrTooLarge = errors.New("line too large")
 //     time. Each byte is handed over until the destination has reported it as
 //     taken, and then never again.
 //   - A destination that fails is tried again from the first byte it did not
-//     take, for ever unless Options.Retry says otherwise. One that begins a new
-//     stream by itself, as after a reconnect, therefore reports whole lines
-//     only, as remote.Writer does; then the new stream begins with the first
-//     line that is not known to be whole. One that stalls holds up the queue,
-//     and once every slab is full the producers (or, under Drop, their new
-//     lines), but never Stats. One that panics or calls runtime.Goexit has
-//     failed and is assumed to have taken nothing.
+//     take, for ever unless Options.GiveUp is set: after 10 ms, then after twice
+//     the wait before, up to 5 s, each wait shortened at random by up to a half.
+//     A write that made progress is repeated at once and starts the waits anew.
+//     An error that implements RetryAfter() time.Duration is waited for at least
+//     that long. One that panics or calls runtime.Goexit has failed and is
+//     assumed to have taken nothing.
+//   - A destination that begins a new stream by itself, as after a reconnect,
+//     reports whole lines only, as remote.Writer does. Then the new stream begins
+//     with the first line that is not known to be whole.
+//   - When every slab is full because the destination stalls, Options.Full says
+//     what becomes of new lines. Stats never waits.
 //   - With Options.Failover, what a failing or stalling destination does not
 //     take goes to the other, from the start of the first line not known to be
 //     whole, until the first one works again.
 //   - Each line is accounted for: Accepted = Written + Dropped + Pending holds
 //     in every Stats, to the line. Dropped lines are announced in the stream by
-//     a line of their own, before the first slab begun after the loss.
+//     a line of their own, in the Write of the first slab begun after the loss,
+//     or by itself once no lines come.
 type Writer struct {
 	opened
 
-	through slog.Level // read-only: Levels.WriteThrough
-	keep    slog.Level // read-only: Levels.Keep
+	through slog.Level // read-only: Options.WriteThrough
 	opts    Options    // read-only
 	born    time.Time  // read-only
 
@@ -60,6 +66,10 @@ type Writer struct {
 	flight  flight
 	tally   tally
 	io      ioState // owned by run
+
+	teller    teller
+	watch     *time.Timer // runs tellStall
+	lossTimer *time.Timer // runs tellLosses
 
 	barriers []*barrier // guarded by mu; in the order of their targets
 
@@ -70,6 +80,9 @@ type Writer struct {
 	dozing  bool // guarded by mu; run waits without a ticker, parked is set
 	napping bool // guarded by mu; while parked is set, run looks by itself before long
 	waiters waiters
+
+	shards []shard // read-only: none, or several
+	none   term    // sealed for ever: the current term of a shard without a slab
 
 	kept keeping
 
@@ -86,8 +99,8 @@ type Writer struct {
 
 // opened is the lock and the slab being filled, all that a Write needs to look
 // at while it finds room between pos and end. So end is 0 whenever it must look
-// at more: no slab is open, the open one is kept for important lines, or the
-// Writer is closed.
+// at more: no slab is open, the open one is in a file or kept for important lines,
+// or the Writer is closed.
 type opened struct {
 	mu        lock  // never held while anything else is waited for
 	class     class // of a line written at pos, unless a mark is made
@@ -105,26 +118,37 @@ type slab struct {
 	own   []byte // SlabSize bytes, for ever
 	data  []byte // own[:n], or the memory of one oversized line; nil if free
 	lines int    // in data
-	marks []mark // of the levels of the lines in data, in order
+	marks []mark // of the levels of the lines in data, in order; none with several shards
 	gap   counts // lines dropped after the slab before and not yet announced
 
-	// How much of own is whole lines, for who looks after the process was
+	// How much of the slab is whole lines, for who looks after the process was
 	// killed: in the file, or else in heap.
 	committed *uint64
 	heap      uint64
-	index     int  // in the file
-	base      int  // of data within the slab in the file
-	begun     bool // the file knows of it
+	index     int // in the file
+	fileState
+
+	taken time.Duration // when its first line came, as Writer.age has it; guarded by mu
+
+	pos  uint64 // number of the first byte among all that was ever handed over; 0 until then
+	held int    // by so many calls of a destination's Write; guarded by mu
+	over bool   // every line of it is accounted for, and it is held; guarded by mu
+
+	term *term // nil if there is one shard
 }
 
 // filling is the state of the producers' side, guarded by mu.
 type filling struct {
-	cur     *slab   // holds at least one line; nil until the next line comes
-	kept    bool    // cur came out of the reserve: for important lines only
-	free    []*slab // a stack, so that the warmest memory is used first
-	reserve int     // free slabs that only important lines may take
-	gap     counts  // to be announced before the next slab
-	minFree int     // lowest len(free) so far
+	cur     *slab      // holds at least one line; nil until the next line comes
+	rank    rank       // of the lines that cur is for: this and above
+	free    []*slab    // a stack, so that the warmest memory is used first
+	keep    [ranks]int // free slabs that lines of a rank may not take
+	gap     counts     // to be announced before the next slab
+	minFree int        // lowest len(free) so far
+
+	// With several shards, which have slabs in the place of cur:
+	open  int  // shards that have one
+	short bool // some line found none since run last looked; see retireDueLocked
 }
 
 // New starts a Writer in front of dst. The error names the option that is out
@@ -139,22 +163,27 @@ func New(dst io.Writer, o Options) (*Writer, error) {
 	}
 	w := &Writer{
 		opts:     o,
-		born:     time.Now(),
-		through:  levelOr(o.Levels.WriteThrough, math.MaxInt),
-		keep:     levelOr(o.Levels.Keep, slog.LevelWarn),
+		born:     time.Now().Add(-1), // so that no age is 0
+		through:  slog.Level(math.MaxInt),
 		wake:     make(chan struct{}, 1),
 		closing:  make(chan struct{}),
 		abandon:  make(chan struct{}),
 		finished: make(chan struct{}),
 		left:     make(chan struct{}),
 	}
+	if o.WriteThrough != nil {
+		w.through = o.WriteThrough.Level()
+	}
 	w.mu.alone = runtime.GOMAXPROCS(0) == 1
 	w.queue.ring = make([]*slab, o.SlabCount)
-	slabs := newSlabs(o.SlabCount, o.SlabSize)
+	var slabs []*slab
 	if o.Persist != "" {
-		if slabs, err = w.openFile(dst); err != nil {
-			return nil, err
-		}
+		slabs, err = w.openFile(dst)
+	} else {
+		slabs, err = w.newSlabs(isVectored(dst))
+	}
+	if err != nil {
+		return nil, err
 	}
 	for _, s := range slabs {
 		if s.data == nil {
@@ -166,20 +195,72 @@ func New(dst io.Writer, o Options) (*Writer, error) {
 	if o.Failover != nil {
 		w.io.outlets[1] = &outlet{w: o.Failover, name: "failover", second: true}
 	}
+	for _, o := range w.io.outlets {
+		if o != nil && w.kept.file == nil { // of the lines of a file one slab at a time may be under way
+			o.vectored = isVectored(o.w)
+		}
+	}
 	w.io.ticker = time.NewTicker(o.FlushInterval)
 	w.io.alarm = time.NewTimer(o.FlushInterval)
 	w.io.alarm.Stop()
+	w.teller.onError = o.OnError
+	if o.OnError == nil && dst != io.Writer(os.Stderr) && o.Failover != io.Writer(os.Stderr) {
+		w.teller.onError = aside.ToStderr
+	}
+	w.watch = stoppedTimer(w.tellStall)
+	w.lossTimer = stoppedTimer(w.tellLosses)
 	go w.run()
+	if w.kept.file != nil {
+		go w.keeper()
+	}
 	return w, nil
 }
 
-// newSlabs allocates the memory of all slabs.
-func newSlabs(count, size int) []*slab {
-	memory := make([]byte, count*size)
-	slabs := make([]*slab, count)
-	for i := range slabs {
+// newSlabs makes all slabs, and the shards. Large ones for a destination that takes
+// buffers as they are lie where direct I/O can write from, outside of the heap.
+func (w *Writer) newSlabs(vectored bool) ([]*slab, error) {
+	o := &w.opts
+	var memory [][]byte
+	if vectored && o.SlabSize >= direct.InPlace {
+		set, err := direct.NewMemorySet(o.SlabCount, o.SlabSize)
+		if err != nil {
+			return nil, fmt.Errorf("slab: option SlabSize: %w", err)
+		}
+		// Whoever looks at a slab has the Writer, a call that hangs included.
+		runtime.AddCleanup(w, func(set *direct.MemorySet) { _ = set.Free() }, set)
+		for i := range o.SlabCount {
+			memory = append(memory, set.Bytes(i))
+		}
+	} else {
+		memory = onHeap(o.SlabCount, o.SlabSize)
+	}
+	if o.Shards <= 1 {
+		return slabsOf(memory), nil
+	}
+	w.none.tail.Store(1)
+	w.shards = make([]shard, o.Shards)
+	for i := range w.shards {
+		w.shards[i].cur.Store(&w.none)
+	}
+	return newTerms(memory), nil
+}
+
+// onHeap allocates the memory of all slabs in one piece.
+func onHeap(count, size int) [][]byte {
+	whole := make([]byte, count*size)
+	memory := make([][]byte, count)
+	for i := range memory {
 		lo, hi := i*size, (i+1)*size
-		slabs[i] = &slab{own: memory[lo:hi:hi], marks: make([]mark, 0, 16)}
+		memory[i] = whole[lo:hi:hi]
+	}
+	return memory
+}
+
+// slabsOf makes slabs of their memory.
+func slabsOf(memory [][]byte) []*slab {
+	slabs := make([]*slab, len(memory))
+	for i := range slabs {
+		slabs[i] = &slab{own: memory[i], marks: make([]mark, 0, 16)}
 		slabs[i].committed = &slabs[i].heap
 	}
 	return slabs
@@ -187,17 +268,20 @@ func newSlabs(count, size int) []*slab {
 
 // Write takes p, one or more whole lines; a missing last newline is added. It
 // copies p before it returns. More lines than fit one slab are spread over
-// several, split between lines. Their level is unknown: they have no part in
-// Options.Levels and rank below all that have one.
+// several, split between lines. Their level is unknown: they may not use the
+// slabs that are reserved for important lines.
 //
-// When no slab is free, Write waits under Block, up to Options.BlockTimeout if
-// that is set, and under Drop not at all. Lines that found no room are counted
-// as dropped, and Write returns len(p), nil. After Close it returns
-// os.ErrClosed, also to producers that were waiting. A line over
-// Options.OversizeLimit is left out, counted, and reported as an error that
-// wraps ErrTooLarge; the other lines of p are taken. With an error, n is the
+// When no slab is free, Options.Full says how long Write waits. Lines that found
+// no room are counted as dropped, and Write returns len(p), nil. After Close it
+// returns os.ErrClosed, also to calls that were waiting. A line longer than
+// Options.MaxLine is left out, counted, and reported as an error that wraps
+// line.ErrTooLarge; the other lines of p are taken. With an error, n is the
 // length of the lines that were taken.
 func (w *Writer) Write(p []byte) (n int, err error) {
+	if len(w.shards) > 0 {
+		n, _, err = w.writeSharded(p, unknown)
+		return n, err
+	}
 	w.mu.Lock()
 	if n := len(p); n > 0 && n <= w.end-w.pos && p[n-1] == '\n' {
 		if w.class != unknown {
@@ -206,17 +290,25 @@ func (w *Writer) Write(p []byte) (n int, err error) {
 		w.putUnlock(p)
 		return n, nil
 	}
-	n, _, err = w.writeSlow(p, unknown, false)
+	if w.kept.end > 0 && w.putKept(p, unknown) {
+		return len(p), nil
+	}
+	n, _, err = w.writeSlow(p, unknown, ordinary)
 	return n, err
 }
 
-// WriteLevel is Write for lines of one level, to which the rules of
-// Options.Levels apply. What is dropped is counted under the level.
+// WriteLevel is Write for lines of one level, which may use the slabs that are
+// reserved for it and are written through from Options.WriteThrough on. What is
+// dropped is counted under the level.
 func (w *Writer) WriteLevel(level slog.Level, p []byte) (n int, err error) {
 	if level >= w.through {
 		return w.writeThrough(level, p)
 	}
 	c := classOf(level)
+	if len(w.shards) > 0 {
+		n, _, err = w.writeSharded(p, c)
+		return n, err
+	}
 	w.mu.Lock()
 	if n := len(p); n > 0 && n <= w.end-w.pos && p[n-1] == '\n' {
 		if w.class != c {
@@ -225,36 +317,26 @@ func (w *Writer) WriteLevel(level slog.Level, p []byte) (n int, err error) {
 		w.putUnlock(p)
 		return n, nil
 	}
-	n, _, err = w.writeLevelSlow(level, p)
+	if w.kept.end > 0 && w.putKept(p, c) {
+		return len(p), nil
+	}
+	n, _, err = w.writeSlow(p, c, w.rankLocked(c))
 	return n, err
-}
-
-// writeLevel is WriteLevel without write-through; placed reports whether all
-// lines that were taken have a place in a slab.
-func (w *Writer) writeLevel(level slog.Level, p []byte) (n int, placed bool, err error) {
-	w.mu.Lock()
-	return w.writeLevelSlow(level, p)
-}
-
-// writeLevelSlow is entered with mu held and leaves with it released.
-func (w *Writer) writeLevelSlow(level slog.Level, p []byte) (n int, placed bool, err error) {
-	w.filling.reserve = w.opts.reserved()
-	return w.writeSlow(p, classOf(level), w.filling.reserve > 0 && level >= w.keep)
 }
 
 // put adds lines, for which there is room, to the open slab, and the newline that
 // a bare last one lacks. For slabs in a file the order of the copy and of the
 // store to committed is what keeps a line from being torn; see package slabfile.
+// Both may fault, and then pos and lines are as before.
 func (o *opened) put(p []byte, bare bool) {
-	copy(o.buf[o.pos:], p)
-	o.lines += bytes.Count(p, newline)
-	o.pos += len(p)
+	pos, lines := o.pos+copy(o.buf[o.pos:], p), o.lines+bytes.Count(p, newline)
 	if bare {
-		o.buf[o.pos] = '\n'
-		o.lines++
-		o.pos++
+		o.buf[pos] = '\n'
+		pos++
+		lines++
 	}
-	*o.committed = uint64(o.pos)
+	*o.committed = slabfile.Committed(pos, lines)
+	o.pos, o.lines = pos, lines
 }
 
 // putUnlock is put, and gives the lock back.

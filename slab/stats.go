@@ -1,25 +1,27 @@
 package slab
 
-import "time"
+import (
+	"time"
+
+	"github.com/rollway/rollway/line"
+)
 
 // Stats is a consistent picture of a Writer at one moment. Lines, bytes and
 // calls are counted from New on, notices not among the lines.
-//
-//	Accepted = Written + Dropped.Total() + Pending
 type Stats struct {
-	Accepted   uint64 // lines given to Write before Close, dropped ones included
-	Written    uint64 // lines of which a destination has taken the last byte
-	FailedOver uint64 // those of Written that the failover has taken
-	Dropped    Drops
-	Pending    uint64 // lines in slabs, being filled, queued or being written
+	line.Ledger // Pending lines are in slabs, being filled, queued or being written
 
-	DroppedByLevel LevelDrops // what Dropped counts, by level
+	DroppedByLevel ByLevel // the lines of Dropped, by level
+	FailedOver     uint64  // those of Written that the failover has taken
+	Notices        uint64  // lines written to announce losses; not in the ledger
 
 	Recovered uint64 // those of Accepted that Options.Persist brought from earlier processes
 	SetAside  string // where Options.Persist has kept a damaged file of theirs, or ""
-	Unkept    uint64 // oversized lines for which Options.Persist had no room, and which a kill would lose
-
-	Rejected uint64 // lines given to Write after Close, or waiting when it came
+	Unkept    uint64 // lines that a kill would have lost: taken while the file of Options.Persist was lost, or too long for the room in it
+	// DamagedBytes is what was left out because the file was damaged; the lines
+	// in it, as far as they are known, are Dropped.Damaged.
+	DamagedBytes uint64
+	PersistError error // why Options.Persist keeps no lines now; nil while it does
 
 	BytesAccepted uint64 // of the accepted lines, with their newlines
 	Bytes         uint64 // taken by the destinations, notices and repeated lines included
@@ -32,17 +34,28 @@ type Stats struct {
 	WriteTime time.Duration // that they took together
 	WriteMax  time.Duration // the longest; one under way counts with its age
 	Errors    uint64        // those of Writes that failed
-	Retries   uint64        // calls of a destination's Write that repeat a failed one
-	Notices   uint64        // lines written to announce losses; not in the ledger
+	// Stalled is how long a call of a destination has lasted that has not
+	// returned for MaxWait, or for CloseTimeout if it is its Sync or Close; the
+	// longest, if there are two; 0 if there is none.
+	Stalled time.Duration
+	// OldestAge is the age of the oldest pending line, 0 if there is none. Lines
+	// of one slab count with the age of its first, those that were recovered
+	// with that of the Writer.
+	OldestAge time.Duration
 
-	Slabs       int // allocated
-	SlabsFree   int // neither being filled nor queued nor being written
-	SlabsQueued int // sealed and waiting for the destination
-	SlabsPeak   int // most that were not free at one time
-	Waiting     int // producers waiting for a slab now
+	Memory    int // bytes of the slabs; lines longer than a slab come on top
+	Slabs     int // allocated
+	SlabsFree int // neither being filled nor queued nor being written
+	SlabsPeak int // most that were not free at one time
+	Waiting   int // calls that wait for room now
 
-	FailingOver bool  // the failover is in use
-	LastError   error // of the latest Write of the destination in use; nil while it works
+	FailingOver bool // the failover is in use
+
+	// Failing reports that the latest Write of the destination in use has failed,
+	// or that a call of it lasts longer than MaxWait and four times the mean.
+	Failing       bool
+	LastError     error     // the latest error, of either destination; nil if there was none
+	LastErrorTime time.Time // of LastError
 }
 
 // tally holds the counters, guarded by mu.
@@ -56,6 +69,10 @@ type tally struct {
 	written    uint64
 	failedOver uint64
 	dropped    losses
+	foundBad   uint64 // lines of earlier processes that were damaged
+	toldLost   counts // those of dropped that OnError was told of
+	alarmed    bool   // tellLosses is going to look
+	watched    bool   // tellStall is going to look
 	rejected   uint64
 
 	bytes     uint64
@@ -63,11 +80,22 @@ type tally struct {
 	writeTime time.Duration
 	writeMax  time.Duration
 	errors    uint64
-	retries   uint64
 	notices   uint64
 
-	lastErr error // of the latest Write
-	lossErr error // for which lines were last given up
+	failing  error // of the latest Write of the destination in use
+	lossErr  error // for which lines were last given up
+	lastErr  error // of the latest call that failed
+	lastTime time.Time
+}
+
+// failedLocked notes the result of a Write of o.
+func (w *Writer) failedLocked(o *outlet, err error) {
+	if o == w.io.used {
+		w.tally.failing = err
+	}
+	if err != nil {
+		w.tally.lastErr, w.tally.lastTime = err, time.Now()
+	}
 }
 
 // Stats returns the state of the Writer. It does not wait for the destination,
@@ -79,44 +107,99 @@ func (w *Writer) Stats() Stats {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f, t := &w.flight, &w.tally
-	filling := uint64(w.lines)
-	pending := filling
-	for i := range w.queue.n {
-		pending += uint64(w.queue.at(i).lines)
-	}
-	pending += f.main.lines + f.front.lines
+	filling, fillingBytes := w.fillingLocked()
 	s := Stats{
-		Accepted:       t.sealed + filling + t.unplaced,
-		Written:        t.written,
+		Ledger: line.Ledger{
+			Accepted: t.sealed + filling + t.unplaced,
+			Written:  t.written,
+			Dropped:  t.dropped.drops(),
+			Pending:  w.pendingLocked(filling),
+			Rejected: t.rejected,
+		},
+		DroppedByLevel: t.dropped.levels(),
 		FailedOver:     t.failedOver,
-		Dropped:        t.dropped.total().drops(),
-		DroppedByLevel: t.dropped.byLevel(),
-		Pending:        pending,
+		Notices:        t.notices,
 		Recovered:      w.kept.recovered,
 		SetAside:       w.kept.aside,
+		DamagedBytes:   w.kept.cut,
 		Unkept:         w.kept.unkept,
-		Rejected:       t.rejected,
-		BytesAccepted:  t.sealedBytes + uint64(w.pos) + t.unplacedBytes,
+		PersistError:   w.kept.lost,
+		BytesAccepted:  t.sealedBytes + fillingBytes + t.unplacedBytes,
 		Bytes:          t.bytes,
 		LineMax:        t.lineMax,
 		Writes:         t.writes,
 		WriteTime:      t.writeTime,
 		WriteMax:       t.writeMax,
 		Errors:         t.errors,
-		Retries:        t.retries,
-		Notices:        t.notices,
+		Memory:         w.opts.SlabSize * w.opts.SlabCount,
 		Slabs:          w.opts.SlabCount,
 		SlabsFree:      len(w.filling.free),
-		SlabsQueued:    w.queue.n,
 		SlabsPeak:      w.opts.SlabCount - w.filling.minFree,
-		Waiting:        w.waiters.urgent.n + w.waiters.plain.n,
 		FailingOver:    f.over,
 		LastError:      t.lastErr,
+		LastErrorTime:  t.lastTime,
 	}
+	for r := range w.waiters.of {
+		s.Waiting += w.waiters.of[r].n
+	}
+	if c := w.filling.cur; c != nil && w.kept.file != nil && !c.begun {
+		s.Unkept += filling
+	}
+	now := w.age()
 	for _, c := range f.calls {
 		if c != nil {
-			s.WriteMax = max(s.WriteMax, w.age()-c.began)
+			s.WriteMax = max(s.WriteMax, now-c.began)
+			s.Stalled = max(s.Stalled, w.stallLocked(inside{c.out, "Write", c.began}, now))
+		}
+	}
+	if f.inside.out != nil {
+		s.Stalled = max(s.Stalled, w.stallLocked(f.inside, now))
+	}
+	if s.Pending > 0 {
+		s.OldestAge = now - w.oldestLocked(now)
+	}
+	if err := w.failureLocked(); err != nil {
+		s.Failing = true
+		if err != t.failing { // a call that lasts
+			s.LastError, s.LastErrorTime = err, time.Now()
 		}
 	}
 	return s
+}
+
+// stallLocked returns how long in has lasted, or 0 if that is not too long.
+func (w *Writer) stallLocked(in inside, now time.Duration) time.Duration {
+	if _, err := w.stalledLocked(in); err == nil {
+		return 0
+	}
+	return now - in.began
+}
+
+// oldestLocked returns when the oldest pending line came, or now.
+func (w *Writer) oldestLocked(now time.Duration) time.Duration {
+	f, oldest := &w.flight, now
+	see := func(lines uint64, taken time.Duration) {
+		if lines > 0 {
+			oldest = min(oldest, taken)
+		}
+	}
+	see(f.front.lines, f.front.taken)
+	see(f.main.lines, f.main.taken)
+	for i := range w.queue.n {
+		s := w.queue.at(i)
+		lines := uint64(s.lines)
+		if s.data == nil {
+			lines, _ = s.term.filled()
+		}
+		see(lines, s.taken)
+	}
+	if s := w.filling.cur; s != nil {
+		see(uint64(w.lines), s.taken)
+	}
+	for i := range w.shards {
+		t := w.shards[i].cur.Load()
+		lines, _ := t.filled()
+		see(lines, t.slab.taken)
+	}
+	return oldest
 }

@@ -13,8 +13,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/rollwaytest"
 	"github.com/rollway/rollway/slab"
 )
@@ -26,24 +28,25 @@ type tracked struct {
 
 // TestStress lets many producers write through a destination that fails in
 // every way, while others flush, sync and look, and then follows each line.
-func TestStress(t *testing.T) {
-	const producers, each = 16, 2000
-	for _, full := range []slab.Policy{slab.Block, slab.Drop} {
+func TestStress(t *testing.T) { roads(t, testStress) }
+
+func testStress(t *testing.T, on front) {
+	const producers, each = 16, 700
+	for _, full := range []slab.Policy{slab.Bounded, slab.Block, slab.Drop} {
 		for _, size := range []int{64, 300, 4096} {
-			t.Run(fmt.Sprintf("%v, slabs of %d", full, size), func(t *testing.T) {
-				w, dst := open(t, slab.Options{
+			t.Run(fmt.Sprintf("%v, slabs of %d", full, size), bubble(func(t *testing.T) {
+				w, dst := on.open(t, on.fit(slab.Options{
 					SlabSize:      size,
 					SlabCount:     5,
 					FlushInterval: time.Millisecond,
 					Full:          full,
-					Retry:         slab.Retry{Min: time.Microsecond, Max: 50 * time.Microsecond},
 					CloseTimeout:  time.Minute, // also of Sync
-				})
+				}, 300))
 				var stop atomic.Bool
 				var others, writers sync.WaitGroup
 				others.Go(func() { // faults
 					rng := rand.New(rand.NewPCG(uint64(size), uint64(full)))
-					for range 300 {
+					for range 100 {
 						if stop.Load() {
 							return
 						}
@@ -54,7 +57,7 @@ func TestStress(t *testing.T) {
 							rollwaytest.Fault{Exit: true},
 							rollwaytest.Fault{Delay: 10 * time.Microsecond, Take: 1 << 20},
 						)
-						time.Sleep(100 * time.Microsecond)
+						time.Sleep(time.Millisecond)
 					}
 				})
 				others.Go(func() { // barriers
@@ -62,13 +65,13 @@ func TestStress(t *testing.T) {
 						if err := errors.Join(w.Flush(t.Context()), w.Sync()); err != nil {
 							t.Errorf("barrier: %v", err)
 						}
-						time.Sleep(200 * time.Microsecond)
+						time.Sleep(2 * time.Millisecond)
 					}
 				})
 				others.Go(func() { // accounts
 					for !stop.Load() {
 						ledger(w).Check(t)
-						time.Sleep(50 * time.Microsecond)
+						time.Sleep(5 * time.Millisecond)
 					}
 				})
 				for p := range producers {
@@ -89,6 +92,9 @@ func TestStress(t *testing.T) {
 							if _, err := w.WriteLevel(slog.Level(rng.IntN(3)*4), buf); err != nil {
 								t.Errorf("Write: %v", err)
 							}
+							if rng.IntN(50) == 0 { // the others need time to pass
+								time.Sleep(time.Duration(rng.IntN(1000)) * time.Microsecond)
+							}
 						}
 					})
 				}
@@ -108,13 +114,21 @@ func TestStress(t *testing.T) {
 							t.Errorf("producer %d: the last line is %d", p, next[p]-1)
 						}
 					}
-					if s.Dropped != (slab.Drops{}) {
+					if s.Dropped != (line.Drops{}) {
 						t.Errorf("dropped %+v under Block", s.Dropped)
 					}
 				}
 				announced(t, dst, s)
-			})
+			}))
 		}
+	}
+}
+
+// bubble returns f in virtual time, beside other tests.
+func bubble(f func(*testing.T)) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, f)
 	}
 }
 
@@ -160,18 +174,23 @@ func announced(t *testing.T, dst *rollwaytest.Destination, s slab.Stats) {
 
 // TestStressClose closes the Writer at a random moment amid writes, again and
 // again, also with a deadline that is too short.
-func TestStressClose(t *testing.T) {
+func TestStressClose(t *testing.T) { roads(t, testStressClose) }
+
+func testStressClose(t *testing.T, on front) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(5, 6))
 	for round := range 60 {
-		full := slab.Policy(round % 2)
-		o := slab.Options{SlabSize: 256, SlabCount: 3, Full: full, FlushInterval: time.Millisecond, CloseTimeout: time.Minute}
+		full := slab.Policy(round % 3)
+		o := slab.Options{SlabSize: 256, SlabCount: on.slabs(3), Full: full, FlushInterval: time.Millisecond, CloseTimeout: time.Minute}
 		short := round%5 == 0
 		if short {
 			o.CloseTimeout = time.Microsecond
 		}
-		w, dst := open(t, o)
+		w, dst := on.open(t, o)
 		dst.Always(rollwaytest.Fault{Delay: time.Duration(rng.IntN(20)) * time.Microsecond, Take: 1 << 20})
 		done := make([]tracked, 8)
+		enough, many := make(chan struct{}), int64(1+rng.IntN(4000))
+		var taken atomic.Int64
 		var wg sync.WaitGroup
 		for p := range done {
 			wg.Go(func() {
@@ -184,16 +203,19 @@ func TestStressClose(t *testing.T) {
 						return
 					}
 					done[p].accepted++
+					if taken.Add(1) == many {
+						close(enough)
+					}
 				}
 			})
 		}
-		time.Sleep(time.Duration(rng.IntN(300)) * time.Microsecond)
+		<-enough
 		err := w.Close()
 		wg.Wait()
 		if err != nil && !short {
 			t.Fatalf("Close: %v", err)
 		}
-		for w.Stats().Pending > 0 || w.Stats().SlabsFree < 3 {
+		for w.Stats().Pending > 0 || w.Stats().SlabsFree < w.Stats().Slabs {
 			time.Sleep(10 * time.Microsecond) // a write that outlived the deadline
 		}
 		accepted := 0
@@ -211,16 +233,19 @@ func TestStressClose(t *testing.T) {
 	}
 }
 
-func TestWriteDoesNotAllocate(t *testing.T) {
-	line := append(bytes.Repeat([]byte{'x'}, 255), '\n')
+func TestWriteDoesNotAllocate(t *testing.T) { fronts(t, testWriteDoesNotAllocate) }
+
+func testWriteDoesNotAllocate(t *testing.T, on front) {
+	p := append(bytes.Repeat([]byte{'x'}, 255), '\n')
 	for name, write := range map[string]func(*slab.Writer){
-		"Write":                   func(w *slab.Writer) { w.Write(line) },
-		"Write without a newline": func(w *slab.Writer) { w.Write(line[:255]) },
-		"WriteLevel":              func(w *slab.Writer) { w.WriteLevel(slog.LevelWarn, line) },
+		"Write":                   func(w *slab.Writer) { w.Write(p) },
+		"Write without a newline": func(w *slab.Writer) { w.Write(p[:255]) },
+		"WriteLevel":              func(w *slab.Writer) { w.WriteLevel(slog.LevelWarn, p) },
+		"TryWriteLevel":           func(w *slab.Writer) { w.TryWriteLevel(slog.LevelWarn, p) },
 	} {
 		// Slabs enough for all calls, or a producer that waits may need its
 		// place in the queue allocated.
-		w, err := slab.New(writerFunc(func(p []byte) (int, error) { return len(p), nil }), slab.Options{SlabCount: 128})
+		w, err := on.New(writerFunc(func(p []byte) (int, error) { return len(p), nil }), slab.Options{SlabCount: 128})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,27 +5,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/rollwaytest"
 	"github.com/rollway/rollway/slab"
 )
 
-// open starts a Writer in front of a new Destination, and stops it at the end
-// of the test.
+var (
+	_ line.Writer    = (*slab.Writer)(nil)
+	_ line.TryWriter = (*slab.Writer)(nil)
+)
+
+// open is front.open of what is for locked slabs alone.
 func open(t *testing.T, o slab.Options) (*slab.Writer, *rollwaytest.Destination) {
 	t.Helper()
-	dst := new(rollwaytest.Destination)
-	w, err := slab.New(dst, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		dst.Heal()
-		w.Close()
-		if n := dst.Overlaps(); n > 0 {
-			t.Errorf("%d calls of the destination came while a Write was under way", n)
-		}
-	})
-	return w, dst
+	return front{}.open(t, o)
 }
 
 func ledger(w *slab.Writer) rollwaytest.Ledger {
@@ -39,71 +32,19 @@ func ledger(w *slab.Writer) rollwaytest.Ledger {
 	}
 }
 
-func TestLineWriter(t *testing.T) {
-	retry := slab.Retry{Min: time.Millisecond, Max: 5 * time.Millisecond}
-	for name, o := range map[string]slab.Options{
-		"defaults":    {Retry: retry},
-		"two slabs":   {SlabCount: 2, Retry: retry},
-		"small slabs": {SlabSize: 512, FlushInterval: time.Millisecond, Retry: retry},
-		"tiny slabs":  {SlabSize: 64, SlabCount: 64, OversizeLimit: 1 << 20, Retry: retry},
-		"large slabs": {SlabSize: 1 << 20, SlabCount: 4, Full: slab.Drop, Retry: retry},
-	} {
-		o.CloseTimeout = time.Minute // for a busy machine
-		t.Run(name, func(t *testing.T) {
-			rollwaytest.TestLineWriter(t, rollwaytest.Subject{Open: func(t *testing.T) *rollwaytest.Instance {
-				w, dst := open(t, o)
-				return &rollwaytest.Instance{
-					Writer:    w,
-					Delivered: dst.Bytes,
-					Ledger:    func() rollwaytest.Ledger { return ledger(w) },
-					Stall:     dst.Stall,
-					Fail:      func() { dst.Fail(nil) },
-					Heal:      dst.Heal,
-					Calls:     dst.Calls,
+// instance is w, in the form f gives it, in front of dst.
+func instance(w *slab.Writer, f rollwaytest.LineWriter, dst *rollwaytest.Destination) *rollwaytest.Instance {
+	return &rollwaytest.Instance{
+		Writer:    f,
+		Delivered: dst.Bytes,
+		Ledger:    func() rollwaytest.Ledger { return ledger(w) },
+		Stall:     dst.Stall,
+		Fail:      func() { dst.Fail(nil) },
+		Heal:      dst.Heal,
+		Calls:     dst.Calls,
 
-					Panic:    func() { dst.Always(rollwaytest.Fault{Panic: "bang"}) },
-					FailSync: func() { dst.FailSync(rollwaytest.ErrFault) },
-				}
-			}})
-		})
-	}
-}
-
-// TestLineWriterWithFailover runs the contract on the road to the failover,
-// while the destination fails for ever.
-func TestLineWriterWithFailover(t *testing.T) {
-	for name, fault := range map[string]rollwaytest.Fault{
-		"fails":             {Err: rollwaytest.ErrFault},
-		"panics":            {Panic: "for ever"},
-		"ends its callers":  {Exit: true},
-		"writes short":      {},
-		"fails after hours": {Delay: 5 * time.Second},
-	} {
-		t.Run("a destination that "+name, func(t *testing.T) {
-			// In virtual time a Sync that is not scheduled for a millisecond does not count as one that hangs.
-			rollwaytest.TestLineWriter(t, rollwaytest.Subject{Virtual: true, Open: func(t *testing.T) *rollwaytest.Instance {
-				t.Cleanup(func() { time.Sleep(2 * fault.Delay) }) // a call left behind ends
-				second := new(rollwaytest.Destination)
-				w, first := open(t, slab.Options{
-					SlabSize: 1024, Failover: second,
-					FailoverAfter: time.Millisecond, FailoverProbe: 10 * time.Millisecond,
-					Retry: slab.Retry{Min: time.Millisecond, Max: 5 * time.Millisecond},
-				})
-				first.Always(fault)
-				return &rollwaytest.Instance{
-					Writer:    w,
-					Delivered: second.Bytes,
-					Ledger:    func() rollwaytest.Ledger { return ledger(w) },
-					Stall:     second.Stall,
-					Fail:      func() { second.Fail(nil) },
-					Heal:      second.Heal,
-					Calls:     second.Calls,
-
-					Panic:    func() { second.Always(rollwaytest.Fault{Panic: "bang"}) },
-					FailSync: func() { second.FailSync(rollwaytest.ErrFault) },
-				}
-			}})
-		})
+		Panic:    func() { dst.Always(rollwaytest.Fault{Panic: "bang"}) },
+		FailSync: func() { dst.FailSync(rollwaytest.ErrFault) },
 	}
 }
 
@@ -116,30 +57,76 @@ func (w through) WriteLevel(_ slog.Level, p []byte) (int, error) {
 	return w.Writer.WriteLevel(slog.LevelError, p)
 }
 
-func TestLineWriterWithLevels(t *testing.T) {
-	retry := slab.Retry{Min: time.Millisecond, Max: 5 * time.Millisecond}
-	for name, o := range map[string]slab.Options{
-		"written through":        {Retry: retry, Levels: slab.Levels{WriteThrough: slog.LevelError, WriteThroughTimeout: 20 * time.Millisecond}},
-		"written through, small": {SlabSize: 64, SlabCount: 64, Retry: retry, Levels: slab.Levels{WriteThrough: slog.LevelError, WriteThroughTimeout: 20 * time.Millisecond}},
-		"bounded waits":          {SlabSize: 512, Retry: retry, BlockTimeout: time.Minute},
-		"waits under Drop":       {SlabSize: 512, Full: slab.Drop, Retry: retry, Levels: slab.Levels{ErrorWait: time.Minute}},
-	} {
-		o.CloseTimeout = time.Minute
-		t.Run(name, func(t *testing.T) {
-			rollwaytest.TestLineWriter(t, rollwaytest.Subject{Open: func(t *testing.T) *rollwaytest.Instance {
-				w, dst := open(t, o)
-				return &rollwaytest.Instance{
-					Writer:    through{w},
-					Delivered: dst.Bytes,
-					Ledger:    func() rollwaytest.Ledger { return ledger(w) },
-					Stall:     dst.Stall,
-					Fail:      func() { dst.Fail(nil) },
-					Heal:      dst.Heal,
-					Calls:     dst.Calls,
+// trying is a Writer that is tried first.
+type trying struct{ *slab.Writer }
 
-					Panic:    func() { dst.Always(rollwaytest.Fault{Panic: "bang"}) },
-					FailSync: func() { dst.FailSync(rollwaytest.ErrFault) },
+func (w trying) Write(p []byte) (int, error) { return w.WriteLevel(slog.LevelInfo, p) }
+
+func (w trying) WriteLevel(l slog.Level, p []byte) (int, error) {
+	if len(p) == 0 || p[len(p)-1] != '\n' {
+		return w.Writer.WriteLevel(l, p)
+	}
+	switch err := w.TryWriteLevel(l, p); err {
+	case nil:
+		return len(p), nil
+	case line.ErrWouldWait, line.ErrFull:
+		return w.Writer.WriteLevel(l, p)
+	default:
+		return 0, err
+	}
+}
+
+// longestRule is the longest line of the contract's rules.
+const longestRule = 128 << 10
+
+func TestLineWriter(t *testing.T) { roads(t, testLineWriter) }
+
+func testLineWriter(t *testing.T, on front) {
+	for name, o := range map[string]slab.Options{
+		"defaults":        {},
+		"small slabs":     {SlabSize: 512, Full: slab.Block, FlushInterval: time.Millisecond},
+		"tiny slabs":      {SlabSize: 64, SlabCount: 64, Full: slab.Block},
+		"large slabs":     {SlabSize: 1 << 20, SlabCount: 4, Full: slab.Drop},
+		"long waits":      {SlabSize: 512, MaxWait: time.Minute},
+		"written through": {WriteThrough: slog.LevelError, SlabSize: 512, Full: slab.Block},
+		"tried first":     {SlabSize: 512, Full: slab.Block},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rollwaytest.TestLineWriter(t, rollwaytest.Subject{Virtual: true, Open: func(t *testing.T) *rollwaytest.Instance {
+				w, dst := on.open(t, on.fit(o, longestRule))
+				switch {
+				case o.WriteThrough != nil:
+					return instance(w, through{w}, dst)
+				case name == "tried first":
+					return instance(w, trying{w}, dst)
 				}
+				return instance(w, w, dst)
+			}})
+		})
+	}
+}
+
+// TestLineWriterWithFailover runs the contract on the road to the failover,
+// while the destination fails for ever.
+func TestLineWriterWithFailover(t *testing.T) { roads(t, testLineWriterWithFailover) }
+
+func testLineWriterWithFailover(t *testing.T, on front) {
+	for name, fault := range map[string]rollwaytest.Fault{
+		"fails":             {Err: rollwaytest.ErrFault},
+		"panics":            {Panic: "for ever"},
+		"ends its callers":  {Exit: true},
+		"writes short":      {},
+		"fails after hours": {Delay: 5 * time.Second},
+	} {
+		t.Run("a destination that "+name, func(t *testing.T) {
+			t.Parallel()
+			rollwaytest.TestLineWriter(t, rollwaytest.Subject{Virtual: true, Open: func(t *testing.T) *rollwaytest.Instance {
+				t.Cleanup(func() { time.Sleep(2 * fault.Delay) }) // a call left behind ends
+				second := new(rollwaytest.Destination)
+				w, first := on.open(t, on.fit(slab.Options{SlabSize: 1024, Full: slab.Block, Failover: second, MaxWait: 8 * time.Millisecond, KeepOpen: fault.Delay > 0}, longestRule))
+				first.Always(fault)
+				return instance(w, w, second)
 			}})
 		})
 	}

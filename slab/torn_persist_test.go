@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/internal/needs"
 	"github.com/rollway/rollway/rollwaytest"
 	"github.com/rollway/rollway/slab"
 )
@@ -30,13 +31,13 @@ func TestPersistKeepsLineThatWasGivenUpWithin(t *testing.T) {
 		{"oversized", 900, 5, numbered(0, 900)},
 	} {
 		for _, kill := range []bool{false, true} {
-			if kill && raceEnabled {
-				continue // slabs are on the heap then
-			}
 			t.Run(c.name+map[bool]string{false: ", closed", true: ", killed"}[kill], func(t *testing.T) {
+				if kill {
+					needs.NoRace(t, "slabs are on the heap under the race detector")
+				}
 				o := slab.Options{
 					SlabSize: 256, SlabCount: 4, Persist: inMemory(t), CloseTimeout: 200 * time.Millisecond, FlushInterval: 20 * time.Millisecond,
-					Retry: slab.Retry{Min: time.Millisecond, Max: time.Millisecond, GiveUp: 50 * time.Millisecond},
+					GiveUp: 50 * time.Millisecond, OnError: func(error) {},
 				}
 				dst := new(rollwaytest.Destination)
 				dst.Next(rollwaytest.Fault{Take: c.take})
@@ -72,7 +73,7 @@ func TestPersistKeepsLineThatWasGivenUpWithin(t *testing.T) {
 					}
 				} else {
 					// The deadline may come while the destination has the line.
-					if err := w.Close(); err == nil || !strings.Contains(err.Error(), "1 line kept in ") && !strings.Contains(err.Error(), "1 inside a write") {
+					if err := w.Close(); err == nil || !strings.Contains(err.Error(), "lines pending: 1, kept in ") && !strings.Contains(err.Error(), "lines pending: 1, inside the ") {
 						t.Errorf("Close = %v", err)
 					}
 					if s := w.Stats(); s.Pending != 1 || s.Dropped.Shutdown != 0 {
@@ -108,7 +109,7 @@ func TestPersistKeepsLineThatWasGivenUpWithin(t *testing.T) {
 func TestPersistLetsGoOfLineThatWasGivenUpWithin(t *testing.T) {
 	o := slab.Options{
 		SlabSize: 256, SlabCount: 3, Persist: inMemory(t), FlushInterval: 20 * time.Millisecond, CloseTimeout: time.Minute,
-		Retry: slab.Retry{Min: time.Millisecond, Max: time.Millisecond, GiveUp: 20 * time.Millisecond},
+		Full: slab.Block, GiveUp: 20 * time.Millisecond, OnError: func(error) {},
 	}
 	dst := new(rollwaytest.Destination)
 	dst.Next(rollwaytest.Fault{Take: 5})
@@ -123,7 +124,7 @@ func TestPersistLetsGoOfLineThatWasGivenUpWithin(t *testing.T) {
 	}
 	dst.Heal()
 	put(t, w, "last")
-	if err := w.Close(); err == nil || !strings.Contains(err.Error(), "gave up") {
+	if err := w.Close(); err == nil || !strings.Contains(err.Error(), "given up") {
 		t.Errorf("Close = %v", err)
 	}
 	s := w.Stats()
@@ -136,7 +137,7 @@ func TestPersistLetsGoOfLineThatWasGivenUpWithin(t *testing.T) {
 	}
 	ledger(w).Check(t)
 	later := new(bytes.Buffer)
-	o.Retry = slab.Retry{}
+	o.GiveUp = 0
 	if w, err = slab.New(later, o); err != nil {
 		t.Fatal(err)
 	}

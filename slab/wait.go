@@ -15,21 +15,31 @@ import (
 type waiter struct {
 	placing
 	prev, next *waiter       // guarded by mu
+	since      time.Duration // when the wait began, as Writer.age has it
 	listed     bool          // guarded by mu; it is on the list
 	closed     bool          // the Writer was closed before all lines had a place
-	ready      chan struct{} // holds one token, sent after the waiter was taken off the list
-	timer      *time.Timer   // nil until it is needed
+
+	// With several shards:
+	shard *shard // where it waits
+	size  int    // bytes of the first of its lines
+	term  *term  // where their place is, from start on; nil until they have one
+	start int
+
+	ready chan struct{} // holds one token, sent after the waiter was taken off the list
+	timer *time.Timer   // nil until it is needed
 }
 
 // waiters are those who wait, guarded by Writer.mu; the pool is not.
 //
-// While there are urgent ones, which may use the reserve, no slab is free and
-// none is open. While there are others, none is free but the reserve and none
-// is open but one of it. So nobody's place can be taken by a later one of his
-// kind, and who may use the reserve does not wait for those who may not.
+// While there are some of a rank, no slab that this rank may use is free or open.
+// So nobody's place can be taken by a later one of the same rank, and none waits
+// for those of a lower rank.
 type waiters struct {
-	urgent, plain waiterList
-	pool          sync.Pool // of *waiter
+	of   [ranks]waiterList
+	full time.Duration // since when lines have found no room and no slab was freed, as Writer.age has it; or 0
+	pool sync.Pool     // of *waiter
+
+	served *waiter // off the lists and not told yet, linked; told by unlockServed
 }
 
 type waiterList struct {
@@ -63,43 +73,60 @@ func (l *waiterList) remove(wt *waiter) {
 	l.n--
 }
 
-// of returns the list that wt belongs to.
-func (l *waiters) of(wt *waiter) *waiterList {
-	if wt.urgent {
-		return &l.urgent
+// serve takes wt off its list, to be told.
+func (l *waiters) serve(wt *waiter) {
+	l.of[wt.rank].remove(wt)
+	wt.next, l.served = l.served, wt
+}
+
+// oldest returns when the longest of the waits began, or 0 if there is none.
+func (l *waiters) oldest() (since time.Duration) {
+	for r := range l.of {
+		if head := l.of[r].head; head != nil && (since == 0 || head.since < since) {
+			since = head.since
+		}
 	}
-	return &l.plain
+	return since
 }
 
 // wait queues a Write of p whose lines in pl found no place, until they have
 // one, the Writer is closed, or patience is at its end. It is entered with mu
 // held and leaves with it released.
 func (w *Writer) wait(p []byte, pl placing, patience time.Duration) (n int, placed bool, err error) {
-	l := &w.waiters
-	wt, _ := l.pool.Get().(*waiter)
-	if wt == nil {
-		wt = &waiter{ready: make(chan struct{}, 1)}
-	}
+	wt := w.waiters.get()
 	wt.placing = pl
-	l.of(wt).push(wt)
-	w.shutOutLocked()
-	w.napping = false // it is wanted
-	wake := w.needWakeLocked()
-	w.mu.Unlock()
-	if wake {
-		w.wakeUp()
-	}
-
+	w.standUnlock(wt)
 	placed = w.await(wt, patience)
-
 	pl, closed := wt.placing, wt.closed
-	wt.placing, wt.closed = placing{}, false
-	l.pool.Put(wt)
+	w.waiters.put(wt)
 	if closed {
 		return len(p) - pl.left - len(pl.rest), false, os.ErrClosed
 	}
-	n, err = pl.result(len(p), w.opts.OversizeLimit)
+	n, err = pl.result(len(p), w.opts.MaxLine)
 	return n, placed, err
+}
+
+func (l *waiters) get() *waiter {
+	if wt, _ := l.pool.Get().(*waiter); wt != nil {
+		return wt
+	}
+	return &waiter{ready: make(chan struct{}, 1)}
+}
+
+func (l *waiters) put(wt *waiter) {
+	wt.placing, wt.closed = placing{}, false
+	wt.shard, wt.term = nil, nil
+	l.pool.Put(wt)
+}
+
+// standUnlock puts wt at the end of its list and gives mu back.
+func (w *Writer) standUnlock(wt *waiter) {
+	w.fullLocked()
+	wt.since = w.age()
+	w.waiters.of[wt.rank].push(wt)
+	w.shutOutLocked()
+	w.napping = false // it is wanted
+	w.wakeUnlock()
 }
 
 // await returns when wt is off the list, and reports whether its lines have a
@@ -126,8 +153,9 @@ func (w *Writer) await(wt *waiter, patience time.Duration) (placed bool) {
 		<-wt.ready
 		return !wt.closed
 	}
-	w.waiters.of(wt).remove(wt)
-	w.dropLocked(timeout, wt.class, wt.rest)
+	w.waiters.of[wt.rank].remove(wt)
+	w.dropLocked(full, wt.class, wt.rest)
+	w.flight.vain = true
 	w.mu.Unlock()
 	return false
 }
@@ -135,49 +163,54 @@ func (w *Writer) await(wt *waiter, patience time.Duration) (placed bool) {
 // shutOutLocked sees to it that nothing that comes later fits before those who
 // wait.
 func (w *Writer) shutOutLocked() {
-	if w.waiters.urgent.n > 0 || w.waiters.plain.n > 0 && !w.filling.kept {
-		w.sealLocked()
+	for r := w.filling.rank; r < ranks; r++ {
+		if w.waiters.of[r].n > 0 {
+			w.sealLocked()
+		}
 	}
 }
 
-// serveLocked places the lines of as many waiters as there is room for and
-// returns these, linked, for signal.
-func (w *Writer) serveLocked() (served *waiter) {
+// serveLocked places the lines of as many waiters as there is room for.
+func (w *Writer) serveLocked() {
 	l := &w.waiters
-	if l.urgent.head == nil && l.plain.head == nil {
-		return nil
+	if l.oldest() == 0 {
+		return
 	}
-	for _, list := range [...]*waiterList{&l.urgent, &l.plain} {
+	if len(w.shards) > 0 {
+		w.serveShardedLocked()
+		return
+	}
+	for r := range l.of {
+		list := &l.of[vital-rank(r)]
 		for list.head != nil && w.placeLocked(&list.head.placing) {
-			wt := list.head
-			list.remove(wt)
-			wt.next, served = served, wt
+			l.serve(list.head)
 		}
 	}
 	w.shutOutLocked()
-	return served
 }
 
-// expelLocked takes all waiters off the lists, counts the lines that have no
-// place as rejected and returns the waiters, linked, for signal.
-func (w *Writer) expelLocked() (all *waiter) {
-	for _, list := range [...]*waiterList{&w.waiters.urgent, &w.waiters.plain} {
-		for wt := list.head; wt != nil; wt = list.head {
-			list.remove(wt)
-			wt.closed = true
-			w.tally.rejected += linecount.Of(wt.rest)
-			wt.next, all = all, wt
-		}
-	}
-	return all
-}
-
-// signal lets linked waiters go on. It is called without mu.
-func signal(wt *waiter) {
+// unlockServed gives mu back and lets those go on who were taken off the lists.
+func (w *Writer) unlockServed() {
+	wt := w.waiters.served
+	w.waiters.served = nil
+	w.mu.Unlock()
 	for wt != nil {
 		next := wt.next // the waiter may be gone after the send
 		wt.next = nil
 		wt.ready <- struct{}{}
 		wt = next
+	}
+}
+
+// expelLocked takes all waiters off the lists and counts the lines that have no
+// place as rejected.
+func (w *Writer) expelLocked() {
+	l := &w.waiters
+	for r := range l.of {
+		for wt := l.of[r].head; wt != nil; wt = l.of[r].head {
+			wt.closed = true
+			w.tally.rejected += linecount.Of(wt.rest)
+			l.serve(wt)
+		}
 	}
 }

@@ -30,10 +30,6 @@ type Options struct {
 	// [WARN] or error:. The names are those of package rollway, also with a
 	// distance, and WARNING and ERR.
 	Prefixes bool
-
-	// FlushTimeout bounds the flush and sync of all outputs before log.Fatal ends the
-	// process and log.Panic panics. Default: 5 s.
-	FlushTimeout time.Duration
 }
 
 // New returns a standard Logger without prefix and flags whose every line
@@ -65,9 +61,6 @@ func Redirect(l *rollway.Logger, o Options) (restore func()) {
 // *log.Logger that exists already; set its flags to 0, or the message begins
 // with a second time. Its Write never fails and is safe for concurrent use.
 func NewWriter(l *rollway.Logger, o Options) io.Writer {
-	if o.FlushTimeout <= 0 {
-		o.FlushTimeout = 5 * time.Second
-	}
 	return &writer{Options: o, log: l}
 }
 
@@ -86,13 +79,11 @@ func (w *writer) Write(p []byte) (int, error) {
 	if ends != 0 {
 		level = ends
 	}
-	ctx := context.Background()
-	w.log.LogAt(ctx, time.Time{}, pc, level, msg)
+	write := w.log.LogAt
 	if ends != 0 {
-		ctx, cancel := context.WithTimeout(ctx, w.FlushTimeout)
-		defer cancel()
-		_ = w.log.Sync(ctx) // nobody is left to be told
+		write = w.log.LogSync
 	}
+	write(context.Background(), time.Time{}, pc, level, msg)
 	return len(p), nil
 }
 

@@ -192,7 +192,7 @@ func TestFatal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := rollway.New(rollway.Options{Outputs: []rollway.Output{{Writer: buffer}}, ExitTimeout: time.Minute})
+		l, err := rollway.New(rollway.Options{Outputs: []rollway.Output{{Writer: buffer}}, CloseTimeout: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}

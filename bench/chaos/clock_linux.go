@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/rollway/rollway/bench/internal/rollwaybin"
 )
 
 // The wall clock of this machine is everybody's, and the kernel answers Go's
@@ -65,7 +67,7 @@ func buildWithClock(dir string) (string, error) {
 	}
 	source = bytes.Replace(source, now, append(now, "	sec += BenchJump\n"...), 1)
 	source = append(source, "\n// BenchJump is added to the wall clock, in seconds.\nvar BenchJump int64\n"...)
-	module, err := collectorDir()
+	module, err := rollwaybin.Module()
 	if err != nil {
 		return "", err
 	}
@@ -84,7 +86,7 @@ func buildWithClock(dir string) (string, error) {
 	if err := os.WriteFile(path, overlay, 0o600); err != nil {
 		return "", err
 	}
-	return buildRollway(dir, "-overlay", path)
+	return rollwaybin.Build(dir, "-overlay", path)
 }
 
 // clocks sets the collector's clock forth and back while it runs, and between

@@ -8,11 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/rollway/rollway/bench/internal/rollwaybin"
 	"github.com/rollway/rollway/internal/loopback"
 )
 
@@ -71,7 +71,7 @@ func Run(w io.Writer, s Settings) ([]Try, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	program, err := buildRollway(dir)
+	program, err := rollwaybin.Build(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -320,28 +320,4 @@ func badClients(s *scene) error {
 		}
 	}
 	return s.end()
-}
-
-// buildRollway builds the program from the tree into dir. It is run in a folder
-// of the module bench, which knows where the collector's is.
-func buildRollway(dir string, args ...string) (string, error) {
-	module, err := collectorDir()
-	if err != nil {
-		return "", err
-	}
-	program := filepath.Join(dir, "rollway")
-	cmd := exec.Command("go", append(append([]string{"build"}, args...), "-o", program, "./cmd/rollway")...)
-	cmd.Dir = module
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build rollway: %w: %s", err, out)
-	}
-	return program, nil
-}
-
-func collectorDir() (string, error) {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/rollway/rollway/collector").Output()
-	if err != nil {
-		return "", fmt.Errorf("find the module of rollway: %w", err)
-	}
-	return strings.TrimSpace(string(out)), nil
 }

@@ -5,8 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-
-	"github.com/rollway/rollway/internal/framed"
 )
 
 // An Audit reads what a logger left behind. It is not safe for concurrent use.
@@ -62,29 +60,6 @@ func (a *Audit) Read(r io.Reader) error {
 		if err == io.EOF {
 			return nil
 		}
-	}
-}
-
-// ReadFramed goes through a framed file of size bytes. What its reader finds
-// wrong counts as torn.
-func (a *Audit) ReadFramed(src io.ReaderAt, size int64) error {
-	r, err := framed.NewReader(src, size, framed.Options{})
-	if err != nil {
-		return err
-	}
-	a.Bytes += size
-	var line []byte
-	for {
-		record, err := r.Next()
-		if err == io.EOF {
-			a.Torn += len(r.Findings())
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		line = append(append(line[:0], record.Data...), '\n')
-		a.line(line)
 	}
 }
 

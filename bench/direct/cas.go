@@ -45,7 +45,7 @@ type casShard struct {
 	data   []byte
 	offset atomic.Int32
 	mu     sync.Mutex // of flushes alone
-	memory *direct.Memory
+	memory *direct.MemorySet
 	_      [64]byte
 }
 
@@ -89,11 +89,11 @@ func newCAS(c Config, domains, shards int) (*casLogger, error) {
 func newCASSet(shards, size int) (*casSet, error) {
 	set := make(casSet, shards)
 	for i := range set {
-		memory, err := direct.NewMemory(size)
+		memory, err := direct.NewMemorySet(1, size)
 		if err != nil {
 			return nil, err
 		}
-		set[i].memory, set[i].data = memory, memory.Bytes()
+		set[i].memory, set[i].data = memory, memory.Bytes(0)
 	}
 	return &set, nil
 }

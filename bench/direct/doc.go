@@ -1,7 +1,8 @@
-// Package direct measures the sharded direct-I/O writer against the design that
-// was published for the same job, "Async Logger with Direct I/O", and against
-// the steps that led its authors there. These are written anew from the text,
-// with what it says and shows of them, losses included.
+// Package direct measures slab.Writer with several shards, over a file past the
+// page cache, against the design that was published for the same job, "Async
+// Logger with Direct I/O", and against the steps that led its authors there.
+// These are written anew from the text, with what it says and shows of them,
+// losses included.
 //
 // Every record carries its producer, its number and, where it is large, a
 // checksum. After each run the whole file is read back: what a logger has
@@ -15,7 +16,8 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/histogram"
-	"github.com/rollway/rollway/shard"
+	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/slab"
 )
 
 // The headline load: from that many goroutines a record of that many bytes, its
@@ -34,7 +36,7 @@ var ErrFull = errors.New("buffer full")
 // A Logger takes records from many goroutines.
 type Logger interface {
 	// LogBytes appends p, which has no newline, and a newline, or returns an
-	// error and nothing of p is to be written.
+	// error and nothing of p is to be written. The byte after p is a newline, too.
 	LogBytes(p []byte) error
 	// Close writes what is left. Nobody logs any more.
 	Close() error
@@ -75,8 +77,8 @@ const (
 	CAS          = "CAS"
 	ShardedCAS   = "sharded CAS"
 	Published    = "published: sharded double buffer CAS"
-	OwnDrop      = "terms: shard.Writer"
-	OwnBlock     = "terms: shard.Writer, Block"
+	OwnDrop      = "slab, shards, Drop"
+	OwnBlock     = "slab, shards, Block"
 )
 
 // Designs lists the steps of the publication in its order and then ours.
@@ -87,8 +89,8 @@ func Designs() []Design {
 		{Name: CAS, Lossy: true, Open: openCAS(func(c Config) (sets, shards int) { return 1, 1 })},
 		{Name: ShardedCAS, Lossy: true, Open: openCAS(func(c Config) (sets, shards int) { return c.Shards, 1 })},
 		{Name: Published, Lossy: true, Open: openCAS(func(c Config) (sets, shards int) { return 1, c.Shards })},
-		ownDesign(OwnDrop, ownOptions{mode: shard.Direct}),
-		ownDesign(OwnBlock, ownOptions{mode: shard.Direct, full: shard.Block}),
+		ownDesign(OwnDrop, ownOptions{mode: file.Direct, full: slab.Drop}),
+		ownDesign(OwnBlock, ownOptions{mode: file.Direct, full: slab.Block}),
 	}
 }
 

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/measure"
-	"github.com/rollway/rollway/shard"
+	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/slab"
 )
 
 // The experiments, as the Case of their samples.
@@ -198,10 +199,14 @@ func (s Settings) calls() []Subject {
 	swaps := load{goroutines: 1, each: s.records(20_000), size: 256, timed: true, period: time.Millisecond, burst: 100}
 	var subjects []Subject
 	for _, d := range append([]Design{noCall}, Designs()...) {
+		swap := Config{BufferSize: 64 << 10, Shards: 1, Flush: time.Minute}
+		if d.Own { // with one shard it takes a lock; the goroutine uses one of two
+			swap.BufferSize, swap.Shards = 2*swap.BufferSize, 2
+		}
 		subjects = append(subjects,
 			Subject{Case: CaseCall, Mode: Uncontended, Design: d, load: one, config: idle},
 			Subject{Case: CaseCall, Mode: Contended, Design: d, load: many, config: idle},
-			Subject{Case: CaseCall, Mode: AtSwap, Design: d, load: swaps, config: Config{BufferSize: 64 << 10, Shards: 1, Flush: time.Minute}},
+			Subject{Case: CaseCall, Mode: AtSwap, Design: d, load: swaps, config: swap},
 		)
 	}
 	return subjects
@@ -251,8 +256,8 @@ func (s Settings) engines() []Subject {
 		config.IO = e
 		subjects = append(subjects, Subject{Case: CaseIO, Mode: e.String(), Design: design(Published), load: l, config: config})
 	}
-	for _, mode := range []shard.Mode{shard.Buffered, shard.Uncached, shard.Direct} {
-		subjects = append(subjects, Subject{Case: CaseIO, Mode: mode.String(), Design: ownDesign(OwnDrop, ownOptions{mode: mode}), load: l, config: config})
+	for _, mode := range []file.Mode{file.Buffered, file.Uncached, file.Direct} {
+		subjects = append(subjects, Subject{Case: CaseIO, Mode: mode.String(), Design: ownDesign(OwnDrop, ownOptions{mode: mode, full: slab.Drop}), load: l, config: config})
 	}
 	return subjects
 }

@@ -32,7 +32,7 @@ func bufferMode(mb int) string { return fmt.Sprintf("%d MB", mb) }
 // the published design is there with the shards that it recommends.
 func (s Settings) requests() []Subject {
 	h := DefaultHeadline()
-	h.Terms, h.Chunk, h.Segment, h.Flush, h.Each = 2, 8<<20, 0, 10*time.Second, 2*time.Second
+	h.Sets, h.Segment, h.Flush, h.Each = 2, 0, 10*time.Second, 2*time.Second
 	if s.Short {
 		h.Period, h.Each = 5*time.Millisecond, 100*time.Millisecond
 	}

@@ -29,7 +29,6 @@ type Run struct {
 	Logging  bool      `json:"logging"`
 	Disk     bool      `json:"disk,omitempty"`       // another process kept the disk busy
 	Copies   bool      `json:"copies,omitempty"`     // each record was copied instead of logged
-	Files    string    `json:"files,omitempty"`      // which kind of files is the subject
 	Beside   int64     `json:"disk_bytes,omitempty"` // by that one
 	Seconds  float64   `json:"seconds"`
 	Requests int       `json:"requests"`
@@ -79,7 +78,6 @@ type Report struct {
 	Write    Quantiles     `json:"write"`
 	Mean     time.Duration `json:"write_mean"`
 	Flushes  uint64        `json:"flushes"`
-	Recycled uint64        `json:"recycled"` // files that were written over
 	CPU      CPU           `json:"cpu"`
 	Memory   MemoryParts   `json:"memory"`
 	GC       GC            `json:"gc"`

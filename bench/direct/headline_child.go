@@ -22,18 +22,14 @@ type job struct {
 	Bytes   int           `json:"bytes"`
 	Period  time.Duration `json:"period"` // between two requests
 	Threads int           `json:"threads"`
-	Design  string        `json:"design"` // what logs; "" is shard.Writer
+	Design  string        `json:"design"` // what logs; "" is slab.Writer
 	Logging bool          `json:"logging"`
 	Copies  bool          `json:"copies"` // copy each record instead
 	Buffer  int           `json:"buffer"`
 	Shards  int           `json:"shards"`
-	Terms   int           `json:"terms"`
-	Chunk   int           `json:"chunk"`
+	Sets    int           `json:"sets"`
 	Segment int64         `json:"segment"`
 	Flush   time.Duration `json:"flush"`
-	Framed  bool          `json:"framed"`
-	Keep    int           `json:"keep"` // files that stay; more are written over
-	Old     []string      `json:"old"`  // names of files that are no part of the run
 
 	Realtime bool `json:"realtime"` // the process was started by one with measure.Realtime
 }

@@ -14,7 +14,7 @@ type diskReport struct {
 }
 
 // keepDiskBusy writes as many bytes a second as the server with logging does,
-// in pieces as large, past the page cache, until in ends. It prints an empty line
+// a slab at a time, past the page cache, until in ends. It prints an empty line
 // when it has begun. What requests suffer from that, beside a server that logs
 // nothing, is the disk's and the machine's doing and not a logger's.
 func keepDiskBusy(j job, in io.Reader, out io.Writer) (*diskReport, error) {
@@ -23,16 +23,17 @@ func keepDiskBusy(j job, in io.Reader, out io.Writer) (*diskReport, error) {
 		return nil, err
 	}
 	defer disk.Close()
-	m, err := direct.NewMemory(j.Chunk)
+	size := j.Buffer / j.Shards
+	m, err := direct.NewMemorySet(1, size)
 	if err != nil {
 		return nil, err
 	}
 	defer m.Free()
-	fillRecord(m.Bytes(), 0, 0)
+	fillRecord(m.Bytes(0), 0, 0)
 	var r diskReport
 	write := func() error {
-		err := disk.WriteSet([][]byte{m.Bytes()})
-		r.Bytes += int64(j.Chunk)
+		err := disk.WriteSet([][]byte{m.Bytes(0)})
+		r.Bytes += int64(size)
 		return err
 	}
 	if err := write(); err != nil {
@@ -46,7 +47,7 @@ func keepDiskBusy(j job, in io.Reader, out io.Writer) (*diskReport, error) {
 		io.Copy(io.Discard, in)
 		close(ended)
 	}()
-	every := time.Duration(float64(j.Period) * float64(j.Chunk) / float64(j.Bytes))
+	every := time.Duration(float64(j.Period) * float64(size) / float64(j.Bytes))
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {

@@ -23,9 +23,9 @@ func split(r io.Reader, cores float64) (CPU, error) {
 		switch {
 		case within(s, "/bench/direct.fillRecord"):
 			payload += n
-		case within(s, "/shard.(*Writer).run") || within(s, "/bench/direct.(*casLogger).run"):
+		case within(s, "/slab.(*Writer).run") || within(s, "/bench/direct.(*casLogger).run"):
 			flusher += n
-		case within(s, "/shard.(*Writer).LogBytes") || within(s, "/bench/direct.(*casLogger).LogBytes"):
+		case within(s, "/bench/direct.(*own).LogBytes") || within(s, "/bench/direct.(*casLogger).LogBytes"):
 			logger += n
 		case within(s, "runtime.gcBgMarkWorker"):
 			gc += n

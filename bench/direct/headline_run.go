@@ -17,20 +17,16 @@ type HeadlineSettings struct {
 	Pairs  int           // of runs with and without logging
 	Each   time.Duration // of a run of a pair
 	Long   time.Duration // of the last run
-	Files  int           // how often each kind of files is measured
-	File   time.Duration // of a run of these
 	Period time.Duration // between two requests
 	Bytes  int           // of a record, its newline included
 
 	Threads int   // handlers, and requests at a time at most
 	Buffer  int   // bytes of one set of buffers
 	Shards  int   // parts of a set
-	Terms   int   // sets
-	Chunk   int   // most bytes of one write
+	Sets    int   // of buffers
 	Segment int64 // bytes, at which a log file is rotated
-	Keep    int   // files that stay, where they are written over
 
-	Flush time.Duration // at which buffers are written that are not full; default shard's
+	Flush time.Duration // at which buffers are written that are not full
 
 	// Realtime has the server and those who send the requests come before all
 	// other threads of the machine (SCHED_FIFO). It takes root on Linux.
@@ -42,16 +38,15 @@ type HeadlineSettings struct {
 // written at a time then takes the disk a few milliseconds.
 func DefaultHeadline() HeadlineSettings {
 	return HeadlineSettings{
-		Pairs: 7, Each: 5 * time.Second, Long: time.Minute, Files: 2, File: 8 * time.Second,
+		Pairs: 7, Each: 5 * time.Second, Long: time.Minute,
 		Period: period, Bytes: headlineBytes, Threads: headlineThreads,
-		Buffer: 16 << 20, Shards: 8, Terms: 8, Chunk: 2 << 20, Segment: 512 << 20, Keep: 2,
+		Buffer: 16 << 20, Shards: 8, Sets: 8, Segment: 512 << 20, Flush: time.Second,
 	}
 }
 
 // Short makes the settings brief, to see that everything runs.
 func (s *HeadlineSettings) Short() {
 	s.Pairs, s.Each, s.Long, s.Period = 1, 200*time.Millisecond, 700*time.Millisecond, 5*time.Millisecond
-	s.Files, s.File = 1, 500*time.Millisecond
 	s.Buffer, s.Segment = 16<<20, 16<<20
 }
 
@@ -80,15 +75,6 @@ func (s HeadlineSettings) Run(w io.Writer) ([]Run, error) {
 			runs = append(runs, r)
 		}
 	}
-	for i := range s.Files {
-		for k := range fileKinds {
-			r, err := s.named(w, fmt.Sprintf("files %d", i+1), fileKinds[(i+k)%len(fileKinds)], s.File)
-			if err != nil {
-				return nil, err
-			}
-			runs = append(runs, r)
-		}
-	}
 	long, err := s.named(w, "long", kind{logging: true, concurrent: true}, s.Long)
 	return append(runs, long), err
 }
@@ -100,25 +86,7 @@ type kind struct {
 	disk       bool // another process writes as much to the disk
 	copies     bool // each record is copied once, and that is all
 
-	files  string // names the kind of files, where that is the subject
-	framed bool
-	again  bool   // files that are done are written over
-	design string // what logs; "" is shard.Writer
-}
-
-// Kinds of files.
-const (
-	filesText     = "text, new files"
-	filesFramed   = "framed, new files"
-	filesRecycled = "framed, files written over"
-)
-
-// fileKinds are logged to at the same rate. All are read back meanwhile, and
-// those that are not written over are removed then.
-var fileKinds = []kind{
-	{files: filesText, logging: true, concurrent: true},
-	{files: filesFramed, logging: true, concurrent: true, framed: true},
-	{files: filesRecycled, logging: true, concurrent: true, framed: true, again: true},
+	design string // what logs; "" is slab.Writer
 }
 
 // lossy reports whether accepted records may be missing in the files.
@@ -132,8 +100,6 @@ func (k kind) String() string {
 		return "no logging, copied"
 	case !k.logging:
 		return "no logging"
-	case k.files != "":
-		return k.files
 	case k.design != "":
 		return k.design
 	}
@@ -185,10 +151,7 @@ func (s HeadlineSettings) run(k kind, d time.Duration) (*Run, error) {
 	defer os.RemoveAll(dir)
 	j := job{
 		Role: "server", Dir: dir, Bytes: s.Bytes, Period: s.Period, Threads: s.Threads, Logging: k.logging, Copies: k.copies, Design: k.design,
-		Buffer: s.Buffer, Shards: s.Shards, Terms: s.Terms, Chunk: s.Chunk, Segment: s.Segment, Flush: s.Flush, Framed: k.framed, Realtime: s.Realtime,
-	}
-	if k.again {
-		j.Keep = s.Keep
+		Buffer: s.Buffer, Shards: s.Shards, Sets: s.Sets, Segment: s.Segment, Flush: s.Flush, Realtime: s.Realtime,
 	}
 	server, err := startChild(j)
 	if err != nil {
@@ -198,9 +161,6 @@ func (s HeadlineSettings) run(k kind, d time.Duration) (*Run, error) {
 	address, err := server.out.ReadString('\n')
 	if err != nil {
 		return nil, fmt.Errorf("no address of the server: %w", err)
-	}
-	if j.Old, err = filesBefore(dir); err != nil {
-		return nil, err
 	}
 	var beside *child // writes to the disk, or reads back
 	startBeside := func(role string) error {
@@ -227,7 +187,7 @@ func (s HeadlineSettings) run(k kind, d time.Duration) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Logging, r.Copies, r.Files = k.logging, k.copies, k.files
+	r.Logging, r.Copies = k.logging, k.copies
 	if err := server.end(&r.Server); err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/pprof"
@@ -18,8 +17,9 @@ import (
 
 	"github.com/rollway/rollway/bench/internal/histogram"
 	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/file"
 	"github.com/rollway/rollway/internal/goid"
-	"github.com/rollway/rollway/shard"
+	"github.com/rollway/rollway/slab"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
@@ -67,7 +67,7 @@ type baseline struct {
 func serve(j job, in io.Reader, out io.Writer) (*Report, error) {
 	s := &server{job: j, free: make(chan *handler, j.Threads), stop: make(chan struct{})}
 	for range j.Threads {
-		h := &handler{record: make([]byte, j.Bytes-1), shards: make([]ShardReport, j.Shards)}
+		h := &handler{record: newRecord(j.Bytes), shards: make([]ShardReport, j.Shards)}
 		s.all = append(s.all, h)
 		s.free <- h
 	}
@@ -77,7 +77,7 @@ func serve(j job, in io.Reader, out io.Writer) (*Report, error) {
 		}
 	}
 	if j.Copies {
-		s.copies = &ring{memory: make([]byte, j.Buffer*j.Terms)}
+		s.copies = &ring{memory: make([]byte, j.Buffer*j.Sets)}
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -111,39 +111,13 @@ func (s *server) open() error {
 		s.logger = logger
 		return err
 	}
-	o := ownOptions{mode: shard.Direct, max: j.Segment, terms: j.Terms, chunk: j.Chunk, framed: j.Framed, keep: j.Keep}
-	if j.Keep > 0 {
-		if err := leaveFiles(c, o, j.Bytes); err != nil {
-			return fmt.Errorf("files to write over: %w", err)
-		}
-	}
+	o := ownOptions{mode: file.Direct, full: slab.Drop, max: j.Segment, sets: j.Sets}
 	logger, err := openOwn(c, o)
 	if err != nil {
 		return err
 	}
-	s.logger, s.own = logger, &logger
+	s.logger, s.own = logger, logger
 	return nil
-}
-
-// leaveFiles leaves files as a program does that has logged for a while: more
-// than stay, so that each rotation finds one to write over.
-func leaveFiles(c Config, o ownOptions, recordBytes int) error {
-	o.full = shard.Block
-	w, err := openOwn(c, o)
-	if err != nil {
-		return err
-	}
-	record := make([]byte, recordBytes-1)
-	fillRecord(record, 0, 0)
-	for n := int64(0); n < int64(o.keep+3)*o.max; n += int64(recordBytes) {
-		if err := w.LogBytes(record); err != nil {
-			return errors.Join(err, w.Close())
-		}
-	}
-	if err := w.Close(); err != nil {
-		return err
-	}
-	return os.Remove(c.Path)
 }
 
 // method describes a unary method of bytes.
@@ -179,7 +153,7 @@ func (s *server) log(request []byte) ([]byte, error) {
 	case err == nil:
 		count.Records++
 		return taken, nil
-	case errors.Is(err, shard.ErrBufferFull) || errors.Is(err, ErrFull):
+	case errors.Is(err, ErrFull):
 		count.Dropped++
 		return refused, nil
 	}
@@ -252,9 +226,6 @@ func (s *server) sumUp() {
 		}
 	}
 	s.report.Call = quantiles(&call)
-	if s.own != nil {
-		s.report.Recycled = s.own.Stats().File.Recycled
-	}
 	f := s.logger.Figures()
 	s.report.Write = Quantiles{P95: f.P95, P99: f.P99, Max: f.Max}
 	s.report.Mean, s.report.Flushes, s.report.Memory.Buffers = f.Mean, f.Flushes, f.Memory
@@ -264,7 +235,7 @@ func (s *server) sumUp() {
 func (s *server) sample() {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
-	var before shard.Stats
+	var before slab.Stats
 	last := s.begin.at
 	if s.own != nil {
 		before = s.own.Stats()
@@ -280,7 +251,7 @@ func (s *server) sample() {
 		if s.own != nil {
 			stats := s.own.Stats()
 			p.MBs = float64(stats.Bytes-before.Bytes) / 1e6 / now.Sub(last).Seconds()
-			p.Dropped = int(stats.Dropped.Total())
+			p.Dropped = int(s.own.refused.Load() + stats.Dropped.Total())
 			before = stats
 		}
 		last = now

@@ -26,7 +26,7 @@ func (h *Headlines) tables(mallocs float64) (string, error) {
 		return "", errMissing
 	}
 	long := h.Runs[len(h.Runs)-1]
-	all, controls, files := apart(h.Runs[:len(h.Runs)-1])
+	all, controls := apart(h.Runs[:len(h.Runs)-1])
 	pairs := quietPairs(all)
 	ratios := pairRatios(pairs)
 	var b strings.Builder
@@ -41,26 +41,20 @@ func (h *Headlines) tables(mallocs float64) (string, error) {
 	fmt.Fprintf(&b, "\n**Drops by shard in the long run**\n\n%s", shardDrops(long))
 	fmt.Fprintf(&b, "\n**Logging on and off, %d interleaved pairs of %s**: from when a request was due to its answer; medians of %d pairs, %s\n\n%s",
 		len(all)/2, time.Duration(pairs[0].Seconds*1e9).Round(time.Second), len(ratios), noiseOf(all, pairs), pairTable(pairs, controls, ratios))
-	if len(files) > 0 {
-		fmt.Fprintf(&b, "\n**Text and framed records, new files and files written over, each %d × %s**: the same load, each file read back meanwhile, and removed where it is not written over; medians, and each run in brackets\n\n%s",
-			len(files)/len(fileKinds), time.Duration(files[0].Seconds*1e9).Round(time.Second), filesTable(files))
-	}
 	return b.String(), nil
 }
 
-// apart puts the pairs apart from the controls and from what compares files.
-func apart(runs []Run) (pairs, controls, files []Run) {
+// apart puts the pairs apart from the controls.
+func apart(runs []Run) (pairs, controls []Run) {
 	for _, r := range runs {
 		switch {
-		case r.Files != "":
-			files = append(files, r)
 		case r.Disk || r.Copies:
 			controls = append(controls, r)
 		default:
 			pairs = append(pairs, r)
 		}
 	}
-	return pairs, controls, files
+	return pairs, controls
 }
 
 // enoughPairs is how many pairs must be quiet for the noisy ones to be left out.
@@ -222,43 +216,6 @@ func pairTable(pairs, controls []Run, ratios []float64) string {
 		each = append(each, measure.Number(ratio))
 	}
 	t.Row("on ÷ off", "", "", "", measure.Number(medianOf(ratios)), "", strings.Join(each, " "))
-	return t.String()
-}
-
-func filesTable(runs []Run) string {
-	t := measure.NewTable("files", "write mean", "write p95", "write p99", "write max", "LogBytes p99", "gRPC p99", "LogBytes and flusher, cores", "dropped", "verified, lost", "files done, written over")
-	for _, k := range fileKinds {
-		var of []Run
-		dropped, found, lost, files, recycled := 0, 0, 0, 0, 0
-		for _, r := range runs {
-			if r.Files == k.files {
-				of = append(of, r)
-				dropped, found, lost = dropped+r.Server.Dropped, found+r.Verified.Found, lost+r.Verified.Lost
-				files, recycled = files+r.Verified.Files, recycled+int(r.Server.Recycled)
-			}
-		}
-		each := func(figure func(Run) float64) string {
-			var values []float64
-			var texts []string
-			for _, r := range of {
-				values = append(values, figure(r))
-				texts = append(texts, measure.Number(figure(r)))
-			}
-			return fmt.Sprintf("%s (%s)", measure.Number(medianOf(values)), strings.Join(texts, " "))
-		}
-		ms := func(figure func(Run) time.Duration) string {
-			return each(func(r Run) float64 { return float64(figure(r)) / 1e6 }) + " ms"
-		}
-		t.Row(k.files,
-			ms(func(r Run) time.Duration { return r.Server.Mean }),
-			ms(func(r Run) time.Duration { return r.Server.Write.P95 }),
-			ms(func(r Run) time.Duration { return r.Server.Write.P99 }),
-			ms(func(r Run) time.Duration { return r.Server.Write.Max }),
-			ms(func(r Run) time.Duration { return r.Server.Call.P99 }),
-			ms(func(r Run) time.Duration { return r.GRPC.P99 }),
-			each(func(r Run) float64 { return r.Server.CPU.Logger + r.Server.CPU.Flusher }),
-			fmt.Sprint(dropped), fmt.Sprintf("%d, %d", found, lost), fmt.Sprintf("%d, %d", files, recycled))
-	}
 	return t.String()
 }
 

@@ -1,16 +1,12 @@
 package direct
 
 import (
-	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/rollway/rollway/internal/disk"
 )
 
 // current is the file that is written to; those that are done have its name and
@@ -28,27 +24,22 @@ type found struct {
 	Peak    int64    `json:"peak"`    // bytes of all files at a time
 }
 
-// verify reads each file of a log that has been rotated, and removes it if it is
-// not to be written over, until in ends. What is there then is all there is.
+// verify reads each file of a log that has been rotated, and removes it, until in
+// ends. What is there then is all there is.
 func verify(j job, in io.Reader) (*found, error) {
 	ended := make(chan struct{})
 	go func() {
 		io.Copy(io.Discard, in)
 		close(ended)
 	}()
-	v := verifier{job: j, a: NewAudit(1, parseRecord(j.Bytes))}
+	v := verifier{a: NewAudit(1, parseRecord(j.Bytes))}
 	for last := false; ; {
 		names, size, err := segmentsIn(j.Dir, last)
 		if err != nil {
 			return nil, err
 		}
 		v.f.Peak = max(v.f.Peak, size)
-		if j.Keep > 0 {
-			err = v.hold(names)
-		} else {
-			err = v.take(names, last || size > enough)
-		}
-		if err != nil {
+		if err := v.take(names, last || size > enough); err != nil {
 			return nil, err
 		}
 		if last {
@@ -60,45 +51,22 @@ func verify(j job, in io.Reader) (*found, error) {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	if err := v.finish(); err != nil {
-		return nil, err
-	}
 	a, f := v.a, v.f
 	f.Found, f.Torn, f.Repeated = a.Found, a.Torn, a.Repeated
 	f.NULs, f.Padding, f.Bytes, f.Numbers = a.NULs, a.Padding, a.Bytes, a.seen[0].bits
 	return &f, nil
 }
 
-// A verifier reads files that are done. Where they are written over afterwards
-// it holds each of them until it has been read.
+// A verifier reads files that are done.
 type verifier struct {
-	job job
-	f   found
-	a   *Audit // used by the goroutine of queue, where there is one
-
-	held  []string // names of files that were held
-	queue chan *os.File
-	read  chan error // what the goroutine of queue ends with
+	f found
+	a *Audit
 }
 
 // take reads files and removes them.
 func (v *verifier) take(names []string, hurry bool) error {
-	read := v.a.readFile
-	if v.job.Framed {
-		read = v.a.readFramed
-	}
 	for _, name := range names {
-		if v.job.Framed {
-			f, err := lockDone(name)
-			if err != nil {
-				return err
-			}
-			if f == nil {
-				continue
-			}
-			defer f.Close()
-		}
-		if err := read(name); err != nil {
+		if err := v.a.readFile(name); err != nil {
 			return err
 		}
 		if err := removeSlowly(name, hurry); err != nil {
@@ -107,78 +75,6 @@ func (v *verifier) take(names []string, hurry bool) error {
 		v.f.Files++
 	}
 	return nil
-}
-
-// lockDone opens and locks a framed file. It returns nil for one that its writer
-// has not let go of yet, or that has another name by now.
-func lockDone(name string) (*os.File, error) {
-	f, err := os.OpenFile(name, os.O_RDWR, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := disk.LockFile(f); err != nil {
-		f.Close()
-		if errors.Is(err, disk.ErrLocked) {
-			err = nil
-		}
-		return nil, err
-	}
-	return f, nil
-}
-
-// hold locks files that were not there before, so that they are not written
-// over, and has them read. One that its writer has still locked comes next time.
-func (v *verifier) hold(names []string) error {
-	if v.queue == nil {
-		v.queue, v.read = make(chan *os.File, 1000), make(chan error, 1)
-		go v.readHeld()
-	}
-	for _, name := range names {
-		if slices.Contains(v.job.Old, name) || slices.Contains(v.held, name) {
-			continue
-		}
-		f, err := lockDone(name)
-		if err != nil {
-			return err
-		}
-		if f == nil {
-			continue
-		}
-		v.held = append(v.held, name)
-		v.f.Files++
-		v.queue <- f
-	}
-	return nil
-}
-
-// readHeld reads what comes in queue and then lets go of it.
-func (v *verifier) readHeld() {
-	var first error
-	for f := range v.queue {
-		err := v.a.readFramed(f.Name())
-		if err = errors.Join(err, f.Close()); first == nil {
-			first = err
-		}
-	}
-	v.read <- first
-}
-
-// finish waits until all is read.
-func (v *verifier) finish() error {
-	if v.queue == nil {
-		return nil
-	}
-	close(v.queue)
-	return <-v.read
-}
-
-// filesBefore lists the files in dir that are done before a run begins.
-func filesBefore(dir string) ([]string, error) {
-	names, _, err := segmentsIn(dir, false)
-	return names, err
 }
 
 // removeSlowly removes a file, in small pieces unless hurry is set. On a file

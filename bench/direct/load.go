@@ -12,7 +12,6 @@ import (
 	"github.com/rollway/rollway/bench/internal/histogram"
 	"github.com/rollway/rollway/bench/internal/lines"
 	"github.com/rollway/rollway/bench/internal/measure"
-	"github.com/rollway/rollway/shard"
 )
 
 // A load is what goroutines log, all with one logger.
@@ -41,7 +40,7 @@ func (l load) small() bool { return l.size < 1024 }
 // producer is one goroutine of a load, and its account.
 type producer struct {
 	call    histogram.Histogram
-	line    []byte
+	record  []byte
 	taken   []bool
 	refused int
 	err     error // that is no refusal
@@ -67,7 +66,7 @@ func (l load) run(d Design, c Config, dir string) (measure.Sample, error) {
 	begin := make(chan struct{})
 	for i := range producers {
 		p := &producers[i]
-		p.taken, p.line = make([]bool, l.each), make([]byte, l.size)
+		p.taken, p.record = make([]bool, l.each), newRecord(l.size)
 		ready.Add(1)
 		done.Go(func() {
 			if l.period > 0 {
@@ -159,18 +158,18 @@ func (l load) outcome(producers []producer, lossy bool, path string) (map[string
 
 // log logs all of a goroutine's records, the first of which is due at first.
 func (p *producer) log(logger Logger, l load, number int, first time.Time) {
-	line := p.line
+	record := p.record
+	line := record[:l.size]
 	if l.small() {
 		lines.Append(line[:0], l.size, number, 0)
 	}
-	record := line[:l.size-1]
 	burst := max(1, l.burst)
 	for i := range l.each {
 		if l.small() {
 			lines.Renumber(line, i)
 		} else {
 			if l.unpooled {
-				record = make([]byte, l.size-1)
+				record = newRecord(l.size)
 			}
 			fillRecord(record, number, i)
 		}
@@ -188,7 +187,7 @@ func (p *producer) log(logger Logger, l load, number int, first time.Time) {
 		switch {
 		case err == nil:
 			p.taken[i] = true
-		case errors.Is(err, ErrFull) || errors.Is(err, shard.ErrBufferFull):
+		case errors.Is(err, ErrFull):
 			p.refused++
 		default:
 			p.err = err

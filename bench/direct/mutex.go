@@ -19,7 +19,7 @@ type mutexLogger struct {
 
 type mutexShard struct {
 	mu     sync.Mutex
-	memory *direct.Memory
+	memory *direct.MemorySet
 	data   []byte // guarded by mu; len is what is filled
 	_      [64]byte
 }
@@ -37,10 +37,10 @@ func openMutex(single bool) func(Config) (Logger, error) {
 		l := &mutexLogger{shards: make([]mutexShard, shards), memory: c.BufferSize, out: out}
 		for i := range l.shards {
 			s := &l.shards[i]
-			if s.memory, err = direct.NewMemory(c.BufferSize / shards); err != nil {
+			if s.memory, err = direct.NewMemorySet(1, c.BufferSize/shards); err != nil {
 				return nil, err
 			}
-			s.data = s.memory.Bytes()[:0]
+			s.data = s.memory.Bytes(0)[:0]
 		}
 		return l, nil
 	}
@@ -50,7 +50,7 @@ func (l *mutexLogger) LogBytes(p []byte) error {
 	s := &l.shards[goid.Hash(uint32(len(l.shards)))]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.data)+len(p)+1 > len(s.memory.Bytes()) {
+	if len(s.data)+len(p)+1 > len(s.memory.Bytes(0)) {
 		if err := l.writeLocked(s); err != nil {
 			return err
 		}

@@ -46,10 +46,10 @@ func (e Engine) String() string {
 type Output struct {
 	f       *os.File
 	engine  Engine
-	fresh   bool             // Copied: new memory for each set
-	flat    *direct.Memory   // Copied: all buffers, one after another
-	padded  []*direct.Memory // else: a copy of each buffer that is no whole number of blocks
-	memory  int              // bytes of these copies
+	fresh   bool                // Copied: new memory for each set
+	flat    *direct.MemorySet   // Copied: all buffers, one after another
+	padded  []*direct.MemorySet // else: a copy of each buffer that is no whole number of blocks
+	memory  int                 // bytes of these copies
 	bufs    [][]byte
 	latency *timing
 }
@@ -121,7 +121,7 @@ func (o *Output) pad(i int, b []byte) ([]byte, error) {
 		return nil, err
 	}
 	o.padded[i] = memory
-	whole := memory.Bytes()[:size]
+	whole := memory.Bytes(0)[:size]
 	clear(whole[copy(whole, b):])
 	return whole, nil
 }
@@ -140,7 +140,7 @@ func (o *Output) writeCopied(bufs [][]byte) error {
 		if err != nil {
 			return err
 		}
-		o.flat, whole = memory, memory.Bytes()[:size]
+		o.flat, whole = memory, memory.Bytes(0)[:size]
 	}
 	n := 0
 	for _, b := range bufs {
@@ -151,18 +151,18 @@ func (o *Output) writeCopied(bufs [][]byte) error {
 }
 
 // grown returns m if it has size bytes, or else a new one instead of it.
-func (o *Output) grown(m *direct.Memory, size int) (*direct.Memory, error) {
+func (o *Output) grown(m *direct.MemorySet, size int) (*direct.MemorySet, error) {
 	if m != nil {
-		if len(m.Bytes()) >= size {
+		if len(m.Bytes(0)) >= size {
 			return m, nil
 		}
-		o.memory -= len(m.Bytes())
+		o.memory -= len(m.Bytes(0))
 		if err := m.Free(); err != nil {
 			return nil, err
 		}
 	}
 	o.memory += size
-	return direct.NewMemory(size)
+	return direct.NewMemorySet(1, size)
 }
 
 // aligned returns size bytes of b that begin at a multiple of alignment.

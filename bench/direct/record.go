@@ -37,6 +37,14 @@ var text = func() []byte {
 	return b
 }()
 
+// newRecord returns memory for a record of size bytes, its newline included. The
+// newline is there, after the end.
+func newRecord(size int) []byte {
+	b := make([]byte, size)
+	b[size-1] = '\n'
+	return b[:size-1]
+}
+
 // fillRecord makes all of b, minRecord bytes to half a MiB, a record without
 // its newline.
 func fillRecord(b []byte, producer, number int) {

@@ -1,6 +1,7 @@
 package direct
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +11,6 @@ import (
 	"github.com/rollway/rollway/bench/internal/measure"
 	"github.com/rollway/rollway/bench/writers"
 	"github.com/rollway/rollway/file"
-	"github.com/rollway/rollway/shard"
 	"github.com/rollway/rollway/slab"
 )
 
@@ -22,18 +22,18 @@ func Goroutines() []int { return []int{2, 8, 64} }
 // settings that they are documented with. A diode may lose lines, the rest not.
 func Rivals() []Design {
 	rivals := []Design{
-		{Name: "shard, Direct", Own: true, Open: openLines(ownOptions{mode: shard.Direct}, 4<<20)},
-		{Name: "shard, Direct, 8 sets", Own: true, Open: openLines(ownOptions{mode: shard.Direct, terms: 8}, 4<<20)},
-		{Name: "shard, Uncached", Own: true, Open: openLines(ownOptions{mode: shard.Uncached}, 4<<20)},
-		{Name: "shard, Buffered", Own: true, Open: openLines(ownOptions{}, 4<<20)},
-		{Name: "shard, Buffered, 8 sets of 128 KiB", Own: true, Open: openLines(ownOptions{terms: 8}, 128<<10)},
+		shardedSlabs(ownOptions{mode: file.Direct}, 2<<20),
+		shardedSlabs(ownOptions{mode: file.Direct, sets: 8}, 2<<20),
+		shardedSlabs(ownOptions{mode: file.Uncached}, 2<<20),
+		shardedSlabs(ownOptions{mode: file.Buffered}, 2<<20),
+		shardedSlabs(ownOptions{mode: file.Buffered, sets: 8}, 64<<10),
 		design(ShardedMutex),
 		{Name: "slab over file", Open: func(c Config) (Logger, error) {
 			f, err := file.Open(c.Path, file.Options{})
 			if err != nil {
 				return nil, err
 			}
-			w, err := slab.New(f, slab.Options{})
+			w, err := slab.New(f, slab.Options{Full: slab.Block})
 			return lineWriter{w, f}, err
 		}},
 	}
@@ -53,22 +53,19 @@ func Rivals() []Design {
 	return rivals
 }
 
-// ownLines is own with lines given whole, as the rivals get them.
-type ownLines struct{ own }
+// smallShards is how many shards the writers of small lines have that have shards.
+const smallShards = 2
 
-// openLines opens a writer with sets of so many bytes.
-func openLines(o ownOptions, bufferSize int) func(Config) (Logger, error) {
-	o.full = shard.Block
-	return func(c Config) (Logger, error) {
-		c.BufferSize = bufferSize
-		w, err := openOwn(c, o)
-		return ownLines{w}, err
+// shardedSlabs is our writer with slabs of that many bytes.
+func shardedSlabs(o ownOptions, size int) Design {
+	o.full, o.sets = slab.Block, cmp.Or(o.sets, 2)
+	return Design{
+		Name: fmt.Sprintf("slab, %d shards, %d × %d KiB, %v", smallShards, smallShards*o.sets, size>>10, o.mode), Own: true,
+		Open: func(c Config) (Logger, error) {
+			c.BufferSize = c.Shards * size
+			return openOwn(c, o)
+		},
 	}
-}
-
-func (o ownLines) LogBytes(p []byte) error {
-	_, err := o.Write(p[:len(p)+1])
-	return err
 }
 
 func (s Settings) small() []Subject {
@@ -78,7 +75,7 @@ func (s Settings) small() []Subject {
 			u := Subject{
 				Case: CaseSmall, Mode: SmallMode(goroutines), Design: d,
 				load:   load{goroutines: goroutines, each: s.records(400_000) / goroutines, size: writers.LineBytes},
-				config: Config{BufferSize: 4 << 20, Shards: 2, Flush: 100 * time.Millisecond},
+				config: Config{BufferSize: 4 << 20, Shards: smallShards, Flush: 100 * time.Millisecond},
 			}
 			subjects = append(subjects, u)
 			if goroutines == syncedGoroutines {

@@ -191,7 +191,7 @@ func callTable(g *grid) (string, error) {
 }
 
 // bufferTable has the writes of both designs. The published one writes a set at
-// a time, ours the buffer of a shard, so that there are more of them.
+// a time, ours a slab or several, so that there are more of them.
 func bufferTable(g *grid) (string, error) {
 	var text strings.Builder
 	said := map[string][2]string{"8 MB": {"0.247 %", "21 ms"}, "32 MB": {"0.247 %", "21 ms"}, "64 MB": {"0.035 %", "25 ms"}, "128 MB": {"0.12 %", "73 ms"}, "256 MB": {"not tested", "–"}, "512 MB": {"0.12 %", "500 ms"}}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/bench/internal/rollwaybin"
 )
 
 // Settings say how servers are put under load.
@@ -79,7 +80,7 @@ func (s Settings) build() (dir, program string, err error) {
 	if dir, err = os.MkdirTemp(s.Dir, "bench-ingest-"); err != nil {
 		return "", "", err
 	}
-	if program, err = buildRollway(dir); err != nil {
+	if program, err = rollwaybin.Build(dir); err != nil {
 		os.RemoveAll(dir)
 	}
 	return dir, program, err

@@ -8,18 +8,44 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/bench/internal/rollwaybin"
+	"github.com/rollway/rollway/internal/needs"
 )
 
 // TestMain lets the test binary be the children.
 func TestMain(m *testing.M) {
 	Main()
-	os.Exit(m.Run())
+	dir, err := os.MkdirTemp("", "bench-ingest-test-")
+	if err != nil {
+		panic(err)
+	}
+	rollwayProgram = sync.OnceValues(func() (string, error) { return rollwaybin.Build(dir) })
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// rollwayProgram builds the collector's program for all tests.
+var rollwayProgram func() (string, error)
+
+// ownProgram returns the collector's program to a test that puts it under load.
+func ownProgram(t *testing.T) string {
+	t.Helper()
+	if missing != "" {
+		t.Skip("this needs ", missing)
+	}
+	program, err := rollwayProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
 }
 
 func TestAnswers(t *testing.T) {
@@ -99,6 +125,7 @@ func TestGenerate(t *testing.T) {
 // TestGenerateSilence: requests that get no answer count as errors, with the
 // time they have waited, and those behind them as not sent.
 func TestGenerateSilence(t *testing.T) {
+	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -141,17 +168,12 @@ func TestLookUp(t *testing.T) {
 
 // TestEverything: a short measurement of everything gives tables and a picture.
 func TestEverything(t *testing.T) {
-	if missing != "" {
-		t.Skip("this needs ", missing)
-	}
-	dir := t.TempDir()
+	needs.Nightly(t, needs.Bench, "it measures for real, if briefly")
+	t.Parallel()
+	program, dir := ownProgram(t), t.TempDir()
 	r := &Results{Results: *measure.NewResults(Kind, 1)}
 	var err error
 	if r.Samples, err = measure.Measure(t.Output(), measure.Plan{Rounds: 1, Ops: 20}, Subjects(dir)); err != nil {
-		t.Fatal(err)
-	}
-	program, err := buildRollway(dir)
-	if err != nil {
 		t.Fatal(err)
 	}
 	for _, l := range Loads() {

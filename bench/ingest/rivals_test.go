@@ -20,17 +20,12 @@ import (
 // store have every event once. Rivals have to be in the cache, or are fetched
 // if nothing may be skipped.
 func TestRivals(t *testing.T) {
-	if missing != "" {
-		t.Skip("this needs ", missing)
-	}
-	dir := t.TempDir()
-	own, err := buildRollway(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	needs.Nightly(t, needs.Engines, "rivals are fetched or built")
+	own, dir := ownProgram(t), t.TempDir()
 	for _, name := range Rivals() {
 		t.Run(name, func(t *testing.T) {
 			program := own
+			var err error
 			if rival, is := rivalOf(name); is {
 				if program, err = rival.path(needs.All()); err != nil {
 					needs.Missing(t, err.Error())

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/internal/needs"
 )
 
 // TestSaturate counts each answer once, and a refusal as an error that ends
@@ -37,14 +38,9 @@ func TestSaturate(t *testing.T) {
 // TestSaturation saturates ours by each door, for a moment, and finds what it
 // acknowledged.
 func TestSaturation(t *testing.T) {
-	if missing != "" {
-		t.Skip("this needs ", missing)
-	}
-	dir := t.TempDir()
-	own, err := buildRollway(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	needs.Nightly(t, needs.Bench, "it measures for real, if briefly")
+	t.Parallel()
+	own, dir := ownProgram(t), t.TempDir()
 	var list []Saturation
 	for _, d := range saturatedDoors() {
 		one, err := measureSaturation(Buffered, own, filepath.Join(dir, strings.ReplaceAll(string(d), "/", "-")), load{

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -108,20 +107,4 @@ func (s *server) metrics() (gc, heap float64, err error) {
 		return 0, 0, fmt.Errorf("%s does not tell %d of the figures needed", s.addr, len(left))
 	}
 	return gc, heap, nil
-}
-
-// buildRollway builds the program from the tree into dir. It is run in a folder
-// of the module bench, which knows where the collector's is.
-func buildRollway(dir string) (string, error) {
-	module, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/rollway/rollway/collector").Output()
-	if err != nil {
-		return "", fmt.Errorf("find the module of rollway: %w", err)
-	}
-	program := filepath.Join(dir, "rollway")
-	cmd := exec.Command("go", "build", "-o", program, "./cmd/rollway")
-	cmd.Dir = strings.TrimSpace(string(module))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build rollway: %w: %s", err, out)
-	}
-	return program, nil
 }

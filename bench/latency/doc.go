@@ -11,6 +11,7 @@ package latency
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/adler32"
@@ -21,7 +22,7 @@ import (
 
 	"github.com/phuslu/log"
 	"github.com/rollway/rollway/bench/writers"
-	"github.com/rollway/rollway/shard"
+	"github.com/rollway/rollway/internal/plan"
 	"github.com/rollway/rollway/slab"
 	"github.com/rs/zerolog/diode"
 	"go.uber.org/zap/zapcore"
@@ -72,11 +73,11 @@ func Mode(producers int) string {
 }
 
 // Scenarios lists what is measured. At the higher rate our writer has the
-// slabs that slab.Plan chooses for the lines and the stalls there are; a Write
+// slabs that package plan chooses for the lines and the stalls there are; a Write
 // of the destination takes some 10 µs, and the planner is told 1 ms.
 func Scenarios() ([]Scenario, error) {
 	const fastRate = 50_000
-	planned, err := slab.Plan(slab.Workload{
+	planned, err := plan.Choose(plan.Workload{
 		Rate: fastRate, LineSize: lineBytes, LineSizeP99: lineBytes, WriteLatency: time.Millisecond, Spike: stall,
 	})
 	if err != nil {
@@ -91,7 +92,8 @@ func Scenarios() ([]Scenario, error) {
 		slow.Writers = append(slow.Writers, Writer{Name: "slab persisted 8 × 64 KiB", Own: true, Open: openPersisted(slab.Options{})})
 	}
 	slow.Writers = append(slow.Writers,
-		Writer{Name: "shard 2 × 64 MiB", Own: true, Open: openShard},
+		Writer{Name: "slab, 4 shards, 8 × 16 MiB", Own: true,
+			Open: openSlab(slab.Options{Shards: 4, SlabSize: 16 << 20, SlabCount: 8, Full: slab.Drop})},
 		Writer{Name: "slab design as published 8 × 64 KiB", Open: openPublished},
 		Writer{Name: "zap BufferedWriteSyncer 256 KiB", Open: openZap},
 		Writer{Name: "mutex + bufio 64 KiB", Open: openBufio},
@@ -115,7 +117,9 @@ func Scenarios() ([]Scenario, error) {
 	return []Scenario{slow, fast}, nil
 }
 
+// openSlab opens a Writer that blocks, or that does what o says.
 func openSlab(o slab.Options) func(io.Writer) (io.Writer, func() error, func() uint64, error) {
+	o.Full = cmp.Or(o.Full, slab.Block)
 	return func(dst io.Writer) (io.Writer, func() error, func() uint64, error) {
 		w, err := slab.New(dst, o)
 		if err != nil {
@@ -133,14 +137,6 @@ func openPersisted(o slab.Options) func(io.Writer) (io.Writer, func() error, fun
 		}
 		return w, w.Close, nil, nil
 	}
-}
-
-func openShard(dst io.Writer) (io.Writer, func() error, func() uint64, error) {
-	w, err := shard.New(dst, shard.Options{FlushInterval: 100 * time.Millisecond})
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	return w, w.Close, func() uint64 { return w.Stats().Dropped.Total() }, nil
 }
 
 func openPublished(dst io.Writer) (io.Writer, func() error, func() uint64, error) {

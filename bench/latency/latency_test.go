@@ -7,6 +7,7 @@ import (
 
 	"github.com/rollway/rollway/bench/internal/lines"
 	"github.com/rollway/rollway/bench/internal/pace"
+	"github.com/rollway/rollway/internal/needs"
 )
 
 // TestEveryWriterRuns: that lines arrive in form and order is checked by run
@@ -16,9 +17,10 @@ func TestEveryWriterRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	raced := needs.Race(t, "a rival has races of its own")
 	for i := range scenarios {
 		scenarios[i].Rate = 2000
-		if raceEnabled { // AsyncWriter sets itself up without a lock
+		if raced { // AsyncWriter sets itself up without a lock
 			scenarios[i].Writers = withoutPhuslu(scenarios[i].Writers)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 // order, and as far as the folder was fsynced for certain. Files and names do not
 // wait for each other.
 type drive struct {
-	files map[*file]*content
-	names []map[string]*file // since the last fsync of the folder, which was names[0]
+	files map[*inode]*content
+	names []map[string]*inode // since the last fsync of the folder, which was names[0]
 	safe  map[int]int
 }
 
@@ -24,10 +24,10 @@ type content struct {
 }
 
 func newDrive() *drive {
-	return &drive{files: map[*file]*content{}, names: []map[string]*file{{}}}
+	return &drive{files: map[*inode]*content{}, names: []map[string]*inode{{}}}
 }
 
-func (d *drive) of(f *file) *content {
+func (d *drive) of(f *inode) *content {
 	c := d.files[f]
 	if c == nil {
 		c = &content{}
@@ -117,7 +117,7 @@ func partOf(rnd *rand.Rand, b []byte, o op, keep float64) []byte {
 	return b
 }
 
-func (d *drive) state(names map[string]*file, pick func(*content) []byte) map[string][]byte {
+func (d *drive) state(names map[string]*inode, pick func(*content) []byte) map[string][]byte {
 	s := map[string][]byte{}
 	for name, f := range names {
 		s[name] = pick(d.of(f))

@@ -5,147 +5,145 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/framed"
-	"github.com/rollway/rollway/shard"
+	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/internal/direct"
+	"github.com/rollway/rollway/internal/needs"
 )
 
 var seedFlag = flag.Uint64("seed", 0, "replay the random choice with this seed")
 
-const (
-	goroutines = 3
-	rounds     = 24
-	perRound   = 6
+const goroutines = 3
+
+// A load is rounds of writes; each has a buffer of so many lines of each
+// goroutine.
+type load struct {
+	rounds   int
+	perRound [goroutines]int
+}
+
+var (
+	small = load{24, [...]int{6, 6, 6}}
+	large = load{3, [...]int{6, 7000, 6}} // 8 MiB, which Direct writes where they are on FUSE
 )
 
-// The power fails at any moment: what a Sync, or a Flush with SyncEach, has said
-// to be safe is there, nothing that was not given is read as a record, and the
-// next Open goes on behind what is left.
+// The power fails at any moment: what a Sync, or a write with SyncEachWrite, has
+// said to be safe is there, nothing that was not given is read as a line, and the
+// next Open goes on after what is left.
 func TestPowerCut(t *testing.T) {
-	seed := chosenSeed()
+	needs.NoRace(t, "it takes five times as long, and looks at the disk only")
+	seed := rand.Uint64()
+	if *seedFlag != 0 {
+		seed = *seedFlag
+	}
 	for _, c := range []struct {
 		name string
-		file shard.FileOptions
+		load load
+		o    file.Options
 	}{
-		{"lines", shard.FileOptions{}},
-		{"lines, fsync after each write", shard.FileOptions{Sync: shard.SyncEach, MaxSize: 150 << 10}},
-		{"lines, rotated", shard.FileOptions{MaxSize: 150 << 10, Sync: shard.SyncInterval, SyncEvery: time.Millisecond}},
-		{"lines, Direct", shard.FileOptions{Mode: shard.Direct, MaxSize: 150 << 10}},
-		{"framed", shard.FileOptions{Framed: true}},
-		{"framed, fsync after each write, used again", shard.FileOptions{Framed: true, Sync: shard.SyncEach, MaxSize: 100 << 10, Keep: 2}},
-		{"framed, used again", shard.FileOptions{Framed: true, Sync: shard.SyncInterval, SyncEvery: time.Millisecond, MaxSize: 100 << 10, Keep: 2}},
-		{"framed, Direct", shard.FileOptions{Framed: true, Mode: shard.Direct, MaxSize: 100 << 10}},
+		{"Buffered", small, file.Options{}},
+		{"Buffered, fsync after each write", small, file.Options{Sync: file.SyncEachWrite, MaxSize: 150 << 10}},
+		{"Buffered, rotated", small, file.Options{MaxSize: 150 << 10, Sync: file.SyncInterval, SyncEvery: time.Millisecond}},
+		{"Direct", small, file.Options{Mode: file.Direct, MaxSize: 150 << 10}},
+		{"Direct, fsync after each write", small, file.Options{Mode: file.Direct, Sync: file.SyncEachWrite}},
+		{"Direct, in place", large, file.Options{Mode: file.Direct}},
+		{"Direct, in place, rotated", large, file.Options{Mode: file.Direct, Sync: file.SyncEachWrite, MaxSize: 12 << 20}},
+		{"Direct, in place, by interval", large, file.Options{Mode: file.Direct, Sync: file.SyncInterval, SyncEvery: time.Millisecond, MaxSize: 12 << 20}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o := options(c.file)
-			replay(t, seed, o, recordOps(t, o))
+			c.o.CloseTimeout = time.Minute
+			replay(t, seed, c.load, c.o, recordOps(t, c.load, c.o))
 		})
 	}
 }
 
-func chosenSeed() uint64 {
-	if *seedFlag != 0 {
-		return *seedFlag
-	}
-	return rand.Uint64()
-}
-
-func options(file shard.FileOptions) shard.Options {
-	return shard.Options{BufferSize: 128 << 10, Shards: 2, Full: shard.Block, FlushInterval: time.Millisecond, StallAfter: time.Minute, CloseTimeout: time.Minute, File: file}
-}
-
-// replay has the power fail at each fsync of ops and between, and a Writer with
-// o go on.
-func replay(t *testing.T, seed uint64, o shard.Options, ops []op) {
+// replay has the power fail at each fsync of ops and between, and a File with o go
+// on.
+func replay(t *testing.T, seed uint64, l load, o file.Options, ops []op) {
 	t.Helper()
 	rnd, d, states, syncs := rand.New(rand.NewPCG(seed, 1)), newDrive(), 0, 0
 	for i, op := range ops {
 		atSync := op.kind == opSync || op.kind == opSyncFolder
 		if atSync && d.dirty() { // the moment before it has an effect
-			states += try(t, d, o, d.least(), d.most(), d.some(rnd), d.some(rnd))
+			states += try(t, d, l, o, d.least(), d.most(), d.some(rnd), d.some(rnd))
 			syncs++
 		}
 		d.apply(op)
 		if !atSync && op.kind != opTell && i%7 == 0 {
-			states += try(t, d, o, d.some(rnd))
+			states += try(t, d, l, o, d.some(rnd))
 		}
 		if t.Failed() {
 			t.Fatalf("at operation %d of %d, kind %d; repeat with -args -seed %d", i, len(ops), op.kind, seed)
 		}
 	}
-	try(t, d, o, d.least(), d.most())
+	try(t, d, l, o, d.least(), d.most())
 	t.Logf("%d operations, %d syncs, %d states", len(ops), syncs, states)
-	if d.safe[0] < rounds*perRound || states < 25 || syncs < rounds/3 {
-		t.Errorf("%d records safe: this tests little", d.safe[0])
+	if d.safe[0] < l.rounds*l.perRound[0] || states < 10 || syncs < l.rounds/3 {
+		t.Errorf("%d lines safe: this tests little", d.safe[0])
 	}
 }
 
-// recordOps has a Writer write, and returns what that did to the disk.
-func recordOps(t *testing.T, o shard.Options) []op {
+// recordOps has a File write, and returns what that did to the disk.
+func recordOps(t *testing.T, l load, o file.Options) []op {
 	t.Helper()
 	r, dir, end := mount(t)
 	defer end()
-	o.OnError = func(err error) {
-		if !strings.Contains(err.Error(), "is written Buffered, not") {
-			t.Errorf("OnError: %v", err)
-		}
-	}
-	w, err := shard.Open(filepath.Join(dir, "log"), o)
+	o.OnError = func(err error) { t.Errorf("OnError: %v", err) }
+	f, err := file.Open(filepath.Join(dir, "log"), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close() // a test that fails would leave the mount otherwise
-	for round := range rounds {
-		give(t, w, round*perRound)
-		if err := w.Flush(t.Context()); err != nil {
+	defer f.Close() // a test that fails would leave the mount otherwise
+	set, err := direct.NewMemorySet(goroutines, slices.Max(l.perRound[:])*2600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Free()
+	for round := range l.rounds {
+		var bufs [][]byte
+		lines := 0
+		for g := range goroutines {
+			b := set.Bytes(g)[:0]
+			for i := round * l.perRound[g]; i < (round+1)*l.perRound[g]; i++ {
+				b = append(append(b, numbered(g, i)...), '\n')
+			}
+			lines += l.perRound[g]
+			bufs = append(bufs, b)
+		}
+		if _, err := f.WriteBuffers(bufs, uint64(lines)); err != nil {
 			t.Fatal(err)
 		}
-		if o.File.Sync != shard.SyncEach {
-			if round%3 > 0 { // several flushes deep
+		if o.Sync != file.SyncEachWrite {
+			if round%3 > 0 { // several writes deep
 				continue
 			}
-			if err := w.Sync(); err != nil {
+			if err := f.Sync(); err != nil {
 				t.Fatal(err)
 			}
 		}
-		r.tellAll((round + 1) * perRound)
+		r.tellAll(l, round+1)
 	}
-	if err := errors.Join(w.Sync(), w.Close()); err != nil {
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		t.Fatal(err)
 	}
-	r.tellAll(rounds * perRound)
+	r.tellAll(l, l.rounds)
+	if s := f.Stats(); s.Mode != o.Mode || (l == large) != (s.PaddedBytes > 0) {
+		t.Errorf("Stats %+v: this tests little", s)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.ops
 }
 
-// give logs a round of records of each goroutine, numbered from first on.
-func give(t *testing.T, w *shard.Writer, first int) {
-	t.Helper()
-	var all sync.WaitGroup
-	for g := range goroutines {
-		all.Go(func() {
-			for i := first; i < first+perRound; i++ {
-				if err := w.LogBytes(numbered(g, i)); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	all.Wait()
-}
-
-// numbered is a record that is all determined by its goroutine and number.
+// numbered is a line, without its end, that is all determined by its goroutine and
+// number.
 func numbered(g, i int) []byte {
 	b := fmt.Appendf(nil, "%d %d ", g, i)
 	for k := range (g*7919 + i*104729) % 2500 {
@@ -154,15 +152,23 @@ func numbered(g, i int) []byte {
 	return append(b, '.')
 }
 
-// afterwards is the number of the first record that is written after a cut.
+// afterwards is the number of the first line that is written after a cut.
 const afterwards = 1_000_000
 
+// inMemory is a folder in memory, if there is one.
+var inMemory = func() string {
+	if _, err := os.Stat("/dev/shm"); err != nil {
+		return ""
+	}
+	return "/dev/shm"
+}()
+
 // try makes each state a folder, reads it, opens it, writes on, and reads again.
-func try(t *testing.T, d *drive, o shard.Options, states ...map[string][]byte) int {
+func try(t *testing.T, d *drive, l load, o file.Options, states ...map[string][]byte) int {
 	t.Helper()
 	for _, s := range states {
-		checkState(t, d, o, s, "as it is", false)
-		dir, err := os.MkdirTemp("", "powercut")
+		checkState(t, d, s, "as it is", false)
+		dir, err := os.MkdirTemp(inMemory, "powercut")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,14 +178,19 @@ func try(t *testing.T, d *drive, o shard.Options, states ...map[string][]byte) i
 			}
 		}
 		on := o
-		on.File.Keep = 0 // which would take old files away
-		on.File.Sync = shard.SyncNever
-		w, err := shard.Open(filepath.Join(dir, "log"), on)
+		on.Sync = file.SyncNever
+		f, err := file.Open(filepath.Join(dir, "log"), on)
 		if err != nil {
 			t.Fatalf("Open after the cut: %v; %v", err, sizes(s))
 		}
-		give(t, w, afterwards)
-		if err := w.Close(); err != nil {
+		for g := range goroutines {
+			for i := range small.perRound[g] {
+				if _, err := f.Write(append(numbered(g, afterwards+i), '\n')); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if err := f.Close(); err != nil {
 			t.Errorf("Close after the cut: %v", err)
 		}
 		after := map[string][]byte{}
@@ -191,7 +202,7 @@ func try(t *testing.T, d *drive, o shard.Options, states ...map[string][]byte) i
 		if err := errors.Join(err, os.RemoveAll(dir)); err != nil {
 			t.Fatal(err)
 		}
-		checkState(t, d, o, after, "opened again", true)
+		checkState(t, d, after, "opened again", true)
 	}
 	return len(states)
 }
@@ -203,44 +214,30 @@ func sizes(s map[string][]byte) (all []string) {
 	return all
 }
 
-// checkState wants all that is safe, but for what was in files that are removed
-// or used again, oldest first; and nothing that was not given.
-func checkState(t *testing.T, d *drive, o shard.Options, s map[string][]byte, when string, on bool) {
+// checkState wants all that is safe, and nothing that was not given.
+func checkState(t *testing.T, d *drive, s map[string][]byte, when string, on bool) {
 	t.Helper()
 	found := map[[2]int]int{}
 	damaged := 0
-	for name, data := range s {
-		if o.File.Framed {
-			readFramed(t, name, data, found)
-		} else {
-			damaged += readLines(data, found)
-		}
+	for _, data := range s {
+		damaged += readLines(data, found)
 	}
 	for g := range goroutines {
-		first := 0
-		if o.File.Keep > 0 {
-			for first < d.safe[g] && found[[2]int{g, first}] == 0 {
-				first++
-			}
-			if d.safe[g] > 0 && first >= d.safe[g] {
-				t.Errorf("%s: goroutine %d has nothing left of %d that are safe", when, g, d.safe[g])
-			}
-		}
-		for i := first; i < d.safe[g]; i++ {
+		for i := range d.safe[g] {
 			if found[[2]int{g, i}] == 0 {
-				t.Errorf("%s: record %d of goroutine %d is lost, %d are safe, %d damaged; %v", when, i, g, d.safe[g], damaged, sizes(s))
+				t.Errorf("%s: line %d of goroutine %d is lost, %d are safe, %d damaged; %v", when, i, g, d.safe[g], damaged, sizes(s))
 				return
 			}
 		}
-		for i := afterwards; on && i < afterwards+perRound; i++ {
+		for i := afterwards; on && i < afterwards+small.perRound[g]; i++ {
 			if found[[2]int{g, i}] != 1 {
-				t.Errorf("%s: record %d of goroutine %d, written after the cut, is there %d times", when, i-afterwards, g, found[[2]int{g, i}])
+				t.Errorf("%s: line %d of goroutine %d, written after the cut, is there %d times", when, i-afterwards, g, found[[2]int{g, i}])
 			}
 		}
 	}
 	for key, n := range found {
 		if n > 1 {
-			t.Errorf("%s: record %v is there %d times", when, key, n)
+			t.Errorf("%s: line %v is there %d times", when, key, n)
 		}
 	}
 	if damaged > 0 && !d.dirty() {
@@ -248,7 +245,7 @@ func checkState(t *testing.T, d *drive, o shard.Options, s map[string][]byte, wh
 	}
 }
 
-// parse returns which record text is. It reports false for what was not given.
+// parse returns which line text is. It reports false for what was not given.
 func parse(text []byte) (key [2]int, ok bool) {
 	if _, err := fmt.Sscanf(string(text[:min(len(text), 30)]), "%d %d ", &key[0], &key[1]); err != nil {
 		return key, false
@@ -256,7 +253,7 @@ func parse(text []byte) (key [2]int, ok bool) {
 	return key, bytes.Equal(text, numbered(key[0], key[1]))
 }
 
-// readLines notes the whole records, and counts lines that are none.
+// readLines notes the whole lines, and counts lines that are none.
 func readLines(data []byte, found map[[2]int]int) (damaged int) {
 	for line := range bytes.Lines(data) {
 		text := bytes.TrimRight(line, " \n")
@@ -270,30 +267,4 @@ func readLines(data []byte, found map[[2]int]int) (damaged int) {
 		}
 	}
 	return damaged
-}
-
-// readFramed notes the records; what is delivered was given.
-func readFramed(t *testing.T, name string, data []byte, found map[[2]int]int) {
-	t.Helper()
-	r, err := framed.NewReader(bytes.NewReader(data), int64(len(data)), framed.Options{})
-	if errors.Is(err, framed.ErrNotSegment) {
-		return // its header never came
-	}
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	for {
-		rec, err := r.Next()
-		if err == io.EOF {
-			return
-		}
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		key, ok := parse(rec.Data)
-		if !ok {
-			t.Errorf("%s delivers %.60q, which was not given", name, rec.Data)
-		}
-		found[key]++
-	}
 }

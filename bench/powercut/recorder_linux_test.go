@@ -28,18 +28,18 @@ const (
 // An op is one change of the disk.
 type op struct {
 	kind  kind
-	file  *file
+	file  *inode
 	at    int64 // of a write; the size of a cut
 	data  []byte
-	names map[string]*file // of the folder, from here on
-	tell  map[int]int      // of opTell: records of each goroutine that are safe
+	names map[string]*inode // of the folder, from here on
+	tell  map[int]int       // of opTell: records of each goroutine that are safe
 }
 
 // A recorder is a file system of one folder in memory that notes each op.
 type recorder struct {
 	fs.Inode
 	mu    sync.Mutex
-	names map[string]*file
+	names map[string]*inode
 	ops   []op
 }
 
@@ -49,19 +49,19 @@ var (
 	_ fs.NodeUnlinker = (*recorder)(nil)
 	_ fs.NodeFsyncer  = (*recorder)(nil)
 
-	_ fs.NodeOpener    = (*file)(nil)
-	_ fs.NodeReader    = (*file)(nil)
-	_ fs.NodeWriter    = (*file)(nil)
-	_ fs.NodeGetattrer = (*file)(nil)
-	_ fs.NodeSetattrer = (*file)(nil)
-	_ fs.NodeAllocater = (*file)(nil)
-	_ fs.NodeFsyncer   = (*file)(nil)
+	_ fs.NodeOpener    = (*inode)(nil)
+	_ fs.NodeReader    = (*inode)(nil)
+	_ fs.NodeWriter    = (*inode)(nil)
+	_ fs.NodeGetattrer = (*inode)(nil)
+	_ fs.NodeSetattrer = (*inode)(nil)
+	_ fs.NodeAllocater = (*inode)(nil)
+	_ fs.NodeFsyncer   = (*inode)(nil)
 )
 
 // mount returns a recorder and the folder where it is.
 func mount(t *testing.T) (r *recorder, dir string, end func()) {
 	t.Helper()
-	r, dir = &recorder{names: map[string]*file{}}, t.TempDir()
+	r, dir = &recorder{names: map[string]*inode{}}, t.TempDir()
 	o := &fs.Options{MountOptions: fuse.MountOptions{DirectMountStrict: true, FsName: "recorder", MaxWrite: 1 << 20}}
 	server, err := fs.Mount(dir, r, o)
 	if err != nil {
@@ -78,18 +78,18 @@ func (r *recorder) note(o op) { r.ops = append(r.ops, o) } // r.mu is held
 
 // named notes the names that there are now; r.mu is held.
 func (r *recorder) named() {
-	m := make(map[string]*file, len(r.names))
+	m := make(map[string]*inode, len(r.names))
 	for name, f := range r.names {
 		m[name] = f
 	}
 	r.note(op{kind: opNames, names: m})
 }
 
-// tellAll notes that n records of each goroutine are safe.
-func (r *recorder) tellAll(n int) {
+// tellAll notes that so many rounds are safe.
+func (r *recorder) tellAll(l load, rounds int) {
 	safe := map[int]int{}
 	for g := range goroutines {
-		safe[g] = n
+		safe[g] = rounds * l.perRound[g]
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,7 +99,7 @@ func (r *recorder) tellAll(n int) {
 func (r *recorder) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	f := &file{r: r, mode: mode}
+	f := &inode{r: r, mode: mode}
 	r.names[name] = f
 	r.named()
 	out.Mode = mode
@@ -135,18 +135,18 @@ func (r *recorder) Fsync(context.Context, fs.FileHandle, uint32) syscall.Errno {
 }
 
 // A file of the recorder. r.mu guards it.
-type file struct {
+type inode struct {
 	fs.Inode
 	r    *recorder
 	mode uint32
 	data []byte
 }
 
-func (f *file) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Errno) {
+func (f *inode) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Errno) {
 	return nil, 0, 0
 }
 
-func (f *file) Read(_ context.Context, _ fs.FileHandle, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+func (f *inode) Read(_ context.Context, _ fs.FileHandle, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
 	f.r.mu.Lock()
 	defer f.r.mu.Unlock()
 	if off > int64(len(f.data)) {
@@ -155,7 +155,7 @@ func (f *file) Read(_ context.Context, _ fs.FileHandle, dest []byte, off int64) 
 	return fuse.ReadResultData(slices.Clone(f.data[off:min(off+int64(len(dest)), int64(len(f.data)))])), 0
 }
 
-func (f *file) Write(_ context.Context, _ fs.FileHandle, data []byte, off int64) (uint32, syscall.Errno) {
+func (f *inode) Write(_ context.Context, _ fs.FileHandle, data []byte, off int64) (uint32, syscall.Errno) {
 	f.r.mu.Lock()
 	defer f.r.mu.Unlock()
 	data = slices.Clone(data)
@@ -164,14 +164,14 @@ func (f *file) Write(_ context.Context, _ fs.FileHandle, data []byte, off int64)
 	return uint32(len(data)), 0
 }
 
-func (f *file) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+func (f *inode) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
 	f.r.mu.Lock()
 	defer f.r.mu.Unlock()
 	out.Mode, out.Size, out.Nlink = f.mode, uint64(len(f.data)), 1
 	return 0
 }
 
-func (f *file) Setattr(_ context.Context, _ fs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
+func (f *inode) Setattr(_ context.Context, _ fs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
 	f.r.mu.Lock()
 	defer f.r.mu.Unlock()
 	if size, ok := in.GetSize(); ok && int(size) != len(f.data) {
@@ -182,7 +182,7 @@ func (f *file) Setattr(_ context.Context, _ fs.FileHandle, in *fuse.SetAttrIn, o
 	return 0
 }
 
-func (f *file) Allocate(_ context.Context, _ fs.FileHandle, _, _ uint64, mode uint32) syscall.Errno {
+func (f *inode) Allocate(_ context.Context, _ fs.FileHandle, _, _ uint64, mode uint32) syscall.Errno {
 	const keepSize = 1
 	if mode != keepSize {
 		return syscall.EOPNOTSUPP
@@ -193,7 +193,7 @@ func (f *file) Allocate(_ context.Context, _ fs.FileHandle, _, _ uint64, mode ui
 	return 0
 }
 
-func (f *file) Fsync(context.Context, fs.FileHandle, uint32) syscall.Errno {
+func (f *inode) Fsync(context.Context, fs.FileHandle, uint32) syscall.Errno {
 	f.r.mu.Lock()
 	defer f.r.mu.Unlock()
 	f.r.note(op{kind: opSync, file: f})

@@ -40,6 +40,7 @@ func testRig(t *testing.T) *rig {
 // TestContenders sends bytes through every relay that this machine has, checks
 // that it passes the end of an upload on, and looks at its process.
 func TestContenders(t *testing.T) {
+	needs.Nightly(t, needs.Bench, "it measures for real, if briefly")
 	r := testRig(t)
 	for _, c := range contenders() {
 		for _, tls := range []bool{false, true} {

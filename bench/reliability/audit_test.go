@@ -96,7 +96,7 @@ func TestUnexpectedNotices(t *testing.T) {
 		"nothing done":    func(t *Try) { t.Acked = 0 },
 		"kill, heap":      func(t *Try) { *t = killed; t.Writer, t.Silent = Heap, slabLines+1 },
 		"kill, persisted": func(t *Try) { *t = killed; t.Writer, t.Silent = Persisted, 1 },
-		"kill, shard":     func(t *Try) { *t = killed; t.Silent = shardLines + 1 },
+		"kill, shards":    func(t *Try) { *t = killed; t.Silent = shardLines + 1 },
 		"kill, direct":    func(t *Try) { t.Fault, t.Writer, t.Silent = killInWrite, Direct, 1 },
 		"no ledger":       with(),
 		"a sum":           with(Ledger{Accepted: 100, Written: 99}),

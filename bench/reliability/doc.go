@@ -130,8 +130,8 @@ func (w Writer) meets(f Fault) bool {
 const (
 	Heap        = "slab"
 	Persisted   = "slab persisted"
-	Sharded     = "shard"
-	ShardDirect = "shard, direct I/O"
+	Sharded     = "slab, 4 shards"
+	ShardDirect = "slab, 4 shards, direct I/O"
 	Direct      = "file, direct"
 )
 

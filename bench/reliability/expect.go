@@ -10,12 +10,13 @@ import (
 // options: the most that SIGKILL can take from one whose slabs are on the heap.
 const slabLines = 8 * 64 << 10 / lineBytes
 
-// shardBuffer is shard.Options.BufferSize here, the least that is meant for
-// production, in bytes. There are two sets of buffers of that size, so
-// shardLines is the most that SIGKILL can take from a shard.Writer.
+// The slabs of a slab.Writer with several shards here: large ones, as for direct
+// I/O. shardLines is how many lines fit them.
 const (
-	shardBuffer = 8 << 20
-	shardLines  = 2 * shardBuffer / lineBytes
+	shards        = 4
+	shardSlabSize = 2 << 20
+	shardSlabs    = 2 * shards
+	shardLines    = shardSlabs * shardSlabSize / lineBytes
 )
 
 // Unexpected says how the outcome differs from what our own writers promise:
@@ -23,8 +24,8 @@ const (
 //   - every acknowledged line is in the file once, whole and in order, or, if
 //     the destination never works again, counted as dropped;
 //   - no call hangs, and the writer works again when the fault is over;
-//   - SIGKILL takes no more than the buffers hold from a slab.Writer on the heap
-//     or a shard.Writer, and nothing from one with mapped slabs or a file.File;
+//   - SIGKILL takes no more lines than fit the slabs of a slab.Writer, and none
+//     from one with slabs in a file or from a file.File;
 //   - the file has no line that a Write has refused;
 //   - what the writer has counted agrees with all that: see balance.
 //

@@ -23,6 +23,7 @@ func settings(t *testing.T) Settings {
 // TestOwnWriters puts each of our writers through each fault and holds the
 // outcome against what it promises.
 func TestOwnWriters(t *testing.T) {
+	kills := needs.Rounds(t, needs.Kills, 3, 30)
 	for _, f := range Faults() {
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
@@ -30,11 +31,12 @@ func TestOwnWriters(t *testing.T) {
 				needs.Missing(t, what)
 			}
 			s := settings(t)
-			s.Faults = []Fault{f}
+			s.Faults, s.Kills = []Fault{f}, kills
+			raced := needs.Race(t, "slabs are on the heap under the race detector")
 			for _, w := range Writers() {
 				// Under the race detector, which does not see mapped memory, a
 				// slab.Writer keeps its slabs on the heap.
-				if w.Own && !(raceEnabled && f.Kills && w.Name == Persisted) {
+				if w.Own && !(raced && f.Kills && w.Name == Persisted) {
 					s.Writers = append(s.Writers, w)
 				}
 			}
@@ -54,9 +56,7 @@ func TestOwnWriters(t *testing.T) {
 // TestTheKitNotices: rivals that are known to lose, tear, hang and die do so
 // here. If they did not, the kit would find nothing in ours either.
 func TestTheKitNotices(t *testing.T) {
-	if raceEnabled {
-		t.Skip("rivals have races of their own; the run without the detector has this test")
-	}
+	needs.NoRace(t, "rivals have races of their own")
 	for name, c := range map[string]struct {
 		fault, writer string
 		noticed       func(Try) bool

@@ -19,9 +19,9 @@ func series(path string) ([]string, error) {
 	return append(names, path), nil
 }
 
-// readSeries returns what the series holds. With padded, the white space is
-// taken away that shard's direct I/O fills blocks with: spaces before a line
-// end and blank lines.
+// readSeries returns what the series holds. With padded, it leaves out the white
+// space with which direct I/O of large slabs fills blocks: spaces before a line end
+// and blank lines.
 func readSeries(path string, padded bool) ([]byte, error) {
 	names, err := series(path)
 	if err != nil {

@@ -3,6 +3,7 @@ package reliability
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,7 +15,6 @@ import (
 	"github.com/phuslu/log"
 	"github.com/rollway/rollway/bench/writers"
 	"github.com/rollway/rollway/file"
-	"github.com/rollway/rollway/shard"
 	"github.com/rollway/rollway/slab"
 	"github.com/rs/zerolog/diode"
 	"go.uber.org/zap/zapcore"
@@ -41,19 +41,19 @@ func Writers() []Writer {
 }
 
 // canWriteDirect reports whether the file system for temporary files takes
-// direct I/O. Where it does not, a shard.Writer writes as others do.
+// direct I/O. Where it does not, a file.File writes as others do.
 func canWriteDirect() bool {
 	dir, err := os.MkdirTemp("", "rollway-reliability-")
 	if err != nil {
 		return false
 	}
 	defer os.RemoveAll(dir)
-	w, err := shard.Open(filepath.Join(dir, "log"), shard.Options{BufferSize: shardBuffer, Direct: true})
+	f, err := file.Open(filepath.Join(dir, "log"), file.Options{Mode: file.Direct})
 	if err != nil {
 		return false
 	}
-	defer w.Close()
-	return w.Stats().File.Mode == shard.Direct
+	defer f.Close()
+	return f.Stats().Mode == file.Direct
 }
 
 // A subject is a writer at work.
@@ -75,10 +75,8 @@ type destination interface {
 // its file by itself.
 func open(j *job, dst destination) (subject, error) {
 	switch j.Subject {
-	case Heap, Persisted:
+	case Heap, Persisted, Sharded, ShardDirect:
 		return openSlab(j, dst)
-	case Sharded, ShardDirect:
-		return openShard(j, dst)
 	case Direct:
 		return subject{Writer: dst, sync: dst.Sync, close: dst.Close}, nil
 	case "zap BufferedWriteSyncer": // closes nothing: its owner does
@@ -113,9 +111,19 @@ func (j *job) closeTimeout() time.Duration {
 }
 
 func openSlab(j *job, dst destination) (subject, error) {
-	o := slab.Options{CloseDestination: true, CloseTimeout: j.closeTimeout()}
-	if j.Subject == Persisted {
+	o := slab.Options{Full: slab.Block, CloseTimeout: j.closeTimeout()}
+	switch j.Subject {
+	case Persisted:
 		o.Persist = j.Slabs
+	case ShardDirect:
+		f, err := openDirect(j)
+		if err != nil {
+			return subject{}, err
+		}
+		dst = f
+		fallthrough
+	case Sharded:
+		o.Full, o.Shards, o.SlabSize, o.SlabCount = slab.Drop, shards, shardSlabSize, shardSlabs
 	}
 	w, err := slab.New(dst, o)
 	if err != nil {
@@ -127,27 +135,16 @@ func openSlab(j *job, dst destination) (subject, error) {
 	}}, nil
 }
 
-func openShard(j *job, dst destination) (subject, error) {
-	o := shard.Options{BufferSize: shardBuffer, FlushInterval: 100 * time.Millisecond, CloseTimeout: j.closeTimeout()}
-	var w *shard.Writer
-	var err error
-	if j.Subject == ShardDirect {
-		o.Direct = true
-		w, err = shard.Open(j.Path, o)
-	} else {
-		o.CloseDestination = true
-		w, err = shard.New(dst, o)
-	}
+// openDirect opens the file for direct I/O, which a small file system may refuse.
+func openDirect(j *job) (destination, error) {
+	f, err := file.Open(j.Path, file.Options{Mode: file.Direct})
 	if err != nil {
-		return subject{}, err
+		return nil, err
 	}
-	if mode := w.Stats().File.Mode; o.Direct && mode != shard.Direct && j.Mount == "" {
-		return subject{}, fmt.Errorf("direct I/O was refused, it would be %v", mode)
+	if mode := f.Stats().Mode; mode != file.Direct && j.Mount == "" {
+		return nil, errors.Join(fmt.Errorf("direct I/O was refused, it would be %v", mode), f.Close())
 	}
-	return subject{Writer: w, sync: w.Sync, close: w.Close, ledger: func() Ledger {
-		s := w.Stats()
-		return Ledger{Accepted: s.Accepted, Written: s.Written, Dropped: s.Dropped.Total(), Shutdown: s.Dropped.Shutdown, Pending: s.Pending}
-	}}, nil
+	return f, nil
 }
 
 // closing is an IOWriter that AsyncWriter closes, as it does its own FileWriter.

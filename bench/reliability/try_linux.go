@@ -154,10 +154,7 @@ func (s Settings) child(f Fault, j job, b *board) (r report, died bool, err erro
 	args := []string{program}
 	trace := filepath.Join(filepath.Dir(j.Board), "trace")
 	if f.inject != "" {
-		calls := "write"
-		if j.Opens {
-			calls = "pwritev2"
-		}
+		const calls = "write,writev,pwritev2"                    // a File has several ways to write
 		if err := os.WriteFile(j.Path, nil, 0o640); err != nil { // for -P
 			return r, false, err
 		}

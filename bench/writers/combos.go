@@ -84,7 +84,7 @@ func overSlab(logger func(w io.Writer) (logFunc, error), o slab.Options) func(di
 			return nil, nil, err
 		}
 		o := o
-		o.CloseDestination = true
+		o.Full = slab.Block
 		w, err := slab.New(f, o)
 		if err != nil {
 			return nil, nil, err

@@ -28,9 +28,8 @@ import (
 )
 
 // LogfAbsent is why logf's own SlabWriter is not among the writers: what the
-// go command answers when asked for it.
-const LogfAbsent = `go: module github.com/ssgreg/logf/v2: reading https://proxy.golang.org/github.com/ssgreg/logf/v2/@v/list: 403 Forbidden
-	server response: This module version is not available.`
+// public module proxy answers.
+const LogfAbsent = `github.com/ssgreg/logf/v2: 403 Forbidden: This module version is not available.`
 
 // Writer is one contender.
 type Writer struct {
@@ -83,6 +82,7 @@ func Writers() []Writer {
 }
 
 func openSlab(o slab.Options) func(dst io.Writer) (io.WriteCloser, error) {
+	o.Full, o.KeepOpen = slab.Block, true
 	return func(dst io.Writer) (io.WriteCloser, error) { return slab.New(dst, o) }
 }
 
@@ -101,7 +101,7 @@ func OpenPersisted(o slab.Options) func(dst io.Writer) (io.WriteCloser, error) {
 			return nil, err
 		}
 		o := o
-		o.Persist = filepath.Join(dir, "slabs")
+		o.Full, o.KeepOpen, o.Persist = slab.Block, true, filepath.Join(dir, "slabs")
 		w, err := slab.New(dst, o)
 		if err != nil {
 			os.RemoveAll(dir)

@@ -35,9 +35,6 @@ type Options struct {
 	// Repanic passes the panic of a server's handler on, when it is logged; gRPC
 	// lets it end the process. Default: the call ends with code Internal.
 	Repanic bool
-
-	// FlushTimeout bounds the flush and sync of all outputs after a panic. Default: 5 s.
-	FlushTimeout time.Duration
 }
 
 // RequestID returns the id that a server's interceptor, or httplog.Middleware,
@@ -67,9 +64,6 @@ func newLogs(log *rollway.Logger, o Options) *logs {
 	}
 	if o.NewID == nil {
 		o.NewID = request.NewID
-	}
-	if o.FlushTimeout <= 0 {
-		o.FlushTimeout = request.FlushDeadline
 	}
 	return &logs{Options: o, log: log}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway"
+	"github.com/rollway/rollway/internal/panicsite"
 	"github.com/rollway/rollway/internal/request"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -103,9 +104,8 @@ func (c *serverCall) context(ctx context.Context) context.Context {
 // end logs the call and, if there was one, the panic p, of which it makes an
 // error. It is called by the deferred function that recovered p.
 func (c *serverCall) end(p any, err *error) {
+	at := time.Now()
 	if p != nil {
-		pc, stack := request.PanicSite()
-		c.l.log.LogAt(c.ctx, time.Time{}, pc, rollway.LevelPanic, request.PanicText(p), slog.String("stack", stack))
 		*err = status.Error(codes.Internal, "internal error") // what it panicked with is nothing for the client
 	} else if !c.returned {
 		*err = status.Error(codes.Unknown, "the handler ended its goroutine")
@@ -118,9 +118,8 @@ func (c *serverCall) end(p any, err *error) {
 	if p == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), c.l.FlushTimeout)
-	_ = c.l.log.Sync(ctx) // an output that cannot is counted and reported by the Logger's owner
-	cancel()
+	pc, stack := panicsite.Find()
+	c.l.log.LogSync(c.ctx, at, pc, rollway.LevelPanic, panicsite.Text(p), slog.String("stack", stack))
 	if c.l.Repanic {
 		panic(p)
 	}

@@ -144,7 +144,7 @@ func TestLevelAndSkip(t *testing.T) {
 
 type flushes struct{ n, syncs int }
 
-func (f *flushes) SyncContext(context.Context) error { f.syncs++; return nil }
+func (f *flushes) Sync() error { f.syncs++; return nil }
 
 func (f *flushes) Write(p []byte) (int, error) { return len(p), nil }
 func (f *flushes) Flush(context.Context) error { f.n++; return nil }
@@ -161,14 +161,15 @@ func TestPanic(t *testing.T) {
 		t.Errorf("the client got %v", err)
 	}
 	got := wait(t, &p.server, 2)
-	stack, _ := got[0].Attrs["stack"].(string)
-	source, _ := got[0].Source.(string)
-	if got[0].Level != rollway.LevelPanic || !strings.HasPrefix(got[0].Msg, "panic: runtime error: invalid memory address") || got[0].Attrs["request_id"] == nil ||
+	call, panicked := got[0], got[1]
+	stack, _ := panicked.Attrs["stack"].(string)
+	source, _ := panicked.Source.(string)
+	if panicked.Level != rollway.LevelPanic || !strings.HasPrefix(panicked.Msg, "panic: runtime error: invalid memory address") || panicked.Attrs["request_id"] == nil ||
 		!strings.HasPrefix(stack, "github.com/rollway/rollway/bridge/grpclog_test.noCard\n\t") || !strings.HasPrefix(source, "grpclog/server_test.go:") {
-		t.Errorf("panic's line: %s", got[0].Line)
+		t.Errorf("panic's line: %s", panicked.Line)
 	}
-	if got[1].Level != slog.LevelError || got[1].Attrs["code"] != "Internal" {
-		t.Errorf("call's line: %s", got[1].Line)
+	if call.Level != slog.LevelError || call.Attrs["code"] != "Internal" {
+		t.Errorf("call's line: %s", call.Line)
 	}
 
 	stream, err := p.StreamingOutputCall(t.Context(), &pb.StreamingOutputCallRequest{})
@@ -178,7 +179,7 @@ func TestPanic(t *testing.T) {
 	if _, err := stream.Recv(); status.Code(err) != codes.Internal {
 		t.Errorf("the client got %v", err)
 	}
-	if got := wait(t, &p.server, 2); got[0].Msg != "panic: no stream" || got[1].Attrs["code"] != "Internal" {
+	if got := wait(t, &p.server, 2); got[1].Msg != "panic: no stream" || got[0].Attrs["code"] != "Internal" {
 		t.Errorf("got %s\nand %s", got[0].Line, got[1].Line)
 	}
 }

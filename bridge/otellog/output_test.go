@@ -122,8 +122,11 @@ func TestOutputPanics(t *testing.T) {
 		OnError: func(err error) { told = append(told, err) },
 	})
 	l.Info(t.Context(), "m")
-	if s := l.Stats().Outputs[0]; s.Failed != 1 || s.Written != 0 || len(other) != 1 {
+	if s := l.Stats().Outputs[0]; s.Dropped.GaveUp != 1 || s.Written != 0 || len(other) != 1 {
 		t.Errorf("%+v, %d lines in the other", s, len(other))
+	}
+	if err := l.Close(); err != nil { // waits until it is told
+		t.Error(err)
 	}
 	if len(told) != 1 || !strings.Contains(told[0].Error(), "emit") {
 		t.Errorf("told %v", told)

@@ -175,7 +175,7 @@ func TestWriterConcurrent(t *testing.T) {
 	if n := len(e.take()); n != 400 {
 		t.Errorf("%d records", n)
 	}
-	if s := l.Stats().Outputs[0]; s.Written != 400 || s.Failed != 0 || s.Stalled != 0 {
+	if s := l.Stats().Outputs[0]; s.Written != 400 || s.Dropped.Total() != 0 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -204,7 +204,7 @@ func TestWriterWrongEncoder(t *testing.T) {
 		OnError: func(error) {},
 	})
 	l.Info(t.Context(), "m")
-	if s := l.Stats().Outputs[0]; s.Failed != 1 || s.LastError == nil || len(e.take()) != 0 {
+	if s := l.Stats().Outputs[0]; s.Dropped.GaveUp != 1 || s.LastError == nil || len(e.take()) != 0 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/rollway/rollway/bridge/zstd"
 	"github.com/rollway/rollway/file"
@@ -16,7 +17,7 @@ func Example() {
 		return
 	}
 	defer os.RemoveAll(dir)
-	f, err := file.Open(filepath.Join(dir, "service.log"), file.Options{Daily: true, Compress: zstd.Compressor{}})
+	f, err := file.Open(filepath.Join(dir, "service.log"), file.Options{Every: 24 * time.Hour, Compress: zstd.Compressor{}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/rollway/rollway/internal/needs"
 )
 
 func all(*http.Request) bool { return true }
@@ -550,9 +552,7 @@ func TestManyConnections(t *testing.T) {
 
 // A request on a connection that has had one like it allocates nothing.
 func TestNoAllocations(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector allocates")
-	}
+	needs.NoRace(t, "the race detector allocates")
 	buf := make([]byte, 4096)
 	s := newServer(t, listen(t), Options{Takes: all, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n, _ := r.Body.Read(sharedBody)
@@ -590,9 +590,7 @@ var (
 
 // A connection that waits takes little memory, and no goroutine.
 func TestIdleConnections(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector takes memory of its own")
-	}
+	needs.NoRace(t, "the race detector takes memory of its own")
 	s := newServer(t, listen(t), Options{Takes: all, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})})
 	const many = 1000
 	conns := make([]net.Conn, many)

@@ -15,6 +15,8 @@ import (
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/rollway/rollway/internal/needs"
 )
 
 // packers by what a test calls them; each with the header that goes with it.
@@ -188,9 +190,7 @@ func TestBudgetIsTakenBeforeUnpacking(t *testing.T) {
 
 // TestUnpackingAllocatesNothing but with the first request.
 func TestUnpackingAllocatesNothing(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector allocates")
-	}
+	needs.NoRace(t, "the race detector allocates")
 	r := newReceiver(t, &memory{}, Options{})
 	text := strings.Repeat("{}\n", 1000)
 	for _, p := range packers {

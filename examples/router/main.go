@@ -33,12 +33,12 @@ func run(path string) error {
 	if err != nil {
 		return err
 	}
-	lines, err := slab.New(f, slab.Options{CloseDestination: true})
+	lines, err := slab.New(f, slab.Options{})
 	if err != nil {
 		return err
 	}
 	log, err := rollway.New(rollway.Options{Outputs: []rollway.Output{
-		{Writer: lines, Level: slog.LevelInfo, Encoder: rollway.JSON{}, Close: true},
+		{Writer: lines, Level: slog.LevelInfo, Encoder: rollway.JSON{}},
 		{Writer: os.Stderr, Level: slog.LevelWarn, Encoder: rollway.Console{}},
 	}})
 	if err != nil {

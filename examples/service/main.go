@@ -33,28 +33,30 @@ import (
 func main() {
 	listen := flag.String("listen", "127.0.0.1:8080", "address to serve on")
 	collector := flag.String("collector", "http://127.0.0.1:4318/api/logs", "where the lines go")
+	spill := flag.String("spill", "spill", "folder in which they wait while the collector is away")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *listen, *collector); err != nil {
+	if err := run(ctx, *listen, *collector, *spill); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, listen, collector string) error {
-	peer, err := remote.Open(collector, remote.Options{})
+func run(ctx context.Context, listen, collector, spill string) error {
+	peer, err := remote.Open(collector, remote.Options{Spill: remote.Spill{Dir: spill}})
 	if err != nil {
 		return err
 	}
-	// Drop: with the collector away for long, new lines are lost, counted and
-	// announced, and requests go on. Block would hold up the requests.
-	lines, err := slab.New(peer, slab.Options{Full: slab.Drop, CloseDestination: true})
+	// While the collector is away the lines go to the disk. Where that cannot take
+	// them either, new ones are lost, counted and announced, and a request waits
+	// for 100 ms at most, once. slab.Block would hold it up.
+	lines, err := slab.New(peer, slab.Options{})
 	if err != nil {
 		return err
 	}
 	log, err := rollway.New(rollway.Options{Outputs: []rollway.Output{
-		{Writer: lines, Level: slog.LevelInfo, Close: true},
+		{Writer: lines, Level: slog.LevelInfo},
 		{Writer: os.Stderr, Level: slog.LevelWarn, Encoder: rollway.Console{}},
 	}})
 	if err != nil {

@@ -36,7 +36,7 @@ func engineEnd(prefix, path string, o remote.Options, answer func(rw http.Respon
 			keep.Write(lines)
 		}))
 		t.Cleanup(server.Close)
-		return remoteEnd(t, prefix+server.URL+path, o, p.bytes)
+		return remoteEnd(t, prefix+server.URL+path, o, p.bytes, p.count)
 	}
 }
 
@@ -97,7 +97,7 @@ func syslogTCPEnd(t testing.TB) *end {
 		t.Fatal(err)
 	}
 	p := listen(t, l)
-	return remoteEnd(t, "syslog+tcp://"+l.Addr().String(), inSyslog, func() (lines []byte) {
+	taken := func() (lines []byte) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		for _, b := range p.conns {
@@ -112,7 +112,8 @@ func syslogTCPEnd(t testing.TB) *end {
 			}
 		}
 		return lines
-	})
+	}
+	return remoteEnd(t, "syslog+tcp://"+l.Addr().String(), inSyslog, taken, func() uint64 { return uint64(bytes.Count(taken(), newline)) })
 }
 
 // messageEnd sends each line as a message in a datagram to a local socket. Each
@@ -141,8 +142,8 @@ func messageEnd(scheme string, o remote.Options, line func(t testing.TB, message
 			c.Close()
 			reading.Wait()
 		})
-		e := remoteEnd(t, scheme+"://"+c.LocalAddr().String(), o, p.bytes)
-		e.LineWriter = &acknowledged{LineWriter: e.LineWriter, wait: func() { e.delivered() }}
+		e := remoteEnd(t, scheme+"://"+c.LocalAddr().String(), o, p.bytes, p.count)
+		e.LineWriter = &acknowledged{LineWriter: e.LineWriter, wait: e.reach}
 		return e
 	}
 }

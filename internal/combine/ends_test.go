@@ -36,6 +36,7 @@ type end struct {
 	ledger    func() rollwaytest.Ledger
 	delivered func() []byte // all bytes that came out, in order
 	midway    bool          // delivered may see the end amid a write, as rollwaytest.Instance.Midway
+	reach     func()        // waits until the peer has what was written; nil if there is no peer
 	away      func(bool)    // the peer refuses everything, or takes it again; nil if it always takes
 }
 
@@ -57,10 +58,9 @@ func fileEnd(o file.Options) func(testing.TB) *end {
 		path := filepath.Join(t.TempDir(), "log")
 		o := o
 		o.CloseTimeout = time.Minute
-		o.OnError = func(err error) { t.Errorf("OnError(%v)", err) }
-		o.OnNotice = func(s string) {
-			if !strings.Contains(s, "is written Buffered, not ") { // as the file system demands
-				t.Errorf("OnNotice(%s)", s)
+		o.OnError = func(err error) {
+			if !strings.Contains(err.Error(), "is written Buffered, not ") { // as the file system demands
+				t.Errorf("OnError(%v)", err)
 			}
 		}
 		f, err := file.Open(path, o)
@@ -139,7 +139,7 @@ func unpack(t testing.TB, b []byte) []byte {
 func slabEnd(t testing.TB) *end {
 	t.Helper()
 	dst := new(rollwaytest.Destination)
-	w, err := slab.New(dst, slab.Options{SlabSize: 2048, SlabCount: 4, FlushInterval: time.Millisecond, CloseTimeout: time.Minute})
+	w, err := slab.New(dst, slab.Options{Full: slab.Block, SlabSize: 2048, SlabCount: 4, FlushInterval: time.Millisecond, CloseTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,8 +154,9 @@ func slabEnd(t testing.TB) *end {
 	}
 }
 
-// remoteEnd is a remote.Writer to url. taken returns what the peer has.
-func remoteEnd(t testing.TB, url string, o remote.Options, taken func() []byte) *end {
+// remoteEnd is a remote.Writer to url. taken returns what the peer has, and lines
+// how many lines that is.
+func remoteEnd(t testing.TB, url string, o remote.Options, taken func() []byte, lines func() uint64) *end {
 	t.Helper()
 	o.CloseTimeout = time.Minute
 	w, err := remote.Open(url, o)
@@ -163,6 +164,15 @@ func remoteEnd(t testing.TB, url string, o remote.Options, taken func() []byte) 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.Close() })
+	// Over a stream Written is with the system; the peer may be behind.
+	reach := func() {
+		written := w.Stats().Written
+		for until := time.Now().Add(patience); lines() < written; time.Sleep(time.Millisecond) {
+			if time.Now().After(until) {
+				t.Fatal("the peer does not read")
+			}
+		}
+	}
 	return &end{
 		LineWriter: w,
 		ledger: func() rollwaytest.Ledger {
@@ -170,17 +180,10 @@ func remoteEnd(t testing.TB, url string, o remote.Options, taken func() []byte) 
 			return rollwaytest.Ledger{Accepted: s.Accepted, Written: s.Written, Dropped: s.Dropped.Total(), Pending: s.Pending, Rejected: s.Rejected}
 		},
 		delivered: func() []byte {
-			// Over a stream Written is with the system; the peer may be behind.
-			written := w.Stats().Written
-			for until := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-				if b := taken(); uint64(bytes.Count(b, newline)) >= written {
-					return b
-				}
-				if time.Now().After(until) {
-					t.Fatal("the peer does not read")
-				}
-			}
+			reach()
+			return taken()
 		},
+		reach: reach,
 	}
 }
 
@@ -194,6 +197,13 @@ type peer struct {
 	mu    sync.Mutex
 	away  bool
 	conns []*bytes.Buffer // in the order in which they were accepted
+	lines uint64          // in all of them
+}
+
+func (p *peer) count() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lines
 }
 
 func (p *peer) bytes() (all []byte) {
@@ -219,6 +229,7 @@ func (p *peer) newConn() io.Writer {
 	return writeFunc(func(data []byte) (int, error) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
+		p.lines += uint64(bytes.Count(data, newline))
 		return b.Write(data)
 	})
 }
@@ -255,7 +266,7 @@ func httpEnd(o remote.Options) func(testing.TB) *end {
 		if o.Spill.Dir != "" {
 			o.Spill.Dir = t.TempDir()
 		}
-		e := remoteEnd(t, server.URL+"/", o, p.bytes)
+		e := remoteEnd(t, server.URL+"/", o, p.bytes, p.count)
 		if o.Spill.Dir != "" {
 			e.away = p.setAway
 		}
@@ -307,7 +318,7 @@ func streamEnd(scheme string) func(testing.TB) *end {
 			o.TLSConfig = &tls.Config{RootCAs: roots}
 		}
 		p := listen(t, l)
-		return remoteEnd(t, scheme+"://"+l.Addr().String(), o, p.bytes)
+		return remoteEnd(t, scheme+"://"+l.Addr().String(), o, p.bytes, p.count)
 	}
 }
 
@@ -353,8 +364,8 @@ func gramEnd(scheme string) func(testing.TB) *end {
 			c.Close()
 			reading.Wait()
 		})
-		e := remoteEnd(t, scheme+"://"+c.LocalAddr().String(), remote.Options{}, p.bytes)
-		e.LineWriter = &acknowledged{LineWriter: e.LineWriter, wait: func() { e.delivered() }}
+		e := remoteEnd(t, scheme+"://"+c.LocalAddr().String(), remote.Options{}, p.bytes, p.count)
+		e.LineWriter = &acknowledged{LineWriter: e.LineWriter, wait: e.reach}
 		return e
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/internal/needs"
 	"github.com/rollway/rollway/remote"
 	"github.com/rollway/rollway/slab"
 )
@@ -71,8 +72,7 @@ func killedChild(args string) error {
 	}
 	w, err := slab.New(dst, slab.Options{
 		SlabSize: 2048, SlabCount: 8, FlushInterval: time.Millisecond, CloseTimeout: patience,
-		Retry:   slab.Retry{Min: time.Millisecond, Max: 5 * time.Millisecond},
-		Persist: filepath.Join(memory, "slabs"), CloseDestination: true,
+		Full: slab.Block, Persist: filepath.Join(memory, "slabs"),
 	})
 	if err != nil {
 		return err
@@ -102,15 +102,11 @@ func killedChild(args string) error {
 // that is away now and then. The next process delivers what the one before had
 // accepted: every line is there, whole and in its producer's order.
 func TestKill(t *testing.T) {
-	if raceEnabled {
-		t.Skip("slabs are on the heap under the race detector")
-	}
-	kills := 12
-	if testing.Short() {
-		kills = 4
-	}
+	needs.NoRace(t, "slabs are on the heap under the race detector")
+	kills := needs.Rounds(t, needs.Kills, 4, 50)
 	for name, road := range killRoads {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := new(peer)
 			keep := p.newConn()
 			server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -193,13 +189,7 @@ func followAgain(t *testing.T, b []byte) (found map[place]bool, twice int) {
 	t.Helper()
 	found = map[place]bool{}
 	for line := range bytes.Lines(b) {
-		var at place
-		if _, err := fmt.Sscanf(string(line), `{"msg":"line","attrs":{"p":%d,"s":%d,`, &at.producer, &at.seq); err != nil {
-			t.Fatalf("not a line that was written: %v: %.120q", err, line)
-		}
-		if want := appendLine(nil, at.producer, at.seq, len(line)-len(appendLine(nil, at.producer, at.seq, 0))); !bytes.Equal(line, want) {
-			t.Fatalf("torn or mixed: %.120q", line)
-		}
+		at := parseLine(t, line)
 		if found[at] {
 			twice++
 		} else if at.seq > 0 && !found[place{at.producer, at.seq - 1}] {

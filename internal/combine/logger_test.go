@@ -19,7 +19,6 @@ import (
 	"github.com/rollway/rollway"
 	"github.com/rollway/rollway/file"
 	"github.com/rollway/rollway/remote"
-	"github.com/rollway/rollway/shard"
 	"github.com/rollway/rollway/slab"
 )
 
@@ -42,11 +41,11 @@ var outlets = []struct {
 }{
 	{"slab over file", slabHead(slab.Options{SlabSize: 4096}), fileEnd(file.Options{MaxSize: 100_000}), 60, true},
 	{"file", nil, fileEnd(file.Options{}), 60, true},
-	{"shard over file", shardHead(shard.Options{BufferSize: 256 << 10, Shards: 4, Full: shard.Block}), fileEnd(file.Options{}), 60, true},
+	{"sharded slab over file", slabHead(slab.Options{Shards: 4}), fileEnd(file.Options{}), 60, true},
 	{"slab over tcp", slabHead(slab.Options{}), streamEnd("tcp"), 60, false},
 	{"tcp", nil, streamEnd("tcp"), 60, false},
 	{"http", nil, httpEnd(remote.Options{}), 15, false},
-	{"shard over http", shardHead(shard.Options{BufferSize: 256 << 10, Shards: 4, Full: shard.Block}), httpEnd(remote.Options{}), 60, false},
+	{"sharded slab over http", slabHead(slab.Options{Shards: 4}), httpEnd(remote.Options{}), 60, false},
 }
 
 // TestLogger follows every record of random runs of a Logger with an output in
@@ -71,11 +70,11 @@ func TestLogger(t *testing.T) {
 					}
 					roads = append(roads, r)
 					if i < len(formats) {
-						outputs = append(outputs, rollway.Output{Writer: w, Encoder: formats[i], Close: true, Level: slog.LevelDebug})
+						outputs = append(outputs, rollway.Output{Writer: w, Encoder: formats[i], Level: slog.LevelDebug})
 						continue
 					}
 					for _, f := range formats[:2] {
-						outputs = append(outputs, rollway.Output{Writer: w, Encoder: f, Close: true, Level: slog.LevelDebug})
+						outputs = append(outputs, rollway.Output{Writer: w, Encoder: f, Level: slog.LevelDebug})
 					}
 				}
 				logStress(t, seed, out.records, outputs, roads)
@@ -87,9 +86,9 @@ func TestLogger(t *testing.T) {
 func logStress(t *testing.T, seed uint64, each int, outputs []rollway.Output, roads []*road) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	log, err := rollway.New(rollway.Options{
-		Outputs:     outputs,
-		StallBound:  patience, // a slow machine is not a stuck writer
-		ExitTimeout: patience,
+		Outputs:      outputs,
+		MaxWait:      patience, // a slow machine is not a stuck writer
+		CloseTimeout: patience,
 		OnError: func(err error) {
 			if !errors.Is(err, os.ErrClosed) {
 				t.Errorf("OnError(%v)", err)
@@ -119,7 +118,7 @@ func logStress(t *testing.T, seed uint64, each int, outputs []rollway.Output, ro
 		for !stop.Load() {
 			s := log.Stats()
 			for i, o := range s.Outputs {
-				if o.Written+o.Failed+o.Stalled > uint64(producers*each) {
+				if o.Accepted > uint64(producers*each) || o.Err() != nil {
 					t.Errorf("output %d: %+v of %d records", i, o, producers*each)
 				}
 			}
@@ -152,22 +151,19 @@ func logStress(t *testing.T, seed uint64, each int, outputs []rollway.Output, ro
 	others.Wait()
 
 	s := log.Stats()
-	if !closeAmid && s.AfterClose != 0 {
-		t.Errorf("AfterClose is %d", s.AfterClose)
-	}
 	for i, o := range s.Outputs {
-		if sum := o.Written + o.Failed + o.Stalled + s.AfterClose; sum != uint64(producers*each) {
-			t.Errorf("output %d: %+v and %d after Close are %d of %d records", i, o, s.AfterClose, sum, producers*each)
+		if o.Accepted+o.Rejected != uint64(producers*each) || o.Pending != 0 || o.Err() != nil {
+			t.Errorf("output %d: %+v of %d records", i, o, producers*each)
 		}
-		if !closeAmid && o.Failed+o.Stalled != 0 {
+		if !closeAmid && o.Dropped.Total()+o.Rejected != 0 {
 			t.Errorf("output %d: %+v", i, o)
 		}
 	}
 	for i, r := range roads {
-		written, failed := s.Outputs[i].Written, s.Outputs[i].Failed
+		written, failed := s.Outputs[i].Written, s.Outputs[i].Dropped.GaveUp
 		shared := i == len(roads)-1
 		if shared {
-			written, failed = written+s.Outputs[i+1].Written, failed+s.Outputs[i+1].Failed
+			written, failed = written+s.Outputs[i+1].Written, failed+s.Outputs[i+1].Dropped.GaveUp
 		}
 		entry := r.ends[0].ledger()
 		if r.head != nil {

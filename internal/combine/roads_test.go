@@ -2,7 +2,6 @@ package combine
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"log/slog"
 	"os"
@@ -15,7 +14,6 @@ import (
 	"github.com/rollway/rollway/file"
 	"github.com/rollway/rollway/remote"
 	"github.com/rollway/rollway/rollwaytest"
-	"github.com/rollway/rollway/shard"
 	"github.com/rollway/rollway/slab"
 )
 
@@ -38,12 +36,15 @@ func combinations() []combination {
 	var (
 		plain   = file.Options{}
 		rotates = file.Options{MaxSize: 50_000, Compress: file.Gzip{Level: 1}, KeepPlain: 1}
-		fsyncs  = file.Options{MaxSize: 400_000, Sync: file.EachWrite}
+		fsyncs  = file.Options{MaxSize: 400_000, Sync: file.SyncEachWrite}
 		past    = file.Options{Mode: direct, MaxSize: 50_000, Compress: file.Gzip{Level: 1}}
-		timed   = file.Options{Every: time.Second, CheckEvery: time.Nanosecond, Sync: file.Interval, SyncEvery: 10 * time.Millisecond}
+		far     = file.Options{Mode: direct}
+		timed   = file.Options{Every: time.Second, Sync: file.SyncInterval, SyncEvery: 10 * time.Millisecond}
 		tiny    = slab.Options{SlabSize: 1024, SlabCount: 16}
-		urgent  = slab.Options{SlabSize: 4096, Levels: slab.Levels{WriteThrough: slog.LevelWarn, WriteThroughTimeout: 20 * time.Millisecond}}
-		four    = shard.Options{BufferSize: 1 << 20, Shards: 4, Full: shard.Block}
+		urgent  = slab.Options{SlabSize: 4096, WriteThrough: slog.LevelWarn, MaxWait: 20 * time.Millisecond}
+		four    = slab.Options{Shards: 4, SlabCount: 16}
+		large   = slab.Options{SlabSize: 1 << 20, SlabCount: 4}
+		shards  = slab.Options{SlabSize: 1 << 20, SlabCount: 8, Shards: 4}
 	)
 	all := []combination{
 		{name: "slab over file", head: slabHead(slab.Options{}), end: fileEnd(plain), virtual: true},
@@ -56,12 +57,15 @@ func combinations() []combination {
 		{name: "slab over file past the page cache", head: slabHead(slab.Options{SlabSize: 8 << 10}), end: fileEnd(past), virtual: true},
 		{name: "slab over file uncached", head: slabHead(tiny), end: fileEnd(file.Options{Mode: uncached}), virtual: true},
 		{name: "slab over slab", head: slabHead(slab.Options{SlabSize: 4096}), end: slabEnd, virtual: true},
-		{name: "shard over file", head: shardHead(four), end: fileEnd(plain), virtual: true},
-		{name: "one shard over file that rotates by size and packs", head: shardHead(shard.Options{BufferSize: 128 << 10, Shards: 1, Full: shard.Block}), end: fileEnd(rotates), virtual: true},
-		{name: "shard over file past the page cache", head: shardHead(four), end: fileEnd(past), virtual: true},
-		{name: "shard over slab", head: shardHead(four), end: slabEnd, virtual: true},
+		{name: "sharded slab over file", head: slabHead(four), end: fileEnd(plain), virtual: true, longLine: 60_000},
+		{name: "sharded slab over file that rotates by size and packs", head: slabHead(four), end: fileEnd(rotates), virtual: true, longLine: 60_000},
+		{name: "sharded slab over file past the page cache", head: slabHead(four), end: fileEnd(past), virtual: true, longLine: 60_000},
+		{name: "sharded slab with failover from file to file", head: slabHead(four), end: fileEnd(plain), virtual: true, failover: true, longLine: 60_000},
+		{name: "sharded slab over slab", head: slabHead(four), end: slabEnd, virtual: true, longLine: 60_000},
+		{name: "large slabs over file past the page cache", head: slabHead(large), end: fileEnd(far), virtual: true},
+		{name: "sharded large slabs over file past the page cache", head: slabHead(shards), end: fileEnd(far), virtual: true},
 		{name: "slab that drops over file", head: slabHead(slab.Options{SlabSize: 1024, Full: slab.Drop}), end: fileEnd(plain), virtual: true, drops: true},
-		{name: "shard that drops over file", head: shardHead(shard.Options{BufferSize: 96 << 10, Shards: 4, Full: shard.Drop}), end: fileEnd(plain), virtual: true, drops: true},
+		{name: "sharded slab that drops over file", head: slabHead(slab.Options{SlabSize: 32 << 10, SlabCount: 8, Shards: 4, Full: slab.Drop}), end: fileEnd(plain), virtual: true, drops: true},
 
 		{name: "slab over http", head: slabHead(slab.Options{}), end: httpEnd(remote.Options{Compression: "gzip"})},
 		{name: "slab over http with a spill", head: slabHead(slab.Options{SlabSize: 8 << 10}), end: httpEnd(remote.Options{Spill: remote.Spill{Dir: "made by the end"}})},
@@ -72,9 +76,9 @@ func combinations() []combination {
 		{name: "slab over loki", head: slabHead(slab.Options{}), end: lokiEnd()},
 		{name: "slab over elastic", head: slabHead(slab.Options{}), end: elasticEnd()},
 		{name: "slab over syslog by tcp", head: slabHead(slab.Options{}), end: syslogTCPEnd},
-		{name: "shard over loki", head: shardHead(four), end: lokiEnd()},
-		{name: "shard over http", head: shardHead(four), end: httpEnd(remote.Options{})},
-		{name: "shard over tcp", head: shardHead(four), end: streamEnd("tcp")},
+		{name: "sharded slab over loki", head: slabHead(four), end: lokiEnd(), longLine: 60_000},
+		{name: "sharded slab over http", head: slabHead(four), end: httpEnd(remote.Options{}), longLine: 60_000},
+		{name: "sharded slab over tcp", head: slabHead(four), end: streamEnd("tcp"), longLine: 60_000},
 	}
 	if runtime.GOOS == "linux" {
 		all = append(all, combination{name: "slab over unixgram", head: slabHead(slab.Options{SlabSize: 8 << 10}), end: gramEnd("unixgram"), longLine: 60_000},
@@ -94,11 +98,11 @@ func persisted() []combination {
 		return slabHead(o)
 	}
 	rotates := file.Options{MaxSize: 50_000, Compress: file.Gzip{Level: 1}, KeepPlain: 1}
-	urgent := slab.Levels{WriteThrough: slog.LevelWarn, WriteThroughTimeout: 20 * time.Millisecond}
+	urgent := slab.Options{SlabSize: 4096, WriteThrough: slog.LevelWarn, MaxWait: 20 * time.Millisecond}
 	return []combination{
 		{name: "persisted slab over file", keeps: true, head: head(slab.Options{}), end: fileEnd(file.Options{}), virtual: true},
 		{name: "tiny persisted slabs over file that rotates by size and packs", keeps: true, head: head(slab.Options{SlabSize: 1024, SlabCount: 16}), end: fileEnd(rotates), virtual: true},
-		{name: "persisted slab with write-through over file", keeps: true, head: head(slab.Options{SlabSize: 4096, Levels: urgent}), end: fileEnd(file.Options{}), virtual: true},
+		{name: "persisted slab with write-through over file", keeps: true, head: head(urgent), end: fileEnd(file.Options{}), virtual: true},
 		{name: "persisted slab with failover from file to file", keeps: true, head: head(slab.Options{SlabSize: 4096}), end: fileEnd(file.Options{}), virtual: true, failover: true},
 		{name: "persisted slab over file past the page cache", keeps: true, head: head(slab.Options{SlabSize: 4096}), end: fileEnd(file.Options{Mode: direct, MaxSize: 50_000}), virtual: true},
 		{name: "persisted slab over slab", keeps: true, head: head(slab.Options{SlabSize: 4096}), end: slabEnd, virtual: true},
@@ -128,7 +132,7 @@ type head struct {
 	notices func() uint64 // lines that it wrote by itself
 }
 
-// WriteLevel is that of the writer: slab and shard have it.
+// WriteLevel is that of the writer.
 func (h *head) WriteLevel(level slog.Level, p []byte) (int, error) {
 	return h.LineWriter.(interface {
 		WriteLevel(slog.Level, []byte) (int, error)
@@ -147,11 +151,12 @@ func slabHead(o slab.Options) func(t testing.TB, dst, spare io.Writer) (*head, e
 			o.Persist = filepath.Join(inMemory(t), "slabs")
 		}
 		o.FlushInterval = 5 * time.Millisecond
-		o.Retry = slab.Retry{Min: time.Millisecond, Max: 5 * time.Millisecond}
 		o.CloseTimeout = time.Minute
-		o.CloseDestination = true
+		if o.Full != slab.Drop {
+			o.Full = slab.Block
+		}
 		if spare != nil {
-			o.Failover, o.FailoverAfter, o.FailoverProbe = spare, time.Millisecond, 10*time.Millisecond
+			o.Failover, o.MaxWait = spare, 8*time.Millisecond
 		}
 		w, err := slab.New(dst, o)
 		if err != nil {
@@ -161,28 +166,6 @@ func slabHead(o slab.Options) func(t testing.TB, dst, spare io.Writer) (*head, e
 			LineWriter: w,
 			ledger:     func() rollwaytest.Ledger { return slabLedger(w) },
 			notices:    func() uint64 { return w.Stats().Notices },
-		}, nil
-	}
-}
-
-func shardHead(o shard.Options) func(t testing.TB, dst, spare io.Writer) (*head, error) {
-	return func(_ testing.TB, dst, _ io.Writer) (*head, error) {
-		o := o
-		o.FlushInterval = 5 * time.Millisecond
-		o.Retry = shard.Retry{Min: time.Millisecond, Max: 5 * time.Millisecond}
-		o.CloseTimeout = time.Minute
-		o.CloseDestination = true
-		w, err := shard.New(dst, o)
-		if err != nil {
-			return nil, err
-		}
-		return &head{
-			LineWriter: w,
-			ledger: func() rollwaytest.Ledger {
-				s := w.Stats()
-				return rollwaytest.Ledger{Accepted: s.Accepted, Written: s.Written, Dropped: s.Dropped.Total(), Pending: s.Pending, Rejected: s.Rejected}
-			},
-			notices: func() uint64 { return w.Stats().Notices },
 		}, nil
 	}
 }
@@ -202,6 +185,9 @@ func (c combination) open(t testing.TB) *road {
 		e := c.end(t)
 		g := &gate{LineWriter: e.LineWriter}
 		r.ends, r.gates = append(r.ends, e), append(r.gates, g)
+		if _, is := e.LineWriter.(vectored); is {
+			return vectoredGate{g}
+		}
 		return g
 	}
 	dst := add()
@@ -236,9 +222,21 @@ type gate struct {
 }
 
 func (g *gate) Write(p []byte) (int, error) {
+	lines := g.pass()
+	if lines == everyLine {
+		return g.LineWriter.Write(p)
+	}
+	return g.take(p, lines)
+}
+
+// everyLine is what pass returns for a call that does not fail.
+const everyLine = -1
+
+// pass waits while the end stalls, and returns how many lines it takes.
+func (g *gate) pass() (lines int) {
 	g.mu.Lock()
 	g.calls++
-	failing, panics, stalled, lines := g.failing, g.panics, g.stalled, -1
+	failing, panics, stalled, lines := g.failing, g.panics, g.stalled, everyLine
 	if len(g.next) > 0 {
 		lines, g.next = g.next[0], g.next[1:]
 	}
@@ -250,10 +248,13 @@ func (g *gate) Write(p []byte) (int, error) {
 	case panics:
 		panic("bang")
 	case failing:
-		return 0, rollwaytest.ErrFault
-	case lines < 0:
-		return g.LineWriter.Write(p)
+		return 0
 	}
+	return lines
+}
+
+// take passes on so many lines of p, and fails.
+func (g *gate) take(p []byte, lines int) (int, error) {
 	n := 0
 	for ; lines > 0 && n < len(p); lines-- {
 		n += bytes.IndexByte(p[n:], '\n') + 1
@@ -266,16 +267,30 @@ func (g *gate) Write(p []byte) (int, error) {
 	return n, rollwaytest.ErrFault
 }
 
-func (g *gate) Sync() error { return g.SyncContext(context.Background()) }
+// A vectoredGate stands before an end that takes several buffers at once.
+type vectoredGate struct{ *gate }
 
-func (g *gate) SyncContext(ctx context.Context) error {
+func (g vectoredGate) WriteBuffers(buffers [][]byte, lines uint64) (int64, error) {
+	most := g.pass()
+	if most == everyLine {
+		return g.LineWriter.(vectored).WriteBuffers(buffers, lines)
+	}
+	n, err := g.take(bytes.Join(buffers, nil), most)
+	return int64(n), err
+}
+
+type vectored interface {
+	WriteBuffers(buffers [][]byte, lines uint64) (int64, error)
+}
+
+func (g *gate) Sync() error {
 	g.mu.Lock()
 	err := g.syncErr
 	g.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	return g.LineWriter.SyncContext(ctx)
+	return g.LineWriter.Sync()
 }
 
 func (g *gate) called() int {

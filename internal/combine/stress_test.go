@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -53,6 +54,7 @@ func eachSeed(t *testing.T, virtual bool, f func(t *testing.T, seed uint64)) {
 func TestStress(t *testing.T) {
 	for _, c := range combinations() {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			eachSeed(t, c.virtual, func(t *testing.T, seed uint64) { stress(t, c, seed) })
 		})
 	}
@@ -75,18 +77,15 @@ func stress(t *testing.T, c combination, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		for !stop.Load() {
 			var err error
-			switch rng.IntN(4) {
-			case 0:
+			if rng.IntN(2) == 0 {
 				err = r.Sync()
-			case 1:
-				err = r.SyncContext(t.Context())
-			default:
+			} else {
 				err = r.Flush(t.Context())
 			}
 			switch {
 			case err == nil:
 			case errors.Is(err, os.ErrClosed) && closing.Load():
-			case c.failover && strings.Contains(err.Error(), ": the call has not returned"):
+			case c.failover && strings.Contains(err.Error(), "has not returned"):
 				// The gate stalls, or a busy machine's file does for longer than a
 				// failover is given; nobody knows what the end has.
 			default:
@@ -218,10 +217,44 @@ func produce(t *testing.T, h *head, p int, seed uint64) (a account) {
 	return a
 }
 
+// The parts of a line, with a producer, a seq and padding between them.
+const (
+	lineHead = `{"msg":"line","attrs":{"p":`
+	lineSeq  = `,"s":`
+	linePad  = `,"pad":"`
+	lineTail = "\"}}\n"
+)
+
 func appendLine(b []byte, p, seq, pad int) []byte {
-	b = fmt.Appendf(b, `{"msg":"line","attrs":{"p":%d,"s":%d,"pad":"`, p, seq)
-	b = append(b, strings.Repeat(string(rune('a'+seq%26)), pad)...)
-	return append(b, "\"}}\n"...)
+	b = strconv.AppendInt(append(b, lineHead...), int64(p), 10)
+	b = strconv.AppendInt(append(b, lineSeq...), int64(seq), 10)
+	b = append(b, linePad...)
+	for range pad {
+		b = append(b, byte('a'+seq%26))
+	}
+	return append(b, lineTail...)
+}
+
+// parseLine returns which line this is. It has to be whole and as it was written.
+func parseLine(t *testing.T, line []byte) (at place) {
+	t.Helper()
+	rest, _ := strings.CutPrefix(string(line), lineHead)
+	first, rest, _ := strings.Cut(rest, lineSeq)
+	second, _, _ := strings.Cut(rest, linePad)
+	var err1, err2 error
+	at.producer, err1 = strconv.Atoi(first)
+	at.seq, err2 = strconv.Atoi(second)
+	if err1 != nil || err2 != nil || at.seq < 0 {
+		t.Fatalf("not a line that was written: %.120q", line)
+	}
+	want := appendLine(make([]byte, 0, len(line)), at.producer, at.seq, 0)
+	if pad := len(line) - len(want); pad > 0 {
+		want = appendLine(want[:0], at.producer, at.seq, pad)
+	}
+	if !bytes.Equal(line, want) {
+		t.Fatalf("torn or mixed: %.120q", line)
+	}
+	return at
 }
 
 // settle wants every line found once, whole and in order, and every account to
@@ -295,17 +328,12 @@ func follow(t *testing.T, b []byte, found map[place]bool) (lines, notices, dropp
 			notices, dropped = notices+1, dropped+notice.Attrs.Dropped
 			continue
 		}
-		var p, seq int
-		if _, err := fmt.Sscanf(string(line), `{"msg":"line","attrs":{"p":%d,"s":%d,`, &p, &seq); err != nil {
-			t.Fatalf("not a line that was written: %v: %.120q", err, line)
-		}
-		if want := appendLine(nil, p, seq, len(line)-len(appendLine(nil, p, seq, 0))); !bytes.Equal(line, want) {
-			t.Fatalf("torn or mixed: %.120q", line)
-		}
-		if found[place{p, seq}] {
+		at := parseLine(t, line)
+		p, seq := at.producer, at.seq
+		if found[at] {
 			t.Fatalf("line %d of producer %d came twice", seq, p)
 		}
-		found[place{p, seq}] = true
+		found[at] = true
 		if seq < next[p] {
 			t.Fatalf("producer %d: line %d comes after %d", p, seq, next[p]-1)
 		}

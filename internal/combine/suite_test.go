@@ -16,6 +16,7 @@ func TestLineWriter(t *testing.T) {
 			continue // the suite is for writers that lose nothing
 		}
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			rollwaytest.TestLineWriter(t, rollwaytest.Subject{
 				LongLine: c.longLine,
 				Virtual:  c.virtual,

@@ -13,7 +13,6 @@ import (
 
 	"github.com/rollway/rollway/file"
 	"github.com/rollway/rollway/rollwaytest"
-	"github.com/rollway/rollway/shard"
 	"github.com/rollway/rollway/slab"
 )
 
@@ -23,10 +22,10 @@ func TestAgesAddUp(t *testing.T) {
 	const first, second = 200 * time.Millisecond, 300 * time.Millisecond
 	heads := map[string]func(dst *slab.Writer) (rollwaytest.LineWriter, error){
 		"slab": func(dst *slab.Writer) (rollwaytest.LineWriter, error) {
-			return slab.New(dst, slab.Options{FlushInterval: first, CloseDestination: true})
+			return slab.New(dst, slab.Options{FlushInterval: first})
 		},
-		"shard": func(dst *slab.Writer) (rollwaytest.LineWriter, error) {
-			return shard.New(dst, shard.Options{BufferSize: 1 << 20, Shards: 2, FlushInterval: first, CloseDestination: true})
+		"sharded slab": func(dst *slab.Writer) (rollwaytest.LineWriter, error) {
+			return slab.New(dst, slab.Options{FlushInterval: first, Shards: 2})
 		},
 	}
 	for name, open := range heads {
@@ -83,7 +82,7 @@ func TestSlabOverFileByHours(t *testing.T) {
 			t.Fatal(err)
 		}
 		const interval = 2 * time.Second
-		w, err := slab.New(f, slab.Options{FlushInterval: interval, CloseDestination: true})
+		w, err := slab.New(f, slab.Options{FlushInterval: interval})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +94,7 @@ func TestSlabOverFileByHours(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if s := f.Stats(); s.Rotations != 5 && s.Rotations != 4 || s.Written != uint64(n) || s.Packed != s.Rotations {
+		if s := f.Stats(); s.Rotations != 5 && s.Rotations != 4 || s.Written != uint64(n) || s.Compressed != s.Rotations {
 			t.Errorf("%d lines; Stats %+v", n, s)
 		}
 		packed, _ := filepath.Glob(path + "-*.gz")
@@ -134,7 +133,7 @@ func TestSlabOverFileByHours(t *testing.T) {
 }
 
 // The first file hangs for a minute: the lines go to the second within
-// FailoverAfter, and to the first again after it is back, none lost.
+// MaxWait, and to the first again after it is back, none lost.
 func TestFailoverFromFileToFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := combination{end: fileEnd(file.Options{}), failover: true, head: slabHead(slab.Options{})}

@@ -2,61 +2,124 @@ package direct
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"syscall"
 )
+
+// Mode is how bytes get to the disk.
+type Mode int
+
+const (
+	// Buffered leaves it to the system.
+	Buffered Mode = iota
+	// Direct bypasses the page cache (O_DIRECT).
+	Direct
+	// Uncached goes through the page cache and leaves nothing there
+	// (RWF_DONTCACHE, Linux 6.14).
+	Uncached
+)
+
+// String returns the name of the constant.
+func (m Mode) String() string {
+	if names := [...]string{"Buffered", "Direct", "Uncached"}; 0 <= m && int(m) < len(names) {
+		return names[m]
+	}
+	return fmt.Sprintf("Mode(%d)", int(m))
+}
 
 // An Appender appends to a file that was opened with O_APPEND, and to which
 // others may append too: the system knows the end. It is not safe for
 // concurrent use.
 type Appender struct {
 	f    *os.File
-	mode Mode
 	sys  system
-	rest [1][]byte // of one Write
+	rest [][]byte // of one WriteBuffers
 }
 
 // NewAppender appends to f Uncached, or Buffered. The error wraps
 // errors.ErrUnsupported where no file of this system can be written that way.
 func NewAppender(f *os.File, m Mode) (*Appender, error) {
-	a := &Appender{f: f, mode: m}
+	a := &Appender{f: f}
 	if m == Direct {
 		return nil, errors.New("direct: O_DIRECT needs a Tail: it has to know the end of the file")
 	}
-	return a, a.sys.open(f, m)
+	_, err := a.sys.open(f, m)
+	return a, err
 }
 
-// Write appends p. It returns how many of its bytes are in the file: all of
-// them, or less and an error.
-func (a *Appender) Write(p []byte) (n int, err error) {
-	if a.mode == Buffered {
-		return a.f.Write(p)
-	}
-	for n < len(p) {
-		a.rest[0] = p[n:]
-		wrote, err := a.sys.write(a.f, a.rest[:], atEnd)
-		n += wrote
-		switch {
-		case errors.Is(err, syscall.EINTR):
-		case err != nil:
-			return n, err
-		case wrote <= 0:
-			return n, io.ErrShortWrite
-		}
-	}
-	return n, nil
+// WriteBuffers appends the buffers, in one system call if that takes so many. It
+// returns how many of their bytes are in the file: all of them, or less and an
+// error.
+func (a *Appender) WriteBuffers(bufs [][]byte) (n int64, err error) {
+	a.rest = append(a.rest[:0], bufs...)
+	defer clear(a.rest)
+	wrote, err := a.sys.writeAll(a.f, a.rest, atEnd, 1)
+	return int64(wrote), err
 }
 
 // Mode returns how bytes really get to the disk: Buffered where the system
 // turned out not to know Uncached.
-func (a *Appender) Mode() Mode {
-	if a.sys.refuses {
-		return Buffered
+func (a *Appender) Mode() Mode { return a.sys.mode }
+
+// WriteAt writes b at offset of f, which is prepared for that mode, see Bypass.
+// The error wraps errors.ErrUnsupported if it cannot be done that way.
+func WriteAt(f *os.File, b []byte, offset int64, m Mode) error {
+	if err := Supported(m); err != nil {
+		return err
 	}
-	return a.mode
+	s := system{mode: m}
+	_, err := s.writeAll(f, [][]byte{b}, offset, 1)
+	if err == nil && s.mode != m {
+		err = fmt.Errorf("%v writes: %w", m, errors.ErrUnsupported)
+	}
+	return err
 }
 
-// atEnd is the offset that means where the descriptor stands: with O_APPEND, the
-// end of the file.
-const atEnd = -1
+const (
+	// atEnd is the offset that means where the descriptor stands: with O_APPEND,
+	// the end of the file.
+	atEnd = -1
+
+	// maxVectors is the most buffers of one system call (IOV_MAX of Linux).
+	maxVectors = 1024
+)
+
+// writeAll writes bufs, which it changes, at offset. It returns how many bytes
+// were written, in whole blocks, and an error if that is not all.
+func (s *system) writeAll(f *os.File, bufs [][]byte, offset int64, block int) (wrote int, err error) {
+	for bufs = skip(bufs, 0); len(bufs) > 0; {
+		at := offset
+		if at != atEnd {
+			at += int64(wrote)
+		}
+		n, err := s.write(f, bufs[:min(len(bufs), maxVectors)], at)
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		n -= n % block // what is of a block is written again
+		wrote += n
+		bufs = skip(bufs, n)
+		if err == nil && n == 0 {
+			err = io.ErrShortWrite
+		}
+		if err != nil {
+			return wrote, err
+		}
+	}
+	return wrote, nil
+}
+
+// skip takes n bytes and empty buffers off the front of bufs and returns the
+// rest. It changes bufs.
+func skip(bufs [][]byte, n int) [][]byte {
+	for len(bufs) > 0 && (n > 0 || len(bufs[0]) == 0) {
+		k := min(len(bufs[0]), n)
+		n -= k
+		if bufs[0] = bufs[0][k:]; len(bufs[0]) == 0 {
+			bufs = bufs[1:]
+		}
+	}
+	return bufs
+}

@@ -77,7 +77,7 @@ func TestCallsAreSplit(t *testing.T) {
 	} {
 		for _, mode := range []Mode{Direct, Buffered} {
 			t.Run(fmt.Sprintf("%v, %d of %d by %d", mode, c.count, c.size, c.chunk), func(t *testing.T) {
-				o := Options{Mode: mode, Chunk: c.chunk, InPlace: Align}
+				o := Options{Mode: mode, chunk: c.chunk, inPlace: Align}
 				bufs := lineBuffers(t, c.count, c.size)
 				want := bytes.Join(bufs, nil)
 				check := func(path string, calls int, n int64, err error) {
@@ -100,28 +100,10 @@ func TestCallsAreSplit(t *testing.T) {
 				calls := writeCalls(t, func() { n, err = tail.WriteBuffers(bufs) })
 				closeTail(t, tail, f)
 				check(path, calls, n, err)
-
-				path = filepath.Join(t.TempDir(), "blocks")
-				if f, err = os.Create(path); err != nil {
-					t.Fatal(err)
-				}
-				defer f.Close()
-				blocks, err := NewBlocks(f, o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				calls = writeCalls(t, func() { n, err = blocks.WriteAt(bytesOf(bufs), 0) })
-				if err := blocks.Close(); err != nil {
-					t.Error(err)
-				}
-				check(path, calls, n, err)
 			})
 		}
 	}
 }
-
-// bytesOf is bufs for a callee that changes the list.
-func bytesOf(bufs [][]byte) [][]byte { return append([][]byte(nil), bufs...) }
 
 // While a file is written Direct, 64 MiB ahead of its end are allocated already,
 // or what Reserve says. Other modes leave that to the system.

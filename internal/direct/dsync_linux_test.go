@@ -15,20 +15,20 @@ import (
 // RWF_DSYNC: at the end of a file that is allocated ahead, and over old blocks.
 // docs/WRITERS.md has what came of it.
 func BenchmarkSync(b *testing.B) {
-	memory, err := NewMemory(8 << 20)
+	memory, err := NewMemorySet(1, 8<<20)
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer memory.Free()
-	for i := range memory.Bytes() {
-		memory.Bytes()[i] = byte(i*7 + 1)
+	for i := range memory.Bytes(0) {
+		memory.Bytes(0)[i] = byte(i*7 + 1)
 	}
 	for _, over := range []bool{false, true} {
 		for _, flag := range []int{unix.O_DIRECT, 0} {
 			for _, chunk := range []int{4 << 10, 256 << 10, 1 << 20, 8 << 20} {
 				for _, rwf := range []int{0, unix.RWF_DSYNC} {
 					name := fmt.Sprintf("%s/%s/%dKiB/%s", pick(over, "over", "append"), pick(flag != 0, "Direct", "Buffered"), chunk>>10, pick(rwf != 0, "dsync", "fdatasync"))
-					b.Run(name, func(b *testing.B) { benchmarkSync(b, memory.Bytes()[:chunk], over, flag, rwf) })
+					b.Run(name, func(b *testing.B) { benchmarkSync(b, memory.Bytes(0)[:chunk], over, flag, rwf) })
 				}
 			}
 		}

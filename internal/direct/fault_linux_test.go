@@ -27,9 +27,9 @@ const slack = 16 << 10
 // variants are the ways of writing that the faults are tried on.
 var variants = []Options{
 	{Mode: Direct},
-	{Mode: Direct, Reserve: -1, InPlace: 8 << 10, Chunk: 64 << 10},
-	{Mode: Direct, Reserve: 128 << 10, InPlace: 8 << 10, Chunk: Align},
-	{Mode: Uncached, Chunk: 64 << 10},
+	{Mode: Direct, Reserve: -1, inPlace: 8 << 10, chunk: 64 << 10},
+	{Mode: Direct, Reserve: 128 << 10, inPlace: 8 << 10, chunk: Align},
+	{Mode: Uncached, chunk: 64 << 10},
 	{Mode: Buffered, Reserve: 64 << 10},
 }
 
@@ -37,7 +37,7 @@ var variants = []Options{
 // file: it holds what the Tail says, and nothing else. Then it makes room and
 // gives the rest again, and with it more. In the end each byte is there once.
 func fillUp(t *testing.T, dir string, want error, limit, unlimit func()) {
-	memory, err := NewMemory(2 << 20)
+	memory, err := NewMemorySet(1, 2<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func fillUp(t *testing.T, dir string, want error, limit, unlimit func()) {
 					if round%2 == 1 {
 						size = 1 + rng.IntN(90_000)
 					}
-					b := lines(memory.Bytes()[:0], rng, &next, size)
+					b := lines(memory.Bytes(0)[:0], rng, &next, size)
 					given := bytes.Clone(b)
 					for len(b) > 0 {
 						n, err := tail.WriteBuffers([][]byte{b})
@@ -226,7 +226,7 @@ func TestReaderBesideTheWriter(t *testing.T) {
 					}
 				}
 			}()
-			m, err := NewMemory(300 << 10)
+			m, err := NewMemorySet(1, 300<<10)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -237,7 +237,7 @@ func TestReaderBesideTheWriter(t *testing.T) {
 				if rng.IntN(8) == 0 {
 					size = 1 + rng.IntN(250<<10)
 				}
-				b := lines(m.Bytes()[:0], rng, &next, size)
+				b := lines(m.Bytes(0)[:0], rng, &next, size)
 				if n, err := tail.WriteBuffers([][]byte{b}); err != nil || n != int64(len(b)) {
 					t.Fatalf("%d of %d, %v", n, len(b), err)
 				}

@@ -2,34 +2,16 @@ package direct
 
 import "unsafe"
 
-// Align is where Memory begins, in bytes: a multiple of what every known disk
-// asks for. Memory has as much room behind its end.
+// Align is where a buffer of a MemorySet begins, in bytes: a multiple of what
+// every known disk asks for. There is as much room behind its end.
 const Align = 4096
 
-// Memory is a buffer for direct I/O. It is mapped and touched at once, so that
-// no later write meets a page fault, and lies outside the heap, so that no
-// collection looks at it. In a program built with -race, and where memory
-// cannot be mapped, it is on the heap: the detector does not see mapped memory.
-type Memory struct{ set *MemorySet }
-
-// NewMemory returns size bytes, more than 0.
-func NewMemory(size int) (*Memory, error) {
-	set, err := NewMemorySet(1, size)
-	return &Memory{set}, err
-}
-
-// Bytes returns the memory. Its capacity is at least Align bytes more than its
-// length.
-func (m *Memory) Bytes() []byte { return m.set.Bytes(0) }
-
-// Footprint returns how many bytes there are in all.
-func (m *Memory) Footprint() int { return m.set.Footprint() }
-
-// Free gives the memory back. Nobody may use it any more.
-func (m *Memory) Free() error { return m.set.Free() }
-
-// MemorySet is several buffers, each as Memory is, in one piece: so large pages
-// hold all of them but the end, whatever the size of one is.
+// MemorySet is several buffers for direct I/O in one piece: so large pages hold
+// all of them but the end, whatever the size of one is. They are mapped and
+// touched at once, so that no later write meets a page fault, and lie outside
+// the heap, so that no collection looks at them. In a program built with -race,
+// and where memory cannot be mapped, they are on the heap: the detector does not
+// see mapped memory.
 type MemorySet struct {
 	mapped []byte // what is to be released
 	used   []byte // the buffers, one after another
@@ -53,9 +35,6 @@ func (s *MemorySet) Bytes(i int) []byte {
 	whole := s.used[i*s.step:][:s.step:s.step]
 	return whole[:s.size]
 }
-
-// Footprint returns how many bytes there are in all.
-func (s *MemorySet) Footprint() int { return len(s.used) }
 
 // Free gives the memory back. Nobody may use it any more.
 func (s *MemorySet) Free() error {

@@ -8,64 +8,55 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// system is what a Tail asks of Linux.
+// system is how Linux writes.
 type system struct {
-	block   int
-	flags   int  // of pwritev2
-	refuses bool // to write uncached
+	mode    Mode // Buffered from when it turns out not to know Uncached
 	vectors vectors
-}
-
-func (s *system) open(f *os.File, m Mode) error {
-	switch m {
-	case Direct:
-		return s.openDirect(f)
-	case Uncached:
-		s.flags = unix.RWF_DONTCACHE
-	}
-	return nil
 }
 
 // Supported returns an error if no file of this system can be written that way.
 func Supported(Mode) error { return nil }
 
-// openDirect asks what the file demands before it switches it: memory and
-// offsets that are multiples of a block. Where the system does not tell, 4096
-// is enough.
-func (s *system) openDirect(f *os.File) error {
-	s.block = Align
+// open switches f to the mode. Offsets, lengths and memory of writes have to be
+// multiples of block. Where the system does not tell, 4096 is enough.
+func (s *system) open(f *os.File, m Mode) (block int, err error) {
+	s.mode = m
+	if m != Direct {
+		return 1, nil
+	}
+	block = Align
+	if memory, offset, told := Alignment(f); told {
+		if block = max(memory, offset); block == 0 {
+			return 0, fmt.Errorf("direct I/O: the file system does not support it: %w", errors.ErrUnsupported)
+		}
+		if block > Align || Align%block != 0 {
+			return 0, fmt.Errorf("direct I/O in blocks of %d bytes: %w", block, errors.ErrUnsupported)
+		}
+	}
+	return block, refused("direct I/O", Bypass(f, true))
+}
+
+// Alignment returns what direct I/O on f asks of memory, and of offsets and
+// lengths, in bytes: 0 for not supported. The system tells from Linux 6.1 on.
+func Alignment(f *os.File) (memory, offset int, told bool) {
 	var st unix.Statx_t
-	if err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &st); err == nil && st.Mask&unix.STATX_DIOALIGN != 0 {
-		s.block = int(max(st.Dio_mem_align, st.Dio_offset_align))
-		if s.block == 0 {
-			return fmt.Errorf("direct I/O: the file system does not support it: %w", errors.ErrUnsupported)
-		}
-		if s.block > Align || Align%s.block != 0 {
-			return fmt.Errorf("direct I/O in blocks of %d bytes: %w", s.block, errors.ErrUnsupported)
-		}
+	err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &st)
+	if err != nil || st.Mask&unix.STATX_DIOALIGN == 0 {
+		return 0, 0, false
 	}
-	return refused("direct I/O", s.bypass(f, true))
+	return int(st.Dio_mem_align), int(st.Dio_offset_align), true
 }
 
-// bypass has writes to f bypass the page cache, or not.
-func (s *system) bypass(f *os.File, on bool) error {
+// Bypass has writes to f bypass the page cache, or not.
+func Bypass(f *os.File, on bool) error {
 	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
-	if err != nil {
-		return err
+	if err == nil {
+		if flags &^= unix.O_DIRECT; on {
+			flags |= unix.O_DIRECT
+		}
+		_, err = unix.FcntlInt(f.Fd(), unix.F_SETFL, flags)
 	}
-	if flags &^= unix.O_DIRECT; on {
-		flags |= unix.O_DIRECT
-	}
-	_, err = unix.FcntlInt(f.Fd(), unix.F_SETFL, flags)
-	return err
-}
-
-// restore takes back what openDirect did.
-func (s *system) restore(f *os.File) error {
-	if s.block == 0 {
-		return nil
-	}
-	return s.bypass(f, false)
+	return os.NewSyscallError("fcntl", err)
 }
 
 func refused(what string, err error) error {
@@ -78,19 +69,25 @@ func refused(what string, err error) error {
 	return nil
 }
 
+// write is one call of the system.
 func (s *system) write(f *os.File, bufs [][]byte, offset int64) (int, error) {
-	n, err := s.vectors.pwritev2(int(f.Fd()), bufs, offset, s.flags)
-	if s.flags != 0 && (err == unix.EOPNOTSUPP || err == unix.EINVAL) { // an older kernel, or file system
-		s.flags, s.refuses = 0, true
+	if offset == atEnd && s.mode != Uncached {
+		n, err := s.vectors.writev(int(f.Fd()), bufs)
+		return max(n, 0), os.NewSyscallError("writev", err)
+	}
+	flags := 0
+	if s.mode == Uncached {
+		flags = unix.RWF_DONTCACHE
+	}
+	n, err := s.vectors.pwritev2(int(f.Fd()), bufs, offset, flags)
+	if flags != 0 && (err == unix.EOPNOTSUPP || err == unix.EINVAL) { // an older kernel, or file system
+		s.mode = Buffered
 		n, err = s.vectors.pwritev2(int(f.Fd()), bufs, offset, 0)
 	}
-	if err == unix.EINVAL && s.block > 1 && beyondLimit(bufs, offset) {
+	if err == unix.EINVAL && s.mode == Direct && beyondLimit(bufs, offset) {
 		err = unix.EFBIG // the system cut the write at the limit, and then found it unaligned
 	}
-	if err != nil {
-		return max(n, 0), os.NewSyscallError("pwritev2", err)
-	}
-	return n, nil
+	return max(n, 0), os.NewSyscallError("pwritev2", err)
 }
 
 // beyondLimit reports whether a write at offset passes RLIMIT_FSIZE.
@@ -102,7 +99,8 @@ func beyondLimit(bufs [][]byte, offset int64) bool {
 	return unix.Getrlimit(unix.RLIMIT_FSIZE, &limit) == nil && uint64(offset) > limit.Cur
 }
 
-func (s *system) allocate(f *os.File, offset, size int64) error {
+// Allocate gives f blocks, also beyond its end, and leaves its size.
+func Allocate(f *os.File, offset, size int64) error {
 	err := unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, offset, size)
 	return refused("fallocate", err)
 }

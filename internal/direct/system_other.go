@@ -9,22 +9,8 @@ import (
 	"runtime"
 )
 
-// system is what a Tail asks of other systems: one buffer at a time.
-type system struct {
-	block   int
-	refuses bool
-}
-
-func (s *system) open(f *os.File, m Mode) error {
-	switch m {
-	case Direct:
-		s.block = 1
-		return noCache(f)
-	case Uncached:
-		return fmt.Errorf("uncached writes: %w", errors.ErrUnsupported)
-	}
-	return nil
-}
+// system is how other systems write: one buffer at a time.
+type system struct{ mode Mode }
 
 // Supported returns an error if no file of this system can be written that way.
 func Supported(m Mode) error {
@@ -34,14 +20,25 @@ func Supported(m Mode) error {
 	return nil
 }
 
-// bypass is for blocks that are not whole, of which there are none.
-func (s *system) bypass(*os.File, bool) error { return nil }
+func (s *system) open(f *os.File, m Mode) (block int, err error) {
+	s.mode = m
+	if err = Supported(m); err == nil && m == Direct {
+		err = Bypass(f, true)
+	}
+	return 1, err
+}
 
-func (s *system) restore(*os.File) error { return nil }
+// Alignment is not to be had here.
+func Alignment(*os.File) (memory, offset int, told bool) { return 0, 0, false }
 
 func (s *system) write(f *os.File, bufs [][]byte, offset int64) (n int, err error) {
 	for _, b := range bufs {
-		m, err := f.WriteAt(b, offset+int64(n))
+		var m int
+		if offset == atEnd {
+			m, err = f.Write(b)
+		} else {
+			m, err = f.WriteAt(b, offset+int64(n))
+		}
 		n += m
 		if err != nil {
 			return n, err
@@ -50,4 +47,5 @@ func (s *system) write(f *os.File, bufs [][]byte, offset int64) (n int, err erro
 	return n, nil
 }
 
-func (s *system) allocate(*os.File, int64, int64) error { return errors.ErrUnsupported }
+// Allocate cannot do it here.
+func Allocate(*os.File, int64, int64) error { return errors.ErrUnsupported }

@@ -1,81 +1,57 @@
 package direct
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 )
-
-// Mode is how bytes get to the disk.
-type Mode int
-
-const (
-	// Direct bypasses the page cache (O_DIRECT).
-	Direct Mode = iota
-	// Uncached goes through the page cache and leaves nothing there
-	// (RWF_DONTCACHE, Linux 6.14).
-	Uncached
-	// Buffered leaves it to the system.
-	Buffered
-)
-
-// String returns the name of the constant.
-func (m Mode) String() string {
-	switch m {
-	case Direct:
-		return "Direct"
-	case Uncached:
-		return "Uncached"
-	case Buffered:
-		return "Buffered"
-	}
-	return fmt.Sprintf("Mode(%d)", int(m))
-}
 
 // Options configures a Tail.
 type Options struct {
 	Mode Mode
-	// Chunk is the most bytes of one system call: Align to 1 GiB, default
-	// 8 MiB, a multiple of Align.
-	Chunk int
 	// Reserve is how many bytes are allocated at a time ahead of the end, so
-	// that writes do not have to: 0 for none, default 64 MiB for Direct, else 0.
+	// that writes do not have to: below 0 for none, default 64 MiB for Direct,
+	// else none.
 	Reserve int64
-	// InPlace is from what size on an aligned buffer is written where it is:
-	// default 1 MiB, and more where blocks are larger than 512 bytes, so that
-	// white space is no more than a thousandth. It must have Align bytes of
-	// capacity behind its end, and its last byte must be a line end.
-	InPlace int
+
+	chunk   int // see Tail; other values are for tests
+	inPlace int // likewise
 }
 
 const (
-	defaultChunk   = 8 << 20
-	defaultReserve = 64 << 20
-	defaultInPlace = 1 << 20
-	stagingSize    = 384 << 10
+	// InPlace is the least size in bytes from which on a buffer is written where
+	// it is. More is asked for where blocks are larger than 512 bytes.
+	InPlace = 1 << 20
 
 	// blocksInPlace is the least buffer in blocks for which one block before it
 	// and one behind are no more than a thousandth.
 	blocksInPlace = 2048
+
+	defaultChunk   = 8 << 20
+	defaultReserve = 64 << 20
+	stagingSize    = 384 << 10
 )
 
 // A Tail appends to one file. It is not safe for concurrent use, and while it
 // is in use nobody else writes to the file.
 type Tail struct {
-	f     *os.File
-	opt   Options
-	block int      // bytes; lengths and offsets are multiples of it. 1: any
-	stage *Memory  // whole blocks that are to be written, the partial one first
-	todo  [][]byte // what is left of a WriteBuffers
-	iov   [][]byte // of one system call
+	f       *os.File
+	sys     system
+	block   int        // bytes; lengths and offsets are multiples of it. 1: any
+	chunk   int        // the most bytes of one system call, in whole blocks
+	reserve int64      // see Options; less when the disk is nearly full
+	inPlace int        // from how many bytes on an aligned buffer is written where it is
+	stage   *MemorySet // one buffer: whole blocks that are to be written, the partial one first
+	todo    [][]byte   // what is left of a WriteBuffers
+	iov     [][]byte   // of one system call
 
 	size     int64 // of the file: the end of its last line
 	carry    int   // bytes of the file in its last, partly filled block; they begin the stage
 	reserved int64 // up to where blocks are allocated
 	padded   int64 // bytes that Tail put into the file to fill blocks
-
-	sys system
 }
 
 // New takes over f, which was opened for reading and writing, without O_APPEND,
@@ -83,50 +59,28 @@ type Tail struct {
 // file system that refuses is an error that wraps errors.ErrUnsupported, and f
 // is as it was. f stays the caller's.
 func New(f *os.File, o Options) (*Tail, error) {
-	t := &Tail{f: f, block: 1}
-	err := t.open(o)
+	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	if o.InPlace == 0 {
-		t.opt.InPlace = max(defaultInPlace, blocksInPlace*t.block)
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("direct: %s is no regular file: %w", f.Name(), errors.ErrUnsupported)
 	}
-	if t.stage, err = NewMemory(stagingSize); err != nil {
+	t := &Tail{f: f, chunk: cmp.Or(o.chunk, defaultChunk), reserve: o.Reserve, size: info.Size()}
+	if t.reserve == 0 && o.Mode == Direct {
+		t.reserve = defaultReserve
+	}
+	if t.block, err = t.sys.open(f, o.Mode); err != nil {
+		return nil, fmt.Errorf("direct: %s: %w", f.Name(), err)
+	}
+	t.inPlace = cmp.Or(o.inPlace, max(InPlace, blocksInPlace*t.block))
+	if t.stage, err = NewMemorySet(1, stagingSize); err != nil {
 		return nil, err
 	}
 	if err := t.load(); err != nil {
-		return nil, errors.Join(fmt.Errorf("direct: read the last block of %s: %w", f.Name(), err), t.stage.Free())
+		return nil, errors.Join(fmt.Errorf("direct: %w", err), t.Free())
 	}
 	return t, nil
-}
-
-// open checks the options and switches the file to its mode.
-func (t *Tail) open(o Options) error {
-	if o.Chunk == 0 {
-		o.Chunk = defaultChunk
-	}
-	if o.Reserve == 0 && o.Mode == Direct {
-		o.Reserve = defaultReserve
-	}
-	if o.Chunk < Align || o.Chunk%Align != 0 || o.Chunk > 1<<30 {
-		return fmt.Errorf("direct: Chunk is %d, allowed is a multiple of %d up to 1 GiB", o.Chunk, Align)
-	}
-	t.opt = o
-	info, err := t.f.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("direct: %s is no regular file: %w", t.f.Name(), errors.ErrUnsupported)
-	}
-	t.size = info.Size()
-	if err := t.sys.open(t.f, o.Mode); err != nil {
-		return fmt.Errorf("direct: %s: %w", t.f.Name(), err)
-	}
-	if o.Mode == Direct {
-		t.block = t.sys.block
-	}
-	return nil
 }
 
 // load reads the last, partly filled block.
@@ -135,34 +89,34 @@ func (t *Tail) load() error {
 	if t.carry == 0 {
 		return nil
 	}
-	block := t.stage.Bytes()[:t.block]
-	n, err := t.f.ReadAt(block, t.size-int64(t.carry))
-	if n < t.carry {
-		if err == nil || errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
-		return err
+	n, err := t.f.ReadAt(t.stage.Bytes(0)[:t.block], t.size-int64(t.carry))
+	if n >= t.carry {
+		return nil
 	}
-	return nil
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("read the last block of %s: %w", t.f.Name(), err)
 }
 
 // Cut makes the file size bytes long, which is no more than it has, and takes
 // away what may stand behind that. After an error only Close may be called.
 func (t *Tail) Cut(size int64) error {
-	old := t.size
-	t.size = size
-	if err := t.truncate(); err != nil {
-		t.size = old
+	if err := t.truncate(size); err != nil {
 		return err
 	}
-	if err := t.load(); err != nil {
-		return fmt.Errorf("read the last block of %s: %w", t.f.Name(), err)
-	}
-	return nil
+	return t.load()
 }
 
-// Memory returns how many bytes the Tail has allocated.
-func (t *Tail) Memory() int { return t.stage.Footprint() }
+// truncate cuts the file, and with it what is allocated beyond.
+func (t *Tail) truncate(size int64) error {
+	t.reserved = 0
+	if err := t.f.Truncate(size); err != nil {
+		return fmt.Errorf("cut the file to its %d bytes: %w", size, err)
+	}
+	t.size = size
+	return nil
+}
 
 // Size returns the size of the file in bytes.
 func (t *Tail) Size() int64 { return t.size }
@@ -173,61 +127,41 @@ func (t *Tail) Padded() int64 { return t.padded }
 
 // Mode returns how bytes really get to the disk: Buffered where the system
 // turned out not to know Uncached.
-func (t *Tail) Mode() Mode {
-	if t.opt.Mode == Uncached && t.sys.refuses {
-		return Buffered
-	}
-	return t.opt.Mode
-}
+func (t *Tail) Mode() Mode { return t.sys.mode }
 
 // Write appends p as WriteBuffers does, but never in place: it does not change
 // p.
-func (t *Tail) Write(p []byte) (n int, err error) {
-	for n < len(p) && err == nil {
-		var m int64
-		if t.block == 1 {
-			m, err = t.writeInPlace([][]byte{p[n:]})
-		} else {
-			m, err = t.writeStaged([][]byte{p[n:]})
-		}
-		n += int(m)
-	}
-	return n, err
+func (t *Tail) Write(p []byte) (int, error) {
+	n, err := t.WriteBuffers([][]byte{slices.Clip(p)})
+	return int(n), err
 }
 
 // WriteBuffers appends the buffers, each of which ends in a line end, and
 // returns how many of their bytes are in the file: all of them, or less and an
-// error. The caller gives the rest again. It may change the last byte of a
-// buffer that is written in place, and what is behind its end.
+// error. The caller gives the rest again.
+//
+// With Direct, a buffer of InPlace bytes or more is written where it is if it is
+// aligned, has Align bytes of capacity behind its end and ends in a line end.
+// What is behind the end may be changed.
 func (t *Tail) WriteBuffers(bufs [][]byte) (n int64, err error) {
 	t.todo = append(t.todo[:0], bufs...)
-	for todo := t.todo; len(todo) > 0 && err == nil; {
-		if len(todo[0]) == 0 {
-			todo = todo[1:]
-			continue
-		}
-		var m int64
+	for todo := skip(t.todo, 0); len(todo) > 0 && err == nil; {
+		var m int
 		if t.fitsInPlace(todo[0]) {
 			m, err = t.writeInPlace(todo)
 		} else {
 			m, err = t.writeStaged(todo)
 		}
-		n += m
-		for m > 0 {
-			k := min(int64(len(todo[0])), m)
-			todo[0] = todo[0][k:]
-			if m -= k; len(todo[0]) == 0 {
-				todo = todo[1:]
-			}
-		}
+		n += int64(m)
+		todo = skip(todo, m)
 	}
 	return n, err
 }
 
 // fitsInPlace reports whether b is written where it is.
 func (t *Tail) fitsInPlace(b []byte) bool {
-	if t.block == 1 {
-		return true
+	if len(b) == 0 || t.block == 1 {
+		return len(b) > 0
 	}
-	return len(b) >= t.opt.InPlace && aligned(b, t.block) && cap(b)-len(b) >= t.block && b[len(b)-1] == '\n'
+	return len(b) >= t.inPlace && aligned(b, t.block) && cap(b)-len(b) >= t.block && b[len(b)-1] == '\n'
 }

@@ -14,14 +14,22 @@ type vectors struct{ list []unix.Iovec }
 
 // pwritev2 is unix.Pwritev2.
 func (v *vectors) pwritev2(fd int, bufs [][]byte, offset int64, flags int) (int, error) {
+	const high = 8*unix.SizeofLong - 1 // where a long has 32 bits, the offset is two of them
+	return v.write(unix.SYS_PWRITEV2, fd, bufs, uintptr(offset), uintptr(uint64(offset)>>high>>1), uintptr(flags))
+}
+
+// writev is unix.Writev, for kernels before 4.6 too.
+func (v *vectors) writev(fd int, bufs [][]byte) (int, error) {
+	return v.write(unix.SYS_WRITEV, fd, bufs, 0, 0, 0)
+}
+
+func (v *vectors) write(call uintptr, fd int, bufs [][]byte, a, b, c uintptr) (int, error) {
 	v.list = v.list[:0]
 	for _, b := range bufs {
 		v.list = append(v.list, unix.Iovec{Base: unsafe.SliceData(b)})
 		v.list[len(v.list)-1].SetLen(len(b))
 	}
-	const high = 8*unix.SizeofLong - 1 // where a long has 32 bits, the offset is two of them
-	n, _, errno := unix.Syscall6(unix.SYS_PWRITEV2, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(v.list))),
-		uintptr(len(v.list)), uintptr(offset), uintptr(uint64(offset)>>high>>1), uintptr(flags))
+	n, _, errno := unix.Syscall6(call, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(v.list))), uintptr(len(v.list)), a, b, c)
 	clear(v.list)
 	if errno != 0 {
 		return -1, errno

@@ -12,7 +12,7 @@ import (
 // However many buffers a call has, it allocates nothing.
 func TestWriteBuffersDoesNotAllocate(t *testing.T) {
 	for _, mode := range []Mode{Direct, Uncached, Buffered} {
-		tail, f := openTail(t, filepath.Join(t.TempDir(), "tail"), Options{Mode: mode, InPlace: Align})
+		tail, f := openTail(t, filepath.Join(t.TempDir(), "tail"), Options{Mode: mode, inPlace: Align})
 		bufs := lineBuffers(t, 100, Align)
 		if n := mallocs.Of(func() {
 			if n, err := tail.WriteBuffers(bufs); n != 100*Align || err != nil {

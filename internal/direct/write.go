@@ -3,42 +3,33 @@ package direct
 import (
 	"bytes"
 	"errors"
-	"fmt"
-	"io"
-	"syscall"
 )
-
-// maxVectors is the most buffers of one system call (IOV_MAX of Linux).
-const maxVectors = 1024
 
 // writeInPlace writes the buffers at the front of bufs that can be written
 // where they are, as many as one system call takes, and before them the block
 // that the file ends in, which becomes a whole one. What the last of them has
 // beyond whole blocks goes through the page cache. It returns how many of their
 // bytes were written.
-func (t *Tail) writeInPlace(bufs [][]byte) (n int64, err error) {
-	base, head, size := t.size-int64(t.carry), 0, 0
+func (t *Tail) writeInPlace(bufs [][]byte) (n int, err error) {
+	base, head, stage := t.size-int64(t.carry), 0, t.stage.Bytes(0)
 	t.iov = t.iov[:0]
 	if t.carry > 0 {
-		block := t.stage.Bytes()[:t.block]
-		fill(block[t.carry:])
-		t.iov = append(t.iov, block)
 		head = t.block
+		fill(stage[t.carry:head])
+		t.iov = append(t.iov, stage[:head])
 	}
-	for size = head; len(t.iov) < maxVectors && len(t.iov)-min(head, 1) < len(bufs); {
-		b := bufs[len(t.iov)-min(head, 1)]
-		if len(b) == 0 || !t.fitsInPlace(b) || size >= t.opt.Chunk {
-			break
-		}
-		whole := t.pad(b)
-		t.iov = append(t.iov, whole[:min(len(whole), t.opt.Chunk-size)])
-		size += len(t.iov[len(t.iov)-1])
+	count, size := 0, head
+	for ; count < len(bufs) && len(t.iov) < maxVectors && size < t.chunk && t.fitsInPlace(bufs[count]); count++ {
+		whole := t.pad(bufs[count])
+		whole = whole[:min(len(whole), t.chunk-size)]
+		t.iov = append(t.iov, whole)
+		size += len(whole)
 	}
-	bufs = bufs[:len(t.iov)-min(head, 1)]
+	bufs = bufs[:count]
 	end := t.openEnd(bufs)
 	size -= roundUp(len(end), t.block)
 
-	wrote, err := t.writeAt(base, size)
+	wrote, err := t.writeBlocks(base, size)
 	if wrote > 0 {
 		t.size = base + int64(wrote)
 		if head > 0 {
@@ -46,30 +37,25 @@ func (t *Tail) writeInPlace(bufs [][]byte) (n int64, err error) {
 		}
 		t.carry = 0
 	}
-	complete := err == nil
-	for wrote -= min(wrote, head); len(bufs) > 0; bufs = bufs[1:] {
-		b := bufs[0]
-		whole := roundUp(len(b), t.block)
-		if wrote < whole {
-			n += int64(wrote)
-			break
-		}
-		wrote -= whole
-		n += int64(len(b))
-		t.padded += int64(whole - len(b))
-	}
+	wrote -= min(wrote, head)
 	for _, b := range bufs {
 		if t.block > 1 {
-			b[len(b)-1] = '\n' // the caller gives it again
+			b[len(b)-1] = '\n' // in place of pad's space
 		}
+		whole := roundUp(len(b), t.block)
+		if wrote < whole {
+			n += wrote
+			wrote = 0
+			continue
+		}
+		wrote -= whole
+		n += len(b)
+		t.padded += int64(whole - len(b))
 	}
-	if complete && len(end) > 0 {
-		t.carry = copy(t.stage.Bytes(), end)
-		var more int
-		more, err = t.writeEnd(t.stage.Bytes()[:t.carry], t.size)
-		t.carry = more
-		t.size += int64(more)
-		n += int64(more)
+	if err == nil && len(end) > 0 {
+		t.carry, err = t.writeEnd(stage[:copy(stage, end)], t.size)
+		t.size += int64(t.carry)
+		n += t.carry
 	}
 	return n, err
 }
@@ -113,10 +99,10 @@ func fill(b []byte) {
 // file ends in and writes that: whole blocks past the page cache, what is left
 // through it. Unless a line is longer than the stage, the file ends in a line
 // end after it. It returns how many bytes of bufs were written.
-func (t *Tail) writeStaged(bufs [][]byte) (n int64, err error) {
-	stage, base, end := t.stage.Bytes(), t.size-int64(t.carry), t.carry
+func (t *Tail) writeStaged(bufs [][]byte) (n int, err error) {
+	stage, base, end := t.stage.Bytes(0), t.size-int64(t.carry), t.carry
 	for i, b := range bufs {
-		if i > 0 && t.fitsInPlace0(b) {
+		if i > 0 && t.fitsInPlace(b) {
 			break
 		}
 		k := copy(stage[end:], b)
@@ -132,19 +118,26 @@ func (t *Tail) writeStaged(bufs [][]byte) (n int64, err error) {
 	if whole := end / t.block * t.block; whole > 0 {
 		t.iov = append(t.iov[:0], stage[:whole])
 		var wrote int
-		wrote, err = t.writeAt(base, whole)
+		wrote, err = t.writeBlocks(base, whole)
 		there = max(there, wrote)
 	}
-	if err == nil {
+	if err == nil && there < end {
 		var wrote int
 		wrote, err = t.writeEnd(stage[there:end], base+int64(there))
 		there += wrote
 	}
-	n = int64(there - t.carry)
+	n = there - t.carry
 	t.size = base + int64(there)
 	t.carry = there % t.block
 	copy(stage, stage[there-t.carry:there])
 	return n, err
+}
+
+// writeBlocks writes t.iov, which holds size bytes, at offset. It returns how
+// many were written, in whole blocks, and an error if that is not all.
+func (t *Tail) writeBlocks(offset int64, size int) (wrote int, err error) {
+	t.allocate(offset, int64(size))
+	return t.sys.writeAll(t.f, t.iov, offset, t.block)
 }
 
 // writeEnd writes p, less than a block, at offset, the end of the file. A block
@@ -152,88 +145,26 @@ func (t *Tail) writeStaged(bufs [][]byte) (n int64, err error) {
 // and the file cut to its size, who follows the file would read what was filled
 // in, and find the file cut under it.
 func (t *Tail) writeEnd(p []byte, offset int64) (wrote int, err error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
-	if err := t.sys.bypass(t.f, false); err != nil {
+	if err := Bypass(t.f, false); err != nil {
 		return 0, err
 	}
-	for wrote < len(p) && err == nil {
-		t.iov = append(t.iov[:0], p[wrote:])
-		var n int
-		n, err = t.sys.write(t.f, t.iov, offset+int64(wrote))
-		wrote += max(n, 0)
-		switch {
-		case errors.Is(err, syscall.EINTR):
-			err = nil
-		case err == nil && n <= 0:
-			err = io.ErrShortWrite
-		}
-	}
-	return wrote, errors.Join(err, t.sys.bypass(t.f, true))
-}
-
-// fitsInPlace0 is fitsInPlace for a buffer that may be empty.
-func (t *Tail) fitsInPlace0(b []byte) bool { return len(b) > 0 && t.fitsInPlace(b) }
-
-// truncate cuts the file to its real size, and with it what is allocated
-// beyond.
-func (t *Tail) truncate() error {
-	t.reserved = 0
-	if err := t.f.Truncate(t.size); err != nil {
-		return fmt.Errorf("cut the file to its %d bytes: %w", t.size, err)
-	}
-	return nil
-}
-
-// writeAt writes t.iov, which holds size bytes, at offset. It returns how many
-// were written, in whole blocks, and an error if that is not all.
-func (t *Tail) writeAt(offset int64, size int) (wrote int, err error) {
-	t.allocate(offset, int64(size))
-	for rest := t.iov; wrote < size; {
-		n, err := t.sys.write(t.f, rest, offset+int64(wrote))
-		if errors.Is(err, syscall.EINTR) {
-			continue
-		}
-		n -= n % t.block // what is of a block is written again
-		wrote += max(n, 0)
-		rest = skip(rest, n)
-		if err == nil && n <= 0 {
-			err = io.ErrShortWrite
-		}
-		if err != nil {
-			return wrote, err
-		}
-	}
-	return wrote, nil
-}
-
-// skip takes n bytes off the front of bufs and returns the rest. It changes
-// bufs.
-func skip(bufs [][]byte, n int) [][]byte {
-	for n > 0 {
-		k := min(len(bufs[0]), n)
-		n -= k
-		bufs[0] = bufs[0][k:]
-		if len(bufs[0]) == 0 {
-			bufs = bufs[1:]
-		}
-	}
-	return bufs
+	t.iov = append(t.iov[:0], p)
+	wrote, err = t.sys.writeAll(t.f, t.iov, offset, 1)
+	return wrote, errors.Join(err, Bypass(t.f, true))
 }
 
 // allocate has blocks allocated ahead, if that is asked for. Where the file
 // system cannot, or the disk has no room, the write shows what is wrong.
 func (t *Tail) allocate(offset, size int64) {
-	if t.opt.Reserve <= 0 || offset+size <= t.reserved {
+	if t.reserve <= 0 || offset+size <= t.reserved {
 		return
 	}
 	from := max(offset, t.reserved)
-	until := offset + size + t.opt.Reserve
-	if err := t.sys.allocate(t.f, from, until-from); err != nil {
-		t.opt.Reserve /= 4 // a disk that is nearly full
-		if errors.Is(err, errors.ErrUnsupported) || t.opt.Reserve < Align {
-			t.opt.Reserve = 0
+	until := offset + size + t.reserve
+	if err := Allocate(t.f, from, until-from); err != nil {
+		t.reserve /= 4 // a disk that is nearly full
+		if errors.Is(err, errors.ErrUnsupported) || t.reserve < Align {
+			t.reserve = 0
 		}
 		// What it got before it failed would be missing for the write.
 		if info, err := t.f.Stat(); err == nil {
@@ -244,9 +175,6 @@ func (t *Tail) allocate(offset, size int64) {
 	t.reserved = until
 }
 
-// Sync forces everything to the disk.
-func (t *Tail) Sync() error { return t.f.Sync() }
-
 // Close gives back memory and what was allocated beyond the end of the file.
 // It does not close the file, which is left in its mode.
 func (t *Tail) Close() error {
@@ -254,7 +182,7 @@ func (t *Tail) Close() error {
 	if t.reserved > t.size {
 		// Cutting a file to the size that it has frees what is behind it. ext4
 		// punches no holes there.
-		err = t.truncate()
+		err = t.truncate(t.size)
 	}
 	return errors.Join(err, t.Free())
 }
@@ -265,6 +193,11 @@ func (t *Tail) Free() error { return t.stage.Free() }
 
 // Restore switches the file back to what it was before New, for who goes on with
 // it. One that is only to be closed needs no more calls that can fail.
-func (t *Tail) Restore() error { return t.sys.restore(t.f) }
+func (t *Tail) Restore() error {
+	if t.sys.mode != Direct {
+		return nil
+	}
+	return Bypass(t.f, false)
+}
 
 func roundUp(n, block int) int { return (n + block - 1) / block * block }

@@ -332,3 +332,17 @@ func TestFaulty(t *testing.T) {
 		t.Fatalf("%q %v", b, err)
 	}
 }
+
+func TestSyncOfAClosedFile(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := SyncData(f); err != nil {
+		t.Error(err)
+	}
+	f.Close()
+	if err := SyncData(f); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("SyncData = %v", err)
+	}
+}

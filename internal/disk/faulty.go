@@ -41,7 +41,8 @@ type Fault struct {
 	Short int
 }
 
-// Faulty passes operations on to FS after asking Hook about each. The hook
+// Faulty is an FS that passes operations on to another after asking Hook about
+// each. The hook
 // runs in the caller's goroutine, holds no lock, and may block to play a
 // stalled disk or copy a Mem below.
 type Faulty struct {
@@ -49,71 +50,55 @@ type Faulty struct {
 	Hook func(Op) Fault
 }
 
-func (d *Faulty) ask(op Op) error {
+// do calls the operation, unless the hook forbids it.
+func (d *Faulty) do(op Op, call func() error) error {
 	if f := d.Hook(op); f.Err != nil {
 		return &fs.PathError{Op: string(op.Kind), Path: op.Name, Err: f.Err}
 	}
-	return nil
+	return call()
 }
 
-// OpenFile implements FS.
+// get is do for an operation with a result.
+func get[T any](d *Faulty, op Op, call func() (T, error)) (result T, err error) {
+	err = d.do(op, func() error {
+		result, err = call()
+		return err
+	})
+	return result, err
+}
+
 func (d *Faulty) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
-	if err := d.ask(Op{Kind: Open, Name: name, Flag: flag}); err != nil {
-		return nil, err
-	}
-	f, err := d.FS.OpenFile(name, flag, perm)
-	if err != nil {
-		return nil, err
-	}
-	return &faultyFile{File: f, d: d, name: name}, nil
+	return get(d, Op{Kind: Open, Name: name, Flag: flag}, func() (File, error) {
+		f, err := d.FS.OpenFile(name, flag, perm)
+		if err != nil {
+			return nil, err
+		}
+		return &faultyFile{File: f, d: d, name: name}, nil
+	})
 }
 
-// List implements FS.
 func (d *Faulty) List(dir string) ([]Entry, error) {
-	if err := d.ask(Op{Kind: List, Name: dir}); err != nil {
-		return nil, err
-	}
-	return d.FS.List(dir)
+	return get(d, Op{Kind: List, Name: dir}, func() ([]Entry, error) { return d.FS.List(dir) })
 }
 
-// Rename implements FS.
 func (d *Faulty) Rename(oldname, newname string) error {
-	if err := d.ask(Op{Kind: Rename, Name: oldname, To: newname}); err != nil {
-		return err
-	}
-	return d.FS.Rename(oldname, newname)
+	return d.do(Op{Kind: Rename, Name: oldname, To: newname}, func() error { return d.FS.Rename(oldname, newname) })
 }
 
-// Remove implements FS.
 func (d *Faulty) Remove(name string) error {
-	if err := d.ask(Op{Kind: Remove, Name: name}); err != nil {
-		return err
-	}
-	return d.FS.Remove(name)
+	return d.do(Op{Kind: Remove, Name: name}, func() error { return d.FS.Remove(name) })
 }
 
-// MkdirAll implements FS.
 func (d *Faulty) MkdirAll(dir string, perm fs.FileMode) error {
-	if err := d.ask(Op{Kind: Mkdir, Name: dir}); err != nil {
-		return err
-	}
-	return d.FS.MkdirAll(dir, perm)
+	return d.do(Op{Kind: Mkdir, Name: dir}, func() error { return d.FS.MkdirAll(dir, perm) })
 }
 
-// SyncDir implements FS.
 func (d *Faulty) SyncDir(dir string) error {
-	if err := d.ask(Op{Kind: SyncDir, Name: dir}); err != nil {
-		return err
-	}
-	return d.FS.SyncDir(dir)
+	return d.do(Op{Kind: SyncDir, Name: dir}, func() error { return d.FS.SyncDir(dir) })
 }
 
-// Lock implements FS.
 func (d *Faulty) Lock(name string, perm fs.FileMode) (io.Closer, error) {
-	if err := d.ask(Op{Kind: Lock, Name: name}); err != nil {
-		return nil, err
-	}
-	return d.FS.Lock(name, perm)
+	return get(d, Op{Kind: Lock, Name: name}, func() (io.Closer, error) { return d.FS.Lock(name, perm) })
 }
 
 type faultyFile struct {
@@ -123,10 +108,7 @@ type faultyFile struct {
 }
 
 func (f *faultyFile) ReadAt(p []byte, off int64) (int, error) {
-	if err := f.d.ask(Op{Kind: Read, Name: f.name, Off: off, Len: len(p)}); err != nil {
-		return 0, err
-	}
-	return f.File.ReadAt(p, off)
+	return get(f.d, Op{Kind: Read, Name: f.name, Off: off, Len: len(p)}, func() (int, error) { return f.File.ReadAt(p, off) })
 }
 
 func (f *faultyFile) WriteAt(p []byte, off int64) (int, error) {
@@ -142,15 +124,9 @@ func (f *faultyFile) WriteAt(p []byte, off int64) (int, error) {
 }
 
 func (f *faultyFile) Truncate(size int64) error {
-	if err := f.d.ask(Op{Kind: Truncate, Name: f.name, Off: size}); err != nil {
-		return err
-	}
-	return f.File.Truncate(size)
+	return f.d.do(Op{Kind: Truncate, Name: f.name, Off: size}, func() error { return f.File.Truncate(size) })
 }
 
 func (f *faultyFile) Sync() error {
-	if err := f.d.ask(Op{Kind: Sync, Name: f.name}); err != nil {
-		return err
-	}
-	return f.File.Sync()
+	return f.d.do(Op{Kind: Sync, Name: f.name}, f.File.Sync)
 }

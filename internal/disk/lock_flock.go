@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-func lockFile(f *os.File) error {
+// TryLock takes the exclusive lock of f, or fails with ErrLocked.
+func TryLock(f *os.File) error {
 	for {
 		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err {
 		case syscall.EINTR:
@@ -18,3 +19,6 @@ func lockFile(f *os.File) error {
 		}
 	}
 }
+
+// unlockFile gives the lock back for every descriptor of the file that shares it.
+func unlockFile(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

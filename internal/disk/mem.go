@@ -1,6 +1,8 @@
 package disk
 
 import (
+	"bytes"
+	"cmp"
 	"io"
 	"io/fs"
 	"maps"
@@ -8,7 +10,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"sort"
 	"sync"
 	"syscall"
 	"time"
@@ -17,7 +18,7 @@ import (
 // sector is the unit in which a crash keeps or loses bytes.
 const sector = 512
 
-// Mem is a file system in memory that knows which bytes and names are durable.
+// Mem is an FS in memory that knows which bytes and names are durable.
 // It is safe for concurrent use. Files keep their bytes while open, also after
 // Remove. Permissions are not checked.
 type Mem struct {
@@ -35,7 +36,6 @@ type inode struct {
 	dir     bool
 	data    []byte
 	synced  []byte // content at the last Sync
-	dirty   map[int64]bool
 	modTime time.Time
 	links   int // names plus open files
 }
@@ -130,17 +130,10 @@ func (n *inode) afterCut(rng *rand.Rand) []byte {
 	}
 	out := make([]byte, size)
 	copy(out, n.synced)
-	sectors := make([]int64, 0, len(n.dirty))
-	for s := range n.dirty {
-		sectors = append(sectors, s)
-	}
-	sort.Slice(sectors, func(i, j int) bool { return sectors[i] < sectors[j] })
-	for _, s := range sectors {
-		from := int(s * sector)
-		if rng.IntN(2) == 0 || from >= size || from >= len(n.data) {
-			continue
+	for from := 0; from < min(size, len(n.data)); from += sector {
+		if rng.IntN(2) == 0 {
+			copy(out[from:min(from+sector, size)], n.data[from:])
 		}
-		copy(out[from:min(from+sector, size)], n.data[from:])
 	}
 	return out
 }
@@ -152,7 +145,7 @@ func cloneOf(names map[string]*inode, content func(*inode) []byte) *Mem {
 		cp := copies[n]
 		if cp == nil {
 			data := content(n)
-			cp = &inode{dir: n.dir, dirty: map[int64]bool{}, data: append([]byte(nil), data...), synced: append([]byte(nil), data...), modTime: n.modTime}
+			cp = &inode{dir: n.dir, data: bytes.Clone(data), synced: bytes.Clone(data), modTime: n.modTime}
 			copies[n] = cp
 			c.used += int64(len(data))
 		}
@@ -170,7 +163,7 @@ func (m *Mem) ReadFile(name string) ([]byte, error) {
 	if n == nil || n.dir {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: syscall.ENOENT}
 	}
-	return append([]byte(nil), n.data...), nil
+	return bytes.Clone(n.data), nil
 }
 
 // WriteFile replaces or creates name with durable bytes and a durable name.
@@ -179,17 +172,12 @@ func (m *Mem) WriteFile(name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	if _, err := f.WriteAt(data, 0); err != nil {
-		return err
+	if _, err = f.WriteAt(data, 0); err == nil {
+		err = f.Sync()
 	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	return m.SyncDir(path.Dir(path.Clean(name)))
+	return cmp.Or(err, f.Close(), m.SyncDir(path.Dir(path.Clean(name))))
 }
 
-// OpenFile implements FS.
 func (m *Mem) OpenFile(name string, flag int, _ fs.FileMode) (File, error) {
 	name = path.Clean(name)
 	m.mu.Lock()
@@ -205,7 +193,7 @@ func (m *Mem) OpenFile(name string, flag int, _ fs.FileMode) (File, error) {
 		if parent := m.names[path.Dir(name)]; parent == nil || !parent.dir {
 			return fail(syscall.ENOENT)
 		}
-		n = &inode{dirty: map[int64]bool{}, modTime: time.Now(), links: 1}
+		n = &inode{modTime: time.Now(), links: 1}
 		m.change(nameOp{kind: Open, name: name, n: n})
 	case flag&(os.O_CREATE|os.O_EXCL) == os.O_CREATE|os.O_EXCL:
 		return fail(syscall.EEXIST)
@@ -219,7 +207,6 @@ func (m *Mem) OpenFile(name string, flag int, _ fs.FileMode) (File, error) {
 	return &memFile{m: m, n: n, name: name, writable: flag&(os.O_WRONLY|os.O_RDWR) != 0}, nil
 }
 
-// List implements FS.
 func (m *Mem) List(dir string) ([]Entry, error) {
 	dir = path.Clean(dir)
 	m.mu.Lock()
@@ -228,16 +215,14 @@ func (m *Mem) List(dir string) ([]Entry, error) {
 		return nil, &fs.PathError{Op: "list", Path: dir, Err: syscall.ENOENT}
 	}
 	var entries []Entry
-	for name, n := range m.names {
-		if name != dir && path.Dir(name) == dir {
+	for _, name := range slices.Sorted(maps.Keys(m.names)) {
+		if n := m.names[name]; name != dir && path.Dir(name) == dir {
 			entries = append(entries, Entry{Name: path.Base(name), Size: int64(len(n.data)), ModTime: n.modTime, Dir: n.dir})
 		}
 	}
-	sort.Slice(entries, func(i, j int) bool { return entries[i].Name < entries[j].Name })
 	return entries, nil
 }
 
-// Rename implements FS.
 func (m *Mem) Rename(oldname, newname string) error {
 	oldname, newname = path.Clean(oldname), path.Clean(newname)
 	m.mu.Lock()
@@ -253,7 +238,6 @@ func (m *Mem) Rename(oldname, newname string) error {
 	return nil
 }
 
-// Remove implements FS.
 func (m *Mem) Remove(name string) error {
 	name = path.Clean(name)
 	m.mu.Lock()
@@ -267,7 +251,6 @@ func (m *Mem) Remove(name string) error {
 	return nil
 }
 
-// MkdirAll implements FS.
 func (m *Mem) MkdirAll(dir string, _ fs.FileMode) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -283,7 +266,6 @@ func (m *Mem) MkdirAll(dir string, _ fs.FileMode) error {
 	}
 }
 
-// SyncDir implements FS.
 func (m *Mem) SyncDir(dir string) error {
 	dir = path.Clean(dir)
 	m.mu.Lock()
@@ -304,7 +286,6 @@ func (m *Mem) change(op nameOp) {
 	m.pending = append(m.pending, op)
 }
 
-// Lock implements FS.
 func (m *Mem) Lock(name string, perm fs.FileMode) (io.Closer, error) {
 	f, err := m.OpenFile(name, os.O_RDWR|os.O_CREATE, perm)
 	if err != nil {
@@ -317,21 +298,18 @@ func (m *Mem) Lock(name string, perm fs.FileMode) (io.Closer, error) {
 		return nil, &fs.PathError{Op: "lock", Path: name, Err: ErrLocked}
 	}
 	m.locks[name] = true
-	return &memLock{m: m, name: name}, nil
+	return memLock(sync.OnceFunc(func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.locks, name)
+	})), nil
 }
 
-type memLock struct {
-	m    *Mem
-	name string
-	once sync.Once
-}
+// A memLock is how a lock is given back.
+type memLock func()
 
-func (l *memLock) Close() error {
-	l.once.Do(func() {
-		l.m.mu.Lock()
-		defer l.m.mu.Unlock()
-		delete(l.m.locks, l.name)
-	})
+func (give memLock) Close() error {
+	give()
 	return nil
 }
 
@@ -343,7 +321,7 @@ func (m *Mem) unlink(n *inode) {
 	}
 }
 
-// resize sets the length of n and marks what changed; mu is held.
+// resize sets the length of n; mu is held.
 func (m *Mem) resize(n *inode, size int64) {
 	old := int64(len(n.data))
 	if size <= old {
@@ -352,8 +330,5 @@ func (m *Mem) resize(n *inode, size int64) {
 		n.data = append(n.data, make([]byte, size-old)...)
 	}
 	m.used += size - old
-	for s := min(old, size) / sector; s <= max(old, size)/sector; s++ {
-		n.dirty[s] = true
-	}
 	n.modTime = time.Now()
 }

@@ -1,7 +1,7 @@
 package disk
 
 import (
-	"io"
+	"bytes"
 	"io/fs"
 	"os"
 	"syscall"
@@ -27,14 +27,7 @@ func (f *memFile) ReadAt(p []byte, off int64) (int, error) {
 	if f.closed {
 		return 0, f.fail("read", os.ErrClosed)
 	}
-	if off >= int64(len(f.n.data)) {
-		return 0, io.EOF
-	}
-	n := copy(p, f.n.data[off:])
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
+	return bytes.NewReader(f.n.data).ReadAt(p, off)
 }
 
 func (f *memFile) WriteAt(p []byte, off int64) (int, error) {
@@ -60,9 +53,6 @@ func (f *memFile) WriteAt(p []byte, off int64) (int, error) {
 		f.m.resize(f.n, end)
 	}
 	copy(f.n.data[off:], p)
-	for s := off / sector; s <= (end-1)/sector; s++ {
-		f.n.dirty[s] = true
-	}
 	f.n.modTime = time.Now()
 	return len(p), full
 }
@@ -86,16 +76,7 @@ func (f *memFile) Sync() error {
 	if f.closed {
 		return f.fail("sync", os.ErrClosed)
 	}
-	n := f.n
-	keep := min(len(n.synced), len(n.data))
-	n.synced = append(n.synced[:keep], n.data[keep:]...)
-	for s := range n.dirty {
-		from := int(s * sector)
-		if from < keep {
-			copy(n.synced[from:min(from+sector, keep)], n.data[from:])
-		}
-	}
-	clear(n.dirty)
+	f.n.synced = bytes.Clone(f.n.data)
 	return nil
 }
 

@@ -7,25 +7,22 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sort"
+	"runtime"
+	"syscall"
 )
 
-// Real is the operating system's file system.
+// Real is the operating system's file system, as an FS.
 type Real struct{}
 
-// OpenFile is Real's OpenFile for who needs the system's own file.
+// OpenFile is os.OpenFile, but that a file which is open can be renamed and removed
+// on Windows as well.
 func OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	return openFile(name, flag, perm)
 }
 
-// LockFile takes the lock that Real's Lock takes, on an open file: its error is
-// ErrLocked where somebody else has it. Closing f gives it back.
-func LockFile(f *os.File) error { return lockFile(f) }
-
 // SyncData forces what f holds to the disk; see File.Sync.
 func SyncData(f *os.File) error { return (&realFile{f}).Sync() }
 
-// OpenFile implements FS.
 func (Real) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
 	f, err := openFile(name, flag, perm)
 	if err != nil {
@@ -55,35 +52,48 @@ func (Real) List(dir string) ([]Entry, error) {
 		}
 		entries = append(entries, e)
 	}
-	sort.Slice(entries, func(i, j int) bool { return entries[i].Name < entries[j].Name })
 	return entries, nil
 }
 
-// Rename implements FS.
 func (Real) Rename(oldname, newname string) error { return os.Rename(oldname, newname) }
 
-// Remove implements FS.
 func (Real) Remove(name string) error { return os.Remove(name) }
 
-// MkdirAll implements FS.
 func (r Real) MkdirAll(dir string, perm fs.FileMode) error {
 	dir = filepath.Clean(dir)
-	var made []string
-	for d := dir; ; d = filepath.Dir(d) {
-		if _, err := os.Stat(d); err == nil || filepath.Dir(d) == d {
-			break
-		}
-		made = append(made, d)
+	parent := filepath.Dir(dir)
+	if _, err := os.Stat(dir); err == nil || parent == dir {
+		return os.MkdirAll(dir, perm) // an error, if it is a file
+	}
+	if err := r.MkdirAll(parent, perm); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(dir, perm); err != nil {
 		return err
 	}
-	for i := len(made) - 1; i >= 0; i-- {
-		if err := r.SyncDir(filepath.Dir(made[i])); err != nil {
-			return fmt.Errorf("sync folder: %w", err)
-		}
+	if err := r.SyncDir(parent); err != nil {
+		return fmt.Errorf("sync folder: %w", err)
 	}
 	return nil
+}
+
+// SyncDir implements FS. Some systems have no fsync of a folder (Windows: NTFS
+// journals names), and some network file systems refuse it: they keep names by
+// themselves.
+func (Real) SyncDir(dir string) error {
+	switch runtime.GOOS {
+	case "windows", "js", "wasip1":
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	return errors.Join(err, d.Close())
 }
 
 // Lock implements FS with flock(2), on Windows with LockFileEx.
@@ -92,11 +102,21 @@ func (Real) Lock(name string, perm fs.FileMode) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := lockFile(f); err != nil {
+	if err := TryLock(f); err != nil {
 		f.Close()
 		return nil, &fs.PathError{Op: "lock", Path: name, Err: err}
 	}
-	return f, nil
+	return heldLock{f}, nil
+}
+
+// A heldLock is a file with the lock. It gives the lock back before it closes
+// the file: a child that is being started has the file too, until its program
+// runs, and would keep the lock.
+type heldLock struct{ *os.File }
+
+func (l heldLock) Close() error {
+	unlockFile(l.File)
+	return l.File.Close()
 }
 
 type realFile struct{ *os.File }

@@ -1,15 +1,7 @@
-//go:build !unix && !windows
+//go:build !windows
 
 package disk
 
-import (
-	"io/fs"
-	"os"
-)
+import "os"
 
-func openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
-	return os.OpenFile(name, flag, perm)
-}
-
-// SyncDir implements FS: this system has no fsync of a folder.
-func (Real) SyncDir(string) error { return nil }
+var openFile = os.OpenFile

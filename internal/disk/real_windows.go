@@ -10,7 +10,7 @@ import (
 )
 
 // openFile opens through an os.Root because that shares the file for deletion,
-// which os.OpenFile does not: without it no open segment can be renamed.
+// which os.OpenFile does not: without it no open file can be renamed.
 func openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	root, err := os.OpenRoot(filepath.Dir(name))
 	if err != nil {
@@ -20,12 +20,13 @@ func openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	return f, errors.Join(err, root.Close())
 }
 
-// SyncDir implements FS: Windows has no fsync of a folder, NTFS journals names.
-func (Real) SyncDir(string) error { return nil }
-
 var lockFileEx = syscall.NewLazyDLL("kernel32.dll").NewProc("LockFileEx")
 
-func lockFile(f *os.File) error {
+// unlockFile leaves the lock to the closing of the file, which no child has.
+func unlockFile(*os.File) {}
+
+// TryLock takes the exclusive lock of f, or fails with ErrLocked.
+func TryLock(f *os.File) error {
 	const (
 		failImmediately = 1
 		exclusive       = 2

@@ -11,15 +11,13 @@ func (f *realFile) Sync() error {
 	if err != nil {
 		return err
 	}
-	var errno error
-	if err := raw.Control(func(fd uintptr) {
-		for {
-			if errno = syscall.Fdatasync(int(fd)); errno != syscall.EINTR {
-				return
-			}
+	errno := error(syscall.EINTR)
+	if raw.Control(func(fd uintptr) {
+		for errno == syscall.EINTR {
+			errno = syscall.Fdatasync(int(fd))
 		}
-	}); err != nil {
-		return err
+	}) != nil {
+		errno = fs.ErrClosed // Control fails for no other reason
 	}
 	if errno != nil {
 		return &fs.PathError{Op: "fdatasync", Path: f.Name(), Err: errno}

@@ -4,8 +4,14 @@
 // more than a way to spread them.
 package goid
 
+import (
+	"sync"
+	"sync/atomic"
+)
+
 // Hash returns a value in [0, n) that depends on the goroutine alone, or 0
-// where a goroutine cannot be told. n is positive.
+// where a goroutine cannot be told, or on the one that it stands in for. n is
+// positive.
 func Hash(n uint32) uint32 {
 	if n == 1 {
 		return 0
@@ -13,6 +19,32 @@ func Hash(n uint32) uint32 {
 	// Multiplicative hashing (Knuth, The Art of Computer Programming, vol. 3,
 	// section 6.4): records are some hundred bytes apart, and their addresses'
 	// low bits are alike.
-	h := uint64(current()) * 0x9E3779B97F4A7C15
+	g := current()
+	if standing.Load() > 0 {
+		if other, ok := standIns.Load(g); ok {
+			g = other.(uintptr)
+		}
+	}
+	h := uint64(g) * 0x9E3779B97F4A7C15
 	return uint32(h >> 32 * uint64(n) >> 32)
+}
+
+// Self returns the number of the goroutine, or 0 where it cannot be told.
+func Self() uintptr { return current() }
+
+var (
+	standIns sync.Map     // from the number of a goroutine to that of the one it stands in for
+	standing atomic.Int32 // how many there are
+)
+
+// StandIn calls f, in which Hash is what it is in the goroutine with that number.
+func StandIn(number uintptr, f func()) {
+	me := current()
+	standIns.Store(me, number)
+	standing.Add(1)
+	defer func() {
+		standing.Add(-1)
+		standIns.Delete(me)
+	}()
+	f()
 }

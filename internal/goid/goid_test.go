@@ -48,6 +48,31 @@ func TestHash(t *testing.T) {
 	}
 }
 
+// TestStandIn: while a goroutine stands in for another it has that one's hash.
+func TestStandIn(t *testing.T) {
+	const n = 1 << 20
+	self, mine := Self(), Hash(n)
+	var wg sync.WaitGroup
+	for range 100 {
+		wg.Go(func() {
+			own := Hash(n)
+			func() {
+				defer func() { _ = recover() }()
+				StandIn(self, func() {
+					if got := Hash(n); got != mine {
+						t.Errorf("hash %d, want that of the other, %d", got, mine)
+					}
+					panic("over")
+				})
+			}()
+			if got := Hash(n); got != own {
+				t.Errorf("afterwards the hash is %d, want %d", got, own)
+			}
+		})
+	}
+	wg.Wait()
+}
+
 func BenchmarkHash(b *testing.B) {
 	for b.Loop() {
 		Hash(8)

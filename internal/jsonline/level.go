@@ -31,18 +31,18 @@ var levelNames = [...]struct {
 // at or below it and, if they differ, the distance, as in WARN+1. Levels below
 // TRACE are written as TRACE-n.
 func AppendLevel(dst []byte, l slog.Level) []byte {
-	for i := range levelNames {
-		if l >= levelNames[i].level {
-			dst = append(dst, levelNames[i].name...)
-			if d := l - levelNames[i].level; d != 0 {
-				dst = append(dst, '+')
-				dst = strconv.AppendInt(dst, int64(d), 10)
-			}
-			return dst
-		}
+	i := 0
+	for i < len(levelNames)-1 && l < levelNames[i].level {
+		i++
 	}
-	dst = append(dst, "TRACE"...)
-	return strconv.AppendInt(dst, int64(l-LevelTrace), 10)
+	dst = append(dst, levelNames[i].name...)
+	switch d := int64(l - levelNames[i].level); {
+	case d > 0:
+		return strconv.AppendInt(append(dst, '+'), d, 10)
+	case d < 0:
+		return strconv.AppendInt(dst, d, 10)
+	}
+	return dst
 }
 
 // ParseLevel is the inverse of AppendLevel, in upper or lower case. It knows

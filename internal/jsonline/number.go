@@ -59,13 +59,8 @@ func AppendFloat(dst []byte, f float64) []byte {
 	if out, ok := appendShort(dst, f); ok {
 		return out
 	}
-	switch {
-	case math.IsNaN(f):
-		return append(dst, `"NaN"`...)
-	case math.IsInf(f, 1):
-		return append(dst, `"+Inf"`...)
-	case math.IsInf(f, -1):
-		return append(dst, `"-Inf"`...)
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return append(strconv.AppendFloat(append(dst, '"'), f, 'f', -1, 64), '"')
 	}
 	abs := math.Abs(f)
 	if abs != 0 && (abs < 1e-6 || abs >= 1e21) {

@@ -51,7 +51,11 @@ func AppendString(dst []byte, s string) []byte {
 // AppendKey appends key as a quoted JSON string and a colon, after a comma where
 // dst is not empty and does not end in an opening brace: the last byte of a
 // complete value is never one.
-func AppendKey(dst []byte, key string) []byte {
+func AppendKey(dst []byte, key string) []byte { return AppendCheckedKey(dst, key, nil) }
+
+// AppendCheckedKey is AppendKey. It sets odd, if that is not nil, where key is
+// not valid UTF-8, so that another key may be written alike.
+func AppendCheckedKey(dst []byte, key string, odd *bool) []byte {
 	i := len(dst)
 	if i+len(key)+4 > cap(dst) {
 		dst = slices.Grow(dst, len(key)+4)
@@ -65,6 +69,9 @@ func AppendKey(dst []byte, key string) []byte {
 	i++
 	end := i + len(key)
 	if !copyClean(dst[i:end], key) {
+		if odd != nil && !utf8.ValidString(key) {
+			*odd = true
+		}
 		return append(appendEscapedSlow(dst[:i], key), '"', ':')
 	}
 	dst[end], dst[end+1] = '"', ':'

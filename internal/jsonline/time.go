@@ -37,9 +37,8 @@ func AppendUnix(dst []byte, sec int64, nsec int) []byte {
 	} else if sec > LastSecond {
 		sec, nsec = LastSecond, 999_999_999
 	}
-	dst = slices.Grow(dst, TimeLen)
 	n := len(dst)
-	dst = dst[:n+TimeLen]
+	dst = slices.Grow(dst, TimeLen)[:n+TimeLen]
 	PutSecond((*[SecondLen]byte)(dst[n:]), sec)
 	PutNanosZ((*[NanosLen]byte)(dst[n+SecondLen:]), nsec)
 	return dst
@@ -54,12 +53,7 @@ const (
 // PutSecond writes the first part of a time. sec must lie in the years 0 to
 // 9999.
 func PutSecond(b *[SecondLen]byte, sec int64) {
-	days := sec / 86400
-	rest := uint32(sec - days*86400)
-	if sec < days*86400 {
-		days--
-		rest = uint32(sec - days*86400)
-	}
+	days, rest := uint64(sec-FirstSecond)/86400, uint32(uint64(sec-FirstSecond)%86400)
 	year, month, day := dateOf(days)
 	put2(b[0:], year/100)
 	put2(b[2:], year%100)
@@ -114,39 +108,14 @@ func put2(b []byte, n uint32) {
 // Times that are logged together are mostly of one day, or of a few.
 var lastDates [8]atomic.Uint64
 
-func dateOf(days int64) (year, month, day uint32) {
-	const yearZero = 719528 // days from 0000-01-01 to 1970-01-01
-	key := uint64(days + yearZero)
-	last := &lastDates[key%uint64(len(lastDates))]
-	if d := last.Load(); d>>32 == key && d != 0 {
-		return uint32(d >> 16 & 0xFFFF), uint32(d >> 8 & 0xFF), uint32(d & 0xFF)
+// dateOf returns the date that many days after 0000-01-01.
+func dateOf(days uint64) (year, month, day uint32) {
+	last := &lastDates[days%uint64(len(lastDates))]
+	d := last.Load()
+	if d>>32 != days || d == 0 {
+		y, m, dd := time.Unix(int64(days)*86400+FirstSecond, 0).UTC().Date()
+		d = days<<32 | uint64(y)<<16 | uint64(m)<<8 | uint64(dd)
+		last.Store(d)
 	}
-	y, m, d := civil(days)
-	last.Store(key<<32 | uint64(y)<<16 | uint64(m)<<8 | uint64(d))
-	return uint32(y), uint32(m), uint32(d)
-}
-
-// civil turns days since 1970-01-01 into a date of the proleptic Gregorian
-// calendar. Source of the arithmetic: Howard Hinnant, "chrono-Compatible
-// Low-Level Date Algorithms", civil_from_days.
-func civil(days int64) (year, month, day int64) {
-	z := days + 719468
-	era := z / 146097
-	if z < 0 {
-		era = (z - 146096) / 146097
-	}
-	doe := z - era*146097
-	yoe := (doe - doe/1460 + doe/36524 - doe/146096) / 365
-	doy := doe - (365*yoe + yoe/4 - yoe/100)
-	mp := (5*doy + 2) / 153
-	day = doy - (153*mp+2)/5 + 1
-	month = mp + 3
-	if month > 12 {
-		month -= 12
-	}
-	year = yoe + era*400
-	if month <= 2 {
-		year++
-	}
-	return year, month, day
+	return uint32(d >> 16 & 0xFFFF), uint32(d >> 8 & 0xFF), uint32(d & 0xFF)
 }

@@ -6,19 +6,17 @@ import (
 	"io"
 )
 
-// SearchLimit is how far from the end of a file LastLineEnd looks at least, in
-// bytes. A file without a line end there is not a log.
-const SearchLimit = 16 << 20
+// SearchLimit is how far from the end of a file LastLineEnd looks, in bytes. A
+// file without a line end there is not a log.
+const SearchLimit = 64 << 20
 
-// LastLineEnd returns the offset behind the last line end in the first size
-// bytes of r, 0 if there is none. It looks no further than longest, the bytes of
-// the longest line there may be, or SearchLimit if that is more.
-func LastLineEnd(r io.ReaderAt, size, longest int64) (int64, error) {
-	limit := max(longest, SearchLimit)
+// LastLineEnd returns the offset after the last line end in the first size
+// bytes of r, 0 if there is none.
+func LastLineEnd(r io.ReaderAt, size int64) (int64, error) {
 	buf := make([]byte, min(size, 64<<10))
 	for end := size; end > 0; {
-		if size-end >= limit {
-			return 0, fmt.Errorf("no line end in its last %d bytes: this is not a log file, and nothing of it was changed; move it away or give another path", limit)
+		if size-end >= SearchLimit {
+			return 0, fmt.Errorf("no line end in its last %d bytes: this is not a log file, and nothing of it was changed; move it away or give another path", SearchLimit)
 		}
 		begin := max(0, end-int64(len(buf)))
 		part := buf[:end-begin]

@@ -4,6 +4,7 @@ package logfile
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"syscall"
 )
@@ -15,6 +16,11 @@ func Identity(f *os.File) (volume, inode uint64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
+	return IdentityAt(f.Name(), info)
+}
+
+// IdentityAt is Identity of the file at path, which info describes.
+func IdentityAt(_ string, info fs.FileInfo) (volume, inode uint64, err error) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return 0, 0, errors.ErrUnsupported

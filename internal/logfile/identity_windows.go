@@ -1,6 +1,7 @@
 package logfile
 
 import (
+	"io/fs"
 	"os"
 	"syscall"
 )
@@ -20,4 +21,14 @@ func Identity(f *os.File) (volume, inode uint64, err error) {
 		err = infoErr
 	}
 	return uint64(info.VolumeSerialNumber), uint64(info.FileIndexHigh)<<32 | uint64(info.FileIndexLow), err
+}
+
+// IdentityAt is Identity of the file at path, which info describes.
+func IdentityAt(path string, _ fs.FileInfo) (volume, inode uint64, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer f.Close()
+	return Identity(f)
 }

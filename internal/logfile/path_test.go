@@ -33,7 +33,7 @@ func TestPathLook(t *testing.T) {
 		t.Helper()
 		for _, p := range names {
 			if size, same, err := p.Look(f); size != 5 || same != wantSame || !errors.Is(err, wantErr) {
-				t.Errorf("%s: %s: %d bytes, same %v, %v", when, p.text, size, same, err)
+				t.Errorf("%s: %s: %d bytes, same %v, %v", when, p.Text, size, same, err)
 			}
 		}
 	}

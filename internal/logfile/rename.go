@@ -3,7 +3,21 @@ package logfile
 import (
 	"errors"
 	"os"
+	"syscall"
 )
+
+// RenameNew renames a file and fails with fs.ErrExist where the new name is
+// taken.
+func RenameNew(from, to string) error {
+	err := renameExclusive(from, to)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL): // NFS, some FUSE
+		return renameReserved(from, to)
+	}
+	return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+}
 
 // renameReserved is RenameNew where the system has no such call: the new name
 // is taken with an empty file first, which the rename replaces. A crash between

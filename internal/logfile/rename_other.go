@@ -2,6 +2,6 @@
 
 package logfile
 
-// RenameNew renames a file and fails with fs.ErrExist where the new name is
-// taken.
-func RenameNew(from, to string) error { return renameReserved(from, to) }
+import "errors"
+
+func renameExclusive(string, string) error { return errors.ErrUnsupported }

@@ -7,23 +7,27 @@ import (
 	"testing"
 )
 
-// TestCopy copies at every alignment of both sides and lengths around those
+// TestLines copies at every alignment of both sides and lengths around those
 // where the way changes, and looks at the bytes beside the target too.
-func TestCopy(t *testing.T) {
+func TestLines(t *testing.T) {
 	const room = 4 * line
 	r := rand.New(rand.NewPCG(1, 2))
 	src := make([]byte, least+2*room)
 	for i := range src {
-		src[i] = byte(r.Uint32())
+		src[i] = byte(r.Uint32N(20))
 	}
-	for _, length := range []int{0, 1, line, least - 1, least, least + 1, least + line - 1, least + line} {
+	lengths := []int{least - 1, least, least + 1, least + line - 1, least + line}
+	for n := range 5 * vector {
+		lengths = append(lengths, n)
+	}
+	for _, length := range lengths {
 		for to := range line {
 			from := int(r.Uint32N(line))
 			dst := bytes.Repeat([]byte{0xA5}, least+2*room)
 			want := bytes.Clone(dst)
 			copy(want[room+to:], src[from:from+length])
-			if n := Copy(dst[room+to:room+to+length], src[from:]); n != length {
-				t.Fatalf("Copy of %d bytes returned %d", length, n)
+			if n, all := Lines(dst[room+to:], src[from:from+length]), bytes.Count(src[from:from+length], newline); n != all {
+				t.Fatalf("Lines of %d bytes from +%d = %d, want %d", length, from, n, all)
 			}
 			if !bytes.Equal(dst, want) {
 				t.Fatalf("%d bytes from +%d to +%d: wrong bytes", length, from, to)
@@ -32,26 +36,15 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// TestShorter takes the length of the shorter one, as copy does.
-func TestShorter(t *testing.T) {
-	long, short := make([]byte, 3*least), bytes.Repeat([]byte{1}, 2*least)
-	if n := Copy(long, short); n != len(short) || long[len(short)-1] != 1 || long[len(short)] != 0 {
-		t.Errorf("to a longer one: %d", n)
-	}
-	if n := Copy(short[:least], long); n != least {
-		t.Errorf("to a shorter one: %d", n)
-	}
-}
-
-// BenchmarkCopy copies from a source that the processor has at hand to the next
-// place of 64 MiB, as the records of a shard.Writer are.
-func BenchmarkCopy(b *testing.B) {
-	for _, size := range []int{4 << 10, 16 << 10, 64 << 10, 300 << 10} {
-		for name, f := range map[string]func(dst, src []byte) int{
-			"caches": func(dst, src []byte) int { return copy(dst, src) },
-			"past":   Copy,
-		} {
-			b.Run(fmt.Sprintf("%d/%s", size, name), func(b *testing.B) {
+// BenchmarkLines copies from a source that the processor has at hand to the next
+// place of 64 MiB, as lines are copied into the slabs of several shards.
+func BenchmarkLines(b *testing.B) {
+	for _, size := range []int{256, 4 << 10, 16 << 10, 64 << 10, 300 << 10} {
+		for _, bm := range []struct {
+			name string
+			f    func(dst, src []byte) int
+		}{{"caches", plain}, {"past", Lines}} {
+			b.Run(fmt.Sprintf("%d/%s", size, bm.name), func(b *testing.B) {
 				src, dst := make([]byte, size), make([]byte, 64<<20)
 				clear(dst)
 				b.SetBytes(int64(size))
@@ -60,7 +53,7 @@ func BenchmarkCopy(b *testing.B) {
 					if at+size > len(dst) {
 						at = 0
 					}
-					f(dst[at:], src)
+					bm.f(dst[at:], src)
 					at += size + 1
 				}
 			})

@@ -31,15 +31,13 @@ func (r *Report) Advise() Advice {
 	}
 	memory := r.Mount.Type == "tmpfs" || r.Mount.Type == "ramfs"
 	far := slices.Contains(network, r.Mount.Type)
+	a.Mode = Buffered
 	switch {
 	case memory || far:
-		a.Mode = Buffered
 	case r.Direct.OK:
 		a.Mode = Direct
 	case r.Uncached.OK:
 		a.Mode = Uncached
-	default:
-		a.Mode = Buffered
 	}
 	best := r.bestChunk(a.Mode)
 	if best != nil {

@@ -1,9 +1,13 @@
 package probe
 
 import (
+	"cmp"
 	"context"
+	"os"
 	"slices"
 	"time"
+
+	"github.com/rollway/rollway/internal/direct"
 )
 
 // Writes is how long writes of one mode and size took.
@@ -38,25 +42,26 @@ func (r *Report) measure(ctx context.Context, f *scratch, o Options) {
 	if r.Limit > 0 {
 		space = min(space, r.Limit)
 	}
-	modes := []Mode{Buffered}
-	if r.Uncached.OK {
-		modes = slices.Insert(modes, 0, Uncached)
-	}
+	var modes []Mode
 	if r.Direct.OK {
-		modes = slices.Insert(modes, 0, Direct)
+		modes = append(modes, Direct)
 	}
+	if r.Uncached.OK {
+		modes = append(modes, Uncached)
+	}
+	modes = append(modes, Buffered)
 	begin := time.Now()
-	left := len(modes) * len(o.Chunks)
+	left := len(modes) * len(o.chunks)
 	for _, m := range modes {
-		for _, chunk := range o.Chunks {
+		for _, chunk := range o.chunks {
 			rest := o.Time - time.Since(begin)
-			if ctx.Err() != nil || rest <= 0 || int64(chunk) > space {
+			if ctx.Err() == nil && rest > 0 && int64(chunk) <= space {
+				w := Writes{Mode: m, Chunk: chunk}
+				w.Err = w.series(ctx, f.File, space, rest/time.Duration(left))
+				r.Writes = append(r.Writes, w)
+			} else {
 				r.Cut = true
-				left--
-				continue
 			}
-			w := series(ctx, f, m, chunk, space, rest/time.Duration(left))
-			r.Writes = append(r.Writes, w)
 			left--
 		}
 	}
@@ -64,65 +69,72 @@ func (r *Report) measure(ctx context.Context, f *scratch, o Options) {
 
 // series measures one mode and size for at most so long, over a file of at most
 // space bytes.
-func series(ctx context.Context, f *scratch, m Mode, chunk int, space int64, most time.Duration) (w Writes) {
-	w = Writes{Mode: m, Chunk: chunk}
-	fail := func(err error) bool {
-		if err != nil && w.Err == nil {
-			w.Err = err
-		}
-		return err != nil
+func (w *Writes) series(ctx context.Context, f *os.File, space int64, most time.Duration) (err error) {
+	memory, err := direct.NewMemorySet(1, w.Chunk)
+	if err != nil {
+		return err
 	}
-	b, free, err := alignedMemory(chunk)
-	if fail(err) {
-		return w
-	}
-	defer free()
+	defer memory.Free()
+	b := memory.Bytes(0)
 	for i := range b {
 		b[i] = byte(i*7 + i>>8) // not what a disk that packs would like best
 	}
-	if fail(f.Truncate(0)) {
-		return w
+	if err := f.Truncate(0); err != nil {
+		return err
 	}
-	defer func() { fail(f.Truncate(0)) }()
-	_ = allocate(f.File, min(space, int64(chunk)*mostPlain)) // a writer does as well
-	if m == Direct {
-		if fail(setDirect(f.File, true)) {
-			return w
+	defer func() { err = cmp.Or(err, f.Truncate(0)) }()
+	_ = direct.Allocate(f, 0, min(space, int64(w.Chunk)*mostPlain)) // a writer does as well
+	if w.Mode == Direct {
+		if err := direct.Bypass(f, true); err != nil {
+			return err
 		}
-		defer func() { fail(setDirect(f.File, false)) }()
+		defer func() { err = cmp.Or(err, direct.Bypass(f, false)) }()
 	}
-	var plain, synced []time.Duration
-	at, begin := int64(0), time.Now()
-	next := func() int64 {
-		if at+int64(chunk) > space {
+	at := int64(0)
+	write := func() error {
+		if at+int64(w.Chunk) > space {
 			at = 0
 		}
-		at += int64(chunk)
-		return at - int64(chunk)
+		at += int64(w.Chunk)
+		return direct.WriteAt(f, b, at-int64(w.Chunk), systemMode[w.Mode])
+	}
+	plain, err := times(ctx, mostPlain, most/2, write)
+	if err != nil {
+		return err
 	}
 	sum := time.Duration(0)
-	for len(plain) < mostPlain && (len(plain) == 0 || time.Since(begin) < most/2 && ctx.Err() == nil) {
-		start := time.Now()
-		if fail(write(f.File, b, next(), m)) {
-			return w
-		}
-		took := time.Since(start)
-		plain, sum = append(plain, took), sum+took
+	for _, took := range plain {
+		sum += took
 	}
 	w.Plain = latency(plain)
-	w.BytesPerSec = float64(chunk) * float64(len(plain)) / max(sum, 1).Seconds()
-	if fail(f.Sync()) { // what the writes before have left is not the next one's
-		return w
+	w.BytesPerSec = float64(w.Chunk) * float64(len(plain)) / max(sum, 1).Seconds()
+	if err := f.Sync(); err != nil { // what the writes before have left is not the next one's
+		return err
 	}
-	for begin = time.Now(); len(synced) < mostSynced && (len(synced) == 0 || time.Since(begin) < most/2 && ctx.Err() == nil); {
-		start := time.Now()
-		if fail(write(f.File, b, next(), m)) || fail(f.Sync()) {
-			return w
+	synced, err := times(ctx, mostSynced, most/2, func() error {
+		if err := write(); err != nil {
+			return err
 		}
-		synced = append(synced, time.Since(start))
+		return f.Sync()
+	})
+	if err == nil {
+		w.Synced = latency(synced)
 	}
-	w.Synced = latency(synced)
-	return w
+	return err
+}
+
+// times returns how long calls took: at least one, at most so many, and for no
+// longer than so long.
+func times(ctx context.Context, count int, most time.Duration, call func() error) (took []time.Duration, err error) {
+	begin := time.Now()
+	for len(took) < count && (len(took) == 0 || time.Since(begin) < most && ctx.Err() == nil) {
+		start := time.Now()
+		if err := call(); err != nil {
+			return nil, err
+		}
+		took = append(took, time.Since(start))
+	}
+	return took, nil
 }
 
 // latency sums up what took so long.

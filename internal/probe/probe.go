@@ -3,56 +3,43 @@
 package probe
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime"
 	"time"
+
+	"github.com/rollway/rollway/internal/direct"
 )
 
 // Options bounds a probe. The zero value is meant for use.
 type Options struct {
-	// Space is the most bytes that are on the disk at a time: 1 MiB or more,
-	// default 64 MiB. A quarter of what is free is not exceeded.
+	// Space is the most bytes that are on the disk at a time, default 64 MiB. A
+	// quarter of what is free is not exceeded.
 	Space int64
 	// Time is how long writes are measured in all: default 6 s. The one under
 	// way is not cut off.
 	Time time.Duration
-	// Chunks are the sizes of the writes that are measured, in bytes, multiples
-	// of 4096: default 4 KiB, 64 KiB, 256 KiB, 1 MiB, 4 MiB and 8 MiB.
-	Chunks []int
+
+	chunks []int // sizes of the writes that are measured, multiples of blockSize; tests have others
 }
 
 const (
-	blockSize = 4096 // every known disk takes multiples of it
-	minSpace  = 1 << 20
-	defSpace  = 64 << 20
-	defTime   = 6 * time.Second
+	blockSize = 4096    // every known disk takes multiples of it
+	minLimit  = 1 << 20 // of a file, to be probed at all
 )
 
-func (o Options) withDefaults() (Options, error) {
-	if o.Space == 0 {
-		o.Space = defSpace
+func (o Options) withDefaults() Options {
+	o.Space = cmp.Or(o.Space, 64<<20)
+	o.Time = cmp.Or(o.Time, 6*time.Second)
+	if len(o.chunks) == 0 {
+		o.chunks = []int{4 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 8 << 20}
 	}
-	if o.Time == 0 {
-		o.Time = defTime
-	}
-	if len(o.Chunks) == 0 {
-		o.Chunks = []int{4 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 8 << 20}
-	}
-	if o.Space < minSpace {
-		return o, fmt.Errorf("probe: the space is %d bytes, allowed is %d or more", o.Space, minSpace)
-	}
-	if o.Time < 0 {
-		return o, fmt.Errorf("probe: the time is %v, allowed is more than 0", o.Time)
-	}
-	for _, n := range o.Chunks {
-		if n <= 0 || n%blockSize != 0 || n > 1<<30 {
-			return o, fmt.Errorf("probe: a chunk of %d bytes, allowed is a multiple of %d up to 1 GiB", n, blockSize)
-		}
-	}
-	return o, nil
+	return o
 }
 
 // Mode is a way of writing.
@@ -64,6 +51,8 @@ const (
 	Uncached Mode = "Uncached" // through it, leaving nothing there, RWF_DONTCACHE
 	Buffered Mode = "Buffered" // as the system likes
 )
+
+var systemMode = map[Mode]direct.Mode{Direct: direct.Direct, Uncached: direct.Uncached, Buffered: direct.Buffered}
 
 // Report is what was found out about one folder.
 type Report struct {
@@ -124,10 +113,6 @@ type Align struct {
 // where the system allows that, and removes it. The error says that dir cannot
 // be looked at; what does not work there is in the report.
 func Run(ctx context.Context, dir string, o Options) (Report, error) {
-	o, err := o.withDefaults()
-	if err != nil {
-		return Report{}, err
-	}
 	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {
 		err = &fs.PathError{Op: "probe", Path: dir, Err: errors.New("not a folder")}
@@ -138,7 +123,7 @@ func Run(ctx context.Context, dir string, o Options) (Report, error) {
 	r := Report{Dir: dir, Perm: info.Mode(), Limit: fileLimit()}
 	r.Owner, r.User = owners(info)
 	r.Mount, r.Space = mountOf(dir), spaceOf(dir)
-	if r.Limit > 0 && r.Limit < minSpace {
+	if r.Limit > 0 && r.Limit < minLimit {
 		r.Files = fmt.Errorf("this process may write files of %d bytes only (ulimit -f)", r.Limit)
 		return r, nil
 	}
@@ -147,7 +132,7 @@ func Run(ctx context.Context, dir string, o Options) (Report, error) {
 		return r, nil
 	}
 	r.try(f)
-	r.measure(ctx, f, o)
+	r.measure(ctx, f, o.withDefaults())
 	return r, f.close()
 }
 
@@ -156,6 +141,10 @@ type scratch struct {
 	*os.File
 	name string // empty once it has none
 }
+
+// renameNeedsClosed is whether an open file may refuse to be renamed and
+// removed.
+const renameNeedsClosed = runtime.GOOS == "windows"
 
 // create makes, renames and, where that is possible while it is open, removes
 // a file.
@@ -166,15 +155,15 @@ func create(dir string) (*scratch, error) {
 	}
 	s := &scratch{File: f, name: f.Name()}
 	renamed := s.name + ".renamed"
-	if err := os.Rename(s.name, renamed); err == nil {
+	if err = os.Rename(s.name, renamed); err == nil {
 		s.name = renamed
-	} else if !renameNeedsClosed {
-		return nil, errors.Join(err, s.close())
 	}
-	switch err := os.Remove(s.name); {
-	case err == nil:
-		s.name = ""
-	case !renameNeedsClosed:
+	if err == nil || renameNeedsClosed {
+		if err = os.Remove(s.name); err == nil {
+			s.name = ""
+		}
+	}
+	if err != nil && !renameNeedsClosed {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
@@ -190,31 +179,31 @@ func (s *scratch) close() error {
 
 // try finds out which ways of writing work.
 func (r *Report) try(f *scratch) {
-	r.Align = alignOf(f.File)
+	r.Align.Memory, r.Align.Offset, r.Align.Told = direct.Alignment(f.File)
 	r.Direct = support(tryDirect(f.File, &r.Align))
 	r.Uncached = support(tryWrite(f.File, Uncached))
-	r.Allocate = support(allocate(f.File, minSpace))
+	r.Allocate = support(direct.Allocate(f.File, 0, minLimit))
 	_ = f.Truncate(0)
 }
 
 // tryWrite writes a block and reads it back.
 func tryWrite(f *os.File, m Mode) error {
-	b, free, err := alignedMemory(2 * blockSize)
+	memory, err := direct.NewMemorySet(2, blockSize)
 	if err != nil {
 		return err
 	}
-	defer free()
-	out, in := b[:blockSize], b[blockSize:]
+	defer memory.Free()
+	out, in := memory.Bytes(0), memory.Bytes(1)
 	for i := range out {
 		out[i] = byte(i%251 + 1)
 	}
-	if err := write(f, out, 0, m); err != nil {
+	if err := direct.WriteAt(f, out, 0, systemMode[m]); err != nil {
 		return err
 	}
 	if _, err := f.ReadAt(in, 0); err != nil {
 		return err
 	}
-	if string(in) != string(out) {
+	if !bytes.Equal(in, out) {
 		return errors.New("what was written is not what is read back")
 	}
 	return nil
@@ -228,9 +217,9 @@ func tryDirect(f *os.File, a *Align) error {
 	if !a.Told {
 		a.Memory, a.Offset = blockSize, blockSize
 	}
-	if err := setDirect(f, true); err != nil {
+	if err := direct.Bypass(f, true); err != nil {
 		return err
 	}
-	defer func() { _ = setDirect(f, false) }()
+	defer func() { _ = direct.Bypass(f, false) }()
 	return tryWrite(f, Direct)
 }

@@ -1,78 +1,16 @@
 package probe
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
-
-const renameNeedsClosed = false
-
-// alignOf asks what direct I/O on f needs (Linux 6.1).
-func alignOf(f *os.File) Align {
-	var st unix.Statx_t
-	err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &st)
-	if err != nil || st.Mask&unix.STATX_DIOALIGN == 0 {
-		return Align{}
-	}
-	return Align{Told: true, Memory: int(st.Dio_mem_align), Offset: int(st.Dio_offset_align)}
-}
-
-func setDirect(f *os.File, on bool) error {
-	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
-	if err != nil {
-		return os.NewSyscallError("fcntl", err)
-	}
-	flags &^= unix.O_DIRECT
-	if on {
-		flags |= unix.O_DIRECT
-	}
-	_, err = unix.FcntlInt(f.Fd(), unix.F_SETFL, flags)
-	return os.NewSyscallError("fcntl", err)
-}
-
-// write writes all of b at offset by one call, as m says; f was set up for
-// Direct.
-func write(f *os.File, b []byte, offset int64, m Mode) error {
-	flags := 0
-	if m == Uncached {
-		flags = unix.RWF_DONTCACHE
-	}
-	for len(b) > 0 {
-		n, err := unix.Pwritev2(int(f.Fd()), [][]byte{b}, offset, flags)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err == nil && n <= 0 {
-			err = io.ErrShortWrite
-		}
-		if err != nil {
-			return os.NewSyscallError("pwritev2", err)
-		}
-		b, offset = b[n:], offset+int64(n)
-	}
-	return nil
-}
-
-func allocate(f *os.File, size int64) error {
-	return os.NewSyscallError("fallocate", unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, size))
-}
-
-// alignedMemory returns n bytes that begin at a page.
-func alignedMemory(n int) (b []byte, free func(), err error) {
-	b, err = unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
-	if err != nil {
-		return nil, nil, fmt.Errorf("map %d bytes: %w", n, err)
-	}
-	return b, func() { _ = unix.Munmap(b) }, nil
-}
 
 func spaceOf(dir string) Space {
 	var st unix.Statfs_t
@@ -136,27 +74,10 @@ func parseMount(line string) (Mount, bool) {
 }
 
 func hasOption(options, name string) bool {
-	for o := range strings.SplitSeq(options, ",") {
-		if o == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(strings.Split(options, ","), name)
 }
 
-// unescape resolves \040 and its like.
+// unescape resolves what the kernel does not write as it is.
 func unescape(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		var c byte
-		if s[i] == '\\' && i+3 < len(s) {
-			if n, err := fmt.Sscanf(s[i+1:i+4], "%o", &c); n == 1 && err == nil {
-				b.WriteByte(c)
-				i += 3
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\043`, "#", `\134`, `\`).Replace(s)
 }

@@ -41,7 +41,7 @@ func TestSmallDisk(t *testing.T) {
 	if err := os.Mkdir(dir+"/sub", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Run(t.Context(), dir+"/sub", Options{Time: time.Hour, Chunks: []int{4096, 128 << 10, 512 << 10}})
+	r, err := Run(t.Context(), dir+"/sub", Options{Time: time.Hour, chunks: []int{4096, 128 << 10, 512 << 10}})
 	if err != nil || r.Files != nil {
 		t.Fatal(err, r.Files)
 	}

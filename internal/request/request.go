@@ -1,22 +1,20 @@
 // Package request holds what the middlewares for HTTP and gRPC have in common:
-// the id of a request, the caller's trace, and where a panic came from.
+// the id of a request and the caller's trace.
 package request
 
 import (
 	"context"
 	"crypto/rand"
-	"time"
 )
 
 // Names of the attributes, and of the fields in a request's header or metadata.
 const (
-	IDKey         = "request_id"
-	TraceKey      = "trace_id"
-	SpanKey       = "span_id"
-	IDField       = "x-request-id"
-	TraceField    = "traceparent"
-	maxID         = 128
-	FlushDeadline = 5 * time.Second // default for the flush after a panic
+	IDKey      = "request_id"
+	TraceKey   = "trace_id"
+	SpanKey    = "span_id"
+	IDField    = "x-request-id"
+	TraceField = "traceparent"
+	maxID      = 128
 )
 
 type idKey struct{}

@@ -2,7 +2,6 @@ package request
 
 import (
 	"encoding/hex"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -92,57 +91,4 @@ func FuzzValidID(f *testing.F) {
 			t.Errorf("ValidID(%q) = true", id)
 		}
 	})
-}
-
-func site(f func()) (pc uintptr, stack string) {
-	defer func() {
-		recover()
-		pc, stack = PanicSite()
-	}()
-	f()
-	return 0, "no panic"
-}
-
-func panicHere() { panic("x") }
-
-func nilHere() {
-	var p *struct{ n int }
-	p.n++
-}
-
-func TestPanicSite(t *testing.T) {
-	for name, f := range map[string]func(){"panicHere": panicHere, "nilHere": nilHere} {
-		pc, stack := site(f)
-		frame, _ := runtime.CallersFrames([]uintptr{pc}).Next()
-		if !strings.HasSuffix(frame.Function, "request."+name) {
-			t.Errorf("pc is in %s, want %s", frame.Function, name)
-		}
-		first, _, _ := strings.Cut(stack, "\n")
-		if !strings.HasSuffix(first, "request."+name) || !strings.Contains(stack, "\n\t") || !strings.Contains(stack, "TestPanicSite") {
-			t.Errorf("stack begins at %s:\n%s", first, stack)
-		}
-	}
-	var deep func(n int)
-	deep = func(n int) {
-		if n == 0 {
-			panic("deep")
-		}
-		deep(n - 1)
-	}
-	if _, stack := site(func() { deep(1000) }); strings.Count(stack, "\n\t") != maxFrames {
-		t.Errorf("%d frames of a deep stack, want %d", strings.Count(stack, "\n\t"), maxFrames)
-	}
-}
-
-type bad struct{}
-
-func (bad) Error() string { panic(bad{}) }
-
-func TestPanicText(t *testing.T) {
-	if got := PanicText("no card"); got != "panic: no card" {
-		t.Errorf("got %q", got)
-	}
-	if got := PanicText(bad{}); !strings.HasPrefix(got, "panic: ") {
-		t.Errorf("got %q", got)
-	}
 }

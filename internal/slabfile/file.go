@@ -1,92 +1,71 @@
 package slabfile
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"sync"
+	"path/filepath"
 	"sync/atomic"
 	"time"
+	"unsafe"
+
+	"github.com/rollway/rollway/internal/logfile"
 )
 
 // ErrLocked is what the error of Open wraps when another holder, in this
 // process or another, has the file open.
 var ErrLocked = errors.New("in use")
 
-// Memory says where slabs are while a File is open.
-type Memory int
-
-const (
-	// Default is Mapped, or Heap in a program built with -race.
-	Default Memory = iota
-	// Mapped: in pages that the file shares. They survive the process.
-	Mapped
-	// Heap: in this process, written to the file by Close, Rebuild, Done and
-	// Recover. They do not survive a kill.
-	Heap
-)
-
 // Options says how a File is opened.
 type Options struct {
 	// Geometry is what the file shall have. A file of another one is rebuilt if
 	// nothing is pending in it; otherwise it stays as it is, see File.Geometry.
-	// The zero value takes an existing file as it is, does not create one, and
+	// A damaged file is copied, see File.Damage, and used. The zero value takes
+	// an existing file as it is, does not create one, refuses a damaged one, and
 	// leaves the owner's name in it: for recovery.
 	Geometry Geometry
-	// Memory is where slabs are. Default: shared with the file, on the heap
-	// under -race.
-	Memory Memory
-	// Owner is the name that the file remembers beside the process id, cut
-	// after 232 bytes. Default: the name of this program.
-	Owner string
 	// ReadOnly changes nothing in the file and needs no Geometry. Only Pending
 	// and what asks may be called then. Default: false.
 	ReadOnly bool
 }
 
-// A File is an open file of slabs. Until the first Begin it is used by one
-// goroutine, which deals with what is pending. After that:
-//
-//   - Slab, Begin and BeginLine are called, and the committed length is stored,
-//     by one goroutine at a time: whoever holds the lock of those who fill.
-//   - Mark, Unmark, Delivered and Free are called by the one goroutine that
-//     owns the destination, for slabs that are filled no more. Free, then Begin
-//     of the same slab happen one after the other.
-//   - Close is called when nobody fills and nothing is being written any more.
+// A File is an open file of slabs. Its methods are called by one goroutine at a
+// time, with these exceptions: Fetch of a slab that is filled no more, and
+// Check, may be called beside others, but not beside Renew and Close.
 type File struct {
-	path     string
+	path     string // as given to Open
+	absolute string
 	file     *os.File
 	options  Options
 	geometry Geometry // zero: nothing is in the file
-	mem      []byte   // header, descriptors and slabs; nil with a zero geometry
-	heap     bool     // mem is on the heap
 	owner    Owner    // as found at Open
+	kept     string   // see Damage
+	damage   error
 
-	mu    sync.Mutex
-	lines int // line rooms in use, guarded by mu
+	head  []byte // the constant part of the header
+	free  []byte // the table of descriptors when all slabs are free
+	table []byte // the table now; see descriptor
+	lines int    // line rooms in use
+
+	mem     []byte       // header, descriptors and slabs in mapped memory, or nil
+	changed int64        // when the inode changed last for what this process did
+	touched bool         // something else has changed the file
+	end     atomic.Int64 // of what is in the file
 }
 
-// Owner names the process that filled the slabs of a file.
-type Owner struct {
-	PID    int // 0: unknown
-	Name   string
-	Opened time.Time
-}
-
-func (o Owner) String() string {
-	if o.PID == 0 {
-		return "an unknown process"
+// build gives the file the geometry g, and nothing in it counts. Without one
+// only a header is left. Whenever it is interrupted, the file says that it is
+// being built.
+func (f *File) build(g Geometry) error {
+	if err := f.unmap(); err != nil {
+		return err
 	}
-	return fmt.Sprintf("%s (process %d, started to use it at %s)", o.Name, o.PID, o.Opened.UTC().Format(time.RFC3339))
-}
-
-// build gives the file the geometry g; nothing in it counts. Whenever it is
-// interrupted, the file says that it is being built.
-func (f *File) build(g Geometry, lastDelivered uint64) error {
-	head := make([]byte, headerSize)
-	appendHeader(head[:0], g, newID())
-	native.PutUint64(head[offDelivered:], lastDelivered)
+	head := cmp.Or(g, f.geometry, f.options.Geometry).header()
+	f.geometry, f.lines = Geometry{}, 0
+	native.PutUint64(head[offState:], stateVoid)
 	native.PutUint64(head[offHolder:], uint64(os.Getpid()))
 	if _, err := f.file.WriteAt(head, 0); err != nil { // one page: all or nothing
 		return fmt.Errorf("write the header: %w", err)
@@ -94,125 +73,182 @@ func (f *File) build(g Geometry, lastDelivered uint64) error {
 	if err := f.file.Truncate(headerSize); err != nil {
 		return fmt.Errorf("cut: %w", err)
 	}
-	if err := allocate(f.file, g.mapped()); err != nil {
-		return fmt.Errorf("allocate %d bytes: %w", g.mapped(), err)
+	if g == (Geometry{}) {
+		return nil
 	}
-	f.geometry, f.lines = g, 0
-	if err := f.fetch(); err != nil {
+	f.adopt(g, head)
+	copy(f.table, f.free)
+	if err := f.mapAll(); err != nil {
 		return err
 	}
-	f.own()
-	atomic.StoreUint64(f.word(offState), stateReady)
-	return f.flush(0, headerSize)
+	if _, err := f.file.WriteAt(f.table, headerSize); err != nil {
+		return fmt.Errorf("write the descriptors: %w", err)
+	}
+	return f.own()
 }
 
-// Rebuild gives the file the geometry g once nothing is pending in it; without
-// one, nothing is left of the file but its header. Slabs got before may not be
-// used any more.
-func (f *File) Rebuild(g Geometry) error {
-	if f.options.ReadOnly {
-		return fmt.Errorf("slab file %s: rebuild: %w", f.path, fs.ErrPermission)
-	}
-	if f.geometry != (Geometry{}) {
-		if n := f.settle(); n > 0 {
-			return fmt.Errorf("slab file %s: rebuild: %d slabs are not delivered", f.path, n)
-		}
-	}
-	if g != (Geometry{}) {
-		if err := g.check(); err != nil {
-			return fmt.Errorf("slab file %s: rebuild: %w", f.path, err)
-		}
-		g = g.normal()
-	}
-	if err := f.rebuild(g); err != nil {
-		return fmt.Errorf("slab file %s: rebuild: %w", f.path, err)
-	}
-	return nil
+// adopt makes g the geometry of the file, which begins with head.
+func (f *File) adopt(g Geometry, head []byte) {
+	f.geometry, f.head, f.free = g, bytes.Clone(head[:constantSize]), g.table(head)
+	f.table = make([]byte, len(f.free))
 }
 
-func (f *File) rebuild(g Geometry) error {
-	last := f.LastDelivered()
-	if f.mem != nil {
-		atomic.StoreUint64(f.word(offState), stateBuilding)
-		// The table first: a file that is being built has no slab in use.
-		if err := errors.Join(f.flush(headerSize, f.geometry.slabsAt()), f.flush(0, headerSize)); err != nil {
-			return err
-		}
-	}
-	err := f.unload()
-	f.mem, f.geometry, f.lines = nil, Geometry{}, 0
+// mapAll gives all but the line rooms blocks, and maps it.
+func (f *File) mapAll() error {
+	n := f.geometry.mapped()
+	err := allocate(f.file, n)
 	if err != nil {
-		return err
+		return fmt.Errorf("allocate %d bytes: %w: make room, or make the slabs fewer or smaller", n, err)
 	}
-	if g != (Geometry{}) {
-		return f.build(g, last)
+	if f.mem, err = mapShared(f.file, int(n)); err != nil {
+		return fmt.Errorf("map %d bytes: %w", n, err)
 	}
-	if info, err := f.file.Stat(); err != nil || info.Size() <= headerSize {
-		return err
-	}
-	return f.file.Truncate(headerSize)
+	f.end.Store(n)
+	return nil
 }
 
-// unload takes the mapping away from the file; the addresses stay valid.
-func (f *File) unload() error {
-	if f.mem == nil || f.heap {
-		return nil
+// own names this process as the owner of the file, which is ready.
+func (f *File) own() error {
+	owner := Owner{PID: os.Getpid(), Name: filepath.Base(os.Args[0]), Opened: time.Now()}
+	_, err := f.file.WriteAt(owner.bytes(), offOwner)
+	if err == nil {
+		_, err = f.file.WriteAt(native.AppendUint64(nil, stateReady), offState)
 	}
-	return detach(f.mem)
+	if err != nil {
+		return fmt.Errorf("write the owner: %w", err)
+	}
+	f.changed, f.touched = changeTime(f.file), false
+	return nil
 }
 
-// flush brings mem[lo:hi] to the file, where the two are not the same anyway.
-func (f *File) flush(lo, hi int64) error {
-	if !f.heap || f.mem == nil {
-		return nil
+// Empty leaves nothing of the file but its header, once nothing is pending.
+func (f *File) Empty() error {
+	err := fs.ErrPermission
+	if !f.options.ReadOnly {
+		if n := f.settle(); n > 0 {
+			err = fmt.Errorf("%d slabs are not delivered", n)
+		} else if err = f.build(Geometry{}); err == nil {
+			return nil
+		}
 	}
-	if _, err := f.file.WriteAt(f.mem[lo:hi], lo); err != nil {
-		return fmt.Errorf("write: %w", err)
+	return fmt.Errorf("slab file %s: empty: %w", f.path, err)
+}
+
+// Check returns an error that says what something else has done to the file, or
+// to its name, for which it keeps nothing any more. An error is for sure only
+// while no other method is called.
+func (f *File) Check() error {
+	end := f.end.Load()
+	info, err := f.file.Stat()
+	named, gone := os.Lstat(f.absolute)
+	head := make([]byte, constantSize)
+	switch {
+	case err != nil:
+	case errors.Is(gone, fs.ErrNotExist):
+		err = errors.New("it was deleted or renamed")
+	case gone != nil:
+		err = gone
+	case !os.SameFile(info, named):
+		err = errors.New("it was replaced by another file")
+	case info.Size() < end:
+		err = fmt.Errorf("it was cut to %d of %d bytes", info.Size(), end)
+	default:
+		if _, err = f.file.ReadAt(head, 0); err == nil && !bytes.Equal(head, f.head) {
+			err = errors.New("its header was written over")
+		} else if at := firstHole(f.file); f.InMemory() && at >= 0 && at < f.geometry.mapped() {
+			err = fmt.Errorf("it has a hole at byte %d", at)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("slab file %s: %w", f.path, err)
 	}
 	return nil
 }
 
-// release undoes all of Open but the lock, which the file's descriptor and, if
-// there is one, the mapping hold: it goes with the latter of them.
-func (f *File) release() error {
-	if f.mem != nil && !f.options.ReadOnly {
-		atomic.StoreUint64(f.word(offHolder), 0)
-		f.flush(0, headerSize) // nothing depends on it
+// Touched reports whether something else has changed the file since this
+// process did. It is not known of a file on a disk, where the kernel does.
+func (f *File) Touched() bool {
+	f.touched = f.touched || f.InMemory() && changeTime(f.file) != f.changed
+	return f.touched
+}
+
+// alter calls do, which changes the file with a system call, and remembers whether
+// something else had changed it before.
+func (f *File) alter(do func()) {
+	f.Touched()
+	do()
+	f.changed = changeTime(f.file)
+}
+
+// Fetch copies bytes of slab i, which is filled no more, from byte from on to
+// dst, and reports whether they are as they were written, as far as can be told
+// here: a hole is zeros, and not found. A page that is gone is zeros too.
+func (f *File) Fetch(dst []byte, i, from int) (sound bool) {
+	src := f.mem[f.geometry.slabAt(i)+int64(from):][:len(dst)]
+	sound = f.guard(func() { copy(dst, src) })
+	for at, n := 0, 0; !sound && at < len(dst); at += n {
+		n = min(alignment-(from+at)%alignment, len(dst)-at)
+		if part := dst[at : at+n]; !f.guard(func() { copy(part, src[at:]) }) {
+			clear(part)
+		}
 	}
-	return f.unload()
+	head := make([]byte, constantSize)
+	if f.guard(func() { copy(head, f.mem) }) && !bytes.Equal(head, f.head) {
+		sound = false
+		if len(bytes.Trim(head, "\x00")) > 0 {
+			clear(dst) // something else has written to the file
+		}
+	}
+	return sound
+}
+
+// Void says that nothing in the file counts any more: this process delivers
+// what is in it and goes on without it. It keeps the file open for Renew.
+func (f *File) Void() {
+	f.guard(func() { atomic.StoreUint64((*uint64)(unsafe.Pointer(&f.mem[offState])), stateVoid) })
+}
+
+// Renew returns a file at the same path in which all slabs are free: f, if it is
+// still there, or a new one, and f is closed. After an error f is as Void has
+// left it.
+func (f *File) Renew() (*File, error) {
+	if logfile.StillNames(f.absolute, f.file) {
+		if err := f.build(f.options.Geometry); err != nil {
+			return f, fmt.Errorf("slab file %s: %w", f.path, err)
+		}
+		return f, nil
+	}
+	n, err := Open(f.absolute, f.options)
+	if err != nil {
+		return f, err
+	}
+	if n.settle() > 0 {
+		return f, errors.Join(fmt.Errorf("slab file %s: it holds lines of %v", n.path, n.owner), n.Close())
+	}
+	f.Close()
+	return n, nil
+}
+
+func (f *File) unmap() error {
+	mem := f.mem
+	if f.mem = nil; mem == nil {
+		return nil
+	}
+	return unmap(mem)
 }
 
 // Close lets go of the file and its lock. What was begun and not freed is for
-// the next process.
-//
-// It is called by whoever touches the slabs last: once the lock is gone the
-// next owner may use them. For the same reason the file is mapped no more
-// afterwards, but the addresses stay taken for the life of the process, with
-// private zeros behind them: a Write of a stuck destination that still reads a
-// slab sends zeros, and does not fault. That costs address space, not memory.
+// the next process. The memory of slabs is gone.
 func (f *File) Close() error {
 	if f.file == nil {
 		return os.ErrClosed
 	}
-	var err error
-	if f.heap && f.mem != nil && !f.options.ReadOnly {
-		err = f.flush(0, f.geometry.mapped())
-	}
-	err = errors.Join(err, f.release(), f.file.Close())
+	err := errors.Join(f.unmap(), f.file.Close())
 	f.file = nil
 	if err != nil {
 		return fmt.Errorf("slab file %s: close: %w", f.path, err)
 	}
 	return nil
-}
-
-// own names this process as the owner.
-func (f *File) own() {
-	name := f.options.Owner
-	if len(name) > maxOwnerName {
-		name = name[:maxOwnerName]
-	}
-	putOwner(f.mem[offOwner:offOwner+ownerHead+maxOwnerName], os.Getpid(), time.Now().UnixNano(), name)
 }
 
 // Path is what was given to Open.
@@ -225,7 +261,14 @@ func (f *File) Geometry() Geometry { return f.geometry }
 // Owner is who filled the slabs before this Open.
 func (f *File) Owner() Owner { return f.owner }
 
+// Damage says how Open has found the file damaged, if it has, and where a copy
+// of it is kept. Options.Geometry is used in place of a header that is lost.
+func (f *File) Damage() (kept string, err error) { return f.kept, f.damage }
+
 // InMemory reports whether the file system keeps the file in memory. If not,
 // the kernel writes the pages to a disk now and then, and whoever stores into
 // one at that moment waits for it: milliseconds at times.
-func (f *File) InMemory() bool { return inMemory(f.file) }
+func (f *File) InMemory() bool {
+	_, memory := fileSystem(f.file)
+	return memory
+}

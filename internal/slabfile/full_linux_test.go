@@ -13,7 +13,7 @@ import (
 	"github.com/rollway/rollway/internal/smalldisk"
 )
 
-// A disk without room shows as an error of Open, Rebuild or BeginLine, and not
+// A disk without room shows as an error of Open or BeginLine, and not
 // as a signal that ends the process at some later store.
 func TestFullDisk(t *testing.T) {
 	dir := smalldisk.Mount(t, "size=128k")
@@ -24,13 +24,13 @@ func TestFullDisk(t *testing.T) {
 	fits := Geometry{SlabSize: 8 << 10, SlabCount: 4, LineLimit: 100 << 10} // 40 KiB
 	large := Geometry{SlabSize: 64 << 10, SlabCount: 4}
 
-	_, err := Open(path, Options{Geometry: large, Memory: Mapped})
+	_, err := Open(path, Options{Geometry: large})
 	wantErr(t, err, syscall.ENOSPC, path, "allocate 270336 bytes")
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("a file that could not be made is left: %v", err)
 	}
 
-	f := mustOpen(t, path, Options{Geometry: fits, Memory: Mapped})
+	f := mustOpen(t, path, Options{Geometry: fits})
 	if !f.InMemory() {
 		t.Error("a tmpfs is not known as one")
 	}
@@ -47,7 +47,7 @@ func TestFullDisk(t *testing.T) {
 	// Every byte of every slab can be stored, however full the disk is.
 	fill := func() {
 		for i := range fits.SlabCount {
-			fillSlab(f, i, f.NextSeq(), strings.Repeat(strings.Repeat("y", 1023)+"\n", 8))
+			fillSlab(f, i, f.LastSeq()+1, strings.Repeat(strings.Repeat("y", 1023)+"\n", 8))
 		}
 	}
 	fill()
@@ -55,16 +55,18 @@ func TestFullDisk(t *testing.T) {
 	if got := len(mustRecover(t, f)); got != 32<<10 {
 		t.Fatalf("%d bytes recovered", got)
 	}
-	wantErr(t, f.Rebuild(large), syscall.ENOSPC)
-	if err := f.Rebuild(fits); err != nil {
+	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
+	_, err = Open(path, Options{Geometry: large})
+	wantErr(t, err, syscall.ENOSPC, "make room")
+	f = mustOpen(t, path, Options{Geometry: fits})
 	fill()
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
 	f.Free(2)
-	if err := f.BeginLine(2, f.NextSeq(), line[len(line)-(60<<10):]); err != nil {
+	if err := f.BeginLine(2, f.LastSeq()+1, line[len(line)-(60<<10):]); err != nil {
 		t.Fatal(err)
 	}
 	f = reopen(t, f, fits)

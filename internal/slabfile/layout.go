@@ -10,15 +10,15 @@ import (
 	"math"
 )
 
-// The file is a header, a table of descriptors, the slabs, and behind them room
-// for lines that are longer than a slab. Only the latter is not mapped. Numbers
-// are in the byte order of the machine that wrote them, times are unix
-// nanoseconds, checksums CRC-32C (Castagnoli). docs/FORMAT.md has the same
-// tables.
+// The file is a header, a table of descriptors, the slabs, and room for lines
+// that are longer than a slab. All but the last is mapped. Numbers are in the
+// byte order of the machine that wrote them, times are unix nanoseconds,
+// checksums CRC-32C (Castagnoli). Where two numbers share 8 bytes, the first is
+// the low half. docs/FORMAT.md has the same tables.
 //
 //	Header, 4096 bytes
 //	  offset  size  field
-//	       0     8  magic: 89 52 57 53 0D 0A 1A 0A
+//	       0     8  magic: 89 52 57 50 0D 0A 1A 0A
 //	       8     4  format version: 1
 //	      12     4  01020304 (hex), which shows the byte order
 //	      16     8  size of a slab in bytes
@@ -27,27 +27,23 @@ import (
 //	      40    16  id: random, made with the geometry
 //	      56     4  zero
 //	      60     4  checksum of bytes 0-59
-//	      64     8  state: 0 = being built, nothing behind the header counts; 1 = ready
-//	      72     8  process id of the holder of the lock, 0 if it was given back
-//	      80     8  greatest sequence number that was delivered
-//	      88   168  zero
-//	     256     8  process id of the owner: who filled the slabs last
-//	     264     8  time at which the owner opened the file
-//	     272     4  length n of the owner's name, at most 232
-//	     276     4  checksum of bytes 256-275 and of the name
-//	     280     n  the owner's name: its program's
+//	      64     8  state: 1 = ready; 2 = being built or given up, nothing after the header counts
+//	      72     8  process id of the last holder of the lock
+//	      80     8  process id of the owner: the process that filled the slabs last
+//	      88     8  time at which the owner opened the file
+//	      96     4  length n of the owner's name, at most 232
+//	     100     4  checksum of bytes 80-99 and of the name
+//	     104     n  the owner's name: its program's
 //
 //	Descriptor of slab i, 64 bytes, at 4096 + 64 i
-//	       0     8  sequence number: the order in which slabs were begun; 0 = free, the rest is not looked at
-//	       8     8  committed: so many bytes of the slab are whole lines
-//	      16     8  delivered: so many of them the destination has taken
+//	       0     8  sequence number: the order in which slabs were begun; 0 = free, and all but the tag does not count
+//	       8     8  committed: so many bytes of the slab are whole lines; how many lines these are
+//	      16     8  delivered: so many of the bytes the destination has taken; flags: bit 0 = one line, in line room i instead of the slab
 //	      24     8  mark of the write under way: volume of the file
 //	      32     8  its inode
 //	      40     8  offset at which the write begins
-//	      48     4  delivered when it began
-//	      52     4  checksum of sequence number and bytes 24-51, never 0; 0: no mark
-//	      56     4  flags: bit 0 = one line, in line room i instead of the slab
-//	      60     4  zero
+//	      48     8  delivered when it began; checksum of bytes 0-7 and 24-51, 0: no mark
+//	      56     8  checksum of bytes 0-15 and of the committed bytes, once the slab is filled no more, 0: none; tag: checksum of the header's bytes 0-39 and of i, 8 bytes
 //
 //	Slab i, at T + S i, where
 //	  T = 4096 + 64 × number of slabs, rounded up to 4096
@@ -64,13 +60,12 @@ const (
 
 	offState     = 64
 	offHolder    = 72
-	offDelivered = 80
-	offOwner     = 256
+	offOwner     = 80
 	ownerHead    = 24
 	maxOwnerName = 232
 
-	stateBuilding = 0
-	stateReady    = 1
+	stateReady = 1
+	stateVoid  = 2
 
 	dSeq       = 0
 	dCommitted = 8
@@ -78,23 +73,24 @@ const (
 	dVolume    = 24
 	dInode     = 32
 	dOffset    = 40
-	dMark      = 48 // base and checksum
-	dFlags     = 56
+	dMark      = 48
+	dSeal      = 56
 
 	flagLine = 1
 
 	maxLength = 1 << 30 // of a slab and of a line
 	maxSlabs  = 1 << 16
+	maxSeq    = 1 << 63 // more than is ever reached: what is not below it is damage
 )
 
 var (
-	magic      = []byte{0x89, 'R', 'W', 'S', '\r', '\n', 0x1a, '\n'}
+	magic      = []byte{0x89, 'R', 'W', 'P', '\r', '\n', 0x1a, '\n'}
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 	native     = binary.NativeEndian
 )
 
-// ErrForeign is what the error of Open wraps when the file is something else.
-// ErrDamaged: it was a file of this kind. Neither is ever written to.
+// ErrForeign is what the error of Open wraps when the file is something else,
+// which is never written to. ErrDamaged: it was a file of slabs.
 var (
 	ErrForeign = errors.New("not a file of slabs")
 	ErrDamaged = errors.New("damaged")
@@ -123,21 +119,13 @@ func (g Geometry) check() error {
 	return nil
 }
 
-// normal is g as the header has it.
-func (g Geometry) normal() Geometry {
-	if g.LineLimit <= g.SlabSize {
-		g.LineLimit = 0
-	}
-	return g
-}
-
 func roundUp(n int64) int64 { return (n + alignment - 1) &^ (alignment - 1) }
 
-// slabsAt is the offset of the first slab.
-func (g Geometry) slabsAt() int64 { return headerSize + roundUp(descriptorSize*int64(g.SlabCount)) }
-
 // slabAt is the offset of slab i.
-func (g Geometry) slabAt(i int) int64 { return g.slabsAt() + int64(i)*roundUp(int64(g.SlabSize)) }
+func (g Geometry) slabAt(i int) int64 {
+	first := headerSize + roundUp(descriptorSize*int64(g.SlabCount))
+	return first + int64(i)*roundUp(int64(g.SlabSize))
+}
 
 // mapped is the size of all but the room for long lines.
 func (g Geometry) mapped() int64 { return g.slabAt(g.SlabCount) }
@@ -145,77 +133,85 @@ func (g Geometry) mapped() int64 { return g.slabAt(g.SlabCount) }
 // lineAt is the offset of line room i.
 func (g Geometry) lineAt(i int) int64 { return g.mapped() + int64(i)*roundUp(int64(g.LineLimit)) }
 
-// appendHeader appends the constant part of a header to dst.
-func appendHeader(dst []byte, g Geometry, id [16]byte) []byte {
-	start := len(dst)
-	dst = append(dst, magic...)
-	dst = native.AppendUint32(dst, formatVersion)
-	dst = native.AppendUint32(dst, orderMark)
-	dst = native.AppendUint64(dst, uint64(g.SlabSize))
-	dst = native.AppendUint64(dst, uint64(g.SlabCount))
-	dst = native.AppendUint64(dst, uint64(g.LineLimit))
-	dst = append(dst, id[:]...)
-	dst = native.AppendUint32(dst, 0)
-	return native.AppendUint32(dst, sum(dst[start:]))
+// header is the first page of a file with the geometry g.
+func (g Geometry) header() []byte {
+	p := append(make([]byte, 0, headerSize), magic...)
+	p = native.AppendUint32(p, formatVersion)
+	p = native.AppendUint32(p, orderMark)
+	p = native.AppendUint64(p, uint64(g.SlabSize))
+	p = native.AppendUint64(p, uint64(g.SlabCount))
+	p = native.AppendUint64(p, uint64(g.LineLimit))
+	p = p[:headerSize]
+	rand.Read(p[40:56]) // never fails
+	native.PutUint32(p[60:], sum(p[:60]))
+	return p
+}
+
+// table is the descriptors of a file that begins with header, all free.
+func (g Geometry) table(header []byte) []byte {
+	p := make([]byte, descriptorSize*g.SlabCount)
+	for i := range g.SlabCount {
+		var n [8]byte
+		native.PutUint64(n[:], uint64(i))
+		tag := crc32.Update(sum(header[:40]), castagnoli, n[:])
+		native.PutUint64(p[descriptorSize*i+dSeal:], pair(0, tag))
+	}
+	return p
 }
 
 func sum(p []byte) uint32 { return crc32.Checksum(p, castagnoli) }
 
-func newID() (id [16]byte) {
-	rand.Read(id[:]) // never fails
-	return id
-}
+// pair is a word of two numbers, of which low is the first.
+func pair(low, high uint32) uint64 { return uint64(high)<<32 | uint64(low) }
 
-// checkMagic tells a file of another kind from one of which the first page did
-// not reach the disk, or not whole.
-func checkMagic(p []byte) error {
-	if bytes.HasPrefix(p, magic) {
-		return nil
-	}
-	mended := bytes.Clone(p)
-	copy(mended, magic)
-	switch {
-	case bytes.HasPrefix(magic, p):
-		return fmt.Errorf("it ends after %d bytes: %w", len(p), ErrDamaged)
-	case len(bytes.Trim(p, "\x00")) == 0:
-		return fmt.Errorf("the header is zeros: %w", ErrDamaged)
-	case len(p) >= headerSize && native.Uint32(p[60:]) == sum(mended[:60]):
-		return fmt.Errorf("its first bytes are %x: %w", p[:len(magic)], ErrDamaged)
-	}
-	return ErrForeign
-}
+// Committed is the word of a slab that begins with so many bytes of whole lines.
+func Committed(bytes, lines int) uint64 { return pair(uint32(bytes), uint32(lines)) }
 
 // parseHeader reads the header at the beginning of p, which may be shorter than
 // a header.
 func parseHeader(p []byte) (g Geometry, ready bool, err error) {
-	if err := checkMagic(p); err != nil {
-		return g, false, err
+	bad := func(format string, args ...any) (Geometry, bool, error) {
+		return Geometry{}, false, fmt.Errorf(format+": %w", append(args, ErrDamaged)...)
 	}
-	if len(p) < headerSize {
-		return g, false, fmt.Errorf("the header ends after %d bytes: %w", len(p), ErrDamaged)
+	named := bytes.HasPrefix(p, magic)
+	switch {
+	case bytes.HasPrefix(magic, p):
+		return bad("it ends after %d bytes", len(p))
+	case len(bytes.Trim(p, "\x00")) == 0:
+		return bad("the header is zeros")
+	case len(p) < headerSize && named:
+		return bad("the header ends after %d bytes", len(p))
+	case len(p) < headerSize:
+		return g, false, ErrForeign
 	}
-	switch v, mark := native.Uint32(p[8:]), native.Uint32(p[12:]); {
-	case mark == 0x04030201:
+	version, order := native.Uint32(p[8:]), native.Uint32(p[12:])
+	sound := native.Uint32(p[60:]) == sum(append(bytes.Clone(magic), p[len(magic):60]...))
+	switch {
+	case !named && !sound:
+		return g, false, ErrForeign
+	case !named: // only that was written over
+		return bad("its first bytes are %x", p[:len(magic)])
+	case order == 0x04030201:
 		return g, false, fmt.Errorf("a machine of the other byte order wrote it: %w", errors.ErrUnsupported)
-	case native.Uint32(p[60:]) != sum(p[:60]):
-		return g, false, fmt.Errorf("the header's checksum does not fit: %w", ErrDamaged)
-	case v != formatVersion:
-		return g, false, fmt.Errorf("it has format version %d, this program knows %d: %w", v, formatVersion, errors.ErrUnsupported)
-	case mark != orderMark:
-		return g, false, fmt.Errorf("the header holds %#x for the byte order: %w", mark, ErrDamaged)
+	case !sound:
+		return bad("the header's checksum does not fit")
+	case version != formatVersion:
+		return g, false, fmt.Errorf("it has format version %d, this program knows %d: %w", version, formatVersion, errors.ErrUnsupported)
+	case order != orderMark:
+		return bad("the header holds %#x for the byte order", order)
 	}
-	size, count, line := native.Uint64(p[16:]), native.Uint64(p[24:]), native.Uint64(p[32:])
-	if max(size, count, line) > math.MaxInt32 {
-		return g, false, fmt.Errorf("the header names %d slabs of %d bytes and lines of %d: %w", count, size, line, ErrDamaged)
+	var n [3]int
+	for i := range n {
+		n[i] = int(min(native.Uint64(p[16+8*i:]), math.MaxInt32))
 	}
-	g = Geometry{SlabSize: int(size), SlabCount: int(count), LineLimit: int(line)}
+	g = Geometry{SlabSize: n[0], SlabCount: n[1], LineLimit: n[2]}
 	if err := g.check(); err != nil {
-		return g, false, fmt.Errorf("%w: %w", err, ErrDamaged)
+		return bad("%w", err)
 	}
 	switch state := native.Uint64(p[offState:]); state {
 	case stateReady:
 		return g, true, nil
-	case stateBuilding:
+	case stateVoid:
 		return g, false, nil
 	default:
 		return g, false, fmt.Errorf("the header's state is %d: %w", state, ErrDamaged)

@@ -1,10 +1,6 @@
 package slabfile
 
-import (
-	"errors"
-	"fmt"
-	"io"
-)
+import "fmt"
 
 // BeginLine is Begin for one line that is longer than a slab. It is written to
 // the room that slab i has for it, with a system call, before BeginLine
@@ -15,36 +11,36 @@ func (f *File) BeginLine(i int, seq uint64, line []byte) error {
 	if len(line) > g.LineLimit {
 		return fmt.Errorf("slab file %s: a line of %d bytes, there is room for %d", f.path, len(line), g.LineLimit)
 	}
-	f.mu.Lock()
-	_, err := f.file.WriteAt(line, g.lineAt(i))
-	if err == nil {
-		f.lines++
+	var err error
+	f.alter(func() { _, err = f.file.WriteAt(line, g.lineAt(i)) })
+	f.end.Store(max(f.end.Load(), g.lineAt(i)+int64(len(line))))
+	if err == nil && !f.guard(func() {
+		f.store(i, dDelivered, pair(0, flagLine))
+		f.store(i, dCommitted, Committed(len(line), 1))
+		f.store(i, dSeq, seq)
+	}) {
+		err = ErrDamaged
 	}
-	f.mu.Unlock()
 	if err != nil {
 		return fmt.Errorf("slab file: write a line: %w", err)
 	}
-	f.store(i, dFlags, flagLine)
-	f.store(i, dCommitted, uint64(len(line)))
-	f.store(i, dSeq, seq)
+	f.lines++
 	return nil
 }
 
 // freeLine gives the blocks of all line rooms back when none is in use.
 func (f *File) freeLine() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	if f.lines--; f.lines == 0 {
-		f.file.Truncate(f.geometry.mapped()) // if it fails the room stays taken
+		f.cutLines()
 	}
 }
 
-// line reads the line of slab i.
-func (f *File) line(i int, n int64) ([]byte, error) {
-	p := make([]byte, n)
-	got, err := f.file.ReadAt(p, f.geometry.lineAt(i))
-	if errors.Is(err, io.EOF) {
-		err = nil
+// cutLines cuts the line rooms off, and never makes the file longer. If it fails
+// the room stays taken.
+func (f *File) cutLines() {
+	n := f.geometry.mapped()
+	f.end.Store(n)
+	if info, err := f.file.Stat(); err == nil && info.Size() > n {
+		f.alter(func() { f.file.Truncate(n) })
 	}
-	return p[:got], err
 }

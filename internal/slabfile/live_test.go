@@ -3,7 +3,6 @@
 package slabfile
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -14,59 +13,53 @@ import (
 	"testing"
 )
 
-// Producers and the one that delivers use a File at the same time. Under -race
-// the slabs are on the heap, so the detector sees them.
+// Producers and the one that delivers use a File at the same time.
 func TestConcurrentUse(t *testing.T) {
-	for _, memory := range []Memory{Default, Mapped} {
-		f := create(t, killGeometry, memory)
-		if f.heap != (raceEnabled && memory == Default) {
-			t.Fatalf("Memory %d is on the heap: %t", memory, f.heap)
-		}
-		s, err := openSeries(t.TempDir(), rotateAt, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
-		m := newMiniature(f, s)
-		const producers, each = 4, 500
-		var wg sync.WaitGroup
-		for p := range producers {
-			wg.Go(func() {
-				for n := range each {
-					if err := m.write(testLine(0, p, n, n*13%300+n/100*n%7*1000)); err != nil {
-						t.Error(err)
-						return
-					}
+	f := create(t, killGeometry)
+	s, err := openSeries(t.TempDir(), rotateAt, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	m := newMiniature(f, s)
+	const producers, each = 4, 500
+	var wg sync.WaitGroup
+	for p := range producers {
+		wg.Go(func() {
+			for n := range each {
+				if err := m.write(testLine(0, p, n, n*13%300+n/100*n%7*1000)); err != nil {
+					t.Error(err)
+					return
 				}
-			})
-		}
-		done := false // guarded by m.mu
-		go func() {
-			wg.Wait()
-			m.mu.Lock()
-			done = true
-			m.work.Signal()
-			m.mu.Unlock()
-		}()
-		if err := m.run(func() bool { return done }); err != nil {
-			t.Fatal(err)
-		}
-		wantText(t, f, "")
-		lines, err := s.lines()
-		if err != nil {
-			t.Fatal(err)
-		}
-		next := map[int]int{}
-		for _, line := range lines {
-			_, p, n, err := parseLine(line)
-			if err != nil || n != next[p] {
-				t.Fatalf("line %d of producer %d, want %d: %v", n, p, next[p], err)
 			}
-			next[p]++
+		})
+	}
+	done := false // guarded by m.mu
+	go func() {
+		wg.Wait()
+		m.mu.Lock()
+		done = true
+		m.work.Signal()
+		m.mu.Unlock()
+	}()
+	if err := m.run(func() bool { return done }); err != nil {
+		t.Fatal(err)
+	}
+	wantText(t, f, "")
+	lines, err := s.lines()
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := map[int]int{}
+	for _, line := range lines {
+		_, p, n, err := parseLine(line)
+		if err != nil || n != next[p] {
+			t.Fatalf("line %d of producer %d, want %d: %v", n, p, next[p], err)
 		}
-		if len(lines) != producers*each {
-			t.Errorf("%d lines, want %d", len(lines), producers*each)
-		}
+		next[p]++
+	}
+	if len(lines) != producers*each {
+		t.Errorf("%d lines, want %d", len(lines), producers*each)
 	}
 }
 
@@ -112,7 +105,7 @@ func TestInMemory(t *testing.T) {
 		if dir == "" {
 			continue
 		}
-		f := mustOpen(t, filepath.Join(dir, "slabs"), Options{Geometry: small, Memory: Mapped})
+		f := mustOpen(t, filepath.Join(dir, "slabs"), Options{Geometry: small})
 		longest, kind := "", ""
 		for line := range strings.Lines(string(mounts)) {
 			fields := strings.Fields(line)
@@ -134,54 +127,4 @@ func tmpfs(t testing.TB) string {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
-}
-
-// BenchmarkWrite is the hot path of a writer over slabs: a lock, a copy of 256
-// bytes, and the store of the committed length, which for heap slabs goes to a
-// word of no meaning. There is no destination: a full slab is begun anew.
-func BenchmarkWrite(b *testing.B) {
-	line := bytes.Repeat([]byte("x"), 256)
-	line[255] = '\n'
-	g := Geometry{SlabSize: 64 << 10, SlabCount: 8}
-	for _, bb := range []struct {
-		name string
-		dir  string
-	}{{"heap", ""}, {"tmpfs", tmpfs(b)}, {"disk", b.TempDir()}} {
-		b.Run(bb.name, func(b *testing.B) {
-			var f *File
-			switch {
-			case bb.name == "heap":
-				f = &File{geometry: g, mem: alignedBytes(int(g.mapped())), heap: true}
-			case bb.dir == "":
-				b.Skip("there is no tmpfs at /dev/shm")
-			default:
-				f = mustOpen(b, filepath.Join(bb.dir, "slabs"), Options{Geometry: g, Memory: Mapped})
-			}
-			var mu sync.Mutex
-			var mem []byte
-			var nothing uint64
-			committed := &nothing
-			pos, seq := 0, uint64(0)
-			b.SetBytes(int64(len(line)))
-			for b.Loop() {
-				mu.Lock()
-				if len(line) > len(mem)-pos {
-					i := int(seq % uint64(g.SlabCount))
-					seq++
-					mem, committed = f.Slab(i)
-					pos = 0
-					if bb.name == "heap" {
-						committed = &nothing
-					} else {
-						f.Free(i)
-						f.Begin(i, seq)
-					}
-				}
-				copy(mem[pos:], line)
-				pos += len(line)
-				*committed = uint64(pos)
-				mu.Unlock()
-			}
-		})
-	}
 }

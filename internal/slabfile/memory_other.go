@@ -12,9 +12,9 @@ const supported = false
 
 func openNoFollow(string, int, fs.FileMode) (*os.File, error) { return nil, errors.ErrUnsupported }
 func checkAccess(fs.FileInfo) error                           { return nil }
-func flock(*os.File) error                                    { return errors.ErrUnsupported }
-func checkFileSystem(*os.File) error                          { return nil }
-func inMemory(*os.File) bool                                  { return false }
+func fileSystem(*os.File) (remote, memory bool)               { return false, false }
 func allocate(*os.File, int64) error                          { return errors.ErrUnsupported }
-func mapShared(*os.File, int, bool) ([]byte, error)           { return nil, errors.ErrUnsupported }
-func detach([]byte) error                                     { return nil }
+func changeTime(*os.File) int64                               { return -1 }
+func firstHole(*os.File) int64                                { return -1 }
+func mapShared(*os.File, int) ([]byte, error)                 { return nil, errors.ErrUnsupported }
+func unmap([]byte) error                                      { return nil }

@@ -1,98 +1,66 @@
 package slabfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync/atomic"
+	"syscall"
+
+	"github.com/rollway/rollway/internal/disk"
 )
 
 // Open opens path, or with a Geometry creates it, and takes its lock. The error
-// wraps ErrLocked, ErrForeign, ErrDamaged, errors.ErrUnsupported (a newer
-// version, a network's file system, an operating system that cannot do it), or
-// is of the operating system: a disk without room is one, and shows here and
-// not as a signal later.
+// says what to do. It wraps ErrLocked, ErrForeign, ErrDamaged,
+// errors.ErrUnsupported (a newer version, a network's file system, an operating
+// system that cannot do it), or is of the operating system: a disk without room
+// is one, and shows here and not as a signal later. Open does not wait.
 func Open(path string, o Options) (*File, error) {
 	f := &File{path: path, options: o}
-	if err := f.open(); err != nil {
-		if f.file != nil {
-			f.release()
-			f.file.Close()
-		}
-		var pe *fs.PathError
-		if errors.As(err, &pe) && pe.Path == path {
-			return nil, fmt.Errorf("slab file: %w", err)
-		}
-		return nil, fmt.Errorf("slab file %s: %w", path, err)
+	err := f.open()
+	if err == nil {
+		return f, nil
 	}
-	return f, nil
+	if f.file != nil {
+		f.Close()
+	}
+	if pe, ok := errors.AsType[*fs.PathError](err); ok && pe.Path == f.path {
+		return nil, fmt.Errorf("slab file: %w", err)
+	}
+	return nil, fmt.Errorf("slab file %s: %w", f.path, err)
 }
 
-func (f *File) open() error {
+func (f *File) open() (err error) {
 	o := &f.options
-	if o.Owner == "" {
-		o.Owner = filepath.Base(os.Args[0])
-	}
 	owning := o.Geometry != Geometry{} && !o.ReadOnly
 	if owning {
 		if err := o.Geometry.check(); err != nil {
 			return err
 		}
-		o.Geometry = o.Geometry.normal()
+		if o.Geometry.LineLimit <= o.Geometry.SlabSize {
+			o.Geometry.LineLimit = 0 // as the header has it
+		}
 	}
 	if !supported {
 		return fmt.Errorf("slabs in a mapped file: %w", errors.ErrUnsupported)
 	}
-	f.heap = o.Memory == Heap || o.Memory == Default && raceEnabled
-
+	if f.absolute, err = filepath.Abs(f.path); err != nil {
+		return err
+	}
 	created, err := f.openFile(owning)
-	if err != nil {
-		return err
+	if err == nil {
+		err = f.secure(owning)
 	}
-	info, err := f.file.Stat()
-	if err != nil {
-		return err
+	if err == nil {
+		err = f.read(owning)
 	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("it is no regular file: %w", ErrForeign)
+	if err != nil && created {
+		os.Remove(f.path) // still locked, and nobody's yet
 	}
-	if err := f.lock(); err != nil {
-		return err
-	}
-	if err := checkFileSystem(f.file); err != nil {
-		return err
-	}
-	if owning {
-		if err := checkAccess(info); err != nil {
-			return err
-		}
-	}
-	if info, err = f.file.Stat(); err != nil { // as it is under the lock
-		return err
-	}
-	ready := false
-	if info.Size() > 0 {
-		if f.geometry, ready, err = f.readHeader(info.Size()); err != nil {
-			return err
-		}
-	}
-	if !ready {
-		last := uint64(0)
-		if info.Size() > 0 {
-			last, err = f.readWord(offDelivered)
-		}
-		f.geometry = Geometry{}
-		if err == nil && owning {
-			err = f.build(o.Geometry, last)
-		}
-		if err != nil && created {
-			os.Remove(f.path) // still locked, and nobody's yet
-		}
-		return err
-	}
-	return f.take(info.Size(), owning)
+	return err
 }
 
 // openFile opens or, if wanted, creates the file.
@@ -109,127 +77,173 @@ func (f *File) openFile(create bool) (created bool, err error) {
 			f.file, err = openNoFollow(f.path, flag, 0)
 		}
 	}
+	switch {
+	case errors.Is(err, syscall.EISDIR):
+		err = fmt.Errorf("it is a directory: name a file in it: %w", ErrForeign)
+	case errors.Is(err, fs.ErrNotExist) && create:
+		err = fmt.Errorf("%w: make the folder first", err)
+	}
 	return created, err
 }
 
-// lock takes the lock or names its holder.
-func (f *File) lock() error {
-	err := flock(f.file)
-	if !errors.Is(err, ErrLocked) {
-		if err != nil {
-			return fmt.Errorf("lock: %w", err)
-		}
-		return nil
+// secure makes sure that the file may be used, and takes the lock.
+func (f *File) secure(owning bool) error {
+	info, err := f.file.Stat()
+	if err != nil {
+		return err
 	}
-	p := make([]byte, headerSize)
-	if n, _ := f.file.ReadAt(p, 0); n == headerSize {
-		if _, _, bad := parseHeader(p); bad == nil {
-			if pid := native.Uint64(p[offHolder:]); pid != 0 {
-				return fmt.Errorf("%w by process %d", ErrLocked, pid)
-			}
-		}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("it is no regular file (%v): name one, or a path where nothing is yet: %w", info.Mode(), ErrForeign)
 	}
-	return fmt.Errorf("%w by another process", ErrLocked)
-}
-
-func (f *File) readHeader(size int64) (Geometry, bool, error) {
-	p := make([]byte, min(size, headerSize))
-	if _, err := f.file.ReadAt(p, 0); err != nil {
-		return Geometry{}, false, fmt.Errorf("read the header: %w", err)
-	}
-	g, ready, err := parseHeader(p)
-	switch {
+	switch err := disk.TryLock(f.file); {
+	case errors.Is(err, disk.ErrLocked):
+		return f.locked()
 	case err != nil:
-	case ready && size < g.mapped():
-		err = fmt.Errorf("it was cut to %d of %d bytes: %w", size, g.mapped(), ErrDamaged)
-	case !ready && size >= g.mapped():
-		err = f.checkUnused(g)
+		return fmt.Errorf("lock: %w", err)
 	}
-	return g, ready, err
-}
-
-// checkUnused wants no slab in use in a file that says it is being built.
-func (f *File) checkUnused(g Geometry) error {
-	table := make([]byte, descriptorSize*g.SlabCount)
-	if _, err := f.file.ReadAt(table, headerSize); err != nil {
-		return fmt.Errorf("read the descriptors: %w", err)
+	if remote, _ := fileSystem(f.file); remote {
+		return fmt.Errorf("it is on a network's file system, where another machine may not see its lock and its mapped memory: put it on a tmpfs: %w", errors.ErrUnsupported)
 	}
-	for d := table; len(d) > 0; d = d[descriptorSize:] {
-		if native.Uint64(d[dSeq:]) != 0 {
-			return fmt.Errorf("the header's state is %d, but slabs are in use: %w", stateBuilding, ErrDamaged)
-		}
+	if owning {
+		return checkAccess(info)
 	}
 	return nil
 }
 
-func (f *File) readWord(offset int64) (uint64, error) {
-	var b [8]byte
-	_, err := f.file.ReadAt(b[:], offset)
-	return native.Uint64(b[:]), err
+// locked names who has the lock.
+func (f *File) locked() error {
+	p, holder := make([]byte, headerSize), "another process"
+	if n, _ := f.file.ReadAt(p, 0); n == headerSize {
+		if _, _, bad := parseHeader(p); bad == nil {
+			holder = fmt.Sprintf("process %d", native.Uint64(p[offHolder:]))
+		}
+	}
+	return fmt.Errorf("%w by %s: each needs a file of its own", ErrLocked, holder)
 }
 
-// take uses the file as it is.
-func (f *File) take(size int64, owning bool) error {
-	if !f.options.ReadOnly {
-		// A copy of the file may have holes: give them blocks.
-		if err := allocate(f.file, f.geometry.mapped()); err != nil {
-			return fmt.Errorf("allocate: %w", err)
-		}
-	}
-	if err := f.fetch(); err != nil {
+// read takes the file as it is, or builds it.
+func (f *File) read(owning bool) error {
+	info, err := f.file.Stat() // as it is under the lock
+	if err != nil {
 		return err
 	}
-	f.owner = parseOwner(f.mem[offOwner:])
-	if f.options.ReadOnly {
-		return nil
-	}
-	atomic.StoreUint64(f.word(offHolder), uint64(os.Getpid()))
-	for i := range f.geometry.SlabCount {
-		if f.load(i, dSeq) != 0 && f.load(i, dFlags)&flagLine != 0 {
-			f.lines++
+	var g Geometry
+	head, ready := make([]byte, min(info.Size(), headerSize)), false
+	if info.Size() > 0 {
+		if _, err := f.file.ReadAt(head, 0); err != nil {
+			return fmt.Errorf("read the header: %w", err)
 		}
-	}
-	if !owning {
-		return f.flush(0, headerSize)
-	}
-	pending := f.settle()
-	if pending == 0 && f.geometry != f.options.Geometry {
-		return f.rebuild(f.options.Geometry)
-	}
-	if f.lines == 0 && size > f.geometry.mapped() {
-		if err := f.file.Truncate(f.geometry.mapped()); err != nil {
+		g, ready, err = parseHeader(head)
+		if err == nil && ready && info.Size() < g.mapped() {
+			err = fmt.Errorf("it was cut to %d of %d bytes: %w", info.Size(), g.mapped(), ErrDamaged)
+		}
+		if errors.Is(err, ErrDamaged) && owning {
+			if g == (Geometry{}) {
+				g = f.options.Geometry
+			}
+			ready, f.damage = true, err
+			head, err = f.restore(g, head, info.Size())
+		}
+		switch {
+		case errors.Is(err, ErrForeign) && owning:
+			return fmt.Errorf("%w: remove it, or name another path", err)
+		case err != nil:
 			return err
 		}
 	}
-	f.own()
-	return f.flush(0, f.geometry.slabsAt())
-}
-
-// fetch makes the content of the file f.mem.
-func (f *File) fetch() (err error) {
-	n := int(f.geometry.mapped())
-	if f.heap {
-		f.mem = alignedBytes(n)
-		if _, err := f.file.ReadAt(f.mem, 0); err != nil {
-			return fmt.Errorf("read: %w", err)
-		}
-		return nil
+	if ready {
+		return f.take(g, head, owning)
 	}
-	if f.mem, err = mapShared(f.file, n, !f.options.ReadOnly); err != nil {
-		f.mem = nil
-		return fmt.Errorf("map %d bytes: %w", n, err)
+	if owning {
+		return f.build(f.options.Geometry)
 	}
 	return nil
 }
 
+// restore keeps a copy of the file, of which the first page is head, and writes
+// a header for the geometry g. What is missing becomes zeros.
+func (f *File) restore(g Geometry, head []byte, size int64) (restored []byte, err error) {
+	if f.kept, err = f.Copy(); err != nil {
+		return nil, fmt.Errorf("%w, and no copy of it could be kept: %w: remove it", f.damage, err)
+	}
+	restored = g.header()
+	if len(head) == headerSize {
+		copy(restored[offHolder:], head[offHolder:])
+	}
+	native.PutUint64(restored[offState:], stateReady)
+	if _, err := f.file.WriteAt(restored, 0); err != nil {
+		return nil, fmt.Errorf("write the header: %w", err)
+	}
+	return restored, f.file.Truncate(max(size, g.mapped()))
+}
+
+// Copy keeps a copy of the file under the name that it returns: path.bad, or
+// path.bad-2 and so on.
+func (f *File) Copy() (kept string, err error) {
+	var dst *os.File
+	for i := 1; i <= 1000; i++ {
+		kept = f.path + ".bad"
+		if i > 1 {
+			kept = fmt.Sprintf("%s.bad-%d", f.path, i)
+		}
+		if dst, err = os.OpenFile(kept, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("copy: %w", err)
+	}
+	_, err = io.Copy(dst, io.NewSectionReader(f.file, 0, 1<<62))
+	if err = errors.Join(err, dst.Close()); err != nil {
+		return "", fmt.Errorf("copy: %w", errors.Join(err, os.Remove(kept)))
+	}
+	return kept, nil
+}
+
+// take uses the file as it is.
+func (f *File) take(g Geometry, head []byte, owning bool) error {
+	f.adopt(g, head)
+	if _, err := f.file.ReadAt(f.table, headerSize); err != nil {
+		return fmt.Errorf("read the descriptors: %w", err)
+	}
+	f.owner = parseOwner(head[offOwner:])
+	if f.options.ReadOnly {
+		return nil
+	}
+	for i := range g.SlabCount {
+		if f.load(i, dSeq) != 0 && f.load(i, dDelivered)>>32 == flagLine {
+			f.lines++
+		}
+	}
+	if _, err := f.file.WriteAt(native.AppendUint64(nil, uint64(os.Getpid())), offHolder); err != nil {
+		return err
+	}
+	if err := f.mapAll(); err != nil || !owning { // a copy of the file may have holes
+		return err
+	}
+	pending := f.settle()
+	if pending == 0 && g != f.options.Geometry {
+		return f.build(f.options.Geometry)
+	}
+	if f.options.Geometry = g; pending == 0 {
+		f.cutLines()
+	}
+	return f.own()
+}
+
 // settle clears the descriptors that hold nothing to deliver and returns how
-// many do.
+// many do, or are damaged.
 func (f *File) settle() (pending int) {
 	for i := range f.geometry.SlabCount {
-		switch committed := f.load(i, dCommitted); {
+		d := f.descriptor(i)
+		switch {
+		case !f.tagged(i):
+			pending++
 		case f.load(i, dSeq) == 0:
-			f.clear(i)
-		case committed == f.load(i, dDelivered):
+			if !bytes.Equal(d, f.free[descriptorSize*i:][:descriptorSize]) {
+				f.guard(func() { f.clear(i) })
+			}
+		case uint32(f.load(i, dCommitted)) == uint32(f.load(i, dDelivered)):
 			f.Free(i)
 		default:
 			pending++
@@ -237,3 +251,6 @@ func (f *File) settle() (pending int) {
 	}
 	return pending
 }
+
+// tagged reports whether descriptor i is one.
+func (f *File) tagged(i int) bool { return uint32(f.load(i, dSeal)>>32) == f.tag(i) }

@@ -1,29 +1,42 @@
 package slabfile
 
 import (
+	"fmt"
 	"hash/crc32"
 	"time"
 )
 
-// putOwner fills p, which has room for the longest name.
-func putOwner(p []byte, pid int, opened int64, name string) {
-	native.PutUint32(p[20:], 0)
-	native.PutUint64(p[0:], uint64(pid))
-	native.PutUint64(p[8:], uint64(opened))
-	native.PutUint32(p[16:], uint32(len(name)))
-	clear(p[ownerHead:])
-	copy(p[ownerHead:], name)
-	native.PutUint32(p[20:], ownerSum(p, len(name)))
+// Owner names the process that filled the slabs of a file.
+type Owner struct {
+	PID    int // 0: unknown
+	Name   string
+	Opened time.Time
 }
 
-func ownerSum(p []byte, n int) uint32 {
-	return crc32.Update(sum(p[:20]), castagnoli, p[ownerHead:ownerHead+n])
+func (o Owner) String() string {
+	if o.PID == 0 {
+		return "an unknown process"
+	}
+	return fmt.Sprintf("%s (process %d, started to use it at %s)", o.Name, o.PID, o.Opened.UTC().Format(time.RFC3339))
 }
+
+// bytes is o as the header has it. A long name is cut.
+func (o Owner) bytes() []byte {
+	name := o.Name[:min(len(o.Name), maxOwnerName)]
+	p := native.AppendUint64(nil, uint64(o.PID))
+	p = native.AppendUint64(p, uint64(o.Opened.UnixNano()))
+	p = native.AppendUint32(p, uint32(len(name)))
+	p = append(native.AppendUint32(p, 0), name...)
+	native.PutUint32(p[20:], ownerSum(p))
+	return p
+}
+
+func ownerSum(p []byte) uint32 { return crc32.Update(sum(p[:20]), castagnoli, p[ownerHead:]) }
 
 // parseOwner is the zero Owner if a kill came while it was written.
 func parseOwner(p []byte) Owner {
 	n := int64(native.Uint32(p[16:]))
-	if n > maxOwnerName || native.Uint32(p[20:]) != ownerSum(p, int(n)) {
+	if n > maxOwnerName || native.Uint32(p[20:]) != ownerSum(p[:ownerHead+n]) {
 		return Owner{}
 	}
 	return Owner{

@@ -3,7 +3,9 @@ package slabfile
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"slices"
 )
@@ -18,57 +20,66 @@ type Mark struct {
 // A Batch is what is pending in one slab.
 type Batch struct {
 	Slab int
-	Seq  uint64 // the batches of all processes before rise by it
-	// Data is whole lines: from the line in which delivery ended to the end. It
-	// is the slab's memory, or for an oversized line memory of its own.
-	Data      []byte
-	Start     int // of Data within the slab
-	Oversized bool
+	Seq  uint64 // the batches rise by it
+	// Data is whole lines, in memory of its own: from the line in which delivery
+	// ended to the end, without those that are damaged.
+	Data  []byte
+	Start int // of Data within the slab
 
-	end int // of Data within the slab
+	size   int  // of Data
+	gapped bool // Data is not in one piece in the slab
+	taken  int  // bytes of Data that Recover's destination has
 
 	// Mark is set if HasMark, and a Write of Data from its start may have
 	// reached that place, whole or in part.
 	Mark    Mark
 	HasMark bool
 
-	// Cut is how many committed bytes are not in Data because they are no whole
-	// line, and Problem says what is wrong with the slab, if anything is. No
-	// kill leads to either: something else has written to the file.
-	Cut     int
-	Problem error
+	// Problem says what is wrong with the slab, if anything is: something else
+	// has written to the file, or cut it; no kill leads to it. Cut is how many
+	// committed bytes are therefore not in Data, and CutLines how many lines,
+	// as far as that is known.
+	Cut      int
+	CutLines int
+	Problem  error
 }
 
 // Pending yields what processes before this one have committed and not
-// delivered, in the order of Seq. It ends early with the error of a line that
-// cannot be read. It is called before the first Begin; Done, and Free of the
-// batch's slab, may be called while it runs.
+// delivered, in the order of Seq, after those without Data of which the
+// descriptor is lost. It ends early with the error of a slab that cannot be
+// read. It is called before the first Begin; Done, and Free of the batch's slab,
+// may be called while it runs.
 func (f *File) Pending() iter.Seq2[Batch, error] {
 	return func(yield func(Batch, error) bool) {
-		type ref struct {
-			seq  uint64
-			slab int
-		}
-		var order []ref
+		var lost, order []int // slabs: those of which the descriptor is lost, and those in use
 		for i := range f.geometry.SlabCount {
-			if seq := f.load(i, dSeq); seq != 0 {
-				order = append(order, ref{seq, i})
+			if !f.tagged(i) {
+				lost = append(lost, i)
+			} else if f.load(i, dSeq) != 0 {
+				order = append(order, i)
 			}
 		}
-		slices.SortFunc(order, func(a, b ref) int {
-			return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.slab, b.slab))
-		})
-		var before uint64
-		for _, r := range order {
-			b, err := f.batch(r.slab)
-			if err != nil {
-				yield(Batch{}, fmt.Errorf("slab file %s: read the line of slab %d: %w", f.path, r.slab, err))
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(f.load(a, dSeq), f.load(b, dSeq)) })
+		for n, i := range lost {
+			b := Batch{Slab: i}
+			if n == 0 {
+				b.Problem = fmt.Errorf("%d descriptors are lost, and so is what these slabs held, if anything: %w", len(lost), ErrDamaged)
+			}
+			if !yield(b, nil) {
 				return
 			}
-			if r.seq == before && b.Problem == nil {
-				b.Problem = fmt.Errorf("slab %d has the sequence number %d of another one: %w", r.slab, r.seq, ErrDamaged)
+		}
+		var before uint64
+		for _, i := range order {
+			b, err := f.batch(i)
+			if err != nil {
+				yield(Batch{}, fmt.Errorf("slab file %s: read slab %d: %w", f.path, i, err))
+				return
 			}
-			before = r.seq
+			if b.Seq == before && b.Problem == nil {
+				b.Problem = fmt.Errorf("slab %d has the sequence number %d of another one: %w", i, b.Seq, ErrDamaged)
+			}
+			before = b.Seq
 			if len(b.Data) == 0 && b.Problem == nil {
 				continue // delivered, and killed before it was freed
 			}
@@ -83,82 +94,84 @@ func (f *File) Pending() iter.Seq2[Batch, error] {
 func (f *File) batch(i int) (Batch, error) {
 	g := f.geometry
 	b := Batch{Slab: i, Seq: f.load(i, dSeq)}
-	committed, delivered, flags := f.load(i, dCommitted), f.load(i, dDelivered), f.load(i, dFlags)
 	problem := func(format string, args ...any) {
 		if b.Problem == nil {
 			b.Problem = fmt.Errorf("slab %d: %s: %w", i, fmt.Sprintf(format, args...), ErrDamaged)
 		}
 	}
+	word, state := f.load(i, dCommitted), f.load(i, dDelivered)
+	flags := state >> 32
 	if b.Seq >= maxSeq {
 		problem("its sequence number is %d", b.Seq)
 	}
 	if flags&^flagLine != 0 {
 		problem("its flags are %#x", flags)
 	}
-	room := uint64(g.SlabSize)
-	if b.Oversized = flags&flagLine != 0; b.Oversized {
-		room = uint64(g.LineLimit)
+	at, room := g.slabAt(i), g.SlabSize
+	if flags&flagLine != 0 {
+		at, room = g.lineAt(i), g.LineLimit
 	}
-	if committed > room {
-		problem("%d bytes are said to be committed, there is room for %d", committed, room)
-		committed = room
+	if n := uint32(word); n > uint32(room) {
+		problem("%d bytes are said to be committed, there is room for %d", n, room)
 	}
-	if delivered > committed {
+	committed, lines := int(min(uint32(word), uint32(room))), int(word>>32)
+	delivered := int(uint32(state))
+	if uint32(state) > uint32(committed) {
 		// What is right cannot be known: rather twice than never.
-		problem("%d bytes are said to be delivered of %d", delivered, committed)
+		problem("%d bytes are said to be delivered of %d", uint32(state), committed)
 		delivered = 0
 	}
-	mem, _ := f.Slab(i)
-	if b.Oversized && delivered < committed {
-		var err error
-		if mem, err = f.line(i, int64(committed)); err != nil {
-			return b, err
-		}
-		if short := committed - uint64(len(mem)); short > 0 {
-			problem("%d bytes of its line are not in the file", short)
-			b.Cut = int(short)
-			committed, delivered = uint64(len(mem)), min(delivered, uint64(len(mem)))
-		}
-	}
 	if delivered == committed {
-		b.Start, b.end = int(delivered), int(delivered)
 		return b, nil
 	}
-	whole := bytes.LastIndexByte(mem[:committed], '\n') + 1
-	if torn := int(committed) - whole; torn > 0 {
-		problem("%d bytes at its end are no whole line", torn)
-		b.Cut += torn
+	content := make([]byte, committed) // what the file has no more is zeros
+	if _, err := f.file.ReadAt(content, at); err != nil && !errors.Is(err, io.EOF) {
+		return b, err
 	}
-	b.Start = bytes.LastIndexByte(mem[:delivered], '\n') + 1
-	b.end = max(b.Start, whole)
-	if b.Start < whole {
-		b.Data = mem[b.Start:whole:whole]
+	b.Start = bytes.LastIndexByte(content[:delivered], '\n') + 1
+	done := bytes.Count(content[:b.Start], newline)
+	seal := uint32(f.load(i, dSeal))
+	check := max(Extend(f.SealStart(i, committed, lines), content), 1)
+	if b.Data = content[b.Start:]; seal != check {
+		if b.Data, b.gapped = Salvage(b.Data); seal != 0 {
+			problem("its checksum does not fit")
+		}
 	}
-	if m, ok := f.mark(i); ok && m.Base == int64(delivered) && b.Start == int(delivered) {
+	if b.Cut = committed - b.Start - len(b.Data); b.Cut > 0 {
+		problem("%d bytes are no whole lines", b.Cut)
+		b.CutLines = min(max(lines-done-bytes.Count(b.Data, newline), 0), b.Cut)
+	}
+	if b.size = len(b.Data); b.Problem == nil && seal == 0 && !f.options.ReadOnly {
+		f.Seal(i, check)
+	}
+	if m, ok := f.mark(i); ok && m.Base == int64(delivered) && b.Start == delivered {
 		b.Mark, b.HasMark = m, true
 	}
 	return b, nil
 }
 
+// Salvage returns the lines of p, which has no checksum that fits, that may be
+// as they were written: the whole ones without a zero byte. What the system has
+// lost of a file is zeros. gapped reports whether some are missing between
+// others; p is used for the result.
+func Salvage(p []byte) (lines []byte, gapped bool) {
+	if bytes.IndexByte(p, 0) < 0 {
+		return p[:bytes.LastIndexByte(p, '\n')+1], false
+	}
+	lines = p[:0]
+	for line := range bytes.Lines(p) {
+		if line[len(line)-1] == '\n' && bytes.IndexByte(line, 0) < 0 {
+			lines = append(lines, line...)
+		}
+	}
+	return lines, true
+}
+
 // Done says that the destination has taken the first n bytes of b.Data, or has
 // them already. With all of them the slab is free.
 func (f *File) Done(b Batch, n int) error {
-	if b.Start+n < b.end {
-		f.Delivered(b.Slab, b.Start+n)
-	} else {
-		f.Free(b.Slab)
-		if err := f.flush(0, headerSize); err != nil {
-			return fmt.Errorf("slab file %s: %w", f.path, err)
-		}
+	if n >= b.size && f.Free(b.Slab) || n < b.size && (b.gapped || f.Delivered(b.Slab, b.Start+n)) {
+		return nil
 	}
-	return f.flushSlab(b.Slab)
-}
-
-// flushSlab brings the descriptor of slab i to the file.
-func (f *File) flushSlab(i int) error {
-	at := headerSize + descriptorSize*int64(i)
-	if err := f.flush(at, at+descriptorSize); err != nil {
-		return fmt.Errorf("slab file %s: %w", f.path, err)
-	}
-	return nil
+	return fmt.Errorf("slab file %s: it was cut: %w", f.path, ErrDamaged)
 }

@@ -85,34 +85,32 @@ func TestRecoverWhenTheDestinationFails(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, exact := range []bool{false, true} {
-				memories(t, func(t *testing.T, m Memory) {
-					f := create(t, small, m)
-					fillSlab(f, 1, 1, "one\ntwo\n")
-					fillSlab(f, 0, 2, "three\n")
-					f = reopen(t, f, Geometry{})
-					dst := &scripted{write: tt.write}
-					var w io.Writer = dst
-					if exact {
-						w = positioned{dst}
-					}
-					first, err := Recover(f, w, nil)
-					if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
-						t.Fatalf("error %v, want %q", err, tt.err)
-					}
-					if first.Complete() != (tt.err == "") || dst.String() != tt.got {
-						t.Fatalf("%+v, delivered %q, want %q", first, dst.String(), tt.got)
-					}
-					// Another process goes on where this one ended.
-					f = reopen(t, f, Geometry{})
-					dst.write = nil
-					second, err := Recover(f, w, nil)
-					if err != nil || !second.Complete() || dst.String() != all {
-						t.Fatalf("second: %+v, %v, %q", second, err, dst.String())
-					}
-					if first.Lines+second.Lines != 3 || first.Bytes+second.Bytes != uint64(len(all)) || first.Held+second.Held != 0 {
-						t.Errorf("counts %+v and %+v", first, second)
-					}
-				})
+				f := create(t, small)
+				fillSlab(f, 1, 1, "one\ntwo\n")
+				fillSlab(f, 0, 2, "three\n")
+				f = reopen(t, f, Geometry{})
+				dst := &scripted{write: tt.write}
+				var w io.Writer = dst
+				if exact {
+					w = positioned{dst}
+				}
+				first, err := Recover(f, w, nil)
+				if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
+					t.Fatalf("error %v, want %q", err, tt.err)
+				}
+				if len(first.Problems) > 0 || dst.String() != tt.got {
+					t.Fatalf("%+v, delivered %q, want %q", first, dst.String(), tt.got)
+				}
+				// Another process goes on where this one ended.
+				f = reopen(t, f, Geometry{})
+				dst.write = nil
+				second, err := Recover(f, w, nil)
+				if err != nil || len(second.Problems) > 0 || dst.String() != all {
+					t.Fatalf("second: %+v, %v, %q", second, err, dst.String())
+				}
+				if first.Lines+second.Lines != 3 || first.Bytes+second.Bytes != uint64(len(all)) || first.Held+second.Held != 0 {
+					t.Errorf("counts %+v and %+v", first, second)
+				}
 			}
 		})
 	}
@@ -127,26 +125,24 @@ func TestRecoverSkipsWhatIsThere(t *testing.T) {
 			if n < done {
 				continue
 			}
-			memories(t, func(t *testing.T, m Memory) {
-				f := create(t, small, m)
-				fillSlab(f, 0, 1, data)
-				dst := positioned{&scripted{}}
-				dst.WriteString(before + data[:done])
-				f.Delivered(0, done)
-				f.Mark(0, done, 1, 2, int64(dst.Len()))
-				dst.WriteString(data[done:n])
-				whole := strings.LastIndexByte(data[:n], '\n') + 1
-				dst.Truncate(len(before) + whole) // as file.Open cuts a torn line
+			f := create(t, small)
+			fillSlab(f, 0, 1, data)
+			dst := positioned{&scripted{}}
+			dst.WriteString(before + data[:done])
+			f.Delivered(0, done)
+			f.Mark(0, done, 1, 2, int64(dst.Len()))
+			dst.WriteString(data[done:n])
+			whole := strings.LastIndexByte(data[:n], '\n') + 1
+			dst.Truncate(len(before) + whole) // as file.Open cuts a torn line
 
-				f = reopen(t, f, small)
-				r, err := Recover(f, dst, nil)
-				if err != nil || !r.Complete() || dst.String() != before+data {
-					t.Fatalf("%d of the bytes were there: %+v, %v, %q", n, r, err, dst.String())
-				}
-				if r.Held != uint64(whole-done) || r.Bytes != uint64(len(data)-whole) || r.Lines+r.HeldLines != uint64(strings.Count(data[done:], "\n")) {
-					t.Errorf("%d of the bytes were there, %d done: %+v", n, done, r)
-				}
-			})
+			f = reopen(t, f, small)
+			r, err := Recover(f, dst, nil)
+			if err != nil || len(r.Problems) > 0 || dst.String() != before+data {
+				t.Fatalf("%d of the bytes were there: %+v, %v, %q", n, r, err, dst.String())
+			}
+			if r.Held != uint64(whole-done) || r.Bytes != uint64(len(data)-whole) || r.Lines+r.HeldLines != uint64(strings.Count(data[done:], "\n")) {
+				t.Errorf("%d of the bytes were there, %d done: %+v", n, done, r)
+			}
 		}
 	}
 }
@@ -154,7 +150,7 @@ func TestRecoverSkipsWhatIsThere(t *testing.T) {
 // A mark is of one write. When it is over the destination is not asked, or it
 // would find equal lines and take them for these.
 func TestMarkOfAWriteThatIsOver(t *testing.T) {
-	f := create(t, small, Mapped)
+	f := create(t, small)
 	fillSlab(f, 0, 1, "same\nsame\nsame\n")
 	f.Mark(0, 0, 1, 2, 0)
 	f.Delivered(0, 5)
@@ -175,7 +171,7 @@ func TestHoldsThatFails(t *testing.T) {
 		"torn":       func(p []byte) (int, error) { return 6, nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := create(t, small, Mapped)
+			f := create(t, small)
 			fillSlab(f, 0, 1, "one\ntwo\n")
 			f.Mark(0, 0, 1, 2, 0)
 			f = reopen(t, f, small)
@@ -188,7 +184,7 @@ func TestHoldsThatFails(t *testing.T) {
 			if text, ok := want[name]; !ok && dst.String() != "one\ntwo\n" || ok && dst.String() != text {
 				t.Errorf("delivered %q", dst.String())
 			}
-			if failed := name == "error" || name == "panic"; r.Complete() == failed {
+			if failed := name == "error" || name == "panic"; (len(r.Problems) > 0) != failed {
 				t.Errorf("%+v", r)
 			}
 		})
@@ -200,7 +196,7 @@ func TestHoldsThatFails(t *testing.T) {
 // before, is not written again.
 func TestKilledBeforeTheNextWrite(t *testing.T) {
 	const data = "one\ntwo\nthree\nfour\n"
-	f := create(t, small, Mapped)
+	f := create(t, small)
 	fillSlab(f, 0, 1, data)
 	f.Mark(0, 0, 1, 2, 0)
 	dst := positioned{&scripted{}}
@@ -214,7 +210,7 @@ func TestKilledBeforeTheNextWrite(t *testing.T) {
 		return nil
 	}
 	dst.write = func(_ int, p []byte) (int, error) { return bytes.IndexByte(p, '\n') + 1, io.ErrShortWrite }
-	if r, err := Recover(f, dst, nil); err != nil || !r.Complete() || dst.String() != data || len(kills) != 3 {
+	if r, err := Recover(f, dst, nil); err != nil || len(r.Problems) > 0 || dst.String() != data || len(kills) != 3 {
 		t.Fatalf("%+v, %v, %q after %d calls of Prepare", r, err, dst.String(), len(kills))
 	}
 	for _, k := range kills {
@@ -224,14 +220,14 @@ func TestKilledBeforeTheNextWrite(t *testing.T) {
 		}
 		next := positioned{&scripted{}}
 		next.Buffer.Write(k.written)
-		if r, err := Recover(mustOpen(t, path, Options{Geometry: small, Memory: Mapped}), next, nil); err != nil || next.String() != data {
+		if r, err := Recover(mustOpen(t, path, Options{Geometry: small}), next, nil); err != nil || next.String() != data {
 			t.Errorf("killed when %q was written: %+v, %v, %q", k.written, r, err, next.String())
 		}
 	}
 }
 
 func TestPrepareThatFails(t *testing.T) {
-	f := create(t, small, Mapped)
+	f := create(t, small)
 	fillSlab(f, 0, 1, "one\n")
 	dst := positioned{&scripted{prepare: func() error { return errDisk }}}
 	if _, err := Recover(f, dst, nil); !errors.Is(err, errDisk) {
@@ -242,19 +238,15 @@ func TestPrepareThatFails(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	dst.prepare = nil
-	if r, err := Recover(f, dst, nil); err != nil || !r.Complete() || dst.String() != "one\n" {
+	if r, err := Recover(f, dst, nil); err != nil || len(r.Problems) > 0 || dst.String() != "one\n" {
 		t.Fatalf("%+v, %v, %q", r, err, dst.String())
 	}
 }
 
-// The lines of a file that lost its room for long ones cannot be read: an error
-// and not a panic, and what came before it is delivered.
+// A slab that cannot be read: an error, and it stays pending.
 func TestRecoverStopsAtWhatCannotBeRead(t *testing.T) {
-	f := create(t, small, Mapped)
+	f := create(t, small)
 	fillSlab(f, 0, 1, "one\n")
-	if err := f.BeginLine(1, 2, []byte(strings.Repeat("x", 200)+"\n")); err != nil {
-		t.Fatal(err)
-	}
 	keep := f.file
 	gone, err := os.Create(filepath.Join(t.TempDir(), "gone"))
 	if err != nil {
@@ -265,10 +257,10 @@ func TestRecoverStopsAtWhatCannotBeRead(t *testing.T) {
 	var out bytes.Buffer
 	r, err := Recover(f, &out, nil)
 	f.file = keep
-	if !errors.Is(err, os.ErrClosed) || r.Complete() || out.String() != "one\n" {
+	if !errors.Is(err, os.ErrClosed) || out.Len() > 0 {
 		t.Errorf("%+v, %v, %q", r, err, out.String())
 	}
-	if r, err = Recover(f, &out, nil); err != nil || !r.Complete() || r.Lines != 1 {
+	if r, err = Recover(f, &out, nil); err != nil || len(r.Problems) > 0 || r.Lines != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -303,31 +295,29 @@ func TestRecoverConfirmed(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, exact := range []bool{false, true} {
-				memories(t, func(t *testing.T, m Memory) {
-					f := create(t, small, m)
-					fillSlab(f, 1, 1, "one\ntwo\n")
-					fillSlab(f, 0, 2, "three\n")
-					f = reopen(t, f, Geometry{})
-					dst := &scripted{write: tt.write}
-					var w io.Writer = dst
-					want, left := tt.plain, tt.left
-					if exact {
-						w, want = positioned{dst}, tt.second
-					}
-					r, err := Recover(f, w, tt.confirm)
-					if r.Complete() != (tt.left == "") || (err == nil) != (tt.left == "") || dst.String() != tt.written {
-						t.Fatalf("%+v, %v, written %q", r, err, dst.String())
-					}
-					f = reopen(t, f, Geometry{})
-					if got := text(pendingIn(t, f)); got != left && !(exact && tt.name == "not even that") {
-						t.Fatalf("%q is left, want %q", got, left)
-					}
-					dst.write = nil
-					if r, err = Recover(f, w, confirm); err != nil || !r.Complete() || dst.String() != want {
-						t.Fatalf("second: %+v, %v, %q, want %q", r, err, dst.String(), want)
-					}
-					wantText(t, f, "")
-				})
+				f := create(t, small)
+				fillSlab(f, 1, 1, "one\ntwo\n")
+				fillSlab(f, 0, 2, "three\n")
+				f = reopen(t, f, Geometry{})
+				dst := &scripted{write: tt.write}
+				var w io.Writer = dst
+				want, left := tt.plain, tt.left
+				if exact {
+					w, want = positioned{dst}, tt.second
+				}
+				r, err := Recover(f, w, tt.confirm)
+				if len(r.Problems) > 0 || (err == nil) != (tt.left == "") || dst.String() != tt.written {
+					t.Fatalf("%+v, %v, written %q", r, err, dst.String())
+				}
+				f = reopen(t, f, Geometry{})
+				if got := text(pendingIn(t, f)); got != left && !(exact && tt.name == "not even that") {
+					t.Fatalf("%q is left, want %q", got, left)
+				}
+				dst.write = nil
+				if r, err = Recover(f, w, confirm); err != nil || len(r.Problems) > 0 || dst.String() != want {
+					t.Fatalf("second: %+v, %v, %q, want %q", r, err, dst.String(), want)
+				}
+				wantText(t, f, "")
 			}
 		})
 	}
@@ -335,7 +325,7 @@ func TestRecoverConfirmed(t *testing.T) {
 
 // A pipe has no positions: it gets the lines all the same.
 func TestDestinationWithoutPositions(t *testing.T) {
-	f := create(t, small, Mapped)
+	f := create(t, small)
 	fillSlab(f, 0, 1, "one\n")
 	f.Mark(0, 0, 1, 2, 3)
 	dst := positioned{&scripted{prepare: func() error { return fmt.Errorf("a pipe: %w", errors.ErrUnsupported) }}}
@@ -347,7 +337,7 @@ func TestDestinationWithoutPositions(t *testing.T) {
 		t.Errorf("the mark of an earlier Write is left: %+v", b.Mark)
 	}
 	dst.write = nil
-	if r, err := Recover(f, dst, nil); err != nil || !r.Complete() || dst.String() != "one\n" {
+	if r, err := Recover(f, dst, nil); err != nil || len(r.Problems) > 0 || dst.String() != "one\n" {
 		t.Fatalf("%+v, %v, %q", r, err, dst.String())
 	}
 }

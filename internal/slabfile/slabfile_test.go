@@ -20,188 +20,168 @@ func TestFormat(t *testing.T) {
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
 		t.Skip("the bytes here are those of a little-endian machine")
 	}
-	memories(t, func(t *testing.T, m Memory) {
-		f := create(t, small, m)
-		fillSlab(f, 1, 7, "a line\n")
-		f.Delivered(1, 2)
-		f.Mark(1, 3, 0x11, 0x22, 0x33)
-		if err := f.BeginLine(2, 9, bytes.Repeat([]byte("x"), 4100)); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
-		b := readAll(t, f.path)
-		copy(b[40:56], "0123456789abcdef")
-		native.PutUint32(b[60:], 0)
-		header := appendHeader(nil, small, [16]byte([]byte("0123456789abcdef")))
-		for _, part := range []struct {
-			name string
-			got  []byte
-			want string
-		}{
-			{"header", b[:64], `
-				8952 5753 0d0a 1a0a 0100 0000 0403 0201
+	f := create(t, small)
+	fillSlab(f, 1, 7, "a line\n")
+	seal(f, 1, "a line\n")
+	f.Delivered(1, 2)
+	f.Mark(1, 3, 0x11, 0x22, 0x33)
+	if err := f.BeginLine(2, 9, bytes.Repeat([]byte("x"), 4100)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b := readAll(t, f.path)
+	copy(b[40:56], "0123456789abcdef")
+	for _, part := range []struct {
+		name string
+		got  []byte
+		want string
+	}{
+		{"header", resum(b)[:64], `
+				8952 5750 0d0a 1a0a 0100 0000 0403 0201
 				6400 0000 0000 0000 0300 0000 0000 0000
 				8813 0000 0000 0000 3031 3233 3435 3637
-				3839 6162 6364 6566 0000 0000 0000 0000`},
-			{"checksum", header[60:], "97ce 5319"},
-			{"state", b[64:88], `
-				0100 0000 0000 0000 0000 0000 0000 0000
-				0000 0000 0000 0000`},
-			{"descriptor 0", b[4096:4160], strings.Repeat("00", 64)},
-			{"descriptor 1", b[4160:4224], `
-				0700 0000 0000 0000 0700 0000 0000 0000
+				3839 6162 6364 6566 0000 0000 3e49 2892`},
+		{"state", b[64:72], "0100 0000 0000 0000"},
+		{"descriptor 0", b[4096:4160], strings.Repeat("00", 60) + "3bb700db"},
+		{"descriptor 1", b[4160:4224], `
+				0700 0000 0000 0000 0700 0000 0100 0000
 				0200 0000 0000 0000 1100 0000 0000 0000
 				2200 0000 0000 0000 3300 0000 0000 0000
-				0300 0000 58d5 ed46 0000 0000 0000 0000`},
-			{"descriptor 2", b[4224:4288], `
-				0900 0000 0000 0000 0410 0000 0000 0000
+				0300 0000 58d5 ed46 697c 3422 1cca 3c92`},
+		{"descriptor 2", b[4224:4288], `
+				0900 0000 0000 0000 0410 0000 0100 0000
+				0000 0000 0100 0000 0000 0000 0000 0000
 				0000 0000 0000 0000 0000 0000 0000 0000
-				0000 0000 0000 0000 0000 0000 0000 0000
-				0000 0000 0000 0000 0100 0000 0000 0000`},
-			{"slab 1", b[8192+4096:][:8], hex.EncodeToString([]byte("a line\n\x00"))},
-			{"line room 2", b[8192+3*4096+2*8192:][:4], "7878 7878"},
-		} {
-			want := strings.Join(strings.Fields(part.want), "")
-			if got := hex.EncodeToString(part.got); got != want {
-				t.Errorf("%s:\n got %s\nwant %s", part.name, got, want)
-			}
+				0000 0000 0000 0000 0000 0000 754d 7849`},
+		{"slab 1", b[8192+4096:][:8], hex.EncodeToString([]byte("a line\n\x00"))},
+		{"line room 2", b[8192+3*4096+2*8192:][:4], "7878 7878"},
+	} {
+		want := strings.Join(strings.Fields(part.want), "")
+		if got := hex.EncodeToString(part.got); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", part.name, got, want)
 		}
-	})
+	}
 }
 
 func TestWhatIsCommittedIsPending(t *testing.T) {
-	memories(t, func(t *testing.T, m Memory) {
-		f := create(t, small, m)
-		if got := f.NextSeq(); got != 1 {
-			t.Fatalf("the first sequence number is %d, want 1", got)
-		}
-		fillSlab(f, 2, 1, "one\ntwo\n")
-		fillSlab(f, 0, 2, "three\n")
-		mem, _ := f.Slab(0)
-		copy(mem[6:], "four, not comm") // killed here
-		f.Begin(1, 3)                   // or here
-		f = reopen(t, f, small)
-		if got := f.NextSeq(); got != 4 {
-			t.Errorf("the next sequence number is %d, want 4", got)
-		}
-		batches := wantText(t, f, "one\ntwo\nthree\n")
-		if len(batches) != 2 || batches[0].Slab != 2 || batches[0].Seq != 1 || batches[1].Slab != 0 {
-			t.Fatalf("batches %+v", batches)
-		}
-		if got := mustRecover(t, f); got != "one\ntwo\nthree\n" {
-			t.Fatalf("recovered %q", got)
-		}
-		f = reopen(t, f, small)
-		wantText(t, f, "")
-		if f.NextSeq() != 4 || f.LastDelivered() != 3 {
-			t.Errorf("next %d, last delivered %d", f.NextSeq(), f.LastDelivered())
-		}
-		fillSlab(f, 2, 4, "five\n")
-		f = reopen(t, f, small)
-		wantText(t, f, "five\n")
-	})
+	f := create(t, small)
+	if got := f.LastSeq() + 1; got != 1 {
+		t.Fatalf("the first sequence number is %d, want 1", got)
+	}
+	fillSlab(f, 2, 1, "one\ntwo\n")
+	fillSlab(f, 0, 2, "three\n")
+	mem, _ := f.Slab(0)
+	copy(mem[6:], "four, not comm") // killed here
+	f.Begin(1, 3)                   // or here
+	f = reopen(t, f, small)
+	if got := f.LastSeq(); got < 2 {
+		t.Errorf("the last sequence number is %d, want those of what is pending, 1 and 2", got)
+	}
+	batches := wantText(t, f, "one\ntwo\nthree\n")
+	if len(batches) != 2 || batches[0].Slab != 2 || batches[0].Seq != 1 || batches[1].Slab != 0 {
+		t.Fatalf("batches %+v", batches)
+	}
+	if got := mustRecover(t, f); got != "one\ntwo\nthree\n" {
+		t.Fatalf("recovered %q", got)
+	}
+	f = reopen(t, f, small)
+	wantText(t, f, "")
+	fillSlab(f, 2, 4, "five\n")
+	f = reopen(t, f, small)
+	wantText(t, f, "five\n")
 }
 
 func TestDeliveredIsNotPending(t *testing.T) {
-	memories(t, func(t *testing.T, m Memory) {
-		f := create(t, small, m)
-		fillSlab(f, 0, 1, "one\ntwo\nthree\n")
-		f.Delivered(0, 4)
-		fillSlab(f, 1, 2, "four\n")
-		f.Delivered(1, 5) // killed before it was freed
-		fillSlab(f, 2, 3, "five\n")
-		f.Free(2)
-		f = reopen(t, f, small)
-		wantText(t, f, "two\nthree\n")
-		// Within a line: whoever took the part is gone, so all of it goes again.
-		f.Delivered(0, 6)
-		f = reopen(t, f, small)
-		b := wantText(t, f, "two\nthree\n")
-		if b[0].Start != 4 || f.LastDelivered() != 3 {
-			t.Errorf("start %d, last delivered %d", b[0].Start, f.LastDelivered())
-		}
-	})
+	f := create(t, small)
+	fillSlab(f, 0, 1, "one\ntwo\nthree\n")
+	f.Delivered(0, 4)
+	fillSlab(f, 1, 2, "four\n")
+	f.Delivered(1, 5) // killed before it was freed
+	fillSlab(f, 2, 3, "five\n")
+	f.Free(2)
+	f = reopen(t, f, small)
+	wantText(t, f, "two\nthree\n")
+	// Within a line: whoever took the part is gone, so all of it goes again.
+	f.Delivered(0, 6)
+	f = reopen(t, f, small)
+	b := wantText(t, f, "two\nthree\n")
+	if b[0].Start != 4 {
+		t.Errorf("start %d", b[0].Start)
+	}
 }
 
 func TestDoneInParts(t *testing.T) {
-	memories(t, func(t *testing.T, m Memory) {
-		f := create(t, small, m)
-		fillSlab(f, 0, 1, "one\ntwo\nthree\n")
-		f.Delivered(0, 4)
-		for i, want := range []string{"two\nthree\n", "three\n", ""} {
-			f = reopen(t, f, Geometry{})
-			batches := wantText(t, f, want)
-			if i < 2 {
-				if err := f.Done(batches[0], []int{4, 6}[i]); err != nil {
-					t.Fatal(err)
-				}
+	f := create(t, small)
+	fillSlab(f, 0, 1, "one\ntwo\nthree\n")
+	f.Delivered(0, 4)
+	for i, want := range []string{"two\nthree\n", "three\n", ""} {
+		f = reopen(t, f, Geometry{})
+		batches := wantText(t, f, want)
+		if i < 2 {
+			if err := f.Done(batches[0], []int{4, 6}[i]); err != nil {
+				t.Fatal(err)
 			}
 		}
-	})
+	}
 }
 
 func TestOversizedLine(t *testing.T) {
-	memories(t, func(t *testing.T, m Memory) {
-		f := create(t, small, m)
-		long := strings.Repeat("long ", 990) + "\n"
-		size := func() int64 {
-			info, err := os.Stat(f.path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return info.Size()
+	f := create(t, small)
+	long := strings.Repeat("long ", 990) + "\n"
+	size := func() int64 {
+		info, err := os.Stat(f.path)
+		if err != nil {
+			t.Fatal(err)
 		}
-		empty := size()
-		for range 2 {
-			seq := f.NextSeq()
-			fillSlab(f, 0, seq, "before\n")
-			if err := f.BeginLine(2, seq+1, []byte(long)); err != nil {
-				t.Fatal(err)
-			}
-			fillSlab(f, 1, seq+2, "after\n")
-			f = reopen(t, f, small)
-			batches := wantText(t, f, "before\n"+long+"after\n")
-			if !batches[1].Oversized || batches[0].Oversized {
-				t.Errorf("oversized: %t, %t", batches[0].Oversized, batches[1].Oversized)
-			}
-			if size() <= empty {
-				t.Errorf("the file has %d bytes with a line and %d without", size(), empty)
-			}
-			mustRecover(t, f)
-			if size() != empty {
-				t.Errorf("the file has %d bytes and had %d before the line", size(), empty)
-			}
+		return info.Size()
+	}
+	empty := size()
+	for range 2 {
+		seq := f.LastSeq() + 1
+		fillSlab(f, 0, seq, "before\n")
+		if err := f.BeginLine(2, seq+1, []byte(long)); err != nil {
+			t.Fatal(err)
 		}
-		// Freed by the process that began it.
-		for i := range 2 {
-			if err := f.BeginLine(i, f.NextSeq(), []byte(long)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		f.Free(1)
-		if got := pendingIn(t, f); len(got) != 1 || string(got[0].Data) != long {
-			t.Errorf("one of two freed: %d pending", len(got))
-		}
-		f.Free(0)
-		if size() != empty {
-			t.Errorf("the file has %d bytes and had %d before the lines", size(), empty)
-		}
-		// Too long, or no room for any: an error, and the slab is free.
-		if err := f.BeginLine(0, f.NextSeq(), make([]byte, 5001)); err == nil {
-			t.Error("a line over the limit was taken")
-		}
-		fillSlab(f, 0, f.NextSeq(), "x\n")
+		fillSlab(f, 1, seq+2, "after\n")
 		f = reopen(t, f, small)
-		wantText(t, f, "x\n")
-	})
+		wantText(t, f, "before\n"+long+"after\n")
+		if size() <= empty {
+			t.Errorf("the file has %d bytes with a line and %d without", size(), empty)
+		}
+		mustRecover(t, f)
+		if size() != empty {
+			t.Errorf("the file has %d bytes and had %d before the line", size(), empty)
+		}
+	}
+	// Freed by the process that began it.
+	for i := range 2 {
+		if err := f.BeginLine(i, f.LastSeq()+1, []byte(long)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.Free(1)
+	if got := pendingIn(t, f); len(got) != 1 || string(got[0].Data) != long {
+		t.Errorf("one of two freed: %d pending", len(got))
+	}
+	f.Free(0)
+	if size() != empty {
+		t.Errorf("the file has %d bytes and had %d before the lines", size(), empty)
+	}
+	// Too long, or no room for any: an error, and the slab is free.
+	if err := f.BeginLine(0, f.LastSeq()+1, make([]byte, 5001)); err == nil {
+		t.Error("a line over the limit was taken")
+	}
+	fillSlab(f, 0, f.LastSeq()+1, "x\n")
+	f = reopen(t, f, small)
+	wantText(t, f, "x\n")
 }
 
 // A kill can come between any two stores. The words of a slab's life are stored
 // one by one here, and looked at after each.
 func TestKilledBetweenStores(t *testing.T) {
-	f := create(t, small, Mapped)
+	f := create(t, small)
 	fillSlab(f, 0, 5, "one\ntwo\n")
 	f.Delivered(0, 4)
 	f.Mark(0, 4, 1, 2, 3)
@@ -245,14 +225,18 @@ func TestKilledBetweenStores(t *testing.T) {
 	// Freed, and begun anew before or after the rest is cleared.
 	for n := 0; n <= descriptorSize; n += 8 {
 		copy(d(), old)
-		clear(d()[:n])
+		clear(d()[:min(n, dSeal)])
+		if n > dSeal {
+			copy(d(), f.free)
+		}
+		copy(f.mem[headerSize:], d())
 		g := reopen(t, f, small)
 		want := ""
 		if n == 0 {
 			want = "two\n"
 		}
 		wantText(t, g, want)
-		if n > 0 && !bytes.Equal(g.descriptor(0), make([]byte, descriptorSize)) {
+		if n > 0 && !bytes.Equal(g.descriptor(0), g.free[:descriptorSize]) {
 			t.Errorf("killed after %d bytes were cleared: the next process finds %x", n, g.descriptor(0))
 		}
 		f = g
@@ -260,153 +244,121 @@ func TestKilledBetweenStores(t *testing.T) {
 }
 
 func TestGeometryChanges(t *testing.T) {
-	memories(t, func(t *testing.T, m Memory) {
-		f := create(t, small, m)
-		fillSlab(f, 2, 8, "old\n")
-		other := Geometry{SlabSize: 64, SlabCount: 2}
-		f = reopen(t, f, other)
-		if f.Geometry() != small {
-			t.Fatalf("geometry %+v while a slab is pending, want the old one", f.Geometry())
+	f := create(t, small)
+	fillSlab(f, 2, 8, "old\n")
+	other := Geometry{SlabSize: 64, SlabCount: 2}
+	f = reopen(t, f, other)
+	if f.Geometry() != small {
+		t.Fatalf("geometry %+v while a slab is pending, want the old one", f.Geometry())
+	}
+	if err := f.Empty(); err == nil {
+		t.Fatal("emptied with a pending slab")
+	}
+	wantText(t, f, "old\n")
+	mustRecover(t, f)
+	f = reopen(t, f, other)
+	if f.Geometry() != other {
+		t.Fatalf("geometry %+v with nothing pending", f.Geometry())
+	}
+	fillSlab(f, 1, 9, "new\n")
+	f = reopen(t, f, other)
+	if got := mustRecover(t, f); got != "new\n" {
+		t.Fatalf("recovered %q", got)
+	}
+	// With nothing pending Open does it.
+	for _, g := range []Geometry{{SlabSize: 1 << 16, SlabCount: 9, LineLimit: 1 << 20}, {SlabSize: 64, SlabCount: 1}} {
+		f = reopen(t, f, g)
+		wantText(t, f, "")
+		if f.Geometry() != g {
+			t.Fatalf("geometry %+v, want %+v", f.Geometry(), g)
 		}
-		if err := f.Rebuild(other); err == nil {
-			t.Fatal("rebuilt over a pending slab")
-		}
-		wantText(t, f, "old\n")
-		mustRecover(t, f)
-		if err := f.Rebuild(other); err != nil {
-			t.Fatal(err)
-		}
-		if f.Geometry() != other || f.NextSeq() != 9 {
-			t.Fatalf("geometry %+v, next %d after Rebuild", f.Geometry(), f.NextSeq())
-		}
-		fillSlab(f, 1, 9, "new\n")
-		f = reopen(t, f, other)
-		if got := mustRecover(t, f); got != "new\n" {
-			t.Fatalf("recovered %q", got)
-		}
-		// With nothing pending Open does it.
-		for _, g := range []Geometry{{SlabSize: 1 << 16, SlabCount: 9, LineLimit: 1 << 20}, {SlabSize: 64, SlabCount: 1}} {
-			f = reopen(t, f, g)
-			wantText(t, f, "")
-			if f.Geometry() != g || f.NextSeq() != 10 {
-				t.Fatalf("geometry %+v, next %d, want %+v", f.Geometry(), f.NextSeq(), g)
-			}
-		}
-	})
+	}
 }
 
 func TestEmptied(t *testing.T) {
-	memories(t, func(t *testing.T, m Memory) {
-		f := create(t, small, m)
-		fillSlab(f, 0, 3, "secret\n")
-		f = reopen(t, f, Geometry{})
-		mustRecover(t, f)
-		if err := f.Rebuild(Geometry{}); err != nil {
-			t.Fatal(err)
-		}
-		wantText(t, f, "")
-		if b := readAll(t, f.path); len(b) != headerSize || bytes.Contains(b, []byte("secret")) {
-			t.Errorf("the file still has %d bytes", len(b))
-		}
-		f = reopen(t, f, Geometry{})
-		if f.Geometry() != (Geometry{}) {
-			t.Errorf("geometry %+v in an emptied file", f.Geometry())
-		}
-		f = reopen(t, f, small)
-		if f.Geometry() != small || f.NextSeq() != 4 {
-			t.Errorf("geometry %+v, next %d", f.Geometry(), f.NextSeq())
-		}
-	})
+	f := create(t, small)
+	fillSlab(f, 0, 3, "secret\n")
+	f = reopen(t, f, Geometry{})
+	mustRecover(t, f)
+	if err := f.Empty(); err != nil {
+		t.Fatal(err)
+	}
+	wantText(t, f, "")
+	if b := readAll(t, f.path); len(b) != headerSize || bytes.Contains(b, []byte("secret")) {
+		t.Errorf("the file still has %d bytes", len(b))
+	}
+	f = reopen(t, f, Geometry{})
+	if f.Geometry() != (Geometry{}) {
+		t.Errorf("geometry %+v in an emptied file", f.Geometry())
+	}
+	f = reopen(t, f, small)
+	if f.Geometry() != small {
+		t.Errorf("geometry %+v", f.Geometry())
+	}
 }
 
 // Whatever interrupts the building of a file, the next process begins anew.
 func TestBuildingIsInterrupted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "slabs")
-	head := make([]byte, headerSize)
-	appendHeader(head[:0], small, newID())
+	head := small.header()
+	native.PutUint64(head[offState:], stateVoid)
 	for _, content := range [][]byte{{}, head, append(bytes.Clone(head), make([]byte, 4096)...), append(bytes.Clone(head), make([]byte, 1<<20)...)} {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		f := mustOpen(t, path, Options{Memory: Mapped})
+		f := mustOpen(t, path, Options{})
 		wantText(t, f, "")
 		f = reopen(t, f, small)
-		fillSlab(f, 0, f.NextSeq(), "x\n")
+		fillSlab(f, 0, f.LastSeq()+1, "x\n")
 		f = reopen(t, f, small)
 		wantText(t, f, "x\n")
 		f.Close()
 	}
 }
 
-func TestCloseLeavesMemoryValid(t *testing.T) {
-	f := create(t, small, Mapped)
-	mem, committed := f.Slab(1)
-	fillSlab(f, 1, 1, "left\n")
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if mem[0] != 0 || *committed != 0 {
-		t.Errorf("after Close a slab reads %q, %d", mem[0], *committed)
-	}
-	copy(mem, "late\n")
-	*committed = 100
-	f.Free(1) // none of this may be done, but it cannot hurt
-	if err := f.Close(); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("second Close: %v", err)
-	}
-	g := mustOpen(t, f.path, Options{Geometry: small, Memory: Mapped})
-	wantText(t, g, "left\n")
-}
-
 func TestOwner(t *testing.T) {
-	memories(t, func(t *testing.T, m Memory) {
-		path := filepath.Join(t.TempDir(), "slabs")
-		long := strings.Repeat("payment-api ", 30)
-		before := time.Now()
-		f := mustOpen(t, path, Options{Geometry: small, Memory: m, Owner: long})
-		if got := f.Owner(); got.PID != 0 || got.String() != "an unknown process" {
-			t.Errorf("a new file has the owner %v", got)
+	before := time.Now()
+	f := create(t, small)
+	if got := f.Owner(); got.PID != 0 || got.String() != "an unknown process" {
+		t.Errorf("a new file has the owner %v", got)
+	}
+	for _, g := range []Geometry{{}, {}, small} { // recovery leaves the owner as it is
+		f = reopen(t, f, g)
+		o := f.Owner()
+		if o.PID != os.Getpid() || o.Name != filepath.Base(os.Args[0]) || o.Opened.Before(before) || o.Opened.After(time.Now()) {
+			t.Errorf("owner %+v", o)
 		}
-		for _, g := range []Geometry{{}, {}, small} { // recovery leaves the owner as it is
-			f = reopen(t, f, g)
-			o := f.Owner()
-			if o.PID != os.Getpid() || o.Name != long[:maxOwnerName] || o.Opened.Before(before) || o.Opened.After(time.Now()) {
-				t.Errorf("owner %+v", o)
-			}
-		}
-		f = reopen(t, f, small)
-		if o := f.Owner(); o.Name != filepath.Base(os.Args[0]) {
-			t.Errorf("owner %q, want this program", o.Name)
-		}
-		f.mem[offOwner+ownerHead] ^= 1
-		if f = reopen(t, f, small); f.Owner().PID != 0 {
-			t.Errorf("a torn owner counts: %v", f.Owner())
-		}
-	})
+	}
+	f.mem[offOwner+ownerHead] ^= 1
+	if f = reopen(t, f, small); f.Owner().PID != 0 {
+		t.Errorf("a torn owner counts: %v", f.Owner())
+	}
+	long := Owner{PID: 5, Opened: before, Name: strings.Repeat("payment-api ", 30)}
+	if o := parseOwner(long.bytes()); o.Name != long.Name[:maxOwnerName] || o.PID != 5 || !o.Opened.Equal(before) {
+		t.Errorf("a long name: %+v", o)
+	}
 }
 
 func TestReadOnlyChangesNothing(t *testing.T) {
-	memories(t, func(t *testing.T, m Memory) {
-		f := create(t, small, m)
-		fillSlab(f, 0, 1, "one\n")
-		fillSlab(f, 1, 2, "two\n")
-		f.Free(1)
-		f = reopen(t, f, small)
-		f.Close()
-		before := readAll(t, f.path)
-		r := mustOpen(t, f.path, Options{ReadOnly: true, Memory: m})
-		wantText(t, r, "one\n")
-		_, err := Recover(r, new(bytes.Buffer), nil)
-		wantErr(t, err, fs.ErrPermission)
-		wantErr(t, r.Rebuild(small), fs.ErrPermission)
-		if _, err := Open(f.path, Options{ReadOnly: true}); !errors.Is(err, ErrLocked) {
-			t.Errorf("a second reader: %v", err)
-		}
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(before, readAll(t, f.path)) {
-			t.Error("the file has changed")
-		}
-	})
+	f := create(t, small)
+	fillSlab(f, 0, 1, "one\n")
+	fillSlab(f, 1, 2, "two\n")
+	f.Free(1)
+	f = reopen(t, f, small)
+	f.Close()
+	before := readAll(t, f.path)
+	r := mustOpen(t, f.path, Options{ReadOnly: true})
+	wantText(t, r, "one\n")
+	_, err := Recover(r, new(bytes.Buffer), nil)
+	wantErr(t, err, fs.ErrPermission)
+	wantErr(t, r.Empty(), fs.ErrPermission)
+	if _, err := Open(f.path, Options{ReadOnly: true}); !errors.Is(err, ErrLocked) {
+		t.Errorf("a second reader: %v", err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(before, readAll(t, f.path)) {
+		t.Error("the file has changed")
+	}
 }

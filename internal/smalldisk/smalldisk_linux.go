@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,7 +21,7 @@ func Dir() string { return os.Getenv(env) }
 
 // Child runs the test again in a process with attr, started by the command wrap
 // if there is one, and with a folder of its own. It returns what the child
-// said, and an error unless it has passed.
+// said, but for the tests that passed, and an error unless its test has passed.
 func Child(t testing.TB, attr *syscall.SysProcAttr, wrap ...string) (output string, err error) {
 	t.Helper()
 	args := append(wrap, os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
@@ -31,8 +32,11 @@ func Child(t testing.TB, attr *syscall.SysProcAttr, wrap ...string) (output stri
 	if err == nil && !strings.Contains(string(out), "--- PASS: "+t.Name()) {
 		err = errors.New("the child did not run the test")
 	}
-	return string(out), err
+	return quiet.ReplaceAllString(string(out), ""), err
 }
+
+// quiet are the lines of -test.v about tests that began, waited or passed.
+var quiet = regexp.MustCompile(`(?m)^(=== (RUN|PAUSE|CONT|NAME)|[ \t]*--- PASS:).*\n`)
 
 // Mount runs the test in a child with a file system in memory, which the
 // options of mount limit, as "size=128k". It returns the folder in the child

@@ -6,9 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rollway/rollway/internal/needs"
 )
 
 func TestParseReadme(t *testing.T) {
@@ -112,8 +116,8 @@ func TestReport(t *testing.T) {
 `
 	run := func(stream string, requireAll bool) (string, error) {
 		var out bytes.Buffer
-		r := &report{w: &out, output: map[testID]*strings.Builder{}}
-		if err := r.read(strings.NewReader(stream)); err != nil {
+		r := newReport(&out)
+		if _, err := r.read(strings.NewReader(stream)); err != nil {
 			t.Fatal(err)
 		}
 		err := r.finish(requireAll)
@@ -133,29 +137,196 @@ func TestReport(t *testing.T) {
 {"Action":"fail","Package":"q","Test":"TestC"}
 {"Action":"fail","Package":"q"}
 `
-	if out, err := run(failing, false); err == nil || strings.Count(out, "c_test.go:9: broken") != 2 || !strings.HasSuffix(out, "\nFAILED, and said at the end:\nq.TestC:\n    c_test.go:9: broken\nq:\n\n2 passed, 2 failed, 1 skipped\n") {
+	if out, err := run(failing, false); err == nil || strings.Count(out, "c_test.go:9: broken") != 2 || !strings.Contains(out, "\nFAILED, and said at the end:\nq.TestC:\n    c_test.go:9: broken\nq:\n\n") || !strings.HasSuffix(out, "\n2 passed, 2 failed, 1 skipped\n") {
 		t.Errorf("%v\n%s", err, out)
+	}
+	left := `{"Action":"attr","Package":"p","Test":"TestA","Key":"nightly","Value":"engines"}
+{"Action":"skip","Package":"p","Test":"TestA"}
+{"Action":"attr","Package":"p","Test":"TestB/sub","Key":"norace","Value":"it allocates"}
+{"Action":"skip","Package":"p","Test":"TestB/sub"}
+{"Action":"pass","Package":"p","Test":"TestB"}
+{"Action":"attr","Package":"p","Test":"TestC","Key":"rounds","Value":"kills"}
+{"Action":"pass","Package":"p","Test":"TestC"}
+`
+	if out, err := run(left, true); err != nil || !strings.Contains(out, "PARTS=engines, or there with more rounds:\n  p.TestA\n") || !strings.Contains(out, "PARTS=kills, or there with more rounds:\n  p.TestC\n") || !strings.HasSuffix(out, ", 2 left to other runs\n2 passed, 0 failed, 0 skipped\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	// A test that makes fewer rounds and then lacks something is skipped all the same.
+	if out, err := run(left+`{"Action":"attr","Package":"p","Test":"TestD","Key":"rounds","Value":"kills"}
+{"Action":"skip","Package":"p","Test":"TestD"}
+`, true); err == nil {
+		t.Errorf("no error\n%s", out)
+	}
+}
+
+// writeFiles writes files of these names and texts below dir.
+func writeFiles(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRace runs a module under the race detector and without it: each test is in
+// one of the runs at least, and in the second only what the first had not.
+func TestRace(t *testing.T) {
+	t.Setenv("GOWORK", "off")
+	t.Setenv("ROLLWAY_NIGHTLY", "")
+	dir := t.TempDir()
+	const test = "package p\n\nimport \"testing\"\n\n"
+	writeFiles(t, dir, map[string]string{
+		"go.mod":            "module m\n\ngo 1.26\n",
+		"p/p.go":            "package p\n",
+		"p/p_test.go":       test + "func TestBoth(t *testing.T) {}\nfunc TestAsks(t *testing.T) { t.Run(\"sub\", func(t *testing.T) { t.Attr(\"norace\", \"it allocates\"); if raced { t.SkipNow() } }) }\n",
+		"p/race_test.go":    "//go:build race\n\n" + test + "const raced = true\n\nfunc TestRaceOnly(t *testing.T) {}\n",
+		"p/norace_test.go":  "//go:build !race\n\n" + test + "const raced = false\n\nfunc TestNoRaceOnly(t *testing.T) {}\n",
+		"code/a.go":         "package p\n",
+		"code/b.go":         "//go:build !race\n\npackage p\n",
+		"code/code_test.go": test + "func TestOfCode(t *testing.T) {}\n",
+	})
+	var out bytes.Buffer
+	r := newReport(&out)
+	names := func() []string {
+		var all []string
+		for id := range r.ended {
+			all = append(all, id.Test)
+		}
+		slices.Sort(all)
+		return all
+	}
+	rest, err := raceIn(r, []string{dir})
+	if want := []string{"TestAsks", "TestBoth", "TestOfCode", "TestRaceOnly"}; err != nil || !slices.Equal(names(), want) {
+		t.Fatalf("under the race detector %v, want %v\n%v\n%s", names(), want, err, &out)
+	}
+	clear(r.ended)
+	err = runTests(r, rest)
+	if want := []string{"TestAsks", "TestNoRaceOnly", "TestOfCode"}; err != nil || !slices.Equal(names(), want) || r.failed > 0 {
+		t.Fatalf("without it %v, want %v\n%v\n%s", names(), want, err, &out)
+	}
+	writeFiles(t, dir, map[string]string{"p/norace_test.go": "//go:build !race\n\npackage p\n\nconst raced = false\n"})
+	if _, err := raceIn(r, []string{dir}); err == nil || !strings.Contains(err.Error(), "m/p/norace_test.go is only built without the race detector and has no test") {
+		t.Errorf("a constant that no run is chosen by gives %v", err)
+	}
+}
+
+func TestFindNightly(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{
+		"a_test.go":     "package p\n\nfunc TestA(t *testing.T) {\n\tneeds.Nightly(t, needs.Engines, \"large\")\n}\n\nfunc TestB(t *testing.T) {\n\tt.Run(\"\", func(t *testing.T) { n = needs.Rounds(t, needs.Kills, 1, 2) })\n\tneeds.Nightly(t, needs.Engines, \"\")\n}\n",
+		"sub/b_test.go": "package p\n\nfunc TestC(t *testing.T) {\n\tneeds.Rounds(t, needs.Kills, 1, 2)\n\tneeds.Rounds(t, needs.Kills, 3, 4)\n}\n",
+	})
+	got, err := findNightly(dir)
+	want := map[string]map[string][]string{"engines": {".": {"TestA", "TestB"}}, "kills": {".": {"TestB"}, "sub": {"TestC"}}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+	runs, err := nightlyRuns([]string{dir}, "kills", []string{"-v"})
+	if err != nil || len(runs) != 2 || runs[1].packages != "./sub" || !slices.Equal(runs[1].flags, []string{"-run=^(TestC)$", "-v"}) || !slices.Equal(runs[1].env, []string{"ROLLWAY_NIGHTLY=kills"}) {
+		t.Errorf("%+v, %v", runs, err)
+	}
+	if _, err := nightlyRuns([]string{dir}, "bench", nil); err == nil {
+		t.Error("a part without a test has runs")
+	}
+	for text, want := range map[string]string{
+		"func helper(t *testing.T) { needs.Nightly(t, needs.Engines, \"\") }": "not in the function of a test",
+		"func TestX(t *testing.T) { needs.Rounds(t, \"engines\", 1, 2) }":     "has to be a constant",
+		"func TestX(t *testing.T) { needs.Rounds(t, needs.Other, 1, 2) }":     "has to be a constant",
+	} {
+		writeFiles(t, dir, map[string]string{"bad_test.go": "package p\n\n" + text + "\n"})
+		if _, err := findNightly(dir); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestNightlyParts: each part that tests name has tests in this checkout and a
+// place in the nightly run.
+func TestNightlyParts(t *testing.T) {
+	if _, err := os.Stat("../../go.work"); err != nil {
+		needs.Missing(t, "a whole checkout: "+err.Error())
+	}
+	t.Chdir("../..")
+	dirs, err := modules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range partConstants {
+		if chosen, err := chooseParts([]string{name}); err != nil || len(chosen) != 1 {
+			t.Errorf("%v, %v", chosen, err)
+		}
+		if _, err := nightlyRuns(dirs, name, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	var total time.Duration
+	for _, p := range parts {
+		total += p.limit
+	}
+	if total > 90*time.Minute {
+		t.Errorf("the parts may take %v, more than 90 minutes", total)
+	}
+}
+
+// TestPart: all commands of a part are run, and what runs at its limit is ended
+// with all that it started.
+func TestPart(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		needs.Missing(t, "a system with process groups")
+	}
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{
+		"ok.sh":   "echo said\necho '3 passed, 0 failed'\necho after\ntouch $1/shared\n",
+		"fail.sh": "test -e $1/shared || exit 9\necho broken\nexit 1\n",
+		"hang.sh": "echo begun\nsleep 1000 &\nwait\n",
+	})
+	p := part{"some", time.Hour, []command{{dir, "bash ok.sh TMP"}, {dir, "bash fail.sh TMP"}, {dir, "bash ok.sh TMP"}}}
+	o := p.run(t.Context())
+	if o.Passed || len(o.Commands) != 3 || !o.Commands[0].Passed || o.Commands[0].Last != "3 passed, 0 failed" || o.Commands[1].Passed || o.Commands[1].Last != "broken" || !o.Commands[2].Passed {
+		t.Errorf("%+v", o)
+	}
+	hangs := part{"hangs", 50 * time.Millisecond, []command{{dir, "bash hang.sh"}}}
+	o = hangs.run(t.Context())
+	if o.Passed || o.Commands[0].Last != "ended by the part's limit of 50ms" {
+		t.Errorf("%+v", o)
+	}
+	file := filepath.Join(dir, "state.json")
+	if err := o.save(file); err != nil {
+		t.Fatal(err)
+	}
+	if back, err := loadOutcome(file); err != nil || !reflect.DeepEqual(back, o) {
+		t.Errorf("%+v, %v", back, err)
+	}
+}
+
+func TestNightlyText(t *testing.T) {
+	text := nightlyText("abc", "2 cores", map[string]outcome{
+		"tests": {Passed: true, Date: "2026-12-01", Took: 61 * time.Second, Commands: []commandOutcome{{"make this", true, time.Second, "5 passed, 0 failed, 0 skipped"}}},
+		"fuzz":  {Changed: true, Date: "2026-12-01", Took: time.Minute, Commands: []commandOutcome{{"make that", false, time.Second, ""}}},
+	})
+	for _, want := range []string{"commit   abc\nmachine  2 cores\n", "\ntests    passed     1m1s of 10m0s, 2026-12-01\n  passed       1s  make this\n                   5 passed, 0 failed, 0 skipped\n",
+		"\nfuzz     FAILED     1m0s of 13m0s, 2026-12-01, with changes that are not committed\n  FAILED       1s  make that\n", "\nsoak     not run\n", "\n2m1s\n1 passed, 1 failed, 4 not run\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
 	}
 }
 
 func TestFindFuzz(t *testing.T) {
 	dir := t.TempDir()
-	for name, src := range map[string]string{
+	writeFiles(t, dir, map[string]string{
 		"a_test.go":               "func FuzzRoot(f *testing.F) {}\nfunc FuzzNot(t *testing.T) {}\n",
 		"a.go":                    "func FuzzNoTest(f *testing.F) {}\n",
 		"sub/deep/b_test.go":      "func FuzzDeep(f *testing.F) {}\n",
 		"nested/go.mod":           "module nested\n",
 		"nested/c_test.go":        "func FuzzNested(f *testing.F) {}\n",
 		"testdata/fuzz/d_test.go": "func FuzzData(f *testing.F) {}\n",
-	} {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(src), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	got, err := findFuzz(dir)
 	want := []fuzzTarget{{dir, ".", "FuzzRoot"}, {dir, "sub/deep", "FuzzDeep"}}
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -191,7 +362,7 @@ func TestFuzzRun(t *testing.T) {
 		"FuzzDoesNotBuild": "undefined: testing",
 	}
 	for _, target := range targets {
-		said, err := target.run(built, time.Second)
+		said, err := target.run(built.of(target), built.cache, 500*time.Millisecond)
 		if (err == nil) != (target.name == "FuzzGood") {
 			t.Errorf("%s: %q, %v", target.name, said, err)
 		}

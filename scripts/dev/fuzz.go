@@ -20,8 +20,9 @@ import (
 // fuzzTarget is one FuzzX function.
 type fuzzTarget struct{ module, pkg, name string }
 
-// fuzz runs every FuzzX function of every module for a while. A target whose
-// seed corpus is empty fails: it would start from nothing and find nothing.
+// fuzz runs every FuzzX function of every module for a while, as many at a time as
+// there are processors. A target whose seed corpus is empty fails: it would start
+// from nothing and find nothing.
 func fuzz(args []string) error {
 	flags := flag.NewFlagSet("fuzz", flag.ExitOnError)
 	each := flags.Duration("time", 10*time.Second, "fuzz each target for this long")
@@ -44,22 +45,46 @@ func fuzz(args []string) error {
 	if len(targets) == 0 {
 		return errors.New("no Fuzz function found")
 	}
-	limit := min(*each, *total/time.Duration(len(targets))).Round(time.Second)
-	limit = max(limit, time.Second)
+	atATime := runtime.GOMAXPROCS(0)
+	limit := min(*each, *total*time.Duration(atATime)/time.Duration(len(targets))).Round(time.Millisecond)
 	built, err := newFuzzBuilds()
 	if err != nil {
 		return err
 	}
 	defer built.remove()
+	type job struct {
+		fuzzTarget
+		fuzzBuild
+	}
+	type result struct {
+		fuzzTarget
+		said string
+		err  error
+	}
+	jobs, results := make(chan job), make(chan result)
+	for range atATime {
+		go func() {
+			for j := range jobs {
+				said, err := j.run(j.fuzzBuild, built.cache, limit)
+				results <- result{j.fuzzTarget, said, err}
+			}
+		}()
+	}
+	go func() {
+		for _, t := range targets {
+			jobs <- job{t, built.of(t)}
+		}
+		close(jobs)
+	}()
 	var passed, failed int
-	for _, t := range targets {
-		said, err := t.run(built, limit)
-		if err != nil {
-			fmt.Printf("FAIL  %s %s: %v\n", path.Join(t.module, t.pkg), t.name, err)
+	for range targets {
+		r := <-results
+		if r.err != nil {
+			fmt.Printf("FAIL  %s %s: %v\n", path.Join(r.module, r.pkg), r.name, r.err)
 			failed++
 			continue
 		}
-		fmt.Printf("ok    %s %s: %s\n", path.Join(t.module, t.pkg), t.name, said)
+		fmt.Printf("ok    %s %s: %s\n", path.Join(r.module, r.pkg), r.name, r.said)
 		passed++
 	}
 	fmt.Printf("\n%d passed, %d failed\n", passed, failed)
@@ -71,11 +96,26 @@ func fuzz(args []string) error {
 
 var fuzzFunc = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(\w+ \*testing\.F\)`)
 
-// findFuzz lists the fuzz targets of the module in dir, without those of
-// modules below it.
+// findFuzz lists the fuzz targets of the module in dir.
 func findFuzz(dir string) ([]fuzzTarget, error) {
 	var targets []fuzzTarget
-	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+	err := walkTests(dir, func(folder, name string) error {
+		src, err := os.ReadFile(name)
+		for _, m := range fuzzFunc.FindAllSubmatch(src, -1) {
+			targets = append(targets, fuzzTarget{dir, folder, string(m[1])})
+		}
+		return err
+	})
+	sort.Slice(targets, func(i, j int) bool {
+		return targets[i].pkg+targets[i].name < targets[j].pkg+targets[j].name
+	})
+	return targets, err
+}
+
+// walkTests calls f for each test file of the module in dir, with its folder in
+// the module. Modules below that one are not in it.
+func walkTests(dir string, f func(folder, name string) error) error {
+	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -94,32 +134,27 @@ func findFuzz(dir string) ([]fuzzTarget, error) {
 		if !strings.HasSuffix(name, "_test.go") {
 			return nil
 		}
-		src, err := os.ReadFile(name)
+		folder, err := filepath.Rel(dir, filepath.Dir(name))
 		if err != nil {
 			return err
 		}
-		rel, err := filepath.Rel(dir, filepath.Dir(name))
-		if err != nil {
-			return err
-		}
-		for _, m := range fuzzFunc.FindAllSubmatch(src, -1) {
-			targets = append(targets, fuzzTarget{dir, filepath.ToSlash(rel), string(m[1])})
-		}
-		return nil
+		return f(filepath.ToSlash(folder), name)
 	})
-	sort.Slice(targets, func(i, j int) bool {
-		return targets[i].pkg+targets[i].name < targets[j].pkg+targets[j].name
-	})
-	return targets, err
 }
 
-// fuzzBuilds holds the test program of the package that was fuzzed last. To
-// build one takes longer than a second of fuzzing, and a package has several targets.
+// A fuzzBuild is the test program of a package, or why there is none.
+type fuzzBuild struct {
+	program string
+	name    string // import path of the package
+	err     error
+}
+
+// fuzzBuilds builds the test program of each package once, as a package may have
+// several targets.
 type fuzzBuilds struct {
-	dir, cache string
-	of         string // folder of the package
-	name       string // import path of the package
-	err        error  // of its build
+	dir   string
+	cache string // of go test, of inputs that it found
+	built map[string]fuzzBuild
 }
 
 func newFuzzBuilds() (*fuzzBuilds, error) {
@@ -128,44 +163,42 @@ func newFuzzBuilds() (*fuzzBuilds, error) {
 		return nil, fmt.Errorf("go env: %w", withStderr(err))
 	}
 	dir, err := os.MkdirTemp("", "rollway-fuzz")
-	return &fuzzBuilds{dir: dir, cache: filepath.Join(strings.TrimSpace(string(out)), "fuzz")}, err
+	return &fuzzBuilds{dir, filepath.Join(strings.TrimSpace(string(out)), "fuzz"), map[string]fuzzBuild{}}, err
 }
 
 func (b *fuzzBuilds) remove() { os.RemoveAll(b.dir) }
 
-// program builds the test program of t's package, if it is not the last one.
-func (b *fuzzBuilds) program(t fuzzTarget) (string, error) {
-	program := filepath.Join(b.dir, "fuzz.test")
-	if runtime.GOOS == "windows" {
-		program += ".exe"
+// of returns the build of t's package.
+func (b *fuzzBuilds) of(t fuzzTarget) fuzzBuild {
+	folder := filepath.Join(t.module, t.pkg)
+	f, is := b.built[folder]
+	if is {
+		return f
 	}
-	if folder := filepath.Join(t.module, t.pkg); b.of != folder {
-		b.of = folder
-		cmd := exec.Command("go", "test", "-c", "-fuzz=.", "-o", program, "./"+t.pkg)
-		cmd.Dir = t.module
-		var out []byte
-		if out, b.err = cmd.CombinedOutput(); b.err != nil {
-			b.err = fmt.Errorf("build the tests: %w:\n%s", b.err, out)
-			return "", b.err
-		}
-		list := exec.Command("go", "list", "-f", "{{.ImportPath}}", "./"+t.pkg)
-		list.Dir = t.module
-		if out, b.err = list.Output(); b.err != nil {
-			b.err = fmt.Errorf("go list: %w", withStderr(b.err))
-		}
-		b.name = strings.TrimSpace(string(out))
+	f.program = filepath.Join(b.dir, fmt.Sprint(len(b.built), ".test.exe")) // Windows wants the suffix
+	cmd := exec.Command("go", "test", "-c", "-fuzz=.", "-o", f.program, "./"+t.pkg)
+	cmd.Dir = t.module
+	list := exec.Command("go", "list", "-f", "{{.ImportPath}}", "./"+t.pkg)
+	list.Dir = t.module
+	if out, err := cmd.CombinedOutput(); err != nil {
+		f.err = fmt.Errorf("build the tests: %w:\n%s", err, out)
+	} else if out, err := list.Output(); err != nil {
+		f.err = fmt.Errorf("go list: %w", withStderr(err))
+	} else {
+		f.name = strings.TrimSpace(string(out))
 	}
-	return program, b.err
+	b.built[folder] = f
+	return f
 }
 
-// run checks the target's seeds and fuzzes it. It returns what it came to.
-func (t fuzzTarget) run(built *fuzzBuilds, limit time.Duration) (string, error) {
-	program, err := built.program(t)
-	if err != nil {
-		return "", err
+// run checks the target's seeds and fuzzes it with one worker. It returns what it
+// came to.
+func (t fuzzTarget) run(b fuzzBuild, cache string, limit time.Duration) (string, error) {
+	if b.err != nil {
+		return "", b.err
 	}
 	start := func(flags ...string) ([]byte, error) {
-		cmd := exec.Command(program, flags...)
+		cmd := exec.Command(b.program, flags...)
 		cmd.Dir = filepath.Join(t.module, t.pkg)
 		return cmd.CombinedOutput()
 	}
@@ -179,8 +212,8 @@ func (t fuzzTarget) run(built *fuzzBuilds, limit time.Duration) (string, error) 
 	}
 	// Making an interesting input smaller may take a minute, in which nothing is
 	// tried, and fails where the time ends meanwhile.
-	cache := filepath.Join(built.cache, filepath.FromSlash(built.name)) // where go test has it too
-	out, err = start("-test.run=^$", "-test.fuzz=^"+t.name+"$", "-test.fuzztime="+limit.String(), "-test.fuzzminimizetime=20x", "-test.fuzzcachedir="+cache)
+	cache = filepath.Join(cache, filepath.FromSlash(b.name)) // where go test has it too
+	out, err = start("-test.run=^$", "-test.fuzz=^"+t.name+"$", "-test.fuzztime="+limit.String(), "-test.fuzzminimizetime=20x", "-test.parallel=1", "-test.fuzzcachedir="+cache)
 	if err != nil && !endedByDeadline(t.name, out) {
 		return "", fmt.Errorf("%w:\n%s", err, out)
 	}

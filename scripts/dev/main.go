@@ -1,7 +1,9 @@
 // Command dev holds the steps of building Rollway that want more than a line
 // of shell. It is run at the root of a checkout:
 //
-//	go run ./scripts/dev test [go test flags]
+//	go run ./scripts/dev test [-nightly=PART] [go test flags]
+//	go run ./scripts/dev race
+//	go run ./scripts/dev nightly [-again] [PART ...]
 //	go run ./scripts/dev fuzz [-time 10s] [-total 5m]
 //	go run ./scripts/dev readme
 //
@@ -17,9 +19,9 @@ import (
 )
 
 func main() {
-	commands := map[string]func(args []string) error{"test": test, "fuzz": fuzz, "readme": readme}
+	commands := map[string]func(args []string) error{"test": test, "race": race, "nightly": nightly, "fuzz": fuzz, "readme": readme}
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: go run ./scripts/dev test|fuzz|readme [flags]")
+		fmt.Fprintln(os.Stderr, "usage: go run ./scripts/dev test|race|nightly|fuzz|readme [flags]")
 		os.Exit(2)
 	}
 	if err := os.Setenv("GOWORK", "off"); err != nil {

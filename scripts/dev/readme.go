@@ -116,6 +116,7 @@ func newSession() (*session, error) {
 		"GOMODCACHE="+caches[0], "GOCACHE="+caches[1],
 		"GOBIN="+filepath.Join(base, "bin"),
 		"PATH="+filepath.Join(base, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"),
+		"GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -trimpath"), // or nothing built in another run's folder would do
 		"GOMEMLIMIT=off", // or the collector would tell of this machine's control group
 		"LC_ALL=C.UTF-8",
 		"NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1",

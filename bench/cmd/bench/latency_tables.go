@@ -162,7 +162,7 @@ func longestVerdict(r *measure.Results, own, null measure.Key, kept bool) string
 // ownLatency reports whether the name is of this project's writer, in this
 // build or in the one that measured.
 func ownLatency(name string) bool {
-	return strings.HasPrefix(name, "slab persisted ") || strings.HasPrefix(name, "shard ") || strings.HasPrefix(name, "slab 8 ")
+	return strings.HasPrefix(name, "slab persisted ") || strings.HasPrefix(name, "slab, ") || strings.HasPrefix(name, "shard ") || strings.HasPrefix(name, "slab 8 ")
 }
 
 func micros(ns float64) string { return measure.Number(ns/1000) + " µs" }

@@ -12,6 +12,8 @@
 //	go run ./cmd/bench direct-headline [-pairs 7] [-each 5s] [-duration 1m] [-dir DIR] [-short] -o ../docs/results
 //	go run ./cmd/bench direct-tables [-results ../docs/results] [-doc ../docs/BENCHMARKS.md] [-check]
 //	go run ./cmd/bench reliability        [-tries 5] [-kills 200] [-other-kills 50] [-fault NAME] [-writer NAME] [-seed 1] [-jobs 4] [-short] -o ../docs/results/reliability.json
+//	go run ./cmd/bench stuck              [-writer NAME] [-limit 10s] [-short] -o ../docs/results/stuck.json
+//	go run ./cmd/bench stuck-tables       [-results ../docs/results/stuck.json] [-doc ../docs/RELIABILITY.md] [-check]
 //	go run ./cmd/bench reliability-tables [-results ../docs/results/reliability.json] [-doc ../docs/RELIABILITY.md] [-check]
 //	go run ./cmd/bench relay        [-rounds 0] [-only raw,idle] [-relays NAMES] [-short] -o ../docs/results/relay.json
 //	go run ./cmd/bench relay-tables [-results ../docs/results/relay.json] [-doc ../docs/RELAY.md] [-check]
@@ -34,10 +36,12 @@ import (
 	"github.com/rollway/rollway/bench/logger"
 	"github.com/rollway/rollway/bench/relay"
 	"github.com/rollway/rollway/bench/reliability"
+	"github.com/rollway/rollway/bench/stuck"
 )
 
 func main() {
 	reliability.Main() // does not return in a child of `bench reliability`
+	stuck.Main()       // nor in one of `bench stuck`
 	direct.Main()      // nor this in one of `bench direct-headline`
 	relay.Main()       // nor in one of `bench relay`
 	ingest.Main()      // nor in one of `bench ingest`
@@ -45,13 +49,14 @@ func main() {
 		"logger": runLogger, "writers": runWriters, "latency": runLatency, "tables": runTables,
 		"alloc": runAlloc, "alloc-tables": runAllocTables,
 		"direct": runDirect, "direct-headline": runDirectHeadline, "direct-tables": runDirectTables,
+		"stuck": runStuck, "stuck-tables": runStuckTables,
 		"reliability": runReliability, "reliability-tables": runReliabilityTables,
 		"relay": runRelay, "relay-tables": runRelayTables,
 		"ingest": runIngest, "ingest-tables": runIngestTables,
 		"ingest-chaos": runChaos, "ingest-chaos-tables": runChaosTables,
 	}
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: go run ./cmd/bench logger|writers|latency|tables|alloc|alloc-tables|direct|direct-headline|direct-tables|reliability|reliability-tables|relay|relay-tables|ingest|ingest-tables|ingest-chaos|ingest-chaos-tables [flags]")
+		fmt.Fprintln(os.Stderr, "usage: go run ./cmd/bench logger|writers|latency|tables|alloc|alloc-tables|direct|direct-headline|direct-tables|reliability|reliability-tables|stuck|stuck-tables|relay|relay-tables|ingest|ingest-tables|ingest-chaos|ingest-chaos-tables [flags]")
 		os.Exit(2)
 	}
 	if err := commands[os.Args[1]](os.Args[2:]); err != nil {

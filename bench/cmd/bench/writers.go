@@ -35,13 +35,18 @@ func runWriters(args []string) error {
 		return fmt.Errorf("a writer breaks lines, so nothing is measured:\n%w", err)
 	}
 	results := measure.NewResults("writers", *rounds)
-	for _, part := range []struct {
+	type part struct {
 		ops      int
 		subjects []measure.Subject
-	}{
+	}
+	parts := []part{
 		{*ops, writers.RawSubjects()},
 		{*ops / 4, append(writers.FileSubjects(*dir), writers.PublishedSubjects(*dir)...)},
-	} {
+	}
+	for _, l := range writers.Loads() {
+		parts = append(parts, part{l.Ops(*ops), writers.FrontSubjects(l, *dir)})
+	}
+	for _, part := range parts {
 		samples, err := measure.Measure(os.Stderr, measure.Plan{Rounds: *rounds, Ops: part.ops}, part.subjects)
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,7 +13,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/rollway/rollway/shard"
+	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/slab"
 )
 
 // alertRules is docs/alerts.yml: fields that it does not name are errors.
@@ -43,36 +45,43 @@ func readAlerts(t *testing.T) (rules alertRules) {
 	return rules
 }
 
-// metricsOfShard returns the names of all samples that a shard.Writer with a
-// file writes, and the text.
-func metricsOfShard(t *testing.T) (names map[string]bool, text string) {
+// metricName matches the names of metrics of slab and file.
+const metricName = `rollway_(?:slab|file)_\w+`
+
+// metricsOfLog returns the names of all samples that a sharded slab.Writer over a
+// file.File writes, and the text.
+func metricsOfLog(t *testing.T) (names map[string]bool, text string) {
 	t.Helper()
-	w, err := shard.Open(filepath.Join(t.TempDir(), "log"), shard.Options{BufferSize: 1 << 20, Shards: 2})
+	f, err := file.Open(filepath.Join(t.TempDir(), "log"), file.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.LogBytes([]byte("one")); err != nil {
+	w, err := slab.New(f, slab.Options{Shards: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte("one\n")); err != nil {
 		t.Error(err)
 	}
 	if err := w.Close(); err != nil {
 		t.Error(err)
 	}
 	var b bytes.Buffer
-	if err := w.Stats().WritePrometheus(&b, "log", "payment"); err != nil {
+	if err := errors.Join(w.Stats().WriteMetrics(&b, "log", "payment"), f.Stats().WriteMetrics(&b, "log", "payment")); err != nil {
 		t.Fatal(err)
 	}
 	names = map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^(rollway_shard_\w+)[{ ]`).FindAllStringSubmatch(b.String(), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^(`+metricName+`)[{ ]`).FindAllStringSubmatch(b.String(), -1) {
 		names[m[1]] = true
 	}
 	return names, b.String()
 }
 
-// The alerts that docs/DEPLOYMENT.md gives go by metrics and labels that
-// shard.Writer really writes, with the bounds that it names.
+// The alerts that docs/DEPLOYMENT.md gives go by metrics and labels that slab and
+// file really write, with the bounds that it names.
 func TestAlertRules(t *testing.T) {
-	names, text := metricsOfShard(t)
-	metric := regexp.MustCompile(`rollway_shard_\w+`)
+	names, text := metricsOfLog(t)
+	metric := regexp.MustCompile(metricName)
 	used := map[string]bool{}
 	bounds := map[string]string{}
 	for _, g := range readAlerts(t).Groups {
@@ -84,7 +93,7 @@ func TestAlertRules(t *testing.T) {
 			for _, name := range found {
 				used[name] = true
 				if !names[name] {
-					t.Errorf("%s names %s, which shard does not write", r.Alert, name)
+					t.Errorf("%s names %s, which neither slab nor file writes", r.Alert, name)
 				}
 			}
 			if strings.Count(r.Expr, "(") != strings.Count(r.Expr, ")") {
@@ -114,10 +123,10 @@ func TestAlertRules(t *testing.T) {
 		}
 	}
 	for alert, want := range map[string]string{
-		"ShardDrops": "warning 0.005", "ShardDropsMany": "critical 0.01",
-		"ShardFlushMeanHigh": "warning 0.05", "ShardFlushMeanVeryHigh": "critical 0.1",
-		"ShardFlushMaxHigh": "warning 0.5", "ShardFlushMaxVeryHigh": "critical 1",
-		"ShardMemoryHigh": "warning 0.8", "ShardMemoryVeryHigh": "critical 0.95",
+		"LogDrops": "warning 0.005", "LogDropsMany": "critical 0.01",
+		"LogWriteMeanHigh": "warning 0.05", "LogWriteMeanVeryHigh": "critical 0.1",
+		"LogWriteMaxHigh": "warning 0.5", "LogWriteMaxVeryHigh": "critical 1",
+		"LogMemoryHigh": "warning 0.8", "LogMemoryVeryHigh": "critical 0.95",
 	} {
 		if bounds[alert] != want {
 			t.Errorf("%s is %q, want %q", alert, bounds[alert], want)
@@ -134,10 +143,10 @@ func TestDeploymentNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names, _ := metricsOfShard(t)
-	for _, name := range regexp.MustCompile(`rollway_shard_\w+`).FindAllString(string(doc), -1) {
+	names, _ := metricsOfLog(t)
+	for _, name := range regexp.MustCompile(metricName).FindAllString(string(doc), -1) {
 		if !names[name] {
-			t.Errorf("docs/DEPLOYMENT.md names %s, which shard does not write", name)
+			t.Errorf("docs/DEPLOYMENT.md names %s, which neither slab nor file writes", name)
 		}
 	}
 	for _, g := range readAlerts(t).Groups {

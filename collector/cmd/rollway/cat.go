@@ -2,32 +2,27 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/rollway/rollway/collector/query"
-	"github.com/rollway/rollway/internal/framed"
 )
 
 var catCommand = &command{
 	name:    "cat",
-	summary: "print log files and framed segments",
+	summary: "print log files",
 	args:    "FILE…",
 	help: `
-Prints the records of framed segments, one a line, and the lines of text files,
-packed by gzip or zstd or not. Framed segments that are named next to each other
-are printed in the order in which their writer began them, whatever their names;
-a record that stands in two of them, because a write was repeated, once.
+Prints the lines of text files, one file after the other. Files may be
+compressed by gzip or zstd.
 
 What cannot be read is left out and described on stderr; the exit status is then
-1. A last batch that is not complete, or a last line without its end, is no
-failure: its writer is at work, or was killed. What is there of it is printed.
+1. A last line without its end is no failure: its writer is at work, or was
+killed. What there is of it is printed.
 
 -where takes an expression as 'rollway query' does and prints the lines that it
 matches; -since and -until take a time (2026-05-28T12:40:00Z, 2026-05-28,
@@ -38,8 +33,8 @@ On a terminal lines are shown for people, with local time; into a pipe or a file
 they go as they are stored.
 
 Examples:
-  rollway cat /var/log/payment/*.seg | jq .msg
-  rollway cat /var/log/payment/*.seg -where 'level>=warn' -since 1h
+  rollway cat /var/log/payment*.log | jq .msg
+  rollway cat /var/log/payment*.log* -where 'level>=warn' -since 1h
   rollway cat /var/log/payment.log.3.gz -text
 `,
 	setup: setupCat,
@@ -69,7 +64,7 @@ func setupCat(flags *flag.FlagSet) func(*call, []string) error {
 		if err != nil {
 			return err
 		}
-		p := &printer{call: c, out: out, matches: matches, had: map[uint64]int{}}
+		p := &printer{call: c, out: out, matches: matches}
 		return p.run(args)
 	}
 }
@@ -108,49 +103,28 @@ type printer struct {
 	*call
 	out     *lineWriter
 	matches func(line []byte) bool // nil: all
-	had     map[uint64]int         // by batch: up to which offset in it records were printed without a gap
-	order   []uint64               // of had, oldest first
 	failed  bool
 }
-
-// maxHad is how many batches a printer remembers. A repeated batch is near: it
-// was being written when the disk failed.
-const maxHad = 4096
 
 // run prints all files. One that cannot be read does not keep it from the
 // others.
 func (p *printer) run(names []string) error {
-	var segments []*segment // that come next to each other
-	defer func() { closeAll(segments) }()
 	for _, name := range names {
-		l, err := openLog(name)
-		switch {
-		case err != nil:
+		text, err := openLog(name)
+		if err != nil {
 			p.fail(err)
-		case l.kind == kindFramed:
-			if s := p.openSegment(l); s != nil {
-				segments = append(segments, s)
-			}
 			continue
 		}
-		err = p.printSegments(segments)
-		segments = nil
-		if l != nil && err == nil {
-			err = p.printText(l)
-		}
-		if l != nil {
-			l.close()
-		}
+		err = p.print(text)
+		text.Close()
 		if err != nil {
 			return err
 		}
 	}
-	err := p.printSegments(segments)
-	segments = nil
-	if err == nil && p.failed {
-		err = errSaid
+	if p.failed {
+		return errSaid
 	}
-	return err
+	return nil
 }
 
 // fail says what could not be printed.
@@ -159,105 +133,19 @@ func (p *printer) fail(err error) {
 	p.failed = true
 }
 
-// segment is an open framed segment.
-type segment struct {
-	name   string
-	header framed.Header
-	close  func()
-	read   func() (*framed.Reader, error)
-}
-
-// openSegment returns nil for one that cannot be read.
-func (p *printer) openSegment(l *logFile) *segment {
-	open := func() (*framed.Reader, error) { return framed.NewReader(l.file, l.size, framed.Options{}) }
-	r, err := open()
-	if err != nil {
-		p.fail(fmt.Errorf("%s: %w", l.name, err))
-		l.close()
-		return nil
-	}
-	return &segment{name: l.name, header: r.Summary().Header, close: l.close, read: open}
-}
-
-func closeAll(segments []*segment) {
-	for _, s := range segments {
-		s.close()
-	}
-}
-
-// printSegments prints segments in the order in which they were begun, and
-// closes them.
-func (p *printer) printSegments(segments []*segment) error {
-	defer closeAll(segments)
-	slices.SortStableFunc(segments, func(a, b *segment) int {
-		return cmp.Or(cmp.Compare(a.header.Generation, b.header.Generation), a.header.Created.Compare(b.header.Created))
-	})
-	for _, s := range segments {
-		if err := p.printSegment(s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// printSegment returns an error of stdout only.
-func (p *printer) printSegment(s *segment) error {
-	r, err := s.read() // anew: its memory is for one at a time
-	for err == nil {
-		var rec framed.Record
-		if rec, err = r.Next(); err == nil && p.isNew(rec) {
-			if err := p.print(rec.Data); err != nil {
-				return err
-			}
-		}
-	}
-	if err := p.out.flush(); err != nil {
-		return err
-	}
-	if r != nil {
-		for _, f := range r.Findings() {
-			p.say("%s: %v", s.name, f)
-		}
-		p.failed = p.failed || r.Summary().Damage > 0
-	}
-	if !errors.Is(err, io.EOF) {
-		p.fail(fmt.Errorf("%s: %w", s.name, err))
-	}
-	return nil
-}
-
-// isNew reports whether rec was not printed from another segment. Behind a gap
-// in a batch it says so of what was, rather than leave out what was not.
-func (p *printer) isNew(rec framed.Record) bool {
-	next, ok := p.had[rec.Batch]
-	if !ok {
-		next = framed.BatchHeaderSize
-		if p.order = append(p.order, rec.Batch); len(p.order) > maxHad {
-			delete(p.had, p.order[0])
-			p.order = p.order[1:]
-		}
-	}
-	isNew := rec.Offset >= next
-	if rec.Offset == next {
-		next += framed.RecordSize(len(rec.Data))
-	}
-	p.had[rec.Batch] = next
-	return isNew
-}
-
-// printText returns an error of stdout only. It ends at a last line without an
-// end: what is appended meanwhile begins within a line.
-func (p *printer) printText(l *logFile) error {
+// print returns an error of stdout only. It ends at a last line without an end:
+// what is appended meanwhile begins within a line.
+func (p *printer) print(text *input) error {
 	for {
-		line, err := l.text.next(wholeLine)
+		line, err := text.next(wholeLine)
 		if err == nil && line.tooLong > 0 {
-			p.fail(fmt.Errorf("%s: line %s is left out: it is %s long", l.name, count(l.text.lines), byteCount(line.tooLong)))
+			p.fail(fmt.Errorf("%s: line %s is left out: it is %s long", text.name, count(text.lines), byteCount(line.tooLong)))
 		} else if err == nil {
-			if err := p.print(line.text); err != nil {
+			if err := p.printLine(line.text); err != nil {
 				return err
 			}
 		}
-		if err == nil && l.text.tailStart < 0 {
+		if err == nil && text.tailStart < 0 {
 			continue
 		}
 		if err := p.out.flush(); err != nil {
@@ -265,15 +153,15 @@ func (p *printer) printText(l *logFile) error {
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
 			p.fail(err)
-		} else if l.text.tailStart >= 0 {
-			p.say("%s: the last line has no end", l.name)
+		} else if text.tailStart >= 0 {
+			p.say("%s: the last line has no end", text.name)
 		}
 		return nil
 	}
 }
 
-// print prints one line if it matches.
-func (p *printer) print(line []byte) error {
+// printLine prints one line if it matches.
+func (p *printer) printLine(line []byte) error {
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	if p.matches != nil && !p.matches(line) {
 		return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -9,57 +10,70 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/shard"
+	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/internal/direct"
 )
 
-// rollway cat beside the Writer: each line that it prints is a whole record, or
-// the beginning of one at the end of a text file; all that was flushed before is
-// there, and is found by an expression as well. Some of it is written in place and
-// has white space around it. Under Direct a text file may be met in the moment in
-// which it holds bytes 0: then it is read again.
+// rollway cat beside a File: each line that it prints is a whole line, or the
+// beginning of one at the end of the file; all that was written before is there,
+// and is found by an expression as well. Some of it is written in place and has
+// white space around it. With Direct the file may be met in the moment in which it
+// holds NUL bytes: then it is read again.
 func TestCatBesideTheWriter(t *testing.T) {
-	for _, mode := range []shard.Mode{shard.Direct, shard.Uncached, shard.Buffered} {
-		for _, framed := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%v framed %v", mode, framed), func(t *testing.T) {
-				path := filepath.Join(t.TempDir(), "log")
-				o := shard.Options{BufferSize: 4 << 20, Shards: 2, Full: shard.Block, FlushInterval: 2 * time.Millisecond, StallAfter: time.Minute, CloseTimeout: time.Minute}
-				o.File = shard.FileOptions{Mode: mode, Framed: framed}
-				w, err := shard.Open(path, o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer w.Close()
-				var stop atomic.Bool
-				var writers sync.WaitGroup
-				defer writers.Wait()
-				defer stop.Store(true)
-				for g := range 4 {
-					writers.Go(func() { // ends when stop is set
-						for i := 0; !stop.Load(); i++ {
-							size, pause := i*7919%3000, time.Millisecond
-							if g == 0 && i < 20 { // these fill a buffer
-								size, pause = 99_999, 0
+	for _, mode := range []file.Mode{file.Direct, file.Uncached, file.Buffered} {
+		t.Run(mode.String(), func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "log")
+			f, err := file.Open(path, file.Options{Mode: mode, CloseTimeout: time.Minute})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			large, err := direct.NewMemorySet(2, 1<<20+5000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer large.Free()
+			line := func(b []byte, g, size int) []byte {
+				return fmt.Appendf(b, `{"level":"INFO","msg":"live","attrs":{"g":%d,"pad":"%s"}}`+"\n", g, strings.Repeat("x", size))
+			}
+			var stop atomic.Bool
+			var writers sync.WaitGroup
+			defer writers.Wait()
+			defer stop.Store(true)
+			for g := range 4 {
+				writers.Go(func() { // ends when stop is set
+					for i := 0; !stop.Load(); i++ {
+						bufs := [][]byte{line(nil, g, i*7919%3000)}
+						if g == 0 && i%20 == 1 {
+							for k := range 2 {
+								b := large.Bytes(k)[:0]
+								for len(b) < 1<<20 {
+									b = line(b, g, 2000)
+								}
+								bufs = append(bufs, b)
 							}
-							if err := w.LogBytes(fmt.Appendf(nil, `{"level":"INFO","msg":"live","attrs":{"g":%d,"pad":"%s"}}`, g, strings.Repeat("x", size))); err != nil {
-								t.Error(err)
-							}
-							time.Sleep(pause)
 						}
-					})
-				}
-				for range 5 {
-					for from := w.Stats().Written; w.Stats().Written < from+20; {
-						time.Sleep(time.Millisecond)
+						if _, err := f.WriteBuffers(bufs, uint64(bytes.Count(bytes.Join(bufs, nil), []byte("\n")))); err != nil {
+							t.Error(err)
+						}
+						if f.Stats().Bytes < 32<<20 {
+							time.Sleep(time.Millisecond)
+						} else { // cat is to reach the end
+							time.Sleep(50 * time.Millisecond)
+						}
 					}
-					if err := w.Flush(t.Context()); err != nil {
-						t.Fatal(err)
-					}
-					written, zeros := int(w.Stats().Written), mode == shard.Direct && !framed
-					readLive(t, written, zeros, "cat", path)
-					readLive(t, written, zeros, "cat", path, "-where", `level=info msg=live g>=0`)
+				})
+			}
+			for range 3 {
+				for from := f.Stats().Written; f.Stats().Written < from+20; {
+					time.Sleep(time.Millisecond)
 				}
-			})
-		}
+				written, zeros := int(f.Stats().Written), mode == file.Direct
+				readLive(t, written, zeros, "cat", path)
+				readLive(t, written, zeros, "cat", path, "-where", `level=info msg=live g>=0`)
+			}
+		})
 	}
 }
 

@@ -184,11 +184,11 @@ func runDemo(ctx context.Context, c *call, o demoOptions) (_ *demoReport, err er
 	if err != nil {
 		return nil, err
 	}
-	sw, err := slab.New(rw, slab.Options{CloseDestination: true})
+	sw, err := slab.New(rw, slab.Options{Full: slab.Block})
 	if err != nil {
 		return nil, err
 	}
-	log, err := rollway.New(rollway.Options{Outputs: []rollway.Output{{Writer: sw, Level: slog.LevelInfo, Encoder: rollway.JSON{}, Close: true}}})
+	log, err := rollway.New(rollway.Options{Outputs: []rollway.Output{{Writer: sw, Level: slog.LevelInfo, Encoder: rollway.JSON{}}}})
 	if err != nil {
 		return nil, errors.Join(err, sw.Close())
 	}

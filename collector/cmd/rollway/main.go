@@ -8,8 +8,8 @@
 //	rollway relay     relay connections to a collector, or to any TCP service
 //	rollway tail      show the newest lines, and follow
 //	rollway query     find lines
-//	rollway cat       print log files and framed segments
-//	rollway verify    check log files and framed segments for damage
+//	rollway cat       print log files
+//	rollway verify    check log files for damage
 //	rollway reconcile compare what a collector counted with what it stored
 //	rollway recover   deliver what a killed process had not written
 //	rollway probe     say what a folder supports as the place of logs

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	// these tests start dozens.
 	os.Setenv("GORACE", strings.TrimSpace(os.Getenv("GORACE")+" "+quickExit))
 	// The test program is also the rollway that tests start as a process.
-	testscript.Main(m, map[string]func(){"rollway": main, "shop": shop, "mill": mill})
+	testscript.Main(m, map[string]func(){"rollway": main, "shop": shop})
 }
 
 const quickExit = "atexit_sleep_ms=10"

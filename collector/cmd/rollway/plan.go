@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/config"
-	"github.com/rollway/rollway/slab"
+	"github.com/rollway/rollway/internal/plan"
 )
 
 var planCommand = &command{
@@ -45,11 +45,11 @@ Examples:
 
 // planFlags are the flags of plan, as given.
 type planFlags struct {
-	workload slab.Workload
+	workload plan.Workload
 	given    map[string]bool // names of the flags on the command line
-	options  slab.Options    // with SlabSize and SlabCount only
+	size     int             // -slab-size
+	count    int             // -slabs
 	json     bool
-	paper    bool // -published
 
 	from     []string
 	name     string        // of the value on the page
@@ -81,8 +81,8 @@ func setupPlan(flags *flag.FlagSet) func(*call, []string) error {
 	flags.DurationVar(&w.WriteLatency, "write-latency", 0, "`TIME` that one Write of the destination takes")
 	flags.DurationVar(&w.Spike, "spike", 0, "longest `TIME` that the destination stalls")
 	sizeFlag(flags, &w.MemoryBudget, "memory", "most `SIZE` of all slabs together (default: no bound)")
-	sizeFlag(flags, &p.options.SlabSize, "slab-size", "do not choose: slabs of this `SIZE` (default 64KiB)")
-	flags.IntVar(&p.options.SlabCount, "slabs", 0, "do not choose: `N` slabs (default 8)")
+	sizeFlag(flags, &p.size, "slab-size", "do not choose: slabs of this `SIZE` (default 64KiB)")
+	flags.IntVar(&p.count, "slabs", 0, "do not choose: `N` slabs (default 8)")
 	flags.Func("from", "read the workload off the page at `URL`, or off a file", func(text string) error {
 		p.from = append(p.from, text)
 		return nil
@@ -90,19 +90,11 @@ func setupPlan(flags *flag.FlagSet) func(*call, []string) error {
 	flags.StringVar(&p.name, "name", "", "`NAME` of the value on the page that is the Stats (default: the only one)")
 	flags.DurationVar(&p.interval, "interval", 10*time.Second, "`TIME` between the two readings")
 	flags.BoolVar(&p.json, "json", false, "print one JSON object")
-	flags.BoolVar(&p.paper, "published", false, "print the tables of docs/PLANNING.md")
 	return func(c *call, args []string) error {
 		if len(args) > 0 {
 			return usagef("unexpected argument %q", args[0])
 		}
 		flags.Visit(func(f *flag.Flag) { p.given[f.Name] = true })
-		if p.paper {
-			if len(p.given) > 1 {
-				return usagef("-published goes alone")
-			}
-			_, err := io.WriteString(c.stdout, publishedTables())
-			return err
-		}
 		return p.run(c)
 	}
 }
@@ -123,10 +115,10 @@ func (p *planFlags) run(c *call) error {
 		}
 		p.workload = p.overlaid(seen.workload)
 		if !p.given["slabs"] {
-			p.options.SlabCount = seen.after.Slabs
+			p.count = seen.after.Slabs
 		}
 	}
-	plan, err := p.plan()
+	chosen, err := p.plan()
 	switch {
 	case err != nil && seen != nil:
 		return fmt.Errorf("for what %s says: %w", seen.source, err)
@@ -134,21 +126,21 @@ func (p *planFlags) run(c *call) error {
 		return usagef("%v", err)
 	}
 	var text string
-	object := planObject(plan)
+	object := planObject(chosen)
 	if seen != nil {
-		seen.judge(plan, p.fixed())
+		seen.judge(chosen, p.fixed())
 		text = seen.text() + "\n"
 		object.Observed = seen.object()
 	}
 	if p.json {
 		err = printJSON(c.stdout, object)
 	} else {
-		_, err = io.WriteString(c.stdout, text+planText(plan))
+		_, err = io.WriteString(c.stdout, text+planText(chosen))
 	}
 	if err != nil {
 		return err
 	}
-	return plan.Err()
+	return chosen.Err()
 }
 
 // check says which flags are missing or exclude each other.
@@ -179,15 +171,15 @@ func (p *planFlags) check() error {
 // fixed reports whether there is nothing to choose.
 func (p *planFlags) fixed() bool { return p.given["slabs"] || p.given["slab-size"] }
 
-func (p *planFlags) plan() (slab.Capacity, error) {
+func (p *planFlags) plan() (plan.Capacity, error) {
 	if p.fixed() {
-		return slab.Evaluate(p.workload, p.options)
+		return plan.Evaluate(p.workload, p.size, p.count)
 	}
-	return slab.Plan(p.workload)
+	return plan.Choose(p.workload)
 }
 
 // overlaid is w with what flags say about it.
-func (p *planFlags) overlaid(w slab.Workload) slab.Workload {
+func (p *planFlags) overlaid(w plan.Workload) plan.Workload {
 	if p.given["rate"] {
 		w.Rate = p.workload.Rate
 	}
@@ -236,7 +228,7 @@ type workloadJSON struct {
 	MemoryBudget int           `json:"memory_budget_bytes"` // 0: none
 }
 
-func planObject(p slab.Capacity) planJSON {
+func planObject(p plan.Capacity) planJSON {
 	return planJSON{
 		Workload:   workloadJSON(p.Workload),
 		SlabSize:   p.SlabSize,
@@ -247,7 +239,7 @@ func planObject(p slab.Capacity) planJSON {
 		Demand:     p.Demand,
 		Throughput: p.Throughput,
 		Recovery:   p.Recovery,
-		Met:        p.Limit == slab.LimitNone,
+		Met:        p.Limit == plan.LimitNone,
 		Limit:      p.Limit.String(),
 		Needed:     p.Needed,
 	}

@@ -6,16 +6,16 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/config"
-	"github.com/rollway/rollway/slab"
+	"github.com/rollway/rollway/internal/plan"
 )
 
-// judge draws conclusions from what was seen. plan is for the workload that was
+// judge draws conclusions from what was seen. c is for the workload that was
 // seen, as changed by flags; fixed says that its slabs were given.
-func (o *observation) judge(plan slab.Capacity, fixed bool) {
+func (o *observation) judge(c plan.Capacity, fixed bool) {
 	s := o.after
 	advise := func(format string, args ...any) { o.advice = append(o.advice, fmt.Sprintf(format, args...)) }
 
-	if full := o.dropped("BufferFull") + o.dropped("Timeout"); full > 0 {
+	if full := o.dropped("Full"); full > 0 {
 		advise("%s found no room and were dropped since the start.", lines(int(full)))
 	}
 	switch {
@@ -30,17 +30,17 @@ func (o *observation) judge(plan slab.Capacity, fixed bool) {
 		advise("%s of the destination failed, and %s were given up: slabs bridge a stall, not an outage.", plural(int(s.Errors), "write"), lines(int(gone)))
 	}
 	if n := o.dropped("TooLarge"); n > 0 {
-		advise("%s were longer than OversizeLimit.", lines(int(n)))
+		advise("%s were longer than MaxLine.", lines(int(n)))
 	}
-	if plan.Workload.LineSizeP99 >= 8*plan.Workload.LineSize {
-		advise("The longest line has %d times the mean size. If it is an exception, give the usual maximum as -line-p99.", plan.Workload.LineSizeP99/plan.Workload.LineSize)
+	if c.Workload.LineSizeP99 >= 8*c.Workload.LineSize {
+		advise("The longest line has %d times the mean size. If it is an exception, give the usual maximum as -line-p99.", c.Workload.LineSizeP99/c.Workload.LineSize)
 	}
-	if plan.Limit == slab.LimitNone && !fixed && plan.SlabCount != s.Slabs {
+	if c.Limit == plan.LimitNone && !fixed && c.SlabCount != s.Slabs {
 		advise("The Writer has %s, planned are %d of %v. -slab-size SIZE says what those it has are good for.",
-			plural(s.Slabs, "slab"), plan.SlabCount, config.Size(plan.SlabSize))
+			plural(s.Slabs, "slab"), c.SlabCount, config.Size(c.SlabSize))
 	}
-	if plan.Limit != slab.LimitThroughput && plan.Headroom() < 2 {
-		advise("The destination can take %.2g times what comes: it needs long to recover from a stall.", plan.Headroom())
+	if c.Limit != plan.LimitThroughput && c.Headroom() < 2 {
+		advise("The destination can take %.2g times what comes: it needs long to recover from a stall.", c.Headroom())
 	}
 	advise("The rate is a mean over %v. If the busiest second has more, give that as -rate.", o.elapsed.Round(time.Millisecond))
 }

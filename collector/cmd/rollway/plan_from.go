@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rollway/rollway/internal/plan"
 	"github.com/rollway/rollway/slab"
 )
 
@@ -28,7 +29,7 @@ type observation struct {
 	before   slab.Stats
 	after    slab.Stats
 	drops    []reasonCount // since the start of the process
-	workload slab.Workload
+	workload plan.Workload
 	advice   []string
 }
 
@@ -68,7 +69,7 @@ func (p *planFlags) observe(ctx context.Context) (*observation, error) {
 	if saved {
 		elapsed = p.interval
 	}
-	w, err := slab.Observed(before.stats, after.stats, elapsed)
+	w, err := plan.Observed(before.stats, after.stats, elapsed)
 	switch {
 	case err != nil && !saved && !isURL(first):
 		return nil, fmt.Errorf("%s: %w; if it is a saved page, give two: -from BEFORE -from AFTER -interval TIME-BETWEEN", last, err)

@@ -87,7 +87,7 @@ func (f writeFunc) Write(p []byte) (int, error) { return f(p) }
 // page is what an expvar page has for a Writer that has accepted n lines.
 func page(n int) string {
 	return fmt.Sprintf(`{"Accepted":%d,"Pending":0,"BytesAccepted":%d,"LineMax":100,"Writes":%d,"WriteTime":%d,"WriteMax":2000000,`+
-		`"Errors":0,"Slabs":8,"SlabsFree":8,"SlabsPeak":2,"Waiting":0,"Dropped":{"BufferFull":0},"LastError":{"Op":"write"}}`, n, 100*n, n, n*1_000_000)
+		`"Errors":0,"Slabs":8,"SlabsFree":8,"SlabsPeak":2,"Waiting":0,"Dropped":{"Full":0},"LastError":{"Op":"write"}}`, n, 100*n, n, n*1_000_000)
 }
 
 func TestPlanFromPages(t *testing.T) {
@@ -111,7 +111,7 @@ func TestPlanFromPages(t *testing.T) {
 		"no JSON":                  {[2]string{"<html>", ""}, "", exitFailed, "", "this is not a page of variables in JSON: invalid character"},
 		"an empty page":            {[2]string{"", ""}, "", exitFailed, "", "this is not a page of variables in JSON: unexpected end"},
 		"a list":                   {[2]string{"[1]", ""}, "", exitFailed, "", "this is not a page of variables in JSON"},
-		"nothing came":             {[2]string{page(100), page(100)}, "", exitFailed, "", "slab: observe: no line came in 10s"},
+		"nothing came":             {[2]string{page(100), page(100)}, "", exitFailed, "", "no line came in 10s"},
 		"a restart":                {[2]string{page(200), page(100)}, "", exitFailed, "", "the counters went back, from 200 lines to 100"},
 		"a workload out of range":  {[2]string{page(100), strings.Replace(page(200), `"WriteMax":2000000`, `"WriteMax":999999999999999`, 1)}, "", exitFailed, "", "Spike is 277h46m39.999999999s, allowed is 0 to 24h"},
 		"flags replace":            {[2]string{page(100), page(200)}, "-rate 50000 -line 200 -line-p99 800 -write-latency 3ms -spike 7ms -memory 2MiB", exitOK, "rate             50,000 lines/s, 10.0 MB/s\n  line             200 B in the mean, 800 B at the 99th percentile\n  a write takes    3ms\n  spike to absorb  7ms\n  memory budget    2MiB\n", ""},
@@ -119,8 +119,8 @@ func TestPlanFromPages(t *testing.T) {
 		"enough slabs":             {[2]string{page(100), page(200)}, "", exitOK, "No more than 2 of 8 slabs have been taken at once", ""},
 		"producers wait":           {[2]string{page(100), strings.Replace(page(200), `"Waiting":0`, `"Waiting":3`, 1)}, "", exitOK, "3 producers are waiting for a slab at this moment", ""},
 		"all slabs taken":          {[2]string{page(100), strings.Replace(page(200), `"SlabsPeak":2`, `"SlabsPeak":8`, 1)}, "", exitOK, "All 8 slabs have been taken at once", ""},
-		"lines were dropped":       {[2]string{page(100), strings.Replace(page(200), `"BufferFull":0`, `"BufferFull":1200,"TooLarge":1`, 1)}, "", exitOK, "dropped          1,201 lines: BufferFull 1,200, TooLarge 1 since the start", ""},
-		"and said so":              {[2]string{page(100), strings.Replace(page(200), `"BufferFull":0`, `"BufferFull":1200`, 1)}, "", exitOK, "1,200 lines found no room and were dropped", ""},
+		"lines were dropped":       {[2]string{page(100), strings.Replace(page(200), `"Full":0`, `"Full":1200,"TooLarge":1`, 1)}, "", exitOK, "dropped          1,201 lines: Full 1,200, TooLarge 1 since the start", ""},
+		"and said so":              {[2]string{page(100), strings.Replace(page(200), `"Full":0`, `"Full":1200`, 1)}, "", exitOK, "1,200 lines found no room and were dropped", ""},
 		"writes failed":            {[2]string{page(100), strings.Replace(page(200), `"Errors":0`, `"Errors":5`, 1)}, "", exitOK, "5 writes of the destination failed, and 0 lines were given up", ""},
 		"a longest line far off":   {[2]string{page(100), strings.Replace(page(200), `"LineMax":100`, `"LineMax":5000`, 1)}, "", exitOK, "The longest line has 50 times the mean size", ""},
 		"a destination at its end": {[2]string{page(100), page(200)}, "-rate 400000 -slab-size 64KiB -slabs 8", exitOK, "The destination can take 1.6 times what comes", ""},

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/config"
-	"github.com/rollway/rollway/slab"
+	"github.com/rollway/rollway/internal/plan"
 )
 
 // A sheet is a text of titled rows.
@@ -25,7 +25,7 @@ func (s *sheet) row(name, format string, args ...any) {
 }
 
 // planText shows p for people, with the options to paste.
-func planText(p slab.Capacity) string {
+func planText(p plan.Capacity) string {
 	var s sheet
 	s.title("workload")
 	w := p.Workload
@@ -46,10 +46,10 @@ func planText(p slab.Capacity) string {
 }
 
 // capacity is the rows for what the slabs of p do.
-func (s *sheet) capacity(p slab.Capacity) {
+func (s *sheet) capacity(p plan.Capacity) {
 	s.row("geometry", "%d × %v = %v", p.SlabCount, config.Size(p.SlabSize), config.Size(p.Memory))
 	switch {
-	case p.Limit == slab.LimitThroughput:
+	case p.Limit == plan.LimitThroughput:
 		s.row("guaranteed", "nothing: the destination cannot keep up")
 	case p.SlabCount == 2:
 		s.row("guaranteed", "nothing: of two slabs one is being written and one filled")

@@ -16,8 +16,10 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/rollway/rollway/file"
 	"github.com/rollway/rollway/internal/needs"
-	"github.com/rollway/rollway/shard"
+	"github.com/rollway/rollway/line"
+	"github.com/rollway/rollway/slab"
 )
 
 // promtool runs Prometheus' own checker.
@@ -43,18 +45,27 @@ func alertsFile(t *testing.T) string {
 // Prometheus takes the rules, and what a Writer answers to a scrape.
 func TestPromtoolChecks(t *testing.T) {
 	promtool(t, "", "check", "rules", alertsFile(t))
-	_, text := metricsOfShard(t)
+	_, text := metricsOfLog(t)
 	promtool(t, text, "check", "metrics")
 }
 
+// logStats is what a scrape asks for.
+type logStats struct {
+	slab.Stats
+	file file.Stats
+}
+
 // busy is what a Writer without trouble says after that many minutes.
-func busy(minute int) shard.Stats {
+func busy(minute int) *logStats {
 	n := uint64(minute)
-	return shard.Stats{
-		Accepted: 60_000 * n, Written: 60_000 * n, Bytes: 18e9 * n,
-		Flushes: 2400 * n, FlushMean: 10 * time.Millisecond, FlushMax: 200 * time.Millisecond,
-		Memory: 134_680_576, Terms: 100, TermsFree: 50,
-		File: shard.FileStats{Path: "/var/log/payment/payment.log"},
+	return &logStats{
+		slab.Stats{
+			Ledger: line.Ledger{Accepted: 60_000 * n, Written: 60_000 * n},
+			Bytes:  18e9 * n,
+			Writes: 2400 * n, WriteTime: time.Duration(2400*n) * 10 * time.Millisecond, WriteMax: 200 * time.Millisecond,
+			Memory: 134_217_728, Slabs: 100, SlabsFree: 50,
+		},
+		file.Stats{Path: "/var/log/payment/payment.log"},
 	}
 }
 
@@ -62,27 +73,27 @@ func busy(minute int) shard.Stats {
 // docs/DEPLOYMENT.md gives, with the text that tells so, and not before it: by
 // Prometheus' own engine, from the text that a Writer answers each minute.
 func TestAlertsFire(t *testing.T) {
-	const drops, mean, max, memory = "ShardDrops", "ShardFlushMeanHigh", "ShardFlushMaxHigh", "ShardMemoryHigh"
-	const dropsMany, meanVery, maxVery, memoryVery = "ShardDropsMany", "ShardFlushMeanVeryHigh", "ShardFlushMaxVeryHigh", "ShardMemoryVeryHigh"
-	dropped := func(share float64) func(*shard.Stats, int) {
-		return func(s *shard.Stats, _ int) {
-			s.Dropped.BufferFull = uint64(share * float64(s.Accepted))
-			s.Written -= s.Dropped.BufferFull
+	const drops, mean, max, memory = "LogDrops", "LogWriteMeanHigh", "LogWriteMaxHigh", "LogMemoryHigh"
+	const dropsMany, meanVery, maxVery, memoryVery = "LogDropsMany", "LogWriteMeanVeryHigh", "LogWriteMaxVeryHigh", "LogMemoryVeryHigh"
+	dropped := func(share float64) func(*logStats, int) {
+		return func(s *logStats, _ int) {
+			s.Dropped.Full = uint64(share * float64(s.Accepted))
+			s.Written -= s.Dropped.Full
 		}
 	}
-	meanOf := func(d time.Duration) func(*shard.Stats, int) {
-		return func(s *shard.Stats, _ int) { s.FlushMean = d }
+	meanOf := func(d time.Duration) func(*logStats, int) {
+		return func(s *logStats, _ int) { s.WriteTime = time.Duration(s.Writes) * d }
 	}
-	longest := func(d time.Duration) func(*shard.Stats, int) {
-		return func(s *shard.Stats, minute int) {
+	longest := func(d time.Duration) func(*logStats, int) {
+		return func(s *logStats, minute int) {
 			if minute >= 10 {
-				s.FlushMax = d
+				s.WriteMax = d
 			}
 		}
 	}
-	free := func(n int) func(*shard.Stats, int) { return func(s *shard.Stats, _ int) { s.TermsFree = n } }
-	stalled := func(d time.Duration) func(*shard.Stats, int) {
-		return func(s *shard.Stats, minute int) {
+	free := func(n int) func(*logStats, int) { return func(s *logStats, _ int) { s.SlabsFree = n } }
+	stalled := func(d time.Duration) func(*logStats, int) {
+		return func(s *logStats, minute int) {
 			if minute == testedMinute {
 				s.Stalled = d
 			}
@@ -90,15 +101,15 @@ func TestAlertsFire(t *testing.T) {
 	}
 	var tests []map[string]any
 	for name, c := range map[string]struct {
-		change func(s *shard.Stats, minute int)
+		change func(s *logStats, minute int)
 		fire   map[string]string // alert: what its summary says
 	}{
-		"busy":           {func(*shard.Stats, int) {}, nil},
-		"idle":           {func(s *shard.Stats, _ int) { *s = busy(0) }, nil},
+		"busy":           {func(*logStats, int) {}, nil},
+		"idle":           {func(s *logStats, _ int) { *s = *busy(0) }, nil},
 		"drops 0.45 %":   {dropped(0.0045), nil},
-		"drops 0.55 %":   {dropped(0.0055), map[string]string{drops: "0.55% of the records are dropped"}},
-		"drops 0.95 %":   {dropped(0.0095), map[string]string{drops: "0.95% of the records are dropped"}},
-		"drops 1.05 %":   {dropped(0.0105), map[string]string{drops: "1.05% of the records are dropped", dropsMany: "1.05% of the records are dropped"}},
+		"drops 0.55 %":   {dropped(0.0055), map[string]string{drops: "0.55% of the lines are dropped"}},
+		"drops 0.95 %":   {dropped(0.0095), map[string]string{drops: "0.95% of the lines are dropped"}},
+		"drops 1.05 %":   {dropped(0.0105), map[string]string{drops: "1.05% of the lines are dropped", dropsMany: "1.05% of the lines are dropped"}},
 		"mean 45 ms":     {meanOf(45 * time.Millisecond), nil},
 		"mean 55 ms":     {meanOf(55 * time.Millisecond), map[string]string{mean: "a write takes 55ms in the mean"}},
 		"mean 95 ms":     {meanOf(95 * time.Millisecond), map[string]string{mean: "a write takes 95ms in the mean"}},
@@ -107,16 +118,16 @@ func TestAlertsFire(t *testing.T) {
 		"max 550 ms":     {longest(550 * time.Millisecond), map[string]string{max: "a write took 550ms"}},
 		"max 950 ms":     {longest(950 * time.Millisecond), map[string]string{max: "a write took 950ms"}},
 		"max 1050 ms":    {longest(1050 * time.Millisecond), map[string]string{max: "a write took 1.05s", maxVery: "a write took 1.05s"}},
-		"max long ago":   {func(s *shard.Stats, _ int) { s.FlushMax = 2 * time.Second }, nil},
+		"max long ago":   {func(s *logStats, _ int) { s.WriteMax = 2 * time.Second }, nil},
 		"stalled":        {stalled(550 * time.Millisecond), map[string]string{max: "a write took 550ms"}},
 		"stalled long":   {stalled(1050 * time.Millisecond), map[string]string{max: "a write took 1.05s", maxVery: "a write took 1.05s"}},
 		"memory 79 %":    {free(21), nil},
-		"memory 81 %":    {free(19), map[string]string{memory: "81% of the buffers are in use"}},
-		"memory 94 %":    {free(6), map[string]string{memory: "94% of the buffers are in use"}},
-		"memory 96 %":    {free(4), map[string]string{memory: "96% of the buffers are in use", memoryVery: "96% of the buffers are in use"}},
-		"a disk is full": {func(s *shard.Stats, _ int) { s.LastError = errors.New("no space left on device") }, map[string]string{"ShardFailing": "writes fail; a full disk, or a broken one"}},
-		"copytruncate": {func(s *shard.Stats, minute int) { s.File.Truncations = uint64(minute / 20) },
-			map[string]string{"ShardFileTruncated": "somebody cuts the file, as copytruncate does; lines may be lost"}},
+		"memory 81 %":    {free(19), map[string]string{memory: "81% of the slabs are in use"}},
+		"memory 94 %":    {free(6), map[string]string{memory: "94% of the slabs are in use"}},
+		"memory 96 %":    {free(4), map[string]string{memory: "96% of the slabs are in use", memoryVery: "96% of the slabs are in use"}},
+		"a disk is full": {func(s *logStats, _ int) { s.Failing = true }, map[string]string{"LogFailing": "writes fail or hang; a full disk, or a broken one"}},
+		"copytruncate": {func(s *logStats, minute int) { s.file.Truncations = uint64(minute / 20) },
+			map[string]string{"LogFileTruncated": "somebody cuts the file, as copytruncate does; lines may be lost"}},
 	} {
 		tests = append(tests, ruleTest(t, name, c.change, c.fire))
 	}
@@ -136,12 +147,12 @@ const testedMinute = 30
 
 // ruleTest is a test of promtool: a scrape each minute of a busy Writer with a
 // change. Of all alerts those fire that are named.
-func ruleTest(t *testing.T, name string, change func(*shard.Stats, int), fire map[string]string) map[string]any {
+func ruleTest(t *testing.T, name string, change func(*logStats, int), fire map[string]string) map[string]any {
 	t.Helper()
 	values := map[string][]string{}
 	for minute := range testedMinute + 1 {
 		s := busy(minute)
-		change(&s, minute)
+		change(s, minute)
 		for sample, value := range scrape(t, s) {
 			values[sample] = append(values[sample], value)
 		}
@@ -167,10 +178,11 @@ func ruleTest(t *testing.T, name string, change func(*shard.Stats, int), fire ma
 }
 
 // scrape returns the samples of s as Prometheus keeps them: with the address.
-func scrape(t *testing.T, s shard.Stats) map[string]string {
+func scrape(t *testing.T, s *logStats) map[string]string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := s.WritePrometheus(&b, "log", "payment", "instance", "a:9400"); err != nil {
+	labels := []string{"log", "payment", "instance", "a:9400"}
+	if err := errors.Join(s.WriteMetrics(&b, labels...), s.file.WriteMetrics(&b, labels...)); err != nil {
 		t.Fatal(err)
 	}
 	samples := map[string]string{}

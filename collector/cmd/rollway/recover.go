@@ -13,6 +13,7 @@ import (
 	"github.com/rollway/rollway/file"
 	"github.com/rollway/rollway/internal/backoff"
 	"github.com/rollway/rollway/internal/slabfile"
+	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/remote"
 )
 
@@ -24,8 +25,9 @@ var recoverCommand = &command{
 FILE is the Persist file of a slab.Writer. What its process had accepted and not
 yet written when it ended, by SIGKILL, the OOM killer, a panic or os.Exit, is
 still in it. The process does this itself when it starts again; recover is for
-when it will not. A FILE whose owner lives is refused, and so is one that is
-damaged or something else.
+when it will not. A FILE whose owner lives is refused, and so is one that has
+lost its header or its end, which the process itself can take, or is something
+else.
 
 DEST is a file, "-" for standard output, or a URL as remote.Open takes it:
 http://127.0.0.1:4318/api/logs, tcp://host:port and others. Lines that the file
@@ -35,7 +37,7 @@ twice. When all has been delivered FILE is emptied; until then it is kept, and a
 second run goes on where this one ended.
 
 The exit status is 1 if a line was not delivered or FILE held damage, which is
-described.
+described. A copy of a damaged FILE is kept as FILE.bad.
 
 Examples:
   rollway recover /dev/shm/payment.slabs -to /var/log/payment.log
@@ -109,7 +111,15 @@ func (r *recovery) from(f *slabfile.File) error {
 	if err != nil {
 		return err
 	}
-	err = r.deliver(f, dst)
+	if !sound {
+		var kept string
+		if kept, err = f.Copy(); err == nil {
+			r.say("%s: it is damaged, and a copy of it is kept as %s", r.path, kept)
+		}
+	}
+	if err == nil {
+		err = r.deliver(f, dst)
+	}
 	return errors.Join(err, dst.close())
 }
 
@@ -165,6 +175,8 @@ func (r *recovery) deliver(f *slabfile.File, dst *recoverTo) error {
 		sum.Bytes += result.Bytes
 		sum.HeldLines += result.HeldLines
 		sum.Held += result.Held
+		sum.CutLines += result.CutLines
+		sum.Cut += result.Cut
 		problems = append(problems, result.Problems...)
 		if err == nil {
 			break
@@ -184,12 +196,12 @@ func (r *recovery) deliver(f *slabfile.File, dst *recoverTo) error {
 		}
 	}
 	r.report(sum, problems)
-	if len(problems) > 0 {
-		r.say("rollway recover: what could be read is delivered; %s is not emptied because of the damage", r.path)
-		return errSaid
-	}
-	if err := f.Rebuild(slabfile.Geometry{}); err != nil {
+	if err := f.Empty(); err != nil {
 		return fmt.Errorf("all is delivered, but %w", err)
+	}
+	if len(problems) > 0 {
+		r.say("rollway recover: what could be read is delivered, and %s is emptied", r.path)
+		return errSaid
 	}
 	return nil
 }
@@ -197,6 +209,9 @@ func (r *recovery) deliver(f *slabfile.File, dst *recoverTo) error {
 func (r *recovery) report(sum slabfile.Result, problems []error) {
 	for _, p := range problems {
 		r.say("%s: %v", r.path, p)
+	}
+	if sum.Cut > 0 {
+		r.say("%s: %s, %s left out because of the damage", r.path, lines(int(sum.CutLines)), byteCount(int64(sum.Cut)))
 	}
 	if sum.Lines == 0 && sum.HeldLines == 0 {
 		return
@@ -231,7 +246,7 @@ func (r *recovery) open() (*recoverTo, error) {
 	if same, err := sameFile(r.path, r.to); err != nil || same {
 		return nil, errors.Join(err, usagef("FILE and DEST are the same file"))
 	}
-	w, err := file.Open(r.to, file.Options{OnNotice: func(text string) { r.say("%s", text) }})
+	w, err := file.Open(r.to, file.Options{OnError: func(err error) { r.say("%v", err) }})
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +260,7 @@ var errRefused = errors.New("lines refused by DEST")
 // confirm returns nil when w's peer has every line that was written.
 func confirm(w *remote.Writer) error {
 	err := w.Sync()
-	if err != nil && !errors.Is(err, remote.ErrLost) {
+	if err != nil && !errors.Is(err, line.ErrLost) {
 		return err
 	}
 	if n := w.Stats().Dropped.Total(); n > 0 {

@@ -38,14 +38,13 @@ func shop() {
 func runShop(args []string) error {
 	f, err := slabfile.Open(args[0], slabfile.Options{
 		Geometry: slabfile.Geometry{SlabSize: 80, SlabCount: 2},
-		Memory:   slabfile.Mapped,
 	})
 	if err != nil {
 		return err
 	}
 	if args[1] == "damage" {
 		mem, committed := f.Slab(0)
-		for i := range *committed {
+		for i := range uint32(*committed) {
 			mem[i] = 'x'
 		}
 		return f.Close()
@@ -55,9 +54,9 @@ func runShop(args []string) error {
 	}
 	fill := func(i int, lines []string) string {
 		mem, committed := f.Slab(i)
-		f.Begin(i, f.NextSeq())
+		f.Begin(i, f.LastSeq()+1)
 		text := strings.Join(lines, "")
-		*committed = uint64(copy(mem, text))
+		*committed = slabfile.Committed(copy(mem, text), len(lines))
 		return text
 	}
 	last := len(shopLines)
@@ -160,13 +159,12 @@ func fillSlabs(t *testing.T, path string, all *bytes.Buffer) {
 	const count, size = 200, 16 << 10
 	f, err := slabfile.Open(path, slabfile.Options{
 		Geometry: slabfile.Geometry{SlabSize: size, SlabCount: count, LineLimit: 3 * size},
-		Memory:   slabfile.Mapped,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range count {
-		seq := f.NextSeq()
+		seq := f.LastSeq() + 1
 		if i%50 == 7 {
 			line := fmt.Appendf(nil, "%d.%d %s\n", seq, i, strings.Repeat("long ", 5000))
 			if err := f.BeginLine(i, seq, line); err != nil {
@@ -177,11 +175,11 @@ func fillSlabs(t *testing.T, path string, all *bytes.Buffer) {
 		}
 		mem, committed := f.Slab(i)
 		f.Begin(i, seq)
-		begin := all.Len()
-		for n := 0; all.Len()-begin < size-100; n++ {
+		begin, n := all.Len(), 0
+		for ; all.Len()-begin < size-100; n++ {
 			fmt.Fprintf(all, "%d.%d %s\n", seq, n, strings.Repeat("x", n%70))
 		}
-		*committed = uint64(copy(mem, all.Bytes()[begin:]))
+		*committed = slabfile.Committed(copy(mem, all.Bytes()[begin:]), n)
 	}
 	if err := f.Close(); err != nil {
 		t.Fatal(err)

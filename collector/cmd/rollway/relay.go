@@ -249,7 +249,7 @@ func (f *relayFlags) serveMetrics(r *relay.Relay) (net.Listener, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		_ = r.WriteMetrics(w) // who asked may be gone
+		_ = r.Stats().WriteMetrics(w) // who asked may be gone
 	})
 	server := &http.Server{Handler: mux, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10}
 	go func() { _ = server.Serve(l) }() // until l is closed

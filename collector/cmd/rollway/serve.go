@@ -189,7 +189,7 @@ func reloadOn(ctx context.Context, asked <-chan os.Signal, col *collector.Collec
 // ownLog is the logger for what the program has to say of itself: for people on
 // a terminal, JSON elsewhere.
 func ownLog(stderr *os.File, level slog.Level) (*rollway.Logger, error) {
-	out := rollway.Output{Writer: stderr, Level: level, Encoder: rollway.JSON{}}
+	out := rollway.Output{Writer: stderr, Level: level, Encoder: rollway.JSON{}, KeepOpen: true}
 	if term.IsTerminal(int(stderr.Fd())) {
 		console := rollway.Console{}
 		if !colorWanted() {

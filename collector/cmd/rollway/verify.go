@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -10,35 +9,29 @@ import (
 	"strings"
 
 	"github.com/rollway/rollway/collector/journal"
-	"github.com/rollway/rollway/internal/framed"
 )
 
 var verifyCommand = &command{
 	name:    "verify",
-	summary: "check log files and framed segments for damage",
+	summary: "check log files for damage",
 	args:    "FILE…",
 	help: `
 Reads each FILE to its end and says what it is and whether it is sound.
 
-Of text, packed by gzip or zstd or not, it counts lines and bytes. Bytes 0 are
-damage: they are what a lost block, or a file that was cut under its writer,
-looks like. With -json so is every line that is not a JSON object in UTF-8.
-Blank lines and spaces before line ends are padding, and no damage.
+It counts the lines and bytes of text, which gzip or zstd may have compressed.
+NUL bytes are damage: a lost block looks like that, and a file that was
+truncated under its writer. With -json so is every line that is not a JSON
+object in UTF-8. Blank lines and spaces before line ends are padding, and no
+damage.
 
-Of a framed segment it checks every record against its checksum. What is lost
-is counted, to the record wherever something sound follows. What an earlier use
-of the same file has left behind the end is not looked at.
-
-A last line without its end, and a last batch that is not complete, are no
-damage: a writer is at work, or was killed. With -closed they are. FILE may also
-be the folder of a collector's journal.
+A last line without its end is no damage: a writer is at work, or was killed.
+With -closed it is. FILE may also be the folder of a collector's journal.
 
 The exit status is 1 if there is damage or a FILE cannot be read.
 
 Examples:
   rollway verify /var/log/payment.log
   rollway verify -json -closed /var/log/payment.log.*.gz
-  rollway verify /var/log/payment/*.seg
 `,
 	setup: setupVerify,
 }
@@ -134,59 +127,19 @@ func (v *verifyFlags) check(name string) (report, error) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() && isJournal(name) {
 		return v.checkJournal(name)
 	}
-	l, err := openLog(name)
+	text, err := openLog(name)
 	if err != nil {
 		return report{}, err
 	}
-	defer l.close()
-	if l.kind == kindFramed {
-		return v.checkFramed(l)
-	}
+	defer text.Close()
 	t := textCheck{json: v.json, maxLine: v.maxLine}
-	err = t.scan(l.text.text)
+	err = t.scan(text.text)
 	r := t.report(v.closed)
-	if err != nil && l.text.unpacker == nil {
+	if err != nil && text.unpacker == nil {
 		return report{}, fmt.Errorf("%s: %w", name, err)
 	}
 	r.add(err != nil, true, "cannot be unpacked any further: %v", err)
 	return r, nil
-}
-
-func (v *verifyFlags) checkFramed(l *logFile) (report, error) {
-	var r report
-	seg, err := framed.NewReader(l.file, l.size, framed.Options{CheckOnly: true})
-	for err == nil {
-		_, err = seg.Next()
-	}
-	switch {
-	case errors.Is(err, io.EOF):
-	case errors.Is(err, framed.ErrNotSegment): // it only began like one
-		r.what = "framed segment"
-		r.add(true, true, "no header and no batch can be read")
-		return r, nil
-	default:
-		return r, fmt.Errorf("%s: %w", l.name, err)
-	}
-	s := seg.Summary()
-	r.what = fmt.Sprintf("framed segment%s, %s, %s in %s", begun(s.Header),
-		plural(int(s.Records), "record"), byteCount(s.RecordBytes), pluralOf(s.Batches, "batch", "batches"))
-	for _, f := range seg.Findings() {
-		r.add(true, f.Kind != framed.TornTail || v.closed, "%v", f)
-	}
-	if more := s.Findings - len(r.notes); more > 0 {
-		r.add(true, s.Damage > 0, "and %d more such places", more)
-	}
-	r.add(s.Lost > 0, false, "lost in all: %s", plural(int(s.Lost), "record"))
-	r.add(!s.Complete, v.closed, "it was not ended: its writer is at work, or was killed")
-	return r, nil
-}
-
-// begun says when a segment was begun, if its header does.
-func begun(h framed.Header) string {
-	if h.Created.IsZero() {
-		return ""
-	}
-	return " begun " + h.Created.UTC().Format("2006-01-02T15:04:05Z")
 }
 
 func (v *verifyFlags) checkJournal(dir string) (report, error) {

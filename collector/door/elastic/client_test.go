@@ -17,6 +17,8 @@ import (
 
 	"github.com/rollway/rollway/collector/door/doortest"
 	"github.com/rollway/rollway/collector/door/elastic"
+	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/remote"
 )
 
@@ -101,6 +103,7 @@ func TestOpenSearchGo(t *testing.T) {
 }
 
 func TestPython(t *testing.T) {
+	needs.Nightly(t, needs.Engines, "its clients come from a registry")
 	doortest.Client(t, "elasticsearch-py", mask, func(url string) {
 		doortest.Python(t, `
 from elasticsearch import Elasticsearch, helpers
@@ -122,6 +125,7 @@ es.indices.refresh(index="logs-shop-default")
 }
 
 func TestPino(t *testing.T) {
+	needs.Nightly(t, needs.Engines, "its clients come from a registry")
 	doortest.Client(t, "pino-elasticsearch", mask, func(url string) {
 		doortest.Node(t, `
 const pino = require('pino')
@@ -158,7 +162,7 @@ func TestOwnWriter(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if s := w.Stats(); s.Dropped != (remote.Drops{}) {
+		if s := w.Stats(); s.Dropped != (line.Drops{}) {
 			t.Errorf("%+v", s)
 		}
 	})

@@ -22,6 +22,7 @@ import (
 	"github.com/rollway/rollway/collector/door/forward"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receive"
+	"github.com/rollway/rollway/internal/needs"
 )
 
 // server is a collector that takes the forward protocol behind a proxy that
@@ -170,6 +171,7 @@ func TestGoClient(t *testing.T) {
 }
 
 func TestPythonClient(t *testing.T) {
+	needs.Nightly(t, needs.Engines, "its clients come from a registry")
 	s := startServer(t)
 	doortest.Python(t, `
 import logging
@@ -189,6 +191,7 @@ h.close()
 }
 
 func TestNodeClient(t *testing.T) {
+	needs.Nightly(t, needs.Engines, "its clients come from a registry")
 	for _, mode := range []string{"Message", "Forward", "PackedForward", "CompressedPackedForward"} {
 		t.Run(mode, func(t *testing.T) {
 			s := startServer(t)
@@ -251,6 +254,7 @@ func TestFluentBit(t *testing.T) {
 // TestNodeHandshake has a client show that it knows the shared key, and a user's
 // password where one is asked for; others are told why they are not let in.
 func TestNodeHandshake(t *testing.T) {
+	needs.Nightly(t, needs.Engines, "its clients come from a registry")
 	dir := t.TempDir()
 	key, users := filepath.Join(dir, "key"), filepath.Join(dir, "users")
 	for file, text := range map[string]string{key: "correct horse\n", users: "ann:pass word\nbob:b:c\n"} {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/door/doortest"
+	"github.com/rollway/rollway/internal/needs"
 	"github.com/rollway/rollway/remote"
 )
 
@@ -15,6 +16,7 @@ import (
 var mask = doortest.Mask{"pid", "hostname", "stack"}
 
 func TestPino(t *testing.T) {
+	needs.Nightly(t, needs.Engines, "its clients come from a registry")
 	doortest.Client(t, "pino-loki", mask, func(url string) {
 		doortest.Node(t, `
 const pino = require('pino');
@@ -33,6 +35,7 @@ transport.on('ready', () => {
 }
 
 func TestWinston(t *testing.T) {
+	needs.Nightly(t, needs.Engines, "its clients come from a registry")
 	doortest.Client(t, "winston-loki", mask, func(url string) {
 		doortest.Node(t, `
 const winston = require('winston');
@@ -47,6 +50,7 @@ setTimeout(() => transport.flush().then(() => process.exit(0)), 100);
 }
 
 func TestPython(t *testing.T) {
+	needs.Nightly(t, needs.Engines, "its clients come from a registry")
 	doortest.Client(t, "python-logging-loki", mask, func(url string) {
 		doortest.Python(t, `
 import logging, logging_loki

@@ -22,6 +22,7 @@ import (
 
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/door/doortest"
+	"github.com/rollway/rollway/internal/needs"
 )
 
 // mask hides what differs from run to run and from machine to machine.
@@ -101,6 +102,7 @@ func TestSDKForGoGolden(t *testing.T) {
 }
 
 func TestSDKForPython(t *testing.T) {
+	needs.Nightly(t, needs.Engines, "its clients come from a registry")
 	doortest.Client(t, "opentelemetry-python", mask, func(url string) {
 		doortest.Python(t, `
 from opentelemetry.sdk._logs import LoggerProvider
@@ -121,6 +123,7 @@ provider.shutdown()
 }
 
 func TestSDKForJavaScript(t *testing.T) {
+	needs.Nightly(t, needs.Engines, "its clients come from a registry")
 	doortest.Client(t, "opentelemetry-js", mask, func(url string) {
 		doortest.Node(t, `
 const { LoggerProvider, SimpleLogRecordProcessor } = require('@opentelemetry/sdk-logs');
@@ -144,6 +147,7 @@ main();
 }
 
 func TestPinoTransport(t *testing.T) {
+	needs.Nightly(t, needs.Engines, "its clients come from a registry")
 	doortest.Client(t, "pino-opentelemetry-transport", mask, func(url string) {
 		doortest.Node(t, `
 const pino = require('pino');

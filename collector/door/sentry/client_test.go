@@ -11,6 +11,7 @@ import (
 	"github.com/getsentry/sentry-go/attribute"
 
 	"github.com/rollway/rollway/collector/door/doortest"
+	"github.com/rollway/rollway/internal/needs"
 )
 
 // mask is for what tells of the machine and the SDK's insides.
@@ -23,6 +24,7 @@ func TestReplay(t *testing.T) { doortest.Replay(t, mask) }
 func dsn(url string) string { return strings.Replace(url, "http://", "http://public@", 1) + "/42" }
 
 func TestPython(t *testing.T) {
+	needs.Nightly(t, needs.Engines, "its clients come from a registry")
 	doortest.Client(t, "sentry-sdk", mask, func(url string) {
 		doortest.Python(t, `
 import logging
@@ -47,6 +49,7 @@ sentry_sdk.flush(60)
 
 // With a brotli module beside it, as other packages bring one, the SDK packs by that.
 func TestPythonBrotli(t *testing.T) {
+	needs.Nightly(t, needs.Engines, "its clients come from a registry")
 	doortest.Client(t, "sentry-sdk-brotli", mask, func(url string) {
 		doortest.Python(t, `
 import sentry_sdk
@@ -58,6 +61,7 @@ sentry_sdk.flush(60)
 }
 
 func TestNode(t *testing.T) {
+	needs.Nightly(t, needs.Engines, "its clients come from a registry")
 	doortest.Client(t, "sentry-node", mask, func(url string) {
 		doortest.Node(t, `
 const Sentry = require('@sentry/node')

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rollway/rollway/collector/door/doortest"
+	"github.com/rollway/rollway/internal/needs"
 )
 
 var mask doortest.Mask
@@ -13,6 +14,7 @@ var mask doortest.Mask
 func TestReplay(t *testing.T) { doortest.Replay(t, mask) }
 
 func TestSplunkHandler(t *testing.T) {
+	needs.Nightly(t, needs.Engines, "its clients come from a registry")
 	doortest.Client(t, "splunk-handler", mask, func(url string) {
 		host, port, err := net.SplitHostPort(strings.TrimPrefix(url, "http://"))
 		if err != nil {
@@ -33,6 +35,7 @@ log.warning("second %s", "line", extra={"_time": 1779972000.25})
 }
 
 func TestSplunkLogging(t *testing.T) {
+	needs.Nightly(t, needs.Engines, "its clients come from a registry")
 	doortest.Client(t, "splunk-logging", mask, func(url string) {
 		doortest.Node(t, `
 const { Logger } = require('splunk-logging')
@@ -50,6 +53,7 @@ log.send({ message: 'third' }, (err, res, body) => {
 }
 
 func TestWinston(t *testing.T) {
+	needs.Nightly(t, needs.Engines, "its clients come from a registry")
 	doortest.Client(t, "winston-splunk-httplogger", mask, func(url string) {
 		doortest.Node(t, `
 const winston = require('winston')

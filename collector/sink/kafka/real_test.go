@@ -62,6 +62,7 @@ func startKafka(t *testing.T) *kafkatest.Broker {
 // each line is in the topic at least once, in order in each partition, and no
 // append waited for any of it.
 func TestRealKafka(t *testing.T) {
+	needs.Nightly(t, needs.Engines, "Apache Kafka")
 	k := startKafka(t)
 	j := openJournal(t)
 	o := kafka.Options{Brokers: []string{k.Addr}}
@@ -133,6 +134,7 @@ func awaitSome(t *testing.T, r *sink.Runner) {
 
 // The real Kafka lets in who knows the password, by each mechanism.
 func TestRealKafkaSASL(t *testing.T) {
+	needs.Nightly(t, needs.Engines, "Apache Kafka")
 	k := startKafka(t)
 	j := openJournal(t)
 	log := &locked.Buffer{}

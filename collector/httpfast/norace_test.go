@@ -1,5 +1,0 @@
-//go:build !race
-
-package httpfast
-
-const raceEnabled = false

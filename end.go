@@ -1,0 +1,216 @@
+package rollway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/line"
+)
+
+// lastWords is how long an output may take, when the time is up, to say what is
+// left and why: that is worth more than that the time was up.
+const lastWords = 100 * time.Millisecond
+
+// encodedLine is one record in every format of a core that has to write it.
+type encodedLine struct {
+	level slog.Level
+	buf   []byte
+	ends  []int // as scratch.ends
+}
+
+// in returns the line in f, empty if no output of f takes it.
+func (e *encodedLine) in(f *format) []byte {
+	start := 0
+	if f.index > 0 {
+		start = e.ends[f.index-1]
+	}
+	return e.buf[start:e.ends[f.index]]
+}
+
+// keepLine encodes r as a line of its own memory.
+func (c *core) keepLine(states, ctx []state, r *record, attrs []slog.Attr) encodedLine {
+	s := scratchPool.Get().(*scratch)
+	defer s.free()
+	c.encode(s, states, ctx, r, attrs)
+	return encodedLine{r.level, slices.Clone(s.buf), slices.Clone(s.ends)}
+}
+
+// each runs do for every output at the same time, once for each Writer, after
+// lines, so that a stuck one holds up no other. An output that has not answered
+// within lastWords after the end of ctx is left behind with an error.
+func (c *core) each(ctx context.Context, verb string, lines []encodedLine, do func(*output) error) (errs []outputError) {
+	results := make(chan outputError, 2*len(c.outputs))
+	wrote := make(map[*output]*atomic.Bool, len(c.outputs)) // of outputs that have not answered
+	for _, o := range c.outputs {
+		if o.again {
+			continue
+		}
+		done := new(atomic.Bool)
+		wrote[o] = done
+		go func() {
+			r := outputError{o, errEnded}
+			defer func() { results <- r }()
+			err := o.writeLines(ctx, c, lines)
+			done.Store(true)
+			r.err = errors.Join(err, do(o))
+		}()
+	}
+	fail := func(o *output, err error) {
+		delete(wrote, o)
+		if err != nil {
+			errs = append(errs, outputError{o, fmt.Errorf("%s %s: %w", verb, o.name, err)})
+		}
+	}
+	end, late := ctx.Done(), (<-chan time.Time)(nil)
+	for len(wrote) > 0 {
+		select {
+		case r := <-results:
+			if wrote[r.o] != nil {
+				fail(r.o, r.err)
+			}
+		case <-end:
+			end, late = nil, time.After(lastWords)
+			for o, done := range wrote {
+				if o.buffer != nil && !done.Load() { // it waits for room, and can say what is pending
+					go func() {
+						if err := o.flush(ctx); err != nil {
+							results <- outputError{o, err}
+						}
+					}()
+				}
+			}
+		case <-late:
+			for _, o := range c.outputs {
+				if wrote[o] != nil {
+					fail(o, o.leftBehind(ctx.Err()))
+				}
+			}
+		}
+	}
+	return errs
+}
+
+// writeLines writes the lines that the users of o's writer take, and says of
+// which it knows that they are lost.
+func (o *output) writeLines(ctx context.Context, c *core, lines []encodedLine) error {
+	var errs []error
+	for i := range lines {
+		for _, user := range o.users {
+			if p := lines[i].in(user.format); len(p) > 0 && user.admits(lines[i].level) {
+				if err := user.writeLast(ctx, c, lines[i].level, p); err != nil {
+					errs = append(errs, fmt.Errorf("%w: a line at %s: %w", line.ErrLost, jsonline.AppendLevel(nil, lines[i].level), err))
+				}
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// leftBehind says what is not known of an output whose writer has not returned
+// when the time was up.
+func (o *output) leftBehind(err error) error {
+	if o.buffer == nil && o.stats().Pending > 0 {
+		return fmt.Errorf("%w: Write has not returned: %w", line.ErrPending, err)
+	}
+	return fmt.Errorf("the writer has not returned: %w", err)
+}
+
+func join(errs []outputError) error {
+	all := make([]error, len(errs))
+	for i := range errs {
+		all[i] = errs[i].err
+	}
+	return errors.Join(all...)
+}
+
+// flush waits until the destination has passed on what it was given: for a
+// direct one, until the calls under way have returned.
+func (o *output) flush(ctx context.Context) (err error) {
+	defer recoverTo(&err, "flush", o.w)
+	if f, ok := o.w.(interface{ Flush(context.Context) error }); ok {
+		return f.Flush(ctx)
+	}
+	if o.buffer != nil {
+		return nil
+	}
+	return o.locked(ctx, func() error {
+		if f, ok := o.w.(interface{ Flush() error }); ok { // a bufio.Writer and its kind
+			return f.Flush()
+		}
+		return nil
+	})
+}
+
+// isClosable reports whether w has a Shutdown or a Close. The standard streams
+// are not the Logger's to close.
+func isClosable(w io.Writer) bool {
+	switch w {
+	case os.Stdin, os.Stdout, os.Stderr:
+		return false
+	}
+	switch w.(type) {
+	case io.Closer, interface{ Shutdown(context.Context) error }:
+		return true
+	}
+	return false
+}
+
+// close ends the destination: by Shutdown, if it has one that takes the
+// deadline, else by a flush and Close.
+func (o *output) close(ctx context.Context) (err error) {
+	defer recoverTo(&err, "close", o.w)
+	if s, ok := o.w.(interface{ Shutdown(context.Context) error }); ok {
+		return s.Shutdown(ctx)
+	}
+	return errors.Join(o.flush(ctx), o.locked(ctx, o.w.(io.Closer).Close))
+}
+
+// syncStable asks a destination that has a Sync to make its data stable. That
+// a terminal or a pipe cannot is no error.
+func (o *output) syncStable(ctx context.Context) (err error) {
+	defer recoverTo(&err, "sync", o.w)
+	if s, ok := o.w.(interface{ Sync() error }); ok {
+		if o.buffer != nil {
+			err = s.Sync()
+		} else {
+			err = o.locked(ctx, s.Sync)
+		}
+	}
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
+		err = nil
+	}
+	return err
+}
+
+// locked calls f under the lock, for which it waits until ctx ends.
+func (o *output) locked(ctx context.Context, f func() error) error {
+	if !o.lock.lockPatiently(otherTurn, untilDeadline(ctx)) {
+		return errStuck
+	}
+	defer o.lock.unlockTurn(otherTurn)
+	return f()
+}
+
+func recoverTo(err *error, verb string, w io.Writer) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("%s of %T panicked: %v", verb, w, r)
+	}
+}
+
+// untilDeadline returns how long ctx allows to wait: an hour where it says
+// nothing.
+func untilDeadline(ctx context.Context) time.Duration {
+	if t, ok := ctx.Deadline(); ok {
+		return max(time.Until(t), time.Millisecond)
+	}
+	return time.Hour
+}

@@ -1,0 +1,274 @@
+package rollway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// synced is arrivals with a Sync that notes how many lines it found.
+type synced struct {
+	arrivals
+	found []int
+}
+
+func (s *synced) Sync() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.found = append(s.found, len(s.lines))
+	return nil
+}
+
+// endings are the ways to end a process, or a use of a Logger, each with the
+// message of its own line.
+var endings = map[string]struct {
+	do   func(*Logger)
+	line string
+}{
+	"Fatal": {func(l *Logger) { l.Fatal(context.Background(), "last") }, "last"},
+	"Panic": {func(l *Logger) {
+		defer func() { _ = recover() }()
+		l.Panic(context.Background(), "last")
+	}, "last"},
+	"FlushOnPanic": {func(l *Logger) {
+		defer func() { _ = recover() }()
+		defer l.FlushOnPanic()
+		panic("last")
+	}, "panic: last"},
+	"LogSync": {func(l *Logger) { l.LogSync(context.Background(), time.Time{}, 0, LevelFatal, "last") }, "last"},
+	"ExitOnSignal": {func(l *Logger) {
+		exited := make(chan int, 1)
+		l.core.exit = func(code int) { exited <- code }
+		stop := l.exitOn(func(c chan<- os.Signal) func() {
+			c <- syscall.SIGTERM
+			return func() {}
+		})
+		<-exited
+		stop()
+	}, "signal: terminated"},
+	"Close": {func(l *Logger) { _ = l.Close() }, ""},
+	"Shutdown": {func(l *Logger) {
+		ctx, cancel := context.WithTimeout(context.Background(), defaultCloseTimeout)
+		defer cancel()
+		_ = l.Shutdown(ctx)
+	}, ""},
+}
+
+// TestTheEndIsBounded: with every output but the last stuck, whatever ends the
+// process returns when CloseTimeout is over, its own line included; the last
+// output has every line, in order, and is synced, and what was not delivered is
+// told for each of the others.
+func TestTheEndIsBounded(t *testing.T) {
+	for name, end := range endings {
+		for how, stuck := range stuckWriters {
+			t.Run(name+"/"+how, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { testEndWithStuck(t, end.do, end.line, stuck) })
+			})
+		}
+	}
+}
+
+func testEndWithStuck(t *testing.T, end func(*Logger), own string, stuck func() (io.Writer, func())) {
+	w, mend := stuck()
+	_, plain := w.(*hung)
+	good := &synced{}
+	var mu sync.Mutex
+	var told []string
+	l := mustNew(t, Options{
+		Outputs: []Output{{Name: "stuck", Writer: w}, {Name: "good", Writer: good}},
+		Exit:    func(int) {},
+		OnError: func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, err.Error())
+		},
+	})
+	var wg sync.WaitGroup
+	wg.Go(func() { l.Info(t.Context(), "hangs") })
+	time.Sleep(time.Second)
+	if !plain { // the call that hangs in a plain writer is the exception
+		wg.Go(func() { l.Info(t.Context(), "another") })
+		time.Sleep(time.Second)
+	}
+	start := time.Now()
+	end(l)
+	if took := time.Since(start); took > defaultCloseTimeout+2*lastWords {
+		t.Errorf("it took %v", took)
+	}
+	time.Sleep(time.Second)
+	good.mu.Lock()
+	got := len(good.lines)
+	want := 2
+	if plain {
+		want = 0
+	}
+	if own != "" {
+		want++
+		if got == 0 || !strings.Contains(good.lines[got-1], own) {
+			t.Errorf("the last of %d lines is not %q", got, own)
+		} else if late := good.at[got-1].Sub(start); late != 0 {
+			t.Errorf("its own line came after %v", late)
+		}
+		if len(good.found) != 1 || good.found[0] != want {
+			t.Errorf("synced with %v lines, want one with %d", good.found, want)
+		}
+	}
+	good.mu.Unlock()
+	if got != want {
+		t.Errorf("%d lines, want %d", got, want)
+	}
+	mu.Lock()
+	if text := strings.Join(told, "\n"); own != "" && (!strings.Contains(text, " stuck: ") || strings.Contains(text, " good: ")) {
+		t.Errorf("told %q", text)
+	} else if pending := "7 lines pending"; own != "" && !plain && !strings.Contains(text, pending) {
+		t.Errorf("told %q, want %q", text, pending)
+	}
+	mu.Unlock()
+	for _, s := range l.Stats().Outputs {
+		if err := s.Err(); err != nil {
+			t.Error(err)
+		}
+	}
+	mend()
+	wg.Wait()
+	synctest.Wait()
+	for _, s := range l.Stats().Outputs {
+		if s.Err() != nil || s.Pending != 0 || s.Failing && s.Dropped.Total() == 0 {
+			t.Errorf("at the end: %+v", s)
+		}
+	}
+}
+
+// The values of the last line may hang as well: what was logged before gets out.
+func TestLastLineThatCannotBeEncoded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		good := &synced{}
+		exited := false
+		l := mustNew(t, Options{Outputs: []Output{{Writer: good}}, Exit: func(int) { exited = true }})
+		l.Info(t.Context(), "before")
+		release := make(chan struct{})
+		start := time.Now()
+		l.Fatal(t.Context(), "last", slog.Any("v", hangingValuer{release}))
+		if took := time.Since(start); !exited || took > defaultCloseTimeout || len(good.found) != 1 || good.found[0] != 1 {
+			t.Errorf("exited %v after %v, synced %v", exited, took, good.found)
+		}
+		close(release)
+	})
+}
+
+type hangingValuer struct{ release chan struct{} }
+
+func (v hangingValuer) LogValue() slog.Value {
+	<-v.release
+	return slog.Value{}
+}
+
+// TestOnErrorThatHangs: nobody waits for it except the end, which waits until
+// its deadline, and it costs one goroutine.
+func TestOnErrorThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var inside, most int
+		l := mustNew(t, Options{
+			Outputs: []Output{
+				{Name: "a", Writer: writerFunc(func([]byte) (int, error) { return 0, io.ErrClosedPipe })},
+				{Name: "b", Writer: writerFunc(func([]byte) (int, error) { return 0, io.ErrClosedPipe })},
+			},
+			OnError: func(error) {
+				inside++
+				most = max(most, inside)
+				<-release
+				inside--
+			},
+		})
+		start := time.Now()
+		for range 100 {
+			l.Info(t.Context(), "m")
+			synctest.Wait()
+		}
+		if took := time.Since(start); took != 0 {
+			t.Errorf("100 lines took %v", took)
+		}
+		time.Sleep(10 * tellPause)
+		l.Info(t.Context(), "m")
+		start = time.Now()
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(start); took < defaultCloseTimeout || took > defaultCloseTimeout+lastWords {
+			t.Errorf("Close took %v", took)
+		}
+		close(release)
+		synctest.Wait()
+		if most != 1 {
+			t.Errorf("%d calls of OnError at the same time", most)
+		}
+	})
+}
+
+// Shutdown heeds its own context while another call is at it.
+func TestShutdownWhileAnotherIsAtIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &tank{room: make(chan struct{}), bound: -1}
+		l := mustNew(t, Options{Outputs: []Output{{Writer: w}}})
+		go l.Shutdown(t.Context())
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start := time.Now()
+		if err := l.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+		close(w.room)
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A Writer is the Logger's to close; one that is kept open, and the standard
+// streams, are not.
+func TestOwnership(t *testing.T) {
+	for _, c := range []struct {
+		w    io.Writer
+		keep bool
+		want bool
+	}{
+		{&flusher{}, false, true},
+		{&flusher{}, true, false},
+		{os.Stderr, false, false},
+		{os.Stdout, false, false},
+		{io.Discard, false, false},
+		{&tank{}, false, false},
+	} {
+		if got := newOutput(Output{Writer: c.w, KeepOpen: c.keep}, false).closes; got != c.want {
+			t.Errorf("%T, KeepOpen %v: closed %v", c.w, c.keep, got)
+		}
+	}
+}
+
+func TestOutputNames(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := mustNew(t, Options{Outputs: []Output{{Writer: f}, {Writer: &flusher{}}, {Writer: &flusher{}}, {Name: "mine", Writer: &flusher{}}, {Writer: f}}})
+	defer l.Close()
+	var got []string
+	for _, s := range l.Stats().Outputs {
+		got = append(got, s.Name)
+	}
+	if want := fmt.Sprintf("[%s *rollway.flusher *rollway.flusher #2 mine %s #2]", f.Name(), f.Name()); fmt.Sprint(got) != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}

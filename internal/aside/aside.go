@@ -1,0 +1,91 @@
+// Package aside runs what nobody is to wait for: above all the functions of a
+// user that are told of errors.
+package aside
+
+import (
+	"os"
+	"sync"
+	"time"
+
+	"github.com/rollway/rollway/internal/jsonline"
+)
+
+// most is how many functions wait for one that does not return.
+const most = 64
+
+// A Queue runs functions one after another, in a goroutine that lives while there
+// are some. One that panics or calls runtime.Goexit does not keep the next ones
+// from running. The zero value is ready; all methods are safe for concurrent use.
+type Queue struct {
+	mu      sync.Mutex
+	waiting []func()      // guarded by mu
+	ended   chan struct{} // guarded by mu; closed when the goroutine ends; nil while there is none
+}
+
+// Do queues f, and reports false if too many wait already.
+func (q *Queue) Do(f func()) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) >= most {
+		return false
+	}
+	q.waiting = append(q.waiting, f)
+	if q.ended == nil {
+		q.ended = make(chan struct{})
+		go q.run()
+	}
+	return true
+}
+
+// Idle returns a channel that is closed once nothing is left to run.
+func (q *Queue) Idle() <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.ended != nil {
+		return q.ended
+	}
+	idle := make(chan struct{})
+	close(idle)
+	return idle
+}
+
+func (q *Queue) run() {
+	exited := true
+	defer func() {
+		if exited { // by runtime.Goexit in a function
+			go q.run()
+		}
+	}()
+	for f := q.next(); f != nil; f = q.next() {
+		guard(f)
+	}
+	exited = false
+}
+
+// next returns the function whose turn it is. If there is none the goroutine is
+// to end.
+func (q *Queue) next() (f func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 {
+		close(q.ended)
+		q.ended = nil
+		return nil
+	}
+	f, q.waiting = q.waiting[0], q.waiting[1:]
+	return f
+}
+
+func guard(f func()) {
+	defer func() { _ = recover() }()
+	f()
+}
+
+// ToStderr writes err to standard error, as a JSON line at level ERROR.
+func ToStderr(err error) {
+	b := append(make([]byte, 0, 256), `{"time":"`...)
+	b = jsonline.AppendTime(b, time.Now())
+	b = append(b, `","level":"ERROR","msg":`...)
+	b = jsonline.AppendString(b, err.Error())
+	_, _ = os.Stderr.Write(append(b, "}\n"...)) // there is nobody left to tell
+}

@@ -1,5 +1,0 @@
-//go:build race
-
-package combine
-
-const raceEnabled = true

@@ -1,5 +1,0 @@
-//go:build unix && !linux && !race && !aix && !solaris
-
-package direct
-
-func largePages([]byte) {}

@@ -1,0 +1,34 @@
+//go:build unix && !solaris && !illumos && !aix
+
+package disk
+
+import (
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// A child that is being started shares every descriptor until its program runs.
+// A lock that is given back meanwhile is free.
+func TestLockIsFreeWhileAChildStarts(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lock")
+	l, err := Real{}.Lock(name, 0o640)
+	if err != nil {
+		t.Fatal(err)
+	}
+	childs, err := syscall.Dup(int(l.(interface{ Fd() uintptr }).Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(childs)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Real{}.Lock(name, 0o640)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
+}

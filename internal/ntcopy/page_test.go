@@ -1,0 +1,28 @@
+//go:build linux
+
+package ntcopy
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/rollway/rollway/internal/walled"
+)
+
+// TestLinesStaysInside: nothing is read in front of the lines or behind them, nor
+// written in front of the target or behind it.
+func TestLinesStaysInside(t *testing.T) {
+	from, to := walled.Page(t), walled.Page(t)
+	for i := range from {
+		from[i] = "line\n"[i%5]
+	}
+	for n := 1; n <= 300; n++ {
+		for _, p := range [][]byte{from[:n], from[len(from)-n:]} {
+			for _, buf := range [][]byte{to[:n:n], to[len(to)-n:]} {
+				if got := Lines(buf, p); !bytes.Equal(buf, p) || got != bytes.Count(p, newline) {
+					t.Fatalf("%d bytes: %q and %d lines, want %q", n, buf, got, p)
+				}
+			}
+		}
+	}
+}

@@ -1,5 +1,0 @@
-//go:build unix && !linux
-
-package segment
-
-var corrupt []error

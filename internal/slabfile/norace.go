@@ -1,5 +1,0 @@
-//go:build !race
-
-package slabfile
-
-const raceEnabled = false

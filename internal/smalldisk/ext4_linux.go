@@ -1,0 +1,86 @@
+package smalldisk
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"github.com/rollway/rollway/internal/needs"
+)
+
+// Ext4 runs the test in a child with an ext4 of 64 MiB, in a mount namespace of its
+// own. It returns the folder in the child and "" in the parent, which has nothing to
+// do then. The test is skipped, or fails with REQUIRE=all, where the user is not
+// root or mkfs.ext4 and mount are missing.
+func Ext4(t testing.TB) (dir string) {
+	t.Helper()
+	if base := Dir(); base != "" {
+		// Private, or the mount would be seen outside of the namespace.
+		if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+			fmt.Println("cannot mount:", err)
+			os.Exit(1)
+		}
+		image, disk := filepath.Join(base, "image"), filepath.Join(base, "disk")
+		if err := errors.Join(os.WriteFile(image, nil, 0o600), os.Truncate(image, 64<<20), os.Mkdir(disk, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command("mkfs.ext4", "-q", "-F", image).CombinedOutput(); err != nil {
+			t.Fatalf("mkfs.ext4: %v %s", err, out)
+		}
+		mountExt4(disk)
+		t.Cleanup(func() { syscall.Unmount(disk, syscall.MNT_DETACH) })
+		return disk
+	}
+	if os.Getuid() != 0 {
+		needs.Missing(t, "root, to mount a file system")
+	}
+	needs.Program(t, "mkfs.ext4")
+	needs.Program(t, "mount")
+	out, err := Child(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS})
+	switch {
+	case errors.Is(err, syscall.EPERM) || strings.Contains(out, "cannot mount"):
+		needs.Missing(t, fmt.Sprintf("to mount a file system: %v %s", err, out))
+	case err != nil:
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return ""
+}
+
+func mountExt4(disk string) {
+	image := filepath.Join(filepath.Dir(disk), "image")
+	if out, err := exec.Command("mount", "-o", "loop", image, disk).CombinedOutput(); err != nil {
+		fmt.Printf("cannot mount: %v %s\n", err, out)
+		os.Exit(1)
+	}
+}
+
+// CutPower makes the file system that Ext4 returned forget what is not on the disk,
+// and fail from then on.
+func CutPower(t testing.TB, disk string) {
+	t.Helper()
+	f, err := os.Open(disk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const shutdown, noLogFlush = 0x8004587D, 2 // EXT4_IOC_SHUTDOWN, EXT4_GOING_FLAGS_NOLOGFLUSH
+	flags := uint32(noLogFlush)
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), shutdown, uintptr(unsafe.Pointer(&flags))); errno != 0 {
+		t.Fatalf("shut the file system down: %v", errno)
+	}
+}
+
+// RestorePower mounts it again.
+func RestorePower(t testing.TB, disk string) {
+	t.Helper()
+	if err := syscall.Unmount(disk, syscall.MNT_DETACH); err != nil {
+		t.Fatal(err)
+	}
+	mountExt4(disk)
+}

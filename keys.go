@@ -1,0 +1,342 @@
+package rollway
+
+import (
+	"log/slog"
+	"slices"
+)
+
+// No key stands twice in a line. Of several attributes of one key at one level
+// of groups the last one wins: those of the call before those of the context,
+// and these before the Logger's. A group joins the groups of its name before it,
+// up to a value that has that name. Nearly no line
+// has such keys, so the encoders only watch for them, by a bit for each key;
+// where one may repeat, appendUnique writes the line.
+
+const stackKey = "stack" // of the attribute that Options.Stack adds
+
+// keySet has a bit for each key. Two keys may have the same one.
+type keySet uint64
+
+func keyBit(key string) keySet {
+	n := len(key)
+	if n == 0 {
+		return 1
+	}
+	return 1 << ((uint(key[0]) + uint(key[n-1])*27 + uint(n)*25) & 63)
+}
+
+func hasKey(attrs []slog.Attr, key string) bool {
+	for i := range attrs {
+		if attrs[i].Key == key {
+			return true
+		}
+	}
+	return false
+}
+
+func keysOf(attrs []slog.Attr) (set keySet) {
+	for i := range attrs {
+		set |= keyBit(attrs[i].Key)
+	}
+	return set
+}
+
+// scan returns a bit for each fixed key that attrs fill, and whether a key may
+// stand twice in the JSON line for r.
+func (f *format) scan(st, ctx *state, r *record, attrs []slog.Attr) (filled uint, repeats bool) {
+	grouped, beside := st.inGroup(), ctx
+	seen, hit, slots := st.inner, keySet(0), keySet(0)
+	if grouped {
+		beside = nil
+	} else if ctx != nil {
+		seen |= ctx.outer
+	}
+	for i := range attrs {
+		key := attrs[i].Key
+		if key == "" {
+			hit = 1
+			continue
+		}
+		bit := keyBit(key)
+		hit |= seen & bit
+		slots |= slotBits & bit
+		seen |= bit
+	}
+	if slots != 0 && !grouped {
+		filled, repeats = f.slotsIn(attrs)
+	}
+	switch {
+	case r.unique:
+		return filled, false
+	case repeats || st.clash || len(r.outer) > 0 || ctx != nil && ctx.outer&st.outer != 0 && ctx.sharesKey(st):
+		return filled, true
+	case hit != 0 || f.nameLengths != 0:
+		return filled, f.repeated(attrs, st, beside, !grouped)
+	}
+	return filled, false
+}
+
+// slotsIn returns a bit for each fixed key that attrs fill, and whether it
+// cannot tell yet.
+func (f *format) slotsIn(attrs []slog.Attr) (set uint, unclear bool) {
+	for i := range attrs {
+		if slot := slotOf(&attrs[i]); slot != noSlot {
+			set |= 1 << slot
+		} else if slotNamed(attrs[i].Key) != noSlot {
+			unclear = unclear || attrs[i].Value.Kind() == slog.KindLogValuer
+		}
+	}
+	return set & f.slots, unclear
+}
+
+// slotBits are those of the fixed keys that attributes may fill.
+var slotBits = keyBit("service") | keyBit("trace_id") | keyBit("span_id") | keyBit("error")
+
+// repeated reports whether a key may stand twice among the members of a group,
+// or among the attributes of a call and what the Logger and the context have
+// beside them. At the top that goes for the fields, too.
+func (f *format) repeated(group []slog.Attr, st, ctx *state, top bool) (repeats bool) {
+	seen, inline := keySet(0), false
+	if st != nil {
+		seen = st.inner
+	}
+	if ctx != nil {
+		seen |= ctx.outer
+	}
+	for i := range group {
+		a := &group[i]
+		bit := keyBit(a.Key)
+		switch {
+		case isInline(a):
+			inline = true
+			if seen, repeats = f.watch(a, seen, repeats, top); repeats {
+				return true
+			}
+			continue
+		case seen&bit != 0 && (inline || hasKey(group[:i], a.Key) || st != nil && st.hasKey(a.Key) || ctx != nil && ctx.hasKey(a.Key)):
+			return true
+		case top && f.isField(a.Key) && !f.fills(a):
+			return true
+		}
+		seen |= bit
+	}
+	return false
+}
+
+// isInline reports whether a is, or may be, a group without a name.
+func isInline(a *slog.Attr) bool {
+	return a.Key == "" && (a.Value.Kind() == slog.KindGroup || a.Value.Kind() == slog.KindLogValuer)
+}
+
+// watch adds the keys of an inline group to seen. What it cannot tell for sure
+// repeats; at the top so does what belongs to a field.
+func (f *format) watch(inline *slog.Attr, seen keySet, repeats, top bool) (keySet, bool) {
+	if inline.Value.Kind() == slog.KindLogValuer {
+		return seen, true
+	}
+	group := inline.Value.Group()
+	for i := range group {
+		a := &group[i]
+		if isInline(a) {
+			seen, repeats = f.watch(a, seen, repeats, top)
+			continue
+		}
+		bit := keyBit(a.Key)
+		repeats = repeats || seen&bit != 0 || top && (f.fills(a) || f.isField(a.Key))
+		seen |= bit
+	}
+	return seen, repeats
+}
+
+// fills reports whether a, outside of groups, takes the place of a fixed key.
+func (f *format) fills(a *slog.Attr) bool {
+	slot := slotOf(a)
+	return slot != noSlot && f.slots&(1<<slot) != 0
+}
+
+// appendUnique appends the line for r with each key once.
+func (f *format) appendUnique(dst []byte, s *scratch, st, ctx *state, r *record, attrs []slog.Attr) []byte {
+	bare, bareCtx, list := f.gather(s, st, ctx, r, attrs)
+	once := *r
+	once.unique, once.outer = true, nil
+	return f.append(dst, s, bare, bareCtx, &once, list)
+}
+
+// gather returns all attributes of a line as those of a call, each key once, and
+// what else there is to know of the Logger and the context. They belong to s.
+func (f *format) gather(s *scratch, st, ctx *state, r *record, call []slog.Attr) (bare, bareCtx *state, list []slog.Attr) {
+	nodes := maxNodes
+	s.list, s.groups = s.list[:0], s.groups[:0]
+	if ctx != nil {
+		s.bare[1] = state{slots: ctx.slots, set: ctx.set, slotBelow: ctx.slotBelow, errorKeys: ctx.errorKeys}
+		bareCtx = &s.bare[1]
+		s.list = append(s.list, ctx.outermost()...)
+	}
+	s.list = f.settle(s.list, "", r.outer, 0, &nodes)
+	nctx := len(s.list)
+	s.list = append(s.list, st.outermost()...)
+	own := len(s.list) - nctx
+	for i := len(st.levels) - 1; i > 0; i-- {
+		start := len(s.groups)
+		s.groups = append(append(s.groups, st.levels[i].attrs...), call...)
+		// Groups that were made before stay where they are, also if the list has moved.
+		inner := s.groups[start:len(s.groups):len(s.groups)]
+		if call = nil; len(inner) > 0 {
+			s.groups = append(s.groups, slog.Attr{Key: st.levels[i].group, Value: slog.GroupValue(inner...)})
+			call = s.groups[len(s.groups)-1:]
+		}
+	}
+	s.list = f.settle(s.list, st.prefix, call, 0, &nodes)
+	s.list = unique(s.list, nctx, own)
+	s.bare[0] = state{slots: st.slots, set: st.set, head: st.head, slotBelow: st.slotBelow, errorKeys: st.errorKeys}
+	return &s.bare[0], bareCtx, s.list
+}
+
+// unique returns list with each key once, in place: the last one, but of the
+// first ctx attributes and the own ones behind them the first.
+func unique(list []slog.Attr, ctx, own int) []slog.Attr {
+	seen, again := keySet(0), false
+	for i := range list {
+		bit := keyBit(list[i].Key)
+		again = again || seen&bit != 0 && hasKey(list[:i], list[i].Key) || list[i].Key == ""
+		seen |= bit
+	}
+	if !again {
+		return list
+	}
+	place := func(rank int) int { // of what has that rank
+		switch {
+		case rank < own:
+			return ctx + rank
+		case rank < own+ctx:
+			return rank - own
+		}
+		return rank
+	}
+	var at map[string]int // of what is kept, where there is much
+	if len(list) > 64 {
+		at = make(map[string]int, len(list))
+	}
+	winner := func(rank int) int {
+		key := list[place(rank)].Key
+		if at != nil {
+			if i, ok := at[key]; ok {
+				return i
+			}
+			at[key] = place(rank)
+			return -1
+		}
+		for higher := rank + 1; higher < len(list); higher++ {
+			if i := place(higher); list[i].Key == key && !list[i].Equal(slog.Attr{}) {
+				return i
+			}
+		}
+		return -1
+	}
+	var values []string // keys that were those of a value, which ends what a group joins
+	for rank := len(list) - 1; rank >= 0; rank-- {
+		i := winner(rank)
+		if i < 0 {
+			continue
+		}
+		loser := &list[place(rank)]
+		first, second := loser.Value, list[i].Value
+		switch {
+		case second.Kind() != slog.KindGroup || slices.Contains(values, loser.Key):
+		case first.Kind() != slog.KindGroup:
+			values = append(values, loser.Key)
+		default:
+			list[i].Value = slog.GroupValue(slices.Concat(first.Group(), second.Group())...)
+		}
+		*loser = slog.Attr{}
+	}
+	return slices.DeleteFunc(list, func(a slog.Attr) bool { return a.Key == "" && isNothing(a.Value) })
+}
+
+// isNothing reports whether an attribute without a key and with that value is
+// the empty one, which is left out.
+func isNothing(v slog.Value) bool { return v.Kind() == slog.KindAny && v.Any() == nil }
+
+// within is the prefix of keys in groups of JSON, of which only that there is
+// one matters.
+const within = "."
+
+// settle appends attrs as they will be written: LogValuers resolved, groups
+// without a name or without members dissolved, keys as the line has them. In
+// text formats groups become a part of the keys, behind prefix.
+func (f *format) settle(dst []slog.Attr, prefix string, attrs []slog.Attr, depth int, nodes *int) []slog.Attr {
+	for i := range attrs {
+		a := attrs[i]
+		if *nodes--; *nodes < 0 {
+			return dst
+		}
+		if f.kind != kindCustom {
+			a.Value = resolved(a.Value)
+		}
+		fills := prefix == "" && f.fills(&a)
+		if a.Value.Kind() == slog.KindGroup && !fills {
+			members := a.Value.Group()
+			switch {
+			case isHollow(members, depth):
+				continue
+			case depth >= maxDepth:
+				a.Value = slog.StringValue(tooDeep)
+			case a.Key == "":
+				dst = f.settle(dst, prefix, members, depth+1, nodes)
+				continue
+			case f.isText():
+				dst = f.settle(dst, prefix+a.Key+".", members, depth+1, nodes)
+				continue
+			case f.kind == kindCustom && f.repeated(members, nil, nil, false):
+				a.Value = slog.GroupValue(unique(f.settle(nil, within, members, depth+1, nodes), 0, 0)...)
+			}
+		} else if a.Key == "" && isNothing(a.Value) {
+			continue
+		}
+		if a.Value.Kind() == slog.KindAny {
+			if err, ok := a.Value.Any().(error); ok && !fills && f.kind == kindLogfmt && f.errors == ErrorDetail {
+				eachField([]byte(a.Key), err, func(key []byte, text string) {
+					dst = append(dst, slog.String(f.printedKey(prefix, string(key)), text))
+				})
+				continue
+			}
+		}
+		if !fills {
+			a.Key = f.printedKey(prefix, a.Key)
+		}
+		dst = append(dst, a)
+	}
+	return dst
+}
+
+// isHollow reports whether nothing comes of a group with these members.
+func isHollow(members []slog.Attr, depth int) bool {
+	for i := range members {
+		v := resolved(members[i].Value)
+		if v.Kind() == slog.KindGroup && depth < maxDepth && isHollow(v.Group(), depth+1) || members[i].Key == "" && isNothing(v) {
+			continue
+		}
+		return false
+	}
+	return true
+}
+
+// printedKey returns a key as the line has it.
+func (f *format) printedKey(prefix, key string) string {
+	switch {
+	case f.isText():
+		prefix = f.attrsPrefix + prefix
+		if prefix == "" && f.isField(key) {
+			prefix = "attrs."
+		}
+		if prefix == "" && key != "" && isPlain(key) {
+			return key
+		}
+		return string(f.appendKey(nil, prefix, key))
+	case f.kind == kindJSON && prefix == "" && f.isField(key):
+		return f.besideField(key)
+	case f.kind == kindJSON:
+		return validUTF8(key)
+	}
+	return key
+}

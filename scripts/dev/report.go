@@ -1,0 +1,220 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rollway/rollway/internal/needs"
+)
+
+type testID struct{ Package, Test string }
+
+// top returns the test that id is a subtest of, or id.
+func (id testID) top() testID {
+	id.Test, _, _ = strings.Cut(id.Test, "/")
+	return id
+}
+
+func (id testID) String() string { return id.Package + "." + id.Test }
+
+// event is one line of go test -json.
+type event struct {
+	Action, Package, Test, Output string
+	Key, Value                    string // of an attribute
+	Elapsed                       float64
+}
+
+// timed is how long a test of a package took, its subtests included, in seconds.
+type timed struct {
+	testID
+	seconds float64
+}
+
+// slowest is how many tests are named with the time that they took.
+const slowest = 10
+
+// A report is what runs of go test came to. Several may be read at a time.
+type report struct {
+	begin time.Time
+
+	mu                      sync.Mutex // guards what follows
+	w                       io.Writer
+	output                  map[testID]*strings.Builder  // of tests and packages that still run
+	attrs                   map[testID]map[string]string // of tests that still run
+	passed, failed, skipped int
+	left                    int // to other runs
+	skips                   []string
+	took                    []timed
+	failures                strings.Builder     // of finish: by then much may have come between
+	ended                   map[testID]bool     // tests that are no subtests
+	norace                  map[testID]bool     // of ended: they are for a run without the race detector
+	nightly                 map[string][]string // what is left to a part of the nightly run
+	cpu                     time.Duration
+}
+
+func newReport(w io.Writer) *report {
+	return &report{begin: time.Now(), w: w,
+		output: map[testID]*strings.Builder{}, attrs: map[testID]map[string]string{},
+		ended: map[testID]bool{}, norace: map[testID]bool{}, nightly: map[string][]string{}}
+}
+
+// read reads the output of go test -json and returns how many tests and packages
+// failed in it.
+func (r *report) read(src io.Reader) (failed int, err error) {
+	for dec := json.NewDecoder(src); ; {
+		var e event
+		if err := dec.Decode(&e); errors.Is(err, io.EOF) {
+			return failed, nil
+		} else if err != nil {
+			return failed, err
+		}
+		if e.Action == "fail" {
+			failed++
+		}
+		r.event(e)
+	}
+}
+
+func (r *report) event(e event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	id := testID{e.Package, e.Test}
+	switch e.Action {
+	case "build-output":
+		fmt.Fprint(r.w, e.Output)
+	case "output":
+		if r.output[id] == nil {
+			r.output[id] = new(strings.Builder)
+		}
+		r.output[id].WriteString(e.Output)
+	case "attr":
+		if r.attrs[id] == nil {
+			r.attrs[id] = map[string]string{}
+		}
+		r.attrs[id][e.Key] = e.Value
+	case "pass", "fail", "skip":
+		r.end(id, e)
+		delete(r.output, id)
+		delete(r.attrs, id)
+	}
+}
+
+func (r *report) end(id testID, e event) {
+	var said string
+	if b := r.output[id]; b != nil {
+		said = b.String()
+	}
+	attrs := r.attrs[id]
+	if id.Test != "" && id == id.top() {
+		r.took = append(r.took, timed{id, e.Elapsed})
+		r.ended[id] = true
+	}
+	if attrs[needs.AttrNoRace] != "" {
+		r.norace[id.top()] = true
+	}
+	if part := cmp.Or(attrs[needs.AttrNightly], attrs[needs.AttrRounds]); part != "" {
+		r.nightly[part] = append(r.nightly[part], id.String())
+	}
+	switch {
+	case id.Test == "" && e.Action == "pass":
+		fmt.Fprintf(r.w, "ok    %-64s %7.2fs\n", id.Package, e.Elapsed)
+	case id.Test == "" && e.Action == "fail":
+		r.failed++ // also counts a package that did not build or that died
+		fmt.Fprintf(r.w, "FAIL  %-64s %7.2fs\n%s", id.Package, e.Elapsed, said)
+		fmt.Fprintf(&r.failures, "%s:\n%s", id.Package, lastOf(said, 4000))
+	case id.Test == "":
+		// A package without tests.
+	case e.Action == "pass":
+		r.passed++
+	case e.Action == "fail":
+		r.failed++
+		fmt.Fprint(r.w, said)
+		fmt.Fprintf(&r.failures, "%s:\n%s", id, lastOf(said, 4000))
+	case attrs[needs.AttrNoRace] != "" || attrs[needs.AttrNightly] != "":
+		r.left++
+	default:
+		r.skipped++
+		r.skips = append(r.skips, fmt.Sprintf("%s: %s", id, reason(said)))
+	}
+}
+
+// fail counts a failure that no test has.
+func (r *report) fail(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed++
+	said := fmt.Sprintf(format, args...)
+	fmt.Fprintf(r.w, "FAIL  %s\n", said)
+	fmt.Fprintf(&r.failures, "%s\n", said)
+}
+
+// spent adds the processor time of a process that has ended, and of those that it
+// waited for.
+func (r *report) spent(p *os.ProcessState) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cpu += p.UserTime() + p.SystemTime()
+}
+
+// lastOf returns the last lines of s, of n bytes at most.
+func lastOf(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	s = s[len(s)-n:]
+	return "[...]\n" + s[strings.IndexByte(s, '\n')+1:]
+}
+
+// reason returns what a skipped test said, without go test's own lines.
+func reason(said string) string {
+	var lines []string
+	for line := range strings.Lines(said) {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 0 {
+		return "no reason given"
+	}
+	return strings.Join(lines, " ")
+}
+
+// finish prints what took longest, what was left out and why, what failed again,
+// and the closing line.
+func (r *report) finish(requireAll bool) error {
+	slices.SortStableFunc(r.took, func(a, b timed) int { return cmp.Compare(b.seconds, a.seconds) })
+	fmt.Fprint(r.w, "\nslowest:\n")
+	for _, t := range r.took[:min(slowest, len(r.took))] {
+		fmt.Fprintf(r.w, "  %7.2fs %s\n", t.seconds, t.testID)
+	}
+	for _, part := range slices.Sorted(maps.Keys(r.nightly)) {
+		fmt.Fprintf(r.w, "\nleft to make nightly PARTS=%s, or there with more rounds:\n  %s\n", part, strings.Join(r.nightly[part], "\n  "))
+	}
+	if len(r.skips) > 0 {
+		fmt.Fprintf(r.w, "\nSKIPPED (run with REQUIRE=all to make these fail):\n  %s\n", strings.Join(r.skips, "\n  "))
+	}
+	if r.failures.Len() > 0 {
+		fmt.Fprintf(r.w, "\nFAILED, and said at the end:\n%s", r.failures.String())
+	}
+	fmt.Fprintf(r.w, "\n%v, %v of processor time, %d left to other runs\n", time.Since(r.begin).Round(time.Second), r.cpu.Round(time.Second), r.left)
+	fmt.Fprintf(r.w, "%d passed, %d failed, %d skipped\n", r.passed, r.failed, r.skipped)
+	switch {
+	case r.failed > 0:
+		return errors.New("tests failed")
+	case r.passed == 0:
+		return errors.New("no test ran")
+	case requireAll && r.skipped > 0:
+		return errors.New("tests were skipped, and REQUIRE=all allows none")
+	}
+	return nil
+}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package slab_test
-
-const raceEnabled = false

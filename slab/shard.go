@@ -1,0 +1,376 @@
+package slab
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"sync/atomic"
+
+	"github.com/rollway/rollway/internal/goid"
+	"github.com/rollway/rollway/line"
+)
+
+// shard is where some of the goroutines write if there are several shards. It
+// has no slab until somebody writes a line, and after its slab was queued.
+type shard struct {
+	cur atomic.Pointer[term] // stored by holders of Writer.mu; Writer.none if there is no slab
+
+	// A reserved cur stays sealed, and those that may use it get their places in
+	// it from holders of mu.
+	rank rank // of the lines that cur is for; guarded by mu
+	used int  // bytes of a reserved cur; guarded by mu
+
+	_ [128 - 8 - 8 - 8]byte // keeps shards off each other's cache lines
+}
+
+// writeSharded is Write and WriteLevel with several shards. placed is as
+// writeSlow has it.
+func (w *Writer) writeSharded(p []byte, c class) (n int, placed bool, err error) {
+	if len(p) == 0 {
+		return 0, true, nil
+	}
+	s := w.shard()
+	if w.fit(s, p) {
+		return len(p), true, nil
+	}
+	return w.writeShardedSlow(s, p, c)
+}
+
+// shard returns the shard of the calling goroutine.
+func (w *Writer) shard() *shard { return &w.shards[goid.Hash(uint32(len(w.shards)))] }
+
+// fit copies p to the slab of s, if there is room for all of it.
+func (w *Writer) fit(s *shard, p []byte) bool {
+	size := sizeOf(p)
+	t := s.cur.Load()
+	if !t.fits(size) {
+		return false
+	}
+	start, ok := t.reserve(size)
+	if ok {
+		w.putSharded(s, t, start, p)
+	}
+	return ok
+}
+
+// putSharded copies p to the place that it has in t, which was the current term
+// of s. Without a lock that may have changed before the place was taken.
+func (w *Writer) putSharded(s *shard, t *term, start int, p []byte) {
+	t.put(start, p)
+	if s.cur.Load() != t {
+		w.sendOff(t)
+	}
+}
+
+// sizeOf returns how many bytes p takes with the newline that may be missing.
+func sizeOf(p []byte) int {
+	if p[len(p)-1] != '\n' {
+		return len(p) + 1
+	}
+	return len(p)
+}
+
+// writeShardedSlow is writeSharded for lines that need a slab, or several.
+func (w *Writer) writeShardedSlow(s *shard, p []byte, c class) (n int, placed bool, err error) {
+	pl := placing{rest: p, class: c}
+	for placed = true; placed && len(pl.rest) > 0; {
+		if placed, err = w.placeSharded(s, &pl); err != nil {
+			return len(p) - pl.left - len(pl.rest), false, err
+		}
+	}
+	n, err = pl.result(len(p), w.opts.MaxLine)
+	return n, placed, err
+}
+
+// trySharded is TryWriteLevel with several shards.
+func (w *Writer) trySharded(level slog.Level, p []byte, c class) error {
+	s := w.shard()
+	if len(p) == 0 || level < w.through && w.fit(s, p) {
+		return nil
+	}
+	one := bytes.IndexByte(p, '\n') == len(p)-1
+	w.mu.Lock()
+	if w.closed {
+		return w.rejectUnlock(p)
+	}
+	if w.throughLocked(level) {
+		w.mu.Unlock()
+		return line.ErrWouldWait
+	}
+	if one && len(p) > w.opts.SlabSize {
+		pl := placing{rest: p, class: c}
+		w.tooLargeLocked(&pl, p, len(p))
+		w.wakeUnlock()
+		_, err := pl.result(len(p), w.opts.MaxLine)
+		return err
+	}
+	var t *term
+	var start int
+	if one {
+		t, start = w.findLocked(s, len(p), w.rankLocked(c))
+	}
+	w.filling.short = w.filling.short || one && t == nil
+	patience := w.patienceLocked()
+	wake := w.needWakeLocked()
+	w.mu.Unlock()
+	if t != nil {
+		t.put(start, p)
+	}
+	if wake {
+		w.wakeUp()
+	}
+	switch {
+	case t != nil:
+		return nil
+	case patience == 0:
+		return line.ErrFull
+	}
+	return line.ErrWouldWait
+}
+
+// placeSharded copies as many lines of pl as fit one slab, for which it may wait,
+// or leaves out one that fits none. It returns false if the lines were dropped.
+func (w *Writer) placeSharded(s *shard, pl *placing) (placed bool, err error) {
+	piece, size := pl.piece(w.opts.SlabSize)
+	w.mu.Lock()
+	if w.closed {
+		return false, w.rejectUnlock(pl.rest)
+	}
+	if pl.class != unknown {
+		pl.rank = w.rankLocked(pl.class)
+	}
+	if size > w.opts.SlabSize {
+		w.tooLargeLocked(pl, piece, size)
+		w.wakeUnlock()
+		return true, nil
+	}
+	if t, start := w.findLocked(s, size, pl.rank); t != nil {
+		wake := w.needWakeLocked()
+		w.mu.Unlock()
+		t.put(start, piece)
+		if wake {
+			w.wakeUp()
+		}
+		pl.rest = pl.rest[len(piece):]
+		return true, nil
+	}
+
+	w.filling.short = true
+	patience := w.patienceLocked()
+	if patience > 0 { // of the call, not of each of its waits
+		if pl.until == 0 {
+			pl.until = w.age() + patience
+		}
+		patience = max(pl.until-w.age(), 0)
+	}
+	if patience == 0 {
+		w.dropLocked(full, pl.class, pl.rest)
+		w.fullLocked()
+		w.napping = false
+		w.wakeUnlock()
+		return false, nil
+	}
+	if s.rank <= pl.rank {
+		w.retireLocked(s) // nothing that comes later is to fit before this
+	}
+	wt := w.waiters.get()
+	wt.placing, wt.shard, wt.size = *pl, s, size
+	w.standUnlock(wt)
+	placed = w.await(wt, patience)
+	if placed {
+		wt.term.put(wt.start, piece)
+		pl.rest = pl.rest[len(piece):]
+	} else if wt.closed {
+		err = os.ErrClosed
+	}
+	w.waiters.put(wt)
+	return placed, err
+}
+
+// piece returns as many lines at the front of pl as fit a slab of that size, or
+// one that does not, and how many bytes they take.
+func (pl *placing) piece(slab int) (lines []byte, size int) {
+	if size := sizeOf(pl.rest); size <= slab {
+		return pl.rest, size
+	}
+	if n := bytes.LastIndexByte(pl.rest[:min(len(pl.rest), slab)], '\n') + 1; n > 0 {
+		return pl.rest[:n], n
+	}
+	return firstLine(pl.rest)
+}
+
+// findLocked returns a place of size bytes in the slab of s, or in another one
+// that s gets, or nil if there is none.
+func (w *Writer) findLocked(s *shard, size int, r rank) (t *term, start int) {
+	t = s.cur.Load()
+	if s.rank > ordinary { // perhaps another one is reserved now
+		if s.rank = min(s.rank, w.filling.rankOf(len(w.filling.free))); s.rank == ordinary {
+			t.tail.Store(uint64(s.used))
+		}
+	}
+	switch {
+	case r < s.rank:
+		return nil, 0
+	case s.rank > ordinary && s.used+size <= len(t.buf):
+		start = s.used
+		s.used += size
+		return t, start
+	case s.rank == ordinary && t.fits(size):
+		if start, ok := t.reserve(size); ok {
+			return t, start
+		}
+	}
+	if len(w.filling.free) <= w.filling.keep[r] {
+		return nil, 0 // the slab stays, which may have room for a shorter line
+	}
+	w.retireLocked(s)
+	taken := w.takeLocked(r)
+	w.currentLocked(s, taken.term, size)
+	return taken.term, 0
+}
+
+// currentLocked makes t, of which used bytes are given away, the current term of
+// s, which has none.
+func (w *Writer) currentLocked(s *shard, t *term, used int) {
+	f := &w.filling
+	f.open++
+	t.begin(s)
+	s.rank, s.used = f.rankOf(len(f.free)), used
+	s.cur.Store(t) // before it is open: those that get a place find it to be current
+	if s.rank == ordinary {
+		t.tail.Store(uint64(used))
+	}
+}
+
+// retireLocked seals and queues the slab of s, if there is one.
+func (w *Writer) retireLocked(s *shard) {
+	t := s.cur.Load()
+	if t == &w.none {
+		return
+	}
+	if s.rank == ordinary {
+		t.seal()
+	} else {
+		t.stop.Store(uint64(s.used) + 1)
+		s.rank = ordinary
+	}
+	w.filling.open--
+	s.cur.Store(&w.none)
+	w.queue.push(&t.slab)
+}
+
+// retireDueLocked does for run, between two slabs, what the ticker does while it
+// has nothing to write: lines in a quiet shard do not wait until a busy one
+// leaves the destination in peace. But while the destination fails, slabs are
+// filled first. So they are where no other slab is free, unless the busy ones
+// take every slab as soon as it is free.
+func (w *Writer) retireDueLocked() {
+	f := &w.filling
+	if f.open == 0 || w.failing() {
+		return
+	}
+	short := f.short
+	f.short = w.waiters.oldest() > 0
+	spare := len(f.free) - f.keep[ordinary]
+	for range w.shards {
+		s := &w.shards[w.io.turn]
+		if s.cur.Load() != &w.none {
+			if spare <= 0 && !short {
+				return
+			}
+			w.retireLocked(s)
+			spare--
+		}
+		w.io.turn = (w.io.turn + 1) % len(w.shards)
+	}
+}
+
+// sendOff queues t if it is still the current term of its owner.
+func (w *Writer) sendOff(t *term) {
+	w.mu.Lock()
+	if t.owner.cur.Load() == t {
+		w.retireLocked(t.owner)
+	}
+	w.wakeUnlock()
+}
+
+// settleLocked gives a slab in the queue, to which all writers have copied, its
+// data.
+func (w *Writer) settleLocked(s *slab) {
+	if s.data != nil {
+		return
+	}
+	t := s.term
+	end, _ := t.end()
+	lines, _ := t.filled()
+	s.data, s.lines = t.buf[:end], int(lines)
+	w.sealedLocked(s)
+}
+
+// fillingLocked returns how many lines and bytes are in slabs that are not
+// settled yet.
+func (w *Writer) fillingLocked() (lines, bytes uint64) {
+	lines, bytes = uint64(w.lines), uint64(w.pos)
+	if len(w.shards) == 0 {
+		return lines, bytes
+	}
+	add := func(t *term) {
+		l, b := t.filled()
+		lines, bytes = lines+l, bytes+b
+	}
+	for i := range w.shards {
+		add(w.shards[i].cur.Load())
+	}
+	for i := range w.queue.n {
+		if s := w.queue.at(i); s.data == nil {
+			add(s.term)
+		}
+	}
+	return lines, bytes
+}
+
+// serveShardedLocked gives free slabs to the shards of those who wait, first
+// come first served, and in each slab a place to all who wait for its shard.
+func (w *Writer) serveShardedLocked() {
+	for r := range w.waiters.of {
+		list := &w.waiters.of[vital-rank(r)]
+		for list.head != nil {
+			s := w.takeLocked(vital - rank(r))
+			if s == nil {
+				break
+			}
+			w.grantLocked(list.head.shard, s.term)
+		}
+	}
+}
+
+// grantLocked gives t to s, and in it places to those who wait for s, in their
+// order. If not all fit, the next one in line gets the beginning of another
+// slab, and nobody takes what is left of this one before it.
+func (w *Writer) grantLocked(s *shard, t *term) {
+	w.retireLocked(s)
+	used, fits := 0, true
+	for r, lowest := int(vital), int(w.filling.rankOf(len(w.filling.free))); r >= lowest; r-- {
+		list := &w.waiters.of[r]
+		for wt := list.head; fits && wt != nil; {
+			next := wt.next
+			switch {
+			case wt.shard != s:
+			case used+wt.size > len(t.buf):
+				fits = false
+			default:
+				wt.term, wt.start = t, used
+				used += wt.size
+				w.waiters.serve(wt)
+			}
+			wt = next
+		}
+	}
+	if fits {
+		w.currentLocked(s, t, used)
+		return
+	}
+	t.begin(s)
+	t.stop.Store(uint64(used) + 1)
+	w.queue.push(&t.slab)
+}

@@ -1,0 +1,263 @@
+package rollway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/rollway/rollway/line"
+)
+
+// errStuck is what a line gets when another is stuck in the writer.
+var errStuck = errors.New("another call is stuck in the writer")
+
+// errEnded is what a line gets whose writer called runtime.Goexit.
+var errEnded = errors.New("the writer ended the goroutine")
+
+// write hands one line to the destination, waits where that waits, and counts
+// what became of the line. part spreads the counting.
+func (o *output) write(c *core, level slog.Level, p []byte, part uint32) {
+	var err error
+	if o.buffer != nil {
+		err = o.callBuffer(c, level, p)
+	} else if o.lock.lock(c.maxWait) {
+		err = o.callDirect(c, p)
+	} else {
+		_ = o.leaveOut(c, errStuck) // it is reported
+		return
+	}
+	if err != nil {
+		_ = o.fail(c, err)
+	} else if o.counts {
+		o.handed.add(part)
+	}
+}
+
+// tryBuffer is write for a destination that buffers and does not have to be
+// waited for, and else false and without effect. A line that is dropped at once
+// is done with.
+func (o *output) tryBuffer(c *core, level slog.Level, p []byte, part uint32) (done bool) {
+	if o.tries == nil {
+		return false // it may wait
+	}
+	switch err := o.callTry(c, level, p); err {
+	case nil:
+		o.handed.add(part)
+	case line.ErrWouldWait:
+		return false
+	case line.ErrFull:
+		o.write(c, level, p, part) // does not wait, and counts the line as dropped
+	default:
+		_ = o.fail(c, err)
+	}
+	return true
+}
+
+// tryDirect is tryBuffer for a direct destination.
+func (o *output) tryDirect(c *core, p []byte, part uint32) (done bool) {
+	if !o.lock.try() {
+		if !o.lock.hopeless() {
+			return false
+		}
+		_ = o.leaveOut(c, errStuck)
+		return true
+	}
+	if err := o.callDirect(c, p); err != nil {
+		_ = o.fail(c, err)
+	} else if o.counts {
+		o.handed.add(part)
+	}
+	return true
+}
+
+// writeLast is write for a line at the end of the process. It waits for a stuck
+// writer, or for one that is full, until ctx ends, and returns what went wrong.
+func (o *output) writeLast(ctx context.Context, c *core, level slog.Level, p []byte) error {
+	const part = 0
+	if o.buffer == nil {
+		if !o.lock.lockPatiently(lineTurn, untilDeadline(ctx)) {
+			return o.leaveOut(c, errStuck)
+		}
+		return o.settle(c, o.callDirect(c, p), part)
+	}
+	if o.tries != nil {
+		err := o.callTry(c, level, p)
+		if err == line.ErrWouldWait || err == line.ErrFull {
+			_ = o.flush(ctx) // makes room; what it cannot do is said by the flush that follows
+			err = o.callTry(c, level, p)
+		}
+		switch {
+		case err != line.ErrWouldWait && err != line.ErrFull:
+			return o.settle(c, err, part)
+		case err == line.ErrWouldWait && ctx.Err() != nil:
+			return o.leaveOut(c, err)
+		}
+	}
+	return o.settle(c, o.callBuffer(c, level, p), part)
+}
+
+// settle counts a line of which the outcome is known and returns err.
+func (o *output) settle(c *core, err error, part uint32) error {
+	if err != nil {
+		return o.fail(c, err)
+	}
+	if o.counts {
+		o.handed.add(part)
+	}
+	return nil
+}
+
+func (o *output) fail(c *core, err error) error {
+	if o.buffer != nil { // of a direct output leave has counted it
+		o.count(err)
+	}
+	o.report(c, err)
+	return err
+}
+
+// leaveOut drops a line that would have to wait longer than it may.
+func (o *output) leaveOut(c *core, err error) error {
+	o.dropped.full.Add(1)
+	o.unannounced.Add(1)
+	o.report(c, err)
+	return err
+}
+
+// count counts a line as dropped for err.
+func (o *output) count(err error) {
+	if isTooLarge(err) {
+		o.dropped.tooLarge.Add(1)
+	} else {
+		o.dropped.gaveUp.Add(1)
+	}
+}
+
+func isTooLarge(err error) bool {
+	defer func() { _ = recover() }() // an Is of the user's may panic
+	return errors.Is(err, line.ErrTooLarge)
+}
+
+// report keeps err and has it told.
+func (o *output) report(c *core, err error) {
+	written, _ := o.written()
+	o.lastError.Store(&failure{err, time.Now(), written})
+	c.teller.lost(o)
+}
+
+func (o *output) callBuffer(c *core, level slog.Level, p []byte) (err error) {
+	defer o.caught(c, &err)
+	err = errEnded
+	n, failed := o.buffer.WriteLevel(level, p)
+	return checkWrite(n, failed, p)
+}
+
+func (o *output) callTry(c *core, level slog.Level, p []byte) (err error) {
+	defer o.caught(c, &err)
+	err = errEnded
+	return o.tries.TryWriteLevel(level, p)
+}
+
+// caught is deferred: it makes an error of a panic, and settles the line if the
+// goroutine ends.
+func (o *output) caught(c *core, err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("writer panicked: %v", r)
+	} else if *err == errEnded {
+		o.count(errEnded)
+		o.report(c, errEnded)
+	}
+}
+
+// callDirect writes under the lock, which the caller has taken, and gives it
+// back. Lines that were lost are announced first.
+func (o *output) callDirect(c *core, p []byte) (err error) {
+	defer o.leave(c, &err)
+	err = errEnded
+	if o.unannounced.Load() > 0 {
+		if err := o.announce(c); err != nil {
+			return err
+		}
+	}
+	n, failed := o.w.Write(p)
+	return checkWrite(n, failed, p)
+}
+
+// leave is deferred: it makes an error of a panic, counts the line if it was
+// lost, and gives the lock back.
+func (o *output) leave(c *core, err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("writer panicked: %v", r)
+	}
+	if *err != nil {
+		o.count(*err)
+		o.unannounced.Add(1)
+	}
+	o.lock.unlock()
+	if *err == errEnded { // the goroutine ends
+		o.report(c, errEnded)
+	}
+}
+
+// announce writes a line that says how many were lost, in the output's format.
+// It is called under the lock.
+func (o *output) announce(c *core) error {
+	lost := o.unannounced.Load()
+	r := record{level: slog.LevelWarn, msg: "rollway: " + linesOf(lost) + " dropped"}
+	r.setUnix(c.clock.now())
+	s := scratchPool.Get().(*scratch)
+	defer s.free()
+	var bare state
+	s.buf = o.format.append(s.buf[:0], s, &bare, nil, &r, []slog.Attr{slog.String("reason", "writer stalled or failed"), slog.Uint64("dropped", lost)})
+	n, err := o.w.Write(s.buf)
+	if err = checkWrite(n, err, s.buf); err == nil {
+		o.unannounced.Add(-lost)
+	}
+	return err
+}
+
+func checkWrite(n int, err error, p []byte) error {
+	if err == nil && n < len(p) {
+		return io.ErrShortWrite
+	}
+	return err
+}
+
+// linesOf returns "1 line", "2 lines" and so on.
+func linesOf(n uint64) string {
+	if n == 1 {
+		return "1 line"
+	}
+	return slog.Uint64Value(n).String() + " lines"
+}
+
+// lost returns how many lines were dropped.
+func (o *output) lost() uint64 {
+	return o.dropped.full.Load() + o.dropped.tooLarge.Load() + o.dropped.gaveUp.Load()
+}
+
+// written returns how many lines the destination has taken, and whether a Write
+// is under way. A direct output with a lock of its own takes it once for each
+// line, and the lock counts that anyway.
+func (o *output) written() (written, pending uint64) {
+	if o.counts {
+		return o.handed.load(), 0
+	}
+	ended, pending := o.lock.turns() // before those that failed: never too many
+	return ended - min(ended, o.dropped.tooLarge.Load()+o.dropped.gaveUp.Load()), pending
+}
+
+func (o *output) stats() OutputStats {
+	s := OutputStats{Name: o.name}
+	f := o.lastError.Load()
+	s.Written, s.Pending = o.written()
+	s.Dropped = line.Drops{Full: o.dropped.full.Load(), TooLarge: o.dropped.tooLarge.Load(), GaveUp: o.dropped.gaveUp.Load()}
+	s.Accepted = s.Written + s.Dropped.Total() + s.Pending
+	s.Rejected = o.rejected.Load()
+	if f != nil {
+		s.Failing, s.LastError, s.LastErrorTime = s.Written == f.written, f.err, f.at
+	}
+	return s
+}
