@@ -16,7 +16,7 @@ import (
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/ledger"
 	"github.com/rollway/rollway/collector/normalize"
-	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/disktest"
 )
 
 // In every ledger that is taken under load, with rejected and repeated events, a
@@ -89,12 +89,12 @@ func TestLedgerUnderLoad(t *testing.T) {
 // A repeated batch whose first was not made durable is a duplicate all the same.
 func TestRepeatedWithoutFsync(t *testing.T) {
 	var failing atomic.Bool
-	mem := disk.NewMem()
-	j, err := journal.Open("/j", journal.Options{Disk: &disk.Faulty{FS: mem, Hook: func(op disk.Op) disk.Fault {
-		if op.Kind == disk.Sync && failing.Load() {
-			return disk.Fault{Err: syscall.EIO}
+	mem := disktest.NewMem()
+	j, err := journal.Open("/j", journal.Options{Disk: &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
+		if op.Kind == disktest.Sync && failing.Load() {
+			return disktest.Fault{Err: syscall.EIO}
 		}
-		return disk.Fault{}
+		return disktest.Fault{}
 	}}})
 	if err != nil {
 		t.Fatal(err)

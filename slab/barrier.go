@@ -17,15 +17,14 @@ type barrier struct {
 	sync   bool
 	target uint64     // passed when so many slabs have been delivered
 	more   bool       // and those that are being filled then, which get numbers only then
-	lost   uint64     // lines given up or found damaged before
+	lost   uint64     // lines given up before
 	done   chan error // holds the result
 }
 
 // Flush waits until every line accepted before the call has been written to
 // the destination. If ctx ends first its error wraps line.ErrPending and
-// ctx.Err(). If some of the lines were given up, or damaged in the file of
-// Options.Persist, it wraps line.ErrLost, and once the Writer is closed
-// os.ErrClosed.
+// ctx.Err(). If some of the lines were given up it wraps line.ErrLost, and once
+// the Writer is closed os.ErrClosed.
 func (w *Writer) Flush(ctx context.Context) error {
 	return w.pass(ctx, "flush", &barrier{done: make(chan error, 1)})
 }
@@ -53,7 +52,7 @@ func (w *Writer) pass(ctx context.Context, verb string, b *barrier) error {
 		w.mu.Unlock()
 		return nil
 	}
-	b.lost, _ = w.tally.lost()
+	b.lost = w.tally.dropped.by[gaveUp]
 	w.barriers = append(w.barriers, b)
 	wake := w.parked
 	w.parked, w.dozing = false, false
@@ -199,9 +198,8 @@ func (w *Writer) passBarriersLocked() (syncDue bool) {
 
 // lostSinceLocked is the result of b as far as its lines go.
 func (w *Writer) lostSinceLocked(b *barrier) error {
-	n, err := w.tally.lost()
-	if n > b.lost {
-		return fmt.Errorf("%w: %d, %w", line.ErrLost, n-b.lost, err)
+	if n := w.tally.dropped.by[gaveUp] - b.lost; n > 0 {
+		return fmt.Errorf("%w: %d, given up: %w", line.ErrLost, n, w.tally.lossErr)
 	}
 	return nil
 }

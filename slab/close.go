@@ -28,7 +28,7 @@ func (w *Writer) Close() error {
 // are counted as what became of them and the goroutine ends.
 //
 // The error says what was lost and why, and wraps line.ErrLost if lines were
-// given up or damaged since New, or dropped here, line.ErrPending if some are pending, and
+// given up since New or dropped here, line.ErrPending if some are pending, and
 // the destination's error on Close. All calls of Shutdown and Close
 // return the same one, and the earliest of their deadlines counts.
 func (w *Writer) Shutdown(ctx context.Context) error {
@@ -194,8 +194,8 @@ func (w *Writer) closeOutlet(o *outlet) error {
 
 // endLocked sets the result of Shutdown: err and what was given up before.
 func (w *Writer) endLocked(err error) {
-	if n, why := w.tally.lost(); n > 0 {
-		err = errors.Join(fmt.Errorf("%w: %d, %w", line.ErrLost, n, why), err)
+	if n := w.tally.dropped.by[gaveUp]; n > 0 {
+		err = errors.Join(fmt.Errorf("%w: %d, given up: %w", line.ErrLost, n, w.tally.lossErr), err)
 	}
 	if err != nil {
 		w.closeErr = fmt.Errorf("slab: close: %w", err)

@@ -1,8 +1,6 @@
 package slab
 
 import (
-	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -62,21 +60,6 @@ func (l *losses) drops() line.Drops {
 func (l *losses) levels() ByLevel {
 	n := &l.byLevel
 	return ByLevel{Debug: n[debug], Info: n[info], Warn: n[warn], Error: n[failure], Unknown: n[unknown]}
-}
-
-// lost returns how many lines were lost after they were taken, without a Shutdown,
-// and why.
-func (t *tally) lost() (n uint64, why error) {
-	given, bad := t.dropped.by[gaveUp], t.dropped.by[damaged]-t.foundBad
-	switch {
-	case bad == 0:
-		why = fmt.Errorf("given up: %w", t.lossErr)
-	case given == 0:
-		why = errors.New(words[damaged])
-	default:
-		why = fmt.Errorf("%s, and given up: %w", words[damaged], t.lossErr)
-	}
-	return given + bad, why
 }
 
 // lostLocked counts n dropped lines and sees to it that OnError hears of them.

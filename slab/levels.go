@@ -85,10 +85,6 @@ func (s *slab) countBy(from int) (n [classes]uint64) {
 			n[c] += uint64(bytes.Count(s.data[from:to], newline))
 		}
 	}
-	if s.inFile { // where it is not read
-		n[unknown] = uint64(s.lines)
-		return n
-	}
 	c := unknown
 	for _, m := range s.marks {
 		add(c, from, int(m.at))

@@ -118,10 +118,10 @@ type Options struct {
 	//
 	// When something else cuts, deletes or replaces the file, the Writer goes on
 	// without it, says so to OnError and in Stats.PersistError, and makes a new
-	// one within seconds. Lines that were in a file alone that was cut are
-	// counted as Drops.Damaged. A file that New finds damaged, as a power cut may
-	// leave it on a disk, is kept as Persist.bad (Stats.SetAside), and what is
-	// sound in it is delivered. Lines with zero bytes in a slab that the process
+	// one within seconds. No line is lost by that unless the process is killed
+	// before. A file that New finds damaged, as a power cut may leave it on a disk,
+	// is kept as Persist.bad (Stats.SetAside); what is sound in it is delivered,
+	// and the rest counted as Drops.Damaged. Lines with zero bytes in a slab that the process
 	// was filling when it was killed are not, since a lost page reads so.
 	Persist string
 	// CloseTimeout bounds Close and Sync, which take no context: more than 0,

@@ -97,9 +97,6 @@ type call struct {
 
 // attempt writes, once, what comes next to the outlet whose turn it is.
 func (w *Writer) attempt() {
-	if !w.fetch() {
-		return
-	}
 	b := w.current()
 	o := w.pick(b)
 	if o == nil {

@@ -66,7 +66,8 @@ func TestWriterLooksByItself(t *testing.T) {
 						time.Sleep(tt.every)
 						must(t, w, slabful)
 					}
-					time.Sleep(tt.every / 2) // what was sealed is written
+					// What was sealed is written, and no look is due just then.
+					time.Sleep(tt.every/2 + 7*time.Microsecond)
 				}
 				steady()
 				begin := time.Now()

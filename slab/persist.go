@@ -12,9 +12,9 @@ import (
 	"github.com/rollway/rollway/internal/slabfile"
 )
 
-// keeping is what a Writer with Options.Persist has besides: the file that its
-// slabs are filled in. What a slab holds is in the file when the process is
-// gone; see package slabfile for why. So it has to be told, in this order:
+// keeping is what a Writer with Options.Persist has besides: a file with a second
+// copy of the slabs, for the next process; see package slabfile. The file has to
+// be told, in this order:
 //
 //   - that a slab is begun, before the first line (beginLocked);
 //   - how much of it is whole lines, after each copy (put);
@@ -23,20 +23,20 @@ import (
 //   - how much has been delivered (deliveredLocked);
 //   - that it is free (freeLocked).
 //
-// A destination never sees the file's memory, which something else may cut: run
-// copies a slab to the heap first (fetch). When the file is found cut, deleted
-// or replaced it is lost: slabs are filled on the heap, and once all are copied
-// the keeper makes a new file.
+// This process delivers what is in its own slabs and never reads the file again.
+// When the file is found cut, deleted or replaced, the Writer goes on without it,
+// and the keeper makes a new one.
 type keeping struct {
-	file   *slabfile.File // guarded by mu, and read by run while it fetches; nil: no Persist
+	file   *slabfile.File // guarded by mu; nil: no Persist
 	lost   error          // guarded by mu; why the file keeps nothing; nil while it does
-	end    int            // guarded by mu; len(buf) where opened.end would be, if the open slab is in the file
+	mem    []byte         // guarded by mu; the open slab in the file, nil if it is not there
+	end    int            // guarded by mu; len(buf) where opened.end would be, if mem is not nil
 	seq    uint64         // guarded by mu; of the slab begun last
 	slabs  []*slab        // read-only; all of them
 	unkept uint64         // guarded by mu; sealed lines that the file does not hold
 
 	recovered uint64  // read-only; lines that were in the file
-	cut       uint64  // guarded by mu; bytes of slabs that were left out as damaged
+	cut       uint64  // read-only; bytes of slabs that were left out as damaged
 	aside     string  // read-only; where a damaged file is kept, or ""
 	notes     []error // for OnError, when run begins
 
@@ -45,17 +45,12 @@ type keeping struct {
 	ended chan struct{} // closed when the keeper has ended
 }
 
-// fileState is what a slab has to do with the file, guarded by mu but for what
-// run does with the slab in hand.
+// fileState is what a slab has to do with the file, guarded by mu.
 type fileState struct {
-	begun   bool   // the file holds it
-	inFile  bool   // data is there alone, and own is for its copy
-	sealed  bool   // the file has its checksum, or need not
-	suspect bool   // what was copied may not be what was written
-	zeros   bool   // what was copied has zero bytes
-	fetched int    // bytes that were copied
-	base    int    // of data within the slab in the file
-	seq     uint64 // in the file
+	begun  bool   // the file holds it
+	sealed bool   // the file has its checksum, or need not
+	base   int    // of data within the slab in the file
+	seq    uint64 // in the file
 }
 
 // openFile opens the file and makes the slabs that it has room for. What earlier
@@ -108,7 +103,10 @@ func (w *Writer) recover(dst io.Writer) error {
 			problems = append(problems, fmt.Errorf("%s of it delivered, %s and %d bytes not: %w",
 				count(linecount.Of(b.Data)), count(uint64(b.CutLines)), b.Cut, b.Problem))
 		}
-		w.damageLocked(b.CutLines, b.Cut)
+		k.cut += uint64(b.Cut)
+		w.tally.dropped.by[damaged] += uint64(b.CutLines) // OnError is told with the reason
+		w.tally.dropped.byLevel[unknown] += uint64(b.CutLines)
+		w.filling.gap[damaged] += uint64(b.CutLines)
 		w.tally.unplaced += uint64(b.CutLines)
 		w.tally.unplacedBytes += uint64(b.Cut)
 		held, err := slabfile.Held(b, dst)
@@ -130,7 +128,6 @@ func (w *Writer) recover(dst io.Writer) error {
 		k.recovered += lines
 		w.pushLocked(s)
 	}
-	w.tally.foundBad = w.tally.dropped.by[damaged]
 	if len(problems) > 0 {
 		const most = 10
 		more := max(0, len(problems)-most)
@@ -142,29 +139,19 @@ func (w *Writer) recover(dst io.Writer) error {
 	return nil
 }
 
-// damageLocked counts lines, and the bytes that they were in, as damaged.
-func (w *Writer) damageLocked(lines, bytes int) {
-	w.kept.cut += uint64(bytes)
-	w.tally.dropped.by[damaged] += uint64(lines) // OnError is told with the reason
-	w.tally.dropped.byLevel[unknown] += uint64(lines)
-	w.filling.gap[damaged] += uint64(lines)
-}
-
-// beginLocked takes s, which is free, into use, and returns the memory to fill.
-func (w *Writer) beginLocked(s *slab) []byte {
+// beginLocked takes s, which is free, into use.
+func (w *Writer) beginLocked(s *slab) {
 	k := &w.kept
 	if k.file == nil || k.lost != nil {
-		return s.own
+		return
 	}
 	k.seq++
 	if !k.file.Begin(s.index, k.seq) {
 		w.loseLocked(nil)
-		return s.own
+		return
 	}
-	room, committed := k.file.Slab(s.index)
-	s.committed = committed
-	s.fileState = fileState{begun: true, inFile: true, seq: k.seq}
-	return room
+	k.mem, s.committed = k.file.Slab(s.index)
+	s.fileState = fileState{begun: true, seq: k.seq}
 }
 
 // beginLineLocked takes s, which is free and has the memory of one oversized
@@ -181,8 +168,8 @@ func (w *Writer) beginLineLocked(s *slab) {
 	}
 }
 
-// putKept is the short way of Write into a slab in the file. It reports whether
-// it took p, and has released mu then.
+// putKept is the short way of Write into a slab that is in the file too. It
+// reports whether it took p, and has released mu then.
 func (w *Writer) putKept(p []byte, c class) (done bool) {
 	n := len(p)
 	if n == 0 || n > w.kept.end-w.pos || p[n-1] != '\n' {
@@ -197,23 +184,31 @@ func (w *Writer) putKept(p []byte, c class) (done bool) {
 			w.caughtLocked(recover(), old)
 		}
 	}()
+	copy(w.kept.mem[w.pos:], p)
 	w.putUnlock(p)
 	panics.SetPanicOnFault(old)
 	return true
 }
 
-// putLocked is put, and reports whether the file was there if the slab is in it.
-func (w *Writer) putLocked(p []byte, bare bool) (done bool) {
-	if !w.filling.cur.inFile {
+// putLocked is put, also into the file if the open slab is there.
+func (w *Writer) putLocked(p []byte, bare bool) {
+	if w.kept.mem == nil || !w.putBothLocked(p, bare) {
 		w.put(p, bare)
-		return true
 	}
+}
+
+// putBothLocked is put into the open slab, which is in the file too, and reports
+// whether the file was there.
+func (w *Writer) putBothLocked(p []byte, bare bool) (done bool) {
 	old := panics.SetPanicOnFault(true)
 	defer func() {
 		if !done {
 			w.caughtLocked(recover(), old)
 		}
 	}()
+	if n := copy(w.kept.mem[w.pos:], p); bare {
+		w.kept.mem[w.pos+n] = '\n'
+	}
 	w.put(p, bare)
 	panics.SetPanicOnFault(old)
 	return true
@@ -246,16 +241,13 @@ func (w *Writer) loseLocked(err error) {
 	k.file.Void()
 	f := &w.filling
 	for _, s := range k.slabs {
-		if s.begun && s != f.cur {
+		if s.begun && s != f.cur { // of cur it is known once it is sealed
 			k.unkept += w.pendingIn(s)
 		}
-		s.begun = false
+		s.begun, s.committed = false, &s.heap
 	}
-	if s := f.cur; s != nil && w.pos > 0 {
-		w.sealLocked()
-	} else if s != nil { // nothing is in it yet
-		s.inFile, s.committed, s.marks = false, &s.heap, s.marks[:0]
-		w.buf, w.class, k.end = s.own, unknown, 0
+	if k.mem, k.end = nil, 0; f.cur != nil {
+		w.committed = f.cur.committed
 		w.openLocked()
 	}
 	select {
@@ -273,61 +265,6 @@ func (w *Writer) pendingIn(s *slab) uint64 {
 		return f.front.lines
 	}
 	return uint64(s.lines)
-}
-
-// fetch copies the slab in hand to the heap, and reports whether there is
-// anything left of it. It is called by run.
-func (w *Writer) fetch() bool {
-	s, f := w.flight.slab, &w.flight
-	if s == nil || !s.inFile && len(s.data) > 0 {
-		return true
-	}
-	for s.inFile && !w.fetchPart(s, 16<<10) {
-	}
-	w.mu.Lock()
-	defer w.unlockServed()
-	if w.abandoned { // what is not in the file any more was dropped
-		return false
-	}
-	if s.inFile {
-		w.fetchedLocked(s)
-		f.main.data, f.main.lines = s.data, uint64(s.lines)
-	}
-	if len(s.data) == 0 {
-		w.io.unmeasured = false
-		w.doneLocked(&f.main)
-		return false
-	}
-	return true
-}
-
-// fetchPart copies at most so many bytes of s, which is queued or in hand, and
-// reports whether it has all.
-func (w *Writer) fetchPart(s *slab, most int) bool {
-	to := min(len(s.data), s.fetched+most)
-	part := s.own[s.fetched:to]
-	if !w.kept.file.Fetch(part, s.index, s.fetched) {
-		s.suspect = true
-	}
-	s.zeros = s.zeros || bytes.IndexByte(part, 0) >= 0
-	s.fetched = to
-	return to == len(s.data)
-}
-
-// fetchedLocked makes s, which was fetched, a slab on the heap. Lines that are
-// not as they were written are dropped.
-func (w *Writer) fetchedLocked(s *slab) {
-	size, lines := len(s.data), s.lines
-	s.inFile = false
-	// A line may have zero bytes of its own.
-	if !s.suspect && (!s.zeros || bytes.Count(s.data, newline) == lines && !w.kept.file.Touched()) {
-		return
-	}
-	s.data, _ = slabfile.Salvage(s.data)
-	s.lines = min(bytes.Count(s.data, newline), lines)
-	s.marks = s.marks[:0]
-	w.damageLocked(lines-s.lines, size-len(s.data))
-	w.loseLocked(nil)
 }
 
 // mark tells the file where the call is going to write, if the destination can
@@ -385,7 +322,7 @@ func (w *Writer) forgetLocked(s *slab) {
 			w.loseLocked(nil)
 		}
 	}
-	s.inFile, s.committed = false, &s.heap
+	s.committed = &s.heap
 }
 
 // leaveFile closes the file, once no call of a destination holds a slab. What
@@ -434,7 +371,7 @@ func (w *Writer) keeper() {
 		if quits {
 			return
 		}
-		for i := 0; w.keepSlab(i); i++ {
+		for i := 0; w.sealSlab(i); i++ {
 		}
 		if ticked && told && w.renew() {
 			told = false
@@ -457,18 +394,9 @@ func (w *Writer) check() error {
 	return err
 }
 
-// renew makes a new file, once the old one is not read any more, and reports
-// whether there is one.
+// renew makes a new file and reports whether there is one.
 func (w *Writer) renew() bool {
 	k := &w.kept
-	w.mu.Lock()
-	for _, s := range k.slabs {
-		if s.inFile {
-			w.mu.Unlock()
-			return false
-		}
-	}
-	w.mu.Unlock()
 	file, err := k.file.Renew() // which nobody uses: it is lost
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -477,10 +405,9 @@ func (w *Writer) renew() bool {
 	return err == nil
 }
 
-// keepSlab copies the i-th slab in the queue to the heap, and gives it a
-// checksum in the file; with i = 0 the slab in hand. It reports whether there is
-// such a slab.
-func (w *Writer) keepSlab(i int) bool {
+// sealSlab gives the i-th slab in the queue a checksum in the file; with i = 0 the
+// slab in hand. It reports whether there is such a slab.
+func (w *Writer) sealSlab(i int) bool {
 	for part := (sealing{}); ; {
 		w.mu.Lock()
 		s := w.flight.slab
@@ -491,7 +418,7 @@ func (w *Writer) keepSlab(i int) bool {
 			}
 			s = w.queue.at(i - 1)
 		}
-		more := s != nil && w.keepPartLocked(s, i > 0, &part)
+		more := s != nil && w.sealPartLocked(s, &part)
 		w.mu.Unlock()
 		if !more {
 			return true
@@ -506,29 +433,22 @@ type sealing struct {
 	check uint32
 }
 
-// keepPartLocked does a part of keepSlab, some microseconds long, and reports
+// sealPartLocked does a part of sealSlab, some microseconds long, and reports
 // whether there is more to do for s.
-func (w *Writer) keepPartLocked(s *slab, queued bool, part *sealing) bool {
-	const size = 16 << 10
-	file := w.kept.file
+func (w *Writer) sealPartLocked(s *slab, part *sealing) bool {
 	switch {
-	case s.inFile:
-		if queued && w.fetchPart(s, size) { // if not, run does
-			w.fetchedLocked(s)
-		}
-		return queued
 	case !s.begun || s.sealed:
 		return false
 	case part.at == 0:
-		*part = sealing{seq: s.seq, check: file.SealStart(s.index, len(s.data), s.lines)}
+		*part = sealing{seq: s.seq, check: w.kept.file.SealStart(s.index, len(s.data), s.lines)}
 	case part.seq != s.seq:
 		return false // the slabs have moved on
 	}
-	next := min(part.at+size, len(s.data))
+	next := min(part.at+16<<10, len(s.data))
 	part.check = slabfile.Extend(part.check, s.data[part.at:next])
 	if part.at = next; next == len(s.data) {
 		s.sealed = true
-		file.Seal(s.index, part.check)
+		w.kept.file.Seal(s.index, part.check)
 	}
 	return !s.sealed
 }

@@ -137,8 +137,8 @@ func (w *Writer) placeLocked(pl *placing) bool {
 			pl.rest = pl.rest[len(first):]
 			continue
 		}
-		buf := w.beginLocked(s)
-		f.cur, w.buf, w.pos, w.lines, w.class, w.committed = s, buf, 0, 0, unknown, s.committed
+		w.beginLocked(s)
+		f.cur, w.buf, w.pos, w.lines, w.class, w.committed = s, s.own, 0, 0, unknown, s.committed
 		w.openLocked()
 	}
 	return true
@@ -159,7 +159,7 @@ func (w *Writer) openLocked() {
 	if f.rank = f.rankOf(len(f.free)); f.rank != ordinary {
 		return
 	}
-	if f.cur.inFile {
+	if w.kept.mem != nil {
 		w.kept.end = len(w.buf)
 	} else {
 		w.end = len(w.buf)
@@ -183,9 +183,7 @@ func (w *Writer) fillLocked(pl *placing) bool {
 	if w.class != pl.class {
 		w.turnLocked(pl.class)
 	}
-	if !w.putLocked(p[:n], bare) { // the slab is another one now, or sealed
-		return w.filling.cur != nil && w.fillLocked(pl)
-	}
+	w.putLocked(p[:n], bare)
 	pl.rest = p[n:]
 	return true
 }
@@ -217,7 +215,8 @@ func (w *Writer) sealLocked() {
 	}
 	s.data, s.lines = s.own[:w.pos], w.lines
 	w.filling.cur = nil
-	w.buf, w.pos, w.end, w.lines, w.kept.end = nil, 0, 0, 0, 0
+	w.buf, w.pos, w.end, w.lines = nil, 0, 0, 0
+	w.kept.mem, w.kept.end = nil, 0
 	w.pushLocked(s)
 }
 

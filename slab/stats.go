@@ -18,8 +18,8 @@ type Stats struct {
 	Recovered uint64 // those of Accepted that Options.Persist brought from earlier processes
 	SetAside  string // where Options.Persist has kept a damaged file of theirs, or ""
 	Unkept    uint64 // lines that a kill would have lost: taken while the file of Options.Persist was lost, or too long for the room in it
-	// DamagedBytes is what was left out because the file was damaged; the lines
-	// in it, as far as they are known, are Dropped.Damaged.
+	// DamagedBytes is what New left out because the file was damaged; the lines in
+	// it, as far as they are known, are Dropped.Damaged.
 	DamagedBytes uint64
 	PersistError error // why Options.Persist keeps no lines now; nil while it does
 
@@ -69,7 +69,6 @@ type tally struct {
 	written    uint64
 	failedOver uint64
 	dropped    losses
-	foundBad   uint64 // lines of earlier processes that were damaged
 	toldLost   counts // those of dropped that OnError was told of
 	alarmed    bool   // tellLosses is going to look
 	watched    bool   // tellStall is going to look

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/disktest"
 )
 
 // Every row damages a journal of records 0 to 21 in three segments, as
@@ -19,19 +20,19 @@ import (
 func TestAudit(t *testing.T) {
 	for _, row := range []struct {
 		name   string
-		damage func(mem *disk.Mem)
+		damage func(mem *disktest.Mem)
 		count  uint64
 		damaged,
 		segments int
 	}{
-		{"nothing", func(*disk.Mem) {}, 18, 0, 3},
-		{"a line", func(mem *disk.Mem) { edit(t, mem, seg1, flipAt(segmentHeaderSize+frameHeaderSize+5)) }, 16, 2, 3},
-		{"a frame's header", func(mem *disk.Mem) { edit(t, mem, seg1, flipAt(segmentHeaderSize+5)) }, 16, 2, 3},
-		{"the last frame of a segment", func(mem *disk.Mem) { edit(t, mem, seg1, flipAt(-2)) }, 16, 2, 3},
-		{"before the records", func(mem *disk.Mem) { edit(t, mem, seg0, flipAt(segmentHeaderSize+5)) }, 18, 2, 3},
-		{"a segment is gone", func(mem *disk.Mem) { mem.Remove(seg1) }, 10, 1, 2},
-		{"the tail is torn", func(mem *disk.Mem) { edit(t, mem, last, func(b []byte) []byte { return b[:len(b)-1] }) }, 16, 0, 3},
-		{"the first segment is gone", func(mem *disk.Mem) { mem.Remove(seg0) }, 14, 0, 2},
+		{"nothing", func(*disktest.Mem) {}, 18, 0, 3},
+		{"a line", func(mem *disktest.Mem) { edit(t, mem, seg1, flipAt(segmentHeaderSize+frameHeaderSize+5)) }, 16, 2, 3},
+		{"a frame's header", func(mem *disktest.Mem) { edit(t, mem, seg1, flipAt(segmentHeaderSize+5)) }, 16, 2, 3},
+		{"the last frame of a segment", func(mem *disktest.Mem) { edit(t, mem, seg1, flipAt(-2)) }, 16, 2, 3},
+		{"before the records", func(mem *disktest.Mem) { edit(t, mem, seg0, flipAt(segmentHeaderSize+5)) }, 18, 2, 3},
+		{"a segment is gone", func(mem *disktest.Mem) { mem.Remove(seg1) }, 10, 1, 2},
+		{"the tail is torn", func(mem *disktest.Mem) { edit(t, mem, last, func(b []byte) []byte { return b[:len(b)-1] }) }, 16, 0, 3},
+		{"the first segment is gone", func(mem *disktest.Mem) { mem.Remove(seg0) }, 14, 0, 2},
 	} {
 		mem := memJournal(t, 2, 4, 3)
 		row.damage(mem)
@@ -60,7 +61,7 @@ func TestAudit(t *testing.T) {
 // Keys of batches in pieces, in packed and in open segments are counted; one
 // that was stored again while it had to be known is told.
 func TestAuditKeys(t *testing.T) {
-	mem := disk.NewMem()
+	mem := disktest.NewMem()
 	o := keyOptions(mem)
 	o.Pack = true
 	j := mustOpen(t, "/j", o)
@@ -145,12 +146,12 @@ func TestAuditWhileRunning(t *testing.T) {
 
 // EachFrame finds what a Reader finds, also where something is damaged.
 func TestEachFrame(t *testing.T) {
-	for name, damage := range map[string]func(mem *disk.Mem){
-		"sound":            func(*disk.Mem) {},
-		"a line":           func(mem *disk.Mem) { edit(t, mem, seg1, flipAt(segmentHeaderSize+frameHeaderSize+5)) },
-		"a frame's header": func(mem *disk.Mem) { edit(t, mem, seg1, flipAt(segmentHeaderSize+5)) },
-		"a header":         func(mem *disk.Mem) { edit(t, mem, seg1, flipAt(5)) },
-		"a torn tail":      func(mem *disk.Mem) { edit(t, mem, last, func(b []byte) []byte { return b[:len(b)-1] }) },
+	for name, damage := range map[string]func(mem *disktest.Mem){
+		"sound":            func(*disktest.Mem) {},
+		"a line":           func(mem *disktest.Mem) { edit(t, mem, seg1, flipAt(segmentHeaderSize+frameHeaderSize+5)) },
+		"a frame's header": func(mem *disktest.Mem) { edit(t, mem, seg1, flipAt(segmentHeaderSize+5)) },
+		"a header":         func(mem *disktest.Mem) { edit(t, mem, seg1, flipAt(5)) },
+		"a torn tail":      func(mem *disktest.Mem) { edit(t, mem, last, func(b []byte) []byte { return b[:len(b)-1] }) },
 	} {
 		mem := memJournal(t, 2, 4, 3)
 		damage(mem)
@@ -223,7 +224,7 @@ func TestListingsBesideAWriter(t *testing.T) {
 }
 
 // sealing is a folder whose open segment is sealed just before it is opened.
-type sealing struct{ *disk.Mem }
+type sealing struct{ *disktest.Mem }
 
 func (s sealing) OpenFile(path string, flag int, perm os.FileMode) (disk.File, error) {
 	if base, isOpen := strings.CutSuffix(path, extOpen); isOpen {
@@ -253,7 +254,7 @@ func TestSegmentSealedSinceItWasListed(t *testing.T) {
 // deleting is a folder whose segments up to one are deleted just before it is
 // opened, or that one alone.
 type deleting struct {
-	*disk.Mem
+	*disktest.Mem
 	all bool
 }
 

@@ -6,13 +6,13 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/disktest"
 )
 
 // crashChecker opens copies of a disk as crashes at each operation leave them.
 type crashChecker struct {
 	t   *testing.T
-	mem *disk.Mem
+	mem *disktest.Mem
 
 	mu       sync.Mutex
 	rng      *rand.Rand
@@ -23,13 +23,13 @@ type crashChecker struct {
 }
 
 // hook runs before each operation of the journal.
-func (c *crashChecker) hook(op disk.Op) disk.Fault {
+func (c *crashChecker) hook(op disktest.Op) disktest.Fault {
 	switch op.Kind {
-	case disk.Read, disk.List, disk.Lock:
-		return disk.Fault{}
-	case disk.Open:
+	case disktest.Read, disktest.List, disktest.Lock:
+		return disktest.Fault{}
+	case disktest.Open:
 		if op.Flag&os.O_CREATE == 0 {
-			return disk.Fault{}
+			return disktest.Fault{}
 		}
 	}
 	c.mu.Lock() // one crash after the other
@@ -37,12 +37,12 @@ func (c *crashChecker) hook(op disk.Op) disk.Fault {
 	c.check("process killed", c.mem.KillClone(), c.buffered)
 	c.check("power cut, nothing unsynced kept", c.mem.PowerCutClone(nil), c.synced)
 	c.check("power cut, some unsynced kept", c.mem.PowerCutClone(c.rng), c.synced)
-	if op.Kind == disk.Write {
+	if op.Kind == disktest.Write {
 		torn := c.mem.KillClone()
 		f, err := torn.OpenFile(op.Name, os.O_RDWR, 0)
 		if err != nil {
 			c.t.Error(err)
-			return disk.Fault{}
+			return disktest.Fault{}
 		}
 		if _, err := f.WriteAt(op.Data[:c.rng.IntN(len(op.Data)+1)], op.Off); err != nil {
 			c.t.Error(err)
@@ -50,12 +50,12 @@ func (c *crashChecker) hook(op disk.Op) disk.Fault {
 		f.Close()
 		c.check("process killed within a write", torn, c.buffered)
 	}
-	return disk.Fault{}
+	return disktest.Fault{}
 }
 
 // check opens the journal as the crash left it: all below must is there, nothing
 // is torn, and it can be written on and opened again.
-func (c *crashChecker) check(what string, mem *disk.Mem, must uint64) {
+func (c *crashChecker) check(what string, mem *disktest.Mem, must uint64) {
 	c.crashes++
 	for again := range 2 {
 		j, err := Open("/j", Options{Disk: mem, SegmentBytes: 1500})
@@ -102,9 +102,9 @@ func (c *crashChecker) acknowledged(end uint64, synced bool) {
 func TestCrashAtEveryOperation(t *testing.T) {
 	for seed := range uint64(4) {
 		rng := rand.New(rand.NewPCG(seed, 2))
-		mem := disk.NewMem()
+		mem := disktest.NewMem()
 		c := &crashChecker{t: t, mem: mem, rng: rng}
-		faulty := &disk.Faulty{FS: mem, Hook: c.hook}
+		faulty := &disktest.Faulty{FS: mem, Hook: c.hook}
 		n := 0
 		for restart := range 3 {
 			j, err := Open("/j", Options{Disk: faulty, SegmentBytes: 1500, Pack: seed%2 == 1})
@@ -150,9 +150,9 @@ func TestCrashDuringRecovery(t *testing.T) {
 	offsets, _ := readAll(t, want)
 	ops := 0
 	mem := base.KillClone()
-	j, err := Open("/j", Options{Disk: &disk.Faulty{FS: mem, Hook: func(op disk.Op) disk.Fault {
+	j, err := Open("/j", Options{Disk: &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
 		ops++
-		for _, crashed := range []*disk.Mem{mem.KillClone(), mem.PowerCutClone(nil), mem.PowerCutClone(rand.New(rand.NewPCG(1, uint64(ops))))} {
+		for _, crashed := range []*disktest.Mem{mem.KillClone(), mem.PowerCutClone(nil), mem.PowerCutClone(rand.New(rand.NewPCG(1, uint64(ops))))} {
 			j, err := Open("/j", Options{Disk: crashed})
 			if err != nil {
 				t.Fatalf("before operation %d, %s %s: %v", ops, op.Kind, op.Name, err)
@@ -162,7 +162,7 @@ func TestCrashDuringRecovery(t *testing.T) {
 			}
 			j.Close()
 		}
-		return disk.Fault{}
+		return disktest.Fault{}
 	}}})
 	if err != nil {
 		t.Fatal(err)

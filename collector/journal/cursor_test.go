@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/disktest"
 )
 
 func TestCursor(t *testing.T) {
-	mem := disk.NewMem()
+	mem := disktest.NewMem()
 	open := func() *Journal {
 		t.Helper()
 		j, err := Open("/j", Options{Disk: mem})
@@ -79,20 +79,20 @@ func TestCursor(t *testing.T) {
 // However the machine stops, a cursor is at an offset that was saved or is about
 // to be, and all that is before it is there.
 func TestCursorNeverLeads(t *testing.T) {
-	mem := disk.NewMem()
+	mem := disktest.NewMem()
 	rng := rand.New(rand.NewPCG(1, 2))
 	saved, crashes := uint64(0), 0
 	armed := false
-	faulty := &disk.Faulty{FS: mem, Hook: func(op disk.Op) disk.Fault {
-		if !armed || op.Kind == disk.Read || op.Kind == disk.List {
-			return disk.Fault{}
+	faulty := &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
+		if !armed || op.Kind == disktest.Read || op.Kind == disktest.List {
+			return disktest.Fault{}
 		}
-		for _, crashed := range []*disk.Mem{mem.KillClone(), mem.PowerCutClone(nil), mem.PowerCutClone(rng)} {
+		for _, crashed := range []*disktest.Mem{mem.KillClone(), mem.PowerCutClone(nil), mem.PowerCutClone(rng)} {
 			crashes++
 			j, err := Open("/j", Options{Disk: crashed})
 			if err != nil {
 				t.Error(err)
-				return disk.Fault{}
+				return disktest.Fault{}
 			}
 			c, err := j.OpenCursor("c", false)
 			if err != nil || c.Reset() != "" || c.Offset() < saved || c.Offset() > j.Next() {
@@ -100,7 +100,7 @@ func TestCursorNeverLeads(t *testing.T) {
 			}
 			j.Close()
 		}
-		return disk.Fault{}
+		return disktest.Fault{}
 	}}
 	j, err := Open("/j", Options{Disk: faulty})
 	if err != nil {
@@ -178,7 +178,7 @@ func TestCursorHolds(t *testing.T) {
 // and for one that has never been saved too.
 func TestHeldFromOpen(t *testing.T) {
 	for _, saved := range []uint64{0, 25} {
-		mem := disk.NewMem()
+		mem := disktest.NewMem()
 		o := Options{Disk: mem, SegmentBytes: 1000}
 		j := mustOpen(t, "/j", o)
 		for i := range 50 {
@@ -226,13 +226,13 @@ func TestHeldFromOpen(t *testing.T) {
 }
 
 func TestCursorSaveFails(t *testing.T) {
-	mem := disk.NewMem()
-	fail := disk.Kind("")
-	j, err := Open("/j", Options{Disk: &disk.Faulty{FS: mem, Hook: func(op disk.Op) disk.Fault {
+	mem := disktest.NewMem()
+	fail := disktest.Kind("")
+	j, err := Open("/j", Options{Disk: &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
 		if op.Kind == fail && strings.Contains(op.Name, cursorFolder) {
-			return disk.Fault{Err: syscall.EIO}
+			return disktest.Fault{Err: syscall.EIO}
 		}
-		return disk.Fault{}
+		return disktest.Fault{}
 	}}})
 	if err != nil {
 		t.Fatal(err)
@@ -242,7 +242,7 @@ func TestCursorSaveFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, kind := range []disk.Kind{disk.Open, disk.Write, disk.Sync, disk.Rename, disk.SyncDir} {
+	for i, kind := range []disktest.Kind{disktest.Open, disktest.Write, disktest.Sync, disktest.Rename, disktest.SyncDir} {
 		mustAppend(t, j, lines(i, 1))
 		fail = kind
 		if err := c.Save(j.Next()); !errors.Is(err, syscall.EIO) || c.Offset() != uint64(i) {

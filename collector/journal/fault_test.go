@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/disktest"
 )
 
 // ledger follows what a test was told about numbered batches of 2 records.
@@ -95,7 +95,7 @@ func (l *ledger) check(t testing.TB, j *Journal) {
 }
 
 func TestDiskFullThenHeal(t *testing.T) {
-	mem := disk.NewMem()
+	mem := disktest.NewMem()
 	j, err := Open("/j", Options{Disk: mem, SegmentBytes: 2000})
 	if err != nil {
 		t.Fatal(err)
@@ -180,28 +180,28 @@ func TestRandomFaults(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 1))
 			var mu sync.Mutex
 			var calm atomic.Bool
-			mem := disk.NewMem()
-			faulty := &disk.Faulty{FS: mem, Hook: func(op disk.Op) disk.Fault {
+			mem := disktest.NewMem()
+			faulty := &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
 				mu.Lock()
 				defer mu.Unlock()
 				if calm.Load() {
-					return disk.Fault{}
+					return disktest.Fault{}
 				}
 				switch op.Kind {
-				case disk.Write:
+				case disktest.Write:
 					if rng.IntN(6) == 0 {
-						return disk.Fault{Err: []error{syscall.ENOSPC, syscall.EIO, syscall.EDQUOT, syscall.EFBIG}[rng.IntN(4)], Short: rng.IntN(op.Len + 1)}
+						return disktest.Fault{Err: []error{syscall.ENOSPC, syscall.EIO, syscall.EDQUOT, syscall.EFBIG}[rng.IntN(4)], Short: rng.IntN(op.Len + 1)}
 					}
-				case disk.Truncate, disk.Sync, disk.Rename, disk.SyncDir:
+				case disktest.Truncate, disktest.Sync, disktest.Rename, disktest.SyncDir:
 					if rng.IntN(5) == 0 {
-						return disk.Fault{Err: syscall.EIO}
+						return disktest.Fault{Err: syscall.EIO}
 					}
-				case disk.Open:
+				case disktest.Open:
 					if rng.IntN(8) == 0 {
-						return disk.Fault{Err: syscall.EMFILE}
+						return disktest.Fault{Err: syscall.EMFILE}
 					}
 				}
-				return disk.Fault{}
+				return disktest.Fault{}
 			}}
 			calm.Store(true)
 			j, err := Open("/j", Options{Disk: faulty, SegmentBytes: 1500, Pack: seed%2 == 1})
@@ -249,17 +249,17 @@ func TestFailedFsync(t *testing.T) {
 	var mu sync.Mutex
 	syncs := map[string]int{}
 	fail := ""
-	mem := disk.NewMem()
-	j, err := Open("/j", Options{Disk: &disk.Faulty{FS: mem, Hook: func(op disk.Op) disk.Fault {
+	mem := disktest.NewMem()
+	j, err := Open("/j", Options{Disk: &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
 		mu.Lock()
 		defer mu.Unlock()
-		if op.Kind == disk.Sync {
+		if op.Kind == disktest.Sync {
 			syncs[op.Name]++
 			if op.Name == fail {
-				return disk.Fault{Err: syscall.EIO}
+				return disktest.Fault{Err: syscall.EIO}
 			}
 		}
-		return disk.Fault{}
+		return disktest.Fault{}
 	}}})
 	if err != nil {
 		t.Fatal(err)
@@ -298,13 +298,13 @@ func TestFailedFsync(t *testing.T) {
 func TestStalledWrite(t *testing.T) {
 	stall, stalled := make(chan struct{}), make(chan struct{}, 1)
 	var armed atomic.Bool
-	mem := disk.NewMem()
-	j, err := Open("/j", Options{Disk: &disk.Faulty{FS: mem, Hook: func(op disk.Op) disk.Fault {
-		if op.Kind == disk.Write && armed.CompareAndSwap(true, false) {
+	mem := disktest.NewMem()
+	j, err := Open("/j", Options{Disk: &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
+		if op.Kind == disktest.Write && armed.CompareAndSwap(true, false) {
 			stalled <- struct{}{}
 			<-stall
 		}
-		return disk.Fault{}
+		return disktest.Fault{}
 	}}})
 	if err != nil {
 		t.Fatal(err)
@@ -370,15 +370,15 @@ func waitQueued(t *testing.T, j *Journal, n int) {
 func TestFailedWriteIsNotStored(t *testing.T) {
 	for _, rollbackFails := range []bool{false, true} {
 		var armed atomic.Bool
-		mem := disk.NewMem()
-		j, err := Open("/j", Options{Disk: &disk.Faulty{FS: mem, Hook: func(op disk.Op) disk.Fault {
+		mem := disktest.NewMem()
+		j, err := Open("/j", Options{Disk: &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
 			switch {
-			case op.Kind == disk.Write && armed.Load():
-				return disk.Fault{Err: syscall.EIO, Short: op.Len}
-			case op.Kind == disk.Truncate && rollbackFails:
-				return disk.Fault{Err: syscall.EIO}
+			case op.Kind == disktest.Write && armed.Load():
+				return disktest.Fault{Err: syscall.EIO, Short: op.Len}
+			case op.Kind == disktest.Truncate && rollbackFails:
+				return disktest.Fault{Err: syscall.EIO}
 			}
-			return disk.Fault{}
+			return disktest.Fault{}
 		}}})
 		if err != nil {
 			t.Fatal(err)
@@ -420,14 +420,14 @@ func TestDeletionFails(t *testing.T) {
 		var failing, deleting atomic.Bool
 		var j *Journal
 		mem := memJournal(t, 3, 4, 1)
-		j, err := Open("/j", Options{RetainBytes: 1, Hold: []string{"later"}, Disk: &disk.Faulty{FS: mem, Hook: func(op disk.Op) disk.Fault {
+		j, err := Open("/j", Options{RetainBytes: 1, Hold: []string{"later"}, Disk: &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
 			switch {
-			case op.Kind == disk.Remove && failing.Load():
-				return disk.Fault{Err: syscall.EIO}
-			case op.Kind == disk.Open && op.Name == seg1 && deleting.CompareAndSwap(true, false):
+			case op.Kind == disktest.Remove && failing.Load():
+				return disktest.Fault{Err: syscall.EIO}
+			case op.Kind == disktest.Open && op.Name == seg1 && deleting.CompareAndSwap(true, false):
 				j.deleteOld(time.Now(), 0)
 			}
-			return disk.Fault{}
+			return disktest.Fault{}
 		}}})
 		if err != nil {
 			t.Fatal(err)
@@ -469,12 +469,12 @@ func TestDeletionFails(t *testing.T) {
 // does that.
 func TestKeyFileStays(t *testing.T) {
 	var failing atomic.Bool
-	mem := disk.NewMem()
-	o := Options{SegmentBytes: 300, RetainBytes: 1, Disk: &disk.Faulty{FS: mem, Hook: func(op disk.Op) disk.Fault {
-		if op.Kind == disk.Remove && strings.HasSuffix(op.Name, extKeys) && failing.Load() {
-			return disk.Fault{Err: syscall.EIO}
+	mem := disktest.NewMem()
+	o := Options{SegmentBytes: 300, RetainBytes: 1, Disk: &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
+		if op.Kind == disktest.Remove && strings.HasSuffix(op.Name, extKeys) && failing.Load() {
+			return disktest.Fault{Err: syscall.EIO}
 		}
-		return disk.Fault{}
+		return disktest.Fault{}
 	}}}
 	j := mustOpen(t, "/j", o)
 	failing.Store(true)
@@ -506,12 +506,12 @@ func TestKeyFileStays(t *testing.T) {
 
 // While no fsync succeeds, the disk is not filled with segments.
 func TestFsyncNeverSucceeds(t *testing.T) {
-	mem := disk.NewMem()
-	j, err := Open("/j", Options{Disk: &disk.Faulty{FS: mem, Hook: func(op disk.Op) disk.Fault {
-		if op.Kind == disk.Sync {
-			return disk.Fault{Err: syscall.EIO}
+	mem := disktest.NewMem()
+	j, err := Open("/j", Options{Disk: &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
+		if op.Kind == disktest.Sync {
+			return disktest.Fault{Err: syscall.EIO}
 		}
-		return disk.Fault{}
+		return disktest.Fault{}
 	}}})
 	if err != nil {
 		t.Fatal(err)

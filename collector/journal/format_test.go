@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/disktest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -65,7 +65,7 @@ func TestGoldenSegment(t *testing.T) {
 	if got != string(want) {
 		t.Errorf("the format has changed; a new one needs a new version:\n%s", got)
 	}
-	mem := disk.NewMem()
+	mem := disktest.NewMem()
 	if err := mem.MkdirAll("/j", 0o750); err != nil {
 		t.Fatal(err)
 	}

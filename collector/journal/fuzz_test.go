@@ -9,7 +9,7 @@ import (
 	"io"
 	"testing"
 
-	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/disktest"
 )
 
 // FuzzSegment opens and reads a folder in which one segment, open or sealed,
@@ -37,7 +37,7 @@ func FuzzSegment(f *testing.F) {
 		if resum {
 			data = withChecksums(data)
 		}
-		mem := disk.NewMem()
+		mem := disktest.NewMem()
 		if err := mem.MkdirAll("/j", 0o750); err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/disktest"
 )
 
 // A journal keeps its identity for as long as its folder lives; another journal
@@ -45,11 +45,11 @@ func TestID(t *testing.T) {
 
 // A full disk does not keep a collector from starting and being read.
 func TestNoRoomForID(t *testing.T) {
-	j, err := Open("/j", Options{Disk: &disk.Faulty{FS: disk.NewMem(), Hook: func(op disk.Op) disk.Fault {
-		if op.Kind == disk.Write {
-			return disk.Fault{Err: syscall.ENOSPC}
+	j, err := Open("/j", Options{Disk: &disktest.Faulty{FS: disktest.NewMem(), Hook: func(op disktest.Op) disktest.Fault {
+		if op.Kind == disktest.Write {
+			return disktest.Fault{Err: syscall.ENOSPC}
 		}
-		return disk.Fault{}
+		return disktest.Fault{}
 	}}})
 	if err != nil {
 		t.Fatal(err)

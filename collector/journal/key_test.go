@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/disktest"
 )
 
 // appendKeyed appends batch i, of i%4+1 records that begin at 100 i, under its
@@ -80,7 +81,7 @@ func wantOnce(t *testing.T, j *Journal, n int) {
 }
 
 func TestKeyedOnce(t *testing.T) {
-	mem := disk.NewMem()
+	mem := disktest.NewMem()
 	j, err := Open("/j", keyOptions(mem))
 	if err != nil {
 		t.Fatal(err)
@@ -233,18 +234,18 @@ func TestKeyedConcurrently(t *testing.T) {
 func TestKeyedWaits(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			mem := disk.NewMem()
+			mem := disktest.NewMem()
 			release := make(chan struct{})
 			stall := false
-			j, err := Open("/j", Options{Disk: &disk.Faulty{FS: mem, Hook: func(op disk.Op) disk.Fault {
-				if op.Kind == disk.Write && stall {
+			j, err := Open("/j", Options{Disk: &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
+				if op.Kind == disktest.Write && stall {
 					stall = false
 					<-release
 					if fails {
-						return disk.Fault{Err: syscall.EIO}
+						return disktest.Fault{Err: syscall.EIO}
 					}
 				}
-				return disk.Fault{}
+				return disktest.Fault{}
 			}}})
 			if err != nil {
 				t.Fatal(err)
@@ -296,7 +297,7 @@ func TestKeyedWaits(t *testing.T) {
 
 func TestKeysAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		mem := disk.NewMem()
+		mem := disktest.NewMem()
 		o := keyOptions(mem)
 		o.MaxKeys, o.KeyAge = 10, time.Hour
 		j, err := Open("/j", o)
@@ -352,23 +353,23 @@ func TestKeyedCrash(t *testing.T) {
 	const n = 24
 	for _, short := range []bool{false, true} {
 		for at := 0; ; at++ {
-			mem := disk.NewMem()
+			mem := disktest.NewMem()
 			var mu sync.Mutex
 			ops, dead := 0, false // guarded by mu: the keeper works too
-			fs := &disk.Faulty{FS: mem, Hook: func(op disk.Op) disk.Fault {
+			fs := &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
 				mu.Lock()
 				defer mu.Unlock()
 				if dead {
-					return disk.Fault{Err: syscall.EIO}
+					return disktest.Fault{Err: syscall.EIO}
 				}
-				if op.Kind == disk.Open || op.Kind == disk.Read {
-					return disk.Fault{}
+				if op.Kind == disktest.Open || op.Kind == disktest.Read {
+					return disktest.Fault{}
 				}
 				if ops++; ops <= at {
-					return disk.Fault{}
+					return disktest.Fault{}
 				}
 				dead = true
-				f := disk.Fault{Err: syscall.EIO}
+				f := disktest.Fault{Err: syscall.EIO}
 				if short {
 					f.Short = op.Len / 2
 				}
@@ -435,12 +436,12 @@ func FuzzKeys(f *testing.F) {
 // when its segment is written no more.
 func TestRepeatedAfterFailedFsync(t *testing.T) {
 	var failing atomic.Bool
-	mem := disk.NewMem()
-	j := mustOpen(t, "/j", Options{Disk: &disk.Faulty{FS: mem, Hook: func(op disk.Op) disk.Fault {
-		if op.Kind == disk.Sync && failing.Load() {
-			return disk.Fault{Err: syscall.EIO}
+	mem := disktest.NewMem()
+	j := mustOpen(t, "/j", Options{Disk: &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
+		if op.Kind == disktest.Sync && failing.Load() {
+			return disktest.Fault{Err: syscall.EIO}
 		}
-		return disk.Fault{}
+		return disktest.Fault{}
 	}}})
 	store := func(key string, synced bool) (Receipt, error) {
 		b := lines(0, 2)
@@ -548,7 +549,7 @@ func TestKeyedEvents(t *testing.T) {
 // acknowledged: sent again under its key it is stored, and not taken for stored.
 func TestKeyedDamaged(t *testing.T) {
 	for _, damaged := range []int{0, 1} { // of the pieces
-		mem := disk.NewMem()
+		mem := disktest.NewMem()
 		j := mustOpen(t, "/j", keyOptions(mem))
 		if r, err := j.AppendKeyed(t.Context(), "before", lines(0, 3)); err != nil || r.First != 0 {
 			t.Fatal(r, err)
@@ -600,11 +601,11 @@ func TestKeyedDamaged(t *testing.T) {
 
 // What a power cut leaves of a sealed segment's name, it leaves of its keys' too.
 func TestKeysOfSealedSegment(t *testing.T) {
-	mem := disk.NewMem()
+	mem := disktest.NewMem()
 	left := 0
-	cut := func(op disk.Op) disk.Fault {
-		if op.Kind != disk.SyncDir || op.Name != "/j" {
-			return disk.Fault{}
+	cut := func(op disktest.Op) disktest.Fault {
+		if op.Kind != disktest.SyncDir || op.Name != "/j" {
+			return disktest.Fault{}
 		}
 		for seed := range uint64(16) {
 			after := mem.PowerCutClone(rand.New(rand.NewPCG(seed, 4)))
@@ -622,9 +623,9 @@ func TestKeysOfSealedSegment(t *testing.T) {
 			}
 			j.Close()
 		}
-		return disk.Fault{}
+		return disktest.Fault{}
 	}
-	j := mustOpen(t, "/j", Options{Disk: &disk.Faulty{FS: mem, Hook: cut}, SegmentBytes: 300})
+	j := mustOpen(t, "/j", Options{Disk: &disktest.Faulty{FS: mem, Hook: cut}, SegmentBytes: 300})
 	if _, err := j.AppendKeyed(t.Context(), "k", lines(0, 2)); err != nil {
 		t.Fatal(err)
 	}
@@ -640,7 +641,7 @@ func TestKeysOfSealedSegment(t *testing.T) {
 // What a process that was killed has left with the kernel is made durable before a
 // repeated request for synced lines is answered.
 func TestRepeatedAfterKill(t *testing.T) {
-	mem := disk.NewMem()
+	mem := disktest.NewMem()
 	killed := mustOpen(t, "/j", Options{Disk: mem})
 	want, err := killed.AppendKeyed(t.Context(), "k", lines(0, 2))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/disktest"
 )
 
 var livesFlag = flag.Int("lives", 25, "how many seeds TestLives runs")
@@ -26,7 +26,7 @@ type lives struct {
 	o    Options
 	hold bool
 
-	mem  *disk.Mem
+	mem  *disktest.Mem
 	sent []*sending
 	seen map[uint64]string // lines before the saved cursor, by offset
 	at   uint64            // the cursor of this process
@@ -38,11 +38,11 @@ type lives struct {
 	noSync  bool       // an fsync has failed since the disk was the last one
 	left    int        // operations until the end
 	ended   bool
-	durable uint64    // all below is, unless noSync
-	after   *disk.Mem // what the end left
-	j       *Journal  // nil while it is opened
-	deleted uint64    // retention has been here; a power cut may bring some of it back
-	end     func(disk.Op) *disk.Mem
+	durable uint64        // all below is, unless noSync
+	after   *disktest.Mem // what the end left
+	j       *Journal      // nil while it is opened
+	deleted uint64        // retention has been here; a power cut may bring some of it back
+	end     func(disktest.Op) *disktest.Mem
 }
 
 // sending is a batch that is sent until it is acknowledged, and sometimes again.
@@ -56,18 +56,18 @@ type sending struct {
 func (s *sending) end() uint64 { return s.first + uint64(s.batch.Records) }
 
 // hook ends the process at its operation, or lets it fail.
-func (l *lives) hook(op disk.Op) disk.Fault {
+func (l *lives) hook(op disktest.Op) disktest.Fault {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended {
-		return disk.Fault{Err: syscall.EIO}
+		return disktest.Fault{Err: syscall.EIO}
 	}
 	switch op.Kind {
-	case disk.Read, disk.List, disk.Lock:
-		return disk.Fault{}
-	case disk.Open:
+	case disktest.Read, disktest.List, disktest.Lock:
+		return disktest.Fault{}
+	case disktest.Open:
 		if op.Flag&os.O_CREATE == 0 {
-			return disk.Fault{}
+			return disktest.Fault{}
 		}
 	}
 	if l.left--; l.left == 0 {
@@ -75,16 +75,16 @@ func (l *lives) hook(op disk.Op) disk.Fault {
 		if l.j != nil {
 			l.deleted = max(l.deleted, l.j.First())
 		}
-		return disk.Fault{Err: syscall.EIO}
+		return disktest.Fault{Err: syscall.EIO}
 	}
 	if l.faults == nil || l.faults.IntN(12) > 0 {
-		return disk.Fault{}
+		return disktest.Fault{}
 	}
-	f := disk.Fault{Err: syscall.EIO}
+	f := disktest.Fault{Err: syscall.EIO}
 	switch op.Kind {
-	case disk.Write:
-		f = disk.Fault{Err: []error{syscall.EIO, syscall.ENOSPC}[l.faults.IntN(2)], Short: l.faults.IntN(op.Len + 1)}
-	case disk.Sync, disk.SyncDir:
+	case disktest.Write:
+		f = disktest.Fault{Err: []error{syscall.EIO, syscall.ENOSPC}[l.faults.IntN(2)], Short: l.faults.IntN(op.Len + 1)}
+	case disktest.Sync, disktest.SyncDir:
 		l.noSync = true
 	}
 	return f
@@ -325,7 +325,7 @@ func TestLives(t *testing.T) {
 	for seed := range uint64(*livesFlag) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 3))
-			l := &lives{t: t, rng: rng, mem: disk.NewMem(), seen: map[uint64]string{}, hold: rng.IntN(2) == 0}
+			l := &lives{t: t, rng: rng, mem: disktest.NewMem(), seen: map[uint64]string{}, hold: rng.IntN(2) == 0}
 			l.o = Options{SegmentBytes: 3000, MaxGroupBytes: 1000, Pack: rng.IntN(2) == 0}
 			if rng.IntN(2) == 0 {
 				l.o.RetainBytes = 20_000
@@ -346,17 +346,17 @@ func (l *lives) live() {
 	cut, mem := false, l.mem
 	switch l.rng.IntN(4) {
 	case 0:
-		cut, l.end = true, func(disk.Op) *disk.Mem { return mem.PowerCutClone(nil) }
+		cut, l.end = true, func(disktest.Op) *disktest.Mem { return mem.PowerCutClone(nil) }
 	case 1:
-		cut, l.end = true, func(disk.Op) *disk.Mem { return mem.PowerCutClone(torn) }
+		cut, l.end = true, func(disktest.Op) *disktest.Mem { return mem.PowerCutClone(torn) }
 	default:
-		l.end = func(op disk.Op) *disk.Mem { return tear(mem.KillClone(), op, torn) }
+		l.end = func(op disktest.Op) *disktest.Mem { return tear(mem.KillClone(), op, torn) }
 	}
 	l.j, l.left, l.ended, l.faults = nil, 1+l.rng.IntN(300), false, nil
 	if l.o.Hold = nil; l.hold {
 		l.o.Hold = []string{"c"}
 	}
-	l.o.Disk = &disk.Faulty{FS: mem, Hook: l.hook}
+	l.o.Disk = &disktest.Faulty{FS: mem, Hook: l.hook}
 	l.run()
 	if !l.ended { // closed
 		return
@@ -381,8 +381,8 @@ func (l *lives) forget() {
 }
 
 // tear does a part of a write.
-func tear(m *disk.Mem, op disk.Op, rng *rand.Rand) *disk.Mem {
-	if op.Kind != disk.Write {
+func tear(m *disktest.Mem, op disktest.Op, rng *rand.Rand) *disktest.Mem {
+	if op.Kind != disktest.Write {
 		return m
 	}
 	if f, err := m.OpenFile(op.Name, os.O_RDWR, 0); err == nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/disktest"
 )
 
 // waitPacked waits until nothing is left to seal and to pack.
@@ -27,9 +27,9 @@ const packedRecords = 4000
 
 // packedJournal is a journal of packedRecords records and 1000 keys, closed, and
 // packed if pack is set.
-func packedJournal(t *testing.T, pack bool) *disk.Mem {
+func packedJournal(t *testing.T, pack bool) *disktest.Mem {
 	t.Helper()
-	mem := disk.NewMem()
+	mem := disktest.NewMem()
 	j, err := Open("/j", Options{Disk: mem, SegmentBytes: 50_000, MaxGroupBytes: 3000, Pack: pack})
 	if err != nil {
 		t.Fatal(err)
@@ -282,7 +282,7 @@ func TestPackDamaged(t *testing.T) {
 // FuzzUnpack: what is unpacked has the length that was asked for, whatever the
 // bytes are.
 func FuzzUnpack(f *testing.F) {
-	mem := disk.NewMem()
+	mem := disktest.NewMem()
 	j, err := Open("/j", Options{Disk: mem, SegmentBytes: 1000})
 	if err != nil {
 		f.Fatal(err)

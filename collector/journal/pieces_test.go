@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/disktest"
 )
 
 // bigBatch is a batch of n lines of 100 to 199 bytes.
@@ -79,13 +79,13 @@ func TestBigBatchInPieces(t *testing.T) {
 // When a later piece cannot be written, the earlier ones are taken back.
 func TestBigBatchTakenBack(t *testing.T) {
 	writes, failAt := 0, 0
-	j, err := Open("/j", Options{MaxGroupBytes: 4000, Disk: &disk.Faulty{FS: disk.NewMem(), Hook: func(op disk.Op) disk.Fault {
-		if op.Kind == disk.Write {
+	j, err := Open("/j", Options{MaxGroupBytes: 4000, Disk: &disktest.Faulty{FS: disktest.NewMem(), Hook: func(op disktest.Op) disktest.Fault {
+		if op.Kind == disktest.Write {
 			if writes++; writes == failAt {
-				return disk.Fault{Err: syscall.ENOSPC, Short: 100}
+				return disktest.Fault{Err: syscall.ENOSPC, Short: 100}
 			}
 		}
-		return disk.Fault{}
+		return disktest.Fault{}
 	}}})
 	if err != nil {
 		t.Fatal(err)

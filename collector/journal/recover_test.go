@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/disktest"
 )
 
 // memJournal is a journal on a disk in memory, closed: batches of 2 records,
 // sealed into segments of `per` batches, the last one left open with `tail`.
-func memJournal(t testing.TB, segments, per, tail int) *disk.Mem {
+func memJournal(t testing.TB, segments, per, tail int) *disktest.Mem {
 	t.Helper()
-	mem := disk.NewMem()
+	mem := disktest.NewMem()
 	one := int64(frameHeaderSize + len(lines(0, 2).Lines))
 	j, err := Open("/j", Options{Disk: mem, SegmentBytes: segmentHeaderSize + int64(per)*(one+16)})
 	if err != nil {
@@ -88,7 +89,7 @@ const (
 )
 
 // edit replaces the bytes of a file.
-func edit(t testing.TB, mem *disk.Mem, name string, change func([]byte) []byte) {
+func edit(t testing.TB, mem *disktest.Mem, name string, change func([]byte) []byte) {
 	t.Helper()
 	b, err := mem.ReadFile(name)
 	if err != nil {
@@ -125,7 +126,7 @@ func TestRecoveryTable(t *testing.T) {
 	all := upTo(22)
 	rows := []struct {
 		name     string
-		corrupt  func(t *testing.T, mem *disk.Mem)
+		corrupt  func(t *testing.T, mem *disktest.Mem)
 		kinds    []FindingKind
 		want     []uint64
 		gaps     int
@@ -133,53 +134,53 @@ func TestRecoveryTable(t *testing.T) {
 		lasting  []FindingKind // findings of the start after that
 		wantOpen string        // Open's error holds this
 	}{
-		{name: "nothing", corrupt: func(*testing.T, *disk.Mem) {}, want: all, next: 22},
+		{name: "nothing", corrupt: func(*testing.T, *disktest.Mem) {}, want: all, next: 22},
 		{
 			name: "bit flip in the last frame's body",
-			corrupt: func(t *testing.T, mem *disk.Mem) {
+			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				edit(t, mem, last, flip(-5))
 			},
 			kinds: []FindingKind{TornTail}, want: upTo(20), next: 20,
 		}, {
 			name: "bit flip in the middle frame's body",
-			corrupt: func(t *testing.T, mem *disk.Mem) {
+			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				edit(t, mem, last, func(b []byte) []byte { return flip(frameAt(b, 1) + frameHeaderSize + 3)(b) })
 			},
 			kinds: []FindingKind{Missing, Damaged, Quarantined}, want: without(all, 18, 20), gaps: 1, next: 22,
 		}, {
 			name: "bit flip in the middle frame's header",
-			corrupt: func(t *testing.T, mem *disk.Mem) {
+			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				edit(t, mem, last, func(b []byte) []byte { return flip(frameAt(b, 1) + 20)(b) })
 			},
 			kinds: []FindingKind{Missing, Damaged, Quarantined}, want: without(all, 18, 20), gaps: 1, next: 22,
 		}, {
 			name: "bit flip in the first frame",
-			corrupt: func(t *testing.T, mem *disk.Mem) {
+			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				edit(t, mem, last, flip(segmentHeaderSize+30))
 			},
 			kinds: []FindingKind{Missing, Damaged, Quarantined}, want: without(all, 16, 18), gaps: 1, next: 22,
 		}, {
 			name: "zero tail",
-			corrupt: func(t *testing.T, mem *disk.Mem) {
+			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				edit(t, mem, last, func(b []byte) []byte { return append(b, make([]byte, 100_000)...) })
 			},
 			kinds: []FindingKind{TornTail}, want: all, next: 22,
 		}, {
 			name: "garbage tail with a magic in it",
-			corrupt: func(t *testing.T, mem *disk.Mem) {
+			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				edit(t, mem, last, func(b []byte) []byte { return append(b, "garbage \xffRWF\xffRWF garbage"...) })
 			},
 			kinds: []FindingKind{TornTail}, want: all, next: 22,
 		}, {
 			name: "tail of another segment's frames",
-			corrupt: func(t *testing.T, mem *disk.Mem) {
+			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				old, _ := mem.ReadFile(seg0)
 				edit(t, mem, last, func(b []byte) []byte { return append(b, old[segmentHeaderSize:]...) })
 			},
 			kinds: []FindingKind{TornTail}, want: all, next: 22,
 		}, {
 			name: "frames of a stale block in the middle",
-			corrupt: func(t *testing.T, mem *disk.Mem) {
+			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				old, _ := mem.ReadFile(seg0)
 				edit(t, mem, last, func(b []byte) []byte {
 					copy(b[frameAt(b, 1):frameAt(b, 2)], old[segmentHeaderSize:])
@@ -189,112 +190,112 @@ func TestRecoveryTable(t *testing.T) {
 			kinds: []FindingKind{Missing, Damaged, Quarantined}, want: without(all, 18, 20), gaps: 1, next: 22,
 		}, {
 			name:    "empty open segment",
-			corrupt: func(t *testing.T, mem *disk.Mem) { mem.WriteFile(last, nil) },
+			corrupt: func(t *testing.T, mem *disktest.Mem) { mem.WriteFile(last, nil) },
 			kinds:   []FindingKind{EmptyRemoved}, want: upTo(16), next: 16,
 		}, {
 			name: "torn segment header",
-			corrupt: func(t *testing.T, mem *disk.Mem) {
+			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				edit(t, mem, last, func(b []byte) []byte { return b[:40] })
 			},
 			kinds: []FindingKind{EmptyRemoved}, want: upTo(16), next: 16,
 		}, {
 			name:    "open segment of zeros",
-			corrupt: func(t *testing.T, mem *disk.Mem) { mem.WriteFile(last, make([]byte, 9000)) },
+			corrupt: func(t *testing.T, mem *disktest.Mem) { mem.WriteFile(last, make([]byte, 9000)) },
 			kinds:   []FindingKind{EmptyRemoved}, want: upTo(16), next: 16,
 		}, {
 			name: "open segment of garbage",
-			corrupt: func(t *testing.T, mem *disk.Mem) {
+			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				mem.WriteFile(last, []byte(strings.Repeat("no journal\n", 100)))
 			},
 			kinds: []FindingKind{Quarantined}, want: upTo(16), next: 16,
 		}, {
 			name:    "open segment's header is damaged",
-			corrupt: func(t *testing.T, mem *disk.Mem) { edit(t, mem, last, flip(3)) },
+			corrupt: func(t *testing.T, mem *disktest.Mem) { edit(t, mem, last, flip(3)) },
 			kinds:   []FindingKind{Damaged, Quarantined}, want: all, next: 22,
 		}, {
 			name:    "open segment with a header only",
-			corrupt: func(t *testing.T, mem *disk.Mem) { edit(t, mem, last, func(b []byte) []byte { return b[:64] }) },
+			corrupt: func(t *testing.T, mem *disktest.Mem) { edit(t, mem, last, func(b []byte) []byte { return b[:64] }) },
 			want:    upTo(16), next: 16,
 		}, {
 			name:    "sealed segment's header is damaged",
-			corrupt: func(t *testing.T, mem *disk.Mem) { edit(t, mem, seg0, flip(10)) },
+			corrupt: func(t *testing.T, mem *disktest.Mem) { edit(t, mem, seg0, flip(10)) },
 			kinds:   []FindingKind{Damaged}, want: all, next: 22, lasting: []FindingKind{Damaged},
 		}, {
 			name: "bit flip in a sealed segment's body",
-			corrupt: func(t *testing.T, mem *disk.Mem) {
+			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				edit(t, mem, seg1, func(b []byte) []byte { return flip(frameAt(b, 2) + 90)(b) })
 			},
 			want: without(all, 12, 14), gaps: 1, next: 22,
 		}, {
 			name: "bit flip in a sealed segment's frame header",
-			corrupt: func(t *testing.T, mem *disk.Mem) {
+			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				edit(t, mem, seg1, func(b []byte) []byte { return flip(frameAt(b, 1) + 13)(b) })
 			},
 			want: without(all, 10, 12), gaps: 1, next: 22,
 		}, {
 			name: "bit flip in a sealed segment's last frame header",
-			corrupt: func(t *testing.T, mem *disk.Mem) {
+			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				edit(t, mem, seg0, func(b []byte) []byte { return flip(frameAt(b, 3))(b) })
 			},
 			want: without(all, 6, 8), gaps: 1, next: 22,
 		}, {
 			name: "sealed segment cut in a frame",
-			corrupt: func(t *testing.T, mem *disk.Mem) {
+			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				edit(t, mem, seg0, func(b []byte) []byte { return b[:frameAt(b, 2)+70] })
 			},
 			want: without(all, 4, 8), gaps: 1, next: 22,
 		}, {
 			name: "sealed segment with a garbage tail",
-			corrupt: func(t *testing.T, mem *disk.Mem) {
+			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				edit(t, mem, seg0, func(b []byte) []byte { return append(b, "x\xffRWFy"...) })
 			},
 			want: all, next: 22,
 		}, {
 			name:    "sealed segment of zero bytes",
-			corrupt: func(t *testing.T, mem *disk.Mem) { mem.WriteFile(seg0, nil) },
+			corrupt: func(t *testing.T, mem *disktest.Mem) { mem.WriteFile(seg0, nil) },
 			kinds:   []FindingKind{Quarantined}, want: without(all, 0, 8), gaps: 1, next: 22,
 		}, {
 			name:    "sealed segment missing in the middle",
-			corrupt: func(t *testing.T, mem *disk.Mem) { mem.Remove(seg1) },
+			corrupt: func(t *testing.T, mem *disktest.Mem) { mem.Remove(seg1) },
 			kinds:   []FindingKind{Missing}, want: without(all, 8, 16), gaps: 1, next: 22, lasting: []FindingKind{Missing},
 		}, {
 			name:    "open segment missing",
-			corrupt: func(t *testing.T, mem *disk.Mem) { mem.Remove(last) },
+			corrupt: func(t *testing.T, mem *disktest.Mem) { mem.Remove(last) },
 			want:    upTo(16), next: 16,
 		}, {
 			name:    "sealed segments renamed to another's offset",
-			corrupt: func(t *testing.T, mem *disk.Mem) { mem.Rename(seg1, "/j/00000000000000000009.seg") },
+			corrupt: func(t *testing.T, mem *disktest.Mem) { mem.Rename(seg1, "/j/00000000000000000009.seg") },
 			kinds:   []FindingKind{Quarantined, Missing}, want: without(all, 8, 16), gaps: 2, next: 22,
 			lasting: []FindingKind{Missing},
 		}, {
 			name: "open and sealed segment of one name",
-			corrupt: func(t *testing.T, mem *disk.Mem) {
+			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				b, _ := mem.ReadFile(seg1)
 				mem.WriteFile("/j/00000000000000000008.open", b[:100])
 			},
 			kinds: []FindingKind{Quarantined}, want: all, next: 22,
 		}, {
 			name: "crash before the original of a repair was set aside",
-			corrupt: func(t *testing.T, mem *disk.Mem) {
+			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				mem.WriteFile("/j/00000000000000000016.fix", []byte("half"))
 			},
 			want: all, next: 22,
 		}, {
 			name: "crash after the original of a repair was set aside",
-			corrupt: func(t *testing.T, mem *disk.Mem) {
+			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				mem.Rename(last, "/j/00000000000000000016.fix")
 			},
 			want: all, next: 22,
 		}, {
 			name: "two unsealed segments, the first torn",
-			corrupt: func(t *testing.T, mem *disk.Mem) {
+			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				edit(t, mem, seg1, func(b []byte) []byte { return b[:len(b)-3] })
 				mem.Rename(seg1, "/j/00000000000000000008.open")
 			},
 			kinds: []FindingKind{TornTail, Missing}, want: without(all, 14, 16), gaps: 1, next: 22,
 		}, {
 			name: "foreign files and folders",
-			corrupt: func(t *testing.T, mem *disk.Mem) {
+			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				mem.WriteFile("/j/notes.txt", []byte("mine"))
 				mem.WriteFile("/j/123.seg", []byte("mine"))
 				mem.WriteFile("/j/99999999999999999999.seg", []byte("mine"))
@@ -304,7 +305,7 @@ func TestRecoveryTable(t *testing.T) {
 			lasting: []FindingKind{Foreign, Foreign, Foreign, Foreign},
 		}, {
 			name: "sealed segment of a newer version",
-			corrupt: func(t *testing.T, mem *disk.Mem) {
+			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				edit(t, mem, seg0, func(b []byte) []byte {
 					return append(appendSegmentHeader(nil, segmentHeader{version: 2}), b[64:]...)
 				})
@@ -312,7 +313,7 @@ func TestRecoveryTable(t *testing.T) {
 			kinds: []FindingKind{Newer}, next: 22, lasting: []FindingKind{Newer},
 		}, {
 			name: "open segment of a newer version",
-			corrupt: func(t *testing.T, mem *disk.Mem) {
+			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				edit(t, mem, last, func(b []byte) []byte {
 					return append(appendSegmentHeader(nil, segmentHeader{version: 2}), b[64:]...)
 				})
@@ -498,11 +499,11 @@ func TestOpenWaitsForNoFsync(t *testing.T) {
 			release := make(chan struct{})
 			opened := make(chan *Journal)
 			go func() {
-				j, err := Open("/j", Options{Disk: &disk.Faulty{FS: mem, Hook: func(op disk.Op) disk.Fault {
-					if op.Kind == disk.Sync || op.Kind == disk.SyncDir {
+				j, err := Open("/j", Options{Disk: &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
+					if op.Kind == disktest.Sync || op.Kind == disktest.SyncDir {
 						<-release
 					}
-					return disk.Fault{}
+					return disktest.Fault{}
 				}}})
 				if err != nil {
 					t.Error(err)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/disktest"
 )
 
 // Appenders, followers, late readers, rotation, retention, packing and Stats at
@@ -119,12 +120,12 @@ func stress(t *testing.T, pack bool, retain int64) {
 // Concurrent Synced appends share fsyncs, and buffered ones do not wait for one.
 func TestSharedFsync(t *testing.T) {
 	hold, inSync := make(chan struct{}), make(chan struct{}, 100)
-	j, err := Open("/j", Options{Disk: &disk.Faulty{FS: disk.NewMem(), Hook: func(op disk.Op) disk.Fault {
-		if op.Kind == disk.Sync && strings.HasSuffix(op.Name, extOpen) {
+	j, err := Open("/j", Options{Disk: &disktest.Faulty{FS: disktest.NewMem(), Hook: func(op disktest.Op) disktest.Fault {
+		if op.Kind == disktest.Sync && strings.HasSuffix(op.Name, extOpen) {
 			inSync <- struct{}{}
 			<-hold
 		}
-		return disk.Fault{}
+		return disktest.Fault{}
 	}}})
 	if err != nil {
 		t.Fatal(err)
@@ -164,15 +165,15 @@ func TestGroupLimit(t *testing.T) {
 	stall, stalled := make(chan struct{}), make(chan struct{}, 1)
 	var armed atomic.Bool
 	var writes []int
-	j, err := Open("/j", Options{MaxGroupBytes: 3*one + 10, Disk: &disk.Faulty{FS: disk.NewMem(), Hook: func(op disk.Op) disk.Fault {
-		if op.Kind == disk.Write {
+	j, err := Open("/j", Options{MaxGroupBytes: 3*one + 10, Disk: &disktest.Faulty{FS: disktest.NewMem(), Hook: func(op disktest.Op) disktest.Fault {
+		if op.Kind == disktest.Write {
 			writes = append(writes, op.Len)
 			if armed.CompareAndSwap(true, false) {
 				stalled <- struct{}{}
 				<-stall
 			}
 		}
-		return disk.Fault{}
+		return disktest.Fault{}
 	}}})
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +201,7 @@ func TestGroupLimit(t *testing.T) {
 
 func TestRetainAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		mem := disk.NewMem()
+		mem := disktest.NewMem()
 		j, err := Open("/j", Options{Disk: mem, RetainAge: time.Hour, SegmentBytes: 600})
 		if err != nil {
 			t.Fatal(err)
@@ -256,7 +257,7 @@ func (a ahead) List(dir string) ([]disk.Entry, error) {
 // and those behind it are not kept with it.
 func TestRetainAgeAfterClockWasAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := Options{Disk: disk.NewMem(), SegmentBytes: 600}
+		o := Options{Disk: disktest.NewMem(), SegmentBytes: 600}
 		j, err := Open("/j", o)
 		if err != nil {
 			t.Fatal(err)
@@ -290,13 +291,13 @@ func TestRetainAgeAfterClockWasAhead(t *testing.T) {
 
 // Reading by time reads the headers of large frames outside the range only.
 func TestTimeRange(t *testing.T) {
-	mem := disk.NewMem()
+	mem := disktest.NewMem()
 	var read atomic.Int64
-	j, err := Open("/j", Options{SegmentBytes: 1 << 20, Disk: &disk.Faulty{FS: mem, Hook: func(op disk.Op) disk.Fault {
-		if op.Kind == disk.Read {
+	j, err := Open("/j", Options{SegmentBytes: 1 << 20, Disk: &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
+		if op.Kind == disktest.Read {
 			read.Add(int64(op.Len))
 		}
-		return disk.Fault{}
+		return disktest.Fault{}
 	}}})
 	if err != nil {
 		t.Fatal(err)
@@ -336,11 +337,11 @@ func TestTimeRange(t *testing.T) {
 func TestReadErrors(t *testing.T) {
 	mem := memJournal(t, 2, 4, 3)
 	bad := ""
-	j, err := Open("/j", Options{Disk: &disk.Faulty{FS: mem, Hook: func(op disk.Op) disk.Fault {
-		if op.Name == bad && (op.Kind == disk.Read || op.Kind == disk.Open) {
-			return disk.Fault{Err: os.ErrPermission}
+	j, err := Open("/j", Options{Disk: &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
+		if op.Name == bad && (op.Kind == disktest.Read || op.Kind == disktest.Open) {
+			return disktest.Fault{Err: os.ErrPermission}
 		}
-		return disk.Fault{}
+		return disktest.Fault{}
 	}}})
 	if err != nil {
 		t.Fatal(err)
@@ -374,11 +375,11 @@ func TestReadErrors(t *testing.T) {
 func TestOpenReadsHeadersOnly(t *testing.T) {
 	mem := memJournal(t, 80, 4, 1)
 	var read atomic.Int64
-	j, err := Open("/j", Options{Disk: &disk.Faulty{FS: mem, Hook: func(op disk.Op) disk.Fault {
-		if op.Kind == disk.Read {
+	j, err := Open("/j", Options{Disk: &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
+		if op.Kind == disktest.Read {
 			read.Add(int64(op.Len))
 		}
-		return disk.Fault{}
+		return disktest.Fault{}
 	}}})
 	if err != nil {
 		t.Fatal(err)
@@ -401,11 +402,11 @@ func TestAppendIsOneWrite(t *testing.T) {
 		b := make([]byte, 64)
 		return strings.Fields(string(b[:runtime.Stack(b, false)]))[1]
 	}
-	j, err := Open("/j", Options{Disk: &disk.Faulty{FS: disk.NewMem(), Hook: func(op disk.Op) disk.Fault {
+	j, err := Open("/j", Options{Disk: &disktest.Faulty{FS: disktest.NewMem(), Hook: func(op disktest.Op) disktest.Fault {
 		mu.Lock()
 		defer mu.Unlock()
 		ops = append(ops, string(op.Kind)+" by "+goroutine())
-		return disk.Fault{}
+		return disktest.Fault{}
 	}}})
 	if err != nil {
 		t.Fatal(err)

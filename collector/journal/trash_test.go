@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/disktest"
 )
 
 // waitSwept waits until the trash is empty.
@@ -72,13 +73,13 @@ func TestTrashKeepsReaders(t *testing.T) {
 func TestTrashOnFullDisk(t *testing.T) {
 	var full atomic.Bool
 	full.Store(true)
-	mem := disk.NewMem()
-	faulty := &disk.Faulty{FS: mem}
-	faulty.Hook = func(op disk.Op) disk.Fault {
-		if op.Kind == disk.Write && full.Load() {
-			return disk.Fault{Err: syscall.ENOSPC}
+	mem := disktest.NewMem()
+	faulty := &disktest.Faulty{FS: mem}
+	faulty.Hook = func(op disktest.Op) disktest.Fault {
+		if op.Kind == disktest.Write && full.Load() {
+			return disktest.Fault{Err: syscall.ENOSPC}
 		}
-		return disk.Fault{}
+		return disktest.Fault{}
 	}
 	j, err := Open("/j", Options{Disk: faulty})
 	if err != nil {

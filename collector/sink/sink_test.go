@@ -17,6 +17,7 @@ import (
 
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/disktest"
 )
 
 // memory is a destination that keeps lines and can fail.
@@ -129,7 +130,7 @@ func ledger(t testing.TB, r *Runner, j *journal.Journal, began uint64) Stats {
 
 func TestBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j := open(t, disk.NewMem(), journal.Options{})
+		j := open(t, disktest.NewMem(), journal.Options{})
 		defer j.Close()
 		m := &memory{}
 		r, stop := start(t, j, m, Options{MaxEvents: 10, MaxBytes: 100, MaxAge: time.Second})
@@ -169,7 +170,7 @@ func TestBatches(t *testing.T) {
 // appends nor another sink wait for it.
 func TestDeadDestination(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j := open(t, disk.NewMem(), journal.Options{})
+		j := open(t, disktest.NewMem(), journal.Options{})
 		defer j.Close()
 		dead, alive := &memory{}, &memory{}
 		down := errors.New("down")
@@ -221,7 +222,7 @@ func TestDeadDestination(t *testing.T) {
 // came again, are counted once.
 func TestRefusedAndSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j := open(t, disk.NewMem(), journal.Options{})
+		j := open(t, disktest.NewMem(), journal.Options{})
 		defer j.Close()
 		m := &memory{}
 		m.failWith(func(b *Batch) error {
@@ -254,7 +255,7 @@ func TestRefusedAndSettled(t *testing.T) {
 // The process dies again and again: each line comes at least once, in order.
 func TestRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		mem := disk.NewMem()
+		mem := disktest.NewMem()
 		m := &memory{}
 		rng, faults := rand.New(rand.NewPCG(1, 2)), rand.New(rand.NewPCG(3, 4))
 		m.failWith(func(*Batch) error { // one at a time
@@ -309,7 +310,7 @@ func TestRestarts(t *testing.T) {
 func TestRetention(t *testing.T) {
 	for _, drop := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			j := open(t, disk.NewMem(), journal.Options{SegmentBytes: 500, RetainBytes: 2000, MaxBytes: 4000})
+			j := open(t, disktest.NewMem(), journal.Options{SegmentBytes: 500, RetainBytes: 2000, MaxBytes: 4000})
 			defer j.Close()
 			m := &memory{}
 			m.failWith(func(*Batch) error { return errors.New("down") })
@@ -346,7 +347,7 @@ func TestRetention(t *testing.T) {
 // Lines of a damaged place are counted, and those behind it delivered.
 func TestDamage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		mem := disk.NewMem()
+		mem := disktest.NewMem()
 		j := open(t, mem, journal.Options{SegmentBytes: 1000})
 		for i := range 100 {
 			store(t, j, i, 1)
@@ -380,7 +381,7 @@ func TestDamage(t *testing.T) {
 // answered meanwhile.
 func TestHoldsBehindRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j := open(t, disk.NewMem(), journal.Options{SegmentBytes: 300, RetainBytes: 1000})
+		j := open(t, disktest.NewMem(), journal.Options{SegmentBytes: 300, RetainBytes: 1000})
 		defer j.Close()
 		dead := &memory{}
 		dead.failWith(func(*Batch) error { return errors.New("down") })

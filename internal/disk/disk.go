@@ -1,11 +1,6 @@
 // Package disk is the seam between code that keeps files and the disk below
-// it: [Real] is the operating system's, [Mem] lives in memory and can be copied
-// as a crash would leave it, [Faulty] wraps either and fails on request.
-//
-// Names are paths in the operating system's form for Real and slash-separated
-// for Mem. Errors are the operating system's (*fs.PathError or *os.LinkError
-// around a syscall.Errno), also from Mem, so that a caller's errors.Is works on
-// all three.
+// it: [Real] is the operating system's; tests have others, of package disktest.
+// Errors are the operating system's, as *fs.PathError or *os.LinkError.
 package disk
 
 import (

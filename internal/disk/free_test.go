@@ -77,12 +77,12 @@ func TestFreeLinked(t *testing.T) {
 
 // TestFreeOthers: nothing is done to files of other systems.
 func TestFreeOthers(t *testing.T) {
-	mem := NewMem()
-	f, err := mem.OpenFile("/file", os.O_RDWR|os.O_CREATE, 0o640)
+	file, err := Real{}.OpenFile(filepath.Join(t.TempDir(), "file"), os.O_RDWR|os.O_CREATE, 0o640)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer file.Close()
+	f := struct{ File }{file}
 	if err := f.Truncate(100); err != nil {
 		t.Fatal(err)
 	}

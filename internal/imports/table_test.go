@@ -38,6 +38,7 @@ var table = []edge{
 	{"file", "internal/direct", "appends past the page cache"},
 	{"internal/disk", "golang.org/x/sys/unix", "whether anybody else has a removed file open: a lease"},
 	{"internal/walled", "golang.org/x/sys/unix", "pages that tests may not touch: mmap, mprotect"},
+	{"internal/disktest", "internal/disk", "the file system that it stands in for"},
 	{"internal/spool", "internal/disk", "files that tests can make fail and crash"},
 	{"slab", "golang.org/x/sys/cpu", "whether lines can be copied and counted in one pass: AVX2"},
 	{"internal/ntcopy", "golang.org/x/sys/cpu", "whether there are vectors of 32 bytes: AVX2"},

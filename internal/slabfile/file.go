@@ -33,8 +33,8 @@ type Options struct {
 }
 
 // A File is an open file of slabs. Its methods are called by one goroutine at a
-// time, with these exceptions: Fetch of a slab that is filled no more, and
-// Check, may be called beside others, but not beside Renew and Close.
+// time, except that Check may be called beside others, but not beside Renew and
+// Close.
 type File struct {
 	path     string // as given to Open
 	absolute string
@@ -50,9 +50,10 @@ type File struct {
 	table []byte // the table now; see descriptor
 	lines int    // line rooms in use
 
+	memory  bool         // the file system keeps the file in memory
 	mem     []byte       // header, descriptors and slabs in mapped memory, or nil
-	changed int64        // when the inode changed last for what this process did
-	touched bool         // something else has changed the file
+	changed atomic.Int64 // when the inode changed last for what this process did
+	touched atomic.Bool  // something else has changed the file
 	end     atomic.Int64 // of what is in the file
 }
 
@@ -117,7 +118,8 @@ func (f *File) own() error {
 	if err != nil {
 		return fmt.Errorf("write the owner: %w", err)
 	}
-	f.changed, f.touched = changeTime(f.file), false
+	f.changed.Store(changeTime(f.file))
+	f.touched.Store(false)
 	return nil
 }
 
@@ -155,8 +157,10 @@ func (f *File) Check() error {
 	default:
 		if _, err = f.file.ReadAt(head, 0); err == nil && !bytes.Equal(head, f.head) {
 			err = errors.New("its header was written over")
-		} else if at := firstHole(f.file); f.InMemory() && at >= 0 && at < f.geometry.mapped() {
+		} else if at := firstHole(f.file); f.memory && at >= 0 && at < f.geometry.mapped() {
 			err = fmt.Errorf("it has a hole at byte %d", at)
+		} else if err == nil && f.isTouched() {
+			err = errors.New("something else has changed it")
 		}
 	}
 	if err != nil {
@@ -165,41 +169,18 @@ func (f *File) Check() error {
 	return nil
 }
 
-// Touched reports whether something else has changed the file since this
-// process did. It is not known of a file on a disk, where the kernel does.
-func (f *File) Touched() bool {
-	f.touched = f.touched || f.InMemory() && changeTime(f.file) != f.changed
-	return f.touched
+// isTouched reports whether something else has changed the file since this process
+// did. It is not known of a file on a disk, where the kernel does.
+func (f *File) isTouched() bool {
+	return f.touched.Load() || f.memory && changeTime(f.file) != f.changed.Load()
 }
 
 // alter calls do, which changes the file with a system call, and remembers whether
 // something else had changed it before.
 func (f *File) alter(do func()) {
-	f.Touched()
+	f.touched.Store(f.isTouched())
 	do()
-	f.changed = changeTime(f.file)
-}
-
-// Fetch copies bytes of slab i, which is filled no more, from byte from on to
-// dst, and reports whether they are as they were written, as far as can be told
-// here: a hole is zeros, and not found. A page that is gone is zeros too.
-func (f *File) Fetch(dst []byte, i, from int) (sound bool) {
-	src := f.mem[f.geometry.slabAt(i)+int64(from):][:len(dst)]
-	sound = f.guard(func() { copy(dst, src) })
-	for at, n := 0, 0; !sound && at < len(dst); at += n {
-		n = min(alignment-(from+at)%alignment, len(dst)-at)
-		if part := dst[at : at+n]; !f.guard(func() { copy(part, src[at:]) }) {
-			clear(part)
-		}
-	}
-	head := make([]byte, constantSize)
-	if f.guard(func() { copy(head, f.mem) }) && !bytes.Equal(head, f.head) {
-		sound = false
-		if len(bytes.Trim(head, "\x00")) > 0 {
-			clear(dst) // something else has written to the file
-		}
-	}
-	return sound
+	f.changed.Store(changeTime(f.file))
 }
 
 // Void says that nothing in the file counts any more: this process delivers
@@ -268,7 +249,4 @@ func (f *File) Damage() (kept string, err error) { return f.kept, f.damage }
 // InMemory reports whether the file system keeps the file in memory. If not,
 // the kernel writes the pages to a disk now and then, and whoever stores into
 // one at that moment waits for it: milliseconds at times.
-func (f *File) InMemory() bool {
-	_, memory := fileSystem(f.file)
-	return memory
-}
+func (f *File) InMemory() bool { return f.memory }

@@ -145,10 +145,8 @@ func (m *miniature) run(stop func() bool) error {
 		m.mu.Unlock()
 		data := s.long
 		if data == nil {
-			data = make([]byte, s.size)
-			if !m.f.Fetch(data, s.slab, 0) {
-				return errors.New("what was fetched is not sound")
-			}
+			mem, _ := m.f.Slab(s.slab)
+			data = bytes.Clone(mem[:s.size])
 		}
 		m.mu.Lock()
 		if m.seq%2 == 0 {

@@ -101,7 +101,8 @@ func (f *File) secure(owning bool) error {
 	case err != nil:
 		return fmt.Errorf("lock: %w", err)
 	}
-	if remote, _ := fileSystem(f.file); remote {
+	var remote bool
+	if remote, f.memory = fileSystem(f.file); remote {
 		return fmt.Errorf("it is on a network's file system, where another machine may not see its lock and its mapped memory: put it on a tmpfs: %w", errors.ErrUnsupported)
 	}
 	if owning {

@@ -133,7 +133,7 @@ func (f *File) batch(i int) (Batch, error) {
 	seal := uint32(f.load(i, dSeal))
 	check := max(Extend(f.SealStart(i, committed, lines), content), 1)
 	if b.Data = content[b.Start:]; seal != check {
-		if b.Data, b.gapped = Salvage(b.Data); seal != 0 {
+		if b.Data, b.gapped = salvage(b.Data); seal != 0 {
 			problem("its checksum does not fit")
 		}
 	}
@@ -150,11 +150,11 @@ func (f *File) batch(i int) (Batch, error) {
 	return b, nil
 }
 
-// Salvage returns the lines of p, which has no checksum that fits, that may be
+// salvage returns the lines of p, which has no checksum that fits, that may be
 // as they were written: the whole ones without a zero byte. What the system has
 // lost of a file is zeros. gapped reports whether some are missing between
 // others; p is used for the result.
-func Salvage(p []byte) (lines []byte, gapped bool) {
+func salvage(p []byte) (lines []byte, gapped bool) {
 	if bytes.IndexByte(p, 0) < 0 {
 		return p[:bytes.LastIndexByte(p, '\n')+1], false
 	}

@@ -7,11 +7,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/disktest"
 )
 
 func TestRefuse(t *testing.T) {
-	s := mustOpen(t, disk.NewMem(), Options{MaxBytes: 10_000, SegmentBytes: 1000})
+	s := mustOpen(t, disktest.NewMem(), Options{MaxBytes: 10_000, SegmentBytes: 1000})
 	n := uint64(0)
 	for ; n < 1000; n++ {
 		if err := s.Append([]byte(texts(n*2, n*2+2)), ""); err != nil {
@@ -36,7 +36,7 @@ func TestRefuse(t *testing.T) {
 }
 
 func TestDropOldest(t *testing.T) {
-	s := mustOpen(t, disk.NewMem(), Options{MaxBytes: 10_000, SegmentBytes: 1000, Full: DropOldest})
+	s := mustOpen(t, disktest.NewMem(), Options{MaxBytes: 10_000, SegmentBytes: 1000, Full: DropOldest})
 	mustAppend(t, s, texts(0, 2))
 	inFlight, _ := mustPeek(t, s)
 	for n := uint64(1); n < 1000; n++ {
@@ -64,7 +64,7 @@ func TestDropOldest(t *testing.T) {
 // What was in flight when its place was taken is counted when it cannot be
 // kept any more.
 func TestDropOldestInFlightAtClose(t *testing.T) {
-	mem := disk.NewMem()
+	mem := disktest.NewMem()
 	s := mustOpen(t, mem, Options{MaxBytes: 3000, SegmentBytes: 500, Full: DropOldest})
 	mustAppend(t, s, texts(0, 2))
 	mustPeek(t, s)
@@ -87,7 +87,7 @@ func TestDropOldestInFlightAtClose(t *testing.T) {
 
 func TestMaxAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := mustOpen(t, disk.NewMem(), Options{MaxAge: time.Hour, SegmentBytes: 300, MaxBytes: 3000})
+		s := mustOpen(t, disktest.NewMem(), Options{MaxAge: time.Hour, SegmentBytes: 300, MaxBytes: 3000})
 		for n := range uint64(10) {
 			mustAppend(t, s, texts(n*2, n*2+2))
 			time.Sleep(10 * time.Minute)

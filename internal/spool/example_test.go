@@ -3,12 +3,12 @@ package spool_test
 import (
 	"fmt"
 
-	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/disktest"
 	"github.com/rollway/rollway/internal/spool"
 )
 
 func Example() {
-	s, err := spool.Open("/spool", spool.Options{Disk: disk.NewMem()})
+	s, err := spool.Open("/spool", spool.Options{Disk: disktest.NewMem()})
 	if err != nil {
 		panic(err)
 	}

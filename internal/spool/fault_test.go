@@ -6,23 +6,23 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/disktest"
 )
 
 // failing returns a disk whose operations fail while bad says so.
-func failing(mem *disk.Mem) (d *disk.Faulty, set func(func(disk.Op) error)) {
-	var bad func(disk.Op) error
-	d = &disk.Faulty{FS: mem, Hook: func(op disk.Op) disk.Fault {
+func failing(mem *disktest.Mem) (d *disktest.Faulty, set func(func(disktest.Op) error)) {
+	var bad func(disktest.Op) error
+	d = &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
 		if bad == nil {
-			return disk.Fault{}
+			return disktest.Fault{}
 		}
-		return disk.Fault{Err: bad(op), Short: op.Len / 2}
+		return disktest.Fault{Err: bad(op), Short: op.Len / 2}
 	}}
-	return d, func(f func(disk.Op) error) { bad = f }
+	return d, func(f func(disktest.Op) error) { bad = f }
 }
 
-func kind(k disk.Kind, err error) func(disk.Op) error {
-	return func(op disk.Op) error {
+func kind(k disktest.Kind, err error) func(disktest.Op) error {
+	return func(op disktest.Op) error {
 		if op.Kind == k {
 			return err
 		}
@@ -32,7 +32,7 @@ func kind(k disk.Kind, err error) func(disk.Op) error {
 
 func TestDiskFull(t *testing.T) {
 	for _, full := range []Policy{Refuse, DropOldest} {
-		mem := disk.NewMem()
+		mem := disktest.NewMem()
 		mem.SetLimit(5000)
 		s := mustOpen(t, mem, Options{SegmentBytes: 1000, Full: full})
 		n := uint64(0)
@@ -77,12 +77,12 @@ func drainLoosely(t testing.TB, s *Spool) string {
 
 // A write that fails and cannot be taken back does not harm what follows.
 func TestRollBackFails(t *testing.T) {
-	mem := disk.NewMem()
+	mem := disktest.NewMem()
 	d, set := failing(mem)
 	s := mustOpen(t, d, Options{})
 	mustAppend(t, s, texts(0, 5))
-	set(func(op disk.Op) error {
-		if op.Kind == disk.Write || op.Kind == disk.Truncate {
+	set(func(op disktest.Op) error {
+		if op.Kind == disktest.Write || op.Kind == disktest.Truncate {
 			return syscall.EIO
 		}
 		return nil
@@ -102,11 +102,11 @@ func TestRollBackFails(t *testing.T) {
 
 // An fsync that failed is not believed when it is called again.
 func TestSyncFails(t *testing.T) {
-	mem := disk.NewMem()
+	mem := disktest.NewMem()
 	d, set := failing(mem)
 	s := mustOpen(t, d, Options{})
 	mustAppend(t, s, texts(0, 5))
-	set(kind(disk.Sync, syscall.EIO))
+	set(kind(disktest.Sync, syscall.EIO))
 	if err := s.Sync(); !errors.Is(err, syscall.EIO) {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestReadFails(t *testing.T) {
 	mem := twoSegments(t)
 	d, set := failing(mem)
 	s := mustOpen(t, d, Options{})
-	set(kind(disk.Read, syscall.EIO))
+	set(kind(disktest.Read, syscall.EIO))
 	for range maxReadFails - 1 {
 		if _, _, err := s.Peek(); !errors.Is(err, syscall.EIO) {
 			t.Fatal(err)
@@ -142,8 +142,8 @@ func TestReadFails(t *testing.T) {
 	mem = twoSegments(t)
 	d, set = failing(mem)
 	s = mustOpen(t, d, Options{})
-	set(func(op disk.Op) error { // for good, in the first segment
-		if op.Kind == disk.Read && op.Name == seg0 {
+	set(func(op disktest.Op) error { // for good, in the first segment
+		if op.Kind == disktest.Read && op.Name == seg0 {
 			return syscall.EIO
 		}
 		return nil
@@ -168,8 +168,8 @@ func TestRemoveFails(t *testing.T) {
 	mem := twoSegments(t)
 	d, set := failing(mem)
 	s := mustOpen(t, d, Options{})
-	set(func(op disk.Op) error {
-		if op.Kind == disk.Remove && op.Name == seg0 {
+	set(func(op disktest.Op) error {
+		if op.Kind == disktest.Remove && op.Name == seg0 {
 			return syscall.EBUSY
 		}
 		return nil
@@ -187,7 +187,7 @@ func TestRemoveFails(t *testing.T) {
 }
 
 func TestOpenFails(t *testing.T) {
-	for _, k := range []disk.Kind{disk.Mkdir, disk.Lock, disk.List, disk.Open, disk.Read} {
+	for _, k := range []disktest.Kind{disktest.Mkdir, disktest.Lock, disktest.List, disktest.Open, disktest.Read} {
 		mem := twoSegments(t)
 		d, set := failing(mem)
 		set(kind(k, syscall.EIO))

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/disktest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden file")
@@ -48,7 +48,7 @@ func TestGolden(t *testing.T) {
 	if got != string(wanted) {
 		t.Errorf("the format has changed; a new one needs a new version:\n%s", got)
 	}
-	mem := disk.NewMem()
+	mem := disktest.NewMem()
 	if err := mem.MkdirAll("/s", 0o750); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func FuzzSegment(f *testing.F) {
 		if sums {
 			data = withChecksums(data)
 		}
-		mem := disk.NewMem()
+		mem := disktest.NewMem()
 		if err := mem.MkdirAll("/s", 0o750); err != nil {
 			t.Fatal(err)
 		}

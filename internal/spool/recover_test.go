@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/disktest"
 )
 
 const (
@@ -16,9 +16,9 @@ const (
 
 // twoSegments is a disk with lines 0 to 39 in ten batches of one segment and
 // 40 to 79 in the next, of which the first ten are settled.
-func twoSegments(t testing.TB) *disk.Mem {
+func twoSegments(t testing.TB) *disktest.Mem {
 	t.Helper()
-	mem := disk.NewMem()
+	mem := disktest.NewMem()
 	s := mustOpen(t, mem, Options{SegmentBytes: segmentHeaderSize + 10*(frameHeaderSize+80)})
 	for n := range uint64(20) {
 		mustAppend(t, s, texts(n*4, n*4+4))
@@ -37,8 +37,8 @@ const frameSize = frameHeaderSize + 80
 func at(i int) int { return segmentHeaderSize + i*frameSize }
 
 func TestRecovery(t *testing.T) {
-	change := func(name string, f func([]byte) []byte) func(*testing.T, *disk.Mem) {
-		return func(t *testing.T, mem *disk.Mem) {
+	change := func(name string, f func([]byte) []byte) func(*testing.T, *disktest.Mem) {
+		return func(t *testing.T, mem *disktest.Mem) {
 			b, err := mem.ReadFile(name)
 			if err != nil {
 				t.Fatal(err)
@@ -48,11 +48,11 @@ func TestRecovery(t *testing.T) {
 			}
 		}
 	}
-	flip := func(name string, off int) func(*testing.T, *disk.Mem) {
+	flip := func(name string, off int) func(*testing.T, *disktest.Mem) {
 		return change(name, func(b []byte) []byte { b[off] ^= 1; return b })
 	}
-	remove := func(name string) func(*testing.T, *disk.Mem) {
-		return func(t *testing.T, mem *disk.Mem) {
+	remove := func(name string) func(*testing.T, *disktest.Mem) {
+		return func(t *testing.T, mem *disktest.Mem) {
 			if err := mem.Remove(name); err != nil {
 				t.Fatal(err)
 			}
@@ -62,14 +62,14 @@ func TestRecovery(t *testing.T) {
 	without := func(from, to uint64) string { return texts(10, from) + texts(to, 80) }
 	for _, c := range []struct {
 		name    string
-		corrupt func(*testing.T, *disk.Mem)
+		corrupt func(*testing.T, *disktest.Mem)
 		want    string
 		lost    uint64 // of those that Open counts
 		kinds   string // of the findings, in order
 		detail  string // in one of them
 	}{
-		{"nothing", func(*testing.T, *disk.Mem) {}, all, 0, "", ""},
-		{"foreign files", func(t *testing.T, mem *disk.Mem) {
+		{"nothing", func(*testing.T, *disktest.Mem) {}, all, 0, "", ""},
+		{"foreign files", func(t *testing.T, mem *disktest.Mem) {
 			for _, name := range []string{"/s/README", "/s/1.spool", "/s/0000000000000000004x.spool", "/s/00000000000000000000.spool.bad"} {
 				if err := mem.WriteFile(name, []byte("x\n")); err != nil {
 					t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/disktest"
 )
 
 // A simulation is a spool under random operations and faults, beside a model
@@ -19,7 +19,7 @@ type simulation struct {
 	t    *testing.T
 	seed uint64
 	rng  *rand.Rand
-	mem  *disk.Mem
+	mem  *disktest.Mem
 	o    Options
 	s    *Spool
 
@@ -37,17 +37,17 @@ type simulation struct {
 // A crash is a disk as an operation found it.
 type crash struct {
 	what  string
-	mem   *disk.Mem
+	mem   *disktest.Mem
 	power bool
 }
 
-func (m *simulation) hook(op disk.Op) disk.Fault {
-	changes := op.Kind == disk.Write || op.Kind == disk.Truncate || op.Kind == disk.Rename || op.Kind == disk.Remove ||
-		op.Kind == disk.Sync || op.Kind == disk.SyncDir || op.Kind == disk.Open && op.Flag&os.O_CREATE != 0
+func (m *simulation) hook(op disktest.Op) disktest.Fault {
+	changes := op.Kind == disktest.Write || op.Kind == disktest.Truncate || op.Kind == disktest.Rename || op.Kind == disktest.Remove ||
+		op.Kind == disktest.Sync || op.Kind == disktest.SyncDir || op.Kind == disktest.Open && op.Flag&os.O_CREATE != 0
 	if changes {
 		at := fmt.Sprintf("before %s of %s", op.Kind, op.Name)
 		m.crashes = append(m.crashes, crash{"killed " + at, m.mem.KillClone(), false}, crash{"power cut " + at, m.mem.PowerCutClone(m.rng), true})
-		if op.Kind == disk.Write {
+		if op.Kind == disktest.Write {
 			torn := m.mem.KillClone()
 			f, err := torn.OpenFile(op.Name, os.O_RDWR, 0)
 			if err != nil {
@@ -59,27 +59,27 @@ func (m *simulation) hook(op disk.Op) disk.Fault {
 		}
 	}
 	if m.rng.IntN(100) >= m.bad {
-		return disk.Fault{}
+		return disktest.Fault{}
 	}
 	switch op.Kind {
-	case disk.Write:
-		return disk.Fault{Err: syscall.ENOSPC, Short: m.rng.IntN(op.Len + 1)}
-	case disk.Read:
+	case disktest.Write:
+		return disktest.Fault{Err: syscall.ENOSPC, Short: m.rng.IntN(op.Len + 1)}
+	case disktest.Read:
 		if m.s == nil || m.s.fails > 0 {
-			return disk.Fault{} // a reading that fails for good is for other tests
+			return disktest.Fault{} // a reading that fails for good is for other tests
 		}
-		return disk.Fault{Err: syscall.EIO}
-	case disk.Sync, disk.SyncDir, disk.Rename, disk.Remove, disk.Truncate:
+		return disktest.Fault{Err: syscall.EIO}
+	case disktest.Sync, disktest.SyncDir, disktest.Rename, disktest.Remove, disktest.Truncate:
 		if m.s == nil {
-			return disk.Fault{}
+			return disktest.Fault{}
 		}
-		return disk.Fault{Err: syscall.EIO}
-	case disk.Open:
+		return disktest.Fault{Err: syscall.EIO}
+	case disktest.Open:
 		if m.s != nil {
-			return disk.Fault{Err: syscall.EMFILE}
+			return disktest.Fault{Err: syscall.EMFILE}
 		}
 	}
-	return disk.Fault{}
+	return disktest.Fault{}
 }
 
 func (m *simulation) open() {
@@ -280,9 +280,9 @@ func TestSimulation(t *testing.T) {
 	checked, kept := 0, 0
 	for seed := first; seed < first+runs; seed++ {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		m := &simulation{t: t, seed: seed, rng: rng, mem: disk.NewMem()}
+		m := &simulation{t: t, seed: seed, rng: rng, mem: disktest.NewMem()}
 		m.o = Options{SegmentBytes: 400 + rng.Int64N(3000), MaxBytes: 4000 + rng.Int64N(10_000), Full: Policy(rng.IntN(2))}
-		m.o.Disk = &disk.Faulty{FS: m.mem, Hook: m.hook}
+		m.o.Disk = &disktest.Faulty{FS: m.mem, Hook: m.hook}
 		done := false
 		defer func() {
 			if !done {

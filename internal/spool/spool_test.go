@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/disktest"
 )
 
 func mustOpen(t testing.TB, fs disk.FS, o Options) *Spool {
@@ -98,7 +99,7 @@ func want(t testing.TB, got, wanted string) {
 }
 
 func TestFirstInFirstOut(t *testing.T) {
-	s := mustOpen(t, disk.NewMem(), Options{SegmentBytes: 1000})
+	s := mustOpen(t, disktest.NewMem(), Options{SegmentBytes: 1000})
 	if _, ok := mustPeek(t, s); ok {
 		t.Fatal("Peek of an empty spool found something")
 	}
@@ -118,7 +119,7 @@ func TestFirstInFirstOut(t *testing.T) {
 }
 
 func TestPartOfABatchIsSettled(t *testing.T) {
-	mem := disk.NewMem()
+	mem := disktest.NewMem()
 	s := mustOpen(t, mem, Options{})
 	mustAppend(t, s, texts(0, 10))
 	mustPeek(t, s)
@@ -141,7 +142,7 @@ func TestPartOfABatchIsSettled(t *testing.T) {
 }
 
 func TestWhatIsLeftIsFoundAgain(t *testing.T) {
-	mem := disk.NewMem()
+	mem := disktest.NewMem()
 	var wanted strings.Builder
 	for round := range uint64(5) {
 		s := mustOpen(t, mem, Options{SegmentBytes: 500})
@@ -164,7 +165,7 @@ func TestWhatIsLeftIsFoundAgain(t *testing.T) {
 }
 
 func TestNumbersGoOnAfterARestartOfAnEmptySpool(t *testing.T) {
-	mem := disk.NewMem()
+	mem := disktest.NewMem()
 	s := mustOpen(t, mem, Options{})
 	mustAppend(t, s, texts(0, 7))
 	drain(t, s)
@@ -176,7 +177,7 @@ func TestNumbersGoOnAfterARestartOfAnEmptySpool(t *testing.T) {
 }
 
 func TestATaggedBatchIsAlone(t *testing.T) {
-	mem := disk.NewMem()
+	mem := disktest.NewMem()
 	s := mustOpen(t, mem, Options{})
 	mustAppend(t, s, texts(0, 2))
 	big := texts(2, 40_000) // above a frame's usual size
@@ -229,7 +230,7 @@ func pieces(t *testing.T, s *Spool) (all []string) {
 
 // Without its cursor a spool returns the same pieces again, with the same keys.
 func TestPiecesAndKeysOutliveTheCursor(t *testing.T) {
-	mem := disk.NewMem()
+	mem := disktest.NewMem()
 	s := mustOpen(t, mem, Options{})
 	for n := range uint64(40_000) {
 		mustAppend(t, s, text(n, 20+int(n%37)))
@@ -256,7 +257,7 @@ func TestPiecesAndKeysOutliveTheCursor(t *testing.T) {
 // A process that is killed goes on with the very piece that it was delivering,
 // also if more lines came behind it.
 func TestThePieceInFlightSurvivesAKill(t *testing.T) {
-	mem := disk.NewMem()
+	mem := disktest.NewMem()
 	s := mustOpen(t, mem, Options{})
 	mustAppend(t, s, texts(0, 10))
 	first, _ := mustPeek(t, s)
@@ -280,7 +281,7 @@ func TestThePieceInFlightSurvivesAKill(t *testing.T) {
 }
 
 func TestLongLinesAndLargeAppends(t *testing.T) {
-	s := mustOpen(t, disk.NewMem(), Options{})
+	s := mustOpen(t, disktest.NewMem(), Options{})
 	long := text(0, 3<<20)
 	many := texts(1, 50_000)
 	mustAppend(t, s, long)
@@ -289,7 +290,7 @@ func TestLongLinesAndLargeAppends(t *testing.T) {
 }
 
 func TestOneOwner(t *testing.T) {
-	for _, fs := range []disk.FS{disk.NewMem(), disk.Real{}} {
+	for _, fs := range []disk.FS{disktest.NewMem(), disk.Real{}} {
 		dir := t.TempDir() + "/a/b"
 		s, err := Open(dir, Options{Disk: fs})
 		if err != nil {
@@ -309,7 +310,7 @@ func TestOneOwner(t *testing.T) {
 }
 
 func TestAfterClose(t *testing.T) {
-	s := mustOpen(t, disk.NewMem(), Options{})
+	s := mustOpen(t, disktest.NewMem(), Options{})
 	mustAppend(t, s, texts(0, 3))
 	for range 2 {
 		if err := s.Close(); err != nil {
@@ -336,12 +337,12 @@ func TestAfterClose(t *testing.T) {
 
 func TestBadArguments(t *testing.T) {
 	for _, o := range []Options{{MaxBytes: -1}, {MaxAge: -1}, {SegmentBytes: -1}, {Full: 2}} {
-		o.Disk = disk.NewMem()
+		o.Disk = disktest.NewMem()
 		if _, err := Open("/s", o); err == nil {
 			t.Errorf("%+v is accepted", o)
 		}
 	}
-	s := mustOpen(t, disk.NewMem(), Options{})
+	s := mustOpen(t, disktest.NewMem(), Options{})
 	if err := s.Append([]byte("no end"), ""); err == nil {
 		t.Error("an unterminated line is accepted")
 	}
@@ -355,15 +356,15 @@ func TestBadArguments(t *testing.T) {
 
 func TestStatsWhileTheDiskHangs(t *testing.T) {
 	hang, hung := make(chan struct{}), make(chan struct{})
-	f := &disk.Faulty{FS: disk.NewMem()}
+	f := &disktest.Faulty{FS: disktest.NewMem()}
 	armed := false
-	f.Hook = func(op disk.Op) disk.Fault {
-		if armed && op.Kind == disk.Write {
+	f.Hook = func(op disktest.Op) disktest.Fault {
+		if armed && op.Kind == disktest.Write {
 			close(hung)
 			<-hang
 			armed = false
 		}
-		return disk.Fault{}
+		return disktest.Fault{}
 	}
 	s := mustOpen(t, f, Options{})
 	mustAppend(t, s, texts(0, 1))

@@ -1,4 +1,8 @@
-package disk
+// Package disktest stands in for a disk in tests: [Mem] lives in memory and can be
+// copied as a crash would leave it, [Faulty] wraps any file system and fails on
+// request. Names are slash-separated. Errors are the operating system's
+// (*fs.PathError or *os.LinkError around a syscall.Errno), as those of disk.Real.
+package disktest
 
 import (
 	"bytes"
@@ -13,12 +17,14 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/rollway/rollway/internal/disk"
 )
 
 // sector is the unit in which a crash keeps or loses bytes.
 const sector = 512
 
-// Mem is an FS in memory that knows which bytes and names are durable.
+// Mem is a disk.FS in memory that knows which bytes and names are durable.
 // It is safe for concurrent use. Files keep their bytes while open, also after
 // Remove. Permissions are not checked.
 type Mem struct {
@@ -178,12 +184,12 @@ func (m *Mem) WriteFile(name string, data []byte) error {
 	return cmp.Or(err, f.Close(), m.SyncDir(path.Dir(path.Clean(name))))
 }
 
-func (m *Mem) OpenFile(name string, flag int, _ fs.FileMode) (File, error) {
+func (m *Mem) OpenFile(name string, flag int, _ fs.FileMode) (disk.File, error) {
 	name = path.Clean(name)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := m.names[name]
-	fail := func(errno syscall.Errno) (File, error) {
+	fail := func(errno syscall.Errno) (disk.File, error) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: errno}
 	}
 	switch {
@@ -207,17 +213,17 @@ func (m *Mem) OpenFile(name string, flag int, _ fs.FileMode) (File, error) {
 	return &memFile{m: m, n: n, name: name, writable: flag&(os.O_WRONLY|os.O_RDWR) != 0}, nil
 }
 
-func (m *Mem) List(dir string) ([]Entry, error) {
+func (m *Mem) List(dir string) ([]disk.Entry, error) {
 	dir = path.Clean(dir)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if n := m.names[dir]; n == nil || !n.dir {
 		return nil, &fs.PathError{Op: "list", Path: dir, Err: syscall.ENOENT}
 	}
-	var entries []Entry
+	var entries []disk.Entry
 	for _, name := range slices.Sorted(maps.Keys(m.names)) {
 		if n := m.names[name]; name != dir && path.Dir(name) == dir {
-			entries = append(entries, Entry{Name: path.Base(name), Size: int64(len(n.data)), ModTime: n.modTime, Dir: n.dir})
+			entries = append(entries, disk.Entry{Name: path.Base(name), Size: int64(len(n.data)), ModTime: n.modTime, Dir: n.dir})
 		}
 	}
 	return entries, nil
@@ -295,7 +301,7 @@ func (m *Mem) Lock(name string, perm fs.FileMode) (io.Closer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.locks[name] {
-		return nil, &fs.PathError{Op: "lock", Path: name, Err: ErrLocked}
+		return nil, &fs.PathError{Op: "lock", Path: name, Err: disk.ErrLocked}
 	}
 	m.locks[name] = true
 	return memLock(sync.OnceFunc(func() {

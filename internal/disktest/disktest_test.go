@@ -1,4 +1,4 @@
-package disk
+package disktest
 
 import (
 	"bytes"
@@ -12,11 +12,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/rollway/rollway/internal/disk"
 )
 
 // systems returns each file system with an empty folder on it.
 func systems(t *testing.T) map[string]struct {
-	fs  FS
+	fs  disk.FS
 	dir string
 } {
 	mem := NewMem()
@@ -24,16 +26,16 @@ func systems(t *testing.T) map[string]struct {
 		t.Fatal(err)
 	}
 	return map[string]struct {
-		fs  FS
+		fs  disk.FS
 		dir string
 	}{
-		"Real":   {Real{}, t.TempDir()},
+		"Real":   {disk.Real{}, t.TempDir()},
 		"Mem":    {mem, "/base"},
-		"Faulty": {&Faulty{FS: Real{}, Hook: func(Op) Fault { return Fault{} }}, t.TempDir()},
+		"Faulty": {&Faulty{FS: disk.Real{}, Hook: func(Op) Fault { return Fault{} }}, t.TempDir()},
 	}
 }
 
-// TestContract runs the rules of FS and File on every implementation.
+// TestContract runs the rules of disk.FS and disk.File on every implementation.
 func TestContract(t *testing.T) {
 	for name, sys := range systems(t) {
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +46,7 @@ func TestContract(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			create := func(name, content string) File {
+			create := func(name, content string) disk.File {
 				t.Helper()
 				f, err := sys.fs.OpenFile(at(name), os.O_RDWR|os.O_CREATE, 0o640)
 				must(err)
@@ -55,7 +57,7 @@ func TestContract(t *testing.T) {
 				}
 				return f
 			}
-			content := func(f File) string {
+			content := func(f disk.File) string {
 				t.Helper()
 				size, err := f.Size()
 				must(err)
@@ -166,7 +168,7 @@ func TestContract(t *testing.T) {
 			t.Run("a lock has one holder", func(t *testing.T) {
 				l, err := sys.fs.Lock(at("lock"), 0o640)
 				must(err)
-				if _, err := sys.fs.Lock(at("lock"), 0o640); !errors.Is(err, ErrLocked) {
+				if _, err := sys.fs.Lock(at("lock"), 0o640); !errors.Is(err, disk.ErrLocked) {
 					t.Fatal(err)
 				}
 				must(l.Close())
@@ -338,11 +340,11 @@ func TestSyncOfAClosedFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := SyncData(f); err != nil {
+	if err := disk.SyncData(f); err != nil {
 		t.Error(err)
 	}
 	f.Close()
-	if err := SyncData(f); !errors.Is(err, fs.ErrClosed) {
+	if err := disk.SyncData(f); !errors.Is(err, fs.ErrClosed) {
 		t.Errorf("SyncData = %v", err)
 	}
 }

@@ -1,11 +1,13 @@
-package disk
+package disktest
 
 import (
 	"io"
 	"io/fs"
+
+	"github.com/rollway/rollway/internal/disk"
 )
 
-// Kind names an operation of FS or File.
+// Kind names an operation of disk.FS or disk.File.
 type Kind string
 
 // The operations that a Faulty hook sees.
@@ -41,12 +43,12 @@ type Fault struct {
 	Short int
 }
 
-// Faulty is an FS that passes operations on to another after asking Hook about
+// Faulty is a disk.FS that passes operations on to another after asking Hook about
 // each. The hook
 // runs in the caller's goroutine, holds no lock, and may block to play a
 // stalled disk or copy a Mem below.
 type Faulty struct {
-	FS
+	disk.FS
 	Hook func(Op) Fault
 }
 
@@ -67,8 +69,8 @@ func get[T any](d *Faulty, op Op, call func() (T, error)) (result T, err error) 
 	return result, err
 }
 
-func (d *Faulty) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
-	return get(d, Op{Kind: Open, Name: name, Flag: flag}, func() (File, error) {
+func (d *Faulty) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, error) {
+	return get(d, Op{Kind: Open, Name: name, Flag: flag}, func() (disk.File, error) {
 		f, err := d.FS.OpenFile(name, flag, perm)
 		if err != nil {
 			return nil, err
@@ -77,8 +79,8 @@ func (d *Faulty) OpenFile(name string, flag int, perm fs.FileMode) (File, error)
 	})
 }
 
-func (d *Faulty) List(dir string) ([]Entry, error) {
-	return get(d, Op{Kind: List, Name: dir}, func() ([]Entry, error) { return d.FS.List(dir) })
+func (d *Faulty) List(dir string) ([]disk.Entry, error) {
+	return get(d, Op{Kind: List, Name: dir}, func() ([]disk.Entry, error) { return d.FS.List(dir) })
 }
 
 func (d *Faulty) Rename(oldname, newname string) error {
@@ -102,7 +104,7 @@ func (d *Faulty) Lock(name string, perm fs.FileMode) (io.Closer, error) {
 }
 
 type faultyFile struct {
-	File
+	disk.File
 	d    *Faulty
 	name string
 }
