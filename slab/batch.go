@@ -299,7 +299,7 @@ func (w *Writer) dropRestLocked() (lost uint64) {
 		lost += w.lostLinesLocked(shutdown, f.slab, f.main.line(f.main.whole))
 		f.main.lines = 0
 	}
-	if f.front.lines > 0 && !w.coveredLocked(&f.front) && f.held == nil {
+	if f.front.lines > 0 && !w.coveredLocked(&f.front) && (f.held == nil || !f.held.begun) {
 		w.lostLocked(shutdown, f.front.class, 1)
 		f.front.lines = 0
 		lost++

@@ -109,7 +109,7 @@ func (w *Writer) keptLocked() (kept uint64) {
 	if f.slab != nil && f.slab.begun && !w.coveredLocked(&f.main) {
 		kept += f.main.lines
 	}
-	if f.held != nil && !w.coveredLocked(&f.front) {
+	if f.held != nil && f.held.begun && !w.coveredLocked(&f.front) {
 		kept += f.front.lines
 	}
 	return kept
@@ -151,6 +151,9 @@ func (w *Writer) finish() {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.abandoned {
+		w.dropRestLocked() // what was in a file that was lost meanwhile
+	}
 	if s := w.flight.slab; s != nil && !s.begun { // its lines were dropped by Shutdown
 		w.flight.slab, w.flight.main = nil, batch{}
 		w.freeLocked(s)

@@ -32,7 +32,7 @@ func (l *lock) Lock() {
 	}
 }
 
-// Unlock gives the lock back. Package-wide there is a second way: putLines.
+// Unlock gives the lock back. Package-wide there is a second way: putLong.
 func (l *lock) Unlock() { l.state.Store(0) }
 
 // lockBusy takes the lock, which TryLock found taken.

@@ -121,8 +121,8 @@ type Options struct {
 	// one within seconds. No line is lost by that unless the process is killed
 	// before. A file that New finds damaged, as a power cut may leave it on a disk,
 	// is kept as Persist.bad (Stats.SetAside); what is sound in it is delivered,
-	// and the rest counted as Drops.Damaged. Lines with zero bytes in a slab that the process
-	// was filling when it was killed are not, since a lost page reads so.
+	// and the rest counted as Drops.Damaged: with it lines with zero bytes in a slab
+	// that the process was filling when it was killed, since a lost page reads so.
 	Persist string
 	// CloseTimeout bounds Close and Sync, which take no context: more than 0,
 	// default 5 s.

@@ -162,7 +162,7 @@ func (w *Writer) enter(b *batch, o *outlet) *call {
 	if b == &w.flight.main && !c.mend {
 		c.slab = w.flight.slab
 		c.slab.held++
-		if o.vectored && w.opts.Persist == "" { // slabs in a file are read from there one by one
+		if o.vectored {
 			w.gatherLocked(c)
 		}
 	}

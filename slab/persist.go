@@ -12,8 +12,8 @@ import (
 	"github.com/rollway/rollway/internal/slabfile"
 )
 
-// keeping is what a Writer with Options.Persist has besides: a file with a second
-// copy of the slabs, for the next process; see package slabfile. The file has to
+// keeping is what a Writer with Options.Persist has in addition: a file with a
+// second copy of the slabs, for the next process; see package slabfile. The file has to
 // be told, in this order:
 //
 //   - that a slab is begun, before the first line (beginLocked);
@@ -23,11 +23,11 @@ import (
 //   - how much has been delivered (deliveredLocked);
 //   - that it is free (freeLocked).
 //
-// This process delivers what is in its own slabs and never reads the file again.
-// When the file is found cut, deleted or replaced, the Writer goes on without it,
-// and the keeper makes a new one.
+// This process delivers what is in its own slabs. When the file is found cut,
+// deleted, replaced or changed, the Writer goes on without it, and the keeper makes
+// a new one.
 type keeping struct {
-	file   *slabfile.File // guarded by mu; nil: no Persist
+	file   *slabfile.File // replaced by the keeper with mu held; nil: no Persist
 	lost   error          // guarded by mu; why the file keeps nothing; nil while it does
 	mem    []byte         // guarded by mu; the open slab in the file, nil if it is not there
 	end    int            // guarded by mu; len(buf) where opened.end would be, if mem is not nil
@@ -163,8 +163,10 @@ func (w *Writer) beginLineLocked(s *slab) {
 		return
 	}
 	k.seq++
-	if k.file.BeginLine(s.index, k.seq, s.data) == nil {
+	if err := k.file.BeginLine(s.index, k.seq, s.data); err == nil {
 		s.fileState = fileState{begun: true, seq: k.seq}
+	} else if errors.Is(err, slabfile.ErrDamaged) {
+		w.loseLocked(nil)
 	}
 }
 
@@ -215,14 +217,21 @@ func (w *Writer) putBothLocked(p []byte, bare bool) (done bool) {
 }
 
 // caughtLocked is given what a copy has panicked with, in which nothing was
-// committed. If it was not the file that was gone it is none of ours.
+// committed. If it was not the file that was gone but the caller's memory, the
+// caller gets the panic.
 func (w *Writer) caughtLocked(v any, old bool) {
 	panics.SetPanicOnFault(old)
-	if !w.kept.file.Covers(v) {
-		w.mu.Unlock()
-		panic(v)
+	if w.kept.file.Covers(v) {
+		w.loseLocked(nil)
+		return
 	}
-	w.loseLocked(nil)
+	if s := w.filling.cur; w.pos == 0 { // the slab was opened for these lines
+		w.detachLocked()
+		w.filling.gap.add(s.gap)
+		w.freeLocked(s)
+	}
+	w.unlockServed()
+	panic(v)
 }
 
 // loseLocked goes on without the file, for which err says why; nil means that it
@@ -263,6 +272,9 @@ func (w *Writer) pendingIn(s *slab) uint64 {
 		return f.main.lines
 	case f.held:
 		return f.front.lines
+	}
+	if s.over {
+		return 0
 	}
 	return uint64(s.lines)
 }
@@ -308,10 +320,10 @@ func (w *Writer) deliveredLocked(s *slab, n int) {
 func (w *Writer) holdLocked(end int) {
 	f := &w.flight
 	s := f.slab
+	f.slab, f.main, f.held = nil, batch{}, s
 	if !w.kept.file.Shrink(s.index, s.base+end, bytes.Count(s.data[:end], newline)) {
 		w.loseLocked(nil)
 	}
-	f.slab, f.main, f.held = nil, batch{}, s
 }
 
 // forgetLocked tells the file that nothing of s has to be delivered any more.
@@ -330,7 +342,7 @@ func (w *Writer) forgetLocked(s *slab) {
 func (w *Writer) leaveFile() error {
 	defer close(w.left)
 	k := &w.kept
-	if k.file == nil {
+	if w.opts.Persist == "" {
 		return nil
 	}
 	close(k.quit)
@@ -405,8 +417,9 @@ func (w *Writer) renew() bool {
 	return err == nil
 }
 
-// sealSlab gives the i-th slab in the queue a checksum in the file; with i = 0 the
-// slab in hand. It reports whether there is such a slab.
+// sealSlab gives the i-th slab in the queue a checksum in the file, and looks
+// whether the file holds what it should; with i = 0 the slab in hand. It reports
+// whether there is such a slab.
 func (w *Writer) sealSlab(i int) bool {
 	for part := (sealing{}); ; {
 		w.mu.Lock()
@@ -436,19 +449,33 @@ type sealing struct {
 // sealPartLocked does a part of sealSlab, some microseconds long, and reports
 // whether there is more to do for s.
 func (w *Writer) sealPartLocked(s *slab, part *sealing) bool {
+	file := w.kept.file
 	switch {
-	case !s.begun || s.sealed:
+	case !s.begun:
+		return false
+	case s.sealed:
+		if !file.Matches(s.index, 0, nil) {
+			w.loseLocked(nil)
+		}
 		return false
 	case part.at == 0:
-		*part = sealing{seq: s.seq, check: w.kept.file.SealStart(s.index, len(s.data), s.lines)}
+		*part = sealing{seq: s.seq, check: file.SealStart(s.index, len(s.data), s.lines)}
 	case part.seq != s.seq:
 		return false // the slabs have moved on
 	}
 	next := min(part.at+16<<10, len(s.data))
-	part.check = slabfile.Extend(part.check, s.data[part.at:next])
+	data := s.data[part.at:next]
+	part.check = slabfile.Extend(part.check, data)
+	if len(s.data) > w.opts.SlabSize { // then it is in the line room, which is not mapped
+		data = nil
+	}
+	if !file.Matches(s.index, part.at, data) {
+		w.loseLocked(nil)
+		return false
+	}
 	if part.at = next; next == len(s.data) {
 		s.sealed = true
-		w.kept.file.Seal(s.index, part.check)
+		file.Seal(s.index, part.check)
 	}
 	return !s.sealed
 }

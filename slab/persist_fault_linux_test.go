@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -189,6 +190,52 @@ func TestPersistFileFault(t *testing.T) {
 				t.Errorf("the next Writer delivers %d lines, want the %d since the new file: %.100q", len(got), len(want), got)
 			}
 		})
+	}
+}
+
+// A caller's memory that is gone while it is copied panics in the caller, and
+// leaves the Writer as it was: here the line is the first of a slab.
+func TestPersistCallersFault(t *testing.T) {
+	p, err := syscall.Mmap(-1, 0, 3*4096, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Munmap(p)
+	for i := range p {
+		p[i] = 'x'
+	}
+	p[10], p[len(p)-1] = '\n', '\n'
+	if err := syscall.Mprotect(p[4096:8192], syscall.PROT_NONE); err != nil {
+		t.Fatal(err)
+	}
+	o := faultOptions(inMemory(t))
+	o.SlabSize, o.FlushInterval = 16384, time.Millisecond
+	w, dst := open(t, o)
+	write := func(p []byte) (panicked bool) {
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+		defer func() { panicked = recover() != nil }()
+		w.Write(p)
+		return false
+	}
+	for n := range 3 {
+		if !write(p) {
+			t.Fatal("no panic")
+		}
+		if err := w.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if write(faultLine(0, n, 100)) {
+			t.Fatal("a line panics")
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	s := w.Stats()
+	ledger(w).CheckSettled(t, 3, 3)
+	checkDelivered(t, dst, 1, 3, s)
+	if s.PersistError != nil || s.SlabsFree != s.Slabs {
+		t.Errorf("%+v", s)
 	}
 }
 

@@ -214,10 +214,15 @@ func (w *Writer) sealLocked() {
 		return
 	}
 	s.data, s.lines = s.own[:w.pos], w.lines
-	w.filling.cur = nil
-	w.buf, w.pos, w.end, w.lines = nil, 0, 0, 0
-	w.kept.mem, w.kept.end = nil, 0
+	w.detachLocked()
 	w.pushLocked(s)
+}
+
+// detachLocked leaves no slab open.
+func (w *Writer) detachLocked() {
+	w.filling.cur = nil
+	w.buf, w.pos, w.end, w.lines, w.committed = nil, 0, 0, 0, nil
+	w.kept.mem, w.kept.end = nil, 0
 }
 
 // pushLocked queues s, which is complete.

@@ -325,9 +325,10 @@ func (w *Writer) WriteLevel(level slog.Level, p []byte) (n int, err error) {
 }
 
 // put adds lines, for which there is room, to the open slab, and the newline that
-// a bare last one lacks. For slabs in a file the order of the copy and of the
-// store to committed is what keeps a line from being torn; see package slabfile.
-// Both may fault, and then pos and lines are as before.
+// a bare last one lacks. If the slab is in a file too, its copy there comes before;
+// committed is in the file, and the order of the copy and of that store is what keeps
+// a line from being torn; see package slabfile. The store may fault, and then pos
+// and lines are as before.
 func (o *opened) put(p []byte, bare bool) {
 	pos, lines := o.pos+copy(o.buf[o.pos:], p), o.lines+bytes.Count(p, newline)
 	if bare {

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/needs"
 	"github.com/rollway/rollway/rollwaytest"
 	"github.com/rollway/rollway/slab"
 )
@@ -32,9 +31,6 @@ func TestPersistKeepsLineThatWasGivenUpWithin(t *testing.T) {
 	} {
 		for _, kill := range []bool{false, true} {
 			t.Run(c.name+map[bool]string{false: ", closed", true: ", killed"}[kill], func(t *testing.T) {
-				if kill {
-					needs.NoRace(t, "slabs are on the heap under the race detector")
-				}
 				o := slab.Options{
 					SlabSize: 256, SlabCount: 4, Persist: inMemory(t), CloseTimeout: 200 * time.Millisecond, FlushInterval: 20 * time.Millisecond,
 					GiveUp: 50 * time.Millisecond, OnError: func(error) {},
@@ -101,6 +97,43 @@ func TestPersistKeepsLineThatWasGivenUpWithin(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// The line that is left of a slab that was given up is dropped at the deadline of
+// Close like any other if its file is gone.
+func TestPersistLosesLineThatWasGivenUpWithin(t *testing.T) {
+	o := slab.Options{
+		SlabSize: 256, SlabCount: 4, Persist: inMemory(t), CloseTimeout: 200 * time.Millisecond, FlushInterval: 20 * time.Millisecond,
+		GiveUp: 50 * time.Millisecond, OnError: func(error) {},
+	}
+	dst := new(rollwaytest.Destination)
+	dst.Next(rollwaytest.Fault{Take: 5})
+	dst.Fail(nil)
+	w, err := slab.New(dst, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, w, strings.TrimSuffix(numbered(0, 60)+"\n"+numbered(1, 60), "\n"))
+	await(t, "giving up", func() bool { s := w.Stats(); return s.Pending == 1 && s.Dropped.GaveUp > 0 })
+	if err := os.Remove(o.Persist); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(o.Persist, 0o700); err != nil { // so that there is no new one
+		t.Fatal(err)
+	}
+	await(t, "word of the loss", func() bool { return w.Stats().PersistError != nil })
+	if s := w.Stats(); s.Unkept != 1 {
+		t.Errorf("%+v", s)
+	}
+	if err := w.Close(); err == nil || strings.Contains(err.Error(), "kept in") {
+		t.Errorf("Close = %v", err)
+	}
+	dst.Heal()
+	await(t, "the end", func() bool { return w.Stats().Pending == 0 })
+	ledger(w).Check(t)
+	if s := w.Stats(); s.Dropped.Shutdown+s.Written != 1 {
+		t.Errorf("%+v", s)
 	}
 }
 

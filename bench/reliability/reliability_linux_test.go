@@ -32,11 +32,8 @@ func TestOwnWriters(t *testing.T) {
 			}
 			s := settings(t)
 			s.Faults, s.Kills = []Fault{f}, kills
-			raced := needs.Race(t, "slabs are on the heap under the race detector")
 			for _, w := range Writers() {
-				// Under the race detector, which does not see mapped memory, a
-				// slab.Writer keeps its slabs on the heap.
-				if w.Own && !(raced && f.Kills && w.Name == Persisted) {
+				if w.Own {
 					s.Writers = append(s.Writers, w)
 				}
 			}

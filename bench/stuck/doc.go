@@ -68,6 +68,8 @@ type Writer struct {
 	Lossless bool // it has another place for the lines: none may be lost
 	Last     bool // the stuck output is the last of the list, not the first
 
+	maxWait time.Duration // the bound of a call; 0: maxWait
+
 	situations []string // in which it can be tried
 	acts       []string // nil: all
 	open       opener

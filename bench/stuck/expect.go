@@ -1,6 +1,7 @@
 package stuck
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -28,7 +29,8 @@ func (t Try) Unexpected(w Writer, slack time.Duration) error {
 	}
 	check(t.Calls > 0, "no call returned")
 	check(t.InCall <= inCall, "%d producers are in a call that has not returned", t.InCall)
-	check(t.Longest <= maxWait+slack, "the longest call took %v, the bound is %v", t.Longest, maxWait)
+	bound := cmp.Or(w.maxWait, maxWait)
+	check(t.Longest <= bound+slack, "the longest call took %v, the bound is %v", t.Longest, bound)
 	check(t.Delivered == t.Calls, "the healthy output has %d of %d lines", t.Delivered, t.Calls)
 	check(t.Disorder == 0, "%d lines of the healthy output are torn, repeated or out of order", t.Disorder)
 	check(len(t.Ledgers) == 0, "ledger: %s", strings.Join(t.Ledgers, "; "))

@@ -102,7 +102,6 @@ func killedChild(args string) error {
 // that is away now and then. The next process delivers what the one before had
 // accepted: every line is there, whole and in its producer's order.
 func TestKill(t *testing.T) {
-	needs.NoRace(t, "slabs are on the heap under the race detector")
 	kills := needs.Rounds(t, needs.Kills, 4, 50)
 	for name, road := range killRoads {
 		t.Run(name, func(t *testing.T) {

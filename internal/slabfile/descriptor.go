@@ -1,6 +1,7 @@
 package slabfile
 
 import (
+	"bytes"
 	"hash/crc32"
 	"sync/atomic"
 	"unsafe"
@@ -93,6 +94,17 @@ func Extend(check uint32, p []byte) uint32 { return crc32.Update(check, castagno
 // Seal gives slab i its checksum.
 func (f *File) Seal(i int, check uint32) bool {
 	return f.guard(func() { f.store(i, dSeal, pair(max(check, 1), f.tag(i))) })
+}
+
+// Matches reports whether the file holds part of slab i from byte from on, and what
+// it was told of the slab: nothing else has written there.
+func (f *File) Matches(i, from int, part []byte) (same bool) {
+	at, table := f.geometry.slabAt(i)+int64(from), headerSize+descriptorSize*i
+	return f.guard(func() {
+		told, found := f.descriptor(i), f.mem[table:][:descriptorSize]
+		same = bytes.Equal(f.mem[at:][:len(part)], part) &&
+			bytes.Equal(found[:dCommitted], told[:dCommitted]) && bytes.Equal(found[dDelivered:], told[dDelivered:])
+	}) && same
 }
 
 // Free says that slab i holds nothing any more that has to be delivered. Its

@@ -50,11 +50,9 @@ type File struct {
 	table []byte // the table now; see descriptor
 	lines int    // line rooms in use
 
-	memory  bool         // the file system keeps the file in memory
-	mem     []byte       // header, descriptors and slabs in mapped memory, or nil
-	changed atomic.Int64 // when the inode changed last for what this process did
-	touched atomic.Bool  // something else has changed the file
-	end     atomic.Int64 // of what is in the file
+	memory bool         // the file system keeps the file in memory
+	mem    []byte       // header, descriptors and slabs in mapped memory, or nil
+	end    atomic.Int64 // of what is in the file
 }
 
 // build gives the file the geometry g, and nothing in it counts. Without one
@@ -104,8 +102,21 @@ func (f *File) mapAll() error {
 	if f.mem, err = mapShared(f.file, int(n)); err != nil {
 		return fmt.Errorf("map %d bytes: %w", n, err)
 	}
+	if !populate(f.mem) {
+		f.touch()
+	}
 	f.end.Store(n)
 	return nil
+}
+
+// touch stores into each page what is there. Before the first store a page of a
+// tmpfs counts as a hole.
+func (f *File) touch() {
+	f.guard(func() {
+		for at := 0; at < len(f.mem); at += alignment {
+			atomic.AddUint32((*uint32)(unsafe.Pointer(&f.mem[at])), 0)
+		}
+	})
 }
 
 // own names this process as the owner of the file, which is ready.
@@ -118,8 +129,6 @@ func (f *File) own() error {
 	if err != nil {
 		return fmt.Errorf("write the owner: %w", err)
 	}
-	f.changed.Store(changeTime(f.file))
-	f.touched.Store(false)
 	return nil
 }
 
@@ -159,8 +168,6 @@ func (f *File) Check() error {
 			err = errors.New("its header was written over")
 		} else if at := firstHole(f.file); f.memory && at >= 0 && at < f.geometry.mapped() {
 			err = fmt.Errorf("it has a hole at byte %d", at)
-		} else if err == nil && f.isTouched() {
-			err = errors.New("something else has changed it")
 		}
 	}
 	if err != nil {
@@ -169,22 +176,8 @@ func (f *File) Check() error {
 	return nil
 }
 
-// isTouched reports whether something else has changed the file since this process
-// did. It is not known of a file on a disk, where the kernel does.
-func (f *File) isTouched() bool {
-	return f.touched.Load() || f.memory && changeTime(f.file) != f.changed.Load()
-}
-
-// alter calls do, which changes the file with a system call, and remembers whether
-// something else had changed it before.
-func (f *File) alter(do func()) {
-	f.touched.Store(f.isTouched())
-	do()
-	f.changed.Store(changeTime(f.file))
-}
-
-// Void says that nothing in the file counts any more: this process delivers
-// what is in it and goes on without it. It keeps the file open for Renew.
+// Void says that nothing in the file counts any more: this process goes on without
+// it. It keeps the file open for Renew.
 func (f *File) Void() {
 	f.guard(func() { atomic.StoreUint64((*uint64)(unsafe.Pointer(&f.mem[offState])), stateVoid) })
 }

@@ -44,6 +44,9 @@ func TestFullDisk(t *testing.T) {
 	if got := pendingIn(t, f); len(got) != 0 {
 		t.Fatalf("a line without room is pending: %d bytes", len(text(got)))
 	}
+	if info, err := os.Stat(path); err != nil || info.Size() != fits.mapped() || f.Check() != nil {
+		t.Fatalf("a line without room leaves %v (%v), Check = %v", info.Size(), err, f.Check())
+	}
 	// Every byte of every slab can be stored, however full the disk is.
 	fill := func() {
 		for i := range fits.SlabCount {

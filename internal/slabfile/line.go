@@ -4,16 +4,20 @@ import "fmt"
 
 // BeginLine is Begin for one line that is longer than a slab. It is written to
 // the room that slab i has for it, with a system call, before BeginLine
-// returns. After an error slab i is free as before; a disk without room is one.
+// returns. After an error slab i is free as before, a disk without room is one;
+// but if it wraps ErrDamaged, the file keeps nothing any more.
 // The memory of Slab is not used.
 func (f *File) BeginLine(i int, seq uint64, line []byte) error {
 	g := f.geometry
 	if len(line) > g.LineLimit {
 		return fmt.Errorf("slab file %s: a line of %d bytes, there is room for %d", f.path, len(line), g.LineLimit)
 	}
-	var err error
-	f.alter(func() { _, err = f.file.WriteAt(line, g.lineAt(i)) })
-	f.end.Store(max(f.end.Load(), g.lineAt(i)+int64(len(line))))
+	_, err := f.file.WriteAt(line, g.lineAt(i))
+	if err == nil {
+		f.end.Store(max(f.end.Load(), g.lineAt(i)+int64(len(line))))
+	} else if f.lines == 0 {
+		f.cutLines() // of what there was room for
+	}
 	if err == nil && !f.guard(func() {
 		f.store(i, dDelivered, pair(0, flagLine))
 		f.store(i, dCommitted, Committed(len(line), 1))
@@ -41,6 +45,6 @@ func (f *File) cutLines() {
 	n := f.geometry.mapped()
 	f.end.Store(n)
 	if info, err := f.file.Stat(); err == nil && info.Size() > n {
-		f.alter(func() { f.file.Truncate(n) })
+		f.file.Truncate(n)
 	}
 }

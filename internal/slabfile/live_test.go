@@ -3,6 +3,7 @@
 package slabfile
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -127,4 +128,85 @@ func tmpfs(t testing.TB) string {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
+}
+
+// TestMatches: what something else has written to a slab or to its descriptor is
+// noticed, and nothing else is.
+func TestMatches(t *testing.T) {
+	f := create(t, Geometry{SlabSize: 4096, SlabCount: 2})
+	const lines = "one\ntwo\n"
+	fillSlab(f, 1, 7, lines)
+	f.Mark(1, 4, 1, 2, 3)
+	f.Delivered(1, 4)
+	for _, at := range []int64{-1, f.geometry.slabAt(0), f.geometry.slabAt(1) + 8, headerSize + descriptorSize - 1} {
+		if at >= 0 {
+			alterByte(t, f.path, at)
+		}
+		if !f.Matches(1, 0, []byte(lines)) || !f.Matches(1, 4, []byte("two\n")) {
+			t.Errorf("after a change of byte %d, which is not of the slab, it does not match", at)
+		}
+	}
+	for _, at := range []int64{
+		f.geometry.slabAt(1), f.geometry.slabAt(1) + 7, headerSize + descriptorSize, headerSize + descriptorSize + dDelivered,
+		headerSize + 2*descriptorSize - 1,
+	} {
+		alterByte(t, f.path, at)
+		if f.Matches(1, 0, []byte(lines)) {
+			t.Errorf("a change of byte %d goes unnoticed", at)
+		}
+		alterByte(t, f.path, at) // back
+	}
+	if err := os.Truncate(f.path, headerSize); err != nil {
+		t.Fatal(err)
+	}
+	if f.Matches(1, 0, nil) {
+		t.Error("a file that was cut matches")
+	}
+}
+
+// TestTouch: a file of which no page was ever stored into has no hole once each
+// was touched, and is not changed by it.
+func TestTouch(t *testing.T) {
+	f := mustOpen(t, filepath.Join(tmpfs(t), "slabs"), Options{Geometry: Geometry{SlabSize: 4096, SlabCount: 3}})
+	before := readAll(t, f.path)
+	size := f.geometry.mapped()
+	if err := f.unmap(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(f.path, headerSize); err != nil {
+		t.Fatal(err)
+	}
+	if err := allocate(f.file, size); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if f.mem, err = mapShared(f.file, int(size)); err != nil {
+		t.Fatal(err)
+	}
+	f.touch()
+	if at := firstHole(f.file); at >= 0 && at < size {
+		t.Errorf("there is a hole at byte %d of %d", at, size)
+	}
+	clear(before[headerSize:])
+	if got := readAll(t, f.path); !bytes.Equal(got, before) {
+		t.Error("the file is another one")
+	}
+}
+
+// alterByte turns the bits of a byte of the file.
+func alterByte(t *testing.T, path string, at int64) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	b := make([]byte, 1)
+	if _, err := f.ReadAt(b, at); err != nil {
+		t.Fatal(err)
+	}
+	b[0] = ^b[0]
+	if _, err := f.WriteAt(b, at); err != nil {
+		t.Fatal(err)
+	}
 }

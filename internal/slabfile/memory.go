@@ -38,15 +38,6 @@ func checkAccess(info fs.FileInfo) error {
 	return nil
 }
 
-// changeTime is when the inode of f changed, in nanoseconds.
-func changeTime(f *os.File) int64 {
-	var st unix.Stat_t
-	if unix.Fstat(int(f.Fd()), &st) != nil {
-		return -1
-	}
-	return st.Ctim.Nano()
-}
-
 // firstHole is where the first hole of f begins, or its size, or -1 if that is
 // not known. It moves the place of Read and Write, which nobody calls.
 func firstHole(f *os.File) int64 {
@@ -57,16 +48,13 @@ func firstHole(f *os.File) int64 {
 	return at
 }
 
-// mapShared maps the first n bytes of f, with all pages present if the system
-// can do that, so that no store has to wait for one.
+// mapShared maps the first n bytes of f.
 func mapShared(f *os.File, n int) ([]byte, error) {
 	p, err := unix.MmapPtr(int(f.Fd()), 0, nil, uintptr(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return nil, os.NewSyscallError("mmap", err)
 	}
-	mem := unsafe.Slice((*byte)(p), n)
-	populate(mem)
-	return mem, nil
+	return unsafe.Slice((*byte)(p), n), nil
 }
 
 func unmap(mem []byte) error {

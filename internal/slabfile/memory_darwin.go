@@ -10,7 +10,7 @@ import (
 // allocate gives the first n bytes of f blocks; what is there stays.
 func allocate(f *os.File, n int64) error { return fill(f, n) }
 
-func populate([]byte) {}
+func populate([]byte) bool { return false }
 
 // fileSystem tells whether that of f is a network's, and whether it is memory.
 func fileSystem(f *os.File) (remote, memory bool) {

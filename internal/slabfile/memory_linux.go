@@ -19,8 +19,9 @@ func allocate(f *os.File, n int64) error {
 	return os.NewSyscallError("fallocate", err)
 }
 
-// populate makes all pages of mem present and writable, from Linux 5.14 on.
-func populate(mem []byte) { unix.Madvise(mem, unix.MADV_POPULATE_WRITE) }
+// populate makes all pages of mem present and writable, so that no store has to
+// wait for one, and reports whether it could: from Linux 5.14 on.
+func populate(mem []byte) bool { return unix.Madvise(mem, unix.MADV_POPULATE_WRITE) == nil }
 
 // fileSystem tells whether that of f is a network's, and whether it is memory.
 func fileSystem(f *os.File) (remote, memory bool) {
