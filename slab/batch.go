@@ -270,15 +270,19 @@ func (w *Writer) torn(b *batch) bool {
 // freeLocked makes s free, for those who wait or who come. Its caller gives mu
 // back with unlockServed.
 func (w *Writer) freeLocked(s *slab) {
-	w.forgetLocked(s)
-	s.data, s.lines, s.gap, s.pos, s.over = nil, 0, counts{}, 0, false
-	f := &w.filling
-	f.free = append(f.free, s)
+	w.putBackLocked(s)
 	w.waiters.full = 0
-	if f.cur != nil {
+	if w.filling.cur != nil {
 		w.openLocked() // perhaps to more, as s is reserved now
 	}
 	w.serveLocked()
+}
+
+// putBackLocked adds s to the free slabs.
+func (w *Writer) putBackLocked(s *slab) {
+	w.forgetLocked(s)
+	s.data, s.lines, s.gap, s.pos, s.over = nil, 0, counts{}, 0, false
+	w.filling.free = append(w.filling.free, s)
 }
 
 // dropRestLocked drops what no call of a destination is inside of, because the

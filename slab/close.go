@@ -125,6 +125,7 @@ func (w *Writer) finish() {
 		if !left && !w.io.outlets[0].writing() && !w.io.outlets[1].writing() {
 			errs = append(errs, w.leaveFile())
 			left = true
+			w.dropUnkept()
 		}
 		for i, o := range open {
 			if o != nil && !ended {
@@ -151,12 +152,24 @@ func (w *Writer) finish() {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.abandoned {
-		w.dropRestLocked() // what was in a file that was lost meanwhile
-	}
-	if s := w.flight.slab; s != nil && !s.begun { // its lines were dropped by Shutdown
-		w.flight.slab, w.flight.main = nil, batch{}
+	f := &w.flight
+	if s := f.slab; s != nil && !s.begun { // its lines were dropped by Shutdown
+		f.slab, f.main = nil, batch{}
 		w.freeLocked(s)
+	}
+	if s := f.held; s != nil && !s.begun {
+		f.held, f.front = nil, batch{}
+		w.freeLocked(s)
+	}
+}
+
+// dropUnkept drops what Shutdown has left for the next process, if the file was
+// lost since.
+func (w *Writer) dropUnkept() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.abandoned {
+		w.dropRestLocked()
 	}
 }
 

@@ -24,8 +24,8 @@ import (
 //   - that it is free (freeLocked).
 //
 // This process delivers what is in its own slabs. When the file is found cut,
-// deleted, replaced or changed, the Writer goes on without it, and the keeper makes
-// a new one.
+// deleted, replaced or written over, the Writer goes on without it, and the keeper
+// makes a new one.
 type keeping struct {
 	file   *slabfile.File // replaced by the keeper with mu held; nil: no Persist
 	lost   error          // guarded by mu; why the file keeps nothing; nil while it does
@@ -228,9 +228,9 @@ func (w *Writer) caughtLocked(v any, old bool) {
 	if s := w.filling.cur; w.pos == 0 { // the slab was opened for these lines
 		w.detachLocked()
 		w.filling.gap.add(s.gap)
-		w.freeLocked(s)
+		w.putBackLocked(s)
 	}
-	w.unlockServed()
+	w.wakeUnlock()
 	panic(v)
 }
 
@@ -418,8 +418,8 @@ func (w *Writer) renew() bool {
 }
 
 // sealSlab gives the i-th slab in the queue a checksum in the file, and looks
-// whether the file holds what it should; with i = 0 the slab in hand. It reports
-// whether there is such a slab.
+// whether the file has the slab as it was written; with i = 0 the slab in hand. It
+// reports whether there is such a slab.
 func (w *Writer) sealSlab(i int) bool {
 	for part := (sealing{}); ; {
 		w.mu.Lock()
@@ -464,12 +464,12 @@ func (w *Writer) sealPartLocked(s *slab, part *sealing) bool {
 		return false // the slabs have moved on
 	}
 	next := min(part.at+16<<10, len(s.data))
-	data := s.data[part.at:next]
+	at, data := part.at, s.data[part.at:next]
 	part.check = slabfile.Extend(part.check, data)
 	if len(s.data) > w.opts.SlabSize { // then it is in the line room, which is not mapped
-		data = nil
+		at, data = 0, nil
 	}
-	if !file.Matches(s.index, part.at, data) {
+	if !file.Matches(s.index, at, data) {
 		w.loseLocked(nil)
 		return false
 	}

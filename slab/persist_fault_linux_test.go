@@ -193,6 +193,26 @@ func TestPersistFileFault(t *testing.T) {
 	}
 }
 
+// Lines longer than a slab get their checksums wherever their slabs are.
+func TestPersistSealsLongLines(t *testing.T) {
+	path := inMemory(t)
+	o := faultOptions(path)
+	o.SlabCount = 4
+	w, dst := open(t, o)
+	dst.Stall()
+	for n := range o.SlabCount {
+		if _, err := w.Write(faultLine(0, n, 60000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	await(t, "checksums", func() bool { return sealedSlabs(t, path) == o.SlabCount })
+	dst.Heal()
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	checkDelivered(t, dst, 1, o.SlabCount, w.Stats())
+}
+
 // A caller's memory that is gone while it is copied panics in the caller, and
 // leaves the Writer as it was: here the line is the first of a slab.
 func TestPersistCallersFault(t *testing.T) {

@@ -17,7 +17,7 @@ type Stats struct {
 
 	Recovered uint64 // those of Accepted that Options.Persist brought from earlier processes
 	SetAside  string // where Options.Persist has kept a damaged file of theirs, or ""
-	Unkept    uint64 // lines that a kill would have lost: pending when the file of Options.Persist was lost, taken until there was a new one, or too long for the room in it
+	Unkept    uint64 // lines that a kill would have lost: pending when the file of Options.Persist was lost, taken into slabs begun before there was a new one, or too long for the room in it
 	// DamagedBytes is what New left out because the file was damaged; the lines in
 	// it, as far as they are known, are Dropped.Damaged.
 	DamagedBytes uint64

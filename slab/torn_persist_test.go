@@ -132,6 +132,7 @@ func TestPersistLosesLineThatWasGivenUpWithin(t *testing.T) {
 	dst.Heal()
 	await(t, "the end", func() bool { return w.Stats().Pending == 0 })
 	ledger(w).Check(t)
+	await(t, "free slabs", func() bool { return w.Stats().SlabsFree == o.SlabCount })
 	if s := w.Stats(); s.Dropped.Shutdown+s.Written != 1 {
 		t.Errorf("%+v", s)
 	}

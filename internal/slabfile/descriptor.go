@@ -97,7 +97,8 @@ func (f *File) Seal(i int, check uint32) bool {
 }
 
 // Matches reports whether the file holds part of slab i from byte from on, and what
-// it was told of the slab: nothing else has written there.
+// it was told of the slab, but for the committed length: nothing else has written
+// there.
 func (f *File) Matches(i, from int, part []byte) (same bool) {
 	at, table := f.geometry.slabAt(i)+int64(from), headerSize+descriptorSize*i
 	return f.guard(func() {

@@ -30,7 +30,7 @@
 // # What else may happen to the file
 //
 // Something else may cut the file, punch holes into it, delete, rename or replace
-// it. No store then ends the process (see guard), and Check and Matches notice it.
+// it. No store then ends the process (see guard), and Check and Matches notice most of it.
 // After a kill, the checksum of a slab that is filled no more says whether its
 // lines are as they were written. A slab that was open has none; what the system
 // has lost of it reads as zeros, so its lines with zero bytes are left out.
