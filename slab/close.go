@@ -54,6 +54,7 @@ func (w *Writer) Shutdown(ctx context.Context) error {
 	if w.leaves {
 		<-w.left // so that the next Writer finds the file free
 	}
+	w.finishTelling()
 	return w.closeErr
 }
 

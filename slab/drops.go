@@ -69,7 +69,7 @@ func (w *Writer) lostLocked(r reason, c class, n uint64) {
 	w.tally.dropped.byLevel[c] += n
 	if n > 0 && r != shutdown && !w.tally.alarmed {
 		w.tally.alarmed = true
-		go w.tellLosses()
+		go w.tellLosses(false)
 	}
 }
 

@@ -54,9 +54,12 @@ func (w *Writer) over(now time.Time) bool {
 // under Bounded a call has waited for so long.
 func (w *Writer) hastens() bool {
 	second := w.io.outlets[1]
-	if second == nil || second.stuck != nil || !second.since.IsZero() {
-		return false
-	}
+	return second != nil && second.stuck == nil && second.since.IsZero() && w.isCrowded()
+}
+
+// isCrowded reports whether lines have found no room, or a call has waited for it,
+// for half of MaxWait.
+func (w *Writer) isCrowded() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	since := w.waiters.full
@@ -124,7 +127,7 @@ func (w *Writer) inTime(c *call) (returned bool) {
 			return false
 		}
 		left := w.timeFor(c, closing == nil)
-		if left <= 0 || !c.out.second && w.hastens() {
+		if left <= 0 || !c.out.second && w.hastens() || c.out.second && c.size == 0 && w.isCrowded() {
 			return false
 		}
 		t.Reset(min(look, left))

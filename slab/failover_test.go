@@ -496,6 +496,62 @@ func testSyncWithAFailover(t *testing.T, on front) {
 	})
 }
 
+// hungSync is a destination whose Sync does not return while hang is not nil.
+type hungSync struct {
+	*rollwaytest.Destination
+	hang chan struct{}
+}
+
+func (h *hungSync) Sync() error {
+	if h.hang != nil {
+		<-h.hang
+	}
+	return nil
+}
+
+// TestFailoverHangsInSync: a Sync of the failover that hangs costs the healthy
+// destination no line, and no call more than MaxWait.
+func TestFailoverHangsInSync(t *testing.T) { fronts(t, testFailoverHangsInSync) }
+
+func testFailoverHangsInSync(t *testing.T, on front) {
+	synctest.Test(t, func(t *testing.T) {
+		second := &hungSync{Destination: new(rollwaytest.Destination)}
+		w, first := on.open(t, slab.Options{SlabSize: 64, SlabCount: 4, Failover: second})
+		first.Fail(nil)
+		put(t, w, numbered(0, 60))
+		time.Sleep(time.Second)
+		first.Heal()
+		time.Sleep(10 * time.Second)
+		put(t, w, numbered(1, 60))
+		time.Sleep(time.Second)
+		if first.Calls() == 0 || second.Calls() == 0 {
+			t.Fatalf("%d and %d calls", first.Calls(), second.Calls())
+		}
+		second.hang = make(chan struct{})
+		synced := make(chan error, 1)
+		go func() { synced <- w.Sync() }()
+		synctest.Wait()
+		const n = 100
+		for i := 2; i < n; i++ {
+			begin := time.Now()
+			put(t, w, numbered(i, 60))
+			if took := time.Since(begin); took > 100*time.Millisecond {
+				t.Errorf("line %d took %v", i, took)
+			}
+		}
+		if err := <-synced; err == nil {
+			t.Error("Sync = nil")
+		}
+		close(second.hang)
+		synctest.Wait()
+		second.hang = nil
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		ledger(w).CheckSettled(t, n, n)
+	})
+}
+
 // TestFailoverStress lets both destinations fail in every way at random times.
 func TestFailoverStress(t *testing.T) { roads(t, testFailoverStress) }
 

@@ -109,3 +109,13 @@ func settled(t *testing.T, w *slab.Writer, dst *rollwaytest.Destination, accepte
 		t.Errorf("%d of %d slabs are free although nothing is pending", s.SlabsFree, s.Slabs)
 	}
 }
+
+// await waits for a condition that another goroutine makes true.
+func await(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("no %s within a minute", what)
+		}
+	}
+}

@@ -120,13 +120,13 @@ func (w *Writer) writeThrough(level slog.Level, p []byte) (int, error) {
 	w.mu.Lock()
 	vain := w.flight.vain
 	w.mu.Unlock()
-	if vain {
+	if vain || patience <= 0 {
 		return n, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	_ = w.Flush(ctx) // what became of the lines is in the account
-	if ctx.Err() != nil {
+	// What became of the lines is in the account.
+	if flushErr := w.Flush(ctx); flushErr != nil && ctx.Err() != nil {
 		w.mu.Lock()
 		w.flight.vain = true
 		w.mu.Unlock()

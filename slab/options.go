@@ -69,8 +69,8 @@ type Options struct {
 	// before the slab is queued for the destination: 1 ms to 1 h, default 100 ms.
 	FlushInterval time.Duration
 	// MaxLine is the longest line in bytes, its newline included, that is taken:
-	// SlabSize to 1<<30, default 1 MiB or SlabSize if that is larger. A line
-	// longer than a slab gets memory of its own while it is queued, and takes the
+	// SlabSize to 1<<30, default 1 MiB or SlabSize if that is larger; with several
+	// shards it is SlabSize. A line longer than a slab gets memory of its own while it is queued, and takes the
 	// place of one slab.
 	MaxLine int
 	// WriteThrough is the lowest level whose lines are written through: WriteLevel
@@ -137,9 +137,10 @@ type Options struct {
 	// OnError gets the losses, and of each destination the errors and the calls
 	// that have not returned for MaxWait and four times as long as calls take in
 	// the mean, each of these at once and then at most once a minute, and when the
-	// failover takes over. One goroutine calls it, and
-	// nothing waits for it. If it is nil a line is written to os.Stderr, unless
-	// that is a destination. Stats.Failing tells the end of a failure.
+	// failover takes over. What was not told yet is told at Close. One goroutine calls
+	// it, and nothing waits for it but Close, for a tenth of a second. If it is nil a
+	// line is written to os.Stderr, unless that is a destination. Stats.Failing tells
+	// the end of a failure.
 	OnError func(error)
 }
 

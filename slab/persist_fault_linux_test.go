@@ -259,16 +259,6 @@ func TestPersistCallersFault(t *testing.T) {
 	}
 }
 
-// await waits for a condition that another goroutine makes true.
-func await(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("no %s within a minute", what)
-		}
-	}
-}
-
 // checkDelivered wants whole lines, each producer's in order and once, as many
 // as s says.
 func checkDelivered(t *testing.T, dst *rollwaytest.Destination, producers, each int, s slab.Stats) {

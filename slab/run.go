@@ -70,7 +70,7 @@ func (w *Writer) run() {
 			w.syncBarriers()
 		case jobStop:
 			w.lossTimer.Stop()
-			w.tellLosses() // the rest
+			w.tellLosses(true)
 			w.finish()
 			w.watch.Stop()
 			w.io.ticker.Stop()

@@ -208,7 +208,7 @@ func New(dst io.Writer, o Options) (*Writer, error) {
 		w.teller.onError = aside.ToStderr
 	}
 	w.watch = stoppedTimer(w.tellStall)
-	w.lossTimer = stoppedTimer(w.tellLosses)
+	w.lossTimer = stoppedTimer(func() { w.tellLosses(false) })
 	go w.run()
 	if w.kept.file != nil {
 		go w.keeper()

@@ -14,8 +14,7 @@ import (
 type topic int
 
 const (
-	note topic = iota // there are few
-	loss
+	note topic = iota // there are few, or who tells sees to it
 	takeover
 	failing  // of the destination; one more is of the failover
 	stalling = 2 + failing
@@ -33,11 +32,10 @@ type teller struct {
 	told [topics]time.Time // guarded by mu; when, of each topic
 }
 
-// tell passes err on if it is time for the topic.
-func (t *teller) tell(of topic, err error) {
-	if t.onError != nil && t.isDue(of) {
-		t.queue.Do(func() { t.onError(err) })
-	}
+// tell passes err on if it is time for the topic. It reports false if too much
+// waits for OnError already.
+func (t *teller) tell(of topic, err error) bool {
+	return t.onError == nil || !t.isDue(of) || t.queue.Do(func() { t.onError(err) })
 }
 
 func (t *teller) isDue(of topic) bool {
@@ -58,10 +56,11 @@ func stoppedTimer(f func()) *time.Timer {
 	return t
 }
 
-// tellLosses tells how many lines were dropped since it last did, and looks
-// again after a while. It runs in a goroutine of its own.
-func (w *Writer) tellLosses() {
+// tellLosses tells how many lines were dropped since it last did, and looks again
+// after tellEvery, until nothing was, or this is the end.
+func (w *Writer) tellLosses(end bool) {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	t := &w.tally
 	var lost []string
 	for r, n := range t.dropped.by {
@@ -69,18 +68,36 @@ func (w *Writer) tellLosses() {
 			lost = append(lost, fmt.Sprintf("%d (%s)", n-t.toldLost[r], words[r]))
 		}
 	}
-	t.toldLost = t.dropped.by
-	t.alarmed = lost != nil && !w.stopped
-	of := loss
-	if t.alarmed {
+	if t.alarmed = lost != nil && !end; t.alarmed {
 		w.lossTimer.Reset(tellEvery)
-	} else {
-		of = note // nothing follows
+	}
+	if lost == nil {
+		return
 	}
 	err := because(fmt.Errorf("%w: %s", line.ErrLost, strings.Join(lost, ", ")), w.failureLocked())
-	w.mu.Unlock()
-	if lost != nil {
-		w.teller.tell(of, fmt.Errorf("slab: %w", err))
+	if w.teller.tell(note, fmt.Errorf("slab: %w", err)) {
+		t.toldLost = t.dropped.by
+	}
+}
+
+// lastWords is how long Shutdown waits for OnError to return at the most.
+const lastWords = 100 * time.Millisecond
+
+// finishTelling tells of the losses that were not told yet, and waits a moment for
+// OnError: the process may end now.
+func (w *Writer) finishTelling() {
+	w.tellLosses(true)
+	idle := w.teller.queue.Idle()
+	select {
+	case <-idle:
+		return
+	default:
+	}
+	patience := time.NewTimer(lastWords)
+	defer patience.Stop()
+	select {
+	case <-idle:
+	case <-patience.C:
 	}
 }
 

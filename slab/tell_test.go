@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"runtime"
@@ -92,6 +93,41 @@ func testLossesAreToldOnceAMinute(t *testing.T, on front) {
 		}
 		if got := strings.Split(told.String(), "\n"); !slices.Equal(got, want) {
 			t.Errorf("OnError got %q, want %q", got, want)
+		}
+	})
+}
+
+// What was lost since OnError was last told is told by the end of Close, also if
+// the destination hangs.
+func TestLossesAreToldBeforeTheEnd(t *testing.T) { fronts(t, testLossesAreToldBeforeTheEnd) }
+
+func testLossesAreToldBeforeTheEnd(t *testing.T, on front) {
+	synctest.Test(t, func(t *testing.T) {
+		var told atomic.Uint64
+		w, dst := on.open(t, slab.Options{SlabSize: 64, SlabCount: 4, Full: slab.Drop, CloseTimeout: time.Second, OnError: func(err error) {
+			var n uint64
+			if _, err := fmt.Sscanf(err.Error(), "slab: lines lost: %d (buffer full)", &n); err == nil {
+				told.Add(n)
+			}
+		}})
+		defer dst.Heal()
+		dst.Stall()
+		for range 2 {
+			for i := range 20 {
+				put(t, w, numbered(i, 60))
+			}
+			time.Sleep(time.Second)
+		}
+		lost := w.Stats().Dropped.Full
+		if n := told.Load(); n == 0 || n >= lost {
+			t.Errorf("before Close, OnError was told of %d lost lines of %d", n, lost)
+		}
+		begin := time.Now()
+		if err := w.Close(); err == nil {
+			t.Error("Close = nil")
+		}
+		if n, took := told.Load(), time.Since(begin); n != lost || took > time.Second {
+			t.Errorf("after Close, which took %v, OnError was told of %d lost lines of %d", took, n, lost)
 		}
 	})
 }
