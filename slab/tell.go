@@ -3,7 +3,6 @@ package slab
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/rollway/rollway/internal/aside"
@@ -14,42 +13,23 @@ import (
 type topic int
 
 const (
-	note topic = iota // there are few
+	note topic = aside.Note + iota
 	loss
 	takeover
 	failing  // of the destination; one more is of the failover
 	stalling = 2 + failing
-	topics   = 2 + stalling
 )
 
-const tellEvery = time.Minute
+const tellEvery = aside.TellEvery
 
 // teller passes errors on to OnError.
 type teller struct {
 	onError func(error) // read-only; nil if nobody is told
-	queue   aside.Queue
-
-	mu   sync.Mutex
-	told [topics]time.Time // guarded by mu; when, of each topic
+	aside.Teller
 }
 
 // tell passes err on if it is time for the topic.
-func (t *teller) tell(of topic, err error) {
-	if t.onError != nil && t.isDue(of) {
-		t.queue.Do(func() { t.onError(err) })
-	}
-}
-
-func (t *teller) isDue(of topic) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	now := time.Now()
-	if told := t.told[of]; of != note && !told.IsZero() && now.Sub(told) < tellEvery {
-		return false
-	}
-	t.told[of] = now
-	return true
-}
+func (t *teller) tell(of topic, err error) { t.Tell(t.onError, int(of), err) }
 
 // stoppedTimer returns a timer that runs f when it was set and has ended.
 func stoppedTimer(f func()) *time.Timer {
