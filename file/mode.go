@@ -182,9 +182,9 @@ func (f *File) inspect() error {
 		return f.retake(t, was)
 	case is < was:
 		f.count(func(s *Stats) { s.Truncations++ })
-		f.notice(resizing, "%s was truncated from %d bytes to %d by someone else, as by copytruncate, which may lose lines with Options.Mode %v: let it be renamed instead", t.real, was, is, f.opt.Mode)
+		f.notice(truncated, "%s was truncated from %d bytes to %d by someone else, as by copytruncate, which may lose lines with Options.Mode %v: let it be renamed instead", t.real, was, is, f.opt.Mode)
 	default:
-		f.notice(resizing, "%s has grown from %d bytes to %d: someone else writes to it, which Options.Mode %v does not allow", t.real, was, is, f.opt.Mode)
+		f.notice(grown, "%s has grown from %d bytes to %d: someone else writes to it, which Options.Mode %v does not allow", t.real, was, is, f.opt.Mode)
 	}
 	if err := f.release(t, is); err != nil {
 		return err

@@ -78,7 +78,7 @@ func (f *File) check(now time.Time) {
 	if !f.io.tracked { // else inspect has seen it
 		if size < f.io.size {
 			f.count(func(s *Stats) { s.Truncations++ })
-			f.notice(resizing, "%s was truncated from %d bytes to %d by someone else", f.io.real, f.io.size, size)
+			f.notice(truncated, "%s was truncated from %d bytes to %d by someone else", f.io.real, f.io.size, size)
 		}
 		f.io.size = size
 	}

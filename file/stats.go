@@ -88,7 +88,8 @@ const (
 	staying // of such a file where it is
 	tearing
 	doubling
-	resizing // by another program
+	truncated // by another program
+	grown
 	toFailover
 	toPath
 	rotating
