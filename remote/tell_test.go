@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,9 +25,10 @@ func tooLong(t *testing.T, onError func(error)) *remote.Writer {
 func TestNothingWaitsForOnError(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		hang, calls := make(chan struct{}), 0
+		hang := make(chan struct{})
+		var calls atomic.Int32
 		w := tooLong(t, func(error) {
-			calls++
+			calls.Add(1)
 			<-hang
 		})
 		began := time.Now()
@@ -41,13 +43,13 @@ func TestNothingWaitsForOnError(t *testing.T) {
 			t.Errorf("OnError held up the calls for %v", d)
 		}
 		settled(t, w, 100, 0)
-		if calls != 1 {
-			t.Errorf("%d calls of OnError, want 1", calls)
+		if n := calls.Load(); n != 1 {
+			t.Errorf("%d calls of OnError, want 1", n)
 		}
 		close(hang)
 		w.Told()
-		if calls != 1+64 {
-			t.Errorf("%d calls of OnError, want those that were kept", calls)
+		if n := calls.Load(); n != 1+64 {
+			t.Errorf("%d calls of OnError, want those that were kept", n)
 		}
 	})
 }
@@ -163,6 +165,7 @@ func TestSyncAsThePeerGoes(t *testing.T) {
 	peer.down()
 	wantWaiting(t, "Sync", <-synced, 10)
 	peer.heal()
+	peer.up()
 	flush(t, w)
 	peer.want(t, numbered(0, 10))
 	settled(t, w, 10, 10)
