@@ -169,6 +169,7 @@ func (f *File) Shutdown(ctx context.Context) error {
 		err = f.abandon(ctx, finished)
 	}
 	f.err = f.failed("close", errors.Join(err, f.maintenance.close(ctx)))
+	f.teller.End()
 	close(f.done)
 	return f.err
 }

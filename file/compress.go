@@ -81,7 +81,7 @@ func (m *maintenance) compress(x *kept) error {
 		s.CompressedTo += uint64(to)
 	})
 	if err := remove(x.plain); err != nil {
-		m.f.tell(m.f.fail("tidy", err)) // the next pass sees both
+		m.f.tell(removing, m.f.fail("tidy", err)) // the next pass sees both
 	} else {
 		m.release(src)
 	}

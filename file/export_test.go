@@ -32,6 +32,12 @@ func (f *File) FailWith(err error) {
 	f.unlock()
 }
 
+// Told waits until OnError has returned from all that it was told.
+func (f *File) Told() { <-f.teller.Idle() }
+
+// Tell passes err on to OnError.
+func (f *File) Tell(err error) { f.tell(0, err) }
+
 // Current returns the open file.
 func (f *File) Current() *os.File {
 	f.mu.Lock()

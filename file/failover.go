@@ -17,10 +17,6 @@ import (
 // folder is tried again.
 const homeAfter = time.Minute
 
-// quietFor is how long OnError is not told again of files that fail while no write
-// succeeds.
-const quietFor = time.Minute
-
 func isBroken(err error) bool {
 	return slices.ContainsFunc(broken, func(e error) bool { return errors.Is(err, e) })
 }
@@ -45,7 +41,7 @@ func (f *File) openFirst() error {
 	if awayErr := f.open(1); awayErr != nil {
 		return errors.Join(err, awayErr)
 	}
-	f.notice("%s cannot be opened: %w", f.path, err)
+	f.notice(note, "%s cannot be opened: %w", f.path, err)
 	f.settle(0, time.Now())
 	return nil
 }
@@ -95,7 +91,7 @@ func (f *File) moveTo(at int, now time.Time) error {
 	}
 	f.settle(from, now)
 	if err := f.maintenance.retired(old); err != nil {
-		f.tell(f.fail("close", err))
+		f.tell(closing, f.fail("close", err))
 	}
 	return nil
 }
@@ -112,19 +108,13 @@ func (f *File) abandonFile(now time.Time) {
 	err := f.mend()
 	f.io.bad = why
 	if f.io.torn > 0 {
-		f.notice("%s keeps %d bytes of a line at its end, which is written again elsewhere: %w", f.io.real, f.io.torn, err)
+		f.notice(tearing, "%s keeps %d bytes of a line at its end, which is written again elsewhere: %w", f.io.real, f.io.torn, err)
 	}
 	_ = f.io.endTail()
 	f.io.tail, f.io.failed = nil, true
 	unlock(f.io.f) // nothing comes after what is in it
 	f.count(func(s *Stats) { s.Abandoned++ })
-	err = f.fail("write", fmt.Errorf("%s is left for another file: %w", f.io.real, why))
-	if f.io.quiet = f.Stats().Failing && now.Sub(f.io.toldAt) < quietFor; f.io.quiet {
-		f.countError(err)
-	} else {
-		f.io.toldAt = now
-		f.tell(err)
-	}
+	f.tell(leaving, f.fail("write", fmt.Errorf("%s is left for another file: %w", f.io.real, why)))
 	here, err := f.io.f.Stat()
 	switch {
 	case f.isFull() || err == nil && !logfile.StillNames(f.io.real, f.io.f):
@@ -135,7 +125,7 @@ func (f *File) abandonFile(now time.Time) {
 		f.io.aside, err = f.retire(here, now)
 	}
 	if err != nil {
-		f.notice("%s has failed and stays where it is: %w", f.io.real, err)
+		f.notice(staying, "%s has failed and stays where it is: %w", f.io.real, err)
 	}
 }
 
@@ -149,10 +139,10 @@ func (f *File) settle(from int, now time.Time) {
 		f.count(func(s *Stats) { s.Failovers++ })
 	}
 	switch {
-	case f.io.at == from || f.io.quiet:
+	case f.io.at == from:
 	case f.io.at > 0:
-		f.notice("the lines go to %s", f.places[f.io.at].Text)
+		f.notice(toFailover, "the lines go to %s", f.places[f.io.at].Text)
 	default:
-		f.notice("the lines go to %s again", f.path)
+		f.notice(toPath, "the lines go to %s again", f.path)
 	}
 }

@@ -70,6 +70,7 @@ func TestFailoverGoesHome(t *testing.T) {
 		if err := f.Close(); err != nil {
 			t.Error(err)
 		}
+		f.Told()
 		if s := f.Stats(); s.Failovers != 1 || s.Abandoned != 1 || strings.Count(heard.String(), "the lines go to "+other) != 1 || !strings.Contains(heard.String(), "the lines go to "+path+" again") {
 			t.Errorf("Stats %+v, OnError got %s", s, heard.String())
 		}
@@ -216,6 +217,7 @@ func TestFailingIsToldSeldom(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
+		f.Told()
 		if n := len(heard.all()); n < 2 || n > 20 {
 			t.Errorf("told %d times: %s", n, heard.String())
 		}
@@ -290,6 +292,7 @@ func TestRestOfAFailedWriteIsCut(t *testing.T) {
 				got += fmt.Sprintf("%q ", read(t, name))
 			}
 			want := map[string]string{"Write": `"one\ntwo\n" `, "Close": `"one\n" `, "Rotate": `"" "one\n" `, "Reopen": `"" "one\n" `, "another file": `"two\n" "one\n" `}[name]
+			f.Told()
 			if got != want || strings.Contains(heard.String(), "someone else") {
 				t.Errorf("the files hold %s, want %s; heard %s", got, want, heard.String())
 			}

@@ -263,6 +263,7 @@ func TestFailoverFromAReadOnlyDisk(t *testing.T) {
 			o.Failover, o.OnError = second, heard.add
 			f := open(t, path, o)
 			goesTo(t, f, other, "away")
+			f.Told()
 			if s := heard.String(); !strings.Contains(s, "read-only file system") || !strings.Contains(s, "the lines go to "+other) {
 				t.Errorf("OnError got %s", s)
 			}
@@ -326,6 +327,7 @@ func TestFailoverAtAPowerCut(t *testing.T) {
 				t.Errorf("Close = %v", err)
 			}
 			// What was being forced out as the power failed may be there twice.
+			f.Told()
 			twice := strings.Contains(heard.String(), "are written again elsewhere")
 			once(t, all(t, path)+all(t, other), line, twice)
 			ledger(f).CheckSettled(t, line, line)

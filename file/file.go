@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rollway/rollway/internal/aside"
 	"github.com/rollway/rollway/internal/logfile"
 )
 
@@ -82,11 +83,10 @@ type File struct {
 		lastRotation time.Time     // as in the name
 		nextTry      time.Time     // of a rotation that failed
 		backoff      time.Duration
-		quiet        bool      // OnError is not told of the files that fail
-		toldAt       time.Time // when it last was
-		todo         [][]byte  // what is left of a Write or WriteBuffers
+		todo         [][]byte // what is left of a Write or WriteBuffers
 	}
 	maintenance *maintenance
+	teller      aside.Teller
 	toldOwner   atomic.Bool // OnError was told of an owner that cannot be kept
 
 	mu      sync.Mutex
@@ -135,6 +135,9 @@ func newFile(path string, o Options) (*File, error) {
 	if o.Failover != "" {
 		f.places = append(f.places, logfile.NewPath(filepath.Join(o.Failover, filepath.Base(path))))
 	}
+	if o.OnError == nil && standard(path) != os.Stderr {
+		f.opt.OnError = aside.ToStderr
+	}
 	f.stats.Mode = o.Mode
 	f.maintenance = newMaintenance(f)
 	return f, nil
@@ -178,7 +181,7 @@ func (f *File) openOnce(at int, verify bool) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if t.blind {
-		f.notice("%s cannot be read: whether its last line is whole was not checked", path)
+		f.notice(note, "%s cannot be read: whether its last line is whole was not checked", path)
 	}
 	f.use(t, at)
 	f.io.missing, f.io.nextCheck = time.Time{}, time.Now().Add(f.every)
@@ -263,7 +266,7 @@ func (f *File) use(t target, at int) {
 	io.unnamed = io.unnamed || t.made && t.regular
 	io.due = f.opt.due(t.written)
 	if err := f.link(); err != nil {
-		f.tell(f.fail("link", err))
+		f.tell(linking, f.fail("link", err))
 	}
 }
 

@@ -240,6 +240,7 @@ func testTornTailIsCut(t *testing.T, mode file.Mode) {
 		if got := f.Stats().CutBytes; got != uint64(cut) {
 			t.Errorf("CutBytes = %d, want %d", got, cut)
 		}
+		f.Told()
 		notices := heard.all()
 		if cut == 0 && len(notices) > 0 || cut > 0 && (len(notices) != 1 || !strings.Contains(notices[0], fmt.Sprint(cut, " bytes"))) {
 			t.Errorf("%d bytes cut, notices %.200q", cut, notices)

@@ -40,6 +40,7 @@ func testFollowsMovedFile(t *testing.T, mode file.Mode) {
 	write(t, f, "2\n")
 	want(t, path+".1", "1\n")
 	want(t, path, "2\n")
+	f.Told()
 	if s, notices := f.Stats(), heard.all(); s.Followed != 1 || len(notices) != 1 || !strings.Contains(notices[0], "another file") {
 		t.Errorf("Stats = %+v, notices %q", s, notices)
 	}
@@ -259,7 +260,7 @@ func testLink(t *testing.T, mode file.Mode) {
 		t.Fatal(err)
 	}
 	var told []string
-	open(t, path, file.Options{Mode: mode, Link: link, OnError: func(err error) { told = append(told, err.Error()) }})
+	open(t, path, file.Options{Mode: mode, Link: link, OnError: func(err error) { told = append(told, err.Error()) }}).Told()
 	if len(told) != 1 || !strings.Contains(told[0], "no symbolic link") {
 		t.Errorf("told %q", told)
 	}
@@ -296,6 +297,7 @@ func testRotationThatFails(t *testing.T, mode file.Mode) {
 			lines++
 			write(t, f, fmt.Sprintf("%d\n", lines))
 		}
+		f.Told()
 		if got := strings.Count(read(t, path), "\n"); got != lines || told.Load() == 0 || told.Load() > 20 {
 			t.Errorf("%d of %d lines, told %d times", got, lines, told.Load())
 		}

@@ -56,6 +56,7 @@ func TestFileSizeLimit(t *testing.T) {
 			if strings.Join(contents, "") != data || len(names) != 2 {
 				t.Errorf("%d files, %d bytes of %d", len(names), len(strings.Join(contents, "")), len(data))
 			}
+			f.Told()
 			if s := f.Stats(); s.Abandoned != 1 || s.Failing || !errors.Is(s.LastError, syscall.EFBIG) || !strings.Contains(heard.String(), "is left for another file") {
 				t.Errorf("Stats = %+v, told %s", s, heard.String())
 			}
@@ -236,6 +237,7 @@ func rotateOnFullDisk(t *testing.T, mount, dir string, mode file.Mode) {
 		write(t, f, "longer\n")
 	}
 	want(t, path, "five\n"+strings.Repeat("longer\n", 20))
+	f.Told()
 	mu.Lock()
 	if all := strings.Join(told, "\n"); !strings.Contains(all, "file in use is written on") || !strings.Contains(all, "no space left") {
 		t.Errorf("told %s", all)

@@ -208,7 +208,7 @@ func (m *maintenance) lose(err error) {
 	m.mu.Lock()
 	m.failed = errors.Join(m.failed, err)
 	m.mu.Unlock()
-	m.f.tell(m.f.fail("sync", err))
+	m.f.tell(syncing, m.f.fail("sync", err))
 }
 
 // takeFailure returns what lose was given since the last call.
@@ -243,11 +243,8 @@ func (m *maintenance) sync(s *fsyncs) error {
 // syncByInterval calls fsync on the current file and on those just rotated.
 // Writes go on meanwhile.
 func (m *maintenance) syncByInterval() {
-	var slow atomic.Bool // one has taken long, and none was quick since
 	alarm := time.AfterFunc(time.Hour, func() {
-		if !slow.Swap(true) {
-			m.f.notice("%s: an fsync in the background has not returned for %v", m.f.path, slowSync)
-		}
+		m.f.notice(stalling, "%s: an fsync in the background has not returned for %v", m.f.path, slowSync)
 	})
 	alarm.Stop()
 	tick := time.NewTicker(m.f.opt.SyncEvery)
@@ -265,9 +262,7 @@ func (m *maintenance) syncByInterval() {
 		}
 		alarm.Reset(slowSync)
 		err := m.sync(s)
-		if alarm.Stop() {
-			slow.Store(false)
-		}
+		alarm.Stop()
 		if err != nil && !errors.Is(err, os.ErrClosed) {
 			m.lose(err)
 		}

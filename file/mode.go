@@ -101,7 +101,7 @@ const reserve = 64 << 20
 // fallBack makes this file and later ones Buffered.
 func (f *File) fallBack(t target, why error) {
 	f.count(func(s *Stats) { s.Mode = Buffered })
-	f.notice("%s is written %v, not %v: %w", t.real, Buffered, f.opt.Mode, why)
+	f.notice(note, "%s is written %v, not %v: %w", t.real, Buffered, f.opt.Mode, why)
 }
 
 // put appends bufs to the file in use, in place if asked and possible. It
@@ -152,7 +152,7 @@ func (f *File) putTracked(t *target, bufs [][]byte, inPlace bool) (n int64, err 
 		f.fallBack(*t, err) // the file system took the flag, and then refused the write: inspect makes another Tail
 		return n, nil
 	case err != nil && n == countBytes(bufs):
-		f.tell(f.fail("write", err)) // all of bufs is there: what failed came after it
+		f.tell(writing, f.fail("write", err)) // all of bufs is there: what failed came after it
 		return n, nil
 	}
 	return n, err
@@ -182,9 +182,9 @@ func (f *File) inspect() error {
 		return f.retake(t, was)
 	case is < was:
 		f.count(func(s *Stats) { s.Truncations++ })
-		f.notice("%s was truncated from %d bytes to %d by someone else, as by copytruncate, which may lose lines with Options.Mode %v: let it be renamed instead", t.real, was, is, f.opt.Mode)
+		f.notice(truncated, "%s was truncated from %d bytes to %d by someone else, as by copytruncate, which may lose lines with Options.Mode %v: let it be renamed instead", t.real, was, is, f.opt.Mode)
 	default:
-		f.notice("%s has grown from %d bytes to %d: someone else writes to it, which Options.Mode %v does not allow", t.real, was, is, f.opt.Mode)
+		f.notice(grown, "%s has grown from %d bytes to %d: someone else writes to it, which Options.Mode %v does not allow", t.real, was, is, f.opt.Mode)
 	}
 	if err := f.release(t, is); err != nil {
 		return err
@@ -232,7 +232,7 @@ func (f *File) renew() error {
 	f.io.fsyncs.lost.Store(nil)
 	f.count(func(s *Stats) { s.Reopens++ })
 	if err := f.link(); err != nil {
-		f.tell(f.fail("link", err))
+		f.tell(linking, f.fail("link", err))
 	}
 	return nil
 }

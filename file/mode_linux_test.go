@@ -36,6 +36,7 @@ func TestModeIsRefused(t *testing.T) {
 		if err := f.Reopen(); err != nil {
 			t.Error(err)
 		}
+		f.Told()
 		notices, want := heard.all(), "file: "+path+" is written Buffered, not "+mode.String()+": "
 		if len(notices) != 1 || !strings.HasPrefix(notices[0], want) {
 			t.Errorf("notices %q, want one: %s", notices, want)

@@ -140,8 +140,9 @@ func TestDirectSeesWhatOthersDo(t *testing.T) {
 		t.Error(err)
 	}
 	want(t, path, "empty\n")
+	f.Told()
 	all := heard.String()
-	if strings.Count(all, "copytruncate") != 4 || strings.Count(all, "someone else writes") != 1 || strings.Count(all, "within a line") != 2 || f.Stats().Truncations != 4 {
+	if strings.Count(all, "copytruncate") != 1 || strings.Count(all, "someone else writes") != 1 || strings.Count(all, "within a line") != 2 || f.Stats().Truncations != 4 {
 		t.Errorf("told %s, Stats %+v", all, f.Stats())
 	}
 	ledger(f).CheckSettled(t, 6, 6)

@@ -96,12 +96,12 @@ type Options struct {
 	// Default nil.
 	OnRotated func(path string)
 
-	// OnError is called with what fails no call: a rotation that failed and will
-	// be tried again, background work, a move to Failover; and with what the
-	// owner should know: bytes cut from the end of the file, a file that was
-	// moved away. It may be called from the goroutine of any call or from the
-	// background, concurrently, and must not call the File. Default nil: nobody
-	// is told, Stats counts all the same.
+	// OnError gets what fails no call: a rotation that failed and will be tried
+	// again, background work, a move to Failover, each of these at once and then
+	// at most once a minute; and what the owner should know: bytes cut from the
+	// end of the file, a file that was moved away. One goroutine calls it, and
+	// nothing waits for it; after Close it gets nothing new. If it is nil a line
+	// is written to os.Stderr, unless the path means that. Stats counts all.
 	OnError func(error)
 }
 

@@ -137,6 +137,7 @@ func TestRotationWithoutDescriptors(t *testing.T) {
 			if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 				t.Fatal(err)
 			}
+			f.Told()
 			if s := heard.String(); strings.Count(s, "the file in use is written on") != 1 || f.Current() != first {
 				t.Errorf("heard %s", s)
 			}

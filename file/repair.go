@@ -81,7 +81,7 @@ func (m *maintenance) keepOne(x *kept, src io.Reader) error {
 	}
 	other := &x.plain
 	if !whole {
-		m.f.notice("%s is not a whole copy of %s, as after a crash: it is made again", x.compressed, x.plain)
+		m.f.notice(note, "%s is not a whole copy of %s, as after a crash: it is made again", x.compressed, x.plain)
 		other = &x.compressed
 	}
 	if err := m.clear(*other); err != nil {
@@ -115,7 +115,7 @@ func (m *maintenance) finish(x *kept, path string) error {
 			m.f.count(func(s *Stats) { s.Recovered++ })
 			return nil
 		}
-		m.f.notice("%s is the beginning of a compressed file whose original is gone: it is removed", path)
+		m.f.notice(note, "%s is the beginning of a compressed file whose original is gone: it is removed", path)
 	}
 	return m.clear(path)
 }

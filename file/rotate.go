@@ -62,7 +62,7 @@ func (f *File) rotateIfDue(now time.Time, n int64) {
 	if err := f.rotate(now); err != nil {
 		f.io.backoff = min(max(2*f.io.backoff, time.Second), time.Minute)
 		f.io.nextTry = now.Add(f.io.backoff)
-		f.tell(f.fail("rotate", fmt.Errorf("the file in use is written on, the next attempt is in %v: %w", f.io.backoff, err)))
+		f.tell(rotating, f.fail("rotate", fmt.Errorf("the file in use is written on, the next attempt is in %v: %w", f.io.backoff, err)))
 		return
 	}
 	f.io.backoff, f.io.nextTry = 0, time.Time{}
@@ -78,7 +78,7 @@ func (f *File) check(now time.Time) {
 	if !f.io.tracked { // else inspect has seen it
 		if size < f.io.size {
 			f.count(func(s *Stats) { s.Truncations++ })
-			f.notice("%s was truncated from %d bytes to %d by someone else", f.io.real, f.io.size, size)
+			f.notice(truncated, "%s was truncated from %d bytes to %d by someone else", f.io.real, f.io.size, size)
 		}
 		f.io.size = size
 	}
@@ -87,7 +87,7 @@ func (f *File) check(now time.Time) {
 		f.io.missing = time.Time{}
 		return
 	case err == nil:
-		f.notice("%s is another file now: the lines go there from here on", f.places[f.io.at].Text)
+		f.notice(note, "%s is another file now: the lines go there from here on", f.places[f.io.at].Text)
 	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
 		return // it may still be there
 	case f.io.missing.IsZero() || now.Sub(f.io.missing) < grace && now.After(f.io.missing):
@@ -95,7 +95,7 @@ func (f *File) check(now time.Time) {
 		f.io.nextCheck = now.Add(min(grace, f.every))
 		return
 	default:
-		f.notice("%s was moved away or removed: it is created again", f.places[f.io.at].Text)
+		f.notice(note, "%s was moved away or removed: it is created again", f.places[f.io.at].Text)
 	}
 	f.io.missing = time.Time{}
 	old := f.io.f
@@ -104,9 +104,9 @@ func (f *File) check(now time.Time) {
 	case err == nil:
 		f.count(func(s *Stats) { s.Followed++ })
 	case f.io.f == old && f.io.at == 0 && len(f.places) > 1 && f.moveTo(1, now) == nil:
-		f.notice("%s cannot be opened: %w", f.path, err)
+		f.notice(note, "%s cannot be opened: %w", f.path, err)
 	default:
-		f.tell(f.fail("reopen", err))
+		f.tell(reopening, f.fail("reopen", err))
 	}
 }
 
@@ -181,7 +181,7 @@ func (f *File) tryRotate(now time.Time) error {
 	f.use(next, f.io.at)
 	f.count(func(s *Stats) { s.Rotations++ })
 	if err := f.maintenance.retired(old); err != nil {
-		f.tell(f.fail("rotate", fmt.Errorf("close %s: %w", name, err)))
+		f.tell(closing, f.fail("rotate", fmt.Errorf("close %s: %w", name, err)))
 	}
 	return nil
 }
@@ -284,6 +284,6 @@ func (f *File) inherit(file *os.File, old fs.FileInfo) {
 	// The owner first: changing it takes setuid bits away.
 	err := errors.Join(keepOwner(file, old), file.Chmod(old.Mode().Perm()))
 	if err != nil && !f.toldOwner.Swap(true) {
-		f.notice("%s could not be given the owner and permissions of the file before it, nor perhaps will later ones: %w", file.Name(), err)
+		f.notice(note, "%s could not be given the owner and permissions of the file before it, nor perhaps will later ones: %w", file.Name(), err)
 	}
 }

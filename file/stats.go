@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/rollway/rollway/internal/aside"
 	"github.com/rollway/rollway/line"
 )
 
@@ -77,29 +78,38 @@ func (f *File) fail(call string, err error) error {
 	return fmt.Errorf("file: %s %s: %w", call, f.path, err)
 }
 
+// topic is what OnError is told of, at most once a minute; of a note each time.
+type topic int
+
+const (
+	note topic = aside.Note + iota
+	writing
+	leaving // a file that has failed
+	staying // of such a file where it is
+	tearing
+	doubling
+	truncated // by another program
+	grown
+	toFailover
+	toPath
+	rotating
+	reopening
+	closing
+	linking
+	syncing
+	stalling
+	tidying
+	compressing
+	removing
+)
+
 // tell counts an error that fails no call and passes it on.
-func (f *File) tell(err error) {
+func (f *File) tell(of topic, err error) {
 	f.countError(err)
-	f.onError(err)
+	f.teller.Tell(f.opt.OnError, int(of), err)
 }
 
 // notice tells OnError what the owner of the file should know and is no error.
-func (f *File) notice(format string, args ...any) {
-	f.onError(fmt.Errorf("file: "+format, args...))
-}
-
-func (f *File) onError(err error) {
-	if f.opt.OnError != nil {
-		f.guard("OnError", func() { f.opt.OnError(err) })
-	}
-}
-
-// guard calls one of the functions in Options.
-func (f *File) guard(name string, call func()) {
-	defer func() {
-		if v := recover(); v != nil {
-			f.countError(fmt.Errorf("file: Options.%s panicked: %v", name, v))
-		}
-	}()
-	call()
+func (f *File) notice(of topic, format string, args ...any) {
+	f.teller.Tell(f.opt.OnError, int(of), fmt.Errorf("file: "+format, args...))
 }

@@ -99,6 +99,7 @@ func TestSyncIntervalFails(t *testing.T) {
 					write(t, f, "one\n")
 					time.Sleep(1500 * time.Millisecond)
 				}
+				f.Told()
 				if !strings.Contains(heard.String(), "input/output error") {
 					t.Errorf("heard %s", heard.String())
 				}
@@ -159,6 +160,7 @@ func TestSyncEachWriteFails(t *testing.T) {
 		if n := s.calls(old); n != 2 {
 			t.Errorf("%d calls of fsync for the file that failed", n)
 		}
+		f.Told()
 		if st := f.Stats(); st.Abandoned != 1 || st.Failing || !strings.Contains(heard.String(), "left for another file") {
 			t.Errorf("Stats %+v, heard %s", st, heard.String())
 		}
@@ -315,6 +317,7 @@ func TestSyncOfAFileThatWasLeft(t *testing.T) {
 			if err := f.Sync(); !errors.Is(err, fails) || fails == nil && err != nil {
 				t.Errorf("Sync = %v, want %v", err, fails)
 			}
+			f.Told()
 			if st := f.Stats(); st.Abandoned != 1 || st.Syncs != 2 || all(t, path) != "one\ntwo\n" {
 				t.Errorf("Stats %+v", st)
 			}
@@ -362,6 +365,7 @@ func TestSyncFailsAfterARotation(t *testing.T) {
 		write(t, f, "two\n")
 		time.Sleep(10 * time.Second) // it has failed
 		write(t, f, "last\n")
+		f.Told()
 		if st := f.Stats(); st.Abandoned != 0 || st.Rotations != 1 {
 			t.Errorf("Stats %+v", st)
 		}
@@ -420,6 +424,7 @@ func TestSlowSyncInterval(t *testing.T) {
 				t.Errorf("two Writes took %v", took-every-slow/2)
 			}
 			time.Sleep(slow)
+			f.Told()
 			if n := strings.Count(heard.String(), "fsync in the background has not returned for 1s"); n != told {
 				t.Fatalf("with an fsync of %v it was told %d times, want %d: %s", fsync, n, told, heard.String())
 			}

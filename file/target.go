@@ -40,15 +40,23 @@ type target struct {
 	failed   bool             // the latest write of tail: something may be left after the end
 }
 
-// openTarget opens path for appending, or with alone for a Tail.
-func openTarget(path string, perm fs.FileMode, alone bool) (target, error) {
-	// Opening these names fails where the descriptor is a socket, and where it
-	// is a file gives it a second offset; the descriptor itself is meant.
+// standard returns the standard stream that path means, or nil. Opening the path
+// fails where the descriptor is a socket, and where it is a file gives it a second
+// offset; the descriptor itself is meant.
+func standard(path string) *os.File {
 	switch path {
 	case "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1":
-		return target{f: os.Stdout, std: true}, nil
+		return os.Stdout
 	case "/dev/stderr", "/dev/fd/2", "/proc/self/fd/2":
-		return target{f: os.Stderr, std: true}, nil
+		return os.Stderr
+	}
+	return nil
+}
+
+// openTarget opens path for appending, or with alone for a Tail.
+func openTarget(path string, perm fs.FileMode, alone bool) (target, error) {
+	if f := standard(path); f != nil {
+		return target{f: f, std: true}, nil
 	}
 	if path == "" {
 		return target{}, errors.New("the path is empty")
@@ -177,7 +185,7 @@ func (f *File) cutTorn(t target) (cut int64, err error) {
 		return 0, fmt.Errorf("cut the unterminated last line of %d bytes: %w", cut, err)
 	}
 	f.count(func(s *Stats) { s.CutBytes += uint64(cut) })
-	f.notice("%s ended within a line, as after a crash: %d bytes cut, beginning with %q", t.real, cut, head)
+	f.notice(note, "%s ended within a line, as after a crash: %d bytes cut, beginning with %q", t.real, cut, head)
 	return cut, nil
 }
 

@@ -91,25 +91,27 @@ func (m *maintenance) pass() (again time.Duration, ok bool) {
 	s := m.f.where()
 	list, err := s.list()
 	if err != nil {
-		m.f.tell(m.f.fail("list rotated files of", err))
+		m.f.tell(tidying, m.f.fail("list rotated files of", err))
 		return never, false
 	}
 	ok = true
 	changed := false
-	try := func(did bool, err error) {
+	try := func(of topic, did bool, err error) {
 		changed = changed || did
 		ok = ok && err == nil
 		if err != nil && !errors.Is(err, errBusy) && m.ctx.Err() == nil {
-			m.f.tell(m.f.fail("tidy", err))
+			m.f.tell(of, m.f.fail("tidy", err))
 		}
 	}
 	for _, x := range list {
 		if m.ctx.Err() != nil {
 			return never, false
 		}
-		try(m.repair(x))
+		did, err := m.repair(x)
+		try(tidying, did, err)
 		if !m.looked {
-			try(m.cutTorn(x))
+			did, err = m.cutTorn(x)
+			try(tidying, did, err)
 		}
 	}
 	m.looked = true
@@ -117,7 +119,7 @@ func (m *maintenance) pass() (again time.Duration, ok bool) {
 	prune := func() {
 		left, did, err := m.prune(list, m.release)
 		list = left
-		try(did, err)
+		try(removing, did, err)
 	}
 	if m.f.opt.OnRotated == nil {
 		prune() // what goes need not be compressed
@@ -128,7 +130,7 @@ func (m *maintenance) pass() (again time.Duration, ok bool) {
 			return never, false
 		}
 		if m.f.opt.Compress != nil && x.plain != "" && x.compressed == "" {
-			try(true, m.compress(x))
+			try(compressing, true, m.compress(x))
 		}
 	}
 	if m.f.opt.OnRotated != nil {
@@ -136,7 +138,7 @@ func (m *maintenance) pass() (again time.Duration, ok bool) {
 	}
 	if changed {
 		if err := syncFolders(s.folder); err != nil {
-			try(false, fmt.Errorf("fsync folder %s: %w", s.folder, err))
+			try(syncing, false, fmt.Errorf("fsync folder %s: %w", s.folder, err))
 		}
 	}
 	again = never
@@ -181,9 +183,15 @@ func (m *maintenance) tellNews() {
 }
 
 func (m *maintenance) tellRotated(path string) {
-	if m.f.opt.OnRotated != nil {
-		m.f.guard("OnRotated", func() { m.f.opt.OnRotated(path) })
+	if m.f.opt.OnRotated == nil {
+		return
 	}
+	defer func() {
+		if v := recover(); v != nil {
+			m.f.countError(fmt.Errorf("file: Options.OnRotated panicked: %v", v))
+		}
+	}()
+	m.f.opt.OnRotated(path)
 }
 
 // prune removes the oldest files beyond what Options keep. It returns the rest

@@ -181,6 +181,7 @@ func TestTornLineInPipe(t *testing.T) {
 	if strings.Trim(torn, "x") != "" || len(torn) >= len(long) || rest != long {
 		t.Errorf("read a torn line of %d bytes and then %d bytes, want one whole line", len(torn), len(rest))
 	}
+	f.Told()
 	if len(notices) != 1 || f.Stats().TornBytes != uint64(len(torn)) {
 		t.Errorf("notices %q, Stats %+v", notices, f.Stats())
 	}
@@ -312,7 +313,9 @@ func TestPipeSyncInterval(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)
-		if err := errors.Join(f.Sync(), f.Close()); err != nil || len(told) > 0 {
+		err := errors.Join(f.Sync(), f.Close())
+		f.Told()
+		if err != nil || len(told) > 0 {
 			t.Errorf("Sync and Close = %v, told %v", err, told)
 		}
 	})

@@ -111,7 +111,6 @@ func (f *File) write(todo [][]byte, inPlace bool) (n int64, err error) {
 			return n, err
 		}
 	}
-	f.io.quiet = false
 	return n, nil
 }
 
@@ -191,7 +190,7 @@ func (f *File) withdraw(from, n int64) {
 		err = errors.New("somebody else has written to it, or it cannot be truncated")
 	}
 	if err != nil {
-		f.notice("lines that may be on the disk in %s are written again elsewhere: %w", f.io.real, err)
+		f.notice(doubling, "lines that may be on the disk in %s are written again elsewhere: %w", f.io.real, err)
 	}
 }
 
@@ -213,7 +212,7 @@ func (f *File) mend() error {
 			return fmt.Errorf("end a torn line: %w", err)
 		}
 		f.io.size++
-		f.notice("%s: a failed write left %d bytes of a line, which could not be taken back: they are a line of their own now", f.io.real, f.io.torn)
+		f.notice(tearing, "%s: a failed write left %d bytes of a line, which could not be taken back: they are a line of their own now", f.io.real, f.io.torn)
 	}
 	f.io.torn = 0
 	return nil

@@ -11,15 +11,19 @@ import (
 // what was on disk is settled too, and its error, when ctx ends before, says how
 // many lines are still there and wraps line.ErrPending.
 func (w *Writer) Flush(ctx context.Context) error {
-	if err := w.settleAll(ctx); err != nil {
+	if err := w.settleAll(ctx, true); err != nil {
 		return w.wrap(err)
 	}
 	w.tell(false)
 	return nil
 }
 
-// settleAll is Flush.
-func (w *Writer) settleAll(ctx context.Context) error {
+// settleAll is Flush; unless it is patient, what is on disk is not waited for while
+// the peer fails.
+func (w *Writer) settleAll(ctx context.Context, patient bool) error {
+	if w.spill != nil && !patient && w.spill.away() {
+		return w.spill.keep()
+	}
 	err := w.lock(ctx)
 	if err == nil {
 		w.unlock()
@@ -30,7 +34,7 @@ func (w *Writer) settleAll(ctx context.Context) error {
 	case err != nil:
 		return w.spill.left(err)
 	default:
-		return w.spill.drain(ctx)
+		return w.spill.drain(ctx, patient)
 	}
 }
 
@@ -43,8 +47,11 @@ func (w *Writer) settleAll(ctx context.Context) error {
 // once, the error of a connection that broke with lines on the way since the last
 // Sync. If Options.CloseTimeout ends before the peer has closed, the error wraps
 // context.DeadlineExceeded, and the next Sync waits for these lines too. After
-// Close it returns what Close returned. What is on disk by Options.Spill is
-// waited for as by Flush.
+// Close it returns what Close returned.
+//
+// What is on disk by Options.Spill is waited for as by Flush while the peer works.
+// When it fails, Sync calls fsync there and returns at once: the error says how
+// many lines are there and wraps line.ErrPending.
 func (w *Writer) Sync() error {
 	ctx, cancel := context.WithTimeout(context.Background(), w.opt.CloseTimeout)
 	defer cancel()
@@ -53,7 +60,7 @@ func (w *Writer) Sync() error {
 
 func (w *Writer) sync(ctx context.Context) error {
 	if w.spill != nil && !w.isDone() {
-		if err := w.settleAll(ctx); err != nil {
+		if err := w.settleAll(ctx, false); err != nil {
 			return w.wrap(err)
 		}
 	}
@@ -148,8 +155,8 @@ func (w *Writer) Shutdown(ctx context.Context) error {
 		w.err = w.wrap(err)
 	}
 	w.kill()
+	w.tell(true)
 	close(w.done)
 	w.unlock()
-	w.tell(true)
 	return w.err
 }

@@ -98,6 +98,7 @@ func TestElasticItems(t *testing.T) {
 	if d := w.Stats().Dropped; d != (line.Drops{Refused: 1}) {
 		t.Errorf("Dropped = %+v", d)
 	}
+	w.Told()
 	if len(told) != 1 || !strings.Contains(told[0].Error(), "line 3 of its request: 400 document_parsing_exception: failed to parse") {
 		t.Errorf("OnError was told %v", told)
 	}

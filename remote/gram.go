@@ -210,7 +210,7 @@ func (g *gram) lose(l *gramLink, err error) {
 		return
 	}
 	g.lost = fmt.Errorf("the peer went away after %d lines, of which the last may be lost: %w", l.lines, err)
-	g.w.noteBroken(l.lines, err)
+	g.w.note(broken, l.lines, err)
 }
 
 // confirm waits until the peer has taken everything from its queue, if the

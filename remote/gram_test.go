@@ -93,6 +93,7 @@ func TestTooLongForADatagram(t *testing.T) {
 				if d := w.Stats().Dropped; d != (line.Drops{TooLarge: 1}) {
 					t.Errorf("Dropped = %+v", d)
 				}
+				w.Told()
 				if len(told) != 1 || !strings.Contains(told[0].Error(), c.why) {
 					t.Errorf("OnError was told %v", told)
 				}
@@ -155,6 +156,7 @@ func TestDatagramPeerRestarts(t *testing.T) {
 		if err := w.Sync(); err == nil || !strings.Contains(err.Error(), "went away after") {
 			t.Errorf("Sync = %v, want that the peer went away", err)
 		}
+		w.Told()
 		if len(told) != 1 || !strings.Contains(told[0].Error(), "may be lost") {
 			t.Errorf("OnError was told %v", told)
 		}

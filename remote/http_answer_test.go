@@ -40,6 +40,7 @@ func TestRefusedLines(t *testing.T) {
 		if d := w.Stats().Dropped; d.Refused != c.want || d.Total() != c.want {
 			t.Errorf("%d %s: Dropped = %+v, want %d", c.code, c.body, d, c.want)
 		}
+		w.Told()
 		if c.want == 0 && len(told) > 0 || c.want > 0 && (len(told) != 1 || !strings.Contains(told[0].Error(), c.told)) {
 			t.Errorf("%d %s: OnError was told %v, want %q", c.code, c.body, told, c.told)
 		}
@@ -61,6 +62,7 @@ func TestReportIsRateLimited(t *testing.T) {
 		write(t, w, numbered(i, i+1))
 	}
 	wantLoss(t, "Close", w.Close(), 20, "line 1 of its request: bad")
+	w.Told()
 	if len(told) != 2 || !strings.Contains(told[0], "1 lines refused") || !strings.Contains(told[1], "19 lines refused") {
 		t.Errorf("OnError was told %q", told)
 	}

@@ -65,6 +65,7 @@ func TestSplitAfter413(t *testing.T) {
 	if d := w.Stats().Dropped; d != (line.Drops{TooLarge: 1}) {
 		t.Errorf("Dropped = %+v", d)
 	}
+	w.Told()
 	if len(told) != 1 || !strings.Contains(told[0].Error(), "413") {
 		t.Errorf("OnError was told %v", told)
 	}

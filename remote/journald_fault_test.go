@@ -158,6 +158,7 @@ func TestSyncSaysThatALocalPeerDied(t *testing.T) {
 			if err := w.SyncContext(t.Context()); err == nil || !strings.Contains(err.Error(), "went away after 5 lines") {
 				t.Errorf("Sync = %v, but nobody has read the lines", err)
 			}
+			w.Told()
 			if text := told.text(); !strings.Contains(text, "carried 5 lines") {
 				t.Errorf("OnError was told %q", text)
 			}

@@ -120,6 +120,7 @@ func (s *lokiServer) refusals(t *testing.T) {
 	if len(found) != 200-lost {
 		t.Errorf("%d entries found, want %d", len(found), 200-lost)
 	}
+	w.Told()
 	if said := strings.Join(told, "\n"); !strings.Contains(said, "max entry size") && !strings.Contains(said, "timestamp too old") {
 		t.Errorf("OnError was told %q", told)
 	}

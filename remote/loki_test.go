@@ -265,6 +265,7 @@ func TestLokiPartialRefusals(t *testing.T) {
 			if d := w.Stats().Dropped; d != (line.Drops{Refused: uint64(c.lost)}) {
 				t.Errorf("Dropped = %+v", d)
 			}
+			w.Told()
 			if !strings.Contains(strings.Join(told, "\n"), c.told) {
 				t.Errorf("OnError was told %q", told)
 			}

@@ -161,6 +161,7 @@ func TestOpenSearch(t *testing.T) {
 			}
 			w.Close()
 			settled(t, w, 1013, 1012)
+			w.Told()
 			if len(told) == 0 || !strings.Contains(fmt.Sprint(told), "mapper_parsing_exception") {
 				t.Errorf("OnError was told %v", told)
 			}

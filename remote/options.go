@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/rollway/rollway/internal/aside"
 )
 
 // Options says how a Writer talks to its peer. The zero value is the
@@ -104,12 +106,13 @@ type Options struct {
 	// with the caller of Write.
 	Spill Spill
 
-	// OnError is told what no Write returns: lines that were refused or too
-	// large, with the first reason, and connections that broke with lines on
-	// the way; with Spill, that lines go to disk and why, and what is lost or
-	// damaged there. It is called at most once a second and once by Close, from the
-	// goroutine of a Write, Flush, Sync or Close, which it holds up. nil means
-	// nobody is told; Stats counts all the same.
+	// OnError gets what no Write returns: lines that were refused or too large,
+	// with the first reason, and connections that broke with lines on the way;
+	// with Spill, that lines wait on disk and why, and what is lost or damaged
+	// there; each of these at once and then at most once a minute, and the rest
+	// by Close. One goroutine calls it, and nothing waits for it; after Close it
+	// gets nothing new. If it is nil a line is written to os.Stderr. Stats counts
+	// all.
 	OnError func(error)
 }
 
@@ -172,6 +175,9 @@ func (o Options) withDefaults(a *address) (Options, error) {
 	}
 	if o.PackDatagram > o.MaxDatagram {
 		return o, fmt.Errorf("Options.PackDatagram is %d, more than Options.MaxDatagram %d", o.PackDatagram, o.MaxDatagram)
+	}
+	if o.OnError == nil {
+		o.OnError = aside.ToStderr
 	}
 	if err := o.checkFormat(a); err != nil {
 		return o, err

@@ -4,22 +4,42 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/rollway/rollway/internal/aside"
 )
 
-// reportEvery is the shortest time between two calls of Options.OnError.
-const reportEvery = time.Second
+// topic is what OnError is told of, at most once a minute.
+type topic int
 
-// A report gathers what Options.OnError is to be told.
+const (
+	refused topic = aside.Note + 1 + iota // lines
+	broken                                // connections, with the lines that they had carried
+	away                                  // the peer, so that lines wait on disk
+	dropped                               // lines on disk
+	found                                 // something on disk
+	topics
+)
+
+// A report gathers what OnError is to be told of a topic.
 type report struct {
-	refused uint64 // lines
-	reason  string // of the first refused line
-	broken  uint64 // connections
-	carried uint64 // lines written on them
-	cause   error  // of the first
-	away    error  // why lines began to go to disk
-	lost    uint64 // lines dropped from disk
-	spill   string // the first that was found on disk
-	told    time.Time
+	times, lines uint64
+	first        error
+}
+
+// note gathers what is told by the end of the call under way.
+func (w *Writer) note(of topic, lines uint64, cause error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.noteLocked(of, lines, cause)
+}
+
+func (w *Writer) noteLocked(of topic, lines uint64, cause error) {
+	r := &w.reports[of]
+	if r.times == 0 {
+		r.first = cause
+	}
+	r.times++
+	r.lines += lines
 }
 
 // noteRefused gathers lines dropped because the peer refused them.
@@ -29,75 +49,53 @@ func (w *Writer) noteRefused(lines uint64, reason string) {
 	defer w.mu.Unlock()
 	w.stats.LastRefusal, w.stats.LastRefusalTime = text, now
 	w.loss.note(text)
-	if w.report.refused == 0 {
-		w.report.reason = reason
-	}
-	w.report.refused += lines
+	w.noteLocked(refused, lines, errors.New(reason))
 }
 
-// noteBroken gathers a connection that broke with lines on the way.
-func (w *Writer) noteBroken(carried uint64, cause error) {
+// tell passes on to OnError what has gathered, at the end of the Writer all of it,
+// else what is due now. The rest follows.
+func (w *Writer) tell(end bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.report.broken == 0 {
-		w.report.cause = cause
-	}
-	w.report.broken++
-	w.report.carried += carried
-}
-
-// noteAway gathers that lines go to disk now.
-func (r *report) noteAway(cause error) {
-	if r.away == nil {
-		r.away = cause
-	}
-}
-
-// noteLost gathers lines that were dropped from disk.
-func (r *report) noteLost(lines uint64) { r.lost += lines }
-
-// noteSpill gathers what was found on disk.
-func (r *report) noteSpill(text string) {
-	if r.spill == "" {
-		r.spill = text
-	}
-}
-
-// tell calls OnError with what has gathered, if that is due or the last chance.
-func (w *Writer) tell(last bool) {
-	if w.opt.OnError == nil {
-		return
-	}
-	w.mu.Lock()
-	r := w.report
-	now := time.Now()
-	if r.refused == 0 && r.broken == 0 && r.away == nil && r.lost == 0 && r.spill == "" || !last && now.Sub(r.told) < reportEvery {
-		w.mu.Unlock()
-		return
-	}
-	w.report = report{told: now}
-	w.mu.Unlock()
-
-	var refused, broken, away, lost, spill error
-	if r.refused > 0 {
-		refused = fmt.Errorf("%d lines refused or too large, now dropped; the first: %s", r.refused, r.reason)
-	}
-	if r.broken > 0 {
-		broken = fmt.Errorf("%d connections broke that had carried %d lines, of which the last may be lost; the first: %w", r.broken, r.carried, r.cause)
-	}
-	if r.away != nil {
-		away = fmt.Errorf("lines wait on disk: %w", r.away)
-	}
-	if r.lost > 0 {
-		lost = fmt.Errorf("%d lines dropped from disk", r.lost)
-	}
-	if r.spill != "" {
-		spill = errors.New("on disk: " + r.spill)
-	}
-	defer func() {
-		if v := recover(); v != nil {
-			w.countError(fmt.Errorf("Options.OnError panicked: %v", v))
+	rest := false
+	for of := range topics {
+		r := &w.reports[of]
+		if r.times == 0 {
+			continue
 		}
-	}()
-	w.opt.OnError(w.wrap(errors.Join(refused, broken, away, lost, spill)))
+		kind := int(of)
+		if end {
+			kind = aside.Note
+		}
+		if w.teller.Tell(w.opt.OnError, kind, w.wrap(w.errorLocked(of))) {
+			*r = report{}
+		} else {
+			rest = true
+		}
+	}
+	if rest && !end && !w.later {
+		w.later = true
+		time.AfterFunc(aside.TellEvery, func() {
+			w.mu.Lock()
+			w.later = false
+			w.mu.Unlock()
+			w.tell(false)
+		})
+	}
+}
+
+func (w *Writer) errorLocked(of topic) error {
+	r := w.reports[of]
+	switch of {
+	case refused:
+		return fmt.Errorf("%d lines refused or too large, now dropped; the first: %w", r.lines, r.first)
+	case broken:
+		return fmt.Errorf("%d connections broke that had carried %d lines, of which the last may be lost; the first: %w", r.times, r.lines, r.first)
+	case away:
+		return fmt.Errorf("%d lines wait on disk: %w", w.stats.Spill.Lines, r.first)
+	case dropped:
+		return fmt.Errorf("%d lines dropped from disk; the first: %w", r.lines, r.first)
+	default:
+		return fmt.Errorf("on disk: %w", r.first)
+	}
 }

@@ -172,6 +172,7 @@ func TestSlabAndStreamWithResets(t *testing.T) {
 		}
 		s := w.Stats()
 		t.Logf("%d connections: %d of %d lines lost in the system's buffers, as documented", s.Connects, producers*perEach-lines, producers*perEach)
+		w.Told()
 		if s.Connects < 3 || broken.Load() == 0 {
 			t.Errorf("Stats = %+v, OnError called %d times", s, broken.Load())
 		}

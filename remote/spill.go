@@ -27,7 +27,7 @@ import (
 //     lines went to disk; so a peer that remembers keys stores each line once.
 //     Elasticsearch knows the lines by their ids in the same way. After a power
 //     cut more may be sent again.
-//  4. A disk that hangs holds up Write, and Close; the system offers nothing
+//  4. A disk that hangs holds up Write, Sync and Close; the system offers nothing
 //     against that.
 //  5. When there is no room, the lines stay with the caller of Write, which
 //     returns the error, or with DropOldest the oldest are dropped.
@@ -206,10 +206,9 @@ func (s *spiller) storeTagged(p []byte, lines uint64, tag string, cause error) e
 	}
 	if !s.behind {
 		s.behind = true
-		s.w.mu.Lock()
-		s.w.stats.Spill.Active = true
-		s.w.report.noteAway(cause)
-		s.w.mu.Unlock()
+		s.w.count(func(st *Stats) { st.Spill.Active = true })
+		s.w.note(away, 0, cause)
+		s.w.tell(false)
 	}
 	return nil
 }
@@ -232,9 +231,7 @@ func (s *spiller) append(p []byte, lines uint64, tag string) error {
 	}
 	if s.w.opt.Spill.Sync {
 		if err := s.spool.Sync(); err != nil { // the lines are there all the same
-			s.w.mu.Lock()
-			s.w.report.noteSpill(err.Error())
-			s.w.mu.Unlock()
+			s.w.note(found, 0, err)
 		}
 	}
 	select {
@@ -258,12 +255,13 @@ func (s *spiller) account() {
 	if n := now.Total() - was.Total(); n > 0 {
 		st.Pending -= n
 		st.Spill.Lines -= n
-		s.w.report.noteLost(n)
-		s.w.loss.note(spillReason(now, was))
+		reason := spillReason(now, was)
+		s.w.noteLocked(dropped, n, errors.New(reason))
+		s.w.loss.note(reason)
 		s.movedLocked()
 	}
 	for _, f := range findings {
-		s.w.report.noteSpill(f.String())
+		s.w.noteLocked(found, 0, errors.New(f.String()))
 	}
 }
 

@@ -58,8 +58,8 @@ func TestSpillFullDropsOldest(t *testing.T) {
 	peer := newKeyedPeer(t)
 	spill := spillTo(t)
 	spill.MaxBytes, spill.DropOldest = 100_000, true
-	var told atomic.Value
-	w := open(t, peer.url(), remote.Options{Spill: spill, OnError: func(err error) { told.Store(err.Error()) }})
+	var told told
+	w := open(t, peer.url(), remote.Options{Spill: spill, OnError: told.note})
 	for n := range 1000 {
 		write(t, w, numbered(n*10, n*10+10))
 	}
@@ -93,7 +93,8 @@ func TestSpillFullDropsOldest(t *testing.T) {
 		t.Errorf("the newest lines did not arrive")
 	}
 	wantLoss(t, "Close", w.Close(), lost, "no more room on disk")
-	if text, _ := told.Load().(string); !strings.Contains(text, "lines dropped from disk") {
+	w.Told()
+	if text := told.text(); !strings.Contains(text, "lines dropped from disk") {
 		t.Errorf("OnError was told %q", text)
 	}
 }
@@ -145,8 +146,8 @@ func TestSpillDamaged(t *testing.T) {
 	if err := os.WriteFile(files[0], b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var told atomic.Value
-	o.OnError = func(err error) { told.Store(err.Error()) }
+	var told told
+	o.OnError = told.note
 	w = open(t, peer.url(), o)
 	peer.up()
 	flush(t, w)
@@ -158,7 +159,8 @@ func TestSpillDamaged(t *testing.T) {
 	if s := balanced(t, w); s.Recovered != 1000 || s.Written != 990 || s.Dropped.Damaged != 10 || s.Pending != 0 {
 		t.Errorf("Stats = %+v", s)
 	}
-	if text, _ := told.Load().(string); !strings.Contains(text, "10 lines dropped from disk") || !strings.Contains(text, "damaged") {
+	w.Told()
+	if text := told.text(); !strings.Contains(text, "10 lines dropped from disk") || !strings.Contains(text, "damaged") {
 		t.Errorf("OnError was told %q", text)
 	}
 }

@@ -25,7 +25,7 @@ func init() {
 // writeUntilKilled writes lines from two goroutines and prints "producer seq"
 // of the last line of each Write that returned nil.
 func writeUntilKilled(dir, url, round string) {
-	w, err := remote.Open(url, remote.Options{Spill: remote.Spill{Dir: dir}})
+	w, err := remote.Open(url, remote.Options{Spill: remote.Spill{Dir: dir}, OnError: func(error) {}})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return

@@ -28,6 +28,7 @@ func (s *spiller) run() {
 	for attempt := 0; s.ctx.Err() == nil; {
 		b, ok, err := s.spool.Peek()
 		s.account()
+		s.w.tell(false)
 		if err == nil {
 			err = s.announce()
 		}
@@ -49,9 +50,22 @@ func (s *spiller) run() {
 			attempt = 0
 			continue
 		}
+		s.failed(err)
 		s.pause(retryWait(attempt, retryAfter(err)), retryAfter(err) > 0)
 		attempt++
 	}
+}
+
+// failed tells that lines wait on disk because of err.
+func (s *spiller) failed(err error) {
+	if s.ctx.Err() != nil {
+		return
+	}
+	s.w.mu.Lock()
+	s.w.noteLocked(away, 0, err)
+	s.movedLocked() // a Sync does not wait any longer
+	s.w.mu.Unlock()
+	s.w.tell(false)
 }
 
 // announce sends the lines that say what was dropped before what comes next.
@@ -119,7 +133,10 @@ func (s *spiller) rest() bool {
 		return false
 	}
 	s.behind = false
-	s.w.count(func(st *Stats) { st.Spill.Active = false })
+	s.w.mu.Lock()
+	s.w.stats.Spill.Active = false
+	s.w.reports[away] = report{} // which is over
+	s.w.mu.Unlock()
 	return true
 }
 
@@ -242,8 +259,31 @@ func (b *bulk) unsettled(p []byte) (int, string) {
 	return 0, ""
 }
 
-// drain waits until everything stored so far is settled.
-func (s *spiller) drain(ctx context.Context) error {
+// away reports whether lines are on disk and the peer fails.
+func (s *spiller) away() bool {
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	return s.w.stats.Failures > 0 && s.w.stats.Spill.Lines > 0
+}
+
+// keep makes what is on disk safe there and returns an error that says how much
+// it is, nil for nothing.
+func (s *spiller) keep() error {
+	s.press()
+	return s.left(s.spool.Sync())
+}
+
+// press asks for an attempt to send, soon.
+func (s *spiller) press() {
+	select {
+	case s.hurry <- struct{}{}:
+	default:
+	}
+}
+
+// drain waits until everything stored so far is settled; unless it is patient, no
+// longer than the peer works.
+func (s *spiller) drain(ctx context.Context, patient bool) error {
 	select {
 	case s.order <- struct{}{}:
 	case <-ctx.Done():
@@ -251,10 +291,7 @@ func (s *spiller) drain(ctx context.Context) error {
 	}
 	target := s.spool.Stats().Next
 	<-s.order
-	select {
-	case s.hurry <- struct{}{}:
-	default:
-	}
+	s.press()
 	for {
 		s.w.mu.Lock()
 		moved := s.moved
@@ -262,6 +299,9 @@ func (s *spiller) drain(ctx context.Context) error {
 		if s.spool.Stats().First >= target {
 			s.account()
 			return nil
+		}
+		if !patient && s.away() {
+			return s.keep()
 		}
 		select {
 		case <-moved:
@@ -285,13 +325,17 @@ func (s *spiller) left(why error) error {
 	if err != nil {
 		last = "; the latest error: " + err.Error()
 	}
-	return fmt.Errorf("%w: %d lines wait in %s%s: %w", line.ErrPending, lines, s.w.opt.Spill.Dir, last, why)
+	left := fmt.Errorf("%w: %d lines wait in %s%s", line.ErrPending, lines, s.w.opt.Spill.Dir, last)
+	if why == nil {
+		return left
+	}
+	return fmt.Errorf("%w: %w", left, why)
 }
 
 // finish drains while ctx lasts, ends the goroutine and gives up the folder.
 // No Write runs any more.
 func (s *spiller) finish(ctx context.Context) error {
-	err := s.drain(ctx)
+	err := s.drain(ctx, true)
 	s.stop()
 	<-s.stopped
 	closeErr := s.spool.Close()

@@ -55,6 +55,7 @@ func TestSpillOverEveryScheme(t *testing.T) {
 		if !errors.Is(err, line.ErrPending) || !strings.Contains(err.Error(), fmt.Sprintf("%d lines wait in", 60-10-lost)) {
 			t.Fatalf("Close = %v", err)
 		}
+		w.Told()
 		if text := told.text(); !strings.Contains(text, "lines wait on disk") || peer.deaf != strings.Contains(text, fmt.Sprintf("had carried %d lines", lost)) {
 			t.Errorf("OnError was told %q, with %d lines lost", text, lost)
 		}

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -225,7 +224,7 @@ func TestSpillIsDeliveredByTheNextWriter(t *testing.T) {
 	}
 }
 
-// Flush and Sync wait for what is on disk and say what is still there.
+// Flush waits for what is on disk and says what is still there.
 func TestSpillFlush(t *testing.T) {
 	t.Parallel()
 	peer := newKeyedPeer(t)
@@ -233,15 +232,13 @@ func TestSpillFlush(t *testing.T) {
 	spill.Sync = true
 	w := open(t, peer.url(), remote.Options{Spill: spill})
 	write(t, w, numbered(0, 7))
-	for name, f := range map[string]func(context.Context) error{"Flush": w.Flush, "SyncContext": w.SyncContext} {
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		err := f(ctx)
-		cancel()
-		if !errors.Is(err, line.ErrPending) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "7 lines wait in") || !strings.Contains(err.Error(), "refused") {
-			t.Errorf("%s = %v", name, err)
-		}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := w.Flush(ctx); !errors.Is(err, line.ErrPending) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "7 lines wait in") || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("Flush = %v", err)
 	}
 	peer.up()
+	flush(t, w)
 	if err := w.SyncContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -321,10 +318,11 @@ func TestSpillKeys(t *testing.T) {
 func TestSpillRefusedByPeer(t *testing.T) {
 	t.Parallel()
 	peer := newKeyedPeer(t)
-	var told atomic.Value
-	w := open(t, peer.url(), remote.Options{Spill: spillTo(t), OnError: func(err error) { told.Store(err.Error()) }})
+	var told told
+	w := open(t, peer.url(), remote.Options{Spill: spillTo(t), OnError: told.note})
 	write(t, w, numbered(0, 10))
-	if text, _ := told.Load().(string); !strings.Contains(text, "lines wait on disk") || !strings.Contains(text, "refused") {
+	w.Told()
+	if text := told.text(); !strings.Contains(text, "lines wait on disk") || !strings.Contains(text, "refused") {
 		t.Errorf("OnError was told %q", text)
 	}
 	peer.answer(status(http.StatusOK, `{"accepted":7,"rejected":[{"index":1,"line":2,"reason":"bad"}],"rejected_total":3}`))
@@ -334,7 +332,8 @@ func TestSpillRefusedByPeer(t *testing.T) {
 		t.Errorf("Stats = %+v", s)
 	}
 	wantLoss(t, "Close", w.Close(), 3, "line 2 of its request: bad")
-	if text, _ := told.Load().(string); !strings.Contains(text, "3 lines refused") {
+	w.Told()
+	if text := told.text(); !strings.Contains(text, "3 lines refused") {
 		t.Errorf("OnError was told %q", text)
 	}
 }

@@ -27,7 +27,7 @@ func (s *stream) bury(l *link, err error) {
 		return
 	}
 	s.lost = fmt.Errorf("connection broke after %d lines, of which the last may be lost: %w", l.lines, err)
-	s.w.noteBroken(l.lines, err)
+	s.w.note(broken, l.lines, err)
 }
 
 // confirm ends the connection in order and waits for the peer to do the same. If

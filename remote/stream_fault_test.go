@@ -46,6 +46,7 @@ func TestReset(t *testing.T) {
 		if err := w.Sync(); err != nil {
 			t.Errorf("second Sync = %v, want nil: told once", err)
 		}
+		w.Told()
 		if len(told) != 1 || !strings.Contains(told[0].Error(), "3 lines") {
 			t.Errorf("OnError was told %v", told)
 		}

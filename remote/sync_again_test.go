@@ -172,6 +172,7 @@ func TestPeerThatNeverCloses(t *testing.T) {
 		if err := w.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "has not read") {
 			t.Errorf("Shutdown = %v", err)
 		}
+		w.Told()
 		if len(told) != 1 || !strings.Contains(told[0], "2 connections broke that had carried 5 lines") {
 			t.Errorf("OnError was told %q", told)
 		}

@@ -147,6 +147,7 @@ func TestSyslogTooLong(t *testing.T) {
 		if d := w.Stats().Dropped; d != (line.Drops{TooLarge: 4}) {
 			t.Errorf("Dropped = %+v", d)
 		}
+		w.Told()
 		if len(told) != 2 || !strings.Contains(told[0].Error(), "Options.Syslog.MaxMessage") {
 			t.Errorf("OnError was told %v", told)
 		}

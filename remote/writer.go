@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rollway/rollway/internal/aside"
 	"github.com/rollway/rollway/internal/linecount"
 )
 
@@ -22,14 +23,17 @@ import (
 //     Options.Spill such lines wait on disk instead, and Write returns nil.
 //  3. Lines that the peer refuses for what they hold are dropped, counted and
 //     told to OnError: they would be refused again.
-//  4. No call lasts longer than its timeout or context, and Stats never waits.
+//  4. No call waits for the peer longer than its timeout or context. With
+//     Options.Spill, Write, Sync, Close and Shutdown wait for the disk too,
+//     without a bound. Stats never waits.
 type Writer struct {
 	addr address
 	opt  Options
 
-	meter *meter
-	out   sender   // used by the holder of turn
-	spill *spiller // nil without Options.Spill
+	meter  *meter
+	teller aside.Teller
+	out    sender   // used by the holder of turn
+	spill  *spiller // nil without Options.Spill
 
 	turn chan struct{} // holds one value while a call talks to the peer; waiters are served in order
 
@@ -37,14 +41,15 @@ type Writer struct {
 	kill context.CancelFunc
 
 	mu      sync.Mutex
-	stats   Stats         // guarded by mu; what Stats adds is not set
-	report  report        // guarded by mu
-	loss    loss          // guarded by mu
-	running int           // Writes between start and end; guarded by mu
-	closing bool          // guarded by mu
-	idle    chan struct{} // closed when closing and no Write runs
-	done    chan struct{} // closed when the Writer is closed
-	err     error         // what Close returns; set before done is closed
+	stats   Stats          // guarded by mu; what Stats adds is not set
+	reports [topics]report // guarded by mu
+	later   bool           // a timer tells of the rest of reports; guarded by mu
+	loss    loss           // guarded by mu
+	running int            // Writes between start and end; guarded by mu
+	closing bool           // guarded by mu
+	idle    chan struct{}  // closed when closing and no Write runs
+	done    chan struct{}  // closed when the Writer is closed
+	err     error          // what Close returns; set before done is closed
 }
 
 // Open returns a Writer for rawURL, whose scheme says how the peer is spoken

@@ -3,7 +3,6 @@ package slab
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/rollway/rollway/internal/aside"
@@ -14,40 +13,22 @@ import (
 type topic int
 
 const (
-	note topic = iota // there are few, or who tells sees to it
+	note topic = aside.Note + iota // there are few, or who tells sees to it
 	takeover
 	failing  // of the destination; one more is of the failover
 	stalling = 2 + failing
-	topics   = 2 + stalling
 )
 
-const tellEvery = time.Minute
+const tellEvery = aside.TellEvery
 
 // teller passes errors on to OnError.
 type teller struct {
 	onError func(error) // read-only; nil if nobody is told
-	queue   aside.Queue
-
-	mu   sync.Mutex
-	told [topics]time.Time // guarded by mu; when, of each topic
+	aside.Teller
 }
 
-// tell passes err on if it is time for the topic. It reports false if too much
-// waits for OnError already.
-func (t *teller) tell(of topic, err error) bool {
-	return t.onError == nil || !t.isDue(of) || t.queue.Do(func() { t.onError(err) })
-}
-
-func (t *teller) isDue(of topic) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	now := time.Now()
-	if told := t.told[of]; of != note && !told.IsZero() && now.Sub(told) < tellEvery {
-		return false
-	}
-	t.told[of] = now
-	return true
-}
+// tell passes err on if it is time for the topic. It reports false if it did not.
+func (t *teller) tell(of topic, err error) bool { return t.Tell(t.onError, int(of), err) }
 
 // stoppedTimer returns a timer that runs f when it was set and has ended.
 func stoppedTimer(f func()) *time.Timer {
@@ -87,7 +68,7 @@ const lastWords = 100 * time.Millisecond
 // OnError: the process may end now.
 func (w *Writer) finishTelling() {
 	w.tellLosses(true)
-	idle := w.teller.queue.Idle()
+	idle := w.teller.Idle()
 	select {
 	case <-idle:
 		return

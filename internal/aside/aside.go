@@ -81,6 +81,49 @@ func guard(f func()) {
 	f()
 }
 
+// Note is the topic of what a Teller tells each time. There are few of these.
+const Note = 0
+
+// TellEvery is the shortest time between two errors of any other topic.
+const TellEvery = time.Minute
+
+// A Teller passes errors on to a function such as Options.OnError. The zero value
+// is ready; all methods are safe for concurrent use.
+type Teller struct {
+	Queue
+
+	mu    sync.Mutex
+	told  map[int]time.Time // guarded by mu; when, of each topic
+	ended bool              // guarded by mu
+}
+
+// Tell queues a call of onError, unless that is nil. It reports false if it is not
+// time for the topic or too many calls wait already.
+func (t *Teller) Tell(onError func(error), topic int, err error) bool {
+	if onError == nil {
+		return true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	told, again := t.told[topic]
+	if t.ended || topic != Note && again && now.Sub(told) < TellEvery || !t.Do(func() { onError(err) }) {
+		return false
+	}
+	if t.told == nil {
+		t.told = map[int]time.Time{}
+	}
+	t.told[topic] = now
+	return true
+}
+
+// End makes Tell queue nothing more. It waits for nothing.
+func (t *Teller) End() {
+	t.mu.Lock()
+	t.ended = true
+	t.mu.Unlock()
+}
+
 // ToStderr writes err to standard error, as a JSON line at level ERROR.
 func ToStderr(err error) {
 	b := append(make([]byte, 0, 256), `{"time":"`...)

@@ -23,6 +23,8 @@ var table = []edge{
 	{"slab", "internal/slabfile", "slabs that outlive the process"},
 	{".", "internal/aside", "errors are told by a goroutine that nothing waits for"},
 	{"slab", "internal/aside", "likewise"},
+	{"file", "internal/aside", "likewise"},
+	{"remote", "internal/aside", "likewise"},
 	{"internal/aside", "internal/jsonline", "errors on standard error are JSON lines"},
 	{"slab", "internal/direct", "memory that direct I/O takes as it is, for large slabs"},
 	{"slab", "internal/linecount", "how many lines a Write has"},
