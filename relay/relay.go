@@ -146,9 +146,11 @@ func (r *Relay) end(ctx context.Context) (err error) {
 	<-r.empty
 	r.workers.Wait()
 	r.pipes.close()
+	var logs sync.WaitGroup
 	for _, q := range r.options.records {
-		q.finish(r.options.grace)
+		logs.Go(func() { q.finish(r.options.grace) })
 	}
+	logs.Wait()
 	return err
 }
 

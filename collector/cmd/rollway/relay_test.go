@@ -349,9 +349,22 @@ func TestRelayWithUnreadLog(t *testing.T) {
 	}
 }
 
-// The same of a collector: it takes lines, and ends.
+// The same of a collector, which reads its tokens again each time it is asked to,
+// though it says so in the log.
 func TestServeWithUnreadLog(t *testing.T) {
-	cmd := exec.Command("rollway", "serve", "-listen", "127.0.0.1:0", "-data", filepath.Join(t.TempDir(), "data"))
+	dir := t.TempDir()
+	tokens, config := filepath.Join(dir, "tokens.yaml"), filepath.Join(dir, "rollway.yaml")
+	secret := func(i int) string { return fmt.Sprintf("secret-0123456789-%d", i) }
+	allow := func(i int) {
+		t.Helper()
+		writeFile(t, tokens+".new", fmt.Sprintf("- {name: one, secret: %s, may: write}\n", secret(i)))
+		if err := os.Rename(tokens+".new", tokens); err != nil {
+			t.Fatal(err)
+		}
+	}
+	allow(0)
+	writeFile(t, config, fmt.Sprintf("access: {tokens: %q}\n", tokens))
+	cmd := exec.Command("rollway", "serve", "-listen", "127.0.0.1:0", "-data", filepath.Join(dir, "data"), "-config", config)
 	out := new(locked.Buffer)
 	cmd.Stdout, cmd.Stderr = out, fullPipe(t)
 	if err := cmd.Start(); err != nil {
@@ -359,19 +372,26 @@ func TestServeWithUnreadLog(t *testing.T) {
 	}
 	defer cmd.Process.Kill()
 	awaitText(t, out, out, "rollway query hello")
-	for range 3 { // each is told in the log
+	addr := httpRow.FindStringSubmatch(out.String())[1]
+	for i := range 4 {
+		allow(i)
 		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		code, body := received(t)(http.Post(httpRow.FindStringSubmatch(out.String())[1]+"/api/logs", "", strings.NewReader(`{"msg":"hello"}`)))
-		if code != http.StatusOK {
-			t.Errorf("%d %s", code, body)
-		}
+		waitFor(t, "the token to be known", func() bool {
+			req, err := http.NewRequest("POST", addr+"/api/logs", strings.NewReader(`{"msg":"hello"}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Authorization", "Bearer "+secret(i))
+			code, _ := received(t)(http.DefaultClient.Do(req))
+			return code == http.StatusOK
+		})
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); err != nil || !strings.Contains(out.String(), "stopped: 3 lines stored") {
+	if err := cmd.Wait(); err != nil || !strings.Contains(out.String(), "stopped: 4 lines stored") {
 		t.Errorf("the collector ended with %v\n%s", err, out.String())
 	}
 }
