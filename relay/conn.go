@@ -56,7 +56,7 @@ func (c *conn) run() {
 func (c *conn) returned() {
 	if c.running.Add(-1) == 0 {
 		c.giveBack()
-		c.relay.ended(c)
+		c.relay.ended(c) // before remove: Shutdown waits for the records there are then
 		c.relay.remove(c)
 		if c.joined != nil {
 			close(c.joined)
@@ -181,12 +181,22 @@ func (c *conn) abort(reason Reason, gone *side) {
 // waits for it.
 const flushStall = 5 * time.Second
 
-// kill closes both sides, which makes the directions return.
+// kill closes both sides, which makes the directions return. With reset it ends
+// the wait of abort for what a side was sent.
 func (c *conn) kill(reason Reason, reset bool) {
-	if c.reason.CompareAndSwap(0, int32(reason)) {
+	if c.reason.CompareAndSwap(0, int32(reason)) || reset && c.aborted() {
 		c.upstream.close(reset)
 		c.client.close(reset)
 	}
+}
+
+// aborted reports whether it was abort that set the reason.
+func (c *conn) aborted() bool {
+	switch Reason(c.reason.Load()) {
+	case ReasonClientReset, ReasonUpstreamReset, ReasonClientError, ReasonUpstreamError:
+		return true
+	}
+	return false
 }
 
 // stop makes both directions end as if their sources had, once they have passed

@@ -37,4 +37,6 @@ package relay
 //  5. A direction whose destination failed does not close the connection while
 //     the other one may still find bytes that the failed side had sent before.
 //  6. A connection is in Relay.conns from before its first byte until both
-//     directions have returned and all it held is given back.
+//     directions have returned, all it held is given back, and its record is
+//     with records.
+//  7. Handlers of Log and Access are called by the goroutine of records alone.

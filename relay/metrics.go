@@ -32,6 +32,7 @@ func (s Stats) WriteMetrics(out io.Writer, labels ...string) error {
 	p.Sample("bytes_total", float64(s.BytesDown), "direction", "down")
 	p.Counter("accept_errors_total", "Times a connection could not be taken, as for want of descriptors.", s.AcceptErrors)
 	p.Counter("dial_errors_total", "Attempts to connect to an upstream that failed; another one may have been reached.", s.DialErrors)
+	p.Counter("records_unlogged_total", "Records that the log did not take, or not in time.", s.Unlogged)
 	p.Gauge("pipes", "Pipes open.", float64(s.Pipes))
 	p.Gauge("pipes_in_use", "Pipes that hold bytes in flight.", float64(s.PipesInUse))
 	p.Gauge("buffers_in_use", "Buffers that hold bytes in flight.", float64(s.BuffersInUse))

@@ -86,6 +86,10 @@ type Options struct {
 	// once a second (default: nothing is logged).
 	Log *slog.Logger
 	// Access takes a record for each connection that has ended (default: none).
+	//
+	// Nothing waits for the handlers of Log and Access: each gets its records
+	// from one goroutine, up to 16,384 wait for it, and Stats.Unlogged counts
+	// those that found no room.
 	Access *slog.Logger
 
 	// maxPipes bounds the pipes that hold bytes in flight: 128, less where the
@@ -94,6 +98,7 @@ type Options struct {
 	// takes nothing.
 	maxPipes int
 	grace    time.Duration // drainGrace; tests on a busy machine give more
+	records  []*records    // of Log and Access
 }
 
 // CopyMode is a way to copy bytes.
@@ -150,6 +155,13 @@ func (o Options) withDefaults() (Options, error) {
 		"ClientAuthorities need ServerTLS, in which ClientAuth verifies certificates and GetConfigForClient is not set")
 	for _, p := range o.TrustProxy {
 		check(p.IsValid(), "TrustProxy has a network that is none")
+	}
+	for _, log := range []**slog.Logger{&o.Log, &o.Access} {
+		if *log != nil {
+			q := &records{to: (*log).Handler()}
+			o.records = append(o.records, q)
+			*log = slog.New(q)
+		}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

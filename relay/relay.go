@@ -106,10 +106,32 @@ func (r *Relay) Close() error {
 // Shutdown closes the listeners and waits for the connections to end by
 // themselves. When ctx ends first, it stops reading, passes on what was read,
 // ends the streams on both sides, and a second later resets what is left. It
-// returns ctx's error then. The Relay takes nothing afterwards.
+// returns ctx's error then, and does so two seconds after ctx ended even if
+// something hangs. A log that takes no record for a second is not waited for.
+// The Relay takes nothing afterwards.
 func (r *Relay) Shutdown(ctx context.Context) error {
 	r.stopAccepting()
-	var err error
+	ended := make(chan error, 1)
+	go func() { ended <- r.end(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(2 * r.options.grace):
+	}
+	for _, q := range r.options.records {
+		q.leave()
+	}
+	return ctx.Err()
+}
+
+// end waits for the connections, which it cuts when ctx ends, and then for the
+// rest.
+func (r *Relay) end(ctx context.Context) (err error) {
 	select {
 	case <-r.empty:
 	case <-ctx.Done():
@@ -121,8 +143,14 @@ func (r *Relay) Shutdown(ctx context.Context) error {
 		}
 	}
 	r.stop()
+	<-r.empty
 	r.workers.Wait()
 	r.pipes.close()
+	var logs sync.WaitGroup
+	for _, q := range r.options.records {
+		logs.Go(func() { q.finish(r.options.grace) })
+	}
+	logs.Wait()
 	return err
 }
 
@@ -130,7 +158,7 @@ func (r *Relay) Shutdown(ctx context.Context) error {
 // were made to stop reading.
 const drainGrace = time.Second
 
-// cut ends every connection.
+// cut ends every connection, and does not wait for the last of them.
 func (r *Relay) cut() {
 	r.mu.Lock()
 	r.cutting = true
@@ -153,7 +181,6 @@ func (r *Relay) cut() {
 	if len(left) > 0 {
 		r.options.Log.Warn("connections were cut off while draining", slog.Int("connections", len(left)))
 	}
-	<-r.empty
 }
 
 func (r *Relay) snapshot() []*conn {

@@ -19,6 +19,7 @@ type Stats struct {
 
 	DialErrors   uint64 // attempts that failed; the next upstream may have been tried
 	AcceptErrors uint64
+	Unlogged     uint64 // records that Log and Access did not take, or not in time
 
 	Pipes, PipesInUse, BuffersInUse int
 
@@ -147,6 +148,10 @@ func (r *Relay) Stats() Stats {
 		firstByte:    r.counts.firstByte.read(),
 	}
 	s.Pipes, s.PipesInUse = r.pipes.count()
+	for _, q := range r.options.records {
+		_, unlogged := q.count()
+		s.Unlogged += unlogged
+	}
 	ended := uint64(0)
 	for reason := ReasonDone; reason < reasons; reason++ {
 		if n := r.counts.closed[reason].Load(); n > 0 {

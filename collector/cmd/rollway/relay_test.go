@@ -268,3 +268,130 @@ func TestRelayUnderLowLimit(t *testing.T) {
 		}
 	}
 }
+
+// fullPipe returns the end of a pipe that takes nothing more, as nobody reads it.
+func fullPipe(t *testing.T) *os.File {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close(); w.Close() })
+	for n := 1; n > 0; {
+		if err := w.SetWriteDeadline(time.Now().Add(10 * time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+		n, _ = w.Write(make([]byte, 4<<10))
+	}
+	return w
+}
+
+// Nobody reads standard error: connections are accepted, refused, relayed and
+// ended, and so is the program.
+func TestRelayWithUnreadLog(t *testing.T) {
+	upstream, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer upstream.Close()
+	go func() {
+		for {
+			c, err := upstream.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				_, _ = io.Copy(c, c)
+				c.Close()
+			}()
+		}
+	}()
+	cmd := exec.Command("rollway", "relay", "-metrics-listen", "127.0.0.1:0", "-listen", "tcp://127.0.0.1:0", "-to", "tcp://"+upstream.Addr().String(), "-access-log", "-max-conns", "1")
+	out := new(locked.Buffer)
+	cmd.Stdout, cmd.Stderr = out, fullPipe(t)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	awaitText(t, out, out, "  metrics ")
+	addr := regexp.MustCompile(`from +tcp://(\S+)`).FindStringSubmatch(out.String())[1]
+	// ask returns a connection through the relay, nil if it is refused.
+	ask := func() net.Conn {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			return nil // it is reset already
+		}
+		_ = c.SetDeadline(time.Now().Add(time.Minute))
+		_, _ = io.WriteString(c, "hello")
+		got := make([]byte, len("hello"))
+		if _, err := io.ReadFull(c, got); err != nil {
+			if os.IsTimeout(err) {
+				t.Error(err)
+			}
+			c.Close()
+			return nil
+		}
+		return c
+	}
+	for range 50 {
+		var held net.Conn
+		waitFor(t, "a connection", func() bool { held = ask(); return held != nil })
+		if ask() != nil {
+			t.Error("a connection too many is taken")
+		}
+		held.Close()
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil || !strings.Contains(out.String(), "stopped: ") {
+		t.Errorf("the relay ended with %v\n%s", err, out.String())
+	}
+}
+
+// The same of a collector, which reads its tokens again each time it is asked to,
+// though it says so in the log.
+func TestServeWithUnreadLog(t *testing.T) {
+	dir := t.TempDir()
+	tokens, config := filepath.Join(dir, "tokens.yaml"), filepath.Join(dir, "rollway.yaml")
+	secret := func(i int) string { return fmt.Sprintf("secret-0123456789-%d", i) }
+	allow := func(i int) {
+		t.Helper()
+		writeFile(t, tokens+".new", fmt.Sprintf("- {name: one, secret: %s, may: write}\n", secret(i)))
+		if err := os.Rename(tokens+".new", tokens); err != nil {
+			t.Fatal(err)
+		}
+	}
+	allow(0)
+	writeFile(t, config, fmt.Sprintf("access: {tokens: %q}\n", tokens))
+	cmd := exec.Command("rollway", "serve", "-listen", "127.0.0.1:0", "-data", filepath.Join(dir, "data"), "-config", config)
+	out := new(locked.Buffer)
+	cmd.Stdout, cmd.Stderr = out, fullPipe(t)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	awaitText(t, out, out, "rollway query hello")
+	addr := httpRow.FindStringSubmatch(out.String())[1]
+	for i := range 4 {
+		allow(i)
+		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, "the token to be known", func() bool {
+			req, err := http.NewRequest("POST", addr+"/api/logs", strings.NewReader(`{"msg":"hello"}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Authorization", "Bearer "+secret(i))
+			code, _ := received(t)(http.DefaultClient.Do(req))
+			return code == http.StatusOK
+		})
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil || !strings.Contains(out.String(), "stopped: 4 lines stored") {
+		t.Errorf("the collector ended with %v\n%s", err, out.String())
+	}
+}

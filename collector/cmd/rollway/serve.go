@@ -15,6 +15,7 @@ import (
 	"github.com/rollway/rollway"
 	"github.com/rollway/rollway/collector"
 	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/slab"
 	"golang.org/x/term"
 )
 
@@ -187,21 +188,28 @@ func reloadOn(ctx context.Context, asked <-chan os.Signal, col *collector.Collec
 }
 
 // ownLog is the logger for what the program has to say of itself: for people on
-// a terminal, JSON elsewhere.
+// a terminal, JSON elsewhere. Nothing waits for whoever reads it; lines beyond
+// 2 MiB that wait are dropped, and that is said in the log.
 func ownLog(stderr *os.File, level slog.Level) (*rollway.Logger, error) {
-	out := rollway.Output{Writer: stderr, Level: level, Encoder: rollway.JSON{}, KeepOpen: true}
+	// Whoever reads the log may be gone; there is no other place to say so.
+	nobody := func(error) {}
+	w, err := slab.New(stderr, slab.Options{Full: slab.Drop, SlabCount: 32, FlushInterval: 5 * time.Millisecond, KeepOpen: true, OnError: nobody})
+	if err != nil {
+		return nil, err
+	}
+	out := rollway.Output{Writer: w, Level: level, Encoder: rollway.JSON{}}
 	if term.IsTerminal(int(stderr.Fd())) {
-		console := rollway.Console{}
+		console := rollway.Console{Color: rollway.ColorAlways}
 		if !colorWanted() {
 			console.Color = rollway.ColorNever
 		}
 		out.Encoder = console
 	}
 	return rollway.New(rollway.Options{
-		Outputs: []rollway.Output{out},
-		Caller:  slog.Level(127),
-		// Whoever reads the log may be gone; there is no other place to say so.
-		OnError: func(error) {},
+		Outputs:      []rollway.Output{out},
+		Caller:       slog.Level(127),
+		CloseTimeout: time.Second,
+		OnError:      nobody,
 	})
 }
 
