@@ -158,7 +158,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	for _, log := range []**slog.Logger{&o.Log, &o.Access} {
 		if *log != nil {
-			q := &records{to: (*log).Handler()}
+			q := newRecords((*log).Handler())
 			o.records = append(o.records, q)
 			*log = slog.New(q)
 		}

@@ -18,44 +18,43 @@ const mostRecords = 16 << 10
 // of Options.Log and Access once New has seen those.
 type records struct {
 	to    slog.Handler
-	queue aside.Queue // of one; it has one in it whenever some wait and none is inside
+	queue aside.Queue
 
 	mu       sync.Mutex
-	waiting  []slog.Record // guarded by mu
-	inside   bool          // guarded by mu: the handler has one
-	left     bool          // guarded by mu: nothing is handed on any more
-	handed   uint64        // guarded by mu: the handler has returned from them
-	unlogged uint64        // guarded by mu
+	waiting  uint64 // guarded by mu: in the queue, or with the handler
+	handed   uint64 // guarded by mu: the handler has returned from them
+	unlogged uint64 // guarded by mu
+	left     bool   // guarded by mu: nothing is handed on any more
 }
 
-// Enabled leaves it to one to ask the handler, which may hang.
+func newRecords(to slog.Handler) *records {
+	return &records{to: to, queue: aside.Queue{Most: mostRecords}}
+}
+
+// Enabled leaves it to log to ask the handler, which may hang.
 func (q *records) Enabled(context.Context, slog.Level) bool { return true }
 
 func (q *records) Handle(_ context.Context, rec slog.Record) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.left || len(q.waiting) == mostRecords {
+	if q.left || !q.queue.Do(func() { q.log(rec) }) {
 		q.unlogged++
-		return nil
-	}
-	q.waiting = append(q.waiting, rec)
-	if len(q.waiting) == 1 && !q.inside {
-		q.queue.Do(q.one)
+	} else {
+		q.waiting++
 	}
 	return nil
 }
 
 // WithAttrs and WithGroup are not called: the relay derives no loggers.
 func (q *records) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &records{to: q.to.WithAttrs(attrs)}
+	return newRecords(q.to.WithAttrs(attrs))
 }
 
-func (q *records) WithGroup(name string) slog.Handler { return &records{to: q.to.WithGroup(name)} }
+func (q *records) WithGroup(name string) slog.Handler { return newRecords(q.to.WithGroup(name)) }
 
-// one hands on the record whose turn it is, and sees to the next.
-func (q *records) one() {
-	rec, ok := q.take()
-	if !ok {
+// log hands rec on.
+func (q *records) log(rec slog.Record) {
+	if q.hasLeft() {
 		return
 	}
 	logged := false
@@ -63,29 +62,22 @@ func (q *records) one() {
 	logged = !q.to.Enabled(noContext, rec.Level) || q.to.Handle(noContext, rec) == nil
 }
 
-func (q *records) take() (rec slog.Record, ok bool) {
+func (q *records) hasLeft() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) == 0 {
-		return rec, false
-	}
-	rec, q.waiting, q.inside = q.waiting[0], q.waiting[1:], true
-	if len(q.waiting) == 0 {
-		q.waiting = nil
-	}
-	return rec, true
+	return q.left
 }
 
 func (q *records) returned(logged bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.inside && !logged {
-		q.unlogged++
-	}
-	q.inside = false
 	q.handed++
-	if len(q.waiting) > 0 {
-		q.queue.Do(q.one)
+	if q.left {
+		return // it was counted
+	}
+	q.waiting--
+	if !logged {
+		q.unlogged++
 	}
 }
 
@@ -112,11 +104,8 @@ func (q *records) finish(stall time.Duration) {
 func (q *records) leave() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.unlogged += uint64(len(q.waiting))
-	if q.inside {
-		q.unlogged++
-	}
-	q.waiting, q.inside, q.left = nil, false, true
+	q.unlogged += q.waiting
+	q.waiting, q.left = 0, true
 }
 
 func (q *records) count() (handed, unlogged uint64) {

@@ -166,7 +166,7 @@ func TestRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
 		var got []string
-		q := &records{to: handler{func(rec slog.Record) error {
+		q := newRecords(handler{func(rec slog.Record) error {
 			got = append(got, rec.Message)
 			switch rec.Message {
 			case "panic":
@@ -179,7 +179,7 @@ func TestRecords(t *testing.T) {
 				<-hang
 			}
 			return nil
-		}}}
+		}})
 		log := slog.New(q)
 		log.Debug("not asked for")
 		for _, msg := range []string{"panic", "exit", "fail", "good", "hang"} {
@@ -207,12 +207,12 @@ func TestRecords(t *testing.T) {
 func TestRecordsFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
-		q := &records{to: handler{func(rec slog.Record) error {
+		q := newRecords(handler{func(rec slog.Record) error {
 			if time.Sleep(900 * time.Millisecond); rec.Message == "hang" {
 				<-hang
 			}
 			return nil
-		}}}
+		}})
 		log, start := slog.New(q), time.Now()
 		for range 10 {
 			log.Info("slow")

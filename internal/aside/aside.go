@@ -3,6 +3,7 @@
 package aside
 
 import (
+	"cmp"
 	"os"
 	"sync"
 	"time"
@@ -10,13 +11,14 @@ import (
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
-// most is how many functions wait for one that does not return.
 const most = 64
 
 // A Queue runs functions one after another, in a goroutine that lives while there
 // are some. One that panics or calls runtime.Goexit does not keep the next ones
 // from running. The zero value is ready; all methods are safe for concurrent use.
 type Queue struct {
+	Most int // read-only; functions that wait for one that does not return, 0: 64
+
 	mu      sync.Mutex
 	waiting []func()      // guarded by mu
 	ended   chan struct{} // guarded by mu; closed when the goroutine ends; nil while there is none
@@ -26,7 +28,7 @@ type Queue struct {
 func (q *Queue) Do(f func()) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) >= most {
+	if len(q.waiting) >= cmp.Or(q.Most, most) {
 		return false
 	}
 	q.waiting = append(q.waiting, f)
