@@ -60,7 +60,8 @@ func (w *Writer) tell(end bool) {
 	rest := false
 	for of := range topics {
 		r := &w.reports[of]
-		if r.times == 0 {
+		if r.times == 0 || of == away && w.stats.Spill.Lines == 0 { // which is over
+			*r = report{}
 			continue
 		}
 		kind := int(of)

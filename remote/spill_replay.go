@@ -133,10 +133,7 @@ func (s *spiller) rest() bool {
 		return false
 	}
 	s.behind = false
-	s.w.mu.Lock()
-	s.w.stats.Spill.Active = false
-	s.w.reports[away] = report{} // which is over
-	s.w.mu.Unlock()
+	s.w.count(func(st *Stats) { st.Spill.Active = false })
 	return true
 }
 
