@@ -60,6 +60,7 @@ var table = []edge{
 	{"remote", "golang.org/x/sys/unix", "how much of what was sent the peer has acknowledged"},
 	{"remote", "golang.org/x/sys/windows", "what the sockets of Windows answer, which syscall does not name"},
 	{"internal/openfiles", "golang.org/x/sys/unix", "getrlimit"},
+	{"relay", "internal/aside", "records are logged by a goroutine that nothing waits for"},
 	{"relay", "internal/promtext", "WriteMetrics"},
 	{"relay", "internal/openfiles", "how many connections there may be by default"},
 	{"collector/connlimit", "internal/openfiles", "likewise"},
