@@ -37,6 +37,7 @@ type redactor struct {
 	paths       [][]string // patterns of a path from the top, in lower case
 	patterns    []*regexp.Regexp
 	replacement string
+	depth       int // of LogValuers that led to an error that wraps another one
 }
 
 func newRedactor(r *Redaction) (*redactor, error) {
@@ -164,7 +165,7 @@ func (rd *redactor) anyValue(above []string, v slog.Value) slog.Value {
 	case error:
 		return slog.AnyValue(redactedError{value, rd})
 	}
-	plain := format{maxLine: defaultMaxLine, byMembers: true}
+	plain := format{maxLine: defaultMaxLine, byMembers: true, redact: rd}
 	dec := json.NewDecoder(bytes.NewReader(plain.appendJSONAny(nil, v.Any(), 0)))
 	dec.UseNumber()
 	var tree any
@@ -199,16 +200,57 @@ func (rd *redactor) tree(above []string, node any) any {
 	return node
 }
 
+// errorText returns the text of err, and of a LogValuer what LogValue returns,
+// also where the text holds that of a LogValuer that err wraps.
+func (rd *redactor) errorText(err error) string {
+	if v, ok := err.(slog.LogValuer); ok {
+		return rd.valueText(v)
+	}
+	text, left := errorText(err), maxCauses
+	eachCause(nil, err, 0, &left, func(_ []byte, cause error, _ int, _ bool) {
+		if v, ok := cause.(slog.LogValuer); ok {
+			if clear := errorText(cause); clear != "" {
+				text = strings.ReplaceAll(text, clear, rd.valueText(v))
+			}
+		}
+	})
+	return text
+}
+
+// valueText returns what v resolves to as text. That may lead to v again.
+func (rd *redactor) valueText(v slog.LogValuer) string {
+	if rd.depth >= 2 {
+		return rd.replacement
+	}
+	inner, nodes := *rd, maxNodes
+	inner.depth++
+	switch out := inner.value(nil, "", slog.AnyValue(v), &nodes); out.Kind() {
+	case slog.KindAny:
+		if err, ok := out.Any().(error); ok {
+			return err.Error()
+		}
+		fallthrough
+	case slog.KindGroup:
+		return string(AppendJSON(nil, out))
+	default:
+		return out.String()
+	}
+}
+
 // redactedError is an error whose text, and that of all that it wraps, is
-// redacted. It has no other methods of the error, which could tell more.
+// redacted. It has no other methods of the error, which could tell more. What a
+// LogValuer wraps is not shown.
 type redactedError struct {
 	err error
 	rd  *redactor
 }
 
-func (e redactedError) Error() string { return e.rd.text(errorText(e.err)) }
+func (e redactedError) Error() string { return e.rd.text(e.rd.errorText(e.err)) }
 
 func (e redactedError) Unwrap() []error {
+	if _, ok := e.err.(slog.LogValuer); ok {
+		return nil
+	}
 	several, one := unwrapped(e.err)
 	if one != nil {
 		several = []error{one}
