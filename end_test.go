@@ -179,13 +179,14 @@ func TestLastLineOfAnEncoderThatHangs(t *testing.T) {
 		l := mustNew(t, Options{
 			Outputs: []Output{{Name: "bad", Writer: bad, Encoder: Custom{hangingEncoder{release}}}, {Writer: good},
 				stuckOutput(&emitting{hung{release: release}}, nil), {Writer: after, Encoder: Logfmt{}}},
-			Exit:    func(int) {}, OnError: func(err error) { told = append(told, err.Error()) },
+			Exit: func(int) {}, OnError: func(err error) { told = append(told, err.Error()) },
 		})
 		start := time.Now()
 		l.Fatal(t.Context(), "last")
 		if took := time.Since(start); took > defaultCloseTimeout+2*lastWords || len(good.lines) != 1 || len(after.lines) != 1 || len(bad.lines) != 0 {
 			t.Errorf("%v, %v and %v lines after %v", good.lines, after.lines, bad.lines, took)
 		}
+		synctest.Wait()
 		for _, text := range told {
 			if (!strings.Contains(text, " bad: ") || !strings.Contains(text, errNotEncoded.Error())) && !strings.Contains(text, " stuck: "+line.ErrPending.Error()) {
 				t.Errorf("told %q", text)
@@ -232,6 +233,7 @@ func TestEndAfterClose(t *testing.T) {
 				if took := time.Since(start); exited != 1 || took > defaultCloseTimeout+lastWords || !hangs && took != 0 {
 					t.Errorf("exited %d times after %v", exited, took)
 				}
+				synctest.Wait()
 				if want := "[rollway: logged after Close, at FATAL: a [REDACTED]]"; fmt.Sprint(told) != want {
 					t.Errorf("told %q, want %q", told, want)
 				}
