@@ -12,12 +12,10 @@ import (
 
 // core is what all Loggers derived from one New share.
 type core struct {
-	formats  []*format
-	early    []*format // the first of formats: those without the outputs that encode as they write
-	single   *output   // the only one, of the only format; nil if there are others, or if it encodes as it writes
-	outputs  []*output // in the order of Options.Outputs
-	emitters []*output // of outputs those that encode as they write
-	clock    *clock
+	formats []*format
+	single  *output   // the only one, of the only format; nil if there are others, or if it encodes as it writes
+	outputs []*output // in the order of Options.Outputs
+	clock   *clock
 
 	gate    *slog.LevelVar // of Loggers without Levels
 	levels  *Levels        // nil: one gate for all
@@ -47,6 +45,9 @@ type core struct {
 		done chan struct{}
 		err  error // read-only after done is closed
 	}
+
+	early    []*format // the first of formats: those without emitters
+	emitters []*output // those of outputs that encode as they write
 }
 
 // format is one way of encoding and the outputs that want it.
@@ -57,9 +58,9 @@ type format struct {
 	slots     uint          // a bit for each fixed key that the format has
 	byMembers bool          // a value with members is written by these, also if it is a Stringer
 	maxLine   int           // bytes
-	redact    *redactor     // what errors are to be seen through; nil in formats of outputs, which get redacted ones
 	buffers   []*output     // have WriteLevel: decide themselves how long to wait
 	direct    []*output     // may block in Write
+	redact    *redactor     // of errors; nil in formats of outputs, which get redacted ones
 }
 
 func newCore(o Options) (*core, error) {

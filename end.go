@@ -45,9 +45,10 @@ func (c *core) keepLine(states, ctx []state, r *record, attrs []slog.Attr, limit
 	e := encodedLine{r.level, make([][]byte, len(c.early)), r, states, ctx, attrs}
 	until := time.Now().Add(limit)
 	for i, f := range c.early {
-		p := []byte{}
+		var p []byte
 		if endsWithin(time.Until(until)/time.Duration(len(c.early)-i), func() {
 			if !f.admits(r.level) {
+				p = []byte{}
 				return
 			}
 			s := scratchPool.Get().(*scratch)

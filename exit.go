@@ -163,17 +163,19 @@ func (l *Logger) encodeLast(ctx context.Context, r record, attrs []slog.Attr, li
 	c, until := l.core, time.Now().Add(limit)
 	if level := r.level; l.gate.Level() <= level {
 		var fromCtx []state
-		taken := false
+		taken, completed := false, false
 		switch {
 		case !endsWithin(limit, func() {
 			if taken = !c.picky || l.accepts(ctx, level, r.msg, attrs); !taken {
+				completed = true
 				return
 			}
 			if c.extras || r.stack != "" { // in a scratch that stays the record's
 				attrs = l.complete(ctx, scratchPool.Get().(*scratch), &r, attrs, false, 0)
 			}
 			fromCtx = c.statesOf(ctx)
-		}):
+			completed = true
+		}) || !completed:
 			lines = append(lines, encodedLine{level: level})
 		case taken:
 			lines = append(lines, c.keepLine(l.states, fromCtx, &r, attrs, time.Until(until)))

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -206,15 +207,21 @@ func (rd *redactor) errorText(err error) string {
 	if v, ok := err.(slog.LogValuer); ok {
 		return rd.valueText(v)
 	}
-	text, left := errorText(err), maxCauses
+	var found [][2]string
+	left := maxCauses
 	eachCause(nil, err, 0, &left, func(_ []byte, cause error, _ int, _ bool) {
 		if v, ok := cause.(slog.LogValuer); ok {
 			if clear := errorText(cause); clear != "" {
-				text = strings.ReplaceAll(text, clear, rd.valueText(v))
+				found = append(found, [2]string{clear, rd.valueText(v)})
 			}
 		}
 	})
-	return text
+	slices.SortStableFunc(found, func(a, b [2]string) int { return len(b[0]) - len(a[0]) }) // one may begin with another
+	var pairs []string
+	for _, f := range found {
+		pairs = append(pairs, f[:]...)
+	}
+	return strings.NewReplacer(pairs...).Replace(errorText(err))
 }
 
 // valueText returns what v resolves to as text. That may lead to v again.

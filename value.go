@@ -170,8 +170,8 @@ func safeSprint(r any) (s string) {
 
 // appendJSONAny appends a value of any type: what LogValue returns, what has an
 // append method as that appends it, errors as ErrorFormat says, the rest as
-// appendByMethod or by its kind. A value that cannot be encoded becomes a string that begins with
-// !ERROR, one that panics a string that begins with !PANIC.
+// appendByMethod or by its kind. A value that cannot be encoded becomes a string
+// that begins with !ERROR, one that panics a string that begins with !PANIC.
 func (f *format) appendJSONAny(dst []byte, value any, depth int) (out []byte) {
 	mark := len(dst)
 	var inside *atomic.Int32 // count to leave
