@@ -13,7 +13,7 @@ import (
 // core is what all Loggers derived from one New share.
 type core struct {
 	formats []*format
-	single  *output   // the only one, of the only format; nil if there are others
+	single  *output   // the only one, of the only format; nil if there are others, or if it encodes as it writes
 	outputs []*output // in the order of Options.Outputs
 	clock   *clock
 
@@ -45,6 +45,9 @@ type core struct {
 		done chan struct{}
 		err  error // read-only after done is closed
 	}
+
+	early    []*format // the first of formats: those without emitters
+	emitters []*output // those of outputs that encode as they write
 }
 
 // format is one way of encoding and the outputs that want it.
@@ -57,6 +60,7 @@ type format struct {
 	maxLine   int           // bytes
 	buffers   []*output     // have WriteLevel: decide themselves how long to wait
 	direct    []*output     // may block in Write
+	redact    *redactor     // of errors; nil in formats of outputs, which get redacted ones
 }
 
 func newCore(o Options) (*core, error) {
@@ -77,6 +81,7 @@ func newCore(o Options) (*core, error) {
 			return nil, fmt.Errorf("rollway.New: Options.Outputs[%d].Encoder: %w", i, err)
 		}
 	}
+	c.orderFormats()
 	for _, o := range c.outputs {
 		o.counts = o.buffer != nil || o.shares
 		if o.name == "" {
@@ -84,7 +89,7 @@ func newCore(o Options) (*core, error) {
 		}
 	}
 	c.teller.onError, c.teller.outputs = o.OnError, c.outputs
-	if len(c.outputs) == 1 {
+	if len(c.outputs) == 1 && len(c.emitters) == 0 {
 		c.single = c.outputs[0]
 	}
 	c.capture = lowestLevel
@@ -127,7 +132,10 @@ func (c *core) addOutput(o Output, levels bool) error {
 		return err
 	}
 	out.format = f
-	if out.buffer != nil {
+	if f.emits {
+		out.buffer, out.tries = nil, nil // what may hang is the encoding, which it cannot bound
+		c.emitters = append(c.emitters, out)
+	} else if out.buffer != nil {
 		f.buffers = append(f.buffers, out)
 	} else {
 		f.direct = append(f.direct, out)
@@ -151,10 +159,26 @@ func (c *core) formatFor(o Output) (*format, error) {
 		}
 	}
 	fields, err := parseLayout(s.layout)
-	f := &format{formatSettings: s, index: len(c.formats), fields: fields, slots: slotsOf(fields), maxLine: c.maxLine}
+	f := &format{formatSettings: s, fields: fields, slots: slotsOf(fields), maxLine: c.maxLine}
 	c.formats = append(c.formats, f)
 	c.custom = c.custom || s.kind == kindCustom
 	return f, err
+}
+
+// orderFormats puts those that encode as they write behind the others.
+func (c *core) orderFormats() {
+	var late []*format
+	for _, f := range c.formats {
+		if f.emits {
+			late = append(late, f)
+		} else {
+			c.early = append(c.early, f)
+		}
+	}
+	c.formats = slices.Concat(c.early, late)
+	for i, f := range c.formats {
+		f.index = i
+	}
 }
 
 // setGate finds the level below which no output takes anything, as a variable

@@ -67,9 +67,14 @@ func (f *format) cut(dst []byte, start int, s *scratch, st, ctx *state, r *recor
 // cutter finds what of a line's attributes has room in it.
 type cutter struct {
 	f     *format
-	room  int          // bytes that are left
-	names []string     // of what has no room
-	long  []*slog.Attr // texts that stand in the line as far as they have room
+	room  int        // bytes that are left
+	names []string   // of what has no room
+	long  []longText // texts that stand in the line as far as they have room
+}
+
+type longText struct {
+	attr *slog.Attr
+	path string // of the groups that it stands in, with a dot at its end
 }
 
 // dropSlots leaves out the fixed keys whose values are too long.
@@ -120,7 +125,7 @@ func (c *cutter) fit(list []slog.Attr, path string) []slog.Attr {
 			}
 		case isText:
 			out = append(out, slog.String(a.Key, text))
-			c.long = append(c.long, &out[len(out)-1])
+			c.long = append(c.long, longText{&out[len(out)-1], path})
 		default:
 			c.leave(path + a.Key)
 		}
@@ -132,14 +137,15 @@ func (c *cutter) fit(list []slog.Attr, path string) []slog.Attr {
 func (c *cutter) cutLong() {
 	for len(c.long) > 0 {
 		last := c.long[len(c.long)-1]
-		if need := c.f.sizeOf(slog.String(last.Key, "")) + leastText; c.room/len(c.long) >= need {
+		if need := c.f.sizeOf(slog.String(last.attr.Key, "")) + leastText; c.room/len(c.long) >= need {
 			break
 		}
 		c.long = c.long[:len(c.long)-1]
-		c.leave(last.Key)
-		*last = slog.Attr{}
+		c.leave(last.path + last.attr.Key)
+		*last.attr = slog.Attr{}
 	}
-	for i, a := range c.long {
+	for i, long := range c.long {
+		a := long.attr
 		text := a.Value.String()
 		a.Value = slog.StringValue("")
 		a.Value = slog.StringValue(c.f.cutText(text, c.room/(len(c.long)-i)-c.f.sizeOf(*a), false))

@@ -155,6 +155,22 @@ func TestCutKeepsWhatFits(t *testing.T) {
 	}
 }
 
+// TestCutNamesHavePaths: what finds no room is named with its groups.
+func TestCutNamesHavePaths(t *testing.T) {
+	for _, enc := range []Encoder{JSON{}, Logfmt{}} {
+		var b bytes.Buffer
+		l := mustNew(t, Options{Outputs: []Output{{Writer: &b, Encoder: enc}}, MaxLine: 512, Caller: LevelOff})
+		var texts []any
+		for i := range 20 {
+			texts = append(texts, slog.String("t"+itoa(i), strings.Repeat("x", 200)))
+		}
+		l.WithGroup("a").Info(t.Context(), "m", slog.Group("b", texts...))
+		if got := b.String(); !strings.Contains(got, `"a.b.t19`) && !strings.Contains(got, `"a.b.t19\"`) || len(got) > 512 {
+			t.Errorf("%T: %s", enc, got)
+		}
+	}
+}
+
 // TestCutNamesAreBounded: naming what is left out takes no more room than what
 // could have stayed.
 func TestCutNamesAreBounded(t *testing.T) {

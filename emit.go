@@ -120,7 +120,7 @@ func (l *Logger) complete(ctx context.Context, s *scratch, r *record, attrs []sl
 }
 
 // emit encodes r once per format and hands the line to each output that admits
-// it. ctx holds what the context adds for each format, or is nil.
+// it, last to those that encode as they write. ctx holds what the context adds for each format, or is nil.
 func (c *core) emit(s *scratch, states, ctx []state, r *record, attrs []slog.Attr) {
 	if o := c.single; o != nil {
 		var fromCtx *state
@@ -133,12 +133,15 @@ func (c *core) emit(s *scratch, states, ctx []state, r *record, attrs []slog.Att
 	}
 	c.encode(s, states, ctx, r, attrs)
 	c.serve(s, r.level)
+	if len(c.emitters) > 0 {
+		c.serveEmitters(s, states, ctx, r, attrs)
+	}
 }
 
-// encode encodes r into s once for each format that has an output for it.
+// encode encodes r into s once for each early format that has an output for it.
 func (c *core) encode(s *scratch, states, ctx []state, r *record, attrs []slog.Attr) {
 	s.buf, s.ends = s.buf[:0], s.ends[:0]
-	for i, f := range c.formats {
+	for i, f := range c.early {
 		if f.admits(r.level) {
 			var fromCtx *state
 			if ctx != nil {
@@ -166,7 +169,7 @@ type waiting struct {
 func (c *core) serve(s *scratch, level slog.Level) {
 	s.waits = s.waits[:0]
 	start := 0
-	for i, f := range c.formats {
+	for i, f := range c.early {
 		end := s.ends[i]
 		if start < end { // an output takes this level
 			for _, o := range f.buffers {
@@ -178,7 +181,7 @@ func (c *core) serve(s *scratch, level slog.Level) {
 		start = end
 	}
 	start = 0
-	for i, f := range c.formats {
+	for i, f := range c.early {
 		end := s.ends[i]
 		if start < end {
 			for _, o := range f.direct {
@@ -191,6 +194,28 @@ func (c *core) serve(s *scratch, level slog.Level) {
 	}
 	if len(s.waits) > 0 {
 		c.serveWaiting(s, level)
+	}
+}
+
+// serveEmitters serves the outputs that encode as they write: first those that no
+// other call is in, and then those that have to be waited for.
+func (c *core) serveEmitters(s *scratch, states, ctx []state, r *record, attrs []slog.Attr) {
+	s.waits = s.waits[:0]
+	for _, o := range c.emitters {
+		switch {
+		case !o.admits(r.level):
+		case o.lock.try():
+			_ = o.settle(c, o.callEmitter(c, s, states, ctx, r, attrs), s.part)
+		default:
+			s.waits = append(s.waits, waiting{o: o})
+		}
+	}
+	for _, w := range s.waits {
+		if w.o.lock.lock(c.maxWait) {
+			_ = w.o.settle(c, w.o.callEmitter(c, s, states, ctx, r, attrs), s.part)
+		} else {
+			_ = w.o.leaveOut(c, errStuck)
+		}
 	}
 }
 

@@ -90,7 +90,10 @@ type Console struct {
 }
 
 // Custom is a format of the user's own. Outputs with the same LineEncoder share
-// one encoding of each record if it is a pointer.
+// one encoding of each record if it is a pointer. Where it is a pointer that is
+// the Output's Writer as well, it may pass the record on while it encodes: it is
+// called when the other outputs have their line, by one goroutine at a time, and
+// is otherwise served as a plain writer is.
 type Custom struct{ LineEncoder }
 
 // LineEncoder appends one line for a record and returns the extended slice. It
@@ -141,9 +144,12 @@ const (
 	// ErrorText is the error's text.
 	ErrorText ErrorFormat = iota
 	// ErrorDetail is an object: msg, type, and, if it wraps others, chain, a
-	// list of the same, outermost first, at most 16 of them; and stack, if the
-	// error or one that it wraps has a method Callers() []uintptr or a
-	// StackTrace method as that of github.com/pkg/errors.
+	// list of the same, outermost first; errors, a list of such objects, where
+	// it, or one of its chain, joins several; 16 of all these at most; and
+	// stack, if the error or one that it wraps has a method Callers() []uintptr
+	// or a StackTrace method as that of github.com/pkg/errors. Each msg is what
+	// Error returns, also of a wrapped error that is a LogValuer; only with
+	// Options.Redact it is what LogValue returns.
 	ErrorDetail
 )
 
@@ -177,6 +183,7 @@ type formatSettings struct {
 	bytes    BytesFormat
 	layout   string
 	custom   LineEncoder
+	emits    bool // custom is the Writer: it is called when the line is written
 
 	clock       TimeFormat     // of the record's time on the console
 	zoneOfClock *time.Location // not nil there
@@ -190,7 +197,7 @@ func (s *formatSettings) isText() bool { return s.kind == kindLogfmt || s.kind =
 func (s formatSettings) equal(o formatSettings) bool {
 	if s.kind == kindCustom && o.kind == kindCustom {
 		// Comparing two values that cannot be compared would panic.
-		return reflect.TypeOf(s.custom).Kind() == reflect.Pointer && s.custom == o.custom
+		return reflect.TypeOf(s.custom).Kind() == reflect.Pointer && s.custom == o.custom && s.emits == o.emits
 	}
 	return s.kind == o.kind && s == o
 }
@@ -227,11 +234,12 @@ func (c Console) settings(w io.Writer) (formatSettings, error) {
 	return s, errors.Join(s.check(), s.setText(consoleLayout))
 }
 
-func (c Custom) settings(io.Writer) (formatSettings, error) {
+func (c Custom) settings(w io.Writer) (formatSettings, error) {
 	if c.LineEncoder == nil {
 		return formatSettings{}, fmt.Errorf("Custom.LineEncoder is nil")
 	}
-	return formatSettings{kind: kindCustom, custom: c.LineEncoder}, nil
+	emits := reflect.TypeOf(w) == reflect.TypeOf(c.LineEncoder) && reflect.TypeOf(w).Kind() == reflect.Pointer && any(w) == any(c.LineEncoder)
+	return formatSettings{kind: kindCustom, custom: c.LineEncoder, emits: emits}, nil
 }
 
 func (s *formatSettings) check() error {

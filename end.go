@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -20,28 +19,66 @@ import (
 // left and why: that is worth more than that the time was up.
 const lastWords = 100 * time.Millisecond
 
-// encodedLine is one record in every format of a core that has to write it.
+// encodedLine is one record in every early format of a core that has to write it,
+// and what the other formats need.
 type encodedLine struct {
-	level slog.Level
-	buf   []byte
-	ends  []int // as scratch.ends
+	level       slog.Level
+	lines       [][]byte // one for each early format; nil: not encoded in time
+	r           *record  // nil: not completed in time
+	states, ctx []state
+	attrs       []slog.Attr
 }
 
-// in returns the line in f, empty if no output of f takes it.
-func (e *encodedLine) in(f *format) []byte {
-	start := 0
-	if f.index > 0 {
-		start = e.ends[f.index-1]
+// in returns the line in f, empty if no output of f takes it, and whether it was
+// encoded in time.
+func (e *encodedLine) in(f *format) (p []byte, ok bool) {
+	if e.r == nil || e.lines[f.index] == nil {
+		return nil, false
 	}
-	return e.buf[start:e.ends[f.index]]
+	return e.lines[f.index], true
 }
 
-// keepLine encodes r as a line of its own memory.
-func (c *core) keepLine(states, ctx []state, r *record, attrs []slog.Attr) encodedLine {
-	s := scratchPool.Get().(*scratch)
-	defer s.free()
-	c.encode(s, states, ctx, r, attrs)
-	return encodedLine{r.level, slices.Clone(s.buf), slices.Clone(s.ends)}
+// keepLine encodes r as a line of its own memory, which takes up to limit: each
+// format has an equal share of what is left, so that one that hangs costs no
+// other.
+func (c *core) keepLine(states, ctx []state, r *record, attrs []slog.Attr, limit time.Duration) encodedLine {
+	e := encodedLine{r.level, make([][]byte, len(c.early)), r, states, ctx, attrs}
+	until := time.Now().Add(limit)
+	for i, f := range c.early {
+		var p []byte
+		if endsWithin(time.Until(until)/time.Duration(len(c.early)-i), func() {
+			if !f.admits(r.level) {
+				p = []byte{}
+				return
+			}
+			s := scratchPool.Get().(*scratch)
+			defer s.free()
+			var fromCtx *state
+			if ctx != nil {
+				fromCtx = &ctx[i]
+			}
+			s.buf = f.line(s.buf[:0], s, &states[i], fromCtx, r, attrs)
+			p = append(p, s.buf...)
+		}) {
+			e.lines[i] = p
+		}
+	}
+	return e
+}
+
+// endsWithin runs f, and reports whether it has ended within limit.
+func endsWithin(limit time.Duration, f func()) bool {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+		return true
+	case <-time.After(limit):
+		return false
+	}
 }
 
 // each runs do for every output at the same time, once for each Writer, after
@@ -105,8 +142,8 @@ func (o *output) writeLines(ctx context.Context, c *core, lines []encodedLine) e
 	var errs []error
 	for i := range lines {
 		for _, user := range o.users {
-			if p := lines[i].in(user.format); len(p) > 0 && user.admits(lines[i].level) {
-				if err := user.writeLast(ctx, c, lines[i].level, p); err != nil {
+			if user.admits(lines[i].level) {
+				if err := user.writeLast(ctx, c, &lines[i]); err != nil {
 					errs = append(errs, fmt.Errorf("%w: a line at %s: %w", line.ErrLost, jsonline.AppendLevel(nil, lines[i].level), err))
 				}
 			}

@@ -8,12 +8,15 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/rollway/rollway/line"
 )
 
 // synced is arrivals with a Sync that notes how many lines it found.
@@ -81,11 +84,12 @@ func TestTheEndIsBounded(t *testing.T) {
 func testEndWithStuck(t *testing.T, end func(*Logger), own string, stuck func() (io.Writer, func())) {
 	w, mend := stuck()
 	_, plain := w.(*hung)
+	_, emits := w.(*emitting)
 	good := &synced{}
 	var mu sync.Mutex
 	var told []string
 	l := mustNew(t, Options{
-		Outputs: []Output{{Name: "stuck", Writer: w}, {Name: "good", Writer: good}},
+		Outputs: []Output{stuckOutput(w, nil), {Name: "good", Writer: good}},
 		Exit:    func(int) {},
 		OnError: func(err error) {
 			mu.Lock()
@@ -130,7 +134,7 @@ func testEndWithStuck(t *testing.T, end func(*Logger), own string, stuck func() 
 	mu.Lock()
 	if text := strings.Join(told, "\n"); own != "" && (!strings.Contains(text, " stuck: ") || strings.Contains(text, " good: ")) {
 		t.Errorf("told %q", text)
-	} else if pending := "7 lines pending"; own != "" && !plain && !strings.Contains(text, pending) {
+	} else if pending := "7 lines pending"; own != "" && !plain && !emits && !strings.Contains(text, pending) {
 		t.Errorf("told %q, want %q", text, pending)
 	}
 	mu.Unlock()
@@ -164,6 +168,79 @@ func TestLastLineThatCannotBeEncoded(t *testing.T) {
 		}
 		close(release)
 	})
+}
+
+// One format that hangs costs its own output the last line, no other.
+func TestLastLineOfAnEncoderThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		good, bad, after := &synced{}, &synced{}, &synced{}
+		release := make(chan struct{})
+		l := mustNew(t, Options{
+			Outputs: []Output{{Name: "bad", Writer: bad, Encoder: Custom{hangingEncoder{release}}}, {Writer: good},
+				stuckOutput(&emitting{hung{release: release}}, nil), {Writer: after, Encoder: Logfmt{}}},
+			Exit: func(int) {}, OnError: func(err error) { told = append(told, err.Error()) },
+		})
+		start := time.Now()
+		l.Fatal(t.Context(), "last")
+		if took := time.Since(start); took > defaultCloseTimeout+2*lastWords || len(good.lines) != 1 || len(after.lines) != 1 || len(bad.lines) != 0 {
+			t.Errorf("%v, %v and %v lines after %v", good.lines, after.lines, bad.lines, took)
+		}
+		synctest.Wait()
+		for _, text := range told {
+			if (!strings.Contains(text, " bad: ") || !strings.Contains(text, errNotEncoded.Error())) && !strings.Contains(text, " stuck: "+line.ErrPending.Error()) {
+				t.Errorf("told %q", text)
+			}
+		}
+		if len(told) != 3 { // the loss, that the sync misses it, and the other one's
+			t.Errorf("told %q", told)
+		}
+		close(release)
+	})
+}
+
+type hangingEncoder struct{ release chan struct{} }
+
+func (e hangingEncoder) AppendLine(dst []byte, _ *Record) []byte {
+	<-e.release
+	return dst
+}
+
+// TestEndAfterClose: no output takes the line of a Fatal then; it is told, and
+// waited for within CloseTimeout.
+func TestEndAfterClose(t *testing.T) {
+	for name, hangs := range map[string]bool{"OnError returns": false, "OnError hangs": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var told []string
+				release := make(chan struct{})
+				exited := 0
+				l := mustNew(t, Options{
+					Outputs: []Output{{Writer: io.Discard}}, Exit: func(int) { exited++ }, Redact: &Redaction{Patterns: []*regexp.Regexp{regexp.MustCompile("secret")}},
+					OnError: func(err error) {
+						told = append(told, err.Error())
+						if hangs {
+							<-release
+						}
+					},
+				})
+				if err := l.Close(); err != nil {
+					t.Error(err)
+				}
+				l.LogSync(t.Context(), time.Time{}, 0, slog.LevelError, "no last line")
+				start := time.Now()
+				l.Fatal(t.Context(), "a secret")
+				if took := time.Since(start); exited != 1 || took > defaultCloseTimeout+lastWords || !hangs && took != 0 {
+					t.Errorf("exited %d times after %v", exited, took)
+				}
+				synctest.Wait()
+				if want := "[rollway: logged after Close, at FATAL: a [REDACTED]]"; fmt.Sprint(told) != want {
+					t.Errorf("told %q, want %q", told, want)
+				}
+				close(release)
+			})
+		})
+	}
 }
 
 type hangingValuer struct{ release chan struct{} }

@@ -2,6 +2,7 @@ package rollway
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -10,12 +11,14 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rollway/rollway/internal/jsonline"
 	"github.com/rollway/rollway/internal/panicsite"
 )
 
 // Panic logs at PANIC (10), syncs every output, and panics with msg, whether or
 // not an output takes that level. The line and the sync have
-// Options.CloseTimeout together.
+// Options.CloseTimeout together; after Close the message is told to
+// Options.OnError.
 func (l *Logger) Panic(ctx context.Context, msg string, attrs ...slog.Attr) {
 	l.logLast(ctx, LevelPanic, msg, attrs)
 	panic(msg)
@@ -24,7 +27,7 @@ func (l *Logger) Panic(ctx context.Context, msg string, attrs ...slog.Attr) {
 // Fatal logs at FATAL (12), syncs every output, and ends the process with status
 // 1 through Options.Exit, whether or not an output takes that level. The line and
 // the sync have Options.CloseTimeout together; what is not delivered then is told
-// to Options.OnError.
+// to Options.OnError, and after Close the message.
 func (l *Logger) Fatal(ctx context.Context, msg string, attrs ...slog.Attr) {
 	l.logLast(ctx, LevelFatal, msg, attrs)
 	l.core.exit(1)
@@ -123,45 +126,64 @@ func (l *Logger) exitOn(notify func(chan<- os.Signal) func()) (stop func()) {
 
 // last logs r and syncs every output within Options.CloseTimeout. Whatever does
 // not return in time, of the outputs or of the values in attrs, is left behind.
-// end says that the process is about to end.
+// end says that the process is about to end. After Close the message of a Fatal
+// or Panic is told, as no output takes it.
 func (l *Logger) last(ctx context.Context, r record, attrs []slog.Attr, end bool) {
 	c := l.core
 	limit, cancel := context.WithTimeout(context.Background(), c.closeTimeout)
 	defer cancel()
 	if c.closed.Load() {
 		c.reject(r.level)
+		if end && r.level >= LevelPanic && l.gate.Level() <= r.level {
+			c.tellLate(&r)
+		}
 		select {
 		case <-c.shutdown.done:
 		case <-limit.Done():
 		}
+		c.teller.finish(limit, nil, end)
 		return
 	}
-	encoded := make(chan []encodedLine, 1)
-	kept := slices.Clone(attrs)
-	go func() {
-		var lines []encodedLine
-		defer func() { encoded <- lines }()
-		lines = l.encodeLast(ctx, &r, kept)
-	}()
-	var lines []encodedLine
-	select {
-	case lines = <-encoded:
-	case <-time.After(c.closeTimeout / 2): // the rest is for what was logged before
-	}
+	lines := l.encodeLast(ctx, r, slices.Clone(attrs), c.closeTimeout/2) // the rest is for what was logged before
 	c.teller.finish(limit, c.sync(limit, lines), end)
 }
 
-// encodeLast returns the line for r, if it is to be written, and those that
-// report what sampling has left out.
-func (l *Logger) encodeLast(ctx context.Context, r *record, attrs []slog.Attr) (lines []encodedLine) {
-	c := l.core
-	if l.gate.Level() <= r.level && (!c.picky || l.accepts(ctx, r.level, r.msg, attrs)) {
-		s := scratchPool.Get().(*scratch)
-		if c.extras || r.stack != "" {
-			attrs = l.complete(ctx, s, r, attrs, false, 0)
-		}
-		lines = append(lines, c.keepLine(l.states, c.statesOf(ctx), r, attrs))
-		s.free()
+// tellLate tells the message of a record that comes after Shutdown.
+func (c *core) tellLate(r *record) {
+	if c.redact != nil {
+		r.msg = c.redact.text(r.msg)
 	}
-	return append(lines, c.leftOutLines()...)
+	err := fmt.Errorf("rollway: logged after Close, at %s: %s", jsonline.AppendLevel(nil, r.level), r.msg)
+	c.teller.queue.Do(func() { c.teller.tell(err, nil) })
+}
+
+// encodeLast returns the line for r, if it is to be written, and those that
+// report what sampling has left out, as far as they are encoded within limit.
+func (l *Logger) encodeLast(ctx context.Context, r record, attrs []slog.Attr, limit time.Duration) (lines []encodedLine) {
+	c, until := l.core, time.Now().Add(limit)
+	if level := r.level; l.gate.Level() <= level {
+		var fromCtx []state
+		taken, completed := false, false
+		switch {
+		case !endsWithin(limit, func() {
+			if taken = !c.picky || l.accepts(ctx, level, r.msg, attrs); !taken {
+				completed = true
+				return
+			}
+			if c.extras || r.stack != "" { // in a scratch that stays the record's
+				attrs = l.complete(ctx, scratchPool.Get().(*scratch), &r, attrs, false, 0)
+			}
+			fromCtx = c.statesOf(ctx)
+			completed = true
+		}) || !completed:
+			lines = append(lines, encodedLine{level: level})
+		case taken:
+			lines = append(lines, c.keepLine(l.states, fromCtx, &r, attrs, time.Until(until)))
+		}
+	}
+	var reports []encodedLine
+	if endsWithin(time.Until(until), func() { reports = c.leftOutLines(time.Until(until)) }) {
+		lines = append(lines, reports...)
+	}
+	return lines
 }

@@ -13,7 +13,7 @@ import (
 // names each that failed.
 func (l *Logger) Flush(ctx context.Context) error {
 	ctx, c := orBackground(ctx), l.core
-	return join(c.each(ctx, "flush", c.leftOutLines(), func(o *output) error { return o.flush(ctx) }))
+	return join(c.each(ctx, "flush", c.leftOutLines(untilDeadline(ctx)/2), func(o *output) error { return o.flush(ctx) }))
 }
 
 // Sync is Flush and then a Sync of every output that has one, as files and
@@ -21,7 +21,7 @@ func (l *Logger) Flush(ctx context.Context) error {
 // nil. That a terminal or a pipe cannot be synced is no error.
 func (l *Logger) Sync(ctx context.Context) error {
 	ctx, c := orBackground(ctx), l.core
-	return join(c.sync(ctx, c.leftOutLines()))
+	return join(c.sync(ctx, c.leftOutLines(untilDeadline(ctx)/2)))
 }
 
 func (c *core) sync(ctx context.Context, lines []encodedLine) []outputError {
@@ -48,7 +48,7 @@ func (l *Logger) Shutdown(ctx context.Context) error {
 	}
 	defer close(c.shutdown.done)
 	c.shutdown.err = errEnded // until it is known
-	c.shutdown.err = join(c.each(ctx, "close", c.leftOutLines(), func(o *output) error {
+	c.shutdown.err = join(c.each(ctx, "close", c.leftOutLines(untilDeadline(ctx)/2), func(o *output) error {
 		if !o.closes {
 			return o.flush(ctx)
 		}

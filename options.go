@@ -49,9 +49,12 @@ type Options struct {
 	Redact *Redaction
 
 	// MaxLine is the longest line in bytes, its newline included. What would be
-	// longer is written with its message and values cut, and says in the
-	// attribute cut_from_bytes how long it was. Default: 1 MiB, which is what
-	// slab.Writer and the collector take. At least 512.
+	// longer is written with its message and texts cut, and says in the
+	// attribute cut_from_bytes how long it was and in left_out, a list, what found
+	// no room: keys with their groups, as a.b.c, each up to 64 bytes, together up
+	// to an eighth of MaxLine and 1 KiB, and then an ellipsis. Default: 1 MiB,
+	// which is what the collector takes, and slab.Writer unless it has Shards; then
+	// that takes a line of up to SlabSize. At least 512.
 	MaxLine int
 
 	// Extractors add attributes from a call's context, for instance a tenant or

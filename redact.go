@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -37,6 +38,7 @@ type redactor struct {
 	paths       [][]string // patterns of a path from the top, in lower case
 	patterns    []*regexp.Regexp
 	replacement string
+	depth       int // of LogValuers that led to an error that wraps another one
 }
 
 func newRedactor(r *Redaction) (*redactor, error) {
@@ -164,7 +166,7 @@ func (rd *redactor) anyValue(above []string, v slog.Value) slog.Value {
 	case error:
 		return slog.AnyValue(redactedError{value, rd})
 	}
-	plain := format{maxLine: defaultMaxLine, byMembers: true}
+	plain := format{maxLine: defaultMaxLine, byMembers: true, redact: rd}
 	dec := json.NewDecoder(bytes.NewReader(plain.appendJSONAny(nil, v.Any(), 0)))
 	dec.UseNumber()
 	var tree any
@@ -199,16 +201,63 @@ func (rd *redactor) tree(above []string, node any) any {
 	return node
 }
 
+// errorText returns the text of err, and of a LogValuer what LogValue returns,
+// also where the text holds that of a LogValuer that err wraps.
+func (rd *redactor) errorText(err error) string {
+	if v, ok := err.(slog.LogValuer); ok {
+		return rd.valueText(v)
+	}
+	var found [][2]string
+	left := maxCauses
+	eachCause(nil, err, 0, &left, func(_ []byte, cause error, _ int, _ bool) {
+		if v, ok := cause.(slog.LogValuer); ok {
+			if clear := errorText(cause); clear != "" {
+				found = append(found, [2]string{clear, rd.valueText(v)})
+			}
+		}
+	})
+	slices.SortStableFunc(found, func(a, b [2]string) int { return len(b[0]) - len(a[0]) }) // one may begin with another
+	var pairs []string
+	for _, f := range found {
+		pairs = append(pairs, f[:]...)
+	}
+	return strings.NewReplacer(pairs...).Replace(errorText(err))
+}
+
+// valueText returns what v resolves to as text. That may lead to v again.
+func (rd *redactor) valueText(v slog.LogValuer) string {
+	if rd.depth >= 2 {
+		return rd.replacement
+	}
+	inner, nodes := *rd, maxNodes
+	inner.depth++
+	switch out := inner.value(nil, "", slog.AnyValue(v), &nodes); out.Kind() {
+	case slog.KindAny:
+		if err, ok := out.Any().(error); ok {
+			return err.Error()
+		}
+		fallthrough
+	case slog.KindGroup:
+		return string(AppendJSON(nil, out))
+	default:
+		return out.String()
+	}
+}
+
 // redactedError is an error whose text, and that of all that it wraps, is
-// redacted. It has no other methods of the error, which could tell more.
+// redacted. It has no other methods of the error, which could tell more. What a
+// LogValuer wraps is not shown.
 type redactedError struct {
 	err error
 	rd  *redactor
 }
 
-func (e redactedError) Error() string { return e.rd.text(errorText(e.err)) }
+func (e redactedError) Error() string { return e.rd.text(e.rd.errorText(e.err)) }
 
 func (e redactedError) Unwrap() []error {
+	if _, ok := e.err.(slog.LogValuer); ok {
+		return nil
+	}
 	several, one := unwrapped(e.err)
 	if one != nil {
 		several = []error{one}

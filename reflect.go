@@ -311,8 +311,6 @@ func (f *format) appendByMethod(dst []byte, value any, depth int) ([]byte, bool)
 			return jsonline.AppendString(dst, string(v)), true
 		}
 		return append(dst, v...), true
-	case slog.LogValuer:
-		return f.appendJSONValue(dst, slog.AnyValue(v), depth+1), true
 	case json.Marshaler:
 		if isNil(value) {
 			return append(dst, "null"...), true

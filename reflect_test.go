@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -153,6 +154,33 @@ type (
 	intName    int
 )
 
+// LogValuers that have another method too, which says what they hide.
+type (
+	errorValuer struct {
+		asValuer
+		asError
+	}
+	objectValuer struct {
+		asValuer
+		asObject
+	}
+	textValuer struct {
+		asValuer
+		asText
+	}
+	stringValuer struct {
+		asValuer
+		asStringer
+	}
+)
+
+var (
+	anError  = errorValuer{asValuer{"l"}, asError{"CLEAR"}}
+	anObject = objectValuer{asValuer{"l"}, asObject{"CLEAR"}}
+	aText    = textValuer{asValuer{"l"}, asText{"CLEAR"}}
+	aString  = stringValuer{asValuer{"l"}, asStringer{"CLEAR"}}
+)
+
 func (v asError) Error() string               { return v.s }
 func (v asStringer) String() string           { return v.s }
 func (v asText) MarshalText() ([]byte, error) { return []byte(v.s), nil }
@@ -201,6 +229,16 @@ func TestMethodsAtEveryDepth(t *testing.T) {
 		{[]any{group, userValue{1}, &userValue{2}}, `[{"v":"l"},{"id":1,"password":"REDACTED"},{"id":2,"password":"REDACTED"}]`},
 		{[]any{loudError{}, panickingString{}, panickingValuer{}, "after"}, `["!PANIC: no text today","!PANIC: rollway.panickingString","!PANIC: valuer","after"]`},
 		{[]any{selfValuer{}, (*asError)(nil), (*asValuer)(nil), (fmt.Stringer)(nil)}, `["!ERROR: LogValue returned a LogValuer 100 times",null,null,null]`},
+		{[]any{anError, anObject, aText, aString}, `["l","l","l","l"]`}, {[]any{&anError, &anObject, &aText, &aString}, `["l","l","l","l"]`},
+		{[]errorValuer{anError}, `["l"]`}, {&[]error{anError, &anError}, `["l","l"]`}, {[]objectValuer{anObject}, `["l"]`}, {[]textValuer{aText}, `["l"]`}, {[]fmt.Stringer{aString}, `["l"]`},
+		{map[string]error{"a": anError}, `{"a":"l"}`}, {map[string]any{"a": anObject, "b": &aText, "c": aString}, `{"a":"l","b":"l","c":"l"}`}, {map[textValuer]stringValuer{aText: aString}, `{"l":"l"}`},
+		{struct {
+			E error
+			O *objectValuer
+			T textValuer
+			S any
+		}{anError, &anObject, aText, &aString}, `{"E":"l","O":"l","T":"l","S":"l"}`},
+		{anError, `"l"`}, {&anError, `"l"`}, {anObject, `"l"`}, {aText, `"l"`}, {&aString, `"l"`},
 		{struct{ C chan int }{}, `{"C":"!ERROR: unsupported type: chan int"}`},
 	} {
 		for _, enc := range []Encoder{JSON{Layout: "attrs:"}, Logfmt{Layout: "attrs"}, Console{Layout: "attrs", Duration: Nanoseconds}} {
@@ -297,6 +335,72 @@ func TestRedactedValues(t *testing.T) {
 	if got, want := b.String(), `{"a":{"In":{"secret":"[REDACTED]"}},"list":[{"secret":"[REDACTED]"}],"map":{"k":{"secret":"[REDACTED]"}},"else":{"secret":"x"}}`+"\n"; got != want {
 		t.Errorf(" got %swant %s", got, want)
 	}
+}
+
+// TestRedactedLogValuers: with Redact the text of an error that is a LogValuer is
+// what LogValue returns, at every depth, also in the texts of errors that wrap it.
+func TestRedactedLogValuers(t *testing.T) {
+	wrapped := fmt.Errorf("w: %w", fmt.Errorf("v: %w", &anError))
+	joined := errors.Join(io.EOF, fmt.Errorf("u: %w", anError))
+	values := []any{
+		anError, anObject, aText, aString, &anError, &anObject, &aText, &aString, wrapped, joined, hidingError{wrapped}, groupError{},
+	}
+	values = append(values, slices.Clone(values), map[string]any{"k": slices.Clone(values)}, []error{anError, wrapped, joined},
+		&struct {
+			E, W error
+			L    slog.Value
+		}{anError, wrapped, slog.AnyValue(wrapped)})
+	for _, enc := range []Encoder{JSON{}, JSON{Errors: ErrorDetail}, Logfmt{}, Logfmt{Errors: ErrorDetail}, Console{}, Console{Errors: ErrorDetail}, Custom{new(shout)}} {
+		for _, v := range values {
+			for _, key := range []string{"k", "error"} {
+				var b bytes.Buffer
+				l := mustNew(t, Options{Outputs: []Output{{Writer: &b, Encoder: enc}}, Redact: &Redaction{Keys: []string{"password"}}})
+				l.Info(t.Context(), "m", slog.Any(key, v))
+				l.With(slog.Any(key, v)).WithGroup("g").Info(t.Context(), "m", slog.Any(key, v))
+				if got := b.String(); strings.Contains(got, "CLEAR") || strings.Contains(got, "PANIC") {
+					t.Errorf("%#v, %T: %s", enc, v, got)
+				}
+			}
+		}
+	}
+	var b bytes.Buffer
+	l := mustNew(t, Options{Outputs: []Output{{Writer: &b, Encoder: JSON{Errors: ErrorDetail, Layout: "attrs:"}}}, Redact: &Redaction{Keys: []string{"password"}}})
+	l.Info(t.Context(), "m", slog.Any("k", wrapped), slog.Any("h", fmt.Errorf("h: %w", hidingError{io.EOF})), slog.Any("g", fmt.Errorf("g: %w", groupError{})), slog.Any("list", []error{wrapped, fmt.Errorf("%w %w", anError, errorValuer{asValuer{"L"}, asError{"CLEAR2"}})}))
+	const want = `{"k":{"msg":"w: v: l","type":"*fmt.wrapError","chain":[{"msg":"v: l","type":"*fmt.wrapError"},{"msg":"l","type":"*rollway.errorValuer"}]},` +
+		`"h":{"msg":"h: hidden","type":"*fmt.wrapError","chain":[{"msg":"hidden","type":"rollway.hidingError"}]},` +
+		`"g":{"msg":"g: {\"id\":1,\"password\":\"[REDACTED]\"}","type":"*fmt.wrapError","chain":[{"msg":"{\"id\":1,\"password\":\"[REDACTED]\"}","type":"rollway.groupError"}]},` +
+		`"list":["w: v: l","l L"]}` + "\n"
+	if got := b.String(); got != want {
+		t.Errorf(" got %swant %s", got, want)
+	}
+	b.Reset()
+	l.Info(t.Context(), "m", slog.Any("k", fmt.Errorf("w: %w", loopError{}))) // ends
+	l.Info(t.Context(), "m", slog.Any("k", []any{loopError{}}))
+	if got := b.String(); strings.Contains(got, "CLEAR") || len(got) > 10_000 {
+		t.Errorf("got %.1000s", got)
+	}
+}
+
+// hidingError is a LogValuer that wraps another error.
+type hidingError struct{ err error }
+
+func (e hidingError) Error() string      { return "CLEAR " + e.err.Error() }
+func (e hidingError) Unwrap() error      { return e.err }
+func (hidingError) LogValue() slog.Value { return slog.StringValue("hidden") }
+
+type groupError struct{}
+
+func (groupError) Error() string { return "CLEAR" }
+func (groupError) LogValue() slog.Value {
+	return slog.GroupValue(slog.Int("id", 1), slog.String("password", "CLEAR"))
+}
+
+// loopError resolves to errors that wrap it.
+type loopError struct{}
+
+func (loopError) Error() string { return "CLEAR" }
+func (e loopError) LogValue() slog.Value {
+	return slog.GroupValue(slog.Any("a", errors.Join(e, e)), slog.Any("b", []error{fmt.Errorf("w: %w", e)}))
 }
 
 // userOf resolves to a group with a secret.

@@ -232,11 +232,11 @@ func (c *core) reportSampling(due []sampled) {
 }
 
 // leftOutLines returns the lines that report everything that sampling has left
-// out so far.
-func (c *core) leftOutLines() (lines []encodedLine) {
+// out so far. To encode one takes up to limit.
+func (c *core) leftOutLines(limit time.Duration) (lines []encodedLine) {
 	if c.sampler != nil {
 		c.describe(c.sampler.all(), func(r *record, attrs []slog.Attr) {
-			lines = append(lines, c.keepLine(c.bare, nil, r, attrs))
+			lines = append(lines, c.keepLine(c.bare, nil, r, attrs, limit))
 		})
 	}
 	return lines

@@ -39,6 +39,27 @@ func (h *hung) Write(p []byte) (int, error) {
 	return h.arrivals.Write(p)
 }
 
+// emitting is a hung that passes records on as it encodes them.
+type emitting struct{ hung }
+
+func (e *emitting) AppendLine(dst []byte, r *Record) []byte {
+	_, _ = e.hung.Write([]byte(r.Message))
+	return dst
+}
+
+func (e *emitting) Write(p []byte) (int, error) { return len(p), nil }
+
+// WriteLevel does not bound what happens in AppendLine.
+func (e *emitting) WriteLevel(slog.Level, []byte) (int, error) { panic("not to be called") }
+
+// stuckOutput returns an output with w, and with enc unless w has its own.
+func stuckOutput(w io.Writer, enc Encoder) Output {
+	if e, ok := w.(LineEncoder); ok {
+		enc = Custom{e}
+	}
+	return Output{Name: "stuck", Writer: w, Encoder: enc}
+}
+
 // tank is a line.TryWriter with room or without. For no room it waits, or else
 // drops.
 type tank struct {
@@ -106,6 +127,10 @@ var stuckWriters = map[string]func() (io.Writer, func()){
 		w := &hung{release: make(chan struct{})}
 		return w, func() { close(w.release) }
 	},
+	"an output hangs as it encodes": func() (io.Writer, func()) {
+		w := &emitting{hung{release: make(chan struct{})}}
+		return w, func() { close(w.release) }
+	},
 	"a buffer is full and waits for ever": func() (io.Writer, func()) {
 		w := &tank{room: make(chan struct{}), bound: -1}
 		return w, func() { close(w.room) }
@@ -140,9 +165,10 @@ func TestNoOutputHoldsUpAnother(t *testing.T) {
 func testOneStuck(t *testing.T, stuck func() (io.Writer, func()), place int, enc Encoder) {
 	w, mend := stuck()
 	_, isPlain := w.(*hung)
+	_, emits := w.(*emitting)
 	direct, buffered, other := &arrivals{}, &tank{room: opened()}, &foreign{}
 	outputs := []Output{{Writer: direct}, {Writer: buffered}, {Writer: other, Encoder: Logfmt{}}}
-	outputs = append(outputs[:place:place], append([]Output{{Name: "stuck", Writer: w, Encoder: enc}}, outputs[place:]...)...)
+	outputs = append(outputs[:place:place], append([]Output{stuckOutput(w, enc)}, outputs[place:]...)...)
 	l := mustNew(t, Options{Outputs: outputs, Caller: LevelOff, OnError: func(error) {}})
 
 	const goroutines, each = 3, 20
@@ -196,7 +222,7 @@ func testOneStuck(t *testing.T, stuck func() (io.Writer, func()), place int, enc
 	}
 	mend()
 	wg.Wait()
-	if s := l.Stats().Outputs[place]; isPlain && (s.Accepted != uint64(total) || s.Dropped.Full != goroutines*each || s.Pending != 0 || s.Err() != nil) {
+	if s := l.Stats().Outputs[place]; (isPlain || emits) && (s.Accepted != uint64(total) || s.Dropped.Full != goroutines*each || s.Pending != 0 || s.Err() != nil) {
 		t.Errorf("stuck: %+v of %d lines", s, total)
 	}
 }

@@ -116,11 +116,11 @@ func (t *teller) finish(ctx context.Context, errs []outputError, end bool) {
 }
 
 // tell hands an error to OnError, or else to standard error as a line, unless
-// that is the output which failed.
+// that is the output which failed. o is nil where none has.
 func (t *teller) tell(err error, o *output) {
 	if t.onError != nil {
 		t.onError(err)
-	} else if o.w != io.Writer(os.Stderr) {
+	} else if o == nil || o.w != io.Writer(os.Stderr) {
 		aside.ToStderr(err)
 	}
 }

@@ -49,7 +49,7 @@ func (f *format) appendJSONKind(dst []byte, kind slog.Kind, v slog.Value, depth 
 		}
 		return append(f.appendMembers(append(dst, '{'), v.Group(), depth), '}')
 	}
-	if value := v.Any(); f.errors != ErrorText || !isPlainError(value) {
+	if value := v.Any(); f.errors != ErrorText || !isPlainError(value) || f.redact != nil {
 		return f.appendJSONAny(dst, value, depth)
 	} else {
 		return jsonline.AppendString(dst, value.(error).Error())
@@ -168,10 +168,10 @@ func safeSprint(r any) (s string) {
 	return fmt.Sprint(r)
 }
 
-// appendJSONAny appends a value of any type: errors as ErrorFormat says, what
-// has an append method as that appends it, the rest as appendByMethod or by its
-// kind. A value that cannot be encoded becomes a string that begins with
-// !ERROR, one that panics a string that begins with !PANIC.
+// appendJSONAny appends a value of any type: what LogValue returns, what has an
+// append method as that appends it, errors as ErrorFormat says, the rest as
+// appendByMethod or by its kind. A value that cannot be encoded becomes a string
+// that begins with !ERROR, one that panics a string that begins with !PANIC.
 func (f *format) appendJSONAny(dst []byte, value any, depth int) (out []byte) {
 	mark := len(dst)
 	var inside *atomic.Int32 // count to leave
@@ -188,6 +188,8 @@ func (f *format) appendJSONAny(dst []byte, value any, depth int) (out []byte) {
 		return append(dst, "null"...)
 	case encoded:
 		return append(dst, v.line...)
+	case slog.LogValuer: // in another value; first, as it may hide what the other methods show
+		return f.appendJSONValue(dst, slog.AnyValue(v), depth+1)
 	case ObjectAppender:
 		return f.appendObject(dst, v, depth)
 	case ArrayAppender:
@@ -199,6 +201,9 @@ func (f *format) appendJSONAny(dst []byte, value any, depth int) (out []byte) {
 		if _, ok := value.(json.Marshaler); !ok {
 			if inside = enterValue(); inside == nil {
 				return jsonline.AppendString(dst, logsItself)
+			}
+			if f.redact != nil {
+				return jsonline.AppendString(dst, f.redact.errorText(v))
 			}
 			return jsonline.AppendString(dst, v.Error())
 		}

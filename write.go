@@ -14,6 +14,10 @@ import (
 // errStuck is what a line gets when another is stuck in the writer.
 var errStuck = errors.New("another call is stuck in the writer")
 
+// errNotEncoded is what a line gets at the end of the process that took too long
+// to encode.
+var errNotEncoded = errors.New("the line was not encoded in time")
+
 // errEnded is what a line gets whose writer called runtime.Goexit.
 var errEnded = errors.New("the writer ended the goroutine")
 
@@ -75,11 +79,25 @@ func (o *output) tryDirect(c *core, p []byte, part uint32) (done bool) {
 
 // writeLast is write for a line at the end of the process. It waits for a stuck
 // writer, or for one that is full, until ctx ends, and returns what went wrong.
-func (o *output) writeLast(ctx context.Context, c *core, level slog.Level, p []byte) error {
+func (o *output) writeLast(ctx context.Context, c *core, e *encodedLine) error {
 	const part = 0
+	level, p, ok := e.level, []byte(nil), e.r != nil
+	if !o.format.emits {
+		if p, ok = e.in(o.format); ok && len(p) == 0 {
+			return nil // it did not admit the level
+		}
+	}
+	if !ok {
+		return o.leaveOut(c, errNotEncoded)
+	}
 	if o.buffer == nil {
 		if !o.lock.lockPatiently(lineTurn, untilDeadline(ctx)) {
 			return o.leaveOut(c, errStuck)
+		}
+		if o.format.emits {
+			s := scratchPool.Get().(*scratch)
+			defer s.free()
+			return o.settle(c, o.callEmitter(c, s, e.states, e.ctx, e.r, e.attrs), part)
 		}
 		return o.settle(c, o.callDirect(c, p), part)
 	}
@@ -183,6 +201,25 @@ func (o *output) callDirect(c *core, p []byte) (err error) {
 	}
 	n, failed := o.w.Write(p)
 	return checkWrite(n, failed, p)
+}
+
+// callEmitter is callDirect for an output that encodes as it writes.
+func (o *output) callEmitter(c *core, s *scratch, states, ctx []state, r *record, attrs []slog.Attr) (err error) {
+	defer o.leave(c, &err)
+	err = errEnded
+	if o.unannounced.Load() > 0 {
+		if err := o.announce(c); err != nil {
+			return err
+		}
+	}
+	f := o.format
+	var fromCtx *state
+	if ctx != nil {
+		fromCtx = &ctx[f.index]
+	}
+	s.buf = f.line(s.buf[:0], s, &states[f.index], fromCtx, r, attrs)
+	n, failed := o.w.Write(s.buf)
+	return checkWrite(n, failed, s.buf)
 }
 
 // leave is deferred: it makes an error of a panic, counts the line if it was

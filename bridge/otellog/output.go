@@ -29,13 +29,20 @@ import (
 // trace_id and span_id, where the context has no span, are the record's.
 // Flush of the Logger has p export what it holds. Close and Shutdown are p's
 // affair. A panic of p or its processors is counted as a failed line.
+//
+// Records are emitted when the other outputs have their line, one at a time, as
+// lines are written to a plain writer. A call whose record p does not take, for
+// instance as it exports at once and the peer hangs, returns when p does; other
+// calls wait for up to rollway.Options.MaxWait and drop the record for this
+// output. A LogValue method that logs to the same Logger waits for itself so.
 func NewOutput(p log.LoggerProvider, o Options) rollway.Output {
 	e := &recordWriter{w: NewWriter(p, o)}
 	return rollway.Output{Writer: e, Encoder: rollway.Custom{LineEncoder: e}}
 }
 
-// recordWriter emits where a format would encode; what it encodes is an empty
-// line, so all that is left to its WriteLevel is to tell whether that is so.
+// recordWriter emits where a format would encode, which the Logger has it do last
+// as it is the Writer, too. What it encodes is an empty line, so all that is left
+// to its Write is to tell whether that is so.
 type recordWriter struct{ w *Writer }
 
 // AppendLine emits r and appends nothing.
@@ -87,16 +94,13 @@ func (e *entry) context(ctx context.Context) context.Context {
 	return ctx
 }
 
-// Write is WriteLevel.
+// Write returns an error if AppendLine has panicked.
 func (e *recordWriter) Write(p []byte) (int, error) {
 	if len(p) > 1 { // the Logger's line about a panic in AppendLine
 		return 0, errors.New("otellog: emit: " + strings.TrimSpace(string(p)))
 	}
 	return len(p), nil
 }
-
-// WriteLevel returns an error if AppendLine has panicked.
-func (e *recordWriter) WriteLevel(_ slog.Level, p []byte) (int, error) { return e.Write(p) }
 
 // Flush has the provider export what it holds, if it can be asked to.
 func (e *recordWriter) Flush(ctx context.Context) error { return e.w.Flush(ctx) }

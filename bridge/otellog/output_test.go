@@ -3,17 +3,23 @@ package otellog_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/rollway/rollway"
 	"github.com/rollway/rollway/bridge/otellog"
+	"github.com/rollway/rollway/file"
 	"go.opentelemetry.io/otel/log"
 	"go.opentelemetry.io/otel/log/embedded"
+	sdklog "go.opentelemetry.io/otel/sdk/log"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -143,5 +149,111 @@ func TestHandlerTakesContextAttrs(t *testing.T) {
 	maps.DeleteFunc(got, func(k string, _ any) bool { return strings.HasPrefix(k, "code.") })
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// hangingProcessor takes no record until release is closed.
+type hangingProcessor struct {
+	inside  chan struct{} // gets one for each record that comes
+	release chan struct{}
+}
+
+func (p hangingProcessor) OnEmit(context.Context, *sdklog.Record) error {
+	p.inside <- struct{}{}
+	<-p.release
+	return nil
+}
+
+func (hangingProcessor) Enabled(context.Context, sdklog.EnabledParameters) bool { return true }
+
+func (hangingProcessor) ForceFlush(context.Context) error { return nil }
+func (hangingProcessor) Shutdown(context.Context) error   { return nil }
+
+// TestProviderThatHangs: the only call that waits for it is the one that is in
+// it. A file, in front of the output or behind it, has every line in order, also
+// the last one of the process.
+func TestProviderThatHangs(t *testing.T) {
+	for _, place := range []int{0, 1} {
+		for name, open := range map[string]func(log.LoggerProvider) rollway.Output{
+			"output": func(p log.LoggerProvider) rollway.Output { return otellog.NewOutput(p, otellog.Options{}) },
+			"writer": func(p log.LoggerProvider) rollway.Output {
+				return rollway.Output{Writer: otellog.NewWriter(p, otellog.Options{})}
+			},
+		} {
+			t.Run(fmt.Sprintf("%s/place %d", name, place), func(t *testing.T) { testProviderThatHangs(t, open, place) })
+		}
+	}
+}
+
+func testProviderThatHangs(t *testing.T, open func(log.LoggerProvider) rollway.Output, place int) {
+	h := hangingProcessor{make(chan struct{}, 10), make(chan struct{})}
+	path := filepath.Join(t.TempDir(), "log")
+	f, err := file.Open(path, file.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stuck := open(sdklog.NewLoggerProvider(sdklog.WithProcessor(h)))
+	stuck.Name = "stuck"
+	outputs := []rollway.Output{{Writer: f, Encoder: rollway.Logfmt{Layout: "msg attrs:"}}, stuck}
+	if place == 0 {
+		outputs[0], outputs[1] = outputs[1], outputs[0]
+	}
+	told := make(chan string, 10)
+	exited := false
+	const timeout = time.Second
+	l := newLogger(t, rollway.Options{Outputs: outputs, CloseTimeout: timeout,
+		Exit: func(int) { exited = true }, OnError: func(err error) { told <- err.Error() }})
+	var inside sync.WaitGroup
+	inside.Go(func() { l.Info(t.Context(), "inside") })
+	<-h.inside
+
+	const goroutines, lines = 4, 50
+	var wg sync.WaitGroup
+	start := time.Now()
+	for g := range goroutines {
+		wg.Go(func() {
+			for i := range lines {
+				l.Info(t.Context(), "line", slog.Int("g", g), slog.Int("i", i))
+			}
+		})
+	}
+	wg.Wait()
+	if took := time.Since(start); took > 2*time.Second { // MaxWait, once
+		t.Errorf("%d calls took %v", goroutines*lines, took)
+	}
+	start = time.Now()
+	l.Fatal(t.Context(), "last")
+	if took := time.Since(start); !exited || took > timeout+2*time.Second {
+		t.Errorf("exited %v after %v", exited, took)
+	}
+	if s := l.Stats().Outputs[place]; s.Accepted != goroutines*lines+2 || s.Dropped.Full != goroutines*lines+1 || s.Pending != 1 {
+		t.Errorf("%+v", s)
+	}
+	close(h.release)
+	inside.Wait()
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, n := [goroutines]int{}, 0
+	for text := range strings.Lines(string(got)) {
+		n++
+		var g, i int
+		if _, err := fmt.Sscanf(text, "msg=line g=%d i=%d", &g, &i); err != nil {
+			continue
+		}
+		if i != next[g] {
+			t.Errorf("goroutine %d: line %d where %d was due", g, i, next[g])
+		}
+		next[g]++
+	}
+	if next != [goroutines]int{lines, lines, lines, lines} || n != goroutines*lines+2 || !strings.Contains(string(got), "msg=last source=") && !strings.Contains(string(got), "msg=last\n") {
+		t.Errorf("%v in %d lines: %s", next, n, got)
+	}
+	if text := <-told; !strings.Contains(text, "stuck") {
+		t.Errorf("told %s", text)
 	}
 }

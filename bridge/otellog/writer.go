@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,9 +18,11 @@ import (
 )
 
 // Writer takes canonical lines, those of rollway's JSON encoder without
-// options, and emits a record for each. It is safe for concurrent use, and a
-// Logger with it as an output calls it so. It holds nothing back itself; what
-// the provider does behind it is not in the Logger's counts.
+// options, and emits a record for each. It is safe for concurrent use. It holds
+// nothing back itself, and Write waits for as long as the provider does; to a
+// Logger it is a plain writer, for which calls wait up to rollway.Options.MaxWait
+// while another is in it. What the provider does behind it is not in the Logger's
+// counts.
 //
 //   - time and level are the timestamp, the severity and its text, msg the body.
 //   - logger is the name of the instrumentation scope.
@@ -63,9 +64,6 @@ func (w *Writer) Write(p []byte) (n int, err error) {
 	}
 	return n, nil
 }
-
-// WriteLevel is Write. With it a Logger does not wait for other calls.
-func (w *Writer) WriteLevel(_ slog.Level, p []byte) (int, error) { return w.Write(p) }
 
 // Flush has the provider export what it holds, if it can be asked to.
 func (w *Writer) Flush(ctx context.Context) error {
