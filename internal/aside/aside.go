@@ -86,7 +86,7 @@ func guard(f func()) {
 // Note is the topic of what a Teller tells each time. There are few of these.
 const Note = 0
 
-// TellEvery is the shortest time between two errors of any other topic.
+// TellEvery is the shortest time between two errors of one of the other topics.
 const TellEvery = time.Minute
 
 // A Teller passes errors on to a function such as Options.OnError. The zero value
