@@ -120,7 +120,8 @@ func (l *Logger) complete(ctx context.Context, s *scratch, r *record, attrs []sl
 }
 
 // emit encodes r once per format and hands the line to each output that admits
-// it, last to those that encode as they write. ctx holds what the context adds for each format, or is nil.
+// it, last to those that encode as they write. ctx holds what the context adds for
+// each format, or is nil.
 func (c *core) emit(s *scratch, states, ctx []state, r *record, attrs []slog.Attr) {
 	if o := c.single; o != nil {
 		var fromCtx *state

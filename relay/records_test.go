@@ -110,6 +110,11 @@ func TestOneRecordAConnection(t *testing.T) {
 			upstream.Close()
 		}
 	}
+	eventually(t, func() bool {
+		w.relay.mu.Lock()
+		defer w.relay.mu.Unlock()
+		return w.relay.setups == 0 && len(w.relay.conns) == n/2
+	}, func() string { return "connections are not set up, or do not end" })
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_ = shutdown(t, w.relay, ctx)

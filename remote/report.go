@@ -74,11 +74,15 @@ func (w *Writer) tell(end bool) {
 			rest = true
 		}
 	}
-	if rest && !end && !w.later {
+	if end {
+		w.ended, w.later = true, true
+		w.teller.End()
+	}
+	if rest && !w.later {
 		w.later = true
 		time.AfterFunc(aside.TellEvery, func() {
 			w.mu.Lock()
-			w.later = false
+			w.later = w.ended
 			w.mu.Unlock()
 			w.tell(false)
 		})

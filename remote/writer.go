@@ -43,7 +43,8 @@ type Writer struct {
 	mu      sync.Mutex
 	stats   Stats          // guarded by mu; what Stats adds is not set
 	reports [topics]report // guarded by mu
-	later   bool           // a timer tells of the rest of reports; guarded by mu
+	later   bool           // a timer tells of the rest of reports, or nothing does; guarded by mu
+	ended   bool           // OnError gets nothing new; guarded by mu
 	loss    loss           // guarded by mu
 	running int            // Writes between start and end; guarded by mu
 	closing bool           // guarded by mu

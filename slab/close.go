@@ -53,8 +53,11 @@ func (w *Writer) Shutdown(ctx context.Context) error {
 	}
 	if w.leaves {
 		<-w.left // so that the next Writer finds the file free
+	} else if w.opts.Persist != "" {
+		awaitSoon(w.left) // once the call has returned that the deadline came in
 	}
-	w.finishTelling()
+	w.tellLosses(true)
+	awaitSoon(w.teller.Idle()) // the process may end now
 	return w.closeErr
 }
 

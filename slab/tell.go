@@ -61,23 +61,20 @@ func (w *Writer) tellLosses(end bool) {
 	}
 }
 
-// lastWords is how long Shutdown waits for OnError to return at the most.
+// lastWords is how long Shutdown waits after its deadline for what should come soon.
 const lastWords = 100 * time.Millisecond
 
-// finishTelling tells of the losses that were not told yet, and waits a moment for
-// OnError: the process may end now.
-func (w *Writer) finishTelling() {
-	w.tellLosses(true)
-	idle := w.teller.Idle()
+// awaitSoon waits until done is closed, for lastWords at the most.
+func awaitSoon(done <-chan struct{}) {
 	select {
-	case <-idle:
+	case <-done:
 		return
 	default:
 	}
 	patience := time.NewTimer(lastWords)
 	defer patience.Stop()
 	select {
-	case <-idle:
+	case <-done:
 	case <-patience.C:
 	}
 }
