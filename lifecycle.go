@@ -54,9 +54,9 @@ func (l *Logger) Shutdown(ctx context.Context) error {
 		}
 		return o.close(ctx)
 	}))
-	ctx, cancel := context.WithTimeout(ctx, c.closeTimeout)
+	limit, cancel := context.WithTimeout(ctx, c.closeTimeout) // who was left behind still has ctx
 	defer cancel()
-	c.teller.finish(ctx, nil, true)
+	c.teller.finish(limit, nil, true)
 	return c.shutdown.err
 }
 

@@ -240,7 +240,7 @@ func testCompressorFails(t *testing.T, path string) {
 	c.fails.Store(1) // one panic, and then it is well
 	eventually(t, "packed", func() bool { return f.Stats().Compressed == 1 })
 	f.Told()
-	if panics.Load() != 0 || told.Load() != 1 || f.Stats().Errors != 2 { // the panic came within the minute
+	if panics.Load() != 0 || told.Load() != 1 || f.Stats().Errors < 2 { // the panic came within the minute
 		t.Errorf("told %d times, of %d panics, Stats %+v", told.Load(), panics.Load(), f.Stats())
 	}
 	if left := glob(t, path+"-*.part"); len(left) > 0 {

@@ -138,7 +138,7 @@ type Options struct {
 	// that have not returned for MaxWait and four times as long as calls take in
 	// the mean, each of these at once and then at most once a minute, and when the
 	// failover takes over. What was not told yet is told at Close. One goroutine calls
-	// it, and nothing waits for it but Close, for a tenth of a second. If it is nil a
+	// it, and nothing waits for it but Close, for some milliseconds. If it is nil a
 	// line is written to os.Stderr, unless that is a destination. Stats.Failing tells
 	// the end of a failure.
 	OnError func(error)

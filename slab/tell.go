@@ -61,8 +61,9 @@ func (w *Writer) tellLosses(end bool) {
 	}
 }
 
-// lastWords is how long Shutdown waits after its deadline for what should come soon.
-const lastWords = 100 * time.Millisecond
+// lastWords is how long Shutdown waits after its deadline for what should come soon:
+// less than a Logger waits for it.
+const lastWords = 20 * time.Millisecond
 
 // awaitSoon waits until done is closed, for lastWords at the most.
 func awaitSoon(done <-chan struct{}) {
