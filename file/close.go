@@ -65,9 +65,10 @@ func (f *File) call(name string, lock func(context.Context) error, do func() err
 	return f.failed(name, err)
 }
 
-// failed counts the error of a call and names the call in it. It passes on nil.
+// failed counts the error of a call and names the call in it. It passes on nil, and
+// what Prepare says of a pipe, which is no failure.
 func (f *File) failed(call string, err error) error {
-	if err != nil {
+	if err != nil && err != errors.ErrUnsupported {
 		err = f.fail(call, err)
 		f.countError(err)
 	}

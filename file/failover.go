@@ -129,8 +129,7 @@ func (f *File) abandonFile(now time.Time) {
 	}
 }
 
-// settle counts and tells that the lines come from one place to the one that is
-// now in use.
+// settle counts that the lines come from one place to the one that is now in use.
 func (f *File) settle(from int, now time.Time) {
 	if f.io.at > 0 {
 		f.io.nextHome = now.Add(homeAfter)
@@ -138,11 +137,13 @@ func (f *File) settle(from int, now time.Time) {
 	if f.io.at != from && f.io.at > 0 {
 		f.count(func(s *Stats) { s.Failovers++ })
 	}
-	switch {
-	case f.io.at == from:
-	case f.io.at > 0:
-		f.notice(toFailover, "the lines go to %s", f.places[f.io.at].Text)
-	default:
-		f.notice(toPath, "the lines go to %s again", f.path)
+}
+
+// sayWhere tells where the lines go that were just written, if that is news. A
+// place that takes none is never told.
+func (f *File) sayWhere() {
+	again := [...]string{" again", ""}[f.io.at]
+	if f.io.at != f.io.said && f.notice(note, "the lines go to %s%s", f.places[f.io.at].Text, again) {
+		f.io.said = f.io.at
 	}
 }

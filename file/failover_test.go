@@ -80,6 +80,57 @@ func TestFailoverGoesHome(t *testing.T) {
 	})
 }
 
+// The last word about where the lines go is right, also when they go back and
+// forth within a minute. A place that takes nothing is not told.
+func TestFailoverLastWord(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, mode file.Mode, dir string) {
+		path, other, second := twoFolders(t, dir)
+		var heard told
+		f := open(t, path, file.Options{Mode: mode, Failover: second, NoFollow: true, OnError: heard.add})
+		lines := 0
+		next := func(to string) {
+			t.Helper()
+			lines++
+			goesTo(t, f, to, fmt.Sprint(lines))
+			f.Told()
+			last := ""
+			for _, said := range heard.all() {
+				if strings.Contains(said, "the lines go to ") {
+					last = strings.TrimSuffix(said, " again")
+				}
+			}
+			if last != "" && !strings.HasSuffix(last, to) || last == "" && to != path {
+				t.Errorf("line %d goes to %s, and OnError got %q last", lines, to, last)
+			}
+		}
+		next(path)
+		for range 3 {
+			if err := f.Reopen(); err != nil {
+				t.Fatal(err)
+			}
+			next(path)
+			if err := f.Reopen(); err != nil { // a new file, which takes nothing
+				t.Fatal(err)
+			}
+			first := filepath.Dir(path)
+			if err := os.Rename(first, first+".away"); err != nil {
+				t.Fatal(err)
+			}
+			f.FailWith(syscall.EIO)
+			next(other)
+			if err := os.Rename(first+".away", first); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+		ledger(f).CheckSettled(t, lines, lines)
+	})
+}
+
 // A folder that is taken away under the File: what would go to a file without a
 // name goes to the failover.
 func TestFailoverFromAFolderThatIsGone(t *testing.T) {

@@ -74,6 +74,7 @@ type File struct {
 		target                     // replaced with mu held too
 		series       series        // of target; guarded by mu too
 		at           int           // index into places
+		said         int           // at, of the lines that OnError was last told of
 		unnamed      bool          // the folder has to be fsynced too
 		pin          chan struct{} // closed by the Write that Prepare announced; nil without one
 		due          time.Time     // of the next rotation by time
@@ -135,8 +136,9 @@ func newFile(path string, o Options) (*File, error) {
 	if o.Failover != "" {
 		f.places = append(f.places, logfile.NewPath(filepath.Join(o.Failover, filepath.Base(path))))
 	}
+	f.teller.OnError = o.OnError
 	if o.OnError == nil && standard(path) != os.Stderr {
-		f.opt.OnError = aside.ToStderr
+		f.teller.OnError = aside.ToStderr
 	}
 	f.stats.Mode = o.Mode
 	f.maintenance = newMaintenance(f)

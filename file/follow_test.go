@@ -61,9 +61,10 @@ func testFollowsRemovedFile(t *testing.T, mode file.Mode) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		var told atomic.Int32
+		var told, anew atomic.Int32
 		f := open(t, path, file.Options{Mode: mode, OnError: func(err error) {
-			if strings.Contains(err.Error(), "was moved away or removed") {
+			if strings.Contains(err.Error(), "was moved away or removed: it was created again") {
+				anew.Add(1)
 				return
 			}
 			told.Add(1)
@@ -91,8 +92,11 @@ func testFollowsRemovedFile(t *testing.T, mode file.Mode) {
 		if err := os.RemoveAll(folder); err != nil {
 			t.Fatal(err)
 		}
-		for told.Load() == 0 && lines < 20 {
+		for range 20 {
 			next(false)
+		}
+		if told.Load() != 1 || anew.Load() != 1 {
+			t.Errorf("OnError got %d errors, and %d times that the file was created again", told.Load(), anew.Load())
 		}
 		if err := os.Mkdir(folder, 0o700); err != nil {
 			t.Fatal(err)
@@ -102,6 +106,9 @@ func testFollowsRemovedFile(t *testing.T, mode file.Mode) {
 		ledger(f).CheckSettled(t, lines, lines)
 		if err := f.Close(); err != nil {
 			t.Error(err)
+		}
+		if anew.Load() != 2 {
+			t.Errorf("OnError got %d times that the file was created again", anew.Load())
 		}
 	})
 }

@@ -148,7 +148,7 @@ func TestDirectSeesWhatOthersDo(t *testing.T) {
 	ledger(f).CheckSettled(t, 6, 6)
 }
 
-// What stands behind the last line end, spaces too, is a torn line, and the next
+// What stands after the last line end, spaces too, is a torn line, and the next
 // Open cuts it, in any mode.
 func TestDirectLeftoverIsCut(t *testing.T) {
 	for _, mode := range modes {

@@ -96,12 +96,13 @@ type Options struct {
 	// Default nil.
 	OnRotated func(path string)
 
-	// OnError gets what fails no call: a rotation that failed and will be tried
-	// again, background work, a move to Failover, each of these at once and then
-	// at most once a minute; and what the owner should know: bytes cut from the
-	// end of the file, a file that was moved away. One goroutine calls it, and
-	// nothing waits for it; after Close it gets nothing new. If it is nil a line
-	// is written to os.Stderr, unless the path means that. Stats counts all.
+	// OnError gets errors that fail no call: of a rotation that will be tried again,
+	// of background work. It also gets what the owner should know: bytes cut from
+	// the end of the file, a file that was moved away, a move to Failover and back.
+	// What may go on is told at once and then at most once a minute. One goroutine
+	// calls it; only Close and Shutdown wait for it, 20 ms at most, and then it gets
+	// nothing new. If it is nil a line is written to os.Stderr, unless the path means
+	// that. Stats counts the errors.
 	OnError func(error)
 }
 

@@ -164,6 +164,9 @@ func TestPrepareErrors(t *testing.T) {
 	if _, _, _, err := f.Prepare(1); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("Prepare on the null device = %v", err)
 	}
+	if s := f.Stats(); s.Errors != 0 || s.LastError != nil {
+		t.Errorf("Prepare on the null device is counted as a failure: %+v", s)
+	}
 	f = open(t, filepath.Join(t.TempDir(), "log"), file.Options{})
 	if err := f.Close(); err != nil {
 		t.Fatal(err)

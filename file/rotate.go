@@ -82,20 +82,19 @@ func (f *File) check(now time.Time) {
 		}
 		f.io.size = size
 	}
+	news := "%s was moved away or removed: it was created again"
 	switch {
 	case same:
 		f.io.missing = time.Time{}
 		return
 	case err == nil:
-		f.notice(note, "%s is another file now: the lines go there from here on", f.places[f.io.at].Text)
+		news = "%s is another file now: the lines go there from here on"
 	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
 		return // it may still be there
 	case f.io.missing.IsZero() || now.Sub(f.io.missing) < grace && now.After(f.io.missing):
 		f.io.missing = cmp.Or(f.io.missing, now)
 		f.io.nextCheck = now.Add(min(grace, f.every))
 		return
-	default:
-		f.notice(note, "%s was moved away or removed: it is created again", f.places[f.io.at].Text)
 	}
 	f.io.missing = time.Time{}
 	old := f.io.f
@@ -103,6 +102,7 @@ func (f *File) check(now time.Time) {
 	switch {
 	case err == nil:
 		f.count(func(s *Stats) { s.Followed++ })
+		f.notice(note, news, f.places[f.io.at].Text)
 	case f.io.f == old && f.io.at == 0 && len(f.places) > 1 && f.moveTo(1, now) == nil:
 		f.notice(note, "%s cannot be opened: %w", f.path, err)
 	default:

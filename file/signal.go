@@ -19,7 +19,7 @@ func (f *File) ReopenOn(signals ...os.Signal) (stop func()) {
 	}
 	return onsignal.Call(func() {
 		if err := f.Reopen(); err != nil && !errors.Is(err, os.ErrClosed) { // a signal that came with Close
-			f.teller.Tell(f.opt.OnError, int(reopening), err) // which is counted
+			f.teller.Tell(int(reopening), err) // which is counted
 		}
 	}, f.maintenance.stop, f.maintenance.running.Done, signals...)
 }

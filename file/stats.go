@@ -90,8 +90,6 @@ const (
 	doubling
 	truncated // by another program
 	grown
-	toFailover
-	toPath
 	rotating
 	reopening
 	closing
@@ -106,10 +104,11 @@ const (
 // tell counts an error that fails no call and passes it on.
 func (f *File) tell(of topic, err error) {
 	f.countError(err)
-	f.teller.Tell(f.opt.OnError, int(of), err)
+	f.teller.Tell(int(of), err)
 }
 
-// notice tells OnError what the owner of the file should know and is no error.
-func (f *File) notice(of topic, format string, args ...any) {
-	f.teller.Tell(f.opt.OnError, int(of), fmt.Errorf("file: "+format, args...))
+// notice tells OnError what the owner of the file should know and is no error. It
+// reports false if OnError will not hear of it.
+func (f *File) notice(of topic, format string, args ...any) bool {
+	return f.teller.Tell(int(of), fmt.Errorf("file: "+format, args...))
 }

@@ -154,6 +154,7 @@ func (f *File) append(bufs [][]byte, inPlace bool) (n int64, err error) {
 	if n > 0 {
 		f.io.keeps = true
 		f.io.fsyncs.dirty.Store(f.io.regular)
+		f.sayWhere()
 	}
 	return n, err
 }

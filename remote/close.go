@@ -18,11 +18,11 @@ func (w *Writer) Flush(ctx context.Context) error {
 	return nil
 }
 
-// settleAll is Flush; unless it is patient, what is on disk is not waited for while
-// the peer fails.
+// settleAll waits as Flush does. Unless it is patient it does not wait for what is
+// on disk while the peer fails, and what it leaves there has had its fsync.
 func (w *Writer) settleAll(ctx context.Context, patient bool) error {
 	if w.spill != nil && !patient && w.spill.away() {
-		return w.spill.keep()
+		return w.spill.left(patient, nil)
 	}
 	err := w.lock(ctx)
 	if err == nil {
@@ -32,7 +32,7 @@ func (w *Writer) settleAll(ctx context.Context, patient bool) error {
 	case w.spill == nil:
 		return err
 	case err != nil:
-		return w.spill.left(err)
+		return w.spill.left(patient, err)
 	default:
 		return w.spill.drain(ctx, patient)
 	}
@@ -49,9 +49,9 @@ func (w *Writer) settleAll(ctx context.Context, patient bool) error {
 // context.DeadlineExceeded, and the next Sync waits for these lines too. After
 // Close it returns what Close returned.
 //
-// What is on disk by Options.Spill is waited for as by Flush while the peer works.
-// When it fails, Sync calls fsync there and returns at once: the error says how
-// many lines are there and wraps line.ErrPending.
+// With Options.Spill it waits for what is on disk, too, but not while the peer
+// fails. What it leaves there has had its fsync; the error says how many lines that
+// is, and wraps line.ErrPending.
 func (w *Writer) Sync() error {
 	ctx, cancel := context.WithTimeout(context.Background(), w.opt.CloseTimeout)
 	defer cancel()
@@ -59,22 +59,22 @@ func (w *Writer) Sync() error {
 }
 
 func (w *Writer) sync(ctx context.Context) error {
+	defer w.tell(false)
+	var err error
 	if w.spill != nil && !w.isDone() {
-		if err := w.settleAll(ctx, false); err != nil {
+		err = w.settleAll(ctx, false)
+	}
+	if err == nil {
+		if err := w.lock(ctx); err != nil {
 			return w.wrap(err)
 		}
-	}
-	if err := w.lock(ctx); err != nil {
-		return w.wrap(err)
-	}
-	defer w.tell(false)
-	defer w.unlock()
-	if w.isDone() {
-		return w.err
-	}
-	err := w.out.confirm(ctx)
-	if err != nil {
-		w.countError(err)
+		defer w.unlock()
+		if w.isDone() {
+			return w.err
+		}
+		if err = w.out.confirm(ctx); err != nil {
+			w.countError(err)
+		}
 	}
 	if w.life.Err() == nil { // else Shutdown tells it
 		err = errors.Join(err, w.takeLoss())
@@ -158,5 +158,6 @@ func (w *Writer) Shutdown(ctx context.Context) error {
 	w.tell(true)
 	close(w.done)
 	w.unlock()
+	w.teller.End() // OnError may call methods of w: no lock is held
 	return w.err
 }

@@ -168,12 +168,12 @@ func (g *gram) hear(ctx context.Context) error {
 	if g.w.addr.local() {
 		return nil
 	}
-	if ctx.Err() != nil {
-		return fmt.Errorf("%w: %w", errUnheard, ctx.Err())
-	}
-	end, short := time.Now().Add(g.hears), false
+	end, short := time.Now().Add(g.hears), error(nil)
 	if d, ok := ctx.Deadline(); ok && d.Before(end) {
-		end, short = d, true
+		end, short = d, context.DeadlineExceeded
+	}
+	if ctx.Err() != nil { // a refusal may have come already
+		end, short = time.Unix(1, 0), ctx.Err()
 	}
 	g.link.conn.SetReadDeadline(end)
 	var answer [1]byte // what the peer sends back is discarded
@@ -185,8 +185,8 @@ func (g *gram) hear(ctx context.Context) error {
 	switch {
 	case errors.Is(err, errnoRefused) || errors.Is(err, errnoReset):
 		return err
-	case short:
-		return fmt.Errorf("%w: %w", errUnheard, context.DeadlineExceeded)
+	case short != nil:
+		return fmt.Errorf("%w: %w", errUnheard, short)
 	}
 	return nil
 }
@@ -196,7 +196,8 @@ func (g *gram) drop(err error) {
 	l := g.link
 	g.link = nil
 	var ne net.Error
-	if errors.As(err, &ne) && ne.Timeout() { // the peer is slow: what it was sent stands in its queue
+	// The peer is slow, or Shutdown breaks off: what was sent stands in the queue.
+	if errors.As(err, &ne) && ne.Timeout() || errors.Is(err, context.Canceled) {
 		g.keepSlow(l)
 		return
 	}

@@ -250,3 +250,31 @@ func TestShutdownBreaksOffDatagrams(t *testing.T) {
 	s := w.Stats()
 	settled(t, w, int(5000-s.Returned), int(s.Written))
 }
+
+// A Write that Shutdown breaks off between two datagrams says nothing of the peer:
+// what was sent before is on its way.
+func TestShutdownBetweenDatagrams(t *testing.T) {
+	t.Parallel()
+	addr := reserveUDP(t)
+	startGramPeer(t, "udp", addr)
+	var told told
+	w := open(t, "udp://"+addr, remote.Options{OnError: told.note})
+	result := make(chan error, 1)
+	go func() {
+		_, err := w.Write([]byte(numbered(0, 1_000_000)))
+		result <- err
+	}()
+	eventually(t, "datagrams are sent", func() bool { return w.Stats().Requests > 10 })
+	if err := w.Shutdown(ended(t)); err == nil || strings.Contains(err.Error(), "went away") {
+		t.Errorf("Shutdown = %v", err)
+	}
+	if err := <-result; !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the Write broken off = %v, want os.ErrClosed", err)
+	}
+	w.Told()
+	if text := told.text(); strings.Contains(text, "broke") {
+		t.Errorf("OnError was told %q, and no connection broke", text)
+	}
+	s := w.Stats()
+	settled(t, w, int(1_000_000-s.Returned), int(s.Written))
+}

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -31,7 +32,9 @@ func (w *Writer) takeLoss() error {
 	if n == 0 {
 		return nil // a reason that is known already is that of lines not settled yet
 	}
-	err := fmt.Errorf("%w: %d, the first: %s", line.ErrLost, n, w.loss.first)
+	// A Sync may have told the reason while the line was not counted yet.
+	first := cmp.Or(w.loss.first, w.stats.LastRefusal)
+	err := fmt.Errorf("%w: %d, the first: %s", line.ErrLost, n, first)
 	w.loss = loss{told: total}
 	return err
 }

@@ -32,7 +32,7 @@ type Options struct {
 	// unix), or of one datagram (udp, unixgram). Default 10 s.
 	WriteTimeout time.Duration
 
-	// CloseTimeout bounds Close and Sync. Default 5 s.
+	// CloseTimeout bounds how long Close and Sync wait for the peer. Default 5 s.
 	CloseTimeout time.Duration
 
 	// Retries is how often one Write tries again after a failure that may
@@ -106,13 +106,11 @@ type Options struct {
 	// with the caller of Write.
 	Spill Spill
 
-	// OnError gets what no Write returns: lines that were refused or too large,
-	// with the first reason, and connections that broke with lines on the way;
-	// with Spill, that lines wait on disk and why, and what is lost or damaged
-	// there; each of these at once and then at most once a minute, and the rest
-	// by Close. One goroutine calls it, and nothing waits for it; after Close it
-	// gets nothing new. If it is nil a line is written to os.Stderr. Stats counts
-	// all.
+	// OnError is told what no Write returns: lines that were refused or too large,
+	// with the first reason; connections that broke with lines on the way; with
+	// Spill, that lines wait on disk and why, and what was lost or damaged there.
+	// Each of these is told at once and then at most once a minute; Close tells the
+	// rest. One goroutine makes the calls. Default: a line on os.Stderr.
 	OnError func(error)
 }
 

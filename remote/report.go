@@ -8,7 +8,7 @@ import (
 	"github.com/rollway/rollway/internal/aside"
 )
 
-// topic is what OnError is told of, at most once a minute.
+// topic is what OnError is told of: at once, and then at most once a minute.
 type topic int
 
 const (
@@ -24,9 +24,10 @@ const (
 type report struct {
 	times, lines uint64
 	first        error
+	told         time.Time // when the topic was told last
 }
 
-// note gathers what is told by the end of the call under way.
+// note adds to the report of a topic. The next tell passes it on.
 func (w *Writer) note(of topic, lines uint64, cause error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -42,47 +43,46 @@ func (w *Writer) noteLocked(of topic, lines uint64, cause error) {
 	r.lines += lines
 }
 
-// noteRefused gathers lines dropped because the peer refused them.
+// noteRefused adds lines that were dropped because the peer refused them, or
+// because they are too large.
 func (w *Writer) noteRefused(lines uint64, reason string) {
 	text, now := w.quoteRefusal(reason), time.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stats.LastRefusal, w.stats.LastRefusalTime = text, now
 	w.loss.note(text)
-	w.noteLocked(refused, lines, errors.New(reason))
+	w.noteLocked(refused, lines, errors.New(text))
 }
 
-// tell passes on to OnError what has gathered, at the end of the Writer all of it,
-// else what is due now. The rest follows.
+// tell passes the reports that are due on to OnError, at the end of the Writer
+// all of them. What is not due is told by a later call, or by a timer.
 func (w *Writer) tell(end bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.ended {
+		return
+	}
 	rest := false
 	for of := range topics {
 		r := &w.reports[of]
-		if r.times == 0 || of == away && w.stats.Spill.Lines == 0 { // which is over
-			*r = report{}
+		if r.times == 0 || of == away && w.stats.Spill.Lines == 0 { // none waits any more
+			*r = report{told: r.told}
 			continue
 		}
-		kind := int(of)
-		if end {
-			kind = aside.Note
-		}
-		if w.teller.Tell(w.opt.OnError, kind, w.wrap(w.errorLocked(of))) {
-			*r = report{}
-		} else {
+		now := time.Now()
+		if !end && now.Sub(r.told) < aside.TellEvery || !w.teller.Tell(aside.Note, w.wrap(w.errorLocked(of))) {
 			rest = true
+			continue
 		}
+		*r = report{told: now}
 	}
-	if end {
-		w.ended, w.later = true, true
-		w.teller.End()
+	if w.ended = end; end && w.later != nil {
+		w.later.Stop() // it would keep the Writer in memory
 	}
-	if rest && !w.later {
-		w.later = true
-		time.AfterFunc(aside.TellEvery, func() {
+	if rest && !end && w.later == nil {
+		w.later = time.AfterFunc(aside.TellEvery, func() {
 			w.mu.Lock()
-			w.later = w.ended
+			w.later = nil
 			w.mu.Unlock()
 			w.tell(false)
 		})

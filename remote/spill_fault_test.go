@@ -67,6 +67,13 @@ func TestSpillFullDropsOldest(t *testing.T) {
 	if s.Accepted != 10_000 || s.Dropped.Expired < 5000 || s.Dropped.Total() != s.Dropped.Expired || s.Spill.TooOld != 0 || s.Spill.Bytes > spill.MaxBytes || s.Returned != 0 {
 		t.Fatalf("Stats = %+v", s)
 	}
+	synced := int(s.Dropped.Expired)
+	err := w.Sync()
+	wantWaiting(t, "Sync", err, 10_000-synced)
+	wantLoss(t, "Sync", err, synced, "no more room on disk")
+	if err := w.Sync(); errors.Is(err, line.ErrLost) {
+		t.Errorf("another Sync = %v, want each loss once", err)
+	}
 	peer.up()
 	flush(t, w)
 	s = balanced(t, w)
@@ -92,7 +99,11 @@ func TestSpillFullDropsOldest(t *testing.T) {
 	if rest := numbered(lost+1000, 10_000); !strings.HasSuffix(got, rest) {
 		t.Errorf("the newest lines did not arrive")
 	}
-	wantLoss(t, "Close", w.Close(), lost, "no more room on disk")
+	if err := w.Close(); lost > synced {
+		wantLoss(t, "Close", err, lost-synced, "no more room on disk")
+	} else if err != nil {
+		t.Errorf("Close = %v, and Sync has told all losses", err)
+	}
 	w.Told()
 	if text := told.text(); !strings.Contains(text, "lines dropped from disk") {
 		t.Errorf("OnError was told %q", text)

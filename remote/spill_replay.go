@@ -263,13 +263,6 @@ func (s *spiller) away() bool {
 	return s.w.stats.Failures > 0 && s.w.stats.Spill.Lines > 0
 }
 
-// keep makes what is on disk safe there and returns an error that says how much
-// it is, nil for nothing.
-func (s *spiller) keep() error {
-	s.press()
-	return s.left(s.spool.Sync())
-}
-
 // press asks for an attempt to send, soon.
 func (s *spiller) press() {
 	select {
@@ -284,11 +277,13 @@ func (s *spiller) drain(ctx context.Context, patient bool) error {
 	select {
 	case s.order <- struct{}{}:
 	case <-ctx.Done():
-		return s.left(ctx.Err())
+		return s.left(patient, ctx.Err())
 	}
 	target := s.spool.Stats().Next
 	<-s.order
-	s.press()
+	if patient { // a Sync comes often, and is not to wake a peer that is away
+		s.press()
+	}
 	for {
 		s.w.mu.Lock()
 		moved := s.moved
@@ -298,20 +293,24 @@ func (s *spiller) drain(ctx context.Context, patient bool) error {
 			return nil
 		}
 		if !patient && s.away() {
-			return s.keep()
+			return s.left(patient, nil)
 		}
 		select {
 		case <-moved:
 		case <-s.stopped:
-			return s.left(os.ErrClosed)
+			return s.left(true, os.ErrClosed) // finish calls fsync
 		case <-ctx.Done():
-			return s.left(ctx.Err())
+			return s.left(patient, ctx.Err())
 		}
 	}
 }
 
-// left is an error that says what is on disk and why.
-func (s *spiller) left(why error) error {
+// left is an error that says what is on disk and why, nil for nothing. Unless the
+// caller is patient it calls fsync there first.
+func (s *spiller) left(patient bool, why error) error {
+	if !patient {
+		why = errors.Join(s.spool.Sync(), why)
+	}
 	s.w.mu.Lock()
 	lines, err := s.w.stats.Spill.Lines, s.w.stats.LastError
 	s.w.mu.Unlock()

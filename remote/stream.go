@@ -37,10 +37,17 @@ func newStream(w *Writer) *stream {
 }
 
 func (s *stream) send(ctx context.Context, p []byte) (settled, error) {
-	piece := firstPiece(p, streamPiece)
+	done, err := s.sendPiece(ctx, firstPiece(p, streamPiece))
+	if done.oversized > 0 {
+		s.w.noteRefused(done.oversized, fmt.Sprintf("a message is longer than Options.Syslog.MaxMessage, %d bytes", s.form.max))
+	}
+	return done, err
+}
+
+func (s *stream) sendPiece(ctx context.Context, piece []byte) (settled, error) {
 	wire := s.form.encode(piece)
 	if len(wire) == 0 {
-		return s.settle(piece, 0), nil
+		return s.form.settle(piece, 0), nil
 	}
 	for {
 		kept := s.checkLink()
@@ -56,7 +63,7 @@ func (s *stream) send(ctx context.Context, p []byte) (settled, error) {
 		if err == nil {
 			n = len(wire)
 		}
-		done := s.settle(piece, n)
+		done := s.form.settle(piece, n)
 		s.link.lines += done.written
 		if err == nil {
 			return done, nil
@@ -70,15 +77,6 @@ func (s *stream) send(ctx context.Context, p []byte) (settled, error) {
 		}
 		return done, err
 	}
-}
-
-// settle says what became of piece after n bytes of what carries it.
-func (s *stream) settle(piece []byte, n int) settled {
-	done := s.form.settle(piece, n)
-	if done.oversized > 0 {
-		s.w.noteRefused(done.oversized, fmt.Sprintf("a message is longer than Options.Syslog.MaxMessage, %d bytes", s.form.max))
-	}
-	return done
 }
 
 // checkLink reports whether there is a connection that the peer has not left.

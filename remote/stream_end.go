@@ -51,9 +51,9 @@ func (s *stream) finish(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w, as far as is known: %w", errUnread, ctx.Err())
 	}
-	l.raw.SetWriteDeadline(time.Now().Add(s.w.opt.WriteTimeout))
-	stop := context.AfterFunc(ctx, func() { l.raw.SetWriteDeadline(time.Unix(1, 0)) })
-	defer stop()
+	hurry := func() { l.raw.SetWriteDeadline(time.Unix(1, 0)) }
+	defer context.AfterFunc(ctx, hurry)()
+	defer context.AfterFunc(s.w.life, hurry)()
 	err := l.conn.(interface{ CloseWrite() error }).CloseWrite()
 	var ne net.Error
 	if errors.As(err, &ne) && ne.Timeout() {

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/remote"
@@ -90,6 +92,69 @@ func TestLossesAreToldOnceAMinute(t *testing.T) {
 	})
 }
 
+// Close gives OnError a moment for the rest, as the process may end next. It may
+// call the Writer.
+func TestCloseAwaitsTheLastReport(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var w *remote.Writer
+		var told []string
+		opened := make(chan struct{})
+		w = tooLong(t, func(err error) {
+			<-opened
+			w.Flush(t.Context())
+			w.Close()
+			time.Sleep(5 * time.Millisecond)
+			told = append(told, err.Error())
+		})
+		for i := range 2 {
+			write(t, w, numbered(i, i+1))
+		}
+		time.AfterFunc(time.Millisecond, func() { close(opened) })
+		wantLoss(t, "Close", w.Close(), 2, "MaxDatagram")
+		if len(told) != 2 || !strings.Contains(told[1], ": 1 lines refused") {
+			t.Errorf("after Close OnError has been told %q", told)
+		}
+	})
+}
+
+// A Writer that is closed is let go of, whatever it had still to tell.
+func TestClosedWriterIsLetGoOf(t *testing.T) {
+	t.Parallel()
+	w, err := remote.Open("udp://127.0.0.1:9", remote.Options{MaxDatagram: 10, OnError: func(error) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 { // the second is to be told in a minute
+		write(t, w, numbered(i, i+1))
+	}
+	wantLoss(t, "Close", w.Close(), 2, "MaxDatagram")
+	w.Told()
+	closed := weak.Make(w)
+	w = nil
+	for range 20 {
+		if runtime.GC(); closed.Value() == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Error("a closed Writer is still in memory")
+}
+
+// What a peer says of a refusal is told without secrets, and not at any length.
+func TestToldRefusalIsShort(t *testing.T) {
+	t.Parallel()
+	peer := startHTTPPeer(t)
+	var told told
+	w := open(t, peer.URL+"/", remote.Options{Token: "secret-token", OnError: told.note})
+	peer.answer(refuser("secret-token " + strings.Repeat("why ", 100_000)))
+	write(t, w, numbered(0, 1))
+	w.Told()
+	if text := told.text(); !strings.Contains(text, "[redacted] why") || len(text) > 2<<10 {
+		t.Errorf("OnError was told %d bytes %.200q", len(text), text)
+	}
+}
+
 // Without OnError a line is written to standard error.
 func TestWithoutOnErrorStandardErrorIsTold(t *testing.T) {
 	t.Parallel()
@@ -145,6 +210,64 @@ func TestSyncOfLinesOnDisk(t *testing.T) {
 		t.Error(err)
 	}
 	settled(t, w, 50, 50)
+}
+
+// However often Sync is called, a peer that is away is asked less and less often.
+func TestSyncDoesNotHurryTheReplay(t *testing.T) {
+	t.Parallel()
+	peer := newKeyedPeer(t)
+	peer.fail()
+	peer.up()
+	w := open(t, peer.url(), remote.Options{Spill: spillTo(t)})
+	write(t, w, numbered(0, 3))
+	began := time.Now()
+	for time.Since(began) < 1500*time.Millisecond {
+		wantWaiting(t, "Sync", w.Sync(), 3)
+		time.Sleep(5 * time.Millisecond)
+	}
+	// Waits of at least 50, 100, 200, 400 and 800 ms; in a hurry it would be 15.
+	if n := len(peer.seen()); n > 9 {
+		t.Errorf("%d requests in %v", n, time.Since(began))
+	}
+	peer.heal()
+	flush(t, w)
+	peer.want(t, numbered(0, 3))
+}
+
+// A Sync whose time ends while a peer keeps silent has called fsync: also then
+// line.ErrPending says that the lines are safe.
+func TestSyncOfASilentPeer(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows does not rename a folder that is in use")
+	}
+	peer := newKeyedPeer(t)
+	o := remote.Options{Spill: spillTo(t)}
+	w := open(t, peer.url(), o)
+	write(t, w, numbered(0, 10))
+	wantWaiting(t, "Shutdown", w.Shutdown(ended(t)), 10)
+
+	peer.stall()
+	peer.up()
+	w = open(t, peer.url(), o)
+	eventually(t, "the lines are on the way", func() bool { return w.Stats().Requests > 0 })
+	away := o.Spill.Dir + ".away" // so that fsync of the folder fails
+	if err := os.Rename(o.Spill.Dir, away); err != nil {
+		t.Fatal(err)
+	}
+	err := hurried(w)
+	if !errors.Is(err, line.ErrPending) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "sync spool") {
+		t.Errorf("Sync = %v, want that 10 lines wait, the end of its time, and that fsync failed", err)
+	}
+	if err := os.Rename(away, o.Spill.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := hurried(w); !errors.Is(err, line.ErrPending) || !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "sync spool") {
+		t.Errorf("Sync = %v, want that 10 lines wait and the end of its time", err)
+	}
+	peer.heal()
+	flush(t, w)
+	peer.want(t, numbered(0, 10))
 }
 
 // A Sync that waits for the peer ends when the peer begins to fail.

@@ -43,8 +43,8 @@ type Writer struct {
 	mu      sync.Mutex
 	stats   Stats          // guarded by mu; what Stats adds is not set
 	reports [topics]report // guarded by mu
-	later   bool           // a timer tells of the rest of reports, or nothing does; guarded by mu
-	ended   bool           // OnError gets nothing new; guarded by mu
+	later   *time.Timer    // tells the rest of reports; nil when none is set; guarded by mu
+	ended   bool           // nothing more is told; guarded by mu
 	loss    loss           // guarded by mu
 	running int            // Writes between start and end; guarded by mu
 	closing bool           // guarded by mu
@@ -73,6 +73,7 @@ func Open(rawURL string, o Options) (*Writer, error) {
 		idle:  make(chan struct{}),
 		done:  make(chan struct{}),
 	}
+	w.teller.OnError = o.OnError
 	w.life, w.kill = context.WithCancel(context.Background())
 	w.out = newSender(w)
 	if err := w.openSpill(); err != nil {

@@ -105,7 +105,27 @@ func because(err, cause error) error {
 	if cause == nil {
 		return err
 	}
-	return fmt.Errorf("%w; cause: %w", err, cause)
+	return later("%w; cause: %w", err, cause)
+}
+
+// later is fmt.Errorf for use under mu: the errors in args, which may be a
+// destination's and call the Writer, are asked for their words only when it is.
+func later(format string, args ...any) error { return &worded{format, args} }
+
+type worded struct {
+	format string
+	args   []any
+}
+
+func (e *worded) Error() string { return fmt.Errorf(e.format, e.args...).Error() }
+
+func (e *worded) Unwrap() (errs []error) {
+	for _, a := range e.args {
+		if err, ok := a.(error); ok {
+			errs = append(errs, err)
+		}
+	}
+	return errs
 }
 
 // pendingLocked returns how many lines are pending if so many are in slabs that
@@ -199,7 +219,7 @@ func (w *Writer) passBarriersLocked() (syncDue bool) {
 // lostSinceLocked is the result of b as far as its lines go.
 func (w *Writer) lostSinceLocked(b *barrier) error {
 	if n := w.tally.dropped.by[gaveUp] - b.lost; n > 0 {
-		return fmt.Errorf("%w: %d, given up: %w", line.ErrLost, n, w.tally.lossErr)
+		return later("%w: %d, given up: %w", line.ErrLost, n, w.tally.lossErr)
 	}
 	return nil
 }

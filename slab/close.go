@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
+	"github.com/rollway/rollway/internal/aside"
 	"github.com/rollway/rollway/line"
 )
 
@@ -25,7 +27,8 @@ func (w *Writer) Close() error {
 // of the destination are dropped and counted as Drops.Shutdown, or with
 // Options.Persist stay pending, for the next process. Those inside
 // one stay pending, since a Write cannot be called back; when it returns they
-// are counted as what became of them and the goroutine ends.
+// are counted as what became of them and the goroutine ends. A disk of the file
+// of Options.Persist that hangs is waited for until a second after ctx.
 //
 // The error says what was lost and why, and wraps line.ErrLost if lines were
 // given up since New or dropped here, line.ErrPending if some are pending, and
@@ -52,12 +55,15 @@ func (w *Writer) Shutdown(ctx context.Context) error {
 		w.cutOff(ctx)
 	}
 	if w.leaves {
-		<-w.left // so that the next Writer finds the file free
+		select {
+		case <-w.left: // so that the next Writer finds the file free
+		case <-time.After(time.Second): // its disk hangs
+		}
 	} else if w.opts.Persist != "" {
-		awaitSoon(w.left) // once the call has returned that the deadline came in
+		aside.AwaitSoon(w.left) // once the call has returned that the deadline came in
 	}
 	w.tellLosses(true)
-	awaitSoon(w.teller.Idle()) // the process may end now
+	w.teller.End()
 	return w.closeErr
 }
 
@@ -215,10 +221,10 @@ func (w *Writer) closeOutlet(o *outlet) error {
 // endLocked sets the result of Shutdown: err and what was given up before.
 func (w *Writer) endLocked(err error) {
 	if n := w.tally.dropped.by[gaveUp]; n > 0 {
-		err = errors.Join(fmt.Errorf("%w: %d, given up: %w", line.ErrLost, n, w.tally.lossErr), err)
+		err = errors.Join(later("%w: %d, given up: %w", line.ErrLost, n, w.tally.lossErr), err)
 	}
 	if err != nil {
-		w.closeErr = fmt.Errorf("slab: close: %w", err)
+		w.closeErr = later("slab: close: %w", err)
 	}
 	close(w.finished)
 }

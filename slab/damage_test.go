@@ -162,6 +162,8 @@ func TestCutFileIsSetAside(t *testing.T) {
 			if err := os.WriteFile(o.Persist, content, 0o600); err != nil {
 				t.Fatal(err)
 			}
+			var notes reports
+			o.OnError = notes.add
 			dst := new(rollwaytest.Destination)
 			w, err := slab.New(dst, o)
 			if err != nil {
@@ -172,6 +174,9 @@ func TestCutFileIsSetAside(t *testing.T) {
 			}
 			if err := w.Close(); err != nil {
 				t.Error(err)
+			}
+			if told := notes.String(); strings.Contains(told, "slab file damaged") { // as losses are told
+				t.Errorf("%d bytes, zeros %t: damaged lines are told twice: %q", n, zeros, told)
 			}
 			found, notices := lines(dst)
 			for _, line := range found {

@@ -63,7 +63,7 @@ func (l *losses) levels() ByLevel {
 }
 
 // lostLocked counts n dropped lines and sees to it that OnError hears of them.
-// Of those lost by Shutdown its caller does.
+// Lines lost by Shutdown are in the error that it returns.
 func (w *Writer) lostLocked(r reason, c class, n uint64) {
 	w.tally.dropped.by[r] += n
 	w.tally.dropped.byLevel[c] += n

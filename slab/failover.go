@@ -49,17 +49,13 @@ func (w *Writer) over(now time.Time) bool {
 	return w.isClosing() || now.Sub(first.since) >= w.grace()
 }
 
-// hastens reports whether the failover, which works, is to take over at once:
+// hastens reports whether o, if there is one and it works, is to be used at once:
 // lines have found no room for half of MaxWait in which no slab was freed, or
 // under Bounded a call has waited for so long.
-func (w *Writer) hastens() bool {
-	second := w.io.outlets[1]
-	return second != nil && second.stuck == nil && second.since.IsZero() && w.isCrowded()
-}
-
-// isCrowded reports whether lines have found no room, or a call has waited for it,
-// for half of MaxWait.
-func (w *Writer) isCrowded() bool {
+func (w *Writer) hastens(o *outlet) bool {
+	if o == nil || o.stuck != nil || !o.since.IsZero() {
+		return false
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	since := w.waiters.full
@@ -93,7 +89,7 @@ func (w *Writer) comeOver(o *outlet) {
 	if since := w.io.outlets[0].since; !since.IsZero() {
 		why = "has failed for " + time.Since(since).Round(time.Millisecond).String()
 	}
-	w.teller.tell(takeover, errors.New("slab: lines go to the failover: the destination "+why))
+	w.teller.Tell(takeover, errors.New("slab: lines go to the failover: the destination "+why))
 }
 
 // bide makes the call c in a goroutine of its own and reports whether it has
@@ -127,7 +123,7 @@ func (w *Writer) inTime(c *call) (returned bool) {
 			return false
 		}
 		left := w.timeFor(c, closing == nil)
-		if left <= 0 || !c.out.second && w.hastens() || c.out.second && c.size == 0 && w.isCrowded() {
+		if left <= 0 || (c.size == 0 || !c.out.second) && w.hastens(w.io.outlets[1-c.out.index()]) {
 			return false
 		}
 		t.Reset(min(look, left))
@@ -205,7 +201,7 @@ func (w *Writer) suspect(o *outlet, c *call, method string) error {
 	}
 	o.failing = true
 	err := stalled(o, method, w.age()-c.began)
-	w.teller.tell(o.topic(stalling), fmt.Errorf("slab: %w", err))
+	w.teller.Tell(o.topic(stalling), fmt.Errorf("slab: %w", err))
 	return err
 }
 

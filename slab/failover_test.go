@@ -552,6 +552,36 @@ func testFailoverHangsInSync(t *testing.T, on front) {
 	})
 }
 
+// TestFailoverSyncsSlowly: a Sync of the failover that is slow is waited for while
+// the destination fails, however many lines find no room meanwhile.
+func TestFailoverSyncsSlowly(t *testing.T) { fronts(t, testFailoverSyncsSlowly) }
+
+func testFailoverSyncsSlowly(t *testing.T, on front) {
+	synctest.Test(t, func(t *testing.T) {
+		second := &hungSync{Destination: new(rollwaytest.Destination)}
+		w, first := on.open(t, slab.Options{SlabSize: 64, SlabCount: 4, Full: slab.Block, Failover: second})
+		first.Fail(nil)
+		put(t, w, numbered(0, 60))
+		time.Sleep(time.Second)
+		second.hang = make(chan struct{})
+		synced := make(chan error, 1)
+		go func() { synced <- w.Sync() }()
+		synctest.Wait()
+		time.AfterFunc(500*time.Millisecond, func() { close(second.hang) })
+		const n = 20
+		for i := 1; i < n; i++ {
+			put(t, w, numbered(i, 60))
+		}
+		if err := <-synced; err != nil {
+			t.Errorf("Sync = %v", err)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		ledger(w).CheckSettled(t, n, n)
+	})
+}
+
 // TestFailoverStress lets both destinations fail in every way at random times.
 func TestFailoverStress(t *testing.T) { roads(t, testFailoverStress) }
 

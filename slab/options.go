@@ -70,8 +70,8 @@ type Options struct {
 	FlushInterval time.Duration
 	// MaxLine is the longest line in bytes, its newline included, that is taken:
 	// SlabSize to 1<<30, default 1 MiB or SlabSize if that is larger; with several
-	// shards it is SlabSize. A line longer than a slab gets memory of its own while it is queued, and takes the
-	// place of one slab.
+	// shards it is SlabSize. A line longer than a slab gets memory of its own while
+	// it is queued, and takes the place of one slab.
 	MaxLine int
 	// WriteThrough is the lowest level whose lines are written through: WriteLevel
 	// returns when the destination has taken them and everything before them, or
@@ -111,18 +111,19 @@ type Options struct {
 	// had taken a part is written whole. Not kept are oversized lines that the
 	// file has no room for (see Stats.Unkept).
 	//
-	// Put it on a tmpfs such as /dev/shm, of which it takes SlabSize × SlabCount:
-	// on a disk a Write may wait for the kernel some milliseconds; OnError says
-	// so. Where lines of an earlier process are in slabs of another size, that
-	// size stays in use until the next start. Linux and darwin.
+	// Put it on a tmpfs such as /dev/shm: on a disk a Write may wait for the kernel
+	// some milliseconds; OnError says so. The slabs exist twice, on the heap and in
+	// the file: SlabSize × SlabCount each, and on a tmpfs both count as memory. Where
+	// lines of an earlier process are in slabs of another size, that size stays in
+	// use until the next start. Linux and darwin.
 	//
 	// When something else cuts, deletes or replaces the file, the Writer goes on
 	// without it, says so to OnError and in Stats.PersistError, and makes a new
 	// one within seconds. No line is lost by that unless the process is killed
 	// before. A file that New finds damaged, as a power cut may leave it on a disk,
 	// is kept as Persist.bad (Stats.SetAside); what is sound in it is delivered,
-	// and the rest counted as Drops.Damaged: with it lines with zero bytes in a slab
-	// that the process was filling when it was killed, since a lost page reads so.
+	// and the rest counted as Drops.Damaged. Among the rest are lines with zero
+	// bytes in the slab that was being filled: a lost page reads as zeros.
 	Persist string
 	// CloseTimeout bounds Close and Sync, which take no context: more than 0,
 	// default 5 s.
@@ -134,13 +135,13 @@ type Options struct {
 	// NoNotice leaves out the line that announces dropped lines in the stream.
 	// Set it when the lines are not text or not JSON.
 	NoNotice bool
-	// OnError gets the losses, and of each destination the errors and the calls
-	// that have not returned for MaxWait and four times as long as calls take in
-	// the mean, each of these at once and then at most once a minute, and when the
-	// failover takes over. What was not told yet is told at Close. One goroutine calls
-	// it, and nothing waits for it but Close, for some milliseconds. If it is nil a
-	// line is written to os.Stderr, unless that is a destination. Stats.Failing tells
-	// the end of a failure.
+	// OnError gets losses, errors of each destination, and calls that hang: those
+	// that have lasted for MaxWait and for four times the mean. Each of these is
+	// told at once and then at most once a minute. It is also told when the failover
+	// takes over. Close tells the losses that are left. One goroutine calls it; only
+	// Close and Shutdown wait for it, 20 ms at most. If it is nil a line is written
+	// to os.Stderr, unless that is a destination. Stats.Failing tells the end of a
+	// failure.
 	OnError func(error)
 }
 

@@ -32,7 +32,7 @@ type outlet struct {
 
 // A bufferWriter is a destination that takes many buffers in one call. Each
 // buffer ends with a line end; lines is how many there are in all. The destination
-// may change the list, and what lies behind the end of a buffer up to its
+// may change the list, and what lies after the end of a buffer up to its
 // capacity. It returns how many bytes it has taken, all of them if err is nil.
 type bufferWriter interface {
 	WriteBuffers(buffers [][]byte, lines uint64) (n int64, err error)
@@ -69,7 +69,7 @@ func (o *outlet) index() int {
 }
 
 // topic returns the one of o of two that follow each other.
-func (o *outlet) topic(of topic) topic { return of + topic(o.index()) }
+func (o *outlet) topic(of int) int { return of + o.index() }
 
 // call is one call of an outlet's Write, or of another method, in which case its
 // size is 0.

@@ -104,7 +104,7 @@ func (w *Writer) recover(dst io.Writer) error {
 				count(linecount.Of(b.Data)), count(uint64(b.CutLines)), b.Cut, b.Problem))
 		}
 		k.cut += uint64(b.Cut)
-		w.tally.dropped.by[damaged] += uint64(b.CutLines) // OnError is told with the reason
+		w.tally.dropped.by[damaged] += uint64(b.CutLines)
 		w.tally.dropped.byLevel[unknown] += uint64(b.CutLines)
 		w.filling.gap[damaged] += uint64(b.CutLines)
 		w.tally.unplaced += uint64(b.CutLines)
@@ -129,6 +129,7 @@ func (w *Writer) recover(dst io.Writer) error {
 		w.pushLocked(s)
 	}
 	if len(problems) > 0 {
+		w.tally.toldLost = w.tally.dropped.by // which the note says
 		const most = 10
 		more := max(0, len(problems)-most)
 		k.notes = append(k.notes, fmt.Errorf("slab: %s was damaged, %s recovered, %s and %d bytes left out; a copy is kept as %s; %d of the slabs: %w",
@@ -218,7 +219,8 @@ func (w *Writer) putBothLocked(p []byte, bare bool) (done bool) {
 
 // caughtLocked is given what a copy has panicked with, in which nothing was
 // committed. If it was not the file that was gone but the caller's memory, the
-// caller gets the panic.
+// caller gets the panic. That holds for a fault in the copy itself: one while p is
+// looked at before is not caught, and leaves mu locked.
 func (w *Writer) caughtLocked(v any, old bool) {
 	panics.SetPanicOnFault(old)
 	if w.kept.file.Covers(v) {
@@ -291,7 +293,8 @@ func (c *call) mark(w *Writer) error {
 	var offset int64
 	if ok = ok && c.whole; ok {
 		var err error
-		if volume, inode, offset, err = p.Prepare(c.size); err != nil {
+		volume, inode, offset, err = p.Prepare(c.size)
+		if ok = !errors.Is(err, errors.ErrUnsupported); ok && err != nil {
 			return err
 		}
 	}
@@ -315,8 +318,8 @@ func (w *Writer) deliveredLocked(s *slab, n int) {
 	}
 }
 
-// holdLocked lets go of the slab in hand but for the line that goes in front,
-// which ends at byte end and of which the file has no other copy.
+// holdLocked lets go of the slab in hand but for the line that goes in front. It
+// ends at byte end, and is the only copy in the file.
 func (w *Writer) holdLocked(end int) {
 	f := &w.flight
 	s := f.slab
@@ -378,7 +381,7 @@ func (w *Writer) keeper() {
 		}
 		if lost != nil && !told {
 			told = true
-			w.teller.tell(note, fmt.Errorf("slab: lines are not kept in a file any more, and would be lost with the process: %w", lost))
+			w.teller.Tell(note, fmt.Errorf("slab: lines are not kept in a file any more, and would be lost with the process: %w", lost))
 		}
 		if quits {
 			return
@@ -387,7 +390,7 @@ func (w *Writer) keeper() {
 		}
 		if ticked && told && w.renew() {
 			told = false
-			w.teller.tell(note, fmt.Errorf("slab: lines are kept in a new file: %s", w.opts.Persist))
+			w.teller.Tell(note, fmt.Errorf("slab: lines are kept in a new file: %s", w.opts.Persist))
 		}
 	}
 }
@@ -402,7 +405,7 @@ func (w *Writer) check() error {
 	if err != nil {
 		w.loseLocked(err)
 	}
-	w.wakeUnlock()
+	w.mu.Unlock()
 	return err
 }
 

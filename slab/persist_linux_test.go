@@ -7,7 +7,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/rollway/rollway/file"
 	"github.com/rollway/rollway/internal/needs"
 	"github.com/rollway/rollway/internal/smalldisk"
 	"github.com/rollway/rollway/slab"
@@ -84,4 +86,38 @@ func TestPersistUnkept(t *testing.T) {
 	}
 	want(t, "lines", dst.Lines(), []string{long, "one", long, "two", long})
 	settled(t, w, dst, 5)
+}
+
+// A file.File on what has no positions, such as a named pipe, gets its lines, and
+// counts no failure.
+func TestPersistBeforeAPipe(t *testing.T) {
+	path := inMemory(t)
+	pipe := path + ".pipe"
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	end, err := os.OpenFile(pipe, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end.Close()
+	f, err := file.Open(pipe, file.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := slab.New(f, slab.Options{Persist: path, CloseTimeout: 2 * time.Second, OnError: func(error) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, w, "one", "two")
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, 100)
+	if n, err := end.Read(got); err != nil || string(got[:n]) != "one\ntwo\n" {
+		t.Errorf("the pipe has %q, %v", got[:n], err)
+	}
+	if s := f.Stats(); s.Errors != 0 || s.LastError != nil {
+		t.Errorf("the file's Stats %+v", s)
+	}
 }

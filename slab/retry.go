@@ -18,7 +18,7 @@ const (
 // written, or the Writer has been abandoned.
 func (w *Writer) pick(b *batch) *outlet {
 	first, second := w.io.outlets[0], w.io.outlets[1]
-	if first.stuck == nil && first.next.IsZero() && (second == nil || !w.hastens()) {
+	if first.stuck == nil && first.next.IsZero() && !w.hastens(second) {
 		return first
 	}
 	for {
@@ -26,7 +26,7 @@ func (w *Writer) pick(b *batch) *outlet {
 			return nil
 		}
 		now := time.Now()
-		hastens := w.hastens()
+		hastens := w.hastens(second)
 		var until time.Time // zero is for ever
 		by := func(t time.Time) {
 			if until.IsZero() || t.Before(until) {
@@ -116,6 +116,6 @@ func (w *Writer) failing() bool { return w.io.used != nil && w.io.used.failing }
 func (w *Writer) report(o *outlet, err error) {
 	o.failing = err != nil
 	if err != nil {
-		w.teller.tell(o.topic(failing), fmt.Errorf("slab: write to the %s: %w", o.name, err))
+		w.teller.Tell(o.topic(failing), fmt.Errorf("slab: write to the %s: %w", o.name, err))
 	}
 }

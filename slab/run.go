@@ -56,7 +56,7 @@ func (w *Writer) run() {
 		}
 	}()
 	for _, err := range w.kept.notes {
-		w.teller.tell(note, err)
+		w.teller.Tell(note, err)
 	}
 	w.kept.notes = nil
 	if w.io.call.exited {

@@ -4,8 +4,8 @@
 // for a lock and a copy; it never waits for the destination while a slab is
 // free.
 //
-// It stands behind any logger that takes an io.Writer, and in front of any
-// io.Writer: a file, a connection, standard output.
+// It works with any logger that takes an io.Writer, and with any destination that
+// is one: a file, a connection, standard output.
 package slab
 
 import (
@@ -17,6 +17,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -67,7 +68,8 @@ type Writer struct {
 	tally   tally
 	io      ioState // owned by run
 
-	teller    teller
+	teller    aside.Teller
+	telling   sync.Mutex  // held by tellLosses
 	watch     *time.Timer // runs tellStall
 	lossTimer *time.Timer // runs tellLosses
 
@@ -94,15 +96,15 @@ type Writer struct {
 	finished  chan struct{} // closed when closeErr is set
 	left      chan struct{} // closed when the file of Options.Persist is
 	closeErr  error         // read-only after finished is closed
-	leaves    bool          // read-only after finished is closed: the deadline passed outside any call, left follows at once
+	leaves    bool          // read-only after finished is closed: the deadline passed outside any call, left follows soon
 }
 
 // opened is the lock and the slab being filled, all that a Write needs to look
 // at while it finds room between pos and end. So end is 0 whenever it must look
 // at more: no slab is open, the open one is in a file or kept for important lines,
-// or the Writer is closed.
+// there are several shards, or the Writer is closed.
 type opened struct {
-	mu        lock  // never held while anything else is waited for
+	mu        lock  // held while nothing is waited for but the disk of Options.Persist
 	class     class // of a line written at pos, unless a mark is made
 	pos       int
 	end       int     // len(buf) or 0
@@ -111,18 +113,19 @@ type opened struct {
 	buf       []byte  // cur.own, nil if cur is nil
 }
 
-// A slab is free, filling, sealed (queued) or in flight (with run). Its memory
-// is touched by holders of mu while it fills and by run alone while in flight;
-// sealed and in flight its data only gets read.
+// A slab is free, filling, sealed (queued) or in flight (with run). While it fills
+// its memory is written by holders of mu, or with several shards by those who have
+// a place in term. Sealed and in flight it is only read: by run, by calls of the
+// destinations, also one that was left behind, and by the keeper.
 type slab struct {
 	own   []byte // SlabSize bytes, for ever
-	data  []byte // own[:n], or the memory of one oversized line; nil if free
+	data  []byte // own[:n], or the memory of one oversized line; nil if free, filling, or not settled (see copiedLocked)
 	lines int    // in data
 	marks []mark // of the levels of the lines in data, in order; none with several shards
 	gap   counts // lines dropped after the slab before and not yet announced
 
-	// How much of the slab is whole lines, for who looks after the process was
-	// killed: in the file, or else in heap.
+	// How much of the slab is whole lines: in the file, for the next process, or
+	// else in heap, where nobody looks.
 	committed *uint64
 	heap      uint64
 	index     int // in the file
@@ -203,9 +206,9 @@ func New(dst io.Writer, o Options) (*Writer, error) {
 	w.io.ticker = time.NewTicker(o.FlushInterval)
 	w.io.alarm = time.NewTimer(o.FlushInterval)
 	w.io.alarm.Stop()
-	w.teller.onError = o.OnError
+	w.teller.OnError = o.OnError
 	if o.OnError == nil && dst != io.Writer(os.Stderr) && o.Failover != io.Writer(os.Stderr) {
-		w.teller.onError = aside.ToStderr
+		w.teller.OnError = aside.ToStderr
 	}
 	w.watch = stoppedTimer(w.tellStall)
 	w.lossTimer = stoppedTimer(func() { w.tellLosses(false) })

@@ -17,7 +17,10 @@ type Stats struct {
 
 	Recovered uint64 // those of Accepted that Options.Persist brought from earlier processes
 	SetAside  string // where Options.Persist has kept a damaged file of theirs, or ""
-	Unkept    uint64 // lines that a kill would have lost: pending when the file of Options.Persist was lost, taken into slabs begun before there was a new one, or too long for the room in it
+	// Unkept is how many lines a kill would have lost: those that were pending when
+	// the file of Options.Persist was lost, those taken before there was a new one,
+	// and those too long for it.
+	Unkept uint64
 	// DamagedBytes is what New left out because the file was damaged; the lines in
 	// it, as far as they are known, are Dropped.Damaged.
 	DamagedBytes uint64
@@ -43,7 +46,7 @@ type Stats struct {
 	// with that of the Writer.
 	OldestAge time.Duration
 
-	Memory    int // bytes of the slabs; lines longer than a slab come on top
+	Memory    int // bytes of the slabs, without their copy in the file of Options.Persist; lines longer than a slab come on top
 	Slabs     int // allocated
 	SlabsFree int // neither being filled nor queued nor being written
 	SlabsPeak int // most that were not free at one time
@@ -69,7 +72,7 @@ type tally struct {
 	written    uint64
 	failedOver uint64
 	dropped    losses
-	toldLost   counts // those of dropped that OnError was told of
+	toldLost   counts // those of dropped that OnError was told of; with Writer.telling held
 	alarmed    bool   // tellLosses is going to look
 	watched    bool   // tellStall is going to look
 	rejected   uint64
@@ -98,10 +101,9 @@ func (w *Writer) failedLocked(o *outlet, err error) {
 }
 
 // Stats returns the state of the Writer. It does not wait for the destination,
-// and holds up producers for less than a microsecond. With Options.Persist it
-// may wait for the disk of the slab file while a line that is longer than a
-// slab is written there, or is let go of, as producers do: on a tmpfs, where the
-// file should be, that is a copy.
+// and holds up producers for less than a microsecond. With Options.Persist,
+// Stats and producers may wait for the disk of that file while a line longer than
+// a slab is written to it or removed: on a tmpfs that is no more than a copy.
 func (w *Writer) Stats() Stats {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,26 +9,14 @@ import (
 	"github.com/rollway/rollway/line"
 )
 
-// topic is what OnError is told of, at most once a minute; of a note each time.
-type topic int
-
+// Topics are what OnError is told of at most once a minute; of a note it is told
+// each time.
 const (
-	note topic = aside.Note + iota // there are few, or who tells sees to it
+	note = aside.Note + iota // there are few, or who tells sees to it
 	takeover
 	failing  // of the destination; one more is of the failover
 	stalling = 2 + failing
 )
-
-const tellEvery = aside.TellEvery
-
-// teller passes errors on to OnError.
-type teller struct {
-	onError func(error) // read-only; nil if nobody is told
-	aside.Teller
-}
-
-// tell passes err on if it is time for the topic. It reports false if it did not.
-func (t *teller) tell(of topic, err error) bool { return t.Tell(t.onError, int(of), err) }
 
 // stoppedTimer returns a timer that runs f when it was set and has ended.
 func stoppedTimer(f func()) *time.Timer {
@@ -38,45 +26,27 @@ func stoppedTimer(f func()) *time.Timer {
 }
 
 // tellLosses tells how many lines were dropped since it last did, and looks again
-// after tellEvery, until nothing was, or this is the end.
+// after aside.TellEvery, until nothing was, or this is the end.
 func (w *Writer) tellLosses(end bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.telling.Lock()
+	defer w.telling.Unlock()
 	t := &w.tally
+	w.mu.Lock()
+	dropped, cause := t.dropped.by, w.failureLocked()
+	dropped[shutdown] = 0
+	if t.alarmed = dropped != t.toldLost && !end; t.alarmed {
+		w.lossTimer.Reset(aside.TellEvery)
+	}
+	w.mu.Unlock()
 	var lost []string
-	for r, n := range t.dropped.by {
-		if n > t.toldLost[r] && reason(r) != shutdown {
+	for r, n := range dropped {
+		if n > t.toldLost[r] {
 			lost = append(lost, fmt.Sprintf("%d (%s)", n-t.toldLost[r], words[r]))
 		}
 	}
-	if t.alarmed = lost != nil && !end; t.alarmed {
-		w.lossTimer.Reset(tellEvery)
-	}
-	if lost == nil {
-		return
-	}
-	err := because(fmt.Errorf("%w: %s", line.ErrLost, strings.Join(lost, ", ")), w.failureLocked())
-	if w.teller.tell(note, fmt.Errorf("slab: %w", err)) {
-		t.toldLost = t.dropped.by
-	}
-}
-
-// lastWords is how long Shutdown waits after its deadline for what should come soon:
-// less than a Logger waits for it.
-const lastWords = 20 * time.Millisecond
-
-// awaitSoon waits until done is closed, for lastWords at the most.
-func awaitSoon(done <-chan struct{}) {
-	select {
-	case <-done:
-		return
-	default:
-	}
-	patience := time.NewTimer(lastWords)
-	defer patience.Stop()
-	select {
-	case <-done:
-	case <-patience.C:
+	err := because(fmt.Errorf("%w: %s", line.ErrLost, strings.Join(lost, ", ")), cause)
+	if lost != nil && w.teller.Tell(note, fmt.Errorf("slab: %w", err)) {
+		t.toldLost = dropped
 	}
 }
 
@@ -100,11 +70,11 @@ func (w *Writer) tellStall() {
 	}
 	left, err := w.stalledLocked(in)
 	if left = min(left, w.opts.MaxWait); err != nil {
-		left = tellEvery
+		left = aside.TellEvery
 	}
 	w.watch.Reset(left)
 	w.mu.Unlock()
 	if err != nil {
-		w.teller.tell(in.out.topic(stalling), fmt.Errorf("slab: %w", err))
+		w.teller.Tell(in.out.topic(stalling), fmt.Errorf("slab: %w", err))
 	}
 }

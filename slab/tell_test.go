@@ -2,6 +2,7 @@ package slab_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -319,4 +320,69 @@ func (broken) Write([]byte) (int, error) { return 0, syscall.EIO }
 func (b broken) Close() error {
 	close(b)
 	return nil
+}
+
+// asking is an error whose text takes a call of the Writer.
+type asking struct{ w **slab.Writer }
+
+func (e asking) Error() string { return fmt.Sprint("asked ", (*e.w).Stats().Slabs) }
+
+// A destination's error may call the Writer: its text is taken without a lock.
+func TestErrorThatCallsTheWriter(t *testing.T) {
+	for name, o := range map[string]slab.Options{
+		"losses are told": {Full: slab.Drop},
+		"Flush":           {},
+		"Close":           {CloseTimeout: 50 * time.Millisecond},
+		"given up":        {GiveUp: time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var told reports
+			var w *slab.Writer
+			dst := new(rollwaytest.Destination)
+			dst.Fail(asking{&w})
+			o.SlabSize, o.SlabCount, o.OnError = 64, 4, told.add
+			var err error
+			if w, err = slab.New(dst, o); err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan error, 1)
+			go func() {
+				defer close(done)
+				put(t, w, numbered(0, 60))
+				await(t, "error", func() bool { return w.Stats().Failing })
+				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+				defer cancel()
+				switch name {
+				case "losses are told":
+					for i := range 10 {
+						put(t, w, numbered(i, 60))
+					}
+					told.await(t, "buffer full")
+					if !strings.Contains(told.String(), "cause: asked") {
+						t.Errorf("told %q", told.String())
+					}
+					dst.Heal()
+					done <- w.Close()
+				case "Flush":
+					err := w.Flush(ctx)
+					dst.Heal()
+					if err := w.Close(); err != nil {
+						t.Error(err)
+					}
+					done <- err
+				default:
+					time.Sleep(10 * time.Millisecond)
+					done <- w.Close()
+				}
+			}()
+			select {
+			case err := <-done:
+				if name != "losses are told" && (err == nil || !strings.Contains(err.Error(), "asked 4")) {
+					t.Errorf("got %v", err)
+				}
+			case <-time.After(20 * time.Second):
+				t.Fatal("the Writer waits for itself")
+			}
+		})
+	}
 }

@@ -11,13 +11,14 @@ import (
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
+// most is the default of Queue.Most.
 const most = 64
 
 // A Queue runs functions one after another, in a goroutine that lives while there
 // are some. One that panics or calls runtime.Goexit does not keep the next ones
 // from running. The zero value is ready; all methods are safe for concurrent use.
 type Queue struct {
-	Most int // read-only; functions that wait for one that does not return, 0: 64
+	Most int // read-only; how many functions may wait; 0 means 64
 
 	mu      sync.Mutex
 	waiting []func()      // guarded by mu
@@ -89,27 +90,28 @@ const Note = 0
 // TellEvery is the shortest time between two errors of one of the other topics.
 const TellEvery = time.Minute
 
-// A Teller passes errors on to a function such as Options.OnError. The zero value
-// is ready; all methods are safe for concurrent use.
+// A Teller passes errors on to a function such as Options.OnError. All methods
+// are safe for concurrent use.
 type Teller struct {
 	Queue
+	OnError func(error) // read-only; nil: nobody is told
 
 	mu    sync.Mutex
 	told  map[int]time.Time // guarded by mu; when, of each topic
 	ended bool              // guarded by mu
 }
 
-// Tell queues a call of onError, unless that is nil. It reports false if it is not
-// time for the topic or too many calls wait already.
-func (t *Teller) Tell(onError func(error), topic int, err error) bool {
-	if onError == nil {
+// Tell queues a call of OnError. It reports false if it is not time for the topic,
+// if too many calls wait already, or after End.
+func (t *Teller) Tell(topic int, err error) bool {
+	if t.OnError == nil {
 		return true
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
 	told, again := t.told[topic]
-	if t.ended || topic != Note && again && now.Sub(told) < TellEvery || !t.Do(func() { onError(err) }) {
+	if t.ended || topic != Note && again && now.Sub(told) < TellEvery || !t.Do(func() { t.OnError(err) }) {
 		return false
 	}
 	if t.told == nil {
@@ -119,11 +121,31 @@ func (t *Teller) Tell(onError func(error), topic int, err error) bool {
 	return true
 }
 
-// End makes Tell queue nothing more. It waits for nothing.
+// End makes Tell queue nothing more, and awaits soon what is queued, as the process
+// may end next.
 func (t *Teller) End() {
 	t.mu.Lock()
 	t.ended = true
 	t.mu.Unlock()
+	AwaitSoon(t.Idle())
+}
+
+// soon is less than a Logger waits for its outputs at the end.
+const soon = 20 * time.Millisecond
+
+// AwaitSoon waits until done is closed, or for 20 ms.
+func AwaitSoon(done <-chan struct{}) {
+	select {
+	case <-done:
+		return
+	default:
+	}
+	patience := time.NewTimer(soon)
+	defer patience.Stop()
+	select {
+	case <-done:
+	case <-patience.C:
+	}
 }
 
 // ToStderr writes err to standard error, as a JSON line at level ERROR.

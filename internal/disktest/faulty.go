@@ -44,9 +44,8 @@ type Fault struct {
 }
 
 // Faulty is a disk.FS that passes operations on to another after asking Hook about
-// each. The hook
-// runs in the caller's goroutine, holds no lock, and may block to play a
-// stalled disk or copy a Mem below.
+// each. The hook runs in the caller's goroutine, holds no lock, and may block to
+// play a stalled disk or copy a Mem below.
 type Faulty struct {
 	disk.FS
 	Hook func(Op) Fault

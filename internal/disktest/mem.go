@@ -1,6 +1,6 @@
 // Package disktest stands in for a disk in tests: [Mem] lives in memory and can be
 // copied as a crash would leave it, [Faulty] wraps any file system and fails on
-// request. Names are slash-separated. Errors are the operating system's
+// request. Names in Mem are slash-separated. Errors are the operating system's
 // (*fs.PathError or *os.LinkError around a syscall.Errno), as those of disk.Real.
 package disktest
 
@@ -97,9 +97,9 @@ func (m *Mem) KillClone() *Mem {
 // PowerCutClone returns the file system as a power cut now may leave it. With a
 // nil rng only durable bytes and names survive. Otherwise each creation, removal
 // and rename and each 512-byte sector that is not durable survives or not by
-// chance, a rename as a whole; a file's size
-// is the old one, the new one or between, and bytes that were lost below it read
-// as zeros or as what was durable before. Locks are free.
+// chance, a rename as a whole; a file's size is the old one, the new one or
+// between, and bytes that were lost below it read as zeros or as what was durable
+// before. Locks are free.
 func (m *Mem) PowerCutClone(rng *rand.Rand) *Mem {
 	m.mu.Lock()
 	defer m.mu.Unlock()

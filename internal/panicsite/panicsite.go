@@ -3,6 +3,7 @@ package panicsite
 
 import (
 	"fmt"
+	"log/slog"
 	"runtime"
 	"strconv"
 	"strings"
@@ -58,13 +59,16 @@ func passesOn(function string) bool {
 	return false
 }
 
-// Text formats what was panicked with, whose own methods may panic beyond what
-// package fmt catches.
+// Text formats what was panicked with, of a slog.LogValuer what LogValue returns.
+// The methods of p may panic beyond what package fmt catches.
 func Text(p any) (text string) {
 	defer func() {
 		if recover() != nil {
 			text = fmt.Sprintf("panic: %T", p)
 		}
 	}()
+	if v, ok := p.(slog.LogValuer); ok {
+		p = slog.AnyValue(v).Resolve()
+	}
 	return "panic: " + fmt.Sprint(p)
 }

@@ -26,7 +26,7 @@ func (f *File) store(i, word int, v uint64) {
 }
 
 // Slab returns the memory of slab i and its committed length. Whoever has begun
-// the slab copies whole lines behind what is there and then stores how many
+// the slab copies whole lines after what is there and then stores how many
 // bytes are whole lines now, with a plain store of what Committed returns: it
 // need not be atomic, and must come after the copy. Both may fault, see Covers.
 func (f *File) Slab(i int) (mem []byte, committed *uint64) {
@@ -96,9 +96,9 @@ func (f *File) Seal(i int, check uint32) bool {
 	return f.guard(func() { f.store(i, dSeal, pair(max(check, 1), f.tag(i))) })
 }
 
-// Matches reports whether the file holds part of slab i from byte from on, and what
-// it was told of the slab, but for the committed length: nothing else has written
-// there.
+// Matches reports whether nothing else has written to slab i: whether the file has
+// part there, from byte from on, and says of the slab what it was told. The
+// committed length is not compared.
 func (f *File) Matches(i, from int, part []byte) (same bool) {
 	at, table := f.geometry.slabAt(i)+int64(from), headerSize+descriptorSize*i
 	return f.guard(func() {

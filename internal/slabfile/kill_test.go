@@ -80,7 +80,7 @@ func (m *miniature) take() (slab int, seq uint64) {
 	return slab, m.seq - 1
 }
 
-// commit copies line behind what is there and then says so: the order on which
+// commit copies line after what is there and then says so: the order on which
 // all depends.
 //
 //go:noinline

@@ -4,9 +4,8 @@ import "fmt"
 
 // BeginLine is Begin for one line that is longer than a slab. It is written to
 // the room that slab i has for it, with a system call, before BeginLine
-// returns. After an error slab i is free as before, a disk without room is one;
-// but if it wraps ErrDamaged, the file keeps nothing any more.
-// The memory of Slab is not used.
+// returns. An error, such as a full disk, leaves slab i free. After one that wraps
+// ErrDamaged the file keeps nothing any more. The memory of Slab is not used.
 func (f *File) BeginLine(i int, seq uint64, line []byte) error {
 	g := f.geometry
 	if len(line) > g.LineLimit {

@@ -67,7 +67,7 @@ func fill(f *os.File, n int64) error {
 	return err
 }
 
-// zeros is what is there behind the end of a file.
+// zeros is what is there after the end of a file.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {

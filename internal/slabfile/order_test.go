@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// The compiler keeps the store of the committed length behind the copy of the
+// The compiler keeps the store of the committed length after the copy of the
 // line: the call of memmove comes first among the instructions, the one store
 // through the pointer after it.
 func TestCompilerKeepsTheOrder(t *testing.T) {

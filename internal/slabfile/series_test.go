@@ -159,7 +159,7 @@ func (s *series) lines() ([]string, error) {
 	return all, nil
 }
 
-// splitLines cuts text behind each line end. A torn last line is a line.
+// splitLines cuts text after each line end. A torn last line is a line.
 func splitLines(text []byte) (lines []string) {
 	for line := range bytes.Lines(text) {
 		lines = append(lines, string(line))
