@@ -133,7 +133,7 @@ func (c *core) addOutput(o Output, levels bool) error {
 	}
 	out.format = f
 	if f.emits {
-		out.buffer, out.tries = nil, nil // what may hang is the encoding, which it cannot bound
+		out.buffer, out.tries = nil, nil // what may hang is the encoding, and WriteLevel cannot bound that
 		c.emitters = append(c.emitters, out)
 	} else if out.buffer != nil {
 		f.buffers = append(f.buffers, out)
@@ -165,7 +165,7 @@ func (c *core) formatFor(o Output) (*format, error) {
 	return f, err
 }
 
-// orderFormats puts those that encode as they write behind the others.
+// orderFormats puts those that encode as they write after the others.
 func (c *core) orderFormats() {
 	var late []*format
 	for _, f := range c.formats {

@@ -58,7 +58,12 @@ func (f *format) cut(dst []byte, start int, s *scratch, st, ctx *state, r *recor
 	}
 	short.msg = f.cutText(r.msg, f.maxLine/32, true)
 	dst = f.append(dst[:start], s, &state{}, nil, &short, []slog.Attr{from})
-	if len(dst)-start > f.maxLine { // only a LineEncoder writes more than it is given
+	return f.cutEnd(dst, start) // only a LineEncoder writes more than it is given
+}
+
+// cutEnd cuts the line from start on to what is allowed, wherever that is in it.
+func (f *format) cutEnd(dst []byte, start int) []byte {
+	if len(dst)-start > f.maxLine {
 		dst = append(dst[:start+lastRuneStart(dst[start:start+f.maxLine-1])], '\n')
 	}
 	return dst

@@ -124,11 +124,8 @@ func (l *Logger) complete(ctx context.Context, s *scratch, r *record, attrs []sl
 // each format, or is nil.
 func (c *core) emit(s *scratch, states, ctx []state, r *record, attrs []slog.Attr) {
 	if o := c.single; o != nil {
-		var fromCtx *state
-		if ctx != nil {
-			fromCtx = &ctx[0]
-		}
-		s.buf = c.formats[0].line(s.buf[:0], s, &states[0], fromCtx, r, attrs)
+		f := c.formats[0]
+		s.buf = f.line(s.buf[:0], s, &states[0], f.stateIn(ctx), r, attrs)
 		o.write(c, r.level, s.buf, s.part)
 		return
 	}
@@ -144,11 +141,7 @@ func (c *core) encode(s *scratch, states, ctx []state, r *record, attrs []slog.A
 	s.buf, s.ends = s.buf[:0], s.ends[:0]
 	for i, f := range c.early {
 		if f.admits(r.level) {
-			var fromCtx *state
-			if ctx != nil {
-				fromCtx = &ctx[i]
-			}
-			s.buf = f.line(s.buf, s, &states[i], fromCtx, r, attrs)
+			s.buf = f.line(s.buf, s, &states[i], f.stateIn(ctx), r, attrs)
 		}
 		s.ends = append(s.ends, len(s.buf))
 	}
@@ -218,6 +211,7 @@ func (c *core) serveEmitters(s *scratch, states, ctx []state, r *record, attrs [
 			_ = w.o.leaveOut(c, errStuck)
 		}
 	}
+	clear(s.waits)
 }
 
 // serveWaiting serves the outputs that did not take their line at once. Those
@@ -260,6 +254,14 @@ func (c *core) serveWaiting(s *scratch, level slog.Level) {
 		others.Wait()
 	}
 	clear(s.waits[:cap(s.waits)]) // keeps no output alive
+}
+
+// stateIn returns what the context of a call adds in f, nil if nothing does.
+func (f *format) stateIn(ctx []state) *state {
+	if ctx == nil {
+		return nil
+	}
+	return &ctx[f.index]
 }
 
 // line appends the line for r, cut if it is too long.

@@ -90,15 +90,15 @@ type Console struct {
 }
 
 // Custom is a format of the user's own. Outputs with the same LineEncoder share
-// one encoding of each record if it is a pointer. Where it is a pointer that is
-// the Output's Writer as well, it may pass the record on while it encodes: it is
-// called when the other outputs have their line, by one goroutine at a time, and
-// is otherwise served as a plain writer is.
+// one encoding of each record if it is a pointer. If it is also the Output's
+// Writer, and a pointer, it may pass the record on while it encodes. It is then
+// called once for each record, after the other outputs have their line and by one
+// goroutine at a time, and is waited for as a plain writer is.
 type Custom struct{ LineEncoder }
 
 // LineEncoder appends one line for a record and returns the extended slice. It
-// is called by several goroutines at once and must not keep r or anything of
-// it. A missing last newline is added; to leave no other in the line is its own
+// is called by several goroutines at once, unless Custom says otherwise, and must
+// not keep r or anything of it. A missing last newline is added; to leave no other in the line is its own
 // business. Where it panics, the line is a JSON object that says so.
 type LineEncoder interface {
 	AppendLine(dst []byte, r *Record) []byte

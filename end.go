@@ -1,6 +1,7 @@
 package rollway
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,50 +25,45 @@ const lastWords = 100 * time.Millisecond
 type encodedLine struct {
 	level       slog.Level
 	lines       [][]byte // one for each early format; nil: not encoded in time
-	r           *record  // nil: not completed in time
+	r           *record
 	states, ctx []state
 	attrs       []slog.Attr
 }
 
-// in returns the line in f, empty if no output of f takes it, and whether it was
-// encoded in time.
-func (e *encodedLine) in(f *format) (p []byte, ok bool) {
-	if e.r == nil || e.lines[f.index] == nil {
-		return nil, false
+// encodeEarly encodes lines in every early format, into memory of their own,
+// until ctx ends: each format has an equal share of the time that is left, so
+// that one that hangs costs no other.
+func (c *core) encodeEarly(ctx context.Context, lines ...*encodedLine) {
+	for _, e := range lines {
+		e.lines = make([][]byte, len(c.early))
 	}
-	return e.lines[f.index], true
-}
-
-// keepLine encodes r as a line of its own memory, which takes up to limit: each
-// format has an equal share of what is left, so that one that hangs costs no
-// other.
-func (c *core) keepLine(states, ctx []state, r *record, attrs []slog.Attr, limit time.Duration) encodedLine {
-	e := encodedLine{r.level, make([][]byte, len(c.early)), r, states, ctx, attrs}
-	until := time.Now().Add(limit)
 	for i, f := range c.early {
-		var p []byte
-		if endsWithin(time.Until(until)/time.Duration(len(c.early)-i), func() {
-			if !f.admits(r.level) {
-				p = []byte{}
-				return
+		encoded := make([][]byte, len(lines))
+		if endsWithin(ctx, untilDeadline(ctx)/time.Duration(len(c.early)-i), func() {
+			for j, e := range lines {
+				encoded[j] = f.keep(e)
 			}
-			s := scratchPool.Get().(*scratch)
-			defer s.free()
-			var fromCtx *state
-			if ctx != nil {
-				fromCtx = &ctx[i]
-			}
-			s.buf = f.line(s.buf[:0], s, &states[i], fromCtx, r, attrs)
-			p = append(p, s.buf...)
 		}) {
-			e.lines[i] = p
+			for j, e := range lines {
+				e.lines[i] = encoded[j]
+			}
 		}
 	}
-	return e
 }
 
-// endsWithin runs f, and reports whether it has ended within limit.
-func endsWithin(limit time.Duration, f func()) bool {
+// keep returns the line in f, empty if no output of f takes it.
+func (f *format) keep(e *encodedLine) []byte {
+	if !f.admits(e.level) {
+		return []byte{}
+	}
+	s := scratchPool.Get().(*scratch)
+	defer s.free()
+	s.buf = f.line(s.buf[:0], s, &e.states[f.index], f.stateIn(e.ctx), e.r, e.attrs)
+	return bytes.Clone(s.buf)
+}
+
+// endsWithin runs f, and reports whether it has ended within limit and before ctx.
+func endsWithin(ctx context.Context, limit time.Duration, f func()) bool {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -76,15 +72,21 @@ func endsWithin(limit time.Duration, f func()) bool {
 	select {
 	case <-done:
 		return true
+	case <-ctx.Done():
 	case <-time.After(limit):
-		return false
 	}
+	return false
+}
+
+// halfOf returns a context for half of the time until ctx ends.
+func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, untilDeadline(ctx)/2)
 }
 
 // each runs do for every output at the same time, once for each Writer, after
 // lines, so that a stuck one holds up no other. An output that has not answered
 // within lastWords after the end of ctx is left behind with an error.
-func (c *core) each(ctx context.Context, verb string, lines []encodedLine, do func(*output) error) (errs []outputError) {
+func (c *core) each(ctx context.Context, verb string, lines []*encodedLine, do func(*output) error) (errs []outputError) {
 	results := make(chan outputError, 2*len(c.outputs))
 	wrote := make(map[*output]*atomic.Bool, len(c.outputs)) // of outputs that have not answered
 	for _, o := range c.outputs {
@@ -138,13 +140,13 @@ func (c *core) each(ctx context.Context, verb string, lines []encodedLine, do fu
 
 // writeLines writes the lines that the users of o's writer take, and says of
 // which it knows that they are lost.
-func (o *output) writeLines(ctx context.Context, c *core, lines []encodedLine) error {
+func (o *output) writeLines(ctx context.Context, c *core, lines []*encodedLine) error {
 	var errs []error
-	for i := range lines {
+	for _, e := range lines {
 		for _, user := range o.users {
-			if user.admits(lines[i].level) {
-				if err := user.writeLast(ctx, c, &lines[i]); err != nil {
-					errs = append(errs, fmt.Errorf("%w: a line at %s: %w", line.ErrLost, jsonline.AppendLevel(nil, lines[i].level), err))
+			if user.admits(e.level) {
+				if err := user.writeLast(ctx, c, e); err != nil {
+					errs = append(errs, fmt.Errorf("%w: a line at %s: %w", line.ErrLost, jsonline.AppendLevel(nil, e.level), err))
 				}
 			}
 		}

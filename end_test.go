@@ -153,21 +153,80 @@ func testEndWithStuck(t *testing.T, end func(*Logger), own string, stuck func() 
 	}
 }
 
-// The values of the last line may hang as well: what was logged before gets out.
+// The values of the last line may hang as well, in a format or, with Redact,
+// before: the line has all but those, and what was logged before gets out.
 func TestLastLineThatCannotBeEncoded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		good := &synced{}
-		exited := false
-		l := mustNew(t, Options{Outputs: []Output{{Writer: good}}, Exit: func(int) { exited = true }})
-		l.Info(t.Context(), "before")
-		release := make(chan struct{})
-		start := time.Now()
-		l.Fatal(t.Context(), "last", slog.Any("v", hangingValuer{release}))
-		if took := time.Since(start); !exited || took > defaultCloseTimeout || len(good.found) != 1 || good.found[0] != 1 {
-			t.Errorf("exited %v after %v, synced %v", exited, took, good.found)
-		}
-		close(release)
-	})
+	for name, redact := range map[string]*Redaction{"plain": nil, "redacted": {Keys: []string{"password"}}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				good, second := &synced{}, &synced{}
+				exited := false
+				l := mustNew(t, Options{Outputs: []Output{{Writer: good}, {Writer: second, Encoder: Logfmt{}}}, Exit: func(int) { exited = true }, Redact: redact})
+				l.Info(t.Context(), "before")
+				release := make(chan struct{})
+				start := time.Now()
+				l.WithGroup("g").Fatal(t.Context(), "last", slog.Int("n", 7), slog.Any("v", hangingValuer{release}))
+				if took := time.Since(start); !exited || took > defaultCloseTimeout || len(good.found) != 1 || good.found[0] != 2 {
+					t.Errorf("exited %v after %v, synced %v", exited, took, good.found)
+				}
+				for _, w := range []*synced{good, second} {
+					got := w.lines[len(w.lines)-1]
+					for _, part := range []string{"FATAL", "last", "7", leftKey, "g.v"} {
+						if !strings.Contains(got, part) {
+							t.Errorf("no %q in %q", part, got)
+						}
+					}
+				}
+				close(release)
+			})
+		})
+	}
+}
+
+// However many reports of sampling a format hangs in, the end is bounded, and each
+// of them is accounted for.
+func TestReportsThatCannotBeEncoded(t *testing.T) {
+	ends := map[string]func(*testing.T, *Logger){
+		"Close": func(_ *testing.T, l *Logger) { _ = l.Close() },
+		"Fatal": func(t *testing.T, l *Logger) { l.Fatal(t.Context(), "last") },
+		"Flush": func(t *testing.T, l *Logger) {
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(defaultCloseTimeout, cancel)
+			_ = l.Flush(ctx)
+		},
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				good := &synced{}
+				l := mustNew(t, Options{
+					Outputs: []Output{{Name: "bad", Writer: io.Discard, Encoder: Custom{hangingReport{release}}}, {Writer: good}},
+					Exit:    func(int) {}, OnError: func(error) {}, Sampling: &Sampling{Period: time.Hour, First: 1},
+				})
+				for i := range 100 {
+					for range 2 {
+						l.Info(t.Context(), fmt.Sprint(i))
+					}
+				}
+				start := time.Now()
+				end(t, l)
+				if took := time.Since(start); took > defaultCloseTimeout+2*lastWords {
+					t.Errorf("it took %v", took)
+				}
+				reports := 0
+				for _, line := range good.lines {
+					if strings.Contains(line, "left out by sampling") {
+						reports++
+					}
+				}
+				if bad := l.Stats().Outputs[0]; reports != 100 || bad.Dropped.Full < 100 || bad.Err() != nil {
+					t.Errorf("%d reports; %+v", reports, bad)
+				}
+				close(release)
+			})
+		})
+	}
 }
 
 // One format that hangs costs its own output the last line, no other.
@@ -204,6 +263,16 @@ type hangingEncoder struct{ release chan struct{} }
 func (e hangingEncoder) AppendLine(dst []byte, _ *Record) []byte {
 	<-e.release
 	return dst
+}
+
+// hangingReport hangs in a report of sampling.
+type hangingReport struct{ release chan struct{} }
+
+func (e hangingReport) AppendLine(dst []byte, r *Record) []byte {
+	if strings.HasPrefix(r.Message, "rollway: ") {
+		<-e.release
+	}
+	return append(dst, r.Message...)
 }
 
 // TestEndAfterClose: no output takes the line of a Fatal then; it is told, and

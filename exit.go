@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -27,7 +28,7 @@ func (l *Logger) Panic(ctx context.Context, msg string, attrs ...slog.Attr) {
 // Fatal logs at FATAL (12), syncs every output, and ends the process with status
 // 1 through Options.Exit, whether or not an output takes that level. The line and
 // the sync have Options.CloseTimeout together; what is not delivered then is told
-// to Options.OnError, and after Close the message.
+// to Options.OnError. After Close, OnError gets the message.
 func (l *Logger) Fatal(ctx context.Context, msg string, attrs ...slog.Attr) {
 	l.logLast(ctx, LevelFatal, msg, attrs)
 	l.core.exit(1)
@@ -71,13 +72,17 @@ func (l *Logger) newRecord(level slog.Level, msg string, pc uintptr, skip int) r
 // goroutines of their own. Where the function panics, it logs what it panicked
 // with at PANIC with the stack, its source being where it panicked, syncs every
 // output, and goes on panicking. The line and the sync have Options.CloseTimeout
-// together.
+// together. After Close, OnError gets the message.
 //
 //	defer log.FlushOnPanic()
 func (l *Logger) FlushOnPanic() {
 	if r := recover(); r != nil {
 		pc, stack := panicsite.Find()
-		l.last(context.Background(), l.newRecord(LevelPanic, panicsite.Text(r), pc, 1), []slog.Attr{slog.String("stack", stack)}, true)
+		said := r
+		if err, ok := r.(error); ok && l.core.redact != nil {
+			said = redactedError{err, l.core.redact}
+		}
+		l.last(context.Background(), l.newRecord(LevelPanic, panicsite.Text(said), pc, 1), []slog.Attr{slog.String("stack", stack)}, true)
 		panic(r)
 	}
 }
@@ -144,8 +149,7 @@ func (l *Logger) last(ctx context.Context, r record, attrs []slog.Attr, end bool
 		c.teller.finish(limit, nil, end)
 		return
 	}
-	lines := l.encodeLast(ctx, r, slices.Clone(attrs), c.closeTimeout/2) // the rest is for what was logged before
-	c.teller.finish(limit, c.sync(limit, lines), end)
+	c.teller.finish(limit, c.sync(limit, l.encodeLast(limit, ctx, r, slices.Clone(attrs))), end)
 }
 
 // tellLate tells the message of a record that comes after Shutdown.
@@ -158,32 +162,79 @@ func (c *core) tellLate(r *record) {
 }
 
 // encodeLast returns the line for r, if it is to be written, and those that
-// report what sampling has left out, as far as they are encoded within limit.
-func (l *Logger) encodeLast(ctx context.Context, r record, attrs []slog.Attr, limit time.Duration) (lines []encodedLine) {
-	c, until := l.core, time.Now().Add(limit)
-	if level := r.level; l.gate.Level() <= level {
-		var fromCtx []state
-		taken, completed := false, false
-		switch {
-		case !endsWithin(limit, func() {
-			if taken = !c.picky || l.accepts(ctx, level, r.msg, attrs); !taken {
-				completed = true
-				return
-			}
+// report what sampling has left out. It takes half of the time until limit ends:
+// the rest is for what was logged before.
+func (l *Logger) encodeLast(limit, ctx context.Context, r record, attrs []slog.Attr) (lines []*encodedLine) {
+	limit, cancel := halfOf(limit)
+	defer cancel()
+	if l.gate.Level() <= r.level {
+		if e := l.lastLine(limit, ctx, r, attrs); e != nil {
+			lines = append(lines, e)
+		}
+	}
+	return append(lines, l.core.leftOutLines(limit)...)
+}
+
+// lastLine returns the line for r, or nil if it is not to be written. If that
+// takes more than half of the time until limit ends, attributes are left out.
+func (l *Logger) lastLine(limit, ctx context.Context, r record, attrs []slog.Attr) *encodedLine {
+	c, plain := l.core, l.plainLine(ctx, r, attrs)
+	half, cancel := halfOf(limit)
+	defer cancel()
+	var whole *encodedLine
+	taken := true
+	ended := endsWithin(half, untilDeadline(half), func() {
+		if taken = !c.picky || l.accepts(ctx, r.level, r.msg, attrs); taken {
 			if c.extras || r.stack != "" { // in a scratch that stays the record's
 				attrs = l.complete(ctx, scratchPool.Get().(*scratch), &r, attrs, false, 0)
 			}
-			fromCtx = c.statesOf(ctx)
-			completed = true
-		}) || !completed:
-			lines = append(lines, encodedLine{level: level})
-		case taken:
-			lines = append(lines, c.keepLine(l.states, fromCtx, &r, attrs, time.Until(until)))
+			whole = &encodedLine{level: r.level, r: &r, states: l.states, ctx: c.statesOf(ctx), attrs: attrs}
+		}
+	})
+	switch {
+	case ended && !taken:
+		return nil
+	case !ended || whole == nil:
+		c.encodeEarly(limit, plain)
+		return plain
+	}
+	c.encodeEarly(half, whole)
+	if hung := func(line []byte) bool { return line == nil }; slices.ContainsFunc(whole.lines, hung) {
+		c.encodeEarly(limit, plain)
+		for i := range whole.lines {
+			if hung(whole.lines[i]) {
+				whole.lines[i] = plain.lines[i]
+			}
 		}
 	}
-	var reports []encodedLine
-	if endsWithin(time.Until(until), func() { reports = c.leftOutLines(time.Until(until)) }) {
-		lines = append(lines, reports...)
+	return whole
+}
+
+// plainLine returns a line for r without attributes whose values are the user's
+// code: it names those.
+func (l *Logger) plainLine(ctx context.Context, r record, attrs []slog.Attr) *encodedLine {
+	e := &encodedLine{level: r.level, r: &r, states: l.states}
+	path := strings.Join(append(slices.Clone(l.groups), ""), ".")
+	var names []string
+	for _, a := range attrs {
+		switch a.Value.Kind() {
+		case slog.KindAny, slog.KindGroup, slog.KindLogValuer:
+			names = append(names, path+a.Key)
+		default:
+			e.attrs = append(e.attrs, a)
+		}
 	}
-	return lines
+	if len(names) > 0 {
+		r.outer = append(r.outer, slog.Any(leftKey, names))
+	}
+	if r.stack != "" && !hasKey(attrs, stackKey) {
+		r.outer = append(r.outer, slog.String(stackKey, r.stack))
+	}
+	if rd := l.core.redact; rd != nil {
+		r.msg, e.attrs = rd.text(r.msg), rd.attrs(l.groups, e.attrs)
+	}
+	if l.core.custom {
+		r.ctx = ctx
+	}
+	return e
 }

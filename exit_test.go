@@ -2,7 +2,9 @@ package rollway
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"strings"
 	"testing"
@@ -68,6 +70,53 @@ func TestFlushOnPanicNamesThePlace(t *testing.T) {
 			if want := fmt.Sprintf(`/exit_test.go:%d"`, c.line); !strings.Contains(line, want) || !strings.Contains(line, `"level":"PANIC"`) {
 				t.Errorf("%s: %s\nwant %s", name, line, want)
 			}
+		}
+	}
+}
+
+// With Redact what a LogValuer hides stays hidden when a function panics with it.
+func TestFlushOnPanicRedacts(t *testing.T) {
+	for name, p := range map[string]any{
+		"value":   hidden("secret"),
+		"error":   hiddenError{},
+		"wrapped": fmt.Errorf("call: %w", hiddenError{}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			l := mustNew(t, Options{Outputs: []Output{{Writer: &b}}, Redact: &Redaction{Keys: []string{"none"}}})
+			func() {
+				defer func() { _ = recover() }()
+				defer l.FlushOnPanic()
+				panic(p)
+			}()
+			if got := b.String(); strings.Contains(got, "secret") || !strings.Contains(got, "shown") {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
+
+type hidden string
+
+func (hidden) LogValue() slog.Value { return slog.StringValue("shown") }
+
+type hiddenError struct{}
+
+func (hiddenError) Error() string        { return "secret" }
+func (hiddenError) LogValue() slog.Value { return slog.StringValue("shown") }
+
+// Also of many errors in one.
+func TestRedactionOfManyErrors(t *testing.T) {
+	for _, n := range []int{20, 1000} {
+		var errs []error
+		for range n {
+			errs = append(errs, hiddenError{})
+		}
+		var b bytes.Buffer
+		l := mustNew(t, Options{Outputs: []Output{{Writer: &b}, {Writer: &b, Encoder: Console{}}, {Writer: &b, Encoder: JSON{Errors: ErrorDetail}}}, Redact: &Redaction{Keys: []string{"none"}}})
+		l.Error(t.Context(), "m", slog.Any("error", errors.Join(errs...)))
+		if strings.Contains(b.String(), "secret") {
+			t.Errorf("%d errors: %s", n, b.String())
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 // names each that failed.
 func (l *Logger) Flush(ctx context.Context) error {
 	ctx, c := orBackground(ctx), l.core
-	return join(c.each(ctx, "flush", c.leftOutLines(untilDeadline(ctx)/2), func(o *output) error { return o.flush(ctx) }))
+	return join(c.each(ctx, "flush", c.leftOutLines(ctx), func(o *output) error { return o.flush(ctx) }))
 }
 
 // Sync is Flush and then a Sync of every output that has one, as files and
@@ -21,10 +21,10 @@ func (l *Logger) Flush(ctx context.Context) error {
 // nil. That a terminal or a pipe cannot be synced is no error.
 func (l *Logger) Sync(ctx context.Context) error {
 	ctx, c := orBackground(ctx), l.core
-	return join(c.sync(ctx, c.leftOutLines(untilDeadline(ctx)/2)))
+	return join(c.sync(ctx, c.leftOutLines(ctx)))
 }
 
-func (c *core) sync(ctx context.Context, lines []encodedLine) []outputError {
+func (c *core) sync(ctx context.Context, lines []*encodedLine) []outputError {
 	return c.each(ctx, "sync", lines, func(o *output) error {
 		return errors.Join(o.flush(ctx), o.syncStable(ctx))
 	})
@@ -48,13 +48,13 @@ func (l *Logger) Shutdown(ctx context.Context) error {
 	}
 	defer close(c.shutdown.done)
 	c.shutdown.err = errEnded // until it is known
-	c.shutdown.err = join(c.each(ctx, "close", c.leftOutLines(untilDeadline(ctx)/2), func(o *output) error {
+	c.shutdown.err = join(c.each(ctx, "close", c.leftOutLines(ctx), func(o *output) error {
 		if !o.closes {
 			return o.flush(ctx)
 		}
 		return o.close(ctx)
 	}))
-	limit, cancel := context.WithTimeout(ctx, c.closeTimeout) // who was left behind still has ctx
+	limit, cancel := context.WithTimeout(ctx, c.closeTimeout) // outputs that did not return keep using ctx
 	defer cancel()
 	c.teller.finish(limit, nil, true)
 	return c.shutdown.err
@@ -84,10 +84,11 @@ type Stats struct {
 type OutputStats struct {
 	Name string // Output.Name or its default
 
-	// Ledger has as Dropped.Full the lines that were left out because another
-	// call was stuck in the writer, as Dropped.TooLarge those of which the writer
-	// said so, and as Dropped.GaveUp those with which it failed otherwise, wrote
-	// short or panicked. Pending is 1 while a Write of a plain writer is under
+	// Dropped.Full counts the lines that were dropped because another call was
+	// stuck in the writer, or because they were not encoded in time at a Flush or
+	// at the end; Dropped.TooLarge those of which the writer said so;
+	// Dropped.GaveUp those with which it failed otherwise, wrote short or
+	// panicked. Pending is 1 while a Write of a plain writer is under
 	// way that no other output has. Rejected are records logged after Shutdown or
 	// Close.
 	line.Ledger

@@ -14,10 +14,10 @@ import (
 // error: what goes wrong with an output is counted in Stats and told to
 // Options.OnError. It waits only where an output does, and no output holds up
 // another: buffering writers that have room get the line first, then plain
-// writers, then those that have to be waited for. A buffering writer waits as it
-// was told to when it is full; a plain one that another call is in is waited for
-// up to Options.MaxWait. Only the call that is in a plain writer which hangs
-// hangs itself.
+// writers, then those that have to be waited for, and last those that encode as
+// they write ([Custom]). A buffering writer waits as it was told to when it is
+// full; a plain one that another call is in is waited for up to Options.MaxWait.
+// A call hangs only if it is itself inside a plain writer that hangs.
 //
 // Attributes do not outlive the call. With values known at compile time or
 // not, a call with attributes of slog's own kinds allocates nothing.

@@ -48,13 +48,13 @@ type Options struct {
 	// Redact hides values. Default: none. What it costs is paid by every line.
 	Redact *Redaction
 
-	// MaxLine is the longest line in bytes, its newline included. What would be
-	// longer is written with its message and texts cut, and says in the
-	// attribute cut_from_bytes how long it was and in left_out, a list, what found
-	// no room: keys with their groups, as a.b.c, each up to 64 bytes, together up
-	// to an eighth of MaxLine and 1 KiB, and then an ellipsis. Default: 1 MiB,
-	// which is what the collector takes, and slab.Writer unless it has Shards; then
-	// that takes a line of up to SlabSize. At least 512.
+	// MaxLine is the longest line in bytes, its newline included. A longer line
+	// is written with its message and texts cut. Its attribute cut_from_bytes
+	// says how long it was; left_out lists the keys that found no room, with
+	// their groups, as a.b.c. A key has at most 64 bytes there, and the list at
+	// most MaxLine/8 or 1 KiB, whichever is less; an ellipsis ends a longer one.
+	// Default: 1 MiB, as the collector and slab.Writer take; with Shards
+	// slab.Writer takes SlabSize. At least 512.
 	MaxLine int
 
 	// Extractors add attributes from a call's context, for instance a tenant or
@@ -93,10 +93,11 @@ type Output struct {
 	Name string
 
 	// Writer takes the lines, each in one Write of one whole line. A
-	// line.LevelWriter is called through its WriteLevel, by several goroutines at
-	// once, and bounds its waits itself; if it is a line.TryWriter as well, it is
-	// not waited for before other outputs have the line. Calls to any other, a
-	// plain writer, are made one at a time. Required.
+	// line.LevelWriter is called through its WriteLevel, unless it is also the
+	// LineEncoder of Encoder, by several goroutines at once, and bounds its waits
+	// itself; if it is a line.TryWriter as well, it is not waited for before other
+	// outputs have the line. Calls to any other, a plain writer, are made one at a
+	// time. Required.
 	//
 	// The Logger owns it: Shutdown and Close close it, if it has a Close or a
 	// Shutdown(context.Context) error, but never os.Stdin, os.Stdout and

@@ -38,7 +38,7 @@ type redactor struct {
 	paths       [][]string // patterns of a path from the top, in lower case
 	patterns    []*regexp.Regexp
 	replacement string
-	depth       int // of LogValuers that led to an error that wraps another one
+	depth       int // how many LogValuers led here: what one returns may wrap itself
 }
 
 func newRedactor(r *Redaction) (*redactor, error) {
@@ -201,14 +201,18 @@ func (rd *redactor) tree(above []string, node any) any {
 	return node
 }
 
-// errorText returns the text of err, and of a LogValuer what LogValue returns,
-// also where the text holds that of a LogValuer that err wraps.
+// maxSearched bounds the errors in which errorText looks for LogValuers. The
+// text of one that wraps as many is hidden as a whole.
+const maxSearched = 256
+
+// errorText returns the text of err. Where err, or an error that it wraps, is a
+// LogValuer, its text is replaced by what LogValue returns.
 func (rd *redactor) errorText(err error) string {
 	if v, ok := err.(slog.LogValuer); ok {
 		return rd.valueText(v)
 	}
 	var found [][2]string
-	left := maxCauses
+	left := maxSearched
 	eachCause(nil, err, 0, &left, func(_ []byte, cause error, _ int, _ bool) {
 		if v, ok := cause.(slog.LogValuer); ok {
 			if clear := errorText(cause); clear != "" {
@@ -216,6 +220,9 @@ func (rd *redactor) errorText(err error) string {
 			}
 		}
 	})
+	if left <= 0 {
+		return rd.replacement
+	}
 	slices.SortStableFunc(found, func(a, b [2]string) int { return len(b[0]) - len(a[0]) }) // one may begin with another
 	var pairs []string
 	for _, f := range found {
@@ -224,7 +231,8 @@ func (rd *redactor) errorText(err error) string {
 	return strings.NewReplacer(pairs...).Replace(errorText(err))
 }
 
-// valueText returns what v resolves to as text. That may lead to v again.
+// valueText returns what LogValue returns, as text. It gives up where that leads
+// back to v.
 func (rd *redactor) valueText(v slog.LogValuer) string {
 	if rd.depth >= 2 {
 		return rd.replacement

@@ -116,15 +116,20 @@ func (s *sampler) takes(ctx context.Context, level slog.Level, msg string, group
 	}
 	shard := &s.shards[h%uint64(len(s.shards))]
 	shard.mu.Lock()
+	if e := shard.keys[h]; e == nil && len(shard.keys) < maxSampled {
+		shard.mu.Unlock()
+		text := s.shown(key, groups, attrs) // calls the user's code
+		shard.mu.Lock()
+		if shard.keys[h] == nil {
+			shard.keys[h] = &sampled{until: now + int64(s.Period), level: level, text: text}
+		}
+	}
 	defer shard.mu.Unlock()
 	e := shard.keys[h]
 	if e == nil {
-		if len(shard.keys) >= maxSampled {
-			return true, due
-		}
-		e = &sampled{until: now + int64(s.Period), level: level, text: s.shown(key, groups, attrs)}
-		shard.keys[h] = e
-	} else if now >= e.until {
+		return true, due
+	}
+	if now >= e.until {
 		if e.leftOut > 0 {
 			due = append(due, *e)
 		}
@@ -232,13 +237,18 @@ func (c *core) reportSampling(due []sampled) {
 }
 
 // leftOutLines returns the lines that report everything that sampling has left
-// out so far. To encode one takes up to limit.
-func (c *core) leftOutLines(limit time.Duration) (lines []encodedLine) {
-	if c.sampler != nil {
-		c.describe(c.sampler.all(), func(r *record, attrs []slog.Attr) {
-			lines = append(lines, c.keepLine(c.bare, nil, r, attrs, limit))
-		})
+// out so far. It takes up to half of the time until ctx ends, and of
+// Options.CloseTimeout.
+func (c *core) leftOutLines(ctx context.Context) (lines []*encodedLine) {
+	if c.sampler == nil {
+		return nil
 	}
+	c.describe(c.sampler.all(), func(r *record, attrs []slog.Attr) {
+		lines = append(lines, &encodedLine{level: r.level, r: r, states: c.bare, attrs: attrs})
+	})
+	ctx, cancel := context.WithTimeout(ctx, min(untilDeadline(ctx), c.closeTimeout)/2)
+	defer cancel()
+	c.encodeEarly(ctx, lines...)
 	return lines
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -161,4 +162,25 @@ func TestSamplingByAttrs(t *testing.T) {
 			}
 		}
 	})
+}
+
+// logsOnValue logs to l when it is asked for its value.
+type logsOnValue struct{ l *Logger }
+
+func (v logsOnValue) LogValue() slog.Value {
+	for i := range 100 { // in the same shard, too
+		v.l.Info(context.Background(), strconv.Itoa(i))
+	}
+	return slog.StringValue("value")
+}
+
+// A value by which records are told apart may log itself.
+func TestSamplingOfAValueThatLogs(t *testing.T) {
+	var w arrivals
+	l := mustNew(t, Options{Outputs: []Output{{Writer: &w}}, Sampling: &Sampling{First: 1, Attrs: []string{"k"}}})
+	l.Info(t.Context(), "m", slog.Any("k", logsOnValue{l}))
+	l.Info(t.Context(), "m", slog.String("k", "value"))
+	if len(w.lines) != 101 {
+		t.Errorf("%d lines", len(w.lines))
+	}
 }

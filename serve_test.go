@@ -295,3 +295,27 @@ func TestWaitsAreAtTheSameTime(t *testing.T) {
 		}
 	})
 }
+
+// passesOn counts the records that it passes on as it encodes them, and returns
+// their text as well.
+type passesOn struct{ calls, wrote int }
+
+func (p *passesOn) AppendLine(dst []byte, r *Record) []byte {
+	p.calls++
+	return append(dst, r.Message...)
+}
+
+func (p *passesOn) Write(b []byte) (int, error) {
+	p.wrote = len(b)
+	return len(b), nil
+}
+
+// What encodes as it writes gets a record once, also one over MaxLine.
+func TestEmitterGetsARecordOnce(t *testing.T) {
+	p := &passesOn{}
+	l := mustNew(t, Options{Outputs: []Output{{Writer: p, Encoder: Custom{p}}}, MaxLine: 512})
+	l.Info(t.Context(), strings.Repeat("x", 2000))
+	if p.calls != 1 || p.wrote > 512 {
+		t.Errorf("%d calls, %d bytes", p.calls, p.wrote)
+	}
+}

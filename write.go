@@ -14,8 +14,8 @@ import (
 // errStuck is what a line gets when another is stuck in the writer.
 var errStuck = errors.New("another call is stuck in the writer")
 
-// errNotEncoded is what a line gets at the end of the process that took too long
-// to encode.
+// errNotEncoded is what a line gets that took too long to encode: that of a Fatal
+// and its kind, or a report of sampling.
 var errNotEncoded = errors.New("the line was not encoded in time")
 
 // errEnded is what a line gets whose writer called runtime.Goexit.
@@ -24,19 +24,12 @@ var errEnded = errors.New("the writer ended the goroutine")
 // write hands one line to the destination, waits where that waits, and counts
 // what became of the line. part spreads the counting.
 func (o *output) write(c *core, level slog.Level, p []byte, part uint32) {
-	var err error
 	if o.buffer != nil {
-		err = o.callBuffer(c, level, p)
+		_ = o.settle(c, o.callBuffer(c, level, p), part)
 	} else if o.lock.lock(c.maxWait) {
-		err = o.callDirect(c, p)
+		_ = o.settle(c, o.callDirect(c, p), part)
 	} else {
-		_ = o.leaveOut(c, errStuck) // it is reported
-		return
-	}
-	if err != nil {
-		_ = o.fail(c, err)
-	} else if o.counts {
-		o.handed.add(part)
+		_ = o.leaveOut(c, errStuck)
 	}
 }
 
@@ -69,11 +62,7 @@ func (o *output) tryDirect(c *core, p []byte, part uint32) (done bool) {
 		_ = o.leaveOut(c, errStuck)
 		return true
 	}
-	if err := o.callDirect(c, p); err != nil {
-		_ = o.fail(c, err)
-	} else if o.counts {
-		o.handed.add(part)
-	}
+	_ = o.settle(c, o.callDirect(c, p), part)
 	return true
 }
 
@@ -81,14 +70,14 @@ func (o *output) tryDirect(c *core, p []byte, part uint32) (done bool) {
 // writer, or for one that is full, until ctx ends, and returns what went wrong.
 func (o *output) writeLast(ctx context.Context, c *core, e *encodedLine) error {
 	const part = 0
-	level, p, ok := e.level, []byte(nil), e.r != nil
+	var p []byte
 	if !o.format.emits {
-		if p, ok = e.in(o.format); ok && len(p) == 0 {
+		switch p = e.lines[o.format.index]; {
+		case p == nil:
+			return o.leaveOut(c, errNotEncoded)
+		case len(p) == 0:
 			return nil // it did not admit the level
 		}
-	}
-	if !ok {
-		return o.leaveOut(c, errNotEncoded)
 	}
 	if o.buffer == nil {
 		if !o.lock.lockPatiently(lineTurn, untilDeadline(ctx)) {
@@ -102,10 +91,10 @@ func (o *output) writeLast(ctx context.Context, c *core, e *encodedLine) error {
 		return o.settle(c, o.callDirect(c, p), part)
 	}
 	if o.tries != nil {
-		err := o.callTry(c, level, p)
+		err := o.callTry(c, e.level, p)
 		if err == line.ErrWouldWait || err == line.ErrFull {
 			_ = o.flush(ctx) // makes room; what it cannot do is said by the flush that follows
-			err = o.callTry(c, level, p)
+			err = o.callTry(c, e.level, p)
 		}
 		switch {
 		case err != line.ErrWouldWait && err != line.ErrFull:
@@ -114,7 +103,7 @@ func (o *output) writeLast(ctx context.Context, c *core, e *encodedLine) error {
 			return o.leaveOut(c, err)
 		}
 	}
-	return o.settle(c, o.callBuffer(c, level, p), part)
+	return o.settle(c, o.callBuffer(c, e.level, p), part)
 }
 
 // settle counts a line of which the outcome is known and returns err.
@@ -203,7 +192,8 @@ func (o *output) callDirect(c *core, p []byte) (err error) {
 	return checkWrite(n, failed, p)
 }
 
-// callEmitter is callDirect for an output that encodes as it writes.
+// callEmitter is callDirect for an output that encodes as it writes, and does so
+// once: a line that is too long is cut where it ends.
 func (o *output) callEmitter(c *core, s *scratch, states, ctx []state, r *record, attrs []slog.Attr) (err error) {
 	defer o.leave(c, &err)
 	err = errEnded
@@ -213,11 +203,7 @@ func (o *output) callEmitter(c *core, s *scratch, states, ctx []state, r *record
 		}
 	}
 	f := o.format
-	var fromCtx *state
-	if ctx != nil {
-		fromCtx = &ctx[f.index]
-	}
-	s.buf = f.line(s.buf[:0], s, &states[f.index], fromCtx, r, attrs)
+	s.buf = f.cutEnd(f.append(s.buf[:0], s, &states[f.index], f.stateIn(ctx), r, attrs), 0)
 	n, failed := o.w.Write(s.buf)
 	return checkWrite(n, failed, s.buf)
 }

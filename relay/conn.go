@@ -56,7 +56,7 @@ func (c *conn) run() {
 func (c *conn) returned() {
 	if c.running.Add(-1) == 0 {
 		c.giveBack()
-		c.relay.ended(c) // before remove: Shutdown waits for the records there are then
+		c.relay.ended(c) // before remove, so that Shutdown finds the record
 		c.relay.remove(c)
 		if c.joined != nil {
 			close(c.joined)
@@ -181,8 +181,8 @@ func (c *conn) abort(reason Reason, gone *side) {
 // waits for it.
 const flushStall = 5 * time.Second
 
-// kill closes both sides, which makes the directions return. With reset it ends
-// the wait of abort for what a side was sent.
+// kill closes both sides, which makes the directions return. With reset it also
+// ends the wait of abort.
 func (c *conn) kill(reason Reason, reset bool) {
 	if c.reason.CompareAndSwap(0, int32(reason)) || reset && c.aborted() {
 		c.upstream.close(reset)

@@ -32,8 +32,8 @@ package relay
 //     the runtime calls again when the socket may be ready, so that no wake-up
 //     is lost between looking and waiting.
 //  4. conn.reason is set once, by whoever ends the connection first. Sockets
-//     are closed by conn.close alone, after both directions have returned or
-//     in order to make them return.
+//     are closed by conn.kill and conn.abort, which makes the directions return;
+//     a side without half-close is closed by its side.closeRead or closeWrite.
 //  5. A direction whose destination failed does not close the connection while
 //     the other one may still find bytes that the failed side had sent before.
 //  6. A connection is in Relay.conns from before its first byte until both

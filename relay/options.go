@@ -87,9 +87,10 @@ type Options struct {
 	Log *slog.Logger
 	// Access takes a record for each connection that has ended (default: none).
 	//
-	// Nothing waits for the handlers of Log and Access: each gets its records
-	// from one goroutine, up to 16,384 wait for it, and Stats.Unlogged counts
-	// those that found no room.
+	// Nothing waits for the handlers of Log and Access. One goroutine for each
+	// hands it its records, of which up to 16,384 wait. Stats.Unlogged counts those
+	// that found no room, with which the handler failed or panicked, or that were
+	// left at Shutdown.
 	Access *slog.Logger
 
 	// maxPipes bounds the pipes that hold bytes in flight: 128, less where the

@@ -13,9 +13,9 @@ import (
 // limit of 32,768 descriptors.
 const mostRecords = 16 << 10
 
-// records are handed to a handler by a goroutine that lives while there are some,
-// so that one that is slow, hangs or panics holds up nobody. They are the handler
-// of Options.Log and Access once New has seen those.
+// records hands records to a handler in a goroutine of its own, so that a handler
+// that is slow, hangs or panics holds up nobody. New puts one in the place of the
+// handlers of Options.Log and Access.
 type records struct {
 	to    slog.Handler
 	queue aside.Queue
@@ -81,8 +81,8 @@ func (q *records) returned(logged bool) {
 	}
 }
 
-// finish waits until all are handed on. From a handler that returns from none for
-// stall they are taken away.
+// finish waits until all records are handed on. If the handler returns from none
+// for stall, the rest is dropped.
 func (q *records) finish(stall time.Duration) {
 	before, _ := q.count()
 	for {

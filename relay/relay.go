@@ -105,9 +105,8 @@ func (r *Relay) Close() error {
 
 // Shutdown closes the listeners and waits for the connections to end by
 // themselves. When ctx ends first, it stops reading, passes on what was read,
-// ends the streams on both sides, and a second later resets what is left. It
-// returns ctx's error then, and does so two seconds after ctx ended even if
-// something hangs. A log that takes no record for a second is not waited for.
+// ends the streams on both sides, and a second later resets what is left. It then
+// returns ctx's error, two seconds after ctx ended at the latest. A log that takes no record for a second is not waited for.
 // The Relay takes nothing afterwards.
 func (r *Relay) Shutdown(ctx context.Context) error {
 	r.stopAccepting()

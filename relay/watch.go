@@ -44,7 +44,9 @@ func (r *Relay) endIdle(now time.Time, limit time.Duration) {
 		}
 		switch quiet := now.Sub(c.idle.since); {
 		case quiet >= limit+r.options.grace:
-			c.kill(ReasonIdle, true)
+			if c.reason.Load() == 0 { // else abort waits, and bounds that itself
+				c.kill(ReasonIdle, true)
+			}
 		case quiet >= limit:
 			c.stop(ReasonIdle)
 		}

@@ -39,7 +39,7 @@ var rollwayProgram func() (string, error)
 func ownProgram(t *testing.T) string {
 	t.Helper()
 	if missing != "" {
-		t.Skip("this needs ", missing)
+		needs.Missing(t, missing)
 	}
 	program, err := rollwayProgram()
 	if err != nil {

@@ -128,7 +128,7 @@ func (r *Results) ledgers() string {
 	if tries == 0 {
 		return ""
 	}
-	return fmt.Sprintf("In %d of them a process of `slab` could give its own account, of %d lines in all: accepted = written + dropped + pending, held against the board and the file to the line.\n", tries, lines)
+	return fmt.Sprintf("In %d of them a process of `slab` could give its own account, of %d lines in all: accepted = written + dropped + pending, compared with the board and the file to the line.\n", tries, lines)
 }
 
 func (r *Results) sideBySide(rows map[[2]string]*row, names []string) string {

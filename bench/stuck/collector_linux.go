@@ -30,8 +30,8 @@ func (s *Settings) StopCollector(dir string) (end func(), err error) {
 	var said locked.Buffer
 	cmd := exec.Command(program, "serve", "-listen", s.HTTP, "-listen-tcp", s.TCP, "-listen-grpc", "", "-data", filepath.Join(dir, "data"))
 	cmd.Stdout, cmd.Stderr = &said, &said
-	// In the group of this process the system would let it go on when the shell that
-	// started this process ends: the group is an orphan then.
+	// A group of its own: if the shell that started us ends, our group is orphaned,
+	// and the kernel wakes its stopped processes.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, err

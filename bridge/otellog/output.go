@@ -30,11 +30,11 @@ import (
 // Flush of the Logger has p export what it holds. Close and Shutdown are p's
 // affair. A panic of p or its processors is counted as a failed line.
 //
-// Records are emitted when the other outputs have their line, one at a time, as
-// lines are written to a plain writer. A call whose record p does not take, for
-// instance as it exports at once and the peer hangs, returns when p does; other
-// calls wait for up to rollway.Options.MaxWait and drop the record for this
-// output. A LogValue method that logs to the same Logger waits for itself so.
+// A record is emitted after the other outputs have their line, and one at a time.
+// If p does not return, for instance because it exports at once and the peer
+// hangs, the call inside p waits until it does. Other calls wait for up to
+// rollway.Options.MaxWait and then drop the record for this output. A LogValue
+// method must not log to the same Logger: that call would wait for itself.
 func NewOutput(p log.LoggerProvider, o Options) rollway.Output {
 	e := &recordWriter{w: NewWriter(p, o)}
 	return rollway.Output{Writer: e, Encoder: rollway.Custom{LineEncoder: e}}

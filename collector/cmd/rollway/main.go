@@ -30,6 +30,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/rollway/rollway/collector/config"
 )
@@ -60,6 +61,20 @@ type call struct {
 
 // say writes a line for people, to stderr.
 func (c *call) say(format string, args ...any) { fmt.Fprintf(c.stderr, format+"\n", args...) }
+
+// tell writes to stdout for a service, which goes on, and ends, though nobody reads
+// that: it waits for a second at most.
+func (c *call) tell(format string, args ...any) {
+	text, done := fmt.Sprintf(format, args...), make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = io.WriteString(c.stdout, text)
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Second):
+	}
+}
 
 // commands in the order in which they are listed. A function, as help refers
 // to the list it is in.

@@ -79,30 +79,39 @@ func awaitText(t *testing.T, where, log *locked.Buffer, text string) {
 	}
 }
 
-// A connection over TLS stays as it is while SIGHUP renews the certificate for
-// those after it, the metrics tell of both, and SIGTERM lets them end.
-func TestRelayOverTLS(t *testing.T) {
-	upstream, err := net.Listen("tcp", "127.0.0.1:0")
+// upstream returns the address of a server that calls serve for each connection.
+func upstream(t *testing.T, serve func(net.Conn)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer upstream.Close()
+	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
-			c, err := upstream.Accept()
+			c, err := l.Accept()
 			if err != nil {
 				return
 			}
 			go func() {
-				_, _ = io.Copy(c, c)
-				c.Close()
+				defer c.Close()
+				serve(c)
 			}()
 		}
 	}()
+	return l.Addr().String()
+}
+
+// echo sends back what it gets.
+func echo(c net.Conn) { _, _ = io.Copy(c, c) }
+
+// A connection over TLS stays as it is while SIGHUP renews the certificate for
+// those after it, the metrics tell of both, and SIGTERM lets them end.
+func TestRelayOverTLS(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	writeCertificate(t, 1, cert, key)
-	cmd, out, log := startRelay(t, "-listen", "tls://127.0.0.1:0", "-to", "tcp://"+upstream.Addr().String(), "-cert", cert, "-key", key)
+	cmd, out, log := startRelay(t, "-listen", "tls://127.0.0.1:0", "-to", "tcp://"+upstream(t, echo), "-cert", cert, "-key", key)
 	addr := regexp.MustCompile(`from +tls://(\S+)`).FindStringSubmatch(out.String())[1]
 	connect := func(serial int64) *tls.Conn {
 		t.Helper()
@@ -187,22 +196,7 @@ func TestRelayRenewsClientAuthorities(t *testing.T) {
 		}
 	}
 	vouch("first")
-	upstream, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer upstream.Close()
-	go func() {
-		for {
-			c, err := upstream.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = io.WriteString(c, "welcome")
-			c.Close()
-		}
-	}()
-	cmd, out, log := startRelay(t, "-listen", "tls://127.0.0.1:0", "-to", "tcp://"+upstream.Addr().String(), "-cert", path("server.pem"), "-key", path("server.key"), "-client-ca", path("ca"))
+	cmd, out, log := startRelay(t, "-listen", "tls://127.0.0.1:0", "-to", "tcp://"+upstream(t, func(c net.Conn) { _, _ = io.WriteString(c, "welcome") }), "-cert", path("server.pem"), "-key", path("server.key"), "-client-ca", path("ca"))
 	addr := regexp.MustCompile(`from +tls://(\S+)`).FindStringSubmatch(out.String())[1]
 	ask := func(name string) string {
 		t.Helper()
@@ -277,36 +271,25 @@ func fullPipe(t *testing.T) *os.File {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.Close(); w.Close() })
+	fill(t, w)
+	return w
+}
+
+// fill writes to a pipe until it takes nothing more.
+func fill(t *testing.T, w *os.File) {
+	t.Helper()
 	for n := 1; n > 0; {
 		if err := w.SetWriteDeadline(time.Now().Add(10 * time.Millisecond)); err != nil {
 			t.Fatal(err)
 		}
 		n, _ = w.Write(make([]byte, 4<<10))
 	}
-	return w
 }
 
 // Nobody reads standard error: connections are accepted, refused, relayed and
 // ended, and so is the program.
 func TestRelayWithUnreadLog(t *testing.T) {
-	upstream, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer upstream.Close()
-	go func() {
-		for {
-			c, err := upstream.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				_, _ = io.Copy(c, c)
-				c.Close()
-			}()
-		}
-	}()
-	cmd := exec.Command("rollway", "relay", "-metrics-listen", "127.0.0.1:0", "-listen", "tcp://127.0.0.1:0", "-to", "tcp://"+upstream.Addr().String(), "-access-log", "-max-conns", "1")
+	cmd := exec.Command("rollway", "relay", "-metrics-listen", "127.0.0.1:0", "-listen", "tcp://127.0.0.1:0", "-to", "tcp://"+upstream(t, echo), "-access-log", "-max-conns", "1")
 	out := new(locked.Buffer)
 	cmd.Stdout, cmd.Stderr = out, fullPipe(t)
 	if err := cmd.Start(); err != nil {

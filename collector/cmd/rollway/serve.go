@@ -153,17 +153,16 @@ func serve(c *call, cfg config.Config, settings func() (config.Config, error)) e
 	if err != nil {
 		return sayConfigErrors(c, "serve", err)
 	}
-	// Who reads standard output may be gone; the collector goes on.
-	fmt.Fprint(c.stdout, banner(col, cfg, debug))
+	c.tell("%s", banner(col, cfg, debug))
 	running, end := context.WithCancel(context.Background())
 	defer end()
 	go reloadOn(running, again, col, settings, own)
 	context.AfterFunc(ctx, func() {
-		fmt.Fprintf(c.stdout, "stopping: requests under way have %s; a second signal ends it at once\n", cfg.Timeouts.Shutdown)
+		c.tell("stopping: requests under way have %s; a second signal ends it at once\n", cfg.Timeouts.Shutdown)
 		end()
 	})
 	err = col.Run(running)
-	fmt.Fprintf(c.stdout, "stopped: %s stored\n", lines(int(col.Stats().Receive.Stored)))
+	c.tell("stopped: %s stored\n", lines(int(col.Stats().Receive.Stored)))
 	return err
 }
 
@@ -188,8 +187,9 @@ func reloadOn(ctx context.Context, asked <-chan os.Signal, col *collector.Collec
 }
 
 // ownLog is the logger for what the program has to say of itself: for people on
-// a terminal, JSON elsewhere. Nothing waits for whoever reads it; lines beyond
-// 2 MiB that wait are dropped, and that is said in the log.
+// a terminal, JSON elsewhere. Nothing waits for whoever reads it: up to about
+// 2 MiB wait, and what is dropped beyond that is said in the log. If the process
+// crashes, the lines of its last 5 ms are lost.
 func ownLog(stderr *os.File, level slog.Level) (*rollway.Logger, error) {
 	// Whoever reads the log may be gone; there is no other place to say so.
 	nobody := func(error) {}
