@@ -1,4 +1,5 @@
-# Rollway's make targets; `make help` lists them. Go and make are all they need.
+# Rollway's make targets; `make help` lists them. Most need Go and make alone; -race
+# needs a C compiler.
 
 # Each module is built as its users build it; go.work is for editors.
 export GOWORK = off
