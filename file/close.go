@@ -65,8 +65,7 @@ func (f *File) call(name string, lock func(context.Context) error, do func() err
 	return f.failed(name, err)
 }
 
-// failed counts the error of a call and names the call in it. It passes on nil, and
-// what Prepare says of a pipe, which is no failure.
+// failed counts and names the error of a call; what Prepare says of a pipe is none.
 func (f *File) failed(call string, err error) error {
 	if err != nil && err != errors.ErrUnsupported {
 		err = f.fail(call, err)

@@ -211,14 +211,14 @@ func (w *Writer) passBarriersLocked() (syncDue bool) {
 			return true
 		}
 		w.barriers = slices.Delete(w.barriers, 0, 1)
-		b.done <- w.lostSinceLocked(b)
+		b.done <- w.givenUpLocked(b.lost)
 	}
 	return false
 }
 
-// lostSinceLocked is the result of b as far as its lines go.
-func (w *Writer) lostSinceLocked(b *barrier) error {
-	if n := w.tally.dropped.by[gaveUp] - b.lost; n > 0 {
+// givenUpLocked says what was given up since so many lines were.
+func (w *Writer) givenUpLocked(since uint64) error {
+	if n := w.tally.dropped.by[gaveUp] - since; n > 0 {
 		return later("%w: %d, given up: %w", line.ErrLost, n, w.tally.lossErr)
 	}
 	return nil
@@ -239,7 +239,7 @@ func (w *Writer) syncBarriers() {
 	reached := slices.Clone(w.barriers[:n])
 	lost := make([]error, n)
 	for i, b := range reached {
-		lost[i] = w.lostSinceLocked(b)
+		lost[i] = w.givenUpLocked(b.lost)
 	}
 	w.barriers = slices.Delete(w.barriers, 0, n)
 	w.mu.Unlock()

@@ -55,12 +55,9 @@ func (w *Writer) Shutdown(ctx context.Context) error {
 		w.cutOff(ctx)
 	}
 	if w.leaves {
-		select {
-		case <-w.left: // so that the next Writer finds the file free
-		case <-time.After(time.Second): // its disk hangs
-		}
+		aside.Await(w.left, time.Second) // so that the next Writer finds the file free
 	} else if w.opts.Persist != "" {
-		aside.AwaitSoon(w.left) // once the call has returned that the deadline came in
+		aside.Await(w.left, aside.Soon) // once the call has returned that the deadline came in
 	}
 	w.tellLosses(true)
 	w.teller.End()
@@ -220,10 +217,7 @@ func (w *Writer) closeOutlet(o *outlet) error {
 
 // endLocked sets the result of Shutdown: err and what was given up before.
 func (w *Writer) endLocked(err error) {
-	if n := w.tally.dropped.by[gaveUp]; n > 0 {
-		err = errors.Join(later("%w: %d, given up: %w", line.ErrLost, n, w.tally.lossErr), err)
-	}
-	if err != nil {
+	if err = errors.Join(w.givenUpLocked(0), err); err != nil {
 		w.closeErr = later("slab: close: %w", err)
 	}
 	close(w.finished)

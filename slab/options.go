@@ -137,11 +137,10 @@ type Options struct {
 	NoNotice bool
 	// OnError gets losses, errors of each destination, and calls that hang: those
 	// that have lasted for MaxWait and for four times the mean. Each of these is
-	// told at once and then at most once a minute. It is also told when the failover
-	// takes over. Close tells the losses that are left. One goroutine calls it; only
-	// Close and Shutdown wait for it, 20 ms at most. If it is nil a line is written
-	// to os.Stderr, unless that is a destination. Stats.Failing tells the end of a
-	// failure.
+	// told at once and then at most once a minute, and so is a takeover by the
+	// failover. Close tells the losses that are left. One goroutine calls it; only
+	// Close and Shutdown wait for it, 20 ms at most. If it is nil a line is written to
+	// os.Stderr, unless that is a destination. Stats.Failing tells when it is over.
 	OnError func(error)
 }
 

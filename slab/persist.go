@@ -218,9 +218,8 @@ func (w *Writer) putBothLocked(p []byte, bare bool) (done bool) {
 }
 
 // caughtLocked is given what a copy has panicked with, in which nothing was
-// committed. If it was not the file that was gone but the caller's memory, the
-// caller gets the panic. That holds for a fault in the copy itself: one while p is
-// looked at before is not caught, and leaves mu locked.
+// committed. If the caller's memory was gone, and not the file, the caller gets the
+// panic. A fault before the copy, in a look at p, is not caught: mu stays locked.
 func (w *Writer) caughtLocked(v any, old bool) {
 	panics.SetPanicOnFault(old)
 	if w.kept.file.Covers(v) {

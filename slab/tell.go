@@ -9,10 +9,9 @@ import (
 	"github.com/rollway/rollway/line"
 )
 
-// Topics are what OnError is told of at most once a minute; of a note it is told
-// each time.
+// What OnError is told of: a note each time, the others at most once a minute.
 const (
-	note = aside.Note + iota // there are few, or who tells sees to it
+	note = aside.Note + iota
 	takeover
 	failing  // of the destination; one more is of the failover
 	stalling = 2 + failing

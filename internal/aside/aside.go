@@ -11,8 +11,7 @@ import (
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
-// most is the default of Queue.Most.
-const most = 64
+const most = 64 // unless Queue.Most says otherwise
 
 // A Queue runs functions one after another, in a goroutine that lives while there
 // are some. One that panics or calls runtime.Goexit does not keep the next ones
@@ -127,24 +126,17 @@ func (t *Teller) End() {
 	t.mu.Lock()
 	t.ended = true
 	t.mu.Unlock()
-	AwaitSoon(t.Idle())
+	Await(t.Idle(), Soon)
 }
 
-// soon is less than a Logger waits for its outputs at the end.
-const soon = 20 * time.Millisecond
+// Soon is less than a Logger waits for its outputs at the end.
+const Soon = 20 * time.Millisecond
 
-// AwaitSoon waits until done is closed, or for 20 ms.
-func AwaitSoon(done <-chan struct{}) {
+// Await waits until done is closed, or for limit.
+func Await(done <-chan struct{}, limit time.Duration) {
 	select {
 	case <-done:
-		return
-	default:
-	}
-	patience := time.NewTimer(soon)
-	defer patience.Stop()
-	select {
-	case <-done:
-	case <-patience.C:
+	case <-time.After(limit):
 	}
 }
 
