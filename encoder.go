@@ -92,8 +92,8 @@ type Console struct {
 // Custom is a format of the user's own. Outputs with the same LineEncoder share
 // one encoding of each record if it is a pointer. If it is also the Output's
 // Writer, and a pointer, it may pass the record on while it encodes. It is then
-// called once for each record, after the other outputs have their line and by one
-// goroutine at a time, and is waited for as a plain writer is.
+// called once for each record, however long, after the other outputs have their
+// line and by one goroutine at a time, and is waited for as a plain writer is.
 type Custom struct{ LineEncoder }
 
 // LineEncoder appends one line for a record and returns the extended slice. It

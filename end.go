@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -30,14 +31,19 @@ type encodedLine struct {
 	attrs       []slog.Attr
 }
 
-// encodeEarly encodes lines in every early format, into memory of their own,
-// until ctx ends: each format has an equal share of the time that is left, so
-// that one that hangs costs no other.
+// encodeEarly encodes lines in every early format that they are not encoded in
+// yet, into memory of their own, until ctx ends: each format has an equal share of
+// the time that is left, so that one that hangs costs no other.
 func (c *core) encodeEarly(ctx context.Context, lines ...*encodedLine) {
 	for _, e := range lines {
-		e.lines = make([][]byte, len(c.early))
+		if e.lines == nil {
+			e.lines = make([][]byte, len(c.early))
+		}
 	}
 	for i, f := range c.early {
+		if !slices.ContainsFunc(lines, func(e *encodedLine) bool { return e.lines[i] == nil }) {
+			continue
+		}
 		encoded := make([][]byte, len(lines))
 		if endsWithin(ctx, untilDeadline(ctx)/time.Duration(len(c.early)-i), func() {
 			for j, e := range lines {

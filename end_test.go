@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rollway/rollway/internal/jsonline"
 	"github.com/rollway/rollway/line"
 )
 
@@ -159,9 +160,10 @@ func TestLastLineThatCannotBeEncoded(t *testing.T) {
 	for name, redact := range map[string]*Redaction{"plain": nil, "redacted": {Keys: []string{"password"}}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				good, second := &synced{}, &synced{}
+				good, second, third := &synced{}, &synced{}, &resolving{}
 				exited := false
-				l := mustNew(t, Options{Outputs: []Output{{Writer: good}, {Writer: second, Encoder: Logfmt{}}}, Exit: func(int) { exited = true }, Redact: redact})
+				outputs := []Output{{Writer: good}, {Writer: second, Encoder: Logfmt{}}, {Writer: third, Encoder: Custom{third}}}
+				l := mustNew(t, Options{Outputs: outputs, Exit: func(int) { exited = true }, Redact: redact})
 				l.Info(t.Context(), "before")
 				release := make(chan struct{})
 				start := time.Now()
@@ -169,7 +171,7 @@ func TestLastLineThatCannotBeEncoded(t *testing.T) {
 				if took := time.Since(start); !exited || took > defaultCloseTimeout || len(good.found) != 1 || good.found[0] != 2 {
 					t.Errorf("exited %v after %v, synced %v", exited, took, good.found)
 				}
-				for _, w := range []*synced{good, second} {
+				for _, w := range []*arrivals{&good.arrivals, &second.arrivals, &third.arrivals} {
 					got := w.lines[len(w.lines)-1]
 					for _, part := range []string{"FATAL", "last", "7", leftKey, "g.v"} {
 						if !strings.Contains(got, part) {
@@ -183,12 +185,46 @@ func TestLastLineThatCannotBeEncoded(t *testing.T) {
 	}
 }
 
+// Of an output that encodes as it writes, also if there is no other.
+func TestLastLineOfAnEmitterAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, release := &resolving{}, make(chan struct{})
+		l := mustNew(t, Options{Outputs: []Output{{Writer: w, Encoder: Custom{w}}}, Exit: func(int) {}})
+		l.Fatal(t.Context(), "last", slog.Any("v", hangingValuer{release}))
+		if len(w.lines) != 1 || !strings.Contains(w.lines[0], "last") {
+			t.Errorf("got %q", w.lines)
+		}
+		close(release)
+	})
+}
+
+// resolving passes records on as it encodes them, with their values.
+type resolving struct{ arrivals }
+
+func (w *resolving) AppendLine(dst []byte, r *Record) []byte {
+	text := jsonline.AppendLevel(nil, r.Level)
+	text = append(text, r.Message...)
+	r.Attrs(func(a slog.Attr) bool {
+		text = AppendJSON(append(text, a.Key...), a.Value)
+		return true
+	})
+	_, _ = w.arrivals.Write(text)
+	return dst
+}
+
+func (w *resolving) Write(p []byte) (int, error) { return len(p), nil }
+
 // However many reports of sampling a format hangs in, the end is bounded, and each
 // of them is accounted for.
 func TestReportsThatCannotBeEncoded(t *testing.T) {
 	ends := map[string]func(*testing.T, *Logger){
 		"Close": func(_ *testing.T, l *Logger) { _ = l.Close() },
 		"Fatal": func(t *testing.T, l *Logger) { l.Fatal(t.Context(), "last") },
+		"Shutdown too late": func(t *testing.T, l *Logger) {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			_ = l.Shutdown(ctx)
+		},
 		"Flush": func(t *testing.T, l *Logger) {
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(defaultCloseTimeout, cancel)
@@ -201,7 +237,7 @@ func TestReportsThatCannotBeEncoded(t *testing.T) {
 				release := make(chan struct{})
 				good := &synced{}
 				l := mustNew(t, Options{
-					Outputs: []Output{{Name: "bad", Writer: io.Discard, Encoder: Custom{hangingReport{release}}}, {Writer: good}},
+					Outputs: []Output{{Name: "bad", Writer: io.Discard, Encoder: Custom{hangingAtTheEnd{release}}}, {Writer: good}},
 					Exit:    func(int) {}, OnError: func(error) {}, Sampling: &Sampling{Period: time.Hour, First: 1},
 				})
 				for i := range 100 {
@@ -265,11 +301,11 @@ func (e hangingEncoder) AppendLine(dst []byte, _ *Record) []byte {
 	return dst
 }
 
-// hangingReport hangs in a report of sampling.
-type hangingReport struct{ release chan struct{} }
+// hangingAtTheEnd hangs in a report of sampling and in a last line.
+type hangingAtTheEnd struct{ release chan struct{} }
 
-func (e hangingReport) AppendLine(dst []byte, r *Record) []byte {
-	if strings.HasPrefix(r.Message, "rollway: ") {
+func (e hangingAtTheEnd) AppendLine(dst []byte, r *Record) []byte {
+	if strings.HasPrefix(r.Message, "rollway: ") || r.Message == "last" {
 		<-e.release
 	}
 	return append(dst, r.Message...)

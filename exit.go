@@ -79,8 +79,13 @@ func (l *Logger) FlushOnPanic() {
 	if r := recover(); r != nil {
 		pc, stack := panicsite.Find()
 		said := r
-		if err, ok := r.(error); ok && l.core.redact != nil {
-			said = redactedError{err, l.core.redact}
+		if rd := l.core.redact; rd != nil {
+			switch v := r.(type) {
+			case error:
+				said = redactedError{v, rd}
+			case slog.LogValuer:
+				said = rd.valueText(v)
+			}
 		}
 		l.last(context.Background(), l.newRecord(LevelPanic, panicsite.Text(said), pc, 1), []slog.Attr{slog.String("stack", stack)}, true)
 		panic(r)
@@ -188,6 +193,11 @@ func (l *Logger) lastLine(limit, ctx context.Context, r record, attrs []slog.Att
 			if c.extras || r.stack != "" { // in a scratch that stays the record's
 				attrs = l.complete(ctx, scratchPool.Get().(*scratch), &r, attrs, false, 0)
 			}
+			for i := range attrs {
+				if len(c.early) == 0 { // nothing else finds out that a value hangs
+					_ = AppendJSON(nil, attrs[i].Value)
+				}
+			}
 			whole = &encodedLine{level: r.level, r: &r, states: l.states, ctx: c.statesOf(ctx), attrs: attrs}
 		}
 	})
@@ -199,19 +209,16 @@ func (l *Logger) lastLine(limit, ctx context.Context, r record, attrs []slog.Att
 		return plain
 	}
 	c.encodeEarly(half, whole)
-	if hung := func(line []byte) bool { return line == nil }; slices.ContainsFunc(whole.lines, hung) {
-		c.encodeEarly(limit, plain)
-		for i := range whole.lines {
-			if hung(whole.lines[i]) {
-				whole.lines[i] = plain.lines[i]
-			}
-		}
+	if !slices.ContainsFunc(whole.lines, func(line []byte) bool { return line == nil }) {
+		return whole
 	}
-	return whole
+	plain.lines = whole.lines
+	c.encodeEarly(limit, plain)
+	return plain
 }
 
-// plainLine returns a line for r without attributes whose values are the user's
-// code: it names those.
+// plainLine returns a line for r with only those attributes that need no code of
+// the user's. It names the others.
 func (l *Logger) plainLine(ctx context.Context, r record, attrs []slog.Attr) *encodedLine {
 	e := &encodedLine{level: r.level, r: &r, states: l.states}
 	path := strings.Join(append(slices.Clone(l.groups), ""), ".")

@@ -238,7 +238,7 @@ func (c *core) reportSampling(due []sampled) {
 
 // leftOutLines returns the lines that report everything that sampling has left
 // out so far. It takes up to half of the time until ctx ends, and of
-// Options.CloseTimeout.
+// Options.CloseTimeout, but lastWords also when ctx has ended.
 func (c *core) leftOutLines(ctx context.Context) (lines []*encodedLine) {
 	if c.sampler == nil {
 		return nil
@@ -246,7 +246,11 @@ func (c *core) leftOutLines(ctx context.Context) (lines []*encodedLine) {
 	c.describe(c.sampler.all(), func(r *record, attrs []slog.Attr) {
 		lines = append(lines, &encodedLine{level: r.level, r: r, states: c.bare, attrs: attrs})
 	})
-	ctx, cancel := context.WithTimeout(ctx, min(untilDeadline(ctx), c.closeTimeout)/2)
+	limit := min(untilDeadline(ctx), c.closeTimeout) / 2
+	if limit < lastWords || ctx.Err() != nil {
+		ctx, limit = context.WithoutCancel(ctx), lastWords
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	c.encodeEarly(ctx, lines...)
 	return lines

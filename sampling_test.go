@@ -177,7 +177,7 @@ func (v logsOnValue) LogValue() slog.Value {
 // A value by which records are told apart may log itself.
 func TestSamplingOfAValueThatLogs(t *testing.T) {
 	var w arrivals
-	l := mustNew(t, Options{Outputs: []Output{{Writer: &w}}, Sampling: &Sampling{First: 1, Attrs: []string{"k"}}})
+	l := mustNew(t, Options{Outputs: []Output{{Writer: &w}}, Sampling: &Sampling{Period: time.Hour, First: 1, Attrs: []string{"k"}}})
 	l.Info(t.Context(), "m", slog.Any("k", logsOnValue{l}))
 	l.Info(t.Context(), "m", slog.String("k", "value"))
 	if len(w.lines) != 101 {

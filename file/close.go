@@ -169,8 +169,8 @@ func (f *File) Shutdown(ctx context.Context) error {
 		err = f.abandon(ctx, finished)
 	}
 	f.err = f.failed("close", errors.Join(err, f.maintenance.close(ctx)))
-	f.teller.End()
 	close(f.done)
+	f.teller.End()
 	return f.err
 }
 

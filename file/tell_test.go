@@ -32,6 +32,7 @@ func TestNothingWaitsForOnError(t *testing.T) {
 		const lines = 100 // more than the errors that are kept
 		for i := range lines {
 			f.Tell(fmt.Errorf("error %d", i))
+			synctest.Wait() // the first is with OnError
 			write(t, f, "line\n")
 		}
 		if err := errors.Join(f.Flush(t.Context()), f.Sync(), f.Close()); err != nil {

@@ -44,7 +44,7 @@ func (r *Relay) endIdle(now time.Time, limit time.Duration) {
 		}
 		switch quiet := now.Sub(c.idle.since); {
 		case quiet >= limit+r.options.grace:
-			if c.reason.Load() == 0 { // else abort waits, and bounds that itself
+			if c.reason.Load() == 0 { // else abort waits while the peer takes something
 				c.kill(ReasonIdle, true)
 			}
 		case quiet >= limit:

@@ -281,7 +281,7 @@ func (s *spiller) drain(ctx context.Context, patient bool) error {
 	}
 	target := s.spool.Stats().Next
 	<-s.order
-	if patient { // a Sync comes often, and is not to wake a peer that is away
+	if patient || !s.away() { // a Sync comes often, and is not to hurry a peer that fails
 		s.press()
 	}
 	for {

@@ -44,7 +44,7 @@ func (w *Writer) tellLosses(end bool) {
 		}
 	}
 	err := because(fmt.Errorf("%w: %s", line.ErrLost, strings.Join(lost, ", ")), cause)
-	if lost != nil && w.teller.Tell(note, fmt.Errorf("slab: %w", err)) {
+	if lost != nil && w.teller.Tell(note, later("slab: %w", err)) {
 		t.toldLost = dropped
 	}
 }

@@ -617,7 +617,9 @@ func checkGood(t *testing.T, c *cell, s *seen, last string) {
 		t.Fatal(err)
 	}
 	for p, n := range next {
-		if n != s.Called[p] {
+		// The call that hangs in a plain writer may have found the good output full,
+		// and left it for later.
+		if n != s.Called[p] && (c.stay() != 1 || n != s.Returned[p]) {
 			t.Errorf("%d lines of producer %d, which has called %d times", n, p, s.Called[p])
 		}
 	}

@@ -62,13 +62,13 @@ type call struct {
 // say writes a line for people, to stderr.
 func (c *call) say(format string, args ...any) { fmt.Fprintf(c.stderr, format+"\n", args...) }
 
-// tell writes to stdout for a service, which goes on, and ends, though nobody reads
-// that: it waits for a second at most.
-func (c *call) tell(format string, args ...any) {
+// tell writes to one of the standard streams, for a second at most: a service goes
+// on, and ends, though nobody reads them.
+func tell(to *os.File, format string, args ...any) {
 	text, done := fmt.Sprintf(format, args...), make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = io.WriteString(c.stdout, text)
+		_, _ = io.WriteString(to, text)
 	}()
 	select {
 	case <-done:
@@ -139,10 +139,10 @@ func (cmd *command) run(args []string, c *call) int {
 	case err == nil, errors.Is(err, syscall.EPIPE):
 		return exitOK
 	case errors.As(err, &usage):
-		fmt.Fprintf(c.stderr, "rollway %s: %v\nRun 'rollway %s -h' for usage.\n", cmd.name, err, cmd.name)
+		tell(c.stderr, "rollway %s: %v\nRun 'rollway %s -h' for usage.\n", cmd.name, err, cmd.name)
 		return exitUsage
 	case !errors.Is(err, errSaid):
-		fmt.Fprintf(c.stderr, "rollway %s: %v\n", cmd.name, err)
+		tell(c.stderr, "rollway %s: %v\n", cmd.name, err)
 	}
 	return exitFailed
 }

@@ -196,11 +196,11 @@ func (f *relayFlags) serve(ctx context.Context, c *call, r *relay.Relay, files [
 	watching, endWatch := context.WithCancel(context.Background()) // while connections end, too
 	defer endWatch()
 	f.watch(watching, &running, files)
-	c.tell("%s", f.banner(listeners, metrics, r.Stats().MaxConns))
+	tell(c.stdout, "%s", f.banner(listeners, metrics, r.Stats().MaxConns))
 	said := make(chan struct{})
 	unhook := context.AfterFunc(ctx, func() {
 		defer close(said)
-		c.tell("stopping: open connections have %s; a second signal ends it at once\n", f.options.DrainTimeout)
+		tell(c.stdout, "stopping: open connections have %s; a second signal ends it at once\n", f.options.DrainTimeout)
 	})
 	var serving sync.WaitGroup
 	for _, l := range listeners {
@@ -217,7 +217,7 @@ func (f *relayFlags) serve(ctx context.Context, c *call, r *relay.Relay, files [
 	cause := context.Cause(ctx)
 	cancel(nil)
 	s := r.Stats()
-	c.tell("stopped: %s, %s up, %s down, %d cut off\n", plural(int(s.Accepted), "connection"), byteCount(int64(s.BytesUp)), byteCount(int64(s.BytesDown)), s.Closed[relay.ReasonDrainCut])
+	tell(c.stdout, "stopped: %s, %s up, %s down, %d cut off\n", plural(int(s.Accepted), "connection"), byteCount(int64(s.BytesUp)), byteCount(int64(s.BytesDown)), s.Closed[relay.ReasonDrainCut])
 	if errors.Is(cause, context.Canceled) {
 		return nil
 	}

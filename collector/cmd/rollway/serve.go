@@ -153,16 +153,16 @@ func serve(c *call, cfg config.Config, settings func() (config.Config, error)) e
 	if err != nil {
 		return sayConfigErrors(c, "serve", err)
 	}
-	c.tell("%s", banner(col, cfg, debug))
+	tell(c.stdout, "%s", banner(col, cfg, debug))
 	running, end := context.WithCancel(context.Background())
 	defer end()
 	go reloadOn(running, again, col, settings, own)
 	context.AfterFunc(ctx, func() {
-		c.tell("stopping: requests under way have %s; a second signal ends it at once\n", cfg.Timeouts.Shutdown)
+		tell(c.stdout, "stopping: requests under way have %s; a second signal ends it at once\n", cfg.Timeouts.Shutdown)
 		end()
 	})
 	err = col.Run(running)
-	c.tell("stopped: %s stored\n", lines(int(col.Stats().Receive.Stored)))
+	tell(c.stdout, "stopped: %s stored\n", lines(int(col.Stats().Receive.Stored)))
 	return err
 }
 

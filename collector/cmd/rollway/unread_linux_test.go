@@ -1,5 +1,3 @@
-//go:build unix
-
 package main
 
 import (
@@ -16,7 +14,7 @@ import (
 func TestUnreadOutput(t *testing.T) {
 	for _, args := range [][]string{
 		{"serve", "-listen", "127.0.0.1:0", "-data", filepath.Join(t.TempDir(), "data")},
-		{"relay", "-listen", "tcp://127.0.0.1:0", "-to", "tcp://127.0.0.1:1"},
+		{"relay", "-metrics-listen", "127.0.0.1:0", "-listen", "tcp://127.0.0.1:0", "-to", "tcp://127.0.0.1:1"},
 	} {
 		t.Run(args[0], func(t *testing.T) {
 			t.Parallel()
