@@ -193,10 +193,8 @@ func (l *Logger) lastLine(limit, ctx context.Context, r record, attrs []slog.Att
 			if c.extras || r.stack != "" { // in a scratch that stays the record's
 				attrs = l.complete(ctx, scratchPool.Get().(*scratch), &r, attrs, false, 0)
 			}
-			for i := range attrs {
-				if len(c.early) == 0 { // nothing else finds out that a value hangs
-					_ = AppendJSON(nil, attrs[i].Value)
-				}
+			if len(c.early) == 0 { // nothing else finds out that a value hangs
+				_ = AppendJSON(nil, slog.GroupValue(attrs...))
 			}
 			whole = &encodedLine{level: r.level, r: &r, states: l.states, ctx: c.statesOf(ctx), attrs: attrs}
 		}
