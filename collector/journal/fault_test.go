@@ -413,6 +413,55 @@ func TestFailedWriteIsNotStored(t *testing.T) {
 	}
 }
 
+// A batch in pieces whose write fails, and its rollback too, is in no sealed
+// segment: sent again after a restart it is stored, whole and once.
+func TestFailedPiecesAreNotSealed(t *testing.T) {
+	var faulty atomic.Bool
+	mem := disktest.NewMem()
+	o := Options{MaxGroupBytes: 1000, Disk: &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
+		switch {
+		case !faulty.Load():
+			return disktest.Fault{}
+		case op.Kind == disktest.Write && op.Off > 1000: // the second piece
+			return disktest.Fault{Err: syscall.EIO, Short: op.Len / 2}
+		case op.Kind == disktest.Truncate:
+			faulty.Store(false)
+			return disktest.Fault{Err: syscall.EIO}
+		}
+		return disktest.Fault{}
+	}}}
+	j, err := Open("/j", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.AppendKeyed(t.Context(), "before", lines(0, 1)); err != nil {
+		t.Fatal(err)
+	}
+	batch := lines(1000, 20)
+	faulty.Store(true)
+	if r, err := j.AppendKeyed(t.Context(), "pieces", batch); !errors.Is(err, syscall.EIO) {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if err := j.Close(); err != nil { // seals the segment
+		t.Fatal(err)
+	}
+	for _, again := range []bool{false, true} {
+		if j, err = Open("/j", o); err != nil {
+			t.Fatal(err)
+		}
+		r, err := j.AppendKeyed(t.Context(), "pieces", batch)
+		if err != nil || r.Duplicate != again || r.First != 1 {
+			t.Errorf("sent again: %+v, %v", r, err)
+		}
+		if got := read(j, 0, 21); got != string(lines(0, 1).Lines)+string(batch.Lines) || j.Next() != 21 {
+			t.Errorf("%d records: %q", j.Next(), got)
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A segment that cannot be deleted stays, is read and is counted as kept. One that is
 // deleted just when a reader opens it is a gap, and no error.
 func TestDeletionFails(t *testing.T) {

@@ -39,7 +39,8 @@ func (j *Journal) keep() {
 }
 
 // settleAll seals every retired segment: fsync, rename, fsync of the folder. One
-// whose fsync fails keeps its name, so that the next Open checks it.
+// whose fsync fails, or that holds what cannot be cut from it, keeps its name, so
+// that the next Open checks it.
 func (j *Journal) settleAll() {
 	for {
 		s := j.nextRetired()
@@ -72,9 +73,14 @@ func (j *Journal) settle(s *segment) error {
 	w := j.waiterLocked()
 	err := j.syncToLocked(w, s, s.end)
 	j.releaseLocked(w)
-	keys := j.keys.between(s.first, s.end)
+	keys, uncut, size := j.keys.between(s.first, s.end), s.uncut, s.size
 	j.mu.Unlock()
 	renamed := false
+	if err == nil && uncut { // a sealed segment is believed to its end
+		if err = s.file.Truncate(size); err == nil {
+			err = s.file.Sync()
+		}
+	}
 	if err == nil {
 		err = j.writeKeyFile(s, keys)
 	}

@@ -121,7 +121,7 @@ func (l *lives) send(j *Journal, s *sending) {
 func (l *lives) look(j *Journal, s *sending) {
 	got := read(j, s.first, s.batch.Records)
 	if s.first >= l.kept(j) && got != string(s.batch.Lines) && !l.isEnded() {
-		l.t.Errorf("%s, stored at %d to %d, is read as %q; DBG cuts %d nosync %v segs %s", s.key, s.first, s.end(), got, l.cuts, l.noSync, dbg(j))
+		l.t.Errorf("%s, stored at %d to %d, is read as %q", s.key, s.first, s.end(), got)
 	}
 }
 
@@ -390,17 +390,4 @@ func tear(m *disktest.Mem, op disktest.Op, rng *rand.Rand) *disktest.Mem {
 		f.Close()
 	}
 	return m
-}
-
-func dbg(j *Journal) string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	out := ""
-	for _, s := range j.segs {
-		out += fmt.Sprintf("[%d-%d prev %d sealed %v retired %v syncErr %v]", s.first, s.end, s.prev, s.sealed, s.retired, s.syncErr)
-	}
-	for _, f := range j.recovery.Findings {
-		out += "\n   " + f.String()
-	}
-	return out
 }

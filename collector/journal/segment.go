@@ -48,6 +48,7 @@ type segment struct {
 	begun      time.Time // first write
 	written    time.Time // last write
 	retired    bool      // no longer written
+	uncut      bool      // a failed append is still in the file, beyond size
 	sealed     bool      // renamed to extSealed
 	packed     bool      // its file is rewritten with codecZstd; size and marks are that file's
 	settled    bool      // retired, and the keeper has closed its file

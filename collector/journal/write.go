@@ -46,6 +46,9 @@ func (j *Journal) tryGroup(g *group, first uint64) (int64, error) {
 	err = fullError(fmt.Errorf("append to journal: %w", err))
 	if terr := s.file.Truncate(s.size); terr != nil {
 		err = errors.Join(err, fmt.Errorf("roll back: %w", terr))
+		j.mu.Lock()
+		s.uncut = true
+		j.mu.Unlock()
 		j.retire()
 	}
 	return 0, err
