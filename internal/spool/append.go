@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
 	"time"
 )
 
@@ -35,8 +36,8 @@ func (s *Spool) append(lines []byte, tag string) error {
 		pos += n
 		next = position{h.end(), h.batch + 1}
 	}
-	if s.next.line == s.firstLine() {
-		s.oldest = now
+	if s.next.line == s.at.line {
+		s.since = now
 	}
 	s.total += pos - seg.size
 	seg.size, seg.dirty = pos, true
@@ -88,6 +89,10 @@ func (s *Spool) rollBack(seg *segment) error {
 	}
 	if err := seg.file.Truncate(seg.size); err != nil {
 		s.writing = false
+		if size, sizeErr := seg.file.Size(); sizeErr == nil { // what is left over takes room too
+			s.total += size - seg.size
+			seg.size = size
+		}
 		return fmt.Errorf("roll back: %w", err)
 	}
 	return nil
@@ -125,17 +130,20 @@ func (s *Spool) makeRoom(size int64, now time.Time) error {
 	return nil
 }
 
-// dropFirst drops the oldest segment and counts its lines, but for those in
+// dropFirst drops the oldest segment and counts its lines, except those in
 // flight: they stay in memory until they are settled.
 func (s *Spool) dropFirst(reason *uint64) {
-	if end := s.limit(0); s.at.line < end.line {
+	end := s.limit(0)
+	if s.at.line < end.line {
 		*reason += end.line - s.at.line
 		s.at = end
+		s.bad = badPlace{}
 	}
-	s.head.orphan = s.head.loaded
-	s.bad = badPlace{}
+	for len(s.out) > 0 && s.out[0].end <= end.line {
+		s.orphans = append(s.orphans, s.out[0])
+		s.out = slices.Delete(s.out, 0, 1)
+		s.passSettled()
+	}
+	s.save() // an error is counted
 	s.removeFirst()
-	if len(s.segs) > 0 && !s.head.loaded {
-		s.oldest = s.segs[0].created
-	}
 }

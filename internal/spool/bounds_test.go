@@ -25,9 +25,9 @@ func TestRefuse(t *testing.T) {
 	if st := s.Stats(); st.Bytes > 10_000 || st.Bytes < 9000 || st.Refused != 2 || st.Dropped.Total() != 0 {
 		t.Fatalf("%+v", st)
 	}
-	b, _ := mustPeek(t, s)
+	b := mustNext(t, s)
 	head := string(b.Data)
-	mustAck(t, s, len(head))
+	mustAck(t, s, b, len(head))
 	mustAppend(t, s, texts(n*2, n*2+2))
 	want(t, head+drain(t, s), texts(0, n*2+2))
 	if err := s.Append([]byte(text(0, 10_000)), ""); !errors.Is(err, ErrFull) {
@@ -38,7 +38,7 @@ func TestRefuse(t *testing.T) {
 func TestDropOldest(t *testing.T) {
 	s := mustOpen(t, disktest.NewMem(), Options{MaxBytes: 10_000, SegmentBytes: 1000, Full: DropOldest})
 	mustAppend(t, s, texts(0, 2))
-	inFlight, _ := mustPeek(t, s)
+	inFlight := mustNext(t, s)
 	for n := uint64(1); n < 1000; n++ {
 		mustAppend(t, s, texts(n*2, n*2+2))
 		if st := s.Stats(); st.Bytes > 10_000 {
@@ -50,7 +50,7 @@ func TestDropOldest(t *testing.T) {
 		t.Fatalf("%+v", st)
 	}
 	want(t, string(inFlight.Data), texts(0, 2)) // still there
-	mustAck(t, s, len(inFlight.Data))
+	mustAck(t, s, inFlight, len(inFlight.Data))
 	from := s.Stats().First
 	if from != st.Dropped.Full+2 {
 		t.Errorf("first is %d, dropped %+v", from, st.Dropped)
@@ -67,7 +67,7 @@ func TestDropOldestInFlightAtClose(t *testing.T) {
 	mem := disktest.NewMem()
 	s := mustOpen(t, mem, Options{MaxBytes: 3000, SegmentBytes: 500, Full: DropOldest})
 	mustAppend(t, s, texts(0, 2))
-	mustPeek(t, s)
+	mustNext(t, s)
 	for n := uint64(1); n < 100; n++ {
 		mustAppend(t, s, texts(n*2, n*2+2))
 	}
@@ -93,20 +93,30 @@ func TestMaxAge(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 		}
 		// 100, 90, … 10 minutes old
-		b, _ := mustPeek(t, s)
+		b := mustNext(t, s)
 		if st := s.Stats(); st.Dropped.Old != 8 || time.Since(st.Oldest) != time.Hour {
 			t.Fatalf("%+v", st)
 		}
 		if b.Line != 8 {
 			t.Fatalf("first is %d", b.Line)
 		}
-		mustAck(t, s, 20) // in the middle of a batch
+		mustAck(t, s, b, 20) // in the middle of a batch
+		if s.Expire(b) || b.Line != 9 {
+			t.Fatalf("%d", b.Line)
+		}
 		time.Sleep(10 * time.Minute)
-		b, _ = mustPeek(t, s)
-		if st := s.Stats(); st.Dropped.Old != 9 || b.Line != 10 {
+		left := s.Expire(b)
+		balanced(t, s)
+		if st := s.Stats(); left || st.Dropped.Old != 9 || b.Line != 10 || string(b.Data[:3]) != "10 " {
 			t.Fatalf("%+v, %d", st, b.Line)
 		}
-		want(t, drain(t, s), texts(10, 20))
+		time.Sleep(2 * time.Hour)
+		gone := s.Expire(b)
+		balanced(t, s)
+		if st := s.Stats(); !gone || len(b.Data) > 0 || st.Dropped.Old != 11 || b.Line != 12 || s.Expire(b) {
+			t.Fatalf("%+v, %d", st, b.Line)
+		}
+		want(t, drain(t, s), "")
 
 		// Append makes room of what is too old before it refuses.
 		for n := range uint64(1000) {
@@ -116,7 +126,7 @@ func TestMaxAge(t *testing.T) {
 		}
 		time.Sleep(2 * time.Hour)
 		mustAppend(t, s, texts(0, 2))
-		if st := s.Stats(); st.Dropped.Old < 10 {
+		if st := s.Stats(); st.Dropped.Old <= 19 {
 			t.Fatalf("%+v", st)
 		}
 		want(t, drain(t, s), texts(0, 2))

@@ -15,15 +15,24 @@ type saved struct {
 	file disk.File // nil until it is needed
 }
 
-// save writes the cursor if it has moved: 64 bytes in place, which need no
+// save writes the cursor if it has moved: 128 bytes in place, which need no
 // room on a full disk. An error costs deliveries that are made again, nothing
 // else.
 func (s *Spool) save() error {
-	c := cursor{version: formatVersion, count: s.saved.count + 1, line: s.at.line, batch: s.at.batch}
-	if h := &s.head; h.loaded {
-		c.line, c.batch, c.end = h.line, h.batch, h.line+h.lines
+	first := s.firstStored()
+	c := cursor{version: formatVersion, count: s.saved.count + 1, line: first.line, batch: first.batch, next: s.next.line}
+	n := 0
+	for _, b := range s.out {
+		c.ends[n] = b.end
+		n++
 	}
-	if c.line == s.saved.line && c.end == s.saved.end {
+	for _, end := range s.ends { // not handed out again yet
+		if end > s.at.line && n < len(c.ends) {
+			c.ends[n] = end
+			n++
+		}
+	}
+	if c.line == s.saved.line && c.ends == s.saved.ends {
 		return nil
 	}
 	if err := s.writeCursor(c); err != nil {

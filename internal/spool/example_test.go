@@ -17,12 +17,12 @@ func Example() {
 		panic(err)
 	}
 	for {
-		b, ok, err := s.Peek()
-		if err != nil || !ok {
+		b, err := s.Next(1 << 20)
+		if err != nil || b == nil {
 			break
 		}
 		fmt.Printf("from line %d: %q\n", b.Line, b.Data)
-		if err := s.Ack(len(b.Data)); err != nil { // when they are delivered
+		if err := s.Ack(b, len(b.Data)); err != nil { // when they are delivered
 			panic(err)
 		}
 	}

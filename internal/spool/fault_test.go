@@ -65,14 +65,11 @@ func TestDiskFull(t *testing.T) {
 func drainLoosely(t testing.TB, s *Spool) string {
 	t.Helper()
 	var all strings.Builder
-	for {
-		b, ok := mustPeek(t, s)
-		if !ok {
-			return all.String()
-		}
+	for b := mustNext(t, s); b != nil; b = mustNext(t, s) {
 		all.Write(b.Data)
-		mustAck(t, s, len(b.Data))
+		mustAck(t, s, b, len(b.Data))
 	}
+	return all.String()
 }
 
 // A write that fails and cannot be taken back does not harm what follows.
@@ -118,8 +115,8 @@ func TestSyncFails(t *testing.T) {
 	if st := s.Stats(); st.Segments != 2 {
 		t.Errorf("%+v: written on in a file whose fsync failed", st)
 	}
-	b, _ := mustPeek(t, s)
-	mustAck(t, s, len(b.Data))
+	b := mustNext(t, s)
+	mustAck(t, s, b, len(b.Data))
 	if err := s.Sync(); err != nil {
 		t.Fatalf("after its lines were settled Sync = %v", err)
 	}
@@ -132,7 +129,7 @@ func TestReadFails(t *testing.T) {
 	s := mustOpen(t, d, Options{})
 	set(kind(disktest.Read, syscall.EIO))
 	for range maxReadFails - 1 {
-		if _, _, err := s.Peek(); !errors.Is(err, syscall.EIO) {
+		if _, err := s.Next(pieceBytes); !errors.Is(err, syscall.EIO) {
 			t.Fatal(err)
 		}
 	}
@@ -149,7 +146,7 @@ func TestReadFails(t *testing.T) {
 		return nil
 	})
 	for range maxReadFails - 1 {
-		if _, _, err := s.Peek(); !errors.Is(err, syscall.EIO) {
+		if _, err := s.Next(pieceBytes); !errors.Is(err, syscall.EIO) {
 			t.Fatal(err)
 		}
 		balanced(t, s)

@@ -43,7 +43,7 @@ import (
 //	  the tag, then the lines, each ended by 0A
 //
 //	Cursor file: two slots, at 0 and 512, written by turns; the sound one with
-//	the greater count holds. A slot, 64 bytes
+//	the greater count holds. A slot, 128 bytes
 //	  offset  size  field
 //	       0     8  magic: 89 52 57 43 0D 0A 1A 0A
 //	       8     4  format version: 1
@@ -51,14 +51,15 @@ import (
 //	      16     8  count of writings; odd in the slot at 512
 //	      24     8  number of the oldest line that is not settled
 //	      32     8  number of its batch
-//	      40     8  number behind the lines that are being delivered; 0 if none
-//	      48    12  zero
-//	      60     4  checksum of bytes 0-59
+//	      40     8  number behind the last line that was appended
+//	      48    64  8 numbers, rising: behind each piece that is being delivered; then 0
+//	     112    12  zero
+//	     124     4  checksum of bytes 0-123
 
 const (
 	segmentHeaderSize = 64
 	frameHeaderSize   = 56
-	cursorSize        = 64
+	cursorSize        = 128
 	cursorSlot        = 512
 	formatVersion     = 1
 
@@ -207,7 +208,8 @@ type cursor struct {
 	count   uint64
 	line    uint64
 	batch   uint64
-	end     uint64
+	next    uint64
+	ends    [MaxInFlight]uint64
 }
 
 func appendCursor(dst []byte, c cursor) []byte {
@@ -218,7 +220,10 @@ func appendCursor(dst []byte, c cursor) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, c.count)
 	dst = binary.LittleEndian.AppendUint64(dst, c.line)
 	dst = binary.LittleEndian.AppendUint64(dst, c.batch)
-	dst = binary.LittleEndian.AppendUint64(dst, c.end)
+	dst = binary.LittleEndian.AppendUint64(dst, c.next)
+	for _, end := range c.ends {
+		dst = binary.LittleEndian.AppendUint64(dst, end)
+	}
 	dst = append(dst, make([]byte, 12)...)
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
@@ -227,7 +232,7 @@ func appendCursor(dst []byte, c cursor) []byte {
 // a version that is not formatVersion mean nothing.
 func parseCursor(b []byte) (cursor, error) {
 	if len(b) < cursorSize || !bytes.Equal(b[:8], cursorMagic) ||
-		crc32.Checksum(b[:60], castagnoli) != binary.LittleEndian.Uint32(b[60:]) {
+		crc32.Checksum(b[:124], castagnoli) != binary.LittleEndian.Uint32(b[124:]) {
 		return cursor{}, errDamaged
 	}
 	c := cursor{
@@ -235,9 +240,12 @@ func parseCursor(b []byte) (cursor, error) {
 		count:   binary.LittleEndian.Uint64(b[16:]),
 		line:    binary.LittleEndian.Uint64(b[24:]),
 		batch:   binary.LittleEndian.Uint64(b[32:]),
-		end:     binary.LittleEndian.Uint64(b[40:]),
+		next:    binary.LittleEndian.Uint64(b[40:]),
 	}
-	if c.version == formatVersion && (c.count == 0 || c.count >= maxNumber || c.line >= maxNumber || c.batch >= maxNumber) {
+	for i := range c.ends {
+		c.ends[i] = binary.LittleEndian.Uint64(b[48+8*i:])
+	}
+	if c.version == formatVersion && (c.count == 0 || c.count >= maxNumber || c.line >= maxNumber || c.batch >= maxNumber || c.next >= maxNumber) {
 		return cursor{}, errDamaged
 	}
 	return c, nil

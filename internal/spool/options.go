@@ -14,8 +14,8 @@ type Options struct {
 	// frees its place a segment at a time. Default 1 GiB.
 	MaxBytes int64
 
-	// MaxAge is the age at which lines are dropped instead of returned by
-	// Peek, by the wall clock. Default 0: no bound.
+	// MaxAge is the age at which lines are dropped instead of handed out by
+	// Next, by the wall clock. Default 0: no bound.
 	MaxAge time.Duration
 
 	// SegmentBytes is the size at which a new segment begins, and the step in

@@ -3,172 +3,228 @@ package spool
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 )
 
-// chunkBytes is the grid by which small batches are put together: those whose
-// frames begin within the same chunkBytes of a file are returned as one. The
-// grid is the file's, so that a restart finds the same ones.
+// MaxInFlight is how many pieces may be handed out and not settled. A piece
+// that is settled while an older one is not counts too, for the cursor keeps
+// the ends of all of them.
+const MaxInFlight = 8
+
+// chunkBytes is the least grid by which small batches are put together: those
+// whose frames begin in the same cell of a file are handed out as one piece.
+// The grid is the file's, so that a restart finds the same pieces.
 const chunkBytes = 256 << 10
 
 // maxReadFails is how often a place may fail to be read before it counts as
 // damaged.
 const maxReadFails = 3
 
-// A Batch is what Peek returns: the oldest lines.
+// A Batch is a piece that Next handed out. It belongs to the caller until it
+// is settled: calls with the same Batch must not run concurrently, and only Ack
+// and Expire change it.
 type Batch struct {
-	Data    []byte // whole lines; valid until they are settled
+	Data    []byte // whole lines that are not settled; valid until they are
 	Segment uint64 // random id of the file they are in
 	Line    uint64 // number of the first; with Segment it names the line for ever
 	Tag     string // given to Append with these lines, or ""
 	Skipped uint64 // lines given with the Tag that are settled and not in Data
+
+	// guarded by Spool.op
+	buf     []byte // where Data begins in full
+	lines   uint64 // in Data
+	batches uint64 // frames
+	batch   uint64 // number of the first frame
+	end     uint64 // number behind the last line
+	since   time.Time
+	frames  []frameAge // only with MaxAge
 }
 
-// Key names the n lines of b that begin with the line skip: no other lines of
-// any spool have the same key.
-func (b *Batch) Key(skip, n uint64) string {
+// frameAge says when the lines below end were appended.
+type frameAge struct {
+	end  uint64
+	time time.Time
+}
+
+// Key names the first n lines of b.Data: no other lines of any spool have the
+// same key.
+func (b *Batch) Key(n uint64) string {
 	buf := make([]byte, 0, 60)
 	buf = strconv.AppendUint(buf, b.Segment, 16)
 	buf = append(buf, '-')
-	buf = strconv.AppendUint(buf, b.Line+skip, 10)
+	buf = strconv.AppendUint(buf, b.Line, 10)
 	buf = append(buf, '-')
 	return string(strconv.AppendUint(buf, n, 10))
 }
 
-// Peek returns the oldest lines that are not settled; ok is false if there are
-// none. An error is the disk's, and Peek may be called again: what cannot be
-// read three times counts as damaged.
-func (s *Spool) Peek() (b Batch, ok bool, err error) {
+// Next hands out the oldest lines that were not handed out yet: whole frames of
+// one segment, joined, as far as there are any and up to about max bytes. Only
+// a frame that is larger by itself makes a larger piece, and pieces of up to
+// 512 KiB come whatever max is. Lines with a tag come alone. Next returns nil if
+// there are no such lines or MaxInFlight pieces are out. An error is the disk's,
+// and Next may be called again: what cannot be read three times counts as
+// damaged.
+func (s *Spool) Next(max int) (*Batch, error) {
 	s.op.Lock()
 	defer s.op.Unlock()
 	defer s.publish()
 	if s.closed {
-		return Batch{}, false, fmt.Errorf("read spool: %w", os.ErrClosed)
+		return nil, fmt.Errorf("read spool: %w", os.ErrClosed)
 	}
-	s.expireHead()
-	if !s.head.loaded {
-		if err := s.load(); err != nil {
-			err = fmt.Errorf("read spool: %w", err)
-			s.fail(err)
-			return Batch{}, false, err
-		}
+	if len(s.out)+len(s.orphans) >= MaxInFlight {
+		return nil, nil
 	}
-	s.save() // an error is counted
-	if !s.head.loaded {
-		return Batch{}, false, nil
-	}
-	h := &s.head
-	return Batch{Data: h.data[h.off:], Segment: h.id, Line: h.line, Tag: h.tag, Skipped: h.skipped()}, true, nil
-}
-
-// Ack settles the first n bytes, whole lines, of what Peek returned.
-func (s *Spool) Ack(n int) error {
-	s.op.Lock()
-	defer s.op.Unlock()
-	defer s.publish()
-	h := &s.head
-	if s.closed {
-		return fmt.Errorf("settle in spool: %w", os.ErrClosed)
-	}
-	if n == 0 {
-		return nil
-	}
-	if !h.loaded || n < 0 || n > len(h.data)-h.off || h.data[h.off+n-1] != '\n' {
-		return fmt.Errorf("settle in spool: %d bytes are not whole lines of what was returned", n)
-	}
-	lines := uint64(countLines(h.data[h.off : h.off+n]))
-	s.count.Acked += lines
-	h.off += n
-	h.line += lines
-	h.lines -= lines
-	if h.off == len(h.data) {
-		h.drop()
+	b, err := s.load(int64(max - maxFrame))
+	if b != nil {
+		b.Data = b.buf
+		s.out = append(s.out, b)
 	}
 	s.save() // an error is counted
 	s.removeSettled()
+	if err != nil {
+		err = fmt.Errorf("read spool: %w", err)
+		s.fail(err)
+	}
+	return b, err
+}
+
+// Ack settles the first n bytes, whole lines, of b.Data; b.Data, b.Line and
+// b.Skipped move on. Pieces may be settled in any order: the cursor and the
+// files follow the oldest one that is not settled.
+func (s *Spool) Ack(b *Batch, n int) error {
+	s.op.Lock()
+	defer s.op.Unlock()
+	defer s.publish()
+	switch {
+	case s.closed:
+		return fmt.Errorf("settle in spool: %w", os.ErrClosed)
+	case n == 0:
+		return nil
+	case !s.isOut(b) || n < 0 || n > len(b.Data) || b.Data[n-1] != '\n':
+		return fmt.Errorf("settle in spool: %d bytes are not whole lines of a piece that is out", n)
+	}
+	lines := uint64(countLines(b.Data[:n]))
+	s.count.Acked += lines
+	s.settle(b, n, lines)
 	return nil
 }
 
-// skipped is how many lines that belong to the tag are settled.
-func (h *head) skipped() uint64 {
-	if h.tag == "" {
-		return 0
+// Expire drops the first lines of b that are older than MaxAge, counts them, and
+// reports whether nothing is left of b. If it drops some only, b.Data, b.Line
+// and b.Skipped move on as they do in Ack. It is for a piece that waits to be
+// sent again; Next leaves out by itself what is too old.
+func (s *Spool) Expire(b *Batch) bool {
+	s.op.Lock()
+	defer s.op.Unlock()
+	defer s.publish()
+	if s.closed || !s.isOut(b) {
+		return false
 	}
-	return h.line - h.first
+	lines := uint64(0)
+	for _, f := range b.frames {
+		if f.end <= b.Line {
+			continue
+		}
+		if !s.expired(f.time) {
+			break
+		}
+		lines = f.end - b.Line
+	}
+	if lines > 0 {
+		s.count.Dropped.Old += lines
+		s.settle(b, skipLines(b.Data, lines), lines)
+	}
+	return b.lines == 0
 }
 
-// drop forgets the head.
-func (h *head) drop() {
-	data := h.data[:0]
-	if cap(data) > 8*chunkBytes {
-		data = nil
+// isOut reports whether b was handed out and is not settled.
+func (s *Spool) isOut(b *Batch) bool {
+	return b != nil && b.lines > 0 && (slices.Contains(s.out, b) || slices.Contains(s.orphans, b))
+}
+
+// settle takes the first n bytes, so many lines, from b.
+func (s *Spool) settle(b *Batch, n int, lines uint64) {
+	b.Data = b.Data[n:]
+	b.Line += lines
+	b.lines -= lines
+	if b.Tag != "" {
+		b.Skipped += lines
 	}
-	*h = head{data: data}
+	if b.lines == 0 {
+		s.recycle(b)
+		s.orphans = slices.DeleteFunc(s.orphans, func(o *Batch) bool { return o == b })
+		s.passSettled()
+	}
+	s.save() // an error is counted
+	s.removeSettled()
+}
+
+// passSettled forgets the pieces that are settled and have no older one before
+// them that is not.
+func (s *Spool) passSettled() {
+	for len(s.out) > 0 && s.out[0].lines == 0 {
+		s.out = slices.Delete(s.out, 0, 1)
+	}
+}
+
+// recycle keeps the memory of b, which is settled, for a later piece.
+func (s *Spool) recycle(b *Batch) {
+	if len(s.spare) < 2 && cap(b.buf) <= 8*chunkBytes {
+		s.spare = append(s.spare, b.buf[:0])
+	}
+	b.Data, b.buf, b.frames = nil, nil, nil
+	if s.firstLine() == s.next.line {
+		s.spare = slices.DeleteFunc(s.spare, func(buf []byte) bool { return cap(buf) > chunkBytes })
+	}
 }
 
 // removeSettled deletes segments that hold nothing any more.
 func (s *Spool) removeSettled() {
-	if s.head.loaded || len(s.segs) == 0 || s.at.line < s.limit(0).line {
-		return
-	}
-	s.save() // before the files that keep the numbers go
-	for len(s.segs) > 0 && s.at.line >= s.limit(0).line {
+	for len(s.segs) > 0 && s.firstStored().line >= s.limit(0).line {
 		s.removeFirst()
 	}
 }
 
 func (s *Spool) expired(t time.Time) bool { return s.o.MaxAge > 0 && time.Since(t) > s.o.MaxAge }
 
-// expireHead puts the head back if its first lines are too old; load then
-// counts them.
-func (s *Spool) expireHead() {
-	h := &s.head
-	switch {
-	case !h.loaded || !s.expired(h.time):
-		return
-	case h.orphan:
-		s.count.Dropped.Old += h.lines
-	default:
-		s.at, s.pos = position{h.line, h.batch}, h.pos
-	}
-	h.drop()
-}
-
-// load fills the head, if there is anything to fill it with.
-func (s *Spool) load() error {
+// load reads the next piece; it is nil if there is none. Pieces end where a
+// frame begins in another cell of the grid.
+func (s *Spool) load(grid int64) (*Batch, error) {
+	grid = max(grid, chunkBytes)
 	for s.at.line < s.next.line && len(s.segs) > 0 {
-		seg, end := s.segs[0], s.limit(0)
+		seg, end := s.segs[s.reading], s.limit(s.reading)
 		if s.pos >= seg.size || s.at.line >= end.line {
 			if s.at.line < end.line {
 				s.lose(seg, end.line-s.at.line)
 			}
 			s.at = end
 			s.bad = badPlace{}
-			s.removeSettled()
+			if s.reading+1 < len(s.segs) {
+				s.reading++
+				s.pos = segmentHeaderSize
+				s.since = s.segs[s.reading].created
+			}
 			continue
 		}
 		if err := s.open(seg); err != nil {
 			if !s.giveUp() {
-				return err
+				return nil, err
 			}
 			s.passOver(seg, seg.size, err.Error())
 			continue
 		}
 		s.view.over(seg.file, seg.size)
-		if err := s.loadFrom(seg, end.line); err != nil {
-			return err
-		}
-		if s.head.loaded {
-			s.until = 0
-			return nil
+		if b, err := s.loadFrom(seg, end.line, grid); b != nil || err != nil {
+			return b, err
 		}
 	}
 	if s.at.line < s.next.line { // not reached: lines without a segment
 		s.count.Dropped.Damaged += s.next.line - s.at.line
 		s.at = s.next
 	}
-	return nil
+	return nil, nil
 }
 
 // giveUp counts a failed reading and reports whether it was the last.
@@ -181,21 +237,22 @@ func (s *Spool) giveUp() bool {
 	return true
 }
 
-// loadFrom reads frames of seg, whose lines end at limit, until the head is
-// what one Peek returns, or nothing more can be read into it.
-func (s *Spool) loadFrom(seg *segment, limit uint64) error {
-	h := &s.head
-	grid := int64(-1)
+// loadFrom reads frames of seg, whose lines end at limit, until they make a
+// piece, or nothing more can be read into it.
+func (s *Spool) loadFrom(seg *segment, limit uint64, grid int64) (b *Batch, err error) {
+	var cell int64
 	for s.pos < seg.size && s.at.line < limit {
-		if h.loaded && (s.pos/chunkBytes != grid || h.tag != "" || s.at.line == s.until) {
-			return nil
+		if b == nil {
+			cell = s.pos / grid
+			s.ends = slices.DeleteFunc(s.ends, func(end uint64) bool { return end <= s.at.line })
+		} else if b.Tag != "" || len(s.ends) > 0 && s.at.line >= s.ends[0] || len(s.ends) == 0 && s.pos/grid != cell {
+			return b, nil
 		}
 		f, body, err := s.frame(seg, limit)
 		switch {
+		case err != nil && b != nil:
+			return b, nil // the next call sees it again
 		case err == errDamaged || err == errTorn:
-			if h.loaded {
-				return nil
-			}
 			end := seg.size
 			if f.lines == 0 { // not even a header
 				end = s.view.resync(s.pos, func(f *frameHeader) bool {
@@ -207,43 +264,38 @@ func (s *Spool) loadFrom(seg *segment, limit uint64) error {
 			s.passOver(seg, end, err.Error())
 			continue
 		case err != nil:
-			if h.loaded {
-				return nil
-			}
 			if !s.giveUp() {
-				return err
+				return nil, err
 			}
 			s.passOver(seg, s.view.resync(s.pos, func(f *frameHeader) bool { return f.id == seg.id }), err.Error())
 			continue
 		}
 		s.fails = 0
 		if f.end() > s.at.line {
+			old := s.expired(time.Unix(0, f.time))
+			if b != nil && (f.line > s.at.line || old || f.tagLen > 0) {
+				return b, nil
+			}
 			if f.line > s.at.line {
-				if h.loaded {
-					return nil
-				}
 				s.lose(seg, f.line-s.at.line)
 				s.at.line = f.line
 			}
 			s.bad = badPlace{}
-			old := s.expired(time.Unix(0, f.time))
-			if h.loaded && (old || f.tagLen > 0) {
-				return nil
-			}
 			if old {
 				s.count.Dropped.Old += f.end() - s.at.line
 			} else {
-				if !h.loaded {
-					grid = s.pos / chunkBytes
+				if b == nil {
+					b = s.newBatch(seg, &f, body)
 				}
-				s.take(seg, &f, body)
+				s.take(b, &f, body)
 			}
 			s.at.line = f.end()
 		}
 		s.at.batch = f.batch + 1
 		s.pos += f.size()
+		s.since = time.Unix(0, f.time)
 	}
-	return nil
+	return b, nil
 }
 
 // frame reads the frame at s.pos. Its header is set, also with an error, if
@@ -269,21 +321,29 @@ func (s *Spool) frame(seg *segment, limit uint64) (frameHeader, []byte, error) {
 	return f, body, err
 }
 
-// take puts the lines of a frame from s.at on behind the head.
-func (s *Spool) take(seg *segment, f *frameHeader, body []byte) {
-	h, skip := &s.head, s.at.line-f.line
-	lines := body[f.tagLen:]
-	if !h.loaded {
-		h.loaded = true
-		h.pos, h.id = s.pos, seg.id
-		h.line, h.batch = s.at.line, f.batch
-		h.time = time.Unix(0, f.time)
-		s.oldest = h.time
-		h.first, h.tag = f.line, string(body[:f.tagLen])
+// newBatch is the piece that begins with the frame f at s.at, still without
+// lines.
+func (s *Spool) newBatch(seg *segment, f *frameHeader, body []byte) *Batch {
+	b := &Batch{Segment: seg.id, Line: s.at.line, batch: f.batch, since: time.Unix(0, f.time)}
+	if f.tagLen > 0 {
+		b.Tag, b.Skipped = string(body[:f.tagLen]), s.at.line-f.line
 	}
-	h.data = append(h.data, lines[skipLines(lines, skip):]...)
-	h.lines += uint64(f.lines) - skip
-	h.batches++
+	if n := len(s.spare); n > 0 {
+		b.buf, s.spare = s.spare[n-1], s.spare[:n-1]
+	}
+	return b
+}
+
+// take adds the lines of the frame f from s.at on to b.
+func (s *Spool) take(b *Batch, f *frameHeader, body []byte) {
+	lines, skip := body[f.tagLen:], s.at.line-f.line
+	b.buf = append(b.buf, lines[skipLines(lines, skip):]...)
+	b.lines += uint64(f.lines) - skip
+	b.batches++
+	b.end = f.end()
+	if s.o.MaxAge > 0 {
+		b.frames = append(b.frames, frameAge{b.end, time.Unix(0, f.time)})
+	}
 }
 
 // passOver goes on at end. What is lost by it shows when something sound comes.

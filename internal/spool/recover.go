@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -40,7 +41,8 @@ func (s *Spool) recover() error {
 			break
 		}
 	}
-	s.at, s.until = start, s.saved.end
+	s.at = start
+	s.ends = slices.DeleteFunc(slices.Clone(s.saved.ends[:]), func(end uint64) bool { return end <= start.line })
 	if s.next.line < start.line { // a power cut took lines that were settled
 		s.next.line = start.line
 		s.writing = false
@@ -53,7 +55,7 @@ func (s *Spool) recover() error {
 		if first := s.segs[0]; s.at.line < first.line {
 			s.at = position{first.line, first.batch}
 		}
-		s.oldest = s.segs[0].created
+		s.since = s.segs[0].created
 	} else {
 		s.at = s.next
 	}
@@ -137,7 +139,7 @@ func (s *Spool) recoverLast() (kept bool, err error) {
 			_, err = v.body(pos, &h)
 		}
 		switch {
-		case herr == nil && err != errTorn: // if the body cannot be read, Peek says so
+		case herr == nil && err != errTorn: // if the body cannot be read, Next says so
 			sound = sound && err == nil && h.line == s.next.line
 			s.next = position{h.end(), h.batch + 1}
 			pos += h.size()
@@ -149,7 +151,7 @@ func (s *Spool) recoverLast() (kept bool, err error) {
 				continue
 			}
 			if lines := v.lineEnds(v.text(pos, seg.id)); lines > 0 {
-				s.next.line += lines // Peek counts and reports them
+				s.next.line += lines // Next counts and reports them
 				seg.guessed = true
 				return true, nil
 			}

@@ -23,8 +23,7 @@ func twoSegments(t testing.TB) *disktest.Mem {
 	for n := range uint64(20) {
 		mustAppend(t, s, texts(n*4, n*4+4))
 	}
-	mustPeek(t, s)
-	mustAck(t, s, len(texts(0, 10)))
+	mustAck(t, s, mustNext(t, s), len(texts(0, 10)))
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +107,7 @@ func TestRecovery(t *testing.T) {
 		{"cursors damaged", change("/s/CURSOR", func(b []byte) []byte { b[9]++; b[cursorSlot+9]++; return b }), texts(0, 80), 0, "cursor not read", ""},
 		{"cursor empty", change("/s/CURSOR", func([]byte) []byte { return nil }), texts(0, 80), 0, "", ""},
 		{"cursor is something else", change("/s/CURSOR", func([]byte) []byte { return make([]byte, 10_000) }), texts(0, 80), 0, "cursor not read", ""},
-		{"cursor beyond everything", change("/s/CURSOR", func([]byte) []byte { return appendCursor(nil, cursor{1, 2, 1000, 300, 0}) }), "", 0, "", ""},
+		{"cursor beyond everything", change("/s/CURSOR", func([]byte) []byte { return appendCursor(nil, cursor{version: 1, count: 2, line: 1000, batch: 300}) }), "", 0, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			mem := twoSegments(t)

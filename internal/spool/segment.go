@@ -105,8 +105,15 @@ func (s *Spool) removeFirst() {
 		s.writing = false
 	}
 	s.segs = append(s.segs[:0], s.segs[1:]...)
-	s.pos = segmentHeaderSize
-	s.view.reset()
+	if s.reading > 0 {
+		s.reading--
+	} else {
+		s.pos = segmentHeaderSize
+		s.view.reset()
+		if len(s.segs) > 0 {
+			s.since = s.segs[0].created
+		}
+	}
 	if seg.file != nil {
 		if err := seg.file.Close(); err != nil {
 			s.fail(fmt.Errorf("close segment: %w", err))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -23,6 +24,10 @@ type simulation struct {
 	o    Options
 	s    *Spool
 
+	out   []*Batch          // handed out and not settled, in the order of Next
+	whole map[*Batch]string // their keys when they were handed out
+	keys  map[string]string // what was handed out under each key
+
 	lines  []string // by number, as far as they were stored
 	maybe  []string // of the append under way
 	next   uint64   // name of the next line's text
@@ -30,8 +35,9 @@ type simulation struct {
 	bad    int      // disk operations that fail, in a hundred
 
 	crashes []crash
-	checked int // crashes
-	kept    int // lines found after them
+	found   []string // keys of the pieces after the latest crash
+	checked int      // crashes
+	kept    int      // lines found after them
 }
 
 // A crash is a disk as an operation found it.
@@ -88,18 +94,74 @@ func (m *simulation) open() {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	m.s = s
+	m.s, m.out, m.whole = s, nil, map[*Batch]string{}
 }
 
 // onDisk is the number of the first line that a crash must leave.
-func (m *simulation) onDisk() uint64 {
-	if m.s.head.loaded && !m.s.head.orphan {
-		return m.s.head.line
+func (m *simulation) onDisk() uint64 { return m.s.firstStored().line }
+
+// nextPiece takes a piece and checks it.
+func (m *simulation) nextPiece() bool {
+	b, err := m.s.Next(m.rng.IntN(1 << 20))
+	if err != nil && m.bad == 0 {
+		m.t.Fatal(err)
 	}
-	return m.s.at.line
+	if b == nil {
+		return false
+	}
+	m.check(b)
+	m.out = append(m.out, b)
+	m.whole[b] = keyOf(b)
+	return true
 }
 
-func (m *simulation) check(b Batch) {
+// settle settles a piece that is out, or its first line.
+func (m *simulation) settle(whole bool) *Batch {
+	i := m.rng.IntN(len(m.out))
+	b := m.out[i]
+	m.check(b)
+	n := len(b.Data)
+	if !whole {
+		n = strings.Index(string(b.Data), "\n") + 1
+	}
+	if err := m.s.Ack(b, n); err != nil {
+		m.t.Fatal(err)
+	}
+	if len(b.Data) == 0 {
+		m.out = slices.Delete(m.out, i, i+1)
+	}
+	return b
+}
+
+func keyOf(b *Batch) string { return b.Key(uint64(countLines(b.Data))) }
+
+// A piece that is out, as the cursor knows it: a kill finds it under one of the
+// keys.
+type expected struct {
+	b    *Batch
+	keys [2]string
+}
+
+// window is what is out and on disk. Of the oldest piece the cursor knows what
+// is left, of the others the whole.
+func (m *simulation) window() (w []expected) {
+	for i, b := range m.s.out {
+		switch {
+		case b.lines == 0:
+		case i == 0:
+			w = append(w, expected{b, [2]string{keyOf(b)}})
+		default:
+			w = append(w, expected{b, [2]string{keyOf(b), m.whole[b]}})
+		}
+	}
+	return w
+}
+
+func (m *simulation) check(b *Batch) {
+	if was, ok := m.keys[keyOf(b)]; ok && was != string(b.Data) {
+		m.t.Fatalf("key %s for %.100q and %.100q", keyOf(b), was, b.Data)
+	}
+	m.keys[keyOf(b)] = string(b.Data)
 	n := b.Line
 	for line := range strings.Lines(string(b.Data)) {
 		if n >= uint64(len(m.lines)) || m.lines[n] != line {
@@ -112,6 +174,8 @@ func (m *simulation) check(b Batch) {
 func (m *simulation) step() {
 	before, from, synced := m.s.Stats(), m.onDisk(), m.synced
 	rollBacks := false
+	window := m.window()
+	var settled *Batch
 	switch r := m.rng.IntN(100); {
 	case r < 45:
 		var b strings.Builder
@@ -136,25 +200,10 @@ func (m *simulation) step() {
 			rollBacks = true
 		}
 	case r < 65:
-		b, ok, err := m.s.Peek()
-		if err != nil && m.bad == 0 {
-			m.t.Fatal(err)
-		}
-		if ok {
-			m.check(b)
-		}
+		m.nextPiece()
 	case r < 90:
-		b, ok, _ := m.s.Peek()
-		if !ok {
-			break
-		}
-		m.check(b)
-		n := len(b.Data)
-		if m.rng.IntN(3) == 0 {
-			n = strings.Index(string(b.Data), "\n") + 1
-		}
-		if err := m.s.Ack(n); err != nil {
-			m.t.Fatal(err)
+		if len(m.out) > 0 {
+			settled = m.settle(m.rng.IntN(3) > 0)
 		}
 	case r < 95:
 		if err := m.s.Sync(); err == nil {
@@ -163,20 +212,17 @@ func (m *simulation) step() {
 			m.t.Fatal(err)
 		}
 	case r < 97:
-		for { // until it is empty
-			b, ok, err := m.s.Peek()
-			if err != nil || !ok {
-				break
-			}
-			m.check(b)
-			m.s.Ack(len(b.Data))
+		for m.nextPiece() || len(m.out) > 0 { // until it is empty
+			m.settle(true)
 		}
+		window = nil
 	default:
 		if err := m.s.Close(); err != nil && m.bad == 0 {
 			m.t.Fatal(err)
 		}
 		balanced(m.t, m.s)
-		left, next := m.s.Stats().Lines, m.s.next.line
+		left, next := m.s.next.line-m.onDisk(), m.s.next.line // also what is settled after something that is not
+		window = nil
 		m.open()
 		st := m.s.Stats()
 		if m.bad > 0 && left == 0 && st.Lines == 0 && st.Next < next {
@@ -204,7 +250,15 @@ func (m *simulation) step() {
 		if c.power {
 			to = synced
 		}
-		m.afterCrash(c, before.First, max(from, m.onDisk()), to, rollBacks)
+		m.afterCrash(c, from, max(from, m.onDisk()), to, rollBacks)
+		if c.power || m.bad > 0 {
+			continue
+		}
+		for _, e := range window {
+			if e.b != settled && slices.Contains(m.s.out, e.b) && !slices.ContainsFunc(m.found, func(key string) bool { return key == e.keys[0] || key == e.keys[1] }) {
+				m.t.Fatalf("%s: found the pieces %q, but out is %q", c.what, m.found, e.keys)
+			}
+		}
 	}
 }
 
@@ -219,14 +273,16 @@ func (m *simulation) afterCrash(c crash, first, from, to uint64, rollBacks bool)
 	}
 	m.checked++
 	found := map[uint64]bool{}
+	m.found = nil
 	for {
-		b, ok, err := s.Peek()
+		b, err := s.Next(m.rng.IntN(1 << 20))
 		if err != nil {
 			m.t.Fatalf("%s: %v", c.what, err)
 		}
-		if !ok {
+		if b == nil {
 			break
 		}
+		m.found = append(m.found, keyOf(b))
 		n := b.Line
 		for line := range strings.Lines(string(b.Data)) {
 			switch {
@@ -241,7 +297,7 @@ func (m *simulation) afterCrash(c crash, first, from, to uint64, rollBacks bool)
 			found[n] = true
 			n++
 		}
-		s.Ack(len(b.Data))
+		s.Ack(b, len(b.Data))
 		balanced(m.t, s)
 	}
 	for n := from; n < to; n++ {
@@ -264,9 +320,10 @@ func (m *simulation) afterCrash(c crash, first, from, to uint64, rollBacks bool)
 	}
 }
 
-// Random operations with crashes before and within disk operations: what was
-// stored and not settled is found again, nothing else, and the ledger is exact
-// at every step.
+// Random operations, with pieces settled in any order, and crashes before and
+// within disk operations: what was stored and not settled is found again, in the
+// same pieces with the same keys, nothing else but what was settled after
+// something that was not, and the ledger is exact at every step.
 func TestSimulation(t *testing.T) {
 	first, runs := uint64(1), uint64(12)
 	if s := os.Getenv("SPOOL_TEST_SEED"); s != "" {
@@ -280,7 +337,7 @@ func TestSimulation(t *testing.T) {
 	checked, kept := 0, 0
 	for seed := first; seed < first+runs; seed++ {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		m := &simulation{t: t, seed: seed, rng: rng, mem: disktest.NewMem()}
+		m := &simulation{t: t, seed: seed, rng: rng, mem: disktest.NewMem(), keys: map[string]string{}}
 		m.o = Options{SegmentBytes: 400 + rng.Int64N(3000), MaxBytes: 4000 + rng.Int64N(10_000), Full: Policy(rng.IntN(2))}
 		m.o.Disk = &disktest.Faulty{FS: m.mem, Hook: m.hook}
 		done := false

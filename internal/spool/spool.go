@@ -25,19 +25,22 @@ type Spool struct {
 	op sync.Mutex // held by each call but Stats and Findings while it works
 
 	// guarded by op
-	segs      []*segment // oldest first
+	segs      []*segment // oldest first; those with lines that are not settled
 	writing   bool       // the last of segs takes appends
 	next      position   // behind the last line
-	at        position   // first line that is not in head; in segs[0], or its limit
-	pos       int64      // in segs[0], where the frame with at or one before begins
-	head      head
-	bad       badPlace // passed over and not yet reported
-	fails     int      // readings of the frame at pos that failed in a row
-	oldest    time.Time
+	at        position   // first line that was not handed out; in segs[reading], or its limit
+	reading   int        // index in segs
+	pos       int64      // in segs[reading], where the frame with at or one before begins
+	since     time.Time  // at was not appended before
+	out       []*Batch   // handed out, oldest first; the first is not settled, later ones may be
+	orphans   []*Batch   // handed out, not settled, and their segment is gone; older than out
+	ends      []uint64   // numbers behind the pieces to hand out next, which were out before a restart
+	spare     [][]byte   // memory for pieces
+	bad       badPlace   // passed over and not yet reported
+	fails     int        // readings of the frame at pos that failed in a row
 	garbage   []*segment // given up, but the file is still there; oldest first
 	total     int64      // bytes in segs and garbage
 	saved     saved
-	until     uint64 // where the next piece ends, as it did before a restart; 0 if nowhere
 	view      view
 	buf       []byte // the frame being written
 	cursorBuf []byte
@@ -52,24 +55,6 @@ type Spool struct {
 // position is a line and the batch that holds it.
 type position struct{ line, batch uint64 }
 
-// head is what Peek returned and Ack did not settle. Its segment is kept until
-// it is settled, unless DropOldest takes it.
-type head struct {
-	loaded  bool
-	orphan  bool   // its segment is gone
-	data    []byte // backing array is kept
-	off     int    // data below is settled
-	lines   uint64 // not settled
-	batches uint64
-	line    uint64 // number of the first line not settled
-	batch   uint64
-	pos     int64 // where its first frame begins
-	id      uint64
-	tag     string
-	first   uint64    // number of the first line given with tag
-	time    time.Time // of its first frame
-}
-
 // badPlace is where something was passed over.
 type badPlace struct {
 	file       string
@@ -78,7 +63,7 @@ type badPlace struct {
 }
 
 // Open opens the spool in dir, which it creates if need be, and takes it for
-// this process. Lines that were left there are returned by Peek.
+// this process. Lines that were left there are handed out by Next.
 func Open(dir string, o Options) (*Spool, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -102,14 +87,22 @@ func Open(dir string, o Options) (*Spool, error) {
 
 // firstLine is the number of the oldest line that is not settled.
 func (s *Spool) firstLine() uint64 {
-	if s.head.loaded {
-		return s.head.line
+	if len(s.orphans) > 0 {
+		return s.orphans[0].Line
 	}
-	return s.at.line
+	return s.firstStored().line
+}
+
+// firstStored is the oldest line on disk that is not settled.
+func (s *Spool) firstStored() position {
+	if len(s.out) > 0 {
+		return position{s.out[0].Line, s.out[0].batch}
+	}
+	return s.at
 }
 
 // Append stores lines, each ended by '\n', behind what is there. If tag is not
-// empty, Peek returns these lines alone and with it; it has at most 255 bytes.
+// empty, Next hands out these lines alone and with it; it has at most 255 bytes.
 // The error wraps ErrFull if there is no room.
 func (s *Spool) Append(lines []byte, tag string) error {
 	if len(lines) == 0 {
@@ -188,10 +181,10 @@ func (s *Spool) Close() error {
 	}
 	s.closed = true
 	s.sweep()
-	if s.head.orphan {
-		s.count.Dropped.Full += s.head.lines
-		s.head.drop()
+	for _, b := range s.orphans {
+		s.count.Dropped.Full += b.lines
 	}
+	s.orphans = nil
 	var errs []error
 	if err := s.save(); err != nil {
 		errs = append(errs, err)

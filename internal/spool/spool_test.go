@@ -55,19 +55,22 @@ func balanced(t testing.TB, s *Spool) {
 	}
 }
 
-func mustPeek(t testing.TB, s *Spool) (Batch, bool) {
+// pieceBytes is the size of a piece that tests ask for.
+const pieceBytes = 512 << 10
+
+func mustNext(t testing.TB, s *Spool) *Batch {
 	t.Helper()
-	b, ok, err := s.Peek()
+	b, err := s.Next(pieceBytes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	balanced(t, s)
-	return b, ok
+	return b
 }
 
-func mustAck(t testing.TB, s *Spool, n int) {
+func mustAck(t testing.TB, s *Spool, b *Batch, n int) {
 	t.Helper()
-	if err := s.Ack(n); err != nil {
+	if err := s.Ack(b, n); err != nil {
 		t.Fatal(err)
 	}
 	balanced(t, s)
@@ -77,15 +80,11 @@ func mustAck(t testing.TB, s *Spool, n int) {
 func drain(t testing.TB, s *Spool) string {
 	t.Helper()
 	var all strings.Builder
-	for {
-		b, ok := mustPeek(t, s)
-		if !ok {
-			break
-		}
+	for b := mustNext(t, s); b != nil; b = mustNext(t, s) {
 		all.Write(b.Data)
-		mustAck(t, s, len(b.Data))
+		mustAck(t, s, b, len(b.Data))
 	}
-	if st := s.Stats(); st.Lines != 0 || st.Batches != 0 || st.Segments != 0 || st.Bytes != 0 || !st.Oldest.IsZero() || st.First != st.Next {
+	if st := s.Stats(); st.Lines != 0 || st.Unread != 0 || st.Batches != 0 || st.Segments != 0 || st.Bytes != 0 || !st.Oldest.IsZero() || st.First != st.Next {
 		t.Fatalf("drained, but %+v", st)
 	}
 	return all.String()
@@ -100,8 +99,8 @@ func want(t testing.TB, got, wanted string) {
 
 func TestFirstInFirstOut(t *testing.T) {
 	s := mustOpen(t, disktest.NewMem(), Options{SegmentBytes: 1000})
-	if _, ok := mustPeek(t, s); ok {
-		t.Fatal("Peek of an empty spool found something")
+	if b := mustNext(t, s); b != nil {
+		t.Fatal("Next of an empty spool found something")
 	}
 	for n := range uint64(500) {
 		mustAppend(t, s, texts(n*3, n*3+3))
@@ -111,26 +110,28 @@ func TestFirstInFirstOut(t *testing.T) {
 	}
 	want(t, drain(t, s), texts(0, 1500))
 	mustAppend(t, s, texts(1500, 1502))
-	b, _ := mustPeek(t, s)
+	b := mustNext(t, s)
 	if b.Line != 1500 {
 		t.Errorf("numbers begin anew at %d", b.Line)
 	}
-	want(t, drain(t, s), texts(1500, 1502))
+	want(t, string(b.Data), texts(1500, 1502))
 }
 
 func TestPartOfABatchIsSettled(t *testing.T) {
 	mem := disktest.NewMem()
 	s := mustOpen(t, mem, Options{})
 	mustAppend(t, s, texts(0, 10))
-	mustPeek(t, s)
+	b := mustNext(t, s)
 	for _, bad := range []int{-1, 7, 1000} {
-		if err := s.Ack(bad); err == nil {
+		if err := s.Ack(b, bad); err == nil {
 			t.Errorf("Ack(%d) = nil", bad)
 		}
 	}
-	mustAck(t, s, len(texts(0, 4)))
-	b, _ := mustPeek(t, s)
+	mustAck(t, s, b, len(texts(0, 4)))
 	want(t, string(b.Data), texts(4, 10))
+	if key := b.Key(6); key != fmt.Sprintf("%x-4-6", b.Segment) {
+		t.Errorf("key %s", key)
+	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -189,43 +190,40 @@ func TestATaggedBatchIsAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = mustOpen(t, mem, Options{})
-	b, _ := mustPeek(t, s)
+	b := mustNext(t, s)
 	want(t, string(b.Data), texts(0, 2))
 	if b.Tag != "" {
 		t.Errorf("tag %q", b.Tag)
 	}
-	mustAck(t, s, len(b.Data))
-	b, _ = mustPeek(t, s)
+	mustAck(t, s, b, len(b.Data))
+	b = mustNext(t, s)
 	want(t, string(b.Data), big)
 	if b.Tag != "key-1" || b.Skipped != 0 {
 		t.Errorf("tag %q, %d skipped", b.Tag, b.Skipped)
 	}
-	mustAck(t, s, 20)
-	if b, _ = mustPeek(t, s); b.Tag != "key-1" || b.Skipped != 1 {
+	mustAck(t, s, b, 20)
+	if b.Tag != "key-1" || b.Skipped != 1 {
 		t.Errorf("a part has the tag %q, %d skipped", b.Tag, b.Skipped)
 	}
 	s.Close()
 	s = mustOpen(t, mem, Options{})
-	if b, _ = mustPeek(t, s); b.Tag != "key-1" || b.Skipped != 1 {
+	if b = mustNext(t, s); b.Tag != "key-1" || b.Skipped != 1 {
 		t.Errorf("after a restart a part has the tag %q, %d skipped", b.Tag, b.Skipped)
 	}
 	want(t, string(b.Data), texts(3, 40_000))
-	mustAck(t, s, len(b.Data))
-	b, _ = mustPeek(t, s)
+	mustAck(t, s, b, len(b.Data))
+	b = mustNext(t, s)
 	want(t, string(b.Data), texts(40_000, 40_002))
 }
 
 // pieces settles everything and returns each piece with its key.
 func pieces(t *testing.T, s *Spool) (all []string) {
 	t.Helper()
-	for {
-		b, ok := mustPeek(t, s)
-		if !ok {
-			return all
-		}
-		all = append(all, b.Key(0, uint64(countLines(b.Data)))+" "+string(b.Data))
-		mustAck(t, s, len(b.Data))
+	for b := mustNext(t, s); b != nil; b = mustNext(t, s) {
+		all = append(all, b.Key(uint64(countLines(b.Data)))+" "+string(b.Data))
+		mustAck(t, s, b, len(b.Data))
 	}
+	return all
 }
 
 // Without its cursor a spool returns the same pieces again, with the same keys.
@@ -260,23 +258,23 @@ func TestThePieceInFlightSurvivesAKill(t *testing.T) {
 	mem := disktest.NewMem()
 	s := mustOpen(t, mem, Options{})
 	mustAppend(t, s, texts(0, 10))
-	first, _ := mustPeek(t, s)
-	key := first.Key(0, 10)
+	key := mustNext(t, s).Key(10)
 	mustAppend(t, s, texts(10, 20))
+	var b *Batch
 	for range 2 {
 		mem = mem.KillClone()
 		s = mustOpen(t, mem, Options{})
-		again, _ := mustPeek(t, s)
-		want(t, string(again.Data), texts(0, 10))
-		if again.Key(0, 10) != key {
-			t.Errorf("key %s, before %s", again.Key(0, 10), key)
+		b = mustNext(t, s)
+		want(t, string(b.Data), texts(0, 10))
+		if b.Key(10) != key {
+			t.Errorf("key %s, before %s", b.Key(10), key)
 		}
 	}
-	mustAck(t, s, len(texts(0, 3)))
+	mustAck(t, s, b, len(texts(0, 3)))
 	s = mustOpen(t, mem.KillClone(), Options{})
-	b, _ := mustPeek(t, s)
+	b = mustNext(t, s)
 	want(t, string(b.Data), texts(3, 10))
-	mustAck(t, s, len(b.Data))
+	mustAck(t, s, b, len(b.Data))
 	want(t, drain(t, s), texts(10, 20))
 }
 
@@ -312,6 +310,7 @@ func TestOneOwner(t *testing.T) {
 func TestAfterClose(t *testing.T) {
 	s := mustOpen(t, disktest.NewMem(), Options{})
 	mustAppend(t, s, texts(0, 3))
+	b := mustNext(t, s)
 	for range 2 {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
@@ -320,10 +319,13 @@ func TestAfterClose(t *testing.T) {
 	if err := s.Append([]byte(texts(3, 5)), ""); !errors.Is(err, os.ErrClosed) {
 		t.Error(err)
 	}
-	if _, _, err := s.Peek(); !errors.Is(err, os.ErrClosed) {
+	if _, err := s.Next(0); !errors.Is(err, os.ErrClosed) {
 		t.Error(err)
 	}
-	if err := s.Ack(1); !errors.Is(err, os.ErrClosed) {
+	if s.Expire(b) {
+		t.Error("Expire dropped lines")
+	}
+	if err := s.Ack(b, 20); !errors.Is(err, os.ErrClosed) {
 		t.Error(err)
 	}
 	if err := s.Sync(); !errors.Is(err, os.ErrClosed) {

@@ -23,6 +23,7 @@ type Stats struct {
 	Next  uint64 // number of the next line to be appended; First + Lines unless DropOldest overtakes what is in flight
 
 	Bytes    int64     // in segment files
+	Unread   int64     // bytes of frames, headers included, that Next has not passed yet
 	Segments int       // files
 	Batches  uint64    // with lines not settled; appends, if none was above 256 KiB
 	Oldest   time.Time // append of the oldest line, at most a segment too early; zero when empty
@@ -54,15 +55,43 @@ func (s *Spool) Stats() Stats {
 func (s *Spool) publish() {
 	st := s.count
 	st.First, st.Next = s.firstLine(), s.next.line
-	st.Lines = s.next.line - s.at.line + s.head.lines
-	st.Batches = s.next.batch - min(s.at.batch, s.next.batch) + s.head.batches
-	st.Bytes, st.Segments = s.total, len(s.segs)
-	if st.Lines > 0 {
-		st.Oldest = s.oldest
+	st.Lines = s.next.line - s.at.line
+	st.Batches = s.next.batch - min(s.at.batch, s.next.batch)
+	st.Oldest = s.since
+	for _, out := range [...][]*Batch{s.out, s.orphans} {
+		for _, b := range out {
+			if b.lines > 0 {
+				st.Lines += b.lines
+				st.Batches += b.batches
+			}
+		}
+		if len(out) > 0 {
+			st.Oldest = out[0].since
+		}
 	}
+	if st.Lines == 0 {
+		st.Oldest = time.Time{}
+	}
+	st.Bytes, st.Segments, st.Unread = s.total, len(s.segs), s.unread()
 	s.mu.Lock()
 	s.stats = st
 	s.mu.Unlock()
+}
+
+// unread is what Stats.Unread says: all bytes except those of segments up to
+// where Next reads, of which there are few.
+func (s *Spool) unread() int64 {
+	if s.at.line == s.next.line {
+		return 0
+	}
+	n := s.total - s.pos - segmentHeaderSize*int64(len(s.segs)-s.reading-1)
+	for _, seg := range s.garbage {
+		n -= seg.size
+	}
+	for _, seg := range s.segs[:s.reading] {
+		n -= seg.size
+	}
+	return n
 }
 
 func (s *Spool) fail(err error) {
