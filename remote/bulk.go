@@ -6,9 +6,11 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/rollway/rollway/internal/linecount"
+	"github.com/rollway/rollway/internal/spool"
 )
 
 // A bulk sends lines to an engine whose answers speak of single lines. What
@@ -84,15 +86,16 @@ func (b *bulk) take(p []byte) ([]byte, *batch) {
 	if k.size > 0 && len(p) >= k.size && sha256.Sum256(p[:k.size]) == k.sum {
 		return p[:k.size], k
 	}
-	piece := firstPiece(p, max(b.h.limit/maxGrowth, 1))
+	l := &b.h.w.lessons
+	piece := firstPiece(p, max(int(min(l.limit.Load(), l.pace.Load()))/maxGrowth, 1))
 	b.h.keyNum++
 	*k = batch{
 		lines: append(k.lines[:0], make([]lineState, linecount.Of(piece))...),
 		key:   fmt.Sprintf("%s%d", b.h.keys, b.h.keyNum),
 		at:    time.Now(),
 	}
-	if key, first := b.h.w.replayID(); key != "" {
-		k.key, k.first = key, int(first)
+	if q := b.h.piece; q != nil {
+		k.key, k.first = strconv.FormatUint(q.Segment, 16), int(q.Line)
 	}
 	for i, rest := 0, piece; len(rest) > 0; i++ {
 		end := bytes.IndexByte(rest, '\n') + 1
@@ -114,7 +117,7 @@ func (b *bulk) send(ctx context.Context, p []byte) (settled, error) {
 		if len(b.todo) == 0 {
 			return b.settle(piece, k), nil
 		}
-		v, err := b.post(ctx, k, mixed)
+		v, err := b.post(ctx, k, len(piece), mixed)
 		switch {
 		case err != nil:
 			return b.settle(piece, k), err
@@ -131,18 +134,14 @@ func (b *bulk) send(ctx context.Context, p []byte) (settled, error) {
 			b.h.w.countRetry()
 			limit = len(b.todo) / 2
 			if v.whole.code == http.StatusRequestEntityTooLarge {
-				half := len(piece) / 2
-				b.h.limit = max(min(b.h.limit, half*maxGrowth), min(b.h.limit, minLimit))
+				b.h.w.lessons.lower(len(piece) / 2 * maxGrowth)
 			}
 		case v.whole.code == http.StatusRequestEntityTooLarge:
 			k.lines[b.todo[0]] = lineTooLarge
-			b.h.w.noteRefused(1, fmt.Sprintf("one line of %d bytes: %v", len(b.sent[0]), v.whole))
-		case v.certain || b.h.credit > 0:
-			if !v.certain {
-				b.h.credit--
-			}
+			b.h.w.refuse(b.sent[0], fmt.Sprintf("one line of %d bytes: %v", len(b.sent[0]), v.whole))
+		case v.certain || b.h.why.allows(v.whole) && b.h.w.lessons.blame():
 			k.lines[b.todo[0]] = lineRefused
-			b.h.w.noteRefused(1, v.whole.Error())
+			b.h.w.refuse(b.sent[0], v.whole.Error())
 		default:
 			return b.settle(piece, k), v.whole
 		}
@@ -175,15 +174,22 @@ func (b *bulk) choose(piece []byte, k *batch, limit int, alone bool) (mixed bool
 	return mixed
 }
 
-func (b *bulk) post(ctx context.Context, k *batch, mixed bool) (v verdict, err error) {
+func (b *bulk) post(ctx context.Context, k *batch, size int, mixed bool) (v verdict, err error) {
 	id := func(i int) string { return fmt.Sprintf("%s-%d", k.key, k.first+b.todo[i]) }
 	b.body = b.form.appendBody(b.body[:0], b.sent, k.at, id)
 	b.h.keyNum++ // the engines know no idempotency keys; with one, net/http replaces a dead connection
-	err = b.h.request(ctx, b.body, fmt.Sprintf("%s%d", b.h.keys, b.h.keyNum), func(resp *http.Response) (err error) {
+	whole := 0
+	if len(b.todo) == len(k.lines) {
+		whole = size
+	}
+	err = b.h.request(ctx, b.body, whole, fmt.Sprintf("%s%d", b.h.keys, b.h.keyNum), func(resp *http.Response) (err error) {
 		v, err = b.form.judge(resp, len(b.sent), mixed)
 		drain(resp.Body)
 		return err
 	})
+	if e := b.h.why.caused(err); e != nil {
+		v, err = verdict{whole: e}, nil
+	}
 	return v, err
 }
 
@@ -208,7 +214,7 @@ func (b *bulk) apply(k *batch, v verdict) {
 		b.h.w.noteRefused(refused, v.reason)
 	}
 	if written {
-		b.h.credit = blameLimit
+		b.h.w.lessons.credit.Store(blameLimit)
 	}
 }
 
@@ -235,6 +241,8 @@ func (b *bulk) settle(piece []byte, k *batch) (s settled) {
 	}
 	return s
 }
+
+func (b *bulk) replay(q *spool.Batch, why suspicion, sent func()) { b.h.replay(q, why, sent) }
 
 // confirm has nothing to ask: each answer said it.
 func (b *bulk) confirm(context.Context) error { return nil }

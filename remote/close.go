@@ -24,18 +24,14 @@ func (w *Writer) settleAll(ctx context.Context, patient bool) error {
 	if w.spill != nil && !patient && w.spill.away() {
 		return w.spill.left(patient, nil)
 	}
+	if w.spill != nil {
+		return w.spill.drain(ctx, patient)
+	}
 	err := w.lock(ctx)
 	if err == nil {
 		w.unlock()
 	}
-	switch {
-	case w.spill == nil:
-		return err
-	case err != nil:
-		return w.spill.left(patient, err)
-	default:
-		return w.spill.drain(ctx, patient)
-	}
+	return err
 }
 
 // Sync returns nil when every line written so far is known to be with the peer.

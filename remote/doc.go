@@ -112,8 +112,8 @@
 //
 // # Which peer is seen to be away
 //
-// Options.Spill, and the caller's own retries, begin with the first line that is
-// known not to have arrived. By HTTP that is every one. Over a stream it is one
+// Options.Spill keeps, and a caller sends again, the lines that are known not to have
+// arrived. By HTTP that is every one. Over a stream it is one
 // whose connection cannot be made, or is known to have ended; see above for what
 // was on the way. A local datagram socket says at once that it is not there, and
 // after WriteTimeout that nobody reads it. Over udp the lines before the first

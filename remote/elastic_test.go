@@ -182,7 +182,8 @@ func TestElasticStoresOnceAcrossARestart(t *testing.T) {
 	dir := t.TempDir()
 	o := remote.Options{Spill: remote.Spill{Dir: dir}, CloseTimeout: 50 * time.Millisecond}
 	w := open(t, peer.url(), o)
-	write(t, w, numbered(0, 100)) // all but the first are stored, and all are on disk
+	write(t, w, numbered(0, 100)) // all but the first are stored, and all stay on disk
+	eventually(t, "the peer has answered", func() bool { return w.Stats().Failing })
 	write(t, w, numbered(100, 110))
 	if err := w.Close(); !errors.Is(err, line.ErrPending) {
 		t.Errorf("Close = %v, want that lines are on disk", err)

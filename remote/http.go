@@ -16,9 +16,11 @@ import (
 	"runtime/debug"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rollway/rollway/internal/linecount"
+	"github.com/rollway/rollway/internal/spool"
 )
 
 // A poster sends lines as bodies of POST requests, over one kept connection.
@@ -28,8 +30,9 @@ type poster struct {
 	client *http.Client
 	header http.Header
 
-	limit  int // bytes per body; lowered by 413
-	credit int // single lines that may still be blamed for a 400 before a 2xx is due again
+	piece *spool.Batch // whose beginning is sent; nil if it is not of the queue on disk
+	why   suspicion
+	sent  func() // called when all of piece is on the way
 
 	pack   func(io.Writer) (io.WriteCloser, error) // nil without compression
 	packed bytes.Buffer
@@ -57,6 +60,64 @@ const askLimit = 256 << 10
 // answers 400 to them. A peer that refuses more, or has taken nothing before,
 // is not the right one or not set up: the lines stay with the caller.
 const blameLimit = 16
+
+// minPace is the smallest body size that a timeout teaches for later requests.
+const minPace = 64 << 10
+
+// lessons are what all senders of a Writer have learned of the peer.
+type lessons struct {
+	limit  atomic.Int64 // bytes per body; lowered by 413
+	pace   atomic.Int64 // bytes per body that the link carries within RequestTimeout
+	credit atomic.Int64 // single lines that may still be blamed for an answer before a 2xx is due again
+}
+
+// blame reports whether a single line may be blamed for the peer's answer.
+func (l *lessons) blame() bool {
+	if l.credit.Load() <= 0 {
+		return false
+	}
+	l.credit.Add(-1)
+	return true
+}
+
+// lower notes that the peer refused a body that is larger than limit.
+func (l *lessons) lower(limit int) {
+	was := l.limit.Load()
+	l.limit.Store(max(min(was, int64(limit)), min(was, minLimit)))
+}
+
+// slower notes that a body of so many bytes could not be sent in time, and faster
+// that one was.
+func (l *lessons) slower(size int) { l.pace.Store(max(int64(size)/2, minPace)) }
+func (l *lessons) faster(size int) { l.pace.Store(max(l.pace.Load(), 2*int64(size))) }
+
+// A suspicion is that single lines are the cause of an answer that the peer gives
+// to a piece again and again while it accepts others.
+type suspicion struct {
+	code  int  // status of the answer; 0 for no suspicion
+	blame bool // a single line that gets it is dropped
+}
+
+// allows reports whether a single line may be blamed for the answer e.
+func (s suspicion) allows(e *statusError) bool { return e.code != s.code || s.blame }
+
+// caused returns err if it is the answer that is under suspicion, otherwise nil.
+func (s suspicion) caused(err error) *statusError {
+	if e, ok := errors.AsType[*statusError](err); ok && e.code == s.code {
+		return e
+	}
+	return nil
+}
+
+// temporary reports whether a status says that the peer is busy or broken for now.
+func temporary(code int) bool {
+	switch code {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
 
 func newPoster(w *Writer) *poster {
 	transport := &http.Transport{
@@ -87,7 +148,6 @@ func newPoster(w *Writer) *poster {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		header: w.opt.Header.Clone(),
-		limit:  w.opt.MaxBatch,
 		keys:   hex.EncodeToString(id[:]) + "-",
 	}
 	if h.header == nil {
@@ -133,7 +193,8 @@ var userAgent = sync.OnceValue(func() string {
 // send posts the beginning of p in one request, or in ever smaller ones while
 // the peer refuses the whole body.
 func (h *poster) send(ctx context.Context, p []byte) (settled, error) {
-	for limit := h.limit; ; {
+	l := &h.w.lessons
+	for limit := int(min(l.limit.Load(), l.pace.Load())); ; {
 		piece := firstPiece(p, limit)
 		lines := linecount.Of(piece)
 		if len(bytes.TrimSpace(piece)) == 0 {
@@ -151,22 +212,22 @@ func (h *poster) send(ctx context.Context, p []byte) (settled, error) {
 				h.w.noteRefused(refused, a.tally.reason())
 			}
 			if refused < lines {
-				h.credit = blameLimit
+				l.credit.Store(blameLimit)
 			}
+			l.faster(len(piece))
 			return settled{n: len(piece), written: lines - refused, refused: refused}, nil
 		case lines > 1:
 			h.w.noteRefusal(a.refusal)
 			h.w.countRetry()
 			limit = len(piece) / 2
 			if a.refusal.code == http.StatusRequestEntityTooLarge {
-				h.limit = max(min(h.limit, limit), min(h.limit, minLimit))
+				l.lower(limit)
 			}
 		case a.refusal.code == http.StatusRequestEntityTooLarge:
-			h.w.noteRefused(1, fmt.Sprintf("one line of %d bytes: %v", len(piece), a.refusal))
+			h.w.refuse(piece, fmt.Sprintf("one line of %d bytes: %v", len(piece), a.refusal))
 			return settled{n: len(piece), oversized: 1}, nil
-		case h.credit > 0:
-			h.credit--
-			h.w.noteRefused(1, a.refusal.Error())
+		case h.why.allows(a.refusal) && l.blame():
+			h.w.refuse(piece, a.refusal.Error())
 			return settled{n: len(piece), refused: 1}, nil
 		default:
 			return settled{}, a.refusal
@@ -177,10 +238,13 @@ func (h *poster) send(ctx context.Context, p []byte) (settled, error) {
 // post sends piece in one request. Its error leaves all lines with the caller.
 func (h *poster) post(ctx context.Context, piece []byte) (a answer, err error) {
 	key := h.key(piece)
-	err = h.request(ctx, piece, key, func(resp *http.Response) (err error) {
+	err = h.request(ctx, piece, len(piece), key, func(resp *http.Response) (err error) {
 		a, err = judge(resp, time.Now())
 		return err
 	})
+	if e := h.why.caused(err); e != nil {
+		a, err = answer{refusal: e}, nil
+	}
 	if err != nil {
 		h.failed.key, h.failed.size, h.failed.sum = key, len(piece), sha256.Sum256(piece)
 		return answer{}, err
@@ -190,8 +254,8 @@ func (h *poster) post(ctx context.Context, piece []byte) (a answer, err error) {
 }
 
 // request makes one request with the idempotency key, if there is one, and
-// hands its answer to judge.
-func (h *poster) request(ctx context.Context, body []byte, key string, judge func(*http.Response) error) error {
+// hands its answer to judge. body is made of the next size bytes.
+func (h *poster) request(ctx context.Context, body []byte, size int, key string, judge func(*http.Response) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.w.opt.RequestTimeout,
 		fmt.Errorf("no full answer within %v: %w", h.w.opt.RequestTimeout, context.DeadlineExceeded))
 	defer cancel()
@@ -209,6 +273,9 @@ func (h *poster) request(ctx context.Context, body []byte, key string, judge fun
 		}
 	}})
 	loan := &loan{p: body}
+	if h.piece != nil && size == len(h.piece.Data) {
+		loan.sent = h.sent
+	}
 	defer loan.recall()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.w.addr.url.String(), loan.reader())
 	if err != nil {
@@ -229,6 +296,9 @@ func (h *poster) request(ctx context.Context, body []byte, key string, judge fun
 	if err != nil {
 		if ue, ok := errors.AsType[*url.Error](err); ok {
 			err = ue.Err // its text repeats the URL, with the query
+		}
+		if size > minPace && loan.unread() && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			h.w.lessons.slower(size)
 		}
 		return fmt.Errorf("post: %w", withCause(ctx, err))
 	}
@@ -259,14 +329,18 @@ func (h *poster) compress(p []byte) ([]byte, error) {
 // key is the idempotency key for piece: the one used last, if that request
 // failed and held the same bytes.
 func (h *poster) key(piece []byte) string {
-	if key := h.w.replayKey(piece); key != "" {
-		return key
+	if h.piece != nil {
+		return h.piece.Key(linecount.Of(piece))
 	}
 	if h.failed.key != "" && sha256.Sum256(piece) == h.failed.sum {
 		return h.failed.key
 	}
 	h.keyNum++
 	return h.keys + strconv.FormatUint(h.keyNum, 10)
+}
+
+func (h *poster) replay(b *spool.Batch, why suspicion, sent func()) {
+	h.piece, h.why, h.sent = b, why, sent
 }
 
 // confirm has nothing to ask: each answer said it.

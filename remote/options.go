@@ -16,7 +16,8 @@ import (
 // the URL's scheme has no use for is an error, not ignored.
 type Options struct {
 	// Timeout bounds one Write in all: the wait for its turn, dialling,
-	// sending, the answers and the retries. Default 30 s.
+	// sending, the answers and the retries; with Spill one attempt to send a
+	// piece of what is on disk. Default 30 s.
 	Timeout time.Duration
 
 	// DialTimeout bounds one connection attempt, the TLS handshake included.
@@ -102,13 +103,14 @@ type Options struct {
 	// Loki is for loki+http and loki+https.
 	Loki Loki
 
-	// Spill lets lines wait on disk while the peer is away. Default: they stay
-	// with the caller of Write.
+	// Spill makes a folder on disk the queue of lines to be sent. Default: each
+	// Write sends its lines, and what cannot be sent stays with the caller.
 	Spill Spill
 
 	// OnError is told what no Write returns: lines that were refused or too large,
 	// with the first reason; connections that broke with lines on the way; with
-	// Spill, that lines wait on disk and why, and what was lost or damaged there.
+	// Spill, that lines wait on disk because the peer fails, and what was lost or
+	// damaged there.
 	// Each of these is told at once and then at most once a minute; Close tells the
 	// rest. One goroutine makes the calls. Default: a line on os.Stderr.
 	OnError func(error)

@@ -6,37 +6,45 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rollway/rollway/internal/linecount"
 	"github.com/rollway/rollway/internal/spool"
 )
 
-// Spill says where lines wait while the peer is away: in a folder, bounded,
-// until they can be sent in their order. With it a Write whose sending fails
-// with an error that may pass stores the rest on disk and returns nil.
+// Spill makes a folder on disk the queue between Write and the peer: Write stores
+// the lines there and returns, and a goroutine sends them.
 //
-//  1. As long as the folder holds anything, new lines go behind it: lines keep
-//     the order in which their producer wrote them. When it is empty, a Write
-//     sends again by itself.
+//  1. Lines are sent in the order of their Writes. Requests are as large as
+//     Options.MaxBatch. Over HTTP, when full requests wait although the one
+//     before is on its way, up to Window are under way at a time, as many as the
+//     peer answers without becoming slower. Each begins when the one before it has
+//     been sent. A peer that handles requests concurrently may still store them in
+//     another order, as may one that fails: where that matters, set Window to 1.
 //  2. What is stored survives the death of the process, and with Sync that of
 //     the machine. What Close leaves, and what a process that was killed has
 //     left, is sent by the next Writer with the same Dir, before its own lines
 //     and to its own peer. It counts in Stats.Recovered.
 //  3. Delivery is at least once: what had no answer is sent again. Over HTTP it
 //     is the very same request then, with the same Idempotency-Key, also after
-//     the process was killed and when the first attempt was made before the
-//     lines went to disk; so a peer that remembers keys stores each line once.
-//     Elasticsearch knows the lines by their ids in the same way. After a power
-//     cut more may be sent again.
-//  4. A disk that hangs holds up Write, Sync and Close; the system offers nothing
+//     the process was killed; so a peer that remembers keys stores each line
+//     once. Elasticsearch knows the lines by their ids in the same way. After a
+//     power cut more may be sent again.
+//  4. A request that the peer answers five times in a row with the same error,
+//     while it accepts others, is divided until the lines that cause it are found.
+//     They are dropped, counted and appended to dead-letters.log in Dir, as is each
+//     line that the peer refuses alone. "rollway send" sends such a file. It holds
+//     up to 64 MiB, and may be sent, moved or removed at any time.
+//  5. A disk that hangs holds up Write, Sync and Close; the system offers nothing
 //     against that.
-//  5. When there is no room, the lines stay with the caller of Write, which
-//     returns the error, or with DropOldest the oldest are dropped.
+//  6. When there is no room within MaxBytes, the lines stay with the caller of
+//     Write, which returns the error, or with DropOldest the oldest are dropped.
+//     Lines that the disk does not take while nothing waits there are sent
+//     directly, as without Spill.
 type Spill struct {
 	// Dir is the folder, created if need be. One Writer at a time owns it.
 	// Default "": nothing is spilled.
 	Dir string
 
-	// MaxBytes bounds the files in Dir, in bytes. Default 1 GiB.
+	// MaxBytes bounds the files in Dir, in bytes, dead-letters.log aside.
+	// Default 1 GiB.
 	MaxBytes int64
 
 	// MaxAge is the age at which lines are dropped instead of sent. Default 0:
@@ -47,6 +55,10 @@ type Spill struct {
 	// time, and counts them. Default false: Write fails, the caller keeps its
 	// lines.
 	DropOldest bool
+
+	// Window is how many requests may be under way at a time. 1 keeps the order of
+	// the lines at every peer. Default 8. Streams and datagrams have 1.
+	Window int
 
 	// Sync lets Write return only when what it stored would survive a power
 	// cut. Default false: it survives the process.
@@ -60,41 +72,39 @@ type Spill struct {
 
 // SpillStats is the part of Stats about Options.Spill. All is zero without it.
 type SpillStats struct {
-	Active    bool          // new lines go to the disk
-	Replaying bool          // lines from the disk are being sent now
 	Lines     uint64        // on disk or on the way to it, a part of Stats.Pending
 	Bytes     int64         // of the files on disk
 	OldestAge time.Duration // of the oldest line on disk, 0 if there is none
+	InFlight  int           // requests, or pieces of a stream, on their way to the peer
+	Window    int           // how many may be now
 
-	Spilled  uint64 // lines stored since Open
-	Replayed uint64 // lines settled from the disk since Open: written, refused or too large
-	TooOld   uint64 // lines of Dropped.Expired that reached MaxAge; the others gave way to newer ones
-	Notices  uint64 // lines sent to announce a loss; not in the ledger
+	TooOld      uint64 // lines of Dropped.Expired that reached MaxAge; the others gave way to newer ones
+	DeadLetters uint64 // lines of Dropped.Refused and Dropped.TooLarge that were appended to dead-letters.log
+	Notices     uint64 // lines sent to announce a loss; not in the ledger
 
 	LastError     error     // of the disk, nil if there was none
 	LastErrorTime time.Time // when it happened
 }
 
-// A spiller keeps lines on disk while the peer is away and a goroutine that
-// sends them when it is back.
+// A spiller is the queue on disk and the goroutine that sends what is in it.
 type spiller struct {
-	w     *Writer
-	spool *spool.Spool
+	w       *Writer
+	spool   *spool.Spool
+	letters deadLetters
 
-	order  chan struct{} // holds one value while lines are put behind those on disk, or it is seen that there are none
-	behind bool          // lines go behind those on disk; owned by the holder of order
+	order chan struct{} // holds one value while a Write stores its lines; waiters are served in order
 
-	sending *sending // what is being replayed; owned by the holder of the Writer's turn
+	ctx     context.Context // ends the goroutine
+	stop    context.CancelFunc
+	wake    chan struct{} // holds one value when there is something to send
+	hurry   chan struct{} // holds one value when somebody waits
+	stopped chan struct{} // closed when the goroutine has ended
+
+	window // owned by run
 
 	announced spool.Drops // what notices that were sent speak of; owned by run
 	notice    []byte      // the one that is due; owned by run
 	noticed   spool.Drops // announced once it is sent; owned by run
-
-	ctx     context.Context // ends the goroutine
-	stop    context.CancelFunc
-	wake    chan struct{} // holds one value when there is something to replay
-	hurry   chan struct{} // holds one value when somebody waits
-	stopped chan struct{} // closed when the goroutine has ended
 
 	moved   chan struct{} // closed and replaced when lines are settled; guarded by Writer.mu
 	dropped spool.Drops   // taken over into the ledger; guarded by Writer.mu
@@ -109,6 +119,9 @@ func (w *Writer) openSpill() error {
 		}
 		return nil
 	}
+	if o.Window < 0 || o.Window > maxWindow {
+		return fmt.Errorf("Options.Spill.Window is %d: give 1 to %d, or 0 for the default %d", o.Window, maxWindow, maxWindow)
+	}
 	full := spool.Refuse
 	if o.DropOldest {
 		full = spool.DropOldest
@@ -120,111 +133,58 @@ func (w *Writer) openSpill() error {
 	s := &spiller{
 		w:       w,
 		spool:   sp,
+		letters: deadLetters{dir: o.Dir},
 		order:   make(chan struct{}, 1),
 		wake:    make(chan struct{}, 1),
 		hurry:   make(chan struct{}, 1),
 		stopped: make(chan struct{}),
 		moved:   make(chan struct{}),
 	}
+	s.window = newWindow(w)
 	s.ctx, s.stop = context.WithCancel(w.life)
 	n := sp.Stats().Lines
-	w.stats.Pending, w.stats.Recovered, w.stats.Spill = n, n, SpillStats{Lines: n, Active: n > 0}
-	s.behind = n > 0
+	w.stats.Pending, w.stats.Recovered, w.stats.Spill = n, n, SpillStats{Lines: n, Window: 1}
 	w.spill = s
 	s.account()
 	go s.run()
 	return nil
 }
 
-// write is Writer.write with a disk to fall back on: it sends p, or stores it.
+// write is Writer.write with a queue on disk: it stores p, or sends it where the
+// disk does not take it and nothing waits there.
 func (s *spiller) write(ctx context.Context, p []byte, left uint64) (n int, _ uint64, err error) {
-	if ok, err := s.follow(p, left); ok {
-		return settledAll(p, left, err)
-	}
-	if err := s.w.lock(ctx); err != nil { // the call before this one hangs
+	if err := acquire(ctx, s.order); err != nil {
 		s.w.countError(err)
-		err = s.store(p, left, err)
-		return settledAll(p, left, err)
-	}
-	defer s.w.unlock()
-	if ok, err := s.follow(p, left); ok {
-		return settledAll(p, left, err)
-	}
-	n, left, err = s.w.deliver(ctx, p, left)
-	if err == nil {
-		return n, left, nil
-	}
-	// What the failed request held goes alone and with its key: the peer may
-	// have taken it.
-	if u, ok := s.w.out.(interface{ unsettled([]byte) (int, string) }); ok {
-		if size, key := u.unsettled(p[n:]); size > 0 {
-			lines := linecount.Of(p[n : n+size])
-			if err := s.storeTagged(p[n:n+size], lines, key, err); err != nil {
-				return n, left, err
-			}
-			n, left = n+size, left-lines
-		}
-	}
-	if err := s.store(p[n:], left, err); err != nil {
-		return n, left, err
-	}
-	return len(p), 0, nil
-}
-
-// settledAll is the result of a write that was all stored, or not at all.
-func settledAll(p []byte, left uint64, err error) (int, uint64, error) {
-	if err != nil {
 		return 0, left, err
 	}
-	return len(p), 0, nil
-}
-
-// follow stores p if there are lines on disk that it must not overtake; it
-// reports false if there are none.
-func (s *spiller) follow(p []byte, lines uint64) (ok bool, err error) {
-	s.order <- struct{}{}
 	defer func() { <-s.order }()
-	if !s.behind {
-		return false, nil
+	failed := s.append(p, left)
+	if failed == nil {
+		return len(p), 0, nil
 	}
-	return true, s.append(p, lines, "")
-}
-
-// store puts p on disk because of cause.
-func (s *spiller) store(p []byte, lines uint64, cause error) error {
-	return s.storeTagged(p, lines, "", cause)
-}
-
-func (s *spiller) storeTagged(p []byte, lines uint64, tag string, cause error) error {
-	if len(p) == 0 {
-		return nil
+	if s.spool.Stats().Lines > 0 {
+		return 0, left, failed
 	}
-	s.order <- struct{}{}
-	defer func() { <-s.order }()
-	if err := s.append(p, lines, tag); err != nil {
-		return fmt.Errorf("%w; it cannot wait on disk either: %w", cause, err)
+	if err := s.w.lock(ctx); err != nil {
+		s.w.countError(err)
+		return 0, left, errors.Join(failed, err)
 	}
-	if !s.behind {
-		s.behind = true
-		s.w.count(func(st *Stats) { st.Spill.Active = true })
-		s.w.note(away, 0, cause)
-		s.w.tell(false)
+	defer s.w.unlock()
+	n, left, err = s.w.deliver(ctx, p, left)
+	if err != nil {
+		err = fmt.Errorf("%w; it cannot wait on disk either: %w", err, failed)
 	}
-	return nil
+	return n, left, err
 }
 
 // append stores p, which has so many lines. The caller holds order.
-func (s *spiller) append(p []byte, lines uint64, tag string) error {
+func (s *spiller) append(p []byte, lines uint64) error {
 	// Counted before they can be sent.
 	s.w.count(func(st *Stats) { st.Spill.Lines += lines })
-	err := s.spool.Append(p, tag)
-	s.w.count(func(st *Stats) {
-		if err != nil {
-			st.Spill.Lines -= lines
-		} else {
-			st.Spill.Spilled += lines
-		}
-	})
+	err := s.spool.Append(p, "")
+	if err != nil {
+		s.w.count(func(st *Stats) { st.Spill.Lines -= lines })
+	}
 	s.account()
 	if err != nil {
 		return err
@@ -234,11 +194,16 @@ func (s *spiller) append(p []byte, lines uint64, tag string) error {
 			s.w.note(found, 0, err)
 		}
 	}
+	signal(s.wake)
+	return nil
+}
+
+// signal puts a value into c, which holds one.
+func signal(c chan struct{}) {
 	select {
-	case s.wake <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
-	return nil
 }
 
 // account takes over what the spool has dropped and found.

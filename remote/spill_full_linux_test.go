@@ -2,6 +2,8 @@ package remote_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -48,4 +50,20 @@ func TestSpillDiskFull(t *testing.T) {
 	flush(t, w)
 	peer.want(t, numbered(0, n*10+10))
 	settled(t, w, n*10+10, n*10+10)
+
+	// When others have taken the disk, a Write sends by itself.
+	n++
+	if err := os.WriteFile(filepath.Join(dir, "others"), make([]byte, 1<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("filling the disk = %v", err)
+	}
+	for i := range 100 {
+		write(t, w, numbered((n+i)*10, (n+i)*10+10))
+	}
+	peer.want(t, numbered(0, (n+100)*10))
+	settled(t, w, (n+100)*10, (n+100)*10)
+	peer.down()
+	if got, err := w.Write([]byte(numbered(0, 10))); got != 0 || err == nil || !strings.Contains(err.Error(), "it cannot wait on disk either") || !strings.Contains(err.Error(), "no space left") {
+		t.Errorf("Write = %d, %v", got, err)
+	}
+	balanced(t, w)
 }

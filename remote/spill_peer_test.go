@@ -22,6 +22,11 @@ type keyedPeer struct {
 	mu       sync.Mutex
 	refuse   http.HandlerFunc // answers instead, if not nil
 	stalled  chan struct{}    // requests wait for it or their end, and then fail
+	poison   string           // a body with it is answered with code
+	code     int
+	latency  time.Duration // after which a request is answered
+	most     int           // requests at a time
+	now      int           // requests
 	keys     map[string]string
 	taken    bytes.Buffer
 	repeated int
@@ -93,8 +98,25 @@ func (p *keyedPeer) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.latency > 0 { // the lines are taken at once, and the answer is late
+		p.now++
+		p.most = max(p.most, p.now)
+		defer func() {
+			p.mu.Unlock()
+			select {
+			case <-time.After(p.latency):
+			case <-r.Context().Done():
+			}
+			p.mu.Lock()
+			p.now--
+		}()
+	}
 	if p.refuse != nil {
 		p.refuse(rw, r)
+		return
+	}
+	if p.poison != "" && bytes.Contains(data, []byte(p.poison)) {
+		http.Error(rw, "blocked", p.code)
 		return
 	}
 	switch was, ok := p.keys[key]; {

@@ -2,57 +2,112 @@ package remote
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/rollway/rollway/internal/jsonline"
-	"github.com/rollway/rollway/internal/linecount"
 	"github.com/rollway/rollway/internal/spool"
 	"github.com/rollway/rollway/line"
 )
 
-// sending is a batch from the disk on its way to the peer.
-type sending struct {
-	batch spool.Batch
-	skip  uint64 // its first lines, which are settled
+// A replayer is a sender that names each request after its place in the queue, so
+// that it is the same request whenever it is sent again.
+type replayer interface {
+	// replay says that what is sent next is the beginning of b, which moves on
+	// when lines are settled; nil for no piece of the queue. It calls sent when all
+	// of b is on the way.
+	replay(b *spool.Batch, why suspicion, sent func())
 }
 
 // run sends what is on disk until the spiller is stopped.
 func (s *spiller) run() {
 	defer close(s.stopped)
-	for attempt := 0; s.ctx.Err() == nil; {
-		b, ok, err := s.spool.Peek()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	failures := 0 // of the disk and of notices
+	for s.ctx.Err() == nil {
+		wait, err := s.fill()
 		s.account()
+		if err != nil {
+			s.failed(err)
+			wait = retryWait(failures, retryAfter(err))
+			failures++
+		} else {
+			failures = 0
+		}
 		s.w.tell(false)
-		if err == nil {
-			err = s.announce()
+		timer.Stop()
+		var due <-chan time.Time
+		if wait > 0 {
+			timer.Reset(wait)
+			due = timer.C
 		}
-		switch {
-		case err == nil && !ok:
-			attempt = 0
-			if !s.rest() {
-				continue
+		wake := s.wake
+		if err != nil {
+			wake = nil // for something new the disk and the peer need no less time
+		}
+		select {
+		case l := <-s.ended:
+			s.finished(l)
+		case <-s.sent:
+		case <-wake:
+		case <-s.hurry:
+			s.press()
+		case <-due:
+		case <-s.ctx.Done():
+		}
+	}
+	for s.busy > 0 {
+		s.finished(<-s.ended)
+	}
+	for _, l := range s.lanes[1:] {
+		l.out.close()
+	}
+}
+
+// fill begins what the window allows. It returns how long to wait for more; 0
+// stands for until something happens.
+func (s *spiller) fill() (wait time.Duration, err error) {
+	for s.busy < s.size {
+		l, wait, err := s.choose(s.spool, time.Now())
+		s.account()
+		if err != nil {
+			return 0, err
+		}
+		if l == nil {
+			if s.busy == 0 && wait == 0 {
+				s.shrink()
 			}
-			select {
-			case <-s.wake:
-			case <-s.ctx.Done():
-			}
-			continue
-		case err == nil:
-			err = s.replay(b)
+			return wait, s.announce()
 		}
-		if err == nil {
-			attempt = 0
-			continue
+		if err := s.announce(); err != nil {
+			return 0, err
 		}
+		s.begin(l, time.Now())
+		s.publish()
+		why := s.suspects(l)
+		go func() {
+			l.err = s.send(l, why)
+			s.ended <- l
+		}()
+	}
+	return 0, nil
+}
+
+// publish shows the window in Stats.
+func (s *spiller) publish() {
+	s.w.count(func(st *Stats) { st.Spill.InFlight, st.Spill.Window = s.busy, s.size })
+}
+
+// finished notes how the attempt of l has ended.
+func (s *spiller) finished(l *lane) {
+	err := l.err
+	s.end(l, time.Now(), s.spool.Stats().Unread >= int64(s.piece))
+	s.publish()
+	if err != nil {
 		s.failed(err)
-		s.pause(retryWait(attempt, retryAfter(err)), retryAfter(err) > 0)
-		attempt++
 	}
 }
 
@@ -65,7 +120,6 @@ func (s *spiller) failed(err error) {
 	s.w.noteLocked(away, 0, err)
 	s.movedLocked() // a Sync does not wait any longer
 	s.w.mu.Unlock()
-	s.w.tell(false)
 }
 
 // announce sends the lines that say what was dropped before what comes next.
@@ -121,64 +175,28 @@ func (s *spiller) sendNotice() (settled, error) {
 
 var errNothing = errors.New("nothing was sent, and no reason given")
 
-// rest lets Writes send by themselves again, if nothing is on disk.
-func (s *spiller) rest() bool {
-	select {
-	case s.order <- struct{}{}:
-	case <-s.ctx.Done():
-		return false
-	}
-	defer func() { <-s.order }()
-	if s.spool.Stats().Lines > 0 {
-		return false
-	}
-	s.behind = false
-	s.w.count(func(st *Stats) { st.Spill.Active = false })
-	return true
-}
-
 // hurryAfter is the shortest time between two attempts, however many wait.
 const hurryAfter = 100 * time.Millisecond
 
-// pause waits d, or less if somebody waits for the lines and the peer did not
-// ask for the time.
-func (s *spiller) pause(d time.Duration, asked bool) {
-	begin := time.Now()
-	t := time.NewTimer(d)
-	defer t.Stop()
-	hurry := s.hurry
-	if asked {
-		hurry = nil
-	}
-	select {
-	case <-t.C:
-	case <-s.ctx.Done():
-	case <-hurry:
-		t.Reset(max(0, hurryAfter-time.Since(begin)))
-		select {
-		case <-t.C:
-		case <-s.ctx.Done():
-		}
-	}
-}
-
-// replay sends b, all of it unless there is an error.
-func (s *spiller) replay(b spool.Batch) error {
+// send sends the piece of l, all of it unless there is an error.
+func (s *spiller) send(l *lane, why suspicion) error {
 	w := s.w
-	if err := w.lock(s.ctx); err != nil {
+	if err := acquire(s.ctx, l.turn); err != nil {
 		return err
 	}
-	defer w.unlock()
+	defer func() { <-l.turn }()
 	ctx, cancel := context.WithTimeout(s.ctx, w.opt.Timeout)
 	defer cancel()
-	s.sending = &sending{batch: b}
-	defer func() { s.sending = nil }()
-	w.count(func(st *Stats) { st.Spill.Replaying = true })
-	defer w.count(func(st *Stats) { st.Spill.Replaying = false })
-	for data := b.Data; len(data) > 0; {
-		done, err := w.out.send(ctx, data)
-		data = data[done.n:]
-		if err := s.settle(done); err != nil {
+	if r, ok := l.out.(replayer); ok {
+		r.replay(l.piece, why, func() {
+			l.sent.Store(true)
+			signal(s.sent)
+		})
+		defer r.replay(nil, suspicion{}, nil)
+	}
+	for len(l.piece.Data) > 0 {
+		done, err := l.out.send(ctx, l.piece.Data)
+		if err := s.settle(l.piece, done); err != nil {
 			return err
 		}
 		if err == nil && done.n == 0 {
@@ -194,66 +212,16 @@ func (s *spiller) replay(b spool.Batch) error {
 }
 
 // settle counts lines from the disk that are settled, and lets go of them.
-func (s *spiller) settle(done settled) error {
-	s.sending.skip += done.lines()
+func (s *spiller) settle(b *spool.Batch, done settled) error {
 	s.w.count(func(st *Stats) {
 		done.count(st)
 		st.Spill.Lines -= done.lines()
-		st.Spill.Replayed += done.lines()
 	})
-	err := s.spool.Ack(done.n)
+	err := s.spool.Ack(b, done.n)
 	s.w.mu.Lock()
 	s.movedLocked()
 	s.w.mu.Unlock()
 	return err
-}
-
-// replayKey is the idempotency key of piece, the beginning of what is being
-// replayed; "" if nothing is. The holder of the turn calls it.
-func (w *Writer) replayKey(piece []byte) string {
-	if w.spill == nil || w.spill.sending == nil {
-		return ""
-	}
-	r := w.spill.sending
-	if r.batch.Tag != "" && r.batch.Skipped+r.skip == 0 && len(piece) == len(r.batch.Data) {
-		return r.batch.Tag
-	}
-	return r.batch.Key(r.skip, linecount.Of(piece))
-}
-
-// replayID names the first line of what is being replayed, as key and number,
-// and those behind it by the numbers that follow: the same at each attempt,
-// also after a restart. It is "" if nothing is being replayed.
-func (w *Writer) replayID() (key string, number uint64) {
-	if w.spill == nil || w.spill.sending == nil {
-		return "", 0
-	}
-	r := w.spill.sending
-	if i := strings.LastIndexByte(r.batch.Tag, '-'); i > 0 {
-		if n, err := strconv.ParseUint(r.batch.Tag[i+1:], 10, 62); err == nil {
-			return r.batch.Tag[:i], n + r.batch.Skipped + r.skip
-		}
-	}
-	return strconv.FormatUint(r.batch.Segment, 16), r.batch.Line + r.skip
-}
-
-// unsettled returns how many first bytes of p the last request held, and its
-// key, if it failed; otherwise 0.
-func (h *poster) unsettled(p []byte) (int, string) {
-	if n := h.failed.size; h.failed.key != "" && n <= len(p) && sha256.Sum256(p[:n]) == h.failed.sum {
-		return n, h.failed.key
-	}
-	return 0, ""
-}
-
-// unsettled returns how many first bytes of p went back to the caller with
-// something known of them, and a key for replayID.
-func (b *bulk) unsettled(p []byte) (int, string) {
-	k := &b.batch
-	if k.size > 0 && k.size <= len(p) && sha256.Sum256(p[:k.size]) == k.sum {
-		return k.size, fmt.Sprintf("%s-%d", k.key, k.first)
-	}
-	return 0, ""
 }
 
 // away reports whether lines are on disk and the peer fails.
@@ -263,26 +231,16 @@ func (s *spiller) away() bool {
 	return s.w.stats.Failures > 0 && s.w.stats.Spill.Lines > 0
 }
 
-// press asks for an attempt to send, soon.
-func (s *spiller) press() {
-	select {
-	case s.hurry <- struct{}{}:
-	default:
-	}
-}
-
 // drain waits until everything stored so far is settled; unless it is patient, no
 // longer than the peer works.
 func (s *spiller) drain(ctx context.Context, patient bool) error {
-	select {
-	case s.order <- struct{}{}:
-	case <-ctx.Done():
-		return s.left(patient, ctx.Err())
+	if err := acquire(ctx, s.order); err != nil { // the Writes before it
+		return s.left(patient, err)
 	}
 	target := s.spool.Stats().Next
 	<-s.order
 	if patient || !s.away() { // a Sync comes often, and is not to hurry a peer that fails
-		s.press()
+		signal(s.hurry)
 	}
 	for {
 		s.w.mu.Lock()

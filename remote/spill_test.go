@@ -29,22 +29,19 @@ func TestSpillAndReplay(t *testing.T) {
 	for i := range 50 {
 		write(t, w, numbered(i*10, i*10+10))
 	}
+	eventually(t, "the peer is seen to be away", func() bool { return w.Stats().Failing })
 	s := balanced(t, w)
-	if s.Accepted != 500 || s.Pending != 500 || s.Spill.Lines != 500 || s.Spill.Spilled != 500 || !s.Spill.Active || s.Spill.Bytes == 0 ||
+	if s.Accepted != 500 || s.Pending != 500 || s.Spill.Lines != 500 || s.Spill.Bytes == 0 ||
 		s.Spill.OldestAge <= 0 || s.Errors == 0 || !s.Failing || !strings.Contains(s.LastError.Error(), "refused") || s.Spill.LastError != nil {
 		t.Fatalf("Stats while the peer is away = %+v", s)
 	}
 	peer.up()
 	flush(t, w)
 	peer.want(t, numbered(0, 500))
-	if s := balanced(t, w); s.Written != 500 || s.Spill.Lines != 0 || s.Spill.Replayed != 500 || s.Spill.OldestAge != 0 || s.Spill.Bytes != 0 {
+	if s := balanced(t, w); s.Written != 500 || s.Spill.Lines != 0 || s.Spill.InFlight != 0 || s.Spill.OldestAge != 0 || s.Spill.Bytes != 0 {
 		t.Fatalf("Stats after Flush = %+v", s)
 	}
-	eventually(t, "writes go straight again", func() bool { return !w.Stats().Spill.Active })
 	write(t, w, numbered(500, 510))
-	if s := balanced(t, w); s.Spill.Spilled != 500 || s.Written != 510 {
-		t.Fatalf("Stats = %+v", s)
-	}
 	if n := len(peer.seen()); n > 20 {
 		t.Errorf("%d requests: small batches were not put together", n)
 	}
@@ -91,8 +88,8 @@ func flap(t *testing.T, w *remote.Writer, up, down func()) {
 	}
 	flush(t, w)
 	s := balanced(t, w)
-	t.Logf("%d of %d lines by way of the disk, %d connections, %d errors", s.Spill.Spilled, producers*perEach, s.Connects, s.Errors)
-	if s.Spill.Spilled < producers*perEach/rounds || s.Connects < 3 {
+	t.Logf("%d connections, %d errors", s.Connects, s.Errors)
+	if s.Connects < 3 {
 		t.Errorf("Stats = %+v: the restarts were not seen", s)
 	}
 }
@@ -188,7 +185,7 @@ func TestSpillIsDeliveredByTheNextWriter(t *testing.T) {
 	o := remote.Options{Spill: spillTo(t), CloseTimeout: 50 * time.Millisecond}
 	for i := range 3 {
 		w := open(t, peer.url(), o)
-		if s := balanced(t, w); s.Recovered != uint64(i*100) || s.Accepted != s.Recovered || s.Spill.Lines != s.Recovered || s.Spill.Active != (i > 0) {
+		if s := balanced(t, w); s.Recovered != uint64(i*100) || s.Accepted != s.Recovered || s.Spill.Lines != s.Recovered {
 			t.Fatalf("Stats after Open = %+v", s)
 		}
 		write(t, w, numbered(i*100, i*100+100))
@@ -258,6 +255,7 @@ func TestSpillOptions(t *testing.T) {
 		{remote.Spill{MaxBytes: 1}, "no Dir"},
 		{remote.Spill{Dir: dir, MaxBytes: -1}, "MaxBytes is -1"},
 		{remote.Spill{Dir: dir, MaxAge: -1}, "MaxAge is -1"},
+		{remote.Spill{Dir: dir, Window: 9}, "Window is 9: give 1 to 8"},
 		{remote.Spill{Dir: filepath.Join(file, "x")}, "create folder"},
 	} {
 		w, err := remote.Open("http://127.0.0.1:1/", remote.Options{Spill: c.spill})
@@ -282,8 +280,8 @@ func TestSpillHasOneOwner(t *testing.T) {
 	open(t, "http://127.0.0.1:1/", o)
 }
 
-// A request that failed and then went to disk is repeated with its own key,
-// alone; all others keep theirs over attempts and restarts.
+// A request that failed is repeated as it was, with its key, before all others, also
+// after a restart.
 func TestSpillKeys(t *testing.T) {
 	t.Parallel()
 	peer := newKeyedPeer(t)
@@ -292,6 +290,7 @@ func TestSpillKeys(t *testing.T) {
 	o := remote.Options{Spill: spillTo(t), CloseTimeout: 10 * time.Millisecond}
 	w := open(t, peer.url(), o)
 	write(t, w, numbered(0, 3))
+	eventually(t, "the first attempt", func() bool { return len(peer.seen()) >= 1 })
 	for i := 3; i < 30; i++ {
 		write(t, w, numbered(i, i+1))
 	}
@@ -300,8 +299,9 @@ func TestSpillKeys(t *testing.T) {
 	w = open(t, peer.url(), o)
 	n := len(peer.seen())
 	eventually(t, "some attempts of the next", func() bool { return len(peer.seen()) >= n+2 })
-	for _, r := range peer.seen() {
-		if first := peer.seen()[0]; r.key != first.key || r.body != numbered(0, 3) {
+	first := peer.seen()[0]
+	for _, r := range peer.seen() { // others only show whether the peer accepts those
+		if r.body == numbered(0, 3) != (r.key == first.key) {
 			t.Fatalf("request %+v, the first was %+v", r, first)
 		}
 	}
@@ -321,14 +321,14 @@ func TestSpillRefusedByPeer(t *testing.T) {
 	var told told
 	w := open(t, peer.url(), remote.Options{Spill: spillTo(t), OnError: told.note})
 	write(t, w, numbered(0, 10))
-	w.Told()
+	eventually(t, "OnError is told", func() bool { return told.text() != "<nil>" })
 	if text := told.text(); !strings.Contains(text, "lines wait on disk") || !strings.Contains(text, "refused") {
 		t.Errorf("OnError was told %q", text)
 	}
 	peer.answer(status(http.StatusOK, `{"accepted":7,"rejected":[{"index":1,"line":2,"reason":"bad"}],"rejected_total":3}`))
 	peer.up()
 	flush(t, w)
-	if s := balanced(t, w); s.Written != 7 || s.Dropped.Refused != 3 || s.Pending != 0 || s.Spill.Replayed != 10 {
+	if s := balanced(t, w); s.Written != 7 || s.Dropped.Refused != 3 || s.Pending != 0 {
 		t.Errorf("Stats = %+v", s)
 	}
 	wantLoss(t, "Close", w.Close(), 3, "line 2 of its request: bad")
@@ -346,15 +346,15 @@ func TestSpillRetryAfter(t *testing.T) {
 	peer.up()
 	w := open(t, peer.url(), remote.Options{Spill: spillTo(t)})
 	write(t, w, numbered(0, 3))
-	eventually(t, "the first attempt from disk", func() bool { return len(peer.seen()) >= 2 })
+	eventually(t, "the first attempt", func() bool { return len(peer.seen()) >= 1 })
 	for range 5 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		w.Flush(ctx)
 		cancel()
 	}
-	eventually(t, "the second attempt from disk", func() bool { return len(peer.seen()) >= 3 })
-	if r := peer.seen(); r[2].when.Sub(r[1].when) < 900*time.Millisecond {
-		t.Errorf("came again after %v", r[2].when.Sub(r[1].when))
+	eventually(t, "the second attempt", func() bool { return len(peer.seen()) >= 2 })
+	if r := peer.seen(); r[1].when.Sub(r[0].when) < 900*time.Millisecond {
+		t.Errorf("came again after %v", r[1].when.Sub(r[0].when))
 	}
 	peer.answer(nil)
 	flush(t, w)

@@ -19,21 +19,24 @@ import (
 //     resumes at p[n:]. A missing last line end is added.
 //  2. An error of Write may pass: the peer is away, overloaded or wrongly set
 //     up. The lines beyond n are untouched. It has a RetryAfter method when
-//     the peer said how long to wait. Only os.ErrClosed is for ever. With
-//     Options.Spill such lines wait on disk instead, and Write returns nil.
+//     the peer said how long to wait. Only os.ErrClosed is for ever.
 //  3. Lines that the peer refuses for what they hold are dropped, counted and
 //     told to OnError: they would be refused again.
-//  4. No call waits for the peer longer than its timeout or context. With
-//     Options.Spill, Write, Sync, Close and Shutdown wait for the disk too,
-//     without a bound. Stats never waits.
+//  4. No call waits for the peer longer than its timeout or context. Stats never
+//     waits.
+//
+// With Options.Spill a Write does not wait for the peer: it stores the lines on
+// disk and returns nil. They are sent from there. Write, Sync, Close and Shutdown
+// wait for the disk without a bound.
 type Writer struct {
 	addr address
 	opt  Options
 
-	meter  *meter
-	teller aside.Teller
-	out    sender   // used by the holder of turn
-	spill  *spiller // nil without Options.Spill
+	meter   *meter
+	teller  aside.Teller
+	out     sender // used by the holder of turn
+	lessons lessons
+	spill   *spiller // nil without Options.Spill
 
 	turn chan struct{} // holds one value while a call talks to the peer; waiters are served in order
 
@@ -74,6 +77,8 @@ func Open(rawURL string, o Options) (*Writer, error) {
 		done:  make(chan struct{}),
 	}
 	w.teller.OnError = o.OnError
+	w.lessons.limit.Store(int64(o.MaxBatch))
+	w.lessons.pace.Store(int64(o.MaxBatch))
 	w.life, w.kill = context.WithCancel(context.Background())
 	w.out = newSender(w)
 	if err := w.openSpill(); err != nil {
@@ -188,14 +193,17 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 // lock waits for the turn to talk to the peer.
-func (w *Writer) lock(ctx context.Context) error {
+func (w *Writer) lock(ctx context.Context) error { return acquire(ctx, w.turn) }
+
+// acquire puts a value into turn, which has room for one.
+func acquire(ctx context.Context, turn chan struct{}) error {
 	select {
-	case w.turn <- struct{}{}:
+	case turn <- struct{}{}:
 		return nil
 	default:
 	}
 	select {
-	case w.turn <- struct{}{}:
+	case turn <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the call before this one: %w", ctx.Err())

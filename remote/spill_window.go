@@ -1,0 +1,230 @@
+package remote
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/rollway/rollway/internal/spool"
+)
+
+const (
+	// maxWindow is how many requests are under way at a time at most.
+	maxWindow = spool.MaxInFlight
+
+	// probeAfter is after how many equal answers to a piece the next one is sent at
+	// once, to see whether the peer accepts that; divideAfter is after how many the
+	// piece is divided, if the peer has accepted others meanwhile.
+	probeAfter  = 2
+	divideAfter = 5
+)
+
+// A lane sends one piece of the queue at a time.
+type lane struct {
+	out  sender
+	turn chan struct{} // held while out is used
+
+	piece *spool.Batch // nil while the lane is free
+	busy  bool         // an attempt is under way
+	sent  atomic.Bool  // all that it has to send is on the way
+	began time.Time    // the latest attempt
+	size  int          // bytes it had to send
+	err   error        // how it ended
+
+	failures int       // in a row
+	failed   time.Time // when the latest was
+	due      time.Time // when the next attempt may begin
+	asked    bool      // the peer asked for that time
+	code     int       // status of the latest answer, 0 if there was none
+	same     int       // how often in a row it was that
+	passed   uint64    // window.passed when it was that first
+	latest   uint64    // window.passed when the latest attempt failed
+	probed   bool      // another piece was tried since
+}
+
+// A window chooses which pieces of the queue are on their way to the peer.
+type window struct {
+	w     *Writer
+	max   int // of size
+	piece int // bytes
+
+	lanes []*lane       // the first shares the Writer's sender
+	queue []*lane       // those with a piece, oldest first
+	last  *lane         // began latest
+	ended chan *lane    // attempts that have ended
+	sent  chan struct{} // holds one value when all that a lane has to send is on the way
+
+	size   int           // how many lanes may be busy
+	busy   int           // how many are
+	best   time.Duration // how long a full piece takes when the peer is not busy
+	passed uint64        // pieces that the peer has accepted
+}
+
+func newWindow(w *Writer) window {
+	q := window{w: w, size: 1, max: 1, piece: streamPiece, ended: make(chan *lane, maxWindow), sent: make(chan struct{}, 1)}
+	if w.addr.carrier == carryHTTP {
+		q.max, q.piece = cmp.Or(w.opt.Spill.Window, maxWindow), w.opt.MaxBatch
+		if w.addr.format != formatLines {
+			q.piece /= maxGrowth // one request
+		}
+	}
+	q.lanes = []*lane{{out: w.out, turn: w.turn}}
+	return q
+}
+
+// choose returns the lane whose piece is to be sent now, or nil and how long to
+// wait for one; 0 stands for until something else happens. Pieces go in order. One
+// that the peer does not accept is overtaken only while the peer accepts others.
+func (q *window) choose(s *spool.Spool, now time.Time) (next *lane, wait time.Duration, err error) {
+	if q.busy > 0 && q.last.busy && !q.last.sent.Load() {
+		return nil, 0, nil // else it would be overtaken on the way
+	}
+	for i := 0; i < len(q.queue); i++ {
+		l := q.queue[i]
+		switch {
+		case l.busy:
+		case s.Expire(l.piece):
+			q.free(l)
+			i--
+		case !now.Before(l.due):
+			return l, 0, nil
+		default:
+			if d := l.due.Sub(now); wait == 0 || d < wait {
+				wait = d
+			}
+			if !q.mayOvertake(l) {
+				return nil, wait, nil
+			}
+		}
+	}
+	if q.busy == 0 || s.Stats().Unread >= int64(q.piece) {
+		if b, err := s.Next(q.piece); b != nil {
+			next = q.freeLane()
+			next.piece = b
+			q.queue = append(q.queue, next)
+			return next, 0, nil
+		} else if err != nil {
+			return nil, 0, err
+		}
+	}
+	return nil, wait, nil
+}
+
+// mayOvertake reports whether a later piece may be sent before that of l, whose
+// latest attempt has failed: to see whether the peer accepts it, and as long as it
+// does.
+func (q *window) mayOvertake(l *lane) bool {
+	after := probeAfter
+	if l.asked || temporary(l.code) {
+		after = divideAfter
+	}
+	return l.same >= after && (!l.probed || q.passed > l.latest)
+}
+
+// freeLane returns a lane without a piece.
+func (q *window) freeLane() *lane {
+	for _, l := range q.lanes {
+		if l.piece == nil {
+			return l
+		}
+	}
+	l := &lane{out: newSender(q.w), turn: make(chan struct{}, 1)}
+	q.lanes = append(q.lanes, l)
+	return l
+}
+
+// free takes the piece of l out of the queue.
+func (q *window) free(l *lane) {
+	q.queue = slices.DeleteFunc(q.queue, func(o *lane) bool { return o == l })
+	at := slices.Index(q.lanes, l)
+	q.lanes[at] = &lane{out: l.out, turn: l.turn}
+}
+
+// begin notes that l begins an attempt.
+func (q *window) begin(l *lane, now time.Time) {
+	l.busy, l.began, l.size = true, now, len(l.piece.Data)
+	l.sent.Store(false)
+	q.busy++
+	q.last = l
+	for _, o := range q.queue {
+		o.probed = o.probed || o != l && !o.busy
+	}
+}
+
+// end notes that the attempt of l has ended. more says that full pieces wait.
+func (q *window) end(l *lane, now time.Time, more bool) {
+	l.busy = false
+	q.busy--
+	if l.err == nil {
+		q.passed++
+		if took := now.Sub(l.began); l.size >= q.piece/2 {
+			q.adapt(took, more)
+		}
+		q.free(l)
+		return
+	}
+	q.size = 1
+	code := 0
+	if e, ok := errors.AsType[*statusError](l.err); ok {
+		code = e.code
+	}
+	if code != l.code {
+		l.code, l.same, l.passed = code, 0, q.passed
+	}
+	if code != 0 {
+		l.same++
+	}
+	if len(l.piece.Data) < l.size {
+		l.failures = 0
+	}
+	asked := retryAfter(l.err)
+	l.failed, l.asked, l.latest, l.probed = now, asked > 0, q.passed, false
+	l.due = now.Add(retryWait(l.failures, asked))
+	l.failures++
+}
+
+// adapt changes the size of the window after a full piece took so long: it grows
+// while the peer takes no longer for it.
+func (q *window) adapt(took time.Duration, more bool) {
+	if q.best == 0 || took < q.best {
+		q.best = took
+	} else {
+		q.best += q.best / 64 // the peer may have become slower for good
+	}
+	switch {
+	case took > 2*q.best:
+		q.size = max(1, q.size-1)
+	case more:
+		q.size = min(q.max, 2*q.size)
+	}
+}
+
+// press lets the next attempts begin soon, unless the peer asked for time.
+func (q *window) press() {
+	for _, l := range q.queue {
+		if soon := l.failed.Add(hurryAfter); !l.busy && !l.asked && soon.Before(l.due) {
+			l.due = soon
+		}
+	}
+}
+
+// shrink gives up what only a backlog needs.
+func (q *window) shrink() {
+	if len(q.queue) > 0 {
+		return
+	}
+	for _, l := range q.lanes[1:] {
+		l.out.close()
+	}
+	q.lanes, q.size, q.last = q.lanes[:1:1], 1, nil
+}
+
+// suspects says what to make of the answer that l got again and again.
+func (q *window) suspects(l *lane) suspicion {
+	if l.same < divideAfter || q.passed == l.passed {
+		return suspicion{}
+	}
+	return suspicion{code: l.code, blame: l.same >= 2*divideAfter || !temporary(l.code)}
+}

@@ -1,0 +1,196 @@
+package remote_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/remote"
+	"github.com/rollway/rollway/slab"
+)
+
+// padded are numbered lines of some 200 bytes.
+func padded(from, to int) []byte {
+	var b []byte
+	for ; from < to; from++ {
+		b = fmt.Appendf(b, `{"seq":%d,"pad":"%s"}`+"\n", from, strings.Repeat("p", 180))
+	}
+	return b
+}
+
+// A peer that answers late, and producers that do not wait: nothing is dropped,
+// the peer gets what it can take, and in order.
+func TestSpillSlowPeer(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		latency time.Duration
+		offered int // bytes a second
+	}{
+		{20 * time.Millisecond, 8 << 20},
+		{100 * time.Millisecond, 4 << 20},
+		{time.Second, 1 << 20},
+	} {
+		t.Run(c.latency.String(), func(t *testing.T) {
+			t.Parallel()
+			peer := newKeyedPeer(t)
+			peer.latency = c.latency
+			peer.up()
+			dst := open(t, peer.url(), remote.Options{Spill: spillTo(t)})
+			w, err := slab.New(dst, slab.Options{Full: slab.Drop})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { w.Close() })
+			rounds := needs.Rounds(t, needs.Kills, 2, 20)
+			lines, lasts := 0, time.Duration(rounds)*time.Second
+			perLine := len(padded(0, 1))
+			began := time.Now()
+			for time.Since(began) < lasts {
+				for due := int(time.Since(began).Seconds() * float64(c.offered) / float64(perLine)); lines < due; lines++ {
+					if _, err := w.Write(padded(lines, lines+1)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				time.Sleep(time.Millisecond) // of the load, not of the test
+			}
+			delivered := dst.Stats().Written
+			if err := w.Sync(); err != nil {
+				t.Errorf("Sync = %v", err)
+			}
+			flush(t, dst)
+			s, took := w.Stats(), time.Since(began)
+			if s.Dropped.Total() != 0 || s.Written != uint64(lines) || s.Pending != 0 {
+				t.Errorf("%d lines, slab's Stats = %+v", lines, s)
+			}
+			// What was written in the last two answers' time is on its way.
+			if want := float64(lines) * (lasts - 2*c.latency - 200*time.Millisecond).Seconds() / lasts.Seconds(); rounds == 20 && float64(delivered) < 0.9*want {
+				t.Errorf("%d of %d lines were delivered in time, want 0.9 of %.0f", delivered, lines, want)
+			}
+			peer.want(t, string(padded(0, lines)))
+			t.Logf("%d lines, %d delivered by then, %v to the last; %d requests, %d at a time", lines, delivered, took.Round(time.Millisecond), len(peer.seen()), peer.most)
+		})
+	}
+}
+
+// A backlog is sent by several requests at a time where the peer answers late: each
+// line once, and those of a request in order.
+func TestSpillBacklog(t *testing.T) {
+	t.Parallel()
+	size := needs.Rounds(t, needs.Kills, 16, 256) << 20
+	peer := newKeyedPeer(t)
+	peer.latency = 50 * time.Millisecond
+	o := remote.Options{Spill: spillTo(t), MaxBatch: 1 << 20}
+	w := open(t, peer.url(), o)
+	lines := 0
+	for bytes := 0; bytes < size; lines += 300 {
+		p := padded(lines, lines+300)
+		write(t, w, string(p))
+		bytes += len(p)
+	}
+	peer.up()
+	began := time.Now()
+	flush(t, w)
+	took := time.Since(began)
+	eventually(t, "all requests have ended", func() bool { return w.Stats().Spill.InFlight == 0 })
+	if s := balanced(t, w); s.Written != uint64(lines) || s.Pending != 0 {
+		t.Errorf("Stats = %+v", s)
+	}
+	first := map[string]bool{}
+	for _, r := range peer.seen() {
+		var from int
+		if _, err := fmt.Sscanf(r.body, `{"seq":%d,`, &from); err != nil || first[r.body[:20]] {
+			t.Fatalf("a request begins with %.40q, %v, or came twice", r.body, err)
+		}
+		first[r.body[:20]] = true
+		if want := string(padded(from, from+strings.Count(r.body, "\n"))); r.body != want {
+			t.Fatalf("the request from line %d on is not whole or not in order", from)
+		}
+	}
+	if got := len(peer.bytes()); got != len(padded(0, lines)) {
+		t.Errorf("the peer has %d bytes, want %d", got, len(padded(0, lines)))
+	}
+	t.Logf("%.0f MB/s with answers after %v, up to %d requests at a time", float64(size)/1e6/took.Seconds(), peer.latency, peer.most)
+	if peer.most < 2 || peer.most > 8 {
+		t.Errorf("%d requests at a time, want 2 to 8", peer.most)
+	}
+}
+
+// A line for which the peer answers an error to any request that holds it is
+// found, kept apart and counted, and nothing else is lost or waits for it.
+func TestSpillPoison(t *testing.T) {
+	t.Parallel()
+	for _, code := range []int{http.StatusBadRequest, http.StatusForbidden, http.StatusInternalServerError} {
+		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			t.Parallel()
+			peer := newKeyedPeer(t)
+			peer.poison, peer.code = `"seq":0}`, code
+			spill := spillTo(t)
+			var told told
+			w := open(t, peer.url(), remote.Options{Spill: spill, OnError: told.note})
+			write(t, w, numbered(0, 100)) // the first line of all, before the peer has accepted anything
+			peer.up()
+			eventually(t, "the peer refuses", func() bool { return w.Stats().Errors > 0 })
+			for i := 1; i < 10; i++ {
+				write(t, w, numbered(i*100, i*100+100))
+			}
+			flush(t, w)
+			if s := balanced(t, w); s.Written != 999 || s.Dropped.Refused != 1 || s.Spill.DeadLetters != 1 || s.Pending != 0 {
+				t.Errorf("Stats = %+v", s)
+			}
+			letters := filepath.Join(spill.Dir, "dead-letters.log")
+			if got, err := os.ReadFile(letters); err != nil || string(got) != numbered(0, 1) {
+				t.Errorf("the file of dead letters holds %q, %v", got, err)
+			}
+			got := map[string]bool{}
+			for line := range strings.Lines(string(peer.bytes())) {
+				got[line] = true
+			}
+			for line := range strings.Lines(numbered(1, 1000)) {
+				if !got[line] {
+					t.Fatalf("%q is missing", line)
+				}
+			}
+			if len(got) != 999 || len(peer.bytes()) != len(numbered(1, 1000)) {
+				t.Errorf("the peer has %d lines in %d bytes", len(got), len(peer.bytes()))
+			}
+			wantLoss(t, "Close", w.Close(), 1, fmt.Sprint("peer answers ", code))
+			w.Told()
+			if text := told.text(); !strings.Contains(text, fmt.Sprintf("1 lines refused or too large, now dropped; the first: peer answers %d", code)) {
+				t.Errorf("OnError was told %q", text)
+			}
+		})
+	}
+}
+
+// A peer that accepts nothing is the wrong one, or not set up: no line is to blame.
+func TestSpillPeerThatAcceptsNothing(t *testing.T) {
+	t.Parallel()
+	peer := newKeyedPeer(t)
+	peer.up()
+	spill := spillTo(t)
+	w := open(t, peer.url(), remote.Options{Spill: spill})
+	write(t, w, numbered(0, 10))
+	flush(t, w)
+	peer.answer(status(http.StatusForbidden, ""))
+	for i := range 10 {
+		write(t, w, numbered(10+i*10, 20+i*10))
+		n := len(peer.seen())
+		eventually(t, "another attempt", func() bool { return len(peer.seen()) > n })
+	}
+	if s := balanced(t, w); s.Written != 10 || s.Dropped.Total() != 0 || s.Spill.Lines != 100 {
+		t.Errorf("Stats = %+v", s)
+	}
+	peer.heal()
+	flush(t, w)
+	if s := balanced(t, w); s.Written != 110 || s.Dropped.Total() != 0 {
+		t.Errorf("Stats = %+v", s)
+	}
+	if _, err := os.Stat(filepath.Join(spill.Dir, "dead-letters.log")); err == nil {
+		t.Error("there is a file of dead letters")
+	}
+}
