@@ -130,7 +130,7 @@ func TestFullPieces(t *testing.T) {
 				if len(b.Data) > max(maxBytes, 512<<10) {
 					t.Fatalf("Next(%d) has %d bytes", maxBytes, len(b.Data))
 				}
-				if len(b.Data) > maxBytes/2 {
+				if len(b.Data) > max(chunkBytes, maxBytes-maxFrame)/2 {
 					full++
 				}
 				keys = append(keys, keyOf(b))
