@@ -77,8 +77,8 @@ func (s *spiller) fill() (wait time.Duration, err error) {
 			return 0, err
 		}
 		if l == nil {
-			if s.busy == 0 && wait == 0 {
-				s.shrink()
+			if len(s.queue) == 0 && s.shrink() {
+				s.publish()
 			}
 			return wait, s.announce()
 		}

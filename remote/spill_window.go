@@ -210,15 +210,16 @@ func (q *window) press() {
 	}
 }
 
-// shrink gives up what only a backlog needs.
-func (q *window) shrink() {
-	if len(q.queue) > 0 {
-		return
+// shrink gives up what only a backlog needs, and reports whether there was any.
+func (q *window) shrink() bool {
+	if len(q.lanes) == 1 && q.size == 1 {
+		return false
 	}
 	for _, l := range q.lanes[1:] {
 		l.out.close()
 	}
 	q.lanes, q.size, q.last = q.lanes[:1:1], 1, nil
+	return true
 }
 
 // suspects says what to make of the answer that l got again and again.
