@@ -68,28 +68,44 @@ func (l *Logger) newRecord(level slog.Level, msg string, pc uintptr, skip int) r
 	return r
 }
 
+// LogPanic logs p, which a function panicked with, at PANIC with the stack, its source
+// being where it panicked, and syncs every output; both have Options.CloseTimeout
+// together. Options.Redact redacts p as it does an attribute. LogPanic is for a
+// deferred function that has recovered p and does not go on panicking, as that of a
+// server. The time is at, or now if at is zero.
+func (l *Logger) LogPanic(ctx context.Context, at time.Time, p any) {
+	l.logPanic(ctx, at, p, false)
+}
+
 // FlushOnPanic is to be deferred in main and in functions that run on
-// goroutines of their own. Where the function panics, it logs what it panicked
-// with at PANIC with the stack, its source being where it panicked, syncs every
-// output, and goes on panicking. The line and the sync have Options.CloseTimeout
-// together. After Close, OnError gets the message.
+// goroutines of their own. Where the function panics, it logs that as LogPanic does,
+// and goes on panicking. After Close, OnError gets the message.
 //
 //	defer log.FlushOnPanic()
 func (l *Logger) FlushOnPanic() {
-	if r := recover(); r != nil {
-		pc, stack := panicsite.Find()
-		said := r
-		if rd := l.core.redact; rd != nil {
-			switch v := r.(type) {
-			case error:
-				said = redactedError{v, rd}
-			case slog.LogValuer:
-				said = rd.valueText(v)
-			}
-		}
-		l.last(context.Background(), l.newRecord(LevelPanic, panicsite.Text(said), pc, 1), []slog.Attr{slog.String("stack", stack)}, true)
-		panic(r)
+	if p := recover(); p != nil {
+		l.logPanic(context.Background(), time.Time{}, p, true)
+		panic(p)
 	}
+}
+
+// logPanic is LogPanic; end says that the process is about to end. A method that a
+// deferred function is or calls calls it, as panicsite.Find asks for.
+func (l *Logger) logPanic(ctx context.Context, at time.Time, p any, end bool) {
+	pc, stack := panicsite.Find()
+	if rd := l.core.redact; rd != nil {
+		switch v := p.(type) {
+		case error:
+			p = redactedError{v, rd}
+		case slog.LogValuer:
+			p = rd.valueText(v)
+		}
+	}
+	r := l.newRecord(LevelPanic, panicsite.Text(p), pc, 2)
+	if !at.IsZero() {
+		r.sec, r.nsec = at.Unix(), int32(at.Nanosecond())
+	}
+	l.last(ctx, r, []slog.Attr{slog.String("stack", stack)}, end)
 }
 
 // ExitOnSignal ends the process when one of the signals comes: it logs that at

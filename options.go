@@ -70,8 +70,8 @@ type Options struct {
 	// method are not concerned: they decide themselves. Default: 100 ms.
 	MaxWait time.Duration
 
-	// CloseTimeout bounds Close, and Fatal, Panic, FlushOnPanic, ExitOnSignal and
-	// LogSync with their own line. Default: 5 s.
+	// CloseTimeout bounds Close, and Fatal, Panic, FlushOnPanic, ExitOnSignal,
+	// LogSync and LogPanic with their own line. Default: 5 s.
 	CloseTimeout time.Duration
 
 	// Exit ends the process after a Fatal line. Default: os.Exit.

@@ -107,10 +107,16 @@ func TestOpenDoesNotHang(t *testing.T) {
 	if err := f.Reopen(); err == nil || !strings.Contains(err.Error(), "old file stays in use") {
 		t.Errorf("Reopen = %v", err)
 	}
+	// Nor a Write that looks at the path, nor the way to Options.Failover.
+	f.io.nextCheck = time.Time{}
 	if _, err := f.Write([]byte("line\n")); err != nil {
 		t.Error(err)
 	}
 	balanced(t, f, 1, 0)
+	spare := mustOpen(t, filepath.Join(t.TempDir(), "log"), Options{Failover: dir})
+	if err := spare.open(1); err == nil || !strings.Contains(err.Error(), "named pipe that nobody reads") {
+		t.Errorf("the failover is opened: %v", err)
+	}
 }
 
 func TestPipe(t *testing.T) {

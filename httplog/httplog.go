@@ -7,18 +7,19 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/rollway/rollway"
-	"github.com/rollway/rollway/internal/panicsite"
 	"github.com/rollway/rollway/internal/request"
 )
 
 // Options configures [Middleware]. The zero value is the recommended setting.
 type Options struct {
-	// Level returns the level of a request's line; status is 0 where the
-	// handler took the connection over or gave up before it answered. Default:
-	// ERROR for 5xx, WARN for 4xx, else INFO.
+	// Level returns the level of a request's line; status is as in the line, 0
+	// where it has none: where the handler took the connection over or gave up
+	// before it answered. Default: ERROR for 5xx, WARN for 4xx, else INFO.
 	Level func(r *http.Request, status int) slog.Level
 
 	// Skip leaves a request's line out, for health checks and the like:
@@ -65,6 +66,14 @@ type Options struct {
 // compression by what is around the middleware), duration and remote:
 //
 //	{"time":"…","level":"INFO","msg":"http request","attrs":{"request_id":"…","method":"GET","path":"/pay","status":200,"bytes":2,"duration":81920,"remote":"192.0.2.1:4711"}}
+//
+// Of a method, path or query longer than 2 KiB the line has the beginning, "…" and the
+// length.
+//
+// client_gone says that the client went away before the handler returned: that the
+// request's context was canceled, without a cause of its own
+// ([context.WithCancelCause]). status is then what the handler answered, or 499, as
+// nginx has it, if it answered nothing.
 //
 // All these lines have one message. [rollway.Sampling] tells them apart by route
 // and status where Sampling.Attrs names these:
@@ -120,6 +129,10 @@ func levelOf(_ *http.Request, status int) slog.Level {
 	return slog.LevelInfo
 }
 
+// clientClosedRequest is the status that nginx logs where the client closed the
+// connection before there was an answer.
+const clientClosedRequest = 499
+
 // middleware is immutable.
 type middleware struct {
 	Options
@@ -136,6 +149,7 @@ type exchange struct {
 	path     string        // as it came
 	query    string
 	begin    time.Time
+	gone     bool // the client was, when the handler ended
 	returned bool // the handler did, or it was answered in its place
 	panicked bool
 }
@@ -176,10 +190,17 @@ func (x *exchange) context(r *http.Request) context.Context {
 // end is deferred around the handler.
 func (x *exchange) end() {
 	p := recover()
-	if x.returned && x.status == 0 && !x.hijacked {
-		x.status = http.StatusOK // what net/http answers where the handler did not
+	x.gone = context.Cause(x.r.Context()) == context.Canceled
+	aborted := p == http.ErrAbortHandler
+	if x.status == 0 && !x.hijacked {
+		switch {
+		case x.gone && (p == nil || aborted):
+			x.status = clientClosedRequest
+		case x.returned:
+			x.status = http.StatusOK // what net/http answers where the handler did not
+		}
 	}
-	if p == nil || p == http.ErrAbortHandler {
+	if p == nil || aborted {
 		x.line()
 		if p != nil {
 			panic(p)
@@ -187,14 +208,13 @@ func (x *exchange) end() {
 		return
 	}
 	at := time.Now()
-	pc, stack := panicsite.Find()
 	begun := x.status != 0 || x.hijacked
 	if !begun {
 		x.fail(x.m.Repanic)
 	}
 	x.panicked, x.returned = true, !begun
 	x.line()
-	x.m.log.LogSync(x.r.Context(), at, pc, rollway.LevelPanic, panicsite.Text(p), slog.String("stack", stack))
+	x.m.log.LogPanic(x.r.Context(), at, p)
 	switch {
 	case x.m.Repanic:
 		panic(p)
@@ -235,10 +255,10 @@ func (x *exchange) line() {
 	if !m.log.Enabled(ctx, level) {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 10)
-	attrs = append(attrs, slog.String("method", x.r.Method), slog.String("path", x.path))
+	attrs := make([]slog.Attr, 0, 11)
+	attrs = append(attrs, slog.String("method", bounded(x.r.Method)), slog.String("path", bounded(x.path)))
 	if m.Query && x.query != "" {
-		attrs = append(attrs, slog.String("query", x.query))
+		attrs = append(attrs, slog.String("query", bounded(x.query)))
 	}
 	if x.r.Pattern != "" {
 		attrs = append(attrs, slog.String("route", x.r.Pattern))
@@ -251,9 +271,27 @@ func (x *exchange) line() {
 	if !x.returned {
 		attrs = append(attrs, slog.Bool("aborted", true))
 	}
+	if x.gone {
+		attrs = append(attrs, slog.Bool("client_gone", true))
+	}
 	attrs = append(attrs, slog.Duration("duration", time.Since(x.begin)), slog.String("remote", x.r.RemoteAddr))
 	if m.Attrs != nil {
 		attrs = append(attrs, m.Attrs(x.r)...)
 	}
 	m.log.LogAt(ctx, time.Time{}, 0, level, "http request", attrs...)
+}
+
+// maxText is how much of a text of the client's stands in a line, in bytes.
+const maxText = 2 << 10
+
+// bounded returns s, or the beginning of it and its length.
+func bounded(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	n := maxText
+	for n > maxText-utf8.UTFMax && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "… (" + strconv.Itoa(len(s)) + " bytes)"
 }

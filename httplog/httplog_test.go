@@ -48,14 +48,20 @@ func (s *sink) wait(t *testing.T, n int) []rollwaytest.Record {
 	return got
 }
 
-// serve starts a server with h behind the middleware.
-func serve(t *testing.T, o httplog.Options, h http.HandlerFunc) (*httptest.Server, *sink) {
+func newLog(t *testing.T) (*rollway.Logger, *sink) {
 	t.Helper()
 	s := new(sink)
 	log, err := rollway.New(rollway.Options{Outputs: []rollway.Output{{Writer: s}}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return log, s
+}
+
+// serve starts a server with h behind the middleware.
+func serve(t *testing.T, o httplog.Options, h http.HandlerFunc) (*httptest.Server, *sink) {
+	t.Helper()
+	log, s := newLog(t)
 	srv := httptest.NewUnstartedServer(httplog.Middleware(log, o)(h))
 	srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
 	srv.Start()
@@ -125,11 +131,7 @@ func TestLine(t *testing.T) {
 }
 
 func TestQueryRouteAttrs(t *testing.T) {
-	s := new(sink)
-	log, err := rollway.New(rollway.Options{Outputs: []rollway.Output{{Writer: s}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	log, s := newLog(t)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /user/{id}", func(http.ResponseWriter, *http.Request) {})
 	o := httplog.Options{Query: true, Attrs: func(r *http.Request) []slog.Attr { return []slog.Attr{slog.String("user", r.PathValue("id"))} }}
@@ -198,11 +200,7 @@ func TestTraceparentThatIsNone(t *testing.T) {
 }
 
 func TestMiddlewareTwice(t *testing.T) {
-	s := new(sink)
-	log, err := rollway.New(rollway.Options{Outputs: []rollway.Output{{Writer: s}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	log, s := newLog(t)
 	m := httplog.Middleware(log, httplog.Options{})
 	srv := httptest.NewServer(m(m(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))))
 	defer srv.Close()

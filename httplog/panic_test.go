@@ -1,6 +1,7 @@
 package httplog_test
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -106,6 +107,28 @@ func TestPanicInTheMiddle(t *testing.T) {
 				t.Errorf("got %s\nand %s", got[0].Line, got[1].Line)
 			}
 		})
+	}
+}
+
+type secretError struct{}
+
+func (secretError) Error() string        { return "secret" }
+func (secretError) LogValue() slog.Value { return slog.StringValue("shown") }
+
+// TestPanicRedacts: what a LogValuer hides stays hidden when a handler panics with
+// an error that wraps it.
+func TestPanicRedacts(t *testing.T) {
+	s := new(sink)
+	log, err := rollway.New(rollway.Options{Outputs: []rollway.Output{{Writer: s}}, Redact: &rollway.Redaction{Keys: []string{"password"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := httplog.Middleware(log, httplog.Options{})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		panic(fmt.Errorf("charge: %w", secretError{}))
+	}))
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+	if got := s.wait(t, 2)[1]; got.Msg != "panic: charge: shown" {
+		t.Errorf("got %s", got.Line)
 	}
 }
 

@@ -85,9 +85,10 @@ func parseAuthorities(text []byte) (pool *x509.CertPool, n int, err error) {
 }
 
 // Watch calls Reload every so often and whenever again gets a value, until ctx
-// ends, and logs what that came to.
+// ends, and logs what that came to. A log that hangs holds up none of it, and is
+// given a second at the end.
 func (a *Authorities) Watch(ctx context.Context, every time.Duration, again <-chan os.Signal, log *slog.Logger) {
-	reloading{a.Reload, func(changed bool, err error) {
+	reloading{a.Reload, func(log *slog.Logger, changed bool, err error) {
 		if err != nil {
 			log.Error("authorities are not renewed: the file cannot be used", slog.Any("error", err))
 			return
@@ -96,7 +97,7 @@ func (a *Authorities) Watch(ctx context.Context, every time.Duration, again <-ch
 		n := a.count
 		a.mu.Unlock()
 		log.Info("authorities read", slog.Bool("changed", changed), slog.String("file", a.file), slog.Int("certificates", n))
-	}}.watch(ctx, every, again)
+	}}.watch(ctx, every, again, log)
 }
 
 // A renewedTLS is a configuration whose authorities are renewed. Safe for

@@ -1,11 +1,13 @@
 package relay
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -77,6 +79,41 @@ func TestAuthoritiesReload(t *testing.T) {
 	if changed, err := a.Reload(); changed || err != nil {
 		t.Errorf("Reload of the same file = %v, %v", changed, err)
 	}
+}
+
+// With a log that hangs certificates and authorities are renewed all the same, and
+// Watch ends.
+func TestRenewalWithHungLog(t *testing.T) {
+	hung := hungHandler{true, make(chan struct{})}
+	t.Cleanup(sync.OnceFunc(func() { close(hung.released) }))
+	one, two, three := newAuthority(t), newAuthority(t), newAuthority(t)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "ca.pem")
+	write(t, path, pemOf(one))
+	files := one.files(dir, "one.example")
+	certs, err1 := LoadCertificates(files)
+	authorities, err2 := LoadAuthorities(path)
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var watching sync.WaitGroup
+	watch := func(watch func(context.Context, time.Duration, <-chan os.Signal, *slog.Logger)) chan os.Signal {
+		again := make(chan os.Signal, 1)
+		watching.Go(func() { watch(ctx, time.Hour, again, slog.New(hung)) })
+		return again
+	}
+	againCerts, againAuthorities := watch(certs.Watch), watch(authorities.Watch)
+	for _, a := range []*authority{two, three} { // the first is what hangs
+		hadCerts, hadPool := certs.now.Load(), authorities.now.Load()
+		write(t, path, pemOf(a))
+		a.files(dir, "next.example")
+		againCerts <- os.Interrupt
+		againAuthorities <- os.Interrupt
+		eventually(t, func() bool { return certs.now.Load() != hadCerts && authorities.now.Load() != hadPool }, func() string { return "not renewed" })
+	}
+	cancel()
+	watching.Wait()
 }
 
 // A load is clients that come and go.

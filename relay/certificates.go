@@ -76,25 +76,29 @@ func (c *Certificates) Reload() (changed bool, err error) {
 }
 
 // Watch calls Reload every so often and whenever again gets a value, until ctx
-// ends, and logs what that came to.
+// ends, and logs what that came to. A log that hangs holds up none of it, and is
+// given a second at the end.
 func (c *Certificates) Watch(ctx context.Context, every time.Duration, again <-chan os.Signal, log *slog.Logger) {
-	reloading{c.Reload, func(changed bool, err error) {
+	reloading{c.Reload, func(log *slog.Logger, changed bool, err error) {
 		if err != nil {
 			log.Error("certificates are not renewed: the files cannot be used", slog.Any("error", err))
 			return
 		}
 		log.Info("certificates read", slog.Bool("changed", changed), slog.Time("not_after", c.notAfter()))
-	}}.watch(ctx, every, again)
+	}}.watch(ctx, every, again, log)
 }
 
 // A reloading is files that are read again.
 type reloading struct {
 	reload func() (changed bool, err error)
-	say    func(changed bool, err error)
+	say    func(log *slog.Logger, changed bool, err error)
 }
 
 // watch says what was asked for, what has changed, and an error once.
-func (r reloading) watch(ctx context.Context, every time.Duration, again <-chan os.Signal) {
+func (r reloading) watch(ctx context.Context, every time.Duration, again <-chan os.Signal, log *slog.Logger) {
+	q := newRecords(log.Handler())
+	defer q.finish(drainGrace)
+	log = slog.New(q)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	failed := ""
@@ -113,7 +117,7 @@ func (r reloading) watch(ctx context.Context, every time.Duration, again <-chan 
 			said = err.Error()
 		}
 		if asked || changed || err != nil && said != failed {
-			r.say(changed, err)
+			r.say(log, changed, err)
 		}
 		failed = said
 	}

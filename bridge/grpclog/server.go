@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/rollway/rollway"
-	"github.com/rollway/rollway/internal/panicsite"
 	"github.com/rollway/rollway/internal/request"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -118,8 +117,7 @@ func (c *serverCall) end(p any, err *error) {
 	if p == nil {
 		return
 	}
-	pc, stack := panicsite.Find()
-	c.l.log.LogSync(c.ctx, at, pc, rollway.LevelPanic, panicsite.Text(p), slog.String("stack", stack))
+	c.l.log.LogPanic(c.ctx, at, p)
 	if c.l.Repanic {
 		panic(p)
 	}

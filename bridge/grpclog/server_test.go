@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollway/rollway"
 	"github.com/rollway/rollway/bridge/grpclog"
+	"github.com/rollway/rollway/rollwaytest"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	pb "google.golang.org/grpc/interop/grpc_testing"
@@ -181,6 +182,28 @@ func TestPanic(t *testing.T) {
 	}
 	if got := wait(t, &p.server, 2); got[1].Msg != "panic: no stream" || got[0].Attrs["code"] != "Internal" {
 		t.Errorf("got %s\nand %s", got[0].Line, got[1].Line)
+	}
+}
+
+type secretError struct{}
+
+func (secretError) Error() string        { return "secret" }
+func (secretError) LogValue() slog.Value { return slog.StringValue("shown") }
+
+// TestPanicRedacts: what a LogValuer hides stays hidden when a handler panics with
+// an error that wraps it.
+func TestPanicRedacts(t *testing.T) {
+	var s rollwaytest.Recorder
+	log, err := rollway.New(rollway.Options{Outputs: []rollway.Output{{Writer: &s}}, Redact: &rollway.Redaction{Keys: []string{"password"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := grpclog.UnaryServerInterceptor(log, grpclog.Options{})
+	i(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: empty}, func(context.Context, any) (any, error) {
+		panic(fmt.Errorf("charge: %w", secretError{}))
+	})
+	if got := wait(t, &s, 2)[1]; got.Msg != "panic: charge: shown" {
+		t.Errorf("got %s", got.Line)
 	}
 }
 

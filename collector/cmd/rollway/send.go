@@ -29,9 +29,12 @@ bytes that are not valid UTF-8 become U+FFFD, and are counted. Empty lines are
 left out.
 
 What was acknowledged is remembered for each file and collector, so that a
-second run goes on behind it; a file that was replaced or cut is sent from its
+second run goes on behind it, also where the file has another name by then: after
+a rotation name both files. A file that was replaced or cut is sent from its
 start, and so is one whose collector has a new journal. Standard input cannot be
-resumed. If an answer is lost after the collector stored a batch, that batch (at
+resumed. A last line without an end is left for the next run, as whoever writes
+the file may not be done with it; -eof sends it. Of compressed files and standard
+input it is sent. If an answer is lost after the collector stored a batch, that batch (at
 most 1,000 lines) is sent again: lines arrive at least once.
 
 Ctrl-C ends after the running batch. The exit status is 1 if a line was not
@@ -56,6 +59,7 @@ type sendOptions struct {
 	quiet    bool
 	dryRun   bool
 	again    bool
+	eof      bool
 }
 
 func setupSend(flags *flag.FlagSet) func(*call, []string) error {
@@ -74,6 +78,7 @@ func setupSend(flags *flag.FlagSet) func(*call, []string) error {
 	flags.BoolVar(&o.quiet, "quiet", false, "print errors only")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "read and count, and send nothing")
 	flags.BoolVar(&o.again, "again", false, "send files from their start, whatever was sent before")
+	flags.BoolVar(&o.eof, "eof", false, "send a last line without an end too: nobody writes to the files any more")
 	return func(c *call, args []string) error {
 		o.addr = *addr
 		if len(args) == 0 {
@@ -115,7 +120,8 @@ type tally struct {
 	refused  int // by the collector
 	tooLong  int // longer than -max-line
 	empty    int
-	repaired int // lines with invalid UTF-8, replaced
+	repaired int   // lines with invalid UTF-8, replaced
+	left     int64 // bytes of last lines without an end, which were left
 	bytes    int64
 	reasons  []string // the first few of what was not accepted
 }
@@ -135,6 +141,7 @@ func (t *tally) add(u tally) {
 	t.tooLong += u.tooLong
 	t.empty += u.empty
 	t.repaired += u.repaired
+	t.left += u.left
 	t.bytes += u.bytes
 	for _, r := range u.reasons {
 		t.reason("%s", r)
@@ -231,6 +238,9 @@ func (s *sender) describe(t tally, took time.Duration) string {
 	if t.repaired > 0 {
 		fmt.Fprintf(&b, "; invalid UTF-8 replaced in %s", lines(t.repaired))
 	}
+	if t.left > 0 {
+		fmt.Fprintf(&b, "; %s without a line end left, which -eof sends", byteCount(t.left))
+	}
 	if n := t.notAccepted(); n > 0 {
 		fmt.Fprintf(&b, "; %s NOT ACCEPTED", count(n))
 	}
@@ -253,6 +263,7 @@ func (s *sender) file(ctx context.Context, name string) error {
 	defer in.Close()
 	began, t := time.Now(), tally{}
 	err = s.copy(ctx, in, st, &t, shown)
+	t.left = in.left
 	s.resumable = st != nil
 	s.line.clear()
 	s.total.add(t)
@@ -273,6 +284,7 @@ func (s *sender) open(ctx context.Context, name string) (*input, *position, erro
 	if err != nil {
 		return nil, nil, &inputError{err}
 	}
+	in.whole = in.whole || s.options.eof
 	if s.options.dryRun {
 		return in, nil, nil
 	}
@@ -288,6 +300,9 @@ func (s *sender) open(ctx context.Context, name string) (*input, *position, erro
 	}
 	if st.restarted != "" {
 		s.call.say("%s: %s: sending it from its start", filepath.Base(name), st.restarted)
+	}
+	if st.rest != "" {
+		s.call.say("%s: the file before is %s now and has lines that were not sent: send it too", filepath.Base(name), appendPlain(nil, st.rest))
 	}
 	if s.options.again {
 		st.reset()

@@ -34,13 +34,15 @@ type input struct {
 
 	lines     int   // lines consumed, from the start of the file
 	offset    int64 // unpacked bytes consumed, from the start of the file
+	whole     bool  // the last line is one without an end too
+	left      int64 // length of the last line, if it was left as it has no end
 	tailStart int64 // where the consumed last line begins if it has no end; -1
 	long      []byte
 }
 
 const (
 	readBuffer = 256 << 10
-	headBytes  = 1 << 10 // of a file, to know it again by
+	headBytes  = 1 << 10 // of a file's beginning, and of what was sent last, to know it again by
 )
 
 // openInput opens a file. What is not a regular file is read as a stream.
@@ -54,12 +56,20 @@ func openInput(name string) (*input, error) {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	in.whole = in.stream || in.unpacker != nil
+	if in.stream {
+		return in, nil
+	}
+	if head, _ := in.text.Peek(512); bytes.IndexByte(head, 0) >= 0 { // an error comes again
+		in.Close()
+		return nil, fmt.Errorf("%s has NUL bytes, as a binary file or text in UTF-16 has: nothing of it was sent; rollway send - <FILE sends it all the same", name)
+	}
 	return in, nil
 }
 
 // newStreamInput reads r, until ctx ends at the latest.
 func newStreamInput(ctx context.Context, r io.Reader) (*input, error) {
-	in := &input{name: "standard input", stream: true, opened: time.Now(), tailStart: -1}
+	in := &input{name: "standard input", stream: true, whole: true, opened: time.Now(), tailStart: -1}
 	if err := in.begin(&contextReader{ctx: ctx, r: r}); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: %w", in.name, err)
 	}
@@ -188,7 +198,7 @@ type textLine struct {
 }
 
 // next reads one line. At the end it returns io.EOF; a last line without an
-// end is returned as a line. Where the unpacker fails, what it left of a line
+// end is a line if in.whole says so, else it is left. Where the unpacker fails, what it left of a line
 // is not one.
 func (in *input) next(limit int) (textLine, error) {
 	in.long = in.long[:0]
@@ -207,6 +217,9 @@ func (in *input) next(limit int) (textLine, error) {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case errors.Is(err, io.EOF) && size == 0:
+			return textLine{}, io.EOF
+		case errors.Is(err, io.EOF) && !in.whole:
+			in.left = size
 			return textLine{}, io.EOF
 		case errors.Is(err, io.EOF):
 			in.consumed(size, start)
@@ -240,16 +253,23 @@ func trimmed(line []byte, limit int) textLine {
 	return textLine{text: line}
 }
 
-// head returns a hash of the first n bytes of the file, at most headBytes, and
-// how many it covers.
-func (in *input) head(n int) (sum string, covered int, err error) {
+// sum returns a hash of n bytes of the file from an offset on, at most headBytes,
+// and how many it covers.
+func (in *input) sum(from int64, n int) (sum string, covered int, err error) {
 	buf := make([]byte, min(n, headBytes))
-	covered, err = in.file.ReadAt(buf, 0)
+	covered, err = in.file.ReadAt(buf, from)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", 0, err
 	}
 	hash := sha256.Sum256(buf[:covered])
 	return hex.EncodeToString(hash[:]), covered, nil
+}
+
+// tail returns a hash of the last bytes before an offset.
+func (in *input) tail(end int64) (string, error) {
+	from := max(0, end-headBytes)
+	sum, _, err := in.sum(from, int(end-from))
+	return sum, err
 }
 
 // countingReader counts what was read through it.

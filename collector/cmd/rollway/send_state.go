@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
-// A position is how far one file was acknowledged by one collector. It is kept
-// as a small JSON file, written to a temporary name and renamed: a reader sees
-// the old or the new one. It is not forced to the disk; after a crash of the
-// machine some lines may be sent twice.
+// A position is how far one file was acknowledged by one collector. It follows a
+// file that is renamed, where the system has inode numbers. It is kept as a small
+// JSON file, written to a temporary name and renamed: a reader sees the old or the
+// new one. It is not forced to the disk; after a crash of the machine some lines may
+// be sent twice.
 type position struct {
 	Addr    string `json:"addr"`
 	Journal string `json:"journal"` // of the collector; empty: it did not say
@@ -25,12 +27,14 @@ type position struct {
 	Head    string `json:"head"`     // SHA-256 of its first bytes
 	HeadLen int    `json:"head_len"` // how many
 
-	Lines     int   `json:"lines"`      // acknowledged or refused
-	Offset    int64 `json:"offset"`     // behind them, in unpacked bytes
-	TailStart int64 `json:"tail_start"` // start of the last one if it had no end; -1
+	Lines     int    `json:"lines"`      // acknowledged or refused
+	Offset    int64  `json:"offset"`     // behind them, in unpacked bytes
+	Tail      string `json:"tail"`       // SHA-256 of the last bytes before Offset; empty for a packed file
+	TailStart int64  `json:"tail_start"` // start of the last one if it had no end; -1
 
 	path      string
 	restarted string // why an earlier position is of no use; empty if it is
+	rest      string // a file beside it that has what was not sent of the one it replaced
 	failed    bool   // saving failed, and was said
 }
 
@@ -58,7 +62,7 @@ func loadPosition(dir, addr, journal string, in *input) (*position, error) {
 		abs = real
 	}
 	key := sha256.Sum256([]byte(addr + "\x00" + abs))
-	head, headLen, err := in.head(headBytes)
+	head, headLen, err := in.sum(0, headBytes)
 	if err != nil {
 		return nil, fmt.Errorf("read the file's beginning: %w", err)
 	}
@@ -66,26 +70,84 @@ func loadPosition(dir, addr, journal string, in *input) (*position, error) {
 		Addr: addr, Journal: journal, File: abs, Inode: inode(in.info), Size: in.size, Head: head, HeadLen: headLen, TailStart: -1,
 		path: filepath.Join(dir, hex.EncodeToString(key[:12])+".json"),
 	}
-	text, err := os.ReadFile(now.path)
+	old, err := readPosition(now.path)
+	if err == nil && old.moved(in.info) {
+		// The file was renamed, as in a rotation: its position stays for its new name.
+		if err = os.Rename(now.path, fmt.Sprintf("%s-%x.json", strings.TrimSuffix(now.path, ".json"), old.Inode)); err != nil {
+			return nil, fmt.Errorf("keep the position of the file before: %w", err)
+		}
+		now.restarted, now.rest = "it was replaced by another file of that name", old.renamedTo()
+		err = os.ErrNotExist
+	}
 	if errors.Is(err, os.ErrNotExist) {
-		return now, nil
+		if old = in.elsewhere(dir, now); old == nil {
+			return now, nil
+		}
+		now.restarted, err = "", nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read the position: %w", err)
-	}
-	var old position
-	if err := json.Unmarshal(text, &old); err != nil || old.Addr != addr || old.File != abs || old.Lines < 0 || old.Offset < 0 {
+	if err != nil || old.Addr != addr || old.Lines < 0 || old.Offset < 0 {
 		now.restarted = "the remembered position cannot be read"
 		return now, nil
 	}
-	if now.restarted, err = in.differs(&old, now); err != nil || now.restarted != "" {
+	if now.restarted, err = in.differs(old, now); err != nil || now.restarted != "" {
 		return now, err
 	}
 	if now.Journal == "" {
 		now.Journal = old.Journal
 	}
-	now.Lines, now.Offset, now.TailStart = old.Lines, old.Offset, old.TailStart
+	now.Lines, now.Offset, now.Tail, now.TailStart = old.Lines, old.Offset, old.Tail, old.TailStart
 	return now, nil
+}
+
+// readPosition reads a position; the error is os.ErrNotExist if there is none.
+func readPosition(path string) (*position, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	p := new(position)
+	return p, json.Unmarshal(text, p)
+}
+
+// moved reports whether info is of another file than p.
+func (p *position) moved(info os.FileInfo) bool {
+	here := inode(info)
+	return p.Inode != 0 && here != 0 && p.Inode != here
+}
+
+// renamedTo returns the name that the file of p has in its folder now, if it has
+// more than was sent of it.
+func (p *position) renamedTo() string {
+	entries, _ := os.ReadDir(filepath.Dir(p.File)) // it is a hint
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && inode(info) == p.Inode && info.Size() > p.Offset {
+			return e.Name()
+		}
+	}
+	return ""
+}
+
+// elsewhere returns the position of the file under the name that it had before,
+// and gives it the name of now.
+func (in *input) elsewhere(dir string, now *position) *position {
+	entries, _ := os.ReadDir(dir) // without them there is none
+	for _, e := range entries {
+		name := filepath.Join(dir, e.Name())
+		p, err := readPosition(name)
+		if err != nil || p.Addr != now.Addr || p.Inode == 0 || p.Inode != now.Inode {
+			continue
+		}
+		if there, err := os.Stat(p.File); err == nil && inode(there) == p.Inode && !os.SameFile(there, in.info) {
+			continue // of another file system
+		}
+		if why, err := in.differs(p, now); err != nil || why != "" {
+			continue
+		}
+		if os.Rename(name, now.path) == nil {
+			return p
+		}
+	}
+	return nil
 }
 
 // differs says why the file is not the one old was saved for; empty if it is.
@@ -99,26 +161,34 @@ func (in *input) differs(old, now *position) (string, error) {
 	if now.Size < old.Size {
 		return fmt.Sprintf("it was cut or replaced (%s, was %s)", byteCount(now.Size), byteCount(old.Size)), nil
 	}
-	if old.Inode != 0 && now.Inode != 0 && old.Inode != now.Inode {
-		return "it was replaced by another file of that name", nil
-	}
-	head, _, err := in.head(old.HeadLen)
+	head, _, err := in.sum(0, old.HeadLen)
 	if err != nil {
 		return "", fmt.Errorf("read the file's beginning: %w", err)
 	}
 	if head != old.Head {
 		return "its beginning has changed", nil
 	}
+	if old.Tail == "" {
+		return "", nil
+	}
+	tail, err := in.tail(old.Offset)
+	if err != nil {
+		return "", fmt.Errorf("read what was sent last: %w", err)
+	}
+	if tail != old.Tail {
+		return "what was sent of it has changed", nil
+	}
 	return "", nil
 }
 
-func (p *position) reset() { p.Lines, p.Offset, p.TailStart = 0, 0, -1 }
+func (p *position) reset() { p.Lines, p.Offset, p.Tail, p.TailStart = 0, 0, "", -1 }
 
 // advance notes that all lines consumed from in were dealt with.
 func (p *position) advance(in *input) {
 	p.Lines, p.Offset, p.TailStart = in.lines, in.offset, in.tailStart
 	if in.unpacker == nil {
 		p.Size = max(p.Size, in.offset) // it may have grown since it was opened
+		p.Tail, _ = in.tail(in.offset)  // without it the next run looks at the beginning alone
 	}
 }
 

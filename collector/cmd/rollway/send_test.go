@@ -155,7 +155,7 @@ func TestSendEvents(t *testing.T) {
 		stderr     []string
 	}{
 		{"text", "a\tb \n  c\n", nil, []string{`{"msg":"a\tb ","attrs":{"file":"in.log"}}`, `{"msg":"  c","attrs":{"file":"in.log"}}`}, 0, []string{"sent 2 lines"}},
-		{"line ends", "a\r\nb\rc\r\r\nd", nil, []string{`{"msg":"a","attrs":{"file":"in.log"}}`, `{"msg":"b\rc\r","attrs":{"file":"in.log"}}`, `{"msg":"d","attrs":{"file":"in.log"}}`}, 0, nil},
+		{"line ends", "a\r\nb\rc\r\r\nd", []string{"-eof"}, []string{`{"msg":"a","attrs":{"file":"in.log"}}`, `{"msg":"b\rc\r","attrs":{"file":"in.log"}}`, `{"msg":"d","attrs":{"file":"in.log"}}`}, 0, nil},
 		{"empty lines", "\na\n\r\n\n", nil, []string{`{"msg":"a","attrs":{"file":"in.log"}}`}, 0, []string{"3 empty lines left out"}},
 		{"object as it is", `{"msg" : "x", "n":1.50}` + "\n", nil, []string{`{"msg" : "x", "n":1.50}`}, 0, nil},
 		{"nearly an object", `{"msg":"x"` + "\n" + `{x}` + "\n[1]\n", nil, []string{
@@ -189,7 +189,7 @@ func TestSendLongLines(t *testing.T) {
 	path := filepath.Join(dir, "long.log")
 	fits, over := strings.Repeat("x", 1<<20), strings.Repeat("y", 3<<20)
 	writeFile(t, path, "a\n"+over+"\r\n"+fits+"\r\nb\n"+over)
-	cli(t, "", "send", "-addr", f.URL, "-state", dir, path).want(t, 1, "long.log:2: the line has 3.1 MB", "long.log:5: the line has 3.1 MB", "2 NOT ACCEPTED")
+	cli(t, "", "send", "-eof", "-addr", f.URL, "-state", dir, path).want(t, 1, "long.log:2: the line has 3.1 MB", "long.log:5: the line has 3.1 MB", "2 NOT ACCEPTED")
 	if got := f.messages(t); !slices.Equal(got, []string{"a", fits, "b"}) {
 		t.Errorf("got %d messages", len(got))
 	}
@@ -267,7 +267,7 @@ func TestSendFollowsTheFile(t *testing.T) {
 	path := filepath.Join(dir, "app.log")
 	send := func(want ...string) {
 		t.Helper()
-		cli(t, "", "send", "-addr", f.URL, "-state", dir, path).want(t, 0, want...)
+		cli(t, "", "send", "-eof", "-addr", f.URL, "-state", dir, path).want(t, 0, want...)
 	}
 	expect := func(want ...string) {
 		t.Helper()
@@ -312,12 +312,62 @@ func TestSendFollowsTheFile(t *testing.T) {
 	send("its beginning has changed", "sent 5 lines")
 	expect("x", "b", "c", "d", "e")
 
+	banner := strings.Repeat("=", 2000) + "\n"
+	writeFile(t, path, banner+"a\n")
+	send("its beginning has changed")
+	expect(banner[:2000], "a")
+	writeFile(t, path, banner+"b\nc\n") // as after copytruncate
+	send("what was sent of it has changed", "sent 3 lines")
+	expect(banner[:2000], "b", "c")
+
 	states, err := filepath.Glob(filepath.Join(dir, "*.json"))
-	if err != nil || len(states) != 1 {
+	if err != nil || len(states) != 2 { // one is of what was renamed
 		t.Fatalf("state files: %v, %v", states, err)
 	}
-	writeFile(t, states[0], "{")
-	send("the remembered position cannot be read", "sent 5 lines")
+	for _, state := range states {
+		writeFile(t, state, "{")
+	}
+	send("the remembered position cannot be read", "sent 3 lines")
+}
+
+// A line that somebody still writes is left until it is whole.
+func TestSendLeavesUnfinishedLine(t *testing.T) {
+	f, dir := newFakeCollector(t), t.TempDir()
+	path := filepath.Join(dir, "app.log")
+	send := func(want []string, said ...string) {
+		t.Helper()
+		cli(t, "", "send", "-addr", f.URL, "-state", dir, path).want(t, 0, said...)
+		if got := f.messages(t); !slices.Equal(got, want) {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+	}
+	writeFile(t, path, "a\nbc")
+	send([]string{"a"}, "sent 1 line", "2 B without a line end left, which -eof sends")
+	send(nil, "sent 0 lines", "2 B without a line end left")
+	appendFile(t, path, "d\ne")
+	send([]string{"bcd"}, "continuing at line 2", "sent 1 line", "1 B without a line end left")
+	cli(t, "", "send", "-eof", "-addr", f.URL, "-state", dir, path).want(t, 0, "sent 1 line")
+	if got := f.messages(t); !slices.Equal(got, []string{"e"}) {
+		t.Errorf("-eof: got %q", got)
+	}
+	path += ".gz"
+	writeFile(t, path, gzipped(t, "a\nb"))
+	send([]string{"a", "b"}, "sent 2 lines")
+}
+
+// A binary file is refused, plain or packed, and keeps no others back.
+func TestSendBinary(t *testing.T) {
+	f, dir := newFakeCollector(t), t.TempDir()
+	program, packed, log := filepath.Join(dir, "program"), filepath.Join(dir, "program.gz"), filepath.Join(dir, "log")
+	binary := "\x7fELF\x02\x01\x00\x00\n\x00\n"
+	writeFile(t, program, binary)
+	writeFile(t, packed, gzipped(t, binary))
+	writeFile(t, log, "a\n")
+	cli(t, "", "send", "-addr", f.URL, "-state", dir, program, packed, log).want(t, 1, program+" has NUL bytes", packed+" has NUL bytes", "together: sent 1 line")
+	if got := f.messages(t); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("got %q", got)
+	}
+	cli(t, binary, "send", "-addr", f.URL, "-").want(t, 0, "sent 2 lines")
 }
 
 func TestSendAnswers(t *testing.T) {
