@@ -3,9 +3,9 @@ package remote
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/rollway/rollway/internal/linecount"
@@ -22,7 +22,8 @@ type bulk struct {
 	sent [][]byte // the lines of one request
 	todo []int    // their numbers in the batch
 
-	batch batch // the latest, if a part of it went back to the caller
+	batch   batch   // the latest, if a part of it went back to the caller
+	earlier []batch // others of which a part went back, the latest last
 }
 
 // A bulkFormat is the protocol of an engine.
@@ -52,8 +53,7 @@ type verdict struct {
 
 // A batch is whole lines given to send.
 type batch struct {
-	sum   [sha256.Size]byte
-	size  int // bytes; 0 if there is none
+	returned
 	lines []lineState
 	key   string // with the number of a line: its id
 	first int    // number of the first line
@@ -81,8 +81,16 @@ func newBulk(w *Writer, form bulkFormat) *bulk {
 // take returns the beginning of p that send is about, and what is known of it.
 func (b *bulk) take(p []byte) ([]byte, *batch) {
 	k := &b.batch
-	if k.size > 0 && len(p) >= k.size && sha256.Sum256(p[:k.size]) == k.sum {
+	if k.begins(p) {
 		return p[:k.size], k
+	}
+	if i := slices.IndexFunc(b.earlier, func(k batch) bool { return k.begins(p) }); i >= 0 {
+		*k, b.earlier[i] = b.earlier[i], *k
+		return p[:k.size], k
+	}
+	if k.size > 0 {
+		b.earlier = append(b.earlier[max(0, len(b.earlier)+1-maxFailures):], *k)
+		k.lines = nil
 	}
 	piece := firstPiece(p, max(b.h.limit/maxGrowth, 1))
 	b.h.keyNum++
@@ -230,8 +238,9 @@ func (b *bulk) settle(piece []byte, k *batch) (s settled) {
 	k.lines = k.lines[:copy(k.lines, k.lines[i:])]
 	k.first += i
 	rest := piece[s.n:]
-	if k.size = len(rest); k.size > 0 {
-		k.sum = sha256.Sum256(rest)
+	k.returned = returned{}
+	if len(rest) > 0 {
+		k.returned = giveBack(rest)
 	}
 	return s
 }

@@ -5,16 +5,19 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
 	"runtime/debug"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,11 +39,15 @@ type poster struct {
 
 	keys   string // begins each idempotency key of this Writer
 	keyNum uint64
-	failed struct { // the request whose lines went back to the caller
-		key  string // "" if the last request was settled
-		size int    // bytes of its lines
-		sum  [sha256.Size]byte
-	}
+	failed failure   // the last request; its key is "" if it was settled
+	again  []failure // those that callers may repeat, the latest last
+}
+
+// A failure is a request whose lines went back to the caller. The peer may have
+// stored them: when the caller sends them again they have the same key.
+type failure struct {
+	returned
+	key string
 }
 
 // minLimit is the smallest body size that a 413 teaches for later requests.
@@ -134,7 +141,7 @@ var userAgent = sync.OnceValue(func() string {
 // the peer refuses the whole body.
 func (h *poster) send(ctx context.Context, p []byte) (settled, error) {
 	for limit := h.limit; ; {
-		piece := firstPiece(p, limit)
+		piece := h.take(p, limit)
 		lines := linecount.Of(piece)
 		if len(bytes.TrimSpace(piece)) == 0 {
 			// A peer would call it an empty body and refuse it for ever.
@@ -181,12 +188,30 @@ func (h *poster) post(ctx context.Context, piece []byte) (a answer, err error) {
 		a, err = judge(resp, time.Now())
 		return err
 	})
+	h.again = slices.DeleteFunc(h.again, func(f failure) bool { return f.key == key })
+	h.failed = failure{}
 	if err != nil {
-		h.failed.key, h.failed.size, h.failed.sum = key, len(piece), sha256.Sum256(piece)
+		h.failed = failure{giveBack(piece), key}
+		h.again = append(h.again[max(0, len(h.again)+1-maxFailures):], h.failed)
 		return answer{}, err
 	}
-	h.failed.key = ""
 	return a, nil
+}
+
+// take returns the beginning of p that is sent next: what a failed request held
+// goes alone, so that it has its key again, also when the caller has put other
+// lines after it.
+func (h *poster) take(p []byte, limit int) []byte {
+	size := 0
+	for i := range h.again {
+		if f := &h.again[i]; f.size > size && f.size <= limit && f.begins(p) {
+			size = f.size
+		}
+	}
+	if size > 0 {
+		return p[:size]
+	}
+	return firstPiece(p, limit)
 }
 
 // request makes one request with the idempotency key, if there is one, and
@@ -230,10 +255,24 @@ func (h *poster) request(ctx context.Context, body []byte, key string, judge fun
 		if ue, ok := errors.AsType[*url.Error](err); ok {
 			err = ue.Err // its text repeats the URL, with the query
 		}
+		if ctx.Err() == nil && notHTTP1(err) {
+			err = fmt.Errorf("the peer closed the connection before it answered, or does not speak HTTP/1.1: %w", err)
+		}
 		return fmt.Errorf("post: %w", withCause(ctx, err))
 	}
 	defer resp.Body.Close()
-	return judge(resp)
+	if err := judge(resp); err != nil {
+		return withCause(ctx, err)
+	}
+	return nil
+}
+
+// notHTTP1 reports whether err may come of a peer that speaks HTTP/2 only, or
+// something else.
+func notHTTP1(err error) bool {
+	const noApplicationProtocol = tls.AlertError(120)
+	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, noApplicationProtocol) ||
+		strings.Contains(err.Error(), "malformed HTTP")
 }
 
 // compress returns p as it goes over the wire, until the next call.
@@ -256,14 +295,16 @@ func (h *poster) compress(p []byte) ([]byte, error) {
 	return h.packed.Bytes(), nil
 }
 
-// key is the idempotency key for piece: the one used last, if that request
-// failed and held the same bytes.
+// key is the idempotency key for piece: that of a request that failed and held
+// the same bytes, or a new one.
 func (h *poster) key(piece []byte) string {
 	if key := h.w.replayKey(piece); key != "" {
 		return key
 	}
-	if h.failed.key != "" && sha256.Sum256(piece) == h.failed.sum {
-		return h.failed.key
+	for i := range h.again {
+		if f := &h.again[i]; f.size == len(piece) && f.begins(piece) {
+			return f.key
+		}
 	}
 	h.keyNum++
 	return h.keys + strconv.FormatUint(h.keyNum, 10)
