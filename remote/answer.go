@@ -1,8 +1,9 @@
 package remote
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,9 +13,10 @@ import (
 )
 
 const (
-	maxAnswer     = 8 << 20          // bytes read of an answer that lists refused lines
-	maxQuote      = 4 << 10          // bytes of an error's body that are quoted
-	maxRetryAfter = 10 * time.Minute // longest wait that a peer can ask for
+	maxAnswer     = 1 << 20   // bytes read of an answer, besides what each line adds
+	maxText       = 4 << 10   // bytes of a 2xx's body that is not JSON
+	maxQuote      = 4 << 10   // bytes of an error's body that are quoted, and of a string that are kept
+	maxRetryAfter = time.Hour // longest wait that a peer can ask for
 )
 
 // An answer is what became of one request's lines.
@@ -60,17 +62,14 @@ func judge(resp *http.Response, now time.Time) (answer, error) {
 	code := resp.StatusCode
 	switch {
 	case code >= 200 && code < 300:
-		// The lines are stored whatever the body says; only its list of
-		// refused ones is of interest.
-		t, _ := parseTally(io.LimitReader(resp.Body, maxAnswer))
-		drain(resp.Body)
-		return answer{tally: t}, nil
+		t, err := confirmed(resp, now)
+		return answer{tally: t}, err
 	case code == http.StatusBadRequest, code == http.StatusUnprocessableEntity, code == http.StatusRequestEntityTooLarge:
 		var head strings.Builder
 		body := io.TeeReader(resp.Body, &limitedWriter{w: &head, left: maxQuote})
-		t, ok := parseTally(io.LimitReader(body, maxAnswer))
+		t, err := parseTally(body)
 		drain(body)
-		if ok && t.rejected > 0 {
+		if err == nil && t.rejected > 0 {
 			return answer{tally: t}, nil
 		}
 		return answer{refusal: refusal(resp, head.String(), now)}, nil
@@ -86,8 +85,64 @@ func refusal(resp *http.Response, body string, now time.Time) *statusError {
 		code:   resp.StatusCode,
 		body:   strings.ToValidUTF8(strings.TrimSpace(body), "\uFFFD"),
 		advice: advise(resp),
-		wait:   parseRetryAfter(resp.Header.Get("Retry-After"), now),
+		wait:   retryAfterOf(resp.Header, now),
 	}
+}
+
+// confirmed reads the body of a 2xx to its end. Many peers have something of
+// their own to say there: nothing, a short text, or JSON. What cannot be that
+// is an error, and the lines are kept: a page of a proxy, a body that is cut.
+func confirmed(resp *http.Response, now time.Time) (t tally, err error) {
+	body, head, err := openAnswer(resp, now)
+	if err != nil {
+		return tally{}, err
+	}
+	switch text := bytes.TrimSpace(head); {
+	case len(text) > 0 && (text[0] == '{' || text[0] == '['):
+		if t, err = parseTally(body); err != nil {
+			return tally{}, unconfirmed(resp, head, now, "the answer is no whole JSON", err)
+		}
+	case len(head) > maxText:
+		return tally{}, unconfirmed(resp, head, now, fmt.Sprintf("the answer is a text of more than %d bytes", maxText), nil)
+	}
+	return t, nil
+}
+
+// openAnswer looks at the beginning of the body of a 2xx, at most maxText bytes
+// and one. If that is all of the body, it has ended as it should.
+func openAnswer(resp *http.Response, now time.Time) (body *bufio.Reader, head []byte, err error) {
+	body = bufio.NewReaderSize(resp.Body, maxText+1)
+	head, err = body.Peek(maxText + 1)
+	if mark := []byte("\uFEFF"); bytes.HasPrefix(head, mark) {
+		body.Discard(len(mark))
+		head, err = body.Peek(maxText + 1)
+	}
+	switch {
+	case isPage(resp.Header, head):
+		return nil, nil, unconfirmed(resp, head, now, "the answer is an HTML page: a proxy or a login page may have taken the request", nil)
+	case err != nil && err != io.EOF:
+		return nil, nil, unconfirmed(resp, head, now, "the answer is cut short", err)
+	}
+	return body, head, nil
+}
+
+// isPage reports whether a body that begins with head is a page for people.
+// Many frameworks send every text as text/html: the type alone proves nothing.
+func isPage(h http.Header, head []byte) bool {
+	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
+	return bytes.HasPrefix(bytes.TrimSpace(head), []byte("<")) ||
+		strings.EqualFold(strings.TrimSpace(kind), "text/html") && bytes.IndexByte(head, '<') >= 0
+}
+
+// unconfirmed is the error of a 2xx that does not say that the lines are stored.
+func unconfirmed(resp *http.Response, head []byte, now time.Time, what string, cause error) *statusError {
+	e := refusal(resp, string(head[:min(len(head), 256)]), now)
+	e.err = cause
+	if cause != nil {
+		what = fmt.Sprintf("%s (%v)", what, cause)
+	}
+	e.advice = what + "; the lines are kept: check the URL and what is between here and there"
+	return e
 }
 
 // drain reads what is left of a short body, so that the connection is kept.
@@ -105,74 +160,93 @@ func (l *limitedWriter) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// parseTally reads a tally from the beginning of r. For any other body it
-// reports false. Memory does not grow with the number of rejected lines.
-func parseTally(r io.Reader) (t tally, ok bool) {
-	d := json.NewDecoder(r)
-	if tok, err := d.Token(); err != nil || tok != json.Delim('{') {
-		return tally{}, false
+// parseTally reads a whole body of JSON, and the tally in it if there is one. A
+// member that is not what a tally has there is another peer's, and ignored.
+func parseTally(r io.Reader) (t tally, err error) {
+	a := newAnswerReader(r, maxAnswer)
+	c, err := a.peek()
+	switch {
+	case err != nil:
+	case c == '{':
+		err = t.parse(a)
+	default:
+		err = a.skip()
 	}
-	var total uint64
-	known := false
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return tally{}, false
-		}
-		switch name {
-		case "accepted":
-			err = d.Decode(&t.accepted)
-			t.counted, known = true, true
-		case "rejected":
-			err = t.parseRejected(d)
-			known = true
-		case "rejected_total":
-			err = d.Decode(&total)
-			known = true
-		default:
-			var skip json.RawMessage
-			err = d.Decode(&skip)
-		}
-		if err != nil {
-			return tally{}, false
-		}
+	if err == nil {
+		err = a.end()
 	}
-	if _, err := d.Token(); err != nil || !known {
-		return tally{}, false
+	if err != nil {
+		return tally{}, unexpected(err)
 	}
-	t.rejected = max(t.rejected, total)
-	return t, true
+	return t, nil
 }
 
-func (t *tally) parseRejected(d *json.Decoder) error {
-	tok, err := d.Token()
-	if err != nil || tok == nil { // null: none
+func (t *tally) parse(a *answerReader) error {
+	var total uint64
+	err := a.object(func(name string) (err error) {
+		switch name {
+		case "accepted":
+			t.accepted, t.counted, err = a.number()
+		case "rejected":
+			err = t.parseRejected(a)
+		case "rejected_total":
+			total, _, err = a.number()
+		default:
+			err = a.skip()
+		}
 		return err
-	}
-	if tok != json.Delim('[') {
-		return fmt.Errorf("rejected is %v, not a list", tok)
-	}
-	for d.More() {
-		var r struct {
-			Line   uint64 `json:"line"`
-			Reason string `json:"reason"`
-			Detail string `json:"detail"`
-		}
-		if err := d.Decode(&r); err != nil {
-			return err
-		}
-		if t.rejected++; t.rejected == 1 {
-			t.firstLine, t.first = r.Line, cmp.Or(r.Detail, r.Reason)
-		}
-	}
-	_, err = d.Token()
+	})
+	t.rejected = max(t.rejected, total)
 	return err
 }
 
-// parseRetryAfter reads the header of that name (RFC 9110, section 10.2.3):
-// seconds or a date. What is absent, past or not understood is 0.
+func (t *tally) parseRejected(a *answerReader) error {
+	if c, err := a.peek(); err != nil || c != '[' {
+		t.rejected, _, err = a.number()
+		return err
+	}
+	return a.list(func() error {
+		t.rejected++
+		if c, err := a.peek(); err != nil || c != '{' || t.rejected > 1 {
+			return a.skip()
+		}
+		var reason, detail string
+		err := a.object(func(name string) (err error) {
+			switch name {
+			case "line":
+				t.firstLine, _, err = a.number()
+			case "reason":
+				reason, err = a.text()
+			case "detail":
+				detail, err = a.text()
+			default:
+				err = a.skip()
+			}
+			return err
+		})
+		t.first = cmp.Or(detail, reason)
+		return err
+	})
+}
+
+// retryAfterOf is the longest wait that a line of the header asks for, 0 if none
+// does.
+func retryAfterOf(h http.Header, now time.Time) (wait time.Duration) {
+	for _, s := range h.Values("Retry-After") {
+		wait = max(wait, parseRetryAfter(s, now))
+	}
+	return wait
+}
+
+// parseRetryAfter reads the value of Retry-After (RFC 9110, section 10.2.3):
+// seconds or a date. What is past or neither is 0, which asks for nothing.
 func parseRetryAfter(s string, now time.Time) time.Duration {
-	if n, err := strconv.ParseUint(s, 10, 32); err == nil {
+	s = strings.Trim(s, " \t")
+	if s != "" && strings.Trim(s, "0123456789") == "" {
+		n, err := strconv.ParseUint(s, 10, 32)
+		if err != nil { // more than fits
+			return maxRetryAfter
+		}
 		return min(time.Duration(n)*time.Second, maxRetryAfter)
 	}
 	if t, err := http.ParseTime(s); err == nil {

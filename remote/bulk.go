@@ -3,9 +3,9 @@ package remote
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -24,7 +24,8 @@ type bulk struct {
 	sent [][]byte // the lines of one request
 	todo []int    // their numbers in the batch
 
-	batch batch // the latest, if a part of it went back to the caller
+	batch   batch   // the latest, if a part of it went back to the caller
+	earlier []batch // others of which a part went back, the latest last
 }
 
 // A bulkFormat is the protocol of an engine.
@@ -54,8 +55,7 @@ type verdict struct {
 
 // A batch is whole lines given to send.
 type batch struct {
-	sum   [sha256.Size]byte
-	size  int // bytes; 0 if there is none
+	returned
 	lines []lineState
 	key   string // with the number of a line: its id
 	first int    // number of the first line
@@ -83,11 +83,22 @@ func newBulk(w *Writer, form bulkFormat) *bulk {
 // take returns the beginning of p that send is about, and what is known of it.
 func (b *bulk) take(p []byte) ([]byte, *batch) {
 	k := &b.batch
-	if k.size > 0 && len(p) >= k.size && sha256.Sum256(p[:k.size]) == k.sum {
+	known := func(k batch) bool {
+		q := b.h.piece
+		return k.begins(p) && (q == nil || k.key == queueKey(q) && k.first == int(q.Line))
+	}
+	if known(*k) {
 		return p[:k.size], k
 	}
-	l := &b.h.w.lessons
-	piece := firstPiece(p, max(int(min(l.limit.Load(), l.pace.Load()))/maxGrowth, 1))
+	if i := slices.IndexFunc(b.earlier, known); i >= 0 {
+		*k, b.earlier[i] = b.earlier[i], *k
+		return p[:k.size], k
+	}
+	if k.size > 0 {
+		b.earlier = append(b.earlier[max(0, len(b.earlier)+1-maxFailures):], *k)
+		k.lines = nil
+	}
+	piece := firstPiece(p, max(b.h.w.lessons.size()/maxGrowth, 1))
 	b.h.keyNum++
 	*k = batch{
 		lines: append(k.lines[:0], make([]lineState, linecount.Of(piece))...),
@@ -95,7 +106,7 @@ func (b *bulk) take(p []byte) ([]byte, *batch) {
 		at:    time.Now(),
 	}
 	if q := b.h.piece; q != nil {
-		k.key, k.first = strconv.FormatUint(q.Segment, 16), int(q.Line)
+		k.key, k.first = queueKey(q), int(q.Line)
 	}
 	for i, rest := 0, piece; len(rest) > 0; i++ {
 		end := bytes.IndexByte(rest, '\n') + 1
@@ -107,6 +118,9 @@ func (b *bulk) take(p []byte) ([]byte, *batch) {
 	}
 	return piece, k
 }
+
+// queueKey begins the ids of the lines of q, which go on with their numbers.
+func queueKey(q *spool.Batch) string { return strconv.FormatUint(q.Segment, 16) }
 
 func (b *bulk) send(ctx context.Context, p []byte) (settled, error) {
 	piece, k := b.take(p)
@@ -236,8 +250,9 @@ func (b *bulk) settle(piece []byte, k *batch) (s settled) {
 	k.lines = k.lines[:copy(k.lines, k.lines[i:])]
 	k.first += i
 	rest := piece[s.n:]
-	if k.size = len(rest); k.size > 0 {
-		k.sum = sha256.Sum256(rest)
+	k.returned = returned{}
+	if len(rest) > 0 {
+		k.returned = giveBack(rest)
 	}
 	return s
 }

@@ -27,8 +27,8 @@
 //
 //	                 written means          may come   a nil from Sync or Close
 //	                                        twice      adds
-//	http             the peer answered 2xx  yes        nothing
-//	loki             the peer answered 2xx  seldom (1) nothing
+//	http             a 2xx that is whole    yes        nothing
+//	loki             a 2xx that is whole    seldom (1) nothing
 //	elastic          the item has 2xx       no         nothing
 //	tcp, tls, unix   with the system        no (2)     the peer has read it
 //	udp              with the system        by the     nobody refused it
@@ -56,17 +56,20 @@
 // # What a delivered line is worth
 //
 // http, https: the peer answered 2xx for the request that held it, and did not
-// list it as refused. If the answer never came, the outcome is unknown; Write
-// returns an error and the caller sends again, so a line may arrive twice.
-// Every request has an Idempotency-Key header, and the next request has the
-// same one if it holds the very same bytes as the one that failed just before,
-// so that a peer that remembers keys stores them once.
+// list it as refused. The answer's body must have come to its end and be empty,
+// a short text or JSON: after a page in HTML, which is a proxy's or a login's,
+// or a body that is cut, Write returns an error as if no answer had come. If
+// none came, the outcome is unknown; the caller sends again, so a line may
+// arrive twice. Every request has an Idempotency-Key header. A Write that begins
+// with the very same bytes as a request that failed sends these alone and with
+// the same key, so that a peer that remembers keys stores them once; the latest
+// 16 failures are remembered, for two hours.
 //
 // loki, elastic: the engine tells of single lines what became of them. What it
 // has no room for now is sent again, and only that, also if the caller had it
 // back in between; what it refuses for what it holds is dropped with its reason.
-// Each document of elastic has an id that stays the same when the lines whose
-// answer was lost are the next to be sent, so that it is stored once.
+// Each document of elastic has an id that stays the same when a Write begins with
+// the lines whose answer was lost, so that it is stored once.
 //
 // tcp, tls, unix: the line was passed whole to the system. TCP tells a program
 // nothing of what its peer has read: lines in the system's buffers when the

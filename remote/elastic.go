@@ -3,12 +3,12 @@ package remote
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,8 +17,8 @@ import (
 
 const formatElastic = "elastic"
 
-// maxBulkAnswer is how much of an answer with an item per line is read.
-const maxBulkAnswer = 64 << 20
+// maxItem is how many bytes of an answer are read for each line.
+const maxItem = 4 << 10
 
 // bulkQuery keeps an answer short: 40 bytes instead of 200 per line.
 const bulkQuery = "took,errors,items.*.status,items.*.error.type,items.*.error.reason,items.*.error.caused_by.reason"
@@ -85,11 +85,18 @@ func (f *elasticFormat) appendDocument(dst, line []byte, at time.Time) []byte {
 func (f *elasticFormat) judge(resp *http.Response, lines int, _ bool) (verdict, error) {
 	switch code := resp.StatusCode; {
 	case code >= 200 && code < 300:
-		v, err := parseBulk(io.LimitReader(resp.Body, maxBulkAnswer), lines)
-		if again, ok := v.again.(*statusError); ok {
-			again.wait = parseRetryAfter(resp.Header.Get("Retry-After"), time.Now())
+		body, head, err := openAnswer(resp, time.Now())
+		if err != nil {
+			return verdict{}, err
 		}
-		return v, err
+		v, err := parseBulk(body, lines)
+		if err != nil {
+			return verdict{}, unconfirmed(resp, head, time.Now(), "the answer is not a whole one of _bulk: is the URL that of an Elasticsearch?", err)
+		}
+		if again, ok := v.again.(*statusError); ok {
+			again.wait = retryAfterOf(resp.Header, time.Now())
+		}
+		return v, nil
 	default:
 		head, _ := io.ReadAll(io.LimitReader(resp.Body, maxQuote))
 		refused := refusal(resp, string(head), time.Now())
@@ -106,98 +113,139 @@ func (f *elasticFormat) judge(resp *http.Response, lines int, _ bool) (verdict, 
 
 // An item is what an answer of _bulk says of one line.
 type item struct {
-	Status int             `json:"status"`
-	Error  json.RawMessage `json:"error"`
+	status int
+	kind   string // of the error, with its reason
+	reason string
+	cause  string
 }
 
-// parseBulk reads the answer to lines lines. Memory does not grow with its
-// length, but for one byte per line.
+// parseBulk reads the whole answer to lines lines. Memory does not grow with its
+// length, except for one byte per line. The items are in the order of the lines.
 func parseBulk(r io.Reader, lines int) (v verdict, err error) {
-	bad := func(err error) (verdict, error) {
-		return verdict{}, fmt.Errorf("the answer is not one of _bulk (is the URL that of an Elasticsearch?): %w", err)
-	}
-	d := json.NewDecoder(r)
-	if tok, err := d.Token(); err != nil || tok != json.Delim('{') {
-		return bad(fmt.Errorf("it begins with %v: %v", tok, err))
-	}
-	known := false
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return bad(err)
-		}
+	a := newAnswerReader(r, maxAnswer+int64(lines)*maxItem)
+	known, failed := false, true
+	err = a.object(func(name string) error {
 		switch name {
 		case "errors":
-			var failed bool
-			if err := d.Decode(&failed); err != nil {
-				return bad(err)
+			if err := a.word(); err != nil {
+				return err
 			}
-			known = true
-			if !failed && v.lines == nil {
-				return verdict{}, nil // the items say the same
-			}
+			known, failed = true, string(a.buf) != "false"
+			return nil
 		case "items":
-			if err := v.parseItems(d, lines); err != nil {
-				return bad(err)
-			}
 			known = true
+			return v.parseItems(a, lines)
 		default:
-			var skip json.RawMessage
-			if err := d.Decode(&skip); err != nil {
-				return bad(err)
-			}
+			return a.skip()
 		}
+	})
+	if err == nil {
+		err = a.end()
 	}
-	if !known {
-		return bad(errors.New("it has neither errors nor items"))
-	}
-	if v.lines == nil {
+	switch {
+	case err != nil:
+		return verdict{}, unexpected(err)
+	case !known:
+		return verdict{}, errors.New("it has neither errors nor items")
+	case v.lines == nil && !failed:
+		return verdict{}, nil
+	case v.lines == nil:
 		v.lines = make([]lineState, lines)
 	}
-	if v.again == nil {
-		for _, state := range v.lines {
-			if state == lineTodo {
-				v.again = fmt.Errorf("the answer does not speak of all %d lines", lines)
-				break
-			}
-		}
+	if v.again == nil && slices.Contains(v.lines, lineTodo) {
+		v.again = fmt.Errorf("the answer does not speak of all %d lines", lines)
 	}
 	return v, nil
 }
 
-func (v *verdict) parseItems(d *json.Decoder, lines int) error {
-	if tok, err := d.Token(); err != nil || tok != json.Delim('[') {
-		return fmt.Errorf("items is %v: %v", tok, err)
+func (v *verdict) parseItems(a *answerReader, lines int) error {
+	i := 0
+	return a.list(func() error {
+		it, err := parseItem(a)
+		if err != nil {
+			return fmt.Errorf("item %d: %w", i+1, err)
+		}
+		if i++; i > lines {
+			return fmt.Errorf("it has more than %d items", lines)
+		}
+		if v.lines == nil {
+			v.lines = make([]lineState, lines)
+		}
+		state := it.state()
+		v.lines[i-1] = state
+		switch {
+		case state == lineRefused && v.reason == "":
+			v.reason = fmt.Sprintf("line %d of its request: %d %s", i, it.status, it.text())
+		case state == lineTodo && v.again == nil:
+			v.again = &statusError{code: it.status, body: it.text()}
+		}
+		return nil
+	})
+}
+
+// parseItem reads {"create":{"status":400,"error":{"type":"…","reason":"…"}}}.
+func parseItem(a *answerReader) (it item, err error) {
+	actions := 0
+	err = a.object(func(string) error {
+		actions++
+		return a.object(func(name string) error {
+			switch name {
+			case "status":
+				n, _, err := a.number()
+				it.status = int(min(n, 999))
+				return err
+			case "error":
+				return it.parseError(a)
+			default:
+				return a.skip()
+			}
+		})
+	})
+	if err == nil && (actions != 1 || it.status < 100) {
+		err = fmt.Errorf("it has %d actions and the status %d", actions, it.status)
 	}
-	if v.lines == nil {
-		v.lines = make([]lineState, lines)
+	return it, err
+}
+
+// parseError reads an error, which some engines send as a text.
+func (it *item) parseError(a *answerReader) error {
+	if c, err := a.peek(); err != nil || c != '{' {
+		it.reason, err = a.text()
+		return err
 	}
-	for i := 0; d.More(); i++ {
-		var actions map[string]item
-		if err := d.Decode(&actions); err != nil {
+	return a.object(func(name string) (err error) {
+		switch name {
+		case "type":
+			it.kind, err = a.text()
+		case "reason":
+			it.reason, err = a.text()
+		case "caused_by":
+			it.cause, err = readCause(a)
+		default:
+			err = a.skip()
+		}
+		return err
+	})
+}
+
+func readCause(a *answerReader) (reason string, err error) {
+	if c, err := a.peek(); err != nil || c != '{' {
+		return "", a.skip()
+	}
+	err = a.object(func(name string) (err error) {
+		if name == "reason" {
+			reason, err = a.text()
 			return err
 		}
-		if len(actions) != 1 || i >= lines {
-			return fmt.Errorf("item %d of %d lines has %d actions", i+1, lines, len(actions))
-		}
-		for _, it := range actions {
-			v.lines[i] = it.state()
-			switch {
-			case v.lines[i] == lineRefused && v.reason == "":
-				v.reason = fmt.Sprintf("line %d of its request: %d %s", i+1, it.Status, it.reason())
-			case v.lines[i] == lineTodo && v.again == nil:
-				v.again = &statusError{code: it.Status, body: it.reason()}
-			}
-		}
-	}
-	_, err := d.Token()
-	return err
+		return a.skip()
+	})
+	return reason, err
 }
 
 // state is what the status of a line means. What an index or a user's rights
 // lack is not the line's fault: it is kept.
 func (it item) state() lineState {
-	switch c := it.Status; {
+	switch c := it.status; {
 	case c >= 200 && c < 300, c == http.StatusConflict: // there already, by its id
 		return lineWritten
 	case c == http.StatusUnauthorized, c == http.StatusForbidden, c == http.StatusNotFound,
@@ -208,19 +256,13 @@ func (it item) state() lineState {
 	}
 }
 
-func (it item) reason() string {
-	var e struct {
-		Type, Reason string
-		Cause        struct{ Reason string } `json:"caused_by"`
+func (it item) text() string {
+	text := it.reason
+	if it.kind != "" {
+		text = it.kind + ": " + text
 	}
-	var text string
-	if json.Unmarshal(it.Error, &e) == nil && e.Type+e.Reason != "" {
-		text = e.Type + ": " + e.Reason
-		if e.Cause.Reason != "" {
-			text += " (" + e.Cause.Reason + ")"
-		}
-	} else if json.Unmarshal(it.Error, &text) != nil {
-		text = string(it.Error)
+	if it.cause != "" {
+		text += " (" + it.cause + ")"
 	}
-	return strings.ToValidUTF8(cmp.Or(text[:min(len(text), maxQuote)], "no reason is given"), "\uFFFD")
+	return cmp.Or(text[:min(len(text), maxQuote)], "no reason is given")
 }

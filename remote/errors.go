@@ -63,15 +63,18 @@ func retryAfter(err error) time.Duration {
 	return 0
 }
 
-// A statusError is an HTTP answer by which the peer took nothing.
+// A statusError is an HTTP answer by which the peer took nothing, or which does
+// not say what it took.
 type statusError struct {
 	code   int
 	body   string // its beginning
 	advice string
 	wait   time.Duration
+	err    error // why the body could not be read, if that is the reason
 }
 
 func (e *statusError) RetryAfter() time.Duration { return e.wait }
+func (e *statusError) Unwrap() error             { return e.err }
 
 func (e *statusError) Error() string {
 	var b strings.Builder

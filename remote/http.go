@@ -5,16 +5,19 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
 	"runtime/debug"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,11 +42,14 @@ type poster struct {
 
 	keys   string // begins each idempotency key of this Writer
 	keyNum uint64
-	failed struct { // the request whose lines went back to the caller
-		key  string // "" if the last request was settled
-		size int    // bytes of its lines
-		sum  [sha256.Size]byte
-	}
+	again  []failure // those that callers may repeat, the latest last
+}
+
+// A failure is a request whose lines went back to the caller. The peer may have
+// stored them: when the caller sends them again they have the same key.
+type failure struct {
+	returned
+	key string
 }
 
 // minLimit is the smallest body size that a 413 teaches for later requests.
@@ -79,6 +85,9 @@ func (l *lessons) blame() bool {
 	l.credit.Add(-1)
 	return true
 }
+
+// size is how many bytes a body may have.
+func (l *lessons) size() int { return int(min(l.limit.Load(), l.pace.Load())) }
 
 // lower notes that the peer refused a body that is larger than limit.
 func (l *lessons) lower(limit int) {
@@ -194,8 +203,8 @@ var userAgent = sync.OnceValue(func() string {
 // the peer refuses the whole body.
 func (h *poster) send(ctx context.Context, p []byte) (settled, error) {
 	l := &h.w.lessons
-	for limit := int(min(l.limit.Load(), l.pace.Load())); ; {
-		piece := firstPiece(p, limit)
+	for limit := l.size(); ; {
+		piece := h.take(p, limit)
 		lines := linecount.Of(piece)
 		if len(bytes.TrimSpace(piece)) == 0 {
 			// A peer would call it an empty body and refuse it for ever.
@@ -245,12 +254,28 @@ func (h *poster) post(ctx context.Context, piece []byte) (a answer, err error) {
 	if e := h.why.caused(err); e != nil {
 		a, err = answer{refusal: e}, nil
 	}
+	h.again = slices.DeleteFunc(h.again, func(f failure) bool { return f.key == key })
 	if err != nil {
-		h.failed.key, h.failed.size, h.failed.sum = key, len(piece), sha256.Sum256(piece)
+		h.again = append(h.again[max(0, len(h.again)+1-maxFailures):], failure{giveBack(piece), key})
 		return answer{}, err
 	}
-	h.failed.key = ""
 	return a, nil
+}
+
+// take returns the beginning of p that is sent next: what a failed request held
+// goes alone, so that it has its key again, also when the caller has put other
+// lines after it.
+func (h *poster) take(p []byte, limit int) []byte {
+	size := 0
+	for i := range h.again {
+		if f := &h.again[i]; f.size > size && f.size <= limit && f.begins(p) {
+			size = f.size
+		}
+	}
+	if size > 0 {
+		return p[:size]
+	}
+	return firstPiece(p, limit)
 }
 
 // request makes one request with the idempotency key, if there is one, and
@@ -300,10 +325,24 @@ func (h *poster) request(ctx context.Context, body []byte, size int, key string,
 		if size > minPace && loan.unread() && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 			h.w.lessons.slower(size)
 		}
+		if ctx.Err() == nil && notHTTP1(err) {
+			err = fmt.Errorf("the peer closed the connection before it answered, or does not speak HTTP/1.1: %w", err)
+		}
 		return fmt.Errorf("post: %w", withCause(ctx, err))
 	}
 	defer resp.Body.Close()
-	return judge(resp)
+	if err := judge(resp); err != nil {
+		return withCause(ctx, err)
+	}
+	return nil
+}
+
+// notHTTP1 reports whether err may come of a peer that speaks HTTP/2 only, or
+// something else.
+func notHTTP1(err error) bool {
+	const noApplicationProtocol = tls.AlertError(120)
+	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, noApplicationProtocol) ||
+		strings.Contains(err.Error(), "malformed HTTP")
 }
 
 // compress returns p as it goes over the wire, until the next call.
@@ -326,14 +365,16 @@ func (h *poster) compress(p []byte) ([]byte, error) {
 	return h.packed.Bytes(), nil
 }
 
-// key is the idempotency key for piece: the one used last, if that request
-// failed and held the same bytes.
+// key is the idempotency key for piece: that of a request that failed and held
+// the same bytes, or a new one.
 func (h *poster) key(piece []byte) string {
 	if h.piece != nil {
 		return h.piece.Key(linecount.Of(piece))
 	}
-	if h.failed.key != "" && sha256.Sum256(piece) == h.failed.sum {
-		return h.failed.key
+	for i := range h.again {
+		if f := &h.again[i]; f.size == len(piece) && f.begins(piece) {
+			return f.key
+		}
 	}
 	h.keyNum++
 	return h.keys + strconv.FormatUint(h.keyNum, 10)

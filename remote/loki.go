@@ -155,38 +155,56 @@ func (f *lokiFormat) appendBody(dst []byte, lines [][]byte, at time.Time, _ func
 	return append(dst[:len(dst)-1], ']', '}')
 }
 
+// maxLokiText is how many bytes of a refusal of entries are read: it ends with
+// their number, after some 200 bytes for each of ten of them by default.
+const maxLokiText = 256 << 10
+
 // judge reads Loki's answer. It answers 400 when it has stored all lines but
 // some; of the lines of one stream it tells how many these are, of several
 // streams it speaks of one only. What is sent again just as it was is ignored
-// where it is there already.
+// where it is there already. It answers 260 when it has stored nothing, as its
+// operator wants no lines.
 func (f *lokiFormat) judge(resp *http.Response, lines int, mixed bool) (v verdict, err error) {
-	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
-		return v, nil
-	}
-	head, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	refused := refusal(resp, string(head[:min(len(head), maxQuote)]), time.Now())
 	switch resp.StatusCode {
+	case http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent:
+		_, err := confirmed(resp, time.Now())
+		return v, err
+	}
+	var text strings.Builder
+	_, err = io.Copy(&text, io.LimitReader(resp.Body, maxLokiText))
+	whole := err == nil && text.Len() < maxLokiText
+	body := text.String()
+	refused := refusal(resp, body[:min(len(body), maxQuote)], time.Now())
+	switch resp.StatusCode {
+	case statusBlocked:
+		refused.advice = "see block_ingestion_until in this Loki's limits_config; the lines are kept"
 	case http.StatusUnauthorized, http.StatusForbidden:
 		refused.advice = "check Options.Token; a Loki with tenants wants X-Scope-OrgID in Options.Header"
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
 		refused.advice = "check the path of the URL: Loki takes lines at /loki/api/v1/push"
-	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusRequestEntityTooLarge:
+	case http.StatusRequestEntityTooLarge:
 		refused.advice = ""
-		if resp.StatusCode == http.StatusRequestEntityTooLarge {
-			return verdict{whole: refused}, nil
+		return verdict{whole: refused}, nil
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		refused.advice = ""
+		if strings.Contains(body, "ate limit exceeded") {
+			return v, refused // of the entries that are not stored some may be another time
 		}
-		ignored, of, counted := parseIgnored(string(head))
-		certain := counted || aboutEntry(string(head))
+		ignored, of, counted := parseIgnored(body)
+		certain := counted || aboutEntry(body)
 		switch {
 		case certain && mixed:
 			return verdict{split: true}, nil
-		case counted && of == lines:
+		case counted && whole && of == lines:
 			return verdict{refused: uint64(ignored), reason: refused.Error()}, nil
 		}
 		return verdict{whole: refused, certain: certain}, nil
 	}
 	return v, refused
 }
+
+// statusBlocked is what Loki answers while block_ingestion_until says so.
+const statusBlocked = 260
 
 var ignoredOf = regexp.MustCompile(`total ignored: ([0-9]{1,9}) out of ([0-9]{1,9})`)
 

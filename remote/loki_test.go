@@ -1,6 +1,7 @@
 package remote_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -35,6 +36,7 @@ type lokiPeer struct {
 	longest int           // distributor: of an entry in bytes; 0: no limit
 	older   bool          // its texts are of an older version
 	behind  time.Duration // ingester: how far behind its stream's newest an entry may be; 0: as far as it likes
+	listed  int           // ingester: entries that a refusal names one by one; 0: 10
 	entries []lokiEntry
 	have    map[lokiEntry]bool   // entries
 	newest  map[string]time.Time // by stream
@@ -123,7 +125,7 @@ func (p *lokiPeer) serve(t testing.TB, rw http.ResponseWriter, r *http.Request) 
 			}
 		}
 		if len(behind) > 0 {
-			refused = fmt.Sprintf("%suser 'fake', total ignored: %d out of %d for stream: %s", strings.Join(behind[:min(len(behind), 10)], ""), len(behind), len(s.Values), stream)
+			refused = fmt.Sprintf("%suser 'fake', total ignored: %d out of %d for stream: %s", strings.Join(behind[:min(len(behind), cmp.Or(p.listed, 10))], ""), len(behind), len(s.Values), stream)
 		}
 	}
 	if p.older {
@@ -242,6 +244,8 @@ func TestLokiPartialRefusals(t *testing.T) {
 			aged("INFO", 10, "a") + aged("INFO", 1, "old") + aged("INFO", 9, "b") + aged("INFO", 2, "old") + aged("INFO", 11, "c"), 2, "too far behind"},
 		{"too far behind, three streams", func(p *lokiPeer) { p.behind = 48 * time.Hour },
 			aged("INFO", 10, "a") + aged("WARN", 10, "b") + aged("INFO", 1, "old") + aged("WARN", 1, "old") + aged("ERROR", 1, "c") + aged("WARN", 2, "old"), 3, "total ignored"},
+		{"too far behind, in a refusal of half a MiB", func(p *lokiPeer) { p.behind, p.listed = 48*time.Hour, 1<<20 },
+			aged("INFO", 10, "a") + strings.Repeat(aged("INFO", 1, "old"), 3000) + aged("WARN", 10, "b"), 3000, "too far behind"},
 		{"too old", func(p *lokiPeer) { p.oldest = time.Date(2026, 5, 5, 0, 0, 0, 0, time.UTC) },
 			aged("INFO", 10, "a") + aged("INFO", 1, "old") + aged("WARN", 1, "old") + aged("INFO", 11, "b") + aged("INFO", 12, "c"), 2, "too old"},
 		{"all of many too old", func(p *lokiPeer) { p.oldest = time.Date(2026, 5, 5, 0, 0, 0, 0, time.UTC) },
@@ -289,6 +293,9 @@ func TestLokiKeepsLines(t *testing.T) {
 		{404, "404 page not found", "/loki/api/v1/push"},
 		{429, "Ingestion rate limit exceeded for user fake (limit: 4194304 bytes/sec)", "rate limit"},
 		{429, "entry with timestamp x ignored, reason: 'Per stream rate limit exceeded',\nuser 'fake', total ignored: 1 out of 3 for stream: {}", "Per stream"},
+		{260, "ingestion blocked for user fake until '2026-12-01T00:00:00Z' with status code '260'", "block_ingestion_until"},
+		{206, "", "206"},
+		{400, "entry with timestamp x ignored, reason: 'Per stream rate limit exceeded (limit: 3MB/sec) while attempting to ingest',\nentry with timestamp y ignored, reason: 'entry too far behind',\nuser 'fake', total ignored: 2 out of 3 for stream: {}", "Per stream"},
 		{500, "at least 1 live replicas required, could only find 0", "live replicas"},
 		{503, "", "503"},
 	} {

@@ -1,6 +1,8 @@
 package remote
 
 import (
+	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -19,8 +21,8 @@ func FuzzParseTally(f *testing.F) {
 		f.Add(s, uint64(3))
 	}
 	f.Fuzz(func(t *testing.T, s string, lines uint64) {
-		tal, ok := parseTally(strings.NewReader(s))
-		if !ok && tal != (tally{}) {
+		tal, err := parseTally(strings.NewReader(s))
+		if err != nil && tal != (tally{}) {
 			t.Fatalf("%q: not a tally, and yet %+v", s, tal)
 		}
 		if n := (answer{tally: tal}).refused(lines); n > lines {
@@ -30,6 +32,55 @@ func FuzzParseTally(f *testing.F) {
 			t.Fatalf("%q: a first refused line and none refused: %+v", s, tal)
 		}
 	})
+}
+
+// FuzzAnswerReader: it reads what encoding/json reads.
+func FuzzAnswerReader(f *testing.F) {
+	for _, s := range []string{
+		``, ` `, `{}`, `[]`, `{"a":[1,-0.5e+3,true,false,null,"x\u00e9\n\""],"b":{}}`, `[1,]`, `{"a":1,}`, `{,}`, `[,1]`, `{"a"}`, `{1:2}`, `01`, `1.`, `-`, `+1`, `tru`,
+		`truex`, `"`, `"\`, `"\x"`, `"\u12g4"`, "\"\n\"", "\"\xff\"", `]`, `{]`, `[}`, ` [ { "a" : 1 } , 2 ] `, `1 2`, `{"a":1 "b":2}`, `[1 2]`, "\u00a01",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if len(s) > maxWord { // which limits numbers, and depth
+			return
+		}
+		a := newAnswerReader(strings.NewReader(s), maxAnswer)
+		err := a.skip()
+		if err == nil {
+			if _, end := a.peek(); end != io.EOF {
+				return // a second value
+			}
+		}
+		if (err == nil) != json.Valid([]byte(s)) {
+			t.Fatalf("%q: %v", s, err)
+		}
+	})
+}
+
+// Of a long string the beginning is kept, and no escape sequence is cut.
+func TestAnswerReaderCutsStrings(t *testing.T) {
+	for _, unit := range []string{"x", "é", `\n`, `\u00e9`, `\ud83d\ude00`, `\\`} {
+		for offset := range 12 {
+			raw := strings.Repeat("x", offset) + strings.Repeat(unit, maxQuote)
+			a := newAnswerReader(strings.NewReader(`["`+raw+`",7]`), maxAnswer)
+			var text string
+			var n uint64
+			i := 0
+			err := a.list(func() (err error) {
+				if i++; i == 1 {
+					text, err = a.text()
+				} else {
+					n, _, err = a.number()
+				}
+				return err
+			})
+			if err != nil || n != 7 || len(a.buf) > maxQuote+6 || len(text) < maxQuote/6 || strings.Contains(text, `\u`) {
+				t.Errorf("%d bytes and %q: %v, %d, %.20q…%q", offset, unit, err, n, text, text[max(0, len(text)-10):])
+			}
+		}
+	}
 }
 
 func FuzzParseRetryAfter(f *testing.F) {
@@ -49,15 +100,33 @@ func FuzzParseRetryAfter(f *testing.F) {
 func TestParseRetryAfter(t *testing.T) {
 	now := time.Date(2026, 11, 21, 4, 0, 0, 0, time.UTC)
 	for s, want := range map[string]time.Duration{
-		"":                              0,
-		"soon":                          0,
-		"-3":                            0,
-		"0":                             0,
-		"120":                           2 * time.Minute,
-		"4294967295":                    maxRetryAfter,
-		"Sat, 21 Nov 2026 04:01:00 GMT": time.Minute,
-		"Sat, 21 Nov 2026 03:59:00 GMT": 0,
-		"Sun, 22 Nov 2026 04:00:00 GMT": maxRetryAfter,
+		"":                                 0,
+		"soon":                             0,
+		"-3":                               0,
+		"0":                                0,
+		"120":                              2 * time.Minute,
+		"4294967295":                       maxRetryAfter,
+		"4294967296":                       maxRetryAfter,
+		"99999999999":                      maxRetryAfter,
+		"18446744073709551616":             maxRetryAfter,
+		strings.Repeat("9", 1000):          maxRetryAfter,
+		strings.Repeat("0", 1000) + "7":    7 * time.Second,
+		" 7\t":                             7 * time.Second,
+		"1.5":                              0,
+		"30, 60":                           0,
+		"+5":                               0,
+		"5s":                               0,
+		"7 8":                              0,
+		"\u0665":                           0, // a digit, but not of ASCII
+		"3600":                             time.Hour,
+		"3601":                             time.Hour,
+		"Saturday, 21-Nov-26 04:01:00 GMT": time.Minute,
+		"Sat Nov 21 04:01:00 2026":         time.Minute,
+		" Sat, 21 Nov 2026 04:01:00 GMT ":  time.Minute,
+		"Sat, 21 Nov 1926 04:01:00 GMT":    0,
+		"Sat, 21 Nov 2026 04:01:00 GMT":    time.Minute,
+		"Sat, 21 Nov 2026 03:59:00 GMT":    0,
+		"Sun, 22 Nov 2026 04:00:00 GMT":    maxRetryAfter,
 	} {
 		if got := parseRetryAfter(s, now); got != want {
 			t.Errorf("parseRetryAfter(%q) = %v, want %v", s, got, want)
