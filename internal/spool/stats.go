@@ -116,7 +116,7 @@ type FindingKind string
 const (
 	TornTail   FindingKind = "torn tail cut"        // an append that a crash interrupted; its lines were not acknowledged, as far as is known
 	Damaged    FindingKind = "damaged"              // skipped, its lines are dropped
-	SetAside   FindingKind = "set aside as .bad"    // holds nothing that can be read
+	SetAside   FindingKind = "set aside as .bad"    // holds nothing that can be read, or is no regular file
 	CursorLost FindingKind = "cursor not read"      // what was settled is returned again
 	Gone       FindingKind = "removed while in use" // its name is, and lines on the way may go on
 	EmptyGone  FindingKind = "empty file removed"   // a segment that a crash left without a batch
