@@ -18,7 +18,9 @@ import (
 //  2. Rename replaces an existing target atomically, and may be called while
 //     files of either name are open; they stay usable. So may Remove.
 type FS interface {
-	// OpenFile opens name with os.O_* flags; O_APPEND is not used here.
+	// OpenFile opens name with os.O_* flags; O_APPEND is not used here. It
+	// follows no symbolic link that name is itself, does not wait for the other
+	// end of a FIFO, and fails with ErrNotFile for all that is no regular file.
 	OpenFile(name string, flag int, perm fs.FileMode) (File, error)
 	// List returns the entries of dir sorted by name.
 	List(dir string) ([]Entry, error)
@@ -30,8 +32,23 @@ type FS interface {
 	SyncDir(dir string) error
 	// Lock takes the exclusive lock that the file name stands for, creating the
 	// file; it fails with ErrLocked when another holder, in this process or
-	// another, has it. Close gives it back; so does the end of the process.
-	Lock(name string, perm fs.FileMode) (io.Closer, error)
+	// another, has it. Close gives it back; so does the end of the process. It
+	// opens name as OpenFile does.
+	Lock(name string, perm fs.FileMode) (Lock, error)
+}
+
+// A Lock is held until Close.
+type Lock interface {
+	io.Closer
+	Sameness
+}
+
+// Sameness is asked of an open file.
+type Sameness interface {
+	// Same reports whether the name by which the file was opened still is this
+	// file: it is not when somebody has removed, renamed or replaced the file or
+	// its folder.
+	Same() (bool, error)
 }
 
 // File is an open file. ReadAt and WriteAt may run concurrently with each other
@@ -40,6 +57,7 @@ type File interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
+	Sameness
 	Truncate(size int64) error
 	// Sync returns when all bytes written before the call, and the size, are
 	// durable. After an error the fate of those bytes is unknown and a later
@@ -58,3 +76,7 @@ type Entry struct {
 
 // ErrLocked is what Lock's error wraps when the lock is held elsewhere.
 var ErrLocked = errors.New("locked by another process")
+
+// ErrNotFile is what the error of OpenFile and Lock wraps when the name is a
+// folder, a symbolic link, a FIFO, a socket or a device.
+var ErrNotFile = errors.New("not a regular file")

@@ -3,7 +3,6 @@ package disk
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -24,11 +23,75 @@ func OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 func SyncData(f *os.File) error { return (&realFile{f}).Sync() }
 
 func (Real) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
-	f, err := openFile(name, flag, perm)
+	f, err := openRegular(openFile, name, flag, perm)
 	if err != nil {
 		return nil, err
 	}
 	return &realFile{f}, nil
+}
+
+// openRegular opens a regular file with open, and nothing else: what somebody
+// has put in its place is neither changed nor waited for.
+func openRegular(open func(string, int, fs.FileMode) (*os.File, error), name string, flag int, perm fs.FileMode) (*os.File, error) {
+	if noFollow == 0 { // the system has no such flags
+		if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
+			return nil, notFile(name, info.Mode(), nil)
+		}
+	}
+	f, err := open(name, flag|noFollow, perm)
+	if err != nil {
+		if info, statErr := os.Lstat(name); statErr == nil && !info.Mode().IsRegular() {
+			return nil, notFile(name, info.Mode(), err)
+		}
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = notFile(name, info.Mode(), nil)
+	}
+	if err == nil {
+		err = setBlocking(f)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// notFile is the error for name, which has another mode; cause is open's, or
+// nil.
+func notFile(name string, mode fs.FileMode, cause error) error {
+	kind := "a device"
+	switch {
+	case mode.IsDir():
+		kind = "a folder"
+	case mode&fs.ModeSymlink != 0:
+		kind = "a symbolic link"
+	case mode&fs.ModeNamedPipe != 0:
+		kind = "a FIFO"
+	case mode&fs.ModeSocket != 0:
+		kind = "a socket"
+	}
+	err := fmt.Errorf("%w but %s: move it away", ErrNotFile, kind)
+	var p *fs.PathError
+	if errors.As(cause, &p) {
+		err = fmt.Errorf("%w (%w)", err, p.Err)
+	}
+	return &fs.PathError{Op: "open", Path: name, Err: err}
+}
+
+// same implements Sameness.
+func same(f *os.File) (bool, error) {
+	open, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	named, err := os.Lstat(f.Name())
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(open, named), err
 }
 
 // List implements FS. An entry that vanishes while it is read is left out.
@@ -97,8 +160,8 @@ func (Real) SyncDir(dir string) error {
 }
 
 // Lock implements FS with flock(2), on Windows with LockFileEx.
-func (Real) Lock(name string, perm fs.FileMode) (io.Closer, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, perm)
+func (Real) Lock(name string, perm fs.FileMode) (Lock, error) {
+	f, err := openRegular(os.OpenFile, name, os.O_RDWR|os.O_CREATE, perm)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +182,11 @@ func (l heldLock) Close() error {
 	return l.File.Close()
 }
 
+func (l heldLock) Same() (bool, error) { return same(l.File) }
+
 type realFile struct{ *os.File }
+
+func (f *realFile) Same() (bool, error) { return same(f.File) }
 
 func (f *realFile) Size() (int64, error) {
 	info, err := f.Stat()

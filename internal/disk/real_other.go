@@ -1,7 +1,11 @@
-//go:build !windows
+//go:build !windows && !unix
 
 package disk
 
 import "os"
 
 var openFile = os.OpenFile
+
+const noFollow = 0
+
+func setBlocking(*os.File) error { return nil }

@@ -20,6 +20,10 @@ func openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	return f, errors.Join(err, root.Close())
 }
 
+const noFollow = 0
+
+func setBlocking(*os.File) error { return nil }
+
 var lockFileEx = syscall.NewLazyDLL("kernel32.dll").NewProc("LockFileEx")
 
 // unlockFile leaves the lock to the closing of the file, which no child has.

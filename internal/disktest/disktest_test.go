@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -175,6 +176,46 @@ func TestContract(t *testing.T) {
 				l, err = sys.fs.Lock(at("lock"), 0o640)
 				must(err)
 				must(l.Close())
+			})
+			t.Run("a file and a lock know whether their name still is theirs", func(t *testing.T) {
+				f := create("mine", "x")
+				l, err := sys.fs.Lock(at("minelock"), 0o640)
+				must(err)
+				for _, c := range []struct {
+					name string
+					disk.Sameness
+				}{{"mine", f}, {"minelock", l}} {
+					expect := func(when string, wanted bool) {
+						t.Helper()
+						if same, err := c.Same(); err != nil || same != wanted {
+							t.Errorf("%s %s: %v, %v", c.name, when, same, err)
+						}
+					}
+					expect("at first", true)
+					if c.name == "minelock" && runtime.GOOS == "windows" {
+						continue // it cannot be renamed
+					}
+					must(sys.fs.Rename(at(c.name), at("moved")))
+					expect("moved", false)
+					must(create(c.name, "").Close())
+					expect("replaced", false)
+					must(sys.fs.Rename(at("moved"), at(c.name)))
+					expect("back", true)
+					must(sys.fs.Remove(at(c.name)))
+					expect("removed", false)
+				}
+				must(errors.Join(f.Close(), l.Close()))
+			})
+			t.Run("a folder is not opened as a file", func(t *testing.T) {
+				must(sys.fs.MkdirAll(at("folder"), 0o750))
+				for _, flag := range []int{os.O_RDONLY, os.O_RDWR, os.O_RDWR | os.O_CREATE | os.O_TRUNC} {
+					if _, err := sys.fs.OpenFile(at("folder"), flag, 0o640); !errors.Is(err, disk.ErrNotFile) || !strings.Contains(err.Error(), "a folder") {
+						t.Errorf("flag %x: %v", flag, err)
+					}
+				}
+				if _, err := sys.fs.Lock(at("folder"), 0o640); !errors.Is(err, disk.ErrNotFile) {
+					t.Error(err)
+				}
 			})
 			t.Run("a closed file refuses everything", func(t *testing.T) {
 				f := create("closed", "x")

@@ -1,7 +1,6 @@
 package disktest
 
 import (
-	"io"
 	"io/fs"
 
 	"github.com/rollway/rollway/internal/disk"
@@ -98,8 +97,8 @@ func (d *Faulty) SyncDir(dir string) error {
 	return d.do(Op{Kind: SyncDir, Name: dir}, func() error { return d.FS.SyncDir(dir) })
 }
 
-func (d *Faulty) Lock(name string, perm fs.FileMode) (io.Closer, error) {
-	return get(d, Op{Kind: Lock, Name: name}, func() (io.Closer, error) { return d.FS.Lock(name, perm) })
+func (d *Faulty) Lock(name string, perm fs.FileMode) (disk.Lock, error) {
+	return get(d, Op{Kind: Lock, Name: name}, func() (disk.Lock, error) { return d.FS.Lock(name, perm) })
 }
 
 type faultyFile struct {

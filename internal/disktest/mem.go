@@ -7,7 +7,7 @@ package disktest
 import (
 	"bytes"
 	"cmp"
-	"io"
+	"fmt"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
@@ -204,7 +204,7 @@ func (m *Mem) OpenFile(name string, flag int, _ fs.FileMode) (disk.File, error) 
 	case flag&(os.O_CREATE|os.O_EXCL) == os.O_CREATE|os.O_EXCL:
 		return fail(syscall.EEXIST)
 	case n.dir:
-		return fail(syscall.EISDIR)
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("%w but a folder (%w)", disk.ErrNotFile, syscall.EISDIR)}
 	}
 	if flag&os.O_TRUNC != 0 {
 		m.resize(n, 0)
@@ -292,30 +292,33 @@ func (m *Mem) change(op nameOp) {
 	m.pending = append(m.pending, op)
 }
 
-func (m *Mem) Lock(name string, perm fs.FileMode) (io.Closer, error) {
+func (m *Mem) Lock(name string, perm fs.FileMode) (disk.Lock, error) {
 	f, err := m.OpenFile(name, os.O_RDWR|os.O_CREATE, perm)
 	if err != nil {
 		return nil, err
 	}
-	f.Close()
+	defer f.Close()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.locks[name] {
 		return nil, &fs.PathError{Op: "lock", Path: name, Err: disk.ErrLocked}
 	}
 	m.locks[name] = true
-	return memLock(sync.OnceFunc(func() {
+	return &memLock{memFile: f.(*memFile), give: sync.OnceFunc(func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		delete(m.locks, name)
-	})), nil
+	})}, nil
 }
 
-// A memLock is how a lock is given back.
-type memLock func()
+// A memLock is a file, already closed, and how its lock is given back.
+type memLock struct {
+	*memFile
+	give func()
+}
 
-func (give memLock) Close() error {
-	give()
+func (l *memLock) Close() error {
+	l.give()
 	return nil
 }
 

@@ -99,3 +99,9 @@ func (f *memFile) Close() error {
 	f.m.unlink(f.n)
 	return nil
 }
+
+func (f *memFile) Same() (bool, error) {
+	f.m.mu.Lock()
+	defer f.m.mu.Unlock()
+	return f.m.names[f.name] == f.n, nil
+}

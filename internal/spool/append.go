@@ -16,6 +16,9 @@ const maxFrame = 256 << 10
 // append stores lines as one or more frames of one segment, or nothing.
 func (s *Spool) append(lines []byte, tag string) error {
 	now := time.Now()
+	if s.look(now); s.gone {
+		return errGone
+	}
 	size := int64(len(lines)) + frameHeaderSize*int64(frames(lines, tag)) + int64(len(tag))
 	if err := s.makeRoom(size, now); err != nil {
 		return err
@@ -42,6 +45,9 @@ func (s *Spool) append(lines []byte, tag string) error {
 	s.total += pos - seg.size
 	seg.size, seg.dirty = pos, true
 	s.next = next
+	if now.Sub(s.saved.time) >= saveEvery {
+		s.save(true) // an error is counted
+	}
 	return nil
 }
 
@@ -144,6 +150,6 @@ func (s *Spool) dropFirst(reason *uint64) {
 		s.out = slices.Delete(s.out, 0, 1)
 		s.passSettled()
 	}
-	s.save() // an error is counted
+	s.save(false) // an error is counted
 	s.removeFirst()
 }

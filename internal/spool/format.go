@@ -53,7 +53,8 @@ import (
 //	      32     8  number of its batch
 //	      40     8  number behind the last line that was appended
 //	      48    64  8 numbers, rising: behind each piece that is being delivered; then 0
-//	     112    12  zero
+//	     112     8  number of the first line of the segment with that line
+//	     120     4  zero
 //	     124     4  checksum of bytes 0-123
 
 const (
@@ -210,6 +211,7 @@ type cursor struct {
 	batch   uint64
 	next    uint64
 	ends    [MaxInFlight]uint64
+	file    uint64
 }
 
 func appendCursor(dst []byte, c cursor) []byte {
@@ -224,7 +226,8 @@ func appendCursor(dst []byte, c cursor) []byte {
 	for _, end := range c.ends {
 		dst = binary.LittleEndian.AppendUint64(dst, end)
 	}
-	dst = append(dst, make([]byte, 12)...)
+	dst = binary.LittleEndian.AppendUint64(dst, c.file)
+	dst = append(dst, 0, 0, 0, 0)
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
@@ -241,6 +244,7 @@ func parseCursor(b []byte) (cursor, error) {
 		line:    binary.LittleEndian.Uint64(b[24:]),
 		batch:   binary.LittleEndian.Uint64(b[32:]),
 		next:    binary.LittleEndian.Uint64(b[40:]),
+		file:    binary.LittleEndian.Uint64(b[112:]),
 	}
 	for i := range c.ends {
 		c.ends[i] = binary.LittleEndian.Uint64(b[48+8*i:])

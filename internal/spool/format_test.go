@@ -33,7 +33,7 @@ func goldenSegment() []byte {
 
 // The bytes are those of the golden file, and are read.
 func TestGolden(t *testing.T) {
-	b, c := goldenSegment(), appendCursor(nil, cursor{formatVersion, 4, 6, 2, 9, [8]uint64{7, 9}})
+	b, c := goldenSegment(), appendCursor(nil, cursor{formatVersion, 4, 6, 2, 9, [8]uint64{7, 9}, 5})
 	got := hex.Dump(b) + "\n" + hex.Dump(c)
 	const golden = "testdata/format.hex"
 	if *update {
@@ -174,13 +174,13 @@ func FuzzFrameHeader(f *testing.F) {
 
 // FuzzCursor: what parses encodes to the same bytes.
 func FuzzCursor(f *testing.F) {
-	f.Add(appendCursor(nil, cursor{formatVersion, 4, 6, 2, 9, [8]uint64{7, 9}}))
+	f.Add(appendCursor(nil, cursor{formatVersion, 4, 6, 2, 9, [8]uint64{7, 9}, 5}))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		b = bytes.Clone(b)
 		if len(b) >= cursorSize {
 			clear(b[12:16])
-			clear(b[112:124])
+			clear(b[120:124])
 			binary.LittleEndian.PutUint32(b[124:], crc32.Checksum(b[:124], castagnoli))
 		}
 		c, err := parseCursor(b)

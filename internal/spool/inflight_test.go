@@ -216,6 +216,7 @@ func TestMemoryOfPieces(t *testing.T) {
 		}
 	}
 	mustAppend(t, s, text(0, 9*chunkBytes))
+	mustAppend(t, s, text(1, 3*chunkBytes))
 	drain(t, s)
 	for _, buf := range s.spare {
 		if cap(buf) > chunkBytes {

@@ -76,12 +76,13 @@ func (s *Spool) Next(max int) (*Batch, error) {
 	if len(s.out)+len(s.orphans) >= MaxInFlight {
 		return nil, nil
 	}
+	s.look(time.Now())
 	b, err := s.load(int64(max - maxFrame))
 	if b != nil {
 		b.Data = b.buf
 		s.out = append(s.out, b)
 	}
-	s.save() // an error is counted
+	s.save(false) // an error is counted
 	s.removeSettled()
 	if err != nil {
 		err = fmt.Errorf("read spool: %w", err)
@@ -157,7 +158,7 @@ func (s *Spool) settle(b *Batch, n int, lines uint64) {
 		s.orphans = slices.DeleteFunc(s.orphans, func(o *Batch) bool { return o == b })
 		s.passSettled()
 	}
-	s.save() // an error is counted
+	s.save(false) // an error is counted
 	s.removeSettled()
 }
 
@@ -360,6 +361,9 @@ func (s *Spool) lose(seg *segment, n uint64) {
 	s.count.Dropped.Damaged += n
 	s.count.Damaged++
 	f := Finding{Kind: Damaged, File: segmentName(seg.line), Lines: n, Estimated: seg.guessed && s.pos >= seg.size, Detail: "lines are missing"}
+	if s.pos >= seg.size {
+		f.Detail = fmt.Sprintf("lines are missing: the file was cut here, or %s is gone", segmentName(s.at.line))
+	}
 	if s.bad.bytes > 0 {
 		f.File, f.Pos, f.Bytes, f.Detail = s.bad.file, s.bad.pos, s.bad.bytes, s.bad.detail
 	}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"slices"
 	"time"
+
+	"github.com/rollway/rollway/internal/disk"
 )
 
 // recover fills s from the folder. Nothing runs concurrently.
@@ -22,7 +24,7 @@ func (s *Spool) recover() error {
 	}
 	for _, e := range entries { // by name, and so by first line
 		line, ok := parseName(e.Name)
-		if !ok || e.Dir {
+		if !ok {
 			continue
 		}
 		seg, err := s.recoverSegment(e.Name, line, e.Size)
@@ -47,20 +49,36 @@ func (s *Spool) recover() error {
 		s.next.line = start.line
 		s.writing = false
 	}
+	if s.next.line < s.saved.next { // lines that no file has; Next counts them where they should be
+		s.next.line = s.saved.next
+		s.writing = false
+	}
 	s.next.batch = max(s.next.batch, start.batch)
 	for len(s.segs) > 0 && s.limit(0).line <= s.at.line {
 		s.removeFirst()
 	}
+	first := s.next
 	if len(s.segs) > 0 {
-		if first := s.segs[0]; s.at.line < first.line {
-			s.at = position{first.line, first.batch}
-		}
+		first = position{s.segs[0].line, s.segs[0].batch}
 		s.since = s.segs[0].created
-	} else {
-		s.at = s.next
+	}
+	s.count.Recovered = s.next.line - s.at.line
+	if missing := first.line - min(first.line, s.at.line); missing > 0 {
+		s.at = first
+		if s.saved.count > 0 {
+			s.count.Dropped.Damaged += missing
+			s.count.Damaged++
+			s.find(Finding{Kind: Damaged, File: segmentName(s.saved.cursor.file), Lines: missing,
+				Detail: "the file is gone, or was cut; after a power cut its lines may have been delivered"})
+			s.save(true) // an error is counted
+		} else {
+			s.count.Recovered -= missing // settled, as far as is known
+			if s.saved.file == nil {
+				s.find(Finding{Kind: CursorLost, File: cursorName, Detail: fmt.Sprintf("the file is gone; lines below %d are taken for settled", first.line)})
+			}
+		}
 	}
 	s.at.batch = min(s.at.batch, s.next.batch)
-	s.count.Recovered = s.next.line - s.at.line
 	return nil
 }
 
@@ -68,7 +86,11 @@ func (s *Spool) recover() error {
 // file holds none.
 func (s *Spool) recoverSegment(name string, line uint64, size int64) (*segment, error) {
 	seg := &segment{line: line, size: size, dirty: true} // who knows whether the process before synced it
-	if err := s.open(seg); err != nil {
+	if err := s.open(seg); errors.Is(err, disk.ErrNotFile) {
+		s.find(Finding{Kind: SetAside, File: name, Detail: err.Error()})
+		s.count.Damaged++
+		return nil, s.setAside(name)
+	} else if err != nil {
 		return nil, err
 	}
 	v := view{file: seg.file, size: size}
@@ -106,10 +128,14 @@ func (s *Spool) recoverSegment(name string, line uint64, size int64) (*segment, 
 	}
 	s.find(Finding{Kind: SetAside, File: name, Bytes: size, Lines: lines, Estimated: true})
 	s.count.Damaged++
+	return nil, s.setAside(name)
+}
+
+func (s *Spool) setAside(name string) error {
 	if err := s.o.Disk.Rename(s.path(name), s.path(name+extBad)); err != nil {
-		return nil, fmt.Errorf("set aside: %w", err)
+		return fmt.Errorf("set aside: %w", err)
 	}
-	return nil, nil
+	return nil
 }
 
 func (s *Spool) removeFile(name string) error {
@@ -156,7 +182,11 @@ func (s *Spool) recoverLast() (kept bool, err error) {
 				return true, nil
 			}
 			fallthrough
-		default: // an append that was not finished
+		default:
+			if s.next.line < s.saved.next { // it was cut; Next counts what is lost
+				return true, nil
+			}
+			// An append that was not finished.
 			s.find(Finding{Kind: TornTail, File: name, Pos: pos, Bytes: seg.size - pos, Lines: uint64(h.lines)})
 			s.total -= seg.size - pos
 			seg.size = pos

@@ -35,6 +35,24 @@ const frameSize = frameHeaderSize + 80
 // at is where frame i of a segment begins.
 func at(i int) int { return segmentHeaderSize + i*frameSize }
 
+// tornFrame is the beginning of a frame that could follow in a segment of four
+// lines a frame.
+func tornFrame(segment []byte) []byte {
+	h, err := parseFrameHeader(segment[len(segment)-frameSize:])
+	if err != nil {
+		panic(err)
+	}
+	h.line, h.batch = h.end(), h.batch+1
+	return append(appendFrameHeader(nil, &h), "x"...)
+}
+
+func folder(t *testing.T, mem *disktest.Mem, name string) {
+	t.Helper()
+	if err := mem.MkdirAll(name, 0o750); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestRecovery(t *testing.T) {
 	change := func(name string, f func([]byte) []byte) func(*testing.T, *disktest.Mem) {
 		return func(t *testing.T, mem *disktest.Mem) {
@@ -57,6 +75,21 @@ func TestRecovery(t *testing.T) {
 			}
 		}
 	}
+	flipCursor := func(latest bool) func(*testing.T, *disktest.Mem) {
+		return change("/s/CURSOR", func(b []byte) []byte {
+			slot, greatest := 0, uint64(0)
+			for i := range 2 {
+				if c, err := parseCursor(b[i*cursorSlot:]); err == nil && c.count > greatest {
+					slot, greatest = i, c.count
+				}
+			}
+			if !latest {
+				slot = 1 - slot
+			}
+			b[slot*cursorSlot+20] ^= 1
+			return b
+		})
+	}
 	all := texts(10, 80)
 	without := func(from, to uint64) string { return texts(10, from) + texts(to, 80) }
 	for _, c := range []struct {
@@ -75,8 +108,12 @@ func TestRecovery(t *testing.T) {
 				}
 			}
 		}, all, 0, "", ""},
-		{"torn tail", change(seg1, func(b []byte) []byte { return b[:len(b)-1] }), texts(10, 76), 0, "torn tail cut", "4 lines"},
-		{"torn header", change(seg1, func(b []byte) []byte { return b[:at(9)+10] }), texts(10, 76), 0, "torn tail cut", "10 bytes"},
+		{"torn append", change(seg1, func(b []byte) []byte { return append(b, tornFrame(b)...) }), all, 0, "torn tail cut", "4 lines"},
+		{"torn header of an append", change(seg1, func(b []byte) []byte { return append(b, tornFrame(b)[:10]...) }), all, 0, "torn tail cut", "10 bytes"},
+		{"last segment cut by a byte", change(seg1, func(b []byte) []byte { return b[:len(b)-1] }), texts(10, 76), 4, "damaged", "135 bytes at byte 1288, 4 lines"},
+		{"last segment cut within a header", change(seg1, func(b []byte) []byte { return b[:at(9)+10] }), texts(10, 76), 4, "damaged", "10 bytes at byte 1288, 4 lines"},
+		{"last segment cut to 100 bytes", change(seg1, func(b []byte) []byte { return b[:100] }), texts(10, 40), 40, "damaged", "00000000000000000040.spool: damaged, 36 bytes at byte 64, 40 lines"},
+		{"last segment cut at a frame", change(seg1, func(b []byte) []byte { return b[:at(7)] }), texts(10, 68), 12, "damaged", "12 lines, lines are missing: the file was cut here"},
 		{"zeros behind the end", change(seg1, func(b []byte) []byte { return append(b, make([]byte, 3000)...) }), all, 0, "torn tail cut", "3000 bytes"},
 		{"garbage behind the end", change(seg1, func(b []byte) []byte { return append(b, strings.Repeat("garbage\n", 20)...) }), all, 20, "damaged", "about 20 lines"},
 		{"body of the last frame", flip(seg1, at(9)+frameHeaderSize), without(76, 80), 4, "damaged", "4 lines"},
@@ -94,16 +131,20 @@ func TestRecovery(t *testing.T) {
 		{"first segment's header", flip(seg0, 20), texts(10, 80), 0, "", ""},
 		{"last segment's header", flip(seg1, 20), texts(10, 80), 0, "", ""},
 		{"last segment's header and first frame", change(seg1, func(b []byte) []byte { clear(b[:at(1)]); return b }), without(40, 44), 4, "damaged", ", 4 lines"},
-		{"first segment gone", remove(seg0), texts(40, 80), 0, "", ""},
-		{"last segment gone", remove(seg1), texts(10, 40), 0, "", ""},
-		{"last segment without content", change(seg1, func([]byte) []byte { return nil }), texts(10, 40), 0, "empty file removed", ""},
-		{"last segment all zero", change(seg1, func(b []byte) []byte { clear(b); return b }), texts(10, 40), 0, "empty file removed", ""},
-		{"last segment ends in its header", change(seg1, func(b []byte) []byte { return b[:30] }), texts(10, 40), 0, "empty file removed", "30 bytes"},
-		{"last segment ends behind its header", change(seg1, func(b []byte) []byte { return b[:64] }), texts(10, 40), 0, "empty file removed", "64 bytes"},
-		{"last segment is something else", change(seg1, func([]byte) []byte { return []byte(strings.Repeat("what is this\n", 30)) }), texts(10, 40), 0, "set aside as .bad", "about 30 lines"},
+		{"first segment gone", remove(seg0), texts(40, 80), 30, "damaged", "00000000000000000000.spool: damaged, 30 lines, the file is gone"},
+		{"first segment is a folder", func(t *testing.T, mem *disktest.Mem) { remove(seg0)(t, mem); folder(t, mem, seg0) }, texts(40, 80), 30, "set aside as .bad damaged", "30 lines, the file is gone"},
+		{"first segment and cursor gone", func(t *testing.T, mem *disktest.Mem) { remove(seg0)(t, mem); remove("/s/CURSOR")(t, mem) }, texts(40, 80), 0, "cursor not read", "lines below 40 are taken for settled"},
+		{"all segments gone", func(t *testing.T, mem *disktest.Mem) { remove(seg0)(t, mem); remove(seg1)(t, mem) }, "", 70, "damaged", "00000000000000000000.spool: damaged, 70 lines"},
+		{"last segment is a folder", func(t *testing.T, mem *disktest.Mem) { remove(seg1)(t, mem); folder(t, mem, seg1) }, texts(10, 40), 40, "set aside as .bad damaged", "00000000000000000040.spool is gone"},
+		{"last segment gone", remove(seg1), texts(10, 40), 40, "damaged", "40 lines, lines are missing: the file was cut here, or 00000000000000000040.spool is gone"},
+		{"last segment without content", change(seg1, func([]byte) []byte { return nil }), texts(10, 40), 40, "empty file removed damaged", ""},
+		{"last segment all zero", change(seg1, func(b []byte) []byte { clear(b); return b }), texts(10, 40), 40, "empty file removed damaged", ""},
+		{"last segment ends in its header", change(seg1, func(b []byte) []byte { return b[:30] }), texts(10, 40), 40, "empty file removed damaged", "30 bytes"},
+		{"last segment ends behind its header", change(seg1, func(b []byte) []byte { return b[:64] }), texts(10, 40), 40, "empty file removed damaged", "64 bytes"},
+		{"last segment is something else", change(seg1, func([]byte) []byte { return []byte(strings.Repeat("what is this\n", 30)) }), texts(10, 40), 40, "set aside as .bad damaged", "about 30 lines"},
 		{"cursor gone", remove("/s/CURSOR"), texts(0, 80), 0, "", ""},
-		{"latest cursor damaged", flip("/s/CURSOR", 20), texts(0, 80), 0, "", ""}, // the one before says 0
-		{"cursor before damaged", flip("/s/CURSOR", cursorSlot+20), all, 0, "", ""},
+		{"latest cursor damaged", flipCursor(true), texts(0, 80), 0, "", ""}, // the one before says 0
+		{"cursor before damaged", flipCursor(false), all, 0, "", ""},
 		{"cursors damaged", change("/s/CURSOR", func(b []byte) []byte { b[9]++; b[cursorSlot+9]++; return b }), texts(0, 80), 0, "cursor not read", ""},
 		{"cursor empty", change("/s/CURSOR", func([]byte) []byte { return nil }), texts(0, 80), 0, "", ""},
 		{"cursor is something else", change("/s/CURSOR", func([]byte) []byte { return make([]byte, 10_000) }), texts(0, 80), 0, "cursor not read", ""},

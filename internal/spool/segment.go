@@ -26,6 +26,7 @@ const (
 // segment is one segment file; all fields are guarded by Spool.op.
 type segment struct {
 	line    uint64 // number of its first line, also its name
+	end     uint64 // number behind its last line, once it is given up
 	batch   uint64
 	id      uint64
 	created time.Time
@@ -57,6 +58,9 @@ func (s *Spool) path(name string) string { return filepath.Join(s.dir, name) }
 
 // createSegment makes the segment that the next line begins.
 func (s *Spool) createSegment() (*segment, error) {
+	if !s.owns() {
+		return nil, errGone
+	}
 	var id [8]byte
 	rand.Read(id[:])
 	seg := &segment{
@@ -101,6 +105,7 @@ func (s *Spool) limit(i int) position {
 // leaves has no gap.
 func (s *Spool) removeFirst() {
 	seg := s.segs[0]
+	seg.end = s.limit(0).line
 	if len(s.segs) == 1 {
 		s.writing = false
 	}
@@ -123,10 +128,18 @@ func (s *Spool) removeFirst() {
 	s.sweep()
 }
 
-// sweep removes files that were given up.
+// sweep removes files that were given up. A cursor that cannot be written and
+// says less goes first: the lines would pass for lost at the next Open.
 func (s *Spool) sweep() {
-	for len(s.garbage) > 0 {
+	for len(s.garbage) > 0 && s.owns() {
 		seg := s.garbage[0]
+		if s.saved.file != nil && s.saved.line < seg.end && s.save(false) != nil {
+			if err := s.o.Disk.Remove(s.path(cursorName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				s.fail(fmt.Errorf("remove cursor: %w", err))
+				return
+			}
+			s.forgetCursor()
+		}
 		if err := s.o.Disk.Remove(s.path(segmentName(seg.line))); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			s.fail(fmt.Errorf("remove segment: %w", err))
 			return

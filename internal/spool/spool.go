@@ -3,11 +3,12 @@ package spool
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/rollway/rollway/internal/disk"
 )
 
 // ErrFull is what the error of an Append wraps for which there is no room,
@@ -20,7 +21,7 @@ var ErrFull = errors.New("no room in the spool")
 type Spool struct {
 	dir  string
 	o    Options
-	lock io.Closer
+	lock disk.Lock
 
 	op sync.Mutex // held by each call but Stats and Findings while it works
 
@@ -45,7 +46,9 @@ type Spool struct {
 	buf       []byte // the frame being written
 	cursorBuf []byte
 	closed    bool
-	count     Stats // the counters of it; the rest is filled by publish
+	looked    time.Time // when look last compared the folder
+	gone      bool      // LOCK in the folder is not the file that lock holds
+	count     Stats     // the counters of it; the rest is filled by publish
 
 	mu       sync.Mutex
 	stats    Stats     // guarded by mu
@@ -69,7 +72,7 @@ func Open(dir string, o Options) (*Spool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open spool %s: %w", dir, err)
 	}
-	s := &Spool{dir: dir, o: o, pos: segmentHeaderSize}
+	s := &Spool{dir: dir, o: o, pos: segmentHeaderSize, looked: time.Now()}
 	if err := o.Disk.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("open spool: create folder: %w", err)
 	}
@@ -83,6 +86,44 @@ func Open(dir string, o Options) (*Spool, error) {
 	}
 	s.publish()
 	return s, nil
+}
+
+// look compares the folder and the files that are written with their names, at
+// most once a second.
+func (s *Spool) look(now time.Time) {
+	if now.Sub(s.looked) < time.Second {
+		return
+	}
+	s.looked = now
+	was := s.gone
+	if s.gone = !s.owns(); s.gone {
+		if !was {
+			s.find(Finding{Kind: Gone, File: lockName, Detail: errGone.Error()})
+		}
+		return
+	}
+	if f := s.saved.file; f != nil && removed(f) {
+		s.find(Finding{Kind: Gone, File: cursorName, Detail: "it is written anew"})
+		s.forgetCursor()
+	}
+	if !s.writing {
+		return
+	}
+	if seg := s.segs[len(s.segs)-1]; removed(seg.file) {
+		s.find(Finding{Kind: Gone, File: segmentName(seg.line), Detail: "its lines are read through the open file, new lines go to another"})
+		s.writing = false
+	}
+}
+
+var errGone = errors.New("the folder, or LOCK in it, was removed, renamed or replaced, and may have another owner: put it back, or open the spool again")
+
+// owns reports whether the folder still is the one that s has locked. What
+// cannot be told counts as yes.
+func (s *Spool) owns() bool { return !removed(s.lock) }
+
+func removed(f disk.Sameness) bool {
+	same, err := f.Same()
+	return err == nil && !same
 }
 
 // firstLine is the number of the oldest line that is not settled.
@@ -146,6 +187,7 @@ func (s *Spool) Sync() error {
 }
 
 func (s *Spool) sync() error {
+	s.save(true) // an error is counted
 	var errs []error
 	for i, seg := range s.segs {
 		if seg.dirty && seg.syncErr == nil {
@@ -186,7 +228,7 @@ func (s *Spool) Close() error {
 	}
 	s.orphans = nil
 	var errs []error
-	if err := s.save(); err != nil {
+	if err := s.save(true); err != nil {
 		errs = append(errs, err)
 	}
 	if len(s.segs) > 0 {

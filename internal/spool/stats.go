@@ -114,11 +114,12 @@ type FindingKind string
 
 // The kinds of findings.
 const (
-	TornTail   FindingKind = "torn tail cut"      // an append that a crash interrupted; its lines were not acknowledged
-	Damaged    FindingKind = "damaged"            // skipped, its lines are dropped
-	SetAside   FindingKind = "set aside as .bad"  // holds nothing that can be read
-	CursorLost FindingKind = "cursor not read"    // what was settled is returned again
-	EmptyGone  FindingKind = "empty file removed" // a segment that a crash left without a batch
+	TornTail   FindingKind = "torn tail cut"        // an append that a crash interrupted; its lines were not acknowledged, as far as is known
+	Damaged    FindingKind = "damaged"              // skipped, its lines are dropped
+	SetAside   FindingKind = "set aside as .bad"    // holds nothing that can be read, or is no regular file
+	CursorLost FindingKind = "cursor not read"      // what was settled is returned again
+	Gone       FindingKind = "removed while in use" // its name is, and lines on the way may go on
+	EmptyGone  FindingKind = "empty file removed"   // a segment that a crash left without a batch
 )
 
 const maxFindings = 100

@@ -1,0 +1,95 @@
+//go:build unix
+
+package spool
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rollway/rollway/internal/disk"
+)
+
+// A FIFO in the place of a file holds nothing up.
+func TestFIFO(t *testing.T) {
+	for _, name := range []string{segmentName(0), cursorName, lockName} {
+		dir, s := openReal(t)
+		mustAppend(t, s, texts(0, 10))
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		at := filepath.Join(dir, name)
+		if err := errors.Join(os.Remove(at), syscall.Mkfifo(at, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(dir, Options{})
+		if name == lockName {
+			if !errors.Is(err, disk.ErrNotFile) || !strings.Contains(err.Error(), "a FIFO") {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustAppend(t, s, texts(10, 20))
+		drain(t, s)
+		if info, err := os.Lstat(at + extBad); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+			t.Errorf("not set aside: %v", err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A link in the place of each file is not followed, and what it points to keeps
+// its bytes.
+func TestLinksAreNotFollowed(t *testing.T) {
+	for _, name := range []string{segmentName(0), cursorName, lockName} {
+		for _, target := range []string{"target", "missing"} {
+			dir, s := openReal(t)
+			mustAppend(t, s, texts(0, 10))
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			at := filepath.Join(dir, name)
+			to := filepath.Join(t.TempDir(), target)
+			if target == "target" {
+				if err := os.WriteFile(to, []byte("precious"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := errors.Join(os.Remove(at), os.Symlink(to, at)); err != nil {
+				t.Fatal(err)
+			}
+			s, err := Open(dir, Options{})
+			if name == lockName {
+				if !errors.Is(err, disk.ErrNotFile) || !strings.Contains(err.Error(), at) || !strings.Contains(err.Error(), "a symbolic link") {
+					t.Fatalf("%v", err)
+				}
+			} else {
+				if err != nil {
+					t.Fatal(err)
+				}
+				mustAppend(t, s, texts(10, 20))
+				drain(t, s)
+				if st := s.Stats(); name != cursorName && st.Dropped.Damaged != 10 {
+					t.Errorf("%+v", st)
+				}
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			switch b, err := os.ReadFile(to); {
+			case target == "target" && string(b) != "precious":
+				t.Errorf("%s: %q, %v", name, b, err)
+			case target == "missing" && err == nil:
+				t.Errorf("%s: the link's target was made", name)
+			}
+		}
+	}
+}
