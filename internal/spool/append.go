@@ -120,6 +120,9 @@ func (s *Spool) makeRoom(size int64, now time.Time) error {
 	size += segmentHeaderSize // a new segment may be due
 	over := func() bool { return s.total+size > s.o.MaxBytes }
 	s.sweep()
+	if over() {
+		s.removeSettled(true)
+	}
 	if over() && s.o.MaxAge > 0 {
 		for len(s.segs) > 1 && now.Sub(s.segs[1].created) > s.o.MaxAge && over() {
 			s.dropFirst(&s.count.Dropped.Old)

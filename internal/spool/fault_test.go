@@ -172,7 +172,7 @@ func TestRemoveFails(t *testing.T) {
 		return nil
 	})
 	want(t, drainLoosely(t, s), texts(10, 80))
-	if st := s.Stats(); st.Segments != 0 || st.Bytes < 2000 || !errors.Is(st.LastError, syscall.EBUSY) {
+	if st := s.Stats(); st.Segments > 1 || st.Bytes < 2000 || !errors.Is(st.LastError, syscall.EBUSY) {
 		t.Errorf("%+v", st)
 	}
 	if again := mustOpen(t, mem.KillClone(), Options{}); again.Stats().Lines != 0 {

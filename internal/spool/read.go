@@ -83,7 +83,7 @@ func (s *Spool) Next(max int) (*Batch, error) {
 		s.out = append(s.out, b)
 	}
 	s.save(false) // an error is counted
-	s.removeSettled()
+	s.removeSettled(false)
 	if err != nil {
 		err = fmt.Errorf("read spool: %w", err)
 		s.fail(err)
@@ -159,7 +159,7 @@ func (s *Spool) settle(b *Batch, n int, lines uint64) {
 		s.passSettled()
 	}
 	s.save(false) // an error is counted
-	s.removeSettled()
+	s.removeSettled(false)
 }
 
 // passSettled forgets the pieces that are settled and have no older one before
@@ -181,9 +181,17 @@ func (s *Spool) recycle(b *Batch) {
 	}
 }
 
-// removeSettled deletes segments that hold nothing any more.
-func (s *Spool) removeSettled() {
+// keepBytes is how large a segment may be that stays for the next lines although
+// it holds none: a file is not made and removed for each Append.
+const keepBytes = 1 << 20
+
+// removeSettled deletes segments that hold nothing any more. Unless it deletes
+// all, the last one stays while it is small.
+func (s *Spool) removeSettled(all bool) {
 	for len(s.segs) > 0 && s.firstStored().line >= s.limit(0).line {
+		if !all && len(s.segs) == 1 && s.writing && s.segs[0].size < keepBytes {
+			return
+		}
 		s.removeFirst()
 	}
 }

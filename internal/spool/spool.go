@@ -222,6 +222,7 @@ func (s *Spool) Close() error {
 		return nil
 	}
 	s.closed = true
+	s.removeSettled(true)
 	s.sweep()
 	for _, b := range s.orphans {
 		s.count.Dropped.Full += b.lines

@@ -76,7 +76,7 @@ func mustAck(t testing.TB, s *Spool, b *Batch, n int) {
 	balanced(t, s)
 }
 
-// drain settles everything and returns it.
+// drain settles everything and returns it. A small segment may stay.
 func drain(t testing.TB, s *Spool) string {
 	t.Helper()
 	var all strings.Builder
@@ -84,7 +84,7 @@ func drain(t testing.TB, s *Spool) string {
 		all.Write(b.Data)
 		mustAck(t, s, b, len(b.Data))
 	}
-	if st := s.Stats(); st.Lines != 0 || st.Unread != 0 || st.Batches != 0 || st.Segments != 0 || st.Bytes != 0 || !st.Oldest.IsZero() || st.First != st.Next {
+	if st := s.Stats(); st.Lines != 0 || st.Unread != 0 || st.Batches != 0 || st.Segments > 1 || st.Bytes >= keepBytes || !st.Oldest.IsZero() || st.First != st.Next {
 		t.Fatalf("drained, but %+v", st)
 	}
 	return all.String()
@@ -406,5 +406,34 @@ func TestSkipLines(t *testing.T) {
 		if got := b[skipLines(b, uint64(n)):]; !bytes.Equal(got, []byte(wanted)) {
 			t.Errorf("%d: %q", n, got)
 		}
+	}
+}
+
+// Lines that are settled at once do not make and remove a file each; Close leaves
+// none behind.
+func TestAppendsShareASegment(t *testing.T) {
+	mem := disktest.NewMem()
+	d, set := failing(mem)
+	removed := 0
+	set(func(op disktest.Op) error {
+		if op.Kind == disktest.Remove {
+			removed++
+		}
+		return nil
+	})
+	s := mustOpen(t, d, Options{})
+	line := text(0, 1000)
+	for range 5000 {
+		mustAppend(t, s, line)
+		want(t, drain(t, s), line)
+	}
+	if removed < 4 || removed > 6 {
+		t.Errorf("%d files removed for 5 MB", removed)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if st := s.Stats(); st.Segments != 0 || st.Bytes != 0 {
+		t.Errorf("after Close %+v", st)
 	}
 }
