@@ -84,6 +84,10 @@ bench-relay: ## measure relays beside each other, and a published benchmark of b
 bench-ingest: ## measure taking events in beside a published pipeline and other collectors (some 15 minutes; ARGS="-duration 30s -only servers,rivals" for less), and write the tables of docs/BENCHMARKS.md
 	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench ingest -o ../docs/results/ingest.json $(ARGS) && ../bin/bench ingest-tables
 
+.PHONY: bench-published
+bench-published: ## write the table of docs/PUBLISHED.md from the results that there are
+	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench published-table
+
 .PHONY: bench-chaos
 bench-chaos: ## do to a collector under load what can go wrong, 100 kills and minutes without Kafka among it (some 6 minutes), and write the table of docs/RELIABILITY.md
 	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench ingest-chaos -o ../docs/results/chaos.json $(ARGS) && ../bin/bench ingest-chaos-tables

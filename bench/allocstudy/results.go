@@ -27,8 +27,8 @@ func (r *Results) Save(path string) error {
 // Load reads what Save wrote.
 func Load(path string) (*Results, error) { return measure.Load[Results](path, Kind) }
 
-// toolchains lists the toolchains of the results as they were given.
-func (r *Results) toolchains() []string {
+// Toolchains lists the toolchains of the results as they were given.
+func (r *Results) Toolchains() []string {
 	var names []string
 	for _, c := range r.Counts {
 		if !slices.Contains(names, c.Go) {
@@ -36,4 +36,14 @@ func (r *Results) toolchains() []string {
 		}
 	}
 	return names
+}
+
+// Counted is what a case allocates with a toolchain, the runtime's own left out.
+func (r *Results) Counted(name, toolchain string) Count {
+	for _, c := range r.Counts {
+		if c.Case == name && c.Go == toolchain {
+			return c.rounded()
+		}
+	}
+	return Count{}
 }

@@ -19,7 +19,7 @@ var published = []struct{ title, name, article string }{
 
 // Tables is the text that goes between the markers of the document.
 func (r *Results) Tables() (string, error) {
-	t := tables{Results: r, goes: r.toolchains(), sums: r.Summarize(), counts: map[measure.Key]Count{}}
+	t := tables{Results: r, goes: r.Toolchains(), sums: r.Summarize(), counts: map[measure.Key]Count{}}
 	for _, c := range r.Counts {
 		t.counts[measure.Key{Case: c.Case, Library: c.Go}] = c
 	}

@@ -7,6 +7,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -304,5 +305,15 @@ func TestEngines(t *testing.T) {
 				t.Errorf("%v: found %d, torn %d", e, want.Found, want.Torn)
 			}
 		}
+	}
+}
+
+// TestAllocators: the logger comes first, then who allocated most since the begin.
+func TestAllocators(t *testing.T) {
+	before := map[string]int64{siteLogger: 10, "a": 5, "old": 7}
+	now := map[string]int64{siteLogger: 2_000_010, "a": 1_000_005, "b": 3_000_000, "old": 7}
+	want := []Allocator{{siteLogger, 1}, {"b", 1.5}, {"a", 0.5}}
+	if got := allocators(before, now, 2); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

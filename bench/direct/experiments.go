@@ -41,8 +41,8 @@ const (
 
 // Modes of the experiment with pools.
 const (
-	takenAnew = "memory taken anew"
-	usedAgain = "memory used again"
+	TakenAnew = "memory taken anew"
+	UsedAgain = "memory used again"
 )
 
 // Settings say how much is measured.
@@ -287,9 +287,9 @@ func (s Settings) pools() []Subject {
 	fresh := config
 	fresh.Unpooled = true
 	return []Subject{
-		{Case: CasePools, Mode: takenAnew, Design: unpooled(design(Published)), load: before, config: fresh},
-		{Case: CasePools, Mode: usedAgain, Design: design(Published), load: after, config: config},
-		{Case: CasePools, Mode: usedAgain, Design: design(OwnDrop), load: after, config: config},
-		{Case: CasePools, Mode: usedAgain, Design: noCall, load: after, config: config},
+		{Case: CasePools, Mode: TakenAnew, Design: unpooled(design(Published)), load: before, config: fresh},
+		{Case: CasePools, Mode: UsedAgain, Design: design(Published), load: after, config: config},
+		{Case: CasePools, Mode: UsedAgain, Design: design(OwnDrop), load: after, config: config},
+		{Case: CasePools, Mode: UsedAgain, Design: noCall, load: after, config: config},
 	}
 }

@@ -116,6 +116,14 @@ type GC struct {
 	Pause    time.Duration `json:"pause"`
 	MaxPause time.Duration `json:"max_pause"`
 	AllocMBs float64       `json:"alloc_mb_s"`
+	Percent  int           `json:"gogc,omitempty"`
+	By       []Allocator   `json:"by,omitempty"` // the logger, and the functions that allocated most
+}
+
+// An Allocator is a function that allocates, by samples of the heap profile.
+type Allocator struct {
+	Function string  `json:"function"`
+	MBs      float64 `json:"mb_s"`
 }
 
 // A Point is one moment of a run.

@@ -148,12 +148,27 @@ func longTable(r Run) string {
 	t.Row("memory: records in the handlers", "~30 MB", megabytes(float64(s.Memory.Payload)))
 	t.Row("memory: Go heap in use / stacks", "–", megabytes(float64(s.Memory.Heap))+" / "+megabytes(float64(s.Memory.Stacks)))
 	t.Row("memory: resident, the most", "5.5 GB", megabytes(float64(s.Memory.Resident)))
-	t.Row("GC cycles a minute", "1.2 and 4.5 (two places of the text)", measure.Number(float64(s.GC.Cycles)/r.Seconds*60))
+	t.Row("GC cycles a minute", "1.2 and 4.5 (two places of the text)", measure.Number(float64(s.GC.Cycles)/r.Seconds*60)+s.GC.with())
 	t.Row("GC pauses: all / longest", "1.8 ms in two minutes", ms(s.GC.Pause)+" / "+ms(s.GC.MaxPause))
 	t.Row("allocated", "~1 MB/s", measure.Number(s.GC.AllocMBs)+" MB/s")
+	if len(s.GC.By) > 0 {
+		var by []string
+		for _, a := range s.GC.By {
+			by = append(by, fmt.Sprintf("%s %s", a.Function, measure.Number(a.MBs)))
+		}
+		t.Row("allocated by, MB/s, the logger and the eight that allocated most", "–", strings.Join(by, "; "))
+	}
 	t.Row("CPU of one core: other programs", "–", percent(r.Others, 100))
 	t.Row("CPU of one core: reading back, another process", "–", share(r.Verifier))
 	return t.String()
+}
+
+// with says at which GOGC the cycles were, if that was noted.
+func (g GC) with() string {
+	if g.Percent == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" with GOGC=%d", g.Percent)
 }
 
 func shardDrops(r Run) string {

@@ -52,7 +52,7 @@ func headlineTables(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	own, err := newGrid(r).mallocs(OwnDrop, usedAgain)
+	own, err := newGrid(r).mallocs(OwnDrop, UsedAgain)
 	if err != nil {
 		return "", err
 	}
@@ -273,7 +273,7 @@ func poolTable(g *grid) (string, error) {
 	t.Row("published, before", "1000", "120", "2370", "51", "2.5 s", "290 KB", "–", "–", "–", "–", "–")
 	t.Row("published, after", "1000", "120", "9", "13333", "1.8 ms", "~1 KB", "–", "–", "–", "–", "–")
 	for _, row := range [][3]string{
-		{"written anew, before", Published, takenAnew}, {"written anew, after", Published, usedAgain}, {"ours", OwnDrop, usedAgain}, {"the loop alone", NoCall, usedAgain},
+		{"written anew, before", Published, TakenAnew}, {"written anew, after", Published, UsedAgain}, {"ours", OwnDrop, UsedAgain}, {"the loop alone", NoCall, UsedAgain},
 	} {
 		s, err := g.at(row[1], row[2])
 		if err != nil {
@@ -301,6 +301,6 @@ func poolTable(g *grid) (string, error) {
 // makes the same records and logs nothing.
 func (g *grid) mallocs(design, mode string) (float64, error) {
 	s, err1 := g.at(design, mode)
-	loop, err2 := g.at(NoCall, usedAgain)
+	loop, err2 := g.at(NoCall, UsedAgain)
 	return max(0, s.Allocs-loop.Allocs), errors.Join(err1, err2)
 }

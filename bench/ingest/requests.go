@@ -43,6 +43,59 @@ func Subjects(dir string) []measure.Subject {
 	return all
 }
 
+// CaseBenchmark is the article's own benchmark: a body of 100 events in memory is
+// handed to the pipeline, without a request around it.
+const CaseBenchmark = "100 events in memory"
+
+// PlanBenchmark counts the allocations of 10,800 bodies.
+var PlanBenchmark = measure.Plan{Rounds: 9, Ops: 1200}
+
+// BenchmarkSubjects are the article's versions in its benchmark.
+func BenchmarkSubjects() []measure.Subject {
+	var all []measure.Subject
+	for _, name := range []string{Naive, Pooled} {
+		all = append(all, measure.Subject{Case: CaseBenchmark, Library: name, Mode: serial, Goroutines: 1,
+			Prepare: func() (measure.Run, error) { return benchmarkRun(name == Pooled), nil }})
+	}
+	return all
+}
+
+func benchmarkRun(pooled bool) measure.Run {
+	var c queueCheck
+	b := newBody(100)
+	a := &article{pooled: pooled, queue: c.check(len(b.data))}
+	return measure.Run{
+		Loop: func(_, n int) {
+			for range n {
+				if a.process(b.data) != nil {
+					c.wrong++
+				}
+			}
+		},
+		Verify: func(ops int) (map[string]float64, error) { return nil, c.err(ops) },
+	}
+}
+
+// A queueCheck counts what one of the article's pipelines queues.
+type queueCheck struct{ queued, short, wrong int }
+
+// check returns the queue of bodies of a size.
+func (c *queueCheck) check(size int) func([]byte) {
+	return func(p []byte) {
+		c.queued++
+		if len(p) != size+1 { // the encoder's newline
+			c.short++
+		}
+	}
+}
+
+func (c *queueCheck) err(ops int) error {
+	if c.wrong > 0 || c.queued != ops || c.short > 0 {
+		return fmt.Errorf("of %d bodies %d were queued, %d not whole, and %d not taken", ops, c.queued, c.short, c.wrong)
+	}
+	return nil
+}
+
 // loop sends n requests through h each time it is called, and counts those
 // that were not answered with want.
 func loop(h http.Handler, events, want int) (run func(_, n int), wrong *int, err error) {
@@ -62,19 +115,11 @@ func loop(h http.Handler, events, want int) (run func(_, n int), wrong *int, err
 }
 
 func articleRun(pooled bool, events int) (measure.Run, error) {
-	queued, short := 0, 0
-	each := len(newBody(events).data)
-	run, wrong, err := loop(&article{pooled: pooled, queue: func(p []byte) {
-		queued++
-		if len(p) != each+1 { // the encoder's newline
-			short++
-		}
-	}}, events, http.StatusAccepted)
+	var c queueCheck
+	run, wrong, err := loop(&article{pooled: pooled, queue: c.check(len(newBody(events).data))}, events, http.StatusAccepted)
 	return measure.Run{Loop: run, Verify: func(ops int) (map[string]float64, error) {
-		if *wrong > 0 || queued != ops || short > 0 {
-			return nil, fmt.Errorf("of %d requests %d were queued, %d not whole, and %d not answered with 202", ops, queued, short, *wrong)
-		}
-		return nil, nil
+		c.wrong = *wrong
+		return nil, c.err(ops)
 	}}, err
 }
 

@@ -64,7 +64,8 @@ func TestArticlePayload(t *testing.T) {
 
 // TestBuilder: nothing of one event is in the next.
 func TestBuilder(t *testing.T) {
-	b := build(logEvent{Service: "a", Level: "error", Message: "m", TraceID: "t", Metadata: map[string]any{"n": 2.0, "s": "v", "b": true, "none": nil}})
+	b := newBuilder()
+	b.fill(logEvent{Service: "a", Level: "error", Message: "m", TraceID: "t", Metadata: map[string]any{"n": 2.0, "s": "v", "b": true, "none": nil}})
 	want := &builder{"a", "error", "m", "t", map[string]string{"n": "2.000000", "s": "v", "b": "true", "none": "<nil>"}}
 	if !reflect.DeepEqual(b, want) {
 		t.Errorf("built %v, want %v", b, want)
@@ -100,5 +101,19 @@ func TestReadBackFails(t *testing.T) {
 	}
 	if x.serve(h, 10); checkAll(j, 30) == nil {
 		t.Error("events that are there twice passed")
+	}
+}
+
+// TestBenchmarkIsTheArticles: a builder for each event before there is a pool, and
+// none with it. What it costs is measured; this is the order of it.
+func TestBenchmarkIsTheArticles(t *testing.T) {
+	count := map[bool]float64{}
+	for _, pooled := range []bool{false, true} {
+		run := benchmarkRun(pooled)
+		run.Loop(0, 1) // fills the pools
+		count[pooled] = testing.AllocsPerRun(20, func() { run.Loop(0, 1) })
+	}
+	if saved := count[false] - count[true]; saved < 300 {
+		t.Errorf("a body of 100 events: %v allocations without pools and %v with them; a builder and its map for each event are 3 or more", count[false], count[true])
 	}
 }

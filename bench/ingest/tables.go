@@ -27,7 +27,11 @@ func (r *Results) Tables() (string, error) {
 			fmt.Fprintf(&b, "Of that, %s by `%s` on %s, commit %s.\n", part, o.Command, o.Date, o.Commit)
 		}
 	}
-	if err := requestTables(&b, r.Summarize()); err != nil {
+	sums := r.Summarize()
+	if err := r.benchmarkTable(&b, sums); err != nil {
+		return "", err
+	}
+	if err := requestTables(&b, sums); err != nil {
 		return "", err
 	}
 	if err := loadTables(&b, r.Runs); err != nil {
@@ -88,5 +92,30 @@ func requestTables(b *strings.Builder, sums map[measure.Key]measure.Summary) err
 		fmt.Fprintf(b, "\n**A request of %s, without net/http**\n\n%s", sizeCase(events), t)
 	}
 	enrichmentTable(b, sums, of(many, Buffered))
+	return nil
+}
+
+// benchmarkTable has the article's own benchmark.
+func (r *Results) benchmarkTable(b *strings.Builder, sums map[measure.Key]measure.Summary) error {
+	t := measure.NewTable("version", "article: ns, bytes, allocations", "here: µs, median (least to most)", "bytes allocated", "allocations")
+	calls := 0
+	for _, s := range r.Samples {
+		if s.Case == CaseBenchmark && s.Library == Naive {
+			calls += s.Ops
+		}
+	}
+	var all []measure.Summary
+	for _, v := range []struct{ name, published string }{{Naive, "145000, 128 KB, 420"}, {Pooled, "89000, 62 KB, 210"}} {
+		s := sums[measure.Key{Case: CaseBenchmark, Library: v.name, Mode: serial}]
+		if s.Samples == 0 {
+			return fmt.Errorf("%s, %s: %w", CaseBenchmark, v.name, errMissing)
+		}
+		all = append(all, s)
+		t.Row(v.name, v.published, fmt.Sprintf("%s (%s–%s)", measure.Number(s.Ns/1e3), measure.Number(s.MinNs/1e3), measure.Number(s.MaxNs/1e3)),
+			fmt.Sprintf("%.0f", s.Bytes), measure.Count(s.Allocs))
+	}
+	less := func(before, after float64) string { return fmt.Sprintf("%+.0f %%", 100*(after/before-1)) }
+	t.Row("after ÷ before", "−38 %, −51 %, −50 %", less(all[0].Ns, all[1].Ns), less(all[0].Bytes, all[1].Bytes), less(all[0].Allocs, all[1].Allocs))
+	fmt.Fprintf(b, "\n**The article's benchmark**: 100 events in memory, decoded, normalized, built and encoded, %d times each\n\n%s", calls, t)
 	return nil
 }

@@ -15,6 +15,9 @@ const SaturationShare = 10
 // betweenRuns is about what it takes to build, to start, and to look up.
 const betweenRuns = 5 * time.Second
 
+// benchmarkTakes is how long the article's benchmark takes.
+const benchmarkTakes = 25 * time.Second
+
 // Takes is about how long the parts take, if every server holds its load.
 func Takes(s Settings, plan measure.Plan, parts map[Part]bool) (all time.Duration) {
 	servers := len(s.Servers)
@@ -23,7 +26,7 @@ func Takes(s Settings, plan measure.Plan, parts map[Part]bool) (all time.Duratio
 	}
 	loads := time.Duration(len(Loads()))
 	if parts[PartRequests] {
-		all += time.Duration(plan.Rounds) * plan.Time * time.Duration(len(Subjects("")))
+		all += time.Duration(plan.Rounds)*plan.Time*time.Duration(len(Subjects(""))) + benchmarkTakes
 	}
 	if parts[PartServers] {
 		all += loads * time.Duration(servers) * (s.Duration + betweenRuns)

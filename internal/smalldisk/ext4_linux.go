@@ -20,6 +20,12 @@ import (
 // root or mkfs.ext4 and mount are missing.
 func Ext4(t testing.TB) (dir string) {
 	t.Helper()
+	return Ext4Of(t, 64<<20)
+}
+
+// Ext4Of is Ext4 with a size in bytes.
+func Ext4Of(t testing.TB, size int64) (dir string) {
+	t.Helper()
 	if base := Dir(); base != "" {
 		// Private, or the mount would be seen outside of the namespace.
 		if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
@@ -27,7 +33,7 @@ func Ext4(t testing.TB) (dir string) {
 			os.Exit(1)
 		}
 		image, disk := filepath.Join(base, "image"), filepath.Join(base, "disk")
-		if err := errors.Join(os.WriteFile(image, nil, 0o600), os.Truncate(image, 64<<20), os.Mkdir(disk, 0o700)); err != nil {
+		if err := errors.Join(os.WriteFile(image, nil, 0o600), os.Truncate(image, size), os.Mkdir(disk, 0o700)); err != nil {
 			t.Fatal(err)
 		}
 		if out, err := exec.Command("mkfs.ext4", "-q", "-F", image).CombinedOutput(); err != nil {
@@ -83,4 +89,34 @@ func RestorePower(t testing.TB, disk string) {
 		t.Fatal(err)
 	}
 	mountExt4(disk)
+}
+
+// Freeze makes every write to the file system that Ext4 returned wait, as fsfreeze
+// does and as a disk that hangs. Its end is Thaw, at the latest with the test.
+func Freeze(t testing.TB, disk string) {
+	t.Helper()
+	const fifreeze = 0xC0045877 // FIFREEZE
+	if errno := freeze(disk, fifreeze); errno != 0 {
+		t.Fatalf("freeze %s: %v", disk, errno)
+	}
+	t.Cleanup(func() { Thaw(t, disk) })
+}
+
+// Thaw ends Freeze; it does nothing if that has ended.
+func Thaw(t testing.TB, disk string) {
+	t.Helper()
+	const fithaw = 0xC0045878 // FITHAW
+	if errno := freeze(disk, fithaw); errno != 0 && errno != syscall.EINVAL {
+		t.Errorf("thaw %s: %v", disk, errno)
+	}
+}
+
+func freeze(disk string, request uintptr) syscall.Errno {
+	f, err := os.Open(disk)
+	if err != nil {
+		return syscall.ENOENT
+	}
+	defer f.Close()
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), request, 0)
+	return errno
 }

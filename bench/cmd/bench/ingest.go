@@ -65,6 +65,14 @@ func measureIngest(results *ingest.Results, plan measure.Plan, s ingest.Settings
 		if results.Samples, err = measure.Measure(os.Stderr, plan, ingest.Subjects(s.Dir)); err != nil {
 			return err
 		}
+		if plan.Ops == 0 { // not -short
+			plan = ingest.PlanBenchmark
+		}
+		samples, err := measure.Measure(os.Stderr, plan, ingest.BenchmarkSubjects())
+		if err != nil {
+			return err
+		}
+		results.Samples = append(results.Samples, samples...)
 	}
 	if parts[ingest.PartServers] {
 		if results.Runs, err = ingest.MeasureLoad(os.Stderr, s); err != nil {

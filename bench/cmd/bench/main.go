@@ -1,5 +1,5 @@
 // Command bench measures Rollway against its rivals and makes the tables of
-// docs/BENCHMARKS.md, docs/RELIABILITY.md and docs/RELAY.md. It is run in the
+// docs/BENCHMARKS.md, docs/RELIABILITY.md, docs/RELAY.md and docs/PUBLISHED.md. It is run in the
 // folder bench:
 //
 //	go run ./cmd/bench logger  [-rounds 9] [-time 150ms] [-short] -o ../docs/results/logger.json
@@ -21,6 +21,7 @@
 //	go run ./cmd/bench ingest-tables [-results ../docs/results/ingest.json] [-doc ../docs/BENCHMARKS.md] [-check]
 //	go run ./cmd/bench ingest-chaos        [-fault NAME] [-dir DIR] [-seed 1] [-short] -o ../docs/results/chaos.json
 //	go run ./cmd/bench ingest-chaos-tables [-results ../docs/results/chaos.json] [-doc ../docs/RELIABILITY.md] [-check]
+//	go run ./cmd/bench published-table     [-results ../docs/results] [-doc ../docs/PUBLISHED.md] [-check]
 package main
 
 import (
@@ -53,10 +54,11 @@ func main() {
 		"reliability": runReliability, "reliability-tables": runReliabilityTables,
 		"relay": runRelay, "relay-tables": runRelayTables,
 		"ingest": runIngest, "ingest-tables": runIngestTables,
-		"ingest-chaos": runChaos, "ingest-chaos-tables": runChaosTables,
+		"published-table": runPublishedTable,
+		"ingest-chaos":    runChaos, "ingest-chaos-tables": runChaosTables,
 	}
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: go run ./cmd/bench logger|writers|latency|tables|alloc|alloc-tables|direct|direct-headline|direct-tables|reliability|reliability-tables|stuck|stuck-tables|relay|relay-tables|ingest|ingest-tables|ingest-chaos|ingest-chaos-tables [flags]")
+		fmt.Fprintln(os.Stderr, "usage: go run ./cmd/bench logger|writers|latency|tables|alloc|alloc-tables|direct|direct-headline|direct-tables|reliability|reliability-tables|stuck|stuck-tables|relay|relay-tables|ingest|ingest-tables|ingest-chaos|ingest-chaos-tables|published-table [flags]")
 		os.Exit(2)
 	}
 	if err := commands[os.Args[1]](os.Args[2:]); err != nil {

@@ -1,0 +1,87 @@
+package published
+
+import (
+	"fmt"
+
+	"github.com/rollway/rollway/bench/internal/measure"
+)
+
+// A claim is something that a publication says. here reads the same from the results
+// and reports whether it points where the publication does. why gives the reason for
+// the direction that expect names.
+type claim struct {
+	says, published string
+	here            func(r *results) (text string, same bool)
+	expect          direction
+	why             string
+}
+
+// A direction is what was found when the reason was written.
+type direction int
+
+const (
+	holds  direction = iota // the publication's
+	fails                   // another
+	either                  // the reason goes with both
+)
+
+// A publication has its claims in the order of its text.
+type publication struct {
+	name   string
+	claims []claim
+}
+
+// Table makes the table from the raw results in a folder.
+func Table(dir string) (string, error) {
+	r, err := load(dir)
+	if err != nil {
+		return "", err
+	}
+	t := measure.NewTable("publication", "claim", "published", "here", "same direction", "why")
+	same, all := 0, 0
+	for _, p := range publications() {
+		for _, c := range p.claims {
+			text, points, err := c.read(r)
+			if err != nil {
+				return "", fmt.Errorf("%s: %s: %w", p.name, c.says, err)
+			}
+			verdict := "**no**"
+			if points {
+				same++
+				verdict = "yes"
+			}
+			all++
+			t.Row(p.name, c.says, c.published, text, verdict, c.reason(points))
+		}
+	}
+	return fmt.Sprintf("\n%d of %d claims point the same way here.\n\n%s\n", same, all, t), nil
+}
+
+// read calls here and returns what it found missing as an error.
+func (c claim) read(r *results) (text string, same bool, err error) {
+	defer func() {
+		if what := recover(); what != nil {
+			m, is := what.(missing)
+			if !is {
+				panic(what)
+			}
+			err = fmt.Errorf("no samples of %s: measure again", string(m))
+		}
+	}()
+	text, same = c.here(r)
+	return text, same, nil
+}
+
+const unexplained = "not explained: it was otherwise when the reason was written"
+
+// reason is why, if that is of the direction that was found.
+func (c claim) reason(same bool) string {
+	found := fails
+	if same {
+		found = holds
+	}
+	if c.expect != either && c.expect != found {
+		return unexplained
+	}
+	return c.why
+}

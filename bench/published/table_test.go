@@ -1,0 +1,53 @@
+package published
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/rollway/rollway/bench/internal/measure"
+)
+
+// TestTable: the results that the repository has give every claim a row, and the
+// reason that belongs to it.
+func TestTable(t *testing.T) {
+	text, err := Table("../../docs/results")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range publications() {
+		if got := strings.Count(text, "\n| "+p.name+" |"); got != len(p.claims) || got == 0 {
+			t.Errorf("%s has %d rows, want %d", p.name, got, len(p.claims))
+		}
+	}
+	if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") || strings.Contains(text, "<nil>") {
+		t.Error("a figure is none")
+	}
+}
+
+// TestMissing: a claim whose samples are not there is an error and no figure.
+func TestMissing(t *testing.T) {
+	if _, err := Table(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without results: %v", err)
+	}
+	empty := &results{writers: sums{}, requests: sums{measure.Key{Case: "other"}: {}}}
+	for _, c := range append(bufferingClaims()[:1], ingestionClaims()...) {
+		if _, _, err := c.read(empty); err == nil || !strings.Contains(err.Error(), "measure again") {
+			t.Errorf("%s: %v", c.says, err)
+		}
+	}
+}
+
+// TestTurned: a reason is not given for a direction that it is not of.
+func TestTurned(t *testing.T) {
+	for _, c := range []struct {
+		expect direction
+		same   bool
+		want   string
+	}{{holds, true, "because"}, {fails, false, "because"}, {either, true, "because"}, {either, false, "because"}, {holds, false, unexplained}, {fails, true, unexplained}} {
+		if got := (claim{expect: c.expect, why: "because"}).reason(c.same); got != c.want {
+			t.Errorf("expect %d, found %t: %q, want %q", c.expect, c.same, got, c.want)
+		}
+	}
+}
