@@ -63,7 +63,7 @@ func breakOften(t *testing.T, peer *anyPeer, end time.Time, most int) {
 	runtime.ReadMemStats(&before)
 	round()
 	fds, goroutines := descriptors(), runtime.NumGoroutine()
-	for rounds < 5 || rounds < most && time.Now().Before(end) {
+	for rounds < 4 || rounds < most && time.Now().Before(end) {
 		round()
 	}
 	eventually(t, "descriptors and goroutines are as few as before", func() bool {
