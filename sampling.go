@@ -100,7 +100,7 @@ func (s *sampler) takes(ctx context.Context, level slog.Level, msg string, group
 		return true, nil
 	}
 	now := s.now()
-	if sweep := s.sweep.Load(); now >= sweep && s.sweep.CompareAndSwap(sweep, now+int64(s.Period)) {
+	if sweep := s.sweep.Load(); s.over(sweep, now) && s.sweep.CompareAndSwap(sweep, now+int64(s.Period)) {
 		due = s.expired(now)
 	}
 	key := msg
@@ -129,7 +129,7 @@ func (s *sampler) takes(ctx context.Context, level slog.Level, msg string, group
 	if e == nil {
 		return true, due
 	}
-	if now >= e.until {
+	if s.over(e.until, now) {
 		if e.leftOut > 0 {
 			due = append(due, *e)
 		}
@@ -142,6 +142,10 @@ func (s *sampler) takes(ctx context.Context, level slog.Level, msg string, group
 	e.leftOut++
 	return false, due
 }
+
+// over reports whether a period that ends at until is over at now: also where the
+// clock was set back, as it would last until the clock is there again.
+func (s *sampler) over(until, now int64) bool { return now >= until || until-now > int64(s.Period) }
 
 // keyOf calls Key; where it panics, everything is one key.
 func (s *sampler) keyOf(ctx context.Context, level slog.Level, msg string) (key string) {
@@ -189,7 +193,7 @@ func (s *sampler) expired(now int64) (due []sampled) {
 		shard := &s.shards[i]
 		shard.mu.Lock()
 		for h, e := range shard.keys {
-			if now >= e.until {
+			if s.over(e.until, now) {
 				if e.leftOut > 0 {
 					due = append(due, *e)
 				}

@@ -184,3 +184,35 @@ func TestSamplingOfAValueThatLogs(t *testing.T) {
 		t.Errorf("%d lines", len(w.lines))
 	}
 }
+
+// A clock that is set back by years ends the period that is under way, and with it
+// no message is left out until the clock is there again.
+func TestSamplingWhenClockIsSetBack(t *testing.T) {
+	for _, step := range []time.Duration{-10 * 365 * 24 * time.Hour, -time.Hour, time.Hour, 10 * 365 * 24 * time.Hour} {
+		now := time.Date(2026, 5, 28, 12, 0, 0, 0, time.UTC).UnixNano()
+		s, err := newSampler(&Sampling{First: 1}, func() int64 { return now })
+		if err != nil {
+			t.Fatal(err)
+		}
+		takes := func() (bool, uint64) {
+			ok, due := s.takes(t.Context(), slog.LevelInfo, "a", nil, nil)
+			left := uint64(0)
+			for _, d := range due {
+				left += d.leftOut
+			}
+			return ok, left
+		}
+		for i := range 5 {
+			if ok, _ := takes(); ok != (i == 0) {
+				t.Errorf("record %d is written: %v", i, ok)
+			}
+		}
+		now += int64(step)
+		if ok, left := takes(); !ok || left != 4 {
+			t.Errorf("clock set by %v: the next record is written: %v, after a report of %d, want 4", step, ok, left)
+		}
+		if ok, _ := takes(); ok {
+			t.Errorf("clock set by %v: one more is written in the new period", step)
+		}
+	}
+}

@@ -77,7 +77,13 @@
 // connection that the peer closed or reset while it was idle is noticed before
 // the next line is written. A broken one is told to OnError with the number
 // of lines it had carried; on Linux that includes one that the peer closed in
-// order while lines were on the way to it. Sync and Close send a FIN (or TLS
+// order while lines were on the way to it. A peer that vanished without a word is
+// noticed after a minute in which it has acknowledged nothing (Linux and macOS; the
+// connection of one that lives and takes nothing for so long, with all buffers
+// full, is given up as well). Before the first lines of all, and after a connection
+// that failed or broke, a new one is listened to for 50 ms: what accepts connections
+// and ends them at once, as a load balancer with nothing behind it does, gets no
+// lines. Sync and Close send a FIN (or TLS
 // close_notify) and wait until the peer, having read to the end, closes too:
 // after a nil from them everything written before was read. One whose time
 // ends first returns an error and leaves the connection as it is: the peer can
@@ -101,7 +107,9 @@
 // peer's system says so: the first datagram of a socket, and the first after a
 // refusal, is followed by 50 ms of listening, so that lines stay with the caller
 // while the peer is away. A refusal that comes later is told to OnError and by
-// the next Sync, with the number of lines sent before.
+// the next Sync, with the number of lines sent before. A name is looked up again once a
+// minute, and the socket is replaced if its address is none of the answer; when one
+// address fails, the next attempt takes another.
 //
 // unixgram, journald: the line is in the queue of the peer's socket. A full
 // queue makes Write wait, at most Options.WriteTimeout, then the rest stays with
@@ -111,7 +119,8 @@
 // return an error if the peer's socket has gone or was replaced since the lines
 // were sent: then nobody knows whether they were read. A daemon that is replaced
 // while its old socket stays open and is read goes on getting the lines until
-// the next Sync.
+// the next Sync. What the journal leaves out for its own limits, such as
+// RateLimitBurst, it tells nobody but its log.
 //
 // # Which peer is seen to be away
 //

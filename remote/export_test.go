@@ -1,9 +1,32 @@
 package remote
 
-import "context"
+import (
+	"context"
+	"net"
+	"time"
+)
 
 // Told waits until OnError has returned from all that it is to be told now.
 func (w *Writer) Told() { <-w.teller.Idle() }
 
 // SyncContext is Sync with a context.
 func (w *Writer) SyncContext(ctx context.Context) error { return w.sync(ctx) }
+
+// SetSilence says how long a TCP peer may be silent.
+func (w *Writer) SetSilence(d time.Duration) { w.meter.silence = d }
+
+// SetHears says how long a stream listens on a new connection.
+func (w *Writer) SetHears(d time.Duration) {
+	w.turn <- struct{}{}
+	defer w.unlock()
+	w.out.(*stream).hears = d
+}
+
+// SetResolver says who is asked for the addresses of the peer, and over UDP how
+// often.
+func (w *Writer) SetResolver(r *net.Resolver, every time.Duration) {
+	w.meter.dialer.Resolver = r
+	if g, ok := w.out.(*gram); ok {
+		g.name.every = every
+	}
+}

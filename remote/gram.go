@@ -25,16 +25,18 @@ type gram struct {
 	slow    []*gramLink                  // given up with lines that the peer has in its queue and has not read
 	hears   time.Duration                // how long hear listens
 	suspect bool                         // nothing was sent on link yet, or the peer was away a moment ago
-	lost    error                        // a datagram was refused with others on the way; told by the next confirm
+	lost    report                       // datagrams refused with others on the way; told by the next confirm
 	buf     []byte                       // the message being sent
+	name    peerName                     // over UDP
 }
 
 // hearTime is how long a gram listens for "port unreachable" after the first
-// datagram of a socket and in confirm.
+// datagram of a socket and in confirm, and a stream for the end of a connection
+// before the first line.
 const hearTime = 50 * time.Millisecond
 
 func newGram(w *Writer) *gram {
-	g := &gram{w: w, network: w.addr.network, max: w.opt.MaxDatagram, hears: hearTime}
+	g := &gram{w: w, network: w.addr.network, max: w.opt.MaxDatagram, hears: hearTime, name: newPeerName(w)}
 	switch w.addr.format {
 	case formatSyslog:
 		g.form = newSyslogFramer(w.opt.Syslog)
@@ -48,6 +50,9 @@ func newGram(w *Writer) *gram {
 }
 
 func (g *gram) send(ctx context.Context, p []byte) (s settled, err error) {
+	if g.link != nil {
+		g.follow(ctx)
+	}
 	if g.link == nil {
 		if err := g.dial(ctx); err != nil {
 			return s, err
@@ -55,8 +60,7 @@ func (g *gram) send(ctx context.Context, p []byte) (s settled, err error) {
 	}
 	piece := firstPiece(p, streamPiece)
 	conn := g.link.conn
-	stop := context.AfterFunc(ctx, func() { conn.SetWriteDeadline(time.Unix(1, 0)) })
-	defer stop()
+	defer hasten(ctx, conn.SetWriteDeadline)()
 	pack := g.w.opt.PackDatagram
 	for s.n < len(piece) {
 		data, size := g.next(piece[s.n:], pack)
@@ -79,6 +83,8 @@ func (g *gram) send(ctx context.Context, p []byte) (s settled, err error) {
 				s.cut++
 			}
 			g.link.lines += lines
+		case errors.Is(err, errHere):
+			return s, err
 		case !errors.Is(err, errnoTooLong):
 			g.drop(err)
 			return s, err
@@ -92,6 +98,9 @@ func (g *gram) send(ctx context.Context, p []byte) (s settled, err error) {
 	}
 	return s, nil
 }
+
+// errHere is an error that has nothing to do with the peer.
+var errHere = errors.New("this process lacks something")
 
 // allowance names what forbids a datagram of n bytes.
 func (g *gram) allowance(n int) string {
@@ -114,21 +123,6 @@ func (g *gram) next(p []byte, pack int) (data []byte, size int) {
 	size = bytes.IndexByte(p, '\n') + 1
 	g.buf = g.form.appendMessage(g.buf[:0], p[:size-1])
 	return g.buf, size
-}
-
-func (g *gram) dial(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, g.w.opt.DialTimeout,
-		fmt.Errorf("no connection within %v: %w", g.w.opt.DialTimeout, context.DeadlineExceeded))
-	defer cancel()
-	l := g.newLink()
-	c, err := g.w.meter.dial(ctx, g.network, g.w.addr.dial)
-	if err != nil {
-		return withCause(ctx, err)
-	}
-	l.conn = c.(*meteredConn)
-	g.link = l
-	g.suspect = true
-	return nil
 }
 
 // put sends one datagram. A nil error means that the system took it, and of
@@ -173,23 +167,28 @@ func (g *gram) hear(ctx context.Context) error {
 		end, short = d, context.DeadlineExceeded
 	}
 	if ctx.Err() != nil { // a refusal may have come already
-		end, short = time.Unix(1, 0), ctx.Err()
+		end, short = past, ctx.Err()
 	}
 	g.link.conn.SetReadDeadline(end)
-	var answer [1]byte // what the peer sends back is discarded
-	_, err := g.link.conn.Read(answer[:])
+	var err error
+	for answer := make([]byte, 1); err == nil; { // what the peer sends back is discarded
+		_, err = g.link.conn.Read(answer)
+	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		// On a busy machine the time may be up before the socket was asked.
 		_, err = unacked(g.link.conn.Conn)
 	}
 	switch {
-	case errors.Is(err, errnoRefused) || errors.Is(err, errnoReset):
+	case refuses(err):
 		return err
 	case short != nil:
 		return fmt.Errorf("%w: %w", errUnheard, short)
 	}
 	return nil
 }
+
+// refuses reports whether err says that nobody listens at the peer's port.
+func refuses(err error) bool { return errors.Is(err, errnoRefused) || errors.Is(err, errnoReset) }
 
 // drop gives up the socket. What it carried before may be lost.
 func (g *gram) drop(err error) {
@@ -202,6 +201,7 @@ func (g *gram) drop(err error) {
 		return
 	}
 	l.conn.Close()
+	g.name.failures++
 	g.lose(l, err)
 }
 
@@ -210,7 +210,7 @@ func (g *gram) lose(l *gramLink, err error) {
 	if l.lines == 0 {
 		return
 	}
-	g.lost = fmt.Errorf("the peer went away after %d lines, of which the last may be lost: %w", l.lines, err)
+	g.lost.add(l.lines, err)
 	g.w.note(broken, l.lines, err)
 }
 
@@ -233,14 +233,15 @@ func (g *gram) confirm(ctx context.Context) error {
 			l.lines = 0
 		}
 	}
-	err := errors.Join(g.lost, unread)
+	err := errors.Join(g.lost.err("the peer went away"), unread)
 	if g.w.life.Err() == nil { // else Shutdown returns it too
-		g.lost = nil
+		g.lost = report{}
 	}
 	return err
 }
 
 func (g *gram) close() {
+	g.name.close()
 	for _, l := range g.slow {
 		l.conn.Close()
 	}

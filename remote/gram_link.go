@@ -16,6 +16,7 @@ type gramLink struct {
 	conn   *meteredConn
 	socket os.FileInfo // of a local peer, as it was just before; nil over UDP, or if it cannot be seen
 	path   string      // of a local peer
+	addr   string      // that it was dialled by
 	lines  uint64      // sent since the last confirm; owned by the gram
 }
 

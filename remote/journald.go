@@ -19,7 +19,9 @@ import (
 // in capitals, in which everything but letters and digits becomes _; the prefix
 // ATTR_ keeps a name apart that the journal gives a meaning to, or that does
 // not begin with a letter. A source "file.go:12" becomes CODE_FILE and
-// CODE_LINE. Any other line is the MESSAGE as it is, with PRIORITY 6.
+// CODE_LINE. Of a line with more than 1,000 fields, which the journal would not
+// take, the MESSAGE is the line itself, and the first 1,000 become fields. Any
+// other line is the MESSAGE as it is, with PRIORITY 6.
 type Journald struct {
 	// Identifier is SYSLOG_IDENTIFIER, by which journalctl -t selects. Default:
 	// the program's file name.
@@ -69,7 +71,7 @@ func (f *journalFramer) appendMessage(dst, line []byte) []byte {
 	dst = append(dst, '0'+byte(severity), '\n')
 	dst = append(dst, "SYSLOG_IDENTIFIER="...)
 	dst = append(append(dst, f.opt.Identifier...), '\n')
-	if f.opt.Line || r.msg == nil {
+	if f.opt.Line || r.msg == nil || len(r.fields) > maxJournalFields {
 		f.value = append(f.value[:0], line...)
 	} else {
 		f.value = appendText(f.value[:0], r.msg, true)

@@ -5,8 +5,10 @@ package remote_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -167,5 +169,69 @@ func TestSyncSaysThatALocalPeerDied(t *testing.T) {
 			}
 			settled(t, w, 5, 5)
 		})
+	}
+}
+
+// The journal refuses an entry of more than 1,024 fields. Of a line with more none
+// is lost: the message is the line itself.
+func TestJournaldManyFields(t *testing.T) {
+	t.Parallel()
+	for fields, whole := range map[int]bool{1000: false, 1001: true, 5000: true} {
+		p := startJournalPeer(t)
+		w := open(t, p.url, remote.Options{})
+		line := []byte(`{"msg":"text","attrs":{`)
+		for i := range fields {
+			line = fmt.Appendf(line, `"k%d":%d,`, i, i)
+		}
+		line = append(line[:len(line)-1], "}}"...)
+		write(t, w, string(line)+"\n")
+		eventually(t, "the entry is there", func() bool { return len(p.entries()) == 1 })
+		entry := p.entries()[0]
+		if n := strings.Count(entry, "\n"); n > 1024 || !strings.Contains(entry, "\nK999=999\n") {
+			t.Errorf("%d fields make an entry of %d", fields, n)
+		}
+		if want := "MESSAGE=text\n"; whole {
+			want = "MESSAGE=" + string(line) + "\n"
+			if !strings.Contains(entry, want) {
+				t.Errorf("%d fields: the message is not the line", fields)
+			}
+		} else if !strings.Contains(entry, want) {
+			t.Errorf("%d fields: the message is not msg", fields)
+		}
+		settled(t, w, 1, 1)
+	}
+}
+
+// A process that has no descriptor for a large entry keeps it, and its socket: the
+// peer has done nothing wrong.
+func TestJournaldWithoutDescriptors(t *testing.T) {
+	p := startJournalPeer(t)
+	w := open(t, p.url, remote.Options{Journald: toShop})
+	write(t, w, numbered(0, 3))
+	large := `{"msg":"` + strings.Repeat("x", 2<<20) + "\"}\n"
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	none := limit
+	none.Cur = 3
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none); err != nil {
+		t.Fatal(err)
+	}
+	n, err := w.Write([]byte(large))
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if n != 0 || !errors.Is(err, syscall.EMFILE) {
+		t.Errorf("Write = %d, %v", n, err)
+	}
+	if err := w.Sync(); err != nil {
+		t.Errorf("Sync = %v, and the peer has read everything", err)
+	}
+	write(t, w, large)
+	eventually(t, "all is there", func() bool { return p.lines() == numbered(0, 3)+large })
+	settled(t, w, 4, 4)
+	if s := w.Stats(); s.Connects != 1 {
+		t.Errorf("Stats = %+v", s)
 	}
 }

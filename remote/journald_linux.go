@@ -14,8 +14,11 @@ const hasJournald = true
 // in a sealed file in memory, whose descriptor goes with an empty datagram.
 func putFile(c net.Conn, data []byte) error {
 	fd, err := unix.MemfdCreate("rollway-journal-entry", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
-	if err != nil {
-		return fmt.Errorf("create file in memory: %w", err)
+	switch {
+	case err == unix.ENOSYS || err == unix.EPERM || err == unix.EACCES:
+		return errnoTooLong // this process may not have one, now or later
+	case err != nil:
+		return fmt.Errorf("%w: create file in memory: %w", errHere, err)
 	}
 	defer unix.Close(fd)
 	for off := 0; off < len(data); {
@@ -24,13 +27,13 @@ func putFile(c net.Conn, data []byte) error {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("write file in memory: %w", err)
+			return fmt.Errorf("%w: write file in memory: %w", errHere, err)
 		}
 		off += n
 	}
 	const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE | unix.F_SEAL_SEAL
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
-		return fmt.Errorf("seal file in memory: %w", err)
+		return fmt.Errorf("%w: seal file in memory: %w", errHere, err)
 	}
 	sc, ok := c.(syscall.Conn)
 	if !ok {

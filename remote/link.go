@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +14,9 @@ type link struct {
 	conn  net.Conn // what lines are written to: raw, or TLS over it
 	raw   *meteredConn
 	lines uint64    // written; owned by the stream
+	left  bool      // the peer's side had ended before the first write; owned by the stream
 	ended time.Time // when our side was; owned by the stream
+	known time.Time // when verify gives up, zero before its first call; owned by the stream
 	gone  chan struct{}
 	err   error // why the peer is gone, nil for an orderly end; set before gone is closed
 }
@@ -38,27 +41,40 @@ const verifyTime = time.Second
 
 // verify returns nil if the peer, which has ended the connection in order, had
 // taken everything by then. What was on the way when a peer closed is answered
-// with a reset, which comes behind the end that was read.
-func (l *link) verify() error {
-	end := time.Now().Add(verifyTime)
+// with a reset, which comes behind the end that was read. An error that wraps
+// errUnread says that ctx has ended before this is known: a later call finds out.
+func (l *link) verify(ctx context.Context) error {
+	if l.known.IsZero() {
+		l.known = time.Now().Add(verifyTime)
+	}
 	if l.conn != net.Conn(l.raw) {
 		// TLS says that it ends before TCP does.
-		l.raw.SetReadDeadline(time.Now().Add(verifyTime / 20))
+		l.raw.SetReadDeadline(l.known.Add(verifyTime/20 - verifyTime))
+		stop := hasten(ctx, l.raw.SetReadDeadline)
+		_, err := io.Copy(io.Discard, l.raw)
+		stop()
 		var ne net.Error
-		if _, err := io.Copy(io.Discard, l.raw); err != nil && !(errors.As(err, &ne) && ne.Timeout()) {
+		if err != nil && !(errors.As(err, &ne) && ne.Timeout()) {
 			return err
 		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%w, as far as is known: %w", errUnread, ctx.Err())
+		}
 	}
-	for wait := time.Millisecond; ; wait *= 2 {
+	for wait := time.Millisecond; ; wait = min(2*wait, 20*time.Millisecond) {
 		n, err := unacked(l.raw.Conn)
 		switch {
 		case err != nil:
 			return fmt.Errorf("the peer closed while lines were on the way: %w", err)
 		case n == 0:
 			return nil
-		case time.Now().After(end):
+		case time.Now().After(l.known):
 			return fmt.Errorf("the peer closed while lines were on the way: %d bytes not acknowledged", n)
 		}
-		time.Sleep(wait)
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return fmt.Errorf("%w: it has closed with %d bytes on the way: %w", errUnread, n, ctx.Err())
+		}
 	}
 }

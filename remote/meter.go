@@ -5,12 +5,14 @@ import (
 	"errors"
 	"net"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
 // A meter opens connections and counts what they do.
 type meter struct {
 	dialer   net.Dialer
+	silence  time.Duration // of a TCP peer to which something is on the way
 	connects atomic.Uint64
 	bytes    atomic.Uint64
 	open     atomic.Int64
@@ -26,12 +28,17 @@ func (m *meter) peer() string {
 }
 
 func newMeter(dialTimeout time.Duration) *meter {
-	return &meter{dialer: net.Dialer{
+	m := &meter{silence: time.Minute}
+	m.dialer = net.Dialer{
 		Timeout: dialTimeout,
 		// A peer that vanished without a FIN is noticed after a minute of
-		// silence, also when nothing is written.
+		// silence: these ask while nothing is on the way to it.
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 15 * time.Second, Count: 3},
-	}}
+		Control: func(network, _ string, c syscall.RawConn) error {
+			return limitSilence(network, c, m.silence)
+		},
+	}
+	return m
 }
 
 func (m *meter) dial(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -61,6 +68,24 @@ func (c *meteredConn) Write(p []byte) (int, error) {
 func (c *meteredConn) Close() error {
 	c.uncount()
 	return c.Conn.Close()
+}
+
+// past is a deadline that ends what waits on a connection.
+var past = time.Unix(1, 0)
+
+// hasten sets a deadline that has passed once ctx ends. When stop has returned it
+// sets none any more: that could hit a later call.
+func hasten(ctx context.Context, deadline func(time.Time) error) (stop func()) {
+	done := make(chan struct{})
+	cancel := context.AfterFunc(ctx, func() {
+		deadline(past)
+		close(done)
+	})
+	return func() {
+		if !cancel() {
+			<-done
+		}
+	}
 }
 
 // uncount takes c out of the open connections, once.

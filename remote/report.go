@@ -35,12 +35,27 @@ func (w *Writer) note(of topic, lines uint64, cause error) {
 }
 
 func (w *Writer) noteLocked(of topic, lines uint64, cause error) {
-	r := &w.reports[of]
+	w.reports[of].add(lines, cause)
+}
+
+func (r *report) add(lines uint64, cause error) {
 	if r.times == 0 {
 		r.first = cause
 	}
 	r.times++
 	r.lines += lines
+}
+
+// err is what a confirm returns, where what names one of the times; nil for none.
+func (r *report) err(what string) error {
+	switch r.times {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("%s after %d lines, of which the last may be lost: %w", what, r.lines, r.first)
+	default:
+		return fmt.Errorf("%s %d times, after %d lines in all, of which the last each time may be lost; the first: %w", what, r.times, r.lines, r.first)
+	}
 }
 
 // noteRefused adds lines that were dropped because the peer refused them, or

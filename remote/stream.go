@@ -18,15 +18,17 @@ const streamPiece = 256 << 10
 type stream struct {
 	w       *Writer
 	network string
-	tls     *tls.Config // nil without TLS
-	form    frames      // nil form: lines as they are
-	link    *link       // nil when there is none
-	ending  *link       // half-closed by a confirm that could not wait for the peer's end; nil when there is none
-	lost    error       // a link broke with lines on the way; told by the next confirm
+	tls     *tls.Config   // nil without TLS
+	form    frames        // nil form: lines as they are
+	link    *link         // nil when there is none
+	ending  *link         // half-closed by a confirm that could not wait for the peer's end; nil when there is none
+	hears   time.Duration // how long hear listens at least
+	suspect bool          // nothing was sent yet, or the latest attempt or connection failed
+	lost    report        // links that broke with lines on the way; told by the next confirm
 }
 
 func newStream(w *Writer) *stream {
-	s := &stream{w: w, network: w.addr.network, form: newFrames(w)}
+	s := &stream{w: w, network: w.addr.network, form: newFrames(w), hears: hearTime, suspect: true}
 	if w.addr.tls {
 		s.tls = w.opt.TLSConfig
 		if s.tls.ServerName == "" {
@@ -50,12 +52,16 @@ func (s *stream) sendPiece(ctx context.Context, piece []byte) (settled, error) {
 		return s.form.settle(piece, 0), nil
 	}
 	for {
-		kept := s.checkLink()
+		kept, err := s.checkLink(ctx)
+		if err != nil {
+			return settled{}, err
+		}
 		if !kept {
 			if err := s.outwait(ctx); err != nil {
 				return settled{}, err
 			}
 			if err := s.dial(ctx); err != nil {
+				s.suspect = true
 				return settled{}, err
 			}
 		}
@@ -63,12 +69,22 @@ func (s *stream) sendPiece(ctx context.Context, piece []byte) (settled, error) {
 		if err == nil {
 			n = len(wire)
 		}
+		if s.link.left {
+			if err == nil {
+				err = s.link.verify(ctx)
+			}
+			if errors.Is(err, errUnread) {
+				err = nil // a later call finds out
+			} else if err != nil {
+				n, err = 0, errNobody(err)
+			}
+		}
 		done := s.form.settle(piece, n)
 		s.link.lines += done.written
 		if err == nil {
 			return done, nil
 		}
-		s.drop(err)
+		s.drop(ctx, err)
 		var ne net.Error
 		if n == 0 && kept && ctx.Err() == nil && !(errors.As(err, &ne) && ne.Timeout()) {
 			s.w.countError(err)
@@ -80,19 +96,18 @@ func (s *stream) sendPiece(ctx context.Context, piece []byte) (settled, error) {
 }
 
 // checkLink reports whether there is a connection that the peer has not left.
-func (s *stream) checkLink() bool {
+func (s *stream) checkLink(ctx context.Context) (bool, error) {
 	if s.link == nil {
-		return false
+		return false, nil
 	}
 	select {
 	case <-s.link.gone:
 		if s.link.err != nil {
 			s.w.countError(s.link.err)
 		}
-		s.drop(s.link.err)
-		return false
+		return false, s.drop(ctx, s.link.err)
 	default:
-		return true
+		return true, nil
 	}
 }
 
@@ -100,6 +115,7 @@ func (s *stream) dial(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.w.opt.DialTimeout,
 		fmt.Errorf("no connection within %v: %w", s.w.opt.DialTimeout, context.DeadlineExceeded))
 	defer cancel()
+	begin := time.Now()
 	c, err := s.w.meter.dial(ctx, s.network, s.w.addr.dial)
 	if err != nil {
 		return withCause(ctx, err) // its text begins with "dial"
@@ -115,8 +131,35 @@ func (s *stream) dial(ctx context.Context) error {
 		l.conn = c
 	}
 	go l.watch()
+	if s.suspect {
+		if err := s.hear(ctx, l, time.Since(begin)); err != nil {
+			raw.Close()
+			return err
+		}
+	}
 	s.link = l
 	return nil
+}
+
+// hear waits a moment for the end of l before anything is sent on it: something
+// on the way to the peer, such as a load balancer whose servers are all down, may
+// accept every connection and close it at once. took is how long the dial was.
+func (s *stream) hear(ctx context.Context, l *link, took time.Duration) error {
+	select {
+	case <-l.gone:
+		if l.err != nil {
+			return errNobody(l.err)
+		}
+		l.left = true
+	case <-time.After(max(s.hears, min(2*took, verifyTime))): // two round trips
+		s.suspect = false
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+func errNobody(err error) error {
+	return fmt.Errorf("the peer ends connections before lines come (is it a load balancer with nothing behind it?): %w", err)
 }
 
 // withCause adds to err why ctx ended, if it did.
@@ -131,8 +174,7 @@ func withCause(ctx context.Context, err error) error {
 func (s *stream) write(ctx context.Context, wire []byte) (int, error) {
 	l := s.link
 	l.raw.SetWriteDeadline(time.Now().Add(s.w.opt.WriteTimeout)) // fails only on a closed connection, as the Write will
-	stop := context.AfterFunc(ctx, func() { l.raw.SetWriteDeadline(time.Unix(1, 0)) })
-	defer stop()
+	defer hasten(ctx, l.raw.SetWriteDeadline)()
 	s.w.countRequest()
 	n, err := l.conn.Write(wire)
 	if err != nil {

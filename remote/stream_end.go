@@ -8,38 +8,52 @@ import (
 	"time"
 )
 
-// drop gives up the link. err is nil if the peer ended it in order.
-func (s *stream) drop(err error) {
-	l := s.link
+// drop gives up the link. err is nil if the peer ended it in order; only then
+// drop may return an error, which is bury's.
+func (s *stream) drop(ctx context.Context, err error) error {
+	if err := s.bury(ctx, s.link, err); err != nil {
+		return err
+	}
 	s.link = nil
-	s.bury(l, err)
+	return nil
 }
 
 // bury closes l, which the peer has ended in order if err is nil. What became of
-// lines on the way is noted then.
-func (s *stream) bury(l *link, err error) {
+// lines on the way is noted then. Its error is that ctx, or the Writer, has ended
+// before that was known; then nothing was done.
+func (s *stream) bury(ctx context.Context, l *link, err error) error {
 	if err == nil && l.lines > 0 {
-		err = l.verify()
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(s.w.life, cancel)()
+		if err = l.verify(ctx); errors.Is(err, errUnread) {
+			return err
+		}
 	}
 	l.raw.Close() // not l.conn: TLS would wait for room to say goodbye
 	<-l.gone
 	if err == nil || l.lines == 0 {
-		return
+		return nil
 	}
-	s.lost = fmt.Errorf("connection broke after %d lines, of which the last may be lost: %w", l.lines, err)
+	s.suspect = true
+	s.lost.add(l.lines, err)
 	s.w.note(broken, l.lines, err)
+	return nil
 }
 
 // confirm ends the connection in order and waits for the peer to do the same. If
 // the time is up before, the next confirm goes on waiting: a nil is of all lines.
 func (s *stream) confirm(ctx context.Context) error {
-	unread := s.awaitEnd(ctx)
-	if unread == nil && s.checkLink() && s.link.lines > 0 {
+	unread, kept := s.awaitEnd(ctx), false
+	if unread == nil {
+		kept, unread = s.checkLink(ctx)
+	}
+	if kept && s.link.lines > 0 {
 		unread = s.finish(ctx)
 	}
-	err := errors.Join(s.lost, unread)
+	err := errors.Join(s.lost.err("connection broke"), unread)
 	if s.w.life.Err() == nil { // else Shutdown returns it too
-		s.lost = nil
+		s.lost = report{}
 	}
 	return err
 }
@@ -51,17 +65,15 @@ func (s *stream) finish(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w, as far as is known: %w", errUnread, ctx.Err())
 	}
-	hurry := func() { l.raw.SetWriteDeadline(time.Unix(1, 0)) }
-	defer context.AfterFunc(ctx, hurry)()
-	defer context.AfterFunc(s.w.life, hurry)()
+	defer hasten(ctx, l.raw.SetWriteDeadline)()
+	defer hasten(s.w.life, l.raw.SetWriteDeadline)()
 	err := l.conn.(interface{ CloseWrite() error }).CloseWrite()
 	var ne net.Error
 	if errors.As(err, &ne) && ne.Timeout() {
 		err = l.raw.CloseWrite() // TLS has found no room to say goodbye; the end of the stream needs none
 	}
 	if err != nil {
-		s.drop(fmt.Errorf("half-close: %w", err))
-		return nil
+		return s.drop(ctx, fmt.Errorf("half-close: %w", err))
 	}
 	l.ended = time.Now()
 	s.ending, s.link = l, nil
@@ -86,8 +98,10 @@ func (s *stream) awaitEnd(ctx context.Context) error {
 			return fmt.Errorf("%w, %d lines on one connection, or does not close when it has: %w", errUnread, l.lines, ctx.Err())
 		}
 	}
+	if err := s.bury(ctx, l, l.err); err != nil {
+		return err
+	}
 	s.ending = nil
-	s.bury(l, l.err)
 	return nil
 }
 
@@ -109,7 +123,7 @@ func (s *stream) outwait(ctx context.Context) error {
 func (s *stream) close() {
 	for _, l := range []*link{s.ending, s.link} {
 		if l != nil {
-			s.bury(l, errUnread)
+			s.bury(context.Background(), l, errUnread)
 		}
 	}
 	s.ending, s.link = nil, nil

@@ -89,9 +89,9 @@ func nothingAccepted(b *normalize.Batch) string {
 }
 
 // limiter lets one log line a second through.
-type limiter struct{ last atomic.Int64 }
+type limiter struct{ last atomic.Pointer[time.Time] }
 
 func (l *limiter) may() bool {
-	now, last := time.Now().UnixNano(), l.last.Load()
-	return now-last >= int64(time.Second) && l.last.CompareAndSwap(last, now)
+	now, last := time.Now(), l.last.Load() // by a clock that nobody sets
+	return (last == nil || now.Sub(*last) >= time.Second) && l.last.CompareAndSwap(last, &now)
 }

@@ -1,0 +1,22 @@
+package remote
+
+import (
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// limitSilence lets the system end a TCP connection whose peer acknowledges
+// nothing of what was sent, or takes nothing of what waits, for so long. Without
+// it that takes a quarter of an hour.
+func limitSilence(network string, c syscall.RawConn, limit time.Duration) error {
+	if !strings.HasPrefix(network, "tcp") {
+		return nil
+	}
+	return c.Control(func(fd uintptr) {
+		// A system that does not know it waits longer.
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(limit.Milliseconds()))
+	})
+}

@@ -1,0 +1,114 @@
+package remote_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rollway/rollway/remote"
+)
+
+// vanish lets nothing get to c any more, as if its host had lost its power: what
+// is sent to it is not even acknowledged.
+func vanish(t *testing.T, c net.Conn) {
+	t.Helper()
+	raw, err := c.(syscall.Conn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nothing := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: 0}}
+	raw.Control(func(fd uintptr) {
+		if err := unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &nothing[0]}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A host that vanishes without a word, or a firewall that forgets an idle
+// connection: lines go on to be written for as long as a peer may be silent, and
+// not until the system stops to send them again, a quarter of an hour later. The
+// next lines come by a new connection, and the loss is told.
+func TestPeerVanishes(t *testing.T) {
+	t.Parallel()
+	transports(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {
+		conns := make(chan net.Conn, 10)
+		peer := startTCPPeer(t, "127.0.0.1:0", serverTLS, func(c net.Conn, keep io.Writer) {
+			conns <- c
+			io.Copy(keep, c)
+		})
+		var told told
+		o.OnError = told.note
+		w := open(t, scheme+"://"+peer.Addr().String(), o)
+		w.SetSilence(300 * time.Millisecond)
+		write(t, w, numbered(0, 1))
+		eventually(t, "the line is there", func() bool { return string(peer.bytes()) == numbered(0, 1) })
+		c := <-conns
+		if t, ok := c.(*tls.Conn); ok {
+			c = t.NetConn()
+		}
+		vanish(t, c)
+		write(t, w, numbered(1, 4))
+		if err := hurried(w); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "has not read") {
+			t.Errorf("Sync of lines that nobody acknowledges = %v", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if err := w.SyncContext(ctx); !errors.Is(err, syscall.ETIMEDOUT) || !strings.Contains(err.Error(), "after 4 lines") {
+			t.Errorf("Sync once the peer was silent for too long = %v", err)
+		}
+		write(t, w, numbered(4, 6))
+		if err := w.Close(); err != nil {
+			t.Errorf("Close = %v", err)
+		}
+		peer.want(t, numbered(0, 1), numbered(4, 6))
+		settled(t, w, 6, 6) // Written is what the system took: the loss is told instead
+		w.Told()
+		if text := told.text(); !strings.Contains(text, "carried 4 lines, of which the last may be lost") {
+			t.Errorf("OnError was told %q", text)
+		}
+	})
+}
+
+// A peer that ends the connection, with lines on the way that it never
+// acknowledges: whoever has no time to wait for that is told that they are not
+// read, and a Sync that has says that they may be lost.
+func TestSyncHasNoTimeToVerify(t *testing.T) {
+	t.Parallel()
+	conns := make(chan net.Conn, 1)
+	peer := startTCPPeer(t, "127.0.0.1:0", nil, func(c net.Conn, keep io.Writer) {
+		conns <- c
+		io.Copy(keep, c)
+	})
+	w := open(t, "tcp://"+peer.Addr().String(), remote.Options{})
+	write(t, w, numbered(0, 1))
+	eventually(t, "the line is there", func() bool { return string(peer.bytes()) == numbered(0, 1) })
+	c := <-conns
+	vanish(t, c)
+	write(t, w, numbered(1, 2))
+	c.(*net.TCPConn).CloseWrite()
+	eventually(t, "the end is noticed", func() bool { return peerGone(w) })
+	for range 2 {
+		begin := time.Now()
+		if err := hurried(w); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "has not read") {
+			t.Errorf("Sync without time = %v, want that the peer has not read everything", err)
+		}
+		if took := time.Since(begin); took > 500*time.Millisecond {
+			t.Errorf("Sync with 10 ms took %v", took)
+		}
+	}
+	if err := w.Sync(); err == nil || !strings.Contains(err.Error(), "after 2 lines") || !strings.Contains(err.Error(), "bytes not acknowledged") {
+		t.Errorf("Sync with time = %v, want that lines may be lost", err)
+	}
+	if err := w.Sync(); err != nil {
+		t.Errorf("another Sync = %v, want nil: told once", err)
+	}
+	settled(t, w, 2, 2)
+}
