@@ -47,7 +47,7 @@ func TestServerRestart(t *testing.T) {
 	start := func() *httpPeer {
 		peer := newHTTPPeer(t)
 		peer.Listener.Close()
-		l, err := net.Listen("tcp", addr)
+		l, err := listenAt("tcp", addr)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ func newHome(t testing.TB, handler http.Handler) *home {
 
 func (h *home) up() {
 	h.t.Helper()
-	l, err := net.Listen("tcp", h.addr)
+	l, err := listenAt("tcp", h.addr)
 	if err != nil {
 		h.t.Error(err)
 		return

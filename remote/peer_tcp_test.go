@@ -29,7 +29,7 @@ func startTCPPeer(t testing.TB, addr string, config *tls.Config, serve func(net.
 	if strings.HasPrefix(addr, "/") {
 		network = "unix"
 	}
-	l, err := net.Listen(network, addr)
+	l, err := listenAt(network, addr)
 	if err != nil {
 		t.Fatal(err)
 	}

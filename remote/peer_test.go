@@ -2,10 +2,13 @@ package remote_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log"
+	"net"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -83,6 +86,16 @@ func numbered(from, to int) string {
 func wide(n int) string {
 	line := `{"msg":"` + strings.Repeat("x", 1000) + "\"}\n"
 	return strings.Repeat(line, n)
+}
+
+// listenAt is net.Listen at an address that was listened at before. A child that the
+// test has begun keeps the socket from then for a moment, until it is another program.
+func listenAt(network, addr string) (l net.Listener, err error) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		if l, err = net.Listen(network, addr); err == nil || !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(end) {
+			return l, err
+		}
+	}
 }
 
 // eventually waits until ok, which is never further away than a loopback.
