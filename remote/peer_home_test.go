@@ -2,7 +2,6 @@ package remote_test
 
 import (
 	"io"
-	"net"
 	"net/http"
 	"sync"
 	"testing"
