@@ -68,3 +68,9 @@ func (p *pump) writeOnce(n int) (taken int) {
 	}
 	return max(taken, 0)
 }
+
+// crowded reports whether a direction between plain sockets is to copy without a
+// buffer that it holds.
+func (p *pump) crowded() bool {
+	return p.spliceable() && p.conn.relay.buffers.inUse.Load() >= p.conn.relay.buffers.many
+}

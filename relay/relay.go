@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,6 +18,7 @@ type Relay struct {
 	upstreams *upstreams
 	buffers   buffers
 	pipes     pipes
+	sleeping  atomic.Int32 // directions in sleepShortly
 	counts    counts
 	sources   sources
 	serverTLS *renewedTLS // nil: none
