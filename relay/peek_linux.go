@@ -10,7 +10,15 @@ import (
 // much as the destination takes at once, and takes that much off the source. So
 // nothing is held while the destination takes nothing.
 func (p *pump) copyPeeked() (ended bool, at *side, err error) {
-	if err := p.dst.raw.Write(writable); err != nil {
+	err = p.dst.raw.Write(func(fd uintptr) bool {
+		if !writable(fd) {
+			p.block()
+			return false
+		}
+		return true
+	})
+	p.unblock()
+	if err != nil {
 		return false, p.dst, err
 	}
 	p.getBuffer()

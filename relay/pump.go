@@ -26,6 +26,7 @@ type pump struct {
 	out []byte                // what it has to write
 
 	gathering gathering
+	wait      wait
 
 	splicer
 }
@@ -35,6 +36,10 @@ func (p *pump) init(c *conn, src, dst *side, total *atomic.Uint64) {
 	if src.wire != nil {
 		src.wire.buffers = &c.relay.buffers
 	}
+	if dst.wire != nil {
+		dst.wire.full = p.block
+	}
+	p.limit()
 }
 
 func (p *pump) run() {
@@ -170,6 +175,13 @@ func (p *pump) tryTLS(fd uintptr) bool {
 func (p *pump) write(b []byte) (n int, err error) {
 	if canWait && p.dst.plain() {
 		return p.writeSocket(b)
+	}
+	defer p.unblock()
+	if w := p.dst.wire; w != nil {
+		w.pumped.Store(true)
+		defer w.pumped.Store(false)
+	} else {
+		p.block() // it may take nothing, which nobody tells
 	}
 	return p.dst.write(b)
 }

@@ -65,7 +65,9 @@ func (p *pump) writeSocket(b []byte) (n int, err error) {
 		p.put = p.tryWrite
 	}
 	p.out, p.err = b, nil
-	if err = p.dst.raw.Write(p.put); err == nil {
+	err = p.dst.raw.Write(p.put)
+	p.unblock()
+	if err == nil {
 		err = p.err
 	}
 	n = len(b) - len(p.out)
@@ -81,6 +83,7 @@ func (p *pump) tryWrite(fd uintptr) bool {
 			p.out = p.out[n:]
 		case unix.EINTR:
 		case unix.EAGAIN:
+			p.block()
 			return false
 		default:
 			p.err = os.NewSyscallError("write", err)

@@ -21,13 +21,6 @@ func sleepShortly(d time.Duration) {
 	_ = unix.Nanosleep(&t, nil) // a signal may end it sooner
 }
 
-// setLowWater sets how many bytes make a TCP socket readable.
-func (s *side) setLowWater(sizeBytes int) {
-	_ = s.raw.Control(func(fd uintptr) {
-		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT, sizeBytes)
-	})
-}
-
 func (p *pump) spliceable() bool {
 	return p.conn.relay.options.Copy == CopyAuto && p.src.plain() && p.dst.plain()
 }
@@ -55,7 +48,9 @@ func (p *pump) splice() (at *side, err error) {
 			return nil, errBuffers
 		}
 		p.left = p.n
-		if err := p.dst.raw.Write(p.emptied); err != nil {
+		err := p.dst.raw.Write(p.emptied)
+		p.unblock()
+		if err != nil {
 			return p.dst, err
 		}
 		if p.err != nil {
@@ -101,6 +96,7 @@ func (p *pump) spliceOut(fd uintptr) (done bool) {
 		switch {
 		case err == unix.EINTR:
 		case err == unix.EAGAIN:
+			p.block()
 			return false
 		case err != nil:
 			p.err = err

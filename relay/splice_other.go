@@ -17,6 +17,14 @@ func sleepShortly(time.Duration) {}
 
 func (s *side) setLowWater(int) {}
 
+func defaultBudget() int64 { return 0 }
+
+func (s *side) limitUnsent(int) {}
+
+func (s *side) receiveBuffer() int { return 0 }
+
+func (s *side) setReceiveBuffer(int, bool) {}
+
 func (p *pump) crowded() bool { return false }
 
 func (p *pump) copyPeeked() (bool, *side, error) { return false, nil, errBuffers }

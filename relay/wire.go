@@ -22,10 +22,14 @@ type wire struct {
 	ahead   *buffer  // read from the socket for TLS; nil: nothing is
 	from    []byte   // what TLS has not read of it
 
+	full   func()      // called when the socket takes nothing now, and pumped is set
+	pumped atomic.Bool // the direction to this side writes, or waits for TLS to let it
+
 	out struct { // of the Write under way; TLS has one at a time
-		try func(fd uintptr) bool
-		p   []byte // what is left of it
-		err error
+		try   func(fd uintptr) bool
+		p     []byte // what is left of it
+		flags int
+		err   error
 	}
 }
 
@@ -90,10 +94,10 @@ func (w *wire) putAhead() {
 
 // Write is called by TLS, record by record.
 func (w *wire) Write(p []byte) (int, error) {
-	if w.more.Load() {
-		return w.writeMore(p)
+	if w.waiting {
+		return w.Conn.Write(p)
 	}
-	return w.Conn.Write(p)
+	return w.write(p, w.more.Load())
 }
 
 // maxRecord is how many bytes a record of TLS carries at most.
