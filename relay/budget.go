@@ -16,7 +16,7 @@ type budget struct {
 
 const (
 	wholeShare = 4 << 20 // of a direction; from here on the system tunes its buffers as it likes
-	leastShare = 32 << 10
+	leastShare = 128 << 10
 	sharePart  = 16 // of what is left
 )
 
@@ -41,7 +41,7 @@ type wait struct {
 func (p *pump) limit() {
 	if share := p.conn.relay.budget.share(); share < wholeShare {
 		p.limitTo(share)
-		p.dst.limitUnsent(int(share))
+		p.dst.limitUnsent(min(int(share), mostUnsent))
 	}
 }
 

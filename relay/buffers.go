@@ -43,6 +43,12 @@ func (p *buffers) get() *buffer {
 	return p.large.Get().(*buffer)
 }
 
+// brief returns a large buffer, for who gives it back before it waits.
+func (p *buffers) brief() *buffer {
+	p.inUse.Add(1)
+	return p.large.Get().(*buffer)
+}
+
 func (p *buffers) put(b *buffer) {
 	p.inUse.Add(-1)
 	if len(b.b) < p.sizeBytes {

@@ -16,8 +16,9 @@
 //     took from a peer and could not give to the other are lost with the
 //     connection, and the peer is told by a reset.
 //
-// Between two plain sockets on Linux the bytes stay in the kernel (splice(2)).
-// With TLS on a side, and on other systems, they pass through pooled buffers.
+// Between two plain sockets on Linux bulk stays in the kernel (splice(2)). Small
+// pieces, and with TLS on a side or on other systems all bytes, pass through
+// pooled buffers.
 package relay
 
 // Invariants:

@@ -75,7 +75,7 @@ type Options struct {
 	// what it lets TCP have, the second value of tcp_mem; negative: no bound). The
 	// system tunes buffers as it likes while there is room. When there is little,
 	// connections that come, and directions that begin to wait, get a part of that,
-	// 32 KiB at least.
+	// 128 KiB at least.
 	SocketMemory int64
 
 	// DialTimeout bounds one attempt to connect to an upstream, its TLS
@@ -118,8 +118,8 @@ type Options struct {
 type CopyMode int
 
 const (
-	// CopyAuto splices where both sides are plain sockets of Linux, and takes
-	// buffers elsewhere.
+	// CopyAuto splices bulk where both sides are plain sockets of Linux, and takes
+	// buffers for what comes in small pieces, and elsewhere.
 	CopyAuto CopyMode = iota
 	// CopyBuffers takes buffers everywhere.
 	CopyBuffers

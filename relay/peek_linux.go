@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"net"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -21,7 +22,7 @@ func (p *pump) copyPeeked() (ended bool, at *side, err error) {
 	if err != nil {
 		return false, p.dst, err
 	}
-	p.getBuffer()
+	p.buf = p.conn.relay.buffers.brief()
 	defer p.putBuffer()
 	ahead := p.onSource(unix.MSG_PEEK, len(p.buf.b))
 	switch {
@@ -37,8 +38,12 @@ func (p *pump) copyPeeked() (ended bool, at *side, err error) {
 		return false, p.dst, os.NewSyscallError("write", p.err)
 	}
 	p.moved(taken)
+	discard := 0
+	if _, ok := p.src.conn.(*net.TCPConn); ok {
+		discard = unix.MSG_TRUNC // copies nothing
+	}
 	for taken > 0 {
-		n := p.onSource(0, taken)
+		n := p.onSource(discard, taken)
 		if p.err != nil {
 			return false, p.src, os.NewSyscallError("recv", p.err)
 		}

@@ -88,7 +88,7 @@ func (p *pump) buffered() (at *side, err error) {
 			if ended || err != nil {
 				return at, err
 			}
-			if p.isBulk(int(p.bytes.Load()-before), peekedMost) {
+			if p.isBulk(int(p.bytes.Load()-before), p.conn.relay.buffers.sizeBytes) {
 				return nil, errBulk
 			}
 			continue
@@ -220,6 +220,3 @@ func (p *pump) moved(n int) {
 		p.conn.relay.counts.firstByte.observe(p.conn.firstByte)
 	}
 }
-
-// peekedMost is how much goes through a buffer that is not held.
-const peekedMost = smallBuffer

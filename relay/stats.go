@@ -12,7 +12,7 @@ type Stats struct {
 	Active   int // being set up, copied, or closed
 	MaxConns int // what bounds them; negative: nothing
 	Closed   map[Reason]uint64
-	Spliced  uint64 // connections copied in the kernel
+	Spliced  uint64 // connections whose bulk is copied in the kernel
 	Buffered uint64 // connections copied through buffers
 
 	BytesUp, BytesDown uint64 // taken by upstreams, by clients
