@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// defaultBudget is an eighth of what the system lets TCP have before it cuts
+// defaultBudget is a sixteenth of what the system lets TCP have before it cuts
 // everybody short; 0: it does not tell.
 func defaultBudget() int64 {
 	text, err := os.ReadFile("/proc/sys/net/ipv4/tcp_mem")
@@ -18,7 +18,7 @@ func defaultBudget() int64 {
 	if _, err := fmt.Sscan(string(text), &low, &pressure); err != nil {
 		return 0
 	}
-	return pressure * int64(os.Getpagesize()) / 8
+	return pressure * int64(os.Getpagesize()) / 16
 }
 
 // set sets an option of a socket, which may not know it.
@@ -28,7 +28,7 @@ func (s *side) set(level, option, value int) {
 	}
 }
 
-// limitUnsent bounds what the system takes of what it cannot send yet.
+// limitUnsent bounds what the system takes of what it cannot send yet; 0: it does not.
 func (s *side) limitUnsent(sizeBytes int) {
 	s.set(unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, sizeBytes)
 }

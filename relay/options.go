@@ -71,7 +71,7 @@ type Options struct {
 
 	// SocketMemory bounds, roughly, how many bytes the system is to hold in the
 	// receive buffers of directions that wait for their destination, so that many
-	// who take nothing leave enough to the others (default, on Linux: an eighth of
+	// who take nothing leave enough to the others (default, on Linux: a sixteenth of
 	// what it lets TCP have, the second value of tcp_mem; negative: no bound). The
 	// system tunes buffers as it likes while there is room. When there is little,
 	// connections that come, and directions that begin to wait, get a part of that,

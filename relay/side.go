@@ -28,7 +28,6 @@ func newSide(c net.Conn) side {
 		if raw, err := sc.SyscallConn(); err == nil {
 			s.raw = raw
 			s.inlineUrgent()
-			s.limitUnsent(mostUnsent)
 		}
 	}
 	return s

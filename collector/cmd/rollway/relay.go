@@ -101,7 +101,7 @@ func (f *relayFlags) declare(flags *flag.FlagSet) {
 	flags.DurationVar(&o.DialTimeout, "dial-timeout", 5*time.Second, "give up connecting to an upstream after `TIME`, and try the next")
 	flags.DurationVar(&o.IdleTimeout, "idle-timeout", time.Hour, "end a connection on which nothing moved for `TIME`; negative: never")
 	flags.DurationVar(&o.StallTimeout, "stall-timeout", 5*time.Minute, "reset a connection of which a side takes nothing for `TIME` while bytes wait for it; negative: never")
-	flags.Func("socket-memory", "what the system may hold, roughly, for sides that take nothing, a `SIZE` (default an eighth of what it lets TCP have)", func(text string) error {
+	flags.Func("socket-memory", "what the system may hold, roughly, for sides that take nothing, a `SIZE` (default a sixteenth of what it lets TCP have)", func(text string) error {
 		size, err := config.ParseSize(text)
 		o.SocketMemory = int64(size)
 		return err
