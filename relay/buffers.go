@@ -14,7 +14,8 @@ type buffer struct{ b []byte }
 type buffers struct {
 	large, small sync.Pool
 	inUse        atomic.Int64
-	sizeBytes    int // of large ones
+	sizeBytes    int   // of large ones
+	many         int64 // in use at a time, beyond which they are small
 }
 
 // Sizes of buffers, unless Options.BufferSize says one.
@@ -30,15 +31,21 @@ func (p *buffers) init(sizeBytes int) {
 	if sizeBytes == 0 {
 		sizeBytes, small = largeBuffer, smallBuffer
 	}
-	p.sizeBytes = sizeBytes
+	p.sizeBytes, p.many = sizeBytes, largeBuffers
 	p.large.New = func() any { return &buffer{make([]byte, sizeBytes)} }
 	p.small.New = func() any { return &buffer{make([]byte, small)} }
 }
 
 func (p *buffers) get() *buffer {
-	if p.inUse.Add(1) > largeBuffers {
+	if p.inUse.Add(1) > p.many {
 		return p.small.Get().(*buffer)
 	}
+	return p.large.Get().(*buffer)
+}
+
+// brief returns a large buffer, for who gives it back before it waits.
+func (p *buffers) brief() *buffer {
+	p.inUse.Add(1)
 	return p.large.Get().(*buffer)
 }
 

@@ -35,6 +35,7 @@ type conn struct {
 // join describes the connection of two sides; run starts it.
 func (r *Relay) join(client, upstream side, start time.Time) *conn {
 	c := &conn{relay: r, client: client, upstream: upstream, start: start}
+	r.budget.conns.Add(1)
 	c.up.init(c, &c.client, &c.upstream, &r.counts.bytesUp)
 	c.down.init(c, &c.upstream, &c.client, &r.counts.bytesDown)
 	c.running.Store(2)
@@ -56,6 +57,7 @@ func (c *conn) run() {
 func (c *conn) returned() {
 	if c.running.Add(-1) == 0 {
 		c.giveBack()
+		c.relay.budget.conns.Add(-1)
 		c.relay.ended(c) // before remove, so that Shutdown finds the record
 		c.relay.remove(c)
 		if c.joined != nil {

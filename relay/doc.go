@@ -16,8 +16,9 @@
 //     took from a peer and could not give to the other are lost with the
 //     connection, and the peer is told by a reset.
 //
-// Between two plain sockets on Linux the bytes stay in the kernel (splice(2)).
-// With TLS on a side, and on other systems, they pass through pooled buffers.
+// Between two plain sockets on Linux bulk stays in the kernel (splice(2)). Small
+// pieces, and with TLS on a side or on other systems all bytes, pass through
+// pooled buffers.
 package relay
 
 // Invariants:
@@ -39,4 +40,8 @@ package relay
 //  6. A connection is in Relay.conns from before its first byte until both
 //     directions have returned, all it held is given back, and its record is
 //     with records.
-//  7. Handlers of Log and Access are called by the goroutine of records alone.
+//  7. A direction waits for its source only while the socket's low-water mark is 1,
+//     and takes a splice of 0 bytes for no end: a read decides.
+//  8. pump.wait is owned by the direction's goroutine, but for what is atomic and
+//     stall. Whoever calls block calls unblock once the write has returned.
+//  9. Handlers of Log and Access are called by the goroutine of records alone.

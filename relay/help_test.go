@@ -155,7 +155,7 @@ func (w *way) start(rd road) {
 		w.t.Fatal(err)
 	}
 	if rd.noPipes {
-		w.relay.pipes.max = 0
+		w.relay.pipes.max, w.relay.buffers.many = 0, 0
 	}
 	if w.listener, err = Listen(w.t.Context(), rd.listen); err != nil {
 		w.t.Fatal(err)

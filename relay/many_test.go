@@ -31,7 +31,11 @@ func TestMain(m *testing.M) {
 	case "client":
 		manyClients(os.Getenv("RELAY_TEST_ADDR"), os.Getenv("RELAY_TEST_COUNT"), os.Getenv("RELAY_TEST_TLS") != "")
 	case "upstream":
-		manyUpstream()
+		manyUpstream(echo)
+	case "flood":
+		manyUpstream(flood)
+	case "stuck":
+		manyStuck(os.Getenv("RELAY_TEST_ADDR"), os.Getenv("RELAY_TEST_COUNT"))
 	default:
 		inparallel.Run(m, 16)
 	}
@@ -72,14 +76,52 @@ func manyClients(addr, count string, overTLS bool) {
 	runtime.KeepAlive(held)
 }
 
-// manyUpstream says where it listens, and echoes until its standard input ends.
-func manyUpstream() {
+// manyStuck opens connections that it never reads from, says so, and holds them
+// until its standard input ends.
+func manyStuck(addr, count string) {
+	n, err := strconv.Atoi(count)
+	if err != nil {
+		panic(err)
+	}
+	held := make([]net.Conn, n) // or the garbage collector closes them
+	for i := range held {
+		if held[i], err = net.Dial("tcp", addr); err != nil {
+			fmt.Printf("connection %d: %v\n", i, err)
+			return
+		}
+	}
+	fmt.Println("ready")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	runtime.KeepAlive(held)
+}
+
+// flood writes to each connection as much as that takes.
+func flood(l net.Listener) {
+	chunk := make([]byte, 64<<10)
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer c.Close()
+			for {
+				if _, err := c.Write(chunk); err != nil {
+					return
+				}
+			}
+		}()
+	}
+}
+
+// manyUpstream says where it listens, and serves until its standard input ends.
+func manyUpstream(serve func(net.Listener)) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		panic(err)
 	}
 	fmt.Println(l.Addr())
-	go echo(l)
+	go serve(l)
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 

@@ -35,6 +35,7 @@ func (s Stats) WriteMetrics(out io.Writer, labels ...string) error {
 	p.Counter("records_unlogged_total", "Records that the log did not take, or not in time.", s.Unlogged)
 	p.Gauge("pipes", "Pipes open.", float64(s.Pipes))
 	p.Gauge("pipes_in_use", "Pipes that hold bytes in flight.", float64(s.PipesInUse))
+	p.Gauge("directions_waiting", "Directions whose destination takes nothing now.", float64(s.Waiting))
 	p.Gauge("buffers_in_use", "Buffers that hold bytes in flight.", float64(s.BuffersInUse))
 	writeUpstreams(p, s.Upstreams)
 	s.firstByte.write(p)

@@ -69,6 +69,15 @@ type Options struct {
 	// 64 KiB (default 64 KiB, and 16 KiB for those beyond 128 in use at a time).
 	BufferSize int
 
+	// SocketMemory bounds, roughly, how many bytes the system is to hold in the
+	// receive buffers of directions that wait for their destination, so that many
+	// who take nothing leave enough to the others (default, on Linux: a sixteenth of
+	// what it lets TCP have, the second value of tcp_mem; negative: no bound). The
+	// system tunes buffers as it likes while there is room. When there is little,
+	// connections that come, and directions that begin to wait, get a part of that,
+	// 128 KiB at least.
+	SocketMemory int64
+
 	// DialTimeout bounds one attempt to connect to an upstream, its TLS
 	// handshake included (default 5s).
 	DialTimeout time.Duration
@@ -78,6 +87,9 @@ type Options struct {
 	// IdleTimeout ends a connection on which no byte moved either way (default
 	// 1h; negative: never).
 	IdleTimeout time.Duration
+	// StallTimeout resets a connection of which one side has taken nothing for that
+	// long while bytes wait for it (default 5m; negative: never).
+	StallTimeout time.Duration
 	// DrainTimeout is how long Close, and Serve when its context ends, let
 	// connections end by themselves (default 30s; negative: not at all).
 	DrainTimeout time.Duration
@@ -106,8 +118,8 @@ type Options struct {
 type CopyMode int
 
 const (
-	// CopyAuto splices where both sides are plain sockets of Linux, and takes
-	// buffers elsewhere.
+	// CopyAuto splices bulk where both sides are plain sockets of Linux, and takes
+	// buffers for what comes in small pieces, and elsewhere.
 	CopyAuto CopyMode = iota
 	// CopyBuffers takes buffers everywhere.
 	CopyBuffers
@@ -137,7 +149,9 @@ func (o Options) withDefaults() (Options, error) {
 	defaultTo(&o.DialTimeout, 5*time.Second)
 	defaultTo(&o.HandshakeTimeout, 10*time.Second)
 	defaultTo(&o.IdleTimeout, time.Hour)
+	defaultTo(&o.StallTimeout, 5*time.Minute)
 	defaultTo(&o.DrainTimeout, 30*time.Second)
+	defaultTo(&o.SocketMemory, defaultBudget())
 	defaultTo(&o.grace, drainGrace)
 	check(len(o.To) > 0, "no upstream: To is empty")
 	check(o.BufferSize == 0 || slices.Contains(bufferSizes, o.BufferSize), "BufferSize is %d: it must be 4, 8, 16 or 64 KiB", o.BufferSize)

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"net"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -10,10 +11,18 @@ import (
 // much as the destination takes at once, and takes that much off the source. So
 // nothing is held while the destination takes nothing.
 func (p *pump) copyPeeked() (ended bool, at *side, err error) {
-	if err := p.dst.raw.Write(writable); err != nil {
+	err = p.dst.raw.Write(func(fd uintptr) bool {
+		if !writable(fd) {
+			p.block()
+			return false
+		}
+		return true
+	})
+	p.unblock()
+	if err != nil {
 		return false, p.dst, err
 	}
-	p.getBuffer()
+	p.buf = p.conn.relay.buffers.brief()
 	defer p.putBuffer()
 	ahead := p.onSource(unix.MSG_PEEK, len(p.buf.b))
 	switch {
@@ -29,8 +38,12 @@ func (p *pump) copyPeeked() (ended bool, at *side, err error) {
 		return false, p.dst, os.NewSyscallError("write", p.err)
 	}
 	p.moved(taken)
+	discard := 0
+	if _, ok := p.src.conn.(*net.TCPConn); ok {
+		discard = unix.MSG_TRUNC // copies nothing
+	}
 	for taken > 0 {
-		n := p.onSource(0, taken)
+		n := p.onSource(discard, taken)
 		if p.err != nil {
 			return false, p.src, os.NewSyscallError("recv", p.err)
 		}
@@ -67,4 +80,10 @@ func (p *pump) writeOnce(n int) (taken int) {
 		p.err = err
 	}
 	return max(taken, 0)
+}
+
+// crowded reports whether a direction between plain sockets is to copy without a
+// buffer that it holds.
+func (p *pump) crowded() bool {
+	return p.spliceable() && p.conn.relay.buffers.inUse.Load() >= p.conn.relay.buffers.many
 }

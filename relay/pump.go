@@ -22,12 +22,24 @@ type pump struct {
 	n   int                   // what the last callback moved
 	err error                 // what the last callback met
 	try func(fd uintptr) bool // of readSocket or readTLS
+	put func(fd uintptr) bool // of writeSocket
+	out []byte                // what it has to write
+
+	gathering gathering
+	wait      wait
 
 	splicer
 }
 
 func (p *pump) init(c *conn, src, dst *side, total *atomic.Uint64) {
 	p.conn, p.src, p.dst, p.total = c, src, dst, total
+	if src.wire != nil {
+		src.wire.buffers = &c.relay.buffers
+	}
+	if dst.wire != nil {
+		dst.wire.full = p.block
+	}
+	p.limit()
 }
 
 func (p *pump) run() {
@@ -49,25 +61,40 @@ func (p *pump) copy() (at *side, err error) {
 			return p.dst, err
 		}
 	}
-	if p.spliceable() {
-		if at, err = p.splice(); err != errNotSpliceable {
+	for {
+		if at, err = p.buffered(); err != errBulk {
+			return at, err
+		}
+		if at, err = p.splice(); err != errBuffers {
 			return at, err
 		}
 	}
-	return p.buffered()
 }
 
-// errNotSpliceable: the kernel cannot splice these sockets, and has moved
-// nothing.
-var errNotSpliceable = errors.New("not spliceable")
+// What a way of copying returns when the other one is to go on.
+var (
+	errBulk    = errors.New("splice may be cheaper")
+	errBuffers = errors.New("buffers may be cheaper")
+)
 
 // buffered copies through buffers.
 func (p *pump) buffered() (at *side, err error) {
-	defer p.putBuffer()
+	defer p.giveBack()
 	for {
 		n, readErr := p.read()
+		if readErr == errNoBuffer {
+			before := p.bytes.Load()
+			ended, at, err := p.copyPeeked()
+			if ended || err != nil {
+				return at, err
+			}
+			if p.isBulk(int(p.bytes.Load()-before), p.conn.relay.buffers.sizeBytes) {
+				return nil, errBulk
+			}
+			continue
+		}
 		if n > 0 {
-			m, err := p.dst.write(p.buf.b[:n])
+			m, err := p.write(p.buf.b[:n])
 			p.moved(m)
 			if err != nil {
 				return p.dst, err
@@ -79,8 +106,18 @@ func (p *pump) buffered() (at *side, err error) {
 		if readErr != nil {
 			return p.src, readErr
 		}
+		if p.buf != nil && p.isBulk(n, len(p.buf.b)) {
+			return nil, errBulk
+		}
+		if p.canGather() {
+			p.gather(n)
+		}
 	}
 }
+
+// errNoBuffer: there is something to read, and so many buffers are in use that
+// the direction is to hold none while its destination takes nothing.
+var errNoBuffer = errors.New("no buffer to spare")
 
 // read waits for bytes of src and returns how many there are in p.buf, which is
 // held only once there are some, where the source can be waited on.
@@ -124,11 +161,37 @@ func (p *pump) tryTLS(fd uintptr) bool {
 	if errors.Is(p.err, errWait) {
 		p.err = nil
 		if p.n == 0 {
+			if !p.mustWait() {
+				return p.tryTLS(fd)
+			}
 			p.putBuffer()
 			return false
 		}
 	}
 	return true
+}
+
+// write hands b to dst.
+func (p *pump) write(b []byte) (n int, err error) {
+	if canWait && p.dst.plain() {
+		return p.writeSocket(b)
+	}
+	defer p.unblock()
+	if w := p.dst.wire; w != nil {
+		w.pumped.Store(true)
+		defer w.pumped.Store(false)
+	} else {
+		p.block() // it may take nothing, which nobody tells
+	}
+	return p.dst.write(b)
+}
+
+// giveBack gives back what the direction holds.
+func (p *pump) giveBack() {
+	p.putBuffer()
+	if p.src.wire != nil {
+		p.src.wire.putAhead()
+	}
 }
 
 func (p *pump) getBuffer() {

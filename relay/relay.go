@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,11 +18,13 @@ type Relay struct {
 	upstreams *upstreams
 	buffers   buffers
 	pipes     pipes
+	budget    budget
+	sleeping  atomic.Int32 // directions in sleepShortly
 	counts    counts
 	sources   sources
 	serverTLS *renewedTLS // nil: none
 	lookup    lookup
-	notices   struct{ accept, limit, source, welcome, dial, resolve notice }
+	notices   struct{ accept, limit, source, welcome, dial, resolve, clientStalled, upstreamStalled notice }
 
 	stop    context.CancelFunc // ends the goroutines that New started
 	stopped context.Context
@@ -55,6 +58,7 @@ func New(o Options) (*Relay, error) {
 	}
 	r.buffers.init(o.BufferSize)
 	r.pipes.max = o.maxPipes
+	r.budget.size = o.SocketMemory
 	r.stopped, r.stop = context.WithCancel(noContext)
 	r.serverTLS, r.lookup = serverConfig(o.ServerTLS, o.ClientAuthorities), lookupSystem
 	r.work()

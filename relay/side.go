@@ -27,6 +27,7 @@ func newSide(c net.Conn) side {
 	if sc, ok := s.socket.(syscall.Conn); ok {
 		if raw, err := sc.SyscallConn(); err == nil {
 			s.raw = raw
+			s.inlineUrgent()
 		}
 	}
 	return s

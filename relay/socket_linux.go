@@ -65,28 +65,31 @@ func (s *side) flush(stall time.Duration) {
 	}
 }
 
-// unsent is how many bytes the peer's system has not acknowledged; 0 if it
-// never will.
+// unsent is how many bytes the peer's system has not acknowledged, or the peer of
+// a unix socket not read; 0 if it never will.
 func (s *side) unsent() (n int) {
-	err := s.raw.Control(func(fd uintptr) {
+	if s.raw == nil {
+		return 0
+	}
+	_ = s.raw.Control(func(fd uintptr) {
 		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
-		if err == nil && info.State != stateClosed {
+		if err != nil || info.State != stateClosed {
 			n, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
 		}
 	})
-	if err != nil {
-		return 0
-	}
 	return n
 }
 
-// writeMore writes all of p, and tells the system that more follows at once:
+// write writes all of p. With more it tells the system that more follows at once:
 // what does not fill a segment may wait for that.
-func (w *wire) writeMore(p []byte) (n int, err error) {
+func (w *wire) write(p []byte, more bool) (n int, err error) {
 	if w.out.try == nil {
 		w.out.try = w.tryWrite
 	}
-	w.out.p, w.out.err = p, nil
+	w.out.p, w.out.err, w.out.flags = p, nil, unix.MSG_NOSIGNAL
+	if more {
+		w.out.flags |= unix.MSG_MORE
+	}
 	if err = w.raw.Write(w.out.try); err == nil {
 		err = w.out.err
 	}
@@ -97,12 +100,15 @@ func (w *wire) writeMore(p []byte) (n int, err error) {
 
 func (w *wire) tryWrite(fd uintptr) bool {
 	for len(w.out.p) > 0 {
-		n, err := unix.SendmsgN(int(fd), w.out.p, nil, nil, unix.MSG_MORE|unix.MSG_NOSIGNAL)
+		n, err := unix.SendmsgN(int(fd), w.out.p, nil, nil, w.out.flags)
 		switch err {
 		case nil:
 			w.out.p = w.out.p[n:]
 		case unix.EINTR:
 		case unix.EAGAIN:
+			if w.pumped.Load() {
+				w.full()
+			}
 			return false
 		default:
 			w.out.err = os.NewSyscallError("sendmsg", err)

@@ -15,5 +15,14 @@ func (s *side) isDead() bool { return false }
 // flush is for Linux: elsewhere a reset overtakes what has not left.
 func (s *side) flush(time.Duration) {}
 
-// writeMore is for Linux: elsewhere each record leaves by itself.
-func (w *wire) writeMore(p []byte) (int, error) { return w.Conn.Write(p) }
+// write is for Linux: elsewhere each record leaves by itself, and whoever waits is
+// taken for one who waits for room.
+func (w *wire) write(p []byte, _ bool) (int, error) {
+	if w.pumped.Load() {
+		w.full()
+	}
+	return w.Conn.Write(p)
+}
+
+// unsent is for Linux: elsewhere only what the relay holds is known to wait.
+func (s *side) unsent() int { return 0 }

@@ -33,20 +33,72 @@ func readSocket(fd uintptr, p []byte) (n int, err error) {
 // readSocket waits until there are bytes, and only then takes a buffer.
 func (p *pump) readSocket() (n int, err error) {
 	if p.try == nil {
-		p.try = func(fd uintptr) bool {
-			p.getBuffer()
-			p.n, p.err = readSocket(fd, p.buf.b)
-			if p.err == errWait {
-				p.putBuffer()
-				return false
-			}
-			return true
-		}
+		p.try = p.tryRead
 	}
 	if err := p.src.raw.Read(p.try); err != nil {
 		return 0, err
 	}
 	return p.n, p.err
+}
+
+func (p *pump) tryRead(fd uintptr) bool {
+	if p.buf == nil && p.crowded() {
+		p.n, p.err = 0, errNoBuffer
+		p.lowWater(false)
+		return readable(fd)
+	}
+	p.getBuffer()
+	p.n, p.err = readSocket(fd, p.buf.b)
+	if p.err == errWait {
+		if !p.mustWait() {
+			return p.tryRead(fd)
+		}
+		p.putBuffer()
+		return false
+	}
+	return true
+}
+
+// writeSocket writes all of b.
+func (p *pump) writeSocket(b []byte) (n int, err error) {
+	if p.put == nil {
+		p.put = p.tryWrite
+	}
+	p.out, p.err = b, nil
+	err = p.dst.raw.Write(p.put)
+	p.unblock()
+	if err == nil {
+		err = p.err
+	}
+	n = len(b) - len(p.out)
+	p.out = nil
+	return n, err
+}
+
+func (p *pump) tryWrite(fd uintptr) bool {
+	for len(p.out) > 0 {
+		n, err := unix.Write(int(fd), p.out)
+		switch err {
+		case nil:
+			p.out = p.out[n:]
+		case unix.EINTR:
+		case unix.EAGAIN:
+			p.block()
+			return false
+		default:
+			p.err = os.NewSyscallError("write", err)
+			return true
+		}
+	}
+	return true
+}
+
+// inlineUrgent has the system keep urgent bytes in the stream, where they stand.
+// Otherwise reads skip them, and splice(2) never gets past one.
+func (s *side) inlineUrgent() {
+	_ = s.raw.Control(func(fd uintptr) {
+		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_OOBINLINE, 1) // some sockets have none
+	})
 }
 
 // readable reports whether a socket has bytes, an end or an error to read. It

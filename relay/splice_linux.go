@@ -2,16 +2,23 @@ package relay
 
 import (
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // A splicer is what a pump needs to splice.
 type splicer struct {
-	in, out func(fd uintptr) bool
-	pipe    *pipe // held while it has bytes, or may get some
-	left    int   // bytes in pipe
-	noPipe  bool  // there was none to be had
+	in, emptied func(fd uintptr) bool // spliceIn and spliceOut
+	pipe        *pipe                 // held while it has bytes, or may get some
+	left        int                   // bytes in pipe
+	choice      choice
+}
+
+// sleepShortly sleeps for d, and some 50 µs more.
+func sleepShortly(d time.Duration) {
+	t := unix.NsecToTimespec(int64(d))
+	_ = unix.Nanosleep(&t, nil) // a signal may end it sooner
 }
 
 func (p *pump) spliceable() bool {
@@ -19,48 +26,54 @@ func (p *pump) spliceable() bool {
 }
 
 // splice copies through a pipe, which it has from the first byte that comes in
-// until there are no more for now.
+// until there are no more for now. It returns errBuffers when buffers are to go
+// on.
 func (p *pump) splice() (at *side, err error) {
-	p.in, p.out = p.spliceIn, p.spliceOut
+	if p.in == nil {
+		p.in, p.emptied = p.spliceIn, p.spliceOut
+	}
+	p.startBulk()
 	defer p.putPipe()
 	for {
 		if err := p.src.raw.Read(p.in); err != nil {
 			return p.src, err
 		}
 		switch {
-		case p.noPipe:
-			ended, at, err := p.copyPeeked()
-			if ended || err != nil {
-				return at, err
-			}
-			continue
-		case p.err == unix.EINVAL:
-			return nil, errNotSpliceable
+		case p.err == unix.EINVAL: // not between these sockets
+			p.choice.never = true
+			return nil, errBuffers
 		case p.err != nil:
 			return p.src, os.NewSyscallError("splice", p.err)
 		case p.n == 0:
-			return nil, nil
+			return nil, errBuffers
 		}
 		p.left = p.n
-		if err := p.dst.raw.Write(p.out); err != nil {
+		err := p.dst.raw.Write(p.emptied)
+		p.unblock()
+		if err != nil {
 			return p.dst, err
 		}
 		if p.err != nil {
 			return p.dst, os.NewSyscallError("splice", p.err)
+		}
+		if !p.staysBulk() {
+			return nil, errBuffers
 		}
 	}
 }
 
 const spliceFlags = unix.SPLICE_F_NONBLOCK | unix.SPLICE_F_MOVE
 
-// spliceIn fills the empty pipe; p.n is 0 at the end of the source. Without a
-// pipe it only waits until there is something to read.
+// spliceIn fills the empty pipe. It leaves p.n at 0 for what splice(2) does not
+// tell apart from nothing to read or from the end: an urgent byte, before which
+// it stops for ever. A read tells them apart.
 func (p *pump) spliceIn(fd uintptr) (ready bool) {
 	if p.pipe == nil {
 		p.pipe = p.conn.relay.pipes.get()
 	}
-	if p.noPipe = p.pipe == nil; p.noPipe {
-		return readable(fd)
+	p.n, p.err = 0, nil
+	if p.pipe == nil {
+		return true // buffers it is
 	}
 	for {
 		n, err := unix.Splice(int(fd), nil, p.pipe.w, nil, largePipe, spliceFlags)
@@ -69,7 +82,7 @@ func (p *pump) spliceIn(fd uintptr) (ready bool) {
 			continue
 		case unix.EAGAIN:
 			p.putPipe()
-			return false
+			return readable(fd)
 		}
 		p.n, p.err = int(n), err
 		return true
@@ -83,6 +96,7 @@ func (p *pump) spliceOut(fd uintptr) (done bool) {
 		switch {
 		case err == unix.EINTR:
 		case err == unix.EAGAIN:
+			p.block()
 			return false
 		case err != nil:
 			p.err = err

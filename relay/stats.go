@@ -12,7 +12,7 @@ type Stats struct {
 	Active   int // being set up, copied, or closed
 	MaxConns int // what bounds them; negative: nothing
 	Closed   map[Reason]uint64
-	Spliced  uint64 // connections copied in the kernel
+	Spliced  uint64 // connections whose bulk is copied in the kernel
 	Buffered uint64 // connections copied through buffers
 
 	BytesUp, BytesDown uint64 // taken by upstreams, by clients
@@ -22,6 +22,8 @@ type Stats struct {
 	Unlogged     uint64 // records that Log and Access did not take, or not in time
 
 	Pipes, PipesInUse, BuffersInUse int
+
+	Waiting int // directions whose destination takes nothing now
 
 	Upstreams []UpstreamStats
 
@@ -42,37 +44,41 @@ type UpstreamStats struct {
 type Reason int
 
 const (
-	_                   Reason = iota
-	ReasonDone                 // both sides ended their streams
-	ReasonClientReset          // the client reset, or was gone
-	ReasonUpstreamReset        // the upstream reset, or was gone
-	ReasonClientError          // another error of the client's side
-	ReasonUpstreamError        // another error of the upstream's side
-	ReasonDial                 // no upstream could be reached
-	ReasonHandshake            // the client's TLS handshake failed
-	ReasonProxyHeader          // a proxy's header was missing or malformed
-	ReasonLimit                // refused by MaxConns
-	ReasonSourceLimit          // refused by MaxConnsPerSource
-	ReasonIdle                 // no byte moved for IdleTimeout
-	ReasonDrained              // ended in order, by draining
-	ReasonDrainCut             // cut off, as draining took too long
+	_                     Reason = iota
+	ReasonDone                   // both sides ended their streams
+	ReasonClientReset            // the client reset, or was gone
+	ReasonUpstreamReset          // the upstream reset, or was gone
+	ReasonClientError            // another error of the client's side
+	ReasonUpstreamError          // another error of the upstream's side
+	ReasonDial                   // no upstream could be reached
+	ReasonHandshake              // the client's TLS handshake failed
+	ReasonProxyHeader            // a proxy's header was missing or malformed
+	ReasonLimit                  // refused by MaxConns
+	ReasonSourceLimit            // refused by MaxConnsPerSource
+	ReasonIdle                   // no byte moved for IdleTimeout
+	ReasonClientStalled          // the client took nothing for StallTimeout
+	ReasonUpstreamStalled        // the upstream did
+	ReasonDrained                // ended in order, by draining
+	ReasonDrainCut               // cut off, as draining took too long
 	reasons
 )
 
 var reasonNames = [reasons]string{
-	ReasonDone:          "done",
-	ReasonClientReset:   "client_reset",
-	ReasonUpstreamReset: "upstream_reset",
-	ReasonClientError:   "client_error",
-	ReasonUpstreamError: "upstream_error",
-	ReasonDial:          "dial",
-	ReasonHandshake:     "handshake",
-	ReasonProxyHeader:   "proxy_header",
-	ReasonLimit:         "limit",
-	ReasonSourceLimit:   "source_limit",
-	ReasonIdle:          "idle",
-	ReasonDrained:       "drained",
-	ReasonDrainCut:      "drain_cut",
+	ReasonDone:            "done",
+	ReasonClientReset:     "client_reset",
+	ReasonUpstreamReset:   "upstream_reset",
+	ReasonClientError:     "client_error",
+	ReasonUpstreamError:   "upstream_error",
+	ReasonDial:            "dial",
+	ReasonHandshake:       "handshake",
+	ReasonProxyHeader:     "proxy_header",
+	ReasonLimit:           "limit",
+	ReasonSourceLimit:     "source_limit",
+	ReasonIdle:            "idle",
+	ReasonClientStalled:   "client_stalled",
+	ReasonUpstreamStalled: "upstream_stalled",
+	ReasonDrained:         "drained",
+	ReasonDrainCut:        "drain_cut",
 }
 
 // String is the reason as metrics and records name it.
@@ -148,6 +154,7 @@ func (r *Relay) Stats() Stats {
 		firstByte:    r.counts.firstByte.read(),
 	}
 	s.Pipes, s.PipesInUse = r.pipes.count()
+	s.Waiting = int(r.budget.waiting.Load())
 	for _, q := range r.options.records {
 		_, unlogged := q.count()
 		s.Unlogged += unlogged

@@ -18,10 +18,18 @@ type wire struct {
 	shut    bool        // raw.Read has failed; fd is not valid any more
 	more    atomic.Bool // the next write has more behind it
 
+	buffers *buffers // of the relay, for ahead
+	ahead   *buffer  // read from the socket for TLS; nil: nothing is
+	from    []byte   // what TLS has not read of it
+
+	full   func()      // called when the socket takes nothing now, and pumped is set
+	pumped atomic.Bool // the direction to this side writes, or waits for TLS to let it
+
 	out struct { // of the Write under way; TLS has one at a time
-		try func(fd uintptr) bool
-		p   []byte // what is left of it
-		err error
+		try   func(fd uintptr) bool
+		p     []byte // what is left of it
+		flags int
+		err   error
 	}
 }
 
@@ -51,18 +59,45 @@ func (w *wire) Read(p []byte) (int, error) {
 	if w.waiting {
 		return w.Conn.Read(p)
 	}
-	if w.shut {
-		return 0, errWait
+	if len(w.from) == 0 {
+		w.putAhead()
+		switch {
+		case w.shut:
+			return 0, errWait
+		case len(p) >= smallRead:
+			return readSocket(w.fd, p)
+		}
+		b := w.buffers.get()
+		n, err := readSocket(w.fd, b.b)
+		if n == 0 {
+			w.buffers.put(b)
+			return 0, err
+		}
+		w.ahead, w.from = b, b.b[:n]
 	}
-	return readSocket(w.fd, p)
+	n := copy(p, w.from)
+	w.from = w.from[n:]
+	return n, nil
+}
+
+// smallRead is below what TLS has room for once it has met a large record. Where
+// records are small, one read of the socket takes many of them.
+const smallRead = 4 << 10
+
+// putAhead gives the buffer back, and forgets what is left in it.
+func (w *wire) putAhead() {
+	if w.ahead != nil {
+		w.buffers.put(w.ahead)
+		w.ahead, w.from = nil, nil
+	}
 }
 
 // Write is called by TLS, record by record.
 func (w *wire) Write(p []byte) (int, error) {
-	if w.more.Load() {
-		return w.writeMore(p)
+	if w.waiting {
+		return w.Conn.Write(p)
 	}
-	return w.Conn.Write(p)
+	return w.write(p, w.more.Load())
 }
 
 // maxRecord is how many bytes a record of TLS carries at most.

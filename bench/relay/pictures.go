@@ -13,7 +13,7 @@ const (
 )
 
 func pictureLinks(figures) (string, error) {
-	return fmt.Sprintf("\n![CPU per GiB by relay](%s)\n\n![Memory over the number of idle connections](%s)\n", cpuPicture, memoryPicture), nil
+	return fmt.Sprintf("\n![CPU per GiB by relay](%s)\n\n![Memory of each idle connection by relay](%s)\n", cpuPicture, memoryPicture), nil
 }
 
 // Pictures draws the pictures: file name to content.
@@ -23,7 +23,7 @@ func (r *Results) Pictures() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	memory, err := memoryLines(f)
+	memory, err := memoryBars(f)
 	if err != nil {
 		return nil, err
 	}
@@ -67,27 +67,20 @@ func (r *Results) spread() map[[3]string][2]float64 {
 	return all
 }
 
-func memoryLines(f figures) (string, error) {
-	var panels []plot.LinePanel
+func memoryBars(f figures) (string, error) {
+	var panels []plot.BarPanel
 	for _, mode := range []string{modeRaw, modeTLS} {
-		p := plot.LinePanel{Title: map[string]string{modeRaw: "Plain", modeTLS: "TLS from the client"}[mode]}
-		// Ours first, as the first color stands out.
-		for _, name := range append([]string{Ours}, memoryNames[:len(memoryNames)-1]...) {
-			s, ok := f.get(caseGrow, name, mode)
-			if !ok {
-				continue
+		p := plot.BarPanel{Title: map[string]string{modeRaw: "Plain", modeTLS: "TLS from the client"}[mode]}
+		for _, name := range names() {
+			if s, ok := f.get(caseIdle, name, mode); ok {
+				each := s.Extra["bytes"] / 1024
+				p.Bars = append(p.Bars, plot.Bar{Name: name, Value: each, Low: each, High: each, Own: name == Ours})
 			}
-			l := plot.Line{Name: name}
-			for _, n := range f.steps(mode) {
-				l.X = append(l.X, float64(n))
-				l.Y = append(l.Y, (s.Extra[fmt.Sprintf("heap_%d", n)]+s.Extra[fmt.Sprintf("stack_%d", n)])/(1<<20))
-			}
-			p.Lines = append(p.Lines, l)
 		}
-		if len(p.Lines) == 0 {
-			return "", fmt.Errorf("%s, %s: %w", caseGrow, mode, errNoSamples)
+		if len(p.Bars) == 0 {
+			return "", fmt.Errorf("%s, %s: %w", caseIdle, mode, errNoSamples)
 		}
 		panels = append(panels, p)
 	}
-	return plot.Lines("Heap and stacks of the relay over idle connections", "connections", "MiB", panels), nil
+	return plot.Bars("Memory of the relay's processes for each idle connection", "KiB", panels), nil
 }

@@ -14,7 +14,7 @@ import (
 // was, and on sockets.
 func publishedTables(f figures) (string, error) {
 	text := "\n### A published benchmark of relay buffers, made again\n\n" + publishedText
-	for _, section := range []func(figures) (string, error){claims, pipeTables, socketTables, growTables, burstTable, getPutTable} {
+	for _, section := range []func(figures) (string, error){claims, publishedFigures, pipeTables, socketTables, growTables, burstTable, getPutTable} {
 		made, err := section(f)
 		if err != nil {
 			return "", err

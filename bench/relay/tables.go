@@ -116,6 +116,19 @@ func bars(f figures) (string, error) {
 			row("TLS "+dir+", CPU per GiB", ms(own), "≤ "+name+", "+ms(least), own <= least)
 		}
 	}
+	for _, mode := range []string{modeRaw, modeTLS} {
+		for _, test := range []string{caseMTUUp, caseMTUDown, caseSmallUp, caseSmallDown} {
+			value := func(name string) (float64, bool) {
+				s, ok := f.get(test, name, mode)
+				return cpuMs(s), ok
+			}
+			if own, ok := value(Ours); ok {
+				if name, least := best(append([]string{Splice}, publishedNames...), value); name != "" {
+					row(strings.Replace(mode, "sockets", "plain", 1)+": "+test+", CPU per GiB", ms(own), fmt.Sprintf("≤ 1.1 × %s, %s (is %.2f)", name, ms(least), own/least), own <= 1.1*least)
+				}
+			}
+		}
+	}
 	for _, bar := range []struct {
 		mode, title string
 		kib, fds    float64

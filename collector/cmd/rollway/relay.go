@@ -100,6 +100,12 @@ func (f *relayFlags) declare(flags *flag.FlagSet) {
 	})
 	flags.DurationVar(&o.DialTimeout, "dial-timeout", 5*time.Second, "give up connecting to an upstream after `TIME`, and try the next")
 	flags.DurationVar(&o.IdleTimeout, "idle-timeout", time.Hour, "end a connection on which nothing moved for `TIME`; negative: never")
+	flags.DurationVar(&o.StallTimeout, "stall-timeout", 5*time.Minute, "reset a connection of which a side takes nothing for `TIME` while bytes wait for it; negative: never")
+	flags.Func("socket-memory", "what the system may hold, roughly, for sides that take nothing, a `SIZE` (default a sixteenth of what it lets TCP have)", func(text string) error {
+		size, err := config.ParseSize(text)
+		o.SocketMemory = int64(size)
+		return err
+	})
 	flags.DurationVar(&o.DrainTimeout, "drain-timeout", 30*time.Second, "let open connections end by themselves for `TIME` when told to stop")
 	flags.BoolVar(&f.access, "access-log", false, "log each connection when it has ended")
 	flags.StringVar(&f.metrics, "metrics-listen", defaultRelayMetrics, "where /metrics is answered over HTTP, `ADDR` as host:port; empty: nowhere")
@@ -157,6 +163,7 @@ func (f *relayFlags) run(c *call) error {
 	if f.access {
 		f.options.Access = f.options.Log
 	}
+	signal.Ignore(hangup...) // until there is something to read again
 	ctx, stop := interruptible()
 	defer stop()
 	files, err := f.readTLS()
@@ -230,6 +237,20 @@ const certificatesEvery = 10 * time.Second
 // watch renews certificates and authorities until ctx ends. Signals for that
 // are taken until the process ends, which one that comes late would kill.
 func (f *relayFlags) watch(ctx context.Context, running *sync.WaitGroup, files []watched) {
+	if len(files) == 0 {
+		again := make(chan os.Signal, 1)
+		signal.Notify(again, hangup...)
+		running.Go(func() {
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case <-again:
+					f.options.Log.Info("SIGHUP: there are no certificates or authorities to read again")
+				}
+			}
+		})
+	}
 	for _, one := range files {
 		again := make(chan os.Signal, 1)
 		signal.Notify(again, hangup...)

@@ -378,3 +378,32 @@ func TestServeWithUnreadLog(t *testing.T) {
 		t.Errorf("the collector ended with %v\n%s", err, out.String())
 	}
 }
+
+// SIGHUP ends no relay, though it has no files to read again.
+func TestRelayWithoutFilesOutlivesHangup(t *testing.T) {
+	cmd, out, log := startRelay(t, "-listen", "tcp://127.0.0.1:0", "-to", "tcp://"+upstream(t, echo))
+	addr := regexp.MustCompile(`from +tcp://(\S+)`).FindStringSubmatch(out.String())[1]
+	for range 2 {
+		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		awaitText(t, log, log, "there are no certificates or authorities to read again")
+	}
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	_, _ = io.WriteString(c, "hello")
+	got := make([]byte, len("hello"))
+	if _, err := io.ReadFull(c, got); err != nil || string(got) != "hello" {
+		t.Errorf("%q came back, %v", got, err)
+	}
+	c.Close()
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the relay ended with %v\n%s", err, log.String())
+	}
+}
