@@ -101,6 +101,7 @@ func AppendCheckedKey(dst []byte, key string, odd *bool) []byte {
 	return appendOddKey(dst[:i], key, odd)
 }
 
+// appendOddKey is AppendCheckedKey behind the quote, for a key with escapes.
 func appendOddKey(dst []byte, key string, odd *bool) []byte {
 	if odd != nil && !utf8.ValidString(key) {
 		*odd = true
