@@ -60,10 +60,12 @@ func (n *contextAttrs) list() []slog.Attr {
 	return append(n.parent.list(), n.attrs...)
 }
 
+var backgroundType = typeWord(context.Background())
+
 // statesOf returns what the context adds to a line, one state for each format,
 // or nil if it adds nothing.
 func (c *core) statesOf(ctx context.Context) []state {
-	if ctx == nil || ctx == context.Background() {
+	if ctx == nil || typeWord(ctx) == backgroundType { // most are, and comparing them is a call
 		return nil
 	}
 	n := attrsIn(ctx)

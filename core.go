@@ -56,6 +56,7 @@ type format struct {
 	index     int           // in core.formats
 	fields    []layoutField // of JSON with a layout of the user's
 	slots     uint          // a bit for each fixed key that the format has
+	plain     bool          // errors are their text, and nothing of it is redacted
 	byMembers bool          // a value with members is written by these, also if it is a Stringer
 	maxLine   int           // bytes
 	buffers   []*output     // have WriteLevel: decide themselves how long to wait
@@ -159,7 +160,7 @@ func (c *core) formatFor(o Output) (*format, error) {
 		}
 	}
 	fields, err := parseLayout(s.layout)
-	f := &format{formatSettings: s, fields: fields, slots: slotsOf(fields), maxLine: c.maxLine}
+	f := &format{formatSettings: s, fields: fields, slots: slotsOf(fields), plain: s.errors == ErrorText, maxLine: c.maxLine}
 	c.formats = append(c.formats, f)
 	c.custom = c.custom || s.kind == kindCustom
 	return f, err

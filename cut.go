@@ -200,7 +200,7 @@ func (f *format) sizeOf(a slog.Attr) int {
 	s := scratchPool.Get().(*scratch)
 	defer s.free()
 	if !f.isText() {
-		s.buf = f.appendJSONAttr(s.buf[:0], &a, 0, nil)
+		s.buf = f.appendJSONAttrs(s.buf[:0], []slog.Attr{a}, 0, nil)
 		return len(s.buf) + 1
 	}
 	t := &s.text

@@ -123,12 +123,6 @@ func (l *Logger) complete(ctx context.Context, s *scratch, r *record, attrs []sl
 // it, last to those that encode as they write. ctx holds what the context adds for
 // each format, or is nil.
 func (c *core) emit(s *scratch, states, ctx []state, r *record, attrs []slog.Attr) {
-	if o := c.single; o != nil {
-		f := c.formats[0]
-		s.buf = f.line(s.buf[:0], s, &states[0], f.stateIn(ctx), r, attrs)
-		o.write(c, r.level, s.buf, s.part)
-		return
-	}
 	c.encode(s, states, ctx, r, attrs)
 	c.serve(s, r.level)
 	if len(c.emitters) > 0 {

@@ -1,8 +1,6 @@
 package rollway
 
 import (
-	"errors"
-	"fmt"
 	"reflect"
 	"runtime"
 	"slices"
@@ -125,15 +123,6 @@ func errorText(err error) (text string) {
 	}
 	defer leaveValue(n)
 	return err.Error()
-}
-
-// The types of most errors. Their Error methods return a string that is there
-// already: they cannot log or panic.
-var plainErrors = [2]reflect.Type{reflect.TypeOf(errors.New("")), reflect.TypeOf(fmt.Errorf("%w", errors.New("")))}
-
-func isPlainError(value any) bool {
-	t := reflect.TypeOf(value)
-	return (t == plainErrors[0] || t == plainErrors[1]) && !reflect.ValueOf(value).IsNil()
 }
 
 // unwrapped returns what err wraps: one error, or several.

@@ -3,8 +3,10 @@ package rollway
 import (
 	"encoding/hex"
 	"log/slog"
+	"math"
 	"math/bits"
 	"strconv"
+	"time"
 
 	"github.com/rollway/rollway/internal/jsonline"
 )
@@ -12,7 +14,7 @@ import (
 // appendJSON appends the line for r, which came through a Logger with state st
 // and with a context that adds ctx, if that is not nil.
 func (f *format) appendJSON(dst []byte, s *scratch, st, ctx *state, r *record, attrs []slog.Attr) []byte {
-	filled := uint(0)
+	var filled filling
 	if len(attrs) > 0 || ctx != nil || len(r.outer) > 0 {
 		var repeats bool
 		if filled, repeats = f.scan(st, ctx, r, attrs); repeats {
@@ -23,24 +25,33 @@ func (f *format) appendJSON(dst []byte, s *scratch, st, ctx *state, r *record, a
 	if f.fields != nil {
 		dst = f.appendLayout(dst, &s.second, st, ctx, r, attrs, filled, &odd)
 	} else {
-		if r.hasTime {
+		switch {
+		case !r.hasTime:
+			dst = append(dst, '{')
+		case f.time == RFC3339Nano && f.location == nil: // as appendTime does it, without a call
+			dst = append(dst, `{"time":"`...)
+			dst = s.second.append(dst, r.sec, r.nsec)
+			dst = append(dst, `",`...)
+		default:
 			dst = append(dst, `{"time":`...)
 			dst = f.appendTime(dst, &s.second, r)
 			dst = append(dst, ',')
-		} else {
-			dst = append(dst, '{')
 		}
 		dst = appendLevelAndMsgKey(dst, r.level)
 		dst = jsonline.AppendString(dst, r.msg)
-		if filled == 0 && r.source == "" && !r.hasTrace && ctx == nil {
+		if filled.slots == 0 && r.source == "" && !r.hasTrace && ctx == nil {
 			dst = append(dst, st.head...)
 		} else {
-			for set := slotsSet(st, ctx, r) | filled; set != 0; set &= set - 1 {
+			for set := slotsSet(st, ctx, r) | filled.slots; set != 0; set &= set - 1 {
 				slot := bits.TrailingZeros(set)
-				dst = f.appendSlotOf(dst, slot, slotKeys[slot], st, ctx, r, attrs, filled)
+				if filled.slots&(1<<slot) != 0 {
+					dst = f.appendFilled(dst, slot, slotKeys[slot], attrs, filled.at)
+				} else {
+					dst = f.appendSlotOf(dst, slot, slotKeys[slot], st, ctx, r)
+				}
 			}
 		}
-		if len(st.attrs) > 0 || len(attrs) > 0 || ctx != nil {
+		if len(st.attrs) > 0 || len(attrs) > bits.OnesCount64(filled.at) || ctx != nil {
 			mark := len(dst)
 			dst = append(dst, `,"attrs":{`...)
 			inside := len(dst)
@@ -59,7 +70,7 @@ func (f *format) appendJSON(dst []byte, s *scratch, st, ctx *state, r *record, a
 }
 
 // appendLayout appends the line for a layout of the user's.
-func (f *format) appendLayout(dst []byte, cache *secondCache, st, ctx *state, r *record, attrs []slog.Attr, filled uint, odd *bool) []byte {
+func (f *format) appendLayout(dst []byte, cache *secondCache, st, ctx *state, r *record, attrs []slog.Attr, filled filling, odd *bool) []byte {
 	dst = append(dst, '{')
 	for _, field := range f.fields {
 		switch field.what {
@@ -89,7 +100,11 @@ func (f *format) appendLayout(dst []byte, cache *secondCache, st, ctx *state, r 
 				dst = append(dst, '}')
 			}
 		default:
-			dst = f.appendSlotOf(dst, field.what, field.key, st, ctx, r, attrs, filled)
+			if filled.slots&(1<<field.what) != 0 {
+				dst = f.appendFilled(dst, field.what, field.key, attrs, filled.at)
+			} else {
+				dst = f.appendSlotOf(dst, field.what, field.key, st, ctx, r)
+			}
 		}
 	}
 	return append(dst, "}\n"...)
@@ -138,18 +153,22 @@ func slotsSet(st, ctx *state, r *record) uint {
 	return set
 }
 
-// appendSlotOf appends a fixed key, if anybody fills it. What is nearest to
-// the call wins: its attributes (filled), its caller, the trace, the context's
+// appendFilled appends a fixed key that an attribute of the call fills, one of
+// those that at has a bit for.
+func (f *format) appendFilled(dst []byte, slot int, key string, attrs []slog.Attr, at uint64) []byte {
+	dst = append(appendComma(dst), key...)
+	return f.appendJSONValue(dst, slotValue(slot, attrs, bits.TrailingZeros64(at)), 0)
+}
+
+// appendSlotOf appends a fixed key that no attribute of the call fills, if anybody
+// else does. What is nearest to the call wins: its caller, the trace, the context's
 // attributes, the Logger's.
-func (f *format) appendSlotOf(dst []byte, slot int, key string, st, ctx *state, r *record, attrs []slog.Attr, filled uint) []byte {
+func (f *format) appendSlotOf(dst []byte, slot int, key string, st, ctx *state, r *record) []byte {
 	value := st.slots[slot]
 	if ctx != nil && ctx.slots[slot] != "" {
 		value = ctx.slots[slot]
 	}
 	switch {
-	case filled&(1<<slot) != 0:
-		dst = append(appendComma(dst), key...)
-		return f.appendJSONValue(dst, slotValue(slot, attrs), 0)
 	case slot == slotSource && r.source != "":
 		dst = append(appendComma(dst), key...)
 		dst = append(dst, '"')
@@ -172,9 +191,10 @@ func appendHex(dst []byte, id []byte) []byte {
 	return append(dst, '"')
 }
 
-// slotValue returns the value of the attribute that fills slot.
-func slotValue(slot int, attrs []slog.Attr) slog.Value {
-	for i := range attrs {
+// slotValue returns the value of the attribute that fills slot, which is not
+// before the index from.
+func slotValue(slot int, attrs []slog.Attr, from int) slog.Value {
+	for i := from; i < len(attrs); i++ {
 		if attrs[i].Key == slotNames[slot] {
 			return attrs[i].Value
 		}
@@ -185,7 +205,7 @@ func slotValue(slot int, attrs []slog.Attr) slog.Value {
 // appendAllAttrs appends the attributes of the context, the Logger and the call
 // as members of the object that dst ends in, but for those that fill a slot of
 // filled.
-func (f *format) appendAllAttrs(dst []byte, st, ctx *state, attrs []slog.Attr, filled uint, odd *bool) []byte {
+func (f *format) appendAllAttrs(dst []byte, st, ctx *state, attrs []slog.Attr, filled filling, odd *bool) []byte {
 	if ctx != nil && len(ctx.attrs) > 0 {
 		dst = append(appendComma(dst), ctx.attrs...)
 	}
@@ -197,14 +217,17 @@ func (f *format) appendAllAttrs(dst []byte, st, ctx *state, attrs []slog.Attr, f
 		dst = append(jsonline.AppendKey(dst, name), '{')
 	}
 	inside := len(dst)
-	for i := range attrs {
-		if filled != 0 {
-			if slot := slotNamed(attrs[i].Key); slot != noSlot && filled&(1<<slot) != 0 {
-				continue
+	if filled.at != 0 {
+		from := 0
+		for i := range attrs {
+			if filled.at>>(i&63)&1 != 0 && (len(attrs) <= 64 || f.fills(&attrs[i])) {
+				dst = f.appendJSONAttrs(dst, attrs[from:i], 0, odd)
+				from = i + 1
 			}
 		}
-		dst = f.appendJSONAttr(dst, &attrs[i], 0, odd)
+		attrs = attrs[from:]
 	}
+	dst = f.appendJSONAttrs(dst, attrs, 0, odd)
 	if len(dst) == inside { // groups without a member are left out
 		dst = dst[:mark]
 	} else {
@@ -226,44 +249,54 @@ func appendComma(dst []byte) []byte {
 	return dst
 }
 
-// appendJSONAttr appends one attribute as a member of the object that dst ends
+// appendJSONAttrs appends attributes as members of the object that dst ends
 // in. The empty attribute and groups without members append nothing, a group
-// without a name appends its members. It sets odd, if that is not nil, where the
+// without a name appends its members. It sets odd, if that is not nil, where a
 // key is not written as it was given.
-func (f *format) appendJSONAttr(dst []byte, a *slog.Attr, depth int, odd *bool) []byte {
-	kind := a.Value.Kind()
-	switch kind { // the common ones first, without another call
-	case slog.KindString:
-		return jsonline.AppendString(jsonline.AppendCheckedKey(dst, a.Key, odd), a.Value.String())
-	case slog.KindInt64:
-		return jsonline.AppendInt(jsonline.AppendCheckedKey(dst, a.Key, odd), a.Value.Int64())
-	case slog.KindBool:
-		return strconv.AppendBool(jsonline.AppendCheckedKey(dst, a.Key, odd), a.Value.Bool())
-	case slog.KindFloat64:
-		return jsonline.AppendFloat(jsonline.AppendCheckedKey(dst, a.Key, odd), a.Value.Float64())
-	case slog.KindDuration:
-		return f.appendDuration(jsonline.AppendCheckedKey(dst, a.Key, odd), a.Value.Duration())
-	case slog.KindTime:
-		return f.appendTimeValue(jsonline.AppendCheckedKey(dst, a.Key, odd), a.Value.Time())
+func (f *format) appendJSONAttrs(dst []byte, attrs []slog.Attr, depth int, odd *bool) []byte {
+	for i := range attrs {
+		a := &attrs[i]
+		v := viewOf(&a.Value)
+		switch {
+		case !viewable:
+		case v.typ == kindType: // the common ones, without another call
+			switch *(*slog.Kind)(v.data) {
+			case slog.KindInt64:
+				dst = jsonline.AppendInt(jsonline.AppendCheckedKey(dst, a.Key, odd), int64(v.num))
+				continue
+			case slog.KindBool:
+				dst = strconv.AppendBool(jsonline.AppendCheckedKey(dst, a.Key, odd), v.num == 1)
+				continue
+			case slog.KindFloat64:
+				dst = jsonline.AppendFloat(jsonline.AppendCheckedKey(dst, a.Key, odd), math.Float64frombits(v.num))
+				continue
+			case slog.KindDuration:
+				dst = f.appendDuration(jsonline.AppendCheckedKey(dst, a.Key, odd), time.Duration(v.num))
+				continue
+			}
+		case v.typ == textType:
+			dst = jsonline.AppendString(jsonline.AppendCheckedKey(dst, a.Key, odd), v.text())
+			continue
+		case v.isPlain() && f.plain && a.Key != "":
+			dst = jsonline.AppendString(jsonline.AppendCheckedKey(dst, a.Key, odd), v.any().(error).Error())
+			continue
+		}
+		dst = f.appendJSONOther(dst, a, depth, odd)
 	}
-	return f.appendJSONOther(dst, a, kind, depth, odd)
+	return dst
 }
 
-// appendJSONOther is appendJSONAttr for kinds that may append nothing, and the
-// rest.
-func (f *format) appendJSONOther(dst []byte, a *slog.Attr, kind slog.Kind, depth int, odd *bool) []byte {
-	v := a.Value
+// appendJSONOther is appendJSONAttrs for one of a kind that may append nothing, and
+// the rest.
+func (f *format) appendJSONOther(dst []byte, a *slog.Attr, depth int, odd *bool) []byte {
+	v, kind := a.Value, a.Value.Kind()
 	if kind == slog.KindLogValuer {
 		v = resolve(v)
 		kind = v.Kind()
 	}
 	switch {
 	case kind == slog.KindGroup && a.Key == "" && depth < maxDepth && !f.tooLong(dst):
-		group := v.Group()
-		for i := range group {
-			dst = f.appendJSONAttr(dst, &group[i], depth+1, odd)
-		}
-		return dst
+		return f.appendJSONAttrs(dst, v.Group(), depth+1, odd)
 	case kind == slog.KindAny && a.Key == "" && isNothing(v):
 		return dst
 	}
@@ -282,17 +315,12 @@ func (f *format) appendJSONOther(dst []byte, a *slog.Attr, kind slog.Kind, depth
 func (f *format) appendMembers(dst []byte, group []slog.Attr, depth int) []byte {
 	start, odd := len(dst), f.repeated(group, nil, nil, false)
 	if !odd {
-		for i := range group {
-			dst = f.appendJSONAttr(dst, &group[i], depth+1, &odd)
-		}
+		dst = f.appendJSONAttrs(dst, group, depth+1, &odd)
 	}
 	if !odd {
 		return dst
 	}
 	dst = dst[:start]
 	nodes := maxNodes
-	for _, a := range unique(f.settle(nil, within, group, depth, &nodes), 0, 0) {
-		dst = f.appendJSONAttr(dst, &a, depth+1, nil)
-	}
-	return dst
+	return f.appendJSONAttrs(dst, unique(f.settle(nil, within, group, depth, &nodes), 0, 0), depth+1, nil)
 }

@@ -3,7 +3,7 @@ package rollway
 import "log/slog"
 
 // zeroJSON is the format of JSON{}.
-var zeroJSON = format{maxLine: defaultMaxLine}
+var zeroJSON = format{plain: true, maxLine: defaultMaxLine}
 
 // AppendJSON appends v as a Logger with the format JSON{} writes it, whatever v
 // is: valid JSON in UTF-8 without line breaks. It is for a [LineEncoder] and

@@ -2,6 +2,7 @@ package rollway
 
 import (
 	"log/slog"
+	"math/bits"
 	"slices"
 )
 
@@ -41,11 +42,17 @@ func keysOf(attrs []slog.Attr) (set keySet) {
 	return set
 }
 
-// scan returns a bit for each fixed key that attrs fill, and whether a key may
-// stand twice in the JSON line for r.
-func (f *format) scan(st, ctx *state, r *record, attrs []slog.Attr) (filled uint, repeats bool) {
+// filling says which fixed keys the attributes of a call fill.
+type filling struct {
+	slots uint   // a bit for each
+	at    uint64 // a bit for each attribute that fills one, by its index modulo 64
+}
+
+// scan returns which fixed keys attrs fill, and whether a key may stand twice in
+// the JSON line for r.
+func (f *format) scan(st, ctx *state, r *record, attrs []slog.Attr) (filled filling, repeats bool) {
 	grouped, beside := st.inGroup(), ctx
-	seen, hit, slots := st.inner, keySet(0), keySet(0)
+	seen, hit, named := st.inner, keySet(0), uint64(0)
 	if grouped {
 		beside = nil
 	} else if ctx != nil {
@@ -59,11 +66,13 @@ func (f *format) scan(st, ctx *state, r *record, attrs []slog.Attr) (filled uint
 		}
 		bit := keyBit(key)
 		hit |= seen & bit
-		slots |= slotBits & bit
 		seen |= bit
+		if bit&slotBits != 0 {
+			named |= 1 << (i & 63)
+		}
 	}
-	if slots != 0 && !grouped {
-		filled, repeats = f.slotsIn(attrs)
+	if named != 0 && !grouped {
+		filled, repeats = f.slotsAt(attrs, named)
 	}
 	switch {
 	case r.unique:
@@ -79,14 +88,26 @@ func (f *format) scan(st, ctx *state, r *record, attrs []slog.Attr) (filled uint
 // slotsIn returns a bit for each fixed key that attrs fill, and whether it
 // cannot tell yet.
 func (f *format) slotsIn(attrs []slog.Attr) (set uint, unclear bool) {
-	for i := range attrs {
-		if slot := slotOf(&attrs[i]); slot != noSlot {
-			set |= 1 << slot
-		} else if slotNamed(attrs[i].Key) != noSlot {
-			unclear = unclear || attrs[i].Value.Kind() == slog.KindLogValuer
+	filled, unclear := f.slotsAt(attrs, ^uint64(0))
+	return filled.slots, unclear
+}
+
+// slotsAt is slotsIn for those attributes for which named has a bit, by their
+// index modulo 64.
+func (f *format) slotsAt(attrs []slog.Attr, named uint64) (filled filling, unclear bool) {
+	for i := bits.TrailingZeros64(named); i < len(attrs); i++ {
+		if named>>(i&63)&1 == 0 {
+			continue
+		}
+		slot := slotOf(&attrs[i])
+		if slot == noSlot {
+			unclear = unclear || attrs[i].Value.Kind() == slog.KindLogValuer && slotNamed(attrs[i].Key) != noSlot
+		} else if f.slots&(1<<slot) != 0 {
+			filled.slots |= 1 << slot
+			filled.at |= 1 << (i & 63)
 		}
 	}
-	return set & f.slots, unclear
+	return filled, unclear
 }
 
 // slotBits are those of the fixed keys that attributes may fill.

@@ -136,7 +136,14 @@ func (l *Logger) write(ctx context.Context, s *scratch, r *record, attrs []slog.
 	if c.extras || stacked {
 		attrs = l.complete(ctx, s, r, attrs, stacked, skip+2)
 	}
-	c.emit(s, l.states, c.statesOf(ctx), r, attrs)
+	added := c.statesOf(ctx)
+	if o := c.single; o != nil { // as emit does it, in less time
+		f := o.format
+		s.buf = f.line(s.buf[:0], s, &l.states[0], f.stateIn(added), r, attrs)
+		o.write(c, r.level, s.buf, s.part)
+	} else {
+		c.emit(s, l.states, added, r, attrs)
+	}
 	s.free()
 }
 

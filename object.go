@@ -31,9 +31,7 @@ type Object struct{ appender }
 
 // Add appends members.
 func (o *Object) Add(attrs ...slog.Attr) {
-	for i := range attrs {
-		o.dst = o.f.appendJSONAttr(o.dst, &attrs[i], o.depth, nil)
-	}
+	o.dst = o.f.appendJSONAttrs(o.dst, attrs, o.depth, nil)
 }
 
 // The methods named after slog's constructors append one member each. They do
@@ -59,13 +57,17 @@ func (o *Object) Any(key string, v any) { o.Add(slog.Any(key, v)) }
 // Object appends a member that is an object. Where v panics, the text of the
 // panic stands in its place.
 func (o *Object) Object(key string, v ObjectAppender) {
-	o.dst = o.f.appendGuarded(o.key(key), v, o.depth)
+	o.dst = o.key(key)
+	o.appendNested(v)
 }
 
 func (o *Object) key(k string) []byte { return jsonline.AppendKey(o.dst, k) }
 
 // Array is being written by an ArrayAppender. It must not be kept.
-type Array struct{ appender }
+type Array struct {
+	appender
+	object *Object // for the elements that are objects, or nil
+}
 
 // Add appends elements.
 func (a *Array) Add(values ...slog.Value) {
@@ -77,7 +79,15 @@ func (a *Array) Add(values ...slog.Value) {
 // Object appends an element that is an object. Where v panics, the text of the
 // panic stands in its place.
 func (a *Array) Object(v ObjectAppender) {
-	a.dst = a.f.appendGuarded(a.comma(), v, a.depth)
+	o := a.object
+	if o == nil {
+		o = objects.Get().(*Object)
+		o.f, o.depth = a.f, a.depth
+	}
+	a.object = nil // in use: v may hold a
+	o.dst = a.comma()
+	o.appendNested(v)
+	a.dst, a.object = o.dst, o
 }
 
 func (a *Array) comma() []byte {
@@ -98,30 +108,48 @@ var (
 	arrays  = sync.Pool{New: func() any { return new(Array) }}
 )
 
-// appendGuarded is appendObject for a v that may panic.
-func (f *format) appendGuarded(dst []byte, v ObjectAppender, depth int) (out []byte) {
-	if v == nil {
-		return append(dst, "null"...)
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			out = jsonline.AppendString(dst, panicText(v, r))
-		}
-	}()
-	return f.appendObject(dst, v, depth)
+func (f *format) appendObject(dst []byte, v ObjectAppender, depth int) []byte {
+	o := objects.Get().(*Object)
+	o.appender = appender{f, dst, depth}
+	o.append(v)
+	dst = o.dst
+	o.free()
+	return dst
 }
 
-func (f *format) appendObject(dst []byte, v ObjectAppender, depth int) []byte {
-	if depth >= maxDepth || f.tooLong(dst) {
-		return jsonline.AppendString(dst, tooDeep)
+// append appends v as an object.
+func (o *Object) append(v ObjectAppender) {
+	if o.depth >= maxDepth || o.f.tooLong(o.dst) {
+		o.dst = jsonline.AppendString(o.dst, tooDeep)
+		return
 	}
-	o := objects.Get().(*Object)
-	o.appender = appender{f, append(dst, '{'), depth + 1}
+	o.dst = append(o.dst, '{')
+	o.depth++
 	v.AppendLog(o)
-	dst = append(o.dst, '}')
-	o.appender = appender{} // what was kept of it writes nowhere that matters
+	o.depth--
+	o.dst = append(o.dst, '}')
+}
+
+// appendNested is append for a v in another value, which may be nil or panic.
+func (o *Object) appendNested(v ObjectAppender) {
+	if v == nil {
+		o.dst = append(o.dst, "null"...)
+		return
+	}
+	mark, depth := len(o.dst), o.depth
+	defer func() {
+		if r := recover(); r != nil {
+			o.depth = depth
+			o.dst = jsonline.AppendString(o.dst[:mark], panicText(v, r))
+		}
+	}()
+	o.append(v)
+}
+
+// free gives o back. What was kept of it writes nowhere that matters.
+func (o *Object) free() {
+	o.appender = appender{}
 	objects.Put(o)
-	return dst
 }
 
 func (f *format) appendArray(dst []byte, v ArrayAppender, depth int) []byte {
@@ -132,7 +160,10 @@ func (f *format) appendArray(dst []byte, v ArrayAppender, depth int) []byte {
 	a.appender = appender{f, append(dst, '['), depth + 1}
 	v.AppendLog(a)
 	dst = append(a.dst, ']')
-	a.appender = appender{}
+	if a.object != nil {
+		a.object.free()
+	}
+	*a = Array{}
 	arrays.Put(a)
 	return dst
 }

@@ -302,7 +302,7 @@ func (f *format) appendByMethod(dst []byte, value any, depth int) ([]byte, bool)
 	case slog.Value:
 		return f.appendJSONValue(dst, v, depth+1), true
 	case slog.Attr:
-		return append(f.appendJSONAttr(append(dst, '{'), &v, depth+1, nil), '}'), true
+		return append(f.appendJSONAttrs(append(dst, '{'), []slog.Attr{v}, depth+1, nil), '}'), true
 	case json.Number:
 		if v == "" {
 			v = "0"

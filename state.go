@@ -94,8 +94,8 @@ func slotNamed(key string) int {
 // only outside groups.
 func slotOf(a *slog.Attr) int {
 	slot := slotNamed(a.Key)
-	if slot == noSlot {
-		return noSlot
+	if slot == noSlot || slot == slotError && viewOf(&a.Value).isPlain() {
+		return slot
 	}
 	switch kind := a.Value.Kind(); {
 	case kind == slog.KindString, slot == slotError && kind != slog.KindGroup && kind != slog.KindLogValuer: // these may turn out empty
@@ -243,9 +243,7 @@ func (st *state) encode(f *format) {
 		case i > 0:
 			dst = append(jsonline.AppendKey(dst, l.group), '{')
 		}
-		for j := range l.attrs {
-			dst = f.appendJSONAttr(dst, &l.attrs[j], 0, nil)
-		}
+		dst = f.appendJSONAttrs(dst, l.attrs, 0, nil)
 	}
 	s.buf = dst
 	st.attrs, st.open = string(dst), last

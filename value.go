@@ -21,6 +21,9 @@ const tooDeep = "!ERROR: too deep or too large"
 
 // appendJSONValue appends v as one JSON value, whatever it is.
 func (f *format) appendJSONValue(dst []byte, v slog.Value, depth int) []byte {
+	if f.plain && viewOf(&v).isPlain() {
+		return jsonline.AppendString(dst, viewOf(&v).any().(error).Error())
+	}
 	return f.appendJSONKind(dst, v.Kind(), v, depth)
 }
 
@@ -49,11 +52,7 @@ func (f *format) appendJSONKind(dst []byte, kind slog.Kind, v slog.Value, depth 
 		}
 		return append(f.appendMembers(append(dst, '{'), v.Group(), depth), '}')
 	}
-	if value := v.Any(); f.errors != ErrorText || !isPlainError(value) || f.redact != nil {
-		return f.appendJSONAny(dst, value, depth)
-	} else {
-		return jsonline.AppendString(dst, value.(error).Error())
-	}
+	return f.appendJSONAny(dst, viewOf(&v).any(), depth)
 }
 
 // appendTimeValue appends a time as a JSON value.

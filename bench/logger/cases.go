@@ -22,6 +22,7 @@ var (
 	retry       = 3
 	size        = int64(48_213)
 	ratio       = 0.8125
+	score       = 97.5312
 	cached      = true
 	took        = 1_234_567 * time.Nanosecond
 	when        = time.Date(2026, 5, 28, 12, 40, 0, 123456789, time.UTC)
@@ -36,7 +37,7 @@ var (
 
 func init() {
 	if len(os.Args) == 0 { // never, but the compiler does not know
-		message, customer, route, retry, size, ratio, cached, took = "", "", "", 0, 0, 0, false, 0
+		message, customer, route, retry, size, ratio, score, cached, took = "", "", "", 0, 0, 0, 0, false, 0
 	}
 	for i := range 10 {
 		tenTimes[i] = when.Add(time.Duration(i) * time.Second)
@@ -50,7 +51,9 @@ const (
 	caseDisabledGuarded = "disabled-3-guarded"
 	caseDisabledMessage = "disabled-message"
 	caseMessage         = "message"
+	caseError           = "error"
 	caseSix             = "attrs-6"
+	caseSixError        = "attrs-6-error"
 	caseTen             = "attrs-10-heavy"
 	caseContext         = "context-10"
 	caseCaller          = "caller"
@@ -60,24 +63,30 @@ const (
 // Cases lists the scenarios of the logger.
 func Cases() []Case {
 	return []Case{
-		{Name: caseDisabled, Title: "disabled, 3 attributes", TargetNs: 16},
+		{Name: caseDisabled, Title: "disabled, 3 attributes", TargetOfFloor: 1.1},
 		{Name: caseDisabledGuarded, Title: "disabled, 3 attributes behind a check of the level", TargetNs: 2},
 		{Name: caseDisabledMessage, Title: "disabled, message only", TargetNs: 2},
 		{Name: caseMessage, Title: "message", Lines: 1, TargetOfBest: 0.75},
-		{Name: caseSix, Title: "6 mixed attributes", Lines: 1, TargetOfBest: 0.75, attrs: sixValues()},
-		{Name: caseTen, Title: "10 heavy fields", Lines: 1, TargetOfBest: 0.75, attrs: tenValues()},
-		{Name: caseContext, Title: "10 attributes of context", Lines: 1, TargetOfBest: 0.75, attrs: contextValues()},
-		{Name: caseCaller, Title: "message with caller", Lines: 1, TargetOfBest: 0.75},
+		{Name: caseError, Title: "message with an error", Lines: 1, TargetOfBest: 0.85, TargetOverMessageNs: 60, attrs: map[string]any{"error": errDeclined}},
+		{Name: caseSix, Title: "6 mixed attributes", Lines: 1, TargetOfBest: 0.85, attrs: sixValues()},
+		{Name: caseSixError, Title: "6 attributes with an error", Lines: 1, TargetOfBest: 0.85, attrs: sixErrorValues()},
+		{Name: caseTen, Title: "10 heavy fields", Lines: 1, TargetOfBest: 0.85, attrs: tenValues()},
+		{Name: caseContext, Title: "10 attributes of context", Lines: 1, TargetOfBest: 0.85, TargetOfFloor: 1.1, attrs: contextValues()},
+		{Name: caseCaller, Title: "message with caller", Lines: 1, TargetOfBest: 0.85},
 	}
 }
 
 // SlogCase is the scenario of the slog handlers.
 func SlogCase() Case {
-	return Case{Name: caseSlog, Title: "6 mixed attributes", Lines: 1, TargetOfBest: 1, TargetOfSlog: 0.45, attrs: sixValues()}
+	return Case{Name: caseSlog, Title: "6 mixed attributes", Lines: 1, TargetOfBest: 1, attrs: sixValues()}
 }
 
 func sixValues() map[string]any {
 	return map[string]any{"customer": customer, "retry": retry, "size": size, "ratio": ratio, "cached": cached, "took": took}
+}
+
+func sixErrorValues() map[string]any {
+	return map[string]any{"customer": customer, "retry": retry, "size": size, "score": score, "error": errDeclined, "took": took}
 }
 
 func tenValues() map[string]any {

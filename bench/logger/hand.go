@@ -2,6 +2,7 @@ package logger
 
 import (
 	"io"
+	"log/slog"
 	"strconv"
 	"sync"
 	"time"
@@ -61,6 +62,20 @@ func appendQuoted(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
+// enabled is never true, which the compiler does not know.
+var enabled bool
+
+// build is a disabled call: its attributes are built, and nothing is done with
+// them.
+func build(attrs ...slog.Attr) {
+	if enabled {
+		use(attrs)
+	}
+}
+
+//go:noinline
+func use(attrs []slog.Attr) int { return len(attrs[0].Key) }
+
 func appendSix(b []byte) []byte {
 	b = append(b, `,"customer":`...)
 	b = appendQuoted(b, customer)
@@ -89,6 +104,11 @@ func handLoops(w io.Writer) map[string]func(n int) {
 	context = append(context, `,"int":`...)
 	context = strconv.AppendInt(context, int64(retry), 10)
 	return map[string]func(n int){
+		caseDisabled: func(n int) {
+			for range n {
+				build(slog.String("customer", customer), slog.Int("retry", retry), slog.Duration("took", took))
+			}
+		},
 		caseMessage: func(n int) {
 			for range n {
 				begin().end(w)

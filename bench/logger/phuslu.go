@@ -45,10 +45,21 @@ func phusluLoops(w io.Writer) map[string]func(n int) {
 				logger.Info().Msg(message)
 			}
 		},
+		caseError: func(n int) {
+			for range n {
+				logger.Info().Err(errDeclined).Msg(message)
+			}
+		},
 		caseSix: func(n int) {
 			for range n {
 				logger.Info().Str("customer", customer).Int("retry", retry).Int64("size", size).Float64("ratio", ratio).
 					Bool("cached", cached).Dur("took", took).Msg(message)
+			}
+		},
+		caseSixError: func(n int) {
+			for range n {
+				logger.Info().Str("customer", customer).Int("retry", retry).Int64("size", size).Float64("score", score).
+					Err(errDeclined).Dur("took", took).Msg(message)
 			}
 		},
 		caseTen: func(n int) {

@@ -46,10 +46,21 @@ func rollwayLoops(w io.Writer) map[string]func(n int) {
 				log.Info(ctx, message)
 			}
 		},
+		caseError: func(n int) {
+			for range n {
+				log.Info(ctx, message, slog.Any("error", errDeclined))
+			}
+		},
 		caseSix: func(n int) {
 			for range n {
 				log.Info(ctx, message, slog.String("customer", customer), slog.Int("retry", retry), slog.Int64("size", size),
 					slog.Float64("ratio", ratio), slog.Bool("cached", cached), slog.Duration("took", took))
+			}
+		},
+		caseSixError: func(n int) {
+			for range n {
+				log.Info(ctx, message, slog.String("customer", customer), slog.Int("retry", retry), slog.Int64("size", size),
+					slog.Float64("score", score), slog.Any("error", errDeclined), slog.Duration("took", took))
 			}
 		},
 		caseTen: func(n int) {

@@ -41,7 +41,18 @@ func slogLoops(w io.Writer) map[string]func(n int) {
 				log.LogAttrs(ctx, slog.LevelInfo, message)
 			}
 		},
+		caseError: func(n int) {
+			for range n {
+				log.LogAttrs(ctx, slog.LevelInfo, message, slog.Any("error", errDeclined))
+			}
+		},
 		caseSix: slogSix(log),
+		caseSixError: func(n int) {
+			for range n {
+				log.LogAttrs(ctx, slog.LevelInfo, message, slog.String("customer", customer), slog.Int("retry", retry), slog.Int64("size", size),
+					slog.Float64("score", score), slog.Any("error", errDeclined), slog.Duration("took", took))
+			}
+		},
 		caseTen: func(n int) {
 			for range n {
 				log.LogAttrs(ctx, slog.LevelInfo, message, slog.Int("int", retry), slog.Any("ints", tenInts), slog.String("string", customer),

@@ -65,10 +65,21 @@ func zapLoops(w io.Writer) map[string]func(n int) {
 				log.Info(message)
 			}
 		},
+		caseError: func(n int) {
+			for range n {
+				log.Info(message, zap.Error(errDeclined))
+			}
+		},
 		caseSix: func(n int) {
 			for range n {
 				log.Info(message, zap.String("customer", customer), zap.Int("retry", retry), zap.Int64("size", size),
 					zap.Float64("ratio", ratio), zap.Bool("cached", cached), zap.Duration("took", took))
+			}
+		},
+		caseSixError: func(n int) {
+			for range n {
+				log.Info(message, zap.String("customer", customer), zap.Int("retry", retry), zap.Int64("size", size),
+					zap.Float64("score", score), zap.Error(errDeclined), zap.Duration("took", took))
 			}
 		},
 		caseTen: func(n int) {

@@ -62,10 +62,21 @@ func zerologLoops(w io.Writer) map[string]func(n int) {
 				log.Info().Msg(message)
 			}
 		},
+		caseError: func(n int) {
+			for range n {
+				log.Info().Err(errDeclined).Msg(message)
+			}
+		},
 		caseSix: func(n int) {
 			for range n {
 				log.Info().Str("customer", customer).Int("retry", retry).Int64("size", size).Float64("ratio", ratio).
 					Bool("cached", cached).Dur("took", took).Msg(message)
+			}
+		},
+		caseSixError: func(n int) {
+			for range n {
+				log.Info().Str("customer", customer).Int("retry", retry).Int64("size", size).Float64("score", score).
+					Err(errDeclined).Dur("took", took).Msg(message)
 			}
 		},
 		caseTen: func(n int) {

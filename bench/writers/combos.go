@@ -1,6 +1,7 @@
 package writers
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"io"
@@ -63,6 +64,7 @@ func Combos() []Combo {
 		Combo{Name: "log/slog over slab", Lent: true, logger: slogLog, Open: overSlab(slogLog, slab.Options{})},
 		Combo{Name: "zerolog over slab design as published", logger: zerologLog, Open: overFile(zerologLog, openPublishedSlab)},
 		Combo{Name: "phuslu/log over slab design as published", logger: phusluLog, Open: overFile(phusluLog, openPublishedSlab)},
+		Combo{Name: "phuslu/log over mutex and bufio 256 KiB", logger: phusluLog, Open: overFile(phusluLog, openMutex)},
 		Combo{Name: "zerolog over diode 1000", Lossy: true, logger: zerologLog, Open: overFile(zerologLog, openDiode(1000))},
 		Combo{Name: "zerolog over diode 100000", Lossy: true, logger: zerologLog, Open: overFile(zerologLog, openDiode(100_000))},
 		Combo{Name: "zap over BufferedWriteSyncer", logger: zapLog, Open: overFile(zapLog, func(dst io.Writer) (io.WriteCloser, error) {
@@ -75,6 +77,10 @@ func Combos() []Combo {
 
 func openPublishedSlab(dst io.Writer) (io.WriteCloser, error) {
 	return NewPublishedSlab(dst, 64<<10, 8, 100*time.Millisecond), nil
+}
+
+func openMutex(dst io.Writer) (io.WriteCloser, error) {
+	return &mutexWriter{buf: bufio.NewWriterSize(dst, 256<<10)}, nil
 }
 
 func overSlab(logger func(w io.Writer) (logFunc, error), o slab.Options) func(dir string) (logFunc, func() error, error) {

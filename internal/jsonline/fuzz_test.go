@@ -16,7 +16,7 @@ func into(need int) [][]byte {
 }
 
 func FuzzNumber(f *testing.F) {
-	for _, n := range []uint64{0, 9, 10, 99, 100, 1<<63 - 1, 1 << 63, 1<<64 - 1, math.Float64bits(0.1), math.Float64bits(1e-6), math.Float64bits(999999999.999999), math.Float64bits(-123456.25)} {
+	for _, n := range []uint64{0, 9, 10, 99, 100, 1e8 - 1, 1e8, 1<<63 - 1, 1 << 63, 1<<64 - 1, math.Float64bits(0.1), math.Float64bits(1e-6), math.Float64bits(999999999.999999), math.Float64bits(-123456.25), math.Float64bits(97.5312)} {
 		f.Add(n)
 	}
 	f.Fuzz(func(t *testing.T, n uint64) {

@@ -27,6 +27,10 @@ func AppendUint(dst []byte, n uint64) []byte {
 		digits--
 	}
 	end := len(dst) + digits
+	if n < 1e8 && len(dst)+8 <= cap(dst) { // all digits at once, without the leading zeros
+		store64(dst[len(dst):len(dst)+8], digits8(uint32(n))>>(8*(8-digits)&63))
+		return dst[:end]
+	}
 	if end > cap(dst) {
 		dst = slices.Grow(dst, digits)
 	}

@@ -41,7 +41,16 @@ func AppendString(dst []byte, s string) []byte {
 	}
 	dst = dst[:end]
 	dst[n] = '"'
-	if copyClean(dst[n+1:end-1], s) {
+	if len(s) >= 8 && len(s) <= 16 { // copyClean without a call
+		to := dst[n+1 : end]
+		first, last := load64(s), load64(s[len(s)-8:])
+		store64(to, first)
+		store64(to[len(s)-8:], last)
+		if dirtyBytes(first)|dirtyBytes(last) == 0 {
+			to[len(s)] = '"'
+			return dst
+		}
+	} else if copyClean(dst[n+1:end-1], s) {
 		dst[end-1] = '"'
 		return dst
 	}
@@ -67,15 +76,37 @@ func AppendCheckedKey(dst []byte, key string, odd *bool) []byte {
 	}
 	dst[i] = '"'
 	i++
-	end := i + len(key)
-	if !copyClean(dst[i:end], key) {
-		if odd != nil && !utf8.ValidString(key) {
-			*odd = true
+	if n := len(key); n >= 4 && n <= 16 { // copyClean for most keys, without a call
+		to := dst[i : i+n+2]
+		var dirty uint64
+		if n >= 8 {
+			first, last := load64(key), load64(key[n-8:])
+			dirty = dirtyBytes(first) | dirtyBytes(last)
+			store64(to, first)
+			store64(to[n-8:], last)
+		} else {
+			first, last := load32(key), load32(key[n-4:])
+			dirty = dirtyBytes(uint64(first) | uint64(last)<<32)
+			store32(to, first)
+			store32(to[n-4:], last)
 		}
-		return append(appendEscapedSlow(dst[:i], key), '"', ':')
+		if dirty == 0 {
+			to[n], to[n+1] = '"', ':'
+			return dst[:i+n+2]
+		}
+	} else if copyClean(dst[i:i+n], key) {
+		dst[i+n], dst[i+n+1] = '"', ':'
+		return dst[:i+n+2]
 	}
-	dst[end], dst[end+1] = '"', ':'
-	return dst[:end+2]
+	return appendOddKey(dst[:i], key, odd)
+}
+
+// appendOddKey is AppendCheckedKey behind the quote, for a key with escapes.
+func appendOddKey(dst []byte, key string, odd *bool) []byte {
+	if odd != nil && !utf8.ValidString(key) {
+		*odd = true
+	}
+	return append(appendEscapedSlow(dst, key), '"', ':')
 }
 
 // AppendStringBytes is AppendString for a byte slice, which it does not keep.

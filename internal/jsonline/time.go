@@ -85,9 +85,9 @@ func PutNanosZ(b *[NanosLen]byte, nsec int) {
 func digits8(n uint32) uint64 {
 	v := uint64(n/10000) | uint64(n%10000)<<32
 	q := v * 10486 >> 20 & 0x7f_0000007f
-	v = q | (v-q*100)<<16
+	v = v<<16 - q*(100<<16-1) // q | (v-q*100)<<16
 	q = v * 103 >> 10 & 0x000f_000f_000f_000f
-	return q | (v-q*10)<<8 | 0x30303030_30303030
+	return v<<8 - q*(10<<8-1) | 0x30303030_30303030
 }
 
 // pairs holds the digits of 0 to 99, in the order in which they are stored.

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/rollway/rollway/bench/internal/measure"
 	"github.com/rollway/rollway/bench/logger"
@@ -59,7 +60,7 @@ var errMissing = errors.New("no samples: measure again")
 func loggerTables(r *measure.Results) (string, error) {
 	sums := r.Summarize()
 	text := "\n" + r.Circumstances() + "\n" + loggerVersions(r)
-	verdicts, err := verdictTable(sums)
+	verdicts, err := verdictTable(r, sums)
 	if err != nil {
 		return "", err
 	}
@@ -112,49 +113,53 @@ func loggerGrid(sums map[measure.Key]measure.Summary, mode string, cell func(mea
 	return t.String()
 }
 
-// verdictTable compares package rollway with its targets.
-func verdictTable(sums map[measure.Key]measure.Summary) (string, error) {
+// verdictTable compares package rollway with its targets, by the ratios of the
+// rounds: what the machine did for minutes is not in them.
+func verdictTable(r *measure.Results, sums map[measure.Key]measure.Summary) (string, error) {
 	t := measure.NewTable("case", "rollway", "best other", "rollway ÷ best other", "target", "reached")
 	add := func(name string, c logger.Case, libraries []logger.Library) error {
-		at := func(library string) (measure.Summary, bool) {
-			s, ok := sums[measure.Key{Case: c.Name, Library: library, Mode: logger.Serial}]
-			return s, ok
+		key := func(library string) measure.Key {
+			return measure.Key{Case: c.Name, Library: library, Mode: logger.Serial}
 		}
-		own, ok := at(libraries[0].Name)
+		own, ok := sums[key(libraries[0].Name)]
 		if !ok {
 			return fmt.Errorf("%s, %s: %w", libraries[0].Name, c.Name, errMissing)
 		}
-		best, bestName := measure.Summary{}, ""
+		best := ""
 		for _, l := range libraries[1:] {
-			if s, ok := at(l.Name); ok && !l.Floor && (bestName == "" || s.Ns < best.Ns) {
-				best, bestName = s, l.Name
+			if s, ok := sums[key(l.Name)]; ok && !l.Floor && (best == "" || s.Ns < sums[key(best)].Ns) {
+				best = l.Name
 			}
 		}
-		if bestName == "" {
+		if best == "" {
 			return fmt.Errorf("others, %s: %w", c.Name, errMissing)
 		}
-		var target string
+		ofBest, _ := r.Ratio(key(libraries[0].Name), key(best))
+		var targets []string
 		reached := true
-		if c.TargetNs > 0 {
-			target, reached = fmt.Sprintf("≤ %s ns", measure.Count(c.TargetNs)), own.Ns <= c.TargetNs
+		want := func(text string, is, most float64) {
+			targets = append(targets, text)
+			reached = reached && is <= most // and not NaN: without samples nothing is reached
 		}
-		if c.TargetOfSlog > 0 {
-			std, ok := at("log/slog")
-			if !ok {
-				return fmt.Errorf("log/slog, %s: %w", c.Name, errMissing)
-			}
-			target = fmt.Sprintf("≤ %.2f × log/slog (is %.2f), ", c.TargetOfSlog, own.Ns/std.Ns)
-			reached = own.Ns <= c.TargetOfSlog*std.Ns
+		if c.TargetNs > 0 {
+			want(fmt.Sprintf("≤ %s ns", measure.Count(c.TargetNs)), own.Ns, c.TargetNs)
 		}
 		if c.TargetOfBest > 0 {
-			target += fmt.Sprintf("≤ %.2f × best", c.TargetOfBest)
-			reached = reached && own.Ns <= c.TargetOfBest*best.Ns
+			want(fmt.Sprintf("≤ %.2f × best", c.TargetOfBest), ofBest, c.TargetOfBest)
+		}
+		if c.TargetOfFloor > 0 {
+			ofFloor, _ := r.Ratio(key(libraries[0].Name), key(logger.Floor))
+			want(fmt.Sprintf("≤ %.2f × %s (is %.2f)", c.TargetOfFloor, logger.Floor, ofFloor), ofFloor, c.TargetOfFloor)
+		}
+		if c.TargetOverMessageNs > 0 {
+			over := own.Ns - sums[measure.Key{Case: logger.Message, Library: libraries[0].Name, Mode: logger.Serial}].Ns
+			want(fmt.Sprintf("≤ %s ns more than message (is %s)", measure.Count(c.TargetOverMessageNs), measure.Number(over)), over, c.TargetOverMessageNs)
 		}
 		verdict := "yes"
 		if !reached {
 			verdict = "**no**"
 		}
-		t.Row(name, measure.Number(own.Ns)+" ns", fmt.Sprintf("%s %s ns", bestName, measure.Number(best.Ns)), fmt.Sprintf("%.2f", own.Ns/best.Ns), target, verdict)
+		t.Row(name, measure.Number(own.Ns)+" ns", fmt.Sprintf("%s %s ns", best, measure.Number(sums[key(best)].Ns)), fmt.Sprintf("%.2f", ofBest), strings.Join(targets, ", "), verdict)
 		return nil
 	}
 	for _, c := range logger.Cases() {

@@ -14,6 +14,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 )
@@ -75,7 +76,9 @@ type Plan struct {
 	Ops    int           // operations in one sample; 0: as many as take Time
 }
 
-// Measure runs the plan and reports progress to w.
+// Measure runs the plan and reports progress to w. Subjects of one case and mode
+// that are listed one after the other are also taken so, in an order that differs
+// from round to round: what the machine does for seconds concerns all of them.
 func Measure(w io.Writer, plan Plan, subjects []Subject) ([]Sample, error) {
 	ops := make([]int, len(subjects))
 	for i, s := range subjects {
@@ -85,7 +88,14 @@ func Measure(w io.Writer, plan Plan, subjects []Subject) ([]Sample, error) {
 		}
 		ops[i] = n
 	}
-	return Interleave(w, plan.Rounds, len(subjects), func(i int) (Sample, error) {
+	var groups [][]int
+	for i, s := range subjects {
+		if i == 0 || s.Case != subjects[i-1].Case || s.Mode != subjects[i-1].Mode {
+			groups = append(groups, nil)
+		}
+		groups[len(groups)-1] = append(groups[len(groups)-1], i)
+	}
+	return interleave(w, plan.Rounds, groups, func(i int) (Sample, error) {
 		sample, err := measureOnce(subjects[i], ops[i])
 		if err != nil {
 			return Sample{}, subjects[i].wrap(err)
@@ -101,10 +111,19 @@ func Measure(w io.Writer, plan Plan, subjects []Subject) ([]Sample, error) {
 // unless there are too few rounds to count; whether it does never depends on its
 // own outcome.
 func Interleave(w io.Writer, rounds, n int, take func(subject int) (Sample, error)) ([]Sample, error) {
+	groups := make([][]int, n)
+	for i := range groups {
+		groups[i] = []int{i}
+	}
+	return interleave(w, rounds, groups, take)
+}
+
+// interleave is Interleave for subjects in groups, which stay together.
+func interleave(w io.Writer, rounds int, groups [][]int, take func(subject int) (Sample, error)) ([]Sample, error) {
 	var samples []Sample
 	for round := range rounds {
 		begin := time.Now()
-		for _, subject := range order(round, n) {
+		for _, subject := range order(round, groups) {
 			var sample Sample
 			var err error
 			for range 3 {
@@ -118,18 +137,21 @@ func Interleave(w io.Writer, rounds, n int, take func(subject int) (Sample, erro
 			sample.Round = round
 			samples = append(samples, sample)
 		}
-		fmt.Fprintf(w, "round %d of %d: %d subjects in %.1fs\n", round+1, rounds, n, time.Since(begin).Seconds())
+		fmt.Fprintf(w, "round %d of %d: %d subjects in %.1fs\n", round+1, rounds, len(samples)/(round+1), time.Since(begin).Seconds())
 	}
 	return samples, nil
 }
 
-func order(round, n int) []int {
-	if round > 0 {
-		return rand.New(rand.NewPCG(0, uint64(round))).Perm(n)
+func order(round int, groups [][]int) []int {
+	if round == 0 {
+		return slices.Concat(groups...)
 	}
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
+	rng := rand.New(rand.NewPCG(0, uint64(round)))
+	var all []int
+	for _, g := range rng.Perm(len(groups)) {
+		for _, i := range rng.Perm(len(groups[g])) {
+			all = append(all, groups[g][i])
+		}
 	}
 	return all
 }

@@ -102,6 +102,38 @@ func TestInterleaveTakesNoisySamplesAgain(t *testing.T) {
 	}
 }
 
+// TestMeasureKeepsCasesTogether: a ratio is one of samples that were taken one
+// after the other.
+func TestMeasureKeepsCasesTogether(t *testing.T) {
+	var subjects []Subject
+	for _, c := range []string{"a", "b", "c", "d"} {
+		for _, library := range []string{"1", "2", "3"} {
+			subjects = append(subjects, Subject{Case: c, Library: library, Goroutines: 1, Prepare: func() (Run, error) {
+				return Run{Loop: func(int, int) {}}, nil
+			}})
+		}
+	}
+	const rounds = 4
+	samples, err := Measure(io.Discard, Plan{Rounds: rounds, Ops: 1}, subjects)
+	if err != nil || len(samples) != rounds*len(subjects) {
+		t.Fatalf("%d samples, %v", len(samples), err)
+	}
+	orders := map[string]bool{}
+	for i := 0; i < len(samples); i += 3 {
+		order := ""
+		for _, s := range samples[i : i+3] {
+			if s.Case != samples[i].Case || s.Round != i/len(subjects) {
+				t.Fatalf("sample %d: case %s in round %d", i, s.Case, s.Round)
+			}
+			order += s.Library
+		}
+		orders[order] = true
+	}
+	if len(orders) < 2 {
+		t.Errorf("always in the order %v", orders)
+	}
+}
+
 func TestInterleaveOrders(t *testing.T) {
 	const n, rounds = 8, 3
 	var runs [2][]int

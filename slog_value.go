@@ -1,0 +1,80 @@
+package rollway
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"reflect"
+	"unsafe"
+)
+
+// valueView is a slog.Value as package slog has it in memory: a number, and an
+// interface whose type tells the kind. Each method of slog.Value finds out the
+// kind again. The encoder of JSON does so once, by the interface's first word.
+type valueView struct {
+	num  uint64
+	typ  unsafe.Pointer // kindType, textType, or the type of the value
+	data unsafe.Pointer // to the slog.Kind of num, to the text of num bytes, or to the value
+}
+
+// viewable reports whether valueView is right. If it is not, in a Go to come, the
+// methods are called.
+var viewable = func() bool {
+	t := reflect.TypeFor[slog.Value]()
+	if t.Size() != unsafe.Sizeof(valueView{}) || t.NumField() != 3 {
+		return false
+	}
+	num, value := t.Field(1), t.Field(2)
+	if num.Offset != unsafe.Offsetof(valueView{}.num) || num.Type.Kind() != reflect.Uint64 ||
+		value.Offset != unsafe.Offsetof(valueView{}.typ) || value.Type != reflect.TypeFor[any]() {
+		return false
+	}
+	for _, v := range []struct {
+		slog.Value
+		num uint64
+	}{
+		{slog.Int64Value(-2), math.MaxUint64 - 1}, {slog.Uint64Value(3), 3}, {slog.BoolValue(true), 1}, {slog.BoolValue(false), 0},
+		{slog.Float64Value(0.5), math.Float64bits(0.5)}, {slog.DurationValue(7), 7},
+	} {
+		if view := viewOf(&v.Value); view.typ != kindType || view.num != v.num || *(*slog.Kind)(view.data) != v.Kind() {
+			return false
+		}
+	}
+	text := slog.StringValue("text")
+	return viewOf(&text).typ == textType && viewOf(&text).text() == "text"
+}()
+
+var (
+	kindType    = typeWord(slog.KindAny)
+	textType    = func() unsafe.Pointer { v := slog.StringValue("text"); return viewOf(&v).typ }()
+	wrappedKind = func() unsafe.Pointer { v := slog.AnyValue(slog.KindAny); return viewOf(&v).typ }()
+	// The types of most errors. Their Error methods return a string that is there
+	// already: they cannot log or panic.
+	plainErrors = [2]unsafe.Pointer{typeWord(errors.New("")), typeWord(fmt.Errorf("%w", errors.New("")))}
+)
+
+func viewOf(v *slog.Value) *valueView { return (*valueView)(unsafe.Pointer(v)) }
+
+func (v *valueView) text() string { return unsafe.String((*byte)(v.data), v.num) }
+
+// isPlain reports whether the value is an error of plainErrors.
+func (v *valueView) isPlain() bool {
+	return viewable && (v.typ == plainErrors[0] || v.typ == plainErrors[1]) && v.data != nil
+}
+
+// any is Any for a Value of slog.KindAny.
+func (v *valueView) any() any {
+	if !viewable || v.typ == wrappedKind {
+		return (*slog.Value)(unsafe.Pointer(v)).Any()
+	}
+	return *(*any)(unsafe.Pointer(&v.typ))
+}
+
+func isPlainError(value any) bool {
+	t := typeWord(value)
+	return (t == plainErrors[0] || t == plainErrors[1]) && (*[2]unsafe.Pointer)(unsafe.Pointer(&value))[1] != nil
+}
+
+// typeWord returns the first word of an interface, which is its value's type.
+func typeWord(v any) unsafe.Pointer { return (*[2]unsafe.Pointer)(unsafe.Pointer(&v))[0] }

@@ -1,0 +1,154 @@
+package rollway
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestValueView: slog.Value is read past its methods, so what is read there is
+// held against them.
+func TestValueView(t *testing.T) {
+	if !viewable {
+		t.Fatal("this Go has another slog.Value: change valueView, or the encoder is slow")
+	}
+	var noError *fs.PathError
+	plain := errors.New("plain")
+	f := &format{plain: true, maxLine: defaultMaxLine}
+	for _, v := range []slog.Value{
+		{}, slog.AnyValue(nil), slog.StringValue(""), slog.StringValue(`a "text"`),
+		slog.IntValue(0), slog.Int64Value(math.MinInt64), slog.Uint64Value(math.MaxUint64), slog.BoolValue(true), slog.BoolValue(false),
+		slog.Float64Value(-0.5), slog.Float64Value(math.Inf(1)), slog.Float64Value(1e300), slog.DurationValue(-time.Second),
+		slog.TimeValue(time.Time{}), slog.TimeValue(time.Unix(1, 2)), slog.TimeValue(time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)),
+		slog.GroupValue(), slog.GroupValue(slog.Int("a", 1)), slog.AnyValue(slog.KindBool), slog.AnyValue(slog.LevelWarn),
+		slog.AnyValue(plain), slog.AnyValue(fmt.Errorf("wraps: %w", plain)), slog.AnyValue(fs.ErrNotExist), slog.AnyValue(noError), slog.AnyValue(reflect.Zero(reflect.TypeOf(plain)).Interface()),
+		slog.AnyValue(&fs.PathError{Op: "open", Path: "x", Err: plain}), slog.AnyValue([]int{1}), slog.AnyValue(struct{ A int }{1}),
+		slog.AnyValue(resolvesTo("text")),
+	} {
+		a := slog.Attr{Key: "key", Value: v}
+		got := string(f.appendJSONAttrs([]byte("{"), []slog.Attr{a}, 0, nil))
+		want := string(f.appendJSONOther([]byte("{"), &a, 0, nil)) // asks v.Kind
+		if got != want {
+			t.Errorf("%v %v is written %s, by its methods %s", v.Kind(), v, got, want)
+		}
+		if v.Kind() == slog.KindAny {
+			if got, want := fmt.Sprintf("%T %#[1]v", viewOf(&v).any()), fmt.Sprintf("%T %#[1]v", v.Any()); got != want {
+				t.Errorf("%v holds %s, its method says %s", v, got, want)
+			}
+		}
+		err, _ := v.Any().(error)
+		if got, want := viewOf(&v).isPlain(), err != nil && isPlainError(err); got != want {
+			t.Errorf("%v: isPlain is %t, want %t", v, got, want)
+		}
+	}
+}
+
+type resolvesTo string
+
+func (v resolvesTo) LogValue() slog.Value { return slog.StringValue(string(v)) }
+
+// TestErrorKey: an error under the key error is found wherever it stands, and
+// what stands around it stays in its order.
+func TestErrorKey(t *testing.T) {
+	l, b := newTestLogger(t, JSON{})
+	for _, err := range []error{errBench, &fs.PathError{Op: "open", Path: "x", Err: errBench}} {
+		for _, n := range []int{1, 2, 63, 64, 65, 130} {
+			for at := range n {
+				var attrs []slog.Attr
+				var others []string
+				for i := range n {
+					if i == at {
+						attrs = append(attrs, slog.Any("error", err))
+						continue
+					}
+					attrs = append(attrs, slog.Int(fmt.Sprint("k", i), i))
+					others = append(others, fmt.Sprintf(`"k%d":%d`, i, i))
+				}
+				want := fmt.Sprintf(`{"level":"INFO","msg":"m","error":%q`, err.Error())
+				if len(others) > 0 {
+					want += `,"attrs":{` + strings.Join(others, ",") + `}`
+				}
+				l.Info(t.Context(), "m", attrs...)
+				if got := oneLine(t, b); got != want+"}" {
+					t.Fatalf("%d attributes, the error at %d:\n got %s\nwant %s", n, at, got, want+"}")
+				}
+			}
+		}
+	}
+}
+
+// nest logs itself as an object in an object in a list, down to depth, where it
+// panics, and goes on behind it.
+type nest struct{ depth int }
+
+func (n nest) AppendLog(o *Object) {
+	o.Int("depth", n.depth)
+	if n.depth == 0 {
+		panic("at the bottom")
+	}
+	o.Object("object", nest{n.depth - 1})
+	o.Any("list", nests{n.depth - 1})
+	o.Object("none", nil)
+	o.Bool("last", true)
+}
+
+type nests struct{ depth int }
+
+func (n nests) AppendLog(a *Array) {
+	a.Object(nest{n.depth})
+	a.Add(slog.IntValue(n.depth))
+	for range maxDepth { // one that panics does not count as a level for the next
+		a.Object(nest{n.depth})
+	}
+}
+
+// TestArrayInItsElement: what an element does with the array that it is in does
+// not tear the line.
+func TestArrayInItsElement(t *testing.T) {
+	l, b := newTestLogger(t, JSON{})
+	l.Info(t.Context(), "m", slog.Any("n", inItself{}))
+	if got, want := oneLine(t, b), `{"level":"INFO","msg":"m","attrs":{"n":[{"a":1,"b":2},3]}}`; got != want {
+		t.Errorf("\n got %s\nwant %s", got, want)
+	}
+}
+
+type inItself struct{}
+
+func (inItself) AppendLog(a *Array) {
+	a.Object(element{a, true})
+	a.Add(slog.IntValue(3))
+}
+
+type element struct {
+	a     *Array
+	outer bool
+}
+
+func (e element) AppendLog(o *Object) {
+	o.Int("a", 1)
+	if e.outer {
+		e.a.Object(element{})
+	}
+	o.Int("b", 2)
+}
+
+func TestNestedObjects(t *testing.T) {
+	const bottom = `"!PANIC: at the bottom"`
+	object := func(depth int, object, element string) string {
+		return fmt.Sprintf(`{"depth":%d,"object":%s,"list":[%s,%d%s],"none":null,"last":true}`, depth, object, element, depth-1, strings.Repeat(","+element, maxDepth))
+	}
+	one := object(1, bottom, bottom)
+	l, b := newTestLogger(t, JSON{})
+	for range 3 { // also with objects of the pool that were in use
+		l.Info(t.Context(), "m", slog.Any("n", nest{2}))
+		if got, want := oneLine(t, b), `{"level":"INFO","msg":"m","attrs":{"n":`+object(2, one, one)+`}}`; got != want {
+			t.Fatalf("\n got %s\nwant %s", got, want)
+		}
+	}
+}
