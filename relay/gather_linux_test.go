@@ -21,6 +21,7 @@ func TestEndOfGathering(t *testing.T) {
 			client, upstream := w.connect()
 			line := strings.Repeat("x", 200)
 			go func() { _, _ = io.Copy(io.Discard, upstream) }()
+			eventually(t, func() bool { return len(w.relay.snapshot()) == 1 }, func() string { return "no connection" })
 			mark := func() (sizeBytes int) {
 				err := w.relay.snapshot()[0].client.raw.Control(func(fd uintptr) {
 					sizeBytes, _ = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT)
