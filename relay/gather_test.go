@@ -1,9 +1,6 @@
 package relay
 
 import (
-	"crypto/tls"
-	"io"
-	"strings"
 	"testing"
 	"time"
 )
@@ -53,36 +50,5 @@ func TestGathering(t *testing.T) {
 	}
 	if p.gathering.on {
 		t.Error("pieces that are all waited for gather")
-	}
-}
-
-// What has gathered at the end of a stretch arrives, though nothing follows it.
-func TestEndOfGathering(t *testing.T) {
-	a := newAuthority(t)
-	for _, rd := range []road{
-		{name: "plain", listen: "tcp://127.0.0.1:0"},
-		{name: "TLS", listen: "tls://127.0.0.1:0", options: Options{ServerTLS: a.config("127.0.0.1")}, clientTLS: &tls.Config{RootCAs: a.pool}},
-	} {
-		t.Run(rd.name, func(t *testing.T) {
-			w := newWay(t, rd)
-			client, upstream := w.connect()
-			line := strings.Repeat("x", 200)
-			for stretch := range 10 {
-				n := 500 << (stretch % 3)
-				read := make(chan error, 1)
-				go func() {
-					_, err := io.CopyN(io.Discard, upstream, int64(n*len(line)))
-					read <- err
-				}()
-				for range n {
-					send(t, client, line)
-				}
-				if err := <-read; err != nil {
-					t.Fatal(err)
-				}
-			}
-			client.Close()
-			upstream.Close()
-		})
 	}
 }
