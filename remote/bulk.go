@@ -16,7 +16,7 @@ import (
 // A bulk sends lines to an engine whose answers speak of single lines. What
 // became of a line is kept until all before it are settled too, also while the
 // caller has them back: only what the engine did not take is sent again. All
-// fields are owned by the holder of the Writer's turn.
+// fields are owned by the holder of the turn to use it.
 type bulk struct {
 	h    *poster
 	form bulkFormat
@@ -125,13 +125,16 @@ func queueKey(q *spool.Batch) string { return strconv.FormatUint(q.Segment, 16) 
 func (b *bulk) send(ctx context.Context, p []byte) (settled, error) {
 	piece, k := b.take(p)
 	limit := len(k.lines) // lines of a request
-	alone := false        // each group by itself
+	if size := b.h.w.lessons.size() / maxGrowth; len(piece) > size {
+		limit = max(1, limit*size/len(piece))
+	}
+	alone := false // each group by itself
 	for {
 		mixed := b.choose(piece, k, limit, alone)
 		if len(b.todo) == 0 {
 			return b.settle(piece, k), nil
 		}
-		v, err := b.post(ctx, k, len(piece), mixed)
+		v, err := b.post(ctx, k, mixed)
 		switch {
 		case err != nil:
 			return b.settle(piece, k), err
@@ -140,7 +143,7 @@ func (b *bulk) send(ctx context.Context, p []byte) (settled, error) {
 			alone = true
 		case v.whole == nil:
 			b.apply(k, v)
-			if v.again != nil {
+			if v.again != nil && !b.refuseFirst(k, v) {
 				return b.settle(piece, k), v.again
 			}
 		case len(b.todo) > 1:
@@ -152,10 +155,10 @@ func (b *bulk) send(ctx context.Context, p []byte) (settled, error) {
 			}
 		case v.whole.code == http.StatusRequestEntityTooLarge:
 			k.lines[b.todo[0]] = lineTooLarge
-			b.h.w.refuse(b.sent[0], fmt.Sprintf("one line of %d bytes: %v", len(b.sent[0]), v.whole))
-		case v.certain || b.h.why.allows(v.whole) && b.h.w.lessons.blame():
+			b.h.refuse(b.sent[0], fmt.Sprintf("one line of %d bytes: %v", len(b.sent[0]), v.whole))
+		case v.certain || b.h.blame():
 			k.lines[b.todo[0]] = lineRefused
-			b.h.w.refuse(b.sent[0], v.whole.Error())
+			b.h.refuse(b.sent[0], v.whole.Error())
 		default:
 			return b.settle(piece, k), v.whole
 		}
@@ -188,15 +191,17 @@ func (b *bulk) choose(piece []byte, k *batch, limit int, alone bool) (mixed bool
 	return mixed
 }
 
-func (b *bulk) post(ctx context.Context, k *batch, size int, mixed bool) (v verdict, err error) {
+func (b *bulk) post(ctx context.Context, k *batch, mixed bool) (v verdict, err error) {
 	id := func(i int) string { return fmt.Sprintf("%s-%d", k.key, k.first+b.todo[i]) }
 	b.body = b.form.appendBody(b.body[:0], b.sent, k.at, id)
 	b.h.keyNum++ // the engines know no idempotency keys; with one, net/http replaces a dead connection
-	whole := 0
-	if len(b.todo) == len(k.lines) {
-		whole = size
+	todo := 0
+	for _, state := range k.lines {
+		if state == lineTodo {
+			todo++
+		}
 	}
-	err = b.h.request(ctx, b.body, whole, fmt.Sprintf("%s%d", b.h.keys, b.h.keyNum), func(resp *http.Response) (err error) {
+	err = b.h.request(ctx, b.body, todo == len(b.todo), fmt.Sprintf("%s%d", b.h.keys, b.h.keyNum), func(resp *http.Response) (err error) {
 		v, err = b.form.judge(resp, len(b.sent), mixed)
 		drain(resp.Body)
 		return err
@@ -210,12 +215,14 @@ func (b *bulk) post(ctx context.Context, k *batch, size int, mixed bool) (v verd
 // apply notes what v says of the lines of the latest request.
 func (b *bulk) apply(k *batch, v verdict) {
 	refused, written := v.refused, false
+	var known []byte // refused lines
 	for i, line := range b.todo {
 		switch {
 		case v.lines != nil:
 			k.lines[line] = v.lines[i]
 			if v.lines[i] == lineRefused {
 				refused++
+				known = append(append(known, b.sent[i]...), '\n')
 			}
 		case uint64(i) < v.refused:
 			k.lines[line] = lineRefused // which ones is not said
@@ -227,9 +234,24 @@ func (b *bulk) apply(k *batch, v verdict) {
 	if refused > 0 {
 		b.h.w.noteRefused(refused, v.reason)
 	}
-	if written {
-		b.h.w.lessons.credit.Store(blameLimit)
+	if len(known) > 0 {
+		b.h.keep(known, linecount.Of(known))
 	}
+	if written {
+		b.h.credit = blameLimit
+	}
+}
+
+// refuseFirst drops the first line that the engine did not take, if the reason is
+// under suspicion.
+func (b *bulk) refuseFirst(k *batch, v verdict) bool {
+	first := slices.Index(v.lines, lineTodo)
+	if first < 0 || b.h.why.caused(v.again) == nil || !b.h.blame() {
+		return false
+	}
+	k.lines[b.todo[first]] = lineRefused
+	b.h.refuse(b.sent[first], v.again.Error())
+	return true
 }
 
 // settle counts the lines of piece up to the first that is not settled, and

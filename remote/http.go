@@ -27,11 +27,13 @@ import (
 )
 
 // A poster sends lines as bodies of POST requests, over one kept connection.
-// All fields are owned by the holder of the Writer's turn.
+// All fields are owned by the holder of the turn to use it.
 type poster struct {
 	w      *Writer
 	client *http.Client
 	header http.Header
+
+	credit int // single lines that may still be blamed for an answer before a 2xx is due again
 
 	piece *spool.Batch // whose beginning is sent; nil if it is not of the queue on disk
 	why   suspicion
@@ -40,7 +42,7 @@ type poster struct {
 	pack   func(io.Writer) (io.WriteCloser, error) // nil without compression
 	packed bytes.Buffer
 
-	keys   string // begins each idempotency key of this Writer
+	keys   string // begins each idempotency key that is not of the queue on disk
 	keyNum uint64
 	again  []failure // those that callers may repeat, the latest last
 }
@@ -62,8 +64,8 @@ const minLimit = 64 << 10
 // read: of 50 such answers to 4 MiB on a loopback 31 were lost.
 const askLimit = 256 << 10
 
-// blameLimit is how many single lines in a row are dropped because the peer
-// answers 400 to them. A peer that refuses more, or has taken nothing before,
+// blameLimit is how many single lines in a row are dropped because of what the
+// peer answers to them. A peer that refuses more, or has taken nothing before,
 // is not the right one or not set up: the lines stay with the caller.
 const blameLimit = 16
 
@@ -72,18 +74,8 @@ const minPace = 64 << 10
 
 // lessons are what all senders of a Writer have learned of the peer.
 type lessons struct {
-	limit  atomic.Int64 // bytes per body; lowered by 413
-	pace   atomic.Int64 // bytes per body that the link carries within RequestTimeout
-	credit atomic.Int64 // single lines that may still be blamed for an answer before a 2xx is due again
-}
-
-// blame reports whether a single line may be blamed for the peer's answer.
-func (l *lessons) blame() bool {
-	if l.credit.Load() <= 0 {
-		return false
-	}
-	l.credit.Add(-1)
-	return true
+	limit atomic.Int64 // bytes per body; lowered by 413
+	pace  atomic.Int64 // bytes per body that the link carries within RequestTimeout
 }
 
 // size is how many bytes a body may have.
@@ -100,22 +92,40 @@ func (l *lessons) lower(limit int) {
 func (l *lessons) slower(size int) { l.pace.Store(max(int64(size)/2, minPace)) }
 func (l *lessons) faster(size int) { l.pace.Store(max(l.pace.Load(), 2*int64(size))) }
 
-// A suspicion is that single lines are the cause of an answer that the peer gives
-// to a piece again and again while it accepts others.
-type suspicion struct {
-	code  int  // status of the answer; 0 for no suspicion
-	blame bool // a single line that gets it is dropped
-}
-
-// allows reports whether a single line may be blamed for the answer e.
-func (s suspicion) allows(e *statusError) bool { return e.code != s.code || s.blame }
+// A suspicion is the status that the peer gives to a piece again and again while it
+// accepts others, so that single lines may be the cause; 0 for none.
+type suspicion int
 
 // caused returns err if it is the answer that is under suspicion, otherwise nil.
 func (s suspicion) caused(err error) *statusError {
-	if e, ok := errors.AsType[*statusError](err); ok && e.code == s.code {
+	if e, ok := errors.AsType[*statusError](err); ok && e.code == int(s) {
 		return e
 	}
 	return nil
+}
+
+// blame reports whether a single line may be blamed for the peer's answer.
+func (h *poster) blame() bool {
+	if h.credit == 0 {
+		return false
+	}
+	h.credit--
+	return true
+}
+
+// refuse counts a line that is dropped for reason, and keeps it beside the queue on
+// disk if it is from there.
+func (h *poster) refuse(line []byte, reason string) {
+	h.w.noteRefused(1, reason)
+	h.keep(line, 1)
+}
+
+// keep appends lines that were refused to the file of dead letters if they are of the
+// queue on disk.
+func (h *poster) keep(lines []byte, n uint64) {
+	if h.piece != nil {
+		h.w.spill.keep(lines, n)
+	}
 }
 
 // temporary reports whether a status says that the peer is busy or broken for now.
@@ -221,9 +231,8 @@ func (h *poster) send(ctx context.Context, p []byte) (settled, error) {
 				h.w.noteRefused(refused, a.tally.reason())
 			}
 			if refused < lines {
-				l.credit.Store(blameLimit)
+				h.credit = blameLimit
 			}
-			l.faster(len(piece))
 			return settled{n: len(piece), written: lines - refused, refused: refused}, nil
 		case lines > 1:
 			h.w.noteRefusal(a.refusal)
@@ -233,10 +242,10 @@ func (h *poster) send(ctx context.Context, p []byte) (settled, error) {
 				l.lower(limit)
 			}
 		case a.refusal.code == http.StatusRequestEntityTooLarge:
-			h.w.refuse(piece, fmt.Sprintf("one line of %d bytes: %v", len(piece), a.refusal))
+			h.refuse(piece, fmt.Sprintf("one line of %d bytes: %v", len(piece), a.refusal))
 			return settled{n: len(piece), oversized: 1}, nil
-		case h.why.allows(a.refusal) && l.blame():
-			h.w.refuse(piece, a.refusal.Error())
+		case h.blame():
+			h.refuse(piece, a.refusal.Error())
 			return settled{n: len(piece), refused: 1}, nil
 		default:
 			return settled{}, a.refusal
@@ -247,7 +256,7 @@ func (h *poster) send(ctx context.Context, p []byte) (settled, error) {
 // post sends piece in one request. Its error leaves all lines with the caller.
 func (h *poster) post(ctx context.Context, piece []byte) (a answer, err error) {
 	key := h.key(piece)
-	err = h.request(ctx, piece, len(piece), key, func(resp *http.Response) (err error) {
+	err = h.request(ctx, piece, h.piece != nil && len(piece) == len(h.piece.Data), key, func(resp *http.Response) (err error) {
 		a, err = judge(resp, time.Now())
 		return err
 	})
@@ -279,11 +288,12 @@ func (h *poster) take(p []byte, limit int) []byte {
 }
 
 // request makes one request with the idempotency key, if there is one, and
-// hands its answer to judge. body is made of the next size bytes.
-func (h *poster) request(ctx context.Context, body []byte, size int, key string, judge func(*http.Response) error) error {
+// hands its answer to judge. last says that nothing of h.piece is sent after it.
+func (h *poster) request(ctx context.Context, body []byte, last bool, key string, judge func(*http.Response) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.w.opt.RequestTimeout,
 		fmt.Errorf("no full answer within %v: %w", h.w.opt.RequestTimeout, context.DeadlineExceeded))
 	defer cancel()
+	size := len(body)
 	body, err := h.compress(body)
 	if err != nil {
 		return fmt.Errorf("compress: %w", err)
@@ -298,7 +308,7 @@ func (h *poster) request(ctx context.Context, body []byte, size int, key string,
 		}
 	}})
 	loan := &loan{p: body}
-	if h.piece != nil && size == len(h.piece.Data) {
+	if last {
 		loan.sent = h.sent
 	}
 	defer loan.recall()
@@ -334,6 +344,7 @@ func (h *poster) request(ctx context.Context, body []byte, size int, key string,
 	if err := judge(resp); err != nil {
 		return withCause(ctx, err)
 	}
+	h.w.lessons.faster(size)
 	return nil
 }
 
@@ -349,6 +360,10 @@ func notHTTP1(err error) bool {
 func (h *poster) compress(p []byte) ([]byte, error) {
 	if h.pack == nil {
 		return p, nil
+	}
+	if h.w.opt.Compressor != nil {
+		h.w.compressing.Lock()
+		defer h.w.compressing.Unlock()
 	}
 	h.packed.Reset()
 	z, err := h.pack(&h.packed)
@@ -382,6 +397,9 @@ func (h *poster) key(piece []byte) string {
 
 func (h *poster) replay(b *spool.Batch, why suspicion, sent func()) {
 	h.piece, h.why, h.sent = b, why, sent
+	if why != 0 {
+		h.credit = max(h.credit, 1) // others were accepted
+	}
 }
 
 // confirm has nothing to ask: each answer said it.

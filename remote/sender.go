@@ -8,7 +8,7 @@ import (
 	"github.com/rollway/rollway/internal/backoff"
 )
 
-// A sender is one way to talk to a peer. The holder of the turn calls it.
+// A sender is one way to talk to a peer. One goroutine at a time calls it.
 type sender interface {
 	// send passes on the beginning of p, at least one line and only whole
 	// ones; p ends in a line end. With a nil error settled.n is positive.

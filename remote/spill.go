@@ -12,7 +12,7 @@ import (
 // Spill makes a folder on disk the queue between Write and the peer: Write stores
 // the lines there and returns, and a goroutine sends them.
 //
-//  1. Lines are sent in the order of their Writes. Requests are as large as
+//  1. Lines are sent in the order of their Writes (but see 4). Requests are as large as
 //     Options.MaxBatch. Over HTTP, when full requests wait although the one
 //     before is on its way, up to Window are under way at a time, as many as the
 //     peer answers without becoming slower. Each begins when the one before it has
@@ -24,14 +24,17 @@ import (
 //     and to its own peer. It counts in Stats.Recovered.
 //  3. Delivery is at least once: what had no answer is sent again. Over HTTP it
 //     is the very same request then, with the same Idempotency-Key, also after
-//     the process was killed; so a peer that remembers keys stores each line
-//     once. Elasticsearch knows the lines by their ids in the same way. After a
+//     the process was killed, unless it was being divided or MaxBatch has changed;
+//     so a peer that remembers keys stores each line once. Elasticsearch knows the lines by their ids in the same way. After a
 //     power cut more may be sent again.
-//  4. A request that the peer answers five times in a row with the same error,
-//     while it accepts others, is divided until the lines that cause it are found.
-//     They are dropped, counted and appended to dead-letters.log in Dir, as is each
-//     line that the peer refuses alone. "rollway send" sends such a file. It holds
-//     up to 64 MiB, and may be sent, moved or removed at any time.
+//  4. When the peer gives a request the same error again and again, the next one is
+//     sent to see whether it accepts that. If it does, others go on, and after five
+//     errors the request is divided until the lines that cause them are found; after
+//     ten with 502, 503 or 504, after twenty with 408, 425, 429 or Retry-After. These
+//     lines are dropped, counted and appended to dead-letters.log in Dir, as is each
+//     line that the peer refuses by name or alone. "rollway send" sends such a file.
+//     It holds up to 64 MiB, and may be sent, moved or removed at any time. A
+//     request that breaks the connection has no status, and is not divided.
 //  5. A disk that hangs holds up Write, Sync and Close; the system offers nothing
 //     against that.
 //  6. When there is no room within MaxBytes, the lines stay with the caller of
@@ -57,7 +60,8 @@ type Spill struct {
 	DropOldest bool
 
 	// Window is how many requests may be under way at a time. 1 keeps the order of
-	// the lines at every peer. Default 8. Streams and datagrams have 1.
+	// the lines at every peer, except around a request that is overtaken as in 4.
+	// Default 8. Streams and datagrams have 1.
 	Window int
 
 	// Sync lets Write return only when what it stored would survive a power
@@ -133,7 +137,7 @@ func (w *Writer) openSpill() error {
 	s := &spiller{
 		w:       w,
 		spool:   sp,
-		letters: deadLetters{dir: o.Dir},
+		letters: deadLetters{dir: o.Dir, sync: o.Sync},
 		order:   make(chan struct{}, 1),
 		wake:    make(chan struct{}, 1),
 		hurry:   make(chan struct{}, 1),
@@ -142,7 +146,7 @@ func (w *Writer) openSpill() error {
 	}
 	s.window = newWindow(w)
 	s.ctx, s.stop = context.WithCancel(w.life)
-	n := sp.Stats().Lines
+	n := sp.Stats().Recovered // account takes off what is missing
 	w.stats.Pending, w.stats.Recovered, w.stats.Spill = n, n, SpillStats{Lines: n, Window: 1}
 	w.spill = s
 	s.account()

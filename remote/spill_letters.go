@@ -18,22 +18,23 @@ const (
 // deadLetters is the file for lines that the peer refuses by themselves. It is
 // opened for each, so that it may be sent and removed at any time.
 type deadLetters struct {
-	dir string
-	mu  sync.Mutex // held while a line is appended
+	dir  string
+	sync bool
+	mu   sync.Mutex // held while lines are appended
 }
 
-// add appends line, with or without its end.
-func (d *deadLetters) add(line []byte) error {
+// add appends lines, with or without the last one's end.
+func (d *deadLetters) add(lines []byte) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	path := filepath.Join(d.dir, deadLettersName)
-	if err := appendTo(path, line); err != nil {
-		return fmt.Errorf("a refused line is not kept in %s: %w", path, err)
+	if err := d.appendTo(path, lines); err != nil {
+		return fmt.Errorf("refused lines are not kept in %s: %w", path, err)
 	}
 	return nil
 }
 
-func appendTo(path string, line []byte) (err error) {
+func (d *deadLetters) appendTo(path string, lines []byte) (err error) {
 	f, err := disk.Real{}.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o640)
 	if err != nil {
 		return err
@@ -43,26 +44,34 @@ func appendTo(path string, line []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	if size+int64(len(line)) > maxDeadLetters {
+	if size+int64(len(lines)) > maxDeadLetters {
 		return fmt.Errorf(`it has %d MiB: send it again with "rollway send", and remove it`, maxDeadLetters>>20)
 	}
-	if n := len(line); n == 0 || line[n-1] != '\n' {
-		line = append(line[:n:n], '\n')
+	if n := len(lines); n == 0 || lines[n-1] != '\n' {
+		lines = append(lines[:n:n], '\n')
 	}
-	_, err = f.WriteAt(line, size)
-	return err
+	if last := []byte{'\n'}; size > 0 {
+		if _, err := f.ReadAt(last, size-1); err != nil {
+			return err
+		}
+		if last[0] != '\n' { // a process was killed here
+			lines = append([]byte{'\n'}, lines...)
+		}
+	}
+	if _, err := f.WriteAt(lines, size); err != nil {
+		return errors.Join(err, f.Truncate(size))
+	}
+	if d.sync {
+		return f.Sync()
+	}
+	return nil
 }
 
-// refuse counts a line that is dropped for reason, and keeps it beside the queue
-// if there is one.
-func (w *Writer) refuse(line []byte, reason string) {
-	w.noteRefused(1, reason)
-	if w.spill == nil {
+// keep appends n refused lines to the file of dead letters.
+func (s *spiller) keep(lines []byte, n uint64) {
+	if err := s.letters.add(lines); err != nil {
+		s.w.note(found, 0, err)
 		return
 	}
-	if err := w.spill.letters.add(line); err != nil {
-		w.note(found, 0, err)
-		return
-	}
-	w.count(func(s *Stats) { s.Spill.DeadLetters++ })
+	s.w.count(func(st *Stats) { st.Spill.DeadLetters += n })
 }

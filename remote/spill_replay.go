@@ -27,15 +27,20 @@ func (s *spiller) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	failures := 0 // of the disk and of notices
+	var resume time.Time
 	for s.ctx.Err() == nil {
-		wait, err := s.fill()
-		s.account()
-		if err != nil {
-			s.failed(err)
-			wait = retryWait(failures, retryAfter(err))
-			failures++
-		} else {
-			failures = 0
+		wait := time.Until(resume)
+		if wait <= 0 {
+			var err error
+			if wait, err = s.fill(); err != nil {
+				s.failed(err)
+				wait = retryWait(failures, retryAfter(err))
+				resume = time.Now().Add(wait)
+				failures++
+			} else {
+				failures = 0
+			}
+			s.account()
 		}
 		s.w.tell(false)
 		timer.Stop()
@@ -44,15 +49,11 @@ func (s *spiller) run() {
 			timer.Reset(wait)
 			due = timer.C
 		}
-		wake := s.wake
-		if err != nil {
-			wake = nil // for something new the disk and the peer need no less time
-		}
 		select {
 		case l := <-s.ended:
 			s.finished(l)
 		case <-s.sent:
-		case <-wake:
+		case <-s.wake:
 		case <-s.hurry:
 			s.press()
 		case <-due:
@@ -122,10 +123,11 @@ func (s *spiller) failed(err error) {
 	s.w.mu.Unlock()
 }
 
-// announce sends the lines that say what was dropped before what comes next.
+// announce sends the lines that say what was dropped before what comes next, unless
+// the sender for them is busy.
 func (s *spiller) announce() error {
 	w := s.w
-	if w.opt.Spill.NoNotice {
+	if w.opt.Spill.NoNotice || s.lanes[0].busy {
 		return nil
 	}
 	if len(s.notice) == 0 {
@@ -164,6 +166,10 @@ func (s *spiller) sendNotice() (settled, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, w.opt.Timeout)
 	defer cancel()
 	done, err := w.out.send(ctx, s.notice)
+	if e, ok := errors.AsType[*statusError](err); ok && !temporary(e.code) && e.code < 500 {
+		w.note(found, 0, fmt.Errorf("the peer does not take the line that announces a loss: %w", err))
+		return settled{n: len(s.notice)}, nil
+	}
 	if err == nil && done.n == 0 {
 		err = errNothing
 	}
@@ -192,7 +198,7 @@ func (s *spiller) send(l *lane, why suspicion) error {
 			l.sent.Store(true)
 			signal(s.sent)
 		})
-		defer r.replay(nil, suspicion{}, nil)
+		defer r.replay(nil, 0, nil)
 	}
 	for len(l.piece.Data) > 0 {
 		done, err := l.out.send(ctx, l.piece.Data)
@@ -204,6 +210,9 @@ func (s *spiller) send(l *lane, why suspicion) error {
 		}
 		if err != nil {
 			w.countError(err)
+			if w.addr.carrier == carryHTTP {
+				l.out.close() // the next attempt may meet another process of the peer
+			}
 			return err
 		}
 		w.countSuccess()

@@ -3,6 +3,7 @@ package remote
 import (
 	"cmp"
 	"errors"
+	"net/http"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -14,9 +15,10 @@ const (
 	// maxWindow is how many requests are under way at a time at most.
 	maxWindow = spool.MaxInFlight
 
-	// probeAfter is after how many equal answers to a piece the next one is sent at
+	// probeAfter is after how many equal errors of a piece the next one is sent at
 	// once, to see whether the peer accepts that; divideAfter is after how many the
-	// piece is divided, if the peer has accepted others meanwhile.
+	// piece is divided, if the peer has accepted others meanwhile. It is twice as many
+	// for an error that may pass, and four times where the peer says so.
 	probeAfter  = 2
 	divideAfter = 5
 )
@@ -37,9 +39,10 @@ type lane struct {
 	failed   time.Time // when the latest was
 	due      time.Time // when the next attempt may begin
 	asked    bool      // the peer asked for that time
+	answered bool      // the latest attempt had an answer
 	code     int       // status of the latest answer, 0 if there was none
 	same     int       // how often in a row it was that
-	passed   uint64    // window.passed when it was that first
+	passed   uint64    // window.passed when the piece failed first
 	latest   uint64    // window.passed when the latest attempt failed
 	probed   bool      // another piece was tried since
 }
@@ -75,8 +78,8 @@ func newWindow(w *Writer) window {
 }
 
 // choose returns the lane whose piece is to be sent now, or nil and how long to
-// wait for one; 0 stands for until something else happens. Pieces go in order. One
-// that the peer does not accept is overtaken only while the peer accepts others.
+// wait; 0 means until something happens. Pieces go in order. One that the peer does
+// not accept is overtaken only while the peer accepts others.
 func (q *window) choose(s *spool.Spool, now time.Time) (next *lane, wait time.Duration, err error) {
 	if q.busy > 0 && q.last.busy && !q.last.sent.Load() {
 		return nil, 0, nil // else it would be overtaken on the way
@@ -109,6 +112,9 @@ func (q *window) choose(s *spool.Spool, now time.Time) (next *lane, wait time.Du
 			return nil, 0, err
 		}
 	}
+	for _, l := range q.queue {
+		l.probed = true // there is no other; one that comes later says nothing of now
+	}
 	return nil, wait, nil
 }
 
@@ -120,7 +126,7 @@ func (q *window) mayOvertake(l *lane) bool {
 	if l.asked || temporary(l.code) {
 		after = divideAfter
 	}
-	return l.same >= after && (!l.probed || q.passed > l.latest)
+	return l.answered && l.same >= after && (!l.probed || q.passed > l.latest)
 }
 
 // freeLane returns a lane without a piece.
@@ -159,25 +165,25 @@ func (q *window) end(l *lane, now time.Time, more bool) {
 	q.busy--
 	if l.err == nil {
 		q.passed++
-		if took := now.Sub(l.began); l.size >= q.piece/2 {
-			q.adapt(took, more)
+		if more {
+			q.adapt(now.Sub(l.began))
 		}
 		q.free(l)
 		return
 	}
 	q.size = 1
-	code := 0
-	if e, ok := errors.AsType[*statusError](l.err); ok {
-		code = e.code
-	}
-	if code != l.code {
-		l.code, l.same, l.passed = code, 0, q.passed
-	}
-	if code != 0 {
-		l.same++
+	if l.failed.IsZero() {
+		l.passed = q.passed
 	}
 	if len(l.piece.Data) < l.size {
-		l.failures = 0
+		l.failures, l.same = 0, 0
+	}
+	e, answered := errors.AsType[*statusError](l.err)
+	if l.answered = answered; answered {
+		if e.code != l.code {
+			l.code, l.same = e.code, 0
+		}
+		l.same++
 	}
 	asked := retryAfter(l.err)
 	l.failed, l.asked, l.latest, l.probed = now, asked > 0, q.passed, false
@@ -185,18 +191,17 @@ func (q *window) end(l *lane, now time.Time, more bool) {
 	l.failures++
 }
 
-// adapt changes the size of the window after a full piece took so long: it grows
-// while the peer takes no longer for it.
-func (q *window) adapt(took time.Duration, more bool) {
+// adapt changes the size of the window, as more pieces wait and one took so long: it
+// grows while that is no longer.
+func (q *window) adapt(took time.Duration) {
 	if q.best == 0 || took < q.best {
 		q.best = took
 	} else {
 		q.best += q.best / 64 // the peer may have become slower for good
 	}
-	switch {
-	case took > 2*q.best:
+	if took > 2*q.best {
 		q.size = max(1, q.size-1)
-	case more:
+	} else {
 		q.size = min(q.max, 2*q.size)
 	}
 }
@@ -222,10 +227,18 @@ func (q *window) shrink() bool {
 	return true
 }
 
-// suspects says what to make of the answer that l got again and again.
+// suspects says whether single lines may be the cause of the answer that l got again
+// and again.
 func (q *window) suspects(l *lane) suspicion {
-	if l.same < divideAfter || q.passed == l.passed {
-		return suspicion{}
+	after := divideAfter
+	switch {
+	case l.asked, l.code == http.StatusRequestTimeout, l.code == http.StatusTooEarly, l.code == http.StatusTooManyRequests:
+		after *= 4
+	case temporary(l.code):
+		after *= 2
 	}
-	return suspicion{code: l.code, blame: l.same >= 2*divideAfter || !temporary(l.code)}
+	if l.same < after || q.passed == l.passed {
+		return 0
+	}
+	return suspicion(l.code)
 }

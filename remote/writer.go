@@ -36,7 +36,9 @@ type Writer struct {
 	teller  aside.Teller
 	out     sender // used by the holder of turn
 	lessons lessons
-	spill   *spiller // nil without Options.Spill
+
+	compressing sync.Mutex // held while Options.Compressor is used
+	spill       *spiller   // nil without Options.Spill
 
 	turn chan struct{} // holds one value while a call talks to the peer; waiters are served in order
 
