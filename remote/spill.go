@@ -185,7 +185,7 @@ func (s *spiller) write(ctx context.Context, p []byte, left uint64) (n int, _ ui
 func (s *spiller) append(p []byte, lines uint64) error {
 	// Counted before they can be sent.
 	s.w.count(func(st *Stats) { st.Spill.Lines += lines })
-	err := s.spool.Append(p, "")
+	err := s.spool.Append(p)
 	if err != nil {
 		s.w.count(func(st *Stats) { st.Spill.Lines -= lines })
 	}

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// maxFrame is the most lines in bytes that one frame without a tag holds,
+// maxFrame is the most lines in bytes that one frame holds,
 // unless a single line is longer.
 const maxFrame = 256 << 10
 
 // append stores lines as one or more frames of one segment, or nothing.
-func (s *Spool) append(lines []byte, tag string) error {
+func (s *Spool) append(lines []byte) error {
 	now := time.Now()
 	if s.look(now); s.gone {
 		return errGone
 	}
-	size := int64(len(lines)) + frameHeaderSize*int64(frames(lines, tag)) + int64(len(tag))
+	size := int64(len(lines)) + frameHeaderSize*int64(frames(lines))
 	if err := s.makeRoom(size, now); err != nil {
 		return err
 	}
@@ -29,10 +29,10 @@ func (s *Spool) append(lines []byte, tag string) error {
 	}
 	pos, next := seg.size, s.next
 	for rest := lines; len(rest) > 0; {
-		piece := rest[:frameEnd(rest, tag)]
+		piece := rest[:frameEnd(rest)]
 		rest = rest[len(piece):]
-		h := frameHeader{id: seg.id, batch: next.batch, line: next.line, time: now.UnixNano(), lines: countLines(piece), tagLen: len(tag)}
-		n, err := s.writeFrame(seg, pos, &h, tag, piece)
+		h := frameHeader{id: seg.id, batch: next.batch, line: next.line, time: now.UnixNano(), lines: countLines(piece)}
+		n, err := s.writeFrame(seg, pos, &h, piece)
 		if err != nil {
 			return errors.Join(err, s.rollBack(seg))
 		}
@@ -52,17 +52,17 @@ func (s *Spool) append(lines []byte, tag string) error {
 }
 
 // frames is how many frames lines become.
-func frames(lines []byte, tag string) int {
+func frames(lines []byte) int {
 	n := 0
 	for ; len(lines) > 0; n++ {
-		lines = lines[frameEnd(lines, tag):]
+		lines = lines[frameEnd(lines):]
 	}
 	return n
 }
 
 // frameEnd is the length of the first frame's lines.
-func frameEnd(lines []byte, tag string) int {
-	if len(lines) <= maxFrame || tag != "" {
+func frameEnd(lines []byte) int {
+	if len(lines) <= maxFrame {
 		return len(lines)
 	}
 	if n := bytes.LastIndexByte(lines[:maxFrame], '\n') + 1; n > 0 {
@@ -72,10 +72,10 @@ func frameEnd(lines []byte, tag string) int {
 }
 
 // writeFrame writes one frame at pos and returns its length.
-func (s *Spool) writeFrame(seg *segment, pos int64, h *frameHeader, tag string, lines []byte) (int64, error) {
-	h.bodyLen = len(tag) + len(lines)
-	h.bodySum = crc32.Update(crc32.Checksum([]byte(tag), castagnoli), castagnoli, lines)
-	s.buf = append(append(appendFrameHeader(s.buf[:0], h), tag...), lines...)
+func (s *Spool) writeFrame(seg *segment, pos int64, h *frameHeader, lines []byte) (int64, error) {
+	h.bodyLen = len(lines)
+	h.bodySum = crc32.Checksum(lines, castagnoli)
+	s.buf = append(appendFrameHeader(s.buf[:0], h), lines...)
 	if err := writeAt(seg.file, s.buf, pos); err != nil {
 		return 0, fmt.Errorf("write batch: %w", err)
 	}

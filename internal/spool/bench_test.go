@@ -12,7 +12,7 @@ func BenchmarkAppend(b *testing.B) {
 	lines := []byte(texts(0, 64<<10/20))
 	b.SetBytes(int64(len(lines)))
 	for b.Loop() {
-		if err := s.Append(lines, ""); err != nil {
+		if err := s.Append(lines); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -14,7 +14,7 @@ func TestRefuse(t *testing.T) {
 	s := mustOpen(t, disktest.NewMem(), Options{MaxBytes: 10_000, SegmentBytes: 1000})
 	n := uint64(0)
 	for ; n < 1000; n++ {
-		if err := s.Append([]byte(texts(n*2, n*2+2)), ""); err != nil {
+		if err := s.Append([]byte(texts(n*2, n*2+2))); err != nil {
 			if !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "bound of 10000") {
 				t.Fatal(err)
 			}
@@ -30,7 +30,7 @@ func TestRefuse(t *testing.T) {
 	mustAck(t, s, b, len(head))
 	mustAppend(t, s, texts(n*2, n*2+2))
 	want(t, head+drain(t, s), texts(0, n*2+2))
-	if err := s.Append([]byte(text(0, 10_000)), ""); !errors.Is(err, ErrFull) {
+	if err := s.Append([]byte(text(0, 10_000))); !errors.Is(err, ErrFull) {
 		t.Errorf("a line above the bound: %v", err)
 	}
 }
@@ -56,7 +56,7 @@ func TestDropOldest(t *testing.T) {
 		t.Errorf("first is %d, dropped %+v", from, st.Dropped)
 	}
 	want(t, drain(t, s), texts(from, 2000))
-	if err := s.Append([]byte(text(0, 10_000)), ""); !errors.Is(err, ErrFull) {
+	if err := s.Append([]byte(text(0, 10_000))); !errors.Is(err, ErrFull) {
 		t.Errorf("a line above the bound: %v", err)
 	}
 }
@@ -120,7 +120,7 @@ func TestMaxAge(t *testing.T) {
 
 		// Append makes room of what is too old before it refuses.
 		for n := range uint64(1000) {
-			if err := s.Append([]byte(texts(n*2, n*2+2)), ""); err != nil {
+			if err := s.Append([]byte(texts(n*2, n*2+2))); err != nil {
 				break
 			}
 		}

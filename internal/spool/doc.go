@@ -21,8 +21,7 @@
 //     end that are out, so they have the same keys after a kill. Where the
 //     cursor is lost, pieces still end at the same places if they were full:
 //     where a frame begins in another cell of a grid over its file.
-//  4. Lines with a tag are handed out alone, with their tag.
-//  5. Nothing that is damaged stops the spool: it is skipped, counted and
+//  4. Nothing that is damaged stops the spool: it is skipped, counted and
 //     reported as a [Finding]. Lines carry running numbers, so the count is
 //     exact wherever anything sound follows. At the end it is as exact as the
 //     cursor's number of the next line, which Append writes every 100 ms, and
@@ -30,14 +29,14 @@
 //     has, from the cursor's line on, count in Recovered and as Damaged. A
 //     power cut may keep newer files than the cursor, or a newer cursor than
 //     the files: then lines that were settled may count as well.
-//  6. A folder has one owner, who holds its LOCK. Once a second Append and Next
+//  5. A folder has one owner, who holds its LOCK. Once a second Append and Next
 //     look whether LOCK still is that file. If not, the folder was removed,
 //     renamed or replaced: Append fails, and the spool makes and removes
 //     nothing there. What it has stored it hands out all the same, from open
 //     files. When the folder is back, Append works again. If the segment that
 //     takes appends has lost its name, a new one is begun; a CURSOR that has is
 //     written anew.
-//  7. A name that is no regular file is not opened. LOCK makes Open fail;
+//  6. A name that is no regular file is not opened. LOCK makes Open fail;
 //     others are set aside as .bad.
 //
 // The bytes are described in docs/FORMAT.md.

@@ -13,7 +13,7 @@ func Example() {
 		panic(err)
 	}
 	defer s.Close()
-	if err := s.Append([]byte("first\nsecond\n"), ""); err != nil {
+	if err := s.Append([]byte("first\nsecond\n")); err != nil {
 		panic(err)
 	}
 	for {

@@ -37,7 +37,7 @@ func TestDiskFull(t *testing.T) {
 		s := mustOpen(t, mem, Options{SegmentBytes: 1000, Full: full})
 		n := uint64(0)
 		for ; n < 1000; n++ {
-			if err := s.Append([]byte(texts(n*2, n*2+2)), ""); err != nil {
+			if err := s.Append([]byte(texts(n*2, n*2+2))); err != nil {
 				if !errors.Is(err, ErrFull) || !errors.Is(err, syscall.ENOSPC) {
 					t.Fatal(err)
 				}
@@ -45,7 +45,7 @@ func TestDiskFull(t *testing.T) {
 			}
 		}
 		for range 5 {
-			if err := s.Append([]byte(texts(5000, 5100)), ""); !errors.Is(err, ErrFull) {
+			if err := s.Append([]byte(texts(5000, 5100))); !errors.Is(err, ErrFull) {
 				t.Fatal(err)
 			}
 			balanced(t, s)
@@ -84,7 +84,7 @@ func TestRollBackFails(t *testing.T) {
 		}
 		return nil
 	})
-	if err := s.Append([]byte(texts(100, 105)), ""); !errors.Is(err, syscall.EIO) || errors.Is(err, ErrFull) {
+	if err := s.Append([]byte(texts(100, 105))); !errors.Is(err, syscall.EIO) || errors.Is(err, ErrFull) {
 		t.Fatal(err)
 	}
 	set(nil)

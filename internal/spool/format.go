@@ -36,11 +36,10 @@ import (
 //	      32     8  number of its first line
 //	      40     8  time of the append
 //	      48     4  number of lines, at least 1
-//	      52     2  length of the tag in bytes
-//	      54     2  zero
+//	      52     4  zero
 //
 //	Body
-//	  the tag, then the lines, each ended by 0A
+//	  the lines, each ended by 0A
 //
 //	Cursor file: two slots, at 0 and 512, written by turns; the sound one with
 //	the greater count holds. A slot, 128 bytes
@@ -66,7 +65,6 @@ const (
 
 	// maxBody bounds a body so that a length fits 32 bits on every system.
 	maxBody = 1 << 30
-	maxTag  = 255
 
 	// maxNumber bounds the numbers of lines and batches that are believed.
 	maxNumber = 1 << 62
@@ -143,7 +141,6 @@ type frameHeader struct {
 	line    uint64
 	time    int64
 	lines   int
-	tagLen  int // bytes
 }
 
 // size is the length of the whole frame in bytes.
@@ -163,8 +160,7 @@ func appendFrameHeader(dst []byte, h *frameHeader) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, h.line)
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(h.time))
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(h.lines))
-	dst = binary.LittleEndian.AppendUint16(dst, uint16(h.tagLen))
-	dst = binary.LittleEndian.AppendUint16(dst, 0)
+	dst = binary.LittleEndian.AppendUint32(dst, 0)
 	binary.LittleEndian.PutUint32(dst[start+4:], crc32.Checksum(dst[start+8:], castagnoli))
 	return dst
 }
@@ -185,10 +181,9 @@ func parseFrameHeader(b []byte) (frameHeader, error) {
 		line:    binary.LittleEndian.Uint64(b[32:]),
 		time:    int64(binary.LittleEndian.Uint64(b[40:])),
 		lines:   int(lines),
-		tagLen:  int(binary.LittleEndian.Uint16(b[52:])),
 	}
-	if bodyLen > maxBody || h.tagLen > maxTag || lines == 0 || uint64(lines)+uint64(h.tagLen) > uint64(bodyLen) ||
-		h.line >= maxNumber || h.batch >= maxNumber || b[54] != 0 || b[55] != 0 {
+	if bodyLen > maxBody || lines == 0 || lines > bodyLen ||
+		h.line >= maxNumber || h.batch >= maxNumber || binary.LittleEndian.Uint32(b[52:]) != 0 {
 		return frameHeader{}, errDamaged
 	}
 	return h, nil
@@ -197,8 +192,7 @@ func parseFrameHeader(b []byte) (frameHeader, error) {
 // check returns errDamaged unless body, the frame's whole body, is what the
 // header says.
 func (h *frameHeader) check(body []byte) error {
-	lines := body[h.tagLen:]
-	if crc32.Checksum(body, castagnoli) != h.bodySum || lines[len(lines)-1] != '\n' || countLines(lines) != h.lines {
+	if crc32.Checksum(body, castagnoli) != h.bodySum || body[len(body)-1] != '\n' || countLines(body) != h.lines {
 		return errDamaged
 	}
 	return nil

@@ -25,7 +25,7 @@ func TestRealDiskFull(t *testing.T) {
 	}
 	n := uint64(0)
 	for ; n < 10_000; n++ {
-		if err = s.Append([]byte(texts(n*100, n*100+100)), ""); err != nil {
+		if err = s.Append([]byte(texts(n*100, n*100+100))); err != nil {
 			break
 		}
 	}

@@ -162,7 +162,7 @@ func TestFolderIsReplaced(t *testing.T) {
 		mustAppend(t, other, texts(100, 110)) // a segment and a cursor of the same names
 		time.Sleep(time.Second)
 		for range 2 {
-			if err := s.Append([]byte(texts(20, 30)), ""); !errors.Is(err, errGone) || !strings.Contains(err.Error(), "put it back") {
+			if err := s.Append([]byte(texts(20, 30))); !errors.Is(err, errGone) || !strings.Contains(err.Error(), "put it back") {
 				t.Fatal(err)
 			}
 			balanced(t, s)
@@ -217,7 +217,7 @@ func TestFolderIsDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		if err := s.Append([]byte(texts(10, 20)), ""); !errors.Is(err, errGone) {
+		if err := s.Append([]byte(texts(10, 20))); !errors.Is(err, errGone) {
 			t.Fatal(err)
 		}
 		want(t, drainLoosely(t, s), texts(0, 10))

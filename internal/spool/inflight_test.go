@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -194,7 +195,7 @@ func TestMemoryOfPieces(t *testing.T) {
 	s := mustOpen(t, disktest.NewMem(), Options{})
 	line := []byte(strings.Repeat("x", 63) + "\n")
 	if n := testing.AllocsPerRun(100, func() {
-		if err := s.Append(line, ""); err != nil {
+		if err := s.Append(line); err != nil {
 			t.Fatal(err)
 		}
 		b := mustNext(t, s)
@@ -221,6 +222,35 @@ func TestMemoryOfPieces(t *testing.T) {
 	for _, buf := range s.spare {
 		if cap(buf) > chunkBytes {
 			t.Errorf("an empty spool keeps %d bytes", cap(buf))
+		}
+	}
+}
+
+// The buffer of a full piece is made once, and does not grow with each frame.
+func TestABufferIsMadeOnce(t *testing.T) {
+	const most = 4 << 20
+	s := mustOpen(t, disktest.NewMem(), Options{})
+	lines := texts(0, 10_000)
+	for range 40 {
+		mustAppend(t, s, lines)
+	}
+	if _, err := s.Next(0); err != nil { // makes the window through which s reads
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	b, err := s.Next(most)
+	runtime.ReadMemStats(&after)
+	if err != nil || len(b.Data) < most-maxFrame-pieceBytes {
+		t.Fatalf("%d bytes, %v", len(b.Data), err)
+	}
+	if made := after.TotalAlloc - before.TotalAlloc; made > most+64<<10 {
+		t.Errorf("%d bytes of memory made for a piece of %d", made, len(b.Data))
+	}
+	mustAppend(t, s, texts(0, 1))
+	for _, b := range takeAll(t, s) {
+		if cap(b.buf) > pieceBytes+64<<10 {
+			t.Errorf("a piece of %d bytes has a buffer of %d", len(b.Data), cap(b.buf))
 		}
 	}
 }

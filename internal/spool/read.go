@@ -29,8 +29,6 @@ type Batch struct {
 	Data    []byte // whole lines that are not settled; valid until they are
 	Segment uint64 // random id of the file they are in
 	Line    uint64 // number of the first; with Segment it names the line for ever
-	Tag     string // given to Append with these lines, or ""
-	Skipped uint64 // lines given with the Tag that are settled and not in Data
 
 	// guarded by Spool.op
 	buf     []byte // where Data begins in full
@@ -62,10 +60,9 @@ func (b *Batch) Key(n uint64) string {
 // Next hands out the oldest lines that were not handed out yet: whole frames of
 // one segment, joined, as far as there are any and up to about max bytes. Only
 // a frame that is larger by itself makes a larger piece, and pieces of up to
-// 512 KiB come whatever max is. Lines with a tag come alone. Next returns nil if
-// there are no such lines or MaxInFlight pieces are out. An error is the disk's,
-// and Next may be called again: what cannot be read three times counts as
-// damaged.
+// 512 KiB come whatever max is. Next returns nil if there are no such lines or
+// MaxInFlight pieces are out. An error is the disk's, and Next may be called
+// again: what cannot be read three times counts as damaged.
 func (s *Spool) Next(max int) (*Batch, error) {
 	s.op.Lock()
 	defer s.op.Unlock()
@@ -91,9 +88,9 @@ func (s *Spool) Next(max int) (*Batch, error) {
 	return b, err
 }
 
-// Ack settles the first n bytes, whole lines, of b.Data; b.Data, b.Line and
-// b.Skipped move on. Pieces may be settled in any order: the cursor and the
-// files follow the oldest one that is not settled.
+// Ack settles the first n bytes, whole lines, of b.Data; b.Data and b.Line move
+// on. Pieces may be settled in any order: the cursor and the files follow the
+// oldest one that is not settled.
 func (s *Spool) Ack(b *Batch, n int) error {
 	s.op.Lock()
 	defer s.op.Unlock()
@@ -113,9 +110,9 @@ func (s *Spool) Ack(b *Batch, n int) error {
 }
 
 // Expire drops the first lines of b that are older than MaxAge, counts them, and
-// reports whether nothing is left of b. If it drops some only, b.Data, b.Line
-// and b.Skipped move on as they do in Ack. It is for a piece that waits to be
-// sent again; Next leaves out by itself what is too old.
+// reports whether nothing is left of b. If it drops some only, b.Data and b.Line
+// move on as they do in Ack. It is for a piece that waits to be sent again; Next
+// leaves out by itself what is too old.
 func (s *Spool) Expire(b *Batch) bool {
 	s.op.Lock()
 	defer s.op.Unlock()
@@ -150,9 +147,6 @@ func (s *Spool) settle(b *Batch, n int, lines uint64) {
 	b.Data = b.Data[n:]
 	b.Line += lines
 	b.lines -= lines
-	if b.Tag != "" {
-		b.Skipped += lines
-	}
 	if b.lines == 0 {
 		s.recycle(b)
 		s.orphans = slices.DeleteFunc(s.orphans, func(o *Batch) bool { return o == b })
@@ -254,7 +248,7 @@ func (s *Spool) loadFrom(seg *segment, limit uint64, grid int64) (b *Batch, err 
 		if b == nil {
 			cell = s.pos / grid
 			s.ends = slices.DeleteFunc(s.ends, func(end uint64) bool { return end <= s.at.line })
-		} else if b.Tag != "" || len(s.ends) > 0 && s.at.line >= s.ends[0] || len(s.ends) == 0 && s.pos/grid != cell {
+		} else if len(s.ends) > 0 && s.at.line >= s.ends[0] || len(s.ends) == 0 && s.pos/grid != cell {
 			return b, nil
 		}
 		f, body, err := s.frame(seg, limit)
@@ -282,7 +276,7 @@ func (s *Spool) loadFrom(seg *segment, limit uint64, grid int64) (b *Batch, err 
 		s.fails = 0
 		if f.end() > s.at.line {
 			old := s.expired(time.Unix(0, f.time))
-			if b != nil && (f.line > s.at.line || old || f.tagLen > 0) {
+			if b != nil && (f.line > s.at.line || old) {
 				return b, nil
 			}
 			if f.line > s.at.line {
@@ -294,7 +288,7 @@ func (s *Spool) loadFrom(seg *segment, limit uint64, grid int64) (b *Batch, err 
 				s.count.Dropped.Old += f.end() - s.at.line
 			} else {
 				if b == nil {
-					b = s.newBatch(seg, &f, body)
+					b = s.newBatch(seg, &f, grid)
 				}
 				s.take(b, &f, body)
 			}
@@ -331,22 +325,24 @@ func (s *Spool) frame(seg *segment, limit uint64) (frameHeader, []byte, error) {
 }
 
 // newBatch is the piece that begins with the frame f at s.at, still without
-// lines.
-func (s *Spool) newBatch(seg *segment, f *frameHeader, body []byte) *Batch {
+// lines. A new buffer has room for all frames that can belong to it: those that
+// seg has from s.pos on and that begin in the same cell. The last one may reach
+// beyond the cell.
+func (s *Spool) newBatch(seg *segment, f *frameHeader, grid int64) *Batch {
 	b := &Batch{Segment: seg.id, Line: s.at.line, batch: f.batch, since: time.Unix(0, f.time)}
-	if f.tagLen > 0 {
-		b.Tag, b.Skipped = string(body[:f.tagLen]), s.at.line-f.line
-	}
 	if n := len(s.spare); n > 0 {
 		b.buf, s.spare = s.spare[n-1], s.spare[:n-1]
+	} else {
+		room := min(seg.size-s.pos, grid-s.pos%grid+maxFrame)
+		b.buf = make([]byte, 0, max(room, int64(f.bodyLen)))
 	}
 	return b
 }
 
 // take adds the lines of the frame f from s.at on to b.
 func (s *Spool) take(b *Batch, f *frameHeader, body []byte) {
-	lines, skip := body[f.tagLen:], s.at.line-f.line
-	b.buf = append(b.buf, lines[skipLines(lines, skip):]...)
+	skip := s.at.line - f.line
+	b.buf = append(b.buf, body[skipLines(body, skip):]...)
 	b.lines += uint64(f.lines) - skip
 	b.batches++
 	b.end = f.end()

@@ -186,11 +186,7 @@ func (m *simulation) step() {
 			b.WriteString(line)
 			m.maybe = append(m.maybe, line)
 		}
-		tag := ""
-		if m.rng.IntN(8) == 0 {
-			tag = "tag"
-		}
-		err := m.s.Append([]byte(b.String()), tag)
+		err := m.s.Append([]byte(b.String()))
 		switch {
 		case err == nil:
 			m.lines = append(m.lines, m.maybe...)
@@ -309,7 +305,7 @@ func (m *simulation) afterCrash(c crash, first, from, to uint64, rollBacks bool)
 		m.t.Fatalf("%s: %+v, %v", c.what, st, s.Findings())
 	}
 	m.kept += len(found)
-	if err := s.Append([]byte(texts(0, 3)), ""); err != nil {
+	if err := s.Append([]byte(texts(0, 3))); err != nil {
 		m.t.Fatalf("%s: %v", c.what, err)
 	}
 	if got := drain(m.t, s); got != texts(0, 3) {

@@ -142,15 +142,14 @@ func (s *Spool) firstStored() position {
 	return s.at
 }
 
-// Append stores lines, each ended by '\n', behind what is there. If tag is not
-// empty, Next hands out these lines alone and with it; it has at most 255 bytes.
-// The error wraps ErrFull if there is no room.
-func (s *Spool) Append(lines []byte, tag string) error {
+// Append stores lines, each ended by '\n', behind what is there. The error wraps
+// ErrFull if there is no room.
+func (s *Spool) Append(lines []byte) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	if lines[len(lines)-1] != '\n' || len(lines)+len(tag) > maxBody || len(tag) > maxTag {
-		return fmt.Errorf("append %d bytes to spool: not whole lines, or above %d bytes, or a tag of %d bytes", len(lines), maxBody, len(tag))
+	if lines[len(lines)-1] != '\n' || len(lines) > maxBody {
+		return fmt.Errorf("append %d bytes to spool: not whole lines, or above %d bytes", len(lines), maxBody)
 	}
 	s.op.Lock()
 	defer s.op.Unlock()
@@ -160,7 +159,7 @@ func (s *Spool) Append(lines []byte, tag string) error {
 		s.count.Refused += n
 		return fmt.Errorf("append to spool: %w", os.ErrClosed)
 	}
-	if err := s.append(lines, tag); err != nil {
+	if err := s.append(lines); err != nil {
 		s.count.Refused += n
 		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 			err = fmt.Errorf("%w: %w", ErrFull, err)

@@ -40,7 +40,7 @@ func texts(from, to uint64) string {
 
 func mustAppend(t testing.TB, s *Spool, lines string) {
 	t.Helper()
-	if err := s.Append([]byte(lines), ""); err != nil {
+	if err := s.Append([]byte(lines)); err != nil {
 		t.Fatal(err)
 	}
 	balanced(t, s)
@@ -177,45 +177,6 @@ func TestNumbersGoOnAfterARestartOfAnEmptySpool(t *testing.T) {
 	}
 }
 
-func TestATaggedBatchIsAlone(t *testing.T) {
-	mem := disktest.NewMem()
-	s := mustOpen(t, mem, Options{})
-	mustAppend(t, s, texts(0, 2))
-	big := texts(2, 40_000) // above a frame's usual size
-	if err := s.Append([]byte(big), "key-1"); err != nil {
-		t.Fatal(err)
-	}
-	mustAppend(t, s, texts(40_000, 40_002))
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s = mustOpen(t, mem, Options{})
-	b := mustNext(t, s)
-	want(t, string(b.Data), texts(0, 2))
-	if b.Tag != "" {
-		t.Errorf("tag %q", b.Tag)
-	}
-	mustAck(t, s, b, len(b.Data))
-	b = mustNext(t, s)
-	want(t, string(b.Data), big)
-	if b.Tag != "key-1" || b.Skipped != 0 {
-		t.Errorf("tag %q, %d skipped", b.Tag, b.Skipped)
-	}
-	mustAck(t, s, b, 20)
-	if b.Tag != "key-1" || b.Skipped != 1 {
-		t.Errorf("a part has the tag %q, %d skipped", b.Tag, b.Skipped)
-	}
-	s.Close()
-	s = mustOpen(t, mem, Options{})
-	if b = mustNext(t, s); b.Tag != "key-1" || b.Skipped != 1 {
-		t.Errorf("after a restart a part has the tag %q, %d skipped", b.Tag, b.Skipped)
-	}
-	want(t, string(b.Data), texts(3, 40_000))
-	mustAck(t, s, b, len(b.Data))
-	b = mustNext(t, s)
-	want(t, string(b.Data), texts(40_000, 40_002))
-}
-
 // pieces settles everything and returns each piece with its key.
 func pieces(t *testing.T, s *Spool) (all []string) {
 	t.Helper()
@@ -316,7 +277,7 @@ func TestAfterClose(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Append([]byte(texts(3, 5)), ""); !errors.Is(err, os.ErrClosed) {
+	if err := s.Append([]byte(texts(3, 5))); !errors.Is(err, os.ErrClosed) {
 		t.Error(err)
 	}
 	if _, err := s.Next(0); !errors.Is(err, os.ErrClosed) {
@@ -345,13 +306,10 @@ func TestBadArguments(t *testing.T) {
 		}
 	}
 	s := mustOpen(t, disktest.NewMem(), Options{})
-	if err := s.Append([]byte("no end"), ""); err == nil {
+	if err := s.Append([]byte("no end")); err == nil {
 		t.Error("an unterminated line is accepted")
 	}
-	if err := s.Append([]byte("a\n"), strings.Repeat("t", 256)); err == nil {
-		t.Error("a long tag is accepted")
-	}
-	if err := s.Append(nil, ""); err != nil {
+	if err := s.Append(nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -372,7 +330,7 @@ func TestStatsWhileTheDiskHangs(t *testing.T) {
 	mustAppend(t, s, texts(0, 1))
 	armed = true
 	done := make(chan error)
-	go func() { done <- s.Append([]byte(texts(1, 2)), "") }()
+	go func() { done <- s.Append([]byte(texts(1, 2))) }()
 	<-hung
 	if st := s.Stats(); st.Lines != 1 {
 		t.Errorf("%+v", st)
@@ -392,7 +350,7 @@ func TestAppendAllocatesNothing(t *testing.T) {
 	p := []byte(texts(0, 100))
 	mustAppend(t, s, string(p))
 	if n := testing.AllocsPerRun(100, func() {
-		if err := s.Append(p, ""); err != nil {
+		if err := s.Append(p); err != nil {
 			t.Fatal(err)
 		}
 	}); n > 0 {
