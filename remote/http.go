@@ -33,6 +33,8 @@ type poster struct {
 	client *http.Client
 	header http.Header
 
+	timeouts int // requests in a row without a full answer in time
+
 	credit int // single lines that may still be blamed for an answer before a 2xx is due again
 
 	piece *spool.Batch // whose beginning is sent; nil if it is not of the queue on disk
@@ -332,8 +334,11 @@ func (h *poster) request(ctx context.Context, body []byte, last bool, key string
 		if ue, ok := errors.AsType[*url.Error](err); ok {
 			err = ue.Err // its text repeats the URL, with the query
 		}
-		if size > minPace && loan.unread() && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-			h.w.lessons.slower(size)
+		if size > minPace && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			// What was read of the body may still be on this side of the link.
+			if h.timeouts++; loan.unread() || h.timeouts > 2 {
+				h.w.lessons.slower(size)
+			}
 		}
 		if ctx.Err() == nil && notHTTP1(err) {
 			err = fmt.Errorf("the peer closed the connection before it answered, or does not speak HTTP/1.1: %w", err)
@@ -344,6 +349,7 @@ func (h *poster) request(ctx context.Context, body []byte, last bool, key string
 	if err := judge(resp); err != nil {
 		return withCause(ctx, err)
 	}
+	h.timeouts = 0
 	h.w.lessons.faster(size)
 	return nil
 }
