@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/bits"
 	"strconv"
-	"time"
 
 	"github.com/rollway/rollway/internal/jsonline"
 )
@@ -157,7 +156,11 @@ func slotsSet(st, ctx *state, r *record) uint {
 // those that at has a bit for.
 func (f *format) appendFilled(dst []byte, slot int, key string, attrs []slog.Attr, at uint64) []byte {
 	dst = append(appendComma(dst), key...)
-	return f.appendJSONValue(dst, slotValue(slot, attrs, bits.TrailingZeros64(at)), 0)
+	v := slotValue(slot, attrs, bits.TrailingZeros64(at))
+	if f.plain && viewOf(v).isPlain() { // as appendJSONValue does it, without a copy of v
+		return jsonline.AppendString(dst, viewOf(v).any().(error).Error())
+	}
+	return f.appendJSONValue(dst, *v, 0)
 }
 
 // appendSlotOf appends a fixed key that no attribute of the call fills, if anybody
@@ -193,13 +196,13 @@ func appendHex(dst []byte, id []byte) []byte {
 
 // slotValue returns the value of the attribute that fills slot, which is not
 // before the index from.
-func slotValue(slot int, attrs []slog.Attr, from int) slog.Value {
+func slotValue(slot int, attrs []slog.Attr, from int) *slog.Value {
 	for i := from; i < len(attrs); i++ {
 		if attrs[i].Key == slotNames[slot] {
-			return attrs[i].Value
+			return &attrs[i].Value
 		}
 	}
-	return slog.Value{} // unreachable: slot is one of slotsIn(attrs)
+	return new(slog.Value) // unreachable: slot is one of slotsIn(attrs)
 }
 
 // appendAllAttrs appends the attributes of the context, the Logger and the call
@@ -261,17 +264,24 @@ func (f *format) appendJSONAttrs(dst []byte, attrs []slog.Attr, depth int, odd *
 		case !viewable:
 		case v.typ == kindType: // the common ones, without another call
 			switch *(*slog.Kind)(v.data) {
+			case slog.KindDuration:
+				if f.duration != Nanoseconds {
+					break
+				}
+				fallthrough
 			case slog.KindInt64:
-				dst = jsonline.AppendInt(jsonline.AppendCheckedKey(dst, a.Key, odd), int64(v.num))
+				dst = jsonline.AppendCheckedKey(dst, a.Key, odd)
+				if n := int64(v.num); n >= 0 {
+					dst = jsonline.AppendUint(dst, v.num)
+				} else {
+					dst = jsonline.AppendInt(dst, n)
+				}
 				continue
 			case slog.KindBool:
 				dst = strconv.AppendBool(jsonline.AppendCheckedKey(dst, a.Key, odd), v.num == 1)
 				continue
 			case slog.KindFloat64:
 				dst = jsonline.AppendFloat(jsonline.AppendCheckedKey(dst, a.Key, odd), math.Float64frombits(v.num))
-				continue
-			case slog.KindDuration:
-				dst = f.appendDuration(jsonline.AppendCheckedKey(dst, a.Key, odd), time.Duration(v.num))
 				continue
 			}
 		case v.typ == textType:

@@ -215,7 +215,7 @@ func (t *textLine) slot(field *layoutField, st, ctx *state, r *record, attrs []s
 	switch {
 	case filled&(1<<slot) != 0:
 		t.name(field)
-		t.slotValue(slot, slotValue(slot, attrs, 0))
+		t.slotValue(slot, *slotValue(slot, attrs, 0))
 		return
 	case slot == slotSource && r.source != "":
 		t.name(field)
