@@ -1,8 +1,8 @@
 // Package remote sends lines over the network or to a local socket. Its Writer
 // is a line writer that holds nothing back: when Write returns, each line is
-// with the peer, counted as lost, or handed back to the caller. It is made to
-// sit behind slab.Writer, whose goroutine batches, waits and retries, and it
-// can be used directly.
+// with the peer, counted as lost, handed back to the caller, or, with
+// Options.Spill, on disk. It is made to sit behind slab.Writer, whose goroutine
+// batches, waits and retries, and it can be used directly.
 //
 //	peer, err := remote.Open("http://127.0.0.1:4318/api/logs", remote.Options{})
 //	out, err := slab.New(peer, slab.Options{})
@@ -49,9 +49,9 @@
 //
 // # While the peer is away
 //
-// Lines stay with the caller, unless Options.Spill names a folder: then they
-// wait there, Write returns nil, and they are sent in order when the peer is
-// back, by the next process if need be.
+// Lines stay with the caller, unless Options.Spill names a folder: then each Write
+// stores its lines there and returns nil. They are sent from there, in order, when
+// the peer takes them, by the next process if need be.
 //
 // # What a delivered line is worth
 //
