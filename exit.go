@@ -71,8 +71,8 @@ func (l *Logger) newRecord(level slog.Level, msg string, pc uintptr, skip int) r
 // LogPanic logs p, which a function panicked with, at PANIC with the stack, its source
 // being where it panicked, and syncs every output; both have Options.CloseTimeout
 // together. Options.Redact redacts p as it does an attribute. LogPanic is for a
-// deferred function that has recovered p and does not go on panicking, as that of a
-// server. The time is at, or now if at is zero.
+// deferred function that has recovered p and does not go on panicking, as servers do.
+// The time is at, or now if at is zero.
 func (l *Logger) LogPanic(ctx context.Context, at time.Time, p any) {
 	l.logPanic(ctx, at, p, false)
 }
@@ -89,16 +89,18 @@ func (l *Logger) FlushOnPanic() {
 	}
 }
 
-// logPanic is LogPanic; end says that the process is about to end. A method that a
-// deferred function is or calls calls it, as panicsite.Find asks for.
+// logPanic is LogPanic; end says that the process is about to end. Its caller is a
+// deferred function or is called by one; panicsite.Find needs that.
 func (l *Logger) logPanic(ctx context.Context, at time.Time, p any, end bool) {
 	pc, stack := panicsite.Find()
 	if rd := l.core.redact; rd != nil {
 		switch v := p.(type) {
 		case error:
 			p = redactedError{v, rd}
-		case slog.LogValuer:
-			p = rd.valueText(v)
+		default:
+			if k := slog.AnyValue(p).Kind(); k == slog.KindAny || k == slog.KindLogValuer {
+				p = rd.valueText(p)
+			}
 		}
 	}
 	r := l.newRecord(LevelPanic, panicsite.Text(p), pc, 2)

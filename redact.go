@@ -233,7 +233,7 @@ func (rd *redactor) errorText(err error) string {
 
 // valueText returns what LogValue returns, as text. It gives up where that leads
 // back to v.
-func (rd *redactor) valueText(v slog.LogValuer) string {
+func (rd *redactor) valueText(v any) string {
 	if rd.depth >= 2 {
 		return rd.replacement
 	}

@@ -144,8 +144,11 @@ func (s *sampler) takes(ctx context.Context, level slog.Level, msg string, group
 }
 
 // over reports whether a period that ends at until is over at now: also where the
-// clock was set back, as it would last until the clock is there again.
-func (s *sampler) over(until, now int64) bool { return now >= until || until-now > int64(s.Period) }
+// clock was set back by a second or more, as it would last until the clock is there
+// again. A goroutine that was stopped after it had looked at the clock is no such case.
+func (s *sampler) over(until, now int64) bool {
+	return now >= until || until-now > int64(s.Period)+int64(time.Second)
+}
 
 // keyOf calls Key; where it panics, everything is one key.
 func (s *sampler) keyOf(ctx context.Context, level slog.Level, msg string) (key string) {

@@ -216,3 +216,19 @@ func TestSamplingWhenClockIsSetBack(t *testing.T) {
 		}
 	}
 }
+
+// A goroutine whose look at the clock is older than that of another begins no period.
+func TestSamplingWithOlderLooksAtTheClock(t *testing.T) {
+	start := time.Date(2026, 5, 28, 12, 0, 0, 0, time.UTC).UnixNano()
+	now := start
+	s, err := newSampler(&Sampling{First: 1}, func() int64 { return now })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, at := range []int64{105, 100, 106, 99, 104} {
+		now = start + at
+		if ok, due := s.takes(t.Context(), slog.LevelInfo, "a", nil, nil); ok != (i == 0) || len(due) > 0 {
+			t.Errorf("look %d: written %v, reports %v", i, ok, due)
+		}
+	}
+}

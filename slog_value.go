@@ -47,12 +47,20 @@ var viewable = func() bool {
 
 var (
 	kindType    = typeWord(slog.KindAny)
-	textType    = func() unsafe.Pointer { v := slog.StringValue("text"); return viewOf(&v).typ }()
-	wrappedKind = func() unsafe.Pointer { v := slog.AnyValue(slog.KindAny); return viewOf(&v).typ }()
+	textType    = valueType(slog.StringValue("text"))
+	wrappedKind = valueType(slog.AnyValue(slog.KindAny))
 	// The types of most errors. Their Error methods return a string that is there
 	// already: they cannot log or panic.
 	plainErrors = [2]unsafe.Pointer{typeWord(errors.New("")), typeWord(fmt.Errorf("%w", errors.New("")))}
 )
+
+// valueType returns the type word of v, nil if v is no valueView.
+func valueType(v slog.Value) unsafe.Pointer {
+	if unsafe.Sizeof(v) != unsafe.Sizeof(valueView{}) {
+		return nil
+	}
+	return viewOf(&v).typ
+}
 
 func viewOf(v *slog.Value) *valueView { return (*valueView)(unsafe.Pointer(v)) }
 

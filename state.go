@@ -137,11 +137,13 @@ func (st state) withGroup(f *format, name string) state {
 		st.prefix += name + "."
 		return st
 	}
-	if len(st.levels) == 0 {
-		st.levels = []level{{}}
+	if len(st.levels) <= 1 {
 		name = f.printedKey("", name)
 	} else {
 		name = f.printedKey(within, name)
+	}
+	if len(st.levels) == 0 {
+		st.levels = []level{{}}
 	}
 	st.levels = append(slices.Clone(st.levels), level{group: name})
 	st.encode(f)
