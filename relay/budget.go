@@ -20,25 +20,26 @@ type budget struct {
 const (
 	wholeShare = 4 << 20 // of a direction; from here on the system tunes its buffers as it likes
 	leastShare = 128 << 10
-	sharePart  = 16 // of what is left
+	sharePart  = 16 // of the whole, or of what is left
 	fewOpen    = 8  // connections whose send buffers the system tunes as it likes
 )
 
-// share is how much the next direction may have.
+// share is how much the next direction may have: wholeShare as long as half of the
+// budget is free.
 func (b *budget) share() int64 {
-	if b.size <= 0 {
+	held := b.held.Load()
+	if held < b.size/2 || b.size <= 0 {
 		return wholeShare
 	}
-	return max(min((b.size-b.held.Load())/sharePart, wholeShare), leastShare)
+	return max(min((b.size-held)/sharePart, wholeShare-1), leastShare)
 }
 
 // A wait is that of a direction for its destination.
 type wait struct {
 	on      atomic.Bool
-	granted int64     // of the budget, while on
-	limited int64     // what the source's receive buffer is limited to; 0: it is not
-	before  int       // the receive buffer before that
-	stall   stallMark // owned by Relay.watch
+	granted atomic.Int64 // of the budget, while on
+	limited atomic.Int64 // what the source's receive buffer is limited to; 0: it is not
+	stall   stallMark    // owned by Relay.watch
 }
 
 // limit begins a direction.
@@ -53,13 +54,10 @@ func (p *pump) limit() {
 
 func (p *pump) limitTo(share int64) {
 	w := &p.wait
-	if w.limited != 0 && w.limited <= share {
+	if limited := w.limited.Load(); limited != 0 && limited <= share {
 		return
 	}
-	if w.limited == 0 {
-		w.before = p.src.receiveBuffer()
-	}
-	w.limited = share
+	w.limited.Store(share)
 	p.src.setReceiveBuffer(int(share), true)
 	p.dst.limitUnsent(mostUnsent)
 }
@@ -67,33 +65,34 @@ func (p *pump) limitTo(share int64) {
 // block notes that dst takes nothing now.
 func (p *pump) block() {
 	w := &p.wait
-	if w.on.Load() {
+	if !w.on.CompareAndSwap(false, true) {
 		return
 	}
-	w.on.Store(true)
 	b := &p.conn.relay.budget
-	w.granted = b.share()
-	b.held.Add(w.granted)
+	share := b.share()
+	granted := min(share, max(b.size/sharePart, leastShare))
+	w.granted.Store(granted)
+	b.held.Add(granted)
 	b.waiting.Add(1)
-	if w.granted < wholeShare {
-		p.limitTo(w.granted)
+	if share < wholeShare {
+		p.limitTo(share)
 	}
 }
 
-// unblock notes that dst has taken what there was, or has failed.
+// unblock notes that dst has taken what there was, or has failed. It is called after
+// each write, so that a direction is no longer limited once there is room again.
 func (p *pump) unblock() {
-	w := &p.wait
-	if !w.on.Load() {
-		return
+	w, b := &p.wait, &p.conn.relay.budget
+	if w.on.CompareAndSwap(true, false) {
+		b.held.Add(-w.granted.Load())
+		b.waiting.Add(-1)
 	}
-	w.on.Store(false)
-	b := &p.conn.relay.budget
-	b.held.Add(-w.granted)
-	b.waiting.Add(-1)
-	if w.limited != 0 && b.share() == wholeShare {
-		w.limited = 0
-		p.src.setReceiveBuffer(w.before, false)
-		p.dst.limitUnsent(0)
+	if w.limited.Load() != 0 && b.share() == wholeShare {
+		w.limited.Store(0)
+		p.src.setReceiveBuffer(wholeShare, false)
+		if b.conns.Load() <= fewOpen {
+			p.dst.limitUnsent(0)
+		}
 	}
 }
 

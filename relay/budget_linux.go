@@ -8,17 +8,20 @@ import (
 )
 
 // defaultBudget is a sixteenth of what the system lets TCP have before it cuts
-// everybody short; 0: it does not tell.
+// everybody short. A container is not told that: it is a sixteenth of the memory
+// unless somebody has set it. 0: nothing is known.
 func defaultBudget() int64 {
-	text, err := os.ReadFile("/proc/sys/net/ipv4/tcp_mem")
-	if err != nil {
-		return 0
-	}
 	var low, pressure int64
-	if _, err := fmt.Sscan(string(text), &low, &pressure); err != nil {
+	if text, err := os.ReadFile("/proc/sys/net/ipv4/tcp_mem"); err == nil {
+		if _, err := fmt.Sscan(string(text), &low, &pressure); err == nil {
+			return pressure * int64(os.Getpagesize()) / 16
+		}
+	}
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
 		return 0
 	}
-	return pressure * int64(os.Getpagesize()) / 16
+	return int64(uint64(info.Totalram) * uint64(info.Unit) / 16 / 16)
 }
 
 // set sets an option of a socket, which may not know it.
@@ -31,14 +34,6 @@ func (s *side) set(level, option, value int) {
 // limitUnsent bounds what the system takes of what it cannot send yet; 0: it does not.
 func (s *side) limitUnsent(sizeBytes int) {
 	s.set(unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, sizeBytes)
-}
-
-// receiveBuffer is the size to give to setReceiveBuffer to have what there is.
-func (s *side) receiveBuffer() (sizeBytes int) {
-	if s.raw != nil {
-		_ = s.raw.Control(func(fd uintptr) { sizeBytes, _ = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF) })
-	}
-	return sizeBytes / 2 // the system doubles what it is given
 }
 
 // setReceiveBuffer sets how much the system takes before it is read. Unless that

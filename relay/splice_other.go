@@ -21,8 +21,6 @@ func defaultBudget() int64 { return 0 }
 
 func (s *side) limitUnsent(int) {}
 
-func (s *side) receiveBuffer() int { return 0 }
-
 func (s *side) setReceiveBuffer(int, bool) {}
 
 func (p *pump) crowded() bool { return false }
