@@ -101,10 +101,10 @@ func (n nest) AppendLog(o *Object) {
 type nests struct{ depth int }
 
 func (n nests) AppendLog(a *Array) {
-	a.Object(nest{n.depth})
+	a.Object(nest(n))
 	a.Add(slog.IntValue(n.depth))
 	for range maxDepth { // one that panics does not count as a level for the next
-		a.Object(nest{n.depth})
+		a.Object(nest(n))
 	}
 }
 

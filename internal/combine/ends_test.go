@@ -269,6 +269,18 @@ func httpEnd(o remote.Options) func(testing.TB) *end {
 		e := remoteEnd(t, server.URL+"/", o, p.bytes, p.count)
 		if o.Spill.Dir != "" {
 			e.away = p.setAway
+			delivered := e.delivered
+			e.delivered = func() []byte {
+				p.mu.Lock()
+				away := p.away
+				p.mu.Unlock()
+				if !away { // what was written is on its way, or on disk
+					ctx, cancel := context.WithTimeout(context.Background(), patience)
+					defer cancel()
+					e.LineWriter.Flush(ctx) // an error shows in what is there
+				}
+				return delivered()
+			}
 		}
 		return e
 	}

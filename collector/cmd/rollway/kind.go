@@ -44,7 +44,7 @@ func openLog(name string) (*input, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := &input{name: name, file: f, tailStart: -1}
+	text := &input{name: name, file: f, whole: true, tailStart: -1}
 	if info.Mode().IsRegular() {
 		err = checkKind(name, f)
 	}

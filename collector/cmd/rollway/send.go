@@ -29,13 +29,14 @@ bytes that are not valid UTF-8 become U+FFFD, and are counted. Empty lines are
 left out.
 
 What was acknowledged is remembered for each file and collector, so that a
-second run goes on behind it, also where the file has another name by then: after
-a rotation name both files. A file that was replaced or cut is sent from its
-start, and so is one whose collector has a new journal. Standard input cannot be
-resumed. A last line without an end is left for the next run, as whoever writes
-the file may not be done with it; -eof sends it. Of compressed files and standard
-input it is sent. If an answer is lost after the collector stored a batch, that batch (at
-most 1,000 lines) is sent again: lines arrive at least once.
+second run goes on behind it, also where the file has another name by then:
+after a rotation name both files. A file that was replaced or cut is sent from
+its start, and so is one whose collector has a new journal. Standard input
+cannot be resumed. A last line without an end is left for the next run, as
+whoever writes the file may not be done with it; -eof sends it. Of compressed
+files and standard input it is sent. If an answer is lost after the collector
+stored a batch, that batch (at most 1,000 lines) is sent again: lines arrive at
+least once.
 
 Ctrl-C ends after the running batch. The exit status is 1 if a line was not
 accepted.

@@ -60,9 +60,9 @@ func openInput(name string) (*input, error) {
 	if in.stream {
 		return in, nil
 	}
-	if head, _ := in.text.Peek(512); bytes.IndexByte(head, 0) >= 0 { // an error comes again
+	if head, _ := in.text.Peek(512); 10*bytes.Count(head, []byte{0}) > len(head) { // an error comes again
 		in.Close()
-		return nil, fmt.Errorf("%s has NUL bytes, as a binary file or text in UTF-16 has: nothing of it was sent; rollway send - <FILE sends it all the same", name)
+		return nil, fmt.Errorf("%s has many NUL bytes, as a binary file or text in UTF-16 has: nothing of it was sent; rollway send - <FILE sends it all the same", name)
 	}
 	return in, nil
 }

@@ -363,7 +363,7 @@ func TestSendBinary(t *testing.T) {
 	writeFile(t, program, binary)
 	writeFile(t, packed, gzipped(t, binary))
 	writeFile(t, log, "a\n")
-	cli(t, "", "send", "-addr", f.URL, "-state", dir, program, packed, log).want(t, 1, program+" has NUL bytes", packed+" has NUL bytes", "together: sent 1 line")
+	cli(t, "", "send", "-addr", f.URL, "-state", dir, program, packed, log).want(t, 1, program+" has many NUL bytes", packed+" has many NUL bytes", "together: sent 1 line")
 	if got := f.messages(t); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("got %q", got)
 	}
