@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// Where the clock was set back, names still sort by rotation; where it was set
-// back far, as after a wrong date, the right one counts again.
+// Where the clock was set back, names still sort by rotation, also after those of an
+// earlier process; where it was set back far, as after a wrong date, the right one
+// counts again.
 func TestNamesWhenClockIsSetBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	f, err := Open(path, Options{})
@@ -27,7 +28,10 @@ func TestNamesWhenClockIsSetBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f.io.lastRotation = time.Now().Add(30 * time.Minute)
+	earlier := f.io.series.name(member{time: time.Now().Add(30 * time.Minute), inode: 1})
+	if err := os.WriteFile(filepath.Join(f.io.series.folder, earlier), []byte("0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	rotate("1\n")
 	rotate("2\n")
 	rotate("3\n")
@@ -44,7 +48,7 @@ func TestNamesWhenClockIsSetBack(t *testing.T) {
 		}
 		all.Write(b)
 	}
-	if all.String() != "1\n2\n3\n" {
+	if all.String() != "0\n1\n2\n3\n" {
 		t.Errorf("by name: %q", all.String())
 	}
 	f.io.lastRotation = time.Now().AddDate(12, 0, 0)

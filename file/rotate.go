@@ -198,6 +198,11 @@ func (f *File) retire(here fs.FileInfo, now time.Time) (string, error) {
 	// After the one before, also when the clock was set back a little, so that
 	// the order of names is the order of rotation.
 	now = now.Round(0) // wall clock only
+	if f.io.lastRotation.IsZero() {
+		if list, err := f.io.series.list(); err == nil && len(list) > 0 {
+			f.io.lastRotation = list[len(list)-1].time // an earlier process's
+		}
+	}
 	if last := f.io.lastRotation; !now.After(last) && last.Sub(now) < clockBack {
 		now = last.Add(1)
 	}
