@@ -55,9 +55,7 @@ func (p *pump) run() {
 func (p *pump) copy() (at *side, err error) {
 	if first := p.src.first; first != nil {
 		p.src.first = nil
-		n, err := p.dst.conn.Write(first)
-		p.moved(n)
-		if err != nil {
+		if err := p.write(first); err != nil {
 			return p.dst, err
 		}
 	}
@@ -94,9 +92,7 @@ func (p *pump) buffered() (at *side, err error) {
 			continue
 		}
 		if n > 0 {
-			m, err := p.write(p.buf.b[:n])
-			p.moved(m)
-			if err != nil {
+			if err := p.write(p.buf.b[:n]); err != nil {
 				return p.dst, err
 			}
 		}
@@ -171,8 +167,8 @@ func (p *pump) tryTLS(fd uintptr) bool {
 	return true
 }
 
-// write hands b to dst.
-func (p *pump) write(b []byte) (n int, err error) {
+// write writes all of b to dst, and counts what dst has taken of it.
+func (p *pump) write(b []byte) error {
 	if canWait && p.dst.plain() {
 		return p.writeSocket(b)
 	}
@@ -183,7 +179,9 @@ func (p *pump) write(b []byte) (n int, err error) {
 	} else {
 		p.block() // it may take nothing, which nobody tells
 	}
-	return p.dst.write(b)
+	n, err := p.dst.write(b)
+	p.moved(n)
+	return err
 }
 
 // giveBack gives back what the direction holds.
