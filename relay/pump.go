@@ -14,9 +14,10 @@ type pump struct {
 	conn     *conn
 	src, dst *side
 	total    *atomic.Uint64 // of the relay
-	bytes    atomic.Uint64
-	ending   atomic.Bool // src has ended, and dst is told
-	ended    atomic.Bool // dst knows
+	bytes    atomic.Uint64  // that dst has taken
+	spliced  bool           // some of them by splice
+	ending   atomic.Bool    // src has ended, and dst is told
+	ended    atomic.Bool    // dst knows
 
 	buf *buffer               // held while it has bytes of src, or may get some
 	n   int                   // what the last callback moved

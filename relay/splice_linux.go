@@ -104,6 +104,7 @@ func (p *pump) spliceOut(fd uintptr) (done bool) {
 		default:
 			p.left -= int(n)
 			p.moved(int(n))
+			p.spliced = true
 		}
 	}
 	return true
