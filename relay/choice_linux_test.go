@@ -60,7 +60,7 @@ func TestRecordOfCopy(t *testing.T) {
 	for _, c := range []struct {
 		size int
 		copy string
-	}{{100, "buffers"}, {16 << 20, "splice"}} {
+	}{{100, "buffers"}, {64 << 20, "splice"}} {
 		for _, up := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%d bytes, up %v", c.size, up), func(t *testing.T) {
 				var log locked.Buffer
@@ -70,13 +70,20 @@ func TestRecordOfCopy(t *testing.T) {
 					from, to = to, from
 				}
 				wrote := make(chan error, 1)
-				go func() { wrote <- pour(from, 1, int64(c.size)) }()
-				if err := drink(to, 1, int64(c.size)); err != nil {
+				go func() {
+					_, err := from.Write(make([]byte, c.size))
+					wrote <- err
+				}()
+				if c.copy == "splice" { // with full sockets before and behind the relay, reads are full
+					eventually(t, func() bool { return w.relay.Stats().Waiting == 1 }, func() string { return "nothing waits" })
+				}
+				if _, err := io.CopyN(io.Discard, to, int64(c.size)); err != nil {
 					t.Fatal(err)
 				}
 				if err := <-wrote; err != nil {
 					t.Fatal(err)
 				}
+				from.Close()
 				to.Close()
 				eventually(t, func() bool { return slices.Contains(strings.Fields(log.String()), "copy="+c.copy) }, log.String)
 			})
