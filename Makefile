@@ -77,7 +77,7 @@ bench-direct: ## a gRPC server that logs 300 MB/s for a minute (or DURATION=10m)
 		../bin/bench direct -o ../docs/results && ../bin/bench direct-tables
 
 .PHONY: bench-relay
-bench-relay: ## measure relays beside each other, and a published benchmark of buffers on real sockets (some 9 minutes), and write the tables of docs/RELAY.md
+bench-relay: ## measure relays beside each other, and a published benchmark of buffers on real sockets (some 14 minutes), and write the tables of docs/RELAY.md
 	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench relay -o ../docs/results/relay.json $(ARGS) && ../bin/bench relay-tables
 
 .PHONY: bench-ingest

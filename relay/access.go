@@ -15,9 +15,10 @@ func (s *side) name() string {
 	return s.socket.RemoteAddr().String()
 }
 
-// copies names how a connection is copied.
+// copies says how the bytes of a connection that has ended went: by splice if any
+// did, either way.
 func (c *conn) copies() string {
-	if c.up.spliceable() {
+	if c.up.spliced || c.down.spliced {
 		return "splice"
 	}
 	return "buffers"

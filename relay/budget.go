@@ -2,30 +2,31 @@ package relay
 
 import "sync/atomic"
 
-// A budget bounds what the system holds for directions that wait for their
-// destination: in the source's receive buffer, which fills meanwhile, and in the
-// destination's send buffer. Each takes a part of what is left, so that the first
-// ones have all that the system would give them, and many have little each. A
-// connection that comes while there is little begins with that; one that comes
-// while many are open has its send buffers bounded, as many may begin to wait
-// before the first ones are counted. Safe for concurrent use.
+// A budget bounds, roughly, what the system holds for directions that wait for
+// their destination: in the source's receive buffer, which fills meanwhile, and in
+// the destination's send buffer. While less than half of the budget is taken, a
+// direction that begins to wait keeps all that the system gives it; later ones are
+// limited to a part of what is left. A new connection is limited in the same way
+// from its beginning. If more than fewOpen are open, its send buffers are limited in
+// any case, as many connections may begin to wait before the first ones are counted.
+// Safe for concurrent use.
 type budget struct {
-	size int64 // ≤ 0: no bound
-	held atomic.Int64
+	size int64        // ≤ 0: no bound
+	held atomic.Int64 // bytes granted to directions that wait
 
-	waiting atomic.Int64 // directions
-	conns   atomic.Int64 // open
+	waiting atomic.Int64 // directions that wait
+	conns   atomic.Int64 // open connections
 }
 
 const (
-	wholeShare = 4 << 20 // of a direction; from here on the system tunes its buffers as it likes
+	wholeShare = 4 << 20 // the share of a direction that is not limited: the system tunes its buffers
 	leastShare = 128 << 10
-	sharePart  = 16 // of the whole, or of what is left
-	fewOpen    = 8  // connections whose send buffers the system tunes as it likes
+	sharePart  = 16 // a limited direction has 1/16 of what is left; one counts as 1/16 of the whole at most
+	fewOpen    = 8  // open connections up to which the system tunes their send buffers
 )
 
-// share is how much the next direction may have: wholeShare as long as half of the
-// budget is free.
+// share is how many bytes the next direction may have: wholeShare while less than
+// half of the budget is taken, or if there is no bound.
 func (b *budget) share() int64 {
 	held := b.held.Load()
 	if held < b.size/2 || b.size <= 0 {
@@ -34,15 +35,15 @@ func (b *budget) share() int64 {
 	return max(min((b.size-held)/sharePart, wholeShare-1), leastShare)
 }
 
-// A wait is that of a direction for its destination.
+// A wait is what a direction keeps about waiting for its destination.
 type wait struct {
-	on      atomic.Bool
-	granted atomic.Int64 // of the budget, while on
+	on      atomic.Bool  // the destination takes nothing now
+	granted atomic.Int64 // bytes of the budget, while on
 	limited atomic.Int64 // what the source's receive buffer is limited to; 0: it is not
 	stall   stallMark    // owned by Relay.watch
 }
 
-// limit begins a direction.
+// limit limits the buffers of a new direction if the budget asks for that.
 func (p *pump) limit() {
 	b := &p.conn.relay.budget
 	if share := b.share(); share < wholeShare {
@@ -52,6 +53,8 @@ func (p *pump) limit() {
 	}
 }
 
+// limitTo limits the source's receive buffer to share, and the destination's send
+// buffer, unless they are limited to as little already.
 func (p *pump) limitTo(share int64) {
 	w := &p.wait
 	if limited := w.limited.Load(); limited != 0 && limited <= share {
@@ -62,7 +65,7 @@ func (p *pump) limitTo(share int64) {
 	p.dst.limitUnsent(mostUnsent)
 }
 
-// block notes that dst takes nothing now.
+// block notes that dst takes nothing now. It may be called again before unblock.
 func (p *pump) block() {
 	w := &p.wait
 	if !w.on.CompareAndSwap(false, true) {
@@ -80,7 +83,8 @@ func (p *pump) block() {
 }
 
 // unblock notes that dst has taken what there was, or has failed. It is called after
-// each write, so that a direction is no longer limited once there is room again.
+// each write, even if block was not, and lifts the direction's limit once less than
+// half of the budget is taken.
 func (p *pump) unblock() {
 	w, b := &p.wait, &p.conn.relay.budget
 	if w.on.CompareAndSwap(true, false) {
@@ -96,7 +100,7 @@ func (p *pump) unblock() {
 	}
 }
 
-// mostUnsent is how many bytes the system takes for a peer beyond those on their
-// way to it, while the direction is limited. (A bulk transfer costs a quarter more
-// CPU by it here.)
+// mostUnsent is how many bytes the system takes for a peer beyond those that it has
+// sent, while the direction is limited. This makes a bulk transfer cost up to a
+// quarter more CPU.
 const mostUnsent = 128 << 10

@@ -7,9 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// defaultBudget is a sixteenth of what the system lets TCP have before it cuts
-// everybody short. A container is not told that: it is a sixteenth of the memory
-// unless somebody has set it. 0: nothing is known.
+// defaultBudget is a sixteenth of the memory that TCP may have before the system
+// limits all sockets: the second value of tcp_mem. A container cannot read that. Its
+// default is about a sixteenth of all memory, which is then taken for it. 0: neither
+// is known.
 func defaultBudget() int64 {
 	var low, pressure int64
 	if text, err := os.ReadFile("/proc/sys/net/ipv4/tcp_mem"); err == nil {
@@ -24,20 +25,22 @@ func defaultBudget() int64 {
 	return int64(uint64(info.Totalram) * uint64(info.Unit) / 16 / 16)
 }
 
-// set sets an option of a socket, which may not know it.
+// set sets an option of the socket. Some kinds of socket do not have it, which is
+// no error.
 func (s *side) set(level, option, value int) {
 	if s.raw != nil {
 		_ = s.raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), level, option, value) })
 	}
 }
 
-// limitUnsent bounds what the system takes of what it cannot send yet; 0: it does not.
+// limitUnsent bounds how many bytes the system takes before it can send them; 0: the
+// system's default.
 func (s *side) limitUnsent(sizeBytes int) {
 	s.set(unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, sizeBytes)
 }
 
-// setReceiveBuffer sets how much the system takes before it is read. Unless that
-// is fixed the system goes on to tune it.
+// setReceiveBuffer sets how many bytes the system takes before they are read. Unless
+// that is fixed, the system tunes the size from there on.
 func (s *side) setReceiveBuffer(sizeBytes int, fixed bool) {
 	s.set(unix.SOL_SOCKET, unix.SO_RCVBUF, sizeBytes)
 	if !fixed {

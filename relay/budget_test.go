@@ -5,12 +5,12 @@ import "testing"
 // The system tunes the buffers of the first directions whatever the budget, and those
 // that come when half of it is taken have a part of what is left.
 func TestShareOfABudget(t *testing.T) {
-	for _, size := range []int64{0, 1 << 20, 32 << 20, 1 << 30} {
+	for _, size := range []int64{-1, 0, 1 << 20, 32 << 20, 1 << 30} {
 		b := budget{size: size}
 		if got := b.share(); got != wholeShare {
 			t.Errorf("of %d bytes the first direction has %d", size, got)
 		}
-		if size == 0 {
+		if size <= 0 {
 			continue
 		}
 		last := int64(wholeShare)

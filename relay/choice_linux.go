@@ -1,24 +1,24 @@
 package relay
 
-// A choice is between buffers and splice, for one direction between plain
-// sockets. Splice saves the copy and has the higher price for a call. So a
-// direction begins with buffers, splices once reads fill them, and takes buffers
-// again when splice moves little at a time.
+// A choice decides between buffers and splice(2), for one direction between plain
+// sockets. Splice saves the copy, but its calls cost more. So a direction begins
+// with buffers, splices once reads fill them, and goes back to buffers when splice
+// moves little at a time.
 type choice struct {
 	full   int    // reads in a row that filled the buffer
-	rounds int    // of splice, of the last bulkRounds
-	mark   uint64 // pump.bytes before them
+	rounds int    // of splice since mark was set
+	mark   uint64 // pump.bytes before these rounds
 	never  bool   // the kernel cannot splice these sockets
 }
 
 const (
-	fullReads  = 4        // in a row, after which the direction splices
-	bulkRounds = 16       // of splice, over which the average counts
-	bulkLeast  = 32 << 10 // the average below which splice is left
+	fullReads  = 4        // in a row that fill the buffer, after which the direction splices
+	bulkRounds = 16       // of splice, over which the average is taken
+	bulkLeast  = 32 << 10 // bytes a round on average, below which the direction goes back to buffers
 )
 
-// isBulk reports whether the direction is to splice, after a round of n bytes
-// through a buffer of most.
+// isBulk reports whether splice is to take over, after a round that moved n bytes
+// through a buffer with room for most.
 func (p *pump) isBulk(n, most int) bool {
 	c := &p.choice
 	if n < most || c.never || !p.spliceable() {

@@ -3,7 +3,12 @@ package relay
 import (
 	"fmt"
 	"io"
+	"log/slog"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/rollway/rollway/internal/locked"
 )
 
 // Small messages take no pipe, before bulk and after it; bulk does.
@@ -47,5 +52,41 @@ func TestBulkAloneIsSpliced(t *testing.T) {
 	chat()
 	if n := pipes(); n != 0 {
 		t.Errorf("small messages after bulk took %d pipes", n)
+	}
+}
+
+// The record of a connection says how its bytes went.
+func TestRecordOfCopy(t *testing.T) {
+	for _, c := range []struct {
+		size int
+		copy string
+	}{{100, "buffers"}, {64 << 20, "splice"}} {
+		for _, up := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%d bytes, up %v", c.size, up), func(t *testing.T) {
+				var log locked.Buffer
+				w := newWay(t, road{listen: "tcp://127.0.0.1:0", options: Options{Access: slog.New(slog.NewTextHandler(&log, nil))}})
+				from, to := w.connect()
+				if !up {
+					from, to = to, from
+				}
+				wrote := make(chan error, 1)
+				go func() {
+					_, err := from.Write(make([]byte, c.size))
+					wrote <- err
+				}()
+				if c.copy == "splice" { // with full sockets before and behind the relay, reads are full
+					eventually(t, func() bool { return w.relay.Stats().Waiting == 1 }, func() string { return "nothing waits" })
+				}
+				if _, err := io.CopyN(io.Discard, to, int64(c.size)); err != nil {
+					t.Fatal(err)
+				}
+				if err := <-wrote; err != nil {
+					t.Fatal(err)
+				}
+				from.Close()
+				to.Close()
+				eventually(t, func() bool { return slices.Contains(strings.Fields(log.String()), "copy="+c.copy) }, log.String)
+			})
+		}
 	}
 }

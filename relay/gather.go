@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// A gathering is what a direction knows of the small pieces that come. Each read,
-// each write and each wake-up has a price however little it moves. So while small
-// pieces come one after the other, and nothing goes the other way (where somebody
-// may wait for an answer), the direction lets them gather for gatherFor before it
-// reads, and the system wakes nobody for each of them.
+// A gathering decides whether a direction lets small pieces gather in the socket
+// before it reads them. Each read, write and wake-up has a price however little it
+// moves. So while small pieces follow each other closely, and nothing goes the other
+// way (where somebody may wait for an answer), the direction sleeps for gatherFor
+// before it reads, and meanwhile the system does not wake the runtime for each piece.
 type gathering struct {
-	back   uint64    // bytes of the other direction
-	small  int       // rounds that moved little, since
+	back   uint64    // bytes of the other direction, after the last round
+	small  int       // small rounds counted so far, while not on
 	since  time.Time // when the first of them ended
 	on     bool
 	low    bool // the socket's low-water mark is gatherLow
@@ -21,13 +21,17 @@ type gathering struct {
 }
 
 const (
-	gatherFor    = 100 * time.Microsecond
-	gatherBelow  = 16 << 10 // a round that moves more needs no company
-	gatherLow    = 32 << 10 // bytes that wake a reader sooner
-	gatherRounds = 8        // small ones, each within 2 × gatherFor, begin it; as many that wait end it
+	gatherFor   = 100 * time.Microsecond
+	gatherBelow = 16 << 10 // a round that moves less is small
+	gatherLow   = 32 << 10 // the low-water mark meanwhile
+
+	// More small rounds than these begin it, if they take less than 2 × gatherFor
+	// each on average. More reads in a row that found nothing at first end it.
+	gatherRounds = 8
 )
 
-// canGather reports whether the relay knows when it waits for the source.
+// canGather reports whether the relay itself waits at the source's socket, and so
+// knows which reads found nothing at first.
 func (p *pump) canGather() bool { return canWait && (p.src.wire != nil || p.src.plain()) }
 
 // gather is called after a round of n bytes, and sleeps if that is due.
@@ -55,8 +59,10 @@ func (p *pump) gather(n int) {
 		}
 		return
 	}
-	// It takes a thread to sleep, as the runtime's timers are not that exact; so
-	// few may. The other directions go on without.
+	// The runtime's timers are too coarse for gatherFor, so this sleep is a system
+	// call. It blocks a thread, and one of the runtime's GOMAXPROCS processors until
+	// the runtime takes that back. So half as many may sleep at a time, or one; the
+	// other directions go on without sleeping.
 	sleeping := &p.conn.relay.sleeping
 	if sleeping.Add(1) <= int32(max(1, runtime.GOMAXPROCS(0)/2)) {
 		p.lowWater(true)
@@ -65,8 +71,9 @@ func (p *pump) gather(n int) {
 	sleeping.Add(-1)
 }
 
-// mustWait notes that the read has found nothing; false: it may find something
-// now, as what is below the low-water mark did not wake anybody.
+// mustWait notes that a read has found nothing, and reports whether to wait. If the
+// low-water mark is high, mustWait lowers it and returns false: read again, as
+// pieces that came below the mark have woken nobody.
 func (p *pump) mustWait() bool {
 	p.gathering.waited = true
 	if p.gathering.low {
@@ -76,7 +83,7 @@ func (p *pump) mustWait() bool {
 	return true
 }
 
-// lowWater sets how many bytes have to come before the system wakes a reader.
+// lowWater sets how many bytes make the source readable: gatherLow if high, else 1.
 func (p *pump) lowWater(high bool) {
 	if p.gathering.low != high {
 		p.gathering.low = high

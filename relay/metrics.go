@@ -24,7 +24,7 @@ func (s Stats) WriteMetrics(out io.Writer, labels ...string) error {
 	for reason := ReasonDone; reason < reasons; reason++ {
 		p.Sample("connections_closed_total", float64(s.Closed[reason]), "reason", reason.String())
 	}
-	p.Family("connections_copied_total", "counter", "Connections that got as far as being copied, by how.")
+	p.Family("connections_copied_total", "counter", "Connections that got as far as being copied, by how bulk would be.")
 	p.Sample("connections_copied_total", float64(s.Spliced), "mode", "splice")
 	p.Sample("connections_copied_total", float64(s.Buffered), "mode", "buffers")
 	p.Family("bytes_total", "counter", "Bytes that upstreams (up) and clients (down) have taken.")

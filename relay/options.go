@@ -89,6 +89,12 @@ type Options struct {
 	IdleTimeout time.Duration
 	// StallTimeout resets a connection of which one side has taken nothing for that
 	// long while bytes wait for it (default 5m; negative: never).
+	//
+	// On Linux a side has taken what its system has acknowledged, or from a unix
+	// socket what it has read. On other Unix systems, without TLS, it has taken what
+	// the relay's socket has. On Windows, with TLS outside Linux, and for what Join
+	// gets that has no descriptor, only a write that is finished counts, of up to
+	// BufferSize: a side that takes less than that in StallTimeout is reset.
 	StallTimeout time.Duration
 	// DrainTimeout is how long Close, and Serve when its context ends, let
 	// connections end by themselves (default 30s; negative: not at all).

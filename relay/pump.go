@@ -8,22 +8,23 @@ import (
 	"time"
 )
 
-// A pump copies one direction. Its fields are owned by the goroutine of run,
-// but those that are atomic.
+// A pump copies one direction. Its fields are owned by the goroutine of run, except
+// those that are atomic, and wait.stall.
 type pump struct {
 	conn     *conn
 	src, dst *side
-	total    *atomic.Uint64 // of the relay
-	bytes    atomic.Uint64
-	ending   atomic.Bool // src has ended, and dst is told
-	ended    atomic.Bool // dst knows
+	total    *atomic.Uint64 // bytes of the whole relay in this direction
+	bytes    atomic.Uint64  // that dst has taken
+	spliced  bool           // some of them by splice
+	ending   atomic.Bool    // src has ended, and dst is being told
+	ended    atomic.Bool    // dst has been told
 
 	buf *buffer               // held while it has bytes of src, or may get some
-	n   int                   // what the last callback moved
-	err error                 // what the last callback met
-	try func(fd uintptr) bool // of readSocket or readTLS
-	put func(fd uintptr) bool // of writeSocket
-	out []byte                // what it has to write
+	n   int                   // bytes that the last callback moved
+	err error                 // its error
+	try func(fd uintptr) bool // callback of readSocket or readTLS
+	put func(fd uintptr) bool // callback of writeSocket
+	out []byte                // what it still has to write
 
 	gathering gathering
 	wait      wait
@@ -51,13 +52,11 @@ func (p *pump) run() {
 	p.conn.returned()
 }
 
-// copy copies until src ends, or a side fails, which it names.
+// copy copies until src ends, or until a side fails, which it returns with the error.
 func (p *pump) copy() (at *side, err error) {
 	if first := p.src.first; first != nil {
 		p.src.first = nil
-		n, err := p.dst.conn.Write(first)
-		p.moved(n)
-		if err != nil {
+		if err := p.write(first); err != nil {
 			return p.dst, err
 		}
 	}
@@ -71,13 +70,13 @@ func (p *pump) copy() (at *side, err error) {
 	}
 }
 
-// What a way of copying returns when the other one is to go on.
+// A way of copying returns one of these when the other way is to take over.
 var (
 	errBulk    = errors.New("splice may be cheaper")
 	errBuffers = errors.New("buffers may be cheaper")
 )
 
-// buffered copies through buffers.
+// buffered copies through buffers. It returns errBulk when splice is to take over.
 func (p *pump) buffered() (at *side, err error) {
 	defer p.giveBack()
 	for {
@@ -94,9 +93,7 @@ func (p *pump) buffered() (at *side, err error) {
 			continue
 		}
 		if n > 0 {
-			m, err := p.write(p.buf.b[:n])
-			p.moved(m)
-			if err != nil {
+			if err := p.write(p.buf.b[:n]); err != nil {
 				return p.dst, err
 			}
 		}
@@ -115,12 +112,12 @@ func (p *pump) buffered() (at *side, err error) {
 	}
 }
 
-// errNoBuffer: there is something to read, and so many buffers are in use that
-// the direction is to hold none while its destination takes nothing.
+// errNoBuffer says that there is something to read, but so many buffers are in use
+// that the direction must not hold one while its destination takes nothing.
 var errNoBuffer = errors.New("no buffer to spare")
 
-// read waits for bytes of src and returns how many there are in p.buf, which is
-// held only once there are some, where the source can be waited on.
+// read waits for bytes of src, reads them into p.buf and returns how many they are.
+// Where a socket can be waited on, it takes p.buf only once there is something.
 func (p *pump) read() (n int, err error) {
 	switch {
 	case p.src.wire != nil:
@@ -132,8 +129,8 @@ func (p *pump) read() (n int, err error) {
 	return p.src.conn.Read(p.buf.b)
 }
 
-// readTLS waits until there is something in the records that have come, and
-// reads them as far as the buffer goes.
+// readTLS waits until records of TLS have come, and reads what they carry as far as
+// the buffer goes.
 func (p *pump) readTLS() (n int, err error) {
 	if p.try == nil {
 		p.try = p.tryTLS
@@ -148,8 +145,8 @@ func (p *pump) readTLS() (n int, err error) {
 	return p.n, p.err
 }
 
-// tryTLS reads without waiting, and has a buffer afterwards only if it has met
-// anything.
+// tryTLS reads without waiting. It keeps the buffer only if there was something:
+// bytes, the end or an error.
 func (p *pump) tryTLS(fd uintptr) bool {
 	p.getBuffer()
 	p.src.wire.fd, p.n, p.err = fd, 0, nil
@@ -171,8 +168,8 @@ func (p *pump) tryTLS(fd uintptr) bool {
 	return true
 }
 
-// write hands b to dst.
-func (p *pump) write(b []byte) (n int, err error) {
+// write writes all of b to dst, and counts what dst has taken of it.
+func (p *pump) write(b []byte) error {
 	if canWait && p.dst.plain() {
 		return p.writeSocket(b)
 	}
@@ -181,12 +178,14 @@ func (p *pump) write(b []byte) (n int, err error) {
 		w.pumped.Store(true)
 		defer w.pumped.Store(false)
 	} else {
-		p.block() // it may take nothing, which nobody tells
+		p.block() // it may take nothing, and does not say so before it returns
 	}
-	return p.dst.write(b)
+	n, err := p.dst.write(b)
+	p.moved(n)
+	return err
 }
 
-// giveBack gives back what the direction holds.
+// giveBack gives back the buffers that the direction holds.
 func (p *pump) giveBack() {
 	p.putBuffer()
 	if p.src.wire != nil {
@@ -212,7 +211,7 @@ func (p *pump) moved(n int) {
 	if n <= 0 {
 		return
 	}
-	// The connection's own count first: who sees it in Stats finds it there.
+	// The connection's own count first: what Stats has counted is in it.
 	mine := p.bytes.Add(uint64(n))
 	p.total.Add(uint64(n))
 	if mine == uint64(n) && p == &p.conn.down {

@@ -16,7 +16,7 @@ func readSocket(uintptr, []byte) (int, error) { return 0, errNoWait }
 
 func (p *pump) readSocket() (int, error) { return 0, errNoWait }
 
-func (p *pump) writeSocket([]byte) (int, error) { return 0, errNoWait }
+func (p *pump) writeSocket([]byte) error { return errNoWait }
 
 // inlineUrgent has the system keep urgent bytes in the stream, where they stand.
 func (s *side) inlineUrgent() {

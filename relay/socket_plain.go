@@ -24,5 +24,6 @@ func (w *wire) write(p []byte, _ bool) (int, error) {
 	return w.Conn.Write(p)
 }
 
-// unsent is for Linux: elsewhere only what the relay holds is known to wait.
+// unsent is for Linux: elsewhere only what the relay holds is known to wait, and
+// what a socket has taken its peer is assumed to have.
 func (s *side) unsent() int { return 0 }

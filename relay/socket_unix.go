@@ -59,20 +59,19 @@ func (p *pump) tryRead(fd uintptr) bool {
 	return true
 }
 
-// writeSocket writes all of b.
-func (p *pump) writeSocket(b []byte) (n int, err error) {
+// writeSocket writes all of b, and counts each part as the socket takes it.
+func (p *pump) writeSocket(b []byte) error {
 	if p.put == nil {
 		p.put = p.tryWrite
 	}
 	p.out, p.err = b, nil
-	err = p.dst.raw.Write(p.put)
+	err := p.dst.raw.Write(p.put)
 	p.unblock()
 	if err == nil {
 		err = p.err
 	}
-	n = len(b) - len(p.out)
 	p.out = nil
-	return n, err
+	return err
 }
 
 func (p *pump) tryWrite(fd uintptr) bool {
@@ -81,6 +80,7 @@ func (p *pump) tryWrite(fd uintptr) bool {
 		switch err {
 		case nil:
 			p.out = p.out[n:]
+			p.moved(n)
 		case unix.EINTR:
 		case unix.EAGAIN:
 			p.block()

@@ -9,25 +9,26 @@ import (
 
 // A splicer is what a pump needs to splice.
 type splicer struct {
-	in, emptied func(fd uintptr) bool // spliceIn and spliceOut
+	in, emptied func(fd uintptr) bool // callbacks: spliceIn and spliceOut
 	pipe        *pipe                 // held while it has bytes, or may get some
 	left        int                   // bytes in pipe
 	choice      choice
 }
 
-// sleepShortly sleeps for d, and some 50 µs more.
+// sleepShortly sleeps for d, and some 50 µs more: the timer slack of Linux.
 func sleepShortly(d time.Duration) {
 	t := unix.NsecToTimespec(int64(d))
 	_ = unix.Nanosleep(&t, nil) // a signal may end it sooner
 }
 
+// spliceable reports whether the direction may be spliced.
 func (p *pump) spliceable() bool {
 	return p.conn.relay.options.Copy == CopyAuto && p.src.plain() && p.dst.plain()
 }
 
-// splice copies through a pipe, which it has from the first byte that comes in
-// until there are no more for now. It returns errBuffers when buffers are to go
-// on.
+// splice copies through a pipe, which it takes when there is something to read and
+// gives back when there is no more for now. It returns errBuffers when buffers are
+// to take over.
 func (p *pump) splice() (at *side, err error) {
 	if p.in == nil {
 		p.in, p.emptied = p.spliceIn, p.spliceOut
@@ -64,16 +65,16 @@ func (p *pump) splice() (at *side, err error) {
 
 const spliceFlags = unix.SPLICE_F_NONBLOCK | unix.SPLICE_F_MOVE
 
-// spliceIn fills the empty pipe. It leaves p.n at 0 for what splice(2) does not
-// tell apart from nothing to read or from the end: an urgent byte, before which
-// it stops for ever. A read tells them apart.
+// spliceIn fills the empty pipe. Before an urgent byte splice(2) stops for ever, and
+// returns what it does at the end or when there is nothing to read. p.n is then 0,
+// and buffers take over: a read tells these apart.
 func (p *pump) spliceIn(fd uintptr) (ready bool) {
 	if p.pipe == nil {
 		p.pipe = p.conn.relay.pipes.get()
 	}
 	p.n, p.err = 0, nil
 	if p.pipe == nil {
-		return true // buffers it is
+		return true // no pipe is to be had: buffers take over
 	}
 	for {
 		n, err := unix.Splice(int(fd), nil, p.pipe.w, nil, largePipe, spliceFlags)
@@ -104,6 +105,7 @@ func (p *pump) spliceOut(fd uintptr) (done bool) {
 		default:
 			p.left -= int(n)
 			p.moved(int(n))
+			p.spliced = true
 		}
 	}
 	return true

@@ -64,3 +64,66 @@ func TestStall(t *testing.T) {
 		}
 	}
 }
+
+// What a client sent behind its PROXY header waits as all bytes do: it is counted as
+// the destination takes it, and so is the direction that waits.
+func TestFirstBytesWait(t *testing.T) {
+	first := make([]byte, 16<<20) // more than the sockets take
+	for name, pair := range map[string]func(t *testing.T) (near, far net.Conn){
+		"socket": socketPair,
+		"memory": func(*testing.T) (near, far net.Conn) { return net.Pipe() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			noLeak(t)
+			r, err := New(Options{To: []string{"tcp://127.0.0.1:1"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			clientNear, client := socketPair(t)
+			upstreamNear, upstream := pair(t)
+			if reason := r.beginSetup(0); reason != 0 {
+				t.Fatal(reason)
+			}
+			c := r.join(newSide(clientNear), newSide(upstreamNear), time.Now())
+			c.client.first = first
+			c.run()
+			counts := canWait && c.upstream.plain() // part of a write
+			eventually(t, func() bool { s := r.Stats(); return s.Waiting == 1 && (s.BytesUp > 0) == counts }, func() string {
+				s := r.Stats()
+				return fmt.Sprintf("%d directions wait, %d bytes are counted", s.Waiting, s.BytesUp)
+			})
+			if n, err := io.CopyN(io.Discard, upstream, int64(len(first))); err != nil {
+				t.Fatalf("%d bytes arrive: %v", n, err)
+			}
+			eventually(t, func() bool { s := r.Stats(); return s.Waiting == 0 && s.BytesUp == uint64(len(first)) }, func() string {
+				s := r.Stats()
+				return fmt.Sprintf("%d directions wait, %d of %d bytes are counted", s.Waiting, s.BytesUp, len(first))
+			})
+			client.Close()
+			upstream.Close()
+			eventually(t, func() bool { return open(r) == 0 }, func() string { return "the connection is left" })
+		})
+	}
+}
+
+// socketPair returns both ends of a TCP connection.
+func socketPair(t *testing.T) (near, far net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if far, err = net.Dial("tcp", l.Addr().String()); err == nil {
+		near, err = l.Accept()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []net.Conn{near, far} {
+		t.Cleanup(func() { c.Close() })
+		_ = c.SetDeadline(time.Now().Add(patience))
+	}
+	return near, far
+}

@@ -12,8 +12,8 @@ type Stats struct {
 	Active   int // being set up, copied, or closed
 	MaxConns int // what bounds them; negative: nothing
 	Closed   map[Reason]uint64
-	Spliced  uint64 // connections whose bulk is copied in the kernel
-	Buffered uint64 // connections copied through buffers
+	Spliced  uint64 // connections whose bulk, if any comes, is copied in the kernel
+	Buffered uint64 // connections that are copied through buffers whatever comes
 
 	BytesUp, BytesDown uint64 // taken by upstreams, by clients
 

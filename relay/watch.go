@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// watch ends idle connections and closes spare pipes, until the relay stops.
+// watch ends idle and stalled connections and closes spare pipes, until the relay
+// stops.
 func (r *Relay) watch() {
 	tick := time.NewTicker(r.watchEvery())
 	defer tick.Stop()
@@ -29,10 +30,11 @@ func (r *Relay) watch() {
 	}
 }
 
-// trimEvery is how long a pipe may be spare.
+// trimEvery is how often pipes are closed that nobody has needed meanwhile.
 const trimEvery = 5 * time.Second
 
-// watchEvery is how exact IdleTimeout and StallTimeout are kept.
+// watchEvery is how often watch looks, and so about how much longer than its timeout
+// a connection may last.
 func (r *Relay) watchEvery() time.Duration {
 	every := trimEvery
 	for _, limit := range []time.Duration{r.options.IdleTimeout, r.options.StallTimeout} {
@@ -43,8 +45,8 @@ func (r *Relay) watchEvery() time.Duration {
 	return every
 }
 
-// endIdle ends the connections on which no byte has moved for limit: in order,
-// and after a grace in any way.
+// endIdle ends the connections on which no byte has moved for limit: in order, or by
+// a reset if that has not helped after options.grace.
 func (r *Relay) endIdle(now time.Time, limit time.Duration) {
 	for _, c := range r.snapshot() {
 		if n := c.bytes(); n != c.idle.bytes {
@@ -53,7 +55,7 @@ func (r *Relay) endIdle(now time.Time, limit time.Duration) {
 		}
 		switch quiet := now.Sub(c.idle.since); {
 		case quiet >= limit+r.options.grace:
-			if c.reason.Load() == 0 { // else abort waits while the peer takes something
+			if c.reason.Load() == 0 { // otherwise it is being closed: abort waits only while the peer takes something
 				c.kill(ReasonIdle, true)
 			}
 		case quiet >= limit:
@@ -62,10 +64,10 @@ func (r *Relay) endIdle(now time.Time, limit time.Duration) {
 	}
 }
 
-// A stallMark is what a look at a direction found.
+// A stallMark is what hasStalled has seen of a direction.
 type stallMark struct {
-	bytes, taken uint64 // written to the destination; of them by its peer
-	since        time.Time
+	bytes, taken uint64    // written to the destination; of these, taken by the peer
+	since        time.Time // of the look that last found progress, or nothing that waits
 }
 
 // endStalled resets the connections of which a side has taken nothing for limit
@@ -87,16 +89,17 @@ func (r *Relay) endStalled(now time.Time, limit time.Duration) {
 	}
 }
 
-// hasStalled looks at a direction.
+// hasStalled reports whether the destination has taken nothing for limit of what
+// waits for it.
 func (p *pump) hasStalled(now time.Time, limit time.Duration) bool {
 	m := &p.wait.stall
 	bytes, waits := p.bytes.Load(), p.wait.on.Load()
 	if !waits && bytes == m.bytes && m.taken == bytes {
-		m.since = now // as at the last look, all has been taken
+		m.since = now // nothing has moved since the last look, and all had been taken then
 		return false
 	}
 	unsent := uint64(p.dst.unsent())
-	taken := bytes - unsent // while a write is under way it is less, and changes with what is taken
+	taken := bytes - unsent // records of TLS are longer than what they carry; but it changes with what is taken
 	if m.since.IsZero() || m.taken != taken || !waits && unsent == 0 {
 		m.bytes, m.taken, m.since = bytes, taken, now
 		return false

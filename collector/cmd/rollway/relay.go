@@ -90,7 +90,7 @@ func (f *relayFlags) declare(flags *flag.FlagSet) {
 	flags.IntVar(&o.SendProxy, "send-proxy", 0, "send upstreams a PROXY header of `VERSION` 1 or 2; 0: none")
 	flags.IntVar(&o.MaxConns, "max-conns", 0, "refuse connections beyond `N` at a time; 0: what the limit on descriptors allows")
 	flags.IntVar(&o.MaxConnsPerSource, "max-conns-per-source", 0, "refuse those of a client address beyond `N`; 0: no bound")
-	flags.Func("copy", "how bytes are copied, `HOW` being auto or buffers (default auto: by splice where that can be)", func(text string) (err error) {
+	flags.Func("copy", "`HOW` to copy: auto uses splice(2) for bulk between plain sockets of Linux\nand buffers for the rest; buffers uses only buffers (default auto)", func(text string) (err error) {
 		o.Copy, err = oneOf(text, map[string]relay.CopyMode{"auto": relay.CopyAuto, "buffers": relay.CopyBuffers})
 		return err
 	})
@@ -101,8 +101,15 @@ func (f *relayFlags) declare(flags *flag.FlagSet) {
 	flags.DurationVar(&o.DialTimeout, "dial-timeout", 5*time.Second, "give up connecting to an upstream after `TIME`, and try the next")
 	flags.DurationVar(&o.IdleTimeout, "idle-timeout", time.Hour, "end a connection on which nothing moved for `TIME`; negative: never")
 	flags.DurationVar(&o.StallTimeout, "stall-timeout", 5*time.Minute, "reset a connection of which a side takes nothing for `TIME` while bytes wait for it; negative: never")
-	flags.Func("socket-memory", "what the system may hold, roughly, for sides that take nothing, a `SIZE` (default a sixteenth of what it lets TCP have)", func(text string) error {
+	flags.Func("socket-memory", "let the system hold about `SIZE` for sides that take nothing; -1: no bound\n(default, on Linux: a sixteenth of what TCP may have there)", func(text string) error {
+		if text == "-1" {
+			o.SocketMemory = -1
+			return nil
+		}
 		size, err := config.ParseSize(text)
+		if err == nil && size == 0 {
+			err = errors.New("write a size, as in 64MiB, or -1 for no bound")
+		}
 		o.SocketMemory = int64(size)
 		return err
 	})

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"flag"
 	"fmt"
 	"io"
 	"math/big"
@@ -405,5 +406,19 @@ func TestRelayWithoutFilesOutlivesHangup(t *testing.T) {
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("the relay ended with %v\n%s", err, log.String())
+	}
+}
+
+// -socket-memory takes a size, or -1 for no bound, and says so of anything else.
+func TestRelaySocketMemory(t *testing.T) {
+	for text, want := range map[string]int64{"64MiB": 64 << 20, "-1": -1, "0": 0, "-2": 0, "much": 0} {
+		f := &relayFlags{}
+		flags := flag.NewFlagSet("relay", flag.ContinueOnError)
+		flags.SetOutput(io.Discard)
+		f.declare(flags)
+		err := flags.Parse([]string{"-socket-memory", text})
+		if f.options.SocketMemory != want || (err == nil) != (want != 0) {
+			t.Errorf("-socket-memory %s: %d, %v", text, f.options.SocketMemory, err)
+		}
 	}
 }
