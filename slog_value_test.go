@@ -43,8 +43,8 @@ func TestValueView(t *testing.T) {
 			}
 		}
 		err, _ := v.Any().(error)
-		if got, want := viewOf(&v).isPlain(), err != nil && isPlainError(err); got != want {
-			t.Errorf("%v: isPlain is %t, want %t", v, got, want)
+		if got, want := viewOf(&v).isPlainError(), err != nil && isPlainError(err); got != want {
+			t.Errorf("%v: isPlainError is %t, want %t", v, got, want)
 		}
 	}
 }
