@@ -97,9 +97,9 @@ func TestMaxLineSaysTheLength(t *testing.T) {
 // TestCutKeepsWhatFits: a value that has no room costs no other attribute, and is
 // named; a long text gets all the room that is left, and ends on a rune.
 func TestCutKeepsWhatFits(t *testing.T) {
-	ints := make([]int, 300)
+	ints := make([]int64, 300)
 	for i := range ints {
-		ints[i] = 1<<60 + i
+		ints[i] = 1<<60 + int64(i)
 	}
 	for _, enc := range []Encoder{JSON{}, JSON{Layout: "level msg attrs:"}, Logfmt{}, Console{TimeFormat: "-"}, Console{Errors: ErrorDetail}, JSON{Errors: ErrorDetail}} {
 		for _, maxLine := range []int{1024, 40_000} {
@@ -179,7 +179,7 @@ func TestCutNamesAreBounded(t *testing.T) {
 		l := mustNew(t, Options{Outputs: []Output{{Writer: &b, Encoder: enc}}, MaxLine: 2048, Caller: LevelOff})
 		var attrs []slog.Attr
 		for i := range 500 {
-			attrs = append(attrs, slog.Any(strings.Repeat("k", i)+itoa(i), slices.Repeat([]int{1 << 60}, 200)), slog.Int("n"+itoa(i), i))
+			attrs = append(attrs, slog.Any(strings.Repeat("k", i)+itoa(i), slices.Repeat([]int64{1 << 60}, 200)), slog.Int("n"+itoa(i), i))
 		}
 		l.Info(t.Context(), "m", attrs...)
 		got := b.String()

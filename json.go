@@ -157,7 +157,7 @@ func slotsSet(st, ctx *state, r *record) uint {
 func (f *format) appendFilled(dst []byte, slot int, key string, attrs []slog.Attr, at uint64) []byte {
 	dst = append(appendComma(dst), key...)
 	v := slotValue(slot, attrs, bits.TrailingZeros64(at))
-	if f.plain && viewOf(v).isPlain() { // as appendJSONValue does it, without a copy of v
+	if f.plain && viewOf(v).isPlainError() { // as appendJSONValue does it, without a copy of v
 		return jsonline.AppendString(dst, viewOf(v).any().(error).Error())
 	}
 	return f.appendJSONValue(dst, *v, 0)
@@ -287,7 +287,7 @@ func (f *format) appendJSONAttrs(dst []byte, attrs []slog.Attr, depth int, odd *
 		case v.typ == textType:
 			dst = jsonline.AppendString(jsonline.AppendCheckedKey(dst, a.Key, odd), v.text())
 			continue
-		case v.isPlain() && f.plain && a.Key != "":
+		case v.isPlainError() && f.plain && a.Key != "":
 			dst = jsonline.AppendString(jsonline.AppendCheckedKey(dst, a.Key, odd), v.any().(error).Error())
 			continue
 		}

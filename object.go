@@ -31,7 +31,8 @@ type Object struct{ appender }
 
 // Add appends members.
 func (o *Object) Add(attrs ...slog.Attr) {
-	o.dst = o.f.appendJSONAttrs(o.dst, attrs, o.depth, nil)
+	dst := o.lend()
+	o.dst = o.f.appendJSONAttrs(dst, attrs, o.depth, nil)
 }
 
 // The methods named after slog's constructors append one member each. They do
@@ -71,9 +72,11 @@ type Array struct {
 
 // Add appends elements.
 func (a *Array) Add(values ...slog.Value) {
+	dst := a.lend()
 	for _, v := range values {
-		a.dst = a.f.appendJSONValue(a.comma(), v, a.depth)
+		dst = a.f.appendJSONValue(comma(dst), v, a.depth)
 	}
+	a.dst = dst
 }
 
 // Object appends an element that is an object. Where v panics, the text of the
@@ -85,22 +88,33 @@ func (a *Array) Object(v ObjectAppender) {
 		o.f, o.depth = a.f, a.depth
 	}
 	a.object = nil // in use: v may hold a
-	o.dst = a.comma()
+	o.dst = comma(a.lend())
 	o.appendNested(v)
 	a.dst, a.object = o.dst, o
+	o.dst = nil
 }
 
-func (a *Array) comma() []byte {
-	if a.dst[len(a.dst)-1] != '[' {
-		return append(a.dst, ',')
+// comma is appendComma for an array.
+func comma(dst []byte) []byte {
+	if dst[len(dst)-1] != '[' {
+		return append(dst, ',')
 	}
-	return a.dst
+	return dst
 }
 
 type appender struct {
 	f     *format
 	dst   []byte
 	depth int
+}
+
+// lend returns dst to append a value to. The value may hold p: what it appends
+// to p meanwhile goes to a copy, for it would overwrite what is appended to dst,
+// and is lost.
+func (p *appender) lend() []byte {
+	dst := p.dst
+	p.dst = p.dst[:len(p.dst):len(p.dst)]
+	return dst
 }
 
 var (
@@ -110,11 +124,10 @@ var (
 
 func (f *format) appendObject(dst []byte, v ObjectAppender, depth int) []byte {
 	o := objects.Get().(*Object)
+	defer o.free()
 	o.appender = appender{f, dst, depth}
 	o.append(v)
-	dst = o.dst
-	o.free()
-	return dst
+	return o.dst
 }
 
 // append appends v as an object.
@@ -157,13 +170,17 @@ func (f *format) appendArray(dst []byte, v ArrayAppender, depth int) []byte {
 		return jsonline.AppendString(dst, tooDeep)
 	}
 	a := arrays.Get().(*Array)
+	defer a.free()
 	a.appender = appender{f, append(dst, '['), depth + 1}
 	v.AppendLog(a)
-	dst = append(a.dst, ']')
+	return append(a.dst, ']')
+}
+
+// free gives a back, as Object's free does.
+func (a *Array) free() {
 	if a.object != nil {
 		a.object.free()
 	}
 	*a = Array{}
 	arrays.Put(a)
-	return dst
 }

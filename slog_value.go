@@ -66,9 +66,9 @@ func viewOf(v *slog.Value) *valueView { return (*valueView)(unsafe.Pointer(v)) }
 
 func (v *valueView) text() string { return unsafe.String((*byte)(v.data), v.num) }
 
-// isPlain reports whether the value is an error of plainErrors.
-func (v *valueView) isPlain() bool {
-	return viewable && (v.typ == plainErrors[0] || v.typ == plainErrors[1]) && v.data != nil
+// isPlainError reports whether the value is an error of plainErrors.
+func (v *valueView) isPlainError() bool {
+	return viewable && isPlainPair(v.typ, v.data)
 }
 
 // any is Any for a Value of slog.KindAny.
@@ -80,8 +80,13 @@ func (v *valueView) any() any {
 }
 
 func isPlainError(value any) bool {
-	t := typeWord(value)
-	return (t == plainErrors[0] || t == plainErrors[1]) && (*[2]unsafe.Pointer)(unsafe.Pointer(&value))[1] != nil
+	words := (*[2]unsafe.Pointer)(unsafe.Pointer(&value))
+	return isPlainPair(words[0], words[1])
+}
+
+// isPlainPair is isPlainError for the words of an interface.
+func isPlainPair(typ, data unsafe.Pointer) bool {
+	return (typ == plainErrors[0] || typ == plainErrors[1]) && data != nil
 }
 
 // typeWord returns the first word of an interface, which is its value's type.

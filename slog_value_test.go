@@ -43,8 +43,8 @@ func TestValueView(t *testing.T) {
 			}
 		}
 		err, _ := v.Any().(error)
-		if got, want := viewOf(&v).isPlain(), err != nil && isPlainError(err); got != want {
-			t.Errorf("%v: isPlain is %t, want %t", v, got, want)
+		if got, want := viewOf(&v).isPlainError(), err != nil && isPlainError(err); got != want {
+			t.Errorf("%v: isPlainError is %t, want %t", v, got, want)
 		}
 	}
 }
@@ -108,35 +108,90 @@ func (n nests) AppendLog(a *Array) {
 	}
 }
 
-// TestArrayInItsElement: what an element does with the array that it is in does
-// not tear the line.
-func TestArrayInItsElement(t *testing.T) {
+// TestAppendFromInside: what a value appends to the array or object that it is
+// in, while that one appends it, is lost and does not tear the line.
+func TestAppendFromInside(t *testing.T) {
 	l, b := newTestLogger(t, JSON{})
-	l.Info(t.Context(), "m", slog.Any("n", inItself{}))
-	if got, want := oneLine(t, b), `{"level":"INFO","msg":"m","attrs":{"n":[{"a":1,"b":2},3]}}`; got != want {
-		t.Errorf("\n got %s\nwant %s", got, want)
+	for name, c := range map[string]struct {
+		value any
+		want  string
+	}{
+		"object in its array": {arrayFunc(func(a *Array) {
+			a.Object(objectFunc(func(o *Object) {
+				o.Int("a", 1)
+				a.Object(objectFunc(func(o *Object) { o.Int("lost", 1) }))
+				o.Int("b", 2)
+				a.Add(slog.StringValue("lost"), slog.StringValue("too"))
+			}))
+			a.Add(slog.IntValue(3))
+		}), `[{"a":1,"b":2},3]`},
+		"array in its array": {arrayFunc(func(a *Array) {
+			a.Add(slog.AnyValue(arrayFunc(func(inner *Array) {
+				inner.Add(slog.IntValue(1))
+				a.Add(slog.StringValue("lost"))
+				inner.Add(slog.IntValue(2))
+			})), slog.IntValue(3))
+		}), `[[1,2],3]`},
+		"LogValuer in its array": {arrayFunc(func(a *Array) {
+			a.Add(slog.IntValue(1), slog.AnyValue(valuerFunc(func() slog.Value {
+				a.Add(slog.StringValue("lost"))
+				return slog.IntValue(2)
+			})))
+		}), `[1,2]`},
+		"array in its object": {objectFunc(func(o *Object) {
+			o.Any("array", arrayFunc(func(a *Array) {
+				a.Add(slog.IntValue(1))
+				o.String("lost", "lost")
+				a.Add(slog.IntValue(2))
+			}))
+			o.Int("after", 3)
+		}), `{"array":[1,2],"after":3}`},
+		"object in an object in its array": {arrayFunc(func(a *Array) {
+			a.Object(objectFunc(func(o *Object) {
+				o.Object("in", objectFunc(func(o *Object) {
+					o.Int("a", 1)
+					a.Add(slog.StringValue("lost"))
+					o.Int("b", 2)
+				}))
+			}))
+		}), `[{"in":{"a":1,"b":2}}]`},
+	} {
+		l.Info(t.Context(), "m", slog.Any("n", c.value))
+		if got, want := oneLine(t, b), `{"level":"INFO","msg":"m","attrs":{"n":`+c.want+`}}`; got != want {
+			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
+		}
 	}
 }
 
-type inItself struct{}
-
-func (inItself) AppendLog(a *Array) {
-	a.Object(element{a, true})
-	a.Add(slog.IntValue(3))
-}
-
-type element struct {
-	a     *Array
-	outer bool
-}
-
-func (e element) AppendLog(o *Object) {
-	o.Int("a", 1)
-	if e.outer {
-		e.a.Object(element{})
+// TestAppendToWhatPanicked: what is appended to an array that a panic has ended
+// does not tear the line.
+func TestAppendToWhatPanicked(t *testing.T) {
+	l, b := newTestLogger(t, JSON{})
+	l.Info(t.Context(), "m", slog.Any("n", arrayFunc(func(a *Array) {
+		var ended *Array
+		a.Add(slog.AnyValue(arrayFunc(func(inner *Array) {
+			ended = inner
+			panic("ended")
+		})), slog.AnyValue(arrayFunc(func(inner *Array) {
+			inner.Add(slog.IntValue(1))
+			ended.Add(slog.StringValue(strings.Repeat("lost", 20))) // panics, or is inner again
+			inner.Add(slog.IntValue(2))
+		})))
+	})))
+	if got := oneLine(t, b); !strings.HasPrefix(got, `{"level":"INFO","msg":"m","attrs":{"n":["!PANIC: ended",`) { // is valid, too
+		t.Error(got)
 	}
-	o.Int("b", 2)
 }
+
+type (
+	objectFunc func(o *Object)
+	arrayFunc  func(a *Array)
+	valuerFunc func() slog.Value
+)
+
+func (f objectFunc) AppendLog(o *Object)  { f(o) }
+func (f arrayFunc) AppendLog(a *Array)    { f(a) }
+func (f valuerFunc) LogValue() slog.Value { return f() }
 
 func TestNestedObjects(t *testing.T) {
 	const bottom = `"!PANIC: at the bottom"`

@@ -94,7 +94,7 @@ func slotNamed(key string) int {
 // only outside groups.
 func slotOf(a *slog.Attr) int {
 	slot := slotNamed(a.Key)
-	if slot == noSlot || slot == slotError && viewOf(&a.Value).isPlain() {
+	if slot == noSlot || slot == slotError && viewOf(&a.Value).isPlainError() {
 		return slot
 	}
 	switch kind := a.Value.Kind(); {

@@ -21,7 +21,7 @@ const tooDeep = "!ERROR: too deep or too large"
 
 // appendJSONValue appends v as one JSON value, whatever it is.
 func (f *format) appendJSONValue(dst []byte, v slog.Value, depth int) []byte {
-	if f.plain && viewOf(&v).isPlain() {
+	if f.plain && viewOf(&v).isPlainError() {
 		return jsonline.AppendString(dst, viewOf(&v).any().(error).Error())
 	}
 	return f.appendJSONKind(dst, v.Kind(), v, depth)

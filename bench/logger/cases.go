@@ -63,7 +63,7 @@ const (
 // Cases lists the scenarios of the logger.
 func Cases() []Case {
 	return []Case{
-		{Name: caseDisabled, Title: "disabled, 3 attributes", TargetOfFloor: 1.1},
+		{Name: caseDisabled, Title: "disabled, 3 attributes", TargetOfReference: 1.1},
 		{Name: caseDisabledGuarded, Title: "disabled, 3 attributes behind a check of the level", TargetNs: 2},
 		{Name: caseDisabledMessage, Title: "disabled, message only", TargetNs: 2},
 		{Name: caseMessage, Title: "message", Lines: 1, TargetOfBest: 0.75},
@@ -71,7 +71,7 @@ func Cases() []Case {
 		{Name: caseSix, Title: "6 mixed attributes", Lines: 1, TargetOfBest: 0.85, attrs: sixValues()},
 		{Name: caseSixError, Title: "6 attributes with an error", Lines: 1, TargetOfBest: 0.85, attrs: sixErrorValues()},
 		{Name: caseTen, Title: "10 heavy fields", Lines: 1, TargetOfBest: 0.85, attrs: tenValues()},
-		{Name: caseContext, Title: "10 attributes of context", Lines: 1, TargetOfBest: 0.85, TargetOfFloor: 1.1, attrs: contextValues()},
+		{Name: caseContext, Title: "10 attributes of context", Lines: 1, TargetOfBest: 0.85, TargetOfReference: 1.1, attrs: contextValues()},
 		{Name: caseCaller, Title: "message with caller", Lines: 1, TargetOfBest: 0.85},
 	}
 }

@@ -25,7 +25,7 @@ func Check() error {
 				var line bytes.Buffer
 				loop := l.Loops(&line)[c.Name]
 				if loop == nil {
-					if !l.Floor {
+					if !l.Reference {
 						errs = append(errs, fmt.Errorf("%s has no case %s", l.Name, c.Name))
 					}
 					continue

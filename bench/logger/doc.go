@@ -21,17 +21,17 @@ type Case struct {
 	attrs map[string]any // that a line must hold
 
 	// What package rollway must reach: a time in ns, one above that of the case
-	// message, a factor of the best other library's, of the floor's. 0 is no
+	// message, a factor of the best other library's, of Reference's. 0 is no
 	// target of that kind.
-	TargetNs, TargetOverMessageNs, TargetOfBest, TargetOfFloor float64
+	TargetNs, TargetOverMessageNs, TargetOfBest, TargetOfReference float64
 }
 
 // Library is one logger: a row of the tables.
 type Library struct {
 	Name string
 
-	// Floor marks code that is no logger but the least that the work costs.
-	Floor bool
+	// Reference marks code that is no logger: it makes the same line without one.
+	Reference bool
 
 	// Loops returns, by the name of the case, functions that log n times to
 	// one logger over w, for any number of goroutines. A case that the library
@@ -39,11 +39,11 @@ type Library struct {
 	Loops func(w io.Writer) map[string]func(n int)
 }
 
-// Message is the case that the others are compared with, Floor the library that
-// is none.
+// Message is the case that the others are compared with, Reference the library
+// that is none.
 const (
-	Message = caseMessage
-	Floor   = "append by hand"
+	Message   = caseMessage
+	Reference = "append by hand"
 )
 
 // Libraries lists who is measured, package rollway first.
@@ -54,6 +54,6 @@ func Libraries() []Library {
 		{Name: "zap", Loops: zapLoops},
 		{Name: "phuslu/log", Loops: phusluLoops},
 		{Name: "log/slog", Loops: slogLoops},
-		{Name: Floor, Floor: true, Loops: handLoops},
+		{Name: Reference, Reference: true, Loops: handLoops},
 	}
 }

@@ -25,7 +25,7 @@ type Combo struct {
 	Name  string
 	Own   bool // package rollway over this project's writer
 	Lent  bool // another logger over this project's writer
-	Floor bool // no logger, but the least that the work costs
+	Floor bool // no logger: the line is put together by hand
 	Lossy bool // drops lines by design rather than wait
 
 	logger func(w io.Writer) (logFunc, error)

@@ -113,8 +113,8 @@ func loggerGrid(sums map[measure.Key]measure.Summary, mode string, cell func(mea
 	return t.String()
 }
 
-// verdictTable compares package rollway with its targets, by the ratios of the
-// rounds: what the machine did for minutes is not in them.
+// verdictTable compares package rollway with its targets, by the ratios and
+// differences within a round: what the machine did for minutes is not in them.
 func verdictTable(r *measure.Results, sums map[measure.Key]measure.Summary) (string, error) {
 	t := measure.NewTable("case", "rollway", "best other", "rollway ÷ best other", "target", "reached")
 	add := func(name string, c logger.Case, libraries []logger.Library) error {
@@ -127,7 +127,7 @@ func verdictTable(r *measure.Results, sums map[measure.Key]measure.Summary) (str
 		}
 		best := ""
 		for _, l := range libraries[1:] {
-			if s, ok := sums[key(l.Name)]; ok && !l.Floor && (best == "" || s.Ns < sums[key(best)].Ns) {
+			if s, ok := sums[key(l.Name)]; ok && !l.Reference && (best == "" || s.Ns < sums[key(best)].Ns) {
 				best = l.Name
 			}
 		}
@@ -147,12 +147,12 @@ func verdictTable(r *measure.Results, sums map[measure.Key]measure.Summary) (str
 		if c.TargetOfBest > 0 {
 			want(fmt.Sprintf("≤ %.2f × best", c.TargetOfBest), ofBest, c.TargetOfBest)
 		}
-		if c.TargetOfFloor > 0 {
-			ofFloor, _ := r.Ratio(key(libraries[0].Name), key(logger.Floor))
-			want(fmt.Sprintf("≤ %.2f × %s (is %.2f)", c.TargetOfFloor, logger.Floor, ofFloor), ofFloor, c.TargetOfFloor)
+		if c.TargetOfReference > 0 {
+			ofReference, _ := r.Ratio(key(libraries[0].Name), key(logger.Reference))
+			want(fmt.Sprintf("≤ %.2f × %s (is %.2f)", c.TargetOfReference, logger.Reference, ofReference), ofReference, c.TargetOfReference)
 		}
 		if c.TargetOverMessageNs > 0 {
-			over := own.Ns - sums[measure.Key{Case: logger.Message, Library: libraries[0].Name, Mode: logger.Serial}].Ns
+			over, _ := r.Difference(key(libraries[0].Name), measure.Key{Case: logger.Message, Library: libraries[0].Name, Mode: logger.Serial})
 			want(fmt.Sprintf("≤ %s ns more than message (is %s)", measure.Count(c.TargetOverMessageNs), measure.Number(over)), over, c.TargetOverMessageNs)
 		}
 		verdict := "yes"

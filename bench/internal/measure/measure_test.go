@@ -200,6 +200,20 @@ func TestRatioIsOfRounds(t *testing.T) {
 	}
 }
 
+// TestDifferenceIsOfRounds: the medians, 300 and 110, differ by more.
+func TestDifferenceIsOfRounds(t *testing.T) {
+	a, b := Key{Case: "error", Library: "l"}, Key{Case: "message", Library: "l"}
+	r := new(Results)
+	for i, pair := range [][2]float64{{130, 100}, {140, 105}, {300, 110}, {310, 270}, {320, 300}} {
+		r.Samples = append(r.Samples,
+			Sample{Case: "error", Library: "l", Round: i, NsPerOp: pair[0]},
+			Sample{Case: "message", Library: "l", Round: i, NsPerOp: pair[1]})
+	}
+	if ns, rounds := r.Difference(a, b); ns != 35 || rounds != 5 {
+		t.Errorf("%v ns of %d rounds, want 35 of 5", ns, rounds)
+	}
+}
+
 func TestResultsKeep(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sub", "results.json")
 	r := NewResults("kind", 2)
