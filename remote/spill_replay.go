@@ -202,6 +202,7 @@ func (s *spiller) send(l *lane, why suspicion) error {
 	}
 	for len(l.piece.Data) > 0 {
 		done, err := l.out.send(ctx, l.piece.Data)
+		l.accepted = l.accepted || done.written > 0
 		if err := s.settle(l.piece, done); err != nil {
 			return err
 		}
