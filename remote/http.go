@@ -310,17 +310,17 @@ func (h *poster) request(ctx context.Context, body []byte, last bool, key string
 			h.w.countRetry()
 		}
 	}})
-	loan := &loan{p: body}
+	content := &requestBody{p: body}
 	if last {
-		loan.sent = h.sent
+		content.sent = h.sent
 	}
-	defer loan.recall()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.w.addr.url.String(), loan.reader())
+	defer content.revoke()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.w.addr.url.String(), content.reader())
 	if err != nil {
 		return fmt.Errorf("make request: %w", err)
 	}
 	req.ContentLength = int64(len(body))
-	req.GetBody = func() (io.ReadCloser, error) { return loan.reader(), nil }
+	req.GetBody = func() (io.ReadCloser, error) { return content.reader(), nil }
 	req.Header = h.header.Clone()
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)
@@ -337,7 +337,7 @@ func (h *poster) request(ctx context.Context, body []byte, last bool, key string
 		}
 		if size > minTimely && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 			// What was read of the body may still be on this side of the link.
-			if h.timeouts++; loan.unread() || h.timeouts > 2 {
+			if h.timeouts++; content.unread() || h.timeouts > 2 {
 				h.w.limits.tooSlow(size)
 			}
 		}
