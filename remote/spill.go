@@ -101,7 +101,7 @@ type spiller struct {
 	ctx     context.Context // ends the goroutine
 	stop    context.CancelFunc
 	wake    chan struct{} // holds one value when there is something to send
-	hurry   chan struct{} // holds one value when somebody waits
+	flush   chan struct{} // holds one value when a Flush, Sync or Shutdown waits
 	stopped chan struct{} // closed when the goroutine has ended
 
 	window // owned by run
@@ -140,7 +140,7 @@ func (w *Writer) openSpill() error {
 		letters: deadLetters{dir: o.Dir, sync: o.Sync},
 		order:   make(chan struct{}, 1),
 		wake:    make(chan struct{}, 1),
-		hurry:   make(chan struct{}, 1),
+		flush:   make(chan struct{}, 1),
 		stopped: make(chan struct{}),
 		moved:   make(chan struct{}),
 	}

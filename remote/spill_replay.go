@@ -54,8 +54,8 @@ func (s *spiller) run() {
 			s.finished(l)
 		case <-s.sent:
 		case <-s.wake:
-		case <-s.hurry:
-			s.press()
+		case <-s.flush:
+			s.retrySoon()
 		case <-due:
 		case <-s.ctx.Done():
 		}
@@ -181,8 +181,8 @@ func (s *spiller) sendNotice() (settled, error) {
 
 var errNothing = errors.New("nothing was sent, and no reason given")
 
-// hurryAfter is the shortest time between two attempts, however many wait.
-const hurryAfter = 100 * time.Millisecond
+// minRetryWait is the shortest time between two attempts while a Flush waits.
+const minRetryWait = 100 * time.Millisecond
 
 // send sends the piece of l, all of it unless there is an error.
 func (s *spiller) send(l *lane, why suspicion) error {
@@ -249,8 +249,8 @@ func (s *spiller) drain(ctx context.Context, patient bool) error {
 	}
 	target := s.spool.Stats().Next
 	<-s.order
-	if patient || !s.away() { // a Sync comes often, and is not to hurry a peer that fails
-		signal(s.hurry)
+	if patient || !s.away() { // a Sync comes often, and would ask a peer that fails too often
+		signal(s.flush)
 	}
 	for {
 		s.w.mu.Lock()

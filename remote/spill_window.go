@@ -210,10 +210,10 @@ func (q *window) adapt(took time.Duration) {
 	}
 }
 
-// press lets the next attempts begin soon, unless the peer asked for time.
-func (q *window) press() {
+// retrySoon lets the next attempts begin soon, unless the peer asked for time.
+func (q *window) retrySoon() {
 	for _, l := range q.queue {
-		if soon := l.failed.Add(hurryAfter); !l.busy && !l.asked && soon.Before(l.due) {
+		if soon := l.failed.Add(minRetryWait); !l.busy && !l.asked && soon.Before(l.due) {
 			l.due = soon
 		}
 	}
