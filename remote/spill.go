@@ -92,9 +92,9 @@ type SpillStats struct {
 
 // A spiller is the queue on disk and the goroutine that sends what is in it.
 type spiller struct {
-	w       *Writer
-	spool   *spool.Spool
-	letters deadLetters
+	w           *Writer
+	spool       *spool.Spool
+	deadLetters deadLetterFile
 
 	order chan struct{} // holds one value while a Write stores its lines; waiters are served in order
 
@@ -135,14 +135,14 @@ func (w *Writer) openSpill() error {
 		return fmt.Errorf("Options.Spill: %w", err)
 	}
 	s := &spiller{
-		w:       w,
-		spool:   sp,
-		letters: deadLetters{dir: o.Dir, sync: o.Sync},
-		order:   make(chan struct{}, 1),
-		wake:    make(chan struct{}, 1),
-		flush:   make(chan struct{}, 1),
-		stopped: make(chan struct{}),
-		moved:   make(chan struct{}),
+		w:           w,
+		spool:       sp,
+		deadLetters: deadLetterFile{dir: o.Dir, sync: o.Sync},
+		order:       make(chan struct{}, 1),
+		wake:        make(chan struct{}, 1),
+		flush:       make(chan struct{}, 1),
+		stopped:     make(chan struct{}),
+		moved:       make(chan struct{}),
 	}
 	s.window = newWindow(w)
 	s.ctx, s.stop = context.WithCancel(w.life)
