@@ -110,6 +110,9 @@ type spiller struct {
 	notice    []byte      // the one that is due; owned by run
 	noticed   spool.Drops // announced once it is sent; owned by run
 
+	noticeErrors int    // answers in a row that refuse the notice; owned by run
+	noticePassed uint64 // window.passed at the latest of them; owned by run
+
 	moved   chan struct{} // closed and replaced when lines are settled; guarded by Writer.mu
 	dropped spool.Drops   // taken over into the ledger; guarded by Writer.mu
 }

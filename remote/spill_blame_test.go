@@ -207,18 +207,27 @@ func TestSpillWindowOfOneKeepsOrder(t *testing.T) {
 // A peer that takes no announcement of a loss takes the lines.
 func TestSpillRefusedNotice(t *testing.T) {
 	t.Parallel()
-	peer := newHome(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if body, _ := io.ReadAll(r.Body); !bytes.Contains(body, []byte(`"seq":`)) {
-			rw.WriteHeader(http.StatusBadRequest)
-		}
-	}))
-	spill := spillTo(t)
-	spill.MaxBytes, spill.DropOldest = 1<<20, true
-	w := backlog(t, "http", peer, 10_000, remote.Options{Spill: spill})
-	peer.up()
-	flush(t, w)
-	if s := balanced(t, w); s.Dropped.Expired == 0 || s.Dropped.Refused != 0 || s.Written != 10_000-s.Dropped.Expired || s.Spill.DeadLetters != 0 {
-		t.Errorf("Stats = %+v", s)
+	for _, code := range []int{http.StatusBadRequest, http.StatusInternalServerError} {
+		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			t.Parallel()
+			peer := newHome(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				if body, _ := io.ReadAll(r.Body); !bytes.Contains(body, []byte(`"seq":`)) {
+					rw.WriteHeader(code)
+				}
+			}))
+			spill := spillTo(t)
+			spill.MaxBytes, spill.DropOldest = 1<<20, true
+			w := backlog(t, "http", peer, 10_000, remote.Options{Spill: spill})
+			peer.up()
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			if err := w.Flush(ctx); err != nil {
+				t.Errorf("Flush = %v", err)
+			}
+			if s := balanced(t, w); s.Dropped.Expired == 0 || s.Dropped.Refused != 0 || s.Written != 10_000-s.Dropped.Expired || s.Spill.DeadLetters != 0 {
+				t.Errorf("Stats = %+v", s)
+			}
+		})
 	}
 }
 

@@ -146,12 +146,16 @@ func (s *spiller) announce() error {
 		}
 	}
 	for len(s.notice) > 0 {
+		if s.noticeErrors >= divideAfter && s.noticePassed == s.passed {
+			return nil // lines go first: they show whether the peer accepts anything
+		}
 		done, err := s.sendNotice()
 		s.notice = s.notice[done.n:]
 		w.count(func(st *Stats) { st.Spill.Notices += done.written })
 		if err != nil {
 			return err
 		}
+		s.noticeErrors = 0
 	}
 	s.notice, s.announced = s.notice[:0], s.noticed
 	return nil
@@ -166,9 +170,14 @@ func (s *spiller) sendNotice() (settled, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, w.opt.Timeout)
 	defer cancel()
 	done, err := w.out.send(ctx, s.notice)
-	if e, ok := errors.AsType[*statusError](err); ok && !temporary(e.code) && e.code < 500 {
+	e, ok := errors.AsType[*statusError](err)
+	if ok && !temporary(e.code) && (e.code < 500 || s.noticeErrors >= divideAfter) {
 		w.note(found, 0, fmt.Errorf("the peer does not take the line that announces a loss: %w", err))
 		return settled{n: len(s.notice)}, nil
+	}
+	if ok && !temporary(e.code) {
+		s.noticeErrors++
+		s.noticePassed = s.passed
 	}
 	if err == nil && done.n == 0 {
 		err = errNothing
