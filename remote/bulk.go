@@ -98,7 +98,7 @@ func (b *bulk) take(p []byte) ([]byte, *batch) {
 		b.earlier = append(b.earlier[max(0, len(b.earlier)+1-maxFailures):], *k)
 		k.lines = nil
 	}
-	piece := firstPiece(p, max(b.h.w.lessons.size()/maxGrowth, 1))
+	piece := firstPiece(p, max(b.h.w.limits.size()/maxGrowth, 1))
 	b.h.keyNum++
 	*k = batch{
 		lines: append(k.lines[:0], make([]lineState, linecount.Of(piece))...),
@@ -125,7 +125,7 @@ func queueKey(q *spool.Batch) string { return strconv.FormatUint(q.Segment, 16) 
 func (b *bulk) send(ctx context.Context, p []byte) (settled, error) {
 	piece, k := b.take(p)
 	limit := len(k.lines) // lines of a request
-	if size := b.h.w.lessons.size() / maxGrowth; len(piece) > size {
+	if size := b.h.w.limits.size() / maxGrowth; len(piece) > size {
 		limit = max(1, limit*size/len(piece))
 	}
 	alone := false // each group by itself
@@ -151,7 +151,7 @@ func (b *bulk) send(ctx context.Context, p []byte) (settled, error) {
 			b.h.w.countRetry()
 			limit = len(b.todo) / 2
 			if v.whole.code == http.StatusRequestEntityTooLarge {
-				b.h.w.lessons.lower(len(piece) / 2 * maxGrowth)
+				b.h.w.limits.tooLarge(len(piece) / 2 * maxGrowth)
 			}
 		case v.whole.code == http.StatusRequestEntityTooLarge:
 			k.lines[b.todo[0]] = lineTooLarge

@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"net"
+	"syscall"
 	"time"
 )
 
@@ -28,5 +29,14 @@ func (w *Writer) SetResolver(r *net.Resolver, every time.Duration) {
 	w.meter.dialer.Resolver = r
 	if g, ok := w.out.(*gram); ok {
 		g.name.every = every
+	}
+}
+
+// SetBeforeConnect lets f be called between the making of each socket and its
+// connection to the peer.
+func (w *Writer) SetBeforeConnect(f func()) {
+	w.meter.dialer.Control = func(string, string, syscall.RawConn) error {
+		f()
+		return nil
 	}
 }

@@ -15,7 +15,7 @@ func (g *gram) dial(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, g.w.opt.DialTimeout,
 		fmt.Errorf("no connection within %v: %w", g.w.opt.DialTimeout, context.DeadlineExceeded))
 	defer cancel()
-	l, addrs := g.newLink(), []string{g.w.addr.dial}
+	addrs := []string{g.w.addr.dial}
 	if !g.w.addr.local() {
 		var err error
 		if addrs, err = g.name.lookUp(ctx); err != nil {
@@ -25,10 +25,8 @@ func (g *gram) dial(ctx context.Context) error {
 	}
 	var err error
 	for i := range addrs {
-		l.addr = addrs[(g.name.failures+i)%len(addrs)]
-		c, dialErr := g.w.meter.dial(ctx, g.network, l.addr)
+		l, dialErr := g.connect(ctx, addrs[(g.name.failures+i)%len(addrs)])
 		if err = dialErr; err == nil {
-			l.conn = c.(*meteredConn)
 			g.link, g.suspect = l, true
 			return nil
 		}

@@ -14,19 +14,46 @@ import (
 // A gramLink is a socket that is connected to a peer's.
 type gramLink struct {
 	conn   *meteredConn
-	socket os.FileInfo // of a local peer, as it was just before; nil over UDP, or if it cannot be seen
+	socket os.FileInfo // of a local peer, the same before and after the dial; nil over UDP, or if it cannot be seen
 	path   string      // of a local peer
 	addr   string      // that it was dialled by
 	lines  uint64      // sent since the last confirm; owned by the gram
 }
 
-func (g *gram) newLink() *gramLink {
-	l := new(gramLink)
+// connect dials a socket to addr. If the peer is replaced meanwhile, it is not
+// known which of the two the socket is connected to: connect dials again, once.
+func (g *gram) connect(ctx context.Context, addr string) (*gramLink, error) {
+	l := &gramLink{addr: addr}
 	if g.w.addr.local() {
-		l.path = g.w.addr.dial
-		l.socket, _ = os.Stat(l.path) // the dial says what is wrong
+		l.path = addr
 	}
-	return l
+	for range 2 {
+		if l.path != "" {
+			l.socket, _ = os.Stat(l.path) // the dial says what is wrong
+		}
+		c, err := g.w.meter.dial(ctx, g.network, addr)
+		if err != nil {
+			return nil, err
+		}
+		l.conn = c.(*meteredConn)
+		if l.path == "" {
+			return l, nil
+		}
+		if now, _ := os.Stat(l.path); sameSocket(l.socket, now) {
+			return l, nil
+		}
+		c.Close()
+	}
+	return nil, fmt.Errorf("dial %s %s: %w", g.network, addr, errReplaced)
+}
+
+// sameSocket reports whether two looks at a path, nil where it cannot be seen, saw
+// the same socket.
+func sameSocket(a, b os.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime())
 }
 
 // errUnread is what confirm returns while lines stand in the peer's queue.
@@ -66,7 +93,7 @@ func (l *gramLink) gone() error {
 		return err
 	case err != nil:
 		return nil // it may not be seen any more, which says nothing
-	case !os.SameFile(l.socket, now) || !l.socket.ModTime().Equal(now.ModTime()):
+	case !sameSocket(l.socket, now):
 		return errReplaced
 	}
 	c, err := net.Dial("unixgram", l.path)

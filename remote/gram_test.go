@@ -225,6 +225,50 @@ func TestSyncSaysWhatALocalPeerHasNotRead(t *testing.T) {
 	settled(t, w, 2, 2)
 }
 
+// A local peer that is replaced while the Writer dials: its lines are sent to the
+// new one, and no loss is told. One that is replaced each time is an error, before
+// anything is sent.
+func TestReplacedWhileDialled(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no local datagram sockets")
+	}
+	for _, c := range []struct {
+		name  string
+		times int
+	}{{"once", 1}, {"twice", 2}} {
+		t.Run(c.name, func(t *testing.T) {
+			path := socketPath(t)
+			peer := startGramPeer(t, "unixgram", path)
+			w := open(t, "unixgram://"+path, remote.Options{})
+			dials := 0
+			w.SetBeforeConnect(func() {
+				if dials++; dials > c.times {
+					return
+				}
+				again := startGramPeer(t, "unixgram", path+".new")
+				if err := os.Rename(path+".new", path); err != nil { // the name has another file now
+					t.Error(err)
+				}
+				peer.stop()
+				peer = again
+			})
+			if c.times == 2 {
+				if n, err := w.Write([]byte(numbered(0, 3))); n != 0 || err == nil || !strings.Contains(err.Error(), "another socket is in its place") {
+					t.Errorf("Write = %d, %v", n, err)
+				}
+				settled(t, w, 0, 0)
+			}
+			write(t, w, numbered(0, 3))
+			if err := w.Sync(); err != nil {
+				t.Errorf("Sync = %v", err)
+			}
+			eventually(t, "the lines are there", func() bool { return string(peer.bytes()) == numbered(0, 3) })
+			settled(t, w, 3, 3)
+		})
+	}
+}
+
 func TestShutdownBreaksOffDatagrams(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

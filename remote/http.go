@@ -56,7 +56,7 @@ type failure struct {
 	key string
 }
 
-// minLimit is the smallest body size that a 413 teaches for later requests.
+// minLimit is the smallest body size, in bytes, that answers with 413 lead to.
 // Below it the single line is to blame, not the batch.
 const minLimit = 64 << 10
 
@@ -71,28 +71,29 @@ const askLimit = 256 << 10
 // is not the right one or not set up: the lines stay with the caller.
 const blameLimit = 16
 
-// minPace is the smallest body size that a timeout teaches for later requests.
-const minPace = 64 << 10
+// minTimely is the smallest body size, in bytes, that timeouts lead to.
+const minTimely = 64 << 10
 
-// lessons are what all senders of a Writer have learned of the peer.
-type lessons struct {
-	limit atomic.Int64 // bytes per body; lowered by 413
-	pace  atomic.Int64 // bytes per body that the link carries within RequestTimeout
+// peerLimits are the sizes of a request's body, in bytes, that the peer and the
+// link to it allow. All senders of a Writer share them.
+type peerLimits struct {
+	accepted atomic.Int64 // by the peer; lowered by 413
+	timely   atomic.Int64 // what the link carries within RequestTimeout
 }
 
 // size is how many bytes a body may have.
-func (l *lessons) size() int { return int(min(l.limit.Load(), l.pace.Load())) }
+func (l *peerLimits) size() int { return int(min(l.accepted.Load(), l.timely.Load())) }
 
-// lower notes that the peer refused a body that is larger than limit.
-func (l *lessons) lower(limit int) {
-	was := l.limit.Load()
-	l.limit.Store(max(min(was, int64(limit)), min(was, minLimit)))
+// tooLarge notes that the peer refused a body that is larger than limit.
+func (l *peerLimits) tooLarge(limit int) {
+	was := l.accepted.Load()
+	l.accepted.Store(max(min(was, int64(limit)), min(was, minLimit)))
 }
 
-// slower notes that a body of so many bytes could not be sent in time, and faster
+// tooSlow notes that a body of size bytes could not be sent in time, and inTime
 // that one was.
-func (l *lessons) slower(size int) { l.pace.Store(max(int64(size)/2, minPace)) }
-func (l *lessons) faster(size int) { l.pace.Store(max(l.pace.Load(), 2*int64(size))) }
+func (l *peerLimits) tooSlow(size int) { l.timely.Store(max(int64(size)/2, minTimely)) }
+func (l *peerLimits) inTime(size int)  { l.timely.Store(max(l.timely.Load(), 2*int64(size))) }
 
 // A suspicion is the status that the peer gives to a piece again and again while it
 // accepts others, so that single lines may be the cause; 0 for none.
@@ -214,7 +215,7 @@ var userAgent = sync.OnceValue(func() string {
 // send posts the beginning of p in one request, or in ever smaller ones while
 // the peer refuses the whole body.
 func (h *poster) send(ctx context.Context, p []byte) (settled, error) {
-	l := &h.w.lessons
+	l := &h.w.limits
 	for limit := l.size(); ; {
 		piece := h.take(p, limit)
 		lines := linecount.Of(piece)
@@ -241,7 +242,7 @@ func (h *poster) send(ctx context.Context, p []byte) (settled, error) {
 			h.w.countRetry()
 			limit = len(piece) / 2
 			if a.refusal.code == http.StatusRequestEntityTooLarge {
-				l.lower(limit)
+				l.tooLarge(limit)
 			}
 		case a.refusal.code == http.StatusRequestEntityTooLarge:
 			h.refuse(piece, fmt.Sprintf("one line of %d bytes: %v", len(piece), a.refusal))
@@ -309,17 +310,17 @@ func (h *poster) request(ctx context.Context, body []byte, last bool, key string
 			h.w.countRetry()
 		}
 	}})
-	loan := &loan{p: body}
+	content := &requestBody{p: body}
 	if last {
-		loan.sent = h.sent
+		content.sent = h.sent
 	}
-	defer loan.recall()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.w.addr.url.String(), loan.reader())
+	defer content.revoke()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.w.addr.url.String(), content.reader())
 	if err != nil {
 		return fmt.Errorf("make request: %w", err)
 	}
 	req.ContentLength = int64(len(body))
-	req.GetBody = func() (io.ReadCloser, error) { return loan.reader(), nil }
+	req.GetBody = func() (io.ReadCloser, error) { return content.reader(), nil }
 	req.Header = h.header.Clone()
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)
@@ -334,10 +335,10 @@ func (h *poster) request(ctx context.Context, body []byte, last bool, key string
 		if ue, ok := errors.AsType[*url.Error](err); ok {
 			err = ue.Err // its text repeats the URL, with the query
 		}
-		if size > minPace && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		if size > minTimely && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 			// What was read of the body may still be on this side of the link.
-			if h.timeouts++; loan.unread() || h.timeouts > 2 {
-				h.w.lessons.slower(size)
+			if h.timeouts++; content.unread() || h.timeouts > 2 {
+				h.w.limits.tooSlow(size)
 			}
 		}
 		if ctx.Err() == nil && notHTTP1(err) {
@@ -350,7 +351,7 @@ func (h *poster) request(ctx context.Context, body []byte, last bool, key string
 		return withCause(ctx, err)
 	}
 	h.timeouts = 0
-	h.w.lessons.faster(size)
+	h.w.limits.inTime(size)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package remote_test
 import (
 	"context"
 	"net"
+	"net/netip"
 	"runtime"
 	"strings"
 	"sync"
@@ -16,7 +17,7 @@ import (
 type names struct {
 	net.PacketConn
 	mu    sync.Mutex
-	addrs []string // guarded by mu; of IPv4
+	addrs []string // guarded by mu
 }
 
 // startNames returns a server of names, and a resolver that asks it.
@@ -56,15 +57,20 @@ func (s *names) serve() {
 		}
 		answer := append([]byte(nil), buf[:end]...)
 		copy(answer[2:], "\x81\x80\x00\x01\x00\x00\x00\x00\x00\x00") // a response; one question
-		if answer[end-3] == 1 {                                      // for IPv4
-			s.mu.Lock()
-			for _, a := range s.addrs {
-				answer[7]++
-				answer = append(answer, "\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x00\x00\x04"...)
-				answer = append(answer, net.ParseIP(a).To4()...)
+		asked := answer[end-3]                                       // 1: IPv4, 28: IPv6
+		s.mu.Lock()
+		for _, a := range s.addrs {
+			ip, kind := netip.MustParseAddr(a), byte(1)
+			if ip.Is6() {
+				kind = 28
 			}
-			s.mu.Unlock()
+			if kind == asked {
+				answer[7]++
+				answer = append(answer, 0xc0, 12, 0, kind, 0, 1, 0, 0, 0, 0, 0, byte(ip.BitLen()/8))
+				answer = append(answer, ip.AsSlice()...)
+			}
 		}
+		s.mu.Unlock()
 		s.WriteTo(answer, from)
 	}
 }

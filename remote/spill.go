@@ -92,16 +92,16 @@ type SpillStats struct {
 
 // A spiller is the queue on disk and the goroutine that sends what is in it.
 type spiller struct {
-	w       *Writer
-	spool   *spool.Spool
-	letters deadLetters
+	w           *Writer
+	spool       *spool.Spool
+	deadLetters deadLetterFile
 
 	order chan struct{} // holds one value while a Write stores its lines; waiters are served in order
 
 	ctx     context.Context // ends the goroutine
 	stop    context.CancelFunc
 	wake    chan struct{} // holds one value when there is something to send
-	hurry   chan struct{} // holds one value when somebody waits
+	flush   chan struct{} // holds one value when a Flush, Sync or Shutdown waits
 	stopped chan struct{} // closed when the goroutine has ended
 
 	window // owned by run
@@ -109,6 +109,9 @@ type spiller struct {
 	announced spool.Drops // what notices that were sent speak of; owned by run
 	notice    []byte      // the one that is due; owned by run
 	noticed   spool.Drops // announced once it is sent; owned by run
+
+	noticeErrors int    // answers in a row that refuse the notice; owned by run
+	noticePassed uint64 // window.passed at the latest of them; owned by run
 
 	moved   chan struct{} // closed and replaced when lines are settled; guarded by Writer.mu
 	dropped spool.Drops   // taken over into the ledger; guarded by Writer.mu
@@ -135,14 +138,14 @@ func (w *Writer) openSpill() error {
 		return fmt.Errorf("Options.Spill: %w", err)
 	}
 	s := &spiller{
-		w:       w,
-		spool:   sp,
-		letters: deadLetters{dir: o.Dir, sync: o.Sync},
-		order:   make(chan struct{}, 1),
-		wake:    make(chan struct{}, 1),
-		hurry:   make(chan struct{}, 1),
-		stopped: make(chan struct{}),
-		moved:   make(chan struct{}),
+		w:           w,
+		spool:       sp,
+		deadLetters: deadLetterFile{dir: o.Dir, sync: o.Sync},
+		order:       make(chan struct{}, 1),
+		wake:        make(chan struct{}, 1),
+		flush:       make(chan struct{}, 1),
+		stopped:     make(chan struct{}),
+		moved:       make(chan struct{}),
 	}
 	s.window = newWindow(w)
 	s.ctx, s.stop = context.WithCancel(w.life)

@@ -2,6 +2,7 @@ package remote_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -206,18 +207,27 @@ func TestSpillWindowOfOneKeepsOrder(t *testing.T) {
 // A peer that takes no announcement of a loss takes the lines.
 func TestSpillRefusedNotice(t *testing.T) {
 	t.Parallel()
-	peer := newHome(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if body, _ := io.ReadAll(r.Body); !bytes.Contains(body, []byte(`"seq":`)) {
-			rw.WriteHeader(http.StatusBadRequest)
-		}
-	}))
-	spill := spillTo(t)
-	spill.MaxBytes, spill.DropOldest = 1<<20, true
-	w := backlog(t, "http", peer, 10_000, remote.Options{Spill: spill})
-	peer.up()
-	flush(t, w)
-	if s := balanced(t, w); s.Dropped.Expired == 0 || s.Dropped.Refused != 0 || s.Written != 10_000-s.Dropped.Expired || s.Spill.DeadLetters != 0 {
-		t.Errorf("Stats = %+v", s)
+	for _, code := range []int{http.StatusBadRequest, http.StatusInternalServerError} {
+		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			t.Parallel()
+			peer := newHome(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				if body, _ := io.ReadAll(r.Body); !bytes.Contains(body, []byte(`"seq":`)) {
+					rw.WriteHeader(code)
+				}
+			}))
+			spill := spillTo(t)
+			spill.MaxBytes, spill.DropOldest = 1<<20, true
+			w := backlog(t, "http", peer, 10_000, remote.Options{Spill: spill})
+			peer.up()
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			if err := w.Flush(ctx); err != nil {
+				t.Errorf("Flush = %v", err)
+			}
+			if s := balanced(t, w); s.Dropped.Expired == 0 || s.Dropped.Refused != 0 || s.Written != 10_000-s.Dropped.Expired || s.Spill.DeadLetters != 0 {
+				t.Errorf("Stats = %+v", s)
+			}
+		})
 	}
 }
 
@@ -311,4 +321,40 @@ func TestSpillSlowLink(t *testing.T) {
 			settled(t, w, 4_000, 4_000)
 		})
 	}
+}
+
+// A peer that fails for all after it has accepted others is away: one line may be
+// taken for the cause of the error that its request got before, and no other is, for
+// as long as nothing is accepted.
+func TestSpillOutageBlamesNobody(t *testing.T) {
+	t.Parallel()
+	peer := newKeyedPeer(t)
+	peer.poison, peer.code = `"seq":0}`, http.StatusInternalServerError
+	peer.up()
+	spill := spillTo(t)
+	w := open(t, peer.url(), remote.Options{Spill: spill})
+	write(t, w, numbered(0, 10))
+	eventually(t, "the peer refuses", func() bool { return w.Stats().Errors > 0 })
+	write(t, w, numbered(10, 20))
+	eventually(t, "others are accepted", func() bool { return w.Stats().Written == 10 })
+	peer.answer(status(http.StatusInternalServerError, ""))
+	errs := w.Stats().Errors
+	eventually(t, "many attempts", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		w.Flush(ctx)
+		return w.Stats().Errors >= errs+25
+	})
+	if s := balanced(t, w); s.Dropped.Total() > 1 || s.Written != 10 {
+		t.Errorf("Stats while nothing is accepted = %+v", s)
+	}
+	peer.heal()
+	flush(t, w)
+	if s := balanced(t, w); s.Written != 19 || s.Dropped.Refused != 1 || s.Spill.DeadLetters != 1 || s.Pending != 0 {
+		t.Errorf("Stats = %+v", s)
+	}
+	if got, err := os.ReadFile(filepath.Join(spill.Dir, "dead-letters.log")); err != nil || string(got) != numbered(0, 1) {
+		t.Errorf("the file of dead letters holds %q, %v", got, err)
+	}
+	wantLoss(t, "Close", w.Close(), 1, "peer answers 500")
 }

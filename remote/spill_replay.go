@@ -54,8 +54,8 @@ func (s *spiller) run() {
 			s.finished(l)
 		case <-s.sent:
 		case <-s.wake:
-		case <-s.hurry:
-			s.press()
+		case <-s.flush:
+			s.retrySoon()
 		case <-due:
 		case <-s.ctx.Done():
 		}
@@ -146,12 +146,16 @@ func (s *spiller) announce() error {
 		}
 	}
 	for len(s.notice) > 0 {
+		if s.noticeErrors >= divideAfter && s.noticePassed == s.passed {
+			return nil // lines go first: they show whether the peer accepts anything
+		}
 		done, err := s.sendNotice()
 		s.notice = s.notice[done.n:]
 		w.count(func(st *Stats) { st.Spill.Notices += done.written })
 		if err != nil {
 			return err
 		}
+		s.noticeErrors = 0
 	}
 	s.notice, s.announced = s.notice[:0], s.noticed
 	return nil
@@ -166,9 +170,14 @@ func (s *spiller) sendNotice() (settled, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, w.opt.Timeout)
 	defer cancel()
 	done, err := w.out.send(ctx, s.notice)
-	if e, ok := errors.AsType[*statusError](err); ok && !temporary(e.code) && e.code < 500 {
+	e, ok := errors.AsType[*statusError](err)
+	if ok && !temporary(e.code) && (e.code < 500 || s.noticeErrors >= divideAfter) {
 		w.note(found, 0, fmt.Errorf("the peer does not take the line that announces a loss: %w", err))
 		return settled{n: len(s.notice)}, nil
+	}
+	if ok && !temporary(e.code) {
+		s.noticeErrors++
+		s.noticePassed = s.passed
 	}
 	if err == nil && done.n == 0 {
 		err = errNothing
@@ -181,8 +190,8 @@ func (s *spiller) sendNotice() (settled, error) {
 
 var errNothing = errors.New("nothing was sent, and no reason given")
 
-// hurryAfter is the shortest time between two attempts, however many wait.
-const hurryAfter = 100 * time.Millisecond
+// minRetryWait is the shortest time between two attempts while a Flush waits.
+const minRetryWait = 100 * time.Millisecond
 
 // send sends the piece of l, all of it unless there is an error.
 func (s *spiller) send(l *lane, why suspicion) error {
@@ -202,6 +211,7 @@ func (s *spiller) send(l *lane, why suspicion) error {
 	}
 	for len(l.piece.Data) > 0 {
 		done, err := l.out.send(ctx, l.piece.Data)
+		l.accepted = l.accepted || done.written > 0
 		if err := s.settle(l.piece, done); err != nil {
 			return err
 		}
@@ -248,8 +258,8 @@ func (s *spiller) drain(ctx context.Context, patient bool) error {
 	}
 	target := s.spool.Stats().Next
 	<-s.order
-	if patient || !s.away() { // a Sync comes often, and is not to hurry a peer that fails
-		signal(s.hurry)
+	if patient || !s.away() { // a Sync comes often, and would ask a peer that fails too often
+		signal(s.flush)
 	}
 	for {
 		s.w.mu.Lock()

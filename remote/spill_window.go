@@ -42,7 +42,8 @@ type lane struct {
 	answered bool      // the latest attempt had an answer
 	code     int       // status of the latest answer, 0 if there was none
 	same     int       // how often in a row it was that
-	passed   uint64    // window.passed when the piece failed first
+	passed   uint64    // window.passed when the piece failed first, or lines of it were settled last
+	accepted bool      // the peer accepted a part of the piece in the latest attempt
 	latest   uint64    // window.passed when the latest attempt failed
 	probed   bool      // another piece was tried since
 }
@@ -62,7 +63,7 @@ type window struct {
 	size   int           // how many lanes may be busy
 	busy   int           // how many are
 	best   time.Duration // how long a full piece takes when the peer is not busy
-	passed uint64        // pieces that the peer has accepted
+	passed uint64        // pieces, or parts of one, that the peer has accepted
 }
 
 func newWindow(w *Writer) window {
@@ -150,7 +151,7 @@ func (q *window) free(l *lane) {
 
 // begin notes that l begins an attempt.
 func (q *window) begin(l *lane, now time.Time) {
-	l.busy, l.began, l.size = true, now, len(l.piece.Data)
+	l.busy, l.began, l.size, l.accepted = true, now, len(l.piece.Data), false
 	l.sent.Store(false)
 	q.busy++
 	q.last = l
@@ -175,8 +176,11 @@ func (q *window) end(l *lane, now time.Time, more bool) {
 	if l.failed.IsZero() {
 		l.passed = q.passed
 	}
-	if len(l.piece.Data) < l.size {
-		l.failures, l.same = 0, 0
+	if len(l.piece.Data) < l.size { // without a new success no further line is to blame
+		l.failures, l.same, l.passed = 0, 0, q.passed
+		if l.accepted {
+			q.passed++
+		}
 	}
 	e, answered := errors.AsType[*statusError](l.err)
 	if l.answered = answered; answered {
@@ -206,10 +210,10 @@ func (q *window) adapt(took time.Duration) {
 	}
 }
 
-// press lets the next attempts begin soon, unless the peer asked for time.
-func (q *window) press() {
+// retrySoon lets the next attempts begin soon, unless the peer asked for time.
+func (q *window) retrySoon() {
 	for _, l := range q.queue {
-		if soon := l.failed.Add(hurryAfter); !l.busy && !l.asked && soon.Before(l.due) {
+		if soon := l.failed.Add(minRetryWait); !l.busy && !l.asked && soon.Before(l.due) {
 			l.due = soon
 		}
 	}

@@ -225,7 +225,7 @@ func TestSyncDoesNotHurryTheReplay(t *testing.T) {
 		wantWaiting(t, "Sync", w.Sync(), 3)
 		time.Sleep(5 * time.Millisecond)
 	}
-	// Waits of at least 50, 100, 200, 400 and 800 ms; in a hurry it would be 15.
+	// Waits of at least 50, 100, 200, 400 and 800 ms; at the shortest wait it would be 15.
 	if n := len(peer.seen()); n > 9 {
 		t.Errorf("%d requests in %v", n, time.Since(began))
 	}

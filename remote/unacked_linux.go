@@ -3,9 +3,13 @@ package remote
 import (
 	"net"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+// silenceOption is the socket option that limitSilence sets, in silenceUnits.
+const silenceOption, silenceUnit = unix.TCP_USER_TIMEOUT, time.Millisecond
 
 // unacked returns how many bytes, a FIN counted as one, the peer's system has
 // not acknowledged, or the error that ended the connection.

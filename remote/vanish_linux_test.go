@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ import (
 
 // vanish lets nothing get to c any more, as if its host had lost its power: what
 // is sent to it is not even acknowledged.
-func vanish(t *testing.T, c net.Conn) {
+func vanish(t *testing.T, c any) {
 	t.Helper()
 	raw, err := c.(syscall.Conn).SyscallConn()
 	if err != nil {
@@ -111,4 +112,59 @@ func TestSyncHasNoTimeToVerify(t *testing.T) {
 		t.Errorf("another Sync = %v, want nil: told once", err)
 	}
 	settled(t, w, 2, 2)
+}
+
+// The first address of the peer's name is one of IPv6 that refuses, or drops all
+// that is sent to it; the lines go to the second, of IPv4, within seconds.
+func TestDeadIPv6Address(t *testing.T) {
+	t.Parallel()
+	if l, err := net.Listen("tcp", "[::1]:0"); err != nil {
+		t.Skip("this machine has no IPv6: ", err)
+	} else {
+		l.Close()
+	}
+	for _, dead := range []string{"refuses", "drops"} {
+		for _, scheme := range []string{"tcp", "http"} {
+			t.Run(scheme+", "+dead, func(t *testing.T) {
+				t.Parallel()
+				keyed := newKeyedPeer(t)
+				_, port, _ := net.SplitHostPort(keyed.addr)
+				if dead == "drops" {
+					var plain net.ListenConfig
+					plain.SetMultipathTCP(false) // it has no filters
+					l, err := plain.Listen(t.Context(), "tcp", "[::1]:"+port)
+					if err != nil {
+						t.Fatal(err)
+					}
+					t.Cleanup(func() { l.Close() })
+					vanish(t, l)
+				}
+				var got func() []byte
+				if scheme == "tcp" {
+					got = startTCPPeer(t, keyed.addr, nil, nil).bytes
+				} else {
+					keyed.up()
+					got = keyed.bytes
+				}
+				_, resolver := startNames(t, "::1", here)
+				url := map[string]string{"tcp": "tcp://logs.test:" + port, "http": "http://logs.test:" + port + "/"}[scheme]
+				w := open(t, url, remote.Options{Compression: "none"})
+				w.SetResolver(resolver, 0)
+				var dials atomic.Int64
+				w.SetBeforeConnect(func() { dials.Add(1) })
+				begin := time.Now()
+				write(t, w, numbered(0, 10))
+				if took := time.Since(begin); took > 3*time.Second {
+					t.Errorf("Write took %v", took)
+				}
+				if err := w.Close(); err != nil {
+					t.Errorf("Close = %v", err)
+				}
+				if string(got()) != numbered(0, 10) || dials.Load() != 2 {
+					t.Errorf("the peer has %q after %d dials, want both addresses tried", got(), dials.Load())
+				}
+				settled(t, w, 10, 10)
+			})
+		}
+	}
 }

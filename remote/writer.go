@@ -32,10 +32,10 @@ type Writer struct {
 	addr address
 	opt  Options
 
-	meter   *meter
-	teller  aside.Teller
-	out     sender // used by the holder of turn
-	lessons lessons
+	meter  *meter
+	teller aside.Teller
+	out    sender // used by the holder of turn
+	limits peerLimits
 
 	compressing sync.Mutex // held while Options.Compressor is used
 	spill       *spiller   // nil without Options.Spill
@@ -79,8 +79,8 @@ func Open(rawURL string, o Options) (*Writer, error) {
 		done:  make(chan struct{}),
 	}
 	w.teller.OnError = o.OnError
-	w.lessons.limit.Store(int64(o.MaxBatch))
-	w.lessons.pace.Store(int64(o.MaxBatch))
+	w.limits.accepted.Store(int64(o.MaxBatch))
+	w.limits.timely.Store(int64(o.MaxBatch))
 	w.life, w.kill = context.WithCancel(context.Background())
 	w.out = newSender(w)
 	if err := w.openSpill(); err != nil {

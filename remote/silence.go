@@ -1,3 +1,5 @@
+//go:build linux || darwin
+
 package remote
 
 import (
@@ -9,14 +11,14 @@ import (
 )
 
 // limitSilence lets the system end a TCP connection whose peer acknowledges
-// nothing of what was sent, or takes nothing of what waits, for so long. Without
-// it that takes a quarter of an hour.
+// nothing of what was sent, or (Linux) takes nothing of what waits, for so long.
+// Without it that takes a quarter of an hour.
 func limitSilence(network string, c syscall.RawConn, limit time.Duration) error {
 	if !strings.HasPrefix(network, "tcp") {
 		return nil
 	}
 	return c.Control(func(fd uintptr) {
 		// A system that does not know it waits longer.
-		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(limit.Milliseconds()))
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, silenceOption, int(max(limit, silenceUnit)/silenceUnit))
 	})
 }

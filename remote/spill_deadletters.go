@@ -15,16 +15,16 @@ const (
 	maxDeadLetters  = 64 << 20 // bytes of that file
 )
 
-// deadLetters is the file for lines that the peer refuses by themselves. It is
+// A deadLetterFile is the file for lines that the peer refuses by themselves. It is
 // opened for each, so that it may be sent and removed at any time.
-type deadLetters struct {
+type deadLetterFile struct {
 	dir  string
 	sync bool
 	mu   sync.Mutex // held while lines are appended
 }
 
 // add appends lines, with or without the last one's end.
-func (d *deadLetters) add(lines []byte) error {
+func (d *deadLetterFile) add(lines []byte) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	path := filepath.Join(d.dir, deadLettersName)
@@ -34,7 +34,7 @@ func (d *deadLetters) add(lines []byte) error {
 	return nil
 }
 
-func (d *deadLetters) appendTo(path string, lines []byte) (err error) {
+func (d *deadLetterFile) appendTo(path string, lines []byte) (err error) {
 	f, err := disk.Real{}.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o640)
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (d *deadLetters) appendTo(path string, lines []byte) (err error) {
 
 // keep appends n refused lines to the file of dead letters.
 func (s *spiller) keep(lines []byte, n uint64) {
-	if err := s.letters.add(lines); err != nil {
+	if err := s.deadLetters.add(lines); err != nil {
 		s.w.note(found, 0, err)
 		return
 	}
