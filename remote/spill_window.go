@@ -166,7 +166,7 @@ func (q *window) end(l *lane, now time.Time, more bool) {
 	q.busy--
 	if l.err == nil {
 		q.passed++
-		if more {
+		if more && l.size >= q.piece/2 { // a small one says nothing of full ones
 			q.adapt(now.Sub(l.began))
 		}
 		q.free(l)
