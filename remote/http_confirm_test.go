@@ -196,8 +196,8 @@ func TestEndlessAnswers(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			n, err := w.Write([]byte(numbered(0, 1)))
 			runtime.ReadMemStats(&after)
-			// That of the server is in it.
-			if got := after.TotalAlloc - before.TotalAlloc; got > 2<<20 {
+			t.Logf("%d KiB", (after.TotalAlloc-before.TotalAlloc)>>10) // the server's are in it
+			if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 {
 				t.Errorf("%d KiB were allocated", got>>10)
 			}
 			// The buffers of the kernel take some of it.

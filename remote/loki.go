@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -157,7 +158,7 @@ func (f *lokiFormat) appendBody(dst []byte, lines [][]byte, at time.Time, _ func
 
 // maxLokiText is how many bytes of a refusal of entries are read: it ends with
 // their number, after some 200 bytes for each of ten of them by default.
-const maxLokiText = 256 << 10
+const maxLokiText = 64 << 10
 
 // judge reads Loki's answer. It answers 400 when it has stored all lines but
 // some; of the lines of one stream it tells how many these are, of several
@@ -170,8 +171,8 @@ func (f *lokiFormat) judge(resp *http.Response, lines int, mixed bool) (v verdic
 		_, err := confirmed(resp, time.Now())
 		return v, err
 	}
-	var text strings.Builder
-	_, err = io.Copy(&text, io.LimitReader(resp.Body, maxLokiText))
+	var text bytes.Buffer
+	_, err = text.ReadFrom(io.LimitReader(resp.Body, maxLokiText))
 	whole := err == nil && text.Len() < maxLokiText
 	body := text.String()
 	refused := refusal(resp, body[:min(len(body), maxQuote)], time.Now())
