@@ -161,7 +161,10 @@ func TestWriterScopes(t *testing.T) {
 
 func TestWriterConcurrent(t *testing.T) {
 	p, e := newProvider(t)
-	l := newLogger(t, rollway.Options{Outputs: []rollway.Output{{Writer: otellog.NewWriter(p, otellog.Options{})}}})
+	l := newLogger(t, rollway.Options{
+		Outputs: []rollway.Output{{Writer: otellog.NewWriter(p, otellog.Options{})}},
+		MaxWait: time.Minute, // a busy machine drops nothing
+	})
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
