@@ -197,7 +197,10 @@ func TestSpillWindowOfOneKeepsOrder(t *testing.T) {
 	spill.Window = 1
 	w := open(t, peer.url(), remote.Options{Spill: spill})
 	write(t, w, numbered(0, 10))
-	eventually(t, "three errors", func() bool { return w.Stats().Errors >= 3 })
+	eventually(t, "it waits after three errors", func() bool {
+		s := w.Stats()
+		return s.Errors >= 3 && s.Spill.InFlight == 0
+	})
 	peer.heal()
 	write(t, w, numbered(10, 20))
 	flush(t, w)
