@@ -105,12 +105,12 @@ var errHere = errors.New("this process lacks something")
 // allowance names what forbids a datagram of n bytes.
 func (g *gram) allowance(n int) string {
 	switch {
+	case n <= g.max:
+		return "the system"
 	case n > g.w.opt.MaxDatagram:
 		return "Options.MaxDatagram"
-	case n > g.max:
-		return "Options.Syslog.MaxMessage"
 	default:
-		return "the system"
+		return "Options.Syslog.MaxMessage"
 	}
 }
 
@@ -196,7 +196,7 @@ func (g *gram) drop(err error) {
 	g.link = nil
 	var ne net.Error
 	// The peer is slow, or Shutdown breaks off: what was sent stands in the queue.
-	if errors.As(err, &ne) && ne.Timeout() || errors.Is(err, context.Canceled) {
+	if errors.As(err, &ne) && ne.Timeout() || errors.Is(err, errnoNoBuffers) || errors.Is(err, context.Canceled) {
 		g.keepSlow(l)
 		return
 	}

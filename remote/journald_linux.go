@@ -52,8 +52,11 @@ func putFile(c net.Conn, data []byte) error {
 			}
 		}
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case sendErr == unix.ETOOMANYREFS: // journald has yet to take the files sent before
+		return fmt.Errorf("%w: send file in memory: %w", errHere, sendErr)
 	}
 	return sendErr
 }

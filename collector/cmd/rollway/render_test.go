@@ -181,7 +181,7 @@ func TestStatusLine(t *testing.T) {
 func TestProgress(t *testing.T) {
 	path := t.TempDir() + "/f"
 	writeFile(t, path, strings.Repeat("x\n", 1000))
-	in, err := openInput(path)
+	in, err := openInput(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -201,7 +200,7 @@ func (r *replayer) send(ctx context.Context, body []byte, key, at string) error 
 	if ctx.Err() != nil {
 		return fmt.Errorf("interrupted before %s; the same command sends what is left", at)
 	}
-	a, err := r.postUntilAnswered(ctx, body, math.MaxInt, key)
+	a, err := r.postUntilAnswered(ctx, body, 0, key)
 	var status *statusError
 	refusal := errors.As(err, &status) && slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}, status.code)
 	switch {

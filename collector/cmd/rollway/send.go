@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/internal/disk"
 	"golang.org/x/term"
 )
 
@@ -36,10 +37,10 @@ cannot be resumed. A last line without an end is left for the next run, as
 whoever writes the file may not be done with it; -eof sends it. Of compressed
 files and standard input it is sent. If an answer is lost after the collector
 stored a batch, that batch (at most 1,000 lines) is sent again: lines arrive at
-least once.
+least once. Two runs do not send the same file to the same collector at once.
 
 Ctrl-C ends after the running batch. The exit status is 1 if a line was not
-accepted.
+accepted, or if it is not remembered what was.
 
 Examples:
   rollway send /var/log/syslog
@@ -110,7 +111,7 @@ type sender struct {
 	asked   bool   // journal was asked for
 	journal string // the collector's; empty: it did not say
 
-	resumable bool // the last input is
+	goesOn string // how to go on with the last input after an interruption; empty: it cannot be
 }
 
 // A tally counts lines. read = accepted + refused + tooLong + empty + what a
@@ -124,14 +125,20 @@ type tally struct {
 	repaired int   // lines with invalid UTF-8, replaced
 	left     int64 // bytes of last lines without an end, which were left
 	bytes    int64
-	reasons  []string // the first few of what was not accepted
+	reasons  []reason // the first few of what was not accepted
+}
+
+// A reason says why some lines were not accepted.
+type reason struct {
+	lines int
+	text  string
 }
 
 const maxReasons = 5
 
-func (t *tally) reason(format string, args ...any) {
+func (t *tally) reason(lines int, format string, args ...any) {
 	if len(t.reasons) < maxReasons {
-		t.reasons = append(t.reasons, fmt.Sprintf(format, args...))
+		t.reasons = append(t.reasons, reason{lines, fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -145,7 +152,7 @@ func (t *tally) add(u tally) {
 	t.left += u.left
 	t.bytes += u.bytes
 	for _, r := range u.reasons {
-		t.reason("%s", r)
+		t.reason(r.lines, "%s", r.text)
 	}
 }
 
@@ -175,7 +182,7 @@ func (s *sender) run(ctx context.Context, names []string) error {
 	return s.summary(errors.Join(unread...), len(names))
 }
 
-// inputError is a failure to read one file.
+// inputError is a failure that concerns one file alone.
 type inputError struct{ error }
 
 func (e *inputError) Unwrap() error { return e.error }
@@ -186,11 +193,13 @@ func (s *sender) summary(failed error, files int) error {
 	if files > 1 && !s.options.quiet {
 		s.call.say("together: %s", s.describe(*t, time.Since(s.started)))
 	}
+	more := t.notAccepted()
 	for _, r := range t.reasons {
-		s.call.say("not accepted: %s", r)
+		s.call.say("not accepted: %s", r.text)
+		more -= r.lines
 	}
-	if n := t.notAccepted(); n > len(t.reasons) {
-		s.call.say("not accepted: %s more", count(n-len(t.reasons)))
+	if more > 0 {
+		s.call.say("not accepted: %s more", count(more))
 	}
 	var lost error
 	if n := t.notAccepted(); n > 0 {
@@ -198,14 +207,10 @@ func (s *sender) summary(failed error, files int) error {
 	}
 	switch {
 	case errors.Is(failed, context.Canceled):
-		goesOn := ""
-		if s.resumable {
-			goesOn = "; the same command goes on from there"
-		}
-		return fmt.Errorf("interrupted after %s%s", lines(t.accepted+t.notAccepted()), goesOn)
+		return fmt.Errorf("interrupted after %s%s", lines(t.accepted+t.notAccepted()), s.goesOn)
 	case failed != nil:
 		if n := t.unsent(); n > 0 && !s.options.dryRun {
-			failed = fmt.Errorf("%w; %s read and not accepted, and nothing behind them was read", failed, lines(n))
+			failed = fmt.Errorf("%w; %s read and not accepted, and nothing behind them was sent", failed, lines(n))
 		}
 		if lost != nil {
 			return fmt.Errorf("%w (and %w)", failed, lost)
@@ -265,7 +270,13 @@ func (s *sender) file(ctx context.Context, name string) error {
 	began, t := time.Now(), tally{}
 	err = s.copy(ctx, in, st, &t, shown)
 	t.left = in.left
-	s.resumable = st != nil
+	s.goesOn = ""
+	if st != nil && st.failed == nil {
+		s.goesOn = "; the same command goes on from there"
+		if s.options.again {
+			s.goesOn = "; the same command without -again goes on from there"
+		}
+	}
 	s.line.clear()
 	s.total.add(t)
 	if !s.options.quiet {
@@ -281,8 +292,11 @@ func (s *sender) open(ctx context.Context, name string) (*input, *position, erro
 		in, err := newStreamInput(ctx, s.call.stdin)
 		return in, nil, err
 	}
-	in, err := openInput(name)
-	if err != nil {
+	in, err := openInput(ctx, name)
+	switch {
+	case ctx.Err() != nil:
+		return nil, nil, context.Canceled
+	case err != nil:
 		return nil, nil, &inputError{err}
 	}
 	in.whole = in.whole || s.options.eof
@@ -295,9 +309,16 @@ func (s *sender) open(ctx context.Context, name string) (*input, *position, erro
 		return nil, nil, err
 	}
 	st, err := loadPosition(s.options.stateDir, s.client.base, journal, in)
-	if err != nil {
+	switch {
+	case err != nil && (in.stream || s.options.again && !errors.Is(err, disk.ErrLocked)):
 		s.call.say("%s: %v; this run cannot be resumed", filepath.Base(name), err)
 		return in, nil, nil
+	case errors.Is(err, disk.ErrLocked):
+		in.Close()
+		return nil, nil, &inputError{fmt.Errorf("%s: another rollway send is sending it to %s", filepath.Base(name), s.client.base)}
+	case err != nil:
+		in.Close()
+		return nil, nil, &inputError{fmt.Errorf("%s: %w; nothing of it was sent: name a folder for positions with -state, or send it without with -again", filepath.Base(name), err)}
 	}
 	if st.restarted != "" {
 		s.call.say("%s: %s: sending it from its start", filepath.Base(name), st.restarted)
@@ -352,10 +373,12 @@ func (s *sender) copy(ctx context.Context, in *input, st *position, t *tally, sh
 		t.bytes += b.read
 		s.save(st, in)
 		switch {
+		case ctx.Err() != nil && !errors.Is(err, io.EOF):
+			return context.Canceled
+		case errors.Is(err, io.EOF) && st != nil && st.failed != nil:
+			return &inputError{fmt.Errorf("%s was sent, but %w: another run would send it again", shown, st.failed)}
 		case errors.Is(err, io.EOF):
 			return nil
-		case ctx.Err() != nil:
-			return context.Canceled
 		case err != nil:
 			return &inputError{err}
 		}
@@ -368,11 +391,12 @@ func (s *sender) save(st *position, in *input) {
 		return
 	}
 	st.advance(in)
-	if err := st.save(); err != nil && !st.failed {
-		st.failed = true
+	err := st.save()
+	if err != nil && st.failed == nil {
 		s.line.clear()
 		s.call.say("%v; this run cannot be resumed", err)
 	}
+	st.failed = err
 }
 
 // progress is the status line: how far, how fast, how long to go.

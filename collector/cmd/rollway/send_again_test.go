@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,4 +75,60 @@ func TestSendGivesUp(t *testing.T) {
 		return n > 1
 	})
 	cli(t, "", "send", "-addr", f.URL, "-state", dir, "-retry", "0", path).want(t, 1, "sent 1,000 lines", "1,000 lines read and not accepted")
+}
+
+// Without its memory a second run would send everything again: send says so before
+// it sends, or after what it could not help.
+func TestSendWithoutMemory(t *testing.T) {
+	f, dir := newFakeCollector(t), t.TempDir()
+	path, state := filepath.Join(dir, "in.log"), filepath.Join(dir, "state")
+	writeFile(t, path, "one\n")
+	cli(t, "", "send", "-addr", f.URL, "-state", path, path).want(t, 1, "nothing of it was sent", "-state", "-again")
+	if got := f.messages(t); len(got) != 0 {
+		t.Errorf("sent %q", got)
+	}
+	cli(t, "", "send", "-addr", f.URL, "-state", path, "-again", path).want(t, 0, "cannot be resumed", "sent 1 line")
+
+	f.setBefore(func(int, http.ResponseWriter, []string) bool {
+		os.RemoveAll(state)
+		writeFile(t, state, "")
+		return false
+	})
+	cli(t, "", "send", "-addr", f.URL, "-state", state, path).want(t, 1, "sent 1 line", "in.log was sent, but save the position", "would send it again")
+}
+
+// A second run leaves a file to the first, under whichever name.
+func TestSendTwiceAtOnce(t *testing.T) {
+	f, dir := newFakeCollector(t), t.TempDir()
+	path := filepath.Join(dir, "in.log")
+	writeFile(t, path, "one\n")
+	f.setBefore(func(int, http.ResponseWriter, []string) bool {
+		f.mu.Unlock()
+		defer f.mu.Lock()
+		for _, flag := range []string{"-eof", "-again"} {
+			cli(t, "", "send", flag, "-addr", f.URL, "-state", dir, path).want(t, 1, "another rollway send is sending it")
+		}
+		return false
+	})
+	cli(t, "", "send", "-addr", f.URL, "-state", dir, path).want(t, 0, "sent 1 line")
+	cli(t, "", "send", "-addr", f.URL, "-state", dir, path).want(t, 0, "nothing new")
+}
+
+// An answer of /healthz that is cut says nothing of the journal: it is asked again.
+func TestSendCutHealth(t *testing.T) {
+	f, dir := newFakeCollector(t), t.TempDir()
+	f.journal = "a1"
+	path, cut := filepath.Join(dir, "in.log"), false
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/healthz" && !cut {
+			cut = true
+			w.Header().Set("Content-Length", "100")
+			w.Write([]byte("{"))
+			return
+		}
+		f.ServeHTTP(w, r)
+	}))
+	defer front.Close()
+	writeFile(t, path, "one\n")
+	cli(t, "", "send", "-addr", front.URL, "-state", dir, path).want(t, 0, "read the answer of "+front.URL+"/healthz", "sent 1 line")
 }

@@ -47,7 +47,7 @@ func (in *input) fill(b *batch, enc *encoder, limit int, t *tally, shown string)
 		switch {
 		case line.tooLong > 0:
 			t.tooLong++
-			t.reason("%s:%d: the line has %s, more than -max-line", shown, in.lines, byteCount(line.tooLong))
+			t.reason(1, "%s:%d: the line has %s, more than -max-line", shown, in.lines, byteCount(line.tooLong))
 			continue
 		case len(line.text) == 0:
 			t.empty++

@@ -109,7 +109,7 @@ func (e *encoder) appendObject(dst, object []byte) []byte {
 
 // topNames lists the keys of object.
 func topNames(object []byte) (names []string, err error) {
-	d := jsontext.NewDecoder(bytes.NewReader(object), jsontext.AllowDuplicateNames(true))
+	d := jsontext.NewDecoder(bytes.NewReader(object), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if _, err := d.ReadToken(); err != nil {
 		return nil, err
 	}

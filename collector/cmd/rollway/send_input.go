@@ -14,6 +14,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+	"github.com/rollway/rollway/internal/disk"
 )
 
 // An input is a file or a stream, unpacked, that is read line by line. It is
@@ -38,6 +39,8 @@ type input struct {
 	left      int64 // length of the last line, if it was left as it has no end
 	tailStart int64 // where the consumed last line begins if it has no end; -1
 	long      []byte
+
+	lock disk.Lock // keeps other runs from the file; nil: none is held
 }
 
 const (
@@ -45,14 +48,23 @@ const (
 	headBytes  = 1 << 10 // of a file's beginning, and of what was sent last, to know it again by
 )
 
-// openInput opens a file. What is not a regular file is read as a stream.
-func openInput(name string) (*input, error) {
-	f, info, err := openRegular(name)
+// openInput opens a file. What is not a regular file is read as a stream, until
+// ctx ends at the latest.
+func openInput(ctx context.Context, name string) (*input, error) {
+	in := &input{name: name, opened: time.Now(), tailStart: -1}
+	f, err := await(ctx, func() (f *os.File, err error) { // a named pipe waits for its writer
+		f, in.info, err = openRegular(name)
+		return f, err
+	})
 	if err != nil {
 		return nil, err
 	}
-	in := &input{name: name, file: f, info: info, size: info.Size(), stream: !info.Mode().IsRegular(), opened: time.Now(), tailStart: -1}
-	if err := in.begin(f); err != nil {
+	in.file, in.size, in.stream = f, in.info.Size(), !in.info.Mode().IsRegular()
+	var from io.Reader = f
+	if in.stream {
+		from = &contextReader{ctx: ctx, r: f}
+	}
+	if err := in.begin(from); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -109,6 +121,9 @@ func (in *input) begin(r io.Reader) error {
 func (in *input) Close() error {
 	if in.unpacker != nil {
 		in.unpacker.Close()
+	}
+	if in.lock != nil {
+		in.lock.Close()
 	}
 	if in.file == nil {
 		return nil
@@ -293,25 +308,33 @@ type contextReader struct {
 }
 
 func (c *contextReader) Read(p []byte) (int, error) {
-	if c.ctx.Err() != nil {
-		return 0, context.Canceled
-	}
 	if len(c.buf) < len(p) {
 		c.buf = make([]byte, len(p))
 	}
-	type result struct {
-		n   int
-		err error
+	buf := c.buf[:len(p)]
+	n, err := await(c.ctx, func() (int, error) { return c.r.Read(buf) })
+	return copy(p, buf[:n]), err
+}
+
+// await returns what f does, or context.Canceled once ctx has ended; f then goes
+// on alone.
+func await[T any](ctx context.Context, f func() (T, error)) (result T, err error) {
+	if ctx.Err() != nil {
+		return result, context.Canceled
 	}
-	done := make(chan result, 1)
-	go func(buf []byte) {
-		n, err := c.r.Read(buf)
-		done <- result{n, err}
-	}(c.buf[:len(p)])
+	type results struct {
+		result T
+		err    error
+	}
+	done := make(chan results, 1)
+	go func() {
+		result, err := f()
+		done <- results{result, err}
+	}()
 	select {
 	case r := <-done:
-		return copy(p, c.buf[:r.n]), r.err
-	case <-c.ctx.Done():
-		return 0, context.Canceled
+		return r.result, r.err
+	case <-ctx.Done():
+		return result, context.Canceled
 	}
 }

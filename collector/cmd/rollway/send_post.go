@@ -55,7 +55,7 @@ func (s *sender) postRange(ctx context.Context, b *batch, from, to int, t *tally
 	case errors.As(err, &status) && (status.code == http.StatusRequestEntityTooLarge || status.code == http.StatusBadRequest):
 		// Not even a list of what was wrong: none of these were taken.
 		t.refused += to - from
-		t.reason("%s:%d to %d: %s", shown, b.numbers[from], b.numbers[to-1], status.message)
+		t.reason(to-from, "%s:%d to %d: %s", shown, b.numbers[from], b.numbers[to-1], status.message)
 		return nil
 	case err != nil:
 		return err
@@ -70,12 +70,12 @@ func (s *sender) postRange(ctx context.Context, b *batch, from, to int, t *tally
 		if r.Detail != "" {
 			text += ": " + r.Detail
 		}
-		t.reason("%s:%d: %s", shown, b.numbers[from+r.Index], appendPlain(nil, text))
+		t.reason(1, "%s:%d: %s", shown, b.numbers[from+r.Index], appendPlain(nil, text))
 	}
 	return nil
 }
 
-// postUntilAnswered sends body, which holds n events, and tries again while the
+// postUntilAnswered sends body, which holds n events (0: nobody knows), and tries again while the
 // collector is away or full, for as long as -retry allows. key is its
 // Idempotency-Key; empty: none.
 func (s *sender) postUntilAnswered(ctx context.Context, body []byte, n int, key string) (a answer, err error) {
@@ -122,6 +122,8 @@ func (s *sender) journalID(ctx context.Context) (string, error) {
 		return s.journal, nil
 	}
 	err := s.untilAnswered(ctx, func() error {
+		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+		defer cancel()
 		resp, err := s.client.get(ctx, "/healthz", nil, nil)
 		var status *statusError
 		if errors.As(err, &status) && status.code/100 == 4 {
@@ -134,8 +136,11 @@ func (s *sender) journalID(ctx context.Context) (string, error) {
 		var health struct {
 			Journal string `json:"journal"`
 		}
-		// What is not JSON does not say either.
-		if json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(&health) == nil {
+		text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+		if err != nil {
+			return fmt.Errorf("read the answer of %s/healthz: %w", s.client.base, err)
+		}
+		if json.Unmarshal(text, &health) == nil { // what is not JSON does not say either
 			s.journal = health.Journal
 		}
 		return nil
@@ -170,13 +175,16 @@ func (s *sender) postOnce(body []byte, n int, key string) (a answer, err error) 
 	if err != nil {
 		return a, fmt.Errorf("read the answer: %w", err)
 	}
-	switch err := json.Unmarshal(text, &a); {
-	case resp.StatusCode == http.StatusBadRequest && (err != nil || len(a.Rejected) == 0):
-		return a, &statusError{code: resp.StatusCode, message: serverMessage(text), body: text}
-	case err != nil:
+	a.Accepted = -1 // each answer of a collector says how many
+	err = json.Unmarshal(text, &a)
+	rejected := max(a.RejectedTotal, len(a.Rejected))
+	switch {
+	case err != nil || a.Accepted < 0:
 		return a, fatalError{fmt.Errorf("%s answers %d with something that is not a collector's answer: %s", s.client.base, resp.StatusCode, serverMessage(text))}
-	case a.Accepted < 0 || a.Accepted > n:
-		return a, fatalError{fmt.Errorf("%s says it accepted %d of %d lines", s.client.base, a.Accepted, n)}
+	case resp.StatusCode == http.StatusBadRequest && rejected == 0:
+		return a, &statusError{code: resp.StatusCode, message: serverMessage(text), body: text}
+	case n > 0 && a.Accepted+rejected != n:
+		return a, fatalError{fmt.Errorf("%s says that it accepted %d and rejected %d of %s", s.client.base, a.Accepted, rejected, lines(n))}
 	}
 	return a, nil
 }

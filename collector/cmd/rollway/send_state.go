@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+
+	"github.com/rollway/rollway/internal/disk"
 )
 
 // A position is how far one file was acknowledged by one collector. It follows a
@@ -35,11 +38,12 @@ type position struct {
 	path      string
 	restarted string // why an earlier position is of no use; empty if it is
 	rest      string // a file beside it that has what was not sent of the one it replaced
-	failed    bool   // saving failed, and was said
+	failed    error  // of the last save
 }
 
 // loadPosition reads the position of in for the collector at addr, which has the
-// given journal. dir is the folder of all positions; empty is the default one.
+// given journal, and keeps other runs from in until it is closed: disk.ErrLocked
+// if one has it. dir is the folder of all positions; empty is the default one.
 func loadPosition(dir, addr, journal string, in *input) (*position, error) {
 	if in.stream {
 		return nil, errors.New("not a regular file")
@@ -70,6 +74,9 @@ func loadPosition(dir, addr, journal string, in *input) (*position, error) {
 		Addr: addr, Journal: journal, File: abs, Inode: inode(in.info), Size: in.size, Head: head, HeadLen: headLen, TailStart: -1,
 		path: filepath.Join(dir, hex.EncodeToString(key[:12])+".json"),
 	}
+	if in.lock, err = lockInput(dir, now); err != nil {
+		return nil, err
+	}
 	old, err := readPosition(now.path)
 	if err == nil && old.moved(in.info) {
 		// The file was renamed, as in a rotation: its position stays for its new name.
@@ -97,6 +104,21 @@ func loadPosition(dir, addr, journal string, in *input) (*position, error) {
 	}
 	now.Lines, now.Offset, now.Tail, now.TailStart = old.Lines, old.Offset, old.Tail, old.TailStart
 	return now, nil
+}
+
+// lockInput takes the lock of the file of p, whichever name it has, for its
+// collector.
+func lockInput(dir string, p *position) (disk.Lock, error) {
+	id := p.File
+	if p.Inode != 0 {
+		id = strconv.FormatUint(p.Inode, 10)
+	}
+	sum := sha256.Sum256([]byte(p.Addr + "\x00" + id))
+	lock, err := disk.Real{}.Lock(filepath.Join(dir, hex.EncodeToString(sum[:12])+".lock"), 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("take the lock of its position: %w", err)
+	}
+	return lock, nil
 }
 
 // readPosition reads a position; the error is os.ErrNotExist if there is none.

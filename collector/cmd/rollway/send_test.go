@@ -168,6 +168,7 @@ func TestSendEvents(t *testing.T) {
 			`{"service":"pay","attrs":{"k":"v=w","l":""}}`}, 0, nil},
 		{"services under other names", "{\"service_name\":\"own\"}\n{\"SYSLOG_IDENTIFIER\":\"own\"}\n{\"name\":\"n\"}\n", []string{"-service", "pay"}, []string{
 			`{"service_name":"own"}`, `{"SYSLOG_IDENTIFIER":"own"}`, `{"name":"n","service":"pay"}`}, 0, nil},
+		{"half a surrogate pair", `{"msg":"\ud800"}` + "\n", []string{"-service", "pay", "-attr", "k=v"}, []string{`{"msg":"\ud800","service":"pay","attrs":{"k":"v"}}`}, 0, nil},
 		{"too long", "aaaaaaaaaa\naaaaaaaaaaa\nb\n", []string{"-max-line", "10"}, []string{`{"msg":"aaaaaaaaaa","attrs":{"file":"in.log"}}`, `{"msg":"b","attrs":{"file":"in.log"}}`}, 1,
 			[]string{"in.log:2: the line has 11 B, more than -max-line", "1 NOT ACCEPTED", "1 line not accepted"}},
 	} {
@@ -420,9 +421,23 @@ func TestSendAnswers(t *testing.T) {
 		}, nil, 1, []string{"not accepted: in.log:3: too deep", `not accepted: in.log:6: bad time: year \x1b[31m`, "sent 8 lines", "2 lines not accepted"}, 0},
 		{"all rejected", func(_ int, w http.ResponseWriter, lines []string) bool {
 			w.WriteHeader(400)
-			io.WriteString(w, `{"accepted":0,"rejected":[{"index":0,"reason":"too deep"}],"error":"no event was accepted"}`)
+			io.WriteString(w, `{"accepted":0,"rejected":[{"index":0,"reason":"too deep"}],"rejected_total":10,"error":"no event was accepted"}`)
 			return true
 		}, nil, 1, []string{"in.log:1: too deep", "9 more", "10 lines not accepted"}, 0},
+		{"none taken, without a list", func(_ int, w http.ResponseWriter, _ []string) bool {
+			w.WriteHeader(400)
+			io.WriteString(w, `{"error":"this is no list of events","accepted":0}`)
+			return true
+		}, nil, 1, []string{"not accepted: in.log:1 to 10: this is no list of events\nrollway send: 10 lines not accepted"}, 0},
+		{"another server refuses", func(_ int, w http.ResponseWriter, _ []string) bool {
+			w.WriteHeader(400)
+			io.WriteString(w, "Client sent an HTTP request to an HTTPS server.")
+			return true
+		}, nil, 1, []string{"answers 400 with something that is not a collector's answer: Client sent", "10 lines read and not accepted"}, 0},
+		{"an answer that does not say", func(_ int, w http.ResponseWriter, _ []string) bool {
+			io.WriteString(w, `{"ok":true}`)
+			return true
+		}, nil, 1, []string{`not a collector's answer: {"ok":true}`}, 0},
 		{"another server", func(_ int, w http.ResponseWriter, _ []string) bool {
 			io.WriteString(w, "<html>\x1b[2J")
 			return true
@@ -430,7 +445,11 @@ func TestSendAnswers(t *testing.T) {
 		{"claims too much", func(_ int, w http.ResponseWriter, _ []string) bool {
 			io.WriteString(w, `{"accepted":11}`)
 			return true
-		}, nil, 1, []string{"accepted 11 of 10 lines"}, 0},
+		}, nil, 1, []string{"accepted 11 and rejected 0 of 10 lines"}, 0},
+		{"claims too little", func(_ int, w http.ResponseWriter, _ []string) bool {
+			io.WriteString(w, `{"accepted":8,"rejected":[{"index":2,"reason":"too deep"}],"rejected_total":1}`)
+			return true
+		}, nil, 1, []string{"accepted 8 and rejected 1 of 10 lines"}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f, dir := newFakeCollector(t), t.TempDir()

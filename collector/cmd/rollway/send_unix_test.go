@@ -3,9 +3,15 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -56,5 +62,41 @@ func TestSendAfterRotation(t *testing.T) {
 			writeFile(t, path+".copy", "c1\n")
 			send(path+".copy", []string{"c1"})
 		})
+	}
+}
+
+// A signal ends the wait for a named pipe's writer, and for its next line.
+func TestSendNamedPipe(t *testing.T) {
+	f, pipe := newFakeCollector(t), filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go cancel()
+	if _, err := openInput(ctx, pipe); !errors.Is(err, context.Canceled) {
+		t.Errorf("without a writer: %v", err)
+	}
+
+	var stderr bytes.Buffer
+	cmd := exec.Command("rollway", "send", "-addr", f.URL, pipe)
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w, err := os.OpenFile(pipe, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if _, err := w.WriteString("one\n"); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the line", func() bool { return f.taken() == 1 })
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait()
+	if got := stderr.String(); cmd.ProcessState.ExitCode() != 1 || !strings.Contains(got, "interrupted after 1 line\n") {
+		t.Errorf("%v, %q", cmd.ProcessState, got)
 	}
 }
