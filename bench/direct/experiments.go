@@ -192,8 +192,8 @@ func (s Settings) loss() []Subject {
 // one goroutine and with 64, and then each call by itself where one in some 250
 // fills a buffer. "no call" is what the loop and the clock take.
 func (s Settings) calls() []Subject {
-	const records = 100_000 // 26 MB: less than nine tenths of a shard of the buffer
-	idle := Config{BufferSize: s.bytes(256 << 20), Shards: 8, Flush: time.Minute}
+	const records = 400_000 // 102 MB: less than nine tenths of a shard of the buffer
+	idle := Config{BufferSize: s.bytes(1 << 30), Shards: 8, Flush: time.Minute}
 	one := load{goroutines: 1, each: s.records(records), size: 256}
 	many := load{goroutines: 64, each: s.records(records) / 64, size: 256}
 	swaps := load{goroutines: 1, each: s.records(20_000), size: 256, timed: true, period: time.Millisecond, burst: 100}
@@ -262,9 +262,9 @@ func (s Settings) engines() []Subject {
 	return subjects
 }
 
-// poolRate is how many records a second there are in the experiment with pools: a
-// tenth of the headline's, so that two minutes of it are less than 4 GB of file.
-const poolRate = 100
+// poolRate is how many records a second there are in the experiment with pools, as
+// published.
+const poolRate = 1000
 
 // pools has the loop alone as well: what that allocates is not the loggers'.
 func (s Settings) pools() []Subject {
@@ -272,13 +272,12 @@ func (s Settings) pools() []Subject {
 	if d == 0 {
 		d = DefaultTime
 	}
-	rate := poolRate
 	if s.Short {
-		d, rate = 100*time.Millisecond, 1000
+		d = 100 * time.Millisecond
 	}
 	l := load{
-		goroutines: headlineThreads, each: int(d.Seconds()*float64(rate)) / headlineThreads, size: headlineBytes,
-		period: headlineThreads * time.Second / time.Duration(rate), timed: true,
+		goroutines: headlineThreads, each: int(d.Seconds()*poolRate) / headlineThreads, size: headlineBytes,
+		period: headlineThreads * time.Second / poolRate, timed: true,
 	}
 	config := s.recommended(8)
 	config.IO = Copied

@@ -83,6 +83,13 @@ func noiseOf(all, used []Run) string {
 	return fmt.Sprintf("%d left out as noisy; in those used other programs took up to %.0f %% of a core", (len(all)-len(used))/2, most)
 }
 
+// OnOff is the median of p99 with logging ÷ p99 without, of the pairs that the
+// tables use.
+func (h *Headlines) OnOff() float64 {
+	all, _ := apart(h.Runs[:len(h.Runs)-1])
+	return medianOf(pairRatios(quietPairs(all)))
+}
+
 // pairRatios is p99 with logging ÷ p99 without, of each pair.
 func pairRatios(pairs []Run) []float64 {
 	var ratios []float64

@@ -246,7 +246,7 @@ func shardTable(g *grid) (string, error) {
 
 func ioTable(g *grid) (string, error) {
 	said := map[string]string{
-		Buffered.String(): "unpredictable", Separate.String(): "50 ms and more", Copied.String(): "50 ms (40–50 of it the copy)", Vectored.String(): "25 ms",
+		Buffered.String(): "unpredictable", Separate.String(): "50 ms and more", Copied.String(): "50 ms; 40–50 to copy 128 MB", Vectored.String(): "25 ms",
 	}
 	t := measure.NewTable("64 MB, 8 shards, 1000 × 300 KiB a second", "published: write", "write mean", "p99", "max", "drops", "call p99", "CPU s per GB")
 	for _, mode := range g.modes {

@@ -186,7 +186,7 @@ func saturationTable(b *strings.Builder, list []Saturation) {
 	}
 	fmt.Fprintf(b, "\n**At saturation**: on each of %d connections the next request as soon as the one before is answered, %s a run; medians of %d interleaved rounds (least to most)\n\n",
 		list[0].Conns, seconds(list[0].Seconds), SaturationRounds)
-	t := measure.NewTable("server", "what an answer promises", "door", "requests per CPU second", "requests/s", "server's cores", "generator's", "errors")
+	t := measure.NewTable("server", "what an answer promises", "protocol", "requests per CPU second", "requests/s", "server's cores", "generator's", "errors")
 	for _, d := range saturatedDoors() {
 		for _, name := range saturatedServers() {
 			var perCore, rate, cores, gen []float64

@@ -16,9 +16,11 @@ import (
 type results struct {
 	writers, latency, requests, relay sums
 	loads                             []ingest.Run
-	direct                            map[string]sums // by experiment
-	lossSamples                       []measure.Sample
+	direct                            map[string]sums             // by experiment
+	samples                           map[string][]measure.Sample // of direct, by experiment
+	latencySamples                    []measure.Sample
 	long                              direct.Run // of the headline
+	onOff                             float64    // p99 with logging ÷ p99 without
 	alloc                             *allocstudy.Results
 	allocTimes                        sums
 }
@@ -39,7 +41,7 @@ func (s sums) at(name, library, mode string) measure.Summary {
 type missing string
 
 func load(dir string) (*results, error) {
-	r := &results{direct: map[string]sums{}, relay: sums{}}
+	r := &results{direct: map[string]sums{}, samples: map[string][]measure.Sample{}, relay: sums{}}
 	file := func(name string) string { return filepath.Join(dir, name) }
 	for name, to := range map[string]*sums{"writers": &r.writers, "latency": &r.latency} {
 		raw, err := measure.Load[measure.Results](file(name+".json"), name)
@@ -47,16 +49,16 @@ func load(dir string) (*results, error) {
 			return nil, err
 		}
 		*to = raw.Summarize()
+		if name == "latency" {
+			r.latencySamples = raw.Samples
+		}
 	}
 	for _, name := range direct.Cases() {
 		raw, err := measure.Load[measure.Results](file(direct.File(name)), direct.Kind)
 		if err != nil {
 			return nil, err
 		}
-		r.direct[name] = raw.Summarize()
-		if name == direct.CaseLoss {
-			r.lossSamples = raw.Samples
-		}
+		r.direct[name], r.samples[name] = raw.Summarize(), raw.Samples
 	}
 	headline, err := direct.LoadHeadlines(file(direct.FileHeadline))
 	if err != nil {
@@ -65,7 +67,7 @@ func load(dir string) (*results, error) {
 	if len(headline.Runs) == 0 {
 		return nil, fmt.Errorf("%s has no runs: measure again", dir)
 	}
-	r.long = headline.Runs[len(headline.Runs)-1]
+	r.long, r.onOff = headline.Runs[len(headline.Runs)-1], headline.OnOff()
 	in, err := ingest.Load(file("ingest.json"))
 	if err != nil {
 		return nil, err
@@ -97,7 +99,7 @@ func (r *results) loadOf(server string, rate int) ingest.Run {
 
 // lossOf adds up what became of the records of a design in all rounds.
 func (r *results) lossOf(design, mode string) (given, refused, accepted, lost float64) {
-	for _, s := range r.lossSamples {
+	for _, s := range r.samples[direct.CaseLoss] {
 		if s.Library == design && s.Mode == mode {
 			given += s.Extra["given"]
 			refused += s.Extra["refused"]

@@ -1,6 +1,7 @@
 package published
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/rollway/rollway/bench/internal/measure"
@@ -38,15 +39,18 @@ func Table(dir string) (string, error) {
 		return "", err
 	}
 	t := measure.NewTable("publication", "claim", "published", "here", "same direction", "why")
-	same, all := 0, 0
+	same, open, all := 0, 0, 0
 	for _, p := range publications() {
 		for _, c := range p.claims {
 			text, points, err := c.read(r)
-			if err != nil {
-				return "", fmt.Errorf("%s: %s: %w", p.name, c.says, err)
-			}
 			verdict := "**no**"
-			if points {
+			switch {
+			case errors.Is(err, errOpen):
+				verdict = "not shown"
+				open++
+			case err != nil:
+				return "", fmt.Errorf("%s: %s: %w", p.name, c.says, err)
+			case points:
 				same++
 				verdict = "yes"
 			}
@@ -54,18 +58,29 @@ func Table(dir string) (string, error) {
 			t.Row(p.name, c.says, c.published, text, verdict, c.reason(points))
 		}
 	}
-	return fmt.Sprintf("\n%d of %d claims point the same way here.\n\n%s\n", same, all, t), nil
+	return fmt.Sprintf("\n%d of %d claims hold here; %d could not be shown, one way or the other.\n\n%s\n", same, all, open, t), nil
 }
 
-// read calls here and returns what it found missing as an error.
+// An undecidedText is what a claim found where that speaks neither for nor against
+// it, as a panic of here.
+type undecidedText string
+
+func undecided(text string) (string, bool) { panic(undecidedText(text)) }
+
+var errOpen = errors.New("nothing speaks for or against it")
+
+// read calls here and returns what it found missing as an error; errOpen if it found
+// nothing that decides.
 func (c claim) read(r *results) (text string, same bool, err error) {
 	defer func() {
-		if what := recover(); what != nil {
-			m, is := what.(missing)
-			if !is {
-				panic(what)
-			}
-			err = fmt.Errorf("no samples of %s: measure again", string(m))
+		switch what := recover().(type) {
+		case nil:
+		case missing:
+			err = fmt.Errorf("no samples of %s: measure again", string(what))
+		case undecidedText:
+			text, err = string(what), errOpen
+		default:
+			panic(what)
 		}
 	}()
 	text, same = c.here(r)

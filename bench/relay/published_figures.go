@@ -47,7 +47,7 @@ func publishedFigures(f figures) (string, error) {
 		t.Row(p.test, p.buffer, p.published, fmt.Sprintf("%.0f, %.0f", mbps(again), again.Extra["reads"]), fmt.Sprintf("%.0f, %.0f ms CPU per GiB", mbps(own), cpuMs(own)))
 	}
 	text += t.String()
-	m := measure.NewTable("E: MiB of stacks", "buffer", "published", "made again: goroutines alone", "rollway relay on sockets: stacks and heap")
+	m := measure.NewTable("E: MB of stacks", "buffer", "published", "made again: goroutines alone", "rollway relay on sockets: stacks and heap")
 	at := []int{100, 500, 1000, 2000}
 	for _, p := range []struct {
 		buffer    string
@@ -64,11 +64,11 @@ func publishedFigures(f figures) (string, error) {
 		}
 		for i, n := range at {
 			stack, heap := fmt.Sprintf("stack_%d", n), fmt.Sprintf("heap_%d", n)
-			m.Row(fmt.Sprintf("N = %d", n), p.buffer, p.published[i], mib(again.Extra[stack]), mib(own.Extra[stack]+own.Extra[heap]))
+			m.Row(fmt.Sprintf("N = %d", n), p.buffer, p.published[i], mb(again.Extra[stack]), mb(own.Extra[stack]+own.Extra[heap]))
 		}
 	}
 	text += "\n" + m.String()
-	b := measure.NewTable("F: two bursts of 500, MiB", "published", "made again in memory", "rollway relay on sockets")
+	b := measure.NewTable("F: two bursts of 500, MB", "published", "made again in memory", "rollway relay on sockets")
 	own, ok := f.get(caseBursts, Ours, modeRaw)
 	if !ok {
 		return "", fmt.Errorf("%s: %w", caseBursts, errNoSamples)
@@ -81,9 +81,9 @@ func publishedFigures(f figures) (string, error) {
 		if !ok {
 			return "", fmt.Errorf("%s, %s: %w", caseBursts, p.buffer, errNoSamples)
 		}
-		b.Row(p.buffer+": idle heap after the first", p.idle, mib(again.Extra["idle_heap"]), mib(own.Extra["idle_heap"]))
+		b.Row(p.buffer+": idle heap after the first", p.idle, mb(again.Extra["idle_heap"]), mb(own.Extra["idle_heap"]))
 		active := func(s measure.Summary) string {
-			return mib(s.Extra["active_heap"]) + " and " + mib(s.Extra["active_stack"])
+			return mb(s.Extra["active_heap"]) + " and " + mb(s.Extra["active_stack"])
 		}
 		b.Row(p.buffer+": heap and stacks during the second", p.active, active(again), active(own))
 	}

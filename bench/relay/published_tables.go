@@ -79,7 +79,7 @@ func claims(f figures) (string, error) {
 		return "", err
 	}
 	text := "\n**What it says and what holds** (it holds if the two sizes differ by less than a tenth)\n\n" + t.String()
-	return text + fmt.Sprintf("\nEven in memory the reads are equal only because nobody writes more than 4 KiB at once: with writes of 64 KiB, which it did not try, 4 KiB buffers need %.1f times the reads of 16 KiB ones.\n", large), nil
+	return text + fmt.Sprintf("\nRaw reads in memory are equal only because nobody writes more than 4 KiB at once: with writes of 64 KiB, which it did not try, 4 KiB buffers need %.1f times the reads of 16 KiB ones.\n", large), nil
 }
 
 // memoryClaims adds what it says of memory, at the largest N.

@@ -3,6 +3,7 @@ package relay
 import (
 	"io"
 	"maps"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -239,15 +240,25 @@ func TestBars(t *testing.T) {
 	set(caseIdle, Ours, modeRaw, figure(0, map[string]float64{"bytes": 10 * 1024, "descriptors": 2.001, "conns": 9900}))
 	set(caseLatency, Ours, modeRaw, figure(0, map[string]float64{"p50": 40e3, "p99": 130e3}))
 	set(caseLatency, direct, modeRaw, figure(0, map[string]float64{"p50": 10e3, "p99": 30e3}))
+	set(caseSmallUp, Ours, modeRaw, figure(1.09, nil))
+	set(caseSmallUp, "HAProxy", modeRaw, figure(1, nil))
+	ratio := func(where, a, b, mode string) float64 {
+		over, ok := f.get(where, a, mode)
+		under, ok2 := f.get(where, b, mode)
+		if !ok || !ok2 {
+			return math.NaN()
+		}
+		return over.CPUNs / under.CPUNs
+	}
 	reached := func() (yes, no int) {
-		text, err := bars(f)
+		text, err := bars(f, ratio)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return strings.Count(text, "| yes |"), strings.Count(text, "| **no** |")
 	}
-	if yes, no := reached(); yes != 10 || no != 0 {
-		t.Errorf("%d reached and %d not, want all 10", yes, no)
+	if yes, no := reached(); yes != 11 || no != 0 {
+		t.Errorf("%d reached and %d not, want all 11", yes, no)
 	}
 	for _, worse := range []struct {
 		where, mode string
@@ -258,17 +269,18 @@ func TestBars(t *testing.T) {
 		{caseUpload, modeRaw, figure(0.2, nil), 2},
 		{caseUpload, modeTLS, figure(0.501, nil), 1},
 		{caseIdle, modeRaw, figure(0, map[string]float64{"bytes": 10*1024 + 1, "descriptors": 2.1}), 2},
+		{caseSmallUp, modeRaw, figure(1.11, nil), 1},
 		{caseLatency, modeRaw, figure(0, map[string]float64{"p50": 40.1e3, "p99": 130.1e3}), 2},
 	} {
 		good := maps.Clone(f)
 		set(worse.where, Ours, worse.mode, worse.s)
-		if yes, no := reached(); no != worse.missed || yes != 10-worse.missed {
+		if yes, no := reached(); no != worse.missed || yes != 11-worse.missed {
 			t.Errorf("%+v: %d reached, %d not, want %d not", worse, yes, no, worse.missed)
 		}
 		f = good
 	}
 	delete(f, measure.Key{Case: caseUpload, Library: Ours, Mode: modeRaw})
-	if _, err := bars(f); err == nil {
+	if _, err := bars(f, ratio); err == nil {
 		t.Error("targets were judged without figures")
 	}
 }

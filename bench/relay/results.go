@@ -2,6 +2,7 @@ package relay
 
 import (
 	"maps"
+	"math"
 	"os/exec"
 	"slices"
 	"strings"
@@ -52,6 +53,18 @@ func (r *Results) replace(group string, rounds int, took time.Duration, samples 
 	r.Parts = append(r.Parts, part)
 	order := Groups()
 	slices.SortStableFunc(r.Parts, func(a, b Part) int { return slices.Index(order, a.Group) - slices.Index(order, b.Group) })
+}
+
+// cpuRatio is a's time of the processors ÷ b's, the median of the rounds; NaN if
+// one of them was not measured.
+func (r *Results) cpuRatio(where, a, b, mode string) float64 {
+	key := func(name string) measure.Key { return measure.Key{Case: where, Library: name, Mode: mode} }
+	for _, p := range r.Parts {
+		if ratio, rounds := p.CPURatio(key(a), key(b)); rounds > 0 {
+			return ratio
+		}
+	}
+	return math.NaN()
 }
 
 // summarize returns the summaries of all parts.

@@ -62,7 +62,7 @@ func groups() []group {
 		{"memory", 3, memorySubjects},
 		{"raw", 5, func(s Settings, all []contender) []subject { return bulkSubjects(s, false, all) }},
 		{"tls", 5, func(s Settings, all []contender) []subject { return bulkSubjects(s, true, all) }},
-		{"small", 7, func(s Settings, all []contender) []subject { return transferSubjects(published(s), inGo(all)) }},
+		{"small", 7, func(s Settings, all []contender) []subject { return transferSubjects(published(s), all) }},
 		{"latency", 5, latencySubjects},
 		{"idle", 1, idleSubjects},
 	}

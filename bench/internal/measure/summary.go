@@ -84,15 +84,20 @@ func summarize(samples []Sample) Summary {
 // the machine did for minutes is in both and falls out, as it does not where
 // two medians are divided.
 func (r *Results) Ratio(a, b Key) (ratio float64, rounds int) {
-	return r.ofRounds(a, b, func(a, b float64) float64 { return a / b })
+	return r.ofRounds(a, b, func(a, b *Sample) float64 { return a.NsPerOp / b.NsPerOp })
+}
+
+// CPURatio is Ratio of the processors' time.
+func (r *Results) CPURatio(a, b Key) (ratio float64, rounds int) {
+	return r.ofRounds(a, b, func(a, b *Sample) float64 { return a.CPUNsPerOp / b.CPUNsPerOp })
 }
 
 // Difference is the median of a's time − b's, in ns, of the rounds of Ratio.
 func (r *Results) Difference(a, b Key) (ns float64, rounds int) {
-	return r.ofRounds(a, b, func(a, b float64) float64 { return a - b })
+	return r.ofRounds(a, b, func(a, b *Sample) float64 { return a.NsPerOp - b.NsPerOp })
 }
 
-func (r *Results) ofRounds(a, b Key, compare func(a, b float64) float64) (value float64, rounds int) {
+func (r *Results) ofRounds(a, b Key, compare func(a, b *Sample) float64) (value float64, rounds int) {
 	type pair struct{ a, b *Sample }
 	pairs := map[int]*pair{}
 	for i := range r.Samples {
@@ -117,7 +122,7 @@ func (r *Results) ofRounds(a, b Key, compare func(a, b float64) float64) (value 
 		if p.a == nil || p.b == nil {
 			continue
 		}
-		all = append(all, compare(p.a.NsPerOp, p.b.NsPerOp))
+		all = append(all, compare(p.a, p.b))
 		if p.a.OthersPct <= noisyPct && p.b.OthersPct <= noisyPct {
 			quiet = append(quiet, all[len(all)-1])
 		}
