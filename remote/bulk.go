@@ -279,7 +279,9 @@ func (b *bulk) settle(piece []byte, k *batch) (s settled) {
 	return s
 }
 
-func (b *bulk) replay(q *spool.Batch, why suspicion, sent func()) { b.h.replay(q, why, sent) }
+func (b *bulk) replay(q *spool.Batch, after string, why suspicion, sent func()) {
+	b.h.replay(q, after, why, sent)
+}
 
 // confirm has nothing to ask: each answer said it.
 func (b *bulk) confirm(context.Context) error { return nil }

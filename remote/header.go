@@ -16,7 +16,7 @@ func (o *Options) checkHeader(a *address) error {
 	header := http.Header{}
 	for name, values := range o.Header {
 		switch http.CanonicalHeaderKey(name) {
-		case "Content-Encoding", "Content-Length", "Transfer-Encoding", "Trailer", "Connection", "Expect", "Host", "Idempotency-Key":
+		case "Content-Encoding", "Content-Length", "Transfer-Encoding", "Trailer", "Connection", "Expect", "Host", "Idempotency-Key", "Idempotency-After":
 			return fmt.Errorf("Options.Header holds %q, which the Writer sets itself: leave it out", name)
 		case "Authorization":
 			if o.Token != "" {

@@ -38,6 +38,7 @@ type poster struct {
 	credit int // single lines that may still be blamed for an answer before a 2xx is due again
 
 	piece *spool.Batch // whose beginning is sent; nil if it is not of the queue on disk
+	after string       // key of a request under way that is to be stored before
 	why   suspicion
 	sent  func() // called when all of piece is on the way
 
@@ -325,6 +326,9 @@ func (h *poster) request(ctx context.Context, body []byte, last bool, key string
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)
 	}
+	if h.after != "" {
+		req.Header.Set("Idempotency-After", h.after)
+	}
 	if len(body) > askLimit {
 		req.Header.Set("Expect", "100-continue")
 	}
@@ -402,8 +406,8 @@ func (h *poster) key(piece []byte) string {
 	return h.keys + strconv.FormatUint(h.keyNum, 10)
 }
 
-func (h *poster) replay(b *spool.Batch, why suspicion, sent func()) {
-	h.piece, h.why, h.sent = b, why, sent
+func (h *poster) replay(b *spool.Batch, after string, why suspicion, sent func()) {
+	h.piece, h.after, h.why, h.sent = b, after, why, sent
 	if why != 0 {
 		h.credit = max(h.credit, 1) // others were accepted
 	}

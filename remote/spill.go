@@ -16,8 +16,10 @@ import (
 //     Options.MaxBatch. Over HTTP, when full requests wait although the one
 //     before is on its way, up to Window are under way at a time, as many as the
 //     peer answers without becoming slower. Each begins when the one before it has
-//     been sent. A peer that handles requests concurrently may still store them in
-//     another order, as may one that fails: where that matters, set Window to 1.
+//     been sent, and names it in the header Idempotency-After, so that a Rollway
+//     collector stores them in this order. Another peer that handles requests
+//     concurrently may store them in another order, as may any that fails: where
+//     that matters, set Window to 1.
 //  2. What is stored survives the death of the process, and with Sync that of
 //     the machine. What Close leaves, and what a process that was killed has
 //     left, is sent by the next Writer with the same Dir, before its own lines

@@ -16,9 +16,10 @@ import (
 // that it is the same request whenever it is sent again.
 type replayer interface {
 	// replay says that what is sent next is the beginning of b, which moves on
-	// when lines are settled; nil for no piece of the queue. It calls sent when all
-	// of b is on the way.
-	replay(b *spool.Batch, why suspicion, sent func())
+	// when lines are settled; nil for no piece of the queue. after is the key of a
+	// request under way that the peer is to store before, if it can. It calls sent
+	// when all of b is on the way.
+	replay(b *spool.Batch, after string, why suspicion, sent func())
 }
 
 // run sends what is on disk until the spiller is stopped.
@@ -203,11 +204,11 @@ func (s *spiller) send(l *lane, why suspicion) error {
 	ctx, cancel := context.WithTimeout(s.ctx, w.opt.Timeout)
 	defer cancel()
 	if r, ok := l.out.(replayer); ok {
-		r.replay(l.piece, why, func() {
+		r.replay(l.piece, l.after, why, func() {
 			l.sent.Store(true)
 			signal(s.sent)
 		})
-		defer r.replay(nil, 0, nil)
+		defer r.replay(nil, "", 0, nil)
 	}
 	for len(l.piece.Data) > 0 {
 		done, err := l.out.send(ctx, l.piece.Data)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rollway/rollway/internal/linecount"
 	"github.com/rollway/rollway/internal/spool"
 )
 
@@ -33,6 +34,8 @@ type lane struct {
 	sent  atomic.Bool  // all that it has to send is on the way
 	began time.Time    // the latest attempt
 	size  int          // bytes it had to send
+	key   string       // of the request, if one holds the piece; only for peers of HTTP
+	after string       // key of the piece before, empty if that is not under way
 	err   error        // how it ended
 
 	failures int       // in a row
@@ -153,6 +156,12 @@ func (q *window) free(l *lane) {
 func (q *window) begin(l *lane, now time.Time) {
 	l.busy, l.began, l.size, l.accepted = true, now, len(l.piece.Data), false
 	l.sent.Store(false)
+	if l.after = ""; q.w.addr.format == formatLines {
+		l.key = l.piece.Key(linecount.Of(l.piece.Data))
+		if i := slices.Index(q.queue, l); i > 0 && q.queue[i-1].busy {
+			l.after = q.queue[i-1].key
+		}
+	}
 	q.busy++
 	q.last = l
 	for _, o := range q.queue {

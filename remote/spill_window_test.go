@@ -92,7 +92,8 @@ func TestSpillBacklog(t *testing.T) {
 	const latency = 50 * time.Millisecond
 	size := needs.Rounds(t, needs.Kills, 32, 256) << 20
 	var mu sync.Mutex
-	parts := map[int]int{} // first line of a request, and the one behind its last
+	parts := map[int]int{}                            // first line of a request, and the one behind its last
+	keys, after := map[string]int{}, map[int]string{} // the end of the lines of a key; whom the request with that first line names
 	now, most, latest, late := 0, 0, 0, 0
 	peer := newHome(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		mu.Lock()
@@ -126,7 +127,10 @@ func TestSpillBacklog(t *testing.T) {
 		if parts[from] > 0 {
 			t.Errorf("line %d came twice", from)
 		}
-		parts[from] = to
+		parts[from], keys[r.Header.Get("Idempotency-Key")] = to, to
+		if name := r.Header.Get("Idempotency-After"); name != "" {
+			after[from] = name
+		}
 	}))
 	o := remote.Options{Spill: spillTo(t)}
 	if size < 256<<20 {
@@ -154,6 +158,14 @@ func TestSpillBacklog(t *testing.T) {
 	}
 	if at != lines {
 		t.Errorf("the peer has the lines up to %d, want %d", at, lines)
+	}
+	for first, name := range after {
+		if end := keys[name]; end == 0 || end > first { // less: those between were answered
+			t.Errorf("the request from line %d names one that ends at %d", first, end)
+		}
+	}
+	if len(after) < len(parts)/2 {
+		t.Errorf("%d of %d requests name the one before them", len(after), len(parts))
 	}
 	t.Logf("%.0f MB/s with answers after %v, %d requests, up to %d at a time, %d read after the one that follows them", rate, latency, len(parts), most, late)
 	if most < 2 || most > 8 {

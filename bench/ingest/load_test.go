@@ -173,7 +173,7 @@ func TestEverything(t *testing.T) {
 	program, dir := ownProgram(t), t.TempDir()
 	r := &Results{Results: *measure.NewResults(Kind, 1)}
 	var err error
-	if r.Samples, err = measure.Measure(t.Output(), measure.Plan{Rounds: 1, Ops: 20}, Subjects(dir)); err != nil {
+	if r.Samples, err = measure.Measure(t.Output(), measure.Plan{Rounds: 1, Ops: 20}, append(Subjects(dir), BenchmarkSubjects()...)); err != nil {
 		t.Fatal(err)
 	}
 	for _, l := range Loads() {

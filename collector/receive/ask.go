@@ -1,11 +1,14 @@
 package receive
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
+	"time"
 
 	"github.com/rollway/rollway/collector/normalize"
 )
@@ -16,6 +19,13 @@ const DurabilityHeader = "X-Durability"
 
 // KeyHeader names a request, so that it is stored once however often it comes.
 const KeyHeader = "Idempotency-Key"
+
+// AfterHeader holds the KeyHeader of another request of the sender. If that one is
+// under way, it is stored first.
+const AfterHeader = "Idempotency-After"
+
+// maxAfter bounds how long a request waits for the one of its AfterHeader.
+const maxAfter = 5 * time.Second
 
 // HashHeader names a request by its path, its query and its unpacked body if its
 // value is body: for senders that cannot make up a KeyHeader, which goes before it.
@@ -51,6 +61,13 @@ func readAsk(w *work, h http.Header) failure {
 	default:
 		return failure{code: http.StatusBadRequest, close: true, text: fmt.Sprintf("%s must be given once and be 1 to %d printable ASCII characters; nothing was stored", KeyHeader, maxKey)}
 	}
+	switch keys := h[AfterHeader]; {
+	case len(keys) == 0:
+	case len(keys) == 1 && isKey(keys[0]) && ask.Key != "" && keys[0] != ask.Key:
+		w.after = keys[0]
+	default:
+		return failure{code: http.StatusBadRequest, close: true, text: fmt.Sprintf("%s must be given once, beside a %s, and be that of another request; nothing was stored", AfterHeader, KeyHeader)}
+	}
 	switch values := h[HashHeader]; {
 	case len(values) == 0:
 	case len(values) == 1 && values[0] == "body":
@@ -59,6 +76,49 @@ func readAsk(w *work, h http.Header) failure {
 		return failure{code: http.StatusBadRequest, close: true, text: fmt.Sprintf("%s %.50q is not body, the only thing that a request can be named by; nothing was stored", HashHeader, h.Get(HashHeader))}
 	}
 	return failure{}
+}
+
+// underWay are the requests with a key that have begun and not ended.
+type underWay struct {
+	mu   sync.Mutex
+	ends map[string]chan struct{} // by their scoped keys; closed when the request has ended
+}
+
+// begin notes that a request with a key has begun, and returns what notes its end.
+func (u *underWay) begin(key string) (end func()) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.ends[key] != nil {
+		return func() {} // the same request again: the first one counts
+	}
+	if u.ends == nil {
+		u.ends = make(map[string]chan struct{})
+	}
+	ended := make(chan struct{})
+	u.ends[key] = ended
+	return func() {
+		u.mu.Lock()
+		delete(u.ends, key)
+		u.mu.Unlock()
+		close(ended)
+	}
+}
+
+// wait waits until the request with that key, if it is under way, has ended, or for
+// at most maxAfter.
+func (u *underWay) wait(ctx context.Context, key string) {
+	u.mu.Lock()
+	ended := u.ends[key]
+	u.mu.Unlock()
+	if ended == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxAfter)
+	defer cancel()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
 }
 
 // ownKey begins the keys that senders have not chosen: no KeyHeader can.

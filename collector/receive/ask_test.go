@@ -1,9 +1,12 @@
 package receive
 
 import (
+	"io"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/rollway/rollway/collector/normalize"
 )
@@ -127,4 +130,71 @@ func TestHashHeader(t *testing.T) {
 			t.Errorf("%q: %d, store got %q", values, code, key)
 		}
 	}
+}
+
+// TestAfter: a request is stored after the one that it names, if that is under way,
+// and waits for it no longer than maxAfter.
+func TestAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memory{}
+		var order []string
+		m.failWith(func(b *normalize.Batch) error {
+			order = append(order, b.Ask.Key)
+			return nil
+		})
+		r := newReceiver(t, m, Options{BodyTimeout: time.Hour})
+		post := func(key, after string, body io.Reader) int {
+			req := httptest.NewRequest("POST", "/", body)
+			if key != "" {
+				req.Header["Idempotency-Key"] = []string{key}
+			}
+			if after != "" {
+				req.Header["Idempotency-After"] = []string{after}
+			}
+			w := httptest.NewRecorder()
+			r.ServeHTTP(w, req)
+			return w.Code
+		}
+		line := func() io.Reader { return strings.NewReader(`{"msg":"a"}`) }
+		slow := func(key string) (end func()) {
+			in, out := io.Pipe()
+			go post(key, "", in)
+			return func() {
+				io.WriteString(out, `{"msg":"a"}`)
+				out.Close()
+			}
+		}
+
+		end := slow("1")
+		synctest.Wait()
+		go post("3", "2", line()) // before 2 has begun
+		synctest.Wait()
+		go post("2", "1", line())
+		synctest.Wait()
+		go post("4", "2", line())
+		synctest.Wait()
+		go post("other", "", line())
+		synctest.Wait()
+		end()
+		synctest.Wait()
+		if got := strings.Join(order, " "); got != "3 other 1 2 4" {
+			t.Errorf("stored in the order %s", got)
+		}
+
+		end = slow("5")
+		synctest.Wait()
+		if began := time.Now(); post("6", "5", line()) != 200 || time.Since(began) != maxAfter {
+			t.Errorf("waited %v for a request that does not end", time.Since(began))
+		}
+		end()
+		synctest.Wait()
+		for _, keys := range [][2]string{{"7", "7"}, {"", "7"}, {"7", "\t"}} {
+			if code := post(keys[0], keys[1], line()); code != 400 {
+				t.Errorf("%q after %q is answered %d", keys[0], keys[1], code)
+			}
+		}
+		if len(r.underWay.ends) != 0 {
+			t.Errorf("%d requests seem to be under way", len(r.underWay.ends))
+		}
+	})
 }

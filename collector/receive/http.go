@@ -110,6 +110,9 @@ func (r *door) handle(rw http.ResponseWriter, w *work, req *http.Request, done *
 	if f.code != 0 {
 		return f
 	}
+	if w.batch.Ask.Key != "" {
+		defer r.underWay.begin(w.batch.Ask.Key)()
+	}
 	r.settle(w)
 	if f := r.read(rw, w, req, encoding); f.code != 0 {
 		return f
@@ -123,6 +126,9 @@ func (r *door) handle(rw http.ResponseWriter, w *work, req *http.Request, done *
 	// What rules leave out now they may not have when the request came first.
 	if w.batch.Records == 0 && (w.batch.DroppedTotal == 0 || w.batch.Ask.Key == "") {
 		return f
+	}
+	if w.after != "" {
+		r.underWay.wait(req.Context(), w.after)
 	}
 	return r.keep(req.Context(), w, done)
 }

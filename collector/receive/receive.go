@@ -25,7 +25,8 @@
 // the one that was kept, if Store says it. Idempotency-Key: a name of at most
 // 255 bytes lets a request be sent again: it is stored once and every answer is
 // as the first, with Idempotent-Replayed: true. X-Idempotency: body does the same
-// for requests of the same path, query and body.
+// for requests of the same path, query and body. Idempotency-After: the key of
+// another request of the sender, which is stored first if it is under way.
 //
 // At most Limits.MaxRejections rejected events are listed, to Fluent Bit what it has
 // room for; all are counted.
@@ -199,6 +200,8 @@ type Receiver struct {
 	works   pool.Pool[*work]
 	count   counters
 	logged  limiter
+
+	underWay underWay
 }
 
 // New returns a Receiver. It panics if there is no Store.

@@ -61,6 +61,9 @@ func (r *door) admit(w *work, req *http.Request) failure {
 	if ask.Key != "" {
 		ask.Key = w.scoped(ask.Key)
 	}
+	if w.after != "" {
+		w.after = w.scoped(w.after)
+	}
 	return failure{}
 }
 

@@ -73,6 +73,7 @@ type work struct {
 	policy  *Policy  // of the request or of what has arrived together
 	sender  Sender   // nil: unknown
 	hashed  bool     // the body is to be the key
+	after   string   // key of the request that is to be stored before; empty: none
 	refused *Refusal // of room for lines
 	request Request  // while Decode runs
 	reply   Answer   // while Answer runs
@@ -171,7 +172,7 @@ func (w *work) reset() {
 	w.packed = keep(w.packed)
 	w.base = 0
 	w.unpackers.release()
-	w.request, w.reply, w.chunk, w.policy, w.sender, w.hashed, w.refused = Request{}, Answer{}, Chunk{}, nil, nil, false, nil
+	w.request, w.reply, w.chunk, w.policy, w.sender, w.hashed, w.after, w.refused = Request{}, Answer{}, Chunk{}, nil, nil, false, "", nil
 	w.norm.SetExtras(nil)
 	w.norm.SetEnricher(nil, netip.Addr{})
 	w.batch.Lines = keep(w.batch.Lines)
