@@ -34,8 +34,9 @@ const (
 // knows which reads found nothing at first.
 func (p *pump) canGather() bool { return canWait && (p.src.wire != nil || p.src.plain()) }
 
-// gather is called after a round of n bytes, and sleeps if that is due.
-func (p *pump) gather(n int) {
+// gather is called after a round of n bytes, and sleeps if that is due. full says
+// that they filled the buffer, so that more may be there already.
+func (p *pump) gather(n int, full bool) {
 	g := &p.gathering
 	if g.waited {
 		g.waits++
@@ -49,7 +50,7 @@ func (p *pump) gather(n int) {
 		*g = gathering{back: back, low: g.low}
 		p.lowWater(false)
 		return
-	case n >= gatherBelow:
+	case n >= gatherBelow, full:
 		return
 	case !g.on:
 		if g.small++; g.small == 1 {

@@ -22,7 +22,7 @@ func TestGathering(t *testing.T) {
 		t.Helper()
 		eventually(t, func() bool {
 			for range 2 * gatherRounds {
-				p.gather(200)
+				p.gather(200, false)
 			}
 			return p.gathering.on
 		}, func() string { return "small pieces do not gather" })
@@ -30,25 +30,31 @@ func TestGathering(t *testing.T) {
 	begin()
 	for range gatherRounds {
 		p.gathering.waited = true
-		if p.gather(200); !p.gathering.on {
+		if p.gather(200, false); !p.gathering.on {
 			t.Fatal("a piece that was waited for ends the gathering")
 		}
 	}
-	p.gather(gatherBelow)
+	p.gather(gatherBelow, false)
 	if !p.gathering.on {
 		t.Error("a large piece ends the gathering")
 	}
 	c.down.bytes.Add(1)
 	p.gathering.low = false
-	if p.gather(200); p.gathering.on {
+	if p.gather(200, false); p.gathering.on {
 		t.Error("an answer does not end the gathering")
 	}
 	begin()
 	for range gatherRounds + 1 {
 		p.gathering.waited = true
-		p.gather(200)
+		p.gather(200, false)
 	}
 	if p.gathering.on {
 		t.Error("pieces that are all waited for gather")
+	}
+	for range 4 * gatherRounds {
+		p.gather(200, true)
+	}
+	if p.gathering.on {
+		t.Error("pieces that fill a small buffer gather")
 	}
 }

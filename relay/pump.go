@@ -107,7 +107,7 @@ func (p *pump) buffered() (at *side, err error) {
 			return nil, errBulk
 		}
 		if p.canGather() {
-			p.gather(n)
+			p.gather(n, p.buf != nil && n == len(p.buf.b))
 		}
 	}
 }
