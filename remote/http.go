@@ -20,6 +20,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/rollway/rollway/internal/linecount"
@@ -363,8 +364,9 @@ func (h *poster) request(ctx context.Context, body []byte, last bool, key string
 // something else.
 func notHTTP1(err error) bool {
 	const noApplicationProtocol = tls.AlertError(120)
-	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, noApplicationProtocol) ||
-		strings.Contains(err.Error(), "malformed HTTP")
+	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EPIPE) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, noApplicationProtocol) ||
+		strings.Contains(err.Error(), "malformed HTTP") || strings.Contains(err.Error(), "server closed idle connection")
 }
 
 // compress returns p as it goes over the wire, until the next call.
