@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // TestOtherReaders: jq and Python's json accept every line and decode it to
@@ -42,7 +42,7 @@ func TestOtherReaders(t *testing.T) {
 		"python3": {"python3", "-c", "import sys, json\nfor l in sys.stdin.buffer.read().split(b'\\n')[:-1]: print(json.dumps(json.loads(l.decode('utf-8', 'strict'))))"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			needs.Program(t, command[0])
+			testkit.Program(t, command[0])
 			cmd := exec.Command(command[0], command[1:]...)
 			cmd.Stdin = bytes.NewReader(lines)
 			out, err := cmd.Output()

@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/ledger"
-	"github.com/rollway/rollway/collector/receive"
+	"github.com/rollway/rollway/collector/receiver"
 )
 
 // outcomes are the outcomes of events as the receiver has counted them; their
 // sum is what it has received.
-func outcomes(s *receive.Stats) map[string]uint64 {
+func outcomes(s *receiver.Stats) map[string]uint64 {
 	return map[string]uint64{
 		ledger.Stored: s.Stored, ledger.Rejected: s.RejectedTotal(), ledger.Failed: s.Failed, ledger.Duplicate: s.Duplicate,
 		ledger.Dropped: s.DroppedTotal(),

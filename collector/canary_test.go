@@ -36,15 +36,15 @@ func words(tenant string, i int) string {
 	return strings.Repeat(canary+"-"+tenant+" ", 1+i*37%300)
 }
 
-// canaryDoor sends something of a tenant: request i, of stored and rejected
+// canaryReceiver sends something of a tenant: request i, of stored and rejected
 // events, as body in a request to path.
-type canaryDoor struct {
+type canaryReceiver struct {
 	path, contentType string
 	stored, rejected  int
 	body              func(text string) []byte // with text in all of its events
 }
 
-var canaryDoors = []canaryDoor{
+var canaryReceivers = []canaryReceiver{
 	{"/api/logs", "", 2, 1, func(s string) []byte {
 		return fmt.Appendf(nil, `[{"msg":%q},{"msg":"m","attrs":{"a":{"b":[%q]},"a":1}},%q]`, s, s, s)
 	}},
@@ -92,7 +92,7 @@ func otlpLogs(text string) plog.Logs {
 	return logs
 }
 
-// Two tenants send over every door at once. What is stored of one, and what it
+// Two tenants send over every receiver at once. What is stored of one, and what it
 // is answered, holds words of its own only: with memory that is used again, which
 // the build tag rollway_poison overwrites, and with none that is.
 func TestTenantsNeverCross(t *testing.T) {
@@ -105,7 +105,7 @@ func TestTenantsNeverCross(t *testing.T) {
 	}
 }
 
-const canaryRequests = 12 // of each tenant at each door
+const canaryRequests = 12 // of each tenant at each receiver
 
 func sendOfTenants(t *testing.T) {
 	tenants := []string{"alpha", "beta"}
@@ -123,8 +123,8 @@ func sendOfTenants(t *testing.T) {
 	var wantStored, wantRejected int
 	var sending sync.WaitGroup
 	for number, tenant := range tenants {
-		for i := range canaryDoors {
-			d := &canaryDoors[i]
+		for i := range canaryReceivers {
+			d := &canaryReceivers[i]
 			wantStored, wantRejected = wantStored+canaryRequests*d.stored, wantRejected+canaryRequests*d.rejected
 			sending.Go(func() { r.sendCanaries(t, d, tenant) })
 		}
@@ -160,7 +160,7 @@ func checkWords(t *testing.T, what, tenant, text string, needed bool) {
 	}
 }
 
-func (r *running) sendCanaries(t *testing.T, d *canaryDoor, tenant string) {
+func (r *running) sendCanaries(t *testing.T, d *canaryReceiver, tenant string) {
 	for i := range canaryRequests {
 		body := d.body(words(tenant, i))
 		req, err := http.NewRequest("POST", r.url+d.path, bytes.NewReader(body))

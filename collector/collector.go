@@ -23,7 +23,7 @@ import (
 	"github.com/rollway/rollway/collector/ledger"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/query"
-	"github.com/rollway/rollway/collector/receive"
+	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/sink"
 	"github.com/rollway/rollway/collector/sink/kafka"
 	"github.com/rollway/rollway/collector/ulid"
@@ -36,9 +36,9 @@ type Collector struct {
 	log       *slog.Logger
 	http      net.Listener
 	grpc      net.Listener // of HTTP too, where gRPC is expected; nil: off
-	entrances []entrance   // besides these
+	listeners []listener   // besides these
 	journal   *journal.Journal
-	receiver  *receive.Receiver
+	receiver  *receiver.Receiver
 	rejected  *deadletter.Box // nil: not kept
 	api       *query.API
 	server    *http.Server
@@ -93,7 +93,7 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 	if err := c.openRejected(); err != nil {
 		return nil, err
 	}
-	c.receiver = receive.New(c.receiveOptions())
+	c.receiver = receiver.New(c.receiveOptions())
 	if c.api, err = query.New(source{c.journal}, queryOptions(cfg)); err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (c *Collector) GRPCAddr() net.Addr {
 
 // Stats is what the parts count. Each is consistent in itself.
 type Stats struct {
-	Receive receive.Stats
+	Receive receiver.Stats
 	Journal journal.Stats
 	Query   query.Stats
 
@@ -170,7 +170,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	if c.running.Swap(true) {
 		return errors.New("collector: Run was called before")
 	}
-	failed := make(chan error, 2+len(c.entrances))
+	failed := make(chan error, 2+len(c.listeners))
 	var serving sync.WaitGroup
 	serveCtx, stopServing := context.WithCancel(context.Background())
 	defer stopServing()
@@ -194,7 +194,7 @@ func (c *Collector) Run(ctx context.Context) error {
 			}
 		})
 	}
-	for _, e := range c.entrances {
+	for _, e := range c.listeners {
 		serving.Go(func() {
 			if err := e.serve(serveCtx); err != nil {
 				failed <- fmt.Errorf("serve %s: %w", e.takes, err)
@@ -241,7 +241,7 @@ func (c *Collector) close() error {
 				l.Close() // closed already if it was served
 			}
 		}
-		for _, e := range c.entrances {
+		for _, e := range c.listeners {
 			e.close() // likewise
 		}
 		if c.rejected != nil {

@@ -34,7 +34,7 @@ func series(t *testing.T, page, name string) (sum float64) {
 	return sum
 }
 
-// What /metrics says adds up after traffic by all doors, with events that are
+// What /metrics says adds up after traffic by all receivers, with events that are
 // rejected, dropped by a rule and sent again, whatever the sink does.
 func TestEquationsInMetrics(t *testing.T) {
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "logs"))
@@ -76,7 +76,7 @@ func TestEquationsInMetrics(t *testing.T) {
 	}
 }
 
-// mixedTraffic sends events by each door, and returns how many.
+// mixedTraffic sends events by each receiver, and returns how many.
 func mixedTraffic(t *testing.T, r *running) (events float64) {
 	t.Helper()
 	for _, tc := range []struct {
@@ -173,7 +173,7 @@ func TestBudgetSpentBySlowBodies(t *testing.T) {
 			t.Fatalf("%d with %d slow requests", code, len(slow))
 		}
 		held := r.Stats().Receive.InFlight
-		conn := dialEntrance(t, r.Addr())
+		conn := dialListener(t, r.Addr())
 		fmt.Fprintf(conn, "POST /api/logs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 205000\r\n\r\n%s", strings.Repeat(" ", 204_000))
 		slow = append(slow, conn)
 		for end := time.Now().Add(5 * time.Second); r.Stats().Receive.InFlight <= held; time.Sleep(time.Millisecond) {

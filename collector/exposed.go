@@ -17,7 +17,7 @@ func (c *Collector) warnOpen() {
 				"set tls.cert and tls.key, or let a proxy in front do it", "address", l.Addr().String())
 		}
 	}
-	for _, e := range c.entrances {
+	for _, e := range c.listeners {
 		switch {
 		case !reachable(e.addr):
 		case !e.secret && !(e.tls && mutual):

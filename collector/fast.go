@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/connlimit"
-	"github.com/rollway/rollway/collector/door/otlp"
 	"github.com/rollway/rollway/collector/httpfast"
+	"github.com/rollway/rollway/collector/receiver/otlp"
 )
 
 // refusal is what a connection over limits.max_connections is told. It is an

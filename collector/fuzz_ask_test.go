@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/rollway/rollway/collector/config"
-	"github.com/rollway/rollway/collector/receive"
+	"github.com/rollway/rollway/collector/receiver"
 )
 
 // asking are the headers of a fuzzed request, each with its values or without.
@@ -22,7 +22,7 @@ type asking struct{ key, durability, hash, kind, encoding []string }
 
 func (a *asking) header(h http.Header) {
 	for name, values := range map[string][]string{
-		receive.KeyHeader: a.key, receive.DurabilityHeader: a.durability, receive.HashHeader: a.hash,
+		receiver.KeyHeader: a.key, receiver.DurabilityHeader: a.durability, receiver.HashHeader: a.hash,
 		"Content-Type": a.kind, "Content-Encoding": a.encoding,
 	} {
 		if values != nil {
@@ -66,7 +66,7 @@ func askedOf(t *testing.T, c *Collector, a asking, body []byte) answered {
 		t.Fatalf("the ledger does not close: %+v", s)
 	}
 	got := answered{
-		code: rec.Code, body: rec.Body.String(), replayed: rec.Header().Get(receive.ReplayedHeader) == "true",
+		code: rec.Code, body: rec.Body.String(), replayed: rec.Header().Get(receiver.ReplayedHeader) == "true",
 		events: s.Received - before.Receive.Received, stored: s.Stored - before.Receive.Stored, again: s.Duplicate - before.Receive.Duplicate,
 	}
 	var says struct{ Accepted int }
@@ -87,7 +87,7 @@ func askedOf(t *testing.T, c *Collector, a asking, body []byte) answered {
 		if a.durability != nil {
 			want = a.durability[0]
 		}
-		if got.code != 200 || rec.Header().Get(receive.DurabilityHeader) != want || got.replayed != (got.stored == 0) {
+		if got.code != 200 || rec.Header().Get(receiver.DurabilityHeader) != want || got.replayed != (got.stored == 0) {
 			t.Fatalf("%d %s %v, %d stored", got.code, got.body, rec.Header(), got.stored)
 		}
 	case !slices.Contains([]int{200, 400, 413, 415, 422}, got.code):
@@ -100,7 +100,7 @@ func askedOf(t *testing.T, c *Collector, a asking, body []byte) answered {
 // sends another one under its key, and sends it once more, perhaps after a restart.
 // After each the ledger closes, and the journal has what the answers say, once.
 func FuzzAsk(f *testing.F) {
-	sent, err := filepath.Glob("door/doortest/testdata/*.request") // by curl
+	sent, err := filepath.Glob("receiver/receivertest/testdata/*.request") // by curl
 	if err != nil || len(sent) == 0 {
 		f.Fatalf("no recorded requests (%v)", err)
 	}

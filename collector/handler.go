@@ -13,9 +13,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/rollway/rollway/collector/door/elastic"
-	"github.com/rollway/rollway/collector/door/otlp"
 	"github.com/rollway/rollway/collector/query"
+	"github.com/rollway/rollway/collector/receiver/elastic"
+	"github.com/rollway/rollway/collector/receiver/otlp"
 )
 
 // endpoints with what they are for, as GET / lists them.
@@ -47,7 +47,7 @@ func (c *Collector) handler(errorLog *log.Logger) (mux *http.ServeMux, intake ma
 	}
 	reading := func(h http.Handler) http.Handler { return c.readers(query.Guard(h, hosts...)) }
 	take("/api/logs", c.receiver)
-	c.handlersOfDoors(take)
+	c.handlersOfReceivers(take)
 	route("/api/query", reading(http.HandlerFunc(c.api.ServeQuery)))
 	mux.Handle("/api/tail", reading(http.HandlerFunc(c.api.ServeTail))) // as long as its client likes
 	route("/api/ledger", c.answerInTime(reading(readOnly(http.HandlerFunc(c.serveLedger)))))
@@ -122,7 +122,7 @@ func (c *Collector) serveIndex(w http.ResponseWriter, _ *http.Request) {
 	for _, e := range endpoints {
 		fmt.Fprintf(&b, "  %-33s  %s\n", e.pattern, e.does)
 	}
-	for _, d := range doors {
+	for _, d := range receivers {
 		if d.does != "" {
 			fmt.Fprintf(&b, "  POST %-28s  %s\n", forPeople.Replace(d.path), d.does)
 		}
@@ -141,7 +141,7 @@ func serveUnknown(w http.ResponseWriter, r *http.Request) {
 	for _, e := range endpoints {
 		list = append(list, strings.Join(strings.Fields(e.pattern), " "))
 	}
-	for _, d := range doors {
+	for _, d := range receivers {
 		if d.does != "" {
 			list = append(list, "POST "+forPeople.Replace(d.path))
 		}

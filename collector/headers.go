@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rollway/rollway/collector/receive"
+	"github.com/rollway/rollway/collector/receiver"
 )
 
 // Headers are read before anything is known of their request, and come to many
@@ -23,7 +23,7 @@ const (
 
 // headers counts those of the connections of one http.Server.
 type headers struct {
-	receiver *receive.Receiver
+	receiver *receiver.Receiver
 	meters   sync.Map // net.Conn → *headerMeter, while net/http serves it
 }
 

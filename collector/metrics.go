@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"github.com/rollway/rollway/collector/receive"
+	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/sink"
 )
 
@@ -215,7 +215,7 @@ func (sc *statsCollector) Collect(out chan<- prometheus.Metric) {
 	for _, m := range simple {
 		out <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(&s))
 	}
-	for _, reason := range receive.Reasons() {
+	for _, reason := range receiver.Reasons() {
 		out <- prometheus.MustNewConstMetric(rejectedDesc, prometheus.CounterValue, float64(s.Receive.Rejected[reason]), reason)
 	}
 	for rule, n := range s.Receive.Dropped {

@@ -16,7 +16,7 @@ import (
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/query"
-	"github.com/rollway/rollway/collector/receive"
+	"github.com/rollway/rollway/collector/receiver"
 )
 
 // What is here are the steps of New; each may fail, and Close then gives back what
@@ -27,7 +27,7 @@ func (c *Collector) listen() (err error) {
 	if c.http, err = listen("listen", c.config.Listen); err != nil {
 		return err
 	}
-	if err := c.openEntrances(); err != nil {
+	if err := c.openListeners(); err != nil {
 		return err
 	}
 	if addr := c.config.AddrGRPC(); addr != "" {
@@ -73,11 +73,11 @@ func (c *Collector) openRejected() (err error) {
 
 // receiveOptions are the receiver's, with the journal and what is in force behind
 // it.
-func (c *Collector) receiveOptions() receive.Options {
+func (c *Collector) receiveOptions() receiver.Options {
 	limits, timeouts := &c.config.Limits, &c.config.Timeouts
-	o := receive.Options{
+	o := receiver.Options{
 		Store:    c.store,
-		Policy:   func() *receive.Policy { return &c.state.Load().policy },
+		Policy:   func() *receiver.Policy { return &c.state.Load().policy },
 		IsFull:   func(err error) bool { return errors.Is(err, journal.ErrFull) },
 		IsReused: func(err error) bool { return errors.Is(err, journal.ErrKeyReused) },
 		IsStored: func(err error) bool { return errors.Is(err, journal.ErrNotSynced) },

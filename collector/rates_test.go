@@ -13,12 +13,12 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/rollway/rollway/collector/door/otlp"
+	"github.com/rollway/rollway/collector/receiver/otlp"
 )
 
-// A token that has used up its rate is told so by each door in the protocol's own
+// A token that has used up its rate is told so by each receiver in the protocol's own
 // words, and when to come again; nothing of its requests is read or counted.
-func TestRatesByDoor(t *testing.T) {
+func TestRatesByReceiver(t *testing.T) {
 	r := run(t, withTokens(t))
 	// 10 a second are allowed: a quarter of an hour is owed.
 	if code, _, got := r.ask(t, http.DefaultClient, "POST", "/api/logs", slowSecret, strings.Repeat("{}\n", 9000)); code != 200 {

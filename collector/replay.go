@@ -10,20 +10,20 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/deadletter"
-	"github.com/rollway/rollway/collector/door/elastic"
-	"github.com/rollway/rollway/collector/door/forward"
-	"github.com/rollway/rollway/collector/door/loki"
-	"github.com/rollway/rollway/collector/door/otlp"
-	"github.com/rollway/rollway/collector/door/sentry"
-	"github.com/rollway/rollway/collector/door/syslog"
 	"github.com/rollway/rollway/collector/normalize"
-	"github.com/rollway/rollway/collector/receive"
+	"github.com/rollway/rollway/collector/receiver"
+	"github.com/rollway/rollway/collector/receiver/elastic"
+	"github.com/rollway/rollway/collector/receiver/forward"
+	"github.com/rollway/rollway/collector/receiver/loki"
+	"github.com/rollway/rollway/collector/receiver/otlp"
+	"github.com/rollway/rollway/collector/receiver/sentry"
+	"github.com/rollway/rollway/collector/receiver/syslog"
 )
 
-// ReadRejected reads an event that was rejected, the way the door that it came by
+// ReadRejected reads an event that was rejected, the way the receiver that it came by
 // does, with what it shared with others there, but without limits. It returns
 // canonical lines, each ended by '\n'; none if the event cannot be read even so, or
-// the door takes lines as they are.
+// the receiver takes lines as they are.
 func ReadRejected(l *deadletter.Letter) []byte {
 	text, err := l.Text()
 	if err != nil {
@@ -34,17 +34,17 @@ func ReadRejected(l *deadletter.Letter) []byte {
 		return nil
 	}
 	e := &rejectedEvent{text: text, around: around, whole: l.Whole, at: l.Time, batch: new(normalize.Batch)}
-	switch l.Door {
+	switch l.Receiver {
 	case syslog.Protocol{}.Name():
 		syslog.Protocol{}.Reread(e.chunk(text), around)
 	case forward.Protocol{}.Name():
 		e.forward()
 	default:
-		req, err := http.NewRequestWithContext(context.WithValue(context.Background(), rejectedKey{}, e), http.MethodPost, l.Door, http.NoBody)
+		req, err := http.NewRequestWithContext(context.WithValue(context.Background(), rejectedKey{}, e), http.MethodPost, l.Receiver, http.NoBody)
 		if err != nil {
 			return nil
 		}
-		rejectedDoors().ServeHTTP(noAnswer{}, req)
+		rejectedReceivers().ServeHTTP(noAnswer{}, req)
 	}
 	if e.failed || e.batch.RejectedTotal > 0 {
 		return nil
@@ -70,14 +70,14 @@ var noLimits = normalize.Limits{
 	MaxEvents: math.MaxInt32, MaxRejections: 1, MaxFuture: -1, MaxPast: -1,
 }
 
-func (e *rejectedEvent) chunk(data []byte) *receive.Chunk {
-	return &receive.Chunk{Data: bytes.Clone(data), Received: e.at, Norm: normalize.New(noLimits), Batch: e.batch}
+func (e *rejectedEvent) chunk(data []byte) *receiver.Chunk {
+	return &receiver.Chunk{Data: bytes.Clone(data), Received: e.at, Norm: normalize.New(noLimits), Batch: e.batch}
 }
 
-// rejectedDoors decodes by the path of a door.
-var rejectedDoors = sync.OnceValue(func() *http.ServeMux {
+// rejectedReceivers decodes by the path of a receiver.
+var rejectedReceivers = sync.OnceValue(func() *http.ServeMux {
 	mux := http.NewServeMux()
-	for _, d := range doors {
+	for _, d := range receivers {
 		if d.protocol == nil {
 			continue
 		}
@@ -91,12 +91,12 @@ var rejectedDoors = sync.OnceValue(func() *http.ServeMux {
 })
 
 // decode has p read the least request that holds the event.
-func (e *rejectedEvent) decode(p receive.Protocol, req *http.Request) {
-	q := &receive.Request{HTTP: req, Body: e.text, Received: e.at, Norm: normalize.New(noLimits), Batch: e.batch}
+func (e *rejectedEvent) decode(p receiver.Protocol, req *http.Request) {
+	q := &receiver.Request{HTTP: req, Body: e.text, Received: e.at, Norm: normalize.New(noLimits), Batch: e.batch}
 	if p == otlp.GRPC {
 		p = otlp.Protocol // which takes records alike, without frames
 	}
-	again, rereads := p.(receive.Rereader)
+	again, rereads := p.(receiver.Rereader)
 	switch {
 	case e.whole:
 		if bytes.HasPrefix(bytes.TrimSpace(e.text), []byte("{")) {
@@ -154,7 +154,7 @@ func oneLine(b []byte) []byte {
 	return bytes.ReplaceAll(bytes.ReplaceAll(b, []byte("\n"), nil), []byte("\r"), nil)
 }
 
-// noAnswer is where the answer goes when no door has the path.
+// noAnswer is where the answer goes when no receiver has the path.
 type noAnswer struct{}
 
 func (noAnswer) Header() http.Header         { return http.Header{} }

@@ -12,23 +12,23 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/deadletter"
-	"github.com/rollway/rollway/collector/door/forward"
-	"github.com/rollway/rollway/collector/door/syslog"
 	"github.com/rollway/rollway/collector/normalize"
-	"github.com/rollway/rollway/collector/receive"
+	"github.com/rollway/rollway/collector/receiver"
+	"github.com/rollway/rollway/collector/receiver/forward"
+	"github.com/rollway/rollway/collector/receiver/syslog"
 )
 
-// lettered sends body to the door at path, with limits, and returns the lines that
+// lettered sends body to the receiver at path, with limits, and returns the lines that
 // are stored, the letters of what is not, and how many events these are: one of which
 // no byte was sent has no letter.
 func lettered(t *testing.T, path, contentType string, body []byte, limits normalize.Limits) (lines []string, letters []deadletter.Letter, rejected int) {
 	t.Helper()
-	keep := func(door, _ string, at time.Time, b *normalize.Batch) {
+	keep := func(receiver, _ string, at time.Time, b *normalize.Batch) {
 		rejected += b.RejectedTotal
 		for i := range b.Letters() {
 			l := &b.Letters()[i]
 			around := string(b.Context(l))
-			letter := deadletter.Letter{Time: at, Door: door, Reason: l.Reason, Event: string(b.Text(l)), Cut: l.Cut, Whole: l.Whole, ContextCut: l.ContextCut}
+			letter := deadletter.Letter{Time: at, Receiver: receiver, Reason: l.Reason, Event: string(b.Text(l)), Cut: l.Cut, Whole: l.Whole, ContextCut: l.ContextCut}
 			if l.HasContext {
 				letter.Context = &around
 			}
@@ -43,7 +43,7 @@ func lettered(t *testing.T, path, contentType string, body []byte, limits normal
 	if !strings.HasPrefix(path, "/") {
 		batch := new(normalize.Batch)
 		batch.KeepLetters(1 << 30)
-		c := &receive.Chunk{Data: bytes.Clone(body), Received: time.Unix(1779972000, 0), Norm: normalize.New(limits), Batch: batch}
+		c := &receiver.Chunk{Data: bytes.Clone(body), Received: time.Unix(1779972000, 0), Norm: normalize.New(limits), Batch: batch}
 		if path == (syslog.Protocol{}).Name() {
 			syslog.Protocol{}.DecodePacket(c)
 		} else {
@@ -53,12 +53,12 @@ func lettered(t *testing.T, path, contentType string, body []byte, limits normal
 		keep(path, "", c.Received, batch)
 		return lines, letters, rejected
 	}
-	r := receive.New(receive.Options{Limits: limits, MaxBuried: 1 << 30, Bury: keep, Store: func(_ context.Context, b *normalize.Batch) error {
+	r := receiver.New(receiver.Options{Limits: limits, MaxBuried: 1 << 30, Bury: keep, Store: func(_ context.Context, b *normalize.Batch) error {
 		add(b)
 		return nil
 	}})
 	mux := http.NewServeMux()
-	for _, d := range doors {
+	for _, d := range receivers {
 		if d.protocol != nil && !d.grpc {
 			mux.Handle(d.path, r.Handler(d.protocol))
 		}
@@ -69,12 +69,12 @@ func lettered(t *testing.T, path, contentType string, body []byte, limits normal
 	return lines, letters, rejected
 }
 
-// FuzzLetters sends any body to a door twice: with a small limit on the size of
+// FuzzLetters sends any body to a receiver twice: with a small limit on the size of
 // events, and without limits. What the first has rejected becomes, read by
 // its letters, the lines that the second has and the first has not: of events that
 // are too long none is lost, changed or there twice.
 func FuzzLetters(f *testing.F) {
-	door := func(path, contentType string) byte {
+	receiver := func(path, contentType string) byte {
 		for i, r := range rejectedRequests {
 			if r.path == path && r.contentType == contentType {
 				return byte(i)
@@ -90,8 +90,8 @@ func FuzzLetters(f *testing.F) {
 		f.Add(byte(len(rejectedRequests)), []byte(m))
 	}
 	f.Add(byte(len(rejectedRequests)+1), []byte("<12>1 2026-05-28T12:40:00Z - app 7 - - "+longText))
-	f.Add(door("/_bulk", ""), []byte("{\"create\":{}}\n{\"message\":\"a\"}\n{\"delete\":{\"_id\":\"1\"}}\n{\"index\":{}}\n{\"message\":\""+longText+"\",\r\n"))
-	f.Add(door("/services/collector/event", ""), []byte(`{"event":"a"}{"event":{"b":"`+longText+`"}}{"event":null}`))
+	f.Add(receiver("/_bulk", ""), []byte("{\"create\":{}}\n{\"message\":\"a\"}\n{\"delete\":{\"_id\":\"1\"}}\n{\"index\":{}}\n{\"message\":\""+longText+"\",\r\n"))
+	f.Add(receiver("/services/collector/event", ""), []byte(`{"event":"a"}{"event":{"b":"`+longText+`"}}{"event":null}`))
 	f.Fuzz(func(t *testing.T, which byte, body []byte) {
 		if len(body) == 0 {
 			return

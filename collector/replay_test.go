@@ -22,8 +22,8 @@ import (
 // longText is more than the strict collector takes.
 var longText = strings.Repeat("long ", 100)
 
-// rejectedRequests are requests of one event each that is too long, by each door,
-// with what doors take from elsewhere in the request.
+// rejectedRequests are requests of one event each that is too long, by each receiver,
+// with what receivers take from elsewhere in the request.
 var rejectedRequests = []struct{ path, contentType, body string }{
 	{"/v1/logs", "application/json", `{"resourceLogs":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"shop"}},{"key":"host.name","value":{"stringValue":"h1"}}],"droppedAttributesCount":2},"schemaUrl":"r","scopeLogs":[
 		{"scope":{"name":"cart","version":"1.2","attributes":[{"key":"s","value":{"boolValue":true}}]},"schemaUrl":"s","logRecords":[{"timeUnixNano":"1779972000000000001","severityNumber":13,"traceId":"no id","spanId":"0102030405060708","body":{"stringValue":"` + longText + `"},"attributes":[{"key":"a","value":{"intValue":"1"}}]}]}]}]}`},
@@ -61,9 +61,9 @@ func rejectedMessages() []string {
 	}
 }
 
-// What a strict collector rejects, by whatever door, becomes by its dead letter, when
+// What a strict collector rejects, by whatever receiver, becomes by its dead letter, when
 // that is sent again, the line that a lenient collector has made of it at once.
-func TestLettersOfDoors(t *testing.T) {
+func TestLettersOfReceivers(t *testing.T) {
 	strict, lenient := sendRejected(t, 400), sendRejected(t, config.MiB)
 	want := storedLines(t, lenient)
 	if n := len(rejectedRequests) + len(rejectedMessages()) + 1; len(want) != n {
@@ -74,21 +74,21 @@ func TestLettersOfDoors(t *testing.T) {
 	again := run(t, cfg)
 	for _, l := range lettersOf(t, strict) {
 		text, err := l.Text()
-		if err != nil || len(text) == 0 || l.Door == "" || l.Cut || l.ContextCut || l.Whole {
+		if err != nil || len(text) == 0 || l.Receiver == "" || l.Cut || l.ContextCut || l.Whole {
 			t.Errorf("a letter is %+v, %v", l, err)
 		}
 		if around, err := l.Surroundings(); err != nil || strings.Contains(string(around), "hidden") {
 			t.Errorf("the context is %q, %v", around, err)
 		}
 		body := ReadRejected(&l)
-		if l.Door == "/api/logs" { // it is sent as it is
+		if l.Receiver == "/api/logs" { // it is sent as it is
 			if len(body) > 0 {
 				t.Errorf("%s is read as %s", text, body)
 			}
 			body = text
 		}
 		if _, _, answer := again.do(t, "POST", "/api/logs", string(body)); !strings.Contains(answer, `"accepted":1`) {
-			t.Errorf("%s: %s", l.Door, answer)
+			t.Errorf("%s: %s", l.Receiver, answer)
 		}
 	}
 	got := storedLines(t, again)
@@ -111,24 +111,24 @@ func TestLettersWithoutContext(t *testing.T) {
 		letter deadletter.Letter
 		want   string // in the line; "": none
 	}{
-		{deadletter.Letter{Door: "Fluent forward", Event: record}, `"msg":"x","attrs":{"tag":""}`},
-		{deadletter.Letter{Door: "Fluent forward", Event: record + "\x01"}, ""},
-		{deadletter.Letter{Door: "Fluent forward", Event: "\x93\xa1t" + record}, `"attrs":{"tag":"t"}`},
-		{deadletter.Letter{Door: "Fluent forward", Event: "\x93\xa1t" + record[:8]}, ""},
-		{deadletter.Letter{Door: "/v1/logs", Event: otlpRecord}, `"msg":"x"`},
-		{deadletter.Letter{Door: "/v1/logs", Event: otlpRecord, Whole: true}, ""},
-		{deadletter.Letter{Door: "/v1/logs", Event: `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"y"}}]}]}]}`, Whole: true}, `"msg":"y"`},
-		{deadletter.Letter{Door: "/v1/logs", Event: `{"resourceLogs":[`, Whole: true}, ""},
-		{deadletter.Letter{Door: "/loki/api/v1/push", Event: "line"}, ""},
-		{deadletter.Letter{Door: "/loki/api/v1/push", Event: "line", Context: new(string)}, ""},
-		{deadletter.Letter{Door: "/loki/api/v1/push", Event: `{"streams":[{"stream":{"a":"b"},"values":[["1","y"]]}]}`, Whole: true}, `"msg":"y","attrs":{"a":"b"}`},
-		{deadletter.Letter{Door: "/api/7/envelope/", Event: `{"body":"` + long + `"}`}, `"msg":"` + long},
-		{deadletter.Letter{Door: "/api/7/envelope/", Event: `{"body":"` + long + `"}`, Whole: true}, ""},
-		{deadletter.Letter{Door: "/api/7/store/", Event: `{"message":"m"}`, Whole: true}, `"msg":"m"`},
-		{deadletter.Letter{Door: "/_bulk", Event: `{"message":"m"}`}, `"msg":"m"`},
-		{deadletter.Letter{Door: "/nowhere", Event: "x"}, ""},
-		{deadletter.Letter{Door: "%zz", Event: "x"}, ""},
-		{deadletter.Letter{Door: "/v1/logs", Base64: "?"}, ""},
+		{deadletter.Letter{Receiver: "Fluent forward", Event: record}, `"msg":"x","attrs":{"tag":""}`},
+		{deadletter.Letter{Receiver: "Fluent forward", Event: record + "\x01"}, ""},
+		{deadletter.Letter{Receiver: "Fluent forward", Event: "\x93\xa1t" + record}, `"attrs":{"tag":"t"}`},
+		{deadletter.Letter{Receiver: "Fluent forward", Event: "\x93\xa1t" + record[:8]}, ""},
+		{deadletter.Letter{Receiver: "/v1/logs", Event: otlpRecord}, `"msg":"x"`},
+		{deadletter.Letter{Receiver: "/v1/logs", Event: otlpRecord, Whole: true}, ""},
+		{deadletter.Letter{Receiver: "/v1/logs", Event: `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"y"}}]}]}]}`, Whole: true}, `"msg":"y"`},
+		{deadletter.Letter{Receiver: "/v1/logs", Event: `{"resourceLogs":[`, Whole: true}, ""},
+		{deadletter.Letter{Receiver: "/loki/api/v1/push", Event: "line"}, ""},
+		{deadletter.Letter{Receiver: "/loki/api/v1/push", Event: "line", Context: new(string)}, ""},
+		{deadletter.Letter{Receiver: "/loki/api/v1/push", Event: `{"streams":[{"stream":{"a":"b"},"values":[["1","y"]]}]}`, Whole: true}, `"msg":"y","attrs":{"a":"b"}`},
+		{deadletter.Letter{Receiver: "/api/7/envelope/", Event: `{"body":"` + long + `"}`}, `"msg":"` + long},
+		{deadletter.Letter{Receiver: "/api/7/envelope/", Event: `{"body":"` + long + `"}`, Whole: true}, ""},
+		{deadletter.Letter{Receiver: "/api/7/store/", Event: `{"message":"m"}`, Whole: true}, `"msg":"m"`},
+		{deadletter.Letter{Receiver: "/_bulk", Event: `{"message":"m"}`}, `"msg":"m"`},
+		{deadletter.Letter{Receiver: "/nowhere", Event: "x"}, ""},
+		{deadletter.Letter{Receiver: "%zz", Event: "x"}, ""},
+		{deadletter.Letter{Receiver: "/v1/logs", Base64: "?"}, ""},
 	} {
 		got := string(ReadRejected(&tc.letter))
 		if tc.want == "" && got != "" || !strings.Contains(got, tc.want) {
@@ -224,12 +224,12 @@ func sendRejected(t *testing.T, maxEvent config.Size) *running {
 		}
 	}
 	for _, message := range rejectedMessages() {
-		conn := dialEntrance(t, r.ForwardAddrs()[0])
+		conn := dialListener(t, r.ForwardAddrs()[0])
 		if _, err := io.WriteString(conn, message); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := fmt.Fprintf(dialEntrance(t, r.SyslogAddrs()[0]), "<12>1 2026-05-28T12:40:00Z - app 7 - - %s", longText[:380]); err != nil {
+	if _, err := fmt.Fprintf(dialListener(t, r.SyslogAddrs()[0]), "<12>1 2026-05-28T12:40:00Z - app 7 - - %s", longText[:380]); err != nil {
 		t.Fatal(err)
 	}
 	want := uint64(len(rejectedRequests) + len(rejectedMessages()) + 1)
@@ -242,7 +242,7 @@ func sendRejected(t *testing.T, maxEvent config.Size) *running {
 	return r
 }
 
-func dialEntrance(t *testing.T, addr net.Addr) net.Conn {
+func dialListener(t *testing.T, addr net.Addr) net.Conn {
 	t.Helper()
 	conn, err := net.Dial(addr.Network(), addr.String())
 	if err != nil {

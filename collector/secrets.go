@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/rollway/rollway/collector/config"
-	"github.com/rollway/rollway/collector/door/forward"
+	"github.com/rollway/rollway/collector/receiver/forward"
 )
 
 // maxSecret is the longest secret in bytes; a longer file is a mistake.

@@ -12,7 +12,7 @@ import (
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/enrich"
 	"github.com/rollway/rollway/collector/query"
-	"github.com/rollway/rollway/collector/receive"
+	"github.com/rollway/rollway/collector/receiver"
 )
 
 // loadTLS reads the files of certificates that cfg names; nil: not encrypted.
@@ -87,16 +87,16 @@ func (s *state) identify(r *http.Request, right access.Right) (*access.Token, er
 	}
 	secret := access.Credentials(r)
 	if secret == "" {
-		return nil, &receive.Refusal{Code: http.StatusUnauthorized, Text: `a token is needed here; send it as "Authorization: Bearer SECRET"`}
+		return nil, &receiver.Refusal{Code: http.StatusUnauthorized, Text: `a token is needed here; send it as "Authorization: Bearer SECRET"`}
 	}
 	token := s.tokens.Find(secret)
 	switch {
 	case token == nil:
-		return nil, &receive.Refusal{Code: http.StatusUnauthorized, Text: "the token is not known here"}
+		return nil, &receiver.Refusal{Code: http.StatusUnauthorized, Text: "the token is not known here"}
 	case !token.May(right) && right == access.Write:
-		return nil, &receive.Refusal{Code: http.StatusForbidden, Text: "token " + token.Name + " may not write"}
+		return nil, &receiver.Refusal{Code: http.StatusForbidden, Text: "token " + token.Name + " may not write"}
 	case !token.May(right):
-		return nil, &receive.Refusal{Code: http.StatusForbidden, Text: "token " + token.Name + " may not read"}
+		return nil, &receiver.Refusal{Code: http.StatusForbidden, Text: "token " + token.Name + " may not read"}
 	}
 	return token, nil
 }
@@ -107,7 +107,7 @@ func (c *Collector) readers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, err := c.state.Load().identify(r, access.Read)
 		if err != nil {
-			refusal := err.(*receive.Refusal)
+			refusal := err.(*receiver.Refusal)
 			if refusal.Code == http.StatusUnauthorized {
 				w.Header().Set("WWW-Authenticate", "Bearer")
 			}

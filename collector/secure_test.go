@@ -145,7 +145,7 @@ func TestTenantsReadTheirOwn(t *testing.T) {
 			}
 		}
 	}
-	conn := dialEntrance(t, r.SyslogAddrs()[0])
+	conn := dialListener(t, r.SyslogAddrs()[0])
 	fmt.Fprintf(conn, "<14>1 2026-05-28T12:40:00Z h app - - - of %s\n", slowSecret)
 	for end := time.Now().Add(time.Minute); r.Stats().Receive.Stored < 10; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {

@@ -9,7 +9,7 @@ import (
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/enrich"
 	"github.com/rollway/rollway/collector/forwarded"
-	"github.com/rollway/rollway/collector/receive"
+	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/ulid"
 )
 
@@ -22,7 +22,7 @@ type state struct {
 	proxies *forwarded.Trust
 	program *enrich.Program // what is done to events; nil: nothing
 
-	policy receive.Policy // all of it, as the receiver asks for it
+	policy receiver.Policy // all of it, as the receiver asks for it
 }
 
 // loadState reads all files that cfg names. ids go on over reloads.
@@ -43,7 +43,7 @@ func loadState(cfg config.Config, ids *ulid.Source) (*state, error) {
 	if s.program, err = compileEnrichment(cfg, ids); err != nil {
 		return nil, err
 	}
-	s.policy = receive.Policy{Admit: s.admit, Client: s.proxies.Client}
+	s.policy = receiver.Policy{Admit: s.admit, Client: s.proxies.Client}
 	if s.program != nil { // not a nil *Program
 		s.policy.Enricher = s.program
 	}
@@ -70,8 +70,8 @@ func CheckFiles(cfg config.Config) error {
 	return err
 }
 
-// admit is receive.Policy.Admit.
-func (s *state) admit(r *http.Request) (receive.Sender, error) {
+// admit is receiver.Policy.Admit.
+func (s *state) admit(r *http.Request) (receiver.Sender, error) {
 	token, err := s.identify(r, access.Write)
 	if token == nil {
 		return nil, err // not a nil *Token

@@ -5,7 +5,7 @@ import (
 
 	"github.com/rollway/rollway/collector/enrich"
 	"github.com/rollway/rollway/collector/normalize"
-	"github.com/rollway/rollway/collector/receive"
+	"github.com/rollway/rollway/collector/receiver"
 )
 
 // tenant is the sender of what comes in at an address that names one.
@@ -15,7 +15,7 @@ type tenant struct {
 }
 
 // ofTenant returns the sender of a tenant's events; nil for that of none.
-func ofTenant(name string) receive.Sender {
+func ofTenant(name string) receiver.Sender {
 	if name == "" {
 		return nil
 	}
@@ -24,20 +24,20 @@ func ofTenant(name string) receive.Sender {
 	return t
 }
 
-// Scope implements receive.Sender.
+// Scope implements receiver.Sender.
 func (t *tenant) Scope() string { return t.name }
 
-// Wait implements receive.Sender: an address has no rate.
+// Wait implements receiver.Sender: an address has no rate.
 func (t *tenant) Wait(time.Time) time.Duration { return 0 }
 
-// Charge implements receive.Sender.
+// Charge implements receiver.Sender.
 func (t *tenant) Charge(time.Time, int, int) {}
 
-// Durability implements receive.Sender.
+// Durability implements receiver.Sender.
 func (t *tenant) Durability() string { return "" }
 
-// Tenant implements receive.Sender.
+// Tenant implements receiver.Sender.
 func (t *tenant) Tenant() string { return t.name }
 
-// Extras implements receive.Sender.
+// Extras implements receiver.Sender.
 func (t *tenant) Extras() *normalize.Extras { return &t.extras }

@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // A process that is killed at any moment, in a Write, a rotation or the
@@ -220,12 +220,12 @@ func seedOf(t *testing.T) uint64 {
 
 func TestKilledAtRandom(t *testing.T) {
 	t.Parallel()
-	needs.NoRace(t, "the process that is killed tells the detector nothing")
+	testkit.NoRace(t, "the process that is killed tells the detector nothing")
 	eachMode(t, func(t *testing.T, mode file.Mode) { killedAtRandom(t, mode, 10) })
 }
 
 func TestKilledAtRandomLong(t *testing.T) {
-	needs.Nightly(t, needs.Kills, "more moments of a kill")
+	testkit.Nightly(t, testkit.Kills, "more moments of a kill")
 	eachMode(t, func(t *testing.T, mode file.Mode) { killedAtRandom(t, mode, 200) })
 }
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/rollway/rollway/file"
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // writersDoc returns the part of docs/WRITERS.md that is about files.
@@ -32,7 +32,7 @@ func writersDoc(t *testing.T) string {
 func TestDocumentedTestsExist(t *testing.T) {
 	have := map[string]bool{}
 	for _, dir := range []string{".", filepath.Join("..", "internal", "logfile"), filepath.Join("..", "bridge", "zstd")} {
-		if _, err := os.Stat(dir); err != nil && !needs.All() {
+		if _, err := os.Stat(dir); err != nil && !testkit.All() {
 			t.Logf("%s is in a whole checkout only", dir)
 			have["TestFileRotation"] = true // it is there
 			continue

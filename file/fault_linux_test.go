@@ -16,8 +16,8 @@ import (
 
 	"github.com/rollway/rollway/file"
 	"github.com/rollway/rollway/internal/direct"
-	"github.com/rollway/rollway/internal/needs"
 	"github.com/rollway/rollway/internal/smalldisk"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // giveBuffers writes rounds of buffers of numbered lines until n lines are written,
@@ -357,8 +357,8 @@ func once(t *testing.T, data string, n int, twice bool) {
 // is lost, torn or there twice, and what happens is what is meant to.
 func TestInjectedFailover(t *testing.T) {
 	t.Parallel()
-	needs.NoRace(t, "the process under strace tells the detector nothing")
-	strace := needs.Strace(t)
+	testkit.NoRace(t, "the process under strace tells the detector nothing")
+	strace := testkit.Strace(t)
 	for mode, injections := range map[file.Mode]map[string]string{
 		file.Direct: { // what must have happened at least once, or never ("-")
 			"pwritev2:error=EINTR:when=2+3":      "-Abandoned",

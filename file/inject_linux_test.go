@@ -13,24 +13,24 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // Killed by strace on entering each of the system calls that a rotation and the
 // packing make, the first time a thread makes it, the second, and so on.
 func TestKilledInEachSystemCall(t *testing.T) {
 	t.Parallel()
-	needs.NoRace(t, "the process under strace tells the detector nothing")
+	testkit.NoRace(t, "the process under strace tells the detector nothing")
 	killedInEachSystemCall(t, 4)
 }
 
 func TestKilledInEachSystemCallLong(t *testing.T) {
-	needs.Nightly(t, needs.Kills, "more calls to be killed in")
+	testkit.Nightly(t, testkit.Kills, "more calls to be killed in")
 	killedInEachSystemCall(t, 40)
 }
 
 func killedInEachSystemCall(t *testing.T, most int) {
-	strace := needs.Strace(t)
+	strace := testkit.Strace(t)
 	for mode, calls := range map[file.Mode][]string{
 		file.Buffered: {"renameat2", "fsync", "unlinkat", "openat", "close", "write", "writev", "fchmod", "utimensat", "flock"},
 		file.Direct:   {"renameat2", "openat", "close", "pwritev2", "fcntl", "flock", "fallocate", "ftruncate"},
@@ -138,8 +138,8 @@ func inventory(contents map[string][]byte) string {
 // ever: no line is lost, and what was refused is done later or stays whole.
 func TestFailingSystemCalls(t *testing.T) {
 	t.Parallel()
-	needs.NoRace(t, "the process under strace tells the detector nothing")
-	strace := needs.Strace(t)
+	testkit.NoRace(t, "the process under strace tells the detector nothing")
+	strace := testkit.Strace(t)
 	injections := map[file.Mode][]string{file.Buffered: {
 		"renameat2:error=ENOSPC", "renameat2:error=EIO:when=2", "renameat2:error=EIO:when=1+2", "renameat2:error=EINVAL",
 		"fsync:error=EIO", "fsync:error=EIO:when=1", "unlinkat:error=EIO:when=1", "unlinkat:error=EPERM",

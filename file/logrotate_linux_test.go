@@ -18,13 +18,13 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // TestLogrotate runs the real program, again and again, while lines come.
 func TestLogrotate(t *testing.T) {
 	t.Parallel()
-	logrotate := needs.Program(t, "logrotate")
+	logrotate := testkit.Program(t, "logrotate")
 	for _, c := range []struct {
 		name, conf string
 		signal     bool // reopen on a signal only
@@ -136,7 +136,7 @@ func TestLogrotate(t *testing.T) {
 // old one: logrotate has packed that already and removed it, unless it delays.
 func TestLogrotateCompressWithoutDelay(t *testing.T) {
 	t.Parallel()
-	logrotate := needs.Program(t, "logrotate")
+	logrotate := testkit.Program(t, "logrotate")
 	for conf, want := range map[string]int{"compress": 200, "compress\ndelaycompress": 300} {
 		path := filepath.Join(t.TempDir(), "log")
 		text := filepath.Join(t.TempDir(), "conf")

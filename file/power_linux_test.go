@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/rollway/rollway/file"
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // The power fails at some moment of a process that writes, rotates, packs and
@@ -24,18 +24,18 @@ import (
 
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
-	needs.NoRace(t, "the process under strace tells the detector nothing")
+	testkit.NoRace(t, "the process under strace tells the detector nothing")
 	powerCut(t, 8)
 }
 
 func TestPowerCutLong(t *testing.T) {
-	needs.Nightly(t, needs.Kills, "eight times as many moments of a power cut")
+	testkit.Nightly(t, testkit.Kills, "eight times as many moments of a power cut")
 	powerCut(t, 1)
 }
 
 // powerCut tries one in some of the moments.
 func powerCut(t *testing.T, one int) {
-	strace := needs.Strace(t)
+	strace := testkit.Strace(t)
 	for kind, o := range powerOptions {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

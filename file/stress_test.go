@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // TestStress follows every line of random runs: all modes and policies, rotation,
@@ -29,7 +29,7 @@ func TestStress(t *testing.T) {
 }
 
 func TestStressLong(t *testing.T) {
-	needs.Nightly(t, needs.Kills, "more random runs")
+	testkit.Nightly(t, testkit.Kills, "more random runs")
 	stressSeeds(t, 500)
 }
 

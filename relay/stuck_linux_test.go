@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // Clients that never read, while their upstreams send, leave at least half of its
 // throughput to one that reads.
 func TestManyStuck(t *testing.T) {
-	needs.NoRace(t, "it compares throughput")
+	testkit.NoRace(t, "it compares throughput")
 	noLeak(t)
 	n := int(size(200, 1000))
 	upstream := startProcess(t, "flood")

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 	"github.com/rollway/rollway/remote"
 	"github.com/rollway/rollway/rollwaytest"
 )
@@ -223,11 +223,11 @@ func startJournald(t *testing.T) (socket string, read func() []map[string]any) {
 	t.Helper()
 	const daemon = "/lib/systemd/systemd-journald"
 	if _, err := os.Stat(daemon); err != nil {
-		needs.Missing(t, "systemd-journald: "+err.Error())
+		testkit.Missing(t, "systemd-journald: "+err.Error())
 	}
-	journalctl := needs.Program(t, "journalctl")
+	journalctl := testkit.Program(t, "journalctl")
 	if os.Getuid() != 0 {
-		needs.Missing(t, "root: systemd-journald makes its sockets below /run/systemd")
+		testkit.Missing(t, "root: systemd-journald makes its sockets below /run/systemd")
 	}
 	namespace := fmt.Sprintf("rollway-test-%d", os.Getpid())
 	run := "/run/systemd/journal." + namespace
@@ -257,7 +257,7 @@ func startJournald(t *testing.T) (socket string, read func() []map[string]any) {
 		select {
 		case err := <-exited:
 			exited <- err
-			needs.Missing(t, fmt.Sprintf("systemd-journald, which ends here: %v, %s", err, log.String()))
+			testkit.Missing(t, fmt.Sprintf("systemd-journald, which ends here: %v, %s", err, log.String()))
 		default:
 		}
 		_, err := os.Stat(socket)

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/remote"
 	"github.com/rollway/rollway/slab"
@@ -31,7 +31,7 @@ func at(t time.Time, level, text string) string {
 
 // The dialect against Grafana Loki itself.
 func TestRealLoki(t *testing.T) {
-	needs.Nightly(t, needs.Engines, "Grafana Loki, which is built from source")
+	testkit.Nightly(t, testkit.Engines, "Grafana Loki, which is built from source")
 	s := startLokiServer(t)
 	t.Run("every line once, in the stream of its level, at its time", s.entries)
 	t.Run("what it refuses is counted", s.refusals)

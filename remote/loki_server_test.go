@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/fetch"
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 const (
@@ -30,12 +30,12 @@ func lokiProgram(t *testing.T) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		needs.Missing(t, "a folder for caches: "+err.Error())
+		testkit.Missing(t, "a folder for caches: "+err.Error())
 	}
 	program := filepath.Join(cache, "rollway-test", "loki-"+lokiVersion)
 	if _, err := os.Stat(program); err != nil {
-		if !needs.All() {
-			needs.Missing(t, program+", which is built with REQUIRE=all")
+		if !testkit.All() {
+			testkit.Missing(t, program+", which is built with REQUIRE=all")
 		}
 		buildLoki(t, program)
 	}
@@ -62,7 +62,7 @@ func buildLoki(t *testing.T, program string) {
 			return err
 		})
 		if err != nil {
-			needs.Missing(t, fmt.Sprintf("Loki, which cannot be built: go %s: %v", strings.Join(args, " "), err))
+			testkit.Missing(t, fmt.Sprintf("Loki, which cannot be built: go %s: %v", strings.Join(args, " "), err))
 		}
 		return out
 	}

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/fetch"
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 	"github.com/rollway/rollway/remote"
 )
 
@@ -26,15 +26,15 @@ type openSearch struct{ url string }
 // user's cache only if nothing may be skipped; otherwise they have to be there.
 func startOpenSearch(t *testing.T) *openSearch {
 	t.Helper()
-	java := needs.Program(t, "java")
+	java := testkit.Program(t, "java")
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		needs.Missing(t, "a folder for caches: "+err.Error())
+		testkit.Missing(t, "a folder for caches: "+err.Error())
 	}
 	jars := filepath.Join(cache, "rollway-test", "opensearch-2.19.1")
 	if _, err := os.Stat(jars); err != nil {
-		if !needs.All() {
-			needs.Missing(t, "OpenSearch's jars in "+jars+", where Maven puts them with REQUIRE=all")
+		if !testkit.All() {
+			testkit.Missing(t, "OpenSearch's jars in "+jars+", where Maven puts them with REQUIRE=all")
 		}
 		fetchOpenSearch(t, jars)
 	}
@@ -83,7 +83,7 @@ func startOpenSearch(t *testing.T) *openSearch {
 }
 
 func fetchOpenSearch(t *testing.T, jars string) {
-	mvn := needs.Program(t, "mvn")
+	mvn := testkit.Program(t, "mvn")
 	pom, err := filepath.Abs("testdata/opensearch/pom.xml")
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func fetchOpenSearch(t *testing.T, jars string) {
 		return exec.Command(mvn, "-q", "-B", "-f", pom, "dependency:copy-dependencies", "-DoutputDirectory="+part, "-DincludeScope=runtime")
 	})
 	if err != nil {
-		needs.Missing(t, fmt.Sprintf("OpenSearch, which Maven cannot fetch: %v", err))
+		testkit.Missing(t, fmt.Sprintf("OpenSearch, which Maven cannot fetch: %v", err))
 	}
 }
 
@@ -123,7 +123,7 @@ func (s *openSearch) count(t *testing.T, index string) int {
 }
 
 func TestOpenSearch(t *testing.T) {
-	needs.Nightly(t, needs.Engines, "OpenSearch")
+	testkit.Nightly(t, testkit.Engines, "OpenSearch")
 	s := startOpenSearch(t)
 	s.do(t, "PUT", "/_index_template/logs", `{"index_patterns":["logs-*"],"data_stream":{},"template":{
 		"settings":{"number_of_replicas":0},"mappings":{"properties":{"attrs":{"properties":{"seq":{"type":"long"}}}}}}}`)

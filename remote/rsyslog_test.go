@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 	"github.com/rollway/rollway/remote"
 )
 
@@ -29,7 +29,7 @@ type rsyslog struct {
 // message.
 func startRsyslog(t *testing.T, config string, args ...any) *rsyslog {
 	t.Helper()
-	daemon := needs.Program(t, "rsyslogd")
+	daemon := testkit.Program(t, "rsyslogd")
 	dir := t.TempDir()
 	r := &rsyslog{filepath.Join(dir, "out")}
 	text := `global(workDirectory="` + dir + `" maxMessageSize="256k" parser.escapeControlCharactersOnReceive="off")
@@ -218,9 +218,9 @@ func TestRsyslogLocalSocket(t *testing.T) {
 // TLS with certificates on both sides, by rsyslogd's GnuTLS driver.
 func TestRsyslogTLS(t *testing.T) {
 	t.Parallel()
-	needs.Program(t, "rsyslogd")
+	testkit.Program(t, "rsyslogd")
 	if found, _ := filepath.Glob("/usr/lib*/*/rsyslog/lmnsd_gtls.so"); len(found) == 0 {
-		needs.Missing(t, "rsyslogd's driver for TLS, rsyslog-gnutls")
+		testkit.Missing(t, "rsyslogd's driver for TLS, rsyslog-gnutls")
 	}
 	ca := newAuthority(t)
 	server := ca.server(t, "logs.example").Certificates[0]

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 	"github.com/rollway/rollway/remote"
 	"github.com/rollway/rollway/slab"
 )
@@ -44,7 +44,7 @@ func TestSpillSlowPeer(t *testing.T) {
 			peer.latency = c.latency
 			peer.up()
 			dst := open(t, peer.url(), remote.Options{Spill: spillTo(t)})
-			rounds := needs.Rounds(t, needs.Kills, 2, 20)
+			rounds := testkit.Rounds(t, testkit.Kills, 2, 20)
 			lines, lasts := 0, time.Duration(rounds)*time.Second
 			o := slab.Options{}
 			if rounds == 2 {
@@ -90,7 +90,7 @@ func TestSpillSlowPeer(t *testing.T) {
 func TestSpillBacklog(t *testing.T) {
 	t.Parallel()
 	const latency = 50 * time.Millisecond
-	size := needs.Rounds(t, needs.Kills, 32, 256) << 20
+	size := testkit.Rounds(t, testkit.Kills, 32, 256) << 20
 	var mu sync.Mutex
 	parts := map[int]int{}                            // first line of a request, and the one behind its last
 	keys, after := map[string]int{}, map[int]string{} // the end of the lines of a key; whom the request with that first line names
@@ -181,7 +181,7 @@ func TestSpillBacklog(t *testing.T) {
 func TestSpillPoison(t *testing.T) {
 	t.Parallel()
 	codes := []int{http.StatusBadRequest, http.StatusForbidden, http.StatusInternalServerError}
-	if needs.Rounds(t, needs.Kills, 3, 4) == 4 { // it takes ten attempts
+	if testkit.Rounds(t, testkit.Kills, 3, 4) == 4 { // it takes ten attempts
 		codes = append(codes, http.StatusServiceUnavailable)
 	}
 	for _, code := range codes {

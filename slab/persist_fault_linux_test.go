@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 	"github.com/rollway/rollway/rollwaytest"
 	"github.com/rollway/rollway/slab"
 )
@@ -606,7 +606,7 @@ func TestPersistRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			path := at(c.name)
 			if err := c.plant(path); errors.Is(err, errors.ErrUnsupported) {
-				needs.Missing(t, "root, who alone may give files away")
+				testkit.Missing(t, "root, who alone may give files away")
 			} else if err != nil {
 				t.Fatal(err)
 			}

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
-	"github.com/rollway/rollway/internal/needs"
 	"github.com/rollway/rollway/internal/smalldisk"
+	"github.com/rollway/rollway/internal/testkit"
 	"github.com/rollway/rollway/slab"
 )
 
@@ -53,7 +53,7 @@ func folderOn(t *testing.T, tmpfs bool, parents ...string) string {
 		t.Cleanup(func() { os.RemoveAll(dir) })
 		return dir
 	}
-	needs.Missing(t, "a folder that can be written to on a tmpfs, and one that is on none")
+	testkit.Missing(t, "a folder that can be written to on a tmpfs, and one that is on none")
 	return ""
 }
 

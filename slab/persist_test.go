@@ -21,8 +21,8 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
-	"github.com/rollway/rollway/internal/needs"
 	"github.com/rollway/rollway/internal/slabfile"
+	"github.com/rollway/rollway/internal/testkit"
 	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/rollwaytest"
 	"github.com/rollway/rollway/slab"
@@ -342,7 +342,7 @@ func killOptions(kind string) file.Options {
 // looks for each line of which the process had said that it was accepted.
 func TestPersistKill(t *testing.T) {
 	kills := 25
-	if testing.Short() || needs.Race(t, "more kills") { // which takes a second to start
+	if testing.Short() || testkit.Race(t, "more kills") { // which takes a second to start
 		kills = 5
 	}
 	for _, kind := range []string{"plain", "rotating", "any"} {

@@ -6,13 +6,13 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/rollway/rollway/internal/walled"
+	"github.com/rollway/rollway/internal/guardpage"
 )
 
 // TestPutStaysInside: nothing is read in front of the lines or behind them, nor
 // written in front of the slab or behind it.
 func TestPutStaysInside(t *testing.T) {
-	from, to := walled.Page(t), walled.Page(t)
+	from, to := guardpage.Page(t), guardpage.Page(t)
 	for i := range from {
 		from[i] = "line\n"[i%5]
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/measure"
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -25,9 +25,9 @@ func TestMain(m *testing.M) {
 // TestExperimentsRun: that no design loses a record which must not is checked
 // by every run itself; timing figures are not looked at.
 func TestExperimentsRun(t *testing.T) {
-	needs.Nightly(t, needs.Bench, "it measures for real, if briefly")
+	testkit.Nightly(t, testkit.Bench, "it measures for real, if briefly")
 	s, results := Settings{Dir: t.TempDir(), Short: true}, t.TempDir()
-	raced := needs.Race(t, "rivals have races of their own")
+	raced := testkit.Race(t, "rivals have races of their own")
 	for _, name := range Cases() {
 		r := measure.NewResults(Kind, 1)
 		for _, u := range s.Subjects(name) {
@@ -74,7 +74,7 @@ func TestExperimentsRun(t *testing.T) {
 // TestHeadline: every record that the server took is found, whatever the
 // machine makes of the load; Run fails if not.
 func TestHeadline(t *testing.T) {
-	needs.Nightly(t, needs.Bench, "it measures for real, if briefly")
+	testkit.Nightly(t, testkit.Bench, "it measures for real, if briefly")
 	s := DefaultHeadline()
 	s.Dir = t.TempDir()
 	s.Short()

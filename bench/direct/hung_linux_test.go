@@ -11,8 +11,8 @@ import (
 
 	"github.com/rollway/rollway/bench/internal/histogram"
 	"github.com/rollway/rollway/file"
-	"github.com/rollway/rollway/internal/needs"
 	"github.com/rollway/rollway/internal/smalldisk"
+	"github.com/rollway/rollway/internal/testkit"
 	"github.com/rollway/rollway/slab"
 	"golang.org/x/sys/unix"
 )
@@ -26,12 +26,12 @@ import (
 // in which the failover did not work, as a Write of it took 50 ms or more, is made
 // again.
 func TestHungDisk(t *testing.T) {
-	needs.Nightly(t, needs.Bench, "it takes half a minute and 6 GB of memory")
-	needs.NoRace(t, "it is a load of 300 MB a second")
+	testkit.Nightly(t, testkit.Bench, "it takes half a minute and 6 GB of memory")
+	testkit.NoRace(t, "it is a load of 300 MB a second")
 	const memory = "/dev/shm"
 	var room unix.Statfs_t
 	if err := unix.Statfs(memory, &room); err != nil || smalldisk.Dir() == "" && int64(room.Bavail)*room.Bsize < 6<<30 {
-		needs.Missing(t, "6 GB of room in "+memory)
+		testkit.Missing(t, "6 GB of room in "+memory)
 	}
 	t.Setenv("TMPDIR", memory)
 	disk := smalldisk.Ext4Of(t, 3<<30)

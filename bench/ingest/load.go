@@ -26,23 +26,23 @@ func (s *Settings) warm() time.Duration { return min(2*time.Second, s.Duration/4
 
 // A Run is one server under one load.
 type Run struct {
-	Server     string  `json:"server"`
-	Door       door    `json:"door,omitempty"`
-	Rate       int     `json:"rate"`
-	Events     int     `json:"events"`
-	Seconds    float64 `json:"seconds"` // of the schedule
-	Warm       float64 `json:"warm"`    // seconds of it that were not timed
-	Conns      int     `json:"conns"`
-	Sent       Sent    `json:"sent"`
-	Found      *Found  `json:"found"`                 // nil: the server stores nothing
-	CPU        float64 `json:"cpu"`                   // cores of the server, while it was under load
-	CPUSeconds float64 `json:"cpu_seconds,omitempty"` // of the server, while it was under load
-	GenCPU     float64 `json:"generator_cpu"`
-	Others     float64 `json:"others_pct"` // of one core, used by other programs
-	GCCycles   int     `json:"gc_cycles"`
-	HeapPeak   int64   `json:"heap_peak,omitempty"` // bytes, the most seen; 0: not looked at
-	Resident   int64   `json:"resident"`            // bytes, the most seen
-	Series     []Point `json:"series"`
+	Server     string   `json:"server"`
+	Receiver   protocol `json:"receiver,omitempty"`
+	Rate       int      `json:"rate"`
+	Events     int      `json:"events"`
+	Seconds    float64  `json:"seconds"` // of the schedule
+	Warm       float64  `json:"warm"`    // seconds of it that were not timed
+	Conns      int      `json:"conns"`
+	Sent       Sent     `json:"sent"`
+	Found      *Found   `json:"found"`                 // nil: the server stores nothing
+	CPU        float64  `json:"cpu"`                   // cores of the server, while it was under load
+	CPUSeconds float64  `json:"cpu_seconds,omitempty"` // of the server, while it was under load
+	GenCPU     float64  `json:"generator_cpu"`
+	Others     float64  `json:"others_pct"` // of one core, used by other programs
+	GCCycles   int      `json:"gc_cycles"`
+	HeapPeak   int64    `json:"heap_peak,omitempty"` // bytes, the most seen; 0: not looked at
+	Resident   int64    `json:"resident"`            // bytes, the most seen
+	Series     []Point  `json:"series"`
 }
 
 // A Point is one moment of a run.
@@ -125,7 +125,7 @@ func measureRun(name, program, dir string, askHeap time.Duration, l load) (run R
 		return run, err
 	}
 	l.Addr, l.Want = s.addr, s.want
-	run = Run{Server: name, Door: l.Door, Rate: l.Rate, Events: l.Events, Seconds: l.Duration.Seconds(), Warm: l.Warm.Seconds(), Conns: l.Conns}
+	run = Run{Server: name, Receiver: l.Receiver, Rate: l.Rate, Events: l.Events, Seconds: l.Duration.Seconds(), Warm: l.Warm.Seconds(), Conns: l.Conns}
 	acked, err := run.underLoad(s, askHeap, l)
 	if err := errors.Join(err, s.stop()); err != nil || s.dir == "" {
 		return run, err

@@ -16,7 +16,7 @@ import (
 
 	"github.com/rollway/rollway/bench/internal/measure"
 	"github.com/rollway/rollway/bench/internal/rollwaybin"
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // TestMain lets the test binary be the children.
@@ -39,7 +39,7 @@ var rollwayProgram func() (string, error)
 func ownProgram(t *testing.T) string {
 	t.Helper()
 	if missing != "" {
-		needs.Missing(t, missing)
+		testkit.Missing(t, missing)
 	}
 	program, err := rollwayProgram()
 	if err != nil {
@@ -168,7 +168,7 @@ func TestLookUp(t *testing.T) {
 
 // TestEverything: a short measurement of everything gives tables and a picture.
 func TestEverything(t *testing.T) {
-	needs.Nightly(t, needs.Bench, "it measures for real, if briefly")
+	testkit.Nightly(t, testkit.Bench, "it measures for real, if briefly")
 	t.Parallel()
 	program, dir := ownProgram(t), t.TempDir()
 	r := &Results{Results: *measure.NewResults(Kind, 1)}

@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// A door is how a load comes in.
-type door string
+// A protocol is how a load comes in.
+type protocol string
 
-// The doors: the article's JSON array, and OTLP over HTTP, in protocol buffers and
+// The protocols: the article's JSON array, and OTLP over HTTP, in protocol buffers and
 // in JSON.
 const (
-	doorJSON     door = ""
-	doorOTLP     door = "OTLP"
-	doorOTLPJSON door = "OTLP/JSON"
+	pathJSON     protocol = ""
+	pathOTLP     protocol = "OTLP"
+	pathOTLPJSON protocol = "OTLP/JSON"
 )
 
 // head is what comes before a body of size bytes.
-func (d door) head(addr string, size int) []byte {
+func (p protocol) head(addr string, size int) []byte {
 	path, kind := "/api/logs", "application/json"
-	switch d {
-	case doorOTLP:
+	switch p {
+	case pathOTLP:
 		path, kind = "/v1/logs", "application/x-protobuf"
-	case doorOTLPJSON:
+	case pathOTLPJSON:
 		path = "/v1/logs"
 	}
 	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n", path, addr, kind, size)
@@ -34,18 +34,18 @@ func (d door) head(addr string, size int) []byte {
 
 // takes reports whether the body of a good answer says that all events were
 // taken. One without a body does.
-func (d door) takes(body, accepted []byte) bool {
-	if d != doorJSON { // a partial_success that is not empty has rejected some
+func (p protocol) takes(body, accepted []byte) bool {
+	if p != pathJSON { // a partial_success that is not empty has rejected some
 		return len(body) <= 2 || string(body) == `{"partialSuccess":{}}` || string(body) == `{"partialSuccess":null}`
 	}
 	return len(body) == 0 || bytes.Contains(body, accepted)
 }
 
-func (d door) body(events int) *body {
-	switch d {
-	case doorOTLP:
+func (p protocol) body(events int) *body {
+	switch p {
+	case pathOTLP:
 		return newOTLPBody(events)
-	case doorOTLPJSON:
+	case pathOTLPJSON:
 		return newOTLPJSONBody(events)
 	}
 	return newBody(events)

@@ -8,7 +8,7 @@ import (
 	"github.com/rollway/rollway/collector/enrich"
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/normalize"
-	"github.com/rollway/rollway/collector/receive"
+	"github.com/rollway/rollway/collector/receiver"
 )
 
 // own is how a receiver of ours is put together.
@@ -20,19 +20,19 @@ type own struct {
 
 // open returns a receiver that stores into a journal in dir, as package
 // collector puts them together. Its caller closes the journal.
-func (o own) open(dir string) (*receive.Receiver, *journal.Journal, error) {
+func (o own) open(dir string) (*receiver.Receiver, *journal.Journal, error) {
 	j, err := journal.Open(dir, journal.Options{})
 	if err != nil {
 		return nil, nil, err
 	}
-	var policy receive.Policy
+	var policy receiver.Policy
 	if o.enrich != nil {
 		policy.Enricher = o.enrich()
 	}
 	if o.tenant {
-		policy.Admit = func(*http.Request) (receive.Sender, error) { return tenant, nil }
+		policy.Admit = func(*http.Request) (receiver.Sender, error) { return tenant, nil }
 	}
-	options := receive.Options{Policy: func() *receive.Policy { return &policy }, Store: func(ctx context.Context, b *normalize.Batch) error {
+	options := receiver.Options{Policy: func() *receiver.Policy { return &policy }, Store: func(ctx context.Context, b *normalize.Batch) error {
 		r, err := j.AppendKeyed(ctx, b.Ask.Key, journal.Batch{
 			Lines: b.Lines, Records: b.Records, MinTime: b.MinTime, MaxTime: b.MaxTime, Synced: o.synced,
 		})
@@ -42,7 +42,7 @@ func (o own) open(dir string) (*receive.Receiver, *journal.Journal, error) {
 		b.FirstOffset, b.HasOffset = r.First, true
 		return nil
 	}}
-	return receive.New(options), j, nil
+	return receiver.New(options), j, nil
 }
 
 // sender is one that may send what it likes, and has a tenant.

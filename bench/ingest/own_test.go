@@ -5,15 +5,15 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/rollway/rollway/collector/door/otlp"
+	"github.com/rollway/rollway/collector/receiver/otlp"
 )
 
 // BenchmarkOwn is a request of ours without net/http, the journal included.
 func BenchmarkOwn(b *testing.B) {
-	for _, d := range []door{doorJSON, doorOTLP} {
+	for _, p := range []protocol{pathJSON, pathOTLP} {
 		for _, events := range Sizes() {
 			name := "JSON"
-			if d == doorOTLP {
+			if p == pathOTLP {
 				name = "OTLP"
 			}
 			b.Run(fmt.Sprintf("%s/%d", name, events), func(b *testing.B) {
@@ -27,8 +27,8 @@ func BenchmarkOwn(b *testing.B) {
 					b.Fatal(err)
 				}
 				var h http.Handler = r
-				if d == doorOTLP {
-					x.body = d.body(events)
+				if p == pathOTLP {
+					x.body = p.body(events)
 					x.req.ContentLength = int64(len(x.body.data))
 					x.req.Header.Set("Content-Type", "application/x-protobuf")
 					h = r.Handler(otlp.Protocol)

@@ -56,7 +56,7 @@ func MeasureRivals(w io.Writer, s Settings) (runs []Run, left []string, err erro
 			}
 			for share := 1; share <= minRate; share *= 2 {
 				run, err := measureRun(name, programs[name], filepath.Join(tmp, fmt.Sprint("data-", len(runs))), 0, load{
-					Door: doorOTLP, Rate: l.Rate / share, Events: l.Events, Duration: s.Duration, Warm: s.warm(), Conns: s.Conns, Grace: 10 * time.Second})
+					Receiver: pathOTLP, Rate: l.Rate / share, Events: l.Events, Duration: s.Duration, Warm: s.warm(), Conns: s.Conns, Grace: 10 * time.Second})
 				if err != nil {
 					return nil, nil, fmt.Errorf("%s, %d requests/s of %s: %w", name, l.Rate/share, sizeCase(l.Events), err)
 				}

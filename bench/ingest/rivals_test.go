@@ -13,26 +13,26 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/rollway/rollway/bench/internal/measure"
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // TestRivals puts each server under a little of each load by OTLP; those that
 // store have every event once. Rivals have to be in the cache, or are fetched
 // if nothing may be skipped.
 func TestRivals(t *testing.T) {
-	needs.Nightly(t, needs.Engines, "rivals are fetched or built")
+	testkit.Nightly(t, testkit.Engines, "rivals are fetched or built")
 	own, dir := ownProgram(t), t.TempDir()
 	for _, name := range Rivals() {
 		t.Run(name, func(t *testing.T) {
 			program := own
 			var err error
 			if rival, is := rivalOf(name); is {
-				if program, err = rival.path(needs.All()); err != nil {
-					needs.Missing(t, err.Error())
+				if program, err = rival.path(testkit.All()); err != nil {
+					testkit.Missing(t, err.Error())
 				}
 			}
 			for i, l := range Loads() {
-				l := load{Door: doorOTLP, Rate: l.Rate / 50, Events: l.Events, Duration: 200 * time.Millisecond, Conns: 16, Grace: time.Minute}
+				l := load{Receiver: pathOTLP, Rate: l.Rate / 50, Events: l.Events, Duration: 200 * time.Millisecond, Conns: 16, Grace: time.Minute}
 				run, err := measureRun(name, program, filepath.Join(dir, fmt.Sprint(name, i)), 0, l)
 				if err != nil {
 					t.Fatal(err)
@@ -90,22 +90,22 @@ func TestEachInQueue(t *testing.T) {
 
 func TestTakes(t *testing.T) {
 	for _, c := range []struct {
-		door door
-		body string
-		want bool
+		receiver receiver
+		body     string
+		want     bool
 	}{
-		{doorJSON, "", true}, {doorJSON, `{"accepted":3,"rejected":0}`, true}, {doorJSON, `{"accepted":2,"rejected":1}`, false},
-		{doorOTLP, "", true}, {doorOTLP, "\n\x00", true}, {doorOTLP, `{"partialSuccess":{}}`, true}, {doorOTLP, "\n\x02\x08\x01", false},
-		{doorOTLPJSON, "{}", true}, {doorOTLPJSON, `{"partialSuccess":null}`, true}, {doorOTLPJSON, `{"partialSuccess":{"rejectedLogRecords":"1"}}`, false},
+		{pathJSON, "", true}, {pathJSON, `{"accepted":3,"rejected":0}`, true}, {pathJSON, `{"accepted":2,"rejected":1}`, false},
+		{pathOTLP, "", true}, {pathOTLP, "\n\x00", true}, {pathOTLP, `{"partialSuccess":{}}`, true}, {pathOTLP, "\n\x02\x08\x01", false},
+		{pathOTLPJSON, "{}", true}, {pathOTLPJSON, `{"partialSuccess":null}`, true}, {pathOTLPJSON, `{"partialSuccess":{"rejectedLogRecords":"1"}}`, false},
 	} {
-		if got := c.door.takes([]byte(c.body), []byte(`"accepted":3,`)); got != c.want {
-			t.Errorf("%s %q: %v", c.door, c.body, got)
+		if got := c.receiver.takes([]byte(c.body), []byte(`"accepted":3,`)); got != c.want {
+			t.Errorf("%s %q: %v", c.receiver, c.body, got)
 		}
 	}
 }
 
 func testRun(name string, rate int, p99 time.Duration, cpu float64) Run {
-	return Run{Server: name, Door: doorOTLP, Rate: rate, Events: 1, CPUSeconds: cpu, Sent: Sent{Requests: rate, Acknowledged: rate, Latency: Latency{P99: p99}}}
+	return Run{Server: name, Receiver: pathOTLP, Rate: rate, Events: 1, CPUSeconds: cpu, Sent: Sent{Requests: rate, Acknowledged: rate, Latency: Latency{P99: p99}}}
 }
 
 // TestRivalTables: of each server counts the most that it held.

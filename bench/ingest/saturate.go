@@ -20,19 +20,19 @@ import (
 const SaturationRounds = 3
 
 // A Saturation is one server that has always had a request on each connection
-// (closed loop), by one door.
+// (closed loop), by one receiver.
 type Saturation struct {
-	Server       string  `json:"server"`
-	Door         door    `json:"door"`
-	Events       int     `json:"events"` // in a request
-	Conns        int     `json:"conns"`
-	Seconds      float64 `json:"seconds"`
-	Acknowledged int     `json:"acknowledged"`
-	Errors       int     `json:"errors"`
-	FirstError   string  `json:"first_error,omitempty"`
-	CPUSeconds   float64 `json:"cpu_seconds"`   // of the server
-	GenCPU       float64 `json:"generator_cpu"` // cores
-	Stored       int     `json:"stored"`        // events found afterwards; -1: it stores nothing
+	Server       string   `json:"server"`
+	Receiver     protocol `json:"receiver"`
+	Events       int      `json:"events"` // in a request
+	Conns        int      `json:"conns"`
+	Seconds      float64  `json:"seconds"`
+	Acknowledged int      `json:"acknowledged"`
+	Errors       int      `json:"errors"`
+	FirstError   string   `json:"first_error,omitempty"`
+	CPUSeconds   float64  `json:"cpu_seconds"`   // of the server
+	GenCPU       float64  `json:"generator_cpu"` // cores
+	Stored       int      `json:"stored"`        // events found afterwards; -1: it stores nothing
 }
 
 // perCore is how many requests are acknowledged for a second of a processor.
@@ -44,7 +44,7 @@ func (one *Saturation) perCore() float64 {
 // nothing.
 func saturatedServers() []string { return []string{Buffered, OtelMemory, Rotel} }
 
-func saturatedDoors() []door { return []door{doorOTLP, doorOTLPJSON} }
+func saturatedReceivers() []protocol { return []receiver{pathOTLP, pathOTLPJSON} }
 
 // saturate sends requests on l.Conns connections for l.Duration, on each the next
 // as soon as the one before is answered, and one at least. Acknowledged and Errors count the
@@ -70,7 +70,7 @@ func saturate(l load) (Sent, error) {
 	for _, c := range conns {
 		c.SetDeadline(begin.Add(l.Duration + l.Grace))
 		all.Go(func() {
-			req, a := newRequest(l.Addr, l.Door, l.Events), answers{src: c}
+			req, a := newRequest(l.Addr, l.Receiver, l.Events), answers{src: c}
 			accepted := fmt.Appendf(nil, `"accepted":%d,`, l.Events)
 			for n := 0; n == 0 || time.Since(begin) < l.Duration; n++ {
 				req.body.number(uint64(sent.Add(1)-1) * uint64(l.Events))
@@ -81,7 +81,7 @@ func saturate(l load) (Sent, error) {
 					code, body, err = a.next()
 				}
 				switch {
-				case err == nil && code == l.Want && l.Door.takes(body, accepted):
+				case err == nil && code == l.Want && l.Receiver.takes(body, accepted):
 					acknowledged.Add(1)
 					continue
 				case err == nil:
@@ -120,9 +120,9 @@ func MeasureSaturation(w io.Writer, s Settings) (list []Saturation, err error) {
 			if programs[name] == "" {
 				continue
 			}
-			for _, d := range saturatedDoors() {
+			for _, d := range saturatedReceivers() {
 				one, err := measureSaturation(name, programs[name], filepath.Join(tmp, fmt.Sprint("data-", len(list))), load{
-					Door: d, Events: 1, Duration: s.Duration, Conns: s.Conns, Grace: 10 * time.Second})
+					Receiver: d, Events: 1, Duration: s.Duration, Conns: s.Conns, Grace: 10 * time.Second})
 				if err != nil {
 					return nil, fmt.Errorf("%s at saturation by %s: %w", name, d, err)
 				}
@@ -140,7 +140,7 @@ func measureSaturation(name, program, dir string, l load) (one Saturation, err e
 		return one, err
 	}
 	l.Addr, l.Want = server.addr, server.want
-	one = Saturation{Server: name, Door: l.Door, Events: l.Events, Conns: l.Conns, Stored: -1}
+	one = Saturation{Server: name, Receiver: l.Receiver, Events: l.Events, Conns: l.Conns, Stored: -1}
 	err = errors.Join(one.under(server, l), server.stop())
 	if err != nil || server.dir == "" {
 		return one, err
@@ -187,12 +187,12 @@ func saturationTable(b *strings.Builder, list []Saturation) {
 	fmt.Fprintf(b, "\n**At saturation**: on each of %d connections the next request as soon as the one before is answered, %s a run; medians of %d interleaved rounds (least to most)\n\n",
 		list[0].Conns, seconds(list[0].Seconds), SaturationRounds)
 	t := measure.NewTable("server", "what an answer promises", "protocol", "requests per CPU second", "requests/s", "server's cores", "generator's", "errors")
-	for _, d := range saturatedDoors() {
+	for _, d := range saturatedReceivers() {
 		for _, name := range saturatedServers() {
 			var perCore, rate, cores, gen []float64
 			errs := 0
 			for _, s := range list {
-				if s.Server != name || s.Door != d {
+				if s.Server != name || s.Receiver != d {
 					continue
 				}
 				perCore = append(perCore, s.perCore())

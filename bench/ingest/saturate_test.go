@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/measure"
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // TestSaturate counts each answer once, and a refusal as an error that ends
@@ -25,7 +25,7 @@ func TestSaturate(t *testing.T) {
 			}
 		}))
 		defer s.Close()
-		sent, err := saturate(load{Addr: s.Listener.Addr().String(), Door: doorOTLPJSON, Events: 2, Duration: d, Conns: 4, Want: 200, Grace: time.Minute})
+		sent, err := saturate(load{Addr: s.Listener.Addr().String(), Receiver: pathOTLPJSON, Events: 2, Duration: d, Conns: 4, Want: 200, Grace: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,16 +35,16 @@ func TestSaturate(t *testing.T) {
 	}
 }
 
-// TestSaturation saturates ours by each door, for a moment, and finds what it
+// TestSaturation saturates ours by each receiver, for a moment, and finds what it
 // acknowledged.
 func TestSaturation(t *testing.T) {
-	needs.Nightly(t, needs.Bench, "it measures for real, if briefly")
+	testkit.Nightly(t, testkit.Bench, "it measures for real, if briefly")
 	t.Parallel()
 	own, dir := ownProgram(t), t.TempDir()
 	var list []Saturation
-	for _, d := range saturatedDoors() {
+	for _, d := range saturatedReceivers() {
 		one, err := measureSaturation(Buffered, own, filepath.Join(dir, strings.ReplaceAll(string(d), "/", "-")), load{
-			Door: d, Events: 1, Duration: 200 * time.Millisecond, Conns: 8, Grace: time.Minute})
+			Receiver: d, Events: 1, Duration: 200 * time.Millisecond, Conns: 8, Grace: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}

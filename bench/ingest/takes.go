@@ -35,7 +35,7 @@ func Takes(s Settings, plan measure.Plan, parts map[Part]bool) (all time.Duratio
 		all += loads * time.Duration(len(Rivals())) * (s.Duration/RivalShare + betweenRuns)
 	}
 	if parts[PartSaturation] {
-		runs := SaturationRounds * len(saturatedServers()) * len(saturatedDoors())
+		runs := SaturationRounds * len(saturatedServers()) * len(saturatedReceivers())
 		all += time.Duration(runs) * (s.Duration/SaturationShare + time.Second)
 	}
 	return all

@@ -15,7 +15,7 @@ type request struct {
 	body *body  // its data is the end of wire
 }
 
-func newRequest(addr string, d door, events int) *request {
+func newRequest(addr string, d protocol, events int) *request {
 	b := d.body(events)
 	wire := d.head(addr, len(b.data))
 	head := len(wire)

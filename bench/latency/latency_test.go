@@ -7,7 +7,7 @@ import (
 
 	"github.com/rollway/rollway/bench/internal/lines"
 	"github.com/rollway/rollway/bench/internal/pace"
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // TestEveryWriterRuns: that lines arrive in form and order is checked by run
@@ -17,7 +17,7 @@ func TestEveryWriterRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raced := needs.Race(t, "a rival has races of its own")
+	raced := testkit.Race(t, "a rival has races of its own")
 	for i := range scenarios {
 		scenarios[i].Rate = 2000
 		if raced { // AsyncWriter sets itself up without a lock

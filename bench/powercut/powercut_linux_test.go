@@ -15,7 +15,7 @@ import (
 
 	"github.com/rollway/rollway/file"
 	"github.com/rollway/rollway/internal/direct"
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 var seedFlag = flag.Uint64("seed", 0, "replay the random choice with this seed")
@@ -38,7 +38,7 @@ var (
 // said to be safe is there, nothing that was not given is read as a line, and the
 // next Open goes on after what is left.
 func TestPowerCut(t *testing.T) {
-	needs.NoRace(t, "it takes five times as long, and looks at the disk only")
+	testkit.NoRace(t, "it takes five times as long, and looks at the disk only")
 	seed := rand.Uint64()
 	if *seedFlag != 0 {
 		seed = *seedFlag

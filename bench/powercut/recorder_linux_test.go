@@ -10,7 +10,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 type kind int
@@ -65,7 +65,7 @@ func mount(t *testing.T) (r *recorder, dir string, end func()) {
 	o := &fs.Options{MountOptions: fuse.MountOptions{DirectMountStrict: true, FsName: "recorder", MaxWrite: 1 << 20}}
 	server, err := fs.Mount(dir, r, o)
 	if err != nil {
-		needs.Missing(t, "FUSE, as root: "+err.Error())
+		testkit.Missing(t, "FUSE, as root: "+err.Error())
 	}
 	return r, dir, func() {
 		if err := server.Unmount(); err != nil {

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/measure"
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -41,7 +41,7 @@ func testRig(t *testing.T) *rig {
 // TestContenders sends bytes through every relay that this machine has, checks
 // that it passes the end of an upload on, and looks at its process.
 func TestContenders(t *testing.T) {
-	needs.Nightly(t, needs.Bench, "it measures for real, if briefly")
+	testkit.Nightly(t, testkit.Bench, "it measures for real, if briefly")
 	r := testRig(t)
 	for _, c := range contenders() {
 		for _, tls := range []bool{false, true} {
@@ -50,7 +50,7 @@ func TestContenders(t *testing.T) {
 			}
 			t.Run(c.name+", "+socketMode(tls), func(t *testing.T) {
 				if lacks := c.lacks(); lacks != "" {
-					needs.Missing(t, lacks)
+					testkit.Missing(t, lacks)
 				}
 				s, err := transfer{tls: tls, chunk: burst, length: 1 << 20, conns: 2}.take(r, c)
 				if err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -23,12 +23,12 @@ func settings(t *testing.T) Settings {
 // TestOwnWriters puts each of our writers through each fault and holds the
 // outcome against what it promises.
 func TestOwnWriters(t *testing.T) {
-	kills := needs.Rounds(t, needs.Kills, 3, 30)
+	kills := testkit.Rounds(t, testkit.Kills, 3, 30)
 	for _, f := range Faults() {
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
 			if what := f.Missing(); what != "" {
-				needs.Missing(t, what)
+				testkit.Missing(t, what)
 			}
 			s := settings(t)
 			s.Faults, s.Kills = []Fault{f}, kills
@@ -53,7 +53,7 @@ func TestOwnWriters(t *testing.T) {
 // TestTheKitNotices: rivals that are known to lose, tear, hang and die do so
 // here. If they did not, the kit would find nothing in ours either.
 func TestTheKitNotices(t *testing.T) {
-	needs.NoRace(t, "rivals have races of their own")
+	testkit.NoRace(t, "rivals have races of their own")
 	for name, c := range map[string]struct {
 		fault, writer string
 		noticed       func(Try) bool

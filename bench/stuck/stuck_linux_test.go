@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -26,16 +26,16 @@ func settings(t *testing.T) Settings {
 	cmd := exec.Command("true")
 	cmd.SysProcAttr = namespace()
 	if err := cmd.Run(); err != nil {
-		needs.Missing(t, "to mount a tmpfs in a namespace of its own: "+err.Error())
+		testkit.Missing(t, "to mount a tmpfs in a namespace of its own: "+err.Error())
 	}
 	return s
 }
 
 // TestOwnWriters puts every writer of ours in front of a real collector that was
-// stopped, or is not there. Package internal/combine has the other ways of being
+// stopped, or is not there. Package internal/integration has the other ways of being
 // stuck.
 func TestOwnWriters(t *testing.T) {
-	needs.Nightly(t, needs.Bench, "it is about time, which a busy machine does not have")
+	testkit.Nightly(t, testkit.Bench, "it is about time, which a busy machine does not have")
 	s := settings(t)
 	for _, w := range Writers() {
 		if !w.Own {
@@ -64,7 +64,7 @@ func TestOwnWriters(t *testing.T) {
 // TestTheKitNotices: rivals that are known to hang and to withhold lines do so
 // here. If they did not, the kit would find nothing in ours either.
 func TestTheKitNotices(t *testing.T) {
-	needs.Nightly(t, needs.Bench, "it is about time, which a busy machine does not have")
+	testkit.Nightly(t, testkit.Bench, "it is about time, which a busy machine does not have")
 	s := settings(t)
 	s.Limit = 10 * time.Second
 	for _, c := range []struct {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/rollway/rollway/bridge/zstd"
 	"github.com/rollway/rollway/file"
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 var (
@@ -154,7 +154,7 @@ func TestFileRotation(t *testing.T) {
 		if err != nil || !strings.HasPrefix(want.String(), string(out)) || len(out) != want.Len()-len(last) {
 			t.Errorf("zstd -dc gave %d bytes, %v", len(out), err)
 		}
-	} else if needs.All() {
+	} else if testkit.All() {
 		t.Fatal("REQUIRE=all, but this needs the program zstd: ", err)
 	} else {
 		t.Log("not compared with the zstd program: ", err)

@@ -33,7 +33,7 @@ const MaxBatch = 1 << 20
 type Letter struct {
 	ID       string    `json:"id,omitempty"`       // a ULID, by which it is sent again once; letters of earlier releases have none
 	Time     time.Time `json:"time"`               // of the rejection
-	Door     string    `json:"door"`               // where the event came: a path, or a protocol
+	Receiver string    `json:"receiver"`           // where the event came: a path, or a protocol
 	Tenant   string    `json:"tenant,omitempty"`   // whose it was
 	Reason   string    `json:"reason"`             // see package normalize
 	Detail   string    `json:"detail,omitempty"`   // what was found and what was expected
@@ -43,7 +43,7 @@ type Letter struct {
 	Withheld bool      `json:"withheld,omitempty"` // Event is not kept, as rules redact events
 	Whole    bool      `json:"whole,omitempty"`    // Event is a request, in which events could not be found
 
-	// What Event shared with others, or came in, as its door needs it to read it
+	// What Event shared with others, or came in, as its receiver needs it to read it
 	// again: labels, a tag. Nil: nothing.
 	Context       *string `json:"context,omitempty"`
 	ContextBase64 string  `json:"context_base64,omitempty"` // the same where it is not UTF-8
@@ -105,7 +105,7 @@ func Open(dir string, maxBytes int64, onError func(error)) (*Box, error) {
 }
 
 // Keep keeps the letters of a batch.
-func (b *Box) Keep(door, tenant string, received time.Time, batch *normalize.Batch) {
+func (b *Box) Keep(receiver, tenant string, received time.Time, batch *normalize.Batch) {
 	if batch.RejectedTotal == 0 {
 		return
 	}
@@ -116,7 +116,7 @@ func (b *Box) Keep(door, tenant string, received time.Time, batch *normalize.Bat
 	for i := range letters {
 		l := &letters[i]
 		b.buf = b.ids.Append(append(b.buf, `{"id":"`...), received)
-		b.buf = appendLetter(b.buf, door, tenant, received, l, batch.Text(l), batch.Context(l))
+		b.buf = appendLetter(b.buf, receiver, tenant, received, l, batch.Text(l), batch.Context(l))
 	}
 	kept := uint64(len(letters))
 	if kept > 0 {
@@ -132,11 +132,11 @@ func (b *Box) Keep(door, tenant string, received time.Time, batch *normalize.Bat
 }
 
 // appendLetter appends the rest of a line behind the letter's id.
-func appendLetter(dst []byte, door, tenant string, received time.Time, l *normalize.Letter, text, context []byte) []byte {
+func appendLetter(dst []byte, receiver, tenant string, received time.Time, l *normalize.Letter, text, context []byte) []byte {
 	dst = append(dst, `","time":"`...)
 	dst = jsonline.AppendTime(dst, received)
-	dst = append(dst, `","door":`...)
-	dst = jsonline.AppendString(dst, door)
+	dst = append(dst, `","receiver":`...)
+	dst = jsonline.AppendString(dst, receiver)
 	if tenant != "" {
 		dst = append(dst, `,"tenant":`...)
 		dst = jsonline.AppendString(dst, tenant)

@@ -78,7 +78,7 @@ func TestKeep(t *testing.T) {
 			t.Errorf("letter %d has the id %q, behind one of %q", i, l.ID, got[max(i-1, 0)].ID)
 		}
 	}
-	if l := got[0]; l.Event != `{"a":}` || l.Reason != "syntax" || l.Detail == "" || l.Door != "/api/logs" || l.Tenant != "shop" || !l.Time.Equal(at) || l.Cut {
+	if l := got[0]; l.Event != `{"a":}` || l.Reason != "syntax" || l.Detail == "" || l.Receiver != "/api/logs" || l.Tenant != "shop" || !l.Time.Equal(at) || l.Cut {
 		t.Errorf("%+v", l)
 	}
 	if l := got[1]; l.Event != "7" || l.Reason != "not_object" || l.Detail != "" {

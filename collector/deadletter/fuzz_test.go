@@ -17,15 +17,15 @@ func FuzzLetter(f *testing.F) {
 	f.Add("/api/logs", "shop", []byte(`{"a":}`), []byte("ctx"), int64(1779972000), 1<<20)
 	f.Add("Fluent forward", "", []byte("\xff\n\x00"), []byte(""), int64(0), 1<<20)
 	f.Add("/v1/logs", "te\"nant", []byte("\xed\xa0\x80\u2028<"), []byte("\xff"), int64(-1), 6)
-	f.Fuzz(func(t *testing.T, door, tenant string, event, context []byte, sec int64, limit int) {
-		if !utf8.ValidString(door) || !utf8.ValidString(tenant) || sec < 0 || sec > 1<<33 || limit < 0 || len(event) == 0 {
+	f.Fuzz(func(t *testing.T, receiver, tenant string, event, context []byte, sec int64, limit int) {
+		if !utf8.ValidString(receiver) || !utf8.ValidString(tenant) || sec < 0 || sec > 1<<33 || limit < 0 || len(event) == 0 {
 			return
 		}
 		batch := new(normalize.Batch)
 		batch.KeepLetters(limit)
 		b := normalize.New(normalize.Limits{MaxRejections: 1}).Build(batch, time.Now())
 		b.Raw(event)
-		b.Reject(normalize.ReasonSyntax, door)
+		b.Reject(normalize.ReasonSyntax, receiver)
 		b.Context(len(context), func(dst []byte) []byte { return append(dst, context...) })
 		b.Done()
 		letters := batch.Letters()
@@ -35,7 +35,7 @@ func FuzzLetter(f *testing.F) {
 		for i := range letters {
 			l := &letters[i]
 			at := time.Unix(sec, 5).UTC()
-			line := appendLetter([]byte(`{"id":"7`), door, tenant, at, l, batch.Text(l), batch.Context(l))
+			line := appendLetter([]byte(`{"id":"7`), receiver, tenant, at, l, batch.Text(l), batch.Context(l))
 			if bytes.Count(line, []byte("\n")) != 1 || !bytes.HasSuffix(line, []byte("\n")) {
 				t.Fatalf("not one line: %q", line)
 			}
@@ -50,8 +50,8 @@ func FuzzLetter(f *testing.F) {
 				fits != (around != nil) || got.ContextCut == fits || fits && string(around) != string(context) {
 				t.Fatalf("%q with %q became %s", event, context, line)
 			}
-			if got.Door != door || got.Tenant != tenant || got.Reason != normalize.ReasonSyntax || strings.ToValidUTF8(got.Detail, "") != got.Detail || !got.Time.Equal(at) || got.Whole || got.Withheld {
-				t.Fatalf("door %q, tenant %q, time %s became %s", door, tenant, at, line)
+			if got.Receiver != receiver || got.Tenant != tenant || got.Reason != normalize.ReasonSyntax || strings.ToValidUTF8(got.Detail, "") != got.Detail || !got.Time.Equal(at) || got.Whole || got.Withheld {
+				t.Fatalf("receiver %q, tenant %q, time %s became %s", receiver, tenant, at, line)
 			}
 		}
 	})

@@ -6,7 +6,7 @@ import (
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/internal/mallocs"
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // everything is a configuration with all there is.
@@ -48,7 +48,7 @@ func TestEverything(t *testing.T) {
 }
 
 func TestNoAllocationPerEvent(t *testing.T) {
-	raced := needs.Race(t, "sync.Pool, of which regexp has one, forgets at random")
+	raced := testkit.Race(t, "sync.Pool, of which regexp has one, forgets at random")
 	events := []string{busy, `{"path":"/healthz"}`, `{"http":{"path":"/metrics"}}`, `{"msg":"a user who is 5 years old","a":[1,2,{"b":null}]}`}
 	body := []byte(strings.Repeat(strings.Join(events, "\n")+"\n", 100))
 	p := mustCompile(t, everything)

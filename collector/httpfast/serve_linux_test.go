@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 func all(*http.Request) bool { return true }
@@ -552,7 +552,7 @@ func TestManyConnections(t *testing.T) {
 
 // A request on a connection that has had one like it allocates nothing.
 func TestNoAllocations(t *testing.T) {
-	needs.NoRace(t, "the race detector allocates")
+	testkit.NoRace(t, "the race detector allocates")
 	buf := make([]byte, 4096)
 	s := newServer(t, listen(t), Options{Takes: all, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n, _ := r.Body.Read(sharedBody)
@@ -590,7 +590,7 @@ var (
 
 // A connection that waits takes little memory, and no goroutine.
 func TestIdleConnections(t *testing.T) {
-	needs.NoRace(t, "the race detector takes memory of its own")
+	testkit.NoRace(t, "the race detector takes memory of its own")
 	s := newServer(t, listen(t), Options{Takes: all, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})})
 	const many = 1000
 	conns := make([]net.Conn, many)

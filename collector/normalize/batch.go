@@ -113,7 +113,7 @@ type Ask struct {
 	// survive the machine), or "" for the store's default.
 	Durability string
 	// Key names the batch to a store that has not stored it before; empty: no
-	// name. Other doors than HTTP put a word of their own in front of theirs.
+	// name. Other receivers than HTTP put a word of their own in front of theirs.
 	Key string
 	// Duplicate is for the store to say that the lines were there already, under
 	// this Key; FirstOffset is then theirs.

@@ -36,7 +36,7 @@ func (b *Batch) Letters() []Letter { return b.letters }
 func (b *Batch) Text(l *Letter) []byte { return b.letterText[l.start:l.end] }
 
 // Context returns what the event of a letter shared with others, or came in, as
-// far as its door needs that to read it again; in a form of the door's own. It is
+// far as its receiver needs that to read it again; in a form of the receiver's own. It is
 // valid until Reset.
 func (b *Batch) Context(l *Letter) []byte { return b.letterText[l.end:l.contextEnd] }
 

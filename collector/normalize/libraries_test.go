@@ -128,7 +128,7 @@ var libraryForms = map[string]func(b *Batch, in string) error{
 }
 
 // fields gives the members of an object to a Builder one by one, objects directly
-// in it taken apart as doors do.
+// in it taken apart as receivers do.
 func fields(b *Builder, object []byte) {
 	for w := membersOf(object, 0); w.next(); {
 		b.Field(bytes.Clone(object[w.name.start+1 : w.name.end-1]))

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -30,7 +30,7 @@ func TestGolden(t *testing.T) {
 	var names []string
 	for _, module := range modules {
 		if _, err := os.Stat(filepath.Join(root, module, "go.mod")); err != nil {
-			needs.Missing(t, "a whole checkout: "+err.Error())
+			testkit.Missing(t, "a whole checkout: "+err.Error())
 		}
 		for _, pkg := range packages(t, module) {
 			name := goldenName(path.Join(module, pkg))

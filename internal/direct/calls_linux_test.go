@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // writeCalls returns how many calls of the system f makes that write.
@@ -23,7 +23,7 @@ func writeCalls(t *testing.T, f func()) (n int) {
 	count := func() (n int) {
 		data, err := os.ReadFile("/proc/thread-self/io")
 		if err != nil {
-			needs.Missing(t, "a kernel that counts the calls of a thread: "+err.Error())
+			testkit.Missing(t, "a kernel that counts the calls of a thread: "+err.Error())
 		}
 		for line := range strings.Lines(string(data)) {
 			if k, err := fmt.Sscanf(line, "syscw: %d", &n); k == 1 && err == nil {
@@ -114,7 +114,7 @@ func TestReserve(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := unix.Fallocate(int(probe.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, 80<<20); err != nil {
-		needs.Missing(t, "a file system that can allocate 80 MiB ahead: "+err.Error())
+		testkit.Missing(t, "a file system that can allocate 80 MiB ahead: "+err.Error())
 	}
 	if err := probe.Truncate(0); err != nil {
 		t.Error(err)

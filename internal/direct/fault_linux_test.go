@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/needs"
 	"github.com/rollway/rollway/internal/smalldisk"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // Faults of the system: each test runs itself again as a child, whose limits,
@@ -166,7 +166,7 @@ func TestInjected(t *testing.T) {
 		}
 		return
 	}
-	strace := needs.Strace(t)
+	strace := testkit.Strace(t)
 	for _, inject := range []string{
 		"pwritev2:error=EINTR:when=2+3",
 		"pwritev2:error=EIO:when=3+4",

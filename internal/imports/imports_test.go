@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 const (
@@ -95,7 +95,7 @@ func TestLibraryDependsOnTheStandardLibrary(t *testing.T) {
 func TestGoWorkListsEveryModule(t *testing.T) {
 	work, err := os.ReadFile(filepath.Join(root, "go.work"))
 	if err != nil {
-		needs.Missing(t, "go.work, which is in a whole checkout only: "+err.Error())
+		testkit.Missing(t, "go.work, which is in a whole checkout only: "+err.Error())
 	}
 	for _, dir := range nestedModules(t) {
 		if !strings.Contains(string(work), "\t./"+dir+"\n") {
@@ -134,7 +134,7 @@ type imported struct{ file, from, to string }
 func imports(t *testing.T, tests bool) []imported {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(root, "collector", "go.mod")); err != nil {
-		needs.Missing(t, "a whole checkout: "+err.Error())
+		testkit.Missing(t, "a whole checkout: "+err.Error())
 	}
 	var found []imported
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/rollway/rollway/internal/walled"
+	"github.com/rollway/rollway/internal/guardpage"
 )
 
 // TestCopyStaysInside: nothing is read or written outside of the two strings.
 func TestCopyStaysInside(t *testing.T) {
-	from, to := walled.Page(t), walled.Page(t)
+	from, to := guardpage.Page(t), guardpage.Page(t)
 	copy(from, strings.Repeat("clean ", len(from)))
 	for n := 1; n <= 200; n++ {
 		for _, s := range [][]byte{from[:n], from[len(from)-n:]} {

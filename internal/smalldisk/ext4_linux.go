@@ -11,7 +11,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // Ext4 runs the test in a child with an ext4 of 64 MiB, in a mount namespace of its
@@ -44,14 +44,14 @@ func Ext4Of(t testing.TB, size int64) (dir string) {
 		return disk
 	}
 	if os.Getuid() != 0 {
-		needs.Missing(t, "root, to mount a file system")
+		testkit.Missing(t, "root, to mount a file system")
 	}
-	needs.Program(t, "mkfs.ext4")
-	needs.Program(t, "mount")
+	testkit.Program(t, "mkfs.ext4")
+	testkit.Program(t, "mount")
 	out, err := Child(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS})
 	switch {
 	case errors.Is(err, syscall.EPERM) || strings.Contains(out, "cannot mount"):
-		needs.Missing(t, fmt.Sprintf("to mount a file system: %v %s", err, out))
+		testkit.Missing(t, fmt.Sprintf("to mount a file system: %v %s", err, out))
 	case err != nil:
 		t.Fatalf("%v\n%s", err, out)
 	}

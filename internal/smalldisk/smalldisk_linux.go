@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 const env = "ROLLWAY_TEST_CHILD"
@@ -54,7 +54,7 @@ func Mount(t testing.TB, options string) (dir string) {
 		out, err := Child(t, attr)
 		switch {
 		case errors.Is(err, syscall.EPERM) || strings.Contains(out, "cannot mount"):
-			needs.Missing(t, fmt.Sprintf("to mount a tmpfs in a namespace of its own, as root or where users may: %v %s", err, out))
+			testkit.Missing(t, fmt.Sprintf("to mount a tmpfs in a namespace of its own, as root or where users may: %v %s", err, out))
 		case err != nil:
 			t.Fatalf("%v\n%s", err, out)
 		}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 func TestParseReadme(t *testing.T) {
@@ -218,8 +218,8 @@ func TestRace(t *testing.T) {
 func TestFindNightly(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{
-		"a_test.go":     "package p\n\nfunc TestA(t *testing.T) {\n\tneeds.Nightly(t, needs.Engines, \"large\")\n}\n\nfunc TestB(t *testing.T) {\n\tt.Run(\"\", func(t *testing.T) { n = needs.Rounds(t, needs.Kills, 1, 2) })\n\tneeds.Nightly(t, needs.Engines, \"\")\n}\n",
-		"sub/b_test.go": "package p\n\nfunc TestC(t *testing.T) {\n\tneeds.Rounds(t, needs.Kills, 1, 2)\n\tneeds.Rounds(t, needs.Kills, 3, 4)\n}\n",
+		"a_test.go":     "package p\n\nfunc TestA(t *testing.T) {\n\tneeds.Nightly(t, testkit.Engines, \"large\")\n}\n\nfunc TestB(t *testing.T) {\n\tt.Run(\"\", func(t *testing.T) { n = testkit.Rounds(t, testkit.Kills, 1, 2) })\n\tneeds.Nightly(t, testkit.Engines, \"\")\n}\n",
+		"sub/b_test.go": "package p\n\nfunc TestC(t *testing.T) {\n\tneeds.Rounds(t, testkit.Kills, 1, 2)\n\tneeds.Rounds(t, testkit.Kills, 3, 4)\n}\n",
 	})
 	got, err := findNightly(dir)
 	want := map[string]map[string][]string{"engines": {".": {"TestA", "TestB"}}, "kills": {".": {"TestB"}, "sub": {"TestC"}}}
@@ -234,9 +234,9 @@ func TestFindNightly(t *testing.T) {
 		t.Error("a part without a test has runs")
 	}
 	for text, want := range map[string]string{
-		"func helper(t *testing.T) { needs.Nightly(t, needs.Engines, \"\") }": "not in the function of a test",
-		"func TestX(t *testing.T) { needs.Rounds(t, \"engines\", 1, 2) }":     "has to be a constant",
-		"func TestX(t *testing.T) { needs.Rounds(t, needs.Other, 1, 2) }":     "has to be a constant",
+		"func helper(t *testing.T) { testkit.Nightly(t, testkit.Engines, \"\") }": "not in the function of a test",
+		"func TestX(t *testing.T) { testkit.Rounds(t, \"engines\", 1, 2) }":       "has to be a constant",
+		"func TestX(t *testing.T) { testkit.Rounds(t, testkit.Other, 1, 2) }":     "has to be a constant",
 	} {
 		writeFiles(t, dir, map[string]string{"bad_test.go": "package p\n\n" + text + "\n"})
 		if _, err := findNightly(dir); err == nil || !strings.Contains(err.Error(), want) {
@@ -249,7 +249,7 @@ func TestFindNightly(t *testing.T) {
 // place in the nightly run.
 func TestNightlyParts(t *testing.T) {
 	if _, err := os.Stat("../../go.work"); err != nil {
-		needs.Missing(t, "a whole checkout: "+err.Error())
+		testkit.Missing(t, "a whole checkout: "+err.Error())
 	}
 	t.Chdir("../..")
 	dirs, err := modules()
@@ -277,7 +277,7 @@ func TestNightlyParts(t *testing.T) {
 // with all that it started.
 func TestPart(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		needs.Missing(t, "a system with process groups")
+		testkit.Missing(t, "a system with process groups")
 	}
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{

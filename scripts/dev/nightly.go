@@ -22,7 +22,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // A part of the nightly run passes or fails as a whole. One that has passed is not
@@ -46,9 +46,9 @@ var parts = []part{
 		{"", "scripts/setup"},
 		{"", "go run ./scripts/dev test"},
 	}},
-	{needs.Engines, 25 * time.Minute, []command{{"", "go run ./scripts/dev test -nightly=engines"}}},
-	{needs.Kills, 12 * time.Minute, []command{{"", "go run ./scripts/dev test -nightly=kills"}}},
-	{needs.Bench, 18 * time.Minute, slices.Concat(
+	{testkit.Engines, 25 * time.Minute, []command{{"", "go run ./scripts/dev test -nightly=engines"}}},
+	{testkit.Kills, 12 * time.Minute, []command{{"", "go run ./scripts/dev test -nightly=kills"}}},
+	{testkit.Bench, 18 * time.Minute, slices.Concat(
 		[]command{{"", "go run ./scripts/dev test -nightly=bench"}}, programs)},
 	{"soak", 12 * time.Minute, []command{{"", "make soak COUNT=5 LIVES=500 BACKLOG=1100000000"}}},
 	{"fuzz", 13 * time.Minute, []command{{"", "go run ./scripts/dev fuzz -time 7s -total 11m"}}},
@@ -329,7 +329,7 @@ func verdict(passed bool) string {
 }
 
 // partConstants are the names that tests give parts of the nightly run by.
-var partConstants = map[string]string{"Engines": needs.Engines, "Kills": needs.Kills, "Bench": needs.Bench}
+var partConstants = map[string]string{"Engines": testkit.Engines, "Kills": testkit.Kills, "Bench": testkit.Bench}
 
 // nightlyRuns returns the runs of the tests that are in a part of the nightly run.
 func nightlyRuns(dirs []string, name string, flags []string) ([]testRun, error) {
@@ -351,8 +351,8 @@ func nightlyRuns(dirs []string, name string, flags []string) ([]testRun, error) 
 }
 
 // findNightly returns the tests of the module in dir that are in parts of the
-// nightly run, by part and folder. It finds them by calls of needs.Nightly and
-// needs.Rounds, which have to be in the function of the test.
+// nightly run, by part and folder. It finds them by calls of testkit.Nightly and
+// testkit.Rounds, which have to be in the function of the test.
 func findNightly(dir string) (map[string]map[string][]string, error) {
 	found := map[string]map[string][]string{}
 	err := walkTests(dir, func(folder, name string) error {
@@ -386,7 +386,7 @@ func findNightly(dir string) (map[string]map[string][]string, error) {
 	return found, err
 }
 
-// nightlyCalls returns the calls of needs.Nightly and needs.Rounds in a declaration.
+// nightlyCalls returns the calls of testkit.Nightly and testkit.Rounds in a declaration.
 func nightlyCalls(d ast.Decl) (calls []*ast.CallExpr) {
 	ast.Inspect(d, func(n ast.Node) bool {
 		call, is := n.(*ast.CallExpr)

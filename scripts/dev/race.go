@@ -119,7 +119,7 @@ func listPackages(dir string, flags ...string) (map[string]pkg, error) {
 // it, those in files that are only built without it, and those that said that
 // they are for such a run, asked. A test file that is only built without the
 // detector and has no test is an error: tests that go by a constant in it would be
-// forgotten here, and needs.Race is for them.
+// forgotten here, and testkit.Race is for them.
 func withoutRace(dir string, with, without map[string]pkg, asked map[testID]bool) ([]testRun, error) {
 	var runs []testRun
 	for _, path := range slices.Sorted(maps.Keys(without)) {
@@ -143,7 +143,7 @@ func withoutRace(dir string, with, without map[string]pkg, asked map[testID]bool
 				return nil, err
 			}
 			if len(found) == 0 {
-				return nil, fmt.Errorf("%s/%s is only built without the race detector and has no test: use needs.Race or needs.NoRace", path, file)
+				return nil, fmt.Errorf("%s/%s is only built without the race detector and has no test: use testkit.Race or testkit.NoRace", path, file)
 			}
 			for _, name := range found {
 				names[name] = true

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 type testID struct{ Package, Test string }
@@ -118,10 +118,10 @@ func (r *report) end(id testID, e event) {
 		r.took = append(r.took, timed{id, e.Elapsed})
 		r.ended[id] = true
 	}
-	if attrs[needs.AttrNoRace] != "" {
+	if attrs[testkit.AttrNoRace] != "" {
 		r.norace[id.top()] = true
 	}
-	if part := cmp.Or(attrs[needs.AttrNightly], attrs[needs.AttrRounds]); part != "" {
+	if part := cmp.Or(attrs[testkit.AttrNightly], attrs[testkit.AttrRounds]); part != "" {
 		r.nightly[part] = append(r.nightly[part], id.String())
 	}
 	switch {
@@ -139,7 +139,7 @@ func (r *report) end(id testID, e event) {
 		r.failed++
 		fmt.Fprint(r.w, said)
 		fmt.Fprintf(&r.failures, "%s:\n%s", id, lastOf(said, 4000))
-	case attrs[needs.AttrNoRace] != "" || attrs[needs.AttrNightly] != "":
+	case attrs[testkit.AttrNoRace] != "" || attrs[testkit.AttrNightly] != "":
 		r.left++
 	default:
 		r.skipped++

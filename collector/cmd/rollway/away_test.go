@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway"
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 	"github.com/rollway/rollway/remote"
 	"github.com/rollway/rollway/slab"
 )
@@ -22,7 +22,7 @@ import (
 // No line was dropped and no call has lasted longer than slab's bound.
 func TestCollectorAway(t *testing.T) {
 	const perSecond = 2000
-	away := time.Duration(needs.Rounds(t, needs.Kills, 3, 60)) * time.Second
+	away := time.Duration(testkit.Rounds(t, testkit.Kills, 3, 60)) * time.Second
 	data := filepath.Join(t.TempDir(), "data")
 	d := serveDaemon(t, "-data", data)
 	peer, err := remote.Open(d.addr+"/api/logs", remote.Options{Spill: remote.Spill{Dir: filepath.Join(t.TempDir(), "spill")}})

@@ -22,10 +22,10 @@ import (
 // Events that concurrent clients send each of each protocol.
 const syncClients, syncEach = 6, 5
 
-// syncedDoors runs a collector in which synced is what is promised where nobody asks,
+// syncedReceivers runs a collector in which synced is what is promised where nobody asks,
 // has send called for each client, and checks that what send names in its answers
 // left only after an fdatasync that began after the event was written.
-func syncedDoors(t *testing.T, prepare func(d *daemon), send func(client, n int) error, answer func(client, n int) string) {
+func syncedReceivers(t *testing.T, prepare func(d *daemon), send func(client, n int) error, answer func(client, n int) string) {
 	t.Helper()
 	small := filepath.Join(t.TempDir(), "small.yaml")
 	if err := os.WriteFile(small, []byte("limits: {max_event: 400}\n"), 0o600); err != nil {
@@ -72,7 +72,7 @@ func eventName(client, n int) string { return fmt.Sprintf("event-%d-%d.", client
 func TestSyncedForward(t *testing.T) {
 	chunk := func(client, n int) string { return fmt.Sprintf("chunk-%d-%d.", client, n) }
 	conns := make([]net.Conn, syncClients)
-	syncedDoors(t, func(d *daemon) {
+	syncedReceivers(t, func(d *daemon) {
 		m := regexp.MustCompile(`(?m)^  forward +([0-9.:]+)`).FindStringSubmatch(d.stdout.String())
 		if m == nil {
 			t.Fatalf("no address of forward in\n%s", d.stdout.String())
@@ -108,7 +108,7 @@ func TestSyncedForward(t *testing.T) {
 func TestSyncedGRPC(t *testing.T) {
 	number := func(client, n int) int { return 1 + client*syncEach + n }
 	var conn *grpc.ClientConn
-	syncedDoors(t, func(d *daemon) {
+	syncedReceivers(t, func(d *daemon) {
 		var err error
 		conn, err = grpc.NewClient("passthrough:///"+strings.TrimPrefix(d.addr, "http://"), grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/locked"
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // A traced is one system call of a traced process: the lines of the trace in
@@ -80,7 +80,7 @@ func readTrace(t *testing.T, path string) (calls []*traced) {
 // the function it returns is called, which returns the trace.
 func traceDaemon(t *testing.T, d *daemon, delay time.Duration) func() []*traced {
 	t.Helper()
-	strace := needs.Program(t, "strace")
+	strace := testkit.Program(t, "strace")
 	path := filepath.Join(t.TempDir(), "trace")
 	cmd := exec.Command(strace, "-f", "-o", path, "-s", "1000000", "-e", "trace=pwrite64,fdatasync,fsync,write",
 		"-e", fmt.Sprintf("inject=fdatasync:delay_exit=%d", delay.Microseconds()), "-p", strconv.Itoa(d.cmd.Process.Pid))
@@ -100,7 +100,7 @@ func traceDaemon(t *testing.T, d *daemon, delay time.Duration) func() []*traced 
 		select {
 		case err := <-ended:
 			ended <- err
-			needs.Missing(t, "leave to trace a process: "+said.String())
+			testkit.Missing(t, "leave to trace a process: "+said.String())
 		default:
 		}
 		if time.Now().After(end) {
@@ -122,7 +122,7 @@ func realFolder(t *testing.T) string {
 	}
 	const tmpfs = 0x01021994
 	if st.Type == tmpfs {
-		needs.Missing(t, "a folder for temporary files that is on a disk")
+		testkit.Missing(t, "a folder for temporary files that is on a disk")
 	}
 	return dir
 }

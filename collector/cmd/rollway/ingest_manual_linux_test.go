@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 const ingestManual = "../../../docs/INGEST.md"
@@ -48,7 +48,7 @@ func alike(out string) string {
 // Each example of the manual on taking events in gives what stands there.
 func TestIngestManual(t *testing.T) {
 	for _, program := range []string{"sh", "curl", "gzip", "logger", "grep"} {
-		needs.Program(t, program)
+		testkit.Program(t, program)
 	}
 	text, err := os.ReadFile(ingestManual)
 	if err != nil {

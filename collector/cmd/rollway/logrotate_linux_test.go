@@ -16,14 +16,14 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 	"github.com/rollway/rollway/slab"
 )
 
 // The configuration that docs/DEPLOYMENT.md shows, run by the real program while
 // lines come: each line is in one of the files, packed ones included.
 func TestDeploymentLogrotate(t *testing.T) {
-	logrotate := needs.Program(t, "logrotate")
+	logrotate := testkit.Program(t, "logrotate")
 	docs := filepath.Join("..", "..", "..", "docs")
 	text := readText(t, filepath.Join(docs, "logrotate.conf"))
 	if !strings.Contains(readText(t, filepath.Join(docs, "DEPLOYMENT.md")), text) {

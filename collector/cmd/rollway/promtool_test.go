@@ -17,7 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/rollway/rollway/file"
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/slab"
 )
@@ -25,7 +25,7 @@ import (
 // promtool runs Prometheus' own checker.
 func promtool(t *testing.T, stdin string, args ...string) {
 	t.Helper()
-	program := needs.Program(t, "promtool") // of the Debian package prometheus
+	program := testkit.Program(t, "promtool") // of the Debian package prometheus
 	cmd := exec.Command(program, args...)
 	cmd.Stdin = strings.NewReader(stdin)
 	if out, err := cmd.CombinedOutput(); err != nil {

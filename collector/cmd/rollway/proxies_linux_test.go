@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/locked"
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // A proxy is a program that runs in front of collectors.
@@ -34,7 +34,7 @@ func startProxy(t *testing.T, addr, name string, args ...string) *proxy {
 		_, err = os.Stat(path)
 	}
 	if err != nil {
-		needs.Missing(t, "the program "+name)
+		testkit.Missing(t, "the program "+name)
 	}
 	p := &proxy{cmd: exec.Command(path, args...)}
 	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.said

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
-	"github.com/rollway/rollway/internal/needs"
 	"github.com/rollway/rollway/internal/slabfile"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 var shopLines = []string{
@@ -128,7 +128,7 @@ func TestRecoverExitStatus(t *testing.T) {
 // recover that is itself killed, again and again, delivers each line once.
 func TestRecoverKilled(t *testing.T) {
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
-		needs.Missing(t, "linux or darwin")
+		testkit.Missing(t, "linux or darwin")
 	}
 	dir := t.TempDir()
 	slabs, log := filepath.Join(dir, "slabs"), filepath.Join(dir, "log")

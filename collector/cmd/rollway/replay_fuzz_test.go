@@ -15,10 +15,10 @@ import (
 // chosen ones become at least a line of JSON each, and of a line that is no letter
 // the error says which.
 func FuzzRejectedFile(f *testing.F) {
-	f.Add([]byte(`{"time":"2026-05-28T12:40:00Z","door":"/api/logs","reason":"syntax","event":"{\"a\":}"}`+"\n"), "", "", false)
-	f.Add([]byte(`{"door":"/v1/logs","tenant":"shop","reason":"too_large","base64":"KgIKAA==","context":"{}"}`+"\n"+`{"reason":"syntax","withheld":true}`), "too_large", "shop", true)
-	f.Add([]byte(`{"door":"syslog","reason":"too_large","event":"<14>1 - h a - - - x","context":"192.0.2.7"}`+"\n"+`{"door":"Fluent forward","reason":"unsupported","base64":"?"}`+"\n7"), "", "", true)
-	f.Add([]byte(`{"door":"/_bulk","reason":"too_deep","event":"{\"a\":[[]]}","cut":true,"context_cut":true}`+"\n"+`{"door":"/loki/api/v1/push","reason":"x","whole":true,"event":"{}"}`+"\n\n"), "", "", false)
+	f.Add([]byte(`{"time":"2026-05-28T12:40:00Z","receiver":"/api/logs","reason":"syntax","event":"{\"a\":}"}`+"\n"), "", "", false)
+	f.Add([]byte(`{"receiver":"/v1/logs","tenant":"shop","reason":"too_large","base64":"KgIKAA==","context":"{}"}`+"\n"+`{"reason":"syntax","withheld":true}`), "too_large", "shop", true)
+	f.Add([]byte(`{"receiver":"syslog","reason":"too_large","event":"<14>1 - h a - - - x","context":"192.0.2.7"}`+"\n"+`{"receiver":"Fluent forward","reason":"unsupported","base64":"?"}`+"\n7"), "", "", true)
+	f.Add([]byte(`{"receiver":"/_bulk","reason":"too_deep","event":"{\"a\":[[]]}","cut":true,"context_cut":true}`+"\n"+`{"receiver":"/loki/api/v1/push","reason":"x","whole":true,"event":"{}"}`+"\n\n"), "", "", false)
 	f.Fuzz(func(t *testing.T, data []byte, reason, tenant string, hasTenant bool) {
 		name := filepath.Join(t.TempDir(), "rejected.ndjson")
 		if err := os.WriteFile(name, data, 0o600); err != nil {

@@ -74,9 +74,9 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// Events of doors that were too long are, sent again, the lines that they would
+// Events of receivers that were too long are, sent again, the lines that they would
 // have been, labels and resource included.
-func TestReplayOfDoors(t *testing.T) {
+func TestReplayOfReceivers(t *testing.T) {
 	dir := t.TempDir()
 	strict := filepath.Join(t.TempDir(), "strict.yaml")
 	if err := os.WriteFile(strict, []byte("limits: {max_event: 256}\n"), 0o600); err != nil {

@@ -11,7 +11,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/rollway/rollway/collector/receive"
+	"github.com/rollway/rollway/collector/receiver"
 )
 
 // answer is what POST /api/logs says about a batch.
@@ -160,7 +160,7 @@ func (s *sender) postOnce(body []byte, n int, key string) (a answer, err error) 
 	}
 	req.Header.Set("Content-Type", "application/x-ndjson")
 	if key != "" {
-		req.Header.Set(receive.KeyHeader, key)
+		req.Header.Set(receiver.KeyHeader, key)
 	}
 	resp, err := s.client.http.Do(req)
 	if err != nil {
@@ -170,7 +170,7 @@ func (s *sender) postOnce(body []byte, n int, key string) (a answer, err error) 
 	if resp.StatusCode/100 != 2 && resp.StatusCode != http.StatusBadRequest {
 		return a, newStatusError(resp)
 	}
-	a.before = resp.Header.Get(receive.ReplayedHeader) == "true"
+	a.before = resp.Header.Get(receiver.ReplayedHeader) == "true"
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
 		return a, fmt.Errorf("read the answer: %w", err)

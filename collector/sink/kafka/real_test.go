@@ -11,7 +11,7 @@ import (
 	"github.com/rollway/rollway/collector/sink/kafka"
 	"github.com/rollway/rollway/collector/sink/kafka/kafkatest"
 	"github.com/rollway/rollway/internal/locked"
-	"github.com/rollway/rollway/internal/needs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // wantJars puts the jars, 43 MB, which Maven fetches, into the user's cache only
@@ -20,24 +20,24 @@ func wantJars(t *testing.T) {
 	t.Helper()
 	jars, err := kafkatest.Jars()
 	if err != nil {
-		needs.Missing(t, "a folder for caches: "+err.Error())
+		testkit.Missing(t, "a folder for caches: "+err.Error())
 	}
 	if _, err := os.Stat(jars); err == nil {
 		return
 	}
-	if !needs.All() {
-		needs.Missing(t, "Kafka's jars in "+jars+", where Maven puts them with REQUIRE=all")
+	if !testkit.All() {
+		testkit.Missing(t, "Kafka's jars in "+jars+", where Maven puts them with REQUIRE=all")
 	}
-	needs.Program(t, "mvn")
+	testkit.Program(t, "mvn")
 	if err := kafkatest.Fetch(); err != nil {
-		needs.Missing(t, "the jars of Apache Kafka: "+err.Error())
+		testkit.Missing(t, "the jars of Apache Kafka: "+err.Error())
 	}
 }
 
 // startKafka formats a folder and starts a broker on it, which has the topic.
 func startKafka(t *testing.T) *kafkatest.Broker {
 	t.Helper()
-	needs.Program(t, "java")
+	testkit.Program(t, "java")
 	wantJars(t)
 	k, err := kafkatest.New(t.TempDir())
 	if err != nil {
@@ -62,7 +62,7 @@ func startKafka(t *testing.T) *kafkatest.Broker {
 // each line is in the topic at least once, in order in each partition, and no
 // append waited for any of it.
 func TestRealKafka(t *testing.T) {
-	needs.Nightly(t, needs.Engines, "Apache Kafka")
+	testkit.Nightly(t, testkit.Engines, "Apache Kafka")
 	k := startKafka(t)
 	j := openJournal(t)
 	o := kafka.Options{Brokers: []string{k.Addr}}
@@ -134,7 +134,7 @@ func awaitSome(t *testing.T, r *sink.Runner) {
 
 // The real Kafka lets in who knows the password, by each mechanism.
 func TestRealKafkaSASL(t *testing.T) {
-	needs.Nightly(t, needs.Engines, "Apache Kafka")
+	testkit.Nightly(t, testkit.Engines, "Apache Kafka")
 	k := startKafka(t)
 	j := openJournal(t)
 	log := &locked.Buffer{}

@@ -1,0 +1,133 @@
+package collector
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+
+	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/receiver"
+	"github.com/rollway/rollway/collector/receiver/forward"
+	"github.com/rollway/rollway/collector/receiver/syslog"
+)
+
+// listener is an address where something other than HTTP is taken.
+type listener struct {
+	key   string // of the setting
+	takes string // for people
+	addr  net.Addr
+	tls   bool
+
+	secret   bool   // clients must know one
+	closedBy string // what lets in those alone who may; for people
+
+	serve func(context.Context) error // until the context ends
+	close func() error
+}
+
+// openListeners listens wherever the configuration says.
+func (c *Collector) openListeners() error {
+	cfg := c.config
+	if cfg.ListenTCP != "" {
+		l, err := listen("listen_tcp", cfg.ListenTCP)
+		if err != nil {
+			return err
+		}
+		c.listeners = append(c.listeners, listener{
+			key: "listen_tcp", takes: "NDJSON over tcp", addr: l.Addr(), close: l.Close,
+			closedBy: "take events by HTTP with access.tokens",
+			serve:    func(ctx context.Context) error { return c.receiver.ServeTCP(ctx, l) },
+		})
+	}
+	if err := c.openStreams("listen_syslog", cfg.ListenSyslog, syslog.Protocol{MaxMessage: int(cfg.Limits.MaxEvent)}); err != nil {
+		return err
+	}
+	security, err := forwardSecurity(cfg.Forward)
+	if err != nil {
+		return err
+	}
+	return c.openStreams("listen_forward", cfg.ListenForward, forward.Protocol{MaxUnpacked: int(cfg.Limits.MaxUnpacked), Security: security})
+}
+
+// openStreams listens at the addresses of one setting for protocol p, which is
+// a receiver.PacketProtocol too if one of them may be for UDP.
+func (c *Collector) openStreams(key, text string, p receiver.StreamProtocol) error {
+	addrs, err := config.ParseAddrs(text, "udp", "tcp", "tls")
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	for _, a := range addrs {
+		open := c.openStream
+		if a.Network == "udp" {
+			open = c.openPackets
+		}
+		e, err := open(key, a, p)
+		if err != nil {
+			return err
+		}
+		e.key, e.takes, e.closedBy = key, p.Name()+" over "+a.Network, "use tls:// and tls.client_ca"
+		if key == "listen_forward" {
+			e.secret = c.config.Forward.SharedKeyFile != ""
+			e.closedBy += ", or forward.shared_key_file"
+		}
+		c.listeners = append(c.listeners, e)
+	}
+	return nil
+}
+
+func (c *Collector) openStream(key string, a config.Addr, p receiver.StreamProtocol) (e listener, err error) {
+	var l net.Listener
+	if a.Network == "tls" {
+		if l, err = listen(key, a.Host); err != nil {
+			return e, err
+		}
+		l = tls.NewListener(l, streamTLS(&c.state))
+		e.tls = true
+	} else if l, err = listen(key, a.Host); err != nil {
+		return e, err
+	}
+	e.addr, e.close = l.Addr(), l.Close
+	e.serve = func(ctx context.Context) error { return c.receiver.ServeStreamOf(ctx, l, p, ofTenant(a.Tenant)) }
+	return e, nil
+}
+
+func (c *Collector) openPackets(key string, a config.Addr, p receiver.StreamProtocol) (e listener, err error) {
+	conn, err := listenPackets(key, a.Host)
+	if err != nil {
+		return e, err
+	}
+	if err := conn.SetReadBuffer(int(c.config.Limits.UDPBuffer)); err != nil {
+		c.log.Warn("the receive buffer keeps its size", "address", conn.LocalAddr().String(), "error", err)
+	}
+	e.addr, e.close = conn.LocalAddr(), conn.Close
+	e.serve = func(ctx context.Context) error {
+		return c.receiver.ServePacketsOf(ctx, conn, p.(receiver.PacketProtocol), ofTenant(a.Tenant))
+	}
+	return e, nil
+}
+
+// TCPAddr is where NDJSON over TCP is taken; nil: nowhere.
+func (c *Collector) TCPAddr() net.Addr {
+	for _, e := range c.listeners {
+		if e.key == "listen_tcp" {
+			return e.addr
+		}
+	}
+	return nil
+}
+
+// SyslogAddrs is where syslog is taken, in the order of the setting.
+func (c *Collector) SyslogAddrs() []net.Addr { return c.addrs("listen_syslog") }
+
+// ForwardAddrs is where the Fluent forward protocol is taken, likewise.
+func (c *Collector) ForwardAddrs() []net.Addr { return c.addrs("listen_forward") }
+
+func (c *Collector) addrs(key string) (list []net.Addr) {
+	for _, e := range c.listeners {
+		if e.key == key {
+			list = append(list, e.addr)
+		}
+	}
+	return list
+}

@@ -1,0 +1,97 @@
+package receiver
+
+import (
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/internal/jsonline"
+)
+
+// shortAnswer is how long one to Fluent Bit may be, but for its end; with the header
+// it is to be below 4 KiB.
+const shortAnswer = 3 << 10
+
+// appendAnswer appends the JSON object that answers a request.
+func appendAnswer(dst []byte, a *Answer) []byte {
+	b, stored, fault := a.Batch, a.Stored, a.Text
+	dst = append(dst, '{')
+	if fault != "" {
+		dst = append(dst, `"error":`...)
+		dst = jsonline.AppendString(dst, fault)
+		dst = append(dst, ',')
+	}
+	dropped := 0
+	if fault == "" {
+		dropped = a.Dropped
+	}
+	dst = append(dst, `"accepted":`...)
+	dst = strconv.AppendInt(dst, int64(stored+dropped), 10)
+	if stored > 0 && b.HasOffset {
+		dst = append(dst, `,"first_offset":`...)
+		dst = strconv.AppendUint(dst, b.FirstOffset, 10)
+	}
+	if dropped > 0 {
+		dst = append(dst, `,"dropped":`...)
+		dst = strconv.AppendInt(dst, int64(dropped), 10)
+	}
+	if b.RejectedTotal > 0 {
+		dst = append(dst, `,"rejected":[`...)
+		short := a.ToFluentBit()
+		for i := range b.Rejected {
+			before := len(dst)
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendRejection(dst, &b.Rejected[i])
+			if short && len(dst) > shortAnswer {
+				dst = dst[:before]
+				break
+			}
+		}
+		dst = append(dst, `],"rejected_total":`...)
+		dst = strconv.AppendInt(dst, int64(b.RejectedTotal), 10)
+	}
+	return append(dst, "}\n"...)
+}
+
+func appendRejection(dst []byte, r *normalize.Rejection) []byte {
+	dst = append(dst, `{"index":`...)
+	dst = strconv.AppendInt(dst, int64(r.Index), 10)
+	if r.Line > 0 {
+		dst = append(dst, `,"line":`...)
+		dst = strconv.AppendInt(dst, int64(r.Line), 10)
+	}
+	dst = append(dst, `,"offset":`...)
+	dst = strconv.AppendInt(dst, r.Offset, 10)
+	dst = append(dst, `,"reason":`...)
+	dst = jsonline.AppendString(dst, r.Reason)
+	dst = append(dst, `,"detail":`...)
+	dst = jsonline.AppendString(dst, r.Detail)
+	return append(dst, '}')
+}
+
+func appendError(dst []byte, text string) []byte {
+	dst = append(dst, `{"error":`...)
+	dst = jsonline.AppendString(dst, text)
+	return append(dst, ",\"accepted\":0}\n"...)
+}
+
+// nothingAccepted sums up a batch whose events were all rejected.
+func nothingAccepted(b *normalize.Batch) string {
+	first := b.Rejected[0].Detail
+	if b.RejectedTotal == 1 {
+		return "nothing was stored: " + first
+	}
+	return fmt.Sprintf("nothing was stored, all %d events were rejected; the first: %s", b.RejectedTotal, first)
+}
+
+// limiter lets one log line a second through.
+type limiter struct{ last atomic.Pointer[time.Time] }
+
+func (l *limiter) may() bool {
+	now, last := time.Now(), l.last.Load() // by a clock that nobody sets
+	return (last == nil || now.Sub(*last) >= time.Second) && l.last.CompareAndSwap(last, &now)
+}

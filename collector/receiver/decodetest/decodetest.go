@@ -1,0 +1,162 @@
+// Package decodetest tests one protocol of a front receiver by itself: what it makes
+// of bodies, and what it answers with a store in memory. It runs no collector, as
+// package receivertest does, so that the tests inside a protocol's package can use it.
+package decodetest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/receiver"
+)
+
+// ErrFull is the Server's error of a store that is full.
+var ErrFull = errors.New("full")
+
+// A Server is a Receiver whose store is in memory. One goroutine uses it.
+type Server struct {
+	*receiver.Receiver
+	Lines []string // that are stored
+	Fail  error    // what the store returns instead of storing, if it is set
+}
+
+// NewServer returns one with the options as change leaves them. At the end of
+// the test each event must be accounted for.
+func NewServer(t testing.TB, change func(*receiver.Options)) *Server {
+	s := new(Server)
+	o := receiver.Options{Store: s.store, IsFull: func(err error) bool { return err == ErrFull }}
+	if change != nil {
+		change(&o)
+	}
+	s.Receiver = receiver.New(o)
+	t.Cleanup(func() {
+		st := s.Stats()
+		if st.Received != st.Stored+st.RejectedTotal()+st.Failed || int(st.Stored) != len(s.Lines) || st.InFlight != 0 {
+			t.Errorf("%+v with %d lines", st, len(s.Lines))
+		}
+	})
+	return s
+}
+
+func (s *Server) store(_ context.Context, b *normalize.Batch) error {
+	if s.Fail != nil {
+		return s.Fail
+	}
+	b.FirstOffset, b.HasOffset = uint64(len(s.Lines)), true
+	for line := range strings.Lines(string(b.Lines)) {
+		s.Lines = append(s.Lines, strings.TrimSuffix(line, "\n"))
+	}
+	return nil
+}
+
+// Send has h answer a POST. Header lists names and values in turn.
+func Send(h http.Handler, path, body string, header ...string) *httptest.ResponseRecorder {
+	req := httptest.NewRequest("POST", path, strings.NewReader(body))
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, req)
+	return rec
+}
+
+// CheckSlowBody sends p the beginning of a body that does not go on. The answer must
+// be 503 with Retry-After, to send it again, and its body begin with text.
+func CheckSlowBody(t testing.TB, p receiver.Protocol, contentType, begin, text string) {
+	t.Helper()
+	s := NewServer(t, func(o *receiver.Options) { o.BodyTimeout = 50 * time.Millisecond })
+	server := httptest.NewServer(s.Handler(p))
+	defer server.Close()
+	body, end := io.Pipe()
+	defer end.Close()
+	go io.WriteString(end, begin)
+	resp, err := http.Post(server.URL, contentType, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, _ := io.ReadAll(resp.Body)
+	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "1" || !strings.HasPrefix(string(answer), text) {
+		t.Errorf("%s %v %s", resp.Status, resp.Header, answer)
+	}
+}
+
+// Decode runs p's Decode alone, at a fixed time, and returns the note it made.
+func Decode(p receiver.Protocol, norm *normalize.Normalizer, batch *normalize.Batch, req *http.Request, body, note []byte) ([]byte, error) {
+	q := receiver.Request{HTTP: req, Body: body, Received: time.Unix(1779972000, 0), Norm: norm, Batch: batch, Note: note}
+	err := p.Decode(&q)
+	return q.Note, err
+}
+
+// Lines returns the lines that p makes of a body, and their batch. The body is
+// overwritten before, so that nothing may point there.
+func Lines(t testing.TB, p receiver.Protocol, contentType, body string, received time.Time) ([]string, *normalize.Batch) {
+	t.Helper()
+	req := httptest.NewRequest("POST", "/", nil)
+	req.Header.Set("Content-Type", contentType)
+	b := new(normalize.Batch)
+	q := &receiver.Request{HTTP: req, Body: []byte(body), Received: received, Norm: normalize.New(normalize.Limits{}), Batch: b}
+	if err := p.Decode(q); err != nil {
+		t.Fatalf("%v in %q", err, body)
+	}
+	for i := range q.Body {
+		q.Body[i] = 0xDB
+	}
+	return strings.Split(strings.TrimSuffix(string(b.Lines), "\n"), "\n"), b
+}
+
+// FuzzLimits are what each body is decoded with: the defaults, and limits that
+// small bodies reach.
+func FuzzLimits() []normalize.Limits {
+	return []normalize.Limits{{}, {MaxEventBytes: 300, MaxDepth: 6, MaxFields: 8, MaxKeyBytes: 20, MaxValueBytes: 100, MaxEvents: 5, MaxRejections: 3}}
+}
+
+// Recorded returns what is in the files of testdata whose names pattern matches.
+func Recorded(f *testing.F, pattern string) [][]byte {
+	f.Helper()
+	names, err := filepath.Glob(filepath.Join("testdata", pattern))
+	if err != nil || len(names) == 0 {
+		f.Fatalf("no %s in testdata (%v)", pattern, err)
+	}
+	var all [][]byte
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		all = append(all, b)
+	}
+	return all
+}
+
+// AddRecorded adds the bodies of the first requests in testdata/*.request.
+func AddRecorded(f *testing.F) {
+	for _, b := range Recorded(f, "*.request") {
+		f.Add(b[bytes.Index(b, []byte("\r\n\r\n"))+4:])
+	}
+}
+
+// CheckLines fails unless the batch holds whole lines of JSON, as many as it
+// counts.
+func CheckLines(t testing.TB, b *normalize.Batch) {
+	t.Helper()
+	if bytes.Count(b.Lines, []byte("\n")) != b.Records {
+		t.Fatalf("%d records in %q", b.Records, b.Lines)
+	}
+	for line := range bytes.Lines(b.Lines) {
+		if !json.Valid(line) {
+			t.Fatalf("%q", line)
+		}
+	}
+}

@@ -1,0 +1,339 @@
+// Package elastic takes the bulk requests of Elasticsearch and OpenSearch and
+// answers what their clients ask before they send any.
+//
+// # Bulk requests
+//
+// A body is lines: an action, and for all but delete the document behind it.
+// The last line may lack its end, blank lines between are skipped. Documents
+// that are created or indexed become lines, by the keys of package normalize
+// and these of the Elastic Common Schema, written with dots or nested:
+//
+//	log.level    level         service.name  service    error.*  error
+//	log.logger   logger        trace.id      trace_id
+//	@timestamp   time          span.id       span_id
+//
+// An error in dots becomes one object. What else an action says, above all
+// _index and _id, is in attrs; _index may come from the path. A "time" that
+// says the same as @timestamp is left out.
+//
+// Every item is answered, in order: 201 stored, 400 cannot be stored as it is
+// (also updates and deletions: lines do not change), 429 over the limit of
+// events, to be sent again. _seq_no is the offset in the journal, and _id, if
+// the client gave none. To Fluent Bit only as many are answered as it has room for.
+// A broken action rejects the request with 400, as what
+// follows could not be told apart; a full collector answers 503.
+package elastic
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"net/http"
+	"unicode/utf8"
+
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/pool"
+	"github.com/rollway/rollway/collector/receiver"
+	"github.com/rollway/rollway/collector/receiver/scan"
+	"github.com/rollway/rollway/internal/jsonline"
+)
+
+// Bulk is the protocol of _bulk requests.
+var Bulk receiver.Protocol = bulk{}
+
+type bulk struct{}
+
+// op is what an action does.
+type op byte
+
+const (
+	opIndex op = iota
+	opCreate
+	opUpdate
+	opDelete
+)
+
+var opNames = [...]string{"index", "create", "update", "delete"}
+
+// decoder is the memory of one Decode.
+type decoder struct {
+	check scan.Checker
+	b     *normalize.Builder
+	note  []byte
+	index []byte // of the path, as JSON; empty if there is none
+	plain []byte // an unquoted name
+	line  int    // from 1
+	act   action
+}
+
+// action is what an action line says; its slices are parts of the line.
+type action struct {
+	op    op
+	meta  []byte // the object
+	index []byte // a JSON string; nil if there is none
+	id    []byte // a JSON string or number; nil if there is none
+}
+
+var decoders = pool.Pool[*decoder]{New: func() *decoder { return new(decoder) }}
+
+// Memory is for the pool.
+func (d *decoder) Memory() pool.Memory { return pool.Memory{d.index, d.plain} }
+
+// maxIndexName is Elasticsearch's, in bytes.
+const maxIndexName = 255
+
+// itemBytes is about what an answer says of an item, without its names.
+const itemBytes = 200
+
+var newline = []byte("\n")
+
+// Decode reads a bulk request.
+func (bulk) Decode(q *receiver.Request) error {
+	index := q.HTTP.PathValue("index")
+	if len(index) > maxIndexName {
+		return fmt.Errorf("the index name of %d bytes is longer than %d", len(index), maxIndexName)
+	}
+	// The path's index is in every line, and in every item of the answer.
+	items := bytes.Count(q.Body, newline)/2 + 1
+	if err := q.Reserve(int64(len(q.Body)) + int64(items)*int64(2*len(index)+itemBytes)); err != nil {
+		return err
+	}
+	d := decoders.Get()
+	defer decoders.Put(d)
+	d.index = d.index[:0]
+	if index != "" {
+		d.index = jsonline.AppendString(d.index, index)
+	}
+	d.note = appendNoteHead(q.Note[:0], q, d.index)
+	d.b = q.Norm.Build(q.Batch, q.Received)
+	err := d.items(q.Body)
+	d.b.Done()
+	d.check.End()
+	q.Note = d.note
+	d.b, d.note, d.act = nil, nil, action{}
+	if err != nil {
+		q.Note = q.Note[:0]
+	}
+	return err
+}
+
+// items reads the lines of a body. The error is that of the request.
+func (d *decoder) items(rest []byte) error {
+	d.line = 0
+	taken, over := 0, 0
+	for {
+		var line []byte
+		line, rest = d.cut(rest)
+		if line == nil {
+			break
+		}
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		if err := d.action(line); err != nil {
+			return fmt.Errorf("malformed action/metadata line [%d]: %w", d.line, err)
+		}
+		var doc []byte
+		if d.act.op != opDelete {
+			doc, rest = d.cut(rest)
+		}
+		d.b.Begin()
+		if d.b.Raw(doc); doc == nil {
+			d.b.Raw(line)
+		}
+		if d.b.Failed() { // too many
+			d.b.End()
+			d.keepAction()
+			d.noteItem(why429)
+			// Each item is answered, which must not cost without end.
+			if over++; over > taken {
+				return &receiver.Refusal{Code: http.StatusRequestEntityTooLarge, Text: "too many items for one request; nothing of it was stored, send smaller ones"}
+			}
+			continue
+		}
+		taken++
+		d.item(doc)
+	}
+	if taken+over == 0 {
+		return &receiver.Refusal{Code: http.StatusBadRequest, Text: "request body is required", Empty: true}
+	}
+	return nil
+}
+
+// cut returns the next line without its end, nil if there is none.
+func (d *decoder) cut(b []byte) (line, rest []byte) {
+	if len(b) == 0 {
+		return nil, nil
+	}
+	d.line++
+	if i := bytes.IndexByte(b, '\n'); i >= 0 {
+		return b[:i], b[i+1:]
+	}
+	return b, nil
+}
+
+// action reads an action line into d.act.
+func (d *decoder) action(line []byte) error {
+	value, err := d.check.One(line)
+	if err != nil {
+		return err
+	}
+	if !utf8.Valid(value) {
+		return fmt.Errorf("it is not valid UTF-8")
+	}
+	if !scan.IsObject(value) {
+		return fmt.Errorf("expected an object such as {\"create\":{}}")
+	}
+	d.act = action{}
+	w := scan.Members(value)
+	if !w.Next() {
+		return fmt.Errorf("expected one of create and index")
+	}
+	known := false
+	for o, name := range opNames {
+		if w.Is(name) {
+			d.act.op, known = op(o), true
+		}
+	}
+	if !known {
+		return fmt.Errorf("expected create or index, found %.50s", w.Name)
+	}
+	if !scan.IsObject(w.Value) {
+		return fmt.Errorf("expected an object behind %s", w.Name)
+	}
+	d.act.meta = w.Value
+	if w.Next() {
+		return fmt.Errorf("expected the end of the action, found %.50s", w.Name)
+	}
+	for m := scan.Members(d.act.meta); m.Next(); {
+		switch {
+		case m.Is("_index"):
+			if !scan.IsString(m.Value) || len(m.Value) > maxIndexName+2 {
+				return fmt.Errorf("_index is not a string of at most %d bytes", maxIndexName)
+			}
+			d.act.index = m.Value
+		case m.Is("_id"):
+			if scan.IsString(m.Value) || '0' <= m.Value[0] && m.Value[0] <= '9' || m.Value[0] == '-' {
+				d.act.id = m.Value
+			} else if !scan.IsNull(m.Value) {
+				return fmt.Errorf("_id is neither a string nor a number")
+			}
+		case isOpType(&m):
+			d.act.op = opCreate
+		}
+	}
+	return nil
+}
+
+// item makes a line of the document behind d.act; the event was begun.
+func (d *decoder) item(doc []byte) {
+	reject := func(reason, detail string) {
+		d.b.Reject(reason, detail)
+		d.keepAction()
+		d.noteItem(why400)
+	}
+	switch {
+	case d.act.op == opDelete:
+		reject(normalize.ReasonUnsupported, "lines are only added: a deletion is not possible")
+		return
+	case d.act.op == opUpdate:
+		reject(normalize.ReasonUnsupported, "lines are only added: an update is not possible")
+		return
+	case doc == nil:
+		reject(normalize.ReasonSyntax, "the request ends before the document")
+		return
+	case !utf8.Valid(doc):
+		reject(normalize.ReasonInvalidUTF8, "the document is not valid UTF-8")
+		return
+	}
+	value, err := d.check.One(doc)
+	if err != nil {
+		reject(normalize.ReasonSyntax, fmt.Sprintf("failed to parse line %d: %v", d.line, err))
+		return
+	}
+	if !scan.IsObject(value) {
+		reject(normalize.ReasonNotObject, "the document is not an object")
+		return
+	}
+	d.document(value)
+	d.meta()
+	switch {
+	case !d.b.End():
+		d.keepAction()
+		d.noteItem(why400)
+	case d.b.Dropped():
+		d.noteItem(dropped)
+	default:
+		d.noteItem(stored)
+	}
+}
+
+// meta adds what the action says to attrs.
+func (d *decoder) meta() {
+	if d.act.index == nil && len(d.index) > 0 {
+		d.b.Attr(nameIndex)
+		d.b.JSON(d.index)
+	}
+	for m := scan.Members(d.act.meta); m.Next() && !d.b.Failed(); {
+		if scan.IsNull(m.Value) && m.Is("_id") || isOpType(&m) {
+			continue
+		}
+		d.b.Attr(d.name(m.Name))
+		d.b.JSON(m.Value)
+	}
+}
+
+// isOpType tells the older way of writing create: as a member of index.
+func isOpType(m *scan.Walk) bool { return m.Is("op_type") && scan.Equal(m.Value, "create") }
+
+var nameIndex = []byte("_index")
+
+// name returns the text of a name, valid until the next call.
+func (d *decoder) name(raw []byte) (plain []byte) {
+	plain, d.plain = scan.Plain(d.plain, raw)
+	return plain
+}
+
+// A note tells Answer of each item. It begins with a head:
+//
+//	1 byte   the version of the vendor type that the client wants, 0 for none
+//	8 bytes  nanoseconds since 1970 when the request had arrived
+//	         the index of the path: its length, itself
+//
+// and goes on for each item with
+//
+//	1 byte   op
+//	1 byte   what became of it: one of the constants below
+//	         the index: its length, itself; a length of 0 is the path's
+//	         the id: its length, itself; a length of 0 is none
+//
+// where a length is a uvarint and names are JSON.
+const (
+	stored = iota
+	why400
+	why429
+	dropped // by a rule
+)
+
+func appendNoteHead(note []byte, q *receiver.Request, index []byte) []byte {
+	note = append(note, byte(vendorVersion(q.HTTP.Header)))
+	note = binary.LittleEndian.AppendUint64(note, uint64(q.Received.UnixNano()))
+	return appendNoted(note, index)
+}
+
+func (d *decoder) noteItem(outcome byte) {
+	d.note = append(d.note, byte(d.act.op), outcome)
+	d.note = appendNoted(d.note, d.act.index)
+	d.note = appendNoted(d.note, d.act.id)
+}
+
+func appendNoted(note, text []byte) []byte {
+	note = binary.AppendUvarint(note, uint64(len(text)))
+	return append(note, text...)
+}
+
+func cutNoted(note []byte) (text, rest []byte) {
+	n, size := binary.Uvarint(note)
+	note = note[size:]
+	return note[:n], note[n:]
+}

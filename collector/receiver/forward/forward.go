@@ -1,0 +1,369 @@
+// Package forward takes events by the Fluent forward protocol, version 1: that
+// of Fluentd, Fluent Bit, Docker's fluentd driver and the fluent-logger
+// libraries.
+//
+// # Messages
+//
+// A message is one array of MessagePack, in one of four modes:
+//
+//	[tag, time, record, option?]         Message
+//	[tag, [[time, record], …], option?]  Forward
+//	[tag, bin, option?]                  PackedForward: entries one behind the other
+//	[tag, bin, {"compressed":"gzip"}]    CompressedPackedForward, or "zstd"
+//
+// Where option has "chunk", its value is acknowledged once the events of the
+// message are stored, as {"ack": chunk}; the sender sends it again if that does
+// not come. A message is taken when all of it has arrived. Nil, which some
+// senders use as a heartbeat, is passed over.
+//
+// # Messages that come again
+//
+// A chunk that is the base64 of 16 bytes, as the specification has it, is the unique
+// id of a message, and what comes again under it with the same content is
+// acknowledged and not stored once more, see receiver.Chunk.SetKey. Fluentd and its
+// logger for Go do so. Fluent Bit makes its ids of the content, so that two
+// chunks of equal lines have one: by them nothing is known to have come again. It is
+// told by its option "fluent_signal", before 2.0 by hexadecimal digits.
+//
+// # Events
+//
+// A record's members go where the table of known keys in package normalize says
+// (log and message → msg, level → level, …), all others to attrs; the tag is
+// attrs.tag, the time that of the entry, seconds or EventTime. Strings that are
+// not UTF-8 have U+FFFD in place of what is not, and binary values that are not
+// UTF-8 are base64. An EventTime among the members is written as a time, any
+// other extension as {"type":…,"data":base64}.
+//
+// An entry that cannot be an event counts as rejected, and its message is
+// acknowledged all the same, as sending it again would change nothing. Bytes
+// that are not such a message close the connection: what follows them cannot be
+// found.
+package forward
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/pool"
+	"github.com/rollway/rollway/collector/receiver"
+)
+
+// Protocol is a receiver.StreamProtocol.
+type Protocol struct {
+	// MaxUnpacked is how many bytes the entries of a compressed message may
+	// have. Default 64 MiB.
+	MaxUnpacked int
+	// Security asks clients for a secret; nil: everybody may send.
+	Security *Security
+}
+
+// Name is for the log.
+func (Protocol) Name() string { return "Fluent forward" }
+
+// MaxFrame is the longest message.
+func (Protocol) MaxFrame(_, maxBody int) int { return maxBody }
+
+// Open begins a connection.
+func (p Protocol) Open() receiver.Session {
+	if p.MaxUnpacked <= 0 {
+		p.MaxUnpacked = 64 << 20
+	}
+	return &session{Protocol: p}
+}
+
+// session is one connection.
+type session struct {
+	Protocol
+	hands    handshake
+	walk     walker       // through the message that is not whole yet
+	inner    walker       // through entries that are packed
+	packed   bytes.Reader // what is unpacked
+	gzip     members
+	unpacked []byte
+}
+
+// Decode takes whole messages.
+func (s *session) Decode(c *receiver.Chunk) (taken int, err error) {
+	if s.Security != nil && !s.hands.over {
+		if taken, err = s.shake(c); err != nil || !s.hands.over {
+			return taken, err
+		}
+	}
+	for taken < len(c.Data) {
+		data := c.Data[taken:]
+		n, err := s.walk.value(data)
+		if err == errShort {
+			return taken, nil
+		}
+		if err == nil {
+			s.walk.reset()
+			if c.Full(n) {
+				return taken, nil
+			}
+			var m delivery
+			if m, err = readDelivery(data[:n]); err == nil {
+				if m.named && c.Alone() {
+					return taken, nil
+				}
+				err = s.take(c, &m)
+			}
+			if c.Batch.Overflowed() { // with what was there before
+				c.Batch.Reset()
+				c.Reply = c.Reply[:0]
+				err = errMemory
+			}
+			if err == nil && c.Batch.Ask.Key != "" {
+				return taken + n, nil
+			}
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, errMemory): // it will be sent again
+			return taken, err
+		case errors.Is(err, errLarge):
+			c.RejectRaw(normalize.ReasonTooLarge, err.Error(), data[:n])
+			return taken, err
+		default:
+			c.RejectRaw(normalize.ReasonSyntax, err.Error(), data)
+			return taken, err
+		}
+		taken += n
+	}
+	return taken, nil
+}
+
+// A delivery is a message that the walker has found whole.
+type delivery struct {
+	tag      []byte
+	entries  reader // at the second element; without bytes: a heartbeat
+	oneEvent bool   // it is a time and behind it a record
+	option
+}
+
+// readDelivery reads a message but for its entries.
+func readDelivery(data []byte) (m delivery, err error) {
+	r := reader{b: data}
+	head := r.next()
+	if head.kind == isNil {
+		return m, nil
+	}
+	if head.kind != isArray || head.n < 2 || head.n > 4 {
+		return m, fmt.Errorf("not a message of the forward protocol: found %s, expected an array of two to four", head)
+	}
+	tag := r.next()
+	if tag.kind != isString && tag.kind != isBinary {
+		return m, fmt.Errorf("not a message of the forward protocol: its tag is %s", tag)
+	}
+	m.tag, m.entries = tag.data, r
+	second := r.next()
+	m.oneEvent = second.kind != isArray && second.kind != isString && second.kind != isBinary
+	r.skip(second)
+	if m.oneEvent {
+		if head.n < 3 {
+			return m, errors.New("not a message of the forward protocol: it has a time and no record")
+		}
+		r.skip(r.next())
+	}
+	m.entries.b = m.entries.before(&r)
+	if has := head.n == 4 || head.n == 3 && !m.oneEvent; has {
+		m.option.read(&r)
+	}
+	return m, nil
+}
+
+// take takes a message.
+func (s *session) take(c *receiver.Chunk, m *delivery) error {
+	if len(m.entries.b) == 0 {
+		return nil
+	}
+	content, err := s.entries(c, m)
+	if err != nil {
+		return err
+	}
+	if m.named && !c.Batch.Overflowed() {
+		c.SetKey(m.key(c.Batch, content))
+	}
+	if len(m.packed) > 0 {
+		pool.Overwrite(s.unpacked)
+	}
+	if m.chunk != nil {
+		c.Reply = append(c.Reply, "\x81\xa3ack"...)
+		c.Reply = append(c.Reply, m.chunk...)
+	}
+	return nil
+}
+
+// entries adds the events of a message and returns the bytes that they are, unpacked.
+func (s *session) entries(c *receiver.Chunk, m *delivery) (content []byte, err error) {
+	b := c.Norm.Build(c.Batch, c.Received)
+	defer b.Done()
+	r := m.entries
+	if m.oneEvent {
+		event(b, m.tag, &r)
+		return m.entries.b, nil
+	}
+	list := r.next()
+	if list.kind == isArray {
+		for range list.n {
+			if c.Batch.Overflowed() {
+				return nil, errMemory
+			}
+			entry(b, m.tag, &r)
+		}
+		return m.entries.b, nil
+	}
+	content = list.data
+	if len(m.packed) > 0 {
+		if content, err = s.inflate(c, m.packed, content); err != nil {
+			return nil, err
+		}
+	}
+	s.stream(c, b, m.tag, content)
+	return content, nil
+}
+
+// stream adds the entries that stand one behind the other in packed.
+func (s *session) stream(c *receiver.Chunk, b *normalize.Builder, tag, packed []byte) {
+	for len(packed) > 0 && !c.Batch.Overflowed() {
+		s.inner.reset()
+		n, err := s.inner.value(packed)
+		if err != nil {
+			b.Raw(packed)
+			b.Reject(normalize.ReasonSyntax, "the entries of a message end within one, or are not MessagePack")
+			return
+		}
+		r := reader{b: packed[:n]}
+		entry(b, tag, &r)
+		packed = packed[n:]
+	}
+}
+
+// entry adds the event of one [time, record].
+func entry(b *normalize.Builder, tag []byte, r *reader) {
+	start := *r
+	head := r.next()
+	if head.kind != isArray || head.n != 2 {
+		*r = start
+		r.skip(r.next())
+		b.Raw(start.before(r))
+		b.Reject(normalize.ReasonNotObject, "an entry is "+head.String()+", expected an array of a time and a record")
+		return
+	}
+	event(b, tag, r)
+}
+
+var (
+	nameTag      = []byte("tag")
+	nameMetadata = []byte("metadata")
+)
+
+// event adds the event of a time and a record.
+func event(b *normalize.Builder, tag []byte, r *reader) {
+	start := *r
+	at := r.next()
+	pair := at.kind == isArray && at.n == 2 // of Fluent Bit: a time and metadata
+	if pair {
+		at = r.next()
+	}
+	sec, nsec, timed := at.time()
+	if !timed {
+		r.skip(at)
+	}
+	metadata := *r
+	if pair {
+		r.skip(r.next())
+	}
+	record := r.next()
+	if record.kind != isMap {
+		r.skip(record)
+		b.Raw(start.before(r))
+		b.Reject(normalize.ReasonNotObject, "a record is "+record.String()+", expected a map")
+		return
+	}
+	b.Begin()
+	if timed {
+		b.SetTime(sec, nsec)
+	}
+	b.Attr(nameTag)
+	b.String(tag)
+	if ahead := metadata; pair {
+		if m := ahead.next(); m.kind != isMap || m.n > 0 {
+			b.Attr(nameMetadata)
+			value(b, &metadata)
+		}
+	}
+	for i := range record.n {
+		if b.Failed() {
+			r.skipValues(2 * (record.n - i))
+			break
+		}
+		var name [maxNumber]byte
+		b.Field(r.key(name[:0]))
+		value(b, r)
+	}
+	b.Raw(start.before(r))
+	if !b.End() {
+		b.Context(len(tag), func(dst []byte) []byte { return append(dst, tag...) })
+	}
+}
+
+// noName stands for a key that is an array, a map or an extension.
+var noName = []byte("?")
+
+// key reads the key of a map as text, in buf if it is a number.
+func (r *reader) key(buf []byte) []byte {
+	key := r.next()
+	text, ok := key.text(buf)
+	if !ok {
+		r.skip(key)
+		return noName
+	}
+	return text
+}
+
+// value adds the next value. Of an event that has failed it only passes over it.
+func value(b *normalize.Builder, r *reader) {
+	v := r.next()
+	switch v.kind {
+	case isNil:
+		b.Null()
+	case isBool:
+		b.Bool(v.n != 0)
+	case isInt:
+		b.Int(v.int)
+	case isUint:
+		b.Uint(v.uint)
+	case isFloat:
+		b.Float(v.float)
+	case isString:
+		b.String(v.data)
+	case isBinary:
+		binaryValue(b, v.data)
+	case isExtension:
+		extension(b, &v)
+	case isArray:
+		b.BeginArray()
+		for i := range v.n {
+			if b.Failed() {
+				r.skipValues(v.n - i)
+				break
+			}
+			value(b, r)
+		}
+		b.EndArray()
+	case isMap:
+		b.BeginObject()
+		for i := range v.n {
+			if b.Failed() {
+				r.skipValues(2 * (v.n - i))
+				break
+			}
+			var name [maxNumber]byte
+			b.Name(r.key(name[:0]))
+			value(b, r)
+		}
+		b.EndObject()
+	}
+}

@@ -1,0 +1,242 @@
+package receiver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/pool"
+)
+
+// ServeHTTP answers one request, as the package comment tells.
+func (r *Receiver) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
+	d := endpoint{Receiver: r, protocol: plain{}, methods: onlyPost}
+	d.ServeHTTP(rw, req)
+}
+
+// ServeHTTP answers one request.
+func (r *endpoint) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
+	w := r.get()
+	done := outcome{}
+	defer func() {
+		p := recover()
+		if p == nil {
+			r.put(w)
+			return
+		}
+		// What a panic left behind does not go back to the pool.
+		r.release(w)
+		if !done.written {
+			done.failed = w.batch.Records - done.stored
+		}
+		if p == http.ErrAbortHandler {
+			if !done.written {
+				r.count.request(w, &done)
+			}
+			panic(p)
+		}
+		r.opts.Log.Error("request failed", "panic", p, "stack", string(debug.Stack()))
+		done.panicked = true
+		done.code = http.StatusInternalServerError
+		if !done.written {
+			answer := appendError(nil, "the collector failed on this request; its log says why")
+			rw.Header()["Content-Type"] = contentType
+			writeAnswer(rw, done.code, true, answer)
+		}
+		if done.written {
+			r.count.add(func(s *Stats) { s.Panics++ })
+		} else {
+			r.count.request(w, &done)
+		}
+	}()
+	f := r.handle(rw, w, req, &done)
+	if f.code == 0 {
+		done.code = http.StatusOK
+		if done.stored == 0 && w.batch.DroppedTotal == 0 && w.batch.RejectedTotal > 0 {
+			f = failure{code: http.StatusBadRequest, text: nothingAccepted(&w.batch)}
+		}
+	}
+	if f.code != 0 {
+		done.code, done.aborted = f.code, f.aborted
+	}
+	header := rw.Header()
+	header["Content-Type"] = contentType
+	switch f.code {
+	case http.StatusMethodNotAllowed:
+		header.Set("Allow", strings.Join(r.methods, ", "))
+	case http.StatusUnauthorized:
+		header.Set("WWW-Authenticate", "Bearer")
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+		retryAfter(header, f)
+	case 0:
+		answerAsk(header, &w.batch.Ask)
+	}
+	r.tell(w, req, header, &done, f)
+	if done.failed == 0 {
+		r.bury(w, req.URL.Path)
+	}
+	r.count.request(w, &done)
+	done.written = true
+	code := done.code
+	if r.grpc {
+		code = http.StatusOK
+	}
+	// In HTTP/2 what is left of a body ends with its stream.
+	pool.CheckBytes(w.answer)
+	writeAnswer(rw, code, f.close && req.ProtoMajor < 2, w.answer)
+}
+
+// outcome is what a request came to.
+type outcome struct {
+	code     int
+	stored   int // events
+	failed   int // events
+	aborted  bool
+	panicked bool
+	written  bool
+}
+
+// handle reads, normalizes and stores one request.
+func (r *endpoint) handle(rw http.ResponseWriter, w *work, req *http.Request, done *outcome) failure {
+	encoding, f := r.enter(w, req)
+	if f.code != 0 {
+		return f
+	}
+	if w.batch.Ask.Key != "" {
+		defer r.underWay.begin(w.batch.Ask.Key)()
+	}
+	r.settle(w)
+	if f := r.read(rw, w, req, encoding); f.code != 0 {
+		return f
+	}
+	f = r.decode(w, req)
+	w.charge()
+	if f.code != 0 {
+		return f
+	}
+	w.hashKey(req)
+	// What rules leave out now they may not have when the request came first.
+	if w.batch.Records == 0 && (w.batch.DroppedTotal == 0 || w.batch.Ask.Key == "") {
+		return f
+	}
+	if w.after != "" {
+		r.underWay.wait(req.Context(), w.after)
+	}
+	return r.keep(req.Context(), w, done)
+}
+
+// enter judges a request by its header, before anything of its body is read, and
+// returns the coding that it declares.
+func (r *endpoint) enter(w *work, req *http.Request) (encoding string, f failure) {
+	if !slices.Contains(r.methods, req.Method) {
+		return "", failure{code: http.StatusMethodNotAllowed, close: req.ContentLength != 0,
+			text: fmt.Sprintf("method %.20q is not allowed here; send events with %s", req.Method, strings.Join(r.methods, " or "))}
+	}
+	if (len(req.Header["Origin"]) > 0 || len(req.Header["Sec-Fetch-Site"]) > 0) && r.origins.Check(req) != nil {
+		return "", failure{code: http.StatusForbidden, close: true,
+			text: "a web page of another origin may not send events here; send them to the page's own server, and from there to the collector"}
+	}
+	field := contentEncoding
+	if r.grpc {
+		field = grpcEncoding
+	}
+	if encoding, f = declared(req.Header, field); f.code != 0 {
+		return "", f
+	}
+	if f := readAsk(w, req.Header); f.code != 0 {
+		return "", f
+	}
+	return encoding, r.admit(w, req)
+}
+
+// read reads and unpacks the body in time.
+func (r *endpoint) read(rw http.ResponseWriter, w *work, req *http.Request, encoding string) (f failure) {
+	if !r.grpc {
+		if body := inMemory(req); len(body) > 0 {
+			if c, f := codingOf(encoding, r.usual(req.Header), body); f.code != 0 || c == asSent {
+				return r.borrow(w, body, f)
+			}
+		}
+	}
+	// The deadline bounds slow bodies. A ResponseWriter without deadlines,
+	// as in tests, has no slow bodies either.
+	deadline := http.NewResponseController(rw)
+	deadline.SetReadDeadline(time.Now().Add(r.opts.BodyTimeout))
+	if r.grpc {
+		f = r.readMessage(w, req, encoding)
+	} else {
+		f = r.readBody(w, req, encoding, r.usual(req.Header))
+	}
+	if f.code == 0 {
+		deadline.SetReadDeadline(time.Time{})
+	}
+	return f
+}
+
+// keep stores the events of a request.
+func (r *endpoint) keep(ctx context.Context, w *work, done *outcome) failure {
+	done.failed = w.batch.Records // until it is stored
+	pool.CheckText(w.batch.Lines)
+	// A client that goes away now does not undo what the journal is at.
+	if ctx.Done() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	err := r.store(ctx, w)
+	f, stored := r.judge(err, &w.batch)
+	if stored {
+		done.failed, done.stored = 0, w.batch.Records
+	}
+	return f
+}
+
+// judge says what a request is answered whose events the store was given, and
+// whether they are stored; err is how that ended.
+func (r *Receiver) judge(err error, b *normalize.Batch) (f failure, stored bool) {
+	switch {
+	case err == nil:
+		return failure{}, true
+	case errors.Is(err, os.ErrClosed):
+		return failure{code: http.StatusServiceUnavailable, text: "the collector is stopping; nothing of this request was stored, send it again"}, false
+	case r.opts.IsReused(err):
+		return failure{code: http.StatusUnprocessableEntity, text: "this " + KeyHeader + " was given to another request, of another number of events; nothing of this one was stored"}, false
+	case r.opts.IsFull(err):
+		if r.logged.may() {
+			r.opts.Log.Warn("store is full, requests are refused", "error", err)
+		}
+		return failure{code: http.StatusServiceUnavailable, text: "the journal is full; nothing of this request was stored, send it again after 1 s"}, false
+	}
+	if r.logged.may() {
+		r.opts.Log.Error("store events", "events", b.Records, "error", err)
+	}
+	if !r.opts.IsStored(err) {
+		return failure{code: http.StatusInternalServerError, text: "the events could not be stored; the collector's log says why"}, false
+	}
+	again := "to send them again stores them twice"
+	if b.Ask.Key != "" {
+		again = "to send them again under their " + KeyHeader + " changes nothing"
+	}
+	return failure{code: http.StatusInternalServerError, text: "the events are stored but could not be made durable, so they may not survive a failure of the machine; " + again}, true
+}
+
+// contentType is shared by all answers; nobody changes header values in place.
+var contentType = []string{"application/json"}
+
+func writeAnswer(rw http.ResponseWriter, code int, close bool, answer []byte) {
+	header := rw.Header()
+	if len(answer) > 2000 { // net/http counts shorter ones itself
+		header.Set("Content-Length", strconv.Itoa(len(answer)))
+	}
+	if close {
+		header.Set("Connection", "close")
+	}
+	rw.WriteHeader(code)
+	rw.Write(answer) // a client that is gone needs no answer
+}

@@ -1,0 +1,254 @@
+package otlp_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploggrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploghttp"
+	"go.opentelemetry.io/otel/log"
+	sdk "go.opentelemetry.io/otel/sdk/log"
+	"go.opentelemetry.io/otel/sdk/resource"
+
+	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/receiver/receivertest"
+	"github.com/rollway/rollway/internal/testkit"
+)
+
+// mask hides what differs from run to run and from machine to machine.
+var mask = receivertest.Mask{"observed_time", "resource", "process.pid", "pid", "hostname", "stack", "exception.stacktrace"}
+
+// send emits records by OpenTelemetry's SDK for Go.
+func send(t *testing.T, exporter sdk.Exporter, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	p := sdk.NewLoggerProvider(sdk.WithProcessor(sdk.NewBatchProcessor(exporter)),
+		sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", "shop"), attribute.String("host.name", "web-1"))))
+	l := p.Logger("checkout", log.WithInstrumentationVersion("1.2.3"), log.WithSchemaURL("https://example.com/1"))
+	var r log.Record
+	r.SetTimestamp(time.Unix(1779972000, 123456789))
+	r.SetSeverity(log.SeverityWarn2)
+	r.SetSeverityText("slow")
+	r.SetBody(attribute.StringValue("slow"))
+	r.AddAttributes(attribute.Int("ms", 812), attribute.Float64("ratio", 0.5), attribute.Bool("ok", true), attribute.ByteSlice("raw", []byte{1, 2}),
+		attribute.Slice("list", attribute.StringValue("a"), attribute.IntValue(2)), attribute.Map("map", attribute.String("k", "v")))
+	l.Emit(ctx, r)
+	r.SetEventName("declined")
+	r.SetBody(attribute.MapValue(attribute.Int("code", 7)))
+	l.Emit(ctx, r)
+	if err := p.Shutdown(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const (
+	attrs    = `"ms":812,"ratio":0.5,"ok":true,"raw":"AQI=","list":["a",2],"map":{"k":"v"}`
+	observed = `"observed_time":"TIME","severity_text":"slow"`
+	shared   = `"scope.version":"1.2.3","scope.schema_url":"https://example.com/1","resource":{"host.name":"web-1"}`
+	head     = `{"time":"2026-05-28T12:40:00.123456789Z","level":"WARN+1",`
+	wantGo   = head + `"msg":"slow","service":"shop","logger":"checkout","attrs":{` + attrs + `,` + observed + `,` + shared + "}}\n" +
+		head + `"service":"shop","logger":"checkout","attrs":{` + attrs + `,` + observed + `,"event_name":"declined",` + shared + `,"code":7}}` + "\n"
+)
+
+func TestSDKForGo(t *testing.T) {
+	for _, compression := range []otlploghttp.Compression{otlploghttp.NoCompression, otlploghttp.GzipCompression} {
+		s := receivertest.Run(t, nil)
+		e, err := otlploghttp.New(t.Context(), otlploghttp.WithEndpointURL(s.URL+"/v1/logs"), otlploghttp.WithCompression(compression))
+		send(t, e, err)
+		if got := string(receivertest.Mask{}.Lines(t, s.Lines(t))); got != wantGo {
+			t.Errorf("over HTTP:\ngot  %s\nwant %s", got, wantGo)
+		}
+	}
+	for _, compression := range []string{"none", "gzip"} {
+		s := receivertest.Run(t, func(c *config.Config) { c.ListenGRPC = "127.0.0.1:0" })
+		for _, addr := range []string{s.GRPCAddr().String(), s.Addr().String()} {
+			e, err := otlploggrpc.New(t.Context(), otlploggrpc.WithInsecure(), otlploggrpc.WithEndpoint(addr), otlploggrpc.WithCompressor(strings.TrimPrefix(compression, "none")))
+			send(t, e, err)
+		}
+		if got := string(receivertest.Mask{}.Lines(t, s.Lines(t))); got != wantGo+wantGo {
+			t.Errorf("over gRPC:\ngot  %s\nwant %s", got, wantGo+wantGo)
+		}
+	}
+}
+
+// TestSDKForGoGolden records what it sends in each way, and compares the lines.
+func TestSDKForGoGolden(t *testing.T) {
+	for name, compression := range map[string]otlploghttp.Compression{"opentelemetry-go": otlploghttp.NoCompression, "opentelemetry-go-gzip": otlploghttp.GzipCompression} {
+		receivertest.Client(t, name, mask, func(url string) {
+			e, err := otlploghttp.New(t.Context(), otlploghttp.WithEndpointURL(url+"/v1/logs"), otlploghttp.WithCompression(compression))
+			send(t, e, err)
+		})
+	}
+	for name, compression := range map[string]string{"opentelemetry-go-grpc": "", "opentelemetry-go-grpc-gzip": "gzip"} {
+		receivertest.Client(t, name, mask, func(url string) {
+			e, err := otlploggrpc.New(t.Context(), otlploggrpc.WithInsecure(), otlploggrpc.WithEndpoint(strings.TrimPrefix(url, "http://")), otlploggrpc.WithCompressor(compression))
+			send(t, e, err)
+		})
+	}
+}
+
+func TestSDKForPython(t *testing.T) {
+	testkit.Nightly(t, testkit.Engines, "its clients come from a registry")
+	receivertest.Client(t, "opentelemetry-python", mask, func(url string) {
+		receivertest.Python(t, `
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import SimpleLogRecordProcessor
+from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
+from opentelemetry.exporter.otlp.proto.http import Compression
+from opentelemetry.sdk.resources import Resource
+from opentelemetry._logs import LogRecord, SeverityNumber
+provider = LoggerProvider(resource=Resource.create({"service.name": "shop", "host.name": "web-1"}))
+provider.add_log_record_processor(SimpleLogRecordProcessor(OTLPLogExporter(endpoint="`+url+`/v1/logs", compression=Compression.Gzip)))
+logger = provider.get_logger("checkout", "1.2.3")
+logger.emit(LogRecord(timestamp=1779972000123456789, severity_number=SeverityNumber.WARN, severity_text="WARN", body="slow",
+    attributes={"ms": 812, "ratio": 0.5, "tags": ["a", "b"], "ok": True, "raw": b"\x01\x02"}))
+logger.emit(LogRecord(timestamp=1779972000123456790, severity_number=SeverityNumber.ERROR2, body={"event": "declined", "codes": [1, 2]}))
+provider.shutdown()
+`, "opentelemetry-sdk==1.45.2", "opentelemetry-exporter-otlp-proto-http==1.45.2")
+	})
+}
+
+func TestSDKForJavaScript(t *testing.T) {
+	testkit.Nightly(t, testkit.Engines, "its clients come from a registry")
+	receivertest.Client(t, "opentelemetry-js", mask, func(url string) {
+		receivertest.Node(t, `
+const { LoggerProvider, SimpleLogRecordProcessor } = require('@opentelemetry/sdk-logs');
+const { OTLPLogExporter } = require('@opentelemetry/exporter-logs-otlp-http');
+const { resourceFromAttributes } = require('@opentelemetry/resources');
+async function main() {
+  const exporter = new OTLPLogExporter({ url: '`+url+`/v1/logs' });
+  const provider = new LoggerProvider({
+    resource: resourceFromAttributes({ 'service.name': 'shop', 'host.name': 'web-1' }),
+    processors: [new SimpleLogRecordProcessor({ exporter })],
+  });
+  const logger = provider.getLogger('checkout', '1.2.3');
+  logger.emit({ timestamp: new Date('2026-05-28T12:40:00.123Z'), severityNumber: 13, severityText: 'WARN', body: 'slow',
+    attributes: { ms: 812, ratio: 0.5, tags: ['a', 'b'], nested: { k: true }, raw: new Uint8Array([1, 2]) } });
+  await provider.forceFlush();
+  await provider.shutdown();
+}
+main();
+`, "@opentelemetry/sdk-logs@0.223.0", "@opentelemetry/exporter-logs-otlp-http@0.223.0", "@opentelemetry/api-logs@0.223.0", "@opentelemetry/resources@2.11.0")
+	})
+}
+
+func TestPinoTransport(t *testing.T) {
+	testkit.Nightly(t, testkit.Engines, "its clients come from a registry")
+	receivertest.Client(t, "pino-opentelemetry-transport", mask, func(url string) {
+		receivertest.Node(t, `
+const pino = require('pino');
+process.env.OTEL_EXPORTER_OTLP_LOGS_ENDPOINT = '`+url+`/v1/logs';
+const transport = pino.transport({ target: 'pino-opentelemetry-transport', options: {
+  loggerName: 'checkout', serviceVersion: '1.2.3', resourceAttributes: { 'service.name': 'shop' },
+  logRecordProcessorOptions: { recordProcessorType: 'simple', exporterOptions: { protocol: 'http/protobuf' } },
+} });
+const log = pino(transport);
+transport.on('ready', () => {
+  log.warn({ ms: 812, nested: { k: true } }, 'slow');
+  // At its end the transport does not wait for what it is sending.
+  const stored = setInterval(async () => {
+    const answer = await fetch('`+url+`/metrics');
+    if (/rollway_events_stored_total [1-9]/.test(await answer.text())) { clearInterval(stored); transport.end(); }
+  }, 100);
+});
+`, "pino@10.4.0", "pino-opentelemetry-transport@4.0.2")
+	})
+}
+
+// TestReplay sends again what the clients sent.
+func TestReplay(t *testing.T) { receivertest.Replay(t, mask) }
+
+// TestFluentBit has Fluent Bit send, or where it is not, what it once sent.
+func TestFluentBit(t *testing.T) {
+	const (
+		head = "    name opentelemetry\n    host HOST\n    port PORT\n"
+		ids  = "[FILTER]\n    name record_modifier\n    match *\n    record trace_id 4bf92f3577b34da6a3ce929d0e0e4736\n    record span_id 00f067aa0ba902b7\n"
+	)
+	receivertest.Agents(t, mask, receivertest.FluentBit, map[string]string{
+		"fluent-bit": head,
+		"fluent-bit-keys": head + "    logs_body_key $message\n    logs_body_key_attributes on\n    logs_severity_text_message_key level\n" +
+			"    logs_trace_id_message_key trace_id\n    logs_span_id_message_key span_id\n    add_label env prod\n    compress gzip\n" + ids,
+		"fluent-bit-whole": head + "    logs_body_key $none\n    http2 force\n    compress zstd\n",
+		"fluent-bit-grpc":  head + "    logs_body_key $none\n    grpc on\n    compress gzip\n",
+	})
+}
+
+// No registry that CI reaches has it whole.
+var otelcol = flag.String("otelcol", "", "the program of an OpenTelemetry Collector with the otlp receiver and the exporters otlp and otlphttp, to send logs and with -update record what it sends")
+
+// What the OpenTelemetry Collector is given to pass on.
+const forOtelcol = `{"resourceLogs":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"shop"}},{"key":"host.name","value":{"stringValue":"web-1"}}]},` +
+	`"schemaUrl":"https://example.com/1","scopeLogs":[{"scope":{"name":"cart","version":"1.2","attributes":[{"key":"a","value":{"intValue":"1"}}]},"logRecords":[` +
+	`{"timeUnixNano":"1779972000123456789","observedTimeUnixNano":"1779972000200000000","severityNumber":13,"severityText":"warn","body":{"stringValue":"one"},` +
+	`"traceId":"4bf92f3577b34da6a3ce929d0e0e4736","spanId":"00f067aa0ba902b7","flags":1,"attributes":[{"key":"n","value":{"intValue":"9007199254740993"}},{"key":"raw","value":{"bytesValue":"AP8="}},` +
+	`{"key":"list","value":{"arrayValue":{"values":[{"stringValue":"a"},{"doubleValue":0.5},{}]}}},{"key":"map","value":{"kvlistValue":{"values":[{"key":"k","value":{"boolValue":true}}]}}}]},` +
+	`{"timeUnixNano":"1779972001000000005","body":{"kvlistValue":{"values":[{"key":"msg","value":{"stringValue":"two"}},{"key":"level","value":{"stringValue":"error"}}]}},"eventName":"e"},` +
+	`{"observedTimeUnixNano":"1779972002500000000","severityNumber":17,"body":{"stringValue":"{\"level\":\"info\"}"}}]}]}]}`
+
+// TestCollector has the OpenTelemetry Collector pass logs on, or where it is not,
+// what it once sent.
+func TestCollector(t *testing.T) {
+	receivertest.Agents(t, mask, passOn, map[string]string{
+		"otelcol-grpc":      "otlp_grpc: {endpoint: HOST:PORT, tls: {insecure: true}}",
+		"otelcol-grpc-zstd": "otlp_grpc: {endpoint: HOST:PORT, compression: zstd, tls: {insecure: true}}",
+		"otelcol-http":      "otlp_http: {endpoint: http://HOST:PORT}",
+		"otelcol-http-json": "otlp_http: {endpoint: http://HOST:PORT, encoding: json, compression: snappy}",
+	})
+}
+
+// passOn runs the Collector with an exporter until sent returns.
+func passOn(t testing.TB, exporter string, sent func()) bool {
+	if *otelcol == "" {
+		return false
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln.Close() // for the Collector
+	path := filepath.Join(t.TempDir(), "otelcol.yaml")
+	name, _, _ := strings.Cut(exporter, ":")
+	config := "receivers: {otlp: {protocols: {http: {endpoint: " + ln.Addr().String() + "}}}}\nexporters: \n  " + exporter +
+		"\nservice: {telemetry: {metrics: {level: none}}, pipelines: {logs: {receivers: [otlp], exporters: [" + name + "]}}}\n"
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), *otelcol, "--config", path)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		cmd.Process.Signal(os.Interrupt)
+		t.Logf("%v\n%s", cmd.Wait(), out.String())
+	}()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		resp, err := http.Post("http://"+ln.Addr().String()+"/v1/logs", "application/json", strings.NewReader(forOtelcol))
+		if err == nil {
+			if resp.Body.Close(); resp.StatusCode != http.StatusOK {
+				t.Fatal(resp.Status)
+			}
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+	sent()
+	return true
+}

@@ -1,0 +1,207 @@
+package receiver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/rollway/rollway/collector/pool"
+)
+
+const (
+	maxDatagram  = 64 << 10
+	packetBuffer = 1 << 20                // bytes of datagrams that may wait, twice: one part is filled while the other is stored
+	packetRead   = 200 * time.Millisecond // without a datagram after the context ended: the system holds no more
+)
+
+// ServePackets takes events in protocol p from the datagrams of conn until ctx
+// ends or conn fails, and closes conn. Once ctx has ended it reads what the
+// system holds already, stores all that was read, for at most
+// Options.DrainTimeout if the store is full, and returns nil.
+//
+// While the store is full up to 2 MiB wait here and then as much as conn's
+// receive buffer takes; what comes beyond that the system drops. On Linux it
+// tells how many, with the next datagram, and Stats.DatagramsDropped counts
+// them; elsewhere nobody knows.
+func (r *Receiver) ServePackets(ctx context.Context, conn *net.UDPConn, p PacketProtocol) error {
+	return r.ServePacketsOf(ctx, conn, p, nil)
+}
+
+// ServePacketsOf is to ServePackets what ServeStreamOf is to ServeStream.
+func (r *Receiver) ServePacketsOf(ctx context.Context, conn *net.UDPConn, p PacketProtocol, from Sender) error {
+	defer conn.Close()
+	countDrops(conn)
+	stop := context.AfterFunc(ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	s := &packets{
+		feed:     feed{r: r, ctx: ctx, work: r.get(), peer: conn.LocalAddr().String(), receiver: p.Name()},
+		protocol: p,
+		arrived:  make(chan struct{}, 1),
+		room:     make(chan struct{}, 1),
+	}
+	defer func() { s.close(recover(), debug.Stack) }()
+	s.work.of(from)
+	s.spare = 2 * packetBuffer
+	if !s.await(4*packetBuffer) && ctx.Err() == nil {
+		return fmt.Errorf("serve %s: the budget has no room for datagrams", conn.LocalAddr())
+	}
+	var storing sync.WaitGroup
+	storing.Go(s.storeAll)
+	err := s.read(conn)
+	s.end()
+	storing.Wait()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// packets is one socket. One goroutine reads it into a part, another stores
+// what the part before has got: so a batch is what has arrived in the meantime.
+type packets struct {
+	feed     // of the goroutine that stores
+	protocol PacketProtocol
+
+	mu      sync.Mutex
+	filling part // guarded by mu
+	ended   bool // guarded by mu
+
+	arrived chan struct{} // something is in filling, or nothing will be
+	room    chan struct{} // filling was emptied
+}
+
+// part is datagrams in a row.
+type part struct {
+	data []byte
+	list []datagram
+}
+
+type datagram struct {
+	end  int // in data
+	peer netip.AddrPort
+	at   time.Time
+}
+
+// read reads datagrams until conn fails.
+func (s *packets) read(conn *net.UDPConn) error {
+	buf, control := make([]byte, maxDatagram), make([]byte, 64)
+	var dropped uint32
+	var last time.Time // to read, once ctx has ended
+	for {
+		n, controls, _, peer, err := conn.ReadMsgUDPAddrPort(buf, control)
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return fmt.Errorf("read datagram: %w", err)
+			}
+			if s.ctx.Err() != nil {
+				if !last.IsZero() {
+					return err
+				}
+				last = time.Now().Add(s.r.opts.DrainTimeout)
+				conn.SetReadDeadline(time.Now().Add(packetRead))
+				continue
+			}
+			if s.r.logged.may() {
+				s.r.opts.Log.Warn("read datagram", "error", err)
+			}
+			time.Sleep(firstWait)
+			continue
+		}
+		more := uint64(0)
+		if total, ok := dropsIn(control[:controls]); ok {
+			more, dropped = uint64(total-dropped), total // of 32 bits, which run over
+		}
+		s.r.count.add(func(s *Stats) {
+			s.Datagrams++
+			s.DatagramsDropped += more
+			s.WireBytes += uint64(n)
+			s.UnpackedBytes += uint64(n)
+		})
+		if more > 0 && s.r.logged.may() {
+			s.r.opts.Log.Warn("the system has dropped datagrams, as they came faster than they can be stored", "count", more, "address", s.peer)
+		}
+		s.put(buf[:n], peer)
+		if !last.IsZero() && time.Now().Before(last) {
+			conn.SetReadDeadline(time.Now().Add(packetRead))
+		}
+	}
+}
+
+// put adds a datagram, waiting for room.
+func (s *packets) put(data []byte, peer netip.AddrPort) {
+	d := datagram{peer: netip.AddrPortFrom(peer.Addr().Unmap(), peer.Port()), at: time.Now()}
+	for {
+		s.mu.Lock()
+		f := &s.filling
+		if len(f.data) == 0 || len(f.data)+len(data) <= packetBuffer {
+			f.data = append(f.data, data...)
+			d.end = len(f.data)
+			f.list = append(f.list, d)
+			s.mu.Unlock()
+			signal(s.arrived)
+			return
+		}
+		s.mu.Unlock()
+		<-s.room
+	}
+}
+
+func (s *packets) end() {
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	signal(s.arrived)
+}
+
+// signal leaves word in c, if none is there.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// storeAll stores what is read until all is stored and nothing follows.
+func (s *packets) storeAll() {
+	var p part
+	for ended := false; !ended; {
+		<-s.arrived
+		s.mu.Lock()
+		p, s.filling = s.filling, part{p.data[:0], p.list[:0]}
+		ended = s.ended
+		s.mu.Unlock()
+		signal(s.room)
+		s.storePart(&p)
+	}
+}
+
+// storePart stores one part; where that fails its events count as failed.
+func (s *packets) storePart(p *part) {
+	defer func() {
+		cause := recover()
+		if cause == nil {
+			return
+		}
+		s.r.opts.Log.Error("datagrams failed", "panic", cause, "stack", string(debug.Stack()))
+		s.r.count.add(func(s *Stats) { s.Panics++ })
+		s.fail()
+		s.work.batch.Reset()
+	}()
+	start := 0
+	for _, d := range p.list {
+		c := s.chunk(p.data[start:d.end:d.end], d.peer, d.at)
+		s.protocol.DecodePacket(c)
+		s.work.chunk = Chunk{}
+		start = d.end
+		if s.work.batch.Held() > s.spare { // short ones come to many times their size as lines
+			s.store() // what is wrong is counted and in the log
+		}
+	}
+	pool.Overwrite(p.data)
+	s.store() // what is wrong is counted and in the log
+}

@@ -1,0 +1,211 @@
+package receiver
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/rollway/rollway/collector/normalize"
+)
+
+// A Protocol is what one kind of client speaks over HTTP: how the events of a
+// request are read, and how its outcome is told. What all have in common, the
+// Receiver does: methods, origins, limits, unpacking, storing, counting. One
+// value serves all requests at once and keeps nothing of any.
+type Protocol interface {
+	// Decode puts the events of q.Body into q.Batch. An error rejects the
+	// request with 400, or with the code of a *Refusal; then nothing of the
+	// batch is stored, and what Decode has not counted as rejected itself
+	// counts as one event. What goes wrong with single events is for the
+	// batch.
+	Decode(q *Request) error
+	// Answer turns the outcome into the protocol's own words: it may change
+	// Code and Header, and appends to Body.
+	Answer(a *Answer)
+}
+
+// A Rereader is a Protocol whose events share something with others of their
+// request, which is kept with an event that is rejected (normalize.Batch.Context).
+type Rereader interface {
+	// Reread is Decode for q.Body being such an event, as it was given to
+	// Builder.Raw, and its context, either as they were kept.
+	Reread(q *Request, context []byte) error
+}
+
+// Request is one request that has arrived whole. All of it is the Receiver's
+// again once Decode has returned.
+type Request struct {
+	HTTP     *http.Request // whose body was read
+	Body     []byte        // unpacked
+	Received time.Time
+	Norm     *normalize.Normalizer
+	Batch    *normalize.Batch
+	Note     []byte // empty; Answer gets what Decode leaves here
+
+	receiver *Receiver // nil: memory is not counted
+	work     *work
+}
+
+// Reserve takes memory from the budget for n bytes of lines or scratch, where a
+// body comes to more than its size, as when its events share what is in each
+// line. n is counted from the beginning of the request. Decode returns the
+// error.
+func (q *Request) Reserve(n int64) error {
+	r := q.receiver
+	if r == nil {
+		return nil
+	}
+	if refused := q.work.reserve(n, max(r.opts.InFlight/2, 2*r.opts.MaxUnpacked)); refused != nil {
+		return refused // not a nil *Refusal
+	}
+	return nil
+}
+
+// SetKey names the request to the store by something in it that no other request
+// of its sender has, such as an id of the protocol: with the same name again it
+// is answered as the first and stored once. A name that the sender has chosen
+// goes before it. At most 255 bytes.
+func (q *Request) SetKey(name string) {
+	if q.Batch.Ask.Key != "" {
+		return
+	}
+	key := ownKey + name
+	if q.work != nil {
+		key = q.work.scoped(key)
+	}
+	q.Batch.Ask.Key = key
+}
+
+// Answer is what a request came to, and the answer that is made of it. It is
+// the Receiver's again once Protocol.Answer has returned.
+type Answer struct {
+	HTTP    *http.Request    // its body may not have been read
+	Code    int              // of HTTP
+	Text    string           // for a human, what went wrong; "" if Code is 200
+	Stored  int              // events
+	Dropped int              // events that rules have left out; of a request that has come again, when it came first
+	Batch   *normalize.Batch // its rejections, and where its lines are
+	Note    []byte           // by Decode
+	Header  http.Header      // Content-Type is application/json unless changed
+	Body    []byte           // to be appended to
+}
+
+// ToFluentBit reports whether Fluent Bit will read the answer. One that is longer
+// than its buffer, 4 KiB with the header or 512 KiB at its outputs to Elasticsearch
+// and OpenSearch, counts for it as none: it sends all events again, and again.
+func (a *Answer) ToFluentBit() bool {
+	agent := a.HTTP.Header["User-Agent"]
+	return len(agent) > 0 && (strings.HasPrefix(agent[0], "Fluent-Bit") || strings.HasPrefix(agent[0], "aws-fluent-bit"))
+}
+
+// Refusal is an error of Decode with a status of its own.
+type Refusal struct {
+	Code  int // 4xx, or 503
+	Text  string
+	Empty bool // there was no event in the request, so none is counted
+}
+
+func (e *Refusal) Error() string { return e.Text }
+
+// Handler returns a handler for requests with one of the methods, POST if none
+// is named, in protocol p.
+func (r *Receiver) Handler(p Protocol, methods ...string) http.Handler {
+	if len(methods) == 0 {
+		methods = onlyPost
+	}
+	return &endpoint{Receiver: r, protocol: p, methods: methods}
+}
+
+var onlyPost = []string{http.MethodPost}
+
+// endpoint is the Handler of one protocol.
+type endpoint struct {
+	*Receiver
+	protocol Protocol
+	methods  []string
+	grpc     bool // see GRPC
+}
+
+// usual returns the Content-Encoding of bodies without one.
+func (r *endpoint) usual(h http.Header) string {
+	if p, is := r.protocol.(Packer); is {
+		return p.Packing(h)
+	}
+	return ""
+}
+
+// decode has the protocol read the events of a body that has arrived.
+func (r *endpoint) decode(w *work, req *http.Request) failure {
+	w.request = Request{HTTP: req, Body: w.buf, Received: time.Now(), Norm: w.norm, Batch: &w.batch, Note: w.note[:0], receiver: r.Receiver, work: w}
+	w.enrichFrom(req)
+	w.batch.Within(w, len(w.buf)+freeLines)
+	if n := len(w.buf) + len(w.buf)/8; len(w.buf) > largeBody && n > cap(w.batch.Lines) {
+		w.batch.Lines = make([]byte, 0, n)
+	}
+	err := r.protocol.Decode(&w.request)
+	if w.batch.Overflowed() {
+		err = w.refused
+		w.batch.Within(nil, 0) // the body may be kept
+	}
+	w.note = w.request.Note
+	w.request = Request{}
+	if err == nil {
+		return failure{}
+	}
+	f := failure{code: http.StatusBadRequest, text: err.Error()}
+	var refusal *Refusal
+	if errors.As(err, &refusal) {
+		f.code = refusal.Code
+	}
+	if f.code == http.StatusServiceUnavailable { // all of it is sent again
+		w.batch.Reset()
+		return f
+	}
+	empty := refusal != nil && refusal.Empty
+	if w.batch.RejectedTotal == 0 && !empty {
+		w.batch.AddBody(normalize.ReasonSyntax, f.text, w.buf)
+	}
+	w.batch.Discard(empty)
+	return f
+}
+
+// tell has the protocol make the answer.
+func (r *endpoint) tell(w *work, req *http.Request, h http.Header, done *outcome, f failure) {
+	stored, dropped := done.stored, w.batch.DroppedTotal
+	if ask := &w.batch.Ask; ask.Duplicate && done.code == http.StatusOK {
+		stored, dropped = ask.Stored, stored+dropped-ask.Stored
+	}
+	w.reply = Answer{HTTP: req, Code: done.code, Text: f.text, Stored: stored, Dropped: dropped, Batch: &w.batch, Note: w.note, Header: h, Body: w.answer[:0]}
+	r.protocol.Answer(&w.reply)
+	w.answer, done.code = w.reply.Body, w.reply.Code
+	w.reply = Answer{}
+}
+
+// plain is the protocol of the package comment.
+type plain struct{}
+
+func (plain) Decode(q *Request) error {
+	err := q.Norm.Body(q.Batch, q.Body, q.Received)
+	switch {
+	case err == normalize.ErrEmpty:
+		return &Refusal{Code: http.StatusBadRequest, Text: err.Error() + `, such as {"level":"info","msg":"hello"}`, Empty: true}
+	case err != nil:
+		return fmt.Errorf("the body is %w%s; nothing was stored", err, expected(q.Body))
+	}
+	return nil
+}
+
+// expected says what a body that does not begin as JSON should be.
+func expected(body []byte) string {
+	if body = bytes.TrimSpace(body); len(body) > 0 && (body[0] == '{' || body[0] == '[') {
+		return ""
+	}
+	return `; expected a JSON object, an array of objects, or one object per line, such as {"level":"info","msg":"hello"}`
+}
+
+func (plain) Answer(a *Answer) {
+	a.Body = appendAnswer(a.Body, a)
+}

@@ -1,0 +1,89 @@
+package receivertest_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/klauspost/compress/snappy"
+
+	"github.com/rollway/rollway/collector/receiver/receivertest"
+	"github.com/rollway/rollway/internal/testkit"
+)
+
+const (
+	events = `{"time":"2026-05-28T12:40:00.5Z","level":"warn","msg":"slow","customer":"cus_123","ms":812}
+{"timestamp":1779972000,"severity":"INFO","message":"café","metadata":{"retry":[1, 2]}}
+`
+	object = `{"time":"2026-05-28T12:40:00Z","level":"error","msg":"it failed","error":{"code":7}}`
+	array  = `[ {"ts":1779972000250,"msg":"one"},
+  {"ts":"1779972000000000005","msg":"two","level":40} ]`
+)
+
+// TestCurl has curl send to /api/logs, as a form, which is what it says unless it
+// is told otherwise, and in other ways; and what programs have packed.
+func TestCurl(t *testing.T) {
+	curl := testkit.Program(t, "curl")
+	dir := t.TempDir()
+	file := func(name string, data []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return "@" + path
+	}
+	plain := file("plain", []byte(events))
+	packed := func(name string, program string, args ...string) string {
+		out, err := exec.Command(testkit.Program(t, program), args...).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return file(name, out)
+	}
+	const toDeflate = "import sys,zlib; sys.stdout.buffer.write(zlib.compress(open(sys.argv[1],'rb').read()))"
+	for _, tt := range []struct {
+		name string
+		args []string
+	}{
+		{"curl-form", []string{"-d", object}},
+		{"curl-json", []string{"--json", array}},
+		{"curl-lines", []string{"--data-binary", plain}},
+		{"curl-chunked", []string{"-H", "Transfer-Encoding: chunked", "-H", "Content-Type: application/x-ndjson", "--data-binary", plain}},
+		{"curl-gzip", []string{"-H", "Content-Encoding: gzip", "--data-binary", packed("gz", "gzip", "-nc", plain[1:])}},
+		{"curl-zstd", []string{"-H", "Content-Encoding: zstd", "--data-binary", packed("zst", "zstd", "-qc", plain[1:])}},
+		{"curl-deflate", []string{"-H", "Content-Encoding: deflate", "--data-binary", packed("zz", "python3", "-c", toDeflate, plain[1:])}},
+		{"curl-snappy", []string{"-H", "Content-Encoding: snappy", "--data-binary", file("sz", snappy.Encode(nil, []byte(events)))}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			receivertest.Client(t, tt.name, nil, func(url string) {
+				out, err := exec.Command(curl, append([]string{"-sS", "--fail-with-body", "--max-time", "60", url + "/api/logs"}, tt.args...)...).CombinedOutput()
+				if err != nil {
+					t.Fatalf("%v: %s", err, out)
+				}
+			})
+		})
+	}
+}
+
+// TestReplay sends again what curl sent.
+func TestReplay(t *testing.T) { receivertest.Replay(t, nil) }
+
+// TestFluentBit has Fluent Bit send, or where it is not, what it once sent.
+func TestFluentBit(t *testing.T) {
+	const head = "    name http\n    host HOST\n    port PORT\n    uri /api/logs\n"
+	receivertest.Agents(t, nil, receivertest.FluentBit, map[string]string{
+		"fluent-bit-http":        head,
+		"fluent-bit-http-lines":  head + "    format json_lines\n    json_date_format iso8601\n    compress gzip\n",
+		"fluent-bit-http-stream": head + "    format json_stream\n    json_date_format epoch_ms\n    compress zstd\n",
+	})
+}
+
+// TestFluentd is TestFluentBit for Fluentd, which sends no time over HTTP.
+func TestFluentd(t *testing.T) {
+	const head = "  @type http\n  endpoint http://HOST:PORT/api/logs\n"
+	receivertest.Agents(t, nil, receivertest.Fluentd, map[string]string{
+		"fluentd-http":       head,
+		"fluentd-http-array": head + "  json_array true\n  compress gzip\n",
+	})
+}

@@ -1,0 +1,165 @@
+package receiver
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/collector/normalize"
+)
+
+// Short events come to many times their size as lines, and as letters: that is
+// taken from the budget too.
+func TestShortEventsCount(t *testing.T) {
+	const most = 256 << 10
+	options := Options{MaxUnpacked: 64 << 10, InFlight: most, Bury: func(string, string, time.Time, *normalize.Batch) {}}
+	for name, body := range map[string]string{
+		"lines":   strings.Repeat("{}\n", 1400),
+		"letters": strings.Repeat("x\n", 1400) + "{}\n",
+	} {
+		m := &memory{}
+		entered, leave := make(chan bool), make(chan bool)
+		m.failWith(func(*normalize.Batch) error { entered <- true; <-leave; return nil })
+		r := newReceiver(t, m, options)
+		url := newServer(t, r).URL
+		const fit = 2
+		replies := make(chan reply, fit)
+		for range fit {
+			go func() { replies <- post(t, url, strings.NewReader(body)) }()
+			<-entered
+		}
+		before := r.Stats()
+		if before.InFlight < most*2/3 || before.InFlight > most {
+			t.Errorf("%s: %d bytes in flight", name, before.InFlight)
+		}
+		rep := post(t, url, strings.NewReader(body))
+		if rep.Code != http.StatusServiceUnavailable || rep.Header.Get("Retry-After") != "1" || rep.RejectedTotal != 0 {
+			t.Errorf("%s: one too many: %+v", name, rep)
+		}
+		if after := r.Stats(); after.Received != before.Received || after.RejectedTotal() != before.RejectedTotal() {
+			t.Errorf("%s: what is to be sent again is counted: %+v", name, after)
+		}
+		for range fit {
+			leave <- true
+		}
+		for range fit {
+			if rep := <-replies; rep.Code != http.StatusOK {
+				t.Errorf("%s: %+v", name, rep)
+			}
+		}
+		m.failWith(nil)
+		if rep := post(t, url, strings.NewReader(body)); rep.Code != http.StatusOK {
+			t.Errorf("%s, again: %+v", name, rep)
+		}
+	}
+}
+
+// A request whose lines never fit is told so, and not to come again.
+func TestLinesNeverFit(t *testing.T) {
+	m := &memory{}
+	var letters []string
+	r := newReceiver(t, m, Options{MaxUnpacked: 64 << 10, InFlight: 256 << 10, Bury: func(_, _ string, _ time.Time, b *normalize.Batch) {
+		for _, l := range b.Letters() {
+			letters = append(letters, fmt.Sprint(len(b.Text(&l)), l.Whole))
+		}
+	}})
+	url := newServer(t, r).URL
+	body := strings.Repeat("{}\n", 20_000)
+	if rep := post(t, url, strings.NewReader(body)); rep.Code != http.StatusRequestEntityTooLarge || !strings.Contains(rep.Error, "smaller requests") {
+		t.Errorf("%+v", rep)
+	}
+	if s := r.Stats(); s.Received != 1 || s.RejectedTotal() != 1 || m.count() != 0 {
+		t.Errorf("%+v", s)
+	}
+	if want := []string{fmt.Sprint(len(body), true)}; !slices.Equal(letters, want) {
+		t.Errorf("kept %v, want %v", letters, want)
+	}
+}
+
+// Rejected events of a request are kept once, however often it has to be sent
+// until it is stored.
+func TestLettersOfRepeatedRequests(t *testing.T) {
+	m := &memory{}
+	var buried atomic.Int64
+	r := newReceiver(t, m, Options{Bury: func(_, _ string, _ time.Time, b *normalize.Batch) { buried.Add(int64(len(b.Letters()))) }})
+	url := newServer(t, r).URL
+	for _, c := range []struct {
+		fail          error
+		code, letters int
+	}{{errFull, 503, 0}, {errOther, 500, 0}, {nil, 200, 1}} {
+		m.failWith(func(*normalize.Batch) error { return c.fail })
+		if rep := post(t, url, strings.NewReader("{}\nbad\n")); rep.Code != c.code {
+			t.Errorf("%+v", rep)
+		}
+		if n := int(buried.Load()); n != c.letters {
+			t.Errorf("%d letters after %d", n, c.code)
+		}
+	}
+}
+
+// Those of a request that was stored before were kept then.
+func TestLettersOfDuplicates(t *testing.T) {
+	var buried atomic.Int64
+	r := New(Options{
+		Store: func(_ context.Context, b *normalize.Batch) error {
+			b.Ask.Duplicate, b.Ask.Stored = true, 1
+			return nil
+		},
+		Bury: func(_, _ string, _ time.Time, b *normalize.Batch) { buried.Add(int64(len(b.Letters()))) },
+	})
+	if rep := post(t, newServer(t, r).URL, strings.NewReader("{}\nbad\n"), KeyHeader, "k"); rep.Code != 200 || rep.RejectedTotal != 1 {
+		t.Errorf("%+v", rep)
+	}
+	if n := buried.Load(); n != 0 {
+		t.Errorf("%d letters once more", n)
+	}
+}
+
+// Short lines that come together by TCP are stored in parts, so that a connection does
+// not hold many times what it was sent; none is lost, and they stay in order.
+func TestShortLinesByTCP(t *testing.T) {
+	const n = 30_000
+	for name, c := range map[string]struct {
+		line     func(i int) string
+		stored   uint64
+		rejected uint64
+	}{
+		"lines":   {func(i int) string { return fmt.Sprintf("{\"i\":%d}\n", i) }, n, 0},
+		"letters": {func(int) string { return "x\n" }, 0, n},
+	} {
+		m := &memory{}
+		var most atomic.Int64 // bytes that a batch held
+		note := func(b *normalize.Batch) {
+			most.Store(max(most.Load(), int64(b.Held())))
+		}
+		m.failWith(func(b *normalize.Batch) error { note(b); return nil })
+		r := newReceiver(t, m, Options{Bury: func(_, _ string, _ time.Time, b *normalize.Batch) { note(b) }})
+		addr, stop := serveTCP(t, r)
+		conn := dial(t, addr)
+		var text strings.Builder
+		for i := range n {
+			text.WriteString(c.line(i))
+		}
+		if _, err := conn.Write([]byte(text.String())); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, name, func() bool { return r.Stats().Received == n })
+		stop()
+		if s := r.Stats(); s.Stored != c.stored || s.RejectedTotal() != c.rejected {
+			t.Errorf("%s: %+v", name, s)
+		}
+		if got := most.Load(); got == 0 || got > 4*fastRead {
+			t.Errorf("%s: a batch held %d bytes", name, got)
+		}
+		for i, line := range m.lines {
+			if want := fmt.Sprintf(`"i":%d}`, i); !strings.Contains(line, want) {
+				t.Fatalf("line %d is %s", i, line)
+			}
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package receiver
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/rollway/rollway/collector/normalize"
+)
+
+// A Sender is who a request is from, as Policy.Admit knows it. One value
+// serves all requests of a sender at once.
+type Sender interface {
+	// Scope names whom the sender's idempotency keys belong to, so that nobody
+	// meets those of another: letters, digits, dots, hyphens, underscores.
+	Scope() string
+	// Wait returns how long the sender is to wait before it sends again; 0 or
+	// less: it may send now.
+	Wait(now time.Time) time.Duration
+	// Charge tells what came: bytes of an unpacked body, and its events.
+	Charge(now time.Time, bytes, events int)
+	// Durability is what the sender gets unless it asks for one itself; "":
+	// the store's default.
+	Durability() string
+	// Tenant is whose the sender's events are; "": nobody's in particular.
+	Tenant() string
+	// Extras are what the sender's events get; nil: nothing.
+	Extras() *normalize.Extras
+}
+
+// admit finds out who sends req and whether it may.
+func (r *endpoint) admit(w *work, req *http.Request) failure {
+	w.policy = r.opts.Policy()
+	if w.policy.Admit == nil {
+		return failure{}
+	}
+	sender, err := w.policy.Admit(req)
+	if err != nil {
+		f := failure{code: http.StatusForbidden, close: true, text: err.Error()}
+		if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
+			f.code = refusal.Code
+		}
+		return f
+	}
+	w.sender = sender
+	if sender == nil {
+		return failure{}
+	}
+	if wait := sender.Wait(time.Now()); wait > 0 {
+		return failure{code: http.StatusTooManyRequests, close: req.ContentLength != 0, wait: wait,
+			text: fmt.Sprintf("more was sent than this token may send; nothing of this request was stored, send it again after %d s", seconds(wait))}
+	}
+	w.norm.SetExtras(sender.Extras())
+	ask := &w.batch.Ask
+	if ask.Durability == "" {
+		ask.Durability = sender.Durability()
+	}
+	if ask.Key != "" {
+		ask.Key = w.scoped(ask.Key)
+	}
+	if w.after != "" {
+		w.after = w.scoped(w.after)
+	}
+	return failure{}
+}
+
+// of says whose the events of a connection or a socket are; nil: nobody knows.
+func (w *work) of(from Sender) {
+	if from != nil {
+		w.sender = from
+		w.norm.SetExtras(from.Extras())
+	}
+}
+
+// charge tells the sender's account what was read.
+func (w *work) charge() {
+	if w.sender != nil {
+		w.sender.Charge(time.Now(), len(w.buf), w.batch.Records+w.batch.RejectedTotal+w.batch.DroppedTotal)
+	}
+}
+
+// seconds rounds up, as Retry-After wants it.
+func seconds(d time.Duration) int { return max(1, int(math.Ceil(d.Seconds()))) }
+
+// retryAfter writes when a request that was refused may be sent again.
+func retryAfter(h http.Header, f failure) {
+	if f.wait == 0 {
+		f.wait = time.Second
+	}
+	h.Set("Retry-After", strconv.Itoa(seconds(f.wait)))
+}
+
+// bury hands on what was rejected, unless it has been already: it comes again with
+// a request of which nothing was stored, and came before with one that is repeated.
+func (r *Receiver) bury(w *work, receiver string) {
+	if r.opts.Bury == nil || w.batch.RejectedTotal == 0 || w.batch.Ask.Duplicate {
+		return
+	}
+	tenant := ""
+	if w.sender != nil {
+		tenant = w.sender.Tenant()
+	}
+	r.opts.Bury(receiver, tenant, time.Now(), &w.batch)
+}

@@ -1,0 +1,316 @@
+// Package sentry takes what the SDKs of Sentry send: envelopes, and the single
+// events of older ones.
+//
+// # Envelopes
+//
+// A line with the envelope's header, then items: a line with the item's header
+// and a payload, as long as the header's length says, or else up to the end of
+// the line. Items of the types event and log become lines. Each item of another
+// type (transactions, sessions, attachments, client reports and so on) counts as
+// one rejected event, as unsupported.
+//
+// # Events
+//
+//	time      timestamp, a string or seconds
+//	level     level; ERROR without one, as Sentry has it
+//	msg       logentry or message: the formatted text, or else the message;
+//	          without any, "TYPE: VALUE" of the exception
+//	logger    logger
+//	trace_id  contexts.trace.trace_id, span_id likewise
+//	error     the last of exception.values, its value called message, with its
+//	          stack trace; those before it, by which it was caused, in causes
+//
+// All else is in attrs under its name: event_id, tags, extra, user, release and
+// so on, contexts without the two ids.
+//
+// # Logs
+//
+// body is the message; attributes are in attrs by their values alone, but
+// logger.name and service.name have slots.
+//
+// In both, attrs.project is the project of the path. The envelope's header, with
+// the public key and with what its items say too, is not kept.
+//
+// # Answers
+//
+// {"id":…} with the event's id, {} if there is none. A request with one event is
+// remembered by that id, see receiver.Request.SetKey: sent again it is stored once. What is not kept as it is
+// of an unsupported type changes nothing about that. 429 when the collector is
+// full, for all categories: clients drop events until then, as they do with any
+// answer but 200.
+package sentry
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/pool"
+	"github.com/rollway/rollway/collector/receiver"
+	"github.com/rollway/rollway/collector/receiver/scan"
+)
+
+// Envelope is the protocol of /api/PROJECT/envelope/, Store that of
+// /api/PROJECT/store/.
+var (
+	Envelope receiver.Protocol = envelope{}
+	Store    receiver.Protocol = store{}
+)
+
+type envelope struct{ answerer }
+
+// decoder is the memory of one Decode.
+type decoder struct {
+	check   scan.Checker
+	b       *normalize.Builder
+	project []byte
+	text    []byte // a message put together
+	plain   []byte // an unquoted name
+	id      []byte // of the event, without quotes
+	events  int    // stored
+}
+
+var decoders = pool.Pool[*decoder]{New: func() *decoder { return new(decoder) }}
+
+// Memory is for the pool.
+func (d *decoder) Memory() pool.Memory { return pool.Memory{d.project, d.text, d.plain, d.id} }
+
+// Decode reads an envelope.
+func (envelope) Decode(q *receiver.Request) error { return decode(q, (*decoder).envelope) }
+
+// maxProject is longer than any project's name, in bytes.
+const maxProject = 64
+
+func decode(q *receiver.Request, read func(*decoder, []byte) error) error {
+	project := q.HTTP.PathValue("project")
+	if len(project) > maxProject {
+		return fmt.Errorf("the project's name of %d bytes is longer than %d", len(project), maxProject)
+	}
+	// The project is in every line. Each event has a bracket at least.
+	if err := q.Reserve(int64(len(q.Body)) + int64(bytes.Count(q.Body, bracket))*int64(len(project)+len(nameProject))); err != nil {
+		return err
+	}
+	d := decoders.Get()
+	defer decoders.Put(d)
+	d.b = q.Norm.Build(q.Batch, q.Received)
+	d.project = append(d.project[:0], project...)
+	d.id, d.events = d.id[:0], 0
+	err := read(d, q.Body)
+	d.b.Done()
+	d.check.End()
+	d.b = nil
+	q.Note = q.Note[:0]
+	if err == nil {
+		d.setKey(q)
+		q.Note = append(append(q.Note, '+'), d.id...) // never empty
+	}
+	return err
+}
+
+// errEmpty refuses a body without anything.
+var errEmpty = &receiver.Refusal{Code: http.StatusBadRequest, Text: "the body is empty; expected an envelope", Empty: true}
+
+// envelope reads an envelope. The error is that of the request.
+func (d *decoder) envelope(rest []byte) error {
+	if len(bytes.TrimSpace(rest)) == 0 {
+		return errEmpty
+	}
+	line, rest, _ := bytes.Cut(rest, newline)
+	header, err := d.object(line)
+	if err != nil {
+		return fmt.Errorf("invalid envelope header: %w", err)
+	}
+	d.setID(scan.Get(header, "event_id"))
+	for n := 0; ; n++ {
+		rest = bytes.TrimLeft(rest, "\r\n")
+		if len(rest) == 0 {
+			return nil
+		}
+		line, rest, _ = bytes.Cut(rest, newline)
+		if header, err = d.object(line); err != nil {
+			return fmt.Errorf("invalid header of item %d: %w", n, err)
+		}
+		var payload []byte
+		if payload, rest, err = cutPayload(header, rest); err != nil {
+			return fmt.Errorf("item %d: %w", n, err)
+		}
+		d.item(scan.Get(header, "type"), payload)
+	}
+}
+
+var newline, bracket = []byte("\n"), []byte("{")
+
+// object returns the object that text consists of.
+func (d *decoder) object(text []byte) ([]byte, error) {
+	value, err := d.check.One(text)
+	switch {
+	case err != nil:
+		return nil, err
+	case !scan.IsObject(value):
+		return nil, fmt.Errorf("expected an object")
+	case !utf8.Valid(value):
+		return nil, fmt.Errorf("it is not valid UTF-8")
+	}
+	return value, nil
+}
+
+// cutPayload cuts the payload of an item off.
+func cutPayload(header, b []byte) (payload, rest []byte, err error) {
+	length := scan.Get(header, "length")
+	if length == nil || scan.IsNull(length) {
+		payload, rest, _ = bytes.Cut(b, newline)
+		return payload, rest, nil
+	}
+	n := 0
+	for _, c := range length {
+		if c < '0' || c > '9' || n > len(b) {
+			n = -1
+			break
+		}
+		n = n*10 + int(c-'0')
+	}
+	if n < 0 || n > len(b) {
+		return nil, nil, fmt.Errorf("its length is %.20s, but %d bytes follow", length, len(b))
+	}
+	rest = b[n:]
+	if len(rest) > 0 && rest[0] != '\n' && rest[0] != '\r' {
+		return nil, nil, fmt.Errorf("behind its length of %d bytes the line does not end", n)
+	}
+	return b[:n], rest, nil
+}
+
+// setKey names the request by its event, of which there is one: so an event that
+// is sent again is stored once. The number of events is part of the name, as an
+// envelope may have others beside the one.
+func (d *decoder) setKey(q *receiver.Request) {
+	if d.events != 1 {
+		return
+	}
+	var id [32]byte
+	n := 0
+	for _, c := range d.id {
+		if c == '-' {
+			continue
+		}
+		if n == len(id) {
+			return
+		}
+		id[n] = c | ' ' // lower case; digits stay
+		n++
+	}
+	if n < len(id) || bytes.Count(id[:], zero) == n {
+		return
+	}
+	b := q.Batch
+	q.SetKey("sentry/" + string(d.project) + "/" + string(id[:]) + "/" + strconv.Itoa(b.Records+b.RejectedTotal+b.DroppedTotal))
+}
+
+var zero = []byte("0")
+
+// setID notes the id of an event unless there is one: hexadecimal digits and
+// dashes alone, as it is sent back.
+func (d *decoder) setID(raw []byte) {
+	if len(d.id) > 0 || !scan.IsString(raw) || len(raw) > 64 {
+		return
+	}
+	for _, c := range raw[1 : len(raw)-1] {
+		if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' || c == '-') {
+			return
+		}
+	}
+	d.id = append(d.id, raw[1:len(raw)-1]...)
+}
+
+func (d *decoder) item(kind, payload []byte) {
+	switch {
+	case kind != nil && scan.Equal(kind, "event"):
+		if value := d.payload(payload); value != nil {
+			d.event(value)
+		}
+	case kind != nil && scan.Equal(kind, "log"):
+		if value := d.payload(payload); value != nil {
+			d.logs(value)
+		}
+	default:
+		if d.begin(payload) {
+			d.b.Reject(normalize.ReasonUnsupported, fmt.Sprintf("items of type %.40s are not kept", kind))
+		}
+	}
+}
+
+// begin begins an event that was sent as raw; false if it is one too many, and
+// counted as that.
+func (d *decoder) begin(raw []byte) bool {
+	d.b.Begin()
+	d.b.Raw(raw)
+	if d.b.Failed() {
+		d.b.End()
+		return false
+	}
+	return true
+}
+
+// payload returns the object in a payload. Otherwise it counts as one rejected
+// event.
+func (d *decoder) payload(text []byte) []byte {
+	value, err := d.check.One(text)
+	switch {
+	case err == nil && scan.IsObject(value) && utf8.Valid(value):
+		return value
+	case !d.begin(text):
+	case err != nil:
+		d.b.Reject(normalize.ReasonSyntax, err.Error())
+	case !scan.IsObject(value):
+		d.b.Reject(normalize.ReasonNotObject, "the payload is not an object")
+	default:
+		d.b.Reject(normalize.ReasonInvalidUTF8, "the payload is not valid UTF-8")
+	}
+	return nil
+}
+
+// end ends an event with the project that it is of; false if it is rejected.
+func (d *decoder) end() bool {
+	if len(d.project) > 0 {
+		d.b.Attr(nameProject)
+		d.b.String(d.project)
+	}
+	return d.b.End()
+}
+
+var nameProject = []byte("project")
+
+// name returns the text of a name, valid until the next call.
+func (d *decoder) name(raw []byte) (plain []byte) {
+	plain, d.plain = scan.Plain(d.plain, raw)
+	return plain
+}
+
+func (d *decoder) attr(name, value []byte) {
+	d.b.Attr(d.name(name))
+	d.b.JSON(value)
+}
+
+func (d *decoder) slot(s normalize.Slot, name, value []byte) {
+	d.b.SlotNamed(s, d.name(name))
+	d.b.JSON(value)
+}
+
+type store struct{ answerer }
+
+// Decode reads one event.
+func (store) Decode(q *receiver.Request) error { return decode(q, (*decoder).single) }
+
+func (d *decoder) single(body []byte) error {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return errEmpty
+	}
+	value, err := d.object(body)
+	if err != nil {
+		return fmt.Errorf("invalid event: %w", err)
+	}
+	d.event(value)
+	return nil
+}

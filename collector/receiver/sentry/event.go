@@ -1,0 +1,216 @@
+package sentry
+
+import (
+	"bytes"
+	"log/slog"
+
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/receiver/scan"
+)
+
+// event makes a line of an event.
+func (d *decoder) event(object []byte) {
+	if !d.begin(object) {
+		d.keepKind(kindEvent)
+		return
+	}
+	d.setID(scan.Get(object, "event_id"))
+	worded := false
+	for w := scan.Members(object); w.Next() && !d.b.Failed(); {
+		switch {
+		case w.Is("timestamp"):
+			d.slot(normalize.Time, w.Name, w.Value)
+		case w.Is("level"):
+			d.slot(normalize.Level, w.Name, w.Value)
+		case w.Is("logger"):
+			d.slot(normalize.Logger, w.Name, w.Value)
+		case w.Is("message") && scan.IsString(w.Value):
+			worded = true
+			d.slot(normalize.Message, w.Name, w.Value)
+		case (w.Is("logentry") || w.Is("message")) && scan.IsObject(w.Value):
+			worded = d.logentry(w.Name, w.Value) || worded
+		case w.Is("exception"):
+			d.exception(w.Name, w.Value)
+		case w.Is("contexts") && scan.IsObject(w.Value):
+			d.contexts(w.Name, w.Value)
+		default:
+			d.attr(w.Name, w.Value)
+		}
+	}
+	if !worded && !d.b.Failed() {
+		d.wordException(scan.Get(object, "exception"))
+	}
+	if level := scan.Get(object, "level"); level == nil || scan.IsNull(level) {
+		d.b.SetLevel(slog.LevelError)
+	}
+	if !d.end() {
+		d.keepKind(kindEvent)
+		return
+	}
+	d.events++
+}
+
+// logentry takes the text of a message out of an object; what else there is
+// beside it goes to attrs. It reports whether there is a text.
+func (d *decoder) logentry(name, object []byte) bool {
+	text, message := scan.Get(object, "formatted"), scan.Get(object, "message")
+	if !scan.IsString(text) {
+		text = message
+	}
+	if !scan.IsString(text) {
+		d.attr(name, object)
+		return false
+	}
+	d.slot(normalize.Message, name, text)
+	d.rest(name, object, text)
+	return true
+}
+
+// rest puts members of an object into attrs, as an object, if there are any:
+// those of a message that are not its text, or, with no text, those beside the
+// values of an exception.
+func (d *decoder) rest(name, object, text []byte) {
+	begun := false
+	for w := scan.Members(object); w.Next() && !d.b.Failed(); {
+		if text == nil && w.Is("values") || (w.Is("formatted") || w.Is("message")) && bytes.Equal(w.Value, text) {
+			continue
+		}
+		if !begun {
+			begun = true
+			d.b.Attr(d.name(name))
+			d.b.BeginObject()
+		}
+		d.b.Name(d.name(w.Name))
+		d.b.JSON(w.Value)
+	}
+	if begun {
+		d.b.EndObject()
+	}
+}
+
+// contexts takes the ids of the trace out of an event's contexts.
+func (d *decoder) contexts(name, object []byte) {
+	trace := scan.Get(object, "trace")
+	if !scan.IsObject(trace) {
+		d.attr(name, object)
+		return
+	}
+	left := 0 // members of trace without the ids
+	for w := scan.Members(trace); w.Next(); {
+		switch {
+		case w.Is("trace_id") && scan.IsString(w.Value):
+			d.slot(normalize.TraceID, w.Name, w.Value)
+		case w.Is("span_id") && scan.IsString(w.Value):
+			d.slot(normalize.SpanID, w.Name, w.Value)
+		default:
+			left++
+		}
+	}
+	begun := false
+	for w := scan.Members(object); w.Next() && !d.b.Failed(); {
+		isTrace := w.Is("trace")
+		if isTrace && left == 0 {
+			continue
+		}
+		if !begun {
+			begun = true
+			d.b.Attr(d.name(name))
+			d.b.BeginObject()
+		}
+		d.b.Name(d.name(w.Name))
+		if !isTrace || !scan.IsObject(w.Value) {
+			d.b.JSON(w.Value)
+			continue
+		}
+		d.b.BeginObject()
+		for t := scan.Members(w.Value); t.Next() && !d.b.Failed(); {
+			if isID := t.Is("trace_id") || t.Is("span_id"); !isID || !scan.IsString(t.Value) {
+				d.b.Name(d.name(t.Name))
+				d.b.JSON(t.Value)
+			}
+		}
+		d.b.EndObject()
+	}
+	if begun {
+		d.b.EndObject()
+	}
+}
+
+// lastException returns the exception that was seen by the program, which
+// comes last, and how many there are; nil if there is none.
+func lastException(value []byte) (last []byte, values scan.Walk, n int) {
+	list := value
+	if scan.IsObject(value) {
+		if list = scan.Get(value, "values"); list == nil && scan.Get(value, "type") != nil {
+			return value, scan.Walk{}, 1
+		}
+	}
+	if !scan.IsArray(list) {
+		return nil, scan.Walk{}, 0
+	}
+	for w := scan.Elements(list); w.Next(); {
+		last = w.Value
+		n++
+	}
+	if !scan.IsObject(last) {
+		return nil, scan.Walk{}, 0
+	}
+	return last, scan.Elements(list), n
+}
+
+// exception makes the error of an event's exceptions.
+func (d *decoder) exception(name, value []byte) {
+	last, values, n := lastException(value)
+	if last == nil || d.b.Has(normalize.Error) {
+		d.attr(name, value)
+		return
+	}
+	d.b.Slot(normalize.Error)
+	d.b.BeginObject()
+	for w := scan.Members(last); w.Next() && !d.b.Failed(); {
+		if w.Is("value") {
+			d.b.Name(nameMessage)
+		} else {
+			d.b.Name(d.name(w.Name))
+		}
+		d.b.JSON(w.Value)
+	}
+	if n > 1 {
+		d.b.Name(nameCauses)
+		d.b.BeginArray()
+		for range n - 1 {
+			values.Next()
+			d.b.JSON(values.Value)
+		}
+		d.b.EndArray()
+	}
+	d.b.EndObject()
+	if scan.IsObject(value) && scan.Get(value, "values") != nil {
+		d.rest(name, value, nil)
+	}
+}
+
+var nameMessage, nameCauses = []byte("message"), []byte("causes")
+
+// wordException makes the message of an event that has none but an exception.
+func (d *decoder) wordException(value []byte) {
+	last, _, _ := lastException(value)
+	if last == nil {
+		return
+	}
+	kind, text := scan.Get(last, "type"), scan.Get(last, "value")
+	d.text = d.text[:0]
+	if scan.IsString(kind) {
+		d.text = append(d.text, d.name(kind)...)
+	}
+	if scan.IsString(text) {
+		if len(d.text) > 0 {
+			d.text = append(d.text, ": "...)
+		}
+		d.text = append(d.text, d.name(text)...)
+	}
+	if len(d.text) > 0 {
+		d.b.Slot(normalize.Message)
+		d.b.String(d.text)
+	}
+}

@@ -1,0 +1,303 @@
+// Package splunk takes what clients of Splunk's HTTP Event Collector send.
+//
+// # Events
+//
+// A body is objects in a row, with or without space between them. "event" is a
+// string, which becomes the message, or an object, whose members are read as
+// package normalize reads those of an event, and so are those of an object
+// under "message" in it. "time" is the line's time; the
+// members of "fields" go to attrs, and so do host, source, sourcetype and index
+// under their names: source is not where in a program the line was made.
+//
+// # Raw
+//
+// Each line that is not blank is a message; host, source, sourcetype and index
+// come from the query.
+//
+// # Answers
+//
+// {"text":"Success","code":0} when all is stored. What cannot be stored is left
+// out, the rest is stored, and the answer is 400 with the code and number of the
+// first event that was left out; behind text that is not JSON nothing more is
+// read, and what is left counts as one event. 503 and code 9 when full.
+//
+// A client that names a channel gets an ackId. As an answer is sent only when
+// its events are stored, every ackId is acknowledged when asked for.
+package splunk
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"unicode/utf8"
+
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/pool"
+	"github.com/rollway/rollway/collector/receiver"
+	"github.com/rollway/rollway/collector/receiver/scan"
+)
+
+// Event is the protocol of /services/collector/event, Raw that of
+// /services/collector/raw.
+var (
+	Event receiver.Protocol = event{}
+	Raw   receiver.Protocol = raw{}
+)
+
+type event struct{ answerer }
+
+// decoder is the memory of one Decode.
+type decoder struct {
+	check scan.Checker
+	b     *normalize.Builder
+	plain []byte // an unquoted name
+	code  byte   // of the first event that was left out
+	first int    // its number
+	seen  int    // events so far
+}
+
+var decoders = pool.Pool[*decoder]{New: func() *decoder { return new(decoder) }}
+
+// Memory is for the pool.
+func (d *decoder) Memory() pool.Memory { return pool.Memory{d.plain} }
+
+// errNoData is Splunk's answer to a body without an event.
+var errNoData = &receiver.Refusal{Code: http.StatusBadRequest, Text: codes[noData].text, Empty: true}
+
+// Decode reads events in a row.
+func (event) Decode(q *receiver.Request) error {
+	d := decoders.Get()
+	defer decoders.Put(d)
+	d.begin(q)
+	d.events(q.Body)
+	return d.end(q)
+}
+
+func (d *decoder) begin(q *receiver.Request) {
+	d.code, d.first, d.seen = success, 0, 0
+	d.b = q.Norm.Build(q.Batch, q.Received)
+}
+
+// end leaves a note for Answer: the code, 1 if there is a channel, and the
+// number of the first event that was left out, as uvarint.
+func (d *decoder) end(q *receiver.Request) error {
+	d.b.Done()
+	d.check.End()
+	d.b = nil
+	if d.seen == 0 {
+		return errNoData
+	}
+	channel := byte(0)
+	if q.HTTP.Header.Get("X-Splunk-Request-Channel") != "" || q.HTTP.URL.RawQuery != "" && q.HTTP.URL.Query().Get("channel") != "" {
+		channel = 1
+	}
+	q.Note = append(q.Note[:0], d.code, channel)
+	q.Note = binary.AppendUvarint(q.Note, uint64(d.first))
+	return nil
+}
+
+// note notes the first event that is left out; it is the one last seen.
+func (d *decoder) note(code byte) {
+	if d.code == success {
+		d.code, d.first = code, d.seen-1
+	}
+}
+
+func (d *decoder) reject(code byte, reason, detail string) {
+	d.b.Reject(reason, detail)
+	d.note(code)
+}
+
+func (d *decoder) events(body []byte) {
+	d.check.Begin(body)
+	for {
+		value, err := d.check.Next()
+		if err == io.EOF {
+			return
+		}
+		d.seen++
+		if err != nil {
+			d.b.Raw(d.check.Rest())
+			d.reject(invalidData, normalize.ReasonSyntax, fmt.Sprintf("event %d: %v", d.seen-1, err))
+			return
+		}
+		// Some clients send one array.
+		if scan.IsArray(value) {
+			d.seen--
+			for w := scan.Elements(value); w.Next(); {
+				d.seen++
+				d.event(w.Value)
+			}
+			continue
+		}
+		d.event(value)
+	}
+}
+
+func (d *decoder) event(value []byte) {
+	d.b.Begin()
+	d.b.Raw(value)
+	if d.b.Failed() {
+		d.b.End()
+		d.note(busy)
+		return
+	}
+	switch {
+	case !scan.IsObject(value):
+		d.reject(invalidData, normalize.ReasonNotObject, "an event is not an object")
+		return
+	case !utf8.Valid(value):
+		d.reject(invalidData, normalize.ReasonInvalidUTF8, "an event is not valid UTF-8")
+		return
+	}
+	content := scan.Get(value, "event")
+	fields := scan.Get(value, "fields")
+	switch {
+	case content == nil || scan.IsNull(content):
+		d.reject(eventMissing, normalize.ReasonUnsupported, codes[eventMissing].text)
+		return
+	case scan.Equal(content, ""):
+		d.reject(eventBlank, normalize.ReasonUnsupported, codes[eventBlank].text)
+		return
+	case fields != nil && !scan.IsObject(fields) && !scan.IsNull(fields):
+		d.reject(fieldsBroken, normalize.ReasonUnsupported, codes[fieldsBroken].text)
+		return
+	}
+	d.line(value, content)
+	if !d.b.End() {
+		d.note(invalidData)
+	}
+}
+
+// line gives an event to the Builder: its time first, which counts before one
+// within, then the content, then the rest.
+func (d *decoder) line(value, content []byte) {
+	if time := scan.Get(value, "time"); time != nil && !scan.IsNull(time) {
+		d.b.Slot(normalize.Time)
+		d.b.JSON(time)
+	}
+	switch {
+	case scan.IsObject(content):
+		d.members(content, true)
+	case scan.IsArray(content):
+		d.b.Attr([]byte("event"))
+		d.b.JSON(content)
+	default:
+		d.b.SlotNamed(normalize.Message, []byte("event"))
+		d.b.JSON(content)
+	}
+	var time, event bool
+	for w := scan.Members(value); w.Next() && !d.b.Failed(); {
+		switch {
+		case !time && w.Is("time"):
+			time = true
+		case !event && w.Is("event"):
+			event = true
+		case w.Is("fields") && scan.IsObject(w.Value):
+			for f := scan.Members(w.Value); f.Next() && !d.b.Failed(); {
+				d.b.Attr(d.name(f.Name))
+				d.b.JSON(f.Value)
+			}
+		default:
+			d.b.Attr(d.name(w.Name))
+			d.b.JSON(w.Value)
+		}
+	}
+}
+
+// members gives the members of an event's object. Splunk's own libraries put
+// what was logged into "message": if that is an object, its members are the
+// event's.
+func (d *decoder) members(object []byte, top bool) {
+	for w := scan.Members(object); w.Next() && !d.b.Failed(); {
+		if top && w.Is("message") && scan.IsObject(w.Value) {
+			d.members(w.Value, false)
+			continue
+		}
+		d.b.Field(d.name(w.Name))
+		d.plain = scan.Value(d.b, d.plain, w.Value)
+	}
+}
+
+// name returns the text of a name, valid until the next call.
+func (d *decoder) name(raw []byte) (plain []byte) {
+	plain, d.plain = scan.Plain(d.plain, raw)
+	return plain
+}
+
+type raw struct{ answerer }
+
+// metadata are the parameters that say where raw lines are from.
+var metadata = [...]string{"host", "source", "sourcetype", "index"}
+
+// Decode reads lines of text.
+func (raw) Decode(q *receiver.Request) error {
+	var values [len(metadata)][]byte
+	shared := 0
+	if q.HTTP.URL.RawQuery != "" {
+		query := q.HTTP.URL.Query()
+		for i, name := range metadata {
+			if v := query.Get(name); v != "" {
+				values[i] = []byte(v)
+				shared += len(name) + len(v)
+			}
+		}
+	}
+	if shared > 0 { // it is in every line
+		lines := bytes.Count(q.Body, newline) + 1
+		if err := q.Reserve(int64(len(q.Body)) + int64(lines)*int64(shared)); err != nil {
+			return err
+		}
+	}
+	d := decoders.Get()
+	defer decoders.Put(d)
+	d.begin(q)
+	for rest := q.Body; len(rest) > 0; {
+		var line []byte
+		line, rest, _ = bytes.Cut(rest, newline)
+		line = bytes.TrimSuffix(line, carriageReturn)
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		d.seen++
+		d.b.Begin()
+		d.b.Raw(line)
+		d.b.Slot(normalize.Message)
+		d.b.String(line)
+		for i, v := range values {
+			if v != nil {
+				d.b.Attr([]byte(metadata[i]))
+				d.b.String(v)
+			}
+		}
+		if !d.b.End() {
+			d.b.Context(shared+len(values), func(dst []byte) []byte { return appendQuery(dst, &values) })
+			d.note(invalidData)
+		}
+	}
+	return d.end(q)
+}
+
+// appendQuery appends metadata as the query that it came in; what else was there,
+// a token perhaps, is not kept.
+func appendQuery(dst []byte, values *[len(metadata)][]byte) []byte {
+	for i, v := range values {
+		if v != nil {
+			dst = append(append(dst, metadata[i]...), '=')
+			dst = append(append(dst, url.QueryEscape(string(v))...), '&')
+		}
+	}
+	return bytes.TrimSuffix(dst, []byte("&"))
+}
+
+// Reread implements receiver.Rereader: the context of a line is what appendQuery
+// has made.
+func (r raw) Reread(q *receiver.Request, context []byte) error {
+	q.HTTP.URL.RawQuery = string(context)
+	return r.Decode(q)
+}
+
+var newline, carriageReturn = []byte("\n"), []byte("\r")

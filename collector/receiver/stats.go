@@ -1,0 +1,192 @@
+package receiver
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"sync/atomic"
+
+	"github.com/rollway/rollway/collector/normalize"
+)
+
+// ReasonTorn is why the last line of a TCP connection is rejected if the
+// connection ended inside it. The other reasons are those of package
+// normalize.
+const ReasonTorn = "torn"
+
+// Reasons returns every key that Stats.Rejected can have.
+func Reasons() []string { return append(normalize.Reasons(), ReasonTorn) }
+
+// Stats is a snapshot of the counters since New. In each,
+// Received = Stored + the sums of Rejected and Dropped + Failed + Duplicate. All but
+// Storing, InFlight and Connections only rise. Whatever Store has taken is in Stored,
+// in Duplicate or in Storing.
+type Stats struct {
+	Received uint64            // events read
+	Stored   uint64            // events that Store took
+	Rejected map[string]uint64 // events that cannot be stored as they are, by reason
+	Failed   uint64            // events that Store did not take; their senders know
+
+	Duplicate uint64 // events that had been stored before, by the key of their request or frame
+
+	Dropped map[string]uint64 // events that were left out, by the name of the rule that says so
+
+	Requests map[int]uint64 // HTTP requests by status
+	Aborted  uint64         // of them, those whose client went away in the body
+	Panics   uint64         // requests and connections that ended in a panic
+
+	WireBytes     uint64 // bodies as sent, TCP and UDP
+	UnpackedBytes uint64 // bodies unpacked, TCP and UDP
+	StoredBytes   uint64 // canonical lines
+
+	Storing     int64 // events that are with Store now; none of the counters above has them yet
+	InFlight    int64 // bytes taken from Options.InFlight now
+	Connections int   // TCP connections now
+
+	ConnectionsTotal   uint64 // TCP connections taken
+	ConnectionsRefused uint64 // over Options.MaxConns
+	StoreRetries       uint64 // batches from TCP and UDP that had to wait because the store was full
+
+	Datagrams        uint64 // read from UDP
+	DatagramsDropped uint64 // by the system before they could be read, as far as it tells
+}
+
+// RejectedTotal sums up Rejected.
+func (s *Stats) RejectedTotal() uint64 {
+	sum := uint64(0)
+	for _, n := range s.Rejected {
+		sum += n
+	}
+	return sum
+}
+
+// DroppedTotal sums up Dropped.
+func (s *Stats) DroppedTotal() uint64 {
+	sum := uint64(0)
+	for _, n := range s.Dropped {
+		sum += n
+	}
+	return sum
+}
+
+// Stats returns the counters.
+func (r *Receiver) Stats() Stats {
+	storing := r.count.storing.Load() // before Stored: what is counted meanwhile is in both
+	s := r.count.snapshot()
+	s.Storing = storing
+	s.InFlight = r.budget.used.Load()
+	return s
+}
+
+// counters is held for additions only, so that a snapshot is consistent and
+// nobody waits.
+type counters struct {
+	mu      sync.Mutex
+	s       Stats        // guarded by mu
+	storing atomic.Int64 // events; given back once they are counted
+}
+
+func (c *counters) snapshot() Stats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.s
+	s.Rejected, s.Requests, s.Dropped = maps.Clone(s.Rejected), maps.Clone(s.Requests), maps.Clone(s.Dropped)
+	return s
+}
+
+// request counts an HTTP request.
+func (c *counters) request(w *work, o *outcome) {
+	defer c.stored(w)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.s.Requests == nil {
+		c.s.Requests = make(map[int]uint64)
+	}
+	c.s.Requests[o.code]++
+	if o.aborted {
+		c.s.Aborted++
+	}
+	if o.panicked {
+		c.s.Panics++
+	}
+	c.s.WireBytes += uint64(w.wire.n)
+	c.s.UnpackedBytes += uint64(len(w.buf))
+	c.eventsLocked(&w.batch, o.stored, o.failed)
+}
+
+// events counts what the batch of w came to.
+func (c *counters) events(w *work, stored, failed int) {
+	defer c.stored(w)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.eventsLocked(&w.batch, stored, failed)
+}
+
+// store has the batch of w stored; what came of it is to be counted then.
+func (r *Receiver) store(ctx context.Context, w *work) error {
+	r.count.storing.Add(int64(w.batch.Records - w.storing))
+	w.storing = w.batch.Records
+	return r.opts.Store(ctx, &w.batch)
+}
+
+// stored takes back what store has added.
+func (c *counters) stored(w *work) {
+	c.storing.Add(int64(-w.storing))
+	w.storing = 0
+}
+
+func (c *counters) eventsLocked(b *normalize.Batch, stored, failed int) {
+	c.s.Received += uint64(stored + failed)
+	c.s.Failed += uint64(failed)
+	switch {
+	case b.Ask.Duplicate:
+		c.s.Duplicate += uint64(stored)
+	case stored > 0:
+		c.s.Stored += uint64(stored)
+		c.s.StoredBytes += uint64(len(b.Lines))
+	}
+	if b.DroppedTotal > 0 {
+		c.dropLocked(b)
+	}
+	if b.RejectedTotal > 0 {
+		for _, reason := range normalize.Reasons() {
+			if n := b.RejectedFor(reason); n > 0 {
+				c.rejectLocked(reason, n)
+			}
+		}
+	}
+}
+
+func (c *counters) dropLocked(b *normalize.Batch) {
+	if c.s.Dropped == nil {
+		c.s.Dropped = make(map[string]uint64)
+	}
+	for _, d := range b.Dropped {
+		if d.Events > 0 {
+			c.s.Dropped[d.Rule] += uint64(d.Events)
+		}
+	}
+	c.s.Received += uint64(b.DroppedTotal)
+}
+
+// reject counts events that never made it into a batch.
+func (c *counters) reject(reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rejectLocked(reason, 1)
+}
+
+func (c *counters) rejectLocked(reason string, n int) {
+	if c.s.Rejected == nil {
+		c.s.Rejected = make(map[string]uint64)
+	}
+	c.s.Rejected[reason] += uint64(n)
+	c.s.Received += uint64(n)
+}
+
+// add changes counters that stand alone.
+func (c *counters) add(change func(*Stats)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(&c.s)
+}

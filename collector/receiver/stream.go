@@ -1,0 +1,205 @@
+package receiver
+
+import (
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/pool"
+)
+
+// Sizes of a connection's buffer: what it starts with, and what it grows to
+// for speed; it grows further only for a longer frame.
+const (
+	firstRead = 16 << 10
+	fastRead  = 64 << 10
+)
+
+// stream is one connection, owned by its goroutine. Its buffer counts twice
+// against the budget.
+type stream struct {
+	feed
+	conn     net.Conn
+	from     netip.AddrPort
+	protocol StreamProtocol
+	session  Session
+	maxFrame int
+
+	started bool // what was read shows that the peer does not speak another protocol
+}
+
+// serve reads until the connection or ctx ends.
+func (s *stream) serve() {
+	s.work.shed() // the pool's may be larger than a connection is worth
+	if !s.grow(min(firstRead, s.maxFrame)) {
+		return
+	}
+	if g, speaks := s.session.(Greeter); speaks {
+		s.work.answer = g.Greet(s.work.answer[:0])
+		if !s.reply() {
+			return
+		}
+	}
+	for {
+		s.conn.SetReadDeadline(time.Now().Add(s.r.opts.IdleTimeout))
+		if s.ctx.Err() != nil { // its deadline may have been overwritten
+			s.finish()
+			return
+		}
+		w := s.work
+		used := len(w.buf)
+		n, err := s.conn.Read(w.buf[used:cap(w.buf)])
+		w.buf = w.buf[:used+n]
+		s.r.count.add(func(s *Stats) { s.WireBytes += uint64(n); s.UnpackedBytes += uint64(n) })
+		if n > 0 && !s.started {
+			protocol, undecided := otherProtocol(w.buf)
+			if protocol != "" {
+				s.r.count.reject(normalize.ReasonSyntax)
+				s.warn("the peer speaks " + protocol + ", this address takes " + s.protocol.Name())
+				return
+			}
+			s.started = !undecided
+		}
+		full := len(w.buf) == cap(w.buf)
+		if n > 0 && s.started && !s.decode(false) {
+			return
+		}
+		if err != nil {
+			s.finish()
+			return
+		}
+		if !s.fit(full) {
+			return
+		}
+	}
+}
+
+// tlsHandshake is the first byte of a TLS connection, and of no protocol here.
+const tlsHandshake = 0x16
+
+// httpMethods are the beginnings of HTTP connections, and of no protocol here.
+var httpMethods = []string{"GET ", "HEAD ", "POST ", "PUT ", "OPTIONS ", "DELETE ", "PATCH ", "PRI "}
+
+// proxyHeaders are the beginnings of connections of proxies that name the client by
+// the PROXY protocol, in its text and its binary form.
+var proxyHeaders = []string{"PROXY TCP4 ", "PROXY TCP6 ", "PROXY UNKNOWN", "\r\n\r\n\x00\r\nQUIT\n"}
+
+// otherProtocol names the protocol that a peer begins to speak if none of here
+// begins so; undecided tells that more bytes are needed to know. HTTP is
+// refused because any web page can make a browser post to this address, and
+// each line of the body would be taken.
+func otherProtocol(begin []byte) (name string, undecided bool) {
+	if begin[0] == tlsHandshake {
+		return "TLS", false
+	}
+	for _, other := range []struct {
+		name   string
+		begins []string
+	}{{"HTTP", httpMethods}, {"the PROXY protocol", proxyHeaders}} {
+		for _, b := range other.begins {
+			n := min(len(b), len(begin))
+			if string(begin[:n]) != b[:n] {
+				continue
+			}
+			if n == len(b) {
+				return other.name, false
+			}
+			undecided = true
+		}
+	}
+	return "", undecided
+}
+
+// decode has the session take what it can from the buffer, stores it, answers,
+// and leaves the rest. It returns false if the connection is to be closed.
+func (s *stream) decode(end bool) bool {
+	w := s.work
+	rest := w.buf
+	for full := true; full; {
+		c := s.chunk(rest, s.from, time.Now())
+		c.End = end
+		n, err := s.session.Decode(c)
+		w.answer, full = c.Reply, c.full
+		w.chunk = Chunk{}
+		if end && err == nil && n < len(rest) {
+			s.r.count.reject(ReasonTorn)
+			s.warn("the connection ended inside of an event")
+		}
+		if s.store() != nil || !s.reply() {
+			return false
+		}
+		if err != nil {
+			s.warn("the connection is closed: " + err.Error())
+			return false
+		}
+		rest = rest[n:]
+		full = full && len(rest) > 0
+	}
+	w.buf = w.buf[:copy(w.buf, rest)]
+	pool.Overwrite(w.buf[len(w.buf):])
+	return true
+}
+
+func (s *stream) reply() bool {
+	w := s.work
+	if len(w.answer) == 0 {
+		return true
+	}
+	s.conn.SetWriteDeadline(time.Now().Add(s.r.opts.BodyTimeout))
+	_, err := s.conn.Write(w.answer)
+	w.answer = keep(w.answer)
+	pool.Overwrite(w.answer)
+	return err == nil
+}
+
+// finish has the session look at what is left when nothing follows.
+func (s *stream) finish() {
+	if len(s.work.buf) > 0 {
+		s.decode(true)
+	}
+}
+
+// fit gives the buffer room for the next read.
+func (s *stream) fit(wasFull bool) bool {
+	w := s.work
+	size := cap(w.buf)
+	room := s.r.streams.used.Load() <= s.r.streams.limit/2 // for speed; the other half is for who needs it
+	switch {
+	case len(w.buf) == size && size >= s.maxFrame:
+		s.r.count.reject(normalize.ReasonTooLarge)
+		s.warn("what the peer sends is too large, the connection is closed", "limit", s.maxFrame)
+		return false
+	case len(w.buf) == size: // in the middle of a long frame
+		return s.grow(min(2*size, s.maxFrame))
+	case wasFull && size < fastRead && size < s.maxFrame:
+		if next := min(2*size, fastRead, s.maxFrame); room && s.take(2*int64(next)) {
+			s.resize(next)
+		}
+	case size > firstRead && len(w.buf) <= firstRead/2 && !wasFull && !room:
+		s.shrink(firstRead)
+	case size > fastRead && len(w.buf) <= fastRead/2: // the long frame is over
+		s.shrink(fastRead)
+	}
+	return true
+}
+
+func (s *stream) shrink(size int) {
+	s.resize(size)
+	s.give(s.work.held - 2*int64(size))
+}
+
+// grow makes the buffer size bytes large, waiting for the budget as long as a
+// sender may be silent.
+func (s *stream) grow(size int) bool {
+	if !s.await(2 * int64(size)) {
+		s.finish()
+		return false
+	}
+	s.resize(size)
+	return true
+}
+
+func (s *stream) resize(size int) {
+	s.work.buf = append(make([]byte, 0, size), s.work.buf...)
+}

@@ -1,0 +1,135 @@
+package receiver
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/rollway/rollway/collector/normalize"
+)
+
+// A StreamProtocol is what one kind of client speaks over a connection. What
+// all have in common, the Receiver does: accepting, limits, memory, storing
+// that waits while the store is full, draining and counting. One value serves
+// all connections at once.
+type StreamProtocol interface {
+	// Name says what the address takes, for the log: "lines of JSON".
+	Name() string
+	// Open begins a connection.
+	Open() Session
+	// MaxFrame is how many bytes a Session may have to see at once, where an
+	// event has at most maxEvent bytes and the body of a request maxBody. A
+	// connection of whose bytes as many are there while Decode takes none is
+	// closed, and they count as one event that is too large.
+	MaxFrame(maxEvent, maxBody int) int
+}
+
+// A Session is one connection of a StreamProtocol. It is called by one
+// goroutine at a time.
+type Session interface {
+	// Decode puts the events of the frames at the beginning of c.Data into
+	// c.Batch and returns how many bytes it is done with; the others come
+	// again, with more behind them, or at once after Chunk.Full. What goes wrong with
+	// single events is for the batch. An error closes the connection after the batch
+	// was stored.
+	Decode(c *Chunk) (n int, err error)
+}
+
+// A Greeter is a Session that speaks first.
+type Greeter interface {
+	// Greet appends what a client is sent when its connection begins.
+	Greet(dst []byte) []byte
+}
+
+// A PacketProtocol is what one kind of client speaks in datagrams. One value
+// serves all sockets at once.
+type PacketProtocol interface {
+	// Name says what the address takes, for the log.
+	Name() string
+	// DecodePacket puts the events of one whole datagram into c.Batch.
+	DecodePacket(c *Chunk)
+}
+
+// A Chunk is what has arrived and was not taken yet. What is taken of Data may
+// be changed. All of it is the
+// Receiver's again once Decode has returned.
+type Chunk struct {
+	Data []byte
+	// End says that no more will follow. Data then is what the call before has
+	// left, and Batch is empty. What the call does not take counts as one event
+	// that is torn.
+	End      bool
+	Received time.Time
+	Peer     netip.AddrPort // the zero value if it has no such address
+	Norm     *normalize.Normalizer
+	Batch    *normalize.Batch
+	// Reply is appended to and sent once the batch is stored. If that fails it
+	// is not sent, and the connection is closed.
+	Reply []byte
+
+	feed *feed
+	full bool // Full has said so
+}
+
+// alone is from how many bytes on a frame gets a batch of its own.
+const alone = 16 << 10
+
+// Full reports whether Decode is to return what it has taken before it takes the next
+// frame, of so many bytes or 0: it is called again once that is stored. Short events
+// come to many times their size as lines.
+func (c *Chunk) Full(next int) bool {
+	if c.feed == nil || c.End {
+		return false
+	}
+	held := c.Batch.Held()
+	c.full = held > c.feed.free() || held > 0 && next > alone
+	return c.full
+}
+
+// Alone is Full for a frame that is to have a batch of its own, as one with a key
+// has.
+func (c *Chunk) Alone() bool {
+	if c.feed == nil || c.End {
+		return false
+	}
+	c.full = c.Batch.Records+c.Batch.RejectedTotal+c.Batch.DroppedTotal > 0
+	return c.full
+}
+
+// SetKey names what is in Batch, of one frame, as Request.SetKey does a request: when
+// it comes again it is answered and not stored. Decode then returns, with that frame as
+// the last one that it has taken. A Chunk that no Receiver made, or that nothing
+// follows, has no key.
+func (c *Chunk) SetKey(name string) {
+	if c.feed == nil || c.End {
+		return
+	}
+	c.Batch.Ask.Key = c.feed.work.scoped(ownKey + name)
+	c.full = true
+}
+
+// Take takes n bytes of memory from the budget until the batch is stored,
+// waiting for them if need be. It reports false if there are none; Decode then
+// returns an error. A Chunk that no Receiver made has all that it asks for.
+func (c *Chunk) Take(n int) bool {
+	f := c.feed
+	if f == nil {
+		return true
+	}
+	if !f.await(f.work.held + int64(n)) {
+		return false
+	}
+	f.extra += int64(n)
+	return true
+}
+
+// Reject counts one event as rejected, for one of normalize's reasons; detail
+// tells a human what was found and what was expected.
+func (c *Chunk) Reject(reason, detail string) { c.RejectRaw(reason, detail, nil) }
+
+// RejectRaw is Reject for an event of which there is something to be kept.
+func (c *Chunk) RejectRaw(reason, detail string, raw []byte) {
+	b := c.Norm.Build(c.Batch, c.Received)
+	b.Raw(raw)
+	b.Reject(reason, detail)
+	b.Done()
+}

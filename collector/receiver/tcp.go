@@ -1,0 +1,115 @@
+package receiver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// ServeTCP takes NDJSON from the connections of ln as ServeStream does.
+//
+// A line may hold what a line of an HTTP body may. One longer than
+// Limits.MaxEventBytes is skipped and counted as too_large, and the connection
+// goes on. The last line needs no line end if it is whole; otherwise it counts
+// as torn.
+func (r *Receiver) ServeTCP(ctx context.Context, ln net.Listener) error {
+	return r.ServeStream(ctx, ln, ndjson{r.opts.Limits.MaxEventBytes})
+}
+
+// ServeStream takes events in protocol p from the connections of ln until ctx
+// ends or ln fails, closes ln, and returns when its last connection is closed.
+// Once ctx has ended it reads no more, stores the whole events it has read, for
+// at most Options.DrainTimeout if the store is full, and returns nil.
+//
+// A connection that begins as TLS or HTTP does is closed. While the store is
+// full the connection is not read, so its sender blocks, and no event that was
+// read is dropped. Any other error of the store closes the connection; the
+// events read with it count as failed.
+func (r *Receiver) ServeStream(ctx context.Context, ln net.Listener, p StreamProtocol) error {
+	return r.ServeStreamOf(ctx, ln, p, nil)
+}
+
+// ServeStreamOf is ServeStream for events that are all of one sender, of whom
+// Tenant and Extras are asked.
+func (r *Receiver) ServeStreamOf(ctx context.Context, ln net.Listener, p StreamProtocol, from Sender) error {
+	defer ln.Close()
+	stop := context.AfterFunc(ctx, func() { ln.Close() })
+	defer stop()
+	var conns sync.WaitGroup
+	defer conns.Wait()
+	var open atomic.Int64
+	pause := time.Duration(0)
+	for {
+		c, err := ln.Accept()
+		if ctx.Err() != nil {
+			if err == nil {
+				c.Close()
+			}
+			return nil
+		}
+		if errors.Is(err, net.ErrClosed) {
+			return fmt.Errorf("accept: %w", err)
+		}
+		if err != nil {
+			// Out of descriptors, or the peer was gone already.
+			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+			if r.logged.may() {
+				r.opts.Log.Warn("accept connection", "error", err, "again in", pause)
+			}
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+			}
+			continue
+		}
+		pause = 0
+		if open.Add(1) > int64(r.opts.MaxConns) {
+			open.Add(-1)
+			r.count.add(func(s *Stats) { s.ConnectionsRefused++ }) // before the peer can know
+			c.Close()
+			if r.logged.may() {
+				r.opts.Log.Warn("connection refused, too many are open", "limit", r.opts.MaxConns, "peer", c.RemoteAddr().String())
+			}
+			continue
+		}
+		r.count.add(func(s *Stats) { s.Connections++; s.ConnectionsTotal++ })
+		conns.Go(func() {
+			r.serveConn(ctx, c, p, from)
+			open.Add(-1) // before Stats says that there is room
+			r.count.add(func(s *Stats) { s.Connections-- })
+		})
+	}
+}
+
+// serveConn serves one connection and closes it.
+func (r *Receiver) serveConn(ctx context.Context, c net.Conn, p StreamProtocol, from Sender) {
+	defer c.Close()
+	// A deadline in the past ends the read that is under way.
+	stop := context.AfterFunc(ctx, func() { c.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	s := &stream{
+		feed:     feed{r: r, ctx: ctx, work: r.get(), peer: c.RemoteAddr().String(), receiver: p.Name()},
+		conn:     c,
+		from:     addrPort(c.RemoteAddr()),
+		protocol: p,
+		maxFrame: int(min(int64(p.MaxFrame(r.opts.Limits.MaxEventBytes, int(r.opts.MaxBody))), r.streams.limit/2)),
+	}
+	defer func() { s.close(recover(), debug.Stack) }()
+	s.work.of(from)
+	s.session = p.Open()
+	s.serve()
+}
+
+func addrPort(a net.Addr) netip.AddrPort {
+	if a, ok := a.(*net.TCPAddr); ok {
+		p := a.AddrPort()
+		return netip.AddrPortFrom(p.Addr().Unmap(), p.Port())
+	}
+	return netip.AddrPort{}
+}

@@ -1,0 +1,339 @@
+package receiver
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/snappy"
+	"github.com/klauspost/compress/zlib"
+	"github.com/klauspost/compress/zstd"
+)
+
+const (
+	// maxWindow is what RFC 9659 allows an HTTP client of zstd.
+	maxWindow = 8 << 20
+	// maxZstdBlock is the most that a block of zstd unpacks to.
+	maxZstdBlock = 128 << 10
+	// zstdScratch is more than a decoder needs beside its window.
+	zstdScratch = 512 << 10
+)
+
+// unpackers are the decoders of one work, each nil until needed.
+type unpackers struct {
+	gzip   *gzip.Reader
+	zlib   io.ReadCloser
+	flate  io.ReadCloser
+	framed *s2.Reader
+	zstd   *zstd.Decoder
+	used   bool // zstd reads packed
+	src    bytes.Reader
+
+	tail    tailReader
+	members memberReader
+}
+
+// release makes the decoders forget the body.
+func (u *unpackers) release() {
+	if u.used {
+		u.zstd.Reset(nil)
+		u.used = false
+	}
+	u.src.Reset(nil)
+	u.tail, u.members = tailReader{}, memberReader{}
+}
+
+// stream returns the reader that unpacks from, of a coding that is unpacked as
+// it arrives.
+func (u *unpackers) stream(c coding, from *bufio.Reader) (io.Reader, error) {
+	switch c {
+	case inGzip:
+		if u.gzip == nil {
+			u.gzip = new(gzip.Reader)
+		}
+		u.members = memberReader{z: u.gzip, rest: from}
+		return &u.members, u.members.next()
+	case inZlib:
+		u.tail = tailReader{rest: from}
+		if u.zlib == nil {
+			z, err := zlib.NewReader(from)
+			if err != nil {
+				return nil, err
+			}
+			u.zlib = z
+		} else if err := u.zlib.(zlib.Resetter).Reset(from, nil); err != nil {
+			return nil, err
+		}
+		u.tail.src = u.zlib
+	case inDeflate:
+		u.tail = tailReader{rest: from}
+		if u.flate == nil {
+			u.flate = flate.NewReader(from)
+		} else if err := u.flate.(flate.Resetter).Reset(from, nil); err != nil {
+			return nil, err
+		}
+		u.tail.src = u.flate
+	case inFramed:
+		if u.framed == nil {
+			u.framed = s2.NewReader(from, s2.ReaderMaxBlockSize(64<<10))
+		} else {
+			u.framed.Reset(from)
+		}
+		return u.framed, nil
+	}
+	return &u.tail, nil
+}
+
+// tailReader reads src and fails if rest holds something behind its end.
+type tailReader struct {
+	src  io.Reader
+	rest *bufio.Reader
+}
+
+func (r *tailReader) Read(p []byte) (int, error) {
+	n, err := r.src.Read(p)
+	if err == io.EOF {
+		switch _, after := r.rest.Peek(1); after {
+		case nil:
+			err = errors.New("there are bytes behind its end")
+		case io.EOF:
+		default:
+			err = after
+		}
+	}
+	return n, err
+}
+
+// memberReader reads the members of a gzip body one by one. Read together, a
+// header that ends within its name would be taken for the end of the body.
+type memberReader struct {
+	z    *gzip.Reader
+	rest *bufio.Reader
+}
+
+// next reads the header of a member.
+func (r *memberReader) next() error {
+	_, empty := r.rest.Peek(1)
+	err := r.z.Reset(r.rest)
+	if err == io.EOF && empty == nil {
+		err = io.ErrUnexpectedEOF
+	}
+	r.z.Multistream(false)
+	return err
+}
+
+func (r *memberReader) Read(p []byte) (int, error) {
+	n, err := r.z.Read(p)
+	if err == io.EOF {
+		switch _, after := r.rest.Peek(1); after {
+		case nil:
+			err = r.next()
+		case io.EOF:
+		default:
+			err = after
+		}
+	}
+	return n, err
+}
+
+// unpackWhole unpacks w.packed, of a coding that tells in advance how much memory
+// it takes, into w.buf.
+func (r *Receiver) unpackWhole(w *work, c coding) failure {
+	switch c {
+	case inSnappy:
+		return r.unpackSnappy(w)
+	case inBrotli:
+		return r.unpackBrotli(w)
+	}
+	return r.unpackZstd(w)
+}
+
+// unpackBrotli has a decoder of its own for each body: few clients pack so, and
+// a decoder keeps its window.
+func (r *Receiver) unpackBrotli(w *work) failure {
+	w.base += brotliMemory(w.packed)
+	w.src.Reset(w.packed)
+	return r.fill(w, inBrotli, brotli.NewReader(&w.src), -1)
+}
+
+// brotliMemory is the most that unpacking p takes beside p and what it unpacks
+// to: its window, which the first byte tells (RFC 7932, section 9.1), half of it
+// again while it grows, and tables.
+func brotliMemory(p []byte) int64 {
+	const tables = 4 << 20
+	bits := 16
+	if len(p) > 0 && p[0]&1 != 0 {
+		bits = 17
+		if n := int(p[0] >> 1 & 7); n > 0 {
+			bits += n
+		}
+	}
+	return tables + (3<<bits)/2
+}
+
+func (r *Receiver) unpackSnappy(w *work) failure {
+	size, err := snappy.DecodedLen(w.packed)
+	if err != nil {
+		return r.invalid(w, inSnappy, errors.New("it does not begin with its unpacked length"))
+	}
+	if f := r.overUnpacked(w, int64(size)); f.code != 0 {
+		return f
+	}
+	// No element of the format unpacks to more than 64 bytes per two of its own.
+	if size/32 > len(w.packed) {
+		return r.invalid(w, inSnappy, fmt.Errorf("%d bytes cannot unpack to %d", len(w.packed), size))
+	}
+	if !r.take(w, w.base+2*int64(size)) {
+		return r.busy()
+	}
+	if cap(w.buf) < size {
+		w.buf = make([]byte, 0, size)
+	}
+	if w.buf, err = snappy.Decode(w.buf[:cap(w.buf)], w.packed); err != nil {
+		w.buf = w.buf[:0]
+		return r.invalid(w, inSnappy, errors.New("it is corrupt"))
+	}
+	return failure{}
+}
+
+func (r *Receiver) unpackZstd(w *work) failure {
+	size, err := measureZstd(w.packed)
+	if err != nil {
+		return r.invalid(w, inZstd, err)
+	}
+	if size.window > maxWindow {
+		return failure{code: http.StatusBadRequest, close: true,
+			text: fmt.Sprintf("the body wants a zstd window of %d bytes, at most %d are allowed (RFC 9659); compress it without --long, or send smaller requests", size.window, maxWindow)}
+	}
+	if f := r.overUnpacked(w, size.least); f.code != 0 {
+		return f
+	}
+	if w.zstd == nil {
+		if w.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecodeAllCapLimit(true)); err != nil {
+			panic("receive: options of zstd: " + err.Error())
+		}
+	}
+	if size.most > keepBuffer {
+		return r.streamZstd(w, size)
+	}
+	if !r.take(w, w.base+2*size.most+zstdScratch) {
+		return r.busy()
+	}
+	if int64(cap(w.buf)) < size.most {
+		w.buf = make([]byte, 0, size.most)
+	}
+	if w.buf, err = w.zstd.DecodeAll(w.packed, w.buf[:0]); err != nil {
+		return r.invalid(w, inZstd, err)
+	}
+	return r.overUnpacked(w, int64(len(w.buf)))
+}
+
+// streamZstd unpacks a body whose size is not known in advance.
+func (r *Receiver) streamZstd(w *work, size zstdSize) failure {
+	w.base += size.window + zstdScratch
+	w.src.Reset(w.packed)
+	w.used = true
+	err := w.zstd.Reset(&w.src)
+	if err != nil {
+		return r.invalid(w, inZstd, err)
+	}
+	f := r.fill(w, inZstd, w.zstd, size.least)
+	if size.window > keepBuffer { // nor does its window go back to the pool
+		w.zstd.Close()
+		w.zstd, w.used = nil, false
+	}
+	return f
+}
+
+// zstdSize is what the headers of frames and blocks tell without unpacking.
+type zstdSize struct {
+	window int64 // the largest
+	least  int64 // bytes that it says it unpacks to, as far as it says it
+	most   int64 // bytes that it can unpack to
+}
+
+// measureZstd walks over the frames of a body and the blocks in them.
+func measureZstd(p []byte) (size zstdSize, err error) {
+	for len(p) > 0 {
+		var h zstd.Header
+		if err := h.Decode(p); err != nil {
+			return size, err
+		}
+		p = p[h.HeaderSize:]
+		if h.Skippable {
+			if int64(h.SkippableSize) > int64(len(p)) {
+				return size, io.ErrUnexpectedEOF
+			}
+			p = p[h.SkippableSize:]
+			continue
+		}
+		if h.DictionaryID != 0 {
+			return size, fmt.Errorf("it needs dictionary %d, which is not known here", h.DictionaryID)
+		}
+		window := min(h.WindowSize, 1<<62)
+		if h.SingleSegment {
+			window = min(h.FrameContentSize, 1<<62)
+		}
+		size.window = max(size.window, int64(window))
+		least, most, rest, err := measureBlocks(p, int64(window))
+		if err != nil {
+			return size, err
+		}
+		if h.HasFCS {
+			if h.FrameContentSize > uint64(most) {
+				return size, fmt.Errorf("a frame says that it unpacks to %d bytes, but cannot be more than %d", h.FrameContentSize, most)
+			}
+			least, most = int64(h.FrameContentSize), int64(h.FrameContentSize)
+		}
+		size.least += least
+		size.most += most
+		p = rest
+		if h.HasCheckSum {
+			if len(p) < 4 {
+				return size, io.ErrUnexpectedEOF
+			}
+			p = p[4:]
+		}
+	}
+	return size, nil
+}
+
+// measureBlocks walks over the blocks of a frame and returns what follows.
+func measureBlocks(p []byte, window int64) (least, most int64, rest []byte, err error) {
+	for {
+		if len(p) < 3 {
+			return 0, 0, nil, io.ErrUnexpectedEOF
+		}
+		head := uint32(p[0]) | uint32(binary.LittleEndian.Uint16(p[1:]))<<8
+		kind, size := head>>1&3, int64(head>>3)
+		p = p[3:]
+		stored := size
+		switch kind {
+		case 0: // raw
+			least, most = least+size, most+size
+		case 1: // one byte repeated
+			stored = 1
+			least, most = least+size, most+size
+		case 2:
+			most += min(maxZstdBlock, max(window, 1<<10))
+		default:
+			return 0, 0, nil, errors.New("a block is of a reserved kind")
+		}
+		if stored > int64(len(p)) {
+			return 0, 0, nil, io.ErrUnexpectedEOF
+		}
+		p = p[stored:]
+		if head&1 != 0 {
+			return least, most, p, nil
+		}
+	}
+}

@@ -1,0 +1,256 @@
+package receiver
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"sync/atomic"
+
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/pool"
+)
+
+// budget bounds the bytes in flight over all requests and connections.
+type budget struct {
+	limit int64
+	used  atomic.Int64
+}
+
+// take takes n bytes, or none and returns false.
+func (b *budget) take(n int64) bool {
+	if b.used.Add(n) > b.limit {
+		b.used.Add(-n)
+		return false
+	}
+	return true
+}
+
+func (b *budget) give(n int64) { b.used.Add(-n) }
+
+// Take takes n bytes of Options.InFlight for what is held beside bodies, as headers
+// are, which may come to a quarter of it; false: there are not as many. Give takes
+// that back.
+func (r *Receiver) Take(n int64) bool {
+	if !r.beside.take(n) {
+		return false
+	}
+	if !r.budget.take(n) {
+		r.beside.give(n)
+		return false
+	}
+	return true
+}
+
+// Give takes Take back.
+func (r *Receiver) Give(n int64) {
+	r.beside.give(n)
+	r.budget.give(n)
+}
+
+// work is the memory of one request or connection, from the pool. Its owner is
+// the goroutine that took it; nothing in it outlives the request.
+type work struct {
+	r      *Receiver
+	buf    []byte // the unpacked body; for TCP, bytes read
+	own    []byte // while buf is lent: the work's own
+	lent   bool   // buf is the server's, until the request is over
+	batch  normalize.Batch
+	norm   *normalize.Normalizer
+	answer []byte
+	note   []byte // of a protocol, from Decode to Answer
+	packed []byte // the body as it was sent, of codings that need it whole
+	held   int64  // bytes taken from the budget
+	base   int64  // of them, those for packed and for unpacking it
+
+	storing int // events that Stats.Storing has
+
+	wire wireReader
+	peek *bufio.Reader // reads wire; nil until needed
+	unpackers
+
+	policy  *Policy  // of the request or of what has arrived together
+	sender  Sender   // nil: unknown
+	hashed  bool     // the body is to be the key
+	after   string   // key of the request that is to be stored before; empty: none
+	refused *Refusal // of room for lines
+	request Request  // while Decode runs
+	reply   Answer   // while Answer runs
+	chunk   Chunk    // while a Session decodes
+}
+
+const (
+	keepBuffer = pool.MaxKept // larger buffers do not go back to the pool
+	peekBuffer = 16 << 10     // between the wire and what unpacks
+)
+
+func (r *Receiver) get() *work {
+	w := r.works.Get()
+	w.reset()
+	return w
+}
+
+func (r *Receiver) newWork() *work {
+	w := &work{r: r, norm: normalize.New(r.opts.Limits)}
+	if r.opts.Bury != nil {
+		w.batch.KeepLetters(r.opts.MaxBuried)
+	}
+	return w
+}
+
+// put gives w and what it held of the budget back.
+func (r *Receiver) put(w *work) {
+	r.release(w)
+	w.reset()
+	r.works.Put(w)
+}
+
+func (r *Receiver) release(w *work) {
+	r.budget.give(w.held)
+	w.held = 0
+}
+
+// take raises what w holds of the budget to n bytes.
+func (r *Receiver) take(w *work, n int64) bool {
+	if n > w.held {
+		if !r.budget.take(n - w.held) {
+			return false
+		}
+		w.held = n
+	}
+	return true
+}
+
+// freeLines is by how many bytes the lines of a request may be longer than its body
+// before they are taken from the budget: most never ask for more.
+const freeLines = 4 << 10
+
+// largeBody is the size of a body from which the lines get their memory at once: what
+// is left behind when it grows is a multiple.
+const largeBody = 256 << 10
+
+// Grow implements normalize.Room: a request of short events comes to many times its
+// size as lines.
+func (w *work) Grow(n int) bool {
+	w.refused = w.reserve(int64(n), w.r.opts.InFlight)
+	return w.refused == nil
+}
+
+// reserve takes n bytes from the budget beside those of the body, for lines or
+// scratch, unless it comes to more than most with them. n is counted from the beginning
+// of the request.
+func (w *work) reserve(n, most int64) *Refusal {
+	if n <= int64(len(w.buf)) { // that is counted already
+		return nil
+	}
+	r, total := w.r, w.base+int64(len(w.buf))+n
+	if total > most {
+		return &Refusal{Code: http.StatusRequestEntityTooLarge, Text: fmt.Sprintf("with what its events share or get in each line this request comes to more than %d bytes; nothing was stored, send smaller requests", most)}
+	}
+	if !r.take(w, total) {
+		return &Refusal{Code: http.StatusServiceUnavailable, Text: r.busy().text}
+	}
+	return nil
+}
+
+// Memory is for the pool.
+func (w *work) Memory() pool.Memory {
+	n, b := w.norm.Memory(), w.batch.Memory()
+	m := pool.Memory{w.buf, w.answer, w.note, w.packed, b[0], b[1]}
+	copy(m[6:], n[:])
+	return m
+}
+
+func (w *work) reset() {
+	if w.lent {
+		w.buf, w.own, w.lent = w.own, nil, false
+	}
+	w.buf = keep(w.buf)
+	w.answer = keep(w.answer)
+	w.note = keep(w.note)
+	w.packed = keep(w.packed)
+	w.base = 0
+	w.unpackers.release()
+	w.request, w.reply, w.chunk, w.policy, w.sender, w.hashed, w.after, w.refused = Request{}, Answer{}, Chunk{}, nil, nil, false, "", nil
+	w.norm.SetExtras(nil)
+	w.norm.SetEnricher(nil, netip.Addr{})
+	w.batch.Lines = keep(w.batch.Lines)
+	w.batch.Reset()
+	w.wire = wireReader{}
+	if w.peek != nil {
+		w.peek.Reset(nil)
+	}
+}
+
+// spareBuffers is how much memory of an earlier request one may have from the pool
+// without it being counted.
+const spareBuffers = 64 << 10
+
+// settle has the buffers that w brought from the pool counted while it waits for
+// its sender, who may need none of them; where that would take the budget's second
+// half, which is for who does, w goes on without them.
+func (r *Receiver) settle(w *work) {
+	spare := int64(cap(w.buf) + cap(w.batch.Lines) + cap(w.packed) + cap(w.answer) + cap(w.note))
+	if spare <= spareBuffers || r.budget.used.Load()+spare <= r.budget.limit/2 && r.take(w, spare) {
+		return
+	}
+	w.shed()
+}
+
+// shed throws away the buffers that come from an earlier request.
+func (w *work) shed() {
+	w.buf, w.batch.Lines, w.packed, w.answer, w.note = nil, nil, nil, nil, nil
+}
+
+func keep(b []byte) []byte {
+	if cap(b) > keepBuffer {
+		return nil
+	}
+	return b[:0]
+}
+
+// lend makes a body that the server has in memory the one of w.
+func (w *work) lend(body []byte) {
+	w.own, w.buf, w.lent = w.buf, body, true
+	w.wire = wireReader{n: int64(len(body))}
+}
+
+// open prepares w to read a body.
+func (w *work) open(src io.Reader, limit int64) {
+	w.wire = wireReader{src: src, max: limit}
+	if w.peek == nil {
+		w.peek = bufio.NewReaderSize(nil, peekBuffer)
+	}
+	w.peek.Reset(&w.wire)
+}
+
+// wireReader counts and bounds what comes from the wire and remembers how that
+// ended, so that a broken connection can be told from a broken coding.
+type wireReader struct {
+	src  io.Reader
+	n    int64
+	max  int64
+	over bool  // there is more than max
+	err  error // of src, but not io.EOF
+}
+
+func (w *wireReader) Read(p []byte) (int, error) {
+	if w.over || w.err != nil {
+		return 0, errBody
+	}
+	if int64(len(p)) > w.max-w.n {
+		p = p[:w.max-w.n+1]
+	}
+	n, err := w.src.Read(p)
+	w.n += int64(n)
+	if w.n > w.max {
+		w.over = true
+		return n - 1, errBody
+	}
+	if err != nil && err != io.EOF {
+		w.err = err
+		return n, errBody
+	}
+	return n, err
+}

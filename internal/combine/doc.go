@@ -1,4 +1,0 @@
-// Package combine runs the line writer's contract, and a stress test that
-// follows every line, on the combinations of writers that users build. It is
-// tests and nothing else.
-package combine

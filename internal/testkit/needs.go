@@ -1,0 +1,106 @@
+// Package testkit is for tests that need something: of their machine a program, a
+// right or a kind of file system; of the run that they are part of its time, or
+// that the race detector is off.
+//
+// What a machine lacks skips a test, and with REQUIRE=all in the environment it
+// fails. What the run is not for also skips a test, and marks it by an attribute
+// ([testing.TB.Attr]) from which scripts/dev knows which other run has it.
+package testkit
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// All reports whether nothing may be skipped.
+func All() bool { return os.Getenv("REQUIRE") == "all" }
+
+// Missing ends a test that needs what.
+func Missing(t testing.TB, what string) {
+	t.Helper()
+	if All() {
+		t.Fatalf("REQUIRE=all, but this needs %s", what)
+	}
+	t.Skipf("this needs %s", what)
+}
+
+// Program returns the path of a program that a test needs.
+func Program(t testing.TB, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		Missing(t, "the program "+name)
+	}
+	return path
+}
+
+// Strace returns the path of strace to a test that needs to trace processes.
+func Strace(t testing.TB) string {
+	t.Helper()
+	strace := Program(t, "strace")
+	if out, err := exec.Command(strace, "-f", "-qq", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
+		Missing(t, fmt.Sprintf("leave to trace processes: %v %s", err, out))
+	}
+	return strace
+}
+
+// The parts of the nightly run that consist of tests. scripts/dev finds the tests
+// of a part by the calls of [Nightly] and [Rounds] in their source.
+const (
+	Engines = "engines" // peers that are large to build, fetch or start
+	Kills   = "kills"   // long series of kills and power cuts
+	Bench   = "bench"   // programs that measure
+)
+
+// Attributes of tests, as scripts/dev reads them. The value of the first two is a
+// part of the nightly run, that of the third a reason.
+const (
+	AttrNightly = "nightly" // the test is left to that part
+	AttrRounds  = "rounds"  // the test makes more rounds in that part
+	AttrNoRace  = "norace"  // the test, or something of it, is left to a run without the race detector
+)
+
+// Nightly ends a test that only a part of the nightly run has time for.
+func Nightly(t testing.TB, part, why string) {
+	t.Helper()
+	if !underWay(part) {
+		t.Attr(AttrNightly, part)
+		t.Skipf("left to make nightly PARTS=%s: %s", part, why)
+	}
+}
+
+// Rounds returns how many rounds a test makes: few, or many in a part of the
+// nightly run.
+func Rounds(t testing.TB, part string, few, many int) int {
+	if underWay(part) {
+		return many
+	}
+	t.Attr(AttrRounds, part)
+	return few
+}
+
+// underWay reports whether this is a part of the nightly run.
+func underWay(part string) bool {
+	return slices.Contains(strings.Fields(os.Getenv("ROLLWAY_NIGHTLY")), part)
+}
+
+// Race reports whether the race detector is on, to a test that then leaves
+// something out. A run without the detector repeats the whole test.
+func Race(t testing.TB, why string) bool {
+	if race {
+		t.Attr(AttrNoRace, why)
+	}
+	return race
+}
+
+// NoRace ends a test that fails or says nothing under the race detector.
+func NoRace(t testing.TB, why string) {
+	t.Helper()
+	if Race(t, why) {
+		t.Skipf("left to the run without the race detector: %s", why)
+	}
+}

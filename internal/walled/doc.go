@@ -1,3 +1,0 @@
-// Package walled gives tests memory with walls, for code that might read or
-// write beyond what it was given.
-package walled
