@@ -44,7 +44,7 @@ func (one *Saturation) perCore() float64 {
 // nothing.
 func saturatedServers() []string { return []string{Buffered, OtelMemory, Rotel} }
 
-func saturatedReceivers() []protocol { return []receiver{pathOTLP, pathOTLPJSON} }
+func saturatedReceivers() []protocol { return []protocol{pathOTLP, pathOTLPJSON} }
 
 // saturate sends requests on l.Conns connections for l.Duration, on each the next
 // as soon as the one before is answered, and one at least. Acknowledged and Errors count the
