@@ -90,7 +90,7 @@ func TestEachInQueue(t *testing.T) {
 
 func TestTakes(t *testing.T) {
 	for _, c := range []struct {
-		receiver receiver
+		protocol protocol
 		body     string
 		want     bool
 	}{
@@ -98,8 +98,8 @@ func TestTakes(t *testing.T) {
 		{pathOTLP, "", true}, {pathOTLP, "\n\x00", true}, {pathOTLP, `{"partialSuccess":{}}`, true}, {pathOTLP, "\n\x02\x08\x01", false},
 		{pathOTLPJSON, "{}", true}, {pathOTLPJSON, `{"partialSuccess":null}`, true}, {pathOTLPJSON, `{"partialSuccess":{"rejectedLogRecords":"1"}}`, false},
 	} {
-		if got := c.receiver.takes([]byte(c.body), []byte(`"accepted":3,`)); got != c.want {
-			t.Errorf("%s %q: %v", c.receiver, c.body, got)
+		if got := c.protocol.takes([]byte(c.body), []byte(`"accepted":3,`)); got != c.want {
+			t.Errorf("%s %q: %v", c.protocol, c.body, got)
 		}
 	}
 }
