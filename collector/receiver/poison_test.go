@@ -69,7 +69,7 @@ func TestStaleUse(t *testing.T) {
 		if pool.Faults() == before {
 			t.Errorf("%+v was not found", k)
 		}
-		if k.writes && (caught == nil || !strings.Contains(fmt.Sprint(caught), "written to after it was returned") || !strings.Contains(fmt.Sprint(caught), "receive.(*Receiver).put")) {
+		if k.writes && (caught == nil || !strings.Contains(fmt.Sprint(caught), "written to after it was returned") || !strings.Contains(fmt.Sprint(caught), "receiver.(*Receiver).put")) {
 			t.Errorf("the panic is %v", caught)
 		}
 		if k.stores && (r.Stats().Panics == 0 || strings.Contains(strings.Join(m.lines, ""), "stale")) {

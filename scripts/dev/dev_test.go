@@ -218,8 +218,8 @@ func TestRace(t *testing.T) {
 func TestFindNightly(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{
-		"a_test.go":     "package p\n\nfunc TestA(t *testing.T) {\n\tneeds.Nightly(t, testkit.Engines, \"large\")\n}\n\nfunc TestB(t *testing.T) {\n\tt.Run(\"\", func(t *testing.T) { n = testkit.Rounds(t, testkit.Kills, 1, 2) })\n\tneeds.Nightly(t, testkit.Engines, \"\")\n}\n",
-		"sub/b_test.go": "package p\n\nfunc TestC(t *testing.T) {\n\tneeds.Rounds(t, testkit.Kills, 1, 2)\n\tneeds.Rounds(t, testkit.Kills, 3, 4)\n}\n",
+		"a_test.go":     "package p\n\nfunc TestA(t *testing.T) {\n\ttestkit.Nightly(t, testkit.Engines, \"large\")\n}\n\nfunc TestB(t *testing.T) {\n\tt.Run(\"\", func(t *testing.T) { n = testkit.Rounds(t, testkit.Kills, 1, 2) })\n\ttestkit.Nightly(t, testkit.Engines, \"\")\n}\n",
+		"sub/b_test.go": "package p\n\nfunc TestC(t *testing.T) {\n\ttestkit.Rounds(t, testkit.Kills, 1, 2)\n\ttestkit.Rounds(t, testkit.Kills, 3, 4)\n}\n",
 	})
 	got, err := findNightly(dir)
 	want := map[string]map[string][]string{"engines": {".": {"TestA", "TestB"}}, "kills": {".": {"TestB"}, "sub": {"TestC"}}}

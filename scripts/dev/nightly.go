@@ -370,7 +370,7 @@ func findNightly(dir string) (map[string]map[string][]string, error) {
 				}
 				part, is := call.Args[1].(*ast.SelectorExpr)
 				if !is || partConstants[part.Sel.Name] == "" {
-					return fmt.Errorf("%s: the part has to be a constant of package needs", files.Position(call.Pos()))
+					return fmt.Errorf("%s: the part has to be a constant of package testkit", files.Position(call.Pos()))
 				}
 				of := partConstants[part.Sel.Name]
 				if found[of] == nil {
@@ -397,7 +397,7 @@ func nightlyCalls(d ast.Decl) (calls []*ast.CallExpr) {
 		if !is || f.Sel.Name != "Nightly" && f.Sel.Name != "Rounds" {
 			return true
 		}
-		if x, is := f.X.(*ast.Ident); is && x.Name == "needs" {
+		if x, is := f.X.(*ast.Ident); is && x.Name == "testkit" {
 			calls = append(calls, call)
 		}
 		return true
