@@ -2,6 +2,7 @@ package collector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/ledger"
 	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/internal/disktest"
 )
 
@@ -107,10 +109,9 @@ func TestRepeatedWithoutFsync(t *testing.T) {
 		if err := normalize.New(normalize.Limits{}).Body(&b, []byte(`{"msg":"hello"}`), time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		b.Ask.Key, b.Ask.Durability = "k", "synced"
-		err := c.store(context.Background(), &b)
-		if err == nil || !b.HasOffset || b.FirstOffset != 0 || b.Ask.Duplicate != (again > 0) {
-			t.Errorf("%v, %+v", err, b.Ask)
+		s, err := backend{c}.Store(context.Background(), &b, receiver.StoreOptions{Key: "k", Durability: "synced"})
+		if !errors.Is(err, receiver.ErrNotSynced) || s.Records != 1 || s.First != 0 || s.Duplicate != (again > 0) {
+			t.Errorf("%v, %+v", err, s)
 		}
 	}
 	if s := j.Stats(); s.Records != 1 || s.DuplicateRecords != 1 {

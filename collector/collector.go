@@ -21,7 +21,6 @@ import (
 	"github.com/rollway/rollway/collector/httpfast"
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/ledger"
-	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/query"
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/sink"
@@ -93,7 +92,7 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 	if err := c.openRejected(); err != nil {
 		return nil, err
 	}
-	c.receiver = receiver.New(c.receiveOptions())
+	c.receiver = receiver.New(backend{c}, c.receiveOptions())
 	if c.api, err = query.New(source{c.journal}, queryOptions(cfg)); err != nil {
 		return nil, err
 	}
@@ -263,31 +262,4 @@ func (c *Collector) close() error {
 		}
 	})
 	return c.closed
-}
-
-// store appends a batch to the journal.
-func (c *Collector) store(ctx context.Context, b *normalize.Batch) error {
-	if err := c.health.storable(); err != nil {
-		return err
-	}
-	if b.Ask.Durability == "" {
-		b.Ask.Durability = string(c.config.Journal.Durability)
-	}
-	synced := b.Ask.Durability == string(config.Synced)
-	if synced {
-		httpfast.WillBlock(ctx)
-	}
-	r, err := c.journal.AppendKeyed(ctx, b.Ask.Key, journal.Batch{
-		Lines: b.Lines, Records: b.Records, MinTime: b.MinTime, MaxTime: b.MaxTime,
-		Synced: synced,
-		Events: b.Records + b.RejectedTotal + b.DroppedTotal,
-	})
-	if !errors.Is(err, journal.ErrKeyReused) { // which says nothing of the disk
-		c.health.note(err)
-	}
-	if err == nil || errors.Is(err, journal.ErrNotSynced) {
-		b.FirstOffset, b.HasOffset = r.First, r.Records > 0
-		b.Ask.Duplicate, b.Ask.Stored = r.Duplicate, r.Records
-	}
-	return err
 }

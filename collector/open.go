@@ -71,16 +71,10 @@ func (c *Collector) openRejected() (err error) {
 	return err
 }
 
-// receiveOptions are the receiver's, with the journal and what is in force behind
-// it.
+// receiveOptions are the receiver's.
 func (c *Collector) receiveOptions() receiver.Options {
 	limits, timeouts := &c.config.Limits, &c.config.Timeouts
 	o := receiver.Options{
-		Store:    c.store,
-		Policy:   func() *receiver.Policy { return &c.state.Load().policy },
-		IsFull:   func(err error) bool { return errors.Is(err, journal.ErrFull) },
-		IsReused: func(err error) bool { return errors.Is(err, journal.ErrKeyReused) },
-		IsStored: func(err error) bool { return errors.Is(err, journal.ErrNotSynced) },
 		Limits: normalize.Limits{
 			MaxEventBytes: int(limits.MaxEvent),
 			MaxDepth:      limits.MaxDepth,
@@ -101,7 +95,7 @@ func (c *Collector) receiveOptions() receiver.Options {
 		Log:          c.log,
 	}
 	if c.rejected != nil {
-		o.Bury, o.MaxBuried = c.rejected.Keep, deadletter.MaxBatch
+		o.KeepRejected = deadletter.MaxBatch
 	}
 	return o
 }

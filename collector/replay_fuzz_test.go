@@ -18,6 +18,23 @@ import (
 	"github.com/rollway/rollway/collector/receiver/syslog"
 )
 
+// keeping is a Backend of functions.
+type keeping struct {
+	add  func(*normalize.Batch)
+	keep func(receiver, tenant string, at time.Time, b *normalize.Batch)
+}
+
+func (keeping) Policy() *receiver.Policy { return new(receiver.Policy) }
+
+func (k keeping) Store(_ context.Context, b *normalize.Batch, _ receiver.StoreOptions) (receiver.Stored, error) {
+	k.add(b)
+	return receiver.Stored{}, nil
+}
+
+func (k keeping) Reject(receiver, tenant string, at time.Time, b *normalize.Batch) {
+	k.keep(receiver, tenant, at, b)
+}
+
 // lettered sends body to the receiver at path, with limits, and returns the lines that
 // are stored, the letters of what is not, and how many events these are: one of which
 // no byte was sent has no letter.
@@ -53,10 +70,7 @@ func lettered(t *testing.T, path, contentType string, body []byte, limits normal
 		keep(path, "", c.Received, batch)
 		return lines, letters, rejected
 	}
-	r := receiver.New(receiver.Options{Limits: limits, MaxBuried: 1 << 30, Bury: keep, Store: func(_ context.Context, b *normalize.Batch) error {
-		add(b)
-		return nil
-	}})
+	r := receiver.New(keeping{add, keep}, receiver.Options{Limits: limits, KeepRejected: 1 << 30})
 	mux := http.NewServeMux()
 	for _, d := range receivers {
 		if d.protocol != nil && !d.grpc {

@@ -25,25 +25,33 @@ func (o own) open(dir string) (*receiver.Receiver, *journal.Journal, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	var policy receiver.Policy
+	b := &backend{journal: j, synced: o.synced}
 	if o.enrich != nil {
-		policy.Enricher = o.enrich()
+		b.policy.Enricher = o.enrich()
 	}
 	if o.tenant {
-		policy.Admit = func(*http.Request) (receiver.Sender, error) { return tenant, nil }
+		b.policy.Admit = func(*http.Request) (receiver.Sender, error) { return tenant, nil }
 	}
-	options := receiver.Options{Policy: func() *receiver.Policy { return &policy }, Store: func(ctx context.Context, b *normalize.Batch) error {
-		r, err := j.AppendKeyed(ctx, b.Ask.Key, journal.Batch{
-			Lines: b.Lines, Records: b.Records, MinTime: b.MinTime, MaxTime: b.MaxTime, Synced: o.synced,
-		})
-		if err != nil {
-			return err
-		}
-		b.FirstOffset, b.HasOffset = r.First, true
-		return nil
-	}}
-	return receiver.New(options), j, nil
+	return receiver.New(b, receiver.Options{}), j, nil
 }
+
+// backend stores into a journal, as the one of package collector does.
+type backend struct {
+	journal *journal.Journal
+	policy  receiver.Policy
+	synced  bool
+}
+
+func (b *backend) Store(ctx context.Context, batch *normalize.Batch, o receiver.StoreOptions) (receiver.Stored, error) {
+	r, err := b.journal.AppendKeyed(ctx, o.Key, journal.Batch{
+		Lines: batch.Lines, Records: batch.Records, MinTime: batch.MinTime, MaxTime: batch.MaxTime, Synced: b.synced,
+	})
+	return receiver.Stored{First: r.First, Duplicate: r.Duplicate, Records: r.Records}, err
+}
+
+func (b *backend) Policy() *receiver.Policy { return &b.policy }
+
+func (b *backend) Reject(string, string, time.Time, *normalize.Batch) {}
 
 // sender is one that may send what it likes, and has a tenant.
 type sender struct {

@@ -77,16 +77,6 @@ type Batch struct {
 	Dropped      []Drop
 	DroppedTotal int
 
-	// FirstOffset is for whoever stores the batch to say where: the journal's
-	// offset of the first line, if HasOffset is set. Normalization leaves it
-	// alone.
-	FirstOffset uint64
-	HasOffset   bool
-
-	// Ask is what the sender asks of whoever stores the batch, who may change
-	// it into what was done. Normalization leaves it alone.
-	Ask Ask
-
 	byReason [numReasons]int
 	dropLog  []uint16 // of each event dropped since the last mark, the index in Dropped
 
@@ -105,22 +95,6 @@ type Batch struct {
 type Room interface {
 	// Grow reports whether the batch may hold n bytes in all.
 	Grow(n int) bool
-}
-
-// An Ask is what a sender wants of the store beside its lines being there.
-type Ask struct {
-	// Durability is "buffered" (the lines survive the process), "synced" (they
-	// survive the machine), or "" for the store's default.
-	Durability string
-	// Key names the batch to a store that has not stored it before; empty: no
-	// name. Other receivers than HTTP put a word of their own in front of theirs.
-	Key string
-	// Duplicate is for the store to say that the lines were there already, under
-	// this Key; FirstOffset is then theirs.
-	Duplicate bool
-	// Stored is for the store to say, of a Duplicate, how many of its events are
-	// lines there.
-	Stored int
 }
 
 // A Rejection says which event was not accepted, and why.

@@ -29,9 +29,9 @@ func appendAnswer(dst []byte, a *Answer) []byte {
 	}
 	dst = append(dst, `"accepted":`...)
 	dst = strconv.AppendInt(dst, int64(stored+dropped), 10)
-	if stored > 0 && b.HasOffset {
+	if stored > 0 {
 		dst = append(dst, `,"first_offset":`...)
-		dst = strconv.AppendUint(dst, b.FirstOffset, 10)
+		dst = strconv.AppendUint(dst, a.First, 10)
 	}
 	if dropped > 0 {
 		dst = append(dst, `,"dropped":`...)

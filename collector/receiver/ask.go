@@ -1,6 +1,7 @@
 package receiver
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,8 +10,6 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"github.com/rollway/rollway/collector/normalize"
 )
 
 // DurabilityHeader asks for a durability, buffered or synced, in a request, and
@@ -46,7 +45,7 @@ var (
 
 // readAsk reads what the headers ask of the store.
 func readAsk(w *work, h http.Header) failure {
-	ask := &w.batch.Ask
+	ask := &w.options
 	switch values := h[DurabilityHeader]; {
 	case len(values) == 0:
 	case len(values) == 1 && (values[0] == buffered[0] || values[0] == synced[0]):
@@ -127,7 +126,7 @@ const ownKey = "\x1f"
 // hashKey names a request by what it says, if that was asked for and it has no
 // name.
 func (w *work) hashKey(req *http.Request) {
-	if !w.hashed || w.batch.Ask.Key != "" {
+	if !w.hashed || w.options.Key != "" {
 		return
 	}
 	sum := sha256.New()
@@ -136,7 +135,7 @@ func (w *work) hashKey(req *http.Request) {
 	io.WriteString(sum, req.URL.RawQuery)
 	sum.Write([]byte{0})
 	sum.Write(w.buf)
-	w.batch.Ask.Key = w.scoped(ownKey + "body/" + hex.EncodeToString(sum.Sum(nil)))
+	w.options.Key = w.scoped(ownKey + "body/" + hex.EncodeToString(sum.Sum(nil)))
 }
 
 // scoped makes a key that of its sender alone.
@@ -158,14 +157,14 @@ func isKey(key string) bool {
 }
 
 // answerAsk tells in an answer of 2xx what was done about ask.
-func answerAsk(h http.Header, ask *normalize.Ask) {
-	switch ask.Durability {
+func answerAsk(h http.Header, w *work) {
+	switch cmp.Or(w.stored.Durability, w.options.Durability) {
 	case buffered[0]:
 		h[DurabilityHeader] = buffered
 	case synced[0]:
 		h[DurabilityHeader] = synced
 	}
-	if ask.Duplicate {
+	if w.stored.Duplicate {
 		h[ReplayedHeader] = replayed
 	}
 }

@@ -1,6 +1,7 @@
 package receiver
 
 import (
+	"cmp"
 	"io"
 	"net/http/httptest"
 	"strings"
@@ -27,13 +28,10 @@ func TestDurabilityHeader(t *testing.T) {
 	} {
 		m := &memory{}
 		got := "the store was not called"
-		m.failWith(func(b *normalize.Batch) error {
-			got = b.Ask.Durability
-			if got == "" {
-				b.Ask.Durability = "synced"
-			}
-			return nil
-		})
+		m.asked = func(o StoreOptions) Stored {
+			got = o.Durability
+			return Stored{Durability: cmp.Or(got, "synced")}
+		}
 		r := newReceiver(t, m, Options{})
 		req := httptest.NewRequest("POST", "/", strings.NewReader(`{"msg":"a"}`))
 		req.Header["X-Durability"] = tt.asked
@@ -44,7 +42,7 @@ func TestDurabilityHeader(t *testing.T) {
 		}
 	}
 	m := &memory{}
-	m.failWith(func(b *normalize.Batch) error { return errFull })
+	m.failWith(func(b *normalize.Batch) error { return ErrFull })
 	w := httptest.NewRecorder()
 	req := httptest.NewRequest("POST", "/", strings.NewReader(`{"msg":"a"}`))
 	req.Header.Set("X-Durability", "synced")
@@ -57,10 +55,10 @@ func TestDurabilityHeader(t *testing.T) {
 func TestIdempotencyKey(t *testing.T) {
 	m := &memory{}
 	var got string
-	m.failWith(func(b *normalize.Batch) error {
-		got = b.Ask.Key
-		return nil
-	})
+	m.asked = func(o StoreOptions) Stored {
+		got = o.Key
+		return Stored{}
+	}
 	r := newReceiver(t, m, Options{})
 	post := func(keys ...string) int {
 		got = "the store was not called"
@@ -90,10 +88,10 @@ func TestIdempotencyKey(t *testing.T) {
 func TestHashHeader(t *testing.T) {
 	m := &memory{}
 	var got string
-	m.failWith(func(b *normalize.Batch) error {
-		got = b.Ask.Key
-		return nil
-	})
+	m.asked = func(o StoreOptions) Stored {
+		got = o.Key
+		return Stored{}
+	}
 	r := newReceiver(t, m, Options{})
 	post := func(body string, header ...string) (int, string) {
 		got = "the store was not called"
@@ -138,10 +136,10 @@ func TestAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memory{}
 		var order []string
-		m.failWith(func(b *normalize.Batch) error {
-			order = append(order, b.Ask.Key)
-			return nil
-		})
+		m.asked = func(o StoreOptions) Stored {
+			order = append(order, o.Key)
+			return Stored{}
+		}
 		r := newReceiver(t, m, Options{BodyTimeout: time.Hour})
 		post := func(key, after string, body io.Reader) int {
 			req := httptest.NewRequest("POST", "/", body)

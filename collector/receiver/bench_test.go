@@ -49,9 +49,12 @@ func hundred() []byte {
 	return []byte("[" + strings.Repeat(article+",", 99) + article + "]")
 }
 
+// storesNothing is a Backend.
+var storesNothing = StoreFunc(func(context.Context, *normalize.Batch, StoreOptions) (Stored, error) { return Stored{}, nil })
+
 func TestAllocationsPerRequest(t *testing.T) {
 	raced := testkit.Race(t, "it drops some of what is put into a pool")
-	r := New(Options{Store: func(context.Context, *normalize.Batch) error { return nil }})
+	r := New(storesNothing, Options{})
 	for name, body := range map[string][]byte{"one event": []byte(article), "a hundred": hundred(), "a hundred in gzip": []byte(gzipped(string(hundred())))} {
 		x := newExchange(body)
 		x.serve(r)
@@ -78,7 +81,10 @@ func TestAllocationsPerRequest(t *testing.T) {
 // net/http around it: this package, and the article's first handler.
 func BenchmarkRequest(b *testing.B) {
 	stored := 0
-	r := New(Options{Store: func(_ context.Context, batch *normalize.Batch) error { stored += len(batch.Lines); return nil }})
+	r := New(StoreFunc(func(_ context.Context, b *normalize.Batch, _ StoreOptions) (Stored, error) {
+		stored += len(b.Lines)
+		return Stored{}, nil
+	}), Options{})
 	type event struct {
 		Service   string         `json:"service"`
 		Level     string         `json:"level"`

@@ -57,7 +57,7 @@ func TestPanicIsCounted(t *testing.T) {
 func TestStoring(t *testing.T) {
 	m := &memory{}
 	entered, leave := make(chan bool), make(chan bool)
-	m.failWith(func(*normalize.Batch) error { entered <- true; <-leave; return errFull })
+	m.failWith(func(*normalize.Batch) error { entered <- true; <-leave; return ErrFull })
 	r := newReceiver(t, m, Options{})
 	url := newServer(t, r).URL
 	answered := make(chan reply)

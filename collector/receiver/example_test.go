@@ -14,12 +14,11 @@ import (
 )
 
 func Example() {
-	r := receiver.New(receiver.Options{
-		Store: func(_ context.Context, b *normalize.Batch) error {
-			_, err := os.Stdout.Write(b.Lines)
-			return err
-		},
-	})
+	write := func(_ context.Context, b *normalize.Batch, _ receiver.StoreOptions) (s receiver.Stored, err error) {
+		_, err = os.Stdout.Write(b.Lines)
+		return s, err
+	}
+	r := receiver.New(receiver.StoreFunc(write), receiver.Options{})
 	server := httptest.NewServer(r)
 	defer server.Close()
 
@@ -35,5 +34,5 @@ func Example() {
 	// Output:
 	// {"time":"2026-05-28T12:40:00.000000000Z","level":"INFO","msg":"charged","attrs":{"retry":2}}
 	// 200 OK
-	// {"accepted":1,"rejected":[{"index":1,"line":1,"offset":46,"reason":"not_object","detail":"event 1 is a string, expected an object"}],"rejected_total":1}
+	// {"accepted":1,"first_offset":0,"rejected":[{"index":1,"line":1,"offset":46,"reason":"not_object","detail":"event 1 is a string, expected an object"}],"rejected_total":1}
 }

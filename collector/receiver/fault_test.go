@@ -208,7 +208,7 @@ func TestStoreFailures(t *testing.T) {
 	r := newReceiver(t, m, Options{})
 	url := newServer(t, r).URL
 	body := "{}\nbad\n{}\n"
-	m.failWith(func(*normalize.Batch) error { return fmt.Errorf("journal: %w", errFull) })
+	m.failWith(func(*normalize.Batch) error { return fmt.Errorf("journal: %w", ErrFull) })
 	if rep := post(t, url, strings.NewReader(body)); rep.Code != 503 || rep.Header.Get("Retry-After") != "1" || rep.Accepted != 0 || rep.RejectedTotal != 1 {
 		t.Errorf("full: %+v", rep)
 	}
@@ -224,7 +224,7 @@ func TestStoreFailures(t *testing.T) {
 	if rep := post(t, url, strings.NewReader(body)); rep.Code != 503 || rep.Header.Get("Retry-After") != "1" || !strings.Contains(rep.Error, "stopping") {
 		t.Errorf("stopping: %+v", rep)
 	}
-	m.failWith(func(*normalize.Batch) error { return errSoft })
+	m.failWith(func(*normalize.Batch) error { return ErrNotSynced })
 	if rep := post(t, url, strings.NewReader(body)); rep.Code != 500 || !strings.Contains(rep.Error, "are stored but") {
 		t.Errorf("stored but not durable: %+v", rep)
 	}
@@ -275,14 +275,14 @@ func TestBudget(t *testing.T) {
 func TestClientGoesAwayWhileStoring(t *testing.T) {
 	m := &memory{}
 	entered, leave := make(chan bool), make(chan bool)
-	r := New(Options{Store: func(ctx context.Context, b *normalize.Batch) error {
+	r := New(StoreFunc(func(ctx context.Context, b *normalize.Batch, o StoreOptions) (Stored, error) {
 		entered <- true
 		<-leave
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return Stored{}, ctx.Err()
 		}
-		return m.Store(ctx, b)
-	}})
+		return m.Store(ctx, b, o)
+	}), Options{})
 	t.Cleanup(func() { checkLedger(t, r, m) })
 	url := newServer(t, r).URL
 	ctx, cancel := context.WithCancel(context.Background())
@@ -336,7 +336,7 @@ func TestTenantsUnderLoad(t *testing.T) {
 	m.failWith(func(*normalize.Batch) error {
 		switch calls.Add(1) % 7 {
 		case 3:
-			return errFull
+			return ErrFull
 		case 5:
 			return errOther
 		}

@@ -36,7 +36,7 @@ type feed struct {
 func (f *feed) chunk(data []byte, peer netip.AddrPort, received time.Time) *Chunk {
 	w := f.work
 	f.due = true // and still the case after a panic
-	w.policy = f.r.opts.Policy()
+	w.policy = f.r.backend.Policy()
 	w.enrich(peer.Addr())
 	if w.batch.Held() == 0 {
 		f.lines = f.free()
@@ -85,12 +85,12 @@ func (f *feed) store() error {
 	switch {
 	case b.Overflowed():
 		err = errOverflow
-	case b.Records > 0 || b.DroppedTotal > 0 && b.Ask.Key != "": // see endpoint.handle
+	case b.Records > 0 || b.DroppedTotal > 0 && f.work.options.Key != "": // see endpoint.handle
 		err = f.storeWaiting()
 	}
 	stored, failed := b.Records, 0
 	if err != nil {
-		if !f.r.opts.IsStored(err) {
+		if !errors.Is(err, ErrNotSynced) {
 			stored, failed = 0, b.Records
 		}
 		if f.r.logged.may() {
@@ -101,6 +101,7 @@ func (f *feed) store() error {
 	f.due = false
 	f.r.bury(f.work, f.receiver)
 	b.Reset()
+	f.work.options, f.work.stored = StoreOptions{}, Stored{}
 	if cap(b.Lines) > 2*f.free() { // more than a connection that waits is worth
 		b.Lines = nil
 	}
@@ -116,7 +117,7 @@ func (f *feed) storeWaiting() error {
 	var giveUp <-chan time.Time
 	for wait := firstWait; ; wait = min(2*wait, maxWait) {
 		err := f.r.store(ctx, f.work)
-		if err == nil || !f.r.opts.IsFull(err) {
+		if err == nil || !errors.Is(err, ErrFull) {
 			return err
 		}
 		f.r.count.add(func(s *Stats) { s.StoreRetries++ })

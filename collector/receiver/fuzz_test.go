@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http/httptest"
 	"testing"
 
@@ -25,22 +24,19 @@ func FuzzRequest(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte, encoding string, fail byte) {
 		stored := 0
-		r := New(Options{
-			MaxBody: 1 << 16, MaxUnpacked: 1 << 18,
-			IsFull: func(err error) bool { return errors.Is(err, errFull) },
-			Store: func(_ context.Context, b *normalize.Batch) error {
-				switch fail % 4 {
-				case 1:
-					return errFull
-				case 2:
-					return errOther
-				case 3:
-					panic("fuzzed")
-				}
-				stored += b.Records
-				return nil
-			},
-		})
+		store := func(_ context.Context, b *normalize.Batch, _ StoreOptions) (s Stored, err error) {
+			switch fail % 4 {
+			case 1:
+				return s, ErrFull
+			case 2:
+				return s, errOther
+			case 3:
+				panic("fuzzed")
+			}
+			stored += b.Records
+			return s, nil
+		}
+		r := New(StoreFunc(store), Options{MaxBody: 1 << 16, MaxUnpacked: 1 << 18})
 		for range 2 { // the second with what the first left in the pool
 			before := stored
 			req := httptest.NewRequest("POST", "/", bytes.NewReader(body))

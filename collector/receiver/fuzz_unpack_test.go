@@ -6,7 +6,6 @@ import (
 	stdflate "compress/flate"
 	stdgzip "compress/gzip"
 	stdzlib "compress/zlib"
-	"context"
 	"errors"
 	"io"
 	"net/http/httptest"
@@ -16,8 +15,6 @@ import (
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
-
-	"github.com/rollway/rollway/collector/normalize"
 )
 
 // bodies is a Protocol that keeps what it is given to decode.
@@ -54,7 +51,7 @@ func FuzzUnpack(f *testing.F) {
 		}
 		name := names[int(kind)%len(names)]
 		b := new(bodies)
-		r := New(Options{MaxBody: 1 << 16, MaxUnpacked: maxUnpacked, Store: func(context.Context, *normalize.Batch) error { return nil }})
+		r := New(storesNothing, Options{MaxBody: 1 << 16, MaxUnpacked: maxUnpacked})
 		req := httptest.NewRequest("POST", "/", bytes.NewReader(body))
 		req.Header.Set("Content-Encoding", name)
 		res := httptest.NewRecorder()

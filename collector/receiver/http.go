@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
 )
 
@@ -77,7 +76,7 @@ func (r *endpoint) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
 		retryAfter(header, f)
 	case 0:
-		answerAsk(header, &w.batch.Ask)
+		answerAsk(header, w)
 	}
 	r.tell(w, req, header, &done, f)
 	if done.failed == 0 {
@@ -110,8 +109,8 @@ func (r *endpoint) handle(rw http.ResponseWriter, w *work, req *http.Request, do
 	if f.code != 0 {
 		return f
 	}
-	if w.batch.Ask.Key != "" {
-		defer r.underWay.begin(w.batch.Ask.Key)()
+	if w.options.Key != "" {
+		defer r.underWay.begin(w.options.Key)()
 	}
 	r.settle(w)
 	if f := r.read(rw, w, req, encoding); f.code != 0 {
@@ -124,7 +123,7 @@ func (r *endpoint) handle(rw http.ResponseWriter, w *work, req *http.Request, do
 	}
 	w.hashKey(req)
 	// What rules leave out now they may not have when the request came first.
-	if w.batch.Records == 0 && (w.batch.DroppedTotal == 0 || w.batch.Ask.Key == "") {
+	if w.batch.Records == 0 && (w.batch.DroppedTotal == 0 || w.options.Key == "") {
 		return f
 	}
 	if w.after != "" {
@@ -190,7 +189,7 @@ func (r *endpoint) keep(ctx context.Context, w *work, done *outcome) failure {
 		ctx = context.WithoutCancel(ctx)
 	}
 	err := r.store(ctx, w)
-	f, stored := r.judge(err, &w.batch)
+	f, stored := r.judge(err, w)
 	if stored {
 		done.failed, done.stored = 0, w.batch.Records
 	}
@@ -199,28 +198,28 @@ func (r *endpoint) keep(ctx context.Context, w *work, done *outcome) failure {
 
 // judge says what a request is answered whose events the store was given, and
 // whether they are stored; err is how that ended.
-func (r *Receiver) judge(err error, b *normalize.Batch) (f failure, stored bool) {
+func (r *Receiver) judge(err error, w *work) (f failure, stored bool) {
 	switch {
 	case err == nil:
 		return failure{}, true
 	case errors.Is(err, os.ErrClosed):
 		return failure{code: http.StatusServiceUnavailable, text: "the collector is stopping; nothing of this request was stored, send it again"}, false
-	case r.opts.IsReused(err):
+	case errors.Is(err, ErrKeyReused):
 		return failure{code: http.StatusUnprocessableEntity, text: "this " + KeyHeader + " was given to another request, of another number of events; nothing of this one was stored"}, false
-	case r.opts.IsFull(err):
+	case errors.Is(err, ErrFull):
 		if r.logged.may() {
 			r.opts.Log.Warn("store is full, requests are refused", "error", err)
 		}
 		return failure{code: http.StatusServiceUnavailable, text: "the journal is full; nothing of this request was stored, send it again after 1 s"}, false
 	}
 	if r.logged.may() {
-		r.opts.Log.Error("store events", "events", b.Records, "error", err)
+		r.opts.Log.Error("store events", "events", w.batch.Records, "error", err)
 	}
-	if !r.opts.IsStored(err) {
+	if !errors.Is(err, ErrNotSynced) {
 		return failure{code: http.StatusInternalServerError, text: "the events could not be stored; the collector's log says why"}, false
 	}
 	again := "to send them again stores them twice"
-	if b.Ask.Key != "" {
+	if w.options.Key != "" {
 		again = "to send them again under their " + KeyHeader + " changes nothing"
 	}
 	return failure{code: http.StatusInternalServerError, text: "the events are stored but could not be made durable, so they may not survive a failure of the machine; " + again}, true

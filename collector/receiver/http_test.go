@@ -18,43 +18,45 @@ import (
 	"github.com/rollway/rollway/collector/normalize"
 )
 
-var (
-	errFull  = errors.New("no room")
-	errOther = errors.New("broken disk")
-	errSoft  = errors.New("stored, not synced")
-)
+var errOther = errors.New("broken disk")
 
-// memory is a store that can fail.
+// memory is a backend that can fail.
 type memory struct {
-	mu    sync.Mutex
-	lines []string
-	fail  func(*normalize.Batch) error // nil: never
+	mu       sync.Mutex
+	lines    []string
+	fail     func(*normalize.Batch) error // nil: never
+	policy   Policy
+	rejected func(*normalize.Batch)    // gets what Reject gets; nil: nobody does
+	asked    func(StoreOptions) Stored // gets what Store gets, and says the rest of what it returns; nil: nobody does
 }
 
-func (m *memory) Store(ctx context.Context, b *normalize.Batch) error {
+func (m *memory) Policy() *Policy { return &m.policy }
+
+func (m *memory) Reject(_, _ string, _ time.Time, b *normalize.Batch) {
+	if m.rejected != nil {
+		m.rejected(b)
+	}
+}
+
+func (m *memory) Store(_ context.Context, b *normalize.Batch, o StoreOptions) (s Stored, err error) {
 	m.mu.Lock()
 	fail := m.fail
 	m.mu.Unlock()
+	if m.asked != nil {
+		s = m.asked(o)
+	}
 	if fail != nil {
-		err := fail(b)
-		if err == errSoft {
-			m.keep(b)
-		}
-		if err != nil {
-			return err
+		err = fail(b)
+	}
+	if err == nil || err == ErrNotSynced {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		s.First = uint64(len(m.lines))
+		for line := range strings.Lines(string(b.Lines)) {
+			m.lines = append(m.lines, strings.TrimSuffix(line, "\n"))
 		}
 	}
-	m.keep(b)
-	return nil
-}
-
-func (m *memory) keep(b *normalize.Batch) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	b.FirstOffset, b.HasOffset = uint64(len(m.lines)), true
-	for line := range strings.Lines(string(b.Lines)) {
-		m.lines = append(m.lines, strings.TrimSuffix(line, "\n"))
-	}
+	return s, err
 }
 
 func (m *memory) failWith(f func(*normalize.Batch) error) {
@@ -71,10 +73,7 @@ func (m *memory) count() int {
 
 // newReceiver returns a receiver over m whose ledger is checked at the end.
 func newReceiver(t testing.TB, m *memory, o Options) *Receiver {
-	o.Store = m.Store
-	o.IsFull = func(err error) bool { return errors.Is(err, errFull) }
-	o.IsStored = func(err error) bool { return err == errSoft }
-	r := New(o)
+	r := New(m, o)
 	t.Cleanup(func() { checkLedger(t, r, m) })
 	return r
 }

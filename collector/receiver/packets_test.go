@@ -62,7 +62,7 @@ func TestPackets(t *testing.T) {
 	var calls atomic.Int64
 	m.failWith(func(*normalize.Batch) error {
 		if calls.Add(1)%3 == 0 {
-			return errFull
+			return ErrFull
 		}
 		return nil
 	})
@@ -157,7 +157,7 @@ func TestPacketsDropped(t *testing.T) {
 	full.Store(true)
 	m.failWith(func(*normalize.Batch) error {
 		if full.Load() {
-			return errFull
+			return ErrFull
 		}
 		return nil
 	})

@@ -104,7 +104,7 @@ func (h *hoarder) Finish(line []byte, s *normalize.Scratch) ([]byte, string) {
 func TestStaleScratch(t *testing.T) {
 	for part := range 5 {
 		hoards := &hoarder{part: part}
-		r := newReceiver(t, &memory{}, Options{Policy: func() *Policy { return &Policy{Enricher: hoards} }})
+		r := newReceiver(t, &memory{policy: Policy{Enricher: hoards}}, Options{})
 		before := pool.Faults()
 		var caught any
 		for i := 0; i < 50 && pool.Faults() == before; i++ {

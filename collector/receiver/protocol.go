@@ -67,16 +67,11 @@ func (q *Request) Reserve(n int64) error {
 // SetKey names the request to the store by something in it that no other request
 // of its sender has, such as an id of the protocol: with the same name again it
 // is answered as the first and stored once. A name that the sender has chosen
-// goes before it. At most 255 bytes.
+// goes before it. At most 255 bytes. A Request that no Receiver made has no key.
 func (q *Request) SetKey(name string) {
-	if q.Batch.Ask.Key != "" {
-		return
+	if w := q.work; w != nil && w.options.Key == "" {
+		w.options.Key = w.scoped(ownKey + name)
 	}
-	key := ownKey + name
-	if q.work != nil {
-		key = q.work.scoped(key)
-	}
-	q.Batch.Ask.Key = key
 }
 
 // Answer is what a request came to, and the answer that is made of it. It is
@@ -86,8 +81,9 @@ type Answer struct {
 	Code    int              // of HTTP
 	Text    string           // for a human, what went wrong; "" if Code is 200
 	Stored  int              // events
+	First   uint64           // offset of the first of them
 	Dropped int              // events that rules have left out; of a request that has come again, when it came first
-	Batch   *normalize.Batch // its rejections, and where its lines are
+	Batch   *normalize.Batch // its rejections
 	Note    []byte           // by Decode
 	Header  http.Header      // Content-Type is application/json unless changed
 	Body    []byte           // to be appended to
@@ -175,10 +171,10 @@ func (r *endpoint) decode(w *work, req *http.Request) failure {
 // tell has the protocol make the answer.
 func (r *endpoint) tell(w *work, req *http.Request, h http.Header, done *outcome, f failure) {
 	stored, dropped := done.stored, w.batch.DroppedTotal
-	if ask := &w.batch.Ask; ask.Duplicate && done.code == http.StatusOK {
-		stored, dropped = ask.Stored, stored+dropped-ask.Stored
+	if s := &w.stored; s.Duplicate && done.code == http.StatusOK {
+		stored, dropped = s.Records, stored+dropped-s.Records
 	}
-	w.reply = Answer{HTTP: req, Code: done.code, Text: f.text, Stored: stored, Dropped: dropped, Batch: &w.batch, Note: w.note, Header: h, Body: w.answer[:0]}
+	w.reply = Answer{HTTP: req, Code: done.code, Text: f.text, Stored: stored, First: w.stored.First, Dropped: dropped, Batch: &w.batch, Note: w.note, Header: h, Body: w.answer[:0]}
 	r.protocol.Answer(&w.reply)
 	w.answer, done.code = w.reply.Body, w.reply.Code
 	w.reply = Answer{}

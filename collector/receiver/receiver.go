@@ -22,7 +22,7 @@
 //	500 could not be stored, or a fault        503 full, with Retry-After: nothing was stored, send it again
 //
 // X-Durability: synced or buffered asks for a durability; answers of 200 carry
-// the one that was kept, if Store says it. Idempotency-Key: a name of at most
+// the one that the events have. Idempotency-Key: a name of at most
 // 255 bytes lets a request be sent again: it is stored once and every answer is
 // as the first, with Idempotent-Replayed: true. X-Idempotency: body does the same
 // for requests of the same path, query and body. Idempotency-After: the key of
@@ -30,7 +30,7 @@
 //
 // At most Limits.MaxRejections rejected events are listed, to Fluent Bit what it has
 // room for; all are counted.
-// A 2xx is sent only after Store has returned. A body that did not arrive
+// A 2xx is sent only after Backend.Store has returned. A body that did not arrive
 // whole is not stored in part.
 //
 // Browsers mark requests with Sec-Fetch-Site and Origin. One that a page of
@@ -58,10 +58,8 @@
 package receiver
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"github.com/rollway/rollway/collector/normalize"
@@ -70,40 +68,10 @@ import (
 
 // Options of a Receiver; a field that is zero means its default.
 type Options struct {
-	// Store makes a batch durable and returns when it is, or says why it is
-	// not; then nothing of it may be stored, unless IsStored says so of the
-	// error. An error that is os.ErrClosed means that the collector is
-	// stopping. Store must not keep the batch or its Lines.
-	// A batch that has a key may be empty but for what rules have dropped: then Store
-	// says whether there was one before.
-	// It is called by many goroutines at once, with a context that does not
-	// end when the client goes away. It heeds the batch's Ask and writes into it
-	// what it did; it may set FirstOffset and HasOffset.
-	// Required.
-	Store func(ctx context.Context, b *normalize.Batch) error
-	// IsFull tells errors of Store that pass, such as a full journal, from
-	// those that do not. Default: none pass.
-	IsFull func(error) bool
-	// IsStored tells errors of Store after which the batch is stored all the
-	// same, only not as durably as asked. Default: none.
-	IsStored func(error) bool
-
-	// IsReused tells errors of Store that refuse a key as that of another batch.
-	// Default: none.
-	IsReused func(error) bool
-
-	// Policy returns what is in force. It is asked once for each request, and for
-	// what has arrived together by other ways. Default: an empty one.
-	Policy func() *Policy
-
-	// Bury gets the batches in which events were rejected, with what is kept of
-	// them (normalize.Batch.Letters), where they came in and whose they are. It
-	// must not keep the batch. Default: nothing is kept.
-	Bury func(receiver, tenant string, received time.Time, b *normalize.Batch)
-	// MaxBuried bounds the bytes of rejected events in one batch for Bury, and by one
-	// for each 128 of them how many there are (normalize.Batch.KeepLetters).
-	// Default 1 MiB.
-	MaxBuried int
+	// KeepRejected bounds the bytes of rejected events in one batch that
+	// Backend.Reject gets, and by one for each 128 of them the number of events
+	// (normalize.Batch.KeepLetters). Default: it gets none.
+	KeepRejected int
 
 	Limits      normalize.Limits // on events
 	MaxBody     int64            // bytes of one body as sent; default 16 MiB
@@ -124,22 +92,6 @@ type Options struct {
 	DrainTimeout time.Duration // after its context ended, for a Serve method to get what it has read stored; default 5 s
 
 	Log *slog.Logger // default: none
-}
-
-// A Policy is who may send, and what becomes of what is sent. It must not change: a
-// request that has begun under one ends under it, while later ones may have
-// another.
-type Policy struct {
-	// Admit says who a request is from, or refuses it with an error, best a
-	// *Refusal, before any of its body is read. Default: everybody is let in.
-	Admit func(*http.Request) (Sender, error)
-
-	// Client says whose a request is that has come from peer with the header h,
-	// as there may be proxies between. Default: that of peer.
-	Client func(peer netip.Addr, h http.Header) netip.Addr
-
-	// Enricher says what events get and what is done to them. Default: nothing.
-	Enricher normalize.Enricher
 }
 
 const ratioFloor = 4 << 20 // unpacked bytes from which MaxRatio counts
@@ -164,24 +116,8 @@ func (o Options) withDefaults() Options {
 	defTime(&o.BodyTimeout, 30*time.Second)
 	defTime(&o.IdleTimeout, 5*time.Minute)
 	defTime(&o.DrainTimeout, 5*time.Second)
-	if o.MaxBuried <= 0 {
-		o.MaxBuried = 1 << 20
-	}
 	if o.MaxConns <= 0 {
 		o.MaxConns = 1024
-	}
-	if o.Policy == nil {
-		none := new(Policy)
-		o.Policy = func() *Policy { return none }
-	}
-	if o.IsStored == nil {
-		o.IsStored = func(error) bool { return false }
-	}
-	if o.IsReused == nil {
-		o.IsReused = func(error) bool { return false }
-	}
-	if o.IsFull == nil {
-		o.IsFull = func(error) bool { return false }
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -192,6 +128,7 @@ func (o Options) withDefaults() Options {
 // A Receiver takes events in. It is safe for concurrent use; it owns no
 // goroutine outside of its Serve methods and needs no closing.
 type Receiver struct {
+	backend Backend
 	opts    Options
 	origins *http.CrossOriginProtection
 	budget  budget
@@ -204,12 +141,9 @@ type Receiver struct {
 	underWay underWay
 }
 
-// New returns a Receiver. It panics if there is no Store.
-func New(o Options) *Receiver {
-	if o.Store == nil {
-		panic("receive: Options.Store is nil")
-	}
-	r := &Receiver{opts: o.withDefaults(), origins: http.NewCrossOriginProtection()}
+// New returns a Receiver that stores into b.
+func New(b Backend, o Options) *Receiver {
+	r := &Receiver{backend: b, opts: o.withDefaults(), origins: http.NewCrossOriginProtection()}
 	r.works.New = r.newWork
 	r.budget.limit = r.opts.InFlight
 	r.beside.limit = r.opts.InFlight / 4

@@ -1,14 +1,12 @@
 package receiver
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/rollway/rollway/collector/normalize"
 )
@@ -17,7 +15,7 @@ import (
 // taken from the budget too.
 func TestShortEventsCount(t *testing.T) {
 	const most = 256 << 10
-	options := Options{MaxUnpacked: 64 << 10, InFlight: most, Bury: func(string, string, time.Time, *normalize.Batch) {}}
+	options := Options{MaxUnpacked: 64 << 10, InFlight: most, KeepRejected: 1 << 20}
 	for name, body := range map[string]string{
 		"lines":   strings.Repeat("{}\n", 1400),
 		"letters": strings.Repeat("x\n", 1400) + "{}\n",
@@ -63,11 +61,12 @@ func TestShortEventsCount(t *testing.T) {
 func TestLinesNeverFit(t *testing.T) {
 	m := &memory{}
 	var letters []string
-	r := newReceiver(t, m, Options{MaxUnpacked: 64 << 10, InFlight: 256 << 10, Bury: func(_, _ string, _ time.Time, b *normalize.Batch) {
+	m.rejected = func(b *normalize.Batch) {
 		for _, l := range b.Letters() {
 			letters = append(letters, fmt.Sprint(len(b.Text(&l)), l.Whole))
 		}
-	}})
+	}
+	r := newReceiver(t, m, Options{MaxUnpacked: 64 << 10, InFlight: 256 << 10, KeepRejected: 1 << 20})
 	url := newServer(t, r).URL
 	body := strings.Repeat("{}\n", 20_000)
 	if rep := post(t, url, strings.NewReader(body)); rep.Code != http.StatusRequestEntityTooLarge || !strings.Contains(rep.Error, "smaller requests") {
@@ -86,12 +85,13 @@ func TestLinesNeverFit(t *testing.T) {
 func TestLettersOfRepeatedRequests(t *testing.T) {
 	m := &memory{}
 	var buried atomic.Int64
-	r := newReceiver(t, m, Options{Bury: func(_, _ string, _ time.Time, b *normalize.Batch) { buried.Add(int64(len(b.Letters()))) }})
+	m.rejected = func(b *normalize.Batch) { buried.Add(int64(len(b.Letters()))) }
+	r := newReceiver(t, m, Options{KeepRejected: 1 << 20})
 	url := newServer(t, r).URL
 	for _, c := range []struct {
 		fail          error
 		code, letters int
-	}{{errFull, 503, 0}, {errOther, 500, 0}, {nil, 200, 1}} {
+	}{{ErrFull, 503, 0}, {errOther, 500, 0}, {nil, 200, 1}} {
 		m.failWith(func(*normalize.Batch) error { return c.fail })
 		if rep := post(t, url, strings.NewReader("{}\nbad\n")); rep.Code != c.code {
 			t.Errorf("%+v", rep)
@@ -105,13 +105,9 @@ func TestLettersOfRepeatedRequests(t *testing.T) {
 // Those of a request that was stored before were kept then.
 func TestLettersOfDuplicates(t *testing.T) {
 	var buried atomic.Int64
-	r := New(Options{
-		Store: func(_ context.Context, b *normalize.Batch) error {
-			b.Ask.Duplicate, b.Ask.Stored = true, 1
-			return nil
-		},
-		Bury: func(_, _ string, _ time.Time, b *normalize.Batch) { buried.Add(int64(len(b.Letters()))) },
-	})
+	m := &memory{rejected: func(b *normalize.Batch) { buried.Add(int64(len(b.Letters()))) }}
+	m.asked = func(StoreOptions) Stored { return Stored{Duplicate: true, Records: 1} }
+	r := New(m, Options{KeepRejected: 1 << 20})
 	if rep := post(t, newServer(t, r).URL, strings.NewReader("{}\nbad\n"), KeyHeader, "k"); rep.Code != 200 || rep.RejectedTotal != 1 {
 		t.Errorf("%+v", rep)
 	}
@@ -138,7 +134,8 @@ func TestShortLinesByTCP(t *testing.T) {
 			most.Store(max(most.Load(), int64(b.Held())))
 		}
 		m.failWith(func(b *normalize.Batch) error { note(b); return nil })
-		r := newReceiver(t, m, Options{Bury: func(_, _ string, _ time.Time, b *normalize.Batch) { note(b) }})
+		m.rejected = note
+		r := newReceiver(t, m, Options{KeepRejected: 1 << 20})
 		addr, stop := serveTCP(t, r)
 		conn := dial(t, addr)
 		var text strings.Builder

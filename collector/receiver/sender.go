@@ -33,7 +33,7 @@ type Sender interface {
 
 // admit finds out who sends req and whether it may.
 func (r *endpoint) admit(w *work, req *http.Request) failure {
-	w.policy = r.opts.Policy()
+	w.policy = r.backend.Policy()
 	if w.policy.Admit == nil {
 		return failure{}
 	}
@@ -54,7 +54,7 @@ func (r *endpoint) admit(w *work, req *http.Request) failure {
 			text: fmt.Sprintf("more was sent than this token may send; nothing of this request was stored, send it again after %d s", seconds(wait))}
 	}
 	w.norm.SetExtras(sender.Extras())
-	ask := &w.batch.Ask
+	ask := &w.options
 	if ask.Durability == "" {
 		ask.Durability = sender.Durability()
 	}
@@ -96,12 +96,12 @@ func retryAfter(h http.Header, f failure) {
 // bury hands on what was rejected, unless it has been already: it comes again with
 // a request of which nothing was stored, and came before with one that is repeated.
 func (r *Receiver) bury(w *work, receiver string) {
-	if r.opts.Bury == nil || w.batch.RejectedTotal == 0 || w.batch.Ask.Duplicate {
+	if w.batch.RejectedTotal == 0 || w.stored.Duplicate {
 		return
 	}
 	tenant := ""
 	if w.sender != nil {
 		tenant = w.sender.Tenant()
 	}
-	r.opts.Bury(receiver, tenant, time.Now(), &w.batch)
+	r.backend.Reject(receiver, tenant, time.Now(), &w.batch)
 }

@@ -111,7 +111,7 @@ func (c *counters) request(w *work, o *outcome) {
 	}
 	c.s.WireBytes += uint64(w.wire.n)
 	c.s.UnpackedBytes += uint64(len(w.buf))
-	c.eventsLocked(&w.batch, o.stored, o.failed)
+	c.eventsLocked(w, o.stored, o.failed)
 }
 
 // events counts what the batch of w came to.
@@ -119,14 +119,16 @@ func (c *counters) events(w *work, stored, failed int) {
 	defer c.stored(w)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.eventsLocked(&w.batch, stored, failed)
+	c.eventsLocked(w, stored, failed)
 }
 
 // store has the batch of w stored; what came of it is to be counted then.
 func (r *Receiver) store(ctx context.Context, w *work) error {
 	r.count.storing.Add(int64(w.batch.Records - w.storing))
 	w.storing = w.batch.Records
-	return r.opts.Store(ctx, &w.batch)
+	var err error
+	w.stored, err = r.backend.Store(ctx, &w.batch, w.options)
+	return err
 }
 
 // stored takes back what store has added.
@@ -135,11 +137,12 @@ func (c *counters) stored(w *work) {
 	w.storing = 0
 }
 
-func (c *counters) eventsLocked(b *normalize.Batch, stored, failed int) {
+func (c *counters) eventsLocked(w *work, stored, failed int) {
+	b := &w.batch
 	c.s.Received += uint64(stored + failed)
 	c.s.Failed += uint64(failed)
 	switch {
-	case b.Ask.Duplicate:
+	case w.stored.Duplicate:
 		c.s.Duplicate += uint64(stored)
 	case stored > 0:
 		c.s.Stored += uint64(stored)

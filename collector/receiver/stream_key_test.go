@@ -56,12 +56,12 @@ func (somebody) Extras() *normalize.Extras { return nil }
 func TestStreamKeys(t *testing.T) {
 	var got []string
 	stored := make(map[string]bool)
-	r := New(Options{Store: func(_ context.Context, b *normalize.Batch) error {
-		got = append(got, fmt.Sprint(b.Ask.Key, " ", b.Records))
-		b.Ask.Duplicate = b.Ask.Key != "" && stored[b.Ask.Key]
-		stored[b.Ask.Key] = true
-		return nil
-	}})
+	r := New(StoreFunc(func(_ context.Context, b *normalize.Batch, o StoreOptions) (s Stored, err error) {
+		got = append(got, fmt.Sprint(o.Key, " ", b.Records))
+		s.Duplicate = o.Key != "" && stored[o.Key]
+		stored[o.Key] = true
+		return s, nil
+	}), Options{})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

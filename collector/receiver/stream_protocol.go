@@ -103,9 +103,12 @@ func (c *Chunk) SetKey(name string) {
 	if c.feed == nil || c.End {
 		return
 	}
-	c.Batch.Ask.Key = c.feed.work.scoped(ownKey + name)
+	c.feed.work.options.Key = c.feed.work.scoped(ownKey + name)
 	c.full = true
 }
+
+// HasKey reports whether SetKey has named what is in Batch.
+func (c *Chunk) HasKey() bool { return c.feed != nil && c.feed.work.options.Key != "" }
 
 // Take takes n bytes of memory from the budget until the batch is stored,
 // waiting for them if need be. It reports false if there are none; Decode then

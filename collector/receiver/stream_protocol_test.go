@@ -134,7 +134,7 @@ func TestStreamAnswersAfterStore(t *testing.T) {
 	m.failWith(func(*normalize.Batch) error {
 		if full {
 			full = false
-			return errFull
+			return ErrFull
 		}
 		return nil
 	})
@@ -154,7 +154,7 @@ func TestStreamAnswersAfterStore(t *testing.T) {
 	}
 	waitFor(t, "the ledger", func() bool { return r.Stats().Failed == 1 && r.Stats().Received == 2 })
 	// What is stored, only not durably, is counted as stored, and not answered either.
-	m.failWith(func(*normalize.Batch) error { return errSoft })
+	m.failWith(func(*normalize.Batch) error { return ErrNotSynced })
 	conn = dial(t, serveStream(t, r, counted{100}))
 	io.WriteString(conn, "5three")
 	if got := allOf(t, conn); got != "" {

@@ -155,7 +155,7 @@ func TestTCPReset(t *testing.T) {
 
 func TestTCPWaitsWhileTheStoreIsFull(t *testing.T) {
 	m := &memory{}
-	m.failWith(func(*normalize.Batch) error { return errFull })
+	m.failWith(func(*normalize.Batch) error { return ErrFull })
 	r := newReceiver(t, m, Options{})
 	addr, stop := serveTCP(t, r)
 	conn := dial(t, addr)
@@ -233,7 +233,7 @@ func TestTCPStop(t *testing.T) {
 		fmt.Fprintf(conn, "{\"n\":%d}\n{\"torn\":", i)
 	}
 	waitFor(t, "the whole lines", func() bool { return m.count() == 10 })
-	m.failWith(func(*normalize.Batch) error { return errFull })
+	m.failWith(func(*normalize.Batch) error { return ErrFull })
 	io.WriteString(conns[0], "1}\n")
 	waitFor(t, "a connection to wait", func() bool { return r.Stats().StoreRetries > 0 })
 	start := time.Now()
@@ -423,7 +423,7 @@ func TestTCPManyWithFaults(t *testing.T) {
 	var calls atomic.Int64
 	m.failWith(func(*normalize.Batch) error {
 		if calls.Add(1)%5 == 0 {
-			return errFull
+			return ErrFull
 		}
 		return nil
 	})

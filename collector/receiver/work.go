@@ -64,7 +64,9 @@ type work struct {
 	held   int64  // bytes taken from the budget
 	base   int64  // of them, those for packed and for unpacking it
 
-	storing int // events that Stats.Storing has
+	options StoreOptions // of the batch
+	stored  Stored       // what the backend has said of it
+	storing int          // events that Stats.Storing has
 
 	wire wireReader
 	peek *bufio.Reader // reads wire; nil until needed
@@ -93,9 +95,7 @@ func (r *Receiver) get() *work {
 
 func (r *Receiver) newWork() *work {
 	w := &work{r: r, norm: normalize.New(r.opts.Limits)}
-	if r.opts.Bury != nil {
-		w.batch.KeepLetters(r.opts.MaxBuried)
-	}
+	w.batch.KeepLetters(r.opts.KeepRejected)
 	return w
 }
 
@@ -172,6 +172,7 @@ func (w *work) reset() {
 	w.packed = keep(w.packed)
 	w.base = 0
 	w.unpackers.release()
+	w.options, w.stored = StoreOptions{}, Stored{}
 	w.request, w.reply, w.chunk, w.policy, w.sender, w.hashed, w.after, w.refused = Request{}, Answer{}, Chunk{}, nil, nil, false, "", nil
 	w.norm.SetExtras(nil)
 	w.norm.SetEnricher(nil, netip.Addr{})

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -21,25 +20,24 @@ import (
 	"github.com/rollway/rollway/collector/receiver"
 )
 
-// ErrFull is the Server's error of a store that is full.
-var ErrFull = errors.New("full")
-
-// A Server is a Receiver whose store is in memory. One goroutine uses it.
+// A Server is a Receiver with a backend in memory. One goroutine uses it.
 type Server struct {
 	*receiver.Receiver
-	Lines []string // that are stored
-	Fail  error    // what the store returns instead of storing, if it is set
+	Lines    []string                 // that are stored
+	Fail     error                    // that Store returns, if it is set; nothing is stored then, unless it is receiver.ErrNotSynced
+	Options  receiver.StoreOptions    // of the batch that was stored last
+	OnReject func(b *normalize.Batch) // gets the batches in which events were rejected; nil: nobody does
 }
 
 // NewServer returns one with the options as change leaves them. At the end of
 // the test each event must be accounted for.
 func NewServer(t testing.TB, change func(*receiver.Options)) *Server {
 	s := new(Server)
-	o := receiver.Options{Store: s.store, IsFull: func(err error) bool { return err == ErrFull }}
+	o := receiver.Options{KeepRejected: 1 << 20}
 	if change != nil {
 		change(&o)
 	}
-	s.Receiver = receiver.New(o)
+	s.Receiver = receiver.New(backend{s}, o)
 	t.Cleanup(func() {
 		st := s.Stats()
 		if st.Received != st.Stored+st.RejectedTotal()+st.Failed || int(st.Stored) != len(s.Lines) || st.InFlight != 0 {
@@ -49,15 +47,27 @@ func NewServer(t testing.TB, change func(*receiver.Options)) *Server {
 	return s
 }
 
-func (s *Server) store(_ context.Context, b *normalize.Batch) error {
-	if s.Fail != nil {
-		return s.Fail
+// backend is what a Server is to its Receiver.
+type backend struct{ *Server }
+
+func (s backend) Store(_ context.Context, b *normalize.Batch, o receiver.StoreOptions) (receiver.Stored, error) {
+	if s.Fail != nil && s.Fail != receiver.ErrNotSynced {
+		return receiver.Stored{}, s.Fail
 	}
-	b.FirstOffset, b.HasOffset = uint64(len(s.Lines)), true
+	s.Options = o
+	stored := receiver.Stored{First: uint64(len(s.Lines))}
 	for line := range strings.Lines(string(b.Lines)) {
 		s.Lines = append(s.Lines, strings.TrimSuffix(line, "\n"))
 	}
-	return nil
+	return stored, s.Fail
+}
+
+func (backend) Policy() *receiver.Policy { return new(receiver.Policy) }
+
+func (s backend) Reject(_, _ string, _ time.Time, b *normalize.Batch) {
+	if s.OnReject != nil {
+		s.OnReject(b)
+	}
 }
 
 // Send has h answer a POST. Header lists names and values in turn.

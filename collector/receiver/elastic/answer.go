@@ -107,10 +107,7 @@ func (it *items) append(note []byte) []byte {
 }
 
 func (it *items) appendStored(dst, id []byte) []byte {
-	offset := it.kept
-	if it.a.Batch.HasOffset {
-		offset += it.a.Batch.FirstOffset
-	}
+	offset := it.a.First + it.kept
 	it.kept++
 	if len(id) == 0 {
 		dst = append(dst, `,"_id":"`...)

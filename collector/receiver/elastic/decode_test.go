@@ -193,7 +193,7 @@ func TestAnswersToFluentBitAreShort(t *testing.T) {
 }
 
 func TestFull(t *testing.T) {
-	for err, code := range map[error]int{decodetest.ErrFull: 503, os.ErrClosed: 503, errors.New("broken"): 500} {
+	for err, code := range map[error]int{receiver.ErrFull: 503, os.ErrClosed: 503, errors.New("broken"): 500} {
 		s, h := newServer(t, normalize.Limits{})
 		s.Fail = err
 		rec := decodetest.Send(h, "/_bulk", "{\"create\":{}}\n{}\n")

@@ -2,7 +2,6 @@ package elastic_test
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -18,11 +17,10 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 // fullAnswer is what a receiver whose store is full answers.
 func fullAnswer(t *testing.T, r *http.Request) (*http.Response, error) {
-	full := errors.New("full")
-	receiver := receiver.New(receiver.Options{
-		Store:  func(context.Context, *normalize.Batch) error { return full },
-		IsFull: func(err error) bool { return err == full },
-	})
+	full := func(context.Context, *normalize.Batch, receiver.StoreOptions) (receiver.Stored, error) {
+		return receiver.Stored{}, receiver.ErrFull
+	}
+	receiver := receiver.New(receiver.StoreFunc(full), receiver.Options{})
 	rec := httptest.NewRecorder()
 	receiver.Handler(elastic.Bulk).ServeHTTP(rec, r)
 	if rec.Code != http.StatusServiceUnavailable || rec.Header().Get("Retry-After") != "1" {

@@ -1,12 +1,10 @@
 package elastic
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"testing"
 
-	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/decodetest"
 )
@@ -14,8 +12,7 @@ import (
 // TestSharedIndexCounts: an index of the path, which is in each of many small
 // documents, does not get past the budget.
 func TestSharedIndexCounts(t *testing.T) {
-	r := receiver.New(receiver.Options{MaxUnpacked: 1 << 20, MaxBody: 1 << 20, InFlight: 1,
-		Store: func(context.Context, *normalize.Batch) error { return nil }})
+	r := decodetest.NewServer(t, func(o *receiver.Options) { o.MaxUnpacked, o.MaxBody, o.InFlight = 1<<20, 1<<20, 1 })
 	mux := http.NewServeMux()
 	mux.Handle("/{index}/_bulk", r.Handler(Bulk))
 	body := strings.Repeat("{\"create\":{}}\n{}\n", 50_000)

@@ -114,7 +114,7 @@ func (s *session) Decode(c *receiver.Chunk) (taken int, err error) {
 				c.Reply = c.Reply[:0]
 				err = errMemory
 			}
-			if err == nil && c.Batch.Ask.Key != "" {
+			if err == nil && c.HasKey() {
 				return taken + n, nil
 			}
 		}

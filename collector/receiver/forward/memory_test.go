@@ -22,13 +22,13 @@ func server(t *testing.T, maxEvent int) (r *receiver.Receiver, addr string, line
 	t.Helper()
 	var mu sync.Mutex
 	var stored strings.Builder
-	r = receiver.New(receiver.Options{
-		Store: func(_ context.Context, b *normalize.Batch) error {
-			mu.Lock()
-			defer mu.Unlock()
-			stored.Write(b.Lines)
-			return nil
-		},
+	store := func(_ context.Context, b *normalize.Batch, _ receiver.StoreOptions) (receiver.Stored, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		stored.Write(b.Lines)
+		return receiver.Stored{}, nil
+	}
+	r = receiver.New(receiver.StoreFunc(store), receiver.Options{
 		Limits:      normalize.Limits{MaxEventBytes: maxEvent, MaxPast: -1, MaxFuture: -1},
 		MaxUnpacked: 64 << 10, InFlight: 256 << 10,
 	})

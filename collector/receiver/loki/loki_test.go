@@ -235,7 +235,7 @@ func TestAnswers(t *testing.T) {
 		{"no time", ofJSON, `{"streams":[{"values":[["soon","x"]]}]}`, nil, nil, 400, 0, `time "\"soon\"" is not`},
 		{"an entry too long", ofProto, pack(long), nil, nil, 400, 1, "total ignored: 1 out of 2\n"},
 		{"all entries too long", ofJSON, `{"streams":[{"values":[["1","` + strings.Repeat("x", 400) + `"]]}]}`, nil, nil, 400, 0, "total ignored: 1 out of 1\n"},
-		{"full", ofProto, pack(good), nil, decodetest.ErrFull, 503, 0, "send it again"},
+		{"full", ofProto, pack(good), nil, receiver.ErrFull, 503, 0, "send it again"},
 		{"stopping", ofProto, pack(good), nil, os.ErrClosed, 503, 0, "send it again"},
 		{"too large", ofJSON, strings.Repeat("x", 6000), nil, nil, 413, 0, "smaller requests"},
 		{"unknown coding", ofJSON, "{}", []string{"Content-Encoding", "compress"}, nil, 415, 0, "supported are"},

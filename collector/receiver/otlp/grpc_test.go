@@ -20,7 +20,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/rollway/rollway/collector/receiver"
-	"github.com/rollway/rollway/collector/receiver/decodetest"
 )
 
 // overHTTP2 serves s as gRPC and returns a connection of grpc-go to it.
@@ -85,7 +84,7 @@ func TestGRPC(t *testing.T) {
 			}{
 				{"all rejected", requestOf(strings.Repeat("é%", 300)), nil, codes.InvalidArgument, false, "event 0 is larger"},
 				{"too large", requestOf(strings.Repeat("x", 20_000)), nil, codes.ResourceExhausted, false, "send smaller requests"},
-				{"full", requestOf("a"), decodetest.ErrFull, codes.Unavailable, true, "the journal is full"},
+				{"full", requestOf("a"), receiver.ErrFull, codes.Unavailable, true, "the journal is full"},
 				{"stopping", requestOf("a"), os.ErrClosed, codes.Unavailable, true, "stopping"},
 				{"disk fails", requestOf("a"), errors.New("broken"), codes.Unavailable, true, "could not be stored"},
 			} {

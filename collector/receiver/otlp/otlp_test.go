@@ -207,7 +207,7 @@ func TestAnswers(t *testing.T) {
 			{"all rejected", bodies(t, strings.Repeat("too long ", 100))[form], nil, nil, 400, codeInvalidArgument},
 			{"too large", strings.Repeat("x", 10_001), nil, nil, 413, codeResourceExhausted},
 			{"unknown coding", body, nil, []string{"Content-Encoding", "compress"}, 415, codeUnimplemented},
-			{"full", body, decodetest.ErrFull, nil, 503, codeUnavailable},
+			{"full", body, receiver.ErrFull, nil, 503, codeUnavailable},
 			{"stopping", body, os.ErrClosed, nil, 503, codeUnavailable},
 			{"disk fails", body, io.ErrShortWrite, nil, 503, codeUnavailable},
 			{"a page of another origin", body, nil, []string{"Origin", "http://evil.example"}, 403, codePermissionDenied},

@@ -53,10 +53,11 @@ func Vectors(t *testing.T, p receiver.Protocol, request func(body string) *http.
 	for i := range envelopes {
 		e := &envelopes[i]
 		var lines []byte
-		r := receiver.New(receiver.Options{Limits: normalize.Limits{MaxFuture: -1, MaxPast: -1}, Store: func(_ context.Context, b *normalize.Batch) error {
+		store := func(_ context.Context, b *normalize.Batch, _ receiver.StoreOptions) (receiver.Stored, error) {
 			lines = append(lines, b.Lines...)
-			return nil
-		}})
+			return receiver.Stored{}, nil
+		}
+		r := receiver.New(receiver.StoreFunc(store), receiver.Options{Limits: normalize.Limits{MaxFuture: -1, MaxPast: -1}})
 		h := r.Handler(p)
 		tried := 0
 		for i := range values {

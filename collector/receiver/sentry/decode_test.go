@@ -189,7 +189,7 @@ func TestStore(t *testing.T) {
 }
 
 func TestFull(t *testing.T) {
-	for err, code := range map[error]int{decodetest.ErrFull: 429, os.ErrClosed: 429, errors.New("broken"): 500} {
+	for err, code := range map[error]int{receiver.ErrFull: 429, os.ErrClosed: 429, errors.New("broken"): 500} {
 		s, h := newServer(t, normalize.Limits{})
 		s.Fail = err
 		rec := decodetest.Send(h, "/api/1/envelope/", "{}\n{\"type\":\"event\"}\n{}")

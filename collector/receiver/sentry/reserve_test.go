@@ -1,12 +1,10 @@
 package sentry
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"testing"
 
-	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/decodetest"
 )
@@ -14,8 +12,7 @@ import (
 // TestSharedProjectCounts: the project, which is in each of many small logs,
 // does not get past the budget.
 func TestSharedProjectCounts(t *testing.T) {
-	r := receiver.New(receiver.Options{MaxUnpacked: 1 << 20, MaxBody: 1 << 20, InFlight: 12 << 20,
-		Store: func(context.Context, *normalize.Batch) error { return nil }})
+	r := decodetest.NewServer(t, func(o *receiver.Options) { o.MaxUnpacked, o.MaxBody, o.InFlight = 1<<20, 1<<20, 12<<20 })
 	mux := http.NewServeMux()
 	mux.Handle("/api/{project}/envelope/", r.Handler(Envelope))
 	body := "{}\n{\"type\":\"log\"}\n{\"items\":[" + strings.Repeat("{},", 80_000) + "{}]}"

@@ -79,7 +79,7 @@ func (answerer) Answer(a *receiver.Answer) {
 		a.Body = strconv.AppendInt(a.Body, int64(a.Stored), 10)
 	} else if a.Note[1] == 1 {
 		a.Body = append(a.Body, `,"ackId":`...)
-		a.Body = strconv.AppendUint(a.Body, a.Batch.FirstOffset, 10)
+		a.Body = strconv.AppendUint(a.Body, a.First, 10)
 	}
 	a.Body = append(a.Body, "}\n"...)
 }

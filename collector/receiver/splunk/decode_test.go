@@ -128,7 +128,7 @@ func TestFull(t *testing.T) {
 		code int
 		text string
 	}{
-		decodetest.ErrFull:   {503, `{"text":"Server is busy","code":9,"detail":`},
+		receiver.ErrFull:     {503, `{"text":"Server is busy","code":9,"detail":`},
 		os.ErrClosed:         {503, `{"text":"Server is busy","code":9,"detail":`},
 		errors.New("broken"): {500, `{"text":"Internal server error","code":8,"detail":`},
 	} {
@@ -147,7 +147,7 @@ func TestHealth(t *testing.T) {
 	if rec := decodetest.Send(h, "/health", ""); rec.Code != 200 || rec.Body.String() != `{"text":"HEC is healthy","code":17}` {
 		t.Error(rec.Code, rec.Body)
 	}
-	err = decodetest.ErrFull
+	err = receiver.ErrFull
 	if rec := decodetest.Send(h, "/health", ""); rec.Code != 503 || rec.Body.String() != `{"text":"HEC is unhealthy, queues are full","code":18}` {
 		t.Error(rec.Code, rec.Body)
 	}

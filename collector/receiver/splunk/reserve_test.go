@@ -1,12 +1,10 @@
 package splunk
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"testing"
 
-	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/decodetest"
 )
@@ -14,8 +12,7 @@ import (
 // TestSharedMetadataCount: what the query says of each of many short lines does
 // not get past the budget.
 func TestSharedMetadataCount(t *testing.T) {
-	r := receiver.New(receiver.Options{MaxUnpacked: 1 << 20, MaxBody: 1 << 20, InFlight: 1,
-		Store: func(context.Context, *normalize.Batch) error { return nil }})
+	r := decodetest.NewServer(t, func(o *receiver.Options) { o.MaxUnpacked, o.MaxBody, o.InFlight = 1<<20, 1<<20, 1 })
 	path := "/raw?host=" + strings.Repeat("h", 20_000)
 	body := strings.Repeat("x\n", 10_000)
 	if rec := decodetest.Send(r.Handler(Raw), path, body); rec.Code != http.StatusRequestEntityTooLarge || !strings.Contains(rec.Body.String(), `"code":6`) {

@@ -1,0 +1,67 @@
+package collector
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/httpfast"
+	"github.com/rollway/rollway/collector/journal"
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/receiver"
+)
+
+// backend is what the Collector is to its receiver.
+type backend struct{ *Collector }
+
+// Store appends a batch to the journal.
+func (c backend) Store(ctx context.Context, b *normalize.Batch, o receiver.StoreOptions) (receiver.Stored, error) {
+	if err := c.health.storable(); err != nil {
+		return receiver.Stored{}, err
+	}
+	durability := cmp.Or(o.Durability, string(c.config.Journal.Durability))
+	synced := durability == string(config.Synced)
+	if synced {
+		httpfast.WillBlock(ctx)
+	}
+	r, err := c.journal.AppendKeyed(ctx, o.Key, journal.Batch{
+		Lines: b.Lines, Records: b.Records, MinTime: b.MinTime, MaxTime: b.MaxTime,
+		Synced: synced,
+		Events: b.Records + b.RejectedTotal + b.DroppedTotal,
+	})
+	if !errors.Is(err, journal.ErrKeyReused) { // which says nothing of the disk
+		c.health.note(err)
+	}
+	stored := receiver.Stored{First: r.First, Durability: durability, Duplicate: r.Duplicate, Records: r.Records}
+	return stored, errorOfStore(err)
+}
+
+// errorOfStore marks an error of the journal that the receiver decides on.
+func errorOfStore(err error) error {
+	if err == nil {
+		return nil
+	}
+	for _, e := range [...]struct{ journal, receiver error }{
+		{journal.ErrFull, receiver.ErrFull},
+		{journal.ErrNotSynced, receiver.ErrNotSynced},
+		{journal.ErrKeyReused, receiver.ErrKeyReused},
+	} {
+		if errors.Is(err, e.journal) {
+			return fmt.Errorf("%w: %w", e.receiver, err)
+		}
+	}
+	return err
+}
+
+// Policy returns the policy in force.
+func (c backend) Policy() *receiver.Policy { return &c.state.Load().policy }
+
+// Reject keeps rejected events as dead letters, if the configuration says so.
+func (c backend) Reject(path, tenant string, received time.Time, b *normalize.Batch) {
+	if c.rejected != nil {
+		c.rejected.Keep(path, tenant, received, b)
+	}
+}
