@@ -1,12 +1,12 @@
 package spool
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"slices"
 	"time"
+
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // maxFrame is the most lines in bytes that one frame holds,
@@ -19,7 +19,7 @@ func (s *Spool) append(lines []byte) error {
 	if s.look(now); s.gone {
 		return errGone
 	}
-	size := int64(len(lines)) + frameHeaderSize*int64(frames(lines))
+	size := int64(len(lines)) + frameHeader*int64(frames(lines))
 	if err := s.makeRoom(size, now); err != nil {
 		return err
 	}
@@ -29,17 +29,19 @@ func (s *Spool) append(lines []byte) error {
 	}
 	pos, next := seg.size, s.next
 	for rest := lines; len(rest) > 0; {
-		piece := rest[:frameEnd(rest)]
+		piece := rest[:recordlog.Piece(rest, maxFrame)]
 		rest = rest[len(piece):]
-		h := frameHeader{id: seg.id, batch: next.batch, line: next.line, time: now.UnixNano(), lines: countLines(piece)}
-		n, err := s.writeFrame(seg, pos, &h, piece)
-		if err != nil {
+		h := recordlog.Frame{
+			ID: seg.id, First: next, MinTime: now.UnixNano(), MaxTime: now.UnixNano(),
+			Records: recordlog.LineCount(piece), Unpacked: len(piece),
+		}
+		if err := s.writeFrame(seg, pos, &h, piece); err != nil {
 			return errors.Join(err, s.rollBack(seg))
 		}
-		pos += n
-		next = position{h.end(), h.batch + 1}
+		pos += h.Size()
+		next = h.End()
 	}
-	if s.next.line == s.at.line {
+	if s.next == s.at {
 		s.since = now
 	}
 	s.total += pos - seg.size
@@ -55,39 +57,27 @@ func (s *Spool) append(lines []byte) error {
 func frames(lines []byte) int {
 	n := 0
 	for ; len(lines) > 0; n++ {
-		lines = lines[frameEnd(lines):]
+		lines = lines[recordlog.Piece(lines, maxFrame):]
 	}
 	return n
 }
 
-// frameEnd is the length of the first frame's lines.
-func frameEnd(lines []byte) int {
-	if len(lines) <= maxFrame {
-		return len(lines)
-	}
-	if n := bytes.LastIndexByte(lines[:maxFrame], '\n') + 1; n > 0 {
-		return n
-	}
-	return bytes.IndexByte(lines, '\n') + 1
-}
-
-// writeFrame writes one frame at pos and returns its length.
-func (s *Spool) writeFrame(seg *segment, pos int64, h *frameHeader, lines []byte) (int64, error) {
-	h.bodyLen = len(lines)
-	h.bodySum = crc32.Checksum(lines, castagnoli)
-	s.buf = append(appendFrameHeader(s.buf[:0], h), lines...)
+// writeFrame writes one frame at pos.
+func (s *Spool) writeFrame(seg *segment, pos int64, h *recordlog.Frame, lines []byte) error {
+	s.buf = append(append(s.buf[:0], make([]byte, frameHeader)...), lines...)
+	h.Put(s.buf)
 	if err := writeAt(seg.file, s.buf, pos); err != nil {
-		return 0, fmt.Errorf("write batch: %w", err)
+		return fmt.Errorf("write batch: %w", err)
 	}
 	if cap(s.buf) > 4*maxFrame {
 		s.buf = nil
 	}
-	return h.size(), nil
+	return nil
 }
 
 // rollBack takes back what a failed append wrote to seg, the current one.
 func (s *Spool) rollBack(seg *segment) error {
-	if seg.size == segmentHeaderSize { // it was made for this append
+	if seg.size == segmentHeader { // it was made for this append
 		s.writing = false
 		s.segs = s.segs[:len(s.segs)-1]
 		s.total -= seg.size
@@ -107,7 +97,7 @@ func (s *Spool) rollBack(seg *segment) error {
 // current returns the segment for an append of size bytes.
 func (s *Spool) current(size int64) (*segment, error) {
 	if s.writing {
-		if seg := s.segs[len(s.segs)-1]; seg.size == segmentHeaderSize || seg.size+size <= s.o.SegmentBytes {
+		if seg := s.segs[len(s.segs)-1]; seg.size == segmentHeader || seg.size+size <= s.o.SegmentBytes {
 			return seg, nil
 		}
 		s.writing = false
@@ -117,7 +107,7 @@ func (s *Spool) current(size int64) (*segment, error) {
 
 // makeRoom sees to it that size bytes more stay within MaxBytes.
 func (s *Spool) makeRoom(size int64, now time.Time) error {
-	size += segmentHeaderSize // a new segment may be due
+	size += segmentHeader // a new segment may be due
 	over := func() bool { return s.total+size > s.o.MaxBytes }
 	s.sweep()
 	if over() {
@@ -143,12 +133,12 @@ func (s *Spool) makeRoom(size int64, now time.Time) error {
 // flight: they stay in memory until they are settled.
 func (s *Spool) dropFirst(reason *uint64) {
 	end := s.limit(0)
-	if s.at.line < end.line {
-		*reason += end.line - s.at.line
+	if s.at < end {
+		*reason += end - s.at
 		s.at = end
 		s.bad = badPlace{}
 	}
-	for len(s.out) > 0 && s.out[0].end <= end.line {
+	for len(s.out) > 0 && s.out[0].end <= end {
 		s.orphans = append(s.orphans, s.out[0])
 		s.out = slices.Delete(s.out, 0, 1)
 		s.passSettled()

@@ -1,6 +1,7 @@
 package spool
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,7 +9,62 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/recordlog"
 )
+
+// The cursor file has two slots, at 0 and 512, written by turns. The sound one with
+// the greater count is valid. Each is a small file in the form of package
+// recordlog. docs/FORMAT.md has the same table.
+//
+//	Slot of a spool's cursor: a file header with the kind 51, and a body of 80 bytes
+//	  file header: the id is the count of writes, odd in the slot at 512; the first
+//	  record is the oldest line that is not settled
+//	       0     8  number after the last line that was appended
+//	       8     8  number of the first line of the segment with the oldest line
+//	      16    64  8 numbers, rising: the ends of the pieces that are being delivered; then 0
+const (
+	cursorName = "CURSOR"
+	cursorSize = recordlog.HeaderSize + 16 + 8*MaxInFlight
+	cursorSlot = 512
+)
+
+// cursor is what a slot says.
+type cursor struct {
+	count uint64 // of writes
+	line  uint64 // oldest that is not settled
+	next  uint64 // after the last line that was appended
+	file  uint64 // first line of the segment with line
+	ends  [MaxInFlight]uint64
+}
+
+func (c *cursor) append(dst []byte) []byte {
+	body := make([]byte, 0, cursorSize-recordlog.HeaderSize)
+	body = binary.LittleEndian.AppendUint64(body, c.next)
+	body = binary.LittleEndian.AppendUint64(body, c.file)
+	for _, end := range c.ends {
+		body = binary.LittleEndian.AppendUint64(body, end)
+	}
+	return recordlog.AppendFile(dst, recordlog.Header{Kind: recordlog.SpoolCursor, ID: c.count, First: c.line}, body)
+}
+
+// parseCursor reads a slot. The error is as from recordlog.ParseFile.
+func parseCursor(b []byte, path string) (cursor, error) {
+	h, body, err := recordlog.ParseFile(b, recordlog.SpoolCursor, path)
+	if err != nil {
+		return cursor{}, err
+	}
+	if len(body) != cursorSize-recordlog.HeaderSize || h.ID == 0 || h.ID >= recordlog.MaxNumber {
+		return cursor{}, recordlog.ErrDamaged
+	}
+	c := cursor{count: h.ID, line: h.First, next: binary.LittleEndian.Uint64(body), file: binary.LittleEndian.Uint64(body[8:])}
+	for i := range c.ends {
+		c.ends[i] = binary.LittleEndian.Uint64(body[16+8*i:])
+	}
+	if c.next >= recordlog.MaxNumber {
+		return cursor{}, recordlog.ErrDamaged
+	}
+	return c, nil
+}
 
 // saved is the cursor file and what it says; guarded by Spool.op.
 type saved struct {
@@ -21,27 +77,27 @@ type saved struct {
 // are appended.
 const saveEvery = 100 * time.Millisecond
 
-// save writes the cursor if it has moved: 128 bytes in place, which need no
-// room on a full disk. An error costs deliveries that are made again, nothing
+// save writes the cursor if it has moved: one slot in place, which needs no room
+// on a full disk. An error costs deliveries that are made again, nothing
 // else. The number of the next line alone is written only if next is set; it is
 // never ahead of what the files hold.
 func (s *Spool) save(next bool) error {
 	first := s.firstStored()
-	c := cursor{version: formatVersion, count: s.saved.count + 1, line: first.line, batch: first.batch, next: s.next.line}
+	c := cursor{count: s.saved.count + 1, line: first, next: s.next}
 	n := 0
 	for _, b := range s.out {
 		c.ends[n] = b.end
 		n++
 	}
 	for _, end := range s.ends { // not handed out again yet
-		if end > s.at.line && n < len(c.ends) {
+		if end > s.at && n < len(c.ends) {
 			c.ends[n] = end
 			n++
 		}
 	}
 	c.file = c.line
 	for i, seg := range s.segs {
-		if c.line < s.limit(i).line {
+		if c.line < s.limit(i) {
 			c.file = seg.line
 			break
 		}
@@ -70,7 +126,7 @@ func (s *Spool) writeCursor(c cursor) error {
 		}
 		s.saved.file = f
 	}
-	s.cursorBuf = appendCursor(s.cursorBuf[:0], c)
+	s.cursorBuf = c.append(s.cursorBuf[:0])
 	return writeAt(s.saved.file, s.cursorBuf, int64(c.count%2)*cursorSlot)
 }
 
@@ -88,7 +144,7 @@ func (s *Spool) readCursor() error {
 		return nil
 	}
 	if errors.Is(err, disk.ErrNotFile) {
-		s.find(Finding{Kind: CursorLost, File: cursorName, Detail: "set aside as .bad: " + err.Error()})
+		s.find(Finding{Kind: recordlog.CursorLost, File: cursorName, Detail: "set aside as .bad: " + err.Error()})
 		return s.setAside(cursorName)
 	}
 	if err != nil {
@@ -108,19 +164,19 @@ func (s *Spool) readCursor() error {
 		if _, err := f.ReadAt(b, slot*cursorSlot); err != nil {
 			return fmt.Errorf("read cursor: %w", err)
 		}
-		c, err := parseCursor(b)
+		c, err := parseCursor(b, s.path(cursorName))
+		if newer := (*UnsupportedError)(nil); errors.As(err, &newer) {
+			return err
+		}
 		if err != nil {
 			continue
-		}
-		if c.version != formatVersion {
-			return &UnsupportedError{File: s.path(cursorName), Version: c.version}
 		}
 		if found = true; c.count > s.saved.count {
 			s.saved.cursor = c
 		}
 	}
 	if !found && size > 0 {
-		s.find(Finding{Kind: CursorLost, File: cursorName, Bytes: size, Detail: errDamaged.Error()})
+		s.find(Finding{Kind: recordlog.CursorLost, File: cursorName, Bytes: size, Detail: recordlog.ErrDamaged.Error()})
 	}
 	return nil
 }

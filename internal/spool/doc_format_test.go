@@ -1,33 +1,11 @@
 package spool
 
 import (
-	"os"
-	"strings"
 	"testing"
+
+	"github.com/rollway/rollway/internal/recordlog/recordlogtest"
 )
 
-// docs/FORMAT.md has the tables of format.go, line by line.
 func TestFormatTables(t *testing.T) {
-	src, err := os.ReadFile("format.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := os.ReadFile("../../docs/FORMAT.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for line := range strings.Lines(string(src)) {
-		rest, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), "//\t")
-		if !ok || strings.TrimSpace(rest) == "" {
-			continue
-		}
-		n++
-		if !strings.Contains(string(doc), "\n"+rest+"\n") {
-			t.Errorf("docs/FORMAT.md does not have the line %q", rest)
-		}
-	}
-	if n < 30 {
-		t.Errorf("%d lines of tables in format.go", n)
-	}
+	recordlogtest.CheckTables(t, "../../docs/FORMAT.md", "cursor.go")
 }

@@ -33,7 +33,7 @@ func kind(k disktest.Kind, err error) func(disktest.Op) error {
 func TestDiskFull(t *testing.T) {
 	for _, full := range []Policy{Refuse, DropOldest} {
 		mem := disktest.NewMem()
-		mem.SetLimit(5000)
+		mem.SetLimit(5600)
 		s := mustOpen(t, mem, Options{SegmentBytes: 1000, Full: full})
 		n := uint64(0)
 		for ; n < 1000; n++ {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/disktest"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // A segment between others is gone, or is no file: its lines are counted, and
@@ -40,7 +41,7 @@ func TestSegmentInTheMiddle(t *testing.T) {
 		}
 		told := false
 		for _, f := range s.Findings() {
-			told = told || f.Kind == Damaged && f.Lines == 10 && strings.Contains(f.String(), "00000000000000000010.spool is gone")
+			told = told || f.Kind == recordlog.Damaged && f.Lines == 10 && strings.Contains(f.String(), "00000000000000000010.spool is gone")
 		}
 		if !told {
 			t.Error("nothing names the file")

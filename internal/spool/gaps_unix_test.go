@@ -11,11 +11,13 @@ import (
 	"testing"
 
 	"github.com/rollway/rollway/internal/disk"
+
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // A FIFO in the place of a file holds nothing up.
 func TestFIFO(t *testing.T) {
-	for _, name := range []string{segmentName(0), cursorName, lockName} {
+	for _, name := range []string{segmentName(0), cursorName, recordlog.LockName} {
 		dir, s := openReal(t)
 		mustAppend(t, s, texts(0, 10))
 		if err := s.Close(); err != nil {
@@ -26,7 +28,7 @@ func TestFIFO(t *testing.T) {
 			t.Fatal(err)
 		}
 		s, err := Open(dir, Options{})
-		if name == lockName {
+		if name == recordlog.LockName {
 			if !errors.Is(err, disk.ErrNotFile) || !strings.Contains(err.Error(), "a FIFO") {
 				t.Fatal(err)
 			}
@@ -37,7 +39,7 @@ func TestFIFO(t *testing.T) {
 		}
 		mustAppend(t, s, texts(10, 20))
 		drain(t, s)
-		if info, err := os.Lstat(at + extBad); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+		if info, err := os.Lstat(at + recordlog.ExtBad); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
 			t.Errorf("not set aside: %v", err)
 		}
 		if err := s.Close(); err != nil {
@@ -49,7 +51,7 @@ func TestFIFO(t *testing.T) {
 // A link in the place of each file is not followed, and what it points to keeps
 // its bytes.
 func TestLinksAreNotFollowed(t *testing.T) {
-	for _, name := range []string{segmentName(0), cursorName, lockName} {
+	for _, name := range []string{segmentName(0), cursorName, recordlog.LockName} {
 		for _, target := range []string{"target", "missing"} {
 			dir, s := openReal(t)
 			mustAppend(t, s, texts(0, 10))
@@ -67,7 +69,7 @@ func TestLinksAreNotFollowed(t *testing.T) {
 				t.Fatal(err)
 			}
 			s, err := Open(dir, Options{})
-			if name == lockName {
+			if name == recordlog.LockName {
 				if !errors.Is(err, disk.ErrNotFile) || !strings.Contains(err.Error(), at) || !strings.Contains(err.Error(), "a symbolic link") {
 					t.Fatalf("%v", err)
 				}

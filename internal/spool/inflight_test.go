@@ -1,8 +1,6 @@
 package spool
 
 import (
-	"encoding/binary"
-	"hash/crc32"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -48,7 +46,7 @@ func TestSeveralPiecesAreOut(t *testing.T) {
 	if b := mustNext(t, s); b != nil {
 		t.Fatalf("a ninth piece: %q", b.Data)
 	}
-	if st := s.Stats(); st.Lines != 90 || st.First != 0 || st.Unread != frameHeaderSize+200 || st.Batches != 9 {
+	if st := s.Stats(); st.Lines != 90 || st.First != 0 || st.Unread != frameHeader+200 {
 		t.Fatalf("%+v", st)
 	}
 	keys := keysOf(out)
@@ -166,8 +164,8 @@ func TestDropOldestWithPiecesOut(t *testing.T) {
 				t.Fatalf("%+v", st)
 			}
 		}
-		if again := mustOpen(t, mem.KillClone(), Options{}); again.Stats().Dropped.Total() > 0 || again.Stats().First != s.at.line {
-			t.Fatalf("after a kill %+v; dropped up to %d", again.Stats(), s.at.line)
+		if again := mustOpen(t, mem.KillClone(), Options{}); again.Stats().Dropped.Total() > 0 || again.Stats().First != s.at {
+			t.Fatalf("after a kill %+v; dropped up to %d", again.Stats(), s.at)
 		}
 		rng.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 		acked := uint64(4)
@@ -184,7 +182,7 @@ func TestDropOldestWithPiecesOut(t *testing.T) {
 		dropped := s.Stats().Dropped.Full
 		s.Close()
 		balanced(t, s)
-		if st := s.Stats(); st.Dropped.Full != dropped+24-acked || st.Lines != st.Next-s.at.line {
+		if st := s.Stats(); st.Dropped.Full != dropped+24-acked || st.Lines != st.Next-s.at {
 			t.Fatalf("%+v", st)
 		}
 	}
@@ -253,22 +251,4 @@ func TestABufferIsMadeOnce(t *testing.T) {
 			t.Errorf("a piece of %d bytes has a buffer of %d", len(b.Data), cap(b.buf))
 		}
 	}
-}
-
-// A cursor of 64 bytes, as the format had it before v0.2.0, is told, and what it
-// settled comes again.
-func TestCursorOfTheFormatBefore(t *testing.T) {
-	mem := twoSegments(t)
-	old := make([]byte, cursorSlot+64)
-	slot := old[cursorSlot:]
-	copy(slot, appendCursor(nil, cursor{version: formatVersion, count: 3, line: 10, batch: 2})[:60])
-	binary.LittleEndian.PutUint32(slot[60:], crc32.Checksum(slot[:60], castagnoli))
-	if err := mem.WriteFile("/s/CURSOR", old); err != nil {
-		t.Fatal(err)
-	}
-	s := mustOpen(t, mem, Options{})
-	if f := s.Findings(); len(f) != 1 || f[0].Kind != CursorLost {
-		t.Errorf("%v", f)
-	}
-	want(t, drain(t, s), texts(0, 80))
 }

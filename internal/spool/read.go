@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // MaxInFlight is how many pieces may be handed out and not settled. A piece
@@ -31,13 +33,11 @@ type Batch struct {
 	Line    uint64 // number of the first; with Segment it names the line for ever
 
 	// guarded by Spool.op
-	buf     []byte // where Data begins in full
-	lines   uint64 // in Data
-	batches uint64 // frames
-	batch   uint64 // number of the first frame
-	end     uint64 // number behind the last line
-	since   time.Time
-	frames  []frameAge // only with MaxAge
+	buf    []byte // where Data begins in full
+	lines  uint64 // in Data
+	end    uint64 // number behind the last line
+	since  time.Time
+	frames []frameAge // only with MaxAge
 }
 
 // frameAge says when the lines below end were appended.
@@ -103,7 +103,7 @@ func (s *Spool) Ack(b *Batch, n int) error {
 	case !s.isOut(b) || n < 0 || n > len(b.Data) || b.Data[n-1] != '\n':
 		return fmt.Errorf("settle in spool: %d bytes are not whole lines of a piece that is out", n)
 	}
-	lines := uint64(countLines(b.Data[:n]))
+	lines := uint64(recordlog.LineCount(b.Data[:n]))
 	s.count.Acked += lines
 	s.settle(b, n, lines)
 	return nil
@@ -132,7 +132,7 @@ func (s *Spool) Expire(b *Batch) bool {
 	}
 	if lines > 0 {
 		s.count.Dropped.Old += lines
-		s.settle(b, skipLines(b.Data, lines), lines)
+		s.settle(b, recordlog.SkipLines(b.Data, lines), lines)
 	}
 	return b.lines == 0
 }
@@ -170,7 +170,7 @@ func (s *Spool) recycle(b *Batch) {
 		s.spare = append(s.spare, b.buf[:0])
 	}
 	b.Data, b.buf, b.frames = nil, nil, nil
-	if s.firstLine() == s.next.line {
+	if s.firstLine() == s.next {
 		s.spare = slices.DeleteFunc(s.spare, func(buf []byte) bool { return cap(buf) > chunkBytes })
 	}
 }
@@ -182,7 +182,7 @@ const keepBytes = 1 << 20
 // removeSettled deletes segments that hold nothing any more. Unless it deletes
 // all, the last one stays while it is small.
 func (s *Spool) removeSettled(all bool) {
-	for len(s.segs) > 0 && s.firstStored().line >= s.limit(0).line {
+	for len(s.segs) > 0 && s.firstStored() >= s.limit(0) {
 		if !all && len(s.segs) == 1 && s.writing && s.segs[0].size < keepBytes {
 			return
 		}
@@ -196,17 +196,17 @@ func (s *Spool) expired(t time.Time) bool { return s.o.MaxAge > 0 && time.Since(
 // frame begins in another cell of the grid.
 func (s *Spool) load(grid int64) (*Batch, error) {
 	grid = max(grid, chunkBytes)
-	for s.at.line < s.next.line && len(s.segs) > 0 {
+	for s.at < s.next && len(s.segs) > 0 {
 		seg, end := s.segs[s.reading], s.limit(s.reading)
-		if s.pos >= seg.size || s.at.line >= end.line {
-			if s.at.line < end.line {
-				s.lose(seg, end.line-s.at.line)
+		if s.pos >= seg.size || s.at >= end {
+			if s.at < end {
+				s.lose(seg, end-s.at)
 			}
 			s.at = end
 			s.bad = badPlace{}
 			if s.reading+1 < len(s.segs) {
 				s.reading++
-				s.pos = segmentHeaderSize
+				s.pos = segmentHeader
 				s.since = s.segs[s.reading].created
 			}
 			continue
@@ -218,13 +218,13 @@ func (s *Spool) load(grid int64) (*Batch, error) {
 			s.passOver(seg, seg.size, err.Error())
 			continue
 		}
-		s.view.over(seg.file, seg.size)
-		if b, err := s.loadFrom(seg, end.line, grid); b != nil || err != nil {
+		s.readFrom(seg)
+		if b, err := s.loadFrom(seg, end, grid); b != nil || err != nil {
 			return b, err
 		}
 	}
-	if s.at.line < s.next.line { // not reached: lines without a segment
-		s.count.Dropped.Damaged += s.next.line - s.at.line
+	if s.at < s.next { // not reached: lines without a segment
+		s.count.Dropped.Damaged += s.next - s.at
 		s.at = s.next
 	}
 	return nil, nil
@@ -244,25 +244,23 @@ func (s *Spool) giveUp() bool {
 // piece, or nothing more can be read into it.
 func (s *Spool) loadFrom(seg *segment, limit uint64, grid int64) (b *Batch, err error) {
 	var cell int64
-	for s.pos < seg.size && s.at.line < limit {
+	for s.pos < seg.size && s.at < limit {
 		if b == nil {
 			cell = s.pos / grid
-			s.ends = slices.DeleteFunc(s.ends, func(end uint64) bool { return end <= s.at.line })
-		} else if len(s.ends) > 0 && s.at.line >= s.ends[0] || len(s.ends) == 0 && s.pos/grid != cell {
+			s.ends = slices.DeleteFunc(s.ends, func(end uint64) bool { return end <= s.at })
+		} else if len(s.ends) > 0 && s.at >= s.ends[0] || len(s.ends) == 0 && s.pos/grid != cell {
 			return b, nil
 		}
 		f, body, err := s.frame(seg, limit)
 		switch {
 		case err != nil && b != nil:
 			return b, nil // the next call sees it again
-		case err == errDamaged || err == errTorn:
+		case recordlog.IsDamage(err):
 			end := seg.size
-			if f.lines == 0 { // not even a header
-				end = s.view.resync(s.pos, func(f *frameHeader) bool {
-					return f.id == seg.id && f.end() > s.at.line && f.end() <= limit
-				})
-			} else if err == errDamaged {
-				end = s.pos + f.size()
+			if f.Records == 0 { // not even a header
+				end = s.resync(func(f *recordlog.Frame) bool { return f.End() > s.at && f.End() <= limit })
+			} else if err == recordlog.ErrDamaged {
+				end = s.pos + f.Size()
 			}
 			s.passOver(seg, end, err.Error())
 			continue
@@ -270,56 +268,67 @@ func (s *Spool) loadFrom(seg *segment, limit uint64, grid int64) (b *Batch, err 
 			if !s.giveUp() {
 				return nil, err
 			}
-			s.passOver(seg, s.view.resync(s.pos, func(f *frameHeader) bool { return f.id == seg.id }), err.Error())
+			s.passOver(seg, s.resync(func(*recordlog.Frame) bool { return true }), err.Error())
 			continue
 		}
 		s.fails = 0
-		if f.end() > s.at.line {
-			old := s.expired(time.Unix(0, f.time))
-			if b != nil && (f.line > s.at.line || old) {
+		if f.End() > s.at {
+			old := s.expired(time.Unix(0, f.MinTime))
+			if b != nil && (f.First > s.at || old) {
 				return b, nil
 			}
-			if f.line > s.at.line {
-				s.lose(seg, f.line-s.at.line)
-				s.at.line = f.line
+			if f.First > s.at {
+				s.lose(seg, f.First-s.at)
+				s.at = f.First
 			}
 			s.bad = badPlace{}
 			if old {
-				s.count.Dropped.Old += f.end() - s.at.line
+				s.count.Dropped.Old += f.End() - s.at
 			} else {
 				if b == nil {
 					b = s.newBatch(seg, &f, grid)
 				}
 				s.take(b, &f, body)
 			}
-			s.at.line = f.end()
+			s.at = f.End()
 		}
-		s.at.batch = f.batch + 1
-		s.pos += f.size()
-		s.since = time.Unix(0, f.time)
+		s.pos += f.Size()
+		s.since = time.Unix(0, f.MinTime)
 	}
 	return b, nil
 }
 
+// readFrom makes s.walk read seg, which only grows.
+func (s *Spool) readFrom(seg *segment) {
+	if s.walk.File() != seg.file {
+		s.walk.Open(seg.file, "", seg.size)
+	}
+	s.walk.Limit, s.walk.Window = seg.size, chunkBytes
+	s.walk.Expect(seg.id)
+}
+
+// resync returns the position of the next frame after s.pos that accept agrees to,
+// or the end of the file.
+func (s *Spool) resync(accept func(*recordlog.Frame) bool) int64 {
+	s.walk.Pos = s.pos
+	_ = s.walk.Resync(accept) // what cannot be read counts as damaged
+	return s.walk.Pos
+}
+
 // frame reads the frame at s.pos. Its header is set, also with an error, if
 // that much is sound; the body is left out where nobody needs it.
-func (s *Spool) frame(seg *segment, limit uint64) (frameHeader, []byte, error) {
-	f, err := s.view.header(s.pos, seg.id)
-	if err == nil && f.end() > limit {
-		err = errDamaged // an append that was taken back in vain
+func (s *Spool) frame(seg *segment, limit uint64) (recordlog.Frame, []byte, error) {
+	s.walk.Pos = s.pos
+	f, err := s.walk.Header()
+	if f.Records > 0 && f.End() > limit {
+		return recordlog.Frame{}, nil, recordlog.ErrDamaged // an append that was taken back in vain
 	}
-	if err != nil {
-		return frameHeader{}, nil, err
+	if err != nil || f.End() <= s.at || s.expired(time.Unix(0, f.MinTime)) {
+		return f, nil, err
 	}
-	if f.end() <= s.at.line || s.expired(time.Unix(0, f.time)) {
-		if s.pos+f.size() > seg.size {
-			return f, nil, errTorn
-		}
-		return f, nil, nil
-	}
-	body, err := s.view.body(s.pos, &f)
-	if err != nil && err != errDamaged && err != errTorn {
-		return frameHeader{}, nil, err
+	body, err := s.walk.Body(&f)
+	if err != nil && !recordlog.IsDamage(err) {
+		return recordlog.Frame{}, nil, err
 	}
 	return f, body, err
 }
@@ -328,26 +337,25 @@ func (s *Spool) frame(seg *segment, limit uint64) (frameHeader, []byte, error) {
 // lines. A new buffer has room for all frames that can belong to it: those that
 // seg has from s.pos on and that begin in the same cell. The last one may reach
 // beyond the cell.
-func (s *Spool) newBatch(seg *segment, f *frameHeader, grid int64) *Batch {
-	b := &Batch{Segment: seg.id, Line: s.at.line, batch: f.batch, since: time.Unix(0, f.time)}
+func (s *Spool) newBatch(seg *segment, f *recordlog.Frame, grid int64) *Batch {
+	b := &Batch{Segment: seg.id, Line: s.at, since: time.Unix(0, f.MinTime)}
 	if n := len(s.spare); n > 0 {
 		b.buf, s.spare = s.spare[n-1], s.spare[:n-1]
 	} else {
 		room := min(seg.size-s.pos, grid-s.pos%grid+maxFrame)
-		b.buf = make([]byte, 0, max(room, int64(f.bodyLen)))
+		b.buf = make([]byte, 0, max(room, int64(f.BodyLen)))
 	}
 	return b
 }
 
 // take adds the lines of the frame f from s.at on to b.
-func (s *Spool) take(b *Batch, f *frameHeader, body []byte) {
-	skip := s.at.line - f.line
-	b.buf = append(b.buf, body[skipLines(body, skip):]...)
-	b.lines += uint64(f.lines) - skip
-	b.batches++
-	b.end = f.end()
+func (s *Spool) take(b *Batch, f *recordlog.Frame, body []byte) {
+	skip := s.at - f.First
+	b.buf = append(b.buf, body[recordlog.SkipLines(body, skip):]...)
+	b.lines += uint64(f.Records) - skip
+	b.end = f.End()
 	if s.o.MaxAge > 0 {
-		b.frames = append(b.frames, frameAge{b.end, time.Unix(0, f.time)})
+		b.frames = append(b.frames, frameAge{b.end, time.Unix(0, f.MinTime)})
 	}
 }
 
@@ -364,9 +372,9 @@ func (s *Spool) passOver(seg *segment, end int64, why string) {
 func (s *Spool) lose(seg *segment, n uint64) {
 	s.count.Dropped.Damaged += n
 	s.count.Damaged++
-	f := Finding{Kind: Damaged, File: segmentName(seg.line), Lines: n, Estimated: seg.guessed && s.pos >= seg.size, Detail: "lines are missing"}
+	f := Finding{Kind: recordlog.Damaged, File: segmentName(seg.line), Lines: n, Estimated: seg.guessed && s.pos >= seg.size, Detail: "lines are missing"}
 	if s.pos >= seg.size {
-		f.Detail = fmt.Sprintf("lines are missing: the file was cut here, or %s is gone", segmentName(s.at.line))
+		f.Detail = fmt.Sprintf("lines are missing: the file was cut here, or %s is gone", segmentName(s.at))
 	}
 	if s.bad.bytes > 0 {
 		f.File, f.Pos, f.Bytes, f.Detail = s.bad.file, s.bad.pos, s.bad.bytes, s.bad.detail

@@ -1,15 +1,13 @@
 package spool
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
 	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // recover fills s from the folder. Nothing runs concurrently.
@@ -17,14 +15,14 @@ func (s *Spool) recover() error {
 	if err := s.readCursor(); err != nil {
 		return err
 	}
-	start := position{s.saved.line, s.saved.batch}
+	start := s.saved.line
 	entries, err := s.o.Disk.List(s.dir)
 	if err != nil {
 		return fmt.Errorf("list folder: %w", err)
 	}
 	for _, e := range entries { // by name, and so by first line
-		line, ok := parseName(e.Name)
-		if !ok {
+		line, ext, ok := recordlog.ParseName(e.Name)
+		if !ok || ext != extSegment {
 			continue
 		}
 		seg, err := s.recoverSegment(e.Name, line, e.Size)
@@ -44,41 +42,39 @@ func (s *Spool) recover() error {
 		}
 	}
 	s.at = start
-	s.ends = slices.DeleteFunc(slices.Clone(s.saved.ends[:]), func(end uint64) bool { return end <= start.line })
-	if s.next.line < start.line { // a power cut took lines that were settled
-		s.next.line = start.line
+	s.ends = slices.DeleteFunc(slices.Clone(s.saved.ends[:]), func(end uint64) bool { return end <= start })
+	if s.next < start { // a power cut took lines that were settled
+		s.next = start
 		s.writing = false
 	}
-	if s.next.line < s.saved.next { // lines that no file has; Next counts them where they should be
-		s.next.line = s.saved.next
+	if s.next < s.saved.next { // lines that no file has; Next counts them where they should be
+		s.next = s.saved.next
 		s.writing = false
 	}
-	s.next.batch = max(s.next.batch, start.batch)
-	for len(s.segs) > 0 && s.limit(0).line <= s.at.line {
+	for len(s.segs) > 0 && s.limit(0) <= s.at {
 		s.removeFirst()
 	}
 	first := s.next
 	if len(s.segs) > 0 {
-		first = position{s.segs[0].line, s.segs[0].batch}
+		first = s.segs[0].line
 		s.since = s.segs[0].created
 	}
-	s.count.Recovered = s.next.line - s.at.line
-	if missing := first.line - min(first.line, s.at.line); missing > 0 {
+	s.count.Recovered = s.next - s.at
+	if missing := first - min(first, s.at); missing > 0 {
 		s.at = first
 		if s.saved.count > 0 {
 			s.count.Dropped.Damaged += missing
 			s.count.Damaged++
-			s.find(Finding{Kind: Damaged, File: segmentName(s.saved.cursor.file), Lines: missing,
+			s.find(Finding{Kind: recordlog.Damaged, File: segmentName(s.saved.cursor.file), Lines: missing,
 				Detail: "the file is gone, or was cut; after a power cut its lines may have been delivered"})
 			s.save(true) // an error is counted
 		} else {
 			s.count.Recovered -= missing // settled, as far as is known
 			if s.saved.file == nil {
-				s.find(Finding{Kind: CursorLost, File: cursorName, Detail: fmt.Sprintf("the file is gone; lines below %d are taken for settled", first.line)})
+				s.find(Finding{Kind: recordlog.CursorLost, File: cursorName, Detail: fmt.Sprintf("the file is gone; lines below %d are taken for settled", first)})
 			}
 		}
 	}
-	s.at.batch = min(s.at.batch, s.next.batch)
 	return nil
 }
 
@@ -87,55 +83,48 @@ func (s *Spool) recover() error {
 func (s *Spool) recoverSegment(name string, line uint64, size int64) (*segment, error) {
 	seg := &segment{line: line, size: size, dirty: true} // who knows whether the process before synced it
 	if err := s.open(seg); errors.Is(err, disk.ErrNotFile) {
-		s.find(Finding{Kind: SetAside, File: name, Detail: err.Error()})
+		s.find(Finding{Kind: recordlog.SetAside, File: name, Detail: err.Error()})
 		s.count.Damaged++
 		return nil, s.setAside(name)
 	} else if err != nil {
 		return nil, err
 	}
-	v := view{file: seg.file, size: size}
-	var h segmentHeader
-	b, err := v.bytes(0, segmentHeaderSize)
-	if err == nil {
-		h, err = parseSegmentHeader(b)
-	}
+	w := recordlog.Walker{Window: chunkBytes}
+	w.Open(seg.file, s.path(name), size)
+	h, err := w.FileHeader(recordlog.SpoolSegment)
 	switch {
-	case err == nil && h.version != formatVersion:
-		return nil, errors.Join(&UnsupportedError{File: s.path(name), Version: h.version}, seg.file.Close())
-	case err == nil && h.line == line:
-		seg.id, seg.batch, seg.created = h.id, h.batch, time.Unix(0, h.created)
+	case err == nil && h.First == line:
+		seg.id, seg.created = h.ID, time.Unix(0, h.Created)
 		return seg, nil
-	case err != nil && err != errDamaged && err != errTorn:
+	case err != nil && !recordlog.IsDamage(err):
 		return nil, errors.Join(err, seg.file.Close())
 	}
 	// Any frame tells what the header would.
-	pos := v.resync(-1, func(f *frameHeader) bool { return f.line >= line })
-	if pos < size {
-		b, err := v.bytes(pos, frameHeaderSize)
-		if err == nil {
-			f, _ := parseFrameHeader(b)
-			seg.id, seg.batch, seg.created = f.id, f.batch, time.Unix(0, f.time)
-			return seg, nil
-		}
+	w.Open(seg.file, s.path(name), size)
+	w.Pos = -1
+	var f recordlog.Frame
+	_ = w.Resync(func(h *recordlog.Frame) bool { f = *h; return h.First >= line })
+	if w.Pos < size {
+		seg.id, seg.created = f.ID, time.Unix(0, f.MinTime)
+		return seg, nil
 	}
-	lines := v.lineEnds(0)
+	lines := w.LineEnds(0)
+	zero := w.Zero()
 	if err := seg.file.Close(); err != nil {
 		return nil, err
 	}
-	if size < segmentHeaderSize || lines == 0 && v.zero() {
-		s.find(Finding{Kind: EmptyGone, File: name, Bytes: size})
+	if size < segmentHeader || lines == 0 && zero {
+		s.find(Finding{Kind: recordlog.EmptyRemoved, File: name, Bytes: size})
 		return nil, s.removeFile(name)
 	}
-	s.find(Finding{Kind: SetAside, File: name, Bytes: size, Lines: lines, Estimated: true})
+	s.find(Finding{Kind: recordlog.SetAside, File: name, Bytes: size, Lines: lines, Estimated: true})
 	s.count.Damaged++
 	return nil, s.setAside(name)
 }
 
 func (s *Spool) setAside(name string) error {
-	if err := s.o.Disk.Rename(s.path(name), s.path(name+extBad)); err != nil {
-		return fmt.Errorf("set aside: %w", err)
-	}
-	return nil
+	_, err := recordlog.MoveAside(s.o.Disk, s.dir, name)
+	return err
 }
 
 func (s *Spool) removeFile(name string) error {
@@ -152,42 +141,49 @@ func (s *Spool) recoverLast() (kept bool, err error) {
 	i := len(s.segs) - 1
 	seg := s.segs[i]
 	name := segmentName(seg.line)
-	v := view{file: seg.file, size: seg.size}
-	s.next = position{seg.line, seg.batch}
-	pos, sound := int64(segmentHeaderSize), true
-	for pos < seg.size {
-		h, herr := v.header(pos, seg.id)
-		if herr == nil && h.line < s.next.line {
-			herr = errDamaged
+	w := recordlog.Walker{Window: chunkBytes}
+	w.Open(seg.file, s.path(name), seg.size)
+	w.Expect(seg.id)
+	s.next = seg.line
+	sound := true
+	for w.Pos < seg.size {
+		pos := w.Pos
+		h, err := w.Header()
+		if err == nil && h.First < s.next {
+			h, err = recordlog.Frame{}, recordlog.ErrDamaged
 		}
-		err := herr
-		if err == nil {
-			_, err = v.body(pos, &h)
+		header := err == nil
+		if header {
+			_, err = w.Body(&h)
 		}
 		switch {
-		case herr == nil && err != errTorn: // if the body cannot be read, Next says so
-			sound = sound && err == nil && h.line == s.next.line
-			s.next = position{h.end(), h.batch + 1}
-			pos += h.size()
-		case err != errDamaged && err != errTorn: // where the lines end must be known
+		case header && (err == nil || recordlog.IsDamage(err)): // Next reports a damaged body
+			sound = sound && err == nil && h.First == s.next
+			s.next = h.End()
+		case header:
+			sound = false
+			s.next = h.End()
+			w.Skip(&h)
+		case !recordlog.IsDamage(err): // where the lines end must be known
 			return false, err
-		case herr == errDamaged:
-			if to := v.resync(pos, func(f *frameHeader) bool { return f.id == seg.id && f.line >= s.next.line }); to < seg.size {
-				pos, sound = to, false
+		case h.Records == 0:
+			_ = w.Resync(func(f *recordlog.Frame) bool { return f.First >= s.next })
+			if w.Pos < seg.size {
+				sound = false
 				continue
 			}
-			if lines := v.lineEnds(v.text(pos, seg.id)); lines > 0 {
-				s.next.line += lines // Next counts and reports them
+			if lines := w.LineEnds(pos); lines > 0 {
+				s.next += lines // Next counts and reports them
 				seg.guessed = true
 				return true, nil
 			}
 			fallthrough
 		default:
-			if s.next.line < s.saved.next { // it was cut; Next counts what is lost
+			if s.next < s.saved.next { // it was cut; Next counts what is lost
 				return true, nil
 			}
 			// An append that was not finished.
-			s.find(Finding{Kind: TornTail, File: name, Pos: pos, Bytes: seg.size - pos, Lines: uint64(h.lines)})
+			s.find(Finding{Kind: recordlog.TornTail, File: name, Pos: pos, Bytes: seg.size - pos, Lines: uint64(h.Records)})
 			s.total -= seg.size - pos
 			seg.size = pos
 			return s.resume(seg, sound, true), nil
@@ -199,8 +195,8 @@ func (s *Spool) recoverLast() (kept bool, err error) {
 // resume makes seg, the last segment, take appends if it can, or removes it if
 // it is empty.
 func (s *Spool) resume(seg *segment, sound, cut bool) (kept bool) {
-	if s.next.line == seg.line {
-		s.find(Finding{Kind: EmptyGone, File: segmentName(seg.line), Bytes: seg.size})
+	if s.next == seg.line {
+		s.find(Finding{Kind: recordlog.EmptyRemoved, File: segmentName(seg.line), Bytes: seg.size})
 		s.segs = s.segs[:len(s.segs)-1]
 		s.total -= seg.size
 		seg.file.Close()
@@ -218,44 +214,4 @@ func (s *Spool) resume(seg *segment, sound, cut bool) (kept bool) {
 	}
 	s.writing = true
 	return true
-}
-
-// text is where the lines behind pos, the start of something damaged, may
-// begin: what is left of a frame header is none of them, though a byte of its
-// numbers may look like a line end.
-func (v *view) text(pos int64, id uint64) int64 {
-	b, err := v.bytes(pos, frameHeaderSize)
-	if err == nil && (bytes.Equal(b[:4], frameMagic) || binary.LittleEndian.Uint64(b[16:]) == id) {
-		return pos + frameHeaderSize
-	}
-	return pos
-}
-
-// lineEnds counts the line ends from pos on, as far as they can be read.
-func (v *view) lineEnds(pos int64) (n uint64) {
-	v.scan(pos, func(b []byte) { n += uint64(countLines(b)) })
-	return n
-}
-
-// zero reports whether the file holds nothing but zeros, as a power cut leaves.
-func (v *view) zero() bool {
-	zero := true
-	v.scan(0, func(b []byte) {
-		for _, c := range b {
-			zero = zero && c == 0
-		}
-	})
-	return zero
-}
-
-func (v *view) scan(pos int64, f func([]byte)) {
-	buf := make([]byte, 32<<10)
-	for pos < v.size {
-		n, err := v.file.ReadAt(buf[:min(int64(len(buf)), v.size-pos)], pos)
-		f(buf[:n])
-		if err != nil && err != io.EOF || n == 0 {
-			return
-		}
-		pos += int64(n)
-	}
 }

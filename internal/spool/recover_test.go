@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rollway/rollway/internal/disktest"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 func twoSegments(t testing.TB) *disktest.Mem {
 	t.Helper()
 	mem := disktest.NewMem()
-	s := mustOpen(t, mem, Options{SegmentBytes: segmentHeaderSize + 10*(frameHeaderSize+80)})
+	s := mustOpen(t, mem, Options{SegmentBytes: segmentHeader + 10*(frameHeader+80)})
 	for n := range uint64(20) {
 		mustAppend(t, s, texts(n*4, n*4+4))
 	}
@@ -30,20 +31,22 @@ func twoSegments(t testing.TB) *disktest.Mem {
 	return mem
 }
 
-const frameSize = frameHeaderSize + 80
+const frameSize = frameHeader + 80
 
 // at is where frame i of a segment begins.
-func at(i int) int { return segmentHeaderSize + i*frameSize }
+func at(i int) int { return segmentHeader + i*frameSize }
 
 // tornFrame is the beginning of a frame that could follow in a segment of four
 // lines a frame.
 func tornFrame(segment []byte) []byte {
-	h, err := parseFrameHeader(segment[len(segment)-frameSize:])
+	h, err := recordlog.ParseFrame(segment[len(segment)-frameSize:])
 	if err != nil {
 		panic(err)
 	}
-	h.line, h.batch = h.end(), h.batch+1
-	return append(appendFrameHeader(nil, &h), "x"...)
+	h.First = h.End()
+	frame := append([]byte(nil), segment[len(segment)-frameSize:]...)
+	h.Put(frame)
+	return frame[:frameHeader+1]
 }
 
 func folder(t *testing.T, mem *disktest.Mem, name string) {
@@ -79,7 +82,7 @@ func TestRecovery(t *testing.T) {
 		return change("/s/CURSOR", func(b []byte) []byte {
 			slot, greatest := 0, uint64(0)
 			for i := range 2 {
-				if c, err := parseCursor(b[i*cursorSlot:]); err == nil && c.count > greatest {
+				if c, err := parseCursor(b[i*cursorSlot:], ""); err == nil && c.count > greatest {
 					slot, greatest = i, c.count
 				}
 			}
@@ -110,23 +113,23 @@ func TestRecovery(t *testing.T) {
 		}, all, 0, "", ""},
 		{"torn append", change(seg1, func(b []byte) []byte { return append(b, tornFrame(b)...) }), all, 0, "torn tail cut", "4 lines"},
 		{"torn header of an append", change(seg1, func(b []byte) []byte { return append(b, tornFrame(b)[:10]...) }), all, 0, "torn tail cut", "10 bytes"},
-		{"last segment cut by a byte", change(seg1, func(b []byte) []byte { return b[:len(b)-1] }), texts(10, 76), 4, "damaged", "135 bytes at byte 1288, 4 lines"},
-		{"last segment cut within a header", change(seg1, func(b []byte) []byte { return b[:at(9)+10] }), texts(10, 76), 4, "damaged", "10 bytes at byte 1288, 4 lines"},
+		{"last segment cut by a byte", change(seg1, func(b []byte) []byte { return b[:len(b)-1] }), texts(10, 76), 4, "damaged", "143 bytes at byte 1360, 4 lines"},
+		{"last segment cut within a header", change(seg1, func(b []byte) []byte { return b[:at(9)+10] }), texts(10, 76), 4, "damaged", "10 bytes at byte 1360, 4 lines"},
 		{"last segment cut to 100 bytes", change(seg1, func(b []byte) []byte { return b[:100] }), texts(10, 40), 40, "damaged", "00000000000000000040.spool: damaged, 36 bytes at byte 64, 40 lines"},
 		{"last segment cut at a frame", change(seg1, func(b []byte) []byte { return b[:at(7)] }), texts(10, 68), 12, "damaged", "12 lines, lines are missing: the file was cut here"},
 		{"zeros behind the end", change(seg1, func(b []byte) []byte { return append(b, make([]byte, 3000)...) }), all, 0, "torn tail cut", "3000 bytes"},
 		{"garbage behind the end", change(seg1, func(b []byte) []byte { return append(b, strings.Repeat("garbage\n", 20)...) }), all, 20, "damaged", "about 20 lines"},
-		{"body of the last frame", flip(seg1, at(9)+frameHeaderSize), without(76, 80), 4, "damaged", "4 lines"},
+		{"body of the last frame", flip(seg1, at(9)+frameHeader), without(76, 80), 4, "damaged", "4 lines"},
 		{"header of the last frame", flip(seg1, at(9)+20), without(76, 80), 4, "damaged", "about 4 lines"},
-		{"body amid the last segment", flip(seg1, at(4)+frameHeaderSize+30), without(56, 60), 4, "damaged", "136 bytes at byte 608, 4 lines"},
+		{"body amid the last segment", flip(seg1, at(4)+frameHeader+30), without(56, 60), 4, "damaged", "144 bytes at byte 640, 4 lines"},
 		{"header amid the last segment", flip(seg1, at(4)), without(56, 60), 4, "damaged", ", 4 lines"},
-		{"body amid the first segment", flip(seg0, at(5)+frameHeaderSize+30), without(20, 24), 4, "damaged", ", 4 lines"},
+		{"body amid the first segment", flip(seg0, at(5)+frameHeader+30), without(20, 24), 4, "damaged", ", 4 lines"},
 		{"header amid the first segment", flip(seg0, at(5)+13), without(20, 24), 4, "damaged", ", 4 lines"},
-		{"three frames in a row", change(seg0, func(b []byte) []byte { clear(b[at(5):at(8)]); return b }), without(20, 32), 12, "damaged", "408 bytes at byte 744, 12 lines"},
-		{"two places", change(seg0, func(b []byte) []byte { b[at(4)] = 0; b[at(8)+60] = 0; return b }), texts(10, 16) + texts(20, 32) + texts(36, 80), 8, "damaged damaged", ", 4 lines"},
+		{"three frames in a row", change(seg0, func(b []byte) []byte { clear(b[at(5):at(8)]); return b }), without(20, 32), 12, "damaged", "432 bytes at byte 784, 12 lines"},
+		{"two places", change(seg0, func(b []byte) []byte { b[at(4)] = 0; b[at(8)+70] = 0; return b }), texts(10, 16) + texts(20, 32) + texts(36, 80), 8, "damaged damaged", ", 4 lines"},
 		{"the frame that was being settled", flip(seg0, at(2)+60), texts(12, 80), 2, "damaged", "2 lines"},
 		{"the frame before that", flip(seg0, at(1)+60), all, 0, "", ""},
-		{"end of the first segment cut", change(seg0, func(b []byte) []byte { return b[:at(7)+20] }), without(28, 40), 12, "damaged", "20 bytes at byte 1016, 12 lines"},
+		{"end of the first segment cut", change(seg0, func(b []byte) []byte { return b[:at(7)+20] }), without(28, 40), 12, "damaged", "20 bytes at byte 1072, 12 lines"},
 		{"end of the first segment cut at a frame", change(seg0, func(b []byte) []byte { return b[:at(7)] }), without(28, 40), 12, "damaged", "12 lines, lines are missing"},
 		{"first segment's header", flip(seg0, 20), texts(10, 80), 0, "", ""},
 		{"last segment's header", flip(seg1, 20), texts(10, 80), 0, "", ""},
@@ -148,7 +151,7 @@ func TestRecovery(t *testing.T) {
 		{"cursors damaged", change("/s/CURSOR", func(b []byte) []byte { b[9]++; b[cursorSlot+9]++; return b }), texts(0, 80), 0, "cursor not read", ""},
 		{"cursor empty", change("/s/CURSOR", func([]byte) []byte { return nil }), texts(0, 80), 0, "", ""},
 		{"cursor is something else", change("/s/CURSOR", func([]byte) []byte { return make([]byte, 10_000) }), texts(0, 80), 0, "cursor not read", ""},
-		{"cursor beyond everything", change("/s/CURSOR", func([]byte) []byte { return appendCursor(nil, cursor{version: 1, count: 2, line: 1000, batch: 300}) }), "", 0, "", ""},
+		{"cursor beyond everything", change("/s/CURSOR", func([]byte) []byte { return (&cursor{count: 2, line: 1000}).append(nil) }), "", 0, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			mem := twoSegments(t)
@@ -208,9 +211,11 @@ func TestDamageOutlivesARestart(t *testing.T) {
 }
 
 func TestNewerVersionIsRefused(t *testing.T) {
+	segment := recordlog.Header{Kind: recordlog.SpoolSegment, Version: 2, First: 40}
+	cursor := recordlog.Header{Kind: recordlog.SpoolCursor, Version: 2, ID: 2}
 	for name, b := range map[string][]byte{
-		seg1:        appendSegmentHeader(nil, segmentHeader{version: 2, line: 40}),
-		"/s/CURSOR": appendCursor(nil, cursor{version: 2, count: 2}),
+		seg1:        segment.Append(nil),
+		"/s/CURSOR": append(cursor.Append(nil), make([]byte, cursorSize)...),
 	} {
 		mem := twoSegments(t)
 		if err := mem.WriteFile(name, b); err != nil {
@@ -238,7 +243,7 @@ func TestSetAside(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustOpen(t, mem, Options{})
-	if b, err := mem.ReadFile(seg1 + extBad); err != nil || string(b) != long {
+	if b, err := mem.ReadFile(seg1 + recordlog.ExtBad); err != nil || string(b) != long {
 		t.Errorf("%q, %v", b, err)
 	}
 	if _, err := mem.ReadFile(seg1); !errors.Is(err, fs.ErrNotExist) {

@@ -1,7 +1,6 @@
 package spool
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -10,24 +9,31 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
+// Segments are of package recordlog: a frame is one batch of lines, without a key
+// section, and both its times are that of the append.
 const (
-	extSegment = ".spool"
-	extBad     = ".bad" // set aside by Open, not read
-	lockName   = "LOCK"
-	cursorName = "CURSOR"
+	extSegment    = ".spool"
+	segmentHeader = recordlog.HeaderSize
+	frameHeader   = recordlog.FrameHeaderSize
+)
+
+type (
+	// UnsupportedError is recordlog's.
+	UnsupportedError = recordlog.UnsupportedError
+	// Finding is recordlog's.
+	Finding = recordlog.Finding
 )
 
 // segment is one segment file; all fields are guarded by Spool.op.
 type segment struct {
 	line    uint64 // number of its first line, also its name
 	end     uint64 // number behind its last line, once it is given up
-	batch   uint64
 	id      uint64
 	created time.Time
 	size    int64     // bytes that are committed
@@ -37,22 +43,7 @@ type segment struct {
 	guessed bool      // how many lines it lost is an estimate
 }
 
-func segmentName(line uint64) string { return fmt.Sprintf("%020d%s", line, extSegment) }
-
-// parseName returns the first line that a segment's name says.
-func parseName(name string) (line uint64, ok bool) {
-	digits, ok := strings.CutSuffix(name, extSegment)
-	if !ok || len(digits) != 20 {
-		return 0, false
-	}
-	for _, c := range digits {
-		if c < '0' || c > '9' || line > maxNumber/10 {
-			return 0, false
-		}
-		line = line*10 + uint64(c-'0')
-	}
-	return line, true
-}
+func segmentName(line uint64) string { return recordlog.Name(line, extSegment) }
 
 func (s *Spool) path(name string) string { return filepath.Join(s.dir, name) }
 
@@ -64,8 +55,8 @@ func (s *Spool) createSegment() (*segment, error) {
 	var id [8]byte
 	rand.Read(id[:])
 	seg := &segment{
-		line: s.next.line, batch: s.next.batch, id: binary.LittleEndian.Uint64(id[:]),
-		created: time.Now(), size: segmentHeaderSize, dirty: true,
+		line: s.next, id: binary.LittleEndian.Uint64(id[:]),
+		created: time.Now(), size: segmentHeader, dirty: true,
 	}
 	// A file of this name can only be the remains of a creation that failed.
 	path := s.path(segmentName(seg.line))
@@ -73,8 +64,8 @@ func (s *Spool) createSegment() (*segment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create segment: %w", err)
 	}
-	h := appendSegmentHeader(nil, segmentHeader{version: formatVersion, id: seg.id, line: seg.line, batch: seg.batch, created: seg.created.UnixNano()})
-	if err := writeAt(f, h, 0); err != nil {
+	h := recordlog.Header{Kind: recordlog.SpoolSegment, ID: seg.id, First: seg.line, Created: seg.created.UnixNano(), Prev: seg.line}
+	if err := writeAt(f, h.Append(nil), 0); err != nil {
 		return nil, errors.Join(fmt.Errorf("write segment header: %w", err), f.Close(), s.o.Disk.Remove(path))
 	}
 	seg.file = f
@@ -93,9 +84,9 @@ func writeAt(f disk.File, p []byte, off int64) error {
 }
 
 // limit is the number behind the last line of segment i.
-func (s *Spool) limit(i int) position {
+func (s *Spool) limit(i int) uint64 {
 	if i+1 < len(s.segs) {
-		return position{s.segs[i+1].line, s.segs[i+1].batch}
+		return s.segs[i+1].line
 	}
 	return s.next
 }
@@ -105,7 +96,7 @@ func (s *Spool) limit(i int) position {
 // leaves has no gap.
 func (s *Spool) removeFirst() {
 	seg := s.segs[0]
-	seg.end = s.limit(0).line
+	seg.end = s.limit(0)
 	if len(s.segs) == 1 {
 		s.writing = false
 	}
@@ -113,8 +104,8 @@ func (s *Spool) removeFirst() {
 	if s.reading > 0 {
 		s.reading--
 	} else {
-		s.pos = segmentHeaderSize
-		s.view.reset()
+		s.pos = segmentHeader
+		s.walk.Open(nil, "", 0)
 		if len(s.segs) > 0 {
 			s.since = s.segs[0].created
 		}
@@ -160,108 +151,4 @@ func (s *Spool) open(seg *segment) error {
 	}
 	seg.file = f
 	return nil
-}
-
-// A view reads frames from a file through a window.
-type view struct {
-	file io.ReaderAt
-	size int64
-	buf  []byte
-	pos  int64 // of buf
-}
-
-const viewBytes = 256 << 10
-
-func (v *view) reset() { v.file, v.buf = nil, v.buf[:0] }
-
-// over makes v read the first size bytes of f, which only grows.
-func (v *view) over(f io.ReaderAt, size int64) {
-	if v.file != f {
-		v.reset()
-		v.file = f
-	}
-	v.size = size
-}
-
-// bytes returns the n bytes at pos, valid until the next call; errTorn if the
-// file ends before.
-func (v *view) bytes(pos int64, n int) ([]byte, error) {
-	if pos+int64(n) > v.size {
-		return nil, errTorn
-	}
-	if pos < v.pos || pos+int64(n) > v.pos+int64(len(v.buf)) {
-		want := int(min(int64(max(n, viewBytes)), v.size-pos))
-		if cap(v.buf) < want || cap(v.buf) > 4*viewBytes && want <= viewBytes {
-			v.buf = make([]byte, want)
-		}
-		v.buf, v.pos = v.buf[:want], pos
-		if got, err := v.file.ReadAt(v.buf, pos); got < want {
-			v.buf = v.buf[:0]
-			if err == io.EOF {
-				return nil, errTorn // somebody has cut the file
-			}
-			return nil, fmt.Errorf("read segment: %w", err)
-		}
-	}
-	return v.buf[pos-v.pos:][:n], nil
-}
-
-// header returns the frame header at pos; errTorn if the file ends within it,
-// errDamaged if it is none of a segment with this id.
-func (v *view) header(pos int64, id uint64) (frameHeader, error) {
-	b, err := v.bytes(pos, frameHeaderSize)
-	if err != nil {
-		return frameHeader{}, err
-	}
-	h, err := parseFrameHeader(b)
-	if err == nil && h.id != id {
-		err = errDamaged
-	}
-	return h, err
-}
-
-// body returns the body of the frame h at pos.
-func (v *view) body(pos int64, h *frameHeader) ([]byte, error) {
-	b, err := v.bytes(pos+frameHeaderSize, h.bodyLen)
-	if err == nil {
-		err = h.check(b)
-	}
-	return b, err
-}
-
-// resync returns the position of the next frame header behind pos that ok
-// accepts, or the end of the file. Pieces that cannot be read are passed over.
-func (v *view) resync(pos int64, ok func(*frameHeader) bool) int64 {
-	for pos++; pos+frameHeaderSize <= v.size; {
-		b, err := v.window(pos)
-		if err != nil {
-			pos += viewBytes
-			continue
-		}
-		i := bytes.Index(b, frameMagic)
-		switch {
-		case i < 0:
-			pos += int64(len(b) - len(frameMagic) + 1)
-		case i+frameHeaderSize > len(b):
-			pos += int64(i)
-			if i == 0 {
-				return v.size
-			}
-		default:
-			if h, err := parseFrameHeader(b[i:]); err == nil && ok(&h) {
-				return pos + int64(i)
-			}
-			pos += int64(i) + 1
-		}
-	}
-	return v.size
-}
-
-// window returns what is at hand from pos on, at least a frame header if the
-// file holds that much.
-func (v *view) window(pos int64) ([]byte, error) {
-	if pos < v.pos || pos+frameHeaderSize > v.pos+int64(len(v.buf)) {
-		return v.bytes(pos, int(min(viewBytes, v.size-pos)))
-	}
-	return v.buf[pos-v.pos:], nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/disktest"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // A simulation is a spool under random operations and faults, beside a model
@@ -98,7 +99,7 @@ func (m *simulation) open() {
 }
 
 // onDisk is the number of the first line that a crash must leave.
-func (m *simulation) onDisk() uint64 { return m.s.firstStored().line }
+func (m *simulation) onDisk() uint64 { return m.s.firstStored() }
 
 // nextPiece takes a piece and checks it.
 func (m *simulation) nextPiece() bool {
@@ -133,7 +134,7 @@ func (m *simulation) settle(whole bool) *Batch {
 	return b
 }
 
-func keyOf(b *Batch) string { return b.Key(uint64(countLines(b.Data))) }
+func keyOf(b *Batch) string { return b.Key(uint64(recordlog.LineCount(b.Data))) }
 
 // A piece that is out, as the cursor knows it: a kill finds it under one of the
 // keys.
@@ -217,7 +218,7 @@ func (m *simulation) step() {
 			m.t.Fatal(err)
 		}
 		balanced(m.t, m.s)
-		left, next := m.s.next.line-m.onDisk(), m.s.next.line // also what is settled after something that is not
+		left, next := m.s.next-m.onDisk(), m.s.next // also what is settled after something that is not
 		window = nil
 		m.open()
 		st := m.s.Stats()

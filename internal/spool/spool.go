@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // ErrFull is what the error of an Append wraps for which there is no room,
@@ -28,8 +29,8 @@ type Spool struct {
 	// guarded by op
 	segs      []*segment // oldest first; those with lines that are not settled
 	writing   bool       // the last of segs takes appends
-	next      position   // behind the last line
-	at        position   // first line that was not handed out; in segs[reading], or its limit
+	next      uint64     // number of the next line to be appended
+	at        uint64     // first line that was not handed out; in segs[reading], or its limit
 	reading   int        // index in segs
 	pos       int64      // in segs[reading], where the frame with at or one before begins
 	since     time.Time  // at was not appended before
@@ -42,7 +43,7 @@ type Spool struct {
 	garbage   []*segment // given up, but the file is still there; oldest first
 	total     int64      // bytes in segs and garbage
 	saved     saved
-	view      view
+	walk      recordlog.Walker
 	buf       []byte // the frame being written
 	cursorBuf []byte
 	closed    bool
@@ -54,9 +55,6 @@ type Spool struct {
 	stats    Stats     // guarded by mu
 	findings []Finding // guarded by mu
 }
-
-// position is a line and the batch that holds it.
-type position struct{ line, batch uint64 }
 
 // badPlace is where something was passed over.
 type badPlace struct {
@@ -72,11 +70,11 @@ func Open(dir string, o Options) (*Spool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open spool %s: %w", dir, err)
 	}
-	s := &Spool{dir: dir, o: o, pos: segmentHeaderSize, looked: time.Now()}
+	s := &Spool{dir: dir, o: o, pos: segmentHeader, looked: time.Now()}
 	if err := o.Disk.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("open spool: create folder: %w", err)
 	}
-	if s.lock, err = o.Disk.Lock(s.path(lockName), 0o640); err != nil {
+	if s.lock, err = recordlog.Lock(o.Disk, dir); err != nil {
 		return nil, fmt.Errorf("open spool %s: each folder has one owner at a time: %w", dir, err)
 	}
 	if err := s.recover(); err != nil {
@@ -98,19 +96,19 @@ func (s *Spool) look(now time.Time) {
 	was := s.gone
 	if s.gone = !s.owns(); s.gone {
 		if !was {
-			s.find(Finding{Kind: Gone, File: lockName, Detail: errGone.Error()})
+			s.find(Finding{Kind: recordlog.Gone, File: recordlog.LockName, Detail: errGone.Error()})
 		}
 		return
 	}
 	if f := s.saved.file; f != nil && removed(f) {
-		s.find(Finding{Kind: Gone, File: cursorName, Detail: "it is written anew"})
+		s.find(Finding{Kind: recordlog.Gone, File: cursorName, Detail: "it is written anew"})
 		s.forgetCursor()
 	}
 	if !s.writing {
 		return
 	}
 	if seg := s.segs[len(s.segs)-1]; removed(seg.file) {
-		s.find(Finding{Kind: Gone, File: segmentName(seg.line), Detail: "its lines are read through the open file, new lines go to another"})
+		s.find(Finding{Kind: recordlog.Gone, File: segmentName(seg.line), Detail: "its lines are read through the open file, new lines go to another"})
 		s.writing = false
 	}
 }
@@ -131,13 +129,13 @@ func (s *Spool) firstLine() uint64 {
 	if len(s.orphans) > 0 {
 		return s.orphans[0].Line
 	}
-	return s.firstStored().line
+	return s.firstStored()
 }
 
 // firstStored is the oldest line on disk that is not settled.
-func (s *Spool) firstStored() position {
+func (s *Spool) firstStored() uint64 {
 	if len(s.out) > 0 {
-		return position{s.out[0].Line, s.out[0].batch}
+		return s.out[0].Line
 	}
 	return s.at
 }
@@ -148,13 +146,13 @@ func (s *Spool) Append(lines []byte) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	if lines[len(lines)-1] != '\n' || len(lines) > maxBody {
-		return fmt.Errorf("append %d bytes to spool: not whole lines, or above %d bytes", len(lines), maxBody)
+	if lines[len(lines)-1] != '\n' || len(lines) > recordlog.MaxBody {
+		return fmt.Errorf("append %d bytes to spool: not whole lines, or above %d bytes", len(lines), recordlog.MaxBody)
 	}
 	s.op.Lock()
 	defer s.op.Unlock()
 	defer s.publish()
-	n := uint64(countLines(lines))
+	n := uint64(recordlog.LineCount(lines))
 	if s.closed {
 		s.count.Refused += n
 		return fmt.Errorf("append to spool: %w", os.ErrClosed)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/disktest"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 func mustOpen(t testing.TB, fs disk.FS, o Options) *Spool {
@@ -84,7 +85,7 @@ func drain(t testing.TB, s *Spool) string {
 		all.Write(b.Data)
 		mustAck(t, s, b, len(b.Data))
 	}
-	if st := s.Stats(); st.Lines != 0 || st.Unread != 0 || st.Batches != 0 || st.Segments > 1 || st.Bytes >= keepBytes || !st.Oldest.IsZero() || st.First != st.Next {
+	if st := s.Stats(); st.Lines != 0 || st.Unread != 0 || st.Segments > 1 || st.Bytes >= keepBytes || !st.Oldest.IsZero() || st.First != st.Next {
 		t.Fatalf("drained, but %+v", st)
 	}
 	return all.String()
@@ -105,7 +106,7 @@ func TestFirstInFirstOut(t *testing.T) {
 	for n := range uint64(500) {
 		mustAppend(t, s, texts(n*3, n*3+3))
 	}
-	if st := s.Stats(); st.Lines != 1500 || st.Batches != 500 || st.Appended != 1500 || st.Segments < 10 || st.First != 0 || st.Next != 1500 {
+	if st := s.Stats(); st.Lines != 1500 || st.Appended != 1500 || st.Segments < 10 || st.First != 0 || st.Next != 1500 {
 		t.Fatalf("%+v", st)
 	}
 	want(t, drain(t, s), texts(0, 1500))
@@ -150,7 +151,7 @@ func TestWhatIsLeftIsFoundAgain(t *testing.T) {
 		if f := s.Findings(); len(f) > 0 {
 			t.Fatal(f)
 		}
-		if st := s.Stats(); st.Recovered != round*30 || st.Lines != round*30 || st.Batches != round*3 {
+		if st := s.Stats(); st.Recovered != round*30 || st.Lines != round*30 {
 			t.Fatalf("%+v", st)
 		}
 		for i := range uint64(3) {
@@ -181,7 +182,7 @@ func TestNumbersGoOnAfterARestartOfAnEmptySpool(t *testing.T) {
 func pieces(t *testing.T, s *Spool) (all []string) {
 	t.Helper()
 	for b := mustNext(t, s); b != nil; b = mustNext(t, s) {
-		all = append(all, b.Key(uint64(countLines(b.Data)))+" "+string(b.Data))
+		all = append(all, b.Key(uint64(recordlog.LineCount(b.Data)))+" "+string(b.Data))
 		mustAck(t, s, b, len(b.Data))
 	}
 	return all
@@ -361,7 +362,7 @@ func TestAppendAllocatesNothing(t *testing.T) {
 func TestSkipLines(t *testing.T) {
 	b := []byte("a\nbb\n\nc\n")
 	for n, wanted := range []string{"a\nbb\n\nc\n", "bb\n\nc\n", "\nc\n", "c\n", ""} {
-		if got := b[skipLines(b, uint64(n)):]; !bytes.Equal(got, []byte(wanted)) {
+		if got := b[recordlog.SkipLines(b, uint64(n)):]; !bytes.Equal(got, []byte(wanted)) {
 			t.Errorf("%d: %q", n, got)
 		}
 	}

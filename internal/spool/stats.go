@@ -1,10 +1,6 @@
 package spool
 
-import (
-	"fmt"
-	"strings"
-	"time"
-)
+import "time"
 
 // Stats is a consistent picture of a Spool at one moment. Lines are counted
 // from Open on; at every moment
@@ -25,7 +21,6 @@ type Stats struct {
 	Bytes    int64     // in segment files
 	Unread   int64     // bytes of frames, headers included, that Next has not passed yet
 	Segments int       // files
-	Batches  uint64    // with lines not settled; appends, if none was above 256 KiB
 	Oldest   time.Time // append of the oldest line, at most a segment too early; zero when empty
 
 	Damaged uint64 // places where something was damaged or missing
@@ -54,16 +49,12 @@ func (s *Spool) Stats() Stats {
 // publish makes what happened under op visible; op is held.
 func (s *Spool) publish() {
 	st := s.count
-	st.First, st.Next = s.firstLine(), s.next.line
-	st.Lines = s.next.line - s.at.line
-	st.Batches = s.next.batch - min(s.at.batch, s.next.batch)
+	st.First, st.Next = s.firstLine(), s.next
+	st.Lines = s.next - s.at
 	st.Oldest = s.since
 	for _, out := range [...][]*Batch{s.out, s.orphans} {
 		for _, b := range out {
-			if b.lines > 0 {
-				st.Lines += b.lines
-				st.Batches += b.batches
-			}
+			st.Lines += b.lines
 		}
 		if len(out) > 0 {
 			st.Oldest = out[0].since
@@ -81,10 +72,10 @@ func (s *Spool) publish() {
 // unread is what Stats.Unread says: all bytes except those of segments up to
 // where Next reads, of which there are few.
 func (s *Spool) unread() int64 {
-	if s.at.line == s.next.line {
+	if s.at == s.next {
 		return 0
 	}
-	n := s.total - s.pos - segmentHeaderSize*int64(len(s.segs)-s.reading-1)
+	n := s.total - s.pos - segmentHeader*int64(len(s.segs)-s.reading-1)
 	for _, seg := range s.garbage {
 		n -= seg.size
 	}
@@ -98,51 +89,7 @@ func (s *Spool) fail(err error) {
 	s.count.LastError, s.count.LastErrorTime = err, time.Now()
 }
 
-// Finding is one thing out of the ordinary.
-type Finding struct {
-	Kind      FindingKind
-	File      string // name in the folder
-	Pos       int64  // position in the file, bytes
-	Bytes     int64  // concerned
-	Lines     uint64 // concerned
-	Estimated bool   // Lines is the number of line ends seen
-	Detail    string
-}
-
-// FindingKind says what a Finding is about.
-type FindingKind string
-
-// The kinds of findings.
-const (
-	TornTail   FindingKind = "torn tail cut"        // an append that a crash interrupted; its lines were not acknowledged, as far as is known
-	Damaged    FindingKind = "damaged"              // skipped, its lines are dropped
-	SetAside   FindingKind = "set aside as .bad"    // holds nothing that can be read, or is no regular file
-	CursorLost FindingKind = "cursor not read"      // what was settled is returned again
-	Gone       FindingKind = "removed while in use" // its name is, and lines on the way may go on
-	EmptyGone  FindingKind = "empty file removed"   // a segment that a crash left without a batch
-)
-
 const maxFindings = 100
-
-// String returns the finding as a sentence for a log.
-func (f Finding) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", f.File, f.Kind)
-	if f.Bytes > 0 {
-		fmt.Fprintf(&b, ", %d bytes at byte %d", f.Bytes, f.Pos)
-	}
-	if f.Lines > 0 {
-		about := ""
-		if f.Estimated {
-			about = "about "
-		}
-		fmt.Fprintf(&b, ", %s%d lines", about, f.Lines)
-	}
-	if f.Detail != "" {
-		fmt.Fprintf(&b, ", %s", f.Detail)
-	}
-	return b.String()
-}
 
 // Findings returns what was found since the call before, the first hundred.
 func (s *Spool) Findings() []Finding {

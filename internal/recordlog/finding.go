@@ -1,0 +1,69 @@
+package recordlog
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Finding is one thing out of the ordinary in a folder.
+type Finding struct {
+	Kind      FindingKind
+	File      string // name in the folder
+	Pos       int64  // position in the file, bytes
+	Bytes     int64  // concerned
+	From, To  uint64 // numbers of records that are known to be missing; equal: none, or not known
+	Lines     uint64 // concerned
+	Estimated bool   // Lines is the number of line ends seen
+	Detail    string
+}
+
+// FindingKind says what a Finding is about.
+type FindingKind string
+
+// The kinds of findings.
+const (
+	TornTail     FindingKind = "torn tail cut"      // an append that a crash interrupted
+	EmptyRemoved FindingKind = "empty file removed" // a segment without a record
+	Damaged      FindingKind = "damaged"            // checksum or structure is wrong; it is skipped
+	SetAside     FindingKind = "set aside as .bad"  // kept, and not read any more
+	Missing      FindingKind = "records missing"
+	Rebuilt      FindingKind = "rebuilt" // from the other files
+	CursorLost   FindingKind = "cursor not read"
+	Deleted      FindingKind = "deleted meanwhile"    // by retention, while the folder was read
+	Gone         FindingKind = "removed while in use" // its name is, and what is stored in it may still be read
+	Foreign      FindingKind = "foreign file"         // left alone
+	Newer        FindingKind = "written by a newer version"
+)
+
+// Harmless reports whether an interrupted process may leave f, so that it is no
+// damage.
+func (f *Finding) Harmless() bool {
+	switch f.Kind {
+	case TornTail, EmptyRemoved, Deleted, Foreign, SetAside, Rebuilt:
+		return true
+	}
+	return false
+}
+
+// String returns the finding as a sentence for a log.
+func (f Finding) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", f.File, f.Kind)
+	if f.Bytes > 0 {
+		fmt.Fprintf(&b, ", %d bytes at byte %d", f.Bytes, f.Pos)
+	}
+	if f.From < f.To {
+		fmt.Fprintf(&b, ", offsets %d to %d are not there", f.From, f.To-1)
+	}
+	if f.Lines > 0 {
+		about := ""
+		if f.Estimated {
+			about = "about "
+		}
+		fmt.Fprintf(&b, ", %s%d lines", about, f.Lines)
+	}
+	if f.Detail != "" {
+		fmt.Fprintf(&b, ", %s", f.Detail)
+	}
+	return b.String()
+}

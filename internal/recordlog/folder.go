@@ -1,0 +1,142 @@
+package recordlog
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rollway/rollway/internal/disk"
+)
+
+const (
+	// LockName is the file that the owner of a folder holds locked.
+	LockName = "LOCK"
+	// ExtNew is the end of the name of a small file that is not in its place yet.
+	ExtNew = ".new"
+	// ExtBad is in the name of what was set aside: NAME.bad, NAME.bad-2 and so on.
+	ExtBad = ".bad"
+
+	fileMode = 0o640
+)
+
+// Lock takes the folder for this process. The error wraps disk.ErrLocked if
+// another one has it.
+func Lock(fsys disk.FS, dir string) (disk.Lock, error) {
+	return fsys.Lock(filepath.Join(dir, LockName), fileMode)
+}
+
+// InUse reports whether a process holds the folder's lock. A folder that does not
+// exist is an error; one without a lock file is not in use.
+func InUse(dir string) (bool, error) {
+	if _, err := os.Stat(dir); err != nil {
+		return false, err
+	}
+	if _, err := os.Stat(filepath.Join(dir, LockName)); errors.Is(err, fs.ErrNotExist) {
+		return false, nil // Lock would create it
+	}
+	lock, err := Lock(disk.Real{}, dir)
+	if errors.Is(err, disk.ErrLocked) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return false, lock.Close()
+}
+
+// Name returns the name of a segment file: the number of its first record in 20
+// digits, and ext.
+func Name(first uint64, ext string) string { return fmt.Sprintf("%020d%s", first, ext) }
+
+// ParseName splits the name of a segment file.
+func ParseName(name string) (first uint64, ext string, ok bool) {
+	if len(name) < 21 || name[20] != '.' {
+		return 0, "", false
+	}
+	for _, c := range name[:20] {
+		if c < '0' || c > '9' || first > MaxNumber/10 {
+			return 0, "", false
+		}
+		first = first*10 + uint64(c-'0')
+	}
+	return first, name[20:], first < MaxNumber
+}
+
+// IsSetAside reports whether name is one that MoveAside has given.
+func IsSetAside(name string) bool {
+	_, n, ok := strings.Cut(name, ExtBad)
+	return ok && (n == "" || n[0] == '-')
+}
+
+// MoveAside renames the file so that it is kept and not read, and returns its new
+// name.
+func MoveAside(fsys disk.FS, dir, name string) (string, error) {
+	taken := make(map[string]bool)
+	entries, err := fsys.List(dir)
+	if err != nil {
+		return "", fmt.Errorf("set aside %s: %w", name, err)
+	}
+	for _, e := range entries {
+		taken[e.Name] = true
+	}
+	target := name + ExtBad
+	for n := 2; taken[target]; n++ {
+		target = fmt.Sprintf("%s%s-%d", name, ExtBad, n)
+	}
+	if err := fsys.Rename(filepath.Join(dir, name), filepath.Join(dir, target)); err != nil {
+		return "", fmt.Errorf("set aside %s: %w", name, err)
+	}
+	if err := fsys.SyncDir(dir); err != nil {
+		return "", fmt.Errorf("set aside %s: %w", name, err)
+	}
+	return target, nil
+}
+
+// Remove removes path. A missing file is not an error.
+func Remove(fsys disk.FS, path string) error {
+	if err := fsys.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// WriteFile replaces a small file: the data is written beside it, made durable
+// and renamed, and the folder is synced. After an error the old file is there.
+func WriteFile(fsys disk.FS, path string, data []byte) error {
+	f, err := fsys.OpenFile(path+ExtNew, os.O_RDWR|os.O_CREATE|os.O_TRUNC, fileMode)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(data, 0)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = fsys.Rename(path+ExtNew, path)
+	}
+	if err != nil {
+		return errors.Join(err, Remove(fsys, path+ExtNew))
+	}
+	return fsys.SyncDir(filepath.Dir(path))
+}
+
+// ReadFile returns the content of a small file, at most limit bytes of it.
+func ReadFile(fsys disk.FS, path string, limit int64) ([]byte, error) {
+	f, err := fsys.OpenFile(path, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // only read from
+	size, err := f.Size()
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, min(size, limit))
+	if n, err := f.ReadAt(b, 0); n < len(b) {
+		return nil, err
+	}
+	return b, nil
+}

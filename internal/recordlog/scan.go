@@ -1,0 +1,167 @@
+package recordlog
+
+import (
+	"errors"
+	"io"
+	"math"
+)
+
+// Range is a range of bytes in a file, or of record numbers.
+type Range struct{ From, To uint64 }
+
+// Segment is what Scan finds in a segment file.
+type Segment struct {
+	Header  Header
+	Sound   bool // Header was read
+	Size    int64
+	ID      uint64
+	Spans   []Range // of bytes: sound frames, neighbours joined
+	Frames  int
+	Records int64
+	End     uint64 // number after the last record
+	MinTime int64
+	MaxTime int64
+	Jumps   []Range // record numbers that no frame between others has
+	Newer   string  // a codec or flag that this version does not know, or ""
+	Zero    bool    // all bytes are zero
+	Footer  *Footer // nil: there is none that is sound
+	Err     error   // why something could not be read
+}
+
+// framesEnd is where the frames end at the latest.
+func (s *Segment) framesEnd() int64 {
+	if s.Footer != nil {
+		return s.Footer.FramesEnd()
+	}
+	return s.Size
+}
+
+// GoodEnd returns the end of the last sound frame, or of the header.
+func (s *Segment) GoodEnd() int64 {
+	switch n := len(s.Spans); {
+	case n > 0:
+		return int64(s.Spans[n-1].To)
+	case s.Sound:
+		return HeaderSize
+	}
+	return 0
+}
+
+// Damage returns the ranges of bytes outside the sound frames.
+func (s *Segment) Damage() (out []Range) {
+	pos := uint64(0)
+	if s.Sound {
+		pos = HeaderSize
+	}
+	end := uint64(s.framesEnd())
+	for _, sp := range append(s.Spans[:len(s.Spans):len(s.Spans)], Range{end, end}) {
+		if pos < sp.From {
+			out = append(out, Range{pos, sp.From})
+		}
+		pos = sp.To
+	}
+	return out
+}
+
+// Broken reports whether something is wrong before the end of the last sound
+// frame, as no interrupted append leaves it.
+func (s *Segment) Broken() bool {
+	return !s.Sound || s.Err != nil || len(s.Spans) > 1 || len(s.Spans) == 1 && s.Spans[0].From != HeaderSize
+}
+
+// Findings returns what is wrong with the segment, which has that name in its
+// folder. With open set, what follows the last sound frame is a torn tail.
+func (s *Segment) Findings(name string, open bool) (list []Finding) {
+	if s.Newer != "" {
+		list = append(list, Finding{Kind: Newer, File: name, Detail: s.Newer})
+	}
+	for _, g := range s.Jumps {
+		list = append(list, Finding{Kind: Missing, File: name, From: g.From, To: g.To})
+	}
+	detail := ""
+	if s.Err != nil {
+		detail = s.Err.Error()
+	}
+	for _, d := range s.Damage() {
+		kind := Damaged
+		if open && s.Sound && s.Err == nil && int64(d.To) == s.Size {
+			kind = TornTail
+		}
+		list = append(list, Finding{Kind: kind, File: name, Pos: int64(d.From), Bytes: int64(d.To - d.From), Detail: detail})
+	}
+	return list
+}
+
+// Scan reads a whole segment of size bytes, whose records have numbers from first
+// on and below limit: what is beyond was rolled back in vain. It calls each with
+// every sound frame, its position and its body. The error is an UnsupportedError of
+// the header; all else is in the result.
+func Scan(f io.ReaderAt, path string, kind Kind, size int64, first, limit uint64, each func(pos int64, h *Frame, body []byte)) (Segment, error) {
+	s := Segment{Size: size, End: first, MinTime: math.MaxInt64, MaxTime: math.MinInt64}
+	var w Walker
+	w.Open(f, path, size)
+	h, err := w.FileHeader(kind)
+	var newer *UnsupportedError
+	switch {
+	case errors.As(err, &newer):
+		return s, err
+	case err == nil && h.First == first:
+		s.Header, s.Sound, s.ID = h, true, h.ID
+	case err != nil && !IsDamage(err):
+		s.Err = err
+		return s, nil
+	}
+	if foot, err := ReadFooter(f, path, size); err == nil && (!s.Sound || foot.ID == s.ID) && foot.First == first {
+		s.Footer, w.Limit = foot, foot.FramesEnd()
+	}
+	for {
+		pos := w.Pos
+		h, err := w.Header()
+		if err == nil && (h.First < s.End || h.End() > limit) {
+			err = ErrDamaged
+		}
+		var body []byte
+		if err == nil {
+			if body, err = w.Body(&h); IsDamage(err) {
+				continue // behind it by its length
+			}
+		}
+		switch {
+		case err == nil:
+			s.add(&h, pos)
+			if each != nil {
+				each(pos, &h, body)
+			}
+		case err == io.EOF:
+			w.Limit = size
+			s.Zero = len(s.Spans) == 0 && !s.Sound && w.Zero()
+			return s, nil
+		case IsDamage(err):
+			if err := w.Resync(func(h *Frame) bool { return h.First >= s.End && w.Fits(h) }); s.Err == nil {
+				s.Err = err
+			}
+		default:
+			s.Err = err
+			return s, nil
+		}
+	}
+}
+
+func (s *Segment) add(h *Frame, pos int64) {
+	if h.First > s.End {
+		s.Jumps = append(s.Jumps, Range{s.End, h.First})
+	}
+	if s.Newer == "" {
+		s.Newer = h.Unknown()
+	}
+	end := uint64(pos + h.Size())
+	if n := len(s.Spans); n > 0 && s.Spans[n-1].To == uint64(pos) {
+		s.Spans[n-1].To = end
+	} else {
+		s.Spans = append(s.Spans, Range{uint64(pos), end})
+	}
+	s.ID, s.End = h.ID, h.End()
+	s.Frames++
+	s.Records += int64(h.Records)
+	s.MinTime, s.MaxTime = min(s.MinTime, h.MinTime), max(s.MaxTime, h.MaxTime)
+}
