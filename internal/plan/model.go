@@ -136,6 +136,7 @@ func (f flow) capacity(w Workload, size, count int) Capacity {
 	case c.Guaranteed < w.Spike:
 		c.Limit = LimitSpike
 	}
+	c.Met = c.Limit == LimitNone
 	if c.Limit != LimitThroughput {
 		stall := min(w.Spike, c.Guaranteed)
 		c.Recovery = duration(math.Ceil(f.recovery(size, stall.Seconds())*1e9) / 1e9)

@@ -10,29 +10,26 @@ import (
 	"time"
 )
 
-// Workload describes the lines that come, the destination they go to, and how
-// long it may stall. Sizes are bytes with the newline.
+// Workload describes the lines that arrive, the destination, and how long it may
+// stall. Sizes are bytes and count the newline.
 type Workload struct {
-	// Rate is how many lines come in a second, at the busiest time that is
-	// planned for: more than 0, up to 1e9.
-	Rate float64
-	// LineSize is the mean size of a line in bytes: 1 to 1<<30.
-	LineSize int
-	// LineSizeP99 is the 99th percentile of the sizes in bytes: LineSize to
-	// 1<<30, default 4 × LineSize. It is taken for the longest line: a longer
-	// one can cost more room at the end of its slab than was planned. Equal to
-	// LineSize it says that all lines have that size.
-	LineSizeP99 int
-	// WriteLatency is how long one Write of the destination takes while it does
-	// not stall: more than 0, up to 1 h.
-	WriteLatency time.Duration
-	// Spike is the longest stall that must not make a producer wait: 0 to 24 h.
-	// For its length no Write makes progress; one that is under way takes that
-	// much longer.
-	Spike time.Duration
-	// MemoryBudget bounds the memory of all slabs together in bytes: 0 (default)
-	// is no bound, else 256 or more.
-	MemoryBudget int
+	// Rate is the number of lines a second at the busiest time: more than 0, up to 1e9.
+	Rate float64 `json:"rate_lines_per_second"`
+	// LineSize is the mean size of a line: 1 to 1<<30.
+	LineSize int `json:"line_bytes"`
+	// LineSizeP99 is the 99th percentile of the sizes: LineSize to 1<<30, default
+	// 4 × LineSize. The planner takes it for the longest line. If it equals LineSize,
+	// all lines have that size.
+	LineSizeP99 int `json:"line_p99_bytes"`
+	// WriteLatency is how long one Write of the destination takes while it does not
+	// stall: more than 0, up to 1 h.
+	WriteLatency time.Duration `json:"write_latency_ns"`
+	// Spike is the longest stall that must not delay a producer: 0 to 24 h. No Write
+	// makes progress during it; one under way takes that much longer.
+	Spike time.Duration `json:"spike_ns"`
+	// MemoryBudget bounds the memory of all slabs together: 0 (default) for no bound,
+	// else 256 or more.
+	MemoryBudget int `json:"memory_budget_bytes"`
 }
 
 // Limit says what a Capacity lacks.
@@ -41,12 +38,15 @@ type Limit int
 const (
 	// LimitNone: the workload is met.
 	LimitNone Limit = iota
-	// LimitThroughput: the destination takes less than the lines bring, also
-	// when it does not stall. Producers will wait, or lines be dropped.
+	// LimitThroughput: the destination is slower than the lines arrive, even without
+	// a stall. Producers wait, or lines are dropped.
 	LimitThroughput
 	// LimitSpike: the guaranteed stall is shorter than Workload.Spike.
 	LimitSpike
 )
+
+// MarshalText returns the text of String.
+func (l Limit) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
 // String returns "none", "throughput" or "spike".
 func (l Limit) String() string {
@@ -56,47 +56,46 @@ func (l Limit) String() string {
 	return fmt.Sprintf("Limit(%d)", int(l))
 }
 
-// Capacity is what slabs of one size and number do for a Workload. It holds
+// Capacity says what slabs of one size and number do for a Workload. It is valid
 // while
 //
-//   - the lines bring no more than Rate × LineSize × t + LineSizeP99 bytes in
-//     any time t (Rate is the peak, not the mean of the day),
+//   - no more than Rate × LineSize × t + LineSizeP99 bytes arrive in any time t
+//     (Rate is the peak, not the daily mean),
 //   - no line is longer than LineSizeP99, and no Write of the destination takes
-//     longer than WriteLatency but for the stall,
-//   - a stall comes no sooner than Recovery after the one before.
+//     longer than WriteLatency except during the stall,
+//   - a stall begins no sooner than Recovery after the previous one.
 //
-// Except under slab.Block, the slabs that are reserved for important lines are not
-// there for the others. A Flush or a Sync during a stall takes a slab that is not
-// full yet.
+// Except under slab.Block, the slabs reserved for important lines are not available
+// to the others. A Flush or a Sync during a stall takes a slab that is not full yet.
 type Capacity struct {
-	Workload Workload // as planned for, LineSizeP99 filled in
+	Workload Workload `json:"workload"` // as planned for, with LineSizeP99 set
 
-	SlabSize  int // bytes
-	SlabCount int
-	Memory    int // bytes, SlabSize × SlabCount
+	SlabSize  int `json:"slab_size_bytes"`
+	SlabCount int `json:"slab_count"`
+	Memory    int `json:"memory_bytes"` // SlabSize × SlabCount
 
-	// Guaranteed is the stall that no producer notices at whatever moment it
-	// begins, BestCase the one that no producer can fail to notice if it is any
-	// longer: it takes a Writer that is empty when the stall begins, and lines
-	// that fill each slab to the last byte.
-	Guaranteed time.Duration
-	BestCase   time.Duration
+	// Guaranteed is the longest stall that never delays a producer. BestCase is the
+	// longest that may go unnoticed, starting with empty slabs and with lines that
+	// fill each slab to its last byte.
+	Guaranteed time.Duration `json:"guaranteed_ns"`
+	BestCase   time.Duration `json:"best_case_ns"`
 
-	Demand     float64 // bytes a second that come: Rate × LineSize
-	Throughput float64 // bytes a second that the destination is sure to take
+	Demand     float64 `json:"demand_bytes_per_second"`     // Rate × LineSize
+	Throughput float64 `json:"throughput_bytes_per_second"` // guaranteed by the destination
 
-	// Recovery is the time from the end of a stall as long as Spike (or
-	// Guaranteed, if that is shorter) until the next one is survived as well. 0
-	// if Limit is LimitThroughput: it never comes.
-	Recovery time.Duration
+	// Recovery is the time from the end of a stall of length Spike (or Guaranteed,
+	// if that is shorter) until the slabs absorb the next one. It is 0 if Limit is
+	// LimitThroughput: the backlog never clears.
+	Recovery time.Duration `json:"recovery_ns"`
 
-	Limit  Limit
-	Needed int // bytes of slabs that Choose takes without a budget; 0: no Writer is large enough
+	Met    bool  `json:"met"` // Limit is LimitNone
+	Limit  Limit `json:"limit"`
+	Needed int   `json:"needed_bytes"` // slabs that Choose takes without a budget; 0: no Writer is large enough
 }
 
-// The bounds of what Choose chooses by itself. Slabs of 64 KiB make the cost of
-// a call small next to that of its bytes; smaller ones are for tight budgets.
-// Four slabs are the fewest with a reserve under Drop.
+// Bounds of what Choose chooses. With slabs of 64 KiB the cost of a call is small
+// next to that of its bytes; smaller ones are for tight budgets. Four slabs are the
+// fewest with a reserve under Drop.
 const (
 	planSlabSize  = 64 << 10 // also the default of slab.Options
 	planSlabCount = 4
@@ -114,16 +113,15 @@ const (
 	lookers = 8
 )
 
-// Choose chooses the size and the number of slabs for w. Without a budget it
-// takes slabs of 64 KiB, or the next power of two with which the destination
-// needs no more than half of its time and no more than an eighth of a slab is
-// lost at its end, and as many as guarantee w.Spike. If they do not fit into
-// the budget it takes the largest smaller slabs that do, and if none do, those
-// that guarantee the longest stall; Capacity.Limit, Err and Needed then say
-// what is missing.
+// Choose chooses the size and the number of slabs for w. Without a budget it takes
+// slabs of 64 KiB, or the next power of two that keeps the destination busy for no
+// more than half of the time and wastes no more than an eighth of a slab at its end,
+// and as many as guarantee w.Spike. If they exceed the budget it takes the largest
+// smaller slabs that fit. If none fit, it takes those that guarantee the longest
+// stall; Capacity.Limit, Err and Needed then say what is missing.
 //
-// An error names the field of w that is out of range. The same w gives the
-// same result everywhere.
+// An error names the field of w that is out of range. The result is the same on
+// every architecture.
 func Choose(w Workload) (Capacity, error) {
 	w, err := w.withDefaults()
 	if err != nil {
@@ -153,12 +151,12 @@ func Evaluate(w Workload, size, count int) (Capacity, error) {
 	return w.flow().capacity(w, size, count), nil
 }
 
-// Headroom is Throughput divided by Demand: below 1 the destination cannot
-// keep up, and at 2 it recovers from a stall in about the stall's length.
+// Headroom is Throughput ÷ Demand. Below 1 the destination cannot keep up; at 2 it
+// recovers from a stall in about the stall's length.
 func (c Capacity) Headroom() float64 { return c.Throughput / c.Demand }
 
-// Err returns nil if the workload is met, or else an error that says what the
-// slabs do instead and what it would take.
+// Err returns nil if the workload is met. Otherwise the error says what the slabs do
+// instead and what it takes.
 func (c Capacity) Err() error {
 	if c.Limit == LimitNone {
 		return nil

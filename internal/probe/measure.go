@@ -10,33 +10,35 @@ import (
 	"github.com/rollway/rollway/internal/direct"
 )
 
-// Writes is how long writes of one mode and size took.
+// Writes says how long writes of one mode and size took.
 type Writes struct {
-	Mode        Mode
-	Chunk       int // bytes
-	Plain       Latency
-	Synced      Latency // each with the fsync behind it
-	BytesPerSec float64 // of the plain ones
-	Err         error   // that ended the series; nil if none did
+	Mode        Mode    `json:"mode"`
+	Chunk       int     `json:"chunk_bytes"`
+	BytesPerSec float64 `json:"bytes_per_second"` // of the plain ones
+	Plain       Latency `json:"write"`
+	Synced      Latency `json:"write_and_fsync"`
+	Err         string  `json:"error,omitempty"` // that ended the series
 }
 
-// Latency is how long calls took.
+// Latency says how long calls took.
 type Latency struct {
-	Calls            int
-	Median, P90, Max time.Duration
+	Calls  int           `json:"calls"`
+	Median time.Duration `json:"median_ns"`
+	P90    time.Duration `json:"p90_ns"`
+	Max    time.Duration `json:"max_ns"`
 }
 
-// Most calls of one series, and how many of them with a sync.
+// Calls of one series at most, plain and with an fsync each.
 const (
 	mostPlain  = 256
 	mostSynced = 16
 )
 
-// measure writes chunks of each size by each mode that works. Every series has
-// its share of the time and of the space, and goes over the same file.
+// measure writes chunks of each size in each mode that works. All series write the
+// same file; each has its share of the time.
 func (r *Report) measure(ctx context.Context, f *scratch, o Options) {
 	space := o.Space
-	if r.Space.Known {
+	if r.Space != nil {
 		space = min(space, r.Space.Free/4)
 	}
 	if r.Limit > 0 {
@@ -57,7 +59,9 @@ func (r *Report) measure(ctx context.Context, f *scratch, o Options) {
 			rest := o.Time - time.Since(begin)
 			if ctx.Err() == nil && rest > 0 && int64(chunk) <= space {
 				w := Writes{Mode: m, Chunk: chunk}
-				w.Err = w.series(ctx, f.File, space, rest/time.Duration(left))
+				if err := w.series(ctx, f.File, space, rest/time.Duration(left)); err != nil {
+					w.Err = err.Error()
+				}
 				r.Writes = append(r.Writes, w)
 			} else {
 				r.Cut = true
@@ -67,7 +71,7 @@ func (r *Report) measure(ctx context.Context, f *scratch, o Options) {
 	}
 }
 
-// series measures one mode and size for at most so long, over a file of at most
+// series measures one mode and size, for at most the time most, in a file of at most
 // space bytes.
 func (w *Writes) series(ctx context.Context, f *os.File, space int64, most time.Duration) (err error) {
 	memory, err := direct.NewMemorySet(1, w.Chunk)
@@ -77,13 +81,13 @@ func (w *Writes) series(ctx context.Context, f *os.File, space int64, most time.
 	defer memory.Free()
 	b := memory.Bytes(0)
 	for i := range b {
-		b[i] = byte(i*7 + i>>8) // not what a disk that packs would like best
+		b[i] = byte(i*7 + i>>8) // incompressible enough for disks that compress
 	}
 	if err := f.Truncate(0); err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, f.Truncate(0)) }()
-	_ = direct.Allocate(f, 0, min(space, int64(w.Chunk)*mostPlain)) // a writer does as well
+	_ = direct.Allocate(f, 0, min(space, int64(w.Chunk)*mostPlain)) // as file.File does
 	if w.Mode == Direct {
 		if err := direct.Bypass(f, true); err != nil {
 			return err
@@ -108,7 +112,7 @@ func (w *Writes) series(ctx context.Context, f *os.File, space int64, most time.
 	}
 	w.Plain = latency(plain)
 	w.BytesPerSec = float64(w.Chunk) * float64(len(plain)) / max(sum, 1).Seconds()
-	if err := f.Sync(); err != nil { // what the writes before have left is not the next one's
+	if err := f.Sync(); err != nil { // do not charge the plain writes to the first synced one
 		return err
 	}
 	synced, err := times(ctx, mostSynced, most/2, func() error {
@@ -123,8 +127,8 @@ func (w *Writes) series(ctx context.Context, f *os.File, space int64, most time.
 	return err
 }
 
-// times returns how long calls took: at least one, at most so many, and for no
-// longer than so long.
+// times calls call at least once, at most count times, and begins no call after the
+// time most. It returns how long each took.
 func times(ctx context.Context, count int, most time.Duration, call func() error) (took []time.Duration, err error) {
 	begin := time.Now()
 	for len(took) < count && (len(took) == 0 || time.Since(begin) < most && ctx.Err() == nil) {
@@ -137,7 +141,7 @@ func times(ctx context.Context, count int, most time.Duration, call func() error
 	return took, nil
 }
 
-// latency sums up what took so long.
+// latency summarizes d.
 func latency(d []time.Duration) Latency {
 	if len(d) == 0 {
 		return Latency{}

@@ -1,5 +1,5 @@
-// Package probe finds out what a folder is good for as the place of log files:
-// which ways of writing its file system takes, and how long they take here.
+// Package probe finds out which ways of writing the file system of a folder
+// supports, and how long they take.
 package probe
 
 import (
@@ -18,14 +18,13 @@ import (
 
 // Options bounds a probe. The zero value is meant for use.
 type Options struct {
-	// Space is the most bytes that are on the disk at a time, default 64 MiB. A
-	// quarter of what is free is not exceeded.
+	// Space bounds the size of the file that the probe writes: default 64 MiB, and
+	// never more than a quarter of the free space.
 	Space int64
-	// Time is how long writes are measured in all: default 6 s. The one under
-	// way is not cut off.
+	// Time bounds the measurement: default 6 s. A write under way is not cut off.
 	Time time.Duration
 
-	chunks []int // sizes of the writes that are measured, multiples of blockSize; tests have others
+	chunks []int // sizes of the measured writes, multiples of blockSize; tests set others
 }
 
 const (
@@ -54,46 +53,49 @@ const (
 
 var systemMode = map[Mode]direct.Mode{Direct: direct.Direct, Uncached: direct.Uncached, Buffered: direct.Buffered}
 
-// Report is what was found out about one folder.
+// Report is what a probe found out about one folder. It has the form that rollway
+// probe -json prints.
 type Report struct {
-	Dir   string
-	Mount Mount
-	Space Space
-	Perm  fs.FileMode // of the folder
-	Owner string      // of the folder, "uid:gid"; empty if not known
-	User  string      // who asked, "uid:gid"; empty if not known
+	Dir   string      `json:"dir"`
+	Perm  fs.FileMode `json:"-"`               // of the folder
+	Owner string      `json:"owner,omitempty"` // of the folder, "uid:gid"; empty if unknown
+	User  string      `json:"user,omitempty"`  // of this process, "uid:gid"; empty if unknown
+	Mount Mount       `json:"mount"`
+	Space *Space      `json:"space,omitempty"`          // nil if unknown
+	Limit int64       `json:"max_file_bytes,omitempty"` // that this process may write; 0: no limit
 
-	Files    error // why a file cannot be made, renamed or removed there; nil: it can
-	Direct   Support
-	Align    Align // of Direct
-	Uncached Support
-	Allocate Support // blocks can be allocated ahead of the end
-	Limit    int64   // the longest file that this process may write, bytes; 0: no limit
+	Files    Support `json:"files"`  // whether a file can be created, renamed and removed
+	Direct   Support `json:"direct"` // O_DIRECT
+	Align    Align   `json:"direct_alignment"`
+	Uncached Support `json:"uncached"` // RWF_DONTCACHE
+	Allocate Support `json:"allocate"` // blocks beyond the end of the file
 
-	Writes []Writes // by mode, then chunk
-	Cut    bool     // the time was over, or the probe interrupted, before all was measured
+	Writes []Writes `json:"writes"` // by mode, then chunk
+	Cut    bool     `json:"cut"`    // time or space ran out, or the probe was interrupted
+	Advice Advice   `json:"advice"`
 }
 
-// Mount is where a folder's file system comes from.
+// Mount is the file system of a folder.
 type Mount struct {
-	Type     string // "ext4"; empty if not known
-	Source   string
-	Point    string // folder
-	Options  string
-	ReadOnly bool
+	Type     string `json:"type,omitempty"` // "ext4"; empty if unknown
+	Source   string `json:"source,omitempty"`
+	Point    string `json:"point,omitempty"` // folder
+	Options  string `json:"options,omitempty"`
+	ReadOnly bool   `json:"read_only"`
 }
 
-// Space is what is free on a file system, for everyone but root.
+// Space is what is free on a file system, for users other than root.
 type Space struct {
-	Known             bool
-	Free, Total       int64 // bytes
-	FreeIDs, TotalIDs int64 // inodes: how many files; TotalIDs 0: as many as there is space for
+	Free     int64 `json:"free_bytes"`
+	Total    int64 `json:"total_bytes"`
+	FreeIDs  int64 `json:"free_files"`  // inodes
+	TotalIDs int64 `json:"total_files"` // 0: limited by space alone
 }
 
 // Support says whether something works.
 type Support struct {
-	OK  bool
-	Why string // it does not
+	OK  bool   `json:"ok"`
+	Why string `json:"why,omitempty"` // why it does not
 }
 
 func support(err error) Support {
@@ -103,15 +105,16 @@ func support(err error) Support {
 	return Support{Why: err.Error()}
 }
 
-// Align is what direct I/O asks of a write, in bytes.
+// Align is the alignment that direct I/O needs, in bytes.
 type Align struct {
-	Told           bool // by the system; else 4096 was tried
-	Memory, Offset int
+	Told   bool `json:"told"` // by the system; otherwise 4096 was tried
+	Memory int  `json:"memory_bytes,omitempty"`
+	Offset int  `json:"offset_bytes,omitempty"` // of lengths too
 }
 
-// Run looks at dir. It writes one file, which has no name while it is written
-// where the system allows that, and removes it. The error says that dir cannot
-// be looked at; what does not work there is in the report.
+// Run probes dir. It writes one file, without a name where the system allows that,
+// and removes it. The error says why dir could not be probed; what does not work
+// there is in the report.
 func Run(ctx context.Context, dir string, o Options) (Report, error) {
 	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {
@@ -120,35 +123,34 @@ func Run(ctx context.Context, dir string, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	r := Report{Dir: dir, Perm: info.Mode(), Limit: fileLimit()}
+	r := Report{Dir: dir, Perm: info.Mode(), Limit: fileLimit(), Mount: mountOf(dir), Space: spaceOf(dir)}
 	r.Owner, r.User = owners(info)
-	r.Mount, r.Space = mountOf(dir), spaceOf(dir)
-	if r.Limit > 0 && r.Limit < minLimit {
-		r.Files = fmt.Errorf("this process may write files of %d bytes only (ulimit -f)", r.Limit)
-		return r, nil
+	f, err := create(dir, r.Limit)
+	if r.Files = support(err); err == nil {
+		r.try(f)
+		r.measure(ctx, f, o.withDefaults())
+		err = f.close()
+	} else {
+		err = nil
 	}
-	f, err := create(dir)
-	if r.Files = err; err != nil {
-		return r, nil
-	}
-	r.try(f)
-	r.measure(ctx, f, o.withDefaults())
-	return r, f.close()
+	r.advise()
+	return r, err
 }
 
-// scratch is the file that is written.
+// scratch is the file that the probe writes.
 type scratch struct {
 	*os.File
 	name string // empty once it has none
 }
 
-// renameNeedsClosed is whether an open file may refuse to be renamed and
-// removed.
+// renameNeedsClosed reports whether renaming or removing an open file may fail.
 const renameNeedsClosed = runtime.GOOS == "windows"
 
-// create makes, renames and, where that is possible while it is open, removes
-// a file.
-func create(dir string) (*scratch, error) {
+// create creates, renames and, where an open file allows that, removes a file.
+func create(dir string, limit int64) (*scratch, error) {
+	if limit > 0 && limit < minLimit {
+		return nil, fmt.Errorf("this process may write files of %d bytes only (ulimit -f)", limit)
+	}
 	f, err := os.CreateTemp(dir, ".rollway-probe-*")
 	if err != nil {
 		return nil, err
@@ -177,7 +179,7 @@ func (s *scratch) close() error {
 	return err
 }
 
-// try finds out which ways of writing work.
+// try finds out which modes work.
 func (r *Report) try(f *scratch) {
 	r.Align.Memory, r.Align.Offset, r.Align.Told = direct.Alignment(f.File)
 	r.Direct = support(tryDirect(f.File, &r.Align))

@@ -2,7 +2,6 @@ package probe
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +16,7 @@ func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	o := Options{Space: 1 << 20, Time: time.Hour, chunks: []int{4096, 64 << 10}}
 	r, err := Run(t.Context(), dir, o)
-	if err != nil || r.Files != nil {
+	if err != nil || !r.Files.OK {
 		t.Fatal(err, r.Files)
 	}
 	empty(t, dir)
@@ -39,7 +38,7 @@ func TestRun(t *testing.T) {
 		t.Fatalf("%d series of %d modes, cut %v", len(r.Writes), modes, r.Cut)
 	}
 	for i, w := range r.Writes {
-		if w.Err != nil || w.Chunk != o.chunks[i%2] || w.Plain.Calls != mostPlain || w.Synced.Calls != mostSynced || w.BytesPerSec <= 0 {
+		if w.Err != "" || w.Chunk != o.chunks[i%2] || w.Plain.Calls != mostPlain || w.Synced.Calls != mostSynced || w.BytesPerSec <= 0 {
 			t.Errorf("%+v", w)
 		}
 		for _, l := range []Latency{w.Plain, w.Synced} {
@@ -48,7 +47,7 @@ func TestRun(t *testing.T) {
 			}
 		}
 	}
-	a := r.Advise()
+	a := r.Advice
 	if i := slices.IndexFunc(r.Writes, func(w Writes) bool { return w.Mode == a.Mode && w.Chunk == a.Chunk }); i < 0 {
 		t.Errorf("advice %+v was not measured", a)
 	}
@@ -68,7 +67,7 @@ func TestBounds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r, err := Run(ctx, dir, Options{})
-	if err != nil || !r.Cut || len(r.Writes) != 0 || r.Files != nil {
+	if err != nil || !r.Cut || len(r.Writes) != 0 || !r.Files.OK {
 		t.Errorf("interrupted: %v %+v", err, r)
 	}
 	r, err = Run(t.Context(), dir, Options{Space: 1 << 20, chunks: []int{2 << 20, 4096}, Time: time.Hour})
@@ -107,10 +106,10 @@ func TestNotWritable(t *testing.T) {
 		dir = "/proc" // no permission keeps root out of a folder, but nobody makes files there
 	}
 	r, err := Run(t.Context(), dir, Options{})
-	if err != nil || r.Files == nil || len(r.Writes) != 0 {
+	if err != nil || r.Files.OK || len(r.Writes) != 0 {
 		t.Fatalf("%v %+v", err, r)
 	}
-	if a := r.Advise(); a.Mode != "" || len(a.Notes) == 0 || !strings.Contains(a.Notes[0], "no file can be written here") {
+	if a := r.Advice; a.Mode != "" || len(a.Notes) == 0 || !strings.Contains(a.Notes[0], "no file can be written here") {
 		t.Errorf("%+v", a)
 	}
 }
@@ -125,7 +124,7 @@ func TestAdvise(t *testing.T) {
 	slow := slices.Clone(rates)
 	slow[1].Synced.Median = 30 * time.Millisecond
 	broken := slices.Clone(rates)
-	broken[1].Err = errors.New("input/output error")
+	broken[1].Err = "input/output error"
 	ext4 := Mount{Type: "ext4"}
 	for what, c := range map[string]struct {
 		r     Report
@@ -133,22 +132,23 @@ func TestAdvise(t *testing.T) {
 		chunk int
 		note  string
 	}{
-		"direct":      {Report{Mount: ext4, Direct: yes, Uncached: yes, Allocate: yes, Writes: rates}, Direct, 65536, ""},
-		"uncached":    {Report{Mount: ext4, Uncached: yes, Allocate: yes, Writes: rates}, Uncached, 4096, ""},
-		"buffered":    {Report{Mount: ext4, Writes: rates}, Buffered, 65536, ""},
-		"no figures":  {Report{Mount: ext4, Direct: yes, Allocate: yes}, Direct, 0, ""},
-		"memory":      {Report{Mount: Mount{Type: "tmpfs"}, Direct: yes, Writes: rates}, Buffered, 65536, "tmpfs is memory"},
-		"network":     {Report{Mount: Mount{Type: "nfs4"}, Direct: yes, Writes: rates}, Buffered, 65536, "another machine's disk"},
-		"slow sync":   {Report{Mount: ext4, Direct: yes, Allocate: yes, Writes: slow}, Direct, 65536, "an fsync takes 30ms"},
-		"error":       {Report{Mount: ext4, Direct: yes, Allocate: yes, Writes: broken}, Direct, 1 << 20, "Direct writes of 65536 bytes failed: input/output error"},
-		"no allocate": {Report{Mount: ext4, Direct: yes, Writes: rates}, Direct, 65536, "cannot be allocated ahead"},
-		"full":        {Report{Mount: ext4, Space: Space{Known: true, Free: 4, Total: 100, FreeIDs: 50, TotalIDs: 100}}, Buffered, 0, "nearly full"},
-		"no files":    {Report{Mount: ext4, Space: Space{Known: true, Free: 40, Total: 100, FreeIDs: 4, TotalIDs: 100}}, Buffered, 0, "room for 4 more files"},
-		"limit":       {Report{Mount: ext4, Limit: 1 << 20}, Buffered, 0, "files up to 1048576 bytes"},
-		"big blocks":  {Report{Mount: ext4, Align: Align{Told: true, Memory: 4, Offset: 16384}}, Buffered, 0, "blocks of 16384 bytes"},
-		"read-only":   {Report{Mount: Mount{Type: "ext4", ReadOnly: true}, Files: errors.New("read-only file system")}, "", 0, "mounted read-only"},
+		"direct":      {Report{Files: yes, Mount: ext4, Direct: yes, Uncached: yes, Allocate: yes, Writes: rates}, Direct, 65536, ""},
+		"uncached":    {Report{Files: yes, Mount: ext4, Uncached: yes, Allocate: yes, Writes: rates}, Uncached, 4096, ""},
+		"buffered":    {Report{Files: yes, Mount: ext4, Writes: rates}, Buffered, 65536, ""},
+		"no figures":  {Report{Files: yes, Mount: ext4, Direct: yes, Allocate: yes}, Direct, 0, ""},
+		"memory":      {Report{Files: yes, Mount: Mount{Type: "tmpfs"}, Direct: yes, Writes: rates}, Buffered, 65536, "tmpfs is memory"},
+		"network":     {Report{Files: yes, Mount: Mount{Type: "nfs4"}, Direct: yes, Writes: rates}, Buffered, 65536, "another machine's disk"},
+		"slow sync":   {Report{Files: yes, Mount: ext4, Direct: yes, Allocate: yes, Writes: slow}, Direct, 65536, "an fsync takes 30ms"},
+		"error":       {Report{Files: yes, Mount: ext4, Direct: yes, Allocate: yes, Writes: broken}, Direct, 1 << 20, "Direct writes of 65536 bytes failed: input/output error"},
+		"no allocate": {Report{Files: yes, Mount: ext4, Direct: yes, Writes: rates}, Direct, 65536, "cannot be allocated ahead"},
+		"full":        {Report{Files: yes, Mount: ext4, Space: &Space{Free: 4, Total: 100, FreeIDs: 50, TotalIDs: 100}}, Buffered, 0, "nearly full"},
+		"no files":    {Report{Files: yes, Mount: ext4, Space: &Space{Free: 40, Total: 100, FreeIDs: 4, TotalIDs: 100}}, Buffered, 0, "room for 4 more files"},
+		"limit":       {Report{Files: yes, Mount: ext4, Limit: 1 << 20}, Buffered, 0, "files up to 1048576 bytes"},
+		"big blocks":  {Report{Files: yes, Mount: ext4, Align: Align{Told: true, Memory: 4, Offset: 16384}}, Buffered, 0, "blocks of 16384 bytes"},
+		"read-only":   {Report{Mount: Mount{Type: "ext4", ReadOnly: true}, Files: Support{Why: "read-only file system"}}, "", 0, "mounted read-only"},
 	} {
-		a := c.r.Advise()
+		c.r.advise()
+		a := c.r.Advice
 		if a.Mode != c.mode || a.Chunk != c.chunk || (c.note == "") != (len(a.Notes) == 0) || c.note != "" && !strings.Contains(a.Notes[0], c.note) {
 			t.Errorf("%s: %+v", what, a)
 		}

@@ -12,13 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func spaceOf(dir string) Space {
+func spaceOf(dir string) *Space {
 	var st unix.Statfs_t
 	if unix.Statfs(dir, &st) != nil {
-		return Space{}
+		return nil
 	}
 	size := int64(st.Bsize)
-	return Space{Known: true, Free: int64(st.Bavail) * size, Total: int64(st.Blocks) * size, FreeIDs: int64(st.Ffree), TotalIDs: int64(st.Files)}
+	return &Space{Free: int64(st.Bavail) * size, Total: int64(st.Blocks) * size, FreeIDs: int64(st.Ffree), TotalIDs: int64(st.Files)}
 }
 
 func fileLimit() int64 {
@@ -36,8 +36,8 @@ func owners(info fs.FileInfo) (owner, user string) {
 	return owner, fmt.Sprintf("%d:%d", os.Geteuid(), os.Getegid())
 }
 
-// mountOf finds the mount that dir is in: the last one of those whose folder is
-// the longest above it.
+// mountOf returns the mount that dir is in: the last one with the longest folder
+// above dir.
 func mountOf(dir string) Mount {
 	path, err := filepath.Abs(dir)
 	if err == nil {
@@ -77,7 +77,7 @@ func hasOption(options, name string) bool {
 	return slices.Contains(strings.Split(options, ","), name)
 }
 
-// unescape resolves what the kernel does not write as it is.
+// unescape decodes the octal escapes that the kernel writes.
 func unescape(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\043`, "#", `\134`, `\`).Replace(s)
 }

@@ -4,8 +4,8 @@ package probe
 
 import "io/fs"
 
-func spaceOf(string) Space { return Space{} }
-func mountOf(string) Mount { return Mount{} }
-func fileLimit() int64     { return 0 }
+func spaceOf(string) *Space { return nil }
+func mountOf(string) Mount  { return Mount{} }
+func fileLimit() int64      { return 0 }
 
 func owners(fs.FileInfo) (owner, user string) { return "", "" }

@@ -20,40 +20,38 @@ import (
 
 var demoCommand = &command{
 	name:    "demo",
-	summary: "see the whole road at work, and verified",
+	summary: "log through every stage, and verify each line",
 	help: `
-Starts a collector on a free loopback port with its data in a temporary folder,
-and a sample HTTP service that logs through the library: rollway.Logger over
-slab.Writer over remote.Writer. Workers send the service requests over HTTP for
-a few seconds; each request logs four lines. Then every line is read back from
-the collector and checked against what was logged, by worker and sequence
-number, and one table is printed.
+Starts a collector on a free loopback port with its data in a temporary folder, and
+producers that log to it through the library: rollway.Logger over slab.Writer over
+remote.Writer. It then reads every line back from the collector, checks it against
+what was logged, by producer and sequence number, and prints one table.
 
-The latencies are those of single log calls as the service sees them, with the
-load generator, the service and the collector sharing this machine.
+The latencies are those of single log calls, with the producers and the collector
+sharing this machine.
 
 The exit status is 1 if a line is missing, torn, repeated or out of order.
 
 Examples:
   rollway demo
-  rollway demo -for 10s -rate 0 -workers 16   as fast as it goes
+  rollway demo -for 10s -rate 0 -producers 16   as fast as it goes
 `,
 	setup: setupDemo,
 }
 
 // demoOptions are the flags of demo.
 type demoOptions struct {
-	length  time.Duration
-	rate    int // requests a second, all workers together; 0: as fast as it goes
-	workers int
-	keep    bool
+	length    time.Duration
+	rate      int // lines a second, all producers together; 0: as fast as it goes
+	producers int
+	keep      bool
 }
 
 func setupDemo(flags *flag.FlagSet) func(*call, []string) error {
 	var o demoOptions
-	flags.DurationVar(&o.length, "for", 3*time.Second, "how long to send requests, a `TIME` such as 10s")
-	flags.IntVar(&o.rate, "rate", 2000, "`N` requests a second, all workers together; 0: as fast as it goes")
-	flags.IntVar(&o.workers, "workers", 8, "`N` clients send at the same time")
+	flags.DurationVar(&o.length, "for", 3*time.Second, "how long to log, a `TIME` such as 10s")
+	flags.IntVar(&o.rate, "rate", 8000, "`N` lines a second, all producers together; 0: as fast as it goes")
+	flags.IntVar(&o.producers, "producers", 8, "`N` goroutines log at the same time")
 	flags.BoolVar(&o.keep, "keep", false, "keep the folder with the data, and say where it is")
 	return func(c *call, args []string) error {
 		switch {
@@ -63,8 +61,8 @@ func setupDemo(flags *flag.FlagSet) func(*call, []string) error {
 			return usagef("-for %v: give a time from a moment to an hour", o.length)
 		case o.rate < 0:
 			return usagef("-rate %d: it must not be negative", o.rate)
-		case o.workers < 1 || o.workers > 1000:
-			return usagef("-workers %d: give 1 to 1000", o.workers)
+		case o.producers < 1 || o.producers > 1000:
+			return usagef("-producers %d: give 1 to 1000", o.producers)
 		}
 		ctx, stop := interruptible()
 		defer stop()
@@ -87,18 +85,16 @@ func setupDemo(flags *flag.FlagSet) func(*call, []string) error {
 
 // demoReport is what the table shows.
 type demoReport struct {
-	length   time.Duration // from the first log call to the last
-	requests int
-	load     loadResult
-	slab     slab.Stats
-	stored   uint64
-	verdict  verdict
+	load    loadResult
+	slab    slab.Stats
+	stored  uint64
+	verdict verdict
 }
 
 // whole reports whether every line logged was found once and in order.
 func (r *demoReport) whole() bool {
 	v := r.verdict
-	return v.missing == 0 && v.torn == 0 && v.repeated == 0 && v.disordered == 0 && v.found == r.load.calls
+	return v.missing == 0 && v.torn == 0 && v.repeated == 0 && v.disordered == 0 && v.found == r.load.total()
 }
 
 func (r *demoReport) print(w io.Writer) error {
@@ -107,7 +103,7 @@ func (r *demoReport) print(w io.Writer) error {
 		return roundLatency(time.Duration(h.ValueAtPercentile(percent))).String()
 	}
 	for _, row := range [][2]string{
-		{"log calls", count(r.load.calls)},
+		{"log calls", count(r.load.total())},
 		{"accepted by slab.Writer", count(int(r.slab.Accepted))},
 		{"stored by the collector", count(int(r.stored))},
 		{"read back and verified", count(r.verdict.found)},
@@ -120,8 +116,7 @@ func (r *demoReport) print(w io.Writer) error {
 		{"log call p99", at(99)},
 		{"log call p99.9", at(99.9)},
 		{"log call max", roundLatency(time.Duration(h.Max())).String()},
-		{"lines/s", count(int(float64(r.load.calls) / r.length.Seconds()))},
-		{"requests/s", count(int(float64(r.requests) / r.length.Seconds()))},
+		{"lines/s", count(int(float64(r.load.total()) / r.load.took.Seconds()))},
 	} {
 		if _, err := fmt.Fprintf(w, "%-26s%12s\n", row[0], row[1]); err != nil {
 			return err
@@ -130,7 +125,7 @@ func (r *demoReport) print(w io.Writer) error {
 	return nil
 }
 
-// roundLatency keeps three digits or so.
+// roundLatency keeps about three digits.
 func roundLatency(d time.Duration) time.Duration {
 	switch {
 	case d >= 100*time.Millisecond:
@@ -143,8 +138,8 @@ func roundLatency(d time.Duration) time.Duration {
 	return d.Round(10 * time.Nanosecond)
 }
 
-// runDemo carries the demo out. The collector and the service are stopped and,
-// unless they are to be kept, the data are removed when it returns.
+// runDemo runs the demo. Before it returns it stops the collector and, unless -keep
+// was given, removes the data.
 func runDemo(ctx context.Context, c *call, o demoOptions) (_ *demoReport, err error) {
 	dir, err := os.MkdirTemp("", "rollway-demo-")
 	if err != nil {
@@ -161,7 +156,6 @@ func runDemo(ctx context.Context, c *call, o demoOptions) (_ *demoReport, err er
 	}()
 	cfg := config.Default()
 	cfg.Listen, cfg.Data = "127.0.0.1:0", filepath.Join(dir, "data")
-	// What the collector has to say of itself is of interest if it is bad.
 	own, err := ownLog(c.stderr, slog.LevelWarn)
 	if err != nil {
 		return nil, err
@@ -192,15 +186,9 @@ func runDemo(ctx context.Context, c *call, o demoOptions) (_ *demoReport, err er
 	if err != nil {
 		return nil, errors.Join(err, sw.Close())
 	}
-	c.say("collector %s, %d workers, %s …", base, o.workers, o.length)
+	c.say("collector %s, %d producers, %s …", base, o.producers, o.length)
 
-	report := &demoReport{}
-	load, err := driveService(ctx, log, o)
-	if err != nil {
-		return nil, errors.Join(err, log.Close())
-	}
-	report.load, report.requests, report.length = load, load.requests, load.took
-
+	report := &demoReport{load: produce(ctx, log, o)}
 	flushing, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	if err := errors.Join(log.Flush(flushing), log.Shutdown(flushing)); err != nil {
@@ -218,7 +206,7 @@ func runDemo(ctx context.Context, c *call, o demoOptions) (_ *demoReport, err er
 		return nil, fmt.Errorf("read back: %w", err)
 	}
 	defer resp.Body.Close()
-	if report.verdict, err = verify(resp.Body, load.perWorker); err != nil {
+	if report.verdict, err = verify(resp.Body, report.load.calls); err != nil {
 		return nil, fmt.Errorf("read back: %w", err)
 	}
 	return report, nil

@@ -14,13 +14,13 @@ type verdict struct {
 	missing    int    // lines that were logged and did not come back
 	torn       int    // lines that do not parse, fail their checksum, or were never logged
 	repeated   int    // lines that came back before
-	disordered int    // lines behind a later one of their producer
-	first      string // the first line that is none of the found, and why
+	disordered int    // lines after a later one of their producer
+	first      string // the first bad line, and why it is bad
 }
 
-// verify reads canonical lines from r; logged says how many lines each producer
-// logged, with sequence numbers from 0. Lines that announce losses are not of a
-// producer and are passed over: what they announce is missing.
+// verify reads canonical lines from r. logged is the number of lines of each
+// producer, whose sequence numbers begin at 0. Lines that announce losses belong to no
+// producer and are skipped: the lines they announce are missing.
 func verify(r io.Reader, logged []int) (v verdict, err error) {
 	seen := make([][]bool, len(logged))
 	highest := make([]int, len(logged))

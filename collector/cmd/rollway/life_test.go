@@ -188,14 +188,14 @@ func TestClosedPipe(t *testing.T) {
 
 // The demo finds all it logged.
 func TestDemo(t *testing.T) {
-	r := cli(t, "", "demo", "-for", "1s", "-rate", "500", "-workers", "4")
+	r := cli(t, "", "demo", "-for", "1s", "-rate", "500", "-producers", "4")
 	r.want(t, 0)
 	for _, row := range []string{"(?m)^log calls +[1-9]", "(?m)^stored by the collector +[1-9]", "(?m)^missing +0$", "(?m)^log call p99.9 +[0-9]", "(?m)^lines/s +[0-9]"} {
 		if !regexp.MustCompile(row).MatchString(r.stdout) {
 			t.Errorf("the table lacks %q:\n%s", row, r.stdout)
 		}
 	}
-	cli(t, "", "demo", "-workers", "0").want(t, 2, "-workers 0: give 1 to 1000")
+	cli(t, "", "demo", "-producers", "0").want(t, 2, "-producers 0: give 1 to 1000")
 }
 
 // verify sees each kind of fault.

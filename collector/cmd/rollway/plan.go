@@ -17,21 +17,20 @@ var planCommand = &command{
 	args:    "-rate N -line SIZE -write-latency TIME | -from URL",
 	help: `
 Says how many slabs of which size a slab.Writer needs so that no producer waits
-while its destination stalls, and what they are good for: the stall that is
-absorbed whenever it begins, the one that is at best, and whether the
-destination keeps up at all. -slabs and -slab-size ask what given slabs do.
-docs/PLANNING.md derives the figures.
+while its destination stalls. It prints the longest stall that is always absorbed,
+the longest that can be absorbed, and whether the destination keeps up at all.
+-slabs and -slab-size evaluate given slabs instead. docs/PLANNING.md derives the
+figures.
 
--from reads the workload off a running process: its page of expvar, which must
-have the Stats of a slab.Writer on it, twice with -interval between. It says
-what the process really sees, and plans for that; other flags then replace what
-was observed, and -slab-size says what the slabs that it has now are good for.
-Two files with saved pages do as well, the earlier one first.
+-from measures the workload of a running process: it reads the process's expvar
+page, which must publish the Stats of a slab.Writer, twice, -interval apart. Other
+flags replace what was observed; -slab-size evaluates the slabs that the process
+has now. Two saved pages work too, the earlier one first.
 
-The rate is that of the busiest time. Sizes are bytes, or have a unit (64KiB,
-64MiB, 10MB); a line's size counts its newline.
+Give the rate of the busiest time. Sizes are bytes, or have a unit (64KiB, 64MiB,
+10MB); the size of a line counts its newline.
 
-The exit status is 1 if the workload is not met, and stderr says what it takes.
+The exit status is 1 if the workload is not met; stderr then says what it takes.
 
 Examples:
   rollway plan -rate 50000 -line 256 -line-p99 1024 -write-latency 1ms -spike 50ms
@@ -75,19 +74,19 @@ func sizeFlag(flags *flag.FlagSet, dst *int, name, usage string) {
 func setupPlan(flags *flag.FlagSet) func(*call, []string) error {
 	p := &planFlags{given: map[string]bool{}, timeout: 10 * time.Second}
 	w := &p.workload
-	flags.Float64Var(&w.Rate, "rate", 0, "`N` lines come in a second")
+	flags.Float64Var(&w.Rate, "rate", 0, "`N` lines a second arrive")
 	sizeFlag(flags, &w.LineSize, "line", "mean `SIZE` of a line")
 	sizeFlag(flags, &w.LineSizeP99, "line-p99", "99th percentile of the lines' `SIZE` (default 4 × -line)")
 	flags.DurationVar(&w.WriteLatency, "write-latency", 0, "`TIME` that one Write of the destination takes")
 	flags.DurationVar(&w.Spike, "spike", 0, "longest `TIME` that the destination stalls")
-	sizeFlag(flags, &w.MemoryBudget, "memory", "most `SIZE` of all slabs together (default: no bound)")
-	sizeFlag(flags, &p.size, "slab-size", "do not choose: slabs of this `SIZE` (default 64KiB)")
-	flags.IntVar(&p.count, "slabs", 0, "do not choose: `N` slabs (default 8)")
-	flags.Func("from", "read the workload off the page at `URL`, or off a file", func(text string) error {
+	sizeFlag(flags, &w.MemoryBudget, "memory", "upper bound for the `SIZE` of all slabs together (default: none)")
+	sizeFlag(flags, &p.size, "slab-size", "evaluate slabs of this `SIZE` (default 64KiB)")
+	flags.IntVar(&p.count, "slabs", 0, "evaluate `N` slabs (default 8)")
+	flags.Func("from", "measure the workload from the page at `URL`, or from a file", func(text string) error {
 		p.from = append(p.from, text)
 		return nil
 	})
-	flags.StringVar(&p.name, "name", "", "`NAME` of the value on the page that is the Stats (default: the only one)")
+	flags.StringVar(&p.name, "name", "", "`NAME` of the Stats on the page (default: the only one)")
 	flags.DurationVar(&p.interval, "interval", 10*time.Second, "`TIME` between the two readings")
 	flags.BoolVar(&p.json, "json", false, "print one JSON object")
 	return func(c *call, args []string) error {
@@ -99,7 +98,7 @@ func setupPlan(flags *flag.FlagSet) func(*call, []string) error {
 	}
 }
 
-// run plans for the workload of the flags, or the one observed.
+// run plans for the workload given by flags or observed.
 func (p *planFlags) run(c *call) error {
 	if err := p.check(); err != nil {
 		return err
@@ -113,27 +112,28 @@ func (p *planFlags) run(c *call) error {
 		if err != nil {
 			return interrupted(ctx, err)
 		}
-		p.workload = p.overlaid(seen.workload)
+		p.workload = p.overlaid(seen.Workload)
 		if !p.given["slabs"] {
-			p.count = seen.after.Slabs
+			p.count = seen.Slabs
 		}
 	}
 	chosen, err := p.plan()
 	switch {
 	case err != nil && seen != nil:
-		return fmt.Errorf("for what %s says: %w", seen.source, err)
+		return fmt.Errorf("for what %s says: %w", seen.Source, err)
 	case err != nil:
 		return usagef("%v", err)
 	}
 	var text string
-	object := planObject(chosen)
 	if seen != nil {
 		seen.judge(chosen, p.fixed())
 		text = seen.text() + "\n"
-		object.Observed = seen.object()
 	}
 	if p.json {
-		err = printJSON(c.stdout, object)
+		err = printJSON(c.stdout, struct { // units are in the names of the members
+			plan.Capacity
+			Observed *observation `json:"observed,omitempty"`
+		}{chosen, seen})
 	} else {
 		_, err = io.WriteString(c.stdout, text+planText(chosen))
 	}
@@ -143,7 +143,7 @@ func (p *planFlags) run(c *call) error {
 	return chosen.Err()
 }
 
-// check says which flags are missing or exclude each other.
+// check reports missing and conflicting flags.
 func (p *planFlags) check() error {
 	if len(p.from) == 0 {
 		for _, name := range []string{"rate", "line", "write-latency"} {
@@ -159,7 +159,7 @@ func (p *planFlags) check() error {
 	}
 	switch {
 	case p.fixed() && p.given["memory"]:
-		return usagef("-memory is for choosing slabs, -slabs and -slab-size for those that are there")
+		return usagef("-memory bounds the choice of slabs; -slabs and -slab-size leave no choice")
 	case len(p.from) > 2:
 		return usagef("-from was given %d times: once, or twice for two saved pages", len(p.from))
 	case p.interval <= 0 || p.interval > time.Hour:
@@ -168,7 +168,7 @@ func (p *planFlags) check() error {
 	return nil
 }
 
-// fixed reports whether there is nothing to choose.
+// fixed reports whether flags give the slabs.
 func (p *planFlags) fixed() bool { return p.given["slabs"] || p.given["slab-size"] }
 
 func (p *planFlags) plan() (plan.Capacity, error) {
@@ -178,7 +178,7 @@ func (p *planFlags) plan() (plan.Capacity, error) {
 	return plan.Choose(p.workload)
 }
 
-// overlaid is w with what flags say about it.
+// overlaid returns w with the values given by flags.
 func (p *planFlags) overlaid(w plan.Workload) plan.Workload {
 	if p.given["rate"] {
 		w.Rate = p.workload.Rate
@@ -198,51 +198,6 @@ func (p *planFlags) overlaid(w plan.Workload) plan.Workload {
 	}
 	w.MemoryBudget = p.workload.MemoryBudget
 	return w
-}
-
-// planJSON is what -json prints. Units are in the names.
-type planJSON struct {
-	Workload workloadJSON `json:"workload"`
-
-	SlabSize   int           `json:"slab_size_bytes"`
-	SlabCount  int           `json:"slab_count"`
-	Memory     int           `json:"memory_bytes"`
-	Guaranteed time.Duration `json:"guaranteed_ns"`
-	BestCase   time.Duration `json:"best_case_ns"`
-	Demand     float64       `json:"demand_bytes_per_second"`
-	Throughput float64       `json:"throughput_bytes_per_second"`
-	Recovery   time.Duration `json:"recovery_ns"`
-	Met        bool          `json:"met"`
-	Limit      string        `json:"limit"`
-	Needed     int           `json:"needed_bytes"`
-
-	Observed *observedJSON `json:"observed,omitempty"`
-}
-
-type workloadJSON struct {
-	Rate         float64       `json:"rate_lines_per_second"`
-	LineSize     int           `json:"line_bytes"`
-	LineSizeP99  int           `json:"line_p99_bytes"`
-	WriteLatency time.Duration `json:"write_latency_ns"`
-	Spike        time.Duration `json:"spike_ns"`
-	MemoryBudget int           `json:"memory_budget_bytes"` // 0: none
-}
-
-func planObject(p plan.Capacity) planJSON {
-	return planJSON{
-		Workload:   workloadJSON(p.Workload),
-		SlabSize:   p.SlabSize,
-		SlabCount:  p.SlabCount,
-		Memory:     p.Memory,
-		Guaranteed: p.Guaranteed,
-		BestCase:   p.BestCase,
-		Demand:     p.Demand,
-		Throughput: p.Throughput,
-		Recovery:   p.Recovery,
-		Met:        p.Limit == plan.LimitNone,
-		Limit:      p.Limit.String(),
-		Needed:     p.Needed,
-	}
 }
 
 func printJSON(w io.Writer, v any) error {

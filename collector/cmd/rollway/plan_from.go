@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -22,20 +23,25 @@ const (
 	maxNesting = 4 // how deep in a page the Stats may be
 )
 
-// An observation is what two readings of a Writer's Stats tell.
+// An observation is what two readings of a Writer's Stats show. -json prints it.
 type observation struct {
-	source   string // where they are from, for people
-	elapsed  time.Duration
-	before   slab.Stats
-	after    slab.Stats
-	drops    []reasonCount // since the start of the process
-	workload plan.Workload
-	advice   []string
-}
+	Source   string        `json:"source"`
+	Elapsed  time.Duration `json:"elapsed_ns"`
+	Workload plan.Workload `json:"workload"`
 
-type reasonCount struct {
-	reason string
-	lines  uint64
+	// Since the Writer started.
+	WriteMax  time.Duration `json:"write_max_ns"`
+	LineMax   int           `json:"line_max_bytes"`
+	Slabs     int           `json:"slabs"`
+	SlabsPeak int           `json:"slabs_peak"`
+	Dropped   uint64        `json:"dropped_lines"`
+	Errors    uint64        `json:"failed_writes"`
+
+	Waiting int      `json:"producers_waiting"` // now
+	Advice  []string `json:"advice"`
+
+	slabsFree int
+	drops     map[string]uint64 // lines by reason, those with any
 }
 
 // A reading is the Stats on one page.
@@ -43,10 +49,10 @@ type reading struct {
 	name  string
 	at    time.Time
 	stats slab.Stats
-	drops []reasonCount
+	drops map[string]uint64 // lines by reason, those with any
 }
 
-// observe reads twice and works out the workload in between.
+// observe reads twice and computes the workload in between.
 func (p *planFlags) observe(ctx context.Context) (*observation, error) {
 	first, last := p.from[0], p.from[len(p.from)-1]
 	before, err := p.read(ctx, first)
@@ -76,14 +82,16 @@ func (p *planFlags) observe(ctx context.Context) (*observation, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", last, err)
 	}
-	return &observation{
-		source:   fmt.Sprintf("%s of %s", after.name, redacted(last)),
-		elapsed:  elapsed,
-		before:   before.stats,
-		after:    after.stats,
-		drops:    after.drops,
-		workload: w,
-	}, nil
+	s := after.stats
+	o := &observation{
+		Source: fmt.Sprintf("%s of %s", after.name, redacted(last)), Elapsed: elapsed, Workload: w,
+		WriteMax: s.WriteMax, LineMax: s.LineMax, Slabs: s.Slabs, SlabsPeak: s.SlabsPeak, Errors: s.Errors,
+		Waiting: s.Waiting, slabsFree: s.SlabsFree, drops: after.drops,
+	}
+	for _, n := range o.drops {
+		o.Dropped += n
+	}
+	return o, nil
 }
 
 func isURL(from string) bool { return strings.Contains(from, "://") }
@@ -153,7 +161,7 @@ func readPageURL(ctx context.Context, from string, timeout time.Duration) ([]byt
 	return page, nil
 }
 
-// pageError says in one sentence why the page at u did not come.
+// pageError explains in one sentence why the page at u could not be read.
 func pageError(ctx context.Context, u *url.URL, err error) error {
 	if errors.Is(context.Cause(ctx), context.Canceled) {
 		return context.Canceled // by Ctrl-C
@@ -168,31 +176,26 @@ func pageError(ctx context.Context, u *url.URL, err error) error {
 	return err
 }
 
-// readPage reads r to its end, if that is not too far.
+// readPage reads r to its end, up to maxPage bytes.
 func readPage(r io.Reader, name string) ([]byte, error) {
 	page, err := io.ReadAll(io.LimitReader(r, maxPage+1))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	if len(page) > maxPage {
-		return nil, fmt.Errorf("%s has more than %s, it is no page of variables", name, byteCount(maxPage))
+		return nil, fmt.Errorf("%s has more than %s, it is not a page of variables", name, byteCount(maxPage))
 	}
 	return page, nil
 }
 
-// findStats finds the value that is the Stats of a slab.Writer on a page of
-// expvar: at its top, or in a value that is an object itself. name says which
-// one if there are several.
+// findStats finds the Stats of a slab.Writer on an expvar page: at its top, or
+// nested in objects. name chooses one of several.
 func findStats(page []byte, name string) (reading, error) {
 	found := map[string]json.RawMessage{}
 	if err := collectStats(found, "", page, maxNesting); err != nil {
 		return reading{}, fmt.Errorf("this is not a page of variables in JSON: %w", err)
 	}
-	names := make([]string, 0, len(found))
-	for n := range found {
-		names = append(names, n)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(found))
 	list := string(appendPlain(nil, strings.Join(names, ", ")))
 	switch {
 	case len(names) == 0:
@@ -212,8 +215,8 @@ func findStats(page []byte, name string) (reading, error) {
 	return r, nil
 }
 
-// collectStats puts the objects in value that look like Stats into found. It
-// fails only if value itself is not an object.
+// collectStats adds the objects in value that look like Stats to found. It fails
+// only if value itself is not an object.
 func collectStats(found map[string]json.RawMessage, path string, value []byte, depth int) error {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(value, &object); err != nil {
@@ -238,8 +241,8 @@ func collectStats(found map[string]json.RawMessage, path string, value []byte, d
 	return nil
 }
 
-// decodeStats reads the fields that are used, each of which must be there. The
-// others may be anything: LastError has no form in JSON.
+// decodeStats reads the fields that the planner needs; a missing one is an error.
+// Other fields may be anything: LastError has no JSON form.
 func decodeStats(value []byte) (r reading, err error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(value, &fields); err != nil {
@@ -260,11 +263,11 @@ func decodeStats(value []byte) (r reading, err error) {
 			return r, fmt.Errorf("%s: %w", name, err)
 		}
 	}
+	r.drops = map[string]uint64{}
 	for reason, n := range drops {
 		if n > 0 {
-			r.drops = append(r.drops, reasonCount{string(appendPlain(nil, reason)), n})
+			r.drops[string(appendPlain(nil, reason))] = n
 		}
 	}
-	slices.SortFunc(r.drops, func(a, b reasonCount) int { return strings.Compare(a.reason, b.reason) })
 	return r, nil
 }

@@ -153,7 +153,7 @@ func TestPlanFromBadServers(t *testing.T) {
 		want    string
 	}{
 		"an error":        {func(rw http.ResponseWriter, _ *http.Request) { http.Error(rw, "no \x1b[31mway", http.StatusForbidden) }, time.Minute, `answers 403 Forbidden: no \x1b[31mway`},
-		"an endless page": {endless, time.Minute, "has more than 8.4 MB, it is no page of variables"},
+		"an endless page": {endless, time.Minute, "has more than 8.4 MB, it is not a page of variables"},
 		"no answer":       {func(http.ResponseWriter, *http.Request) { <-release }, 50 * time.Millisecond, "no answer within 50ms"},
 		"half an answer": {func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Write([]byte("{"))

@@ -68,7 +68,7 @@ func TestPlanUsage(t *testing.T) {
 		enough + " -line-p99 99":                    "LineSizeP99 is 99, allowed is 100 (LineSize) to",
 		enough + " -memory 1":                       "MemoryBudget is 1, allowed is 0 (none) or at least 256",
 		enough + " -slabs 1":                        "SlabCount is 1, allowed is 2 to 65536",
-		enough + " -slabs 4 -memory 1MiB":           "-memory is for choosing slabs",
+		enough + " -slabs 4 -memory 1MiB":           "-memory bounds the choice of slabs",
 		enough + " -name slab":                      "-name is for -from",
 		enough + " -interval 1s":                    "-interval is for -from",
 		"plan -from a -interval 0s":                 "-interval is 0s, allowed is more than 0, up to 1h",

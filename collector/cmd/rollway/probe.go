@@ -13,23 +13,23 @@ import (
 
 var probeCommand = &command{
 	name:    "probe",
-	summary: "say what a folder supports as the place of logs",
+	summary: "check a folder's disk as a place for logs",
 	args:    "DIR",
 	help: `
-Tries what log files in DIR can have: who may make, rename and remove files
-there, direct writes (O_DIRECT) and their alignment, uncached ones
-(RWF_DONTCACHE), blocks allocated ahead, space and inodes. Then it measures
-writes by size of the chunk, each way that works, alone and with an fsync
-behind, and advises which to take: the one that disturbs other programs least,
-and the smallest chunk that reaches nine tenths of the best rate.
+Checks whether log files in DIR can be created, renamed and removed, whether direct
+writes (O_DIRECT, with their alignment), uncached writes (RWF_DONTCACHE) and blocks
+allocated ahead work, and how much space and how many inodes are free. It then
+measures writes of several sizes in each mode that works, without and with an fsync
+after each, and advises a mode and a size: the mode that disturbs other programs
+least, and the smallest size that reaches nine tenths of the best rate.
 
-Buffered and uncached writes go to memory first: what the disk makes of them
-shows with the fsync, and in their longest.
+Buffered and uncached writes go to memory first: the disk's share shows in the
+writes with an fsync, and in the longest ones.
 
-It writes one file, of at most -space and a quarter of what is free, for at most
--time, and removes it; where the system allows, the file has no name, so that a
-killed probe leaves nothing. On a busy disk the figures are those of a busy
-disk.
+probe writes one file of up to -space bytes, and no more than a quarter of the free
+space, for up to -time, and removes it. Where the system allows, the file has no
+name, so that a killed probe leaves nothing. On a busy disk the figures are those of
+a busy disk.
 
 The exit status is 1 if no file can be written in DIR.
 
@@ -44,8 +44,8 @@ Examples:
 func setupProbe(flags *flag.FlagSet) func(*call, []string) error {
 	var o probe.Options
 	space := 0
-	sizeFlag(flags, &space, "space", "most `SIZE` of the file (default 64MiB)")
-	flags.DurationVar(&o.Time, "time", 6*time.Second, "most `TIME` that is measured")
+	sizeFlag(flags, &space, "space", "largest `SIZE` of the file (default 64MiB)")
+	flags.DurationVar(&o.Time, "time", 6*time.Second, "longest `TIME` to measure")
 	asJSON := flags.Bool("json", false, "print one JSON object")
 	return func(c *call, args []string) error {
 		switch {
@@ -65,21 +65,20 @@ func setupProbe(flags *flag.FlagSet) func(*call, []string) error {
 		if err != nil {
 			return err
 		}
-		advice := r.Advise()
 		if *asJSON {
-			err = printJSON(c.stdout, probeObject(&r, &advice))
+			err = printJSON(c.stdout, r)
 		} else {
-			_, err = io.WriteString(c.stdout, probeText(&r, &advice))
+			_, err = io.WriteString(c.stdout, probeText(&r))
 		}
-		if err == nil && r.Files != nil {
+		if err == nil && !r.Files.OK {
 			err = errSaid
 		}
 		return err
 	}
 }
 
-// probeText is the report for people.
-func probeText(r *probe.Report, a *probe.Advice) string {
+// probeText formats the report for people.
+func probeText(r *probe.Report) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	line := func(name, format string, args ...any) { fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
@@ -87,7 +86,7 @@ func probeText(r *probe.Report, a *probe.Advice) string {
 	if m := r.Mount; m.Type != "" {
 		line("file system", "%s on %s (%s, %s)", m.Type, m.Point, m.Source, m.Options)
 	}
-	if s := r.Space; s.Known {
+	if s := r.Space; s != nil {
 		files := "files: as many as there is space for"
 		if s.TotalIDs > 0 {
 			files = fmt.Sprintf("%s of %s files free", count(int(s.FreeIDs)), count(int(s.TotalIDs)))
@@ -97,8 +96,8 @@ func probeText(r *probe.Report, a *probe.Advice) string {
 	if r.Limit > 0 {
 		line("longest file", "%s (ulimit -f)", byteCount(r.Limit))
 	}
-	if r.Files != nil {
-		line("new files", "no: %v", r.Files)
+	if !r.Files.OK {
+		line("new files", "no: %s", r.Files.Why)
 	} else {
 		line("new files", "yes%s", ifSet(", as user ", r.User))
 		line("direct", "%s", withAlign(r))
@@ -110,9 +109,10 @@ func probeText(r *probe.Report, a *probe.Advice) string {
 		b.WriteString("\n" + writesTable(r))
 	}
 	if r.Cut {
-		b.WriteString("Not all was measured: the time or the space was not enough, or the probe was interrupted.\n")
+		b.WriteString("Not everything was measured: time or space ran out, or the probe was interrupted.\n")
 	}
 	b.WriteString("\nAdvice\n")
+	a := &r.Advice
 	if a.Mode != "" {
 		fmt.Fprintf(&b, "  %s writes", a.Mode)
 		if a.Chunk > 0 {
@@ -138,7 +138,7 @@ func writesTable(r *probe.Report) string {
 	return b.String()
 }
 
-// roundMicro keeps three digits of short times, too.
+// roundMicro keeps three digits of short times too.
 func roundMicro(d time.Duration) time.Duration {
 	if d < 10*time.Millisecond {
 		return d.Round(time.Microsecond)
@@ -177,88 +177,4 @@ func withAlign(r *probe.Report) string {
 		told = " (the system does not tell; this worked)"
 	}
 	return fmt.Sprintf("yes, memory aligned to %d bytes, offsets and lengths to %d%s", r.Align.Memory, r.Align.Offset, told)
-}
-
-// probeJSON is what -json prints. Units are in the names.
-type probeJSON struct {
-	Dir      string `json:"dir"`
-	Mode     string `json:"mode"`
-	Owner    string `json:"owner,omitempty"`
-	User     string `json:"user,omitempty"`
-	FSType   string `json:"file_system,omitempty"`
-	Source   string `json:"source,omitempty"`
-	Point    string `json:"mount_point,omitempty"`
-	Options  string `json:"mount_options,omitempty"`
-	ReadOnly bool   `json:"read_only"`
-
-	Free       *int64 `json:"free_bytes,omitempty"`
-	Total      *int64 `json:"total_bytes,omitempty"`
-	FreeFiles  *int64 `json:"free_files,omitempty"`
-	TotalFiles *int64 `json:"total_files,omitempty"`
-	Limit      int64  `json:"longest_file_bytes,omitempty"`
-
-	Writable bool        `json:"writable"`
-	Why      string      `json:"why,omitempty"`
-	Direct   supportJSON `json:"direct"`
-	Memory   int         `json:"direct_memory_bytes,omitempty"`
-	Offset   int         `json:"direct_offset_bytes,omitempty"`
-	Uncached supportJSON `json:"uncached"`
-	Allocate supportJSON `json:"allocate"`
-
-	Writes []writesJSON `json:"writes"`
-	Cut    bool         `json:"cut"`
-	Advice adviceJSON   `json:"advice"`
-}
-
-type supportJSON struct {
-	OK  bool   `json:"ok"`
-	Why string `json:"why,omitempty"`
-}
-
-type writesJSON struct {
-	Mode   probe.Mode  `json:"mode"`
-	Chunk  int         `json:"chunk_bytes"`
-	Rate   float64     `json:"bytes_per_second"`
-	Plain  latencyJSON `json:"write"`
-	Synced latencyJSON `json:"write_and_fsync"`
-	Error  string      `json:"error,omitempty"`
-}
-
-type latencyJSON struct {
-	Calls  int           `json:"calls"`
-	Median time.Duration `json:"median_ns"`
-	P90    time.Duration `json:"p90_ns"`
-	Max    time.Duration `json:"max_ns"`
-}
-
-type adviceJSON struct {
-	Mode  probe.Mode `json:"mode,omitempty"`
-	Chunk int        `json:"chunk_bytes,omitempty"`
-	Notes []string   `json:"notes"`
-}
-
-func probeObject(r *probe.Report, a *probe.Advice) probeJSON {
-	j := probeJSON{
-		Dir: r.Dir, Mode: r.Perm.String(), Owner: r.Owner, User: r.User,
-		FSType: r.Mount.Type, Source: r.Mount.Source, Point: r.Mount.Point, Options: r.Mount.Options, ReadOnly: r.Mount.ReadOnly,
-		Limit: r.Limit, Writable: r.Files == nil,
-		Direct: supportJSON(r.Direct), Memory: r.Align.Memory, Offset: r.Align.Offset,
-		Uncached: supportJSON(r.Uncached), Allocate: supportJSON(r.Allocate),
-		Writes: []writesJSON{}, Cut: r.Cut,
-		Advice: adviceJSON{Mode: a.Mode, Chunk: a.Chunk, Notes: append([]string{}, a.Notes...)},
-	}
-	if r.Files != nil {
-		j.Why = r.Files.Error()
-	}
-	if s := r.Space; s.Known {
-		j.Free, j.Total, j.FreeFiles, j.TotalFiles = &s.Free, &s.Total, &s.FreeIDs, &s.TotalIDs
-	}
-	for _, w := range r.Writes {
-		one := writesJSON{Mode: w.Mode, Chunk: w.Chunk, Rate: w.BytesPerSec, Plain: latencyJSON(w.Plain), Synced: latencyJSON(w.Synced)}
-		if w.Err != nil {
-			one.Error = w.Err.Error()
-		}
-		j.Writes = append(j.Writes, one)
-	}
-	return j
 }
