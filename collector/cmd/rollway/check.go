@@ -18,10 +18,10 @@ var checkCommand = &command{
 	summary: "check a configuration file",
 	args:    "-config FILE",
 	help: `
-Reads a configuration file as serve would, and the files of tokens,
-certificates, networks and secrets that it names, and prints OK and the settings
-that would be in force, as a complete file. If something is wrong it prints
-every error with its line and exits with 1. Nothing is listened on.
+Reads a configuration file as serve does, and the files of tokens, certificates,
+networks and secrets that it names. It prints OK and the resulting settings as a
+complete file, or every error with its line, and then exits with 1. It opens no
+ports.
 
 Examples:
   rollway check -config rollway.yaml
@@ -57,8 +57,8 @@ func setupCheck(flags *flag.FlagSet) func(*call, []string) error {
 	}
 }
 
-// sayConfigErrors prints what is wrong in a configuration, one line each, and
-// returns errSaid; any other error comes back as it is.
+// sayConfigErrors prints the errors of a configuration, one per line, and returns
+// errSaid. It returns any other error unchanged.
 func sayConfigErrors(c *call, name string, err error) error {
 	var list config.Errors
 	if !errors.As(err, &list) {

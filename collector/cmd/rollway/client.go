@@ -29,7 +29,7 @@ type client struct {
 
 // addrFlag declares -addr.
 func addrFlag(flags *flag.FlagSet) *string {
-	return flags.String("addr", defaultAddr, "the collector's `URL`; ROLLWAY_TOKEN in the environment is the token for it, ROLLWAY_CA the PEM file of its authority")
+	return flags.String("addr", defaultAddr, "the collector's `URL`; the environment variable ROLLWAY_TOKEN is the token for it, ROLLWAY_CA the PEM file of its certificate authority")
 }
 
 // newClient checks addr, which may lack the scheme.
@@ -40,7 +40,7 @@ func newClient(addr string) (*client, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, usagef("-addr %q is not a collector's address: write it as in %s", addr, defaultAddr)
+		return nil, usagef("-addr %q is not a collector's address; write it like %s", addr, defaultAddr)
 	}
 	if strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
 		return nil, usagef("-addr %q: give the collector's address alone, without %s", addr, u.RequestURI())
@@ -57,20 +57,19 @@ func newClient(addr string) (*client, error) {
 			TLSHandshakeTimeout:   5 * time.Second,
 			ResponseHeaderTimeout: time.Minute,
 			MaxIdleConnsPerHost:   2,
-			DisableCompression:    true, // lines are wanted as they come, not in gzip's blocks
+			DisableCompression:    true, // gzip would delay lines until a block is full
 		})},
 	}, nil
 }
 
-// What a client needs besides the address, from the environment, so that it is
-// in no list of processes: a token, and the PEM file of the authority that the
-// collector's certificate is of.
+// Environment variables of a client: the token, which must not appear in a list of
+// processes, and the PEM file of the authority that signed the collector's certificate.
 const (
 	tokenEnv = "ROLLWAY_TOKEN"
 	caEnv    = "ROLLWAY_CA"
 )
 
-// rootsFromEnv returns the authorities to trust; nil: the system's.
+// rootsFromEnv returns the authorities to trust, or nil for the system's.
 func rootsFromEnv() (*x509.CertPool, error) {
 	path := os.Getenv(caEnv)
 	if path == "" {
@@ -82,13 +81,13 @@ func rootsFromEnv() (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, usagef("%s: there is no certificate in %s: PEM is wanted", caEnv, path)
+		return nil, usagef("%s: %s contains no PEM certificate", caEnv, path)
 	}
 	return pool, nil
 }
 
-// withToken adds token, if there is one, to each request for host, and to none
-// that a redirect leads elsewhere.
+// withToken adds token, if not empty, to each request for host. A redirect to another
+// host does not get it.
 func withToken(token, host string, next http.RoundTripper) http.RoundTripper {
 	if token == "" {
 		return next
@@ -105,14 +104,13 @@ func (b bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Host != b.host {
 		return b.next.RoundTrip(req)
 	}
-	req = req.Clone(req.Context()) // a RoundTripper leaves its request alone
+	req = req.Clone(req.Context()) // a RoundTripper must not modify its request
 	req.Header.Set("Authorization", "Bearer "+b.token)
 	return b.next.RoundTrip(req)
 }
 
-// get asks for path with query and returns the answer if its status is 200; its
-// body is the caller's to close. Other statuses are errors of type
-// *statusError.
+// get requests path with query. It returns the response if its status is 200; the
+// caller closes the body. Any other status is a *statusError.
 func (cl *client) get(ctx context.Context, path string, query url.Values, header http.Header) (*http.Response, error) {
 	target := cl.base + path
 	if len(query) > 0 {
@@ -136,7 +134,7 @@ func (cl *client) get(ctx context.Context, path string, query url.Values, header
 	return resp, nil
 }
 
-// explain turns a failed connection into a sentence that says what to do.
+// explain adds to the error of a failed connection what to do about it.
 func (cl *client) explain(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" {
@@ -147,12 +145,12 @@ func (cl *client) explain(err error) error {
 		err = fmt.Errorf("%s: %w", cl.base, u.Err)
 	}
 	if errors.As(err, new(x509.UnknownAuthorityError)) {
-		err = fmt.Errorf("%w; if the certificate is of an authority of your own, name its PEM file in %s", err, caEnv)
+		err = fmt.Errorf("%w; if your own authority signed the certificate, name its PEM file in %s", err, caEnv)
 	}
 	return err
 }
 
-// unreachableError says that nothing answers at an address.
+// unreachableError reports that nothing answers at an address.
 type unreachableError struct {
 	base string
 	err  error
@@ -164,19 +162,19 @@ func (e *unreachableError) Error() string {
 
 func (e *unreachableError) Unwrap() error { return e.err }
 
-// statusError is an answer that is not a success, in the server's own words.
+// statusError is a response other than a success, with the server's message.
 type statusError struct {
 	code    int
 	message string
 	body    []byte
-	after   time.Duration // what Retry-After asks for; 0: nothing
+	after   time.Duration // Retry-After; 0: absent
 }
 
 func (e *statusError) Error() string {
 	return fmt.Sprintf("the collector answers %d %s: %s", e.code, http.StatusText(e.code), e.message)
 }
 
-// maxAnswer bounds what is read of an answer that is not a stream.
+// maxAnswer bounds the bytes read of a response that is not a stream.
 const maxAnswer = 8 << 20
 
 func newStatusError(resp *http.Response) *statusError {
@@ -189,7 +187,7 @@ func newStatusError(resp *http.Response) *statusError {
 	return e
 }
 
-// serverMessage is the text of {"error":"…"}, or the body's first line, made
+// serverMessage returns the text of {"error":"…"}, or the first line of body, made
 // safe for a terminal.
 func serverMessage(body []byte) string {
 	var answer struct {
@@ -213,8 +211,8 @@ func serverMessage(body []byte) string {
 	return string(appendPlain(nil, line))
 }
 
-// interruptible returns a context that ends with the first SIGINT or SIGTERM;
-// a second one ends the process at once. Call stop when done.
+// interruptible returns a context that the first SIGINT or SIGTERM cancels. A second
+// one ends the process at once. Call stop when done.
 func interruptible() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)

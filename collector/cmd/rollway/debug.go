@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// serveDebug answers under /debug/ at addr what profilers ask, until stop is
+// serveDebug serves profiles and runtime metrics under /debug/ at addr until stop is
 // called.
 func serveDebug(addr string, log *slog.Logger) (at net.Addr, stop func(), err error) {
 	l, err := net.Listen("tcp", addr)
@@ -20,7 +20,7 @@ func serveDebug(addr string, log *slog.Logger) (at net.Addr, stop func(), err er
 		return nil, nil, fmt.Errorf("cannot listen on %s (debug_listen): %w", addr, err)
 	}
 	if a, ok := l.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
-		log.Warn("profiles are open to the network: whoever reaches this address can read the memory's contents and slow the process down", "address", a.String())
+		log.Warn("profiles are open to the network: anybody who reaches this address can read memory and slow the process down", "address", a.String())
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
@@ -29,14 +29,14 @@ func serveDebug(addr string, log *slog.Logger) (at net.Addr, stop func(), err er
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	mux.HandleFunc("/debug/runtime", runtimeMetrics)
-	// Profiles take as long as was asked for, so answers have no time limit.
+	// A profile takes as long as its client asks, so there is no write timeout.
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second}
 	go server.Serve(l)
 	return l.Addr(), func() { server.Close() }, nil
 }
 
-// runtimeMetrics answers what package runtime/metrics has, as a JSON object by
-// name; of a histogram its count and quantiles.
+// runtimeMetrics writes the metrics of package runtime/metrics as a JSON object, with
+// the count and quantiles of each histogram.
 func runtimeMetrics(w http.ResponseWriter, _ *http.Request) {
 	all := metrics.All()
 	samples := make([]metrics.Sample, len(all))
@@ -58,11 +58,11 @@ func runtimeMetrics(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
-	enc.Encode(out) // a client that is gone needs no answer
+	enc.Encode(out) // the client may be gone
 }
 
-// summary is a histogram's count, and the upper bounds of the buckets that its
-// quantiles are in (of the last bucket, which has none, the lower).
+// summary returns the count of a histogram and the upper bounds of its quantiles'
+// buckets. The last bucket has no upper bound; its lower bound is used.
 func summary(h *metrics.Float64Histogram) map[string]any {
 	total := uint64(0)
 	for _, n := range h.Counts {
@@ -75,7 +75,7 @@ func summary(h *metrics.Float64Histogram) map[string]any {
 	return out
 }
 
-// quantile is the bound of the bucket that holds value number n, from 1.
+// quantile returns the bound of the bucket with the nth value, counted from 1.
 func quantile(h *metrics.Float64Histogram, n uint64) float64 {
 	if n == 0 {
 		return 0

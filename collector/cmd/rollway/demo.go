@@ -22,13 +22,14 @@ var demoCommand = &command{
 	name:    "demo",
 	summary: "log through every stage, and verify each line",
 	help: `
-Starts a collector on a free loopback port with its data in a temporary folder, and
-producers that log to it through the library: rollway.Logger over slab.Writer over
-remote.Writer. It then reads every line back from the collector, checks it against
-what was logged, by producer and sequence number, and prints one table.
+Starts a collector on a free loopback port with its data in a temporary folder,
+and producers that log to it through the library: rollway.Logger over
+slab.Writer over remote.Writer. It then reads every line back from the
+collector, checks it against what was logged, by producer and sequence number,
+and prints one table.
 
-The latencies are those of single log calls, with the producers and the collector
-sharing this machine.
+The latencies are those of single log calls, with the producers and the
+collector sharing this machine.
 
 The exit status is 1 if a line is missing, torn, repeated or out of order.
 

@@ -18,7 +18,7 @@ Examples:
 `,
 }
 
-// helpCommand is complete only here, as its work refers to the list it is in.
+// init completes helpCommand: setupHelp refers to the list that contains it.
 func init() { helpCommand.setup = setupHelp }
 
 func setupHelp(*flag.FlagSet) func(*call, []string) error {

@@ -4,6 +4,6 @@ package main
 
 import "os"
 
-// inode is 0: the system has no such number, and a replaced file is known by
-// its size and its first bytes alone.
+// inode returns 0. Without inode numbers, send recognizes a replaced file by its size
+// and its first bytes only.
 func inode(os.FileInfo) uint64 { return 0 }

@@ -12,9 +12,9 @@
 //	rollway verify    check log files for damage
 //	rollway reconcile compare what a collector counted with what it stored
 //	rollway recover   deliver what a killed process had not written
-//	rollway probe     say what a folder supports as the place of logs
+//	rollway probe     check a folder's disk as a place for logs
 //	rollway plan      choose slabs for a workload
-//	rollway demo      see the whole road at work, and verified
+//	rollway demo      log through every stage, and verify each line
 //
 // "rollway help COMMAND" describes each. The exit status is 0 when all went
 // well, 1 when something failed, and 2 when the command line was wrong.
@@ -46,14 +46,14 @@ const (
 type command struct {
 	name    string
 	summary string // a few words for the list of commands
-	args    string // what stands behind the name, for the usage line
+	args    string // after the name, in the usage line
 	help    string // paragraphs and examples
-	// setup declares the flags and returns what runs once they are parsed; args
-	// are the positional arguments.
+	// setup declares the flags and returns the function to run once they are parsed.
+	// args are the positional arguments.
 	setup func(flags *flag.FlagSet) func(c *call, args []string) error
 }
 
-// A call is what a command has to work with.
+// A call is the environment of a command.
 type call struct {
 	stdin          *os.File
 	stdout, stderr *os.File
@@ -62,8 +62,8 @@ type call struct {
 // say writes a line for people, to stderr.
 func (c *call) say(format string, args ...any) { fmt.Fprintf(c.stderr, format+"\n", args...) }
 
-// tell writes to one of the standard streams, for a second at most: a service goes
-// on, and ends, though nobody reads them.
+// tell writes to a standard stream and waits for at most a second: a pipe that nobody
+// reads must not stop a service.
 func tell(to *os.File, format string, args ...any) {
 	text, done := fmt.Sprintf(format, args...), make(chan struct{})
 	go func() {
@@ -76,31 +76,30 @@ func tell(to *os.File, format string, args ...any) {
 	}
 }
 
-// commands in the order in which they are listed. A function, as help refers
-// to the list it is in.
+// commands returns the commands in the order of the overview. It is a function because
+// help refers to the list that contains it.
 func commands() []*command {
 	return []*command{serveCommand, checkCommand, sendCommand, replayCommand, relayCommand, tailCommand, queryCommand, catCommand, verifyCommand, reconcileCommand, recoverCommand, probeCommand, planCommand, demoCommand, versionCommand, helpCommand}
 }
 
-// usageError is a command line that cannot be carried out.
+// usageError reports an invalid command line.
 type usageError struct{ message string }
 
 func (e usageError) Error() string { return e.message }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
 
-// errSaid ends a command whose failure has been printed already.
+// errSaid is returned by a command that has already printed its failure.
 var errSaid = errors.New("failed")
 
 func main() {
-	// A reader that goes away, as in "rollway query … | head", becomes an error
-	// of the write instead of the end of the process: serve must go on, and
-	// the others end quietly.
+	// A closed pipe, as in "rollway query … | head", is an error of the write and not
+	// the end of the process: serve goes on, and other commands end quietly.
 	signal.Ignore(syscall.SIGPIPE)
 	os.Exit(run(os.Args[1:], &call{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}))
 }
 
-// run carries out one command line and returns the exit status.
+// run executes one command line and returns the exit status.
 func run(args []string, c *call) int {
 	if len(args) == 0 {
 		fmt.Fprint(c.stderr, overview())
@@ -153,7 +152,7 @@ func (cmd *command) flags() *flag.FlagSet {
 	return flags
 }
 
-// usage is the full help of a command.
+// usage returns the full help of a command.
 func (cmd *command) usage() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage: rollway %s", cmd.name)
@@ -173,8 +172,8 @@ func (cmd *command) usage() string {
 	return b.String()
 }
 
-// parseFlags parses flags wherever they stand among args and returns the other
-// arguments in their order. What follows "--" is taken as it is.
+// parseFlags parses flags anywhere among args and returns the other arguments in order.
+// Arguments after "--" are never flags.
 func parseFlags(flags *flag.FlagSet, args []string) (positional []string, err error) {
 	for {
 		if err := flags.Parse(args); err != nil {
@@ -200,7 +199,7 @@ func find(name string) *command {
 	return nil
 }
 
-// didYouMean is a hint at the command whose name is nearest, or empty.
+// didYouMean suggests the command with the most similar name, if there is one.
 func didYouMean(name string) string {
 	all := commands()
 	nearest := slices.MinFunc(all, func(a, b *command) int {

@@ -18,10 +18,10 @@ import (
 	"github.com/rollway/rollway/collector/config"
 )
 
-// limitMemory has the garbage collector keep the process within nine tenths of
-// what its control group allows, unless GOMEMLIMIT says something else: the rest
-// is for what Go does not count. Without a limit there, or control groups, nothing
-// is changed. root is the root of the file system.
+// limitMemory sets the runtime's memory limit to nine tenths of the limit of the
+// process's cgroup; the rest is for memory that the runtime does not count. It does
+// nothing without such a limit or with GOMEMLIMIT set. root is the root of the file
+// system.
 func limitMemory(log *slog.Logger, root fs.FS) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return // the runtime has read it
@@ -29,7 +29,7 @@ func limitMemory(log *slog.Logger, root fs.FS) {
 	limit, err := cgroupMemory(root)
 	switch {
 	case err != nil:
-		log.Warn("the memory limit of the cgroup is not known; GOMEMLIMIT can say it", "error", err)
+		log.Warn("cannot read the memory limit of the cgroup; set GOMEMLIMIT instead", "error", err)
 	case limit > 0:
 		limit -= limit / 10
 		debug.SetMemoryLimit(limit)
@@ -37,45 +37,44 @@ func limitMemory(log *slog.Logger, root fs.FS) {
 	}
 }
 
-// warnMemory says so if the garbage collector is to keep to less than twice what
-// requests in flight may take up, each of which leaves some of it behind.
+// warnMemory warns if the memory limit is less than twice inFlight, the memory that
+// requests under way may use: each of them leaves garbage.
 func warnMemory(log *slog.Logger, inFlight config.Size) {
 	if limit := debug.SetMemoryLimit(-1); limit < 2*int64(inFlight) {
-		log.Warn("under load the process may be killed for its memory: limits.in_flight, which is at least twice limits.max_unpacked, should be half of the limit at the most",
+		log.Warn("under load the process may be killed for lack of memory: limits.in_flight, which is at least twice limits.max_unpacked, should be at most half of the limit",
 			"limits.in_flight", int64(inFlight), "memory_limit", limit)
 	}
 }
 
-// anyhow is what the process needs beside limits.in_flight: the program itself, what
-// connections and readers keep, and tables of the journal.
-const anyhow = 32 << 20
+// baseMemory is what the process needs besides limits.in_flight: the program, buffers of
+// connections and readers, and the journal's tables.
+const baseMemory = 32 << 20
 
-// A garbageBound has the garbage collector keep to in-flight bytes and a constant,
-// where GOGC alone lets as much garbage lie as there is in use: under overload that
-// is all of limits.in_flight again. It gives way to what is in use, so that the
-// collector always has room to work in.
+// A garbageBound computes the memory limit of the runtime. GOGC alone allows as much
+// garbage as there is live memory: under overload that is limits.in_flight once more.
+// The limit rises with the memory in use, so that there is always room for garbage.
 type garbageBound struct {
-	most int64 // never more: GOMEMLIMIT, or what the control group allows
-	plan int64 // never less, unless most is
+	max  int64 // upper bound: GOMEMLIMIT or the cgroup's limit
+	min  int64 // lower bound, unless max is less
 	room int64 // for garbage
 }
 
-func newGarbageBound(inFlight, most int64) *garbageBound {
+func newGarbageBound(inFlight, upper int64) *garbageBound {
 	room := max(inFlight/4, 32<<20)
-	return &garbageBound{most: most, plan: inFlight + room + anyhow, room: room}
+	return &garbageBound{max: upper, min: inFlight + room + baseMemory, room: room}
 }
 
-// limit is what the garbage collector is to keep to while used bytes are in use.
-func (b *garbageBound) limit(used int64) int64 { return min(max(b.plan, used+b.room), b.most) }
+// limit returns the memory limit while used bytes are in use.
+func (b *garbageBound) limit(used int64) int64 { return min(max(b.min, used+b.room), b.max) }
 
-// boundGarbage keeps the bound until stop is called. With GOMEMLIMIT in the
-// environment, which says what its user wants, it does nothing.
+// boundGarbage adjusts the memory limit every second until stop is called. It does
+// nothing with GOMEMLIMIT set.
 func boundGarbage(inFlight config.Size) (stop func()) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return func() {}
 	}
-	most := debug.SetMemoryLimit(-1)
-	b := newGarbageBound(int64(inFlight), most)
+	original := debug.SetMemoryLimit(-1)
+	b := newGarbageBound(int64(inFlight), original)
 	limit := b.limit(0)
 	debug.SetMemoryLimit(limit)
 	end, ended := make(chan struct{}), make(chan struct{})
@@ -86,7 +85,7 @@ func boundGarbage(inFlight config.Size) (stop func()) {
 		for {
 			select {
 			case <-end:
-				debug.SetMemoryLimit(most)
+				debug.SetMemoryLimit(original)
 				return
 			case <-tick.C:
 			}
@@ -103,8 +102,8 @@ func boundGarbage(inFlight config.Size) (stop func()) {
 	}
 }
 
-// memoryUsed is what a garbage collection at this moment would leave, in bytes, as
-// far as the last one tells.
+// memoryUsed estimates the bytes that a garbage collection would leave now, from the
+// result of the last one.
 func memoryUsed() int64 {
 	samples := []metrics.Sample{
 		{Name: "/memory/classes/total:bytes"},
@@ -118,17 +117,16 @@ func memoryUsed() int64 {
 	return n(0) - n(1) - n(2) - n(3) + n(4)
 }
 
-// hierarchy is a tree of control groups that bounds memory, as it is mounted.
+// hierarchy is a mounted tree of cgroups with the memory controller.
 type hierarchy struct {
-	root  string // group that the mount point shows
-	mount string // where, without the leading slash
-	file  string // the limit of a group in its folder
+	root  string // group at the mount point
+	mount string // mount point without the leading slash
+	file  string // name of the file with a group's limit
 }
 
-// cgroupMemory returns the least limit, in bytes, of the control group of this
-// process and of those that it is nested in, as far as they are mounted; 0: none.
-// Version 1 goes before version 2 where both are there, as only one of them has
-// the controller of memory.
+// cgroupMemory returns the lowest memory limit, in bytes, of this process's cgroup and
+// its parents, as far as they are mounted; 0: none. Version 1 has precedence: only one
+// of the two versions can have the memory controller.
 func cgroupMemory(root fs.FS) (int64, error) {
 	text, err := fs.ReadFile(root, "proc/self/cgroup")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -158,8 +156,7 @@ func cgroupMemory(root fs.FS) (int64, error) {
 	return h.limit(root, group)
 }
 
-// findHierarchy returns where memory is bounded by control groups of the version;
-// the zero hierarchy: nowhere.
+// findHierarchy returns the hierarchy of the given version, or the zero hierarchy.
 func findHierarchy(root fs.FS, version int) (h hierarchy, err error) {
 	text, err := fs.ReadFile(root, "proc/self/mountinfo")
 	if err != nil {
@@ -186,11 +183,11 @@ func findHierarchy(root fs.FS, version int) (h hierarchy, err error) {
 	return hierarchy{}, nil
 }
 
-// limit returns the least limit of group and those above it; 0: none.
+// limit returns the lowest limit of group and its parents; 0: none.
 func (h hierarchy) limit(root fs.FS, group string) (int64, error) {
 	below, inside := strings.CutPrefix(group, strings.TrimSuffix(h.root, "/")+"/")
 	if !inside {
-		below = "" // the mount point is the group itself, or all that is to be seen
+		below = "" // the mount point shows the group itself, or no more is visible
 	}
 	least := int64(math.MaxInt64)
 	for dir := path.Join(h.mount, path.Clean("/"+below)); ; dir = path.Dir(dir) {
@@ -209,11 +206,10 @@ func (h hierarchy) limit(root fs.FS, group string) (int64, error) {
 	return least, nil
 }
 
-// noLimit is less than what version 1 writes where there is no limit: the largest
-// multiple of a page.
+// noLimit is below what version 1 writes for no limit: the largest multiple of a page.
 const noLimit = 1 << 62
 
-// readLimit reads a file with a limit; that of the root group is missing.
+// readLimit reads a file with a limit. The root group has none.
 func readLimit(root fs.FS, name string) (int64, error) {
 	b, err := fs.ReadFile(root, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -228,7 +224,7 @@ func readLimit(root fs.FS, name string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n <= 0 {
-		return 0, fmt.Errorf("/%s holds %.40q, which is no limit", name, text)
+		return 0, fmt.Errorf("/%s contains %.40q, which is not a limit", name, text)
 	}
 	return n, nil
 }

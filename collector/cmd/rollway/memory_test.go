@@ -90,7 +90,7 @@ func TestCgroupMemory(t *testing.T) {
 		}, want: 100_000_000},
 		"not a limit": {files: map[string]string{
 			"proc/self/cgroup": "0::/a\n", "proc/self/mountinfo": mountsV2, "sys/fs/cgroup/a/memory.max": "lots\n",
-		}, wrong: `/sys/fs/cgroup/a/memory.max holds "lots"`},
+		}, wrong: `/sys/fs/cgroup/a/memory.max contains "lots"`},
 		"a limit that cannot be read": {files: map[string]string{
 			"proc/self/cgroup": "0::/a\n", "proc/self/mountinfo": mountsV2, "sys/fs/cgroup/a/memory.max/x": "a folder\n",
 		}, wrong: "memory.max"},
@@ -137,7 +137,7 @@ func TestLimitMemory(t *testing.T) {
 		{"", "max\n", none, ""},
 		{"2GiB", "1000000000\n", none, ""},
 		{"off", "1000000000\n", none, ""},
-		{"", "?", none, "GOMEMLIMIT can say it"},
+		{"", "?", none, "set GOMEMLIMIT instead"},
 	} {
 		t.Setenv("GOMEMLIMIT", tc.env)
 		debug.SetMemoryLimit(none)
@@ -185,7 +185,7 @@ func TestGarbageBound(t *testing.T) {
 	for _, tc := range []struct {
 		env         string
 		limit, want int64
-	}{{"", none, 4<<30 + 1<<30 + anyhow}, {"", 3 << 30, 3 << 30}, {"off", none, none}, {"5GiB", 5 << 30, 5 << 30}} {
+	}{{"", none, 4<<30 + 1<<30 + baseMemory}, {"", 3 << 30, 3 << 30}, {"off", none, none}, {"5GiB", 5 << 30, 5 << 30}} {
 		t.Setenv("GOMEMLIMIT", tc.env)
 		debug.SetMemoryLimit(tc.limit)
 		stop := boundGarbage(4 << 30)

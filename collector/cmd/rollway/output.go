@@ -15,21 +15,21 @@ type formatFlags struct {
 }
 
 func (f *formatFlags) declare(flags *flag.FlagSet) {
-	flags.BoolVar(&f.json, "json", false, "print lines as they are stored, also on a terminal")
-	flags.BoolVar(&f.text, "text", false, "print lines for people, also into a pipe or a file")
+	flags.BoolVar(&f.json, "json", false, "print lines as stored, on a terminal too")
+	flags.BoolVar(&f.text, "text", false, "print lines for people, into a pipe or a file too")
 	flags.BoolVar(&f.utc, "utc", false, "show times in UTC instead of local time")
 }
 
-// A lineWriter prints canonical lines, for people or as they are. It is used by
-// one goroutine.
+// A lineWriter prints canonical lines, for people or as stored. It is not safe for
+// concurrent use.
 type lineWriter struct {
 	out  *bufio.Writer
-	text *renderer // nil: as they are
+	text *renderer // nil: as stored
 	buf  []byte
 }
 
-// writer chooses the format: for people on a terminal, as stored elsewhere.
-// Colour needs a terminal, and NO_COLOR unset or empty.
+// writer chooses the format: for people on a terminal, as stored elsewhere. Colors need
+// a terminal, and NO_COLOR unset or empty.
 func (f *formatFlags) writer(stdout *os.File) (*lineWriter, error) {
 	if f.json && f.text {
 		return nil, usagef("-json and -text exclude each other")
@@ -42,7 +42,7 @@ func (f *formatFlags) writer(stdout *os.File) (*lineWriter, error) {
 	return w, nil
 }
 
-// write prints one line; it may stay in the buffer until flush.
+// write prints one line. The line may stay in the buffer until flush.
 func (w *lineWriter) write(line []byte) error {
 	if w.text == nil {
 		_, err := w.out.Write(line)
@@ -58,8 +58,8 @@ func (w *lineWriter) write(line []byte) error {
 
 func (w *lineWriter) flush() error { return w.out.Flush() }
 
-// copyLines prints the lines of r until its end and returns their number. What
-// waits in the buffer is flushed before r is waited for.
+// copyLines prints the lines of r and returns their number. It flushes before it waits
+// for r.
 func (w *lineWriter) copyLines(r io.Reader) (n int, err error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	var long []byte
@@ -72,7 +72,7 @@ func (w *lineWriter) copyLines(r io.Reader) (n int, err error) {
 		case err == io.EOF && len(part) == 0 && len(long) == 0:
 			return n, w.flush()
 		case err != nil:
-			// A line without its end is not shown as if it were whole.
+			// Do not show a torn line as if it were whole.
 			if flushErr := w.flush(); flushErr != nil {
 				return n, flushErr
 			}

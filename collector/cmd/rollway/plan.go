@@ -17,18 +17,18 @@ var planCommand = &command{
 	args:    "-rate N -line SIZE -write-latency TIME | -from URL",
 	help: `
 Says how many slabs of which size a slab.Writer needs so that no producer waits
-while its destination stalls. It prints the longest stall that is always absorbed,
-the longest that can be absorbed, and whether the destination keeps up at all.
--slabs and -slab-size evaluate given slabs instead. docs/PLANNING.md derives the
-figures.
+while its destination stalls. It prints the longest stall that is always
+absorbed, the longest that can be absorbed, and whether the destination keeps up
+at all. -slabs and -slab-size evaluate given slabs instead. docs/PLANNING.md
+derives the figures.
 
 -from measures the workload of a running process: it reads the process's expvar
-page, which must publish the Stats of a slab.Writer, twice, -interval apart. Other
-flags replace what was observed; -slab-size evaluates the slabs that the process
-has now. Two saved pages work too, the earlier one first.
+page, which must publish the Stats of a slab.Writer, twice, -interval apart.
+Other flags replace what was observed; -slab-size evaluates the slabs that the
+process has now. Two saved pages work too, the earlier one first.
 
-Give the rate of the busiest time. Sizes are bytes, or have a unit (64KiB, 64MiB,
-10MB); the size of a line counts its newline.
+Give the rate of the busiest time. Sizes are bytes, or have a unit (64KiB,
+64MiB, 10MB); the size of a line counts its newline.
 
 The exit status is 1 if the workload is not met; stderr then says what it takes.
 

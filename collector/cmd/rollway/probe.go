@@ -16,20 +16,21 @@ var probeCommand = &command{
 	summary: "check a folder's disk as a place for logs",
 	args:    "DIR",
 	help: `
-Checks whether log files in DIR can be created, renamed and removed, whether direct
-writes (O_DIRECT, with their alignment), uncached writes (RWF_DONTCACHE) and blocks
-allocated ahead work, and how much space and how many inodes are free. It then
-measures writes of several sizes in each mode that works, without and with an fsync
-after each, and advises a mode and a size: the mode that disturbs other programs
-least, and the smallest size that reaches nine tenths of the best rate.
+Checks whether log files in DIR can be created, renamed and removed, whether
+direct writes (O_DIRECT, with their alignment), uncached writes (RWF_DONTCACHE)
+and blocks allocated ahead work, and how much space and how many inodes are
+free. It then measures writes of several sizes in each mode that works, without
+and with an fsync after each, and advises a mode and a size: the mode that
+disturbs other programs least, and the smallest size that reaches nine tenths of
+the best rate.
 
 Buffered and uncached writes go to memory first: the disk's share shows in the
 writes with an fsync, and in the longest ones.
 
-probe writes one file of up to -space bytes, and no more than a quarter of the free
-space, for up to -time, and removes it. Where the system allows, the file has no
-name, so that a killed probe leaves nothing. On a busy disk the figures are those of
-a busy disk.
+probe writes one file of up to -space bytes, and no more than a quarter of the
+free space, for up to -time, and removes it. Where the system allows, the file
+has no name, so that a killed probe leaves nothing. On a busy disk the figures
+are those of a busy disk.
 
 The exit status is 1 if no file can be written in DIR.
 

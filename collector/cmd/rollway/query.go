@@ -16,17 +16,17 @@ var queryCommand = &command{
 	summary: "find lines",
 	args:    "['EXPRESSION']",
 	help: `
-Prints the lines that an expression matches, oldest first. Words and texts in
-quotes are looked for in the message, the error and the attributes; fields are
-compared with =, !=, <, <=, >, >=, ~ (contains) and !~; terms side by side must
-all match; and, or, not and parentheses combine them. docs/QUERY.md has the
-whole grammar. An expression that begins with a dash goes behind "--".
+Prints the lines that an expression matches, oldest first. Words and quoted
+texts are searched in the message, the error and the attributes. Fields are
+compared with =, !=, <, <=, >, >=, ~ (contains) and !~. Adjacent terms must all
+match; and, or, not and parentheses combine them. docs/QUERY.md has the grammar.
+Write an expression that begins with a dash after "--".
 
-On a terminal lines are shown for people, with local time; into a pipe or a file
-they go as they are stored, one JSON object each.
+On a terminal lines are formatted for people, with local times. Into a pipe or a
+file they are written as stored, one JSON object each.
 
--since and -until take a duration back from now (90s, 1h, 7d) or a time
-(2026-05-28T12:40:00Z, 2026-05-28, yesterday).
+-since and -until take a time (2026-05-28T12:40:00Z, 2026-05-28, yesterday) or a
+duration before now (90s, 1h, 7d).
 
 Examples:
   rollway query 'level>=warn service=payment "charge"' -since 1h
@@ -40,8 +40,8 @@ func setupQuery(flags *flag.FlagSet) func(*call, []string) error {
 	addr := addrFlag(flags)
 	var format formatFlags
 	format.declare(flags)
-	since := flags.String("since", "", "only lines from this `TIME` on, or this long ago")
-	until := flags.String("until", "", "only lines before this `TIME`, or this long ago")
+	since := flags.String("since", "", "only lines from this `TIME` on")
+	until := flags.String("until", "", "only lines before this `TIME`")
 	limit := flags.Int("limit", 0, "stop after the first `N` lines (default: all)")
 	var last int
 	flags.IntVar(&last, "last", 0, "only the last `N` matching lines")
@@ -77,8 +77,8 @@ func setupQuery(flags *flag.FlagSet) func(*call, []string) error {
 	}
 }
 
-// printQuery prints the answer to one query and returns the offset behind what
-// it looked at.
+// printQuery prints the answer to a query and returns the offset after the records that
+// were searched.
 func printQuery(ctx context.Context, c *call, cl *client, values url.Values, out *lineWriter) (end string, err error) {
 	// The collector says in a trailer why an answer ends early.
 	resp, err := cl.get(ctx, "/api/query", values, http.Header{"Te": {"trailers"}})
@@ -99,7 +99,7 @@ func printQuery(ctx context.Context, c *call, cl *client, values url.Values, out
 	return resp.Header.Get("Rollway-End"), nil
 }
 
-// interrupted is err, or nothing if it came of Ctrl-C.
+// interrupted returns err, or nil if Ctrl-C caused it.
 func interrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil

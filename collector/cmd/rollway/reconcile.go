@@ -29,18 +29,18 @@ Compares the counts of a collector with each other and with its journal:
   stored   = the records in the journal since the collector's start
   stored   = delivered + pending + dropped, of each sink
 
-DATA is the collector's data folder, ./data by default. If a collector runs on
-it, its counts are asked for at -addr; otherwise they are those that the last
-one has left there when it stopped. A collector that was killed has left none:
-then the journal is checked by itself. With -addr and no DATA only the counts
-are compared.
+DATA is the collector's data folder, by default ./data. If a collector runs on
+it, reconcile gets the counts from -addr; otherwise from the file that the last
+collector left when it stopped. A killed collector leaves none: then only the
+journal is checked. With -addr and no DATA only the counts are compared.
 
-Of the journal every record is read: checksums, the sequence of offsets, the
-number of records of each segment, keys under which something is stored twice,
-and the cursors of sinks. Nothing is changed. While events come in, those that
-are being stored have no outcome yet; the table says how many there may be.
+reconcile reads every record of the journal and checks checksums, the sequence
+of offsets, the number of records of each segment, keys under which something is
+stored twice, and the cursors of sinks. It changes nothing. Events that a
+running collector is storing have no outcome yet; the table says how many there
+may be.
 
-The exit status is 1 if something does not agree or cannot be read.
+The exit status is 1 if something differs or cannot be read.
 
 Examples:
   rollway reconcile
@@ -91,11 +91,11 @@ func setupReconcile(flags *flag.FlagSet) func(*call, []string) error {
 	}
 }
 
-// reconciliation is what was compared.
+// reconciliation is one comparison.
 type reconciliation struct {
-	data   string         // folder; "": the counts alone
-	addr   string         // of the collector that was asked; "": none runs
-	ledger *ledger.Ledger // nil: there is none
+	data   string         // folder; "": compare counts only
+	addr   string         // of the running collector; "": none
+	ledger *ledger.Ledger // nil: none was left
 	audit  *journal.AuditReport
 
 	counts  []ledger.Check
@@ -107,7 +107,7 @@ func (r *reconciliation) agrees() bool {
 	return ledger.Agree(r.counts) && ledger.Agree(r.records) && ledger.Agree(r.journal)
 }
 
-// run takes the ledger, reads the journal and compares.
+// run gets the ledger, reads the journal and compares them.
 func (r *reconciliation) run(ctx context.Context, cl *client, asked bool) (err error) {
 	running := asked
 	if r.data != "" && !asked {
@@ -135,19 +135,19 @@ func (r *reconciliation) run(ctx context.Context, cl *client, asked bool) (err e
 	}
 	began, err := r.inUse()
 	if err == nil && began {
-		err = fmt.Errorf("a collector was started on %s meanwhile; try again", r.data)
+		err = fmt.Errorf("a collector has started on %s meanwhile; try again", r.data)
 	}
 	return err
 }
 
-// inUse reports whether a collector runs on the folder.
+// inUse reports whether a collector is running on the folder.
 func (r *reconciliation) inUse() (bool, error) {
 	running, err := journal.InUse(r.folder())
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		err = fmt.Errorf("there is no data of a collector: %w", err)
+		err = fmt.Errorf("no collector data found: %w", err)
 	case err != nil:
-		err = fmt.Errorf("see whether a collector runs: %w", err)
+		err = fmt.Errorf("check whether a collector is running: %w", err)
 	}
 	return running, err
 }
@@ -167,9 +167,9 @@ func (r *reconciliation) readJournal(ctx context.Context, cl *client) error {
 	}
 	r.audit = &audit
 	if r.ledger != nil && audit.ID != r.ledger.Journal {
-		return fmt.Errorf("the journal in %s is not that of the ledger: it is %s, the ledger is of %s", r.data, cmp.Or(audit.ID, "nameless"), cmp.Or(r.ledger.Journal, "nameless"))
+		return fmt.Errorf("the ledger belongs to another journal: the one in %s is %s, the ledger names %s", r.data, cmp.Or(audit.ID, "nameless"), cmp.Or(r.ledger.Journal, "nameless"))
 	}
-	if r.addr != "" { // retention goes on
+	if r.addr != "" { // retention may have moved the first offset
 		now, err := askLedger(ctx, cl)
 		if err != nil {
 			return err
@@ -229,7 +229,7 @@ func (r *reconciliation) print(w io.Writer) error {
 	var b strings.Builder
 	switch l := r.ledger; {
 	case l == nil:
-		fmt.Fprintf(&b, "%s: no counts, as its last collector did not stop by itself; the journal is checked alone\n", appendPlain(nil, r.data))
+		fmt.Fprintf(&b, "%s: no counts, because the last collector was killed; only the journal is checked\n", appendPlain(nil, r.data))
 	case r.addr != "":
 		fmt.Fprintf(&b, "%s, running since %s\n", r.addr, l.Began.Local().Format(time.DateTime))
 	default:
@@ -271,7 +271,7 @@ func (r *reconciliation) print(w io.Writer) error {
 	return err
 }
 
-// trimRight takes away the spaces that a table leaves before line ends.
+// trimRight removes trailing spaces, which tabwriter leaves.
 func trimRight(s string) string {
 	var b strings.Builder
 	for line := range strings.Lines(s) {

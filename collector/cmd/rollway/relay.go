@@ -23,18 +23,16 @@ var relayCommand = &command{
 	name:    "relay",
 	summary: "relay connections to a collector, or to any TCP service",
 	help: `
-Takes connections and copies each to an upstream, both ways, until both sides
-are done. It runs until it gets SIGINT (Ctrl-C) or SIGTERM: it then takes no
-more connections, lets those that are open end by themselves for -drain-timeout,
-ends what is left in order where it can, and exits with 0. A second signal ends
-it at once.
+Accepts connections and copies each to an upstream, in both directions, until
+both sides are done. It runs until SIGINT (Ctrl-C) or SIGTERM. It then accepts
+no more connections, waits -drain-timeout for the open ones, closes the rest,
+and exits with 0. A second signal ends it at once.
 
 URLs are tcp://host:port, tls://host:port and unix:///path; -listen and -to may
-be given more than once. Between plain sockets of Linux the bytes stay in the
-kernel.
+be repeated. Between plain sockets on Linux the bytes stay in the kernel.
 
-Certificates and authorities are read again within 10 seconds of a change, and
-on SIGHUP; connections are not touched by that.
+Certificates and authorities are reloaded within 10 seconds of a change and on
+SIGHUP. Open connections keep theirs.
 
 Examples:
   rollway relay -listen tcp://:6514 -to tcp://collector-a:6514 -to tcp://collector-b:6514
@@ -44,8 +42,7 @@ Examples:
 	setup: setupRelay,
 }
 
-// relayFlags are the command's flags; those that are in options directly are
-// not.
+// relayFlags are the command's flags. Some set options directly.
 type relayFlags struct {
 	options               relay.Options
 	listen                []string
@@ -74,22 +71,22 @@ func setupRelay(flags *flag.FlagSet) func(*call, []string) error {
 
 func (f *relayFlags) declare(flags *flag.FlagSet) {
 	o := &f.options
-	several(flags, &f.listen, "listen", "where connections are taken, a `URL`")
-	several(flags, &o.To, "to", "where they go, a `URL`")
-	flags.Func("balance", "which upstream is next, `HOW` being round-robin or least-connections (default round-robin)", func(text string) (err error) {
+	several(flags, &f.listen, "listen", "accept connections at `URL`")
+	several(flags, &o.To, "to", "relay them to `URL`")
+	flags.Func("balance", "choose the next upstream by `METHOD`, round-robin or least-connections (default round-robin)", func(text string) (err error) {
 		o.Balance, err = oneOf(text, map[string]relay.Balance{"round-robin": relay.RoundRobin, "least-connections": relay.LeastConnections})
 		return err
 	})
-	flags.DurationVar(&o.HealthInterval, "health-interval", 0, "connect to each upstream every `TIME` to see whether it is there; 0: only avoid one that a connection could not be opened to")
-	flags.DurationVar(&o.ResolveInterval, "resolve-interval", 30*time.Second, "look names of upstreams up again after `TIME`")
-	flags.Func("proxy-from", "the `NETWORK` of proxies, such as 10.0.0.0/8; connections from there begin with a PROXY header; may be repeated", func(text string) error {
+	flags.DurationVar(&o.HealthInterval, "health-interval", 0, "check each upstream by a connection every `TIME`; 0: only avoid one that could not be reached")
+	flags.DurationVar(&o.ResolveInterval, "resolve-interval", 30*time.Second, "resolve the names of upstreams again after `TIME`")
+	flags.Func("proxy-from", "the `NETWORK` of proxies, such as 10.0.0.0/8, whose connections begin with a PROXY header; may be repeated", func(text string) error {
 		p, err := netip.ParsePrefix(text)
 		o.TrustProxy = append(o.TrustProxy, p)
 		return err
 	})
 	flags.IntVar(&o.SendProxy, "send-proxy", 0, "send upstreams a PROXY header of `VERSION` 1 or 2; 0: none")
-	flags.IntVar(&o.MaxConns, "max-conns", 0, "refuse connections beyond `N` at a time; 0: what the limit on descriptors allows")
-	flags.IntVar(&o.MaxConnsPerSource, "max-conns-per-source", 0, "refuse those of a client address beyond `N`; 0: no bound")
+	flags.IntVar(&o.MaxConns, "max-conns", 0, "accept at most `N` connections at a time; 0: as many as the limit on descriptors allows")
+	flags.IntVar(&o.MaxConnsPerSource, "max-conns-per-source", 0, "accept at most `N` connections of a client address; 0: no limit")
 	flags.Func("copy", "`HOW` to copy: auto uses splice(2) for bulk between plain sockets of Linux\nand buffers for the rest; buffers uses only buffers (default auto)", func(text string) (err error) {
 		o.Copy, err = oneOf(text, map[string]relay.CopyMode{"auto": relay.CopyAuto, "buffers": relay.CopyBuffers})
 		return err
@@ -98,36 +95,36 @@ func (f *relayFlags) declare(flags *flag.FlagSet) {
 		f.buffer, err = config.ParseSize(text)
 		return err
 	})
-	flags.DurationVar(&o.DialTimeout, "dial-timeout", 5*time.Second, "give up connecting to an upstream after `TIME`, and try the next")
-	flags.DurationVar(&o.IdleTimeout, "idle-timeout", time.Hour, "end a connection on which nothing moved for `TIME`; negative: never")
-	flags.DurationVar(&o.StallTimeout, "stall-timeout", 5*time.Minute, "reset a connection of which a side takes nothing for `TIME` while bytes wait for it; negative: never")
-	flags.Func("socket-memory", "let the system hold about `SIZE` for sides that take nothing; -1: no bound\n(default, on Linux: a sixteenth of what TCP may have there)", func(text string) error {
+	flags.DurationVar(&o.DialTimeout, "dial-timeout", 5*time.Second, "try the next upstream if one does not connect within `TIME`")
+	flags.DurationVar(&o.IdleTimeout, "idle-timeout", time.Hour, "close a connection that is idle for `TIME`; negative: never")
+	flags.DurationVar(&o.StallTimeout, "stall-timeout", 5*time.Minute, "reset a connection if one side reads nothing for `TIME` while bytes wait for it; negative: never")
+	flags.Func("socket-memory", "bound the kernel memory of sides that do not read to about `SIZE`; -1: no bound\n(default, on Linux: a sixteenth of the memory for TCP)", func(text string) error {
 		if text == "-1" {
 			o.SocketMemory = -1
 			return nil
 		}
 		size, err := config.ParseSize(text)
 		if err == nil && size == 0 {
-			err = errors.New("write a size, as in 64MiB, or -1 for no bound")
+			err = errors.New("write a size such as 64MiB, or -1 for no bound")
 		}
 		o.SocketMemory = int64(size)
 		return err
 	})
-	flags.DurationVar(&o.DrainTimeout, "drain-timeout", 30*time.Second, "let open connections end by themselves for `TIME` when told to stop")
-	flags.BoolVar(&f.access, "access-log", false, "log each connection when it has ended")
-	flags.StringVar(&f.metrics, "metrics-listen", defaultRelayMetrics, "where /metrics is answered over HTTP, `ADDR` as host:port; empty: nowhere")
+	flags.DurationVar(&o.DrainTimeout, "drain-timeout", 30*time.Second, "wait `TIME` for open connections when stopping")
+	flags.BoolVar(&f.access, "access-log", false, "log each connection when it ends")
+	flags.StringVar(&f.metrics, "metrics-listen", defaultRelayMetrics, "serve /metrics over HTTP at `ADDR`, written host:port; empty: off")
 }
 
 func (f *relayFlags) declareTLS(flags *flag.FlagSet) {
 	several(flags, &f.certs, "cert", "the certificate for clients, a PEM `FILE` with its intermediates")
 	several(flags, &f.keys, "key", "its key, a PEM `FILE`")
-	flags.StringVar(&f.clientCA, "client-ca", "", "clients must show a certificate that the authorities in `FILE` vouch for")
-	flags.StringVar(&f.ca, "ca", "", "the authorities in `FILE` vouch for upstreams, instead of the system's")
+	flags.StringVar(&f.clientCA, "client-ca", "", "require client certificates signed by an authority in `FILE`")
+	flags.StringVar(&f.ca, "ca", "", "verify upstreams with the authorities in `FILE` instead of the system's")
 	flags.StringVar(&f.clientCert, "client-cert", "", "the certificate for upstreams, a PEM `FILE`")
 	flags.StringVar(&f.clientKey, "client-key", "", "its key, a PEM `FILE`")
-	flags.StringVar(&f.serverName, "server-name", "", "the `NAME` that certificates of upstreams must have, instead of their host")
-	flags.DurationVar(&f.options.HandshakeTimeout, "handshake-timeout", 10*time.Second, "end a client whose PROXY header and handshake take more than `TIME`")
-	flags.Func("route", "where connections go whose client asks for a name, `NAME=URL`; *.example.com is one label below it; may be repeated", func(text string) error {
+	flags.StringVar(&f.serverName, "server-name", "", "the `NAME` that certificates of upstreams must have, instead of the host")
+	flags.DurationVar(&f.options.HandshakeTimeout, "handshake-timeout", 10*time.Second, "close a client connection whose PROXY header and handshake take more than `TIME`")
+	flags.Func("route", "relay clients that ask for a server name to an upstream of its own, `NAME=URL`; *.example.com matches one label; may be repeated", func(text string) error {
 		name, url, ok := strings.Cut(text, "=")
 		if !ok {
 			return errors.New("write NAME=URL")
@@ -151,7 +148,7 @@ func several(flags *flag.FlagSet, list *[]string, name, help string) {
 func oneOf[T any](text string, values map[string]T) (value T, err error) {
 	value, ok := values[text]
 	if !ok {
-		return value, errors.New("it is none of the words for it")
+		return value, errors.New("unknown value")
 	}
 	return value, nil
 }
@@ -170,7 +167,7 @@ func (f *relayFlags) run(c *call) error {
 	if f.access {
 		f.options.Access = f.options.Log
 	}
-	signal.Ignore(hangup...) // until there is something to read again
+	signal.Ignore(hangup...) // until files are watched
 	ctx, stop := interruptible()
 	defer stop()
 	files, err := f.readTLS()
@@ -207,7 +204,7 @@ func (f *relayFlags) serve(ctx context.Context, c *call, r *relay.Relay, files [
 	}
 	var running sync.WaitGroup
 	defer running.Wait()
-	watching, endWatch := context.WithCancel(context.Background()) // while connections end, too
+	watching, endWatch := context.WithCancel(context.Background()) // also while connections drain
 	defer endWatch()
 	f.watch(watching, &running, files)
 	tell(c.stdout, "%s", f.banner(listeners, metrics, r.Stats().MaxConns))
@@ -238,11 +235,11 @@ func (f *relayFlags) serve(ctx context.Context, c *call, r *relay.Relay, files [
 	return cause
 }
 
-// certificatesEvery is how soon a changed certificate is read.
+// certificatesEvery is the interval of looking for changed certificates.
 const certificatesEvery = 10 * time.Second
 
-// watch renews certificates and authorities until ctx ends. Signals for that
-// are taken until the process ends, which one that comes late would kill.
+// watch reloads certificates and authorities until ctx ends. It never stops handling
+// SIGHUP: a late one would kill the process.
 func (f *relayFlags) watch(ctx context.Context, running *sync.WaitGroup, files []watched) {
 	if len(files) == 0 {
 		again := make(chan os.Signal, 1)
@@ -253,7 +250,7 @@ func (f *relayFlags) watch(ctx context.Context, running *sync.WaitGroup, files [
 				case <-ctx.Done():
 					return
 				case <-again:
-					f.options.Log.Info("SIGHUP: there are no certificates or authorities to read again")
+					f.options.Log.Info("SIGHUP: there are no certificates or authorities to reload")
 				}
 			}
 		})
@@ -265,26 +262,26 @@ func (f *relayFlags) watch(ctx context.Context, running *sync.WaitGroup, files [
 	}
 }
 
-// serveMetrics answers /metrics; nil: nobody asked for that.
+// serveMetrics serves /metrics. It returns nil if the flags turn it off.
 func (f *relayFlags) serveMetrics(r *relay.Relay) (net.Listener, error) {
 	if f.metrics == "" {
 		return nil, nil
 	}
 	l, err := net.Listen("tcp", f.metrics)
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen for /metrics on %s: %w; choose another address by -metrics-listen, or none by -metrics-listen ''", f.metrics, err)
+		return nil, fmt.Errorf("cannot listen on %s for /metrics: %w; choose another address with -metrics-listen, or none with -metrics-listen ''", f.metrics, err)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		_ = r.Stats().WriteMetrics(w) // who asked may be gone
+		_ = r.Stats().WriteMetrics(w) // the client may be gone
 	})
 	server := &http.Server{Handler: mux, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10}
 	go func() { _ = server.Serve(l) }() // until l is closed
 	return l, nil
 }
 
-// banner says what goes where.
+// banner describes listeners and upstreams.
 func (f *relayFlags) banner(listeners []*relay.Listener, metrics net.Listener, maxConns int) string {
 	var b strings.Builder
 	row := func(name, text string) { fmt.Fprintf(&b, "  %-9s  %s\n", name, text) }

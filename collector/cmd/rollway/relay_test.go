@@ -380,7 +380,7 @@ func TestServeWithUnreadLog(t *testing.T) {
 	}
 }
 
-// SIGHUP ends no relay, though it has no files to read again.
+// SIGHUP does not end a relay without files to reload.
 func TestRelayWithoutFilesOutlivesHangup(t *testing.T) {
 	cmd, out, log := startRelay(t, "-listen", "tcp://127.0.0.1:0", "-to", "tcp://"+upstream(t, echo))
 	addr := regexp.MustCompile(`from +tcp://(\S+)`).FindStringSubmatch(out.String())[1]
@@ -388,7 +388,7 @@ func TestRelayWithoutFilesOutlivesHangup(t *testing.T) {
 		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		awaitText(t, log, log, "there are no certificates or authorities to read again")
+		awaitText(t, log, log, "there are no certificates or authorities to reload")
 	}
 	c, err := net.Dial("tcp", addr)
 	if err != nil {

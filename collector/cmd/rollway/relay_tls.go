@@ -11,13 +11,13 @@ import (
 	"github.com/rollway/rollway/relay"
 )
 
-// A watched is certificates or authorities, which are read again.
+// A watched set of certificates or authorities is reloaded when its files change.
 type watched interface {
 	Watch(ctx context.Context, every time.Duration, again <-chan os.Signal, log *slog.Logger)
 }
 
-// readTLS reads certificates and authorities into the options, and returns what
-// is to be renewed of them.
+// readTLS reads certificates and authorities into the options and returns those to
+// watch.
 func (f *relayFlags) readTLS() (list []watched, err error) {
 	if f.options.ServerTLS, err = f.serverTLS(&list); err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func (f *relayFlags) serverTLS(list *[]watched) (*tls.Config, error) {
 	}
 	switch {
 	case len(f.certs) != len(f.keys):
-		return nil, usagef("each -cert needs its -key: %d of the one and %d of the other are given", len(f.certs), len(f.keys))
+		return nil, usagef("each -cert needs its -key: there are %d and %d", len(f.certs), len(f.keys))
 	case needed && len(f.certs) == 0:
 		return nil, usagef("-listen tls://… needs -cert and -key")
 	case !needed && (len(f.certs) > 0 || f.clientCA != "" || f.options.Routes != nil):
@@ -77,7 +77,7 @@ func (f *relayFlags) clientTLS(list *[]watched) (c *tls.Config, err error) {
 	return c, err
 }
 
-// readAuthorities reads certificates in PEM.
+// readAuthorities reads a PEM file of authorities.
 func readAuthorities(file string, list *[]watched) (*relay.Authorities, error) {
 	a, err := relay.LoadAuthorities(file)
 	if err != nil {

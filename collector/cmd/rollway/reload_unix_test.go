@@ -100,7 +100,7 @@ func TestHangUpsUnderLoad(t *testing.T) {
 			}
 		})
 	}
-	const good, bad = "certificates read again", "all stays as it was"
+	const good, bad = "configuration reloaded", "the old one stays in force"
 	for i := range 50 {
 		step := steps[i%len(steps)]
 		want := bad

@@ -15,15 +15,14 @@ import (
 //
 //	2026-05-28 14:40:00.123 ERROR payment-api: failed to charge  customer_id=cus_123 retry_count=2
 //
-// Times are local unless utc is set. Whatever a line holds, it stays one line
-// and no part of it reaches the terminal as a control code. A renderer is used
-// by one goroutine.
+// Times are local unless utc is set. The output is always one line, and never contains
+// a control code of the input. A renderer is not safe for concurrent use.
 type renderer struct {
 	color bool
 	utc   bool
 	zone  *time.Location // of local times; nil: time.Local
 
-	fields []byte // of the line at hand, behind the message
+	fields []byte // of the current line, after the message
 	path   []string
 }
 
@@ -38,8 +37,8 @@ const (
 	sgrAlarm  = "\x1b[1;37;41m"
 )
 
-// appendLine appends line, which ends in '\n' or not. What is not a JSON object
-// is shown as text.
+// appendLine appends line and a newline. Anything other than a JSON object is shown as
+// text.
 func (r *renderer) appendLine(dst, line []byte) []byte {
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	start := len(dst)
@@ -119,7 +118,8 @@ func (r *renderer) appendObject(dst, line []byte) ([]byte, bool) {
 	return dst, true
 }
 
-// value appends the value at hand as ` path=value`; objects are taken apart.
+// value appends the next value as ` path=value`, and the members of an object one by
+// one.
 func (r *renderer) value(d *jsontext.Decoder) error {
 	if d.PeekKind() == '{' {
 		empty := len(r.fields)
@@ -141,8 +141,8 @@ func (r *renderer) value(d *jsontext.Decoder) error {
 	if err != nil {
 		return err
 	}
-	// Brackets do not make a value ambiguous; what is in quotes inside them is
-	// JSON, whose escapes cover control codes but not all that is unprintable.
+	// Brackets delimit the value. Strings in it are JSON, whose escapes cover control
+	// codes but not everything unprintable.
 	r.field(string(appendPlain(nil, []byte(value))))
 	return nil
 }
@@ -197,7 +197,7 @@ func (r *renderer) appendTime(dst []byte, text string) []byte {
 	return t.In(zone).AppendFormat(dst, "2006-01-02 15:04:05.000")
 }
 
-// word is s, in quotes where it would otherwise not be seen where it ends.
+// word returns s, quoted if its end would not be visible otherwise.
 func word(s string) string {
 	plain := s != "" && strings.IndexFunc(s, func(c rune) bool {
 		return c == ' ' || c == '"' || c == '=' || c == '\\' || c == utf8.RuneError || !strconv.IsPrint(c)

@@ -27,25 +27,23 @@ var replayCommand = &command{
 	summary: "send events that a collector has rejected again",
 	args:    "FILE…",
 	help: `
-Sends events that a collector has rejected, from the files that it keeps them in
-(rejected/rejected*.ndjson below its data folder), for example when a limit was
-raised. An event that came by a protocol is read as that protocol has it, with
-the labels, tag or resource that it came with; one that is a JSON object, or an
-array of them, is sent as it was. Anything else, a broken line say, becomes
-{"msg":TEXT,"attrs":{"rejected":WHY}}, so that it is found at last; of one that
-was kept in part the part is sent so.
+Sends the events of a collector's dead letter queue again
+(rejected/rejected*.ndjson in its data folder), for example after a limit was
+raised. An event of a protocol is decoded as that protocol requires, with its
+labels, tag or resource. A JSON object or array of objects is sent as it
+arrived. Anything else, such as a broken line, becomes
+{"msg":TEXT,"attrs":{"rejected":REASON}}; so does an event of which only a part
+was kept.
 
-Each event is sent under a key of its own, the id that it has in its file, so
-that a second run, of the same file or of one that holds it too, stores none
-twice: for as long as the collector remembers keys (journal.key_age), restarts
-included.
+Each event is sent with its id as idempotency key, so that a second run stores
+nothing twice, for as long as the collector remembers keys (journal.key_age),
+restarts included.
 
-Events are stored as those of the token in ROLLWAY_TOKEN, with its tenant and
-its rates, whoever sent them first: choose by -tenant, with a token of that
-tenant. A token of another tenant stores them once more, for that one.
+The collector stores the events under the token in ROLLWAY_TOKEN, with its
+tenant and rate limits, whatever token sent them first. Use -tenant together
+with a token of that tenant: a token of another tenant stores them for that one.
 
-Files are left as they are. What is rejected once more is kept once more, by the
-collector.
+replay changes no files. The collector keeps what it rejects again.
 
 Examples:
   rollway replay -dry-run data/rejected/rejected.ndjson
@@ -64,12 +62,12 @@ func setupReplay(flags *flag.FlagSet) func(*call, []string) error {
 	var o replayOptions
 	send := sendOptions{maxLine: 64 * config.MiB}
 	addr := addrFlag(flags)
-	flags.StringVar(&o.reason, "reason", "", "only events that were rejected for this `REASON`, such as too_large")
-	flags.Func("tenant", "only events of this `TENANT`; empty: only those of none", func(s string) error {
+	flags.StringVar(&o.reason, "reason", "", "only events rejected for `REASON`, such as too_large")
+	flags.Func("tenant", "only events of `TENANT`; empty: only events without one", func(s string) error {
 		o.tenant, o.hasTenant = s, true
 		return nil
 	})
-	flags.DurationVar(&send.retry, "retry", 30*time.Second, "how long to try again when the collector cannot be reached or is full, a `TIME` such as 5m")
+	flags.DurationVar(&send.retry, "retry", 30*time.Second, "retry for `TIME` while the collector cannot be reached or is full")
 	flags.BoolVar(&send.dryRun, "dry-run", false, "read and count, and send nothing")
 	flags.BoolVar(&send.quiet, "quiet", false, "print errors only")
 	return func(c *call, args []string) error {
@@ -95,7 +93,7 @@ func replay(c *call, cl *client, o replayOptions, send sendOptions, names []stri
 		err := r.file(ctx, name)
 		failed = errors.Join(failed, err)
 		if err != nil && !errors.As(err, new(*inputError)) {
-			break // the other files fare no better
+			break // other files would fail as well
 		}
 	}
 	r.say()
@@ -116,7 +114,7 @@ type replayer struct {
 	reasons                             []string
 }
 
-// say tells how it went.
+// say prints the result.
 func (r *replayer) say() {
 	for _, reason := range r.reasons {
 		r.call.say("not accepted: %s", reason)
@@ -132,10 +130,10 @@ func (r *replayer) say() {
 		r.call.say("%s stored, %s had been stored before", plural(r.stored, "event"), count(r.before))
 	}
 	if r.bare > 0 {
-		r.call.say("%s of them sent without what they shared with others, such as labels or a resource: it was too large to be kept", count(r.bare))
+		r.call.say("%s of them sent without their labels or resource, which were too large to keep", count(r.bare))
 	}
 	if r.withheld > 0 {
-		r.call.say("%s could not be sent: rules redact events, so their text was not kept (docs/ENRICH.md)", count(r.withheld))
+		r.call.say("%s could not be sent: redaction rules are in force, so their text was not kept (docs/ENRICH.md)", count(r.withheld))
 	}
 }
 
@@ -158,7 +156,7 @@ func (r *replayer) file(ctx context.Context, name string) error {
 		}
 		var l deadletter.Letter
 		if err := json.Unmarshal(line, &l); err != nil || l.Reason == "" {
-			return &inputError{fmt.Errorf("%s:%d: not a rejected event as a collector keeps them; what is behind it was not read", name, n)}
+			return &inputError{fmt.Errorf("%s:%d: not an event of a dead letter queue; the rest of the file was not read", name, n)}
 		}
 		if err := r.letter(ctx, &l, line, fmt.Sprintf("%s:%d", name, n)); err != nil {
 			return err
@@ -195,7 +193,7 @@ func (r *replayer) letter(ctx context.Context, l *deadletter.Letter, line []byte
 	return r.send(ctx, bytes.ToValidUTF8(body, []byte("\uFFFD")), key, at)
 }
 
-// send sends one letter's events until they are answered for good.
+// send sends the events of one entry until the collector has answered.
 func (r *replayer) send(ctx context.Context, body []byte, key, at string) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("interrupted before %s; the same command sends what is left", at)
@@ -208,7 +206,7 @@ func (r *replayer) send(ctx context.Context, body []byte, key, at string) error 
 		r.refuse(1, at, status.message)
 		return nil
 	case err != nil:
-		return fmt.Errorf("%s: %w; what is behind it was not sent", at, err)
+		return fmt.Errorf("%s: %w; the events after it were not sent", at, err)
 	case a.before:
 		r.before += a.Accepted
 	default:

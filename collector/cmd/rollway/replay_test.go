@@ -69,7 +69,7 @@ func TestReplay(t *testing.T) {
 	}
 	r = cli(t, "", "replay", "-addr", other.addr, strict)
 	r.want(t, 1)
-	if !strings.Contains(r.stderr, "not a rejected event") {
+	if !strings.Contains(r.stderr, "not an event of a dead letter queue") {
 		t.Errorf("a file of something else: %s", r.stderr)
 	}
 }

@@ -64,12 +64,12 @@ func TestTokensAndTLS(t *testing.T) {
 		awaitText(t, &d.stderr, &d.stderr, said)
 	}
 	write("tokens.yaml", "- {name: two}\n")
-	hangUp("all stays as it was")
+	hangUp("the old one stays in force")
 	if out, err := command(first, "query", "hello"); err != nil {
 		t.Errorf("query after a reload that failed: %v\n%s", err, out)
 	}
 	write("tokens.yaml", fmt.Sprintf("- {name: two, secret: %s, may: read}\n", second))
-	hangUp("enrichment, tokens and certificates read again")
+	hangUp("configuration reloaded")
 	if out, err := command(first, "query", "hello"); err == nil {
 		t.Errorf("a token that was taken away still reads:\n%s", out)
 	}

@@ -21,26 +21,25 @@ var sendCommand = &command{
 	summary: "send log files to a collector",
 	args:    "[FILE…|-]",
 	help: `
-Sends files, or standard input, to a collector, one event for each line. Files
-may be plain, gzip or zstd; their first bytes tell. A line that is a JSON object
-is sent as it is. Any other line becomes {"msg":LINE,"attrs":{"file":NAME}} and
-gets the time at which the collector receives it; timestamps inside the text are
-not read. The message is the line, byte for byte, without its end (LF or CR LF);
-bytes that are not valid UTF-8 become U+FFFD, and are counted. Empty lines are
-left out.
+Sends files, or standard input, to a collector, one event per line. It detects
+gzip and zstd by the first bytes. A line that is a JSON object is sent
+unchanged. Any other line becomes {"msg":LINE,"attrs":{"file":NAME}}, with the
+time at which the collector receives it; timestamps in the text are not read.
+The message is the line without its end (LF or CR LF); bytes that are not valid
+UTF-8 become U+FFFD and are counted. Empty lines are skipped.
 
-What was acknowledged is remembered for each file and collector, so that a
-second run goes on behind it, also where the file has another name by then:
-after a rotation name both files. A file that was replaced or cut is sent from
-its start, and so is one whose collector has a new journal. Standard input
-cannot be resumed. A last line without an end is left for the next run, as
-whoever writes the file may not be done with it; -eof sends it. Of compressed
-files and standard input it is sent. If an answer is lost after the collector
-stored a batch, that batch (at most 1,000 lines) is sent again: lines arrive at
-least once. Two runs do not send the same file to the same collector at once.
+send remembers what each collector acknowledged of each file. A second run
+continues there, even if the file was renamed: after a rotation name both files.
+It sends a file from its start if the file was replaced or truncated, or if the
+collector has a new journal. Standard input cannot be resumed. A last line
+without an end is left for the next run, because its writer may not be done;
+-eof sends it, and so does a compressed file or standard input. If an answer is
+lost after the collector stored a batch, the batch (at most 1,000 lines) is sent
+again: lines arrive at least once. Two runs never send one file to one collector
+at the same time.
 
-Ctrl-C ends after the running batch. The exit status is 1 if a line was not
-accepted, or if it is not remembered what was.
+Ctrl-C ends after the current batch. The exit status is 1 if the collector did
+not accept a line, or if the position could not be saved.
 
 Examples:
   rollway send /var/log/syslog
@@ -67,20 +66,20 @@ type sendOptions struct {
 func setupSend(flags *flag.FlagSet) func(*call, []string) error {
 	o := sendOptions{maxLine: config.MiB}
 	addr := addrFlag(flags)
-	flags.StringVar(&o.service, "service", "", "the `NAME` of the service, for lines that do not say")
+	flags.StringVar(&o.service, "service", "", "the `NAME` of the service, for lines without one")
 	flags.Var(&o.attrs, "attr", "an attribute `KEY=VALUE` for every line; may be repeated")
-	flags.StringVar(&o.stateDir, "state", "", "the `DIR` where positions are remembered (default: rollway/send in the user's cache folder)")
-	flags.Func("max-line", "lines longer than this `SIZE` are not sent, and counted (default 1MiB)", func(s string) (err error) {
+	flags.StringVar(&o.stateDir, "state", "", "remember positions in `DIR` (default: rollway/send in the user's cache folder)")
+	flags.Func("max-line", "count but do not send lines longer than `SIZE` (default 1MiB)", func(s string) (err error) {
 		if o.maxLine, err = config.ParseSize(s); err == nil && o.maxLine < 1 {
 			err = errors.New("it must be at least 1")
 		}
 		return err
 	})
-	flags.DurationVar(&o.retry, "retry", 30*time.Second, "how long to try again when the collector cannot be reached or is full, a `TIME` such as 5m")
+	flags.DurationVar(&o.retry, "retry", 30*time.Second, "retry for `TIME` while the collector cannot be reached or is full")
 	flags.BoolVar(&o.quiet, "quiet", false, "print errors only")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "read and count, and send nothing")
-	flags.BoolVar(&o.again, "again", false, "send files from their start, whatever was sent before")
-	flags.BoolVar(&o.eof, "eof", false, "send a last line without an end too: nobody writes to the files any more")
+	flags.BoolVar(&o.again, "again", false, "send files from their start, even if they were sent before")
+	flags.BoolVar(&o.eof, "eof", false, "send a last line without an end too: the files are complete")
 	return func(c *call, args []string) error {
 		o.addr = *addr
 		if len(args) == 0 {
@@ -97,7 +96,7 @@ func setupSend(flags *flag.FlagSet) func(*call, []string) error {
 	}
 }
 
-// A sender is one run of send. It is used by one goroutine.
+// A sender is one run of send. It is not safe for concurrent use.
 type sender struct {
 	call     *call
 	options  sendOptions
@@ -109,13 +108,12 @@ type sender struct {
 	line    statusLine
 
 	asked   bool   // journal was asked for
-	journal string // the collector's; empty: it did not say
+	journal string // the collector's; empty: unknown
 
-	goesOn string // how to go on with the last input after an interruption; empty: it cannot be
+	resume string // how to resume the last input after an interruption; empty: impossible
 }
 
-// A tally counts lines. read = accepted + refused + tooLong + empty + what a
-// run that ended early had not sent.
+// A tally counts lines: read = accepted + refused + tooLong + empty + unsent.
 type tally struct {
 	read     int // lines read by this run
 	accepted int // by the collector
@@ -123,9 +121,9 @@ type tally struct {
 	tooLong  int // longer than -max-line
 	empty    int
 	repaired int   // lines with invalid UTF-8, replaced
-	left     int64 // bytes of last lines without an end, which were left
+	left     int64 // bytes of last lines without an end, not sent
 	bytes    int64
-	reasons  []reason // the first few of what was not accepted
+	reasons  []reason // of the first lines that were not accepted
 }
 
 // A reason says why some lines were not accepted.
@@ -158,7 +156,7 @@ func (t *tally) add(u tally) {
 
 func (t *tally) notAccepted() int { return t.refused + t.tooLong }
 
-// unsent is the number of lines of a run that ended early.
+// unsent returns the number of lines that a run which ended early has not sent.
 func (t *tally) unsent() int { return t.read - t.accepted - t.notAccepted() - t.empty }
 
 func (s *sender) run(ctx context.Context, names []string) error {
@@ -174,7 +172,7 @@ func (s *sender) run(ctx context.Context, names []string) error {
 		var input *inputError
 		switch {
 		case errors.As(failed, &input):
-			unread, failed = append(unread, failed), nil // the other files are none the worse
+			unread, failed = append(unread, failed), nil // go on with the other files
 		case failed != nil:
 			return s.summary(failed, len(names))
 		}
@@ -182,12 +180,12 @@ func (s *sender) run(ctx context.Context, names []string) error {
 	return s.summary(errors.Join(unread...), len(names))
 }
 
-// inputError is a failure that concerns one file alone.
+// inputError is an error of one file.
 type inputError struct{ error }
 
 func (e *inputError) Unwrap() error { return e.error }
 
-// summary says what happened and returns what the exit status is made of.
+// summary prints the result and returns the error for the exit status.
 func (s *sender) summary(failed error, files int) error {
 	t := &s.total
 	if files > 1 && !s.options.quiet {
@@ -207,10 +205,10 @@ func (s *sender) summary(failed error, files int) error {
 	}
 	switch {
 	case errors.Is(failed, context.Canceled):
-		return fmt.Errorf("interrupted after %s%s", lines(t.accepted+t.notAccepted()), s.goesOn)
+		return fmt.Errorf("interrupted after %s%s", lines(t.accepted+t.notAccepted()), s.resume)
 	case failed != nil:
 		if n := t.unsent(); n > 0 && !s.options.dryRun {
-			failed = fmt.Errorf("%w; %s read and not accepted, and nothing behind them was sent", failed, lines(n))
+			failed = fmt.Errorf("%w; %s read but not accepted, and nothing after them was sent", failed, lines(n))
 		}
 		if lost != nil {
 			return fmt.Errorf("%w (and %w)", failed, lost)
@@ -220,7 +218,7 @@ func (s *sender) summary(failed error, files int) error {
 	return lost
 }
 
-// describe is a tally in words.
+// describe formats a tally.
 func (s *sender) describe(t tally, took time.Duration) string {
 	var b strings.Builder
 	verb := "sent"
@@ -239,13 +237,13 @@ func (s *sender) describe(t tally, took time.Duration) string {
 		}
 	}
 	if t.empty > 0 {
-		fmt.Fprintf(&b, "; %s left out", plural(t.empty, "empty line"))
+		fmt.Fprintf(&b, "; %s skipped", plural(t.empty, "empty line"))
 	}
 	if t.repaired > 0 {
 		fmt.Fprintf(&b, "; invalid UTF-8 replaced in %s", lines(t.repaired))
 	}
 	if t.left > 0 {
-		fmt.Fprintf(&b, "; %s without a line end left, which -eof sends", byteCount(t.left))
+		fmt.Fprintf(&b, "; %s without a line end not sent (use -eof)", byteCount(t.left))
 	}
 	if n := t.notAccepted(); n > 0 {
 		fmt.Fprintf(&b, "; %s NOT ACCEPTED", count(n))
@@ -270,11 +268,11 @@ func (s *sender) file(ctx context.Context, name string) error {
 	began, t := time.Now(), tally{}
 	err = s.copy(ctx, in, st, &t, shown)
 	t.left = in.left
-	s.goesOn = ""
+	s.resume = ""
 	if st != nil && st.failed == nil {
-		s.goesOn = "; the same command goes on from there"
+		s.resume = "; the same command continues there"
 		if s.options.again {
-			s.goesOn = "; the same command without -again goes on from there"
+			s.resume = "; the same command without -again continues there"
 		}
 	}
 	s.line.clear()
@@ -285,8 +283,8 @@ func (s *sender) file(ctx context.Context, name string) error {
 	return err
 }
 
-// open opens name behind what was acknowledged before, and says so. The input
-// is nil if there is nothing new to send.
+// open opens name at the position that was acknowledged, and says so. The input is nil
+// if there is nothing new to send.
 func (s *sender) open(ctx context.Context, name string) (*input, *position, error) {
 	if name == "-" {
 		in, err := newStreamInput(ctx, s.call.stdin)
@@ -318,13 +316,13 @@ func (s *sender) open(ctx context.Context, name string) (*input, *position, erro
 		return nil, nil, &inputError{fmt.Errorf("%s: another rollway send is sending it to %s", filepath.Base(name), s.client.base)}
 	case err != nil:
 		in.Close()
-		return nil, nil, &inputError{fmt.Errorf("%s: %w; nothing of it was sent: name a folder for positions with -state, or send it without with -again", filepath.Base(name), err)}
+		return nil, nil, &inputError{fmt.Errorf("%s: %w; nothing was sent: name a folder for positions with -state, or send it without one with -again", filepath.Base(name), err)}
 	}
 	if st.restarted != "" {
 		s.call.say("%s: %s: sending it from its start", filepath.Base(name), st.restarted)
 	}
 	if st.rest != "" {
-		s.call.say("%s: the file before is %s now and has lines that were not sent: send it too", filepath.Base(name), appendPlain(nil, st.rest))
+		s.call.say("%s: the previous file is now %s and has lines that were not sent: send it too", filepath.Base(name), appendPlain(nil, st.rest))
 	}
 	if s.options.again {
 		st.reset()
@@ -340,22 +338,22 @@ func (s *sender) open(ctx context.Context, name string) (*input, *position, erro
 	if !more {
 		in.Close()
 		if !s.options.quiet {
-			s.call.say("%s: nothing new behind line %s; -again sends it once more", filepath.Base(name), count(st.Lines))
+			s.call.say("%s: nothing new after line %s; -again sends it once more", filepath.Base(name), count(st.Lines))
 		}
 		return nil, nil, nil
 	}
 	if !s.options.quiet {
 		grown := ""
 		if in.lines < st.Lines {
-			grown = ", which was sent before it had an end and has grown"
+			grown = ", which had no end when it was sent and has grown"
 		}
 		s.call.say("%s: continuing at line %s%s", filepath.Base(name), count(in.lines+1), grown)
 	}
 	return in, st, nil
 }
 
-// copy sends what in has left, batch by batch, and saves the position after
-// each one that was acknowledged.
+// copy sends the rest of in, batch by batch, and saves the position after each batch
+// that the collector acknowledged.
 func (s *sender) copy(ctx context.Context, in *input, st *position, t *tally, shown string) error {
 	enc := encoder{service: s.options.service, attrs: s.options.attrs}
 	if !in.stream {
@@ -364,7 +362,7 @@ func (s *sender) copy(ctx context.Context, in *input, st *position, t *tally, sh
 	b := &batch{}
 	for {
 		err := in.fill(b, &enc, int(s.options.maxLine), t, shown)
-		// What was read before an error is sent all the same.
+		// Send what was read before an error.
 		if len(b.ends) > 0 && !s.options.dryRun {
 			if err := s.post(ctx, b, t, shown); err != nil {
 				return err
@@ -399,7 +397,7 @@ func (s *sender) save(st *position, in *input) {
 	st.failed = err
 }
 
-// progress is the status line: how far, how fast, how long to go.
+// progress formats the status line: position, rate, time left.
 func (s *sender) progress(in *input, t *tally, shown string) string {
 	took := time.Since(in.opened)
 	rate := float64(t.read) / max(took.Seconds(), 0.001)
@@ -433,8 +431,7 @@ func (l *attrList) Set(s string) error {
 	return nil
 }
 
-// openRegular opens a file for reading and refuses folders, whose reading would
-// fail with a less clear error.
+// openRegular opens a file for reading. It refuses folders with a clear error.
 func openRegular(name string) (*os.File, os.FileInfo, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -27,11 +27,11 @@ func TestSendToAnotherJournal(t *testing.T) {
 		}
 	}
 	send("a1", "sent 2 lines", "one", "two")
-	send("a1", "nothing new behind line 2")
-	send("b2", "another journal than the one it was sent to", "one", "two")
-	send("b2", "nothing new behind line 2")
-	send("", "nothing new behind line 2") // a collector that does not say
-	send("b2", "nothing new behind line 2")
+	send("a1", "nothing new after line 2")
+	send("b2", "the collector has a new journal", "one", "two")
+	send("b2", "nothing new after line 2")
+	send("", "nothing new after line 2") // a collector that does not say
+	send("b2", "nothing new after line 2")
 }
 
 // The same with the real collector, whose folder is removed between two runs.
@@ -74,7 +74,7 @@ func TestSendGivesUp(t *testing.T) {
 		}
 		return n > 1
 	})
-	cli(t, "", "send", "-addr", f.URL, "-state", dir, "-retry", "0", path).want(t, 1, "sent 1,000 lines", "1,000 lines read and not accepted")
+	cli(t, "", "send", "-addr", f.URL, "-state", dir, "-retry", "0", path).want(t, 1, "sent 1,000 lines", "1,000 lines read but not accepted")
 }
 
 // Without its memory a second run would send everything again: send says so before
@@ -83,7 +83,7 @@ func TestSendWithoutMemory(t *testing.T) {
 	f, dir := newFakeCollector(t), t.TempDir()
 	path, state := filepath.Join(dir, "in.log"), filepath.Join(dir, "state")
 	writeFile(t, path, "one\n")
-	cli(t, "", "send", "-addr", f.URL, "-state", path, path).want(t, 1, "nothing of it was sent", "-state", "-again")
+	cli(t, "", "send", "-addr", f.URL, "-state", path, path).want(t, 1, "nothing was sent", "-state", "-again")
 	if got := f.messages(t); len(got) != 0 {
 		t.Errorf("sent %q", got)
 	}

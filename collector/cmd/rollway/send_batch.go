@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// wouldWait reports whether the next line of a stream is not here yet.
+// wouldWait reports whether reading the next line of a stream would block.
 func (in *input) wouldWait() bool {
 	if !in.stream {
 		return false
@@ -20,16 +20,16 @@ const (
 	batchBytes = 1 << 20
 )
 
-// A batch is what one request carries.
+// A batch is the content of one request.
 type batch struct {
 	body    []byte // NDJSON
 	ends    []int  // where each event ends in body
 	numbers []int  // the line each event came from
-	read    int64  // bytes of all lines read for it
+	read    int64  // bytes of the lines read for it
 }
 
-// fill reads lines into b until it is full, the input ends (io.EOF), or, for a
-// stream, until the next line would have to be waited for.
+// fill reads lines into b until it is full, the input ends (io.EOF), or reading a stream
+// would block.
 func (in *input) fill(b *batch, enc *encoder, limit int, t *tally, shown string) error {
 	b.body, b.ends, b.numbers = b.body[:0], b.ends[:0], b.numbers[:0]
 	b.read = 0

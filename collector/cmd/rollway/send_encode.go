@@ -11,17 +11,16 @@ import (
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
-// An encoder makes an event of a line.
+// An encoder turns lines into events.
 type encoder struct {
 	service string
 	attrs   attrList
-	file    string // name of the file, for lines of text; empty: none
-	fixed   []byte // a copy of a line made valid
+	file    string // for lines of text; empty: none
+	fixed   []byte // a line with invalid UTF-8 replaced
 }
 
-// appendEvent appends the event of line, without a line end. A JSON object is
-// taken as it is; -service and -attr are added at its end where it does not
-// say.
+// appendEvent appends the event of line, without a line end. A JSON object stays as it
+// is; -service and -attr are added at its end if it lacks them.
 func (e *encoder) appendEvent(dst, line []byte) []byte {
 	if object, ok := e.object(line); ok {
 		if e.service == "" && len(e.attrs) == 0 {
@@ -59,7 +58,7 @@ func (e *encoder) appendAttrs(dst []byte, file string) []byte {
 	return append(dst, '}')
 }
 
-// object returns line as a JSON object, valid UTF-8 throughout.
+// object returns line if it is a JSON object, with invalid UTF-8 replaced.
 func (e *encoder) object(line []byte) ([]byte, bool) {
 	trimmed := bytes.Trim(line, " \t\r")
 	if len(trimmed) < 2 || trimmed[0] != '{' || trimmed[len(trimmed)-1] != '}' {
@@ -76,7 +75,7 @@ func (e *encoder) object(line []byte) ([]byte, bool) {
 func (e *encoder) appendObject(dst, object []byte) []byte {
 	names, err := topNames(object)
 	if err != nil {
-		return append(dst, object...) // the collector says what it thinks of it
+		return append(dst, object...) // the collector reports the error
 	}
 	dst = append(dst, bytes.TrimRight(object[:len(object)-1], " \t\r")...)
 	add := func(name string) {
@@ -95,7 +94,7 @@ func (e *encoder) appendObject(dst, object []byte) []byte {
 		dst = jsonline.AppendString(dst, e.service)
 	}
 	if len(e.attrs) > 0 {
-		// The collector merges what stands under these names.
+		// The collector merges objects with these names.
 		for _, name := range []string{"attrs", "attributes", "metadata", "fields", "context"} {
 			if !slices.Contains(names, name) {
 				add(name)
@@ -126,8 +125,7 @@ func topNames(object []byte) (names []string, err error) {
 	return names, nil
 }
 
-// appendValidUTF8 appends b with U+FFFD for each byte that is not part of a
-// valid sequence.
+// appendValidUTF8 appends b with each invalid byte replaced by U+FFFD.
 func appendValidUTF8(dst, b []byte) []byte {
 	for len(b) > 0 {
 		r, size := utf8.DecodeRune(b)

@@ -17,42 +17,42 @@ import (
 	"github.com/rollway/rollway/internal/disk"
 )
 
-// An input is a file or a stream, unpacked, that is read line by line. It is
-// used by one goroutine.
+// An input reads the lines of a file or a stream, decompressed. It is not safe for
+// concurrent use.
 type input struct {
 	name   string
-	stream bool // cannot be resumed, has no size, and may make its reader wait
+	stream bool // has no size, cannot be resumed, and may block
 
 	file     *os.File
 	info     os.FileInfo // nil for a stream
 	raw      *countingReader
-	text     *bufio.Reader // of unpacked bytes
-	unpacker io.Closer     // nil for plain input
+	text     *bufio.Reader // decompressed
+	unpacker io.Closer     // nil for uncompressed input
 
-	size     int64 // of the file, as it lies on the disk
-	rawStart int64 // where this run began, in raw bytes
+	size     int64 // of the file on disk
+	rawStart int64 // where this run began, in bytes of the file
 	opened   time.Time
 
 	lines     int   // lines consumed, from the start of the file
-	offset    int64 // unpacked bytes consumed, from the start of the file
-	whole     bool  // the last line is one without an end too
-	left      int64 // length of the last line, if it was left as it has no end
-	tailStart int64 // where the consumed last line begins if it has no end; -1
+	offset    int64 // decompressed bytes consumed, from the start of the file
+	whole     bool  // a last line without an end is a line
+	left      int64 // length of a last line without an end that was not read
+	tailStart int64 // start of the last line consumed if it has no end, else -1
 	long      []byte
 
-	lock disk.Lock // keeps other runs from the file; nil: none is held
+	lock disk.Lock // excludes other runs; nil: not held
 }
 
 const (
 	readBuffer = 256 << 10
-	headBytes  = 1 << 10 // of a file's beginning, and of what was sent last, to know it again by
+	headBytes  = 1 << 10 // hashed at the start of a file and before the position, to recognize it
 )
 
-// openInput opens a file. What is not a regular file is read as a stream, until
-// ctx ends at the latest.
+// openInput opens a file. Anything but a regular file is read as a stream. ctx bounds
+// waiting for a stream.
 func openInput(ctx context.Context, name string) (*input, error) {
 	in := &input{name: name, opened: time.Now(), tailStart: -1}
-	f, err := await(ctx, func() (f *os.File, err error) { // a named pipe waits for its writer
+	f, err := await(ctx, func() (f *os.File, err error) { // opening a named pipe waits for its writer
 		f, in.info, err = openRegular(name)
 		return f, err
 	})
@@ -72,14 +72,14 @@ func openInput(ctx context.Context, name string) (*input, error) {
 	if in.stream {
 		return in, nil
 	}
-	if head, _ := in.text.Peek(512); 10*bytes.Count(head, []byte{0}) > len(head) { // an error comes again
+	if head, _ := in.text.Peek(512); 10*bytes.Count(head, []byte{0}) > len(head) { // the next read returns the error
 		in.Close()
-		return nil, fmt.Errorf("%s has many NUL bytes, as a binary file or text in UTF-16 has: nothing of it was sent; rollway send - <FILE sends it all the same", name)
+		return nil, fmt.Errorf("%s has many NUL bytes, like a binary file or UTF-16 text; nothing was sent; rollway send - <FILE sends it anyway", name)
 	}
 	return in, nil
 }
 
-// newStreamInput reads r, until ctx ends at the latest.
+// newStreamInput reads r. ctx bounds waiting for it.
 func newStreamInput(ctx context.Context, r io.Reader) (*input, error) {
 	in := &input{name: "standard input", stream: true, whole: true, opened: time.Now(), tailStart: -1}
 	if err := in.begin(&contextReader{ctx: ctx, r: r}); err != nil && !errors.Is(err, io.EOF) {
@@ -88,11 +88,11 @@ func newStreamInput(ctx context.Context, r io.Reader) (*input, error) {
 	return in, nil
 }
 
-// begin looks at the first bytes of r and puts the right unpacker over it.
+// begin detects the compression of r.
 func (in *input) begin(r io.Reader) error {
 	in.raw = &countingReader{r: r}
 	packed := bufio.NewReaderSize(in.raw, readBuffer)
-	// A stream may be slow: no more bytes are waited for than needed.
+	// A stream may be slow: wait for no more bytes than needed.
 	first, _ := packed.Peek(1)
 	magic := first
 	if len(first) == 1 && (first[0] == 0x1f || first[0] == 0x28) {
@@ -131,11 +131,10 @@ func (in *input) Close() error {
 	return in.file.Close()
 }
 
-// rawRead is the number of bytes taken from the file, packed where it is, from
-// its start.
+// rawRead returns the position in the file, in bytes as stored.
 func (in *input) rawRead() int64 { return in.raw.n }
 
-// seek goes to an offset in the unpacked text.
+// seek goes to an offset in the decompressed text.
 func (in *input) seek(offset int64) error {
 	if in.unpacker == nil {
 		if _, err := in.file.Seek(offset, io.SeekStart); err != nil {
@@ -160,9 +159,8 @@ func (in *input) seek(offset int64) error {
 	return err
 }
 
-// skipTo goes behind what p says was sent, and reports whether anything is
-// there. A last line that was sent without an end and has grown since is sent
-// again, whole.
+// skipTo seeks to the position p and reports whether there is more. A last line that was
+// sent without an end and has grown since is sent again as a whole.
 func (in *input) skipTo(p *position) (more bool, err error) {
 	if err := in.seek(p.Offset); err != nil {
 		return false, err
@@ -188,7 +186,7 @@ func (in *input) skipTo(p *position) (more bool, err error) {
 	return true, nil
 }
 
-// lineEnd is the length of the line end that b begins with: LF, CR LF or none.
+// lineEnd returns the length of the line end at the start of b: LF, CR LF or none.
 func lineEnd(b []byte) int {
 	if bytes.HasPrefix(b, []byte("\r\n")) {
 		return 2
@@ -206,15 +204,14 @@ func noEOF(err error) error {
 	return err
 }
 
-// A line as the file has it.
+// A textLine is a line of the file.
 type textLine struct {
-	text    []byte // without LF or CR LF; valid until the next call
-	tooLong int64  // its length, if it is over the limit; text is then empty
+	text    []byte // without LF or CR LF, valid until the next call
+	tooLong int64  // its length if it exceeds the limit; text is then empty
 }
 
-// next reads one line. At the end it returns io.EOF; a last line without an
-// end is a line if in.whole says so, else it is left. Where the unpacker fails, what it left of a line
-// is not one.
+// next reads one line. At the end it returns io.EOF. A last line without an end is a
+// line only if in.whole is set. A line cut by an error of the decompressor is not one.
 func (in *input) next(limit int) (textLine, error) {
 	in.long = in.long[:0]
 	start, size := in.offset, int64(0)
@@ -240,7 +237,7 @@ func (in *input) next(limit int) (textLine, error) {
 			in.consumed(size, start)
 		case err != nil:
 			if in.unpacker != nil && errors.Is(err, io.ErrUnexpectedEOF) {
-				err = fmt.Errorf("the compressed file ends too early, as one that was cut off or is still being written: %w", err)
+				err = fmt.Errorf("the compressed file is truncated or still being written: %w", err)
 			}
 			return textLine{}, fmt.Errorf("%s: read line %d: %w", in.name, in.lines+1, err)
 		default:
@@ -268,8 +265,8 @@ func trimmed(line []byte, limit int) textLine {
 	return textLine{text: line}
 }
 
-// sum returns a hash of n bytes of the file from an offset on, at most headBytes,
-// and how many it covers.
+// sum hashes n bytes of the file at an offset, at most headBytes, and returns how many
+// it covers.
 func (in *input) sum(from int64, n int) (sum string, covered int, err error) {
 	buf := make([]byte, min(n, headBytes))
 	covered, err = in.file.ReadAt(buf, from)
@@ -280,14 +277,14 @@ func (in *input) sum(from int64, n int) (sum string, covered int, err error) {
 	return hex.EncodeToString(hash[:]), covered, nil
 }
 
-// tail returns a hash of the last bytes before an offset.
+// tail hashes the last bytes before an offset.
 func (in *input) tail(end int64) (string, error) {
 	from := max(0, end-headBytes)
 	sum, _, err := in.sum(from, int(end-from))
 	return sum, err
 }
 
-// countingReader counts what was read through it.
+// countingReader counts the bytes read.
 type countingReader struct {
 	r io.Reader
 	n int64
@@ -299,8 +296,7 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// contextReader ends a read that waits when ctx ends. The read that it leaves
-// behind ends with the process.
+// contextReader returns from a blocked read when ctx ends, and abandons that read.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader
@@ -316,8 +312,8 @@ func (c *contextReader) Read(p []byte) (int, error) {
 	return copy(p, buf[:n]), err
 }
 
-// await returns what f does, or context.Canceled once ctx has ended; f then goes
-// on alone.
+// await returns the result of f, or context.Canceled once ctx has ended. It then
+// abandons f.
 func await[T any](ctx context.Context, f func() (T, error)) (result T, err error) {
 	if ctx.Err() != nil {
 		return result, context.Canceled

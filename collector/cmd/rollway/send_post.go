@@ -14,14 +14,14 @@ import (
 	"github.com/rollway/rollway/collector/receiver"
 )
 
-// answer is what POST /api/logs says about a batch.
+// answer is the response of POST /api/logs.
 type answer struct {
 	Accepted      int         `json:"accepted"`
 	Rejected      []rejection `json:"rejected"`
 	RejectedTotal int         `json:"rejected_total"`
 	Error         string      `json:"error"`
 
-	before bool // it was accepted before, under the same key
+	before bool // accepted before, under the same key
 }
 
 type rejection struct {
@@ -30,14 +30,14 @@ type rejection struct {
 	Detail string `json:"detail"`
 }
 
-// post sends b until it is answered for good, and counts. An error means that
-// b was not acknowledged and that sending more makes no sense.
+// post sends b until the collector has answered, and counts. An error means that b was
+// not acknowledged and that sending more is pointless.
 func (s *sender) post(ctx context.Context, b *batch, t *tally, shown string) error {
 	return s.postRange(ctx, b, 0, len(b.ends), t, shown)
 }
 
-// postRange sends the events [from, to) of b; what is too large for the
-// collector goes in halves.
+// postRange sends the events [from, to) of b. It halves what is too large for the
+// collector.
 func (s *sender) postRange(ctx context.Context, b *batch, from, to int, t *tally, shown string) error {
 	begin := 0
 	if from > 0 {
@@ -53,7 +53,7 @@ func (s *sender) postRange(ctx context.Context, b *batch, from, to int, t *tally
 		}
 		return s.postRange(ctx, b, middle, to, t, shown)
 	case errors.As(err, &status) && (status.code == http.StatusRequestEntityTooLarge || status.code == http.StatusBadRequest):
-		// Not even a list of what was wrong: none of these were taken.
+		// There is no list of rejected events: the collector took none.
 		t.refused += to - from
 		t.reason(to-from, "%s:%d to %d: %s", shown, b.numbers[from], b.numbers[to-1], status.message)
 		return nil
@@ -75,9 +75,9 @@ func (s *sender) postRange(ctx context.Context, b *batch, from, to int, t *tally
 	return nil
 }
 
-// postUntilAnswered sends body, which holds n events (0: nobody knows), and tries again while the
-// collector is away or full, for as long as -retry allows. key is its
-// Idempotency-Key; empty: none.
+// postUntilAnswered sends body, which contains n events (0: unknown). It retries for
+// -retry while the collector is unreachable or full. key is the Idempotency-Key; empty:
+// none.
 func (s *sender) postUntilAnswered(ctx context.Context, body []byte, n int, key string) (a answer, err error) {
 	err = s.untilAnswered(ctx, func() (err error) {
 		a, err = s.postOnce(body, n, key)
@@ -86,8 +86,7 @@ func (s *sender) postUntilAnswered(ctx context.Context, body []byte, n int, key 
 	return a, err
 }
 
-// untilAnswered calls try until it fails no more, or so that another call is of
-// no use, or for as long as -retry allows.
+// untilAnswered calls try until it succeeds, its error is final, or -retry is over.
 func (s *sender) untilAnswered(ctx context.Context, try func() error) error {
 	const least, most = 100 * time.Millisecond, 5 * time.Second
 	wait, began, told := least, time.Now(), false
@@ -103,7 +102,7 @@ func (s *sender) untilAnswered(ctx context.Context, try func() error) error {
 		if !told {
 			told = true
 			s.line.clear()
-			s.call.say("%v; trying again for %s", err, s.options.retry)
+			s.call.say("%v; retrying for %s", err, s.options.retry)
 		}
 		pause = max(pause, wait+rand.N(wait/2))
 		wait = min(2*wait, most)
@@ -115,8 +114,8 @@ func (s *sender) untilAnswered(ctx context.Context, try func() error) error {
 	}
 }
 
-// journalID asks the collector, once a run, which journal it has; empty if it
-// does not say.
+// journalID returns the ID of the collector's journal, which it asks for once a run;
+// empty if unknown.
 func (s *sender) journalID(ctx context.Context) (string, error) {
 	if s.asked {
 		return s.journal, nil
@@ -127,7 +126,7 @@ func (s *sender) journalID(ctx context.Context) (string, error) {
 		resp, err := s.client.get(ctx, "/healthz", nil, nil)
 		var status *statusError
 		if errors.As(err, &status) && status.code/100 == 4 {
-			return nil // of another kind: it does not say
+			return nil // another kind of server
 		}
 		if err != nil {
 			return err
@@ -140,7 +139,7 @@ func (s *sender) journalID(ctx context.Context) (string, error) {
 		if err != nil {
 			return fmt.Errorf("read the answer of %s/healthz: %w", s.client.base, err)
 		}
-		if json.Unmarshal(text, &health) == nil { // what is not JSON does not say either
+		if json.Unmarshal(text, &health) == nil { // anything else is another kind of server
 			s.journal = health.Journal
 		}
 		return nil
@@ -149,8 +148,7 @@ func (s *sender) journalID(ctx context.Context) (string, error) {
 	return s.journal, err
 }
 
-// postOnce sends body once. The request is not cut by Ctrl-C: the running batch
-// ends first.
+// postOnce sends body once. Ctrl-C does not cancel it: the current batch ends first.
 func (s *sender) postOnce(body []byte, n int, key string) (a answer, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
@@ -175,12 +173,12 @@ func (s *sender) postOnce(body []byte, n int, key string) (a answer, err error) 
 	if err != nil {
 		return a, fmt.Errorf("read the answer: %w", err)
 	}
-	a.Accepted = -1 // each answer of a collector says how many
+	a.Accepted = -1 // to detect an answer without it
 	err = json.Unmarshal(text, &a)
 	rejected := max(a.RejectedTotal, len(a.Rejected))
 	switch {
 	case err != nil || a.Accepted < 0:
-		return a, fatalError{fmt.Errorf("%s answers %d with something that is not a collector's answer: %s", s.client.base, resp.StatusCode, serverMessage(text))}
+		return a, fatalError{fmt.Errorf("%s answers %d, but not as a collector does: %s", s.client.base, resp.StatusCode, serverMessage(text))}
 	case resp.StatusCode == http.StatusBadRequest && rejected == 0:
 		return a, &statusError{code: resp.StatusCode, message: serverMessage(text), body: text}
 	case n > 0 && a.Accepted+rejected != n:
@@ -189,11 +187,10 @@ func (s *sender) postOnce(body []byte, n int, key string) (a answer, err error) 
 	return a, nil
 }
 
-// fatalError is not worth another try.
+// fatalError must not be retried.
 type fatalError struct{ error }
 
-// retryAfter reports whether another try may help, and what pause the server
-// asks for.
+// retryAfter reports whether a retry may help, and the pause that the server asks for.
 func retryAfter(err error) (pause time.Duration, retry bool) {
 	var (
 		status *statusError

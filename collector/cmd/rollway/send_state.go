@@ -14,36 +14,34 @@ import (
 	"github.com/rollway/rollway/internal/disk"
 )
 
-// A position is how far one file was acknowledged by one collector. It follows a
-// file that is renamed, where the system has inode numbers. It is kept as a small
-// JSON file, written to a temporary name and renamed: a reader sees the old or the
-// new one. It is not forced to the disk; after a crash of the machine some lines may
-// be sent twice.
+// A position records how far one collector acknowledged one file. It follows a renamed
+// file where the system has inode numbers. It is a small JSON file, replaced atomically
+// but not synced: after a crash of the machine some lines may be sent twice.
 type position struct {
 	Addr    string `json:"addr"`
-	Journal string `json:"journal"` // of the collector; empty: it did not say
+	Journal string `json:"journal"` // of the collector; empty: unknown
 	File    string `json:"file"`    // absolute
 
-	// What the file is known again by.
-	Inode   uint64 `json:"inode"` // 0: the system has none
+	// Identity of the file.
+	Inode   uint64 `json:"inode"` // 0: none on this system
 	Size    int64  `json:"size"`
 	Head    string `json:"head"`     // SHA-256 of its first bytes
 	HeadLen int    `json:"head_len"` // how many
 
 	Lines     int    `json:"lines"`      // acknowledged or refused
-	Offset    int64  `json:"offset"`     // behind them, in unpacked bytes
-	Tail      string `json:"tail"`       // SHA-256 of the last bytes before Offset; empty for a packed file
-	TailStart int64  `json:"tail_start"` // start of the last one if it had no end; -1
+	Offset    int64  `json:"offset"`     // after them, in decompressed bytes
+	Tail      string `json:"tail"`       // SHA-256 of the last bytes before Offset; empty for a compressed file
+	TailStart int64  `json:"tail_start"` // start of the last one if it had no end, else -1
 
 	path      string
-	restarted string // why an earlier position is of no use; empty if it is
-	rest      string // a file beside it that has what was not sent of the one it replaced
-	failed    error  // of the last save
+	restarted string // why an earlier position was discarded; empty: it was not
+	rest      string // new name of the replaced file, if that has unsent lines
+	failed    error  // result of the last save
 }
 
-// loadPosition reads the position of in for the collector at addr, which has the
-// given journal, and keeps other runs from in until it is closed: disk.ErrLocked
-// if one has it. dir is the folder of all positions; empty is the default one.
+// loadPosition reads the position of in for the collector at addr with the given
+// journal, and locks in until it is closed. The error is disk.ErrLocked if another run
+// has the lock. dir is the folder of all positions; empty: the default.
 func loadPosition(dir, addr, journal string, in *input) (*position, error) {
 	if in.stream {
 		return nil, errors.New("not a regular file")
@@ -79,9 +77,9 @@ func loadPosition(dir, addr, journal string, in *input) (*position, error) {
 	}
 	old, err := readPosition(now.path)
 	if err == nil && old.moved(in.info) {
-		// The file was renamed, as in a rotation: its position stays for its new name.
+		// The file was renamed, as in a rotation: keep its position for its new name.
 		if err = os.Rename(now.path, fmt.Sprintf("%s-%x.json", strings.TrimSuffix(now.path, ".json"), old.Inode)); err != nil {
-			return nil, fmt.Errorf("keep the position of the file before: %w", err)
+			return nil, fmt.Errorf("keep the position of the previous file: %w", err)
 		}
 		now.restarted, now.rest = "it was replaced by another file of that name", old.renamedTo()
 		err = os.ErrNotExist
@@ -93,7 +91,7 @@ func loadPosition(dir, addr, journal string, in *input) (*position, error) {
 		now.restarted, err = "", nil
 	}
 	if err != nil || old.Addr != addr || old.Lines < 0 || old.Offset < 0 {
-		now.restarted = "the remembered position cannot be read"
+		now.restarted = "the saved position cannot be read"
 		return now, nil
 	}
 	if now.restarted, err = in.differs(old, now); err != nil || now.restarted != "" {
@@ -106,8 +104,7 @@ func loadPosition(dir, addr, journal string, in *input) (*position, error) {
 	return now, nil
 }
 
-// lockInput takes the lock of the file of p, whichever name it has, for its
-// collector.
+// lockInput locks the file of p, by inode where there is one, for its collector.
 func lockInput(dir string, p *position) (disk.Lock, error) {
 	id := p.File
 	if p.Inode != 0 {
@@ -116,7 +113,7 @@ func lockInput(dir string, p *position) (disk.Lock, error) {
 	sum := sha256.Sum256([]byte(p.Addr + "\x00" + id))
 	lock, err := disk.Real{}.Lock(filepath.Join(dir, hex.EncodeToString(sum[:12])+".lock"), 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("take the lock of its position: %w", err)
+		return nil, fmt.Errorf("lock its position: %w", err)
 	}
 	return lock, nil
 }
@@ -131,16 +128,16 @@ func readPosition(path string) (*position, error) {
 	return p, json.Unmarshal(text, p)
 }
 
-// moved reports whether info is of another file than p.
+// moved reports whether info belongs to another file than p.
 func (p *position) moved(info os.FileInfo) bool {
 	here := inode(info)
 	return p.Inode != 0 && here != 0 && p.Inode != here
 }
 
-// renamedTo returns the name that the file of p has in its folder now, if it has
-// more than was sent of it.
+// renamedTo returns the current name of p's file in its folder, if the file has unsent
+// bytes.
 func (p *position) renamedTo() string {
-	entries, _ := os.ReadDir(filepath.Dir(p.File)) // it is a hint
+	entries, _ := os.ReadDir(filepath.Dir(p.File)) // only for a hint
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && inode(info) == p.Inode && info.Size() > p.Offset {
 			return e.Name()
@@ -149,10 +146,9 @@ func (p *position) renamedTo() string {
 	return ""
 }
 
-// elsewhere returns the position of the file under the name that it had before,
-// and gives it the name of now.
+// elsewhere finds the position saved under the file's previous name, and renames it.
 func (in *input) elsewhere(dir string, now *position) *position {
-	entries, _ := os.ReadDir(dir) // without them there is none
+	entries, _ := os.ReadDir(dir) // an unreadable folder has none
 	for _, e := range entries {
 		name := filepath.Join(dir, e.Name())
 		p, err := readPosition(name)
@@ -160,7 +156,7 @@ func (in *input) elsewhere(dir string, now *position) *position {
 			continue
 		}
 		if there, err := os.Stat(p.File); err == nil && inode(there) == p.Inode && !os.SameFile(there, in.info) {
-			continue // of another file system
+			continue // on another file system
 		}
 		if why, err := in.differs(p, now); err != nil || why != "" {
 			continue
@@ -172,16 +168,16 @@ func (in *input) elsewhere(dir string, now *position) *position {
 	return nil
 }
 
-// differs says why the file is not the one old was saved for; empty if it is.
+// differs says why the file is not the one that old was saved for; empty if it is.
 func (in *input) differs(old, now *position) (string, error) {
 	if old.Lines == 0 {
 		return "", nil
 	}
 	if old.Journal != "" && now.Journal != "" && old.Journal != now.Journal {
-		return "the collector has another journal than the one it was sent to", nil
+		return "the collector has a new journal", nil
 	}
 	if now.Size < old.Size {
-		return fmt.Sprintf("it was cut or replaced (%s, was %s)", byteCount(now.Size), byteCount(old.Size)), nil
+		return fmt.Sprintf("it was truncated or replaced (%s, was %s)", byteCount(now.Size), byteCount(old.Size)), nil
 	}
 	head, _, err := in.sum(0, old.HeadLen)
 	if err != nil {
@@ -195,22 +191,22 @@ func (in *input) differs(old, now *position) (string, error) {
 	}
 	tail, err := in.tail(old.Offset)
 	if err != nil {
-		return "", fmt.Errorf("read what was sent last: %w", err)
+		return "", fmt.Errorf("read the part sent last: %w", err)
 	}
 	if tail != old.Tail {
-		return "what was sent of it has changed", nil
+		return "the part that was sent has changed", nil
 	}
 	return "", nil
 }
 
 func (p *position) reset() { p.Lines, p.Offset, p.Tail, p.TailStart = 0, 0, "", -1 }
 
-// advance notes that all lines consumed from in were dealt with.
+// advance moves p to the lines consumed from in.
 func (p *position) advance(in *input) {
 	p.Lines, p.Offset, p.TailStart = in.lines, in.offset, in.tailStart
 	if in.unpacker == nil {
 		p.Size = max(p.Size, in.offset) // it may have grown since it was opened
-		p.Tail, _ = in.tail(in.offset)  // without it the next run looks at the beginning alone
+		p.Tail, _ = in.tail(in.offset)  // without it the next run compares only the beginning
 	}
 }
 

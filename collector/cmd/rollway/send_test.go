@@ -156,7 +156,7 @@ func TestSendEvents(t *testing.T) {
 	}{
 		{"text", "a\tb \n  c\n", nil, []string{`{"msg":"a\tb ","attrs":{"file":"in.log"}}`, `{"msg":"  c","attrs":{"file":"in.log"}}`}, 0, []string{"sent 2 lines"}},
 		{"line ends", "a\r\nb\rc\r\r\nd", []string{"-eof"}, []string{`{"msg":"a","attrs":{"file":"in.log"}}`, `{"msg":"b\rc\r","attrs":{"file":"in.log"}}`, `{"msg":"d","attrs":{"file":"in.log"}}`}, 0, nil},
-		{"empty lines", "\na\n\r\n\n", nil, []string{`{"msg":"a","attrs":{"file":"in.log"}}`}, 0, []string{"3 empty lines left out"}},
+		{"empty lines", "\na\n\r\n\n", nil, []string{`{"msg":"a","attrs":{"file":"in.log"}}`}, 0, []string{"3 empty lines skipped"}},
 		{"object as it is", `{"msg" : "x", "n":1.50}` + "\n", nil, []string{`{"msg" : "x", "n":1.50}`}, 0, nil},
 		{"nearly an object", `{"msg":"x"` + "\n" + `{x}` + "\n[1]\n", nil, []string{
 			`{"msg":"{\"msg\":\"x\"","attrs":{"file":"in.log"}}`, `{"msg":"{x}","attrs":{"file":"in.log"}}`, `{"msg":"[1]","attrs":{"file":"in.log"}}`}, 0, nil},
@@ -194,7 +194,7 @@ func TestSendLongLines(t *testing.T) {
 	if got := f.messages(t); !slices.Equal(got, []string{"a", fits, "b"}) {
 		t.Errorf("got %d messages", len(got))
 	}
-	cli(t, "", "send", "-addr", f.URL, "-state", dir, path).want(t, 0, "nothing new behind line 5")
+	cli(t, "", "send", "-addr", f.URL, "-state", dir, path).want(t, 0, "nothing new after line 5")
 }
 
 func TestSendCompressed(t *testing.T) {
@@ -222,7 +222,7 @@ func TestSendCompressed(t *testing.T) {
 			if got := f.messages(t); !slices.Equal(got, want) {
 				t.Errorf("got %d messages, want %d", len(got), len(want))
 			}
-			cli(t, "", args...).want(t, 0, "nothing new behind line 2,500; -again")
+			cli(t, "", args...).want(t, 0, "nothing new after line 2,500; -again")
 			cli(t, "", append(args, "-again")...).want(t, 0, "sent 2,500 lines")
 			if got := f.messages(t); !slices.Equal(got, want) {
 				t.Errorf("again: got %d messages, want %d", len(got), len(want))
@@ -242,7 +242,7 @@ func TestSendDamagedGzip(t *testing.T) {
 	path := filepath.Join(dir, "cut.gz")
 	packed := gzipped(t, text)
 	writeFile(t, path, packed[:len(packed)*2/3])
-	cli(t, "", "send", "-addr", f.URL, "-state", dir, path).want(t, 1, "read line ", "ends too early", "unexpected EOF")
+	cli(t, "", "send", "-addr", f.URL, "-state", dir, path).want(t, 1, "read line ", "is truncated or still being written", "unexpected EOF")
 	got := f.messages(t)
 	if len(got) == 0 || !slices.Equal(got, want[:len(got)]) {
 		t.Errorf("got %d messages, which are not the first whole lines", len(got))
@@ -257,7 +257,7 @@ func TestSendUnreadableAmongOthers(t *testing.T) {
 	writeFile(t, b, "from b\n")
 	writeFile(t, cut, gzipped(t, "from cut\n")[:12])
 	r := cli(t, "", "send", "-addr", f.URL, "-state", dir, a, none, cut, b)
-	r.want(t, 1, "together: sent 2 lines", "none: no such file", "cut.gz: read line 1: the compressed file ends too early")
+	r.want(t, 1, "together: sent 2 lines", "none: no such file", "cut.gz: read line 1: the compressed file is truncated")
 	if got := f.messages(t); !slices.Equal(got, []string{"from a", "from b"}) {
 		t.Errorf("got %q", got)
 	}
@@ -282,10 +282,10 @@ func TestSendFollowsTheFile(t *testing.T) {
 	appendFile(t, path, "c\nd")
 	send("continuing at line 3", "sent 2 lines")
 	expect("c", "d")
-	send("nothing new behind line 4")
+	send("nothing new after line 4")
 	expect()
 	appendFile(t, path, "\n")
-	send("nothing new behind line 4")
+	send("nothing new after line 4")
 	expect()
 	appendFile(t, path, "e")
 	send("continuing at line 5")
@@ -297,11 +297,11 @@ func TestSendFollowsTheFile(t *testing.T) {
 	send("continuing at line 7")
 	expect("g")
 	appendFile(t, path, "h\ni\n") // line 7 has grown: it is sent again, whole
-	send("continuing at line 7, which was sent before it had an end and has grown")
+	send("continuing at line 7, which had no end when it was sent and has grown")
 	expect("gh", "i")
 
 	writeFile(t, path, "a\nb\nc\n") // the same file, shorter
-	send("it was cut or replaced", "sending it from its start", "sent 3 lines")
+	send("it was truncated or replaced", "sending it from its start", "sent 3 lines")
 	expect("a", "b", "c")
 	if err := os.Rename(path, path+".1"); err != nil {
 		t.Fatal(err)
@@ -318,7 +318,7 @@ func TestSendFollowsTheFile(t *testing.T) {
 	send("its beginning has changed")
 	expect(banner[:2000], "a")
 	writeFile(t, path, banner+"b\nc\n") // as after copytruncate
-	send("what was sent of it has changed", "sent 3 lines")
+	send("the part that was sent has changed", "sent 3 lines")
 	expect(banner[:2000], "b", "c")
 
 	states, err := filepath.Glob(filepath.Join(dir, "*.json"))
@@ -328,7 +328,7 @@ func TestSendFollowsTheFile(t *testing.T) {
 	for _, state := range states {
 		writeFile(t, state, "{")
 	}
-	send("the remembered position cannot be read", "sent 3 lines")
+	send("the saved position cannot be read", "sent 3 lines")
 }
 
 // A line that somebody still writes is left until it is whole.
@@ -343,10 +343,10 @@ func TestSendLeavesUnfinishedLine(t *testing.T) {
 		}
 	}
 	writeFile(t, path, "a\nbc")
-	send([]string{"a"}, "sent 1 line", "2 B without a line end left, which -eof sends")
-	send(nil, "sent 0 lines", "2 B without a line end left")
+	send([]string{"a"}, "sent 1 line", "2 B without a line end not sent (use -eof)")
+	send(nil, "sent 0 lines", "2 B without a line end not sent")
 	appendFile(t, path, "d\ne")
-	send([]string{"bcd"}, "continuing at line 2", "sent 1 line", "1 B without a line end left")
+	send([]string{"bcd"}, "continuing at line 2", "sent 1 line", "1 B without a line end not sent")
 	cli(t, "", "send", "-eof", "-addr", f.URL, "-state", dir, path).want(t, 0, "sent 1 line")
 	if got := f.messages(t); !slices.Equal(got, []string{"e"}) {
 		t.Errorf("-eof: got %q", got)
@@ -388,7 +388,7 @@ func TestSendAnswers(t *testing.T) {
 				io.WriteString(w, `{"error":"the journal is full"}`)
 			}
 			return n < 3
-		}, nil, 0, []string{"503 Service Unavailable: the journal is full; trying again"}, 10},
+		}, nil, 0, []string{"503 Service Unavailable: the journal is full; retrying"}, 10},
 		{"full for too long", func(_ int, w http.ResponseWriter, _ []string) bool {
 			w.WriteHeader(503)
 			io.WriteString(w, `{"error":"the journal is full"}`)
@@ -399,7 +399,7 @@ func TestSendAnswers(t *testing.T) {
 				panic(http.ErrAbortHandler)
 			}
 			return false
-		}, nil, 0, []string{"trying again", "sent 10 lines"}, 10},
+		}, nil, 0, []string{"retrying", "sent 10 lines"}, 10},
 		{"too large for one request", func(_ int, w http.ResponseWriter, lines []string) bool {
 			if len(lines) > 3 {
 				w.WriteHeader(413)
@@ -433,15 +433,15 @@ func TestSendAnswers(t *testing.T) {
 			w.WriteHeader(400)
 			io.WriteString(w, "Client sent an HTTP request to an HTTPS server.")
 			return true
-		}, nil, 1, []string{"answers 400 with something that is not a collector's answer: Client sent", "10 lines read and not accepted"}, 0},
+		}, nil, 1, []string{"answers 400, but not as a collector does: Client sent", "10 lines read but not accepted"}, 0},
 		{"an answer that does not say", func(_ int, w http.ResponseWriter, _ []string) bool {
 			io.WriteString(w, `{"ok":true}`)
 			return true
-		}, nil, 1, []string{`not a collector's answer: {"ok":true}`}, 0},
+		}, nil, 1, []string{`not as a collector does: {"ok":true}`}, 0},
 		{"another server", func(_ int, w http.ResponseWriter, _ []string) bool {
 			io.WriteString(w, "<html>\x1b[2J")
 			return true
-		}, nil, 1, []string{`not a collector's answer: <html>\x1b[2J`}, 0},
+		}, nil, 1, []string{`not as a collector does: <html>\x1b[2J`}, 0},
 		{"claims too much", func(_ int, w http.ResponseWriter, _ []string) bool {
 			io.WriteString(w, `{"accepted":11}`)
 			return true
@@ -486,7 +486,7 @@ func TestSendDryRun(t *testing.T) {
 	f, dir := newFakeCollector(t), t.TempDir()
 	path := filepath.Join(dir, "in.log")
 	writeFile(t, path, "a\n\nb\n")
-	cli(t, "", "send", "-dry-run", "-addr", f.URL, "-state", dir, path).want(t, 0, "would send 2 lines", "1 empty line left out")
+	cli(t, "", "send", "-dry-run", "-addr", f.URL, "-state", dir, path).want(t, 0, "would send 2 lines", "1 empty line skipped")
 	if f.taken() != 0 {
 		t.Error("something was sent")
 	}
@@ -557,7 +557,7 @@ func TestSendInterrupted(t *testing.T) {
 	err := cmd.Wait()
 	f.setBefore(nil)
 	sent := f.taken()
-	if cmd.ProcessState.ExitCode() != 1 || sent%1000 != 0 || !strings.Contains(stderr.String(), fmt.Sprintf("interrupted after %s lines; the same command goes on from there", count(sent))) {
+	if cmd.ProcessState.ExitCode() != 1 || sent%1000 != 0 || !strings.Contains(stderr.String(), fmt.Sprintf("interrupted after %s lines; the same command continues there", count(sent))) {
 		t.Fatalf("%v after %d lines\n%s", err, sent, stderr.String())
 	}
 	cli(t, "", "send", "-addr", f.URL, "-state", dir, path).want(t, 0, "continuing at line "+count(sent+1), fmt.Sprintf("sent %s lines", count(len(want)-sent)))

@@ -41,7 +41,7 @@ func TestSendAfterRotation(t *testing.T) {
 			move(path, path+".1")
 			writeFile(t, path, "b1\n")
 			if newFirst {
-				send(path, []string{"b1"}, "it was replaced by another file", "the file before is app.log.1 now and has lines that were not sent")
+				send(path, []string{"b1"}, "it was replaced by another file", "the previous file is now app.log.1 and has lines that were not sent")
 				send(path+".1", []string{"a4", "a5"}, "continuing at line 4")
 			} else {
 				send(path+".1", []string{"a4", "a5"}, "continuing at line 4")

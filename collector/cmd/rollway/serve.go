@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/rollway/rollway"
@@ -23,21 +24,22 @@ var serveCommand = &command{
 	name:    "serve",
 	summary: "run a collector",
 	help: `
-Runs a collector until it gets SIGINT (Ctrl-C) or SIGTERM: it then takes nothing
-more, answers what it has taken, makes the journal durable and exits with 0. A
-second signal ends it at once. SIGHUP has it read enrich, rules and the files of
-tokens, certificates and networks again; what cannot be used changes nothing.
+Runs a collector until SIGINT (Ctrl-C) or SIGTERM. It then accepts nothing more,
+answers the requests under way, syncs the journal and exits with 0. A second
+signal ends it at once. On SIGHUP it reads enrich, rules and the files of
+tokens, certificates and networks again; if one of them is invalid, nothing
+changes.
 
-The garbage collector keeps to limits.in_flight and what else is in use, with
-a quarter of the former for garbage, and to nine tenths of the memory that the
-cgroup of the process allows (both versions, and the groups around it);
-GOMEMLIMIT in the environment says something else.
+The memory limit of the Go runtime is what is in use, plus a quarter of
+limits.in_flight for garbage, and at most nine tenths of the limit of the
+process's cgroup (version 1 or 2, parent groups included). GOMEMLIMIT in the
+environment overrides it.
 
-Without a configuration file all settings are at their defaults; 'rollway check
--example' prints them with their meaning. Flags override the file.
+Without a configuration file all settings have their defaults; 'rollway check
+-example' prints and explains them. Flags override the file.
 
-Where it listens and what it found goes to standard output, its own log to
-standard error: for people on a terminal, as JSON elsewhere.
+It prints its addresses and the state of the journal to standard output, and its
+own log to standard error: for people on a terminal, as JSON elsewhere.
 
 Examples:
   rollway serve
@@ -49,7 +51,7 @@ Settings of the file:
 	setup: setupServe,
 }
 
-// settingsHelp lists the keys of a configuration file, a line for each section.
+// settingsHelp lists the keys of a configuration file, one line per section.
 func settingsHelp() string {
 	var b strings.Builder
 	var single []string
@@ -71,14 +73,14 @@ func settingsHelp() string {
 
 // serveFlags are the flags that override settings of the file.
 var serveFlags = []struct{ name, key, help string }{
-	{"listen", "listen", "where HTTP requests are taken, `ADDR` as host:port (default \"127.0.0.1:4318\")"},
-	{"listen-tcp", "listen_tcp", "where NDJSON over TCP is taken, `ADDR` as host:port; empty: nowhere"},
-	{"listen-grpc", "listen_grpc", "where OTLP over gRPC is taken besides, `ADDR` as host:port; auto: at port 4317 if -listen has 4318; empty: at -listen alone (default \"auto\")"},
-	{"debug-listen", "debug_listen", "where profiles and figures of the runtime can be asked for, `ADDR` as host:port; empty: nowhere"},
-	{"listen-syslog", "listen_syslog", "where syslog is taken, `ADDRS` as in \"udp://127.0.0.1:5514 tcp://127.0.0.1:5514\"; empty: nowhere"},
-	{"listen-forward", "listen_forward", "where the Fluent forward protocol is taken, `ADDRS` as in \"tcp://127.0.0.1:24224\"; empty: nowhere"},
+	{"listen", "listen", "listen for HTTP at `ADDR`, written host:port (default \"127.0.0.1:4318\")"},
+	{"listen-tcp", "listen_tcp", "listen for NDJSON over TCP at `ADDR`, written host:port; empty: off"},
+	{"listen-grpc", "listen_grpc", "listen for OTLP over gRPC at `ADDR` too, written host:port; auto: port 4317 if -listen has 4318; empty: at -listen only (default \"auto\")"},
+	{"debug-listen", "debug_listen", "serve profiles and runtime metrics at `ADDR`, written host:port; empty: off"},
+	{"listen-syslog", "listen_syslog", "listen for syslog at `ADDRS`, such as \"udp://127.0.0.1:5514 tcp://127.0.0.1:5514\"; empty: off"},
+	{"listen-forward", "listen_forward", "listen for the Fluent forward protocol at `ADDRS`, such as \"tcp://127.0.0.1:24224\"; empty: off"},
 	{"data", "data", "the `DIR` that holds the journal (default \"./data\")"},
-	{"durability", "journal.durability", "what an answer promises, `KIND` being buffered or synced: lines survive the end of the process, or of the machine (default \"buffered\")"},
+	{"durability", "journal.durability", "what a success answer means, `KIND` being buffered (the lines survive a crash of the process) or synced (of the machine) (default \"buffered\")"},
 }
 
 func setupServe(flags *flag.FlagSet) func(*call, []string) error {
@@ -100,8 +102,7 @@ func setupServe(flags *flag.FlagSet) func(*call, []string) error {
 	}
 }
 
-// serveSettings reads the file at path, "" being none, and puts the flags that
-// were given over it.
+// serveSettings reads the file at path, if any, and applies the flags that were given.
 func serveSettings(flags *flag.FlagSet, path string, values []*string) (cfg config.Config, err error) {
 	cfg = config.Default()
 	if path != "" {
@@ -110,8 +111,8 @@ func serveSettings(flags *flag.FlagSet, path string, values []*string) (cfg conf
 		}
 	}
 	flags.Visit(func(given *flag.Flag) {
-		if given.Name == "config" && path == "" { // of a variable that is not set: not the defaults, which let everybody in
-			err = usagef("-config: a FILE is wanted")
+		if given.Name == "config" && path == "" { // an unset variable must not mean the defaults, which admit everybody
+			err = usagef("-config needs a FILE")
 		}
 		for i, f := range serveFlags {
 			if f.name == given.Name && err == nil {
@@ -124,11 +125,15 @@ func serveSettings(flags *flag.FlagSet, path string, values []*string) (cfg conf
 	return cfg, err
 }
 
-// serve runs a collector. settings reads its configuration once more.
+// hangup makes a running program read its files again. No system signal does on
+// Windows.
+var hangup = []os.Signal{syscall.SIGHUP}
+
+// serve runs a collector. settings reads its configuration again.
 func serve(c *call, cfg config.Config, settings func() (config.Config, error)) error {
 	ctx, stop := interruptible()
 	defer stop()
-	again := make(chan os.Signal, 1) // from the beginning: SIGHUP would end a process that does not ask for it
+	again := make(chan os.Signal, 1) // before anything else: SIGHUP ends a process that does not handle it
 	signal.Notify(again, hangup...)
 	defer signal.Stop(again)
 	log, err := ownLog(c.stderr, slog.LevelInfo)
@@ -166,7 +171,7 @@ func serve(c *call, cfg config.Config, settings func() (config.Config, error)) e
 	return err
 }
 
-// reloadOn has col read again what it can whenever asked to.
+// reloadOn reloads the configuration of col on each signal.
 func reloadOn(ctx context.Context, asked <-chan os.Signal, col *collector.Collector, settings func() (config.Config, error), log *slog.Logger) {
 	for {
 		select {
@@ -179,21 +184,20 @@ func reloadOn(ctx context.Context, asked <-chan os.Signal, col *collector.Collec
 			err = col.Reload(cfg)
 		}
 		if err != nil {
-			log.Error("configuration is not read again: all stays as it was", "error", err)
+			log.Error("configuration not reloaded; the old one stays in force", "error", err)
 			continue
 		}
-		log.Info("enrichment, tokens and certificates read again")
+		log.Info("configuration reloaded: enrichment, rules, tokens, certificates")
 	}
 }
 
-// ownLog is the logger for what the program has to say of itself: for people on
-// a terminal, JSON elsewhere. Nothing waits for whoever reads it: up to about
-// 2 MiB wait, and what is dropped beyond that is said in the log. If the process
-// crashes, the lines of its last 5 ms are lost.
+// ownLog returns the logger for the program's own messages: console format on a
+// terminal, JSON elsewhere. It never blocks the program: about 2 MiB are buffered,
+// lines beyond that are dropped, and the log says how many. A crash loses the lines of
+// the last 5 ms.
 func ownLog(stderr *os.File, level slog.Level) (*rollway.Logger, error) {
-	// Whoever reads the log may be gone; there is no other place to say so.
-	nobody := func(error) {}
-	w, err := slab.New(stderr, slab.Options{Full: slab.Drop, SlabCount: 32, FlushInterval: 5 * time.Millisecond, KeepOpen: true, OnError: nobody})
+	ignore := func(error) {} // the log itself has failed, so there is nowhere to report it
+	w, err := slab.New(stderr, slab.Options{Full: slab.Drop, SlabCount: 32, FlushInterval: 5 * time.Millisecond, KeepOpen: true, OnError: ignore})
 	if err != nil {
 		return nil, err
 	}
@@ -209,14 +213,14 @@ func ownLog(stderr *os.File, level slog.Level) (*rollway.Logger, error) {
 		Outputs:      []rollway.Output{out},
 		Caller:       slog.Level(127),
 		CloseTimeout: time.Second,
-		OnError:      nobody,
+		OnError:      ignore,
 	})
 }
 
-// colorWanted is what the environment says about colour on a terminal.
+// colorWanted reports whether the environment allows colors on a terminal.
 func colorWanted() bool { return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" }
 
-// banner says where the collector is, what it found, and how to begin.
+// banner describes the running collector: its addresses, its data, and first steps.
 func banner(col *collector.Collector, cfg config.Config, debug net.Addr) string {
 	var b strings.Builder
 	scheme := "http://"
@@ -269,8 +273,8 @@ func banner(col *collector.Collector, cfg config.Config, debug net.Addr) string 
 	return b.String()
 }
 
-// networks are those of the addresses of a setting, which was checked: a listener
-// for TLS says tcp of itself.
+// networks returns the network of each address in a checked setting. The Addr of a
+// TLS listener says tcp.
 func networks(setting string) (list []string) {
 	addrs, _ := config.ParseAddrs(setting, "udp", "tcp", "tls")
 	for _, a := range addrs {
@@ -279,7 +283,7 @@ func networks(setting string) (list []string) {
 	return list
 }
 
-// program is this program as its user called it, which finds it again.
+// program returns the name under which the user called this program.
 func program() string {
 	if name := os.Args[0]; filepath.Base(name) == "rollway" {
 		return name
@@ -291,10 +295,10 @@ func recovered(findings int, took time.Duration) string {
 	if findings == 0 {
 		return fmt.Sprintf("nothing to repair, ready after %s", roundDuration(took))
 	}
-	return fmt.Sprintf("%s, told in the log, ready after %s", plural(findings, "finding"), roundDuration(took))
+	return fmt.Sprintf("%s, see the log; ready after %s", plural(findings, "finding"), roundDuration(took))
 }
 
-// dialable is a as a client on this machine would name it.
+// dialable returns a as a client on this machine would dial it.
 func dialable(a net.Addr) string {
 	if onAll(a) == "" {
 		return a.String()
@@ -303,7 +307,7 @@ func dialable(a net.Addr) string {
 	return net.JoinHostPort("127.0.0.1", port)
 }
 
-// onAll is a remark for an address that stands for all of this machine's.
+// onAll returns a remark if a is the unspecified address, and "" otherwise.
 func onAll(a net.Addr) string {
 	host, _, _ := net.SplitHostPort(a.String())
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {

@@ -22,9 +22,9 @@ var tailCommand = &command{
 	args:    "[-f] ['EXPRESSION']",
 	help: `
 Prints the newest lines, or the newest that an expression matches, and with -f
-those that follow as they come. If the connection breaks, it is made again and
-goes on behind the last line shown. 'rollway help query' describes expressions
-and how lines are shown.
+the lines that follow. If the connection breaks, tail reconnects and continues
+after the last line shown. 'rollway help query' describes expressions and
+formats.
 
 Examples:
   rollway tail -f
@@ -38,8 +38,8 @@ func setupTail(flags *flag.FlagSet) func(*call, []string) error {
 	addr := addrFlag(flags)
 	var format formatFlags
 	format.declare(flags)
-	follow := flags.Bool("f", false, "follow: print new lines as they come")
-	last := flags.Int("n", 10, "how many of the newest `LINES` to print")
+	follow := flags.Bool("f", false, "follow: print new lines as they arrive")
+	last := flags.Int("n", 10, "print the newest `N` lines")
 	return func(c *call, args []string) error {
 		cl, err := newClient(*addr)
 		if err != nil {
@@ -67,16 +67,15 @@ func setupTail(flags *flag.FlagSet) func(*call, []string) error {
 	}
 }
 
-// A follower prints new lines for as long as it is left to. It is used by one
-// goroutine.
+// A follower prints new lines. It is not safe for concurrent use.
 type follower struct {
 	call   *call
 	client *client
 	expr   string
 	out    *lineWriter
 
-	from   string // offset to begin at; empty: the end
-	lastID string // of the last event; empty: none yet
+	from   string // first offset; empty: the end
+	lastID string // of the last event
 	retry  time.Duration
 }
 
@@ -93,8 +92,8 @@ func (f *follower) values(pairs ...string) url.Values {
 	return v
 }
 
-// run follows until ctx ends, standard output is closed, or the collector
-// refuses. The first connection must succeed; later ones are tried again.
+// run follows until ctx ends, standard output is closed, or the collector refuses. The
+// first connection must succeed; later ones are retried.
 func (f *follower) run(ctx context.Context) error {
 	f.retry = 2 * time.Second
 	for connected := false; ; {
@@ -124,17 +123,16 @@ func (f *follower) run(ctx context.Context) error {
 	}
 }
 
-// outputError is a failure to print.
+// outputError reports that printing failed.
 type outputError struct{ err error }
 
 func (e *outputError) Error() string { return e.err.Error() }
 
-// silence is how long a stream may say nothing; the collector sends a comment
-// more often.
-const silence = time.Minute
+// idleTimeout ends a stream that sends nothing. The collector sends comments more often.
+const idleTimeout = time.Minute
 
-// stream follows over one connection and returns why it ended. connected is
-// called when it stands.
+// stream follows over one connection and returns why it ended. It calls connected once
+// the collector has accepted.
 func (f *follower) stream(ctx context.Context, connected func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -150,7 +148,7 @@ func (f *follower) stream(ctx context.Context, connected func()) error {
 	}
 	defer resp.Body.Close()
 	connected()
-	watch := time.AfterFunc(silence, func() { cancel(fmt.Errorf("%s has said nothing for %s", f.client.base, silence)) })
+	watch := time.AfterFunc(idleTimeout, func() { cancel(fmt.Errorf("%s has sent nothing for %s", f.client.base, idleTimeout)) })
 	defer watch.Stop()
 	in := bufio.NewReaderSize(resp.Body, 64<<10)
 	for {
@@ -169,7 +167,7 @@ func (f *follower) stream(ctx context.Context, connected func()) error {
 			}
 			return err
 		}
-		watch.Reset(silence)
+		watch.Reset(idleTimeout)
 		if e.retry > 0 {
 			f.retry = min(e.retry, time.Minute)
 		}
@@ -192,7 +190,7 @@ func (f *follower) stream(ctx context.Context, connected func()) error {
 	}
 }
 
-// An event is one server-sent event, or a comment with what came with it.
+// An event is a server-sent event, or a comment.
 type event struct {
 	name  string // empty: a line
 	id    string // empty: none
@@ -200,8 +198,7 @@ type event struct {
 	retry time.Duration
 }
 
-// readEvent reads up to the next empty line. An event that the stream breaks
-// off in is none.
+// readEvent reads up to the next empty line. It discards an incomplete event.
 func readEvent(in *bufio.Reader) (e event, err error) {
 	for {
 		line, err := in.ReadBytes('\n')
@@ -232,7 +229,7 @@ func readEvent(in *bufio.Reader) (e event, err error) {
 	}
 }
 
-// eventText is what an event of the collector says, for people.
+// eventText formats the data of an event for people.
 func eventText(data []byte) string {
 	var e struct {
 		Missed int    `json:"missed"`

@@ -9,9 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// appendPlain appends s so that a terminal shows it and nothing else: control
-// and other unprintable characters, line ends and changes of text direction
-// among them, are written as Go escapes (\n, \x1b, \u202e).
+// appendPlain appends s for a terminal. It writes unprintable characters, line ends and
+// changes of text direction included, as Go escapes (\n, \x1b, \u202e).
 func appendPlain[T string | []byte](dst []byte, s T) []byte {
 	text := string(s)
 	for text != "" {
@@ -39,7 +38,7 @@ func count(n int) string {
 	return s
 }
 
-// lines is n with its noun.
+// lines returns n with its noun.
 func lines(n int) string { return plural(n, "line") }
 
 func plural(n int, noun string) string {
@@ -49,7 +48,7 @@ func plural(n int, noun string) string {
 	return count(n) + " " + noun + "s"
 }
 
-// byteCount writes n in the unit in which it reads best.
+// byteCount writes n with three or four digits and a decimal unit.
 func byteCount(n int64) string {
 	if n < 1000 {
 		return strconv.FormatInt(n, 10) + " B"
@@ -63,7 +62,7 @@ func byteCount(n int64) string {
 	return fmt.Sprintf("%.1f %s", value, unit)
 }
 
-// roundDuration keeps what a person reads.
+// roundDuration rounds d for people.
 func roundDuration(d time.Duration) time.Duration {
 	switch {
 	case d >= 10*time.Second:
@@ -76,17 +75,17 @@ func roundDuration(d time.Duration) time.Duration {
 	return d.Round(10 * time.Microsecond)
 }
 
-// A statusLine is one line on a terminal that is written over. It is used by
-// one goroutine.
+// A statusLine is a line on a terminal that is overwritten. It is not safe for
+// concurrent use.
 type statusLine struct {
 	w     io.Writer
 	on    bool
-	width func() int // columns of the terminal; nil or 0: not known
-	shown int        // columns to wipe
+	width func() int // columns of the terminal; nil or 0: unknown
+	shown int        // columns to clear
 	last  time.Time  // when it was written
 }
 
-// show writes text over the line, at most ten times a second.
+// show replaces the line with text, at most ten times a second.
 func (l *statusLine) show(text func() string) {
 	if !l.on || time.Since(l.last) < 100*time.Millisecond {
 		return
@@ -95,7 +94,7 @@ func (l *statusLine) show(text func() string) {
 	s := text()
 	n := utf8.RuneCountInString(s)
 	if l.width != nil {
-		// A line that the terminal breaks cannot be written over.
+		// A line that wraps cannot be overwritten.
 		if w := l.width(); w > 0 && n >= w {
 			s = string([]rune(s)[:w-1])
 			n = w - 1
@@ -105,7 +104,7 @@ func (l *statusLine) show(text func() string) {
 	l.shown = n
 }
 
-// clear wipes the line.
+// clear clears the line.
 func (l *statusLine) clear() {
 	if l.shown > 0 {
 		fmt.Fprintf(l.w, "\r%s\r", strings.Repeat(" ", l.shown))

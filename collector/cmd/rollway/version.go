@@ -9,10 +9,9 @@ import (
 
 var versionCommand = &command{
 	name:    "version",
-	summary: "print what this program was built from",
+	summary: "print the version of this program",
 	help: `
-Prints the version, the commit it was built from where that is known, the Go
-release and the platform.
+Prints the version, the commit if it is known, the Go release and the platform.
 
 Example:
   rollway version
@@ -28,7 +27,7 @@ Example:
 	},
 }
 
-// version is the module's version and, for a build from a checkout, the commit.
+// version returns the module's version and, for a build from a checkout, the commit.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
