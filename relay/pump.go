@@ -216,6 +216,6 @@ func (p *pump) moved(n int) {
 	p.total.Add(uint64(n))
 	if mine == uint64(n) && p == &p.conn.down {
 		p.conn.firstByte = time.Since(p.conn.start)
-		p.conn.relay.counts.firstByte.observe(p.conn.firstByte)
+		p.conn.relay.counts.firstByte.Record(p.conn.firstByte)
 	}
 }

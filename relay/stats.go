@@ -3,6 +3,8 @@ package relay
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/rollway/rollway/internal/promtext"
 )
 
 // Stats are the counts of a Relay since it was made. At any moment Accepted =
@@ -27,7 +29,7 @@ type Stats struct {
 
 	Upstreams []UpstreamStats
 
-	firstByte durations // from accepting to the first byte for the client
+	firstByte promtext.Buckets // from accepting to the first byte for the client
 }
 
 // UpstreamStats are the counts of one address of an upstream.
@@ -92,51 +94,13 @@ func (r Reason) String() string {
 // Error makes a Reason what Join returns.
 func (r Reason) Error() string { return "relayed connection ended: " + r.String() }
 
-// durations are counts of a histogram: counts[i] of them were at most
-// firstByteBounds[i] and above the bound before, the last above all bounds.
-type durations struct {
-	counts [len(firstByteBounds) + 1]uint64
-	sum    time.Duration
-}
-
-var firstByteBounds = [...]time.Duration{
-	100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond,
-	time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond,
-	10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond,
-	100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond,
-	time.Second, 5 * time.Second, 30 * time.Second,
-}
-
-// histogram is durations that are being filled.
-type histogram struct {
-	counts [len(firstByteBounds) + 1]atomic.Uint64
-	sum    atomic.Int64
-}
-
-func (h *histogram) observe(d time.Duration) {
-	i := 0
-	for i < len(firstByteBounds) && d > firstByteBounds[i] {
-		i++
-	}
-	h.counts[i].Add(1)
-	h.sum.Add(int64(d))
-}
-
-func (h *histogram) read() durations {
-	out := durations{sum: time.Duration(h.sum.Load())}
-	for i := range h.counts {
-		out.counts[i] = h.counts[i].Load()
-	}
-	return out
-}
-
 // counts are what Stats is made from.
 type counts struct {
 	accepted, spliced, buffered, dialErrors, acceptErrors atomic.Uint64
 
 	bytesUp, bytesDown atomic.Uint64
 	closed             [reasons]atomic.Uint64
-	firstByte          histogram
+	firstByte          promtext.Histogram
 }
 
 // Stats returns the counts. It never waits for a connection.
@@ -151,7 +115,7 @@ func (r *Relay) Stats() Stats {
 		DialErrors:   r.counts.dialErrors.Load(),
 		AcceptErrors: r.counts.acceptErrors.Load(),
 		BuffersInUse: int(r.buffers.inUse.Load()),
-		firstByte:    r.counts.firstByte.read(),
+		firstByte:    r.counts.firstByte.Snapshot(firstByteBounds...),
 	}
 	s.Pipes, s.PipesInUse = r.pipes.count()
 	s.Waiting = int(r.budget.waiting.Load())

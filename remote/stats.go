@@ -76,29 +76,27 @@ func (w *Writer) Stats() Stats {
 // samples get them. Counters begin at 0 with the Writer, times are in seconds.
 // The error names a label that is not allowed, or is out's.
 func (s Stats) WriteMetrics(out io.Writer, labels ...string) error {
-	p, err := promtext.New("rollway_remote_", labels)
+	err := promtext.Write(out, "rollway_remote_", labels, promtext.Ledger(s.Ledger), promtext.Table{
+		promtext.Counter("lines_recovered_total", "Lines that an earlier process left on disk.", s.Recovered),
+		promtext.Counter("lines_returned_total", "Lines that a failed Write handed back.", s.Returned),
+		promtext.Counter("lines_truncated_total", "Written lines that were cut.", s.Truncated),
+		promtext.Counter("requests_total", "Requests, pieces of a stream or datagrams sent.", s.Requests),
+		promtext.Counter("retries_total", "Attempts beyond a Write's first.", s.Retries),
+		promtext.Counter("errors_total", "Attempts that failed and connections that were lost.", s.Errors),
+		promtext.Counter("connects_total", "Connections established.", s.Connects),
+		promtext.Counter("sent_bytes_total", "Bytes sent, with headers and TLS.", s.BytesSent),
+		promtext.Flag("connected", "1 while a connection is open.", s.Connected),
+		promtext.Gauge("spill_lines", "Lines on disk.", s.Spill.Lines),
+		promtext.Gauge("spill_bytes", "Bytes of the files on disk.", s.Spill.Bytes),
+		promtext.Seconds("spill_oldest_seconds", "Age of the oldest line on disk.", s.Spill.OldestAge),
+		promtext.Gauge("spill_requests_in_flight", "Requests with lines from disk that are on their way.", s.Spill.InFlight),
+		promtext.Counter("spill_dead_letters_total", "Refused lines that were appended to the file of dead letters.", s.Spill.DeadLetters),
+		promtext.Counter("spill_lines_too_old_total", "Expired lines that were too old; the others found no room.", s.Spill.TooOld),
+	}, promtext.Failure(s.Failing, s.LastErrorTime))
 	if err != nil {
 		return fmt.Errorf("remote: write metrics: %w", err)
 	}
-	p.Ledger(s.Ledger)
-	p.Counter("lines_recovered_total", "Lines that an earlier process left on disk.", s.Recovered)
-	p.Counter("lines_returned_total", "Lines that a failed Write handed back.", s.Returned)
-	p.Counter("lines_truncated_total", "Written lines that were cut.", s.Truncated)
-	p.Counter("requests_total", "Requests, pieces of a stream or datagrams sent.", s.Requests)
-	p.Counter("retries_total", "Attempts beyond a Write's first.", s.Retries)
-	p.Counter("errors_total", "Attempts that failed and connections that were lost.", s.Errors)
-	p.Counter("connects_total", "Connections established.", s.Connects)
-	p.Counter("sent_bytes_total", "Bytes sent, with headers and TLS.", s.BytesSent)
-	p.Flag("connected", "1 while a connection is open.", s.Connected)
-	p.Gauge("spill_lines", "Lines on disk.", float64(s.Spill.Lines))
-	p.Gauge("spill_bytes", "Bytes of the files on disk.", float64(s.Spill.Bytes))
-	p.Gauge("spill_oldest_seconds", "Age of the oldest line on disk.", s.Spill.OldestAge.Seconds())
-	p.Gauge("spill_requests_in_flight", "Requests with lines from disk that are on their way.", float64(s.Spill.InFlight))
-	p.Counter("spill_dead_letters_total", "Refused lines that were appended to the file of dead letters.", s.Spill.DeadLetters)
-	p.Counter("spill_lines_too_old_total", "Expired lines that were too old; the others found no room.", s.Spill.TooOld)
-	p.Failure(s.Failing, s.LastErrorTime)
-	_, err = p.WriteTo(out)
-	return err
+	return nil
 }
 
 func (w *Writer) countRequest() { w.count(func(s *Stats) { s.Requests++ }) }

@@ -15,8 +15,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/rollway/rollway/bench/internal/histogram"
 	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/internal/promtext"
 	"github.com/rollway/rollway/slab"
 )
 
@@ -106,7 +106,7 @@ func design(name string) Design {
 
 // timing collects how long writes took. One goroutine at a time uses it.
 type timing struct {
-	histogram.Histogram
+	promtext.Histogram
 	sum time.Duration
 }
 

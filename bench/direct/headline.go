@@ -3,8 +3,8 @@ package direct
 import (
 	"time"
 
-	"github.com/rollway/rollway/bench/internal/histogram"
 	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/internal/promtext"
 )
 
 // The headline is a gRPC server that logs a record of 300 KiB in each of 1000
@@ -51,7 +51,7 @@ type Quantiles struct {
 	Max  time.Duration `json:"max"`
 }
 
-func quantiles(h *histogram.Histogram) Quantiles {
+func quantiles(h *promtext.Histogram) Quantiles {
 	return Quantiles{h.Quantile(0.5), h.Quantile(0.75), h.Quantile(0.95), h.Quantile(0.99), h.Quantile(0.999), h.Max()}
 }
 

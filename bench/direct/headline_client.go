@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rollway/rollway/bench/internal/histogram"
 	"github.com/rollway/rollway/bench/internal/pace"
+	"github.com/rollway/rollway/internal/promtext"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -40,7 +40,7 @@ func (c *client) call(method string, value []byte) ([]byte, error) {
 
 // send sends the requests from number from on, one for each of answers, and
 // notes what became of them. latency is from when each was due.
-func (c *client) send(from int, answers []byte) (latency *histogram.Histogram, failed int, err error) {
+func (c *client) send(from int, answers []byte) (latency *promtext.Histogram, failed int, err error) {
 	type request struct {
 		number int
 		due    time.Time
@@ -52,11 +52,11 @@ func (c *client) send(from int, answers []byte) (latency *histogram.Histogram, f
 	defer alarm.Close()
 	due := make(chan request, len(answers)) // the pace is kept however late they are
 	var mu sync.Mutex
-	latency = new(histogram.Histogram)
+	latency = new(promtext.Histogram)
 	var wg sync.WaitGroup
 	for range c.threads {
 		wg.Go(func() {
-			own := new(histogram.Histogram)
+			own := new(promtext.Histogram)
 			var failures int
 			var firstErr error
 			var number [8]byte

@@ -16,10 +16,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rollway/rollway/bench/internal/histogram"
 	"github.com/rollway/rollway/bench/internal/measure"
 	"github.com/rollway/rollway/file"
 	"github.com/rollway/rollway/internal/goid"
+	"github.com/rollway/rollway/internal/promtext"
 	"github.com/rollway/rollway/slab"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -52,7 +52,7 @@ type server struct {
 // A handler is what one request uses at a time.
 type handler struct {
 	record []byte
-	call   histogram.Histogram
+	call   promtext.Histogram
 	shards []ShardReport
 }
 
@@ -180,7 +180,7 @@ func (r *ring) put(record []byte) {
 func (s *server) started([]byte) ([]byte, error) {
 	for range s.all {
 		h := <-s.free
-		h.call = histogram.Histogram{}
+		h.call.Reset()
 		defer func() { s.free <- h }()
 	}
 	runtime.GC()
@@ -228,7 +228,7 @@ func (s *server) ended([]byte) ([]byte, error) {
 
 // sumUp takes what handlers and the logger have counted.
 func (s *server) sumUp() {
-	var call histogram.Histogram
+	var call promtext.Histogram
 	s.report.Shards = make([]ShardReport, s.job.Shards)
 	for _, h := range s.all {
 		call.Add(&h.call)

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/bench/internal/histogram"
 	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/internal/promtext"
 	"github.com/rollway/rollway/internal/smalldisk"
 	"github.com/rollway/rollway/internal/testkit"
 	"github.com/rollway/rollway/slab"
@@ -105,7 +105,7 @@ func hang(t *testing.T, disk string, policy slab.Policy, try int) (slowest time.
 		t.Error("close:", err)
 	}
 	stats := w.Stats()
-	var calls histogram.Histogram
+	var calls promtext.Histogram
 	for i := range producers {
 		calls.Add(&producers[i].call)
 	}

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rollway/rollway/bench/internal/histogram"
 	"github.com/rollway/rollway/bench/internal/lines"
 	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/internal/promtext"
 )
 
 // A load is what goroutines log, all with one logger.
@@ -39,7 +39,7 @@ func (l load) small() bool { return l.size < 1024 }
 
 // producer is one goroutine of a load, and its account.
 type producer struct {
-	call    histogram.Histogram
+	call    promtext.Histogram
 	record  []byte
 	taken   []bool
 	refused int
@@ -131,7 +131,7 @@ func (l load) outcome(producers []producer, lossy bool, path string) (map[string
 		return nil, fmt.Errorf("read back: %w", err)
 	}
 	taken := make([][]bool, len(producers))
-	var call histogram.Histogram
+	var call promtext.Histogram
 	refused := 0
 	for i := range producers {
 		if err := producers[i].err; err != nil {

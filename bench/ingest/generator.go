@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rollway/rollway/bench/internal/histogram"
 	"github.com/rollway/rollway/bench/internal/pace"
+	"github.com/rollway/rollway/internal/promtext"
 )
 
 // A load is what the generator sends. Request k is due k/Rate after the begin,
@@ -61,7 +61,7 @@ type Latency struct {
 
 // A timing is a histogram and the sum that a mean needs.
 type timing struct {
-	histogram.Histogram
+	promtext.Histogram
 	sum time.Duration
 }
 

@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rollway/rollway/bench/internal/histogram"
 	"github.com/rollway/rollway/bench/internal/lines"
 	"github.com/rollway/rollway/bench/internal/measure"
 	"github.com/rollway/rollway/bench/internal/pace"
+	"github.com/rollway/rollway/internal/promtext"
 )
 
 // Measure runs every scenario with every writer and number of producers for
@@ -43,7 +43,7 @@ func Measure(w io.Writer, scenarios []Scenario, rounds int, each time.Duration) 
 // A producer's own account.
 type producer struct {
 	alarm     *pace.Alarm
-	call, due histogram.Histogram
+	call, due promtext.Histogram
 	refused   uint64
 }
 
@@ -104,7 +104,7 @@ func run(writer Writer, rate, producers int, each time.Duration) (measure.Sample
 	if counted != nil {
 		extra["counted"] = float64(counted())
 	}
-	for name, h := range map[string]*histogram.Histogram{"call": &sum.call, "due": &sum.due} {
+	for name, h := range map[string]*promtext.Histogram{"call": &sum.call, "due": &sum.due} {
 		extra[name+"_p50"] = float64(h.Quantile(0.50))
 		extra[name+"_p99"] = float64(h.Quantile(0.99))
 		extra[name+"_p999"] = float64(h.Quantile(0.999))

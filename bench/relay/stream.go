@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rollway/rollway/bench/internal/histogram"
+	"github.com/rollway/rollway/internal/promtext"
 )
 
 // What a client asks an upstream for.
@@ -160,7 +160,7 @@ func download(c io.ReadWriter, length, chunk int) error {
 
 // pingPong sends n messages one after the other, each when the one before is
 // back, and records the round trips in h if it is not nil.
-func pingPong(c io.ReadWriter, n, size int, h *histogram.Histogram) error {
+func pingPong(c io.ReadWriter, n, size int, h *promtext.Histogram) error {
 	if err := (request{opEcho, size, n}).write(c); err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"net"
 	"testing"
 
-	"github.com/rollway/rollway/bench/internal/histogram"
+	"github.com/rollway/rollway/internal/promtext"
 )
 
 // spoiled changes what passes: with flip one byte, with cut it ends early.
@@ -54,7 +54,7 @@ func TestRequestsAreAnswered(t *testing.T) {
 	for name, length := range map[string]int{"nothing": 0, "one byte": 1, "a block": blockBytes, "more": blockBytes + 12345} {
 		t.Run(name, func(t *testing.T) {
 			err := talk(t, func(c io.ReadWriter) error {
-				var h histogram.Histogram
+				var h promtext.Histogram
 				err := errors.Join(upload(c, length, 1460), download(c, length, burst), pingPong(c, 3, message, &h), upload(c, length, burst))
 				if h.Count() != 3 {
 					t.Errorf("%d round trips were recorded, not 3", h.Count())

@@ -7,8 +7,8 @@ import (
 	"net"
 	"time"
 
-	"github.com/rollway/rollway/bench/internal/histogram"
 	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/internal/promtext"
 )
 
 // A transfer is one way to send bytes through a relay.
@@ -136,7 +136,7 @@ func (t pingPongs) take(r *rig, c contender) (s measure.Sample, err error) {
 	if err != nil {
 		return s, err
 	}
-	var h histogram.Histogram
+	var h promtext.Histogram
 	if err := pingPong(conn, t.n, message, &h); err != nil {
 		return s, err
 	}

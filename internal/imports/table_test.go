@@ -16,6 +16,7 @@ var table = []edge{
 	{"slab", "internal/goid", "a goroutine's lines stay in one shard"},
 	{"slab", "internal/ntcopy", "large lines of sharded slabs are copied past the caches: who reads them next is the disk"},
 	{"slab", "line", "what writers can do, and how lines are accounted for"},
+	{".", "internal/promtext", "WriteMetrics"},
 	{"slab", "internal/promtext", "WriteMetrics"},
 	{"file", "internal/promtext", "WriteMetrics"},
 	{"internal/promtext", "line", "a ledger as metrics"},

@@ -1,128 +1,128 @@
-// Package promtext writes metrics in the text format of Prometheus, which any
-// scraper reads: https://prometheus.io/docs/instrumenting/exposition_formats/
+// Package promtext publishes the Stats of this repository's packages: a table of
+// metrics, written in the text format of Prometheus, and a histogram of durations.
+// https://prometheus.io/docs/instrumenting/exposition_formats/
 package promtext
 
 import (
-	"bytes"
-	"fmt"
-	"io"
-	"math"
-	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/rollway/rollway/line"
 )
 
-// Page is a page of metrics.
-type Page struct {
-	prefix string // of all names
-	labels string // of every sample, each with a comma after it
-	b      bytes.Buffer
+// A Table lists metrics in the order in which Write writes them.
+type Table []Metric
+
+// A Metric is one row of a table: a name, and one sample or several with labels.
+type Metric struct {
+	name, kind, help string
+	labels           []string // names of the labels of all samples
+	samples          []Sample
 }
 
-var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+// A Sample is one value of a metric.
+type Sample struct {
+	suffix string // after the metric's name
+	value  float64
+	labels []string // values of the metric's labels
+}
 
-// New begins a page. Each name gets the prefix, and each sample the labels, names
-// and values by turns. The error names a label that cannot be one, or that is
-// reserved because the page uses it for something else.
-func New(prefix string, labels []string, reserved ...string) (*Page, error) {
-	if len(labels)%2 != 0 {
-		return nil, fmt.Errorf("label %q has no value", labels[len(labels)-1])
+// Of returns a sample of a metric with labels: its value, then those of the labels.
+func Of[N int | int64 | uint64 | float64](n N, labels ...string) Sample {
+	return Sample{value: float64(n), labels: labels}
+}
+
+// Counter returns a metric that only grows. Its name ends in _total.
+func Counter(name, help string, n uint64) Metric { return Counters(name, help, nil, Of(n)) }
+
+// Counters returns a counter with one sample for each combination of labels.
+func Counters(name, help string, labels []string, samples ...Sample) Metric {
+	return Metric{name, "counter", help, labels, samples}
+}
+
+// Gauge returns a metric that grows and falls.
+func Gauge[N int | int64 | uint64 | float64](name, help string, n N) Metric {
+	return Gauges(name, help, nil, Of(n))
+}
+
+// Gauges returns a gauge with one sample for each combination of labels.
+func Gauges(name, help string, labels []string, samples ...Sample) Metric {
+	return Metric{name, "gauge", help, labels, samples}
+}
+
+// Seconds returns a gauge of a duration.
+func Seconds(name, help string, d time.Duration) Metric { return Gauge(name, help, d.Seconds()) }
+
+// Flag returns a gauge that is 0 or 1.
+func Flag(name, help string, on bool) Metric {
+	if on {
+		return Gauge(name, help, 1)
 	}
-	seen := map[string]bool{}
-	for i := 0; i < len(labels); i += 2 {
-		name := labels[i]
-		switch {
-		case !labelName.MatchString(name), strings.HasPrefix(name, "__"):
-			return nil, fmt.Errorf("%q cannot be the name of a label", name)
-		case name == "reason" || slices.Contains(reserved, name):
-			return nil, fmt.Errorf("label %q has a meaning of its own here", name)
-		case seen[name]:
-			return nil, fmt.Errorf("label %q is there twice", name)
-		}
-		seen[name] = true
+	return Gauge(name, help, 0)
+}
+
+// Summary returns the sum and the number of some durations.
+func Summary(name, help string, sum time.Duration, n uint64) Metric {
+	return Metric{name, "summary", help, nil, []Sample{
+		{suffix: "_sum", value: sum.Seconds()},
+		{suffix: "_count", value: float64(n)},
+	}}
+}
+
+// Durations returns what a Histogram has counted.
+func Durations(name, help string, b Buckets) Metric {
+	m := Metric{name, "histogram", help, []string{"le"}, nil}
+	for i, bound := range b.Bounds {
+		le := strconv.FormatFloat(bound.Seconds(), 'f', -1, 64)
+		m.samples = append(m.samples, Sample{"_bucket", float64(b.Counts[i]), []string{le}})
 	}
-	return &Page{prefix: prefix, labels: labelText(labels)}, nil
+	m.samples = append(m.samples,
+		Sample{"_bucket", float64(b.Count), []string{"+Inf"}},
+		Sample{suffix: "_sum", value: b.Sum.Seconds()},
+		Sample{suffix: "_count", value: float64(b.Count)})
+	return m
 }
 
-func labelText(labels []string) string {
-	var b strings.Builder
-	for i := 0; i < len(labels); i += 2 {
-		b.WriteString(labels[i] + `="` + escapes.Replace(strings.ToValidUTF8(labels[i+1], "\uFFFD")) + `",`)
-	}
-	return b.String()
-}
-
-var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
-
-// Family begins the samples of one name. kind is counter, gauge or summary.
-func (p *Page) Family(name, kind, help string) {
-	fmt.Fprintf(&p.b, "# HELP %s%s %s\n# TYPE %s%s %s\n", p.prefix, name, help, p.prefix, name, kind)
-}
-
-// Sample adds a sample to the family that was begun last.
-func (p *Page) Sample(name string, value float64, labels ...string) {
-	p.b.WriteString(p.prefix + name)
-	if text := p.labels + labelText(labels); text != "" {
-		p.b.WriteString("{" + strings.TrimSuffix(text, ",") + "}")
-	}
-	format := byte('f') // 1e+06 is allowed, and hard to read
-	if size := math.Abs(value); size >= 1<<53 || size > 0 && size < 1e-9 {
-		format = 'g'
-	}
-	p.b.WriteString(" " + strconv.FormatFloat(value, format, -1, 64) + "\n")
-}
-
-// Counter adds a family of one counter.
-func (p *Page) Counter(name, help string, value uint64) {
-	p.Family(name, "counter", help)
-	p.Sample(name, float64(value))
-}
-
-// Gauge adds a family of one gauge.
-func (p *Page) Gauge(name, help string, value float64) {
-	p.Family(name, "gauge", help)
-	p.Sample(name, value)
-}
-
-// Flag adds a family of one gauge that is 0 or 1.
-func (p *Page) Flag(name, help string, value bool) {
-	n := 0.0
-	if value {
-		n = 1
-	}
-	p.Gauge(name, help, n)
-}
-
-// Ledger adds what became of the lines that a writer was given.
-func (p *Page) Ledger(l line.Ledger) {
-	p.Counter("lines_accepted_total", "Lines taken, those dropped later included.", l.Accepted)
-	p.Counter("lines_written_total", "Lines that the destination has taken.", l.Written)
-	p.Family("lines_dropped_total", "counter", "Lines lost, by reason.")
+// Ledger returns what became of the lines that a writer accepted.
+func Ledger(l line.Ledger) Table {
 	d := l.Dropped
-	for _, r := range [...]struct {
-		reason string
-		n      uint64
-	}{
-		{"full", d.Full}, {"too_large", d.TooLarge}, {"gave_up", d.GaveUp}, {"refused", d.Refused},
-		{"expired", d.Expired}, {"damaged", d.Damaged}, {"shutdown", d.Shutdown},
-	} {
-		p.Sample("lines_dropped_total", float64(r.n), "reason", r.reason)
+	return Table{
+		Counter("lines_accepted_total", "Lines accepted, including those dropped later.", l.Accepted),
+		Counter("lines_written_total", "Lines that the destination has taken.", l.Written),
+		Counters("lines_dropped_total", "Lines lost, by reason.", []string{"reason"},
+			Of(d.Full, "full"), Of(d.TooLarge, "too_large"), Of(d.GaveUp, "gave_up"), Of(d.Refused, "refused"),
+			Of(d.Expired, "expired"), Of(d.Damaged, "damaged"), Of(d.Shutdown, "shutdown")),
+		Gauge("lines_pending", "Lines neither written nor dropped yet.", l.Pending),
+		Counter("lines_rejected_total", "Lines given after Close.", l.Rejected),
 	}
-	p.Gauge("lines_pending", "Lines that are neither written nor dropped yet.", float64(l.Pending))
-	p.Counter("lines_rejected_total", "Lines given after Close.", l.Rejected)
 }
 
-// Failure adds whether a destination fails and when it last did, zero for never.
-func (p *Page) Failure(failing bool, last time.Time) {
-	p.Flag("failing", "1 while the destination fails or hangs.", failing)
+// Failure returns whether a destination fails, and when it last did unless last is zero.
+func Failure(failing bool, last time.Time) Table {
+	t := Table{Flag("failing", "1 while the destination fails or hangs.", failing)}
 	if !last.IsZero() {
-		p.Gauge("last_error_timestamp_seconds", "When the destination failed last.", float64(last.UnixMilli())/1e3)
+		t = append(t, Gauge("last_error_timestamp_seconds", "When the destination failed last.", float64(last.UnixMilli())/1e3))
 	}
+	return t
 }
 
-// WriteTo writes the page.
-func (p *Page) WriteTo(w io.Writer) (int64, error) { return p.b.WriteTo(w) }
+// Each returns one table for all items: the metrics that table returns for an item,
+// with the labels and the values that table returns for them.
+func Each[T any](items []T, labels []string, table func(T) (values []string, t Table)) (all Table) {
+	for _, item := range items {
+		values, t := table(item)
+		for _, m := range t {
+			i := slices.IndexFunc(all, func(have Metric) bool { return have.name == m.name })
+			if i < 0 {
+				i = len(all)
+				all = append(all, Metric{m.name, m.kind, m.help, slices.Concat(labels, m.labels), nil})
+			}
+			for _, s := range m.samples {
+				s.labels = slices.Concat(values, s.labels)
+				all[i].samples = append(all[i].samples, s)
+			}
+		}
+	}
+	return all
+}

@@ -21,8 +21,8 @@ var (
 	promLabel   = regexp.MustCompile(`([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\"n])*)"(,|$)`)
 )
 
-// parse reads what a page holds as a scraper does: samples by
-// name and labels. Each family has a type and stands in one piece.
+// parse reads a page as a scraper does: samples by name and labels. Each family has
+// a type and is contiguous.
 func parse(t *testing.T, text string) map[string]float64 {
 	t.Helper()
 	samples, types, family := map[string]float64{}, map[string]string{}, ""
@@ -36,7 +36,7 @@ func parse(t *testing.T, text string) map[string]float64 {
 				if types[m[2]] != "" {
 					t.Errorf("a second type of %s", m[2])
 				}
-				if family = m[2]; m[3] != "counter" && m[3] != "gauge" && m[3] != "summary" {
+				if family = m[2]; m[3] != "counter" && m[3] != "gauge" && m[3] != "summary" && m[3] != "histogram" {
 					t.Errorf("type %q", line)
 				}
 				types[family] = m[3]
@@ -48,7 +48,11 @@ func parse(t *testing.T, text string) map[string]float64 {
 			t.Fatalf("not of the format: %q", line)
 		}
 		base := m[1]
-		if types[family] == "summary" {
+		switch types[family] {
+		case "histogram":
+			base = strings.TrimSuffix(base, "_bucket")
+			fallthrough
+		case "summary":
 			base = strings.TrimSuffix(strings.TrimSuffix(base, "_sum"), "_count")
 		}
 		if base != family {
@@ -76,19 +80,30 @@ func parse(t *testing.T, text string) map[string]float64 {
 	return samples
 }
 
-func TestPage(t *testing.T) {
-	p, err := promtext.New("rollway_test_", []string{"log", "a\"b\\c\nd\xff", "host", "x"}, "level")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Ledger(line.Ledger{Accepted: 1e6, Written: 5, Dropped: line.Drops{Full: 2, TooLarge: 1}, Pending: 3, Rejected: 4})
-	p.Family("took_seconds", "summary", "Time.")
-	p.Sample("took_seconds", 0.25, "quantile", "0.99")
-	p.Sample("took_seconds_sum", 1e18)
-	p.Sample("took_seconds_count", 7)
-	p.Failure(true, time.Unix(1, 500e6))
+func TestWrite(t *testing.T) {
 	var b bytes.Buffer
-	if _, err := p.WriteTo(&b); err != nil {
+	var h promtext.Histogram
+	for _, d := range []time.Duration{time.Millisecond, 3 * time.Millisecond, time.Minute} {
+		h.Record(d)
+	}
+	err := promtext.Write(&b, "rollway_test_", []string{"log", "a\"b\\c\nd\xff", "host", "x"},
+		promtext.Ledger(line.Ledger{Accepted: 1e6, Written: 5, Dropped: line.Drops{Full: 2, TooLarge: 1}, Pending: 3, Rejected: 4}),
+		promtext.Table{
+			promtext.Summary("took_seconds", "Time.", 1e9*time.Second, 7),
+			promtext.Durations("answer_seconds", "Time.", h.Snapshot(2*time.Millisecond, 10*time.Millisecond)),
+			promtext.Gauge("huge", "A number that is not written out.", 1e18),
+		},
+		promtext.Each([]string{"b", "c"}, []string{"name"}, func(name string) ([]string, promtext.Table) {
+			t := promtext.Table{
+				promtext.Counters("parts_total", "Parts.", []string{"kind"}, promtext.Of(1, "x"), promtext.Of(2, "y")),
+			}
+			if name == "c" { // a metric that not every item has
+				t = append(t, promtext.Seconds("age_seconds", "Age.", time.Second))
+			}
+			return []string{name}, t
+		}),
+		promtext.Failure(true, time.Unix(1, 500e6)))
+	if err != nil {
 		t.Fatal(err)
 	}
 	samples := parse(t, b.String())
@@ -101,9 +116,17 @@ func TestPage(t *testing.T) {
 		"lines_dropped_total{" + own + `,reason="shutdown"}`:  0,
 		"lines_pending{" + own + "}":                          3,
 		"lines_rejected_total{" + own + "}":                   4,
-		"took_seconds{" + own + `,quantile="0.99"}`:           0.25,
-		"took_seconds_sum{" + own + "}":                       1e18,
+		"took_seconds_sum{" + own + "}":                       1e9,
 		"took_seconds_count{" + own + "}":                     7,
+		"answer_seconds_bucket{" + own + `,le="0.002"}`:       1,
+		"answer_seconds_bucket{" + own + `,le="0.01"}`:        2,
+		"answer_seconds_bucket{" + own + `,le="+Inf"}`:        3,
+		"answer_seconds_sum{" + own + "}":                     60.004,
+		"answer_seconds_count{" + own + "}":                   3,
+		"huge{" + own + "}":                                   1e18,
+		"parts_total{" + own + `,name="b",kind="y"}`:          2,
+		"parts_total{" + own + `,name="c",kind="x"}`:          1,
+		"age_seconds{" + own + `,name="c"}`:                   1,
 		"failing{" + own + "}":                                1,
 		"last_error_timestamp_seconds{" + own + "}":           1.5,
 	} {
@@ -117,26 +140,22 @@ func TestPage(t *testing.T) {
 }
 
 func TestBareSamplesAndBadLabels(t *testing.T) {
-	p, err := promtext.New("x_", nil)
-	if err != nil {
+	var b bytes.Buffer
+	if err := promtext.Write(&b, "x_", nil, promtext.Table{promtext.Flag("on", "It is.", true)}, promtext.Failure(false, time.Time{})); err != nil {
 		t.Fatal(err)
 	}
-	p.Flag("on", "It is.", true)
-	p.Failure(false, time.Time{})
-	var b bytes.Buffer
-	p.WriteTo(&b)
 	if samples := parse(t, b.String()); len(samples) != 2 || samples["x_on"] != 1 {
 		t.Errorf("samples %v", samples)
 	}
+	table := promtext.Table{promtext.Gauges("x", "X.", []string{"shard", "reason"}, promtext.Of(1, "0", "full"))}
 	for _, labels := range [][]string{{"odd"}, {"a-b", "1"}, {"__x", "1"}, {"reason", "1"}, {"shard", "1"}, {"", "1"}, {"a", "1", "a", "2"}} {
-		if _, err := promtext.New("", labels, "shard"); err == nil {
+		if err := promtext.Write(io.Discard, "", labels, table); err == nil {
 			t.Errorf("labels %q", labels)
 		}
 	}
-	p.Counter("again_total", "Again.", 1)
 	r, w := io.Pipe()
 	r.CloseWithError(errors.ErrUnsupported)
-	if _, err := p.WriteTo(w); !errors.Is(err, errors.ErrUnsupported) {
+	if err := promtext.Write(w, "", nil, table); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("a Writer that fails: %v", err)
 	}
 }

@@ -16,9 +16,12 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/rollway/rollway"
 	"github.com/rollway/rollway/file"
 	"github.com/rollway/rollway/internal/testkit"
 	"github.com/rollway/rollway/line"
+	"github.com/rollway/rollway/relay"
+	"github.com/rollway/rollway/remote"
 	"github.com/rollway/rollway/slab"
 )
 
@@ -42,30 +45,39 @@ func alertsFile(t *testing.T) string {
 	return path
 }
 
-// Prometheus takes the rules, and what a Writer answers to a scrape.
+// Prometheus accepts the rules, and what the packages answer to a scrape.
 func TestPromtoolChecks(t *testing.T) {
 	promtool(t, "", "check", "rules", alertsFile(t))
-	_, text := metricsOfLog(t)
+	_, text := libraryMetrics(t)
 	promtool(t, text, "check", "metrics")
 }
 
 // logStats is what a scrape asks for.
 type logStats struct {
 	slab.Stats
-	file file.Stats
+	file   file.Stats
+	logger rollway.OutputStats
+	remote remote.Stats
+	relay  relay.Stats
 }
 
 // busy is what a Writer without trouble says after that many minutes.
 func busy(minute int) *logStats {
 	n := uint64(minute)
 	return &logStats{
-		slab.Stats{
+		Stats: slab.Stats{
 			Ledger: line.Ledger{Accepted: 60_000 * n, Written: 60_000 * n},
 			Bytes:  18e9 * n,
 			Writes: 2400 * n, WriteTime: time.Duration(2400*n) * 10 * time.Millisecond, WriteMax: 200 * time.Millisecond,
 			Memory: 134_217_728, Slabs: 100, SlabsFree: 50,
 		},
-		file.Stats{Path: "/var/log/payment/payment.log"},
+		file:   file.Stats{Path: "/var/log/payment/payment.log"},
+		logger: rollway.OutputStats{Name: "main", Ledger: line.Ledger{Accepted: 60_000 * n, Written: 60_000 * n}},
+		remote: remote.Stats{Ledger: line.Ledger{Accepted: 60_000 * n, Written: 60_000 * n}},
+		relay: relay.Stats{
+			Active: 50, MaxConns: 100, Closed: map[relay.Reason]uint64{},
+			Upstreams: []relay.UpstreamStats{{Upstream: "tcp://a:1", Address: "10.0.0.1:1"}},
+		},
 	}
 }
 
@@ -128,6 +140,22 @@ func TestAlertsFire(t *testing.T) {
 		"a disk is full": {func(s *logStats, _ int) { s.Failing = true }, map[string]string{"LogFailing": "writes fail or hang; a full disk, or a broken one"}},
 		"copytruncate": {func(s *logStats, minute int) { s.file.Truncations = uint64(minute / 20) },
 			map[string]string{"LogFileTruncated": "somebody cuts the file, as copytruncate does; lines may be lost"}},
+		"a file fails": {func(s *logStats, _ int) { s.file.Failing = true }, map[string]string{"LogFileFailing": "the file cannot be written or synced"}},
+		"an output drops": {func(s *logStats, minute int) { s.logger.Dropped.GaveUp = uint64(minute) },
+			map[string]string{"LoggerDrops": "5 lines are dropped"}},
+		"an output fails": {func(s *logStats, _ int) { s.logger.Failing = true }, map[string]string{"LoggerFailing": "the newest line was dropped"}},
+		"a peer is away":  {func(s *logStats, _ int) { s.remote.Failing = true }, map[string]string{"RemoteFailing": "the peer is away or refuses"}},
+		"a peer refuses": {func(s *logStats, minute int) { s.remote.Dropped.Refused = uint64(minute) },
+			map[string]string{"RemoteDrops": "5 lines are lost"}},
+		"a line waits on disk": {func(s *logStats, _ int) { s.remote.Spill.OldestAge = 901 * time.Second },
+			map[string]string{"RemoteSpillOld": "lines have waited on disk for 15m 1s"}},
+		"an upstream is down": {func(s *logStats, _ int) { s.relay.Upstreams[0].Down = true },
+			map[string]string{"RelayUpstreamDown": "10.0.0.1:1 of tcp://a:1 is down"}},
+		"no upstream": {func(s *logStats, minute int) { s.relay.Closed[relay.ReasonDial] = uint64(minute) },
+			map[string]string{"RelayConnectionsFail": "5 clients reached no upstream"}},
+		"the relay is 90 % full": {func(s *logStats, _ int) { s.relay.Active = 90 }, nil},
+		"the relay is 91 % full": {func(s *logStats, _ int) { s.relay.Active = 91 },
+			map[string]string{"RelayFull": "91% of the connections are in use"}},
 	} {
 		tests = append(tests, ruleTest(t, name, c.change, c.fire))
 	}
@@ -140,6 +168,14 @@ func TestAlertsFire(t *testing.T) {
 		t.Fatal(err)
 	}
 	promtool(t, "", "test", "rules", file)
+}
+
+// ownLabels are the labels of an alert that come from its metric.
+var ownLabels = map[string]map[string]string{
+	"LoggerDrops":          {"output": "main"},
+	"LoggerFailing":        {"output": "main"},
+	"RelayUpstreamDown":    {"upstream": "tcp://a:1", "address": "10.0.0.1:1"},
+	"RelayConnectionsFail": {"reason": "dial"},
 }
 
 // testedMinute is when alerts are looked at.
@@ -166,9 +202,16 @@ func ruleTest(t *testing.T, name string, change func(*logStats, int), fire map[s
 		for _, rule := range group.Rules {
 			expected := []map[string]any{}
 			if summary, ok := fire[rule.Alert]; ok {
+				labels, subject := map[string]string{"severity": rule.Labels.Severity, "log": "payment", "instance": "a:9400"}, " payment"
+				maps.Copy(labels, ownLabels[rule.Alert])
+				if strings.HasPrefix(rule.Alert, "Logger") {
+					subject = " output main"
+				} else if strings.HasPrefix(rule.Alert, "Relay") {
+					subject = ""
+				}
 				expected = append(expected, map[string]any{
-					"exp_labels":      map[string]string{"severity": rule.Labels.Severity, "log": "payment", "instance": "a:9400"},
-					"exp_annotations": map[string]string{"summary": "a:9400 payment: " + summary},
+					"exp_labels":      labels,
+					"exp_annotations": map[string]string{"summary": "a:9400" + subject + ": " + summary},
 				})
 			}
 			alerts = append(alerts, map[string]any{"eval_time": fmt.Sprintf("%dm", testedMinute), "alertname": rule.Alert, "exp_alerts": expected})
@@ -182,7 +225,9 @@ func scrape(t *testing.T, s *logStats) map[string]string {
 	t.Helper()
 	var b bytes.Buffer
 	labels := []string{"log", "payment", "instance", "a:9400"}
-	if err := errors.Join(s.WriteMetrics(&b, labels...), s.file.WriteMetrics(&b, labels...)); err != nil {
+	logger := rollway.Stats{Outputs: []rollway.OutputStats{s.logger}}
+	if err := errors.Join(s.WriteMetrics(&b, labels...), s.file.WriteMetrics(&b, labels...), logger.WriteMetrics(&b, labels...),
+		s.remote.WriteMetrics(&b, labels...), s.relay.WriteMetrics(&b, labels...)); err != nil {
 		t.Fatal(err)
 	}
 	samples := map[string]string{}

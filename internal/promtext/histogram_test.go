@@ -1,4 +1,4 @@
-package histogram
+package promtext
 
 import (
 	"math"
@@ -48,5 +48,21 @@ func TestQuantiles(t *testing.T) {
 	var empty Histogram
 	if empty.Quantile(0.99) != 0 || empty.Max() != 0 {
 		t.Error("an empty one is not 0")
+	}
+}
+
+// Durations beyond the last bucket's are counted in it, and Snapshot counts each
+// duration once.
+func TestHistogramOfAnyDuration(t *testing.T) {
+	var h Histogram
+	for _, d := range []time.Duration{-1, 0, time.Second, 100 * time.Hour, math.MaxInt64} {
+		h.Record(d)
+	}
+	b := h.Snapshot(0, 2*time.Second, 1000*time.Hour)
+	if !slices.Equal(b.Counts, []uint64{2, 3, 3}) || b.Count != 5 || h.Max() != math.MaxInt64 || h.Quantile(0.5) < time.Second {
+		t.Errorf("snapshot %+v, max %v, median %v", b, h.Max(), h.Quantile(0.5))
+	}
+	if h.Reset(); h.Count() != 0 || h.Max() != 0 {
+		t.Errorf("count %d, max %v after Reset", h.Count(), h.Max())
 	}
 }
