@@ -54,9 +54,9 @@ func TestLogAt(t *testing.T) {
 	var late bytes.Buffer
 	first := true
 	o := Options{Outputs: []Output{{Writer: &late}}, Redact: &Redaction{Keys: []string{"secret"}}, Caller: LevelOff,
-		Sampling:   &Sampling{Period: time.Hour, First: 1},
-		Extractors: []func(context.Context, *Attrs){func(_ context.Context, a *Attrs) { a.Add(slog.Bool("first", first)) }},
-		Trace:      func(context.Context) ([16]byte, [8]byte, bool) { return [16]byte{1}, [8]byte{2}, true }}
+		Sampling: &Sampling{Period: time.Hour, First: 1},
+		Extract:  []func(context.Context, []slog.Attr) []slog.Attr{func(_ context.Context, dst []slog.Attr) []slog.Attr { return append(dst, slog.Bool("first", first)) }},
+		Trace:    func(context.Context) ([16]byte, [8]byte, bool) { return [16]byte{1}, [8]byte{2}, true }}
 	l = mustNew(t, o)
 	for range 3 {
 		l.LogAt(ctx, aTime, 0, slog.LevelInfo, "m", slog.String("secret", "x"))
@@ -93,7 +93,6 @@ func TestRecordHasTheContext(t *testing.T) {
 	for name, log := range map[string]func(context.Context){
 		"Info":    func(ctx context.Context) { l.Info(ctx, "m") },
 		"LogAt":   func(ctx context.Context) { l.LogAt(ctx, aTime, 0, slog.LevelInfo, "m") },
-		"LogFunc": func(ctx context.Context) { l.LogFunc(ctx, slog.LevelInfo, "m", func(*Attrs) {}) },
 		"Handler": func(ctx context.Context) { slog.New(l.Handler()).InfoContext(ctx, "m") },
 	} {
 		log(ctx)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/rollway/rollway/internal/encode"
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
@@ -44,33 +45,35 @@ var (
 	sourcesByReturn sources // by what returnAddress gives for it; "" where that is not enough
 )
 
-// callSource returns the source of the call of a log method, or of the call
-// skip frames above it, and "" if that is not known. It is called by Logger.log
-// alone, which passes the address that it will return to, or 0.
+// source returns the source of the user's call, or of the call skip frames above
+// it, and "" if that is not known. write alone calls it.
 //
-// Walking the stack is most of the price of a caller. Where the log method is
-// inlined into the function that calls it, the return address tells the call
-// site, and one walk for each of them is enough. Where it is not (behind an
-// interface, a method value), many call sites have one return address.
-func callSource(returnTo uintptr, skip int) string {
-	if returnTo == 0 || skip != 0 {
-		return sourceOf(callerPC(callerSkip + 1 + skip))
+// Walking the stack is most of the price of a caller. If the log method is inlined
+// into the function that calls it, the address that Logger.log returns to tells the
+// call site, and one walk for each of them is enough. If it is not (a call through
+// an interface, a method value), many call sites have one return address.
+func (o *origin) source(skip int) string {
+	switch {
+	case !o.byLog:
+		return sourceOf(o.pc)
+	case o.returnTo == 0 || skip != 0:
+		return sourceOf(callerPC(callerSkip + 2 + skip))
 	}
-	source, ok := sourcesByReturn.get(returnTo)
+	source, ok := sourcesByReturn.get(o.returnTo)
 	switch {
 	case !ok:
-		return firstCall(returnTo)
+		return firstCall(o.returnTo)
 	case source == "":
-		return sourceOf(callerPC(callerSkip + 1))
+		return sourceOf(callerPC(callerSkip + 2))
 	}
 	return source
 }
 
-// firstCall is callSource for an address that is not known yet. callSource
-// alone calls it.
+// firstCall is source for a return address that is not known yet. source alone
+// calls it.
 func firstCall(returnTo uintptr) string {
 	var pcs [2]uintptr                  // of the log method and of its caller
-	if runtime.Callers(4, pcs[:]) < 2 { // behind Callers, firstCall, callSource, log
+	if runtime.Callers(5, pcs[:]) < 2 { // after Callers, firstCall, source, write, log
 		return ""
 	}
 	source := sourceOf(pcs[1])
@@ -83,6 +86,12 @@ func firstCall(returnTo uintptr) string {
 		sourcesByReturn.put(returnTo, "")
 	}
 	return source
+}
+
+// stack returns the stack of the caller's caller skip levels up.
+func stack(skip int) string {
+	var pcs [64]uintptr
+	return encode.FormatStack(pcs[:runtime.Callers(skip+2, pcs[:])])
 }
 
 // callerPC returns the program counter of the frame skip levels above its

@@ -84,10 +84,6 @@ func TestCallerSite(t *testing.T) {
 			func() { throughEmbedded.Info(ctx, "m") },
 			func() { throughEmbedded.Info(ctx, "m") },
 		}},
-		{"LogFunc", []func(){
-			func() { log.LogFunc(ctx, slog.LevelInfo, "m", func(*rollway.Attrs) {}) },
-			func() { log.LogFunc(ctx, slog.LevelInfo, "m", func(*rollway.Attrs) {}) },
-		}},
 		{"wrapper with a skip, inlined", []func(){
 			func() { inlinedWrapper(skipping) },
 			func() { inlinedWrapper(skipping) },

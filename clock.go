@@ -1,7 +1,6 @@
 package rollway
 
 import (
-	"math"
 	"sync/atomic"
 	"time"
 )
@@ -57,22 +56,4 @@ func (c *clock) read() (offset, elapsed int64) {
 	t := time.Now()
 	elapsed = int64(t.Sub(c.base))
 	return t.UnixNano() - elapsed, elapsed
-}
-
-// The instants that an int64 of nanoseconds since 1970 can hold.
-var (
-	firstInstant = time.Unix(0, math.MinInt64)
-	lastInstant  = time.Unix(0, math.MaxInt64)
-)
-
-// unixNano returns t in nanoseconds since 1970, and for times before 1677 or
-// after 2262 the nearest instant that can be told so.
-func unixNano(t time.Time) int64 {
-	switch {
-	case t.Before(firstInstant):
-		return math.MinInt64
-	case t.After(lastInstant):
-		return math.MaxInt64
-	}
-	return t.UnixNano()
 }

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"unsafe"
+
+	"github.com/rollway/rollway/internal/encode"
 )
 
 type (
@@ -21,13 +24,13 @@ type contextAttrs struct {
 
 	// encoded holds all attributes up to here as the cores that met them last
 	// encode them.
-	encoded [2]atomic.Pointer[contextStates]
+	encoded [2]atomic.Pointer[contextScopes]
 	turn    atomic.Uint32 // of the place in encoded to replace next
 }
 
-type contextStates struct {
+type contextScopes struct {
 	core   *core
-	states []state // one for each of core.formats
+	scopes []encode.Scope // one for each of core.formats
 }
 
 // ContextWith returns a context with which every line logged carries attrs, in
@@ -62,9 +65,12 @@ func (n *contextAttrs) list() []slog.Attr {
 
 var backgroundType = typeWord(context.Background())
 
-// statesOf returns what the context adds to a line, one state for each format,
+// typeWord returns the first word of an interface, which is its value's type.
+func typeWord(v any) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&v)) }
+
+// scopesOf returns what the context adds to a line, one state for each format,
 // or nil if it adds nothing.
-func (c *core) statesOf(ctx context.Context) []state {
+func (c *core) scopesOf(ctx context.Context) []encode.Scope {
 	if ctx == nil || typeWord(ctx) == backgroundType { // most are, and comparing them is a call
 		return nil
 	}
@@ -72,7 +78,7 @@ func (c *core) statesOf(ctx context.Context) []state {
 	if n == nil {
 		return nil
 	}
-	return n.states(c)
+	return n.scopes(c)
 }
 
 // attrsIn returns what ContextWith put into ctx, or nil. A context that panics
@@ -86,50 +92,54 @@ func attrsIn(ctx context.Context) (n *contextAttrs) {
 	return n
 }
 
-func (n *contextAttrs) states(c *core) []state {
+func (n *contextAttrs) scopes(c *core) []encode.Scope {
 	for i := range n.encoded {
 		if e := n.encoded[i].Load(); e != nil && e.core == c {
-			return e.states
+			return e.scopes
 		}
 	}
-	states := make([]state, len(c.formats))
+	scopes := make([]encode.Scope, len(c.formats))
 	if n.parent != nil {
-		copy(states, n.parent.states(c))
+		copy(scopes, n.parent.scopes(c))
 	}
 	attrs := n.attrs
 	if c.redact != nil {
-		attrs = c.redact.attrs(nil, attrs)
+		attrs = c.redact.Attrs(nil, attrs)
 	}
-	for i := range states {
-		states[i] = states[i].withAttrs(c.formats[i], attrs)
+	for i := range scopes {
+		scopes[i] = scopes[i].WithAttrs(&c.formats[i].Format, attrs)
 	}
-	n.encoded[n.turn.Add(1)%uint32(len(n.encoded))].Store(&contextStates{c, states})
-	return states
+	n.encoded[n.turn.Add(1)%uint32(len(n.encoded))].Store(&contextScopes{c, scopes})
+	return scopes
 }
 
-// extractFrom collects what Options.Extractors find in ctx.
+// extractFrom collects what Options.Extract find in ctx.
 func (c *core) extractFrom(ctx context.Context, s *scratch) {
 	for _, f := range c.extract {
-		s.outer.extract(ctx, f)
+		s.outer = extract(ctx, s.outer, f)
 	}
 	if c.redact != nil {
-		s.outer.list = c.redact.attrs(nil, s.outer.list)
+		s.outer = c.redact.Attrs(nil, s.outer)
 	}
 }
 
-func (a *Attrs) extract(ctx context.Context, f func(context.Context, *Attrs)) {
-	defer func() { _ = recover() }()
-	f(ctx, a)
+func extract(ctx context.Context, dst []slog.Attr, f func(context.Context, []slog.Attr) []slog.Attr) (out []slog.Attr) {
+	defer func() {
+		if recover() != nil {
+			out = dst
+		}
+	}()
+	return f(ctx, dst)
 }
 
 // traceOf fills in what Options.Trace finds in ctx.
-func (c *core) traceOf(ctx context.Context, r *record) {
+func (c *core) traceOf(ctx context.Context, r *encode.Record) {
 	defer func() {
 		if recover() != nil {
-			r.hasTrace = false
+			r.HasTrace = false
 		}
 	}()
-	r.traceID, r.spanID, r.hasTrace = c.trace(ctx)
+	r.TraceID, r.SpanID, r.HasTrace = c.trace(ctx)
 }
 
 // NewContext returns a context that carries l for [FromContext].

@@ -112,11 +112,13 @@ func TestLoggerInContext(t *testing.T) {
 	}
 }
 
-func TestExtractors(t *testing.T) {
+func TestExtract(t *testing.T) {
 	type tenant struct{}
-	extract := []func(context.Context, *Attrs){
-		func(ctx context.Context, a *Attrs) { a.Add(slog.String("tenant", ctx.Value(tenant{}).(string))) }, // panics without one
-		func(_ context.Context, a *Attrs) { a.Add(slog.Int("b", 2)) },
+	extract := []func(context.Context, []slog.Attr) []slog.Attr{
+		func(ctx context.Context, dst []slog.Attr) []slog.Attr { // panics without one
+			return append(dst, slog.String("tenant", ctx.Value(tenant{}).(string)))
+		},
+		func(_ context.Context, dst []slog.Attr) []slog.Attr { return append(dst, slog.Int("b", 2)) },
 	}
 	ctx := context.WithValue(ContextWith(t.Context(), slog.Int("a", 1)), tenant{}, "t1")
 	for name, c := range map[string]struct {
@@ -127,7 +129,7 @@ func TestExtractors(t *testing.T) {
 		"redact": {Options{Redact: &Redaction{Keys: []string{"tenant"}}}, `{"level":"INFO","msg":"m","attrs":{"a":1,"tenant":"[REDACTED]","b":2,"g":{"c":3}}}`},
 	} {
 		var b, text bytes.Buffer
-		c.o.Extractors = extract
+		c.o.Extract = extract
 		c.o.Outputs = []Output{{Writer: &b}, {Writer: &text, Encoder: Console{TimeFormat: "-"}}}
 		l := mustNew(t, c.o)
 		l.WithGroup("g").Info(ctx, "m", slog.Int("c", 3))

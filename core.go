@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/rollway/rollway/internal/encode"
 )
 
 // core is what all Loggers derived from one New share.
@@ -24,13 +26,13 @@ type core struct {
 	picky   bool           // what the gate let through may still not be taken: dynamic, or sampled
 	caller  slog.Leveler
 	stack   slog.Leveler
-	capture slog.Level // below it neither caller nor stack is captured
-	bare    []state    // of a Logger without attributes, one for each format
+	capture slog.Level     // below it neither caller nor stack is captured
+	bare    []encode.Scope // of a Logger without attributes, one for each format
 	sampler *sampler
-	redact  *redactor
+	redact  *encode.Redactor                                // nil: nothing is redacted
 	custom  bool                                            // a format of the user's wants the context
 	trace   func(context.Context) ([16]byte, [8]byte, bool) // nil: none
-	extract []func(context.Context, *Attrs)
+	extract []func(context.Context, []slog.Attr) []slog.Attr
 	extras  bool // any of the four: there is something to complete
 
 	maxLine      int
@@ -50,18 +52,13 @@ type core struct {
 	emitters []*output // those of outputs that encode as they write
 }
 
-// format is one way of encoding and the outputs that want it.
+// format is one way of encoding and the outputs that use it.
 type format struct {
-	formatSettings
-	index     int           // in core.formats
-	fields    []layoutField // of JSON with a layout of the user's
-	slots     uint          // a bit for each fixed key that the format has
-	plain     bool          // errors are their text, and nothing of it is redacted
-	byMembers bool          // a value with members is written by these, also if it is a Stringer
-	maxLine   int           // bytes
-	buffers   []*output     // have WriteLevel: decide themselves how long to wait
-	direct    []*output     // may block in Write
-	redact    *redactor     // of errors; nil in formats of outputs, which get redacted ones
+	encode.Format
+	index   int       // in core.formats
+	emits   bool      // the LineEncoder is the Writer: it is called when the line is written
+	buffers []*output // have WriteLevel: decide themselves how long to wait
+	direct  []*output // may block in Write
 }
 
 func newCore(o Options) (*core, error) {
@@ -70,7 +67,7 @@ func newCore(o Options) (*core, error) {
 		caller:       o.Caller,
 		stack:        o.Stack,
 		trace:        o.Trace,
-		extract:      o.Extractors,
+		extract:      o.Extract,
 		maxLine:      o.MaxLine,
 		maxWait:      o.MaxWait,
 		closeTimeout: o.CloseTimeout,
@@ -98,19 +95,23 @@ func newCore(o Options) (*core, error) {
 	if stack, ok2 := o.Stack.(slog.Level); ok1 && ok2 {
 		c.capture = min(caller, stack)
 	}
-	c.bare = make([]state, len(c.formats))
+	c.bare = make([]encode.Scope, len(c.formats))
 	c.setGate(o.Levels)
 	var err error
 	if c.sampler, err = newSampler(o.Sampling, c.clock.now); err != nil {
 		return nil, err
 	}
 	c.picky = c.dynamic || c.sampler != nil
-	c.redact, err = newRedactor(o.Redact)
+	if r := o.Redact; r != nil {
+		if c.redact, err = encode.NewRedactor(r.Keys, r.Patterns, r.Replacement); err != nil {
+			return nil, fmt.Errorf("rollway.New: Options.Redact.%w", err)
+		}
+	}
 	if c.sampler != nil {
 		c.sampler.redact = c.redact
 	}
 	c.extras = c.redact != nil || c.custom || c.trace != nil || len(c.extract) > 0
-	return c, err
+	return c, nil
 }
 
 // addOutput adds the output that o describes, which shares its lock with one
@@ -150,20 +151,26 @@ func (c *core) formatFor(o Output) (*format, error) {
 	if enc == nil {
 		enc = JSON{}
 	}
-	s, err := enc.settings(o.Writer)
+	settings, err := enc.options(o.Writer)
 	if err != nil {
 		return nil, err
 	}
-	for i := range c.formats {
-		if c.formats[i].equal(s) {
-			return c.formats[i], nil
+	settings.MaxLine = c.maxLine
+	encoder, err := encode.New(settings)
+	if err != nil {
+		return nil, err
+	}
+	custom, isCustom := enc.(Custom)
+	emits := isCustom && custom.isWriter(o.Writer)
+	for _, f := range c.formats {
+		if f.emits == emits && sameFormat(f.Options, encoder.Options) {
+			return f, nil
 		}
 	}
-	fields, err := parseLayout(s.layout)
-	f := &format{formatSettings: s, fields: fields, slots: slotsOf(fields), plain: s.errors == ErrorText, maxLine: c.maxLine}
+	f := &format{Format: *encoder, emits: emits}
 	c.formats = append(c.formats, f)
-	c.custom = c.custom || s.kind == kindCustom
-	return f, err
+	c.custom = c.custom || isCustom
+	return f, nil
 }
 
 // orderFormats puts those that encode as they write after the others.

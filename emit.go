@@ -6,87 +6,48 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
+	"github.com/rollway/rollway/internal/encode"
 	"github.com/rollway/rollway/internal/goid"
 )
 
-// record is one log call on its way to the encoders.
-type record struct {
-	sec     int64 // since 1970
-	nsec    int32 // 0 to 999,999,999
-	hasTime bool  // false: a slog.Record without a time
-	level   slog.Level
-	msg     string
-	source  string // of the call, escaped for JSON, or ""
-	stack   string // of the call, where it was taken before the record is completed, or ""
-	unique  bool   // no key stands twice among the attributes, and all are given as those of the call
-
-	outer []slog.Attr     // attributes that stand outside of the Logger's groups
-	ctx   context.Context // of the call, where a LineEncoder wants it
-
-	hasTrace bool
-	traceID  [16]byte
-	spanID   [8]byte
-}
-
-// setUnix sets the time from nanoseconds since 1970, which are not negative.
-func (r *record) setUnix(ns int64) {
-	r.sec, r.nsec, r.hasTime = ns/1e9, int32(ns%1e9), true
-}
-
-func (r *record) setTime(at time.Time) {
-	r.sec, r.nsec, r.hasTime = at.Unix(), int32(at.Nanosecond()), true
-}
-
-func (r *record) time() time.Time { return time.Unix(r.sec, int64(r.nsec)) }
-
-// scratch is what encoding one record needs. It is owned by the call that took
-// it from the pool until it is put back.
+// scratch is what one record needs on its way to the outputs. The call that took
+// it from the pool owns it until it puts it back.
 type scratch struct {
-	buf    []byte
-	ends   []int       // where each format's line ends in buf; the first begins at 0
-	attrs  []slog.Attr // of a slog.Record
-	custom Record      // for a LineEncoder
-	waits  []waiting   // outputs that did not take their line at once
-	list   []slog.Attr // all attributes of a line
-	groups []slog.Attr // what stands in the groups of list
-	bare   [2]state    // what is left of the Logger's and the context's state then
-	second secondCache
-	text   textLine
-	part   uint32 // of the counters; scratches of one processor mostly have their own
-
-	collected Attrs // for LogFunc
-	outer     Attrs // by Options.Extractors, and the stack
+	encode.Scratch
+	from  origin
+	ends  []int       // where each format's line ends in Buf; the first begins at 0
+	waits []waiting   // outputs that did not take their line at once
+	attrs []slog.Attr // of a slog.Record
+	outer []slog.Attr // by Options.Extract, and the stack
+	part  uint32      // of the counters; scratches of one processor mostly have their own
 }
-
-// maxKept bounds the buffers that go back to the pool.
-const maxKept = 64 << 10
 
 var (
 	scratchPool = sync.Pool{New: func() any {
-		return &scratch{buf: make([]byte, 0, 1024), ends: make([]int, 0, 4), part: scratches.Add(1)}
+		return &scratch{Scratch: encode.Scratch{Buf: make([]byte, 0, 1024)}, ends: make([]int, 0, 4), part: scratches.Add(1)}
 	}}
 	scratches atomic.Uint32
 )
 
 func (s *scratch) free() {
-	if cap(s.buf) > maxKept || cap(s.attrs)+cap(s.outer.list)+cap(s.list)+cap(s.groups) > maxKept/64 {
+	if !s.Reset() || cap(s.attrs)+cap(s.outer) > encode.MaxKept/64 {
 		return
 	}
-	if len(s.attrs)+len(s.outer.list)+len(s.list) > 0 {
+	if len(s.attrs)+len(s.outer) > 0 {
 		clear(s.attrs) // keeps no value alive
-		clear(s.outer.list)
-		clear(s.list)
-		clear(s.groups)
-		s.attrs, s.outer.list, s.list = s.attrs[:0], s.outer.list[:0], s.list[:0]
+		clear(s.outer)
+		s.attrs, s.outer = s.attrs[:0], s.outer[:0]
 	}
 	scratchPool.Put(s)
 }
 
+const stackKey = "stack" // of the attribute that Options.Stack adds
+
 // complete adds to r what options ask for, and returns attrs as they may be
-// written. Only a core with extras has use for it, and a record with a stack.
-func (l *Logger) complete(ctx context.Context, s *scratch, r *record, attrs []slog.Attr, stacked bool, skip int) []slog.Attr {
+// written. trace is the stack of the call, or "". complete is called only if the
+// core has extras, and for a record with a stack.
+func (l *Logger) complete(ctx context.Context, s *scratch, r *encode.Record, attrs []slog.Attr, trace string) []slog.Attr {
 	c := l.core
 	if c.trace != nil && ctx != nil {
 		c.traceOf(ctx, r)
@@ -95,26 +56,22 @@ func (l *Logger) complete(ctx context.Context, s *scratch, r *record, attrs []sl
 		c.extractFrom(ctx, s)
 	}
 	if c.custom {
-		r.ctx = ctx
+		r.Context = ctx
 	}
 	if c.redact != nil {
-		r.msg = c.redact.text(r.msg)
-		attrs = c.redact.attrs(l.groups, attrs)
-	}
-	trace := r.stack
-	if stacked {
-		trace = stack(skip)
+		r.Message = c.redact.Text(r.Message)
+		attrs = c.redact.Attrs(l.groups, attrs)
 	}
 	grouped := len(l.groups) > 0
-	if trace != "" && (grouped || !hasKey(attrs, stackKey)) {
-		s.outer.Add(slog.String(stackKey, trace))
+	if trace != "" && (grouped || !encode.HasKey(attrs, stackKey)) {
+		s.outer = append(s.outer, slog.String(stackKey, trace))
 	}
 	switch {
 	case grouped:
-		r.outer = s.outer.list
-	case len(s.outer.list) > 0:
-		s.outer.Add(attrs...)
-		return s.outer.list
+		r.Outer = s.outer
+	case len(s.outer) > 0:
+		s.outer = append(s.outer, attrs...)
+		return s.outer
 	}
 	return attrs
 }
@@ -122,22 +79,22 @@ func (l *Logger) complete(ctx context.Context, s *scratch, r *record, attrs []sl
 // emit encodes r once per format and hands the line to each output that admits
 // it, last to those that encode as they write. ctx holds what the context adds for
 // each format, or is nil.
-func (c *core) emit(s *scratch, states, ctx []state, r *record, attrs []slog.Attr) {
-	c.encode(s, states, ctx, r, attrs)
-	c.serve(s, r.level)
+func (c *core) emit(s *scratch, scopes, ctx []encode.Scope, r *encode.Record, attrs []slog.Attr) {
+	c.encode(s, scopes, ctx, r, attrs)
+	c.serve(s, r.Level)
 	if len(c.emitters) > 0 {
-		c.serveEmitters(s, states, ctx, r, attrs)
+		c.serveEmitters(s, scopes, ctx, r, attrs)
 	}
 }
 
 // encode encodes r into s once for each early format that has an output for it.
-func (c *core) encode(s *scratch, states, ctx []state, r *record, attrs []slog.Attr) {
-	s.buf, s.ends = s.buf[:0], s.ends[:0]
+func (c *core) encode(s *scratch, scopes, ctx []encode.Scope, r *encode.Record, attrs []slog.Attr) {
+	s.Buf, s.ends = s.Buf[:0], s.ends[:0]
 	for i, f := range c.early {
-		if f.admits(r.level) {
-			s.buf = f.line(s.buf, s, &states[i], f.stateIn(ctx), r, attrs)
+		if f.admits(r.Level) {
+			s.Buf = f.Line(s.Buf, &s.Scratch, &scopes[i], f.scopeIn(ctx), r, attrs)
 		}
-		s.ends = append(s.ends, len(s.buf))
+		s.ends = append(s.ends, len(s.Buf))
 	}
 }
 
@@ -161,7 +118,7 @@ func (c *core) serve(s *scratch, level slog.Level) {
 		end := s.ends[i]
 		if start < end { // an output takes this level
 			for _, o := range f.buffers {
-				if o.admits(level) && !o.tryBuffer(c, level, s.buf[start:end], s.part) {
+				if o.admits(level) && !o.tryBuffer(c, level, s.Buf[start:end], s.part) {
 					s.waits = append(s.waits, waiting{o, start, end})
 				}
 			}
@@ -173,7 +130,7 @@ func (c *core) serve(s *scratch, level slog.Level) {
 		end := s.ends[i]
 		if start < end {
 			for _, o := range f.direct {
-				if o.admits(level) && !o.tryDirect(c, s.buf[start:end], s.part) {
+				if o.admits(level) && !o.tryDirect(c, s.Buf[start:end], s.part) {
 					s.waits = append(s.waits, waiting{o, start, end})
 				}
 			}
@@ -187,20 +144,20 @@ func (c *core) serve(s *scratch, level slog.Level) {
 
 // serveEmitters serves the outputs that encode as they write: first those that no
 // other call is in, and then those that have to be waited for.
-func (c *core) serveEmitters(s *scratch, states, ctx []state, r *record, attrs []slog.Attr) {
+func (c *core) serveEmitters(s *scratch, scopes, ctx []encode.Scope, r *encode.Record, attrs []slog.Attr) {
 	s.waits = s.waits[:0]
 	for _, o := range c.emitters {
 		switch {
-		case !o.admits(r.level):
+		case !o.admits(r.Level):
 		case o.lock.try():
-			_ = o.settle(c, o.callEmitter(c, s, states, ctx, r, attrs), s.part)
+			_ = o.settle(c, o.callEmitter(c, s, scopes, ctx, r, attrs), s.part)
 		default:
 			s.waits = append(s.waits, waiting{o: o})
 		}
 	}
 	for _, w := range s.waits {
 		if w.o.lock.lock(c.maxWait) {
-			_ = w.o.settle(c, w.o.callEmitter(c, s, states, ctx, r, attrs), s.part)
+			_ = w.o.settle(c, w.o.callEmitter(c, s, scopes, ctx, r, attrs), s.part)
 		} else {
 			_ = w.o.leaveOut(c, errStuck)
 		}
@@ -219,7 +176,7 @@ func (c *core) serveWaiting(s *scratch, level slog.Level) {
 			if w.o.buffer != nil || !w.o.lock.spin(lineTurn, false) {
 				return false
 			}
-			_ = w.o.settle(c, w.o.callDirect(c, s.buf[w.from:w.to]), s.part)
+			_ = w.o.settle(c, w.o.callDirect(c, s.Buf[w.from:w.to]), s.part)
 			return true
 		})
 	}
@@ -236,12 +193,12 @@ func (c *core) serveWaiting(s *scratch, level slog.Level) {
 		}
 		self := goid.Self()
 		others.Go(func() { // to a writer with an order per goroutine the line is the caller's
-			goid.StandIn(self, func() { w.o.write(c, level, s.buf[w.from:w.to], s.part) })
+			goid.StandIn(self, func() { w.o.write(c, level, s.Buf[w.from:w.to], s.part) })
 		})
 	}
 	for _, w := range waits {
 		if w.o != nil {
-			w.o.write(c, level, s.buf[w.from:w.to], s.part)
+			w.o.write(c, level, s.Buf[w.from:w.to], s.part)
 		}
 	}
 	if others != nil {
@@ -250,37 +207,12 @@ func (c *core) serveWaiting(s *scratch, level slog.Level) {
 	clear(s.waits[:cap(s.waits)]) // keeps no output alive
 }
 
-// stateIn returns what the context of a call adds in f, nil if nothing does.
-func (f *format) stateIn(ctx []state) *state {
+// scopeIn returns what the context of a call adds in f, or nil.
+func (f *format) scopeIn(ctx []encode.Scope) *encode.Scope {
 	if ctx == nil {
 		return nil
 	}
 	return &ctx[f.index]
-}
-
-// line appends the line for r, cut if it is too long.
-func (f *format) line(dst []byte, s *scratch, st, ctx *state, r *record, attrs []slog.Attr) []byte {
-	start := len(dst)
-	if f.kind == kindJSON { // without another call
-		dst = f.appendJSON(dst, s, st, ctx, r, attrs)
-	} else {
-		dst = f.append(dst, s, st, ctx, r, attrs)
-	}
-	if len(dst)-start > f.maxLine {
-		dst = f.cut(dst, start, s, st, ctx, r, attrs)
-	}
-	return dst
-}
-
-// append appends the line for r in the format f.
-func (f *format) append(dst []byte, s *scratch, st, ctx *state, r *record, attrs []slog.Attr) []byte {
-	switch f.kind {
-	case kindConsole, kindLogfmt:
-		return f.appendText(dst, s, st, ctx, r, attrs)
-	case kindCustom:
-		return f.appendCustom(dst, s, st, ctx, r, attrs)
-	}
-	return f.appendJSON(dst, s, st, ctx, r, attrs)
 }
 
 func (f *format) admits(l slog.Level) bool {
@@ -296,8 +228,3 @@ func (f *format) admits(l slog.Level) bool {
 	}
 	return false
 }
-
-// tooLong reports whether a line has grown so far beyond what may be written
-// that it is not worth going on: a LogValuer whose group holds itself twice
-// would go on for ever.
-func (f *format) tooLong(dst []byte) bool { return len(dst) > 4*f.maxLine }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rollway/rollway/internal/encode"
 	"github.com/rollway/rollway/internal/jsonline"
 	"github.com/rollway/rollway/line"
 )
@@ -26,8 +27,8 @@ const lastWords = 100 * time.Millisecond
 type encodedLine struct {
 	level       slog.Level
 	lines       [][]byte // one for each early format; nil: not encoded in time
-	r           *record
-	states, ctx []state
+	r           *encode.Record
+	scopes, ctx []encode.Scope
 	attrs       []slog.Attr
 }
 
@@ -64,8 +65,8 @@ func (f *format) keep(e *encodedLine) []byte {
 	}
 	s := scratchPool.Get().(*scratch)
 	defer s.free()
-	s.buf = f.line(s.buf[:0], s, &e.states[f.index], f.stateIn(e.ctx), e.r, e.attrs)
-	return bytes.Clone(s.buf)
+	s.Buf = f.Line(s.Buf[:0], &s.Scratch, &e.scopes[f.index], f.scopeIn(e.ctx), e.r, e.attrs)
+	return bytes.Clone(s.Buf)
 }
 
 // endsWithin runs f, and reports whether it has ended within limit and before ctx.

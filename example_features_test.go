@@ -40,13 +40,14 @@ func ExampleContextWith() {
 }
 
 // Attributes that other packages keep in a context, and the ids of a trace.
-func ExampleOptions_extractors() {
+func ExampleOptions_extract() {
 	type tenant struct{}
 	log := newLog(rollway.Options{
-		Extractors: []func(context.Context, *rollway.Attrs){func(ctx context.Context, a *rollway.Attrs) {
+		Extract: []func(context.Context, []slog.Attr) []slog.Attr{func(ctx context.Context, dst []slog.Attr) []slog.Attr {
 			if t, ok := ctx.Value(tenant{}).(string); ok {
-				a.Add(slog.String("tenant", t))
+				dst = append(dst, slog.String("tenant", t))
 			}
+			return dst
 		}},
 		Trace: func(context.Context) (traceID [16]byte, spanID [8]byte, ok bool) { // see otellog.Trace
 			return [16]byte{0x4b, 15: 0x36}, [8]byte{0xf0, 7: 0xb7}, true
@@ -213,8 +214,7 @@ type customer struct {
 }
 
 func (c *customer) AppendLog(o *rollway.Object) {
-	o.String("id", c.id)
-	o.String("plan", c.plan)
+	o.Add(slog.String("id", c.id), slog.String("plan", c.plan))
 }
 
 // Types that log themselves, without reflection.
@@ -223,15 +223,4 @@ func ExampleObjectAppender() {
 	log.Info(context.Background(), "charged", slog.Any("customer", &customer{"cus_123", "team"}))
 	// Output:
 	// {"time":"2026-05-28T12:40:00.123456789Z","level":"INFO","msg":"charged","attrs":{"customer":{"id":"cus_123","plan":"team"}}}
-}
-
-// Attributes that are built only where the line is written.
-func ExampleLogger_DebugFunc() {
-	log := newLog(rollway.Options{})
-	log.DebugFunc(context.Background(), "state", func(a *rollway.Attrs) {
-		panic("not called: nothing takes DEBUG")
-	})
-	log.LogFunc(context.Background(), slog.LevelInfo, "state", func(a *rollway.Attrs) { a.Add(slog.Int("n", 3)) })
-	// Output:
-	// {"time":"2026-05-28T12:40:00.123456789Z","level":"INFO","msg":"state","attrs":{"n":3}}
 }

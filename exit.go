@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rollway/rollway/internal/encode"
 	"github.com/rollway/rollway/internal/jsonline"
 	"github.com/rollway/rollway/internal/panicsite"
 )
@@ -48,19 +49,25 @@ func (l *Logger) logLast(ctx context.Context, level slog.Level, msg string, attr
 func (l *Logger) LogSync(ctx context.Context, at time.Time, pc uintptr, level slog.Level, msg string, attrs ...slog.Attr) {
 	r := l.newRecord(level, msg, pc, callerSkip+l.skip)
 	if !at.IsZero() {
-		r.sec, r.nsec = at.Unix(), int32(at.Nanosecond())
+		r.SetTime(at)
 	}
 	l.last(ctx, r, attrs, level >= LevelFatal)
 }
 
+// lastRecord is a record whose stack, if it has one, was taken early.
+type lastRecord struct {
+	encode.Record
+	stack string
+}
+
 // newRecord returns a record of the call at pc. Its stack begins skip frames
 // above the caller.
-func (l *Logger) newRecord(level slog.Level, msg string, pc uintptr, skip int) record {
+func (l *Logger) newRecord(level slog.Level, msg string, pc uintptr, skip int) lastRecord {
 	c := l.core
-	r := record{level: level, msg: msg}
-	r.setUnix(c.clock.now())
+	r := lastRecord{Record: encode.Record{Level: level, Message: msg}}
+	r.SetUnix(c.clock.now())
 	if level >= c.caller.Level() {
-		r.source = sourceOf(pc)
+		r.Source = sourceOf(pc)
 	}
 	if level >= c.stack.Level() {
 		r.stack = stack(skip)
@@ -94,18 +101,11 @@ func (l *Logger) FlushOnPanic() {
 func (l *Logger) logPanic(ctx context.Context, at time.Time, p any, end bool) {
 	pc, stack := panicsite.Find()
 	if rd := l.core.redact; rd != nil {
-		switch v := p.(type) {
-		case error:
-			p = redactedError{v, rd}
-		default:
-			if k := slog.AnyValue(p).Kind(); k == slog.KindAny || k == slog.KindLogValuer {
-				p = rd.valueText(p)
-			}
-		}
+		p = rd.Panic(p)
 	}
 	r := l.newRecord(LevelPanic, panicsite.Text(p), pc, 2)
 	if !at.IsZero() {
-		r.sec, r.nsec = at.Unix(), int32(at.Nanosecond())
+		r.SetTime(at)
 	}
 	l.last(ctx, r, []slog.Attr{slog.String("stack", stack)}, end)
 }
@@ -156,14 +156,14 @@ func (l *Logger) exitOn(notify func(chan<- os.Signal) func()) (stop func()) {
 // not return in time, of the outputs or of the values in attrs, is left behind.
 // end says that the process is about to end. After Close the message of a Fatal
 // or Panic is told, as no output takes it.
-func (l *Logger) last(ctx context.Context, r record, attrs []slog.Attr, end bool) {
+func (l *Logger) last(ctx context.Context, r lastRecord, attrs []slog.Attr, end bool) {
 	c := l.core
 	limit, cancel := context.WithTimeout(context.Background(), c.closeTimeout)
 	defer cancel()
 	if c.closed.Load() {
-		c.reject(r.level)
-		if end && r.level >= LevelPanic && l.gate.Level() <= r.level {
-			c.tellLate(&r)
+		c.reject(r.Level)
+		if end && r.Level >= LevelPanic && l.gate.Level() <= r.Level {
+			c.tellLate(&r.Record)
 		}
 		select {
 		case <-c.shutdown.done:
@@ -176,21 +176,21 @@ func (l *Logger) last(ctx context.Context, r record, attrs []slog.Attr, end bool
 }
 
 // tellLate tells the message of a record that comes after Shutdown.
-func (c *core) tellLate(r *record) {
+func (c *core) tellLate(r *encode.Record) {
 	if c.redact != nil {
-		r.msg = c.redact.text(r.msg)
+		r.Message = c.redact.Text(r.Message)
 	}
-	err := fmt.Errorf("rollway: logged after Close, at %s: %s", jsonline.AppendLevel(nil, r.level), r.msg)
+	err := fmt.Errorf("rollway: logged after Close, at %s: %s", jsonline.AppendLevel(nil, r.Level), r.Message)
 	c.teller.queue.Do(func() { c.teller.tell(err, nil) })
 }
 
 // encodeLast returns the line for r, if it is to be written, and those that
 // report what sampling has left out. It takes half of the time until limit ends:
 // the rest is for what was logged before.
-func (l *Logger) encodeLast(limit, ctx context.Context, r record, attrs []slog.Attr) (lines []*encodedLine) {
+func (l *Logger) encodeLast(limit, ctx context.Context, r lastRecord, attrs []slog.Attr) (lines []*encodedLine) {
 	limit, cancel := halfOf(limit)
 	defer cancel()
-	if l.gate.Level() <= r.level {
+	if l.gate.Level() <= r.Level {
 		if e := l.lastLine(limit, ctx, r, attrs); e != nil {
 			lines = append(lines, e)
 		}
@@ -200,21 +200,21 @@ func (l *Logger) encodeLast(limit, ctx context.Context, r record, attrs []slog.A
 
 // lastLine returns the line for r, or nil if it is not to be written. If that
 // takes more than half of the time until limit ends, attributes are left out.
-func (l *Logger) lastLine(limit, ctx context.Context, r record, attrs []slog.Attr) *encodedLine {
+func (l *Logger) lastLine(limit, ctx context.Context, r lastRecord, attrs []slog.Attr) *encodedLine {
 	c, plain := l.core, l.plainLine(ctx, r, attrs)
 	half, cancel := halfOf(limit)
 	defer cancel()
 	var whole *encodedLine
 	taken := true
 	ended := endsWithin(half, untilDeadline(half), func() {
-		if taken = !c.picky || l.accepts(ctx, r.level, r.msg, attrs); taken {
+		if taken = !c.picky || l.accepts(ctx, r.Level, r.Message, attrs); taken {
 			if c.extras || r.stack != "" { // in a scratch that stays the record's
-				attrs = l.complete(ctx, scratchPool.Get().(*scratch), &r, attrs, false, 0)
+				attrs = l.complete(ctx, scratchPool.Get().(*scratch), &r.Record, attrs, r.stack)
 			}
 			if len(c.early) == 0 { // nothing else finds out that a value hangs
 				_ = AppendJSON(nil, slog.GroupValue(attrs...))
 			}
-			whole = &encodedLine{level: r.level, r: &r, states: l.states, ctx: c.statesOf(ctx), attrs: attrs}
+			whole = &encodedLine{level: r.Level, r: &r.Record, scopes: l.scopes, ctx: c.scopesOf(ctx), attrs: attrs}
 		}
 	})
 	switch {
@@ -235,8 +235,8 @@ func (l *Logger) lastLine(limit, ctx context.Context, r record, attrs []slog.Att
 
 // plainLine returns a line for r with only those attributes that need no code of
 // the user's. It names the others.
-func (l *Logger) plainLine(ctx context.Context, r record, attrs []slog.Attr) *encodedLine {
-	e := &encodedLine{level: r.level, r: &r, states: l.states}
+func (l *Logger) plainLine(ctx context.Context, r lastRecord, attrs []slog.Attr) *encodedLine {
+	e := &encodedLine{level: r.Level, r: &r.Record, scopes: l.scopes}
 	path := strings.Join(append(slices.Clone(l.groups), ""), ".")
 	var names []string
 	for _, a := range attrs {
@@ -248,16 +248,16 @@ func (l *Logger) plainLine(ctx context.Context, r record, attrs []slog.Attr) *en
 		}
 	}
 	if len(names) > 0 {
-		r.outer = append(r.outer, slog.Any(leftKey, names))
+		r.Outer = append(r.Outer, slog.Any(encode.LeftOutKey, names))
 	}
-	if r.stack != "" && !hasKey(attrs, stackKey) {
-		r.outer = append(r.outer, slog.String(stackKey, r.stack))
+	if r.stack != "" && !encode.HasKey(attrs, stackKey) {
+		r.Outer = append(r.Outer, slog.String(stackKey, r.stack))
 	}
 	if rd := l.core.redact; rd != nil {
-		r.msg, e.attrs = rd.text(r.msg), rd.attrs(l.groups, e.attrs)
+		r.Message, e.attrs = rd.Text(r.Message), rd.Attrs(l.groups, e.attrs)
 	}
 	if l.core.custom {
-		r.ctx = ctx
+		r.Context = ctx
 	}
 	return e
 }

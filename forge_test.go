@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -89,7 +90,7 @@ func checkText(t testing.TB, what string, enc Encoder, text string) {
 			t.Fatalf("%s: not UTF-8: %q", what, text)
 		}
 		for _, r := range line {
-			if r != utf8.RuneError && needsEscape(r) {
+			if r != utf8.RuneError && mayForge(r) {
 				t.Fatalf("%s: holds %U: %q", what, r, text)
 			}
 		}
@@ -140,4 +141,9 @@ func FuzzText(f *testing.F) {
 			checkText(t, fmt.Sprintf("%#v", enc), enc, b.String())
 		}
 	})
+}
+
+// mayForge reports whether r could end a line, move the cursor or reorder text.
+func mayForge(r rune) bool {
+	return r < ' ' || r == 0x7f || r >= utf8.RuneSelf && !unicode.IsPrint(r)
 }

@@ -3,6 +3,8 @@ package rollway
 import (
 	"context"
 	"log/slog"
+
+	"github.com/rollway/rollway/internal/encode"
 )
 
 // Handler returns a [slog.Handler] over the same outputs, with the attributes,
@@ -28,21 +30,14 @@ func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
 
 func (h *handler) Handle(ctx context.Context, sr slog.Record) error {
 	s := scratchPool.Get().(*scratch)
+	s.from = origin{pc: sr.PC, timeless: true}
 	sr.Attrs(func(a slog.Attr) bool {
 		s.attrs = append(s.attrs, a)
 		return true
 	})
-	c := h.l.core
-	if (c.closed.Load() || c.picky) && !h.l.accepts(ctx, sr.Level, sr.Message, s.attrs) {
-		s.free()
-		return nil
-	}
-	r := record{level: sr.Level, msg: sr.Message}
+	r := encode.Record{Level: sr.Level, Message: sr.Message}
 	if !sr.Time.IsZero() {
-		r.setTime(sr.Time)
-	}
-	if sr.Level >= c.capture && sr.Level >= c.caller.Level() {
-		r.source = sourceOf(sr.PC)
+		r.SetTime(sr.Time)
 	}
 	h.l.write(ctx, s, &r, s.attrs, handleSkip)
 	return nil

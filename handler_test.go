@@ -178,7 +178,7 @@ func FuzzConsole(f *testing.F) {
 		l, b := newTestLogger(t, Console{})
 		l.Named(key).WithGroup(key).Info(t.Context(), msg, slog.String(key, value), slog.Any("b", []byte(value)))
 		for i, r := range strings.TrimSuffix(b.String(), "\n") {
-			if r != '\uFFFD' && needsEscape(r) {
+			if r != '\uFFFD' && mayForge(r) {
 				t.Fatalf("rune %U at %d of %q", r, i, b.String())
 			}
 		}

@@ -260,7 +260,7 @@ func TestGatesAreInlined(t *testing.T) {
 	if err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	for _, method := range []string{"Trace", "Debug", "Info", "Warn", "Error", "Log", "LogFunc", "DebugFunc", "Enabled", "DebugEnabled"} {
+	for _, method := range []string{"Trace", "Debug", "Info", "Warn", "Error", "Log", "Enabled"} {
 		if !strings.Contains(string(out), "can inline (*Logger)."+method+"\n") {
 			t.Errorf("%s is not inlined any more", method)
 		}
@@ -309,51 +309,3 @@ func TestCutKeepsGroups(t *testing.T) {
 		t.Errorf("a long name makes a line of %d bytes", b.Len())
 	}
 }
-
-// logsAgain logs itself whenever it is asked for its value.
-type logsAgain struct{ log func(slog.Attr) }
-
-func (l *logsAgain) LogValue() slog.Value {
-	l.log(slog.Any("self", l))
-	return slog.IntValue(1)
-}
-
-type errsAgain struct{ log func(slog.Attr) }
-
-func (e *errsAgain) Error() string {
-	e.log(slog.Any("self", e))
-	return "again"
-}
-
-// TestValueLogsItself would end the process by a full stack.
-func TestValueLogsItself(t *testing.T) {
-	for _, enc := range []Encoder{JSON{}, JSON{Errors: ErrorDetail}, Logfmt{}, Console{}} {
-		var lines, told atomic.Int64
-		l, err := New(Options{Outputs: []Output{{Encoder: enc, Writer: levelFunc(func(p []byte) {
-			lines.Add(1)
-			if bytes.Contains(p, []byte("logs itself")) {
-				told.Add(1)
-			}
-		})}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		log := func(a slog.Attr) { l.Info(context.Background(), "again", a) }
-		log(slog.Any("v", &logsAgain{log}))
-		log(slog.Any("e", &errsAgain{log}))
-		if lines.Load() < 2*maxNesting || told.Load() < 2 {
-			t.Errorf("%T: %d lines, %d say that a value logs itself", enc, lines.Load(), told.Load())
-		}
-		for i := range nesting {
-			if n := nesting[i].n.Load(); n != 0 {
-				t.Fatalf("%d calls are still counted", n)
-			}
-		}
-	}
-}
-
-// levelFunc is a writer that may be called again while it is being called.
-type levelFunc func(p []byte)
-
-func (f levelFunc) Write(p []byte) (int, error)                    { f(p); return len(p), nil }
-func (f levelFunc) WriteLevel(_ slog.Level, p []byte) (int, error) { return f.Write(p) }

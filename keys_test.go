@@ -80,8 +80,8 @@ func checkTextKeys(t testing.TB, line string) {
 // TestEachKeyOnce: whichever way keys come, the last one wins: that of the call,
 // before the context's, before the Logger's; groups of one name are joined.
 func TestEachKeyOnce(t *testing.T) {
-	extract := func(_ context.Context, a *Attrs) {
-		a.Add(slog.Int("x", 10), slog.Int("ext", 11), slog.String("trace_id", "ext"))
+	extract := func(_ context.Context, dst []slog.Attr) []slog.Attr {
+		return append(dst, slog.Int("x", 10), slog.Int("ext", 11), slog.String("trace_id", "ext"))
 	}
 	in, str := slog.Int, slog.String
 	ctx := ContextWith(t.Context(), in("c", 1), in("x", 1), slog.Group("g", in("c", 1)))
@@ -119,9 +119,9 @@ func TestEachKeyOnce(t *testing.T) {
 			l.Info(t.Context(), "m", slog.Any("g", userOf{"s"}), slog.Any("", userOf{"t"}), slog.Group("g", in("a", 1)), in("secret", 5))
 		}, `{"g":{"secret":"s","a":1},"secret":5}`, "g.secret=s g.a=1 secret=5"},
 		{"an empty group is no value", Options{}, func(l *Logger) { l.Info(t.Context(), "m", in("a", 1), slog.Group("a", slog.Group("b"))) }, `{"a":1}`, "a=1"},
-		{"extractors", Options{Extractors: []func(context.Context, *Attrs){extract}}, func(l *Logger) { l.With(in("ext", 1)).Info(ctx, "m", in("n", 1)) },
+		{"extractors", Options{Extract: []func(context.Context, []slog.Attr) []slog.Attr{extract}}, func(l *Logger) { l.With(in("ext", 1)).Info(ctx, "m", in("n", 1)) },
 			`{"c":1,"g":{"c":1},"x":10,"ext":11,"n":1}`, "trace_id=ext c=1 g.c=1 x=10 ext=11 n=1"},
-		{"extractors and call", Options{Extractors: []func(context.Context, *Attrs){extract}}, func(l *Logger) { l.WithGroup("g").Info(t.Context(), "m", in("x", 1)) },
+		{"extractors and call", Options{Extract: []func(context.Context, []slog.Attr) []slog.Attr{extract}}, func(l *Logger) { l.WithGroup("g").Info(t.Context(), "m", in("x", 1)) },
 			`{"x":10,"ext":11,"g":{"x":1}}`, "trace_id=ext x=10 ext=11 g.x=1"},
 		{"stack", Options{Stack: slog.LevelInfo}, func(l *Logger) { l.With(str("stack", "w")).Info(t.Context(), "m", str("stack", "mine")) }, `{"stack":"mine"}`, "stack=mine"},
 		{"bytes that are not UTF-8", Options{}, func(l *Logger) {
@@ -257,7 +257,9 @@ func FuzzKeys(f *testing.F) {
 			var b bytes.Buffer
 			maxLine := max(int(size), 512)
 			l := mustNew(t, Options{Outputs: []Output{{Writer: &b, Encoder: enc}}, Caller: LevelOff, MaxLine: maxLine, Stack: slog.LevelWarn,
-				Extractors: []func(context.Context, *Attrs){func(_ context.Context, a *Attrs) { a.Add(slog.String(k2, value), slog.Any(k3, io.EOF)) }}})
+				Extract: []func(context.Context, []slog.Attr) []slog.Attr{func(_ context.Context, dst []slog.Attr) []slog.Attr {
+					return append(dst, slog.String(k2, value), slog.Any(k3, io.EOF))
+				}}})
 			ctx := ContextWith(t.Context(), slog.String(k1, value), slog.Group(k3, slog.Int(k2, 1)))
 			w := l.With(slog.String(k1, "w"), slog.Any(k2, io.EOF), slog.Group(group, slog.Int(k1, 1)))
 			for _, l := range []*Logger{l, w, w.WithGroup(group), w.WithGroup(group).With(slog.Int(k3, 1)).WithGroup(k3)} {

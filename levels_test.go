@@ -59,7 +59,7 @@ func TestLevelsByName(t *testing.T) {
 	if n := log(); n != 2+4+4 {
 		t.Errorf("after SetLevel %d lines, want 10", n)
 	}
-	if !pool.DebugEnabled() || l.DebugEnabled() || !slog.New(pool.Handler()).Enabled(ctx, slog.LevelDebug) {
+	if !pool.Enabled(t.Context(), slog.LevelDebug) || l.Enabled(t.Context(), slog.LevelDebug) || !slog.New(pool.Handler()).Enabled(ctx, slog.LevelDebug) {
 		t.Error("Enabled does not follow the rules")
 	}
 	if err := v.Set("off"); err != nil {
@@ -121,7 +121,7 @@ func TestLevelsForgetNames(t *testing.T) {
 		n := len(v.gates)
 		v.mu.Unlock()
 		if n == 2 { // of l and of kept
-			if err := v.Set("debug"); err != nil || !kept.DebugEnabled() {
+			if err := v.Set("debug"); err != nil || !kept.Enabled(t.Context(), slog.LevelDebug) {
 				t.Error("a Logger in use was forgotten")
 			}
 			runtime.KeepAlive(l)
@@ -160,7 +160,7 @@ func TestOutputsByRangeAndPredicate(t *testing.T) {
 	if got := strings.Count(odd.String(), "\n"); got != 2 || !strings.Contains(odd.String(), "DEBUG") || !strings.Contains(odd.String(), "ERROR") {
 		t.Errorf("predicate: %s", odd.String())
 	}
-	if !l.DebugEnabled() || l.Enabled(t.Context(), LevelTrace) {
+	if !l.Enabled(t.Context(), slog.LevelDebug) || l.Enabled(t.Context(), LevelTrace) {
 		t.Error("Enabled does not ask the predicate")
 	}
 }

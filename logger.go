@@ -3,6 +3,9 @@ package rollway
 import (
 	"context"
 	"log/slog"
+	"time"
+
+	"github.com/rollway/rollway/internal/encode"
 )
 
 // Logger writes records to its outputs. It is immutable and safe for
@@ -24,7 +27,7 @@ import (
 type Logger struct {
 	gate   *slog.LevelVar // below it no output takes anything
 	core   *core
-	states []state // one for each of core.formats
+	scopes []encode.Scope // one for each of core.formats
 	name   string
 	groups []string // that WithGroup opened
 	skip   int      // frames between the call of a log method and the one to name as caller
@@ -41,7 +44,7 @@ func New(o Options) (*Logger, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Logger{gate: c.gateOf(""), core: c, states: make([]state, len(c.formats))}, nil
+	return &Logger{gate: c.gateOf(""), core: c, scopes: make([]encode.Scope, len(c.formats))}, nil
 }
 
 // Trace logs at TRACE (-8).
@@ -86,16 +89,11 @@ func (l *Logger) Log(ctx context.Context, level slog.Level, msg string, attrs ..
 	}
 }
 
-// Enabled reports whether any output takes records of that level.
+// Enabled reports whether any output takes records of that level. It is inlined
+// and costs about a nanosecond: put it before a call whose attributes are costly to
+// build.
 func (l *Logger) Enabled(_ context.Context, level slog.Level) bool {
 	return l.gate.Level() <= level && l.takes(level)
-}
-
-// DebugEnabled reports whether any output takes DEBUG. It is meant to be put
-// before a Debug call whose attributes cost something: it is inlined and costs
-// less than a nanosecond.
-func (l *Logger) DebugEnabled() bool {
-	return l.gate.Level() <= slog.LevelDebug && l.takes(slog.LevelDebug)
 }
 
 // takes reports whether an output takes a level that the gate let through. It
@@ -106,43 +104,78 @@ func (l *Logger) takes(level slog.Level) bool {
 	return !l.core.dynamic || l.core.admits(level)
 }
 
-// callerSkip is how many frames lie between what log calls and the user's call:
-// log and the method that was called.
+// callerSkip is the number of frames between write and the call of a log method:
+// log and the method.
 const callerSkip = 2
 
-// log is the part of every log method behind the gate. It is not inlined, as
-// returnAddress asks for.
+// log is what a log method does after the gate. It is not inlined, as returnAddress
+// requires.
 //
 //go:noinline
 func (l *Logger) log(ctx context.Context, level slog.Level, msg string, attrs []slog.Attr) {
-	c := l.core
-	if (c.closed.Load() || c.picky) && !l.accepts(ctx, level, msg, attrs) {
-		return
+	s := scratchPool.Get().(*scratch)
+	s.from = origin{byLog: true}
+	if level >= l.core.capture {
+		s.from.returnTo = returnAddress()
 	}
-	r := record{level: level, msg: msg}
-	r.setUnix(c.clock.now())
-	if level >= c.capture && level >= c.caller.Level() {
-		r.source = callSource(returnAddress(), l.skip)
-	}
-	l.write(ctx, scratchPool.Get().(*scratch), &r, attrs, callerSkip+l.skip)
+	r := encode.Record{Level: level, Message: msg}
+	l.write(ctx, s, &r, attrs, callerSkip+l.skip)
 }
 
-// write completes r, which has its level, message, time and source, hands it to
-// the outputs and gives s back. skip is how many frames lie between the caller
-// of write and the user's call.
-func (l *Logger) write(ctx context.Context, s *scratch, r *record, attrs []slog.Attr, skip int) {
-	c := l.core
-	stacked := r.level >= c.capture && r.level >= c.stack.Level()
-	if c.extras || stacked {
-		attrs = l.complete(ctx, s, r, attrs, stacked, skip+2)
+// LogAt is Log for code that passes on records of others, with their time, or now
+// if at is zero, and the program counter of their call as runtime.Callers and
+// slog.Record have it, or 0 for a line without a source.
+func (l *Logger) LogAt(ctx context.Context, at time.Time, pc uintptr, level slog.Level, msg string, attrs ...slog.Attr) {
+	if l.gate.Level() <= level {
+		s := scratchPool.Get().(*scratch)
+		s.from = origin{pc: pc}
+		r := encode.Record{Level: level, Message: msg}
+		if !at.IsZero() {
+			r.SetTime(at)
+		}
+		l.write(ctx, s, &r, attrs, callerSkip-1+l.skip)
 	}
-	added := c.statesOf(ctx)
+}
+
+// origin tells write where a record comes from.
+type origin struct {
+	pc       uintptr // of the user's call, unless byLog is set; 0 if it is not known
+	byLog    bool    // Logger.log is the caller: the user's call is found on the stack
+	returnTo uintptr // of Logger.log, or 0
+	timeless bool    // a record without a time stays without one
+}
+
+// write builds the record of a log call from r, which has a level, a message and
+// perhaps a time, and from s.from; hands it to the outputs; and frees s. skip is the
+// number of frames between write and the user's call.
+func (l *Logger) write(ctx context.Context, s *scratch, r *encode.Record, attrs []slog.Attr, skip int) {
+	c := l.core
+	if (c.closed.Load() || c.picky) && !l.accepts(ctx, r.Level, r.Message, attrs) {
+		s.free()
+		return
+	}
+	if !r.HasTime && !s.from.timeless {
+		r.SetUnix(c.clock.now())
+	}
+	trace := ""
+	if r.Level >= c.capture {
+		if r.Level >= c.caller.Level() {
+			r.Source = s.from.source(l.skip)
+		}
+		if r.Level >= c.stack.Level() {
+			trace = stack(skip + 1)
+		}
+	}
+	if c.extras || trace != "" {
+		attrs = l.complete(ctx, s, r, attrs, trace)
+	}
+	added := c.scopesOf(ctx)
 	if o := c.single; o != nil { // as emit does it, in less time
 		f := o.format
-		s.buf = f.line(s.buf[:0], s, &l.states[0], f.stateIn(added), r, attrs)
-		o.write(c, r.level, s.buf, s.part)
+		s.Buf = f.Line(s.Buf[:0], &s.Scratch, &l.scopes[0], f.scopeIn(added), r, attrs)
+		o.write(c, r.Level, s.Buf, s.part)
 	} else {
-		c.emit(s, l.states, added, r, attrs)
+		c.emit(s, l.scopes, added, r, attrs)
 	}
 	s.free()
 }
@@ -154,9 +187,9 @@ func (l *Logger) With(attrs ...slog.Attr) *Logger {
 		return l
 	}
 	if rd := l.core.redact; rd != nil {
-		attrs = rd.attrs(l.groups, attrs)
+		attrs = rd.Attrs(l.groups, attrs)
 	}
-	return l.derive(func(st state, f *format) state { return st.withAttrs(f, attrs) })
+	return l.derive(func(sc encode.Scope, f *encode.Format) encode.Scope { return sc.WithAttrs(f, attrs) })
 }
 
 // WithGroup returns a Logger that puts the attributes of later With and log
@@ -166,7 +199,7 @@ func (l *Logger) WithGroup(name string) *Logger {
 	if name == "" {
 		return l
 	}
-	d := l.derive(func(st state, f *format) state { return st.withGroup(f, name) })
+	d := l.derive(func(sc encode.Scope, f *encode.Format) encode.Scope { return sc.WithGroup(f, name) })
 	d.groups = append(l.groups[:len(l.groups):len(l.groups)], name)
 	return d
 }
@@ -181,7 +214,7 @@ func (l *Logger) Named(name string) *Logger {
 	if l.name != "" {
 		name = l.name + "." + name
 	}
-	d := l.derive(func(st state, f *format) state { return st.withName(f, name) })
+	d := l.derive(func(sc encode.Scope, f *encode.Format) encode.Scope { return sc.WithName(f, name) })
 	d.name = name
 	d.gate = l.core.gateOf(name)
 	return d
@@ -195,11 +228,11 @@ func (l *Logger) WithCallerSkip(n int) *Logger {
 	return &d
 }
 
-func (l *Logger) derive(change func(state, *format) state) *Logger {
+func (l *Logger) derive(change func(encode.Scope, *encode.Format) encode.Scope) *Logger {
 	d := *l
-	d.states = make([]state, len(l.states))
-	for i := range d.states {
-		d.states[i] = change(l.states[i], l.core.formats[i])
+	d.scopes = make([]encode.Scope, len(l.scopes))
+	for i := range d.scopes {
+		d.scopes[i] = change(l.scopes[i], &l.core.formats[i].Format)
 	}
 	return &d
 }

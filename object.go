@@ -1,11 +1,12 @@
 package rollway
 
 import (
+	"encoding/json"
 	"log/slog"
-	"strconv"
+	"reflect"
 	"sync"
-	"time"
 
+	"github.com/rollway/rollway/internal/encode"
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
@@ -13,8 +14,7 @@ import (
 // without reflection:
 //
 //	func (u *User) AppendLog(o *rollway.Object) {
-//		o.Int("id", u.ID)
-//		o.String("name", u.Name)
+//		o.Add(slog.Int("id", u.ID), slog.String("name", u.Name))
 //	}
 type ObjectAppender interface {
 	AppendLog(o *Object)
@@ -26,47 +26,34 @@ type ArrayAppender interface {
 	AppendLog(a *Array)
 }
 
-// Object is being written by an ObjectAppender. It must not be kept.
-type Object struct{ appender }
+// Object collects the members of an object for an [ObjectAppender], which must
+// not keep it.
+type Object struct{ value }
 
-// Add appends members.
+// Add appends members. To write a []byte or a slice without an allocation, pass
+// slog.Any a pointer to it.
 func (o *Object) Add(attrs ...slog.Attr) {
 	dst := o.lend()
-	o.dst = o.f.appendJSONAttrs(dst, attrs, o.depth, nil)
+	o.dst = o.f.AppendAttrs(dst, attrs, o.depth)
 }
 
-// The methods named after slog's constructors append one member each. They do
-// what Add does with that attribute, in less time.
-
-func (o *Object) String(key, v string)          { o.dst = jsonline.AppendString(o.key(key), v) }
-func (o *Object) Int(key string, v int)         { o.dst = jsonline.AppendInt(o.key(key), int64(v)) }
-func (o *Object) Int64(key string, v int64)     { o.dst = jsonline.AppendInt(o.key(key), v) }
-func (o *Object) Uint64(key string, v uint64)   { o.dst = jsonline.AppendUint(o.key(key), v) }
-func (o *Object) Float64(key string, v float64) { o.dst = jsonline.AppendFloat(o.key(key), v) }
-func (o *Object) Bool(key string, v bool)       { o.dst = strconv.AppendBool(o.key(key), v) }
-
-func (o *Object) Time(key string, v time.Time) {
-	o.dst = o.f.appendTimeValue(o.key(key), v)
-}
-
-func (o *Object) Duration(key string, v time.Duration) {
-	o.dst = o.f.appendDuration(o.key(key), v)
-}
-
-func (o *Object) Any(key string, v any) { o.Add(slog.Any(key, v)) }
-
-// Object appends a member that is an object. Where v panics, the text of the
-// panic stands in its place.
+// Object appends a member that is an object. If v panics, the text of the panic
+// takes its place.
 func (o *Object) Object(key string, v ObjectAppender) {
-	o.dst = o.key(key)
+	o.dst = jsonline.AppendKey(o.dst, key)
 	o.appendNested(v)
 }
 
-func (o *Object) key(k string) []byte { return jsonline.AppendKey(o.dst, k) }
+// Raw appends a member that is JSON already. If v is not valid JSON, a string
+// that says so takes its place.
+func (o *Object) Raw(key string, v json.RawMessage) {
+	o.dst = encode.AppendRawJSON(jsonline.AppendKey(o.dst, key), v)
+}
 
-// Array is being written by an ArrayAppender. It must not be kept.
+// Array collects the elements of an array for an [ArrayAppender], which must not
+// keep it.
 type Array struct {
-	appender
+	value
 	object *Object // for the elements that are objects, or nil
 }
 
@@ -74,13 +61,13 @@ type Array struct {
 func (a *Array) Add(values ...slog.Value) {
 	dst := a.lend()
 	for _, v := range values {
-		dst = a.f.appendJSONValue(comma(dst), v, a.depth)
+		dst = a.f.AppendElement(dst, v, a.depth)
 	}
 	a.dst = dst
 }
 
-// Object appends an element that is an object. Where v panics, the text of the
-// panic stands in its place.
+// Object appends an element that is an object. If v panics, the text of the panic
+// takes its place.
 func (a *Array) Object(v ObjectAppender) {
 	o := a.object
 	if o == nil {
@@ -88,30 +75,23 @@ func (a *Array) Object(v ObjectAppender) {
 		o.f, o.depth = a.f, a.depth
 	}
 	a.object = nil // in use: v may hold a
-	o.dst = comma(a.lend())
+	o.dst = encode.AppendArrayComma(a.lend())
 	o.appendNested(v)
 	a.dst, a.object = o.dst, o
 	o.dst = nil
 }
 
-// comma is appendComma for an array.
-func comma(dst []byte) []byte {
-	if dst[len(dst)-1] != '[' {
-		return append(dst, ',')
-	}
-	return dst
-}
-
-type appender struct {
-	f     *format
+// value is an object or array that is being written.
+type value struct {
+	f     *encode.Format
 	dst   []byte
 	depth int
 }
 
-// lend returns dst to append a value to. The value may hold p: what it appends
-// to p meanwhile goes to a copy, for it would overwrite what is appended to dst,
-// and is lost.
-func (p *appender) lend() []byte {
+// lend returns dst to append a value to. The value may hold p. What it appends to
+// p meanwhile goes to a copy and is lost, since it would overwrite what is appended
+// to dst.
+func (p *value) lend() []byte {
 	dst := p.dst
 	p.dst = p.dst[:len(p.dst):len(p.dst)]
 	return dst
@@ -122,18 +102,35 @@ var (
 	arrays  = sync.Pool{New: func() any { return new(Array) }}
 )
 
-func (f *format) appendObject(dst []byte, v ObjectAppender, depth int) []byte {
+func init() {
+	encode.SelfAppenders = []reflect.Type{reflect.TypeFor[ObjectAppender](), reflect.TypeFor[ArrayAppender]()}
+	encode.AppendSelf = appendSelf
+}
+
+// appendSelf appends an ObjectAppender or ArrayAppender, and reports whether v is
+// one.
+func appendSelf(f *encode.Format, dst []byte, v any, depth int) ([]byte, bool) {
+	switch v := v.(type) {
+	case ObjectAppender:
+		return appendObject(f, dst, v, depth), true
+	case ArrayAppender:
+		return appendArray(f, dst, v, depth), true
+	}
+	return dst, false
+}
+
+func appendObject(f *encode.Format, dst []byte, v ObjectAppender, depth int) []byte {
 	o := objects.Get().(*Object)
 	defer o.free()
-	o.appender = appender{f, dst, depth}
+	o.value = value{f, dst, depth}
 	o.append(v)
 	return o.dst
 }
 
 // append appends v as an object.
 func (o *Object) append(v ObjectAppender) {
-	if o.depth >= maxDepth || o.f.tooLong(o.dst) {
-		o.dst = jsonline.AppendString(o.dst, tooDeep)
+	if o.f.IsTooDeep(o.dst, o.depth) {
+		o.dst = encode.AppendTooDeep(o.dst)
 		return
 	}
 	o.dst = append(o.dst, '{')
@@ -153,25 +150,25 @@ func (o *Object) appendNested(v ObjectAppender) {
 	defer func() {
 		if r := recover(); r != nil {
 			o.depth = depth
-			o.dst = jsonline.AppendString(o.dst[:mark], panicText(v, r))
+			o.dst = encode.AppendPanic(o.dst[:mark], v, r)
 		}
 	}()
 	o.append(v)
 }
 
-// free gives o back. What was kept of it writes nowhere that matters.
+// free gives o back. A value that kept it now writes to an unused buffer.
 func (o *Object) free() {
-	o.appender = appender{}
+	o.value = value{}
 	objects.Put(o)
 }
 
-func (f *format) appendArray(dst []byte, v ArrayAppender, depth int) []byte {
-	if depth >= maxDepth || f.tooLong(dst) {
-		return jsonline.AppendString(dst, tooDeep)
+func appendArray(f *encode.Format, dst []byte, v ArrayAppender, depth int) []byte {
+	if f.IsTooDeep(dst, depth) {
+		return encode.AppendTooDeep(dst)
 	}
 	a := arrays.Get().(*Array)
 	defer a.free()
-	a.appender = appender{f, append(dst, '['), depth + 1}
+	a.value = value{f, append(dst, '['), depth + 1}
 	v.AppendLog(a)
 	return append(a.dst, ']')
 }

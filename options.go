@@ -7,9 +7,11 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"reflect"
+	"regexp"
 	"slices"
 	"time"
+
+	"github.com/rollway/rollway/internal/encode"
 )
 
 // Options configures a [Logger]. The zero value writes JSON to os.Stderr at
@@ -57,10 +59,10 @@ type Options struct {
 	// slab.Writer takes SlabSize. At least 512.
 	MaxLine int
 
-	// Extractors add attributes from a call's context, for instance a tenant or
-	// a request id that other packages keep there. They stand where those of
-	// ContextWith do. An extractor that panics adds no more. Default: none.
-	Extractors []func(context.Context, *Attrs)
+	// Extract appends attributes from a call's context to dst, for instance a
+	// tenant or a request id that other packages keep there. They are placed as
+	// those of ContextWith. A function that panics adds nothing. Default: none.
+	Extract []func(ctx context.Context, dst []slog.Attr) []slog.Attr
 
 	// MaxWait is how long a call waits for a plain writer whose Write does not
 	// return to another, before it drops the line for that output. Then nobody
@@ -118,8 +120,27 @@ type Output struct {
 	KeepOpen bool
 }
 
+// Redaction hides values before any format sees them. With it, every format writes
+// values that are not of slog's kinds as JSON writes them, so that what is searched
+// is what is written.
+type Redaction struct {
+	// Keys are paths of keys whose values are replaced: password is that key
+	// anywhere, user.ssn the key ssn in the group user at the top or the key
+	// "user.ssn", http.headers.* every key in that group. In each part * matches
+	// any text, ? any character, [a-z] one of a range; case is ignored. Groups,
+	// structs, maps and slices inside a value are searched.
+	Keys []string
+
+	// Patterns are replaced wherever they match in a message, in a string, in
+	// the text of an error or in any other string inside a value; not in keys
+	// and numbers.
+	Patterns []*regexp.Regexp
+
+	// Replacement takes the place of what is hidden. Default: [REDACTED].
+	Replacement string
+}
+
 const (
-	defaultMaxLine      = 1 << 20
 	defaultMaxWait      = 100 * time.Millisecond
 	defaultCloseTimeout = 5 * time.Second
 )
@@ -135,7 +156,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Stack = LevelOff
 	}
 	if o.MaxLine == 0 {
-		o.MaxLine = defaultMaxLine
+		o.MaxLine = encode.DefaultMaxLine
 	}
 	if o.MaxWait == 0 {
 		o.MaxWait = defaultMaxWait
@@ -148,7 +169,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	var errs []error
 	if o.MaxLine < 512 {
-		errs = append(errs, fmt.Errorf("Options.MaxLine is %d: give 512 bytes or more, or 0 for %d", o.MaxLine, defaultMaxLine))
+		errs = append(errs, fmt.Errorf("Options.MaxLine is %d: give 512 bytes or more, or 0 for %d", o.MaxLine, encode.DefaultMaxLine))
 	}
 	if o.MaxWait < 0 {
 		errs = append(errs, fmt.Errorf("Options.MaxWait is %v: give a positive duration, or 0 for %v", o.MaxWait, defaultMaxWait))
@@ -157,18 +178,18 @@ func (o Options) withDefaults() (Options, error) {
 		errs = append(errs, fmt.Errorf("Options.CloseTimeout is %v: give a positive duration, or 0 for %v", o.CloseTimeout, defaultCloseTimeout))
 	}
 	for name, l := range map[string]slog.Leveler{"Caller": o.Caller, "Stack": o.Stack} {
-		if isNil(l) {
+		if encode.IsNil(l) {
 			errs = append(errs, fmt.Errorf("Options.%s is a nil %T", name, l))
 		}
 	}
 	for i, out := range o.Outputs {
-		if out.Level != nil && isNil(out.Level) {
+		if out.Level != nil && encode.IsNil(out.Level) {
 			errs = append(errs, fmt.Errorf("Options.Outputs[%d].Level is a nil %T", i, out.Level))
 		}
-		if out.Encoder != nil && isNil(out.Encoder) {
+		if out.Encoder != nil && encode.IsNil(out.Encoder) {
 			errs = append(errs, fmt.Errorf("Options.Outputs[%d].Encoder is a nil %T", i, out.Encoder))
 		}
-		if isNil(out.Writer) {
+		if encode.IsNil(out.Writer) {
 			errs = append(errs, fmt.Errorf("Options.Outputs[%d].Writer is nil: give a writer", i))
 		}
 		if before := slices.IndexFunc(o.Outputs[:i], func(b Output) bool { return b.Name == out.Name }); before >= 0 && out.Name != "" {
@@ -179,14 +200,4 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("rollway.New: %w", err)
 	}
 	return o, nil
-}
-
-// isNil also finds a nil pointer inside an interface, as a failed Open whose
-// error was ignored leaves it.
-func isNil(v any) bool {
-	if v == nil {
-		return true
-	}
-	rv := reflect.ValueOf(v)
-	return (rv.Kind() == reflect.Pointer || rv.Kind() == reflect.Func) && rv.IsNil()
 }

@@ -110,8 +110,8 @@ func TestGate(t *testing.T) {
 					t.Errorf("%s at %v: Enabled(%v) = %v", name, level, at, got)
 				}
 			}
-			if l.DebugEnabled() != (level <= slog.LevelDebug) {
-				t.Errorf("%s at %v: DebugEnabled() = %v", name, level, l.DebugEnabled())
+			if l.Enabled(t.Context(), slog.LevelDebug) != (level <= slog.LevelDebug) {
+				t.Errorf("%s at %v: Enabled(DEBUG) = %v", name, level, l.Enabled(t.Context(), slog.LevelDebug))
 			}
 		}
 		if !other.Enabled(t.Context(), slog.LevelInfo) || other.Enabled(t.Context(), LevelTrace) {

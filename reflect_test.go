@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rollway/rollway/internal/encode"
 )
 
 type Deep struct {
@@ -114,7 +116,7 @@ func marshaled(t *testing.T, v any) string {
 	if err := enc.Encode(v); err != nil {
 		t.Fatal(err)
 	}
-	return strings.NewReplacer(`\\`, `\\`, `\u2028`, "\u2028", `\u2029`, "\u2029", `\ufffd`, "\ufffd").Replace(string(appendCompact(nil, b.Bytes())))
+	return strings.NewReplacer(`\\`, `\\`, `\u2028`, "\u2028", `\u2029`, "\u2029", `\ufffd`, "\ufffd").Replace(string(encode.AppendRawJSON(nil, b.Bytes())))
 }
 
 type complexKeys map[textKeyOf]string
@@ -186,7 +188,7 @@ func (v asStringer) String() string           { return v.s }
 func (v asText) MarshalText() ([]byte, error) { return []byte(v.s), nil }
 func (v asValuer) LogValue() slog.Value       { return slog.StringValue(v.s) }
 func (v asJSON) MarshalJSON() ([]byte, error) { return json.Marshal(v.s) }
-func (v asObject) AppendLog(o *Object)        { o.String("is", v.s) }
+func (v asObject) AppendLog(o *Object)        { o.Add(slog.String("is", v.s)) }
 func (v *ByPointer) LogValue() slog.Value     { return slog.StringValue("hidden") }
 func (v intName) String() string              { return fmt.Sprintf("name%d", int(v)) }
 

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/rollway/rollway/internal/encode"
 )
 
 // Sampling limits how often the same message is written: in each Period the
@@ -43,7 +45,7 @@ type sampler struct {
 	Sampling
 	seed   maphash.Seed
 	now    func() int64
-	redact *redactor
+	redact *encode.Redactor
 	sweep  atomic.Int64 // unix ns from which on the shards should be looked through
 	shards [16]sampleShard
 }
@@ -110,8 +112,8 @@ func (s *sampler) takes(ctx context.Context, level slog.Level, msg string, group
 	h := maphash.String(s.seed, key) + uint64(level)
 	if len(s.Attrs) > 0 {
 		sc := scratchPool.Get().(*scratch)
-		sc.buf = s.appendValues(sc.buf[:0], nil, groups, attrs)
-		h ^= maphash.Bytes(s.seed, sc.buf)
+		sc.Buf = s.appendValues(sc.Buf[:0], nil, groups, attrs)
+		h ^= maphash.Bytes(s.seed, sc.Buf)
 		sc.free()
 	}
 	shard := &s.shards[h%uint64(len(s.shards))]
@@ -162,7 +164,7 @@ func (s *sampler) keyOf(ctx context.Context, level slog.Level, msg string) (key 
 
 // appendValues appends the values of the attributes that tell records apart, or
 // what rd leaves of them.
-func (s *sampler) appendValues(dst []byte, rd *redactor, groups []string, attrs []slog.Attr) []byte {
+func (s *sampler) appendValues(dst []byte, rd *encode.Redactor, groups []string, attrs []slog.Attr) []byte {
 	for _, key := range s.Attrs {
 		for i := len(attrs) - 1; i >= 0; i-- {
 			if attrs[i].Key != key {
@@ -170,8 +172,7 @@ func (s *sampler) appendValues(dst []byte, rd *redactor, groups []string, attrs 
 			}
 			v := attrs[i].Value
 			if rd != nil {
-				nodes := maxNodes
-				v = rd.value(groups, key, v, &nodes)
+				v = rd.Value(groups, attrs[i])
 			}
 			dst = append(append(append(dst, ' '), key...), '=')
 			dst = AppendJSON(dst, v)
@@ -184,9 +185,9 @@ func (s *sampler) appendValues(dst []byte, rd *redactor, groups []string, attrs 
 // shown returns what is counted as a report shows it.
 func (s *sampler) shown(key string, groups []string, attrs []slog.Attr) string {
 	if s.redact != nil {
-		key = s.redact.text(key)
+		key = s.redact.Text(key)
 	}
-	return cutString(string(s.appendValues([]byte(key), s.redact, groups, attrs)), 256)
+	return encode.Shorten(string(s.appendValues([]byte(key), s.redact, groups, attrs)), 256)
 }
 
 // expired forgets the messages whose period is over at now, and returns those
@@ -236,7 +237,7 @@ func (c *core) sample(ctx context.Context, level slog.Level, msg string, groups 
 
 // reportSampling writes a line for each of due.
 func (c *core) reportSampling(due []sampled) {
-	c.describe(due, func(r *record, attrs []slog.Attr) {
+	c.describe(due, func(r *encode.Record, attrs []slog.Attr) {
 		s := scratchPool.Get().(*scratch)
 		c.emit(s, c.bare, nil, r, attrs)
 		s.free()
@@ -250,8 +251,8 @@ func (c *core) leftOutLines(ctx context.Context) (lines []*encodedLine) {
 	if c.sampler == nil {
 		return nil
 	}
-	c.describe(c.sampler.all(), func(r *record, attrs []slog.Attr) {
-		lines = append(lines, &encodedLine{level: r.level, r: r, states: c.bare, attrs: attrs})
+	c.describe(c.sampler.all(), func(r *encode.Record, attrs []slog.Attr) {
+		lines = append(lines, &encodedLine{level: r.Level, r: r, scopes: c.bare, attrs: attrs})
 	})
 	limit := min(untilDeadline(ctx), c.closeTimeout) / 2
 	if limit < lastWords || ctx.Err() != nil {
@@ -264,13 +265,13 @@ func (c *core) leftOutLines(ctx context.Context) (lines []*encodedLine) {
 }
 
 // describe calls report with a record for each of due.
-func (c *core) describe(due []sampled, report func(*record, []slog.Attr)) {
+func (c *core) describe(due []sampled, report func(*encode.Record, []slog.Attr)) {
 	for _, d := range due {
 		if !c.admits(d.level) {
 			continue
 		}
-		r := record{level: d.level, msg: "rollway: " + linesOf(d.leftOut) + " left out by sampling"}
-		r.setUnix(c.clock.now())
+		r := encode.Record{Level: d.level, Message: "rollway: " + linesOf(d.leftOut) + " left out by sampling"}
+		r.SetUnix(c.clock.now())
 		report(&r, []slog.Attr{slog.String("of", d.text), slog.Uint64("left_out", d.leftOut)})
 		c.leftOut.Add(d.leftOut)
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/rollway/rollway/internal/encode"
 	"github.com/rollway/rollway/line"
 )
 
@@ -86,7 +87,7 @@ func (o *output) writeLast(ctx context.Context, c *core, e *encodedLine) error {
 		if o.format.emits {
 			s := scratchPool.Get().(*scratch)
 			defer s.free()
-			return o.settle(c, o.callEmitter(c, s, e.states, e.ctx, e.r, e.attrs), part)
+			return o.settle(c, o.callEmitter(c, s, e.scopes, e.ctx, e.r, e.attrs), part)
 		}
 		return o.settle(c, o.callDirect(c, p), part)
 	}
@@ -194,7 +195,7 @@ func (o *output) callDirect(c *core, p []byte) (err error) {
 
 // callEmitter is callDirect for an output that encodes as it writes, and does so
 // once: a line that is too long is cut where it ends.
-func (o *output) callEmitter(c *core, s *scratch, states, ctx []state, r *record, attrs []slog.Attr) (err error) {
+func (o *output) callEmitter(c *core, s *scratch, scopes, ctx []encode.Scope, r *encode.Record, attrs []slog.Attr) (err error) {
 	defer o.leave(c, &err)
 	err = errEnded
 	if o.unannounced.Load() > 0 {
@@ -203,9 +204,9 @@ func (o *output) callEmitter(c *core, s *scratch, states, ctx []state, r *record
 		}
 	}
 	f := o.format
-	s.buf = f.cutEnd(f.append(s.buf[:0], s, &states[f.index], f.stateIn(ctx), r, attrs), 0)
-	n, failed := o.w.Write(s.buf)
-	return checkWrite(n, failed, s.buf)
+	s.Buf = f.LineOnce(s.Buf[:0], &s.Scratch, &scopes[f.index], f.scopeIn(ctx), r, attrs)
+	n, failed := o.w.Write(s.Buf)
+	return checkWrite(n, failed, s.Buf)
 }
 
 // leave is deferred: it makes an error of a panic, counts the line if it was
@@ -228,14 +229,13 @@ func (o *output) leave(c *core, err *error) {
 // It is called under the lock.
 func (o *output) announce(c *core) error {
 	lost := o.unannounced.Load()
-	r := record{level: slog.LevelWarn, msg: "rollway: " + linesOf(lost) + " dropped"}
-	r.setUnix(c.clock.now())
+	r := encode.Record{Level: slog.LevelWarn, Message: "rollway: " + linesOf(lost) + " dropped"}
+	r.SetUnix(c.clock.now())
 	s := scratchPool.Get().(*scratch)
 	defer s.free()
-	var bare state
-	s.buf = o.format.append(s.buf[:0], s, &bare, nil, &r, []slog.Attr{slog.String("reason", "writer stalled or failed"), slog.Uint64("dropped", lost)})
-	n, err := o.w.Write(s.buf)
-	if err = checkWrite(n, err, s.buf); err == nil {
+	s.Buf = o.format.Line(s.Buf[:0], &s.Scratch, new(encode.Scope), nil, &r, []slog.Attr{slog.String("reason", "writer stalled or failed"), slog.Uint64("dropped", lost)})
+	n, err := o.w.Write(s.Buf)
+	if err = checkWrite(n, err, s.Buf); err == nil {
 		o.unannounced.Add(-lost)
 	}
 	return err

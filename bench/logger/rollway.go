@@ -31,7 +31,7 @@ func rollwayLoops(w io.Writer) map[string]func(n int) {
 		},
 		caseDisabledGuarded: func(n int) {
 			for range n {
-				if log.DebugEnabled() {
+				if log.Enabled(ctx, slog.LevelDebug) {
 					log.Debug(ctx, message, slog.String("customer", customer), slog.Int("retry", retry), slog.Duration("took", took))
 				}
 			}
@@ -85,9 +85,7 @@ func rollwayLoops(w io.Writer) map[string]func(n int) {
 
 // AppendLog writes a User without reflection, as the other libraries' users do.
 func (u *User) AppendLog(o *rollway.Object) {
-	o.String("name", u.Name)
-	o.String("email", u.Email)
-	o.Time("created_at", u.CreatedAt)
+	o.Add(slog.String("name", u.Name), slog.String("email", u.Email), slog.Time("created_at", u.CreatedAt))
 }
 
 type rollwayUsers []*User

@@ -25,7 +25,7 @@ import (
 
 type object struct{ n int }
 
-func (o *object) AppendLog(a *rollway.Object) { a.Int("n", o.n); a.String("s", "x\n") }
+func (o *object) AppendLog(a *rollway.Object) { a.Add(slog.Int("n", o.n), slog.String("s", "x\n")) }
 
 type list []string
 

@@ -8,10 +8,14 @@ type edge struct{ from, to, why string }
 // table is every import between packages of this repository and every import
 // of another module, in code that is not a test.
 var table = []edge{
-	{".", "internal/jsonline", "lines are written as the canonical line"},
+	{".", "internal/encode", "a record and its attributes become a line"},
+	{".", "internal/jsonline", "names of levels, the strings of a source"},
+	{".", "internal/terminal", "a console on a terminal has colours"},
+	{"internal/encode", "internal/jsonline", "lines are written as the canonical line"},
+	{"internal/encode", "internal/goid", "how deep the values of a goroutine log each other"},
 	{".", "line", "what writers can do, and how lines are accounted for"},
-	{".", "golang.org/x/sys/unix", "is this output a terminal: an ioctl"},
-	{".", "golang.org/x/sys/windows", "is this output a terminal: the console mode"},
+	{"internal/terminal", "golang.org/x/sys/unix", "is this file a terminal: an ioctl"},
+	{"internal/terminal", "golang.org/x/sys/windows", "is this file a terminal: the console mode"},
 	{"slab", "internal/jsonline", "the line that announces a loss"},
 	{"slab", "internal/goid", "a goroutine's lines stay in one shard"},
 	{"slab", "internal/ntcopy", "large lines of sharded slabs are copied past the caches: who reads them next is the disk"},
@@ -52,7 +56,7 @@ var table = []edge{
 	{"internal/slabfile", "golang.org/x/sys/unix", "mapped memory: mmap, fallocate, and which file system it is"},
 	{"internal/slabfile", "internal/disk", "the lock of the file"},
 	{"internal/slabfile", "internal/logfile", "whether the path still names the file"},
-	{".", "internal/goid", "how deep the values of a goroutine log each other"},
+	{".", "internal/goid", "a goroutine that writes a line for another stands in for it"},
 	{"internal/probe", "internal/direct", "the ways of writing that it tries"},
 	{"internal/probe", "golang.org/x/sys/unix", "what is free on a file system: statfs; getrlimit"},
 	{"internal/direct", "golang.org/x/sys/unix", "O_DIRECT, pwritev2, fallocate, statx, mmap"},

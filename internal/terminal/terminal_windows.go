@@ -1,8 +1,8 @@
-package rollway
+package terminal
 
 import "golang.org/x/sys/windows"
 
-func isTerminalFd(fd uintptr) bool {
+func isTerminal(fd uintptr) bool {
 	var mode uint32
 	return windows.GetConsoleMode(windows.Handle(fd), &mode) == nil
 }

@@ -1,4 +1,4 @@
-package rollway
+package encode
 
 import (
 	"encoding"
@@ -44,12 +44,12 @@ type member struct {
 var typeInfos sync.Map // reflect.Type to *typeInfo
 
 var specialTypes = []reflect.Type{
-	reflect.TypeFor[ObjectAppender](), reflect.TypeFor[ArrayAppender](), reflect.TypeFor[slog.LogValuer](), reflect.TypeFor[error](),
+	reflect.TypeFor[slog.LogValuer](), reflect.TypeFor[error](),
 	reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[fmt.Stringer](),
 }
 
 func isSpecial(t reflect.Type) bool {
-	return slices.ContainsFunc(specialTypes, t.Implements)
+	return slices.ContainsFunc(specialTypes, t.Implements) || slices.ContainsFunc(SelfAppenders, t.Implements)
 }
 
 func infoOf(t reflect.Type) *typeInfo {
@@ -132,7 +132,7 @@ func notInTag(r rune) bool {
 }
 
 // appendReflect appends what v holds, by its methods or else by its kind.
-func (f *format) appendReflect(dst []byte, v reflect.Value, depth int) []byte {
+func (f *Format) appendReflect(dst []byte, v reflect.Value, depth int) []byte {
 	if k := v.Kind(); (k == reflect.Pointer || k == reflect.Interface) && v.IsNil() {
 		return append(dst, "null"...)
 	}
@@ -159,7 +159,7 @@ func addressable(v reflect.Value) reflect.Value {
 }
 
 // appendPlain appends v by its kind.
-func (f *format) appendPlain(dst []byte, v reflect.Value, info *typeInfo, depth int) []byte {
+func (f *Format) appendPlain(dst []byte, v reflect.Value, info *typeInfo, depth int) []byte {
 	if depth > maxRawDepth || f.tooLong(dst) {
 		panic(errTooDeep)
 	}
@@ -208,7 +208,7 @@ func (f *format) appendPlain(dst []byte, v reflect.Value, info *typeInfo, depth 
 	return jsonline.AppendString(dst, "!ERROR: unsupported type: "+v.Type().String())
 }
 
-func (f *format) appendStruct(dst []byte, v reflect.Value, info *typeInfo, depth int) []byte {
+func (f *Format) appendStruct(dst []byte, v reflect.Value, info *typeInfo, depth int) []byte {
 	dst = append(dst, '{')
 	for i := range info.members {
 		m := &info.members[i]
@@ -251,7 +251,7 @@ func isZero(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-func (f *format) appendMap(dst []byte, v reflect.Value, depth int) []byte {
+func (f *Format) appendMap(dst []byte, v reflect.Value, depth int) []byte {
 	if v.IsNil() {
 		return append(dst, "null"...)
 	}
@@ -276,7 +276,7 @@ func (f *format) appendMap(dst []byte, v reflect.Value, depth int) []byte {
 
 // mapKey returns a key as encoding/json has it: a string as it is, else its
 // text; that of a LogValuer is what it resolves to.
-func (f *format) mapKey(k reflect.Value, depth int) string {
+func (f *Format) mapKey(k reflect.Value, depth int) string {
 	_, hides := k.Interface().(slog.LogValuer)
 	if k.Kind() == reflect.String && !hides {
 		return validUTF8(k.String())
@@ -291,7 +291,7 @@ func (f *format) mapKey(k reflect.Value, depth int) string {
 
 // appendByMethod appends a value by a method that says how it is written, as
 // JSON or as text, and reports whether it has one.
-func (f *format) appendByMethod(dst []byte, value any, depth int) ([]byte, bool) {
+func (f *Format) appendByMethod(dst []byte, value any, depth int) ([]byte, bool) {
 	var text string
 	var err error
 	switch v := value.(type) {
@@ -312,15 +312,15 @@ func (f *format) appendByMethod(dst []byte, value any, depth int) ([]byte, bool)
 		}
 		return append(dst, v...), true
 	case json.Marshaler:
-		if isNil(value) {
+		if IsNil(value) {
 			return append(dst, "null"...), true
 		}
 		var raw []byte
 		if raw, err = v.MarshalJSON(); err == nil {
-			return appendRawJSON(dst, raw), true
+			return AppendRawJSON(dst, raw), true
 		}
 	case encoding.TextMarshaler:
-		if isNil(value) {
+		if IsNil(value) {
 			return append(dst, "null"...), true
 		}
 		var b []byte
@@ -330,7 +330,7 @@ func (f *format) appendByMethod(dst []byte, value any, depth int) ([]byte, bool)
 		if f.byMembers && isComposite(reflect.TypeOf(value)) {
 			return dst, false
 		}
-		if isNil(value) {
+		if IsNil(value) {
 			return append(dst, "null"...), true
 		}
 		text = v.String()

@@ -1,4 +1,4 @@
-package rollway
+package encode
 
 import (
 	"strconv"
@@ -138,16 +138,16 @@ func appendUnicodeEscape(dst []byte, r rune) []byte {
 // appendKey appends the key of a text line: on the console in quotes where it
 // could be taken for something else; logfmt has no quotes in keys, so what
 // cannot stand in one becomes _.
-func (f *format) appendKey(dst []byte, prefix, key string) []byte {
+func (f *Format) appendKey(dst []byte, prefix, key string) []byte {
 	switch {
 	case key == "" && prefix == "":
-		if f.kind == kindLogfmt {
+		if f.Kind == Logfmt {
 			return append(dst, '_')
 		}
 		return append(dst, `""`...)
 	case isPlain(prefix) && isPlain(key):
 		return append(append(dst, prefix...), key...)
-	case f.kind == kindLogfmt:
+	case f.Kind == Logfmt:
 		return appendLogfmtKey(appendLogfmtKey(dst, prefix), key)
 	}
 	dst = append(dst, '"')

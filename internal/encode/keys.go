@@ -1,4 +1,4 @@
-package rollway
+package encode
 
 import (
 	"log/slog"
@@ -13,8 +13,6 @@ import (
 // has such keys, so the encoders only watch for them, by a bit for each key;
 // where one may repeat, appendUnique writes the line.
 
-const stackKey = "stack" // of the attribute that Options.Stack adds
-
 // keySet has a bit for each key. Two keys may have the same one.
 type keySet uint64
 
@@ -26,7 +24,8 @@ func keyBit(key string) keySet {
 	return 1 << ((uint(key[0]) + uint(key[n-1])*27 + uint(n)*25) & 63)
 }
 
-func hasKey(attrs []slog.Attr, key string) bool {
+// HasKey reports whether one of attrs has that key.
+func HasKey(attrs []slog.Attr, key string) bool {
 	for i := range attrs {
 		if attrs[i].Key == key {
 			return true
@@ -50,9 +49,9 @@ type filling struct {
 
 // scan returns which fixed keys attrs fill, and whether a key may stand twice in
 // the JSON line for r.
-func (f *format) scan(st, ctx *state, r *record, attrs []slog.Attr) (filled filling, repeats bool) {
-	grouped, beside := st.inGroup(), ctx
-	seen, hit, named := st.inner, keySet(0), uint64(0)
+func (f *Format) scan(logger, ctx *Scope, r *Record, attrs []slog.Attr) (filled filling, repeats bool) {
+	grouped, beside := logger.inGroup(), ctx
+	seen, hit, named := logger.inner, keySet(0), uint64(0)
 	if grouped {
 		beside = nil
 	} else if ctx != nil {
@@ -77,24 +76,24 @@ func (f *format) scan(st, ctx *state, r *record, attrs []slog.Attr) (filled fill
 	switch {
 	case r.unique:
 		return filled, false
-	case repeats || st.clash || len(r.outer) > 0 || ctx != nil && ctx.outer&st.outer != 0 && ctx.sharesKey(st):
+	case repeats || logger.clash || len(r.Outer) > 0 || ctx != nil && ctx.outer&logger.outer != 0 && ctx.sharesKey(logger):
 		return filled, true
 	case hit != 0 || f.nameLengths != 0:
-		return filled, f.repeated(attrs, st, beside, !grouped)
+		return filled, f.repeated(attrs, logger, beside, !grouped)
 	}
 	return filled, false
 }
 
 // slotsIn returns a bit for each fixed key that attrs fill, and whether it
 // cannot tell yet.
-func (f *format) slotsIn(attrs []slog.Attr) (set uint, unclear bool) {
+func (f *Format) slotsIn(attrs []slog.Attr) (set uint, unclear bool) {
 	filled, unclear := f.slotsAt(attrs, ^uint64(0))
 	return filled.slots, unclear
 }
 
 // slotsAt is slotsIn for those attributes for which named has a bit, by their
 // index modulo 64.
-func (f *format) slotsAt(attrs []slog.Attr, named uint64) (filled filling, unclear bool) {
+func (f *Format) slotsAt(attrs []slog.Attr, named uint64) (filled filling, unclear bool) {
 	for i := bits.TrailingZeros64(named); i < len(attrs); i++ {
 		if named>>(i&63)&1 == 0 {
 			continue
@@ -116,10 +115,10 @@ var slotBits = keyBit("service") | keyBit("trace_id") | keyBit("span_id") | keyB
 // repeated reports whether a key may stand twice among the members of a group,
 // or among the attributes of a call and what the Logger and the context have
 // beside them. At the top that goes for the fields, too.
-func (f *format) repeated(group []slog.Attr, st, ctx *state, top bool) (repeats bool) {
+func (f *Format) repeated(group []slog.Attr, logger, ctx *Scope, top bool) (repeats bool) {
 	seen, inline := keySet(0), false
-	if st != nil {
-		seen = st.inner
+	if logger != nil {
+		seen = logger.inner
 	}
 	if ctx != nil {
 		seen |= ctx.outer
@@ -134,7 +133,7 @@ func (f *format) repeated(group []slog.Attr, st, ctx *state, top bool) (repeats 
 				return true
 			}
 			continue
-		case seen&bit != 0 && (inline || hasKey(group[:i], a.Key) || st != nil && st.hasKey(a.Key) || ctx != nil && ctx.hasKey(a.Key)):
+		case seen&bit != 0 && (inline || HasKey(group[:i], a.Key) || logger != nil && logger.hasKey(a.Key) || ctx != nil && ctx.hasKey(a.Key)):
 			return true
 		case top && f.isField(a.Key) && !f.fills(a):
 			return true
@@ -151,7 +150,7 @@ func isInline(a *slog.Attr) bool {
 
 // watch adds the keys of an inline group to seen. What it cannot tell for sure
 // repeats; at the top so does what belongs to a field.
-func (f *format) watch(inline *slog.Attr, seen keySet, repeats, top bool) (keySet, bool) {
+func (f *Format) watch(inline *slog.Attr, seen keySet, repeats, top bool) (keySet, bool) {
 	if inline.Value.Kind() == slog.KindLogValuer {
 		return seen, true
 	}
@@ -170,46 +169,46 @@ func (f *format) watch(inline *slog.Attr, seen keySet, repeats, top bool) (keySe
 }
 
 // fills reports whether a, outside of groups, takes the place of a fixed key.
-func (f *format) fills(a *slog.Attr) bool {
+func (f *Format) fills(a *slog.Attr) bool {
 	slot := slotOf(a)
 	return slot != noSlot && f.slots&(1<<slot) != 0
 }
 
 // appendUnique appends the line for r with each key once.
-func (f *format) appendUnique(dst []byte, s *scratch, st, ctx *state, r *record, attrs []slog.Attr) []byte {
-	bare, bareCtx, list := f.gather(s, st, ctx, r, attrs)
+func (f *Format) appendUnique(dst []byte, s *Scratch, logger, ctx *Scope, r *Record, attrs []slog.Attr) []byte {
+	bare, bareCtx, list := f.gather(s, logger, ctx, r, attrs)
 	once := *r
-	once.unique, once.outer = true, nil
+	once.unique, once.Outer = true, nil
 	return f.append(dst, s, bare, bareCtx, &once, list)
 }
 
 // gather returns all attributes of a line as those of a call, each key once, and
 // what else there is to know of the Logger and the context. They belong to s.
-func (f *format) gather(s *scratch, st, ctx *state, r *record, call []slog.Attr) (bare, bareCtx *state, list []slog.Attr) {
+func (f *Format) gather(s *Scratch, logger, ctx *Scope, r *Record, call []slog.Attr) (bare, bareCtx *Scope, list []slog.Attr) {
 	nodes := maxNodes
 	s.list, s.groups = s.list[:0], s.groups[:0]
 	if ctx != nil {
-		s.bare[1] = state{slots: ctx.slots, set: ctx.set, slotBelow: ctx.slotBelow, errorKeys: ctx.errorKeys}
+		s.bare[1] = Scope{slots: ctx.slots, set: ctx.set, slotBelow: ctx.slotBelow, errorKeys: ctx.errorKeys}
 		bareCtx = &s.bare[1]
 		s.list = append(s.list, ctx.outermost()...)
 	}
-	s.list = f.settle(s.list, "", r.outer, 0, &nodes)
+	s.list = f.settle(s.list, "", r.Outer, 0, &nodes)
 	nctx := len(s.list)
-	s.list = append(s.list, st.outermost()...)
+	s.list = append(s.list, logger.outermost()...)
 	own := len(s.list) - nctx
-	for i := len(st.levels) - 1; i > 0; i-- {
+	for i := len(logger.levels) - 1; i > 0; i-- {
 		start := len(s.groups)
-		s.groups = append(append(s.groups, st.levels[i].attrs...), call...)
+		s.groups = append(append(s.groups, logger.levels[i].attrs...), call...)
 		// Groups that were made before stay where they are, also if the list has moved.
 		inner := s.groups[start:len(s.groups):len(s.groups)]
 		if call = nil; len(inner) > 0 {
-			s.groups = append(s.groups, slog.Attr{Key: st.levels[i].group, Value: slog.GroupValue(inner...)})
+			s.groups = append(s.groups, slog.Attr{Key: logger.levels[i].group, Value: slog.GroupValue(inner...)})
 			call = s.groups[len(s.groups)-1:]
 		}
 	}
-	s.list = f.settle(s.list, st.prefix, call, 0, &nodes)
+	s.list = f.settle(s.list, logger.prefix, call, 0, &nodes)
 	s.list = unique(s.list, nctx, own)
-	s.bare[0] = state{slots: st.slots, set: st.set, head: st.head, slotBelow: st.slotBelow, errorKeys: st.errorKeys}
+	s.bare[0] = Scope{slots: logger.slots, set: logger.set, head: logger.head, slotBelow: logger.slotBelow, errorKeys: logger.errorKeys}
 	return &s.bare[0], bareCtx, s.list
 }
 
@@ -219,7 +218,7 @@ func unique(list []slog.Attr, ctx, own int) []slog.Attr {
 	seen, again := keySet(0), false
 	for i := range list {
 		bit := keyBit(list[i].Key)
-		again = again || seen&bit != 0 && hasKey(list[:i], list[i].Key) || list[i].Key == ""
+		again = again || seen&bit != 0 && HasKey(list[:i], list[i].Key) || list[i].Key == ""
 		seen |= bit
 	}
 	if !again {
@@ -285,13 +284,13 @@ const within = "."
 // settle appends attrs as they will be written: LogValuers resolved, groups
 // without a name or without members dissolved, keys as the line has them. In
 // text formats groups become a part of the keys, behind prefix.
-func (f *format) settle(dst []slog.Attr, prefix string, attrs []slog.Attr, depth int, nodes *int) []slog.Attr {
+func (f *Format) settle(dst []slog.Attr, prefix string, attrs []slog.Attr, depth int, nodes *int) []slog.Attr {
 	for i := range attrs {
 		a := attrs[i]
 		if *nodes--; *nodes < 0 {
 			return dst
 		}
-		if f.kind != kindCustom {
+		if f.Kind != Custom {
 			a.Value = resolved(a.Value)
 		}
 		fills := prefix == "" && f.fills(&a)
@@ -308,14 +307,14 @@ func (f *format) settle(dst []slog.Attr, prefix string, attrs []slog.Attr, depth
 			case f.isText():
 				dst = f.settle(dst, prefix+a.Key+".", members, depth+1, nodes)
 				continue
-			case f.kind == kindCustom && f.repeated(members, nil, nil, false):
+			case f.Kind == Custom && f.repeated(members, nil, nil, false):
 				a.Value = slog.GroupValue(unique(f.settle(nil, within, members, depth+1, nodes), 0, 0)...)
 			}
 		} else if a.Key == "" && isNothing(a.Value) {
 			continue
 		}
 		if a.Value.Kind() == slog.KindAny {
-			if err, ok := a.Value.Any().(error); ok && !fills && f.kind == kindLogfmt && f.errors == ErrorDetail {
+			if err, ok := a.Value.Any().(error); ok && !fills && f.Kind == Logfmt && f.ErrorDetail {
 				eachField([]byte(a.Key), err, func(key []byte, text string) {
 					dst = append(dst, slog.String(f.printedKey(prefix, string(key)), text))
 				})
@@ -343,7 +342,7 @@ func isHollow(members []slog.Attr, depth int) bool {
 }
 
 // printedKey returns a key as the line has it.
-func (f *format) printedKey(prefix, key string) string {
+func (f *Format) printedKey(prefix, key string) string {
 	switch {
 	case f.isText():
 		prefix = f.attrsPrefix + prefix
@@ -354,9 +353,9 @@ func (f *format) printedKey(prefix, key string) string {
 			return key
 		}
 		return string(f.appendKey(nil, prefix, key))
-	case f.kind == kindJSON && prefix == "" && f.isField(key):
+	case f.Kind == JSON && prefix == "" && f.isField(key):
 		return f.besideField(key)
-	case f.kind == kindJSON:
+	case f.Kind == JSON:
 		return validUTF8(key)
 	}
 	return key

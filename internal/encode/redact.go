@@ -1,7 +1,8 @@
-package rollway
+package encode
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -11,29 +12,8 @@ import (
 	"strings"
 )
 
-// Redaction hides values before any format sees them. Where it is set, every
-// format writes values that are not of slog's kinds as JSON has them, so that
-// what is looked through is what is written.
-type Redaction struct {
-	// Keys are paths of keys whose values are replaced: password is that key
-	// wherever it stands, user.ssn the key ssn in the group user at the top or
-	// the key "user.ssn", http.headers.* every key in that group. In each part
-	// * stands for any text, ? for any character, [a-z] for one of a range;
-	// upper and lower case are the same. Groups, structs, maps and slices inside
-	// a value are looked through.
-	Keys []string
-
-	// Patterns are replaced wherever they match in a message, in a string, in
-	// the text of an error or in any other string inside a value; not in keys
-	// and numbers.
-	Patterns []*regexp.Regexp
-
-	// Replacement stands in the place of what is hidden. Default: [REDACTED].
-	Replacement string
-}
-
-// redactor is a checked Redaction. It is immutable.
-type redactor struct {
+// Redactor hides values before a Format gets them. It is immutable.
+type Redactor struct {
 	any         []string   // patterns of a single key, in lower case
 	paths       [][]string // patterns of a path from the top, in lower case
 	patterns    []*regexp.Regexp
@@ -41,24 +21,20 @@ type redactor struct {
 	depth       int // how many LogValuers led here: what one returns may wrap itself
 }
 
-func newRedactor(r *Redaction) (*redactor, error) {
-	if r == nil {
-		return nil, nil
-	}
-	for i, p := range r.Patterns {
+// NewRedactor returns a Redactor of the values of keys, which are paths with the
+// wildcards of path.Match, and of what matches patterns.
+func NewRedactor(keys []string, patterns []*regexp.Regexp, replacement string) (*Redactor, error) {
+	for i, p := range patterns {
 		if p == nil {
-			return nil, fmt.Errorf("rollway.New: Options.Redact.Patterns[%d] is nil", i)
+			return nil, fmt.Errorf("Patterns[%d] is nil", i)
 		}
 	}
-	rd := &redactor{patterns: r.Patterns, replacement: r.Replacement}
-	if rd.replacement == "" {
-		rd.replacement = "[REDACTED]"
-	}
-	for _, key := range r.Keys {
+	rd := &Redactor{patterns: patterns, replacement: cmp.Or(replacement, "[REDACTED]")}
+	for _, key := range keys {
 		parts := strings.Split(matchable(key), ".")
 		for _, p := range parts {
 			if _, err := path.Match(p, ""); err != nil || p == "" {
-				return nil, fmt.Errorf("rollway.New: Options.Redact.Keys: %q is no path of keys: take parts without an open [, separated by dots", key)
+				return nil, fmt.Errorf("Keys: %q is not a path of keys: give parts without an open [, separated by dots", key)
 			}
 		}
 		if len(parts) == 1 {
@@ -71,7 +47,7 @@ func newRedactor(r *Redaction) (*redactor, error) {
 }
 
 // hides reports whether the value under key in the groups above is hidden.
-func (rd *redactor) hides(above []string, key string) bool {
+func (rd *Redactor) hides(above []string, key string) bool {
 	parts := append(strings.Split(strings.Join(above, "."), "."), strings.Split(key, ".")...)
 	if len(above) == 0 {
 		parts = parts[1:]
@@ -105,8 +81,8 @@ func matchable(s string) string {
 	return strings.ReplaceAll(strings.ToLower(s), "/", "\x00")
 }
 
-// text returns s with every match of a pattern replaced.
-func (rd *redactor) text(s string) string {
+// Text returns s with every match of a pattern replaced.
+func (rd *Redactor) Text(s string) string {
 	for _, p := range rd.patterns {
 		if p.MatchString(s) {
 			s = p.ReplaceAllString(s, rd.replacement)
@@ -115,15 +91,15 @@ func (rd *redactor) text(s string) string {
 	return s
 }
 
-// attrs returns attrs with what is to be hidden replaced; above are the groups
+// Attrs returns attrs with what is to be hidden replaced; above are the groups
 // that they stand in. The slice that it is given is not changed. What lies
 // beyond maxNodes attributes is left out.
-func (rd *redactor) attrs(above []string, attrs []slog.Attr) []slog.Attr {
+func (rd *Redactor) Attrs(above []string, attrs []slog.Attr) []slog.Attr {
 	nodes := maxNodes
 	return rd.walk(above, attrs, &nodes)
 }
 
-func (rd *redactor) walk(above []string, attrs []slog.Attr, nodes *int) []slog.Attr {
+func (rd *Redactor) walk(above []string, attrs []slog.Attr, nodes *int) []slog.Attr {
 	out := make([]slog.Attr, 0, min(len(attrs), *nodes))
 	for _, a := range attrs {
 		if *nodes--; *nodes < 0 {
@@ -134,7 +110,7 @@ func (rd *redactor) walk(above []string, attrs []slog.Attr, nodes *int) []slog.A
 	return out
 }
 
-func (rd *redactor) value(above []string, key string, v slog.Value, nodes *int) slog.Value {
+func (rd *Redactor) value(above []string, key string, v slog.Value, nodes *int) slog.Value {
 	if v.Kind() == slog.KindLogValuer {
 		v = resolve(v)
 	}
@@ -143,7 +119,7 @@ func (rd *redactor) value(above []string, key string, v slog.Value, nodes *int) 
 	}
 	switch v.Kind() {
 	case slog.KindString:
-		return slog.StringValue(rd.text(v.String()))
+		return slog.StringValue(rd.Text(v.String()))
 	case slog.KindGroup:
 		if len(above) >= maxDepth {
 			return slog.StringValue(rd.replacement) // nobody has looked that deep
@@ -159,14 +135,14 @@ func (rd *redactor) value(above []string, key string, v slog.Value, nodes *int) 
 }
 
 // anyValue looks through a value of any type as JSON has it.
-func (rd *redactor) anyValue(above []string, v slog.Value) slog.Value {
+func (rd *Redactor) anyValue(above []string, v slog.Value) slog.Value {
 	switch value := v.Any().(type) {
 	case nil:
 		return v
 	case error:
 		return slog.AnyValue(redactedError{value, rd})
 	}
-	plain := format{maxLine: defaultMaxLine, byMembers: true, redact: rd}
+	plain := Format{Options: zeroJSON.Options, byMembers: true, redact: rd}
 	dec := json.NewDecoder(bytes.NewReader(plain.appendJSONAny(nil, v.Any(), 0)))
 	dec.UseNumber()
 	var tree any
@@ -181,10 +157,10 @@ func (rd *redactor) anyValue(above []string, v slog.Value) slog.Value {
 }
 
 // tree replaces what is to be hidden in decoded JSON.
-func (rd *redactor) tree(above []string, node any) any {
+func (rd *Redactor) tree(above []string, node any) any {
 	switch n := node.(type) {
 	case string:
-		return rd.text(n)
+		return rd.Text(n)
 	case map[string]any:
 		for k, v := range n {
 			if rd.hides(above, k) {
@@ -207,7 +183,7 @@ const maxSearched = 256
 
 // errorText returns the text of err. Where err, or an error that it wraps, is a
 // LogValuer, its text is replaced by what LogValue returns.
-func (rd *redactor) errorText(err error) string {
+func (rd *Redactor) errorText(err error) string {
 	if v, ok := err.(slog.LogValuer); ok {
 		return rd.valueText(v)
 	}
@@ -231,9 +207,26 @@ func (rd *redactor) errorText(err error) string {
 	return strings.NewReplacer(pairs...).Replace(errorText(err))
 }
 
+// Value returns the value of an attribute outside of groups redacted.
+func (rd *Redactor) Value(groups []string, a slog.Attr) slog.Value {
+	nodes := maxNodes
+	return rd.value(groups, a.Key, a.Value, &nodes)
+}
+
+// Panic returns p, with which a function panicked, redacted.
+func (rd *Redactor) Panic(p any) any {
+	if err, ok := p.(error); ok {
+		return redactedError{err, rd}
+	}
+	if k := slog.AnyValue(p).Kind(); k == slog.KindAny || k == slog.KindLogValuer {
+		return rd.valueText(p)
+	}
+	return p
+}
+
 // valueText returns what LogValue returns, as text. It gives up where that leads
 // back to v.
-func (rd *redactor) valueText(v any) string {
+func (rd *Redactor) valueText(v any) string {
 	if rd.depth >= 2 {
 		return rd.replacement
 	}
@@ -246,7 +239,7 @@ func (rd *redactor) valueText(v any) string {
 		}
 		fallthrough
 	case slog.KindGroup:
-		return string(AppendJSON(nil, out))
+		return string(AppendValue(nil, out))
 	default:
 		return out.String()
 	}
@@ -257,10 +250,10 @@ func (rd *redactor) valueText(v any) string {
 // LogValuer wraps is not shown.
 type redactedError struct {
 	err error
-	rd  *redactor
+	rd  *Redactor
 }
 
-func (e redactedError) Error() string { return e.rd.text(e.rd.errorText(e.err)) }
+func (e redactedError) Error() string { return e.rd.Text(e.rd.errorText(e.err)) }
 
 func (e redactedError) Unwrap() []error {
 	if _, ok := e.err.(slog.LogValuer); ok {

@@ -1,4 +1,4 @@
-package rollway
+package encode
 
 import (
 	"encoding/json"
@@ -12,23 +12,23 @@ import (
 // The attributes of a line that was too long: how many bytes it had, and the
 // keys of the attributes that found no room.
 const (
-	cutKey  = "cut_from_bytes"
-	leftKey = "left_out"
+	cutKey     = "cut_from_bytes"
+	LeftOutKey = "left_out"
 )
 
 // leastText is how much of a long text is worth writing, in bytes.
 const leastText = 32
 
-// cut encodes r again so that its line has at most f.maxLine bytes. Attributes
+// shorten encodes r again so that its line has at most f.MaxLine bytes. Attributes
 // that fit stand whole, in order; then long texts get what room is left, each
 // the same, and what finds none is named. dst ends with the line that is too
 // long, from start on.
-func (f *format) cut(dst []byte, start int, s *scratch, st, ctx *state, r *record, attrs []slog.Attr) []byte {
-	bare, bareCtx, list := f.gather(s, st, ctx, r, attrs)
+func (f *Format) shorten(dst []byte, start int, s *Scratch, logger, ctx *Scope, r *Record, attrs []slog.Attr) []byte {
+	bare, bareCtx, list := f.gather(s, logger, ctx, r, attrs)
 	nodes := maxNodes
 	list = f.freeze(list, 0, &nodes)
 	short := *r
-	short.unique, short.outer = true, nil
+	short.unique, short.Outer = true, nil
 	from := slog.Int(cutKey, len(dst)-start)
 	c := cutter{f: f}
 	c.dropSlots(bare)
@@ -36,42 +36,42 @@ func (f *format) cut(dst []byte, start int, s *scratch, st, ctx *state, r *recor
 		c.dropSlots(bareCtx)
 	}
 	slots := len(c.names)
-	for less := 0; less < f.maxLine; { // a format of the user's may write more than was reckoned with
-		room := f.maxLine/2 - less/2 // of the message
-		short.msg = f.cutText(r.msg, room, true)
+	for less := 0; less < f.MaxLine; { // a format of the user's may write more than was reckoned with
+		room := f.MaxLine/2 - less/2 // of the message
+		short.Message = f.cutText(r.Message, room, true)
 		dst = f.append(dst[:start], s, bare, bareCtx, &short, []slog.Attr{from})
-		c.room, c.names, c.long = f.maxLine-(len(dst)-start)-less, c.names[:slots], c.long[:0]
+		c.room, c.names, c.long = f.MaxLine-(len(dst)-start)-less, c.names[:slots], c.long[:0]
 		fitting := c.fit(list, "")
 		c.cutLong()
-		if short.msg != r.msg {
-			short.msg = f.cutText(r.msg, room+c.room, true)
+		if short.Message != r.Message {
+			short.Message = f.cutText(r.Message, room+c.room, true)
 		}
 		if len(c.names) > 0 {
-			fitting = append(fitting, slog.Any(leftKey, c.names))
+			fitting = append(fitting, slog.Any(LeftOutKey, c.names))
 		}
 		dst = f.append(dst[:start], s, bare, bareCtx, &short, unique(append(fitting, from), 0, 0))
-		over := len(dst) - start - f.maxLine
+		over := len(dst) - start - f.MaxLine
 		if over <= 0 {
 			return dst
 		}
 		less += over
 	}
-	short.msg = f.cutText(r.msg, f.maxLine/32, true)
-	dst = f.append(dst[:start], s, &state{}, nil, &short, []slog.Attr{from})
+	short.Message = f.cutText(r.Message, f.MaxLine/32, true)
+	dst = f.append(dst[:start], s, &Scope{}, nil, &short, []slog.Attr{from})
 	return f.cutEnd(dst, start) // only a LineEncoder writes more than it is given
 }
 
 // cutEnd cuts the line from start on to what is allowed, wherever that is in it.
-func (f *format) cutEnd(dst []byte, start int) []byte {
-	if len(dst)-start > f.maxLine {
-		dst = append(dst[:start+lastRuneStart(dst[start:start+f.maxLine-1])], '\n')
+func (f *Format) cutEnd(dst []byte, start int) []byte {
+	if len(dst)-start > f.MaxLine {
+		dst = append(dst[:start+lastRuneStart(dst[start:start+f.MaxLine-1])], '\n')
 	}
 	return dst
 }
 
 // cutter finds what of a line's attributes has room in it.
 type cutter struct {
-	f     *format
+	f     *Format
 	room  int        // bytes that are left
 	names []string   // of what has no room
 	long  []longText // texts that stand in the line as far as they have room
@@ -83,24 +83,24 @@ type longText struct {
 }
 
 // dropSlots leaves out the fixed keys whose values are too long.
-func (c *cutter) dropSlots(st *state) {
-	most := c.f.maxLine / 16
-	for slot, value := range st.slots {
+func (c *cutter) dropSlots(logger *Scope) {
+	most := c.f.MaxLine / 16
+	for slot, value := range logger.slots {
 		switch {
 		case len(value) <= most:
 			continue
-		case c.f.kind == kindCustom:
-			value = cutString(value, most)
+		case c.f.Kind == Custom:
+			value = Shorten(value, most)
 		default:
 			c.leave(string(slotKeys[slot][1 : len(slotKeys[slot])-2]))
 			value = ""
 		}
-		st.slots[slot] = value
+		logger.slots[slot] = value
 	}
-	if st.slots[slotError] == "" || len(st.slotBelow) > most {
-		st.slotBelow = ""
+	if logger.slots[slotError] == "" || len(logger.slotBelow) > most {
+		logger.slotBelow = ""
 	}
-	st.joinHead()
+	logger.joinHead()
 }
 
 // fit returns what of list has room, with all of its long texts.
@@ -160,20 +160,20 @@ func (c *cutter) cutLong() {
 
 // leave names what is left out, as far as there is room for that.
 func (c *cutter) leave(name string) {
-	name = cutString(name, 64)
+	name = Shorten(name, 64)
 	n := len(c.names)
 	if n > 0 && c.names[n-1] == ellipsis {
 		return
 	}
 	before := 0
 	if n > 0 {
-		before = c.f.sizeOf(slog.Any(leftKey, c.names))
+		before = c.f.sizeOf(slog.Any(LeftOutKey, c.names))
 	}
 	c.names = append(c.names, name)
-	after := c.f.sizeOf(slog.Any(leftKey, c.names))
-	if after > min(c.f.maxLine/8, 1024) {
+	after := c.f.sizeOf(slog.Any(LeftOutKey, c.names))
+	if after > min(c.f.MaxLine/8, 1024) {
 		c.names[n] = ellipsis
-		after = c.f.sizeOf(slog.Any(leftKey, c.names))
+		after = c.f.sizeOf(slog.Any(LeftOutKey, c.names))
 	}
 	c.room -= after - before
 }
@@ -196,25 +196,25 @@ func textOf(v slog.Value) (string, bool) {
 
 // sizeOf returns how many bytes a takes of a line; of a format of the user's
 // how many it would take of a JSON line.
-func (f *format) sizeOf(a slog.Attr) int {
-	s := scratchPool.Get().(*scratch)
+func (f *Format) sizeOf(a slog.Attr) int {
+	s := getScratch()
 	defer s.free()
 	if !f.isText() {
-		s.buf = f.appendJSONAttrs(s.buf[:0], []slog.Attr{a}, 0, nil)
-		return len(s.buf) + 1
+		s.Buf = f.appendJSONAttrs(s.Buf[:0], []slog.Attr{a}, 0, nil)
+		return len(s.Buf) + 1
 	}
 	t := &s.text
-	t.begin(f, s.buf[:0], 0, "")
+	t.begin(f, s.Buf[:0], 0, "")
 	t.verbatim, t.inField = true, f.fills(&a)
 	t.attrs([]slog.Attr{a}, 0, 0)
-	s.buf = t.dst
+	s.Buf = t.dst
 	n := len(t.dst) + len(t.below) + 1
 	t.end()
 	return n
 }
 
 // freeze gives list values that cannot change, in place.
-func (f *format) freeze(list []slog.Attr, depth int, nodes *int) []slog.Attr {
+func (f *Format) freeze(list []slog.Attr, depth int, nodes *int) []slog.Attr {
 	for i := range list {
 		a := &list[i]
 		if *nodes--; *nodes < 0 {
@@ -226,7 +226,7 @@ func (f *format) freeze(list []slog.Attr, depth int, nodes *int) []slog.Attr {
 			a.Value = slog.GroupValue(f.freeze(members, depth+1, nodes)...)
 		case a.Value.Kind() == slog.KindGroup:
 			a.Value = slog.StringValue(tooDeep)
-		case a.Value.Kind() == slog.KindAny && f.kind != kindCustom:
+		case a.Value.Kind() == slog.KindAny && f.Kind != Custom:
 			a.Value = f.frozen(a)
 		}
 	}
@@ -240,14 +240,14 @@ type encoded struct {
 }
 
 // frozen returns the value of a, which is of any type, as one that cannot change.
-func (f *format) frozen(a *slog.Attr) slog.Value {
+func (f *Format) frozen(a *slog.Attr) slog.Value {
 	var e encoded
 	switch value := a.Value.Any().(type) {
 	case nil, encoded:
 		return a.Value
 	case error:
 		_, marshals := value.(json.Marshaler)
-		if e.text = errorText(value); f.errors == ErrorText && (f.isText() || !marshals) {
+		if e.text = errorText(value); !f.ErrorDetail && (f.isText() || !marshals) {
 			return slog.StringValue(e.text)
 		}
 	}
@@ -255,7 +255,7 @@ func (f *format) frozen(a *slog.Attr) slog.Value {
 		e.line = string(f.appendJSONAny(nil, a.Value.Any(), 0))
 		return slog.AnyValue(e)
 	}
-	s := scratchPool.Get().(*scratch)
+	s := getScratch()
 	defer s.free()
 	t := &s.text
 	t.begin(f, nil, 0, "")
@@ -274,9 +274,9 @@ const ellipsis = "…"
 
 // cutText returns s, or as much of it as takes n bytes between quotes, with an
 // ellipsis behind it. A message of the console has none, as a rule.
-func (f *format) cutText(s string, n int, message bool) string {
+func (f *Format) cutText(s string, n int, message bool) string {
 	style := escapeJSON
-	if f.kind == kindConsole {
+	if f.Kind == Console {
 		style = escapeGo
 		if message && strings.IndexByte(s, '=') < 0 {
 			style = escapeBare
@@ -296,7 +296,7 @@ func (f *format) cutText(s string, n int, message bool) string {
 }
 
 // printedLen returns how many bytes s takes between quotes.
-func (f *format) printedLen(s string, style escapeStyle) int {
+func (f *Format) printedLen(s string, style escapeStyle) int {
 	var room [1024]byte
 	if f.isText() {
 		return len(appendPrintable(room[:0], s, style))
@@ -316,9 +316,9 @@ func runeStart(s string, n int) int {
 	return max(n, 0)
 }
 
-// cutString returns s, or as much of it as fits into n bytes with an ellipsis
+// Shorten returns s, or as much of it as fits into n bytes with an ellipsis
 // behind it.
-func cutString(s string, n int) string {
+func Shorten(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

@@ -1,4 +1,4 @@
-package rollway
+package encode
 
 import (
 	"encoding/json"
@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"github.com/rollway/rollway/internal/jsonline"
 )
@@ -20,7 +19,7 @@ const maxDepth = 32
 const tooDeep = "!ERROR: too deep or too large"
 
 // appendJSONValue appends v as one JSON value, whatever it is.
-func (f *format) appendJSONValue(dst []byte, v slog.Value, depth int) []byte {
+func (f *Format) appendJSONValue(dst []byte, v slog.Value, depth int) []byte {
 	if f.plain && viewOf(&v).isPlainError() {
 		return jsonline.AppendString(dst, viewOf(&v).any().(error).Error())
 	}
@@ -28,7 +27,7 @@ func (f *format) appendJSONValue(dst []byte, v slog.Value, depth int) []byte {
 }
 
 // appendJSONKind is appendJSONValue for a v whose kind is known.
-func (f *format) appendJSONKind(dst []byte, kind slog.Kind, v slog.Value, depth int) []byte {
+func (f *Format) appendJSONKind(dst []byte, kind slog.Kind, v slog.Value, depth int) []byte {
 	switch kind {
 	case slog.KindString:
 		return jsonline.AppendString(dst, v.String())
@@ -55,71 +54,15 @@ func (f *format) appendJSONKind(dst []byte, kind slog.Kind, v slog.Value, depth 
 	return f.appendJSONAny(dst, viewOf(&v).any(), depth)
 }
 
-// appendTimeValue appends a time as a JSON value.
-func (f *format) appendTimeValue(dst []byte, t time.Time) []byte {
-	switch f.time {
-	case UnixSeconds:
-		return strconv.AppendInt(dst, t.Unix(), 10)
-	case UnixMilli:
-		return strconv.AppendInt(dst, t.UnixMilli(), 10)
-	case UnixNano:
-		return strconv.AppendInt(dst, unixNano(t), 10)
-	case RFC3339Nano:
-		if f.location == nil {
-			dst = append(dst, '"')
-			dst = jsonline.AppendTime(dst, t)
-			return append(dst, '"')
-		}
-	}
-	dst = append(dst, '"')
-	mark := len(dst)
-	dst = f.appendLayoutTime(dst, t)
-	for _, c := range dst[mark:] {
-		if c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf { // of a layout of the user's
-			return jsonline.AppendString(dst[:mark-1], string(dst[mark:]))
-		}
-	}
-	return append(dst, '"')
-}
-
-// appendLayoutTime appends a time in a layout of package time.
-func (f *format) appendLayoutTime(dst []byte, t time.Time) []byte {
-	if f.time == RFC3339Milli && f.location == nil {
-		return jsonline.AppendMilli(dst, t)
-	}
-	return f.inYears(t).AppendFormat(dst, f.timeLayout())
-}
-
-func (f *format) zone() *time.Location {
-	if f.location == nil {
-		return time.UTC
-	}
-	return f.location
-}
-
-func (f *format) timeLayout() string {
-	switch f.time {
-	case RFC3339Nano:
-		return "2006-01-02T15:04:05.000000000Z07:00"
-	case RFC3339Milli:
-		return "2006-01-02T15:04:05.000Z07:00"
-	}
-	return string(f.time)
-}
-
 // appendDuration appends a duration as a JSON value.
-func (f *format) appendDuration(dst []byte, d time.Duration) []byte {
-	switch f.duration {
-	case Microseconds:
-		return jsonline.AppendFloat(dst, float64(d)/float64(time.Microsecond))
-	case Milliseconds:
-		return jsonline.AppendFloat(dst, float64(d)/float64(time.Millisecond))
-	case Seconds:
-		return jsonline.AppendFloat(dst, d.Seconds())
-	case DurationString:
+func (f *Format) appendDuration(dst []byte, d time.Duration) []byte {
+	switch f.Unit {
+	case 0:
 		return jsonline.AppendString(dst, d.String())
+	case time.Nanosecond:
+		return jsonline.AppendInt(dst, int64(d))
 	}
-	return jsonline.AppendInt(dst, int64(d))
+	return jsonline.AppendFloat(dst, float64(d)/float64(f.Unit))
 }
 
 // resolve calls LogValue until something else comes of it. A panic becomes an
@@ -171,7 +114,7 @@ func safeSprint(r any) (s string) {
 // append method as that appends it, errors as ErrorFormat says, the rest as
 // appendByMethod or by its kind. A value that cannot be encoded becomes a string
 // that begins with !ERROR, one that panics a string that begins with !PANIC.
-func (f *format) appendJSONAny(dst []byte, value any, depth int) (out []byte) {
+func (f *Format) appendJSONAny(dst []byte, value any, depth int) (out []byte) {
 	mark := len(dst)
 	var inside *atomic.Int32 // count to leave
 	defer func() {
@@ -182,19 +125,17 @@ func (f *format) appendJSONAny(dst []byte, value any, depth int) (out []byte) {
 			out = jsonline.AppendString(dst[:mark], panicText(value, r))
 		}
 	}()
-	switch v := value.(type) {
-	case nil:
-		return append(dst, "null"...)
-	case encoded:
-		return append(dst, v.line...)
-	case slog.LogValuer: // in another value; first, as it may hide what the other methods show
+	if out, ok := f.appendKnown(dst, value); ok {
+		return out
+	}
+	if v, ok := value.(slog.LogValuer); ok { // in another value; first, as it may hide what the other methods show
 		return f.appendJSONValue(dst, slog.AnyValue(v), depth+1)
-	case ObjectAppender:
-		return f.appendObject(dst, v, depth)
-	case ArrayAppender:
-		return f.appendArray(dst, v, depth)
-	case error:
-		if f.errors == ErrorDetail {
+	}
+	if out, ok := AppendSelf(f, dst, value, depth); ok {
+		return out
+	}
+	if v, ok := value.(error); ok {
+		if f.ErrorDetail {
 			return appendErrorDetail(dst, v)
 		}
 		if _, ok := value.(json.Marshaler); !ok {
@@ -206,20 +147,6 @@ func (f *format) appendJSONAny(dst []byte, value any, depth int) (out []byte) {
 			}
 			return jsonline.AppendString(dst, v.Error())
 		}
-	case []byte:
-		return f.appendBytes(dst, v)
-	case *[]byte:
-		return f.appendBytes(dst, deref(v))
-	case json.RawMessage:
-		return appendRawJSON(dst, v)
-	case *json.RawMessage:
-		if v == nil {
-			return append(dst, "null"...)
-		}
-		return appendRawJSON(dst, *v)
-	}
-	if out, ok := f.appendJSONList(dst, value); ok {
-		return out
 	}
 	if out, ok := f.appendByMethod(dst, value, depth); ok {
 		return out
@@ -232,10 +159,26 @@ func (f *format) appendJSONAny(dst []byte, value any, depth int) (out []byte) {
 	return f.appendPlain(dst, v, info, depth)
 }
 
-// appendJSONList appends a slice of a common type, or what a pointer to one
-// points to: a slice in an interface is an allocation, a pointer is not.
-func (f *format) appendJSONList(dst []byte, value any) ([]byte, bool) {
+// appendKnown appends a value of a type without methods: a slice of a common
+// type, or what a pointer to one points to, since a slice in an interface costs
+// an allocation and a pointer does not.
+func (f *Format) appendKnown(dst []byte, value any) ([]byte, bool) {
 	switch v := value.(type) {
+	case nil:
+		return append(dst, "null"...), true
+	case encoded:
+		return append(dst, v.line...), true
+	case []byte:
+		return f.appendBytes(dst, v), true
+	case *[]byte:
+		return f.appendBytes(dst, deref(v)), true
+	case json.RawMessage:
+		return AppendRawJSON(dst, v), true
+	case *json.RawMessage:
+		if v == nil {
+			return append(dst, "null"...), true
+		}
+		return AppendRawJSON(dst, *v), true
 	case []string:
 		return appendJSONSlice(dst, v, jsonline.AppendString), true
 	case *[]string:

@@ -1,10 +1,12 @@
-package rollway
+package encode
 
 import (
 	"log/slog"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/rollway/rollway/internal/jsonline"
 )
 
 // The colours of a console line, as SGR sequences.
@@ -20,13 +22,13 @@ const (
 
 func levelColor(l slog.Level) string {
 	switch {
-	case l >= LevelPanic:
+	case l >= jsonline.LevelPanic:
 		return colorAlarm
-	case l >= LevelError:
+	case l >= slog.LevelError:
 		return colorRed
-	case l >= LevelWarn:
+	case l >= slog.LevelWarn:
 		return colorYellow
-	case l >= LevelInfo:
+	case l >= slog.LevelInfo:
 		return colorGreen
 	default:
 		return colorCyan
@@ -34,23 +36,23 @@ func levelColor(l slog.Level) string {
 }
 
 func (t *textLine) color(color string) {
-	if t.f.color {
+	if t.f.Color {
 		t.dst = append(t.dst, color...)
 	}
 }
 
 // clock appends the record's time as the console shows it.
 func (t *textLine) clock(at time.Time) {
-	switch f := t.f; f.clock {
+	switch f := t.f; f.Clock {
 	case UnixSeconds, UnixMilli, UnixNano, RFC3339Milli:
-		of := format{formatSettings: formatSettings{time: f.clock, location: f.zoneOfClock}}
-		if f.clock == RFC3339Milli {
+		of := Format{Options: Options{Time: f.Clock, Location: f.ClockLocation}}
+		if f.Clock == RFC3339Milli {
 			t.dst = of.appendLayoutTime(t.dst, at)
 		} else {
 			t.dst = of.appendTimeValue(t.dst, at)
 		}
 	default:
-		t.dst = at.In(f.zoneOfClock).AppendFormat(t.dst, string(f.clock))
+		t.dst = at.In(f.ClockLocation).AppendFormat(t.dst, f.Clock)
 	}
 }
 
@@ -70,13 +72,13 @@ func appendConsoleMessage(dst []byte, msg string, first bool) []byte {
 // beginBelow begins a line below the record's.
 func (t *textLine) beginBelow() {
 	t.below = append(t.below, "\n    "...)
-	if t.f.color {
+	if t.f.Color {
 		t.below = append(t.below, colorFaint...)
 	}
 }
 
 func (t *textLine) endBelow() {
-	if t.f.color {
+	if t.f.Color {
 		t.below = append(t.below, colorReset...)
 	}
 }
@@ -123,14 +125,14 @@ func (t *textLine) errorBelow(key string, err error) {
 		t.endBelow()
 	})
 	if pcs := callersIn(err); len(pcs) > 0 {
-		t.stack(formatStack(pcs))
+		t.stack(FormatStack(pcs))
 	}
 }
 
 // isStack reports whether an attribute holds a stack, which the console shows
 // below the line.
 func (t *textLine) isStack(key, s string) bool {
-	return key == "stack" && t.f.kind == kindConsole && len(t.prefix) == len(t.f.attrsPrefix) && strings.IndexByte(s, '\n') >= 0
+	return key == "stack" && t.f.Kind == Console && len(t.prefix) == len(t.f.attrsPrefix) && strings.IndexByte(s, '\n') >= 0
 }
 
 // maxFunction bounds the column of functions in a stack.

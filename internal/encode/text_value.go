@@ -1,4 +1,4 @@
-package rollway
+package encode
 
 import (
 	"encoding/base64"
@@ -62,7 +62,7 @@ func (t *textLine) float(f float64) {
 }
 
 func (t *textLine) word(s string) {
-	if t.f.kind == kindLogfmt {
+	if t.f.Kind == Logfmt {
 		t.dst = appendLogfmtWord(t.dst, s)
 	} else {
 		t.dst = appendConsoleWord(t.dst, s)
@@ -79,7 +79,7 @@ func (t *textLine) requote(mark int) {
 }
 
 func (t *textLine) durationValue(d time.Duration) {
-	if t.f.duration == DurationString {
+	if t.f.Unit == 0 {
 		t.dst = append(t.dst, d.String()...)
 		return
 	}
@@ -88,11 +88,11 @@ func (t *textLine) durationValue(d time.Duration) {
 
 func (t *textLine) timeValue(v time.Time) {
 	f := t.f
-	switch f.time {
+	switch f.Time {
 	case UnixSeconds, UnixMilli, UnixNano:
 		t.dst = f.appendTimeValue(t.dst, v)
 	case RFC3339Nano:
-		if f.location == nil {
+		if f.Location == nil {
 			t.dst = jsonline.AppendTime(t.dst, v)
 			return
 		}
@@ -118,7 +118,14 @@ func (t *textLine) any(key string, value any) {
 		t.dst = append(t.dst, v.line...)
 		t.below = append(t.below, v.below...)
 		return
-	case ObjectAppender, ArrayAppender, json.RawMessage, *json.RawMessage:
+	}
+	if out, ok := AppendSelf(t.f, t.json[:0], value, 0); ok {
+		t.json = out
+		t.fromJSON()
+		return
+	}
+	switch v := value.(type) {
+	case json.RawMessage, *json.RawMessage:
 	case error:
 		t.error(key, v)
 		return
@@ -159,7 +166,7 @@ func (t *textLine) fromJSON() {
 			s = encoded // unreachable: it is JSON
 		}
 		t.word(s)
-	case t.f.kind == kindConsole:
+	case t.f.Kind == Console:
 		t.dst = appendPrintable(t.dst, encoded, escapeNested)
 	default:
 		t.word(encoded)
@@ -167,7 +174,7 @@ func (t *textLine) fromJSON() {
 }
 
 func (t *textLine) bytes(b []byte) {
-	switch t.f.bytes {
+	switch t.f.Bytes {
 	case BytesBase64:
 		mark := len(t.dst)
 		t.dst = base64.StdEncoding.AppendEncode(t.dst, b)
@@ -188,10 +195,10 @@ func (t *textLine) bytes(b []byte) {
 // the console below the line.
 func (t *textLine) error(key string, err error) {
 	t.word(errorText(err))
-	if t.f.errors != ErrorDetail {
+	if !t.f.ErrorDetail {
 		return
 	}
-	if t.f.kind == kindConsole {
+	if t.f.Kind == Console {
 		t.errorBelow(key, err)
 		return
 	}

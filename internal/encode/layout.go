@@ -1,10 +1,9 @@
-package rollway
+package encode
 
 import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/rollway/rollway/internal/jsonline"
 )
@@ -87,52 +86,49 @@ func slotsOf(fields []layoutField) (set uint) {
 	return set
 }
 
-// setText fills in what a text format needs to know of its layout.
-func (s *formatSettings) setText(layout string) error {
-	if s.layout = strings.Join(strings.Fields(s.layout), " "); s.layout == "" {
-		s.layout = layout
-	}
-	fields, err := parseLayout(s.layout)
-	for i := range fields {
-		f := &fields[i]
-		if f.what == fieldAttrs {
-			if f.renamed && f.name != "" {
-				s.attrsPrefix = f.name + "."
+// setTextNames sets what a text format needs to know of its fields.
+func (f *Format) setTextNames() {
+	for i := range f.fields {
+		field := &f.fields[i]
+		if field.what == fieldAttrs {
+			if field.renamed && field.name != "" {
+				f.attrsPrefix = field.name + "."
 			}
-		} else if !s.bare(f) {
-			s.nameLengths |= 1 << min(len(f.name), 63)
+		} else if !f.bare(field) {
+			f.nameLengths |= 1 << min(len(field.name), 63)
 		}
 	}
-	return err
 }
 
-// setTop notes the names of the fields where attributes stand beside them.
-func (s *formatSettings) setTop(fields []layoutField) {
-	top := false
-	for i := range fields {
-		top = top || fields[i].what == fieldAttrs && fields[i].name == ""
-		s.nameLengths |= 1 << min(len(fields[i].name), 63)
+// setTopNames sets nameLengths of a JSON format whose attributes are beside the
+// fields.
+func (f *Format) setTopNames() {
+	top, lengths := false, uint64(0)
+	for i := range f.fields {
+		field := &f.fields[i]
+		top = top || field.what == fieldAttrs && field.name == ""
+		lengths |= 1 << min(len(field.name), 63)
 	}
-	if !top {
-		s.nameLengths = 0
+	if top {
+		f.nameLengths = lengths
 	}
 }
 
-// bare reports whether a field stands on the console without a name.
-func (s *formatSettings) bare(f *layoutField) bool {
-	if s.kind != kindConsole || f.renamed {
+// bare reports whether a field is printed on the console without its name.
+func (f *Format) bare(field *layoutField) bool {
+	if f.Kind != Console || field.renamed {
 		return false
 	}
-	return f.what == fieldTime || f.what == fieldLevel || f.what == fieldMsg || f.what == slotLogger
+	return field.what == fieldTime || field.what == fieldLevel || field.what == fieldMsg || field.what == slotLogger
 }
 
 // isField reports whether a field has that name, in a line where attributes
 // stand beside the fields.
-func (f *format) isField(name string) bool {
+func (f *Format) isField(name string) bool {
 	return f.nameLengths&(1<<min(len(name), 63)) != 0 && f.hasField(name)
 }
 
-func (f *format) hasField(name string) bool {
+func (f *Format) hasField(name string) bool {
 	for i := range f.fields {
 		if field := &f.fields[i]; field.what != fieldAttrs && field.name == name && !f.bare(field) {
 			return true
@@ -142,7 +138,7 @@ func (f *format) hasField(name string) bool {
 }
 
 // besideField returns the key of an attribute that has the name of a field.
-func (f *format) besideField(name string) string {
+func (f *Format) besideField(name string) string {
 	for i := range f.fields {
 		if f.fields[i].name == name {
 			return f.fields[i].beside
@@ -152,23 +148,11 @@ func (f *format) besideField(name string) string {
 }
 
 // fieldName returns the name of a fixed field.
-func (f *format) fieldName(what int) string {
+func (f *Format) fieldName(what int) string {
 	for i := range f.fields {
 		if f.fields[i].what == what {
 			return f.fields[i].name
 		}
 	}
 	return ""
-}
-
-// inYears returns t in the format's zone; for a format of RFC 3339, which has no
-// years before 0 and after 9999, the nearest instant that it can hold.
-func (f *format) inYears(t time.Time) time.Time {
-	in := t.In(f.zone())
-	if year := in.Year(); year >= 0 && year <= 9999 || f.time != RFC3339Nano && f.time != RFC3339Milli {
-		return in
-	} else if year < 0 {
-		return time.Date(0, 1, 1, 0, 0, 0, 0, f.zone())
-	}
-	return time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, f.zone())
 }

@@ -1,4 +1,4 @@
-package rollway
+package encode
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"reflect"
+	"time"
 	"unsafe"
 )
 
@@ -14,7 +15,7 @@ import (
 // kind again. The encoder of JSON does so once, by the interface's first word.
 type valueView struct {
 	num  uint64
-	typ  unsafe.Pointer // kindType, textType, or the type of the value
+	typ  unsafe.Pointer // kindType, textType, timeType, or the type of the value
 	data unsafe.Pointer // to the slog.Kind of num, to the text of num bytes, or to the value
 }
 
@@ -41,6 +42,13 @@ var viewable = func() bool {
 			return false
 		}
 	}
+	at := slog.TimeValue(time.Unix(0, -7))
+	if view := viewOf(&at); view.typ != timeType || view.data == nil || int64(view.num) != -7 || at.Kind() != slog.KindTime {
+		return false
+	}
+	if zero := slog.TimeValue(time.Time{}); viewOf(&zero).typ == timeType && viewOf(&zero).data != nil {
+		return false
+	}
 	text := slog.StringValue("text")
 	return viewOf(&text).typ == textType && viewOf(&text).text() == "text"
 }()
@@ -48,6 +56,7 @@ var viewable = func() bool {
 var (
 	kindType    = typeWord(slog.KindAny)
 	textType    = valueType(slog.StringValue("text"))
+	timeType    = valueType(slog.TimeValue(time.Unix(0, 0))) // num is in nanoseconds since 1970; data is nil for the zero time
 	wrappedKind = valueType(slog.AnyValue(slog.KindAny))
 	// The types of most errors. Their Error methods return a string that is there
 	// already: they cannot log or panic.

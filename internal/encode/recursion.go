@@ -1,4 +1,4 @@
-package rollway
+package encode
 
 import (
 	"sync/atomic"

@@ -1,8 +1,8 @@
-package rollway
+package terminal
 
 import "golang.org/x/sys/unix"
 
-func isTerminalFd(fd uintptr) bool {
+func isTerminal(fd uintptr) bool {
 	_, err := unix.IoctlGetTermios(int(fd), unix.TIOCGETA)
 	return err == nil
 }

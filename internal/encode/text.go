@@ -1,4 +1,4 @@
-package rollway
+package encode
 
 import (
 	"encoding/hex"
@@ -14,7 +14,7 @@ import (
 // textLine is a logfmt or console line that is being written. It is part of a
 // scratch, so that its buffers are used again.
 type textLine struct {
-	f      *format
+	f      *Format
 	dst    []byte
 	start  int    // of the line in dst
 	prefix []byte // the groups around what comes next, as they are named, each with a dot behind
@@ -25,7 +25,7 @@ type textLine struct {
 	inField   bool      // what is being written belongs to a field of the layout
 	seen      keySet    // of the keys that the line has
 	keys      []textKey // the same, but for those of states
-	states    []*state  // whose attributes the line has
+	states    []*Scope  // whose attributes the line has
 	errorKeys []string  // of the error that With was given
 	repeats   bool      // a key stands twice
 }
@@ -38,7 +38,7 @@ type textKey struct {
 
 // begin makes t write what follows dst[start:], with nothing around it but the
 // name of the attrs field and prefix.
-func (t *textLine) begin(f *format, dst []byte, start int, prefix string) {
+func (t *textLine) begin(f *Format, dst []byte, start int, prefix string) {
 	t.f, t.dst, t.start = f, dst, start
 	t.prefix = append(append(t.prefix[:0], f.attrsPrefix...), prefix...)
 	t.below = t.below[:0]
@@ -50,20 +50,20 @@ func (t *textLine) begin(f *format, dst []byte, start int, prefix string) {
 func (t *textLine) end() {
 	t.f, t.dst = nil, nil
 	clear(t.states)
-	if cap(t.prefix)+cap(t.below)+cap(t.json)+cap(t.keys) > maxKept {
+	if cap(t.prefix)+cap(t.below)+cap(t.json)+cap(t.keys) > MaxKept {
 		t.prefix, t.below, t.json, t.keys = nil, nil, nil, nil
 	}
 }
 
-// appendText appends the line for r, which came through a Logger with state st
+// appendText appends the line for r, which came through a Logger with state logger
 // and with a context that adds ctx, if that is not nil.
-func (f *format) appendText(dst []byte, s *scratch, st, ctx *state, r *record, attrs []slog.Attr) []byte {
+func (f *Format) appendText(dst []byte, s *Scratch, logger, ctx *Scope, r *Record, attrs []slog.Attr) []byte {
 	t := &s.text
-	t.begin(f, dst, len(dst), st.prefix)
+	t.begin(f, dst, len(dst), logger.prefix)
 	t.verbatim = r.unique
-	t.repeats = len(r.outer) > 0
+	t.repeats = len(r.Outer) > 0
 	filled := uint(0)
-	if st.prefix == "" {
+	if logger.prefix == "" {
 		var unclear bool
 		filled, unclear = f.slotsIn(attrs)
 		t.repeats = t.repeats || unclear || filled != 0 && f.repeated(attrs, nil, nil, false)
@@ -77,24 +77,24 @@ func (f *format) appendText(dst []byte, s *scratch, st, ctx *state, r *record, a
 		t.inField = f.fields[i].what != fieldAttrs
 		switch field := &f.fields[i]; field.what {
 		case fieldTime:
-			if r.hasTime {
+			if r.HasTime {
 				t.time(field, &s.second, r)
 			}
 		case fieldLevel:
-			t.level(field, r.level)
+			t.level(field, r.Level)
 		case fieldMsg:
-			t.message(field, r.msg)
+			t.message(field, r.Message)
 		case fieldAttrs:
-			t.allAttrs(st, ctx, attrs, filled)
+			t.allAttrs(logger, ctx, attrs, filled)
 		default:
-			t.slot(field, st, ctx, r, attrs, filled)
+			t.slot(field, logger, ctx, r, attrs, filled)
 		}
 	}
 	dst, repeats := append(t.dst, t.below...), t.repeats
 	if repeats && !r.unique {
 		taken := t.printedKeys()
 		t.end()
-		return f.appendUniqueText(dst[:t.start], s, st, ctx, r, attrs, taken)
+		return f.appendUniqueText(dst[:t.start], s, logger, ctx, r, attrs, taken)
 	}
 	t.end()
 	return append(dst, '\n')
@@ -102,15 +102,15 @@ func (f *format) appendText(dst []byte, s *scratch, st, ctx *state, r *record, a
 
 // appendUniqueText is appendUnique for text. An attribute that has one of the
 // keys of the fields gets attrs. in front.
-func (f *format) appendUniqueText(dst []byte, s *scratch, st, ctx *state, r *record, attrs []slog.Attr, taken []string) []byte {
-	bare, bareCtx, list := f.gather(s, st, ctx, r, attrs)
+func (f *Format) appendUniqueText(dst []byte, s *Scratch, logger, ctx *Scope, r *Record, attrs []slog.Attr, taken []string) []byte {
+	bare, bareCtx, list := f.gather(s, logger, ctx, r, attrs)
 	for i := range list {
 		if slices.Contains(taken, list[i].Key) && !f.fills(&list[i]) {
 			list[i].Key = string(f.appendKey(nil, "attrs.", list[i].Key))
 		}
 	}
 	once := *r
-	once.unique, once.outer = true, nil
+	once.unique, once.Outer = true, nil
 	return f.appendText(dst, s, bare, bareCtx, &once, unique(list, 0, 0))
 }
 
@@ -144,8 +144,8 @@ func (t *textLine) hasKey(key string) bool {
 			return true
 		}
 	}
-	for _, st := range t.states {
-		if hasKey(st.outermost(), key) {
+	for _, sc := range t.states {
+		if HasKey(sc.outermost(), key) {
 			return true
 		}
 	}
@@ -159,7 +159,7 @@ func (t *textLine) separate() {
 	}
 }
 
-func (t *textLine) time(field *layoutField, cache *secondCache, r *record) {
+func (t *textLine) time(field *layoutField, cache *secondCache, r *Record) {
 	f := t.f
 	if f.bare(field) {
 		t.separate()
@@ -170,12 +170,12 @@ func (t *textLine) time(field *layoutField, cache *secondCache, r *record) {
 	}
 	t.name(field)
 	switch {
-	case f.kind == kindConsole:
+	case f.Kind == Console:
 		mark := len(t.dst)
 		t.clock(r.time())
 		t.requote(mark)
-	case f.time == RFC3339Nano && f.location == nil:
-		t.dst = cache.append(t.dst, r.sec, r.nsec)
+	case f.Time == RFC3339Nano && f.Location == nil:
+		t.dst = cache.append(t.dst, r.Sec, r.Nsec)
 	default:
 		t.timeValue(r.time())
 	}
@@ -210,30 +210,31 @@ func (t *textLine) message(field *layoutField, msg string) {
 // slot appends a fixed field, if anybody fills it. What is nearest to the call
 // wins: its attributes (filled), its caller, the trace, the context's
 // attributes, the Logger's.
-func (t *textLine) slot(field *layoutField, st, ctx *state, r *record, attrs []slog.Attr, filled uint) {
+func (t *textLine) slot(field *layoutField, logger, ctx *Scope, r *Record, attrs []slog.Attr, filled uint) {
 	slot := field.what
 	switch {
 	case filled&(1<<slot) != 0:
 		t.name(field)
 		t.slotValue(slot, *slotValue(slot, attrs, 0))
 		return
-	case slot == slotSource && r.source != "":
+	case slot == slotSource && r.Source != "":
 		t.name(field)
-		t.word(r.source)
+		t.word(r.Source)
 		return
-	case slot == slotTraceID && r.hasTrace:
+	case slot == slotTraceID && r.HasTrace:
 		t.name(field)
-		t.dst = hex.AppendEncode(t.dst, r.traceID[:])
+		t.dst = hex.AppendEncode(t.dst, r.TraceID[:])
 		return
-	case slot == slotSpanID && r.hasTrace:
+	case slot == slotSpanID && r.HasTrace:
 		t.name(field)
-		t.dst = hex.AppendEncode(t.dst, r.spanID[:])
+		t.dst = hex.AppendEncode(t.dst, r.SpanID[:])
 		return
 	}
+	scope := logger
 	if ctx != nil && ctx.slots[slot] != "" {
-		st = ctx
+		scope = ctx
 	}
-	value := st.slots[slot]
+	value := scope.slots[slot]
 	switch {
 	case value == "":
 		return
@@ -242,12 +243,12 @@ func (t *textLine) slot(field *layoutField, st, ctx *state, r *record, attrs []s
 		t.dst = append(append(t.dst, value...), ':')
 		return
 	case slot == slotError:
-		t.below = append(t.below, st.slotBelow...)
-		for _, key := range st.errorKeys {
+		t.below = append(t.below, scope.slotBelow...)
+		for _, key := range scope.errorKeys {
 			t.repeats = t.repeats || t.hasKey(key)
 			t.seen |= keyBit(key)
 		}
-		t.errorKeys = st.errorKeys
+		t.errorKeys = scope.errorKeys
 	}
 	t.name(field)
 	t.dst = append(t.dst, value...)
@@ -269,31 +270,31 @@ func (t *textLine) slotValue(slot int, v slog.Value) {
 
 // allAttrs appends the attributes of the context, of the Logger and of the
 // call.
-func (t *textLine) allAttrs(st, ctx *state, attrs []slog.Attr, filled uint) {
+func (t *textLine) allAttrs(logger, ctx *Scope, attrs []slog.Attr, filled uint) {
 	if ctx != nil {
 		t.encoded(ctx)
 	}
-	t.encoded(st)
+	t.encoded(logger)
 	t.attrs(attrs, 0, filled)
 }
 
 // encoded appends what With has encoded.
-func (t *textLine) encoded(st *state) {
-	if st.attrs != "" {
+func (t *textLine) encoded(logger *Scope) {
+	if logger.attrs != "" {
 		t.separate()
-		t.dst = append(t.dst, st.attrs...)
+		t.dst = append(t.dst, logger.attrs...)
 	}
-	t.below = append(t.below, st.below...)
-	if len(st.levels) == 0 || t.verbatim {
+	t.below = append(t.below, logger.below...)
+	if len(logger.levels) == 0 || t.verbatim {
 		return
 	}
-	if t.seen&st.outer != 0 && !t.repeats {
-		for _, a := range st.outermost() {
+	if t.seen&logger.outer != 0 && !t.repeats {
+		for _, a := range logger.outermost() {
 			t.repeats = t.repeats || t.hasKey(a.Key)
 		}
 	}
-	t.seen |= st.outer
-	t.states = append(t.states, st)
+	t.seen |= logger.outer
+	t.states = append(t.states, logger)
 }
 
 // attrs appends attributes, but for those that fill a slot of filled.

@@ -1,4 +1,4 @@
-package rollway
+package encode
 
 import (
 	"reflect"
@@ -19,7 +19,7 @@ func appendErrorDetail(dst []byte, err error) []byte {
 	dst = appendErrorTree(dst, err, &left)
 	if pcs := callersIn(err); len(pcs) > 0 {
 		dst = append(dst[:len(dst)-1], `,"stack":`...)
-		dst = append(jsonline.AppendString(dst, formatStack(pcs)), '}')
+		dst = append(jsonline.AppendString(dst, FormatStack(pcs)), '}')
 	}
 	return dst
 }
@@ -96,7 +96,7 @@ func eachField(key []byte, err error, yield func(key []byte, text string)) []byt
 	key = slices.Grow(key, 128) // also for what is put behind it here
 	key = eachCause(key, err, 0, &left, both)
 	if pcs := callersIn(err); len(pcs) > 0 {
-		yield(append(key, ".stack"...), formatStack(pcs))
+		yield(append(key, ".stack"...), FormatStack(pcs))
 	}
 	return key
 }
@@ -188,15 +188,9 @@ func callersOf(err error) []uintptr {
 	return pcs
 }
 
-// stack returns the stack of the caller's caller skip levels up.
-func stack(skip int) string {
-	var pcs [64]uintptr
-	return formatStack(pcs[:runtime.Callers(skip+2, pcs[:])])
-}
-
-// formatStack writes a stack as the runtime does: a function and, below it, a
+// FormatStack writes a stack as the runtime does: a function and, below it, a
 // tab, its file and line.
-func formatStack(pcs []uintptr) string {
+func FormatStack(pcs []uintptr) string {
 	if len(pcs) == 0 {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package rollway
+package encode
 
 import (
 	"encoding/base64"
@@ -17,9 +17,9 @@ import (
 // their own, jq 1.6 at 256.
 const maxRawDepth = 200
 
-// appendRawJSON appends raw if it is valid JSON, else a string that begins with
+// AppendRawJSON appends raw if it is valid JSON, else a string that begins with
 // !ERROR. nil is null.
-func appendRawJSON(dst []byte, raw json.RawMessage) []byte {
+func AppendRawJSON(dst []byte, raw json.RawMessage) []byte {
 	if raw == nil {
 		return append(dst, "null"...)
 	}
@@ -30,13 +30,6 @@ func appendRawJSON(dst []byte, raw json.RawMessage) []byte {
 	}
 	return appendCompact(dst, raw)
 }
-
-// Raw appends a member that is JSON already. Where it is not valid, a string
-// that says so stands in its place.
-func (o *Object) Raw(key string, v json.RawMessage) { o.dst = appendRawJSON(o.key(key), v) }
-
-// Bytes appends a member as the format has a []byte.
-func (o *Object) Bytes(key string, v []byte) { o.dst = o.f.appendBytes(o.key(key), v) }
 
 // appendCompact appends valid JSON so that every reader takes it: without white
 // space; with U+FFFD for a byte that is not UTF-8 and for half a surrogate pair;
@@ -148,15 +141,15 @@ func surrogates(raw []byte) int {
 }
 
 // appendBytes appends a []byte as a JSON value.
-func (f *format) appendBytes(dst, b []byte) []byte {
+func (f *Format) appendBytes(dst, b []byte) []byte {
 	switch {
 	case b == nil:
 		return append(dst, "null"...)
-	case f.bytes == BytesText:
+	case f.Bytes == BytesText:
 		return jsonline.AppendStringBytes(dst, b)
 	}
 	dst = append(dst, '"')
-	if f.bytes == BytesHex {
+	if f.Bytes == BytesHex {
 		dst = hex.AppendEncode(dst, b)
 	} else {
 		dst = base64.StdEncoding.AppendEncode(dst, b)

@@ -1,4 +1,4 @@
-package rollway
+package encode
 
 import (
 	"log/slog"
@@ -7,9 +7,10 @@ import (
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
-// state is what With, WithGroup and Named have fixed for one format, encoded
-// once. It is immutable: each of them makes a new one.
-type state struct {
+// Scope is what With, WithGroup and Named add to each record of a Logger, or
+// ContextWith to each of a context, encoded once for one Format. It is
+// immutable: each change makes a new one.
+type Scope struct {
 	// The values of the fixed keys as the format has them, "" where not set;
 	// formats of the user's only have the logger's name. source is never set.
 	slots [numSlots]string
@@ -105,76 +106,78 @@ func slotOf(a *slog.Attr) int {
 }
 
 // inGroup reports whether attributes added now stand inside a group.
-func (st *state) inGroup() bool { return st.open > 0 || len(st.pending) > 0 || st.prefix != "" }
+func (sc *Scope) inGroup() bool { return sc.open > 0 || len(sc.pending) > 0 || sc.prefix != "" }
 
 // outermost returns the attributes that stand outside of groups.
-func (st *state) outermost() []slog.Attr {
-	if len(st.levels) == 0 {
+func (sc *Scope) outermost() []slog.Attr {
+	if len(sc.levels) == 0 {
 		return nil
 	}
-	return st.levels[0].attrs
+	return sc.levels[0].attrs
 }
 
 // hasKey reports whether an attribute with that key stands where those of a
 // call do.
-func (st *state) hasKey(key string) bool {
-	return len(st.levels) > 0 && hasKey(st.levels[len(st.levels)-1].attrs, key)
+func (sc *Scope) hasKey(key string) bool {
+	return len(sc.levels) > 0 && HasKey(sc.levels[len(sc.levels)-1].attrs, key)
 }
 
-// sharesKey reports whether st, which is a context's, and a Logger's state have
+// sharesKey reports whether sc, which is a context's, and a Logger's state have
 // a key in common outside of groups.
-func (st *state) sharesKey(logger *state) bool {
-	for _, a := range st.outermost() {
-		if hasKey(logger.outermost(), a.Key) || len(logger.levels) > 1 && logger.levels[1].group == a.Key {
+func (sc *Scope) sharesKey(logger *Scope) bool {
+	for _, a := range sc.outermost() {
+		if HasKey(logger.outermost(), a.Key) || len(logger.levels) > 1 && logger.levels[1].group == a.Key {
 			return true
 		}
 	}
 	return false
 }
 
-func (st state) withGroup(f *format, name string) state {
+// WithGroup returns a Scope that puts later attributes into a group.
+func (sc Scope) WithGroup(f *Format, name string) Scope {
 	if f.isText() {
-		st.prefix += name + "."
-		return st
+		sc.prefix += name + "."
+		return sc
 	}
-	if len(st.levels) <= 1 {
+	if len(sc.levels) <= 1 {
 		name = f.printedKey("", name)
 	} else {
 		name = f.printedKey(within, name)
 	}
-	if len(st.levels) == 0 {
-		st.levels = []level{{}}
+	if len(sc.levels) == 0 {
+		sc.levels = []level{{}}
 	}
-	st.levels = append(slices.Clone(st.levels), level{group: name})
-	st.encode(f)
-	return st
+	sc.levels = append(slices.Clone(sc.levels), level{group: name})
+	sc.encode(f)
+	return sc
 }
 
-func (st state) withAttrs(f *format, attrs []slog.Attr) state {
-	if st.levels = slices.Clone(st.levels); len(st.levels) == 0 {
-		st.levels = []level{{}}
+// WithAttrs returns a Scope with attrs added.
+func (sc Scope) WithAttrs(f *Format, attrs []slog.Attr) Scope {
+	if sc.levels = slices.Clone(sc.levels); len(sc.levels) == 0 {
+		sc.levels = []level{{}}
 	}
-	last := &st.levels[len(st.levels)-1]
-	prefix := st.prefix
+	last := &sc.levels[len(sc.levels)-1]
+	prefix := sc.prefix
 	if !f.isText() && last.group != "" {
 		prefix = within
 	}
 	nodes := maxNodes
 	list := append(make([]slog.Attr, 0, len(last.attrs)+len(attrs)), last.attrs...)
 	list = f.settle(list, prefix, attrs, 0, &nodes)
-	if added := list[len(last.attrs):]; f.kind != kindCustom {
+	if added := list[len(last.attrs):]; f.Kind != Custom {
 		if set, _ := f.slotsIn(added); prefix == "" && set != 0 {
-			st.fillSlots(f, added)
+			sc.fillSlots(f, added)
 		}
 		f.freeze(added, 0, &nodes)
 	}
 	last.attrs = unique(list, 0, 0)
-	st.encode(f)
-	return st
+	sc.encode(f)
+	return sc
 }
 
 // fillSlots moves the attributes that fill slots there.
-func (st *state) fillSlots(f *format, attrs []slog.Attr) {
+func (sc *Scope) fillSlots(f *Format, attrs []slog.Attr) {
 	for i := range attrs {
 		a := &attrs[i]
 		if !f.fills(a) {
@@ -182,82 +185,82 @@ func (st *state) fillSlots(f *format, attrs []slog.Attr) {
 		}
 		slot := slotOf(a)
 		if f.isText() {
-			s := scratchPool.Get().(*scratch)
+			s := getScratch()
 			t := &s.text
 			t.begin(f, nil, 0, "")
 			t.inField = true
 			t.slotValue(slot, a.Value)
-			st.slots[slot] = string(t.dst)
+			sc.slots[slot] = string(t.dst)
 			if slot == slotError {
-				st.slotBelow, st.errorKeys = string(t.below), t.printedKeys()
+				sc.slotBelow, sc.errorKeys = string(t.below), t.printedKeys()
 			}
 			t.end()
 			s.free()
 		} else {
-			st.slots[slot] = string(f.appendJSONValue(nil, a.Value, 0))
+			sc.slots[slot] = string(f.appendJSONValue(nil, a.Value, 0))
 		}
 		*a = slog.Attr{}
 	}
-	st.joinHead()
+	sc.joinHead()
 }
 
 // encode sets what follows from the levels.
-func (st *state) encode(f *format) {
+func (sc *Scope) encode(f *Format) {
 	switch {
-	case f.kind == kindCustom:
+	case f.Kind == Custom:
 		return
 	case f.isText():
-		s := scratchPool.Get().(*scratch)
+		s := getScratch()
 		t := &s.text
 		t.begin(f, nil, 0, "")
 		t.verbatim = true
-		t.attrs(st.outermost(), 0, 0)
-		st.attrs, st.below = string(t.dst), string(t.below)
+		t.attrs(sc.outermost(), 0, 0)
+		sc.attrs, sc.below = string(t.dst), string(t.below)
 		t.end()
 		s.free()
-		st.outer = keysOf(st.outermost())
+		sc.outer = keysOf(sc.outermost())
 		return
 	}
 	last := 0 // of the levels in which something stands
-	for i, l := range st.levels {
+	for i, l := range sc.levels {
 		if len(l.attrs) > 0 {
 			last = i
 		}
 	}
-	st.clash = false
-	for i := 1; i < len(st.levels); i++ {
-		if hasKey(st.levels[i-1].attrs, st.levels[i].group) {
-			st.clash = st.clash || i > last
+	sc.clash = false
+	for i := 1; i < len(sc.levels); i++ {
+		if HasKey(sc.levels[i-1].attrs, sc.levels[i].group) {
+			sc.clash = sc.clash || i > last
 			if i <= last {
-				st.join(i)
+				sc.join(i)
 			}
 		}
 	}
-	s := scratchPool.Get().(*scratch)
+	s := getScratch()
 	defer s.free()
-	dst := s.buf[:0]
-	st.pending = nil
-	for i, l := range st.levels {
+	dst := s.Buf[:0]
+	sc.pending = nil
+	for i, l := range sc.levels {
 		switch {
 		case i > last:
-			st.pending = append(st.pending, l.group)
+			sc.pending = append(sc.pending, l.group)
 			continue
 		case i > 0:
 			dst = append(jsonline.AppendKey(dst, l.group), '{')
 		}
 		dst = f.appendJSONAttrs(dst, l.attrs, 0, nil)
 	}
-	s.buf = dst
-	st.attrs, st.open = string(dst), last
-	st.outer, st.inner = keysOf(st.outermost()), keysOf(st.levels[len(st.levels)-1].attrs)
-	if len(st.levels) > 1 {
-		st.outer |= keyBit(st.levels[1].group)
+	s.Buf = dst
+	sc.attrs, sc.open = string(dst), last
+	sc.outer, sc.inner = keysOf(sc.outermost()), keysOf(sc.levels[len(sc.levels)-1].attrs)
+	if len(sc.levels) > 1 {
+		sc.outer |= keyBit(sc.levels[1].group)
 	}
 }
 
 // join moves what stands beside an open group under its name into the group.
-func (st *state) join(i int) {
-	beside, group := &st.levels[i-1], &st.levels[i]
+func (sc *Scope) join(i int) {
+	beside, group := &sc.levels[i-1], &sc.levels[i]
 	var members []slog.Attr
 	beside.attrs = slices.DeleteFunc(slices.Clone(beside.attrs), func(a slog.Attr) bool {
 		if a.Key == group.group && a.Value.Kind() == slog.KindGroup {
@@ -268,22 +271,23 @@ func (st *state) join(i int) {
 	group.attrs = unique(slices.Concat(members, group.attrs), 0, 0)
 }
 
-func (st state) withName(f *format, name string) state {
-	switch f.kind {
-	case kindJSON:
+// WithName returns a Scope of a Logger with that name.
+func (sc Scope) WithName(f *Format, name string) Scope {
+	switch f.Kind {
+	case JSON:
 		name = string(jsonline.AppendString(nil, name))
-	case kindConsole:
+	case Console:
 		name = f.consoleName(name)
-	case kindLogfmt:
+	case Logfmt:
 		name = string(appendLogfmtWord(nil, name))
 	}
-	st.slots[slotLogger] = name
-	st.joinHead()
-	return st
+	sc.slots[slotLogger] = name
+	sc.joinHead()
+	return sc
 }
 
 // consoleName returns the name of a logger as its field shows it.
-func (f *format) consoleName(name string) string {
+func (f *Format) consoleName(name string) string {
 	for i := range f.fields {
 		if field := &f.fields[i]; field.what == slotLogger && !f.bare(field) {
 			return string(appendConsoleWord(nil, name))
@@ -294,15 +298,15 @@ func (f *format) consoleName(name string) string {
 
 // joinHead sets what JSON lines have in front of the attributes, and which slots
 // are set.
-func (st *state) joinHead() {
+func (sc *Scope) joinHead() {
 	var room [256]byte
 	head := room[:0]
-	st.set = 0
-	for slot, value := range st.slots {
+	sc.set = 0
+	for slot, value := range sc.slots {
 		if value != "" {
 			head = append(append(append(head, ','), slotKeys[slot]...), value...)
-			st.set |= 1 << slot
+			sc.set |= 1 << slot
 		}
 	}
-	st.head = string(head)
+	sc.head = string(head)
 }

@@ -1,4 +1,4 @@
-package rollway
+package encode
 
 import (
 	"encoding/hex"
@@ -6,55 +6,56 @@ import (
 	"math"
 	"math/bits"
 	"strconv"
+	"time"
 
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
-// appendJSON appends the line for r, which came through a Logger with state st
+// appendJSON appends the line for r, which came through a Logger with state logger
 // and with a context that adds ctx, if that is not nil.
-func (f *format) appendJSON(dst []byte, s *scratch, st, ctx *state, r *record, attrs []slog.Attr) []byte {
+func (f *Format) appendJSON(dst []byte, s *Scratch, logger, ctx *Scope, r *Record, attrs []slog.Attr) []byte {
 	var filled filling
-	if len(attrs) > 0 || ctx != nil || len(r.outer) > 0 {
+	if len(attrs) > 0 || ctx != nil || len(r.Outer) > 0 {
 		var repeats bool
-		if filled, repeats = f.scan(st, ctx, r, attrs); repeats {
-			return f.appendUnique(dst, s, st, ctx, r, attrs)
+		if filled, repeats = f.scan(logger, ctx, r, attrs); repeats {
+			return f.appendUnique(dst, s, logger, ctx, r, attrs)
 		}
 	}
 	start, odd := len(dst), false // a key is not written as it was given
 	if f.fields != nil {
-		dst = f.appendLayout(dst, &s.second, st, ctx, r, attrs, filled, &odd)
+		dst = f.appendLayout(dst, &s.second, logger, ctx, r, attrs, filled, &odd)
 	} else {
 		switch {
-		case !r.hasTime:
+		case !r.HasTime:
 			dst = append(dst, '{')
-		case f.time == RFC3339Nano && f.location == nil: // as appendTime does it, without a call
+		case f.Time == RFC3339Nano && f.Location == nil: // as appendTime does it, without a call
 			dst = append(dst, `{"time":"`...)
-			dst = s.second.append(dst, r.sec, r.nsec)
+			dst = s.second.append(dst, r.Sec, r.Nsec)
 			dst = append(dst, `",`...)
 		default:
 			dst = append(dst, `{"time":`...)
 			dst = f.appendTime(dst, &s.second, r)
 			dst = append(dst, ',')
 		}
-		dst = appendLevelAndMsgKey(dst, r.level)
-		dst = jsonline.AppendString(dst, r.msg)
-		if filled.slots == 0 && r.source == "" && !r.hasTrace && ctx == nil {
-			dst = append(dst, st.head...)
+		dst = appendLevelAndMsgKey(dst, r.Level)
+		dst = jsonline.AppendString(dst, r.Message)
+		if filled.slots == 0 && r.Source == "" && !r.HasTrace && ctx == nil {
+			dst = append(dst, logger.head...)
 		} else {
-			for set := slotsSet(st, ctx, r) | filled.slots; set != 0; set &= set - 1 {
+			for set := slotsSet(logger, ctx, r) | filled.slots; set != 0; set &= set - 1 {
 				slot := bits.TrailingZeros(set)
 				if filled.slots&(1<<slot) != 0 {
 					dst = f.appendFilled(dst, slot, slotKeys[slot], attrs, filled.at)
 				} else {
-					dst = f.appendSlotOf(dst, slot, slotKeys[slot], st, ctx, r)
+					dst = f.appendSlotOf(dst, slot, slotKeys[slot], logger, ctx, r)
 				}
 			}
 		}
-		if len(st.attrs) > 0 || len(attrs) > bits.OnesCount64(filled.at) || ctx != nil {
+		if len(logger.attrs) > 0 || len(attrs) > bits.OnesCount64(filled.at) || ctx != nil {
 			mark := len(dst)
 			dst = append(dst, `,"attrs":{`...)
 			inside := len(dst)
-			if dst = f.appendAllAttrs(dst, st, ctx, attrs, filled, &odd); len(dst) > inside {
+			if dst = f.appendAllAttrs(dst, logger, ctx, attrs, filled, &odd); len(dst) > inside {
 				dst = append(dst, '}')
 			} else {
 				dst = dst[:mark]
@@ -63,29 +64,29 @@ func (f *format) appendJSON(dst []byte, s *scratch, st, ctx *state, r *record, a
 		dst = append(dst, "}\n"...)
 	}
 	if odd && !r.unique {
-		return f.appendUnique(dst[:start], s, st, ctx, r, attrs)
+		return f.appendUnique(dst[:start], s, logger, ctx, r, attrs)
 	}
 	return dst
 }
 
 // appendLayout appends the line for a layout of the user's.
-func (f *format) appendLayout(dst []byte, cache *secondCache, st, ctx *state, r *record, attrs []slog.Attr, filled filling, odd *bool) []byte {
+func (f *Format) appendLayout(dst []byte, cache *secondCache, logger, ctx *Scope, r *Record, attrs []slog.Attr, filled filling, odd *bool) []byte {
 	dst = append(dst, '{')
 	for _, field := range f.fields {
 		switch field.what {
 		case fieldTime:
-			if r.hasTime {
+			if r.HasTime {
 				dst = append(appendComma(dst), field.key...)
 				dst = f.appendTime(dst, cache, r)
 			}
 		case fieldLevel:
 			dst = append(appendComma(dst), field.key...)
 			dst = append(dst, '"')
-			dst = jsonline.AppendLevel(dst, r.level)
+			dst = jsonline.AppendLevel(dst, r.Level)
 			dst = append(dst, '"')
 		case fieldMsg:
 			dst = append(appendComma(dst), field.key...)
-			dst = jsonline.AppendString(dst, r.msg)
+			dst = jsonline.AppendString(dst, r.Message)
 		case fieldAttrs:
 			mark := len(dst)
 			if field.key != "" {
@@ -93,7 +94,7 @@ func (f *format) appendLayout(dst []byte, cache *secondCache, st, ctx *state, r 
 				dst = append(dst, '{')
 			}
 			inside := len(dst)
-			if dst = f.appendAllAttrs(dst, st, ctx, attrs, filled, odd); len(dst) == inside {
+			if dst = f.appendAllAttrs(dst, logger, ctx, attrs, filled, odd); len(dst) == inside {
 				dst = dst[:mark]
 			} else if field.key != "" {
 				dst = append(dst, '}')
@@ -102,7 +103,7 @@ func (f *format) appendLayout(dst []byte, cache *secondCache, st, ctx *state, r 
 			if filled.slots&(1<<field.what) != 0 {
 				dst = f.appendFilled(dst, field.what, field.key, attrs, filled.at)
 			} else {
-				dst = f.appendSlotOf(dst, field.what, field.key, st, ctx, r)
+				dst = f.appendSlotOf(dst, field.what, field.key, logger, ctx, r)
 			}
 		}
 	}
@@ -110,10 +111,10 @@ func (f *format) appendLayout(dst []byte, cache *secondCache, st, ctx *state, r 
 }
 
 // appendTime appends the record's time as a JSON value.
-func (f *format) appendTime(dst []byte, cache *secondCache, r *record) []byte {
-	if f.time == RFC3339Nano && f.location == nil {
+func (f *Format) appendTime(dst []byte, cache *secondCache, r *Record) []byte {
+	if f.Time == RFC3339Nano && f.Location == nil {
 		dst = append(dst, '"')
-		dst = cache.append(dst, r.sec, r.nsec)
+		dst = cache.append(dst, r.Sec, r.Nsec)
 		return append(dst, '"')
 	}
 	return f.appendTimeValue(dst, r.time())
@@ -122,13 +123,13 @@ func (f *format) appendTime(dst []byte, cache *secondCache, r *record) []byte {
 // appendLevelAndMsgKey appends everything between the time and the message.
 func appendLevelAndMsgKey(dst []byte, l slog.Level) []byte {
 	switch l {
-	case LevelInfo:
+	case slog.LevelInfo:
 		return append(dst, `"level":"INFO","msg":`...)
-	case LevelDebug:
+	case slog.LevelDebug:
 		return append(dst, `"level":"DEBUG","msg":`...)
-	case LevelWarn:
+	case slog.LevelWarn:
 		return append(dst, `"level":"WARN","msg":`...)
-	case LevelError:
+	case slog.LevelError:
 		return append(dst, `"level":"ERROR","msg":`...)
 	}
 	dst = append(dst, `"level":"`...)
@@ -138,15 +139,15 @@ func appendLevelAndMsgKey(dst []byte, l slog.Level) []byte {
 
 // slotsSet returns a bit for each fixed key that is set by others than the call's
 // attributes.
-func slotsSet(st, ctx *state, r *record) uint {
-	set := st.set
+func slotsSet(logger, ctx *Scope, r *Record) uint {
+	set := logger.set
 	if ctx != nil {
 		set |= ctx.set
 	}
-	if r.source != "" {
+	if r.Source != "" {
 		set |= 1 << slotSource
 	}
-	if r.hasTrace {
+	if r.HasTrace {
 		set |= 1<<slotTraceID | 1<<slotSpanID
 	}
 	return set
@@ -154,7 +155,7 @@ func slotsSet(st, ctx *state, r *record) uint {
 
 // appendFilled appends a fixed key that an attribute of the call fills, one of
 // those that at has a bit for.
-func (f *format) appendFilled(dst []byte, slot int, key string, attrs []slog.Attr, at uint64) []byte {
+func (f *Format) appendFilled(dst []byte, slot int, key string, attrs []slog.Attr, at uint64) []byte {
 	dst = append(appendComma(dst), key...)
 	v := slotValue(slot, attrs, bits.TrailingZeros64(at))
 	if f.plain && viewOf(v).isPlainError() { // as appendJSONValue does it, without a copy of v
@@ -166,21 +167,21 @@ func (f *format) appendFilled(dst []byte, slot int, key string, attrs []slog.Att
 // appendSlotOf appends a fixed key that no attribute of the call fills, if anybody
 // else does. What is nearest to the call wins: its caller, the trace, the context's
 // attributes, the Logger's.
-func (f *format) appendSlotOf(dst []byte, slot int, key string, st, ctx *state, r *record) []byte {
-	value := st.slots[slot]
+func (f *Format) appendSlotOf(dst []byte, slot int, key string, logger, ctx *Scope, r *Record) []byte {
+	value := logger.slots[slot]
 	if ctx != nil && ctx.slots[slot] != "" {
 		value = ctx.slots[slot]
 	}
 	switch {
-	case slot == slotSource && r.source != "":
+	case slot == slotSource && r.Source != "":
 		dst = append(appendComma(dst), key...)
 		dst = append(dst, '"')
-		dst = append(dst, r.source...)
+		dst = append(dst, r.Source...)
 		return append(dst, '"')
-	case slot == slotTraceID && r.hasTrace:
-		return appendHex(append(appendComma(dst), key...), r.traceID[:])
-	case slot == slotSpanID && r.hasTrace:
-		return appendHex(append(appendComma(dst), key...), r.spanID[:])
+	case slot == slotTraceID && r.HasTrace:
+		return appendHex(append(appendComma(dst), key...), r.TraceID[:])
+	case slot == slotSpanID && r.HasTrace:
+		return appendHex(append(appendComma(dst), key...), r.SpanID[:])
 	case value == "":
 		return dst
 	}
@@ -208,15 +209,15 @@ func slotValue(slot int, attrs []slog.Attr, from int) *slog.Value {
 // appendAllAttrs appends the attributes of the context, the Logger and the call
 // as members of the object that dst ends in, but for those that fill a slot of
 // filled.
-func (f *format) appendAllAttrs(dst []byte, st, ctx *state, attrs []slog.Attr, filled filling, odd *bool) []byte {
+func (f *Format) appendAllAttrs(dst []byte, logger, ctx *Scope, attrs []slog.Attr, filled filling, odd *bool) []byte {
 	if ctx != nil && len(ctx.attrs) > 0 {
 		dst = append(appendComma(dst), ctx.attrs...)
 	}
-	if len(st.attrs) > 0 {
-		dst = append(appendComma(dst), st.attrs...)
+	if len(logger.attrs) > 0 {
+		dst = append(appendComma(dst), logger.attrs...)
 	}
-	mark, open := len(dst), st.open
-	for _, name := range st.pending {
+	mark, open := len(dst), logger.open
+	for _, name := range logger.pending {
 		dst = append(jsonline.AppendKey(dst, name), '{')
 	}
 	inside := len(dst)
@@ -234,7 +235,7 @@ func (f *format) appendAllAttrs(dst []byte, st, ctx *state, attrs []slog.Attr, f
 	if len(dst) == inside { // groups without a member are left out
 		dst = dst[:mark]
 	} else {
-		open += len(st.pending)
+		open += len(logger.pending)
 	}
 	for range open {
 		dst = append(dst, '}')
@@ -256,7 +257,7 @@ func appendComma(dst []byte) []byte {
 // in. The empty attribute and groups without members append nothing, a group
 // without a name appends its members. It sets odd, if that is not nil, where a
 // key is not written as it was given.
-func (f *format) appendJSONAttrs(dst []byte, attrs []slog.Attr, depth int, odd *bool) []byte {
+func (f *Format) appendJSONAttrs(dst []byte, attrs []slog.Attr, depth int, odd *bool) []byte {
 	for i := range attrs {
 		a := &attrs[i]
 		v := viewOf(&a.Value)
@@ -265,7 +266,7 @@ func (f *format) appendJSONAttrs(dst []byte, attrs []slog.Attr, depth int, odd *
 		case v.typ == kindType: // the common ones, without another call
 			switch *(*slog.Kind)(v.data) {
 			case slog.KindDuration:
-				if f.duration != Nanoseconds {
+				if f.Unit != time.Nanosecond {
 					break
 				}
 				fallthrough
@@ -287,6 +288,10 @@ func (f *format) appendJSONAttrs(dst []byte, attrs []slog.Attr, depth int, odd *
 		case v.typ == textType:
 			dst = jsonline.AppendString(jsonline.AppendCheckedKey(dst, a.Key, odd), v.text())
 			continue
+		case v.typ == timeType && v.data != nil && f.Time == RFC3339Nano && f.Location == nil:
+			dst = append(jsonline.AppendCheckedKey(dst, a.Key, odd), '"')
+			dst = append(appendUnixNano(dst, int64(v.num)), '"')
+			continue
 		case v.isPlainError() && f.plain && a.Key != "":
 			dst = jsonline.AppendString(jsonline.AppendCheckedKey(dst, a.Key, odd), v.any().(error).Error())
 			continue
@@ -298,7 +303,7 @@ func (f *format) appendJSONAttrs(dst []byte, attrs []slog.Attr, depth int, odd *
 
 // appendJSONOther is appendJSONAttrs for one of a kind that may append nothing, and
 // the rest.
-func (f *format) appendJSONOther(dst []byte, a *slog.Attr, depth int, odd *bool) []byte {
+func (f *Format) appendJSONOther(dst []byte, a *slog.Attr, depth int, odd *bool) []byte {
 	v, kind := a.Value, a.Value.Kind()
 	if kind == slog.KindLogValuer {
 		v = resolve(v)
@@ -322,7 +327,7 @@ func (f *format) appendJSONOther(dst []byte, a *slog.Attr, depth int, odd *bool)
 
 // appendMembers appends the members of a group to the object that dst ends in,
 // each key once.
-func (f *format) appendMembers(dst []byte, group []slog.Attr, depth int) []byte {
+func (f *Format) appendMembers(dst []byte, group []slog.Attr, depth int) []byte {
 	start, odd := len(dst), f.repeated(group, nil, nil, false)
 	if !odd {
 		dst = f.appendJSONAttrs(dst, group, depth+1, &odd)

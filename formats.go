@@ -1,20 +1,24 @@
 package rollway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"reflect"
-	"strings"
+	"sync"
 	"time"
+
+	"github.com/rollway/rollway/internal/encode"
+	"github.com/rollway/rollway/internal/terminal"
 )
 
 // Encoder is a line format: [JSON], [Logfmt], [Console] or [Custom].
 type Encoder interface {
-	// settings returns the format's settings as they hold for w.
-	settings(w io.Writer) (formatSettings, error)
+	// options returns the format as package encode knows it, for lines to w.
+	options(w io.Writer) (encode.Options, error)
 }
 
 // JSON is a format of one JSON object per line. Its zero value is the
@@ -162,112 +166,85 @@ const (
 	ColorNever
 )
 
-type formatKind uint8
-
-const (
-	kindJSON formatKind = iota
-	kindLogfmt
-	kindConsole
-	kindCustom
-)
-
-// formatSettings is what the Logger needs to encode a record. Outputs with
-// equal settings share one encoding.
-type formatSettings struct {
-	kind     formatKind
-	color    bool
-	time     TimeFormat
-	location *time.Location // nil: UTC
-	duration DurationFormat
-	errors   ErrorFormat
-	bytes    BytesFormat
-	layout   string
-	custom   LineEncoder
-	emits    bool // custom is the Writer: it is called when the line is written
-
-	clock       TimeFormat     // of the record's time on the console
-	zoneOfClock *time.Location // not nil there
-	attrsPrefix string         // text: in front of the keys of attributes
-	nameLengths uint64         // a bit for each length that a field's name has, where attributes stand beside the fields
+func (j JSON) options(io.Writer) (encode.Options, error) {
+	o := encode.Options{Kind: encode.JSON, Time: string(j.Time), Location: j.Location, Layout: j.Layout}
+	return withValues(o, cmp.Or(j.Duration, Nanoseconds), cmp.Or(j.Bytes, BytesBase64), j.Errors)
 }
 
-// isText reports whether a line has no groups, only longer keys.
-func (s *formatSettings) isText() bool { return s.kind == kindLogfmt || s.kind == kindConsole }
-
-func (s formatSettings) equal(o formatSettings) bool {
-	if s.kind == kindCustom && o.kind == kindCustom {
-		// Comparing two values that cannot be compared would panic.
-		return reflect.TypeOf(s.custom).Kind() == reflect.Pointer && s.custom == o.custom && s.emits == o.emits
-	}
-	return s.kind == o.kind && s == o
+func (l Logfmt) options(io.Writer) (encode.Options, error) {
+	o := encode.Options{Kind: encode.Logfmt, Time: string(l.Time), Location: l.Location, Layout: l.Layout}
+	return withValues(o, cmp.Or(l.Duration, Nanoseconds), cmp.Or(l.Bytes, BytesText), l.Errors)
 }
 
-func (j JSON) settings(io.Writer) (formatSettings, error) {
-	s := formatSettings{kind: kindJSON, time: j.Time, location: j.Location, duration: j.Duration, errors: j.Errors, bytes: j.Bytes,
-		layout: strings.Join(strings.Fields(j.Layout), " ")}
-	if err := s.check(); err != nil {
-		return s, err
-	}
-	fields, err := parseLayout(s.layout)
-	s.setTop(fields)
-	return s, err
-}
-
-func (l Logfmt) settings(io.Writer) (formatSettings, error) {
-	s := formatSettings{kind: kindLogfmt, time: l.Time, location: l.Location, duration: l.Duration, errors: l.Errors, bytes: l.Bytes, layout: l.Layout}
-	return s, errors.Join(s.check(), s.setText(canonicalLayout))
-}
-
-func (c Console) settings(w io.Writer) (formatSettings, error) {
-	s := formatSettings{kind: kindConsole, duration: c.Duration, errors: c.Errors, bytes: c.Bytes, layout: c.Layout,
-		clock: TimeFormat(c.TimeFormat), zoneOfClock: c.Location}
-	if s.clock == "" {
-		s.clock = "15:04:05.000"
-	}
-	if s.zoneOfClock == nil {
-		s.zoneOfClock = time.Local
+func (c Console) options(w io.Writer) (encode.Options, error) {
+	o := encode.Options{
+		Kind:          encode.Console,
+		Layout:        c.Layout,
+		Color:         c.Color == ColorAlways || c.Color == ColorAuto && terminal.Is(w),
+		Clock:         cmp.Or(c.TimeFormat, "15:04:05.000"),
+		ClockLocation: cmp.Or(c.Location, time.Local),
 	}
 	if c.UTC {
-		s.zoneOfClock = time.UTC
+		o.ClockLocation = time.UTC
 	}
-	s.color = c.Color == ColorAlways || c.Color == ColorAuto && isTerminal(w)
-	return s, errors.Join(s.check(), s.setText(consoleLayout))
+	return withValues(o, cmp.Or(c.Duration, DurationString), cmp.Or(c.Bytes, BytesText), c.Errors)
 }
 
-func (c Custom) settings(w io.Writer) (formatSettings, error) {
+// withValues sets how o writes durations, bytes and errors.
+func withValues(o encode.Options, d DurationFormat, b BytesFormat, e ErrorFormat) (encode.Options, error) {
+	switch {
+	case d < Nanoseconds || d > DurationString:
+		return o, fmt.Errorf("field Duration is %d: take one of the constants", d)
+	case b < BytesBase64 || b > BytesText:
+		return o, fmt.Errorf("field Bytes is %d: take one of the constants", b)
+	case e < ErrorText || e > ErrorDetail:
+		return o, fmt.Errorf("field Errors is %d: take one of the constants", e)
+	}
+	o.Unit = [...]time.Duration{
+		Nanoseconds: time.Nanosecond, Microseconds: time.Microsecond, Milliseconds: time.Millisecond, Seconds: time.Second, DurationString: 0,
+	}[d]
+	o.Bytes = [...]encode.Bytes{BytesBase64: encode.BytesBase64, BytesHex: encode.BytesHex, BytesText: encode.BytesText}[b]
+	o.ErrorDetail = e == ErrorDetail
+	return o, nil
+}
+
+func (c Custom) options(io.Writer) (encode.Options, error) {
 	if c.LineEncoder == nil {
-		return formatSettings{}, fmt.Errorf("Custom.LineEncoder is nil")
+		return encode.Options{}, errors.New("Custom.LineEncoder is nil")
 	}
-	emits := reflect.TypeOf(w) == reflect.TypeOf(c.LineEncoder) && reflect.TypeOf(w).Kind() == reflect.Pointer && any(w) == any(c.LineEncoder)
-	return formatSettings{kind: kindCustom, custom: c.LineEncoder, emits: emits}, nil
+	return encode.Options{Kind: encode.Custom, Custom: lineEncoder(c)}, nil
 }
 
-func (s *formatSettings) check() error {
-	if s.location == time.UTC {
-		s.location = nil
+// isWriter reports whether the LineEncoder is also w, and so writes while it
+// encodes.
+func (c Custom) isWriter(w io.Writer) bool {
+	return isPointer(c.LineEncoder) && any(w) == any(c.LineEncoder)
+}
+
+func isPointer(v any) bool { return reflect.TypeOf(v).Kind() == reflect.Pointer }
+
+// sameFormat reports whether lines in a and b are equal. It does not compare two
+// LineEncoders of a type that cannot be compared, which would panic.
+func sameFormat(a, b encode.Options) bool {
+	if a.Kind == encode.Custom && b.Kind == encode.Custom {
+		return isPointer(a.Custom.(lineEncoder).LineEncoder) && a.Custom == b.Custom
 	}
-	if s.duration < DurationAuto || s.duration > DurationString {
-		return fmt.Errorf("field Duration is %d: take one of the constants", s.duration)
-	}
-	if s.duration == DurationAuto {
-		s.duration = Nanoseconds
-		if s.kind == kindConsole {
-			s.duration = DurationString
-		}
-	}
-	if s.bytes < BytesAuto || s.bytes > BytesText {
-		return fmt.Errorf("field Bytes is %d: take one of the constants", s.bytes)
-	}
-	if s.bytes == BytesAuto {
-		s.bytes = BytesBase64
-		if s.kind != kindJSON {
-			s.bytes = BytesText
-		}
-	}
-	if s.errors < ErrorText || s.errors > ErrorDetail {
-		return fmt.Errorf("field Errors is %d: take one of the constants", s.errors)
-	}
-	return nil
+	return a == b
+}
+
+// lineEncoder calls a LineEncoder with a Record.
+type lineEncoder struct{ LineEncoder }
+
+var records = sync.Pool{New: func() any { return new(Record) }}
+
+func (e lineEncoder) AppendLine(dst []byte, l *encode.Line) []byte {
+	r := records.Get().(*Record)
+	defer func() {
+		*r = Record{}
+		records.Put(r)
+	}()
+	*r = Record{l.Time, l.Level, l.Message, l.Logger, l.Source, l.TraceID, l.SpanID, l.Context, l.Attrs}
+	return e.LineEncoder.AppendLine(dst, r)
 }
 
 // Record is what a [LineEncoder] gets. It is valid during the call alone.
@@ -303,3 +280,9 @@ func (r *Record) Attrs(yield func(slog.Attr) bool) {
 		}
 	}
 }
+
+// AppendJSON appends v as a Logger with the format JSON{} writes it, whatever v
+// is: valid JSON in UTF-8 without line breaks. It is for a [LineEncoder] and
+// for code that exports attributes. A panic of v's methods becomes the string
+// !PANIC, what cannot be encoded !ERROR, each with the reason.
+func AppendJSON(dst []byte, v slog.Value) []byte { return encode.AppendValue(dst, v) }

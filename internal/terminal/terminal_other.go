@@ -1,0 +1,5 @@
+//go:build !linux && !darwin && !windows
+
+package terminal
+
+func isTerminal(uintptr) bool { return false }
