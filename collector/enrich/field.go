@@ -29,11 +29,11 @@ func (r *rule) address(line []byte, s *normalize.Scratch) (addr netip.Addr, has 
 	w := rewriter{rule: r, src: line, path: s.Path[:0], text: &s.Text, target: -1}
 	m, _, found := w.find()
 	s.Path = w.path
-	if !found || line[m.value] != '"' {
+	if !found || line[m.Value.Start] != '"' {
 		return addr, false
 	}
 	// Nothing of the text is kept, and a string of its own would be allocated.
-	text := plain(line[m.value:m.end], &s.Text)
+	text := plain(line[m.Value.Start:m.Value.End], &s.Text)
 	return forwarded.ParseNode(unsafe.String(unsafe.SliceData(text), len(text)))
 }
 

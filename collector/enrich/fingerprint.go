@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 // hole stands in a template for what varies.
@@ -52,13 +53,13 @@ func (t *template) next(msg []byte, i int) int {
 			t.dst = append(t.dst, c)
 			return n
 		}
-	case isLetter(c) || isDigit(c):
+	case isLetter(c) || jsonwalk.IsDigit(c):
 		if n := uuidLen; isUUID(msg[i:]) {
 			t.cut()
 			return n
 		}
 		n := i + 1
-		for n < len(msg) && (isLetter(msg[n]) || isDigit(msg[n])) {
+		for n < len(msg) && (isLetter(msg[n]) || jsonwalk.IsDigit(msg[n])) {
 			n++
 		}
 		t.word(msg[i:n])
@@ -72,13 +73,13 @@ func (t *template) next(msg []byte, i int) int {
 func (t *template) word(w []byte) {
 	digits, hex, changes := 0, 0, 0
 	for i, c := range w {
-		if isDigit(c) {
+		if jsonwalk.IsDigit(c) {
 			digits++
 		}
-		if isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' {
+		if jsonwalk.IsDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' {
 			hex++
 		}
-		if i > 0 && isDigit(c) != isDigit(w[i-1]) {
+		if i > 0 && jsonwalk.IsDigit(c) != jsonwalk.IsDigit(w[i-1]) {
 			changes++
 		}
 	}
@@ -93,13 +94,13 @@ func (t *template) word(w []byte) {
 		t.cut()
 	default:
 		for i := 0; i < len(w); {
-			if !isDigit(w[i]) {
+			if !jsonwalk.IsDigit(w[i]) {
 				t.dst = append(t.dst, w[i])
 				i++
 				continue
 			}
 			t.cut()
-			for i < len(w) && isDigit(w[i]) {
+			for i < len(w) && jsonwalk.IsDigit(w[i]) {
 				i++
 			}
 		}
@@ -181,7 +182,7 @@ func isUUID(b []byte) bool {
 				return false
 			}
 		default:
-			if !isDigit(c) && ('a' > c|0x20 || c|0x20 > 'f') {
+			if !jsonwalk.IsDigit(c) && ('a' > c|0x20 || c|0x20 > 'f') {
 				return false
 			}
 		}
@@ -190,9 +191,8 @@ func isUUID(b []byte) bool {
 }
 
 func isBlank(c byte) bool  { return c == ' ' || c == '\t' || c == '\r' }
-func isDigit(c byte) bool  { return c-'0' <= 9 }
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || c >= 0x80 }
-func isWord(c byte) bool   { return isLetter(c) || isDigit(c) }
+func isWord(c byte) bool   { return isLetter(c) || jsonwalk.IsDigit(c) }
 
 // sum is the FNV-1a hash of 64 bits of a template and, behind a zero byte, the
 // type of an exception, if there is one.
@@ -224,27 +224,27 @@ func appendHex(dst []byte, h uint64) []byte {
 func appendFingerprint(line []byte, s *normalize.Scratch) []byte {
 	s.Template = s.Template[:0] // the template, then the exception
 	exception := 0
-	m := in(line, 0)
-	for attrs := false; !attrs && m.nextBut(`"attrs"`); {
-		switch string(m.rawName()) {
+	m := jsonwalk.Members(line, 0)
+	for attrs := false; !attrs && nextUpToAttrs(&m); {
+		switch string(m.RawName()) {
 		case `"msg"`:
-			s.Template = appendTemplate(s.Template, plain(m.rawValue(), &s.Text))
+			s.Template = appendTemplate(s.Template, plain(m.RawValue(), &s.Text))
 			exception = len(s.Template)
 		case `"error"`:
-			s.Template = appendException(s.Template, &m, &s.Text)
+			s.Template = appendException(s.Template, m.RawValue(), &s.Text)
 		case `"attrs"`: // the last one
 			attrs = true
-			for a := in(line, m.value); a.next(); {
-				switch string(plain(a.rawName(), &s.Text)) {
+			for a := jsonwalk.Members(line, m.Value.Start); a.Next(); {
+				switch string(plain(a.RawName(), &s.Text)) {
 				case Fingerprint:
 					return line
 				case "exception.type":
-					if line[a.value] == '"' && len(s.Template) == exception {
-						s.Template = appendTemplate(s.Template, plain(a.rawValue(), &s.Text))
+					if line[a.Value.Start] == '"' && len(s.Template) == exception {
+						s.Template = appendTemplate(s.Template, plain(a.RawValue(), &s.Text))
 					}
 				case "exception":
-					if line[a.value] == '{' && len(s.Template) == exception {
-						s.Template = appendException(s.Template, &a, &s.Text)
+					if line[a.Value.Start] == '{' && len(s.Template) == exception {
+						s.Template = appendException(s.Template, a.RawValue(), &s.Text)
 					}
 				}
 			}
@@ -255,7 +255,7 @@ func appendFingerprint(line []byte, s *normalize.Scratch) []byte {
 	}
 	// Attrs are the last member, so the fingerprint goes before the last brace
 	// or the last two.
-	if string(m.rawName()) == `"attrs"` {
+	if string(m.RawName()) == `"attrs"` {
 		line = append(line[:len(line)-2], ',')
 	} else {
 		line = append(line[:len(line)-1], `,"attrs":{`...)
@@ -268,21 +268,20 @@ func appendFingerprint(line []byte, s *normalize.Scratch) []byte {
 // exceptionKeys are where errors that are objects have their type.
 var exceptionKeys = [...]string{"type", "kind", "name"}
 
-// appendException appends the type of the error that m is: what an object says
-// under one of exceptionKeys, or what is before the first colon of a text, if
-// it is one word.
-func appendException(dst []byte, m *members, buf *[]byte) []byte {
-	switch m.b[m.value] {
+// appendException appends the type of an error: what an object says under one of
+// exceptionKeys, or what is before the first colon of a text, if it is one word.
+func appendException(dst, value []byte, buf *[]byte) []byte {
+	switch value[0] {
 	case '"':
-		text := plain(m.rawValue(), buf)
+		text := plain(value, buf)
 		if i := bytes.IndexByte(text, ':'); i > 0 && bytes.IndexByte(text[:i], ' ') < 0 {
 			return appendTemplate(dst, text[:i])
 		}
 	case '{':
 		for _, key := range exceptionKeys {
-			for k := in(m.b, m.value); k.next(); {
-				if m.b[k.value] == '"' && k.is(key, buf) {
-					return appendTemplate(dst, plain(k.rawValue(), buf))
+			for k := jsonwalk.Members(value, 0); k.Next(); {
+				if value[k.Value.Start] == '"' && jsonwalk.Equal(k.RawName(), key) {
+					return appendTemplate(dst, plain(k.RawValue(), buf))
 				}
 			}
 		}

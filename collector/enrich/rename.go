@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 // slotOrder are the keys of a line that a value can be moved to, in their order.
@@ -20,17 +21,17 @@ func (w *rewriter) rename() []byte {
 		return w.toSlot(&m)
 	}
 	if attribute {
-		if bytes.Equal(m.rawName(), r.to) {
+		if bytes.Equal(m.RawName(), r.to) {
 			return w.src
 		}
-		w.flush(m.name)
+		w.flush(m.Name.Start)
 		w.newName()
-		w.copied = m.value - 1
+		w.copied = m.Value.Start - 1
 		w.flush(len(w.src))
 		return w.dst
 	}
 	w.without(&m)
-	w.attribute(m.rawValue())
+	w.attribute(m.RawValue())
 	return w.dst
 }
 
@@ -81,23 +82,23 @@ func (w *rewriter) newName() {
 }
 
 // without makes dst the line without the member.
-func (w *rewriter) without(m *members) {
-	w.target = m.name
+func (w *rewriter) without(m *jsonwalk.Walk) {
+	w.target = m.Name.Start
 	w.run()
 	w.target = -1
 }
 
 // find returns the first member that is selected, and whether it is an
 // attribute and not inside one or elsewhere.
-func (w *rewriter) find() (m members, attribute, found bool) {
-	for m = in(w.src, 0); m.next(); {
-		raw := m.rawName()
+func (w *rewriter) find() (m jsonwalk.Walk, attribute, found bool) {
+	for m = jsonwalk.Members(w.src, 0); m.Next(); {
+		raw := m.RawName()
 		switch string(raw) {
 		case `"time"`, `"level"`:
 			continue
 		case `"attrs"`:
 			w.attrs, w.path = true, w.path[:0]
-			m, attribute, found = w.findIn(m.value, true)
+			m, attribute, found = w.findIn(m.Value.Start, true)
 			w.attrs, w.path = false, w.path[:0]
 			return m, attribute, found
 		}
@@ -106,8 +107,8 @@ func (w *rewriter) find() (m members, attribute, found bool) {
 			w.path = w.path[:0]
 			return m, false, true
 		}
-		if w.src[m.value] == '{' {
-			if inner, _, found := w.findIn(m.value, false); found {
+		if w.src[m.Value.Start] == '{' {
+			if inner, _, found := w.findIn(m.Value.Start, false); found {
 				w.path = w.path[:0]
 				return inner, false, true
 			}
@@ -119,18 +120,18 @@ func (w *rewriter) find() (m members, attribute, found bool) {
 
 // findIn is find for the members of the object at src[i], which are the
 // attributes if first is true.
-func (w *rewriter) findIn(i int, first bool) (m members, attribute, found bool) {
+func (w *rewriter) findIn(i int, first bool) (m jsonwalk.Walk, attribute, found bool) {
 	above := len(w.path)
-	for m = in(w.src, i); m.next(); {
+	for m = jsonwalk.Members(w.src, i); m.Next(); {
 		if !first {
 			w.path = append(w.path, '.')
 		}
-		w.path = appendLower(w.path, plain(m.rawName(), w.text))
+		w.path = appendLower(w.path, plain(m.RawName(), w.text))
 		if w.selected() {
 			return m, first, true
 		}
-		if w.src[m.value] == '{' {
-			if inner, _, found := w.findIn(m.value, false); found {
+		if w.src[m.Value.Start] == '{' {
+			if inner, _, found := w.findIn(m.Value.Start, false); found {
 				return inner, false, true
 			}
 		}
@@ -149,8 +150,8 @@ func (w *rewriter) selected() bool {
 }
 
 // toSlot moves the value to a key of the line, if that is free and can hold it.
-func (w *rewriter) toSlot(m *members) []byte {
-	c := w.src[m.value]
+func (w *rewriter) toSlot(m *jsonwalk.Walk) []byte {
+	c := w.src[m.Value.Start]
 	isText := c == '"'
 	quote := false
 	switch w.rule.slot {
@@ -173,14 +174,14 @@ func (w *rewriter) toSlot(m *members) []byte {
 		return w.src
 	}
 	w.without(m)
-	w.insert(m.rawValue(), quote)
+	w.insert(m.RawValue(), quote)
 	return w.dst
 }
 
 // hasSlot reports whether the line has a value for the slot.
 func hasSlot(line []byte, slot string) bool {
-	for m := in(line, 0); m.nextBut(`"attrs"`); {
-		raw := m.rawName()
+	for m := jsonwalk.Members(line, 0); nextUpToAttrs(&m); {
+		raw := m.RawName()
 		switch string(raw[1 : len(raw)-1]) {
 		case slot:
 			return true
@@ -222,15 +223,15 @@ func placeOf(slot string, line []byte) int {
 		}
 		return -1 // time and level
 	}
-	m := in(line, 0)
+	m := jsonwalk.Members(line, 0)
 	at := 0
-	for m.nextBut(`"attrs"`) {
-		raw := m.rawName()
+	for nextUpToAttrs(&m) {
+		raw := m.RawName()
 		name := string(raw[1 : len(raw)-1])
 		if name == "attrs" || order(name) > order(slot) {
 			break
 		}
-		at = m.end
+		at = m.Value.End
 	}
 	return at
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 // A rewriter is one walk of a rule through a line. What the rule leaves as it
@@ -68,16 +69,16 @@ func (w *rewriter) top() {
 		if src[i] == ',' {
 			i++
 		}
-		name, nameEnd := i, stringEnd(src, i)
+		name, nameEnd := i, jsonwalk.SkipValue(src, i)
 		value := nameEnd + 1
 		switch string(src[name:nameEnd]) {
 		case `"time"`, `"level"`:
-			i = stringEnd(src, value)
+			i = jsonwalk.SkipValue(src, value)
 			continue
 		case `"attrs"`:
 			w.attrs = true
 			if w.rule.action == remove && w.rule.selectsAll() {
-				w.leave(name-1, valueEnd(src, value))
+				w.leave(name-1, jsonwalk.SkipValue(src, value))
 				return
 			}
 			w.path = w.path[:0]
@@ -85,14 +86,14 @@ func (w *rewriter) top() {
 			return // it is the last
 		}
 		if w.rule.action == only {
-			i = valueEnd(src, value)
+			i = jsonwalk.SkipValue(src, value)
 			continue
 		}
 		w.path = append(w.path[:0], src[name+1:nameEnd-1]...)
 		selected := len(w.rule.keys) == 0 || w.rule.selects(w.path, false)
 		// A key of the line is behind the time: there is always a comma before it.
 		if selected && w.rule.action == remove || name == w.target {
-			end := valueEnd(src, value)
+			end := jsonwalk.SkipValue(src, value)
 			if name == w.target || w.matches(value, end) {
 				w.leave(name-1, end)
 			}
@@ -129,7 +130,7 @@ func (w *rewriter) object(i int, selected, first bool) int {
 		if src[i] == ',' {
 			i++
 		}
-		name, nameEnd := i, stringEnd(src, i)
+		name, nameEnd := i, jsonwalk.SkipValue(src, i)
 		value := nameEnd + 1
 		chosen := selected
 		if !chosen {
@@ -140,7 +141,7 @@ func (w *rewriter) object(i int, selected, first bool) int {
 		switch {
 		case leave:
 		case r.action == remove && chosen:
-			end = valueEnd(src, value)
+			end = jsonwalk.SkipValue(src, value)
 			leave = w.matches(value, end)
 		case r.action == only && !chosen:
 			w.path = append(w.path, '.')
@@ -150,13 +151,13 @@ func (w *rewriter) object(i int, selected, first bool) int {
 		switch {
 		case leave:
 			if end < 0 {
-				end = valueEnd(src, value)
+				end = jsonwalk.SkipValue(src, value)
 			}
 			w.leaveMember(name, end, kept)
 		case end >= 0 || r.action == only && chosen:
 			kept = true
 			if end < 0 {
-				end = valueEnd(src, value)
+				end = jsonwalk.SkipValue(src, value)
 			}
 		default:
 			kept = true
@@ -186,7 +187,7 @@ func (w *rewriter) enter(raw []byte, attribute bool) bool {
 		return false
 	}
 	i := len(w.path)
-	for i > 0 && isDigit(w.path[i-1]) {
+	for i > 0 && jsonwalk.IsDigit(w.path[i-1]) {
 		i--
 	}
 	return i > 0 && i < len(w.path) && w.path[i-1] == '_' && w.rule.selects(w.path[:i-1], w.attrs)
@@ -196,7 +197,7 @@ func (w *rewriter) enter(raw []byte, attribute bool) bool {
 func (w *rewriter) value(i int, selected bool) int {
 	src, r := w.src, w.rule
 	if selected && r.match == nil && r.action == redact {
-		end := valueEnd(src, i)
+		end := jsonwalk.SkipValue(src, i)
 		w.put(i, end, r.with)
 		return end
 	}
@@ -206,7 +207,7 @@ func (w *rewriter) value(i int, selected bool) int {
 	case '[':
 		return w.list(i, selected)
 	}
-	end := valueEnd(src, i)
+	end := jsonwalk.SkipValue(src, i)
 	if selected && r.match != nil && r.action != remove && r.action != rename {
 		w.scalar(i, end)
 	}
@@ -223,7 +224,7 @@ func (w *rewriter) list(i int, selected bool) int {
 			i++
 		}
 		if w.rule.action == only && src[i] != '{' && src[i] != '[' {
-			end := valueEnd(src, i)
+			end := jsonwalk.SkipValue(src, i)
 			w.leaveMember(i, end, kept)
 			i = end
 			continue
@@ -239,7 +240,7 @@ func (w *rewriter) scalar(i, end int) {
 	text := w.src[i:end]
 	if text[0] == '"' {
 		text = plain(text, w.text)
-	} else if text[0] != '-' && !isDigit(text[0]) {
+	} else if text[0] != '-' && !jsonwalk.IsDigit(text[0]) {
 		return
 	}
 	m := w.rule.match
@@ -368,22 +369,41 @@ func hasAttr(line, name []byte, buf *[]byte) bool {
 	}
 	var own []byte
 	want := plain(name, &own)
-	for m.next() {
-		if string(plain(m.rawName(), buf)) == string(want) {
+	for m.Next() {
+		if string(plain(m.RawName(), buf)) == string(want) {
 			return true
 		}
 	}
 	return false
 }
 
+// nextUpToAttrs goes to the next member of a line. Those of attrs, the last one,
+// are not looked at.
+func nextUpToAttrs(m *jsonwalk.Walk) bool {
+	if !m.NextName() {
+		return false
+	}
+	if string(m.RawName()) == `"attrs"` {
+		m.SetEnd(-1)
+		return true
+	}
+	return m.SkipValue()
+}
+
+// plain returns the text of a JSON string, in buf if it has escapes.
+func plain(raw []byte, buf *[]byte) (text []byte) {
+	text, *buf = jsonwalk.Text(raw, *buf)
+	return text
+}
+
 // attrsOf returns the attributes of a line.
-func attrsOf(line []byte) (members, bool) {
-	for m := in(line, 0); m.nextBut(`"attrs"`); {
-		if string(m.rawName()) == `"attrs"` {
-			return in(line, m.value), true
+func attrsOf(line []byte) (jsonwalk.Walk, bool) {
+	for m := jsonwalk.Members(line, 0); nextUpToAttrs(&m); {
+		if string(m.RawName()) == `"attrs"` {
+			return jsonwalk.Members(line, m.Value.Start), true
 		}
 	}
-	return members{}, false
+	return jsonwalk.Walk{}, false
 }
 
 // appendUnique gives the name dst[start:], a JSON string, the first suffix from

@@ -1,6 +1,10 @@
 package enrich
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/rollway/rollway/internal/jsonwalk"
+)
 
 // seen is what is known of a line while rules are applied to it, so that a rule
 // with nothing to do in it costs no walk through it. Its zero value knows
@@ -77,7 +81,7 @@ func (s *seen) look(line []byte, buf *[]byte) {
 			}
 			i += next
 		}
-		end := stringEnd(line, i)
+		end, _ := jsonwalk.SkipString(line, i)
 		if end < len(line) && line[end] == ':' {
 			name := line[i+1 : end-1]
 			if escaped {
@@ -98,7 +102,7 @@ func (s *seen) add(name []byte) {
 	s.set(bitOf(first, firstPart))
 	s.set(bitOf(last, lastPart))
 	i := len(last)
-	for i > 0 && isDigit(last[i-1]) {
+	for i > 0 && jsonwalk.IsDigit(last[i-1]) {
 		i--
 	}
 	if i > 0 && i < len(last) && last[i-1] == '_' {

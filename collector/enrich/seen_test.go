@@ -139,19 +139,3 @@ func TestSeenTellsIdleRules(t *testing.T) {
 		}
 	}
 }
-
-// TestStringEnd at every place of a word, behind every number of backslashes.
-func TestStringEnd(t *testing.T) {
-	for length := range 20 {
-		for slashes := range 6 {
-			for at := range length + 1 {
-				text := strings.Repeat("é", 10)[:length-length%2] + strings.Repeat("x", length%2)
-				inner := text[:at] + strings.Repeat(`\\`, slashes) + `\"` + text[at:]
-				line := []byte(`{"k":"` + inner + `","z":1}`)
-				if got, want := stringEnd(line, 5), 5+1+len(inner)+1; got != want {
-					t.Fatalf("%s: %d, want %d", line, got, want)
-				}
-			}
-		}
-	}
-}

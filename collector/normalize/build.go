@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 // A Slot is a place of its own in the canonical line.
@@ -53,7 +54,7 @@ type Builder struct {
 	text   []byte // names and values of the event as JSON; while direct, attrs
 	place  place  // of the value that comes next or is being built
 	slot   key
-	name   span
+	name   jsonwalk.Span
 	value  int   // start of the value being built
 	level  int   // objects and arrays that are open in it
 	merged bool  // it is an object whose members go to attrs
@@ -198,7 +199,7 @@ func (b *Builder) aim(p place, start int) {
 		panic("normalize: Builder: a place was named before the value of the one before")
 	}
 	b.place = p
-	b.name = span{start, len(b.text)}
+	b.name = jsonwalk.Span{Start: start, End: len(b.text)}
 	b.value = len(b.text)
 }
 
@@ -375,27 +376,27 @@ func (b *Builder) after() {
 	n, p := b.n, b.place
 	b.place = nowhere
 	if n.ev.fault != ok {
-		b.text = b.text[:b.name.start]
+		b.text = b.text[:b.name.Start]
 		return
 	}
 	n.body.text = b.text
-	value := span{b.value, len(b.text)}
+	value := jsonwalk.Span{Start: b.value, End: len(b.text)}
 	kind := kindOf(b.text[b.value])
 	if n.ev.fault = n.overlong(kind, b.text[b.value:]); n.ev.fault != ok {
-		b.text = b.text[:b.name.start]
+		b.text = b.text[:b.name.Start]
 		return
 	}
 	if p != inAttrs && n.fill(b.slot, value, kind) || p == byName && n.wait(b.slot, b.name, value, kind) {
 		return
 	}
-	if p == inSlot && b.name.start == b.name.end { // it was not named yet
+	if p == inSlot && b.name.Start == b.name.End { // it was not named yet
 		start := len(b.text)
 		b.text = b.slot.appendName(b.text)
-		b.name = span{start, len(b.text)}
+		b.name = jsonwalk.Span{Start: start, End: len(b.text)}
 		n.body.text = b.text
 	}
 	n.ev.fault = n.addAttr(b.name, value, kind, false)
-	b.text = b.text[:min(b.name.start, b.value)] // it is in attrs
+	b.text = b.text[:min(b.name.Start, b.value)] // it is in attrs
 }
 
 // kindOf returns the kind of the value that begins with c.

@@ -1,6 +1,9 @@
 package normalize
 
-import "github.com/rollway/rollway/internal/jsonline"
+import (
+	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/jsonwalk"
+)
 
 // A value of which it is known from its name that it goes to attrs is built
 // there, instead of being copied there when it is whole: while it is being built
@@ -18,7 +21,7 @@ func (b *Builder) begin(name []byte) {
 			b.text = append(b.text, ':')
 		}
 	}
-	b.name = span{start, len(b.text)}
+	b.name = jsonwalk.Span{Start: start, End: len(b.text)}
 	b.value = len(b.text)
 }
 
@@ -75,7 +78,7 @@ func (b *Builder) finish() {
 	if n.ev.fault == ok {
 		b.text = append(b.text, ',')
 	} else {
-		b.text = b.text[:b.name.start]
+		b.text = b.text[:b.name.Start]
 	}
 	b.place = nowhere
 	b.undirect()

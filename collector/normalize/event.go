@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 // readEvent reads one value, which should be an object, and appends its
@@ -89,7 +90,7 @@ func (n *Normalizer) readMembers(in scope) error {
 			return noEOF(err)
 		}
 		at = n.offset()
-		name := span{at - len(v), at}
+		name := jsonwalk.Span{Start: at - len(v), End: at}
 		key := n.lookupIn(in, v)
 		if merges(key) && n.dec.PeekKind() == jsontext.KindBeginObject {
 			if _, err := n.dec.ReadToken(); err != nil {
@@ -105,9 +106,9 @@ func (n *Normalizer) readMembers(in scope) error {
 				return noEOF(err)
 			}
 			at = n.offset()
-			value := span{at - len(v), at}
+			value := jsonwalk.Span{Start: at - len(v), End: at}
 			kind := kindOf(v[0])
-			n.takeMember(key, name, value, kind, scalar(kind) && value.start == name.end+len(`:`))
+			n.takeMember(key, name, value, kind, scalar(kind) && value.Start == name.End+len(`:`))
 		}
 		if n.ev.fault != ok {
 			return nil
@@ -116,9 +117,9 @@ func (n *Normalizer) readMembers(in scope) error {
 }
 
 // takeMember puts a member where it belongs; compact is that of addAttr.
-func (n *Normalizer) takeMember(key key, name, value span, kind jsontext.Kind, compact bool) {
-	if value.end-value.start > n.short {
-		if n.ev.fault = n.overlong(kind, n.body.text[value.start:value.end]); n.ev.fault != ok {
+func (n *Normalizer) takeMember(key key, name, value jsonwalk.Span, kind jsontext.Kind, compact bool) {
+	if value.End-value.Start > n.short {
+		if n.ev.fault = n.overlong(kind, value.Of(n.body.text)); n.ev.fault != ok {
 			return
 		}
 	}
@@ -159,12 +160,12 @@ func (n *Normalizer) offset() int { return int(n.dec.InputOffset()) }
 
 // fill puts a value into the slot of its key; false if the slot is taken or
 // cannot hold the value.
-func (n *Normalizer) fill(key key, value span, kind jsontext.Kind) bool {
+func (n *Normalizer) fill(key key, value jsonwalk.Span, kind jsontext.Kind) bool {
 	ev := &n.ev
 	if key >= numSlots || ev.filled&(1<<key) != 0 {
 		return false
 	}
-	raw := n.body.text[value.start:value.end]
+	raw := value.Of(n.body.text)
 	isString := kind == jsontext.KindString
 	fits := isString
 	switch key {
@@ -207,27 +208,26 @@ func (n *Normalizer) unquoted(raw []byte) []byte {
 	if !n.body.escapes || bytes.IndexByte(raw, '\\') < 0 {
 		return raw[1 : len(raw)-1]
 	}
-	// The error is about lone surrogates, which become U+FFFD.
-	n.unquote, _ = jsontext.AppendUnquote(n.unquote[:0], raw)
+	n.unquote = jsonwalk.AppendText(n.unquote[:0], raw[1:len(raw)-1])
 	return n.unquote
 }
 
 // addAttr appends a member to attrs. compact tells that it is already as it
 // belongs there: without white space, and not nested too deep.
-func (n *Normalizer) addAttr(name, value span, kind jsontext.Kind, compact bool) reason {
+func (n *Normalizer) addAttr(name, value jsonwalk.Span, kind jsontext.Kind, compact bool) reason {
 	text := n.body.text
-	raw := text[name.start:name.end]
+	raw := name.Of(text)
 	suffix, fault := n.uniqueSuffix(raw)
 	if fault != ok {
 		return fault
 	}
-	if len(suffix) == 0 && compact && len(n.attrs)+value.end-name.start <= n.limits.MaxEventBytes {
-		n.attrs = append(n.attrs, text[name.start:value.end]...)
+	if len(suffix) == 0 && compact && len(n.attrs)+value.End-name.Start <= n.limits.MaxEventBytes {
+		n.attrs = append(n.attrs, text[name.Start:value.End]...)
 		n.attrs = append(n.attrs, ',')
 		return ok
 	}
 	n.appendName(raw, suffix)
-	n.attrs, fault = appendValue(n.attrs, text[value.start:value.end], kind, n.limits.MaxEventBytes, n.limits.MaxDepth-2)
+	n.attrs, fault = appendValue(n.attrs, value.Of(text), kind, n.limits.MaxEventBytes, n.limits.MaxDepth-2)
 	n.attrs = append(n.attrs, ',')
 	return fault
 }
@@ -286,7 +286,7 @@ func (n *Normalizer) appendLine(dst *Batch) {
 			}
 			continue
 		}
-		raw := text[ev.slots[key].start:ev.slots[key].end]
+		raw := ev.slots[key].Of(text)
 		kind := jsontext.Kind(raw[0])
 		line = append(line, slotNames[key]...)
 		if key == keyMsg && kind != jsontext.KindString {

@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
@@ -19,7 +21,7 @@ func (n *Normalizer) readBody(dst *Batch) error {
 		start = len(byteOrderMark)
 	}
 	line := 1
-	for ; start < len(all) && isSpace(all[start]); start++ {
+	for ; start < len(all) && jsonwalk.IsSpace(all[start]); start++ {
 		if all[start] == '\n' {
 			line++
 		}
@@ -190,13 +192,6 @@ func lineEnd(b []byte, start int) int {
 	return len(b)
 }
 
-func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
-
 func isBlank(b []byte) bool {
-	for _, c := range b {
-		if !isSpace(c) {
-			return false
-		}
-	}
-	return true
+	return jsonwalk.SkipSpace(b, 0) == len(b)
 }

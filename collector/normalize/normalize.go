@@ -73,6 +73,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 // Limits on one event and one body; a field that is zero means its default.
@@ -161,7 +163,7 @@ type body struct {
 // event is what is known of an event while its members pass.
 type event struct {
 	start   int // offset in body.text
-	slots   [numSlots]span
+	slots   [numSlots]jsonwalk.Span
 	filled  uint16 // bit per slot
 	sec     int64
 	nsec    int
@@ -170,9 +172,6 @@ type event struct {
 	faultAt int // offset in body.text
 	got     int // the number that broke the limit
 }
-
-// span is a value's place in body.text.
-type span struct{ start, end int }
 
 // keepScratch is the size from which scratch memory is given up after a call.
 const keepScratch = 256 << 10

@@ -1,6 +1,10 @@
 package normalize
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/rollway/rollway/internal/jsonwalk"
+)
 
 // overlong judges a value, at whatever depth a name or a scalar in it is over
 // its limit, and notes how long that is.
@@ -19,9 +23,8 @@ func (n *Normalizer) overlongIn(kind jsontext.Kind, raw []byte) reason {
 		switch kind := kindOf(raw[i]); kind {
 		case jsontext.KindString:
 			start := i
-			i = skipString(raw, i)
-			end := i
-			if i = skipSpace(raw, i); i == len(raw) || raw[i] != ':' {
+			end, _ := jsonwalk.SkipString(raw, i)
+			if i = jsonwalk.SkipSpace(raw, end); i == len(raw) || raw[i] != ':' {
 				if fault := n.judgeScalar(kind, end-start); fault != ok {
 					return fault
 				}
@@ -30,7 +33,7 @@ func (n *Normalizer) overlongIn(kind jsontext.Kind, raw []byte) reason {
 			}
 		case jsontext.KindNumber:
 			start := i
-			i = skipNumber(raw, i)
+			i = jsonwalk.CheckNumber(raw, i)
 			if fault := n.judgeScalar(kind, i-start); fault != ok {
 				return fault
 			}

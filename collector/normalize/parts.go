@@ -1,5 +1,7 @@
 package normalize
 
+import "github.com/rollway/rollway/internal/jsonwalk"
+
 // part is a member of an object of the Elastic Common Schema that has a slot.
 type part struct {
 	name string
@@ -33,9 +35,8 @@ func partsOf(k key, name []byte) []part {
 // nothing.
 func (n *Normalizer) takeParts(m *lateMember) bool {
 	text := n.body.text
-	var s shape
-	if parts := partsOf(m.key, text[m.name.start:m.name.end]); len(parts) == 0 || skipValue(text, m.value.start, 0, &s) != m.value.end {
-		return false // not one, or nested too deep to be walked through
+	if len(partsOf(m.key, m.name.Of(text))) == 0 {
+		return false
 	}
 	taken, others := n.fillParts(m)
 	if taken == 0 {
@@ -50,9 +51,9 @@ func (n *Normalizer) takeParts(m *lateMember) bool {
 // fillParts counts the members of an object that have got a slot, and the others.
 func (n *Normalizer) fillParts(m *lateMember) (taken, others int) {
 	text := n.body.text
-	parts := partsOf(m.key, text[m.name.start:m.name.end])
-	for w := membersOf(text, m.value.start); w.next(); {
-		if slot := w.slotIn(parts); slot != keyOther && n.fill(slot, w.value, kindOf(text[w.value.start])) {
+	parts := partsOf(m.key, m.name.Of(text))
+	for w := jsonwalk.Members(text, m.value.Start); w.Next(); {
+		if slot := slotOf(w.Name.Of(text), parts); slot != keyOther && n.fill(slot, w.Value, kindOf(text[w.Value.Start])) {
 			taken++
 		} else {
 			others++
@@ -64,21 +65,21 @@ func (n *Normalizer) fillParts(m *lateMember) (taken, others int) {
 // addOthers puts the members of an object that have got no slot into attrs.
 func (n *Normalizer) addOthers(m *lateMember) reason {
 	text := n.body.text
-	parts := partsOf(m.key, text[m.name.start:m.name.end])
-	name := text[m.name.start:m.name.end]
+	parts := partsOf(m.key, m.name.Of(text))
+	name := m.name.Of(text)
 	suffix, fault := n.uniqueSuffix(name)
 	if fault != ok {
 		return fault
 	}
 	n.appendName(name, suffix)
 	n.attrs = append(n.attrs, '{')
-	for w := membersOf(text, m.value.start); w.next(); {
-		if slot := w.slotIn(parts); slot != keyOther && n.ev.slots[slot] == w.value {
+	for w := jsonwalk.Members(text, m.value.Start); w.Next(); {
+		if slot := slotOf(w.Name.Of(text), parts); slot != keyOther && n.ev.slots[slot] == w.Value {
 			continue
 		}
-		n.attrs = append(n.attrs, text[w.name.start:w.name.end]...)
+		n.attrs = append(n.attrs, w.Name.Of(text)...)
 		n.attrs = append(n.attrs, ':')
-		n.attrs, fault = appendValue(n.attrs, text[w.value.start:w.value.end], kindOf(text[w.value.start]), n.limits.MaxEventBytes, n.limits.MaxDepth-3)
+		n.attrs, fault = appendValue(n.attrs, w.Value.Of(text), kindOf(text[w.Value.Start]), n.limits.MaxEventBytes, n.limits.MaxDepth-3)
 		if fault != ok {
 			return fault
 		}
@@ -89,40 +90,10 @@ func (n *Normalizer) addOthers(m *lateMember) reason {
 	return ok
 }
 
-// walker goes through the members of an object that skipValue has been through.
-type walker struct {
-	text        []byte
-	at          int // where the next one begins
-	name, value span
-}
-
-// membersOf begins with the object at text[start].
-func membersOf(text []byte, start int) walker {
-	return walker{text: text, at: skipSpace(text, start+1)}
-}
-
-// next goes to the next member, if there is one.
-func (w *walker) next() bool {
-	var s shape
-	end, at := s.skipName(w.text, w.at)
-	if at < 0 {
-		return false
-	}
-	w.name = span{w.at, end}
-	if end = skipValue(w.text, at, 0, &s); end < 0 {
-		return false
-	}
-	w.value = span{at, end}
-	if w.at = skipSpace(w.text, end); w.at < len(w.text) && w.text[w.at] == ',' {
-		w.at = skipSpace(w.text, w.at+1)
-	}
-	return true
-}
-
-// slotIn returns the slot that the parts have for the member, or keyOther.
-func (w *walker) slotIn(parts []part) key {
+// slotOf returns the slot that the parts have for the member, or keyOther.
+func slotOf(name []byte, parts []part) key {
 	for i := range parts {
-		if string(w.text[w.name.start:w.name.end]) == parts[i].name {
+		if string(name) == parts[i].name {
 			return parts[i].slot
 		}
 	}

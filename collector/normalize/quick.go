@@ -1,11 +1,16 @@
 package normalize
 
+import "github.com/rollway/rollway/internal/jsonwalk"
+
+// maxNested is how many objects and arrays in one another quickValues follows.
+const maxNested = 100
+
 // quickValues is what readValues does, for text that is valid JSON and UTF-8 and
 // holds nothing but events. It returns false at anything else, of which the
 // decoder then tells what is wrong; the batch is to be taken back.
 func (n *Normalizer) quickValues(dst *Batch) bool {
 	text := n.body.text
-	for i := skipSpace(text, 0); i < len(text); i = skipSpace(text, i) {
+	for i := jsonwalk.SkipSpace(text, 0); i < len(text); i = jsonwalk.SkipSpace(text, i) {
 		switch text[i] {
 		case '{':
 			i = n.quickEvent(dst, i)
@@ -25,7 +30,7 @@ func (n *Normalizer) quickValues(dst *Batch) bool {
 // behind it, or -1.
 func (n *Normalizer) quickArray(dst *Batch, i int) int {
 	text := n.body.text
-	i = skipSpace(text, i+1)
+	i = jsonwalk.SkipSpace(text, i+1)
 	if i < len(text) && text[i] == ']' {
 		return i + 1
 	}
@@ -33,7 +38,7 @@ func (n *Normalizer) quickArray(dst *Batch, i int) int {
 		if i = n.quickEvent(dst, i); i < 0 {
 			return -1
 		}
-		i = skipSpace(text, i)
+		i = jsonwalk.SkipSpace(text, i)
 		if i >= len(text) {
 			return -1
 		}
@@ -41,7 +46,7 @@ func (n *Normalizer) quickArray(dst *Batch, i int) int {
 		case ']':
 			return i + 1
 		case ',':
-			i = skipSpace(text, i+1)
+			i = jsonwalk.SkipSpace(text, i+1)
 		default:
 			return -1
 		}
@@ -64,37 +69,37 @@ func (n *Normalizer) quickEvent(dst *Batch, i int) int {
 // of scopes and of faults holds here.
 func (n *Normalizer) quickMembers(i int, in scope) int {
 	text := n.body.text
-	i = skipSpace(text, i)
+	i = jsonwalk.SkipSpace(text, i)
 	if i < len(text) && text[i] == '}' {
 		return i + 1
 	}
 	for {
-		var s shape
-		end, at := s.skipName(text, i)
+		c := jsonwalk.Checker{MaxDepth: maxNested}
+		end, at := c.Name(text, i)
 		if at < 0 || at == len(text) {
 			return -1
 		}
-		name := span{i, end}
+		name := jsonwalk.Span{Start: i, End: end}
 		key := keyOther
 		if in != belowAttrs {
-			key = n.lookupIn(in, text[name.start:name.end])
+			key = n.lookupIn(in, name.Of(text))
 		}
 		if merges(key) && text[at] == '{' {
 			i = n.quickMembers(at+1, below(key))
-		} else if i = skipValue(text, at, 0, &s); i >= 0 && n.ev.fault == ok {
-			n.takeMember(key, name, span{at, i}, kindOf(text[at]), !s.spaced && s.levels <= n.limits.MaxDepth-2)
+		} else if i = c.Value(text, at); i >= 0 && n.ev.fault == ok {
+			n.takeMember(key, name, jsonwalk.Span{Start: at, End: i}, kindOf(text[at]), !c.Spaced && c.Depth <= n.limits.MaxDepth-2)
 		}
 		if i < 0 {
 			return -1
 		}
-		if i = skipSpace(text, i); i >= len(text) {
+		if i = jsonwalk.SkipSpace(text, i); i >= len(text) {
 			return -1
 		}
 		switch text[i] {
 		case '}':
 			return i + 1
 		case ',':
-			i = skipSpace(text, i+1)
+			i = jsonwalk.SkipSpace(text, i+1)
 		default:
 			return -1
 		}

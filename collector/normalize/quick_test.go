@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/rollway/rollway/collector/normalize/vectors"
+
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 // values are JSON values and what is nearly one, for both ways of reading.
@@ -90,7 +91,7 @@ func TestQuickReadsWhatIsValid(t *testing.T) {
 	events := 0
 	for _, text := range values() {
 		value, isValid := []byte(text), json.Valid([]byte(text)) && utf8.ValidString(text)
-		if start := skipSpace(value, 0); isValid && value[start] == '{' {
+		if start := jsonwalk.SkipSpace(value, 0); isValid && value[start] == '{' {
 			n, b := New(Limits{}), new(Batch)
 			n.begin(b, value, received)
 			n.text(0, len(value), 1)
@@ -99,34 +100,9 @@ func TestQuickReadsWhatIsValid(t *testing.T) {
 			}
 			events++
 		}
-		checkSkip(t, value)
 	}
 	if events < 100 {
 		t.Errorf("only %d events tried", events)
-	}
-}
-
-// checkSkip compares skipValue with encoding/json.
-func checkSkip(t *testing.T, text []byte) {
-	t.Helper()
-	start := skipSpace(text, 0)
-	var s shape
-	end := skipValue(text, start, 0, &s)
-	whole := end >= 0 && skipSpace(text, end) == len(text)
-	switch valid := json.Valid(text); {
-	case whole && !valid:
-		t.Errorf("%.200q was read, but is not valid", text)
-	case valid && !whole && levels(string(text)) <= maxNested:
-		t.Errorf("%.200q is valid, but was not read", text)
-	case whole && s.levels != levels(string(text)):
-		t.Errorf("%.200q has %d levels, not %d", text, levels(string(text)), s.levels)
-	}
-	if !whole {
-		return
-	}
-	var compact bytes.Buffer
-	if json.Compact(&compact, text) == nil && s.spaced != (compact.Len() < end-start) {
-		t.Errorf("%.200q is said to be spaced: %t", text, s.spaced)
 	}
 }
 
@@ -157,28 +133,7 @@ func FuzzQuick(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		newPair(Limits{}).same(t, body)
 		newPair(smallLimits).same(t, body)
-		if utf8.Valid(body) {
-			checkSkip(t, body)
-		}
 	})
-}
-
-// TestSpecialFindsTheFirst at each place of a word, whatever is around it.
-func TestSpecialFindsTheFirst(t *testing.T) {
-	plain := []byte("ab\x7fcd é☃!#[] \u2028xyz,0123456789")
-	for _, stop := range []byte("\"\\\x00\x01\x1f\n") {
-		for at := range len(plain) + 1 {
-			text := slices.Concat(plain[:at], []byte{stop}, plain[at:], []byte("\"\\\x00"))
-			for from := 0; from <= at; from++ {
-				if got := special(text, from); got != at {
-					t.Fatalf("%q at %d, from %d: found at %d", stop, at, from, got)
-				}
-			}
-		}
-	}
-	if got := special(plain, 0); got != len(plain) {
-		t.Errorf("found at %d in %q", got, plain)
-	}
 }
 
 // TestBuilderAttrs: what goes straight to attrs is as what is copied there.

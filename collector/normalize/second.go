@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 // Second names of slots: what some libraries write instead of the names that
@@ -142,13 +143,13 @@ type late struct {
 
 type lateMember struct {
 	key         key
-	name, value span
+	name, value jsonwalk.Span
 }
 
 // wait puts a member that has found no slot aside until the event's end, and
 // reports whether it did; otherwise it belongs to attrs.
-func (n *Normalizer) wait(k key, name, value span, kind jsontext.Kind) bool {
-	if k <= keyOther && (kind != jsontext.KindBeginObject || len(partsOf(k, n.body.text[name.start:name.end])) == 0) || n.late.n == maxLate {
+func (n *Normalizer) wait(k key, name, value jsonwalk.Span, kind jsontext.Kind) bool {
+	if k <= keyOther && (kind != jsontext.KindBeginObject || len(partsOf(k, name.Of(n.body.text))) == 0) || n.late.n == maxLate {
 		return false
 	}
 	n.late.list[n.late.n] = lateMember{k, name, value}
@@ -186,7 +187,7 @@ func (n *Normalizer) settle() {
 // their parts to slots that are free.
 func (n *Normalizer) addLate(m *lateMember) {
 	text := n.body.text
-	if kind := kindOf(text[m.value.start]); kind != jsontext.KindBeginObject || !n.takeParts(m) {
+	if kind := kindOf(text[m.value.Start]); kind != jsontext.KindBeginObject || !n.takeParts(m) {
 		n.ev.fault = n.addAttr(m.name, m.value, kind, false)
 	}
 }
@@ -201,7 +202,7 @@ func (n *Normalizer) fillSecond(m *lateMember) bool {
 	if ev.filled&(1<<slot) != 0 {
 		return false
 	}
-	raw := n.body.text[m.value.start:m.value.end]
+	raw := m.value.Of(n.body.text)
 	kind := kindOf(raw[0])
 	switch m.key {
 	case keyTime2:
@@ -235,7 +236,7 @@ func (n *Normalizer) setLevel(level slog.Level) bool {
 // otelLevel reads a severity of OpenTelemetry: a name, or a number from 1 to 24,
 // of which 9 is INFO.
 func otelLevel(text []byte) (slog.Level, bool) {
-	if len(text) == 0 || !isDigit(text[0]) {
+	if len(text) == 0 || !jsonwalk.IsDigit(text[0]) {
 		return parseLevel(text)
 	}
 	n, numeric := smallInt(text)
@@ -245,7 +246,7 @@ func otelLevel(text []byte) (slog.Level, bool) {
 // syslogLevel reads a severity of syslog: a name, or a number from 0, which is
 // the highest, to 7.
 func syslogLevel(text []byte) (slog.Level, bool) {
-	if len(text) == 0 || !isDigit(text[0]) {
+	if len(text) == 0 || !jsonwalk.IsDigit(text[0]) {
 		return parseLevel(text)
 	}
 	if len(text) > 1 || text[0] > '7' {
@@ -260,7 +261,7 @@ var syslogLevels = [8]slog.Level{jsonline.LevelFatal + 2, jsonline.LevelFatal + 
 // those of syslog.
 func (n *Normalizer) readGELFLevel() {
 	at := n.ev.slots[keyLevel]
-	if raw := n.body.text[at.start:at.end]; len(raw) == 1 {
+	if raw := at.Of(n.body.text); len(raw) == 1 {
 		if level, known := syslogLevel(raw); known {
 			n.ev.level = level
 		}
@@ -271,9 +272,9 @@ func (n *Normalizer) readGELFLevel() {
 // {"epochSecond":1779972000,"nanoOfSecond":118000000}.
 func parseInstant(raw []byte) (sec int64, nsec int, fits bool) {
 	seen := 0
-	for w := membersOf(raw, 0); w.next(); {
-		value := raw[w.value.start:w.value.end]
-		switch string(raw[w.name.start:w.name.end]) {
+	for w := jsonwalk.Members(raw, 0); w.Next(); {
+		value := w.Value.Of(raw)
+		switch string(w.Name.Of(raw)) {
 		case `"epochSecond"`:
 			var part int
 			if sec, part, fits = parseUnix(value); !fits || part != 0 || len(value) > 11 {

@@ -1,6 +1,10 @@
 package normalize
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/rollway/rollway/internal/jsonwalk"
+)
 
 // scalar reports whether values of the kind have no tokens within them.
 func scalar(kind jsontext.Kind) bool {
@@ -25,7 +29,8 @@ func appendCompact(dst, v []byte, limit, depth int) ([]byte, reason) {
 	for i := 0; i < len(v); i++ {
 		switch v[i] {
 		case '"':
-			i = skipString(v, i) - 1
+			end, _ := jsonwalk.SkipString(v, i)
+			i = end - 1
 		case '{', '[':
 			if level++; level > depth {
 				return dst, tooDeep
@@ -37,7 +42,7 @@ func appendCompact(dst, v []byte, limit, depth int) ([]byte, reason) {
 				return dst, tooLarge
 			}
 			dst = append(dst, v[start:i]...)
-			for i+1 < len(v) && isSpace(v[i+1]) {
+			for i+1 < len(v) && jsonwalk.IsSpace(v[i+1]) {
 				i++
 			}
 			start = i + 1

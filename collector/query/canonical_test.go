@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"time"
 	"unicode/utf8"
+
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 // canonical tells whether the slow evaluation is right about line: a canonical
@@ -72,13 +74,13 @@ func canonical(line []byte) bool {
 // written without escapes, as the collector writes them.
 func plainFields(line []byte) bool {
 	for i := 1; i < len(line) && line[i] == '"'; i++ {
-		end, escaped, ok := skipString(line, i)
-		if !ok || escaped {
+		end, escaped := jsonwalk.SkipString(line, i)
+		if end < 0 || escaped {
 			return false
 		}
 		value := end + 1
 		id := fieldOf(line[i+1 : end-1])
-		i = skipValue(line, value)
+		i = jsonwalk.SkipValue(line, value)
 		if (id == fieldTime || id == fieldLevel) && bytes.IndexByte(line[value:i], '\\') >= 0 {
 			return false
 		}

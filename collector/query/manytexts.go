@@ -1,5 +1,7 @@
 package query
 
+import "github.com/rollway/rollway/internal/jsonwalk"
+
 // manyTexts finds all of a query's texts in one pass over a string, however many
 // there are: the automaton of Aho and Corasick (Communications of the ACM 18(6),
 // 1975), with its transitions worked out beforehand. It is immutable.
@@ -98,8 +100,8 @@ func (m *manyTexts) search(s *scan, raw []byte, escaped bool) {
 		}
 		return
 	}
-	for u := (unescaper{raw: raw}); ; {
-		c, ok := u.next()
+	for u := jsonwalk.Unescape(raw); ; {
+		c, ok := u.Next()
 		if !ok {
 			return
 		}

@@ -1,6 +1,10 @@
 package query
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/rollway/rollway/internal/jsonwalk"
+)
 
 // addedTerms is how many terms a request adds to its expression's: since, until,
 // and what Only asks for.
@@ -61,8 +65,8 @@ func (s *scan) run() bool {
 		return true
 	}
 	for i := 1; i < len(line) && line[i] == '"'; i++ {
-		end, _, ok := skipString(line, i)
-		if !ok || end >= len(line) || line[end] != ':' {
+		end, _ := jsonwalk.SkipString(line, i)
+		if end < 0 || end >= len(line) || line[end] != ':' {
 			return true
 		}
 		id := fieldOf(line[i+1 : end-1])
@@ -70,9 +74,9 @@ func (s *scan) run() bool {
 		if id == fieldAttrs {
 			i = attrsEnd(line, start)
 		} else {
-			i = skipValue(line, start)
+			i = jsonwalk.SkipValue(line, start)
 		}
-		if i == start {
+		if i <= start {
 			return true
 		}
 		if id < numFields {
@@ -90,7 +94,7 @@ func (s *scan) run() bool {
 	return true
 }
 
-// attrsEnd is skipValue for attrs, which nothing but the line's own brace
+// attrsEnd is jsonwalk.SkipValue for attrs, which nothing but the line's own brace
 // follows: it saves reading them twice.
 func attrsEnd(line []byte, start int) int {
 	end := len(line)
@@ -131,8 +135,8 @@ func (s *scan) apply(t *term, start, end int) bool {
 	line := s.line
 	switch line[start] {
 	case '"':
-		end, escaped, ok := skipString(line, start)
-		return ok && t.holds(line[start+1:end-1], true, escaped)
+		end, escaped := jsonwalk.SkipString(line, start)
+		return end >= 0 && t.holds(line[start+1:end-1], true, escaped)
 	case '{', '[':
 		return t.op == opPresent || s.applyInside(t, start, end)
 	}
@@ -189,14 +193,14 @@ func (s *scan) paths(checks []check, start int) {
 func (s *scan) object(checks []check, start int, path *[MaxName]byte, n int) {
 	line := s.line
 	for i := start + 1; i < len(line) && line[i] == '"'; i++ {
-		end, escaped, ok := skipString(line, i)
-		if !ok || end >= len(line) || line[end] != ':' {
+		end, escaped := jsonwalk.SkipString(line, i)
+		if end < 0 || end >= len(line) || line[end] != ':' {
 			return
 		}
 		m, fits := joinKey(path, n, line[i+1:end-1], escaped)
 		value := end + 1
-		i = skipValue(line, value)
-		if i == value {
+		i = jsonwalk.SkipValue(line, value)
+		if i < 0 {
 			return
 		}
 		if fits {
@@ -236,9 +240,9 @@ func joinKey(path *[MaxName]byte, n int, key []byte, escaped bool) (int, bool) {
 	if !escaped {
 		return n + copy(path[n:], key), len(key) <= len(path)-n
 	}
-	u := unescaper{raw: key}
+	u := jsonwalk.Unescape(key)
 	for {
-		c, ok := u.next()
+		c, ok := u.Next()
 		if !ok {
 			return n, true
 		}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 const knownEscapes = `one of \" \\ \/ \a \b \f \n \r \t \v \xhh \uhhhh \Uhhhhhhhh`
@@ -50,7 +52,8 @@ func (p *parser) escape(b *strings.Builder) error {
 	case '"', '\\', '/':
 		b.WriteByte(c)
 	case 'b', 'f', 'n', 'r', 't':
-		b.WriteByte(simpleEscape(c))
+		r, _ := jsonwalk.Escape([]byte{'\\', c})
+		b.WriteRune(r)
 	case 'a':
 		b.WriteByte('\a')
 	case 'v':
@@ -85,18 +88,14 @@ func (p *parser) hex(kind byte) (r rune, ok bool) {
 	case 'U':
 		n = 8
 	}
-	for range n {
-		if p.pos == len(p.expr) {
-			return 0, false
-		}
-		d, isHex := hexDigit(p.expr[p.pos])
-		if !isHex || r > utf8.MaxRune {
-			return 0, false
-		}
-		r = r<<4 | d
-		p.pos++
+	digits := p.expr[p.pos:min(p.pos+n, len(p.expr))]
+	if i := strings.IndexFunc(digits, notHex); i >= 0 {
+		p.pos += i
+		return 0, false
 	}
-	return r, true
+	p.pos += len(digits)
+	v, err := strconv.ParseUint(digits, 16, 31)
+	return rune(v), err == nil && len(digits) == n
 }
 
 // lowSurrogate reads the second half of a pair of \u escapes.
@@ -109,3 +108,5 @@ func (p *parser) lowSurrogate(high rune) (rune, bool) {
 	r := utf16.DecodeRune(high, low)
 	return r, ok && r != utf8.RuneError
 }
+
+func notHex(r rune) bool { return !strings.ContainsRune("0123456789abcdefABCDEF", r) }

@@ -1,0 +1,218 @@
+package jsonwalk
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// A Checker finds the ends of values and checks that they are valid. It notes
+// what it has seen on its way. It is for one goroutine at a time.
+type Checker struct {
+	MaxDepth int // objects and arrays in one another that are followed; deeper ones are not accepted
+
+	Depth  int  // the deepest nesting seen
+	Spaced bool // white space was seen between tokens
+}
+
+// Valid reports whether text is one JSON value, which may have white space around
+// it and nests at most maxDepth objects and arrays.
+func Valid(text []byte, maxDepth int) bool {
+	c := Checker{MaxDepth: maxDepth}
+	end := c.Value(text, SkipSpace(text, 0))
+	return end >= 0 && SkipSpace(text, end) == len(text)
+}
+
+// Value returns the end of the value that begins at b[i].
+func (c *Checker) Value(b []byte, i int) (end int) { return c.value(b, i, 0) }
+
+// value is Value inside of depth objects and arrays.
+func (c *Checker) value(b []byte, i, depth int) int {
+	if i >= len(b) {
+		return -1
+	}
+	switch b[i] {
+	case '"':
+		return CheckString(b, i)
+	case '{', '[':
+		return c.nested(b, i, depth+1)
+	case 't':
+		return checkWord(b, i, "true")
+	case 'f':
+		return checkWord(b, i, "false")
+	case 'n':
+		return checkWord(b, i, "null")
+	}
+	return CheckNumber(b, i)
+}
+
+// nested is value for the object or array at b[i], whose depth is given.
+func (c *Checker) nested(b []byte, i, depth int) int {
+	if depth > c.MaxDepth {
+		return -1
+	}
+	c.Depth = max(c.Depth, depth)
+	object := b[i] == '{'
+	closing := byte(']')
+	if object {
+		closing = '}'
+	}
+	i = c.Space(b, i+1)
+	if i < len(b) && b[i] == closing {
+		return i + 1
+	}
+	for {
+		if object {
+			if _, i = c.Name(b, i); i < 0 {
+				return -1
+			}
+		}
+		if i = c.value(b, i, depth); i < 0 {
+			return -1
+		}
+		i = c.Space(b, i)
+		if i >= len(b) {
+			return -1
+		}
+		switch b[i] {
+		case closing:
+			return i + 1
+		case ',':
+			i = c.Space(b, i+1)
+		default:
+			return -1
+		}
+	}
+}
+
+// Name returns the end of the name of a member that begins at b[i], and where the
+// member's value begins.
+func (c *Checker) Name(b []byte, i int) (end, value int) {
+	if i >= len(b) || b[i] != '"' {
+		return -1, -1
+	}
+	if end = CheckString(b, i); end < 0 {
+		return -1, -1
+	}
+	i = c.Space(b, end)
+	if i >= len(b) || b[i] != ':' {
+		return -1, -1
+	}
+	return end, c.Space(b, i+1)
+}
+
+// Space is SkipSpace, and notes what it skips.
+func (c *Checker) Space(b []byte, i int) int {
+	if i >= len(b) || b[i] > ' ' {
+		return i
+	}
+	end := SkipSpace(b, i)
+	c.Spaced = c.Spaced || end > i
+	return end
+}
+
+// CheckString returns the end of the string whose first quote is b[i].
+func CheckString(b []byte, i int) (end int) {
+	for i++; ; {
+		i = special(b, i)
+		switch {
+		case i >= len(b):
+			return -1
+		case b[i] == '"':
+			return i + 1
+		case b[i] == '\\':
+			if i = checkEscape(b, i); i < 0 {
+				return -1
+			}
+		default: // a control byte
+			return -1
+		}
+	}
+}
+
+// special returns the index of the next quote, backslash or control byte.
+func special(b []byte, i int) int {
+	for ; i+8 <= len(b); i += 8 {
+		w := binary.LittleEndian.Uint64(b[i:])
+		// A borrow may mark bytes after the first one that is marked, none before.
+		if marks := quotesAndSlashes(w) | (w-ones*' ')&^w&highs; marks != 0 {
+			return i + bits.TrailingZeros64(marks)/8
+		}
+	}
+	for i < len(b) && b[i] != '"' && b[i] != '\\' && b[i] >= ' ' {
+		i++
+	}
+	return i
+}
+
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// quotesAndSlashes returns a word whose lowest set bit is in the first byte of w
+// that is a quote or a backslash; 0 if there is none.
+func quotesAndSlashes(w uint64) uint64 {
+	quote, slash := w^ones*'"', w^ones*'\\'
+	return ((quote-ones)&^quote | (slash-ones)&^slash) & highs
+}
+
+// checkEscape returns the end of the escape that begins at b[i].
+func checkEscape(b []byte, i int) int {
+	if i+1 >= len(b) {
+		return -1
+	}
+	switch b[i+1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return i + 2
+	case 'u':
+		if _, ok := Hex4(b[i+2:]); ok {
+			return i + len(`\u0000`)
+		}
+	}
+	return -1
+}
+
+func checkWord(b []byte, i int, word string) int {
+	if end := i + len(word); end <= len(b) && string(b[i:end]) == word {
+		return end
+	}
+	return -1
+}
+
+// CheckNumber returns the end of the number that begins at b[i]. The caller looks
+// at what follows it.
+func CheckNumber(b []byte, i int) (end int) {
+	if b[i] == '-' {
+		i++
+	}
+	if i < len(b) && b[i] == '0' {
+		i++
+	} else if i = checkDigits(b, i); i < 0 {
+		return -1
+	}
+	if i < len(b) && b[i] == '.' {
+		if i = checkDigits(b, i+1); i < 0 {
+			return -1
+		}
+	}
+	if i < len(b) && b[i]|0x20 == 'e' {
+		i++
+		if i < len(b) && (b[i] == '+' || b[i] == '-') {
+			i++
+		}
+		i = checkDigits(b, i)
+	}
+	return i
+}
+
+// checkDigits returns the end of one or more digits.
+func checkDigits(b []byte, i int) int {
+	start := i
+	for i < len(b) && IsDigit(b[i]) {
+		i++
+	}
+	if i == start {
+		return -1
+	}
+	return i
+}
