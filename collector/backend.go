@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/config"
-	"github.com/rollway/rollway/collector/httpfast"
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver"
@@ -23,13 +22,9 @@ func (c backend) Store(ctx context.Context, b *normalize.Batch, o receiver.Store
 		return receiver.Stored{}, err
 	}
 	durability := cmp.Or(o.Durability, string(c.config.Journal.Durability))
-	synced := durability == string(config.Synced)
-	if synced {
-		httpfast.WillBlock(ctx)
-	}
 	r, err := c.journal.AppendKeyed(ctx, o.Key, journal.Batch{
 		Lines: b.Lines, Records: b.Records, MinTime: b.MinTime, MaxTime: b.MaxTime,
-		Synced: synced,
+		Synced: durability == string(config.Synced),
 		Events: b.Records + b.RejectedTotal + b.DroppedTotal,
 	})
 	if !errors.Is(err, journal.ErrKeyReused) { // which says nothing of the disk

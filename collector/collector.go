@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,7 +17,7 @@ import (
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/connlimit"
 	"github.com/rollway/rollway/collector/deadletter"
-	"github.com/rollway/rollway/collector/httpfast"
+	"github.com/rollway/rollway/collector/httpserver"
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/ledger"
 	"github.com/rollway/rollway/collector/query"
@@ -40,9 +39,8 @@ type Collector struct {
 	receiver  *receiver.Receiver
 	rejected  *deadletter.Box // nil: not kept
 	api       *query.API
-	server    *http.Server
+	server    *httpserver.Server
 	conns     *connlimit.Limit // of HTTP and gRPC
-	fast      *httpfast.Server // in front of server; nil: not on this system, or TLS
 	state     atomic.Pointer[state]
 	ids       *ulid.Source
 	health    health
@@ -53,7 +51,6 @@ type Collector struct {
 
 	began   time.Time
 	running atomic.Bool // set by the first Run
-	leaving atomic.Bool // no more connections are accepted
 	closing sync.Once
 	closed  error // set by closing
 }
@@ -100,9 +97,7 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 		return nil, err
 	}
 	c.metrics = newMetrics(c)
-	if err := c.openServer(); err != nil {
-		return nil, err
-	}
+	c.openServer()
 	c.report()
 	return c, nil
 }
@@ -139,7 +134,6 @@ type Stats struct {
 	Query   query.Stats
 
 	Connections connlimit.Stats // of HTTP and gRPC
-	Front       httpfast.Stats  // zero where there is none
 
 	Rejected deadletter.Stats
 	Sinks    []sink.Stats
@@ -150,9 +144,6 @@ type Stats struct {
 func (c *Collector) Stats() Stats {
 	s := Stats{Receive: c.receiver.Stats(), Journal: c.journal.Stats(), Query: c.api.Stats(), Start: c.journal.Recovery().Next}
 	s.Connections = c.conns.Stats()
-	if c.fast != nil {
-		s.Front = c.fast.Stats()
-	}
 	if c.rejected != nil {
 		s.Rejected = c.rejected.Stats()
 	}
@@ -173,22 +164,12 @@ func (c *Collector) Run(ctx context.Context) error {
 	var serving sync.WaitGroup
 	serveCtx, stopServing := context.WithCancel(context.Background())
 	defer stopServing()
-	serve, tooMany := c.server.Serve, refusal
-	if c.Secure() {
-		tooMany = nil // nothing can be said before the handshake
-		serve = func(l net.Listener) error { return c.server.ServeTLS(l, "", "") }
-	}
 	for _, l := range []net.Listener{c.http, c.grpc} {
 		if l == nil {
 			continue
 		}
-		counted := c.conns.Listener(l, tooMany)
 		serving.Go(func() {
-			serve := serve
-			if l == c.http && c.fast != nil {
-				serve = func(net.Listener) error { return c.serveFast() }
-			}
-			if err := serve(counted); !errors.Is(err, http.ErrServerClosed) && !c.leaving.Load() {
+			if err := c.server.Serve(l); err != nil {
 				failed <- fmt.Errorf("serve HTTP: %w", err)
 			}
 		})
@@ -212,10 +193,10 @@ func (c *Collector) Run(ctx context.Context) error {
 	}
 	c.health.stopping.Store(true)
 	stopServing()
-	c.leaveHTTP()
+	c.server.Linger(c.config.Timeouts.Linger)
 	timed, cancel := context.WithTimeout(context.Background(), c.config.Timeouts.Shutdown)
 	defer cancel()
-	if stopErr := c.shutdownHTTP(timed); stopErr != nil {
+	if stopErr := c.server.Shutdown(timed); stopErr != nil {
 		c.log.Warn("some requests were cut off, as they did not end in time", "timeouts.shutdown", c.config.Timeouts.Shutdown)
 	}
 	serving.Wait()
@@ -232,9 +213,6 @@ func (c *Collector) Close() error {
 
 func (c *Collector) close() error {
 	c.closing.Do(func() {
-		if c.fast != nil {
-			c.fast.Close() // closed already if it was served
-		}
 		for _, l := range []net.Listener{c.http, c.grpc} {
 			if l != nil {
 				l.Close() // closed already if it was served

@@ -173,8 +173,8 @@ func TestLastRequestOfKeptConnections(t *testing.T) {
 		name, method, path string
 		secure             bool
 	}{
-		{"in front of net/http", "POST", "/api/logs", false},
-		{"by net/http", "GET", "/healthz", false},
+		{"events", "POST", "/api/logs", false},
+		{"health", "GET", "/healthz", false},
 		{"TLS", "POST", "/api/logs", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -17,7 +17,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/rollway/rollway/collector/config"
-	"github.com/rollway/rollway/collector/httpfast"
 )
 
 // series sums up the series of one metric in a page of /metrics.
@@ -211,9 +210,6 @@ func TestBudgetSpentBySlowBodies(t *testing.T) {
 	sending.Wait()
 	if refused.Load() < senders {
 		t.Errorf("%d requests were refused: this is no overload", refused.Load())
-	}
-	if httpfast.Supported && r.fast.Stats().Requests < uint64(senders*each) {
-		t.Errorf("%+v: not all small requests were taken in front of net/http", r.fast.Stats())
 	}
 	_, _, lines := r.do(t, "GET", "/api/query?limit=100000", "")
 	for n := range senders * each {

@@ -59,7 +59,7 @@ func askedOf(t *testing.T, c *Collector, a asking, body []byte) answered {
 	req := httptest.NewRequest("POST", "/api/logs", bytes.NewReader(body))
 	a.header(req.Header)
 	rec := httptest.NewRecorder()
-	c.server.Handler.ServeHTTP(rec, req)
+	c.server.ServeHTTP(rec, req)
 	after := c.Stats()
 	s := &after.Receive
 	if s.Received != s.Stored+s.RejectedTotal()+s.Failed+s.Duplicate+s.DroppedTotal() || s.InFlight != 0 || s.Storing != 0 || s.Panics != 0 {
@@ -190,7 +190,7 @@ func FuzzAsk(f *testing.F) {
 			again()
 		}
 		rec := httptest.NewRecorder()
-		c.server.Handler.ServeHTTP(rec, httptest.NewRequest("GET", "http://127.0.0.1/api/query?last=10000", nil))
+		c.server.ServeHTTP(rec, httptest.NewRequest("GET", "http://127.0.0.1/api/query?last=10000", nil))
 		if lines, next := bytes.Count(rec.Body.Bytes(), []byte("\n")), c.Stats().Journal.Next; rec.Code != 200 || uint64(lines) != next && next <= 10000 {
 			t.Fatalf("the journal is at %d and has %d lines: %d", next, lines, rec.Code)
 		}

@@ -29,10 +29,9 @@ var endpoints = []struct{ pattern, does string }{
 	{"GET  /readyz", "200 while lines can be stored, 503 and the reason otherwise"},
 }
 
-// handler routes requests. errorLog gets what metrics cannot be collected for.
-// intake are the patterns of what takes events.
-func (c *Collector) handler(errorLog *log.Logger) (mux *http.ServeMux, intake map[string]bool) {
-	mux, intake = http.NewServeMux(), make(map[string]bool)
+// handler routes requests. errorLog gets the errors of collecting metrics.
+func (c *Collector) handler(errorLog *log.Logger) http.Handler {
+	mux := http.NewServeMux()
 	route := func(path string, h http.Handler) { mux.Handle(path, c.measured(path, h)) }
 	hosts := strings.Fields(c.config.Hosts)
 	if host, _, err := net.SplitHostPort(c.config.Listen); err == nil && host != "" {
@@ -42,7 +41,6 @@ func (c *Collector) handler(errorLog *log.Logger) (mux *http.ServeMux, intake ma
 		hosts = append(hosts, name)
 	}
 	take := func(path string, h http.Handler) {
-		intake[path] = true
 		route(path, c.answerInTime(pagesByHost(h, query.Guard(h, hosts...))))
 	}
 	reading := func(h http.Handler) http.Handler { return c.readers(query.Guard(h, hosts...)) }
@@ -57,7 +55,7 @@ func (c *Collector) handler(errorLog *log.Logger) (mux *http.ServeMux, intake ma
 	route("/readyz", c.answerInTime(readOnly(http.HandlerFunc(c.serveReady))))
 	mux.Handle("/{$}", c.measured("/", c.answerInTime(elastic.Handshake(indexOnly(http.HandlerFunc(c.serveIndex))))))
 	mux.Handle("/", c.measured("other", c.answerInTime(otlp.Unimplemented(elastic.Handshake(http.HandlerFunc(serveUnknown))))))
-	return mux, intake
+	return mux
 }
 
 // pagesByHost sends the requests of web pages, which browsers mark with their
@@ -161,14 +159,9 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 }
 
 // answerInTime gives the client timeouts.write to take the answer, counted from
-// its first byte. Streams set deadlines of their own, and in front of net/http all
-// answers have it.
+// its first byte. Streams set deadlines of their own.
 func (c *Collector) answerInTime(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if timed, is := w.(interface{ Timed() bool }); is && timed.Timed() {
-			next.ServeHTTP(w, r)
-			return
-		}
 		next.ServeHTTP(&deadlineWriter{ResponseWriter: w, timeout: c.config.Timeouts.Write}, r)
 	})
 }

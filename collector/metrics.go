@@ -44,13 +44,9 @@ func (c *Collector) measured(endpoint string, next http.Handler) http.Handler {
 	d := &durations{all: c.metrics.durations, endpoint: endpoint}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		status, is := w.(interface{ Status() int }) // as in front of net/http
-		if !is {
-			sw := &statusWriter{ResponseWriter: w, code: http.StatusOK}
-			w, status = sw, sw
-		}
-		defer func() { d.observe(status.Status(), time.Since(start)) }()
-		next.ServeHTTP(w, r)
+		sw := &statusWriter{ResponseWriter: w, code: http.StatusOK}
+		defer func() { d.observe(sw.code, time.Since(start)) }()
+		next.ServeHTTP(sw, r)
 	})
 }
 
@@ -82,9 +78,6 @@ type statusWriter struct {
 	code    int
 	written bool
 }
-
-// Status returns it.
-func (w *statusWriter) Status() int { return w.code }
 
 func (w *statusWriter) WriteHeader(code int) {
 	if !w.written && code >= 200 {
@@ -139,9 +132,6 @@ var simple = []metric{
 	gauge("http_connections_limit", "How many of them there may be, by limits.max_connections or the limit on open files.", func(s *Stats) float64 { return float64(s.Connections.Most) }),
 	counter("http_connections_accepted", "Connections of HTTP and gRPC let in.", func(s *Stats) uint64 { return s.Connections.Accepted }),
 	counter("http_connections_refused", "Those answered 503 and closed, as too many were open.", func(s *Stats) uint64 { return s.Connections.Refused }),
-	counter("http_front_requests", "Requests answered in front of net/http.", func(s *Stats) uint64 { return s.Front.Requests }),
-	counter("http_front_handed_over", "Times that a connection was handed to net/http.", func(s *Stats) uint64 { return s.Front.HandedOver }),
-	counter("http_front_taken_back", "Times that one came back.", func(s *Stats) uint64 { return s.Front.TakenBack }),
 	gauge("tcp_connections", "TCP connections open now.", func(s *Stats) float64 { return float64(s.Receive.Connections) }),
 	counter("tcp_connections_accepted", "TCP connections taken.", func(s *Stats) uint64 { return s.Receive.ConnectionsTotal }),
 	counter("tcp_connections_refused", "TCP connections closed at once, as limits.max_streams were open.", func(s *Stats) uint64 { return s.Receive.ConnectionsRefused }),

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"path/filepath"
 	"syscall"
 	"time"
 
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/deadletter"
+	"github.com/rollway/rollway/collector/httpserver"
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/query"
@@ -112,31 +112,21 @@ func queryOptions(cfg config.Config) query.Options {
 	}
 }
 
-// maxHeader is how many bytes the header of a request may have, and some more;
-// beyond it the answer is 431.
-const maxHeader = 64 << 10
-
-// openServer makes the HTTP server, and what is in front of it.
-func (c *Collector) openServer() (err error) {
+// openServer makes the HTTP server.
+func (c *Collector) openServer() {
 	errorLog := slog.NewLogLogger(c.log.Handler(), slog.LevelWarn)
-	mux, intake := c.handler(errorLog)
-	c.server = &http.Server{
-		Handler:           c.lastAnswers(mux),
+	c.server = httpserver.New(httpserver.Options{
+		Handler:           c.handler(errorLog),
+		Limit:             c.conns,
+		TLS:               serverTLS(&c.state),
+		Acquire:           c.receiver.Take,
+		Release:           c.receiver.Give,
 		ReadHeaderTimeout: c.config.Timeouts.ReadHeader,
 		ReadTimeout:       c.config.Timeouts.Read,
 		IdleTimeout:       c.config.Timeouts.Idle,
-		MaxHeaderBytes:    maxHeader,
+		OnShutdown:        func() { c.api.Close() },
 		ErrorLog:          errorLog,
-		TLSConfig:         serverTLS(&c.state),
-		Protocols:         new(http.Protocols),
-	}
-	c.server.Protocols.SetHTTP1(true)
-	c.server.Protocols.SetHTTP2(true)
-	c.server.Protocols.SetUnencryptedHTTP2(true) // as clients of gRPC speak it
-	c.server.RegisterOnShutdown(func() { c.api.Close() })
-	(&headers{receiver: c.receiver}).watch(c.server)
-	c.fast, err = c.openFast(mux, intake, errorLog)
-	return err
+	})
 }
 
 // orNever turns 0, which stands for no limit in a configuration, into what does

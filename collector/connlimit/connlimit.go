@@ -3,6 +3,7 @@
 package connlimit
 
 import (
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -18,27 +19,27 @@ type Limit struct {
 	open              atomic.Int64
 	accepted, refused atomic.Uint64
 	leaving           chan struct{} // a token for each refused connection that is still open
+	none              chan struct{} // wakes AwaitNone
 }
 
-// New returns a Limit of most connections; 0: what the process's limit on
-// descriptors leaves room for, as it was when New was called.
+// New returns a Limit of most connections. 0 means as many as the process's present
+// limit on descriptors leaves room for.
 func New(most int) *Limit {
 	if most == 0 {
 		most = Default(openfiles.Limit())
 	}
-	return &Limit{most: int64(most), leaving: make(chan struct{}, maxLeaving)}
+	return &Limit{most: int64(most), leaving: make(chan struct{}, maxLeaving), none: make(chan struct{}, 1)}
 }
 
-// Descriptors that are left for what is no such connection: segments of the
-// journal and their readers, streams, sinks, and connections that are being
-// handed over. Below 4 × spare a quarter is left.
+// spare descriptors are left for segments of the journal and their readers, streams
+// and sinks. Below 4 × spare a quarter is left.
 const spare = 1500
 
-// unlimited is the default where there is no limit on descriptors.
+// unlimited is the default if there is no limit on descriptors.
 const unlimited = 1 << 20
 
-// Default is how many connections a limit on descriptors leaves room for.
-// Negative: there is none.
+// Default is how many connections a limit on descriptors leaves room for. A negative
+// limit means that there is none.
 func Default(limit int) int {
 	if limit < 0 {
 		return unlimited
@@ -46,9 +47,9 @@ func Default(limit int) int {
 	return max(limit-min(limit/4, spare), 1)
 }
 
-// Take counts one more connection, of which Give is to tell the end; false: there
-// are as many as there may be, and it is to be refused.
-func (l *Limit) Take() bool {
+// Acquire counts one more connection, whose end Release tells. It returns false if
+// as many are open as there may be.
+func (l *Limit) Acquire() bool {
 	for n := l.open.Load(); n < l.most; n = l.open.Load() {
 		if l.open.CompareAndSwap(n, n+1) {
 			l.accepted.Add(1)
@@ -59,8 +60,28 @@ func (l *Limit) Take() bool {
 	return false
 }
 
-// Give takes Take back.
-func (l *Limit) Give() { l.open.Add(-1) }
+// Release counts one connection less.
+func (l *Limit) Release() {
+	if l.open.Add(-1) == 0 {
+		select {
+		case l.none <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// AwaitNone returns when no connection is open, or after timeout.
+func (l *Limit) AwaitNone(timeout time.Duration) {
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	for l.open.Load() > 0 {
+		select {
+		case <-l.none:
+		case <-timer.C:
+			return
+		}
+	}
+}
 
 // Stats counts since New.
 type Stats struct {
@@ -75,49 +96,85 @@ func (l *Limit) Stats() Stats {
 	return Stats{Most: int(l.most), Open: int(l.open.Load()), Accepted: l.accepted.Load(), Refused: l.refused.Load()}
 }
 
-// Listener returns inner with connections that count until they are closed. Those
-// over the limit get refusal, and are closed.
-func (l *Limit) Listener(inner net.Listener, refusal []byte) net.Listener {
-	return &listener{inner, l, refusal}
+// Listener returns inner with connections that count until they are closed. It
+// sends refusal to those over the limit and closes them.
+func (l *Limit) Listener(inner net.Listener, refusal []byte) *Listener {
+	return &Listener{Listener: inner, limit: l, refusal: refusal}
 }
 
-type listener struct {
+// A Listener accepts connections within a Limit. It is safe for concurrent use.
+type Listener struct {
 	net.Listener
 	limit   *Limit
 	refusal []byte
+	closing atomic.Int64 // when CloseAfterBacklog was called, in Unix nanoseconds; 0: not yet
 }
 
 // Accept implements net.Listener.
-func (l *listener) Accept() (net.Conn, error) {
+func (l *Listener) Accept() (net.Conn, error) {
 	for {
-		c, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
+		if since := l.closing.Load(); since != 0 {
+			l.deadline(minTime(time.Now().Add(backlogPause), time.Unix(0, since).Add(backlogTime)))
 		}
-		if l.limit.Take() {
+		c, err := l.Listener.Accept()
+		switch {
+		case err != nil && l.closing.Load() != 0:
+			l.Listener.Close()
+			return nil, net.ErrClosed
+		case err != nil:
+			return nil, err
+		case l.limit.Acquire():
 			return &conn{Conn: c, limit: l.limit}, nil
 		}
-		l.limit.Refuse(c, l.refusal)
+		l.limit.refuse(c, l.refusal)
 	}
 }
 
-// A connection that is closed before all was read that its client has sent is
-// reset, and what it was told may be lost. So a refused one stays open until the
-// client has closed it, lingering at the most, unless there are maxLeaving.
+// A Listener that is to close waits backlogPause for one more connection, and
+// backlogTime at most for all.
+const (
+	backlogPause = 2 * time.Millisecond
+	backlogTime  = time.Second
+)
+
+func minTime(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// CloseAfterBacklog has Accept return the connections that are complete already, and
+// then close the listener. If they were not accepted, the system would reset them,
+// with the requests that they may have brought.
+func (l *Listener) CloseAfterBacklog() {
+	if l.closing.CompareAndSwap(0, time.Now().UnixNano()) && !l.deadline(time.Now()) { // which wakes Accept
+		l.Listener.Close()
+	}
+}
+
+// deadline sets the deadline of Accept. It returns false if there is none.
+func (l *Listener) deadline(t time.Time) bool {
+	d, is := l.Listener.(interface{ SetDeadline(time.Time) error })
+	return is && d.SetDeadline(t) == nil
+}
+
+// If a connection is closed before all was read that its client has sent, it is
+// reset, and the client may lose its answer. So a refused connection stays open until
+// the client closes it, for lingering at most, unless maxLeaving are open already.
 const (
 	maxLeaving = 64
 	lingering  = 500 * time.Millisecond
 )
 
-// Refuse tells c, which Take has not let in, why, and closes it. It does not wait
-// for that.
-func (l *Limit) Refuse(c net.Conn, why []byte) {
+// refuse sends why to c and closes it, in the background.
+func (l *Limit) refuse(c net.Conn, why []byte) {
 	if len(why) == 0 {
 		c.Close()
 		return
 	}
 	c.SetDeadline(time.Now().Add(lingering))
-	c.Write(why) // it has room for that, as nothing was sent; who is gone needs no answer
+	c.Write(why) // there is room, as nothing was sent; fails if the client is gone
 	half, ok := c.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil {
 		c.Close()
@@ -137,28 +194,20 @@ func (l *Limit) Refuse(c net.Conn, why []byte) {
 
 type conn struct {
 	net.Conn
-	limit  *Limit
-	once   sync.Once
-	onRead func([]byte) error // nil: nobody looks
-}
-
-// OnRead has f look at what each Read has got, which fails if f does. It is
-// called before the first one.
-func (c *conn) OnRead(f func(p []byte) error) { c.onRead = f }
-
-// Read implements net.Conn.
-func (c *conn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	if c.onRead != nil && n > 0 {
-		if wrong := c.onRead(p[:n]); wrong != nil {
-			return 0, wrong
-		}
-	}
-	return n, err
+	limit *Limit
+	once  sync.Once
 }
 
 // Close implements net.Conn.
 func (c *conn) Close() error {
-	c.once.Do(c.limit.Give)
+	c.once.Do(c.limit.Release)
 	return c.Conn.Close()
+}
+
+// CloseWrite closes the sending side, if the connection has one.
+func (c *conn) CloseWrite() error {
+	if half, is := c.Conn.(interface{ CloseWrite() error }); is {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
 }

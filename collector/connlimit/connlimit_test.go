@@ -22,7 +22,7 @@ func TestDefault(t *testing.T) {
 
 // However many come at once, no more than the limit are open, and each that
 // ends makes room for one.
-func TestTake(t *testing.T) {
+func TestAcquire(t *testing.T) {
 	const most, askers = 5, 64
 	l := New(most)
 	for range 100 {
@@ -30,7 +30,7 @@ func TestTake(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range askers {
 			all.Go(func() {
-				if l.Take() {
+				if l.Acquire() {
 					taken.Store(i, true)
 				}
 			})
@@ -42,7 +42,7 @@ func TestTake(t *testing.T) {
 			t.Fatalf("%d have been let in, want %d", n, most)
 		}
 		for range n {
-			l.Give()
+			l.Release()
 		}
 	}
 	if s := l.Stats(); s != (Stats{Most: most, Accepted: 100 * most, Refused: 100 * (askers - most)}) {
@@ -122,7 +122,7 @@ func TestRefuse(t *testing.T) {
 		return client, server
 	}
 	client, server := pair()
-	limit.Refuse(server, []byte("full"))
+	limit.refuse(server, []byte("full"))
 	io.WriteString(client, "a request")
 	if b, err := io.ReadAll(client); err != nil || string(b) != "full" {
 		t.Errorf("told %q, %v", b, err)
@@ -132,11 +132,59 @@ func TestRefuse(t *testing.T) {
 		limit.leaving <- struct{}{}
 	}
 	client, server = pair()
-	limit.Refuse(server, []byte("full"))
+	limit.refuse(server, []byte("full"))
 	if b, err := io.ReadAll(client); err != nil || string(b) != "full" {
 		t.Errorf("told %q, %v", b, err)
 	}
 	if _, err := server.Write([]byte("x")); err == nil {
 		t.Error("it is open still")
 	}
+}
+
+// CloseAfterBacklog lets in the connections that were complete and not accepted yet.
+func TestCloseAfterBacklog(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := New(10).Listener(inner, nil)
+	const waiting = 3
+	for range waiting {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	l.CloseAfterBacklog()
+	l.CloseAfterBacklog()
+	for range waiting {
+		c, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+	}
+	if _, err := l.Accept(); err == nil {
+		t.Error("a connection is accepted that nobody has opened")
+	}
+	if c, err := net.Dial("tcp", inner.Addr().String()); err == nil {
+		c.Close()
+		t.Error("the listener is open")
+	}
+}
+
+// AwaitNone returns when the last connection is released.
+func TestAwaitNone(t *testing.T) {
+	l := New(2)
+	l.AwaitNone(time.Hour)
+	l.Acquire()
+	l.Acquire()
+	done := make(chan struct{})
+	go func() { l.AwaitNone(time.Hour); close(done) }()
+	l.Release()
+	l.Release()
+	<-done
+	l.Acquire()
+	l.AwaitNone(time.Nanosecond)
 }

@@ -162,8 +162,6 @@ var table = []edge{
 	{"collector/receiver/receivertest", "internal/testkit", "clients may not be there"},
 	{"internal/smalldisk", "internal/testkit", "nobody may be let mount"},
 	{"collector/receiver/receivertest", "github.com/go-json-experiment/json/jsontext", "masks in lines what differs from run to run"},
-	{"collector/httpfast", "collector/pool", "memory that is used again is overwritten"},
-	{"collector/httpfast", "golang.org/x/sys/unix", "connections wait in epoll, without a goroutine"},
 	{"collector/journal", "internal/disk", "files that tests can make fail and crash"},
 	{"collector/journal", "collector/pool", "memory that is used again is checked for use after return"},
 	{"collector/journal", "github.com/klauspost/compress/zstd", "full segments are packed"},

@@ -1,4 +1,4 @@
-package httpfast
+package httpserver
 
 import (
 	"bufio"
@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"regexp"
@@ -61,62 +60,22 @@ func (r *recorder) take(addr string) []string {
 	return seen
 }
 
-// A pair is this package in front of net/http, and net/http alone, both with the
-// same handler.
+// A pair is a Server and an http.Server without it, both with the same handler.
 type pair struct {
 	recorder  *recorder
-	fast      *Server
 	addr, ref string
 }
 
 func newPair(t testing.TB) *pair {
 	p := &pair{recorder: &recorder{seen: map[string][]string{}}}
-	silent := log.New(io.Discard, "", 0)
-	serve := func(l net.Listener, prepare func(*http.Server)) {
-		s := &http.Server{Handler: p.recorder, ErrorLog: silent, ReadHeaderTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
-		prepare(s)
-		t.Cleanup(func() { s.Close() })
-		go s.Serve(l)
-	}
-	for _, addr := range []*string{&p.addr, &p.ref} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		*addr = l.Addr().String()
-		if addr == &p.ref {
-			serve(l, func(*http.Server) {})
-			continue
-		}
-		p.fast = newServer(t, l, Options{Handler: p.recorder, Takes: func(r *http.Request) bool { return r.URL.Path != "/other" }, ErrorLog: silent})
-		serve(p.fast.Rest(), p.fast.Behind)
-	}
+	s := newServer(t, Options{Handler: p.recorder})
+	p.addr = serve(t, s)
+	l := listen(t)
+	p.ref = l.Addr().String()
+	ref := &http.Server{Handler: p.recorder, ErrorLog: silent, ReadHeaderTimeout: time.Minute, MaxHeaderBytes: MaxHeader}
+	t.Cleanup(func() { ref.Close() })
+	go ref.Serve(l)
 	return p
-}
-
-// newServer serves l until the test ends. Timeouts that are 0 become a minute, and
-// so does the time before a body that does not come is handed over.
-func newServer(t testing.TB, l net.Listener, o Options) *Server {
-	o.wait = time.Minute
-	for _, d := range []*time.Duration{&o.HeaderTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.IdleTimeout} {
-		if *d == 0 {
-			*d = time.Minute
-		}
-	}
-	s, err := New(l.(*net.TCPListener), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := make(chan error, 1)
-	go func() { served <- s.Serve() }()
-	t.Cleanup(func() {
-		s.Close()
-		if err := <-served; err != http.ErrServerClosed {
-			t.Errorf("Serve: %v", err)
-		}
-		s.running.Wait()
-	})
-	return s
 }
 
 // said is what came back on a connection.
@@ -183,6 +142,15 @@ func (p *pair) check(t testing.TB, input []byte, cuts ...int) {
 	}
 	pieces = append(pieces, rest)
 	got, want := p.say(t, p.addr, pieces), p.say(t, p.ref, [][]byte{input})
+	if n := len(got.told); n > 0 && n == len(got.asked) && n <= len(want.asked) && strings.Contains(got.asked[n-1], " [chunked] ") && strings.HasPrefix(got.told[n-1][3:], " true ") {
+		// After a request in chunks that may be ambiguous the connection ends: TestAmbiguous.
+		got.told[n-1] = strings.Replace(got.told[n-1], " true ", " false ", 1)
+		if n <= len(want.told) {
+			want.told[n-1] = strings.Replace(want.told[n-1], " true ", " false ", 1)
+			want.told = want.told[:n]
+		}
+		want.asked = want.asked[:n]
+	}
 	if !slices.Equal(got.asked, want.asked) {
 		t.Errorf("for %q in %d pieces the handler saw\n%s\nwith net/http alone\n%s", input, len(pieces), strings.Join(got.asked, "\n"), strings.Join(want.asked, "\n"))
 	}
@@ -232,11 +200,10 @@ var streams = []string{
 	post("/a", "Connection: close\r\n", "xyz") + post("/a", "", "y"),
 	post("/a", "Upgrade: h2c\r\nConnection: Upgrade\r\n", "xyz") + post("/a", "", "y"),
 	post("/a", "Pragma: no-cache\r\n", "xyz"),
-	post("/a", "X-Long: "+strings.Repeat("l", maxHead)+"\r\n", "xyz") + post("/a", "", "y"),
-	post("/a", "", strings.Repeat("b", maxRequest)) + post("/a", "", "y"),
-	post("/a", "", strings.Repeat("b", maxRequest/2)) + post("/a", "", strings.Repeat("c", maxRequest*3/4)) + post("/a", "", "y"),
+	post("/a", "X-Long: "+strings.Repeat("l", 8<<10)+"\r\n", "xyz") + post("/a", "", "y"),
+	post("/a", "", strings.Repeat("b", 64<<10)) + post("/a", "", "y"),
+	post("/a", "", strings.Repeat("b", 64<<10/2)) + post("/a", "", strings.Repeat("c", 64<<10*3/4)) + post("/a", "", "y"),
 	"POST /a HTTP/1.0\r\nHost: a\r\nContent-Length: 1\r\n\r\nx" + post("/a", "", "y"),
-	"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
 	chunked("/a", "hello") + post("/a", "", "y") + chunked("/b", "again") + chunked("/b", "and again") + "\r\n" + post("/a", "", "z"),
 	"GET /a HTTP/1.1\r\nHost: a\r\n\r\n" + post("/a", "", "y") + "HEAD /a HTTP/1.1\r\nHost: a\r\n\r\n" + post("/none", "", "z"),
 	"GET /a HTTP/1.1\r\nHost: a\r\n\r\n\r\n" + post("/a", "", "y"),
@@ -244,7 +211,7 @@ var streams = []string{
 	chunked("/last", "hello") + post("/a", "", "never"),
 	chunked("/gone", "hello") + post("/a", "", "y") + chunked("/none", "hello") + "GET /b HTTP/1.1\r\nHost: a\r\n\r\n" + "nonsense\r\n\r\n",
 	chunked("/unread", "hello") + post("/a", "", "y") + post("/unread", "Expect: 100-continue\r\n", "xyz") + post("/a", "", "y"),
-	post("/half", "X-Long: "+strings.Repeat("l", maxHead)+"\r\n", strings.Repeat("b", 3000)) + post("/a", "", "y"),
+	post("/half", "X-Long: "+strings.Repeat("l", 8<<10)+"\r\n", strings.Repeat("b", 3000)) + post("/a", "", "y"),
 	chunked("/a", "hello") + "POST /a HTTP/1.1\r\nHost: a.b:80\r\nContent-Length: 9\r\n\r\nshort",
 	"POST /a HTTP/1.1\r\nHost: a.b:80\r\nTransfer-Encoding: chunked\r\nTrailer: X-T\r\n\r\n5\r\nhello\r\n0\r\nX-T: 1\r\n\r\n" + post("/a", "", "y"),
 	"POST /a HTTP/1.1\r\nHost: a.b:80\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n" + post("/a", "", "y"),
@@ -267,9 +234,6 @@ func TestAsNetHTTP(t *testing.T) {
 			p.check(t, []byte(text), cut, 30, 10)
 		}
 	}
-	if s := p.fast.Stats(); s.Requests == 0 || s.HandedOver == 0 || s.TakenBack == 0 || s.HandedOver >= s.Connections+s.TakenBack {
-		t.Errorf("%+v: not all ways were gone", s)
-	}
 }
 
 // Each split of a short stream into two reads.
@@ -289,7 +253,7 @@ func FuzzAsNetHTTP(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, input []byte, first, second uint16) {
-		if len(input) > 8<<10 || bytes.Contains(input, []byte("HTTP/2.0")) {
+		if len(input) > 8<<10 || bytes.Contains(input, []byte("HTTP/2.0")) || speaksProxy(input) {
 			return
 		}
 		p.check(t, input, int(first), int(second))

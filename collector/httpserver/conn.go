@@ -1,0 +1,144 @@
+package httpserver
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// listener makes a conn of each connection.
+type listener struct {
+	net.Listener
+	s *Server
+}
+
+// Accept implements net.Listener.
+func (l *listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &conn{Conn: c, s: l.s, plain: l.s.o.TLS == nil}, nil
+}
+
+// A conn is a connection as net/http reads it, below TLS. It looks at what is read
+// of a header and never changes it: where a request ends is for net/http alone.
+type conn struct {
+	net.Conn
+	s     *Server
+	plain bool // what is read here is HTTP
+
+	mu      sync.Mutex
+	greeted bool   // something was read before; guarded by mu
+	header  header // of the current request; guarded by mu
+}
+
+type connKey struct{}
+
+// withConn is http.Server.ConnContext.
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, connOf(c))
+}
+
+// connOf returns the conn that net/http serves as c.
+func connOf(c net.Conn) *conn {
+	if encrypted, is := c.(*tls.Conn); is {
+		c = encrypted.NetConn()
+	}
+	return c.(*conn)
+}
+
+// stateChanged is http.Server.ConnState.
+func stateChanged(c net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateIdle:
+		connOf(c).requestEnded(false)
+	case http.StateClosed, http.StateHijacked:
+		connOf(c).requestEnded(true)
+	}
+}
+
+// Read implements net.Conn.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 && c.plain {
+		if refused := c.look(p[:n]); refused != nil {
+			return 0, refused
+		}
+	}
+	return n, err
+}
+
+// CloseWrite lets net/http send a last answer that is not lost by a reset.
+func (c *conn) CloseWrite() error {
+	if half, is := c.Conn.(interface{ CloseWrite() error }); is {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
+
+// look looks at what was read of plain HTTP. After an error the connection has been
+// answered and ends.
+func (c *conn) look(p []byte) error {
+	answer := c.judge(p)
+	if answer == nil {
+		return nil
+	}
+	c.refuse(answer)
+	return errRefused{}
+}
+
+// judge returns the answer with which to refuse the connection, or nil.
+func (c *conn) judge(p []byte) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.greeted {
+		c.greeted = true
+		if speaksProxy(p) {
+			c.header.ignored = true
+			c.s.logProxy(c.RemoteAddr())
+			return noProxy
+		}
+		// What net/http keeps of an HTTP/2 header is bounded by its text.
+		c.header.ignored = bytes.HasPrefix(p, http2)
+	}
+	if c.header.ignored {
+		return nil
+	}
+	c.header.scan(p)
+	if !c.header.parsed && !c.acquireLocked(c.header.estimate()) {
+		c.header.ignored = true // refuse reads on
+		return tooManyHeaders
+	}
+	return nil
+}
+
+// http2 begins a connection that speaks HTTP/2 without TLS.
+var http2 = []byte("PRI ")
+
+// farewell bounds how long a refused connection may take to read its answer.
+const farewell = 100 * time.Millisecond
+
+// refuse sends answer and drains what the client has sent already: otherwise the
+// system would reset the connection and discard the answer.
+func (c *conn) refuse(answer []byte) {
+	c.SetDeadline(time.Now().Add(farewell))
+	c.Conn.Write(answer) // fails if the client is gone
+	if c.CloseWrite() == nil {
+		io.Copy(io.Discard, io.LimitReader(c.Conn, 1<<20))
+	}
+}
+
+// errRefused ends a connection. It is a timeout because net/http answers 400 to any
+// other error.
+type errRefused struct{}
+
+func (errRefused) Error() string   { return "the connection is refused" }
+func (errRefused) Timeout() bool   { return true }
+func (errRefused) Temporary() bool { return false }

@@ -1,0 +1,165 @@
+package httpserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+)
+
+// Headers arrive before their sender is known, and need many times their size in
+// memory: 64 KiB of short fields need 1 MiB. So they count against the budget, in
+// plain HTTP/1 while they are being read, otherwise when they are whole.
+const (
+	freeHeader   = 1 << 10 // bytes of a header that do not count
+	headerFactor = 16      // bytes of memory for a byte of a header that is not parsed
+	fieldMemory  = 100     // bytes of memory for a field besides its text
+)
+
+const headerMemory = "headers of requests take up as much memory as they may; send it again after 1 s"
+
+var tooManyHeaders = lastAnswer(http.StatusServiceUnavailable, headerMemory)
+
+// A header is what a conn knows of the current HTTP/1 request.
+type header struct {
+	ignored bool  // neither this nor any later header is looked at
+	parsed  bool  // by net/http: held is what it needs
+	held    int64 // bytes acquired
+	read    int   // bytes of the header
+	whole   bool  // the empty line after it was read
+
+	line       [len("Content-Length:")]byte // begin of the current line
+	lineBytes  int                          // length of the current line
+	begun      bool                         // a line that is not empty was read
+	unseen     bool                         // its begin may have been read with the request before
+	withLength bool                         // there is a Content-Length
+
+	body      int64   // Content-Length; negative: chunked
+	afterward int64   // bytes read after the header
+	tail      [4]byte // the last of them
+}
+
+// scan looks at what was read of a request.
+func (h *header) scan(p []byte) {
+	for len(p) > 0 && !h.whole {
+		line, _, ended := bytes.Cut(p, []byte("\n"))
+		if h.lineBytes < len(h.line) {
+			copy(h.line[h.lineBytes:], line)
+		}
+		h.lineBytes += len(line)
+		n := len(line)
+		if ended {
+			n++
+			h.endLine()
+		}
+		h.read += n
+		p = p[n:]
+	}
+	h.afterward += int64(len(p))
+	if len(p) >= len(h.tail) {
+		copy(h.tail[:], p[len(p)-len(h.tail):])
+	} else {
+		copy(h.tail[:], h.tail[len(p):])
+		copy(h.tail[len(h.tail)-len(p):], p)
+	}
+}
+
+func (h *header) endLine() {
+	empty := h.lineBytes == 0 || h.lineBytes == 1 && h.line[0] == '\r'
+	h.whole = empty && h.begun // net/http skips empty lines before a request
+	h.begun = h.begun || !empty
+	if h.lineBytes >= len(h.line) && bytes.EqualFold(h.line[:], []byte("Content-Length:")) {
+		h.withLength = true
+	}
+	h.lineBytes = 0
+}
+
+// ended returns the header of the next request. Some of it was read already if the
+// client sends requests without waiting for answers.
+func (h *header) ended() header {
+	toTheByte := h.afterward == h.body || h.body < 0 && string(h.tail[:]) == "\r\n\r\n"
+	return header{ignored: h.ignored, unseen: !h.whole || h.unseen || !toTheByte}
+}
+
+// estimate returns the memory for what was read of a header that is not parsed.
+func (h *header) estimate() int64 {
+	return max(0, int64(min(h.read, MaxHeader)-freeHeader)*headerFactor)
+}
+
+// acquireLocked makes the connection hold want bytes at least.
+func (c *conn) acquireLocked(want int64) bool {
+	more := want - c.header.held
+	if more <= 0 {
+		return true
+	}
+	if !c.s.o.Acquire(more) {
+		return false
+	}
+	c.header.held = want
+	return true
+}
+
+// ambiguous reports whether r, an HTTP/1 request, has a Content-Length besides its
+// Transfer-Encoding, by which a proxy may have found another end. Its connection must
+// be closed after it (RFC 9112, 6.1). A header that was not seen as a whole counts as
+// ambiguous.
+func (c *conn) ambiguous(r *http.Request) bool {
+	if len(r.TransferEncoding) == 0 || !c.plain {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.header.withLength || c.header.unseen || !c.header.whole
+}
+
+// headerRead counts the header of r by the memory that it needs now that it is
+// parsed. ok is false if there is not enough. release is for the end of the request.
+// It does nothing for HTTP/1, where requestEnded releases.
+func (c *conn) headerRead(r *http.Request) (release func(), ok bool) {
+	text, fields := len(r.RequestURI)+len(r.Host), 0
+	for name, values := range r.Header {
+		for _, v := range values {
+			text += len(name) + len(v)
+			fields++
+		}
+	}
+	want := max(0, int64(text+fields*fieldMemory)-freeHeader*headerFactor)
+	if r.ProtoMajor >= 2 { // many requests at a time
+		if want == 0 || !c.s.o.Acquire(want) {
+			return nothing, want == 0
+		}
+		return func() { c.s.o.Release(want) }, true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.header.parsed, c.header.body = true, r.ContentLength
+	if less := c.header.held - want; less > 0 {
+		c.s.o.Release(less)
+		c.header.held = want
+	}
+	return nothing, c.acquireLocked(want)
+}
+
+func nothing() {}
+
+// requestEnded releases what the last request held. closed: so does the connection.
+func (c *conn) requestEnded(closed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.header.held > 0 {
+		c.s.o.Release(c.header.held)
+	}
+	c.header = c.header.ended()
+	c.header.ignored = c.header.ignored || closed
+}
+
+// refuseHeader answers a request for whose header there is not enough memory.
+func refuseHeader(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Retry-After", "1")
+	h.Set("Content-Type", "application/json")
+	if r.ProtoMajor == 1 {
+		h.Set("Connection", "close") // otherwise net/http waits for the body first
+	}
+	w.WriteHeader(http.StatusServiceUnavailable)
+	json.NewEncoder(w).Encode(map[string]string{"error": headerMemory}) // fails if the client is gone
+}

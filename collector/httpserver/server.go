@@ -1,0 +1,175 @@
+// Package httpserver serves HTTP: HTTP/1.1 and HTTP/2, plain or over TLS, all by
+// net/http. A Server adds what net/http leaves to its user: a limit on connections,
+// memory of headers that counts against a budget, a close after ambiguous requests,
+// an answer to the PROXY protocol, and a shutdown that proxies do not notice.
+package httpserver
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rollway/rollway/collector/connlimit"
+)
+
+// MaxHeader bounds the header of a request, give or take a few KiB. A longer one is
+// answered with 431.
+const MaxHeader = 64 << 10
+
+// Options of a Server. All of them except TLS and OnShutdown are required.
+type Options struct {
+	Handler http.Handler
+	Limit   *connlimit.Limit // on connections, of all listeners together
+	TLS     *tls.Config      // nil: plain HTTP
+
+	// Acquire takes bytes of memory for headers, Release gives them back. Acquire
+	// returns false if there are too few left.
+	Acquire func(bytes int64) bool
+	Release func(bytes int64)
+
+	ReadHeaderTimeout time.Duration // for a header to arrive
+	ReadTimeout       time.Duration // for a header and its body
+	IdleTimeout       time.Duration // between two requests of a connection
+
+	OnShutdown func() // ends handlers that would go on for ever
+	ErrorLog   *log.Logger
+}
+
+// A Server serves any number of listeners. Its methods are safe for concurrent use.
+type Server struct {
+	o       Options
+	http    http.Server
+	leaving atomic.Bool // answers tell clients that their connection ends
+
+	mu        sync.Mutex
+	listeners []*connlimit.Listener // guarded by mu
+
+	proxyLogged atomic.Int64 // Unix second
+}
+
+// New returns a Server. Its caller calls Shutdown or Close.
+func New(o Options) *Server {
+	s := &Server{o: o}
+	s.http = http.Server{
+		Handler:           http.HandlerFunc(s.serveHTTP),
+		ReadHeaderTimeout: o.ReadHeaderTimeout,
+		ReadTimeout:       o.ReadTimeout,
+		IdleTimeout:       o.IdleTimeout,
+		MaxHeaderBytes:    MaxHeader,
+		ErrorLog:          o.ErrorLog,
+		TLSConfig:         o.TLS,
+		Protocols:         new(http.Protocols),
+		ConnContext:       withConn,
+		ConnState:         stateChanged,
+	}
+	s.http.Protocols.SetHTTP1(true)
+	s.http.Protocols.SetHTTP2(true)
+	s.http.Protocols.SetUnencryptedHTTP2(true) // which gRPC clients speak
+	if o.OnShutdown != nil {
+		s.http.RegisterOnShutdown(o.OnShutdown)
+	}
+	return s
+}
+
+// Serve serves the connections of l. It returns nil after Linger, Shutdown or Close.
+func (s *Server) Serve(l net.Listener) error {
+	limited := s.o.Limit.Listener(l, s.tooMany())
+	s.mu.Lock()
+	s.listeners = append(s.listeners, limited)
+	s.mu.Unlock()
+	accepted := &listener{limited, s}
+	var err error
+	if s.o.TLS != nil {
+		err = s.http.ServeTLS(accepted, "", "")
+	} else {
+		err = s.http.Serve(accepted)
+	}
+	if errors.Is(err, http.ErrServerClosed) || s.leaving.Load() {
+		return nil
+	}
+	return err
+}
+
+// tooMany is what a connection over the limit is told. Nothing can be said before a
+// TLS handshake.
+func (s *Server) tooMany() []byte {
+	if s.o.TLS != nil {
+		return nil
+	}
+	return lastAnswer(http.StatusServiceUnavailable, "too many connections are open; try again later")
+}
+
+// lastAnswer is an answer in HTTP/1 after which the connection ends.
+func lastAnswer(status int, why string) []byte {
+	retry := ""
+	if status == http.StatusServiceUnavailable {
+		retry = "Retry-After: 1\r\n"
+	}
+	body := `{"error":"` + why + `"}` + "\n"
+	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\n%sConnection: close\r\nContent-Length: %d\r\n\r\n%s",
+		status, http.StatusText(status), retry, len(body), body)
+}
+
+// ServeHTTP answers a request that came some other way, as in tests.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.serveHTTP(w, r) }
+
+// serveHTTP is the outermost handler: every request passes here.
+func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
+	c, _ := r.Context().Value(connKey{}).(*conn)
+	if c == nil {
+		s.o.Handler.ServeHTTP(w, r)
+		return
+	}
+	if r.ProtoMajor == 1 && (s.leaving.Load() || c.ambiguous(r)) {
+		w.Header().Set("Connection", "close")
+	}
+	release, ok := c.headerRead(r)
+	defer release()
+	if !ok {
+		refuseHeader(w, r)
+		return
+	}
+	s.o.Handler.ServeHTTP(w, r)
+}
+
+// Linger accepts no more connections, tells clients with each answer that their
+// connection ends, and returns when none is left or after d. A proxy that sends a
+// request over a kept connection does not know yet that the server stops. If the
+// connection were closed, the request would be lost: proxies do not repeat a POST.
+func (s *Server) Linger(d time.Duration) {
+	s.leaving.Store(true)
+	s.mu.Lock()
+	listeners := s.listeners
+	s.mu.Unlock()
+	for _, l := range listeners {
+		l.CloseAfterBacklog()
+	}
+	s.o.Limit.AwaitNone(d)
+}
+
+// Shutdown accepts no more and lets requests end. It cuts off those that have not
+// ended when ctx does, and then returns an error.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.leaving.Store(true)
+	err := s.http.Shutdown(ctx)
+	if errors.Is(err, net.ErrClosed) { // of listeners that Linger has closed
+		err = nil
+	}
+	if err != nil {
+		s.http.Close()
+	}
+	return err
+}
+
+// Close ends everything at once.
+func (s *Server) Close() error {
+	s.leaving.Store(true)
+	return s.http.Close()
+}

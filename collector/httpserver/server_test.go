@@ -1,0 +1,242 @@
+package httpserver
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rollway/rollway/collector/connlimit"
+)
+
+var silent = log.New(io.Discard, "", 0)
+
+// newServer returns a Server that lasts until the test ends. Options that are not set
+// set no bounds.
+func newServer(t testing.TB, o Options) *Server {
+	if o.Limit == nil {
+		o.Limit = connlimit.New(1000)
+	}
+	if o.Acquire == nil {
+		o.Acquire, o.Release = func(int64) bool { return true }, func(int64) {}
+	}
+	if o.ErrorLog == nil {
+		o.ErrorLog = silent
+	}
+	for _, d := range []*time.Duration{&o.ReadHeaderTimeout, &o.ReadTimeout, &o.IdleTimeout} {
+		if *d == 0 {
+			*d = time.Minute
+		}
+	}
+	s := New(o)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func listen(t testing.TB) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// serve has s serve a new listener and returns its address.
+func serve(t testing.TB, s *Server) string {
+	t.Helper()
+	l := listen(t)
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(l) }()
+	t.Cleanup(func() {
+		s.Close()
+		if err := <-served; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	return l.Addr().String()
+}
+
+func dial(t testing.TB, addr string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(30 * time.Second))
+	return c
+}
+
+// ask sends a request and returns the answer with its body.
+func ask(t testing.TB, c net.Conn, request string) (*http.Response, string) {
+	t.Helper()
+	if _, err := io.WriteString(c, request); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(body)
+}
+
+// echo answers with the body.
+var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) })
+
+// A request that has a Content-Length besides its Transfer-Encoding is the last one of
+// its connection, however its bytes arrive. Other requests in chunks are not.
+func TestAmbiguous(t *testing.T) {
+	addr := serve(t, newServer(t, Options{Handler: echo}))
+	for name, tc := range map[string]struct {
+		sent  []string // "": an answer comes first
+		close bool
+	}{
+		"chunks":                 {[]string{chunked("/", "hello")}, false},
+		"chunks in two parts":    {[]string{chunked("/", "hello")[:30], chunked("/", "hello")[30:]}, false},
+		"chunks after chunks":    {[]string{chunked("/", "a"), "", chunked("/", "b")}, false},
+		"chunks after a length":  {[]string{post("/", "", "hello"), "", chunked("/", "b")}, false},
+		"chunks after a GET":     {[]string{"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "", chunked("/", "b")}, false},
+		"length twice":           {[]string{post("/", "Content-Length: 5\r\n", "hello")}, false},
+		"both":                   {[]string{post("/", "Transfer-Encoding: chunked\r\n", "0\r\n\r\n")}, true},
+		"both, other case":       {[]string{strings.Replace(post("/", "Transfer-Encoding: chunked\r\n", "0\r\n\r\n"), "Content-L", "CONTENT-l", 1)}, true},
+		"both, bare line feeds":  {[]string{strings.ReplaceAll(post("/", "Transfer-Encoding: chunked\r\n", "0\r\n\r\n"), "80\r\n", "80\n")}, true},
+		"both, after empty line": {[]string{post("/", "", "x"), "", "\r\n\r\n" + post("/", "Transfer-Encoding: chunked\r\n", "0\r\n\r\n")}, true},
+		"both, in parts":         {[]string{"POST / HTTP/1.1\r\nHost: a\r\nConten", "t-Length: 5\r\nTransfer-Enc", "oding: chunked\r\n\r\n0\r\n\r\n"}, true},
+		"both, ahead of time":    {[]string{post("/", "", "x") + "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n", "", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"}, true},
+		"both, ahead as a whole": {[]string{chunked("/", "x") + post("/", "Transfer-Encoding: chunked\r\n", "0\r\n\r\n"), ""}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := dial(t, addr)
+			from := bufio.NewReader(c)
+			answer := func() *http.Response {
+				resp, err := http.ReadResponse(from, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				io.Copy(io.Discard, resp.Body)
+				return resp
+			}
+			for _, part := range tc.sent {
+				if part == "" {
+					answer()
+				}
+				io.WriteString(c, part)
+			}
+			last := answer()
+			if last.StatusCode != 200 || last.Close != tc.close {
+				t.Errorf("%s, close %v, want %v", last.Status, last.Close, tc.close)
+			}
+		})
+	}
+}
+
+// A connection that begins with a PROXY header gets an answer that says so. The log
+// says it once a second.
+func TestProxyHeader(t *testing.T) {
+	var mu sync.Mutex
+	var text bytes.Buffer
+	addr := serve(t, newServer(t, Options{Handler: echo, ErrorLog: log.New(lockedWriter{&mu, &text}, "", 0)}))
+	for _, header := range []string{"PROXY TCP4 192.0.2.1 192.0.2.2 40000 80\r\n", "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c\xc0\x00\x02\x01\xc0\x00\x02\x02\x9c\x40\x00\x50"} {
+		resp, body := ask(t, dial(t, addr), header+post("/", "", "x"))
+		if resp.StatusCode != 400 || !strings.Contains(body, "PROXY protocol") || !resp.Close {
+			t.Errorf("%.12q: %s, %q, close %v", header, resp.Status, body, resp.Close)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if n := strings.Count(text.String(), "speaks the PROXY protocol"); n == 0 || n > 2 {
+		t.Errorf("it says %q", text.String())
+	}
+}
+
+type lockedWriter struct {
+	mu *sync.Mutex
+	w  io.Writer
+}
+
+func (l lockedWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
+}
+
+// Linger answers one more request of each connection, be it new, used, or complete
+// and not accepted yet, and ends with the last of them.
+func TestLinger(t *testing.T) {
+	o := Options{Handler: echo, Limit: connlimit.New(10)}
+	s := newServer(t, o)
+	addr := serve(t, s)
+	fresh, used := dial(t, addr), dial(t, addr)
+	ask(t, used, post("/", "", "x"))
+	await(t, "both are accepted", func() bool { return o.Limit.Stats().Accepted == 2 })
+	done := make(chan struct{})
+	go func() { s.Linger(time.Minute); close(done) }()
+	await(t, "no connection is accepted", func() bool {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
+			c.Close()
+		}
+		return err != nil
+	})
+	for name, c := range map[string]net.Conn{"fresh": fresh, "used": used} {
+		if resp, body := ask(t, c, post("/", "", name)); body != name || !resp.Close {
+			t.Errorf("%s: %q, close %v", name, body, resp.Close)
+		}
+	}
+	<-done
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// await waits for what must come.
+func await(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("never: " + what)
+		}
+	}
+}
+
+// A slow client ends neither the server nor others: a header, a body and a kept
+// connection have their timeouts.
+func TestTimeouts(t *testing.T) {
+	for _, tc := range []struct {
+		name, sent string
+		o          Options
+		answers    int
+	}{
+		{"nothing", "", Options{ReadHeaderTimeout: 50 * time.Millisecond}, 0},
+		{"half a header", "POST / HTTP/1.1\r\nHost: a\r\n", Options{ReadHeaderTimeout: 50 * time.Millisecond}, 0},
+		{"half a body", post("/", "", "hello")[:55], Options{ReadTimeout: 50 * time.Millisecond}, 0},
+		{"no second request", post("/", "", "x"), Options{IdleTimeout: 50 * time.Millisecond}, 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.o.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if b, err := io.ReadAll(r.Body); err != nil {
+					panic(http.ErrAbortHandler)
+				} else {
+					w.Write(b)
+				}
+			})
+			c := dial(t, serve(t, newServer(t, tc.o)))
+			io.WriteString(c, tc.sent)
+			b, err := io.ReadAll(c)
+			if n := strings.Count(string(b), "HTTP/1.1 200"); err != nil || n != tc.answers {
+				t.Errorf("%d answers, %v", n, err)
+			}
+		})
+	}
+}
