@@ -73,6 +73,7 @@ var table = []edge{
 	{"relay", "internal/promtext", "WriteMetrics"},
 	{"relay", "internal/openfiles", "how many connections there may be by default"},
 	{"collector/connlimit", "internal/openfiles", "likewise"},
+	{"collector/httpserver", "collector/connlimit", "connections count from when they are accepted"},
 	{"relay", "golang.org/x/sys/unix", "splice, and waiting for a socket without a buffer"},
 	{"httplog", ".", "middleware that logs requests with a Logger"},
 	{"httplog", "internal/request", "what a request's line holds"},
