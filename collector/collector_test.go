@@ -22,14 +22,14 @@ import (
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/query"
-	"github.com/rollway/rollway/internal/locked"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // running is a collector that a test runs.
 type running struct {
 	*Collector
 	url  string
-	log  *locked.Buffer
+	log  *testkit.Buffer
 	stop func() error // ends it and returns what Run returned
 }
 
@@ -42,7 +42,7 @@ func testConfig(t *testing.T) config.Config {
 
 func run(t *testing.T, cfg config.Config) *running {
 	t.Helper()
-	log := &locked.Buffer{}
+	log := &testkit.Buffer{}
 	c, err := New(cfg, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
-	"github.com/rollway/rollway/internal/mallocs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // Neither a Write nor the look at the path that it makes now and then allocates.
@@ -20,7 +20,7 @@ func TestWriteDoesNotAllocate(t *testing.T) {
 			for _, noFollow := range []bool{true, false} {
 				f := openChecking(t, filepath.Join(t.TempDir(), "log"), file.Options{Mode: mode, MaxSize: 1 << 40, Every: 24 * 365 * time.Hour, NoFollow: noFollow}, quick)
 				line := []byte("2026-11-21T08:03:09Z INFO charged\n")
-				n := mallocs.Of(func() {
+				n := testkit.Mallocs(func() {
 					for range 1000 {
 						if _, err := f.Write(line); err != nil {
 							t.Fatal(err)

@@ -3,23 +3,50 @@ package file
 import (
 	"errors"
 	"os"
-
-	"github.com/rollway/rollway/internal/onsignal"
+	"os/signal"
+	"sync"
 )
 
-// ReopenOn calls Reopen whenever the process gets one of the signals, as after
-// logrotate's postrotate script: f.ReopenOn(syscall.SIGHUP). Without a call of
-// it the File leaves all signals alone. It ends with stop, which does not wait
-// and may be called again, or with Close. The errors of Reopen go to
-// Options.OnError. Windows has no SIGHUP; there a File only notices by itself
-// that it was moved.
+// ReopenOn calls Reopen when the process gets one of the signals, for logrotate's
+// postrotate script: f.ReopenOn(syscall.SIGHUP). Otherwise a File handles no signals.
+// It ends with stop, which does not wait and may be called again, or with Close. The
+// errors of Reopen go to Options.OnError. Windows has no SIGHUP; there a File notices
+// that it was moved only when it looks.
 func (f *File) ReopenOn(signals ...os.Signal) (stop func()) {
 	if len(signals) == 0 || !f.maintenance.watch() {
 		return func() {}
 	}
-	return onsignal.Call(func() {
+	return onSignal(func() {
 		if err := f.Reopen(); err != nil && !errors.Is(err, os.ErrClosed) { // a signal that came with Close
 			f.teller.Tell(int(reopening), err) // which is counted
 		}
 	}, f.maintenance.stop, f.maintenance.running.Done, signals...)
+}
+
+// onSignal calls f, one call at a time, when the process gets one of the signals. It
+// ends when stop is called or closed is closed, and then calls ended. stop does not
+// wait.
+func onSignal(f func(), closed <-chan struct{}, ended func(), signals ...os.Signal) (stop func()) {
+	got := make(chan os.Signal, 1)
+	stopped := make(chan struct{})
+	stop = sync.OnceFunc(func() {
+		signal.Stop(got)
+		close(stopped)
+	})
+	signal.Notify(got, signals...)
+	go func() {
+		defer ended()
+		for {
+			select {
+			case <-got:
+				f()
+			case <-stopped:
+				return
+			case <-closed:
+				stop()
+				return
+			}
+		}
+	}()
+	return stop
 }

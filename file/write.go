@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/direct"
-	"github.com/rollway/rollway/internal/linecount"
+	"github.com/rollway/rollway/line"
 )
 
 // Write appends the lines in p; see File for its contract. A missing last
@@ -22,7 +22,7 @@ func (f *File) Write(p []byte) (int, error) {
 	if len(p) > 0 && p[len(p)-1] != '\n' {
 		whole = append(append(make([]byte, 0, len(p)+1), p...), '\n')
 	}
-	n, err := f.writeLines([][]byte{whole}, int64(len(p)), linecount.Of(p), false)
+	n, err := f.writeLines([][]byte{whole}, int64(len(p)), line.Count(p), false)
 	return int(n), err
 }
 
@@ -79,7 +79,7 @@ func (f *File) writeLines(buffers [][]byte, size int64, lines uint64, inPlace bo
 
 func countLines(buffers [][]byte) (lines uint64) {
 	for _, b := range buffers {
-		lines += linecount.Of(b)
+		lines += line.Count(b)
 	}
 	return lines
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/rollway/rollway"
 	"github.com/rollway/rollway/httplog"
-	"github.com/rollway/rollway/internal/locked"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 var regexpOf = regexp.MustCompile
@@ -55,7 +55,7 @@ func TestPanic(t *testing.T) {
 				w.Header().Set("Content-Length", "7")
 				charge(nil)
 			})
-			var netHTTP locked.Buffer
+			var netHTTP testkit.Buffer
 			srv.Config.ErrorLog.SetOutput(&netHTTP)
 			resp, body, err := do(t, "GET", srv.URL+"/x", "X-Request-Id", "r1")
 			if err != nil || resp.StatusCode != 500 || body != "Internal Server Error\n" || resp.Header.Get("X-Request-Id") != "r1" {

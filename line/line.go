@@ -1,8 +1,9 @@
-// Package line has the terms that everything which carries log lines shares:
-// what a writer of whole lines does, and how it accounts for them.
+// Package line defines the terms that all writers of log lines share: what a writer
+// of whole lines does, and how it accounts for them.
 package line
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -46,12 +47,23 @@ type LevelWriter interface {
 //
 //	Accepted = Written + Dropped.Total() + Pending
 type Ledger struct {
-	Accepted uint64 // lines taken, those dropped later included
+	Accepted uint64 // lines taken, including those dropped later
 	Written  uint64 // lines that the destination has taken
 	Dropped  Drops
-	Pending  uint64 // lines that are neither written nor dropped yet
+	Pending  uint64 // lines neither written nor dropped yet
 	Rejected uint64 // lines given after Close; they were never accepted
 }
+
+// Count returns the number of lines in p; an unterminated last one counts.
+func Count(p []byte) uint64 {
+	n := bytes.Count(p, newline)
+	if len(p) > 0 && p[len(p)-1] != '\n' {
+		n++
+	}
+	return uint64(n)
+}
+
+var newline = []byte{'\n'}
 
 // Err returns nil if the ledger is balanced, and else an error that says by how
 // much it is not.
@@ -89,6 +101,6 @@ var (
 	ErrLost = errors.New("lines lost")
 
 	// ErrPending is wrapped by the errors of Flush, Sync, Shutdown and Close that
-	// report lines of which the outcome is not known yet.
+	// report lines whose outcome is not known yet.
 	ErrPending = errors.New("lines pending")
 )

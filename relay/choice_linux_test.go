@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollway/rollway/internal/locked"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // Small messages take no pipe, before bulk and after it; bulk does.
@@ -63,7 +63,7 @@ func TestRecordOfCopy(t *testing.T) {
 	}{{100, "buffers"}, {64 << 20, "splice"}} {
 		for _, up := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%d bytes, up %v", c.size, up), func(t *testing.T) {
-				var log locked.Buffer
+				var log testkit.Buffer
 				w := newWay(t, road{listen: "tcp://127.0.0.1:0", options: Options{Access: slog.New(slog.NewTextHandler(&log, nil))}})
 				from, to := w.connect()
 				if !up {

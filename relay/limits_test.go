@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/rollway/rollway/internal/locked"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // open is how many connections count for MaxConns.
@@ -86,7 +86,7 @@ func TestLowDescriptorLimitIsSaid(t *testing.T) {
 		{20_000, Options{MaxConns: 10_000}, "allowed=9902 descriptors=20000 descriptors_needed=20196"},
 		{-1, Options{MaxConns: 1 << 20}, ""},
 	} {
-		var log locked.Buffer
+		var log testkit.Buffer
 		c.o.Log = slog.New(slog.NewTextHandler(&log, nil))
 		c.o.fitDescriptors(c.limit)
 		if got := log.String(); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {

@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/inparallel"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // TestMain is also the client and the upstream of tests that need processes of
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	case "stuck":
 		manyStuck(os.Getenv("RELAY_TEST_ADDR"), os.Getenv("RELAY_TEST_COUNT"))
 	default:
-		inparallel.Run(m, 16)
+		testkit.RunParallel(m, 16)
 	}
 }
 

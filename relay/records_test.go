@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rollway/rollway/internal/locked"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // A hungHandler returns from nothing until it is released.
@@ -100,7 +100,7 @@ func shutdown(t *testing.T, r *Relay, ctx context.Context) error {
 
 // Once Shutdown has returned each connection has its record, those cut off too.
 func TestOneRecordAConnection(t *testing.T) {
-	var log locked.Buffer
+	var log testkit.Buffer
 	w := newWay(t, road{listen: "tcp://127.0.0.1:0", options: Options{Access: slog.New(slog.NewJSONHandler(&log, nil))}})
 	const n = 100
 	for i := range n {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/locked"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // A side that takes nothing of what waits for it, in the relay or in the socket
@@ -29,7 +29,7 @@ func TestStall(t *testing.T) {
 				if runtime.GOOS != "linux" && size == 1<<20 {
 					t.Skip("only Linux tells how much of what a socket took has not left")
 				}
-				log := new(locked.Buffer)
+				log := new(testkit.Buffer)
 				rd.options.StallTimeout, rd.options.Log = time.Second, slog.New(slog.NewTextHandler(log, nil))
 				w := newWay(t, rd)
 				stuck, stuckUp := w.connect()

@@ -23,7 +23,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/locked"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // An authority signs certificates for tests.
@@ -164,7 +164,7 @@ func TestMutualTLS(t *testing.T) {
 	server.ClientAuth, server.ClientCAs = tls.RequireAndVerifyClientCert, a.pool
 	out := a.config("relay")
 	out.RootCAs = a.pool
-	var log locked.Buffer
+	var log testkit.Buffer
 	w := newWay(t, road{
 		listen: "tls://127.0.0.1:0", upstream: "tls", upstreamTLS: server, clientTLS: out,
 		options: Options{ServerTLS: server, ClientTLS: out, Access: slog.New(slog.NewJSONHandler(&log, nil))},
@@ -404,7 +404,7 @@ func TestCertificatesReload(t *testing.T) {
 	a.files(dir, "two.example")
 	renewed, _ := os.ReadFile(files.Key)
 	_ = os.WriteFile(files.Key, key, 0o600)
-	var log locked.Buffer
+	var log testkit.Buffer
 	ctx, cancel := context.WithCancel(t.Context())
 	var watching sync.WaitGroup
 	again := make(chan os.Signal)

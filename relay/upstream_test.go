@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rollway/rollway/internal/locked"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // A server answers each connection with its name, and keeps it open until its
@@ -132,7 +132,7 @@ func TestLeastConnections(t *testing.T) {
 // A connection that one upstream refuses goes to the next, and the one that is
 // down gets no more until it is back.
 func TestUpstreamDownAndUp(t *testing.T) {
-	var log locked.Buffer
+	var log testkit.Buffer
 	w, list := several(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil)), HealthInterval: 20 * time.Millisecond})
 	addr := list[1].Addr().String()
 	list[1].stop()
@@ -256,7 +256,7 @@ func TestResolve(t *testing.T) {
 // What repeats is said once a second, with how often it was not.
 func TestNotice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log locked.Buffer
+		var log testkit.Buffer
 		var n notice
 		for range 25 {
 			n.say(slog.New(slog.NewTextHandler(&log, nil)), slog.LevelWarn, "again")
@@ -269,7 +269,7 @@ func TestNotice(t *testing.T) {
 }
 
 func TestMaxConns(t *testing.T) {
-	var log locked.Buffer
+	var log testkit.Buffer
 	w := newWay(t, road{listen: "tcp://127.0.0.1:0", options: Options{MaxConns: 2, Log: slog.New(slog.NewTextHandler(&log, nil))}})
 	first, _ := w.connect()
 	w.connect()
@@ -284,7 +284,7 @@ func TestMaxConns(t *testing.T) {
 }
 
 func TestMaxConnsPerSource(t *testing.T) {
-	var log locked.Buffer
+	var log testkit.Buffer
 	w := newWay(t, road{listen: "tcp://127.0.0.1:0", options: Options{
 		MaxConnsPerSource: 2, TrustProxy: loopback, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	}})

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/rollway/rollway/internal/linecount"
 	"github.com/rollway/rollway/internal/spool"
+	"github.com/rollway/rollway/line"
 )
 
 // A bulk sends lines to an engine whose answers speak of single lines. What
@@ -101,7 +101,7 @@ func (b *bulk) take(p []byte) ([]byte, *batch) {
 	piece := firstPiece(p, max(b.h.w.limits.size()/maxGrowth, 1))
 	b.h.keyNum++
 	*k = batch{
-		lines: append(k.lines[:0], make([]lineState, linecount.Of(piece))...),
+		lines: append(k.lines[:0], make([]lineState, line.Count(piece))...),
 		key:   fmt.Sprintf("%s%d", b.h.keys, b.h.keyNum),
 		at:    time.Now(),
 	}
@@ -235,7 +235,7 @@ func (b *bulk) apply(k *batch, v verdict) {
 		b.h.w.noteRefused(refused, v.reason)
 	}
 	if len(known) > 0 {
-		b.h.keep(known, linecount.Of(known))
+		b.h.keep(known, line.Count(known))
 	}
 	if written {
 		b.h.credit = blameLimit

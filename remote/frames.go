@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strconv"
 
-	"github.com/rollway/rollway/internal/linecount"
+	"github.com/rollway/rollway/line"
 )
 
 // A framer makes messages of lines.
@@ -78,7 +78,7 @@ func (f *frames) encode(piece []byte) []byte {
 func (f *frames) settle(piece []byte, n int) (s settled) {
 	if f.framer == nil {
 		s.n = wholeLines(piece[:n])
-		s.written = linecount.Of(piece[:s.n])
+		s.written = line.Count(piece[:s.n])
 		return s
 	}
 	for _, m := range f.marks {

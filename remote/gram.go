@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/rollway/rollway/internal/linecount"
+	"github.com/rollway/rollway/line"
 )
 
 // A gram sends lines as datagrams, over UDP or to a local socket. All fields
@@ -64,7 +64,7 @@ func (g *gram) send(ctx context.Context, p []byte) (s settled, err error) {
 	pack := g.w.opt.PackDatagram
 	for s.n < len(piece) {
 		data, size := g.next(piece[s.n:], pack)
-		lines, cut := linecount.Of(piece[s.n:s.n+size]), false
+		lines, cut := line.Count(piece[s.n:s.n+size]), false
 		if c, ok := g.form.(cutter); ok && len(data) > g.max {
 			data, cut = c.cut(data, g.max)
 		}

@@ -23,8 +23,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rollway/rollway/internal/linecount"
 	"github.com/rollway/rollway/internal/spool"
+	"github.com/rollway/rollway/line"
 )
 
 // A poster sends lines as bodies of POST requests, over one kept connection.
@@ -220,7 +220,7 @@ func (h *poster) send(ctx context.Context, p []byte) (settled, error) {
 	l := &h.w.limits
 	for limit := l.size(); ; {
 		piece := h.take(p, limit)
-		lines := linecount.Of(piece)
+		lines := line.Count(piece)
 		if len(bytes.TrimSpace(piece)) == 0 {
 			// A peer would call it an empty body and refuse it for ever.
 			h.w.noteRefused(lines, "a blank line is no event")
@@ -397,7 +397,7 @@ func (h *poster) compress(p []byte) ([]byte, error) {
 // the same bytes, or a new one.
 func (h *poster) key(piece []byte) string {
 	if h.piece != nil {
-		return h.piece.Key(linecount.Of(piece))
+		return h.piece.Key(line.Count(piece))
 	}
 	for i := range h.again {
 		if f := &h.again[i]; f.size == len(piece) && f.begins(piece) {

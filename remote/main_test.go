@@ -3,7 +3,7 @@ package remote_test
 import (
 	"testing"
 
-	"github.com/rollway/rollway/internal/inparallel"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
-func TestMain(m *testing.M) { inparallel.Run(m, 8) }
+func TestMain(m *testing.M) { testkit.RunParallel(m, 8) }

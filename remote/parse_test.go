@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/linecount"
+	"github.com/rollway/rollway/line"
 )
 
 func FuzzParseTally(f *testing.F) {
@@ -148,7 +148,7 @@ func FuzzFirstPiece(f *testing.F) {
 		lines := uint64(0)
 		for rest := []byte(p); len(rest) > 0; {
 			piece := firstPiece(rest, limit)
-			n := linecount.Of(piece)
+			n := line.Count(piece)
 			if wholeLines(piece) != len(piece) || n == 0 || len(piece) > limit && n > 1 {
 				t.Fatalf("limit %d: piece %q of %q", limit, piece, rest)
 			}
@@ -156,7 +156,7 @@ func FuzzFirstPiece(f *testing.F) {
 			lines += n
 			rest = rest[len(piece):]
 		}
-		if joined != p || lines != linecount.Of([]byte(p)) {
+		if joined != p || lines != line.Count([]byte(p)) {
 			t.Fatalf("%q became %q, %d lines", p, joined, lines)
 		}
 	})

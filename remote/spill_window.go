@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rollway/rollway/internal/linecount"
 	"github.com/rollway/rollway/internal/spool"
+	"github.com/rollway/rollway/line"
 )
 
 const (
@@ -157,7 +157,7 @@ func (q *window) begin(l *lane, now time.Time) {
 	l.busy, l.began, l.size, l.accepted = true, now, len(l.piece.Data), false
 	l.sent.Store(false)
 	if l.after = ""; q.w.addr.format == formatLines {
-		l.key = l.piece.Key(linecount.Of(l.piece.Data))
+		l.key = l.piece.Key(line.Count(l.piece.Data))
 		if i := slices.Index(q.queue, l); i > 0 && q.queue[i-1].busy {
 			l.after = q.queue[i-1].key
 		}

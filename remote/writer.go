@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/aside"
-	"github.com/rollway/rollway/internal/linecount"
+	"github.com/rollway/rollway/line"
 )
 
 // A Writer sends lines to one peer. It is safe for concurrent use; one call at
@@ -92,7 +92,7 @@ func Open(rawURL string, o Options) (*Writer, error) {
 
 // Write sends the lines in p; see Writer for its contract. It does not keep p.
 func (w *Writer) Write(p []byte) (int, error) {
-	lines := linecount.Of(p)
+	lines := line.Count(p)
 	if !w.begin(lines) {
 		return 0, w.wrap(os.ErrClosed)
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
-	"github.com/rollway/rollway/internal/mallocs"
+	"github.com/rollway/rollway/internal/testkit"
 	"github.com/rollway/rollway/slab"
 )
 
@@ -34,7 +34,7 @@ func TestBatchesToAFileDoNotAllocate(t *testing.T) {
 					defer w.Close()
 					line := append(bytes.Repeat([]byte("l"), 255), '\n')
 					passes := uint64(0)
-					n := mallocs.Of(func() {
+					n := testkit.Mallocs(func() {
 						passes++
 						for range 100 {
 							for range 100 {

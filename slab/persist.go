@@ -8,8 +8,8 @@ import (
 	panics "runtime/debug"
 	"time"
 
-	"github.com/rollway/rollway/internal/linecount"
 	"github.com/rollway/rollway/internal/slabfile"
+	"github.com/rollway/rollway/line"
 )
 
 // keeping is what a Writer with Options.Persist has in addition: a file with a
@@ -101,7 +101,7 @@ func (w *Writer) recover(dst io.Writer) error {
 				}
 			}
 			problems = append(problems, fmt.Errorf("%s of it delivered, %s and %d bytes not: %w",
-				count(linecount.Of(b.Data)), count(uint64(b.CutLines)), b.Cut, b.Problem))
+				count(line.Count(b.Data)), count(uint64(b.CutLines)), b.Cut, b.Problem))
 		}
 		k.cut += uint64(b.Cut)
 		w.tally.dropped.by[damaged] += uint64(b.CutLines)
@@ -121,7 +121,7 @@ func (w *Writer) recover(dst io.Writer) error {
 			return err
 		}
 		s := k.slabs[b.Slab]
-		lines := linecount.Of(b.Data[held:])
+		lines := line.Count(b.Data[held:])
 		s.fileState = fileState{begun: true, seq: b.Seq, sealed: true, base: b.Start + held}
 		s.data, s.lines = b.Data[held:], int(lines)
 		s.marks = append(s.marks, mark{0, unknown})

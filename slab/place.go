@@ -6,7 +6,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/rollway/rollway/internal/linecount"
 	"github.com/rollway/rollway/line"
 )
 
@@ -65,7 +64,7 @@ func (w *Writer) trySlow(p []byte, c class) error {
 
 // rejectUnlock counts the lines of p, which came after Close.
 func (w *Writer) rejectUnlock(p []byte) error {
-	w.tally.rejected += linecount.Of(p)
+	w.tally.rejected += line.Count(p)
 	w.mu.Unlock()
 	return os.ErrClosed
 }
@@ -90,7 +89,7 @@ func (w *Writer) fullLocked() {
 
 // dropLocked counts the lines of p, which have no place, as dropped.
 func (w *Writer) dropLocked(r reason, c class, p []byte) {
-	n := linecount.Of(p)
+	n := line.Count(p)
 	w.lostLocked(r, c, n)
 	w.tally.unplaced += n
 	w.tally.unplacedBytes += uint64(len(p))

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rollway/rollway/internal/linecount"
+	"github.com/rollway/rollway/line"
 )
 
 // A waiter is a producer that found no slab and has the time to wait. Whoever
@@ -209,7 +209,7 @@ func (w *Writer) expelLocked() {
 	for r := range l.of {
 		for wt := l.of[r].head; wt != nil; wt = l.of[r].head {
 			wt.closed = true
-			w.tally.rejected += linecount.Of(wt.rest)
+			w.tally.rejected += line.Count(wt.rest)
 			l.serve(wt)
 		}
 	}

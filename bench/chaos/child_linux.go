@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rollway/rollway/internal/locked"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // A child is one collector, which is started again and again at one address.
@@ -25,7 +25,7 @@ type child struct {
 	try     *Try
 
 	cmd  *exec.Cmd
-	said locked.Buffer
+	said testkit.Buffer
 	read chan struct{} // closed when its output has ended
 }
 
@@ -136,7 +136,7 @@ func (c *child) inject(trace string, faults ...string) (end func() error, err er
 		args = append(args, "-e", "inject="+f)
 	}
 	cmd := exec.Command("strace", append(args, "-p", fmt.Sprint(c.cmd.Process.Pid))...)
-	var said locked.Buffer
+	var said testkit.Buffer
 	cmd.Stderr = &said
 	if err := cmd.Start(); err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/rollwaybin"
-	"github.com/rollway/rollway/internal/loopback"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // A scene is one fault in the making.
@@ -110,7 +110,7 @@ func (s Settings) one(f Fault, program, dir string) (_ *Try, err error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
-	addr, err := loopback.Free()
+	addr, err := testkit.FreeAddr()
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/rollway/rollway/internal/loopback"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // The rivals, each with what it stores by.
@@ -84,13 +84,13 @@ service:
 
 // startRival starts a rival whose data is in dir.
 func startRival(name, program, dir string) (*server, error) {
-	addr, err := loopback.Free()
+	addr, err := testkit.FreeAddr()
 	if err != nil {
 		return nil, err
 	}
 	s := &server{addr: addr, dir: dir, want: 200, rival: true}
 	if name == Rotel {
-		grpc, err := loopback.Free()
+		grpc, err := testkit.FreeAddr()
 		if err != nil {
 			return nil, err
 		}

@@ -11,15 +11,14 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/rollwaybin"
-	"github.com/rollway/rollway/internal/locked"
-	"github.com/rollway/rollway/internal/loopback"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // StopCollector builds the collector, starts it in dir, and stops it by a
 // signal when it serves. It fills in the addresses of s. end kills it.
 func (s *Settings) StopCollector(dir string) (end func(), err error) {
 	for _, addr := range []*string{&s.HTTP, &s.TCP, &s.Nobody} {
-		if *addr, err = loopback.Free(); err != nil {
+		if *addr, err = testkit.FreeAddr(); err != nil {
 			return nil, err
 		}
 	}
@@ -27,7 +26,7 @@ func (s *Settings) StopCollector(dir string) (end func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	var said locked.Buffer
+	var said testkit.Buffer
 	cmd := exec.Command(program, "serve", "-listen", s.HTTP, "-listen-tcp", s.TCP, "-listen-grpc", "", "-data", filepath.Join(dir, "data"))
 	cmd.Stdout, cmd.Stderr = &said, &said
 	// A group of its own: if the shell that started us ends, our group is orphaned,

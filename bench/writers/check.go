@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/rollway/rollway/bench/internal/lines"
-	"github.com/rollway/rollway/internal/locked"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // Report is what became of one writer's lines in Check.
@@ -36,7 +36,7 @@ func Check(linesEach int) error {
 }
 
 func verify(w Writer, producers, linesEach int) (Report, error) {
-	var dst locked.Buffer
+	var dst testkit.Buffer
 	out, err := w.Open(&dst)
 	if err != nil {
 		return Report{}, err

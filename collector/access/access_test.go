@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/mallocs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 const (
@@ -162,7 +162,7 @@ func TestFindDoesNotAllocate(t *testing.T) {
 		t.Fatal(err)
 	}
 	secret := strings.Clone(one)
-	fewest := mallocs.Of(func() {
+	fewest := testkit.Mallocs(func() {
 		for range 10_000 {
 			token := k.Find(secret)
 			token.Wait(time.Now())

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/rollway/rollway/collector/normalize"
-	"github.com/rollway/rollway/internal/mallocs"
 	"github.com/rollway/rollway/internal/testkit"
 )
 
@@ -74,7 +73,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 		n, b := normalize.New(normalize.Limits{}), new(normalize.Batch)
 		baseline := normalize.New(normalize.Limits{})
 		count := func(n *normalize.Normalizer, e normalize.Enricher) uint64 {
-			return mallocs.Of(func() {
+			return testkit.Mallocs(func() {
 				b.Reset()
 				n.SetEnricher(e, peer)
 				run(n, b)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/mallocs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // articleBody returns an array of count of the article's events.
@@ -30,7 +30,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 		"one event":   []byte(article),
 	} {
 		n, b := New(Limits{}), new(Batch)
-		got := mallocs.Of(func() {
+		got := testkit.Mallocs(func() {
 			b.Reset()
 			if err := n.Body(b, body, received); err != nil || b.RejectedTotal != 0 {
 				t.Fatal(err, b.Rejected)
@@ -42,7 +42,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 	}
 	// Line by line, as from a TCP connection.
 	n, b, line := New(Limits{}), new(Batch), []byte(article+"\n")
-	if got := mallocs.Of(func() {
+	if got := testkit.Mallocs(func() {
 		b.Reset()
 		for range 100 {
 			n.Line(b, line, received)
@@ -56,7 +56,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 func TestRejectionsAreBounded(t *testing.T) {
 	n, b := New(Limits{}), new(Batch)
 	body := []byte("{}\n" + strings.Repeat("1\n{\n{\"a\":\"\xff\"}\n", 10_000))
-	got := mallocs.Of(func() {
+	got := testkit.Mallocs(func() {
 		b.Reset()
 		n.Body(b, body, received)
 	})

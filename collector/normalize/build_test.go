@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/rollway/rollway/internal/mallocs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 func TestBuilder(t *testing.T) {
@@ -308,7 +308,7 @@ func walk(t *testing.T, b *Builder, object []byte) {
 func TestBuilderDoesNotAllocate(t *testing.T) {
 	n, batch := New(Limits{}), new(Batch)
 	name, text, object := []byte("name"), []byte("some \"text\""), []byte(`{"a":1,"msg":"x","b":[1,2]}`)
-	if got := mallocs.Of(func() {
+	if got := testkit.Mallocs(func() {
 		batch.Reset()
 		b := n.Build(batch, received)
 		for range 10_000 {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollway/rollway/internal/mallocs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // Which of several names counts.
@@ -95,7 +95,7 @@ func TestNoAllocationForSecondNames(t *testing.T) {
 		body = append(append(body, c.in...), '\n')
 	}
 	n, b := New(Limits{}), new(Batch)
-	if got := mallocs.Of(func() {
+	if got := testkit.Mallocs(func() {
 		b.Reset()
 		if n.Body(b, body, received); b.Records != len(libraries) {
 			t.Fatal(b.Rejected)

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/rollway/rollway/internal/jsonline"
-	"github.com/rollway/rollway/internal/mallocs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 const paymentLine = `{"time":"2026-05-28T12:40:00.123456789Z","level":"ERROR","msg":"failed to charge customer","service":"payment-api","logger":"billing.stripe","source":"charge.go:118","trace_id":"6f9c9b9d7a1a","error":{"kind":"timeout","cause":["dial tcp","i/o timeout"]},` +
@@ -142,7 +142,7 @@ func TestMatchDoesNotAllocate(t *testing.T) {
 		strings.Repeat("x", 2000),
 	} {
 		q := mustParse(t, expr)
-		fewest := mallocs.Of(func() {
+		fewest := testkit.Mallocs(func() {
 			for range 1000 {
 				for _, line := range lines {
 					q.Match(line)

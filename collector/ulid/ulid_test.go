@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/mallocs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // TestText compares with the example of the specification, its greatest value,
@@ -133,7 +133,7 @@ func TestConcurrent(t *testing.T) {
 
 func TestNoAllocation(t *testing.T) {
 	m, buf, now := NewSource().Maker(), make([]byte, 0, Len), time.Now()
-	fewest := mallocs.Of(func() {
+	fewest := testkit.Mallocs(func() {
 		for i := range 1000 {
 			buf = m.Append(buf[:0], now.Add(time.Duration(i)*time.Millisecond))
 		}

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/rollway/rollway/internal/guardpage"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // TestCopyStaysInside: nothing is read or written outside of the two strings.
 func TestCopyStaysInside(t *testing.T) {
-	from, to := guardpage.Page(t), guardpage.Page(t)
+	from, to := testkit.GuardedPage(t), testkit.GuardedPage(t)
 	copy(from, strings.Repeat("clean ", len(from)))
 	for n := 1; n <= 200; n++ {
 		for _, s := range [][]byte{from[:n], from[len(from)-n:]} {

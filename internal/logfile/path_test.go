@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/rollway/rollway/internal/mallocs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // A Path follows links, and tells its file from another one and from none.
@@ -67,7 +67,7 @@ func TestPathLookDoesNotAllocate(t *testing.T) {
 	}
 	defer f.Close()
 	p := NewPath(path)
-	if n := mallocs.Of(func() {
+	if n := testkit.Mallocs(func() {
 		if _, same, err := p.Look(f); !same || err != nil {
 			t.Fatal(same, err)
 		}

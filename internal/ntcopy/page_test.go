@@ -6,13 +6,13 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/rollway/rollway/internal/guardpage"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // TestLinesStaysInside: nothing is read in front of the lines or behind them, nor
 // written in front of the target or behind it.
 func TestLinesStaysInside(t *testing.T) {
-	from, to := guardpage.Page(t), guardpage.Page(t)
+	from, to := testkit.GuardedPage(t), testkit.GuardedPage(t)
 	for i := range from {
 		from[i] = "line\n"[i%5]
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollway/rollway/internal/locked"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 const (
@@ -141,7 +141,7 @@ func (s *session) close() {
 type process struct {
 	step
 	cmd  *exec.Cmd
-	out  locked.Buffer
+	out  testkit.Buffer
 	done chan struct{} // closed when the command has ended
 	err  error         // of cmd.Wait; read after done
 }

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/locked"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // A daemon is a 'rollway serve' in a process of its own.
@@ -22,8 +22,8 @@ type daemon struct {
 	cmd    *exec.Cmd
 	addr   string // http://host:port
 	tcp    string // host:port; empty: off
-	stdout locked.Buffer
-	stderr locked.Buffer
+	stdout testkit.Buffer
+	stderr testkit.Buffer
 	read   chan struct{} // closed when stdout has ended
 }
 

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/locked"
 	"github.com/rollway/rollway/internal/testkit"
 )
 
@@ -84,7 +83,7 @@ func traceDaemon(t *testing.T, d *daemon, delay time.Duration) func() []*traced 
 	path := filepath.Join(t.TempDir(), "trace")
 	cmd := exec.Command(strace, "-f", "-o", path, "-s", "1000000", "-e", "trace=pwrite64,fdatasync,fsync,write",
 		"-e", fmt.Sprintf("inject=fdatasync:delay_exit=%d", delay.Microseconds()), "-p", strconv.Itoa(d.cmd.Process.Pid))
-	var said locked.Buffer
+	var said testkit.Buffer
 	cmd.Stderr = &said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 
 	"github.com/fluent/fluent-logger-golang/fluent"
 
-	"github.com/rollway/rollway/internal/locked"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // No registry that CI reaches has it.
@@ -186,7 +186,7 @@ func TestForwardKilled(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			var said locked.Buffer
+			var said testkit.Buffer
 			cmd := exec.Command(*fluentdProgram, "--no-supervisor", "-c", filepath.Join(dir, "conf"))
 			cmd.Stdout, cmd.Stderr = &said, &said
 			if err := cmd.Start(); err != nil {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollway/rollway/internal/locked"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // Lines of /proc/self/mountinfo and /proc/self/cgroup as systems have them.
@@ -141,7 +141,7 @@ func TestLimitMemory(t *testing.T) {
 	} {
 		t.Setenv("GOMEMLIMIT", tc.env)
 		debug.SetMemoryLimit(none)
-		var said locked.Buffer
+		var said testkit.Buffer
 		limitMemory(slog.New(slog.NewTextHandler(&said, nil)), group(tc.limit))
 		if got := debug.SetMemoryLimit(-1); got != tc.want || !strings.Contains(said.String(), tc.said) || tc.said == "" && said.String() != "" {
 			t.Errorf("GOMEMLIMIT=%q, limit %q: %d, want %d; said %q", tc.env, tc.limit, got, tc.want, said.String())
@@ -157,7 +157,7 @@ func TestWarnMemory(t *testing.T) {
 		warns bool
 	}{{math.MaxInt64, false}, {512 << 20, false}, {512<<20 - 1, true}} {
 		debug.SetMemoryLimit(tc.limit)
-		var said locked.Buffer
+		var said testkit.Buffer
 		warnMemory(slog.New(slog.NewTextHandler(&said, nil)), 256<<20)
 		if got := strings.Contains(said.String(), "limits.in_flight=268435456"); got != tc.warns {
 			t.Errorf("limit %d: said %q", tc.limit, said.String())

@@ -14,14 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/locked"
 	"github.com/rollway/rollway/internal/testkit"
 )
 
 // A proxy is a program that runs in front of collectors.
 type proxy struct {
 	cmd  *exec.Cmd
-	said locked.Buffer
+	said testkit.Buffer
 }
 
 // startProxy runs a program until the test ends, and waits until it listens at

@@ -22,7 +22,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/locked"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // writeCertificate writes a certificate for 127.0.0.1 that vouches for itself.
@@ -53,10 +53,10 @@ func writeCertificate(t *testing.T, serial int64, certFile, keyFile string) {
 
 // startRelay runs 'rollway relay' with its metrics on a free port and returns
 // what it says once it is up.
-func startRelay(t *testing.T, args ...string) (cmd *exec.Cmd, out, log *locked.Buffer) {
+func startRelay(t *testing.T, args ...string) (cmd *exec.Cmd, out, log *testkit.Buffer) {
 	t.Helper()
 	cmd = exec.Command("rollway", append([]string{"relay", "-metrics-listen", "127.0.0.1:0"}, args...)...)
-	out, log = new(locked.Buffer), new(locked.Buffer)
+	out, log = new(testkit.Buffer), new(testkit.Buffer)
 	cmd.Stdout, cmd.Stderr = out, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func startRelay(t *testing.T, args ...string) (cmd *exec.Cmd, out, log *locked.B
 	return cmd, out, log
 }
 
-func awaitText(t *testing.T, where, log *locked.Buffer, text string) {
+func awaitText(t *testing.T, where, log *testkit.Buffer, text string) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !strings.Contains(where.String(), text); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -245,7 +245,7 @@ func TestRelayUnderLowLimit(t *testing.T) {
 		{"-max-conns 5000", "  at most    5,000 connections at a time\n", `"descriptors_needed":10072`},
 	} {
 		cmd := exec.Command("sh", "-c", "ulimit -n 400 && exec rollway relay -metrics-listen 127.0.0.1:0 -listen tcp://127.0.0.1:0 -to tcp://127.0.0.1:1 "+c.args)
-		out, log := new(locked.Buffer), new(locked.Buffer)
+		out, log := new(testkit.Buffer), new(testkit.Buffer)
 		cmd.Stdout, cmd.Stderr = out, log
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -291,7 +291,7 @@ func fill(t *testing.T, w *os.File) {
 // ended, and so is the program.
 func TestRelayWithUnreadLog(t *testing.T) {
 	cmd := exec.Command("rollway", "relay", "-metrics-listen", "127.0.0.1:0", "-listen", "tcp://127.0.0.1:0", "-to", "tcp://"+upstream(t, echo), "-access-log", "-max-conns", "1")
-	out := new(locked.Buffer)
+	out := new(testkit.Buffer)
 	cmd.Stdout, cmd.Stderr = out, fullPipe(t)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -349,7 +349,7 @@ func TestServeWithUnreadLog(t *testing.T) {
 	allow(0)
 	writeFile(t, config, fmt.Sprintf("access: {tokens: %q}\n", tokens))
 	cmd := exec.Command("rollway", "serve", "-listen", "127.0.0.1:0", "-data", filepath.Join(dir, "data"), "-config", config)
-	out := new(locked.Buffer)
+	out := new(testkit.Buffer)
 	cmd.Stdout, cmd.Stderr = out, fullPipe(t)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

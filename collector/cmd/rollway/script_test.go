@@ -10,7 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/rollway/rollway/internal/loopback"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // TestStories runs the sessions in testdata. Beside testscript's commands they
@@ -32,7 +32,7 @@ func TestStories(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("TZ", "UTC")
 			e.Setenv("GORACE", quickExit)
-			e.Setenv("OWN_HOST", loopback.Host()) // for a collector that comes again at its address
+			e.Setenv("OWN_HOST", testkit.LoopbackHost()) // for a collector that comes again at its address
 			d := new(*daemon)
 			e.Values[scriptKey{}] = d
 			e.Defer(func() {

@@ -15,7 +15,7 @@ import (
 	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/decodetest"
-	"github.com/rollway/rollway/internal/mallocs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // newServer returns a server, and its routes of this protocol.
@@ -275,7 +275,7 @@ func TestNoAllocationPerItem(t *testing.T) {
 	var note []byte
 	cost := func(items int) uint64 {
 		body := []byte(strings.Repeat(everyCase, items/2))
-		return mallocs.Of(func() {
+		return testkit.Mallocs(func() {
 			batch.Reset()
 			var err error
 			if note, err = decodetest.Decode(Bulk, norm, batch, req, body, note[:0]); err != nil || batch.Records != items {

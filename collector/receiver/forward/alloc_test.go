@@ -7,7 +7,7 @@ import (
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receiver"
-	"github.com/rollway/rollway/internal/mallocs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 func TestNoAllocationPerEvent(t *testing.T) {
@@ -23,7 +23,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 		c := &receiver.Chunk{Received: received, Norm: normalize.New(normalize.Limits{}), Batch: new(normalize.Batch)}
 		session := Protocol{}.Open()
 		data := []byte(message)
-		got := mallocs.Of(func() {
+		got := testkit.Mallocs(func() {
 			c.Batch.Reset()
 			c.Data, c.Reply = data, c.Reply[:0]
 			if n, err := session.Decode(c); n != len(data) || err != nil || c.Batch.Records != 1000 {

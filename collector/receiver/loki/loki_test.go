@@ -17,7 +17,7 @@ import (
 	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/decodetest"
-	"github.com/rollway/rollway/internal/mallocs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 const (
@@ -296,7 +296,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 			req.Header.Set("Content-Type", kind)
 			b, norm := new(normalize.Batch), normalize.New(normalize.Limits{})
 			q := &receiver.Request{HTTP: req, Body: []byte(body), Received: received, Norm: norm, Batch: b}
-			allocs[want] = mallocs.Of(func() {
+			allocs[want] = testkit.Mallocs(func() {
 				b.Reset()
 				if err := Protocol.Decode(q); err != nil || b.Records != want {
 					t.Fatal(err, b.Records)

@@ -21,7 +21,7 @@ import (
 	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/decodetest"
-	"github.com/rollway/rollway/internal/mallocs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // oneRecord is a request in JSON of one record with these members.
@@ -344,7 +344,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 			req.Header.Set("Content-Type", kind)
 			b, norm := new(normalize.Batch), normalize.New(normalize.Limits{})
 			q := &receiver.Request{HTTP: req, Body: []byte(body), Received: received, Norm: norm, Batch: b, Note: make([]byte, 0, 64)}
-			allocs[want] = mallocs.Of(func() {
+			allocs[want] = testkit.Mallocs(func() {
 				b.Reset()
 				q.Note = q.Note[:0]
 				if err := Protocol.Decode(q); err != nil || b.Records != want {

@@ -15,7 +15,7 @@ import (
 	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/decodetest"
-	"github.com/rollway/rollway/internal/mallocs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // newServer returns a server, and its routes of this protocol.
@@ -234,7 +234,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 		var note []byte
 		cost := func(n int) uint64 {
 			text := []byte(body(n))
-			return mallocs.Of(func() {
+			return testkit.Mallocs(func() {
 				batch.Reset()
 				var err error
 				if note, err = decodetest.Decode(Envelope, norm, batch, req, text, note[:0]); err != nil || batch.Records != n {

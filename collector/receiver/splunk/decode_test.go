@@ -14,7 +14,7 @@ import (
 	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/decodetest"
-	"github.com/rollway/rollway/internal/mallocs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // newServer returns a server, and its routes of this protocol.
@@ -162,7 +162,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 		var note []byte
 		cost := func(events int) uint64 {
 			body := []byte(strings.Repeat(name, events/2))
-			return mallocs.Of(func() {
+			return testkit.Mallocs(func() {
 				batch.Reset()
 				var err error
 				if note, err = decodetest.Decode(p, norm, batch, req, body, note[:0]); err != nil || batch.Records != events {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/rollway/rollway/collector/pool"
-	"github.com/rollway/rollway/internal/mallocs"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // Under the race detector pools forget what they hold.
@@ -21,7 +21,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 		session, chunk := Protocol{}.Open(), newChunk("")
 		stream := []byte(strings.Repeat(message, 1000))
 		data := make([]byte, len(stream))
-		got := mallocs.Of(func() {
+		got := testkit.Mallocs(func() {
 			chunk.Batch.Reset()
 			chunk.Data = data[:copy(data, stream)] // values are unescaped in place
 			if n, err := session.Decode(chunk); n != len(data) || err != nil || chunk.Batch.Records != 1000 {

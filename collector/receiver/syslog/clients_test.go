@@ -27,7 +27,6 @@ import (
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/receivertest"
 	"github.com/rollway/rollway/collector/receiver/syslog"
-	"github.com/rollway/rollway/internal/loopback"
 	"github.com/rollway/rollway/internal/testkit"
 	"github.com/rollway/rollway/remote"
 )
@@ -427,7 +426,7 @@ func TestFluentBit(t *testing.T) {
 // the address returned.
 func startRsyslog(t *testing.T, daemon, action string) (addr string) {
 	t.Helper()
-	addr, err := loopback.Free()
+	addr, err := testkit.FreeAddr()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/rollway/rollway/collector/sink"
 	"github.com/rollway/rollway/collector/sink/kafka"
 	"github.com/rollway/rollway/collector/sink/kafka/kafkatest"
-	"github.com/rollway/rollway/internal/locked"
 	"github.com/rollway/rollway/internal/testkit"
 )
 
@@ -137,7 +136,7 @@ func TestRealKafkaSASL(t *testing.T) {
 	testkit.Nightly(t, testkit.Engines, "Apache Kafka")
 	k := startKafka(t)
 	j := openJournal(t)
-	log := &locked.Buffer{}
+	log := &testkit.Buffer{}
 	_, stop := run(t, j, kafka.Options{Brokers: []string{k.Secure}, SASL: "scram-sha-512", User: kafkatest.User, Password: "not the password", Log: slog.New(slog.NewTextHandler(log, nil))})
 	store(t, j, 0, 1)
 	for end := time.Now().Add(limit); !strings.Contains(log.String(), "unable to initialize sasl"); time.Sleep(5 * time.Millisecond) {

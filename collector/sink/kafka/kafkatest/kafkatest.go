@@ -18,8 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/rollway/rollway/internal/fetch"
-	"github.com/rollway/rollway/internal/locked"
-	"github.com/rollway/rollway/internal/loopback"
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 // User and Password are who is let in at the address Secure.
@@ -88,9 +87,9 @@ auto.create.topics.enable=false
 // A Broker is started and killed as often as wanted, always at the same
 // addresses and with what it stored. One goroutine at a time uses it.
 type Broker struct {
-	Addr   string        // host:port, where anybody may produce
-	Secure string        // host:port, where SASL is wanted
-	Said   locked.Buffer // what it printed
+	Addr   string         // host:port, where anybody may produce
+	Secure string         // host:port, where SASL is wanted
+	Said   testkit.Buffer // what it printed
 
 	jars, settings string
 	cmd            *exec.Cmd
@@ -104,7 +103,7 @@ func New(dir string) (*Broker, error) {
 	var control string
 	for _, addr := range []*string{&b.Addr, &b.Secure, &control} {
 		var err error
-		if *addr, err = loopback.Free(); err != nil {
+		if *addr, err = testkit.FreeAddr(); err != nil {
 			return nil, err
 		}
 	}

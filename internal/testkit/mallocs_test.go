@@ -1,16 +1,16 @@
-package mallocs
+package testkit
 
 import "testing"
 
 var kept any
 
-func TestOf(t *testing.T) {
+func TestMallocs(t *testing.T) {
 	n := 1000
-	if got := Of(func() { n++ }); got != 0 {
+	if got := Mallocs(func() { n++ }); got != 0 {
 		t.Errorf("%d allocations of none", got)
 	}
 	// Some of the runtime's own may be among them.
-	if got := Of(func() {
+	if got := Mallocs(func() {
 		for range 100 {
 			kept = new([100]int)
 		}

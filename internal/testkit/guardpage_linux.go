@@ -1,4 +1,4 @@
-package guardpage
+package testkit
 
 import (
 	"os"
@@ -7,9 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Page returns a page with pages on both sides that may not be touched: who does
-// ends the program. It lives as long as the test.
-func Page(t *testing.T) []byte {
+// GuardedPage returns a page between two pages that end the program when they are
+// touched: for code that might read or write beyond its argument. It lives as long as
+// the test.
+func GuardedPage(t *testing.T) []byte {
 	t.Helper()
 	size := os.Getpagesize()
 	memory, err := unix.Mmap(-1, 0, 3*size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)

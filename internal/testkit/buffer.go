@@ -1,13 +1,11 @@
-// Package locked has a buffer for what goroutines or other processes say while
-// it is read. It is for tests and tools.
-package locked
+package testkit
 
 import (
 	"bytes"
 	"sync"
 )
 
-// A Buffer is a bytes.Buffer that is safe for concurrent use. Its zero value is
+// A Buffer is a bytes.Buffer that is safe for concurrent use. The zero value is
 // empty.
 type Buffer struct {
 	mu sync.Mutex
@@ -21,14 +19,14 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	return b.b.Write(p)
 }
 
-// String returns all that was written.
+// String returns everything written so far.
 func (b *Buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.String()
 }
 
-// Tail returns the last n bytes of it, or all if there are fewer.
+// Tail returns the last n bytes of String, or all if there are fewer.
 func (b *Buffer) Tail(n int) string {
 	text := b.String()
 	return text[max(0, len(text)-n):]

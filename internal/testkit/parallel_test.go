@@ -1,4 +1,4 @@
-package inparallel
+package testkit
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 
 const atOnce = 7
 
-func TestMain(m *testing.M) { Run(m, atOnce) }
+func TestMain(m *testing.M) { RunParallel(m, atOnce) }
 
 // The tests of the group wait for each other: they pass only if they all run at
 // once.
@@ -26,8 +26,8 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// The flag has the last word, and a failed test is one: with one at a time they
-// would wait for ever.
+// The flag overrides n, and a failure is reported: with one test at a time they wait
+// for ever.
 func TestFlag(t *testing.T) {
 	out, err := exec.Command(os.Args[0], "-test.run", "^TestTogether$", "-test.parallel", "1", "-test.timeout", "100ms").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "timed out") {

@@ -1,14 +1,14 @@
-package loopback
+package testkit
 
 import (
 	"net"
 	"testing"
 )
 
-// An address of Free stays free whatever others take of 127.0.0.1.
-func TestFree(t *testing.T) {
+// An address of FreeAddr stays free whatever others take of 127.0.0.1.
+func TestFreeAddr(t *testing.T) {
 	for range 100 {
-		addr, err := Free()
+		addr, err := FreeAddr()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,10 +1,11 @@
-// Package testkit is for tests that need something: of their machine a program, a
-// right or a kind of file system; of the run that they are part of its time, or
-// that the race detector is off.
+// Package testkit has what several packages' tests need: requirements of the machine
+// and of the run, free addresses, a buffer to write and read at the same time, memory
+// between guard pages, and a count of allocations.
 //
-// What a machine lacks skips a test, and with REQUIRE=all in the environment it
-// fails. What the run is not for also skips a test, and marks it by an attribute
-// ([testing.TB.Attr]) from which scripts/dev knows which other run has it.
+// A test that needs something the machine lacks (a program, a right, a file system)
+// is skipped, or fails with REQUIRE=all in the environment. A test that the run has
+// no time for, or that the race detector disturbs, is skipped too, and marked by an
+// attribute ([testing.TB.Attr]) from which scripts/dev knows which other run has it.
 package testkit
 
 import (

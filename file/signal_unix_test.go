@@ -1,6 +1,6 @@
 //go:build unix
 
-package onsignal
+package file
 
 import (
 	"os"
@@ -9,30 +9,30 @@ import (
 	"testing"
 )
 
-func send(t *testing.T) {
+func sendUSR1(t *testing.T) {
 	t.Helper()
 	if err := syscall.Kill(os.Getpid(), syscall.SIGUSR1); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestCall(t *testing.T) {
+func TestOnSignal(t *testing.T) {
 	got := make(chan os.Signal, 1) // what nobody listens to would end the process
 	signal.Notify(got, syscall.SIGUSR1)
 	defer signal.Stop(got)
 	called, closed := make(chan bool), make(chan struct{})
 	for _, end := range []func(stop func()){func(stop func()) { stop() }, func(func()) { close(closed) }} {
 		ended := make(chan bool)
-		stop := Call(func() { called <- true }, closed, func() { close(ended) }, syscall.SIGUSR1)
+		stop := onSignal(func() { called <- true }, closed, func() { close(ended) }, syscall.SIGUSR1)
 		for range 2 {
-			send(t)
+			sendUSR1(t)
 			<-called
 			<-got
 		}
 		end(stop)
 		<-ended
 		stop()
-		send(t)
+		sendUSR1(t)
 		<-got
 		select {
 		case <-called:
@@ -40,5 +40,4 @@ func TestCall(t *testing.T) {
 		default:
 		}
 	}
-	Call(nil, nil, nil)() // of no signals, not of all
 }

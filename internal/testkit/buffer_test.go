@@ -1,4 +1,4 @@
-package locked
+package testkit
 
 import (
 	"io"
