@@ -3,7 +3,6 @@ package collector
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"math"
 	"net/http"
 	"sync"
@@ -104,17 +103,13 @@ func (e *rejectedEvent) decode(p receiver.Protocol, req *http.Request) {
 		}
 		e.failed = p.Decode(q) != nil
 		return
-	case rereads && e.around != nil:
+	case rereads && (e.around != nil || p == otlp.Protocol):
 		q.Body = bytes.Clone(e.text)
 		e.failed = again.Reread(q, e.around) != nil
 		return
 	}
 	body := e.text
 	switch p {
-	case otlp.Protocol: // a LogRecord
-		req.Header.Set("Content-Type", "application/x-protobuf")
-		// ScopeLogs.log_records, ResourceLogs.scope_logs, the request's resource_logs.
-		body = message(1, message(2, message(2, body)))
 	case loki.Protocol: // an entry's line, without its labels
 		return
 	case elastic.Bulk:
@@ -140,12 +135,6 @@ func (e *rejectedEvent) forward() {
 		return
 	}
 	e.failed = forward.Reread(e.chunk(e.text), e.around) != nil
-}
-
-// message is the field with the number of protocol buffers, below 16, that holds
-// a message.
-func message(number byte, b []byte) []byte {
-	return append(binary.AppendUvarint([]byte{number<<3 | 2}, uint64(len(b))), b...)
 }
 
 // oneLine is JSON without the line ends between its tokens; within strings there

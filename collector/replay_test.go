@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -116,6 +117,7 @@ func TestLettersWithoutContext(t *testing.T) {
 		{deadletter.Letter{Receiver: "Fluent forward", Event: "\x93\xa1t" + record}, `"attrs":{"tag":"t"}`},
 		{deadletter.Letter{Receiver: "Fluent forward", Event: "\x93\xa1t" + record[:8]}, ""},
 		{deadletter.Letter{Receiver: "/v1/logs", Event: otlpRecord}, `"msg":"x"`},
+		{deadletter.Letter{Receiver: "/v1/logs", Event: `{"body":{"stringValue":"x"}}`}, `"msg":"x"`},
 		{deadletter.Letter{Receiver: "/v1/logs", Event: otlpRecord, Whole: true}, ""},
 		{deadletter.Letter{Receiver: "/v1/logs", Event: `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"y"}}]}]}]}`, Whole: true}, `"msg":"y"`},
 		{deadletter.Letter{Receiver: "/v1/logs", Event: `{"resourceLogs":[`, Whole: true}, ""},
@@ -250,4 +252,10 @@ func dialListener(t *testing.T, addr net.Addr) net.Conn {
 	}
 	t.Cleanup(func() { conn.Close() })
 	return conn
+}
+
+// message is the field with the number of protocol buffers, below 16, that holds
+// a message.
+func message(number byte, b []byte) []byte {
+	return append(binary.AppendUvarint([]byte{number<<3 | 2}, uint64(len(b))), b...)
 }

@@ -39,9 +39,12 @@ func FuzzValid(f *testing.F) {
 		if want {
 			checkNotes(t, text)
 		}
-		if start := SkipSpace(text, 0); start < len(text) && text[start] == '{' {
+		if start := SkipSpace(text, 0); start < len(text) && (text[start] == '{' || text[start] == '[') {
 			c := Checker{MaxDepth: maxDepth - 1}
 			w := c.Members(text, start)
+			if text[start] == '[' {
+				w = c.Elements(text, start)
+			}
 			for w.Next() {
 			}
 			if end := w.End(); want != (end >= 0 && SkipSpace(text, end) == len(text)) {

@@ -112,6 +112,15 @@ func (c *Checker) Members(b []byte, i int) Walk {
 	return Walk{b: b, at: i + 1, members: true, check: c}
 }
 
+// Elements is the function of that name for text that is checked on the way; see
+// Checker.Members.
+func (c *Checker) Elements(b []byte, i int) Walk {
+	if i >= len(b) || b[i] != '[' {
+		return Walk{at: -1}
+	}
+	return Walk{b: b, at: i + 1, check: c}
+}
+
 // Next goes to the next member or element, if there is one.
 func (w *Walk) Next() bool { return w.NextName() && w.SkipValue() }
 

@@ -170,3 +170,22 @@ func CheckLines(t testing.TB, b *normalize.Batch) {
 		}
 	}
 }
+
+// Benchmark has p decode a body of so many events again and again.
+func Benchmark(b *testing.B, p receiver.Protocol, contentType, body string, events int) {
+	norm, batch := normalize.New(normalize.Limits{}), new(normalize.Batch)
+	req := httptest.NewRequest("POST", "/", nil)
+	req.Header.Set("Content-Type", contentType)
+	text := []byte(body)
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	var note []byte
+	var err error
+	for b.Loop() {
+		batch.Reset()
+		if note, err = Decode(p, norm, batch, req, text, note[:0]); err != nil || batch.Records != events {
+			b.Fatal(err, batch.Records)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(events), "ns/event")
+}

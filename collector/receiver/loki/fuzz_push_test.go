@@ -17,9 +17,9 @@ import (
 // the reference's reader takes apart each entry is stored or rejected, of one that
 // it does not nothing is stored.
 func FuzzPush(f *testing.F) {
-	f.Add([]byte(push1(`{app="shop", level="warn"}`, entry("text"), entry(`{"a":1}`, "b", "c"))))
-	f.Add([]byte(push1(`{a="b"}`, entry("x")) + push1(`{}`) + push1(`{`, entry("y"))))
-	f.Add([]byte(push1(`{a="b"}`, entry("x"))[:20]))
+	f.Add([]byte(push1(`{app="shop", level="warn"}`, entryOf("text"), entryOf(`{"a":1}`, "b", "c"))))
+	f.Add([]byte(push1(`{a="b"}`, entryOf("x")) + push1(`{}`) + push1(`{`, entryOf("y"))))
+	f.Add([]byte(push1(`{a="b"}`, entryOf("x"))[:20]))
 	f.Add([]byte(push1(`{a="b"}`, message(2, text(1, "\xff")), message(2, number(1, 7), text(2, "line")))))
 	decodetest.AddRecorded(f)
 	f.Fuzz(func(t *testing.T, body []byte) {

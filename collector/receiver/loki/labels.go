@@ -56,5 +56,5 @@ func (r *reader) label(name, value string) error {
 		r.values = append(r.values, s...)
 		return r.values[start:len(r.values):len(r.values)]
 	}
-	return r.add(pair{part(name), part(value)})
+	return r.add(&r.labels, pair{part(name), part(value)})
 }

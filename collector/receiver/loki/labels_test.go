@@ -17,7 +17,7 @@ func TestManySmallLabels(t *testing.T) {
 	const many = 1 << 20
 	for name, tt := range map[string][2]string{
 		"JSON":             {ofJSON, `{"streams":[{"stream":{` + strings.Repeat(`"":"",`, many) + `"":""},"values":[["1","x"]]}]}`},
-		"labels as text":   {ofProto, string(snappy.Encode(nil, []byte(push1("{"+strings.Repeat(`a="",`, many)+`a=""}`, entry("x")))))},
+		"labels as text":   {ofProto, string(snappy.Encode(nil, []byte(push1("{"+strings.Repeat(`a="",`, many)+`a=""}`, entryOf("x")))))},
 		"without an entry": {ofJSON, `{"streams":[{"stream":{` + strings.Repeat(`"":"",`, many) + `"":""}}]}`},
 	} {
 		var before, after runtime.MemStats
@@ -38,7 +38,7 @@ func TestManySmallLabels(t *testing.T) {
 
 // What is kept for the next request points to nothing of this one.
 func TestNothingOfLabelsIsKept(t *testing.T) {
-	r := newReader()
+	r := new(reader)
 	r.q = new(receiver.Request)
 	for _, labels := range []string{`{a="1",b="2",c="3"}`, `{a="1"}`} {
 		r.labels, r.values = r.labels[:0], r.values[:0]
@@ -52,8 +52,8 @@ func TestNothingOfLabelsIsKept(t *testing.T) {
 			t.Errorf("%q=%q", p.name, p.value)
 		}
 	}
-	r = newReader()
-	r.labels = make([]pair, keepLabels+1)
+	r = new(reader)
+	r.labels = make([]pair, keepPairs+1)
 	if r.release(); r.labels != nil {
 		t.Errorf("%d labels are kept", cap(r.labels))
 	}

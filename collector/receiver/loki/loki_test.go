@@ -49,7 +49,7 @@ func number(num protowire.Number, n uint64) []byte {
 }
 
 // entry is one at stamp, with metadata in pairs.
-func entry(line string, metadata ...string) []byte {
+func entryOf(line string, metadata ...string) []byte {
 	parts := [][]byte{message(1, number(1, 1779972000), number(2, 123456789)), text(2, line)}
 	for i := 0; i < len(metadata); i += 2 {
 		parts = append(parts, message(3, text(1, metadata[i]), text(2, metadata[i+1])))
@@ -115,7 +115,7 @@ func TestBothForms(t *testing.T) {
 				labels = append(labels, fmt.Sprintf("%s=%q", tt.labels[i], tt.labels[i+1]))
 				object[tt.labels[i]] = tt.labels[i+1]
 			}
-			fromProto, _ := decode(t, ofProto, push1("{"+strings.Join(labels, ", ")+"}", entry(tt.line, tt.metadata...)))
+			fromProto, _ := decode(t, ofProto, push1("{"+strings.Join(labels, ", ")+"}", entryOf(tt.line, tt.metadata...)))
 			if len(fromProto) != 1 || fromProto[0] != tt.want {
 				t.Errorf("protobuf\ngot  %s\nwant %s", fromProto, tt.want)
 			}
@@ -185,8 +185,8 @@ func (s server) post(contentType, body string, header ...string) (int, string) {
 func TestAnswers(t *testing.T) {
 	s := newServer(t, func(o *receiver.Options) { o.Limits.MaxEventBytes = 300; o.MaxBody = 5000 })
 	pack := func(s string) string { return string(snappy.Encode(nil, []byte(s))) }
-	good := push1(`{app="shop"}`, entry("one"), entry("two"))
-	long := push1("{}", entry("one"), entry(strings.Repeat("x", 400)))
+	good := push1(`{app="shop"}`, entryOf("one"), entryOf("two"))
+	long := push1("{}", entryOf("one"), entryOf(strings.Repeat("x", 400)))
 	for _, c := range []struct {
 		name, contentType, body string
 		header                  []string
@@ -203,30 +203,29 @@ func TestAnswers(t *testing.T) {
 		{"not packed", ofProto, good, nil, nil, 400, 0, "snappy"},
 		{"not a request", ofProto, pack("hello"), nil, nil, 400, 0, "not a valid push request"},
 		{"cut off in a stream", ofProto, pack(string(text(1, good[:len(good)-1]))), nil, nil, 400, 0, "not a valid push request"},
-		{"labels that are none", ofProto, pack(push1("app=shop", entry("x"))), nil, nil, 400, 0, `labels "app=shop"`},
-		{"labels without an end", ofProto, pack(push1(`{app="shop}`, entry("x"))), nil, nil, 400, 0, "are not of the form"},
-		{"labels that have no beginning", ofProto, pack(push1(`app="shop"}`, entry("x"))), nil, nil, 400, 0, "are not of the form"},
-		{"labels that have no brace in the end", ofProto, pack(push1(`{app="shop"`, entry("x"))), nil, nil, 400, 0, "are not of the form"},
-		{"half a pair of braces", ofProto, pack(push1(`{`, entry("x"))), nil, nil, 400, 0, "are not of the form"},
-		{"a label without a name", ofProto, pack(push1(`{="shop"}`, entry("x"))), nil, nil, 400, 0, "are not of the form"},
-		{"a label without a value", ofProto, pack(push1(`{app}`, entry("x"))), nil, nil, 400, 0, "are not of the form"},
-		{"a label without quotes", ofProto, pack(push1(`{app=shop}`, entry("x"))), nil, nil, 400, 0, "are not of the form"},
-		{"labels without a comma", ofProto, pack(push1(`{a="b" c="d"}`, entry("x"))), nil, nil, 400, 0, "are not of the form"},
-		{"labels with spaces and a comma in the end", ofProto, pack(push1(` { a = "b" , c="d", } `, entry("x"))), nil, nil, 204, 1, ""},
+		{"labels that are none", ofProto, pack(push1("app=shop", entryOf("x"))), nil, nil, 400, 0, `labels "app=shop"`},
+		{"labels without an end", ofProto, pack(push1(`{app="shop}`, entryOf("x"))), nil, nil, 400, 0, "are not of the form"},
+		{"labels that have no beginning", ofProto, pack(push1(`app="shop"}`, entryOf("x"))), nil, nil, 400, 0, "are not of the form"},
+		{"labels that have no brace in the end", ofProto, pack(push1(`{app="shop"`, entryOf("x"))), nil, nil, 400, 0, "are not of the form"},
+		{"half a pair of braces", ofProto, pack(push1(`{`, entryOf("x"))), nil, nil, 400, 0, "are not of the form"},
+		{"a label without a name", ofProto, pack(push1(`{="shop"}`, entryOf("x"))), nil, nil, 400, 0, "are not of the form"},
+		{"a label without a value", ofProto, pack(push1(`{app}`, entryOf("x"))), nil, nil, 400, 0, "are not of the form"},
+		{"a label without quotes", ofProto, pack(push1(`{app=shop}`, entryOf("x"))), nil, nil, 400, 0, "are not of the form"},
+		{"labels without a comma", ofProto, pack(push1(`{a="b" c="d"}`, entryOf("x"))), nil, nil, 400, 0, "are not of the form"},
+		{"labels with spaces and a comma in the end", ofProto, pack(push1(` { a = "b" , c="d", } `, entryOf("x"))), nil, nil, 204, 1, ""},
 		{"no message in a time", ofProto, pack(push1("", message(2, text(1, "\xff"), text(2, "x")))), nil, nil, 400, 0, "Timestamp"},
 		{"no message in an entry", ofProto, pack(push1("", text(2, "\xff"))), nil, nil, 400, 0, "Entry"},
 		{"no message in metadata", ofProto, pack(push1("", message(2, text(2, "x"), text(3, "\xff")))), nil, nil, 400, 0, "LabelPair"},
 		{"no message in metadata of a long entry", ofProto, pack(push1("", message(2, text(2, strings.Repeat("x", 400)), text(3, "\xff")))), nil, nil, 400, 0, "LabelPair"},
-		{"no message in a label", ofProto, pack(string(message(1, text(fieldLabel, "\xff")))), nil, nil, 400, 0, "LabelPair"},
 		{"a label whose text is a number", ofProto, pack(string(message(1, number(1, 7), text(2, "")))), nil, nil, 204, 1, ""},
 		{"an array for a request", ofJSON, `[]`, nil, nil, 400, 0, "a push request is an object"},
-		{"two requests", ofJSON, `{"streams":[]}{}`, nil, nil, 400, 0, "there is more behind its end"},
+		{"two requests", ofJSON, `{"streams":[]}{}`, nil, nil, 400, 0, "there is more after its end"},
 		{"streams that are none", ofJSON, `{"streams":{}}`, nil, nil, 400, 0, "streams is an array"},
 		{"a stream that is none", ofJSON, `{"streams":[7]}`, nil, nil, 400, 0, "a stream is an object"},
 		{"labels that are a number", ofJSON, `{"streams":[{"labels":7}]}`, nil, nil, 400, 0, "labels is a string"},
 		{"values that are none", ofJSON, `{"streams":[{"values":[{}]}]}`, nil, nil, 400, 0, "a value is an array"},
 		{"a line that is a number", ofJSON, `{"streams":[{"values":[["1",2]]}]}`, nil, nil, 400, 0, "a line is a string"},
-		{"four elements", ofJSON, `{"streams":[{"values":[["1","x",{},{}]]}]}`, nil, nil, 400, 0, "three elements at most"},
+		{"four elements", ofJSON, `{"streams":[{"values":[["1","x",{},{}]]}]}`, nil, nil, 400, 0, "at most three elements"},
 		{"metadata that is none", ofJSON, `{"streams":[{"values":[["1","x",[]]]}]}`, nil, nil, 400, 0, "structured metadata is an object"},
 		{"a time of the older form that is none", ofJSON, `{"streams":[{"entries":[{"ts":"soon","line":"x"}]}]}`, nil, nil, 400, 0, `ts "soon" is not`},
 		{"nulls", ofJSON, `{"streams":[{"stream":null,"values":null,"entries":null}]}`, nil, nil, 204, 0, ""},
@@ -252,7 +251,7 @@ func TestAnswers(t *testing.T) {
 
 // TestCutAnywhere: a request that is cut is refused, or holds whole entries.
 func TestCutAnywhere(t *testing.T) {
-	whole := push1(`{app="shop"}`, entry("one", "a", "b"), entry(`{"x":1}`)) + push1("{}", entry("two"))
+	whole := push1(`{app="shop"}`, entryOf("one", "a", "b"), entryOf(`{"x":1}`)) + push1("{}", entryOf("two"))
 	for cut := range len(whole) {
 		s := newServer(t, nil)
 		code, body := s.post(ofProto, string(snappy.Encode(nil, []byte(whole[:cut]))))
@@ -267,7 +266,7 @@ func TestLabelsAreBounded(t *testing.T) {
 	s := newServer(t, func(o *receiver.Options) { o.MaxUnpacked = 1 << 20; o.InFlight = 4 << 20 })
 	entries := make([][]byte, 200)
 	for i := range entries {
-		entries[i] = entry("x")
+		entries[i] = entryOf("x")
 	}
 	body := string(snappy.Encode(nil, []byte(push1(`{large="`+strings.Repeat("x", 100_000)+`"}`, entries...))))
 	if code, answer := s.post(ofProto, body); code != 413 || !strings.Contains(answer, "share") {
@@ -280,7 +279,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 		var entries [][]byte
 		var values []string
 		for range n {
-			entries = append(entries, entry("some text"), entry(`{"msg":"x\n","level":"warn","a":{"b":1}}`, "user", "7"))
+			entries = append(entries, entryOf("some text"), entryOf(`{"msg":"x\n","level":"warn","a":{"b":1}}`, "user", "7"))
 			values = append(values, `["`+stamp+`","some text"]`, `["`+stamp+`","{\"msg\":\"x\\n\",\"a\":{\"b\":1}}",{"user":"7"}]`)
 		}
 		return map[string]string{
@@ -312,7 +311,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 // FuzzDecode takes any body in either form: what comes out are whole lines of
 // valid JSON.
 func FuzzDecode(f *testing.F) {
-	f.Add([]byte(push1(`{app="shop", level="warn"}`, entry("text"), entry(`{"a":1}`, "b", "c"))), false)
+	f.Add([]byte(push1(`{app="shop", level="warn"}`, entryOf("text"), entryOf(`{"a":1}`, "b", "c"))), false)
 	f.Add([]byte(`{"streams":[{"stream":{"a":"b"},"values":[["1","x",{"c":"d"}],["2","{\"e\":1}"]]}]}`), true)
 	f.Add([]byte(`{"streams":[{"labels":"{a=\"b\"}","entries":[{"ts":"2026-05-28T14:40:00Z","line":"x"}]}]}`), true)
 	f.Fuzz(func(t *testing.T, body []byte, asJSON bool) {

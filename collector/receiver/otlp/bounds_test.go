@@ -59,10 +59,27 @@ func TestPartsThatAreNoMessages(t *testing.T) {
 		`"droppedAttributesCount":-1`, `"droppedAttributesCount":4294967296`, `"severityNumber":"LOUD"`, `"severityNumber":"SEVERITY_NUMBER_"`,
 		`"severityNumber":"SEVERITY_NUMBER_INFO5"`, `"severityNumber":"SEVERITY_NUMBER_INFO1"`, `"severityNumber":"SEVERITY_NUMBER_2"`, `"severityNumber":"INFO"`,
 		`"severityNumber":2147483648`, `"timeUnixNano":"18446744073709551616"`,
+		`"body":{"stringValue":"a","intValue":1}`, `"body":{"arrayValue":{},"kvlistValue":{}}`, `"attributes":[{"key":"a","value":{},"value":{}}]`,
 	} {
 		if code, _, answer := s.post(inJSON, oneRecord(members)); code != 400 || len(s.Lines) > 0 {
 			t.Errorf("%s: %d %s, %q", members, code, answer, s.Lines)
 		}
+	}
+}
+
+// Members of a KeyValue may come in any order, and be left out. One that has to be
+// passed over to be read again costs more: deep nesting of such is refused.
+func TestValuesBeforeKeys(t *testing.T) {
+	want := before + `"level":"INFO","attrs":{"a":1,"b":null,"":2,"c":{"d":3}}}`
+	got, _ := decode(t, inJSON, oneRecord(`"attributes":[{"value":{"intValue":1},"key":"a"},{"key":"b"},{"value":{"intValue":2}},{"value":{"kvlistValue":{"values":[{"value":{"intValue":3},"key":"d"}]}},"key":"c"}]`))
+	if len(got) != 1 || got[0] != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	const levels = 50
+	nested := strings.Repeat(`{"value":{"kvlistValue":{"values":[`, levels) + `{"key":"` + strings.Repeat("x", 10_000) + `"}` + strings.Repeat(`]}},"key":"a"}`, levels)
+	s := newServer(t, nil)
+	if code, _, answer := s.post(inJSON, oneRecord(`"attributes":[`+nested+`]`)); code != 400 || !strings.Contains(string(answer), "before their keys") {
+		t.Errorf("%d %s", code, answer)
 	}
 }
 

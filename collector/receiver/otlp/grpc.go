@@ -36,7 +36,7 @@ func (overGRPC) Decode(q *receiver.Request) error {
 	}
 	r := readers.Get()
 	defer r.release()
-	return r.read(q, q.Body, false)
+	return r.readProtobuf(q)
 }
 
 // The header fields of an answer that trailers hold, by names that net/http

@@ -4,29 +4,7 @@ import (
 	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
-
-	"github.com/rollway/rollway/collector/receiver/wire"
 )
-
-// keyValue is a
-//
-//	KeyValue { key 1 string, value 2 AnyValue }
-type keyValue struct{ key, value []byte }
-
-func readKeyValue(msg []byte) (kv keyValue, err error) {
-	kv.key, kv.value, err = wire.Pair(msg)
-	return kv, broken("KeyValue", err)
-}
-
-// service returns the value if the key is service.name and it is a string that
-// is not empty.
-func (kv *keyValue) service() (text []byte, is bool) {
-	if string(kv.key) != "service.name" {
-		return nil, false
-	}
-	v, err := readAny(kv.value)
-	return v.bytes, err == nil && v.kind == anyString && len(v.bytes) > 0
-}
 
 // anyKind is which of its fields an AnyValue has: their numbers.
 type anyKind uint8
@@ -50,54 +28,35 @@ const (
 //		kvlist_value 6 KeyValueList { values 1 KeyValue },
 //		bytes_value 7
 //	}
-//
-// of which the last field counts.
 type anyValue struct {
 	kind  anyKind
 	value uint64
-	bytes []byte
+	bytes []byte // of a string its text; of an array or a list in protocol buffers the message
+	span  span   // of an array or a list in JSON
 }
+
+// span is where an array or a list is in a request in JSON: its end is known once it
+// was read.
+type span struct{ start, end int }
 
 func (v *anyValue) double() float64 { return math.Float64frombits(v.value) }
 
-var anyTypes = [...]protowire.Type{
-	anyString: protowire.BytesType,
-	anyBool:   protowire.VarintType,
-	anyInt:    protowire.VarintType,
-	anyDouble: protowire.Fixed64Type,
-	anyArray:  protowire.BytesType,
-	anyList:   protowire.BytesType,
-	anyBytes:  protowire.BytesType,
-}
+// named says what becomes of a key and a value.
+type named uint8
 
-func readAny(msg []byte) (v anyValue, err error) {
-	if text, rest := wire.Short(msg, byte(anyString)); text != nil && len(rest) == 0 {
-		return anyValue{kind: anyString, bytes: text}, nil
-	}
-	f := wire.Over(msg)
-	for f.Next() {
-		if f.Num >= 1 && int(f.Num) < len(anyTypes) && f.Is(anyTypes[f.Num]) {
-			v = anyValue{anyKind(f.Num), f.Value, f.Bytes}
-		}
-	}
-	return v, broken("AnyValue", f.Err())
-}
+const (
+	asMember named = iota // of an object
+	asOther               // likewise, except for the first service.name, which has a slot
+	asAttr
+	asField
+)
 
-// value is the value of an AnyValue for the Builder. A nesting that makes the
-// event a rejected one is not followed further.
-func (r *reader) value(msg []byte) error {
-	v, err := readAny(msg)
-	if err != nil {
-		return err
-	}
-	return r.put(&v)
-}
-
+// put gives the Builder a value.
 func (r *reader) put(v *anyValue) error {
 	b := r.b
 	switch v.kind {
 	case anyString:
-		b.String(v.bytes)
+		b.String(r.textOf(v.bytes))
 	case anyBool:
 		b.Bool(v.value != 0)
 	case anyInt:
@@ -107,53 +66,76 @@ func (r *reader) put(v *anyValue) error {
 	case anyBytes:
 		b.Bytes(v.bytes)
 	case anyArray:
-		return r.array(v.bytes)
+		b.BeginArray()
+		if err := r.array(v); err != nil {
+			return err
+		}
+		b.EndArray()
 	case anyList:
-		return r.members(v.bytes, 1, false)
+		b.BeginObject()
+		if err := r.list(v, asMember); err != nil {
+			return err
+		}
+		b.EndObject()
 	default:
 		b.Null()
 	}
 	return nil
 }
 
-func (r *reader) array(msg []byte) error {
-	r.b.BeginArray()
-	f := wire.Over(msg)
-	for !r.b.Failed() && f.Next() {
-		if f.Num == 1 && f.Is(protowire.BytesType) {
-			if err := r.value(f.Bytes); err != nil {
-				return err
-			}
-		}
+// array reads the elements of an ArrayValue. Once the event is a rejected one
+// their values are not read any more; so it is with all nested values.
+func (r *reader) array(v *anyValue) (err error) {
+	if r.json {
+		v.span.end, err = r.jsonArray(v.span.start)
+		return err
 	}
-	r.b.EndArray()
-	return broken("ArrayValue", f.Err())
+	return r.protobufArray(v.bytes)
 }
 
-// members is an object of the KeyValues that are field num of msg; of a
-// resource without the first service.name, which has a slot.
-func (r *reader) members(msg []byte, num protowire.Number, ofResource bool) error {
-	r.b.BeginObject()
-	f := wire.Over(msg)
-	for !r.b.Failed() && f.Next() {
-		if f.Num != num || !f.Is(protowire.BytesType) {
-			continue
-		}
-		kv, err := readKeyValue(f.Bytes)
-		if err != nil {
-			return err
-		}
-		if ofResource {
-			if _, is := kv.service(); is {
-				ofResource = false
-				continue
-			}
-		}
-		r.b.Name(kv.key)
-		if err := r.value(kv.value); err != nil {
-			return err
-		}
+// list reads the keys and values of a KeyValueList.
+func (r *reader) list(v *anyValue, as named) (err error) {
+	if r.json {
+		v.span.end, err = r.jsonPairsIn(&keyValueListMsg, v.span.start, as)
+		return err
 	}
-	r.b.EndObject()
-	return broken("KeyValueList", f.Err())
+	return r.protobufPairs(v.bytes, 1, as)
 }
+
+// Numbers of the attributes among the fields of their messages.
+const (
+	resourceAttributes = 1
+	scopeAttributes    = 3
+)
+
+// attributes makes an object of the attributes of a resource or a scope, field num
+// of its message.
+func (r *reader) attributes(msg *part, num protowire.Number, as named) (err error) {
+	r.b.BeginObject()
+	switch {
+	case !r.json:
+		err = r.protobufPairs(msg.bytes, num, as)
+	case as == asOther:
+		_, err = r.jsonPairsIn(&resourceMsg, msg.at, as)
+	default:
+		_, err = r.jsonPairsIn(&scopeMsg, msg.at, as)
+	}
+	if err == nil {
+		r.b.EndObject()
+	}
+	return err
+}
+
+// name says where the next value goes.
+func (r *reader) name(key []byte, as named) {
+	switch as {
+	case asAttr:
+		r.b.Attr(key)
+	case asField:
+		r.b.Field(key)
+	default:
+		r.b.Name(key)
+	}
+}
+
+var serviceName = []byte("service.name")

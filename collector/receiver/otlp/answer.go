@@ -1,38 +1,6 @@
-// Package otlp takes logs by the OpenTelemetry Protocol: over HTTP in protocol
-// buffers or JSON, and over gRPC.
-//
-// A LogRecord becomes a line like this:
-//
-//	time_unix_nano, or else observed_time_unix_nano    time
-//	severity_number, or else severity_text             level; number − 9 is slog's
-//	body that is a string, number, boolean or bytes    msg; bytes in base64
-//	resource's service.name                            service
-//	name of the scope                                  logger
-//	trace_id, span_id                                  trace_id, span_id, in hexadecimal
-//
-// All else is in attrs: the record's attributes as they are named, and what the
-// protocol itself has besides:
-//
-//	body                              one that is an array
-//	observed_time                     RFC 3339, unless it is the line's time
-//	severity_text, severity_number    what the level does not tell
-//	event_name, flags, dropped_attributes_count
-//	resource                          an object of the resource's other attributes
-//	scope.attributes                  an object of the scope's
-//	scope.version, scope.schema_url, scope.dropped_attributes_count
-//	resource.schema_url, resource.dropped_attributes_count
-//
-// so that host.name of a resource is resource.host.name in a query. Fields that
-// are unset, zero or empty make no attribute. Entity references, which repeat
-// names of attributes, are left out.
-//
-// A body that is a list of keys and values is read as package normalize reads the
-// members of an event, since agents send records whole there: msg and level go to
-// their slots unless the LogRecord has filled them, all else to attrs.
 package otlp
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -41,80 +9,16 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/rollway/rollway/collector/normalize"
-	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receiver"
-	"github.com/rollway/rollway/collector/receiver/wire"
 	"github.com/rollway/rollway/internal/jsonline"
-)
-
-// Protocol is OTLP over HTTP. Content-Type tells protocol buffers from JSON; if
-// it names neither the body's first byte does.
-var Protocol receiver.Protocol = overHTTP{}
-
-type overHTTP struct{}
-
-// Forms of a request, and so of its answer.
-const (
-	inProtobuf = "application/x-protobuf"
-	inJSON     = "application/json"
 )
 
 // Contents of a header, shared by all answers.
 var (
 	protobufType = []string{inProtobuf}
 	jsonType     = []string{inJSON}
+	retryAfter   = []string{"1"}
 )
-
-// formOf returns the form of a request. Without a body that could tell it is
-// protobuf, as with most clients.
-func formOf(h http.Header, body []byte) string {
-	kind := ""
-	if values := h["Content-Type"]; len(values) > 0 {
-		kind, _, _ = strings.Cut(values[0], ";")
-	}
-	kind = strings.TrimSpace(kind)
-	switch {
-	case strings.EqualFold(kind, inProtobuf), strings.EqualFold(kind, "application/protobuf"), strings.EqualFold(kind, "application/octet-stream"):
-		return inProtobuf
-	case strings.EqualFold(kind, inJSON), len(kind) > 5 && strings.EqualFold(kind[len(kind)-5:], "+json"):
-		return inJSON
-	}
-	// The first byte of a request with a record in it is 0A; JSON may begin
-	// with that too, and then goes on with more white space or a brace.
-	trimmed := bytes.TrimLeft(body, " \r\n\t")
-	if len(trimmed) > 0 && trimmed[0] == '{' && !isRequest(body) {
-		return inJSON
-	}
-	return inProtobuf
-}
-
-// isRequest reports whether a body is made of the one field that a request in
-// protocol buffers has.
-func isRequest(body []byte) bool {
-	f := wire.Over(body)
-	for f.Next() {
-		if f.Num != 1 || !f.Is(protowire.BytesType) {
-			return false
-		}
-	}
-	return f.Err() == nil
-}
-
-func (overHTTP) Decode(q *receiver.Request) error {
-	r := readers.Get()
-	defer r.release()
-	msg := q.Body
-	if formOf(q.HTTP.Header, q.Body) == inJSON {
-		q.Note = append(q.Note, inJSON...)
-		var err error
-		if msg, err = r.transcode(q); err != nil {
-			return err
-		}
-	} else {
-		q.Note = append(q.Note, inProtobuf...)
-	}
-	return r.read(q, msg, string(q.Note) == inJSON)
-}
 
 func (overHTTP) Answer(a *receiver.Answer) {
 	form := string(a.Note)
@@ -139,8 +43,6 @@ func (overHTTP) Answer(a *receiver.Answer) {
 		a.Body = appendStatus(a.Body, statusOf(a.Code), a.Text, 0)
 	}
 }
-
-var retryAfter = []string{"1"}
 
 // appendJSON appends the answer: an ExportLogsServiceResponse or a Status.
 func appendJSON(dst []byte, a *receiver.Answer) []byte {
@@ -263,8 +165,3 @@ func appendStatus(dst []byte, code int, message string, seconds uint64) []byte {
 	dst = protowire.AppendTag(dst, 3, protowire.BytesType)
 	return protowire.AppendBytes(dst, details)
 }
-
-var readers = pool.Pool[*reader]{New: newReader}
-
-// Memory is for the pool.
-func (r *reader) Memory() pool.Memory { return pool.Memory{r.text, r.Out, r.Raw} }

@@ -1,0 +1,128 @@
+// Package loki takes logs as Grafana Loki does: JSON, or protocol buffers
+// packed by snappy, also without a Content-Encoding that says so.
+//
+// An entry whose line is a JSON object becomes the event that the object is, by
+// the table of known keys of package normalize: so canonical lines pass. Any
+// other line is msg. The entry's timestamp is the event's time, unless the
+// object has one; if they differ it is kept in attrs as entry_time. Labels and
+// structured metadata come after that, by the same table; service_name is a
+// service, too, and a label that says of the level what the object says already
+// is left out. What finds its slot taken is in attrs.
+//
+// Answers are Loki's: 204; 400 if entries were rejected, with those that were
+// not stored all the same, and their number in the text, so that nobody sends
+// them again; 429 and 503 to be sent again.
+//
+// Both forms have a reader of their own, protobuf.go and json.go. They give each
+// entry to event.go, which makes an event of it.
+package loki
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/collector/pool"
+	"github.com/rollway/rollway/collector/receiver"
+	"github.com/rollway/rollway/collector/receiver/wire"
+)
+
+// Protocol is Loki's push.
+var Protocol receiver.Protocol = push{}
+
+type push struct{}
+
+// isJSON reports whether a request is in JSON. All else is protocol buffers,
+// as it is for Loki.
+func isJSON(h http.Header) bool {
+	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
+	return strings.EqualFold(strings.TrimSpace(kind), "application/json")
+}
+
+// Packing makes the Protocol a receiver.Packer.
+func (push) Packing(h http.Header) string {
+	if isJSON(h) {
+		return ""
+	}
+	return "snappy"
+}
+
+func (push) Decode(q *receiver.Request) error {
+	r := readers.Get()
+	defer r.release()
+	if isJSON(q.HTTP.Header) {
+		return r.readJSON(q)
+	}
+	return r.readProtobuf(q)
+}
+
+// reader makes events of a PushRequest. Nothing in it outlives the request.
+type reader struct {
+	q        *receiver.Request
+	b        *normalize.Builder
+	spread   int64  // bytes read for events, labels counted for each
+	labels   []pair // of the stream
+	metadata []pair // of the entry
+	values   []byte // texts of labels and of the entry that had escapes
+	time     []byte // scratch
+
+	wire.JSON
+}
+
+// pair is a label or a piece of metadata.
+type pair struct{ name, value []byte }
+
+var readers = pool.Pool[*reader]{New: func() *reader { return &reader{time: make([]byte, 0, 40)} }}
+
+// From these sizes on memory does not go back to the pool.
+const (
+	keepScratch = 1 << 20 // bytes
+	keepPairs   = 1 << 10
+)
+
+// begin begins to read a request.
+func (r *reader) begin(q *receiver.Request) {
+	r.q = q
+	r.b = q.Norm.Build(q.Batch, q.Received)
+}
+
+func (r *reader) release() {
+	r.q, r.b, r.spread = nil, nil, 0
+	for _, pairs := range []*[]pair{&r.labels, &r.metadata} {
+		clear((*pairs)[:cap(*pairs)]) // an earlier stream may have had more
+		*pairs = (*pairs)[:0]
+		if cap(*pairs) > keepPairs {
+			*pairs = nil
+		}
+	}
+	if cap(r.values) > keepScratch {
+		r.values = nil
+	}
+	r.values = r.values[:0]
+	r.JSON.Release(keepScratch)
+	readers.Put(r)
+}
+
+// Memory is for the pool.
+func (r *reader) Memory() pool.Memory { return pool.Memory{r.values, r.time, r.JSON.Memory()} }
+
+// pairBytes is what a pair takes up in memory besides its text, also while a list
+// grows.
+const pairBytes = 128
+
+// add adds a pair to a list. There may be many that are small: what they take up is
+// counted each time that the list grows.
+func (r *reader) add(list *[]pair, p pair) error {
+	if len(*list) == cap(*list) {
+		if err := r.reserve(); err != nil {
+			return err
+		}
+	}
+	*list = append(*list, p)
+	return nil
+}
+
+// reserve takes the memory for what was read so far from the budget.
+func (r *reader) reserve() error {
+	return r.q.Reserve(r.spread + int64(cap(r.values)) + pairBytes*int64(cap(r.labels)+cap(r.metadata)))
+}

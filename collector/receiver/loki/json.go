@@ -1,0 +1,271 @@
+package loki
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/rollway/rollway/collector/receiver"
+	"github.com/rollway/rollway/collector/receiver/wire"
+	"github.com/rollway/rollway/internal/jsonwalk"
+)
+
+// readJSON makes events of the entries of a request in JSON:
+//
+//	{"streams":[{"stream":{NAME:VALUE,…},"values":[["NANOSECONDS","LINE",{NAME:VALUE,…}],…]}]}
+//
+// and, as Loki took it at first,
+//
+//	{"streams":[{"labels":"{NAME=\"VALUE\"}","entries":[{"ts":"RFC 3339","line":"LINE"}]}]}
+//
+// If the request cannot be read to its end, nothing that was read counts.
+func (r *reader) readJSON(q *receiver.Request) error {
+	r.begin(q)
+	r.Begin(q.Body, "push request")
+	err := r.Finish(r.jsonRequest())
+	r.b.Done()
+	if err == nil {
+		return nil
+	}
+	var refusal *receiver.Refusal
+	if !errors.As(err, &refusal) {
+		q.Batch.Reset()
+	}
+	return err
+}
+
+func (r *reader) jsonRequest() (end int, err error) {
+	w, err := r.Object(r.Start(), "a push request")
+	if err != nil {
+		return 0, err
+	}
+	for r.member(&w) {
+		if string(r.Name(&w)) == "streams" {
+			end, err = r.Each(w.Value.Start, "streams", r.jsonStream)
+		} else {
+			end, err = r.Skip(w.Value.Start)
+		}
+		if err != nil {
+			return 0, err
+		}
+		w.SetEnd(end)
+	}
+	return wire.End(&w)
+}
+
+// member goes to the next member whose value is not null.
+func (r *reader) member(w *jsonwalk.Walk) bool {
+	for w.NextName() {
+		if r.Kind(w.Value.Start) != 'n' {
+			return true
+		}
+		w.SkipValue()
+	}
+	return false
+}
+
+// jsonStream reads the stream that begins at an offset: first its labels, which may
+// come last, and then its entries.
+func (r *reader) jsonStream(at int) (end int, err error) {
+	r.labels, r.values = r.labels[:0], r.values[:0]
+	if _, err := r.Object(at, "a stream"); err != nil {
+		return 0, err
+	}
+	size := 0
+	w := jsonwalk.Members(r.Body, at) // the second walk checks the text
+	for r.member(&w) {
+		start := w.Value.Start
+		if !w.SkipValue() {
+			break
+		}
+		switch string(r.Name(&w)) {
+		case "stream":
+			size += w.Value.Len()
+			if _, err = r.jsonPairs(&r.labels, start, "stream"); err != nil {
+				return 0, err
+			}
+		case "labels":
+			size += w.Value.Len()
+			raw := w.Value.Of(r.Body)
+			if raw[0] != '"' {
+				return 0, r.Mismatch(start, "labels is a string")
+			}
+			if err := r.parseLabels(r.Text(raw)); err != nil {
+				return 0, err
+			}
+		}
+	}
+	if w, err = r.Object(at, "a stream"); err != nil {
+		return 0, err
+	}
+	labels := len(r.values)
+	for r.member(&w) {
+		switch name := string(r.Name(&w)); name {
+		case "values", "entries":
+			end, err = r.Each(w.Value.Start, name, func(at int) (int, error) {
+				r.values = r.values[:labels]
+				return r.jsonEntry(name == "values", size, at)
+			})
+		default:
+			end, err = r.Skip(w.Value.Start)
+		}
+		if err != nil {
+			return 0, err
+		}
+		w.SetEnd(end)
+	}
+	return wire.End(&w)
+}
+
+// jsonEntry makes the event of the entry at an offset, which is a value or an object
+// and shares size bytes of labels.
+func (r *reader) jsonEntry(isValue bool, size, at int) (end int, err error) {
+	r.spread += int64(size)
+	if err := r.reserve(); err != nil {
+		return 0, err
+	}
+	var e entry
+	r.metadata = r.metadata[:0]
+	if isValue {
+		end, err = r.jsonValue(&e, at)
+	} else {
+		end, err = r.jsonMembers(&e, at)
+	}
+	if err != nil {
+		return 0, err
+	}
+	r.spread += int64(end - at)
+	r.entry(&e)
+	return end, nil
+}
+
+// jsonValue reads ["NANOSECONDS", "LINE", {…}].
+func (r *reader) jsonValue(e *entry, at int) (end int, err error) {
+	i := 0
+	end, err = r.Each(at, "a value", func(at int) (end int, err error) {
+		i++
+		switch i {
+		case 1:
+			return r.jsonNanoseconds(e, at)
+		case 2:
+			e.line, end, err = r.jsonString(at, "a line")
+			return end, err
+		case 3:
+			end, err = r.jsonPairs(&r.metadata, at, "structured metadata")
+			return end, err
+		}
+		return 0, r.Invalid(at, errors.New("a value has at most three elements: a time, a line and structured metadata"))
+	})
+	if err == nil && i < 2 {
+		err = r.Invalid(at, errors.New("a value has at least two elements: a time and a line"))
+	}
+	return end, err
+}
+
+// jsonMembers reads {"ts":…,"line":…,"structuredMetadata":{…}}.
+func (r *reader) jsonMembers(e *entry, at int) (end int, err error) {
+	w, err := r.Object(at, "an entry")
+	if err != nil {
+		return 0, err
+	}
+	for r.member(&w) {
+		at := w.Value.Start
+		switch string(r.Name(&w)) {
+		case "ts", "timestamp":
+			end, err = r.jsonTime(e, at)
+		case "line":
+			e.line, end, err = r.jsonString(at, "line")
+		case "structuredMetadata":
+			end, err = r.jsonPairs(&r.metadata, at, "structuredMetadata")
+		default:
+			end, err = r.Skip(at)
+		}
+		if err != nil {
+			return 0, err
+		}
+		w.SetEnd(end)
+	}
+	return wire.End(&w)
+}
+
+// jsonNanoseconds reads a time: a number, or one as a string, since 1970.
+func (r *reader) jsonNanoseconds(e *entry, at int) (end int, err error) {
+	if end, err = r.Skip(at); err != nil {
+		return 0, err
+	}
+	raw := r.Body[at:end]
+	text := raw
+	if raw[0] == '"' {
+		text = r.Text(raw)
+	}
+	ns, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil {
+		return 0, r.Invalid(at, fmt.Errorf("time %.50q is not a number of nanoseconds since 1970", raw))
+	}
+	sec, nsec := ns/1e9, ns%1e9
+	if nsec < 0 {
+		sec, nsec = sec-1, nsec+1e9
+	}
+	e.setTime(sec, nsec)
+	return end, nil
+}
+
+// jsonTime reads a time as in RFC 3339.
+func (r *reader) jsonTime(e *entry, at int) (end int, err error) {
+	text, end, err := r.jsonString(at, "ts")
+	if err != nil {
+		return 0, err
+	}
+	t, err := time.Parse(time.RFC3339Nano, string(text))
+	if err != nil {
+		return 0, r.Invalid(at, fmt.Errorf("ts %.50q is not a time as in RFC 3339", text))
+	}
+	e.setTime(t.Unix(), int64(t.Nanosecond()))
+	return end, nil
+}
+
+// jsonPairs reads an object of strings as pairs of a list. Other values are taken as
+// they are written.
+func (r *reader) jsonPairs(list *[]pair, at int, what string) (end int, err error) {
+	w, err := r.Object(at, what)
+	if err != nil {
+		return 0, err
+	}
+	for r.member(&w) {
+		p := pair{name: r.keep(w.Name.Of(r.Body))}
+		if p.value, err = r.Value(&w); err != nil {
+			return 0, err
+		}
+		if p.value[0] == '"' {
+			p.value = r.keep(p.value)
+		}
+		if err := r.add(list, p); err != nil {
+			return 0, err
+		}
+	}
+	return wire.End(&w)
+}
+
+// jsonString reads a string, which is called what.
+func (r *reader) jsonString(at int, what string) (text []byte, end int, err error) {
+	if r.Kind(at) != '"' {
+		return nil, 0, r.Mismatch(at, what+" is a string")
+	}
+	if end, err = r.Skip(at); err != nil {
+		return nil, 0, err
+	}
+	return r.keep(r.Body[at:end]), end, nil
+}
+
+// keep returns the text of a string, which is in values if it has escapes.
+func (r *reader) keep(raw []byte) []byte {
+	inner := raw[1 : len(raw)-1]
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return inner
+	}
+	start := len(r.values)
+	r.values = jsonwalk.AppendText(r.values, inner)
+	return r.values[start:len(r.values):len(r.values)]
+}

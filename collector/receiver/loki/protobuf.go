@@ -1,0 +1,130 @@
+package loki
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/rollway/rollway/collector/receiver"
+	"github.com/rollway/rollway/collector/receiver/wire"
+)
+
+// readProtobuf makes events of the entries of
+//
+//	PushRequest { streams 1 }
+func (r *reader) readProtobuf(q *receiver.Request) error {
+	r.begin(q)
+	defer r.b.Done()
+	f := wire.Over(q.Body)
+	for f.Next() {
+		if f.Num == 1 && f.Is(protowire.BytesType) {
+			if err := r.protobufStream(f.Bytes); err != nil {
+				return err
+			}
+		}
+	}
+	return broken("PushRequest", f.Err())
+}
+
+// broken names the message that an error of the wire format is in.
+func broken(message string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("the body is not a valid push request: %s: %w; nothing was stored", message, err)
+}
+
+// protobufStream reads
+//
+//	Stream { labels 1 string, entries 2, hash 3 }
+func (r *reader) protobufStream(msg []byte) error {
+	r.labels, r.values = r.labels[:0], r.values[:0]
+	size := 0
+	f := wire.Over(msg)
+	for f.Next() {
+		if f.Num == 1 && f.Is(protowire.BytesType) {
+			size += len(f.Bytes)
+			if err := r.parseLabels(f.Bytes); err != nil {
+				return err
+			}
+		}
+	}
+	if err := broken("Stream", f.Err()); err != nil {
+		return err
+	}
+	f = wire.Over(msg)
+	for f.Next() {
+		if f.Num == 2 && f.Is(protowire.BytesType) {
+			r.spread += int64(size + len(f.Bytes))
+			if err := r.reserve(); err != nil {
+				return err
+			}
+			if err := r.protobufEntry(f.Bytes); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// protobufEntry makes the event of
+//
+//	Entry { timestamp 1 Timestamp, line 2 string, structuredMetadata 3 LabelPair, parsed 4 LabelPair }
+func (r *reader) protobufEntry(msg []byte) (err error) {
+	var e entry
+	r.metadata = r.metadata[:0]
+	f := wire.Over(msg)
+	for f.Next() {
+		if !f.Is(protowire.BytesType) {
+			continue
+		}
+		switch f.Num {
+		case 1:
+			err = e.readTimestamp(f.Bytes)
+		case 2:
+			e.line = f.Bytes
+		case 3, 4:
+			var p pair
+			if p, err = readPair(f.Bytes); err == nil {
+				err = r.add(&r.metadata, p)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := broken("Entry", f.Err()); err != nil {
+		return err
+	}
+	r.entry(&e)
+	return nil
+}
+
+// readPair reads
+//
+//	LabelPair { name 1, value 2 }
+func readPair(msg []byte) (p pair, err error) {
+	p.name, p.value, err = wire.Pair(msg)
+	return p, broken("LabelPair", err)
+}
+
+// readTimestamp reads
+//
+//	Timestamp { seconds 1, nanos 2 }
+func (e *entry) readTimestamp(msg []byte) error {
+	var sec, nsec int64
+	f := wire.Over(msg)
+	for f.Next() {
+		if !f.Is(protowire.VarintType) {
+			continue
+		}
+		switch f.Num {
+		case 1:
+			sec = int64(f.Value)
+		case 2:
+			nsec = int64(int32(f.Value))
+		}
+	}
+	e.setTime(sec, nsec)
+	return broken("Timestamp", f.Err())
+}

@@ -1,0 +1,317 @@
+package otlp
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"log/slog"
+	"math"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/internal/jsonline"
+)
+
+// The parts of a request that are read once and needed for each record.
+type (
+	resource struct {
+		msg       part   // the message
+		service   []byte // text of service.name, if it is a string
+		others    bool   // it has other attributes
+		dropped   uint64
+		schemaURL []byte // text
+	}
+	scope struct {
+		msg        part
+		name       []byte // text
+		version    []byte // text
+		attributes bool
+		dropped    uint64
+		schemaURL  []byte // text
+	}
+)
+
+// part is a message in the request.
+type part struct {
+	bytes []byte
+	at    int // where it begins in a request in JSON
+}
+
+// record is what a LogRecord holds besides its attributes.
+type record struct {
+	time, observed uint64
+	severity       uint64
+	severityText   []byte // text
+	body           anyValue
+	dropped        uint64
+	flags          uint64
+	trace, span    []byte // bytes, or a string in JSON
+	event          []byte // text
+}
+
+// Numbers of fields of a LogRecord.
+const (
+	recordBody       = 5
+	recordAttributes = 6
+)
+
+// setNumber takes a field that is a number.
+func (rec *record) setNumber(num protowire.Number, v uint64) {
+	switch num {
+	case 1:
+		rec.time = v
+	case 11:
+		rec.observed = v
+	case 2:
+		rec.severity = v
+	case 7:
+		rec.dropped = v
+	case 8:
+		rec.flags = v
+	}
+}
+
+// setBytes takes a field that has a length.
+func (rec *record) setBytes(num protowire.Number, v []byte) {
+	switch num {
+	case 3:
+		rec.severityText = v
+	case 9:
+		rec.trace = v
+	case 10:
+		rec.span = v
+	case 12:
+		rec.event = v
+	}
+}
+
+// finish adds to an event that has the attributes of its record all else, in the
+// order in which names get suffixes.
+func (r *reader) finish(rec *record, sc *scope, res *resource) error {
+	r.times(rec)
+	r.level(rec)
+	if err := r.message(&rec.body); err != nil {
+		return err
+	}
+	r.id(normalize.TraceID, rec.trace, 16)
+	r.id(normalize.SpanID, rec.span, 8)
+	r.textAttr(nameEvent, rec.event)
+	r.countAttr(nameFlags, rec.flags)
+	r.countAttr(nameDropped, rec.dropped)
+	if err := r.scope(sc); err != nil {
+		return err
+	}
+	if err := r.resource(res); err != nil {
+		return err
+	}
+	if rec.body.kind == anyList { // what the protocol itself says comes first
+		return r.list(&rec.body, asField)
+	}
+	return nil
+}
+
+// times sets the event's time, and tells when it was observed if that is
+// another.
+func (r *reader) times(rec *record) {
+	t := rec.time
+	if t == 0 {
+		t = rec.observed
+	}
+	if t == 0 {
+		return
+	}
+	r.b.SetTime(int64(t/1e9), int(t%1e9))
+	if rec.observed != 0 && rec.observed != t {
+		r.text = jsonline.AppendUnix(r.text[:0], int64(rec.observed/1e9), int(rec.observed%1e9))
+		r.b.Attr(nameObserved)
+		r.b.String(r.text)
+	}
+}
+
+// level sets the event's level. Numbers from 1 to 24 are slog's levels from -8
+// to 15.
+func (r *reader) level(rec *record) {
+	var byText slog.Level
+	known := false
+	text := r.textOf(rec.severityText)
+	if len(text) <= 24 { // no name is longer
+		byText, known = normalize.ParseLevel(string(text))
+	}
+	level := slog.LevelInfo
+	switch {
+	case rec.severity >= 1 && rec.severity <= 24:
+		level = slog.Level(rec.severity) - 9
+	case rec.severity != 0:
+		r.b.Attr(nameSeverityNumber)
+		r.b.Int(int64(int32(rec.severity)))
+		fallthrough
+	default:
+		if known {
+			level = byText
+		}
+	}
+	if rec.severity != 0 || known {
+		r.b.SetLevel(level)
+	}
+	if !known || byText != level {
+		r.textAttr(nameSeverityText, rec.severityText)
+	}
+}
+
+// message puts the body where it belongs, unless it is a list, whose members are
+// fields.
+func (r *reader) message(v *anyValue) error {
+	switch v.kind {
+	case anyEmpty, anyList:
+		return nil
+	case anyArray:
+		r.b.Attr(nameBody)
+	default:
+		r.b.Slot(normalize.Message)
+	}
+	if v.kind == anyDouble && (math.IsNaN(v.double()) || math.IsInf(v.double(), 0)) {
+		r.b.Float(v.double()) // a string
+		return nil
+	}
+	return r.put(v)
+}
+
+// id puts an id into its slot: bytes of the length that it has as hexadecimal
+// digits, others as the text that they are, or else as hexadecimal digits too.
+func (r *reader) id(slot normalize.Slot, id []byte, size int) {
+	text := []byte(nil)
+	if r.json {
+		id, text = r.idOf(id, size)
+	}
+	switch {
+	case len(text) > 0:
+	case len(id) == 0 || len(id) == size && isZero(id):
+		return
+	case len(id) != size && isGraphic(id):
+		text = id
+	default:
+		r.text = hex.AppendEncode(r.text[:0], id)
+		text = r.text
+	}
+	r.b.Slot(slot)
+	r.b.String(text)
+}
+
+// idOf returns the id of size bytes that a string of JSON holds as hexadecimal
+// digits, or by mistake in base64. If there is none it returns the string's text.
+func (r *reader) idOf(raw []byte, size int) (id, text []byte) {
+	text = r.textOf(raw)
+	var err error
+	if r.fromText, err = hex.AppendDecode(r.fromText[:0], text); err != nil {
+		r.fromText, err = appendBase64(r.fromText[:0], text)
+	}
+	if err != nil || len(r.fromText) != size {
+		return nil, text
+	}
+	return r.fromText, nil
+}
+
+func isZero(id []byte) bool {
+	for _, c := range id {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func isGraphic(id []byte) bool {
+	for _, c := range id {
+		if c < '!' || c > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *reader) scope(sc *scope) error {
+	if name := r.textOf(sc.name); len(name) > 0 {
+		r.b.Slot(normalize.Logger)
+		r.b.String(name)
+	}
+	r.textAttr(nameScopeVersion, sc.version)
+	r.textAttr(nameScopeURL, sc.schemaURL)
+	r.countAttr(nameScopeLost, sc.dropped)
+	if !sc.attributes {
+		return nil
+	}
+	r.b.Attr(nameScope)
+	return r.attributes(&sc.msg, scopeAttributes, asMember)
+}
+
+func (r *reader) resource(res *resource) error {
+	if service := r.textOf(res.service); len(service) > 0 {
+		r.b.Slot(normalize.Service)
+		r.b.String(service)
+	}
+	r.textAttr(nameResourceURL, res.schemaURL)
+	r.countAttr(nameResourceLost, res.dropped)
+	if !res.others {
+		return nil
+	}
+	r.b.Attr(nameResource)
+	return r.attributes(&res.msg, resourceAttributes, asOther)
+}
+
+// textOf returns a text as it is: that of a string of JSON is valid until the next
+// call.
+func (r *reader) textOf(v []byte) (text []byte) {
+	if !r.json || len(v) == 0 {
+		return v
+	}
+	return r.Text(v)
+}
+
+// textAttr is an attribute if it is not empty.
+func (r *reader) textAttr(name, v []byte) {
+	if text := r.textOf(v); len(text) > 0 {
+		r.b.Attr(name)
+		r.b.String(text)
+	}
+}
+
+// countAttr is an attribute if it is not zero.
+func (r *reader) countAttr(name []byte, n uint64) {
+	if n != 0 {
+		r.b.Attr(name)
+		r.b.Uint(uint64(uint32(n)))
+	}
+}
+
+// Names of attributes that are this package's.
+var (
+	nameBody           = []byte("body")
+	nameObserved       = []byte("observed_time")
+	nameSeverityText   = []byte("severity_text")
+	nameSeverityNumber = []byte("severity_number")
+	nameFlags          = []byte("flags")
+	nameDropped        = []byte("dropped_attributes_count")
+	nameEvent          = []byte("event_name")
+	nameResource       = []byte("resource")
+	nameResourceURL    = []byte("resource.schema_url")
+	nameResourceLost   = []byte("resource.dropped_attributes_count")
+	nameScope          = []byte("scope.attributes")
+	nameScopeVersion   = []byte("scope.version")
+	nameScopeURL       = []byte("scope.schema_url")
+	nameScopeLost      = []byte("scope.dropped_attributes_count")
+)
+
+// appendBase64 decodes base64, of either alphabet and with or without padding.
+func appendBase64(dst, v []byte) ([]byte, error) {
+	e := base64.RawStdEncoding
+	for len(v) > 0 && v[len(v)-1] == '=' {
+		v = v[:len(v)-1]
+	}
+	for _, c := range v {
+		if c == '-' || c == '_' {
+			e = base64.RawURLEncoding
+			break
+		}
+	}
+	return e.AppendDecode(dst, v)
+}
