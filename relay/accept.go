@@ -30,7 +30,7 @@ func (r *Relay) accept(ctx context.Context, l net.Listener) error {
 		default: // out of descriptors or memory, most likely
 			r.counts.acceptErrors.Add(1)
 			pause = min(max(2*pause, 5*time.Millisecond), longest)
-			r.notices.accept.say(r.options.Log, slog.LevelError, "cannot accept a connection", slog.Any("error", err))
+			r.limited.accept.log(r.options.Log, slog.LevelError, "cannot accept a connection", slog.Any("error", err))
 			select {
 			case <-time.After(pause):
 			case <-r.stopped.Done():
@@ -50,51 +50,51 @@ func (r *Relay) isClosing() bool {
 func (r *Relay) accepted(socket net.Conn, overTLS bool) {
 	r.counts.accepted.Add(1)
 	if reason := r.beginSetup(r.options.MaxConns); reason != 0 {
-		r.refuse(newSide(socket), reason)
+		r.refuse(newPeer(socket), reason)
 		if reason == ReasonLimit {
-			r.notices.limit.say(r.options.Log, slog.LevelWarn, "connections are refused: there are as many as MaxConns allows", slog.Int("max_conns", r.options.MaxConns))
+			r.limited.limit.log(r.options.Log, slog.LevelWarn, "connections are refused: there are as many as MaxConns allows", slog.Int("max_conns", r.options.MaxConns))
 		}
 		return
 	}
 	start := time.Now()
 	go func() {
-		if !r.setUp(newSide(socket), overTLS, start) {
+		if !r.setUp(newPeer(socket), overTLS, start) {
 			r.endSetup()
 		}
 	}()
 }
 
 // refuse resets a client that gets no further.
-func (r *Relay) refuse(client side, reason Reason) {
+func (r *Relay) refuse(client peer, reason Reason) {
 	client.close(true)
 	r.counts.closed[reason].Add(1)
 }
 
 // setUp greets a client, connects an upstream and starts to copy; false: it got
 // no further than one of these.
-func (r *Relay) setUp(client side, overTLS bool, start time.Time) bool {
+func (r *Relay) setUp(client peer, overTLS bool, start time.Time) bool {
 	var from netip.Addr // counted in r.sources, if valid
-	refuse := func(reason Reason, n *notice, level slog.Level, msg string, args ...any) bool {
+	refuse := func(reason Reason, n *limitedLog, level slog.Level, msg string, args ...any) bool {
 		if from.IsValid() {
-			r.sources.give(from)
+			r.sources.release(from)
 		}
 		r.refuse(client, reason)
-		n.say(r.options.Log, level, msg, append(args, slog.String("client", client.name()))...)
+		n.log(r.options.Log, level, msg, append(args, slog.String("client", client.name()))...)
 		return false
 	}
 	// A proxy's clients are counted once it has said who they are.
 	if !r.trusts(&client) && !r.admit(&client, &from) {
-		return refuse(ReasonSourceLimit, &r.notices.source, slog.LevelWarn, sourceLimitSaid, slog.Int("max_conns_per_source", r.options.MaxConnsPerSource))
+		return refuse(ReasonSourceLimit, &r.limited.source, slog.LevelWarn, sourceLimitSaid, slog.Int("max_conns_per_source", r.options.MaxConnsPerSource))
 	}
-	if reason, err := r.welcome(&client, overTLS); err != nil {
-		return refuse(reason, &r.notices.welcome, slog.LevelWarn, "a client got no further than "+reason.String(), slog.Any("error", err))
+	if reason, err := r.prepareClient(&client, overTLS); err != nil {
+		return refuse(reason, &r.limited.prepare, slog.LevelWarn, "a client got no further than "+reason.String(), slog.Any("error", err))
 	}
 	if client.origin != nil && !r.admit(&client, &from) {
-		return refuse(ReasonSourceLimit, &r.notices.source, slog.LevelWarn, sourceLimitSaid, slog.Int("max_conns_per_source", r.options.MaxConnsPerSource))
+		return refuse(ReasonSourceLimit, &r.limited.source, slog.LevelWarn, sourceLimitSaid, slog.Int("max_conns_per_source", r.options.MaxConnsPerSource))
 	}
 	upstream, endpoint, err := r.dial(r.stopped, r.upstreams.route(client.serverName()), &client)
 	if err != nil {
-		return refuse(ReasonDial, &r.notices.dial, slog.LevelError, "no upstream can be reached", slog.Any("error", err))
+		return refuse(ReasonDial, &r.limited.dial, slog.LevelError, "no upstream can be reached", slog.Any("error", err))
 	}
 	c := r.join(client, upstream, start)
 	c.endpoint, c.source = endpoint, from
@@ -107,13 +107,13 @@ const sourceLimitSaid = "connections of a source are refused: it has as many as 
 
 // admit counts a client under its address, which from is set to; false: there
 // are too many.
-func (r *Relay) admit(client *side, from *netip.Addr) bool {
+func (r *Relay) admit(client *peer, from *netip.Addr) bool {
 	most := r.options.MaxConnsPerSource
 	a := source(client.addresses().from.Addr())
 	if most == 0 || !a.IsValid() {
 		return true
 	}
-	if !r.sources.take(a, most) {
+	if !r.sources.acquire(a, most) {
 		return false
 	}
 	*from = a

@@ -18,11 +18,11 @@ type buffers struct {
 	many         int64 // in use at a time, beyond which they are small
 }
 
-// Sizes of buffers, unless Options.BufferSize says one.
+// Sizes of buffers, unless Options.bufferSize names one.
 const (
-	largeBuffer  = 64 << 10
-	smallBuffer  = 16 << 10
-	largeBuffers = 128 // in use at a time
+	largeBuffer     = 64 << 10
+	smallBuffer     = 16 << 10
+	maxLargeBuffers = 128 // in use at a time
 )
 
 // init sets the size; 0: by how many are in use.
@@ -31,7 +31,7 @@ func (p *buffers) init(sizeBytes int) {
 	if sizeBytes == 0 {
 		sizeBytes, small = largeBuffer, smallBuffer
 	}
-	p.sizeBytes, p.many = sizeBytes, largeBuffers
+	p.sizeBytes, p.many = sizeBytes, maxLargeBuffers
 	p.large.New = func() any { return &buffer{make([]byte, sizeBytes)} }
 	p.small.New = func() any { return &buffer{make([]byte, small)} }
 }
@@ -44,7 +44,7 @@ func (p *buffers) get() *buffer {
 }
 
 // brief returns a large buffer, for who gives it back before it waits.
-func (p *buffers) brief() *buffer {
+func (p *buffers) getLarge() *buffer {
 	p.inUse.Add(1)
 	return p.large.Get().(*buffer)
 }

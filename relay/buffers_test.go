@@ -9,12 +9,12 @@ func TestBuffersInUse(t *testing.T) {
 	for range 2 {
 		var lent []*buffer
 		sizes := map[int]int{}
-		for range 2 * largeBuffers {
+		for range 2 * maxLargeBuffers {
 			b := p.get()
 			lent = append(lent, b)
 			sizes[len(b.b)]++
 		}
-		if sizes[largeBuffer] != largeBuffers || sizes[smallBuffer] != largeBuffers {
+		if sizes[largeBuffer] != maxLargeBuffers || sizes[smallBuffer] != maxLargeBuffers {
 			t.Errorf("%v buffers by size", sizes)
 		}
 		for _, b := range lent {
@@ -24,7 +24,7 @@ func TestBuffersInUse(t *testing.T) {
 	for _, size := range bufferSizes {
 		var p buffers
 		p.init(size)
-		for range 2 * largeBuffers {
+		for range 2 * maxLargeBuffers {
 			if n := len(p.get().b); n != size {
 				t.Fatalf("a buffer of %d bytes instead of %d", n, size)
 			}

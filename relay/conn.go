@@ -11,7 +11,7 @@ import (
 // A conn joins two sides.
 type conn struct {
 	relay            *Relay
-	client, upstream side
+	client, upstream peer
 	up, down         pump // client to upstream, upstream to client
 
 	endpoint *endpoint     // of the upstream; nil after Join
@@ -33,7 +33,7 @@ type conn struct {
 }
 
 // join describes the connection of two sides; run starts it.
-func (r *Relay) join(client, upstream side, start time.Time) *conn {
+func (r *Relay) join(client, upstream peer, start time.Time) *conn {
 	c := &conn{relay: r, client: client, upstream: upstream, start: start}
 	r.budget.conns.Add(1)
 	c.up.init(c, &c.client, &c.upstream, &r.counts.bytesUp)
@@ -54,11 +54,11 @@ func (c *conn) run() {
 }
 
 // returned is called by each direction as the last thing it does.
-func (c *conn) returned() {
+func (c *conn) directionEnded() {
 	if c.running.Add(-1) == 0 {
-		c.giveBack()
+		c.release()
 		c.relay.budget.conns.Add(-1)
-		c.relay.ended(c) // before remove, so that Shutdown finds the record
+		c.relay.countEnded(c) // before remove, so that Shutdown finds the record
 		c.relay.remove(c)
 		if c.joined != nil {
 			close(c.joined)
@@ -67,17 +67,17 @@ func (c *conn) returned() {
 }
 
 // giveBack undoes what setUp counted.
-func (c *conn) giveBack() {
+func (c *conn) release() {
 	if c.endpoint != nil {
 		c.endpoint.active.Add(-1)
 	}
 	if c.source.IsValid() {
-		c.relay.sources.give(c.source)
+		c.relay.sources.release(c.source)
 	}
 }
 
 // other is the side opposite to s.
-func (c *conn) other(s *side) *side {
+func (c *conn) other(s *peer) *peer {
 	if s == &c.client {
 		return &c.upstream
 	}
@@ -86,7 +86,7 @@ func (c *conn) other(s *side) *side {
 
 // finished decides what the end of a direction means: at is the side that
 // failed with err; nil: the source has ended.
-func (c *conn) finished(p *pump, at *side, err error) {
+func (c *conn) finished(p *pump, at *peer, err error) {
 	if c.reason.Load() != 0 {
 		return
 	}
@@ -156,7 +156,7 @@ func (c *conn) opposite(p *pump) *pump {
 }
 
 // failure names what happened at a side.
-func (c *conn) failure(at *side, err error) Reason {
+func (c *conn) failure(at *peer, err error) Reason {
 	switch client, reset := at == &c.client, isReset(err); {
 	case client && reset:
 		return ReasonClientReset
@@ -169,7 +169,7 @@ func (c *conn) failure(at *side, err error) Reason {
 }
 
 // abort resets the other side of gone, once what it was sent has arrived.
-func (c *conn) abort(reason Reason, gone *side) {
+func (c *conn) abort(reason Reason, gone *peer) {
 	if !c.reason.CompareAndSwap(0, int32(reason)) {
 		return
 	}
@@ -224,7 +224,7 @@ func (r *Relay) Join(client, upstream net.Conn) error {
 		return errClosed
 	}
 	r.counts.accepted.Add(1)
-	c := r.join(newSide(client), newSide(upstream), time.Now())
+	c := r.join(newPeer(client), newPeer(upstream), time.Now())
 	c.joined = make(chan struct{})
 	r.countMode(c)
 	c.run()

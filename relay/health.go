@@ -20,7 +20,7 @@ func (e *endpoint) isDown(now time.Time) bool {
 	return now.Before(e.until)
 }
 
-func (r *Relay) wentWell(e *endpoint) {
+func (r *Relay) markUp(e *endpoint) {
 	e.mu.Lock()
 	fails := e.fails
 	e.fails, e.until = 0, time.Time{}
@@ -30,7 +30,7 @@ func (r *Relay) wentWell(e *endpoint) {
 	}
 }
 
-func (r *Relay) wentWrong(e *endpoint, err error) {
+func (r *Relay) markDown(e *endpoint, err error) {
 	e.errors.Add(1)
 	e.mu.Lock()
 	avoid := min(firstAvoidance<<min(e.fails, 10), maxAvoidance)
@@ -55,7 +55,7 @@ func (r *Relay) checkHealth() {
 		for _, up := range r.upstreams.all {
 			list, err := r.endpointsOf(r.stopped, up)
 			if err != nil && r.stopped.Err() == nil {
-				r.notices.resolve.say(r.options.Log, slog.LevelWarn, "an upstream's name cannot be looked up", slog.Any("error", err))
+				r.limited.resolve.log(r.options.Log, slog.LevelWarn, "an upstream's name cannot be looked up", slog.Any("error", err))
 			}
 			for _, e := range list {
 				checks.Go(func() { r.check(e) })
@@ -77,8 +77,8 @@ func (r *Relay) check(e *endpoint) {
 			_ = s.conn.Close()
 		}
 		s.close(false)
-		r.wentWell(e)
+		r.markUp(e)
 	} else if r.stopped.Err() == nil {
-		r.wentWrong(e, err)
+		r.markDown(e, err)
 	}
 }

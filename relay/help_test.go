@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -85,7 +86,7 @@ func plainRoads(t *testing.T, test func(t *testing.T, w *way)) {
 	for _, rd := range []road{
 		{name: "splice", listen: "tcp://127.0.0.1:0"},
 		{name: "no pipe left", listen: "tcp://127.0.0.1:0", noPipes: true},
-		{name: "buffers", listen: "tcp://127.0.0.1:0", options: Options{Copy: CopyBuffers}},
+		{name: "buffers", listen: "tcp://127.0.0.1:0", options: Options{noSplice: true}},
 		{name: "unix to tcp", listen: "unix"},
 		{name: "tcp to unix", listen: "tcp://127.0.0.1:0", upstream: "unix"},
 	} {
@@ -209,11 +210,21 @@ func (w *way) dial() duplex {
 	if !w.listener.TLS() {
 		return c.(duplex)
 	}
-	t := tls.Client(c, clientConfig(w.road.clientTLS, "127.0.0.1"))
+	t := tls.Client(c, clientConfig(w.road.clientTLS))
 	if err := t.Handshake(); err != nil {
 		w.t.Fatal(err)
 	}
 	return tlsDuplex{t}
+}
+
+// clientConfig is config, by default an empty one, for a server at 127.0.0.1.
+func clientConfig(config *tls.Config) *tls.Config {
+	if config == nil {
+		config = new(tls.Config)
+	}
+	config = config.Clone()
+	config.ServerName = cmp.Or(config.ServerName, "127.0.0.1")
+	return config
 }
 
 // A tlsDuplex closes the way a program does that takes no more care than it has

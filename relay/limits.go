@@ -28,7 +28,7 @@ func source(a netip.Addr) netip.Addr {
 }
 
 // take counts one more connection; false: a has most already.
-func (s *sources) take(a netip.Addr, most int) bool {
+func (s *sources) acquire(a netip.Addr, most int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.count == nil {
@@ -41,7 +41,7 @@ func (s *sources) take(a netip.Addr, most int) bool {
 	return true
 }
 
-func (s *sources) give(a netip.Addr) {
+func (s *sources) release(a netip.Addr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.count[a]--; s.count[a] == 0 {
@@ -67,15 +67,15 @@ func (o *Options) fitDescriptors(limit int) {
 	case o.MaxConns > allowed:
 		o.Log.Warn("MaxConns is more than the limit on descriptors allows", slog.Int("max_conns", o.MaxConns), slog.Int("allowed", allowed),
 			slog.Int("descriptors", limit), slog.Int("descriptors_needed", 2*(o.MaxConns+o.maxPipes)+spareDescriptors), raise)
-	case o.MaxConns == 0 && allowed < fewConns:
+	case o.MaxConns == 0 && allowed < fewAllowed:
 		o.Log.Warn("the limit on descriptors allows few connections", slog.Int("max_conns", allowed), slog.Int("descriptors", limit), raise)
 	}
 	defaultTo(&o.MaxConns, allowed)
 }
 
-// fewConns are so few connections that a limit on descriptors is not likely to
+// fewAllowed are so few connections that a limit on descriptors is not likely to
 // be meant.
-const fewConns = 1000
+const fewAllowed = 1000
 
 // pipesOf is how many pipes there may be by default.
 func pipesOf(limit int) int {

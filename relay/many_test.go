@@ -379,7 +379,7 @@ func TestDrainTimeoutAndStuck(t *testing.T) {
 func TestStopWithinARecord(t *testing.T) {
 	noLeak(t)
 	a := newAuthority(t)
-	r, err := New(Options{To: []string{"tcp://127.0.0.1:1"}, BufferSize: 4 << 10, ServerTLS: a.config("127.0.0.1")})
+	r, err := New(Options{To: []string{"tcp://127.0.0.1:1"}, bufferSize: 4 << 10, ServerTLS: a.config("127.0.0.1")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -404,14 +404,14 @@ func TestStopWithinARecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := newSide(socket)
-	if err := client.handshake(t.Context(), func(c net.Conn) *tls.Conn { return tls.Server(c, r.serverTLS.now()) }); err != nil {
+	client := newPeer(socket)
+	if err := client.handshake(t.Context(), func(c net.Conn) *tls.Conn { return tls.Server(c, r.serverTLS.config.Load()) }); err != nil {
 		t.Fatal(err)
 	}
 	ours, upstream := net.Pipe() // takes no more than is read
 	r.beginSetup(0)
 	r.counts.accepted.Add(1)
-	c := r.join(client, newSide(ours), time.Now())
+	c := r.join(client, newPeer(ours), time.Now())
 	c.run()
 	first := make([]byte, 1)
 	if _, err := io.ReadFull(upstream, first); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/openfiles"
+	"github.com/rollway/rollway/internal/relaytune"
 )
 
 // Options of a Relay. The zero value of each field is the recommended setting,
@@ -32,19 +33,16 @@ type Options struct {
 	// (default 30s).
 	ResolveInterval time.Duration
 
-	// ServerTLS is for listeners of tls://, which need it: certificates, and
-	// ClientAuth and ClientCAs for clients that have to show one. See
-	// [Certificates] for those that are renewed. Below TLS 1.2 is refused.
+	// ServerTLS is for tls listeners. They need a certificate, here or in
+	// ServerFiles. A version below TLS 1.2 is refused.
 	ServerTLS *tls.Config
-	// ClientAuthorities vouch for clients instead of ServerTLS.ClientCAs, as they
-	// are when a handshake begins (default: those of ServerTLS).
-	ClientAuthorities *Authorities
-	// ClientTLS is for upstreams of tls:// (default: they have to show a
-	// certificate for their host that the system's roots vouch for).
+	// ServerFiles are certificates for clients, and authorities for theirs.
+	ServerFiles TLSFiles
+	// ClientTLS is for tls upstreams. By default their certificate has to be
+	// for their host and signed by one of the system's roots.
 	ClientTLS *tls.Config
-	// UpstreamAuthorities vouch for upstreams instead of ClientTLS.RootCAs, as
-	// they are when a handshake begins (default: those of ClientTLS).
-	UpstreamAuthorities *Authorities
+	// ClientFiles are certificates for upstreams, and authorities for theirs.
+	ClientFiles TLSFiles
 
 	// TrustProxy are the networks of proxies. A connection from there has to
 	// begin with a PROXY header, version 1 or 2, which names the client; from
@@ -62,12 +60,6 @@ type Options struct {
 	// MaxConnsPerSource bounds them for one client address, for one /64 with
 	// IPv6 (default 0: no bound).
 	MaxConnsPerSource int
-
-	// Copy says how bytes are copied (default CopyAuto).
-	Copy CopyMode
-	// BufferSize is the size of a buffer, where buffers are used: 4, 8, 16 or
-	// 64 KiB (default 64 KiB, and 16 KiB for those beyond 128 in use at a time).
-	BufferSize int
 
 	// SocketMemory bounds, roughly, how many bytes the system is to hold in the
 	// receive buffers of directions that wait for their destination, so that many
@@ -94,7 +86,7 @@ type Options struct {
 	// socket what it has read. On other Unix systems, without TLS, it has taken what
 	// the relay's socket has. On Windows, with TLS outside Linux, and for what Join
 	// gets that has no descriptor, only a write that is finished counts, of up to
-	// BufferSize: a side that takes less than that in StallTimeout is reset.
+	// 64 KiB: a side that takes less than that in StallTimeout is reset.
 	StallTimeout time.Duration
 	// DrainTimeout is how long Close, and Serve when its context ends, let
 	// connections end by themselves (default 30s; negative: not at all).
@@ -111,25 +103,16 @@ type Options struct {
 	// left at Shutdown.
 	Access *slog.Logger
 
+	noSplice   bool // see relaytune
+	bufferSize int  // see relaytune
 	// maxPipes bounds the pipes that hold bytes in flight: 128, less where the
 	// limit on descriptors is below 38,400, one for 300 of them. A direction that
 	// finds none copies through a buffer and holds nothing while its destination
 	// takes nothing.
-	maxPipes int
-	grace    time.Duration // drainGrace; tests on a busy machine give more
-	records  []*records    // of Log and Access
+	maxPipes  int
+	grace     time.Duration // drainGrace; tests on a busy machine give more
+	logQueues []*logQueue   // of Log and Access
 }
-
-// CopyMode is a way to copy bytes.
-type CopyMode int
-
-const (
-	// CopyAuto splices bulk where both sides are plain sockets of Linux, and takes
-	// buffers for what comes in small pieces, and elsewhere.
-	CopyAuto CopyMode = iota
-	// CopyBuffers takes buffers everywhere.
-	CopyBuffers
-)
 
 // Balance is a way to choose among upstreams.
 type Balance int
@@ -159,9 +142,10 @@ func (o Options) withDefaults() (Options, error) {
 	defaultTo(&o.DrainTimeout, 30*time.Second)
 	defaultTo(&o.SocketMemory, defaultBudget())
 	defaultTo(&o.grace, drainGrace)
+	defaultTo(&o.bufferSize, relaytune.BufferSize)
+	o.noSplice = o.noSplice || relaytune.NoSplice
 	check(len(o.To) > 0, "no upstream: To is empty")
-	check(o.BufferSize == 0 || slices.Contains(bufferSizes, o.BufferSize), "BufferSize is %d: it must be 4, 8, 16 or 64 KiB", o.BufferSize)
-	check(o.Copy == CopyAuto || o.Copy == CopyBuffers, "unknown CopyMode %d", o.Copy)
+	check(o.bufferSize == 0 || slices.Contains(bufferSizes, o.bufferSize), "the size of a buffer is %d: it must be 4, 8, 16 or 64 KiB", o.bufferSize)
 	check(o.Balance == RoundRobin || o.Balance == LeastConnections, "unknown Balance %d", o.Balance)
 	check(o.SendProxy >= 0 && o.SendProxy <= 2, "SendProxy is %d: it must be 0, 1 or 2", o.SendProxy)
 	check(o.MaxConnsPerSource >= 0, "MaxConnsPerSource is negative")
@@ -172,15 +156,18 @@ func (o Options) withDefaults() (Options, error) {
 	for _, c := range []*tls.Config{o.ServerTLS, o.ClientTLS} {
 		check(c == nil || c.MinVersion == 0 || c.MinVersion >= tls.VersionTLS12, "MinVersion is below TLS 1.2")
 	}
-	check(o.ClientAuthorities == nil || o.ServerTLS != nil && o.ServerTLS.ClientAuth >= tls.VerifyClientCertIfGiven && o.ServerTLS.GetConfigForClient == nil,
-		"ClientAuthorities need ServerTLS, in which ClientAuth verifies certificates and GetConfigForClient is not set")
+	if o.ServerFiles.Authorities != "" && o.ServerTLS != nil {
+		auth := o.ServerTLS.ClientAuth
+		check((auth == tls.NoClientCert || auth >= tls.VerifyClientCertIfGiven) && o.ServerTLS.GetConfigForClient == nil,
+			"ServerFiles.Authorities needs a ServerTLS whose ClientAuth verifies certificates and which has no GetConfigForClient")
+	}
 	for _, p := range o.TrustProxy {
 		check(p.IsValid(), "TrustProxy has a network that is none")
 	}
 	for _, log := range []**slog.Logger{&o.Log, &o.Access} {
 		if *log != nil {
-			q := newRecords((*log).Handler())
-			o.records = append(o.records, q)
+			q := newLogQueue((*log).Handler())
+			o.logQueues = append(o.logQueues, q)
 			*log = slog.New(q)
 		}
 	}

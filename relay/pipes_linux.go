@@ -23,9 +23,9 @@ func (p *pipe) close() {
 // pipes in all (fs.pipe-user-pages-soft), and beyond that only tiny ones, so
 // there are few large ones: 32 of them and 96 small ones hold 56 MiB.
 const (
-	largePipe  = 1 << 20 // the most that fs.pipe-max-size allows by default
-	smallPipe  = 256 << 10
-	largePipes = 32
+	largePipe     = 1 << 20 // the most that fs.pipe-max-size allows by default
+	smallPipe     = 256 << 10
+	maxLargePipes = 32
 )
 
 // pipes lends at most max pipes. Safe for concurrent use.
@@ -53,7 +53,7 @@ func (p *pipes) get() *pipe {
 		p.mu.Unlock()
 		return nil
 	}
-	made := &pipe{large: p.large < largePipes}
+	made := &pipe{large: p.large < maxLargePipes}
 	p.countLocked(made, 1)
 	p.mu.Unlock()
 	if !made.make() {

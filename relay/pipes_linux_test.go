@@ -10,7 +10,7 @@ import (
 // while there are some.
 func TestPipeSizes(t *testing.T) {
 	noLeak(t)
-	p := pipes{max: largePipes + 8}
+	p := pipes{max: maxLargePipes + 8}
 	var lent []*pipe
 	large := 0
 	for range p.max {
@@ -26,7 +26,7 @@ func TestPipeSizes(t *testing.T) {
 			t.Errorf("a pipe holds %d bytes, %v", got, err)
 		}
 	}
-	if large != largePipes || p.get() != nil {
+	if large != maxLargePipes || p.get() != nil {
 		t.Errorf("%d pipes are large of %d", large, p.max)
 	}
 	for _, one := range lent {
@@ -34,15 +34,15 @@ func TestPipeSizes(t *testing.T) {
 	}
 	p.trim() // notes that all are free now
 	lent = lent[:0]
-	for i := range largePipes {
+	for i := range maxLargePipes {
 		one := p.get()
 		if lent = append(lent, one); !one.large {
 			t.Errorf("pipe %d is a small one", i)
 		}
 	}
 	p.trim() // the small ones were not needed
-	if open, _ := p.count(); open != largePipes {
-		t.Errorf("%d pipes are left, want the %d in use", open, largePipes)
+	if open, _ := p.count(); open != maxLargePipes {
+		t.Errorf("%d pipes are left, want the %d in use", open, maxLargePipes)
 	}
 	if next := p.get(); next.large {
 		t.Error("there are more large ones than there should be")

@@ -12,7 +12,7 @@ import (
 // those that are atomic, and wait.stall.
 type pump struct {
 	conn     *conn
-	src, dst *side
+	src, dst *peer
 	total    *atomic.Uint64 // bytes of the whole relay in this direction
 	bytes    atomic.Uint64  // that dst has taken
 	spliced  bool           // some of them by splice
@@ -26,19 +26,19 @@ type pump struct {
 	put func(fd uintptr) bool // callback of writeSocket
 	out []byte                // what it still has to write
 
-	gathering gathering
-	wait      wait
+	coalescing coalescing
+	wait       wait
 
 	splicer
 }
 
-func (p *pump) init(c *conn, src, dst *side, total *atomic.Uint64) {
+func (p *pump) init(c *conn, src, dst *peer, total *atomic.Uint64) {
 	p.conn, p.src, p.dst, p.total = c, src, dst, total
-	if src.wire != nil {
-		src.wire.buffers = &c.relay.buffers
+	if src.tlsSocket != nil {
+		src.tlsSocket.buffers = &c.relay.buffers
 	}
-	if dst.wire != nil {
-		dst.wire.full = p.block
+	if dst.tlsSocket != nil {
+		dst.tlsSocket.onBlocked = p.block
 	}
 	p.limit()
 }
@@ -49,11 +49,11 @@ func (p *pump) run() {
 		at, err = nil, nil
 	}
 	p.conn.finished(p, at, err)
-	p.conn.returned()
+	p.conn.directionEnded()
 }
 
 // copy copies until src ends, or until a side fails, which it returns with the error.
-func (p *pump) copy() (at *side, err error) {
+func (p *pump) copy() (at *peer, err error) {
 	if first := p.src.first; first != nil {
 		p.src.first = nil
 		if err := p.write(first); err != nil {
@@ -61,10 +61,10 @@ func (p *pump) copy() (at *side, err error) {
 		}
 	}
 	for {
-		if at, err = p.buffered(); err != errBulk {
+		if at, err = p.buffered(); err != errUseSplice {
 			return at, err
 		}
-		if at, err = p.splice(); err != errBuffers {
+		if at, err = p.splice(); err != errUseBuffers {
 			return at, err
 		}
 	}
@@ -72,23 +72,23 @@ func (p *pump) copy() (at *side, err error) {
 
 // A way of copying returns one of these when the other way is to take over.
 var (
-	errBulk    = errors.New("splice may be cheaper")
-	errBuffers = errors.New("buffers may be cheaper")
+	errUseSplice  = errors.New("splice may be cheaper")
+	errUseBuffers = errors.New("buffers may be cheaper")
 )
 
-// buffered copies through buffers. It returns errBulk when splice is to take over.
-func (p *pump) buffered() (at *side, err error) {
-	defer p.giveBack()
+// buffered copies through buffers. It returns errUseSplice when splice is to take over.
+func (p *pump) buffered() (at *peer, err error) {
+	defer p.releaseBuffers()
 	for {
 		n, readErr := p.read()
 		if readErr == errNoBuffer {
 			before := p.bytes.Load()
-			ended, at, err := p.copyPeeked()
+			ended, at, err := p.copyUnbuffered()
 			if ended || err != nil {
 				return at, err
 			}
-			if p.isBulk(int(p.bytes.Load()-before), p.conn.relay.buffers.sizeBytes) {
-				return nil, errBulk
+			if p.shouldSplice(int(p.bytes.Load()-before), p.conn.relay.buffers.sizeBytes) {
+				return nil, errUseSplice
 			}
 			continue
 		}
@@ -103,11 +103,11 @@ func (p *pump) buffered() (at *side, err error) {
 		if readErr != nil {
 			return p.src, readErr
 		}
-		if p.buf != nil && p.isBulk(n, len(p.buf.b)) {
-			return nil, errBulk
+		if p.buf != nil && p.shouldSplice(n, len(p.buf.b)) {
+			return nil, errUseSplice
 		}
-		if p.canGather() {
-			p.gather(n, p.buf != nil && n == len(p.buf.b))
+		if p.canCoalesce() {
+			p.coalesce(n, p.buf != nil && n == len(p.buf.b))
 		}
 	}
 }
@@ -120,12 +120,12 @@ var errNoBuffer = errors.New("no buffer to spare")
 // Where a socket can be waited on, it takes p.buf only once there is something.
 func (p *pump) read() (n int, err error) {
 	switch {
-	case p.src.wire != nil:
+	case p.src.tlsSocket != nil:
 		return p.readTLS()
 	case canWait && p.src.plain():
 		return p.readSocket()
 	}
-	p.getBuffer()
+	p.acquireBuffer()
 	return p.src.conn.Read(p.buf.b)
 }
 
@@ -137,7 +137,7 @@ func (p *pump) readTLS() (n int, err error) {
 	}
 	if err := p.src.raw.Read(p.try); err != nil {
 		// What TLS has taken off the socket already is still handed on.
-		p.src.wire.shut = true
+		p.src.tlsSocket.shut = true
 		if !p.tryTLS(0) {
 			return 0, err
 		}
@@ -148,20 +148,20 @@ func (p *pump) readTLS() (n int, err error) {
 // tryTLS reads without waiting. It keeps the buffer only if there was something:
 // bytes, the end or an error.
 func (p *pump) tryTLS(fd uintptr) bool {
-	p.getBuffer()
-	p.src.wire.fd, p.n, p.err = fd, 0, nil
+	p.acquireBuffer()
+	p.src.tlsSocket.fd, p.n, p.err = fd, 0, nil
 	for p.n < len(p.buf.b) && p.err == nil {
 		var n int
 		n, p.err = p.src.conn.Read(p.buf.b[p.n:])
 		p.n += n
 	}
-	if errors.Is(p.err, errWait) {
+	if errors.Is(p.err, errWouldBlock) {
 		p.err = nil
 		if p.n == 0 {
-			if !p.mustWait() {
+			if !p.shouldWait() {
 				return p.tryTLS(fd)
 			}
-			p.putBuffer()
+			p.releaseBuffer()
 			return false
 		}
 	}
@@ -174,9 +174,9 @@ func (p *pump) write(b []byte) error {
 		return p.writeSocket(b)
 	}
 	defer p.unblock()
-	if w := p.dst.wire; w != nil {
-		w.pumped.Store(true)
-		defer w.pumped.Store(false)
+	if w := p.dst.tlsSocket; w != nil {
+		w.pumping.Store(true)
+		defer w.pumping.Store(false)
 	} else {
 		p.block() // it may take nothing, and does not say so before it returns
 	}
@@ -186,20 +186,20 @@ func (p *pump) write(b []byte) error {
 }
 
 // giveBack gives back the buffers that the direction holds.
-func (p *pump) giveBack() {
-	p.putBuffer()
-	if p.src.wire != nil {
-		p.src.wire.putAhead()
+func (p *pump) releaseBuffers() {
+	p.releaseBuffer()
+	if p.src.tlsSocket != nil {
+		p.src.tlsSocket.releaseReadAhead()
 	}
 }
 
-func (p *pump) getBuffer() {
+func (p *pump) acquireBuffer() {
 	if p.buf == nil {
 		p.buf = p.conn.relay.buffers.get()
 	}
 }
 
-func (p *pump) putBuffer() {
+func (p *pump) releaseBuffer() {
 	if p.buf != nil {
 		p.conn.relay.buffers.put(p.buf)
 		p.buf = nil

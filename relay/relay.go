@@ -22,9 +22,10 @@ type Relay struct {
 	sleeping  atomic.Int32 // directions in sleepShortly
 	counts    counts
 	sources   sources
-	serverTLS *renewedTLS // nil: none
+	serverTLS *reloadedTLS
+	clientTLS *reloadedTLS
 	lookup    lookup
-	notices   struct{ accept, limit, source, welcome, dial, resolve, clientStalled, upstreamStalled notice }
+	limited   struct{ accept, limit, source, prepare, dial, resolve, clientStalled, upstreamStalled limitedLog }
 
 	stop    context.CancelFunc // ends the goroutines that New started
 	stopped context.Context
@@ -39,7 +40,7 @@ type Relay struct {
 	empty     chan struct{}             // guarded by mu: closed when closing and nothing is left
 }
 
-var noContext = context.Background()
+var background = context.Background()
 
 // New checks the options and returns a Relay, running.
 func New(o Options) (*Relay, error) {
@@ -53,23 +54,32 @@ func New(o Options) (*Relay, error) {
 		listeners: map[net.Listener]struct{}{},
 		empty:     make(chan struct{}),
 	}
-	if r.upstreams, err = newUpstreams(o); err != nil {
+	if r.serverTLS, err = newReloadedTLS("server", o.ServerTLS, o.ServerFiles); err != nil {
+		return nil, fmt.Errorf("ServerFiles: %w", err)
+	}
+	if r.clientTLS, err = newReloadedTLS("client", o.ClientTLS, o.ClientFiles); err != nil {
+		return nil, fmt.Errorf("ClientFiles: %w", err)
+	}
+	if r.upstreams, err = newUpstreams(o, r.clientTLS); err != nil {
 		return nil, err
 	}
-	r.buffers.init(o.BufferSize)
+	r.buffers.init(o.bufferSize)
 	r.pipes.max = o.maxPipes
 	r.budget.size = o.SocketMemory
-	r.stopped, r.stop = context.WithCancel(noContext)
-	r.serverTLS, r.lookup = serverConfig(o.ServerTLS, o.ClientAuthorities), lookupSystem
+	r.stopped, r.stop = context.WithCancel(background)
+	r.lookup = lookupSystem
 	r.work()
 	return r, nil
 }
 
 // work starts what goes on beside the connections.
 func (r *Relay) work() {
-	r.workers.Go(r.watch)
+	r.workers.Go(r.enforceTimeouts)
 	if slices.ContainsFunc(r.upstreams.all, func(up *upstream) bool { return up.named }) {
 		r.workers.Go(r.resolveAll)
+	}
+	if !r.options.ServerFiles.none() || !r.options.ClientFiles.none() {
+		r.workers.Go(r.reloadRegularly)
 	}
 	if r.options.HealthInterval > 0 {
 		r.workers.Go(r.checkHealth)
@@ -82,9 +92,9 @@ var errClosed = fmt.Errorf("relay: shut down: %w", net.ErrClosed)
 // or Close is called: then its error wraps net.ErrClosed. When ctx ends it
 // closes the relay and returns nil.
 func (r *Relay) Serve(ctx context.Context, l net.Listener) error {
-	if own, ok := l.(*Listener); ok && own.TLS() && r.serverTLS == nil {
+	if own, ok := l.(*Listener); ok && own.TLS() && r.options.ServerTLS == nil && len(r.options.ServerFiles.Certificates) == 0 {
 		l.Close()
-		return fmt.Errorf("%s needs Options.ServerTLS", own)
+		return fmt.Errorf("%s needs Options.ServerTLS or ServerFiles", own)
 	}
 	if !r.listen(l) {
 		l.Close()
@@ -102,7 +112,7 @@ func (r *Relay) Serve(ctx context.Context, l net.Listener) error {
 
 // Close is Shutdown within Options.DrainTimeout.
 func (r *Relay) Close() error {
-	ctx, cancel := context.WithTimeout(noContext, max(r.options.DrainTimeout, 0))
+	ctx, cancel := context.WithTimeout(background, max(r.options.DrainTimeout, 0))
 	defer cancel()
 	return r.Shutdown(ctx)
 }
@@ -126,8 +136,8 @@ func (r *Relay) Shutdown(ctx context.Context) error {
 		return err
 	case <-time.After(2 * r.options.grace):
 	}
-	for _, q := range r.options.records {
-		q.leave()
+	for _, q := range r.options.logQueues {
+		q.abandon()
 	}
 	return ctx.Err()
 }
@@ -142,7 +152,7 @@ func (r *Relay) end(ctx context.Context) (err error) {
 		case <-r.empty:
 		default:
 			err = ctx.Err()
-			r.cut()
+			r.cutConns()
 		}
 	}
 	r.stop()
@@ -150,8 +160,8 @@ func (r *Relay) end(ctx context.Context) (err error) {
 	r.workers.Wait()
 	r.pipes.close()
 	var logs sync.WaitGroup
-	for _, q := range r.options.records {
-		logs.Go(func() { q.finish(r.options.grace) })
+	for _, q := range r.options.logQueues {
+		logs.Go(func() { q.drain(r.options.grace) })
 	}
 	logs.Wait()
 	return err
@@ -162,7 +172,7 @@ func (r *Relay) end(ctx context.Context) (err error) {
 const drainGrace = time.Second
 
 // cut ends every connection, and does not wait for the last of them.
-func (r *Relay) cut() {
+func (r *Relay) cutConns() {
 	r.mu.Lock()
 	r.cutting = true
 	r.mu.Unlock()
@@ -268,7 +278,7 @@ func (r *Relay) remove(c *conn) {
 }
 
 // ended counts a connection whose directions have returned.
-func (r *Relay) ended(c *conn) {
+func (r *Relay) countEnded(c *conn) {
 	r.counts.closed[c.reason.Load()].Add(1)
 	r.logAccess(c)
 }

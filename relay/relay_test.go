@@ -166,7 +166,7 @@ func TestResetAfterHalfClose(t *testing.T) {
 		receiveEnd(t, upstream, "a question")
 		reset(t, client)
 		w.closed(ReasonClientReset, 1)
-		side := newSide(socketOf(upstream))
+		side := newPeer(socketOf(upstream))
 		if err := side.awaitReset(); !isReset(err) {
 			t.Errorf("the upstream has %v, want a reset", err)
 		}

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"syscall"
@@ -11,7 +12,7 @@ import (
 
 // awaitReset waits for an error of a socket from which everything was read, and
 // returns it, or why it cannot wait any longer.
-func (s *side) awaitReset() error {
+func (s *peer) awaitReset() error {
 	if s.raw == nil {
 		return nil
 	}
@@ -30,7 +31,7 @@ func (s *side) awaitReset() error {
 }
 
 // isDead reports whether a plain TCP socket has no connection any more.
-func (s *side) isDead() (dead bool) {
+func (s *peer) isDead() (dead bool) {
 	if _, ok := s.conn.(*net.TCPConn); !ok || s.raw == nil {
 		return false
 	}
@@ -45,7 +46,7 @@ const stateClosed = 7 // TCP_CLOSE of the kernel
 
 // flush waits until the peer's system has what was written, and gives up after
 // no progress for stall. A reset throws away what has not left.
-func (s *side) flush(stall time.Duration) {
+func (s *peer) flush(stall time.Duration) {
 	if _, ok := s.socket.(*net.TCPConn); !ok || s.raw == nil {
 		return
 	}
@@ -67,7 +68,7 @@ func (s *side) flush(stall time.Duration) {
 
 // unsent is how many bytes the peer's system has not acknowledged, or the peer of
 // a unix socket not read; 0 if it never will.
-func (s *side) unsent() (n int) {
+func (s *peer) unsent() (n int) {
 	if s.raw == nil {
 		return 0
 	}
@@ -82,7 +83,7 @@ func (s *side) unsent() (n int) {
 
 // write writes all of p. With more it tells the system that more follows at once:
 // what does not fill a segment may wait for that.
-func (w *wire) write(p []byte, more bool) (n int, err error) {
+func (w *tlsSocket) write(p []byte, more bool) (n int, err error) {
 	if w.out.try == nil {
 		w.out.try = w.tryWrite
 	}
@@ -98,7 +99,7 @@ func (w *wire) write(p []byte, more bool) (n int, err error) {
 	return n, err
 }
 
-func (w *wire) tryWrite(fd uintptr) bool {
+func (w *tlsSocket) tryWrite(fd uintptr) bool {
 	for len(w.out.p) > 0 {
 		n, err := unix.SendmsgN(int(fd), w.out.p, nil, nil, w.out.flags)
 		switch err {
@@ -106,8 +107,8 @@ func (w *wire) tryWrite(fd uintptr) bool {
 			w.out.p = w.out.p[n:]
 		case unix.EINTR:
 		case unix.EAGAIN:
-			if w.pumped.Load() {
-				w.full()
+			if w.pumping.Load() {
+				w.onBlocked()
 			}
 			return false
 		default:
@@ -116,4 +117,48 @@ func (w *wire) tryWrite(fd uintptr) bool {
 		}
 	}
 	return true
+}
+
+// set sets an option of the socket. Some kinds of socket do not have it, which is
+// no error.
+func (s *peer) set(level, option, value int) {
+	if s.raw != nil {
+		_ = s.raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), level, option, value) })
+	}
+}
+
+// limitUnsent bounds how many bytes the system takes before it can send them; 0: the
+// system's default.
+func (s *peer) limitUnsent(sizeBytes int) {
+	s.set(unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, sizeBytes)
+}
+
+// setReceiveBuffer sets how many bytes the system takes before they are read. Unless
+// that is fixed, the system tunes the size from there on.
+func (s *peer) setReceiveBuffer(sizeBytes int, fixed bool) {
+	s.set(unix.SOL_SOCKET, unix.SO_RCVBUF, sizeBytes)
+	if !fixed {
+		s.set(unix.SOL_SOCKET, unix.SO_BUF_LOCK, 0)
+	}
+}
+
+// setLowWater sets how many bytes make a TCP socket readable.
+func (s *peer) setLowWater(sizeBytes int) { s.set(unix.SOL_SOCKET, unix.SO_RCVLOWAT, sizeBytes) }
+
+// defaultBudget is a sixteenth of the memory that TCP may have before the system
+// limits all sockets: the second value of tcp_mem. A container cannot read that. Its
+// default is about a sixteenth of all memory, which is then taken for it. 0: neither
+// is known.
+func defaultBudget() int64 {
+	var low, pressure int64
+	if text, err := os.ReadFile("/proc/sys/net/ipv4/tcp_mem"); err == nil {
+		if _, err := fmt.Sscan(string(text), &low, &pressure); err == nil {
+			return pressure * int64(os.Getpagesize()) / 16
+		}
+	}
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return 0
+	}
+	return int64(uint64(info.Totalram) * uint64(info.Unit) / 16 / 16)
 }

@@ -12,7 +12,7 @@ import (
 // canWait says whether a socket can be waited on without a buffer to read into.
 const canWait = true
 
-// readSocket reads once: errWait if there is nothing, io.EOF at the end.
+// readSocket reads once: errWouldBlock if there is nothing, io.EOF at the end.
 func readSocket(fd uintptr, p []byte) (n int, err error) {
 	for {
 		n, err = unix.Read(int(fd), p)
@@ -20,7 +20,7 @@ func readSocket(fd uintptr, p []byte) (n int, err error) {
 		case err == unix.EINTR:
 			continue
 		case err == unix.EAGAIN:
-			return 0, errWait
+			return 0, errWouldBlock
 		case err != nil:
 			return 0, os.NewSyscallError("read", err)
 		case n == 0 && len(p) > 0:
@@ -42,18 +42,18 @@ func (p *pump) readSocket() (n int, err error) {
 }
 
 func (p *pump) tryRead(fd uintptr) bool {
-	if p.buf == nil && p.crowded() {
+	if p.buf == nil && p.mustCopyUnbuffered() {
 		p.n, p.err = 0, errNoBuffer
 		p.lowWater(false)
 		return readable(fd)
 	}
-	p.getBuffer()
+	p.acquireBuffer()
 	p.n, p.err = readSocket(fd, p.buf.b)
-	if p.err == errWait {
-		if !p.mustWait() {
+	if p.err == errWouldBlock {
+		if !p.shouldWait() {
 			return p.tryRead(fd)
 		}
-		p.putBuffer()
+		p.releaseBuffer()
 		return false
 	}
 	return true
@@ -95,7 +95,7 @@ func (p *pump) tryWrite(fd uintptr) bool {
 
 // inlineUrgent has the system keep urgent bytes in the stream, where they stand.
 // Otherwise reads skip them, and splice(2) never gets past one.
-func (s *side) inlineUrgent() {
+func (s *peer) inlineUrgent() {
 	_ = s.raw.Control(func(fd uintptr) {
 		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_OOBINLINE, 1) // some sockets have none
 	})

@@ -12,7 +12,7 @@ type splicer struct {
 	in, emptied func(fd uintptr) bool // callbacks: spliceIn and spliceOut
 	pipe        *pipe                 // held while it has bytes, or may get some
 	left        int                   // bytes in pipe
-	choice      choice
+	choice      spliceChoice
 }
 
 // sleepShortly sleeps for d, and some 50 µs more: the timer slack of Linux.
@@ -23,18 +23,18 @@ func sleepShortly(d time.Duration) {
 
 // spliceable reports whether the direction may be spliced.
 func (p *pump) spliceable() bool {
-	return p.conn.relay.options.Copy == CopyAuto && p.src.plain() && p.dst.plain()
+	return !p.conn.relay.options.noSplice && p.src.plain() && p.dst.plain()
 }
 
 // splice copies through a pipe, which it takes when there is something to read and
-// gives back when there is no more for now. It returns errBuffers when buffers are
+// gives back when there is no more for now. It returns errUseBuffers when buffers are
 // to take over.
-func (p *pump) splice() (at *side, err error) {
+func (p *pump) splice() (at *peer, err error) {
 	if p.in == nil {
 		p.in, p.emptied = p.spliceIn, p.spliceOut
 	}
-	p.startBulk()
-	defer p.putPipe()
+	p.beginSplice()
+	defer p.releasePipe()
 	for {
 		if err := p.src.raw.Read(p.in); err != nil {
 			return p.src, err
@@ -42,11 +42,11 @@ func (p *pump) splice() (at *side, err error) {
 		switch {
 		case p.err == unix.EINVAL: // not between these sockets
 			p.choice.never = true
-			return nil, errBuffers
+			return nil, errUseBuffers
 		case p.err != nil:
 			return p.src, os.NewSyscallError("splice", p.err)
 		case p.n == 0:
-			return nil, errBuffers
+			return nil, errUseBuffers
 		}
 		p.left = p.n
 		err := p.dst.raw.Write(p.emptied)
@@ -57,8 +57,8 @@ func (p *pump) splice() (at *side, err error) {
 		if p.err != nil {
 			return p.dst, os.NewSyscallError("splice", p.err)
 		}
-		if !p.staysBulk() {
-			return nil, errBuffers
+		if !p.keepsSplicing() {
+			return nil, errUseBuffers
 		}
 	}
 }
@@ -82,7 +82,7 @@ func (p *pump) spliceIn(fd uintptr) (ready bool) {
 		case unix.EINTR:
 			continue
 		case unix.EAGAIN:
-			p.putPipe()
+			p.releasePipe()
 			return readable(fd)
 		}
 		p.n, p.err = int(n), err
@@ -111,7 +111,7 @@ func (p *pump) spliceOut(fd uintptr) (done bool) {
 	return true
 }
 
-func (p *pump) putPipe() {
+func (p *pump) releasePipe() {
 	switch {
 	case p.pipe == nil:
 		return
@@ -121,4 +121,50 @@ func (p *pump) putPipe() {
 		p.conn.relay.pipes.put(p.pipe)
 	}
 	p.pipe, p.left = nil, 0
+}
+
+// A choice decides between buffers and splice(2), for one direction between plain
+// sockets. Splice saves the copy, but its calls cost more. So a direction begins
+// with buffers, splices once reads fill them, and goes back to buffers when splice
+// moves little at a time.
+type spliceChoice struct {
+	full   int    // reads in a row that filled the buffer
+	rounds int    // of splice since mark was set
+	mark   uint64 // pump.bytes before these rounds
+	never  bool   // the kernel cannot splice these sockets
+}
+
+const (
+	fullReads    = 4        // in a row that fill the buffer, after which the direction splices
+	spliceRounds = 16       // of splice, over which the average is taken
+	minSpliced   = 32 << 10 // bytes a round on average, below which the direction goes back to buffers
+)
+
+// shouldSplice reports whether splice is to take over, after a round that moved n bytes
+// through a buffer with room for most.
+func (p *pump) shouldSplice(n, most int) bool {
+	c := &p.choice
+	if n < most || c.never || !p.spliceable() {
+		c.full = 0
+		return false
+	}
+	c.full++
+	return c.full >= fullReads
+}
+
+// beginSplice begins to splice.
+func (p *pump) beginSplice() {
+	p.lowWater(false)
+	p.choice = spliceChoice{mark: p.bytes.Load()}
+}
+
+// keepsSplicing reports whether splice is to go on after a round.
+func (p *pump) keepsSplicing() bool {
+	c := &p.choice
+	if c.rounds++; c.rounds < spliceRounds {
+		return true
+	}
+	moved := p.bytes.Load() - c.mark
+	c.rounds, c.mark = 0, c.mark+moved
+	return moved >= spliceRounds*minSpliced
 }

@@ -85,7 +85,7 @@ func TestFirstBytesWait(t *testing.T) {
 			if reason := r.beginSetup(0); reason != 0 {
 				t.Fatal(reason)
 			}
-			c := r.join(newSide(clientNear), newSide(upstreamNear), time.Now())
+			c := r.join(newPeer(clientNear), newPeer(upstreamNear), time.Now())
 			c.client.first = first
 			c.run()
 			counts := canWait && c.upstream.plain() // part of a write

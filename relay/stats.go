@@ -42,58 +42,6 @@ type UpstreamStats struct {
 	DialErrors uint64
 }
 
-// A Reason says why a connection ended. The first cause counts.
-type Reason int
-
-const (
-	_                     Reason = iota
-	ReasonDone                   // both sides ended their streams
-	ReasonClientReset            // the client reset, or was gone
-	ReasonUpstreamReset          // the upstream reset, or was gone
-	ReasonClientError            // another error of the client's side
-	ReasonUpstreamError          // another error of the upstream's side
-	ReasonDial                   // no upstream could be reached
-	ReasonHandshake              // the client's TLS handshake failed
-	ReasonProxyHeader            // a proxy's header was missing or malformed
-	ReasonLimit                  // refused by MaxConns
-	ReasonSourceLimit            // refused by MaxConnsPerSource
-	ReasonIdle                   // no byte moved for IdleTimeout
-	ReasonClientStalled          // the client took nothing for StallTimeout
-	ReasonUpstreamStalled        // the upstream did
-	ReasonDrained                // ended in order, by draining
-	ReasonDrainCut               // cut off, as draining took too long
-	reasons
-)
-
-var reasonNames = [reasons]string{
-	ReasonDone:            "done",
-	ReasonClientReset:     "client_reset",
-	ReasonUpstreamReset:   "upstream_reset",
-	ReasonClientError:     "client_error",
-	ReasonUpstreamError:   "upstream_error",
-	ReasonDial:            "dial",
-	ReasonHandshake:       "handshake",
-	ReasonProxyHeader:     "proxy_header",
-	ReasonLimit:           "limit",
-	ReasonSourceLimit:     "source_limit",
-	ReasonIdle:            "idle",
-	ReasonClientStalled:   "client_stalled",
-	ReasonUpstreamStalled: "upstream_stalled",
-	ReasonDrained:         "drained",
-	ReasonDrainCut:        "drain_cut",
-}
-
-// String is the reason as metrics and records name it.
-func (r Reason) String() string {
-	if r <= 0 || r >= reasons {
-		return "unknown"
-	}
-	return reasonNames[r]
-}
-
-// Error makes a Reason what Join returns.
-func (r Reason) Error() string { return "relayed connection ended: " + r.String() }
-
 // counts are what Stats is made from.
 type counts struct {
 	accepted, spliced, buffered, dialErrors, acceptErrors atomic.Uint64
@@ -119,7 +67,7 @@ func (r *Relay) Stats() Stats {
 	}
 	s.Pipes, s.PipesInUse = r.pipes.count()
 	s.Waiting = int(r.budget.waiting.Load())
-	for _, q := range r.options.records {
+	for _, q := range r.options.logQueues {
 		_, unlogged := q.count()
 		s.Unlogged += unlogged
 	}

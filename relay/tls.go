@@ -8,36 +8,30 @@ import (
 	"time"
 )
 
-// serverConfig is what handshakes of clients go by.
-func serverConfig(c *tls.Config, a *Authorities) *renewedTLS {
-	if c == nil {
-		return nil
+// tlsConfig is what handshakes with an upstream use. It stays the same until the
+// files change, so that sessions are resumed.
+func (up *upstream) tlsConfig() *tls.Config {
+	base := up.clientTLS.config.Load()
+	up.mu.Lock()
+	defer up.mu.Unlock()
+	if up.base == base {
+		return up.config
 	}
-	c = c.Clone()
-	c.MinVersion = max(c.MinVersion, tls.VersionTLS12)
-	return &renewedTLS{base: c, authorities: a}
-}
-
-// clientConfig is what handshakes with an upstream go by.
-func clientConfig(c *tls.Config, host string) *tls.Config {
-	if c == nil {
-		c = new(tls.Config)
-	}
-	c = c.Clone()
-	c.MinVersion = max(c.MinVersion, tls.VersionTLS12)
+	c := base.Clone()
 	if c.ServerName == "" {
-		c.ServerName = host
+		c.ServerName = up.host
 	}
 	if c.ClientSessionCache == nil {
 		c.ClientSessionCache = tls.NewLRUClientSessionCache(0)
 	}
+	up.base, up.config = base, c
 	return c
 }
 
 // handshake puts TLS on a side that is a socket. The error of a handshake that
 // was ended by ctx is that of ctx.
-func (s *side) handshake(ctx context.Context, over func(net.Conn) *tls.Conn) error {
-	w := newWire(s.socket, s.raw, s.first)
+func (s *peer) handshake(ctx context.Context, over func(net.Conn) *tls.Conn) error {
+	w := newTLSSocket(s.socket, s.raw, s.first)
 	s.first = nil
 	t := over(w)
 	if err := t.HandshakeContext(ctx); err != nil {
@@ -45,7 +39,7 @@ func (s *side) handshake(ctx context.Context, over func(net.Conn) *tls.Conn) err
 	}
 	s.conn = t
 	if canWait && s.raw != nil {
-		s.wire, w.waiting = w, false
+		s.tlsSocket, w.blocking = w, false
 	}
 	return nil
 }
@@ -75,7 +69,7 @@ func validRoute(name string) bool {
 }
 
 // serverName is the name that the client of a side asked for.
-func (s *side) serverName() string {
+func (s *peer) serverName() string {
 	if t, ok := s.conn.(*tls.Conn); ok {
 		return t.ConnectionState().ServerName
 	}
@@ -84,7 +78,7 @@ func (s *side) serverName() string {
 
 // welcome does what comes before a client's first byte: its PROXY header and
 // its handshake, both within HandshakeTimeout.
-func (r *Relay) welcome(client *side, overTLS bool) (Reason, error) {
+func (r *Relay) prepareClient(client *peer, overTLS bool) (Reason, error) {
 	trusted := r.trusts(client)
 	own, already := client.conn.(*tls.Conn) // of a listener that is not ours
 	if !trusted && !overTLS && !already {
@@ -102,7 +96,7 @@ func (r *Relay) welcome(client *side, overTLS bool) (Reason, error) {
 			return ReasonHandshake, err
 		}
 	} else if overTLS {
-		if err := client.handshake(ctx, func(c net.Conn) *tls.Conn { return tls.Server(c, r.serverTLS.now()) }); err != nil {
+		if err := client.handshake(ctx, func(c net.Conn) *tls.Conn { return tls.Server(c, r.serverTLS.config.Load()) }); err != nil {
 			return ReasonHandshake, err
 		}
 	}

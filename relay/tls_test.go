@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -9,7 +8,6 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -90,9 +88,9 @@ func (a *authority) config(name string) *tls.Config {
 }
 
 // files writes a pair into dir and returns where.
-func (a *authority) files(dir, name string) CertificateFiles {
+func (a *authority) files(dir, name string) KeyPair {
 	a.t.Helper()
-	f := CertificateFiles{filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")}
+	f := KeyPair{filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")}
 	cert, key := a.pair(name)
 	for path, text := range map[string][]byte{f.Cert: cert, f.Key: key} {
 		if err := os.WriteFile(path, text, 0o600); err != nil {
@@ -311,11 +309,7 @@ func TestRoutes(t *testing.T) {
 func TestCertificateSwapUnderLoad(t *testing.T) {
 	a, dir := newAuthority(t), t.TempDir()
 	files := a.files(dir, "127.0.0.1")
-	certs, err := LoadCertificates(files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := newWay(t, road{listen: "tls://127.0.0.1:0", clientTLS: &tls.Config{RootCAs: a.pool}, options: Options{ServerTLS: &tls.Config{GetCertificate: certs.GetCertificate}}})
+	w := newWay(t, road{listen: "tls://127.0.0.1:0", clientTLS: &tls.Config{RootCAs: a.pool}, options: Options{ServerFiles: TLSFiles{Certificates: []KeyPair{files}}}})
 	go echo(w.upstream)
 	open, text := w.dial(), strings.Repeat("over and over ", 1000)
 	var seen sync.Map
@@ -335,9 +329,7 @@ func TestCertificateSwapUnderLoad(t *testing.T) {
 	}
 	for range 5 {
 		a.files(dir, "127.0.0.1")
-		if changed, err := certs.Reload(); !changed || err != nil {
-			t.Errorf("Reload = %v, %v", changed, err)
-		}
+		reload(t, w.relay.serverTLS)
 		before := w.relay.Stats().Accepted
 		eventually(t, func() bool { return t.Failed() || w.relay.Stats().Accepted > before+8 }, func() string { return "no load" })
 		send(t, open, text)
@@ -385,46 +377,6 @@ func echoOnce(w *way, text string) (serial string, err error) {
 		return "", fmt.Errorf("%d bytes came back, %w", len(got), err)
 	}
 	return c.ConnectionState().PeerCertificates[0].SerialNumber.String(), nil
-}
-
-func TestCertificatesReload(t *testing.T) {
-	a, dir := newAuthority(t), t.TempDir()
-	files := a.files(dir, "one.example")
-	certs, err := LoadCertificates(files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if changed, err := certs.Reload(); changed || err != nil {
-		t.Errorf("Reload of the same files = %v, %v", changed, err)
-	}
-	hello := &tls.ClientHelloInfo{ServerName: "one.example", SupportedVersions: []uint16{tls.VersionTLS13}, SignatureSchemes: []tls.SignatureScheme{tls.ECDSAWithP256AndSHA256}}
-	before, _ := certs.GetCertificate(hello)
-	// Half of a renewal: certificate and key do not belong together.
-	key, _ := os.ReadFile(files.Key)
-	a.files(dir, "two.example")
-	renewed, _ := os.ReadFile(files.Key)
-	_ = os.WriteFile(files.Key, key, 0o600)
-	var log testkit.Buffer
-	ctx, cancel := context.WithCancel(t.Context())
-	var watching sync.WaitGroup
-	again := make(chan os.Signal)
-	watching.Go(func() { certs.Watch(ctx, time.Hour, again, slog.New(slog.NewTextHandler(&log, nil))) })
-	again <- os.Interrupt
-	eventually(t, func() bool { return strings.Contains(log.String(), "not renewed") }, log.String)
-	if now, _ := certs.GetCertificate(hello); now != before {
-		t.Error("half a renewal replaced the certificate")
-	}
-	_ = os.WriteFile(files.Key, renewed, 0o600)
-	again <- os.Interrupt
-	eventually(t, func() bool { return strings.Contains(log.String(), "changed=true") }, log.String)
-	if now, _ := certs.GetCertificate(hello); now == before || leafOf(*now).DNSNames[0] != "two.example" {
-		t.Error("the certificate is not the renewed one")
-	}
-	cancel()
-	watching.Wait()
-	if _, err := LoadCertificates(CertificateFiles{files.Cert, filepath.Join(dir, "absent")}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("LoadCertificates without a key: %v", err)
-	}
 }
 
 func TestSessionTickets(t *testing.T) {

@@ -16,13 +16,15 @@ import (
 // An upstream is one URL, whose host may have several addresses.
 type upstream struct {
 	address
-	config *renewedTLS // for tls
-	named  bool        // the host has to be looked up
+	clientTLS *reloadedTLS // nil without TLS
+	named     bool         // the host has to be looked up
 
 	looking sync.Mutex // held by who looks the host up for the first time
 
 	mu        sync.Mutex
 	endpoints []*endpoint // guarded by mu; replaced, never changed
+	base      *tls.Config // guarded by mu: what config was made from
+	config    *tls.Config // guarded by mu
 }
 
 // An endpoint is one address of an upstream.
@@ -46,27 +48,28 @@ type group struct {
 
 // upstreams are all of them.
 type upstreams struct {
-	all    []*upstream
-	to     group
-	routes map[string]*group // by name in lower case
+	clientTLS *reloadedTLS
+	all       []*upstream
+	to        group
+	routes    map[string]*group // by name in lower case
 }
 
-func newUpstreams(o Options) (*upstreams, error) {
-	u := &upstreams{routes: map[string]*group{}}
+func newUpstreams(o Options, clientTLS *reloadedTLS) (*upstreams, error) {
+	u := &upstreams{clientTLS: clientTLS, routes: map[string]*group{}}
 	var errs []error
-	u.to.upstreams = u.add(o.To, o, &errs)
+	u.to.upstreams = u.add(o.To, &errs)
 	for name, urls := range o.Routes {
 		if !validRoute(name) || len(urls) == 0 {
 			errs = append(errs, fmt.Errorf("route %q: it must be a name, or *. and a name, and have an upstream", name))
 		}
-		u.routes[canonicalName(name)] = &group{upstreams: u.add(urls, o, &errs)}
+		u.routes[canonicalName(name)] = &group{upstreams: u.add(urls, &errs)}
 	}
 	return u, errors.Join(errs...)
 }
 
 // add returns the upstreams of URLs, which share what they have in common with
 // those before.
-func (u *upstreams) add(urls []string, o Options, errs *[]error) (list []*upstream) {
+func (u *upstreams) add(urls []string, errs *[]error) (list []*upstream) {
 	for _, url := range urls {
 		a, err := parseAddress(url, false)
 		if err != nil {
@@ -76,17 +79,17 @@ func (u *upstreams) add(urls []string, o Options, errs *[]error) (list []*upstre
 		i := slices.IndexFunc(u.all, func(known *upstream) bool { return known.address == a })
 		if i < 0 {
 			i = len(u.all)
-			u.all = append(u.all, newUpstream(a, o))
+			u.all = append(u.all, newUpstream(a, u.clientTLS))
 		}
 		list = append(list, u.all[i])
 	}
 	return list
 }
 
-func newUpstream(a address, o Options) *upstream {
+func newUpstream(a address, clientTLS *reloadedTLS) *upstream {
 	up := &upstream{address: a}
 	if a.tls {
-		up.config = &renewedTLS{base: clientConfig(o.ClientTLS, a.host), authorities: o.UpstreamAuthorities}
+		up.clientTLS = clientTLS
 	}
 	if _, err := netip.ParseAddr(a.host); err != nil && a.network == "tcp" {
 		up.named = true
@@ -130,18 +133,18 @@ func (r *Relay) candidates(ctx context.Context, g *group) (list []*endpoint, err
 
 // dial connects an upstream for a client: the first that can be reached. The
 // endpoint's count of connections includes the new one.
-func (r *Relay) dial(ctx context.Context, g *group, client *side) (side, *endpoint, error) {
+func (r *Relay) dial(ctx context.Context, g *group, client *peer) (peer, *endpoint, error) {
 	list, err := r.candidates(ctx, g)
 	if err != nil {
 		r.counts.dialErrors.Add(1)
-		return side{}, nil, err
+		return peer{}, nil, err
 	}
 	var errs []error
 	for _, e := range list {
 		e.active.Add(1)
 		s, err := r.dialEndpoint(ctx, e, client)
 		if err == nil {
-			r.wentWell(e)
+			r.markUp(e)
 			return s, e, nil
 		}
 		e.active.Add(-1)
@@ -150,14 +153,14 @@ func (r *Relay) dial(ctx context.Context, g *group, client *side) (side, *endpoi
 		if ctx.Err() != nil {
 			break
 		}
-		r.wentWrong(e, err)
+		r.markDown(e, err)
 	}
-	return side{}, nil, errors.Join(errs...)
+	return peer{}, nil, errors.Join(errs...)
 }
 
 // dialEndpoint connects, and does what comes before a client's first byte;
 // client is nil for a check of health.
-func (r *Relay) dialEndpoint(ctx context.Context, e *endpoint, client *side) (s side, err error) {
+func (r *Relay) dialEndpoint(ctx context.Context, e *endpoint, client *peer) (s peer, err error) {
 	e.dials.Add(1)
 	ctx, cancel := context.WithTimeout(ctx, r.options.DialTimeout)
 	defer cancel()
@@ -165,15 +168,15 @@ func (r *Relay) dialEndpoint(ctx context.Context, e *endpoint, client *side) (s 
 	if err != nil {
 		return s, err
 	}
-	if s, err = r.greet(ctx, e, newSide(socket), client); err != nil {
+	if s, err = r.prepareUpstream(ctx, e, newPeer(socket), client); err != nil {
 		socket.Close()
-		return side{}, fmt.Errorf("%s at %s: %w", e.upstream, e.addr, err)
+		return peer{}, fmt.Errorf("%s at %s: %w", e.upstream, e.addr, err)
 	}
 	return s, nil
 }
 
 // greet sends the PROXY header and does the TLS handshake.
-func (r *Relay) greet(ctx context.Context, e *endpoint, s side, client *side) (side, error) {
+func (r *Relay) prepareUpstream(ctx context.Context, e *endpoint, s peer, client *peer) (peer, error) {
 	if r.options.SendProxy != 0 {
 		deadline, _ := ctx.Deadline()
 		_ = s.socket.SetWriteDeadline(deadline)
@@ -182,9 +185,9 @@ func (r *Relay) greet(ctx context.Context, e *endpoint, s side, client *side) (s
 		}
 		_ = s.socket.SetWriteDeadline(time.Time{})
 	}
-	if e.upstream.config == nil {
+	if e.upstream.clientTLS == nil {
 		return s, nil
 	}
-	err := s.handshake(ctx, func(c net.Conn) *tls.Conn { return tls.Client(c, e.upstream.config.now()) })
+	err := s.handshake(ctx, func(c net.Conn) *tls.Conn { return tls.Client(c, e.upstream.tlsConfig()) })
 	return s, err
 }

@@ -182,7 +182,7 @@ func TestAvoidance(t *testing.T) {
 		r := &Relay{options: Options{Log: slog.New(slog.DiscardHandler)}}
 		e := &endpoint{upstream: &upstream{}}
 		for _, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, maxAvoidance, maxAvoidance} {
-			r.wentWrong(e, io.EOF)
+			r.markDown(e, io.EOF)
 			time.Sleep(want - time.Nanosecond)
 			if !e.isDown(time.Now()) {
 				t.Fatalf("not avoided for %v", want)
@@ -192,8 +192,8 @@ func TestAvoidance(t *testing.T) {
 				t.Fatalf("avoided for more than %v", want)
 			}
 		}
-		r.wentWell(e)
-		r.wentWrong(e, io.EOF)
+		r.markUp(e)
+		r.markDown(e, io.EOF)
 		time.Sleep(firstAvoidance)
 		if e.isDown(time.Now()) {
 			t.Error("a success does not begin anew")
@@ -204,7 +204,7 @@ func TestAvoidance(t *testing.T) {
 // Names are looked up again: what is new gets connections, what is gone gets no
 // more of them, and while the resolver fails all stays.
 func TestResolve(t *testing.T) {
-	up, err := newUpstreams(Options{To: []string{"tcp://logs.example:514"}})
+	up, err := newUpstreams(Options{To: []string{"tcp://logs.example:514"}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,12 +254,12 @@ func TestResolve(t *testing.T) {
 }
 
 // What repeats is said once a second, with how often it was not.
-func TestNotice(t *testing.T) {
+func TestLimitedLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log testkit.Buffer
-		var n notice
+		var n limitedLog
 		for range 25 {
-			n.say(slog.New(slog.NewTextHandler(&log, nil)), slog.LevelWarn, "again")
+			n.log(slog.New(slog.NewTextHandler(&log, nil)), slog.LevelWarn, "again")
 			time.Sleep(100 * time.Millisecond)
 		}
 		if got := log.String(); strings.Count(got, "again") != 3 || strings.Count(got, "held_back=9") != 2 {
@@ -342,7 +342,7 @@ func TestOptionsRefused(t *testing.T) {
 		"no port":                        {To: []string{"tcp://localhost"}},
 		"no absolute path":               {To: []string{"unix://socket"}},
 		"more than host and port":        {To: []string{"tcp://localhost:514/path"}},
-		"BufferSize is 5":                {To: []string{"tcp://a:1"}, BufferSize: 5},
+		"a buffer is 5":                  {To: []string{"tcp://a:1"}, bufferSize: 5},
 		"SendProxy is 3":                 {To: []string{"tcp://a:1"}, SendProxy: 3},
 		`route "*": it must be a name`:   {To: []string{"tcp://a:1"}, Routes: map[string][]string{"*": {"tcp://a:1"}}},
 		"route \"a\": it must be a name": {To: []string{"tcp://a:1"}, Routes: map[string][]string{"a": nil}},

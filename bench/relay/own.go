@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/rollway/rollway/internal/relaytune"
 	"github.com/rollway/rollway/relay"
 )
 
@@ -21,7 +22,8 @@ func own() []contender {
 
 // startOwn serves by our relay, in the background, and returns its address.
 func startOwn(j job, config *tls.Config) (addr string, err error) {
-	o := relay.Options{To: []string{"tcp://" + j.To}, BufferSize: j.Size}
+	relaytune.BufferSize = j.Size
+	o := relay.Options{To: []string{"tcp://" + j.To}}
 	url := "tcp://127.0.0.1:0"
 	if j.TLS {
 		url, o.ServerTLS = "tls://127.0.0.1:0", config

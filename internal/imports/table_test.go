@@ -68,6 +68,7 @@ var table = []edge{
 	{"relay", "internal/aside", "records are logged by a goroutine that nothing waits for"},
 	{"relay", "internal/promtext", "WriteMetrics"},
 	{"relay", "internal/openfiles", "how many connections there may be by default"},
+	{"relay", "internal/relaytune", "how bytes are copied, for benchmarks and flags of operators"},
 	{"collector/connlimit", "internal/openfiles", "likewise"},
 	{"collector/httpserver", "collector/connlimit", "connections count from when they are accepted"},
 	{"relay", "golang.org/x/sys/unix", "splice, and waiting for a socket without a buffer"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/internal/relaytune"
 	"github.com/rollway/rollway/relay"
 )
 
@@ -88,7 +90,7 @@ func (f *relayFlags) declare(flags *flag.FlagSet) {
 	flags.IntVar(&o.MaxConns, "max-conns", 0, "accept at most `N` connections at a time; 0: as many as the limit on descriptors allows")
 	flags.IntVar(&o.MaxConnsPerSource, "max-conns-per-source", 0, "accept at most `N` connections of a client address; 0: no limit")
 	flags.Func("copy", "`HOW` to copy: auto uses splice(2) for bulk between plain sockets of Linux\nand buffers for the rest; buffers uses only buffers (default auto)", func(text string) (err error) {
-		o.Copy, err = oneOf(text, map[string]relay.CopyMode{"auto": relay.CopyAuto, "buffers": relay.CopyBuffers})
+		relaytune.NoSplice, err = oneOf(text, map[string]bool{"auto": false, "buffers": true})
 		return err
 	})
 	flags.Func("buffer-size", "size of a buffer, where buffers are used: 4KiB, 8KiB, 16KiB or 64KiB as `SIZE` (default 64KiB, and 16KiB for those beyond 128 in use at a time)", func(text string) (err error) {
@@ -157,7 +159,7 @@ func (f *relayFlags) run(c *call) error {
 	if len(f.listen) == 0 || len(f.options.To) == 0 {
 		return usagef("give -listen URL and -to URL")
 	}
-	f.options.BufferSize = int(f.buffer)
+	relaytune.BufferSize = int(f.buffer)
 	log, err := ownLog(c.stderr, slog.LevelInfo)
 	if err != nil {
 		return err
@@ -170,20 +172,22 @@ func (f *relayFlags) run(c *call) error {
 	signal.Ignore(hangup...) // until files are watched
 	ctx, stop := interruptible()
 	defer stop()
-	files, err := f.readTLS()
-	if err != nil {
+	if err := errors.Join(f.setServerFiles(), f.setClientFiles()); err != nil {
 		return err
 	}
 	r, err := relay.New(f.options)
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
+		return err
+	}
 	if err != nil {
 		return usageError{err.Error()}
 	}
 	defer r.Shutdown(ctx)
-	return f.serve(ctx, c, r, files)
+	return f.serve(ctx, c, r)
 }
 
 // serve runs r on all listeners until ctx ends or one of them fails.
-func (f *relayFlags) serve(ctx context.Context, c *call, r *relay.Relay, files []watched) error {
+func (f *relayFlags) serve(ctx context.Context, c *call, r *relay.Relay) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	metrics, err := f.serveMetrics(r)
@@ -206,7 +210,7 @@ func (f *relayFlags) serve(ctx context.Context, c *call, r *relay.Relay, files [
 	defer running.Wait()
 	watching, endWatch := context.WithCancel(context.Background()) // also while connections drain
 	defer endWatch()
-	f.watch(watching, &running, files)
+	reloadOnHangup(watching, &running, r)
 	tell(c.stdout, "%s", f.banner(listeners, metrics, r.Stats().MaxConns))
 	said := make(chan struct{})
 	unhook := context.AfterFunc(ctx, func() {
@@ -235,31 +239,21 @@ func (f *relayFlags) serve(ctx context.Context, c *call, r *relay.Relay, files [
 	return cause
 }
 
-// certificatesEvery is the interval of looking for changed certificates.
-const certificatesEvery = 10 * time.Second
-
-// watch reloads certificates and authorities until ctx ends. It never stops handling
-// SIGHUP: a late one would kill the process.
-func (f *relayFlags) watch(ctx context.Context, running *sync.WaitGroup, files []watched) {
-	if len(files) == 0 {
-		again := make(chan os.Signal, 1)
-		signal.Notify(again, hangup...)
-		running.Go(func() {
-			for {
-				select {
-				case <-ctx.Done():
-					return
-				case <-again:
-					f.options.Log.Info("SIGHUP: there are no certificates or authorities to reload")
-				}
+// reloadOnHangup has the relay reload its files on SIGHUP until ctx ends. It never stops
+// handling SIGHUP: a late one would kill the process.
+func reloadOnHangup(ctx context.Context, running *sync.WaitGroup, r *relay.Relay) {
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, hangup...)
+	running.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-again:
+				r.Reload()
 			}
-		})
-	}
-	for _, one := range files {
-		again := make(chan os.Signal, 1)
-		signal.Notify(again, hangup...)
-		running.Go(func() { one.Watch(ctx, certificatesEvery, again, f.options.Log) })
-	}
+		}
+	})
 }
 
 // serveMetrics serves /metrics. It returns nil if the flags turn it off.

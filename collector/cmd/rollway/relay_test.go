@@ -140,7 +140,7 @@ func TestRelayOverTLS(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	awaitText(t, log, log, `"msg":"certificates read"`)
+	awaitText(t, log, log, `"msg":"TLS files read"`)
 	second := connect(2)
 	say(first, "after")
 	say(second, "hello")
@@ -228,7 +228,7 @@ func TestRelayRenewsClientAuthorities(t *testing.T) {
 		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		awaitText(t, log, log, `"msg":"authorities read","attrs":{"changed":true`)
+		awaitText(t, log, log, `"msg":"TLS files read","attrs":{"changed":true`)
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

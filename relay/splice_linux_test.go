@@ -18,7 +18,7 @@ func TestBulkAloneIsSpliced(t *testing.T) {
 	up := uint64(0)
 	chat := func() {
 		t.Helper()
-		for range 4 * bulkRounds {
+		for range 4 * spliceRounds {
 			send(t, client, "a small message")
 			receive(t, upstream, "a small message")
 			up += uint64(len("a small message"))

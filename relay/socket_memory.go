@@ -7,7 +7,7 @@ import "sync/atomic"
 // the destination's send buffer. While less than half of the budget is taken, a
 // direction that begins to wait keeps all that the system gives it; later ones are
 // limited to a part of what is left. A new connection is limited in the same way
-// from its beginning. If more than fewOpen are open, its send buffers are limited in
+// from its beginning. If more than fewConns are open, its send buffers are limited in
 // any case, as many connections may begin to wait before the first ones are counted.
 // Safe for concurrent use.
 type budget struct {
@@ -19,20 +19,20 @@ type budget struct {
 }
 
 const (
-	wholeShare = 4 << 20 // the share of a direction that is not limited: the system tunes its buffers
-	leastShare = 128 << 10
-	sharePart  = 16 // a limited direction has 1/16 of what is left; one counts as 1/16 of the whole at most
-	fewOpen    = 8  // open connections up to which the system tunes their send buffers
+	fullShare = 4 << 20 // the share of a direction that is not limited: the system tunes its buffers
+	minShare  = 128 << 10
+	sharePart = 16 // a limited direction has 1/16 of what is left; one counts as 1/16 of the whole at most
+	fewConns  = 8  // open connections up to which the system tunes their send buffers
 )
 
-// share is how many bytes the next direction may have: wholeShare while less than
+// share is how many bytes the next direction may have: fullShare while less than
 // half of the budget is taken, or if there is no bound.
 func (b *budget) share() int64 {
 	held := b.held.Load()
 	if held < b.size/2 || b.size <= 0 {
-		return wholeShare
+		return fullShare
 	}
-	return max(min((b.size-held)/sharePart, wholeShare-1), leastShare)
+	return max(min((b.size-held)/sharePart, fullShare-1), minShare)
 }
 
 // A wait is what a direction keeps about waiting for its destination.
@@ -40,16 +40,16 @@ type wait struct {
 	on      atomic.Bool  // the destination takes nothing now
 	granted atomic.Int64 // bytes of the budget, while on
 	limited atomic.Int64 // what the source's receive buffer is limited to; 0: it is not
-	stall   stallMark    // owned by Relay.watch
+	stall   stallState   // owned by Relay.watch
 }
 
 // limit limits the buffers of a new direction if the budget asks for that.
 func (p *pump) limit() {
 	b := &p.conn.relay.budget
-	if share := b.share(); share < wholeShare {
+	if share := b.share(); share < fullShare {
 		p.limitTo(share)
-	} else if b.size > 0 && b.conns.Load() > fewOpen {
-		p.dst.limitUnsent(mostUnsent)
+	} else if b.size > 0 && b.conns.Load() > fewConns {
+		p.dst.limitUnsent(maxUnsent)
 	}
 }
 
@@ -62,7 +62,7 @@ func (p *pump) limitTo(share int64) {
 	}
 	w.limited.Store(share)
 	p.src.setReceiveBuffer(int(share), true)
-	p.dst.limitUnsent(mostUnsent)
+	p.dst.limitUnsent(maxUnsent)
 }
 
 // block notes that dst takes nothing now. It may be called again before unblock.
@@ -73,11 +73,11 @@ func (p *pump) block() {
 	}
 	b := &p.conn.relay.budget
 	share := b.share()
-	granted := min(share, max(b.size/sharePart, leastShare))
+	granted := min(share, max(b.size/sharePart, minShare))
 	w.granted.Store(granted)
 	b.held.Add(granted)
 	b.waiting.Add(1)
-	if share < wholeShare {
+	if share < fullShare {
 		p.limitTo(share)
 	}
 }
@@ -91,16 +91,16 @@ func (p *pump) unblock() {
 		b.held.Add(-w.granted.Load())
 		b.waiting.Add(-1)
 	}
-	if w.limited.Load() != 0 && b.share() == wholeShare {
+	if w.limited.Load() != 0 && b.share() == fullShare {
 		w.limited.Store(0)
-		p.src.setReceiveBuffer(wholeShare, false)
-		if b.conns.Load() <= fewOpen {
+		p.src.setReceiveBuffer(fullShare, false)
+		if b.conns.Load() <= fewConns {
 			p.dst.limitUnsent(0)
 		}
 	}
 }
 
-// mostUnsent is how many bytes the system takes for a peer beyond those that it has
+// maxUnsent is how many bytes the system takes for a peer beyond those that it has
 // sent, while the direction is limited. This makes a bulk transfer cost up to a
 // quarter more CPU.
-const mostUnsent = 128 << 10
+const maxUnsent = 128 << 10

@@ -74,7 +74,7 @@ func TestHungLog(t *testing.T) {
 				t.Errorf("%d connections active, %d records not logged, want %d: one for each connection, and in Log that some are refused", s.Active, s.Unlogged, want)
 			}
 			release()
-			for _, q := range w.relay.options.records {
+			for _, q := range w.relay.options.logQueues {
 				<-q.queue.Idle()
 			}
 			if now := w.relay.Stats().Unlogged; now != s.Unlogged {
@@ -171,7 +171,7 @@ func TestRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
 		var got []string
-		q := newRecords(handler{func(rec slog.Record) error {
+		q := newLogQueue(handler{func(rec slog.Record) error {
 			got = append(got, rec.Message)
 			switch rec.Message {
 			case "panic":
@@ -191,15 +191,15 @@ func TestRecords(t *testing.T) {
 			log.Info(msg)
 		}
 		synctest.Wait()
-		for range mostRecords + 7 {
+		for range maxRecords + 7 {
 			log.Info("many")
 		}
 		if _, n := q.count(); n != 3+7 {
 			t.Errorf("%d not logged, want those of 3 failures and 7 without room", n)
 		}
 		time.AfterFunc(time.Second/2, func() { close(hang) })
-		q.finish(time.Second)
-		if len(got) != 5+mostRecords || strings.Join(got[:6], " ") != "panic exit fail good hang many" {
+		q.drain(time.Second)
+		if len(got) != 5+maxRecords || strings.Join(got[:6], " ") != "panic exit fail good hang many" {
 			t.Errorf("%d handed on, first %q", len(got), got[:6])
 		}
 		if _, n := q.count(); n != 3+7 {
@@ -212,7 +212,7 @@ func TestRecords(t *testing.T) {
 func TestRecordsFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
-		q := newRecords(handler{func(rec slog.Record) error {
+		q := newLogQueue(handler{func(rec slog.Record) error {
 			if time.Sleep(900 * time.Millisecond); rec.Message == "hang" {
 				<-hang
 			}
@@ -222,13 +222,13 @@ func TestRecordsFinish(t *testing.T) {
 		for range 10 {
 			log.Info("slow")
 		}
-		q.finish(time.Second)
+		q.drain(time.Second)
 		if _, n := q.count(); n != 0 || time.Since(start) != 9*time.Second {
 			t.Errorf("%d not logged after %v", n, time.Since(start))
 		}
 		log.Info("hang")
 		log.Info("behind it")
-		q.finish(time.Second)
+		q.drain(time.Second)
 		log.Info("too late")
 		if _, n := q.count(); n != 3 {
 			t.Errorf("%d not logged, want 3", n)

@@ -36,7 +36,7 @@ func TestEndOfGathering(t *testing.T) {
 				for range 2000 {
 					send(t, client, line)
 					sent += len(line)
-					if mark() == gatherLow {
+					if mark() == coalesceLowWater {
 						return true
 					}
 				}

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// copyPeeked copies once without a pipe: it looks at what has come, writes as
+// copyUnbuffered copies once without a pipe: it looks at what has come, writes as
 // much as the destination takes at once, and takes that much off the source. So
 // nothing is held while the destination takes nothing.
-func (p *pump) copyPeeked() (ended bool, at *side, err error) {
+func (p *pump) copyUnbuffered() (ended bool, at *peer, err error) {
 	err = p.dst.raw.Write(func(fd uintptr) bool {
 		if !writable(fd) {
 			p.block()
@@ -22,9 +22,9 @@ func (p *pump) copyPeeked() (ended bool, at *side, err error) {
 	if err != nil {
 		return false, p.dst, err
 	}
-	p.buf = p.conn.relay.buffers.brief()
-	defer p.putBuffer()
-	ahead := p.onSource(unix.MSG_PEEK, len(p.buf.b))
+	p.buf = p.conn.relay.buffers.getLarge()
+	defer p.releaseBuffer()
+	ahead := p.receive(unix.MSG_PEEK, len(p.buf.b))
 	switch {
 	case p.err == unix.EAGAIN:
 		return false, nil, nil
@@ -43,7 +43,7 @@ func (p *pump) copyPeeked() (ended bool, at *side, err error) {
 		discard = unix.MSG_TRUNC // copies nothing
 	}
 	for taken > 0 {
-		n := p.onSource(discard, taken)
+		n := p.receive(discard, taken)
 		if p.err != nil {
 			return false, p.src, os.NewSyscallError("recv", p.err)
 		}
@@ -52,8 +52,8 @@ func (p *pump) copyPeeked() (ended bool, at *side, err error) {
 	return false, nil, nil
 }
 
-// onSource receives up to most bytes into the buffer, without waiting.
-func (p *pump) onSource(flags, most int) (n int) {
+// receive receives up to most bytes into the buffer, without waiting.
+func (p *pump) receive(flags, most int) (n int) {
 	err := p.src.raw.Control(func(fd uintptr) {
 		for {
 			if n, _, p.err = unix.Recvfrom(int(fd), p.buf.b[:most], flags); p.err != unix.EINTR {
@@ -84,6 +84,6 @@ func (p *pump) writeOnce(n int) (taken int) {
 
 // crowded reports whether a direction between plain sockets is to copy without a
 // buffer that it holds.
-func (p *pump) crowded() bool {
+func (p *pump) mustCopyUnbuffered() bool {
 	return p.spliceable() && p.conn.relay.buffers.inUse.Load() >= p.conn.relay.buffers.many
 }

@@ -8,7 +8,7 @@ import (
 
 // name is the peer of a side as records name it: behind a proxy whom that
 // speaks for.
-func (s *side) name() string {
+func (s *peer) name() string {
 	if s.origin != nil && s.origin.from.IsValid() {
 		return s.origin.from.String()
 	}
@@ -51,5 +51,5 @@ func (r *Relay) logAccess(c *conn) {
 			attrs = append(attrs, slog.String("client_cert", state.PeerCertificates[0].Subject.String()))
 		}
 	}
-	r.options.Access.LogAttrs(noContext, slog.LevelInfo, "connection", attrs...)
+	r.options.Access.LogAttrs(background, slog.LevelInfo, "connection", attrs...)
 }

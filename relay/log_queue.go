@@ -9,35 +9,35 @@ import (
 	"github.com/rollway/rollway/internal/aside"
 )
 
-// mostRecords wait for a handler: as many as connections may end at once under a
+// maxRecords wait for a handler: as many as connections may end at once under a
 // limit of 32,768 descriptors.
-const mostRecords = 16 << 10
+const maxRecords = 16 << 10
 
 // records hands records to a handler in a goroutine of its own, so that a handler
 // that is slow, hangs or panics holds up nobody. New puts one in the place of the
 // handlers of Options.Log and Access.
-type records struct {
+type logQueue struct {
 	to    slog.Handler
 	queue aside.Queue
 
-	mu       sync.Mutex
-	waiting  uint64 // guarded by mu: in the queue, or with the handler
-	handed   uint64 // guarded by mu: the handler has returned from them
-	unlogged uint64 // guarded by mu
-	left     bool   // guarded by mu: nothing is handed on any more
+	mu        sync.Mutex
+	waiting   uint64 // guarded by mu: in the queue, or with the handler
+	handed    uint64 // guarded by mu: the handler has returned from them
+	unlogged  uint64 // guarded by mu
+	abandoned bool   // guarded by mu: nothing is handed on any more
 }
 
-func newRecords(to slog.Handler) *records {
-	return &records{to: to, queue: aside.Queue{Most: mostRecords}}
+func newLogQueue(to slog.Handler) *logQueue {
+	return &logQueue{to: to, queue: aside.Queue{Most: maxRecords}}
 }
 
 // Enabled leaves it to log to ask the handler, which may hang.
-func (q *records) Enabled(context.Context, slog.Level) bool { return true }
+func (q *logQueue) Enabled(context.Context, slog.Level) bool { return true }
 
-func (q *records) Handle(_ context.Context, rec slog.Record) error {
+func (q *logQueue) Handle(_ context.Context, rec slog.Record) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.left || !q.queue.Do(func() { q.log(rec) }) {
+	if q.abandoned || !q.queue.Do(func() { q.log(rec) }) {
 		q.unlogged++
 	} else {
 		q.waiting++
@@ -46,33 +46,33 @@ func (q *records) Handle(_ context.Context, rec slog.Record) error {
 }
 
 // WithAttrs and WithGroup are not called: the relay derives no loggers.
-func (q *records) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return newRecords(q.to.WithAttrs(attrs))
+func (q *logQueue) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return newLogQueue(q.to.WithAttrs(attrs))
 }
 
-func (q *records) WithGroup(name string) slog.Handler { return newRecords(q.to.WithGroup(name)) }
+func (q *logQueue) WithGroup(name string) slog.Handler { return newLogQueue(q.to.WithGroup(name)) }
 
 // log hands rec on.
-func (q *records) log(rec slog.Record) {
-	if q.hasLeft() {
+func (q *logQueue) log(rec slog.Record) {
+	if q.isAbandoned() {
 		return
 	}
 	logged := false
 	defer func() { q.returned(logged) }()
-	logged = !q.to.Enabled(noContext, rec.Level) || q.to.Handle(noContext, rec) == nil
+	logged = !q.to.Enabled(background, rec.Level) || q.to.Handle(background, rec) == nil
 }
 
-func (q *records) hasLeft() bool {
+func (q *logQueue) isAbandoned() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.left
+	return q.abandoned
 }
 
-func (q *records) returned(logged bool) {
+func (q *logQueue) returned(logged bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.handed++
-	if q.left {
+	if q.abandoned {
 		return // it was counted
 	}
 	q.waiting--
@@ -83,7 +83,7 @@ func (q *records) returned(logged bool) {
 
 // finish waits until all records are handed on. If the handler returns from none
 // for stall, the rest is dropped.
-func (q *records) finish(stall time.Duration) {
+func (q *logQueue) drain(stall time.Duration) {
 	before, _ := q.count()
 	for {
 		select {
@@ -93,7 +93,7 @@ func (q *records) finish(stall time.Duration) {
 		}
 		handed, _ := q.count()
 		if handed == before {
-			q.leave()
+			q.abandon()
 			return
 		}
 		before = handed
@@ -101,14 +101,14 @@ func (q *records) finish(stall time.Duration) {
 }
 
 // leave counts what is not logged yet as unlogged, and so all that follows.
-func (q *records) leave() {
+func (q *logQueue) abandon() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.unlogged += q.waiting
-	q.waiting, q.left = 0, true
+	q.waiting, q.abandoned = 0, true
 }
 
-func (q *records) count() (handed, unlogged uint64) {
+func (q *logQueue) count() (handed, unlogged uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.handed, q.unlogged

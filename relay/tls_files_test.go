@@ -1,8 +1,8 @@
 package relay
 
 import (
-	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/rollway/rollway/internal/testkit"
 )
 
 func pemOf(authorities ...*authority) (text []byte) {
@@ -35,10 +37,11 @@ func write(t *testing.T, path string, text []byte) {
 	}
 }
 
-func reload(t *testing.T, a *Authorities) {
+// reload wants the files of r to have changed.
+func reload(t *testing.T, r *reloadedTLS) {
 	t.Helper()
-	if changed, err := a.Reload(); !changed || err != nil {
-		t.Fatalf("Reload = %v, %v", changed, err)
+	if changed, err := r.reload(); !changed || err != nil {
+		t.Fatalf("reload = %v, %v", changed, err)
 	}
 }
 
@@ -46,15 +49,15 @@ func reload(t *testing.T, a *Authorities) {
 func TestAuthoritiesReload(t *testing.T) {
 	one, two := newAuthority(t), newAuthority(t)
 	path := filepath.Join(t.TempDir(), "ca.pem")
-	if _, err := LoadAuthorities(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("LoadAuthorities without a file: %v", err)
+	if _, err := newReloadedTLS("server", nil, TLSFiles{Authorities: path}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without a file: %v", err)
 	}
 	write(t, path, pemOf(one))
-	a, err := LoadAuthorities(path)
+	r, err := newReloadedTLS("server", nil, TLSFiles{Authorities: path})
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := a.now.Load()
+	first := r.config.Load()
 	both := pemOf(one, two)
 	key, _ := one.pair("one")
 	bad := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("none")})
@@ -67,22 +70,64 @@ func TestAuthoritiesReload(t *testing.T) {
 		"a key":          append(pemOf(two), []byte(strings.ReplaceAll(string(key), "CERTIFICATE", "PRIVATE KEY"))...),
 	} {
 		write(t, path, text)
-		if changed, err := a.Reload(); changed || err == nil || !strings.Contains(err.Error(), path) || a.now.Load() != first {
-			t.Errorf("%s: Reload = %v, %v", name, changed, err)
+		if changed, err := r.reload(); changed || err == nil || !strings.Contains(err.Error(), path) || r.config.Load() != first {
+			t.Errorf("%s: reload = %v, %v", name, changed, err)
 		}
 	}
 	write(t, path, append([]byte("# both\n"), both...))
-	reload(t, a)
-	if second := a.now.Load(); second == first || a.count != 2 {
-		t.Errorf("%d authorities were read", a.count)
+	reload(t, r)
+	want := x509.NewCertPool()
+	want.AddCert(one.cert)
+	want.AddCert(two.cert)
+	if !r.config.Load().ClientCAs.Equal(want) || !r.config.Load().RootCAs.Equal(want) {
+		t.Error("not both authorities were read")
 	}
-	if changed, err := a.Reload(); changed || err != nil {
-		t.Errorf("Reload of the same file = %v, %v", changed, err)
+	if changed, err := r.reload(); changed || err != nil {
+		t.Errorf("reload of the same file = %v, %v", changed, err)
 	}
 }
 
-// With a log that hangs certificates and authorities are renewed all the same, and
-// Watch ends.
+// Half a renewal, a certificate whose key is not its own, changes nothing. The log
+// says so, and says what a whole one changed.
+func TestCertificatesReload(t *testing.T) {
+	a, dir := newAuthority(t), t.TempDir()
+	pair := a.files(dir, "one.example")
+	var log testkit.Buffer
+	o := Options{To: []string{"tcp://127.0.0.1:1"}, Log: slog.New(slog.NewTextHandler(&log, nil)), ServerFiles: TLSFiles{Certificates: []KeyPair{pair}}}
+	r, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	name := func() string { return r.serverTLS.config.Load().Certificates[0].Leaf.DNSNames[0] }
+	logged := func(text string) {
+		t.Helper()
+		eventually(t, func() bool { return strings.Contains(log.String(), text) }, log.String)
+	}
+	r.Reload()
+	logged("changed=false")
+	key, _ := os.ReadFile(pair.Key)
+	a.files(dir, "two.example")
+	renewed, _ := os.ReadFile(pair.Key)
+	write(t, pair.Key, key)
+	r.Reload()
+	logged("not reloaded")
+	if got := name(); got != "one.example" {
+		t.Errorf("half a renewal made the certificate that of %s", got)
+	}
+	write(t, pair.Key, renewed)
+	r.Reload()
+	logged("changed=true")
+	if got := name(); got != "two.example" {
+		t.Errorf("after the renewal the certificate is that of %s", got)
+	}
+	o.ServerFiles.Certificates[0].Key = filepath.Join(dir, "absent")
+	if _, err := New(o); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("New without a key: %v", err)
+	}
+}
+
+// With a log that hangs, certificates and authorities are renewed all the same.
 func TestRenewalWithHungLog(t *testing.T) {
 	hung := hungHandler{true, make(chan struct{})}
 	t.Cleanup(sync.OnceFunc(func() { close(hung.released) }))
@@ -90,30 +135,21 @@ func TestRenewalWithHungLog(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "ca.pem")
 	write(t, path, pemOf(one))
-	files := one.files(dir, "one.example")
-	certs, err1 := LoadCertificates(files)
-	authorities, err2 := LoadAuthorities(path)
-	if err := errors.Join(err1, err2); err != nil {
+	files := TLSFiles{Certificates: []KeyPair{one.files(dir, "one.example")}, Authorities: path}
+	r, err := New(Options{To: []string{"tcp://127.0.0.1:1"}, Log: slog.New(hung), ServerFiles: files, grace: time.Millisecond})
+	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	var watching sync.WaitGroup
-	watch := func(watch func(context.Context, time.Duration, <-chan os.Signal, *slog.Logger)) chan os.Signal {
-		again := make(chan os.Signal, 1)
-		watching.Go(func() { watch(ctx, time.Hour, again, slog.New(hung)) })
-		return again
-	}
-	againCerts, againAuthorities := watch(certs.Watch), watch(authorities.Watch)
 	for _, a := range []*authority{two, three} { // the first is what hangs
-		hadCerts, hadPool := certs.now.Load(), authorities.now.Load()
+		had := r.serverTLS.config.Load()
 		write(t, path, pemOf(a))
 		a.files(dir, "next.example")
-		againCerts <- os.Interrupt
-		againAuthorities <- os.Interrupt
-		eventually(t, func() bool { return certs.now.Load() != hadCerts && authorities.now.Load() != hadPool }, func() string { return "not renewed" })
+		r.Reload()
+		if now := r.serverTLS.config.Load(); now == had || now.ClientCAs.Equal(had.ClientCAs) {
+			t.Error("not renewed")
+		}
 	}
-	cancel()
-	watching.Wait()
+	r.Close()
 }
 
 // A load is clients that come and go.
@@ -187,10 +223,6 @@ func swapAuthorities(t *testing.T, version uint16) {
 	before, after := newAuthority(t), newAuthority(t)
 	path := filepath.Join(t.TempDir(), "ca.pem")
 	write(t, path, pemOf(before))
-	a, err := LoadAuthorities(path)
-	if err != nil {
-		t.Fatal(err)
-	}
 	server := before.config("127.0.0.1")
 	server.ClientAuth, server.MaxVersion = tls.RequireAndVerifyClientCert, version
 	client := func(of *authority) *tls.Config {
@@ -199,7 +231,7 @@ func swapAuthorities(t *testing.T, version uint16) {
 		return c
 	}
 	old, young := client(before), client(after)
-	w := newWay(t, road{listen: "tls://127.0.0.1:0", clientTLS: old, options: Options{ServerTLS: server, ClientAuthorities: a}})
+	w := newWay(t, road{listen: "tls://127.0.0.1:0", clientTLS: old, options: Options{ServerTLS: server, ServerFiles: TLSFiles{Authorities: path}}})
 	go echo(w.upstream)
 	stays := w.dial()
 	still := func() {
@@ -219,7 +251,7 @@ func swapAuthorities(t *testing.T, version uint16) {
 	refused("a client of the next authority", young)
 
 	write(t, path, pemOf(before, after))
-	reload(t, a)
+	reload(t, w.relay.serverTLS)
 	ofYoung := startLoad(t, w, young)
 	ofOld.more(t, 4)
 	ofYoung.more(t, 4)
@@ -227,7 +259,7 @@ func swapAuthorities(t *testing.T, version uint16) {
 
 	ofOld.stop()
 	write(t, path, pemOf(after))
-	reload(t, a)
+	reload(t, w.relay.serverTLS)
 	refused("a client of the last authority", old)
 	ofYoung.more(t, 4)
 	ofYoung.stop()
@@ -239,20 +271,16 @@ func TestSessionTicketsWithAuthorities(t *testing.T) {
 	ca := newAuthority(t)
 	path := filepath.Join(t.TempDir(), "ca.pem")
 	write(t, path, pemOf(ca))
-	a, err := LoadAuthorities(path)
-	if err != nil {
-		t.Fatal(err)
-	}
 	server := ca.config("127.0.0.1")
 	server.ClientAuth = tls.RequireAndVerifyClientCert
 	config := ca.config("client")
 	config.RootCAs, config.ServerName, config.ClientSessionCache = ca.pool, "127.0.0.1", tls.NewLRUClientSessionCache(1)
-	w := newWay(t, road{listen: "tls://127.0.0.1:0", clientTLS: config, options: Options{ServerTLS: server, ClientAuthorities: a}})
+	w := newWay(t, road{listen: "tls://127.0.0.1:0", clientTLS: config, options: Options{ServerTLS: server, ServerFiles: TLSFiles{Authorities: path}}})
 	go echo(w.upstream)
 	for i := range 3 {
 		if i == 2 {
 			write(t, path, append(pemOf(ca), '\n'))
-			reload(t, a)
+			reload(t, w.relay.serverTLS)
 		}
 		c, err := tls.Dial("tcp", w.listener.Addr().String(), config)
 		if err != nil {
@@ -273,11 +301,7 @@ func TestUpstreamAuthoritySwap(t *testing.T) {
 	before, after := newAuthority(t), newAuthority(t)
 	path := filepath.Join(t.TempDir(), "ca.pem")
 	write(t, path, pemOf(before))
-	a, err := LoadAuthorities(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := newWay(t, road{listen: "tcp://127.0.0.1:0", upstream: "tls", upstreamTLS: before.config("127.0.0.1"), options: Options{UpstreamAuthorities: a}})
+	w := newWay(t, road{listen: "tcp://127.0.0.1:0", upstream: "tls", upstreamTLS: before.config("127.0.0.1"), options: Options{ClientFiles: TLSFiles{Authorities: path}}})
 	client, upstream := w.connect()
 	send(t, client, "hello")
 	receive(t, upstream, "hello")
@@ -294,7 +318,7 @@ func TestUpstreamAuthoritySwap(t *testing.T) {
 	<-refusing
 	w.closed(ReasonDial, 1)
 	write(t, path, pemOf(before, after))
-	reload(t, a)
+	reload(t, w.relay.clientTLS)
 	again, upstreamAgain := w.connect()
 	send(t, again, "hello again")
 	receive(t, upstreamAgain, "hello again")
@@ -303,13 +327,19 @@ func TestUpstreamAuthoritySwap(t *testing.T) {
 }
 
 func TestAuthoritiesNeedVerification(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ca.pem")
+	write(t, path, pemOf(newAuthority(t)))
+	for name, c := range map[string]*tls.Config{"no ServerTLS": nil, "nobody is asked": {}} {
+		r, err := newReloadedTLS("server", c, TLSFiles{Authorities: path})
+		if err != nil || r.config.Load().ClientAuth != tls.RequireAndVerifyClientCert {
+			t.Errorf("%s: clients need no certificate, %v", name, err)
+		}
+	}
 	for name, c := range map[string]*tls.Config{
-		"no ServerTLS":       nil,
-		"nobody is asked":    {},
 		"nothing is checked": {ClientAuth: tls.RequireAnyClientCert},
 		"others decide":      {ClientAuth: tls.RequireAndVerifyClientCert, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return nil, nil }},
 	} {
-		if _, err := New(Options{To: []string{"tcp://a:1"}, ServerTLS: c, ClientAuthorities: &Authorities{}}); err == nil || !strings.Contains(err.Error(), "ClientAuthorities need") {
+		if _, err := New(Options{To: []string{"tcp://a:1"}, ServerTLS: c, ServerFiles: TLSFiles{Authorities: path}}); err == nil || !strings.Contains(err.Error(), "ServerFiles.Authorities needs") {
 			t.Errorf("%s: New = %v", name, err)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 
 // watch ends idle and stalled connections and closes spare pipes, until the relay
 // stops.
-func (r *Relay) watch() {
-	tick := time.NewTicker(r.watchEvery())
+func (r *Relay) enforceTimeouts() {
+	tick := time.NewTicker(r.checkInterval())
 	defer tick.Stop()
 	trimmed := time.Now()
 	for {
@@ -33,9 +33,9 @@ func (r *Relay) watch() {
 // trimEvery is how often pipes are closed that nobody has needed meanwhile.
 const trimEvery = 5 * time.Second
 
-// watchEvery is how often watch looks, and so about how much longer than its timeout
+// checkInterval is how often watch looks, and so about how much longer than its timeout
 // a connection may last.
-func (r *Relay) watchEvery() time.Duration {
+func (r *Relay) checkInterval() time.Duration {
 	every := trimEvery
 	for _, limit := range []time.Duration{r.options.IdleTimeout, r.options.StallTimeout} {
 		if limit > 0 {
@@ -64,8 +64,8 @@ func (r *Relay) endIdle(now time.Time, limit time.Duration) {
 	}
 }
 
-// A stallMark is what hasStalled has seen of a direction.
-type stallMark struct {
+// A stallState is what hasStalled has seen of a direction.
+type stallState struct {
 	bytes, taken uint64    // written to the destination; of these, taken by the peer
 	since        time.Time // of the look that last found progress, or nothing that waits
 }
@@ -78,12 +78,12 @@ func (r *Relay) endStalled(now time.Time, limit time.Duration) {
 			if c.reason.Load() != 0 || !p.hasStalled(now, limit) {
 				continue
 			}
-			reason, notice, who := ReasonUpstreamStalled, &r.notices.upstreamStalled, "an upstream"
+			reason, notice, who := ReasonUpstreamStalled, &r.limited.upstreamStalled, "an upstream"
 			if p == &c.down {
-				reason, notice, who = ReasonClientStalled, &r.notices.clientStalled, "a client"
+				reason, notice, who = ReasonClientStalled, &r.limited.clientStalled, "a client"
 			}
 			c.kill(reason, true)
-			notice.say(r.options.Log, slog.LevelWarn, who+" takes nothing of what waits for it, and its connection is reset",
+			notice.log(r.options.Log, slog.LevelWarn, who+" takes nothing of what waits for it, and its connection is reset",
 				slog.String("client", c.client.name()), slog.String("upstream", c.upstream.name()), slog.Duration("stall_timeout", limit))
 		}
 	}

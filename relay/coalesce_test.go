@@ -14,47 +14,47 @@ func TestGathering(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	c := r.join(side{}, side{}, time.Now())
+	c := r.join(peer{}, peer{}, time.Now())
 	p := &c.up
-	p.gathering.low = true  // no socket to set it at
+	p.coalescing.low = true // no socket to set it at
 	r.sleeping.Add(1 << 20) // nobody sleeps
 	begin := func() {
 		t.Helper()
 		eventually(t, func() bool {
-			for range 2 * gatherRounds {
-				p.gather(200, false)
+			for range 2 * coalesceRounds {
+				p.coalesce(200, false)
 			}
-			return p.gathering.on
+			return p.coalescing.on
 		}, func() string { return "small pieces do not gather" })
 	}
 	begin()
-	for range gatherRounds {
-		p.gathering.waited = true
-		if p.gather(200, false); !p.gathering.on {
+	for range coalesceRounds {
+		p.coalescing.waited = true
+		if p.coalesce(200, false); !p.coalescing.on {
 			t.Fatal("a piece that was waited for ends the gathering")
 		}
 	}
-	p.gather(gatherBelow, false)
-	if !p.gathering.on {
+	p.coalesce(smallRound, false)
+	if !p.coalescing.on {
 		t.Error("a large piece ends the gathering")
 	}
 	c.down.bytes.Add(1)
-	p.gathering.low = false
-	if p.gather(200, false); p.gathering.on {
+	p.coalescing.low = false
+	if p.coalesce(200, false); p.coalescing.on {
 		t.Error("an answer does not end the gathering")
 	}
 	begin()
-	for range gatherRounds + 1 {
-		p.gathering.waited = true
-		p.gather(200, false)
+	for range coalesceRounds + 1 {
+		p.coalescing.waited = true
+		p.coalesce(200, false)
 	}
-	if p.gathering.on {
+	if p.coalescing.on {
 		t.Error("pieces that are all waited for gather")
 	}
-	for range 4 * gatherRounds {
-		p.gather(200, true)
+	for range 4 * coalesceRounds {
+		p.coalesce(200, true)
 	}
-	if p.gathering.on {
+	if p.coalescing.on {
 		t.Error("pieces that fill a small buffer gather")
 	}
 }

@@ -9,18 +9,18 @@ import (
 )
 
 // A side is one end of a relayed connection.
-type side struct {
-	conn   net.Conn        // carries the bytes: socket, or TLS on top of it
-	socket net.Conn        // below TLS, if there is any
-	raw    syscall.RawConn // of socket; nil: it has no descriptor to wait on
-	wire   *wire           // what TLS reads from; nil without TLS, or if it is a caller's own
-	first  []byte          // read from conn already, to be passed on first
-	origin *origin         // whom a trusted proxy speaks for; nil: it is none
+type peer struct {
+	conn      net.Conn        // carries the bytes: socket, or TLS on top of it
+	socket    net.Conn        // below TLS, if there is any
+	raw       syscall.RawConn // of socket; nil: it has no descriptor to wait on
+	tlsSocket *tlsSocket      // what TLS reads from; nil without TLS, or if it is a caller's own
+	first     []byte          // read from conn already, to be passed on first
+	origin    *origin         // whom a trusted proxy speaks for; nil: it is none
 }
 
-// newSide describes c, which may be a *tls.Conn of the caller's.
-func newSide(c net.Conn) side {
-	s := side{conn: c, socket: c}
+// newPeer describes c, which may be a *tls.Conn of the caller's.
+func newPeer(c net.Conn) peer {
+	s := peer{conn: c, socket: c}
 	if t, ok := c.(*tls.Conn); ok {
 		s.socket = t.NetConn()
 	}
@@ -34,7 +34,7 @@ func newSide(c net.Conn) side {
 }
 
 // plain reports whether conn is a socket itself.
-func (s *side) plain() bool {
+func (s *peer) plain() bool {
 	switch s.conn.(type) {
 	case *net.TCPConn, *net.UnixConn:
 		return s.raw != nil
@@ -46,13 +46,13 @@ type halfCloser interface{ CloseWrite() error }
 
 // endedWhole reports whether err is what a read gets of a connection that knows
 // no half-close and was closed for that reason.
-func (s *side) endedWhole(err error) bool {
+func (s *peer) endedWhole(err error) bool {
 	_, halves := s.conn.(halfCloser)
 	return !halves && (errors.Is(err, io.ErrClosedPipe) || errors.Is(err, net.ErrClosed))
 }
 
 // closeWrite tells the peer that nothing more comes.
-func (s *side) closeWrite() error {
+func (s *peer) closeWrite() error {
 	c, ok := s.conn.(halfCloser)
 	if !ok {
 		return s.conn.Close()
@@ -71,7 +71,7 @@ func (s *side) closeWrite() error {
 }
 
 // closeRead makes reads end once the bytes that have come are read.
-func (s *side) closeRead() {
+func (s *peer) closeRead() {
 	if c, ok := s.socket.(interface{ CloseRead() error }); ok {
 		_ = c.CloseRead() // fails if the socket is dead, whose reads end anyway
 	} else {
@@ -80,7 +80,7 @@ func (s *side) closeRead() {
 }
 
 // close closes the socket, by a reset if that is asked for.
-func (s *side) close(reset bool) {
+func (s *peer) close(reset bool) {
 	if c, ok := s.socket.(*net.TCPConn); ok && reset {
 		_ = c.SetLinger(0) // on a dead socket there is nobody to tell
 	}

@@ -8,17 +8,17 @@ import (
 
 // A notice is a message of the log that is said at most once a second, with how
 // often it was held back in between. Safe for concurrent use.
-type notice struct {
+type limitedLog struct {
 	mu   sync.Mutex
 	last time.Time // guarded by mu
 	held int       // guarded by mu
 }
 
-const noticeEvery = time.Second
+const logEvery = time.Second
 
-func (n *notice) say(log *slog.Logger, level slog.Level, msg string, args ...any) {
+func (n *limitedLog) log(log *slog.Logger, level slog.Level, msg string, args ...any) {
 	n.mu.Lock()
-	if now := time.Now(); now.Sub(n.last) >= noticeEvery {
+	if now := time.Now(); now.Sub(n.last) >= logEvery {
 		n.last = now
 	} else {
 		n.held++
@@ -31,5 +31,5 @@ func (n *notice) say(log *slog.Logger, level slog.Level, msg string, args ...any
 	if held > 0 {
 		args = append(args, slog.Int("held_back", held))
 	}
-	log.Log(noContext, level, msg, args...)
+	log.Log(background, level, msg, args...)
 }

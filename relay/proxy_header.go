@@ -202,7 +202,7 @@ func checkTLVs(header []byte, at int) error {
 
 // addresses are the client's and the one it connected to, as far as they are
 // known.
-func (s *side) addresses() origin {
+func (s *peer) addresses() origin {
 	if s.origin != nil && s.origin.from.IsValid() {
 		return *s.origin
 	}
@@ -221,7 +221,7 @@ func addrPort(a net.Addr) netip.AddrPort {
 
 // appendProxy appends the header for a client; nil: the relay connects for
 // itself.
-func appendProxy(dst []byte, version int, client *side) []byte {
+func appendProxy(dst []byte, version int, client *peer) []byte {
 	var o origin
 	var tlvs []byte
 	if client != nil {
@@ -283,7 +283,7 @@ func appendProxyV2(dst []byte, local bool, o origin, tlvs []byte) []byte {
 }
 
 // appendTLVs appends what TLS knows of a client.
-func (s *side) appendTLVs(dst []byte) []byte {
+func (s *peer) appendTLVs(dst []byte) []byte {
 	t, ok := s.conn.(*tls.Conn)
 	if !ok {
 		return dst

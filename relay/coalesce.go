@@ -8,36 +8,36 @@ import (
 // A gathering decides whether a direction lets small pieces gather in the socket
 // before it reads them. Each read, write and wake-up has a price however little it
 // moves. So while small pieces follow each other closely, and nothing goes the other
-// way (where somebody may wait for an answer), the direction sleeps for gatherFor
+// way (where somebody may wait for an answer), the direction sleeps for coalesceFor
 // before it reads, and meanwhile the system does not wake the runtime for each piece.
-type gathering struct {
+type coalescing struct {
 	back   uint64    // bytes of the other direction, after the last round
 	small  int       // small rounds counted so far, while not on
 	since  time.Time // when the first of them ended
 	on     bool
-	low    bool // the socket's low-water mark is gatherLow
+	low    bool // the socket's low-water mark is coalesceLowWater
 	waited bool // the last read found nothing at first
 	waits  int  // such reads in a row
 }
 
 const (
-	gatherFor   = 100 * time.Microsecond
-	gatherBelow = 16 << 10 // a round that moves less is small
-	gatherLow   = 32 << 10 // the low-water mark meanwhile
+	coalesceFor      = 100 * time.Microsecond
+	smallRound       = 16 << 10 // a round that moves less is small
+	coalesceLowWater = 32 << 10 // the low-water mark meanwhile
 
-	// More small rounds than these begin it, if they take less than 2 × gatherFor
+	// More small rounds than these begin it, if they take less than 2 × coalesceFor
 	// each on average. More reads in a row that found nothing at first end it.
-	gatherRounds = 8
+	coalesceRounds = 8
 )
 
-// canGather reports whether the relay itself waits at the source's socket, and so
+// canCoalesce reports whether the relay itself waits at the source's socket, and so
 // knows which reads found nothing at first.
-func (p *pump) canGather() bool { return canWait && (p.src.wire != nil || p.src.plain()) }
+func (p *pump) canCoalesce() bool { return canWait && (p.src.tlsSocket != nil || p.src.plain()) }
 
 // gather is called after a round of n bytes, and sleeps if that is due. full says
 // that they filled the buffer, so that more may be there already.
-func (p *pump) gather(n int, full bool) {
-	g := &p.gathering
+func (p *pump) coalesce(n int, full bool) {
+	g := &p.coalescing
 	if g.waited {
 		g.waits++
 	} else {
@@ -46,48 +46,48 @@ func (p *pump) gather(n int, full bool) {
 	g.waited = false
 	back := p.conn.opposite(p).bytes.Load()
 	switch {
-	case back != g.back, g.on && g.waits > gatherRounds:
-		*g = gathering{back: back, low: g.low}
+	case back != g.back, g.on && g.waits > coalesceRounds:
+		*g = coalescing{back: back, low: g.low}
 		p.lowWater(false)
 		return
-	case n >= gatherBelow, full:
+	case n >= smallRound, full:
 		return
 	case !g.on:
 		if g.small++; g.small == 1 {
 			g.since = time.Now()
-		} else if g.small > gatherRounds {
-			g.on, g.small = time.Since(g.since) < 2*gatherRounds*gatherFor, 0
+		} else if g.small > coalesceRounds {
+			g.on, g.small = time.Since(g.since) < 2*coalesceRounds*coalesceFor, 0
 		}
 		return
 	}
-	// The runtime's timers are too coarse for gatherFor, so this sleep is a system
+	// The runtime's timers are too coarse for coalesceFor, so this sleep is a system
 	// call. It blocks a thread, and one of the runtime's GOMAXPROCS processors until
 	// the runtime takes that back. So half as many may sleep at a time, or one; the
 	// other directions go on without sleeping.
 	sleeping := &p.conn.relay.sleeping
 	if sleeping.Add(1) <= int32(max(1, runtime.GOMAXPROCS(0)/2)) {
 		p.lowWater(true)
-		sleepShortly(gatherFor)
+		sleepShortly(coalesceFor)
 	}
 	sleeping.Add(-1)
 }
 
-// mustWait notes that a read has found nothing, and reports whether to wait. If the
-// low-water mark is high, mustWait lowers it and returns false: read again, as
+// shouldWait notes that a read has found nothing, and reports whether to wait. If the
+// low-water mark is high, shouldWait lowers it and returns false: read again, as
 // pieces that came below the mark have woken nobody.
-func (p *pump) mustWait() bool {
-	p.gathering.waited = true
-	if p.gathering.low {
+func (p *pump) shouldWait() bool {
+	p.coalescing.waited = true
+	if p.coalescing.low {
 		p.lowWater(false)
 		return false
 	}
 	return true
 }
 
-// lowWater sets how many bytes make the source readable: gatherLow if high, else 1.
+// lowWater sets how many bytes make the source readable: coalesceLowWater if high, else 1.
 func (p *pump) lowWater(high bool) {
-	if p.gathering.low != high {
-		p.gathering.low = high
-		p.src.setLowWater(map[bool]int{true: gatherLow, false: 1}[high])
+	if p.coalescing.low != high {
+		p.coalescing.low = high
+		p.src.setLowWater(map[bool]int{true: coalesceLowWater, false: 1}[high])
 	}
 }

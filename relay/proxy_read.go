@@ -8,7 +8,7 @@ import (
 )
 
 // trusts reports whether a client is a proxy that speaks for others.
-func (r *Relay) trusts(client *side) bool {
+func (r *Relay) trusts(client *peer) bool {
 	if len(r.options.TrustProxy) == 0 {
 		return false
 	}
@@ -23,7 +23,7 @@ func (r *Relay) trusts(client *side) bool {
 
 // readProxy reads the PROXY header of a trusted client, until ctx ends. What
 // came behind it is in client.first.
-func (r *Relay) readProxy(ctx context.Context, client *side) error {
+func (r *Relay) readProxy(ctx context.Context, client *peer) error {
 	unhook := context.AfterFunc(ctx, func() { _ = client.socket.SetReadDeadline(time.Unix(1, 0)) })
 	defer unhook()
 	b := r.buffers.get()
