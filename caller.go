@@ -12,9 +12,9 @@ import (
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
-// sources maps addresses in the code to "folder/file.go:line", escaped for a
-// JSON string, so that each call site is looked up once. It gets as many
-// entries as the program has calls of log methods.
+// sources maps program counters to "folder/file.go:line", escaped for a JSON string,
+// so that each call site is looked up once. It grows to the number of log calls in
+// the program.
 type sources struct {
 	known atomic.Pointer[map[uintptr]string] // replaced, never changed
 	mu    sync.Mutex                         // held to replace known
@@ -41,8 +41,8 @@ func (s *sources) put(pc uintptr, source string) {
 }
 
 var (
-	sourcesByPC     sources // by what runtime.Callers gives for a call site
-	sourcesByReturn sources // by what returnAddress gives for it; "" where that is not enough
+	sourcesByPC     sources // by program counter, as of runtime.Callers
+	sourcesByReturn sources // by returnAddress; "" if many call sites share it
 )
 
 // source returns the source of the user's call, or of the call skip frames above
@@ -94,8 +94,8 @@ func stack(skip int) string {
 	return encode.FormatStack(pcs[:runtime.Callers(skip+2, pcs[:])])
 }
 
-// callerPC returns the program counter of the frame skip levels above its
-// caller, or 0.
+// callerPC returns the program counter of the frame skip levels above its caller, or
+// 0.
 func callerPC(skip int) uintptr {
 	var pcs [1]uintptr
 	if runtime.Callers(skip+2, pcs[:]) == 0 {
@@ -104,8 +104,8 @@ func callerPC(skip int) uintptr {
 	return pcs[0]
 }
 
-// sourceOf returns the source for a program counter as runtime.Callers and
-// slog.Record have it, "" where it stands for nothing.
+// sourceOf returns the source for a program counter as of runtime.Callers and
+// slog.Record, or "".
 func sourceOf(pc uintptr) string {
 	if pc == 0 {
 		return ""

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// clock tells wall time at the price of a monotonic reading, about half that
-// of time.Now. Between two steps of the wall clock the two run at the same
-// rate (the kernel slews both), so their difference is read anew only every
-// renewEvery; a step shows in the lines at most that much later.
+// clock returns the wall time at the price of a monotonic reading, about half that of
+// time.Now. Between two steps of the wall clock both clocks run at the same rate (the
+// kernel slews both), so their difference is read again only every renewEvery. A step
+// appears in the lines at most that much later.
 type clock struct {
-	base   time.Time    // where elapsed time counts from
+	base   time.Time    // start of elapsed time
 	offset atomic.Int64 // wall time in unix ns = offset + elapsed ns
 	due    atomic.Int64 // elapsed ns at which offset must be read again
 }
@@ -34,9 +34,9 @@ func (c *clock) now() int64 {
 	return c.offset.Load() + elapsed
 }
 
-// renew reads both clocks. time.Now reads the wall clock first: if the thread
-// is held up between its two readings, the difference comes out too small. So
-// where it shrank, it is read twice more and the largest counts.
+// renew reads both clocks. time.Now reads the wall clock first: if the thread is
+// delayed between its two readings, the difference is too small. So if it shrank,
+// renew reads twice more and uses the largest.
 func (c *clock) renew() int64 {
 	old := c.offset.Load()
 	offset, elapsed := c.read()

@@ -16,16 +16,16 @@ type (
 	loggerKey struct{} // of a *Logger
 )
 
-// contextAttrs is what one ContextWith added. It is immutable but for its
-// cache.
+// contextAttrs holds the attributes of one ContextWith. It is immutable except for
+// its cache.
 type contextAttrs struct {
 	parent *contextAttrs
 	attrs  []slog.Attr
 
-	// encoded holds all attributes up to here as the cores that met them last
-	// encode them.
+	// encoded caches all attributes up to here, as encoded by the cores that used
+	// them last.
 	encoded [2]atomic.Pointer[contextScopes]
-	turn    atomic.Uint32 // of the place in encoded to replace next
+	turn    atomic.Uint32 // selects the entry of encoded to replace next
 }
 
 type contextScopes struct {
@@ -33,9 +33,9 @@ type contextScopes struct {
 	scopes []encode.Scope // one for each of core.formats
 }
 
-// ContextWith returns a context with which every line logged carries attrs, in
-// front of the Logger's own and outside its groups. Each Logger encodes them
-// once, at its first call with that context.
+// ContextWith returns a context with which every line logged carries attrs, before
+// the Logger's own and outside its groups. Each Logger encodes them once, at its
+// first call with that context.
 func ContextWith(ctx context.Context, attrs ...slog.Attr) context.Context {
 	if len(attrs) == 0 {
 		return ctx
@@ -46,8 +46,8 @@ func ContextWith(ctx context.Context, attrs ...slog.Attr) context.Context {
 	return context.WithValue(ctx, attrsKey{}, &contextAttrs{parent: parent, attrs: copied})
 }
 
-// ContextAttrs returns what [ContextWith] put into ctx, the oldest first, for
-// handlers of other packages.
+// ContextAttrs returns the attributes that [ContextWith] put into ctx, the oldest
+// first, for handlers of other packages.
 func ContextAttrs(ctx context.Context) []slog.Attr {
 	n := attrsIn(ctx)
 	if n == nil {
@@ -68,10 +68,10 @@ var backgroundType = typeWord(context.Background())
 // typeWord returns the first word of an interface, which is its value's type.
 func typeWord(v any) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&v)) }
 
-// scopesOf returns what the context adds to a line, one state for each format,
-// or nil if it adds nothing.
+// scopesOf returns what the context adds to a line, one Scope for each format, or nil
+// if it adds nothing.
 func (c *core) scopesOf(ctx context.Context) []encode.Scope {
-	if ctx == nil || typeWord(ctx) == backgroundType { // most are, and comparing them is a call
+	if ctx == nil || typeWord(ctx) == backgroundType { // the common case; comparing the values would be a call
 		return nil
 	}
 	n := attrsIn(ctx)
@@ -81,8 +81,7 @@ func (c *core) scopesOf(ctx context.Context) []encode.Scope {
 	return n.scopes(c)
 }
 
-// attrsIn returns what ContextWith put into ctx, or nil. A context that panics
-// has none.
+// attrsIn returns what ContextWith put into ctx, or nil, also if ctx panics.
 func attrsIn(ctx context.Context) (n *contextAttrs) {
 	if ctx == nil {
 		return nil
@@ -113,7 +112,7 @@ func (n *contextAttrs) scopes(c *core) []encode.Scope {
 	return scopes
 }
 
-// extractFrom collects what Options.Extract find in ctx.
+// extractFrom collects the attributes that Options.Extract finds in ctx.
 func (c *core) extractFrom(ctx context.Context, s *scratch) {
 	for _, f := range c.extract {
 		s.outer = extract(ctx, s.outer, f)
@@ -132,7 +131,7 @@ func extract(ctx context.Context, dst []slog.Attr, f func(context.Context, []slo
 	return f(ctx, dst)
 }
 
-// traceOf fills in what Options.Trace finds in ctx.
+// traceOf sets the ids that Options.Trace finds in ctx.
 func (c *core) traceOf(ctx context.Context, r *encode.Record) {
 	defer func() {
 		if recover() != nil {
@@ -147,8 +146,8 @@ func NewContext(ctx context.Context, l *Logger) context.Context {
 	return context.WithValue(ctx, loggerKey{}, l)
 }
 
-// FromContext returns the Logger that [NewContext] put into ctx, or else one
-// with zero Options: JSON to stderr at INFO.
+// FromContext returns the Logger that [NewContext] put into ctx, or else one with
+// zero Options: JSON to stderr at INFO.
 func FromContext(ctx context.Context) *Logger {
 	if ctx != nil {
 		if l, _ := ctx.Value(loggerKey{}).(*Logger); l != nil {

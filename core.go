@@ -12,28 +12,28 @@ import (
 	"github.com/rollway/rollway/internal/encode"
 )
 
-// core is what all Loggers derived from one New share.
+// core is shared by all Loggers derived from one New.
 type core struct {
 	formats []*format
-	single  *output   // the only one, of the only format; nil if there are others, or if it encodes as it writes
+	single  *output   // the only output; nil if there are several, or if it encodes as it writes
 	outputs []*output // in the order of Options.Outputs
 	clock   *clock
 
 	gate    *slog.LevelVar // of Loggers without Levels
 	levels  *Levels        // nil: one gate for all
-	floor   slog.Level     // below it no output takes anything
-	dynamic bool           // what the outputs take is not to be seen from the gate alone
-	picky   bool           // what the gate let through may still not be taken: dynamic, or sampled
+	floor   slog.Level     // no output takes a level below it
+	dynamic bool           // the gate alone does not tell what the outputs take
+	picky   bool           // a record that passes the gate may still be left out: dynamic, or sampled
 	caller  slog.Leveler
 	stack   slog.Leveler
 	capture slog.Level     // below it neither caller nor stack is captured
 	bare    []encode.Scope // of a Logger without attributes, one for each format
 	sampler *sampler
 	redact  *encode.Redactor                                // nil: nothing is redacted
-	custom  bool                                            // a format of the user's wants the context
+	custom  bool                                            // a Custom format needs the context
 	trace   func(context.Context) ([16]byte, [8]byte, bool) // nil: none
 	extract []func(context.Context, []slog.Attr) []slog.Attr
-	extras  bool // any of the four: there is something to complete
+	extras  bool // redact, custom, trace or extract is set
 
 	maxLine      int
 	maxWait      time.Duration
@@ -41,15 +41,15 @@ type core struct {
 	exit         func(int)
 	teller       teller
 
-	leftOut  atomic.Uint64 // records left out by sampling and reported
+	leftOut  atomic.Uint64 // records that sampling left out and reported
 	closed   atomic.Bool
 	shutdown struct {
 		done chan struct{}
 		err  error // read-only after done is closed
 	}
 
-	early    []*format // the first of formats: those without emitters
-	emitters []*output // those of outputs that encode as they write
+	early    []*format // the first of formats: without those that encode as they write
+	emitters []*output // outputs that encode as they write
 }
 
 // format is one way of encoding and the outputs that use it.
@@ -114,8 +114,8 @@ func newCore(o Options) (*core, error) {
 	return c, nil
 }
 
-// addOutput adds the output that o describes, which shares its lock with one
-// before it of the same writer.
+// addOutput adds the output that o describes. It shares the lock of an earlier output
+// with the same writer.
 func (c *core) addOutput(o Output, levels bool) error {
 	out := newOutput(o, levels)
 	for _, other := range c.outputs {
@@ -135,7 +135,7 @@ func (c *core) addOutput(o Output, levels bool) error {
 	}
 	out.format = f
 	if f.emits {
-		out.buffer, out.tries = nil, nil // what may hang is the encoding, and WriteLevel cannot bound that
+		out.buffer, out.tries = nil, nil // the encoding may hang, and WriteLevel cannot bound that
 		c.emitters = append(c.emitters, out)
 	} else if out.buffer != nil {
 		f.buffers = append(f.buffers, out)
@@ -145,7 +145,7 @@ func (c *core) addOutput(o Output, levels bool) error {
 	return nil
 }
 
-// formatFor returns the format that o wants, which it may share with others.
+// formatFor returns the format for o, perhaps one that other outputs use.
 func (c *core) formatFor(o Output) (*format, error) {
 	enc := o.Encoder
 	if enc == nil {
@@ -173,7 +173,7 @@ func (c *core) formatFor(o Output) (*format, error) {
 	return f, nil
 }
 
-// orderFormats puts those that encode as they write after the others.
+// orderFormats moves formats that encode as they write to the end.
 func (c *core) orderFormats() {
 	var late []*format
 	for _, f := range c.formats {
@@ -189,10 +189,10 @@ func (c *core) orderFormats() {
 	}
 }
 
-// setGate finds the level below which no output takes anything, as a variable
-// that the log methods can read inline. Where all outputs share one LevelVar it
-// is that one. Where levels can change otherwise, the gate is open and
-// core.admits decides; with Levels each name has a gate of its own.
+// setGate finds the level below which no output takes anything, as a variable that
+// log methods read inline. If all outputs share one LevelVar, it is that one. If
+// levels can change in another way, the gate is open and core.admits decides. With
+// Levels each name has its own gate.
 func (c *core) setGate(levels *Levels) {
 	lowest := LevelOff
 	var shared *slog.LevelVar
@@ -240,8 +240,8 @@ func (c *core) admits(l slog.Level) bool {
 	return false
 }
 
-// accepts reports whether a record is to be written that the gate let through,
-// and counts one that comes too late.
+// accepts reports whether a record that passed the gate is to be written. It counts
+// one that comes after Shutdown.
 func (l *Logger) accepts(ctx context.Context, level slog.Level, msg string, attrs []slog.Attr) bool {
 	c := l.core
 	if c.closed.Load() {
@@ -260,8 +260,8 @@ func (c *core) reject(l slog.Level) {
 	}
 }
 
-// nameOf returns a name for an output that was given none: that of its file or
-// its type, with a number if another output has it.
+// nameOf returns the default name of an output: that of its file or its type, with a
+// number if another output has it.
 func (c *core) nameOf(w io.Writer) string {
 	name := fmt.Sprintf("%T", w)
 	if f, ok := w.(interface{ Name() string }); ok {

@@ -11,16 +11,16 @@ import (
 	"github.com/rollway/rollway/internal/goid"
 )
 
-// scratch is what one record needs on its way to the outputs. The call that took
-// it from the pool owns it until it puts it back.
+// scratch is the memory for one record. The call that took it from the pool owns it
+// until it puts it back.
 type scratch struct {
 	encode.Scratch
 	from  origin
-	ends  []int       // where each format's line ends in Buf; the first begins at 0
+	ends  []int       // end of each format's line in Buf; the first begins at 0
 	waits []waiting   // outputs that did not take their line at once
 	attrs []slog.Attr // of a slog.Record
-	outer []slog.Attr // by Options.Extract, and the stack
-	part  uint32      // of the counters; scratches of one processor mostly have their own
+	outer []slog.Attr // from Options.Extract, and the stack
+	part  uint32      // of a counter; spreads the processors
 }
 
 var (
@@ -44,9 +44,9 @@ func (s *scratch) free() {
 
 const stackKey = "stack" // of the attribute that Options.Stack adds
 
-// complete adds to r what options ask for, and returns attrs as they may be
-// written. trace is the stack of the call, or "". complete is called only if the
-// core has extras, and for a record with a stack.
+// complete adds to r what Options ask for, and returns the attributes to write. trace
+// is the stack of the call, or "". It is called if the core has extras or the record
+// a stack.
 func (l *Logger) complete(ctx context.Context, s *scratch, r *encode.Record, attrs []slog.Attr, trace string) []slog.Attr {
 	c := l.core
 	if c.trace != nil && ctx != nil {
@@ -76,9 +76,9 @@ func (l *Logger) complete(ctx context.Context, s *scratch, r *encode.Record, att
 	return attrs
 }
 
-// emit encodes r once per format and hands the line to each output that admits
-// it, last to those that encode as they write. ctx holds what the context adds for
-// each format, or is nil.
+// emit encodes r once per format and hands the line to each output that admits it,
+// last to those that encode as they write. ctx holds what the context adds for each
+// format, or is nil.
 func (c *core) emit(s *scratch, scopes, ctx []encode.Scope, r *encode.Record, attrs []slog.Attr) {
 	c.encode(s, scopes, ctx, r, attrs)
 	c.serve(s, r.Level)
@@ -98,19 +98,18 @@ func (c *core) encode(s *scratch, scopes, ctx []encode.Scope, r *encode.Record, 
 	}
 }
 
-// waiting is a line that an output can take only after a wait: the part of
-// scratch.buf between from and to.
+// waiting is a line that an output can take only after a wait: Scratch.Buf[from:to].
 type waiting struct {
 	o        *output
 	from, to int
 }
 
-// serve hands the lines in s to their outputs, so that none holds up another:
-// first to those that buffer and have room, then to direct ones that no other
-// call is in, and then to those that have to be waited for, all at the same
-// time. It returns when each has taken or dropped its line, so that the lines of
-// a goroutine keep their order. Only a direct output that hangs in this very
-// call keeps the line from those that come after it.
+// serve hands the lines in s to their outputs so that none delays another: first to
+// those that buffer and have room, then to direct ones that are not busy, and then,
+// all at the same time, to those that must be awaited. It returns when each has taken
+// or dropped its line, so that the lines of a goroutine keep their order. Only a
+// direct output that hangs in this very call keeps the line from the outputs after
+// it.
 func (c *core) serve(s *scratch, level slog.Level) {
 	s.waits = s.waits[:0]
 	start := 0
@@ -142,8 +141,8 @@ func (c *core) serve(s *scratch, level slog.Level) {
 	}
 }
 
-// serveEmitters serves the outputs that encode as they write: first those that no
-// other call is in, and then those that have to be waited for.
+// serveEmitters serves the outputs that encode as they write: first those that are
+// not busy, and then those that must be awaited.
 func (c *core) serveEmitters(s *scratch, scopes, ctx []encode.Scope, r *encode.Record, attrs []slog.Attr) {
 	s.waits = s.waits[:0]
 	for _, o := range c.emitters {
@@ -165,13 +164,13 @@ func (c *core) serveEmitters(s *scratch, scopes, ctx []encode.Scope, r *encode.R
 	clear(s.waits)
 }
 
-// serveWaiting serves the outputs that did not take their line at once. Those
-// that have to be waited for get a goroutine each, except the last. Writers that
-// buffer and cannot be asked bound their waits themselves; they are called
-// meanwhile, one after the other.
+// serveWaiting serves the outputs that did not take their line at once. Those that
+// must be awaited get a goroutine each, except the last. Writers that buffer and have
+// no TryWriteLevel bound their waits themselves; they are called meanwhile, one after
+// the other.
 func (c *core) serveWaiting(s *scratch, level slog.Level) {
 	waits := s.waits
-	if len(waits) > 1 { // a direct one may be free by now
+	if len(waits) > 1 { // a direct one may be idle by now
 		waits = slices.DeleteFunc(waits, func(w waiting) bool {
 			if w.o.buffer != nil || !w.o.lock.spin(lineTurn, false) {
 				return false
@@ -192,7 +191,7 @@ func (c *core) serveWaiting(s *scratch, level slog.Level) {
 			others = new(sync.WaitGroup)
 		}
 		self := goid.Self()
-		others.Go(func() { // to a writer with an order per goroutine the line is the caller's
+		others.Go(func() { // a writer that keeps an order per goroutine takes the line as the caller's
 			goid.StandIn(self, func() { w.o.write(c, level, s.Buf[w.from:w.to], s.part) })
 		})
 	}

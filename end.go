@@ -18,12 +18,12 @@ import (
 	"github.com/rollway/rollway/line"
 )
 
-// lastWords is how long an output may take, when the time is up, to say what is
-// left and why: that is worth more than that the time was up.
+// lastWords is the time that an output has after a deadline to report its state,
+// which is worth more than that the time was up.
 const lastWords = 100 * time.Millisecond
 
-// encodedLine is one record in every early format of a core that has to write it,
-// and what the other formats need.
+// encodedLine is one record in every early format of a core, and what the other
+// formats need.
 type encodedLine struct {
 	level       slog.Level
 	lines       [][]byte // one for each early format; nil: not encoded in time
@@ -32,9 +32,9 @@ type encodedLine struct {
 	attrs       []slog.Attr
 }
 
-// encodeEarly encodes lines in every early format that they are not encoded in
-// yet, into memory of their own, until ctx ends: each format has an equal share of
-// the time that is left, so that one that hangs costs no other.
+// encodeEarly encodes lines in every early format that they lack, into memory of
+// their own, until ctx ends. Each format has an equal share of the remaining time, so
+// that one that hangs costs no other.
 func (c *core) encodeEarly(ctx context.Context, lines ...*encodedLine) {
 	for _, e := range lines {
 		if e.lines == nil {
@@ -58,7 +58,7 @@ func (c *core) encodeEarly(ctx context.Context, lines ...*encodedLine) {
 	}
 }
 
-// keep returns the line in f, empty if no output of f takes it.
+// keep returns the line in f, or an empty one if no output of f takes it.
 func (f *format) keep(e *encodedLine) []byte {
 	if !f.admits(e.level) {
 		return []byte{}
@@ -69,7 +69,7 @@ func (f *format) keep(e *encodedLine) []byte {
 	return bytes.Clone(s.Buf)
 }
 
-// endsWithin runs f, and reports whether it has ended within limit and before ctx.
+// endsWithin runs f and reports whether it ended within limit and before ctx.
 func endsWithin(ctx context.Context, limit time.Duration, f func()) bool {
 	done := make(chan struct{})
 	go func() {
@@ -90,12 +90,12 @@ func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, untilDeadline(ctx)/2)
 }
 
-// each runs do for every output at the same time, once for each Writer, after
-// lines, so that a stuck one holds up no other. An output that has not answered
-// within lastWords after the end of ctx is left behind with an error.
+// each runs do for every output concurrently, once per Writer, after writing lines,
+// so that a stuck one delays no other. It abandons an output that has not answered
+// lastWords after the end of ctx.
 func (c *core) each(ctx context.Context, verb string, lines []*encodedLine, do func(*output) error) (errs []outputError) {
 	results := make(chan outputError, 2*len(c.outputs))
-	wrote := make(map[*output]*atomic.Bool, len(c.outputs)) // of outputs that have not answered
+	wrote := make(map[*output]*atomic.Bool, len(c.outputs)) // outputs without an answer
 	for _, o := range c.outputs {
 		if o.again {
 			continue
@@ -126,7 +126,7 @@ func (c *core) each(ctx context.Context, verb string, lines []*encodedLine, do f
 		case <-end:
 			end, late = nil, time.After(lastWords)
 			for o, done := range wrote {
-				if o.buffer != nil && !done.Load() { // it waits for room, and can say what is pending
+				if o.buffer != nil && !done.Load() { // it waits for room, and can report what is pending
 					go func() {
 						if err := o.flush(ctx); err != nil {
 							results <- outputError{o, err}
@@ -137,7 +137,7 @@ func (c *core) each(ctx context.Context, verb string, lines []*encodedLine, do f
 		case <-late:
 			for _, o := range c.outputs {
 				if wrote[o] != nil {
-					fail(o, o.leftBehind(ctx.Err()))
+					fail(o, o.abandoned(ctx.Err()))
 				}
 			}
 		}
@@ -145,8 +145,8 @@ func (c *core) each(ctx context.Context, verb string, lines []*encodedLine, do f
 	return errs
 }
 
-// writeLines writes the lines that the users of o's writer take, and says of
-// which it knows that they are lost.
+// writeLines writes the lines that the users of o's writer admit. Its error names
+// those known to be lost.
 func (o *output) writeLines(ctx context.Context, c *core, lines []*encodedLine) error {
 	var errs []error
 	for _, e := range lines {
@@ -161,9 +161,8 @@ func (o *output) writeLines(ctx context.Context, c *core, lines []*encodedLine) 
 	return errors.Join(errs...)
 }
 
-// leftBehind says what is not known of an output whose writer has not returned
-// when the time was up.
-func (o *output) leftBehind(err error) error {
+// abandoned returns the error of an output whose writer has not returned in time.
+func (o *output) abandoned(err error) error {
 	if o.buffer == nil && o.stats().Pending > 0 {
 		return fmt.Errorf("%w: Write has not returned: %w", line.ErrPending, err)
 	}
@@ -178,8 +177,8 @@ func join(errs []outputError) error {
 	return errors.Join(all...)
 }
 
-// flush waits until the destination has passed on what it was given: for a
-// direct one, until the calls under way have returned.
+// flush waits until the destination has passed on its lines; for a direct one, until
+// the calls in progress have returned.
 func (o *output) flush(ctx context.Context) (err error) {
 	defer recoverTo(&err, "flush", o.w)
 	if f, ok := o.w.(interface{ Flush(context.Context) error }); ok {
@@ -189,15 +188,15 @@ func (o *output) flush(ctx context.Context) (err error) {
 		return nil
 	}
 	return o.locked(ctx, func() error {
-		if f, ok := o.w.(interface{ Flush() error }); ok { // a bufio.Writer and its kind
+		if f, ok := o.w.(interface{ Flush() error }); ok { // such as a bufio.Writer
 			return f.Flush()
 		}
 		return nil
 	})
 }
 
-// isClosable reports whether w has a Shutdown or a Close. The standard streams
-// are not the Logger's to close.
+// isClosable reports whether w has a Shutdown or a Close. The Logger does not close
+// standard streams.
 func isClosable(w io.Writer) bool {
 	switch w {
 	case os.Stdin, os.Stdout, os.Stderr:
@@ -210,8 +209,8 @@ func isClosable(w io.Writer) bool {
 	return false
 }
 
-// close ends the destination: by Shutdown, if it has one that takes the
-// deadline, else by a flush and Close.
+// close shuts the destination down by Shutdown, if it has one, or else by a flush and
+// Close.
 func (o *output) close(ctx context.Context) (err error) {
 	defer recoverTo(&err, "close", o.w)
 	if s, ok := o.w.(interface{ Shutdown(context.Context) error }); ok {
@@ -220,8 +219,8 @@ func (o *output) close(ctx context.Context) (err error) {
 	return errors.Join(o.flush(ctx), o.locked(ctx, o.w.(io.Closer).Close))
 }
 
-// syncStable asks a destination that has a Sync to make its data stable. That
-// a terminal or a pipe cannot is no error.
+// syncStable calls the destination's Sync, if it has one. It is not an error that a
+// terminal or pipe cannot sync.
 func (o *output) syncStable(ctx context.Context) (err error) {
 	defer recoverTo(&err, "sync", o.w)
 	if s, ok := o.w.(interface{ Sync() error }); ok {
@@ -252,8 +251,7 @@ func recoverTo(err *error, verb string, w io.Writer) {
 	}
 }
 
-// untilDeadline returns how long ctx allows to wait: an hour where it says
-// nothing.
+// untilDeadline returns the time until ctx's deadline, or an hour without one.
 func untilDeadline(ctx context.Context) time.Duration {
 	if t, ok := ctx.Deadline(); ok {
 		return max(time.Until(t), time.Millisecond)

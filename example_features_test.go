@@ -107,7 +107,7 @@ func ExampleLogger_Fatal() {
 
 // The level of each part of a program by its logger's name, while it runs.
 func ExampleLevels() {
-	levels, err := rollway.NewLevels("info,db.*=debug,db.pool=error") // or LevelsFromEnv
+	levels, err := rollway.NewLevels("info,db.*=debug,db.pool=error")
 	if err != nil {
 		panic(err)
 	}

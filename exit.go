@@ -17,19 +17,18 @@ import (
 	"github.com/rollway/rollway/internal/panicsite"
 )
 
-// Panic logs at PANIC (10), syncs every output, and panics with msg, whether or
-// not an output takes that level. The line and the sync have
-// Options.CloseTimeout together; after Close the message is told to
-// Options.OnError.
+// Panic logs at PANIC (10), syncs every output, and panics with msg, whether or not
+// an output takes that level. The line and the sync together take at most
+// Options.CloseTimeout. After Close, Options.OnError receives the message.
 func (l *Logger) Panic(ctx context.Context, msg string, attrs ...slog.Attr) {
 	l.logLast(ctx, LevelPanic, msg, attrs)
 	panic(msg)
 }
 
-// Fatal logs at FATAL (12), syncs every output, and ends the process with status
-// 1 through Options.Exit, whether or not an output takes that level. The line and
-// the sync have Options.CloseTimeout together; what is not delivered then is told
-// to Options.OnError. After Close, OnError gets the message.
+// Fatal logs at FATAL (12), syncs every output, and ends the process with status 1
+// through Options.Exit, whether or not an output takes that level. The line and the
+// sync together take at most Options.CloseTimeout; Options.OnError receives what is
+// not delivered. After Close it receives the message.
 func (l *Logger) Fatal(ctx context.Context, msg string, attrs ...slog.Attr) {
 	l.logLast(ctx, LevelFatal, msg, attrs)
 	l.core.exit(1)
@@ -42,10 +41,10 @@ func (l *Logger) logLast(ctx context.Context, level slog.Level, msg string, attr
 	l.last(ctx, l.newRecord(level, msg, callerPC(callerSkip+l.skip), callerSkip+1+l.skip), attrs, true)
 }
 
-// LogSync is LogAt and then Sync, which have Options.CloseTimeout together: for
-// code that logs the last line of a process, at FATAL or above, or of a task that
-// panicked. What is not delivered is told to Options.OnError; from FATAL up
-// LogSync waits for that.
+// LogSync is LogAt followed by Sync, within Options.CloseTimeout together: for code
+// that logs the last line of a process, at FATAL or above, or of a task that
+// panicked. Options.OnError receives what is not delivered; at FATAL and above
+// LogSync waits for it.
 func (l *Logger) LogSync(ctx context.Context, at time.Time, pc uintptr, level slog.Level, msg string, attrs ...slog.Attr) {
 	r := l.newRecord(level, msg, pc, callerSkip+l.skip)
 	if !at.IsZero() {
@@ -60,8 +59,8 @@ type lastRecord struct {
 	stack string
 }
 
-// newRecord returns a record of the call at pc. Its stack begins skip frames
-// above the caller.
+// newRecord returns a record of the call at pc. Its stack begins skip frames above
+// the caller.
 func (l *Logger) newRecord(level slog.Level, msg string, pc uintptr, skip int) lastRecord {
 	c := l.core
 	r := lastRecord{Record: encode.Record{Level: level, Message: msg}}
@@ -75,18 +74,17 @@ func (l *Logger) newRecord(level slog.Level, msg string, pc uintptr, skip int) l
 	return r
 }
 
-// LogPanic logs p, which a function panicked with, at PANIC with the stack, its source
-// being where it panicked, and syncs every output; both have Options.CloseTimeout
-// together. Options.Redact redacts p as it does an attribute. LogPanic is for a
-// deferred function that has recovered p and does not go on panicking, as servers do.
-// The time is at, or now if at is zero.
+// LogPanic logs the value p of a panic at PANIC, with the stack and the source of the
+// panic, and syncs every output, within Options.CloseTimeout together. Options.Redact
+// redacts p like an attribute. LogPanic is for a deferred function that has recovered
+// p and does not panic again, as in servers. The time is at, or now if at is zero.
 func (l *Logger) LogPanic(ctx context.Context, at time.Time, p any) {
 	l.logPanic(ctx, at, p, false)
 }
 
-// FlushOnPanic is to be deferred in main and in functions that run on
-// goroutines of their own. Where the function panics, it logs that as LogPanic does,
-// and goes on panicking. After Close, OnError gets the message.
+// FlushOnPanic is for defer statements in main and in functions that run on
+// goroutines of their own. If the function panics, FlushOnPanic logs that as LogPanic
+// does and panics again. After Close, OnError receives the message.
 //
 //	defer log.FlushOnPanic()
 func (l *Logger) FlushOnPanic() {
@@ -97,7 +95,7 @@ func (l *Logger) FlushOnPanic() {
 }
 
 // logPanic is LogPanic; end says that the process is about to end. Its caller is a
-// deferred function or is called by one; panicsite.Find needs that.
+// deferred function or is called by one; panicsite.Find requires that.
 func (l *Logger) logPanic(ctx context.Context, at time.Time, p any, end bool) {
 	pc, stack := panicsite.Find()
 	if rd := l.core.redact; rd != nil {
@@ -110,13 +108,12 @@ func (l *Logger) logPanic(ctx context.Context, at time.Time, p any, end bool) {
 	l.last(ctx, r, []slog.Attr{slog.String("stack", stack)}, end)
 }
 
-// ExitOnSignal ends the process when one of the signals comes: it logs that at
-// INFO, syncs every output, both within Options.CloseTimeout together, tells
-// Options.OnError what is not delivered then, and exits with status 128 + the
-// signal's number through Options.Exit, as the shell has it. It is for programs
-// that do not shut down by themselves; those call Shutdown. Without arguments it
-// is for os.Interrupt and SIGTERM. stop ends it and waits for its goroutine; it
-// must not be called by Options.Exit.
+// ExitOnSignal ends the process at one of the signals, by default os.Interrupt and
+// SIGTERM. It logs the signal at INFO and syncs every output, within
+// Options.CloseTimeout together, passes what is not delivered to Options.OnError, and
+// exits through Options.Exit with status 128 + the signal's number, as shells do. It
+// is for programs without a graceful shutdown; others call Shutdown. stop cancels it
+// and waits for its goroutine; Options.Exit must not call stop.
 func (l *Logger) ExitOnSignal(signals ...os.Signal) (stop func()) {
 	if len(signals) == 0 {
 		signals = []os.Signal{os.Interrupt, syscall.SIGTERM}
@@ -127,8 +124,8 @@ func (l *Logger) ExitOnSignal(signals ...os.Signal) (stop func()) {
 	})
 }
 
-// exitOn is ExitOnSignal for signals that come to the channel given to notify,
-// until the function is called that this returns.
+// exitOn is ExitOnSignal for signals sent to the channel that notify gets, until the
+// function that notify returns is called.
 func (l *Logger) exitOn(notify func(chan<- os.Signal) func()) (stop func()) {
 	ch := make(chan os.Signal, 1)
 	done, ended := make(chan struct{}), make(chan struct{})
@@ -152,10 +149,10 @@ func (l *Logger) exitOn(notify func(chan<- os.Signal) func()) (stop func()) {
 	}
 }
 
-// last logs r and syncs every output within Options.CloseTimeout. Whatever does
-// not return in time, of the outputs or of the values in attrs, is left behind.
-// end says that the process is about to end. After Close the message of a Fatal
-// or Panic is told, as no output takes it.
+// last logs r and syncs every output within Options.CloseTimeout. It abandons
+// outputs, and values in attrs, that do not return in time. end says that the process
+// is about to end. After Close no output takes a Fatal or Panic, so OnError receives
+// its message.
 func (l *Logger) last(ctx context.Context, r lastRecord, attrs []slog.Attr, end bool) {
 	c := l.core
 	limit, cancel := context.WithTimeout(context.Background(), c.closeTimeout)
@@ -175,7 +172,7 @@ func (l *Logger) last(ctx context.Context, r lastRecord, attrs []slog.Attr, end 
 	c.teller.finish(limit, c.sync(limit, l.encodeLast(limit, ctx, r, slices.Clone(attrs))), end)
 }
 
-// tellLate tells the message of a record that comes after Shutdown.
+// tellLate reports the message of a record that comes after Shutdown.
 func (c *core) tellLate(r *encode.Record) {
 	if c.redact != nil {
 		r.Message = c.redact.Text(r.Message)
@@ -184,9 +181,9 @@ func (c *core) tellLate(r *encode.Record) {
 	c.teller.queue.Do(func() { c.teller.tell(err, nil) })
 }
 
-// encodeLast returns the line for r, if it is to be written, and those that
-// report what sampling has left out. It takes half of the time until limit ends:
-// the rest is for what was logged before.
+// encodeLast returns the line for r, if it is to be written, and those that report
+// sampling. It takes half of the time until limit ends; the rest is for lines logged
+// before.
 func (l *Logger) encodeLast(limit, ctx context.Context, r lastRecord, attrs []slog.Attr) (lines []*encodedLine) {
 	limit, cancel := halfOf(limit)
 	defer cancel()
@@ -198,7 +195,7 @@ func (l *Logger) encodeLast(limit, ctx context.Context, r lastRecord, attrs []sl
 	return append(lines, l.core.leftOutLines(limit)...)
 }
 
-// lastLine returns the line for r, or nil if it is not to be written. If that
+// lastLine returns the line for r, or nil if it is not to be written. If encoding
 // takes more than half of the time until limit ends, attributes are left out.
 func (l *Logger) lastLine(limit, ctx context.Context, r lastRecord, attrs []slog.Attr) *encodedLine {
 	c, plain := l.core, l.plainLine(ctx, r, attrs)
@@ -208,10 +205,10 @@ func (l *Logger) lastLine(limit, ctx context.Context, r lastRecord, attrs []slog
 	taken := true
 	ended := endsWithin(half, untilDeadline(half), func() {
 		if taken = !c.picky || l.accepts(ctx, r.Level, r.Message, attrs); taken {
-			if c.extras || r.stack != "" { // in a scratch that stays the record's
+			if c.extras || r.stack != "" { // in a scratch that the record keeps
 				attrs = l.complete(ctx, scratchPool.Get().(*scratch), &r.Record, attrs, r.stack)
 			}
-			if len(c.early) == 0 { // nothing else finds out that a value hangs
+			if len(c.early) == 0 { // else nothing notices that a value hangs
 				_ = AppendJSON(nil, slog.GroupValue(attrs...))
 			}
 			whole = &encodedLine{level: r.Level, r: &r.Record, scopes: l.scopes, ctx: c.scopesOf(ctx), attrs: attrs}
@@ -233,8 +230,8 @@ func (l *Logger) lastLine(limit, ctx context.Context, r lastRecord, attrs []slog
 	return plain
 }
 
-// plainLine returns a line for r with only those attributes that need no code of
-// the user's. It names the others.
+// plainLine returns a line for r with only those attributes that run no code of the
+// user's. It names the others.
 func (l *Logger) plainLine(ctx context.Context, r lastRecord, attrs []slog.Attr) *encodedLine {
 	e := &encodedLine{level: r.Level, r: &r.Record, scopes: l.scopes}
 	path := strings.Join(append(slices.Clone(l.groups), ""), ".")
@@ -260,4 +257,11 @@ func (l *Logger) plainLine(ctx context.Context, r lastRecord, attrs []slog.Attr)
 		r.Context = ctx
 	}
 	return e
+}
+
+func signalNumber(s os.Signal) int {
+	if n, ok := s.(syscall.Signal); ok {
+		return int(n)
+	}
+	return 0
 }

@@ -32,12 +32,12 @@ type JSON struct {
 
 	Bytes BytesFormat // default: base64
 
-	// Layout sets the names and the order of the keys: fields separated by
-	// spaces, each the name of a key of the canonical line, and behind a colon
-	// the name that it gets. A field that is not listed is left out; an
-	// attribute that would take its place stays an attribute. An attrs field
-	// with an empty name puts the attributes at the top, where one with the name
-	// of a field that it does not fill gets attrs. in front:
+	// Layout sets the names and the order of the keys: fields separated by spaces,
+	// each the name of a key of the canonical line, optionally followed by a colon
+	// and the name to write. A field that is not listed is left out; an attribute
+	// that would set it stays an attribute. An attrs field with an empty name puts
+	// the attributes at the top level, where one with the name of a field that it
+	// does not set gets the prefix attrs.:
 	//
 	//	time:@timestamp level:severity msg:message service trace_id error attrs:
 	//
@@ -45,11 +45,10 @@ type JSON struct {
 	Layout string
 }
 
-// Logfmt is a line of key=value pairs with the keys of the canonical line in
-// their order; those of groups are joined with dots. Values are quoted where
-// they must be, with the escapes of JSON; what cannot stand in a key becomes _.
-// An attribute with the name of a field that it does not fill gets attrs. in
-// front.
+// Logfmt is a line of key=value pairs with the keys of the canonical line in their
+// order; dots join the keys of groups. Values are quoted when necessary, with the
+// escapes of JSON. A character that a key cannot contain becomes _. An attribute with
+// the name of a field that it does not set gets the prefix attrs.
 type Logfmt struct {
 	Time     TimeFormat     // of the record and of time attributes
 	Location *time.Location // default: UTC
@@ -57,24 +56,23 @@ type Logfmt struct {
 	Errors   ErrorFormat // with ErrorDetail: error, error.type, error.chain.0, error.chain.0.type and so on, error.stack
 	Bytes    BytesFormat // default: as text
 
-	// Layout is as that of [JSON], with one difference: attributes have no name
-	// in front unless one is given, as in attrs:labels for labels.key=value.
+	// Layout is as in [JSON], with one difference: attributes have no prefix unless
+	// one is given, as in attrs:labels for labels.key=value.
 	Layout string
 }
 
-// Console is a line for people: time of day, level, logger, message, attributes
-// as key=value. Below it, indented, stand the stack and, with ErrorDetail, what
-// errors are and wrap. Whatever a value holds, it can neither forge a second
-// line nor reach the terminal as an escape code: what is not printable is
-// written as an escape, and a message that could be taken for an attribute is
-// put in quotes.
+// Console is a line for people: time of day, level, logger, message, attributes as
+// key=value. Indented lines below it show the stack and, with ErrorDetail, the types
+// and causes of errors. No value can forge a second line or send an escape code to
+// the terminal: characters that are not printable are escaped, and a message that
+// could be mistaken for an attribute is quoted.
 type Console struct {
-	// Color says when to colour. Default: ColorAuto.
+	// Color selects when lines are coloured. Default: ColorAuto.
 	Color Color
 
-	// TimeFormat is a layout of package time for the record's time, or one of
-	// the constants of TimeFormat. Times among the attributes are RFC 3339 in
-	// UTC. Default: 15:04:05.000.
+	// TimeFormat is the format of the record's time: a layout of package time, or one
+	// of the constants of TimeFormat. Times among the attributes are RFC 3339 in UTC.
+	// Default: 15:04:05.000.
 	TimeFormat string
 
 	// Location is that of the record's time. Default: the local time zone.
@@ -87,23 +85,24 @@ type Console struct {
 	Errors   ErrorFormat
 	Bytes    BytesFormat // default: as text
 
-	// Layout is as that of [Logfmt]; time, level, logger and msg stand without
-	// a name unless they are given one, as in msg:msg.
-	// Default: time level logger msg error attrs service trace_id span_id source.
+	// Layout is as in [Logfmt], but time, level, logger and msg are written without a
+	// name unless one is given, as in msg:msg. Default: time level logger msg error
+	// attrs service trace_id span_id source.
 	Layout string
 }
 
-// Custom is a format of the user's own. Outputs with the same LineEncoder share
-// one encoding of each record if it is a pointer. If it is also the Output's
-// Writer, and a pointer, it may pass the record on while it encodes. It is then
-// called once for each record, however long, after the other outputs have their
-// line and by one goroutine at a time, and is waited for as a plain writer is.
+// Custom is a format of the user's own. Outputs with the same LineEncoder share one
+// encoding of each record if it is a pointer. If that pointer is also the Output's
+// Writer, the encoder may pass the record on while it encodes: it is then called once
+// per record, however long, after the other outputs have their line, by one goroutine
+// at a time, and calls wait for it as for a plain writer.
 type Custom struct{ LineEncoder }
 
-// LineEncoder appends one line for a record and returns the extended slice. It
-// is called by several goroutines at once, unless Custom says otherwise, and must
-// not keep r or anything of it. A missing last newline is added; to leave no other in the line is its own
-// business. Where it panics, the line is a JSON object that says so.
+// LineEncoder appends one line for a record and returns the extended slice. Several
+// goroutines may call it at once, unless Custom says otherwise. It must not keep r or
+// anything that r refers to, and must not write a newline except at the end; a
+// missing final one is added. If it panics, the line is a JSON object that reports
+// the panic.
 type LineEncoder interface {
 	AppendLine(dst []byte, r *Record) []byte
 }
@@ -119,11 +118,11 @@ const (
 	UnixNano     TimeFormat = "unixns"
 )
 
-// DurationFormat says how a duration is written.
+// DurationFormat is the form in which durations are written.
 type DurationFormat int
 
 const (
-	DurationAuto   DurationFormat = iota // Nanoseconds, on the console DurationString
+	DurationAuto   DurationFormat = iota // Nanoseconds; on the console DurationString
 	Nanoseconds                          // an integer
 	Microseconds                         // a number with a fraction
 	Milliseconds                         // a number with a fraction
@@ -131,37 +130,37 @@ const (
 	DurationString                       // "1.5s"
 )
 
-// BytesFormat says how a []byte is written. A nil one is null in JSON.
+// BytesFormat is the form in which a []byte is written. A nil one is null in JSON.
 type BytesFormat int
 
 const (
 	BytesAuto   BytesFormat = iota // BytesBase64 in JSON, BytesText in the others
-	BytesBase64                    // as encoding/json has it
+	BytesBase64                    // as encoding/json does
 	BytesHex                       // lower-case digits
 	BytesText                      // as a string
 )
 
-// ErrorFormat says how an error is written.
+// ErrorFormat is the form in which errors are written.
 type ErrorFormat int
 
 const (
 	// ErrorText is the error's text.
 	ErrorText ErrorFormat = iota
-	// ErrorDetail is an object: msg, type, and, if it wraps others, chain, a
-	// list of the same, outermost first; errors, a list of such objects, where
-	// it, or one of its chain, joins several; 16 of all these at most; and
-	// stack, if the error or one that it wraps has a method Callers() []uintptr
-	// or a StackTrace method as that of github.com/pkg/errors. Each msg is what
-	// Error returns, also of a wrapped error that is a LogValuer; only with
-	// Options.Redact it is what LogValue returns.
+	// ErrorDetail is an object. msg and type are those of the error. chain lists the
+	// errors that it wraps in the same form, outermost first. errors lists those that
+	// it, or one of its chain, joins. At most 16 wrapped errors are written. stack is
+	// there if the error, or one that it wraps, has a method Callers() []uintptr or
+	// the StackTrace method of github.com/pkg/errors. Each msg is the result of
+	// Error, also of a wrapped error that is a LogValuer; with Options.Redact it is
+	// that of LogValue.
 	ErrorDetail
 )
 
-// Color says when a [Console] is coloured.
+// Color selects when a [Console] is coloured.
 type Color int
 
 const (
-	ColorAuto   Color = iota // where the writer is a terminal
+	ColorAuto   Color = iota // if the writer is a terminal
 	ColorAlways              // also in a file or a pipe
 	ColorNever
 )
@@ -194,11 +193,11 @@ func (c Console) options(w io.Writer) (encode.Options, error) {
 func withValues(o encode.Options, d DurationFormat, b BytesFormat, e ErrorFormat) (encode.Options, error) {
 	switch {
 	case d < Nanoseconds || d > DurationString:
-		return o, fmt.Errorf("field Duration is %d: take one of the constants", d)
+		return o, fmt.Errorf("field Duration is %d: use one of the constants", d)
 	case b < BytesBase64 || b > BytesText:
-		return o, fmt.Errorf("field Bytes is %d: take one of the constants", b)
+		return o, fmt.Errorf("field Bytes is %d: use one of the constants", b)
 	case e < ErrorText || e > ErrorDetail:
-		return o, fmt.Errorf("field Errors is %d: take one of the constants", e)
+		return o, fmt.Errorf("field Errors is %d: use one of the constants", e)
 	}
 	o.Unit = [...]time.Duration{
 		Nanoseconds: time.Nanosecond, Microseconds: time.Microsecond, Milliseconds: time.Millisecond, Seconds: time.Second, DurationString: 0,
@@ -215,8 +214,7 @@ func (c Custom) options(io.Writer) (encode.Options, error) {
 	return encode.Options{Kind: encode.Custom, Custom: lineEncoder(c)}, nil
 }
 
-// isWriter reports whether the LineEncoder is also w, and so writes while it
-// encodes.
+// isWriter reports whether the LineEncoder is also w, and so writes while it encodes.
 func (c Custom) isWriter(w io.Writer) bool {
 	return isPointer(c.LineEncoder) && any(w) == any(c.LineEncoder)
 }
@@ -247,7 +245,7 @@ func (e lineEncoder) AppendLine(dst []byte, l *encode.Line) []byte {
 	return e.LineEncoder.AppendLine(dst, r)
 }
 
-// Record is what a [LineEncoder] gets. It is valid during the call alone.
+// Record is the argument of a [LineEncoder]. It is valid only during the call.
 type Record struct {
 	Time    time.Time // zero if the record has none
 	Level   slog.Level
@@ -255,7 +253,7 @@ type Record struct {
 	Logger  string // name, or ""
 	Source  string // folder/file.go:line, or ""
 	TraceID [16]byte
-	SpanID  [8]byte // zero, as TraceID, where Options.Trace found none
+	SpanID  [8]byte // zero, like TraceID, if Options.Trace found none
 
 	ctx   context.Context
 	attrs []slog.Attr
@@ -269,10 +267,10 @@ func (r *Record) Context() context.Context {
 	return r.ctx
 }
 
-// Attrs calls yield for each attribute in order until it returns false: those
-// of the context, of the Logger and of the call, in the groups that WithGroup
-// opened. LogValuers are not resolved; [AppendJSON] does that. The ids that
-// Options.Trace found are not among them.
+// Attrs calls yield for each attribute in order, until it returns false: those of the
+// context, of the Logger and of the call, in the groups that WithGroup opened.
+// LogValuers are not resolved; [AppendJSON] does that. The ids that Options.Trace
+// found are not among them.
 func (r *Record) Attrs(yield func(slog.Attr) bool) {
 	for _, a := range r.attrs {
 		if !yield(a) {
@@ -281,8 +279,9 @@ func (r *Record) Attrs(yield func(slog.Attr) bool) {
 	}
 }
 
-// AppendJSON appends v as a Logger with the format JSON{} writes it, whatever v
-// is: valid JSON in UTF-8 without line breaks. It is for a [LineEncoder] and
-// for code that exports attributes. A panic of v's methods becomes the string
-// !PANIC, what cannot be encoded !ERROR, each with the reason.
+// AppendJSON appends v as a Logger with the format JSON{} writes it: always valid
+// JSON in UTF-8 without line breaks. It is for a [LineEncoder] and for code that
+// exports attributes. If a method of v panics, the result is a string that begins
+// with !PANIC; if v cannot be encoded, one that begins with !ERROR. Both give the
+// reason.
 func AppendJSON(dst []byte, v slog.Value) []byte { return encode.AppendValue(dst, v) }

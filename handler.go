@@ -7,18 +7,18 @@ import (
 	"github.com/rollway/rollway/internal/encode"
 )
 
-// Handler returns a [slog.Handler] over the same outputs, with the attributes,
-// groups and name that l has:
+// Handler returns a [slog.Handler] that writes to the same outputs, with the
+// attributes, groups and name of l:
 //
 //	slog.SetDefault(slog.New(log.Handler()))
 //
-// It follows slog's rules for handlers and writes the same lines as l. Handle
-// always returns nil: what goes wrong with an output is counted in Stats and
-// told to Options.OnError.
+// It follows slog's rules for handlers and writes the same lines as l. Handle always
+// returns nil: errors of outputs are counted in Stats and reported to
+// Options.OnError.
 func (l *Logger) Handler() slog.Handler { return &handler{l} }
 
-// handleSkip is how many frames lie between Handle and the call of a method of
-// slog.Logger, where that is called directly.
+// handleSkip is the number of frames between write and the call of a method of
+// slog.Logger, if that is called directly.
 const handleSkip = 3
 
 // handler is immutable, as the Logger in it is.

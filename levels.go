@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -15,22 +15,39 @@ import (
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
-// Levels holds the lowest level that is logged, by logger name, and can be
-// changed while Loggers are in use. It is safe for concurrent use, one Levels
-// may serve several Loggers, and the zero value is info for all.
+// The levels of slog, and three more. A level between two of them is written as
+// the lower name and the distance: WARN+1.
+const (
+	LevelTrace = jsonline.LevelTrace // -8
+	LevelDebug = slog.LevelDebug     // -4
+	LevelInfo  = slog.LevelInfo      // 0
+	LevelWarn  = slog.LevelWarn      // 4
+	LevelError = slog.LevelError     // 8
+	LevelPanic = jsonline.LevelPanic // 10
+	LevelFatal = jsonline.LevelFatal // 12
+
+	// LevelOff is above every level: an Output with it takes nothing.
+	LevelOff slog.Level = math.MaxInt32
+
+	lowestLevel slog.Level = math.MinInt32
+)
+
+// Levels holds the lowest level that is logged, by logger name, and can be changed
+// while Loggers are in use. It is safe for concurrent use. Several Loggers may share
+// one. The zero value is info for all.
 //
-// It is written as a list of rules: info,db=debug,db.pool.*=trace. A rule
-// without a name is for all loggers; db is for the logger named so; db.* for
-// that one and all below it, as db.pool. Of the rules for a name the longest
-// counts. Levels are the names of package rollway, in upper or lower case,
-// also with a distance as in warn+1, and off.
+// The text form is a list of rules: info,db=debug,db.pool.*=trace. A rule without a
+// name applies to all loggers, db to the logger of that name, db.* to that one and
+// all below it, such as db.pool. The rule with the longest matching name wins. Levels
+// are the names of package rollway in any case, with an optional distance as in
+// warn+1, and off.
 type Levels struct {
 	mu    sync.Mutex
 	rules []levelRule                        // guarded by mu; longest pattern first
 	gates map[gateKey]weak.Pointer[nameGate] // guarded by mu; of Loggers in use
 }
 
-// gateKey is what a gate depends on.
+// gateKey identifies a gate.
 type gateKey struct {
 	name  string
 	floor slog.Level // the lowest level that the outputs take
@@ -42,9 +59,8 @@ type levelRule struct {
 	level slog.Level
 }
 
-// nameGate is the gate of all Loggers with one key. (Without the key it would
-// be so small that the runtime puts several into one block, and frees none
-// before all.)
+// nameGate is the gate of all Loggers with one key. (Without the key it would be so
+// small that the runtime puts several into one block, and frees none before all.)
 type nameGate struct {
 	slog.LevelVar
 	key gateKey
@@ -59,22 +75,7 @@ func NewLevels(rules string) (*Levels, error) {
 	return v, nil
 }
 
-// LevelsFromEnv returns Levels with the rules in an environment variable, as
-// ROLLWAY_LEVEL=info,db.*=debug, or with fallback where it is empty or unset.
-func LevelsFromEnv(name, fallback string) (*Levels, error) {
-	rules := os.Getenv(name)
-	if rules == "" {
-		return NewLevels(fallback)
-	}
-	v, err := NewLevels(rules)
-	if err != nil {
-		return nil, fmt.Errorf("environment variable %s: %w", name, err)
-	}
-	return v, nil
-}
-
-// Set replaces all rules. If one is not understood it changes nothing and
-// returns an error that names each such rule.
+// Set replaces all rules. On error it changes nothing; the error names each bad rule.
 func (v *Levels) Set(rules string) error {
 	parsed, err := parseRules(rules)
 	if err != nil {
@@ -86,8 +87,8 @@ func (v *Levels) Set(rules string) error {
 	return nil
 }
 
-// SetLevel sets one rule and leaves the others as they are. The pattern is that
-// of a rule: "", a name, or a name and ".*".
+// SetLevel sets one rule and keeps the others. The pattern is that of a rule: "", a
+// name, or a name and ".*".
 func (v *Levels) SetLevel(pattern string, level slog.Level) error {
 	r, err := parsePattern(pattern)
 	if err != nil {
@@ -100,7 +101,7 @@ func (v *Levels) SetLevel(pattern string, level slog.Level) error {
 	return nil
 }
 
-// String returns the rules as Set takes them.
+// String returns the rules in the form that Set takes.
 func (v *Levels) String() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -141,8 +142,8 @@ func (v *Levels) levelLocked(name string) slog.Level {
 	return slog.LevelInfo
 }
 
-// replaceLocked sorts rules, drops those that a later one replaces, and moves
-// every gate.
+// replaceLocked sorts rules, drops those that a later one replaces, and moves every
+// gate.
 func (v *Levels) replaceLocked(rules []levelRule) {
 	slices.Reverse(rules) // so that the last of equal rules is kept
 	seen := make(map[levelRule]bool)
@@ -174,8 +175,8 @@ func (v *Levels) replaceLocked(rules []levelRule) {
 	}
 }
 
-// gate returns the gate for loggers of that name whose outputs take nothing
-// below floor. It follows the rules for as long as somebody uses it.
+// gate returns the gate for loggers of that name whose outputs take nothing below
+// floor. It follows the rules while it is in use.
 func (v *Levels) gate(name string, floor slog.Level) *slog.LevelVar {
 	key := gateKey{name, floor}
 	v.mu.Lock()
@@ -193,7 +194,7 @@ func (v *Levels) gate(name string, floor slog.Level) *slog.LevelVar {
 	return &g.LevelVar
 }
 
-// forget drops a gate that nobody uses any more, if it was not made anew since.
+// forget drops a gate that is no longer in use, unless it has been recreated.
 func (v *Levels) forget(key gateKey) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -251,8 +252,7 @@ func parseLevel(s string) (slog.Level, bool) {
 	return jsonline.ParseLevel(s)
 }
 
-// LevelRange is a Leveler for [Output.Level] that takes the levels from Min to
-// Max.
+// LevelRange is a Leveler for [Output.Level] that admits the levels from Min to Max.
 type LevelRange struct{ Min, Max slog.Level }
 
 // Level returns Min.
@@ -261,11 +261,11 @@ func (r LevelRange) Level() slog.Level { return r.Min }
 // Admits reports whether l is in the range.
 func (r LevelRange) Admits(l slog.Level) bool { return r.Min <= l && l <= r.Max }
 
-// LevelFunc is a Leveler for [Output.Level] that takes the levels for which it
+// LevelFunc is a Leveler for [Output.Level] that admits the levels for which it
 // returns true. It must be safe for concurrent use.
 type LevelFunc func(slog.Level) bool
 
-// Level returns a level below all others: what is taken only Admits tells.
+// Level returns a level below all others: only Admits decides.
 func (LevelFunc) Level() slog.Level { return lowestLevel }
 
 // Admits calls f.

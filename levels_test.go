@@ -131,20 +131,6 @@ func TestLevelsForgetNames(t *testing.T) {
 	t.Error("Loggers are still known that nobody has any more")
 }
 
-func TestLevelsFromEnv(t *testing.T) {
-	t.Setenv("ROLLWAY_TEST_LEVEL", "debug")
-	if v, err := LevelsFromEnv("ROLLWAY_TEST_LEVEL", "info"); err != nil || v.Level("") != slog.LevelDebug {
-		t.Errorf("%v, %v", v, err)
-	}
-	if v, err := LevelsFromEnv("ROLLWAY_TEST_LEVEL_UNSET", "warn"); err != nil || v.Level("") != slog.LevelWarn {
-		t.Errorf("%v, %v", v, err)
-	}
-	t.Setenv("ROLLWAY_TEST_LEVEL", "loud")
-	if _, err := LevelsFromEnv("ROLLWAY_TEST_LEVEL", "info"); err == nil || !strings.Contains(err.Error(), "environment variable ROLLWAY_TEST_LEVEL") {
-		t.Errorf("%v", err)
-	}
-}
-
 func TestOutputsByRangeAndPredicate(t *testing.T) {
 	var between, odd bytes.Buffer
 	l := mustNew(t, Options{Caller: LevelOff, Outputs: []Output{

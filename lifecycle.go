@@ -8,17 +8,17 @@ import (
 	"github.com/rollway/rollway/line"
 )
 
-// Flush waits until every output that buffers has passed on what was logged
-// before the call, or ctx ends. Outputs are flushed at the same time; the error
-// names each that failed.
+// Flush waits until every output that buffers has passed on what was logged before
+// the call, or ctx ends. Outputs are flushed concurrently; the error names each that
+// failed.
 func (l *Logger) Flush(ctx context.Context) error {
 	ctx, c := orBackground(ctx), l.core
 	return join(c.each(ctx, "flush", c.leftOutLines(ctx), func(o *output) error { return o.flush(ctx) }))
 }
 
-// Sync is Flush and then a Sync of every output that has one, as files and
-// slab.Writer do: what was logged before the call is stable when it returns
-// nil. That a terminal or a pipe cannot be synced is no error.
+// Sync is Flush followed by the Sync of every output that has one, such as files and
+// slab.Writer. If it returns nil, what was logged before the call is stable. It is
+// not an error that a terminal or pipe cannot sync.
 func (l *Logger) Sync(ctx context.Context) error {
 	ctx, c := orBackground(ctx), l.core
 	return join(c.sync(ctx, c.leftOutLines(ctx)))
@@ -30,12 +30,11 @@ func (c *core) sync(ctx context.Context, lines []*encodedLine) []outputError {
 	})
 }
 
-// Shutdown flushes every output and closes its Writer, unless Output.KeepOpen is
-// set or it is a standard stream, or gives up when ctx ends; the error names
-// each output that failed. Losses that OnError was not told of yet are told.
-// Records logged afterwards are counted as Rejected and go nowhere. It concerns
-// all Loggers derived from the same New; later calls of Shutdown and Close
-// return what the first one did.
+// Shutdown flushes every output and closes its Writer, except standard streams and
+// Outputs with KeepOpen. It gives up when ctx ends; the error names each output that
+// failed. Losses not yet reported go to OnError. Later records are counted as
+// Rejected and discarded. Shutdown applies to all Loggers derived from the same New;
+// later calls of Shutdown and Close return the result of the first.
 func (l *Logger) Shutdown(ctx context.Context) error {
 	ctx, c := orBackground(ctx), l.core
 	if c.closed.Swap(true) {
@@ -47,14 +46,14 @@ func (l *Logger) Shutdown(ctx context.Context) error {
 		}
 	}
 	defer close(c.shutdown.done)
-	c.shutdown.err = errEnded // until it is known
+	c.shutdown.err = errEnded // until known
 	c.shutdown.err = join(c.each(ctx, "close", c.leftOutLines(ctx), func(o *output) error {
 		if !o.closes {
 			return o.flush(ctx)
 		}
 		return o.close(ctx)
 	}))
-	limit, cancel := context.WithTimeout(ctx, c.closeTimeout) // outputs that did not return keep using ctx
+	limit, cancel := context.WithTimeout(ctx, c.closeTimeout) // outputs that have not returned still use ctx
 	defer cancel()
 	c.teller.finish(limit, nil, true)
 	return c.shutdown.err
@@ -67,7 +66,7 @@ func (l *Logger) Close() error {
 	return l.Shutdown(ctx)
 }
 
-// Stats counts what became of the lines.
+// Stats counts lines by outcome.
 type Stats struct {
 	// Outputs in the order of Options.Outputs.
 	Outputs []OutputStats
@@ -78,24 +77,23 @@ type Stats struct {
 
 // OutputStats counts the lines of one output, those that its level admits.
 //
-// Written is what its writer took without an error; what became of that in a
-// writer that buffers is in the Stats of that writer. A line that waits for a
-// writer is counted when the wait is over.
+// Written counts lines that its writer took without an error; a buffering writer has
+// Stats of its own for what followed. A line that waits for a writer is counted when
+// the wait is over.
 type OutputStats struct {
 	Name string // Output.Name or its default
 
-	// Dropped.Full counts the lines that were dropped because another call was
-	// stuck in the writer, or because they were not encoded in time at a Flush or
-	// at the end; Dropped.TooLarge those of which the writer said so;
-	// Dropped.GaveUp those with which it failed otherwise, wrote short or
-	// panicked. Pending is 1 while a Write of a plain writer is under
-	// way that no other output has. Rejected are records logged after Shutdown or
-	// Close.
+	// Dropped.Full counts lines dropped because another call was stuck in the writer,
+	// or because they were not encoded in time at a Flush or at the end;
+	// Dropped.TooLarge those that the writer found too large; Dropped.GaveUp those
+	// with which it failed otherwise, wrote short or panicked. Pending is 1 while a
+	// plain writer that no other output shares is in Write. Rejected counts records
+	// logged after Shutdown or Close.
 	line.Ledger
 
-	Failing       bool      // the newest line was dropped
-	LastError     error     // why the last dropped line was, nil if none was
-	LastErrorTime time.Time // when it was
+	Failing       bool  // the newest line was dropped
+	LastError     error // of the last dropped line, or nil
+	LastErrorTime time.Time
 }
 
 // Stats returns the counts of all Loggers derived from the same New. It never

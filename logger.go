@@ -8,33 +8,31 @@ import (
 	"github.com/rollway/rollway/internal/encode"
 )
 
-// Logger writes records to its outputs. It is immutable and safe for
-// concurrent use; With, WithGroup and Named derive new ones that share its
-// outputs. Make one with [New]; the zero value is not usable.
+// Logger writes records to its outputs. It is immutable and safe for concurrent use;
+// With, WithGroup and Named derive new Loggers that share its outputs. Create one
+// with [New]; the zero value is not usable.
 //
-// A log method encodes the record, hands the line to each output that admits
-// its level, and returns. It never panics (but for Panic) and never returns an
-// error: what goes wrong with an output is counted in Stats and told to
-// Options.OnError. It waits only where an output does, and no output holds up
-// another: buffering writers that have room get the line first, then plain
-// writers, then those that have to be waited for, and last those that encode as
-// they write ([Custom]). A buffering writer waits as it was told to when it is
-// full; a plain one that another call is in is waited for up to Options.MaxWait.
-// A call hangs only if it is itself inside a plain writer that hangs.
+// A log method encodes the record, hands the line to each output that admits its
+// level, and returns. It never panics (except Panic) and never returns an error:
+// errors of outputs are counted in Stats and reported to Options.OnError. It waits
+// only if an output does, and no output delays another: buffering writers with room
+// get the line first, then plain writers, then writers that must be awaited, and last
+// encoders that write ([Custom]). A full buffering writer waits as configured; a
+// plain writer that is busy is awaited for at most Options.MaxWait. A call hangs only
+// if it is itself inside a plain writer that hangs.
 //
-// Attributes do not outlive the call. With values known at compile time or
-// not, a call with attributes of slog's own kinds allocates nothing.
+// Attributes do not outlive the call. A call with attributes of slog's own kinds
+// allocates nothing.
 type Logger struct {
-	gate   *slog.LevelVar // below it no output takes anything
+	gate   *slog.LevelVar // no output takes a level below it
 	core   *core
 	scopes []encode.Scope // one for each of core.formats
 	name   string
-	groups []string // that WithGroup opened
-	skip   int      // frames between the call of a log method and the one to name as caller
+	groups []string // opened by WithGroup
+	skip   int      // frames above the call of a log method to skip
 }
 
-// New returns a Logger that is ready for use. Options with mistakes return an
-// error that names every one of them.
+// New returns a Logger. The error names every mistake in o.
 func New(o Options) (*Logger, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -82,22 +80,22 @@ func (l *Logger) Error(ctx context.Context, msg string, attrs ...slog.Attr) {
 	}
 }
 
-// Log logs at any level. At FATAL it does not exit, at PANIC it does not panic.
+// Log logs at any level. It does not exit at FATAL and does not panic at PANIC.
 func (l *Logger) Log(ctx context.Context, level slog.Level, msg string, attrs ...slog.Attr) {
 	if l.gate.Level() <= level {
 		l.log(ctx, level, msg, attrs)
 	}
 }
 
-// Enabled reports whether any output takes records of that level. It is inlined
-// and costs about a nanosecond: put it before a call whose attributes are costly to
+// Enabled reports whether any output takes records of that level. It is inlined and
+// costs about a nanosecond: call it before a log call whose attributes are costly to
 // build.
 func (l *Logger) Enabled(_ context.Context, level slog.Level) bool {
 	return l.gate.Level() <= level && l.takes(level)
 }
 
-// takes reports whether an output takes a level that the gate let through. It
-// is not inlined so that its callers are.
+// takes reports whether an output takes a level that passed the gate. It is not
+// inlined so that its callers are.
 //
 //go:noinline
 func (l *Logger) takes(level slog.Level) bool {
@@ -122,9 +120,8 @@ func (l *Logger) log(ctx context.Context, level slog.Level, msg string, attrs []
 	l.write(ctx, s, &r, attrs, callerSkip+l.skip)
 }
 
-// LogAt is Log for code that passes on records of others, with their time, or now
-// if at is zero, and the program counter of their call as runtime.Callers and
-// slog.Record have it, or 0 for a line without a source.
+// LogAt is Log for code that forwards records: at is their time, or now if zero; pc
+// is the program counter of their call as in slog.Record, or 0 for no source.
 func (l *Logger) LogAt(ctx context.Context, at time.Time, pc uintptr, level slog.Level, msg string, attrs ...slog.Attr) {
 	if l.gate.Level() <= level {
 		s := scratchPool.Get().(*scratch)
@@ -170,7 +167,7 @@ func (l *Logger) write(ctx context.Context, s *scratch, r *encode.Record, attrs 
 		attrs = l.complete(ctx, s, r, attrs, trace)
 	}
 	added := c.scopesOf(ctx)
-	if o := c.single; o != nil { // as emit does it, in less time
+	if o := c.single; o != nil { // like emit, but faster
 		f := o.format
 		s.Buf = f.Line(s.Buf[:0], &s.Scratch, &l.scopes[0], f.scopeIn(added), r, attrs)
 		o.write(c, r.Level, s.Buf, s.part)
@@ -180,8 +177,8 @@ func (l *Logger) write(ctx context.Context, s *scratch, r *encode.Record, attrs 
 	s.free()
 }
 
-// With returns a Logger whose records carry attrs, which are encoded now: what
-// a pointer among them refers to may change afterwards without effect.
+// With returns a Logger whose records carry attrs. They are encoded now: later
+// changes to what they point to have no effect.
 func (l *Logger) With(attrs ...slog.Attr) *Logger {
 	if len(attrs) == 0 {
 		return l
@@ -192,9 +189,8 @@ func (l *Logger) With(attrs ...slog.Attr) *Logger {
 	return l.derive(func(sc encode.Scope, f *encode.Format) encode.Scope { return sc.WithAttrs(f, attrs) })
 }
 
-// WithGroup returns a Logger that puts the attributes of later With and log
-// calls into a group of that name. A group in which nothing comes to stand is
-// left out. An empty name changes nothing.
+// WithGroup returns a Logger that puts later attributes in the named group. Empty
+// groups are omitted. An empty name changes nothing.
 func (l *Logger) WithGroup(name string) *Logger {
 	if name == "" {
 		return l
@@ -204,9 +200,9 @@ func (l *Logger) WithGroup(name string) *Logger {
 	return d
 }
 
-// Named returns a Logger whose records carry name under the key logger, behind
-// the name that l has: Named("db").Named("pool") is db.pool. An empty name
-// changes nothing.
+// Named returns a Logger whose records carry a name under the key logger: that of l,
+// a dot and name. Named("db").Named("pool") is db.pool. An empty name changes
+// nothing.
 func (l *Logger) Named(name string) *Logger {
 	if name == "" {
 		return l
@@ -220,8 +216,8 @@ func (l *Logger) Named(name string) *Logger {
 	return d
 }
 
-// WithCallerSkip returns a Logger that takes for the caller of a log method the
-// one n frames further up: for functions that wrap log methods.
+// WithCallerSkip returns a Logger that skips n more frames to find the caller: for
+// functions that wrap log methods.
 func (l *Logger) WithCallerSkip(n int) *Logger {
 	d := *l
 	d.skip += n

@@ -20,17 +20,17 @@ type Options struct {
 	// Outputs are the destinations. Default: one, Output{Writer: os.Stderr}.
 	Outputs []Output
 
-	// Levels sets the lowest level by the Logger's name; a line is written
-	// where both Levels and the Output's level let it through. Default: only
-	// the Outputs' levels count.
+	// Levels sets the lowest level by the Logger's name. A line is written if both
+	// Levels and the Output's level admit it. Default: only the Outputs' levels
+	// count.
 	Levels *Levels
 
-	// Caller is the level from which on a record carries the file and line of
-	// its call. Default: WARN. LevelOff captures none.
+	// Caller is the lowest level at which a record has the file and line of its call.
+	// Default: WARN. LevelOff: never.
 	Caller slog.Leveler
 
-	// Stack is the level from which on a record carries the stack of its
-	// goroutine, in the attribute stack. Default: LevelOff.
+	// Stack is the lowest level at which a record has the stack of its goroutine, in
+	// the attribute stack. Default: LevelOff.
 	Stack slog.Leveler
 
 	// Trace returns the W3C trace and span id that a context carries, for the
@@ -41,22 +41,22 @@ type Options struct {
 	//		return sc.TraceID(), sc.SpanID(), sc.IsValid()
 	//	}
 	//
-	// Where it panics the line has no trace. Default: none.
+	// If it panics, the line has no trace. Default: none.
 	Trace func(context.Context) (traceID [16]byte, spanID [8]byte, ok bool)
 
 	// Sampling limits how often the same message is written. Default: none.
 	Sampling *Sampling
 
-	// Redact hides values. Default: none. What it costs is paid by every line.
+	// Redact hides values. Every line pays for the search. Default: none.
 	Redact *Redaction
 
-	// MaxLine is the longest line in bytes, its newline included. A longer line
-	// is written with its message and texts cut. Its attribute cut_from_bytes
-	// says how long it was; left_out lists the keys that found no room, with
-	// their groups, as a.b.c. A key has at most 64 bytes there, and the list at
-	// most MaxLine/8 or 1 KiB, whichever is less; an ellipsis ends a longer one.
-	// Default: 1 MiB, as the collector and slab.Writer take; with Shards
-	// slab.Writer takes SlabSize. At least 512.
+	// MaxLine is the length in bytes of the longest line, with its newline. The
+	// message and the texts of a longer line are shortened. The attribute
+	// cut_from_bytes has its former length; left_out lists the keys that found no
+	// room, with their groups, as a.b.c. That list is at most MaxLine/8 and 1 KiB
+	// long, a key in it at most 64 bytes; an ellipsis ends a longer one. Default: 1
+	// MiB, as the collector and slab.Writer accept; slab.Writer with Shards accepts
+	// SlabSize. At least 512.
 	MaxLine int
 
 	// Extract appends attributes from a call's context to dst, for instance a
@@ -64,56 +64,54 @@ type Options struct {
 	// those of ContextWith. A function that panics adds nothing. Default: none.
 	Extract []func(ctx context.Context, dst []slog.Attr) []slog.Attr
 
-	// MaxWait is how long a call waits for a plain writer whose Write does not
-	// return to another, before it drops the line for that output. Then nobody
-	// waits for the writer until that Write has returned; the next line says in
-	// the stream how many were dropped. For a writer that is slow but takes lines
-	// a call waits for up to ten times MaxWait. Writers that have a WriteLevel
-	// method are not concerned: they decide themselves. Default: 100 ms.
+	// MaxWait is how long a call waits while another call is in a plain writer's
+	// Write, before it drops the line for that output. After that, no call waits for
+	// the writer until that Write returns; the next line in the stream says how many
+	// were dropped. For a slow writer that still makes progress, a call waits up to
+	// ten times MaxWait. Writers with a WriteLevel method bound their waits
+	// themselves. Default: 100 ms.
 	MaxWait time.Duration
 
-	// CloseTimeout bounds Close, and Fatal, Panic, FlushOnPanic, ExitOnSignal,
-	// LogSync and LogPanic with their own line. Default: 5 s.
+	// CloseTimeout bounds Close, and also Fatal, Panic, FlushOnPanic, ExitOnSignal,
+	// LogSync and LogPanic, their own line included. Default: 5 s.
 	CloseTimeout time.Duration
 
 	// Exit ends the process after a Fatal line. Default: os.Exit.
 	Exit func(code int)
 
-	// OnError is told what went wrong with an output: at once, and then at most
-	// once a minute for each, with the number of lines dropped meanwhile. At the
-	// end of the process it is also told what was not delivered, and waited for
-	// within CloseTimeout. Otherwise nobody waits for it: one goroutine, which
-	// runs while there is something to tell, makes one call at a time. Default: a
+	// OnError receives the errors of outputs: the first at once, and then at most one
+	// a minute for each output, with the number of lines dropped in between. At the
+	// end of the process it also receives what was not delivered, and is awaited
+	// within CloseTimeout. Otherwise it runs in the background, one call at a time,
+	// on a goroutine that exists only while there is something to report. Default: a
 	// line on os.Stderr, unless that is the output that failed.
 	OnError func(error)
 }
 
 // Output is one destination of a [Logger].
 type Output struct {
-	// Name stands in errors and in Stats. Default: what the Writer's method Name
-	// returns, as that of a file does, or else its type.
+	// Name identifies the output in errors and in Stats. Default: the result of the
+	// Writer's Name method, which a file has, or else its type.
 	Name string
 
-	// Writer takes the lines, each in one Write of one whole line. A
-	// line.LevelWriter is called through its WriteLevel, unless it is also the
-	// LineEncoder of Encoder, by several goroutines at once, and bounds its waits
-	// itself; if it is a line.TryWriter as well, it is not waited for before other
-	// outputs have the line. Calls to any other, a plain writer, are made one at a
-	// time. Required.
+	// Writer receives each line in one Write. A line.LevelWriter is called through
+	// WriteLevel, by several goroutines at once, and bounds its waits itself; if it
+	// is also a line.TryWriter, other outputs get the line before the Logger waits
+	// for it. Calls to any other writer, a plain writer, are made one at a time, as
+	// are those to a Writer that is also the LineEncoder of Encoder. Required.
 	//
-	// The Logger owns it: Shutdown and Close close it, if it has a Close or a
-	// Shutdown(context.Context) error, but never os.Stdin, os.Stdout and
-	// os.Stderr.
+	// The Logger owns it. Shutdown and Close close it if it has a method Close or
+	// Shutdown(context.Context) error, but never os.Stdin, os.Stdout and os.Stderr.
 	Writer io.Writer
 
-	// Level is the lowest level that is written; it may change while the
-	// Logger is in use. A Leveler with a method Admits(slog.Level) bool, as
-	// LevelRange and LevelFunc have it, is asked that instead. Default: INFO,
-	// or everything that Options.Levels lets through where that is set.
+	// Level is the lowest level that is written; it may change while the Logger is in
+	// use. A Leveler with a method Admits(slog.Level) bool, such as LevelRange and
+	// LevelFunc, is asked that instead. Default: INFO, or with Options.Levels every
+	// level that these admit.
 	Level slog.Leveler
 
-	// Encoder is the format. Outputs with equal encoders share one encoding of
-	// each record. Default: JSON{}.
+	// Encoder is the format. Outputs with equal Encoders share one encoding of each
+	// record. Default: JSON{}.
 	Encoder Encoder
 
 	// KeepOpen makes the Logger's Shutdown and Close leave Writer open.
@@ -121,8 +119,8 @@ type Output struct {
 }
 
 // Redaction hides values before any format sees them. With it, every format writes
-// values that are not of slog's kinds as JSON writes them, so that what is searched
-// is what is written.
+// values that are not of slog's kinds as JSON, so that the text that is searched is
+// the text that is written.
 type Redaction struct {
 	// Keys are paths of keys whose values are replaced: password is that key
 	// anywhere, user.ssn the key ssn in the group user at the top or the key
@@ -136,7 +134,7 @@ type Redaction struct {
 	// and numbers.
 	Patterns []*regexp.Regexp
 
-	// Replacement takes the place of what is hidden. Default: [REDACTED].
+	// Replacement is written in place of hidden text. Default: [REDACTED].
 	Replacement string
 }
 
@@ -193,7 +191,7 @@ func (o Options) withDefaults() (Options, error) {
 			errs = append(errs, fmt.Errorf("Options.Outputs[%d].Writer is nil: give a writer", i))
 		}
 		if before := slices.IndexFunc(o.Outputs[:i], func(b Output) bool { return b.Name == out.Name }); before >= 0 && out.Name != "" {
-			errs = append(errs, fmt.Errorf("Options.Outputs[%d].Name is %q, as that of Outputs[%d]: give each a name of its own", i, out.Name, before))
+			errs = append(errs, fmt.Errorf("Options.Outputs[%d].Name is %q, the same as of Outputs[%d]: give each its own name", i, out.Name, before))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {

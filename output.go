@@ -10,46 +10,45 @@ import (
 	"github.com/rollway/rollway/line"
 )
 
-// output is one destination at run time. Its methods are safe for concurrent
-// use.
+// output is one destination. Its methods are safe for concurrent use.
 type output struct {
 	name   string
 	w      io.Writer
 	buffer line.LevelWriter // w, if it is one; else nil and w is written under lock
 	tries  line.TryWriter   // w, if it is one
 	lock   *stallLock       // outputs with the same Writer share it
-	shares bool             // lock
-	counts bool             // lines by handed; else the lock counts them
-	again  bool             // an output before it has the same Writer, and flushes and closes it
-	users  []*output        // where again is not set: the outputs with this Writer, itself first
-	format *format          // set when all formats are known
-	closes bool             // it has a Close, which is the Logger's to call
+	shares bool             // shares its lock
+	counts bool             // handed counts the lines; else the lock does
+	again  bool             // an earlier output with the same Writer flushes and closes it
+	users  []*output        // unless again: the outputs with this Writer, itself first
+	format *format          // set once all formats are known
+	closes bool             // the Logger closes the Writer
 
 	level  slog.Leveler
 	filter interface{ Admits(slog.Level) bool } // level, if it is one; else nil
 	fixed  bool                                 // level never changes
-	min    slog.Level                           // where fixed
+	min    slog.Level                           // if fixed
 
 	handed      counter // lines written
 	dropped     struct{ full, tooLarge, gaveUp atomic.Uint64 }
 	rejected    atomic.Uint64
-	unannounced atomic.Uint64 // of a direct output: dropped lines that no notice tells of yet
+	unannounced atomic.Uint64 // of a direct output: dropped lines without a notice yet
 
 	lastError atomic.Pointer[failure]
 	telling   atomic.Int32 // quiet, due or silent; see teller
-	told      uint64       // guarded by teller.mu; dropped lines that OnError has been told of
-	pausing   bool         // guarded by teller.mu; a timer runs that ends silent
+	told      uint64       // guarded by teller.mu; dropped lines reported to OnError
+	pausing   bool         // guarded by teller.mu; a timer that ends silent is running
 }
 
-// failure is what became of a line that was dropped.
+// failure is why a line was dropped.
 type failure struct {
 	err     error
 	at      time.Time
 	written uint64 // lines before
 }
 
-// counter is an atomic counter in parts, so that goroutines on different
-// processors do not share a cache line.
+// counter is an atomic counter in parts, so that goroutines on different processors
+// do not share a cache line.
 type counter [8]struct {
 	n atomic.Uint64
 	_ [56]byte
@@ -99,8 +98,8 @@ func (o *output) admits(l slog.Level) bool {
 	return o.asks(l)
 }
 
-// asks is admits for a level that is code of the user's. Where that panics the
-// record is taken.
+// asks is admits for a level that is code of the user's. If that panics, the record
+// is taken.
 func (o *output) asks(l slog.Level) (ok bool) {
 	defer func() {
 		if recover() != nil {

@@ -12,41 +12,39 @@ import (
 	"github.com/rollway/rollway/internal/encode"
 )
 
-// Sampling limits how often the same message is written: in each Period the
-// first First records of a message and level, and after these every Then-th.
-// What it leaves out it reports, once a period for each message, by a line at
-// the message's level:
+// Sampling limits how often the same message is written: in each Period the first
+// First records of a message and level, and then every Then-th. Once a period it
+// reports the records that it left out, by a line for each message at the message's
+// level:
 //
 //	{"time":"…","level":"INFO","msg":"rollway: 812 lines left out by sampling","attrs":{"of":"cache miss","left_out":812}}
 //
-// The line is written by the first call after the period that logs anything
-// below Always, or by Flush, Shutdown, Fatal or Panic.
+// The line is written by the first call after the period that logs anything below
+// Always, or by Flush, Shutdown, Fatal or Panic.
 type Sampling struct {
 	Period time.Duration // default: 1 s
 	First  int           // at least 1
-	Then   int           // 0 leaves out all the rest
+	Then   int           // 0 leaves out the rest
 
-	// Always is the level from which on every record is written. Default:
-	// ERROR.
+	// Always is the level from which every record is written. Default: ERROR.
 	Always slog.Leveler
 
-	// Key, if set, returns what is counted in the place of the message, for
+	// Key, if set, returns the text that is counted in place of the message, for
 	// instance a tenant that the context carries. It must not log.
 	Key func(ctx context.Context, level slog.Level, msg string) string
 
-	// Attrs are keys of attributes. Records whose calls have different values
-	// for one of them are counted apart, as records with different messages
-	// are. For the lines of httplog: route and status.
+	// Attrs are keys of attributes. Records whose calls have different values for one
+	// of them are counted separately. For the lines of httplog: route and status.
 	Attrs []string
 }
 
-// sampler counts at run time. It is safe for concurrent use.
+// sampler is a checked Sampling. It is safe for concurrent use.
 type sampler struct {
 	Sampling
 	seed   maphash.Seed
 	now    func() int64
 	redact *encode.Redactor
-	sweep  atomic.Int64 // unix ns from which on the shards should be looked through
+	sweep  atomic.Int64 // unix ns at which expired messages are looked for
 	shards [16]sampleShard
 }
 
@@ -65,8 +63,8 @@ type sampled struct {
 	text    string
 }
 
-// maxSampled bounds the messages that one shard counts at a time. Beyond it
-// messages are written unsampled.
+// maxSampled bounds the messages that one shard counts at a time. Further messages
+// are not sampled.
 const maxSampled = 1024
 
 func newSampler(s *Sampling, now func() int64) (*sampler, error) {
@@ -95,8 +93,8 @@ func newSampler(s *Sampling, now func() int64) (*sampler, error) {
 	return sp, nil
 }
 
-// takes reports whether a record is to be written. due is what has to be
-// reported before it, mostly nothing.
+// takes reports whether a record is to be written. due are the reports to write
+// before it, usually none.
 func (s *sampler) takes(ctx context.Context, level slog.Level, msg string, groups []string, attrs []slog.Attr) (ok bool, due []sampled) {
 	if level >= s.Always.Level() {
 		return true, nil
@@ -145,14 +143,15 @@ func (s *sampler) takes(ctx context.Context, level slog.Level, msg string, group
 	return false, due
 }
 
-// over reports whether a period that ends at until is over at now: also where the
-// clock was set back by a second or more, as it would last until the clock is there
-// again. A goroutine that was stopped after it had looked at the clock is no such case.
+// over reports whether a period that ends at until is over at now, also if the clock
+// was set back by a second or more; otherwise the period would last until the clock
+// is there again. A goroutine that was stopped after it read the clock is not such a
+// case.
 func (s *sampler) over(until, now int64) bool {
 	return now >= until || until-now > int64(s.Period)+int64(time.Second)
 }
 
-// keyOf calls Key; where it panics, everything is one key.
+// keyOf calls Key. If that panics, everything has one key.
 func (s *sampler) keyOf(ctx context.Context, level slog.Level, msg string) (key string) {
 	defer func() {
 		if recover() != nil {
@@ -162,8 +161,8 @@ func (s *sampler) keyOf(ctx context.Context, level slog.Level, msg string) (key 
 	return s.Key(ctx, level, msg)
 }
 
-// appendValues appends the values of the attributes that tell records apart, or
-// what rd leaves of them.
+// appendValues appends the values of the attributes that tell records apart, redacted
+// by rd if that is not nil.
 func (s *sampler) appendValues(dst []byte, rd *encode.Redactor, groups []string, attrs []slog.Attr) []byte {
 	for _, key := range s.Attrs {
 		for i := len(attrs) - 1; i >= 0; i-- {
@@ -182,7 +181,7 @@ func (s *sampler) appendValues(dst []byte, rd *encode.Redactor, groups []string,
 	return dst
 }
 
-// shown returns what is counted as a report shows it.
+// shown returns the text for a report.
 func (s *sampler) shown(key string, groups []string, attrs []slog.Attr) string {
 	if s.redact != nil {
 		key = s.redact.Text(key)
@@ -190,8 +189,8 @@ func (s *sampler) shown(key string, groups []string, attrs []slog.Attr) string {
 	return encode.Shorten(string(s.appendValues([]byte(key), s.redact, groups, attrs)), 256)
 }
 
-// expired forgets the messages whose period is over at now, and returns those
-// of which something was left out.
+// expired forgets the messages whose period is over at now, and returns those with
+// records left out.
 func (s *sampler) expired(now int64) (due []sampled) {
 	for i := range s.shards {
 		shard := &s.shards[i]
@@ -209,7 +208,7 @@ func (s *sampler) expired(now int64) (due []sampled) {
 	return due
 }
 
-// all returns everything that was left out and not reported.
+// all returns all messages with records left out, and counts them from zero.
 func (s *sampler) all() (due []sampled) {
 	for i := range s.shards {
 		shard := &s.shards[i]
@@ -225,8 +224,8 @@ func (s *sampler) all() (due []sampled) {
 	return due
 }
 
-// sample reports whether a record is to be written, after it has reported what
-// was left out before.
+// sample reports whether a record is to be written, after writing the reports that
+// are due.
 func (c *core) sample(ctx context.Context, level slog.Level, msg string, groups []string, attrs []slog.Attr) bool {
 	ok, due := c.sampler.takes(ctx, level, msg, groups, attrs)
 	if len(due) > 0 {
@@ -244,9 +243,9 @@ func (c *core) reportSampling(due []sampled) {
 	})
 }
 
-// leftOutLines returns the lines that report everything that sampling has left
-// out so far. It takes up to half of the time until ctx ends, and of
-// Options.CloseTimeout, but lastWords also when ctx has ended.
+// leftOutLines returns the lines that report all sampled messages so far. It takes at
+// most half of the time until ctx ends, and half of Options.CloseTimeout, but at
+// least lastWords.
 func (c *core) leftOutLines(ctx context.Context) (lines []*encodedLine) {
 	if c.sampler == nil {
 		return nil

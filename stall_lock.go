@@ -8,56 +8,54 @@ import (
 	"time"
 )
 
-// stallLock is a mutex whose lock gives up. A caller gives up when one holder
-// has kept the lock for as long as the bound; then nobody waits any more until
-// that holder lets go. Where the lock changes hands a caller waits for up to
-// slowBounds times the bound. The zero value is unlocked. It also counts its
-// turns: those that write a line, and those that do anything else, as a flush.
+// stallLock is a mutex whose lock gives up. A caller gives up when one holder has
+// kept the lock for the bound; after that no caller waits until that holder releases
+// it. While the lock changes hands, a caller waits up to slowBounds times the bound.
+// The zero value is unlocked. The lock also counts its turns: those that write a
+// line, and others, such as a flush.
 //
-// Invariants: state grows at each lock and at each unlock, so it differs for
-// each holder; a waiter is in the queue before it tries the lock for the last
-// time before sleeping, so an unlock either is seen by that try or sees the
-// waiter; a waiter that leaves after it was woken passes the wake-up on; a
-// waiter that has spent a tenth of its time gets the lock handed over, so that
-// callers who come later cannot starve it.
+// Invariants: state grows at each lock and unlock, so it differs for each holder. A
+// waiter is in the queue before its last attempt before sleeping, so an unlock is
+// seen by that attempt or sees the waiter. A waiter that leaves after it was woken
+// passes the wake-up on. A waiter that has spent a tenth of its time gets the lock
+// handed over, so that later callers cannot starve it.
 type stallLock struct {
 	state atomic.Uint64
-	stuck atomic.Uint64 // the state of the holder last found stuck
+	stuck atomic.Uint64 // state of the holder last found stuck
 
-	waiting atomic.Int32 // len(queue), to be read without mu
+	waiting atomic.Int32 // len(queue), for readers without mu
 	mu      sync.Mutex
-	queue   []*waiter // guarded by mu; of sleeping waiters, each once
+	queue   []*waiter // guarded by mu; sleeping waiters, each once
 }
 
 // The state has two counters. The lock is held while one of them is odd.
 const (
 	lineTurn  = 1       // in the low 48 bits
-	otherTurn = 1 << 48 // above; it wraps, which is no harm
+	otherTurn = 1 << 48 // above; wrapping is harmless
 	held      = lineTurn | otherTurn
 )
 
 // waiter is a caller that sleeps.
 type waiter struct {
 	turn  uint64        // lineTurn or otherTurn
-	since time.Time     // it waits
-	limit time.Duration // how long it waits at most
-	woken chan bool     // true: it holds the lock. It has room for one.
+	since time.Time     // start of the wait
+	limit time.Duration // of the wait
+	woken chan bool     // capacity 1; true hands the lock over
 }
 
-// spins is how often a caller yields and tries again before it sleeps, for
-// which it allocates.
+// spins is how often a caller yields and retries before it sleeps, which allocates.
 const spins = 20
 
-// slowBounds is how many bounds a caller waits for a lock that is in demand.
+// slowBounds is how many bounds a caller waits for a lock in demand.
 const slowBounds = 10
 
-// lock reports whether the caller now holds the lock to write a line.
+// lock acquires the lock to write a line, and reports whether it did.
 func (l *stallLock) lock(bound time.Duration) bool {
 	return l.try() || l.lockSlow(lineTurn, bound, slowBounds*bound)
 }
 
-// lockPatiently is lock for a caller that waits for up to limit also where
-// another caller has found the holder stuck.
+// lockPatiently is lock for a caller that waits up to limit even if another caller
+// has found the holder stuck.
 func (l *stallLock) lockPatiently(turn uint64, limit time.Duration) bool {
 	return l.tryTurn(turn) || l.lockSlow(turn, limit, limit)
 }
@@ -72,13 +70,13 @@ func (l *stallLock) tryTurn(turn uint64) bool {
 	return state&held == 0 && l.state.CompareAndSwap(state, state+turn)
 }
 
-// hopeless reports whether a caller has waited in vain for the holder.
+// hopeless reports whether a caller has already found the holder stuck.
 func (l *stallLock) hopeless() bool {
 	state := l.state.Load()
 	return state&held != 0 && l.stuck.Load() == state
 }
 
-// spin is lock for a short while.
+// spin tries to acquire the lock for a short time.
 func (l *stallLock) spin(turn uint64, patient bool) bool {
 	for range spins {
 		if !patient && l.hopeless() {
@@ -111,7 +109,7 @@ func (l *stallLock) lockSlow(turn uint64, bound, limit time.Duration) bool {
 			return true
 		}
 		select {
-		case mine := <-w.woken: // and out of the queue
+		case mine := <-w.woken: // dequeued
 			if mine {
 				return true
 			}
@@ -135,7 +133,7 @@ func (l *stallLock) lockSlow(turn uint64, bound, limit time.Duration) bool {
 	}
 }
 
-// enqueue adds a waiter, one that was there before at the front.
+// enqueue adds a waiter; one that was there before goes to the front.
 func (l *stallLock) enqueue(w *waiter, again bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,7 +145,7 @@ func (l *stallLock) enqueue(w *waiter, again bool) {
 	l.waiting.Store(int32(len(l.queue)))
 }
 
-// dequeueLocked takes the i-th waiter off the queue.
+// dequeueLocked removes the i-th waiter from the queue.
 func (l *stallLock) dequeueLocked(i int) *waiter {
 	w := l.queue[i]
 	l.queue = slices.Delete(l.queue, i, i+1)
@@ -155,9 +153,9 @@ func (l *stallLock) dequeueLocked(i int) *waiter {
 	return w
 }
 
-// leave takes a waiter off the queue that has the lock or gives up, and reports
-// whether the lock was handed to it meanwhile. If an unlock woke it, another
-// waiter may be asleep that the wake-up was meant for as well.
+// leave removes a waiter that has the lock or gives up, and reports whether the lock
+// was handed to it meanwhile. If an unlock woke it, another waiter may be asleep that
+// needs the wake-up too.
 func (l *stallLock) leave(w *waiter) (mine bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -182,8 +180,8 @@ func (l *stallLock) unlockTurn(turn uint64) {
 	}
 }
 
-// wake hands the lock, which is free, to the first waiter if that has waited for
-// long, and else only wakes it.
+// wake hands the lock, which is free, to the first waiter if that has waited long,
+// and otherwise only wakes it.
 func (l *stallLock) wake() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -197,11 +195,10 @@ func (l *stallLock) wakeLocked() {
 	w := l.queue[0]
 	mine := time.Since(w.since) > w.limit/10 && l.tryTurn(w.turn)
 	l.dequeueLocked(0)
-	w.woken <- mine // it has room: a waiter is woken once for each time it is queued
+	w.woken <- mine // has room: a waiter is woken once each time it is queued
 }
 
-// turns returns how many turns that write lines have ended, and 1 if one is
-// under way.
+// turns returns how many lines have been written, and 1 if one is being written.
 func (l *stallLock) turns() (ended, pending uint64) {
 	lines := l.state.Load() & (otherTurn - 1)
 	return lines / 2, lines & 1

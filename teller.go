@@ -11,18 +11,18 @@ import (
 	"github.com/rollway/rollway/internal/aside"
 )
 
-// tellPause is how long nothing is told of an output after something was.
+// tellPause is the time between two reports on one output.
 const tellPause = time.Minute
 
-// What an output's field telling says.
+// Values of output.telling.
 const (
-	quiet  = iota // nothing was told for tellPause: the next loss is told at once
+	quiet  = iota // no report for tellPause: the next loss is reported at once
 	due           // tellLoss is queued
-	silent        // something was told less than tellPause ago
+	silent        // the last report is less than tellPause ago
 )
 
-// teller passes on what went wrong. What happens while it is stuck in OnError or
-// in a write to standard error is counted and told later.
+// teller reports errors of outputs. What happens while it is stuck in OnError or in a
+// write to standard error is counted and reported later.
 type teller struct {
 	onError func(error) // nil: a line on standard error
 	outputs []*output
@@ -30,7 +30,7 @@ type teller struct {
 	mu      sync.Mutex // of fields of the outputs
 }
 
-// outputError is what one output failed in.
+// outputError is the error of one output.
 type outputError struct {
 	o   *output
 	err error
@@ -49,7 +49,7 @@ func (t *teller) tellLater(o *output) {
 	}
 }
 
-// tellLoss tells how many lines were dropped since it last did, and why.
+// tellLoss reports how many lines were dropped since the last report, and why.
 func (t *teller) tellLoss(o *output) {
 	t.mu.Lock()
 	if !o.telling.CompareAndSwap(due, silent) {
@@ -66,7 +66,7 @@ func (t *teller) tellLoss(o *output) {
 	}
 }
 
-// pauseLocked begins the time in which nothing is told of o.
+// pauseLocked begins the time without reports on o.
 func (t *teller) pauseLocked(o *output) {
 	if o.pausing {
 		return
@@ -76,16 +76,16 @@ func (t *teller) pauseLocked(o *output) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		o.pausing = false
-		o.telling.CompareAndSwap(silent, quiet) // first: whoever drops a line counts it first
+		o.telling.CompareAndSwap(silent, quiet) // before the check: a line is counted before lost is called
 		if o.lost() != o.told && o.telling.CompareAndSwap(quiet, due) {
 			t.tellLater(o)
 		}
 	})
 }
 
-// finish tells of errs and waits for that until ctx ends, and lastWords more. At
-// the end of the process it tells of everything that was not told yet, else only
-// of outputs of which nothing was told for tellPause.
+// finish reports errs and waits for that until ctx ends, and lastWords more. At the
+// end of the process it reports everything that is outstanding, otherwise only
+// outputs without a report in the last tellPause.
 func (t *teller) finish(ctx context.Context, errs []outputError, end bool) {
 	t.mu.Lock()
 	for _, o := range t.outputs {
@@ -115,8 +115,8 @@ func (t *teller) finish(ctx context.Context, errs []outputError, end bool) {
 	}
 }
 
-// tell hands an error to OnError, or else to standard error as a line, unless
-// that is the output which failed. o is nil where none has.
+// tell passes an error to OnError, or writes it to standard error unless that is the
+// output that failed. o is nil if no output failed.
 func (t *teller) tell(err error, o *output) {
 	if t.onError != nil {
 		t.onError(err)

@@ -12,18 +12,18 @@ import (
 	"github.com/rollway/rollway/line"
 )
 
-// errStuck is what a line gets when another is stuck in the writer.
+// errStuck is the error of a line that cannot wait for a stuck writer.
 var errStuck = errors.New("another call is stuck in the writer")
 
-// errNotEncoded is what a line gets that took too long to encode: that of a Fatal
-// and its kind, or a report of sampling.
+// errNotEncoded is the error of a last line, or a report of sampling, whose encoding
+// took too long.
 var errNotEncoded = errors.New("the line was not encoded in time")
 
-// errEnded is what a line gets whose writer called runtime.Goexit.
+// errEnded is the error of a line whose writer called runtime.Goexit.
 var errEnded = errors.New("the writer ended the goroutine")
 
-// write hands one line to the destination, waits where that waits, and counts
-// what became of the line. part spreads the counting.
+// write hands one line to the destination, waits as that requires, and counts the
+// outcome. part selects a part of the counter.
 func (o *output) write(c *core, level slog.Level, p []byte, part uint32) {
 	if o.buffer != nil {
 		_ = o.settle(c, o.callBuffer(c, level, p), part)
@@ -34,9 +34,9 @@ func (o *output) write(c *core, level slog.Level, p []byte, part uint32) {
 	}
 }
 
-// tryBuffer is write for a destination that buffers and does not have to be
-// waited for, and else false and without effect. A line that is dropped at once
-// is done with.
+// tryBuffer is write for a destination that buffers, if it need not wait; otherwise
+// it returns false without effect. It is also done with a line that is dropped at
+// once.
 func (o *output) tryBuffer(c *core, level slog.Level, p []byte, part uint32) (done bool) {
 	if o.tries == nil {
 		return false // it may wait
@@ -67,8 +67,8 @@ func (o *output) tryDirect(c *core, p []byte, part uint32) (done bool) {
 	return true
 }
 
-// writeLast is write for a line at the end of the process. It waits for a stuck
-// writer, or for one that is full, until ctx ends, and returns what went wrong.
+// writeLast is write for a line at the end of the process. It waits until ctx ends
+// for a writer that is stuck or full, and returns the line's error.
 func (o *output) writeLast(ctx context.Context, c *core, e *encodedLine) error {
 	const part = 0
 	var p []byte
@@ -94,7 +94,7 @@ func (o *output) writeLast(ctx context.Context, c *core, e *encodedLine) error {
 	if o.tries != nil {
 		err := o.callTry(c, e.level, p)
 		if err == line.ErrWouldWait || err == line.ErrFull {
-			_ = o.flush(ctx) // makes room; what it cannot do is said by the flush that follows
+			_ = o.flush(ctx) // makes room; the flush that follows reports its error
 			err = o.callTry(c, e.level, p)
 		}
 		switch {
@@ -107,7 +107,7 @@ func (o *output) writeLast(ctx context.Context, c *core, e *encodedLine) error {
 	return o.settle(c, o.callBuffer(c, e.level, p), part)
 }
 
-// settle counts a line of which the outcome is known and returns err.
+// settle counts a line whose outcome is known and returns err.
 func (o *output) settle(c *core, err error, part uint32) error {
 	if err != nil {
 		return o.fail(c, err)
@@ -119,14 +119,14 @@ func (o *output) settle(c *core, err error, part uint32) error {
 }
 
 func (o *output) fail(c *core, err error) error {
-	if o.buffer != nil { // of a direct output leave has counted it
+	if o.buffer != nil { // leave has counted the line of a direct output
 		o.count(err)
 	}
 	o.report(c, err)
 	return err
 }
 
-// leaveOut drops a line that would have to wait longer than it may.
+// leaveOut drops a line that would have to wait too long.
 func (o *output) leaveOut(c *core, err error) error {
 	o.dropped.full.Add(1)
 	o.unannounced.Add(1)
@@ -148,7 +148,7 @@ func isTooLarge(err error) bool {
 	return errors.Is(err, line.ErrTooLarge)
 }
 
-// report keeps err and has it told.
+// report stores err and passes it to the teller.
 func (o *output) report(c *core, err error) {
 	written, _ := o.written()
 	o.lastError.Store(&failure{err, time.Now(), written})
@@ -168,7 +168,7 @@ func (o *output) callTry(c *core, level slog.Level, p []byte) (err error) {
 	return o.tries.TryWriteLevel(level, p)
 }
 
-// caught is deferred: it makes an error of a panic, and settles the line if the
+// caught is deferred. It turns a panic into an error, and settles the line if the
 // goroutine ends.
 func (o *output) caught(c *core, err *error) {
 	if r := recover(); r != nil {
@@ -179,8 +179,8 @@ func (o *output) caught(c *core, err *error) {
 	}
 }
 
-// callDirect writes under the lock, which the caller has taken, and gives it
-// back. Lines that were lost are announced first.
+// callDirect writes under the lock, which the caller has acquired, and releases it.
+// It announces lost lines first.
 func (o *output) callDirect(c *core, p []byte) (err error) {
 	defer o.leave(c, &err)
 	err = errEnded
@@ -193,8 +193,8 @@ func (o *output) callDirect(c *core, p []byte) (err error) {
 	return checkWrite(n, failed, p)
 }
 
-// callEmitter is callDirect for an output that encodes as it writes, and does so
-// once: a line that is too long is cut where it ends.
+// callEmitter is callDirect for an output that encodes as it writes. It encodes once:
+// a line that is too long ends at Options.MaxLine.
 func (o *output) callEmitter(c *core, s *scratch, scopes, ctx []encode.Scope, r *encode.Record, attrs []slog.Attr) (err error) {
 	defer o.leave(c, &err)
 	err = errEnded
@@ -209,8 +209,8 @@ func (o *output) callEmitter(c *core, s *scratch, scopes, ctx []encode.Scope, r 
 	return checkWrite(n, failed, s.Buf)
 }
 
-// leave is deferred: it makes an error of a panic, counts the line if it was
-// lost, and gives the lock back.
+// leave is deferred. It turns a panic into an error, counts the line if it was lost,
+// and releases the lock.
 func (o *output) leave(c *core, err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("writer panicked: %v", r)
@@ -225,8 +225,8 @@ func (o *output) leave(c *core, err *error) {
 	}
 }
 
-// announce writes a line that says how many were lost, in the output's format.
-// It is called under the lock.
+// announce writes a line in the output's format that says how many were lost. It is
+// called under the lock.
 func (o *output) announce(c *core) error {
 	lost := o.unannounced.Load()
 	r := encode.Record{Level: slog.LevelWarn, Message: "rollway: " + linesOf(lost) + " dropped"}
@@ -261,14 +261,13 @@ func (o *output) lost() uint64 {
 	return o.dropped.full.Load() + o.dropped.tooLarge.Load() + o.dropped.gaveUp.Load()
 }
 
-// written returns how many lines the destination has taken, and whether a Write
-// is under way. A direct output with a lock of its own takes it once for each
-// line, and the lock counts that anyway.
+// written returns how many lines the destination has taken, and whether a Write is in
+// progress. The lock of a direct output counts its lines, unless outputs share it.
 func (o *output) written() (written, pending uint64) {
 	if o.counts {
 		return o.handed.load(), 0
 	}
-	ended, pending := o.lock.turns() // before those that failed: never too many
+	ended, pending := o.lock.turns() // read before the failed ones, so never too many
 	return ended - min(ended, o.dropped.tooLarge.Load()+o.dropped.gaveUp.Load()), pending
 }
 
