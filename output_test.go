@@ -399,7 +399,7 @@ func TestOptionErrors(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{"rollway.New: ", "MaxWait is -1ns", "Outputs[0].Writer is nil", "Outputs[1].Writer is nil", `Outputs[3].Name is "a", as that of Outputs[2]`} {
+	for _, want := range []string{"rollway.New: ", "MaxWait is -1ns", "Outputs[0].Writer is nil", "Outputs[1].Writer is nil", `Outputs[3].Name is "a", the same as of Outputs[2]`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not say %q", err, want)
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
-// The colours of a console line, as SGR sequences.
+// The colours of the console, as SGR sequences.
 const (
 	colorReset  = "\x1b[0m"
 	colorFaint  = "\x1b[2m"
@@ -56,9 +56,9 @@ func (t *textLine) clock(at time.Time) {
 	}
 }
 
-// appendConsoleMessage appends a message: as it is, but in quotes if it holds an
-// equals sign, with which it could be taken for an attribute, or if it begins a
-// line with a space, with which that could be taken for one below a record.
+// appendConsoleMessage appends a message. It is quoted if it contains an equals sign,
+// since it could be mistaken for an attribute, or if it begins a line with a space,
+// since that could be mistaken for a line below a record.
 func appendConsoleMessage(dst []byte, msg string, first bool) []byte {
 	if strings.IndexByte(msg, '=') >= 0 || first && (msg == "" || msg[0] == ' ') {
 		return appendConsoleWord(dst, msg)
@@ -66,8 +66,8 @@ func appendConsoleMessage(dst []byte, msg string, first bool) []byte {
 	return appendPrintable(dst, msg, escapeBare)
 }
 
-// What stands below a console line is indented, and no line of a record begins
-// with a space, so that none can be taken for the other.
+// Lines below a record are indented, and no line of a record begins with a space, so
+// neither can be mistaken for the other.
 
 // beginBelow begins a line below the record's.
 func (t *textLine) beginBelow() {
@@ -89,8 +89,8 @@ func (t *textLine) padBelow(from, width int) {
 	}
 }
 
-// errorBelow writes the type of an error, what it wraps and its stack below the
-// line. Joined errors stand further right than the one that joins them.
+// errorBelow writes the type of an error, its causes and its stack below the line.
+// Joined errors are indented further than the error that joins them.
 func (t *textLine) errorBelow(key string, err error) {
 	const causedBy, oneOf = "caused by", "one of"
 	t.beginBelow()
@@ -129,8 +129,8 @@ func (t *textLine) errorBelow(key string, err error) {
 	}
 }
 
-// isStack reports whether an attribute holds a stack, which the console shows
-// below the line.
+// isStack reports whether an attribute is a stack, which the console shows below the
+// line.
 func (t *textLine) isStack(key, s string) bool {
 	return key == "stack" && t.f.Kind == Console && len(t.prefix) == len(t.f.attrsPrefix) && strings.IndexByte(s, '\n') >= 0
 }
@@ -138,9 +138,8 @@ func (t *textLine) isStack(key, s string) bool {
 // maxFunction bounds the column of functions in a stack.
 const maxFunction = 60
 
-// stack writes a stack below the line: a function and, in a column of its own,
-// its file and line. What is not so formed stands as it is, a line for each of
-// its lines.
+// stack writes a stack below the line: functions and, in a second column, their files
+// and lines. Text in another form is written line by line.
 func (t *textLine) stack(stack string) {
 	width := 0
 	for function, at := range frames(stack) {
@@ -161,8 +160,8 @@ func (t *textLine) stack(stack string) {
 	}
 }
 
-// frames yields the lines of a stack as the runtime writes it, each with the
-// one below it that begins with a tab, if there is one.
+// frames yields the lines of a stack as the runtime writes it, each with the line
+// after it if that begins with a tab.
 func frames(stack string) func(yield func(function, at string) bool) {
 	return func(yield func(function, at string) bool) {
 		for more := true; more; {

@@ -9,11 +9,11 @@ import (
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
-// maxCauses bounds the errors that are written of those that one wraps, also
-// where it wraps itself.
+// maxCauses bounds the wrapped errors that are written, also if an error wraps
+// itself.
 const maxCauses = 16
 
-// appendErrorDetail appends err as ErrorDetail says.
+// appendErrorDetail appends err with its type, causes and stack.
 func appendErrorDetail(dst []byte, err error) []byte {
 	left := maxCauses
 	dst = appendErrorTree(dst, err, &left)
@@ -57,10 +57,10 @@ func appendJoined(dst []byte, several []error, left *int) []byte {
 	return dst
 }
 
-// eachCause calls yield for what err wraps, outermost first: with its path in
-// the tree of errors, which begins with that of err; with the number of joined
-// errors that it is in; and whether it is one of several. It returns path, with
-// what room it got.
+// eachCause calls yield for each error that err wraps, outermost first, with its path
+// in the tree of errors, which begins with the path of err; the number of joined
+// errors around it; and whether it is one of several. It returns path, perhaps with
+// more capacity.
 func eachCause(path []byte, err error, depth int, left *int, yield func(path []byte, err error, depth int, joined bool)) []byte {
 	at := len(path)
 	several, one := unwrapped(err)
@@ -84,8 +84,8 @@ func eachCause(path []byte, err error, depth int, left *int, yield func(path []b
 	}
 }
 
-// eachField calls yield for each key of an error in a logfmt line with
-// ErrorDetail. key is the first of them.
+// eachField calls yield for each key of an error in a logfmt line with ErrorDetail,
+// the first being key.
 func eachField(key []byte, err error, yield func(key []byte, text string)) []byte {
 	both := func(key []byte, err error, _ int, _ bool) {
 		yield(key, errorText(err))
@@ -93,7 +93,7 @@ func eachField(key []byte, err error, yield func(key []byte, text string)) []byt
 	}
 	both(key, err, 0, false)
 	left := maxCauses
-	key = slices.Grow(key, 128) // also for what is put behind it here
+	key = slices.Grow(key, 128) // with room for the suffixes appended here
 	key = eachCause(key, err, 0, &left, both)
 	if pcs := callersIn(err); len(pcs) > 0 {
 		yield(append(key, ".stack"...), FormatStack(pcs))
@@ -125,7 +125,7 @@ func errorText(err error) (text string) {
 	return err.Error()
 }
 
-// unwrapped returns what err wraps: one error, or several.
+// unwrapped returns the error that err wraps, or several.
 func unwrapped(err error) (several []error, one error) {
 	switch e := err.(type) {
 	case interface{ Unwrap() error }:
@@ -141,8 +141,8 @@ func unwrapped(err error) (several []error, one error) {
 	return several, nil
 }
 
-// callersIn returns the program counters of the first error that carries some,
-// of err and those that it wraps.
+// callersIn returns the program counters of the first error that has some, among err
+// and the errors that it wraps.
 func callersIn(err error) []uintptr {
 	left := maxCauses
 	return callersBelow(err, &left)
@@ -164,7 +164,7 @@ func callersBelow(err error, left *int) []uintptr {
 	return nil
 }
 
-// callersOf returns the program counters that err carries, if it does.
+// callersOf returns the program counters of err, if it has some.
 func callersOf(err error) []uintptr {
 	if r, ok := err.(redactedError); ok {
 		err = r.err
@@ -188,8 +188,8 @@ func callersOf(err error) []uintptr {
 	return pcs
 }
 
-// FormatStack writes a stack as the runtime does: a function and, below it, a
-// tab, its file and line.
+// FormatStack formats a stack as the runtime does: a function and, on the next line
+// after a tab, its file and line.
 func FormatStack(pcs []uintptr) string {
 	if len(pcs) == 0 {
 		return ""

@@ -11,8 +11,7 @@ import (
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
-// appendJSON appends the line for r, which came through a Logger with state logger
-// and with a context that adds ctx, if that is not nil.
+// appendJSON appends the JSON line for r.
 func (f *Format) appendJSON(dst []byte, s *Scratch, logger, ctx *Scope, r *Record, attrs []slog.Attr) []byte {
 	var filled filling
 	if len(attrs) > 0 || ctx != nil || len(r.Outer) > 0 {
@@ -21,14 +20,14 @@ func (f *Format) appendJSON(dst []byte, s *Scratch, logger, ctx *Scope, r *Recor
 			return f.appendUnique(dst, s, logger, ctx, r, attrs)
 		}
 	}
-	start, odd := len(dst), false // a key is not written as it was given
+	start, odd := len(dst), false // odd: a key is not written as given
 	if f.fields != nil {
 		dst = f.appendLayout(dst, &s.second, logger, ctx, r, attrs, filled, &odd)
 	} else {
 		switch {
 		case !r.HasTime:
 			dst = append(dst, '{')
-		case f.Time == RFC3339Nano && f.Location == nil: // as appendTime does it, without a call
+		case f.Time == RFC3339Nano && f.Location == nil: // like appendTime, without a call
 			dst = append(dst, `{"time":"`...)
 			dst = s.second.append(dst, r.Sec, r.Nsec)
 			dst = append(dst, `",`...)
@@ -69,7 +68,7 @@ func (f *Format) appendJSON(dst []byte, s *Scratch, logger, ctx *Scope, r *Recor
 	return dst
 }
 
-// appendLayout appends the line for a layout of the user's.
+// appendLayout appends the JSON line in a layout of the user's.
 func (f *Format) appendLayout(dst []byte, cache *secondCache, logger, ctx *Scope, r *Record, attrs []slog.Attr, filled filling, odd *bool) []byte {
 	dst = append(dst, '{')
 	for _, field := range f.fields {
@@ -120,7 +119,7 @@ func (f *Format) appendTime(dst []byte, cache *secondCache, r *Record) []byte {
 	return f.appendTimeValue(dst, r.time())
 }
 
-// appendLevelAndMsgKey appends everything between the time and the message.
+// appendLevelAndMsgKey appends what is between the time and the message.
 func appendLevelAndMsgKey(dst []byte, l slog.Level) []byte {
 	switch l {
 	case slog.LevelInfo:
@@ -137,8 +136,8 @@ func appendLevelAndMsgKey(dst []byte, l slog.Level) []byte {
 	return append(dst, `","msg":`...)
 }
 
-// slotsSet returns a bit for each fixed key that is set by others than the call's
-// attributes.
+// slotsSet returns a bit for each slot that is set, except by the attributes of the
+// call.
 func slotsSet(logger, ctx *Scope, r *Record) uint {
 	set := logger.set
 	if ctx != nil {
@@ -153,20 +152,20 @@ func slotsSet(logger, ctx *Scope, r *Record) uint {
 	return set
 }
 
-// appendFilled appends a fixed key that an attribute of the call fills, one of
-// those that at has a bit for.
+// appendFilled appends a slot that an attribute of the call fills, one of those in
+// at.
 func (f *Format) appendFilled(dst []byte, slot int, key string, attrs []slog.Attr, at uint64) []byte {
 	dst = append(appendComma(dst), key...)
 	v := slotValue(slot, attrs, bits.TrailingZeros64(at))
-	if f.plain && viewOf(v).isPlainError() { // as appendJSONValue does it, without a copy of v
+	if f.plain && viewOf(v).isPlainError() { // like appendJSONValue, without a copy of v
 		return jsonline.AppendString(dst, viewOf(v).any().(error).Error())
 	}
 	return f.appendJSONValue(dst, *v, 0)
 }
 
-// appendSlotOf appends a fixed key that no attribute of the call fills, if anybody
-// else does. What is nearest to the call wins: its caller, the trace, the context's
-// attributes, the Logger's.
+// appendSlotOf appends a slot that no attribute of the call fills, if it is set. The
+// value nearest to the call wins: caller, trace, the context's attributes, the
+// Logger's.
 func (f *Format) appendSlotOf(dst []byte, slot int, key string, logger, ctx *Scope, r *Record) []byte {
 	value := logger.slots[slot]
 	if ctx != nil && ctx.slots[slot] != "" {
@@ -195,8 +194,8 @@ func appendHex(dst []byte, id []byte) []byte {
 	return append(dst, '"')
 }
 
-// slotValue returns the value of the attribute that fills slot, which is not
-// before the index from.
+// slotValue returns the value of the attribute that fills slot, the first from index
+// from on.
 func slotValue(slot int, attrs []slog.Attr, from int) *slog.Value {
 	for i := from; i < len(attrs); i++ {
 		if attrs[i].Key == slotNames[slot] {
@@ -206,9 +205,8 @@ func slotValue(slot int, attrs []slog.Attr, from int) *slog.Value {
 	return new(slog.Value) // unreachable: slot is one of slotsIn(attrs)
 }
 
-// appendAllAttrs appends the attributes of the context, the Logger and the call
-// as members of the object that dst ends in, but for those that fill a slot of
-// filled.
+// appendAllAttrs appends the attributes of the context, the Logger and the call as
+// members of the object that dst ends in, except those that fill slots.
 func (f *Format) appendAllAttrs(dst []byte, logger, ctx *Scope, attrs []slog.Attr, filled filling, odd *bool) []byte {
 	if ctx != nil && len(ctx.attrs) > 0 {
 		dst = append(appendComma(dst), ctx.attrs...)
@@ -232,7 +230,7 @@ func (f *Format) appendAllAttrs(dst []byte, logger, ctx *Scope, attrs []slog.Att
 		attrs = attrs[from:]
 	}
 	dst = f.appendJSONAttrs(dst, attrs, 0, odd)
-	if len(dst) == inside { // groups without a member are left out
+	if len(dst) == inside { // empty groups are left out
 		dst = dst[:mark]
 	} else {
 		open += len(logger.pending)
@@ -243,9 +241,9 @@ func (f *Format) appendAllAttrs(dst []byte, logger, ctx *Scope, attrs []slog.Att
 	return dst
 }
 
-// appendComma appends a comma where one is needed before the next member: the
-// last byte of a complete value is never an opening brace, and an empty dst is
-// the inside of an object that With begins.
+// appendComma appends a comma if the next member needs one. The last byte of a
+// complete value is never an opening brace; an empty dst is the inside of an object
+// that With begins.
 func appendComma(dst []byte) []byte {
 	if n := len(dst); n > 0 && dst[n-1] != '{' {
 		return append(dst, ',')
@@ -253,17 +251,17 @@ func appendComma(dst []byte) []byte {
 	return dst
 }
 
-// appendJSONAttrs appends attributes as members of the object that dst ends
-// in. The empty attribute and groups without members append nothing, a group
-// without a name appends its members. It sets odd, if that is not nil, where a
-// key is not written as it was given.
+// appendJSONAttrs appends attributes as members of the object that dst ends in. The
+// empty attribute and groups without members append nothing; a group without a name
+// appends its members. It sets odd, if that is not nil, when a key is not written as
+// given.
 func (f *Format) appendJSONAttrs(dst []byte, attrs []slog.Attr, depth int, odd *bool) []byte {
 	for i := range attrs {
 		a := &attrs[i]
 		v := viewOf(&a.Value)
 		switch {
 		case !viewable:
-		case v.typ == kindType: // the common ones, without another call
+		case v.typ == kindType: // the common kinds, without another call
 			switch *(*slog.Kind)(v.data) {
 			case slog.KindDuration:
 				if f.Unit != time.Nanosecond {
@@ -301,8 +299,8 @@ func (f *Format) appendJSONAttrs(dst []byte, attrs []slog.Attr, depth int, odd *
 	return dst
 }
 
-// appendJSONOther is appendJSONAttrs for one of a kind that may append nothing, and
-// the rest.
+// appendJSONOther is appendJSONAttrs for one attribute that may append nothing, or
+// that is of a less common kind.
 func (f *Format) appendJSONOther(dst []byte, a *slog.Attr, depth int, odd *bool) []byte {
 	v, kind := a.Value, a.Value.Kind()
 	if kind == slog.KindLogValuer {
@@ -325,8 +323,8 @@ func (f *Format) appendJSONOther(dst []byte, a *slog.Attr, depth int, odd *bool)
 	return dst
 }
 
-// appendMembers appends the members of a group to the object that dst ends in,
-// each key once.
+// appendMembers appends the members of a group, each key once, to the object that dst
+// ends in.
 func (f *Format) appendMembers(dst []byte, group []slog.Attr, depth int) []byte {
 	start, odd := len(dst), f.repeated(group, nil, nil, false)
 	if !odd {

@@ -6,14 +6,13 @@ import (
 	"slices"
 )
 
-// No key stands twice in a line. Of several attributes of one key at one level
-// of groups the last one wins: those of the call before those of the context,
-// and these before the Logger's. A group joins the groups of its name before it,
-// up to a value that has that name. Nearly no line
-// has such keys, so the encoders only watch for them, by a bit for each key;
-// where one may repeat, appendUnique writes the line.
+// No key appears twice in a line. Of several attributes with one key in one group the
+// last wins: those of the call over those of the context, and these over the
+// Logger's. A group is merged with earlier groups of its name, back to a value of
+// that name. Almost no line has such keys, so the encoders only detect them, by a bit
+// for each key; appendUnique writes the lines in which one may repeat.
 
-// keySet has a bit for each key. Two keys may have the same one.
+// keySet has a bit for each key. Different keys may share a bit.
 type keySet uint64
 
 func keyBit(key string) keySet {
@@ -41,14 +40,14 @@ func keysOf(attrs []slog.Attr) (set keySet) {
 	return set
 }
 
-// filling says which fixed keys the attributes of a call fill.
+// filling says which slots the attributes of a call fill.
 type filling struct {
 	slots uint   // a bit for each
 	at    uint64 // a bit for each attribute that fills one, by its index modulo 64
 }
 
-// scan returns which fixed keys attrs fill, and whether a key may stand twice in
-// the JSON line for r.
+// scan returns which slots attrs fill, and whether a key may appear twice in the JSON
+// line for r.
 func (f *Format) scan(logger, ctx *Scope, r *Record, attrs []slog.Attr) (filled filling, repeats bool) {
 	grouped, beside := logger.inGroup(), ctx
 	seen, hit, named := logger.inner, keySet(0), uint64(0)
@@ -84,15 +83,15 @@ func (f *Format) scan(logger, ctx *Scope, r *Record, attrs []slog.Attr) (filled 
 	return filled, false
 }
 
-// slotsIn returns a bit for each fixed key that attrs fill, and whether it
-// cannot tell yet.
+// slotsIn returns a bit for each slot that attrs fill, and whether that is not
+// certain yet.
 func (f *Format) slotsIn(attrs []slog.Attr) (set uint, unclear bool) {
 	filled, unclear := f.slotsAt(attrs, ^uint64(0))
 	return filled.slots, unclear
 }
 
-// slotsAt is slotsIn for those attributes for which named has a bit, by their
-// index modulo 64.
+// slotsAt is slotsIn for the attributes with a bit in named, by their index modulo
+// 64.
 func (f *Format) slotsAt(attrs []slog.Attr, named uint64) (filled filling, unclear bool) {
 	for i := bits.TrailingZeros64(named); i < len(attrs); i++ {
 		if named>>(i&63)&1 == 0 {
@@ -109,12 +108,12 @@ func (f *Format) slotsAt(attrs []slog.Attr, named uint64) (filled filling, uncle
 	return filled, unclear
 }
 
-// slotBits are those of the fixed keys that attributes may fill.
+// slotBits are the bits of the slots that attributes may fill.
 var slotBits = keyBit("service") | keyBit("trace_id") | keyBit("span_id") | keyBit("error")
 
-// repeated reports whether a key may stand twice among the members of a group,
-// or among the attributes of a call and what the Logger and the context have
-// beside them. At the top that goes for the fields, too.
+// repeated reports whether a key may appear twice among the members of a group, or
+// among the attributes of a call and those of the Logger and the context beside them.
+// At the top it also considers the fields.
 func (f *Format) repeated(group []slog.Attr, logger, ctx *Scope, top bool) (repeats bool) {
 	seen, inline := keySet(0), false
 	if logger != nil {
@@ -148,8 +147,8 @@ func isInline(a *slog.Attr) bool {
 	return a.Key == "" && (a.Value.Kind() == slog.KindGroup || a.Value.Kind() == slog.KindLogValuer)
 }
 
-// watch adds the keys of an inline group to seen. What it cannot tell for sure
-// repeats; at the top so does what belongs to a field.
+// watch adds the keys of an inline group to seen. Repeats includes what is not
+// certain, and at the top what belongs to a field.
 func (f *Format) watch(inline *slog.Attr, seen keySet, repeats, top bool) (keySet, bool) {
 	if inline.Value.Kind() == slog.KindLogValuer {
 		return seen, true
@@ -168,7 +167,7 @@ func (f *Format) watch(inline *slog.Attr, seen keySet, repeats, top bool) (keySe
 	return seen, repeats
 }
 
-// fills reports whether a, outside of groups, takes the place of a fixed key.
+// fills reports whether a, outside groups, fills a slot.
 func (f *Format) fills(a *slog.Attr) bool {
 	slot := slotOf(a)
 	return slot != noSlot && f.slots&(1<<slot) != 0
@@ -182,8 +181,8 @@ func (f *Format) appendUnique(dst []byte, s *Scratch, logger, ctx *Scope, r *Rec
 	return f.append(dst, s, bare, bareCtx, &once, list)
 }
 
-// gather returns all attributes of a line as those of a call, each key once, and
-// what else there is to know of the Logger and the context. They belong to s.
+// gather returns all attributes of a line as those of a call, each key once, and what
+// remains of the Logger's and the context's Scopes. All belong to s.
 func (f *Format) gather(s *Scratch, logger, ctx *Scope, r *Record, call []slog.Attr) (bare, bareCtx *Scope, list []slog.Attr) {
 	nodes := maxNodes
 	s.list, s.groups = s.list[:0], s.groups[:0]
@@ -199,7 +198,7 @@ func (f *Format) gather(s *Scratch, logger, ctx *Scope, r *Record, call []slog.A
 	for i := len(logger.levels) - 1; i > 0; i-- {
 		start := len(s.groups)
 		s.groups = append(append(s.groups, logger.levels[i].attrs...), call...)
-		// Groups that were made before stay where they are, also if the list has moved.
+		// Groups made earlier stay valid if s.groups has moved.
 		inner := s.groups[start:len(s.groups):len(s.groups)]
 		if call = nil; len(inner) > 0 {
 			s.groups = append(s.groups, slog.Attr{Key: logger.levels[i].group, Value: slog.GroupValue(inner...)})
@@ -212,8 +211,8 @@ func (f *Format) gather(s *Scratch, logger, ctx *Scope, r *Record, call []slog.A
 	return &s.bare[0], bareCtx, s.list
 }
 
-// unique returns list with each key once, in place: the last one, but of the
-// first ctx attributes and the own ones behind them the first.
+// unique returns list with each key once, in place. The last of a key wins, but the
+// first ctx attributes and the own ones after them count as the first.
 func unique(list []slog.Attr, ctx, own int) []slog.Attr {
 	seen, again := keySet(0), false
 	for i := range list {
@@ -224,7 +223,7 @@ func unique(list []slog.Attr, ctx, own int) []slog.Attr {
 	if !again {
 		return list
 	}
-	place := func(rank int) int { // of what has that rank
+	place := func(rank int) int { // index of the attribute with that rank
 		switch {
 		case rank < own:
 			return ctx + rank
@@ -233,7 +232,7 @@ func unique(list []slog.Attr, ctx, own int) []slog.Attr {
 		}
 		return rank
 	}
-	var at map[string]int // of what is kept, where there is much
+	var at map[string]int // indexes of kept attributes, in long lists
 	if len(list) > 64 {
 		at = make(map[string]int, len(list))
 	}
@@ -253,7 +252,7 @@ func unique(list []slog.Attr, ctx, own int) []slog.Attr {
 		}
 		return -1
 	}
-	var values []string // keys that were those of a value, which ends what a group joins
+	var values []string // keys that a value has had; a group is merged no further back
 	for rank := len(list) - 1; rank >= 0; rank-- {
 		i := winner(rank)
 		if i < 0 {
@@ -273,17 +272,16 @@ func unique(list []slog.Attr, ctx, own int) []slog.Attr {
 	return slices.DeleteFunc(list, func(a slog.Attr) bool { return a.Key == "" && isNothing(a.Value) })
 }
 
-// isNothing reports whether an attribute without a key and with that value is
-// the empty one, which is left out.
+// isNothing reports whether an attribute without a key and with that value is the
+// empty one, which is left out.
 func isNothing(v slog.Value) bool { return v.Kind() == slog.KindAny && v.Any() == nil }
 
-// within is the prefix of keys in groups of JSON, of which only that there is
-// one matters.
+// within is the prefix of keys in JSON groups; only that it is not empty matters.
 const within = "."
 
-// settle appends attrs as they will be written: LogValuers resolved, groups
-// without a name or without members dissolved, keys as the line has them. In
-// text formats groups become a part of the keys, behind prefix.
+// settle appends attrs as they will be written: LogValuers resolved, groups without a
+// name or members dissolved, keys as in the line. In text formats groups become part
+// of the keys, after prefix.
 func (f *Format) settle(dst []slog.Attr, prefix string, attrs []slog.Attr, depth int, nodes *int) []slog.Attr {
 	for i := range attrs {
 		a := attrs[i]
@@ -329,7 +327,7 @@ func (f *Format) settle(dst []slog.Attr, prefix string, attrs []slog.Attr, depth
 	return dst
 }
 
-// isHollow reports whether nothing comes of a group with these members.
+// isHollow reports whether a group with these members writes nothing.
 func isHollow(members []slog.Attr, depth int) bool {
 	for i := range members {
 		v := resolved(members[i].Value)
@@ -341,7 +339,7 @@ func isHollow(members []slog.Attr, depth int) bool {
 	return true
 }
 
-// printedKey returns a key as the line has it.
+// printedKey returns a key as written in the line.
 func (f *Format) printedKey(prefix, key string) string {
 	switch {
 	case f.isText():

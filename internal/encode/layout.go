@@ -8,16 +8,16 @@ import (
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
-// layoutField is one key of a line.
+// layoutField is one field of a line.
 type layoutField struct {
 	what    int    // slotService to slotError, or one of the fields below
 	key     string // JSON: `"name":`; "" for attributes at the top
-	name    string // as it is
+	name    string // unquoted
 	renamed bool   // by a colon
-	beside  string // key of an attribute with that name beside it
+	beside  string // key of an attribute with that name
 }
 
-// The keys of the canonical line that are not slots.
+// The fields that are not slots.
 const (
 	fieldTime = numSlots + iota
 	fieldLevel
@@ -30,14 +30,13 @@ var fieldNames = map[string]int{
 	"trace_id": slotTraceID, "span_id": slotSpanID, "error": slotError, "attrs": fieldAttrs,
 }
 
-// The layouts that text formats have where the user gives none.
+// The default layouts of the text formats.
 const (
 	canonicalLayout = "time level msg service logger source trace_id span_id error attrs"
 	consoleLayout   = "time level logger msg error attrs service trace_id span_id source"
 )
 
-// parseLayout returns the fields of a Layout, nil for "", which is JSON's
-// canonical line.
+// parseLayout returns the fields of a layout; nil for "", the canonical line of JSON.
 func parseLayout(layout string) ([]layoutField, error) {
 	var fields []layoutField
 	var errs []error
@@ -50,12 +49,12 @@ func parseLayout(layout string) ([]layoutField, error) {
 			errs = append(errs, fmt.Errorf("field %q of Layout is none of time, level, msg, service, logger, source, trace_id, span_id, error, attrs", field))
 			continue
 		case seen[field]:
-			errs = append(errs, fmt.Errorf("field %q stands twice in Layout", field))
+			errs = append(errs, fmt.Errorf("field %q appears twice in Layout", field))
 			continue
 		case !renamed:
 			name = field
 		case name == "" && what != fieldAttrs:
-			errs = append(errs, fmt.Errorf("field %q of Layout has no name behind its colon", field))
+			errs = append(errs, fmt.Errorf("field %q of Layout has no name after its colon", field))
 			continue
 		}
 		if names[name] && name != "" {
@@ -72,8 +71,7 @@ func parseLayout(layout string) ([]layoutField, error) {
 	return fields, errors.Join(errs...)
 }
 
-// slotsOf returns a bit for each fixed key among fields; for the canonical line
-// all.
+// slotsOf returns a bit for each slot among fields; for the canonical line all.
 func slotsOf(fields []layoutField) (set uint) {
 	if fields == nil {
 		return 1<<numSlots - 1
@@ -122,8 +120,8 @@ func (f *Format) bare(field *layoutField) bool {
 	return field.what == fieldTime || field.what == fieldLevel || field.what == fieldMsg || field.what == slotLogger
 }
 
-// isField reports whether a field has that name, in a line where attributes
-// stand beside the fields.
+// isField reports whether a field has that name, in a line with attributes beside the
+// fields.
 func (f *Format) isField(name string) bool {
 	return f.nameLengths&(1<<min(len(name), 63)) != 0 && f.hasField(name)
 }
@@ -137,7 +135,7 @@ func (f *Format) hasField(name string) bool {
 	return false
 }
 
-// besideField returns the key of an attribute that has the name of a field.
+// besideField returns the key of an attribute with the name of a field.
 func (f *Format) besideField(name string) string {
 	for i := range f.fields {
 		if f.fields[i].name == name {
@@ -147,7 +145,7 @@ func (f *Format) besideField(name string) string {
 	return name
 }
 
-// fieldName returns the name of a fixed field.
+// fieldName returns the name of a field.
 func (f *Format) fieldName(what int) string {
 	for i := range f.fields {
 		if f.fields[i].what == what {

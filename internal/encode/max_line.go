@@ -9,19 +9,19 @@ import (
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
-// The attributes of a line that was too long: how many bytes it had, and the
-// keys of the attributes that found no room.
+// The attributes of a shortened line: how many bytes it had, and the keys of the
+// attributes without room.
 const (
 	cutKey     = "cut_from_bytes"
 	LeftOutKey = "left_out"
 )
 
-// leastText is how much of a long text is worth writing, in bytes.
+// leastText is the least part of a long text that is worth writing, in bytes.
 const leastText = 32
 
 // shorten encodes r again so that its line has at most f.MaxLine bytes. Attributes
-// that fit stand whole, in order; then long texts get what room is left, each
-// the same, and what finds none is named. dst ends with the line that is too
+// that fit are written whole, in order. Long texts then share the remaining room
+// equally, and attributes without room are named. dst ends with the line that is too
 // long, from start on.
 func (f *Format) shorten(dst []byte, start int, s *Scratch, logger, ctx *Scope, r *Record, attrs []slog.Attr) []byte {
 	bare, bareCtx, list := f.gather(s, logger, ctx, r, attrs)
@@ -36,7 +36,7 @@ func (f *Format) shorten(dst []byte, start int, s *Scratch, logger, ctx *Scope, 
 		c.dropSlots(bareCtx)
 	}
 	slots := len(c.names)
-	for less := 0; less < f.MaxLine; { // a format of the user's may write more than was reckoned with
+	for less := 0; less < f.MaxLine; { // a Custom format may write more than estimated
 		room := f.MaxLine/2 - less/2 // of the message
 		short.Message = f.cutText(r.Message, room, true)
 		dst = f.append(dst[:start], s, bare, bareCtx, &short, []slog.Attr{from})
@@ -58,10 +58,10 @@ func (f *Format) shorten(dst []byte, start int, s *Scratch, logger, ctx *Scope, 
 	}
 	short.Message = f.cutText(r.Message, f.MaxLine/32, true)
 	dst = f.append(dst[:start], s, &Scope{}, nil, &short, []slog.Attr{from})
-	return f.cutEnd(dst, start) // only a LineEncoder writes more than it is given
+	return f.cutEnd(dst, start) // only a LineEncoder writes more than it gets
 }
 
-// cutEnd cuts the line from start on to what is allowed, wherever that is in it.
+// cutEnd cuts the line from start on at MaxLine, wherever that is.
 func (f *Format) cutEnd(dst []byte, start int) []byte {
 	if len(dst)-start > f.MaxLine {
 		dst = append(dst[:start+lastRuneStart(dst[start:start+f.MaxLine-1])], '\n')
@@ -69,20 +69,20 @@ func (f *Format) cutEnd(dst []byte, start int) []byte {
 	return dst
 }
 
-// cutter finds what of a line's attributes has room in it.
+// cutter selects the attributes of a line that have room.
 type cutter struct {
 	f     *Format
 	room  int        // bytes that are left
-	names []string   // of what has no room
-	long  []longText // texts that stand in the line as far as they have room
+	names []string   // of attributes without room
+	long  []longText // texts that are written as far as they have room
 }
 
 type longText struct {
 	attr *slog.Attr
-	path string // of the groups that it stands in, with a dot at its end
+	path string // of the groups around it, ending with a dot
 }
 
-// dropSlots leaves out the fixed keys whose values are too long.
+// dropSlots leaves out slots whose values are too long.
 func (c *cutter) dropSlots(logger *Scope) {
 	most := c.f.MaxLine / 16
 	for slot, value := range logger.slots {
@@ -103,7 +103,7 @@ func (c *cutter) dropSlots(logger *Scope) {
 	logger.joinHead()
 }
 
-// fit returns what of list has room, with all of its long texts.
+// fit returns the attributes of list that have room, and all long texts.
 func (c *cutter) fit(list []slog.Attr, path string) []slog.Attr {
 	sizes := make([]int, len(list)) // 0: it is in the line
 	for i, a := range list {
@@ -138,7 +138,7 @@ func (c *cutter) fit(list []slog.Attr, path string) []slog.Attr {
 	return out
 }
 
-// cutLong shares the room that is left among the long texts.
+// cutLong divides the remaining room among the long texts.
 func (c *cutter) cutLong() {
 	for len(c.long) > 0 {
 		last := c.long[len(c.long)-1]
@@ -158,7 +158,7 @@ func (c *cutter) cutLong() {
 	}
 }
 
-// leave names what is left out, as far as there is room for that.
+// leave adds the name of an attribute that is left out, if there is room for it.
 func (c *cutter) leave(name string) {
 	name = Shorten(name, 64)
 	n := len(c.names)
@@ -194,8 +194,8 @@ func textOf(v slog.Value) (string, bool) {
 	return "", false
 }
 
-// sizeOf returns how many bytes a takes of a line; of a format of the user's
-// how many it would take of a JSON line.
+// sizeOf returns the number of bytes that a takes in a line; in a Custom format, in a
+// JSON line.
 func (f *Format) sizeOf(a slog.Attr) int {
 	s := getScratch()
 	defer s.free()
@@ -213,7 +213,7 @@ func (f *Format) sizeOf(a slog.Attr) int {
 	return n
 }
 
-// freeze gives list values that cannot change, in place.
+// freeze replaces the values of list, in place, by values that cannot change.
 func (f *Format) freeze(list []slog.Attr, depth int, nodes *int) []slog.Attr {
 	for i := range list {
 		a := &list[i]
@@ -233,7 +233,7 @@ func (f *Format) freeze(list []slog.Attr, depth int, nodes *int) []slog.Attr {
 	return list
 }
 
-// encoded is a value as the line has it.
+// encoded is a value as written in the line.
 type encoded struct {
 	line, below string
 	text        string // of an error
@@ -266,14 +266,14 @@ func (f *Format) frozen(a *slog.Attr) slog.Value {
 	return slog.AnyValue(e)
 }
 
-// maxNodes bounds the attributes that are looked at one by one in a record, for
-// instance by cut, so that a LogValuer whose group holds itself twice ends.
+// maxNodes bounds the attributes of a record that are handled one by one, so that a
+// LogValuer whose group contains itself twice ends.
 const maxNodes = 10_000
 
 const ellipsis = "…"
 
-// cutText returns s, or as much of it as takes n bytes between quotes, with an
-// ellipsis behind it. A message of the console has none, as a rule.
+// cutText returns s, or as much of it as takes n bytes between quotes, followed by an
+// ellipsis. Most messages on the console have no quotes.
 func (f *Format) cutText(s string, n int, message bool) string {
 	style := escapeJSON
 	if f.Kind == Console {
@@ -295,7 +295,7 @@ func (f *Format) cutText(s string, n int, message bool) string {
 	return s
 }
 
-// printedLen returns how many bytes s takes between quotes.
+// printedLen returns the number of bytes that s takes between quotes.
 func (f *Format) printedLen(s string, style escapeStyle) int {
 	var room [1024]byte
 	if f.isText() {
@@ -304,8 +304,8 @@ func (f *Format) printedLen(s string, style escapeStyle) int {
 	return len(jsonline.AppendEscaped(room[:0], s))
 }
 
-// runeStart returns the length of the longest beginning of s that has at most n
-// bytes and ends with no rune cut in two.
+// runeStart returns the length of the longest prefix of s that has at most n bytes
+// and no partial rune.
 func runeStart(s string, n int) int {
 	if n >= len(s) {
 		return len(s)
@@ -316,8 +316,7 @@ func runeStart(s string, n int) int {
 	return max(n, 0)
 }
 
-// Shorten returns s, or as much of it as fits into n bytes with an ellipsis
-// behind it.
+// Shorten returns s, or as much of it as fits into n bytes with an ellipsis.
 func Shorten(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -325,7 +324,7 @@ func Shorten(s string, n int) string {
 	return s[:runeStart(s, n-len(ellipsis))] + ellipsis
 }
 
-// lastRuneStart returns the length of p without a rune that is cut off.
+// lastRuneStart returns the length of p without a partial rune at its end.
 func lastRuneStart(p []byte) int {
 	n := len(p)
 	for i := n - 1; i >= 0 && i >= n-utf8.UTFMax; i-- {

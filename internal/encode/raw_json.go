@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
-// JSON that comes from elsewhere: a json.RawMessage, or what a MarshalJSON
-// method returns. encoding/json passes on some that others do not read.
+// Raw JSON is a json.RawMessage or the result of a MarshalJSON method. encoding/json
+// accepts some that other readers do not.
 
-// maxRawDepth bounds arrays and objects in one another: readers have bounds of
-// their own, jq 1.6 at 256.
+// maxRawDepth bounds nested arrays and objects: readers have bounds too, jq 1.6 256.
 const maxRawDepth = 200
 
 // AppendRawJSON appends raw if it is valid JSON, else a string that begins with
@@ -23,60 +23,43 @@ func AppendRawJSON(dst []byte, raw json.RawMessage) []byte {
 	if raw == nil {
 		return append(dst, "null"...)
 	}
-	if !json.Valid(raw) {
-		// Not the bytes: redaction could not look through them.
+	c := jsonwalk.Checker{MaxDepth: 10_000}
+	end := c.Value(raw, jsonwalk.SkipSpace(raw, 0))
+	switch {
+	case end < 0 || jsonwalk.SkipSpace(raw, end) != len(raw):
+		// Not the bytes: redaction could not search them.
 		dst = append(dst, `"!ERROR: not JSON, `...)
 		return append(strconv.AppendInt(dst, int64(len(raw)), 10), ` bytes"`...)
+	case c.Depth > maxRawDepth:
+		return append(dst, `"!ERROR: JSON too deep"`...)
 	}
 	return appendCompact(dst, raw)
 }
 
-// appendCompact appends valid JSON so that every reader takes it: without white
-// space; with U+FFFD for a byte that is not UTF-8 and for half a surrogate pair;
-// a number that is beyond a float64 as a string. What is too deep becomes a
-// string that says so.
-func appendCompact(dst []byte, raw []byte) []byte {
-	mark := len(dst)
-	depth := 0
+// appendCompact appends valid JSON in a form that every reader accepts: without
+// white space; with U+FFFD for a byte that is not UTF-8 and for half a surrogate
+// pair; with a number beyond a float64 as a string.
+func appendCompact(dst, raw []byte) []byte {
 	for i := 0; i < len(raw); {
-		switch c := raw[i]; c {
-		case ' ', '\t', '\r', '\n':
-			i++
-		case '"':
-			var n int
-			dst, n = appendCompactString(dst, raw[i:])
-			i += n
-		case '{', '[':
-			if depth++; depth > maxRawDepth {
-				return append(dst[:mark], `"!ERROR: JSON too deep"`...)
-			}
+		end := i + 1
+		switch c := raw[i]; {
+		case jsonwalk.IsSpace(c):
+		case c == '"':
+			end = jsonwalk.CheckString(raw, i)
+			dst = appendCompactString(dst, raw[i:end])
+		case c == '-' || jsonwalk.IsDigit(c):
+			end = jsonwalk.CheckNumber(raw, i)
+			dst = appendCompactNumber(dst, raw[i:end])
+		default: // a bracket, a comma, a colon, a letter of true, false or null
 			dst = append(dst, c)
-			i++
-		case '}', ']':
-			depth--
-			dst = append(dst, c)
-			i++
-		case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-			n := 1
-			for i+n < len(raw) && isNumberByte(raw[i+n]) {
-				n++
-			}
-			dst = appendCompactNumber(dst, raw[i:i+n])
-			i += n
-		default: // a comma, a colon, a letter of true, false or null
-			dst = append(dst, c)
-			i++
 		}
+		i = end
 	}
 	return dst
 }
 
-func isNumberByte(c byte) bool {
-	return '0' <= c && c <= '9' || c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-'
-}
-
-// appendCompactNumber appends a number; one of a length that a float64 may not
-// hold is tried.
+// appendCompactNumber appends a number. It parses one so long that a float64 may not
+// hold it.
 func appendCompactNumber(dst, number []byte) []byte {
 	const harmless = 300 // digits without an exponent
 	exponent := false
@@ -91,22 +74,18 @@ func appendCompactNumber(dst, number []byte) []byte {
 	return append(dst, number...)
 }
 
-// appendCompactString appends the string that raw begins with and returns its
-// length.
-func appendCompactString(dst, raw []byte) ([]byte, int) {
-	start, i := 0, 1
-	for raw[i] != '"' {
+// appendCompactString appends a string, which has its quotes.
+func appendCompactString(dst, raw []byte) []byte {
+	start := 0
+	for i := 0; i < len(raw); {
 		switch c := raw[i]; {
-		case c == '\\' && raw[i+1] == 'u':
-			if n := surrogates(raw[i:]); n > 0 {
-				i += n
-				continue
-			}
-			dst = append(append(dst, raw[start:i]...), `\ufffd`...)
-			i += len(`\u0000`)
-			start = i
 		case c == '\\':
-			i += 2
+			r, n := jsonwalk.Escape(raw[i:])
+			if r == utf8.RuneError {
+				dst = append(append(dst, raw[start:i]...), `\ufffd`...)
+				start = i + n
+			}
+			i += n
 		case c < utf8.RuneSelf:
 			i++
 		default:
@@ -118,26 +97,7 @@ func appendCompactString(dst, raw []byte) ([]byte, int) {
 			i += size
 		}
 	}
-	i++
-	return append(dst, raw[start:i]...), i
-}
-
-// surrogates returns the length of the escape that raw begins with, of both
-// where two make a pair, or 0 where it is half of one.
-func surrogates(raw []byte) int {
-	const escape = len(`\u0000`)
-	high, _ := strconv.ParseUint(bytesAsString(raw[2:escape]), 16, 16) // cannot fail in valid JSON
-	switch {
-	case high < 0xD800 || high > 0xDFFF:
-		return escape
-	case high > 0xDBFF || len(raw) < 2*escape || raw[escape] != '\\' || raw[escape+1] != 'u':
-		return 0
-	}
-	low, _ := strconv.ParseUint(bytesAsString(raw[escape+2:2*escape]), 16, 16)
-	if low < 0xDC00 || low > 0xDFFF {
-		return 0
-	}
-	return 2 * escape
+	return append(dst, raw[start:]...)
 }
 
 // appendBytes appends a []byte as a JSON value.
@@ -157,8 +117,8 @@ func (f *Format) appendBytes(dst, b []byte) []byte {
 	return append(dst, '"')
 }
 
-// validUTF8 returns s with U+FFFD in the place of each byte that is not part of
-// valid UTF-8, as a JSON string has it.
+// validUTF8 returns s with U+FFFD for each byte that is not part of valid UTF-8, as in
+// a JSON string.
 func validUTF8(s string) string {
 	if utf8.ValidString(s) {
 		return s

@@ -6,10 +6,10 @@ import (
 	"github.com/rollway/rollway/internal/goid"
 )
 
-// A value whose LogValue or Error logs that same value would go on until the
-// stack is full, which ends the process. So calls of these methods under way
-// are counted, by goroutine; where goroutines share a count it takes that many
-// of them inside at one time to be mistaken for one.
+// A value whose LogValue or Error logs the same value would recurse until the stack
+// is full, which ends the process. So calls of these methods in progress are counted
+// by goroutine. Goroutines may share a count; maxNesting of them must be inside at
+// once to be mistaken for one that recurses.
 const (
 	maxNesting = 10_000
 	logsItself = "!ERROR: the value logs itself"
@@ -20,8 +20,8 @@ var nesting [64]struct {
 	_ [60]byte
 }
 
-// enterValue returns the count to which leaveValue is to be called when the
-// method of a value has returned, or nil if it must not be called.
+// enterValue returns the count for leaveValue, to be called when the method of a
+// value has returned, or nil if the method must not be called.
 func enterValue() *atomic.Int32 {
 	n := &nesting[goid.Hash(uint32(len(nesting)))].n
 	if n.Add(1) <= maxNesting {

@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// Redactor hides values before a Format gets them. It is immutable.
+// Redactor hides values before a Format sees them. It is immutable.
 type Redactor struct {
 	any         []string   // patterns of a single key, in lower case
 	paths       [][]string // patterns of a path from the top, in lower case
 	patterns    []*regexp.Regexp
 	replacement string
-	depth       int // how many LogValuers led here: what one returns may wrap itself
+	depth       int // LogValuers that led here: what one returns may wrap itself
 }
 
 // NewRedactor returns a Redactor of the values of keys, which are paths with the
@@ -46,7 +46,7 @@ func NewRedactor(keys []string, patterns []*regexp.Regexp, replacement string) (
 	return rd, nil
 }
 
-// hides reports whether the value under key in the groups above is hidden.
+// hides reports whether the value under key, in the groups above, is hidden.
 func (rd *Redactor) hides(above []string, key string) bool {
 	parts := append(strings.Split(strings.Join(above, "."), "."), strings.Split(key, ".")...)
 	if len(above) == 0 {
@@ -75,8 +75,8 @@ next:
 	return false
 }
 
-// matchable is s in lower case and without the slash, which path.Match treats
-// unlike other characters.
+// matchable returns s in lower case and without slashes, which path.Match treats
+// specially.
 func matchable(s string) string {
 	return strings.ReplaceAll(strings.ToLower(s), "/", "\x00")
 }
@@ -91,9 +91,8 @@ func (rd *Redactor) Text(s string) string {
 	return s
 }
 
-// Attrs returns attrs with what is to be hidden replaced; above are the groups
-// that they stand in. The slice that it is given is not changed. What lies
-// beyond maxNodes attributes is left out.
+// Attrs returns attrs with hidden values replaced; above are the groups around them.
+// It does not change attrs. Attributes beyond maxNodes are left out.
 func (rd *Redactor) Attrs(above []string, attrs []slog.Attr) []slog.Attr {
 	nodes := maxNodes
 	return rd.walk(above, attrs, &nodes)
@@ -122,7 +121,7 @@ func (rd *Redactor) value(above []string, key string, v slog.Value, nodes *int) 
 		return slog.StringValue(rd.Text(v.String()))
 	case slog.KindGroup:
 		if len(above) >= maxDepth {
-			return slog.StringValue(rd.replacement) // nobody has looked that deep
+			return slog.StringValue(rd.replacement) // not searched so deep
 		}
 		if key != "" {
 			above = append(above[:len(above):len(above)], key)
@@ -134,7 +133,7 @@ func (rd *Redactor) value(above []string, key string, v slog.Value, nodes *int) 
 	return v
 }
 
-// anyValue looks through a value of any type as JSON has it.
+// anyValue searches a value of any type in its JSON form.
 func (rd *Redactor) anyValue(above []string, v slog.Value) slog.Value {
 	switch value := v.Any().(type) {
 	case nil:
@@ -147,7 +146,7 @@ func (rd *Redactor) anyValue(above []string, v slog.Value) slog.Value {
 	dec.UseNumber()
 	var tree any
 	if err := dec.Decode(&tree); err != nil {
-		return slog.StringValue(rd.replacement) // nothing is known of it, so nothing is shown
+		return slog.StringValue(rd.replacement) // it cannot be searched, so it is hidden
 	}
 	out, err := json.Marshal(rd.tree(above, tree))
 	if err != nil {
@@ -156,7 +155,7 @@ func (rd *Redactor) anyValue(above []string, v slog.Value) slog.Value {
 	return slog.AnyValue(json.RawMessage(out))
 }
 
-// tree replaces what is to be hidden in decoded JSON.
+// tree replaces hidden values in decoded JSON.
 func (rd *Redactor) tree(above []string, node any) any {
 	switch n := node.(type) {
 	case string:
@@ -177,12 +176,12 @@ func (rd *Redactor) tree(above []string, node any) any {
 	return node
 }
 
-// maxSearched bounds the errors in which errorText looks for LogValuers. The
-// text of one that wraps as many is hidden as a whole.
+// maxSearched bounds the errors in which errorText looks for LogValuers. The text of
+// an error that wraps more is hidden as a whole.
 const maxSearched = 256
 
-// errorText returns the text of err. Where err, or an error that it wraps, is a
-// LogValuer, its text is replaced by what LogValue returns.
+// errorText returns the text of err. If err, or an error that it wraps, is a
+// LogValuer, the result of LogValue replaces its text.
 func (rd *Redactor) errorText(err error) string {
 	if v, ok := err.(slog.LogValuer); ok {
 		return rd.valueText(v)
@@ -224,8 +223,8 @@ func (rd *Redactor) Panic(p any) any {
 	return p
 }
 
-// valueText returns what LogValue returns, as text. It gives up where that leads
-// back to v.
+// valueText returns the result of LogValue as text. It gives up if that leads back to
+// v.
 func (rd *Redactor) valueText(v any) string {
 	if rd.depth >= 2 {
 		return rd.replacement
@@ -245,9 +244,9 @@ func (rd *Redactor) valueText(v any) string {
 	}
 }
 
-// redactedError is an error whose text, and that of all that it wraps, is
-// redacted. It has no other methods of the error, which could tell more. What a
-// LogValuer wraps is not shown.
+// redactedError is an error whose text, and the text of every error that it wraps, is
+// redacted. It has no other methods of the error, which could reveal more. It hides
+// the errors that a LogValuer wraps.
 type redactedError struct {
 	err error
 	rd  *Redactor

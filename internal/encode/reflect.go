@@ -17,19 +17,18 @@ import (
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
-// Values of types that this package does not know are written as encoding/json
-// writes them, with three differences: what has a method that says how it is
-// written is asked at every depth (errors, LogValuers and Stringers too, also
-// where only the pointer to it has the method), a method that panics costs its
-// own element alone, and NaN is a string.
+// Values of types that this package does not know are written as by encoding/json,
+// with three differences. Methods that say how a value is written apply at every
+// depth (also those of errors, LogValuers and Stringers, and those that only the
+// pointer has). A method that panics costs its own element alone. NaN is a string.
 
-// errTooDeep ends the writing of a value that holds itself, or is very large.
+// errTooDeep ends the encoding of a value that contains itself or is very large.
 var errTooDeep = errors.New("too deep or too large")
 
 // typeInfo says how the values of a type are written.
 type typeInfo struct {
-	special bool     // appendJSONAny knows what to do with it
-	byAddr  bool     // and with the pointer to it
+	special bool     // appendJSONAny handles it
+	byAddr  bool     // appendJSONAny handles the pointer to it
 	members []member // of a struct
 }
 
@@ -67,9 +66,9 @@ func infoOf(t reflect.Type) *typeInfo {
 	return info
 }
 
-// membersOf returns the fields of a struct, those of embedded structs among
-// them. Of fields of one name the least deep counts, of these the one named by
-// a tag; where that leaves two, neither.
+// membersOf returns the fields of a struct, including those of embedded structs. Of
+// fields with one name the shallowest counts, then the one named by a tag; if two are
+// left, neither.
 func membersOf(t reflect.Type) []member {
 	var all []member
 	var add func(t reflect.Type, index []int, around []reflect.Type)
@@ -131,7 +130,7 @@ func notInTag(r rune) bool {
 	return !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
 }
 
-// appendReflect appends what v holds, by its methods or else by its kind.
+// appendReflect appends v by its methods or else by its kind.
 func (f *Format) appendReflect(dst []byte, v reflect.Value, depth int) []byte {
 	if k := v.Kind(); (k == reflect.Pointer || k == reflect.Interface) && v.IsNil() {
 		return append(dst, "null"...)
@@ -181,7 +180,7 @@ func (f *Format) appendPlain(dst []byte, v reflect.Value, info *typeInfo, depth 
 		if v.IsNil() {
 			return append(dst, "null"...)
 		}
-		if info := infoOf(v.Elem().Type()); info.byAddr { // the methods of v have been looked at
+		if info := infoOf(v.Elem().Type()); info.byAddr { // the methods of v are known
 			return f.appendPlain(dst, v.Elem(), info, depth+1)
 		}
 		return f.appendReflect(dst, v.Elem(), depth+1)
@@ -226,7 +225,7 @@ func (f *Format) appendStruct(dst []byte, v reflect.Value, info *typeInfo, depth
 	return append(dst, '}')
 }
 
-// isEmpty is what omitempty asks.
+// isEmpty reports whether omitempty omits v.
 func isEmpty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Array, reflect.Map, reflect.Slice, reflect.String:
@@ -237,7 +236,7 @@ func isEmpty(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-// isZero is what omitzero asks.
+// isZero reports whether omitzero omits v.
 func isZero(v reflect.Value) bool {
 	if k := v.Kind(); (k == reflect.Pointer || k == reflect.Interface) && v.IsNil() {
 		return true
@@ -274,8 +273,8 @@ func (f *Format) appendMap(dst []byte, v reflect.Value, depth int) []byte {
 	return append(dst, '}')
 }
 
-// mapKey returns a key as encoding/json has it: a string as it is, else its
-// text; that of a LogValuer is what it resolves to.
+// mapKey returns a key as in encoding/json: a string as it is, otherwise its text;
+// for a LogValuer the value it resolves to.
 func (f *Format) mapKey(k reflect.Value, depth int) string {
 	_, hides := k.Interface().(slog.LogValuer)
 	if k.Kind() == reflect.String && !hides {
@@ -289,8 +288,8 @@ func (f *Format) mapKey(k reflect.Value, depth int) string {
 	return s
 }
 
-// appendByMethod appends a value by a method that says how it is written, as
-// JSON or as text, and reports whether it has one.
+// appendByMethod appends a value by a method that says how it is written, as JSON or
+// text, and reports whether it has one.
 func (f *Format) appendByMethod(dst []byte, value any, depth int) ([]byte, bool) {
 	var text string
 	var err error
@@ -343,7 +342,7 @@ func (f *Format) appendByMethod(dst []byte, value any, depth int) ([]byte, bool)
 	return jsonline.AppendString(dst, text), true
 }
 
-// isComposite reports whether values of a type hold others.
+// isComposite reports whether values of a type contain others.
 func isComposite(t reflect.Type) bool {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

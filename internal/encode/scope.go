@@ -11,33 +11,32 @@ import (
 // ContextWith to each of a context, encoded once for one Format. It is
 // immutable: each change makes a new one.
 type Scope struct {
-	// The values of the fixed keys as the format has them, "" where not set;
-	// formats of the user's only have the logger's name. source is never set.
+	// The values of the slots as the format writes them, "" if not set; Custom
+	// formats only have the logger's name. source is never set.
 	slots [numSlots]string
 	head  string // JSON: all slots with their keys, in the order of the canonical line
-	set   uint   // a bit for each slot that is set
+	set   uint   // a bit for each slot with a value
 
-	// The attributes that are in no slot, each key once: those outside of groups
-	// first, which have no name, then those of each group. They are frozen but
-	// for formats of the user's. Text has no groups, only longer keys.
+	// The attributes that fill no slot, each key once: first those outside groups,
+	// then those of each group. They are frozen except in Custom formats. Text has no
+	// groups, only longer keys.
 	levels []level
 
-	// What stands in front of a call's attributes. JSON: the inside of
-	// "attrs":{…} up to there, which opens `open` groups and does not close
-	// them. Text: `k=v g.k=v`.
+	// What precedes the attributes of a call. JSON: the inside of "attrs":{…}, which
+	// opens `open` groups and does not close them. Text: `k=v g.k=v`.
 	attrs string
 	open  int
 
-	pending []string // JSON: the groups behind those that are open
+	pending []string // JSON: the groups after those that are open
 	prefix  string   // text: all groups, as "g.h.", not escaped
 
-	// Console: what stands below the line for the attributes, and for the error
-	// in its slot.
+	// Console: what is below the line for the attributes, and for the error in its
+	// slot.
 	below, slotBelow string
 
-	outer, inner keySet   // of the outermost level, with the name of a group in it, and of the innermost
+	outer, inner keySet   // of the outermost level, with the name of its group, and of the innermost
 	clash        bool     // a pending group has the name of an attribute beside it
-	errorKeys    []string // text: what keys the error in its slot has beside its own
+	errorKeys    []string // text: further keys of the error in its slot
 }
 
 type level struct {
@@ -45,7 +44,8 @@ type level struct {
 	attrs []slog.Attr
 }
 
-// The fixed keys that a Logger can fill, in the order of the canonical line.
+// A slot is a key of the canonical line that a Logger can fill. Slots are in the
+// order of the line.
 const (
 	slotService = iota
 	slotLogger
@@ -68,8 +68,7 @@ var slotKeys = [numSlots]string{
 	slotError:   `"error":`,
 }
 
-// slotNamed returns the fixed key of that name which attributes may fill, or
-// noSlot.
+// slotNamed returns the slot of that name which attributes may fill, or noSlot.
 func slotNamed(key string) int {
 	switch len(key) {
 	case 5:
@@ -91,24 +90,23 @@ func slotNamed(key string) int {
 	return noSlot
 }
 
-// slotOf returns the fixed key that a takes the place of, or noSlot. It holds
-// only outside groups.
+// slotOf returns the slot that a fills if it is outside groups, or noSlot.
 func slotOf(a *slog.Attr) int {
 	slot := slotNamed(a.Key)
 	if slot == noSlot || slot == slotError && viewOf(&a.Value).isPlainError() {
 		return slot
 	}
 	switch kind := a.Value.Kind(); {
-	case kind == slog.KindString, slot == slotError && kind != slog.KindGroup && kind != slog.KindLogValuer: // these may turn out empty
+	case kind == slog.KindString, slot == slotError && kind != slog.KindGroup && kind != slog.KindLogValuer: // groups and LogValuers may turn out empty
 		return slot
 	}
 	return noSlot
 }
 
-// inGroup reports whether attributes added now stand inside a group.
+// inGroup reports whether attributes added now are inside a group.
 func (sc *Scope) inGroup() bool { return sc.open > 0 || len(sc.pending) > 0 || sc.prefix != "" }
 
-// outermost returns the attributes that stand outside of groups.
+// outermost returns the attributes outside groups.
 func (sc *Scope) outermost() []slog.Attr {
 	if len(sc.levels) == 0 {
 		return nil
@@ -116,14 +114,14 @@ func (sc *Scope) outermost() []slog.Attr {
 	return sc.levels[0].attrs
 }
 
-// hasKey reports whether an attribute with that key stands where those of a
-// call do.
+// hasKey reports whether an attribute with that key is in the group of a call's
+// attributes.
 func (sc *Scope) hasKey(key string) bool {
 	return len(sc.levels) > 0 && HasKey(sc.levels[len(sc.levels)-1].attrs, key)
 }
 
-// sharesKey reports whether sc, which is a context's, and a Logger's state have
-// a key in common outside of groups.
+// sharesKey reports whether sc, of a context, and the Scope of a Logger have a key in
+// common outside groups.
 func (sc *Scope) sharesKey(logger *Scope) bool {
 	for _, a := range sc.outermost() {
 		if HasKey(logger.outermost(), a.Key) || len(logger.levels) > 1 && logger.levels[1].group == a.Key {
@@ -204,7 +202,7 @@ func (sc *Scope) fillSlots(f *Format, attrs []slog.Attr) {
 	sc.joinHead()
 }
 
-// encode sets what follows from the levels.
+// encode sets the fields that derive from levels.
 func (sc *Scope) encode(f *Format) {
 	switch {
 	case f.Kind == Custom:
@@ -221,7 +219,7 @@ func (sc *Scope) encode(f *Format) {
 		sc.outer = keysOf(sc.outermost())
 		return
 	}
-	last := 0 // of the levels in which something stands
+	last := 0 // of the levels with attributes
 	for i, l := range sc.levels {
 		if len(l.attrs) > 0 {
 			last = i
@@ -258,7 +256,7 @@ func (sc *Scope) encode(f *Format) {
 	}
 }
 
-// join moves what stands beside an open group under its name into the group.
+// join moves an attribute with the name of an open group beside it into the group.
 func (sc *Scope) join(i int) {
 	beside, group := &sc.levels[i-1], &sc.levels[i]
 	var members []slog.Attr
@@ -296,8 +294,7 @@ func (f *Format) consoleName(name string) string {
 	return string(appendConsoleMessage(nil, name, true))
 }
 
-// joinHead sets what JSON lines have in front of the attributes, and which slots
-// are set.
+// joinHead sets head and set from slots.
 func (sc *Scope) joinHead() {
 	var room [256]byte
 	head := room[:0]

@@ -8,55 +8,53 @@ import (
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
-// What logfmt and the console share: fields in the order of a layout, and
+// Logfmt and the console share this: fields in the order of a layout, and
 // prefix.key=value for each attribute.
 
 // textLine is a logfmt or console line that is being written. It is part of a
-// scratch, so that its buffers are used again.
+// Scratch, so that its buffers are reused.
 type textLine struct {
 	f      *Format
 	dst    []byte
 	start  int    // of the line in dst
-	prefix []byte // the groups around what comes next, as they are named, each with a dot behind
-	below  []byte // console: what stands under the line, each of its lines behind a line break
-	json   []byte // a value on its way through JSON
+	prefix []byte // names of the groups around what comes next, each followed by a dot
+	below  []byte // console: the lines below the line, each after a line break
+	json   []byte // a value that is first encoded as JSON
 
-	verbatim  bool      // keys are as they are to be printed, each once
-	inField   bool      // what is being written belongs to a field of the layout
+	verbatim  bool      // keys are already as written, each once
+	inField   bool      // the value belongs to a field of the layout
 	seen      keySet    // of the keys that the line has
-	keys      []textKey // the same, but for those of states
-	states    []*Scope  // whose attributes the line has
+	keys      []textKey // the same, except those of scopes
+	scopes    []*Scope  // with attributes in the line
 	errorKeys []string  // of the error that With was given
-	repeats   bool      // a key stands twice
+	repeats   bool      // a key appears twice
 }
 
-// textKey is where a key stands in textLine.dst.
+// textKey is the position of a key in textLine.dst.
 type textKey struct {
 	from, to int
 	field    bool
 }
 
-// begin makes t write what follows dst[start:], with nothing around it but the
-// name of the attrs field and prefix.
+// begin starts a line at dst[start:], inside the name of the attrs field and prefix.
 func (t *textLine) begin(f *Format, dst []byte, start int, prefix string) {
 	t.f, t.dst, t.start = f, dst, start
 	t.prefix = append(append(t.prefix[:0], f.attrsPrefix...), prefix...)
 	t.below = t.below[:0]
 	t.verbatim, t.inField, t.repeats = false, false, false
-	t.seen, t.keys, t.states, t.errorKeys = 0, t.keys[:0], t.states[:0], nil
+	t.seen, t.keys, t.scopes, t.errorKeys = 0, t.keys[:0], t.scopes[:0], nil
 }
 
-// end forgets the line and keeps the buffers that are not too large.
+// end drops the line and keeps the buffers that are not too large.
 func (t *textLine) end() {
 	t.f, t.dst = nil, nil
-	clear(t.states)
+	clear(t.scopes)
 	if cap(t.prefix)+cap(t.below)+cap(t.json)+cap(t.keys) > MaxKept {
 		t.prefix, t.below, t.json, t.keys = nil, nil, nil, nil
 	}
 }
 
-// appendText appends the line for r, which came through a Logger with state logger
-// and with a context that adds ctx, if that is not nil.
+// appendText appends the line for r.
 func (f *Format) appendText(dst []byte, s *Scratch, logger, ctx *Scope, r *Record, attrs []slog.Attr) []byte {
 	t := &s.text
 	t.begin(f, dst, len(dst), logger.prefix)
@@ -100,8 +98,8 @@ func (f *Format) appendText(dst []byte, s *Scratch, logger, ctx *Scope, r *Recor
 	return append(dst, '\n')
 }
 
-// appendUniqueText is appendUnique for text. An attribute that has one of the
-// keys of the fields gets attrs. in front.
+// appendUniqueText is appendUnique for text. An attribute with a key of the fields
+// gets the prefix attrs.
 func (f *Format) appendUniqueText(dst []byte, s *Scratch, logger, ctx *Scope, r *Record, attrs []slog.Attr, taken []string) []byte {
 	bare, bareCtx, list := f.gather(s, logger, ctx, r, attrs)
 	for i := range list {
@@ -124,7 +122,7 @@ func (t *textLine) printedKeys() (keys []string) {
 	return append(keys, t.errorKeys...)
 }
 
-// note takes down the key that the line has from there on.
+// note records the key that the line has from there on.
 func (t *textLine) note(from int) {
 	if t.verbatim {
 		return
@@ -144,7 +142,7 @@ func (t *textLine) hasKey(key string) bool {
 			return true
 		}
 	}
-	for _, sc := range t.states {
+	for _, sc := range t.scopes {
 		if HasKey(sc.outermost(), key) {
 			return true
 		}
@@ -152,7 +150,7 @@ func (t *textLine) hasKey(key string) bool {
 	return slices.Contains(t.errorKeys, key)
 }
 
-// separate appends a space where something stands on the line already.
+// separate appends a space unless the line is empty.
 func (t *textLine) separate() {
 	if len(t.dst) > t.start {
 		t.dst = append(t.dst, ' ')
@@ -207,9 +205,8 @@ func (t *textLine) message(field *layoutField, msg string) {
 	t.dst = appendConsoleMessage(t.dst, msg, len(t.dst) == t.start)
 }
 
-// slot appends a fixed field, if anybody fills it. What is nearest to the call
-// wins: its attributes (filled), its caller, the trace, the context's
-// attributes, the Logger's.
+// slot appends a slot, if it is set. The value nearest to the call wins: its
+// attributes (filled), its caller, the trace, the context's attributes, the Logger's.
 func (t *textLine) slot(field *layoutField, logger, ctx *Scope, r *Record, attrs []slog.Attr, filled uint) {
 	slot := field.what
 	switch {
@@ -257,7 +254,7 @@ func (t *textLine) slot(field *layoutField, logger, ctx *Scope, r *Record, attrs
 // slotValue appends the value of the attribute that fills slot.
 func (t *textLine) slotValue(slot int, v slog.Value) {
 	prefix := string(t.prefix)
-	t.prefix = t.prefix[:0] // of the attributes, which this is none of
+	t.prefix = t.prefix[:0] // of attributes; a field has none
 	if slot == slotError {
 		t.color(colorRed)
 	}
@@ -268,8 +265,7 @@ func (t *textLine) slotValue(slot int, v slog.Value) {
 	t.prefix = append(t.prefix[:0], prefix...)
 }
 
-// allAttrs appends the attributes of the context, of the Logger and of the
-// call.
+// allAttrs appends the attributes of the context, the Logger and the call.
 func (t *textLine) allAttrs(logger, ctx *Scope, attrs []slog.Attr, filled uint) {
 	if ctx != nil {
 		t.encoded(ctx)
@@ -278,7 +274,7 @@ func (t *textLine) allAttrs(logger, ctx *Scope, attrs []slog.Attr, filled uint) 
 	t.attrs(attrs, 0, filled)
 }
 
-// encoded appends what With has encoded.
+// encoded appends the attributes that With has encoded.
 func (t *textLine) encoded(logger *Scope) {
 	if logger.attrs != "" {
 		t.separate()
@@ -294,10 +290,10 @@ func (t *textLine) encoded(logger *Scope) {
 		}
 	}
 	t.seen |= logger.outer
-	t.states = append(t.states, logger)
+	t.scopes = append(t.scopes, logger)
 }
 
-// attrs appends attributes, but for those that fill a slot of filled.
+// attrs appends attributes, except those that fill a slot of filled.
 func (t *textLine) attrs(attrs []slog.Attr, depth int, filled uint) {
 	for i := range attrs {
 		a := &attrs[i]
@@ -321,7 +317,7 @@ func (t *textLine) attrs(attrs []slog.Attr, depth int, filled uint) {
 		}
 		mark := len(t.prefix)
 		if mark == 0 && !t.verbatim && t.f.isField(a.Key) {
-			t.prefix = append(t.prefix, "attrs."...) // as it stands in the JSON line
+			t.prefix = append(t.prefix, "attrs."...) // as in the JSON line
 		}
 		t.key(a.Key)
 		t.value(a.Key, v)
@@ -343,10 +339,10 @@ func (t *textLine) group(key string, group []slog.Attr, depth int) {
 	t.prefix = t.prefix[:mark]
 }
 
-// name appends the name that a field has and an equals sign.
+// name appends the name of a field and an equals sign.
 func (t *textLine) name(field *layoutField) { t.appendKey("", field.name) }
 
-// key appends the key of an attribute behind its groups, and an equals sign.
+// key appends the key of an attribute after its groups, and an equals sign.
 func (t *textLine) key(key string) { t.appendKey(bytesAsString(t.prefix), key) }
 
 func (t *textLine) appendKey(prefix, key string) {

@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// What a byte is in a text line.
+// Classes of bytes in a text line.
 const (
-	classPlain  = iota // printable ASCII that stands for itself everywhere
-	classQuoted        // a space, a quote, a backslash, an equals sign: makes quotes necessary
-	classEscape        // a control byte: is escaped everywhere
+	classPlain  = iota // printable ASCII that needs no quotes
+	classQuoted        // a space, a quote, a backslash, an equals sign
+	classEscape        // a control byte
 	classWide          // not ASCII
 )
 
@@ -28,8 +28,8 @@ var textClass = func() (t [256]uint8) {
 	return t
 }()
 
-// needsEscape reports whether r could end a line, move the cursor, reorder the
-// text or is not text at all.
+// needsEscape reports whether r could end a line, move the cursor or reorder text, or
+// is not text at all.
 func needsEscape(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r < ' ' || r == 0x7f
@@ -37,8 +37,7 @@ func needsEscape(r rune) bool {
 	return r == utf8.RuneError || !unicode.IsPrint(r)
 }
 
-// isPlain reports whether s can stand in a line as it is, and one sees where it
-// ends.
+// isPlain reports whether s can be written as it is, and a reader sees its end.
 func isPlain(s string) bool {
 	for i := 0; i < len(s); {
 		switch textClass[s[i]] {
@@ -57,17 +56,17 @@ func isPlain(s string) bool {
 	return true
 }
 
-// escapeStyle says how what cannot be printed is written.
+// escapeStyle is the form of escapes.
 type escapeStyle uint8
 
 const (
-	escapeJSON   escapeStyle = iota // between quotes: as JSON has it
-	escapeGo                        // between quotes: as Go has it, with \x1b for ESC
+	escapeJSON   escapeStyle = iota // between quotes, as in JSON
+	escapeGo                        // between quotes, as in Go, with \x1b for ESC
 	escapeNested                    // in a JSON text: quotes and backslashes stay
-	escapeBare                      // not between quotes, as Go has it: quotes and backslashes stay
+	escapeBare                      // not between quotes, as in Go: quotes and backslashes stay
 )
 
-// appendPrintable appends s with escapes for all that is not printable. A byte
+// appendPrintable appends s with escapes for everything that is not printable. A byte
 // that is not part of valid UTF-8 becomes U+FFFD.
 func appendPrintable(dst []byte, s string, style escapeStyle) []byte {
 	start := 0
@@ -124,7 +123,7 @@ func appendEscape(dst []byte, r rune, style escapeStyle) []byte {
 	return append(dst[:mark], dst[mark+1:len(dst)-1]...)
 }
 
-// appendUnicodeEscape appends \uXXXX, twice for what lies beyond 16 bits.
+// appendUnicodeEscape appends \uXXXX, twice for a rune beyond 16 bits.
 func appendUnicodeEscape(dst []byte, r rune) []byte {
 	if r > 0xFFFF {
 		r -= 0x10000
@@ -135,9 +134,9 @@ func appendUnicodeEscape(dst []byte, r rune) []byte {
 	return append(dst, '\\', 'u', digits[r>>12&0xF], digits[r>>8&0xF], digits[r>>4&0xF], digits[r&0xF])
 }
 
-// appendKey appends the key of a text line: on the console in quotes where it
-// could be taken for something else; logfmt has no quotes in keys, so what
-// cannot stand in one becomes _.
+// appendKey appends the key of a text line. The console quotes one that could be
+// mistaken for something else. Logfmt has no quotes in keys; a character that a key
+// cannot contain becomes _.
 func (f *Format) appendKey(dst []byte, prefix, key string) []byte {
 	switch {
 	case key == "" && prefix == "":
@@ -166,9 +165,8 @@ func appendLogfmtKey(dst []byte, key string) []byte {
 	return dst
 }
 
-// appendLogfmtWord appends s, as a JSON string if it is empty or holds a
-// space, a quote, a backslash, an equals sign or anything that is not
-// printable.
+// appendLogfmtWord appends s, as a JSON string if it is empty or contains a space, a
+// quote, a backslash, an equals sign or anything that is not printable.
 func appendLogfmtWord(dst []byte, s string) []byte {
 	if s != "" && isPlain(s) {
 		return append(dst, s...)
@@ -178,8 +176,7 @@ func appendLogfmtWord(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// appendConsoleWord appends s, in double quotes where appendLogfmtWord has
-// them.
+// appendConsoleWord appends s, in double quotes if appendLogfmtWord quotes it.
 func appendConsoleWord(dst []byte, s string) []byte {
 	if s != "" && isPlain(s) {
 		return append(dst, s...)

@@ -15,7 +15,7 @@ import (
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
-// resolved is resolve for a value that mostly is no LogValuer.
+// resolved is resolve for a value that is rarely a LogValuer.
 func resolved(v slog.Value) slog.Value {
 	if v.Kind() == slog.KindLogValuer {
 		return resolve(v)
@@ -23,12 +23,11 @@ func resolved(v slog.Value) slog.Value {
 	return v
 }
 
-// bytesAsString is b for a callee that does not keep it.
+// bytesAsString returns b for a callee that does not keep it.
 func bytesAsString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// value appends v, which is resolved and no group, as a word: in quotes where
-// it would otherwise not be seen where it ends. key is for what stands below
-// the line.
+// value appends v, which is resolved and not a group, quoted if its end would
+// otherwise be unclear. key is for lines below the line.
 func (t *textLine) value(key string, v slog.Value) {
 	switch v.Kind() {
 	case slog.KindString:
@@ -45,14 +44,14 @@ func (t *textLine) value(key string, v slog.Value) {
 		t.durationValue(v.Duration())
 	case slog.KindTime:
 		t.timeValue(v.Time())
-	case slog.KindGroup: // only in the place of a slot, which has no groups
+	case slog.KindGroup: // only in a slot
 		t.jsonValue(v)
 	default:
 		t.any(key, v.Any())
 	}
 }
 
-// float appends f as JSON has it, and what JSON has not, without quotes.
+// float appends f as in JSON, and NaN and infinities without quotes.
 func (t *textLine) float(f float64) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		t.dst = strconv.AppendFloat(t.dst, f, 'g', -1, 64)
@@ -69,7 +68,7 @@ func (t *textLine) word(s string) {
 	}
 }
 
-// requote makes a word of what was appended from mark on.
+// requote quotes what was appended from mark on, if necessary.
 func (t *textLine) requote(mark int) {
 	if !isPlain(bytesAsString(t.dst[mark:])) {
 		s := string(t.dst[mark:])
@@ -139,20 +138,19 @@ func (t *textLine) any(key string, value any) {
 		t.word(v.String())
 		return
 	}
-	// As JSON, which encoding/json ends where a value holds itself; package fmt
-	// would not.
+	// As JSON: the encoder ends if a value contains itself; package fmt would not.
 	t.json = t.f.appendJSONAny(t.json[:0], value, 0)
 	t.fromJSON()
 }
 
-// jsonValue appends what JSON has for a value.
+// jsonValue appends a value in its JSON form.
 func (t *textLine) jsonValue(v slog.Value) {
 	t.json = t.f.appendJSONValue(t.json[:0], v, 0)
 	t.fromJSON()
 }
 
-// fromJSON appends what stands in t.json: of a string what it says; other JSON
-// as it is, which on the console needs no quotes.
+// fromJSON appends t.json: the text of a JSON string; other JSON as it is, which
+// needs no quotes on the console.
 func (t *textLine) fromJSON() {
 	encoded := bytesAsString(t.json)
 	switch {
@@ -190,9 +188,9 @@ func (t *textLine) bytes(b []byte) {
 	}
 }
 
-// error appends an error's text and, with ErrorDetail, what it is and wraps: in
-// logfmt as key.type, key.chain.0, key.chain.0.type and so on and key.stack, on
-// the console below the line.
+// error appends an error's text and, with ErrorDetail, its type and causes: in logfmt
+// as key.type, key.chain.0, key.chain.0.type and so on and key.stack, on the console
+// below the line.
 func (t *textLine) error(key string, err error) {
 	t.word(errorText(err))
 	if !t.f.ErrorDetail {
@@ -216,8 +214,7 @@ func (t *textLine) error(key string, err error) {
 	t.prefix = path[:mark]
 }
 
-// typeName is the type of an error, and of one that is redacted the type that
-// it had.
+// typeName returns the type of an error; for a redacted one its original type.
 func typeName(err error) string {
 	if r, ok := err.(redactedError); ok {
 		err = r.err

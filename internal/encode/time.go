@@ -10,7 +10,7 @@ import (
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
-// secondCache holds the last second that was formatted.
+// secondCache keeps the last second that was formatted.
 type secondCache struct {
 	unix int64
 	text [jsonline.SecondLen]byte
@@ -93,8 +93,8 @@ func (f *Format) timeLayout() string {
 	return f.Time
 }
 
-// inYears returns t in the format's zone; for a format of RFC 3339, which has no
-// years before 0 and after 9999, the nearest instant that it can hold.
+// inYears returns t in the format's zone. For RFC 3339, which has no years before 0
+// and after 9999, it is the nearest instant in that range.
 func (f *Format) inYears(t time.Time) time.Time {
 	in := t.In(f.zone())
 	if year := in.Year(); year >= 0 && year <= 9999 || f.Time != RFC3339Nano && f.Time != RFC3339Milli {
@@ -105,7 +105,7 @@ func (f *Format) inYears(t time.Time) time.Time {
 	return time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, f.zone())
 }
 
-// The instants that an int64 of nanoseconds since 1970 can hold.
+// The instants that an int64 of nanoseconds since 1970 can represent.
 var (
 	firstInstant = time.Unix(0, math.MinInt64)
 	lastInstant  = time.Unix(0, math.MaxInt64)

@@ -12,13 +12,13 @@ import (
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
-// maxDepth bounds groups in groups, so that a LogValuer that returns itself
-// inside a group ends.
+// maxDepth bounds nested groups, so that a LogValuer that returns itself inside a
+// group ends.
 const maxDepth = 32
 
 const tooDeep = "!ERROR: too deep or too large"
 
-// appendJSONValue appends v as one JSON value, whatever it is.
+// appendJSONValue appends any v as one JSON value.
 func (f *Format) appendJSONValue(dst []byte, v slog.Value, depth int) []byte {
 	if f.plain && viewOf(&v).isPlainError() {
 		return jsonline.AppendString(dst, viewOf(&v).any().(error).Error())
@@ -65,8 +65,8 @@ func (f *Format) appendDuration(dst []byte, d time.Duration) []byte {
 	return jsonline.AppendFloat(dst, float64(d)/float64(f.Unit))
 }
 
-// resolve calls LogValue until something else comes of it. A panic becomes an
-// error value, and so does a chain without end.
+// resolve calls LogValue until the result is not a LogValuer. A panic becomes an
+// error value, and so does an endless chain.
 func resolve(v slog.Value) (out slog.Value) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -87,8 +87,8 @@ func resolve(v slog.Value) (out slog.Value) {
 	return slog.StringValue("!ERROR: LogValue returned a LogValuer 100 times")
 }
 
-// panicText is what stands in the place of a value whose method panicked. A
-// nil pointer is no more than that.
+// panicText returns the text that replaces a value whose method panicked. For a nil
+// pointer it only says so.
 func panicText(value, r any) string {
 	if v := reflect.ValueOf(value); v.Kind() == reflect.Pointer && v.IsNil() {
 		return "<nil>"
@@ -99,8 +99,8 @@ func panicText(value, r any) string {
 	return "!PANIC: " + safeSprint(r)
 }
 
-// safeSprint formats r, whose own methods may panic beyond what package fmt
-// catches.
+// safeSprint formats r, whose own methods may panic in ways that package fmt does not
+// catch.
 func safeSprint(r any) (s string) {
 	defer func() {
 		if recover() != nil {
@@ -110,10 +110,10 @@ func safeSprint(r any) (s string) {
 	return fmt.Sprint(r)
 }
 
-// appendJSONAny appends a value of any type: what LogValue returns, what has an
-// append method as that appends it, errors as ErrorFormat says, the rest as
-// appendByMethod or by its kind. A value that cannot be encoded becomes a string
-// that begins with !ERROR, one that panics a string that begins with !PANIC.
+// appendJSONAny appends a value of any type: the result of LogValue, what an append
+// method appends, an error by Options.ErrorDetail, the rest by appendByMethod or by
+// its kind. A value that cannot be encoded becomes a string that begins with !ERROR,
+// one that panics a string that begins with !PANIC.
 func (f *Format) appendJSONAny(dst []byte, value any, depth int) (out []byte) {
 	mark := len(dst)
 	var inside *atomic.Int32 // count to leave
@@ -213,7 +213,7 @@ func (f *Format) appendKnown(dst []byte, value any) ([]byte, bool) {
 
 func appendInt(dst []byte, n int) []byte { return jsonline.AppendInt(dst, int64(n)) }
 
-// deref returns what p points to, nil for nil.
+// deref returns the slice that p points to, nil for nil.
 func deref[T any](p *[]T) []T {
 	if p == nil {
 		return nil

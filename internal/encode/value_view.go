@@ -10,17 +10,17 @@ import (
 	"unsafe"
 )
 
-// valueView is a slog.Value as package slog has it in memory: a number, and an
-// interface whose type tells the kind. Each method of slog.Value finds out the
-// kind again. The encoder of JSON does so once, by the interface's first word.
+// valueView is a slog.Value in memory: a number, and an interface whose type
+// determines the kind. Each method of slog.Value determines the kind again. The JSON
+// encoder does so once, by the interface's first word.
 type valueView struct {
 	num  uint64
 	typ  unsafe.Pointer // kindType, textType, timeType, or the type of the value
 	data unsafe.Pointer // to the slog.Kind of num, to the text of num bytes, or to the value
 }
 
-// viewable reports whether valueView is right. If it is not, in a Go to come, the
-// methods are called.
+// viewable reports whether valueView matches package slog. If it does not, in a later
+// Go, the methods are called.
 var viewable = func() bool {
 	t := reflect.TypeFor[slog.Value]()
 	if t.Size() != unsafe.Sizeof(valueView{}) || t.NumField() != 3 {
@@ -58,12 +58,12 @@ var (
 	textType    = valueType(slog.StringValue("text"))
 	timeType    = valueType(slog.TimeValue(time.Unix(0, 0))) // num is in nanoseconds since 1970; data is nil for the zero time
 	wrappedKind = valueType(slog.AnyValue(slog.KindAny))
-	// The types of most errors. Their Error methods return a string that is there
-	// already: they cannot log or panic.
+	// The types of most errors. Their Error methods return a stored string, so they
+	// cannot log or panic.
 	plainErrors = [2]unsafe.Pointer{typeWord(errors.New("")), typeWord(fmt.Errorf("%w", errors.New("")))}
 )
 
-// valueType returns the type word of v, nil if v is no valueView.
+// valueType returns the type word of v, or nil if v is no valueView.
 func valueType(v slog.Value) unsafe.Pointer {
 	if unsafe.Sizeof(v) != unsafe.Sizeof(valueView{}) {
 		return nil

@@ -12,6 +12,7 @@ var table = []edge{
 	{".", "internal/jsonline", "names of levels, the strings of a source"},
 	{".", "internal/terminal", "a console on a terminal has colours"},
 	{"internal/encode", "internal/jsonline", "lines are written as the canonical line"},
+	{"internal/encode", "internal/jsonwalk", "raw JSON is checked before it becomes part of a line"},
 	{"internal/encode", "internal/goid", "how deep the values of a goroutine log each other"},
 	{".", "line", "what writers can do, and how lines are accounted for"},
 	{"internal/terminal", "golang.org/x/sys/unix", "is this file a terminal: an ioctl"},
