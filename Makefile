@@ -49,48 +49,48 @@ readme: ## run the commands of README.md in a fresh clone and compare what they 
 
 .PHONY: bench-logger
 bench-logger: ## measure the logger against its rivals and write the tables of docs/BENCHMARKS.md
-	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench logger -o ../docs/results/logger.json $(ARGS) && ../bin/bench tables -only logger
+	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench logger -o ../docs/results/logger.json $(ARGS) && ../bin/bench tables logger
 
 .PHONY: bench-writers
 bench-writers: ## measure the buffered writers against their rivals and write the tables of docs/BENCHMARKS.md
-	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench writers -o ../docs/results/writers.json $(ARGS) && ../bin/bench tables -only writers
+	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench writers -o ../docs/results/writers.json $(ARGS) && ../bin/bench tables writers
 
 .PHONY: bench-alloc
 bench-alloc: ## find where allocations come from, with four toolchains, and write the tables of docs/BENCHMARKS.md
-	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench alloc -o ../docs/results/allocstudy.json $(ARGS) && ../bin/bench alloc-tables
+	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench alloc -o ../docs/results/allocstudy.json $(ARGS) && ../bin/bench tables alloc
 
 .PHONY: bench-latency
 bench-latency: ## measure the log call while the destination stalls (some 10 minutes) and write the tables of docs/BENCHMARKS.md
-	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench latency -o ../docs/results/latency.json $(ARGS) && ../bin/bench tables -only latency
+	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench latency -o ../docs/results/latency.json $(ARGS) && ../bin/bench tables latency
 
 .PHONY: bench-reliability
 bench-reliability: ## do to writers what can go wrong, 200 kills at random, in a copy and in a write each (some 10 minutes), and write the tables of docs/RELIABILITY.md
-	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench reliability -o ../docs/results/reliability.json $(ARGS) && ../bin/bench reliability-tables
+	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench reliability -o ../docs/results/reliability.json $(ARGS) && ../bin/bench tables reliability
 
 .PHONY: bench-stuck
 bench-stuck: ## put loggers in front of destinations that take nothing (long, as each that hangs is given 10 s), and write the tables of docs/RELIABILITY.md
-	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench stuck -o ../docs/results/stuck.json $(ARGS) && ../bin/bench stuck-tables
+	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench stuck -o ../docs/results/stuck.json $(ARGS) && ../bin/bench tables stuck
 
 .PHONY: bench-direct
 bench-direct: ## a gRPC server that logs 300 MB/s for a minute (or DURATION=10m), the published experiments beside it (12 minutes), and the tables of docs/BENCHMARKS.md
 	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench direct-headline -o ../docs/results $(if $(DURATION),-duration $(DURATION)) $(ARGS) && \
-		../bin/bench direct -o ../docs/results && ../bin/bench direct-tables
+		../bin/bench direct -o ../docs/results && ../bin/bench tables direct
 
 .PHONY: bench-relay
 bench-relay: ## measure relays beside each other, and a published benchmark of buffers on real sockets (some 14 minutes), and write the tables of docs/RELAY.md
-	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench relay -o ../docs/results/relay.json $(ARGS) && ../bin/bench relay-tables
+	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench relay -o ../docs/results/relay.json $(ARGS) && ../bin/bench tables relay
 
 .PHONY: bench-ingest
 bench-ingest: ## measure taking events in beside a published pipeline and other collectors (some 15 minutes; ARGS="-duration 30s -only servers,rivals" for less), and write the tables of docs/BENCHMARKS.md
-	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench ingest -o ../docs/results/ingest.json $(ARGS) && ../bin/bench ingest-tables
+	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench ingest -o ../docs/results/ingest.json $(ARGS) && ../bin/bench tables ingest
 
 .PHONY: bench-published
 bench-published: ## write the table of docs/PUBLISHED.md from the results that there are
-	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench published-table
+	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench tables published
 
 .PHONY: bench-chaos
 bench-chaos: ## do to a collector under load what can go wrong, 100 kills and minutes without Kafka among it (some 6 minutes), and write the table of docs/RELIABILITY.md
-	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench ingest-chaos -o ../docs/results/chaos.json $(ARGS) && ../bin/bench ingest-chaos-tables
+	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench ingest-chaos -o ../docs/results/chaos.json $(ARGS) && ../bin/bench tables ingest-chaos
 
 .PHONY: soak
 soak: ## random runs, COUNT (20) of each: slab (also under the race detector), file and spool followed line by line; relay with large streams and many connections, the collector's journal; seeds are printed

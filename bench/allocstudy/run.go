@@ -36,8 +36,8 @@ type Count struct {
 	Bytes  float64 `json:"bytes"`
 }
 
-// rounded leaves out what the runtime itself allocated meanwhile.
-func (c Count) rounded() Count {
+// Rounded leaves out what the runtime itself allocated meanwhile.
+func (c Count) Rounded() Count {
 	if whole := math.Round(c.Allocs); math.Abs(c.Allocs-whole) <= countSlack {
 		c.Allocs = whole
 	}

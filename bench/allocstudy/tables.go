@@ -2,113 +2,95 @@ package allocstudy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/bench/internal/report"
 )
 
-// published is the article's own table: BenchmarkEvent and
-// BenchmarkEventWithInterface with 16 processors and the message "test". Of
-// the interface without a pool it prints no figures but a picture.
-var published = []struct{ title, name, article string }{
-	{"no pool", "plain/const", "21.30 (1, 8)"},
-	{"pool", "pooled/const", "19.17, later 17.45 (0, 0)"},
-	{"interface over pool", "pooliface/const", "17.18 (0, 0)"},
-	{"interface without pool", "iface/const", "–"},
+// Kind is the name of the results and of their place in the document.
+const Kind = "allocstudy"
+
+// Results are the raw results. The Library of a sample is its toolchain.
+type Results struct {
+	measure.Results
+	Counts  []Count  `json:"counts"`
+	Escapes []Escape `json:"escapes"`
+}
+
+// Toolchains lists the toolchains of the results as they were given.
+func (r *Results) Toolchains() []string {
+	var names []string
+	for _, c := range r.Counts {
+		if !slices.Contains(names, c.Go) {
+			names = append(names, c.Go)
+		}
+	}
+	return names
+}
+
+// Counted is what a case allocates with a toolchain.
+func (r *Results) Counted(name, toolchain string) Count {
+	i := slices.IndexFunc(r.Counts, func(c Count) bool { return c.Case == name && c.Go == toolchain })
+	if i < 0 {
+		report.Miss("%s with %s", name, toolchain)
+	}
+	return r.Counts[i]
 }
 
 // Tables is the text that goes between the markers of the document.
-func (r *Results) Tables() (string, error) {
-	t := tables{Results: r, goes: r.Toolchains(), sums: r.Summarize(), counts: map[measure.Key]Count{}}
-	for _, c := range r.Counts {
-		t.counts[measure.Key{Case: c.Case, Library: c.Go}] = c
+func Tables(r *Results) string {
+	f := report.FiguresOf(r.Results)
+	count := func(c Case, g string) string {
+		n := r.Counted(c.Name, g)
+		return fmt.Sprintf("%s (%.0f)", report.Count(n.Allocs), n.Bytes)
 	}
-	for _, c := range Cases() {
-		for _, g := range t.goes {
-			if _, ok := t.counts[measure.Key{Case: c.Name, Library: g}]; !ok {
-				return "", fmt.Errorf("%s with %s was not counted: measure again", c.Name, g)
-			}
-			if _, ok := t.sums[measure.Key{Case: c.Name, Library: g, Mode: Serial}]; !ok {
-				return "", fmt.Errorf("%s with %s has no samples: measure again", c.Name, g)
-			}
-		}
+	times := func(mode string) func(Case, string) string {
+		return func(c Case, g string) string { return report.Spread(f.At(c.Name, g, mode), 1) }
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s\nRaw results: [allocstudy.json](results/allocstudy.json), made by `%s`.\n", r.Circumstances(), r.Command)
-	fmt.Fprintf(&b, "\n**The article's table, measured again**: RunParallel with the constant \"test\", ns per call (allocations, bytes)\n\n%s", t.published())
-	fmt.Fprintf(&b, "\n**What the article says, and what is so**\n\n%s", t.claims())
-	fmt.Fprintf(&b, "\n**Allocations per call (bytes)**, counted without collections\n\n%s", t.grid(Serial, func(c Count, _ measure.Summary) string {
-		return fmt.Sprintf("%s (%.0f)", measure.Count(c.Allocs), c.Bytes)
-	}))
-	fmt.Fprintf(&b, "\n**One goroutine, ns per call: median (least to most)**\n\n%s", t.grid(Serial, times))
-	fmt.Fprintf(&b, "\n**RunParallel, ns per call: median (least to most)**\n\n%s", t.grid(Parallel, times))
-	fmt.Fprintf(&b, "\n**What `go build -gcflags=-m` says about the designs**: where a value goes. It is what the compiler must assume, not what a call allocates.\n\n%s\n", t.escapes())
-	return b.String(), nil
+	parallel := slices.DeleteFunc(Cases(), func(c Case) bool { return !c.Parallel })
+	return fmt.Sprintf("\n%s\nRaw results: %s, made by `%s`.\n", report.Circumstances(&r.Results), report.Raw("allocstudy.json"), r.Command) +
+		r.published(f).Titled("**The article's table, measured again**: RunParallel with the constant \"test\", ns per call (allocations, bytes)") +
+		r.grid(Cases(), count).Titled("**Allocations per call (bytes)**, counted without collections") +
+		r.grid(Cases(), times(Serial)).Titled("**One goroutine, ns per call: median (least to most)**") +
+		r.grid(parallel, times(Parallel)).Titled("**RunParallel, ns per call: median (least to most)**") +
+		r.escapes().Titled("**What `go build -gcflags=-m` says about the designs**: where a value goes. It is what the compiler must assume, not what a call allocates.") + "\n"
 }
 
-// tables is what the tables are made of.
-type tables struct {
-	*Results
-	goes   []string
-	sums   map[measure.Key]measure.Summary
-	counts map[measure.Key]Count
-}
-
-func times(_ Count, s measure.Summary) string {
-	return fmt.Sprintf("%s (%s–%s)", measure.Number(s.Ns), measure.Number(s.MinNs), measure.Number(s.MaxNs))
-}
-
-func (t tables) published() string {
-	out := measure.NewTable(append([]string{"design", "article"}, t.goes...)...)
-	for _, p := range published {
-		row := []string{p.title, p.article}
-		for _, g := range t.goes {
-			s := t.sums[measure.Key{Case: p.name, Library: g, Mode: Parallel}]
-			row = append(row, fmt.Sprintf("%s (%s, %.0f)", measure.Number(s.Ns), measure.Count(s.Allocs), s.Bytes))
-		}
-		out.Row(row...)
+// published is the article's own table: BenchmarkEvent and
+// BenchmarkEventWithInterface with 16 processors and the message "test". Of the
+// interface without a pool it prints no figures but a picture.
+func (r *Results) published(f *report.Figures) *report.Table {
+	article := map[string][2]string{
+		"no pool":                {"plain/const", "21.30 (1, 8)"},
+		"pool":                   {"pooled/const", "19.17, later 17.45 (0, 0)"},
+		"interface over pool":    {"pooliface/const", "17.18 (0, 0)"},
+		"interface without pool": {"iface/const", "–"},
 	}
-	return out.String()
+	return report.Grid("design", []string{"no pool", "pool", "interface over pool", "interface without pool"}, append([]string{"article"}, r.Toolchains()...), func(design, column string) string {
+		if column == "article" {
+			return article[design][1]
+		}
+		s := f.At(article[design][0], column, Parallel)
+		return fmt.Sprintf("%s (%s, %.0f)", report.Number(s.Ns), report.Count(s.Allocs), s.Bytes)
+	})
 }
 
-func (t tables) claims() string {
-	head := append([]string{"the article says"}, t.goes...)
-	out := measure.NewTable(append(head, "because")...)
-	for _, c := range Claims() {
-		row := []string{c.Says}
-		for _, g := range t.goes {
-			verdict := "**no**"
-			if c.Holds(func(name string) Count { return t.counts[measure.Key{Case: name, Library: g}].rounded() }) {
-				verdict = "holds"
-			}
-			row = append(row, verdict)
-		}
-		out.Row(append(row, c.Because)...)
+// grid has a row for each case and a column for each toolchain.
+func (r *Results) grid(cases []Case, cell func(c Case, toolchain string) string) *report.Table {
+	columns := []report.Column[Case]{{Head: "case", Cell: func(c Case) string { return c.Title }}}
+	for _, g := range r.Toolchains() {
+		columns = append(columns, report.Column[Case]{Head: g, Cell: func(c Case) string { return cell(c, g) }})
 	}
-	return out.String()
-}
-
-// grid has a row for each case that was measured in the mode.
-func (t tables) grid(mode string, cell func(Count, measure.Summary) string) string {
-	out := measure.NewTable(append([]string{"case"}, t.goes...)...)
-	for _, c := range Cases() {
-		if mode == Parallel && !c.Parallel {
-			continue
-		}
-		row := []string{c.Title}
-		for _, g := range t.goes {
-			row = append(row, cell(t.counts[measure.Key{Case: c.Name, Library: g}], t.sums[measure.Key{Case: c.Name, Library: g, Mode: mode}]))
-		}
-		out.Row(row...)
-	}
-	return out.String()
+	return report.Of(cases, columns...)
 }
 
 // escapes has a row for each value of which a compiler says something.
-func (t tables) escapes() string {
+func (r *Results) escapes() *report.Table {
 	var order []Escape
 	said := map[string]map[string]string{} // by key and toolchain
-	for _, e := range t.Escapes {
+	for _, e := range r.Escapes {
 		if said[e.key()] == nil {
 			said[e.key()] = map[string]string{}
 			order = append(order, e)
@@ -117,33 +99,23 @@ func (t tables) escapes() string {
 			said[e.key()][e.Go] = e.Verdict
 		}
 	}
-	out := measure.NewTable(append([]string{"function", "value"}, t.goes...)...)
-	for _, d := range designs() {
+	t := report.NewTable(append([]string{"function", "value"}, r.Toolchains()...)...)
+	last := ""
+	for _, c := range Cases() { // the designs in the order of the cases
+		if c.Group == last {
+			continue
+		}
+		last = c.Group
 		for _, e := range order {
-			if !strings.HasPrefix(e.Func, d+".") || strings.Contains(e.What, "Time.In") { // inlined from package time
+			if !strings.HasPrefix(e.Func, c.Group+".") || strings.Contains(e.What, "Time.In") { // inlined from package time
 				continue
 			}
 			row := []string{"`" + e.Func + "`", "`" + e.What + "`"}
-			for _, g := range t.goes {
-				verdict := said[e.key()][g]
-				if verdict == "" {
-					verdict = "–"
-				}
-				row = append(row, verdict)
+			for _, g := range r.Toolchains() {
+				row = append(row, report.Dash(said[e.key()][g]))
 			}
-			out.Row(row...)
+			t.Row(row...)
 		}
 	}
-	return out.String()
-}
-
-// designs lists the packages in the order of the cases.
-func designs() []string {
-	var names []string
-	for _, c := range Cases() {
-		if len(names) == 0 || names[len(names)-1] != c.Group {
-			names = append(names, c.Group)
-		}
-	}
-	return names
+	return t
 }

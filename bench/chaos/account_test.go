@@ -6,7 +6,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/bench/internal/report"
 	"github.com/rollway/rollway/collector/journal"
 )
 
@@ -81,28 +85,46 @@ func TestLookUp(t *testing.T) {
 
 // TestTables: what is wrong is said, and a fault without a try is an error.
 func TestTables(t *testing.T) {
-	r := Results{Missing: map[string]string{}, Command: "bench"}
+	r := &Results{Missing: map[string]string{}}
+	tables := func() (string, error) { return report.Make(func() string { return Tables(r) }) }
 	for _, f := range Faults[1:] {
 		r.Tries = append(r.Tries, Try{Fault: f.Name, Rounds: 1, Requests: 10, Lookups: 30, Reconciled: 1})
 	}
-	if _, err := r.Tables(); err == nil {
+	if _, err := tables(); err == nil {
 		t.Error("a fault was not tried, and nobody said so")
 	}
 	r.Missing[Faults[0].Name] = "a hammer"
-	text, err := r.Tables()
+	text, err := tables()
 	if err != nil || !strings.Contains(text, "not tried, needs a hammer") || !strings.Contains(text, "Under none of the faults") || len(r.Unexpected()) != 0 {
 		t.Errorf("%v\n%s", err, text)
 	}
 	r.Tries[3].Lost = 1
-	if text, _ := r.Tables(); !strings.Contains(text, "**Under 1 faults") || len(r.Unexpected()) != 1 {
+	if text, _ := tables(); !strings.Contains(text, "**Under 1 faults") || len(r.Unexpected()) != 1 {
 		t.Error(text)
 	}
 	path := t.TempDir() + "/chaos.json"
 	r.Kind = Kind
-	if err := r.Save(path); err != nil {
+	if err := measure.Save(path, r); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Load(path); err != nil || !slices.EqualFunc(got.Tries, r.Tries, func(a, b Try) bool { return a.Fault == b.Fault && a.Lost == b.Lost }) {
+	if got, err := measure.Load[Results](path, Kind); err != nil || !slices.EqualFunc(got.Tries, r.Tries, func(a, b Try) bool { return a.Fault == b.Fault && a.Lost == b.Lost }) {
 		t.Errorf("%+v, %v", got, err)
 	}
+}
+
+// TestAwait: slow progress is waited for, a standstill is not.
+func TestAwait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		slowly := func() int { return int(time.Since(begin) / (stalledAfter - time.Second)) }
+		if err := await("ten", slowly, func() bool { return slowly() >= 10 }); err != nil || time.Since(begin) < 9*stalledAfter {
+			t.Errorf("%v after %v", err, time.Since(begin))
+		}
+		begin = time.Now()
+		stops := func() int { return min(slowly(), 3) }
+		err := await("ten", stops, func() bool { return stops() >= 10 })
+		if waited := time.Since(begin); err == nil || !strings.Contains(err.Error(), "ten: no progress") || waited > 4*stalledAfter+time.Second {
+			t.Errorf("%v after %v", err, waited)
+		}
+	})
 }

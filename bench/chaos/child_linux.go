@@ -1,10 +1,8 @@
 package chaos
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,11 +10,12 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rollway/rollway/bench/internal/child"
 	"github.com/rollway/rollway/internal/testkit"
 )
 
-// A child is one collector, which is started again and again at one address.
-type child struct {
+// A collector is one that is started again and again at one address.
+type collector struct {
 	program string
 	addr    string // host:port
 	data    string
@@ -24,92 +23,46 @@ type child struct {
 	env     []string
 	try     *Try
 
-	cmd  *exec.Cmd
-	said testkit.Buffer
-	read chan struct{} // closed when its output has ended
+	*child.Process // nil before the first start
 }
 
-// saidBytes is how much of what a program said goes into an error.
-const saidBytes = 2000
-
-func (c *child) journal() string { return filepath.Join(c.data, "journal") }
+func (c *collector) journal() string { return filepath.Join(c.data, "journal") }
 
 // start runs the collector and waits until it listens.
-func (c *child) start() error {
+func (c *collector) start() (err error) {
 	path := c.data + ".yaml"
 	if err := os.WriteFile(path, []byte(c.config), 0o600); err != nil {
 		return err
 	}
-	c.cmd = exec.Command(c.program, "serve", "-config", path, "-listen", c.addr, "-data", c.data)
-	c.cmd.Env = append(os.Environ(), c.env...)
-	c.cmd.Stderr = &c.said
-	out, err := c.cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := c.cmd.Start(); err != nil {
-		return err
-	}
-	up := make(chan struct{}, 1)
-	c.read = make(chan struct{})
-	go func() {
-		defer close(c.read)
-		in := bufio.NewReader(out)
-		for {
-			line, err := in.ReadString('\n')
-			io.WriteString(&c.said, line)
-			if strings.Contains(line, " is running;") {
-				up <- struct{}{}
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	select {
-	case <-up:
-		return nil
-	case <-c.read:
-		return fmt.Errorf("rollway serve ended: %v: %s", c.cmd.Wait(), c.said.Tail(saidBytes))
-	case <-time.After(time.Minute):
-		c.kill()
-		return errors.New("rollway serve did not begin within a minute")
-	}
+	cmd := exec.Command(c.program, "serve", "-config", path, "-listen", c.addr, "-data", c.data)
+	cmd.Env = append(os.Environ(), c.env...)
+	c.Process, err = child.Program(cmd, c.addr)
+	return err
 }
 
-// kill ends the collector by SIGKILL.
-func (c *child) kill() {
-	if c.cmd == nil || c.cmd.ProcessState != nil {
-		return
+// kill ends the collector by SIGKILL, if it runs.
+func (c *collector) kill() {
+	if c.Process != nil {
+		c.Kill()
 	}
-	c.cmd.Process.Kill()
-	<-c.read
-	c.cmd.Wait()
 }
 
 // stop ends it by SIGTERM. lossy says that it may end with an error, as an fsync
 // has failed.
-func (c *child) stop(lossy bool) error {
-	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		return err
-	}
-	killer := time.AfterFunc(time.Minute, func() { c.cmd.Process.Kill() })
-	defer killer.Stop()
-	<-c.read
-	err := c.cmd.Wait()
-	var exit *exec.ExitError
-	if lossy && errors.As(err, &exit) && exit.ExitCode() == 1 {
+func (c *collector) stop(lossy bool) error {
+	err := c.Signal(syscall.SIGTERM)
+	if lossy && c.ProcessState != nil && c.ProcessState.ExitCode() == 1 {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("stop rollway serve: %w: %s", err, c.said.Tail(saidBytes))
+		return fmt.Errorf("stop rollway serve: %w: %s", err, c.Said())
 	}
 	return nil
 }
 
 // reconcile runs `rollway reconcile` on the data folder, and asks the collector
 // if it runs.
-func (c *child) reconcile(running bool) error {
+func (c *collector) reconcile(running bool) error {
 	args := []string{"reconcile", c.data}
 	if running {
 		args = append(args, "-addr", "http://"+c.addr)
@@ -130,12 +83,12 @@ func (c *child) reconcile(running bool) error {
 
 // inject has strace do what the specification says to the running collector,
 // until end is called.
-func (c *child) inject(trace string, faults ...string) (end func() error, err error) {
+func (c *collector) inject(trace string, faults ...string) (end func() error, err error) {
 	args := []string{"-f", "-qq", "-o", "/dev/null", "-e", "trace=" + trace}
 	for _, f := range faults {
 		args = append(args, "-e", "inject="+f)
 	}
-	cmd := exec.Command("strace", append(args, "-p", fmt.Sprint(c.cmd.Process.Pid))...)
+	cmd := exec.Command("strace", append(args, "-p", fmt.Sprint(c.Pid()))...)
 	var said testkit.Buffer
 	cmd.Stderr = &said
 	if err := cmd.Start(); err != nil {
@@ -146,7 +99,7 @@ func (c *child) inject(trace string, faults ...string) (end func() error, err er
 		if time.Since(begin) > time.Minute {
 			cmd.Process.Kill()
 			cmd.Wait()
-			return nil, fmt.Errorf("strace does not attach: %s", said.Tail(saidBytes))
+			return nil, fmt.Errorf("strace does not attach: %s", said.String())
 		}
 	}
 	return func() error {
@@ -158,8 +111,8 @@ func (c *child) inject(trace string, faults ...string) (end func() error, err er
 	}, nil
 }
 
-func (c *child) traced() bool {
-	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", c.cmd.Process.Pid))
+func (c *collector) traced() bool {
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", c.Pid()))
 	if err != nil || len(tasks) == 0 {
 		return false
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollway/rollway/bench/internal/rollwaybin"
+	"github.com/rollway/rollway/bench/internal/child"
 )
 
 // The wall clock of this machine is everybody's, and the kernel answers Go's
@@ -67,7 +67,7 @@ func buildWithClock(dir string) (string, error) {
 	}
 	source = bytes.Replace(source, now, append(now, "	sec += BenchJump\n"...), 1)
 	source = append(source, "\n// BenchJump is added to the wall clock, in seconds.\nvar BenchJump int64\n"...)
-	module, err := rollwaybin.Module()
+	module, err := child.CollectorModule()
 	if err != nil {
 		return "", err
 	}
@@ -86,7 +86,7 @@ func buildWithClock(dir string) (string, error) {
 	if err := os.WriteFile(path, overlay, 0o600); err != nil {
 		return "", err
 	}
-	return rollwaybin.Build(dir, "-overlay", path)
+	return child.BuildRollway(dir, "-overlay", path)
 }
 
 // clocks sets the collector's clock forth and back while it runs, and between

@@ -12,13 +12,13 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rollway/rollway/bench/internal/rollwaybin"
+	"github.com/rollway/rollway/bench/internal/child"
 	"github.com/rollway/rollway/internal/testkit"
 )
 
 // A scene is one fault in the making.
 type scene struct {
-	*child
+	*collector
 	load    *load
 	account *account
 	rng     *rand.Rand
@@ -71,7 +71,7 @@ func Run(w io.Writer, s Settings) ([]Try, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	program, err := rollwaybin.Build(dir)
+	program, err := child.BuildRollway(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (s Settings) one(f Fault, program, dir string) (_ *Try, err error) {
 	try := &Try{Fault: f.Name}
 	sc := &scene{
 		account: &account{}, rng: rand.New(rand.NewPCG(s.Seed, 1)), short: s.Short, dir: dir,
-		child: &child{program: program, addr: addr, data: filepath.Join(dir, "data"), config: "journal:\n  segment_size: 4MiB\n", try: try},
+		collector: &collector{program: program, addr: addr, data: filepath.Join(dir, "data"), config: "journal:\n  segment_size: 4MiB\n", try: try},
 	}
 	sc.load = newLoad(addr, f.Name, sc.account, try)
 	begin := time.Now()
@@ -146,10 +146,19 @@ func (s *scene) check(answered bool) error {
 	return s.reconcile(false)
 }
 
+// restart kills the collector, looks at what it stored, and starts it again.
+func (s *scene) restart() error {
+	s.kill()
+	if err := s.check(false); err != nil {
+		return err
+	}
+	return s.start()
+}
+
 // end has the clients finish, and looks at what is left.
 func (s *scene) end() error {
 	if err := s.load.drain(); err != nil {
-		return fmt.Errorf("%w: %s", err, s.said.Tail(saidBytes))
+		return fmt.Errorf("%w: %s", err, s.Said())
 	}
 	if err := s.reconcile(true); err != nil {
 		return err
@@ -168,12 +177,8 @@ func kills(s *scene) error {
 	s.load.begin(8, 0)
 	for range pick(s, 100, 5) {
 		time.Sleep(time.Duration(20+s.rng.IntN(400)) * time.Millisecond)
-		s.kill()
 		s.try.Rounds++
-		if err := s.check(false); err != nil {
-			return err
-		}
-		if err := s.start(); err != nil {
+		if err := s.restart(); err != nil {
 			return err
 		}
 	}
@@ -242,11 +247,7 @@ func full(s *scene) error {
 		}
 		s.try.Rounds++
 		if round%2 == 1 { // killed while it is full
-			s.kill()
-			if err := s.check(false); err != nil {
-				return err
-			}
-			if err := s.start(); err != nil {
+			if err := s.restart(); err != nil {
 				return err
 			}
 		} else if err := s.reconcile(true); err != nil {

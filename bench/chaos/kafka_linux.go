@@ -74,11 +74,7 @@ func kafkaAway(s *scene) error {
 		s.try.Rounds++
 		time.Sleep(away / 2)
 		if round == 0 {
-			s.kill()
-			if err := s.check(false); err != nil {
-				return err
-			}
-			if err := s.start(); err != nil {
+			if err := s.restart(); err != nil {
 				return err
 			}
 		}
@@ -180,7 +176,7 @@ func (s *scene) consume(k *kafkatest.Broker) error {
 	s.try.Lost += missing
 	s.try.Notes = append(s.try.Notes, fmt.Sprintf("in the topic: all %d events, %d of them again", len(seen), again))
 	if missing > 0 {
-		return fmt.Errorf("%d acknowledged events are not in the topic; Kafka said: %s", missing, strings.TrimSpace(k.Said.Tail(saidBytes)))
+		return fmt.Errorf("%d acknowledged events are not in the topic; Kafka said: %s", missing, strings.TrimSpace(k.Said.Tail(2000)))
 	}
 	return nil
 }

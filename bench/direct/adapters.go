@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"os"
+
+	"github.com/rollway/rollway/bench/internal/rivals"
 )
 
 // NoCall is the design that logs nothing: what it takes is the loop's.
@@ -38,9 +40,9 @@ func (c copying) LogBytes(p []byte) error {
 }
 
 // lineWriter is an io.Writer of lines as a Logger. LogBytes takes the byte
-// behind p as its newline: the lines of package lines have it there.
+// after p as its newline: the lines of package lines have it there.
 type lineWriter struct {
-	io.WriteCloser
+	*rivals.Writer
 	dst io.Closer
 }
 
@@ -49,6 +51,6 @@ func (w lineWriter) LogBytes(p []byte) error {
 	return err
 }
 
-func (w lineWriter) Close() error { return errors.Join(w.WriteCloser.Close(), w.dst.Close()) }
+func (w lineWriter) Close() error { return errors.Join(w.Writer.Close(), w.dst.Close()) }
 
 func (lineWriter) Figures() Figures { return Figures{} }

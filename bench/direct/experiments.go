@@ -1,10 +1,8 @@
 package direct
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"runtime/pprof"
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/measure"
@@ -18,7 +16,6 @@ const (
 	CaseCall    = "call"    // LogBytes alone
 	CaseBuffers = "buffers" // size of the buffers
 	CaseShards  = "shards"  // threads and shards
-	CaseGRPC    = "grpc"    // requests by threads, shards and size of the buffers
 	CaseIO      = "io"      // how buffers get to the file
 	CasePools   = "pools"   // memory taken anew or used again
 	CaseSmall   = "small"   // lines of 256 bytes
@@ -87,7 +84,6 @@ type Subject struct {
 	Design     Design
 	load       load
 	config     Config
-	served     *served // if not nil, takes the place of load and config
 }
 
 // Rounds is how often an experiment is measured. Those at the headline rate
@@ -98,7 +94,7 @@ func (s Settings) Rounds(name string) int {
 		return 1
 	case name == CaseSmall:
 		return 7
-	case name == CaseCall, name == CaseGRPC:
+	case name == CaseCall:
 		return 5
 	case name == CaseLoss:
 		return 3
@@ -110,30 +106,15 @@ func (s Settings) Rounds(name string) int {
 
 // Cases lists the experiments.
 func Cases() []string {
-	return []string{CaseLoss, CaseCall, CaseBuffers, CaseShards, CaseGRPC, CaseIO, CasePools, CaseSmall}
+	return []string{CaseLoss, CaseCall, CaseBuffers, CaseShards, CaseIO, CasePools, CaseSmall}
 }
 
 // Subjects lists the samples of a round of an experiment.
 func (s Settings) Subjects(name string) []Subject {
-	switch name {
-	case CaseLoss:
-		return s.loss()
-	case CaseCall:
-		return s.calls()
-	case CaseBuffers:
-		return s.buffers()
-	case CaseShards:
-		return s.shards()
-	case CaseGRPC:
-		return s.requests()
-	case CaseIO:
-		return s.engines()
-	case CasePools:
-		return s.pools()
-	case CaseSmall:
-		return s.small()
-	}
-	panic("no experiment " + name)
+	return map[string]func(Settings) []Subject{
+		CaseLoss: Settings.loss, CaseCall: Settings.calls, CaseBuffers: Settings.buffers, CaseShards: Settings.shards,
+		CaseIO: Settings.engines, CasePools: Settings.pools, CaseSmall: Settings.small,
+	}[name](s)
 }
 
 // Measure runs an experiment and reports progress to w.
@@ -145,17 +126,9 @@ func (s Settings) Measure(w io.Writer, name string) ([]measure.Sample, error) {
 	})
 }
 
-// take is labelled in profiles with the names of the design and the mode.
+// take takes the sample. Log files are made in dir.
 func (u Subject) take(dir string) (measure.Sample, error) {
-	var sample measure.Sample
-	var err error
-	pprof.Do(context.Background(), pprof.Labels("design", u.Design.Name, "mode", u.Mode), func(context.Context) {
-		if u.served != nil {
-			sample, err = u.served.sample(u.Design, dir)
-		} else {
-			sample, err = u.load.run(u.Design, u.config, dir)
-		}
-	})
+	sample, err := u.load.run(u.Design, u.config, dir)
 	sample.Case, sample.Mode = u.Case, u.Mode
 	if err != nil {
 		err = fmt.Errorf("%s, %s, %s: %w", u.Case, u.Design.Name, u.Mode, err)
@@ -228,11 +201,14 @@ func (s Settings) buffers() []Subject {
 		fills := time.Duration(float64(config.BufferSize) / headlineBytes * (fullSets + 0.5) * float64(period))
 		l := headline(headlineThreads, s.paced(max(2*time.Second, fills)))
 		for _, name := range []string{Published, OwnDrop} {
-			subjects = append(subjects, Subject{Case: CaseBuffers, Mode: bufferMode(mb), Design: design(name), load: l, config: config})
+			subjects = append(subjects, Subject{Case: CaseBuffers, Mode: fmt.Sprintf("%d MB", mb), Design: design(name), load: l, config: config})
 		}
 	}
 	return subjects
 }
+
+// threadsAndShards are the published pairs.
+var threadsAndShards = []struct{ threads, shards int }{{50, 4}, {50, 8}, {100, 4}, {100, 8}, {100, 16}, {200, 8}, {200, 16}}
 
 func (s Settings) shards() []Subject {
 	var subjects []Subject
@@ -242,7 +218,7 @@ func (s Settings) shards() []Subject {
 		}
 		config := s.recommended(c.shards)
 		for _, name := range []string{Published, OwnDrop} {
-			subjects = append(subjects, Subject{Case: CaseShards, Mode: shardMode(c.threads, c.shards), Design: design(name), load: headline(c.threads, s.paced(1500*time.Millisecond)), config: config})
+			subjects = append(subjects, Subject{Case: CaseShards, Mode: fmt.Sprintf("%dT / %dS", c.threads, c.shards), Design: design(name), load: headline(c.threads, s.paced(1500*time.Millisecond)), config: config})
 		}
 	}
 	return subjects

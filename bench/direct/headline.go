@@ -25,20 +25,20 @@ type Headlines struct {
 
 // A Run is the server under load once.
 type Run struct {
-	Name     string    `json:"name"`
-	Logging  bool      `json:"logging"`
-	Disk     bool      `json:"disk,omitempty"`       // another process kept the disk busy
-	Copies   bool      `json:"copies,omitempty"`     // each record was copied instead of logged
-	Beside   int64     `json:"disk_bytes,omitempty"` // by that one
-	Seconds  float64   `json:"seconds"`
-	Requests int       `json:"requests"`
-	Failed   int       `json:"failed"`
-	GRPC     Quantiles `json:"grpc"`       // from when a request was due to its answer
-	Others   float64   `json:"others_pct"` // of one core, used by other programs
-	Verifier float64   `json:"verifier"`   // cores, where files were read back meanwhile
-	Server   Report    `json:"server"`
-	Verified Verified  `json:"verified"`
-	DiskPeak int64     `json:"disk_peak"` // bytes of all log files at a time
+	Name     string       `json:"name"`
+	Logging  bool         `json:"logging"`
+	Disk     bool         `json:"disk,omitempty"`       // another process kept the disk busy
+	Copies   bool         `json:"copies,omitempty"`     // each record was copied instead of logged
+	Beside   int64        `json:"disk_bytes,omitempty"` // by that one
+	Seconds  float64      `json:"seconds"`
+	Requests int          `json:"requests"`
+	Failed   int          `json:"failed"`
+	GRPC     Quantiles    `json:"grpc"`       // from when a request was due to its answer
+	Others   float64      `json:"others_pct"` // of one core, used by other programs
+	Verifier float64      `json:"verifier"`   // cores, where files were read back meanwhile
+	Server   ServerReport `json:"server"`
+	Verified Verified     `json:"verified"`
+	DiskPeak int64        `json:"disk_peak"` // bytes of all log files at a time
 }
 
 // Quantiles are times in nanoseconds.
@@ -51,6 +51,7 @@ type Quantiles struct {
 	Max  time.Duration `json:"max"`
 }
 
+// quantiles are those of h.
 func quantiles(h *promtext.Histogram) Quantiles {
 	return Quantiles{h.Quantile(0.5), h.Quantile(0.75), h.Quantile(0.95), h.Quantile(0.99), h.Quantile(0.999), h.Max()}
 }
@@ -69,11 +70,10 @@ type Verified struct {
 	Files    int   `json:"files"`
 }
 
-// A Report is what the server says of a run.
-type Report struct {
+// A ServerReport is what the server says of a run.
+type ServerReport struct {
 	Accepted int           `json:"accepted"`
 	Dropped  int           `json:"dropped"`
-	Shards   []ShardReport `json:"shards"`
 	Call     Quantiles     `json:"call"` // LogBytes alone
 	Write    Quantiles     `json:"write"`
 	Mean     time.Duration `json:"write_mean"`
@@ -82,12 +82,6 @@ type Report struct {
 	Memory   MemoryParts   `json:"memory"`
 	GC       GC            `json:"gc"`
 	Series   []Point       `json:"series"`
-}
-
-// A ShardReport counts the records of the handlers that a shard serves.
-type ShardReport struct {
-	Records int `json:"records"`
-	Dropped int `json:"dropped"`
 }
 
 // CPU is in cores. The parts are shares of a profile of the whole run.
@@ -136,13 +130,6 @@ type Point struct {
 
 // FileHeadline is the name of the file with the raw results.
 const FileHeadline = Kind + "-headline.json"
-
-// Save writes the results to a file: one run a line.
-func (h *Headlines) Save(path string) error {
-	head := *h
-	head.Samples, head.Runs = []measure.Sample{}, nil
-	return measure.SaveLines(path, head, measure.ListOf("runs", h.Runs))
-}
 
 // LoadHeadlines reads what Save wrote.
 func LoadHeadlines(path string) (*Headlines, error) { return measure.Load[Headlines](path, Kind) }

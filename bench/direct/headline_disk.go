@@ -1,6 +1,7 @@
 package direct
 
 import (
+	"encoding/json"
 	"io"
 	"path/filepath"
 	"time"
@@ -8,25 +9,23 @@ import (
 	"github.com/rollway/rollway/internal/direct"
 )
 
-// diskReport is what keepDiskBusy says.
-type diskReport struct {
-	Bytes int64 `json:"bytes"`
-}
+// diskReport is what keepDiskBusy says at its end.
+type diskReport struct{ Bytes int64 }
 
 // keepDiskBusy writes as many bytes a second as the server with logging does,
-// a slab at a time, past the page cache, until in ends. It prints an empty line
-// when it has begun. What requests suffer from that, beside a server that logs
-// nothing, is the disk's and the machine's doing and not a logger's.
-func keepDiskBusy(j job, in io.Reader, out io.Writer) (*diskReport, error) {
+// a slab at a time, past the page cache, until in ends. It says "" when it has
+// begun. What requests suffer from that, beside a server that logs nothing, is the
+// disk's and the machine's doing and not a logger's.
+func keepDiskBusy(j job, in io.Reader, out io.Writer) error {
 	disk, err := openOutput(Config{Path: filepath.Join(j.Dir, current), IO: Separate})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer disk.Close()
 	size := j.Buffer / j.Shards
 	m, err := direct.NewMemorySet(1, size)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer m.Free()
 	fillRecord(m.Bytes(0), 0, 0)
@@ -37,26 +36,23 @@ func keepDiskBusy(j job, in io.Reader, out io.Writer) (*diskReport, error) {
 		return err
 	}
 	if err := write(); err != nil {
-		return nil, err
+		return err
 	}
-	if _, err := io.WriteString(out, "\n"); err != nil {
-		return nil, err
+	answer := json.NewEncoder(out)
+	if err := answer.Encode(""); err != nil {
+		return err
 	}
-	ended := make(chan struct{})
-	go func() {
-		io.Copy(io.Discard, in)
-		close(ended)
-	}()
+	ended := inputEnds(in)
 	every := time.Duration(float64(j.Period) * float64(size) / float64(j.Bytes))
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ended:
-			return &r, nil
+			return answer.Encode(r)
 		case <-tick.C:
 			if err := write(); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}

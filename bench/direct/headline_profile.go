@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"io"
-	"os"
 	"runtime/pprof"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/google/pprof/profile"
@@ -104,22 +102,4 @@ func within(s *profile.Sample, function string) bool {
 		}
 	}
 	return false
-}
-
-// resident is the resident memory of this process in bytes, or 0 where the
-// system does not tell.
-func resident() int {
-	statm, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return 0
-	}
-	fields := strings.Fields(string(statm))
-	if len(fields) < 2 {
-		return 0
-	}
-	pages, err := strconv.Atoi(fields[1])
-	if err != nil {
-		return 0
-	}
-	return pages * os.Getpagesize()
 }

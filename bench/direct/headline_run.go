@@ -5,11 +5,59 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
-	"strings"
 	"time"
 
+	"github.com/rollway/rollway/bench/internal/child"
 	"github.com/rollway/rollway/bench/internal/measure"
 )
+
+// A job is what a child process is to do.
+type job struct {
+	Dir          string        // of the log files
+	Bytes        int           // of a record
+	Period       time.Duration // between two requests
+	Threads      int
+	Logging      bool
+	Copies       bool // copy each record instead
+	Buffer       int
+	Shards, Sets int
+	Segment      int64
+	Flush        time.Duration
+	Realtime     bool // the process was started by one with measure.Realtime
+}
+
+// The roles of child processes.
+const (
+	serverRole   = "direct: server"
+	verifierRole = "direct: verifier"
+	diskRole     = "direct: disk"
+)
+
+func init() {
+	child.Role(serverRole, func(j job) error { return serve(j, os.Stdin, os.Stdout) })
+	child.Role(verifierRole, func(j job) error { return timeshared(j, verify) })
+	child.Role(diskRole, func(j job) error { return timeshared(j, keepDiskBusy) })
+}
+
+// timeshared runs a child that does not come before other processes.
+func timeshared(j job, run func(job, io.Reader, io.Writer) error) error {
+	if j.Realtime {
+		if err := measure.Timeshared(); err != nil {
+			return err
+		}
+	}
+	return run(j, os.Stdin, os.Stdout)
+}
+
+// inputEnds returns a channel that is closed when in ends.
+func inputEnds(in io.Reader) <-chan struct{} {
+	ended := make(chan struct{})
+	go func() {
+		io.Copy(io.Discard, in)
+		close(ended)
+	}()
+	return ended
+}
 
 // HeadlineSettings say how much is measured.
 type HeadlineSettings struct {
@@ -85,12 +133,7 @@ type kind struct {
 	concurrent bool // rotated files are read back and removed meanwhile, otherwise afterwards
 	disk       bool // another process writes as much to the disk
 	copies     bool // each record is copied once, and that is all
-
-	design string // what logs; "" is slab.Writer
 }
-
-// lossy reports whether accepted records may be missing in the files.
-func (k kind) lossy() bool { return k.design != "" && design(k.design).Lossy }
 
 func (k kind) String() string {
 	switch {
@@ -100,18 +143,13 @@ func (k kind) String() string {
 		return "no logging, copied"
 	case !k.logging:
 		return "no logging"
-	case k.design != "":
-		return k.design
 	}
 	return "logging"
 }
 
-// noisyPct is how much of a core other programs may use in a run of a pair. One
-// that had more is taken again, up to twice and as long as *again is not used
-// up, whatever came out of it.
-const noisyPct = 20
-
-// pair runs the server with and without logging, in the order given.
+// pair runs the server with and without logging, in the order given. A noisy pair
+// is taken again, up to twice and while *again is not used up, whatever came out
+// of it.
 func (s HeadlineSettings) pair(w io.Writer, name string, order []bool, again *int) (pair []Run, err error) {
 	for try := 0; try < 3; try++ {
 		pair = nil
@@ -122,7 +160,7 @@ func (s HeadlineSettings) pair(w io.Writer, name string, order []bool, again *in
 				return nil, err
 			}
 			pair = append(pair, r)
-			noisy = noisy || r.Others > noisyPct
+			noisy = noisy || r.Others > measure.NoisyPct
 		}
 		if !noisy || s.Pairs < enoughPairs || *again == 0 {
 			break
@@ -150,52 +188,46 @@ func (s HeadlineSettings) run(k kind, d time.Duration) (*Run, error) {
 	}
 	defer os.RemoveAll(dir)
 	j := job{
-		Role: "server", Dir: dir, Bytes: s.Bytes, Period: s.Period, Threads: s.Threads, Logging: k.logging, Copies: k.copies, Design: k.design,
+		Dir: dir, Bytes: s.Bytes, Period: s.Period, Threads: s.Threads, Logging: k.logging, Copies: k.copies,
 		Buffer: s.Buffer, Shards: s.Shards, Sets: s.Sets, Segment: s.Segment, Flush: s.Flush, Realtime: s.Realtime,
 	}
-	server, err := startChild(j)
+	server, err := child.Start(serverRole, j)
 	if err != nil {
 		return nil, err
 	}
-	defer server.kill()
-	address, err := server.out.ReadString('\n')
-	if err != nil {
-		return nil, fmt.Errorf("no address of the server: %w", err)
+	defer server.Stop()
+	var address string
+	if err := server.Receive(&address); err != nil {
+		return nil, err
 	}
-	var beside *child // writes to the disk, or reads back
-	startBeside := func(role string) error {
-		other := j
-		other.Role = role
-		beside, err = startChild(other)
-		return err
-	}
+	var beside *child.Process // writes to the disk, or reads back
 	switch {
 	case k.concurrent:
-		err = startBeside("verifier")
+		beside, err = child.Start(verifierRole, j)
 	case k.disk:
-		if err = startBeside("disk"); err == nil {
-			_, err = beside.out.ReadString('\n') // it has begun
+		if beside, err = child.Start(diskRole, j); err == nil {
+			err = beside.Receive(new(string)) // it has begun
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
 	if beside != nil {
-		defer beside.kill()
+		defer beside.Stop()
 	}
-	r, answers, err := s.load(strings.TrimSpace(address), d)
+	r, answers, err := s.load(address, d)
 	if err != nil {
 		return nil, err
 	}
 	r.Logging, r.Copies = k.logging, k.copies
-	if err := server.end(&r.Server); err != nil {
+	if err := server.End(&r.Server); err != nil {
 		return nil, err
 	}
 	r.Others -= 100 * r.Server.CPU.Total
 	if k.disk {
 		var d diskReport
-		err := beside.end(&d)
-		r.Disk, r.Beside, r.Others = true, d.Bytes, max(0, r.Others-100*beside.cpu().Seconds()/r.Seconds)
+		err := beside.End(&d)
+		r.Disk, r.Beside, r.Others = true, d.Bytes, max(0, r.Others-100*beside.Used().Seconds()/r.Seconds)
 		return r, err
 	}
 	if !k.logging {
@@ -203,25 +235,22 @@ func (s HeadlineSettings) run(k kind, d time.Duration) (*Run, error) {
 		return r, nil
 	}
 	if !k.concurrent {
-		if err := startBeside("verifier"); err != nil {
+		if beside, err = child.Start(verifierRole, j); err != nil {
 			return nil, err
 		}
-		defer beside.kill()
+		defer beside.Stop()
 	}
 	var f found
-	if err := beside.end(&f); err != nil {
+	if err := beside.End(&f); err != nil {
 		return nil, err
 	}
 	if k.concurrent {
-		r.Verifier = beside.cpu().Seconds() / r.Seconds
+		r.Verifier = beside.Used().Seconds() / r.Seconds
 		r.Others -= 100 * r.Verifier
 	}
 	r.Others = max(0, r.Others)
 	r.Verified, r.DiskPeak = f.against(answers), f.Peak
 	v := r.Verified
-	if k.lossy() {
-		return r, nil
-	}
 	if v.Lost+v.Unasked+v.Torn+v.Repeated > 0 || v.Accepted != r.Server.Accepted || v.Found != v.Accepted {
 		return nil, fmt.Errorf("the server accepted %d records: %+v", r.Server.Accepted, v)
 	}

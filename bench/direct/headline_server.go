@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -16,9 +17,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rollway/rollway/bench/internal/child"
 	"github.com/rollway/rollway/bench/internal/measure"
 	"github.com/rollway/rollway/file"
-	"github.com/rollway/rollway/internal/goid"
 	"github.com/rollway/rollway/internal/promtext"
 	"github.com/rollway/rollway/slab"
 	"google.golang.org/grpc"
@@ -37,13 +38,12 @@ const (
 
 type server struct {
 	job    job
-	logger Logger // nil without logging
-	own    *own   // logger, if it is that
-	copies *ring  // nil if records are not to be copied
+	logger *own  // nil without logging
+	copies *ring // nil if records are not to be copied
 	free   chan *handler
 	all    []*handler
 	begin  baseline
-	report Report
+	report ServerReport
 
 	stop    chan struct{} // ends sample
 	stopped sync.WaitGroup
@@ -51,9 +51,9 @@ type server struct {
 
 // A handler is what one request uses at a time.
 type handler struct {
-	record []byte
-	call   promtext.Histogram
-	shards []ShardReport
+	record         []byte
+	call           promtext.Histogram
+	taken, dropped int
 }
 
 // baseline is the state at Begin.
@@ -65,17 +65,20 @@ type baseline struct {
 	profile bytes.Buffer
 }
 
-// serve runs the server until in ends. It prints its address first.
-func serve(j job, in io.Reader, out io.Writer) (*Report, error) {
+// serve runs the server until in ends. It says its address first and its report
+// last.
+func serve(j job, in io.Reader, out io.Writer) error {
 	s := &server{job: j, free: make(chan *handler, j.Threads), stop: make(chan struct{})}
 	for range j.Threads {
-		h := &handler{record: newRecord(j.Bytes), shards: make([]ShardReport, j.Shards)}
+		h := &handler{record: newRecord(j.Bytes)}
 		s.all = append(s.all, h)
 		s.free <- h
 	}
 	if j.Logging {
-		if err := s.open(); err != nil {
-			return nil, err
+		c := Config{Path: filepath.Join(j.Dir, current), BufferSize: j.Buffer, Shards: j.Shards, Flush: j.Flush}
+		var err error
+		if s.logger, err = openOwn(c, ownOptions{mode: file.Direct, full: slab.Drop, max: j.Segment, sets: j.Sets}); err != nil {
+			return err
 		}
 	}
 	if j.Copies {
@@ -83,7 +86,7 @@ func serve(j job, in io.Reader, out io.Writer) (*Report, error) {
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	g := grpc.NewServer(grpc.NumStreamWorkers(uint32(j.Threads)))
 	g.RegisterService(&grpc.ServiceDesc{
@@ -93,7 +96,10 @@ func serve(j job, in io.Reader, out io.Writer) (*Report, error) {
 	}, s)
 	failed := make(chan error, 1)
 	go func() { failed <- g.Serve(listener) }()
-	fmt.Fprintln(out, listener.Addr())
+	answer := json.NewEncoder(out)
+	if err := answer.Encode(listener.Addr().String()); err != nil {
+		return err
+	}
 	io.Copy(io.Discard, in)
 	g.GracefulStop()
 	err = <-failed
@@ -101,25 +107,7 @@ func serve(j job, in io.Reader, out io.Writer) (*Report, error) {
 		err = errors.Join(err, s.logger.Close())
 		s.sumUp()
 	}
-	return &s.report, err
-}
-
-// open opens the logger.
-func (s *server) open() error {
-	j := s.job
-	c := Config{Path: filepath.Join(j.Dir, current), BufferSize: j.Buffer, Shards: j.Shards, Flush: j.Flush}
-	if j.Design != "" {
-		logger, err := design(j.Design).Open(c)
-		s.logger = logger
-		return err
-	}
-	o := ownOptions{mode: file.Direct, full: slab.Drop, max: j.Segment, sets: j.Sets}
-	logger, err := openOwn(c, o)
-	if err != nil {
-		return err
-	}
-	s.logger, s.own = logger, logger
-	return nil
+	return errors.Join(err, answer.Encode(s.report))
 }
 
 // method describes a unary method of bytes.
@@ -147,16 +135,15 @@ func (s *server) log(request []byte) ([]byte, error) {
 	if s.logger == nil {
 		return taken, nil
 	}
-	count := &h.shards[goid.Hash(uint32(len(h.shards)))]
 	begin := time.Now()
 	err := s.logger.LogBytes(h.record)
 	h.call.Record(time.Since(begin))
 	switch {
 	case err == nil:
-		count.Records++
+		h.taken++
 		return taken, nil
 	case errors.Is(err, ErrFull):
-		count.Dropped++
+		h.dropped++
 		return refused, nil
 	}
 	return nil, err
@@ -180,7 +167,7 @@ func (r *ring) put(record []byte) {
 func (s *server) started([]byte) ([]byte, error) {
 	for range s.all {
 		h := <-s.free
-		h.call.Reset()
+		h.call = promtext.Histogram{}
 		defer func() { s.free <- h }()
 	}
 	runtime.GC()
@@ -229,15 +216,10 @@ func (s *server) ended([]byte) ([]byte, error) {
 // sumUp takes what handlers and the logger have counted.
 func (s *server) sumUp() {
 	var call promtext.Histogram
-	s.report.Shards = make([]ShardReport, s.job.Shards)
 	for _, h := range s.all {
 		call.Add(&h.call)
-		for i, count := range h.shards {
-			s.report.Shards[i].Records += count.Records
-			s.report.Shards[i].Dropped += count.Dropped
-			s.report.Accepted += count.Records
-			s.report.Dropped += count.Dropped
-		}
+		s.report.Accepted += h.taken
+		s.report.Dropped += h.dropped
 	}
 	s.report.Call = quantiles(&call)
 	f := s.logger.Figures()
@@ -251,8 +233,8 @@ func (s *server) sample() {
 	defer tick.Stop()
 	var before slab.Stats
 	last := s.begin.at
-	if s.own != nil {
-		before = s.own.Stats()
+	if s.logger != nil {
+		before = s.logger.Stats()
 	}
 	for {
 		select {
@@ -261,11 +243,12 @@ func (s *server) sample() {
 		case <-tick.C:
 		}
 		now := time.Now()
-		p := Point{Second: now.Sub(s.begin.at).Seconds(), Resident: resident()}
-		if s.own != nil {
-			stats := s.own.Stats()
+		resident, _ := child.Resident(os.Getpid()) // 0 where the system does not tell
+		p := Point{Second: now.Sub(s.begin.at).Seconds(), Resident: int(resident)}
+		if s.logger != nil {
+			stats := s.logger.Stats()
 			p.MBs = float64(stats.Bytes-before.Bytes) / 1e6 / now.Sub(last).Seconds()
-			p.Dropped = int(s.own.refused.Load() + stats.Dropped.Total())
+			p.Dropped = int(s.logger.refused.Load() + stats.Dropped.Total())
 			before = stats
 		}
 		last = now

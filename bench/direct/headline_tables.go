@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/bench/internal/plot"
+	"github.com/rollway/rollway/bench/internal/report"
 )
 
 // The bars of the headline.
@@ -21,27 +23,47 @@ const (
 
 // tables makes the tables of the headline. mallocs is how many allocations a
 // record costs without gRPC around it.
-func (h *Headlines) tables(mallocs float64) (string, error) {
+func (h *Headlines) tables(mallocs float64) string {
 	if len(h.Runs) < 3 {
-		return "", errMissing
+		report.Miss("the gRPC server")
 	}
-	long := h.Runs[len(h.Runs)-1]
+	long := h.Long()
 	all, controls := apart(h.Runs[:len(h.Runs)-1])
 	pairs := quietPairs(all)
 	ratios := pairRatios(pairs)
-	var b strings.Builder
-	fmt.Fprintf(&b, "\n### A gRPC server that logs 300 MB a second\n\n%s, commit %s, %s on %s (%s, %s, %d cores). Command: `%s`; raw results: [%s](results/%s).\n",
-		h.Date, h.Commit, h.Go, h.Machine.Arch, h.Machine.CPU, h.Machine.System, h.Machine.Cores, h.Command, FileHeadline, FileHeadline)
-	if long.Others > noisyPct {
-		fmt.Fprintf(&b, "**Other programs used %.0f %% of a core during the long run, of %d %% that there are: its times are theirs as well.**\n", long.Others, 100*h.Machine.Cores)
+	text := fmt.Sprintf("\n### A gRPC server that logs 300 MB a second\n\n%s, commit %s, %s on %s (%s, %s, %d cores). Command: `%s`; raw results: %s.\n",
+		h.Date, h.Commit, h.Go, h.Machine.Arch, h.Machine.CPU, h.Machine.System, h.Machine.Cores, h.Command, report.Raw(FileHeadline))
+	if long.Others > measure.NoisyPct {
+		text += fmt.Sprintf("**Other programs used %.0f %% of a core during the long run, of %d %% that there are: its times are theirs as well.**\n", long.Others, 100*h.Machine.Cores)
 	}
-	fmt.Fprintf(&b, "\n**Against the targets**\n\n%s", targets(all, long, ratios, mallocs))
-	fmt.Fprintf(&b, "\n![MB/s, memory and drops over time](results/%s)\n", FilePlot)
-	fmt.Fprintf(&b, "\n**The long run: %s, %d requests**\n\n%s", time.Duration(long.Seconds*1e9).Round(time.Second), long.Requests, longTable(long))
-	fmt.Fprintf(&b, "\n**Drops by shard in the long run**\n\n%s", shardDrops(long))
-	fmt.Fprintf(&b, "\n**Logging on and off, %d interleaved pairs of %s**: from when a request was due to its answer; medians of %d pairs, %s\n\n%s",
-		len(all)/2, time.Duration(pairs[0].Seconds*1e9).Round(time.Second), len(ratios), noiseOf(all, pairs), pairTable(pairs, controls, ratios))
-	return b.String(), nil
+	text += targets(all, long, ratios, mallocs).Titled("**Against the targets**")
+	text += fmt.Sprintf("\n![MB/s, memory and drops over time](results/%s)\n", FilePlot)
+	text += longTable(long).Titled("**The long run: %s, %d requests**", report.Seconds(long.Seconds), long.Requests)
+	return text + pairTable(pairs, controls, ratios).Titled("**Logging on and off, %d interleaved pairs of %s**: from when a request was due to its answer; medians of %d pairs, %s",
+		len(all)/2, report.Seconds(pairs[0].Seconds), len(ratios), noiseOf(all, pairs))
+}
+
+// Long is the long run.
+func (h *Headlines) Long() Run { return h.Runs[len(h.Runs)-1] }
+
+// FilePlot is the name of the picture of the long run.
+const FilePlot = Kind + "-headline.svg"
+
+// plot draws the long run over time beside what the publication reports.
+func (h *Headlines) plot() string {
+	r := h.Long()
+	panel := func(title string, published float64, value func(Point) float64) plot.LinePanel {
+		ours := plot.Line{Name: "slab.Writer"}
+		for _, p := range r.Server.Series {
+			ours.X, ours.Y = append(ours.X, p.Second), append(ours.Y, value(p))
+		}
+		return plot.LinePanel{Title: title, Lines: []plot.Line{ours, {Name: "published", X: []float64{0, r.Seconds}, Y: []float64{published, published}}}}
+	}
+	return plot.Over("A gRPC server that logs 300 MB a second: slab.Writer, and the published direct-I/O logger", "seconds", []plot.LinePanel{
+		panel("MB/s written", 300, func(p Point) float64 { return p.MBs }),
+		panel("resident memory, MB", 5500, func(p Point) float64 { return float64(p.Resident) / 1e6 }),
+		panel("records dropped, %", 0.035, func(p Point) float64 { return 100 * float64(p.Dropped) / float64(max(1, r.Requests)) }),
+	})
 }
 
 // apart puts the pairs apart from the controls.
@@ -65,7 +87,7 @@ const enoughPairs = 5
 func quietPairs(all []Run) []Run {
 	var quiet []Run
 	for i := 0; i+1 < len(all); i += 2 {
-		if all[i].Others <= noisyPct && all[i+1].Others <= noisyPct {
+		if all[i].Others <= measure.NoisyPct && all[i+1].Others <= measure.NoisyPct {
 			quiet = append(quiet, all[i], all[i+1])
 		}
 	}
@@ -87,7 +109,7 @@ func noiseOf(all, used []Run) string {
 // tables use.
 func (h *Headlines) OnOff() float64 {
 	all, _ := apart(h.Runs[:len(h.Runs)-1])
-	return medianOf(pairRatios(quietPairs(all)))
+	return measure.Median(pairRatios(quietPairs(all)))
 }
 
 // pairRatios is p99 with logging ÷ p99 without, of each pair.
@@ -103,15 +125,8 @@ func pairRatios(pairs []Run) []float64 {
 	return ratios
 }
 
-func targets(all []Run, long Run, ratios []float64, mallocs float64) string {
-	t := measure.NewTable("figure", "here", "target", "reached")
-	row := func(name, here, target string, reached bool) {
-		verdict := "yes"
-		if !reached {
-			verdict = "**no**"
-		}
-		t.Row(name, here, target, verdict)
-	}
+func targets(all []Run, long Run, ratios []float64, mallocs float64) report.Targets {
+	t := report.NewTargets("here")
 	given := long.Server.Accepted + long.Server.Dropped // those that warmed the server up included
 	mb := float64(long.Verified.Bytes-long.Verified.Padding) / 1e6 / long.Seconds * float64(long.Requests) / float64(max(1, given))
 	dropped, lost := long.Server.Dropped, long.Verified.Lost
@@ -120,30 +135,30 @@ func targets(all []Run, long Run, ratios []float64, mallocs float64) string {
 		lost += r.Verified.Lost
 	}
 	cores := long.Server.CPU.Logger + long.Server.CPU.Flusher
-	ratio := medianOf(ratios)
-	row("written, long run", measure.Number(mb)+" MB/s", fmt.Sprintf("≥ %d", barMBs), mb >= barMBs)
-	row("records dropped, all runs", fmt.Sprint(dropped), "0", dropped == 0)
-	row("records lost, all runs", fmt.Sprint(lost), "0", lost == 0)
-	row("LogBytes p99, long run", millis(float64(long.Server.Call.P99)), "≤ "+millis(float64(barCallP99)), long.Server.Call.P99 <= barCallP99)
-	row("logger CPU (LogBytes and flusher), long run", measure.Number(cores)+" cores", fmt.Sprintf("≤ %.2f", barCores), cores <= barCores)
-	row(fmt.Sprintf("gRPC p99 with ÷ without logging, median of %d pairs", len(ratios)), measure.Number(ratio), fmt.Sprintf("≤ %.2f", barGRPC), ratio <= barGRPC)
-	row("allocations a record, by difference", fmt.Sprintf("%.3f", mallocs), "0", mallocs < 0.005)
-	row("write p99, long run", millis(float64(long.Server.Write.P99)), "≤ "+millis(float64(barWriteP99)), long.Server.Write.P99 <= barWriteP99)
-	row("log files at a time, bytes", measure.Number(float64(long.DiskPeak)/1e9)+" GB", "≤ 4 GiB", long.DiskPeak <= barDiskBytes)
-	return t.String()
+	ratio := measure.Median(ratios)
+	t.Add("written, long run", report.Number(mb)+" MB/s", fmt.Sprintf("≥ %d", barMBs), mb >= barMBs)
+	t.Add("records dropped, all runs", fmt.Sprint(dropped), "0", dropped == 0)
+	t.Add("records lost, all runs", fmt.Sprint(lost), "0", lost == 0)
+	t.Add("LogBytes p99, long run", report.Millis(long.Server.Call.P99), "≤ "+report.Millis(barCallP99), long.Server.Call.P99 <= barCallP99)
+	t.Add("logger CPU (LogBytes and flusher), long run", report.Number(cores)+" cores", fmt.Sprintf("≤ %.2f", barCores), cores <= barCores)
+	t.Add(fmt.Sprintf("gRPC p99 with ÷ without logging, median of %d pairs", len(ratios)), report.Number(ratio), fmt.Sprintf("≤ %.2f", barGRPC), ratio <= barGRPC)
+	t.Add("allocations a record, by difference", fmt.Sprintf("%.3f", mallocs), "0", mallocs < 0.005)
+	t.Add("write p99, long run", report.Millis(float64(long.Server.Write.P99)), "≤ "+report.Millis(float64(barWriteP99)), long.Server.Write.P99 <= barWriteP99)
+	t.Add("log files at a time, bytes", report.Number(float64(long.DiskPeak)/1e9)+" GB", "≤ 4 GiB", long.DiskPeak <= barDiskBytes)
+	return t
 }
 
 // longTable has the figures that the publication reports, with its own.
-func longTable(r Run) string {
+func longTable(r Run) *report.Table {
 	s, v := r.Server, r.Verified
-	t := measure.NewTable("figure", "published (4 cores, 10 min)", "here")
-	ms := func(d time.Duration) string { return millis(float64(d)) }
-	share := func(cores float64) string { return measure.Number(100*cores) + " %" }
+	t := report.NewTable("figure", "published (4 cores, 10 min)", "here")
+	ms := report.Millis[time.Duration]
+	share := func(cores float64) string { return report.Number(100*cores) + " %" }
 	given := s.Accepted + s.Dropped
-	t.Row("drop rate", "0.035 %", percent(float64(s.Dropped), float64(given)))
+	t.Row("drop rate", "0.035 %", report.Percent(float64(s.Dropped), float64(given)))
 	t.Row("accepted, and lost", "not looked for", fmt.Sprintf("%d, %d", v.Accepted, v.Lost))
 	t.Row("records verified by number and checksum", "none", fmt.Sprintf("%d in %d files; torn %d, twice %d, NULs %d", v.Found, v.Files, v.Torn, v.Repeated, v.NULs))
-	t.Row("white space added to the files", "NULs to 4 KiB", percent(float64(v.Padding), float64(v.Bytes)))
+	t.Row("white space added to the files", "NULs to 4 KiB", report.Percent(float64(v.Padding), float64(v.Bytes)))
 	t.Row("write latency mean / p95 / p99 / max", "25.27 / 45 / 65 / 479 ms", strings.Join([]string{ms(s.Mean), ms(s.Write.P95), ms(s.Write.P99), ms(s.Write.Max)}, " / "))
 	t.Row("LogBytes p50 / p95 / p99 / p99.9 / max", "~0.0001 ms fast path", strings.Join([]string{ms(s.Call.P50), ms(s.Call.P95), ms(s.Call.P99), ms(s.Call.P999), ms(s.Call.Max)}, " / "))
 	t.Row("gRPC p50 / p75 / p95 / p99 / max", "0.69 / 0.78 / 0.78 / 0.87 / 474 ms", strings.Join([]string{ms(r.GRPC.P50), ms(r.GRPC.P75), ms(r.GRPC.P95), ms(r.GRPC.P99), ms(r.GRPC.Max)}, " / "))
@@ -151,23 +166,23 @@ func longTable(r Run) string {
 	t.Row("CPU of one core: logger writes", "10–15 %", share(s.CPU.Logger))
 	t.Row("CPU of one core: flusher", "5–10 %", share(s.CPU.Flusher))
 	t.Row("CPU of one core: all of the server", "64 %", fmt.Sprintf("%s (%d samples)", share(s.CPU.Total), s.CPU.Samples))
-	t.Row("memory: buffers", "64 + 64 MB, 256 MB aligned, ~30 MB newlines", megabytes(float64(s.Memory.Buffers)))
-	t.Row("memory: records in the handlers", "~30 MB", megabytes(float64(s.Memory.Payload)))
-	t.Row("memory: Go heap in use / stacks", "–", megabytes(float64(s.Memory.Heap))+" / "+megabytes(float64(s.Memory.Stacks)))
-	t.Row("memory: resident, the most", "5.5 GB", megabytes(float64(s.Memory.Resident)))
-	t.Row("GC cycles a minute", "1.2 and 4.5 (two places of the text)", measure.Number(float64(s.GC.Cycles)/r.Seconds*60)+s.GC.with())
+	t.Row("memory: buffers", "64 + 64 MB, 256 MB aligned, ~30 MB newlines", report.MiB((s.Memory.Buffers)))
+	t.Row("memory: records in the handlers", "~30 MB", report.MiB((s.Memory.Payload)))
+	t.Row("memory: Go heap in use / stacks", "–", report.MiB((s.Memory.Heap))+" / "+report.MiB((s.Memory.Stacks)))
+	t.Row("memory: resident, the most", "5.5 GB", report.MiB((s.Memory.Resident)))
+	t.Row("GC cycles a minute", "1.2 and 4.5 (two places of the text)", report.Number(float64(s.GC.Cycles)/r.Seconds*60)+s.GC.with())
 	t.Row("GC pauses: all / longest", "1.8 ms in two minutes", ms(s.GC.Pause)+" / "+ms(s.GC.MaxPause))
-	t.Row("allocated", "~1 MB/s", measure.Number(s.GC.AllocMBs)+" MB/s")
+	t.Row("allocated", "~1 MB/s", report.Number(s.GC.AllocMBs)+" MB/s")
 	if len(s.GC.By) > 0 {
 		var by []string
 		for _, a := range s.GC.By {
-			by = append(by, fmt.Sprintf("%s %s", a.Function, measure.Number(a.MBs)))
+			by = append(by, fmt.Sprintf("%s %s", a.Function, report.Number(a.MBs)))
 		}
 		t.Row("allocated by, MB/s, the logger and the eight that allocated most", "–", strings.Join(by, "; "))
 	}
-	t.Row("CPU of one core: other programs", "–", percent(r.Others, 100))
+	t.Row("CPU of one core: other programs", "–", report.Percent(r.Others, 100))
 	t.Row("CPU of one core: reading back, another process", "–", share(r.Verifier))
-	return t.String()
+	return t
 }
 
 // with says at which GOGC the cycles were, if that was noted.
@@ -178,21 +193,8 @@ func (g GC) with() string {
 	return fmt.Sprintf(" with GOGC=%d", g.Percent)
 }
 
-func shardDrops(r Run) string {
-	head, records, dropped := []string{"shard"}, []string{"records"}, []string{"dropped"}
-	for i, s := range r.Server.Shards {
-		head = append(head, fmt.Sprint(i))
-		records = append(records, fmt.Sprint(s.Records+s.Dropped))
-		dropped = append(dropped, fmt.Sprint(s.Dropped))
-	}
-	t := measure.NewTable(head...)
-	t.Row(records...)
-	t.Row(dropped...)
-	return t.String()
-}
-
-func pairTable(pairs, controls []Run, ratios []float64) string {
-	t := measure.NewTable("logging", "p50", "p75", "p95", "p99", "max", "p99 by pair")
+func pairTable(pairs, controls []Run, ratios []float64) *report.Table {
+	t := report.NewTable("logging", "p50", "p75", "p95", "p99", "max", "p99 by pair")
 	var on, off []Run
 	for _, r := range pairs {
 		if r.Logging {
@@ -214,11 +216,11 @@ func pairTable(pairs, controls []Run, ratios []float64) string {
 			func(q Quantiles) time.Duration { return q.P95 }, func(q Quantiles) time.Duration { return q.P99 },
 			func(q Quantiles) time.Duration { return q.Max },
 		} {
-			row = append(row, millis(medianOf(of(figure))))
+			row = append(row, report.Millis(measure.Median(of(figure))))
 		}
 		var each []string
 		for _, p99 := range of(func(q Quantiles) time.Duration { return q.P99 }) {
-			each = append(each, measure.Number(p99/1e6))
+			each = append(each, report.Number(p99/1e6))
 		}
 		t.Row(append(row, strings.Join(each, " "))...)
 	}
@@ -235,20 +237,8 @@ func pairTable(pairs, controls []Run, ratios []float64) string {
 	}
 	var each []string
 	for _, ratio := range ratios {
-		each = append(each, measure.Number(ratio))
+		each = append(each, report.Number(ratio))
 	}
-	t.Row("on ÷ off", "", "", "", measure.Number(medianOf(ratios)), "", strings.Join(each, " "))
-	return t.String()
-}
-
-func medianOf(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	switch n := len(sorted); {
-	case n == 0:
-		return 0
-	case n%2 == 1:
-		return sorted[n/2]
-	default:
-		return (sorted[n/2-1] + sorted[n/2]) / 2
-	}
+	t.Row("on ÷ off", "", "", "", report.Number(measure.Median(ratios)), "", strings.Join(each, " "))
+	return t
 }

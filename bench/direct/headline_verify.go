@@ -1,12 +1,15 @@
 package direct
 
 import (
+	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rollway/rollway/bench/internal/lines"
 )
 
 // current is the file that is written to; those that are done have its name and
@@ -26,21 +29,17 @@ type found struct {
 
 // verify reads each file of a log that has been rotated, and removes it, until in
 // ends. What is there then is all there is.
-func verify(j job, in io.Reader) (*found, error) {
-	ended := make(chan struct{})
-	go func() {
-		io.Copy(io.Discard, in)
-		close(ended)
-	}()
-	v := verifier{a: NewAudit(1, parseRecord(j.Bytes))}
+func verify(j job, in io.Reader, out io.Writer) error {
+	ended := inputEnds(in)
+	v := verifier{a: newAudit(1, parseRecord(j.Bytes))}
 	for last := false; ; {
 		names, size, err := segmentsIn(j.Dir, last)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		v.f.Peak = max(v.f.Peak, size)
 		if err := v.take(names, last || size > enough); err != nil {
-			return nil, err
+			return err
 		}
 		if last {
 			break
@@ -53,20 +52,20 @@ func verify(j job, in io.Reader) (*found, error) {
 	}
 	a, f := v.a, v.f
 	f.Found, f.Torn, f.Repeated = a.Found, a.Torn, a.Repeated
-	f.NULs, f.Padding, f.Bytes, f.Numbers = a.NULs, a.Padding, a.Bytes, a.seen[0].bits
-	return &f, nil
+	f.NULs, f.Padding, f.Bytes, f.Numbers = a.NULs, a.Padding, a.Bytes, a.Bits(0)
+	return json.NewEncoder(out).Encode(f)
 }
 
 // A verifier reads files that are done.
 type verifier struct {
 	f found
-	a *Audit
+	a *lines.Audit
 }
 
 // take reads files and removes them.
 func (v *verifier) take(names []string, hurry bool) error {
 	for _, name := range names {
-		if err := v.a.readFile(name); err != nil {
+		if err := readFile(v.a, name); err != nil {
 			return err
 		}
 		if err := removeSlowly(name, hurry); err != nil {

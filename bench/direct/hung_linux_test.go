@@ -130,9 +130,9 @@ func hang(t *testing.T, disk string, policy slab.Policy, try int) (slowest time.
 	if stats.FailingOver {
 		t.Error("the failover is in use, though the disk is back")
 	}
-	a := NewAudit(l.goroutines, parseRecord(l.size))
+	a := newAudit(l.goroutines, parseRecord(l.size))
 	for _, path := range paths {
-		if err := a.readFile(path); err != nil {
+		if err := readFile(a, path); err != nil {
 			t.Fatal(err)
 		}
 	}

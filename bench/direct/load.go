@@ -3,6 +3,7 @@ package direct
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -96,9 +97,11 @@ func (l load) run(d Design, c Config, dir string) (measure.Sample, error) {
 	if err != nil {
 		return measure.Sample{}, err
 	}
-	for name, v := range figuresExtra(logger.Figures()) {
-		extra[name] = v
-	}
+	f := logger.Figures()
+	maps.Copy(extra, map[string]float64{
+		"flushes": float64(f.Flushes), "write_mean": float64(f.Mean), "write_p95": float64(f.P95),
+		"write_p99": float64(f.P99), "write_max": float64(f.Max), "memory": float64(f.Memory),
+	})
 	n := float64(l.goroutines * l.each)
 	extra["mb_s"] = extra["accepted"] * float64(l.size) / caller.Seconds() / 1e6
 	extra["gc_cycles"] = float64(after.NumGC - before.NumGC)
@@ -113,21 +116,14 @@ func (l load) run(d Design, c Config, dir string) (measure.Sample, error) {
 	}, nil
 }
 
-func figuresExtra(f Figures) map[string]float64 {
-	return map[string]float64{
-		"flushes": float64(f.Flushes), "write_mean": float64(f.Mean), "write_p95": float64(f.P95),
-		"write_p99": float64(f.P99), "write_max": float64(f.Max), "memory": float64(f.Memory),
-	}
-}
-
 // outcome reads the file back.
 func (l load) outcome(producers []producer, lossy bool, path string) (map[string]float64, error) {
 	parse := parseRecord(l.size)
 	if l.small() {
 		parse = lines.Parser(l.size)
 	}
-	a := NewAudit(l.goroutines, parse)
-	if err := a.readFile(path); err != nil {
+	a := newAudit(l.goroutines, parse)
+	if err := readFile(a, path); err != nil {
 		return nil, fmt.Errorf("read back: %w", err)
 	}
 	taken := make([][]bool, len(producers))
@@ -141,8 +137,7 @@ func (l load) outcome(producers []producer, lossy bool, path string) (map[string
 		refused += producers[i].refused
 		call.Add(&producers[i].call)
 	}
-	v := a.against(taken)
-	extra, err := a.extra(v, int64(v.accepted)*int64(l.size), lossy)
+	extra, err := outcome(a, taken, l.size, lossy)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/rollway/rollway/bench/internal/lines"
 	"github.com/rollway/rollway/internal/direct"
 )
 
@@ -59,7 +60,7 @@ func (r *readback) Read(p []byte) (int, error) {
 func (r *readback) Close() error { return errors.Join(r.f.Close(), r.memory.Free()) }
 
 // readFile audits one file.
-func (a *Audit) readFile(path string) error {
+func readFile(a *lines.Audit, path string) error {
 	r, err := openReadback(path)
 	if err != nil {
 		return err

@@ -8,20 +8,20 @@ import (
 	"os"
 	"time"
 
-	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/bench/internal/rivals"
 	"github.com/rollway/rollway/bench/writers"
 	"github.com/rollway/rollway/file"
 	"github.com/rollway/rollway/slab"
 )
 
-// Goroutines lists how many write small lines.
-func Goroutines() []int { return []int{2, 8, 64} }
+// smallGoroutines is how many write small lines.
+var smallGoroutines = []int{2, 8, 64}
 
-// Rivals lists the writers of small lines, ours first, in several forms, then the
+// smallDesigns lists the writers of small lines, ours first, in several forms, then the
 // step of the publication that loses nothing and has shards. Others have the
 // settings that they are documented with. A diode may lose lines, the rest not.
-func Rivals() []Design {
-	rivals := []Design{
+func smallDesigns() []Design {
+	all := []Design{
 		shardedSlabs(ownOptions{mode: file.Direct}, 2<<20),
 		shardedSlabs(ownOptions{mode: file.Direct, sets: 8}, 2<<20),
 		shardedSlabs(ownOptions{mode: file.Uncached}, 2<<20),
@@ -33,14 +33,14 @@ func Rivals() []Design {
 			if err != nil {
 				return nil, err
 			}
-			w, err := slab.New(f, slab.Options{Full: slab.Block})
+			w, err := rivals.Slab(slab.Options{Full: slab.Block})(f)
 			return lineWriter{w, f}, err
 		}},
 	}
 	for _, w := range writers.Writers() {
 		switch w.Name {
 		case "mutex + bufio 64 KiB", "zap BufferedWriteSyncer 256 KiB", "phuslu AsyncWriter 4096", "zerolog diode 1000", "zerolog diode 100000":
-			rivals = append(rivals, Design{Name: w.Name, Lossy: w.Lossy, Open: func(c Config) (Logger, error) {
+			all = append(all, Design{Name: w.Name, Lossy: w.Lossy, Open: func(c Config) (Logger, error) {
 				f, err := os.Create(c.Path)
 				if err != nil {
 					return nil, err
@@ -50,7 +50,7 @@ func Rivals() []Design {
 			}})
 		}
 	}
-	return rivals
+	return all
 }
 
 // smallShards is how many shards the writers of small lines have that have shards.
@@ -70,10 +70,10 @@ func shardedSlabs(o ownOptions, size int) Design {
 
 func (s Settings) small() []Subject {
 	var subjects []Subject
-	for _, goroutines := range Goroutines() {
-		for _, d := range Rivals() {
+	for _, goroutines := range smallGoroutines {
+		for _, d := range smallDesigns() {
 			u := Subject{
-				Case: CaseSmall, Mode: SmallMode(goroutines), Design: d,
+				Case: CaseSmall, Mode: smallMode(goroutines), Design: d,
 				load:   load{goroutines: goroutines, each: s.records(400_000) / goroutines, size: writers.LineBytes},
 				config: Config{BufferSize: 4 << 20, Shards: smallShards, Flush: 100 * time.Millisecond},
 			}
@@ -120,32 +120,5 @@ func (s syncing) Close() error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-func smallTable(g *grid) (string, error) {
-	modes := []string{}
-	for _, n := range Goroutines() {
-		modes = append(modes, SmallMode(n))
-	}
-	modes = append(modes, SyncedMode)
-	head := []string{"a line until all are in the file: median (least to most)"}
-	for _, mode := range modes {
-		head = append(head, mode+", ns", "CPU ns")
-	}
-	t := measure.NewTable(append(head, "lines lost")...)
-	for _, d := range Rivals() {
-		row := []string{d.Name}
-		lost, given := 0.0, 0.0
-		for _, mode := range modes {
-			s, err := g.at(d.Name, mode)
-			if err != nil {
-				return "", err
-			}
-			row = append(row, fmt.Sprintf("%s (%s–%s)", measure.Number(s.Ns), measure.Number(s.MinNs), measure.Number(s.MaxNs)), measure.Number(s.CPUNs))
-			lost, given = lost+g.total(d.Name, mode, "lost"), given+g.total(d.Name, mode, "given")
-		}
-		t.Row(append(row, percent(lost, given))...)
-	}
-	return "\n" + t.String(), nil
-}
-
-// SmallMode names a number of goroutines.
-func SmallMode(goroutines int) string { return fmt.Sprintf("%d goroutines", goroutines) }
+// smallMode names a number of goroutines.
+func smallMode(goroutines int) string { return fmt.Sprintf("%d goroutines", goroutines) }

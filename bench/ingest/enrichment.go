@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/rollway/rollway/bench/internal/measure"
@@ -72,26 +71,4 @@ func (e enrichment) own() (own, error) {
 		return p
 	}}
 	return o, err
-}
-
-// enrichmentTable is what each configuration adds to a request, none if it was
-// not measured. without is a request of the same size where there is no enricher
-// to be asked for.
-func enrichmentTable(b *strings.Builder, sums map[measure.Key]measure.Summary, without measure.Summary) {
-	events := float64(Sizes()[0])
-	t := measure.NewTable("configuration", "µs, median (least to most)", "more for each event, ns", "allocations", "noisy samples used")
-	some := false
-	for _, e := range enrichments() {
-		s := sums[measure.Key{Case: caseEnriched, Library: e.name, Mode: serial}]
-		if s.Samples == 0 {
-			continue
-		}
-		some = true
-		us := func(ns float64) string { return measure.Number(ns / 1e3) }
-		t.Row(e.name, fmt.Sprintf("%s (%s–%s)", us(s.Ns), us(s.MinNs), us(s.MaxNs)), fmt.Sprintf("%.0f", (s.Ns-without.Ns)/events),
-			measure.Count(s.Allocs), fmt.Sprintf("%d of %d", s.NoisyButUsedSamples, s.Samples))
-	}
-	if some {
-		fmt.Fprintf(b, "\n**What enrichment costs a request of %s**, against %s above\n\n%s", sizeCase(Sizes()[0]), Buffered, t)
-	}
 }

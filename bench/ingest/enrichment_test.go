@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/bench/internal/report"
 )
 
 // TestEnrichments: each is done to the events, and leaves none out.
@@ -63,14 +64,12 @@ func (o own) line(t *testing.T) string {
 }
 
 func TestEnrichmentTable(t *testing.T) {
-	var b strings.Builder
-	enrichmentTable(&b, nil, measure.Summary{})
-	if b.Len() > 0 {
-		t.Errorf("of nothing: %s", b.String())
+	var r measure.Results
+	if text := enrichmentTable(report.FiguresOf(r)); text != "" {
+		t.Errorf("of nothing: %s", text)
 	}
-	sums := map[measure.Key]measure.Summary{{Case: caseEnriched, Library: "fingerprint", Mode: serial}: {Samples: 9, Ns: 51_000, MinNs: 50_000, MaxNs: 60_000, Allocs: 1}}
-	enrichmentTable(&b, sums, measure.Summary{Ns: 50_000})
-	if want := "| fingerprint | 51.0 (50.0–60.0) | 10 | 1 | 0 of 9 |\n"; !strings.HasSuffix(b.String(), want) {
-		t.Errorf("got %swant at its end %s", b.String(), want)
+	r.Samples = []measure.Sample{{Case: caseEnriched, Library: "fingerprint", Mode: serial, NsPerOp: 51_000, AllocsPerOp: 1}, {Case: sizeCase(100), Library: Buffered, Mode: serial, NsPerOp: 50_000}}
+	if text, want := enrichmentTable(report.FiguresOf(r)), "| fingerprint | 51.0 (51.0–51.0) | 10 | 1 | 0 of 1 |\n"; !strings.HasSuffix(text, want) {
+		t.Errorf("got %swant at its end %s", text, want)
 	}
 }

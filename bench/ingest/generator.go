@@ -14,7 +14,7 @@ import (
 // on connection k modulo Conns, whatever became of those before (open loop).
 type load struct {
 	Addr     string        `json:"addr"`
-	Receiver protocol      `json:"receiver"`
+	Protocol protocol      `json:"protocol"`
 	Rate     int           `json:"rate"`     // requests a second
 	Events   int           `json:"events"`   // in a request
 	Duration time.Duration `json:"duration"` // of the schedule
@@ -122,7 +122,7 @@ func generate(l load) (Sent, []byte, error) {
 		if tcp, ok := c.(*net.TCPConn); ok { // so that a request never waits in the sender
 			tcp.SetWriteBuffer(256 << 10)
 		}
-		g.conns = append(g.conns, &conn{Conn: c, req: newRequest(l.Addr, l.Receiver, l.Events), out: -1, next: i, due: i})
+		g.conns = append(g.conns, &conn{Conn: c, req: newRequest(l.Addr, l.Protocol, l.Events), out: -1, next: i, due: i})
 	}
 	g.begin = time.Now().Add(20 * time.Millisecond)
 	for _, c := range g.conns {
@@ -173,7 +173,7 @@ func (g *generator) read(c *conn) {
 	accepted := fmt.Appendf(nil, `"accepted":%d,`, g.Events)
 	for {
 		code, body, err := a.next()
-		if err == nil && (code != g.Want || !g.Receiver.takes(body, accepted)) {
+		if err == nil && (code != g.Want || !g.Protocol.takes(body, accepted)) {
 			err = fmt.Errorf("answer %d: %.200q", code, body)
 		} else if err != nil {
 			c.fail(g, err)

@@ -8,17 +8,16 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/rollway/rollway/bench/internal/child"
 	"github.com/rollway/rollway/bench/internal/measure"
-	"github.com/rollway/rollway/bench/internal/rollwaybin"
 )
 
 // Settings say how servers are put under load.
 type Settings struct {
 	Duration time.Duration // of each run
 	Conns    int
-	Dir      string   // for data; "": the system's for temporary files
-	Servers  []string // default all
-	Fetch    bool     // rivals that are not in the cache
+	Dir      string // for data; "": the system's for temporary files
+	Fetch    bool   // rivals that are not in the cache
 }
 
 // warm is how much of a run is not timed.
@@ -27,7 +26,7 @@ func (s *Settings) warm() time.Duration { return min(2*time.Second, s.Duration/4
 // A Run is one server under one load.
 type Run struct {
 	Server     string   `json:"server"`
-	Receiver   protocol `json:"receiver,omitempty"`
+	Protocol   protocol `json:"protocol,omitempty"`
 	Rate       int      `json:"rate"`
 	Events     int      `json:"events"`
 	Seconds    float64  `json:"seconds"` // of the schedule
@@ -74,13 +73,13 @@ func Servers() []string { return []string{Naive, Pooled, Buffered, Synced} }
 
 // build makes a folder, which the caller removes, with the collector's program.
 func (s Settings) build() (dir, program string, err error) {
-	if missing != "" {
-		return "", "", errors.New("this needs " + missing)
+	if child.Missing != "" {
+		return "", "", errors.New("this needs " + child.Missing)
 	}
 	if dir, err = os.MkdirTemp(s.Dir, "bench-ingest-"); err != nil {
 		return "", "", err
 	}
-	if program, err = rollwaybin.Build(dir); err != nil {
+	if program, err = child.BuildRollway(dir); err != nil {
 		os.RemoveAll(dir)
 	}
 	return dir, program, err
@@ -93,11 +92,8 @@ func MeasureLoad(w io.Writer, s Settings) (runs []Run, err error) {
 		return nil, err
 	}
 	defer os.RemoveAll(tmp)
-	if len(s.Servers) == 0 {
-		s.Servers = Servers()
-	}
 	for _, l := range Loads() {
-		for _, name := range s.Servers {
+		for _, name := range Servers() {
 			run, err := measureRun(name, program, filepath.Join(tmp, fmt.Sprint("data-", len(runs))), heapEvery, load{
 				Rate: l.Rate, Events: l.Events, Duration: s.Duration, Warm: s.warm(), Conns: s.Conns, Grace: 10 * time.Second})
 			if err != nil {
@@ -125,7 +121,7 @@ func measureRun(name, program, dir string, askHeap time.Duration, l load) (run R
 		return run, err
 	}
 	l.Addr, l.Want = s.addr, s.want
-	run = Run{Server: name, Receiver: l.Receiver, Rate: l.Rate, Events: l.Events, Seconds: l.Duration.Seconds(), Warm: l.Warm.Seconds(), Conns: l.Conns}
+	run = Run{Server: name, Protocol: l.Protocol, Rate: l.Rate, Events: l.Events, Seconds: l.Duration.Seconds(), Warm: l.Warm.Seconds(), Conns: l.Conns}
 	acked, err := run.underLoad(s, askHeap, l)
 	if err := errors.Join(err, s.stop()); err != nil || s.dir == "" {
 		return run, err
@@ -135,46 +131,23 @@ func measureRun(name, program, dir string, askHeap time.Duration, l load) (run R
 	return run, err
 }
 
-// underLoad runs the generator beside the server and watches both.
+// underLoad puts the server under the load and watches it.
 func (run *Run) underLoad(s *server, askHeap time.Duration, l load) (acked []byte, err error) {
 	gcBefore, _, err := s.metrics()
 	if err != nil {
 		return nil, err
 	}
-	cpuBefore, err := cpuOf(s.cmd.Process.Pid)
-	if err != nil {
-		return nil, err
-	}
 	meter := measure.StartMeter()
-	gen, out, err := startGenerator(job{Load: l})
+	g, e, err := s.under(generatorRole, l, func(stop <-chan struct{}) error { return run.watch(s, askHeap, stop) })
 	if err != nil {
 		return nil, err
 	}
-	stop, watched := make(chan struct{}), make(chan error, 1)
-	go func() { watched <- run.watch(s, askHeap, stop) }()
-	var g generated
-	err = out.Decode(&g)
-	close(stop)
-	err = errors.Join(err, <-watched, gen.Wait())
 	took, _, others := meter.Read()
-	if err != nil {
-		return nil, err
-	}
-	cpuAfter, err := cpuOf(s.cmd.Process.Pid)
-	if err != nil {
-		return nil, err
-	}
 	gcAfter, _, err := s.metrics()
-	if err != nil {
-		return nil, err
-	}
-	genCPU := gen.ProcessState.UserTime() + gen.ProcessState.SystemTime()
-	run.Sent, run.GCCycles = g.Sent, int(gcAfter-gcBefore)
-	run.CPUSeconds = (cpuAfter - cpuBefore).Seconds()
-	run.CPU = run.CPUSeconds / took.Seconds()
-	run.GenCPU = genCPU.Seconds() / took.Seconds()
+	run.Sent, run.GCCycles, run.CPUSeconds = g.Sent, int(gcAfter-gcBefore), e.cpu
+	run.CPU, run.GenCPU = e.cpu/took.Seconds(), e.generator/took.Seconds()
 	run.Others = max(0, others-100*(run.CPU+run.GenCPU))
-	return g.Acked, nil
+	return g.Acked, err
 }
 
 // watch keeps the memory of the server until stop is closed. What a process has
@@ -185,7 +158,7 @@ func (run *Run) watch(s *server, askHeap time.Duration, stop <-chan struct{}) er
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for asked := begin; ; {
-		rss, err := residentOf(s.cmd.Process.Pid)
+		rss, err := child.Resident(s.Pid())
 		if err != nil {
 			return err
 		}

@@ -14,19 +14,20 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/rollway/rollway/bench/internal/child"
 	"github.com/rollway/rollway/bench/internal/measure"
-	"github.com/rollway/rollway/bench/internal/rollwaybin"
+	"github.com/rollway/rollway/bench/internal/report"
 	"github.com/rollway/rollway/internal/testkit"
 )
 
 // TestMain lets the test binary be the children.
 func TestMain(m *testing.M) {
-	Main()
+	child.Main()
 	dir, err := os.MkdirTemp("", "bench-ingest-test-")
 	if err != nil {
 		panic(err)
 	}
-	rollwayProgram = sync.OnceValues(func() (string, error) { return rollwaybin.Build(dir) })
+	rollwayProgram = sync.OnceValues(func() (string, error) { return child.BuildRollway(dir) })
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)
@@ -38,8 +39,8 @@ var rollwayProgram func() (string, error)
 // ownProgram returns the collector's program to a test that puts it under load.
 func ownProgram(t *testing.T) string {
 	t.Helper()
-	if missing != "" {
-		testkit.Missing(t, missing)
+	if child.Missing != "" {
+		testkit.Missing(t, child.Missing)
 	}
 	program, err := rollwayProgram()
 	if err != nil {
@@ -195,26 +196,26 @@ func TestEverything(t *testing.T) {
 		}
 	}
 	path := dir + "/results.json"
-	if err := r.Save(path); err != nil {
+	if err := measure.Save(path, r); err != nil {
 		t.Fatal(err)
 	}
 	if r, err = Load(path); err != nil {
 		t.Fatal(err)
 	}
-	text, err := r.Tables()
+	made, err := report.Make(func() report.Report { return Report(r) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{Naive, Pooled, "≤ 0.2", "A request of 1 event", fmt.Sprintf("p99, %s, 15000 requests/s of 1 event", Synced), "≤ 25.0 ms"} {
-		if !strings.Contains(text, want) {
+		if !strings.Contains(made.Text, want) {
 			t.Errorf("no %q in the tables", want)
 		}
 	}
-	if svg := Plot(r); strings.Count(svg, "<polyline") != len(r.Runs) {
+	if svg := made.Pictures["results/"+FilePlot]; strings.Count(svg, "<polyline") != len(r.Runs) {
 		t.Errorf("a picture of %d curves", strings.Count(svg, "<polyline"))
 	}
 	r.Samples = r.Samples[1:]
-	if _, err := r.Tables(); err == nil {
+	if _, err := report.Make(func() report.Report { return Report(r) }); err == nil {
 		t.Error("tables without a subject's samples")
 	}
 }

@@ -91,13 +91,5 @@ func (r *Results) Keep(before *Results, measured map[Part]bool) {
 	}
 }
 
-// Save writes the results to a file: one sample and one run a line.
-func (r *Results) Save(path string) error {
-	head := *r
-	head.Samples, head.Runs, head.Rivals, head.Saturated = nil, nil, nil, nil
-	return measure.SaveLines(path, head, measure.ListOf("samples", r.Samples), measure.ListOf("runs", r.Runs), measure.ListOf("rivals", r.Rivals),
-		measure.ListOf("saturated", r.Saturated))
-}
-
-// Load reads what Save wrote.
+// Load reads results.
 func Load(path string) (*Results, error) { return measure.Load[Results](path, Kind) }

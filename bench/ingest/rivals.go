@@ -2,11 +2,9 @@ package ingest
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"time"
 
 	"github.com/rollway/rollway/internal/testkit"
 )
@@ -82,51 +80,25 @@ service:
       exporters: [%s]
 `
 
-// startRival starts a rival whose data is in dir.
-func startRival(name, program, dir string) (*server, error) {
-	addr, err := testkit.FreeAddr()
-	if err != nil {
-		return nil, err
-	}
-	s := &server{addr: addr, dir: dir, want: 200, rival: true}
+// rivalCommand makes the command of a rival.
+func (s *server) rivalCommand(name, program string) (*exec.Cmd, error) {
 	if name == Rotel {
 		grpc, err := testkit.FreeAddr()
-		if err != nil {
-			return nil, err
-		}
 		s.dir = ""
-		s.cmd = exec.Command(program, "start", "--otlp-http-endpoint", addr, "--otlp-grpc-endpoint", grpc, "--exporter", "blackhole")
-	} else {
-		exporter := "otlp_http"
-		if name == OtelMemory {
-			exporter, s.dir = "nop", ""
-		}
-		if err := os.MkdirAll(dir, 0o750); err != nil {
-			return nil, err
-		}
-		file := filepath.Join(dir, "config.yaml")
-		if err := os.WriteFile(file, fmt.Appendf(nil, otelcolConfig, addr, dir, name == OtelSynced, exporter), 0o640); err != nil {
-			return nil, err
-		}
-		s.cmd = exec.Command(program, "--config", "file:"+file)
+		return exec.Command(program, "start", "--otlp-http-endpoint", s.addr, "--otlp-grpc-endpoint", grpc, "--exporter", "blackhole"), err
 	}
-	s.cmd.Stderr = os.Stderr
-	if err := s.cmd.Start(); err != nil {
+	if err := os.MkdirAll(s.dir, 0o750); err != nil {
 		return nil, err
 	}
-	return s, s.awaitAddr()
-}
-
-// awaitAddr waits until the server listens.
-func (s *server) awaitAddr() error {
-	for end := time.Now().Add(startWithin); ; time.Sleep(20 * time.Millisecond) {
-		conn, err := net.Dial("tcp", s.addr)
-		if err == nil {
-			return conn.Close()
-		}
-		if time.Now().After(end) {
-			s.stop()
-			return fmt.Errorf("the server does not listen: %w", err)
-		}
+	file, exporter := filepath.Join(s.dir, "config.yaml"), "otlp_http"
+	if name == OtelMemory {
+		exporter = "nop"
 	}
+	if err := os.WriteFile(file, fmt.Appendf(nil, otelcolConfig, s.addr, s.dir, name == OtelSynced, exporter), 0o640); err != nil {
+		return nil, err
+	}
+	if name == OtelMemory {
+		s.dir = ""
+	}
+	return exec.Command(program, "--config", "file:"+file), nil
 }

@@ -13,10 +13,13 @@ const (
 	maxHeld = time.Second
 	// minRate is the least share of a load that a server is tried with.
 	minRate = 16
+	// RivalShare is by how much runs beside the rivals are shorter than the others,
+	// SaturationShare the same for runs at saturation.
+	RivalShare, SaturationShare = 3, 10
 )
 
 // holds reports whether the server answered all it was sent, and in time.
-func (run *Run) holds() bool { return run.Sent.Errors == 0 && run.Sent.Latency.P99 <= maxHeld }
+func (run Run) holds() bool { return run.Sent.Errors == 0 && run.Sent.Latency.P99 <= maxHeld }
 
 // programs finds the program of each server; own is ours. left says which could
 // not be had, and why, as w is told.
@@ -56,7 +59,7 @@ func MeasureRivals(w io.Writer, s Settings) (runs []Run, left []string, err erro
 			}
 			for share := 1; share <= minRate; share *= 2 {
 				run, err := measureRun(name, programs[name], filepath.Join(tmp, fmt.Sprint("data-", len(runs))), 0, load{
-					Receiver: pathOTLP, Rate: l.Rate / share, Events: l.Events, Duration: s.Duration, Warm: s.warm(), Conns: s.Conns, Grace: 10 * time.Second})
+					Protocol: pathOTLP, Rate: l.Rate / share, Events: l.Events, Duration: s.Duration, Warm: s.warm(), Conns: s.Conns, Grace: 10 * time.Second})
 				if err != nil {
 					return nil, nil, fmt.Errorf("%s, %d requests/s of %s: %w", name, l.Rate/share, sizeCase(l.Events), err)
 				}
@@ -71,7 +74,7 @@ func MeasureRivals(w io.Writer, s Settings) (runs []Run, left []string, err erro
 	return runs, left, nil
 }
 
-// perCore is how many requests are acknowledged for a second of a processor.
-func (run *Run) perCore() float64 {
+// PerCore is how many requests are acknowledged for a second of a processor.
+func (run Run) PerCore() float64 {
 	return float64(run.Sent.Acknowledged) / max(run.CPUSeconds, 1e-9)
 }

@@ -32,12 +32,12 @@ func TestRivals(t *testing.T) {
 				}
 			}
 			for i, l := range Loads() {
-				l := load{Receiver: pathOTLP, Rate: l.Rate / 50, Events: l.Events, Duration: 200 * time.Millisecond, Conns: 16, Grace: time.Minute}
+				l := load{Protocol: pathOTLP, Rate: l.Rate / 50, Events: l.Events, Duration: 200 * time.Millisecond, Conns: 16, Grace: time.Minute}
 				run, err := measureRun(name, program, filepath.Join(dir, fmt.Sprint(name, i)), 0, l)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if s := run.Sent; s.Errors != 0 || s.Acknowledged != l.requests() || run.perCore() <= 0 || run.Resident == 0 || run.HeapPeak != 0 { // nobody is asked meanwhile
+				if s := run.Sent; s.Errors != 0 || s.Acknowledged != l.requests() || run.PerCore() <= 0 || run.Resident == 0 || run.HeapPeak != 0 { // nobody is asked meanwhile
 					t.Errorf("%+v", run)
 				}
 				stores := promises[name] != "nothing"
@@ -105,7 +105,7 @@ func TestTakes(t *testing.T) {
 }
 
 func testRun(name string, rate int, p99 time.Duration, cpu float64) Run {
-	return Run{Server: name, Receiver: pathOTLP, Rate: rate, Events: 1, CPUSeconds: cpu, Sent: Sent{Requests: rate, Acknowledged: rate, Latency: Latency{P99: p99}}}
+	return Run{Server: name, Protocol: pathOTLP, Rate: rate, Events: 1, CPUSeconds: cpu, Sent: Sent{Requests: rate, Acknowledged: rate, Latency: Latency{P99: p99}}}
 }
 
 // TestRivalTables: of each server counts the most that it held.
@@ -116,22 +116,19 @@ func TestRivalTables(t *testing.T) {
 		testRun(Rotel, 1000, time.Millisecond, 0.5),
 		testRun(OtelSynced, 100, time.Millisecond, 1),
 	}
-	var b strings.Builder
-	rivalTables(&b, runs, []string{"somebody:\n not there"})
+	text := rivalTables(runs, []string{"somebody:\n not there"})
 	for _, want := range []string{
 		fmt.Sprintf("%s ÷ %s, 1 event a request | 2.00 | > 1 | yes |", Buffered, OtelFile),
 		fmt.Sprintf("%s ÷ %s, 1 event a request | 0.50 | > 1 | **no** |", Buffered, Rotel),
 		fmt.Sprintf("%s ÷ %s, 1 event a request | ours held no load | > 1 | **no** |", Synced, OtelSynced),
 		"Left out: somebody: not there", "survives a power cut",
 	} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("no %q in\n%s", want, b.String())
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	b.Reset()
-	rivalTables(&b, nil, nil)
-	if b.Len() > 0 {
-		t.Error("tables of nothing: ", b.String())
+	if text := rivalTables(nil, nil); text != "" {
+		t.Error("tables of nothing: ", text)
 	}
 }
 

@@ -7,23 +7,19 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/rollway/rollway/bench/internal/measure"
 )
 
 // SaturationRounds is how often each server is saturated.
 const SaturationRounds = 3
 
 // A Saturation is one server that has always had a request on each connection
-// (closed loop), by one receiver.
+// (closed loop), by one protocol.
 type Saturation struct {
 	Server       string   `json:"server"`
-	Receiver     protocol `json:"receiver"`
+	Protocol     protocol `json:"protocol"`
 	Events       int      `json:"events"` // in a request
 	Conns        int      `json:"conns"`
 	Seconds      float64  `json:"seconds"`
@@ -36,7 +32,7 @@ type Saturation struct {
 }
 
 // perCore is how many requests are acknowledged for a second of a processor.
-func (one *Saturation) perCore() float64 {
+func (one Saturation) perCore() float64 {
 	return float64(one.Acknowledged) / max(one.CPUSeconds, 1e-9)
 }
 
@@ -44,7 +40,7 @@ func (one *Saturation) perCore() float64 {
 // nothing.
 func saturatedServers() []string { return []string{Buffered, OtelMemory, Rotel} }
 
-func saturatedReceivers() []protocol { return []protocol{pathOTLP, pathOTLPJSON} }
+func saturatedProtocols() []protocol { return []protocol{pathOTLP, pathOTLPJSON} }
 
 // saturate sends requests on l.Conns connections for l.Duration, on each the next
 // as soon as the one before is answered, and one at least. Acknowledged and Errors count the
@@ -70,7 +66,7 @@ func saturate(l load) (Sent, error) {
 	for _, c := range conns {
 		c.SetDeadline(begin.Add(l.Duration + l.Grace))
 		all.Go(func() {
-			req, a := newRequest(l.Addr, l.Receiver, l.Events), answers{src: c}
+			req, a := newRequest(l.Addr, l.Protocol, l.Events), answers{src: c}
 			accepted := fmt.Appendf(nil, `"accepted":%d,`, l.Events)
 			for n := 0; n == 0 || time.Since(begin) < l.Duration; n++ {
 				req.body.number(uint64(sent.Add(1)-1) * uint64(l.Events))
@@ -81,7 +77,7 @@ func saturate(l load) (Sent, error) {
 					code, body, err = a.next()
 				}
 				switch {
-				case err == nil && code == l.Want && l.Receiver.takes(body, accepted):
+				case err == nil && code == l.Want && l.Protocol.takes(body, accepted):
 					acknowledged.Add(1)
 					continue
 				case err == nil:
@@ -120,9 +116,9 @@ func MeasureSaturation(w io.Writer, s Settings) (list []Saturation, err error) {
 			if programs[name] == "" {
 				continue
 			}
-			for _, d := range saturatedReceivers() {
+			for _, d := range saturatedProtocols() {
 				one, err := measureSaturation(name, programs[name], filepath.Join(tmp, fmt.Sprint("data-", len(list))), load{
-					Receiver: d, Events: 1, Duration: s.Duration, Conns: s.Conns, Grace: 10 * time.Second})
+					Protocol: d, Events: 1, Duration: s.Duration, Conns: s.Conns, Grace: 10 * time.Second})
 				if err != nil {
 					return nil, fmt.Errorf("%s at saturation by %s: %w", name, d, err)
 				}
@@ -140,9 +136,11 @@ func measureSaturation(name, program, dir string, l load) (one Saturation, err e
 		return one, err
 	}
 	l.Addr, l.Want = server.addr, server.want
-	one = Saturation{Server: name, Receiver: l.Receiver, Events: l.Events, Conns: l.Conns, Stored: -1}
-	err = errors.Join(one.under(server, l), server.stop())
-	if err != nil || server.dir == "" {
+	one = Saturation{Server: name, Protocol: l.Protocol, Events: l.Events, Conns: l.Conns, Stored: -1}
+	g, e, err := server.under(saturateRole, l, func(<-chan struct{}) error { return nil })
+	one.Seconds, one.Acknowledged, one.Errors, one.FirstError = g.Sent.Seconds, g.Sent.Acknowledged, g.Sent.Errors, g.Sent.FirstError
+	one.CPUSeconds, one.GenCPU = e.cpu, e.generator/max(one.Seconds, 1e-9)
+	if err := errors.Join(err, server.stop()); err != nil || server.dir == "" {
 		return one, err
 	}
 	one.Stored = 0
@@ -153,65 +151,4 @@ func measureSaturation(name, program, dir string, l load) (one Saturation, err e
 		return one, fmt.Errorf("%d events were acknowledged, %d are stored", want, one.Stored)
 	}
 	return one, nil
-}
-
-// under runs the generator beside the server.
-func (one *Saturation) under(server *server, l load) error {
-	before, err := cpuOf(server.cmd.Process.Pid)
-	if err != nil {
-		return err
-	}
-	gen, out, err := startGenerator(job{Load: l, Saturate: true})
-	if err != nil {
-		return err
-	}
-	var g generated
-	if err := errors.Join(out.Decode(&g), gen.Wait()); err != nil {
-		return err
-	}
-	after, err := cpuOf(server.cmd.Process.Pid)
-	if err != nil {
-		return err
-	}
-	one.Seconds, one.Acknowledged, one.Errors, one.FirstError = g.Sent.Seconds, g.Sent.Acknowledged, g.Sent.Errors, g.Sent.FirstError
-	one.CPUSeconds = (after - before).Seconds()
-	one.GenCPU = (gen.ProcessState.UserTime() + gen.ProcessState.SystemTime()).Seconds() / one.Seconds
-	return nil
-}
-
-// saturationTable writes the table of what servers take at most.
-func saturationTable(b *strings.Builder, list []Saturation) {
-	if len(list) == 0 {
-		return
-	}
-	fmt.Fprintf(b, "\n**At saturation**: on each of %d connections the next request as soon as the one before is answered, %s a run; medians of %d interleaved rounds (least to most)\n\n",
-		list[0].Conns, seconds(list[0].Seconds), SaturationRounds)
-	t := measure.NewTable("server", "what an answer promises", "protocol", "requests per CPU second", "requests/s", "server's cores", "generator's", "errors")
-	for _, d := range saturatedReceivers() {
-		for _, name := range saturatedServers() {
-			var perCore, rate, cores, gen []float64
-			errs := 0
-			for _, s := range list {
-				if s.Server != name || s.Receiver != d {
-					continue
-				}
-				perCore = append(perCore, s.perCore())
-				rate = append(rate, float64(s.Acknowledged)/s.Seconds)
-				cores = append(cores, s.CPUSeconds/s.Seconds)
-				gen = append(gen, s.GenCPU)
-				errs += s.Errors
-			}
-			if len(rate) == 0 {
-				continue
-			}
-			t.Row(name, promises[name], string(d), middle(perCore, "%.0f"), middle(rate, "%.0f"), middle(cores, "%.2f"), middle(gen, "%.2f"), fmt.Sprint(errs))
-		}
-	}
-	b.WriteString(t.String())
-}
-
-// middle is the median of values, with the least and the most.
-func middle(values []float64, format string) string {
-	slices.Sort(values)
-	return fmt.Sprintf(format+" ("+format+"–"+format+")", values[len(values)/2], values[0], values[len(values)-1])
 }

@@ -25,7 +25,7 @@ func TestSaturate(t *testing.T) {
 			}
 		}))
 		defer s.Close()
-		sent, err := saturate(load{Addr: s.Listener.Addr().String(), Receiver: pathOTLPJSON, Events: 2, Duration: d, Conns: 4, Want: 200, Grace: time.Minute})
+		sent, err := saturate(load{Addr: s.Listener.Addr().String(), Protocol: pathOTLPJSON, Events: 2, Duration: d, Conns: 4, Want: 200, Grace: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,9 +42,9 @@ func TestSaturation(t *testing.T) {
 	t.Parallel()
 	own, dir := ownProgram(t), t.TempDir()
 	var list []Saturation
-	for _, d := range saturatedReceivers() {
+	for _, d := range saturatedProtocols() {
 		one, err := measureSaturation(Buffered, own, filepath.Join(dir, strings.ReplaceAll(string(d), "/", "-")), load{
-			Receiver: d, Events: 1, Duration: 200 * time.Millisecond, Conns: 8, Grace: time.Minute})
+			Protocol: d, Events: 1, Duration: 200 * time.Millisecond, Conns: 8, Grace: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,15 +55,13 @@ func TestSaturation(t *testing.T) {
 	}
 	file := filepath.Join(dir, "results.json")
 	saved := Results{Results: *measure.NewResults(Kind, 1), Saturated: list}
-	if err := saved.Save(file); err != nil {
+	if err := measure.Save(file, saved); err != nil {
 		t.Fatal(err)
 	}
 	if loaded, err := Load(file); err != nil || !slices.Equal(loaded.Saturated, list) {
 		t.Errorf("%v: %+v, saved %+v", err, loaded, list)
 	}
-	var b strings.Builder
-	saturationTable(&b, list)
-	if got := b.String(); strings.Count(got, "| "+Buffered+" |") != 2 || !strings.Contains(got, "| OTLP/JSON |") {
+	if got := saturationTable(list); strings.Count(got, "| "+Buffered+" |") != 2 || !strings.Contains(got, "| OTLP/JSON |") {
 		t.Error(got)
 	}
 }

@@ -3,6 +3,7 @@ package ingest
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"time"
 
@@ -67,5 +68,32 @@ func eachInRequest(request []byte, f func(uint64) error) error {
 			return err
 		}
 		at += len(otlpKey)
+	}
+}
+
+// eachNumber calls f with the number of each event, in the order of the
+// journal. A gap is an error, and so is a frame whose count of records is wrong.
+func eachNumber(j *journal.Journal, f func(uint64) error) (err error) {
+	r := j.NewReader(0)
+	defer func() { err = errors.Join(err, r.Close()) }()
+	for {
+		frame, ok, err := r.TryNext()
+		if err != nil || !ok {
+			return err
+		}
+		records := 0
+		for line := range bytes.Lines(frame.Lines) {
+			number, err := numberOf(line)
+			if err == nil {
+				err = f(number)
+			}
+			if err != nil {
+				return err
+			}
+			records++
+		}
+		if records != frame.Records {
+			return fmt.Errorf("a frame of %d records has %d lines", frame.Records, records)
+		}
 	}
 }

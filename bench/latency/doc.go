@@ -10,22 +10,15 @@
 package latency
 
 import (
-	"bufio"
-	"cmp"
 	"errors"
 	"fmt"
 	"hash/adler32"
 	"io"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/phuslu/log"
-	"github.com/rollway/rollway/bench/writers"
+	"github.com/rollway/rollway/bench/internal/rivals"
 	"github.com/rollway/rollway/internal/plan"
 	"github.com/rollway/rollway/slab"
-	"github.com/rs/zerolog/diode"
-	"go.uber.org/zap/zapcore"
 )
 
 // A Scenario is a rate and the writers that are compared at it.
@@ -49,16 +42,12 @@ type Scenario struct {
 // often, and the longest call of a writer is to be seen beside that.
 const Working = "null producer, sums the line up"
 
-// A Writer is one contender. Each has the settings that it is documented with,
-// and 100 ms as the age of a line where it has such a setting.
+// A Writer is one contender.
 type Writer struct {
 	Name string
 	Own  bool // of this project: the targets are about it
 	Null bool // calls nothing
-
-	// Open puts the writer in front of dst; counted, if not nil, is how many
-	// lines the writer itself says it has dropped.
-	Open func(dst io.Writer) (w io.Writer, closeWriter func() error, counted func() uint64, err error)
+	open rivals.Opener
 }
 
 // Producers lists how many goroutines write.
@@ -83,110 +72,51 @@ func Scenarios() ([]Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
+	blocking := slab.Options{Full: slab.Block}
+	slabs := Writer{Name: "slab 8 × 64 KiB", Own: true, open: rivals.Slab(blocking)}
+	published := Writer{Name: "slab design as published 8 × 64 KiB", open: rivals.Published}
+	diode := Writer{Name: "zerolog diode 1000", open: rivals.Diode(1000)}
+	null := Writer{Name: "null producer", Null: true, open: openNull}
 	slow := Scenario{
 		Name: "10000 lines a second", Rate: 10_000, DueOfBest: true,
 		CallP50: 400 * time.Nanosecond, CallP99: 3 * time.Microsecond, CallP999: 15 * time.Microsecond,
-		Writers: []Writer{{Name: "slab 8 × 64 KiB", Own: true, Open: openSlab(slab.Options{})}},
+		Writers: []Writer{slabs},
 	}
-	if writers.CanPersist() {
-		slow.Writers = append(slow.Writers, Writer{Name: "slab persisted 8 × 64 KiB", Own: true, Open: openPersisted(slab.Options{})})
+	if rivals.CanPersist() {
+		slow.Writers = append(slow.Writers, Writer{Name: "slab persisted 8 × 64 KiB", Own: true, open: rivals.Persisted(blocking)})
 	}
 	slow.Writers = append(slow.Writers,
-		Writer{Name: "slab, 4 shards, 8 × 16 MiB", Own: true,
-			Open: openSlab(slab.Options{Shards: 4, SlabSize: 16 << 20, SlabCount: 8, Full: slab.Drop})},
-		Writer{Name: "slab design as published 8 × 64 KiB", Open: openPublished},
-		Writer{Name: "zap BufferedWriteSyncer 256 KiB", Open: openZap},
-		Writer{Name: "mutex + bufio 64 KiB", Open: openBufio},
-		Writer{Name: "zerolog diode 1000", Open: openDiode},
-		Writer{Name: "phuslu AsyncWriter 4096", Open: openPhuslu},
-		Writer{Name: "direct", Open: openDirect},
-		Writer{Name: "null producer", Null: true, Open: openNull},
+		Writer{Name: "slab, 4 shards, 8 × 16 MiB", Own: true, open: rivals.Slab(slab.Options{Shards: 4, SlabSize: 16 << 20, SlabCount: 8, Full: slab.Drop})},
+		published,
+		Writer{Name: "zap BufferedWriteSyncer 256 KiB", open: rivals.Zap},
+		Writer{Name: "mutex + bufio 64 KiB", open: rivals.Bufio(64 << 10)},
+		diode,
+		Writer{Name: "phuslu AsyncWriter 4096", open: rivals.Phuslu},
+		Writer{Name: "direct", open: openDirect},
+		null,
 	)
-	fast := Scenario{
-		Name: "50000 lines a second", Rate: fastRate, CallMax: 500 * time.Microsecond,
-		Writers: []Writer{
-			{Name: fmt.Sprintf("slab %d × %d KiB, as planned", planned.SlabCount, planned.SlabSize>>10), Own: true,
-				Open: openSlab(slab.Options{SlabSize: planned.SlabSize, SlabCount: planned.SlabCount})},
-			{Name: "slab 8 × 64 KiB", Open: openSlab(slab.Options{})},
-			{Name: "slab design as published 8 × 64 KiB", Open: openPublished},
-			{Name: "zerolog diode 1000", Open: openDiode},
-			{Name: Working, Null: true, Open: openWorking},
-			{Name: "null producer", Null: true, Open: openNull},
-		},
-	}
+	fast := Scenario{Name: "50000 lines a second", Rate: fastRate, CallMax: 500 * time.Microsecond, Writers: []Writer{
+		{Name: fmt.Sprintf("slab %d × %d KiB, as planned", planned.SlabCount, planned.SlabSize>>10), Own: true,
+			open: rivals.Slab(slab.Options{SlabSize: planned.SlabSize, SlabCount: planned.SlabCount, Full: slab.Block})},
+		{Name: slabs.Name, open: slabs.open},
+		published,
+		diode,
+		{Name: Working, Null: true, open: openWorking},
+		null,
+	}}
 	return []Scenario{slow, fast}, nil
 }
 
-// openSlab opens a Writer that blocks, or that does what o says.
-func openSlab(o slab.Options) func(io.Writer) (io.Writer, func() error, func() uint64, error) {
-	o.Full = cmp.Or(o.Full, slab.Block)
-	return func(dst io.Writer) (io.Writer, func() error, func() uint64, error) {
-		w, err := slab.New(dst, o)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		return w, w.Close, func() uint64 { return w.Stats().Dropped.Total() }, nil
-	}
+func nothing() error { return nil }
+
+func openDirect(dst io.Writer) (*rivals.Writer, error) {
+	return &rivals.Writer{Writer: dst, Close: nothing}, nil
 }
 
-func openPersisted(o slab.Options) func(io.Writer) (io.Writer, func() error, func() uint64, error) {
-	return func(dst io.Writer) (io.Writer, func() error, func() uint64, error) {
-		w, err := writers.OpenPersisted(o)(dst)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		return w, w.Close, nil, nil
-	}
-}
+func openNull(io.Writer) (*rivals.Writer, error) { return &rivals.Writer{Close: nothing}, nil }
 
-func openPublished(dst io.Writer) (io.Writer, func() error, func() uint64, error) {
-	w := writers.NewPublishedSlab(dst, 64<<10, 8, 100*time.Millisecond)
-	return w, w.Close, nil, nil
-}
-
-func openZap(dst io.Writer) (io.Writer, func() error, func() uint64, error) {
-	w := &zapcore.BufferedWriteSyncer{WS: zapcore.AddSync(dst), FlushInterval: 100 * time.Millisecond}
-	return w, w.Stop, nil, nil
-}
-
-func openBufio(dst io.Writer) (io.Writer, func() error, func() uint64, error) {
-	w := &lockedBufio{w: bufio.NewWriterSize(dst, 64<<10)}
-	return w, w.w.Flush, nil, nil
-}
-
-type lockedBufio struct {
-	mu sync.Mutex
-	w  *bufio.Writer // guarded by mu
-}
-
-func (l *lockedBufio) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.w.Write(p)
-}
-
-func openDiode(dst io.Writer) (io.Writer, func() error, func() uint64, error) {
-	var missed atomic.Uint64
-	w := diode.NewWriter(dst, 1000, 10*time.Millisecond, func(n int) { missed.Add(uint64(n)) })
-	return w, w.Close, missed.Load, nil
-}
-
-func openPhuslu(dst io.Writer) (io.Writer, func() error, func() uint64, error) {
-	w := &log.AsyncWriter{Writer: log.IOWriter{Writer: dst}, ChannelSize: 4096}
-	return cloning{w}, w.Close, nil, nil
-}
-
-// cloning hands AsyncWriter a copy of each line, as it keeps what it is given.
-type cloning struct{ w *log.AsyncWriter }
-
-func (c cloning) Write(p []byte) (int, error) { return c.w.Write(append([]byte(nil), p...)) }
-
-func openDirect(dst io.Writer) (io.Writer, func() error, func() uint64, error) {
-	return dst, func() error { return nil }, nil, nil
-}
-
-func openWorking(io.Writer) (io.Writer, func() error, func() uint64, error) {
-	return summing{}, func() error { return nil }, nil, nil
+func openWorking(io.Writer) (*rivals.Writer, error) {
+	return &rivals.Writer{Writer: summing{}, Close: nothing}, nil
 }
 
 type summing struct{}
@@ -197,8 +127,4 @@ func (summing) Write(p []byte) (int, error) {
 		return 0, errors.New("no text")
 	}
 	return len(p), nil
-}
-
-func openNull(io.Writer) (io.Writer, func() error, func() uint64, error) {
-	return nil, func() error { return nil }, nil, nil
 }

@@ -54,7 +54,7 @@ func run(writer Writer, rate, producers int, each time.Duration) (measure.Sample
 	runtime.GC()
 	begin := time.Now().Add(10 * time.Millisecond) // all are there before the first line is due
 	dst := newStalling(producers, begin.Add(min(each/4, stallEvery/2)))
-	out, closeWriter, counted, err := writer.Open(dst)
+	out, err := writer.open(dst)
 	if err != nil {
 		return measure.Sample{}, err
 	}
@@ -73,12 +73,12 @@ func run(writer Writer, rate, producers int, each time.Duration) (measure.Sample
 	for p := range all {
 		// Their lines are due in turn, not all at the same moment.
 		first := begin.Add(period * time.Duration(p) / time.Duration(producers))
-		wg.Go(func() { all[p].produce(out, p, perProducer, first, period, spin) })
+		wg.Go(func() { all[p].produce(out.Writer, p, perProducer, first, period, spin) })
 	}
 	wg.Wait()
 	_, own, others := meter.Read()
 	runtime.ReadMemStats(&after)
-	if err := closeWriter(); err != nil {
+	if err := out.Close(); err != nil {
 		return measure.Sample{}, fmt.Errorf("close: %w", err)
 	}
 
@@ -101,8 +101,8 @@ func run(writer Writer, rate, producers int, each time.Duration) (measure.Sample
 		"lines": float64(sent), "lost": float64(sent - dst.lines), "refused": float64(sum.refused), "stalls": float64(dst.stalls),
 		"call_over_500us": float64(sum.call.Over(500 * time.Microsecond)),
 	}
-	if counted != nil {
-		extra["counted"] = float64(counted())
+	if out.Counted != nil {
+		extra["counted"] = float64(out.Counted())
 	}
 	for name, h := range map[string]*promtext.Histogram{"call": &sum.call, "due": &sum.due} {
 		extra[name+"_p50"] = float64(h.Quantile(0.50))

@@ -39,12 +39,8 @@ type Library struct {
 	Loops func(w io.Writer) map[string]func(n int)
 }
 
-// Message is the case that the others are compared with, Reference the library
-// that is none.
-const (
-	Message   = caseMessage
-	Reference = "append by hand"
-)
+// Reference is the library that is none.
+const Reference = "append by hand"
 
 // Libraries lists who is measured, package rollway first.
 func Libraries() []Library {

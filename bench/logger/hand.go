@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"github.com/rollway/rollway/bench/internal/rivals"
 )
 
 // handBuffer is what a call takes from the pool: a line in the making, and the
@@ -101,7 +103,7 @@ func handLoops(w io.Writer) map[string]func(n int) {
 	context = append(context, `,"route":`...)
 	context = appendQuoted(context, route)
 	context = append(context, `,"when":"`...)
-	context = when.AppendFormat(context, timeFormat)
+	context = when.AppendFormat(context, rivals.TimeFormat)
 	context = append(context, `","string":`...)
 	context = appendQuoted(context, customer)
 	context = append(context, `,"int":`...)

@@ -4,23 +4,23 @@ import (
 	"io"
 
 	"github.com/phuslu/log"
+	"github.com/rollway/rollway/bench/internal/rivals"
 )
 
 // MarshalObject makes a User a phuslu object.
 func (u *User) MarshalObject(e *log.Entry) {
-	e.Str("name", u.Name).Str("email", u.Email).TimeFormat("created_at", timeFormat, u.CreatedAt)
+	e.Str("name", u.Name).Str("email", u.Email).TimeFormat("created_at", rivals.TimeFormat, u.CreatedAt)
 }
-
-func init() { log.MessageKey = "msg" } // phuslu's setting is a package variable
 
 // phusluLoops has durations in milliseconds with a fraction, the only form
 // that phuslu's Dur has.
 func phusluLoops(w io.Writer) map[string]func(n int) {
-	logger := &log.Logger{Level: log.InfoLevel, TimeFormat: timeFormat, Writer: log.IOWriter{Writer: w}}
-	withCaller := &log.Logger{Level: log.InfoLevel, TimeFormat: timeFormat, Caller: 1, Writer: log.IOWriter{Writer: w}}
-	derived := &log.Logger{Level: log.InfoLevel, TimeFormat: timeFormat, Writer: log.IOWriter{Writer: w}}
+	logger := rivals.PhusluLogger(log.IOWriter{Writer: w})
+	withCaller := rivals.PhusluLogger(log.IOWriter{Writer: w})
+	withCaller.Caller = 1
+	derived := rivals.PhusluLogger(log.IOWriter{Writer: w})
 	derived.Context = log.NewContext(nil).Str("customer", customer).Str("route", route).Int("retry", retry).Int64("size", size).
-		Float64("ratio", ratio).Bool("cached", cached).Dur("took", took).TimeFormat("when", timeFormat, when).
+		Float64("ratio", ratio).Bool("cached", cached).Dur("took", took).TimeFormat("when", rivals.TimeFormat, when).
 		Str("string", customer).Int("int", retry).Value()
 	return map[string]func(n int){
 		caseDisabled: func(n int) {
@@ -65,7 +65,7 @@ func phusluLoops(w io.Writer) map[string]func(n int) {
 		caseTen: func(n int) {
 			for range n {
 				logger.Info().Int("int", retry).Ints("ints", tenInts).Str("string", customer).Strs("strings", tenStrings).
-					TimeFormat("when", timeFormat, when).TimesFormat("times", timeFormat, tenTimes).Object("user1", oneUser).
+					TimeFormat("when", rivals.TimeFormat, when).TimesFormat("times", rivals.TimeFormat, tenTimes).Object("user1", oneUser).
 					Object("user2", oneUser).Objects("users", tenUsers).Err(errDeclined).Msg(message)
 			}
 		},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/phuslu/log"
 	"github.com/rollway/rollway"
+	"github.com/rollway/rollway/bench/internal/rivals"
 	"github.com/rs/zerolog"
 	"go.uber.org/zap/exp/zapslog"
 )
@@ -81,12 +82,10 @@ func SlogHandlers() []Library {
 	}{
 		{"rollway", func(w io.Writer) slog.Handler { return newRollway(w, rollway.LevelOff).Handler() }},
 		{"log/slog", func(w io.Writer) slog.Handler { return slog.NewJSONHandler(w, nil) }},
-		{"zerolog", func(w io.Writer) slog.Handler {
-			return zerolog.NewSlogHandler(newZerolog(w))
-		}},
-		{"zap", func(w io.Writer) slog.Handler { return zapslog.NewHandler(zapCore(w)) }},
+		{"zerolog", func(w io.Writer) slog.Handler { return zerolog.NewSlogHandler(rivals.Zerolog(w)) }},
+		{"zap", func(w io.Writer) slog.Handler { return zapslog.NewHandler(rivals.ZapCore(w)) }},
 		{"phuslu/log", func(w io.Writer) slog.Handler {
-			return (&log.Logger{Level: log.InfoLevel, TimeFormat: timeFormat, Writer: log.IOWriter{Writer: w}}).Slog().Handler()
+			return rivals.PhusluLogger(log.IOWriter{Writer: w}).Slog().Handler()
 		}},
 	}
 	var libraries []Library

@@ -3,6 +3,7 @@ package logger
 import (
 	"io"
 
+	"github.com/rollway/rollway/bench/internal/rivals"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
@@ -26,19 +27,9 @@ func (us zapUsers) MarshalLogArray(enc zapcore.ArrayEncoder) error {
 	return nil
 }
 
-// zapCore is zap's production encoder with the times of the other libraries.
-// The writers used here are safe for concurrent use, so there is no zapcore.Lock.
-func zapCore(w io.Writer) zapcore.Core {
-	config := zap.NewProductionEncoderConfig()
-	config.TimeKey = "time"
-	config.EncodeTime = zapcore.RFC3339NanoTimeEncoder
-	config.EncodeDuration = zapcore.NanosDurationEncoder
-	return zapcore.NewCore(zapcore.NewJSONEncoder(config), zapcore.AddSync(w), zapcore.InfoLevel)
-}
-
 func zapLoops(w io.Writer) map[string]func(n int) {
-	log := zap.New(zapCore(w))
-	withCaller := zap.New(zapCore(w), zap.AddCaller())
+	log := zap.New(rivals.ZapCore(w))
+	withCaller := zap.New(rivals.ZapCore(w), zap.AddCaller())
 	derived := log.With(zap.String("customer", customer), zap.String("route", route), zap.Int("retry", retry),
 		zap.Int64("size", size), zap.Float64("ratio", ratio), zap.Bool("cached", cached), zap.Duration("took", took),
 		zap.Time("when", when), zap.String("string", customer), zap.Int("int", retry))

@@ -2,12 +2,10 @@ package logger
 
 import (
 	"io"
-	"time"
 
+	"github.com/rollway/rollway/bench/internal/rivals"
 	"github.com/rs/zerolog"
 )
-
-const timeFormat = time.RFC3339Nano
 
 // MarshalZerologObject makes a User a zerolog object.
 func (u *User) MarshalZerologObject(e *zerolog.Event) {
@@ -22,20 +20,8 @@ func (us zerologUsers) MarshalZerologArray(a *zerolog.Array) {
 	}
 }
 
-// zerolog's settings are package variables.
-func init() {
-	zerolog.TimeFieldFormat = timeFormat
-	zerolog.MessageFieldName = "msg"
-	zerolog.DurationFieldUnit = time.Nanosecond
-	zerolog.DurationFieldFormat = zerolog.DurationFormatInt
-}
-
-func newZerolog(w io.Writer) zerolog.Logger {
-	return zerolog.New(w).Level(zerolog.InfoLevel).With().Timestamp().Logger()
-}
-
 func zerologLoops(w io.Writer) map[string]func(n int) {
-	log := newZerolog(w)
+	log := rivals.Zerolog(w)
 	withCaller := log.With().Caller().Logger()
 	derived := log.With().Str("customer", customer).Str("route", route).Int("retry", retry).Int64("size", size).
 		Float64("ratio", ratio).Bool("cached", cached).Dur("took", took).Time("when", when).Str("string", customer).Int("int", retry).Logger()

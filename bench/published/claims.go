@@ -12,6 +12,7 @@ import (
 	"github.com/rollway/rollway/bench/direct"
 	"github.com/rollway/rollway/bench/ingest"
 	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/bench/internal/report"
 )
 
 func publications() []publication {
@@ -36,9 +37,9 @@ func bufferingClaims() []claim {
 		spikes50k  = "50000 lines a second"
 		tenCallers = "10 producers"
 	)
-	row := func(r *results, name string) measure.Summary { return r.writers.at("published", name, "published") }
+	row := func(r *results, name string) measure.Summary { return r.writers.At("published", name, "published") }
 	longest := func(r *results, load, name string) time.Duration {
-		return time.Duration(worst(r.latencySamples, load, name, tenCallers, "call_max"))
+		return time.Duration(r.latency.Worst(load, name, tenCallers, "call_max"))
 	}
 	return []claim{
 		{"a slab is faster than any channel of messages", "107 ns against 265 to 300 ns, 2.5 to 2.8 ×", func(r *results) (string, bool) {
@@ -54,14 +55,14 @@ func bufferingClaims() []claim {
 		}, fails, "its 2.7 is of 512 KB of slabs against 64 KB behind the channel; its own table has 2.2 for the same memory"},
 		{"no allocation a message, with a channel one of 208 B", "0 and 1 (208 B)", func(r *results) (string, bool) {
 			slab, channel := row(r, slab8), row(r, channel20)
-			return fmt.Sprintf("ours: %s and %s (%.0f B)", measure.Count(slab.Allocs), measure.Count(channel.Allocs), channel.Bytes), slab.Allocs < 0.01 && channel.Allocs > 0.9
+			return fmt.Sprintf("ours: %s and %s (%.0f B)", report.Count(slab.Allocs), report.Count(channel.Allocs), channel.Bytes), slab.Allocs < 0.01 && channel.Allocs > 0.9
 		}, holds, "what goes through the channel is a copy of the message"},
 		{"a longer channel barely helps", "20 → 1000 messages: 289 → 265 ns, −8 %", func(r *results) (string, bool) {
 			short, long := row(r, channel20).Ns, row(r, channel1k).Ns
 			return fmt.Sprintf("%s → %s ns, %s", number(short), number(long), change(short, long)), long > 0.75*short
 		}, either, "each message still costs its allocation and its send; here a longer channel also spares switches between goroutines, of which two processors have more"},
 		{"a Write is a lock and a copy", "~17 ns", func(r *results) (string, bool) {
-			ns := r.writers.at("raw", anew, "1 on 1").CallerNs
+			ns := r.writers.At("raw", anew, "1 on 1").CallerNs
 			return number(ns) + " ns with 256 B, the design written anew", ns < 50
 		}, holds, "other machine, same order"},
 		{"written directly, a call waits for the whole I/O spike", "the spike", func(r *results) (string, bool) {
@@ -81,7 +82,7 @@ func bufferingClaims() []claim {
 
 func directClaims() []claim {
 	row := func(r *results, experiment, name, mode string) measure.Summary {
-		return r.direct[experiment].at(experiment, name, mode)
+		return r.direct[experiment].At(experiment, name, mode)
 	}
 	extra := func(r *results, experiment, name, mode, what string) float64 {
 		return row(r, experiment, name, mode).Extra[what]
@@ -91,37 +92,37 @@ func directClaims() []claim {
 	}
 	return []claim{
 		{"300 MB/s sustained", "300 MB/s for 10 min", func(r *results) (string, bool) {
-			l := r.long
+			l := r.headline.Long()
 			mb := float64(l.Verified.Bytes-l.Verified.Padding) / 1e6 / l.Seconds * float64(l.Requests) / float64(max(1, l.Server.Accepted+l.Server.Dropped))
 			return fmt.Sprintf("ours: %.0f MB/s for %v", mb, time.Duration(l.Seconds*1e9).Round(time.Second)), mb >= 300
 		}, holds, "the disk takes more"},
 		{"few records are dropped under that load", "0.035 %", func(r *results) (string, bool) {
-			s := r.long.Server
+			s := r.headline.Long().Server
 			given := float64(s.Accepted + s.Dropped)
 			share := float64(s.Dropped) / given
-			return fmt.Sprintf("ours: %s of %.0f, %d of those accepted lost", percent(share), given, r.long.Verified.Lost), share <= 0.00035
+			return fmt.Sprintf("ours: %s of %.0f, %d of those accepted lost", percent(share), given, r.headline.Long().Verified.Lost), share <= 0.00035
 		}, holds, "ours has the same memory in small slabs, of which each is written as soon as it is full"},
 		{"what is not dropped is written", "no loss but the drops counted", func(r *results) (string, bool) {
-			_, _, accepted, lost := r.lossOf(direct.Published, direct.Large)
-			_, _, paced, pacedLost := r.lossOf(direct.Published, direct.Headline)
+			lost, accepted := r.lossOf(direct.Published, direct.Large)
+			pacedLost, paced := r.lossOf(direct.Published, direct.Headline)
 			return fmt.Sprintf("written anew: %s of those accepted lost with %s, %s with %s", percent(lost/accepted), direct.Large, percent(pacedLost/paced), direct.Headline), lost+pacedLost == 0
 		}, fails, "where buffers fill faster than they are written, one is handed to nobody, or emptied while it is filled"},
 		{"requests hardly notice: gRPC p99 below 1 ms", "0.87 ms", func(r *results) (string, bool) {
-			p99, ratio := r.long.GRPC.P99, r.onOff
+			p99, ratio := r.headline.Long().GRPC.P99, r.headline.OnOff()
 			return fmt.Sprintf("ours: %s, with -realtime; %.2f × that without logging", milliseconds(p99), ratio), p99 < time.Millisecond
 		}, holds, "below 1 ms, but not without a trace: the copy of 300 KiB is most of what there is more"},
 		{"the logger's part of the CPU is small", "15 to 25 % of a core, of 64 % in all", func(r *results) (string, bool) {
-			c := r.long.Server.CPU
+			c := r.headline.Long().Server.CPU
 			return fmt.Sprintf("ours: %s of a core, of %s in all", percent(c.Logger+c.Flusher), percent(c.Total)), c.Logger+c.Flusher < 0.25
 		}, holds, "the rest is gRPC"},
 		{"memory stays below 8 GB", "5.5 GB", func(r *results) (string, bool) {
-			m := r.long.Server.Memory
+			m := r.headline.Long().Server.Memory
 			return fmt.Sprintf("ours: %.0f MB, %.0f of it buffers", float64(m.Resident)/1e6, float64(m.Buffers)/1e6), m.Resident < 8e9
 		}, holds, "the same buffers; most of the publication's memory is not explained in it"},
 		{"a write takes 25 ms, predictably", "mean 25, p99 65, longest 479 ms", func(r *results) (string, bool) {
 			mean, p99 := write(r, "writev", "write_mean"), write(r, "writev", "write_p99")
-			w := r.long.Server.Write
-			return fmt.Sprintf("written anew: mean %s, p99 %s; ours: mean %s, p99 %s, longest %s", milliseconds(mean), milliseconds(p99), milliseconds(r.long.Server.Mean), milliseconds(w.P99), milliseconds(w.Max)), mean <= 25*time.Millisecond && p99 <= 65*time.Millisecond
+			w := r.headline.Long().Server.Write
+			return fmt.Sprintf("written anew: mean %s, p99 %s; ours: mean %s, p99 %s, longest %s", milliseconds(mean), milliseconds(p99), milliseconds(r.headline.Long().Server.Mean), milliseconds(w.P99), milliseconds(w.Max)), mean <= 25*time.Millisecond && p99 <= 65*time.Millisecond
 		}, either, "a write of the published design is a set of 64 MB, one of ours a slab of 2 MiB"},
 		{"64 MB is the best size of the buffers", "drops 0.247 % at 8, 0.035 % at 64, 0.12 % at 512 MB", func(r *results) (string, bool) {
 			drops := func(size string) float64 {
@@ -162,7 +163,7 @@ func directClaims() []claim {
 		}, either, "the copy of 64 MB is spared, which is some ms here"},
 		{"past the page cache writes take less, and vary less", "unpredictable through it, 25 ms past it", func(r *results) (string, bool) {
 			longest := func(mode string) time.Duration {
-				return time.Duration(worst(r.samples[direct.CaseIO], direct.CaseIO, direct.Published, mode, "write_max"))
+				return time.Duration(r.direct[direct.CaseIO].Worst(direct.CaseIO, direct.Published, mode, "write_max"))
 			}
 			buffered, vectored := write(r, "buffered + fsync", "write_mean"), write(r, "writev", "write_mean")
 			return fmt.Sprintf("written anew: mean %s, longest %s with fsync; %s and %s past it", milliseconds(buffered), milliseconds(longest("buffered + fsync")), milliseconds(vectored), milliseconds(longest("writev"))),
@@ -175,9 +176,9 @@ func directClaims() []claim {
 				anew["gc_cycles"], again["gc_cycles"], at(direct.OwnDrop, direct.UsedAgain)["gc_cycles"], anew["seconds"], anew["given"]/anew["seconds"]), again["gc_cycles"] < anew["gc_cycles"]/10
 		}, holds, "300 KiB a record were allocated"},
 		{"a server that logs so has 1.2 GC cycles a minute", "12 in 10 min, and 9 in 2 at another place", func(r *results) (string, bool) {
-			gc := r.long.Server.GC
-			cycles := float64(gc.Cycles) / r.long.Seconds * 60
-			text := fmt.Sprintf("%s, at %s MB/s allocated in a heap of %.0f MB", number(cycles), number(gc.AllocMBs), float64(r.long.Server.Memory.Heap)/1e6)
+			gc := r.headline.Long().Server.GC
+			cycles := float64(gc.Cycles) / r.headline.Long().Seconds * 60
+			text := fmt.Sprintf("%s, at %s MB/s allocated in a heap of %.0f MB", number(cycles), number(gc.AllocMBs), float64(r.headline.Long().Server.Memory.Heap)/1e6)
 			if gc.Percent != 0 {
 				text += fmt.Sprintf(" with GOGC=%d", gc.Percent)
 			}
@@ -204,7 +205,7 @@ func directClaims() []claim {
 		}, either, "eight writes of 8 MB cost less here than a copy of 64 MB"},
 		{"the call allocates nothing", "0", func(r *results) (string, bool) {
 			s := row(r, direct.CaseCall, direct.Published, direct.Uncontended)
-			return fmt.Sprintf("written anew: %s a call", measure.Count(s.Allocs)), s.Allocs < 0.01
+			return fmt.Sprintf("written anew: %s a call", report.Count(s.Allocs)), s.Allocs < 0.01
 		}, holds, "it copies into memory that is there"},
 	}
 }
@@ -215,21 +216,18 @@ func allocationClaims() []claim {
 			versions := r.alloc.Toolchains()
 			text, faster := "", false
 			for _, v := range versions {
-				plain, pooled := r.allocTimes.at("plain/const", v, allocstudy.Parallel).Ns, r.allocTimes.at("pooled/const", v, allocstudy.Parallel).Ns
+				plain, pooled := r.allocTimes.At("plain/const", v, allocstudy.Parallel).Ns, r.allocTimes.At("pooled/const", v, allocstudy.Parallel).Ns
 				text, faster = text+fmt.Sprintf("%s → %s ns with %s; ", number(plain), number(pooled), v), pooled < plain
 			}
 			return text[:len(text)-2], faster
 		}, holds, "with today's Go, by a tenth or so; with older ones the version without a pool may be the quicker one"},
 	}
 	for _, c := range allocstudy.Claims() {
-		if c.Says == "a message over the capacity is a new allocation" {
-			continue // the article says so of append, which has a row
-		}
 		all = append(all, claim{c.Says, "as said", func(r *results) (string, bool) {
 			var with []string
 			today := false
 			for _, v := range r.alloc.Toolchains() {
-				today = c.Holds(func(name string) allocstudy.Count { return r.alloc.Counted(name, v) })
+				today = c.Holds(func(name string) allocstudy.Count { return r.alloc.Counted(name, v).Rounded() })
 				if today {
 					with = append(with, v)
 				}
@@ -248,12 +246,12 @@ func relayClaims() []claim {
 	)
 	reads := func(s measure.Summary) float64 { return max(s.Extra["reads"], s.Extra["reads_gib"]) }
 	both := func(r *results, name, mode string, of func(measure.Summary) float64) (float64, float64) {
-		return of(r.relay.at(name, small, mode)), of(r.relay.at(name, large, mode))
+		return of(r.relay.At(name, small, mode)), of(r.relay.At(name, large, mode))
 	}
 	alike := func(a, b float64) bool { return a/b > 1/1.1 && a/b < 1.1 }
 	rate := func(s measure.Summary) float64 { return 1e3 / s.Ns } // MB/s of ns a byte
 	memory := func(r *results, name, mode, what string) float64 {
-		extra := r.relay.at("memory over N", name, mode).Extra
+		extra := r.relay.At("memory over N", name, mode).Extra
 		most := 0
 		for figure := range extra {
 			if n, err := strconv.Atoi(strings.TrimPrefix(figure, what+"_")); err == nil {
@@ -307,13 +305,18 @@ func relayClaims() []claim {
 			return fmt.Sprintf("%.1f and %.1f KiB a connection on sockets", a/1024, b/1024), alike(a, b)
 		}, fails, "each direction of an idle connection holds its buffer"},
 		{"after a burst the pool holds idle memory", "5.6 to 13.9 MB after 500", func(r *results) (string, bool) {
-			idle := func(name string) float64 { return r.relay.at("two bursts of 500", name, "sockets").Extra["idle_heap"] }
+			idle := func(name string) float64 { return r.relay.At("two bursts of 500", name, "sockets").Extra["idle_heap"] }
 			pool, own := idle(large), idle(stack)
 			return fmt.Sprintf("%.1f MB with a pool, %.1f with the stack, 16 KiB on sockets", pool/1e6, own/1e6), pool > 1e6 && pool > 1.1*own
 		}, either, "the buffer of the stack version is moved to the heap as well: both wait for a collection"},
+		{"the size of the buffer does not change the CPU time", "11,004 and 10,952 MB/s with 4 and 16 KB", func(r *results) (string, bool) {
+			s4, s16 := both(r, "upload", "sockets", func(s measure.Summary) float64 { return s.CPUNs })
+			t4, t16 := both(r, "upload", "sockets, TLS", func(s measure.Summary) float64 { return s.CPUNs })
+			return fmt.Sprintf("upload on sockets: 4 KiB takes %.2f × the CPU of 16 KiB, with TLS %.2f ×", s4/s16, t4/t16), alike(s4, s16) && alike(t4, t16)
+		}, fails, "a system call for each read and each write, four times as many of them"},
 		{"a pool costs no CPU that can be measured", "7.3 ns a Get and Put; 11,018 and 10,952 MB/s", func(r *results) (string, bool) {
-			ns := r.relay.at("a buffer taken and given back", "sync.Pool.Get and Put, 16 KiB", pipe).Ns
-			a, b := rate(r.relay.at("10 MB relay", stack, pipe+", raw")), rate(r.relay.at("10 MB relay", large, pipe+", raw"))
+			ns := r.relay.At("a buffer taken and given back", "sync.Pool.Get and Put, 16 KiB", pipe).Ns
+			a, b := rate(r.relay.At("10 MB relay", stack, pipe+", raw")), rate(r.relay.At("10 MB relay", large, pipe+", raw"))
 			return fmt.Sprintf("%s ns; stack %.0f, pool %.0f MB/s", number(ns), a, b), alike(a, b)
 		}, holds, "once a connection"},
 	}
@@ -321,7 +324,7 @@ func relayClaims() []claim {
 
 func ingestionClaims() []claim {
 	body := func(r *results, name string) measure.Summary {
-		return r.requests.at(ingest.CaseBenchmark, name, "serial")
+		return r.requests.At(ingest.CaseBenchmark, name, "serial")
 	}
 	benchmark := func(of func(measure.Summary) float64, unit string) func(*results) (string, bool) {
 		return func(r *results) (string, bool) {
@@ -351,35 +354,16 @@ func ingestionClaims() []claim {
 	}
 }
 
-func number(v float64) string { return measure.Number(v) }
+func number(v float64) string { return report.Number(v) }
 
-func milliseconds(d time.Duration) string { return measure.Number(float64(d)/1e6) + " ms" }
+func milliseconds(d time.Duration) string { return report.Millis(d) }
 
 // whole is a share in whole percents.
 func whole(share float64) string { return fmt.Sprintf("%.0f %%", math.Round(100*share)+0) }
 
-func percent(share float64) string {
-	if share == 0 {
-		return "0"
-	}
-	return measure.Number(100*share) + " %"
-}
+func percent(share float64) string { return report.Percent(share, 1) }
 
 // change is by how much after is more than before.
 func change(before, after float64) string {
 	return strings.Replace(fmt.Sprintf("%+.0f %%", 100*(after/before-1)), "-", "−", 1)
-}
-
-// worst is the highest of a subject's figures of all rounds.
-func worst(samples []measure.Sample, name, library, mode, figure string) float64 {
-	most := math.Inf(-1)
-	for _, s := range samples {
-		if s.Case == name && s.Library == library && s.Mode == mode {
-			most = max(most, s.Extra[figure])
-		}
-	}
-	if math.IsInf(most, -1) {
-		panic(missing(fmt.Sprintf("%s, %s, %s", name, library, mode)))
-	}
-	return most
 }

@@ -1,114 +1,82 @@
 package published
 
 import (
+	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 
 	"github.com/rollway/rollway/bench/allocstudy"
 	"github.com/rollway/rollway/bench/direct"
 	"github.com/rollway/rollway/bench/ingest"
 	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/bench/internal/report"
 	"github.com/rollway/rollway/bench/relay"
 )
 
-// results are the raw results of all programs that measure something published.
+// results are the raw results of all programs.
 type results struct {
-	writers, latency, requests, relay sums
-	loads                             []ingest.Run
-	direct                            map[string]sums             // by experiment
-	samples                           map[string][]measure.Sample // of direct, by experiment
-	latencySamples                    []measure.Sample
-	long                              direct.Run // of the headline
-	onOff                             float64    // p99 with logging ÷ p99 without
-	alloc                             *allocstudy.Results
-	allocTimes                        sums
+	logger, writers, latency, requests, relay, allocTimes *report.Figures
+
+	in       *ingest.Results
+	direct   map[string]*report.Figures // by experiment
+	headline *direct.Headlines
+	alloc    *allocstudy.Results
 }
-
-// sums finds summaries.
-type sums map[measure.Key]measure.Summary
-
-// at is the summary of what was measured. It ends the claim if there is none.
-func (s sums) at(name, library, mode string) measure.Summary {
-	sum, ok := s[measure.Key{Case: name, Library: library, Mode: mode}]
-	if !ok {
-		panic(missing(fmt.Sprintf("%s, %s, %s", name, library, mode)))
-	}
-	return sum
-}
-
-// missing is what a claim needs and the results do not have, as a panic of at.
-type missing string
 
 func load(dir string) (*results, error) {
-	r := &results{direct: map[string]sums{}, samples: map[string][]measure.Sample{}, relay: sums{}}
-	file := func(name string) string { return filepath.Join(dir, name) }
-	for name, to := range map[string]*sums{"writers": &r.writers, "latency": &r.latency} {
-		raw, err := measure.Load[measure.Results](file(name+".json"), name)
-		if err != nil {
-			return nil, err
-		}
-		*to = raw.Summarize()
-		if name == "latency" {
-			r.latencySamples = raw.Samples
-		}
+	r := &results{direct: map[string]*report.Figures{}}
+	var errs []error
+	of := func(name string) *report.Figures {
+		return report.FiguresOf(*read[measure.Results](&errs, dir, name, name))
 	}
+	r.logger, r.writers, r.latency = of("logger"), of("writers"), of("latency")
 	for _, name := range direct.Cases() {
-		raw, err := measure.Load[measure.Results](file(direct.File(name)), direct.Kind)
-		if err != nil {
-			return nil, err
-		}
-		r.direct[name], r.samples[name] = raw.Summarize(), raw.Samples
+		f, err := direct.Load(dir, name)
+		errs = append(errs, err)
+		r.direct[name] = f
 	}
-	headline, err := direct.LoadHeadlines(file(direct.FileHeadline))
-	if err != nil {
+	r.headline = read[direct.Headlines](&errs, dir, "direct-headline", direct.Kind)
+	r.in = read[ingest.Results](&errs, dir, ingest.Kind, ingest.Kind)
+	r.alloc = read[allocstudy.Results](&errs, dir, allocstudy.Kind, allocstudy.Kind)
+	r.requests, r.allocTimes = report.FiguresOf(r.in.Results), report.FiguresOf(r.alloc.Results)
+	r.relay = read[relay.Results](&errs, dir, relay.Kind, relay.Kind).Figures()
+	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	if len(headline.Runs) == 0 {
-		return nil, fmt.Errorf("%s has no runs: measure again", dir)
-	}
-	r.long, r.onOff = headline.Runs[len(headline.Runs)-1], headline.OnOff()
-	in, err := ingest.Load(file("ingest.json"))
-	if err != nil {
-		return nil, err
-	}
-	r.requests, r.loads = in.Summarize(), in.Runs
-	if r.alloc, err = allocstudy.Load(file("allocstudy.json")); err != nil {
-		return nil, err
-	}
-	r.allocTimes = r.alloc.Summarize()
-	between, err := relay.Load(file("relay.json"))
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range between.Parts {
-		maps.Copy(r.relay, p.Summarize())
+	if len(r.headline.Runs) == 0 {
+		return nil, fmt.Errorf("%s has no runs of the headline: measure again", dir)
 	}
 	return r, nil
 }
 
+// read reads a file of results, or returns none and notes why.
+func read[T any](errs *[]error, dir, name, kind string) *T {
+	results, err := measure.Load[T](filepath.Join(dir, name+".json"), kind)
+	if err != nil {
+		*errs = append(*errs, err)
+		return new(T)
+	}
+	return results
+}
+
 // loadOf is the run of a server of package ingest.
 func (r *results) loadOf(server string, rate int) ingest.Run {
-	for _, run := range r.loads {
+	for _, run := range r.in.Runs {
 		if run.Server == server && run.Rate == rate {
 			return run
 		}
 	}
-	panic(missing(fmt.Sprintf("%s, %d requests/s", server, rate)))
+	report.Miss("%s, %d requests/s", server, rate)
+	return ingest.Run{}
 }
 
-// lossOf adds up what became of the records of a design in all rounds.
-func (r *results) lossOf(design, mode string) (given, refused, accepted, lost float64) {
-	for _, s := range r.samples[direct.CaseLoss] {
-		if s.Library == design && s.Mode == mode {
-			given += s.Extra["given"]
-			refused += s.Extra["refused"]
-			accepted += s.Extra["accepted"]
-			lost += s.Extra["lost"]
-		}
+// lossOf is which share of the accepted records a design lost in all rounds.
+func (r *results) lossOf(design, mode string) (lost, accepted float64) {
+	of := func(figure string) float64 {
+		return r.direct[direct.CaseLoss].Total(direct.CaseLoss, design, mode, figure)
 	}
-	if given == 0 {
-		panic(missing(design + ", " + mode))
+	if accepted = of("accepted"); accepted == 0 {
+		report.Miss("%s, %s", design, mode)
 	}
-	return given, refused, accepted, lost
+	return of("lost"), accepted
 }

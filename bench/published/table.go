@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/bench/internal/report"
 )
 
 // A claim is something that a publication says. here reads the same from the results
@@ -32,13 +32,13 @@ type publication struct {
 	claims []claim
 }
 
-// Table makes the table from the raw results in a folder.
-func Table(dir string) (string, error) {
+// Report makes the table from the raw results in a folder.
+func Report(dir string) (report.Report, error) {
 	r, err := load(dir)
 	if err != nil {
-		return "", err
+		return report.Report{}, err
 	}
-	t := measure.NewTable("publication", "claim", "published", "here", "same direction", "why")
+	t := report.NewTable("publication", "claim", "published", "here", "same direction", "why")
 	same, open, all := 0, 0, 0
 	for _, p := range publications() {
 		for _, c := range p.claims {
@@ -49,7 +49,7 @@ func Table(dir string) (string, error) {
 				verdict = "not shown"
 				open++
 			case err != nil:
-				return "", fmt.Errorf("%s: %s: %w", p.name, c.says, err)
+				return report.Report{}, fmt.Errorf("%s: %s: %w", p.name, c.says, err)
 			case points:
 				same++
 				verdict = "yes"
@@ -58,7 +58,7 @@ func Table(dir string) (string, error) {
 			t.Row(p.name, c.says, c.published, text, verdict, c.reason(points))
 		}
 	}
-	return fmt.Sprintf("\n%d of %d claims hold here; %d could not be shown, one way or the other.\n\n%s\n", same, all, open, t), nil
+	return report.Report{Text: fmt.Sprintf("\n%d of %d claims hold here; %d could not be shown, one way or the other.\n\n%s\n", same, all, open, t)}, nil
 }
 
 // An undecidedText is what a claim found where that speaks neither for nor against
@@ -69,22 +69,23 @@ func undecided(text string) (string, bool) { panic(undecidedText(text)) }
 
 var errOpen = errors.New("nothing speaks for or against it")
 
-// read calls here and returns what it found missing as an error; errOpen if it found
-// nothing that decides.
+// read calls here. The error is errOpen if it found nothing that decides.
 func (c claim) read(r *results) (text string, same bool, err error) {
 	defer func() {
 		switch what := recover().(type) {
 		case nil:
-		case missing:
-			err = fmt.Errorf("no samples of %s: measure again", string(what))
 		case undecidedText:
 			text, err = string(what), errOpen
 		default:
 			panic(what)
 		}
 	}()
-	text, same = c.here(r)
-	return text, same, nil
+	text, err = report.Make(func() string {
+		var said string
+		said, same = c.here(r)
+		return said
+	})
+	return text, same, err
 }
 
 const unexplained = "not explained: it was otherwise when the reason was written"

@@ -6,13 +6,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/bench/ingest"
+	"github.com/rollway/rollway/bench/internal/report"
 )
 
 // TestTable: the results that the repository has give every claim a row, and the
 // reason that belongs to it.
 func TestTable(t *testing.T) {
-	text, err := Table("../../docs/results")
+	made, err := Report("../../docs/results")
+	text := made.Text
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,10 +30,10 @@ func TestTable(t *testing.T) {
 
 // TestMissing: a claim whose samples are not there is an error and no figure.
 func TestMissing(t *testing.T) {
-	if _, err := Table(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Report(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without results: %v", err)
 	}
-	empty := &results{writers: sums{}, requests: sums{measure.Key{Case: "other"}: {}}}
+	empty := &results{writers: report.FiguresOf(), requests: report.FiguresOf(), in: new(ingest.Results)}
 	for _, c := range append(bufferingClaims()[:1], ingestionClaims()...) {
 		if _, _, err := c.read(empty); err == nil || !strings.Contains(err.Error(), "measure again") {
 			t.Errorf("%s: %v", c.says, err)

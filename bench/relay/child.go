@@ -1,22 +1,21 @@
 package relay
 
 import (
-	"bufio"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
 	"time"
-)
 
-// childEnv holds the job of a process that this package has started.
-const childEnv = "ROLLWAY_BENCH_RELAY"
+	"github.com/rollway/rollway/bench/internal/child"
+)
 
 // A job is what a child does.
 type job struct {
@@ -30,14 +29,13 @@ type job struct {
 	Key      string
 }
 
-// ready is a child's first line of output.
+// ready is what a child says first.
 type ready struct {
 	Addr    string // of its listener
 	TLSAddr string // of an upstream's second one
-	Error   string
 }
 
-// A command is a line of a child's input, gauges the line that answers it.
+// A command is what a child is asked, gauges what it answers.
 type command struct {
 	Do string
 	N  int
@@ -47,42 +45,76 @@ type gauges struct {
 	Heap       uint64 // bytes in spans of the heap that are in use
 	Stack      uint64 // bytes of stacks
 	Goroutines uint64
-	Error      string
 }
 
-// Main runs the job of this process and exits, if it has been started as a
-// child. Programs that use Run call it first.
-func Main() {
-	text := os.Getenv(childEnv)
-	if text == "" {
-		return
-	}
-	out := json.NewEncoder(os.Stdout)
-	var j job
-	if err := json.Unmarshal([]byte(text), &j); err != nil {
-		out.Encode(ready{Error: err.Error()})
-		os.Exit(3)
-	}
+const role = "relay"
+
+func init() { child.Role(role, job.run) }
+
+// run does the job of a child until its input ends.
+func (j job) run() error {
 	r, err := j.start()
 	if err != nil {
-		out.Encode(ready{Error: err.Error()})
-		os.Exit(3)
+		return err
 	}
-	out.Encode(r)
+	out, in := json.NewEncoder(os.Stdout), json.NewDecoder(os.Stdin)
+	if err := out.Encode(r); err != nil {
+		return err
+	}
 	m := memory{job: j}
-	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+	for {
 		var c command
-		err := json.Unmarshal(in.Bytes(), &c)
-		if err == nil {
-			err = m.do(c)
+		if in.Decode(&c) != nil {
+			return nil
 		}
-		g := m.answer
-		if err != nil {
-			g.Error = err.Error()
+		if err := errors.Join(m.do(c), out.Encode(m.answer)); err != nil {
+			return err
 		}
-		out.Encode(g)
 	}
-	os.Exit(0) // the parent is gone or has closed the pipe
+}
+
+// A process is the upstream or a relay.
+type process struct {
+	*child.Process
+	ready
+}
+
+// startChild runs this program again with a job.
+func startChild(j job) (*process, error) {
+	p, err := child.Start(role, j)
+	if err != nil {
+		return nil, err
+	}
+	started := &process{Process: p}
+	if err := p.Receive(&started.ready); err != nil {
+		return nil, errors.Join(err, p.Stop())
+	}
+	return started, nil
+}
+
+// startProgram runs another program, which shall listen at addr.
+func startProgram(addr, name string, args ...string) (*process, error) {
+	p, err := child.Program(exec.Command(name, args...), addr)
+	return &process{p, ready{Addr: addr}}, err
+}
+
+// do has a child of ours carry out a command.
+func (p *process) do(what string, n int) (g gauges, err error) {
+	err = p.Ask(command{what, n}, &g)
+	return g, err
+}
+
+// settle waits until a child of ours has no more goroutines than n.
+func (p *process) settle(n uint64) (gauges, error) {
+	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		g, err := p.do(doGauge, 0)
+		if err != nil || g.Goroutines <= n {
+			return g, err
+		}
+		if time.Since(begin) > time.Minute {
+			return g, fmt.Errorf("the relay still has %d goroutines, %d before the connections came", g.Goroutines, n)
+		}
+	}
 }
 
 // start listens and serves in the background.

@@ -73,7 +73,7 @@ func (t idleness) take(r *rig, c contender) (s measure.Sample, err error) {
 	if err != nil {
 		return s, err
 	}
-	defer func() { err = errors.Join(err, p.stop()) }()
+	defer func() { err = errors.Join(err, p.Stop()) }()
 	// One connection first: a program that listens may not have started all of
 	// its processes yet.
 	first, err := r.crowd(p.Addr, t.tls, nil, 1)
@@ -81,7 +81,7 @@ func (t idleness) take(r *rig, c contender) (s measure.Sample, err error) {
 	if err != nil {
 		return s, err
 	}
-	memory, descriptors, err := p.space()
+	memory, descriptors, err := p.Space()
 	if err != nil {
 		return s, err
 	}
@@ -94,7 +94,7 @@ func (t idleness) take(r *rig, c contender) (s measure.Sample, err error) {
 	}
 	took := time.Since(begin)
 	time.Sleep(r.settle)
-	memory2, descriptors2, err := p.space()
+	memory2, descriptors2, err := p.Space()
 	if err != nil {
 		return s, err
 	}
@@ -119,12 +119,12 @@ func (t memoryOver) take(r *rig, c contender) (s measure.Sample, err error) {
 	if err != nil {
 		return s, err
 	}
-	defer func() { err = errors.Join(err, p.stop()) }()
+	defer func() { err = errors.Join(err, p.Stop()) }()
 	base, err := p.do(doGC, 0)
 	if err != nil {
 		return s, err
 	}
-	process, _, err := p.space()
+	process, _, err := p.Space()
 	if err != nil {
 		return s, err
 	}
@@ -142,7 +142,7 @@ func (t memoryOver) take(r *rig, c contender) (s measure.Sample, err error) {
 		if err != nil {
 			return s, fmt.Errorf("at %d: %w", n, err)
 		}
-		now, _, err := p.space()
+		now, _, err := p.Space()
 		if err != nil {
 			return s, err
 		}
@@ -172,7 +172,7 @@ func (t twoBursts) take(r *rig, c contender) (s measure.Sample, err error) {
 	if err != nil {
 		return s, err
 	}
-	defer func() { err = errors.Join(err, p.stop()) }()
+	defer func() { err = errors.Join(err, p.Stop()) }()
 	base, err := p.do(doGC, 0)
 	if err != nil {
 		return s, err

@@ -2,23 +2,22 @@ package relay
 
 import (
 	"io"
-	"maps"
-	"math"
-	"net"
 	"os"
 	"path/filepath"
 	"reflect"
-	"strconv"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/bench/internal/child"
 	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/bench/internal/report"
 	"github.com/rollway/rollway/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
-	Main()
+	child.Main()
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // a child that the race detector watches would take a second to end
 	os.Exit(m.Run())
 }
@@ -31,7 +30,7 @@ func testRig(t *testing.T) *rig {
 	}
 	r.settle = time.Millisecond
 	t.Cleanup(func() {
-		if err := r.upstream.stop(); err != nil {
+		if err := r.upstream.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -83,7 +82,7 @@ func TestReadCounts(t *testing.T) {
 // TestCPUOfOneProcess: a relay that works uses time, one that does nothing hardly any.
 func TestCPUOfOneProcess(t *testing.T) {
 	r := testRig(t)
-	before, err := r.upstream.cpu()
+	before, err := r.upstream.CPU()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +94,7 @@ func TestCPUOfOneProcess(t *testing.T) {
 	if err := download(conn, 16<<20, burst); err != nil {
 		t.Fatal(err)
 	}
-	after, err := r.upstream.cpu()
+	after, err := r.upstream.CPU()
 	if err != nil || after-before < time.Millisecond {
 		t.Errorf("16 MiB were encrypted in %v of CPU, %v", after-before, err)
 	}
@@ -132,43 +131,9 @@ func TestMemoryIsSeen(t *testing.T) {
 	}
 }
 
-// TestStopEndsChildren: a program's own children must not outlive it.
-func TestStopEndsChildren(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	p, err := startProgram(ln.Addr().String(), "sh", "-c", "trap '' INT; sleep 1000 & wait")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []int
-	for begin := time.Now(); len(all) < 2; time.Sleep(time.Millisecond) {
-		if all, err = family(p.cmd.Process.Pid); err != nil || time.Since(begin) > time.Minute {
-			t.Fatalf("family %v, %v", all, err)
-		}
-	}
-	if err := p.stop(); err != nil {
-		t.Error(err)
-	}
-	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
-		state, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(all[1]), "stat"))
-		if err != nil || strings.Contains(string(state), ") Z ") {
-			break
-		}
-		if time.Since(begin) > time.Minute {
-			t.Fatalf("process %d still runs: %s", all[1], state)
-		}
-	}
-}
-
-func TestProgramsThatFail(t *testing.T) {
-	if _, err := startProgram("127.0.0.1:1", "sh", "-c", "echo no such option; exit 3"); err == nil || !strings.Contains(err.Error(), "no such option") {
-		t.Errorf("a program that ends: %v", err)
-	}
-	if _, err := startChild(job{Cert: "/none", Key: "/none", Pump: pumpPool}); err == nil {
-		t.Error("a child without a certificate has started")
+func TestChildrenThatFail(t *testing.T) {
+	if _, err := startChild(job{Cert: "/none", Key: "/none", Pump: pumpPool}); err == nil || !strings.Contains(err.Error(), "/none") {
+		t.Errorf("a child without a certificate: %v", err)
 	}
 }
 
@@ -182,7 +147,7 @@ func TestRun(t *testing.T) {
 		if err := Run(io.Discard, results, Settings{Groups: groups, Relays: []string{Splice, poolName(16)}, Short: true}); err != nil {
 			t.Fatal(err)
 		}
-		if err := results.Save(path); err != nil {
+		if err := measure.Save(path, results); err != nil {
 			t.Fatal(err)
 		}
 		back, err := Load(path)
@@ -197,10 +162,10 @@ func TestRun(t *testing.T) {
 	if len(results.Parts) != 2 || results.Parts[0].Group != "raw" || len(results.Parts[0].Samples) != 4 || !reflect.DeepEqual(results.Parts[1].Samples, first) {
 		t.Errorf("parts %+v", results.Parts)
 	}
-	if svg, err := results.cpuPicture(results.summarize()); err != nil || !strings.Contains(svg, poolName(16)) {
-		t.Errorf("picture %v:\n%s", err, svg)
+	if svg := cpuBars(results.Figures()); !strings.Contains(svg, poolName(16)) {
+		t.Errorf("picture\n%s", svg)
 	}
-	if _, err := results.Tables(); err == nil {
+	if _, err := report.Make(func() report.Report { return Report(results) }); err == nil {
 		t.Error("tables were made without our relay")
 	}
 }
@@ -222,65 +187,54 @@ func TestBulkSubjects(t *testing.T) {
 }
 
 func TestBars(t *testing.T) {
-	figure := func(cpu float64, extra map[string]float64) measure.Summary {
-		return measure.Summary{Ns: 1, CPUNs: cpu, Extra: extra}
+	type figure struct {
+		where, library, mode string
+		cpu                  float64
+		extra                map[string]float64
 	}
-	f := figures{}
-	set := func(where, library, mode string, s measure.Summary) {
-		f[measure.Key{Case: where, Library: library, Mode: mode}] = s
+	good := []figure{
+		{caseIdle, Ours, modeRaw, 0, map[string]float64{"bytes": 10 * 1024, "descriptors": 2.001, "conns": 9900}},
+		{caseLatency, Ours, modeRaw, 0, map[string]float64{"p50": 40e3, "p99": 130e3}},
+		{caseLatency, direct, modeRaw, 0, map[string]float64{"p50": 10e3, "p99": 30e3}},
+		{caseSmallUp, Ours, modeRaw, 1.09, nil},
+		{caseSmallUp, "HAProxy", modeRaw, 1, nil},
 	}
 	for _, dir := range []string{caseUpload, caseDownload} {
-		set(dir, Ours, modeRaw, figure(0.104, nil))
-		set(dir, Splice, modeRaw, figure(0.1, nil))
-		set(dir, "HAProxy", modeRaw, figure(0.2, nil))
-		set(dir, Ours, modeTLS, figure(0.5, nil))
-		set(dir, poolName(64), modeTLS, figure(0.5, nil))
-		set(dir, poolName(4), modeTLS, figure(0.6, nil))
+		good = append(good, figure{dir, Ours, modeRaw, 0.104, nil}, figure{dir, Splice, modeRaw, 0.1, nil}, figure{dir, "HAProxy", modeRaw, 0.2, nil},
+			figure{dir, Ours, modeTLS, 0.5, nil}, figure{dir, poolName(64), modeTLS, 0.5, nil}, figure{dir, poolName(4), modeTLS, 0.6, nil})
 	}
-	set(caseIdle, Ours, modeRaw, figure(0, map[string]float64{"bytes": 10 * 1024, "descriptors": 2.001, "conns": 9900}))
-	set(caseLatency, Ours, modeRaw, figure(0, map[string]float64{"p50": 40e3, "p99": 130e3}))
-	set(caseLatency, direct, modeRaw, figure(0, map[string]float64{"p50": 10e3, "p99": 30e3}))
-	set(caseSmallUp, Ours, modeRaw, figure(1.09, nil))
-	set(caseSmallUp, "HAProxy", modeRaw, figure(1, nil))
-	ratio := func(where, a, b, mode string) float64 {
-		over, ok := f.get(where, a, mode)
-		under, ok2 := f.get(where, b, mode)
-		if !ok || !ok2 {
-			return math.NaN()
+	reached := func(figures []figure) (yes, no int, err error) {
+		var r measure.Results
+		for _, f := range figures {
+			r.Samples = append(r.Samples, measure.Sample{Case: f.where, Library: f.library, Mode: f.mode, NsPerOp: 1, CPUNsPerOp: f.cpu, Extra: f.extra})
 		}
-		return over.CPUNs / under.CPUNs
+		table, err := report.Make(func() string { return bars(report.FiguresOf(r)).String() })
+		return strings.Count(table, "| yes |"), strings.Count(table, "| **no** |"), err
 	}
-	reached := func() (yes, no int) {
-		text, err := bars(f, ratio)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.Count(text, "| yes |"), strings.Count(text, "| **no** |")
-	}
-	if yes, no := reached(); yes != 11 || no != 0 {
-		t.Errorf("%d reached and %d not, want all 11", yes, no)
+	if yes, no, err := reached(good); yes != 11 || no != 0 || err != nil {
+		t.Errorf("%d reached and %d not, want all 11: %v", yes, no, err)
 	}
 	for _, worse := range []struct {
-		where, mode string
-		s           measure.Summary
-		missed      int
+		figure
+		missed int
 	}{
-		{caseUpload, modeRaw, figure(0.106, nil), 1},
-		{caseUpload, modeRaw, figure(0.2, nil), 2},
-		{caseUpload, modeTLS, figure(0.501, nil), 1},
-		{caseIdle, modeRaw, figure(0, map[string]float64{"bytes": 10*1024 + 1, "descriptors": 2.1}), 2},
-		{caseSmallUp, modeRaw, figure(1.11, nil), 1},
-		{caseLatency, modeRaw, figure(0, map[string]float64{"p50": 40.1e3, "p99": 130.1e3}), 2},
+		{figure{caseUpload, Ours, modeRaw, 0.106, nil}, 1},
+		{figure{caseUpload, Ours, modeRaw, 0.2, nil}, 2},
+		{figure{caseUpload, Ours, modeTLS, 0.501, nil}, 1},
+		{figure{caseIdle, Ours, modeRaw, 0, map[string]float64{"bytes": 10*1024 + 1, "descriptors": 2.1}}, 2},
+		{figure{caseSmallUp, Ours, modeRaw, 1.11, nil}, 1},
+		{figure{caseLatency, Ours, modeRaw, 0, map[string]float64{"p50": 40.1e3, "p99": 130.1e3}}, 2},
 	} {
-		good := maps.Clone(f)
-		set(worse.where, Ours, worse.mode, worse.s)
-		if yes, no := reached(); no != worse.missed || yes != 11-worse.missed {
-			t.Errorf("%+v: %d reached, %d not, want %d not", worse, yes, no, worse.missed)
+		bad := slices.Clone(good)
+		i := slices.IndexFunc(bad, func(f figure) bool {
+			return f.where == worse.where && f.library == worse.library && f.mode == worse.mode
+		})
+		bad[i] = worse.figure
+		if yes, no, err := reached(bad); no != worse.missed || yes != 11-worse.missed || err != nil {
+			t.Errorf("%+v: %d reached, %d not, want %d not: %v", worse, yes, no, worse.missed, err)
 		}
-		f = good
 	}
-	delete(f, measure.Key{Case: caseUpload, Library: Ours, Mode: modeRaw})
-	if _, err := bars(f, ratio); err == nil {
+	if _, _, err := reached(good[:5]); err == nil {
 		t.Error("targets were judged without figures")
 	}
 }

@@ -1,14 +1,13 @@
 package relay
 
 import (
-	"maps"
-	"math"
 	"os/exec"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/bench/internal/report"
 )
 
 // Results are the raw results. Each group is a part, as it may have been
@@ -55,38 +54,14 @@ func (r *Results) replace(group string, rounds int, took time.Duration, samples 
 	slices.SortStableFunc(r.Parts, func(a, b Part) int { return slices.Index(order, a.Group) - slices.Index(order, b.Group) })
 }
 
-// cpuRatio is a's time of the processors ÷ b's, the median of the rounds; NaN if
-// one of them was not measured.
-func (r *Results) cpuRatio(where, a, b, mode string) float64 {
-	key := func(name string) measure.Key { return measure.Key{Case: where, Library: name, Mode: mode} }
+// Figures has the samples of all parts.
+func (r *Results) Figures() *report.Figures {
+	var all []measure.Results
 	for _, p := range r.Parts {
-		if ratio, rounds := p.CPURatio(key(a), key(b)); rounds > 0 {
-			return ratio
-		}
+		all = append(all, p.Results)
 	}
-	return math.NaN()
+	return report.FiguresOf(all...)
 }
 
-// summarize returns the summaries of all parts.
-func (r *Results) summarize() map[measure.Key]measure.Summary {
-	all := map[measure.Key]measure.Summary{}
-	for _, p := range r.Parts {
-		maps.Copy(all, p.Summarize())
-	}
-	return all
-}
-
-// Save writes the results to a file: one sample a line.
-func (r *Results) Save(path string) error {
-	head := *r
-	head.Parts = slices.Clone(r.Parts)
-	var lists []measure.List
-	for i, p := range r.Parts {
-		head.Parts[i].Samples = nil
-		lists = append(lists, measure.ListOf("samples", p.Samples))
-	}
-	return measure.SaveLines(path, head, lists...)
-}
-
-// Load reads what Save wrote.
+// Load reads results.
 func Load(path string) (*Results, error) { return measure.Load[Results](path, Kind) }

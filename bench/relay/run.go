@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rollway/rollway/bench/internal/child"
 	"github.com/rollway/rollway/bench/internal/measure"
 )
 
@@ -15,7 +16,7 @@ import (
 type Settings struct {
 	Groups []string // default all
 	Rounds int      // 0: as many as each group has by default
-	Relays []string // only these contenders; default all
+	Relays []string // only these contenders, for tests; default all
 	Short  bool     // every measurement once, with little
 }
 
@@ -71,8 +72,8 @@ func groups() []group {
 // Run measures and adds to the results, in which the chosen groups' earlier
 // samples are replaced; progress goes to w.
 func Run(w io.Writer, results *Results, s Settings) error {
-	if missing != "" {
-		return errors.New("this needs " + missing)
+	if child.Missing != "" {
+		return errors.New("this needs " + child.Missing)
 	}
 	dir, err := os.MkdirTemp("", "bench-relay-")
 	if err != nil {
@@ -91,7 +92,7 @@ func Run(w io.Writer, results *Results, s Settings) error {
 		r.settle = 10 * time.Millisecond
 	}
 	err = r.run(w, results, s, all)
-	if err2 := r.upstream.stop(); err2 != nil {
+	if err2 := r.upstream.Stop(); err2 != nil {
 		err = errors.Join(err, err2)
 	}
 	return err

@@ -1,179 +1,133 @@
 package relay
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/bench/internal/plot"
+	"github.com/rollway/rollway/bench/internal/report"
 )
-
-// figures are the summaries with ways to ask for them.
-type figures map[measure.Key]measure.Summary
-
-var errNoSamples = errors.New("no samples: measure again")
-
-// get returns a summary; ok is false where a relay was not measured.
-func (f figures) get(where, library, mode string) (measure.Summary, bool) {
-	s, ok := f[measure.Key{Case: where, Library: library, Mode: mode}]
-	return s, ok
-}
 
 const perGiB = float64(1<<30) / 1e6 // ns for each byte to ms for a GiB
 
 func cpuMs(s measure.Summary) float64 { return s.CPUNs * perGiB }
 func mbps(s measure.Summary) float64  { return 1000 / s.Ns }
 
-// Tables makes the part of the document that is measured.
-func (r *Results) Tables() (string, error) {
-	f := figures(r.summarize())
-	text := "\n" + r.circumstances()
-	targets := func(f figures) (string, error) { return bars(f, r.cpuRatio) }
-	for _, section := range []func(figures) (string, error){targets, bulkTable, idleTable, latencyTable, pictureLinks, publishedTables} {
-		made, err := section(f)
-		if err != nil {
-			return "", err
-		}
-		text += made
-	}
-	return text + "\n", nil
+// Report makes the measured part of the document, and its pictures.
+func Report(r *Results) report.Report {
+	f := r.Figures()
+	text := "\n" + r.circumstances() + bars(f).Titled("### Against the targets") + bulkTable(f) + idleTable(f) + latencyTable(f) +
+		fmt.Sprintf("\n![CPU per GiB by relay](%s)\n\n![Memory of each idle connection by relay](%s)\n", cpuPicture, memoryPicture) + publishedTables(f) + "\n"
+	return report.Report{Text: text, Pictures: map[string]string{cpuPicture: cpuBars(f), memoryPicture: memoryBars(f)}}
 }
 
 func (r *Results) circumstances() string {
 	var b strings.Builder
 	if len(r.Parts) > 0 {
 		m := r.Parts[0].Machine
-		fmt.Fprintf(&b, "%s, GOMAXPROCS=%d, %s, %d cores, %s; raw results: [relay.json](results/relay.json).", r.Parts[0].Go, m.GOMAXPROCS, m.CPU, m.Cores, m.System)
+		fmt.Fprintf(&b, "%s, GOMAXPROCS=%d, %s, %d cores, %s; raw results: %s.", r.Parts[0].Go, m.GOMAXPROCS, m.CPU, m.Cores, m.System, report.Raw("relay.json"))
 	}
-	b.WriteString(" Other relays:")
-	for _, name := range slices.Sorted(maps.Keys(r.Programs)) {
-		b.WriteString(" " + r.Programs[name] + ";")
-	}
-	text := strings.TrimSuffix(b.String(), ";") + ".\n\n"
-	t := measure.NewTable("part", "date", "commit", "rounds", "seconds", "samples", "of them while others used > 20 % of a core")
-	for _, p := range r.Parts {
-		noisy := 0
-		for _, s := range p.Samples {
-			if s.OthersPct > 20 {
-				noisy++
-			}
-		}
-		t.Row("`bench relay -only "+p.Group+"`", p.Date, p.Commit, fmt.Sprint(p.Rounds), measure.Count(math.Round(p.Seconds)), fmt.Sprint(len(p.Samples)), fmt.Sprint(noisy))
-	}
+	fmt.Fprintf(&b, " Other relays: %s.\n\n", report.Join(slices.Sorted(maps.Keys(r.Programs)), "; ", func(name string) string { return r.Programs[name] }))
 	for _, name := range slices.Sorted(maps.Keys(r.Missing)) {
-		text += fmt.Sprintf("Not measured: %s, for want of %s.\n\n", name, r.Missing[name])
+		fmt.Fprintf(&b, "Not measured: %s, for want of %s.\n\n", name, r.Missing[name])
 	}
-	return text + t.String()
-}
-
-func verdict(ok bool) string {
-	if ok {
-		return "yes"
+	t := report.NewTable("part", "date", "commit", "rounds", "seconds", "samples", "of them while others used > 20 % of a core")
+	for _, p := range r.Parts {
+		t.Row("`bench relay -only "+p.Group+"`", p.Date, p.Commit, fmt.Sprint(p.Rounds), report.Whole(math.Round(p.Seconds)), fmt.Sprint(len(p.Samples)), fmt.Sprint(p.Noisy()))
 	}
-	return "**no**"
-}
-
-// best is the least value among the relays that were measured.
-func best(names []string, value func(name string) (float64, bool)) (name string, least float64) {
-	least = math.Inf(1)
-	for _, n := range names {
-		if v, ok := value(n); ok && v < least {
-			name, least = n, v
-		}
-	}
-	return name, least
+	return b.String() + t.String()
 }
 
 // goPeers are those of the bars.
 var goPeers = []string{Splice, poolName(4), poolName(16), poolName(64)}
 
-var haproxies = []string{"HAProxy", "HAProxy, splice"}
-
-// bars holds our relay against what it set out to reach.
-func bars(f figures, cpuRatio func(where, a, b, mode string) float64) (string, error) {
-	t := measure.NewTable("figure", "ours", "target", "reached")
-	row := func(title, own, target string, ok bool) { t.Row(title, own, target, verdict(ok)) }
-	for _, dir := range []string{caseUpload, caseDownload} {
-		value := func(mode string) func(string) (float64, bool) {
-			return func(name string) (float64, bool) {
-				s, ok := f.get(dir, name, mode)
-				return cpuMs(s), ok
-			}
-		}
-		own, ok := value(modeRaw)(Ours)
-		splice, ok2 := value(modeRaw)(Splice)
-		if !ok || !ok2 {
-			return "", fmt.Errorf("%s: %w", dir, errNoSamples)
-		}
-		row("plain "+dir+", CPU per GiB", ms(own), fmt.Sprintf("≤ 1.05 × io.Copy by splice, %s (is %.2f)", ms(splice), own/splice), own <= 1.05*splice)
-		if name, least := best(haproxies, value(modeRaw)); name != "" {
-			row("plain "+dir+", CPU per GiB", ms(own), "< "+name+", "+ms(least), own < least)
-		}
-		if own, ok := value(modeTLS)(Ours); ok {
-			name, least := best(goPeers, value(modeTLS))
-			row("TLS "+dir+", CPU per GiB", ms(own), "≤ "+name+", "+ms(least), own <= least)
+// least is the relay that takes the least CPU time, of those that were measured.
+func least(f *report.Figures, where, mode string, names ...string) (name string, cpu float64) {
+	for _, n := range names {
+		if s, ok := f.Get(where, n, mode); ok && (name == "" || cpuMs(s) < cpu) {
+			name, cpu = n, cpuMs(s)
 		}
 	}
-	for _, mode := range []string{modeRaw, modeTLS} {
+	return name, cpu
+}
+
+// bars compares our relay with its targets.
+func bars(f *report.Figures) report.Targets {
+	t := report.NewTargets("ours")
+	for _, dir := range []string{caseUpload, caseDownload} {
+		own, splice := cpuMs(f.At(dir, Ours, modeRaw)), cpuMs(f.At(dir, Splice, modeRaw))
+		t.Add("plain "+dir+", CPU per GiB", ms(own), fmt.Sprintf("≤ 1.05 × io.Copy by splice, %s (is %.2f)", ms(splice), own/splice), own <= 1.05*splice)
+		if name, cpu := least(f, dir, modeRaw, "HAProxy", "HAProxy, splice"); name != "" {
+			t.Add("plain "+dir+", CPU per GiB", ms(own), "< "+name+", "+ms(cpu), own < cpu)
+		}
+		if s, ok := f.Get(dir, Ours, modeTLS); ok {
+			name, cpu := least(f, dir, modeTLS, goPeers...)
+			t.Add("TLS "+dir+", CPU per GiB", ms(cpuMs(s)), "≤ "+name+", "+ms(cpu), cpuMs(s) <= cpu)
+		}
+	}
+	for _, mode := range modes {
 		for _, test := range []string{caseMTUUp, caseMTUDown, caseSmallUp, caseSmallDown} {
-			own, ok := f.get(test, Ours, mode)
+			own, ok := f.Get(test, Ours, mode.name)
 			if !ok {
 				continue
 			}
-			// The least of many noisy medians is no relay: each is compared with by rounds.
+			// The least of many noisy medians is no relay, so each is compared by rounds.
 			rival, most := "", 0.0
 			for _, c := range contenders() {
-				if ratio := cpuRatio(test, Ours, c.name, mode); !c.job.Own && ratio > most {
+				ratio, _ := f.CPURatio(measure.Key{Case: test, Library: Ours, Mode: mode.name}, measure.Key{Case: test, Library: c.name, Mode: mode.name})
+				if !c.job.Own && ratio > most {
 					rival, most = c.name, ratio
 				}
 			}
 			if rival != "" {
-				s, _ := f.get(test, rival, mode)
-				row(wire(mode)+": "+test+", CPU per GiB", ms(cpuMs(own)), fmt.Sprintf("≤ 1.1 × the best, which is %s, %s (is %.2f, the median of rounds)", rival, ms(cpuMs(s)), most), most <= 1.1)
+				t.Add(mode.short+": "+test+", CPU per GiB", ms(cpuMs(own)), fmt.Sprintf("≤ 1.1 × the best, which is %s, %s (is %.2f, the median of rounds)", rival, ms(cpuMs(f.At(test, rival, mode.name))), most), most <= 1.1)
 			}
 		}
 	}
-	for _, bar := range []struct {
-		mode, title string
-		kib, fds    float64
-	}{{modeRaw, "plain", 10, 2}, {modeTLS, "TLS", 35, 2}} {
-		if s, ok := f.get(caseIdle, Ours, bar.mode); ok {
-			title := fmt.Sprintf("%s, each of %.0f idle connections", bar.title, s.Extra["conns"])
-			row(title, kib(s.Extra["bytes"]), fmt.Sprintf("≤ %.0f KiB", bar.kib), s.Extra["bytes"] <= bar.kib*1024)
-			row(title, descriptors(s)+" descriptors", "≤ "+measure.Count(bar.fds), math.Round(10*s.Extra["descriptors"]) <= 10*bar.fds)
+	for _, mode := range modes {
+		if s, ok := f.Get(caseIdle, Ours, mode.name); ok {
+			title := fmt.Sprintf("%s, each of %.0f idle connections", mode.short, s.Extra["conns"])
+			t.Add(title, kib(s.Extra["bytes"]), fmt.Sprintf("≤ %.0f KiB", mode.mostKiB), s.Extra["bytes"] <= mode.mostKiB*1024)
+			t.Add(title, descriptors(s)+" descriptors", "≤ 2", math.Round(10*s.Extra["descriptors"]) <= 20)
 		}
 	}
-	for _, mode := range []string{modeRaw, modeTLS} {
-		s, ok := f.get(caseLatency, Ours, mode)
-		base, ok2 := f.get(caseLatency, direct, mode)
+	for _, mode := range modes {
+		s, ok := f.Get(caseLatency, Ours, mode.name)
+		base, ok2 := f.Get(caseLatency, direct, mode.name)
 		if !ok || !ok2 {
 			continue
 		}
 		for _, q := range []struct {
-			name, title string
-			bound       float64
-		}{{"p50", "p50", 30e3}, {"p99", "p99", 100e3}} {
+			name string
+			most float64
+		}{{"p50", 30e3}, {"p99", 100e3}} {
 			added := s.Extra[q.name] - base.Extra[q.name]
-			row(wire(mode)+": added latency, "+q.title, micros(added), "≤ "+micros(q.bound), added <= q.bound)
+			t.Add(mode.short+": added latency, "+q.name, report.Micros(added), "≤ "+report.Micros(q.most), added <= q.most)
 		}
 	}
-	return "\n### Against the targets\n\n" + t.String(), nil
+	return t
 }
 
-// wire names a mode in a row of its own.
-func wire(mode string) string { return map[string]string{modeRaw: "plain", modeTLS: "TLS"}[mode] }
+// modes are those of the comparison, with their names in tables.
+var modes = []struct {
+	name, short, title string
+	mostKiB            float64 // of an idle connection
+}{
+	{modeRaw, "plain", "Plain on both sides", 10},
+	{modeTLS, "TLS", "TLS from the client (1.3, AES-128-GCM), plain to the upstream", 35},
+}
 
-func ms(v float64) string     { return measure.Number(v) + " ms" }
-func micros(v float64) string { return measure.Number(v/1000) + " µs" }
-func kib(v float64) string    { return measure.Number(v/1024) + " KiB" }
-func mib(v float64) string    { return measure.Number(v / (1 << 20)) }
-func mb(v float64) string     { return measure.Number(v / 1e6) }
+func ms(v float64) string  { return report.Number(v) + " ms" }
+func kib(v float64) string { return report.Number(v/1024) + " KiB" }
+func mib(v float64) string { return report.Number(v / (1 << 20)) }
 
 func descriptors(s measure.Summary) string {
-	return measure.Count(math.Round(10*s.Extra["descriptors"]) / 10)
+	return report.Count(math.Round(10*s.Extra["descriptors"]) / 10)
 }
 
 // names lists all relays in order.
@@ -185,95 +139,248 @@ func names() []string {
 	return all
 }
 
-// rows adds a row for each relay that was measured; cells returns nil if not.
-func rows(t *measure.Table, cells func(name string) []string) {
+// perRelay makes a table with a row for each relay, and the same columns for
+// each pair of case and mode. Relays of which nothing was measured are left out.
+func perRelay(f *report.Figures, head []string, pairs [][2]string, cells func(s measure.Summary, pair [2]string) []string) *report.Table {
+	t := report.NewTable(append([]string{"relay"}, head...)...)
 	for _, name := range names() {
-		if c := cells(name); c != nil {
-			t.Row(append([]string{name}, c...)...)
+		row, measured := []string{name}, false
+		for _, pair := range pairs {
+			if s, ok := f.Get(pair[0], name, pair[1]); ok {
+				row, measured = append(row, cells(s, pair)...), true
+				continue
+			}
+			for range len(head) / len(pairs) {
+				row = append(row, "–")
+			}
+		}
+		if measured {
+			t.Row(row...)
 		}
 	}
+	return t
 }
 
-func bulkTable(f figures) (string, error) {
+func bulkTable(f *report.Figures) string {
 	text := "\n### Bulk\n\nOne connection, writes of 64 KiB. CPU is that of the relay's process: medians; the picture has the least and the most. HAProxy, nginx, socat and stunnel run with the buffers they come with. Reads are calls of read(2); other relays use recv(2), which the kernel does not count.\n"
-	for _, mode := range []string{modeRaw, modeTLS} {
-		t := measure.NewTable("relay", "upload MB/s", "CPU ms per GiB", "reads per GiB", "download MB/s", "CPU ms per GiB", "reads per GiB")
-		rows(t, func(name string) []string {
-			var cells []string
-			for _, dir := range []string{caseUpload, caseDownload} {
-				s, ok := f.get(dir, name, mode)
-				if !ok {
-					return nil
-				}
-				cells = append(cells, measure.Number(mbps(s)), measure.Number(cpuMs(s)), reads(s))
+	for _, mode := range modes {
+		text += perRelay(f, []string{"upload MB/s", "CPU ms per GiB", "reads per GiB", "download MB/s", "CPU ms per GiB", "reads per GiB"}, [][2]string{{caseUpload, mode.name}, {caseDownload, mode.name}}, func(s measure.Summary, _ [2]string) []string {
+			reads := "–"
+			if v, ok := s.Extra["reads_gib"]; ok {
+				reads = report.Whole(v)
 			}
-			return cells
-		})
-		text += "\n**" + modeTitle(mode) + "**\n\n" + t.String()
+			return []string{report.Number(mbps(s)), report.Number(cpuMs(s)), reads}
+		}).Titled("**%s**", mode.title)
 	}
-	return text, nil
+	return text
 }
 
-func modeTitle(mode string) string {
-	return map[string]string{modeRaw: "Plain on both sides", modeTLS: "TLS from the client (1.3, AES-128-GCM), plain to the upstream"}[mode]
+func idleTable(f *report.Figures) string {
+	return "\n### Idle connections\n" + perRelay(f, []string{"connections", "plain: memory each", "descriptors each", "connections", "TLS: memory each", "descriptors each"}, [][2]string{{caseIdle, modeRaw}, {caseIdle, modeTLS}}, func(s measure.Summary, _ [2]string) []string {
+		return []string{report.Count(s.Extra["conns"]), kib(s.Extra["bytes"]), descriptors(s)}
+	}).Titled("Each has passed on 200 bytes in both directions. Memory is the growth of the process's share of what is resident (PSS), of all its processes; the kernel's own for sockets and pipes is not in it. Where there are fewer connections, the relay would have run out of the 20,000 descriptors, or starts a process for each.")
 }
 
-func reads(s measure.Summary) string {
-	if v, ok := s.Extra["reads_gib"]; ok {
-		return fmt.Sprintf("%.0f", v)
+func latencyTable(f *report.Figures) string {
+	cells := func(s measure.Summary, pair [2]string) []string {
+		base := f.At(caseLatency, direct, pair[1])
+		us := func(ns float64) string { return report.Number(ns / 1000) }
+		return []string{us(s.Extra["p50"]), us(s.Extra["p99"]), us(s.Extra["p50"] - base.Extra["p50"]), us(s.Extra["p99"] - base.Extra["p99"])}
 	}
-	return "–"
+	none := []string{"none: the client talks to the upstream"}
+	t := report.NewTable("relay", "plain: p50 µs", "p99 µs", "added p50", "added p99", "TLS: p50 µs", "p99 µs", "added p50", "added p99")
+	for _, mode := range modes {
+		none = append(none, cells(f.At(caseLatency, direct, mode.name), [2]string{caseLatency, mode.name})...)
+	}
+	t.Row(none...)
+	t.Append(perRelay(f, make([]string, 8), [][2]string{{caseLatency, modeRaw}, {caseLatency, modeTLS}}, cells))
+	return "\n### Latency\n" + t.Titled("A message of 200 bytes to the upstream and back, the next when it is there, on one connection.")
 }
 
-func idleTable(f figures) (string, error) {
-	t := measure.NewTable("relay", "connections", "plain: memory each", "descriptors each", "connections", "TLS: memory each", "descriptors each")
-	rows(t, func(name string) []string {
-		var cells []string
-		any := false
-		for _, mode := range []string{modeRaw, modeTLS} {
-			s, ok := f.get(caseIdle, name, mode)
+// Names of the pictures' files, beside the document.
+const (
+	cpuPicture    = "relay-cpu.svg"
+	memoryPicture = "relay-memory.svg"
+)
+
+// barsOf draws the relays that were measured.
+func barsOf(f *report.Figures, title, where, mode string, value func(measure.Summary) float64, of func(measure.Sample) float64) plot.BarPanel {
+	p := plot.BarPanel{Title: title}
+	for _, name := range names() {
+		s, ok := f.Get(where, name, mode)
+		if !ok {
+			// A relay that was measured in the other mode is shown without a value.
+			_, plain := f.Get(where, name, modeRaw)
+			if _, tls := f.Get(where, name, modeTLS); plain || tls {
+				p.Bars = append(p.Bars, plot.Bar{Name: name, None: true})
+			}
+			continue
+		}
+		bar := plot.Bar{Name: name, Value: value(s), Low: value(s), High: value(s), Own: name == Ours}
+		for _, sample := range f.Samples {
+			if of != nil && sample.Case == where && sample.Library == name && sample.Mode == mode {
+				bar.Low, bar.High = min(bar.Low, of(sample)), max(bar.High, of(sample))
+			}
+		}
+		p.Bars = append(p.Bars, bar)
+	}
+	if len(p.Bars) == 0 {
+		report.Miss("%s, %s", where, mode)
+	}
+	return p
+}
+
+func cpuBars(f *report.Figures) string {
+	var panels []plot.BarPanel
+	for i, mode := range modes {
+		for _, dir := range []string{caseUpload, caseDownload} {
+			panels = append(panels, barsOf(f, []string{"Plain, ", "TLS, "}[i]+dir, dir, mode.name, cpuMs, func(s measure.Sample) float64 { return s.CPUNsPerOp * perGiB }))
+		}
+	}
+	return plot.Bars("CPU time of the relay's process per GiB: median, least to most", "ms", panels)
+}
+
+func memoryBars(f *report.Figures) string {
+	var panels []plot.BarPanel
+	for i, mode := range modes {
+		panels = append(panels, barsOf(f, []string{"Plain", "TLS from the client"}[i], caseIdle, mode.name, func(s measure.Summary) float64 { return s.Extra["bytes"] / 1024 }, nil))
+	}
+	return plot.Bars("Memory of the relay's processes for each idle connection", "KiB", panels)
+}
+
+// publishedText introduces the published benchmark; PUBLISHED.md has its claims
+// and figures beside ours.
+const publishedText = `
+### A published benchmark of relay buffers, made again
+
+It pumped bytes between in-memory pipes (net.Pipe) and concluded that the size
+of a relay's buffer changes neither the number of reads nor the throughput, that
+pooled buffers save the memory of stacks, and that both cost the same CPU. A pipe
+hands one Write to one Read, no larger than the Write; a socket gathers what has
+arrived until somebody reads it. Its "TLS" is taken here to be the framing alone,
+as its throughput is beyond that of encryption; crypto/tls is measured too.
+[PUBLISHED.md](PUBLISHED.md) has its claims and figures beside ours.
+`
+
+// publishedTables are the tests of the published benchmark: in memory as it made
+// them, and on sockets.
+func publishedTables(f *report.Figures) string {
+	pipe := func(kib int) float64 { return f.At(pipeLarge, poolName(kib), modePipe+", "+wrapNone).Extra["reads"] }
+	return publishedText + pipeTable(f) + fmt.Sprintf("\nRaw reads in memory are equal only because nobody writes more than 4 KiB at once: with writes of 64 KiB, which it did not try, 4 KiB buffers need %.1f times the reads of 16 KiB ones.\n", pipe(4)/pipe(16)) +
+		socketTable(f) + growTables(f) + burstTable(f) + getPutTable(f)
+}
+
+// perTest makes a table with a row for each test and a column for each relay.
+func perTest(f *report.Figures, relays []string, tests [][2]string, label func(test [2]string) []string, cell func(measure.Summary) string) *report.Table {
+	t := report.NewTable(append([]string{"test", "bytes are"}, relays...)...)
+	for _, test := range tests {
+		row := label(test)
+		for _, name := range relays {
+			if s, ok := f.Get(test[0], name, test[1]); ok {
+				row = append(row, cell(s))
+			} else {
+				row = append(row, "–")
+			}
+		}
+		t.Row(row...)
+	}
+	return t
+}
+
+var publishedNames = []string{poolName(4), poolName(8), poolName(16), poolName(64), stackName}
+
+func pipeTable(f *report.Figures) string {
+	var tests [][2]string
+	for _, t := range pipeTransfers(Settings{}) {
+		tests = append(tests, [2]string{t.name, modePipe + ", " + t.wrap})
+	}
+	return perTest(f, publishedNames, tests, func(test [2]string) []string { return []string{test[0], test[1][len(modePipe)+2:]} }, func(s measure.Summary) string {
+		return fmt.Sprintf("%.0f MB/s, %.0f", mbps(s), s.Extra["reads"])
+	}).Titled("**Its tests in memory**: throughput, and reads of the pipe for one stream (5 MiB; C by 1,460 bytes and the last ones 10 MiB; D 2 MB down, 1 MB up)")
+}
+
+func socketTable(f *report.Figures) string {
+	var tests [][2]string
+	for _, tls := range []bool{false, true} {
+		for _, t := range append(bulk(Settings{}, tls), published(Settings{})...) {
+			if t.tls == tls {
+				tests = append(tests, [2]string{t.name, socketMode(tls)})
+			}
+		}
+	}
+	letters := map[string]string{
+		caseUpload: "A, C: upload, 64 KiB writes", caseDownload: "B, C: download, 64 KiB writes",
+		caseMTUUp: "C: " + caseMTUUp, caseMTUDown: "C: " + caseMTUDown,
+		caseSmallUp: "D: " + caseSmallUp, caseSmallDown: "D: " + caseSmallDown, caseTenMB: "10 MB relay",
+	}
+	return perTest(f, append(publishedNames, Splice, Ours), tests, func(test [2]string) []string {
+		return []string{letters[test[0]], map[string]string{modeRaw: wrapNone, modeTLS: wrapTLS}[test[1]]}
+	}, func(s measure.Summary) string {
+		return fmt.Sprintf("%.0f MB/s, %.0f, %.0f ms", mbps(s), s.Extra["reads_gib"], cpuMs(s))
+	}).Titled("**Its tests on sockets**: throughput, reads per GiB, CPU of the relay per GiB (a splice is no read)")
+}
+
+// memoryNames are the relays whose memory is measured step by step.
+var memoryNames = []string{stackName, poolName(16), poolName(4), Ours}
+
+func growTables(f *report.Figures) (text string) {
+	for _, mode := range []struct{ name, title string }{
+		{modeNothing, "goroutines that hold a buffer and pass it to nobody, as the original measured"},
+		{modePipe, "idle relays between in-memory pipes, two goroutines each"},
+		{modeRaw, "idle connections over sockets"},
+		{modeTLS, "idle connections over sockets, TLS from the client"},
+	} {
+		at := stepsOf(f.At(caseGrow, poolName(16), mode.name))
+		head := []string{"buffer"}
+		for _, n := range at {
+			head = append(head, fmt.Sprintf("N = %d: stack", n), "heap", "process")
+		}
+		t := report.NewTable(head...)
+		for _, name := range memoryNames {
+			s, ok := f.Get(caseGrow, name, mode.name)
 			if !ok {
-				cells = append(cells, "–", "–", "–")
 				continue
 			}
-			any = true
-			cells = append(cells, measure.Count(s.Extra["conns"]), kib(s.Extra["bytes"]), descriptors(s))
-		}
-		if !any {
-			return nil
-		}
-		return cells
-	})
-	return "\n### Idle connections\n\nEach has passed on 200 bytes in both directions. Memory is the growth of the process's share of what is resident (PSS), of all its processes; the kernel's own for sockets and pipes is not in it. Where there are fewer connections, the relay would have run out of the 20,000 descriptors, or starts a process for each.\n\n" + t.String(), nil
-}
-
-func latencyTable(f figures) (string, error) {
-	t := measure.NewTable("relay", "plain: p50 µs", "p99 µs", "added p50", "added p99", "TLS: p50 µs", "p99 µs", "added p50", "added p99")
-	one := func(name string) []string {
-		var cells []string
-		any := false
-		for _, mode := range []string{modeRaw, modeTLS} {
-			s, ok := f.get(caseLatency, name, mode)
-			base, ok2 := f.get(caseLatency, direct, mode)
-			if !ok || !ok2 {
-				cells = append(cells, "–", "–", "–", "–")
-				continue
-			}
-			any = true
-			for _, from := range []map[string]float64{{}, base.Extra} {
-				for _, q := range []string{"p50", "p99"} {
-					cells = append(cells, measure.Number((s.Extra[q]-from[q])/1000))
+			row := []string{name}
+			for _, n := range at {
+				for _, what := range []string{"stack", "heap", "process"} {
+					row = append(row, mib(s.Extra[fmt.Sprintf("%s_%d", what, n)]))
 				}
 			}
+			t.Row(row...)
 		}
-		if !any {
-			return nil
+		text += t.Titled("**Memory over N, MiB: %s**", mode.title)
+	}
+	return text
+}
+
+// stepsOf are the numbers of connections at which memory was looked at.
+func stepsOf(s measure.Summary) []int {
+	var all []int
+	for name := range s.Extra {
+		if n, err := strconv.Atoi(strings.TrimPrefix(name, "stack_")); err == nil {
+			all = append(all, n)
 		}
-		return cells
 	}
-	if cells := one(direct); cells != nil {
-		t.Row(append([]string{"none: the client talks to the upstream"}, cells...)...)
+	slices.Sort(all)
+	return all
+}
+
+func burstTable(f *report.Figures) string {
+	t := report.NewTable("buffer", "over", "heap after the first", "after a collection", "at the peak of the second: heap", "stack")
+	for _, mode := range []string{modePipe, modeRaw, modeTLS} {
+		for _, name := range memoryNames {
+			if s, ok := f.Get(caseBursts, name, mode); ok {
+				t.Row(name, mode, mib(s.Extra["idle_heap"]), mib(s.Extra["clean_heap"]), mib(s.Extra["active_heap"]), mib(s.Extra["active_stack"]))
+			}
+		}
 	}
-	rows(t, one)
-	return "\n### Latency\n\nA message of 200 bytes to the upstream and back, the next when it is there, on one connection.\n\n" + t.String(), nil
+	return t.Titled("**Two bursts of 500 connections, 256 KiB each, MiB**")
+}
+
+func getPutTable(f *report.Figures) string {
+	return report.Of(getPut(),
+		report.Column[measure.Subject]{Head: "a buffer", Cell: func(s measure.Subject) string { return s.Library }},
+		report.Column[measure.Subject]{Head: "ns", Cell: func(s measure.Subject) string { return report.Number(f.At(s.Case, s.Library, s.Mode).Ns) }},
+	).Titled("**Get and Put beside the array on the stack**")
 }

@@ -29,7 +29,7 @@ func (t transfer) take(r *rig, c contender) (s measure.Sample, err error) {
 	if err != nil {
 		return s, err
 	}
-	defer func() { err = errors.Join(err, p.stop()) }()
+	defer func() { err = errors.Join(err, p.Stop()) }()
 	var warm net.Conn
 	if warm, err = r.dial(p.Addr, t.tls); err != nil {
 		return s, err
@@ -80,19 +80,19 @@ type watcher struct {
 func watch(relay, upstream *process) (*watcher, error) {
 	w := &watcher{relay: relay, upstream: upstream, meter: measure.StartMeter()}
 	var errs [3]error
-	w.reads, errs[0] = relay.readCalls()
-	w.upCPU, errs[1] = upstream.cpu()
-	w.cpu, errs[2] = relay.cpu()
+	w.reads, errs[0] = relay.Reads()
+	w.upCPU, errs[1] = upstream.CPU()
+	w.cpu, errs[2] = relay.CPU()
 	return w, errors.Join(errs[:]...)
 }
 
 // sample ends the measurement of n operations. Others in it are those who have
 // no part in this.
 func (w *watcher) sample(n int) (measure.Sample, error) {
-	cpu, err := w.relay.cpu()
+	cpu, err := w.relay.CPU()
 	took, _, others := w.meter.Read()
-	upCPU, err2 := w.upstream.cpu()
-	reads, err3 := w.relay.readCalls()
+	upCPU, err2 := w.upstream.CPU()
+	reads, err3 := w.relay.Reads()
 	if err := errors.Join(err, err2, err3); err != nil {
 		return measure.Sample{}, err
 	}
@@ -121,7 +121,7 @@ func (t pingPongs) take(r *rig, c contender) (s measure.Sample, err error) {
 		if p, err = c.run(r, t.tls); err != nil {
 			return s, err
 		}
-		defer func() { err = errors.Join(err, p.stop()) }()
+		defer func() { err = errors.Join(err, p.Stop()) }()
 		addr = p.Addr
 	}
 	conn, err := r.dial(addr, t.tls)

@@ -3,7 +3,10 @@ package reliability
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/rollway/rollway/bench/internal/lines"
 )
@@ -20,52 +23,52 @@ const (
 	refused
 )
 
-// audit holds the file against the board.
-func (t *Try) audit(content []byte, b states, producers, linesEach int) {
+// audit compares the log at path, and the files that it was before, with the
+// board. With padded, direct I/O has filled blocks with white space.
+func (t *Try) audit(path string, padded bool, b states, producers, linesEach int) error {
 	parse := lines.Parser(lineBytes)
-	found := make([][]int, producers)
-	for p := range found {
-		found[p] = make([]int, linesEach)
-	}
-	last := make([]int, producers)
-	for line := range bytes.Lines(content) {
-		p, i, ok := parse(line)
-		switch {
-		case ok && p < producers && i < linesEach && b.get(p, i) != untried:
-			if found[p][i]++; found[p][i] == 1 && i < last[p] {
-				t.Reordered++
-			}
-			last[p] = max(last[p], i)
-		case isNotice(line):
-		case isTrap(line): // whole after all
+	a := lines.NewAudit(producers, func(line []byte) (producer, number int, ok bool) {
+		producer, number, ok = parse(line)
+		return producer, number, ok && producer < producers && number < linesEach && b.get(producer, number) != untried
+	})
+	a.Padded = padded
+	a.Skip = func(line []byte) bool {
+		if isTrap(line) { // whole after all
 			t.Found++
-		default:
-			t.Torn++
+			return true
 		}
+		return isNotice(line)
 	}
-	for p := range found {
-		for i, n := range found[p] {
-			state := b.get(p, i)
-			switch state {
+	names, err := series(path)
+	for _, name := range names {
+		f, e := os.Open(name)
+		if e == nil {
+			e = errors.Join(a.Read(f), f.Close())
+		}
+		err = errors.Join(err, e)
+	}
+	t.Torn, t.Duplicated, t.Reordered = a.Torn, a.Repeated, a.Reordered
+	t.Found += a.Found
+	for p := range producers {
+		for i := range linesEach {
+			found := a.Has(p, i)
+			switch b.get(p, i) {
 			case acked:
 				t.Acked++
+				if !found {
+					t.Silent++ // until somebody tells more
+				}
 			case refused:
 				t.Refused++
+				if found {
+					t.Unasked++
+				}
 			case calling:
 				t.Open++
 			}
-			if n == 0 && state == acked {
-				t.Silent++ // until somebody tells more
-			}
-			if n > 0 {
-				t.Found++
-				t.Duplicated += n - 1
-				if state == refused {
-					t.Unasked++
-				}
-			}
 		}
 	}
+	return err
 }
 
 // settle sorts what is lost by what the writer has said about it.
@@ -77,19 +80,27 @@ func (t *Try) settle(counted uint64, told bool) {
 	}
 }
 
+// series returns the files of the log at path from old to new: those that a
+// writer has left under other names, and path itself.
+func series(path string) ([]string, error) {
+	names, err := filepath.Glob(path + "-*")
+	slices.Sort(names)
+	return append(names, path), err
+}
+
 // isNotice reports whether the line is what our writers put into the stream
 // themselves, such as that lines were dropped.
 func isNotice(line []byte) bool {
 	return json.Valid(line) && bytes.Contains(line, []byte(`"msg":"rollway: `))
 }
 
-// The line whose copy is to stand still has three pages, and a producer that
-// no other line has.
+// The line whose copy is to stop has three pages, and a producer that no other
+// line has.
 const trapProducer = 98
 
 var trapPage = os.Getpagesize()
 
-// isTrap reports whether the line is the one whose copy was to stand still.
+// isTrap reports whether the line is the one whose copy was to stop.
 func isTrap(line []byte) bool {
 	head := lines.Append(nil, 14, trapProducer, 0)[:12]
 	if !bytes.HasPrefix(line, head) || line[len(line)-1] != '\n' || len(line) != 3*trapPage {

@@ -1,6 +1,8 @@
 package reliability
 
 import (
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
@@ -26,22 +28,30 @@ func TestAuditNotices(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		content []byte
+		padded  bool
 		want    Try
 	}{
-		"good":          {good, base},
-		"with a notice": {slices.Concat(line(0, 0), notice, line(1, 0), line(0, 1)), base},
-		"in a call":     {slices.Concat(good, line(0, 2)), with(func(t *Try) { t.Found++ })},
-		"refused":       {slices.Concat(good, line(1, 1)), with(func(t *Try) { t.Found++; t.Unasked++ })},
-		"lost":          {good[lineBytes:], with(func(t *Try) { t.Found--; t.Silent++ })},
-		"twice":         {slices.Concat(good, line(0, 1)), with(func(t *Try) { t.Duplicated++ })},
-		"out of order":  {slices.Concat(line(0, 1), line(0, 0), line(1, 0)), with(func(t *Try) { t.Reordered++ })},
-		"torn at end":   {good[:len(good)-1], with(func(t *Try) { t.Found--; t.Silent++; t.Torn++ })},
-		"glued":         {slices.Concat(line(0, 0)[:100], line(1, 0), line(0, 1)), with(func(t *Try) { t.Found -= 2; t.Silent += 2; t.Torn++ })},
-		"never written": {slices.Concat(good, line(1, 7)), with(func(t *Try) { t.Torn++ })},
-		"zeros":         {append(slices.Clone(good), make([]byte, 300)...), with(func(t *Try) { t.Torn++ })},
+		"good":          {good, false, base},
+		"with a notice": {slices.Concat(line(0, 0), notice, line(1, 0), line(0, 1)), false, base},
+		"in a call":     {slices.Concat(good, line(0, 2)), false, with(func(t *Try) { t.Found++ })},
+		"refused":       {slices.Concat(good, line(1, 1)), false, with(func(t *Try) { t.Found++; t.Unasked++ })},
+		"lost":          {good[lineBytes:], false, with(func(t *Try) { t.Found--; t.Silent++ })},
+		"twice":         {slices.Concat(good, line(0, 1)), false, with(func(t *Try) { t.Duplicated++ })},
+		"out of order":  {slices.Concat(line(0, 1), line(0, 0), line(1, 0)), false, with(func(t *Try) { t.Reordered++ })},
+		"torn at end":   {good[:len(good)-1], false, with(func(t *Try) { t.Found--; t.Silent++; t.Torn++ })},
+		"glued":         {slices.Concat(line(0, 0)[:100], line(1, 0), line(0, 1)), false, with(func(t *Try) { t.Found -= 2; t.Silent += 2; t.Torn++ })},
+		"never written": {slices.Concat(good, line(1, 7)), false, with(func(t *Try) { t.Torn++ })},
+		"padded":        {slices.Concat(line(0, 0)[:lineBytes-1], []byte("  \n\n"), line(1, 0), line(0, 1)), true, base},
+		"zeros":         {append(slices.Clone(good), make([]byte, 300)...), false, with(func(t *Try) { t.Torn++ })},
 	} {
 		var got Try
-		got.audit(c.content, states, 2, 10)
+		path := filepath.Join(t.TempDir(), "log")
+		if err := os.WriteFile(path, c.content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := got.audit(path, c.padded, states, 2, 10); err != nil {
+			t.Fatal(err)
+		}
 		if !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	stdlog "log"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -13,12 +12,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rollway/rollway/bench/internal/child"
 	"github.com/rollway/rollway/bench/internal/lines"
+	"github.com/rollway/rollway/bench/internal/rivals"
 	"github.com/rollway/rollway/file"
 )
-
-// childEnv holds the job of a process that is a child.
-const childEnv = "ROLLWAY_RELIABILITY_JOB"
 
 // A job is what a child does.
 type job struct {
@@ -40,8 +38,8 @@ type job struct {
 	Seed             uint64
 }
 
-// A report is what a child that lived to its end has to say.
-type report struct {
+// An outcome is what a child that lived to its end has to say.
+type outcome struct {
 	Counted uint64
 	Ledger  *Ledger
 	Hung    string // the call that did not return
@@ -52,33 +50,23 @@ type report struct {
 	Failed  string // what the kit itself could not do
 }
 
-// Main runs the job of this process and exits, if it has been started as a
-// child. Programs that use Run call it first.
-func Main() {
-	text := os.Getenv(childEnv)
-	if text == "" {
-		return
-	}
-	stdlog.SetOutput(io.Discard) // zerolog's diode prints a line for each collision
-	var j job
-	var r report
-	if err := json.Unmarshal([]byte(text), &j); err != nil {
-		r.Failed = err.Error()
-	} else if err := j.run(&r); err != nil {
-		r.Failed = err.Error()
-	}
-	encoded, err := json.Marshal(r)
-	if err == nil {
-		err = os.WriteFile(j.Report, encoded, 0o600)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(3)
-	}
-	os.Exit(0)
+const role = "reliability"
+
+func init() {
+	child.Role(role, func(j job) error {
+		var r outcome
+		if err := j.run(&r); err != nil {
+			r.Failed = err.Error()
+		}
+		encoded, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(j.Report, encoded, 0o600)
+	})
 }
 
-func (j *job) run(r *report) error {
+func (j *job) run(r *outcome) error {
 	b, err := openBoard(j.Board, j.Producers+1, j.Lines)
 	if err != nil {
 		return err
@@ -100,11 +88,11 @@ func (j *job) run(r *report) error {
 			return err
 		}
 	}
-	s, err := open(j, dst)
+	s, err := j.open(dst)
 	if err != nil {
 		return err
 	}
-	w := &worker{job: j, board: b, subject: s, report: r}
+	w := &worker{job: j, board: b, Writer: s, report: r}
 	end := roomy
 	switch {
 	case j.Restart:
@@ -136,10 +124,18 @@ func (j *job) run(r *report) error {
 		w.probe()
 	}
 	w.close()
-	if j.Rescue != "" {
-		return copySeries(j.Rescue, j.Path)
+	if j.Rescue == "" {
+		return nil
 	}
-	return nil
+	names, err := series(j.Path)
+	for _, name := range names {
+		content, e := os.ReadFile(name)
+		if e == nil {
+			e = os.WriteFile(filepath.Join(j.Rescue, filepath.Base(name)), content, 0o600)
+		}
+		err = errors.Join(err, e)
+	}
+	return err
 }
 
 // destination opens what the writer writes to.
@@ -175,9 +171,9 @@ func (j *job) destination(b *board) (destination, error) {
 // A worker writes the lines and keeps the board.
 type worker struct {
 	*job
-	subject
+	*rivals.Writer
 	board  *board
-	report *report
+	report *outcome
 
 	mu sync.Mutex // guards report
 }
@@ -262,7 +258,7 @@ func (w *worker) within(f func()) bool {
 	}
 }
 
-func (r *report) hang(call string) {
+func (r *outcome) hang(call string) {
 	if r.Hung == "" {
 		r.Hung = call
 	}
@@ -284,8 +280,8 @@ func (w *worker) probe() {
 			return
 		}
 		next++
-		if w.sync != nil && !w.within(func() {
-			if err := w.sync(); err != nil {
+		if w.Sync != nil && !w.within(func() {
+			if err := w.Sync(); err != nil {
 				w.tell(fmt.Errorf("sync: %w", err))
 			}
 		}) {
@@ -316,17 +312,18 @@ func (w *worker) close() {
 		w.board.flag(flagStruck).Store(1) // also where nobody closes the destination
 	}
 	if !w.within(func() {
-		if err := w.subject.close(); err != nil {
+		if err := w.Writer.Close(); err != nil {
 			w.tell(fmt.Errorf("close: %w", err))
 		}
 	}) {
 		w.report.hang("Close")
 	}
-	if w.counted != nil {
-		w.report.Counted = w.counted()
+	if w.Counted != nil {
+		w.report.Counted = w.Counted()
 	}
-	if w.ledger != nil {
-		l := w.ledger()
-		w.report.Ledger, w.report.Counted = &l, l.Dropped+l.Pending
+	if w.Stats != nil {
+		s := w.Stats()
+		w.report.Ledger = &Ledger{Accepted: s.Accepted, Recovered: s.Recovered, Written: s.Written, Dropped: s.Dropped.Total(), Shutdown: s.Dropped.Shutdown, Pending: s.Pending}
+		w.report.Counted = s.Dropped.Total() + s.Pending
 	}
 }

@@ -135,7 +135,7 @@ const (
 	Direct      = "file, direct"
 )
 
-// own lists them in the order of the tables.
+// own lists them.
 var own = []string{Heap, Persisted, Sharded, ShardDirect, Direct}
 
 // A Ledger is what a writer of ours says became of its lines when its process

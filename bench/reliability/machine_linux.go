@@ -9,7 +9,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/rollway/rollway/bench/writers"
+	"github.com/rollway/rollway/bench/internal/child"
+	"github.com/rollway/rollway/bench/internal/rivals"
 )
 
 // The faults that are the machine's: limits of the child's own process and
@@ -31,16 +32,13 @@ func limitFile() (end func() error, err error) {
 // mountSmall puts a file system with room for 200 KB on j.Mount, for this
 // process alone. grow makes more room.
 func (j *job) mountSmall() (grow func() error, err error) {
-	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
-		return nil, fmt.Errorf("mount: %w", err)
+	if j.Image == "" {
+		return child.MountSmall(j.Mount)
 	}
-	if j.Image != "" {
-		return mountImage(j.Image, j.Mount)
+	if err := child.PrivateMounts(); err != nil {
+		return nil, err
 	}
-	if err := syscall.Mount("tmpfs", j.Mount, "tmpfs", 0, "size=200k"); err != nil {
-		return nil, fmt.Errorf("mount: %w", err)
-	}
-	return func() error { return syscall.Mount("tmpfs", j.Mount, "tmpfs", syscall.MS_REMOUNT, "size=64m") }, nil
+	return mountImage(j.Image, j.Mount)
 }
 
 // makeImage makes a file with an ext4 of 8 MiB in it.
@@ -87,7 +85,7 @@ func FileSystems(dir string) (disk, slabs string) {
 	if dir == "" {
 		dir = os.TempDir()
 	}
-	shared := writers.PersistDir()
+	shared := rivals.PersistDir()
 	if shared == "" {
 		shared = os.TempDir()
 	}
@@ -116,4 +114,56 @@ func fileSystem(path string) string {
 		}
 	}
 	return kind
+}
+
+// Missing says what this machine lacks for the fault, or "".
+func (f Fault) Missing() string {
+	switch f.Needs {
+	case needsStrace:
+		if out, err := exec.Command("strace", "-qq", "-e", "trace=none", "true").CombinedOutput(); err != nil {
+			return fmt.Sprintf("strace(1), and leave to trace: %v %s", err, out)
+		}
+	case needsMount:
+		cmd := exec.Command("true")
+		cmd.SysProcAttr = child.Namespace()
+		if err := cmd.Run(); err != nil {
+			return fmt.Sprintf("to mount a tmpfs in a namespace of its own, as root or where users may: %v", err)
+		}
+	case needsUserfaultfd:
+		fd, err := openTrap()
+		if err != nil {
+			return err.Error()
+		}
+		syscall.Close(fd)
+	case needsLoop:
+		if err := tryLoop(); err != nil {
+			return "to mount an ext4 on a loop device, as root, with mkfs.ext4 and mount: " + err.Error()
+		}
+	case needsCgroup:
+		g, err := newCgroup()
+		if err != nil {
+			return fmt.Sprintf("a cgroup with a bound of memory, as root: %v", err)
+		}
+		g.remove()
+	}
+	return ""
+}
+
+// tryLoop mounts an ext4 on a loop device.
+func tryLoop() error {
+	dir, err := os.MkdirTemp("", "rollway-reliability-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	image := filepath.Join(dir, "image")
+	if err := makeImage(image); err != nil {
+		return err
+	}
+	cmd := exec.Command("mount", "-o", "loop", image, dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS} // the mount ends with it
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w %s", err, out)
+	}
+	return nil
 }

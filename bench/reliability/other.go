@@ -7,9 +7,6 @@ import (
 	"io"
 )
 
-// Main does nothing here.
-func Main() {}
-
 // Writers lists nobody: the kit runs on linux.
 func Writers() []Writer { return nil }
 

@@ -6,11 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/bench/internal/child"
 	"github.com/rollway/rollway/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
-	Main()
+	child.Main()
 	os.Exit(m.Run())
 }
 

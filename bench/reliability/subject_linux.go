@@ -1,43 +1,45 @@
 package reliability
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/phuslu/log"
-	"github.com/rollway/rollway/bench/writers"
+	"github.com/rollway/rollway/bench/internal/rivals"
 	"github.com/rollway/rollway/file"
 	"github.com/rollway/rollway/slab"
-	"github.com/rs/zerolog/diode"
-	"go.uber.org/zap/zapcore"
 )
+
+// rivalWriters are the contenders that are not ours.
+var rivalWriters = []struct {
+	name string
+	open rivals.Opener
+}{
+	{"slab design as published", rivals.Published},
+	{"zap BufferedWriteSyncer", rivals.Zap},
+	{"zerolog diode", rivals.Diode(1000)},
+	{"phuslu AsyncWriter", rivals.Phuslu},
+	{"mutex + bufio", rivals.Bufio(64 << 10)},
+}
 
 // Writers lists the contenders, our own first.
 func Writers() []Writer {
 	all := []Writer{{Name: Heap, Own: true}}
-	if writers.CanPersist() {
+	if rivals.CanPersist() {
 		all = append(all, Writer{Name: Persisted, Own: true})
 	}
 	all = append(all, Writer{Name: Sharded, Own: true})
 	if canWriteDirect() {
 		all = append(all, Writer{Name: ShardDirect, Own: true, Whole: true, Opens: true})
 	}
-	return append(all,
-		Writer{Name: Direct, Own: true, Whole: true},
-		Writer{Name: "slab design as published"},
-		Writer{Name: "zap BufferedWriteSyncer"},
-		Writer{Name: "zerolog diode"},
-		Writer{Name: "phuslu AsyncWriter"},
-		Writer{Name: "mutex + bufio"},
-	)
+	all = append(all, Writer{Name: Direct, Own: true, Whole: true})
+	for _, r := range rivalWriters {
+		all = append(all, Writer{Name: r.name})
+	}
+	return all
 }
 
 // canWriteDirect reports whether the file system for temporary files takes
@@ -56,15 +58,6 @@ func canWriteDirect() bool {
 	return f.Stats().Mode == file.Direct
 }
 
-// A subject is a writer at work.
-type subject struct {
-	io.Writer
-	sync    func() error // nil: it has none
-	close   func() error
-	counted func() uint64 // lines that a rival's own account gives as dropped; nil: it has none
-	ledger  func() Ledger // of one of ours; nil: it has none
-}
-
 // destination is what the fault kit puts below a writer.
 type destination interface {
 	io.WriteCloser
@@ -72,67 +65,37 @@ type destination interface {
 }
 
 // open starts the writer of the job over dst, which is nil for one that opens
-// its file by itself.
-func open(j *job, dst destination) (subject, error) {
-	switch j.Subject {
-	case Heap, Persisted, Sharded, ShardDirect:
-		return openSlab(j, dst)
-	case Direct:
-		return subject{Writer: dst, sync: dst.Sync, close: dst.Close}, nil
-	case "zap BufferedWriteSyncer": // closes nothing: its owner does
-		w := &zapcore.BufferedWriteSyncer{WS: zapcore.AddSync(dst), FlushInterval: 100 * time.Millisecond}
-		return subject{Writer: w, sync: w.Sync, close: w.Stop}, nil
-	case "zerolog diode":
-		var missed atomic.Uint64
-		w := diode.NewWriter(dst, 1000, 10*time.Millisecond, func(n int) { missed.Add(uint64(n)) })
-		return subject{Writer: w, close: w.Close, counted: missed.Load}, nil
-	case "phuslu AsyncWriter":
-		w := &log.AsyncWriter{ChannelSize: 4096, Writer: closing{log.IOWriter{Writer: dst}, dst}}
-		// Its first Write sets it up, and two at once would do so twice.
-		if _, err := w.Write(nil); err != nil {
-			return subject{}, err
-		}
-		return subject{Writer: cloning{w}, close: w.Close}, nil
-	case "slab design as published":
-		w := writers.NewPublishedSlab(dst, 64<<10, 8, 100*time.Millisecond)
-		return subject{Writer: w, close: w.Close}, nil
-	default: // mutex + bufio
-		w := &lockedBufio{w: bufio.NewWriterSize(dst, 64<<10)}
-		return subject{Writer: w, sync: w.Flush, close: w.Flush}, nil
-	}
-}
-
-// closeTimeout is that of our writers' Close.
-func (j *job) closeTimeout() time.Duration {
+// its file itself.
+func (j *job) open(dst destination) (*rivals.Writer, error) {
+	o := slab.Options{Full: slab.Block, CloseTimeout: j.Limit / 2}
 	if j.Fault == errorsForEver || j.Fault == closeBlocks {
-		return time.Second // it will be reached
+		o.CloseTimeout = time.Second // it will be reached
 	}
-	return j.Limit / 2
-}
-
-func openSlab(j *job, dst destination) (subject, error) {
-	o := slab.Options{Full: slab.Block, CloseTimeout: j.closeTimeout()}
 	switch j.Subject {
+	case Direct:
+		return &rivals.Writer{Writer: dst, Sync: dst.Sync, Close: dst.Close}, nil
+	case Heap:
+		return rivals.Slab(o)(dst)
 	case Persisted:
 		o.Persist = j.Slabs
+		return rivals.Slab(o)(dst)
 	case ShardDirect:
 		f, err := openDirect(j)
 		if err != nil {
-			return subject{}, err
+			return nil, err
 		}
 		dst = f
 		fallthrough
 	case Sharded:
 		o.Full, o.Shards, o.SlabSize, o.SlabCount = slab.Drop, shards, shardSlabSize, shardSlabs
+		return rivals.Slab(o)(dst)
 	}
-	w, err := slab.New(dst, o)
-	if err != nil {
-		return subject{}, err
+	for _, r := range rivalWriters {
+		if r.name == j.Subject {
+			return r.open(dst)
+		}
 	}
-	return subject{Writer: w, sync: w.Sync, close: w.Close, ledger: func() Ledger {
-		s := w.Stats()
-		return Ledger{Accepted: s.Accepted, Recovered: s.Recovered, Written: s.Written, Dropped: s.Dropped.Total(), Shutdown: s.Dropped.Shutdown, Pending: s.Pending}
-	}}, nil
+	return nil, fmt.Errorf("there is no writer %q", j.Subject)
 }
 
 // openDirect opens the file for direct I/O, which a small file system may refuse.
@@ -145,35 +108,6 @@ func openDirect(j *job) (destination, error) {
 		return nil, errors.Join(fmt.Errorf("direct I/O was refused, it would be %v", mode), f.Close())
 	}
 	return f, nil
-}
-
-// closing is an IOWriter that AsyncWriter closes, as it does its own FileWriter.
-type closing struct {
-	log.IOWriter
-	io.Closer
-}
-
-// cloning hands AsyncWriter a copy of each line: it keeps what it is given, as
-// only phuslu's own logger may let it.
-type cloning struct{ w *log.AsyncWriter }
-
-func (c cloning) Write(p []byte) (int, error) { return c.w.Write(bytes.Clone(p)) }
-
-type lockedBufio struct {
-	mu sync.Mutex
-	w  *bufio.Writer // guarded by mu
-}
-
-func (l *lockedBufio) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.w.Write(p)
-}
-
-func (l *lockedBufio) Flush() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.w.Flush()
 }
 
 // openFile opens the real file: file.File below our writers, *os.File below

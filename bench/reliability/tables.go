@@ -1,71 +1,125 @@
 package reliability
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/bench/internal/report"
 )
+
+// Kind is the name of the results and of their place in the document.
+const Kind = "reliability"
+
+// Results are the raw results. They have no samples: nothing is timed.
+type Results struct {
+	measure.Results
+	Missing map[string]string `json:"missing"` // what the machine lacked, by fault
+	Disk    string            `json:"disk"`    // type of the file system of the log files
+	Slabs   string            `json:"slabs"`   // the same of mapped slabs
+	Writers []string          `json:"writers"` // in the order of the tables
+	Tries   []Try             `json:"tries"`
+}
+
+// Unexpected lists how our own writers have broken their promises.
+func (r *Results) Unexpected() []error {
+	var errs []error
+	for _, t := range r.Tries {
+		if err := t.Unexpected(); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
 
 // A row is what became of all tries of one fault with one writer.
 type row struct {
-	tries, hung, dead, crashed int
-	sum                        Try
+	fault  Fault
+	writer string
+	tries  []Try
 }
 
-func (r *row) add(t Try) {
-	r.tries++
-	for _, c := range []struct {
-		set bool
-		n   *int
-	}{{t.Hung, &r.hung}, {t.Dead, &r.dead}, {t.Crashed, &r.crashed}} {
-		if c.set {
-			*c.n++
+// rows has the tries by fault and by writer, in the order of the tables.
+func (r *Results) rows() (all [][]row) {
+	for _, f := range Faults() {
+		var rows []row
+		tried := 0
+		for _, w := range r.Writers {
+			one := row{fault: f, writer: w}
+			for _, t := range r.Tries {
+				if t.Fault == f.Name && t.Writer == w {
+					one.tries = append(one.tries, t)
+				}
+			}
+			tried += len(one.tries)
+			rows = append(rows, one)
 		}
+		if tried == 0 && r.Missing[f.Name] == "" {
+			report.Miss("%s", f.Name)
+		}
+		all = append(all, rows)
 	}
-	s := &r.sum
-	s.Acked += t.Acked
-	s.Refused += t.Refused
-	s.Silent += t.Silent
-	s.Told += t.Told
-	s.Counted += t.Counted
-	s.Torn += t.Torn
-	s.Duplicated += t.Duplicated
-	s.Reordered += t.Reordered
-	s.Thrown += t.Thrown
+	return all
+}
+
+// A figure is a count of lines of a try, or 1 for something that happened.
+type figure struct {
+	short, long string // in the two tables; "": not there
+	of          func(Try) int
+}
+
+func one(happened bool) int {
+	if happened {
+		return 1
+	}
+	return 0
+}
+
+// figures are those of both tables, in the order of the long one.
+var figures = []figure{
+	{"", "acknowledged", func(t Try) int { return t.Acked }},
+	{"refused", "refused", func(t Try) int { return t.Refused }},
+	{"lost silently", "lost silently", func(t Try) int { return t.Silent }},
+	{"lost, error told", "lost, error told", func(t Try) int { return t.Told }},
+	{"lost, counted", "lost, counted", func(t Try) int { return t.Counted }},
+	{"torn", "torn", func(t Try) int { return t.Torn }},
+	{"twice", "duplicated", func(t Try) int { return t.Duplicated }},
+	{"out of order", "out of order", func(t Try) int { return t.Reordered }},
+	{"thrown at the caller", "thrown at the caller", func(t Try) int { return t.Thrown }},
+	{"hung", "hung", func(t Try) int { return one(t.Hung) }},
+	{"dead afterwards", "dead afterwards", func(t Try) int { return one(t.Dead) }},
+	{"process died", "process died", func(t Try) int { return one(t.Crashed) }},
+}
+
+// happenings is where the figures begin that count tries.
+const happenings = 9
+
+func (r row) sum(f figure) (n int) {
+	for _, t := range r.tries {
+		n += f.of(t)
+	}
+	return n
 }
 
 // String is the row in a few words for the table side by side.
-func (r *row) String() string {
-	if r == nil {
+func (r row) String() string {
+	if len(r.tries) == 0 {
 		return "–"
 	}
 	var parts []string
-	add := func(n int, what string) {
-		if n > 0 {
-			parts = append(parts, strconv.Itoa(n)+" "+what)
-		}
-	}
-	add(r.sum.Silent, "lost silently")
-	add(r.sum.Told, "lost, error told")
-	add(r.sum.Counted, "lost, counted")
-	add(r.sum.Refused, "refused")
-	add(r.sum.Torn, "torn")
-	add(r.sum.Duplicated, "twice")
-	add(r.sum.Reordered, "out of order")
-	add(r.sum.Thrown, "thrown at the caller")
-	for _, c := range []struct {
-		n    int
-		what string
-	}{{r.hung, "hung"}, {r.dead, "dead afterwards"}, {r.crashed, "process died"}} {
-		switch {
-		case c.n == r.tries:
-			parts = append(parts, "**"+c.what+"**")
-		case c.n > 0:
-			parts = append(parts, fmt.Sprintf("**%s** %d×", c.what, c.n))
+	// Losses come first.
+	for _, i := range []int{2, 3, 4, 1, 5, 6, 7, 8, 9, 10, 11} {
+		f := figures[i]
+		switch n := r.sum(f); {
+		case n == 0:
+		case i < happenings:
+			parts = append(parts, fmt.Sprint(n, " ", f.short))
+		case n == len(r.tries):
+			parts = append(parts, "**"+f.short+"**")
+		default:
+			parts = append(parts, fmt.Sprintf("**%s** %d×", f.short, n))
 		}
 	}
 	if parts == nil {
@@ -75,52 +129,25 @@ func (r *row) String() string {
 }
 
 // Tables makes the tables of docs/RELIABILITY.md.
-func (r *Results) Tables() (string, error) {
-	if len(r.Tries) == 0 {
-		return "", errors.New("no tries: run it again")
-	}
-	rows := map[[2]string]*row{}
-	names := slices.Clone(own) // ours first, the others as they come
-	for _, t := range r.Tries {
-		k := [2]string{t.Fault, t.Writer}
-		if rows[k] == nil {
-			rows[k] = new(row)
-		}
-		rows[k].add(t)
-		if !slices.Contains(names, t.Writer) {
-			names = append(names, t.Writer)
-		}
-	}
-	names = slices.DeleteFunc(names, func(name string) bool {
-		return !slices.ContainsFunc(r.Tries, func(t Try) bool { return t.Writer == name })
-	})
-	for _, f := range Faults() {
-		if r.Missing[f.Name] == "" && !slices.ContainsFunc(names, func(name string) bool { return rows[[2]string{f.Name, name}] != nil }) {
-			return "", fmt.Errorf("%s: no tries: run it again", f.Name)
-		}
-	}
-
-	text := fmt.Sprintf("\n%s, commit %s, %s (%s, %d cores; log files on %s, mapped slabs on %s); zerolog %s, zap %s, phuslu/log %s. Every try: [reliability.json](results/reliability.json).\n",
-		r.Date, r.Commit, r.Go, r.Machine.System, r.Machine.Cores, r.Disk, r.Slabs, r.Versions["github.com/rs/zerolog"], r.Versions["go.uber.org/zap"], r.Versions["github.com/phuslu/log"])
+func Tables(r *Results) string {
+	rows := r.rows()
+	text := fmt.Sprintf("\n%s, commit %s, %s (%s, %d cores; log files on %s, mapped slabs on %s); %s. Every try: %s.\n",
+		r.Date, r.Commit, r.Go, r.Machine.System, r.Machine.Cores, r.Disk, r.Slabs, report.Rivals(&r.Results), report.Raw("reliability.json"))
 	if failed := len(r.Unexpected()); failed > 0 {
 		text += fmt.Sprintf("\n**In %d tries our own writers did not do what they promise.**\n", failed)
 	} else {
 		text += "\nIn none of the tries did our own writers break a promise.\n"
 	}
-	text += r.ledgers()
-	text += "\n**Side by side** (lines, over all tries of the fault; \"ok\": every acknowledged line is in the file once, whole and in order)\n\n" + r.sideBySide(rows, names)
-	text += "\n**In full** (lines, summed over the tries; the last three columns count tries, the one before panics and Goexits)\n\n" + r.full(rows, names)
-	return text + "\n", nil
+	return text + r.ledgers() + r.sideBySide(rows).Titled("**Side by side** (lines, over all tries of the fault; \"ok\": every acknowledged line is in the file once, whole and in order)") +
+		full(rows).Titled("**In full** (lines, summed over the tries; the last three columns count tries, the one before panics and Goexits)") + "\n"
 }
 
-// ledgers says how many of our writers' own accounts were held against the
+// ledgers says how many of our writers' own accounts were compared with the
 // board and the file; that they agreed is checked by Unexpected.
 func (r *Results) ledgers() string {
 	tries, lines := 0, uint64(0)
 	for _, t := range r.Tries {
-		if len(t.Ledgers) > 0 {
-			tries++
-		}
+		tries += one(len(t.Ledgers) > 0)
 		for _, l := range t.Ledgers {
 			lines += l.Accepted
 		}
@@ -128,50 +155,46 @@ func (r *Results) ledgers() string {
 	if tries == 0 {
 		return ""
 	}
-	return fmt.Sprintf("In %d of them a process of `slab` could give its own account, of %d lines in all: accepted = written + dropped + pending, compared with the board and the file to the line.\n", tries, lines)
+	return fmt.Sprintf("In %d of them a process of our own could give its own account, of %d lines in all: accepted = written + dropped + pending, compared with the board and the file to the line.\n", tries, lines)
 }
 
-func (r *Results) sideBySide(rows map[[2]string]*row, names []string) string {
-	t := measure.NewTable(append([]string{"fault", "tries each"}, names...)...)
-	for _, f := range Faults() {
+func (r *Results) sideBySide(rows [][]row) *report.Table {
+	t := report.NewTable(append([]string{"fault", "tries each"}, r.Writers...)...)
+	for i, f := range Faults() {
 		cells := []string{f.Title, "0"}
-		for _, name := range names {
-			got := rows[[2]string{f.Name, name}]
-			if got != nil {
-				cells[1] = strconv.Itoa(got.tries)
+		for _, one := range rows[i] {
+			if n := len(one.tries); n > 0 {
+				cells[1] = strconv.Itoa(n)
 			}
-			cells = append(cells, got.String())
+			cells = append(cells, one.String())
 		}
 		if missing := r.Missing[f.Name]; missing != "" {
 			cells[1] = "not tried, needs " + missing
 		}
 		t.Row(cells...)
 	}
-	return t.String()
+	return t
 }
 
-func (r *Results) full(rows map[[2]string]*row, names []string) string {
-	t := measure.NewTable("fault, writer", "tries", "acknowledged", "refused", "lost silently", "lost, error told", "lost, counted", "torn", "duplicated", "out of order", "thrown at the caller", "hung", "dead afterwards", "process died")
-	for _, f := range Faults() {
-		for _, name := range names {
-			got := rows[[2]string{f.Name, name}]
-			if got == nil {
-				continue
-			}
-			cells := []string{f.Name + ", " + name}
-			dead := strconv.Itoa(got.dead)
-			if !f.Ends && !f.Kills {
-				dead = "–"
-			}
-			died := strconv.Itoa(got.crashed)
-			if f.Kills {
-				died = "–"
-			}
-			for _, n := range []int{got.tries, got.sum.Acked, got.sum.Refused, got.sum.Silent, got.sum.Told, got.sum.Counted, got.sum.Torn, got.sum.Duplicated, got.sum.Reordered, got.sum.Thrown, got.hung} {
-				cells = append(cells, strconv.Itoa(n))
-			}
-			t.Row(append(cells, dead, died)...)
-		}
+func full(rows [][]row) *report.Table {
+	head := []string{"fault, writer", "tries"}
+	for _, f := range figures {
+		head = append(head, f.long)
 	}
-	return t.String()
+	t := report.NewTable(head...)
+	for _, r := range slices.Concat(rows...) {
+		if len(r.tries) == 0 {
+			continue
+		}
+		cells := []string{r.fault.Name + ", " + r.writer, strconv.Itoa(len(r.tries))}
+		for _, f := range figures {
+			cell := strconv.Itoa(r.sum(f))
+			if f.long == "dead afterwards" && !r.fault.Ends && !r.fault.Kills || f.long == "process died" && r.fault.Kills {
+				cell = "–"
+			}
+			cells = append(cells, cell)
+		}
+		t.Row(cells...)
+	}
+	return t
 }

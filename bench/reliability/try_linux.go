@@ -15,7 +15,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rollway/rollway/bench/writers"
+	"github.com/rollway/rollway/bench/internal/child"
+	"github.com/rollway/rollway/bench/internal/rivals"
 )
 
 // Try takes one writer through one fault.
@@ -26,7 +27,7 @@ func (s Settings) Try(f Fault, w Writer, seed uint64) (Try, error) {
 		return t, err
 	}
 	defer os.RemoveAll(dir)
-	slabs, err := os.MkdirTemp(writers.PersistDir(), "rollway-reliability-")
+	slabs, err := os.MkdirTemp(rivals.PersistDir(), "rollway-reliability-")
 	if err != nil {
 		return t, err
 	}
@@ -78,17 +79,15 @@ func (s Settings) Try(f Fault, w Writer, seed uint64) (Try, error) {
 		t.addLedger(r2)
 		t.Late = b.count(j.Producers, j.firstLate(), acked)
 	}
-	content, err := readSeries(log, w.Opens)
-	if err != nil {
+	t.Error = strings.NewReplacer(dir+"/", "", slabs+"/", "").Replace(t.Error)
+	if err := t.audit(log, w.Opens, b, j.Producers+1, j.Lines); err != nil {
 		return t, err
 	}
-	t.Error = strings.NewReplacer(dir+"/", "", slabs+"/", "").Replace(t.Error)
-	t.audit(content, b, j.Producers+1, j.Lines)
 	t.settle(r.Counted, !died && (r.Errors > 0))
 	return t, nil
 }
 
-func (t *Try) addLedger(r report) {
+func (t *Try) addLedger(r outcome) {
 	if r.Ledger != nil {
 		t.Ledgers = append(t.Ledgers, *r.Ledger)
 	}
@@ -125,11 +124,7 @@ func (j *job) small(f Fault, dir string) error {
 
 // child runs the job in a process of its own and says what that reported, or
 // that it died.
-func (s Settings) child(f Fault, j job, b *board) (r report, died bool, err error) {
-	program, err := os.Executable()
-	if err != nil {
-		return r, false, err
-	}
+func (s Settings) child(f Fault, j job, b *board) (r outcome, died bool, err error) {
 	if f.Needs == needsCgroup {
 		g, err := newCgroup()
 		if err != nil {
@@ -143,29 +138,28 @@ func (s Settings) child(f Fault, j job, b *board) (r report, died bool, err erro
 			}
 		}()
 	}
-	encoded, err := json.Marshal(j)
-	if err != nil {
-		return r, false, err
-	}
 	// Whatever hangs in it, it does not run for ever, on a busy machine neither.
 	limit := 8*j.Limit + time.Minute
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	args := []string{program}
+	cmd, err := child.Command(ctx, role, j)
+	if err != nil {
+		return r, false, err
+	}
 	trace := filepath.Join(filepath.Dir(j.Board), "trace")
 	if f.inject != "" {
 		const calls = "write,writev,pwritev2"                    // a File has several ways to write
 		if err := os.WriteFile(j.Path, nil, 0o640); err != nil { // for -P
 			return r, false, err
 		}
-		args = []string{"strace", "-f", "-qq", "-o", trace, "-P", j.Path, "-e", "trace=" + calls, "-e", "inject=" + calls + ":" + f.inject, program}
+		traced := exec.CommandContext(ctx, "strace", "-f", "-qq", "-o", trace, "-P", j.Path, "-e", "trace="+calls, "-e", "inject="+calls+":"+f.inject, cmd.Path)
+		traced.Env, cmd = cmd.Env, traced
 	}
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Env = append(os.Environ(), childEnv+"="+string(encoded), "GORACE=atexit_sleep_ms=10")
+	cmd.Env = append(cmd.Env, "GORACE=atexit_sleep_ms=10")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if f.Needs == needsMount || f.Needs == needsLoop {
-		cmd.SysProcAttr = namespace()
+		cmd.SysProcAttr = child.Namespace()
 	}
 	if err := cmd.Start(); err != nil {
 		return r, false, err
@@ -197,7 +191,7 @@ func (s Settings) child(f Fault, j job, b *board) (r report, died bool, err erro
 	status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	killed := ok && (status.Signaled() && status.Signal() == syscall.SIGKILL || status.Exited() && status.ExitStatus() == 128+int(syscall.SIGKILL))
 	if f.Kills != killed {
-		if f.Kills || cmd.ProcessState.ExitCode() == 3 {
+		if f.Kills || cmd.ProcessState.ExitCode() == child.Failed {
 			return r, false, fmt.Errorf("the child ended by itself: %v: %s", waitErr, out.Bytes())
 		}
 	}

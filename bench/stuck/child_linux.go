@@ -12,12 +12,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rollway/rollway/bench/internal/child"
 	"github.com/rollway/rollway/file"
 	"github.com/rollway/rollway/slab"
 )
-
-// childEnv holds the job of a process that is a child.
-const childEnv = "ROLLWAY_STUCK_JOB"
 
 // A job is what a child does.
 type job struct {
@@ -29,9 +27,9 @@ type job struct {
 	HTTP, TCP string // addresses of the collector
 }
 
-// A report is what the child has to say: once before the act, and again at its
+// An outcome is what the child has to say: once before the act, and again at its
 // end.
-type report struct {
+type outcome struct {
 	Calls, InCall int
 	Returned      []int // calls by producer
 	Longest, Took time.Duration
@@ -47,28 +45,21 @@ const patience = 3 * time.Second
 // ready is printed when the act begins.
 const ready = "ready\n"
 
-// Main runs the job of this process and exits, if it has been started as a
-// child. Programs that use Try call it first.
-func Main() {
-	text := os.Getenv(childEnv)
-	if text == "" {
-		return
-	}
-	var j job
-	err := json.Unmarshal([]byte(text), &j)
-	if err == nil {
-		err = j.run()
-	}
-	if err != nil {
-		j.save(&report{Failed: err.Error()})
-		os.Exit(3)
-	}
-	os.Exit(0)
+const role = "stuck"
+
+func init() {
+	child.Role(role, func(j job) error {
+		err := j.run()
+		if err != nil {
+			j.save(&outcome{Failed: err.Error()})
+		}
+		return err
+	})
 }
 
 func (j *job) reportPath() string { return filepath.Join(j.Dir, "report") }
 
-func (j *job) save(r *report) {
+func (j *job) save(r *outcome) {
 	text, err := json.Marshal(r)
 	if err == nil {
 		err = os.WriteFile(j.reportPath(), text, 0o600)
@@ -96,7 +87,7 @@ func (j *job) run() error {
 		return err
 	}
 	var s *subject
-	var r report
+	var r outcome
 	atEnd := func() {
 		if s.ledgers != nil {
 			r.Ledgers, r.Dropped = s.ledgers()
@@ -147,7 +138,7 @@ func (j *job) run() error {
 
 // produce logs the lines of all producers and waits for those that come to
 // their end.
-func (r *report) produce(log func(string)) {
+func (r *outcome) produce(log func(string)) {
 	var returned [producers]atomic.Int64
 	var longest [producers]atomic.Int64
 	var wg sync.WaitGroup
@@ -191,11 +182,8 @@ func openFile(path string, own bool) (io.Writer, error) {
 
 // fullDisk opens a file on a tmpfs, for this process alone, and fills that up.
 func (j *job) fullDisk(own bool) (io.Writer, error) {
-	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
-		return nil, fmt.Errorf("mount: %w", err)
-	}
-	if err := syscall.Mount("tmpfs", j.Mount, "tmpfs", 0, "size=200k"); err != nil {
-		return nil, fmt.Errorf("mount: %w", err)
+	if _, err := child.MountSmall(j.Mount); err != nil {
+		return nil, err
 	}
 	w, err := openFile(filepath.Join(j.Mount, "service.log"), own)
 	if err != nil {

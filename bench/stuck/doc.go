@@ -8,13 +8,15 @@
 // not there.
 package stuck
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A Situation is a way of being stuck.
 type Situation struct {
 	Name  string
 	Title string
-	Mount bool // it needs a file system of its own
 }
 
 // The situations.
@@ -30,7 +32,7 @@ const (
 var Situations = []Situation{
 	{Name: Hung, Title: "a Write that never returns"},
 	{Name: Pipe, Title: "a pipe that nobody reads"},
-	{Name: Disk, Title: "a full tmpfs", Mount: true},
+	{Name: Disk, Title: "a full tmpfs"},
 	{Name: Stopped, Title: "a collector stopped by SIGSTOP"},
 	{Name: Absent, Title: "a collector that is not running"},
 }
@@ -77,16 +79,7 @@ type Writer struct {
 
 // Meets reports whether the writer can be tried in that situation with that act.
 func (w Writer) Meets(situation, act string) bool {
-	return contains(w.situations, situation) && (w.acts == nil || contains(w.acts, act))
-}
-
-func contains(list []string, s string) bool {
-	for _, e := range list {
-		if e == s {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(w.situations, situation) && (w.acts == nil || slices.Contains(w.acts, act))
 }
 
 // A Try is what came out of one writer, situation and act.

@@ -6,9 +6,6 @@ import "errors"
 
 type opener struct{}
 
-// Main does nothing here.
-func Main() {}
-
 // Writers lists nobody: the kit runs on linux.
 func Writers() []Writer { return nil }
 

@@ -1,12 +1,16 @@
 package stuck
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/bench/internal/report"
 )
 
 // Kind is the name of the results and of their place in the document.
@@ -27,44 +31,78 @@ type Results struct {
 	Tries []Try `json:"tries"`
 }
 
-// Save writes the results to a file: one try a line.
-func (r *Results) Save(path string) error {
-	head := *r
-	head.Samples, head.Tries = []measure.Sample{}, nil
-	return measure.SaveLines(path, head, measure.ListOf("tries", r.Tries))
+// Unexpected says how one of our own loggers has broken its promises; slack is
+// added to each bound, for a busy machine.
+func (t Try) Unexpected(w Writer, slack time.Duration) error {
+	name := t.Writer + ", " + t.Situation + ", " + t.Act
+	if t.Failed != "" {
+		return fmt.Errorf("%s: %s", name, t.Failed)
+	}
+	if !w.Own {
+		return nil
+	}
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	inCall := 0
+	if w.Direct && (t.Situation == Hung || t.Situation == Pipe) {
+		inCall = 1 // the goroutine that is inside the hung Write
+	}
+	check(t.Calls > 0, "no call returned")
+	check(t.InCall <= inCall, "%d producers are in a call that has not returned", t.InCall)
+	bound := cmp.Or(w.maxWait, maxWait)
+	check(t.Longest <= bound+slack, "the longest call took %v, the bound is %v", t.Longest, bound)
+	check(t.Delivered == t.Calls, "the healthy output has %d of %d lines", t.Delivered, t.Calls)
+	check(t.Disorder == 0, "%d lines of the healthy output are torn, repeated or out of order", t.Disorder)
+	check(len(t.Ledgers) == 0, "ledger: %s", strings.Join(t.Ledgers, "; "))
+	check(!w.Lossless || t.Dropped == 0, "%d lines dropped although there was another place for them", t.Dropped)
+	check(!t.Hung, "the process did not end")
+	check(!t.crashed(), "the process ended by a panic")
+	if ends(t.Act) || t.Act == Close {
+		check(t.Took <= closeTimeout+exitSlack+slack, "%s took %v, the bound is %v", t.Act, t.Took, closeTimeout+exitSlack)
+	}
+	if ends(t.Act) {
+		status := map[string]int{Fatal: 1, Panic: 2, SIGTERM: 128 + 15}[t.Act]
+		check(t.Status == status, "exit status %d, want %d", t.Status, status)
+		check(t.Said || w.Lossless, "standard error does not say what was not delivered")
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
 }
 
-// Load reads what Save wrote.
-func Load(path string) (*Results, error) { return measure.Load[Results](path, Kind) }
-
 // Tables makes the tables of docs/RELIABILITY.md: one for each situation.
-func (r *Results) Tables() (string, error) {
-	if len(r.Tries) == 0 {
-		return "", errors.New("no tries: run it again")
-	}
+func Tables(r *Results) string {
 	tries := map[[3]string]*Try{}
 	var names []string
 	for i, t := range r.Tries {
-		if tries[[3]string{t.Writer, t.Situation, t.Act}] = &r.Tries[i]; !contains(names, t.Writer) {
+		if tries[[3]string{t.Writer, t.Situation, t.Act}] = &r.Tries[i]; !slices.Contains(names, t.Writer) {
 			names = append(names, t.Writer)
 		}
 	}
-	text := fmt.Sprintf("\n%s, commit %s, %s (%s, %d cores); zerolog %s, zap %s, phuslu/log %s. Every try: [stuck.json](results/stuck.json).\n",
-		r.Date, r.Commit, r.Go, r.Machine.System, r.Machine.Cores,
-		r.Versions["github.com/rs/zerolog"], r.Versions["go.uber.org/zap"], r.Versions["github.com/phuslu/log"])
+	text := fmt.Sprintf("\n%s, commit %s, %s (%s, %d cores); %s. Every try: %s.\n",
+		r.Date, r.Commit, r.Go, r.Machine.System, r.Machine.Cores, report.Rivals(&r.Results), report.Raw("stuck.json"))
 	for _, s := range Situations {
-		table := measure.NewTable("logger", "longest Info", "longest Error", "lines in the other output", "dropped, counted", "Fatal", "Panic", "SIGTERM", "Close")
-		for _, name := range names {
-			get := func(act string) *Try { return tries[[3]string{name, s.Name, act}] }
-			if get(Info) == nil {
-				continue
-			}
-			table.Row(name, calls(get(Info)), calls(get(Error)), share(get(Info)), dropped(get(Info)),
-				end(get(Fatal)), end(get(Panic)), end(get(SIGTERM)), end(get(Close)))
+		get := func(name, act string) *Try { return tries[[3]string{name, s.Name, act}] }
+		tried := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return get(name, Info) == nil })
+		if len(tried) == 0 {
+			report.Miss("%s", s.Name)
 		}
-		text += "\n**" + s.Title + "**\n\n" + table.String()
+		column := func(head, act string, cell func(*Try) string) report.Column[string] {
+			return report.Column[string]{Head: head, Cell: func(name string) string { return cell(get(name, act)) }}
+		}
+		text += report.Of(tried,
+			report.Column[string]{Head: "logger", Cell: func(name string) string { return name }},
+			column("longest Info", Info, calls), column("longest Error", Error, calls),
+			column("lines in the other output", Info, share), column("dropped, counted", Info, dropped),
+			column(Fatal, Fatal, end), column(Panic, Panic, end), column(SIGTERM, SIGTERM, end), column(Close, Close, end),
+		).Titled("**%s**", s.Title)
 	}
-	return text + "\n", nil
+	return text + "\n"
 }
 
 // calls is the longest call, or how many producers did not come back from one.

@@ -8,13 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
+
+	"github.com/rollway/rollway/bench/internal/child"
+	"github.com/rollway/rollway/bench/internal/lines"
 )
 
 // Try runs one try.
@@ -44,7 +45,7 @@ func (s Settings) Try(w Writer, situation, act string) (Try, error) {
 	if err != nil {
 		return t, fmt.Errorf("no report: %w: %s", err, said)
 	}
-	var r report
+	var r outcome
 	if err := json.Unmarshal(text, &r); err != nil {
 		return t, err
 	}
@@ -60,14 +61,6 @@ var notDelivered = regexp.MustCompile(`(?m)\bstuck\b.*(pending|lost|dropped|not 
 
 // child runs the job in a process of its own.
 func (s Settings) child(t *Try, j *job) (said string, err error) {
-	program, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	encoded, err := json.Marshal(j)
-	if err != nil {
-		return "", err
-	}
 	r, w, err := os.Pipe() // for the situation Pipe: r is never read
 	if err != nil {
 		return "", err
@@ -76,8 +69,11 @@ func (s Settings) child(t *Try, j *job) (said string, err error) {
 	defer w.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), s.Limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program)
-	cmd.Env = append(os.Environ(), childEnv+"="+string(encoded), "GOTRACEBACK=none")
+	cmd, err := child.Command(ctx, role, j)
+	if err != nil {
+		return "", err
+	}
+	cmd.Env = append(cmd.Env, "GOTRACEBACK=none")
 	cmd.ExtraFiles = []*os.File{w}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -86,7 +82,7 @@ func (s Settings) child(t *Try, j *job) (said string, err error) {
 		return "", err
 	}
 	if t.Situation == Disk {
-		cmd.SysProcAttr = namespace()
+		cmd.SysProcAttr = child.Namespace()
 	}
 	if err := cmd.Start(); err != nil {
 		return "", err
@@ -109,44 +105,32 @@ func (s Settings) child(t *Try, j *job) (said string, err error) {
 	return stderr.String(), nil
 }
 
-func namespace() *syscall.SysProcAttr {
-	attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
-	if os.Getuid() != 0 {
-		attr.Cloneflags |= syscall.CLONE_NEWUSER
-		attr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
-		attr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
-	}
-	return attr
-}
-
 var messageText = regexp.MustCompile(`"line (\d+) (\d+) x{180}\."`)
 
 // audit compares the healthy output with the calls that have returned.
 func (t *Try) audit(path string, returned []int) error {
-	content, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	if err != nil || returned == nil {
 		return err
 	}
-	next := make([]int, len(returned))
-	for text := range strings.Lines(string(content)) {
-		m := messageText.FindStringSubmatch(text)
-		if m == nil {
-			if !strings.Contains(text, "the last line") && !strings.Contains(text, "signal: ") && !strings.Contains(text, "lines dropped") {
-				t.Disorder++
-			}
-			continue
+	defer f.Close()
+	a := lines.NewAudit(len(returned), func(line []byte) (producer, number int, ok bool) {
+		m := messageText.FindSubmatch(line)
+		if m == nil || line[len(line)-1] != '\n' {
+			return 0, 0, false
 		}
-		p, _ := strconv.Atoi(m[1])
-		i, _ := strconv.Atoi(m[2])
-		switch {
-		case p >= len(next) || i != next[p] || !strings.HasSuffix(text, "\n"):
-			t.Disorder++
-		case i < returned[p]:
-			t.Delivered++
-		}
-		if p < len(next) {
-			next[p] = i + 1
-		}
+		producer, _ = strconv.Atoi(string(m[1]))
+		number, _ = strconv.Atoi(string(m[2]))
+		return producer, number, true
+	})
+	a.Skip = notLines.Match
+	err = a.Read(f)
+	t.Disorder = a.Torn + a.Repeated + a.Reordered
+	for p, n := range returned {
+		t.Delivered += n - a.Lost(p, n)
 	}
-	return nil
+	return err
 }
+
+// notLines are the lines of the healthy output that are no producer's.
+var notLines = regexp.MustCompile("the last line|signal: |lines dropped")

@@ -7,11 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway/bench/internal/child"
 	"github.com/rollway/rollway/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
-	Main()
+	child.Main()
 	os.Exit(m.Run())
 }
 
@@ -24,7 +25,7 @@ func settings(t *testing.T) Settings {
 	}
 	t.Cleanup(end)
 	cmd := exec.Command("true")
-	cmd.SysProcAttr = namespace()
+	cmd.SysProcAttr = child.Namespace()
 	if err := cmd.Run(); err != nil {
 		testkit.Missing(t, "to mount a tmpfs in a namespace of its own: "+err.Error())
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/phuslu/log"
 	"github.com/rollway/rollway"
+	"github.com/rollway/rollway/bench/internal/rivals"
 	"github.com/rollway/rollway/file"
 	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/remote"
@@ -216,7 +217,7 @@ func openZap(wrap func(zapcore.WriteSyncer) zapcore.WriteSyncer) opener {
 func openZerolog(wrap func(io.Writer) io.Writer) opener {
 	return func(_ *job, stuck, healthy io.Writer, _ func()) (*subject, error) {
 		w := wrap(stuck)
-		l := zerolog.New(zerolog.MultiLevelWriter(w, zerolog.SyncWriter(healthy))).With().Timestamp().Logger()
+		l := rivals.Zerolog(zerolog.MultiLevelWriter(w, zerolog.SyncWriter(healthy)))
 		s := &subject{
 			info:  func(msg string) { l.Info().Msg(msg) },
 			err:   func(msg string) { l.Error().Msg(msg) },
@@ -233,7 +234,7 @@ func openZerolog(wrap func(io.Writer) io.Writer) opener {
 func openPhuslu(wrap func(io.Writer) log.Writer) opener {
 	return func(_ *job, stuck, healthy io.Writer, _ func()) (*subject, error) {
 		w := wrap(stuck)
-		l := log.Logger{Level: log.InfoLevel, Writer: &log.MultiEntryWriter{w, &log.IOWriter{Writer: healthy}}}
+		l := rivals.PhusluLogger(&log.MultiEntryWriter{w, &log.IOWriter{Writer: healthy}})
 		s := &subject{
 			info:  func(msg string) { l.Info().Msg(msg) },
 			err:   func(msg string) { l.Error().Msg(msg) },

@@ -3,18 +3,19 @@ package writers
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
 
+	"github.com/rollway/rollway/bench/internal/lines"
 	"github.com/rollway/rollway/bench/internal/measure"
 )
 
-// Workers is how many goroutines log to the file.
-const Workers = 10
+// workers is how many goroutines log to the file.
+const workers = 10
 
 // Numbers of workers and lines start where they have as many digits as ever.
 const (
@@ -26,16 +27,16 @@ const (
 // file. Files are made in dir.
 func FileSubjects(dir string) []measure.Subject {
 	var subjects []measure.Subject
-	for _, c := range Combos() {
+	for _, c := range combos() {
 		subjects = append(subjects, measure.Subject{
-			Case: File, Library: c.Name, Mode: File, Goroutines: Workers, Prepare: prepareFile(c, dir),
+			Case: File, Library: c.name, Mode: File, Goroutines: workers, Prepare: prepareFile(c, dir),
 		})
 	}
 	return subjects
 }
 
-func prepareFile(c Combo, parent string) func() (measure.Run, error) {
-	pad := sync.OnceValues(func() (string, error) { return padding(c.logger) })
+func prepareFile(c combo, parent string) func() (measure.Run, error) {
+	pad := sync.OnceValues(func() (string, error) { return c.padding() })
 	return func() (measure.Run, error) {
 		pad, err := pad()
 		if err != nil {
@@ -45,7 +46,7 @@ func prepareFile(c Combo, parent string) func() (measure.Run, error) {
 		if err != nil {
 			return measure.Run{}, err
 		}
-		log, closeAll, err := c.Open(dir)
+		log, closeAll, err := c.open(dir)
 		if err != nil {
 			os.RemoveAll(dir)
 			return measure.Run{}, err
@@ -54,10 +55,10 @@ func prepareFile(c Combo, parent string) func() (measure.Run, error) {
 			next int
 			_    [64]byte // workers do not share cache lines
 		}
-		workers := make([]worker, Workers)
+		all := make([]worker, workers)
 		return measure.Run{
 			Loop: func(goroutine, n int) {
-				w := &workers[goroutine]
+				w := &all[goroutine]
 				for range n {
 					log(firstWorker+goroutine, firstSeq+w.next, pad)
 					w.next++
@@ -70,7 +71,7 @@ func prepareFile(c Combo, parent string) func() (measure.Run, error) {
 				return nil, nil
 			},
 			Verify: func(ops int) (map[string]float64, error) {
-				return verifyFiles(dir, pad, ops, c.Lossy)
+				return verifyFiles(dir, pad, ops, c.lossy)
 			},
 			Discard: func() { os.RemoveAll(dir) },
 		}, nil
@@ -83,8 +84,7 @@ func verifyFiles(dir, pad string, ops int, lossy bool) (map[string]float64, erro
 	if err != nil {
 		return nil, err
 	}
-	var readers []io.Reader
-	size := int64(0)
+	a := lines.NewAudit(workers, parseLogged(pad))
 	for _, e := range entries {
 		if !e.Type().IsRegular() { // a link to the current file
 			continue
@@ -93,29 +93,18 @@ func verifyFiles(dir, pad string, ops int, lossy bool) (map[string]float64, erro
 		if err != nil {
 			return nil, err
 		}
-		defer f.Close()
-		info, err := f.Stat()
-		if err != nil {
+		if err := errors.Join(a.Read(f), f.Close()); err != nil {
 			return nil, err
 		}
-		size += info.Size()
-		readers = append(readers, f)
 	}
-	report, err := audit(io.MultiReader(readers...), parseLogged(pad), Workers, ops/Workers)
-	if err != nil {
-		return nil, err
+	extra, err := a.LostPct(ops/workers, lossy)
+	if err == nil && a.Found > 0 {
+		extra["line_bytes"] = float64(a.Bytes) / float64(a.Found)
 	}
-	extra, err := report.lostPct(lossy)
-	if err != nil {
-		return nil, err
-	}
-	if found := report.Written - report.Lost; found > 0 {
-		extra["line_bytes"] = float64(size) / float64(found)
-	}
-	return extra, nil
+	return extra, err
 }
 
-// parseLogged reads a line that a logger of Combos has written.
+// parseLogged reads a line that a logger of combos has written.
 func parseLogged(pad string) func(line []byte) (worker, seq int, ok bool) {
 	padField := []byte(`"pad":"` + pad + `"`)
 	return func(line []byte) (worker, seq int, ok bool) {

@@ -61,22 +61,15 @@ var programs = []command{
 	{"bench", "TMP/bench logger -short -o TMP/logger.json"},
 	{"bench", "TMP/bench writers -short -o TMP/writers.json"},
 	{"bench", "TMP/bench latency -short -o TMP/latency.json"},
-	{"bench", "TMP/bench tables -results TMP -check"},
 	{"bench", "TMP/bench reliability -short -o TMP/reliability.json"},
-	{"bench", "TMP/bench reliability-tables -results TMP/reliability.json -check"},
 	{"bench", "TMP/bench stuck -short -o TMP/stuck.json"},
-	{"bench", "TMP/bench stuck-tables -results TMP/stuck.json -check"},
 	{"bench", "TMP/bench direct-headline -short -o TMP"},
 	{"bench", "TMP/bench direct -short -o TMP"},
-	{"bench", "TMP/bench direct-tables -results TMP -check"},
 	{"bench", "TMP/bench relay -short -o TMP/relay.json"},
-	{"bench", "TMP/bench relay-tables -results TMP/relay.json -check"},
 	{"bench", "TMP/bench ingest -short -o TMP/ingest.json"},
-	{"bench", "TMP/bench ingest-tables -results TMP/ingest.json -check"},
 	{"bench", "TMP/bench ingest-chaos -short -o TMP/chaos.json"},
-	{"bench", "TMP/bench ingest-chaos-tables -results TMP/chaos.json -check"},
 	{"bench", "TMP/bench alloc -short -o TMP/allocstudy.json"},
-	{"bench", "TMP/bench alloc-tables -results TMP/allocstudy.json -check"},
+	{"bench", "TMP/bench tables -results TMP -check logger writers latency direct relay ingest alloc reliability stuck ingest-chaos"},
 }
 
 const (

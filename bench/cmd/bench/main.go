@@ -1,113 +1,144 @@
-// Command bench measures Rollway against its rivals and makes the tables of
-// docs/BENCHMARKS.md, docs/RELIABILITY.md, docs/RELAY.md and docs/PUBLISHED.md. It is run in the
-// folder bench:
+// Command bench measures Rollway against its rivals, and makes the tables of
+// docs/BENCHMARKS.md, docs/RELIABILITY.md, docs/RELAY.md and docs/PUBLISHED.md
+// from the results. It is run in the folder bench:
 //
-//	go run ./cmd/bench logger  [-rounds 9] [-time 150ms] [-short] -o ../docs/results/logger.json
-//	go run ./cmd/bench writers [-rounds 9] [-ops 1000000] [-dir DIR] [-short] -o ../docs/results/writers.json
-//	go run ./cmd/bench latency [-rounds 15] [-time 1s] [-short] -o ../docs/results/latency.json
-//	go run ./cmd/bench tables  [-results ../docs/results] [-doc ../docs/BENCHMARKS.md] [-only logger] [-check]
-//	go run ./cmd/bench alloc        [-rounds 9] [-time 40ms] [-go go1.17.13,local] [-short] -o ../docs/results/allocstudy.json
-//	go run ./cmd/bench alloc-tables [-results ../docs/results/allocstudy.json] [-doc ../docs/BENCHMARKS.md] [-check]
-//	go run ./cmd/bench direct        [-only loss,call] [-dir DIR] [-short] -o ../docs/results
-//	go run ./cmd/bench direct-headline [-pairs 7] [-each 5s] [-duration 1m] [-dir DIR] [-short] -o ../docs/results
-//	go run ./cmd/bench direct-tables [-results ../docs/results] [-doc ../docs/BENCHMARKS.md] [-check]
-//	go run ./cmd/bench reliability        [-tries 5] [-kills 200] [-other-kills 50] [-fault NAME] [-writer NAME] [-seed 1] [-jobs 4] [-short] -o ../docs/results/reliability.json
-//	go run ./cmd/bench stuck              [-writer NAME] [-limit 10s] [-short] -o ../docs/results/stuck.json
-//	go run ./cmd/bench stuck-tables       [-results ../docs/results/stuck.json] [-doc ../docs/RELIABILITY.md] [-check]
-//	go run ./cmd/bench reliability-tables [-results ../docs/results/reliability.json] [-doc ../docs/RELIABILITY.md] [-check]
-//	go run ./cmd/bench relay        [-rounds 0] [-only raw,idle] [-relays NAMES] [-short] -o ../docs/results/relay.json
-//	go run ./cmd/bench relay-tables [-results ../docs/results/relay.json] [-doc ../docs/RELAY.md] [-check]
-//	go run ./cmd/bench ingest        [-rounds 9] [-time 300ms] [-duration 1m] [-connections 256] [-dir DIR] [-short] -o ../docs/results/ingest.json
-//	go run ./cmd/bench ingest-tables [-results ../docs/results/ingest.json] [-doc ../docs/BENCHMARKS.md] [-check]
-//	go run ./cmd/bench ingest-chaos        [-fault NAME] [-dir DIR] [-seed 1] [-short] -o ../docs/results/chaos.json
-//	go run ./cmd/bench ingest-chaos-tables [-results ../docs/results/chaos.json] [-doc ../docs/RELIABILITY.md] [-check]
-//	go run ./cmd/bench published-table     [-results ../docs/results] [-doc ../docs/PUBLISHED.md] [-check]
+//	go run ./cmd/bench PROGRAM [-short] -o ../docs/results/PROGRAM.json
+//	go run ./cmd/bench tables [-results ../docs/results] [-docs ../docs] [-check] [PROGRAM...]
 package main
 
 import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"log"
 	"os"
-	"time"
+	"path/filepath"
+	"slices"
+	"strings"
 
-	"github.com/rollway/rollway/bench/direct"
-	"github.com/rollway/rollway/bench/ingest"
+	"github.com/rollway/rollway/bench/internal/child"
 	"github.com/rollway/rollway/bench/internal/measure"
-	"github.com/rollway/rollway/bench/logger"
-	"github.com/rollway/rollway/bench/relay"
-	"github.com/rollway/rollway/bench/reliability"
-	"github.com/rollway/rollway/bench/stuck"
+	"github.com/rollway/rollway/bench/internal/report"
 )
 
+// A program measures something, or makes a part of a document, or both.
+type program struct {
+	name     string
+	run      func(*arguments) error // nil: it only makes tables
+	document string                 // of the tables; "": none
+	marks    string                 // around the tables; "": name
+	results  string                 // file of the raw results; "": the folder
+	report   func(results string) (report.Report, error)
+}
+
+// An arguments is the command line of a program.
+type arguments struct {
+	*flag.FlagSet
+	short bool
+	out   string
+	args  []string
+}
+
+// parse parses the flags, of which every program has -short and -o. valid says
+// what is wrong with the others.
+func (a *arguments) parse(valid func() bool) error {
+	a.BoolVar(&a.short, "short", false, "measure everything briefly, to see that it runs")
+	a.StringVar(&a.out, "o", "", "file, or folder of several files, for the raw results")
+	if err := a.Parse(a.args); err != nil {
+		return err
+	}
+	if a.out == "" || a.NArg() > 0 || valid != nil && !valid() {
+		return errors.New("want -o, valid numbers, and no other arguments; -h lists the flags")
+	}
+	return nil
+}
+
+// save writes results and tells how many there are.
+func (a *arguments) save(results any, n int) error {
+	if err := measure.Save(a.out, results); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "%d results in %s\n", n, a.out)
+	return nil
+}
+
 func main() {
-	reliability.Main() // does not return in a child of `bench reliability`
-	stuck.Main()       // nor in one of `bench stuck`
-	direct.Main()      // nor this in one of `bench direct-headline`
-	relay.Main()       // nor in one of `bench relay`
-	ingest.Main()      // nor in one of `bench ingest`
-	commands := map[string]func(args []string) error{
-		"logger": runLogger, "writers": runWriters, "latency": runLatency, "tables": runTables,
-		"alloc": runAlloc, "alloc-tables": runAllocTables,
-		"direct": runDirect, "direct-headline": runDirectHeadline, "direct-tables": runDirectTables,
-		"stuck": runStuck, "stuck-tables": runStuckTables,
-		"reliability": runReliability, "reliability-tables": runReliabilityTables,
-		"relay": runRelay, "relay-tables": runRelayTables,
-		"ingest": runIngest, "ingest-tables": runIngestTables,
-		"published-table": runPublishedTable,
-		"ingest-chaos":    runChaos, "ingest-chaos-tables": runChaosTables,
+	child.Main()              // does not return in a child
+	log.SetOutput(io.Discard) // zerolog's diode prints a line for each collision
+	var names []string
+	for _, p := range programs() {
+		if p.run == nil {
+			continue
+		}
+		names = append(names, p.name)
+		if len(os.Args) > 1 && os.Args[1] == p.name {
+			end(p.name, p.run(&arguments{FlagSet: flag.NewFlagSet(p.name, flag.ExitOnError), args: os.Args[2:]}))
+		}
 	}
-	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: go run ./cmd/bench logger|writers|latency|tables|alloc|alloc-tables|direct|direct-headline|direct-tables|reliability|reliability-tables|stuck|stuck-tables|relay|relay-tables|ingest|ingest-tables|ingest-chaos|ingest-chaos-tables|published-table [flags]")
-		os.Exit(2)
+	if len(os.Args) > 1 && os.Args[1] == "tables" {
+		end("tables", tables(os.Args[2:]))
 	}
-	if err := commands[os.Args[1]](os.Args[2:]); err != nil {
-		fmt.Fprintf(os.Stderr, "bench %s: %v\n", os.Args[1], err)
+	fmt.Fprintf(os.Stderr, "usage: go run ./cmd/bench %s|tables [flags]\n", strings.Join(names, "|"))
+	os.Exit(2)
+}
+
+func end(name string, err error) {
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "bench %s: %v\n", name, err)
 		os.Exit(1)
 	}
+	os.Exit(0)
 }
 
-// measureFlags parses the flags of logger.
-func measureFlags(name string, args []string) (plan measure.Plan, out string, err error) {
-	flags := flag.NewFlagSet(name, flag.ExitOnError)
-	flags.IntVar(&plan.Rounds, "rounds", 9, "how often everything is measured; 7 or more for tables that count")
-	flags.DurationVar(&plan.Time, "time", 150*time.Millisecond, "how long one sample takes")
-	flags.IntVar(&plan.Ops, "ops", 0, "operations in one sample; 0 takes as many as fill -time")
-	short := flags.Bool("short", false, "one brief round, to see that everything runs")
-	flags.StringVar(&out, "o", "", "file for the raw results")
+// tables makes the tables of the programs named, or of all.
+func tables(args []string) error {
+	flags := flag.NewFlagSet("tables", flag.ExitOnError)
+	results := flags.String("results", "../docs/results", "folder of the raw results")
+	docs := flags.String("docs", "../docs", "folder of the documents")
+	check := flags.Bool("check", false, "only make the tables, change nothing")
 	if err := flags.Parse(args); err != nil {
-		return plan, "", err
-	}
-	if *short {
-		plan = measure.Plan{Rounds: 1, Ops: 20_000}
-	}
-	if out == "" || flags.NArg() > 0 || plan.Rounds < 1 || plan.Time <= 0 && plan.Ops <= 0 {
-		return plan, "", errors.New("want -o FILE, at least one round and a time, and no other arguments")
-	}
-	return plan, out, nil
-}
-
-func runLogger(args []string) error {
-	plan, out, err := measureFlags("logger", args)
-	if err != nil {
 		return err
 	}
-	if err := logger.Check(); err != nil {
-		return fmt.Errorf("the lines differ, so nothing is measured:\n%w", err)
+	made := 0
+	for _, p := range programs() {
+		if p.report == nil || flags.NArg() > 0 && !slices.Contains(flags.Args(), p.name) {
+			continue
+		}
+		made++
+		r, err := p.report(filepath.Join(*results, p.results))
+		if err != nil {
+			return fmt.Errorf("tables of %s: %w", p.name, err)
+		}
+		if *check {
+			continue
+		}
+		if p.marks == "" {
+			p.marks = p.name
+		}
+		if err := r.Write(filepath.Join(*docs, p.document), p.marks); err != nil {
+			return err
+		}
 	}
-	return measureAndSave("logger", plan, out, logger.Subjects())
-}
-
-func measureAndSave(kind string, plan measure.Plan, out string, subjects []measure.Subject) error {
-	results := measure.NewResults(kind, plan.Rounds)
-	samples, err := measure.Measure(os.Stderr, plan, subjects)
-	if err != nil {
-		return err
+	if made == 0 || flags.NArg() > made {
+		return fmt.Errorf("not all of %v have tables", flags.Args())
 	}
-	results.Samples = samples
-	if err := results.Save(out); err != nil {
-		return err
-	}
-	fmt.Fprintf(os.Stderr, "%d samples in %s\n", len(samples), out)
+	fmt.Printf("%d passed, 0 failed\n", made)
 	return nil
+}
+
+// of makes the report of results of one kind in one file.
+func of[T any](kind string, make func(*T) report.Report) func(string) (report.Report, error) {
+	return func(path string) (report.Report, error) {
+		results, err := measure.Load[T](path, kind)
+		if err != nil {
+			return report.Report{}, err
+		}
+		return report.Make(func() report.Report { return make(results) })
+	}
+}
+
+// text is a report without pictures.
+func text[T any](make func(*T) string) func(*T) report.Report {
+	return func(results *T) report.Report { return report.Report{Text: make(results)} }
 }

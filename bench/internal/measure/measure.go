@@ -130,7 +130,7 @@ func interleave(w io.Writer, rounds int, groups [][]int, take func(subject int) 
 				if sample, err = take(subject); err != nil {
 					return nil, err
 				}
-				if sample.OthersPct <= noisyPct || rounds < enoughQuiet {
+				if sample.OthersPct <= NoisyPct || rounds < enoughQuiet {
 					break
 				}
 			}

@@ -214,97 +214,38 @@ func TestDifferenceIsOfRounds(t *testing.T) {
 	}
 }
 
-func TestResultsKeep(t *testing.T) {
+func TestSave(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sub", "results.json")
 	r := NewResults("kind", 2)
-	r.Samples = []Sample{{Case: "a", Library: "l", Mode: "m", Ops: 3, NsPerOp: 1.5, Extra: map[string]float64{"lost_pct": 1}}, {Case: "b"}}
-	if err := r.Save(path); err != nil {
+	r.Samples = []Sample{{Case: "<a>", Library: "l", Mode: "m", Ops: 3, NsPerOp: 1.5, Extra: map[string]float64{"lost_pct": 1}}, {Case: "b"}}
+	if err := Save(path, r); err != nil {
 		t.Fatal(err)
 	}
 	if back, err := Load[Results](path, "kind"); err != nil || !reflect.DeepEqual(back, r) {
 		t.Errorf("read back %+v, %v, want %+v", back, err, r)
 	}
-}
-
-func TestSaveLines(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "sub", "lines.json")
-	type results struct {
-		Kind string   `json:"kind"`
-		A    []string `json:"a"`
-		B    []int    `json:"b"`
+	if _, err := Load[Results](path, "other"); err == nil {
+		t.Error("results of another kind were taken")
 	}
-	head := results{Kind: "k"}
-	if err := SaveLines(path, head, ListOf("b", []int{1, 2}), ListOf("a", []string{"<x>"})); err != nil {
+	type item struct {
+		A []int `json:"a"`
+	}
+	type part struct {
+		Samples []item `json:"samples"`
+	}
+	if err := Save(path, map[string]any{"items": []item{{[]int{1}}, {}}, "parts": []part{{[]item{{}, {}}}}, "text": "<x>", "none": nil}); err != nil {
 		t.Fatal(err)
 	}
-	const want = "{\n  \"kind\": \"k\",\n  \"a\": [\n\"<x>\"\n],\n  \"b\": [\n1,\n2\n]\n}\n"
+	const want = "{\n  \"items\": [\n{\"a\":[1]},\n{\"a\":null}\n  ],\n  \"none\": null,\n  \"parts\": [\n{\n    \"samples\": [\n{\"a\":null},\n{\"a\":null}\n    ]\n  }\n  ],\n  \"text\": \"<x>\"\n}\n"
 	if got, err := os.ReadFile(path); err != nil || string(got) != want {
 		t.Errorf("%v\ngot  %s\nwant %s", err, got, want)
 	}
-	if err := SaveLines(path, head, ListOf("c", []int{1})); err == nil {
-		t.Error("a list without a place was taken")
-	}
-	if back, err := Load[results](path, "k"); err != nil || len(back.B) != 2 || back.A[0] != "<x>" {
-		t.Errorf("read back %+v, %v", back, err)
-	}
-	if _, err := Load[results](path, "other"); err == nil {
-		t.Error("results of another kind were taken")
-	}
 }
 
-func TestSaveLinesOfOneName(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lines.json")
-	type part struct {
-		A []int `json:"a"`
-	}
-	type results struct {
-		Kind  string `json:"kind"`
-		Parts []part `json:"parts"`
-	}
-	if err := SaveLines(path, results{"k", make([]part, 2)}, ListOf("a", []int{1}), ListOf("a", []int{2, 3})); err != nil {
-		t.Fatal(err)
-	}
-	if back, err := Load[results](path, "k"); err != nil || !reflect.DeepEqual(back.Parts, []part{{[]int{1}}, {[]int{2, 3}}}) {
-		t.Errorf("read back %+v, %v", back, err)
-	}
-}
-
-func TestReplace(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "doc.md")
-	write := func(s string) {
-		if err := os.WriteFile(path, []byte(s), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("above\n<!-- x:begin -->\nold\n<!-- x:end -->\nbelow\n")
-	for _, want := range []bool{true, false} {
-		if changed, err := Replace(path, "x", "new\n"); err != nil || changed != want {
-			t.Errorf("Replace = %v, %v, want %v", changed, err, want)
-		}
-	}
-	if got, _ := os.ReadFile(path); string(got) != "above\n<!-- x:begin -->\nnew\n<!-- x:end -->\nbelow\n" {
-		t.Errorf("the file is %q", got)
-	}
-	write("no markers\n")
-	if _, err := Replace(path, "x", "new\n"); err == nil {
-		t.Error("a file without markers was taken")
-	}
-}
-
-func TestNumbers(t *testing.T) {
-	for v, want := range map[float64]string{0.471: "0.47", 4.615: "4.62", 47.66: "47.7", 1788.4: "1788"} {
-		if got := Number(v); got != want {
-			t.Errorf("Number(%v) = %s, want %s", v, got, want)
-		}
-	}
-	for v, want := range map[float64]string{0: "0", 0.004: "0", 11: "11", 0.5: "0.50"} {
-		if got := Count(v); got != want {
-			t.Errorf("Count(%v) = %s, want %s", v, got, want)
-		}
-	}
-	for want, values := range map[float64][]float64{2: {1, 2, 9}, 1.5: {1, 2}} {
-		if got := median(values); got != want {
-			t.Errorf("median(%v) = %v, want %v", values, got, want)
+func TestMedian(t *testing.T) {
+	for want, values := range map[float64][]float64{2: {9, 1, 2}, 1.5: {2, 1}, 0: nil} {
+		if got := Median(values); got != want {
+			t.Errorf("Median(%v) = %v, want %v", values, got, want)
 		}
 	}
 }

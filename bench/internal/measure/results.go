@@ -63,10 +63,3 @@ func commit() string {
 	}
 	return c
 }
-
-// Save writes the results to a file: one sample a line.
-func (r *Results) Save(path string) error {
-	head := *r
-	head.Samples = nil
-	return SaveLines(path, head, ListOf("samples", r.Samples))
-}

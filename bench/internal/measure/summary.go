@@ -1,15 +1,14 @@
 package measure
 
 import (
-	"fmt"
 	"math"
 	"slices"
 )
 
-// Samples in which other processes used more than noisyPct of a core are left
+// Samples in which other processes used more than NoisyPct of a core are left
 // out while at least enoughQuiet remain.
 const (
-	noisyPct    = 20
+	NoisyPct    = 20
 	enoughQuiet = 5
 )
 
@@ -44,7 +43,7 @@ func (r *Results) Summarize() map[Key]Summary {
 func summarize(samples []Sample) Summary {
 	var quiet []Sample
 	for _, s := range samples {
-		if s.OthersPct <= noisyPct {
+		if s.OthersPct <= NoisyPct {
 			quiet = append(quiet, s)
 		}
 	}
@@ -65,17 +64,27 @@ func summarize(samples []Sample) Summary {
 		return values
 	}
 	ns := of(func(s Sample) float64 { return s.NsPerOp })
-	sum.Ns, sum.MinNs, sum.MaxNs = median(ns), ns[0], ns[len(ns)-1]
-	sum.CallerNs = median(of(func(s Sample) float64 { return s.CallerNs }))
-	sum.CPUNs = median(of(func(s Sample) float64 { return s.CPUNsPerOp }))
-	sum.Allocs = median(of(func(s Sample) float64 { return s.AllocsPerOp }))
-	sum.Bytes = median(of(func(s Sample) float64 { return s.BytesPerOp }))
-	sum.OthersPct = median(of(func(s Sample) float64 { return s.OthersPct }))
+	sum.Ns, sum.MinNs, sum.MaxNs = Median(ns), ns[0], ns[len(ns)-1]
+	sum.CallerNs = Median(of(func(s Sample) float64 { return s.CallerNs }))
+	sum.CPUNs = Median(of(func(s Sample) float64 { return s.CPUNsPerOp }))
+	sum.Allocs = Median(of(func(s Sample) float64 { return s.AllocsPerOp }))
+	sum.Bytes = Median(of(func(s Sample) float64 { return s.BytesPerOp }))
+	sum.OthersPct = Median(of(func(s Sample) float64 { return s.OthersPct }))
 	sum.Extra = map[string]float64{}
 	for name := range quiet[0].Extra {
-		sum.Extra[name] = median(of(func(s Sample) float64 { return s.Extra[name] }))
+		sum.Extra[name] = Median(of(func(s Sample) float64 { return s.Extra[name] }))
 	}
 	return sum
+}
+
+// Noisy is how many samples are noisy.
+func (r *Results) Noisy() (n int) {
+	for _, s := range r.Samples {
+		if s.OthersPct > NoisyPct {
+			n++
+		}
+	}
+	return n
 }
 
 // Ratio is the median of a's time ÷ b's in the same round, and of how many
@@ -123,7 +132,7 @@ func (r *Results) ofRounds(a, b Key, compare func(a, b *Sample) float64) (value 
 			continue
 		}
 		all = append(all, compare(p.a, p.b))
-		if p.a.OthersPct <= noisyPct && p.b.OthersPct <= noisyPct {
+		if p.a.OthersPct <= NoisyPct && p.b.OthersPct <= NoisyPct {
 			quiet = append(quiet, all[len(all)-1])
 		}
 	}
@@ -134,35 +143,18 @@ func (r *Results) ofRounds(a, b Key, compare func(a, b *Sample) float64) (value 
 		return math.NaN(), 0
 	}
 	slices.Sort(all)
-	return median(all), len(all)
+	return Median(all), len(all)
 }
 
-// median of sorted values.
-func median(sorted []float64) float64 {
+// Median is that of values in any order; 0 of none.
+func Median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	if len(sorted) == 0 {
+		return 0
+	}
 	n := len(sorted)
 	if n%2 == 1 {
 		return sorted[n/2]
 	}
 	return (sorted[n/2-1] + sorted[n/2]) / 2
-}
-
-// Number formats v with three significant digits, or more where it has more
-// before the point.
-func Number(v float64) string {
-	switch a := math.Abs(v); {
-	case a >= 100:
-		return fmt.Sprintf("%.0f", v)
-	case a >= 10:
-		return fmt.Sprintf("%.1f", v)
-	default:
-		return fmt.Sprintf("%.2f", v)
-	}
-}
-
-// Count formats allocations: whole where they are whole to a hundredth.
-func Count(v float64) string {
-	if math.Abs(v-math.Round(v)) < 0.01 {
-		return fmt.Sprintf("%.0f", v)
-	}
-	return fmt.Sprintf("%.2f", v)
 }

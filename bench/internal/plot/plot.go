@@ -56,6 +56,7 @@ type Bar struct {
 	Name             string
 	Value, Low, High float64
 	Own              bool // stands out
+	None             bool // there is no value, only the name
 }
 
 // Bars draws panels of horizontal bars, two in a row.
@@ -75,6 +76,12 @@ func Bars(title, unit string, panels []BarPanel) string {
 			}
 			scale := (panelWidth - names - 75) / max(top, math.SmallestNonzeroFloat64)
 			for _, b := range panel.Bars {
+				if b.None {
+					p.text(x+names-6, at+14, "end", "", b.Name)
+					p.text(x+names+5, at+14, "start", small, "–")
+					at += row
+					continue
+				}
 				color := colors[4]
 				if b.Own {
 					color = colors[0]
@@ -105,39 +112,67 @@ type Line struct {
 }
 
 // Lines draws panels side by side, both axes from zero and the vertical one
-// common to all panels.
+// common to all panels. yTitle is its unit.
 func Lines(title, xTitle, yTitle string, panels []LinePanel) string {
+	maxY := 0.0
+	for _, panel := range panels {
+		_, y := panel.most()
+		maxY = max(maxY, y)
+	}
+	return lines(title, xTitle, yTitle, panels, func(LinePanel) float64 { return maxY })
+}
+
+// Over draws panels side by side, each with a vertical axis of its own.
+func Over(title, xTitle string, panels []LinePanel) string {
+	return lines(title, xTitle, "", panels, func(p LinePanel) float64 {
+		_, y := p.most()
+		return y
+	})
+}
+
+// most is the greatest point on each axis.
+func (p LinePanel) most() (x, y float64) {
+	for _, l := range p.Lines {
+		for i := range l.X {
+			x, y = max(x, l.X[i]), max(y, l.Y[i])
+		}
+	}
+	return x, y
+}
+
+func lines(title, xTitle, yTitle string, panels []LinePanel, scale func(LinePanel) float64) string {
 	const height, left = 260, 58
 	var p picture
 	p.text(pad, pad+font, "start", bold, title)
-	var maxX, maxY float64
-	for _, panel := range panels {
-		for _, l := range panel.Lines {
-			for i := range l.X {
-				maxX, maxY = max(maxX, l.X[i]), max(maxY, l.Y[i])
-			}
-		}
-	}
-	step := niceStep(maxY)
-	maxY = step * math.Ceil(maxY/step)
 	top := float64(pad + 2*titleLine)
 	bottom := top + height
 	legend := 0
 	for k, panel := range panels {
 		x0, width := float64(pad+k*panelWidth+left), float64(panelWidth-left-30)
+		maxX, _ := panel.most()
+		step := niceStep(scale(panel))
+		maxY := step * math.Max(1, math.Ceil(scale(panel)/step))
+		at := func(x, y float64) (float64, float64) { return x0 + x/maxX*width, bottom - y/maxY*height }
 		p.text(x0, top-10, "start", bold, panel.Title)
 		for v := 0.0; v <= maxY*1.0001; v += step {
-			y := bottom - v/maxY*height
+			_, y := at(0, v)
 			p.line(x0, y, x0+width, y, grid)
 			p.text(x0-6, y+4, "end", small, number(v))
 		}
 		marked := map[float64]bool{}
 		for i, l := range panel.Lines {
+			if len(l.X) == 0 {
+				continue // nothing was seen in so short a run
+			}
 			color := colors[i%len(colors)]
+			few := len(l.X) <= 12
 			var points strings.Builder
 			for j := range l.X {
-				x, y := x0+l.X[j]/maxX*width, bottom-l.Y[j]/maxY*height
+				x, y := at(l.X[j], l.Y[j])
 				fmt.Fprintf(&points, "%.1f,%.1f ", x, y)
+				if !few {
+					continue
+				}
 				fmt.Fprintf(&p.b, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" fill=\"%s\"/>\n", x, y, color)
 				if !marked[l.X[j]] {
 					marked[l.X[j]] = true
@@ -175,7 +210,9 @@ func number(v float64) string {
 	switch a := math.Abs(v); {
 	case a >= 10 || v == math.Round(v):
 		return fmt.Sprintf("%.0f", v)
-	default:
+	case a >= 0.095:
 		return fmt.Sprintf("%.1f", v)
+	default:
+		return fmt.Sprintf("%.2g", v)
 	}
 }

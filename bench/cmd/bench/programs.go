@@ -1,0 +1,288 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rollway/rollway/bench/allocstudy"
+	"github.com/rollway/rollway/bench/chaos"
+	"github.com/rollway/rollway/bench/direct"
+	"github.com/rollway/rollway/bench/ingest"
+	"github.com/rollway/rollway/bench/internal/measure"
+	"github.com/rollway/rollway/bench/latency"
+	"github.com/rollway/rollway/bench/logger"
+	"github.com/rollway/rollway/bench/published"
+	"github.com/rollway/rollway/bench/relay"
+	"github.com/rollway/rollway/bench/reliability"
+	"github.com/rollway/rollway/bench/stuck"
+	"github.com/rollway/rollway/bench/writers"
+)
+
+// programs lists all, in the order in which tables are made.
+func programs() []program {
+	return []program{
+		{name: "logger", run: runLogger, document: "BENCHMARKS.md", results: "logger.json", report: of("logger", text(logger.Tables))},
+		{name: "writers", run: runWriters, document: "BENCHMARKS.md", results: "writers.json", report: of("writers", text(writers.Tables))},
+		{name: "latency", run: runLatency, document: "BENCHMARKS.md", results: "latency.json", report: of("latency", text(latency.Tables))},
+		{name: "direct", run: runDirect, document: "BENCHMARKS.md", report: direct.Report},
+		{name: "direct-headline", run: runHeadline},
+		{name: "ingest", run: runIngest, document: "BENCHMARKS.md", results: "ingest.json", report: of(ingest.Kind, ingest.Report)},
+		{name: "alloc", run: runAlloc, document: "BENCHMARKS.md", marks: allocstudy.Kind, results: "allocstudy.json", report: of(allocstudy.Kind, text(allocstudy.Tables))},
+		{name: "reliability", run: runReliability, document: "RELIABILITY.md", results: "reliability.json", report: of(reliability.Kind, text(reliability.Tables))},
+		{name: "stuck", run: runStuck, document: "RELIABILITY.md", results: "stuck.json", report: of(stuck.Kind, text(stuck.Tables))},
+		{name: "ingest-chaos", run: runChaos, document: "RELIABILITY.md", marks: chaos.Kind, results: "chaos.json", report: of(chaos.Kind, text(chaos.Tables))},
+		{name: "relay", run: runRelay, document: "RELAY.md", results: "relay.json", report: of(relay.Kind, relay.Report)},
+		{name: "published", document: "PUBLISHED.md", report: published.Report},
+	}
+}
+
+func runLogger(a *arguments) error {
+	var plan measure.Plan
+	a.IntVar(&plan.Rounds, "rounds", 9, "how often everything is measured; 7 or more for tables that count")
+	a.DurationVar(&plan.Time, "time", 150*time.Millisecond, "how long one sample takes")
+	if err := a.parse(func() bool { return plan.Rounds > 0 && plan.Time > 0 }); err != nil {
+		return err
+	}
+	if a.short {
+		plan = measure.Plan{Rounds: 1, Ops: 20_000}
+	}
+	if err := logger.Check(); err != nil {
+		return fmt.Errorf("the lines differ, so nothing is measured:\n%w", err)
+	}
+	results := measure.NewResults("logger", plan.Rounds)
+	var err error
+	if results.Samples, err = measure.Measure(os.Stderr, plan, logger.Subjects()); err != nil {
+		return err
+	}
+	return a.save(results, len(results.Samples))
+}
+
+// runWriters gives every sample of a case the same number of lines: what a
+// queue loses depends on how many come.
+func runWriters(a *arguments) error {
+	rounds := a.Int("rounds", 9, "how often everything is measured; 7 or more for tables that count")
+	ops := a.Int("ops", 1_000_000, "lines in one sample of raw writes; those to files have a quarter of it")
+	dir := a.String("dir", "", "folder for the log files that are written and removed, some 64 MB at a time; default the one for temporary files")
+	if err := a.parse(func() bool { return *rounds > 0 && *ops >= 1000 }); err != nil {
+		return err
+	}
+	if a.short {
+		*rounds, *ops = 1, 20_000
+	}
+	if err := writers.Check(min(100_000, *ops)); err != nil {
+		return fmt.Errorf("a writer breaks lines, so nothing is measured:\n%w", err)
+	}
+	results := measure.NewResults("writers", *rounds)
+	add := func(ops int, subjects []measure.Subject) error {
+		samples, err := measure.Measure(os.Stderr, measure.Plan{Rounds: *rounds, Ops: ops}, subjects)
+		results.Samples = append(results.Samples, samples...)
+		return err
+	}
+	err := errors.Join(add(*ops, writers.RawSubjects()), add(*ops/4, append(writers.FileSubjects(*dir), writers.PublishedSubjects(*dir)...)))
+	for _, l := range writers.Loads() {
+		err = errors.Join(err, add(l.Ops(*ops), writers.FrontSubjects(l, *dir)))
+	}
+	if err != nil {
+		return err
+	}
+	return a.save(results, len(results.Samples))
+}
+
+func runLatency(a *arguments) error {
+	rounds := a.Int("rounds", 15, "how often everything is measured; 9 or more for tables that count")
+	each := a.Duration("time", time.Second, "how long each writer gets lines, in each round; many short rounds, as the machine's own pauses are in most of the long ones")
+	realtime := a.Bool("realtime", false, "come before all other threads of the machine (SCHED_FIFO; takes root on Linux)")
+	if err := a.parse(func() bool { return *rounds > 0 && *each >= 100*time.Millisecond }); err != nil {
+		return err
+	}
+	if a.short {
+		*rounds, *each = 1, 300*time.Millisecond
+	}
+	scenarios, err := latency.Scenarios()
+	if err != nil {
+		return err
+	}
+	if *realtime {
+		if err := measure.Realtime(); err != nil {
+			return err
+		}
+	}
+	results := measure.NewResults("latency", *rounds)
+	if results.Samples, err = latency.Measure(os.Stderr, scenarios, *rounds, *each); err != nil {
+		return err
+	}
+	return a.save(results, len(results.Samples))
+}
+
+// runDirect makes the experiments of the published direct-I/O logger.
+func runDirect(a *arguments) error {
+	var s direct.Settings
+	a.StringVar(&s.Dir, "dir", "", "folder for the log files that are written and removed, up to 4 GB at a time; default the one for temporary files")
+	a.DurationVar(&s.Time, "time", direct.DefaultTime, "how long each sample of the experiment with pools takes; the publication counted for 2m")
+	only := a.String("only", strings.Join(direct.Cases(), ","), "experiments")
+	if err := a.parse(func() bool { return s.Time >= time.Second }); err != nil {
+		return err
+	}
+	s.Short = a.short
+	for _, name := range strings.Split(*only, ",") {
+		if !slices.Contains(direct.Cases(), name) {
+			return fmt.Errorf("there is no experiment %q, only %s", name, strings.Join(direct.Cases(), ", "))
+		}
+		results := measure.NewResults(direct.Kind, s.Rounds(name))
+		var err error
+		if results.Samples, err = s.Measure(os.Stderr, name); err != nil {
+			return err
+		}
+		if err := measure.Save(filepath.Join(a.out, direct.File(name)), results); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runHeadline measures the gRPC server that logs 300 MB a second.
+func runHeadline(a *arguments) error {
+	s := direct.DefaultHeadline()
+	a.StringVar(&s.Dir, "dir", "", "folder for the log files that are written and removed, up to 2 GB at a time; default the one for temporary files")
+	a.IntVar(&s.Pairs, "pairs", s.Pairs, "runs with logging, as many without, and as many controls of each kind; 7 or more for tables that count")
+	a.DurationVar(&s.Each, "each", s.Each, "how long each of these takes")
+	a.DurationVar(&s.Long, "duration", s.Long, "how long the last run takes, with logging, its files read back and removed meanwhile")
+	a.BoolVar(&s.Realtime, "realtime", false, "the server and those who send requests come before all other threads of the machine (SCHED_FIFO; takes root on Linux)")
+	if err := a.parse(func() bool { return s.Pairs > 0 }); err != nil {
+		return err
+	}
+	if a.short {
+		s.Short()
+	}
+	results := direct.Headlines{Results: *measure.NewResults(direct.Kind, s.Pairs)}
+	var err error
+	if results.Runs, err = s.Run(os.Stderr); err != nil {
+		return err
+	}
+	return measure.Save(filepath.Join(a.out, direct.FileHeadline), results)
+}
+
+// runRelay keeps the other parts of the file with -only.
+func runRelay(a *arguments) error {
+	var s relay.Settings
+	a.IntVar(&s.Rounds, "rounds", 0, "how often everything is measured; 0 takes each part's default")
+	only := a.String("only", "", "parts to measure, of "+strings.Join(relay.Groups(), ",")+"; default all")
+	if err := a.parse(func() bool { return s.Rounds >= 0 }); err != nil {
+		return err
+	}
+	s.Short = a.short
+	results := relay.NewResults()
+	if *only != "" {
+		s.Groups = strings.Split(*only, ",")
+		for _, name := range s.Groups {
+			if !slices.Contains(relay.Groups(), name) {
+				return fmt.Errorf("there is no part %q", name)
+			}
+		}
+		switch old, err := relay.Load(a.out); {
+		case err == nil:
+			results.Parts = old.Parts
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+	}
+	if err := relay.Run(os.Stderr, results, s); err != nil {
+		return err
+	}
+	return a.save(results, len(results.Parts))
+}
+
+// runAlloc measures where allocations come from, with several toolchains.
+func runAlloc(a *arguments) error {
+	rounds := a.Int("rounds", 9, "how often everything is measured; 7 or more leave room for noisy samples")
+	each := a.Duration("time", 40*time.Millisecond, "how long one sample takes, about")
+	goes := a.String("go", "go1.13.15,go1.17.13,go1.22.12,"+allocstudy.Today, "toolchains, oldest first; "+allocstudy.Today+" is the one in PATH")
+	if err := a.parse(func() bool { return *rounds > 0 && *each > 0 }); err != nil {
+		return err
+	}
+	if a.short {
+		*rounds, *each, *goes = 1, 2*time.Millisecond, allocstudy.Today
+	}
+	dir, err := os.MkdirTemp("", "allocstudy-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	results := allocstudy.Results{Results: *measure.NewResults(allocstudy.Kind, *rounds)}
+	if err := results.Run(os.Stderr, dir, strings.Split(*goes, ","), *each); err != nil {
+		return err
+	}
+	return a.save(results, len(results.Samples))
+}
+
+// runIngest measures taking events in.
+func runIngest(a *arguments) (err error) {
+	var plan measure.Plan
+	a.IntVar(&plan.Rounds, "rounds", 9, "how often each pipeline is measured; 7 or more for tables that count")
+	a.DurationVar(&plan.Time, "time", 300*time.Millisecond, "how long one sample of a pipeline takes")
+	var s ingest.Settings
+	a.DurationVar(&s.Duration, "duration", time.Minute, "how long each server is under each load")
+	a.IntVar(&s.Conns, "connections", 256, "connections of the load")
+	a.BoolVar(&s.Fetch, "fetch", true, "fetch and build the rivals that are not in the cache, some minutes once")
+	only := a.String("only", "", "the only parts to measure, separated by commas, of requests, servers, rivals and saturation; the others stay as -o has them")
+	a.StringVar(&s.Dir, "dir", "", "folder for the journals, best on the disk that a collector would use; default the system's for temporary files")
+	if err := a.parse(func() bool { return plan.Rounds > 0 && plan.Time > 0 && s.Duration > 0 && s.Conns > 0 }); err != nil {
+		return err
+	}
+	benchmark := ingest.PlanBenchmark
+	if a.short {
+		plan = measure.Plan{Rounds: 1, Ops: 200}
+		benchmark = plan
+		s.Duration, s.Conns, s.Fetch = 500*time.Millisecond, 64, false
+	}
+	parts, err := ingest.ParseParts(*only)
+	if err != nil {
+		return err
+	}
+	results := ingest.Results{Results: *measure.NewResults(ingest.Kind, plan.Rounds)}
+	if *only != "" {
+		before, err := ingest.Load(a.out)
+		if err != nil {
+			return err
+		}
+		results.Keep(before, parts)
+	}
+	if parts[ingest.PartRequests] {
+		samples, err := measure.Measure(os.Stderr, plan, ingest.Subjects(s.Dir))
+		if err != nil {
+			return err
+		}
+		more, err := measure.Measure(os.Stderr, benchmark, ingest.BenchmarkSubjects())
+		if err != nil {
+			return err
+		}
+		results.Samples = append(samples, more...)
+	}
+	shorter := func(share time.Duration) ingest.Settings {
+		s := s
+		s.Duration /= share
+		return s
+	}
+	if parts[ingest.PartServers] {
+		if results.Runs, err = ingest.MeasureLoad(os.Stderr, s); err != nil {
+			return err
+		}
+	}
+	if parts[ingest.PartRivals] {
+		if results.Rivals, results.LeftOut, err = ingest.MeasureRivals(os.Stderr, shorter(ingest.RivalShare)); err != nil {
+			return err
+		}
+	}
+	if parts[ingest.PartSaturation] {
+		if results.Saturated, err = ingest.MeasureSaturation(os.Stderr, shorter(ingest.SaturationShare)); err != nil {
+			return err
+		}
+	}
+	return a.save(results, len(results.Samples))
+}

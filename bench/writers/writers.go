@@ -1,0 +1,114 @@
+// Package writers measures slab.Writer against the other ways to put a buffer
+// between loggers and a destination, in four cases:
+//
+//   - raw: lines of 256 bytes into a destination that counts their bytes, from
+//     one goroutine and from as many as there are processors;
+//   - file: ten goroutines log lines of 256 bytes through whole loggers into a
+//     real file;
+//   - fronts: the two front halves of slab.Writer under several loads;
+//   - published: the table that the author of logf's SlabWriter has published,
+//     ten goroutines with lines of 200 bytes into a real file.
+//
+// The measured time includes the Close of the writer, so a queue does not count
+// as speed. Lines that did not arrive are counted. A writer that tears, repeats
+// or reorders lines, or loses some without being lossy by design, ends the run.
+package writers
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/rollway/rollway/bench/internal/lines"
+	"github.com/rollway/rollway/bench/internal/rivals"
+	"github.com/rollway/rollway/internal/testkit"
+	"github.com/rollway/rollway/slab"
+)
+
+// LogfAbsent is why logf's own SlabWriter is not among the writers: what the
+// public module proxy answers.
+const LogfAbsent = `github.com/ssgreg/logf/v2: 403 Forbidden: This module version is not available.`
+
+// The cases.
+const (
+	Raw       = "raw"
+	File      = "file"
+	Fronts    = "fronts"
+	Published = "published"
+)
+
+// Writer is one contender.
+type Writer struct {
+	Name  string
+	Lossy bool // drops lines by design rather than wait
+	Bar   bool // the target for raw writes is about it
+	Open  rivals.Opener
+}
+
+// The names of the contenders that targets are about.
+const (
+	Heap          = "slab 8 × 64 KiB"
+	Persisted     = "slab persisted 8 × 64 KiB"
+	PublishedSlab = "slab design as published 8 × 64 KiB"
+)
+
+// Writers lists the contenders, our own first.
+func Writers() []Writer {
+	o := slab.Options{Full: slab.Block, KeepOpen: true}
+	all := []Writer{{Name: Heap, Open: rivals.Slab(o)}}
+	if rivals.CanPersist() {
+		all = append(all, Writer{Name: Persisted, Open: rivals.Persisted(o)})
+	}
+	return append(all,
+		Writer{Name: "mutex + bufio 64 KiB", Bar: true, Open: rivals.Bufio(64 << 10)},
+		Writer{Name: "zap BufferedWriteSyncer 256 KiB", Bar: true, Open: rivals.Zap},
+		Writer{Name: PublishedSlab, Bar: true, Open: rivals.Published},
+		Writer{Name: "zerolog diode 1000", Lossy: true, Open: rivals.Diode(1000)},
+		Writer{Name: "zerolog diode 100000", Lossy: true, Open: rivals.Diode(100_000)},
+		Writer{Name: "phuslu AsyncWriter 4096", Open: rivals.Phuslu},
+	)
+}
+
+// LineBytes is the length of each line, its newline included.
+const LineBytes = 256
+
+// Check writes numbered lines through every writer from four goroutines and
+// verifies each line that arrives.
+func Check(linesEach int) error {
+	var errs []error
+	for _, w := range Writers() {
+		if err := w.check(4, linesEach); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", w.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (w Writer) check(producers, linesEach int) error {
+	var dst testkit.Buffer
+	out, err := w.Open(&dst)
+	if err != nil {
+		return err
+	}
+	var wg sync.WaitGroup
+	for p := range producers {
+		wg.Go(func() {
+			var line []byte // one buffer for all lines: a writer that keeps it is found out
+			for i := range linesEach {
+				line = lines.Append(line[:0], LineBytes, p, i)
+				_, _ = out.Write(line) // what was refused is missing below
+			}
+		})
+	}
+	wg.Wait()
+	if err := out.Close(); err != nil {
+		return fmt.Errorf("close: %w", err)
+	}
+	a := lines.NewAudit(producers, lines.Parser(LineBytes))
+	if err := a.Read(strings.NewReader(dst.String())); err != nil {
+		return err
+	}
+	_, err = a.LostPct(linesEach, w.Lossy)
+	return err
+}
