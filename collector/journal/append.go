@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // Batch is a number of records to store together.
@@ -25,7 +27,7 @@ type Batch struct {
 func (b *Batch) events() int { return cmp.Or(b.Events, b.Records) }
 
 func (b *Batch) check() error {
-	switch n := lineCount(b.Lines); {
+	switch n := recordlog.LineCount(b.Lines); {
 	case len(b.Lines) > maxLines:
 		return fmt.Errorf("append to journal: batch has %d bytes; a batch may have %d", len(b.Lines), maxLines)
 	case n < 0:
@@ -121,7 +123,7 @@ func (j *Journal) leadLocked(w *waiter) {
 		g.batches++
 		g.minTime, g.maxTime = min(g.minTime, last.batch.MinTime), max(g.maxTime, last.batch.MaxTime)
 		m := j.queue.head
-		if m == nil || m.solo || g.bytes+g.keysLen+len(m.batch.Lines)+m.keySize() > j.o.MaxGroupBytes || g.keys == math.MaxUint16 || g.records+m.batch.Records > maxBody {
+		if m == nil || m.solo || g.bytes+g.keysLen+len(m.batch.Lines)+m.keySize() > j.o.MaxGroupBytes || g.keys == math.MaxUint16 || g.records+m.batch.Records > recordlog.MaxBody {
 			break
 		}
 		m = j.queue.pop()
@@ -143,7 +145,7 @@ func (j *Journal) leadLocked(w *waiter) {
 		j.next = s.end
 		j.total += n
 		if r := j.o.RetainBytes; r > 0 && j.total > r && len(j.segs) > 1 && j.segs[0].settled {
-			j.wakeKeeper()
+			j.wakeMaintenance()
 		}
 		j.counters.Appends += uint64(g.batches)
 		j.counters.Records += uint64(g.records)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // AuditOptions of Audit; the zero value is the recommended setting.
@@ -93,8 +94,8 @@ func audit(fsys disk.FS, dir string, o AuditOptions) (AuditReport, error) {
 	}
 	rep, err := verify(fsys, dir, o.From, limits.MaxKeys, func(c candidate, sc *scanned) {
 		a.List = append(a.List, SegmentReport{
-			File: c.name(), First: c.first, End: sc.end, Records: sc.records, Frames: sc.frames, Bytes: sc.size,
-			Keys: len(sc.keys), Packed: sc.packed, Sealed: c.ext == extSealed,
+			File: c.name(), First: c.first, End: sc.End, Records: sc.Records, Frames: sc.Frames, Bytes: sc.Size,
+			Keys: len(sc.keys), Packed: sc.packed(), Sealed: c.ext == extSealed,
 		})
 		a.Keys += len(sc.keys)
 		for _, k := range sc.keys {
@@ -110,7 +111,7 @@ func audit(fsys disk.FS, dir string, o AuditOptions) (AuditReport, error) {
 	}
 	a.findGaps(rep.gaps)
 	if idErr != nil && !errors.Is(idErr, fs.ErrNotExist) {
-		a.Findings = append(a.Findings, Finding{Kind: Damaged, File: idFile, Detail: idErr.Error()})
+		a.Findings = append(a.Findings, Finding{Kind: recordlog.Damaged, File: idFile, Detail: idErr.Error()})
 	}
 	return a, nil
 }
@@ -123,7 +124,7 @@ func (r *AuditReport) Damage(from uint64) []Finding {
 		first, _, isSegment := parseName(f.File)
 		before := isSegment && slices.ContainsFunc(r.List, func(s SegmentReport) bool { return first < s.First && s.First <= from })
 		before = before || f.From < f.To && f.To <= from
-		if !f.harmless() && !before {
+		if !f.Harmless() && !before {
 			list = append(list, f)
 		}
 	}
@@ -131,7 +132,11 @@ func (r *AuditReport) Damage(from uint64) []Finding {
 }
 
 // findGaps fills Missing: what lies within segments, and between them.
-func (r *AuditReport) findGaps(within []Gap) {
+func (r *AuditReport) findGaps(ranges []recordlog.Range) {
+	var within []Gap
+	for _, g := range ranges {
+		within = append(within, Gap{From: g.From, To: g.To})
+	}
 	at := r.First
 	for _, s := range r.List {
 		if at < s.First {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/disktest"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // Every row damages a journal of records 0 to 21 in three segments, as
@@ -28,7 +29,7 @@ func TestAudit(t *testing.T) {
 		{"nothing", func(*disktest.Mem) {}, 18, 0, 3},
 		{"a line", func(mem *disktest.Mem) { edit(t, mem, seg1, flipAt(segmentHeaderSize+frameHeaderSize+5)) }, 16, 2, 3},
 		{"a frame's header", func(mem *disktest.Mem) { edit(t, mem, seg1, flipAt(segmentHeaderSize+5)) }, 16, 2, 3},
-		{"the last frame of a segment", func(mem *disktest.Mem) { edit(t, mem, seg1, flipAt(-2)) }, 16, 2, 3},
+		{"the last frame of a segment", func(mem *disktest.Mem) { edit(t, mem, seg1, flipAt(lastBody)) }, 16, 2, 3},
 		{"before the records", func(mem *disktest.Mem) { edit(t, mem, seg0, flipAt(segmentHeaderSize+5)) }, 18, 2, 3},
 		{"a segment is gone", func(mem *disktest.Mem) { mem.Remove(seg1) }, 10, 1, 2},
 		{"the tail is torn", func(mem *disktest.Mem) { edit(t, mem, last, func(b []byte) []byte { return b[:len(b)-1] }) }, 16, 0, 3},
@@ -52,7 +53,7 @@ func TestAudit(t *testing.T) {
 		}
 	}
 	mem := memJournal(t, 2, 4, 3)
-	edit(t, mem, seg0, flipAt(-2))
+	edit(t, mem, seg0, flipAt(lastBody))
 	if a, err := audit(mem, "/j", AuditOptions{From: 10}); err != nil || len(a.List) != 2 || len(a.Damage(10)) != 0 || a.Count(0, 22) != 14 {
 		t.Errorf("from offset 10: %+v, %v", a, err)
 	}
@@ -180,6 +181,9 @@ func TestEachFrame(t *testing.T) {
 	}
 }
 
+// lastBody is a byte of the last frame of seg0 and of seg1.
+const lastBody = 1000
+
 // flipAt returns a change of one bit.
 func flipAt(at int) func([]byte) []byte {
 	return func(b []byte) []byte { b[(len(b)+at)%len(b)] ^= 1; return b }
@@ -275,7 +279,7 @@ func TestSegmentDeletedSinceItWasListed(t *testing.T) {
 		rep, err := verify(deleting{memJournal(t, 3, 4, 3), all}, "/j", 0, 0, nil)
 		if err != nil || rep.Sound() != all || rep.Segments != 3 || rep.Records != 22 || rep.Next != 30 || all != (len(rep.Findings) == 1) {
 			t.Errorf("all before too: %v: %+v, %v", all, rep, err)
-		} else if f := rep.Findings[0]; all && (f.Kind != Deleted || f.From != 8 || f.To != 16) {
+		} else if f := rep.Findings[0]; all && (f.Kind != recordlog.Deleted || f.From != 8 || f.To != 16) {
 			t.Errorf("%v", f)
 		}
 		n := 0

@@ -3,20 +3,18 @@ package journal
 import (
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
+
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
-// cursorFolder is below the journal's folder. It has one file per cursor, of one
-// line: version, the journal's ID or "-", offset, checksum of what is before it.
+// cursorFolder is below the journal's folder. It has one small file per cursor:
+// the header's first record is the offset, the body is the journal's ID.
 const cursorFolder = "cursors"
-
-// maxCursorFile bounds what is read of a cursor's file.
-const maxCursorFile = 200
 
 // A Cursor is a named position in a journal that outlives the process. It may
 // lag behind what its owner did, and never leads. Its methods are safe for
@@ -129,7 +127,7 @@ func (c *Cursor) Save(offset uint64) error {
 	c.saved = offset
 	j.mu.Unlock()
 	if c.hold {
-		j.wakeKeeper() // it may delete more
+		j.wakeMaintenance() // it may delete more
 	}
 	return nil
 }
@@ -153,53 +151,24 @@ func (j *Journal) holderLocked(s *segment) *Cursor {
 
 func (c *Cursor) path() string { return filepath.Join(c.j.dir, cursorFolder, c.name) }
 
-func (c *Cursor) line(id string, offset uint64) string {
-	if id == "" {
-		id = "-"
-	}
-	s := fmt.Sprintf("1 %s %d", id, offset)
-	return fmt.Sprintf("%s %08x\n", s, crc32.Checksum([]byte(s), castagnoli))
-}
-
 func (c *Cursor) write(offset uint64) error {
-	fs, temp := c.j.fs, c.path()+".new"
-	f, err := fs.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o640)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteAt([]byte(c.line(c.j.id, offset)), 0)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := fs.Rename(temp, c.path()); err != nil {
-		return err
-	}
-	return fs.SyncDir(filepath.Join(c.j.dir, cursorFolder))
+	h := recordlog.Header{Kind: recordlog.JournalCursor, First: offset, Created: time.Now().UnixNano()}
+	return recordlog.WriteFile(c.j.fs, c.path(), recordlog.AppendFile(nil, h, []byte(c.j.id)))
 }
 
 func (c *Cursor) read() (offset uint64, err error) {
-	f, err := c.j.fs.OpenFile(c.path(), os.O_RDONLY, 0)
+	b, err := recordlog.ReadFile(c.j.fs, c.path(), recordlog.HeaderSize+idDigits)
 	if err != nil {
 		return 0, err
 	}
-	defer f.Close() // only read from
-	size, err := f.Size()
-	if err != nil {
-		return 0, err
-	}
-	b := make([]byte, min(size, maxCursorFile))
-	if _, err := f.ReadAt(b, 0); err != nil && len(b) > 0 {
-		return 0, err
-	}
-	var version, id, sum string
-	if _, err := fmt.Sscan(string(b), &version, &id, &offset, &sum); err != nil || c.line(id, offset) != string(b) {
+	h, id, err := recordlog.ParseFile(b, recordlog.JournalCursor, c.path())
+	switch {
+	case recordlog.IsDamage(err):
 		return 0, fmt.Errorf("%s is damaged", c.path())
-	}
-	if id != "-" && c.j.id != "" && id != c.j.id {
+	case err != nil:
+		return 0, err
+	case len(id) > 0 && c.j.id != "" && string(id) != c.j.id:
 		return 0, fmt.Errorf("%s is of another journal", c.path())
 	}
-	return offset, nil
+	return h.First, nil
 }

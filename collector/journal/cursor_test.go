@@ -1,8 +1,8 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"syscall"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/disktest"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 func TestCursor(t *testing.T) {
@@ -62,10 +63,10 @@ func TestCursor(t *testing.T) {
 	for _, tt := range []struct{ text, reset string }{
 		{"", "damaged"},
 		{string(good[:len(good)-1]), "damaged"},
-		{strings.Replace(string(good), " 7 ", " 8 ", 1), "damaged"},
-		{(&Cursor{}).line(strings.Repeat("0", idDigits), 7), "another journal"},
-		{(&Cursor{}).line("", 11), "ends at 10"},
-		{(&Cursor{}).line("", 0), ""},
+		{string(flipAt(24)(bytes.Clone(good))), "damaged"},
+		{cursorFile(strings.Repeat("0", idDigits), 7), "another journal"},
+		{cursorFile("", 11), "ends at 10"},
+		{cursorFile("", 0), ""},
 	} {
 		if err := mem.WriteFile("/j/cursors/kafka", []byte(tt.text)); err != nil {
 			t.Fatal(err)
@@ -74,6 +75,10 @@ func TestCursor(t *testing.T) {
 		cursor(j, 0, tt.reset)
 		j.Close()
 	}
+}
+
+func cursorFile(id string, offset uint64) string {
+	return string(recordlog.AppendFile(nil, recordlog.Header{Kind: recordlog.JournalCursor, First: offset}, []byte(id)))
 }
 
 // However the machine stops, a cursor is at an offset that was saved or is about
@@ -253,7 +258,7 @@ func TestCursorSaveFails(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if b, err := mem.ReadFile("/j/cursors/c"); err != nil || !strings.Contains(string(b), fmt.Sprintf(" %d ", j.Next())) {
-		t.Errorf("%q, %v", b, err)
+	if offset, err := c.read(); err != nil || offset != j.Next() {
+		t.Errorf("%d, %v", offset, err)
 	}
 }

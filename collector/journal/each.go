@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // EachFrame calls f with the sound frames of the journal in dir, in the order of
@@ -44,34 +45,34 @@ func eachInFile(fsys disk.FS, dir string, c candidate, f func(Frame) error) erro
 		return err
 	}
 	defer file.Close() // only read from
-	size, err := file.Size()
+	end, err := framesEnd(file, path)
 	if err != nil {
 		return err
 	}
 	var w walker
-	w.open(file, path, size)
-	if _, err := w.readSegmentHeader(); err != nil && err != errDamaged {
+	w.Open(file, path, end)
+	if _, err := w.FileHeader(recordlog.JournalSegment); err != nil && !recordlog.IsDamage(err) {
 		return err
 	}
 	for next := c.first; ; {
-		h, err := w.header()
+		h, err := w.Header()
 		var lines []byte
-		if err == nil && h.first >= next {
-			if lines, err = w.body(&h); err == errDamaged {
+		if err == nil && h.First >= next {
+			if lines, err = w.lines(&h); recordlog.IsDamage(err) {
 				continue // behind it by its length
 			}
 		} else if err == nil {
-			err = errDamaged
+			err = recordlog.ErrDamaged
 		}
 		switch {
 		case err == nil:
-			next = h.end()
-			if err := f(Frame{First: h.first, Records: h.records, Lines: lines}); err != nil {
+			next = h.End()
+			if err := f(Frame{First: h.First, Records: h.Records, Lines: lines}); err != nil {
 				return err
 			}
 		case errors.Is(err, io.EOF):
 			return nil
-		case err == errDamaged:
+		case recordlog.IsDamage(err):
 			if err := w.resync(next); err != nil {
 				return err
 			}

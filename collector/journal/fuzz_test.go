@@ -3,13 +3,13 @@ package journal
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
-	"hash/crc32"
 	"io"
 	"testing"
 
 	"github.com/rollway/rollway/internal/disktest"
+	"github.com/rollway/rollway/internal/recordlog"
+	"github.com/rollway/rollway/internal/recordlog/recordlogtest"
 )
 
 // FuzzSegment opens and reads a folder in which one segment, open or sealed,
@@ -21,13 +21,12 @@ func FuzzSegment(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	newer := append([]byte(nil), whole...)
-	h, _ := parseFrameHeader(newer[segmentHeaderSize:])
-	h.codec = 9
-	putFrameHeader(newer[segmentHeaderSize:], &h)
-	h.codec, h.keys, h.keysLen = 0, 1, h.bodyLen
-	keys := append([]byte(nil), whole...)
-	putFrameHeader(keys[segmentHeaderSize:], &h)
+	newer, keys := bytes.Clone(whole), bytes.Clone(whole)
+	newer[segmentHeaderSize+60] = 9 // codec
+	h, _ := recordlog.ParseFrame(whole[segmentHeaderSize:])
+	h.Keys, h.KeysLen = 1, h.BodyLen
+	h.Put(keys[segmentHeaderSize:][:h.Size()])
+	newer = recordlogtest.WithChecksums(newer)
 	for _, seed := range [][]byte{whole, whole[:64], whole[:100], whole[64:], append(whole[:len(whole):len(whole)], whole[64:]...), newer, keys, nil, make([]byte, 500)} {
 		for n := range 4 {
 			f.Add(seed, n&1 != 0, n&2 != 0)
@@ -35,7 +34,7 @@ func FuzzSegment(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte, sealed, resum bool) {
 		if resum {
-			data = withChecksums(data)
+			data = recordlogtest.WithChecksums(data)
 		}
 		mem := disktest.NewMem()
 		if err := mem.MkdirAll("/j", 0o750); err != nil {
@@ -44,7 +43,8 @@ func FuzzSegment(f *testing.F) {
 		name := "/j/00000000000000000000.open"
 		if sealed {
 			name = seg0
-			after := appendSegmentHeader(nil, segmentHeader{version: formatVersion, id: 7, first: 10})
+			header := recordlog.Header{Kind: recordlog.JournalSegment, ID: 7, First: 10}
+			after := header.Append(nil)
 			if err := mem.WriteFile("/j/00000000000000000010.open", after); err != nil {
 				t.Fatal(err)
 			}
@@ -64,7 +64,7 @@ func FuzzSegment(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer j.Close()
-		if _, err := j.Append(context.Background(), lines(0, 1)); err != nil && j.Next() < 1<<63 {
+		if _, err := j.Append(context.Background(), lines(0, 1)); err != nil && j.Next() < recordlog.MaxNumber-10 {
 			t.Fatal(err)
 		}
 		r := j.NewReader(0)
@@ -89,53 +89,10 @@ func FuzzSegment(f *testing.F) {
 				}
 				return
 			}
-			if fr.First != next || lineCount(fr.Lines) != fr.Records {
+			if fr.First != next || recordlog.LineCount(fr.Lines) != fr.Records {
 				t.Fatalf("frame %d+%d at %d", fr.First, fr.Records, next)
 			}
 			next += uint64(fr.Records)
-		}
-	})
-}
-
-// withChecksums returns data with right checksums wherever a header begins, so
-// that the fuzzer gets past them.
-func withChecksums(data []byte) []byte {
-	data = append([]byte(nil), data...)
-	if len(data) >= segmentHeaderSize && bytes.Equal(data[:8], segmentMagic) {
-		binary.LittleEndian.PutUint32(data[60:], crc32.Checksum(data[:60], castagnoli))
-	}
-	for pos := 0; pos+frameHeaderSize <= len(data); pos++ {
-		b := data[pos:]
-		if !bytes.Equal(b[:4], frameMagic) {
-			continue
-		}
-		if n := int(binary.LittleEndian.Uint32(b[12:])); n <= len(b)-frameHeaderSize {
-			binary.LittleEndian.PutUint32(b[8:], crc32.Checksum(b[frameHeaderSize:frameHeaderSize+n], castagnoli))
-		}
-		binary.LittleEndian.PutUint32(b[4:], crc32.Checksum(b[8:frameHeaderSize], castagnoli))
-	}
-	return data
-}
-
-// FuzzFrameHeader: what parses encodes to the same bytes.
-func FuzzFrameHeader(f *testing.F) {
-	for _, h := range []frameHeader{
-		{records: 1, bodyLen: 3, unpacked: 3},
-		{first: 1 << 60, records: 99, bodyLen: maxBody, keysLen: 7, keys: 2, codec: 1, flags: 3, id: 1 << 31, minTime: -1, maxTime: 1},
-	} {
-		var b [frameHeaderSize]byte
-		putFrameHeader(b[:], &h)
-		f.Add(b[:])
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		h, err := parseFrameHeader(b)
-		if err != nil {
-			return
-		}
-		var again [frameHeaderSize]byte
-		putFrameHeader(again[:], &h)
-		if g, err := parseFrameHeader(again[:]); err != nil || g != h {
-			t.Fatalf("%+v became %+v: %v", h, g, err)
 		}
 	})
 }

@@ -5,10 +5,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
+
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // idFile holds a journal's identity, as idDigits hexadecimal digits and a line
@@ -27,35 +27,29 @@ func (j *Journal) ID() string { return j.id }
 // can be read. A journal without one works all the same.
 func (j *Journal) identify() {
 	id, err := j.readID()
-	if errors.Is(err, fs.ErrNotExist) || err == errDamaged {
-		if err == errDamaged {
-			j.find(Finding{Kind: Damaged, File: idFile, Detail: "made anew: the journal counts as another one"})
+	if errors.Is(err, fs.ErrNotExist) || err == recordlog.ErrDamaged {
+		if err == recordlog.ErrDamaged {
+			j.find(Finding{Kind: recordlog.Damaged, File: idFile, Detail: "made anew: the journal counts as another one"})
 		}
 		id, err = j.makeID()
 	}
 	if err != nil {
-		j.find(Finding{Kind: Damaged, File: idFile, Detail: err.Error()})
+		j.find(Finding{Kind: recordlog.Damaged, File: idFile, Detail: err.Error()})
 		return
 	}
 	j.id = id
 }
 
 func (j *Journal) readID() (string, error) {
-	f, err := j.fs.OpenFile(filepath.Join(j.dir, idFile), os.O_RDONLY, 0)
+	b, err := recordlog.ReadFile(j.fs, filepath.Join(j.dir, idFile), idDigits+2)
 	if err != nil {
 		return "", err
 	}
-	defer f.Close() // only read from
-	b := make([]byte, idDigits+2)
-	n, err := f.ReadAt(b, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", err
-	}
-	if n != idDigits+1 || b[idDigits] != '\n' {
-		return "", errDamaged
+	if len(b) != idDigits+1 || b[idDigits] != '\n' {
+		return "", recordlog.ErrDamaged
 	}
 	if _, err := hex.DecodeString(string(b[:idDigits])); err != nil {
-		return "", errDamaged
+		return "", recordlog.ErrDamaged
 	}
 	return string(b[:idDigits]), nil
 }
@@ -66,13 +60,5 @@ func (j *Journal) makeID() (string, error) {
 		return "", fmt.Errorf("choose an identity: %w", err)
 	}
 	id := hex.EncodeToString(random[:])
-	f, err := j.fs.OpenFile(filepath.Join(j.dir, idFile), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o640)
-	if err != nil {
-		return "", err
-	}
-	_, err = f.WriteAt([]byte(id+"\n"), 0)
-	if err == nil {
-		err = f.Sync() // the folder is synced behind this; cursors are good only with it
-	}
-	return id, errors.Join(err, f.Close())
+	return id, recordlog.WriteFile(j.fs, filepath.Join(j.dir, idFile), []byte(id+"\n"))
 }

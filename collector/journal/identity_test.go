@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rollway/rollway/internal/disktest"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // A journal keeps its identity for as long as its folder lives; another journal
@@ -67,7 +68,7 @@ func TestFolderNamedID(t *testing.T) {
 		t.Fatal(err)
 	}
 	rep, err := Verify(dir)
-	if err != nil || len(rep.Findings) != 1 || rep.Findings[0].Kind != Foreign {
+	if err != nil || len(rep.Findings) != 1 || rep.Findings[0].Kind != recordlog.Foreign {
 		t.Errorf("%v, %v", rep.Findings, err)
 	}
 }

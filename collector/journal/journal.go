@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // ErrFull is what Append's error wraps when the disk, a quota or
@@ -49,8 +50,8 @@ func (o *Options) check() error {
 	switch {
 	case o.SegmentBytes < 0 || o.MaxGroupBytes < 0 || o.MaxBytes < 0 || o.RetainBytes < 0 || o.RetainAge < 0 || o.MaxKeys < 0 || o.KeyAge < 0:
 		return errors.New("journal options: a size, number or age is negative; use 0 for the default")
-	case o.MaxGroupBytes > maxBody:
-		return fmt.Errorf("journal options: MaxGroupBytes %d is above the format's limit of %d", o.MaxGroupBytes, maxBody)
+	case o.MaxGroupBytes > recordlog.MaxBody:
+		return fmt.Errorf("journal options: MaxGroupBytes %d is above the format's limit of %d", o.MaxGroupBytes, recordlog.MaxBody)
 	}
 	o.SegmentBytes = cmp.Or(o.SegmentBytes, 128<<20)
 	o.MaxGroupBytes = cmp.Or(o.MaxGroupBytes, 1<<20)
@@ -74,13 +75,12 @@ type Journal struct {
 	opened   time.Time
 
 	scannedKeys map[uint64][]keyed // keys by the first offset of their segment; recover's
-	keyFiles    map[uint64]bool    // first offsets of the key files in the folder; recover's
 
-	kick       chan struct{} // capacity 1; wakes the keeper
+	kick       chan struct{} // capacity 1; wakes maintenance
 	kickPacker chan struct{} // capacity 1; wakes the packer
 	packerDone chan struct{} // closed when the packer has returned
-	stop       chan struct{} // closed by Close; ends the keeper, the packer and the sweeper
-	keeperDone chan struct{} // closed when the keeper has returned
+	stop       chan struct{} // closed by Close; ends maintenance, the packer and the sweeper
+	maintained chan struct{} // closed when maintenance has returned
 	closed     chan struct{} // closed when Close has finished
 	closeErr   error         // set before closed is closed
 
@@ -126,7 +126,7 @@ func Open(dir string, o Options) (*Journal, error) {
 		kickPacker: make(chan struct{}, 1),
 		packerDone: make(chan struct{}),
 		stop:       make(chan struct{}),
-		keeperDone: make(chan struct{}),
+		maintained: make(chan struct{}),
 		closed:     make(chan struct{}),
 		opened:     time.Now(),
 		trash:      trash{kick: make(chan struct{}, 1), done: make(chan struct{})},
@@ -136,8 +136,11 @@ func Open(dir string, o Options) (*Journal, error) {
 		return nil, fmt.Errorf("open journal: create folder %s: %w", dir, err)
 	}
 	var err error
-	if j.lock, err = lockFolder(j.fs, dir); err != nil {
-		return nil, err
+	switch j.lock, err = recordlog.Lock(j.fs, dir); {
+	case errors.Is(err, disk.ErrLocked):
+		return nil, fmt.Errorf("open journal: folder %s is in use by another process; stop it or choose another folder: %w", dir, err)
+	case err != nil:
+		return nil, fmt.Errorf("open journal: folder %s must be writable: %w", dir, err)
 	}
 	if err := j.recover(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open journal in %s: %w", dir, err), j.closeFiles())
@@ -149,14 +152,14 @@ func Open(dir string, o Options) (*Journal, error) {
 		}
 		c.waits = true
 	}
-	go j.keep()
+	go j.maintain()
 	go j.sweep()
 	if o.Pack {
 		go j.packAll()
 	} else {
 		close(j.packerDone)
 	}
-	j.wakeKeeper()
+	j.wakeMaintenance()
 	return j, nil
 }
 
@@ -199,7 +202,7 @@ func (j *Journal) Close() error {
 	j.mu.Unlock()
 
 	close(j.stop)
-	<-j.keeperDone
+	<-j.maintained
 	<-j.packerDone
 	<-j.trash.done
 	j.acquire() // for good: nobody writes after this
@@ -229,3 +232,7 @@ func (j *Journal) closeFiles() error {
 
 // closedError is what Append returns after Close.
 func closedError() error { return fmt.Errorf("append to journal: %w", os.ErrClosed) }
+
+// InUse reports whether a process has the journal in dir open. A folder that does
+// not exist is an error; one without a journal is not.
+func InUse(dir string) (bool, error) { return recordlog.InUse(dir) }

@@ -6,9 +6,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"sort"
 	"time"
 	"unicode/utf8"
+
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // MaxKeyBytes is the greatest length of an idempotency key: of a header's, and
@@ -209,6 +213,15 @@ func (j *Journal) repeatLocked(k keyed, b *Batch) (Receipt, error) {
 	return r, err
 }
 
+// The key section of a frame. docs/FORMAT.md has the same table.
+//
+//	Key section of a frame: per key
+//	       0     2  length n of the key, at most 511; 8000h more if there is a number of events
+//	       2     4  index of the key's first record in the frame
+//	       6     4  number of records stored under the key, also in the frames behind
+//	      10     8  time of the append
+//	      18     4  number of events that the records are of, only where rules or limits left some out
+//	   18/22     n  the key
 const (
 	keyHeaderSize = 18
 	keyEventsSize = 4       // of the number of events, where it is not that of records
@@ -255,26 +268,89 @@ func keyLength(b []byte) (n, head int) {
 
 // parseKeys appends the keys of frame h with the given checked body to dst. It
 // stops at what makes no sense.
-func parseKeys(dst []keyed, h *frameHeader, body []byte) []keyed {
-	b, least := body[:h.keysLen], int64(0)
-	for range h.keys {
+func parseKeys(dst []keyed, h *recordlog.Frame, body []byte) []keyed {
+	b, least := body[:h.KeysLen], int64(0)
+	for range h.Keys {
 		if len(b) < keyHeaderSize {
 			break
 		}
 		n, head := keyLength(b)
 		index := binary.LittleEndian.Uint32(b[2:])
 		k := keyed{records: binary.LittleEndian.Uint32(b[6:]), at: int64(binary.LittleEndian.Uint64(b[10:]))}
-		whole := int64(index)+int64(k.records) <= int64(h.records) || index == 0 // or goes on in the frames behind
-		if n > len(b)-head || int64(index) < least || int64(index) >= int64(h.records) || k.records == 0 || !whole {
+		whole := int64(index)+int64(k.records) <= int64(h.Records) || index == 0 // or goes on in the frames behind
+		if n > len(b)-head || int64(index) < least || int64(index) >= int64(h.Records) || k.records == 0 || !whole {
 			break
 		}
 		least = int64(index) + 1
 		if k.events = k.records; head > keyHeaderSize {
 			k.events = binary.LittleEndian.Uint32(b[keyHeaderSize:])
 		}
-		k.hash, k.first = hashKey(string(b[head:head+n])), h.first+uint64(index)
+		k.hash, k.first = hashKey(string(b[head:head+n])), h.First+uint64(index)
 		dst = append(dst, k)
 		b = b[head+n:]
 	}
 	return dst
+}
+
+// recoverKeys fills j.keys from the segments that were scanned and from the
+// sections of the others, the newest first until there are enough.
+func (j *Journal) recoverKeys() {
+	scanned := j.scannedKeys
+	j.scannedKeys = nil
+	now := j.keyTime()
+	var found [][]keyed
+	n := 0
+	for i := len(j.segs) - 1; i >= 0 && n < j.o.MaxKeys; i-- {
+		s := j.segs[i]
+		keys, ok := scanned[s.first]
+		if !ok && now-s.written.UnixNano() > int64(j.o.KeyAge) {
+			break
+		}
+		if !ok && !s.keyless {
+			var err error
+			if keys, err = j.keysOf(s); err != nil {
+				j.find(Finding{Kind: recordlog.Damaged, File: segmentName(s.first, extSealed), Detail: "its keys are forgotten: " + err.Error()})
+			}
+		}
+		if len(keys) == 0 {
+			continue
+		}
+		if now-keys[len(keys)-1].at > int64(j.o.KeyAge) {
+			break // and so are those before
+		}
+		found, n = append(found, keys), n+len(keys)
+	}
+	j.keys.reserve(n)
+	for _, keys := range slices.Backward(found) {
+		for _, k := range keys {
+			k.at = min(k.at, now) // the clock may have been set back
+			j.keys.add(k)
+		}
+	}
+}
+
+// keysOf returns the keys of a sealed segment from their section, or from its
+// frames if that is damaged or missing.
+func (j *Journal) keysOf(s *segment) ([]keyed, error) {
+	path := j.path(s.first, extSealed)
+	f, err := j.fs.OpenFile(path, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // only read from
+	size, err := f.Size()
+	if err != nil {
+		return nil, err
+	}
+	if foot, err := recordlog.ReadFooter(f, path, size); err == nil {
+		keys, err := readKeys(f, foot)
+		if err == nil {
+			return keys, nil
+		}
+		j.find(Finding{Kind: recordlog.Damaged, File: segmentName(s.first, extSealed), Detail: "its frames are read for keys: " + err.Error()})
+	}
+	sc, err := scan(f, path, candidate{first: s.first, ext: extSealed, size: size}, s.end, j.o.MaxKeys)
+	sc.forgetDamaged()
+	j.recovery.Scanned += size
+	return sc.keys, err
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/disktest"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // appendKeyed appends batch i, of i%4+1 records that begin at 100 i, under its
@@ -133,7 +134,7 @@ func TestKeyedOnce(t *testing.T) {
 	if f := j.Recovery().Findings; len(f) != 0 {
 		t.Fatal(f)
 	}
-	// A key file that is damaged or of another segment.
+	// Segments without a sound key section.
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -142,45 +143,35 @@ func TestKeyedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var other []byte
 	for _, e := range names {
-		if !strings.HasSuffix(e.Name, extKeys) {
+		if !strings.HasSuffix(e.Name, extSealed) {
 			continue
 		}
-		b, err := mem.ReadFile("/j/" + e.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		switch damaged++; damaged {
-		case 1:
-			other = b
-			b = append([]byte(nil), b...)
-			b[len(b)-1] ^= 1
-		case 2:
-			b = other
-		case 3:
-			b = b[:len(b)-1]
-		case 4:
-			b = nil
-		}
-		if err := mem.WriteFile("/j/"+e.Name, b); err != nil {
-			t.Fatal(err)
-		}
+		edit(t, mem, "/j/"+e.Name, func(b []byte) []byte {
+			foot, err := recordlog.ReadFooter(bytes.NewReader(b), "", int64(len(b)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch keys := foot.Section(recordlog.KeysSection); damaged {
+			case 0:
+				b[keys.Pos] ^= 1
+			case 1:
+				b = b[:len(b)-1]
+			case 2:
+				b = b[:keys.Pos]
+			}
+			damaged++
+			return b
+		})
 	}
 	if damaged < 4 {
-		t.Fatalf("%d key files", damaged)
-	}
-	if err := mem.WriteFile("/j/00000000000000099999.keys", other); err != nil { // without a segment
-		t.Fatal(err)
+		t.Fatalf("%d sealed segments", damaged)
 	}
 	if j, err = Open("/j", keyOptions(mem)); err != nil {
 		t.Fatal(err)
 	}
-	checkKinds(t, j, []FindingKind{Damaged, Damaged, Damaged, Damaged})
-	again("with damaged key files")
-	if _, err := mem.ReadFile("/j/00000000000000099999.keys"); err == nil {
-		t.Fatal("a key file without a segment is left")
-	}
+	checkKinds(t, j, []FindingKind{recordlog.NoFooter, recordlog.NoFooter, recordlog.Damaged})
+	again("with damaged key sections")
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -418,16 +409,12 @@ func TestKeyedCrash(t *testing.T) {
 // FuzzKeys: no bytes make the readers of keys panic, and what is written is read.
 func FuzzKeys(f *testing.F) {
 	f.Add([]byte(appendKey(nil, "key", 1, 2, 2, 3)), 1, 5)
-	f.Add(appendKeyFile(nil, 7, 5, []keyed{{hash: hashKey("a"), first: 5, at: 1, records: 2}}), 1, 1)
 	f.Fuzz(func(t *testing.T, b []byte, n, records int) {
-		h := frameHeader{first: 5, records: max(records, 1) & 0xffff, keys: n & 0xffff, keysLen: len(b)}
+		h := recordlog.Frame{First: 5, Records: max(records, 1) & 0xffff, Keys: n & 0xffff, KeysLen: len(b)}
 		for _, k := range parseKeys(nil, &h, b) {
-			if k.first < 5 || k.first >= h.end() || k.records == 0 {
+			if k.first < 5 || k.first >= h.End() || k.records == 0 {
 				t.Fatalf("%+v", k)
 			}
-		}
-		if keys, err := parseKeyFile(b, 7, 5); err == nil && string(appendKeyFile(nil, 7, 5, keys)) != string(b) {
-			t.Fatal("a key file that encodes to something else was taken")
 		}
 	})
 }
@@ -565,7 +552,7 @@ func TestKeyedDamaged(t *testing.T) {
 		edit(t, mem, "/j/00000000000000000000.open", func(f []byte) []byte {
 			at := 0
 			for range damaged + 2 { // behind the frame of the batch before
-				at += 1 + bytes.Index(f[at+1:], frameMagic)
+				at += 1 + bytes.Index(f[at+1:], []byte("\xffRWF"))
 			}
 			f[at+frameHeaderSize+40] ^= 1
 			return f

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // TestMain lets the test binary be the process that TestKill kills.
@@ -110,7 +112,7 @@ func TestKill(t *testing.T) {
 		}
 		cmd.Wait()
 		for line := range strings.Lines(errs.String()) {
-			if !strings.Contains(line, string(TornTail)) && !strings.Contains(line, string(EmptyRemoved)) {
+			if !strings.Contains(line, string(recordlog.TornTail)) && !strings.Contains(line, string(recordlog.EmptyRemoved)) {
 				t.Errorf("round %d: %s", round, line)
 			}
 			torn++

@@ -4,22 +4,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"math"
 	"os"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/rollway/rollway/internal/disk"
-)
-
-// Codecs of a frame's payload.
-const (
-	codecNone = 0
-	codecZstd = 1
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // packBytes is how many bytes of lines a packed frame has, unless a frame that
@@ -28,29 +20,6 @@ const packBytes = 256 << 10
 
 // errNotSmaller says that a segment stays as it is.
 var errNotSmaller = errors.New("packed, it would not be smaller")
-
-var unpacker = sync.OnceValue(func() *zstd.Decoder {
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxBody), zstd.WithDecoderLowmem(true))
-	if err != nil {
-		panic("journal: " + err.Error()) // its options are constants
-	}
-	return d
-})
-
-// unpack appends the lines of a packed payload of the given unpacked length to
-// dst, or returns errDamaged.
-func unpack(dst, payload []byte, unpacked int) ([]byte, error) {
-	var h zstd.Header
-	if err := h.Decode(payload); err != nil || !h.HasFCS || h.FrameContentSize != uint64(unpacked) {
-		return nil, errDamaged
-	}
-	dst = slices.Grow(dst, unpacked)
-	out, err := unpacker().DecodeAll(payload, dst)
-	if err != nil || len(out)-len(dst) != unpacked {
-		return nil, errDamaged
-	}
-	return out, nil
-}
 
 // packAll packs the sealed segments, the oldest first, whenever one is sealed,
 // until stop is closed.
@@ -98,7 +67,7 @@ func (j *Journal) pack(s *segment) error {
 	}
 	path := j.path(s.first, extPack)
 	p, err := j.writePacked(s, src, path)
-	if err == nil && p.size >= s.size {
+	if err == nil && p.size+p.footer >= s.size+s.footer {
 		err = errNotSmaller
 	}
 	if err == nil {
@@ -133,11 +102,12 @@ func (j *Journal) swap(s *segment, p *packer, path string) error {
 	if err != nil {
 		j.noteLocked(fmt.Errorf("pack segment: %w", err))
 	}
-	j.total -= s.size - p.size
+	before, after := s.bytesLocked(), p.size+p.footer
+	j.total -= before - after
 	j.counters.PackedSegments++
-	j.counters.PackedFrom += uint64(s.size)
-	j.counters.PackedTo += uint64(p.size)
-	s.size, s.marks, s.packed = p.size, p.marks, true
+	j.counters.PackedFrom += uint64(before)
+	j.counters.PackedTo += uint64(after)
+	s.size, s.footer, s.marks, s.packed = p.size, p.footer, p.marks, true
 	if p.from <= s.first && p.next >= s.end {
 		s.minTime, s.maxTime, s.timed = p.min, p.max, true
 	}
@@ -148,12 +118,14 @@ func (j *Journal) swap(s *segment, p *packer, path string) error {
 type packer struct {
 	dst  disk.File
 	enc  *zstd.Encoder
-	h    frameHeader // of the frame being gathered
+	h    recordlog.Frame // of the frame being gathered
 	keys []byte
 	buf  []byte // lines
 	out  []byte
 
-	size       int64
+	size       int64 // of the header and the frames
+	footer     int64 // of what follows them
+	summary    *summary
 	marks      marks
 	from, next uint64 // offsets
 	min, max   int64
@@ -177,30 +149,30 @@ func (j *Journal) writePacked(s *segment, src disk.File, path string) (p *packer
 	}
 	defer enc.Close()
 	var w walker
-	w.open(src, j.path(s.first, extSealed), s.size)
-	sh, err := w.readSegmentHeader()
+	w.Open(src, j.path(s.first, extSealed), s.size)
+	sh, err := w.FileHeader(recordlog.JournalSegment)
 	if err != nil {
 		return nil, err
 	}
-	sh.packed, sh.written = true, s.written.UnixNano()
+	sh.Flags |= flagPacked
 	p = &packer{dst: dst, enc: enc, size: segmentHeaderSize, from: math.MaxUint64, min: math.MaxInt64, max: math.MinInt64}
-	p.h.id = sh.id
-	if _, err := dst.WriteAt(appendSegmentHeader(nil, sh), 0); err != nil {
+	p.h.ID, p.summary = sh.ID, newSummary(sh.ID, s.first)
+	if _, err := dst.WriteAt(sh.Append(nil), 0); err != nil {
 		return nil, err
 	}
 	begin := time.Now()
-	for w.pos < w.limit {
-		h, err := w.header()
+	for w.Pos < w.Limit {
+		h, err := w.Header()
 		if err != nil {
 			return nil, err
 		}
-		if h.first >= s.end { // rolled back by a write error
+		if h.First >= s.end { // rolled back by a write error
 			break
 		}
-		if what := h.unknown(); what != "" || h.codec != codecNone {
+		if what := h.Unknown(); what != "" || h.Codec != recordlog.CodecNone {
 			return nil, fmt.Errorf("a frame has %s", what)
 		}
-		body, err := w.raw(&h)
+		body, err := w.Body(&h)
 		if err != nil {
 			return nil, err
 		}
@@ -218,6 +190,14 @@ func (j *Journal) writePacked(s *segment, src disk.File, path string) (p *packer
 	if err := p.flush(); err != nil {
 		return nil, err
 	}
+	j.mu.Lock()
+	keys := j.keys.between(s.first, s.end)
+	j.mu.Unlock()
+	end := p.summary.end(keys, s.written)
+	if _, err := dst.WriteAt(end, p.size); err != nil {
+		return nil, err
+	}
+	p.footer = int64(len(end))
 	return p, dst.Sync()
 }
 
@@ -235,25 +215,25 @@ func (j *Journal) pause(d time.Duration) error {
 
 // add adds the frame h, unless its first key's batch goes on behind it to one
 // that is begun already.
-func (p *packer) add(h *frameHeader, body []byte) error {
+func (p *packer) add(h *recordlog.Frame, body []byte) error {
 	goesOn := false
 	for _, k := range parseKeys(nil, h, body) {
-		goesOn = goesOn || k.first+uint64(k.records) > h.end()
+		goesOn = goesOn || k.first+uint64(k.records) > h.End()
 	}
-	lines := body[h.keysLen:]
-	if p.h.records > 0 && (goesOn || h.first != p.h.end() || len(p.buf)+len(lines) > packBytes || p.h.keys+h.keys > math.MaxUint16) {
+	lines := body[h.KeysLen:]
+	if p.h.Records > 0 && (goesOn || h.First != p.h.End() || len(p.buf)+len(lines) > packBytes || p.h.Keys+h.Keys > math.MaxUint16) {
 		if err := p.flush(); err != nil {
 			return err
 		}
 	}
-	if p.h.records == 0 {
-		p.h.first, p.h.minTime, p.h.maxTime = h.first, h.minTime, h.maxTime
+	if p.h.Records == 0 {
+		p.h.First, p.h.MinTime, p.h.MaxTime = h.First, h.MinTime, h.MaxTime
 	}
-	p.keys = appendShifted(p.keys, body[:h.keysLen], h.keys, p.h.records)
+	p.keys = appendShifted(p.keys, body[:h.KeysLen], h.Keys, p.h.Records)
 	p.buf = append(p.buf, lines...)
-	p.h.keys += h.keys
-	p.h.records += h.records
-	p.h.minTime, p.h.maxTime = min(p.h.minTime, h.minTime), max(p.h.maxTime, h.maxTime)
+	p.h.Keys += h.Keys
+	p.h.Records += h.Records
+	p.h.MinTime, p.h.MaxTime = min(p.h.MinTime, h.MinTime), max(p.h.MaxTime, h.MaxTime)
 	return nil
 }
 
@@ -271,27 +251,26 @@ func appendShifted(dst, section []byte, n, by int) []byte {
 
 // flush writes the frame gathered, if there is one.
 func (p *packer) flush() error {
-	if p.h.records == 0 {
+	if p.h.Records == 0 {
 		return nil
 	}
-	p.sum = crc32.Update(p.sum, castagnoli, p.buf)
+	p.sum = recordlog.Extend(p.sum, p.buf)
 	p.out = append(append(p.out[:0], make([]byte, frameHeaderSize)...), p.keys...)
 	p.out = p.enc.EncodeAll(p.buf, p.out)
-	body := p.out[frameHeaderSize:]
-	p.h.codec, p.h.keysLen, p.h.unpacked = codecZstd, len(p.keys), len(p.buf)
-	p.h.bodyLen, p.h.bodySum = len(body), crc32.Checksum(body, castagnoli)
-	if p.h.bodyLen > maxBody {
+	if len(p.out)-frameHeaderSize > recordlog.MaxBody {
 		return errNotSmaller
 	}
-	putFrameHeader(p.out, &p.h)
+	p.h.Codec, p.h.KeysLen, p.h.Unpacked = recordlog.CodecZstd, len(p.keys), len(p.buf)
+	p.h.Put(p.out)
 	if _, err := p.dst.WriteAt(p.out, p.size); err != nil {
 		return err
 	}
-	p.marks.add(p.h.first, p.size, packBytes)
+	p.marks.add(p.h.First, p.size, packBytes)
+	p.summary.add(&p.h, p.out, p.buf)
 	p.size += int64(len(p.out))
-	p.from, p.next = min(p.from, p.h.first), p.h.end()
-	p.min, p.max = min(p.min, p.h.minTime), max(p.max, p.h.maxTime)
-	p.h, p.keys, p.buf = frameHeader{id: p.h.id}, p.keys[:0], p.buf[:0]
+	p.from, p.next = min(p.from, p.h.First), p.h.End()
+	p.min, p.max = min(p.min, p.h.MinTime), max(p.max, p.h.MaxTime)
+	p.h, p.keys, p.buf = recordlog.Frame{ID: p.h.ID}, p.keys[:0], p.buf[:0]
 	return nil
 }
 
@@ -303,21 +282,21 @@ func (j *Journal) comparePacked(s *segment, p *packer, path string) error {
 	}
 	defer f.Close() // only read from
 	var w walker
-	w.open(f, path, p.size)
-	if _, err := w.readSegmentHeader(); err != nil {
+	w.Open(f, path, p.size)
+	if _, err := w.FileHeader(recordlog.JournalSegment); err != nil {
 		return err
 	}
 	sum := uint32(0)
-	for begin := time.Now(); w.pos < w.limit; begin = time.Now() {
-		h, err := w.header()
+	for begin := time.Now(); w.Pos < w.Limit; begin = time.Now() {
+		h, err := w.Header()
 		if err != nil {
 			return err
 		}
-		lines, err := w.body(&h)
+		lines, err := w.lines(&h)
 		if err != nil {
 			return err
 		}
-		sum = crc32.Update(sum, castagnoli, lines)
+		sum = recordlog.Extend(sum, lines)
 		if err := j.pause(time.Since(begin)); err != nil {
 			return err
 		}

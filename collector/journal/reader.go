@@ -70,7 +70,7 @@ type Reader struct {
 	packed bool     // the file is the packed one
 	file   disk.File
 	walk   walker
-	end    uint64 // offset behind the records within walk.limit
+	end    uint64 // offset behind the records within walk.Limit
 	span   times  // of the frames walked so far
 }
 
@@ -184,7 +184,7 @@ func (r *Reader) TryNext() (Frame, bool, error) {
 			}
 			continue
 		}
-		h, err := r.walk.header()
+		h, err := r.walk.Header()
 		switch {
 		case err == nil:
 			r.failures = 0
@@ -199,35 +199,35 @@ func (r *Reader) TryNext() (Frame, bool, error) {
 			}
 			continue
 		}
-		if h.first >= r.end { // rolled back by a write error, or not of this journal
-			r.walk.pos = r.walk.limit
+		if h.First >= r.end { // rolled back by a write error, or not of this journal
+			r.walk.Pos = r.walk.Limit
 			continue
 		}
 		if r.span.whole {
-			r.span.min, r.span.max = min(r.span.min, h.minTime), max(r.span.max, h.maxTime)
+			r.span.min, r.span.max = min(r.span.min, h.MinTime), max(r.span.max, h.MaxTime)
 		}
-		if h.end() <= r.next {
-			r.walk.skip(&h)
+		if h.End() <= r.next {
+			r.walk.Skip(&h)
 			continue
 		}
-		if h.first > r.next {
-			return Frame{}, false, r.gap(h.first, "segment "+r.walk.path+" does not hold them")
+		if h.First > r.next {
+			return Frame{}, false, r.gap(h.First, "segment "+r.walk.Path()+" does not hold them")
 		}
-		if h.maxTime < r.minTime || h.minTime > r.maxTime {
-			r.next = h.end()
-			r.walk.skip(&h)
+		if h.MaxTime < r.minTime || h.MinTime > r.maxTime {
+			r.next = h.End()
+			r.walk.Skip(&h)
 			continue
 		}
-		lines, err := r.walk.body(&h)
+		lines, err := r.walk.lines(&h)
 		if err != nil {
 			if err := r.damagedBody(&h, err); err != nil {
 				return Frame{}, false, err
 			}
 			continue
 		}
-		f := Frame{First: h.first, Records: h.records, MinTime: h.minTime, MaxTime: h.maxTime, Lines: lines}
+		f := Frame{First: h.First, Records: h.Records, MinTime: h.MinTime, MaxTime: h.MaxTime, Lines: lines}
 		f.cutBefore(r.next)
-		r.next = h.end()
+		r.next = h.End()
 		r.lent = f.Lines[:len(f.Lines):len(f.Lines)]
 		return f, true, nil
 	}

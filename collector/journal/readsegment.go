@@ -8,6 +8,9 @@ import (
 	"math"
 	"os"
 	"sort"
+
+	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // enter opens the segment that holds the cursor; false: there is none yet.
@@ -64,22 +67,34 @@ func (r *Reader) enter() (bool, error) {
 		return r.enterFailed(s, err)
 	}
 	r.seg, r.file, r.end = s, f, end
-	r.walk.open(f, path, limit)
+	r.walk.Open(f, path, limit)
 	r.span = times{whole: pos == segmentHeaderSize, min: math.MaxInt64, max: math.MinInt64}
-	h, err := r.walk.readSegmentHeader()
+	h, err := r.walk.FileHeader(recordlog.JournalSegment)
 	if unsupported := (*UnsupportedError)(nil); errors.As(err, &unsupported) {
 		r.err = err
 		return false, err
 	}
-	if err == nil && h.packed != packed { // replaced between the two looks: pos is another file's
-		if limit, err = f.Size(); err != nil {
+	r.packed = h.Flags&flagPacked != 0
+	if err == nil && r.packed != packed { // replaced between the two looks: pos is another file's
+		if limit, err = framesEnd(f, path); err != nil {
 			return false, errors.Join(fmt.Errorf("read journal: %w", err), r.leave())
 		}
-		pos, r.walk.limit, r.span.whole = segmentHeaderSize, limit, true
+		pos, r.walk.Limit, r.span.whole = segmentHeaderSize, limit, true
 	}
-	r.packed = h.packed
-	r.walk.pos = pos // a damaged header costs nothing, frames repeat the id
+	r.walk.Pos = pos // a damaged header costs nothing, frames repeat the id
 	return true, nil
+}
+
+// framesEnd returns where the frames of a sealed segment end.
+func framesEnd(f disk.File, path string) (int64, error) {
+	size, err := f.Size()
+	if err != nil {
+		return 0, err
+	}
+	if foot, err := recordlog.ReadFooter(f, path, size); err == nil {
+		return foot.FramesEnd(), nil
+	}
+	return size, nil
 }
 
 // enterFailed decides what an error of opening s means.
@@ -103,7 +118,7 @@ func (r *Reader) extend() (bool, error) {
 	j, s := r.j, r.seg
 	j.mu.Lock()
 	size, end, finished := s.size, s.end, s.retired
-	if size == r.walk.limit && finished && r.span.whole && !s.timed && r.span.min <= r.span.max {
+	if size == r.walk.Limit && finished && r.span.whole && !s.timed && r.span.min <= r.span.max {
 		s.minTime, s.maxTime, s.timed = r.span.min, r.span.max, true
 	}
 	finished = finished || j.done
@@ -112,13 +127,13 @@ func (r *Reader) extend() (bool, error) {
 	switch {
 	case replaced: // limit is the old file's, and may be short of its end
 		return true, r.leave()
-	case size > r.walk.limit && !r.packed:
-		r.walk.limit, r.end = size, end
+	case size > r.walk.Limit && !r.packed:
+		r.walk.Limit, r.end = size, end
 		return true, nil
 	case !finished && r.next >= end:
 		return false, nil
 	}
-	path := r.walk.path
+	path := r.walk.Path()
 	if err := r.leave(); err != nil {
 		return false, err
 	}
@@ -132,36 +147,36 @@ func (r *Reader) extend() (bool, error) {
 // the next one that can, and returns a Gap when records are lost by that.
 func (r *Reader) damaged(err error) error {
 	r.span.whole = false
-	at := r.walk.pos
-	if err != errDamaged {
+	at := r.walk.Pos
+	if !recordlog.IsDamage(err) {
 		if r.failures++; r.failures <= 2 {
 			return fmt.Errorf("read journal: %w", err)
 		}
 		r.failures = 0
-		r.walk.pos = r.walk.limit
-	} else if err := r.walk.resync(r.next); err != nil {
-		r.walk.pos = r.walk.limit
+		r.walk.Pos = r.walk.Limit
+	} else {
+		_ = r.walk.resync(r.next) // what cannot be read becomes a Gap
 	}
-	if r.walk.pos < r.walk.limit {
-		h, err := r.walk.header()
-		if err == nil && h.first > r.next && h.first < r.end {
-			return r.gap(h.first, fmt.Sprintf("bytes %d to %d of %s are damaged", at, r.walk.pos-1, r.walk.path))
+	if r.walk.Pos < r.walk.Limit {
+		h, err := r.walk.Header()
+		if err == nil && h.First > r.next && h.First < r.end {
+			return r.gap(h.First, fmt.Sprintf("bytes %d to %d of %s are damaged", at, r.walk.Pos-1, r.walk.Path()))
 		}
 		return nil
 	}
 	if r.end > r.next {
-		return r.gap(r.end, fmt.Sprintf("%s is damaged from byte %d on", r.walk.path, at))
+		return r.gap(r.end, fmt.Sprintf("%s is damaged from byte %d on", r.walk.Path(), at))
 	}
 	return nil
 }
 
 // damagedBody is called when the body of h cannot be returned.
-func (r *Reader) damagedBody(h *frameHeader, err error) error {
+func (r *Reader) damagedBody(h *recordlog.Frame, err error) error {
 	var unsupported *UnsupportedError
 	switch {
-	case err == errDamaged: // the walker is behind it
+	case recordlog.IsDamage(err): // the walker is behind it
 		r.span.whole = false
-		return r.gap(h.end(), fmt.Sprintf("frame before byte %d of %s is damaged", r.walk.pos, r.walk.path))
+		return r.gap(h.End(), fmt.Sprintf("frame before byte %d of %s is damaged", r.walk.Pos, r.walk.Path()))
 	case errors.As(err, &unsupported):
 		r.err = err
 		return err

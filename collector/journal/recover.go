@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // Recovery is what Open found in the folder and what it did about it.
@@ -24,64 +25,15 @@ type Recovery struct {
 	Findings []Finding     // everything out of the ordinary, in the order of the files
 }
 
-// Finding is one thing out of the ordinary in a journal's folder.
-type Finding struct {
-	Kind     FindingKind
-	File     string // name in the folder
-	Pos      int64  // position in the file, bytes
-	Bytes    int64  // concerned
-	From, To uint64 // offsets known to be missing; equal: none, or not known
-	Detail   string
-}
-
-// FindingKind says what a Finding is about.
-type FindingKind string
-
-// The kinds of findings.
-const (
-	TornTail     FindingKind = "torn tail cut"      // an append that a crash interrupted
-	EmptyRemoved FindingKind = "empty file removed" // a segment without a record
-	Damaged      FindingKind = "damaged"            // checksum or structure is wrong; readers skip it
-	Quarantined  FindingKind = "quarantined"        // set aside as .bad, not read any more
-	Missing      FindingKind = "records missing"
-	Deleted      FindingKind = "deleted meanwhile" // by retention, while the journal was read
-	Foreign      FindingKind = "foreign file"      // left alone
-	Newer        FindingKind = "written by a newer version"
-)
-
-// String returns the finding as a sentence for a log.
-func (f Finding) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", f.File, f.Kind)
-	if f.Bytes > 0 {
-		fmt.Fprintf(&b, ", %d bytes at byte %d", f.Bytes, f.Pos)
-	}
-	if f.From < f.To {
-		fmt.Fprintf(&b, ", offsets %d to %d are not there", f.From, f.To-1)
-	}
-	if f.Detail != "" {
-		fmt.Fprintf(&b, ", %s", f.Detail)
-	}
-	return b.String()
-}
-
 func (j *Journal) find(f Finding) { j.recovery.Findings = append(j.recovery.Findings, f) }
 
-// candidate is a segment file as listed.
-type candidate struct {
-	first   uint64
-	ext     string
-	size    int64
-	written time.Time
-}
-
-func (c candidate) name() string { return segmentName(c.first, c.ext) }
+func (j *Journal) findAll(list []Finding) { j.recovery.Findings = append(j.recovery.Findings, list...) }
 
 // recover fills j.segs, j.next and j.writer.seg from the folder. Nothing runs
 // concurrently.
 func (j *Journal) recover() error {
 	begin := time.Now()
-	j.scannedKeys, j.keyFiles = make(map[uint64][]keyed), make(map[uint64]bool)
+	j.scannedKeys = make(map[uint64][]keyed)
 	files, lowest, err := j.listSegments()
 	if err != nil {
 		return err
@@ -125,17 +77,13 @@ func (j *Journal) listSegments() (files []candidate, lowest uint64, err error) {
 		case isNoSegment(e):
 			continue
 		case !ok || e.Dir:
-			j.find(Finding{Kind: Foreign, File: e.Name, Detail: "left alone"})
+			j.find(Finding{Kind: recordlog.Foreign, File: e.Name, Detail: "left alone"})
 			continue
 		}
 		if ext == extPack { // the original is still there
 			if err := j.removeFile(j.path(first, ext)); err != nil {
-				j.find(Finding{Kind: Foreign, File: e.Name, Detail: err.Error()})
+				j.find(Finding{Kind: recordlog.Foreign, File: e.Name, Detail: err.Error()})
 			}
-			continue
-		}
-		if ext == extKeys {
-			j.keyFiles[first] = true
 			continue
 		}
 		lowest = max(lowest, first)
@@ -168,57 +116,61 @@ func (j *Journal) listSegments() (files []candidate, lowest uint64, err error) {
 	return files, lowest, nil
 }
 
-// recoverSealed takes in a sealed segment by its header alone. Damage is left
-// to the readers.
+// recoverSealed takes in a sealed segment by its header and its footer. Damage is
+// left to the readers.
 func (j *Journal) recoverSealed(c candidate, end uint64) error {
 	s := &segment{
 		first: c.first, end: end, size: c.size, written: c.written,
 		retired: true, settled: true, sealed: true, named: true, synced: end,
 	}
-	h, err := j.readHeader(c)
+	path := j.path(c.first, c.ext)
+	f, err := j.fs.OpenFile(path, os.O_RDONLY, 0)
+	if err != nil {
+		j.find(Finding{Kind: recordlog.Damaged, File: c.name(), Bytes: segmentHeaderSize, Detail: fmt.Sprintf("segment header: %v", err)})
+		j.addSegment(s)
+		return nil
+	}
+	defer f.Close() // only read from
+	h, err := recordlog.ReadHeader(f, recordlog.JournalSegment, path)
 	var newer *UnsupportedError
 	switch {
 	case errors.As(err, &newer):
-		j.find(Finding{Kind: Newer, File: c.name(), Detail: newer.What})
-	case err == errDamaged && c.size < segmentHeaderSize, err == nil && h.first != c.first:
+		j.find(Finding{Kind: recordlog.Newer, File: c.name(), Detail: newer.What})
+		j.addSegment(s)
+		return nil
+	case err == recordlog.ErrTorn, err == nil && h.First != c.first:
 		return j.quarantine(c, "its header does not fit its name or length")
 	case err != nil:
-		j.find(Finding{Kind: Damaged, File: c.name(), Bytes: segmentHeaderSize, Detail: fmt.Sprintf("segment header: %v", err)})
+		j.find(Finding{Kind: recordlog.Damaged, File: c.name(), Bytes: segmentHeaderSize, Detail: fmt.Sprintf("segment header: %v", err)})
 	default:
-		s.id, s.prev = h.id, h.prev
-		if h.packed {
-			s.packed, s.written = true, time.Unix(0, h.written)
-		}
+		s.id, s.prev, s.packed = h.ID, h.Prev, h.Flags&flagPacked != 0
+	}
+	if foot, err := recordlog.ReadFooter(f, path, c.size); err == nil && foot.First == c.first && foot.End <= end && (s.id == 0 || foot.ID == s.id) {
+		s.take(foot)
+	} else {
+		j.find(Finding{Kind: recordlog.NoFooter, File: c.name()})
 	}
 	j.addSegment(s)
 	return nil
 }
 
-func (j *Journal) addSegment(s *segment) {
-	j.segs = append(j.segs, s)
-	j.total += s.size
-	j.next = max(j.next, s.end)
+// take fills s with what its footer says.
+func (s *segment) take(foot *recordlog.Footer) {
+	s.id = foot.ID
+	s.size, s.footer = foot.FramesEnd(), s.size-foot.FramesEnd()
+	s.minTime, s.maxTime, s.timed = foot.MinTime, foot.MaxTime, foot.Records > 0
+	s.written = time.Unix(0, foot.Written)
+	s.keyless = foot.Section(recordlog.KeysSection).Len == 0
+	s.marks = s.marks[:0]
+	for _, b := range foot.Blocks {
+		s.marks = append(s.marks, mark{b.First, b.Pos})
+	}
 }
 
-func (j *Journal) readHeader(c candidate) (segmentHeader, error) {
-	path := j.path(c.first, c.ext)
-	f, err := j.fs.OpenFile(path, os.O_RDONLY, 0)
-	if err != nil {
-		return segmentHeader{}, err
-	}
-	defer f.Close()
-	if c.size < segmentHeaderSize {
-		return segmentHeader{}, errDamaged
-	}
-	var b [segmentHeaderSize]byte
-	if _, err := f.ReadAt(b[:], 0); err != nil {
-		return segmentHeader{}, err
-	}
-	h, err := parseSegmentHeader(b[:])
-	if err == nil && h.version != formatVersion {
-		return h, &UnsupportedError{File: path, What: fmt.Sprintf("format version %d", h.version)}
-	}
-	return h, err
+func (j *Journal) addSegment(s *segment) {
+	j.segs = append(j.segs, s)
+	j.total += s.bytesLocked()
+	j.next = max(j.next, s.end)
 }
 
 // recoverWhole reads a segment frame by frame: the last one, and those that a
@@ -249,32 +201,28 @@ func (j *Journal) recoverFile(c candidate, f disk.File, limit uint64, last bool)
 	}
 	if c.ext == extOpen {
 		sc.cutUnfinished()
-		sc.forgetDamaged()
 	}
-	if sc.packed {
-		c.written = sc.written
-	}
+	sc.forgetDamaged()
 	j.scannedKeys[c.first] = sc.keys
 	s := &segment{
-		first: c.first, id: sc.id, prev: sc.prev, size: c.size, end: sc.end, written: c.written, begun: sc.created,
-		minTime: sc.min, maxTime: sc.max, timed: sc.end > c.first, marks: sc.marks,
-		named: true, synced: sc.end,
-	}
-	if sc.newer != "" {
-		j.find(Finding{Kind: Newer, File: c.name(), Detail: sc.newer})
-	}
-	for _, g := range sc.jumps {
-		j.find(Finding{Kind: Missing, File: c.name(), From: g.From, To: g.To})
+		first: c.first, id: sc.ID, prev: sc.Header.Prev, size: c.size, end: sc.End, written: c.written, begun: sc.created,
+		minTime: sc.MinTime, maxTime: sc.MaxTime, timed: sc.End > c.first, marks: sc.marks,
+		named: true, synced: sc.End,
 	}
 	switch {
-	case len(sc.spans) == 0 && (c.ext == extSealed || sc.broken() || !last):
+	case len(sc.Spans) == 0 && (c.ext == extSealed || sc.Broken() || !last):
 		return false, j.leaveOut(c, &sc, last)
 	case c.ext == extSealed:
-		s.retired, s.settled, s.sealed, s.packed = true, true, true, sc.packed
-		j.findDamage(c, &sc)
+		s.retired, s.settled, s.sealed, s.packed = true, true, true, sc.packed()
+		if sc.Footer != nil {
+			s.take(sc.Footer)
+		} else {
+			j.find(Finding{Kind: recordlog.NoFooter, File: c.name()})
+		}
+		j.findAll(sc.Findings(c.name(), false))
 		j.addSegment(s)
 		return false, nil
-	case sc.broken():
+	case sc.Broken():
 		return false, j.repair(c, f, &sc, s)
 	}
 	return j.writeOn(c, f, &sc, s, last)
@@ -283,10 +231,10 @@ func (j *Journal) recoverFile(c candidate, f disk.File, limit uint64, last bool)
 // leaveOut removes or quarantines a segment of which there is nothing to keep. The
 // name still holds the offset, see listSegments.
 func (j *Journal) leaveOut(c candidate, sc *scanned, last bool) error {
-	if c.size > segmentHeaderSize && !sc.zero {
+	if c.size > segmentHeaderSize && !sc.Zero {
 		return j.quarantine(c, "it holds no whole frame")
 	}
-	j.find(Finding{Kind: EmptyRemoved, File: c.name(), Bytes: c.size})
+	j.find(Finding{Kind: recordlog.EmptyRemoved, File: c.name(), Bytes: c.size})
 	if last && c.ext == extOpen && c.first == j.next { // perhaps no other name holds the offset
 		var err error
 		if j.writer.seg, err = j.createSegment(c.first); err == nil {
@@ -303,9 +251,14 @@ func (j *Journal) leaveOut(c candidate, sc *scanned, last bool) error {
 // to if it is the last and may be, or else has it sealed. kept says that f belongs
 // to it from now on.
 func (j *Journal) writeOn(c candidate, f disk.File, sc *scanned, s *segment, last bool) (kept bool, err error) {
-	good := sc.goodEnd()
+	good := sc.GoodEnd()
+	if sc.Newer != "" {
+		j.find(Finding{Kind: recordlog.Newer, File: c.name(), Detail: sc.Newer})
+	}
 	if good < c.size {
-		j.find(Finding{Kind: TornTail, File: c.name(), Pos: good, Bytes: c.size - good})
+		if sc.Footer == nil || good != sc.Footer.FramesEnd() { // else it was about to be sealed
+			j.find(Finding{Kind: recordlog.TornTail, File: c.name(), Pos: good, Bytes: c.size - good})
+		}
 		if err := f.Truncate(good); err != nil {
 			return false, fmt.Errorf("cut torn tail: %w", err)
 		}
@@ -338,8 +291,8 @@ func (j *Journal) renewHeader(s *segment, f disk.File, created time.Time) (err e
 	if s.id, err = newSegmentID(); err != nil {
 		return err
 	}
-	h := segmentHeader{version: formatVersion, id: s.id, first: s.first, created: created.UnixNano(), prev: s.prev}
-	_, err = f.WriteAt(appendSegmentHeader(nil, h), 0)
+	h := recordlog.Header{Kind: recordlog.JournalSegment, ID: s.id, First: s.first, Created: created.UnixNano(), Prev: s.prev}
+	_, err = f.WriteAt(h.Append(nil), 0)
 	return err
 }
 
@@ -368,7 +321,7 @@ func (j *Journal) findMissing() {
 			before.end = s.prev // readers then report the gap as a missing segment
 		}
 		if from < s.first {
-			j.find(Finding{Kind: Missing, File: segmentName(s.first, ""), From: from, To: s.first, Detail: "before this segment"})
+			j.find(Finding{Kind: recordlog.Missing, File: segmentName(s.first, ""), From: from, To: s.first, Detail: "before this segment"})
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/disktest"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // memJournal is a journal on a disk in memory, closed: batches of 2 records,
@@ -115,11 +117,11 @@ func TestRecoveryTable(t *testing.T) {
 	frameAt := func(b []byte, n int) int { // position of frame n
 		pos := segmentHeaderSize
 		for range n {
-			h, err := parseFrameHeader(b[pos:])
+			h, err := recordlog.ParseFrame(b[pos:])
 			if err != nil {
 				t.Fatal(err)
 			}
-			pos += int(h.size())
+			pos += int(h.Size())
 		}
 		return pos
 	}
@@ -140,44 +142,44 @@ func TestRecoveryTable(t *testing.T) {
 			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				edit(t, mem, last, flip(-5))
 			},
-			kinds: []FindingKind{TornTail}, want: upTo(20), next: 20,
+			kinds: []FindingKind{recordlog.TornTail}, want: upTo(20), next: 20,
 		}, {
 			name: "bit flip in the middle frame's body",
 			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				edit(t, mem, last, func(b []byte) []byte { return flip(frameAt(b, 1) + frameHeaderSize + 3)(b) })
 			},
-			kinds: []FindingKind{Missing, Damaged, Quarantined}, want: without(all, 18, 20), gaps: 1, next: 22,
+			kinds: []FindingKind{recordlog.Missing, recordlog.Damaged, recordlog.SetAside}, want: without(all, 18, 20), gaps: 1, next: 22,
 		}, {
 			name: "bit flip in the middle frame's header",
 			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				edit(t, mem, last, func(b []byte) []byte { return flip(frameAt(b, 1) + 20)(b) })
 			},
-			kinds: []FindingKind{Missing, Damaged, Quarantined}, want: without(all, 18, 20), gaps: 1, next: 22,
+			kinds: []FindingKind{recordlog.Missing, recordlog.Damaged, recordlog.SetAside}, want: without(all, 18, 20), gaps: 1, next: 22,
 		}, {
 			name: "bit flip in the first frame",
 			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				edit(t, mem, last, flip(segmentHeaderSize+30))
 			},
-			kinds: []FindingKind{Missing, Damaged, Quarantined}, want: without(all, 16, 18), gaps: 1, next: 22,
+			kinds: []FindingKind{recordlog.Missing, recordlog.Damaged, recordlog.SetAside}, want: without(all, 16, 18), gaps: 1, next: 22,
 		}, {
 			name: "zero tail",
 			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				edit(t, mem, last, func(b []byte) []byte { return append(b, make([]byte, 100_000)...) })
 			},
-			kinds: []FindingKind{TornTail}, want: all, next: 22,
+			kinds: []FindingKind{recordlog.TornTail}, want: all, next: 22,
 		}, {
 			name: "garbage tail with a magic in it",
 			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				edit(t, mem, last, func(b []byte) []byte { return append(b, "garbage \xffRWF\xffRWF garbage"...) })
 			},
-			kinds: []FindingKind{TornTail}, want: all, next: 22,
+			kinds: []FindingKind{recordlog.TornTail}, want: all, next: 22,
 		}, {
 			name: "tail of another segment's frames",
 			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				old, _ := mem.ReadFile(seg0)
 				edit(t, mem, last, func(b []byte) []byte { return append(b, old[segmentHeaderSize:]...) })
 			},
-			kinds: []FindingKind{TornTail}, want: all, next: 22,
+			kinds: []FindingKind{recordlog.TornTail}, want: all, next: 22,
 		}, {
 			name: "frames of a stale block in the middle",
 			corrupt: func(t *testing.T, mem *disktest.Mem) {
@@ -187,31 +189,31 @@ func TestRecoveryTable(t *testing.T) {
 					return b
 				})
 			},
-			kinds: []FindingKind{Missing, Damaged, Quarantined}, want: without(all, 18, 20), gaps: 1, next: 22,
+			kinds: []FindingKind{recordlog.Missing, recordlog.Damaged, recordlog.SetAside}, want: without(all, 18, 20), gaps: 1, next: 22,
 		}, {
 			name:    "empty open segment",
 			corrupt: func(t *testing.T, mem *disktest.Mem) { mem.WriteFile(last, nil) },
-			kinds:   []FindingKind{EmptyRemoved}, want: upTo(16), next: 16,
+			kinds:   []FindingKind{recordlog.EmptyRemoved}, want: upTo(16), next: 16,
 		}, {
 			name: "torn segment header",
 			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				edit(t, mem, last, func(b []byte) []byte { return b[:40] })
 			},
-			kinds: []FindingKind{EmptyRemoved}, want: upTo(16), next: 16,
+			kinds: []FindingKind{recordlog.EmptyRemoved}, want: upTo(16), next: 16,
 		}, {
 			name:    "open segment of zeros",
 			corrupt: func(t *testing.T, mem *disktest.Mem) { mem.WriteFile(last, make([]byte, 9000)) },
-			kinds:   []FindingKind{EmptyRemoved}, want: upTo(16), next: 16,
+			kinds:   []FindingKind{recordlog.EmptyRemoved}, want: upTo(16), next: 16,
 		}, {
 			name: "open segment of garbage",
 			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				mem.WriteFile(last, []byte(strings.Repeat("no journal\n", 100)))
 			},
-			kinds: []FindingKind{Quarantined}, want: upTo(16), next: 16,
+			kinds: []FindingKind{recordlog.SetAside}, want: upTo(16), next: 16,
 		}, {
 			name:    "open segment's header is damaged",
 			corrupt: func(t *testing.T, mem *disktest.Mem) { edit(t, mem, last, flip(3)) },
-			kinds:   []FindingKind{Damaged, Quarantined}, want: all, next: 22,
+			kinds:   []FindingKind{recordlog.Damaged, recordlog.SetAside}, want: all, next: 22,
 		}, {
 			name:    "open segment with a header only",
 			corrupt: func(t *testing.T, mem *disktest.Mem) { edit(t, mem, last, func(b []byte) []byte { return b[:64] }) },
@@ -219,7 +221,7 @@ func TestRecoveryTable(t *testing.T) {
 		}, {
 			name:    "sealed segment's header is damaged",
 			corrupt: func(t *testing.T, mem *disktest.Mem) { edit(t, mem, seg0, flip(10)) },
-			kinds:   []FindingKind{Damaged}, want: all, next: 22, lasting: []FindingKind{Damaged},
+			kinds:   []FindingKind{recordlog.Damaged}, want: all, next: 22, lasting: []FindingKind{recordlog.Damaged},
 		}, {
 			name: "bit flip in a sealed segment's body",
 			corrupt: func(t *testing.T, mem *disktest.Mem) {
@@ -243,21 +245,23 @@ func TestRecoveryTable(t *testing.T) {
 			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				edit(t, mem, seg0, func(b []byte) []byte { return b[:frameAt(b, 2)+70] })
 			},
+			kinds: []FindingKind{recordlog.NoFooter}, lasting: []FindingKind{recordlog.NoFooter},
 			want: without(all, 4, 8), gaps: 1, next: 22,
 		}, {
 			name: "sealed segment with a garbage tail",
 			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				edit(t, mem, seg0, func(b []byte) []byte { return append(b, "x\xffRWFy"...) })
 			},
+			kinds: []FindingKind{recordlog.NoFooter}, lasting: []FindingKind{recordlog.NoFooter},
 			want: all, next: 22,
 		}, {
 			name:    "sealed segment of zero bytes",
 			corrupt: func(t *testing.T, mem *disktest.Mem) { mem.WriteFile(seg0, nil) },
-			kinds:   []FindingKind{Quarantined}, want: without(all, 0, 8), gaps: 1, next: 22,
+			kinds:   []FindingKind{recordlog.SetAside}, want: without(all, 0, 8), gaps: 1, next: 22,
 		}, {
 			name:    "sealed segment missing in the middle",
 			corrupt: func(t *testing.T, mem *disktest.Mem) { mem.Remove(seg1) },
-			kinds:   []FindingKind{Missing}, want: without(all, 8, 16), gaps: 1, next: 22, lasting: []FindingKind{Missing},
+			kinds:   []FindingKind{recordlog.Missing}, want: without(all, 8, 16), gaps: 1, next: 22, lasting: []FindingKind{recordlog.Missing},
 		}, {
 			name:    "open segment missing",
 			corrupt: func(t *testing.T, mem *disktest.Mem) { mem.Remove(last) },
@@ -265,15 +269,15 @@ func TestRecoveryTable(t *testing.T) {
 		}, {
 			name:    "sealed segments renamed to another's offset",
 			corrupt: func(t *testing.T, mem *disktest.Mem) { mem.Rename(seg1, "/j/00000000000000000009.seg") },
-			kinds:   []FindingKind{Quarantined, Missing}, want: without(all, 8, 16), gaps: 2, next: 22,
-			lasting: []FindingKind{Missing},
+			kinds:   []FindingKind{recordlog.SetAside, recordlog.Missing}, want: without(all, 8, 16), gaps: 2, next: 22,
+			lasting: []FindingKind{recordlog.Missing},
 		}, {
 			name: "open and sealed segment of one name",
 			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				b, _ := mem.ReadFile(seg1)
 				mem.WriteFile("/j/00000000000000000008.open", b[:100])
 			},
-			kinds: []FindingKind{Quarantined}, want: all, next: 22,
+			kinds: []FindingKind{recordlog.SetAside}, want: all, next: 22,
 		}, {
 			name: "crash before the original of a repair was set aside",
 			corrupt: func(t *testing.T, mem *disktest.Mem) {
@@ -285,14 +289,15 @@ func TestRecoveryTable(t *testing.T) {
 			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				mem.Rename(last, "/j/00000000000000000016.fix")
 			},
+			kinds: []FindingKind{recordlog.NoFooter}, lasting: []FindingKind{recordlog.NoFooter},
 			want: all, next: 22,
 		}, {
 			name: "two unsealed segments, the first torn",
 			corrupt: func(t *testing.T, mem *disktest.Mem) {
-				edit(t, mem, seg1, func(b []byte) []byte { return b[:len(b)-3] })
+				edit(t, mem, seg1, func(b []byte) []byte { return b[:frameAt(b, 4)-3] })
 				mem.Rename(seg1, "/j/00000000000000000008.open")
 			},
-			kinds: []FindingKind{TornTail, Missing}, want: without(all, 14, 16), gaps: 1, next: 22,
+			kinds: []FindingKind{recordlog.TornTail, recordlog.Missing}, want: without(all, 14, 16), gaps: 1, next: 22,
 		}, {
 			name: "foreign files and folders",
 			corrupt: func(t *testing.T, mem *disktest.Mem) {
@@ -301,21 +306,23 @@ func TestRecoveryTable(t *testing.T) {
 				mem.WriteFile("/j/99999999999999999999.seg", []byte("mine"))
 				mem.MkdirAll("/j/00000000000000000099.seg", 0o750)
 			},
-			kinds: []FindingKind{Foreign, Foreign, Foreign, Foreign}, want: all, next: 22,
-			lasting: []FindingKind{Foreign, Foreign, Foreign, Foreign},
+			kinds: []FindingKind{recordlog.Foreign, recordlog.Foreign, recordlog.Foreign, recordlog.Foreign}, want: all, next: 22,
+			lasting: []FindingKind{recordlog.Foreign, recordlog.Foreign, recordlog.Foreign, recordlog.Foreign},
 		}, {
 			name: "sealed segment of a newer version",
 			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				edit(t, mem, seg0, func(b []byte) []byte {
-					return append(appendSegmentHeader(nil, segmentHeader{version: 2}), b[64:]...)
+					header := recordlog.Header{Kind: recordlog.JournalSegment, Version: 2}
+					return append(header.Append(nil), b[64:]...)
 				})
 			},
-			kinds: []FindingKind{Newer}, next: 22, lasting: []FindingKind{Newer},
+			kinds: []FindingKind{recordlog.Newer}, next: 22, lasting: []FindingKind{recordlog.Newer},
 		}, {
 			name: "open segment of a newer version",
 			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				edit(t, mem, last, func(b []byte) []byte {
-					return append(appendSegmentHeader(nil, segmentHeader{version: 2}), b[64:]...)
+					header := recordlog.Header{Kind: recordlog.JournalSegment, Version: 2}
+					return append(header.Append(nil), b[64:]...)
 				})
 			},
 			wantOpen: "format version 2 is not known to this version",
@@ -430,6 +437,11 @@ func TestTornAtEveryByte(t *testing.T) {
 func TestEveryFlippedBit(t *testing.T) {
 	base := memJournal(t, 1, 3, 1) // 3 frames sealed, 1 open
 	whole, _ := base.ReadFile(seg0)
+	foot, err := recordlog.ReadFooter(bytes.NewReader(whole), "", int64(len(whole)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	frames := int(foot.FramesEnd())
 	for pos := 0; pos < len(whole); pos++ {
 		mem := base.KillClone()
 		edit(t, mem, seg0, func(b []byte) []byte { b[pos] ^= 1 << (pos % 8); return b })
@@ -438,8 +450,9 @@ func TestEveryFlippedBit(t *testing.T) {
 			t.Fatal(err)
 		}
 		offsets, gaps := readAll(t, j)
-		if pos < segmentHeaderSize && len(offsets) != 8 && len(j.Recovery().Findings) == 0 ||
-			pos >= segmentHeaderSize && (len(offsets) != 6 || len(gaps) != 1 || gaps[0].Missed() != 2) {
+		inFooter := pos >= frames
+		if inFooter && len(offsets) != 8 || pos < segmentHeaderSize && len(offsets) != 8 && len(j.Recovery().Findings) == 0 ||
+			pos >= segmentHeaderSize && !inFooter && (len(offsets) != 6 || len(gaps) != 1 || gaps[0].Missed() != 2) {
 			t.Fatalf("bit in byte %d: read %d, gaps %v, findings %v", pos, offsets, gaps, j.Recovery().Findings)
 		}
 		if rep, err := verify(mem, "/j", 0, 0, nil); err != nil || rep.Sound() {
@@ -462,7 +475,7 @@ func TestLockAndFolderErrors(t *testing.T) {
 	if _, err := Open(file, Options{}); err == nil || !strings.Contains(err.Error(), file) {
 		t.Fatalf("folder below a file: %v", err)
 	}
-	for _, o := range []Options{{SegmentBytes: -1}, {RetainAge: -1}, {MaxGroupBytes: maxBody + 1}} {
+	for _, o := range []Options{{SegmentBytes: -1}, {RetainAge: -1}, {MaxGroupBytes: recordlog.MaxBody + 1}} {
 		if _, err := Open(dir, o); err == nil {
 			t.Errorf("options %+v were accepted", o)
 		}
@@ -547,7 +560,7 @@ func TestCutToTheHeader(t *testing.T) {
 	}
 	edit(t, mem, name, func(b []byte) []byte { return b[:len(b)-1] })
 	j := mustOpen(t, "/j", Options{Disk: mem})
-	checkKinds(t, j, []FindingKind{TornTail})
+	checkKinds(t, j, []FindingKind{recordlog.TornTail})
 	if first := mustAppend(t, j, lines(8, 1)); first != 8 {
 		t.Fatalf("stored at %d", first)
 	}
@@ -556,7 +569,7 @@ func TestCutToTheHeader(t *testing.T) {
 	}
 	edit(t, mem, name, func(b []byte) []byte { return append(b, whole[segmentHeaderSize:]...) })
 	j = mustOpen(t, "/j", Options{Disk: mem})
-	checkKinds(t, j, []FindingKind{TornTail})
+	checkKinds(t, j, []FindingKind{recordlog.TornTail})
 	if got, gaps := readAll(t, j); !slices.Equal(got, upTo(9)) || len(gaps) > 0 {
 		t.Errorf("%v, %v", got, gaps)
 	}
@@ -565,7 +578,7 @@ func TestCutToTheHeader(t *testing.T) {
 // A segment without a record, whose bytes a power cut has taken, may be all that
 // tells at which offset the journal goes on.
 func TestOffsetOutlivesEmptySegment(t *testing.T) {
-	for name, content := range map[string][]byte{"empty": nil, "zeros": make([]byte, 4096), "a part of the header": segmentMagic} {
+	for name, content := range map[string][]byte{"empty": nil, "zeros": make([]byte, 4096), "a part of the header": []byte("\x89RWJ\r\n")} {
 		mem := memJournal(t, 0, 0, 0)
 		if err := mem.WriteFile("/j/00000000000000000100.open", content); err != nil {
 			t.Fatal(err)
@@ -588,9 +601,9 @@ func TestOffsetOutlivesEmptySegment(t *testing.T) {
 }
 
 // What is set aside takes the place of nothing that was set aside before.
-func TestQuarantinedAgain(t *testing.T) {
+func TestSetAsideAgain(t *testing.T) {
 	mem := memJournal(t, 1, 4, 3)
-	for _, name := range []string{"/j/00000000000000000008.bad", "/j/00000000000000000008-2.bad"} {
+	for _, name := range []string{"/j/00000000000000000008.open.bad", "/j/00000000000000000008.open.bad-2"} {
 		if err := mem.WriteFile(name, []byte(name)); err != nil {
 			t.Fatal(err)
 		}
@@ -598,11 +611,11 @@ func TestQuarantinedAgain(t *testing.T) {
 	edit(t, mem, "/j/00000000000000000008.open", flipAt(segmentHeaderSize+5))
 	j := mustOpen(t, "/j", Options{Disk: mem})
 	if f := j.Recovery().Findings; !slices.ContainsFunc(f, func(f Finding) bool {
-		return f.Kind == Quarantined && strings.Contains(f.Detail, "00000000000000000008-3.bad")
+		return f.Kind == recordlog.SetAside && strings.Contains(f.Detail, "00000000000000000008.open.bad-3")
 	}) {
 		t.Error(f)
 	}
-	for _, name := range []string{"/j/00000000000000000008.bad", "/j/00000000000000000008-2.bad"} {
+	for _, name := range []string{"/j/00000000000000000008.open.bad", "/j/00000000000000000008.open.bad-2"} {
 		if b, err := mem.ReadFile(name); err != nil || string(b) != name {
 			t.Errorf("%s: %q, %v", name, b, err)
 		}

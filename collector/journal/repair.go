@@ -5,21 +5,21 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // repair sets aside an open segment that is damaged in its middle, and puts a
 // sealed one with its sound frames in its place. When that cannot be written,
 // the damaged one is sealed as it is.
 func (j *Journal) repair(c candidate, f disk.File, sc *scanned, s *segment) error {
-	j.findDamage(c, sc)
+	j.findAll(sc.Findings(c.name(), false))
 	s.retired, s.settled, s.sealed, s.marks = true, true, true, nil
-	size, err := j.copySpans(c, f, sc)
+	size, footer, err := j.copySpans(c, f, sc)
 	if err != nil {
-		j.find(Finding{Kind: Damaged, File: c.name(), Detail: fmt.Sprintf("kept as it is, because a repaired copy cannot be written: %v", err)})
+		j.find(Finding{Kind: recordlog.Damaged, File: c.name(), Detail: fmt.Sprintf("kept as it is, because a repaired copy cannot be written: %v", err)})
 		if err := j.removeFile(j.path(c.first, extFix)); err != nil {
 			return fmt.Errorf("remove unfinished repair: %w", err)
 		}
@@ -28,9 +28,6 @@ func (j *Journal) repair(c candidate, f disk.File, sc *scanned, s *segment) erro
 		}
 		j.addSegment(s)
 		return nil
-	}
-	if err := j.writeKeyFile(s, sc.keys); err != nil {
-		j.find(Finding{Kind: Damaged, File: segmentName(c.first, extKeys), Detail: fmt.Sprintf("keys are forgotten at the next start: %v", err)})
 	}
 	if err := j.quarantine(c, "its sound frames were copied"); err != nil {
 		return err
@@ -41,64 +38,44 @@ func (j *Journal) repair(c candidate, f disk.File, sc *scanned, s *segment) erro
 	if err := j.fs.SyncDir(j.dir); err != nil {
 		return fmt.Errorf("put repaired segment in place: %w", err)
 	}
-	s.size = size
+	s.size, s.footer = size, footer
 	j.addSegment(s)
 	return nil
 }
 
-func (j *Journal) findDamage(c candidate, sc *scanned) {
-	detail := ""
-	if sc.readErr != nil {
-		detail = sc.readErr.Error()
-	}
-	for _, d := range sc.damage() {
-		j.find(Finding{Kind: Damaged, File: c.name(), Pos: d.pos, Bytes: d.end - d.pos, Detail: detail})
-	}
-}
-
-// copySpans writes the sound frames of f to a new durable file and returns its
-// size.
-func (j *Journal) copySpans(c candidate, f disk.File, sc *scanned) (size int64, err error) {
-	dst, err := j.fs.OpenFile(j.path(c.first, extFix), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o640)
+// copySpans writes the sound frames of f and a footer to a new durable file. It
+// returns where the frames end and the length of what follows.
+func (j *Journal) copySpans(c candidate, f disk.File, sc *scanned) (size, footer int64, err error) {
+	path := j.path(c.first, extFix)
+	dst, err := j.fs.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o640)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, dst.Close()) }()
-	h := segmentHeader{version: formatVersion, id: sc.id, first: c.first, created: sc.created.UnixNano(), prev: sc.prev}
-	if _, err := dst.WriteAt(appendSegmentHeader(nil, h), 0); err != nil {
-		return 0, err
+	h := recordlog.Header{Kind: recordlog.JournalSegment, ID: sc.ID, First: c.first, Created: sc.created.UnixNano(), Prev: sc.Header.Prev}
+	if _, err := dst.WriteAt(h.Append(nil), 0); err != nil {
+		return 0, 0, err
 	}
 	out := io.NewOffsetWriter(dst, segmentHeaderSize)
 	size = segmentHeaderSize
-	for _, sp := range sc.spans {
-		n, err := io.Copy(out, io.NewSectionReader(f, sp.pos, sp.end-sp.pos))
+	for _, sp := range sc.Spans {
+		n, err := io.Copy(out, io.NewSectionReader(f, int64(sp.From), int64(sp.To-sp.From)))
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		size += n
 	}
-	return size, dst.Sync()
+	footer, err = j.writeFooter(dst, path, sc.ID, c.first, size, sc.keys, c.written)
+	return size, footer, err
 }
 
 // quarantine renames a file so that it is kept but not read.
 func (j *Journal) quarantine(c candidate, why string) error {
-	target := segmentName(c.first, extBad)
-	for n := 2; ; n++ {
-		f, err := j.fs.OpenFile(filepath.Join(j.dir, target), os.O_RDONLY, 0)
-		if err != nil {
-			break
-		}
-		f.Close()
-		target = fmt.Sprintf("%020d-%d%s", c.first, n, extBad)
+	target, err := recordlog.MoveAside(j.fs, j.dir, c.name())
+	if err == nil {
+		j.find(Finding{Kind: recordlog.SetAside, File: c.name(), Bytes: c.size, Detail: "as " + target + ": " + why})
 	}
-	if err := j.fs.Rename(j.path(c.first, c.ext), filepath.Join(j.dir, target)); err != nil {
-		return fmt.Errorf("quarantine %s: %w", c.name(), err)
-	}
-	if err := j.fs.SyncDir(j.dir); err != nil {
-		return fmt.Errorf("quarantine %s: %w", c.name(), err)
-	}
-	j.find(Finding{Kind: Quarantined, File: c.name(), Bytes: c.size, Detail: "as " + target + ": " + why})
-	return nil
+	return err
 }
 
 // finishFix completes or undoes a repair that a crash interrupted: the copy

@@ -1,12 +1,11 @@
 package journal
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,15 +14,14 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // A segment's state is its file's extension; a rename is the transition.
 const (
 	extOpen   = ".open" // being written, or left by a crash
 	extSealed = ".seg"  // complete and fsynced
-	extBad    = ".bad"  // quarantined by recovery, not read
 	extFix    = ".fix"  // recovery's copy of an open segment's sound frames
-	extKeys   = ".keys" // the keys of a sealed segment
 	extPack   = ".pack" // unfinished copy of a sealed segment, packed
 )
 
@@ -34,17 +32,19 @@ const markStep = 1 << 20
 // segment is one segment file. first and the file name's digits are the same.
 type segment struct {
 	first uint64
-	id    uint32
+	id    uint64
 	prev  uint64 // first offset of the segment before; first if none
 
 	file disk.File // nil once sealed; closed by the keeper or Close
 
 	// guarded by Journal.mu
-	size       int64     // bytes that readers may see; written by the writer role
+	size       int64     // bytes that readers may see, up to the end of the frames; written by the writer role
+	footer     int64     // bytes after them, if sealed
 	end        uint64    // offset behind the last record, or the next segment's first
 	minTime    int64     // of all records, while timed
 	maxTime    int64     // of all records, while timed
 	timed      bool      // the times are known
+	keyless    bool      // its key section is known to be empty; Open's
 	begun      time.Time // first write
 	written    time.Time // last write
 	retired    bool      // no longer written
@@ -76,33 +76,34 @@ func (m *marks) add(first uint64, pos, step int64) {
 	}
 }
 
+// bytesLocked is the size of the file.
+func (s *segment) bytesLocked() int64 { return s.size + s.footer }
+
 // isNoSegment reports whether e, in a journal's folder, belongs to the journal and
 // is not of a segment.
 func isNoSegment(e disk.Entry) bool {
-	return !e.Dir && (e.Name == lockFile || e.Name == idFile) || e.Dir && e.Name == cursorFolder
+	switch name := strings.TrimSuffix(e.Name, recordlog.ExtNew); name {
+	case recordlog.LockName, idFile:
+		return !e.Dir
+	case cursorFolder:
+		return e.Dir
+	}
+	return false
 }
 
-func segmentName(first uint64, ext string) string { return fmt.Sprintf("%020d%s", first, ext) }
+func segmentName(first uint64, ext string) string { return recordlog.Name(first, ext) }
 
-// parseName splits the name of a segment file.
+// parseName splits the name of a segment file. The extension of one that was set
+// aside is ExtBad.
 func parseName(name string) (first uint64, ext string, ok bool) {
-	digits, ext := name, ""
-	if dot := strings.IndexByte(name, '.'); dot >= 0 {
-		digits, ext = name[:dot], name[dot:]
+	first, ext, ok = recordlog.ParseName(name)
+	switch {
+	case ok && recordlog.IsSetAside(ext):
+		return first, recordlog.ExtBad, true
+	case ok && slices.Contains([]string{extOpen, extSealed, extFix, extPack}, ext):
+		return first, ext, true
 	}
-	if ext == extBad {
-		digits, _, _ = strings.Cut(digits, "-") // 00…07-2.bad: second quarantine of one name
-	}
-	if len(digits) != 20 || !slices.Contains([]string{extOpen, extSealed, extBad, extFix, extKeys, extPack}, ext) {
-		return 0, "", false
-	}
-	for _, c := range digits {
-		if c < '0' || c > '9' || first > (math.MaxInt64-uint64(c-'0'))/10 {
-			return 0, "", false
-		}
-		first = first*10 + uint64(c-'0')
-	}
-	return first, ext, true
+	return 0, "", false
 }
 
 func (j *Journal) path(first uint64, ext string) string {
@@ -141,10 +142,10 @@ func (j *Journal) createSegment(first uint64) (*segment, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := segmentHeader{version: formatVersion, id: id, first: first, prev: first, created: now.UnixNano()}
+	h := recordlog.Header{Kind: recordlog.JournalSegment, ID: id, First: first, Prev: first, Created: now.UnixNano()}
 	j.mu.Lock()
 	if n := len(j.segs); n > 0 {
-		h.prev = j.segs[n-1].first
+		h.Prev = j.segs[n-1].first
 	}
 	j.mu.Unlock()
 
@@ -154,11 +155,11 @@ func (j *Journal) createSegment(first uint64) (*segment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create segment: %w", err)
 	}
-	if _, err := f.WriteAt(appendSegmentHeader(nil, h), 0); err != nil {
+	if _, err := f.WriteAt(h.Append(nil), 0); err != nil {
 		return nil, errors.Join(fmt.Errorf("write segment header: %w", err), f.Close(), j.removeFile(path))
 	}
 	s := &segment{
-		first: first, id: h.id, prev: h.prev, file: f,
+		first: first, id: h.ID, prev: h.Prev, file: f,
 		size: segmentHeaderSize, end: first, synced: first, written: now,
 		marks: make(marks, 0, min(j.o.SegmentBytes/markStep+1, 4096)),
 	}
@@ -170,12 +171,12 @@ func (j *Journal) createSegment(first uint64) (*segment, error) {
 	return s, nil
 }
 
-func newSegmentID() (uint32, error) {
-	var id [4]byte
+func newSegmentID() (uint64, error) {
+	var id [8]byte
 	if _, err := rand.Read(id[:]); err != nil {
 		return 0, fmt.Errorf("choose segment id: %w", err)
 	}
-	return binary.LittleEndian.Uint32(id[:]), nil
+	return binary.LittleEndian.Uint64(id[:]), nil
 }
 
 // retire ends the writing of the current segment, if there is one, and leaves
@@ -197,7 +198,7 @@ func (j *Journal) retire() {
 	}
 	j.mu.Unlock()
 	if !empty {
-		j.wakeKeeper()
+		j.wakeMaintenance()
 		return
 	}
 	if err := errors.Join(s.file.Close(), j.removeFile(j.path(s.first, extOpen))); err != nil {
@@ -205,10 +206,8 @@ func (j *Journal) retire() {
 	}
 }
 
-// removeFile removes path; that it is not there is no error.
-func (j *Journal) removeFile(path string) error {
-	if err := j.fs.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
+// removeFile removes path. A missing file is not an error.
+func (j *Journal) removeFile(path string) error { return recordlog.Remove(j.fs, path) }
+
+// lineEnd returns the length of the first line of b with its '\n'.
+func lineEnd(b []byte) int { return bytes.IndexByte(b, '\n') + 1 }

@@ -306,6 +306,10 @@ func TestTimeRange(t *testing.T) {
 	for i := range 60 {
 		mustAppend(t, j, lines(i*1000, 1000)) // about 100 KB; record n has time n
 	}
+	for j.nextRetired() != nil { // sealing reads a segment too
+		time.Sleep(time.Millisecond)
+	}
+	read.Store(0)
 	r := j.NewReader(0)
 	defer r.Close()
 	r.SetTimeRange(30_500, 31_000)
@@ -371,7 +375,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// 80 sealed segments open by their headers alone.
+// 80 sealed segments open by their headers and footers alone.
 func TestOpenReadsHeadersOnly(t *testing.T) {
 	mem := memJournal(t, 80, 4, 1)
 	var read atomic.Int64
@@ -385,7 +389,7 @@ func TestOpenReadsHeadersOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	if n := read.Load(); n > 82*segmentHeaderSize+2000 {
+	if n := read.Load(); n > 82*(segmentHeaderSize+1300) {
 		t.Fatalf("Open read %d bytes", n)
 	}
 	if n := j.Recovery().Scanned; n > 1000 {

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // Report is what Verify found.
@@ -23,7 +24,7 @@ type Report struct {
 	Next     uint64    // offset behind the last record
 	Findings []Finding // damage, torn tails and gaps, in the order of the files
 
-	gaps []Gap // within segments
+	gaps []recordlog.Range // within segments
 }
 
 // Sound reports whether nothing is damaged or missing. The torn tail of an open
@@ -31,15 +32,11 @@ type Report struct {
 // complete it. Files set aside are not part of the journal.
 func (r *Report) Sound() bool {
 	for _, f := range r.Findings {
-		if !f.harmless() {
+		if !f.Harmless() {
 			return false
 		}
 	}
 	return true
-}
-
-func (f *Finding) harmless() bool {
-	return f.Kind == TornTail || f.Kind == Deleted || f.Kind == Foreign || f.Kind == Quarantined
 }
 
 // Verify reads every frame of the journal in dir and checks it against its
@@ -68,11 +65,11 @@ func verify(fsys disk.FS, dir string, from uint64, maxKeys int, each func(candid
 			limit = files[i+1].first
 		}
 		if rep.Next < c.first {
-			rep.find(Finding{Kind: Missing, File: c.name(), From: rep.Next, To: c.first, Detail: "before this segment"})
+			rep.find(Finding{Kind: recordlog.Missing, File: c.name(), From: rep.Next, To: c.first, Detail: "before this segment"})
 		}
 		sc, err := verifyFile(fsys, dir, &c, limit, maxKeys)
 		if errors.Is(err, fs.ErrNotExist) && deletedSince(fsys, dir, limit) {
-			rep.find(Finding{Kind: Deleted, File: c.name(), From: c.first, To: limit})
+			rep.find(Finding{Kind: recordlog.Deleted, File: c.name(), From: c.first, To: limit})
 			if rep.Next = limit; rep.Segments == 0 {
 				rep.First = limit
 			}
@@ -116,9 +113,9 @@ func (r *Report) list(fsys disk.FS, dir string) (files []candidate, err error) {
 			switch {
 			case isNoSegment(e):
 			case !ok || e.Dir:
-				r.find(Finding{Kind: Foreign, File: e.Name})
-			case ext == extBad:
-				r.find(Finding{Kind: Quarantined, File: e.Name, Bytes: e.Size})
+				r.find(Finding{Kind: recordlog.Foreign, File: e.Name})
+			case ext == recordlog.ExtBad:
+				r.find(Finding{Kind: recordlog.SetAside, File: e.Name, Bytes: e.Size})
 			case ext == extOpen || ext == extSealed:
 				files = append(files, candidate{first, ext, e.Size, e.ModTime})
 				if i < 2 {
@@ -139,34 +136,22 @@ func unreadable(c candidate, err error) Finding {
 	var newer *UnsupportedError
 	switch {
 	case errors.As(err, &newer):
-		return Finding{Kind: Newer, File: c.name(), Detail: newer.What}
+		return Finding{Kind: recordlog.Newer, File: c.name(), Detail: newer.What}
 	case errors.Is(err, fs.ErrNotExist):
-		return Finding{Kind: Missing, File: c.name(), Detail: "deleted since the folder was listed"}
+		return Finding{Kind: recordlog.Missing, File: c.name(), Detail: "deleted since the folder was listed"}
 	}
-	return Finding{Kind: Damaged, File: c.name(), Detail: err.Error()}
+	return Finding{Kind: recordlog.Damaged, File: c.name(), Detail: err.Error()}
 }
 
 // add adds what was found in a segment that could be read.
 func (r *Report) add(c candidate, sc *scanned) {
 	r.Segments++
-	r.Frames += sc.frames
-	r.Records += sc.records
-	r.Bytes += sc.size
-	r.Next = max(r.Next, sc.end)
-	r.gaps = append(r.gaps, sc.jumps...)
-	if sc.newer != "" {
-		r.find(Finding{Kind: Newer, File: c.name(), Detail: sc.newer})
-	}
-	for _, g := range sc.jumps {
-		r.find(Finding{Kind: Missing, File: c.name(), From: g.From, To: g.To})
-	}
-	for _, d := range sc.damage() {
-		kind := Damaged
-		if c.ext == extOpen && sc.header && d.end == sc.size {
-			kind = TornTail
-		}
-		r.find(Finding{Kind: kind, File: c.name(), Pos: d.pos, Bytes: d.end - d.pos})
-	}
+	r.Frames += sc.Frames
+	r.Records += sc.Records
+	r.Bytes += sc.Size
+	r.Next = max(r.Next, sc.End)
+	r.gaps = append(r.gaps, sc.Jumps...)
+	r.Findings = append(r.Findings, sc.Findings(c.name(), c.ext == extOpen)...)
 }
 
 func verifyFile(fsys disk.FS, dir string, c *candidate, limit uint64, maxKeys int) (scanned, error) {
@@ -180,7 +165,7 @@ func verifyFile(fsys disk.FS, dir string, c *candidate, limit uint64, maxKeys in
 	}
 	sc, err := scan(f, path, *c, limit, maxKeys)
 	if err == nil {
-		err = sc.readErr
+		err = sc.Err
 	}
 	return sc, err
 }

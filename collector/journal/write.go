@@ -1,13 +1,12 @@
 package journal
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 
 	"github.com/rollway/rollway/collector/pool"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // writeGroup is tryGroup, and once more if there was no room and the trash had
@@ -61,21 +60,9 @@ func (j *Journal) pieces(g *group) int {
 	}
 	n := 0
 	for rest := g.head.batch.Lines; len(rest) > 0; n++ {
-		rest = rest[pieceEnd(rest, j.o.MaxGroupBytes):]
+		rest = rest[recordlog.Piece(rest, j.o.MaxGroupBytes):]
 	}
 	return n
-}
-
-// pieceEnd returns the length of the first lines of b that fit into limit
-// bytes, or of the first line if none does.
-func pieceEnd(b []byte, limit int) int {
-	if len(b) <= limit {
-		return len(b)
-	}
-	if n := bytes.LastIndexByte(b[:limit], '\n') + 1; n > 0 {
-		return n
-	}
-	return lineEnd(b)
 }
 
 // writePieces writes the one batch of g as several frames from pos on, the first
@@ -83,10 +70,10 @@ func pieceEnd(b []byte, limit int) int {
 func (j *Journal) writePieces(g *group, first uint64, pos int64) error {
 	key, keysLen := g.head.key, g.keysLen
 	for rest := g.head.batch.Lines; len(rest) > 0; {
-		lines := rest[:pieceEnd(rest, j.o.MaxGroupBytes)]
+		lines := rest[:recordlog.Piece(rest, j.o.MaxGroupBytes)]
 		rest = rest[len(lines):]
 		piece := group{
-			head: &waiter{batch: Batch{Lines: lines, Records: g.records, Events: g.head.batch.Events}, key: key}, bytes: len(lines), records: lineCount(lines),
+			head: &waiter{batch: Batch{Lines: lines, Records: g.records, Events: g.head.batch.Events}, key: key}, bytes: len(lines), records: recordlog.LineCount(lines),
 			keysLen: keysLen, minTime: g.minTime, maxTime: g.maxTime, at: g.at,
 		}
 		if key != "" {
@@ -126,13 +113,12 @@ func (j *Journal) writeFrame(g *group, first uint64, pos int64) (int64, error) {
 	if cap(buf) <= 2*j.o.MaxGroupBytes+frameHeaderSize {
 		j.writer.buf = buf[:0]
 	}
-	h := frameHeader{
-		bodySum: crc32.Checksum(buf[frameHeaderSize:], castagnoli),
-		bodyLen: g.keysLen + g.bytes, unpacked: g.bytes, keys: g.keys, keysLen: g.keysLen,
-		first: first, records: g.records, id: j.writer.seg.id,
-		minTime: g.minTime, maxTime: g.maxTime,
+	h := recordlog.Frame{
+		Unpacked: g.bytes, Keys: g.keys, KeysLen: g.keysLen,
+		First: first, Records: g.records, ID: j.writer.seg.id,
+		MinTime: g.minTime, MaxTime: g.maxTime,
 	}
-	putFrameHeader(buf, &h)
+	h.Put(buf)
 	n, err := j.writer.seg.file.WriteAt(buf, pos)
 	pool.Overwrite(j.writer.buf)
 	if err == nil && n < len(buf) {

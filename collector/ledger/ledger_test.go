@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/journal"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // sound is a ledger in which all agrees.
@@ -79,7 +80,7 @@ func TestRecords(t *testing.T) {
 		"a record":           func(a *journal.AuditReport) { a.Missing = []journal.Gap{{From: 99, To: 100}} },
 		"the end":            func(a *journal.AuditReport) { a.Next-- },
 		"one too many":       func(a *journal.AuditReport) { a.Next++ },
-		"damage":             func(a *journal.AuditReport) { a.Findings = []journal.Finding{{Kind: journal.Damaged, File: "x"}} },
+		"damage":             func(a *journal.AuditReport) { a.Findings = []journal.Finding{{Kind: recordlog.Damaged, File: "x"}} },
 		"a key":              func(a *journal.AuditReport) { a.Twice = 1 },
 		"the cursor":         func(a *journal.AuditReport) { a.Cursors[0].Offset++ },
 		"no cursor":          func(a *journal.AuditReport) { a.Cursors = nil },

@@ -163,6 +163,8 @@ var table = []edge{
 	{"internal/smalldisk", "internal/testkit", "nobody may be let mount"},
 	{"collector/receiver/receivertest", "github.com/go-json-experiment/json/jsontext", "masks in lines what differs from run to run"},
 	{"collector/journal", "internal/disk", "files that tests can make fail and crash"},
+	{"collector/journal", "internal/recordlog", "segments, frames, footers and cursors: their bytes"},
+	{"collector/journal", "internal/jsonline", "levels of lines, which a footer counts"},
 	{"collector/journal", "collector/pool", "memory that is used again is checked for use after return"},
 	{"collector/journal", "github.com/klauspost/compress/zstd", "full segments are packed"},
 	{"collector/ledger", "collector/journal", "compares what was counted with what is there"},

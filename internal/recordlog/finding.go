@@ -27,7 +27,8 @@ const (
 	Damaged      FindingKind = "damaged"            // checksum or structure is wrong; it is skipped
 	SetAside     FindingKind = "set aside as .bad"  // kept, and not read any more
 	Missing      FindingKind = "records missing"
-	Rebuilt      FindingKind = "rebuilt" // from the other files
+	NoFooter     FindingKind = "no sound footer" // of a sealed segment, which is read all the same
+	Rebuilt      FindingKind = "rebuilt"         // from the other files
 	CursorLost   FindingKind = "cursor not read"
 	Deleted      FindingKind = "deleted meanwhile"    // by retention, while the folder was read
 	Gone         FindingKind = "removed while in use" // its name is, and what is stored in it may still be read
@@ -39,7 +40,7 @@ const (
 // damage.
 func (f *Finding) Harmless() bool {
 	switch f.Kind {
-	case TornTail, EmptyRemoved, Deleted, Foreign, SetAside, Rebuilt:
+	case TornTail, EmptyRemoved, Deleted, Foreign, SetAside, NoFooter, Rebuilt:
 		return true
 	}
 	return false

@@ -166,7 +166,7 @@ func ReadFooter(f io.ReaderAt, path string, size int64) (*Footer, error) {
 	if size < 2*HeaderSize+footerHead {
 		return nil, ErrDamaged
 	}
-	tail := make([]byte, min(size-HeaderSize, 16<<10))
+	tail := make([]byte, min(size-HeaderSize, 4<<10))
 	if n, err := f.ReadAt(tail, size-int64(len(tail))); n < len(tail) {
 		return nil, readError(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 )
 
 // Numbers are little-endian, times are unix nanoseconds, checksums CRC-32C
@@ -194,6 +195,20 @@ func ParseHeader(b []byte, kind Kind, path string) (Header, error) {
 		return Header{}, ErrDamaged
 	}
 	return h, nil
+}
+
+// ReadHeader returns the header at the start of f. The error is as from
+// ParseHeader, ErrTorn if f ends before, or the read's.
+func ReadHeader(f io.ReaderAt, kind Kind, path string) (Header, error) {
+	var b [HeaderSize]byte
+	switch n, err := f.ReadAt(b[:], 0); {
+	case n == len(b):
+		return ParseHeader(b[:], kind, path)
+	case err == io.EOF:
+		return Header{}, ErrTorn
+	default:
+		return Header{}, err
+	}
 }
 
 // AppendFile appends a small file: the header and its body.

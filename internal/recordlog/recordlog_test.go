@@ -22,7 +22,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden file")
 
 func TestTables(t *testing.T) {
-	recordlogtest.CheckTables(t, "../../docs/FORMAT.md", "format.go")
+	recordlogtest.CheckTables(t, "../../docs/FORMAT.md", "format.go", "footer.go")
 }
 
 const id = 0xdeadbeef01020304

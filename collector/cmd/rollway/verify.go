@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rollway/rollway/collector/journal"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 var verifyCommand = &command{
@@ -150,7 +151,7 @@ func (v *verifyFlags) checkJournal(dir string) (report, error) {
 	r := report{what: fmt.Sprintf("journal of a collector, %s, %s in %s",
 		lines(int(found.Records)), byteCount(found.Bytes), plural(found.Segments, "segment"))}
 	for _, f := range found.Findings {
-		r.add(true, v.closed && f.Kind == journal.TornTail, "%v", f)
+		r.add(true, v.closed && f.Kind == recordlog.TornTail, "%v", f)
 	}
 	r.damaged = r.damaged || !found.Sound()
 	return r, nil

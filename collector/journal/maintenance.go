@@ -1,23 +1,22 @@
 package journal
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 )
 
-// wakeKeeper makes the keeper look around soon.
-func (j *Journal) wakeKeeper() {
+// wakeMaintenance makes maintain look around soon.
+func (j *Journal) wakeMaintenance() {
 	select {
 	case j.kick <- struct{}{}:
 	default:
 	}
 }
 
-// keep seals retired segments and applies the retention until stop is closed.
-func (j *Journal) keep() {
-	defer close(j.keeperDone)
+// maintain seals retired segments and applies the retention until stop is closed.
+func (j *Journal) maintain() {
+	defer close(j.maintained)
 	var tick <-chan time.Time
 	if age := j.o.RetainAge; age > 0 {
 		t := time.NewTicker(min(max(age/10, 10*time.Millisecond), time.Hour))
@@ -36,67 +35,6 @@ func (j *Journal) keep() {
 		j.settleAll()
 		j.deleteOld(time.Now(), 0)
 	}
-}
-
-// settleAll seals every retired segment: fsync, rename, fsync of the folder. One
-// whose fsync fails, or that holds what cannot be cut from it, keeps its name, so
-// that the next Open checks it.
-func (j *Journal) settleAll() {
-	for {
-		s := j.nextRetired()
-		if s == nil {
-			return
-		}
-		if err := j.settle(s); err != nil {
-			j.note(fmt.Errorf("seal segment %s: %w", segmentName(s.first, ""), err))
-		}
-		select {
-		case j.kickPacker <- struct{}{}:
-		default:
-		}
-	}
-}
-
-func (j *Journal) nextRetired() *segment {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, s := range j.segs {
-		if s.retired && !s.settled {
-			return s
-		}
-	}
-	return nil
-}
-
-func (j *Journal) settle(s *segment) error {
-	j.mu.Lock()
-	w := j.waiterLocked()
-	err := j.syncToLocked(w, s, s.end)
-	j.releaseLocked(w)
-	keys, uncut, size := j.keys.between(s.first, s.end), s.uncut, s.size
-	j.mu.Unlock()
-	renamed := false
-	if err == nil && uncut { // a sealed segment is believed to its end
-		if err = s.file.Truncate(size); err == nil {
-			err = s.file.Sync()
-		}
-	}
-	if err == nil {
-		err = j.writeKeyFile(s, keys)
-	}
-	if err == nil {
-		err = j.fs.Rename(j.path(s.first, extOpen), j.path(s.first, extSealed))
-		renamed = err == nil
-		if renamed {
-			err = j.fs.SyncDir(j.dir)
-		}
-	}
-	err = errors.Join(err, s.file.Close())
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	s.file = nil
-	s.settled, s.sealed = true, renamed
-	return err
 }
 
 // retireAged ends the newest segment when its first record is so old that
@@ -161,16 +99,10 @@ func (j *Journal) deleteOldest(now time.Time, need int64) bool {
 	records := j.segs[0].first - s.first
 	j.counters.DeletedSegments++
 	j.counters.DeletedRecords += records // with First, or a snapshot between would not add up
+	size := s.bytesLocked()
 	j.mu.Unlock()
-	err := j.remove(j.path(s.first, ext), s.size)
-	var keysErr error
-	if err == nil {
-		keysErr = j.removeFile(j.path(s.first, extKeys)) // else the next Open removes it
-	}
+	err := j.remove(j.path(s.first, ext), size)
 	j.mu.Lock()
-	if keysErr != nil {
-		j.noteLocked(fmt.Errorf("delete keys by retention: %w", keysErr))
-	}
 	if err != nil {
 		s.gone = false
 		j.segs = slices.Insert(j.segs, 0, s)
@@ -179,6 +111,6 @@ func (j *Journal) deleteOldest(now time.Time, need int64) bool {
 		j.noteLocked(fmt.Errorf("delete segment by retention: %w", err))
 		return false
 	}
-	j.total -= s.size
+	j.total -= size
 	return true
 }

@@ -1,0 +1,311 @@
+package journal
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/recordlog"
+)
+
+// A sealed segment has a section of the keys that were remembered when it was
+// sealed, so that Open need not read its frames. docs/FORMAT.md has the same table.
+//
+//	Entry of the key section, 40 bytes, in the order of offsets
+//	       0    16  first half of the key's SHA-256
+//	      16     8  offset of the key's first record
+//	      24     8  time of the append
+//	      32     4  number of records stored under the key
+//	      36     4  number of events that they are of
+const keyEntrySize = 40
+
+const (
+	// blockBytes is how many bytes of frames are one block of a footer.
+	blockBytes = packBytes
+	// minute is the first length of a step of the counts.
+	minute = int64(time.Minute)
+	// maxCounts bounds the counts of a footer: beyond, steps become longer.
+	maxCounts = 16 << 10
+)
+
+// summary gathers the footer of a segment from its frames.
+type summary struct {
+	foot   recordlog.Footer
+	counts map[recordlog.Count]uint32 // by step and level
+	sum    uint32                     // of the frames
+	pos    int64                      // their end
+
+	// the line before: those beside it are mostly of the same step and level
+	prefix [len(prefixOf)]byte
+	level  string
+	last   recordlog.Count
+	n      uint32 // lines like it, not yet in counts
+}
+
+// prefixOf is the beginning of a canonical line up to the minute of its time.
+const prefixOf = `{"time":"2006-01-02T15:04`
+
+func newSummary(id, first uint64) *summary {
+	s := &summary{counts: make(map[recordlog.Count]uint32), pos: segmentHeaderSize}
+	s.foot = recordlog.Footer{ID: id, First: first, End: first, Step: minute}
+	return s
+}
+
+// add adds the frame h at s.pos, whose lines are as given when unpacked. frame is
+// all its bytes.
+func (s *summary) add(h *recordlog.Frame, frame, lines []byte) {
+	f := &s.foot
+	n := len(f.Blocks)
+	if n == 0 || s.pos-f.Blocks[n-1].Pos >= blockBytes || h.Codec != recordlog.CodecNone {
+		f.Blocks = append(f.Blocks, recordlog.Block{First: h.First, Pos: s.pos, MinTime: h.MinTime, MaxTime: h.MaxTime})
+		n++
+	}
+	b := &f.Blocks[n-1]
+	b.Records += uint32(h.Records)
+	b.MinTime, b.MaxTime = min(b.MinTime, h.MinTime), max(b.MaxTime, h.MaxTime)
+	if f.Records == 0 {
+		f.MinTime, f.MaxTime = h.MinTime, h.MaxTime
+	}
+	f.MinTime, f.MaxTime = min(f.MinTime, h.MinTime), max(f.MaxTime, h.MaxTime)
+	f.End = h.End()
+	f.Records += uint64(h.Records)
+	f.LineBytes += uint64(len(lines))
+	s.sum = recordlog.Extend(s.sum, frame)
+	s.pos += h.Size()
+	for len(lines) > 0 {
+		end := lineEnd(lines)
+		s.count(lines[:end], h.MinTime)
+		lines = lines[end:]
+	}
+}
+
+// count counts one line; at is its time if it has none.
+func (s *summary) count(line []byte, at int64) {
+	if len(line) > len(prefixOf)+len(`:05.000000000Z","level":"`) && s.n > 0 &&
+		[len(prefixOf)]byte(line) == s.prefix && s.level == string(levelText(line)) {
+		s.n++
+		return
+	}
+	s.flush()
+	c, canonical := recordlog.Count{Step: floorDiv(at, s.foot.Step), Level: recordlog.NoLevel}, false
+	if len(line) > len(prefixOf) {
+		if t, err := time.Parse(prefixOf, string(line[:len(prefixOf)])); err == nil {
+			c.Step, canonical = floorDiv(t.UnixNano(), s.foot.Step), true
+		}
+	}
+	text := ""
+	if canonical {
+		text = string(levelText(line))
+		s.prefix = [len(prefixOf)]byte(line)
+	} else {
+		s.prefix = [len(prefixOf)]byte{}
+	}
+	if l, ok := jsonline.ParseLevel(text); ok {
+		c.Level = int32(l)
+	}
+	s.level, s.last, s.n = text, c, 1
+}
+
+// levelText returns the level of a canonical line that begins with a time, or
+// nothing.
+func levelText(line []byte) []byte {
+	rest := line[min(len(prefixOf)+len(`:05.000000000Z",`), len(line)):]
+	const key = `"level":"`
+	if len(rest) < len(key) || string(rest[:len(key)]) != key {
+		return nil
+	}
+	rest = rest[len(key):]
+	for i, c := range rest[:min(len(rest), 12)] {
+		if c == '"' {
+			return rest[:i]
+		}
+	}
+	return nil
+}
+
+// flush books the lines that are like the last one.
+func (s *summary) flush() {
+	if s.n > 0 {
+		s.counts[s.last] += s.n
+		s.n = 0
+	}
+	for len(s.counts) > maxCounts {
+		s.foot.Step *= 2
+		wider := make(map[recordlog.Count]uint32, len(s.counts))
+		for c, n := range s.counts {
+			c.Step = floorDiv(c.Step, 2)
+			wider[c] += n
+		}
+		s.counts = wider
+	}
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// end returns the key section and the footer, which follow the frames, and the
+// length of both.
+func (s *summary) end(keys []keyed, written time.Time) []byte {
+	s.flush()
+	f := &s.foot
+	var section []byte
+	for i := range keys {
+		section = keys[i].append(section)
+	}
+	f.Sealed, f.Written = time.Now().UnixNano(), written.UnixNano()
+	f.Sections = []recordlog.Section{
+		{Kind: recordlog.FramesSection, Sum: s.sum, Pos: segmentHeaderSize, Len: s.pos - segmentHeaderSize},
+		{Kind: recordlog.KeysSection, Sum: recordlog.Checksum(section), Pos: s.pos, Len: int64(len(section))},
+	}
+	for c, n := range s.counts {
+		c.Records = n
+		f.Counts = append(f.Counts, c)
+	}
+	slices.SortFunc(f.Counts, func(a, b recordlog.Count) int {
+		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Level, b.Level))
+	})
+	return f.Append(section)
+}
+
+func (k *keyed) append(dst []byte) []byte {
+	dst = append(dst, k.hash[:]...)
+	dst = binary.LittleEndian.AppendUint64(dst, k.first)
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(k.at))
+	dst = binary.LittleEndian.AppendUint32(dst, k.records)
+	return binary.LittleEndian.AppendUint32(dst, k.events)
+}
+
+// readKeys returns the keys of a sealed segment.
+func readKeys(f disk.File, foot *recordlog.Footer) ([]keyed, error) {
+	s := foot.Section(recordlog.KeysSection)
+	if s.Len > keyEntrySize*int64(maxKeys) {
+		return nil, recordlog.ErrDamaged
+	}
+	b := make([]byte, s.Len)
+	if n, err := f.ReadAt(b, s.Pos); n < len(b) {
+		return nil, err
+	}
+	if s.Len%keyEntrySize != 0 || recordlog.Checksum(b) != s.Sum {
+		return nil, recordlog.ErrDamaged
+	}
+	keys := make([]keyed, 0, s.Len/keyEntrySize)
+	for ; len(b) > 0; b = b[keyEntrySize:] {
+		keys = append(keys, keyed{
+			hash: keyHash(b[:16]), first: binary.LittleEndian.Uint64(b[16:]), at: int64(binary.LittleEndian.Uint64(b[24:])),
+			records: binary.LittleEndian.Uint32(b[32:]), events: binary.LittleEndian.Uint32(b[36:]),
+		})
+	}
+	return keys, nil
+}
+
+// writeFooter reads the frames of f, a segment of that size without a footer, and
+// writes its footer. It takes half of a processor at most until pause fails. It
+// returns the length of what it wrote.
+func (j *Journal) writeFooter(f disk.File, path string, id, first uint64, size int64, keys []keyed, written time.Time) (n int64, err error) {
+	var w walker
+	w.Open(f, path, size)
+	w.Expect(id)
+	s := newSummary(id, first)
+	begin := time.Now()
+	for paused := int64(0); w.Pos < size; {
+		h, err := w.Header()
+		if err != nil {
+			return 0, err
+		}
+		if h.Codec != recordlog.CodecNone {
+			return 0, errors.New("its frames are packed")
+		}
+		frame, err := w.Bytes(w.Pos, int(h.Size()))
+		if err == nil {
+			_, err = w.Body(&h)
+		}
+		if err != nil {
+			return 0, err
+		}
+		s.add(&h, frame, frame[frameHeaderSize+h.KeysLen:])
+		if s.pos-paused >= 1<<20 {
+			_ = j.pause(time.Since(begin)) // a journal that is being closed does not wait
+			begin, paused = time.Now(), s.pos
+		}
+	}
+	end := s.end(keys, written)
+	if _, err := f.WriteAt(end, size); err != nil {
+		return 0, err
+	}
+	return int64(len(end)), f.Sync()
+}
+
+// settleAll seals every retired segment: fsync, footer, fsync, rename, fsync of
+// the folder. One whose fsync fails, or that has an end that cannot be cut off,
+// keeps its name, so that the next Open checks it.
+func (j *Journal) settleAll() {
+	for {
+		s := j.nextRetired()
+		if s == nil {
+			return
+		}
+		if err := j.settle(s); err != nil {
+			j.note(fmt.Errorf("seal segment %s: %w", segmentName(s.first, ""), err))
+		}
+		select {
+		case j.kickPacker <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (j *Journal) nextRetired() *segment {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, s := range j.segs {
+		if s.retired && !s.settled {
+			return s
+		}
+	}
+	return nil
+}
+
+func (j *Journal) settle(s *segment) error {
+	j.mu.Lock()
+	w := j.waiterLocked()
+	err := j.syncToLocked(w, s, s.end)
+	j.releaseLocked(w)
+	keys, uncut, size, written := j.keys.between(s.first, s.end), s.uncut, s.size, s.written
+	j.mu.Unlock()
+	renamed, footer := false, int64(0)
+	if err == nil && uncut { // a sealed segment is believed to its end
+		if err = s.file.Truncate(size); err == nil {
+			err = s.file.Sync()
+		}
+	}
+	if err == nil {
+		if footer, err = j.writeFooter(s.file, j.path(s.first, extOpen), s.id, s.first, size, keys, written); err != nil {
+			j.note(fmt.Errorf("segment %s is sealed without a footer: %w", segmentName(s.first, ""), err))
+			footer, err = 0, s.file.Truncate(size)
+		}
+	}
+	if err == nil {
+		err = j.fs.Rename(j.path(s.first, extOpen), j.path(s.first, extSealed))
+		renamed = err == nil
+		if renamed {
+			err = j.fs.SyncDir(j.dir)
+		}
+	}
+	err = errors.Join(err, s.file.Close())
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	s.file = nil
+	s.settled, s.sealed, s.footer = true, renamed, footer
+	j.total += footer
+	return err
+}
