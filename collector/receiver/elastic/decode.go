@@ -34,8 +34,9 @@ import (
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receiver"
-	"github.com/rollway/rollway/collector/receiver/scan"
+	"github.com/rollway/rollway/collector/receiver/wire"
 	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 // Bulk is the protocol of _bulk requests.
@@ -57,7 +58,6 @@ var opNames = [...]string{"index", "create", "update", "delete"}
 
 // decoder is the memory of one Decode.
 type decoder struct {
-	check scan.Checker
 	b     *normalize.Builder
 	note  []byte
 	index []byte // of the path, as JSON; empty if there is none
@@ -108,7 +108,6 @@ func (bulk) Decode(q *receiver.Request) error {
 	d.b = q.Norm.Build(q.Batch, q.Received)
 	err := d.items(q.Body)
 	d.b.Done()
-	d.check.End()
 	q.Note = d.note
 	d.b, d.note, d.act = nil, nil, action{}
 	if err != nil {
@@ -174,18 +173,18 @@ func (d *decoder) cut(b []byte) (line, rest []byte) {
 
 // action reads an action line into d.act.
 func (d *decoder) action(line []byte) error {
-	value, err := d.check.One(line)
+	value, err := wire.Value(line)
 	if err != nil {
 		return err
 	}
 	if !utf8.Valid(value) {
 		return fmt.Errorf("it is not valid UTF-8")
 	}
-	if !scan.IsObject(value) {
+	if !wire.IsObject(value) {
 		return fmt.Errorf("expected an object such as {\"create\":{}}")
 	}
 	d.act = action{}
-	w := scan.Members(value)
+	w := wire.Members(value)
 	if !w.Next() {
 		return fmt.Errorf("expected one of create and index")
 	}
@@ -198,24 +197,24 @@ func (d *decoder) action(line []byte) error {
 	if !known {
 		return fmt.Errorf("expected create or index, found %.50s", w.Name)
 	}
-	if !scan.IsObject(w.Value) {
+	if !wire.IsObject(w.Value) {
 		return fmt.Errorf("expected an object behind %s", w.Name)
 	}
 	d.act.meta = w.Value
 	if w.Next() {
 		return fmt.Errorf("expected the end of the action, found %.50s", w.Name)
 	}
-	for m := scan.Members(d.act.meta); m.Next(); {
+	for m := wire.Members(d.act.meta); m.Next(); {
 		switch {
 		case m.Is("_index"):
-			if !scan.IsString(m.Value) || len(m.Value) > maxIndexName+2 {
+			if !wire.IsString(m.Value) || len(m.Value) > maxIndexName+2 {
 				return fmt.Errorf("_index is not a string of at most %d bytes", maxIndexName)
 			}
 			d.act.index = m.Value
 		case m.Is("_id"):
-			if scan.IsString(m.Value) || '0' <= m.Value[0] && m.Value[0] <= '9' || m.Value[0] == '-' {
+			if wire.IsString(m.Value) || '0' <= m.Value[0] && m.Value[0] <= '9' || m.Value[0] == '-' {
 				d.act.id = m.Value
-			} else if !scan.IsNull(m.Value) {
+			} else if !wire.IsNull(m.Value) {
 				return fmt.Errorf("_id is neither a string nor a number")
 			}
 		case isOpType(&m):
@@ -246,12 +245,12 @@ func (d *decoder) item(doc []byte) {
 		reject(normalize.ReasonInvalidUTF8, "the document is not valid UTF-8")
 		return
 	}
-	value, err := d.check.One(doc)
+	value, err := wire.Value(doc)
 	if err != nil {
 		reject(normalize.ReasonSyntax, fmt.Sprintf("failed to parse line %d: %v", d.line, err))
 		return
 	}
-	if !scan.IsObject(value) {
+	if !wire.IsObject(value) {
 		reject(normalize.ReasonNotObject, "the document is not an object")
 		return
 	}
@@ -274,8 +273,8 @@ func (d *decoder) meta() {
 		d.b.Attr(nameIndex)
 		d.b.JSON(d.index)
 	}
-	for m := scan.Members(d.act.meta); m.Next() && !d.b.Failed(); {
-		if scan.IsNull(m.Value) && m.Is("_id") || isOpType(&m) {
+	for m := wire.Members(d.act.meta); m.Next() && !d.b.Failed(); {
+		if wire.IsNull(m.Value) && m.Is("_id") || isOpType(&m) {
 			continue
 		}
 		d.b.Attr(d.name(m.Name))
@@ -284,13 +283,13 @@ func (d *decoder) meta() {
 }
 
 // isOpType tells the older way of writing create: as a member of index.
-func isOpType(m *scan.Walk) bool { return m.Is("op_type") && scan.Equal(m.Value, "create") }
+func isOpType(m *wire.Walk) bool { return m.Is("op_type") && jsonwalk.Equal(m.Value, "create") }
 
 var nameIndex = []byte("_index")
 
 // name returns the text of a name, valid until the next call.
 func (d *decoder) name(raw []byte) (plain []byte) {
-	plain, d.plain = scan.Plain(d.plain, raw)
+	plain, d.plain = jsonwalk.Text(raw, d.plain)
 	return plain
 }
 

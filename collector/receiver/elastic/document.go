@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"github.com/rollway/rollway/collector/normalize"
-	"github.com/rollway/rollway/collector/receiver/scan"
+	"github.com/rollway/rollway/collector/receiver/wire"
 )
 
 // nested are the objects of the Elastic Common Schema of which one member or
@@ -24,12 +24,12 @@ var nested = [...]struct {
 
 // document gives the members of a document to the event.
 func (d *decoder) document(object []byte) {
-	stamp := scan.Get(object, "@timestamp")
+	stamp := wire.Get(object, "@timestamp")
 	errorDone := false
-	for w := scan.Members(object); w.Next() && !d.b.Failed(); {
+	for w := wire.Members(object); w.Next() && !d.b.Failed(); {
 		name := d.name(w.Name)
 		switch {
-		case scan.IsObject(w.Value) && d.nested(name, w.Value):
+		case wire.IsObject(w.Value) && d.nested(name, w.Value):
 		case string(name) == "log.level":
 			d.slot(normalize.Level, name, w.Value)
 		case string(name) == "log.logger":
@@ -45,7 +45,7 @@ func (d *decoder) document(object []byte) {
 			}
 		default:
 			d.b.Field(name)
-			d.plain = scan.Value(d.b, d.plain, w.Value)
+			d.plain = wire.Put(d.b, d.plain, w.Value)
 		}
 	}
 }
@@ -67,7 +67,7 @@ func (d *decoder) nested(name, object []byte) bool {
 	if !known {
 		return false
 	}
-	for w := scan.Members(object); w.Next() && !d.b.Failed(); {
+	for w := wire.Members(object); w.Next() && !d.b.Failed(); {
 		if i := slotOf(name, &w); i >= 0 {
 			d.slot(nested[i].slot, nested[i].dotted, w.Value)
 		} else {
@@ -82,7 +82,7 @@ func (d *decoder) nested(name, object []byte) bool {
 	name = append(buf[:0], name...)
 	d.b.Attr(name)
 	d.b.BeginObject()
-	for w := scan.Members(object); w.Next() && !d.b.Failed(); {
+	for w := wire.Members(object); w.Next() && !d.b.Failed(); {
 		if slotOf(name, &w) < 0 {
 			d.b.Name(d.name(w.Name))
 			d.b.JSON(w.Value)
@@ -93,7 +93,7 @@ func (d *decoder) nested(name, object []byte) bool {
 }
 
 // slotOf returns the index in nested of a member that has a slot, or -1.
-func slotOf(object []byte, w *scan.Walk) int {
+func slotOf(object []byte, w *wire.Walk) int {
 	for i := range nested {
 		if string(object) == nested[i].object && w.Is(nested[i].member) {
 			return i
@@ -108,7 +108,7 @@ var errorDot = []byte("error.")
 func (d *decoder) dottedError(object []byte) {
 	d.b.Slot(normalize.Error)
 	d.b.BeginObject()
-	for w := scan.Members(object); w.Next() && !d.b.Failed(); {
+	for w := wire.Members(object); w.Next() && !d.b.Failed(); {
 		if name := d.name(w.Name); bytes.HasPrefix(name, errorDot) {
 			d.b.Name(name[len(errorDot):])
 			d.b.JSON(w.Value)
@@ -127,5 +127,5 @@ func sameTime(a, b []byte) bool {
 		}
 		return v
 	}
-	return scan.IsString(a) && scan.IsString(b) && bytes.HasSuffix(a, []byte(`Z"`)) && bytes.Equal(short(a), short(b))
+	return wire.IsString(a) && wire.IsString(b) && bytes.HasSuffix(a, []byte(`Z"`)) && bytes.Equal(short(a), short(b))
 }

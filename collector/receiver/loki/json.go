@@ -19,21 +19,12 @@ import (
 // and, as Loki took it at first,
 //
 //	{"streams":[{"labels":"{NAME=\"VALUE\"}","entries":[{"ts":"RFC 3339","line":"LINE"}]}]}
-//
-// If the request cannot be read to its end, nothing that was read counts.
 func (r *reader) readJSON(q *receiver.Request) error {
 	r.begin(q)
 	r.Begin(q.Body, "push request")
 	err := r.Finish(r.jsonRequest())
 	r.b.Done()
-	if err == nil {
-		return nil
-	}
-	var refusal *receiver.Refusal
-	if !errors.As(err, &refusal) {
-		q.Batch.Reset()
-	}
-	return err
+	return wire.Discard(q, err)
 }
 
 func (r *reader) jsonRequest() (end int, err error) {

@@ -55,43 +55,37 @@ const (
 	recordAttributes = 6
 )
 
-// setNumber takes a field that is a number.
-func (rec *record) setNumber(num protowire.Number, v uint64) {
+// set takes a field: a number, or what has a length.
+func (rec *record) set(num protowire.Number, number uint64, bytes []byte) {
 	switch num {
 	case 1:
-		rec.time = v
-	case 11:
-		rec.observed = v
+		rec.time = number
 	case 2:
-		rec.severity = v
-	case 7:
-		rec.dropped = v
-	case 8:
-		rec.flags = v
-	}
-}
-
-// setBytes takes a field that has a length.
-func (rec *record) setBytes(num protowire.Number, v []byte) {
-	switch num {
+		rec.severity = number
 	case 3:
-		rec.severityText = v
+		rec.severityText = bytes
+	case 7:
+		rec.dropped = number
+	case 8:
+		rec.flags = number
 	case 9:
-		rec.trace = v
+		rec.trace = bytes
 	case 10:
-		rec.span = v
+		rec.span = bytes
+	case 11:
+		rec.observed = number
 	case 12:
-		rec.event = v
+		rec.event = bytes
 	}
 }
 
 // finish adds to an event that has the attributes of its record all else, in the
-// order in which names get suffixes.
-func (r *reader) finish(rec *record, sc *scope, res *resource) error {
+// order in which names get suffixes. In JSON it returns the end of the body's value.
+func (r *reader) finish(rec *record, sc *scope, res *resource) (end int, err error) {
 	r.times(rec)
 	r.level(rec)
-	if err := r.message(&rec.body); err != nil {
-		return err
+	if end, err = r.message(rec.body); err != nil {
+		return 0, err
 	}
 	r.id(normalize.TraceID, rec.trace, 16)
 	r.id(normalize.SpanID, rec.span, 8)
@@ -99,15 +93,15 @@ func (r *reader) finish(rec *record, sc *scope, res *resource) error {
 	r.countAttr(nameFlags, rec.flags)
 	r.countAttr(nameDropped, rec.dropped)
 	if err := r.scope(sc); err != nil {
-		return err
+		return 0, err
 	}
 	if err := r.resource(res); err != nil {
-		return err
+		return 0, err
 	}
 	if rec.body.kind == anyList { // what the protocol itself says comes first
-		return r.list(&rec.body, asField)
+		return r.list(rec.body, asField)
 	}
-	return nil
+	return end, nil
 }
 
 // times sets the event's time, and tells when it was observed if that is
@@ -160,10 +154,10 @@ func (r *reader) level(rec *record) {
 
 // message puts the body where it belongs, unless it is a list, whose members are
 // fields.
-func (r *reader) message(v *anyValue) error {
+func (r *reader) message(v anyValue) (end int, err error) {
 	switch v.kind {
 	case anyEmpty, anyList:
-		return nil
+		return 0, nil
 	case anyArray:
 		r.b.Attr(nameBody)
 	default:
@@ -171,7 +165,7 @@ func (r *reader) message(v *anyValue) error {
 	}
 	if v.kind == anyDouble && (math.IsNaN(v.double()) || math.IsInf(v.double(), 0)) {
 		r.b.Float(v.double()) // a string
-		return nil
+		return v.end, nil
 	}
 	return r.put(v)
 }

@@ -3,6 +3,7 @@ package otlp
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
 
@@ -135,22 +136,21 @@ func isSnake(camel string, name []byte) bool {
 	return len(name) == 0
 }
 
-// scalar reads the value of a field that is no message, and returns its end too:
-// bytes of a string with its quotes, or decoded from base64, or else a number.
-func (r *reader) scalar(f *field, w *jsonwalk.Walk) (number uint64, bytes []byte, end int, err error) {
-	raw, err := r.Value(w)
-	if err != nil {
+// scalar reads the value at an offset, of a field that is no message: the bytes of a
+// string with its quotes, or decoded from base64, or else a number.
+func (r *reader) scalar(f *field, at int) (number uint64, bytes []byte, end int, err error) {
+	if end, err = r.Skip(at); err != nil {
 		return 0, nil, 0, err
 	}
-	end = w.Value.End
+	raw := r.Body[at:end]
 	switch first := raw[0]; {
 	case first == '"' && f.kind == ofString:
 		return 0, raw, end, nil
 	case first == '"' && f.kind == ofBytes:
-		r.fromText, err = appendBase64(r.fromText[:0], r.textOf(raw))
+		r.fromText, err = appendBase64(r.fromText[:0], r.Text(raw))
 		bytes = r.fromText
 	case first == '"' && f.kind > ofBool:
-		number, err = f.number(r.textOf(raw))
+		number, err = f.number(r.Text(raw))
 	case (first == '-' || jsonwalk.IsDigit(first)) && f.kind > ofBool:
 		number, err = f.number(raw)
 	case (first == 't' || first == 'f') && f.kind == ofBool:
@@ -159,7 +159,7 @@ func (r *reader) scalar(f *field, w *jsonwalk.Walk) (number uint64, bytes []byte
 		err = errKind
 	}
 	if err != nil {
-		err = r.Invalid(w.Value.Start, errors.New(f.name+" cannot be "+strconv.Quote(string(raw[:min(len(raw), 50)]))))
+		err = r.Invalid(at, fmt.Errorf("%s cannot be %.50q", f.name, raw))
 	}
 	return number, bytes, end, err
 }

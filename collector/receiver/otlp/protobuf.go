@@ -179,10 +179,8 @@ func (r *reader) protobufRecord(res *resource, sc *scope, msg []byte) error {
 			}
 		case f.Num == recordBody:
 			body = f.Bytes
-		case f.Type == protowire.BytesType:
-			rec.setBytes(f.Num, f.Bytes)
 		default:
-			rec.setNumber(f.Num, f.Value)
+			rec.set(f.Num, f.Value, f.Bytes)
 		}
 	}
 	err := broken("LogRecord", f.Err())
@@ -192,7 +190,7 @@ func (r *reader) protobufRecord(res *resource, sc *scope, msg []byte) error {
 	if rec.body, err = readAny(body); err != nil {
 		return err
 	}
-	if err := r.finish(&rec, sc, res); err != nil {
+	if _, err := r.finish(&rec, sc, res); err != nil {
 		return err
 	}
 	r.end(res, sc)
@@ -268,10 +266,10 @@ func readAny(msg []byte) (v anyValue, err error) {
 // protobufValue gives the Builder the value of an AnyValue.
 func (r *reader) protobufValue(msg []byte) error {
 	v, err := readAny(msg)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = r.put(v)
 	}
-	return r.put(&v)
+	return err
 }
 
 func (r *reader) protobufArray(msg []byte) error {

@@ -32,12 +32,9 @@ type anyValue struct {
 	kind  anyKind
 	value uint64
 	bytes []byte // of a string its text; of an array or a list in protocol buffers the message
-	span  span   // of an array or a list in JSON
-}
 
-// span is where an array or a list is in a request in JSON: its end is known once it
-// was read.
-type span struct{ start, end int }
+	at, end int // in JSON; the end of an array or a list is known once it was read
+}
 
 func (v *anyValue) double() float64 { return math.Float64frombits(v.value) }
 
@@ -51,8 +48,8 @@ const (
 	asField
 )
 
-// put gives the Builder a value.
-func (r *reader) put(v *anyValue) error {
+// put gives the Builder a value, and returns its end in JSON.
+func (r *reader) put(v anyValue) (end int, err error) {
 	b := r.b
 	switch v.kind {
 	case anyString:
@@ -67,39 +64,34 @@ func (r *reader) put(v *anyValue) error {
 		b.Bytes(v.bytes)
 	case anyArray:
 		b.BeginArray()
-		if err := r.array(v); err != nil {
-			return err
+		if r.json {
+			end, err = r.jsonArray(v.at)
+		} else {
+			err = r.protobufArray(v.bytes)
 		}
-		b.EndArray()
+		if err == nil {
+			b.EndArray()
+		}
+		return end, err
 	case anyList:
 		b.BeginObject()
-		if err := r.list(v, asMember); err != nil {
-			return err
+		if end, err = r.list(v, asMember); err == nil {
+			b.EndObject()
 		}
-		b.EndObject()
+		return end, err
 	default:
 		b.Null()
 	}
-	return nil
+	return v.end, nil
 }
 
-// array reads the elements of an ArrayValue. Once the event is a rejected one
-// their values are not read any more; so it is with all nested values.
-func (r *reader) array(v *anyValue) (err error) {
+// list reads the keys and values of a KeyValueList. Once the event is a rejected one
+// nested values are not read any more.
+func (r *reader) list(v anyValue, as named) (end int, err error) {
 	if r.json {
-		v.span.end, err = r.jsonArray(v.span.start)
-		return err
+		return r.jsonPairsIn(&keyValueListMsg, v.at, as)
 	}
-	return r.protobufArray(v.bytes)
-}
-
-// list reads the keys and values of a KeyValueList.
-func (r *reader) list(v *anyValue, as named) (err error) {
-	if r.json {
-		v.span.end, err = r.jsonPairsIn(&keyValueListMsg, v.span.start, as)
-		return err
-	}
-	return r.protobufPairs(v.bytes, 1, as)
+	return 0, r.protobufPairs(v.bytes, 1, as)
 }
 
 // Numbers of the attributes among the fields of their messages.

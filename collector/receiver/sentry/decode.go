@@ -50,7 +50,8 @@ import (
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receiver"
-	"github.com/rollway/rollway/collector/receiver/scan"
+	"github.com/rollway/rollway/collector/receiver/wire"
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 // Envelope is the protocol of /api/PROJECT/envelope/, Store that of
@@ -64,7 +65,6 @@ type envelope struct{ answerer }
 
 // decoder is the memory of one Decode.
 type decoder struct {
-	check   scan.Checker
 	b       *normalize.Builder
 	project []byte
 	text    []byte // a message put together
@@ -100,7 +100,6 @@ func decode(q *receiver.Request, read func(*decoder, []byte) error) error {
 	d.id, d.events = d.id[:0], 0
 	err := read(d, q.Body)
 	d.b.Done()
-	d.check.End()
 	d.b = nil
 	q.Note = q.Note[:0]
 	if err == nil {
@@ -123,7 +122,7 @@ func (d *decoder) envelope(rest []byte) error {
 	if err != nil {
 		return fmt.Errorf("invalid envelope header: %w", err)
 	}
-	d.setID(scan.Get(header, "event_id"))
+	d.setID(wire.Get(header, "event_id"))
 	for n := 0; ; n++ {
 		rest = bytes.TrimLeft(rest, "\r\n")
 		if len(rest) == 0 {
@@ -137,7 +136,7 @@ func (d *decoder) envelope(rest []byte) error {
 		if payload, rest, err = cutPayload(header, rest); err != nil {
 			return fmt.Errorf("item %d: %w", n, err)
 		}
-		d.item(scan.Get(header, "type"), payload)
+		d.item(wire.Get(header, "type"), payload)
 	}
 }
 
@@ -145,11 +144,11 @@ var newline, bracket = []byte("\n"), []byte("{")
 
 // object returns the object that text consists of.
 func (d *decoder) object(text []byte) ([]byte, error) {
-	value, err := d.check.One(text)
+	value, err := wire.Value(text)
 	switch {
 	case err != nil:
 		return nil, err
-	case !scan.IsObject(value):
+	case !wire.IsObject(value):
 		return nil, fmt.Errorf("expected an object")
 	case !utf8.Valid(value):
 		return nil, fmt.Errorf("it is not valid UTF-8")
@@ -159,8 +158,8 @@ func (d *decoder) object(text []byte) ([]byte, error) {
 
 // cutPayload cuts the payload of an item off.
 func cutPayload(header, b []byte) (payload, rest []byte, err error) {
-	length := scan.Get(header, "length")
-	if length == nil || scan.IsNull(length) {
+	length := wire.Get(header, "length")
+	if length == nil || wire.IsNull(length) {
 		payload, rest, _ = bytes.Cut(b, newline)
 		return payload, rest, nil
 	}
@@ -213,7 +212,7 @@ var zero = []byte("0")
 // setID notes the id of an event unless there is one: hexadecimal digits and
 // dashes alone, as it is sent back.
 func (d *decoder) setID(raw []byte) {
-	if len(d.id) > 0 || !scan.IsString(raw) || len(raw) > 64 {
+	if len(d.id) > 0 || !wire.IsString(raw) || len(raw) > 64 {
 		return
 	}
 	for _, c := range raw[1 : len(raw)-1] {
@@ -226,11 +225,11 @@ func (d *decoder) setID(raw []byte) {
 
 func (d *decoder) item(kind, payload []byte) {
 	switch {
-	case kind != nil && scan.Equal(kind, "event"):
+	case kind != nil && jsonwalk.Equal(kind, "event"):
 		if value := d.payload(payload); value != nil {
 			d.event(value)
 		}
-	case kind != nil && scan.Equal(kind, "log"):
+	case kind != nil && jsonwalk.Equal(kind, "log"):
 		if value := d.payload(payload); value != nil {
 			d.logs(value)
 		}
@@ -256,14 +255,14 @@ func (d *decoder) begin(raw []byte) bool {
 // payload returns the object in a payload. Otherwise it counts as one rejected
 // event.
 func (d *decoder) payload(text []byte) []byte {
-	value, err := d.check.One(text)
+	value, err := wire.Value(text)
 	switch {
-	case err == nil && scan.IsObject(value) && utf8.Valid(value):
+	case err == nil && wire.IsObject(value) && utf8.Valid(value):
 		return value
 	case !d.begin(text):
 	case err != nil:
 		d.b.Reject(normalize.ReasonSyntax, err.Error())
-	case !scan.IsObject(value):
+	case !wire.IsObject(value):
 		d.b.Reject(normalize.ReasonNotObject, "the payload is not an object")
 	default:
 		d.b.Reject(normalize.ReasonInvalidUTF8, "the payload is not valid UTF-8")
@@ -284,7 +283,7 @@ var nameProject = []byte("project")
 
 // name returns the text of a name, valid until the next call.
 func (d *decoder) name(raw []byte) (plain []byte) {
-	plain, d.plain = scan.Plain(d.plain, raw)
+	plain, d.plain = jsonwalk.Text(raw, d.plain)
 	return plain
 }
 

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/rollway/rollway/collector/normalize"
-	"github.com/rollway/rollway/collector/receiver/scan"
+	"github.com/rollway/rollway/collector/receiver/wire"
 )
 
 // event makes a line of an event.
@@ -14,9 +14,9 @@ func (d *decoder) event(object []byte) {
 		d.keepKind(kindEvent)
 		return
 	}
-	d.setID(scan.Get(object, "event_id"))
+	d.setID(wire.Get(object, "event_id"))
 	worded := false
-	for w := scan.Members(object); w.Next() && !d.b.Failed(); {
+	for w := wire.Members(object); w.Next() && !d.b.Failed(); {
 		switch {
 		case w.Is("timestamp"):
 			d.slot(normalize.Time, w.Name, w.Value)
@@ -24,23 +24,23 @@ func (d *decoder) event(object []byte) {
 			d.slot(normalize.Level, w.Name, w.Value)
 		case w.Is("logger"):
 			d.slot(normalize.Logger, w.Name, w.Value)
-		case w.Is("message") && scan.IsString(w.Value):
+		case w.Is("message") && wire.IsString(w.Value):
 			worded = true
 			d.slot(normalize.Message, w.Name, w.Value)
-		case (w.Is("logentry") || w.Is("message")) && scan.IsObject(w.Value):
+		case (w.Is("logentry") || w.Is("message")) && wire.IsObject(w.Value):
 			worded = d.logentry(w.Name, w.Value) || worded
 		case w.Is("exception"):
 			d.exception(w.Name, w.Value)
-		case w.Is("contexts") && scan.IsObject(w.Value):
+		case w.Is("contexts") && wire.IsObject(w.Value):
 			d.contexts(w.Name, w.Value)
 		default:
 			d.attr(w.Name, w.Value)
 		}
 	}
 	if !worded && !d.b.Failed() {
-		d.wordException(scan.Get(object, "exception"))
+		d.wordException(wire.Get(object, "exception"))
 	}
-	if level := scan.Get(object, "level"); level == nil || scan.IsNull(level) {
+	if level := wire.Get(object, "level"); level == nil || wire.IsNull(level) {
 		d.b.SetLevel(slog.LevelError)
 	}
 	if !d.end() {
@@ -53,11 +53,11 @@ func (d *decoder) event(object []byte) {
 // logentry takes the text of a message out of an object; what else there is
 // beside it goes to attrs. It reports whether there is a text.
 func (d *decoder) logentry(name, object []byte) bool {
-	text, message := scan.Get(object, "formatted"), scan.Get(object, "message")
-	if !scan.IsString(text) {
+	text, message := wire.Get(object, "formatted"), wire.Get(object, "message")
+	if !wire.IsString(text) {
 		text = message
 	}
-	if !scan.IsString(text) {
+	if !wire.IsString(text) {
 		d.attr(name, object)
 		return false
 	}
@@ -71,7 +71,7 @@ func (d *decoder) logentry(name, object []byte) bool {
 // values of an exception.
 func (d *decoder) rest(name, object, text []byte) {
 	begun := false
-	for w := scan.Members(object); w.Next() && !d.b.Failed(); {
+	for w := wire.Members(object); w.Next() && !d.b.Failed(); {
 		if text == nil && w.Is("values") || (w.Is("formatted") || w.Is("message")) && bytes.Equal(w.Value, text) {
 			continue
 		}
@@ -90,24 +90,24 @@ func (d *decoder) rest(name, object, text []byte) {
 
 // contexts takes the ids of the trace out of an event's contexts.
 func (d *decoder) contexts(name, object []byte) {
-	trace := scan.Get(object, "trace")
-	if !scan.IsObject(trace) {
+	trace := wire.Get(object, "trace")
+	if !wire.IsObject(trace) {
 		d.attr(name, object)
 		return
 	}
 	left := 0 // members of trace without the ids
-	for w := scan.Members(trace); w.Next(); {
+	for w := wire.Members(trace); w.Next(); {
 		switch {
-		case w.Is("trace_id") && scan.IsString(w.Value):
+		case w.Is("trace_id") && wire.IsString(w.Value):
 			d.slot(normalize.TraceID, w.Name, w.Value)
-		case w.Is("span_id") && scan.IsString(w.Value):
+		case w.Is("span_id") && wire.IsString(w.Value):
 			d.slot(normalize.SpanID, w.Name, w.Value)
 		default:
 			left++
 		}
 	}
 	begun := false
-	for w := scan.Members(object); w.Next() && !d.b.Failed(); {
+	for w := wire.Members(object); w.Next() && !d.b.Failed(); {
 		isTrace := w.Is("trace")
 		if isTrace && left == 0 {
 			continue
@@ -118,13 +118,13 @@ func (d *decoder) contexts(name, object []byte) {
 			d.b.BeginObject()
 		}
 		d.b.Name(d.name(w.Name))
-		if !isTrace || !scan.IsObject(w.Value) {
+		if !isTrace || !wire.IsObject(w.Value) {
 			d.b.JSON(w.Value)
 			continue
 		}
 		d.b.BeginObject()
-		for t := scan.Members(w.Value); t.Next() && !d.b.Failed(); {
-			if isID := t.Is("trace_id") || t.Is("span_id"); !isID || !scan.IsString(t.Value) {
+		for t := wire.Members(w.Value); t.Next() && !d.b.Failed(); {
+			if isID := t.Is("trace_id") || t.Is("span_id"); !isID || !wire.IsString(t.Value) {
 				d.b.Name(d.name(t.Name))
 				d.b.JSON(t.Value)
 			}
@@ -138,24 +138,24 @@ func (d *decoder) contexts(name, object []byte) {
 
 // lastException returns the exception that was seen by the program, which
 // comes last, and how many there are; nil if there is none.
-func lastException(value []byte) (last []byte, values scan.Walk, n int) {
+func lastException(value []byte) (last []byte, values wire.Walk, n int) {
 	list := value
-	if scan.IsObject(value) {
-		if list = scan.Get(value, "values"); list == nil && scan.Get(value, "type") != nil {
-			return value, scan.Walk{}, 1
+	if wire.IsObject(value) {
+		if list = wire.Get(value, "values"); list == nil && wire.Get(value, "type") != nil {
+			return value, wire.Walk{}, 1
 		}
 	}
-	if !scan.IsArray(list) {
-		return nil, scan.Walk{}, 0
+	if !wire.IsArray(list) {
+		return nil, wire.Walk{}, 0
 	}
-	for w := scan.Elements(list); w.Next(); {
+	for w := wire.Elements(list); w.Next(); {
 		last = w.Value
 		n++
 	}
-	if !scan.IsObject(last) {
-		return nil, scan.Walk{}, 0
+	if !wire.IsObject(last) {
+		return nil, wire.Walk{}, 0
 	}
-	return last, scan.Elements(list), n
+	return last, wire.Elements(list), n
 }
 
 // exception makes the error of an event's exceptions.
@@ -167,7 +167,7 @@ func (d *decoder) exception(name, value []byte) {
 	}
 	d.b.Slot(normalize.Error)
 	d.b.BeginObject()
-	for w := scan.Members(last); w.Next() && !d.b.Failed(); {
+	for w := wire.Members(last); w.Next() && !d.b.Failed(); {
 		if w.Is("value") {
 			d.b.Name(nameMessage)
 		} else {
@@ -185,7 +185,7 @@ func (d *decoder) exception(name, value []byte) {
 		d.b.EndArray()
 	}
 	d.b.EndObject()
-	if scan.IsObject(value) && scan.Get(value, "values") != nil {
+	if wire.IsObject(value) && wire.Get(value, "values") != nil {
 		d.rest(name, value, nil)
 	}
 }
@@ -198,12 +198,12 @@ func (d *decoder) wordException(value []byte) {
 	if last == nil {
 		return
 	}
-	kind, text := scan.Get(last, "type"), scan.Get(last, "value")
+	kind, text := wire.Get(last, "type"), wire.Get(last, "value")
 	d.text = d.text[:0]
-	if scan.IsString(kind) {
+	if wire.IsString(kind) {
 		d.text = append(d.text, d.name(kind)...)
 	}
-	if scan.IsString(text) {
+	if wire.IsString(text) {
 		if len(d.text) > 0 {
 			d.text = append(d.text, ": "...)
 		}

@@ -2,24 +2,24 @@ package sentry
 
 import (
 	"github.com/rollway/rollway/collector/normalize"
-	"github.com/rollway/rollway/collector/receiver/scan"
+	"github.com/rollway/rollway/collector/receiver/wire"
 )
 
 // logs makes lines of the records in a payload of logs.
 func (d *decoder) logs(object []byte) {
-	items := scan.Get(object, "items")
-	if !scan.IsArray(items) {
+	items := wire.Get(object, "items")
+	if !wire.IsArray(items) {
 		if d.begin(object) {
 			d.b.Reject(normalize.ReasonNotObject, "logs without an array of items")
 		}
 		return
 	}
-	for w := scan.Elements(items); w.Next(); {
+	for w := wire.Elements(items); w.Next(); {
 		if !d.begin(w.Value) {
 			d.keepKind(kindLog)
 			continue
 		}
-		if !scan.IsObject(w.Value) {
+		if !wire.IsObject(w.Value) {
 			d.b.Reject(normalize.ReasonNotObject, "a log is not an object")
 			continue
 		}
@@ -28,7 +28,7 @@ func (d *decoder) logs(object []byte) {
 }
 
 func (d *decoder) log(object []byte) {
-	for w := scan.Members(object); w.Next() && !d.b.Failed(); {
+	for w := wire.Members(object); w.Next() && !d.b.Failed(); {
 		switch {
 		case w.Is("timestamp"):
 			d.slot(normalize.Time, w.Name, w.Value)
@@ -36,11 +36,11 @@ func (d *decoder) log(object []byte) {
 			d.slot(normalize.Level, w.Name, w.Value)
 		case w.Is("body"):
 			d.slot(normalize.Message, w.Name, w.Value)
-		case w.Is("trace_id") && scan.IsString(w.Value):
+		case w.Is("trace_id") && wire.IsString(w.Value):
 			d.slot(normalize.TraceID, w.Name, w.Value)
-		case w.Is("span_id") && scan.IsString(w.Value):
+		case w.Is("span_id") && wire.IsString(w.Value):
 			d.slot(normalize.SpanID, w.Name, w.Value)
-		case w.Is("attributes") && scan.IsObject(w.Value):
+		case w.Is("attributes") && wire.IsObject(w.Value):
 			d.attributes(w.Value)
 		default:
 			d.attr(w.Name, w.Value)
@@ -54,9 +54,9 @@ func (d *decoder) log(object []byte) {
 // attributes gives attributes, each {"value":…,"type":…}, by their values. One
 // that says more is kept whole.
 func (d *decoder) attributes(object []byte) {
-	for w := scan.Members(object); w.Next() && !d.b.Failed(); {
+	for w := wire.Members(object); w.Next() && !d.b.Failed(); {
 		value := w.Value
-		if scan.IsObject(value) {
+		if wire.IsObject(value) {
 			value = unwrapped(value)
 		}
 		switch {
@@ -73,7 +73,7 @@ func (d *decoder) attributes(object []byte) {
 // unwrapped returns the value of an attribute.
 func unwrapped(attribute []byte) []byte {
 	var value []byte
-	for w := scan.Members(attribute); w.Next(); {
+	for w := wire.Members(attribute); w.Next(); {
 		switch {
 		case w.Is("value"):
 			value = w.Value

@@ -37,7 +37,8 @@ import (
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/collector/receiver"
-	"github.com/rollway/rollway/collector/receiver/scan"
+	"github.com/rollway/rollway/collector/receiver/wire"
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 // Event is the protocol of /services/collector/event, Raw that of
@@ -51,7 +52,6 @@ type event struct{ answerer }
 
 // decoder is the memory of one Decode.
 type decoder struct {
-	check scan.Checker
 	b     *normalize.Builder
 	plain []byte // an unquoted name
 	code  byte   // of the first event that was left out
@@ -85,7 +85,6 @@ func (d *decoder) begin(q *receiver.Request) {
 // number of the first event that was left out, as uvarint.
 func (d *decoder) end(q *receiver.Request) error {
 	d.b.Done()
-	d.check.End()
 	d.b = nil
 	if d.seen == 0 {
 		return errNoData
@@ -112,22 +111,22 @@ func (d *decoder) reject(code byte, reason, detail string) {
 }
 
 func (d *decoder) events(body []byte) {
-	d.check.Begin(body)
+	values := wire.ValuesOf(body)
 	for {
-		value, err := d.check.Next()
+		value, err := values.Next()
 		if err == io.EOF {
 			return
 		}
 		d.seen++
 		if err != nil {
-			d.b.Raw(d.check.Rest())
+			d.b.Raw(values.Rest())
 			d.reject(invalidData, normalize.ReasonSyntax, fmt.Sprintf("event %d: %v", d.seen-1, err))
 			return
 		}
 		// Some clients send one array.
-		if scan.IsArray(value) {
+		if wire.IsArray(value) {
 			d.seen--
-			for w := scan.Elements(value); w.Next(); {
+			for w := wire.Elements(value); w.Next(); {
 				d.seen++
 				d.event(w.Value)
 			}
@@ -146,23 +145,23 @@ func (d *decoder) event(value []byte) {
 		return
 	}
 	switch {
-	case !scan.IsObject(value):
+	case !wire.IsObject(value):
 		d.reject(invalidData, normalize.ReasonNotObject, "an event is not an object")
 		return
 	case !utf8.Valid(value):
 		d.reject(invalidData, normalize.ReasonInvalidUTF8, "an event is not valid UTF-8")
 		return
 	}
-	content := scan.Get(value, "event")
-	fields := scan.Get(value, "fields")
+	content := wire.Get(value, "event")
+	fields := wire.Get(value, "fields")
 	switch {
-	case content == nil || scan.IsNull(content):
+	case content == nil || wire.IsNull(content):
 		d.reject(eventMissing, normalize.ReasonUnsupported, codes[eventMissing].text)
 		return
-	case scan.Equal(content, ""):
+	case jsonwalk.Equal(content, ""):
 		d.reject(eventBlank, normalize.ReasonUnsupported, codes[eventBlank].text)
 		return
-	case fields != nil && !scan.IsObject(fields) && !scan.IsNull(fields):
+	case fields != nil && !wire.IsObject(fields) && !wire.IsNull(fields):
 		d.reject(fieldsBroken, normalize.ReasonUnsupported, codes[fieldsBroken].text)
 		return
 	}
@@ -175,14 +174,14 @@ func (d *decoder) event(value []byte) {
 // line gives an event to the Builder: its time first, which counts before one
 // within, then the content, then the rest.
 func (d *decoder) line(value, content []byte) {
-	if time := scan.Get(value, "time"); time != nil && !scan.IsNull(time) {
+	if time := wire.Get(value, "time"); time != nil && !wire.IsNull(time) {
 		d.b.Slot(normalize.Time)
 		d.b.JSON(time)
 	}
 	switch {
-	case scan.IsObject(content):
+	case wire.IsObject(content):
 		d.members(content, true)
-	case scan.IsArray(content):
+	case wire.IsArray(content):
 		d.b.Attr([]byte("event"))
 		d.b.JSON(content)
 	default:
@@ -190,14 +189,14 @@ func (d *decoder) line(value, content []byte) {
 		d.b.JSON(content)
 	}
 	var time, event bool
-	for w := scan.Members(value); w.Next() && !d.b.Failed(); {
+	for w := wire.Members(value); w.Next() && !d.b.Failed(); {
 		switch {
 		case !time && w.Is("time"):
 			time = true
 		case !event && w.Is("event"):
 			event = true
-		case w.Is("fields") && scan.IsObject(w.Value):
-			for f := scan.Members(w.Value); f.Next() && !d.b.Failed(); {
+		case w.Is("fields") && wire.IsObject(w.Value):
+			for f := wire.Members(w.Value); f.Next() && !d.b.Failed(); {
 				d.b.Attr(d.name(f.Name))
 				d.b.JSON(f.Value)
 			}
@@ -212,19 +211,19 @@ func (d *decoder) line(value, content []byte) {
 // what was logged into "message": if that is an object, its members are the
 // event's.
 func (d *decoder) members(object []byte, top bool) {
-	for w := scan.Members(object); w.Next() && !d.b.Failed(); {
-		if top && w.Is("message") && scan.IsObject(w.Value) {
+	for w := wire.Members(object); w.Next() && !d.b.Failed(); {
+		if top && w.Is("message") && wire.IsObject(w.Value) {
 			d.members(w.Value, false)
 			continue
 		}
 		d.b.Field(d.name(w.Name))
-		d.plain = scan.Value(d.b, d.plain, w.Value)
+		d.plain = wire.Put(d.b, d.plain, w.Value)
 	}
 }
 
 // name returns the text of a name, valid until the next call.
 func (d *decoder) name(raw []byte) (plain []byte) {
-	plain, d.plain = scan.Plain(d.plain, raw)
+	plain, d.plain = jsonwalk.Text(raw, d.plain)
 	return plain
 }
 

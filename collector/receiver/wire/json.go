@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
@@ -137,8 +138,38 @@ func (j *JSON) Kind(at int) byte {
 	return j.Body[at]
 }
 
+// After returns the end of token, if it is at an offset and there is more after it,
+// and else -1.
+func (j *JSON) After(token string, at int) (end int) {
+	if at < 0 || len(j.Body)-at <= len(token) || string(j.Body[at:at+len(token)]) != token {
+		return -1
+	}
+	return at + len(token)
+}
+
+// StringEnd returns the end of the string at an offset, or -1 if there is none.
+func (j *JSON) StringEnd(at int) (end int) {
+	if at < 0 || j.Body[at] != '"' {
+		return -1
+	}
+	return jsonwalk.CheckString(j.Body, at)
+}
+
 // Text returns the text of a string, which has its quotes, valid until the next call.
 func (j *JSON) Text(raw []byte) (text []byte) {
 	text, j.text = jsonwalk.Text(raw, j.text)
 	return text
+}
+
+// Discard returns the error of a request that was read. If it could not be read to its
+// end, nothing that was read counts.
+func Discard(q *receiver.Request, err error) error {
+	if err == nil {
+		return nil
+	}
+	var refusal *receiver.Refusal
+	if !errors.As(err, &refusal) {
+		q.Batch.Reset()
+	}
+	return err
 }

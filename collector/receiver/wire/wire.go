@@ -1,5 +1,5 @@
-// Package wire reads protocol buffers field by field, without building
-// messages.
+// Package wire reads what clients send without building it: protocol buffers field by
+// field, JSON value by value.
 package wire
 
 import (

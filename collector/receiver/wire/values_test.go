@@ -1,4 +1,4 @@
-package scan
+package wire
 
 import (
 	"bytes"
@@ -7,31 +7,29 @@ import (
 	"testing"
 )
 
-func TestChecker(t *testing.T) {
-	var c Checker
+func TestValues(t *testing.T) {
 	for _, tt := range []struct{ text, want, fault string }{
 		{` {"a":[1]} `, `{"a":[1]}`, ""},
 		{"", "", "there is no value"},
 		{" \n", "", "there is no value"},
-		{"1 2", "", "there is something behind the value"},
+		{"1 2", "", "there is something after the value"},
 		{`{"a":`, "", "the text ends inside a value"},
 		{`{"a" 1}`, "", "not valid JSON at offset 5: invalid character '1' after object name (expecting ':')"},
 	} {
-		value, err := c.One([]byte(tt.text))
+		value, err := Value([]byte(tt.text))
 		if string(value) != tt.want || (err == nil) != (tt.fault == "") || err != nil && err.Error() != tt.fault {
 			t.Errorf("%q: %q, %v", tt.text, value, err)
 		}
 	}
-	c.Begin([]byte(`{}{} [1]` + "\n"))
+	v := ValuesOf([]byte(`{}{} [1]` + "\n"))
 	for _, want := range []string{"{}", "{}", "[1]"} {
-		if value, err := c.Next(); err != nil || string(value) != want {
+		if value, err := v.Next(); err != nil || string(value) != want {
 			t.Errorf("%q, %v", value, err)
 		}
 	}
-	if _, err := c.Next(); err != io.EOF {
+	if _, err := v.Next(); err != io.EOF {
 		t.Error(err)
 	}
-	c.End()
 }
 
 func TestGet(t *testing.T) {
@@ -43,28 +41,13 @@ func TestGet(t *testing.T) {
 	}
 }
 
-func TestEqual(t *testing.T) {
-	for _, tt := range []struct {
-		raw, s string
-		want   bool
-	}{
-		{`"a"`, "a", true}, {`"\u0061"`, "a", true}, {`""`, "", true}, {`{}`, "", false}, {`[]`, "", false}, {`"ab"`, "a", false},
-		{`123`, "2", false}, {`"\u0062"`, "a", false}, {`null`, "ul", false},
-	} {
-		if Equal([]byte(tt.raw), tt.s) != tt.want {
-			t.Errorf("%s and %q: not %v", tt.raw, tt.s, tt.want)
-		}
-	}
-}
-
 // FuzzWalk rebuilds values from what a walk finds.
 func FuzzWalk(f *testing.F) {
 	for _, s := range []string{`{"a" : [1, {"b":"\"}"} , []] , "":null}`, `[ ]`, `"x"`, `-1e5`, `{"a":true}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var c Checker
-		value, err := c.One(text)
+		value, err := Value(text)
 		if err != nil {
 			return
 		}

@@ -1,0 +1,137 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/internal/jsonwalk"
+)
+
+// Values reads values of JSON in a row. Equal names and bytes that are not UTF-8 are
+// for the caller to judge.
+type Values struct{ rest []byte }
+
+// ValuesOf returns the values of a text.
+func ValuesOf(text []byte) Values { return Values{text} }
+
+// Next returns the next value, a part of the text; io.EOF if only white space is left.
+// Another error says for a human why there is no value.
+func (v *Values) Next() ([]byte, error) {
+	start := jsonwalk.SkipSpace(v.rest, 0)
+	if start == len(v.rest) {
+		return nil, io.EOF
+	}
+	check := jsonwalk.Checker{MaxDepth: maxNested}
+	end := check.Value(v.rest, start)
+	if end < 0 {
+		err := explain(v.rest)
+		v.rest = v.rest[start:]
+		return nil, err
+	}
+	value := v.rest[start:end]
+	v.rest = v.rest[end:]
+	return value, nil
+}
+
+// Rest is what was not read yet: after an error, what Next has stopped in.
+func (v *Values) Rest() []byte { return v.rest }
+
+// Value returns the value that text consists of, apart from white space.
+func Value(text []byte) ([]byte, error) {
+	v := ValuesOf(text)
+	value, err := v.Next()
+	switch {
+	case err == io.EOF:
+		return nil, errors.New("there is no value")
+	case err == nil && jsonwalk.SkipSpace(v.rest, 0) < len(v.rest):
+		return nil, errors.New("there is something after the value")
+	}
+	return value, err
+}
+
+// explain says why text does not begin with a value.
+func explain(text []byte) error {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	_, err := dec.ReadValue()
+	var bad *jsontext.SyntacticError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("the text ends inside a value")
+	case errors.As(err, &bad):
+		return fmt.Errorf("not valid JSON at offset %d: %w", bad.ByteOffset, bad.Err)
+	}
+	return errors.New("not valid JSON")
+}
+
+// Walk is a walk through the members of an object or the elements of an array that
+// is known to be valid. Nothing is decoded or allocated.
+type Walk struct {
+	Name  []byte // of a member, as in the text, with its quotes
+	Value []byte // as in the text
+
+	text []byte
+	walk jsonwalk.Walk
+}
+
+// Members walks through an object.
+func Members(object []byte) Walk { return Walk{text: object, walk: jsonwalk.Members(object, 0)} }
+
+// Elements walks through an array.
+func Elements(array []byte) Walk { return Walk{text: array, walk: jsonwalk.Elements(array, 0)} }
+
+// Next goes to the next member or element; false if there is none.
+func (w *Walk) Next() bool {
+	if !w.walk.Next() {
+		return false
+	}
+	w.Name, w.Value = w.walk.Name.Of(w.text), w.walk.Value.Of(w.text)
+	return true
+}
+
+// Is reports whether the name is s, which has no character that needs an escape.
+func (w *Walk) Is(s string) bool { return jsonwalk.Equal(w.Name, s) }
+
+// Get returns the value of the first member with the name, nil if there is none.
+func Get(object []byte, name string) []byte {
+	for w := Members(object); w.Next(); {
+		if w.Is(name) {
+			return w.Value
+		}
+	}
+	return nil
+}
+
+// Put gives b the value of a Field. The members of an object are given one by one, as
+// those of some are merged into attrs; buf is for names that have escapes.
+func Put(b *normalize.Builder, buf, v []byte) (newBuf []byte) {
+	if !IsObject(v) {
+		b.JSON(v)
+		return buf
+	}
+	b.BeginObject()
+	for w := Members(v); w.Next() && !b.Failed(); {
+		var name []byte
+		name, buf = jsonwalk.Text(w.Name, buf)
+		b.Name(name)
+		b.JSON(w.Value)
+	}
+	b.EndObject()
+	return buf
+}
+
+// IsObject tells the kind of a value.
+func IsObject(v []byte) bool { return len(v) > 0 && v[0] == '{' }
+
+// IsArray tells the kind of a value.
+func IsArray(v []byte) bool { return len(v) > 0 && v[0] == '[' }
+
+// IsString tells the kind of a value.
+func IsString(v []byte) bool { return len(v) > 0 && v[0] == '"' }
+
+// IsNull tells the kind of a value.
+func IsNull(v []byte) bool { return len(v) > 0 && v[0] == 'n' }
