@@ -8,28 +8,26 @@ import (
 	"strings"
 )
 
-// Name is what tenants, tokens and rules may be called: some of them become labels
-// of metrics.
+// Name matches names of tenants, tokens and rules. Some become labels of metrics.
 var Name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// Addr is where something other than HTTP is taken.
+// Addr is an address for a protocol other than HTTP.
 type Addr struct {
 	Network string // such as udp, tcp or tls
 	Host    string // host:port
-	Tenant  string // whose the events are that come in there; "": nobody's in particular
+	Tenant  string // of its events; "": none
 }
 
 func (a Addr) String() string { return a.Network + "://" + a.Host }
 
-// ParseAddrs reads addresses separated by blanks, each network://host:port with
-// one of the networks. Without a host it is loopback. ?tenant=NAME behind it says
-// whose the events are.
+// ParseAddrs parses addresses separated by blanks, each network://host:port with one of
+// the networks. Without a host it is loopback. ?tenant=NAME after it sets the tenant.
 func ParseAddrs(text string, networks ...string) (list []Addr, err error) {
 	for _, word := range strings.Fields(text) {
 		addr, option, hasOption := strings.Cut(word, "?")
 		network, host, found := strings.Cut(addr, "://")
 		if !found || !slices.Contains(networks, network) {
-			return nil, fmt.Errorf("%q is not an address here: write %s://host:port, and blanks between several", word, strings.Join(networks, ":// or "))
+			return nil, fmt.Errorf("%q is not an address: write %s://host:port, with blanks between several", word, strings.Join(networks, ":// or "))
 		}
 		if err := checkAddr(host); err != nil {
 			return nil, err

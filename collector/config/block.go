@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Block is a part of a file that another package reads. It is immutable.
+// Block is a part of a file that another package parses. It is immutable.
 type Block struct {
 	File string     // for errors; "": not from a file
 	Node *yaml.Node // with the lines and columns of the file
@@ -31,7 +31,7 @@ func parseBlock(text string) (*Block, error) {
 		return nil, nil
 	}
 	if alias := findAlias(doc.Content[0]); alias != nil {
-		return nil, fmt.Errorf("an alias is not read here: write out what it stands for")
+		return nil, fmt.Errorf("aliases are not allowed: write out the value")
 	}
 	return newBlock("", doc.Content[0]), nil
 }
@@ -49,7 +49,7 @@ func findAlias(n *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// isBlock reports whether the field is one that this package does not read.
+// isBlock reports whether another package parses the field.
 func (f field) isBlock() bool {
 	_, is := f.at(new(Config)).(**Block)
 	return is
@@ -65,7 +65,7 @@ func (b *Block) yaml(key string) string {
 	}
 	node := b.Node
 	inLine := node.Kind == yaml.ScalarNode || node.Style&yaml.FlowStyle != 0
-	if inLine { // a comment would come between the key and the value
+	if inLine { // a comment would separate key and value
 		node = uncommented(node)
 	}
 	var out strings.Builder

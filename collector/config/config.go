@@ -1,6 +1,5 @@
-// Package config holds the settings of a collector: their defaults, the strict
-// reading of the YAML file they come from, and their printing. One table, in
-// fields.go, drives all three.
+// Package config defines the settings of a collector. One table, in fields.go, drives
+// their defaults, the strict parser of the YAML file, and printing.
 package config
 
 import (
@@ -13,14 +12,13 @@ import (
 	"github.com/rollway/rollway/collector/forwarded"
 )
 
-// Config is everything a collector can be told. The zero Config is not usable;
-// start from Default. A Config is a plain value: copying it is safe.
+// Config is the configuration of a collector. The zero Config is not usable; start from
+// Default. A Config may be copied.
 type Config struct {
 	Listen    string // listen: host:port for HTTP; port 0 takes a free one
 	ListenTCP string // listen_tcp: host:port for NDJSON over plain TCP; empty: off
-	// ListenGRPC is listen_grpc: host:port for gRPC, which listen takes as well;
-	// empty: off; "auto": port 4317 of listen's host if listen has port 4318,
-	// else off.
+	// ListenGRPC is listen_grpc: an additional host:port for gRPC; empty: off; "auto":
+	// port 4317 of listen's host if listen has port 4318, else off.
 	ListenGRPC string
 	// DebugListen is debug_listen: host:port for profiles; empty: off.
 	DebugListen string
@@ -31,15 +29,14 @@ type Config struct {
 	// ListenForward is listen_forward: the same for the Fluent forward protocol.
 	ListenForward string
 
-	Data  string // data: the folder that holds the journal
-	Hosts string // hosts: names, separated by blanks, that readers and web pages may address the collector by
+	Data  string // data: the folder of the journal
+	Hosts string // hosts: names, separated by blanks, under which readers and web pages may address the collector
 
 	Access  Access  // access
 	TLS     TLS     // tls
 	Proxies Proxies // proxies
 
-	// Enrich and Rules are enrich and rules: what events get and what is done to
-	// them, as package enrich reads it; nil: nothing.
+	// Enrich and Rules are enrich and rules, which package enrich parses; nil: none.
 	Enrich *Block
 	Rules  *Block
 
@@ -51,67 +48,67 @@ type Config struct {
 	Timeouts Timeouts // timeouts
 }
 
-// Rejected is what becomes of events that cannot be stored as they are.
+// Rejected configures the dead letter queue.
 type Rejected struct {
-	KeepSize Size // keep_size: bytes of them kept below data, the oldest go first; 0: none
+	KeepSize Size // keep_size: bytes kept, the oldest are removed first; 0: none
 }
 
-// Access says who may do what.
+// Access configures tokens.
 type Access struct {
 	Tokens string // tokens: a file of tokens, see package access; empty: everybody may do everything
 }
 
-// TLS is how HTTP and the addresses that begin with tls:// are encrypted. Empty:
-// HTTP is not, and there are none of those.
+// TLS configures encryption of HTTP and of tls:// addresses. Empty: HTTP is plain, and
+// tls:// addresses are errors.
 type TLS struct {
-	Cert     string // cert: PEM file of the certificate, intermediates behind it
+	Cert     string // cert: PEM file of the certificate, followed by intermediates
 	Key      string // key: PEM file of its key
-	ClientCA string // client_ca: PEM file of authorities; clients must have a certificate of one of them
+	ClientCA string // client_ca: PEM file of authorities, one of which must have signed the client's certificate
 }
 
-// Proxies are those between clients and HTTP, see package forwarded.
+// Proxies configures trusted proxies in front of HTTP; see package forwarded.
 type Proxies struct {
 	Trusted string // trusted: their networks or addresses, separated by blanks; empty: none
-	Header  string // header: what they name clients in, x-forwarded-for or forwarded
+	Header  string // header: the header that names the client, x-forwarded-for or forwarded
 }
 
-// Limits bound what one request, one event and all requests together may take.
+// Limits bounds a request, an event, and all requests together.
 type Limits struct {
 	MaxBody     Size          // max_body: bytes of one request as sent
 	MaxUnpacked Size          // max_unpacked: bytes of one request after decompression
 	MaxEvent    Size          // max_event: bytes of the line that one event becomes
 	MaxDepth    int           // max_depth: levels of nesting in one event
-	MaxFields   int           // max_fields: attributes of one event, keys inside of their values not counted
+	MaxFields   int           // max_fields: attributes of one event; keys inside values do not count
 	MaxKey      Size          // max_key: bytes of a key of an event, at any depth
-	MaxValue    Size          // max_value: bytes of a text or number, at any depth; 0: no limit but max_event
+	MaxValue    Size          // max_value: bytes of a text or number, at any depth; 0: only max_event
 	MaxEvents   int           // max_events: events in one request
 	MaxFuture   time.Duration // max_future: how far ahead of its receipt an event's time may be without being marked; 0: any
-	MaxPast     time.Duration // max_past: the same, behind
-	InFlight    Size          // in_flight: bytes of all requests being worked on, unpacked and as canonical lines, with their headers
-	MaxConns    int           // max_connections: of HTTP and gRPC at a time; 0: what the limit on open files leaves room for
-	MaxStreams  int           // max_streams: connections at a time at each address that is not for HTTP
-	UDPBuffer   Size          // udp_buffer: bytes of datagrams that the system is asked to keep until they are read
+	MaxPast     time.Duration // max_past: the same for the past
+	InFlight    Size          // in_flight: bytes of all requests in progress, decompressed and as canonical lines, headers included
+	MaxConns    int           // max_connections: HTTP and gRPC connections at a time; 0: as many as the limit on open files allows
+	MaxStreams  int           // max_streams: connections at a time at each address other than HTTP
+	UDPBuffer   Size          // udp_buffer: bytes of datagrams that the kernel buffers
 }
 
-// Journal is how lines are kept.
+// Journal configures the journal.
 type Journal struct {
-	SegmentSize Size          // segment_size: bytes after which a new file is begun
+	SegmentSize Size          // segment_size: bytes after which a new file begins
 	Durability  Durability    // durability: what a 2xx answer promises
-	MaxSize     Size          // max_size: bytes at which new lines are refused; 0: only the disk's end
-	RetainSize  Size          // retain_size: bytes kept, oldest segments go first; 0: all
-	RetainAge   time.Duration // retain_age: time kept since a segment was last written to, whatever its lines' times; 0: for ever
-	Compression Compression   // compression: of segments that are full
+	MaxSize     Size          // max_size: bytes at which new lines are refused; 0: when the disk is full
+	RetainSize  Size          // retain_size: bytes kept, the oldest segments are removed first; 0: all
+	RetainAge   time.Duration // retain_age: age since the last write at which a segment is removed; 0: never
+	Compression Compression   // compression: of full segments
 	MaxKeys     int           // max_keys: idempotency keys remembered
-	KeyAge      time.Duration // key_age: time for which they are remembered
+	KeyAge      time.Duration // key_age: how long they are remembered
 }
 
-// Forward is what is asked of clients of the Fluent forward protocol.
+// Forward configures the credentials of clients of the Fluent forward protocol.
 type Forward struct {
-	SharedKeyFile string // shared_key_file: a file that holds the secret that clients must know; empty: nothing is asked
-	UsersFile     string // users_file: a file of lines USER:PASSWORD, one of which clients must know as well; empty: no user is asked for
+	SharedKeyFile string // shared_key_file: a file with the shared key; empty: none is required
+	UsersFile     string // users_file: a file of lines USER:PASSWORD, one of them required too; empty: none is required
 }
 
-// Kafka is the sink that passes lines on to a topic of Apache Kafka.
+// Kafka configures the sink to a topic of Apache Kafka.
 type Kafka struct {
 	Brokers      string        // brokers: host:port of some brokers, separated by blanks; empty: no sink
 	Topic        string        // topic: where lines go
@@ -119,16 +116,16 @@ type Kafka struct {
 	Compression  string        // compression: none, gzip, snappy, lz4 or zstd
 	TLS          string        // tls: on or off
 	TLSCA        string        // tls_ca: PEM file of authorities; empty: the system's
-	TLSCert      string        // tls_cert: PEM file of a certificate to show; empty: none
+	TLSCert      string        // tls_cert: PEM file of a client certificate; empty: none
 	TLSKey       string        // tls_key: PEM file of its key
 	SASL         string        // sasl: none, plain, scram-sha-256 or scram-sha-512
 	User         string        // user: for sasl
-	PasswordFile string        // password_file: a file that holds the user's password
-	PasswordEnv  string        // password_env: a variable of the environment that holds it, in place of the file
+	PasswordFile string        // password_file: a file with the user's password
+	PasswordEnv  string        // password_env: an environment variable with the password, instead of the file
 	MaxRecord    Size          // max_record: bytes of a record, as the topic's max.message.bytes
 	MaxEvents    int           // max_events: lines in a batch
 	MaxBytes     Size          // max_bytes: bytes in a batch
-	MaxAge       time.Duration // max_age: for a batch to fill up
+	MaxAge       time.Duration // max_age: time for a batch to fill
 	WhenFull     string        // when_full: hold or drop_oldest
 }
 
@@ -138,27 +135,27 @@ const (
 	DropOldest = "drop_oldest" // retention may delete what the sink has not delivered
 )
 
-// Timeouts end connections that stand still.
+// Timeouts bounds requests, connections and the stop of the collector.
 type Timeouts struct {
 	ReadHeader time.Duration // read_header: for the request line and the headers
 	Read       time.Duration // read: for a whole request, body included
 	Write      time.Duration // write: for an answer; a stream of lines is bounded per write instead
-	Query      time.Duration // query: for a query to search, without the time that its client takes for the lines
+	Query      time.Duration // query: for a query's search, without the time that its client takes
 	Idle       time.Duration // idle: for the next request on a kept connection
-	Stream     time.Duration // stream: for what comes next over a TCP connection that is not HTTP
-	Linger     time.Duration // linger: for a last request on a kept connection once a stop was asked for
-	Shutdown   time.Duration // shutdown: for running requests once a stop was asked for
+	Stream     time.Duration // stream: for the next bytes on a TCP connection other than HTTP
+	Linger     time.Duration // linger: for a last request on a kept connection, when stopping
+	Shutdown   time.Duration // shutdown: for requests in progress, when stopping
 }
 
-// Durability is what a 2xx answer promises about the lines it stands for.
+// Durability is what a 2xx answer promises about its lines.
 type Durability string
 
 const (
-	Buffered Durability = "buffered" // they survive the end of the process
-	Synced   Durability = "synced"   // they survive the end of the machine
+	Buffered Durability = "buffered" // they survive a crash of the process
+	Synced   Durability = "synced"   // they survive a crash of the machine
 )
 
-// Compression is how segments are kept that are no longer written.
+// Compression is the compression of full segments.
 type Compression string
 
 const (
@@ -176,7 +173,7 @@ const (
 	TiB Size = 1 << 40
 )
 
-// String writes s in the largest binary unit that leaves no rest: 64MiB, 1000.
+// String writes s in the largest binary unit that divides it: 64MiB, 1000.
 func (s Size) String() string {
 	for _, u := range []struct {
 		size Size
@@ -189,7 +186,7 @@ func (s Size) String() string {
 	return fmt.Sprintf("%d", int64(s))
 }
 
-// Default returns the settings used where a file and flags say nothing.
+// Default returns the default settings.
 func Default() Config {
 	return Config{
 		Listen:     "127.0.0.1:4318",
@@ -242,10 +239,10 @@ func Default() Config {
 	}
 }
 
-// Auto lets a setting follow from others.
+// Auto derives a setting from others.
 const Auto = "auto"
 
-// AddrGRPC is the address that ListenGRPC stands for; "": none.
+// AddrGRPC resolves ListenGRPC; "": off.
 func (c *Config) AddrGRPC() string {
 	if c.ListenGRPC != Auto {
 		return c.ListenGRPC
@@ -256,9 +253,8 @@ func (c *Config) AddrGRPC() string {
 	return ""
 }
 
-// Set gives the setting named key, such as "limits.max_body", the value that
-// text stands for, by the same rules as the file. The error does not name the
-// key: the caller knows where the text came from.
+// Set parses text, by the rules of the file, as the value of a key such as
+// "limits.max_body". The error does not name the key: the caller knows the source.
 func (c *Config) Set(key, text string) error {
 	for _, f := range fields {
 		if f.key == key {
@@ -268,7 +264,7 @@ func (c *Config) Set(key, text string) error {
 	return fmt.Errorf("no setting is called %s", key)
 }
 
-// Keys returns the keys of all settings, in the order in which they are documented.
+// Keys returns the keys of all settings in documented order.
 func Keys() []string {
 	keys := make([]string, len(fields))
 	for i, f := range fields {
@@ -277,8 +273,8 @@ func Keys() []string {
 	return keys
 }
 
-// Check returns an error where settings contradict each other. Each setting by
-// itself was checked when it was set.
+// Check reports settings that contradict each other. Single settings are checked when
+// they are set.
 func (c *Config) Check() error {
 	var list Errors
 	for _, e := range c.contradictions() {
@@ -290,8 +286,7 @@ func (c *Config) Check() error {
 	return list
 }
 
-// Difference returns the key of the first setting that c and other do not have
-// in common, or "".
+// Difference returns the key of the first setting in which c and other differ, or "".
 func (c *Config) Difference(other *Config) string {
 	for _, f := range fields {
 		if f.yaml(c) != f.yaml(other) {
@@ -311,16 +306,16 @@ func (c *Config) contradictions() (list []contradiction) {
 	}
 	if 2*l.MaxUnpacked > l.InFlight {
 		list = append(list, contradiction{"limits.in_flight",
-			fmt.Sprintf("%v is less than twice limits.max_unpacked (%v): the largest request allowed could never be taken", l.InFlight, l.MaxUnpacked)})
+			fmt.Sprintf("%v is less than twice limits.max_unpacked (%v): the largest request allowed could never be accepted", l.InFlight, l.MaxUnpacked)})
 	}
 	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
-		list = append(list, contradiction{"tls.cert", "tls.cert and tls.key are of use together only"})
+		list = append(list, contradiction{"tls.cert", "tls.cert and tls.key must be set together"})
 	}
 	if c.TLS.ClientCA != "" && c.TLS.Cert == "" {
-		list = append(list, contradiction{"tls.client_ca", "certificates of clients are asked for within TLS only: set tls.cert and tls.key too"})
+		list = append(list, contradiction{"tls.client_ca", "client certificates need TLS: set tls.cert and tls.key too"})
 	}
 	if c.Access.Tokens != "" && c.ListenTCP != "" && !loopback(c.ListenTCP) {
-		list = append(list, contradiction{"listen_tcp", fmt.Sprintf("%s is open to the network, and NDJSON over TCP has no place for a token (access.tokens): listen on 127.0.0.1, or take events by HTTP", c.ListenTCP)})
+		list = append(list, contradiction{"listen_tcp", fmt.Sprintf("%s is open to the network, and NDJSON over TCP cannot carry a token (access.tokens): listen on 127.0.0.1, or use HTTP", c.ListenTCP)})
 	}
 	if j.MaxSize > 0 && j.MaxSize < j.SegmentSize {
 		list = append(list, contradiction{"journal.max_size",
@@ -336,12 +331,12 @@ func (c *Config) contradictions() (list []contradiction) {
 		list = append(list, c.streamContradictions("listen_forward", c.ListenForward)...)
 	}
 	if c.Forward.UsersFile != "" && c.Forward.SharedKeyFile == "" {
-		list = append(list, contradiction{"forward.users_file", "users are asked for beside a shared key only: set forward.shared_key_file too"})
+		list = append(list, contradiction{"forward.users_file", "users need a shared key: set forward.shared_key_file too"})
 	}
 	return list
 }
 
-// streamContradictions is about the addresses of one setting.
+// streamContradictions checks the addresses of one setting.
 func (c *Config) streamContradictions(key, text string) (list []contradiction) {
 	addrs, _ := ParseAddrs(text, "udp", "tcp", "tls") // it was checked
 	for _, a := range addrs {

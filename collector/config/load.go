@@ -59,7 +59,7 @@ const maxFile = 1 << 20
 
 // Load reads the file at path over the defaults. An unknown or repeated key, a
 // value of the wrong type or out of range, and a contradiction are errors; the
-// error is then of type Errors and holds all of them, each with its line.
+// error is then of type Errors and lists all of them, each with its line.
 func Load(path string) (Config, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -76,7 +76,7 @@ func Load(path string) (Config, error) {
 	return Parse(path, text)
 }
 
-// Parse is Load for text in memory; name stands for the file in errors.
+// Parse is Load for text in memory; errors name it name.
 func Parse(name string, text []byte) (Config, error) {
 	c := Default()
 	l := loader{name: name, config: &c, seen: make(map[string]*yaml.Node)}
@@ -116,7 +116,7 @@ func (l *loader) document(text []byte) {
 	var second yaml.Node
 	switch err := d.Decode(&second); {
 	case err == nil:
-		l.fail(&second, "", "a second document begins here: one file holds one configuration")
+		l.fail(&second, "", "a second document begins here: a file contains one configuration")
 		return
 	case !errors.Is(err, io.EOF):
 		l.syntax(err)
@@ -171,7 +171,7 @@ func (l *loader) entry(section, key string, k, v *yaml.Node) {
 	switch {
 	case i >= 0 && fields[i].isBlock():
 		if alias := findAlias(v); alias != nil {
-			l.fail(alias, key, "an alias is not read here: write out what it stands for")
+			l.fail(alias, key, "aliases are not allowed: write out the value")
 			return
 		}
 		*fields[i].at(l.config).(**Block) = newBlock(l.name, v)

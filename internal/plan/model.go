@@ -57,9 +57,9 @@ func (f flow) room(size int) float64 {
 // throughput is E / L, the bytes a second that the destination is sure to take.
 //
 // It is Little's law (J. D. C. Little, "A proof for the queuing formula
-// L = λW", Operations Research 9, 1961) on the destination alone: what is with
-// it is what comes in a second times the seconds that it stays, ρL. That is
-// never more than one slab, so ρL ≤ E must hold, or ρ ≤ E / L.
+// L = λW", Operations Research 9, 1961) applied to the destination: it has the bytes that
+// arrive in a second times the seconds that they stay, ρL. That is never more than one
+// slab, so ρL ≤ E, or ρ ≤ E / L.
 func (f flow) throughput(size int) float64 { return f.room(size) / f.latency }
 
 // guaranteed is the longest stall, in seconds, that makes no producer wait at
@@ -67,35 +67,32 @@ func (f flow) throughput(size int) float64 { return f.room(size) / f.latency }
 //
 //	(N-a)·E / ρ     if ρL < E, else 0;  a = 2, or 3 from 8 slabs up
 //
-// With few slabs, take the latest moment at which run took a slab and left no
-// other behind: the other N-1 slabs were empty. Since then k writes have ended,
-// each of which made run take one more full slab with at least E bytes, and the
-// time that has passed is at most kL + S + L: k writes, the stall, and the write
-// under way, which the stall may have met at its end. So there came at most
-// ρ(kL + S + L) + P bytes.
+// With few slabs, take the latest moment at which run took a slab and left none in the
+// queue: the other N-1 slabs were empty. Since then k writes have ended, and after each
+// run took one more full slab with at least E bytes. The time that has passed is at most
+// kL + S + L: k writes, the stall, and the write under way, which the stall may have met
+// at its end. So at most ρ(kL + S + L) + P bytes arrived.
 //
 // A producer waits only if its line does not fit the last of the N-1 slabs.
 // N-2 of them then hold E bytes or more, and the last one and that line are
 // more than B bytes together, which is E + P or more. With the k slabs that have left,
-// at least (k+N-1)·E + P bytes came. As kρL ≤ kE, that needs
+// at least (k+N-1)·E + P bytes arrived. Since kρL ≤ kE, that needs
 //
 //	ρ(S + L)  ≥  (N-1)·E     or     S  ≥  (N-1)·E / ρ - L
 //
-// and ρL < E makes this more than (N-2)·E / ρ: one slab is with the
-// destination, one pays for the write that the stall met half done, and N-2
-// are left. What the second has to spare is kept in reserve, for a Flush or
-// a slow wake-up.
+// and ρL < E makes this more than (N-2)·E / ρ: the destination has one slab, one covers
+// the write that the stall interrupted, and N-2 are left. The rest of the second is a
+// reserve for a Flush or a slow wake-up.
 //
-// With more slabs run looks for them by itself (see pace), and takes a slab up
-// to the moment at which the next is sealed: N-2 slabs are empty then, instead
-// of N-1, and one more has to be taken off. From then on run takes the next
-// slab when a write has ended, as above.
+// With more slabs run polls, and may take a slab only when the next is sealed: N-2 slabs
+// are empty then instead of N-1, so one more is subtracted. From then on run takes the
+// next slab when a write has ended, as above.
 func (f flow) guaranteed(size, count int) float64 {
 	if f.throughput(size) <= f.rate {
 		return 0
 	}
 	away := 2
-	if count >= lookers {
+	if count >= polling {
 		away = 3
 	}
 	return float64(count-away) * f.room(size) / f.rate

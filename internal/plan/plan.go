@@ -103,14 +103,13 @@ const (
 	maxSlabSize   = 1 << 30
 	maxSlabCount  = 1 << 16
 
-	// maxTotal is the most memory that slabs may take together: 16 GiB, or 1 GiB
-	// where an int has 32 bits.
+	// maxTotal bounds the memory of all slabs: 16 GiB, or 1 GiB with 32-bit ints.
 	maxTotal = 1 << (30 + 4*(^uint(0)>>63))
 
 	// defaultCount is that of slab.Options.
 	defaultCount = 8
-	// lookers is the fewest slabs of a Writer that looks for sealed slabs by itself.
-	lookers = 8
+	// polling is the number of slabs from which a Writer polls for sealed slabs.
+	polling = 8
 )
 
 // Choose chooses the size and the number of slabs for w. Without a budget it takes
