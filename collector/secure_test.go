@@ -545,7 +545,7 @@ func TestSecurityThatCannotBe(t *testing.T) {
 		"open tokens":                func(c *config.Config) { c.Access.Tokens = file + ".none" },
 		"a list of tokens is wanted": func(c *config.Config) { c.Access.Tokens = file },
 		"tls.cert " + file:           func(c *config.Config) { c.TLS.Cert, c.TLS.Key = file, file },
-		"of use together only":       func(c *config.Config) { c.TLS.Cert = file },
+		"must be set together":       func(c *config.Config) { c.TLS.Cert = file },
 		"certificates of clients":    func(c *config.Config) { c.TLS.ClientCA = file },
 		"listen_tcp":                 func(c *config.Config) { c.Access.Tokens, c.ListenTCP = file, "0.0.0.0:0" },
 	} {

@@ -355,7 +355,7 @@ func (k *Kafka) contradictions() (list []contradiction) {
 		list = append(list, contradiction{"kafka.tls", "certificates are of use within TLS only: set kafka.tls to on"})
 	}
 	if (k.TLSCert == "") != (k.TLSKey == "") {
-		list = append(list, contradiction{"kafka.tls_cert", "kafka.tls_cert and kafka.tls_key are of use together only"})
+		list = append(list, contradiction{"kafka.tls_cert", "kafka.tls_cert and kafka.tls_key are must be set together"})
 	}
 	secrets := 0
 	for _, s := range []string{k.PasswordFile, k.PasswordEnv} {
