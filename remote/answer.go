@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 const (
@@ -163,36 +165,36 @@ func (l *limitedWriter) Write(p []byte) (int, error) {
 // parseTally reads a whole body of JSON, and the tally in it if there is one. A
 // member that is not what a tally has there is another peer's, and ignored.
 func parseTally(r io.Reader) (t tally, err error) {
-	a := newAnswerReader(r, maxAnswer)
-	c, err := a.peek()
+	a := jsonwalk.NewStream(r, maxAnswer, maxDepth)
+	c, err := a.Peek()
 	switch {
 	case err != nil:
 	case c == '{':
 		err = t.parse(a)
 	default:
-		err = a.skip()
+		err = a.Skip()
 	}
 	if err == nil {
-		err = a.end()
+		err = a.End()
 	}
 	if err != nil {
-		return tally{}, unexpected(err)
+		return tally{}, err
 	}
 	return t, nil
 }
 
-func (t *tally) parse(a *answerReader) error {
+func (t *tally) parse(a *jsonwalk.Stream) error {
 	var total uint64
-	err := a.object(func(name string) (err error) {
+	err := a.Object(func(name string) (err error) {
 		switch name {
 		case "accepted":
-			t.accepted, t.counted, err = a.number()
+			t.accepted, t.counted, err = a.Uint()
 		case "rejected":
 			err = t.parseRejected(a)
 		case "rejected_total":
-			total, _, err = a.number()
+			total, _, err = a.Uint()
 		default:
-			err = a.skip()
+			err = a.Skip()
 		}
 		return err
 	})
@@ -200,27 +202,27 @@ func (t *tally) parse(a *answerReader) error {
 	return err
 }
 
-func (t *tally) parseRejected(a *answerReader) error {
-	if c, err := a.peek(); err != nil || c != '[' {
-		t.rejected, _, err = a.number()
+func (t *tally) parseRejected(a *jsonwalk.Stream) error {
+	if c, err := a.Peek(); err != nil || c != '[' {
+		t.rejected, _, err = a.Uint()
 		return err
 	}
-	return a.list(func() error {
+	return a.Array(func() error {
 		t.rejected++
-		if c, err := a.peek(); err != nil || c != '{' || t.rejected > 1 {
-			return a.skip()
+		if c, err := a.Peek(); err != nil || c != '{' || t.rejected > 1 {
+			return a.Skip()
 		}
 		var reason, detail string
-		err := a.object(func(name string) (err error) {
+		err := a.Object(func(name string) (err error) {
 			switch name {
 			case "line":
-				t.firstLine, _, err = a.number()
+				t.firstLine, _, err = a.Uint()
 			case "reason":
-				reason, err = a.text()
+				reason, err = a.Text()
 			case "detail":
-				detail, err = a.text()
+				detail, err = a.Text()
 			default:
-				err = a.skip()
+				err = a.Skip()
 			}
 			return err
 		})

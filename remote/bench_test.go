@@ -47,8 +47,8 @@ func BenchmarkWrite(b *testing.B) {
 	}
 	web := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }))
 	defer web.Close()
-	run("http/none", web.URL+"/", remote.Options{Compression: "none"})
-	run("http/gzip", web.URL+"/", remote.Options{Compression: "gzip"})
+	run("http/none", web.URL+"/", remote.Options{DisableCompression: true})
+	run("http/gzip", web.URL+"/", remote.Options{Compress: remote.Gzip{}})
 	raw := startTCPPeer(b, "127.0.0.1:0", nil, discard)
 	run("tcp", "tcp://"+raw.Addr().String(), remote.Options{})
 	ca := newAuthority(b)

@@ -46,7 +46,7 @@ func TestCompressor(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	w := open(t, peer.URL+"/", remote.Options{Compressor: flate{}, MaxBatch: 10_000})
+	w := open(t, peer.URL+"/", remote.Options{Compress: flate{}, MaxBatch: 10_000})
 	all := numbered(0, 1000)
 	write(t, w, all)
 	if got.String() != all {
@@ -58,7 +58,7 @@ func TestCompressor(t *testing.T) {
 	settled(t, w, 1000, 1000)
 
 	boom := errors.New("no memory")
-	w = open(t, peer.URL+"/", remote.Options{Compressor: flate{fail: boom}})
+	w = open(t, peer.URL+"/", remote.Options{Compress: flate{fail: boom}})
 	if n, err := w.Write([]byte(all)); n != 0 || !errors.Is(err, boom) {
 		t.Errorf("Write = %d, %v, want the Compressor's error and the lines kept", n, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 const formatElastic = "elastic"
@@ -122,29 +123,27 @@ type item struct {
 // parseBulk reads the whole answer to lines lines. Memory does not grow with its
 // length, except for one byte per line. The items are in the order of the lines.
 func parseBulk(r io.Reader, lines int) (v verdict, err error) {
-	a := newAnswerReader(r, maxAnswer+int64(lines)*maxItem)
+	a := jsonwalk.NewStream(r, maxAnswer+int64(lines)*maxItem, maxDepth)
 	known, failed := false, true
-	err = a.object(func(name string) error {
+	err = a.Object(func(name string) (err error) {
 		switch name {
 		case "errors":
-			if err := a.word(); err != nil {
-				return err
-			}
-			known, failed = true, string(a.buf) != "false"
-			return nil
+			known = true
+			failed, err = a.Bool()
+			return err
 		case "items":
 			known = true
 			return v.parseItems(a, lines)
 		default:
-			return a.skip()
+			return a.Skip()
 		}
 	})
 	if err == nil {
-		err = a.end()
+		err = a.End()
 	}
 	switch {
 	case err != nil:
-		return verdict{}, unexpected(err)
+		return verdict{}, err
 	case !known:
 		return verdict{}, errors.New("it has neither errors nor items")
 	case v.lines == nil && !failed:
@@ -158,9 +157,9 @@ func parseBulk(r io.Reader, lines int) (v verdict, err error) {
 	return v, nil
 }
 
-func (v *verdict) parseItems(a *answerReader, lines int) error {
+func (v *verdict) parseItems(a *jsonwalk.Stream, lines int) error {
 	i := 0
-	return a.list(func() error {
+	return a.Array(func() error {
 		it, err := parseItem(a)
 		if err != nil {
 			return fmt.Errorf("item %d: %w", i+1, err)
@@ -184,20 +183,20 @@ func (v *verdict) parseItems(a *answerReader, lines int) error {
 }
 
 // parseItem reads {"create":{"status":400,"error":{"type":"…","reason":"…"}}}.
-func parseItem(a *answerReader) (it item, err error) {
+func parseItem(a *jsonwalk.Stream) (it item, err error) {
 	actions := 0
-	err = a.object(func(string) error {
+	err = a.Object(func(string) error {
 		actions++
-		return a.object(func(name string) error {
+		return a.Object(func(name string) error {
 			switch name {
 			case "status":
-				n, _, err := a.number()
+				n, _, err := a.Uint()
 				it.status = int(min(n, 999))
 				return err
 			case "error":
 				return it.parseError(a)
 			default:
-				return a.skip()
+				return a.Skip()
 			}
 		})
 	})
@@ -208,36 +207,36 @@ func parseItem(a *answerReader) (it item, err error) {
 }
 
 // parseError reads an error, which some engines send as a text.
-func (it *item) parseError(a *answerReader) error {
-	if c, err := a.peek(); err != nil || c != '{' {
-		it.reason, err = a.text()
+func (it *item) parseError(a *jsonwalk.Stream) error {
+	if c, err := a.Peek(); err != nil || c != '{' {
+		it.reason, err = a.Text()
 		return err
 	}
-	return a.object(func(name string) (err error) {
+	return a.Object(func(name string) (err error) {
 		switch name {
 		case "type":
-			it.kind, err = a.text()
+			it.kind, err = a.Text()
 		case "reason":
-			it.reason, err = a.text()
+			it.reason, err = a.Text()
 		case "caused_by":
 			it.cause, err = readCause(a)
 		default:
-			err = a.skip()
+			err = a.Skip()
 		}
 		return err
 	})
 }
 
-func readCause(a *answerReader) (reason string, err error) {
-	if c, err := a.peek(); err != nil || c != '{' {
-		return "", a.skip()
+func readCause(a *jsonwalk.Stream) (reason string, err error) {
+	if c, err := a.Peek(); err != nil || c != '{' {
+		return "", a.Skip()
 	}
-	err = a.object(func(name string) (err error) {
+	err = a.Object(func(name string) (err error) {
 		if name == "reason" {
-			reason, err = a.text()
+			reason, err = a.Text()
 			return err
 		}
-		return a.skip()
+		return a.Skip()
 	})
 	return reason, err
 }

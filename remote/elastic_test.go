@@ -27,7 +27,7 @@ func TestElasticLineWriter(t *testing.T) {
 
 func TestElasticDocuments(t *testing.T) {
 	peer := startElasticPeer(t)
-	w := open(t, peer.url(), remote.Options{Compression: "none"})
+	w := open(t, peer.url(), remote.Options{DisableCompression: true})
 	begin := time.Now()
 	write(t, w, `{"time":"2026-05-28T14:40:00.123456789+02:00","level":"INFO","msg":"a"}
 {"@timestamp":"2026-05-28T12:40:01Z","message":"other logger"}
@@ -240,7 +240,7 @@ func TestElasticSplitAfter413(t *testing.T) {
 			rw.WriteHeader(413)
 		}
 	}
-	w := open(t, peer.url(), remote.Options{Compression: "none"})
+	w := open(t, peer.url(), remote.Options{DisableCompression: true})
 	long := `{"msg":"` + strings.Repeat("x", limit) + "\"}\n"
 	all := numbered(0, 2000) + long + numbered(2000, 2100)
 	write(t, w, all)

@@ -103,7 +103,7 @@ func advise(resp *http.Response) string {
 	case c == http.StatusRequestEntityTooLarge:
 		return "raise the peer's limit for one request"
 	case c == http.StatusUnsupportedMediaType:
-		return `the peer may not know gzip: try Options.Compression "none"`
+		return `the peer may not know gzip: try Options.DisableCompression`
 	case c == http.StatusProxyAuthRequired:
 		return "check the user of the proxy in the environment"
 	case c >= 300 && c < 400:

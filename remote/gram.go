@@ -129,7 +129,7 @@ func (g *gram) next(p []byte, pack int) (data []byte, size int) {
 // the first one on a socket that it was not refused at once.
 func (g *gram) put(ctx context.Context, data []byte) error {
 	g.w.countRequest()
-	end := time.Now().Add(g.w.opt.WriteTimeout)
+	end := time.Now().Add(g.w.opt.attempt)
 	for wait := time.Millisecond; ; wait *= 2 {
 		g.link.conn.SetWriteDeadline(end)
 		if ctx.Err() != nil { // its own deadline was overwritten

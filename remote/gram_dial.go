@@ -12,8 +12,8 @@ import (
 // dial connects a socket to the peer. Over UDP it takes the next address of the
 // peer's name if the one before has failed.
 func (g *gram) dial(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, g.w.opt.DialTimeout,
-		fmt.Errorf("no connection within %v: %w", g.w.opt.DialTimeout, context.DeadlineExceeded))
+	ctx, cancel := context.WithTimeoutCause(ctx, g.w.opt.dial,
+		fmt.Errorf("no connection within %v: %w", g.w.opt.dial, context.DeadlineExceeded))
 	defer cancel()
 	addrs := []string{g.w.addr.dial}
 	if !g.w.addr.local() {
@@ -86,7 +86,7 @@ func (g *gram) follow(ctx context.Context) {
 		return
 	}
 	n.looked = time.Now()
-	look, cancel := context.WithTimeout(n.w.life, n.w.opt.DialTimeout)
+	look, cancel := context.WithTimeout(n.w.life, n.w.opt.dial)
 	answer := make(chan []string, 1)
 	n.answer, n.cancel = answer, cancel
 	go func() {

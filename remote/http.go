@@ -2,7 +2,6 @@ package remote
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -43,7 +42,6 @@ type poster struct {
 	why   suspicion
 	sent  func() // called when all of piece is on the way
 
-	pack   func(io.Writer) (io.WriteCloser, error) // nil without compression
 	packed bytes.Buffer
 
 	keys   string // begins each idempotency key that is not of the queue on disk
@@ -147,7 +145,7 @@ func newPoster(w *Writer) *poster {
 	transport := &http.Transport{
 		DialContext:            w.meter.dial,
 		TLSClientConfig:        w.opt.TLSConfig,
-		TLSHandshakeTimeout:    w.opt.DialTimeout,
+		TLSHandshakeTimeout:    w.opt.dial,
 		ExpectContinueTimeout:  time.Second, // for a peer that does not know the question
 		MaxIdleConnsPerHost:    1,
 		IdleConnTimeout:        90 * time.Second,
@@ -182,16 +180,8 @@ func newPoster(w *Writer) *poster {
 	if w.opt.Token != "" {
 		h.header.Set("Authorization", "Bearer "+w.opt.Token)
 	}
-	if c := w.opt.Compressor; c != nil {
+	if c := w.opt.Compress; c != nil {
 		h.header.Set("Content-Encoding", c.Encoding())
-		h.pack = c.NewWriter
-	} else if w.opt.Compression == compressGzip {
-		h.header.Set("Content-Encoding", "gzip")
-		zip, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // errs only on an unknown level
-		h.pack = func(dst io.Writer) (io.WriteCloser, error) {
-			zip.Reset(dst)
-			return zip, nil
-		}
 	}
 	return h
 }
@@ -295,8 +285,8 @@ func (h *poster) take(p []byte, limit int) []byte {
 // request makes one request with the idempotency key, if there is one, and
 // hands its answer to judge. last says that nothing of h.piece is sent after it.
 func (h *poster) request(ctx context.Context, body []byte, last bool, key string, judge func(*http.Response) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, h.w.opt.RequestTimeout,
-		fmt.Errorf("no full answer within %v: %w", h.w.opt.RequestTimeout, context.DeadlineExceeded))
+	ctx, cancel := context.WithTimeoutCause(ctx, h.w.opt.attempt,
+		fmt.Errorf("no full answer within %v: %w", h.w.opt.attempt, context.DeadlineExceeded))
 	defer cancel()
 	size := len(body)
 	body, err := h.compress(body)
@@ -371,15 +361,16 @@ func notHTTP1(err error) bool {
 
 // compress returns p as it goes over the wire, until the next call.
 func (h *poster) compress(p []byte) ([]byte, error) {
-	if h.pack == nil {
+	c := h.w.opt.Compress
+	if c == nil {
 		return p, nil
 	}
-	if h.w.opt.Compressor != nil {
+	if c != (Gzip{}) { // a user's is for one request at a time
 		h.w.compressing.Lock()
 		defer h.w.compressing.Unlock()
 	}
 	h.packed.Reset()
-	z, err := h.pack(&h.packed)
+	z, err := c.NewWriter(&h.packed)
 	if err != nil {
 		return nil, err
 	}

@@ -86,7 +86,7 @@ func TestAnswersThatKeepTheLines(t *testing.T) {
 		{404, nil, 0, "/api/logs"},
 		{405, nil, 0, "/api/logs"},
 		{408, nil, 0, ""},
-		{415, nil, 0, "Options.Compression"},
+		{415, nil, 0, "Options.DisableCompression"},
 		{418, nil, 0, "check the URL"},
 		{429, []string{"Retry-After", "7"}, 7 * time.Second, ""},
 		{429, []string{"Retry-After", date}, 9 * time.Minute, ""}, // cut to 10 min

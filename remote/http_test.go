@@ -10,12 +10,11 @@ import (
 
 func TestPostIsByteExact(t *testing.T) {
 	t.Parallel()
-	for _, compression := range []string{"", "none", "gzip"} {
+	for compression, o := range map[string]remote.Options{"": {}, "none": {DisableCompression: true}, "gzip": {Compress: remote.Gzip{}}} {
 		t.Run("compression="+compression, func(t *testing.T) {
 			peer := startHTTPPeer(t)
-			w := open(t, peer.URL+"/api/logs", remote.Options{
-				Compression: compression, Token: "tok", Header: http.Header{"X-Scope": {"a", "b"}},
-			})
+			o.Token, o.Header = "tok", http.Header{"X-Scope": {"a", "b"}}
+			w := open(t, peer.URL+"/api/logs", o)
 			all := numbered(0, 100) + "{\"msg\":\"\u00e9\u2028\\n\\u0000\"}\n"
 			write(t, w, all[:len(all)/2])
 			write(t, w, numbered(100, 5000))

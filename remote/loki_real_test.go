@@ -17,10 +17,10 @@ import (
 
 func shop(tenant string) remote.Options {
 	return remote.Options{
-		Compression: "gzip",
-		Timeout:     2 * time.Minute, RequestTimeout: time.Minute, // on a busy machine
-		Loki:   remote.Loki{Labels: map[string]string{"app": "shop"}},
-		Header: http.Header{"X-Scope-OrgID": {tenant}},
+		Compress: remote.Gzip{},
+		Timeout:  3 * time.Minute, // on a busy machine
+		Loki:     remote.Loki{Labels: map[string]string{"app": "shop"}},
+		Header:   http.Header{"X-Scope-OrgID": {tenant}},
 	}
 }
 

@@ -132,8 +132,8 @@ func TestOpenSearch(t *testing.T) {
 		t.Run(index, func(t *testing.T) {
 			var told []error
 			w := open(t, "elastic+"+s.url+"/"+index, remote.Options{
-				Compression: "gzip", OnError: func(err error) { told = append(told, err) },
-				Timeout: 2 * time.Minute, RequestTimeout: time.Minute, // it has just begun, on a busy machine
+				Compress: remote.Gzip{}, OnError: func(err error) { told = append(told, err) },
+				Timeout: 3 * time.Minute, // it has just begun, on a busy machine
 			})
 			write(t, w, numbered(0, 500))
 			poison := `{"msg":"poison","attrs":{"seq":"no number"}}` + "\n"
@@ -188,7 +188,7 @@ func TestOpenSearch(t *testing.T) {
 			io.Copy(rw, resp.Body)
 		})
 		proxy.Start()
-		w := open(t, "elastic+"+proxy.URL+"/once", remote.Options{Timeout: 2 * time.Minute, RequestTimeout: time.Minute})
+		w := open(t, "elastic+"+proxy.URL+"/once", remote.Options{Timeout: 3 * time.Minute})
 		all := numbered(0, 100)
 		for n := 0; n < len(all); {
 			m, _ := w.Write([]byte(all[n:]))

@@ -1,11 +1,13 @@
 package remote
 
 import (
+	"compress/gzip"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/rollway/rollway/internal/aside"
@@ -15,23 +17,14 @@ import (
 // recommended setting. Open checks it and copies what it needs. A field that
 // the URL's scheme has no use for is an error, not ignored.
 type Options struct {
-	// Timeout bounds one Write in all: the wait for its turn, dialling,
-	// sending, the answers and the retries; with Spill one attempt to send a
-	// piece of what is on disk. Default 30 s.
+	// Timeout bounds one Write: the wait for its turn, dialing, sending, the
+	// answers and the retries. With Spill it bounds one attempt to send what is on
+	// disk. An HTTP request, from its first byte to the last byte of the answer,
+	// takes at most a third of it, as does the sending of 256 KiB over a stream or
+	// of a datagram; a connection attempt, TLS handshake included, takes at most a
+	// sixth. A link too slow to carry MaxBatch in that time needs a longer Timeout
+	// or smaller batches. Default 30 s.
 	Timeout time.Duration
-
-	// DialTimeout bounds one connection attempt, the TLS handshake included.
-	// Default 5 s.
-	DialTimeout time.Duration
-
-	// RequestTimeout bounds one HTTP request from the first byte sent to the
-	// last byte of its answer. A link too slow to carry MaxBatch in this time
-	// needs a longer one, or smaller batches. Default 10 s.
-	RequestTimeout time.Duration
-
-	// WriteTimeout bounds the sending of each 256 KiB over a stream (tcp, tls,
-	// unix), or of one datagram (udp, unixgram). Default 10 s.
-	WriteTimeout time.Duration
 
 	// CloseTimeout bounds how long Close and Sync wait for the peer. Default 5 s.
 	CloseTimeout time.Duration
@@ -50,15 +43,15 @@ type Options struct {
 	// a single longer line goes alone. Default 4 MiB. HTTP only.
 	MaxBatch int
 
-	// Compression is "gzip", "none", or "" for gzip on a network and none to
-	// a loopback address. Log lines shrink to a ninth at some 100 µs of CPU
-	// per 64 KiB (BenchmarkWrite), which a network is glad of and a loopback,
-	// where the whole request takes 70 µs, is not. HTTP only.
-	Compression string
+	// Compress compresses the bodies of requests. One request at a time uses it.
+	// Default: Gzip on a network and nothing to a loopback address. Log lines
+	// shrink to a ninth for some 100 µs of CPU per 64 KiB (BenchmarkWrite), which
+	// saves time on a network and costs time on a loopback, where the whole
+	// request takes 70 µs. HTTP only.
+	Compress Compressor
 
-	// Compressor compresses the bodies of requests instead; Compression must
-	// then be "". It is used by one request at a time. HTTP only.
-	Compressor Compressor
+	// DisableCompression sends bodies as they are, also on a network.
+	DisableCompression bool
 
 	// Token is sent as "Authorization: Bearer <Token>". It never appears in
 	// an error, in Stats or in String. HTTP only.
@@ -114,6 +107,9 @@ type Options struct {
 	// Each of these is told at once and then at most once a minute; Close tells the
 	// rest. One goroutine makes the calls. Default: a line on os.Stderr.
 	OnError func(error)
+
+	attempt time.Duration // bound on a request, a piece of a stream or a datagram
+	dial    time.Duration // bound on a connection attempt
 }
 
 // A Compressor is a way to compress the body of a request.
@@ -123,14 +119,35 @@ type Compressor interface {
 	// NewWriter returns a writer that compresses to w; its Close writes what
 	// is left and does not close w.
 	NewWriter(w io.Writer) (io.WriteCloser, error)
-	// NewReader returns a reader of what r holds compressed.
-	NewReader(r io.Reader) (io.ReadCloser, error)
 }
 
-const (
-	compressNone = "none"
-	compressGzip = "gzip"
-)
+// Gzip is the Compressor for gzip at its fastest level.
+type Gzip struct{}
+
+// Encoding implements Compressor.
+func (Gzip) Encoding() string { return "gzip" }
+
+// NewWriter implements Compressor.
+func (Gzip) NewWriter(w io.Writer) (io.WriteCloser, error) {
+	z, ok := gzipWriters.Get().(*gzipWriter)
+	if !ok {
+		z = new(gzipWriter)
+		z.Writer, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails only on an unknown level
+	}
+	z.Reset(w)
+	return z, nil
+}
+
+var gzipWriters sync.Pool // of *gzipWriter
+
+// A gzipWriter returns to the pool when it is closed.
+type gzipWriter struct{ *gzip.Writer }
+
+func (z *gzipWriter) Close() error {
+	err := z.Writer.Close()
+	gzipWriters.Put(z)
+	return err
+}
 
 // withDefaults returns o with every zero replaced, or what is wrong with it.
 func (o Options) withDefaults(a *address) (Options, error) {
@@ -143,9 +160,6 @@ func (o Options) withDefaults(a *address) (Options, error) {
 		def   time.Duration
 	}{
 		{"Timeout", &o.Timeout, 30 * time.Second},
-		{"DialTimeout", &o.DialTimeout, 5 * time.Second},
-		{"RequestTimeout", &o.RequestTimeout, 10 * time.Second},
-		{"WriteTimeout", &o.WriteTimeout, 10 * time.Second},
 		{"CloseTimeout", &o.CloseTimeout, 5 * time.Second},
 	} {
 		if *d.value < 0 {
@@ -155,6 +169,7 @@ func (o Options) withDefaults(a *address) (Options, error) {
 			*d.value = d.def
 		}
 	}
+	o.attempt, o.dial = o.Timeout/3, o.Timeout/6
 	for _, d := range []struct {
 		name  string
 		value *int
@@ -199,16 +214,13 @@ func (o *Options) checkScheme(a *address) error {
 		use  bool
 		only string
 	}{
-		{"RequestTimeout", o.RequestTimeout != 0, a.carrier == carryHTTP, "http and https"},
 		{"MaxBatch", o.MaxBatch != 0, a.carrier == carryHTTP, "http and https"},
-		{"Compression", o.Compression != "" && o.Compression != compressNone, a.carrier == carryHTTP, "http and https"},
-		{"Compressor", o.Compressor != nil, a.carrier == carryHTTP, "http and https"},
+		{"Compress", o.Compress != nil, a.carrier == carryHTTP, "http and https"},
 		{"Token", o.Token != "", a.carrier == carryHTTP, "http and https"},
 		{"AllowPlainToken", o.AllowPlainToken, a.carrier == carryHTTP, "http"},
 		{"Header", len(o.Header) > 0, a.carrier == carryHTTP, "http and https"},
 		{"ProxyFromEnvironment", o.ProxyFromEnvironment, a.carrier == carryHTTP, "http and https"},
 		{"TLSConfig", o.TLSConfig != nil, a.tls, "https and tls"},
-		{"WriteTimeout", o.WriteTimeout != 0, a.carrier != carryHTTP, "streams and datagrams"},
 		{"MaxDatagram", o.MaxDatagram != 0, (a.carrier == carryDatagram || a.carrier == carryEither) && a.format != formatJournald, "datagrams (udp, unixgram)"},
 		{"Syslog", o.Syslog != Syslog{}, a.format == formatSyslog, "syslog+tcp, syslog+tls, syslog+udp and syslog+unix"},
 		{"Loki", o.Loki.Labels != nil || o.Loki.LevelLabel != "", a.format == formatLoki, "loki+http and loki+https"},
@@ -236,25 +248,13 @@ func (o *Options) checkFormat(a *address) (err error) {
 }
 
 func (o *Options) checkCompression(a *address) error {
-	if o.Compressor != nil {
-		switch name := o.Compressor.Encoding(); {
-		case o.Compression != "":
-			return fmt.Errorf("Options.Compression is %q and Options.Compressor is set: give one of them", o.Compression)
-		case !validHeaderName(name):
-			return fmt.Errorf("Encoding of Options.Compressor is %q, which is no name of a content coding", name)
-		}
-		o.Compression = compressNone
-		return nil
-	}
-	switch o.Compression {
-	case "":
-		o.Compression = compressGzip
-		if a.loopback() {
-			o.Compression = compressNone
-		}
-	case compressNone, compressGzip:
-	default:
-		return fmt.Errorf(`Options.Compression is %q: known are "" (by address), "none" and "gzip"; for others set Options.Compressor`, o.Compression)
+	switch {
+	case o.Compress != nil && o.DisableCompression:
+		return errors.New("Options.Compress and Options.DisableCompression are set: give one of them")
+	case o.Compress != nil && !validHeaderName(o.Compress.Encoding()):
+		return fmt.Errorf("Options.Compress has the Encoding %q, which is not the name of a content coding", o.Compress.Encoding())
+	case o.Compress == nil && !o.DisableCompression && !a.loopback():
+		o.Compress = Gzip{}
 	}
 	return nil
 }

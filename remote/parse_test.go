@@ -1,8 +1,6 @@
 package remote
 
 import (
-	"encoding/json"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -32,55 +30,6 @@ func FuzzParseTally(f *testing.F) {
 			t.Fatalf("%q: a first refused line and none refused: %+v", s, tal)
 		}
 	})
-}
-
-// FuzzAnswerReader: it reads what encoding/json reads.
-func FuzzAnswerReader(f *testing.F) {
-	for _, s := range []string{
-		``, ` `, `{}`, `[]`, `{"a":[1,-0.5e+3,true,false,null,"x\u00e9\n\""],"b":{}}`, `[1,]`, `{"a":1,}`, `{,}`, `[,1]`, `{"a"}`, `{1:2}`, `01`, `1.`, `-`, `+1`, `tru`,
-		`truex`, `"`, `"\`, `"\x"`, `"\u12g4"`, "\"\n\"", "\"\xff\"", `]`, `{]`, `[}`, ` [ { "a" : 1 } , 2 ] `, `1 2`, `{"a":1 "b":2}`, `[1 2]`, "\u00a01",
-	} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		if len(s) > maxWord { // which limits numbers, and depth
-			return
-		}
-		a := newAnswerReader(strings.NewReader(s), maxAnswer)
-		err := a.skip()
-		if err == nil {
-			if _, end := a.peek(); end != io.EOF {
-				return // a second value
-			}
-		}
-		if (err == nil) != json.Valid([]byte(s)) {
-			t.Fatalf("%q: %v", s, err)
-		}
-	})
-}
-
-// Of a long string the beginning is kept, and no escape sequence is cut.
-func TestAnswerReaderCutsStrings(t *testing.T) {
-	for _, unit := range []string{"x", "é", `\n`, `\u00e9`, `\ud83d\ude00`, `\\`} {
-		for offset := range 12 {
-			raw := strings.Repeat("x", offset) + strings.Repeat(unit, maxQuote)
-			a := newAnswerReader(strings.NewReader(`["`+raw+`",7]`), maxAnswer)
-			var text string
-			var n uint64
-			i := 0
-			err := a.list(func() (err error) {
-				if i++; i == 1 {
-					text, err = a.text()
-				} else {
-					n, _, err = a.number()
-				}
-				return err
-			})
-			if err != nil || n != 7 || len(a.buf) > maxQuote+6 || len(text) < maxQuote/6 || strings.Contains(text, `\u`) {
-				t.Errorf("%d bytes and %q: %v, %d, %.20q…%q", offset, unit, err, n, text, text[max(0, len(text)-10):])
-			}
-		}
-	}
 }
 
 func FuzzParseRetryAfter(f *testing.F) {

@@ -25,14 +25,8 @@ func open(t testing.TB, url string, o remote.Options) *remote.Writer {
 	if o.CloseTimeout == 0 {
 		o.CloseTimeout = time.Minute
 	}
-	if o.DialTimeout == 0 {
-		o.DialTimeout = time.Minute
-	}
 	if o.Timeout == 0 {
-		o.Timeout = 2 * time.Minute
-	}
-	if o.RequestTimeout == 0 && strings.Contains(url, "http") {
-		o.RequestTimeout = time.Minute
+		o.Timeout = 3 * time.Minute
 	}
 	w, err := remote.Open(url, o)
 	if err != nil {

@@ -2,11 +2,15 @@ package remote
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"strconv"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 // A record is what a line says of itself. It refers to the line's bytes.
@@ -18,6 +22,8 @@ type record struct {
 	msg      []byte // JSON string without its quotes; nil if there is none
 	stamped  bool   // there is a field "@timestamp"
 	fields   []field
+
+	check jsonwalk.Checker // here so that it is not allocated for each line
 }
 
 // A field is one that is not the time, level or msg of a line. The members of
@@ -32,49 +38,57 @@ type field struct {
 const maxDepth = 200
 
 // read reads line, which has no line end: a canonical line, or one of another
-// logger with the usual names. Of several fields for one thing the first that
-// can be read counts. fields is filled only if all is true.
+// logger that uses common names. If several members can be the time, the level or the
+// message, the first that is valid counts. read fills fields only if all is true.
 func (r *record) read(line []byte, all bool) {
-	*r = record{fields: r.fields[:0]}
-	s := scanner{p: line}
-	ok := s.object(func(key, value []byte) bool {
-		switch string(key) {
-		case "time", "ts", "timestamp", "@timestamp":
-			r.stamped = r.stamped || key[0] == '@'
-			if r.time.IsZero() {
-				if t, ok := parseTime(value); ok {
-					r.time = t
-					return true
-				}
-			}
-		case "level", "severity", "lvl":
-			if !r.hasLevel {
-				if r.level, r.hasLevel = parseLevel(value); r.hasLevel {
-					return true
-				}
-			}
-		case "msg", "message":
-			if r.msg == nil && value[0] == '"' {
-				r.msg = value[1 : len(value)-1]
-				return true
-			}
-		case "attrs":
-			if all && value[0] == '{' {
-				inner := scanner{p: value}
-				return inner.object(func(key, value []byte) bool {
-					r.fields = append(r.fields, field{key, value, true})
-					return true
-				})
-			}
+	*r = record{fields: r.fields[:0], check: jsonwalk.Checker{MaxDepth: maxDepth}}
+	w := r.check.Members(line, jsonwalk.SkipSpace(line, 0))
+	for w.Next() {
+		name, value := w.RawName(), w.RawValue()
+		if key := name[1 : len(name)-1]; !r.take(key, value) && all {
+			r.appendField(key, value)
 		}
-		if all {
-			r.fields = append(r.fields, field{key, value, false})
-		}
-		return true
-	})
-	s.space()
-	if r.object = ok && s.i == len(line); !r.object {
+	}
+	if end := w.End(); end < 0 || jsonwalk.SkipSpace(line, end) != len(line) {
 		*r = record{fields: r.fields[:0]}
+		return
+	}
+	r.object = true
+}
+
+// take reports whether the member is the time, the level or the message.
+func (r *record) take(key, value []byte) (ok bool) {
+	switch string(key) {
+	case "time", "ts", "timestamp", "@timestamp":
+		r.stamped = r.stamped || key[0] == '@'
+		if r.time.IsZero() {
+			var t time.Time
+			if t, ok = parseTime(value); ok {
+				r.time = t
+			}
+		}
+	case "level", "severity", "lvl":
+		if !r.hasLevel {
+			r.level, r.hasLevel = parseLevel(value)
+			ok = r.hasLevel
+		}
+	case "msg", "message":
+		if r.msg == nil && value[0] == '"' {
+			r.msg, ok = value[1:len(value)-1], true
+		}
+	}
+	return ok
+}
+
+// appendField appends a member to fields, and those of attrs one by one.
+func (r *record) appendField(key, value []byte) {
+	if string(key) != "attrs" || value[0] != '{' {
+		r.fields = append(r.fields, field{key, value, false})
+		return
+	}
+	for w := jsonwalk.Members(value, 0); w.Next(); {
+		name := w.RawName()
+		r.fields = append(r.fields, field{name[1 : len(name)-1], w.RawValue(), true})
 	}
 }
 
@@ -125,4 +139,33 @@ func parseLevel(value []byte) (slog.Level, bool) {
 	}
 	l, ok := levelNames[string(bytes.ToLower(name))]
 	return l, ok
+}
+
+// appendText appends the text of a JSON string, whose quotes are off. Without
+// raw, control characters are written as escapes, so that the text is one line.
+// Bytes that are not valid UTF-8 become U+FFFD.
+func appendText(dst, inner []byte, raw bool) []byte {
+	for len(inner) > 0 {
+		c := inner[0]
+		if c >= ' ' && c < 0x7f && c != '\\' {
+			dst, inner = append(dst, c), inner[1:]
+			continue
+		}
+		r, n := rune(0), 0
+		if c == '\\' {
+			r, n = jsonwalk.Escape(inner)
+		} else {
+			r, n = utf8.DecodeRune(inner)
+		}
+		switch {
+		case raw || !unicode.IsControl(r):
+			dst = utf8.AppendRune(dst, r)
+		case n == len(`\n`) && c == '\\':
+			dst = append(dst, inner[:n]...)
+		default:
+			dst = fmt.Appendf(dst, `\u%04x`, r)
+		}
+		inner = inner[n:]
+	}
+	return dst
 }

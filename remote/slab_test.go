@@ -33,8 +33,8 @@ func exact(t *testing.T, out *slab.Writer, w *remote.Writer) {
 // in the old order.
 func TestSlabAndHTTPWithRestarts(t *testing.T) {
 	t.Parallel()
-	for _, compression := range []string{"none", "gzip"} {
-		t.Run(compression, func(t *testing.T) {
+	for name, compress := range map[string]remote.Compressor{"none": nil, "gzip": remote.Gzip{}} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			peer := newHTTPPeer(t) // keeps what the server took
 			var trap atomic.Pointer[chan struct{}]
@@ -46,7 +46,7 @@ func TestSlabAndHTTPWithRestarts(t *testing.T) {
 			}
 			server := newHome(t, http.HandlerFunc(peer.serve))
 			server.up()
-			w := open(t, "http://"+server.addr+"/", remote.Options{Compression: compression})
+			w := open(t, "http://"+server.addr+"/", remote.Options{Compress: compress})
 			out := openSlab(t, w)
 			kills := 0
 			produce(t, out, func() {

@@ -287,7 +287,7 @@ func TestSpillCompressorAndSmallFolder(t *testing.T) {
 	c := new(single)
 	spill := spillTo(t)
 	spill.MaxBytes = 20 << 20 // files of 1.25 MiB
-	w := backlog(t, "http", peer, 60_000, remote.Options{Spill: spill, Compressor: c, MaxBatch: 2 << 20})
+	w := backlog(t, "http", peer, 60_000, remote.Options{Spill: spill, Compress: c, MaxBatch: 2 << 20})
 	peer.up()
 	flush(t, w)
 	if s := balanced(t, w); s.Written != 59_999 || s.Dropped.Refused != 1 {
@@ -318,7 +318,7 @@ func TestSpillSlowLink(t *testing.T) {
 					io.WriteString(rw, `{"errors":false}`)
 				}
 			}))
-			w := backlog(t, scheme, peer, 4_000, remote.Options{MaxBatch: 4 << 20, RequestTimeout: 500 * time.Millisecond})
+			w := backlog(t, scheme, peer, 4_000, remote.Options{MaxBatch: 4 << 20, Timeout: 1500 * time.Millisecond})
 			peer.up()
 			flush(t, w)
 			settled(t, w, 4_000, 4_000)

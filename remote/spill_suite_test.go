@@ -47,11 +47,8 @@ func TestSpillLineWriterOverEveryScheme(t *testing.T) {
 				peer.up()
 				o := peer.options
 				o.Spill = spillTo(t)
-				if peer.stall != nil {
-					o.RequestTimeout = time.Minute
-				}
 				if peer.stall != nil && strings.Contains(t.Name(), "stall") { // the first Write to a peer that hangs lasts so long
-					o.RequestTimeout = 200 * time.Millisecond
+					o.Timeout = 600 * time.Millisecond
 				}
 				w := &leaver{Writer: open(t, peer.url, o)}
 				delivered := func() []byte {

@@ -112,8 +112,8 @@ func (s *stream) checkLink(ctx context.Context) (bool, error) {
 }
 
 func (s *stream) dial(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.w.opt.DialTimeout,
-		fmt.Errorf("no connection within %v: %w", s.w.opt.DialTimeout, context.DeadlineExceeded))
+	ctx, cancel := context.WithTimeoutCause(ctx, s.w.opt.dial,
+		fmt.Errorf("no connection within %v: %w", s.w.opt.dial, context.DeadlineExceeded))
 	defer cancel()
 	begin := time.Now()
 	c, err := s.w.meter.dial(ctx, s.network, s.w.addr.dial)
@@ -173,7 +173,7 @@ func withCause(ctx context.Context, err error) error {
 // write writes wire and returns how many bytes the system took.
 func (s *stream) write(ctx context.Context, wire []byte) (int, error) {
 	l := s.link
-	l.raw.SetWriteDeadline(time.Now().Add(s.w.opt.WriteTimeout)) // fails only on a closed connection, as the Write will
+	l.raw.SetWriteDeadline(time.Now().Add(s.w.opt.attempt)) // fails only on a closed connection, as the Write will
 	defer hasten(ctx, l.raw.SetWriteDeadline)()
 	s.w.countRequest()
 	n, err := l.conn.Write(wire)

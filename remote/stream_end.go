@@ -112,7 +112,7 @@ func (s *stream) outwait(ctx context.Context) error {
 	if s.ending == nil {
 		return nil
 	}
-	patience, cancel := context.WithDeadline(ctx, s.ending.ended.Add(s.w.opt.WriteTimeout))
+	patience, cancel := context.WithDeadline(ctx, s.ending.ended.Add(s.w.opt.attempt))
 	defer cancel()
 	if err := s.awaitEnd(patience); err != nil && ctx.Err() != nil {
 		return err

@@ -147,7 +147,7 @@ func TestStalledReader(t *testing.T) {
 		url := scheme + "://" + peer.Addr().String()
 		all := []byte(wide(20_000)) // more than loopback buffers hold
 
-		o.WriteTimeout = 100 * time.Millisecond
+		o.Timeout = 300 * time.Millisecond
 		w := open(t, url, o)
 		n, err := w.Write(all)
 		if !errors.Is(err, os.ErrDeadlineExceeded) || n > 0 && all[n-1] != '\n' {
@@ -156,7 +156,7 @@ func TestStalledReader(t *testing.T) {
 		done := strings.Count(string(all[:n]), "\n")
 		settled(t, w, done, done)
 
-		o.WriteTimeout = time.Minute
+		o.Timeout = 3 * time.Minute
 		w = open(t, url, o)
 		result := make(chan error, 1)
 		go func() {

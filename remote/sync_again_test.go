@@ -102,7 +102,7 @@ func TestSyncAgainOfAPeerThatDies(t *testing.T) {
 func TestWriteBehindAHurriedSync(t *testing.T) {
 	t.Parallel()
 	streams(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {
-		o.Timeout, o.WriteTimeout = time.Minute, time.Minute
+		o.Timeout = 3 * time.Minute
 		peer, release := startHeldPeer(t, anywhere(t, scheme), serverTLS)
 		w := open(t, scheme+"://"+peer.Addr().String(), o)
 		write(t, w, numbered(0, 3))
@@ -131,7 +131,7 @@ func TestWriteBehindAHurriedSync(t *testing.T) {
 }
 
 // A Write whose own time is up hands its lines back. A peer that never closes its
-// side does not hold up more than one WriteTimeout, and no Sync believes it.
+// side does not hold up more than one attempt may take, and no Sync believes it.
 func TestPeerThatNeverCloses(t *testing.T) {
 	t.Parallel()
 	streams(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {
@@ -139,9 +139,10 @@ func TestPeerThatNeverCloses(t *testing.T) {
 		defer close(release)
 		url := scheme + "://" + peer.Addr().String()
 
-		o.Timeout, o.WriteTimeout = 50*time.Millisecond, time.Minute
+		o.Timeout = 50 * time.Millisecond
 		if serverTLS == nil { // a handshake may take longer
 			w := open(t, url, o)
+			w.SetAttempt(time.Minute)
 			eventually(t, "a Write in time", func() bool {
 				_, err := w.Write([]byte(numbered(0, 3)))
 				return err == nil
@@ -153,10 +154,11 @@ func TestPeerThatNeverCloses(t *testing.T) {
 			settled(t, w, 3, 3)
 		}
 
-		o.Timeout, o.WriteTimeout = 0, 300*time.Millisecond
+		o.Timeout = 0
 		var told []string
 		o.OnError = func(err error) { told = append(told, err.Error()) }
 		w := open(t, url, o)
+		w.SetAttempt(300 * time.Millisecond)
 		for i := range 5 {
 			write(t, w, numbered(i, i+1))
 			if err := hurried(w); !errors.Is(err, context.DeadlineExceeded) {

@@ -109,7 +109,7 @@ func TestStalledHandshake(t *testing.T) {
 	peer := startTCPPeer(t, "127.0.0.1:0", nil, nil)
 	ca := newAuthority(t)
 	w := open(t, "tls://"+peer.Addr().String(), remote.Options{
-		TLSConfig: &tls.Config{RootCAs: ca.pool}, DialTimeout: 50 * time.Millisecond,
+		TLSConfig: &tls.Config{RootCAs: ca.pool}, Timeout: 300 * time.Millisecond,
 	})
 	begin := time.Now()
 	_, err := w.Write([]byte(numbered(0, 1)))

@@ -148,7 +148,7 @@ func TestDeadIPv6Address(t *testing.T) {
 				}
 				_, resolver := startNames(t, "::1", here)
 				url := map[string]string{"tcp": "tcp://logs.test:" + port, "http": "http://logs.test:" + port + "/"}[scheme]
-				w := open(t, url, remote.Options{Compression: "none"})
+				w := open(t, url, remote.Options{DisableCompression: true})
 				w.SetResolver(resolver, 0)
 				var dials atomic.Int64
 				w.SetBeforeConnect(func() { dials.Add(1) })

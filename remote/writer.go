@@ -37,7 +37,7 @@ type Writer struct {
 	out    sender // used by the holder of turn
 	limits peerLimits
 
-	compressing sync.Mutex // held while Options.Compressor is used
+	compressing sync.Mutex // held while Options.Compress is used
 	spill       *spiller   // nil without Options.Spill
 
 	turn chan struct{} // holds one value while a call talks to the peer; waiters are served in order
@@ -73,7 +73,7 @@ func Open(rawURL string, o Options) (*Writer, error) {
 	w := &Writer{
 		addr:  a,
 		opt:   o,
-		meter: newMeter(o.DialTimeout),
+		meter: newMeter(o.dial),
 		turn:  make(chan struct{}, 1),
 		idle:  make(chan struct{}),
 		done:  make(chan struct{}),

@@ -45,7 +45,7 @@ func TestRemote(t *testing.T) {
 		taken.Write(data)
 	}))
 	defer server.Close()
-	w, err := remote.Open(server.URL+"/", remote.Options{Compressor: zstd.Compressor{}, MaxBatch: 64 << 10, CloseTimeout: time.Minute})
+	w, err := remote.Open(server.URL+"/", remote.Options{Compress: zstd.Compressor{}, MaxBatch: 64 << 10, CloseTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,6 +61,7 @@ var table = []edge{
 	{"remote", "line", "the ledger of its Stats, and errors of lost and pending lines"},
 	{"remote", "internal/promtext", "WriteMetrics"},
 	{"remote", "internal/jsonline", "levels of lines; text that goes into JSON"},
+	{"remote", "internal/jsonwalk", "lines that are JSON, and JSON answers"},
 	{"remote", "internal/spool", "lines wait on disk until they are sent"},
 	{"remote", "internal/disk", "a file of refused lines, which is never a link or a pipe"},
 	{"remote", "golang.org/x/sys/unix", "how much of what was sent the peer has acknowledged"},

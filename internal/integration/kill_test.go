@@ -36,10 +36,10 @@ var killRoads = map[string]struct {
 		return file.Open(filepath.Join(dir, "log"), file.Options{MaxSize: 50_000, Compress: file.Gzip{Level: 1}, KeepPlain: 1})
 	}, true},
 	"http": {func(_, url string) (io.WriteCloser, error) {
-		return remote.Open(url, remote.Options{RequestTimeout: time.Second, CloseTimeout: patience})
+		return remote.Open(url, remote.Options{Timeout: 3 * time.Second, CloseTimeout: patience})
 	}, false},
 	"http with a spill": {func(dir, url string) (io.WriteCloser, error) {
-		return remote.Open(url, remote.Options{RequestTimeout: time.Second, CloseTimeout: patience, Spill: remote.Spill{Dir: filepath.Join(dir, "spill")}})
+		return remote.Open(url, remote.Options{Timeout: 3 * time.Second, CloseTimeout: patience, Spill: remote.Spill{Dir: filepath.Join(dir, "spill")}})
 	}, false},
 }
 

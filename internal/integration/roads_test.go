@@ -67,7 +67,7 @@ func combinations() []combination {
 		{name: "slab that drops over file", head: slabHead(slab.Options{SlabSize: 1024, Full: slab.Drop}), end: fileEnd(plain), virtual: true, drops: true},
 		{name: "sharded slab that drops over file", head: slabHead(slab.Options{SlabSize: 32 << 10, SlabCount: 8, Shards: 4, Full: slab.Drop}), end: fileEnd(plain), virtual: true, drops: true},
 
-		{name: "slab over http", head: slabHead(slab.Options{}), end: httpEnd(remote.Options{Compression: "gzip"})},
+		{name: "slab over http", head: slabHead(slab.Options{}), end: httpEnd(remote.Options{Compress: remote.Gzip{}})},
 		{name: "slab over http with a spill", head: slabHead(slab.Options{SlabSize: 8 << 10}), end: httpEnd(remote.Options{Spill: remote.Spill{Dir: "made by the end"}})},
 		{name: "slab over tcp", head: slabHead(slab.Options{}), end: streamEnd("tcp")},
 		{name: "slab over tls", head: slabHead(slab.Options{}), end: streamEnd("tls")},
@@ -108,7 +108,7 @@ func persisted() []combination {
 		{name: "persisted slab over slab", keeps: true, head: head(slab.Options{SlabSize: 4096}), end: slabEnd, virtual: true},
 		{name: "persisted slab that drops over file", keeps: true, head: head(slab.Options{SlabSize: 1024, Full: slab.Drop}), end: fileEnd(file.Options{}), virtual: true, drops: true},
 
-		{name: "persisted slab over http", keeps: true, head: head(slab.Options{}), end: httpEnd(remote.Options{Compression: "gzip"})},
+		{name: "persisted slab over http", keeps: true, head: head(slab.Options{}), end: httpEnd(remote.Options{Compress: remote.Gzip{}})},
 		{name: "persisted slab over http with a spill", keeps: true, head: head(slab.Options{SlabSize: 8 << 10}), end: httpEnd(remote.Options{Spill: remote.Spill{Dir: "made by the end"}})},
 		{name: "persisted slab over tcp", keeps: true, head: head(slab.Options{}), end: streamEnd("tcp")},
 	}

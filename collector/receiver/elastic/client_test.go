@@ -152,7 +152,7 @@ func TestOwnWriter(t *testing.T) {
 		`{"time":"2026-05-28T12:40:01.000000000Z","level":"INFO","msg":"second"}`,
 	}
 	receivertest.Client(t, "rollway", mask, func(url string) {
-		w, err := remote.Open("elastic+"+url+"/logs-shop-default", remote.Options{Compression: "gzip"})
+		w, err := remote.Open("elastic+"+url+"/logs-shop-default", remote.Options{Compress: remote.Gzip{}})
 		if err != nil {
 			t.Fatal(err)
 		}
