@@ -142,7 +142,10 @@ func (j *Journal) leadLocked(w *waiter) {
 	s := j.writer.seg
 	if err == nil {
 		s.addLocked(first, first+uint64(g.records), n, g.minTime, g.maxTime, now)
-		j.next = s.end
+		if j.next = s.end; j.next >= j.manifest.refresh {
+			j.manifest.refresh = math.MaxUint64 // until it is written
+			j.changedLocked()
+		}
 		j.total += n
 		if r := j.o.RetainBytes; r > 0 && j.total > r && len(j.segs) > 1 && j.segs[0].settled {
 			j.wakeMaintenance()

@@ -305,7 +305,7 @@ func TestStalledWrite(t *testing.T) {
 	var armed atomic.Bool
 	mem := disktest.NewMem()
 	j, err := Open("/j", Options{Disk: &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
-		if op.Kind == disktest.Write && armed.CompareAndSwap(true, false) {
+		if op.Kind == disktest.Write && isSegment(op.Name) && armed.CompareAndSwap(true, false) {
 			stalled <- struct{}{}
 			<-stall
 		}
@@ -378,7 +378,7 @@ func TestFailedWriteIsNotStored(t *testing.T) {
 		mem := disktest.NewMem()
 		j, err := Open("/j", Options{Disk: &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
 			switch {
-			case op.Kind == disktest.Write && armed.Load():
+			case op.Kind == disktest.Write && isSegment(op.Name) && armed.Load():
 				return disktest.Fault{Err: syscall.EIO, Short: op.Len}
 			case op.Kind == disktest.Truncate && rollbackFails:
 				return disktest.Fault{Err: syscall.EIO}
@@ -427,7 +427,7 @@ func TestFailedPiecesAreNotSealed(t *testing.T) {
 		switch {
 		case !faulty.Load():
 			return disktest.Fault{}
-		case op.Kind == disktest.Write && op.Off > 1000: // the second piece
+		case op.Kind == disktest.Write && isSegment(op.Name) && op.Off > 1000: // the second piece
 			return disktest.Fault{Err: syscall.EIO, Short: op.Len / 2}
 		case op.Kind == disktest.Truncate:
 			faulty.Store(false)

@@ -106,14 +106,18 @@ type Journal struct {
 	syncer   syncer
 	keys     keyTable
 	cursors  []*Cursor // open
+	manifest struct {
+		dirty   bool   // the file lists other segments than there are
+		refresh uint64 // the file is written again when next is here
+	}
 	waiting  []*Reader // readers to wake at the next commit
 	free     *waiter
 	counters counters
 }
 
 // Open opens the journal in dir, creating the folder if need be, and repairs
-// what a crash left: see [Journal.Recovery]. It reads the headers of sealed
-// segments and the whole of the last one only. It fails when another process
+// what a crash left: see [Journal.Recovery]. It reads the manifest, the headers of
+// sealed segments and the whole of the last one only. It fails when another process
 // has the journal open, when the folder is not writable, or when the last
 // segment was written by a newer version.
 func Open(dir string, o Options) (*Journal, error) {
@@ -152,6 +156,7 @@ func Open(dir string, o Options) (*Journal, error) {
 		}
 		c.waits = true
 	}
+	j.manifest.dirty = true
 	go j.maintain()
 	go j.sweep()
 	if o.Pack {
@@ -208,6 +213,7 @@ func (j *Journal) Close() error {
 	j.acquire() // for good: nobody writes after this
 	j.emptyTrash()
 	err := j.Sync()
+	j.saveManifest(true)
 	j.mu.Lock()
 	err = errors.Join(j.counters.lostSync, err)
 	j.done = true

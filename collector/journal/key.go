@@ -303,10 +303,10 @@ func (j *Journal) recoverKeys() {
 	for i := len(j.segs) - 1; i >= 0 && n < j.o.MaxKeys; i-- {
 		s := j.segs[i]
 		keys, ok := scanned[s.first]
-		if !ok && now-s.written.UnixNano() > int64(j.o.KeyAge) {
+		if !ok && s.sealed && now-s.written.UnixNano() > int64(j.o.KeyAge) {
 			break
 		}
-		if !ok && !s.keyless {
+		if !ok && s.sealed && !s.keyless {
 			var err error
 			if keys, err = j.keysOf(s); err != nil {
 				j.find(Finding{Kind: recordlog.Damaged, File: segmentName(s.first, extSealed), Detail: "its keys are forgotten: " + err.Error()})

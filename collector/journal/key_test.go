@@ -229,7 +229,7 @@ func TestKeyedWaits(t *testing.T) {
 			release := make(chan struct{})
 			stall := false
 			j, err := Open("/j", Options{Disk: &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
-				if op.Kind == disktest.Write && stall {
+				if op.Kind == disktest.Write && isSegment(op.Name) && stall {
 					stall = false
 					<-release
 					if fails {

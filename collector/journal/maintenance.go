@@ -34,6 +34,7 @@ func (j *Journal) maintain() {
 		}
 		j.settleAll()
 		j.deleteOld(time.Now(), 0)
+		j.saveManifest(false)
 	}
 }
 
@@ -112,5 +113,6 @@ func (j *Journal) deleteOldest(now time.Time, need int64) bool {
 		return false
 	}
 	j.total -= size
+	j.changedLocked()
 	return true
 }

@@ -108,6 +108,7 @@ func (j *Journal) swap(s *segment, p *packer, path string) error {
 	j.counters.PackedFrom += uint64(before)
 	j.counters.PackedTo += uint64(after)
 	s.size, s.footer, s.marks, s.packed = p.size, p.footer, p.marks, true
+	j.changedLocked()
 	if p.from <= s.first && p.next >= s.end {
 		s.minTime, s.maxTime, s.timed = p.min, p.max, true
 	}

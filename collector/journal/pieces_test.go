@@ -80,7 +80,7 @@ func TestBigBatchInPieces(t *testing.T) {
 func TestBigBatchTakenBack(t *testing.T) {
 	writes, failAt := 0, 0
 	j, err := Open("/j", Options{MaxGroupBytes: 4000, Disk: &disktest.Faulty{FS: disktest.NewMem(), Hook: func(op disktest.Op) disktest.Fault {
-		if op.Kind == disktest.Write {
+		if op.Kind == disktest.Write && isSegment(op.Name) {
 			if writes++; writes == failAt {
 				return disktest.Fault{Err: syscall.ENOSPC, Short: 100}
 			}

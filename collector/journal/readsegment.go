@@ -50,7 +50,7 @@ func (r *Reader) enter() (bool, error) {
 		j.mu.Unlock()
 		return true, nil
 	}
-	pos, limit, end, sealed, packed := s.seekLocked(r.next), s.size, s.end, s.sealed, s.packed
+	pos, limit, end, sealed, packed, marked := s.seekLocked(r.next), s.size, s.end, s.sealed, s.packed, len(s.marks) > 0
 	j.mu.Unlock()
 
 	ext, other := extOpen, extSealed
@@ -81,8 +81,28 @@ func (r *Reader) enter() (bool, error) {
 		}
 		pos, r.walk.Limit, r.span.whole = segmentHeaderSize, limit, true
 	}
+	if sealed && !marked && r.packed == packed && r.next > s.first {
+		pos = r.seek(s, f, path)
+	}
 	r.walk.Pos = pos // a damaged header costs nothing, frames repeat the id
 	return true, nil
+}
+
+// seek returns a position at or before the frame that holds the cursor in s, a sealed
+// segment of which only the footer knows where its frames are.
+func (r *Reader) seek(s *segment, f disk.File, path string) int64 {
+	size, err := f.Size()
+	if err != nil {
+		return segmentHeaderSize
+	}
+	foot, err := recordlog.ReadFooter(f, path, size)
+	r.j.mu.Lock()
+	defer r.j.mu.Unlock()
+	if err != nil || foot.ID != s.id || s.packed != r.packed || foot.FramesEnd() != s.size {
+		return segmentHeaderSize
+	}
+	s.takeMarksLocked(foot)
+	return s.seekLocked(r.next)
 }
 
 // framesEnd returns where the frames of a sealed segment end.

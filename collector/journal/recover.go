@@ -38,6 +38,10 @@ func (j *Journal) recover() error {
 	if err != nil {
 		return err
 	}
+	m, err := j.recoverManifest(len(files))
+	if err != nil {
+		return err
+	}
 	j.next = lowest
 	for i, c := range files {
 		limit, last := uint64(math.MaxUint64), i == len(files)-1
@@ -45,7 +49,7 @@ func (j *Journal) recover() error {
 			limit = files[i+1].first
 		}
 		if c.ext == extSealed && !last {
-			err = j.recoverSealed(c, limit)
+			err = j.recoverSealed(c, limit, m.find(c.first))
 		} else {
 			err = j.recoverWhole(c, limit, last)
 		}
@@ -54,6 +58,9 @@ func (j *Journal) recover() error {
 		}
 	}
 	j.findMissing()
+	if err := j.compare(m); err != nil {
+		return err
+	}
 	j.straightenTimes(begin)
 	j.recoverKeys()
 	j.identify()
@@ -116,9 +123,9 @@ func (j *Journal) listSegments() (files []candidate, lowest uint64, err error) {
 	return files, lowest, nil
 }
 
-// recoverSealed takes in a sealed segment by its header and its footer. Damage is
-// left to the readers.
-func (j *Journal) recoverSealed(c candidate, end uint64) error {
+// recoverSealed takes in a sealed segment by its header and what the manifest says,
+// or its footer. Damage is left to the readers.
+func (j *Journal) recoverSealed(c candidate, end uint64, listed *entry) error {
 	s := &segment{
 		first: c.first, end: end, size: c.size, written: c.written,
 		retired: true, settled: true, sealed: true, named: true, synced: end,
@@ -145,7 +152,13 @@ func (j *Journal) recoverSealed(c candidate, end uint64) error {
 	default:
 		s.id, s.prev, s.packed = h.ID, h.Prev, h.Flags&flagPacked != 0
 	}
-	if foot, err := recordlog.ReadFooter(f, path, c.size); err == nil && foot.First == c.first && foot.End <= end && (s.id == 0 || foot.ID == s.id) {
+	if listed != nil && err == nil && listed.id != h.ID {
+		j.find(Finding{Kind: recordlog.Swapped, File: c.name()})
+		listed = nil
+	}
+	if listed != nil && err == nil && listed.size == c.size && listed.state != stateOpen && listed.end <= end {
+		s.takeEntry(listed)
+	} else if foot, err := recordlog.ReadFooter(f, path, c.size); err == nil && foot.First == c.first && foot.End <= end && (s.id == 0 || foot.ID == s.id) {
 		s.take(foot)
 	} else {
 		j.find(Finding{Kind: recordlog.NoFooter, File: c.name()})
@@ -156,14 +169,18 @@ func (j *Journal) recoverSealed(c candidate, end uint64) error {
 
 // take fills s with what its footer says.
 func (s *segment) take(foot *recordlog.Footer) {
-	s.id = foot.ID
+	s.id, s.end = foot.ID, foot.End
 	s.size, s.footer = foot.FramesEnd(), s.size-foot.FramesEnd()
 	s.minTime, s.maxTime, s.timed = foot.MinTime, foot.MaxTime, foot.Records > 0
 	s.written = time.Unix(0, foot.Written)
 	s.keyless = foot.Section(recordlog.KeysSection).Len == 0
-	s.marks = s.marks[:0]
-	for _, b := range foot.Blocks {
-		s.marks = append(s.marks, mark{b.First, b.Pos})
+	s.takeMarksLocked(foot)
+}
+
+func (s *segment) takeMarksLocked(foot *recordlog.Footer) {
+	s.marks = make(marks, len(foot.Blocks))
+	for i, b := range foot.Blocks {
+		s.marks[i] = mark{b.First, b.Pos}
 	}
 }
 

@@ -35,6 +35,28 @@ func memJournal(t testing.TB, segments, per, tail int) *disktest.Mem {
 	return mem
 }
 
+// crashed makes mem a journal whose process was killed: its manifest does not say
+// at which offset it was closed.
+func crashed(t testing.TB, mem *disktest.Mem) *disktest.Mem {
+	t.Helper()
+	m, err := readManifest(mem, "/j")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.closed = false
+	m.next += 1000
+	if err := mem.WriteFile("/j/"+manifestFile, m.append(nil)); err != nil {
+		t.Fatal(err)
+	}
+	return mem
+}
+
+// isSegment reports whether the path is that of a segment, and not of a manifest,
+// which is written in the background.
+func isSegment(path string) bool {
+	return strings.HasSuffix(path, extOpen) || strings.HasSuffix(path, extSealed)
+}
+
 // readAll returns the offsets read from the start and the gaps met. It checks
 // that each record is the one that was stored at its offset.
 func readAll(t testing.TB, j *Journal) (offsets []uint64, gaps []*Gap) {
@@ -103,8 +125,15 @@ func edit(t testing.TB, mem *disktest.Mem, name string, change func([]byte) []by
 }
 
 // Every row starts from two sealed segments of 8 records (4 frames) and an open
-// one with 6 (3 frames), and corrupts the folder in one way.
+// one with 6 (3 frames), and corrupts the folder in one way. The journal was closed
+// before that, or its process was killed: then the end that it had is not known.
 func TestRecoveryTable(t *testing.T) {
+	for name, killed := range map[string]bool{"closed": false, "killed": true} {
+		t.Run(name, func(t *testing.T) { recoveryTable(t, killed) })
+	}
+}
+
+func recoveryTable(t *testing.T, killed bool) {
 	flip := func(pos int) func([]byte) []byte {
 		return func(b []byte) []byte {
 			if pos < 0 {
@@ -126,11 +155,16 @@ func TestRecoveryTable(t *testing.T) {
 		return pos
 	}
 	all := upTo(22)
+	other, err := memJournal(t, 2, 4, 3).ReadFile(seg1)
+	if err != nil {
+		t.Fatal(err)
+	}
 	rows := []struct {
 		name     string
 		corrupt  func(t *testing.T, mem *disktest.Mem)
 		kinds    []FindingKind
 		want     []uint64
+		newest   bool // the newest segment is missing
 		gaps     int
 		next     uint64
 		lasting  []FindingKind // findings of the start after that
@@ -209,7 +243,8 @@ func TestRecoveryTable(t *testing.T) {
 			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				mem.WriteFile(last, []byte(strings.Repeat("no journal\n", 100)))
 			},
-			kinds: []FindingKind{recordlog.SetAside}, want: upTo(16), next: 16,
+			newest: true,
+			kinds:  []FindingKind{recordlog.SetAside}, want: upTo(16), next: 16,
 		}, {
 			name:    "open segment's header is damaged",
 			corrupt: func(t *testing.T, mem *disktest.Mem) { edit(t, mem, last, flip(3)) },
@@ -245,19 +280,19 @@ func TestRecoveryTable(t *testing.T) {
 			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				edit(t, mem, seg0, func(b []byte) []byte { return b[:frameAt(b, 2)+70] })
 			},
-			kinds: []FindingKind{recordlog.NoFooter}, lasting: []FindingKind{recordlog.NoFooter},
-			want: without(all, 4, 8), gaps: 1, next: 22,
+			kinds: []FindingKind{recordlog.NoFooter},
+			want:  without(all, 4, 8), gaps: 1, next: 22,
 		}, {
 			name: "sealed segment with a garbage tail",
 			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				edit(t, mem, seg0, func(b []byte) []byte { return append(b, "x\xffRWFy"...) })
 			},
-			kinds: []FindingKind{recordlog.NoFooter}, lasting: []FindingKind{recordlog.NoFooter},
-			want: all, next: 22,
+			kinds: []FindingKind{recordlog.NoFooter},
+			want:  all, next: 22,
 		}, {
 			name:    "sealed segment of zero bytes",
 			corrupt: func(t *testing.T, mem *disktest.Mem) { mem.WriteFile(seg0, nil) },
-			kinds:   []FindingKind{recordlog.SetAside}, want: without(all, 0, 8), gaps: 1, next: 22,
+			kinds:   []FindingKind{recordlog.SetAside, recordlog.Missing}, want: without(all, 0, 8), gaps: 1, next: 22,
 		}, {
 			name:    "sealed segment missing in the middle",
 			corrupt: func(t *testing.T, mem *disktest.Mem) { mem.Remove(seg1) },
@@ -265,11 +300,34 @@ func TestRecoveryTable(t *testing.T) {
 		}, {
 			name:    "open segment missing",
 			corrupt: func(t *testing.T, mem *disktest.Mem) { mem.Remove(last) },
-			want:    upTo(16), next: 16,
+			newest:  true, want: upTo(16), next: 16,
+		}, {
+			name:    "sealed segment swapped",
+			corrupt: func(t *testing.T, mem *disktest.Mem) { mem.WriteFile(seg1, other) },
+			kinds:   []FindingKind{recordlog.Swapped}, want: all, next: 22,
+		}, {
+			name:    "oldest segment missing",
+			corrupt: func(t *testing.T, mem *disktest.Mem) { mem.Remove(seg0) },
+			kinds:   []FindingKind{recordlog.Missing}, want: without(all, 0, 8), gaps: 1, next: 22,
+		}, {
+			name:    "manifest missing",
+			corrupt: func(t *testing.T, mem *disktest.Mem) { mem.Remove("/j/" + manifestFile) },
+			kinds:   []FindingKind{recordlog.Rebuilt}, want: all, next: 22,
+		}, {
+			name:    "manifest damaged",
+			corrupt: func(t *testing.T, mem *disktest.Mem) { edit(t, mem, "/j/"+manifestFile, flip(-1)) },
+			kinds:   []FindingKind{recordlog.Rebuilt}, want: all, next: 22,
+		}, {
+			name: "manifest of a newer version",
+			corrupt: func(t *testing.T, mem *disktest.Mem) {
+				header := recordlog.Header{Kind: recordlog.Manifest, Version: 2}
+				mem.WriteFile("/j/"+manifestFile, header.Append(nil))
+			},
+			wantOpen: "format version 2 is not known to this version",
 		}, {
 			name:    "sealed segments renamed to another's offset",
 			corrupt: func(t *testing.T, mem *disktest.Mem) { mem.Rename(seg1, "/j/00000000000000000009.seg") },
-			kinds:   []FindingKind{recordlog.SetAside, recordlog.Missing}, want: without(all, 8, 16), gaps: 2, next: 22,
+			kinds:   []FindingKind{recordlog.SetAside, recordlog.Missing}, want: without(all, 8, 16), gaps: 1, next: 22,
 			lasting: []FindingKind{recordlog.Missing},
 		}, {
 			name: "open and sealed segment of one name",
@@ -289,8 +347,8 @@ func TestRecoveryTable(t *testing.T) {
 			corrupt: func(t *testing.T, mem *disktest.Mem) {
 				mem.Rename(last, "/j/00000000000000000016.fix")
 			},
-			kinds: []FindingKind{recordlog.NoFooter}, lasting: []FindingKind{recordlog.NoFooter},
-			want: all, next: 22,
+			kinds: []FindingKind{recordlog.NoFooter},
+			want:  all, next: 22,
 		}, {
 			name: "two unsealed segments, the first torn",
 			corrupt: func(t *testing.T, mem *disktest.Mem) {
@@ -298,6 +356,7 @@ func TestRecoveryTable(t *testing.T) {
 				mem.Rename(seg1, "/j/00000000000000000008.open")
 			},
 			kinds: []FindingKind{recordlog.TornTail, recordlog.Missing}, want: without(all, 14, 16), gaps: 1, next: 22,
+			lasting: []FindingKind{recordlog.Missing},
 		}, {
 			name: "foreign files and folders",
 			corrupt: func(t *testing.T, mem *disktest.Mem) {
@@ -332,7 +391,23 @@ func TestRecoveryTable(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			mem := base.KillClone()
+			if killed {
+				crashed(t, mem)
+			}
 			row.corrupt(t, mem)
+			switch { // what the manifest knows to be missing at the end
+			case row.next == 22 || row.wantOpen != "":
+			case !killed:
+				row.next, row.newest = 22, true
+				row.kinds = append(row.kinds, recordlog.Missing)
+			case row.newest:
+				row.next = 1022
+				row.kinds = append(row.kinds, recordlog.Missing)
+			}
+			if row.newest {
+				row.lasting = append(row.lasting, recordlog.Missing)
+				row.gaps++
+			}
 			j, err := Open("/j", Options{Disk: mem})
 			if row.wantOpen != "" {
 				if err == nil || !strings.Contains(err.Error(), row.wantOpen) {
@@ -405,7 +480,7 @@ func checkKinds(t *testing.T, j *Journal, want []FindingKind) {
 
 // A crash may end the last frame at any byte.
 func TestTornAtEveryByte(t *testing.T) {
-	base := memJournal(t, 0, 4, 3)
+	base := crashed(t, memJournal(t, 0, 4, 3))
 	const name = "/j/00000000000000000000.open"
 	whole, err := base.ReadFile(name)
 	if err != nil {
@@ -552,7 +627,7 @@ func TestOpenWaitsForNoFsync(t *testing.T) {
 // A kill while the first frame of a segment was written leaves no record in it;
 // what was cut cannot come back behind what is written in its place.
 func TestCutToTheHeader(t *testing.T) {
-	mem := memJournal(t, 1, 4, 1)
+	mem := crashed(t, memJournal(t, 1, 4, 1))
 	name := "/j/00000000000000000008.open"
 	whole, err := mem.ReadFile(name)
 	if err != nil {

@@ -66,6 +66,9 @@ func (j *Journal) copySpans(c candidate, f disk.File, sc *scanned) (size, footer
 		size += n
 	}
 	footer, err = j.writeFooter(dst, path, sc.ID, c.first, size, sc.keys, c.written)
+	if err == nil {
+		err = j.fs.SyncDir(j.dir) // the copy has a durable name before the original loses its own
+	}
 	return size, footer, err
 }
 

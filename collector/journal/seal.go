@@ -305,7 +305,8 @@ func (j *Journal) settle(s *segment) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	s.file = nil
-	s.settled, s.sealed, s.footer = true, renamed, footer
+	s.settled, s.sealed, s.footer, s.keyless = true, renamed, footer, footer > 0 && len(keys) == 0
+	j.changedLocked()
 	j.total += footer
 	return err
 }

@@ -83,7 +83,7 @@ func (s *segment) bytesLocked() int64 { return s.size + s.footer }
 // is not of a segment.
 func isNoSegment(e disk.Entry) bool {
 	switch name := strings.TrimSuffix(e.Name, recordlog.ExtNew); name {
-	case recordlog.LockName, idFile:
+	case recordlog.LockName, idFile, manifestFile:
 		return !e.Dir
 	case cursorFolder:
 		return e.Dir
@@ -167,6 +167,7 @@ func (j *Journal) createSegment(first uint64) (*segment, error) {
 	j.segs = append(j.segs, s)
 	j.syncer.dirty = append(j.syncer.dirty, s)
 	j.total += s.size
+	j.changedLocked()
 	j.mu.Unlock()
 	return s, nil
 }
@@ -195,6 +196,7 @@ func (j *Journal) retire() {
 		s.gone = true
 		j.segs = slices.DeleteFunc(j.segs, func(o *segment) bool { return o == s })
 		j.total -= s.size
+		j.changedLocked()
 	}
 	j.mu.Unlock()
 	if !empty {

@@ -49,9 +49,13 @@ func Verify(dir string) (Report, error) { return verify(disk.Real{}, dir, 0, 0, 
 // tells each, if each is not nil, of every segment that can be read, with its
 // last maxKeys keys.
 func verify(fsys disk.FS, dir string, from uint64, maxKeys int, each func(candidate, *scanned)) (rep Report, err error) {
+	m, merr := readManifest(fsys, dir) // first: what it lists is in the folder then
 	files, err := rep.list(fsys, dir)
 	if err != nil {
 		return rep, fmt.Errorf("verify journal: %w", err)
+	}
+	if merr != nil && !errors.Is(merr, fs.ErrNotExist) {
+		rep.find(Finding{Kind: recordlog.Damaged, File: manifestFile, Detail: merr.Error()})
 	}
 	for len(files) > 1 && files[1].first <= from {
 		files = files[1:]
@@ -82,6 +86,15 @@ func verify(fsys disk.FS, dir string, from uint64, maxKeys int, each func(candid
 		rep.add(c, &sc)
 		if each != nil {
 			each(c, &sc)
+		}
+	}
+	if m != nil {
+		last := int64(-1)
+		if len(files) > 0 {
+			last = int64(files[len(files)-1].first)
+		}
+		if f := m.lost(last, rep.Next); f.From < f.To {
+			rep.find(f)
 		}
 	}
 	return rep, nil

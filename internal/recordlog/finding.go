@@ -29,6 +29,7 @@ const (
 	Missing      FindingKind = "records missing"
 	NoFooter     FindingKind = "no sound footer" // of a sealed segment, which is read all the same
 	Rebuilt      FindingKind = "rebuilt"         // from the other files
+	Swapped      FindingKind = "not the segment that the manifest lists"
 	CursorLost   FindingKind = "cursor not read"
 	Deleted      FindingKind = "deleted meanwhile"    // by retention, while the folder was read
 	Gone         FindingKind = "removed while in use" // its name is, and what is stored in it may still be read

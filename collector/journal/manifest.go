@@ -1,0 +1,264 @@
+package journal
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/recordlog"
+)
+
+// The manifest lists the segments, so that one that is missing or was swapped is
+// noticed when the journal is opened. Its header's first record is an offset that no
+// record has, nor any above it. Bit 0 of the flags says that it is the next one: the
+// journal was closed. docs/FORMAT.md has the same table.
+//
+//	Entry of a manifest, 72 bytes, in the order of offsets
+//	       0     8  first offset
+//	       8     8  id of the segment
+//	      16     8  offset after the last record; of an open segment, when this was written
+//	      24     8  least time of a record
+//	      32     8  greatest time of a record
+//	      40     8  time of the last append
+//	      48     8  length of the file in bytes
+//	      56     8  position at which the frames end
+//	      64     4  state: 1 = open, 2 = sealed, 3 = packed
+//	      68     4  bit 0 = the times are known, bit 1 = the key section is empty
+const (
+	manifestFile = "MANIFEST"
+	entrySize    = 72
+	flagClosed   = 1
+
+	// maxManifest bounds what is read of a manifest.
+	maxManifest = 1 << 30
+)
+
+// States of a segment in the manifest.
+const (
+	stateOpen   = 1
+	stateSealed = 2
+	statePacked = 3
+)
+
+// manifest is what the file says.
+type manifest struct {
+	next   uint64 // no record has this offset or one above it
+	closed bool   // next is the offset of the next record
+	segs   []entry
+}
+
+// entry is one segment of a manifest.
+type entry struct {
+	first, id, end   uint64
+	minTime, maxTime int64
+	written          int64
+	size, framesEnd  int64
+	state, flags     uint32
+}
+
+const (
+	entryTimed   = 1
+	entryKeyless = 2
+)
+
+func (m *manifest) append(dst []byte) []byte {
+	le := binary.LittleEndian
+	h := recordlog.Header{Kind: recordlog.Manifest, First: m.next, Created: time.Now().UnixNano()}
+	if m.closed {
+		h.Flags = flagClosed
+	}
+	body := make([]byte, 0, len(m.segs)*entrySize)
+	for _, e := range m.segs {
+		for _, v := range []uint64{
+			e.first, e.id, e.end, uint64(e.minTime), uint64(e.maxTime), uint64(e.written), uint64(e.size), uint64(e.framesEnd),
+		} {
+			body = le.AppendUint64(body, v)
+		}
+		body = le.AppendUint32(le.AppendUint32(body, e.state), e.flags)
+	}
+	return recordlog.AppendFile(dst, h, body)
+}
+
+// parseManifest reads a manifest. The error is as from recordlog.ParseFile.
+func parseManifest(b []byte, path string) (*manifest, error) {
+	h, body, err := recordlog.ParseFile(b, recordlog.Manifest, path)
+	if err != nil {
+		return nil, err
+	}
+	if len(body)%entrySize != 0 {
+		return nil, recordlog.ErrDamaged
+	}
+	le := binary.LittleEndian
+	m := &manifest{next: h.First, closed: h.Flags&flagClosed != 0}
+	for ; len(body) > 0; body = body[entrySize:] {
+		word := func(i int) uint64 { return le.Uint64(body[8*i:]) }
+		e := entry{
+			first: word(0), id: word(1), end: word(2), minTime: int64(word(3)), maxTime: int64(word(4)), written: int64(word(5)),
+			size: int64(word(6)), framesEnd: int64(word(7)), state: le.Uint32(body[64:]), flags: le.Uint32(body[68:]),
+		}
+		if n := len(m.segs); e.first >= recordlog.MaxNumber || e.end < e.first || e.framesEnd > e.size || n > 0 && e.first <= m.segs[n-1].first {
+			return nil, recordlog.ErrDamaged
+		}
+		m.segs = append(m.segs, e)
+	}
+	return m, nil
+}
+
+// readManifest returns the manifest of the folder, or fs.ErrNotExist.
+func readManifest(fsys disk.FS, dir string) (*manifest, error) {
+	path := filepath.Join(dir, manifestFile)
+	b, err := recordlog.ReadFile(fsys, path, maxManifest)
+	if err != nil {
+		return nil, err
+	}
+	return parseManifest(b, path)
+}
+
+// find returns the entry of the segment that begins at first, or nil.
+func (m *manifest) find(first uint64) *entry {
+	i, ok := slices.BinarySearchFunc(m.segs, first, func(e entry, first uint64) int {
+		switch {
+		case e.first < first:
+			return -1
+		case e.first > first:
+			return 1
+		}
+		return 0
+	})
+	if !ok {
+		return nil
+	}
+	return &m.segs[i]
+}
+
+// lost returns what is missing behind next, where the segments in the folder end,
+// of which the last one begins at last, or -1. Its From and To are equal if nothing is.
+func (m *manifest) lost(last int64, next uint64) Finding {
+	f := Finding{Kind: recordlog.Missing, File: manifestFile, From: next, To: next}
+	n := len(m.segs)
+	switch {
+	case m.next <= next:
+	case n > 0 && int64(m.segs[n-1].first) > last:
+		e := m.segs[n-1]
+		f.File, f.To = segmentName(e.first, ""), m.next
+		f.Detail = "the newest segment is missing"
+		if !m.closed {
+			f.Detail = fmt.Sprintf("the newest segment is missing: it held records up to offset %d at least, and how many more is not known", max(e.end, e.first+1)-1)
+		}
+	case m.closed:
+		f.To, f.Detail = m.next, "they were there when the journal was closed"
+	}
+	return f
+}
+
+// reserve is how many offsets a manifest of an open journal sets aside for the
+// segment that is being written: more than it is likely to hold.
+func (j *Journal) reserve() uint64 { return uint64(max(j.o.SegmentBytes/16, 1<<16)) }
+
+// changedLocked has the manifest written soon.
+func (j *Journal) changedLocked() {
+	j.manifest.dirty = true
+	j.wakeMaintenance()
+}
+
+// saveManifest writes the manifest if the segments are others than it lists.
+func (j *Journal) saveManifest(closed bool) {
+	j.mu.Lock()
+	if !j.manifest.dirty && !closed {
+		j.mu.Unlock()
+		return
+	}
+	j.manifest.dirty = false
+	m := manifest{next: j.next, closed: closed, segs: make([]entry, 0, len(j.segs))}
+	if !closed {
+		m.next += j.reserve()
+	}
+	j.manifest.refresh = j.next + j.reserve()/2
+	for _, s := range j.segs {
+		m.segs = append(m.segs, s.entryLocked())
+	}
+	j.mu.Unlock()
+	err := j.fs.SyncDir(j.dir) // what is listed has a durable name
+	if err == nil {
+		err = recordlog.WriteFile(j.fs, filepath.Join(j.dir, manifestFile), m.append(nil))
+	}
+	if err != nil {
+		j.note(fmt.Errorf("write manifest: %w", err))
+	}
+}
+
+func (s *segment) entryLocked() entry {
+	e := entry{
+		first: s.first, id: s.id, end: s.end, minTime: s.minTime, maxTime: s.maxTime,
+		written: s.written.UnixNano(), size: s.bytesLocked(), framesEnd: s.size, state: stateOpen,
+	}
+	switch {
+	case s.packed:
+		e.state = statePacked
+	case s.sealed:
+		e.state = stateSealed
+	}
+	if s.timed {
+		e.flags |= entryTimed
+	}
+	if s.keyless {
+		e.flags |= entryKeyless
+	}
+	return e
+}
+
+// takeEntry fills s, a sealed segment whose file has e's id and length, with what
+// the manifest says.
+func (s *segment) takeEntry(e *entry) {
+	s.end, s.size, s.footer = e.end, e.framesEnd, e.size-e.framesEnd
+	s.minTime, s.maxTime, s.timed = e.minTime, e.maxTime, e.flags&entryTimed != 0
+	s.written, s.keyless = time.Unix(0, e.written), e.flags&entryKeyless != 0
+}
+
+// recoverManifest reads the manifest for recover. Without one that is sound the
+// footers tell what it would.
+func (j *Journal) recoverManifest(segments int) (*manifest, error) {
+	m, err := readManifest(j.fs, j.dir)
+	var newer *UnsupportedError
+	switch {
+	case err == nil:
+		return m, nil
+	case errors.As(err, &newer):
+		return nil, err
+	case !errors.Is(err, fs.ErrNotExist):
+		j.find(Finding{Kind: recordlog.Rebuilt, File: manifestFile, Detail: fmt.Sprintf("from the segments: %v", err)})
+	case segments > 0:
+		j.find(Finding{Kind: recordlog.Rebuilt, File: manifestFile, Detail: "from the segments: it is missing"})
+	}
+	return &manifest{}, nil
+}
+
+// compare reports the segments that the manifest lists and the folder lacks, at
+// either end; findMissing has those between. The next offset never goes back.
+func (j *Journal) compare(m *manifest) error {
+	first, last := j.next, int64(-1)
+	if n := len(j.segs); n > 0 {
+		first, last = j.segs[0].first, int64(j.segs[n-1].first)
+	}
+	for _, e := range m.segs {
+		if e.first < first && e.end <= first && e.end > e.first {
+			j.find(Finding{Kind: recordlog.Missing, File: segmentName(e.first, ""), From: e.first, To: e.end,
+				Detail: "the oldest: deleted by retention just before the process ended, or by hand"})
+		}
+	}
+	f := m.lost(last, j.next)
+	if f.From == f.To {
+		return nil
+	}
+	j.find(f)
+	j.next = f.To
+	j.retire()
+	var err error
+	j.writer.seg, err = j.createSegment(f.To) // so that a name keeps the offset too
+	return err
+}
