@@ -30,7 +30,7 @@ func documentedNames(t *testing.T) []*regexp.Regexp {
 			inside = in.Text() == "## Data folder"
 		}
 		if m := row.FindStringSubmatch(in.Text()); m != nil && inside {
-			p := strings.NewReplacer("N", "[0-9]", `\*\.`, `[^/]*\.`, `\*`, "[^/]+").Replace(regexp.QuoteMeta(m[1]))
+			p := strings.NewReplacer(strings.Repeat("N", 20), "[0-9]{20}", `\*\.`, `[^/]*\.`, `\*`, "[^/]+").Replace(regexp.QuoteMeta(m[1]))
 			patterns = append(patterns, regexp.MustCompile("^"+p+"$"))
 		}
 	}
