@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -88,7 +89,10 @@ func TestCursorNeverLeads(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	saved, crashes := uint64(0), 0
 	armed := false
+	var mu sync.Mutex // the manifest is written in the background
 	faulty := &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
+		mu.Lock()
+		defer mu.Unlock()
 		if !armed || op.Kind == disktest.Read || op.Kind == disktest.List {
 			return disktest.Fault{}
 		}
@@ -117,12 +121,15 @@ func TestCursorNeverLeads(t *testing.T) {
 	}
 	for i := range 20 {
 		mustAppend(t, j, lines(3*i, 3))
+		mu.Lock()
 		armed = true
+		mu.Unlock()
 		if err := c.Save(j.Next()); err != nil {
 			t.Fatal(err)
 		}
-		armed = false
-		saved = j.Next()
+		mu.Lock()
+		armed, saved = false, j.Next()
+		mu.Unlock()
 	}
 	j.Close()
 	if crashes < 200 {
