@@ -20,7 +20,7 @@ func Claims() []Claim {
 		{
 			Says:    "that allocation is the event, which newEvent puts on the heap",
 			Holds:   func(of counts) bool { return of("plain/const").Bytes >= 40 },
-			Because: "an event has 40 bytes. The 8 are `[]byte(msg)`, which goes to an `io.Writer`; a message of 40 bytes makes it 48. newEvent is inlined, and there the compiler says `&event{...} does not escape`; the line that the article shows is about the copy of newEvent that nobody calls",
+			Because: "an event has 40 bytes; the 8 are `[]byte(msg)`, which goes to an `io.Writer`. newEvent is inlined, so the event stays on the stack; the article's line is about the copy that nobody calls",
 		},
 		{
 			Says:    "with a pool it is 0 allocations",
@@ -55,7 +55,7 @@ func Claims() []Claim {
 		{
 			Says:    "an interface without a pool allocates more than the event alone",
 			Holds:   func(of counts) bool { return of("iface/const").Allocs > of("plain/const").Allocs },
-			Because: "the event is on the heap, 2 allocations and 56 bytes, only where the compiler does not see the type behind the interface: always before Go 1.16, and since then when a call that is not inlined returns it",
+			Because: "the event is on the heap, 2 allocations and 56 bytes, only where the compiler cannot see its type: always before Go 1.16, and since then when a call that is not inlined returns it",
 		},
 		{
 			Says:    "a function literal per call allocates, as `func literal escapes to heap` shows",

@@ -89,7 +89,7 @@ func allocators(before, now map[string]int64, seconds float64) []Allocator {
 		return cmp.Or(cmp.Compare(b.MBs, a.MBs), strings.Compare(a.Function, b.Function))
 	})
 	logger := Allocator{siteLogger, float64(now[siteLogger]-before[siteLogger]) / 1e6 / seconds}
-	return append([]Allocator{logger}, all[:min(len(all), 8)]...)
+	return append([]Allocator{logger}, all[:min(len(all), 3)]...)
 }
 
 // within reports whether a function whose name ends so is on the stack.

@@ -11,6 +11,9 @@ import (
 	"github.com/rollway/rollway/bench/internal/report"
 )
 
+// PublishedDropsPct is which share of the records the publication dropped.
+const PublishedDropsPct = 0.035
+
 // The bars of the headline.
 const (
 	barMBs       = 300
@@ -62,7 +65,7 @@ func (h *Headlines) plot() string {
 	return plot.Over("A gRPC server that logs 300 MB a second: slab.Writer, and the published direct-I/O logger", "seconds", []plot.LinePanel{
 		panel("MB/s written", 300, func(p Point) float64 { return p.MBs }),
 		panel("resident memory, MB", 5500, func(p Point) float64 { return float64(p.Resident) / 1e6 }),
-		panel("records dropped, %", 0.035, func(p Point) float64 { return 100 * float64(p.Dropped) / float64(max(1, r.Requests)) }),
+		panel("records dropped, %", PublishedDropsPct, func(p Point) float64 { return 100 * float64(p.Dropped) / float64(max(1, r.Requests)) }),
 	})
 }
 
@@ -173,12 +176,10 @@ func longTable(r Run) *report.Table {
 	t.Row("GC cycles a minute", "1.2 and 4.5 (two places of the text)", report.Number(float64(s.GC.Cycles)/r.Seconds*60)+s.GC.with())
 	t.Row("GC pauses: all / longest", "1.8 ms in two minutes", ms(s.GC.Pause)+" / "+ms(s.GC.MaxPause))
 	t.Row("allocated", "~1 MB/s", report.Number(s.GC.AllocMBs)+" MB/s")
-	if len(s.GC.By) > 0 {
-		var by []string
-		for _, a := range s.GC.By {
-			by = append(by, fmt.Sprintf("%s %s", a.Function, report.Number(a.MBs)))
-		}
-		t.Row("allocated by, MB/s, the logger and the eight that allocated most", "–", strings.Join(by, "; "))
+	if by := s.GC.By; len(by) > 0 {
+		t.Row("allocated by, MB/s, the logger and those that allocated most", "–", report.Join(by[:min(len(by), 4)], "; ", func(a Allocator) string {
+			return a.Function[strings.LastIndexByte(a.Function, '/')+1:] + " " + report.Number(a.MBs)
+		}))
 	}
 	t.Row("CPU of one core: other programs", "–", report.Percent(r.Others, 100))
 	t.Row("CPU of one core: reading back, another process", "–", share(r.Verifier))

@@ -76,6 +76,16 @@ func Cases() []Case {
 	}
 }
 
+// CaseNamed is one of them.
+func CaseNamed(name string) Case {
+	for _, c := range Cases() {
+		if c.Name == name {
+			return c
+		}
+	}
+	panic("no case " + name)
+}
+
 // SlogCase is the scenario of the slog handlers.
 func SlogCase() Case {
 	return Case{Name: caseSlog, Title: "6 mixed attributes", Lines: 1, TargetOfBest: 1, attrs: sixValues()}

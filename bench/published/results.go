@@ -11,16 +11,18 @@ import (
 	"github.com/rollway/rollway/bench/internal/measure"
 	"github.com/rollway/rollway/bench/internal/report"
 	"github.com/rollway/rollway/bench/relay"
+	"github.com/rollway/rollway/bench/reliability"
 )
 
 // results are the raw results of all programs.
 type results struct {
 	logger, writers, latency, requests, relay, allocTimes *report.Figures
 
-	in       *ingest.Results
-	direct   map[string]*report.Figures // by experiment
-	headline *direct.Headlines
-	alloc    *allocstudy.Results
+	in          *ingest.Results
+	direct      map[string]*report.Figures // by experiment
+	headline    *direct.Headlines
+	reliability *reliability.Results
+	alloc       *allocstudy.Results
 }
 
 func load(dir string) (*results, error) {
@@ -37,6 +39,7 @@ func load(dir string) (*results, error) {
 	}
 	r.headline = read[direct.Headlines](&errs, dir, "direct-headline", direct.Kind)
 	r.in = read[ingest.Results](&errs, dir, ingest.Kind, ingest.Kind)
+	r.reliability = read[reliability.Results](&errs, dir, reliability.Kind, reliability.Kind)
 	r.alloc = read[allocstudy.Results](&errs, dir, allocstudy.Kind, allocstudy.Kind)
 	r.requests, r.allocTimes = report.FiguresOf(r.in.Results), report.FiguresOf(r.alloc.Results)
 	r.relay = read[relay.Results](&errs, dir, relay.Kind, relay.Kind).Figures()

@@ -3,8 +3,10 @@ package published
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/rollway/rollway/bench/ingest"
 	"github.com/rollway/rollway/bench/internal/report"
@@ -51,5 +53,40 @@ func TestTurned(t *testing.T) {
 		if got := (claim{expect: c.expect, why: "because"}).reason(c.same); got != c.want {
 			t.Errorf("expect %d, found %t: %q, want %q", c.expect, c.same, got, c.want)
 		}
+	}
+}
+
+// TestCells: no cell of a table in the documents is too long to read.
+func TestCells(t *testing.T) {
+	for _, name := range []string{"BENCHMARKS.md", "PUBLISHED.md", "RELAY.md", "RELIABILITY.md"} {
+		text, err := os.ReadFile("../../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if !strings.HasPrefix(line, "|") {
+				continue
+			}
+			for cell := range strings.SplitSeq(line, " | ") {
+				if n := utf8.RuneCountInString(cell); n > 200 {
+					t.Errorf("%s: a cell of %d characters: %.80s", name, n, cell)
+				}
+			}
+		}
+	}
+}
+
+// TestFront: each of the ten figures has a row, a rival and bars.
+func TestFront(t *testing.T) {
+	made, err := Front("../../docs/results")
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture := made.Pictures[frontPicture]
+	if rows := strings.Count(made.Text, "[`make bench-"); rows != 10 || strings.Count(picture, "Rollway</text>") != 10 || strings.Contains(made.Text, "NaN") {
+		t.Errorf("%d figures in\n%s\n%s", rows, made.Text, picture)
+	}
+	if _, err := Front(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without results: %v", err)
 	}
 }

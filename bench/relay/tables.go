@@ -15,8 +15,10 @@ import (
 
 const perGiB = float64(1<<30) / 1e6 // ns for each byte to ms for a GiB
 
-func cpuMs(s measure.Summary) float64 { return s.CPUNs * perGiB }
-func mbps(s measure.Summary) float64  { return 1000 / s.Ns }
+// CPU is the relay's time of a processor for a GiB, in milliseconds.
+func CPU(s measure.Summary) float64 { return s.CPUNs * perGiB }
+
+func mbps(s measure.Summary) float64 { return 1000 / s.Ns }
 
 // Report makes the measured part of the document, and its pictures.
 func Report(r *Results) report.Report {
@@ -49,8 +51,8 @@ var goPeers = []string{Splice, poolName(4), poolName(16), poolName(64)}
 // least is the relay that takes the least CPU time, of those that were measured.
 func least(f *report.Figures, where, mode string, names ...string) (name string, cpu float64) {
 	for _, n := range names {
-		if s, ok := f.Get(where, n, mode); ok && (name == "" || cpuMs(s) < cpu) {
-			name, cpu = n, cpuMs(s)
+		if s, ok := f.Get(where, n, mode); ok && (name == "" || CPU(s) < cpu) {
+			name, cpu = n, CPU(s)
 		}
 	}
 	return name, cpu
@@ -60,14 +62,14 @@ func least(f *report.Figures, where, mode string, names ...string) (name string,
 func bars(f *report.Figures) report.Targets {
 	t := report.NewTargets("ours")
 	for _, dir := range []string{caseUpload, caseDownload} {
-		own, splice := cpuMs(f.At(dir, Ours, modeRaw)), cpuMs(f.At(dir, Splice, modeRaw))
+		own, splice := CPU(f.At(dir, Ours, modeRaw)), CPU(f.At(dir, Splice, modeRaw))
 		t.Add("plain "+dir+", CPU per GiB", ms(own), fmt.Sprintf("≤ 1.05 × io.Copy by splice, %s (is %.2f)", ms(splice), own/splice), own <= 1.05*splice)
 		if name, cpu := least(f, dir, modeRaw, "HAProxy", "HAProxy, splice"); name != "" {
 			t.Add("plain "+dir+", CPU per GiB", ms(own), "< "+name+", "+ms(cpu), own < cpu)
 		}
 		if s, ok := f.Get(dir, Ours, modeTLS); ok {
 			name, cpu := least(f, dir, modeTLS, goPeers...)
-			t.Add("TLS "+dir+", CPU per GiB", ms(cpuMs(s)), "≤ "+name+", "+ms(cpu), cpuMs(s) <= cpu)
+			t.Add("TLS "+dir+", CPU per GiB", ms(CPU(s)), "≤ "+name+", "+ms(cpu), CPU(s) <= cpu)
 		}
 	}
 	for _, mode := range modes {
@@ -85,7 +87,7 @@ func bars(f *report.Figures) report.Targets {
 				}
 			}
 			if rival != "" {
-				t.Add(mode.short+": "+test+", CPU per GiB", ms(cpuMs(own)), fmt.Sprintf("≤ 1.1 × the best, which is %s, %s (is %.2f, the median of rounds)", rival, ms(cpuMs(f.At(test, rival, mode.name))), most), most <= 1.1)
+				t.Add(mode.short+": "+test+", CPU per GiB", ms(CPU(own)), fmt.Sprintf("≤ 1.1 × the best, which is %s, %s (is %.2f, the median of rounds)", rival, ms(CPU(f.At(test, rival, mode.name))), most), most <= 1.1)
 			}
 		}
 	}
@@ -169,7 +171,7 @@ func bulkTable(f *report.Figures) string {
 			if v, ok := s.Extra["reads_gib"]; ok {
 				reads = report.Whole(v)
 			}
-			return []string{report.Number(mbps(s)), report.Number(cpuMs(s)), reads}
+			return []string{report.Number(mbps(s)), report.Number(CPU(s)), reads}
 		}).Titled("**%s**", mode.title)
 	}
 	return text
@@ -234,7 +236,7 @@ func cpuBars(f *report.Figures) string {
 	var panels []plot.BarPanel
 	for i, mode := range modes {
 		for _, dir := range []string{caseUpload, caseDownload} {
-			panels = append(panels, barsOf(f, []string{"Plain, ", "TLS, "}[i]+dir, dir, mode.name, cpuMs, func(s measure.Sample) float64 { return s.CPUNsPerOp * perGiB }))
+			panels = append(panels, barsOf(f, []string{"Plain, ", "TLS, "}[i]+dir, dir, mode.name, CPU, func(s measure.Sample) float64 { return s.CPUNsPerOp * perGiB }))
 		}
 	}
 	return plot.Bars("CPU time of the relay's process per GiB: median, least to most", "ms", panels)
@@ -316,7 +318,7 @@ func socketTable(f *report.Figures) string {
 	return perTest(f, append(publishedNames, Splice, Ours), tests, func(test [2]string) []string {
 		return []string{letters[test[0]], map[string]string{modeRaw: wrapNone, modeTLS: wrapTLS}[test[1]]}
 	}, func(s measure.Summary) string {
-		return fmt.Sprintf("%.0f MB/s, %.0f, %.0f ms", mbps(s), s.Extra["reads_gib"], cpuMs(s))
+		return fmt.Sprintf("%.0f MB/s, %.0f, %.0f ms", mbps(s), s.Extra["reads_gib"], CPU(s))
 	}).Titled("**Its tests on sockets**: throughput, reads per GiB, CPU of the relay per GiB (a splice is no read)")
 }
 

@@ -85,23 +85,41 @@ func frontTable(f *report.Figures) string {
 	).Titled("`slab.Writer` with 16 slabs of 1 MiB, filled under a lock, or in 4 shards without one. The counter costs nothing; the file is a `file.File` in the page cache. Under 1.00 the shards are faster.")
 }
 
-func fileTable(f *report.Figures) string {
-	t := report.NewTable("logger and writer", "wall ns per line", "CPU ns per line", "allocations (bytes)", "bytes per line", "lines lost, %")
-	best := map[comboKind]string{} // the fastest of each kind that loses nothing, and the first of ours
-	at := func(name string) measure.Summary { return f.At(File, name, File) }
+// bestCombos are the first of ours and the fastest of each other kind, of those
+// that lose nothing.
+func bestCombos(f *report.Figures) map[comboKind]string {
+	best := map[comboKind]string{}
 	for _, c := range combos() {
 		s, ok := f.Get(File, c.name, File)
-		if !ok && c.kind == own && best[own] != "" {
-			continue // measured where slabs cannot persist
-		}
-		s = at(c.name)
-		t.Row(c.name, spread(s), report.Number(s.CPUNs), report.Allocations(s), report.Number(s.Extra["line_bytes"]), lostPct(s))
-		if b := best[c.kind]; b == "" && (c.kind == own || s.Extra["lost_pct"] == 0) || b != "" && c.kind != own && s.Extra["lost_pct"] == 0 && s.Ns < at(b).Ns {
+		switch b := best[c.kind]; {
+		case !ok || c.kind != own && s.Extra["lost_pct"] > 0:
+		case b == "" || c.kind != own && s.Ns < f.At(File, b, File).Ns:
 			best[c.kind] = c.name
 		}
 	}
-	if best[foreign] == "" || best[lent] == "" {
+	if best[own] == "" || best[foreign] == "" || best[lent] == "" {
 		report.Miss("a rival without losses")
+	}
+	return best
+}
+
+// BestFiles names our combination of a logger and a writer over a file, and the
+// best one without this project's parts that loses nothing.
+func BestFiles(f *report.Figures) (ours, rival string) {
+	best := bestCombos(f)
+	return best[own], best[foreign]
+}
+
+func fileTable(f *report.Figures) string {
+	best := bestCombos(f)
+	at := func(name string) measure.Summary { return f.At(File, name, File) }
+	t := report.NewTable("logger and writer", "wall ns per line", "CPU ns per line", "allocations (bytes)", "bytes per line", "lines lost, %")
+	for _, c := range combos() {
+		if _, ok := f.Get(File, c.name, File); !ok && c.kind == own {
+			continue // measured where slabs cannot persist
+		}
+		s := at(c.name)
+		t.Row(c.name, spread(s), report.Number(s.CPUNs), report.Allocations(s), report.Number(s.Extra["line_bytes"]), lostPct(s))
 	}
 	o, b, l := at(best[own]), at(best[foreign]), at(best[lent])
 	reached := "reached"

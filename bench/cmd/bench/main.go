@@ -7,6 +7,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -31,6 +32,9 @@ type program struct {
 	results  string                 // file of the raw results; "": the folder
 	report   func(results string) (report.Report, error)
 }
+
+// marked is the name between the marks of the tables.
+func (p program) marked() string { return cmp.Or(p.marks, p.name) }
 
 // An arguments is the command line of a program.
 type arguments struct {
@@ -113,10 +117,7 @@ func tables(args []string) error {
 		if *check {
 			continue
 		}
-		if p.marks == "" {
-			p.marks = p.name
-		}
-		if err := r.Write(filepath.Join(*docs, p.document), p.marks); err != nil {
+		if err := r.Write(filepath.Join(*docs, p.document), p.marked()); err != nil {
 			return err
 		}
 	}

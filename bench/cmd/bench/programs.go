@@ -39,6 +39,7 @@ func programs() []program {
 		{name: "ingest-chaos", run: runChaos, document: "RELIABILITY.md", marks: chaos.Kind, results: "chaos.json", report: of(chaos.Kind, text(chaos.Tables))},
 		{name: "relay", run: runRelay, document: "RELAY.md", results: "relay.json", report: of(relay.Kind, relay.Report)},
 		{name: "published", document: "PUBLISHED.md", report: published.Report},
+		{name: "front", document: "BENCHMARKS.md", report: published.Front},
 	}
 }
 

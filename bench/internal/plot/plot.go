@@ -2,6 +2,7 @@
 package plot
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"math"
@@ -48,6 +49,7 @@ const (
 // BarPanel is one list of bars on a common scale, which begins at zero.
 type BarPanel struct {
 	Title string
+	Unit  string // if not that of all panels
 	Bars  []Bar
 }
 
@@ -89,7 +91,7 @@ func Bars(title, unit string, panels []BarPanel) string {
 				p.text(x+names-6, at+14, "end", "", b.Name)
 				fmt.Fprintf(&p.b, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n", x+names, at+2, b.Value*scale, row-5, color)
 				p.line(x+names+b.Low*scale, at+9.5, x+names+b.High*scale, at+9.5, `stroke="#222" stroke-width="1.5"`)
-				p.text(x+names+max(b.High, b.Value)*scale+5, at+14, "start", "", number(b.Value)+" "+unit)
+				p.text(x+names+max(b.High, b.Value)*scale+5, at+14, "start", "", number(b.Value)+" "+cmp.Or(panel.Unit, unit))
 				at += row
 			}
 			lowest = max(lowest, at)

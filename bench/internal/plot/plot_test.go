@@ -28,15 +28,15 @@ func elements(t *testing.T, svg string) map[string]int {
 
 func TestBars(t *testing.T) {
 	svg := Bars("a < b", "ms", []BarPanel{
-		{"one", []Bar{{Name: "x & y", Value: 10, Low: 8, High: 20, Own: true}, {Name: "z", Value: 5, Low: 5, High: 5}}},
-		{"two", []Bar{{Name: "x", Value: 0}}},
-		{"three", nil},
+		{Title: "one", Bars: []Bar{{Name: "x & y", Value: 10, Low: 8, High: 20, Own: true}, {Name: "z", Value: 5, Low: 5, High: 5}}},
+		{Title: "two", Unit: "s", Bars: []Bar{{Name: "x", Value: 0}}},
+		{Title: "three"},
 	})
 	if n := elements(t, svg); n["rect"] != 1+3 || n["line"] != 3 {
 		t.Errorf("elements %v of\n%s", n, svg)
 	}
 	scale := float64(panelWidth - 150 - 75)
-	for _, want := range []string{"x &amp; y", "10 ms", `fill="` + colors[0] + `"`, "a &lt; b"} {
+	for _, want := range []string{"x &amp; y", "10 ms", "0 s", `fill="` + colors[0] + `"`, "a &lt; b"} {
 		if !strings.Contains(svg, want) {
 			t.Errorf("%q is not in\n%s", want, svg)
 		}
