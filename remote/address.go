@@ -10,47 +10,47 @@ import (
 	"strings"
 )
 
-// A scheme says how the peer behind a URL is spoken to.
+// A scheme says how the peer of a URL is spoken to.
 type scheme struct {
-	carrier string // carryHTTP, carryStream or carryDatagram
-	network string // for net.Dial
-	tls     bool
-	format  string // what the peer takes: formatLines and so on
-	path    string // of the socket, if the URL has none
+	transport transport
+	network   string // for net.Dial
+	tls       bool
+	dialect   *dialect
+	path      string // of the socket, if the URL has none
 }
 
-const (
-	carryHTTP     = "http"
-	carryStream   = "stream"
-	carryDatagram = "datagram"
-	carryEither   = "datagram or stream" // whichever socket is there
+type transport string
 
-	formatLines = "lines" // as they are
+const (
+	overHTTP      transport = "http"
+	overStream    transport = "stream"
+	overDatagrams transport = "datagrams"
+	overLocal     transport = "a local socket of either kind"
 )
 
 var schemes = map[string]scheme{
-	"http":     {carryHTTP, "tcp", false, formatLines, ""},
-	"https":    {carryHTTP, "tcp", true, formatLines, ""},
-	"tcp":      {carryStream, "tcp", false, formatLines, ""},
-	"tls":      {carryStream, "tcp", true, formatLines, ""},
-	"unix":     {carryStream, "unix", false, formatLines, ""},
-	"udp":      {carryDatagram, "udp", false, formatLines, ""},
-	"unixgram": {carryDatagram, "unixgram", false, formatLines, ""},
+	"http":     {overHTTP, "tcp", false, plainLines, ""},
+	"https":    {overHTTP, "tcp", true, plainLines, ""},
+	"tcp":      {overStream, "tcp", false, plainLines, ""},
+	"tls":      {overStream, "tcp", true, plainLines, ""},
+	"unix":     {overStream, "unix", false, plainLines, ""},
+	"udp":      {overDatagrams, "udp", false, plainLines, ""},
+	"unixgram": {overDatagrams, "unixgram", false, plainLines, ""},
 
-	"syslog+tcp":  {carryStream, "tcp", false, formatSyslog, ""},
-	"syslog+tls":  {carryStream, "tcp", true, formatSyslog, ""},
-	"syslog+udp":  {carryDatagram, "udp", false, formatSyslog, ""},
-	"syslog+unix": {carryEither, "unix", false, formatSyslog, "/dev/log"},
+	"syslog+tcp":  {overStream, "tcp", false, syslogMessages, ""},
+	"syslog+tls":  {overStream, "tcp", true, syslogMessages, ""},
+	"syslog+udp":  {overDatagrams, "udp", false, syslogMessages, ""},
+	"syslog+unix": {overLocal, "unix", false, syslogMessages, "/dev/log"},
 
-	"loki+http":     {carryHTTP, "tcp", false, formatLoki, ""},
-	"loki+https":    {carryHTTP, "tcp", true, formatLoki, ""},
-	"elastic+http":  {carryHTTP, "tcp", false, formatElastic, ""},
-	"elastic+https": {carryHTTP, "tcp", true, formatElastic, ""},
+	"loki+http":     {overHTTP, "tcp", false, lokiPush, ""},
+	"loki+https":    {overHTTP, "tcp", true, lokiPush, ""},
+	"elastic+http":  {overHTTP, "tcp", false, elasticBulk, ""},
+	"elastic+https": {overHTTP, "tcp", true, elasticBulk, ""},
 
-	"journald": {carryDatagram, "unixgram", false, formatJournald, "/run/systemd/journal/socket"},
+	"journald": {overDatagrams, "unixgram", false, journaldEntries, "/run/systemd/journal/socket"},
 }
 
-// schemeNames is for errors: sorted, so that relatives stand together.
+// schemeNames is for errors: sorted, so that related schemes are adjacent.
 func schemeNames() string {
 	var names []string
 	for name := range schemes {
@@ -95,7 +95,7 @@ func parseURL(raw string) (a address, err error) {
 	case !known:
 		// "localhost:4318" parses as scheme "localhost".
 		return a, fmt.Errorf("unknown scheme %q: known are %s (as in http://127.0.0.1:4318/api/logs)", u.Scheme, schemeNames())
-	case s.format == formatJournald && !hasJournald:
+	case s.dialect == journaldEntries && !hasJournald:
 		return a, errors.New("journald is on Linux only")
 	case s.network == "unixgram" && !hasUnixgram:
 		return a, errors.New("this system has no local datagram sockets: use unix or udp")
@@ -130,17 +130,12 @@ func (a *address) parseSocket(u *url.URL) error {
 const maxSocketPath = 103
 
 func (a *address) parseHost(u *url.URL) error {
-	if a.carrier == carryHTTP {
-		switch a.format {
-		case formatLoki:
-			if u.Path == "" || u.Path == "/" {
-				u.Path = "/loki/api/v1/push"
-				a.name = display(u)
-			}
-		case formatElastic:
-			if err := elasticURL(u); err != nil {
+	if a.transport == overHTTP {
+		if complete := a.dialect.completeURL; complete != nil {
+			if err := complete(u); err != nil {
 				return fmt.Errorf("%s %w", a.name, err)
 			}
+			a.name = display(u)
 		}
 		u.Scheme = u.Scheme[strings.LastIndexByte(u.Scheme, '+')+1:]
 		if u.Path == "" {

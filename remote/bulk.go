@@ -17,8 +17,8 @@ import (
 // became of a line is kept until all before it are settled too, also while the
 // caller has them back: only what the engine did not take is sent again. All
 // fields are owned by the holder of the turn to use it.
-type bulk struct {
-	h    *poster
+type bulkSender struct {
+	h    *httpSender
 	form bulkFormat
 	body []byte
 	sent [][]byte // the lines of one request
@@ -37,7 +37,7 @@ type bulkFormat interface {
 	// and ids[i] of lines[i] is the same whenever the line is sent again.
 	appendBody(dst []byte, lines [][]byte, at time.Time, id func(i int) string) []byte
 	// judge reads the answer. mixed says that the lines were of several groups.
-	judge(resp *http.Response, lines int, mixed bool) (verdict, error)
+	readAnswer(resp *http.Response, lines int, mixed bool) (verdict, error)
 	// contentType of the body.
 	contentType() string
 }
@@ -55,7 +55,7 @@ type verdict struct {
 
 // A batch is whole lines given to send.
 type batch struct {
-	returned
+	failedLines
 	lines []lineState
 	key   string // with the number of a line: its id
 	first int    // number of the first line
@@ -74,14 +74,14 @@ const (
 // maxGrowth is by how much wrapping makes a line longer, roughly.
 const maxGrowth = 2
 
-func newBulk(w *Writer, form bulkFormat) *bulk {
-	b := &bulk{h: newPoster(w), form: form}
+func newBulkSender(w *Writer, form bulkFormat) *bulkSender {
+	b := &bulkSender{h: newHTTPSender(w), form: form}
 	b.h.header.Set("Content-Type", form.contentType())
 	return b
 }
 
 // take returns the beginning of p that send is about, and what is known of it.
-func (b *bulk) take(p []byte) ([]byte, *batch) {
+func (b *bulkSender) nextBatch(p []byte) ([]byte, *batch) {
 	k := &b.batch
 	known := func(k batch) bool {
 		q := b.h.piece
@@ -122,8 +122,8 @@ func (b *bulk) take(p []byte) ([]byte, *batch) {
 // queueKey begins the ids of the lines of q, which go on with their numbers.
 func queueKey(q *spool.Batch) string { return strconv.FormatUint(q.Segment, 16) }
 
-func (b *bulk) send(ctx context.Context, p []byte) (settled, error) {
-	piece, k := b.take(p)
+func (b *bulkSender) send(ctx context.Context, p []byte) (outcome, error) {
+	piece, k := b.nextBatch(p)
 	limit := len(k.lines) // lines of a request
 	if size := b.h.w.limits.size() / maxGrowth; len(piece) > size {
 		limit = max(1, limit*size/len(piece))
@@ -143,7 +143,7 @@ func (b *bulk) send(ctx context.Context, p []byte) (settled, error) {
 			alone = true
 		case v.whole == nil:
 			b.apply(k, v)
-			if v.again != nil && !b.refuseFirst(k, v) {
+			if v.again != nil && !b.dropFirst(k, v) {
 				return b.settle(piece, k), v.again
 			}
 		case len(b.todo) > 1:
@@ -156,7 +156,7 @@ func (b *bulk) send(ctx context.Context, p []byte) (settled, error) {
 		case v.whole.code == http.StatusRequestEntityTooLarge:
 			k.lines[b.todo[0]] = lineTooLarge
 			b.h.refuse(b.sent[0], fmt.Sprintf("one line of %d bytes: %v", len(b.sent[0]), v.whole))
-		case v.certain || b.h.blame():
+		case v.certain || b.h.mayDropLine():
 			k.lines[b.todo[0]] = lineRefused
 			b.h.refuse(b.sent[0], v.whole.Error())
 		default:
@@ -167,7 +167,7 @@ func (b *bulk) send(ctx context.Context, p []byte) (settled, error) {
 
 // choose fills b.sent and b.todo with the next lines of piece to be sent, at
 // most limit, and reports whether they are of several groups.
-func (b *bulk) choose(piece []byte, k *batch, limit int, alone bool) (mixed bool) {
+func (b *bulkSender) choose(piece []byte, k *batch, limit int, alone bool) (mixed bool) {
 	b.sent, b.todo = b.sent[:0], b.todo[:0]
 	group := 0
 	for i := 0; len(piece) > 0 && len(b.todo) < limit; i++ {
@@ -191,7 +191,7 @@ func (b *bulk) choose(piece []byte, k *batch, limit int, alone bool) (mixed bool
 	return mixed
 }
 
-func (b *bulk) post(ctx context.Context, k *batch, mixed bool) (v verdict, err error) {
+func (b *bulkSender) post(ctx context.Context, k *batch, mixed bool) (v verdict, err error) {
 	id := func(i int) string { return fmt.Sprintf("%s-%d", k.key, k.first+b.todo[i]) }
 	b.body = b.form.appendBody(b.body[:0], b.sent, k.at, id)
 	b.h.keyNum++ // the engines know no idempotency keys; with one, net/http replaces a dead connection
@@ -202,7 +202,7 @@ func (b *bulk) post(ctx context.Context, k *batch, mixed bool) (v verdict, err e
 		}
 	}
 	err = b.h.request(ctx, b.body, todo == len(b.todo), fmt.Sprintf("%s%d", b.h.keys, b.h.keyNum), func(resp *http.Response) (err error) {
-		v, err = b.form.judge(resp, len(b.sent), mixed)
+		v, err = b.form.readAnswer(resp, len(b.sent), mixed)
 		drain(resp.Body)
 		return err
 	})
@@ -213,7 +213,7 @@ func (b *bulk) post(ctx context.Context, k *batch, mixed bool) (v verdict, err e
 }
 
 // apply notes what v says of the lines of the latest request.
-func (b *bulk) apply(k *batch, v verdict) {
+func (b *bulkSender) apply(k *batch, v verdict) {
 	refused, written := v.refused, false
 	var known []byte // refused lines
 	for i, line := range b.todo {
@@ -235,18 +235,18 @@ func (b *bulk) apply(k *batch, v verdict) {
 		b.h.w.noteRefused(refused, v.reason)
 	}
 	if len(known) > 0 {
-		b.h.keep(known, line.Count(known))
+		b.h.addDeadLetters(known, line.Count(known))
 	}
 	if written {
-		b.h.credit = blameLimit
+		b.h.dropsLeft = maxDrops
 	}
 }
 
-// refuseFirst drops the first line that the engine did not take, if the reason is
-// under suspicion.
-func (b *bulk) refuseFirst(k *batch, v verdict) bool {
+// dropFirst drops the first line that the engine did not take, if the reason is
+// under repeatedStatus.
+func (b *bulkSender) dropFirst(k *batch, v verdict) bool {
 	first := slices.Index(v.lines, lineTodo)
-	if first < 0 || b.h.why.caused(v.again) == nil || !b.h.blame() {
+	if first < 0 || b.h.why.caused(v.again) == nil || !b.h.mayDropLine() {
 		return false
 	}
 	k.lines[b.todo[first]] = lineRefused
@@ -256,7 +256,7 @@ func (b *bulk) refuseFirst(k *batch, v verdict) bool {
 
 // settle counts the lines of piece up to the first that is not settled, and
 // keeps what is known of those from there on.
-func (b *bulk) settle(piece []byte, k *batch) (s settled) {
+func (b *bulkSender) settle(piece []byte, k *batch) (s outcome) {
 	i := 0
 	for ; i < len(k.lines) && k.lines[i] != lineTodo; i++ {
 		s.n += bytes.IndexByte(piece[s.n:], '\n') + 1
@@ -272,18 +272,18 @@ func (b *bulk) settle(piece []byte, k *batch) (s settled) {
 	k.lines = k.lines[:copy(k.lines, k.lines[i:])]
 	k.first += i
 	rest := piece[s.n:]
-	k.returned = returned{}
+	k.failedLines = failedLines{}
 	if len(rest) > 0 {
-		k.returned = giveBack(rest)
+		k.failedLines = rememberFailed(rest)
 	}
 	return s
 }
 
-func (b *bulk) replay(q *spool.Batch, after string, why suspicion, sent func()) {
+func (b *bulkSender) replay(q *spool.Batch, after string, why repeatedStatus, sent func()) {
 	b.h.replay(q, after, why, sent)
 }
 
 // confirm has nothing to ask: each answer said it.
-func (b *bulk) confirm(context.Context) error { return nil }
+func (b *bulkSender) confirm(context.Context) error { return nil }
 
-func (b *bulk) close() { b.h.close() }
+func (b *bulkSender) close() { b.h.close() }

@@ -65,7 +65,7 @@ func FuzzLokiAnswer(f *testing.F) {
 		rec := httptest.NewRecorder()
 		rec.WriteHeader(http.StatusBadRequest)
 		rec.WriteString(body)
-		v, err := format.judge(rec.Result(), lines, mixed)
+		v, err := format.readAnswer(rec.Result(), lines, mixed)
 		if err != nil || v.refused > uint64(lines) || v.refused > 0 && v.reason == "" || v.lines != nil {
 			t.Fatalf("%q of %d lines: %+v, %v", body, lines, v, err)
 		}

@@ -21,8 +21,8 @@ func (w *Writer) Flush(ctx context.Context) error {
 // settleAll waits as Flush does. Unless it is patient it does not wait for what is
 // on disk while the peer fails, and what it leaves there has had its fsync.
 func (w *Writer) settleAll(ctx context.Context, patient bool) error {
-	if w.spill != nil && !patient && w.spill.away() {
-		return w.spill.left(patient, nil)
+	if w.spill != nil && !patient && w.spill.peerFails() {
+		return w.spill.pendingError(patient, nil)
 	}
 	if w.spill != nil {
 		return w.spill.drain(ctx, patient)
@@ -73,7 +73,7 @@ func (w *Writer) sync(ctx context.Context) error {
 		}
 	}
 	if w.life.Err() == nil { // else Shutdown tells it
-		err = errors.Join(err, w.takeLoss())
+		err = errors.Join(err, w.newLosses())
 	}
 	if err != nil {
 		return w.wrap(err)
@@ -139,15 +139,15 @@ func (w *Writer) Shutdown(ctx context.Context) error {
 		left = w.spill.finish(ctx)
 	}
 	if w.lock(ctx) != nil {
-		w.kill() // breaks off the Sync that holds the turn
-		w.turn <- struct{}{}
+		w.kill() // breaks off the Sync that holds the sem
+		w.sem <- struct{}{}
 	}
 	err := w.out.confirm(ctx)
 	if err != nil {
 		w.countError(err)
 	}
 	w.out.close()
-	if err = errors.Join(left, err, w.takeLoss()); err != nil {
+	if err = errors.Join(left, err, w.newLosses()); err != nil {
 		w.err = w.wrap(err)
 	}
 	w.kill()

@@ -13,7 +13,7 @@ func TestDeadlineOfACallThatHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		setting, stopped := make(chan struct{}), false
-		stop := hasten(ctx, func(time.Time) error {
+		stop := expireWith(ctx, func(time.Time) error {
 			<-setting
 			return nil
 		})

@@ -16,8 +16,6 @@ import (
 	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
-const formatElastic = "elastic"
-
 // maxItem is how many bytes of an answer are read for each line.
 const maxItem = 4 << 10
 
@@ -83,7 +81,7 @@ func (f *elasticFormat) appendDocument(dst, line []byte, at time.Time) []byte {
 	return append(dst, rest...)
 }
 
-func (f *elasticFormat) judge(resp *http.Response, lines int, _ bool) (verdict, error) {
+func (f *elasticFormat) readAnswer(resp *http.Response, lines int, _ bool) (verdict, error) {
 	switch code := resp.StatusCode; {
 	case code >= 200 && code < 300:
 		body, head, err := openAnswer(resp, time.Now())

@@ -10,17 +10,17 @@ import (
 
 // A fault is every error that a Writer returns, with the peer's name, or has in
 // its Stats: what happened, without secrets.
-type fault struct {
+type cleanError struct {
 	text string
 	err  error
 	open bool // err holds no secret and may be unwrapped
 }
 
-func (e *fault) Error() string             { return e.text }
-func (e *fault) RetryAfter() time.Duration { return retryAfter(e.err) }
-func (e *fault) Is(target error) bool      { return errors.Is(e.err, target) }
+func (e *cleanError) Error() string             { return e.text }
+func (e *cleanError) RetryAfter() time.Duration { return retryAfter(e.err) }
+func (e *cleanError) Is(target error) bool      { return errors.Is(e.err, target) }
 
-func (e *fault) Unwrap() error {
+func (e *cleanError) Unwrap() error {
 	if e.open {
 		return e.err
 	}
@@ -33,7 +33,7 @@ func (w *Writer) wrap(err error) error { return w.clean(fmt.Errorf("%s: %w", w, 
 func (w *Writer) clean(err error) error {
 	text := err.Error()
 	clean := w.redact(text)
-	return &fault{text: clean, err: err, open: clean == text}
+	return &cleanError{text: clean, err: err, open: clean == text}
 }
 
 // redact returns s without the token, wherever something below has quoted it.
@@ -116,4 +116,14 @@ func advise(resp *http.Response) string {
 	default:
 		return "check the URL and the options; the lines are kept"
 	}
+}
+
+// refuses reports whether the answer says that the request is not wanted as it
+// is, and not that the peer is busy or broken.
+func (e *statusError) refuses() bool {
+	switch e.code {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return false
+	}
+	return e.code >= 300 && e.code < 500
 }

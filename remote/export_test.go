@@ -17,20 +17,20 @@ func (w *Writer) SyncContext(ctx context.Context) error { return w.sync(ctx) }
 func (w *Writer) SetAttempt(d time.Duration) { w.opt.attempt = d }
 
 // SetSilence says how long a TCP peer may be silent.
-func (w *Writer) SetSilence(d time.Duration) { w.meter.silence = d }
+func (w *Writer) SetSilence(d time.Duration) { w.dialer.ackTimeout = d }
 
 // SetHears says how long a stream listens on a new connection.
 func (w *Writer) SetHears(d time.Duration) {
-	w.turn <- struct{}{}
+	w.sem <- struct{}{}
 	defer w.unlock()
-	w.out.(*stream).hears = d
+	w.out.(*streamSender).listens = d
 }
 
 // SetResolver says who is asked for the addresses of the peer, and over UDP how
 // often.
 func (w *Writer) SetResolver(r *net.Resolver, every time.Duration) {
-	w.meter.dialer.Resolver = r
-	if g, ok := w.out.(*gram); ok {
+	w.dialer.net.Resolver = r
+	if g, ok := w.out.(*datagramSender); ok {
 		g.name.every = every
 	}
 }
@@ -38,7 +38,7 @@ func (w *Writer) SetResolver(r *net.Resolver, every time.Duration) {
 // SetBeforeConnect lets f be called between the making of each socket and its
 // connection to the peer.
 func (w *Writer) SetBeforeConnect(f func()) {
-	w.meter.dialer.Control = func(string, string, syscall.RawConn) error {
+	w.dialer.net.Control = func(string, string, syscall.RawConn) error {
 		f()
 		return nil
 	}

@@ -28,18 +28,18 @@ import (
 
 // A poster sends lines as bodies of POST requests, over one kept connection.
 // All fields are owned by the holder of the turn to use it.
-type poster struct {
+type httpSender struct {
 	w      *Writer
 	client *http.Client
 	header http.Header
 
 	timeouts int // requests in a row without a full answer in time
 
-	credit int // single lines that may still be blamed for an answer before a 2xx is due again
+	dropsLeft int // single lines that may still be blamed for an answer before a 2xx is due again
 
 	piece *spool.Batch // whose beginning is sent; nil if it is not of the queue on disk
 	after string       // key of a request under way that is to be stored before
-	why   suspicion
+	why   repeatedStatus
 	sent  func() // called when all of piece is on the way
 
 	packed bytes.Buffer
@@ -52,7 +52,7 @@ type poster struct {
 // A failure is a request whose lines went back to the caller. The peer may have
 // stored them: when the caller sends them again they have the same key.
 type failure struct {
-	returned
+	failedLines
 	key string
 }
 
@@ -66,10 +66,10 @@ const minLimit = 64 << 10
 // read: of 50 such answers to 4 MiB on a loopback 31 were lost.
 const askLimit = 256 << 10
 
-// blameLimit is how many single lines in a row are dropped because of what the
+// maxDrops is how many single lines in a row are dropped because of what the
 // peer answers to them. A peer that refuses more, or has taken nothing before,
 // is not the right one or not set up: the lines stay with the caller.
-const blameLimit = 16
+const maxDrops = 16
 
 // minTimely is the smallest body size, in bytes, that timeouts lead to.
 const minTimely = 64 << 10
@@ -95,12 +95,12 @@ func (l *peerLimits) tooLarge(limit int) {
 func (l *peerLimits) tooSlow(size int) { l.timely.Store(max(int64(size)/2, minTimely)) }
 func (l *peerLimits) inTime(size int)  { l.timely.Store(max(l.timely.Load(), 2*int64(size))) }
 
-// A suspicion is the status that the peer gives to a piece again and again while it
+// A repeatedStatus is the status that the peer gives to a piece again and again while it
 // accepts others, so that single lines may be the cause; 0 for none.
-type suspicion int
+type repeatedStatus int
 
-// caused returns err if it is the answer that is under suspicion, otherwise nil.
-func (s suspicion) caused(err error) *statusError {
+// caused returns err if it is the answer that is under repeatedStatus, otherwise nil.
+func (s repeatedStatus) caused(err error) *statusError {
 	if e, ok := errors.AsType[*statusError](err); ok && e.code == int(s) {
 		return e
 	}
@@ -108,26 +108,26 @@ func (s suspicion) caused(err error) *statusError {
 }
 
 // blame reports whether a single line may be blamed for the peer's answer.
-func (h *poster) blame() bool {
-	if h.credit == 0 {
+func (h *httpSender) mayDropLine() bool {
+	if h.dropsLeft == 0 {
 		return false
 	}
-	h.credit--
+	h.dropsLeft--
 	return true
 }
 
 // refuse counts a line that is dropped for reason, and keeps it beside the queue on
 // disk if it is from there.
-func (h *poster) refuse(line []byte, reason string) {
+func (h *httpSender) refuse(line []byte, reason string) {
 	h.w.noteRefused(1, reason)
-	h.keep(line, 1)
+	h.addDeadLetters(line, 1)
 }
 
 // keep appends lines that were refused to the file of dead letters if they are of the
 // queue on disk.
-func (h *poster) keep(lines []byte, n uint64) {
+func (h *httpSender) addDeadLetters(lines []byte, n uint64) {
 	if h.piece != nil {
-		h.w.spill.keep(lines, n)
+		h.w.spill.addDeadLetters(lines, n)
 	}
 }
 
@@ -141,9 +141,9 @@ func temporary(code int) bool {
 	return false
 }
 
-func newPoster(w *Writer) *poster {
+func newHTTPSender(w *Writer) *httpSender {
 	transport := &http.Transport{
-		DialContext:            w.meter.dial,
+		DialContext:            w.dialer.dial,
 		TLSClientConfig:        w.opt.TLSConfig,
 		TLSHandshakeTimeout:    w.opt.dial,
 		ExpectContinueTimeout:  time.Second, // for a peer that does not know the question
@@ -163,7 +163,7 @@ func newPoster(w *Writer) *poster {
 	}
 	var id [12]byte
 	rand.Read(id[:])
-	h := &poster{
+	h := &httpSender{
 		w: w,
 		client: &http.Client{
 			Transport:     transport,
@@ -206,29 +206,29 @@ var userAgent = sync.OnceValue(func() string {
 
 // send posts the beginning of p in one request, or in ever smaller ones while
 // the peer refuses the whole body.
-func (h *poster) send(ctx context.Context, p []byte) (settled, error) {
+func (h *httpSender) send(ctx context.Context, p []byte) (outcome, error) {
 	l := &h.w.limits
 	for limit := l.size(); ; {
-		piece := h.take(p, limit)
+		piece := h.nextPiece(p, limit)
 		lines := line.Count(piece)
 		if len(bytes.TrimSpace(piece)) == 0 {
 			// A peer would call it an empty body and refuse it for ever.
 			h.w.noteRefused(lines, "a blank line is no event")
-			return settled{n: len(piece), refused: lines}, nil
+			return outcome{n: len(piece), refused: lines}, nil
 		}
 		a, err := h.post(ctx, piece)
 		switch {
 		case err != nil:
-			return settled{}, err
+			return outcome{}, err
 		case a.refusal == nil:
 			refused := a.refused(lines)
 			if refused > 0 {
 				h.w.noteRefused(refused, a.tally.reason())
 			}
 			if refused < lines {
-				h.credit = blameLimit
+				h.dropsLeft = maxDrops
 			}
-			return settled{n: len(piece), written: lines - refused, refused: refused}, nil
+			return outcome{n: len(piece), written: lines - refused, refused: refused}, nil
 		case lines > 1:
 			h.w.noteRefusal(a.refusal)
 			h.w.countRetry()
@@ -238,21 +238,21 @@ func (h *poster) send(ctx context.Context, p []byte) (settled, error) {
 			}
 		case a.refusal.code == http.StatusRequestEntityTooLarge:
 			h.refuse(piece, fmt.Sprintf("one line of %d bytes: %v", len(piece), a.refusal))
-			return settled{n: len(piece), oversized: 1}, nil
-		case h.blame():
+			return outcome{n: len(piece), oversized: 1}, nil
+		case h.mayDropLine():
 			h.refuse(piece, a.refusal.Error())
-			return settled{n: len(piece), refused: 1}, nil
+			return outcome{n: len(piece), refused: 1}, nil
 		default:
-			return settled{}, a.refusal
+			return outcome{}, a.refusal
 		}
 	}
 }
 
 // post sends piece in one request. Its error leaves all lines with the caller.
-func (h *poster) post(ctx context.Context, piece []byte) (a answer, err error) {
+func (h *httpSender) post(ctx context.Context, piece []byte) (a answer, err error) {
 	key := h.key(piece)
 	err = h.request(ctx, piece, h.piece != nil && len(piece) == len(h.piece.Data), key, func(resp *http.Response) (err error) {
-		a, err = judge(resp, time.Now())
+		a, err = readAnswer(resp, time.Now())
 		return err
 	})
 	if e := h.why.caused(err); e != nil {
@@ -260,7 +260,7 @@ func (h *poster) post(ctx context.Context, piece []byte) (a answer, err error) {
 	}
 	h.again = slices.DeleteFunc(h.again, func(f failure) bool { return f.key == key })
 	if err != nil {
-		h.again = append(h.again[max(0, len(h.again)+1-maxFailures):], failure{giveBack(piece), key})
+		h.again = append(h.again[max(0, len(h.again)+1-maxFailures):], failure{rememberFailed(piece), key})
 		return answer{}, err
 	}
 	return a, nil
@@ -269,7 +269,7 @@ func (h *poster) post(ctx context.Context, piece []byte) (a answer, err error) {
 // take returns the beginning of p that is sent next: what a failed request held
 // goes alone, so that it has its key again, also when the caller has put other
 // lines after it.
-func (h *poster) take(p []byte, limit int) []byte {
+func (h *httpSender) nextPiece(p []byte, limit int) []byte {
 	size := 0
 	for i := range h.again {
 		if f := &h.again[i]; f.size > size && f.size <= limit && f.begins(p) {
@@ -284,7 +284,7 @@ func (h *poster) take(p []byte, limit int) []byte {
 
 // request makes one request with the idempotency key, if there is one, and
 // hands its answer to judge. last says that nothing of h.piece is sent after it.
-func (h *poster) request(ctx context.Context, body []byte, last bool, key string, judge func(*http.Response) error) error {
+func (h *httpSender) request(ctx context.Context, body []byte, last bool, key string, read func(*http.Response) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.w.opt.attempt,
 		fmt.Errorf("no full answer within %v: %w", h.w.opt.attempt, context.DeadlineExceeded))
 	defer cancel()
@@ -342,7 +342,7 @@ func (h *poster) request(ctx context.Context, body []byte, last bool, key string
 		return fmt.Errorf("post: %w", withCause(ctx, err))
 	}
 	defer resp.Body.Close()
-	if err := judge(resp); err != nil {
+	if err := read(resp); err != nil {
 		return withCause(ctx, err)
 	}
 	h.timeouts = 0
@@ -360,7 +360,7 @@ func notHTTP1(err error) bool {
 }
 
 // compress returns p as it goes over the wire, until the next call.
-func (h *poster) compress(p []byte) ([]byte, error) {
+func (h *httpSender) compress(p []byte) ([]byte, error) {
 	c := h.w.opt.Compress
 	if c == nil {
 		return p, nil
@@ -386,7 +386,7 @@ func (h *poster) compress(p []byte) ([]byte, error) {
 
 // key is the idempotency key for piece: that of a request that failed and held
 // the same bytes, or a new one.
-func (h *poster) key(piece []byte) string {
+func (h *httpSender) key(piece []byte) string {
 	if h.piece != nil {
 		return h.piece.Key(line.Count(piece))
 	}
@@ -399,14 +399,14 @@ func (h *poster) key(piece []byte) string {
 	return h.keys + strconv.FormatUint(h.keyNum, 10)
 }
 
-func (h *poster) replay(b *spool.Batch, after string, why suspicion, sent func()) {
+func (h *httpSender) replay(b *spool.Batch, after string, why repeatedStatus, sent func()) {
 	h.piece, h.after, h.why, h.sent = b, after, why, sent
 	if why != 0 {
-		h.credit = max(h.credit, 1) // others were accepted
+		h.dropsLeft = max(h.dropsLeft, 1) // others were accepted
 	}
 }
 
 // confirm has nothing to ask: each answer said it.
-func (h *poster) confirm(context.Context) error { return nil }
+func (h *httpSender) confirm(context.Context) error { return nil }
 
-func (h *poster) close() { h.client.CloseIdleConnections() }
+func (h *httpSender) close() { h.client.CloseIdleConnections() }

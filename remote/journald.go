@@ -32,8 +32,6 @@ type Journald struct {
 	Line bool
 }
 
-const formatJournald = "journald"
-
 // maxJournalFields keeps an entry under the 1024 fields that the journal takes.
 const maxJournalFields = 1000
 
@@ -47,20 +45,20 @@ func (o Journald) withDefaults() (Journald, error) {
 	return o, nil
 }
 
-// A journalFramer makes entries in the native protocol of systemd-journald,
+// A journalEncoder makes entries in the native protocol of systemd-journald,
 // one datagram each:
 //
 //	KEY=value \n
 //	KEY \n length of the value, 8 bytes little-endian, value \n
 //
 // The second form is for values with a line end.
-type journalFramer struct {
+type journalEncoder struct {
 	opt   Journald
 	rec   record
 	value []byte
 }
 
-func (f *journalFramer) appendMessage(dst, line []byte) []byte {
+func (f *journalEncoder) appendMessage(dst, line []byte) []byte {
 	r := &f.rec
 	r.read(line, !f.opt.Line)
 	severity := 6
@@ -104,7 +102,7 @@ func (f *journalFramer) appendMessage(dst, line []byte) []byte {
 }
 
 // appendField appends f.value under name.
-func (f *journalFramer) appendField(dst []byte, name string) []byte {
+func (f *journalEncoder) appendField(dst []byte, name string) []byte {
 	dst = append(dst, name...)
 	if bytes.IndexByte(f.value, '\n') < 0 {
 		dst = append(dst, '=')

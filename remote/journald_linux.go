@@ -10,15 +10,15 @@ import (
 
 const hasJournald = true
 
-// putFile sends an entry that is too large for a datagram: as the journal asks,
+// sendMemfd sends an entry that is too large for a datagram: as the journal asks,
 // in a sealed file in memory, whose descriptor goes with an empty datagram.
-func putFile(c net.Conn, data []byte) error {
+func sendMemfd(c net.Conn, data []byte) error {
 	fd, err := unix.MemfdCreate("rollway-journal-entry", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	switch {
 	case err == unix.ENOSYS || err == unix.EPERM || err == unix.EACCES:
 		return errnoTooLong // this process may not have one, now or later
 	case err != nil:
-		return fmt.Errorf("%w: create file in memory: %w", errHere, err)
+		return fmt.Errorf("%w: create file in memory: %w", errLocal, err)
 	}
 	defer unix.Close(fd)
 	for off := 0; off < len(data); {
@@ -27,13 +27,13 @@ func putFile(c net.Conn, data []byte) error {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("%w: write file in memory: %w", errHere, err)
+			return fmt.Errorf("%w: write file in memory: %w", errLocal, err)
 		}
 		off += n
 	}
 	const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE | unix.F_SEAL_SEAL
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
-		return fmt.Errorf("%w: seal file in memory: %w", errHere, err)
+		return fmt.Errorf("%w: seal file in memory: %w", errLocal, err)
 	}
 	sc, ok := c.(syscall.Conn)
 	if !ok {
@@ -56,7 +56,7 @@ func putFile(c net.Conn, data []byte) error {
 	case err != nil:
 		return err
 	case sendErr == unix.ETOOMANYREFS: // journald has yet to take the files sent before
-		return fmt.Errorf("%w: send file in memory: %w", errHere, sendErr)
+		return fmt.Errorf("%w: send file in memory: %w", errLocal, sendErr)
 	}
 	return sendErr
 }

@@ -56,7 +56,7 @@ func TestJournalEntry(t *testing.T) {
 		{Journald{}, `{"source":{"file":"a.go"},"msg":""}`, `PRIORITY=6|SYSLOG_IDENTIFIER=shop|MESSAGE=|SOURCE={"file":"a.go"}`},
 	} {
 		c.o.Identifier = "shop"
-		f := &journalFramer{opt: c.o}
+		f := &journalEncoder{opt: c.o}
 		fields, err := parseEntry(f.appendMessage(nil, []byte(c.line)))
 		var got []string
 		for _, f := range fields {
@@ -76,7 +76,7 @@ func FuzzJournal(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		line = bytes.ReplaceAll(line, []byte("\n"), nil)
-		j := &journalFramer{opt: Journald{Identifier: "shop"}}
+		j := &journalEncoder{opt: Journald{Identifier: "shop"}}
 		entry := j.appendMessage(nil, line)
 		fields, err := parseEntry(entry)
 		if err != nil {

@@ -8,4 +8,4 @@ import (
 
 const hasJournald = false
 
-func putFile(net.Conn, []byte) error { return errnoTooLong }
+func sendMemfd(net.Conn, []byte) error { return errnoTooLong }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -33,7 +34,13 @@ type Loki struct {
 	LevelLabel string
 }
 
-const formatLoki = "loki"
+// lokiURL adds Loki's path for pushes to a URL that has none.
+func lokiURL(u *url.URL) error {
+	if u.Path == "" || u.Path == "/" {
+		u.Path = "/loki/api/v1/push"
+	}
+	return nil
+}
 
 var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
@@ -165,10 +172,10 @@ const maxLokiText = 64 << 10
 // streams it speaks of one only. What is sent again just as it was is ignored
 // where it is there already. It answers 260 when it has stored nothing, as its
 // operator wants no lines.
-func (f *lokiFormat) judge(resp *http.Response, lines int, mixed bool) (v verdict, err error) {
+func (f *lokiFormat) readAnswer(resp *http.Response, lines int, mixed bool) (v verdict, err error) {
 	switch resp.StatusCode {
 	case http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent:
-		_, err := confirmed(resp, time.Now())
+		_, err := readConfirmation(resp, time.Now())
 		return v, err
 	}
 	var text bytes.Buffer

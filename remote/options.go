@@ -194,8 +194,10 @@ func (o Options) withDefaults(a *address) (Options, error) {
 	if o.OnError == nil {
 		o.OnError = aside.ToStderr
 	}
-	if err := o.checkFormat(a); err != nil {
-		return o, err
+	if check := a.dialect.checkOptions; check != nil {
+		if err := check(&o, a); err != nil {
+			return o, err
+		}
 	}
 	if err := o.checkCompression(a); err != nil {
 		return o, err
@@ -214,37 +216,24 @@ func (o *Options) checkScheme(a *address) error {
 		use  bool
 		only string
 	}{
-		{"MaxBatch", o.MaxBatch != 0, a.carrier == carryHTTP, "http and https"},
-		{"Compress", o.Compress != nil, a.carrier == carryHTTP, "http and https"},
-		{"Token", o.Token != "", a.carrier == carryHTTP, "http and https"},
-		{"AllowPlainToken", o.AllowPlainToken, a.carrier == carryHTTP, "http"},
-		{"Header", len(o.Header) > 0, a.carrier == carryHTTP, "http and https"},
-		{"ProxyFromEnvironment", o.ProxyFromEnvironment, a.carrier == carryHTTP, "http and https"},
+		{"MaxBatch", o.MaxBatch != 0, a.transport == overHTTP, "http and https"},
+		{"Compress", o.Compress != nil, a.transport == overHTTP, "http and https"},
+		{"Token", o.Token != "", a.transport == overHTTP, "http and https"},
+		{"AllowPlainToken", o.AllowPlainToken, a.transport == overHTTP, "http"},
+		{"Header", len(o.Header) > 0, a.transport == overHTTP, "http and https"},
+		{"ProxyFromEnvironment", o.ProxyFromEnvironment, a.transport == overHTTP, "http and https"},
 		{"TLSConfig", o.TLSConfig != nil, a.tls, "https and tls"},
-		{"MaxDatagram", o.MaxDatagram != 0, (a.carrier == carryDatagram || a.carrier == carryEither) && a.format != formatJournald, "datagrams (udp, unixgram)"},
-		{"Syslog", o.Syslog != Syslog{}, a.format == formatSyslog, "syslog+tcp, syslog+tls, syslog+udp and syslog+unix"},
-		{"Loki", o.Loki.Labels != nil || o.Loki.LevelLabel != "", a.format == formatLoki, "loki+http and loki+https"},
-		{"Journald", o.Journald != Journald{}, a.format == formatJournald, "journald"},
-		{"PackDatagram", o.PackDatagram != 0, a.carrier == carryDatagram && a.format == formatLines, "datagrams of lines (udp, unixgram)"},
+		{"MaxDatagram", o.MaxDatagram != 0, (a.transport == overDatagrams || a.transport == overLocal) && a.dialect != journaldEntries, "datagrams (udp, unixgram)"},
+		{"Syslog", o.Syslog != Syslog{}, a.dialect == syslogMessages, "syslog+tcp, syslog+tls, syslog+udp and syslog+unix"},
+		{"Loki", o.Loki.Labels != nil || o.Loki.LevelLabel != "", a.dialect == lokiPush, "loki+http and loki+https"},
+		{"Journald", o.Journald != Journald{}, a.dialect == journaldEntries, "journald"},
+		{"PackDatagram", o.PackDatagram != 0, a.transport == overDatagrams && a.dialect == plainLines, "datagrams of lines (udp, unixgram)"},
 	} {
 		if c.set && !c.use {
 			return fmt.Errorf("leave out Options.%s: it is for %s, the URL is %s", c.name, c.only, a.name)
 		}
 	}
 	return nil
-}
-
-// checkFormat fills in what belongs to the format.
-func (o *Options) checkFormat(a *address) (err error) {
-	switch a.format {
-	case formatSyslog:
-		o.Syslog, err = o.Syslog.withDefaults(a)
-	case formatLoki:
-		o.Loki, err = o.Loki.withDefaults()
-	case formatJournald:
-		o.Journald, err = o.Journald.withDefaults()
-	}
-	return err
 }
 
 func (o *Options) checkCompression(a *address) error {

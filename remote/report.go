@@ -1,22 +1,25 @@
 package remote
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/rollway/rollway/internal/aside"
+	"github.com/rollway/rollway/line"
 )
 
 // topic is what OnError is told of: at once, and then at most once a minute.
 type topic int
 
 const (
-	refused topic = aside.Note + 1 + iota // lines
-	broken                                // connections, with the lines that they had carried
-	away                                  // the peer, so that lines wait on disk
-	dropped                               // lines on disk
-	found                                 // something on disk
+	refusedLines topic = aside.Note + 1 + iota // lines
+	brokenConn                                 // connections, with the lines that they had carried
+	peerAway                                   // the peer, so that lines wait on disk
+	droppedLines                               // lines on disk
+	diskFinding                                // something on disk
 	topics
 )
 
@@ -66,7 +69,7 @@ func (w *Writer) noteRefused(lines uint64, reason string) {
 	defer w.mu.Unlock()
 	w.stats.LastRefusal, w.stats.LastRefusalTime = text, now
 	w.loss.note(text)
-	w.noteLocked(refused, lines, errors.New(text))
+	w.noteLocked(refusedLines, lines, errors.New(text))
 }
 
 // tell passes the reports that are due on to OnError, at the end of the Writer
@@ -80,7 +83,7 @@ func (w *Writer) tell(end bool) {
 	rest := false
 	for of := range topics {
 		r := &w.reports[of]
-		if r.times == 0 || of == away && w.stats.Spill.Lines == 0 { // none waits any more
+		if r.times == 0 || of == peerAway && w.stats.Spill.Lines == 0 { // none waits any more
 			*r = report{told: r.told}
 			continue
 		}
@@ -107,15 +110,63 @@ func (w *Writer) tell(end bool) {
 func (w *Writer) errorLocked(of topic) error {
 	r := w.reports[of]
 	switch of {
-	case refused:
+	case refusedLines:
 		return fmt.Errorf("%d lines refused or too large, now dropped; the first: %w", r.lines, r.first)
-	case broken:
+	case brokenConn:
 		return fmt.Errorf("%d connections broke that had carried %d lines, of which the last may be lost; the first: %w", r.times, r.lines, r.first)
-	case away:
+	case peerAway:
 		return fmt.Errorf("%d lines wait on disk: %w", w.stats.Spill.Lines, r.first)
-	case dropped:
+	case droppedLines:
 		return fmt.Errorf("%d lines dropped from disk; the first: %w", r.lines, r.first)
 	default:
 		return fmt.Errorf("on disk: %w", r.first)
 	}
+}
+
+// A loss is what the next Sync or Close has to tell of lost lines. Its size
+// does not grow with them.
+type loss struct {
+	told  uint64 // Dropped.Total() when the latest was told
+	first string // why the first line since then was lost
+}
+
+func (l *loss) note(reason string) {
+	if l.first == "" {
+		l.first = reason
+	}
+}
+
+// newLosses returns what was lost since its last call, nil if that is nothing.
+func (w *Writer) newLosses() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	total := w.stats.Dropped.Total()
+	n := total - w.loss.told
+	if n == 0 {
+		return nil // a reason that is known already is that of lines not settled yet
+	}
+	// A Sync may have told the reason while the line was not counted yet.
+	first := cmp.Or(w.loss.first, w.stats.LastRefusal)
+	err := fmt.Errorf("%w: %d, the first: %s", line.ErrLost, n, first)
+	w.loss = loss{told: total}
+	return err
+}
+
+// maxRefusal is how many bytes of the text of a refusal are kept.
+const maxRefusal = 1 << 10
+
+// quoteRefusal returns text as it is kept. What is secret is taken out first:
+// half of it would not be found any more.
+func (w *Writer) quoteRefusal(text string) string {
+	if text = w.redact(text); len(text) > maxRefusal {
+		text = strings.ToValidUTF8(text[:maxRefusal], "") + "…"
+	}
+	return text
+}
+
+// noteRefusal notes that the peer has refused a whole request, whose lines may
+// be taken in smaller ones.
+func (w *Writer) noteRefusal(e *statusError) {
+	text, now := w.quoteRefusal(e.Error()), time.Now()
+	w.count(func(s *Stats) { s.LastRefusal, s.LastRefusalTime = text, now })
 }

@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"math/rand/v2"
+	"net/url"
 	"time"
 
 	"github.com/rollway/rollway/internal/backoff"
@@ -12,7 +13,7 @@ import (
 type sender interface {
 	// send passes on the beginning of p, at least one line and only whole
 	// ones; p ends in a line end. With a nil error settled.n is positive.
-	send(ctx context.Context, p []byte) (settled, error)
+	send(ctx context.Context, p []byte) (outcome, error)
 	// confirm returns nil when all that was sent is known to have arrived.
 	confirm(ctx context.Context) error
 	// close gives up the connections.
@@ -20,16 +21,16 @@ type sender interface {
 }
 
 // settled says what became of the first n bytes given to a sender.
-type settled struct {
+type outcome struct {
 	n                           int
 	written, refused, oversized uint64 // lines
 	cut                         uint64 // those of written of which a part was left out
 }
 
-func (d settled) lines() uint64 { return d.written + d.refused + d.oversized }
+func (d outcome) lines() uint64 { return d.written + d.refused + d.oversized }
 
 // count takes them over into s.
-func (d settled) count(s *Stats) {
+func (d outcome) count(s *Stats) {
 	s.Pending -= d.lines()
 	s.Written += d.written
 	s.Truncated += d.cut
@@ -37,23 +38,71 @@ func (d settled) count(s *Stats) {
 	s.Dropped.TooLarge += d.oversized
 }
 
-func newSender(w *Writer) sender {
-	switch w.addr.carrier {
-	case carryHTTP:
-		switch w.addr.format {
-		case formatLoki:
-			return newBulk(w, newLokiFormat(w.opt.Loki))
-		case formatElastic:
-			return newBulk(w, new(elasticFormat))
-		}
-		return newPoster(w)
-	case carryDatagram:
-		return newGram(w)
-	case carryEither:
-		return newEither(w)
-	default:
-		return newStream(w)
+// A dialect is how a peer wants its lines. A function that is nil changes nothing.
+type dialect struct {
+	name         string
+	checkOptions func(*Options, *address) error // fills in the dialect's own options
+	completeURL  func(*url.URL) error           // of a peer of HTTP
+	bulk         func(*Options) bulkFormat      // for HTTP; nil: lines as they are
+	encoder      func(*Options) messageEncoder  // for streams and datagrams; nil: lines as they are
+}
+
+var (
+	plainLines     = &dialect{name: "lines"}
+	syslogMessages = &dialect{
+		name: "syslog",
+		checkOptions: func(o *Options, a *address) (err error) {
+			o.Syslog, err = o.Syslog.withDefaults(a)
+			return err
+		},
+		encoder: func(o *Options) messageEncoder { return newSyslogEncoder(o.Syslog) },
 	}
+	journaldEntries = &dialect{
+		name: "journald",
+		checkOptions: func(o *Options, _ *address) (err error) {
+			o.Journald, err = o.Journald.withDefaults()
+			return err
+		},
+		encoder: func(o *Options) messageEncoder { return &journalEncoder{opt: o.Journald} },
+	}
+	lokiPush = &dialect{
+		name: "loki",
+		checkOptions: func(o *Options, _ *address) (err error) {
+			o.Loki, err = o.Loki.withDefaults()
+			return err
+		},
+		completeURL: lokiURL,
+		bulk:        func(o *Options) bulkFormat { return newLokiFormat(o.Loki) },
+	}
+	elasticBulk = &dialect{
+		name:        "elastic",
+		completeURL: elasticURL,
+		bulk:        func(*Options) bulkFormat { return new(elasticFormat) },
+	}
+)
+
+func newSender(w *Writer) sender {
+	switch w.addr.transport {
+	case overHTTP:
+		if bulk := w.addr.dialect.bulk; bulk != nil {
+			return newBulkSender(w, bulk(&w.opt))
+		}
+		return newHTTPSender(w)
+	case overDatagrams:
+		return newDatagramSender(w)
+	case overLocal:
+		return newLocalSender(w)
+	default:
+		return newStreamSender(w)
+	}
+}
+
+// newEncoder returns the Writer's encoder of messages; nil: lines are sent as they are.
+func (w *Writer) newEncoder() messageEncoder {
+	if encoder := w.addr.dialect.encoder; encoder != nil {
+		return encoder(&w.opt)
+	}
+	return nil
 }
 
 // retryWait is the wait before retry number attempt, from 0, within one Write.

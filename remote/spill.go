@@ -92,13 +92,13 @@ type SpillStats struct {
 	LastErrorTime time.Time // when it happened
 }
 
-// A spiller is the queue on disk and the goroutine that sends what is in it.
-type spiller struct {
+// A spillQueue is the queue on disk and the goroutine that sends what is in it.
+type spillQueue struct {
 	w           *Writer
 	spool       *spool.Spool
 	deadLetters deadLetterFile
 
-	order chan struct{} // holds one value while a Write stores its lines; waiters are served in order
+	storing chan struct{} // holds one value while a Write stores its lines; waiters are served in order
 
 	ctx     context.Context // ends the goroutine
 	stop    context.CancelFunc
@@ -115,8 +115,8 @@ type spiller struct {
 	noticeErrors int    // answers in a row that refuse the notice; owned by run
 	noticePassed uint64 // window.passed at the latest of them; owned by run
 
-	moved   chan struct{} // closed and replaced when lines are settled; guarded by Writer.mu
-	dropped spool.Drops   // taken over into the ledger; guarded by Writer.mu
+	progress chan struct{} // closed and replaced when lines are settled; guarded by Writer.mu
+	dropped  spool.Drops   // taken over into the ledger; guarded by Writer.mu
 }
 
 // openSpill opens the folder of Options.Spill and begins to send what is there.
@@ -139,34 +139,34 @@ func (w *Writer) openSpill() error {
 	if err != nil {
 		return fmt.Errorf("Options.Spill: %w", err)
 	}
-	s := &spiller{
+	s := &spillQueue{
 		w:           w,
 		spool:       sp,
 		deadLetters: deadLetterFile{dir: o.Dir, sync: o.Sync},
-		order:       make(chan struct{}, 1),
+		storing:     make(chan struct{}, 1),
 		wake:        make(chan struct{}, 1),
 		flush:       make(chan struct{}, 1),
 		stopped:     make(chan struct{}),
-		moved:       make(chan struct{}),
+		progress:    make(chan struct{}),
 	}
 	s.window = newWindow(w)
 	s.ctx, s.stop = context.WithCancel(w.life)
 	n := sp.Stats().Recovered // account takes off what is missing
 	w.stats.Pending, w.stats.Recovered, w.stats.Spill = n, n, SpillStats{Lines: n, Window: 1}
 	w.spill = s
-	s.account()
+	s.takeCounts()
 	go s.run()
 	return nil
 }
 
 // write is Writer.write with a queue on disk: it stores p, or sends it where the
 // disk does not take it and nothing waits there.
-func (s *spiller) write(ctx context.Context, p []byte, left uint64) (n int, _ uint64, err error) {
-	if err := acquire(ctx, s.order); err != nil {
+func (s *spillQueue) write(ctx context.Context, p []byte, left uint64) (n int, _ uint64, err error) {
+	if err := acquire(ctx, s.storing); err != nil {
 		s.w.countError(err)
 		return 0, left, err
 	}
-	defer func() { <-s.order }()
+	defer func() { <-s.storing }()
 	failed := s.append(p, left)
 	if failed == nil {
 		return len(p), 0, nil
@@ -187,20 +187,20 @@ func (s *spiller) write(ctx context.Context, p []byte, left uint64) (n int, _ ui
 }
 
 // append stores p, which has so many lines. The caller holds order.
-func (s *spiller) append(p []byte, lines uint64) error {
+func (s *spillQueue) append(p []byte, lines uint64) error {
 	// Counted before they can be sent.
 	s.w.count(func(st *Stats) { st.Spill.Lines += lines })
 	err := s.spool.Append(p)
 	if err != nil {
 		s.w.count(func(st *Stats) { st.Spill.Lines -= lines })
 	}
-	s.account()
+	s.takeCounts()
 	if err != nil {
 		return err
 	}
 	if s.w.opt.Spill.Sync {
 		if err := s.spool.Sync(); err != nil { // the lines are there all the same
-			s.w.note(found, 0, err)
+			s.w.note(diskFinding, 0, err)
 		}
 	}
 	signal(s.wake)
@@ -216,7 +216,7 @@ func signal(c chan struct{}) {
 }
 
 // account takes over what the spool has dropped and found.
-func (s *spiller) account() {
+func (s *spillQueue) takeCounts() {
 	findings := s.spool.Findings()
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
@@ -230,12 +230,12 @@ func (s *spiller) account() {
 		st.Pending -= n
 		st.Spill.Lines -= n
 		reason := spillReason(now, was)
-		s.w.noteLocked(dropped, n, errors.New(reason))
+		s.w.noteLocked(droppedLines, n, errors.New(reason))
 		s.w.loss.note(reason)
-		s.movedLocked()
+		s.wakeWaitersLocked()
 	}
 	for _, f := range findings {
-		s.w.noteLocked(found, 0, errors.New(f.String()))
+		s.w.noteLocked(diskFinding, 0, errors.New(f.String()))
 	}
 }
 
@@ -251,14 +251,14 @@ func spillReason(now, was spool.Drops) string {
 	}
 }
 
-// movedLocked wakes those who wait for lines to be settled; Writer.mu is held.
-func (s *spiller) movedLocked() {
-	close(s.moved)
-	s.moved = make(chan struct{})
+// wakeWaitersLocked wakes those who wait for lines to be settled; Writer.mu is held.
+func (s *spillQueue) wakeWaitersLocked() {
+	close(s.progress)
+	s.progress = make(chan struct{})
 }
 
 // measure fills in what is of the disk.
-func (s *spiller) measure(st *SpillStats) {
+func (s *spillQueue) addDiskStats(st *SpillStats) {
 	d := s.spool.Stats()
 	st.Bytes, st.LastError, st.LastErrorTime = d.Bytes, d.LastError, d.LastErrorTime
 	if !d.Oldest.IsZero() {

@@ -68,9 +68,9 @@ func (d *deadLetterFile) appendTo(path string, lines []byte) (err error) {
 }
 
 // keep appends n refused lines to the file of dead letters.
-func (s *spiller) keep(lines []byte, n uint64) {
+func (s *spillQueue) addDeadLetters(lines []byte, n uint64) {
 	if err := s.deadLetters.add(lines); err != nil {
-		s.w.note(found, 0, err)
+		s.w.note(diskFinding, 0, err)
 		return
 	}
 	s.w.count(func(st *Stats) { st.Spill.DeadLetters += n })

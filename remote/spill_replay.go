@@ -19,11 +19,11 @@ type replayer interface {
 	// when lines are settled; nil for no piece of the queue. after is the key of a
 	// request under way that the peer is to store before, if it can. It calls sent
 	// when all of b is on the way.
-	replay(b *spool.Batch, after string, why suspicion, sent func())
+	replay(b *spool.Batch, after string, why repeatedStatus, sent func())
 }
 
-// run sends what is on disk until the spiller is stopped.
-func (s *spiller) run() {
+// run sends what is on disk until the spillQueue is stopped.
+func (s *spillQueue) run() {
 	defer close(s.stopped)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -41,7 +41,7 @@ func (s *spiller) run() {
 			} else {
 				failures = 0
 			}
-			s.account()
+			s.takeCounts()
 		}
 		s.w.tell(false)
 		timer.Stop()
@@ -64,17 +64,17 @@ func (s *spiller) run() {
 	for s.busy > 0 {
 		s.finished(<-s.ended)
 	}
-	for _, l := range s.lanes[1:] {
+	for _, l := range s.workers[1:] {
 		l.out.close()
 	}
 }
 
 // fill begins what the window allows. It returns how long to wait for more; 0
 // stands for until something happens.
-func (s *spiller) fill() (wait time.Duration, err error) {
+func (s *spillQueue) fill() (wait time.Duration, err error) {
 	for s.busy < s.size {
 		l, wait, err := s.choose(s.spool, time.Now())
-		s.account()
+		s.takeCounts()
 		if err != nil {
 			return 0, err
 		}
@@ -89,7 +89,7 @@ func (s *spiller) fill() (wait time.Duration, err error) {
 		}
 		s.begin(l, time.Now())
 		s.publish()
-		why := s.suspects(l)
+		why := s.repeatedStatusOf(l)
 		go func() {
 			l.err = s.send(l, why)
 			s.ended <- l
@@ -99,12 +99,12 @@ func (s *spiller) fill() (wait time.Duration, err error) {
 }
 
 // publish shows the window in Stats.
-func (s *spiller) publish() {
+func (s *spillQueue) publish() {
 	s.w.count(func(st *Stats) { st.Spill.InFlight, st.Spill.Window = s.busy, s.size })
 }
 
 // finished notes how the attempt of l has ended.
-func (s *spiller) finished(l *lane) {
+func (s *spillQueue) finished(l *worker) {
 	err := l.err
 	s.end(l, time.Now(), s.spool.Stats().Unread >= int64(s.piece))
 	s.publish()
@@ -114,21 +114,21 @@ func (s *spiller) finished(l *lane) {
 }
 
 // failed tells that lines wait on disk because of err.
-func (s *spiller) failed(err error) {
+func (s *spillQueue) failed(err error) {
 	if s.ctx.Err() != nil {
 		return
 	}
 	s.w.mu.Lock()
-	s.w.noteLocked(away, 0, err)
-	s.movedLocked() // a Sync does not wait any longer
+	s.w.noteLocked(peerAway, 0, err)
+	s.wakeWaitersLocked() // a Sync does not wait any longer
 	s.w.mu.Unlock()
 }
 
 // announce sends the lines that say what was dropped before what comes next, unless
 // the sender for them is busy.
-func (s *spiller) announce() error {
+func (s *spillQueue) announce() error {
 	w := s.w
-	if w.opt.Spill.NoNotice || s.lanes[0].busy {
+	if w.opt.Spill.NoNotice || s.workers[0].busy {
 		return nil
 	}
 	if len(s.notice) == 0 {
@@ -162,10 +162,10 @@ func (s *spiller) announce() error {
 	return nil
 }
 
-func (s *spiller) sendNotice() (settled, error) {
+func (s *spillQueue) sendNotice() (outcome, error) {
 	w := s.w
 	if err := w.lock(s.ctx); err != nil {
-		return settled{}, err
+		return outcome{}, err
 	}
 	defer w.unlock()
 	ctx, cancel := context.WithTimeout(s.ctx, w.opt.Timeout)
@@ -173,8 +173,8 @@ func (s *spiller) sendNotice() (settled, error) {
 	done, err := w.out.send(ctx, s.notice)
 	e, ok := errors.AsType[*statusError](err)
 	if ok && !temporary(e.code) && (e.code < 500 || s.noticeErrors >= divideAfter) {
-		w.note(found, 0, fmt.Errorf("the peer does not take the line that announces a loss: %w", err))
-		return settled{n: len(s.notice)}, nil
+		w.note(diskFinding, 0, fmt.Errorf("the peer does not take the line that announces a loss: %w", err))
+		return outcome{n: len(s.notice)}, nil
 	}
 	if ok && !temporary(e.code) {
 		s.noticeErrors++
@@ -195,12 +195,12 @@ var errNothing = errors.New("nothing was sent, and no reason given")
 const minRetryWait = 100 * time.Millisecond
 
 // send sends the piece of l, all of it unless there is an error.
-func (s *spiller) send(l *lane, why suspicion) error {
+func (s *spillQueue) send(l *worker, why repeatedStatus) error {
 	w := s.w
-	if err := acquire(s.ctx, l.turn); err != nil {
+	if err := acquire(s.ctx, l.sem); err != nil {
 		return err
 	}
-	defer func() { <-l.turn }()
+	defer func() { <-l.sem }()
 	ctx, cancel := context.WithTimeout(s.ctx, w.opt.Timeout)
 	defer cancel()
 	if r, ok := l.out.(replayer); ok {
@@ -221,7 +221,7 @@ func (s *spiller) send(l *lane, why suspicion) error {
 		}
 		if err != nil {
 			w.countError(err)
-			if w.addr.carrier == carryHTTP {
+			if w.addr.transport == overHTTP {
 				l.out.close() // the next attempt may meet another process of the peer
 			}
 			return err
@@ -232,20 +232,20 @@ func (s *spiller) send(l *lane, why suspicion) error {
 }
 
 // settle counts lines from the disk that are settled, and lets go of them.
-func (s *spiller) settle(b *spool.Batch, done settled) error {
+func (s *spillQueue) settle(b *spool.Batch, done outcome) error {
 	s.w.count(func(st *Stats) {
 		done.count(st)
 		st.Spill.Lines -= done.lines()
 	})
 	err := s.spool.Ack(b, done.n)
 	s.w.mu.Lock()
-	s.movedLocked()
+	s.wakeWaitersLocked()
 	s.w.mu.Unlock()
 	return err
 }
 
 // away reports whether lines are on disk and the peer fails.
-func (s *spiller) away() bool {
+func (s *spillQueue) peerFails() bool {
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
 	return s.w.stats.Failures > 0 && s.w.stats.Spill.Lines > 0
@@ -253,39 +253,39 @@ func (s *spiller) away() bool {
 
 // drain waits until everything stored so far is settled; unless it is patient, no
 // longer than the peer works.
-func (s *spiller) drain(ctx context.Context, patient bool) error {
-	if err := acquire(ctx, s.order); err != nil { // the Writes before it
-		return s.left(patient, err)
+func (s *spillQueue) drain(ctx context.Context, patient bool) error {
+	if err := acquire(ctx, s.storing); err != nil { // the Writes before it
+		return s.pendingError(patient, err)
 	}
 	target := s.spool.Stats().Next
-	<-s.order
-	if patient || !s.away() { // a Sync comes often, and would ask a peer that fails too often
+	<-s.storing
+	if patient || !s.peerFails() { // a Sync comes often, and would ask a peer that fails too often
 		signal(s.flush)
 	}
 	for {
 		s.w.mu.Lock()
-		moved := s.moved
+		moved := s.progress
 		s.w.mu.Unlock()
 		if s.spool.Stats().First >= target {
-			s.account()
+			s.takeCounts()
 			return nil
 		}
-		if !patient && s.away() {
-			return s.left(patient, nil)
+		if !patient && s.peerFails() {
+			return s.pendingError(patient, nil)
 		}
 		select {
 		case <-moved:
 		case <-s.stopped:
-			return s.left(true, os.ErrClosed) // finish calls fsync
+			return s.pendingError(true, os.ErrClosed) // finish calls fsync
 		case <-ctx.Done():
-			return s.left(patient, ctx.Err())
+			return s.pendingError(patient, ctx.Err())
 		}
 	}
 }
 
 // left is an error that says what is on disk and why, nil for nothing. Unless the
 // caller is patient it calls fsync there first.
-func (s *spiller) left(patient bool, why error) error {
+func (s *spillQueue) pendingError(patient bool, why error) error {
 	if !patient {
 		why = errors.Join(s.spool.Sync(), why)
 	}
@@ -308,12 +308,12 @@ func (s *spiller) left(patient bool, why error) error {
 
 // finish drains while ctx lasts, ends the goroutine and gives up the folder.
 // No Write runs any more.
-func (s *spiller) finish(ctx context.Context) error {
+func (s *spillQueue) finish(ctx context.Context) error {
 	err := s.drain(ctx, true)
 	s.stop()
 	<-s.stopped
 	closeErr := s.spool.Close()
-	s.account()
+	s.takeCounts()
 	if s.w.Stats().Spill.Lines == 0 {
 		err = nil
 	}

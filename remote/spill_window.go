@@ -25,9 +25,9 @@ const (
 )
 
 // A lane sends one piece of the queue at a time.
-type lane struct {
-	out  sender
-	turn chan struct{} // held while out is used
+type worker struct {
+	out sender
+	sem chan struct{} // held while out is used
 
 	piece *spool.Batch // nil while the lane is free
 	busy  bool         // an attempt is under way
@@ -44,7 +44,7 @@ type lane struct {
 	asked    bool      // the peer asked for that time
 	answered bool      // the latest attempt had an answer
 	code     int       // status of the latest answer, 0 if there was none
-	same     int       // how often in a row it was that
+	repeats  int       // how often in a row it was that
 	passed   uint64    // window.passed when the piece failed first, or lines of it were settled last
 	accepted bool      // the peer accepted a part of the piece in the latest attempt
 	latest   uint64    // window.passed when the latest attempt failed
@@ -57,34 +57,34 @@ type window struct {
 	max   int // of size
 	piece int // bytes
 
-	lanes []*lane       // the first shares the Writer's sender
-	queue []*lane       // those with a piece, oldest first
-	last  *lane         // began latest
-	ended chan *lane    // attempts that have ended
-	sent  chan struct{} // holds one value when all that a lane has to send is on the way
+	workers []*worker     // the first shares the Writer's sender
+	queue   []*worker     // those with a piece, oldest first
+	last    *worker       // began latest
+	ended   chan *worker  // attempts that have ended
+	sent    chan struct{} // holds one value when all that a lane has to send is on the way
 
-	size   int           // how many lanes may be busy
+	size   int           // how many workers may be busy
 	busy   int           // how many are
 	best   time.Duration // how long a full piece takes when the peer is not busy
 	passed uint64        // pieces, or parts of one, that the peer has accepted
 }
 
 func newWindow(w *Writer) window {
-	q := window{w: w, size: 1, max: 1, piece: streamPiece, ended: make(chan *lane, maxWindow), sent: make(chan struct{}, 1)}
-	if w.addr.carrier == carryHTTP {
+	q := window{w: w, size: 1, max: 1, piece: streamPiece, ended: make(chan *worker, maxWindow), sent: make(chan struct{}, 1)}
+	if w.addr.transport == overHTTP {
 		q.max, q.piece = cmp.Or(w.opt.Spill.Window, maxWindow), w.opt.MaxBatch
-		if w.addr.format != formatLines {
+		if w.addr.dialect != plainLines {
 			q.piece /= maxGrowth // one request
 		}
 	}
-	q.lanes = []*lane{{out: w.out, turn: w.turn}}
+	q.workers = []*worker{{out: w.out, sem: w.sem}}
 	return q
 }
 
 // choose returns the lane whose piece is to be sent now, or nil and how long to
 // wait; 0 means until something happens. Pieces go in order. One that the peer does
 // not accept is overtaken only while the peer accepts others.
-func (q *window) choose(s *spool.Spool, now time.Time) (next *lane, wait time.Duration, err error) {
+func (q *window) choose(s *spool.Spool, now time.Time) (next *worker, wait time.Duration, err error) {
 	if q.busy > 0 && q.last.busy && !q.last.sent.Load() {
 		return nil, 0, nil // else it would be overtaken on the way
 	}
@@ -108,7 +108,7 @@ func (q *window) choose(s *spool.Spool, now time.Time) (next *lane, wait time.Du
 	}
 	if q.busy == 0 || s.Stats().Unread >= int64(q.piece) {
 		if b, err := s.Next(q.piece); b != nil {
-			next = q.freeLane()
+			next = q.freeWorker()
 			next.piece = b
 			q.queue = append(q.queue, next)
 			return next, 0, nil
@@ -125,38 +125,38 @@ func (q *window) choose(s *spool.Spool, now time.Time) (next *lane, wait time.Du
 // mayOvertake reports whether a later piece may be sent before that of l, whose
 // latest attempt has failed: to see whether the peer accepts it, and as long as it
 // does.
-func (q *window) mayOvertake(l *lane) bool {
+func (q *window) mayOvertake(l *worker) bool {
 	after := probeAfter
 	if l.asked || temporary(l.code) {
 		after = divideAfter
 	}
-	return l.answered && l.same >= after && (!l.probed || q.passed > l.latest)
+	return l.answered && l.repeats >= after && (!l.probed || q.passed > l.latest)
 }
 
-// freeLane returns a lane without a piece.
-func (q *window) freeLane() *lane {
-	for _, l := range q.lanes {
+// freeWorker returns a lane without a piece.
+func (q *window) freeWorker() *worker {
+	for _, l := range q.workers {
 		if l.piece == nil {
 			return l
 		}
 	}
-	l := &lane{out: newSender(q.w), turn: make(chan struct{}, 1)}
-	q.lanes = append(q.lanes, l)
+	l := &worker{out: newSender(q.w), sem: make(chan struct{}, 1)}
+	q.workers = append(q.workers, l)
 	return l
 }
 
 // free takes the piece of l out of the queue.
-func (q *window) free(l *lane) {
-	q.queue = slices.DeleteFunc(q.queue, func(o *lane) bool { return o == l })
-	at := slices.Index(q.lanes, l)
-	q.lanes[at] = &lane{out: l.out, turn: l.turn}
+func (q *window) free(l *worker) {
+	q.queue = slices.DeleteFunc(q.queue, func(o *worker) bool { return o == l })
+	at := slices.Index(q.workers, l)
+	q.workers[at] = &worker{out: l.out, sem: l.sem}
 }
 
 // begin notes that l begins an attempt.
-func (q *window) begin(l *lane, now time.Time) {
+func (q *window) begin(l *worker, now time.Time) {
 	l.busy, l.began, l.size, l.accepted = true, now, len(l.piece.Data), false
 	l.sent.Store(false)
-	if l.after = ""; q.w.addr.format == formatLines {
+	if l.after = ""; q.w.addr.dialect == plainLines {
 		l.key = l.piece.Key(line.Count(l.piece.Data))
 		if i := slices.Index(q.queue, l); i > 0 && q.queue[i-1].busy {
 			l.after = q.queue[i-1].key
@@ -170,7 +170,7 @@ func (q *window) begin(l *lane, now time.Time) {
 }
 
 // end notes that the attempt of l has ended. more says that full pieces wait.
-func (q *window) end(l *lane, now time.Time, more bool) {
+func (q *window) end(l *worker, now time.Time, more bool) {
 	l.busy = false
 	q.busy--
 	if l.err == nil {
@@ -186,7 +186,7 @@ func (q *window) end(l *lane, now time.Time, more bool) {
 		l.passed = q.passed
 	}
 	if len(l.piece.Data) < l.size { // without a new success no further line is to blame
-		l.failures, l.same, l.passed = 0, 0, q.passed
+		l.failures, l.repeats, l.passed = 0, 0, q.passed
 		if l.accepted {
 			q.passed++
 		}
@@ -194,9 +194,9 @@ func (q *window) end(l *lane, now time.Time, more bool) {
 	e, answered := errors.AsType[*statusError](l.err)
 	if l.answered = answered; answered {
 		if e.code != l.code {
-			l.code, l.same = e.code, 0
+			l.code, l.repeats = e.code, 0
 		}
-		l.same++
+		l.repeats++
 	}
 	asked := retryAfter(l.err)
 	l.failed, l.asked, l.latest, l.probed = now, asked > 0, q.passed, false
@@ -230,19 +230,19 @@ func (q *window) retrySoon() {
 
 // shrink gives up what only a backlog needs, and reports whether there was any.
 func (q *window) shrink() bool {
-	if len(q.lanes) == 1 && q.size == 1 {
+	if len(q.workers) == 1 && q.size == 1 {
 		return false
 	}
-	for _, l := range q.lanes[1:] {
+	for _, l := range q.workers[1:] {
 		l.out.close()
 	}
-	q.lanes, q.size, q.last = q.lanes[:1:1], 1, nil
+	q.workers, q.size, q.last = q.workers[:1:1], 1, nil
 	return true
 }
 
 // suspects says whether single lines may be the cause of the answer that l got again
 // and again.
-func (q *window) suspects(l *lane) suspicion {
+func (q *window) repeatedStatusOf(l *worker) repeatedStatus {
 	after := divideAfter
 	switch {
 	case l.asked, l.code == http.StatusRequestTimeout, l.code == http.StatusTooEarly, l.code == http.StatusTooManyRequests:
@@ -250,8 +250,8 @@ func (q *window) suspects(l *lane) suspicion {
 	case temporary(l.code):
 		after *= 2
 	}
-	if l.same < after || q.passed == l.passed {
+	if l.repeats < after || q.passed == l.passed {
 		return 0
 	}
-	return suspicion(l.code)
+	return repeatedStatus(l.code)
 }

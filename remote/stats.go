@@ -62,11 +62,11 @@ func (w *Writer) Stats() Stats {
 	s := w.stats
 	w.mu.Unlock()
 	s.Accepted = s.Written + s.Dropped.Total() + s.Pending
-	s.Connects, s.BytesSent = w.meter.connects.Load(), w.meter.bytes.Load()
-	s.Connected, s.Peer = w.meter.open.Load() > 0, w.meter.peer()
+	s.Connects, s.BytesSent = w.dialer.connects.Load(), w.dialer.bytes.Load()
+	s.Connected, s.Peer = w.dialer.open.Load() > 0, w.dialer.peer()
 	s.Failing = s.Failures > 0
 	if w.spill != nil {
-		w.spill.measure(&s.Spill)
+		w.spill.addDiskStats(&s.Spill)
 	}
 	return s
 }

@@ -15,20 +15,20 @@ const streamPiece = 256 << 10
 
 // A stream sends newline-delimited lines over one connection at a time: TCP,
 // TLS or a local socket. All fields are owned by the holder of the Writer's turn.
-type stream struct {
-	w       *Writer
-	network string
-	tls     *tls.Config   // nil without TLS
-	form    frames        // nil form: lines as they are
-	link    *link         // nil when there is none
-	ending  *link         // half-closed by a confirm that could not wait for the peer's end; nil when there is none
-	hears   time.Duration // how long hear listens at least
-	suspect bool          // nothing was sent yet, or the latest attempt or connection failed
-	lost    report        // links that broke with lines on the way; told by the next confirm
+type streamSender struct {
+	w        *Writer
+	network  string
+	tls      *tls.Config   // nil without TLS
+	form     frames        // nil form: lines as they are
+	link     *link         // nil when there is none
+	ending   *link         // half-closed by a confirm that could not wait for the peer's end; nil when there is none
+	listens  time.Duration // how long hear listens at least
+	unproven bool          // nothing was sent yet, or the latest attempt or connection failed
+	lost     report        // links that broke with lines on the way; told by the next confirm
 }
 
-func newStream(w *Writer) *stream {
-	s := &stream{w: w, network: w.addr.network, form: newFrames(w), hears: hearTime, suspect: true}
+func newStreamSender(w *Writer) *streamSender {
+	s := &streamSender{w: w, network: w.addr.network, form: newFrames(w), listens: listenTime, unproven: true}
 	if w.addr.tls {
 		s.tls = w.opt.TLSConfig
 		if s.tls.ServerName == "" {
@@ -38,7 +38,7 @@ func newStream(w *Writer) *stream {
 	return s
 }
 
-func (s *stream) send(ctx context.Context, p []byte) (settled, error) {
+func (s *streamSender) send(ctx context.Context, p []byte) (outcome, error) {
 	done, err := s.sendPiece(ctx, firstPiece(p, streamPiece))
 	if done.oversized > 0 {
 		s.w.noteRefused(done.oversized, fmt.Sprintf("a message is longer than Options.Syslog.MaxMessage, %d bytes", s.form.max))
@@ -46,7 +46,7 @@ func (s *stream) send(ctx context.Context, p []byte) (settled, error) {
 	return done, err
 }
 
-func (s *stream) sendPiece(ctx context.Context, piece []byte) (settled, error) {
+func (s *streamSender) sendPiece(ctx context.Context, piece []byte) (outcome, error) {
 	wire := s.form.encode(piece)
 	if len(wire) == 0 {
 		return s.form.settle(piece, 0), nil
@@ -54,15 +54,15 @@ func (s *stream) sendPiece(ctx context.Context, piece []byte) (settled, error) {
 	for {
 		kept, err := s.checkLink(ctx)
 		if err != nil {
-			return settled{}, err
+			return outcome{}, err
 		}
 		if !kept {
-			if err := s.outwait(ctx); err != nil {
-				return settled{}, err
+			if err := s.awaitPrevious(ctx); err != nil {
+				return outcome{}, err
 			}
 			if err := s.dial(ctx); err != nil {
-				s.suspect = true
-				return settled{}, err
+				s.unproven = true
+				return outcome{}, err
 			}
 		}
 		n, err := s.write(ctx, wire)
@@ -71,12 +71,12 @@ func (s *stream) sendPiece(ctx context.Context, piece []byte) (settled, error) {
 		}
 		if s.link.left {
 			if err == nil {
-				err = s.link.verify(ctx)
+				err = s.link.awaitAcks(ctx)
 			}
 			if errors.Is(err, errUnread) {
 				err = nil // a later call finds out
 			} else if err != nil {
-				n, err = 0, errNobody(err)
+				n, err = 0, errEndsEarly(err)
 			}
 		}
 		done := s.form.settle(piece, n)
@@ -84,7 +84,7 @@ func (s *stream) sendPiece(ctx context.Context, piece []byte) (settled, error) {
 		if err == nil {
 			return done, nil
 		}
-		s.drop(ctx, err)
+		s.abandon(ctx, err)
 		var ne net.Error
 		if n == 0 && kept && ctx.Err() == nil && !(errors.As(err, &ne) && ne.Timeout()) {
 			s.w.countError(err)
@@ -96,7 +96,7 @@ func (s *stream) sendPiece(ctx context.Context, piece []byte) (settled, error) {
 }
 
 // checkLink reports whether there is a connection that the peer has not left.
-func (s *stream) checkLink(ctx context.Context) (bool, error) {
+func (s *streamSender) checkLink(ctx context.Context) (bool, error) {
 	if s.link == nil {
 		return false, nil
 	}
@@ -105,22 +105,22 @@ func (s *stream) checkLink(ctx context.Context) (bool, error) {
 		if s.link.err != nil {
 			s.w.countError(s.link.err)
 		}
-		return false, s.drop(ctx, s.link.err)
+		return false, s.abandon(ctx, s.link.err)
 	default:
 		return true, nil
 	}
 }
 
-func (s *stream) dial(ctx context.Context) error {
+func (s *streamSender) dial(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.w.opt.dial,
 		fmt.Errorf("no connection within %v: %w", s.w.opt.dial, context.DeadlineExceeded))
 	defer cancel()
 	begin := time.Now()
-	c, err := s.w.meter.dial(ctx, s.network, s.w.addr.dial)
+	c, err := s.w.dialer.dial(ctx, s.network, s.w.addr.dial)
 	if err != nil {
 		return withCause(ctx, err) // its text begins with "dial"
 	}
-	raw := c.(*meteredConn)
+	raw := c.(*countedConn)
 	l := &link{conn: raw, raw: raw, gone: make(chan struct{})}
 	if s.tls != nil {
 		c := tls.Client(raw, s.tls)
@@ -131,8 +131,8 @@ func (s *stream) dial(ctx context.Context) error {
 		l.conn = c
 	}
 	go l.watch()
-	if s.suspect {
-		if err := s.hear(ctx, l, time.Since(begin)); err != nil {
+	if s.unproven {
+		if err := s.awaitEarlyEnd(ctx, l, time.Since(begin)); err != nil {
 			raw.Close()
 			return err
 		}
@@ -144,21 +144,21 @@ func (s *stream) dial(ctx context.Context) error {
 // hear waits a moment for the end of l before anything is sent on it: something
 // on the way to the peer, such as a load balancer whose servers are all down, may
 // accept every connection and close it at once. took is how long the dial was.
-func (s *stream) hear(ctx context.Context, l *link, took time.Duration) error {
+func (s *streamSender) awaitEarlyEnd(ctx context.Context, l *link, took time.Duration) error {
 	select {
 	case <-l.gone:
 		if l.err != nil {
-			return errNobody(l.err)
+			return errEndsEarly(l.err)
 		}
 		l.left = true
-	case <-time.After(max(s.hears, min(2*took, verifyTime))): // two round trips
-		s.suspect = false
+	case <-time.After(max(s.listens, min(2*took, ackWait))): // two round trips
+		s.unproven = false
 	case <-ctx.Done():
 	}
 	return nil
 }
 
-func errNobody(err error) error {
+func errEndsEarly(err error) error {
 	return fmt.Errorf("the peer ends connections before lines come (is it a load balancer with nothing behind it?): %w", err)
 }
 
@@ -171,10 +171,10 @@ func withCause(ctx context.Context, err error) error {
 }
 
 // write writes wire and returns how many bytes the system took.
-func (s *stream) write(ctx context.Context, wire []byte) (int, error) {
+func (s *streamSender) write(ctx context.Context, wire []byte) (int, error) {
 	l := s.link
 	l.raw.SetWriteDeadline(time.Now().Add(s.w.opt.attempt)) // fails only on a closed connection, as the Write will
-	defer hasten(ctx, l.raw.SetWriteDeadline)()
+	defer expireWith(ctx, l.raw.SetWriteDeadline)()
 	s.w.countRequest()
 	n, err := l.conn.Write(wire)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 
 // drop gives up the link. err is nil if the peer ended it in order; only then
 // drop may return an error, which is bury's.
-func (s *stream) drop(ctx context.Context, err error) error {
-	if err := s.bury(ctx, s.link, err); err != nil {
+func (s *streamSender) abandon(ctx context.Context, err error) error {
+	if err := s.retire(ctx, s.link, err); err != nil {
 		return err
 	}
 	s.link = nil
@@ -21,12 +21,12 @@ func (s *stream) drop(ctx context.Context, err error) error {
 // bury closes l, which the peer has ended in order if err is nil. What became of
 // lines on the way is noted then. Its error is that ctx, or the Writer, has ended
 // before that was known; then nothing was done.
-func (s *stream) bury(ctx context.Context, l *link, err error) error {
+func (s *streamSender) retire(ctx context.Context, l *link, err error) error {
 	if err == nil && l.lines > 0 {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(s.w.life, cancel)()
-		if err = l.verify(ctx); errors.Is(err, errUnread) {
+		if err = l.awaitAcks(ctx); errors.Is(err, errUnread) {
 			return err
 		}
 	}
@@ -35,15 +35,15 @@ func (s *stream) bury(ctx context.Context, l *link, err error) error {
 	if err == nil || l.lines == 0 {
 		return nil
 	}
-	s.suspect = true
+	s.unproven = true
 	s.lost.add(l.lines, err)
-	s.w.note(broken, l.lines, err)
+	s.w.note(brokenConn, l.lines, err)
 	return nil
 }
 
 // confirm ends the connection in order and waits for the peer to do the same. If
 // the time is up before, the next confirm goes on waiting: a nil is of all lines.
-func (s *stream) confirm(ctx context.Context) error {
+func (s *streamSender) confirm(ctx context.Context) error {
 	unread, kept := s.awaitEnd(ctx), false
 	if unread == nil {
 		kept, unread = s.checkLink(ctx)
@@ -60,20 +60,20 @@ func (s *stream) confirm(ctx context.Context) error {
 
 // finish sends the end of the link and waits for the peer's. Its error is that
 // this takes longer than ctx.
-func (s *stream) finish(ctx context.Context) error {
+func (s *streamSender) finish(ctx context.Context) error {
 	l := s.link
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w, as far as is known: %w", errUnread, ctx.Err())
 	}
-	defer hasten(ctx, l.raw.SetWriteDeadline)()
-	defer hasten(s.w.life, l.raw.SetWriteDeadline)()
+	defer expireWith(ctx, l.raw.SetWriteDeadline)()
+	defer expireWith(s.w.life, l.raw.SetWriteDeadline)()
 	err := l.conn.(interface{ CloseWrite() error }).CloseWrite()
 	var ne net.Error
 	if errors.As(err, &ne) && ne.Timeout() {
 		err = l.raw.CloseWrite() // TLS has found no room to say goodbye; the end of the stream needs none
 	}
 	if err != nil {
-		return s.drop(ctx, fmt.Errorf("half-close: %w", err))
+		return s.abandon(ctx, fmt.Errorf("half-close: %w", err))
 	}
 	l.ended = time.Now()
 	s.ending, s.link = l, nil
@@ -82,7 +82,7 @@ func (s *stream) finish(ctx context.Context) error {
 
 // awaitEnd waits until the peer has ended the link that was half-closed, if there
 // is one. Its error is that this takes longer than ctx; the link is kept then.
-func (s *stream) awaitEnd(ctx context.Context) error {
+func (s *streamSender) awaitEnd(ctx context.Context) error {
 	l := s.ending
 	if l == nil {
 		return nil
@@ -98,17 +98,17 @@ func (s *stream) awaitEnd(ctx context.Context) error {
 			return fmt.Errorf("%w, %d lines on one connection, or does not close when it has: %w", errUnread, l.lines, ctx.Err())
 		}
 	}
-	if err := s.bury(ctx, l, l.err); err != nil {
+	if err := s.retire(ctx, l, l.err); err != nil {
 		return err
 	}
 	s.ending = nil
 	return nil
 }
 
-// outwait gives the peer time to read what it was sent on the link before, so
+// awaitPrevious gives the peer time to read what it was sent on the link before, so
 // that lines keep their order, but not for ever: it may be one that never closes.
 // Its error is that ctx has ended before.
-func (s *stream) outwait(ctx context.Context) error {
+func (s *streamSender) awaitPrevious(ctx context.Context) error {
 	if s.ending == nil {
 		return nil
 	}
@@ -120,10 +120,10 @@ func (s *stream) outwait(ctx context.Context) error {
 	return nil
 }
 
-func (s *stream) close() {
+func (s *streamSender) close() {
 	for _, l := range []*link{s.ending, s.link} {
 		if l != nil {
-			s.bury(context.Background(), l, errUnread)
+			s.retire(context.Background(), l, errUnread)
 		}
 	}
 	s.ending, s.link = nil, nil

@@ -66,8 +66,6 @@ type Syslog struct {
 }
 
 const (
-	formatSyslog = "syslog"
-
 	rfc5424   = "rfc5424"
 	rfc3164   = "rfc3164"
 	local     = "local"

@@ -33,8 +33,8 @@ func severityOf(l slog.Level) int {
 	}
 }
 
-// A syslogFramer makes syslog messages.
-type syslogFramer struct {
+// A syslogEncoder makes syslog messages.
+type syslogEncoder struct {
 	opt      Syslog
 	facility int
 	severity int    // of lines without a level
@@ -43,8 +43,8 @@ type syslogFramer struct {
 	header   int // bytes of the latest message before its text
 }
 
-func newSyslogFramer(o Syslog) *syslogFramer {
-	f := &syslogFramer{opt: o, facility: indexOf(facilities, o.Facility), severity: indexOf(severities, o.Severity)}
+func newSyslogEncoder(o Syslog) *syslogEncoder {
+	f := &syslogEncoder{opt: o, facility: indexOf(facilities, o.Facility), severity: indexOf(severities, o.Severity)}
 	switch o.Format {
 	case rfc5424:
 		f.fixed = " " + o.Hostname + " " + o.AppName + " " + o.ProcID + " " + o.MsgID + " "
@@ -74,7 +74,7 @@ func tag(app, proc string) string {
 	return t + ": "
 }
 
-func (f *syslogFramer) appendMessage(dst, line []byte) []byte {
+func (f *syslogEncoder) appendMessage(dst, line []byte) []byte {
 	r, begin := &f.rec, len(dst)
 	r.read(line, f.opt.StructuredData != "")
 	severity := f.severity
@@ -111,7 +111,7 @@ func (f *syslogFramer) appendMessage(dst, line []byte) []byte {
 // cut shortens msg, which appendMessage has just made and which is longer, to
 // limit bytes with a mark at its end that says how many of it are missing. It
 // reports false if not even the header and the mark fit, or if it must not.
-func (f *syslogFramer) cut(msg []byte, limit int) ([]byte, bool) {
+func (f *syslogEncoder) cut(msg []byte, limit int) ([]byte, bool) {
 	const mark = "[cut %d bytes]"
 	if !f.opt.Truncate {
 		return msg, false
@@ -129,7 +129,7 @@ func (f *syslogFramer) cut(msg []byte, limit int) ([]byte, bool) {
 }
 
 // appendData appends the structured data (RFC 5424, section 6.3).
-func (f *syslogFramer) appendData(dst []byte) []byte {
+func (f *syslogEncoder) appendData(dst []byte) []byte {
 	if f.opt.StructuredData == "" || len(f.rec.fields) == 0 {
 		return append(dst, '-')
 	}

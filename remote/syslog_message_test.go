@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-func framerFor(t testing.TB, o Syslog, localSocket bool) *syslogFramer {
+func encoderFor(t testing.TB, o Syslog, localSocket bool) *syslogEncoder {
 	t.Helper()
-	a := address{scheme: scheme{network: "tcp", format: formatSyslog}}
+	a := address{scheme: scheme{network: "tcp", dialect: syslogMessages}}
 	if localSocket {
 		a.network = "unix"
 	}
@@ -21,7 +21,7 @@ func framerFor(t testing.TB, o Syslog, localSocket bool) *syslogFramer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newSyslogFramer(o)
+	return newSyslogEncoder(o)
 }
 
 func TestSyslogMessage(t *testing.T) {
@@ -55,7 +55,7 @@ func TestSyslogMessage(t *testing.T) {
 		{"3164", with(func(o *Syslog) { o.Format = "rfc3164" }), line, `<11>` + stamp + ` host my[77]: ` + line},
 		{"local", with(func(o *Syslog) { o.Format = "local"; o.ProcID = "-"; o.AppName = "a:b[c]" }), line, `<11>` + stamp + ` a_b_c_: ` + line},
 	} {
-		if got := string(framerFor(t, c.o, false).appendMessage(nil, []byte(c.line))); got != c.want {
+		if got := string(encoderFor(t, c.o, false).appendMessage(nil, []byte(c.line))); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
 	}
@@ -72,7 +72,7 @@ func TestSyslogDefaults(t *testing.T) {
 		{Syslog{Format: "rfc3164"}, false, Syslog{Format: "rfc3164", Framing: "newline", MaxMessage: 1024}},
 		{Syslog{Format: "rfc3164", MaxMessage: 8192}, false, Syslog{Format: "rfc3164", Framing: "newline", MaxMessage: 8192}},
 	} {
-		o := framerFor(t, c.o, c.local).opt
+		o := encoderFor(t, c.o, c.local).opt
 		if o.Format != c.want.Format || o.Framing != c.want.Framing || o.MaxMessage != c.want.MaxMessage {
 			t.Errorf("%+v, local %v: %+v", c.o, c.local, o)
 		}
@@ -198,8 +198,8 @@ func FuzzSyslog(f *testing.F) {
 		line = bytes.ReplaceAll(line, []byte("\n"), nil)
 		o := o
 		o.Text = text
-		framer := framerFor(t, o, false)
-		got := string(framer.appendMessage([]byte("before"), line))
+		messageEncoder := encoderFor(t, o, false)
+		got := string(messageEncoder.appendMessage([]byte("before"), line))
 		got, _ = strings.CutPrefix(got, "before")
 		m, err := parse5424(got)
 		if err != nil {
@@ -208,7 +208,7 @@ func FuzzSyslog(f *testing.F) {
 		if m.pri/8 != 1 || m.host != "h" || m.app != "a" || m.proc != "1" || m.msID != "m" || m.id != "" && m.id != "rw@1" {
 			t.Fatalf("%q became %q: header %+v", line, got, m)
 		}
-		r := framer.rec
+		r := messageEncoder.rec
 		if len(m.params) != len(r.fields) {
 			t.Fatalf("%q: %d parameters of %d fields", line, len(m.params), len(r.fields))
 		}

@@ -32,15 +32,15 @@ type Writer struct {
 	addr address
 	opt  Options
 
-	meter  *meter
+	dialer *dialer
 	teller aside.Teller
-	out    sender // used by the holder of turn
+	out    sender // used by the holder of sem
 	limits peerLimits
 
-	compressing sync.Mutex // held while Options.Compress is used
-	spill       *spiller   // nil without Options.Spill
+	compressing sync.Mutex  // held while Options.Compress is used
+	spill       *spillQueue // nil without Options.Spill
 
-	turn chan struct{} // holds one value while a call talks to the peer; waiters are served in order
+	sem chan struct{} // holds one value while a call talks to the peer; waiters are served in order
 
 	life context.Context // cancelled when Shutdown gives up on running Writes
 	kill context.CancelFunc
@@ -71,12 +71,12 @@ func Open(rawURL string, o Options) (*Writer, error) {
 		return nil, fmt.Errorf("remote: open %s: %w", a.name, err)
 	}
 	w := &Writer{
-		addr:  a,
-		opt:   o,
-		meter: newMeter(o.dial),
-		turn:  make(chan struct{}, 1),
-		idle:  make(chan struct{}),
-		done:  make(chan struct{}),
+		addr:   a,
+		opt:    o,
+		dialer: newDialer(o.dial),
+		sem:    make(chan struct{}, 1),
+		idle:   make(chan struct{}),
+		done:   make(chan struct{}),
 	}
 	w.teller.OnError = o.OnError
 	w.limits.accepted.Store(int64(o.MaxBatch))
@@ -195,24 +195,24 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 // lock waits for the turn to talk to the peer.
-func (w *Writer) lock(ctx context.Context) error { return acquire(ctx, w.turn) }
+func (w *Writer) lock(ctx context.Context) error { return acquire(ctx, w.sem) }
 
 // acquire puts a value into turn, which has room for one.
-func acquire(ctx context.Context, turn chan struct{}) error {
+func acquire(ctx context.Context, sem chan struct{}) error {
 	select {
-	case turn <- struct{}{}:
+	case sem <- struct{}{}:
 		return nil
 	default:
 	}
 	select {
-	case turn <- struct{}{}:
+	case sem <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the call before this one: %w", ctx.Err())
 	}
 }
 
-func (w *Writer) unlock() { <-w.turn }
+func (w *Writer) unlock() { <-w.sem }
 
 // String names the peer, without query, token or header.
 func (w *Writer) String() string { return "remote " + w.addr.name }

@@ -14,7 +14,7 @@ func TestHearsWhenTheTimeIsUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	w.out.(*gram).hears = -1
+	w.out.(*datagramSender).listens = -1
 	if n, err := w.Write([]byte("a line\n")); n != 0 || !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("Write to nobody = %d, %v", n, err)
 	}

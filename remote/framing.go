@@ -7,26 +7,26 @@ import (
 	"github.com/rollway/rollway/line"
 )
 
-// A framer makes messages of lines.
-type framer interface {
+// A messageEncoder makes messages of lines.
+type messageEncoder interface {
 	// appendMessage appends to dst the message that carries line, which has no
 	// line end.
 	appendMessage(dst, line []byte) []byte
 }
 
-// A cutter is a framer that can shorten the message that it has just made.
-type cutter interface {
+// A truncater is a messageEncoder that can shorten the message that it has just made.
+type truncater interface {
 	cut(msg []byte, limit int) (shorter []byte, ok bool)
 }
 
 // frames puts messages on a stream so that the peer can tell them apart.
 type frames struct {
-	framer        // nil: lines are sent as they are
-	octets bool   // the length before each message, otherwise a line end behind
-	max    int    // of a message; 0: no limit
-	msg    []byte // the message being framed
-	wire   []byte // the frames of the latest piece
-	marks  []mark // its lines
+	messageEncoder        // nil: lines are sent as they are
+	octets         bool   // the length before each message, otherwise a line end behind
+	max            int    // of a message; 0: no limit
+	msg            []byte // the message being framed
+	wire           []byte // the frames of the latest piece
+	marks          []mark // its lines
 }
 
 // A mark is a line: where it ends in the piece and in the frames.
@@ -37,17 +37,14 @@ type mark struct {
 }
 
 func newFrames(w *Writer) frames {
-	if w.addr.format != formatSyslog {
-		return frames{}
-	}
 	o := w.opt.Syslog
-	return frames{framer: newSyslogFramer(o), octets: o.Framing == byOctets, max: o.MaxMessage}
+	return frames{messageEncoder: w.newEncoder(), octets: o.Framing == byOctets, max: o.MaxMessage}
 }
 
 // encode returns what carries piece, which ends in a line end. It is good until
 // the next call.
 func (f *frames) encode(piece []byte) []byte {
-	if f.framer == nil {
+	if f.messageEncoder == nil {
 		return piece
 	}
 	f.wire, f.marks = f.wire[:0], f.marks[:0]
@@ -55,7 +52,7 @@ func (f *frames) encode(piece []byte) []byte {
 		end := at + bytes.IndexByte(piece[at:], '\n')
 		f.msg = f.appendMessage(f.msg[:0], piece[at:end])
 		lost, cut := f.max > 0 && len(f.msg) > f.max, false
-		if c, ok := f.framer.(cutter); ok && lost {
+		if c, ok := f.messageEncoder.(truncater); ok && lost {
 			f.msg, cut = c.cut(f.msg, f.max)
 			lost = !cut
 		}
@@ -75,8 +72,8 @@ func (f *frames) encode(piece []byte) []byte {
 
 // settle says what became of the beginning of the piece given to encode when
 // the system has taken n bytes of what carries it.
-func (f *frames) settle(piece []byte, n int) (s settled) {
-	if f.framer == nil {
+func (f *frames) settle(piece []byte, n int) (s outcome) {
+	if f.messageEncoder == nil {
 		s.n = wholeLines(piece[:n])
 		s.written = line.Count(piece[:s.n])
 		return s
@@ -96,4 +93,19 @@ func (f *frames) settle(piece []byte, n int) (s settled) {
 		}
 	}
 	return s
+}
+
+// wholeLines is the length of p up to and with its last line end.
+func wholeLines(p []byte) int { return bytes.LastIndexByte(p, '\n') + 1 }
+
+// firstPiece returns the beginning of p, which ends in a line end: as many
+// whole lines as fit in limit bytes, and at least one.
+func firstPiece(p []byte, limit int) []byte {
+	if len(p) <= limit {
+		return p
+	}
+	if n := wholeLines(p[:limit]); n > 0 {
+		return p[:n]
+	}
+	return p[:bytes.IndexByte(p, '\n')+1]
 }

@@ -15,43 +15,40 @@ import (
 
 // A gram sends lines as datagrams, over UDP or to a local socket. All fields
 // are owned by the holder of the Writer's turn.
-type gram struct {
-	w       *Writer
-	network string
-	form    framer                       // nil: lines as they are, with their line ends
-	max     int                          // bytes of a datagram
-	file    func(net.Conn, []byte) error // sends what the system finds too large; nil if there is no way
-	link    *gramLink                    // nil when there is none
-	slow    []*gramLink                  // given up with lines that the peer has in its queue and has not read
-	hears   time.Duration                // how long hear listens
-	suspect bool                         // nothing was sent on link yet, or the peer was away a moment ago
-	lost    report                       // datagrams refused with others on the way; told by the next confirm
-	buf     []byte                       // the message being sent
-	name    peerName                     // over UDP
+type datagramSender struct {
+	w        *Writer
+	network  string
+	form     messageEncoder               // nil: lines as they are, with their line ends
+	max      int                          // bytes of a datagram
+	file     func(net.Conn, []byte) error // sends what the system finds too large; nil if there is no way
+	link     *datagramSocket              // nil when there is none
+	unread   []*datagramSocket            // given up with lines that the peer has in its queue and has not read
+	listens  time.Duration                // how long hear listens
+	unproven bool                         // nothing was sent on link yet, or the peer was away a moment ago
+	lost     report                       // datagrams refused with others on the way; told by the next confirm
+	buf      []byte                       // the message being sent
+	name     peerName                     // over UDP
 }
 
-// hearTime is how long a gram listens for "port unreachable" after the first
+// listenTime is how long a gram listens for "port unreachable" after the first
 // datagram of a socket and in confirm, and a stream for the end of a connection
 // before the first line.
-const hearTime = 50 * time.Millisecond
+const listenTime = 50 * time.Millisecond
 
-func newGram(w *Writer) *gram {
-	g := &gram{w: w, network: w.addr.network, max: w.opt.MaxDatagram, hears: hearTime, name: newPeerName(w)}
-	switch w.addr.format {
-	case formatSyslog:
-		g.form = newSyslogFramer(w.opt.Syslog)
-		if m := w.opt.Syslog.MaxMessage; m > 0 {
-			g.max = min(g.max, m)
-		}
-	case formatJournald:
-		g.form, g.max, g.file = &journalFramer{opt: w.opt.Journald}, math.MaxInt, putFile
+func newDatagramSender(w *Writer) *datagramSender {
+	g := &datagramSender{w: w, form: w.newEncoder(), network: w.addr.network, max: w.opt.MaxDatagram, listens: listenTime, name: newPeerName(w)}
+	if m := w.opt.Syslog.MaxMessage; m > 0 {
+		g.max = min(g.max, m)
+	}
+	if w.addr.dialect == journaldEntries {
+		g.max, g.file = math.MaxInt, sendMemfd
 	}
 	return g
 }
 
-func (g *gram) send(ctx context.Context, p []byte) (s settled, err error) {
+func (g *datagramSender) send(ctx context.Context, p []byte) (s outcome, err error) {
 	if g.link != nil {
-		g.follow(ctx)
+		g.followName(ctx)
 	}
 	if g.link == nil {
 		if err := g.dial(ctx); err != nil {
@@ -60,12 +57,12 @@ func (g *gram) send(ctx context.Context, p []byte) (s settled, err error) {
 	}
 	piece := firstPiece(p, streamPiece)
 	conn := g.link.conn
-	defer hasten(ctx, conn.SetWriteDeadline)()
+	defer expireWith(ctx, conn.SetWriteDeadline)()
 	pack := g.w.opt.PackDatagram
 	for s.n < len(piece) {
 		data, size := g.next(piece[s.n:], pack)
 		lines, cut := line.Count(piece[s.n:s.n+size]), false
-		if c, ok := g.form.(cutter); ok && len(data) > g.max {
+		if c, ok := g.form.(truncater); ok && len(data) > g.max {
 			data, cut = c.cut(data, g.max)
 		}
 		err := error(errnoTooLong)
@@ -83,10 +80,10 @@ func (g *gram) send(ctx context.Context, p []byte) (s settled, err error) {
 				s.cut++
 			}
 			g.link.lines += lines
-		case errors.Is(err, errHere):
+		case errors.Is(err, errLocal):
 			return s, err
 		case !errors.Is(err, errnoTooLong):
-			g.drop(err)
+			g.abandon(err)
 			return s, err
 		case lines > 1:
 			pack = 0 // the system takes less than was thought
@@ -99,11 +96,11 @@ func (g *gram) send(ctx context.Context, p []byte) (s settled, err error) {
 	return s, nil
 }
 
-// errHere is an error that has nothing to do with the peer.
-var errHere = errors.New("this process lacks something")
+// errLocal is an error that has nothing to do with the peer.
+var errLocal = errors.New("this process lacks something")
 
 // allowance names what forbids a datagram of n bytes.
-func (g *gram) allowance(n int) string {
+func (g *datagramSender) allowance(n int) string {
 	switch {
 	case n <= g.max:
 		return "the system"
@@ -115,7 +112,7 @@ func (g *gram) allowance(n int) string {
 }
 
 // next returns the first datagram for p and how many bytes of p it holds.
-func (g *gram) next(p []byte, pack int) (data []byte, size int) {
+func (g *datagramSender) next(p []byte, pack int) (data []byte, size int) {
 	if g.form == nil {
 		piece := firstPiece(p, pack)
 		return piece, len(piece)
@@ -127,7 +124,7 @@ func (g *gram) next(p []byte, pack int) (data []byte, size int) {
 
 // put sends one datagram. A nil error means that the system took it, and of
 // the first one on a socket that it was not refused at once.
-func (g *gram) put(ctx context.Context, data []byte) error {
+func (g *datagramSender) put(ctx context.Context, data []byte) error {
 	g.w.countRequest()
 	end := time.Now().Add(g.w.opt.attempt)
 	for wait := time.Millisecond; ; wait *= 2 {
@@ -137,9 +134,9 @@ func (g *gram) put(ctx context.Context, data []byte) error {
 		}
 		_, err := g.link.conn.Write(data)
 		switch {
-		case err == nil && g.suspect:
-			err := g.hear(ctx)
-			if g.suspect = errors.Is(err, errUnheard); err == nil || g.suspect {
+		case err == nil && g.unproven:
+			err := g.awaitRefusal(ctx)
+			if g.unproven = errors.Is(err, errListenCut); err == nil || g.unproven {
 				return nil
 			}
 			return err
@@ -153,16 +150,16 @@ func (g *gram) put(ctx context.Context, data []byte) error {
 	}
 }
 
-// errUnheard is what hear returns when it had too little time.
-var errUnheard = errors.New("too little time to hear whether the peer refuses it")
+// errListenCut is what hear returns when it had too little time.
+var errListenCut = errors.New("too little time to hear whether the peer refuses it")
 
 // hear waits a moment for the news that nobody listens at the peer's port. A
 // local socket says so at once.
-func (g *gram) hear(ctx context.Context) error {
+func (g *datagramSender) awaitRefusal(ctx context.Context) error {
 	if g.w.addr.local() {
 		return nil
 	}
-	end, short := time.Now().Add(g.hears), error(nil)
+	end, short := time.Now().Add(g.listens), error(nil)
 	if d, ok := ctx.Deadline(); ok && d.Before(end) {
 		end, short = d, context.DeadlineExceeded
 	}
@@ -182,7 +179,7 @@ func (g *gram) hear(ctx context.Context) error {
 	case refuses(err):
 		return err
 	case short != nil:
-		return fmt.Errorf("%w: %w", errUnheard, short)
+		return fmt.Errorf("%w: %w", errListenCut, short)
 	}
 	return nil
 }
@@ -191,44 +188,44 @@ func (g *gram) hear(ctx context.Context) error {
 func refuses(err error) bool { return errors.Is(err, errnoRefused) || errors.Is(err, errnoReset) }
 
 // drop gives up the socket. What it carried before may be lost.
-func (g *gram) drop(err error) {
+func (g *datagramSender) abandon(err error) {
 	l := g.link
 	g.link = nil
 	var ne net.Error
 	// The peer is slow, or Shutdown breaks off: what was sent stands in the queue.
 	if errors.As(err, &ne) && ne.Timeout() || errors.Is(err, errnoNoBuffers) || errors.Is(err, context.Canceled) {
-		g.keepSlow(l)
+		g.keepUnread(l)
 		return
 	}
 	l.conn.Close()
 	g.name.failures++
-	g.lose(l, err)
+	g.reportLost(l, err)
 }
 
 // lose notes that the lines on l may be lost because of err.
-func (g *gram) lose(l *gramLink, err error) {
+func (g *datagramSender) reportLost(l *datagramSocket, err error) {
 	if l.lines == 0 {
 		return
 	}
 	g.lost.add(l.lines, err)
-	g.w.note(broken, l.lines, err)
+	g.w.note(brokenConn, l.lines, err)
 }
 
 // confirm waits until the peer has taken everything from its queue, if the
 // system tells (Linux, local sockets); over UDP it listens a moment for a
 // refusal.
-func (g *gram) confirm(ctx context.Context) error {
-	unread := g.confirmSlow(ctx)
+func (g *datagramSender) confirm(ctx context.Context) error {
+	unread := g.confirmUnread(ctx)
 	if l := g.link; unread == nil && l != nil && l.lines > 0 {
-		err := g.taken(ctx, l)
+		err := g.awaitRead(ctx, l)
 		if err == nil {
-			err = g.hear(ctx)
+			err = g.awaitRefusal(ctx)
 		}
 		switch {
-		case errors.Is(err, errUnread), errors.Is(err, errUnheard):
+		case errors.Is(err, errUnread), errors.Is(err, errListenCut):
 			unread = err
 		case err != nil:
-			g.drop(err)
+			g.abandon(err)
 		default:
 			l.lines = 0
 		}
@@ -240,12 +237,12 @@ func (g *gram) confirm(ctx context.Context) error {
 	return err
 }
 
-func (g *gram) close() {
+func (g *datagramSender) close() {
 	g.name.close()
-	for _, l := range g.slow {
+	for _, l := range g.unread {
 		l.conn.Close()
 	}
-	g.slow = nil
+	g.unread = nil
 	if g.link != nil {
 		g.link.conn.Close()
 		g.link = nil

@@ -11,14 +11,14 @@ import (
 
 // A link is one connection and the goroutine that watches it.
 type link struct {
-	conn  net.Conn // what lines are written to: raw, or TLS over it
-	raw   *meteredConn
-	lines uint64    // written; owned by the stream
-	left  bool      // the peer's side had ended before the first write; owned by the stream
-	ended time.Time // when our side was; owned by the stream
-	known time.Time // when verify gives up, zero before its first call; owned by the stream
-	gone  chan struct{}
-	err   error // why the peer is gone, nil for an orderly end; set before gone is closed
+	conn        net.Conn // what lines are written to: raw, or TLS over it
+	raw         *countedConn
+	lines       uint64    // written; owned by the stream
+	left        bool      // the peer's side had ended before the first write; owned by the stream
+	ended       time.Time // when our side was; owned by the stream
+	ackDeadline time.Time // when verify gives up, zero before its first call; owned by the stream
+	gone        chan struct{}
+	err         error // why the peer is gone, nil for an orderly end; set before gone is closed
 }
 
 // watch reads until the peer ends the connection. What it sends is discarded.
@@ -36,21 +36,21 @@ func (l *link) watch() {
 	}
 }
 
-// verifyTime is how long verify waits for the last acknowledgement.
-const verifyTime = time.Second
+// ackWait is how long verify waits for the last acknowledgement.
+const ackWait = time.Second
 
 // verify returns nil if the peer, which has ended the connection in order, had
 // taken everything by then. What was on the way when a peer closed is answered
 // with a reset, which comes behind the end that was read. An error that wraps
 // errUnread says that ctx has ended before this is known: a later call finds out.
-func (l *link) verify(ctx context.Context) error {
-	if l.known.IsZero() {
-		l.known = time.Now().Add(verifyTime)
+func (l *link) awaitAcks(ctx context.Context) error {
+	if l.ackDeadline.IsZero() {
+		l.ackDeadline = time.Now().Add(ackWait)
 	}
 	if l.conn != net.Conn(l.raw) {
 		// TLS says that it ends before TCP does.
-		l.raw.SetReadDeadline(l.known.Add(verifyTime/20 - verifyTime))
-		stop := hasten(ctx, l.raw.SetReadDeadline)
+		l.raw.SetReadDeadline(l.ackDeadline.Add(ackWait/20 - ackWait))
+		stop := expireWith(ctx, l.raw.SetReadDeadline)
 		_, err := io.Copy(io.Discard, l.raw)
 		stop()
 		var ne net.Error
@@ -68,7 +68,7 @@ func (l *link) verify(ctx context.Context) error {
 			return fmt.Errorf("the peer closed while lines were on the way: %w", err)
 		case n == 0:
 			return nil
-		case time.Now().After(l.known):
+		case time.Now().After(l.ackDeadline):
 			return fmt.Errorf("the peer closed while lines were on the way: %d bytes not acknowledged", n)
 		}
 		select {

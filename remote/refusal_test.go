@@ -47,7 +47,7 @@ func TestTooLongIsToldOnceAfterARedial(t *testing.T) {
 		if n, err := w.Write([]byte(p)); n != len(p) || err != nil {
 			t.Fatalf("Write = %d, %v", n, err)
 		}
-		if s := w.out.(*stream); p == "first\n" {
+		if s := w.out.(*streamSender); p == "first\n" {
 			s.link = &link{conn: gone{}, raw: s.link.raw, gone: s.link.gone}
 		}
 	}
@@ -70,12 +70,12 @@ func TestLossKeepsItsReason(t *testing.T) {
 	defer w.Close()
 	w.noteRefused(1, "no colour")
 	w.count(func(s *Stats) { s.Dropped.Damaged++ })
-	if err := w.takeLoss(); err == nil {
+	if err := w.newLosses(); err == nil {
 		t.Error("a loss is not told")
 	}
 	w.count(func(s *Stats) { s.Dropped.Refused++ })
-	if err := w.takeLoss(); err == nil || !strings.HasSuffix(err.Error(), "the first: no colour") {
-		t.Errorf("takeLoss = %v, want the reason", err)
+	if err := w.newLosses(); err == nil || !strings.HasSuffix(err.Error(), "the first: no colour") {
+		t.Errorf("newLosses = %v, want the reason", err)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestRefusalIsHeardWithoutTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	g := w.out.(*gram)
+	g := w.out.(*datagramSender)
 	if err := g.dial(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestRefusalIsHeardWithoutTime(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := g.hear(ctx); !errors.Is(err, errnoRefused) {
+	if err := g.awaitRefusal(ctx); !errors.Is(err, errnoRefused) {
 		t.Errorf("hear = %v, and nobody listens", err)
 	}
 }

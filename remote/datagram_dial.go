@@ -11,7 +11,7 @@ import (
 
 // dial connects a socket to the peer. Over UDP it takes the next address of the
 // peer's name if the one before has failed.
-func (g *gram) dial(ctx context.Context) error {
+func (g *datagramSender) dial(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, g.w.opt.dial,
 		fmt.Errorf("no connection within %v: %w", g.w.opt.dial, context.DeadlineExceeded))
 	defer cancel()
@@ -27,7 +27,7 @@ func (g *gram) dial(ctx context.Context) error {
 	for i := range addrs {
 		l, dialErr := g.connect(ctx, addrs[(g.name.failures+i)%len(addrs)])
 		if err = dialErr; err == nil {
-			g.link, g.suspect = l, true
+			g.link, g.unproven = l, true
 			return nil
 		}
 	}
@@ -62,7 +62,7 @@ func (n *peerName) lookUp(ctx context.Context) (addrs []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	ips, err := n.w.meter.dialer.Resolver.LookupNetIP(ctx, "ip", host)
+	ips, err := n.w.dialer.net.Resolver.LookupNetIP(ctx, "ip", host)
 	for _, ip := range ips {
 		addrs = append(addrs, net.JoinHostPort(ip.Unmap().String(), port))
 	}
@@ -71,13 +71,13 @@ func (n *peerName) lookUp(ctx context.Context) (addrs []string, err error) {
 
 // follow gives up the socket if its address is none of the name's any more. The
 // look-up goes on while lines are sent.
-func (g *gram) follow(ctx context.Context) {
+func (g *datagramSender) followName(ctx context.Context) {
 	n := &g.name
 	select {
 	case addrs := <-n.answer:
 		n.close()
 		if len(addrs) > 0 && !slices.Contains(addrs, g.link.addr) {
-			g.leave(ctx)
+			g.closeInOrder(ctx)
 			return
 		}
 	default:
@@ -97,10 +97,10 @@ func (g *gram) follow(ctx context.Context) {
 }
 
 // leave gives up the socket in order, after a moment for what is refused.
-func (g *gram) leave(ctx context.Context) {
+func (g *datagramSender) closeInOrder(ctx context.Context) {
 	if g.link.lines > 0 {
-		if err := g.hear(ctx); refuses(err) {
-			g.drop(err)
+		if err := g.awaitRefusal(ctx); refuses(err) {
+			g.abandon(err)
 			return
 		}
 	}

@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limitSilence lets the system end a TCP connection whose peer acknowledges
+// setAckTimeout lets the system end a TCP connection whose peer acknowledges
 // nothing of what was sent, or (Linux) takes nothing of what waits, for so long.
 // Without it that takes a quarter of an hour.
-func limitSilence(network string, c syscall.RawConn, limit time.Duration) error {
+func setAckTimeout(network string, c syscall.RawConn, limit time.Duration) error {
 	if !strings.HasPrefix(network, "tcp") {
 		return nil
 	}
 	return c.Control(func(fd uintptr) {
 		// A system that does not know it waits longer.
-		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, silenceOption, int(max(limit, silenceUnit)/silenceUnit))
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, ackTimeoutOption, int(max(limit, ackTimeoutUnit)/ackTimeoutUnit))
 	})
 }

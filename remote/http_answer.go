@@ -60,11 +60,11 @@ func (t tally) reason() string {
 }
 
 // judge reads an answer. An error leaves the lines with the caller.
-func judge(resp *http.Response, now time.Time) (answer, error) {
+func readAnswer(resp *http.Response, now time.Time) (answer, error) {
 	code := resp.StatusCode
 	switch {
 	case code >= 200 && code < 300:
-		t, err := confirmed(resp, now)
+		t, err := readConfirmation(resp, now)
 		return answer{tally: t}, err
 	case code == http.StatusBadRequest, code == http.StatusUnprocessableEntity, code == http.StatusRequestEntityTooLarge:
 		var head strings.Builder
@@ -94,7 +94,7 @@ func refusal(resp *http.Response, body string, now time.Time) *statusError {
 // confirmed reads the body of a 2xx to its end. Many peers have something of
 // their own to say there: nothing, a short text, or JSON. What cannot be that
 // is an error, and the lines are kept: a page of a proxy, a body that is cut.
-func confirmed(resp *http.Response, now time.Time) (t tally, err error) {
+func readConfirmation(resp *http.Response, now time.Time) (t tally, err error) {
 	body, head, err := openAnswer(resp, now)
 	if err != nil {
 		return tally{}, err

@@ -7,18 +7,18 @@ import (
 
 // An either sends to a local socket of the kind that it finds there, as
 // syslog(3) does. All fields are owned by the holder of the Writer's turn.
-type either struct{ now, other sender }
+type localSender struct{ now, other sender }
 
-func newEither(w *Writer) *either {
-	g, s := newGram(w), newStream(w)
+func newLocalSender(w *Writer) *localSender {
+	g, s := newDatagramSender(w), newStreamSender(w)
 	g.network, s.network = "unixgram", "unix"
 	if !hasUnixgram {
-		return &either{s, g}
+		return &localSender{s, g}
 	}
-	return &either{g, s}
+	return &localSender{g, s}
 }
 
-func (e *either) send(ctx context.Context, p []byte) (settled, error) {
+func (e *localSender) send(ctx context.Context, p []byte) (outcome, error) {
 	done, err := e.now.send(ctx, p)
 	if errors.Is(err, errnoPrototype) {
 		e.now, e.other = e.other, e.now
@@ -27,11 +27,11 @@ func (e *either) send(ctx context.Context, p []byte) (settled, error) {
 	return done, err
 }
 
-func (e *either) confirm(ctx context.Context) error {
+func (e *localSender) confirm(ctx context.Context) error {
 	return errors.Join(e.other.confirm(ctx), e.now.confirm(ctx))
 }
 
-func (e *either) close() {
+func (e *localSender) close() {
 	e.now.close()
 	e.other.close()
 }

@@ -10,39 +10,39 @@ import (
 )
 
 // A meter opens connections and counts what they do.
-type meter struct {
-	dialer   net.Dialer
-	silence  time.Duration // of a TCP peer to which something is on the way
-	connects atomic.Uint64
-	bytes    atomic.Uint64
-	open     atomic.Int64
-	latest   atomic.Pointer[string] // address of the latest peer
+type dialer struct {
+	net        net.Dialer
+	ackTimeout time.Duration // of a TCP peer to which something is on the way
+	connects   atomic.Uint64
+	bytes      atomic.Uint64
+	open       atomic.Int64
+	latest     atomic.Pointer[string] // address of the latest peer
 }
 
 // peer is the address of the latest connection's other end.
-func (m *meter) peer() string {
+func (m *dialer) peer() string {
 	if p := m.latest.Load(); p != nil {
 		return *p
 	}
 	return ""
 }
 
-func newMeter(dialTimeout time.Duration) *meter {
-	m := &meter{silence: time.Minute}
-	m.dialer = net.Dialer{
+func newDialer(dialTimeout time.Duration) *dialer {
+	m := &dialer{ackTimeout: time.Minute}
+	m.net = net.Dialer{
 		Timeout: dialTimeout,
 		// A peer that vanished without a FIN is noticed after a minute of
 		// silence: these ask while nothing is on the way to it.
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 15 * time.Second, Count: 3},
 		Control: func(network, _ string, c syscall.RawConn) error {
-			return limitSilence(network, c, m.silence)
+			return setAckTimeout(network, c, m.ackTimeout)
 		},
 	}
 	return m
 }
 
-func (m *meter) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	c, err := m.dialer.DialContext(ctx, network, addr)
+func (m *dialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	c, err := m.net.DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
@@ -50,22 +50,22 @@ func (m *meter) dial(ctx context.Context, network, addr string) (net.Conn, error
 	m.open.Add(1)
 	peer := c.RemoteAddr().String()
 	m.latest.Store(&peer)
-	return &meteredConn{Conn: c, m: m}, nil
+	return &countedConn{Conn: c, m: m}, nil
 }
 
-type meteredConn struct {
+type countedConn struct {
 	net.Conn
-	m         *meter
+	m         *dialer
 	uncounted atomic.Bool
 }
 
-func (c *meteredConn) Write(p []byte) (int, error) {
+func (c *countedConn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	c.m.bytes.Add(uint64(n))
 	return n, err
 }
 
-func (c *meteredConn) Close() error {
+func (c *countedConn) Close() error {
 	c.uncount()
 	return c.Conn.Close()
 }
@@ -73,9 +73,9 @@ func (c *meteredConn) Close() error {
 // past is a deadline that ends what waits on a connection.
 var past = time.Unix(1, 0)
 
-// hasten sets a deadline that has passed once ctx ends. When stop has returned it
+// expireWith sets a deadline that has passed once ctx ends. When stop has returned it
 // sets none any more: that could hit a later call.
-func hasten(ctx context.Context, deadline func(time.Time) error) (stop func()) {
+func expireWith(ctx context.Context, deadline func(time.Time) error) (stop func()) {
 	done := make(chan struct{})
 	cancel := context.AfterFunc(ctx, func() {
 		deadline(past)
@@ -89,14 +89,14 @@ func hasten(ctx context.Context, deadline func(time.Time) error) (stop func()) {
 }
 
 // uncount takes c out of the open connections, once.
-func (c *meteredConn) uncount() {
+func (c *countedConn) uncount() {
 	if !c.uncounted.Swap(true) {
 		c.m.open.Add(-1)
 	}
 }
 
 // CloseWrite sends a FIN; reading goes on.
-func (c *meteredConn) CloseWrite() error {
+func (c *countedConn) CloseWrite() error {
 	if h, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return h.CloseWrite()
 	}

@@ -11,19 +11,19 @@ import (
 	"time"
 )
 
-// A gramLink is a socket that is connected to a peer's.
-type gramLink struct {
-	conn   *meteredConn
+// A datagramSocket is a socket that is connected to a peer's.
+type datagramSocket struct {
+	conn   *countedConn
 	socket os.FileInfo // of a local peer, the same before and after the dial; nil over UDP, or if it cannot be seen
 	path   string      // of a local peer
 	addr   string      // that it was dialled by
-	lines  uint64      // sent since the last confirm; owned by the gram
+	lines  uint64      // sent since the last confirm; owned by the datagramSender
 }
 
 // connect dials a socket to addr. If the peer is replaced meanwhile, it is not
 // known which of the two the socket is connected to: connect dials again, once.
-func (g *gram) connect(ctx context.Context, addr string) (*gramLink, error) {
-	l := &gramLink{addr: addr}
+func (g *datagramSender) connect(ctx context.Context, addr string) (*datagramSocket, error) {
+	l := &datagramSocket{addr: addr}
 	if g.w.addr.local() {
 		l.path = addr
 	}
@@ -31,11 +31,11 @@ func (g *gram) connect(ctx context.Context, addr string) (*gramLink, error) {
 		if l.path != "" {
 			l.socket, _ = os.Stat(l.path) // the dial says what is wrong
 		}
-		c, err := g.w.meter.dial(ctx, g.network, addr)
+		c, err := g.w.dialer.dial(ctx, g.network, addr)
 		if err != nil {
 			return nil, err
 		}
-		l.conn = c.(*meteredConn)
+		l.conn = c.(*countedConn)
 		if l.path == "" {
 			return l, nil
 		}
@@ -63,13 +63,13 @@ var errReplaced = errors.New("another socket is in its place")
 
 // taken waits until nothing of l stands in the peer's queue. The system empties
 // the queue of a peer that has gone, too, so that is looked at.
-func (g *gram) taken(ctx context.Context, l *gramLink) error {
+func (g *datagramSender) awaitRead(ctx context.Context, l *datagramSocket) error {
 	for wait := time.Millisecond; ; wait = min(2*wait, 20*time.Millisecond) {
 		switch n, err := unacked(l.conn.Conn); {
 		case err != nil:
 			return err
 		case n == 0:
-			return l.gone()
+			return l.checkPeer()
 		}
 		select {
 		case <-time.After(wait):
@@ -83,7 +83,7 @@ func (g *gram) taken(ctx context.Context, l *gramLink) error {
 
 // gone returns why the local peer that l was connected to is not there any more,
 // or nil. It sends nothing.
-func (l *gramLink) gone() error {
+func (l *datagramSocket) checkPeer() error {
 	if l.socket == nil {
 		return nil
 	}
@@ -105,10 +105,10 @@ func (l *gramLink) gone() error {
 	return nil
 }
 
-// keepSlow keeps l, which was given up since its peer is slow, for confirm, if
+// keepUnread keeps l, which was given up since its peer is slow, for confirm, if
 // lines of it are not read yet.
-func (g *gram) keepSlow(l *gramLink) {
-	g.slow = slices.DeleteFunc(append(g.slow, l), func(l *gramLink) bool {
+func (g *datagramSender) keepUnread(l *datagramSocket) {
+	g.unread = slices.DeleteFunc(append(g.unread, l), func(l *datagramSocket) bool {
 		n, err := unacked(l.conn.Conn)
 		if n > 0 && err == nil && l.lines > 0 {
 			l.conn.uncount()
@@ -116,29 +116,29 @@ func (g *gram) keepSlow(l *gramLink) {
 		}
 		l.conn.Close()
 		if err == nil && l.lines > 0 {
-			err = l.gone()
+			err = l.checkPeer()
 		}
 		if err != nil {
-			g.lose(l, err)
+			g.reportLost(l, err)
 		}
 		return true
 	})
 }
 
-// confirmSlow is confirm for what keepSlow has kept. Its error is that lines are
+// confirmUnread is confirm for what keepUnread has kept. Its error is that lines are
 // still not read; g.lost tells of those that are lost.
-func (g *gram) confirmSlow(ctx context.Context) error {
-	for len(g.slow) > 0 {
-		l := g.slow[0]
-		err := g.taken(ctx, l)
+func (g *datagramSender) confirmUnread(ctx context.Context) error {
+	for len(g.unread) > 0 {
+		l := g.unread[0]
+		err := g.awaitRead(ctx, l)
 		if errors.Is(err, errUnread) {
 			return err
 		}
 		l.conn.Close()
 		if err != nil {
-			g.lose(l, err)
+			g.reportLost(l, err)
 		}
-		g.slow = g.slow[1:]
+		g.unread = g.unread[1:]
 	}
 	return nil
 }

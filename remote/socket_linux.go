@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// silenceOption is the socket option that limitSilence sets, in silenceUnits.
-const silenceOption, silenceUnit = unix.TCP_USER_TIMEOUT, time.Millisecond
+// ackTimeoutOption is the socket option that setAckTimeout sets, in silenceUnits.
+const ackTimeoutOption, ackTimeoutUnit = unix.TCP_USER_TIMEOUT, time.Millisecond
 
 // unacked returns how many bytes, a FIN counted as one, the peer's system has
 // not acknowledged, or the error that ended the connection.
