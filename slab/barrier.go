@@ -12,12 +12,12 @@ import (
 	"github.com/rollway/rollway/line"
 )
 
-// barrier is a Flush or a Sync under way.
+// barrier is an active Flush or Sync.
 type barrier struct {
 	sync   bool
-	target uint64     // passed when so many slabs have been delivered
-	more   bool       // and those that are being filled then, which get numbers only then
-	lost   uint64     // lines given up before
+	target uint64     // passed when this many slabs have been delivered
+	more   bool       // and the slabs that are being filled when run gets there
+	lost   uint64     // lines given up before the call
 	done   chan error // holds the result
 }
 
@@ -26,21 +26,21 @@ type barrier struct {
 // ctx.Err(). If some of the lines were given up it wraps line.ErrLost, and once
 // the Writer is closed os.ErrClosed.
 func (w *Writer) Flush(ctx context.Context) error {
-	return w.pass(ctx, "flush", &barrier{done: make(chan error, 1)})
+	return w.awaitBarrier(ctx, "flush", &barrier{done: make(chan error, 1)})
 }
 
 // Sync is Flush followed by the destination's Sync, within Options.CloseTimeout.
-// A destination that has no Sync() error, or that answers that it cannot be
-// synced, as terminals and pipes do, is not an error.
+// It is no error if the destination has no method Sync() error, or cannot be synced,
+// as terminals and pipes cannot.
 func (w *Writer) Sync() error {
 	ctx, cancel := context.WithTimeout(context.Background(), w.opts.CloseTimeout)
 	defer cancel()
-	return w.pass(ctx, "sync", &barrier{sync: true, done: make(chan error, 1)})
+	return w.awaitBarrier(ctx, "sync", &barrier{sync: true, done: make(chan error, 1)})
 }
 
-// pass waits until b is passed. It does not seal open slabs, which others may
-// still fill; run does when it gets there.
-func (w *Writer) pass(ctx context.Context, verb string, b *barrier) error {
+// awaitBarrier waits until b is passed. It does not seal open slabs, which may still be
+// filled; run does when it gets there.
+func (w *Writer) awaitBarrier(ctx context.Context, verb string, b *barrier) error {
 	w.mu.Lock()
 	if w.stopped {
 		w.mu.Unlock()
@@ -55,7 +55,7 @@ func (w *Writer) pass(ctx context.Context, verb string, b *barrier) error {
 	b.lost = w.tally.dropped.by[gaveUp]
 	w.barriers = append(w.barriers, b)
 	wake := w.parked
-	w.parked, w.dozing = false, false
+	w.parked, w.tickerOff = false, false
 	w.mu.Unlock()
 	if wake {
 		w.wakeUp()
@@ -71,7 +71,7 @@ func (w *Writer) pass(ctx context.Context, verb string, b *barrier) error {
 			err = w.closeErr
 		}
 	case <-ctx.Done():
-		err = w.leaveBehind(ctx, b)
+		err = w.cancelBarrier(ctx, b)
 	}
 	if err != nil {
 		return fmt.Errorf("slab: %s: %w", verb, err)
@@ -79,9 +79,8 @@ func (w *Writer) pass(ctx context.Context, verb string, b *barrier) error {
 	return nil
 }
 
-// leaveBehind takes b off the list because ctx has ended and returns the error
-// for it.
-func (w *Writer) leaveBehind(ctx context.Context, b *barrier) error {
+// cancelBarrier removes b because ctx has ended and returns the error for it.
+func (w *Writer) cancelBarrier(ctx context.Context, b *barrier) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	select {
@@ -92,7 +91,7 @@ func (w *Writer) leaveBehind(ctx context.Context, b *barrier) error {
 	w.barriers = slices.DeleteFunc(w.barriers, func(o *barrier) bool { return o == b })
 	filling, _ := w.fillingLocked()
 	pending := w.pendingLocked(filling)
-	if in, inside := w.insideLocked(); pending == 0 && inside {
+	if in, active := w.activeLocked(); pending == 0 && active {
 		return fmt.Errorf("the %s %w: %w", in, errStalled, ctx.Err())
 	} else if pending == 0 { // the call has just returned
 		return ctx.Err()
@@ -108,8 +107,8 @@ func because(err, cause error) error {
 	return later("%w; cause: %w", err, cause)
 }
 
-// later is fmt.Errorf for use under mu: the errors in args, which may be a
-// destination's and call the Writer, are asked for their words only when it is.
+// later is fmt.Errorf for use under mu. It formats the errors in args only when its own
+// text is needed: those may be the destination's, and call the Writer.
 func later(format string, args ...any) error { return &worded{format, args} }
 
 type worded struct {
@@ -128,8 +127,8 @@ func (e *worded) Unwrap() (errs []error) {
 	return errs
 }
 
-// pendingLocked returns how many lines are pending if so many are in slabs that
-// are not settled.
+// pendingLocked returns how many lines are pending. filling is how many are in slabs
+// that are not settled.
 func (w *Writer) pendingLocked(filling uint64) (n uint64) {
 	n = filling + w.flight.main.lines + w.flight.front.lines
 	for i := range w.queue.n {
@@ -138,24 +137,24 @@ func (w *Writer) pendingLocked(filling uint64) (n uint64) {
 	return n
 }
 
-// inside is a call of a method of a destination that is under way.
-type inside struct {
-	out    *outlet
+// activeCall is a call of a destination's method that has not returned.
+type activeCall struct {
+	out    *destination
 	method string
 	began  time.Duration
 }
 
-func (in inside) String() string { return in.out.name + "'s " + in.method }
+func (in activeCall) String() string { return in.out.name + "'s " + in.method }
 
-// insideLocked returns a call of a destination that has not returned, if there
-// is one: of the destination in use, if it is one of those.
-func (w *Writer) insideLocked() (in inside, ok bool) {
-	if in = w.flight.inside; in.out != nil {
+// activeLocked returns a call of a destination that has not returned, if there is one.
+// A call of the destination in use comes first.
+func (w *Writer) activeLocked() (in activeCall, ok bool) {
+	if in = w.flight.active; in.out != nil {
 		return in, true
 	}
 	for _, c := range w.flight.calls {
 		if c != nil && (in.out == nil || c.out == w.io.used) {
-			in = inside{c.out, "Write", c.began}
+			in = activeCall{c.out, "Write", c.began}
 		}
 	}
 	return in, in.out != nil
@@ -164,7 +163,7 @@ func (w *Writer) insideLocked() (in inside, ok bool) {
 // failureLocked returns why the destination in use fails, or nil: its latest
 // Write has failed, or a call has lasted for too long.
 func (w *Writer) failureLocked() error {
-	if in, ok := w.insideLocked(); ok && in.out == w.io.used {
+	if in, ok := w.activeLocked(); ok && in.out == w.io.used {
 		if _, err := w.stalledLocked(in); err != nil {
 			return err
 		}
@@ -172,13 +171,13 @@ func (w *Writer) failureLocked() error {
 	return w.tally.failing
 }
 
-// stalledLocked returns an error if in, which has not returned, has lasted for
-// too long, and else how long it may still take.
-func (w *Writer) stalledLocked(in inside) (left time.Duration, err error) {
+// stalledLocked returns an error if in, which has not returned, lasts too long, and
+// otherwise how much longer it may take.
+func (w *Writer) stalledLocked(in activeCall) (left time.Duration, err error) {
 	limit := w.opts.CloseTimeout // of a Sync or Close, whose caller waits for it
 	if in.method == "Write" {
 		mean := w.tally.writeTime / time.Duration(max(w.tally.writes, 1))
-		limit = max(w.opts.MaxWait, min(4*mean, limit)) // a peer far away is slow, and healthy
+		limit = max(w.opts.MaxWait, min(4*mean, limit)) // a distant peer is slow but healthy
 	}
 	lasts := w.age() - in.began
 	if lasts >= limit {
@@ -193,8 +192,8 @@ func (w *Writer) reachedLocked(b *barrier) bool {
 	return f.front.size() == 0 && (b.target < f.popped || b.target == f.popped && f.slab == nil)
 }
 
-// passBarriersLocked answers the barriers at the front that have been reached,
-// up to the first Sync, and reports whether there is one. It is called by run.
+// passBarriersLocked answers the barriers that have been reached, up to the first Sync,
+// and reports whether there is one. Only run calls it.
 func (w *Writer) passBarriersLocked() (syncDue bool) {
 	for len(w.barriers) > 0 && w.reachedLocked(w.barriers[0]) {
 		b := w.barriers[0]
@@ -216,7 +215,7 @@ func (w *Writer) passBarriersLocked() (syncDue bool) {
 	return false
 }
 
-// givenUpLocked says what was given up since so many lines were.
+// givenUpLocked returns an error if more lines were given up than since.
 func (w *Writer) givenUpLocked(since uint64) error {
 	if n := w.tally.dropped.by[gaveUp] - since; n > 0 {
 		return later("%w: %d, given up: %w", line.ErrLost, n, w.tally.lossErr)
@@ -224,11 +223,11 @@ func (w *Writer) givenUpLocked(since uint64) error {
 	return nil
 }
 
-// syncBarriers takes the barriers off the list that have been reached and
-// syncs the destinations once for all of them.
+// syncBarriers removes the barriers that have been reached and syncs the destinations
+// once for all of them.
 func (w *Writer) syncBarriers() {
 	w.mu.Lock()
-	if w.abandoned {
+	if w.expired {
 		w.mu.Unlock()
 		return
 	}
@@ -245,9 +244,9 @@ func (w *Writer) syncBarriers() {
 	w.mu.Unlock()
 
 	var err error
-	for _, o := range w.io.outlets {
+	for _, o := range w.io.destinations {
 		if o != nil && (o.dirty || o == w.io.used || !o.second && w.io.used == nil) {
-			err = errors.Join(err, w.syncOutlet(o))
+			err = errors.Join(err, w.syncDestination(o))
 		}
 	}
 	for i, b := range reached {
@@ -259,7 +258,7 @@ func (w *Writer) syncBarriers() {
 }
 
 // syncOutlet syncs o, if it can be.
-func (w *Writer) syncOutlet(o *outlet) error {
+func (w *Writer) syncDestination(o *destination) error {
 	dst, ok := o.w.(interface{ Sync() error })
 	if !ok {
 		return nil
@@ -268,11 +267,11 @@ func (w *Writer) syncOutlet(o *outlet) error {
 	if o.stuck != nil {
 		return fmt.Errorf("sync the %s: an earlier call %w", o.name, errStalled)
 	}
-	if err := w.goInside(o, "Sync"); err != nil {
+	if err := w.enterMethod(o, "Sync"); err != nil {
 		return err
 	}
-	defer w.leaveInside()
-	err := w.apart(o, "Sync", true, func() error {
+	defer w.leaveMethod()
+	err := w.callMethod(o, "Sync", true, func() error {
 		if err := dst.Sync(); !unsyncable(err) {
 			return err
 		}
@@ -284,27 +283,27 @@ func (w *Writer) syncOutlet(o *outlet) error {
 	return err
 }
 
-// goInside notes that a method of o begins. If the Writer has been abandoned
-// none may but Close, and the error is Shutdown's.
-func (w *Writer) goInside(o *outlet, method string) error {
+// enterMethod records that a method of o begins. After the deadline of Shutdown only
+// Close may be called; for other methods it returns Shutdown's error.
+func (w *Writer) enterMethod(o *destination, method string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.abandoned && method != "Close" {
+	if w.expired && method != "Close" {
 		return w.closeErr
 	}
-	w.flight.inside = inside{o, method, w.age()}
+	w.flight.active = activeCall{o, method, w.age()}
 	w.watchLocked()
 	return nil
 }
 
-func (w *Writer) leaveInside() {
+func (w *Writer) leaveMethod() {
 	w.mu.Lock()
-	w.flight.inside = inside{}
+	w.flight.active = activeCall{}
 	w.mu.Unlock()
 }
 
-// unsyncable reports whether err is a system's answer to a sync of what cannot
-// be synced: EINVAL on a pipe or a socket, ENOTTY on a darwin terminal.
+// unsyncable reports whether err says that the destination cannot be synced: EINVAL
+// for a pipe or a socket, ENOTTY for a terminal on darwin.
 func unsyncable(err error) bool {
 	return errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTTY) ||
 		errors.Is(err, errors.ErrUnsupported) || errors.Is(err, errNoSyncHandle)

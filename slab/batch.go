@@ -5,43 +5,43 @@ import (
 	"time"
 )
 
-// flight is what run has in hand, guarded by mu.
+// flight is what run writes now, guarded by mu.
 type flight struct {
 	slab   *slab  // of main; nil between slabs
 	main   batch  // the slab
-	front  batch  // what goes before it: a line kept of a slab that was given up, or notices
-	held   *slab  // in a file, with front's line in it; nil otherwise
+	front  batch  // what goes before it: the torn line of a slab that was given up, or notices
+	held   *slab  // the slab in the file that has front's line; nil otherwise
 	popped uint64 // slabs taken off the queue since New
-	owed   counts // lost before what comes next, and not yet announced
+	owed   counts // losses to announce before the next lines
 
-	inside inside   // the method of a destination other than Write that run is in
-	calls  [2]*call // of Write, one for each outlet; nil where none is under way
-	over   bool     // the failover is in use
-	vain   bool     // a producer has waited in vain; cleared by progress
+	active   activeCall // the method of a destination other than Write that run is in
+	calls    [2]*call   // of Write, by destination; nil if none is active
+	over     bool       // the failover is in use
+	timedOut bool       // a producer has waited for room without success; cleared by progress
 }
 
 // idle reports whether run has nothing to write.
 func (f *flight) idle() bool { return f.slab == nil && f.front.size() == 0 }
 
-// batch is whole lines on their way out: notices, which are not in the ledger,
-// and then the lines of a slab. Its bytes are numbered through both. What is
-// guarded by mu is changed by run alone, which reads it without.
+// batch is whole lines to be written: notices, which are not in the ledger, and then
+// the lines of a slab. Its bytes are numbered through both. Only run changes the
+// fields that mu guards, so run reads them without mu.
 type batch struct {
 	notices []byte        // guarded by mu
 	data    []byte        // guarded by mu
-	whole   int           // guarded by mu; the bytes before it are with a destination or lost
+	whole   int           // guarded by mu; the bytes before it are written or lost
 	lines   uint64        // guarded by mu; in data from whole on
 	class   class         // guarded by mu; of front's line
 	taken   time.Duration // guarded by mu; slab.taken
-	pos     uint64        // guarded by mu; number of the first byte among all that was ever in hand
+	pos     uint64        // guarded by mu; number of the first byte among all ever loaded
 
 	// owned by run
-	out     *outlet   // the one that has taken the bytes from whole to off, or nil
-	off     int       // whole, or within the line there
-	tried   bool      // a call was made
-	noticed bool      // it has its notices, or may have none
-	since   time.Time // of the first failure after the last progress
-	notice  counts    // what the notices announce
+	out     *destination // the one that has written the bytes from whole to off, or nil
+	off     int          // whole, or within the line there
+	tried   bool         // a call was made
+	noticed bool         // it has its notices, or must not get any
+	since   time.Time    // of the first failure after the last progress
+	notice  counts       // what the notices announce
 }
 
 // size returns how many bytes b has, 0 if there is nothing to write.
@@ -55,11 +55,10 @@ func (b *batch) rest(i int) []byte {
 	return b.data[i-len(b.notices):]
 }
 
-// lineEnd returns where the line ends that holds byte i.
+// lineEnd returns the end of the line that contains byte i.
 func (b *batch) lineEnd(i int) int { return i + lineEnd(b.rest(i), 0) }
 
-// lineStart returns where the line begins that holds byte i, which is not before
-// whole.
+// lineStart returns the start of the line that contains byte i >= whole.
 func (b *batch) lineStart(i int) int {
 	p, first := b.notices, 0
 	if i >= len(p) {
@@ -69,26 +68,26 @@ func (b *batch) lineStart(i int) int {
 	return first + from + bytes.LastIndexByte(p[from:i-first], '\n') + 1
 }
 
-// line returns where in the slab byte i is, or 0 within the notices.
+// line returns the offset of byte i in the slab, or 0 within the notices.
 func (b *batch) line(i int) int { return max(0, i-len(b.notices)) }
 
-// said returns how many notices are in the bytes before i.
-func (b *batch) said(i int) int { return bytes.Count(b.notices[:min(i, len(b.notices))], newline) }
+// announced returns how many notices end before byte i.
+func (b *batch) announced(i int) int { return bytes.Count(b.notices[:min(i, len(b.notices))], newline) }
 
-// unsaid returns what the notices from byte i on announce.
-func (b *batch) unsaid(i int) counts {
-	c, said := b.notice, b.said(i)
+// unannounced returns what the notices from byte i on announce.
+func (b *batch) unannounced(i int) counts {
+	c, announced := b.notice, b.announced(i)
 	for r := range c {
-		if c[r] > 0 && said > 0 {
+		if c[r] > 0 && announced > 0 {
 			c[r] = 0
-			said--
+			announced--
 		}
 	}
 	return c
 }
 
-// launchLocked takes the next slab of the queue in hand.
-func (w *Writer) launchLocked() {
+// loadLocked takes the next slab off the queue.
+func (w *Writer) loadLocked() {
 	f := &w.flight
 	s := w.queue.pop()
 	f.slab = s
@@ -100,7 +99,7 @@ func (w *Writer) launchLocked() {
 	f.main.pos = s.pos
 }
 
-// numberLocked numbers the bytes of s, which comes next, unless it was done.
+// numberLocked numbers the bytes of s, the next slab, unless it is numbered.
 func (w *Writer) numberLocked(s *slab) {
 	if s.pos == 0 {
 		s.pos = w.io.handed + 1
@@ -108,7 +107,7 @@ func (w *Writer) numberLocked(s *slab) {
 	}
 }
 
-// current returns what is to be written next.
+// current returns the batch to write next.
 func (w *Writer) current() *batch {
 	f := &w.flight
 	if w.io.unmeasured && f.slab != nil {
@@ -126,8 +125,8 @@ func (w *Writer) current() *batch {
 	return &f.main
 }
 
-// announce puts notices of what is owed before the lines of b, so that the
-// destination gets all in one call.
+// announce puts notices of the losses owed before the lines of b, so that one call
+// writes both.
 func (w *Writer) announce(b *batch) {
 	f := &w.flight
 	w.mu.Lock()
@@ -140,7 +139,7 @@ func (w *Writer) announce(b *batch) {
 	w.io.handed += uint64(len(b.notices))
 }
 
-// measure looks for the longest line of the slab in hand.
+// measure finds the longest line of the loaded slab.
 func (w *Writer) measure() {
 	w.io.unmeasured = false
 	longest := longestLine(w.flight.slab.data)
@@ -149,7 +148,7 @@ func (w *Writer) measure() {
 	w.mu.Unlock()
 }
 
-// fewLines is up to how many lines of a slab are measured one by one.
+// fewLines is the most lines of a slab that are measured.
 const fewLines = 64
 
 func longestLine(p []byte) (longest int) {
@@ -161,7 +160,7 @@ func longestLine(p []byte) (longest int) {
 	return longest
 }
 
-// lineEnd returns where the line that holds p[i] ends.
+// lineEnd returns the end of the line that contains p[i].
 func lineEnd(p []byte, i int) int {
 	if n := bytes.IndexByte(p[i:], '\n'); n >= 0 {
 		return i + n + 1
@@ -169,24 +168,24 @@ func lineEnd(p []byte, i int) int {
 	return len(p)
 }
 
-// aloneDueLocked reports whether a loss is to be announced without lines, of
-// which there are none: when none will come, or none has come for a while, or
-// somebody waits for what was announced, unless the destination fails.
-func (w *Writer) aloneDueLocked() bool {
+// noticeDueLocked reports whether losses are to be announced although no lines
+// follow: none will come, or none has come for a while, or a barrier waits. While the
+// destination fails only the first of these counts.
+func (w *Writer) noticeDueLocked() bool {
 	if w.flight.owed == (counts{}) && w.filling.gap == (counts{}) || w.opts.NoNotice {
 		return false
 	}
 	return w.io.lastWord || (w.io.idle > 0 || len(w.barriers) > 0) && !w.failing()
 }
 
-// creditLocked books that the lines of b before byte end are with outlet o.
-func (w *Writer) creditLocked(b *batch, end int, o *outlet) {
+// creditLocked records that the lines of b before byte end are written to destination o.
+func (w *Writer) creditLocked(b *batch, end int, o *destination) {
 	whole, done := b.size(), b.lines
 	if end < whole {
 		whole = b.lineStart(end)
 		done = uint64(bytes.Count(b.data[b.line(b.whole):b.line(whole)], newline))
 	}
-	w.tally.notices += uint64(b.said(whole) - b.said(b.whole))
+	w.tally.notices += uint64(b.announced(whole) - b.announced(b.whole))
 	done = min(done, b.lines) // none are left if they were dropped by Shutdown
 	b.lines -= done
 	w.tally.written += done
@@ -199,7 +198,7 @@ func (w *Writer) creditLocked(b *batch, end int, o *outlet) {
 	}
 }
 
-// doneLocked lets go of b, of which every line is accounted for.
+// doneLocked ends b: every line of it is accounted for.
 func (w *Writer) doneLocked(b *batch) {
 	f := &w.flight
 	s := f.slab
@@ -217,12 +216,12 @@ func (w *Writer) doneLocked(b *batch) {
 	}
 }
 
-// giveUp ends the turn of b, for which the destinations have failed too long.
+// giveUp drops the lines of b, for which the destinations have failed too long.
 func (w *Writer) giveUp(b *batch) {
 	w.mu.Lock()
 	f := &w.flight
 	b.since = time.Time{}
-	if w.abandoned { // then what is left is dropped for that
+	if w.expired { // Shutdown drops the rest
 		w.mu.Unlock()
 		return
 	}
@@ -242,7 +241,7 @@ func (w *Writer) giveUp(b *batch) {
 			f.front.notices = rest
 		}
 	}
-	f.owed.add(f.main.unsaid(from))
+	f.owed.add(f.main.unannounced(from))
 	f.owed[gaveUp] += w.lostLinesLocked(gaveUp, f.slab, f.main.line(from))
 	w.tally.lossErr = w.tally.failing
 	if held && f.slab.begun {
@@ -253,13 +252,13 @@ func (w *Writer) giveUp(b *batch) {
 	w.unlockServed()
 }
 
-// torn reports whether a destination has a part of the first line of b that is
-// not whole.
+// torn reports whether a destination has written a part of the first line of b that
+// is not whole.
 func (w *Writer) torn(b *batch) bool {
 	if b.off > b.whole {
 		return true
 	}
-	for _, o := range w.io.outlets {
+	for _, o := range w.io.destinations {
 		if o != nil && len(o.torn) > 0 && o.tornPos == b.pos+uint64(b.whole) {
 			return true
 		}
@@ -267,27 +266,26 @@ func (w *Writer) torn(b *batch) bool {
 	return false
 }
 
-// freeLocked makes s free, for those who wait or who come. Its caller gives mu
-// back with unlockServed.
+// freeLocked makes s free and serves the waiters. The caller releases mu with
+// unlockServed.
 func (w *Writer) freeLocked(s *slab) {
-	w.putBackLocked(s)
+	w.releaseLocked(s)
 	w.waiters.full = 0
 	if w.filling.cur != nil {
-		w.openLocked() // perhaps to more, as s is reserved now
+		w.openLocked() // perhaps to lines of lower rank: s can be the reserved one now
 	}
 	w.serveLocked()
 }
 
-// putBackLocked adds s to the free slabs.
-func (w *Writer) putBackLocked(s *slab) {
+// releaseLocked adds s to the free slabs.
+func (w *Writer) releaseLocked(s *slab) {
 	w.forgetLocked(s)
 	s.data, s.lines, s.gap, s.pos, s.over = nil, 0, counts{}, 0, false
 	w.filling.free = append(w.filling.free, s)
 }
 
-// dropRestLocked drops what no call of a destination is inside of, because the
-// deadline of Shutdown has passed, except what a file keeps. It returns the
-// number of lines.
+// dropRestLocked drops the lines that no active call writes, because the deadline of
+// Shutdown has passed, except those that a file keeps. It returns their number.
 func (w *Writer) dropRestLocked() (lost uint64) {
 	f := &w.flight
 	for n := w.queue.n; n > 0; n-- {
@@ -311,7 +309,7 @@ func (w *Writer) dropRestLocked() (lost uint64) {
 	return lost
 }
 
-// coveredLocked reports whether a call of a destination's Write is inside of b.
+// coveredLocked reports whether an active call writes a part of b.
 func (w *Writer) coveredLocked(b *batch) bool {
 	for _, c := range w.flight.calls {
 		if c != nil && b.holds(c) {
@@ -323,5 +321,5 @@ func (w *Writer) coveredLocked(b *batch) bool {
 
 // holds reports whether c writes a part of b.
 func (b *batch) holds(c *call) bool {
-	return !c.mend && c.pos < b.pos+uint64(b.size()) && b.pos < c.pos+uint64(c.size)
+	return !c.repair && c.pos < b.pos+uint64(b.size()) && b.pos < c.pos+uint64(c.size)
 }

@@ -19,31 +19,30 @@ func (w *Writer) Close() error {
 	return w.Shutdown(ctx)
 }
 
-// Shutdown takes no more lines, releases the calls that wait with os.ErrClosed,
-// and waits until everything accepted has been written and, unless
-// Options.KeepOpen is set, the destination closed.
+// Shutdown takes no more lines, makes waiting calls return os.ErrClosed, and waits
+// until everything accepted has been written and, unless Options.KeepOpen is set, the
+// destination is closed.
 //
-// If ctx ends first nothing is tried again: lines that are not inside a Write
-// of the destination are dropped and counted as Drops.Shutdown, or with
-// Options.Persist stay pending, for the next process. Those inside
-// one stay pending, since a Write cannot be called back; when it returns they
-// are counted as what became of them and the goroutine ends. A disk of the file
-// of Options.Persist that hangs is waited for until a second after ctx.
+// If ctx ends first nothing is tried again. Lines that are not inside a Write of the
+// destination are dropped and counted as Drops.Shutdown, or with Options.Persist stay
+// pending for the next process. Lines inside a Write stay pending, since it cannot be
+// canceled; when it returns they are counted by its result, and the goroutine ends. If
+// the disk of Options.Persist hangs, Shutdown waits for it until a second after ctx.
 //
-// The error says what was lost and why, and wraps line.ErrLost if lines were
-// given up since New or dropped here, line.ErrPending if some are pending, and
-// the destination's error on Close. All calls of Shutdown and Close
-// return the same one, and the earliest of their deadlines counts.
+// The error says what was lost and why. It wraps line.ErrLost if lines were given up
+// since New or dropped here, line.ErrPending if some are pending, and the
+// destination's error on Close. All calls of Shutdown and Close return the same error,
+// and the earliest of their deadlines counts.
 func (w *Writer) Shutdown(ctx context.Context) error {
 	w.mu.Lock()
 	if !w.closed {
 		w.closed = true
 		close(w.closing)
-		w.expelLocked()
+		w.rejectWaitersLocked()
 		w.sealAllLocked()
 	}
 	wake := w.parked
-	w.parked, w.dozing = false, false
+	w.parked, w.tickerOff = false, false
 	w.unlockServed()
 	if wake {
 		w.wakeUp()
@@ -64,7 +63,7 @@ func (w *Writer) Shutdown(ctx context.Context) error {
 	return w.closeErr
 }
 
-// cutOff ends the drain, unless it has ended by itself.
+// cutOff ends the drain at the deadline, unless it is complete.
 func (w *Writer) cutOff(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -78,8 +77,8 @@ func (w *Writer) cutOff(ctx context.Context) {
 		return
 	default:
 	}
-	w.abandoned = true
-	close(w.abandon)
+	w.expired = true
+	close(w.deadline)
 
 	lost := w.dropRestLocked()
 	left := w.pendingLocked(0)
@@ -87,25 +86,25 @@ func (w *Writer) cutOff(ctx context.Context) {
 	left -= kept
 
 	err := ctx.Err()
-	in, inside := w.insideLocked()
+	in, active := w.activeLocked()
 	if kept > 0 {
 		err = fmt.Errorf("%w: %d, kept in %s for the next start: %w", line.ErrPending, kept, w.opts.Persist, err)
 	}
 	switch {
 	case left > 0:
 		err = fmt.Errorf("%w: %d, inside the %s, which %w: %w", line.ErrPending, left, in, errStalled, err)
-	case inside && lost == 0:
+	case active && lost == 0:
 		err = fmt.Errorf("the %s %w: %w", in, errStalled, err)
 	}
 	if lost > 0 {
 		err = fmt.Errorf("%w: %d: %w", line.ErrLost, lost, err)
 	}
 	err = because(err, w.tally.failing)
-	w.leaves = !inside
+	w.leaves = !active
 	w.endLocked(err)
 }
 
-// keptLocked returns how many lines a file keeps that no call is inside of.
+// keptLocked returns how many lines the file keeps that no active call writes.
 func (w *Writer) keptLocked() (kept uint64) {
 	f := &w.flight
 	for i := range w.queue.n {
@@ -122,29 +121,29 @@ func (w *Writer) keptLocked() (kept uint64) {
 	return kept
 }
 
-// finish closes the destinations that it is to close and ends Shutdown. It is
-// the last thing run does. Shutdown waits for calls that were left behind if
-// their destination is to be closed; run waits for all, to settle them.
+// finish closes the destinations, unless they stay open, and ends Shutdown. run calls
+// it last. Shutdown waits for abandoned calls if their destination is to be closed;
+// run waits for all of them, to settle them.
 func (w *Writer) finish() {
 	var errs []error
 	ended, left := false, false
-	for open := w.io.outlets; ; {
-		if !left && !w.io.outlets[0].writing() && !w.io.outlets[1].writing() {
+	for open := w.io.destinations; ; {
+		if !left && !w.io.destinations[0].writing() && !w.io.destinations[1].writing() {
 			errs = append(errs, w.leaveFile())
 			left = true
 			w.dropUnkept()
 		}
 		for i, o := range open {
 			if o != nil && !ended {
-				w.mend(o)
+				w.repair(o)
 			}
 			if o != nil && o.stuck == nil {
-				errs = append(errs, w.closeOutlet(o))
+				errs = append(errs, w.closeDestination(o))
 				open[i] = nil
 			}
 		}
-		waits := open != [2]*outlet{}
-		if !ended && w.closer(open[0]) == nil && w.closer(open[1]) == nil {
+		waits := open != [2]*destination{}
+		if !ended && w.closerOf(open[0]) == nil && w.closerOf(open[1]) == nil {
 			w.conclude(errors.Join(errs...))
 			ended = true
 		}
@@ -170,27 +169,27 @@ func (w *Writer) finish() {
 	}
 }
 
-// dropUnkept drops what Shutdown has left for the next process, if the file was
-// lost since.
+// dropUnkept drops the lines that Shutdown left for the next process, if the file has
+// been lost since.
 func (w *Writer) dropUnkept() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.abandoned {
+	if w.expired {
 		w.dropRestLocked()
 	}
 }
 
-// conclude ends Shutdown with err, unless its deadline has.
+// conclude ends Shutdown with err, unless its deadline already did.
 func (w *Writer) conclude(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.abandoned {
+	if !w.expired {
 		w.endLocked(err)
 	}
 }
 
-// closer returns what closes o, or nil if nothing does.
-func (w *Writer) closer(o *outlet) io.Closer {
+// closerOf returns the io.Closer of o, or nil if o is to stay open.
+func (w *Writer) closerOf(o *destination) io.Closer {
 	if o == nil || w.opts.KeepOpen {
 		return nil
 	}
@@ -202,20 +201,20 @@ func (w *Writer) closer(o *outlet) io.Closer {
 }
 
 // closeOutlet closes o if it is to be closed.
-func (w *Writer) closeOutlet(o *outlet) error {
-	c := w.closer(o)
+func (w *Writer) closeDestination(o *destination) error {
+	c := w.closerOf(o)
 	if c == nil {
 		return nil
 	}
-	_ = w.goInside(o, "Close")
-	defer w.leaveInside()
-	if err := w.apart(o, "Close", false, c.Close); err != nil {
+	_ = w.enterMethod(o, "Close")
+	defer w.leaveMethod()
+	if err := w.callMethod(o, "Close", false, c.Close); err != nil {
 		return fmt.Errorf("close the %s: %w", o.name, err)
 	}
 	return nil
 }
 
-// endLocked sets the result of Shutdown: err and what was given up before.
+// endLocked sets the result of Shutdown: err and the losses before it.
 func (w *Writer) endLocked(err error) {
 	if err = errors.Join(w.givenUpLocked(0), err); err != nil {
 		w.closeErr = later("slab: close: %w", err)

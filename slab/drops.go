@@ -20,8 +20,8 @@ const (
 	reasons
 )
 
-// words name the reasons in notices and errors.
-var words = [reasons]string{
+// reasonText names the reasons in notices and errors.
+var reasonText = [reasons]string{
 	full:     "buffer full",
 	tooLarge: "line too large",
 	gaveUp:   "destination failed",
@@ -62,8 +62,8 @@ func (l *losses) levels() ByLevel {
 	return ByLevel{Debug: n[debug], Info: n[info], Warn: n[warn], Error: n[failure], Unknown: n[unknown]}
 }
 
-// lostLocked counts n dropped lines and sees to it that OnError hears of them.
-// Lines lost by Shutdown are in the error that it returns.
+// lostLocked counts n dropped lines and makes sure that OnError is told. Lines lost by
+// Shutdown are in the error that it returns.
 func (w *Writer) lostLocked(r reason, c class, n uint64) {
 	w.tally.dropped.by[r] += n
 	w.tally.dropped.byLevel[c] += n
@@ -87,13 +87,13 @@ func (w *Writer) lostLinesLocked(r reason, s *slab, from int) (sum uint64) {
 func (c counts) appendNotices(dst []byte, now time.Time) []byte {
 	for r, n := range c {
 		if n > 0 {
-			dst = jsonline.AppendLossNotice(dst, now, n, words[r])
+			dst = jsonline.AppendLossNotice(dst, now, n, reasonText[r])
 		}
 	}
 	return dst
 }
 
-// count is n lines in words.
+// count returns "1 line" or "n lines".
 func count(n uint64) string {
 	if n == 1 {
 		return "1 line"

@@ -6,40 +6,39 @@ import (
 	"time"
 )
 
-// errStalled is what a call has come to that has not returned.
+// errStalled is wrapped by the errors of calls that have not returned.
 var errStalled = errors.New("has not returned")
 
-// back returns a channel that is closed when the call that was left behind has
-// returned, or nil if there is none.
-func (o *outlet) back() <-chan struct{} {
+// back returns a channel that is closed when the abandoned call has returned, or nil
+// if there is none.
+func (o *destination) back() <-chan struct{} {
 	if o == nil || o.stuck == nil {
 		return nil
 	}
 	return o.stuck.done
 }
 
-// writing reports whether a Write was left behind, which may hold a slab.
-func (o *outlet) writing() bool { return o != nil && o.stuck != nil && o.stuck.size > 0 }
+// writing reports whether an abandoned Write is active, which may hold a slab.
+func (o *destination) writing() bool { return o != nil && o.stuck != nil && o.stuck.size > 0 }
 
 const (
-	// probeEvery is how long a destination that was left because it failed is
-	// spared before it gets the next slab as a trial.
+	// probeEvery is the time between attempts on a destination that failed while the
+	// failover is in use.
 	probeEvery = 10 * time.Second
-	// looks is how often within MaxWait run looks whether it has to leave a
-	// destination.
-	looks = 8
+	// checks is how often within MaxWait run checks whether to fail over.
+	checks = 8
 )
 
-// grace is how long the destination may fail, or a Write last, before the
-// failover takes over: so that it has done so within MaxWait.
+// grace is how long the destination may fail, or a Write last, before the failover is
+// used. The rest of MaxWait is for the failover's first Write.
 func (w *Writer) grace() time.Duration { return w.opts.MaxWait * 3 / 4 }
 
-// over reports whether the destination has failed so long that lines go to the
+// over reports whether the destination has failed for so long that lines go to the
 // failover.
 func (w *Writer) over(now time.Time) bool {
-	first := w.io.outlets[0]
+	first := w.io.destinations[0]
 	switch {
-	case w.io.outlets[1] == nil:
+	case w.io.destinations[1] == nil:
 		return false
 	case first.stuck != nil:
 		return true
@@ -49,10 +48,10 @@ func (w *Writer) over(now time.Time) bool {
 	return w.isClosing() || now.Sub(first.since) >= w.grace()
 }
 
-// hastens reports whether o, if there is one and it works, is to be used at once:
-// lines have found no room for half of MaxWait in which no slab was freed, or
-// under Bounded a call has waited for so long.
-func (w *Writer) hastens(o *outlet) bool {
+// hastens reports whether o, if it is set and works, is to be used at once: no slab
+// was freed for half of MaxWait while lines found no room, or under Bounded a call has
+// waited that long.
+func (w *Writer) neededNow(o *destination) bool {
 	if o == nil || o.stuck != nil || !o.since.IsZero() {
 		return false
 	}
@@ -74,8 +73,8 @@ func (w *Writer) isClosing() bool {
 	}
 }
 
-// comeOver notes that o has taken something and is in use.
-func (w *Writer) comeOver(o *outlet) {
+// switchTo records that o has written something and is in use.
+func (w *Writer) switchTo(o *destination) {
 	if w.flight.over == o.second {
 		return
 	}
@@ -86,31 +85,31 @@ func (w *Writer) comeOver(o *outlet) {
 		return
 	}
 	why := "is too slow"
-	if since := w.io.outlets[0].since; !since.IsZero() {
+	if since := w.io.destinations[0].since; !since.IsZero() {
 		why = "has failed for " + time.Since(since).Round(time.Millisecond).String()
 	}
 	w.teller.Tell(takeover, errors.New("slab: lines go to the failover: the destination "+why))
 }
 
-// bide makes the call c in a goroutine of its own and reports whether it has
-// returned within the time that its outlet has.
-func (w *Writer) bide(c *call) (returned bool) {
+// callWithTimeout makes the call c on a new goroutine and reports whether it returned
+// in time.
+func (w *Writer) callWithTimeout(c *call) (returned bool) {
 	c.done = make(chan struct{})
 	go func() {
 		defer close(c.done)
 		c.do(w)
 	}()
-	return w.inTime(c)
+	return w.returnsInTime(c)
 }
 
-// inTime waits for c for as long as its outlet has.
-func (w *Writer) inTime(c *call) (returned bool) {
+// returnsInTime waits until c returns, or its time is up.
+func (w *Writer) returnsInTime(c *call) (returned bool) {
 	closing := w.closing
 	if w.isClosing() {
 		closing = nil
 	}
-	look := w.opts.MaxWait / looks
-	t := time.NewTimer(min(look, w.timeFor(c, closing == nil)))
+	look := w.opts.MaxWait / checks
+	t := time.NewTimer(min(look, w.timeLeft(c, closing == nil)))
 	defer t.Stop()
 	for {
 		select {
@@ -119,72 +118,72 @@ func (w *Writer) inTime(c *call) (returned bool) {
 		case <-t.C:
 		case <-closing:
 			closing = nil
-		case <-w.abandon:
+		case <-w.deadline:
 			return false
 		}
-		left := w.timeFor(c, closing == nil)
-		if left <= 0 || (c.size == 0 || !c.out.second) && w.hastens(w.io.outlets[1-c.out.index()]) {
+		left := w.timeLeft(c, closing == nil)
+		if left <= 0 || (c.size == 0 || !c.out.second) && w.neededNow(w.io.destinations[1-c.out.index()]) {
 			return false
 		}
 		t.Reset(min(look, left))
 	}
 }
 
-// timeFor returns how long c, which has not returned, is still waited for.
-func (w *Writer) timeFor(c *call, closing bool) time.Duration {
+// timeLeft returns how much longer to wait for c, which has not returned.
+func (w *Writer) timeLeft(c *call, closing bool) time.Duration {
 	d := w.grace()
 	if c.size == 0 {
-		d = w.opts.CloseTimeout // what a Sync may take
+		d = w.opts.CloseTimeout // the limit of a Sync
 	}
 	if closing {
 		d = min(d, w.opts.CloseTimeout/5)
 	}
 	if o := c.out; !o.second && !o.since.IsZero() && !w.flight.over { // it fails already
-		d = max(d-w.born.Add(c.began).Sub(o.since), w.opts.MaxWait/looks)
+		d = max(d-w.born.Add(c.began).Sub(o.since), w.opts.MaxWait/checks)
 	}
 	return d - (w.age() - c.began)
 }
 
-// strand leaves c behind, which has not returned in time. What it writes may go
-// to the other outlet meanwhile.
-func (w *Writer) strand(b *batch, c *call) {
+// abandon stops waiting for c, which has not returned in time. The other destination
+// may write c's lines meanwhile.
+func (w *Writer) abandon(b *batch, c *call) {
 	o := c.out
 	o.stuck, c.batch = c, nil
 	w.io.joined = nil // c may read it
-	w.aim(b, nil)
+	w.route(b, nil)
 	w.mu.Lock()
-	abandoned := w.abandoned
+	expired := w.expired
 	w.failedLocked(o, stalled(o, "Write", w.age()-c.began))
 	w.mu.Unlock()
-	if abandoned {
+	if expired {
 		return
 	}
-	w.suspect(o, c, "Write")
+	w.markStalled(o, c, "Write")
 	if b.since.IsZero() {
 		b.since = time.Now()
 	}
 }
 
-// apart calls a method of o other than Write in a goroutine of its own, which it
-// may end. With a failover it is left behind if it takes too long.
-func (w *Writer) apart(o *outlet, method string, bounded bool, f func() error) error {
+// callMethod calls a method of o other than Write on a new goroutine, which the method
+// may end. With a failover a bounded call is abandoned if it takes too long.
+func (w *Writer) callMethod(o *destination, method string, bounded bool, f func() error) error {
 	c := &call{out: o, began: w.age(), done: make(chan struct{}), err: exited(o.name, method)}
 	go func() {
 		defer close(c.done)
 		c.err = guard(o.name, method, f)
 	}()
-	if !bounded || w.io.outlets[1] == nil {
+	if !bounded || w.io.destinations[1] == nil {
 		<-c.done
 		return c.err
 	}
-	if w.inTime(c) {
+	if w.returnsInTime(c) {
 		return c.err
 	}
 	o.stuck = c
-	return w.suspect(o, c, method)
+	return w.markStalled(o, c, method)
 }
 
-// guard calls f, a method of a destination, and turns a panic into an error.
+// guard calls f, a method of a destination, and returns a panic as an error.
 func guard(name, method string, f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -194,8 +193,8 @@ func guard(name, method string, f func() error) (err error) {
 	return f()
 }
 
-// suspect makes o one that fails, since the beginning of c, and returns why.
-func (w *Writer) suspect(o *outlet, c *call, method string) error {
+// markStalled records that o fails since the beginning of c, and returns why.
+func (w *Writer) markStalled(o *destination, c *call, method string) error {
 	if o.since.IsZero() {
 		o.since = w.born.Add(c.began)
 	}
@@ -205,15 +204,15 @@ func (w *Writer) suspect(o *outlet, c *call, method string) error {
 	return err
 }
 
-// stalled is the error for a call of a method of o that has lasted for so long.
-func stalled(o *outlet, method string, lasts time.Duration) error {
+// stalled returns the error for a call of a method of o that lasts too long.
+func stalled(o *destination, method string, lasts time.Duration) error {
 	return fmt.Errorf("the %s's %s %w for %v", o.name, method, errStalled, lasts.Round(time.Millisecond))
 }
 
-// reap settles the calls that were left behind and have returned, and reports
-// whether there were any.
+// reap settles the abandoned calls that have returned, and reports whether there were
+// any.
 func (w *Writer) reap() (any bool) {
-	for _, o := range w.io.outlets {
+	for _, o := range w.io.destinations {
 		if o == nil || o.stuck == nil {
 			continue
 		}
@@ -234,8 +233,8 @@ func (w *Writer) reap() (any bool) {
 	return any
 }
 
-// mend tries to end the line of which o has a part, before o is left for good.
-func (w *Writer) mend(o *outlet) {
+// repair tries to write the rest of a torn line to o, before o is closed.
+func (w *Writer) repair(o *destination) {
 	for o != nil && len(o.torn) > 0 && o.stuck == nil {
 		left := len(o.torn)
 		c := w.enter(new(batch), o)
@@ -243,7 +242,7 @@ func (w *Writer) mend(o *outlet) {
 			return
 		}
 		c.batch = nil
-		if !w.bide(c) {
+		if !w.callWithTimeout(c) {
 			o.stuck = c
 			return
 		}

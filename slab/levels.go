@@ -8,7 +8,7 @@ import (
 	"github.com/rollway/rollway/line"
 )
 
-// class is what the account knows of a line's level.
+// class is the level of a line, as the counts distinguish it.
 type class uint8
 
 const (
@@ -32,7 +32,7 @@ func classOf(l slog.Level) class {
 	return debug
 }
 
-// rank is how far into the reserved slabs a line may reach.
+// rank is how many of the reserved slabs a line may use.
 type rank uint8
 
 const (
@@ -42,8 +42,8 @@ const (
 	ranks
 )
 
-// rankLocked returns the rank of lines of class c. The first call begins to
-// reserve slabs: where nobody tells levels all slabs are for all.
+// rankLocked returns the rank of lines of class c. The first call begins to reserve
+// slabs: as long as no line comes with a level, all slabs are for all lines.
 func (w *Writer) rankLocked(c class) rank {
 	w.filling.keep = w.opts.reserve()
 	switch {
@@ -55,8 +55,7 @@ func (w *Writer) rankLocked(c class) rank {
 	return vital
 }
 
-// rankOf returns the lowest rank that may use a slab when so many are
-// free besides it.
+// rankOf returns the lowest rank that may use a slab when free others are left.
 func (f *filling) rankOf(free int) (r rank) {
 	for free < f.keep[r] {
 		r++
@@ -71,8 +70,8 @@ type mark struct {
 	class class
 }
 
-// turnLocked makes c the class of the lines that come next in the open slab.
-func (w *Writer) turnLocked(c class) {
+// setClassLocked makes c the class of the next lines in the open slab.
+func (w *Writer) setClassLocked(c class) {
 	w.class = c
 	s := w.filling.cur
 	s.marks = append(s.marks, mark{int32(w.pos), c})
@@ -109,33 +108,33 @@ func (s *slab) classAt(at int) class {
 // writeThrough is WriteLevel for lines at Options.WriteThrough and above.
 func (w *Writer) writeThrough(level slog.Level, p []byte) (int, error) {
 	began := w.age()
-	n, placed, err := w.writeNow(p, classOf(level))
-	if !placed || w.opts.WriteThrough == nil {
+	n, appended, err := w.writeNow(p, classOf(level))
+	if !appended || w.opts.WriteThrough == nil {
 		return n, err
 	}
-	patience := w.opts.MaxWait
+	timeout := w.opts.MaxWait
 	if w.opts.Full == Bounded {
-		patience -= w.age() - began
+		timeout -= w.age() - began
 	}
 	w.mu.Lock()
-	vain := w.flight.vain
+	timedOut := w.flight.timedOut
 	w.mu.Unlock()
-	if vain || patience <= 0 {
+	if timedOut || timeout <= 0 {
 		return n, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	// What became of the lines is in the account.
+	// The result of the lines is in Stats.
 	if flushErr := w.Flush(ctx); flushErr != nil && ctx.Err() != nil {
 		w.mu.Lock()
-		w.flight.vain = true
+		w.flight.timedOut = true
 		w.mu.Unlock()
 	}
 	return n, err
 }
 
-// writeNow is WriteLevel without write-through. placed is as writeSlow has it.
-func (w *Writer) writeNow(p []byte, c class) (n int, placed bool, err error) {
+// writeNow is WriteLevel without write-through. appended is as in writeSlow.
+func (w *Writer) writeNow(p []byte, c class) (n int, appended bool, err error) {
 	if len(w.shards) > 0 {
 		return w.writeSharded(p, c)
 	}
@@ -143,11 +142,11 @@ func (w *Writer) writeNow(p []byte, c class) (n int, placed bool, err error) {
 	return w.writeSlow(p, c, w.rankLocked(c))
 }
 
-// TryWriteLevel is WriteLevel of one whole line, with its newline, if that needs
-// no wait. Where WriteLevel would wait it returns line.ErrWouldWait, and where
-// it would drop the line for want of room line.ErrFull; then the line is neither
-// taken nor counted. It does the same with a p of another form that does not fit
-// the open slab. See line.TryWriter.
+// TryWriteLevel is WriteLevel of one whole line, with its newline, if that needs no
+// wait. If WriteLevel would wait it returns line.ErrWouldWait, and if WriteLevel would
+// drop the line because no slab is free, line.ErrFull; then the line is neither taken
+// nor counted. The same applies to a p of several lines or without a newline that does
+// not fit the open slab. See line.TryWriter.
 func (w *Writer) TryWriteLevel(level slog.Level, p []byte) error {
 	c := classOf(level)
 	if len(w.shards) > 0 {
@@ -160,7 +159,7 @@ func (w *Writer) TryWriteLevel(level slog.Level, p []byte) error {
 	}
 	if n := len(p); n > 0 && n <= w.end-w.pos && p[n-1] == '\n' {
 		if w.class != c {
-			w.turnLocked(c)
+			w.setClassLocked(c)
 		}
 		w.putUnlock(p)
 		return nil
@@ -171,7 +170,7 @@ func (w *Writer) TryWriteLevel(level slog.Level, p []byte) error {
 	return w.trySlow(p, c)
 }
 
-// throughLocked reports whether lines of that level wait until they are written.
+// throughLocked reports whether WriteLevel waits until lines of that level are written.
 func (w *Writer) throughLocked(level slog.Level) bool {
-	return level >= w.through && !w.flight.vain && !w.closed
+	return level >= w.through && !w.flight.timedOut && !w.closed
 }

@@ -14,7 +14,7 @@ type Policy int
 
 const (
 	// Bounded makes a call wait for at most Options.MaxWait and then drops its
-	// lines. After one wait in vain no call waits until the destination, or the
+	// lines. After one wait without success no call waits until the destination, or the
 	// failover, has taken something. It is the default.
 	Bounded Policy = iota
 	// Block makes a call wait, first come first served, until there is room.
@@ -38,11 +38,11 @@ func (p Policy) String() string {
 
 // Options configures a Writer. The zero value is meant for production.
 type Options struct {
-	// Shards is how many parts the slabs are filled in, each by some of the
-	// goroutines: 0 or 1 (default) for one, which keeps one order for all lines;
-	// 2 to 64 keep one order for the lines of each goroutine. With several, lines
-	// are copied outside any lock: for many goroutines on many processors, or for
-	// large lines. They all take their slabs from the same SlabCount.
+	// Shards is the number of shards. Each goroutine belongs to one of them, and each
+	// shard fills a slab of its own: 0 or 1 (default) keeps one order for all lines; 2
+	// to 64 keep one order for the lines of each goroutine. With several, lines are
+	// copied outside any lock: for many goroutines on many processors, or for large
+	// lines. All shards share the SlabCount slabs.
 	Shards int
 	// Full is what happens when no slab is free: Bounded (default), Block or
 	// Drop. Except under Block, some slabs are reserved for important lines, as
@@ -50,41 +50,41 @@ type Options struct {
 	// at least one and of eight slabs at least two, is for slog.LevelWarn and
 	// above. Of two or more reserved slabs half are for slog.LevelError and above.
 	Full Policy
-	// MaxWait is the longest wait of one call under Bounded, and with every
-	// policy the time within which the failover has taken over from a destination
-	// that hangs or fails: 1 ms to 1 h, default 100 ms.
+	// MaxWait is the longest wait of one call under Bounded. Under every policy it is
+	// also the time within which the failover replaces a destination that hangs or
+	// fails. 1 ms to 1 h, default 100 ms.
 	MaxWait time.Duration
 	// SlabSize is the size of one slab in bytes and the largest batch of lines
 	// that one Write of the destination gets, longer lines aside: 64 to 1<<30,
 	// default 64 KiB. A file.File gets several slabs in one call. For a file.File
-	// with Mode Direct take 1 MiB or more: such slabs lie outside of the heap, and
-	// go to the disk without another copy.
+	// with Mode Direct choose 1 MiB or more: such slabs are outside the heap, and
+	// are written to the disk without another copy.
 	SlabSize int
 	// SlabCount is how many slabs are allocated: 2 to 65536, default 8, and at
 	// least two for each of several shards. One is with the destination and one,
 	// or one in each shard, is being filled: the others are sure to be free when
 	// the destination stalls.
 	SlabCount int
-	// FlushInterval is how long a line stays at most in a slab that is not full
-	// before the slab is queued for the destination: 1 ms to 1 h, default 100 ms.
+	// FlushInterval is the longest time that a line stays in a slab that is not full
+	// before the slab is queued: 1 ms to 1 h, default 100 ms.
 	FlushInterval time.Duration
 	// MaxLine is the longest line in bytes, its newline included, that is taken:
 	// SlabSize to 1<<30, default 1 MiB or SlabSize if that is larger; with several
 	// shards it is SlabSize. A line longer than a slab gets memory of its own while
-	// it is queued, and takes the place of one slab.
+	// it is queued, and one slab stays unused meanwhile.
 	MaxLine int
 	// WriteThrough is the lowest level whose lines are written through: WriteLevel
 	// returns when the destination has taken them and everything before them, or
 	// after MaxWait, which under Bounded includes the wait for room. The lines
-	// then stay queued, with no error. After one such wait in vain no call waits
+	// then stay queued, with no error. After one such wait without success no call waits
 	// until the destination has taken something. Default nil: no level. New asks
 	// for the level once.
 	WriteThrough slog.Leveler
 	// GiveUp is how long one slab is tried without progress before its lines are
 	// dropped: 0 (default) is for ever, and with a failover it is more than
-	// MaxWait. A line of which a destination has taken a part is not dropped; its
-	// rest goes first. With a failover both must have failed, and no call that
-	// has not returned may hold the slab.
+	// MaxWait. A line that a destination has taken in part is not dropped; its rest is
+	// written first. With a failover both must have failed, and no call that has not
+	// returned may be writing the slab.
 	GiveUp time.Duration
 	// Failover, if set, is where the lines go while the destination hangs or
 	// fails, or, under Bounded, is so slow that a call has waited for room for
@@ -93,10 +93,9 @@ type Options struct {
 	// failed is tried again every 10 s, one that hung when its call returns. Once
 	// Close or Shutdown was called it is left at the first failure.
 	//
-	// The two may hold some lines twice: those of the call that was left, and one
-	// that was torn. Each gets whole lines in order; one that was left in the
-	// middle of a line gets the rest of it first when it is used again. The two
-	// must not share what they write to.
+	// Both may get some lines: those of the call that did not return, and one that was
+	// torn. Each gets whole lines in order; one that has a part of a line gets the rest
+	// first when it is used again. The two must not write to the same file.
 	Failover io.Writer
 	// Persist is the path of a file in which the slabs are kept, "" (default) for
 	// none. Lines that were accepted and not written yet when the process ends,
@@ -107,8 +106,8 @@ type Options struct {
 	//
 	// A destination that has the methods Prepare and Holds, as file.File, gets
 	// each line once. Any other may get those twice that were inside a Write
-	// when the process ended, and with Failover so may both. A line of which it
-	// had taken a part is written whole. Not kept are oversized lines that the
+	// when the process ended, and with Failover so may both. A line that it
+	// had taken in part is written whole. Not kept are oversized lines that the
 	// file has no room for (see Stats.Unkept).
 	//
 	// Put it on a tmpfs such as /dev/shm: on a disk a Write may wait for the kernel
@@ -210,5 +209,5 @@ func (o *Options) reserve() (keep [ranks]int) {
 	return [ranks]int{ordinary: n, urgent: n / 2}
 }
 
-// forever as a patience is without bound.
+// forever is the timeout of a wait without bound.
 const forever time.Duration = -1

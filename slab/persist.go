@@ -107,8 +107,8 @@ func (w *Writer) recover(dst io.Writer) error {
 		w.tally.dropped.by[damaged] += uint64(b.CutLines)
 		w.tally.dropped.byLevel[unknown] += uint64(b.CutLines)
 		w.filling.gap[damaged] += uint64(b.CutLines)
-		w.tally.unplaced += uint64(b.CutLines)
-		w.tally.unplacedBytes += uint64(b.Cut)
+		w.tally.noRoom += uint64(b.CutLines)
+		w.tally.noRoomBytes += uint64(b.Cut)
 		held, err := slabfile.Held(b, dst)
 		if err != nil {
 			k.notes = append(k.notes, fmt.Errorf("slab: lines of %s may be repeated, as it is not known whether the destination has them: %w", w.opts.Persist, err))
@@ -179,7 +179,7 @@ func (w *Writer) putKept(p []byte, c class) (done bool) {
 		return false
 	}
 	if w.class != c {
-		w.turnLocked(c)
+		w.setClassLocked(c)
 	}
 	old := panics.SetPanicOnFault(true)
 	defer func() {
@@ -229,7 +229,7 @@ func (w *Writer) caughtLocked(v any, old bool) {
 	if s := w.filling.cur; w.pos == 0 { // the slab was opened for these lines
 		w.detachLocked()
 		w.filling.gap.add(s.gap)
-		w.putBackLocked(s)
+		w.releaseLocked(s)
 	}
 	w.wakeUnlock()
 	panic(v)

@@ -7,18 +7,17 @@ import (
 	"github.com/rollway/rollway/internal/backoff"
 )
 
-// The waits between the attempts of a write that fails.
+// The shortest and the longest wait between attempts.
 const (
 	firstRetry = 10 * time.Millisecond
 	lastRetry  = 5 * time.Second
 )
 
-// pick returns the outlet that b goes to next, once it may be called. It
-// returns nil if there is something else to do before: b was given up or is
-// written, or the Writer has been abandoned.
-func (w *Writer) pick(b *batch) *outlet {
-	first, second := w.io.outlets[0], w.io.outlets[1]
-	if first.stuck == nil && first.next.IsZero() && !w.hastens(second) {
+// pick waits until a destination may be called for b and returns it. It returns nil if
+// b was given up or written meanwhile, or the deadline of Shutdown has passed.
+func (w *Writer) pick(b *batch) *destination {
+	first, second := w.io.destinations[0], w.io.destinations[1]
+	if first.stuck == nil && first.next.IsZero() && !w.neededNow(second) {
 		return first
 	}
 	for {
@@ -26,7 +25,7 @@ func (w *Writer) pick(b *batch) *outlet {
 			return nil
 		}
 		now := time.Now()
-		hastens := w.hastens(second)
+		neededNow := w.neededNow(second)
 		var until time.Time // zero is for ever
 		by := func(t time.Time) {
 			if until.IsZero() || t.Before(until) {
@@ -41,13 +40,13 @@ func (w *Writer) pick(b *batch) *outlet {
 			}
 			by(end)
 		}
-		if first.stuck == nil && !hastens {
+		if first.stuck == nil && !neededNow {
 			if !first.next.After(now) {
 				return first
 			}
 			by(first.next)
 		}
-		if hastens || w.over(now) {
+		if neededNow || w.over(now) {
 			if second.stuck == nil {
 				if !second.next.After(now) {
 					return second
@@ -55,7 +54,7 @@ func (w *Writer) pick(b *batch) *outlet {
 				by(second.next)
 			}
 		} else if second != nil {
-			by(now.Add(w.opts.MaxWait / looks))
+			by(now.Add(w.opts.MaxWait / checks))
 		}
 		if !w.sleep(now, until) {
 			return nil
@@ -63,17 +62,17 @@ func (w *Writer) pick(b *batch) *outlet {
 	}
 }
 
-// covered reports whether a call that was left behind is inside of b.
+// covered reports whether an abandoned call writes a part of b.
 func (w *Writer) covered(b *batch) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.coveredLocked(b)
 }
 
-// sleep waits until then, or for ever if that is zero, and reports whether the
-// Writer has not been abandoned meanwhile. It ends early when a call that was
-// left behind returns. The first sleep that meets Close ends there, so that the
-// drain starts with an attempt, unless the destination has asked for the wait.
+// sleep waits until then, or for ever if that is zero. It returns early, with true,
+// when an abandoned call returns. The first sleep during Close ends at once, so that
+// the drain begins with an attempt, unless the destination asked for the wait. It
+// returns false if the deadline of Shutdown passes.
 func (w *Writer) sleep(now, then time.Time) bool {
 	var end <-chan time.Time
 	if !then.IsZero() {
@@ -87,33 +86,33 @@ func (w *Writer) sleep(now, then time.Time) bool {
 	}
 	select {
 	case <-end:
-	case <-w.io.outlets[0].back():
-	case <-w.io.outlets[1].back():
+	case <-w.io.destinations[0].back():
+	case <-w.io.destinations[1].back():
 	case <-closing:
 		w.io.hurried = true
-		for _, o := range w.io.outlets {
+		for _, o := range w.io.destinations {
 			if o != nil && !o.asked {
 				o.tries, o.next = 0, time.Time{}
 			}
 		}
-	case <-w.abandon:
+	case <-w.deadline:
 		return false
 	}
 	return true
 }
 
-// backoff returns how long o is left alone after one more failed call.
-func (w *Writer) backoff(o *outlet) time.Duration {
+// backoff returns how long to wait after one more failed call of o.
+func (w *Writer) backoff(o *destination) time.Duration {
 	d := backoff.Wait(o.tries, firstRetry, lastRetry)
 	o.tries++
 	return d
 }
 
-// failing reports whether the outlet in use fails.
+// failing reports whether the destination in use fails.
 func (w *Writer) failing() bool { return w.io.used != nil && w.io.used.failing }
 
-// report notes whether o fails, by the result of a call of it, and tells OnError.
-func (w *Writer) report(o *outlet, err error) {
+// report records whether o fails, by the result of a call, and tells OnError.
+func (w *Writer) report(o *destination, err error) {
 	o.failing = err != nil
 	if err != nil {
 		w.teller.Tell(o.topic(failing), fmt.Errorf("slab: write to the %s: %w", o.name, err))

@@ -5,31 +5,31 @@ import (
 )
 
 // idleTicks is how many ticks in a row find nothing to do before run stops its
-// ticker and waits for the next line to wake it. Waking it costs a producer
-// some microseconds, a tick costs the process about as much.
+// ticker and lets the next line wake it. That costs the producer some microseconds;
+// a tick costs the process about as much.
 const idleTicks = 8
 
 // ioState is owned by run.
 type ioState struct {
-	outlets [2]*outlet // the destination, and the failover or nil
-	used    *outlet    // the one that was called last, or nil
+	destinations [2]*destination // the destination, and the failover or nil
+	used         *destination    // the one called last, or nil
 
 	call call // of the destination's Write, if there is no failover
 
 	ticker *time.Ticker
 	idle   int         // ticks in a row that found nothing
-	alarm  *time.Timer // ends a nap; stopped otherwise
+	alarm  *time.Timer // ends the wait for the next poll; stopped otherwise
 	pace   pace
 
 	unmeasured bool // the slab in hand has few lines, whose lengths are not known
 
 	handed   uint64 // bytes in all batches so far; see batch.pos
-	joined   []byte // memory for notices and the slab after them, where one Write takes both
-	lastWord bool   // nothing but notices is left after Close; they get one attempt
+	joined   []byte // memory for notices and the slab after them, which go in one Write
+	lastWord bool   // only notices are left after Close; they get one attempt
 
 	hurried bool // a wait was cut short because of Close
 
-	turn int // shard that retireDueLocked begins with
+	turn int // index of the shard that retireDueLocked begins with
 }
 
 // job is what run does next.
@@ -43,11 +43,11 @@ const (
 
 // run owns the destinations. It ends when Close was called and everything is
 // done, or when the deadline of Shutdown has passed and no call of a
-// destination is under way.
+// destination is active.
 //
-// Without a failover the destination's Write is called by run itself. If it
-// ends run's goroutine, another run takes over, which is why what run knows
-// between two steps is in the Writer.
+// Without a failover run calls the destination's Write on its own goroutine. If the
+// call ends that goroutine, another run takes over: therefore all state that outlives
+// a step is in the Writer.
 func (w *Writer) run() {
 	stopped := false
 	defer func() {
@@ -86,14 +86,14 @@ func (w *Writer) next() job {
 	defer w.mu.Unlock()
 	f := &w.flight
 	for {
-		if w.abandoned {
+		if w.expired {
 			w.stopped = true
 			return jobStop
 		}
 		w.keepTimeLocked()
 		if f.idle() && w.queue.n == 0 && !w.unsealedLocked() {
 			w.io.lastWord = w.closed
-			if w.aloneDueLocked() {
+			if w.noticeDueLocked() {
 				f.owed.add(w.filling.gap)
 				w.filling.gap = counts{}
 				return jobWrite
@@ -107,7 +107,7 @@ func (w *Writer) next() job {
 				if !w.copiedLocked(w.queue.at(0)) {
 					continue
 				}
-				w.launchLocked()
+				w.loadLocked()
 			} else if f.front.size() > 0 && w.unsealedLocked() {
 				w.sealAllLocked()
 				continue
@@ -135,7 +135,7 @@ func (w *Writer) sealAllLocked() {
 	}
 }
 
-// keepTimeLocked looks at the ticker where run has too much to do to park.
+// keepTimeLocked checks the ticker while run is too busy to park.
 func (w *Writer) keepTimeLocked() {
 	if len(w.shards) == 0 {
 		return
@@ -147,8 +147,8 @@ func (w *Writer) keepTimeLocked() {
 	}
 }
 
-// copiedLocked reports whether s, in the queue, has all its data. If it has
-// not, it waits for that with mu released.
+// copiedLocked reports whether s, in the queue, has all its data. Otherwise it waits
+// for that, with mu released meanwhile, and returns false.
 func (w *Writer) copiedLocked(s *slab) bool {
 	if s.data == nil {
 		if _, copied := s.term.end(); !copied {
@@ -165,13 +165,13 @@ func (w *Writer) copiedLocked(s *slab) bool {
 // parkLocked waits, with mu released, until there may be something to do.
 func (w *Writer) parkLocked() {
 	w.parked = true
-	w.dozing = w.io.idle >= idleTicks && !w.unsealedLocked()
-	nap := w.napLocked()
-	dozing := w.dozing
+	w.tickerOff = w.io.idle >= idleTicks && !w.unsealedLocked()
+	poll := w.pollLocked()
+	tickerOff := w.tickerOff
 	w.mu.Unlock()
-	ticked := w.rest(dozing, nap)
+	ticked := w.rest(tickerOff, poll)
 	w.mu.Lock()
-	w.parked, w.dozing = false, false
+	w.parked, w.tickerOff = false, false
 	if ticked && !w.unsealedLocked() {
 		w.io.idle++
 	} else {
@@ -182,32 +182,32 @@ func (w *Writer) parkLocked() {
 	}
 }
 
-// napLocked returns how long run looks away, or 0 if it is to be woken.
-func (w *Writer) napLocked() time.Duration {
+// pollLocked returns the time until run polls the queue, or 0 if it is to be woken.
+func (w *Writer) pollLocked() time.Duration {
 	w.io.pace.see(w.queue.pushed, w.age())
-	if w.dozing || w.io.outlets[1] != nil {
+	if w.tickerOff || w.io.destinations[1] != nil {
 		return 0
 	}
-	nap := w.io.pace.nap(&w.opts)
-	w.napping = nap > 0
-	return nap
+	poll := w.io.pace.interval(&w.opts)
+	w.polling = poll > 0
+	return poll
 }
 
-// rest returns when run was woken or has to look, and reports whether that is
-// a tick.
-func (w *Writer) rest(dozing bool, nap time.Duration) (ticked bool) {
+// rest returns when run was woken, or has to poll or tick. It reports whether that is a
+// tick.
+func (w *Writer) rest(tickerOff bool, poll time.Duration) (ticked bool) {
 	tick := w.io.ticker.C
-	if dozing {
+	if tickerOff {
 		tick = nil
 		w.io.ticker.Stop()
 		defer w.io.ticker.Reset(w.opts.FlushInterval)
 	}
-	if w.io.outlets[1] != nil {
+	if w.io.destinations[1] != nil {
 		return w.restTwo(tick)
 	}
 	var alarm <-chan time.Time
-	if nap > 0 {
-		w.io.alarm.Reset(nap)
+	if poll > 0 {
+		w.io.alarm.Reset(poll)
 		defer w.io.alarm.Stop()
 		alarm = w.io.alarm.C
 	}
@@ -220,14 +220,14 @@ func (w *Writer) rest(dozing bool, nap time.Duration) (ticked bool) {
 	return false
 }
 
-// restTwo is rest with two outlets, calls of which may return meanwhile.
+// restTwo is rest with a failover: an abandoned call may return meanwhile.
 func (w *Writer) restTwo(tick <-chan time.Time) (ticked bool) {
 	select {
 	case <-w.wake:
 	case <-tick:
 		ticked = true
-	case <-w.io.outlets[0].back():
-	case <-w.io.outlets[1].back():
+	case <-w.io.destinations[0].back():
+	case <-w.io.destinations[1].back():
 	}
 	w.reap()
 	return ticked

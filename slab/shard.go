@@ -10,27 +10,26 @@ import (
 	"github.com/rollway/rollway/line"
 )
 
-// shard is where some of the goroutines write if there are several shards. It
-// has no slab until somebody writes a line, and after its slab was queued.
+// shard is the front half for some of the goroutines if there are several shards. It
+// has no slab before its first line, or after its slab was queued.
 type shard struct {
 	cur atomic.Pointer[term] // stored by holders of Writer.mu; Writer.none if there is no slab
 
-	// A reserved cur stays sealed, and those that may use it get their places in
-	// it from holders of mu.
+	// A reserved cur stays sealed; lines that may use it get room in it under mu.
 	rank rank // of the lines that cur is for; guarded by mu
 	used int  // bytes of a reserved cur; guarded by mu
 
 	_ [128 - 8 - 8 - 8]byte // keeps shards off each other's cache lines
 }
 
-// writeSharded is Write and WriteLevel with several shards. placed is as
-// writeSlow has it.
-func (w *Writer) writeSharded(p []byte, c class) (n int, placed bool, err error) {
+// writeSharded is Write and WriteLevel with several shards. appended is as in
+// writeSlow.
+func (w *Writer) writeSharded(p []byte, c class) (n int, appended bool, err error) {
 	if len(p) == 0 {
 		return 0, true, nil
 	}
 	s := w.shard()
-	if w.fit(s, p) {
+	if w.tryAppend(s, p) {
 		return len(p), true, nil
 	}
 	return w.writeShardedSlow(s, p, c)
@@ -39,8 +38,8 @@ func (w *Writer) writeSharded(p []byte, c class) (n int, placed bool, err error)
 // shard returns the shard of the calling goroutine.
 func (w *Writer) shard() *shard { return &w.shards[goid.Hash(uint32(len(w.shards)))] }
 
-// fit copies p to the slab of s, if there is room for all of it.
-func (w *Writer) fit(s *shard, p []byte) bool {
+// tryAppend copies p to the slab of s, if there is room for all of it.
+func (w *Writer) tryAppend(s *shard, p []byte) bool {
 	size := sizeOf(p)
 	t := s.cur.Load()
 	if !t.fits(size) {
@@ -53,12 +52,12 @@ func (w *Writer) fit(s *shard, p []byte) bool {
 	return ok
 }
 
-// putSharded copies p to the place that it has in t, which was the current term
-// of s. Without a lock that may have changed before the place was taken.
+// putSharded copies p to start in t, which was the current term of s. Without a lock
+// that may have changed before the room was reserved.
 func (w *Writer) putSharded(s *shard, t *term, start int, p []byte) {
 	t.put(start, p)
 	if s.cur.Load() != t {
-		w.sendOff(t)
+		w.queueStale(t)
 	}
 }
 
@@ -70,22 +69,22 @@ func sizeOf(p []byte) int {
 	return len(p)
 }
 
-// writeShardedSlow is writeSharded for lines that need a slab, or several.
-func (w *Writer) writeShardedSlow(s *shard, p []byte, c class) (n int, placed bool, err error) {
-	pl := placing{rest: p, class: c}
-	for placed = true; placed && len(pl.rest) > 0; {
-		if placed, err = w.placeSharded(s, &pl); err != nil {
+// writeShardedSlow is writeSharded for lines that need one slab or several.
+func (w *Writer) writeShardedSlow(s *shard, p []byte, c class) (n int, appended bool, err error) {
+	pl := appending{rest: p, class: c}
+	for appended = true; appended && len(pl.rest) > 0; {
+		if appended, err = w.appendSharded(s, &pl); err != nil {
 			return len(p) - pl.left - len(pl.rest), false, err
 		}
 	}
 	n, err = pl.result(len(p), w.opts.MaxLine)
-	return n, placed, err
+	return n, appended, err
 }
 
 // trySharded is TryWriteLevel with several shards.
 func (w *Writer) trySharded(level slog.Level, p []byte, c class) error {
 	s := w.shard()
-	if len(p) == 0 || level < w.through && w.fit(s, p) {
+	if len(p) == 0 || level < w.through && w.tryAppend(s, p) {
 		return nil
 	}
 	one := bytes.IndexByte(p, '\n') == len(p)-1
@@ -98,8 +97,8 @@ func (w *Writer) trySharded(level slog.Level, p []byte, c class) error {
 		return line.ErrWouldWait
 	}
 	if one && len(p) > w.opts.SlabSize {
-		pl := placing{rest: p, class: c}
-		w.tooLargeLocked(&pl, p, len(p))
+		pl := appending{rest: p, class: c}
+		w.skipTooLargeLocked(&pl, p, len(p))
 		w.wakeUnlock()
 		_, err := pl.result(len(p), w.opts.MaxLine)
 		return err
@@ -110,7 +109,7 @@ func (w *Writer) trySharded(level slog.Level, p []byte, c class) error {
 		t, start = w.findLocked(s, len(p), w.rankLocked(c))
 	}
 	w.filling.short = w.filling.short || one && t == nil
-	patience := w.patienceLocked()
+	timeout := w.timeoutLocked()
 	wake := w.needWakeLocked()
 	w.mu.Unlock()
 	if t != nil {
@@ -122,15 +121,15 @@ func (w *Writer) trySharded(level slog.Level, p []byte, c class) error {
 	switch {
 	case t != nil:
 		return nil
-	case patience == 0:
+	case timeout == 0:
 		return line.ErrFull
 	}
 	return line.ErrWouldWait
 }
 
 // placeSharded copies as many lines of pl as fit one slab, for which it may wait,
-// or leaves out one that fits none. It returns false if the lines were dropped.
-func (w *Writer) placeSharded(s *shard, pl *placing) (placed bool, err error) {
+// or skips one that is too large. It returns false if the lines were dropped.
+func (w *Writer) appendSharded(s *shard, pl *appending) (appended bool, err error) {
 	piece, size := pl.piece(w.opts.SlabSize)
 	w.mu.Lock()
 	if w.closed {
@@ -140,7 +139,7 @@ func (w *Writer) placeSharded(s *shard, pl *placing) (placed bool, err error) {
 		pl.rank = w.rankLocked(pl.class)
 	}
 	if size > w.opts.SlabSize {
-		w.tooLargeLocked(pl, piece, size)
+		w.skipTooLargeLocked(pl, piece, size)
 		w.wakeUnlock()
 		return true, nil
 	}
@@ -156,40 +155,40 @@ func (w *Writer) placeSharded(s *shard, pl *placing) (placed bool, err error) {
 	}
 
 	w.filling.short = true
-	patience := w.patienceLocked()
-	if patience > 0 { // of the call, not of each of its waits
+	timeout := w.timeoutLocked()
+	if timeout > 0 { // of the call, not of each of its waits
 		if pl.until == 0 {
-			pl.until = w.age() + patience
+			pl.until = w.age() + timeout
 		}
-		patience = max(pl.until-w.age(), 0)
+		timeout = max(pl.until-w.age(), 0)
 	}
-	if patience == 0 {
+	if timeout == 0 {
 		w.dropLocked(full, pl.class, pl.rest)
 		w.fullLocked()
-		w.napping = false
+		w.polling = false
 		w.wakeUnlock()
 		return false, nil
 	}
 	if s.rank <= pl.rank {
-		w.retireLocked(s) // nothing that comes later is to fit before this
+		w.retireLocked(s) // no later line may overtake this one
 	}
 	wt := w.waiters.get()
-	wt.placing, wt.shard, wt.size = *pl, s, size
-	w.standUnlock(wt)
-	placed = w.await(wt, patience)
-	if placed {
+	wt.appending, wt.shard, wt.size = *pl, s, size
+	w.enqueueUnlock(wt)
+	appended = w.await(wt, timeout)
+	if appended {
 		wt.term.put(wt.start, piece)
 		pl.rest = pl.rest[len(piece):]
 	} else if wt.closed {
 		err = os.ErrClosed
 	}
 	w.waiters.put(wt)
-	return placed, err
+	return appended, err
 }
 
 // piece returns as many lines at the front of pl as fit a slab of that size, or
 // one that does not, and how many bytes they take.
-func (pl *placing) piece(slab int) (lines []byte, size int) {
+func (pl *appending) piece(slab int) (lines []byte, size int) {
 	if size := sizeOf(pl.rest); size <= slab {
 		return pl.rest, size
 	}
@@ -199,11 +198,11 @@ func (pl *placing) piece(slab int) (lines []byte, size int) {
 	return firstLine(pl.rest)
 }
 
-// findLocked returns a place of size bytes in the slab of s, or in another one
-// that s gets, or nil if there is none.
+// findLocked reserves size bytes in the slab of s, or in another slab that s gets. It
+// returns nil if there is none.
 func (w *Writer) findLocked(s *shard, size int, r rank) (t *term, start int) {
 	t = s.cur.Load()
-	if s.rank > ordinary { // perhaps another one is reserved now
+	if s.rank > ordinary { // perhaps another slab is reserved by now
 		if s.rank = min(s.rank, w.filling.rankOf(len(w.filling.free))); s.rank == ordinary {
 			t.tail.Store(uint64(s.used))
 		}
@@ -221,22 +220,22 @@ func (w *Writer) findLocked(s *shard, size int, r rank) (t *term, start int) {
 		}
 	}
 	if len(w.filling.free) <= w.filling.keep[r] {
-		return nil, 0 // the slab stays, which may have room for a shorter line
+		return nil, 0 // the slab stays open: a shorter line may still fit
 	}
 	w.retireLocked(s)
-	taken := w.takeLocked(r)
+	taken := w.acquireLocked(r)
 	w.currentLocked(s, taken.term, size)
 	return taken.term, 0
 }
 
-// currentLocked makes t, of which used bytes are given away, the current term of
-// s, which has none.
+// currentLocked makes t, whose first used bytes are reserved, the current term of s,
+// which has none.
 func (w *Writer) currentLocked(s *shard, t *term, used int) {
 	f := &w.filling
 	f.open++
 	t.begin(s)
 	s.rank, s.used = f.rankOf(len(f.free)), used
-	s.cur.Store(t) // before it is open: those that get a place find it to be current
+	s.cur.Store(t) // before it is open, so that every line in it finds it current
 	if s.rank == ordinary {
 		t.tail.Store(uint64(used))
 	}
@@ -259,11 +258,10 @@ func (w *Writer) retireLocked(s *shard) {
 	w.queue.push(&t.slab)
 }
 
-// retireDueLocked does for run, between two slabs, what the ticker does while it
-// has nothing to write: lines in a quiet shard do not wait until a busy one
-// leaves the destination in peace. But while the destination fails, slabs are
-// filled first. So they are where no other slab is free, unless the busy ones
-// take every slab as soon as it is free.
+// retireDueLocked is called by run between two slabs, after a tick that it was too busy
+// to wait for: lines in a quiet shard do not wait until busy shards pause. Slabs stay
+// open to be filled while the destination fails, or while no other slab is free and no
+// line lacks one.
 func (w *Writer) retireDueLocked() {
 	f := &w.filling
 	if f.open == 0 || w.failing() {
@@ -285,8 +283,8 @@ func (w *Writer) retireDueLocked() {
 	}
 }
 
-// sendOff queues t if it is still the current term of its owner.
-func (w *Writer) sendOff(t *term) {
+// queueStale queues t if it is the current term of its owner.
+func (w *Writer) queueStale(t *term) {
 	w.mu.Lock()
 	if t.owner.cur.Load() == t {
 		w.retireLocked(t.owner)
@@ -294,8 +292,7 @@ func (w *Writer) sendOff(t *term) {
 	w.wakeUnlock()
 }
 
-// settleLocked gives a slab in the queue, to which all writers have copied, its
-// data.
+// settleLocked sets the data of a queued slab once all writers have copied.
 func (w *Writer) settleLocked(s *slab) {
 	if s.data != nil {
 		return
@@ -304,7 +301,7 @@ func (w *Writer) settleLocked(s *slab) {
 	end, _ := t.end()
 	lines, _ := t.filled()
 	s.data, s.lines = t.buf[:end], int(lines)
-	w.sealedLocked(s)
+	w.countSealedLocked(s)
 }
 
 // fillingLocked returns how many lines and bytes are in slabs that are not
@@ -329,13 +326,13 @@ func (w *Writer) fillingLocked() (lines, bytes uint64) {
 	return lines, bytes
 }
 
-// serveShardedLocked gives free slabs to the shards of those who wait, first
-// come first served, and in each slab a place to all who wait for its shard.
+// serveShardedLocked gives free slabs to the shards that calls wait for, first come
+// first served, and room in each slab to all calls that wait for its shard.
 func (w *Writer) serveShardedLocked() {
 	for r := range w.waiters.of {
 		list := &w.waiters.of[vital-rank(r)]
 		for list.head != nil {
-			s := w.takeLocked(vital - rank(r))
+			s := w.acquireLocked(vital - rank(r))
 			if s == nil {
 				break
 			}
@@ -344,9 +341,9 @@ func (w *Writer) serveShardedLocked() {
 	}
 }
 
-// grantLocked gives t to s, and in it places to those who wait for s, in their
-// order. If not all fit, the next one in line gets the beginning of another
-// slab, and nobody takes what is left of this one before it.
+// grantLocked gives t to s, and room in it to the waiters of s, in their order. If not
+// all fit, t is queued at once: the next waiter gets the beginning of another slab, and
+// no later line takes the rest of this one before it.
 func (w *Writer) grantLocked(s *shard, t *term) {
 	w.retireLocked(s)
 	used, fits := 0, true

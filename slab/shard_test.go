@@ -53,7 +53,7 @@ func TestLineInAStaleSlabKeepsItsOrder(t *testing.T) {
 		in(w, 1, "other\n")
 		give(other.cur.Load(), "first, in a stale slab\n")
 		in(w, 0, "second\n")
-		w.sendOff(mine.cur.Load())
+		w.queueStale(mine.cur.Load())
 		synctest.Wait()
 		if got, want := string(dst.Bytes()), "other\nfirst, in a stale slab\nsecond\n"; got != want {
 			t.Errorf("written: %q, want %q", got, want)

@@ -1,11 +1,14 @@
-// Package slab decouples those who write lines from where the lines go. A
-// Writer copies whole lines into slabs that were allocated once, and one
-// goroutine passes each slab on in a single Write, in order. A producer pays
-// for a lock and a copy; it never waits for the destination while a slab is
-// free.
+// Package slab writes lines asynchronously. A Writer copies whole lines into slabs
+// that were allocated once, and one goroutine passes each slab on in a single Write,
+// in order. A producer pays for a lock and a copy; it never waits for the destination
+// while a slab is free.
 //
 // It works with any logger that takes an io.Writer, and with any destination that
 // is one: a file, a connection, standard output.
+//
+// The files in the order in which a line passes: slab.go, append.go and wait.go, or
+// with several shards shard.go and term.go; then run.go, batch.go, destination.go,
+// retry.go and failover.go; then barrier.go and close.go.
 package slab
 
 import (
@@ -27,34 +30,34 @@ import (
 )
 
 // Writer is an io.WriteCloser that takes whole lines and hands them, many at a
-// time, to a destination. All methods are safe for concurrent use. Whoever
-// calls New calls Close or Shutdown; until then one goroutine runs.
+// time, to a destination. All methods are safe for concurrent use. The caller of
+// New calls Close or Shutdown; until then one goroutine runs.
 //
-//   - A line travels whole: it is never torn and never mixed with another. It
-//     is written to the destination in the same order in which Write took it,
-//     so lines of one producer keep their order, always.
+//   - A line travels whole: it is never torn and never mixed with another. Lines
+//     are written in the order in which Write took them, so the lines of one
+//     producer always keep their order.
 //   - The destination's Write, Sync and Close are never called at the same
 //     time. Each byte is handed over until the destination has reported it as
 //     taken, and then never again.
-//   - A destination that fails is tried again from the first byte it did not
-//     take, for ever unless Options.GiveUp is set: after 10 ms, then after twice
-//     the wait before, up to 5 s, each wait shortened at random by up to a half.
-//     A write that made progress is repeated at once and starts the waits anew.
-//     An error that implements RetryAfter() time.Duration is waited for at least
-//     that long. One that panics or calls runtime.Goexit has failed and is
-//     assumed to have taken nothing.
-//   - A destination that begins a new stream by itself, as after a reconnect,
-//     reports whole lines only, as remote.Writer does. Then the new stream begins
-//     with the first line that is not known to be whole.
+//   - A destination that fails is retried from the first byte it did not take, for
+//     ever unless Options.GiveUp is set: after 10 ms, then after twice the previous
+//     wait, up to 5 s, each shortened at random by up to half. A write that made
+//     progress is repeated at once and resets the waits. After an error that
+//     implements RetryAfter() time.Duration the wait is at least that long. A call
+//     that panics or calls runtime.Goexit has failed and is assumed to have taken
+//     nothing.
+//   - A destination that may begin a new stream, as after a reconnect, reports whole
+//     lines only, as remote.Writer does. Then the new stream begins with the first
+//     line that is not known to be whole.
 //   - When every slab is full because the destination stalls, Options.Full says
 //     what becomes of new lines. Stats never waits.
 //   - With Options.Failover, what a failing or stalling destination does not
-//     take goes to the other, from the start of the first line not known to be
-//     whole, until the first one works again.
-//   - Each line is accounted for: Accepted = Written + Dropped + Pending holds
-//     in every Stats, to the line. Dropped lines are announced in the stream by
-//     a line of their own, in the Write of the first slab begun after the loss,
-//     or by itself once no lines come.
+//     take goes to the failover, from the start of the first line not known to be
+//     whole, until the destination works again.
+//   - Each line is accounted for: in every Stats, Accepted = Written + Dropped +
+//     Pending, to the line. A line in the stream announces dropped lines. It is in
+//     the Write of the first slab begun after the loss, or comes alone once no
+//     lines come.
 type Writer struct {
 	opened
 
@@ -75,36 +78,35 @@ type Writer struct {
 
 	barriers []*barrier // guarded by mu; in the order of their targets
 
-	// wake holds at most one token; it is sent by whoever found parked set and
-	// cleared it.
-	wake    chan struct{}
-	parked  bool // guarded by mu; run waits for wake
-	dozing  bool // guarded by mu; run waits without a ticker, parked is set
-	napping bool // guarded by mu; while parked is set, run looks by itself before long
-	waiters waiters
+	// wake holds at most one token. The goroutine that clears parked sends it.
+	wake      chan struct{}
+	parked    bool // guarded by mu; run waits for wake
+	tickerOff bool // guarded by mu; run waits with its ticker stopped, parked is set
+	polling   bool // guarded by mu; parked is set, and run polls the queue soon
+	waiters   waiters
 
 	shards []shard // read-only: none, or several
-	none   term    // sealed for ever: the current term of a shard without a slab
+	none   term    // always sealed: the current term of a shard without a slab
 
 	kept keeping
 
-	closed    bool          // guarded by mu; no more lines are taken
-	abandoned bool          // guarded by mu; the deadline of Shutdown has passed
-	stopped   bool          // guarded by mu; run has left its loop
-	closing   chan struct{} // closed when closed is set
-	abandon   chan struct{} // closed when abandoned is set
-	finished  chan struct{} // closed when closeErr is set
-	left      chan struct{} // closed when the file of Options.Persist is
-	closeErr  error         // read-only after finished is closed
-	leaves    bool          // read-only after finished is closed: the deadline passed outside any call, left follows soon
+	closed   bool          // guarded by mu; no more lines are taken
+	expired  bool          // guarded by mu; the deadline of Shutdown has passed
+	stopped  bool          // guarded by mu; run has left its loop
+	closing  chan struct{} // closed when closed is set
+	deadline chan struct{} // closed when expired is set
+	finished chan struct{} // closed when closeErr is set
+	left     chan struct{} // closed when the file of Options.Persist is
+	closeErr error         // read-only after finished is closed
+	leaves   bool          // read-only after finished is closed: the deadline passed while no call was active; left is closed soon
 }
 
-// opened is the lock and the slab being filled, all that a Write needs to look
-// at while it finds room between pos and end. So end is 0 whenever it must look
-// at more: no slab is open, the open one is in a file or kept for important lines,
-// there are several shards, or the Writer is closed.
+// opened has the lock and the slab being filled: all that a Write reads while there is
+// room between pos and end. When it must read more, end is 0: no slab is open, the
+// open one is in a file or reserved for important lines, there are several shards, or
+// the Writer is closed.
 type opened struct {
-	mu        lock  // held while nothing is waited for but the disk of Options.Persist
+	mu        lock  // its holders wait for nothing except the disk of Options.Persist
 	class     class // of a line written at pos, unless a mark is made
 	pos       int
 	end       int     // len(buf) or 0
@@ -113,19 +115,41 @@ type opened struct {
 	buf       []byte  // cur.own, nil if cur is nil
 }
 
-// A slab is free, filling, sealed (queued) or in flight (with run). While it fills
-// its memory is written by holders of mu, or with several shards by those who have
-// a place in term. Sealed and in flight it is only read: by run, by calls of the
-// destinations, also one that was left behind, and by the keeper.
+// A slab has one of these states:
+//
+//	        acquire          seal           load           all lines accounted for
+//	free ────────► filling ───────► sealed ───────► in flight ───────► free
+//	  │                               ▲                 │
+//	  └── acquire, for one long line ─┘                 └─► over, while an abandoned call
+//	                                                        may read it ──► free
+//
+//	free       in filling.free
+//	filling    filling.cur, or the current term of a shard; producers write to it:
+//	           holders of mu, or with shards those that reserved room in its term
+//	sealed     in queue; read-only from here on
+//	in flight  flight.slab; read by run and by calls of the destinations
+//
+// With several shards a sealed slab may still be written to, until settleLocked finds
+// every reserved byte copied.
+//
+// run repeats: report losses that no line follows, answer the barriers reached, load
+// the next sealed slab, write it once. A Write that fails leaves the slab in flight
+// for the next turn. With nothing to do run parks, until a producer, the ticker or a
+// poll wakes it:
+//
+//	          nothing to do                    sealed slab, tick, poll, barrier, Close
+//	running ─────────────────► parked ──────────────────────────► running
+//	   │ closed and empty, or deadline of Shutdown
+//	   └────────────────────────────────────────► stopped
 type slab struct {
-	own   []byte // SlabSize bytes, for ever
+	own   []byte // SlabSize bytes, never replaced
 	data  []byte // own[:n], or the memory of one oversized line; nil if free, filling, or not settled (see copiedLocked)
 	lines int    // in data
 	marks []mark // of the levels of the lines in data, in order; none with several shards
 	gap   counts // lines dropped after the slab before and not yet announced
 
-	// How much of the slab is whole lines: in the file, for the next process, or
-	// else in heap, where nobody looks.
+	// How much of the slab is whole lines: a word in the file, for the next
+	// process, or else heap, which nothing reads.
 	committed *uint64
 	heap      uint64
 	index     int // in the file
@@ -133,9 +157,9 @@ type slab struct {
 
 	taken time.Duration // when its first line came, as Writer.age has it; guarded by mu
 
-	pos  uint64 // number of the first byte among all that was ever handed over; 0 until then
-	held int    // by so many calls of a destination's Write; guarded by mu
-	over bool   // every line of it is accounted for, and it is held; guarded by mu
+	pos  uint64 // number of its first byte among all ever loaded; 0 until then
+	held int    // calls of a destination's Write that may read it; guarded by mu
+	over bool   // every line is accounted for, and it is held; guarded by mu
 
 	term *term // nil if there is one shard
 }
@@ -151,7 +175,7 @@ type filling struct {
 
 	// With several shards, which have slabs in the place of cur:
 	open  int  // shards that have one
-	short bool // some line found none since run last looked; see retireDueLocked
+	short bool // some line found none since run last checked; see retireDueLocked
 }
 
 // New starts a Writer in front of dst. The error names the option that is out
@@ -170,7 +194,7 @@ func New(dst io.Writer, o Options) (*Writer, error) {
 		through:  slog.Level(math.MaxInt),
 		wake:     make(chan struct{}, 1),
 		closing:  make(chan struct{}),
-		abandon:  make(chan struct{}),
+		deadline: make(chan struct{}),
 		finished: make(chan struct{}),
 		left:     make(chan struct{}),
 	}
@@ -194,12 +218,12 @@ func New(dst io.Writer, o Options) (*Writer, error) {
 		}
 	}
 	w.filling.minFree = len(w.filling.free)
-	w.io.outlets[0] = &outlet{w: dst, name: "destination"}
+	w.io.destinations[0] = &destination{w: dst, name: "destination"}
 	if o.Failover != nil {
-		w.io.outlets[1] = &outlet{w: o.Failover, name: "failover", second: true}
+		w.io.destinations[1] = &destination{w: o.Failover, name: "failover", second: true}
 	}
-	for _, o := range w.io.outlets {
-		if o != nil && w.kept.file == nil { // of the lines of a file one slab at a time may be under way
+	for _, o := range w.io.destinations {
+		if o != nil && w.kept.file == nil { // a slab file marks one slab at a time as being written
 			o.vectored = isVectored(o.w)
 		}
 	}
@@ -220,7 +244,7 @@ func New(dst io.Writer, o Options) (*Writer, error) {
 }
 
 // newSlabs makes all slabs, and the shards. Large ones for a destination that takes
-// buffers as they are lie where direct I/O can write from, outside of the heap.
+// several buffers are outside the heap, where direct I/O can write from them.
 func (w *Writer) newSlabs(vectored bool) ([]*slab, error) {
 	o := &w.opts
 	var memory [][]byte
@@ -229,7 +253,7 @@ func (w *Writer) newSlabs(vectored bool) ([]*slab, error) {
 		if err != nil {
 			return nil, fmt.Errorf("slab: option SlabSize: %w", err)
 		}
-		// Whoever looks at a slab has the Writer, a call that hangs included.
+		// Each user of a slab, including a call that hangs, keeps the Writer reachable.
 		runtime.AddCleanup(w, func(set *direct.MemorySet) { _ = set.Free() }, set)
 		for i := range o.SlabCount {
 			memory = append(memory, set.Bytes(i))
@@ -270,13 +294,13 @@ func slabsOf(memory [][]byte) []*slab {
 }
 
 // Write takes p, one or more whole lines; a missing last newline is added. It
-// copies p before it returns. More lines than fit one slab are spread over
-// several, split between lines. Their level is unknown: they may not use the
-// slabs that are reserved for important lines.
+// copies p before it returns. Lines that do not fit one slab are spread over
+// several. Their level is unknown: they may not use the slabs that are reserved for
+// important lines.
 //
 // When no slab is free, Options.Full says how long Write waits. Lines that found
-// no room are counted as dropped, and Write returns len(p), nil. After Close it
-// returns os.ErrClosed, also to calls that were waiting. A line longer than
+// no room are counted as dropped, and Write returns len(p), nil. After Close, Write
+// returns os.ErrClosed, also from calls that were waiting. A line longer than
 // Options.MaxLine is left out, counted, and reported as an error that wraps
 // line.ErrTooLarge; the other lines of p are taken. With an error, n is the
 // length of the lines that were taken.
@@ -288,7 +312,7 @@ func (w *Writer) Write(p []byte) (n int, err error) {
 	w.mu.Lock()
 	if n := len(p); n > 0 && n <= w.end-w.pos && p[n-1] == '\n' {
 		if w.class != unknown {
-			w.turnLocked(unknown)
+			w.setClassLocked(unknown)
 		}
 		w.putUnlock(p)
 		return n, nil
@@ -315,7 +339,7 @@ func (w *Writer) WriteLevel(level slog.Level, p []byte) (n int, err error) {
 	w.mu.Lock()
 	if n := len(p); n > 0 && n <= w.end-w.pos && p[n-1] == '\n' {
 		if w.class != c {
-			w.turnLocked(c)
+			w.setClassLocked(c)
 		}
 		w.putUnlock(p)
 		return n, nil
@@ -327,11 +351,11 @@ func (w *Writer) WriteLevel(level slog.Level, p []byte) (n int, err error) {
 	return n, err
 }
 
-// put adds lines, for which there is room, to the open slab, and the newline that
-// a bare last one lacks. If the slab is in a file too, its copy there comes before;
-// committed is in the file, and the order of the copy and of that store is what keeps
-// a line from being torn; see package slabfile. The store may fault, and then pos
-// and lines are as before.
+// put adds lines, for which there is room, to the open slab, and a newline if the
+// last one is bare. If the slab is in a file too, the caller has copied the lines
+// there, and committed is in the file: that the store follows the copy keeps lines
+// from being torn; see package slabfile. If the store faults, pos and lines are
+// unchanged.
 func (o *opened) put(p []byte, bare bool) {
 	pos, lines := o.pos+copy(o.buf[o.pos:], p), o.lines+bytes.Count(p, newline)
 	if bare {
@@ -343,7 +367,7 @@ func (o *opened) put(p []byte, bare bool) {
 	o.pos, o.lines = pos, lines
 }
 
-// putUnlock is put, and gives the lock back.
+// putUnlock is put, followed by Unlock.
 func (o *opened) putUnlock(p []byte) {
 	if hasPutLong && len(p) >= longPut {
 		putLong(o, unsafe.SliceData(p), len(p))
@@ -353,5 +377,5 @@ func (o *opened) putUnlock(p []byte) {
 	o.mu.Unlock()
 }
 
-// longPut is the least that putLong takes.
+// longPut is the shortest argument of putLong.
 const longPut = 32

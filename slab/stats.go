@@ -6,8 +6,8 @@ import (
 	"github.com/rollway/rollway/line"
 )
 
-// Stats is a consistent picture of a Writer at one moment. Lines, bytes and
-// calls are counted from New on, notices not among the lines.
+// Stats is a consistent snapshot of a Writer. Lines, bytes and calls are counted from
+// New on; notices are not among the lines.
 type Stats struct {
 	line.Ledger // Pending lines are in slabs, being filled, queued or being written
 
@@ -28,22 +28,20 @@ type Stats struct {
 
 	BytesAccepted uint64 // of the accepted lines, with their newlines
 	Bytes         uint64 // taken by the destinations, notices and repeated lines included
-	// LineMax is the longest line seen so far, in bytes: of slabs that hold up
-	// to 64 lines all are looked at, of others the first, which is more likely a
-	// long one since it did not fit the slab before.
+	// LineMax is the longest line measured so far, in bytes. All lines of slabs with up
+	// to 64 lines are measured; of others only the first, which is likely a long one
+	// because it did not fit the previous slab.
 	LineMax int
 
 	Writes    uint64        // calls of a destination's Write that have returned
 	WriteTime time.Duration // that they took together
-	WriteMax  time.Duration // the longest; one under way counts with its age
+	WriteMax  time.Duration // the longest; an active one counts with its age
 	Errors    uint64        // those of Writes that failed
-	// Stalled is how long a call of a destination has lasted that has not
-	// returned for MaxWait, or for CloseTimeout if it is its Sync or Close; the
-	// longest, if there are two; 0 if there is none.
+	// Stalled is the age of the longest call of a destination that has not returned
+	// within MaxWait, or CloseTimeout for Sync and Close; 0 if there is none.
 	Stalled time.Duration
-	// OldestAge is the age of the oldest pending line, 0 if there is none. Lines
-	// of one slab count with the age of its first, those that were recovered
-	// with that of the Writer.
+	// OldestAge is the age of the oldest pending line, 0 if there is none. All lines of
+	// a slab have the age of its first; recovered lines have the age of the Writer.
 	OldestAge time.Duration
 
 	Memory    int // bytes of the slabs, without their copy in the file of Options.Persist; lines longer than a slab come on top
@@ -63,18 +61,18 @@ type Stats struct {
 
 // tally holds the counters, guarded by mu.
 type tally struct {
-	sealed        uint64 // lines in slabs that were sealed
-	sealedBytes   uint64 // in slabs that were sealed
-	unplaced      uint64 // lines that were dropped for want of a place
-	unplacedBytes uint64
-	lineMax       int
+	sealed      uint64 // lines in slabs that were sealed
+	sealedBytes uint64 // in slabs that were sealed
+	noRoom      uint64 // lines dropped because no slab was free, or too large
+	noRoomBytes uint64
+	lineMax     int
 
 	written    uint64
 	failedOver uint64
 	dropped    losses
 	toldLost   counts // those of dropped that OnError was told of; with Writer.telling held
-	alarmed    bool   // tellLosses is going to look
-	watched    bool   // tellStall is going to look
+	alarmed    bool   // a tellLosses is due
+	watched    bool   // a tellStall is due
 	rejected   uint64
 
 	bytes     uint64
@@ -85,13 +83,13 @@ type tally struct {
 	notices   uint64
 
 	failing  error // of the latest Write of the destination in use
-	lossErr  error // for which lines were last given up
+	lossErr  error // the error for which lines were last given up
 	lastErr  error // of the latest call that failed
 	lastTime time.Time
 }
 
 // failedLocked notes the result of a Write of o.
-func (w *Writer) failedLocked(o *outlet, err error) {
+func (w *Writer) failedLocked(o *destination, err error) {
 	if o == w.io.used {
 		w.tally.failing = err
 	}
@@ -101,9 +99,9 @@ func (w *Writer) failedLocked(o *outlet, err error) {
 }
 
 // Stats returns the state of the Writer. It does not wait for the destination,
-// and holds up producers for less than a microsecond. With Options.Persist,
-// Stats and producers may wait for the disk of that file while a line longer than
-// a slab is written to it or removed: on a tmpfs that is no more than a copy.
+// and delays producers for less than a microsecond. With Options.Persist, Stats and
+// producers may wait for the disk of that file while a line longer than a slab is
+// written to it or removed; on a tmpfs that is only a copy.
 func (w *Writer) Stats() Stats {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,7 +109,7 @@ func (w *Writer) Stats() Stats {
 	filling, fillingBytes := w.fillingLocked()
 	s := Stats{
 		Ledger: line.Ledger{
-			Accepted: t.sealed + filling + t.unplaced,
+			Accepted: t.sealed + filling + t.noRoom,
 			Written:  t.written,
 			Dropped:  t.dropped.drops(),
 			Pending:  w.pendingLocked(filling),
@@ -125,7 +123,7 @@ func (w *Writer) Stats() Stats {
 		DamagedBytes:   w.kept.cut,
 		Unkept:         w.kept.unkept,
 		PersistError:   w.kept.lost,
-		BytesAccepted:  t.sealedBytes + fillingBytes + t.unplacedBytes,
+		BytesAccepted:  t.sealedBytes + fillingBytes + t.noRoomBytes,
 		Bytes:          t.bytes,
 		LineMax:        t.lineMax,
 		Writes:         t.writes,
@@ -150,11 +148,11 @@ func (w *Writer) Stats() Stats {
 	for _, c := range f.calls {
 		if c != nil {
 			s.WriteMax = max(s.WriteMax, now-c.began)
-			s.Stalled = max(s.Stalled, w.stallLocked(inside{c.out, "Write", c.began}, now))
+			s.Stalled = max(s.Stalled, w.stallLocked(activeCall{c.out, "Write", c.began}, now))
 		}
 	}
-	if f.inside.out != nil {
-		s.Stalled = max(s.Stalled, w.stallLocked(f.inside, now))
+	if f.active.out != nil {
+		s.Stalled = max(s.Stalled, w.stallLocked(f.active, now))
 	}
 	if s.Pending > 0 {
 		s.OldestAge = now - w.oldestLocked(now)
@@ -168,8 +166,8 @@ func (w *Writer) Stats() Stats {
 	return s
 }
 
-// stallLocked returns how long in has lasted, or 0 if that is not too long.
-func (w *Writer) stallLocked(in inside, now time.Duration) time.Duration {
+// stallLocked returns the age of in if it lasts too long, or else 0.
+func (w *Writer) stallLocked(in activeCall, now time.Duration) time.Duration {
 	if _, err := w.stalledLocked(in); err == nil {
 		return 0
 	}

@@ -9,23 +9,23 @@ import (
 	"github.com/rollway/rollway/line"
 )
 
-// What OnError is told of: a note each time, the others at most once a minute.
+// Topics of OnError: a note is told each time, the others at most once a minute.
 const (
 	note = aside.Note + iota
 	takeover
-	failing  // of the destination; one more is of the failover
+	failing  // the destination; the next topic is the failover's
 	stalling = 2 + failing
 )
 
-// stoppedTimer returns a timer that runs f when it was set and has ended.
+// stoppedTimer returns a stopped timer that runs f on a goroutine of its own.
 func stoppedTimer(f func()) *time.Timer {
 	t := time.AfterFunc(time.Hour, f)
 	t.Stop()
 	return t
 }
 
-// tellLosses tells how many lines were dropped since it last did, and looks again
-// after aside.TellEvery, until nothing was, or this is the end.
+// tellLosses tells OnError how many lines were dropped since the last report. It
+// repeats after aside.TellEvery until nothing was dropped, or at the end of the Writer.
 func (w *Writer) tellLosses(end bool) {
 	w.telling.Lock()
 	defer w.telling.Unlock()
@@ -40,7 +40,7 @@ func (w *Writer) tellLosses(end bool) {
 	var lost []string
 	for r, n := range dropped {
 		if n > t.toldLost[r] {
-			lost = append(lost, fmt.Sprintf("%d (%s)", n-t.toldLost[r], words[r]))
+			lost = append(lost, fmt.Sprintf("%d (%s)", n-t.toldLost[r], reasonText[r]))
 		}
 	}
 	err := because(fmt.Errorf("%w: %s", line.ErrLost, strings.Join(lost, ", ")), cause)
@@ -49,8 +49,8 @@ func (w *Writer) tellLosses(end bool) {
 	}
 }
 
-// watchLocked sees to it that tellStall looks after a call that begins. One
-// timer serves all calls that begin before it ends.
+// watchLocked starts the timer of tellStall for a call that begins. One timer serves
+// all calls that begin before it fires.
 func (w *Writer) watchLocked() {
 	if !w.tally.watched {
 		w.tally.watched = true
@@ -58,12 +58,12 @@ func (w *Writer) watchLocked() {
 	}
 }
 
-// tellStall tells of a call that has lasted for too long, and looks again while
-// calls are under way. It runs in a goroutine of its own.
+// tellStall tells OnError of a call that lasts too long, and repeats while calls are
+// active. It runs on a goroutine of its own.
 func (w *Writer) tellStall() {
 	w.mu.Lock()
-	in, inside := w.insideLocked()
-	if w.tally.watched = inside; !inside {
+	in, active := w.activeLocked()
+	if w.tally.watched = active; !active {
 		w.mu.Unlock()
 		return
 	}

@@ -7,21 +7,20 @@ import (
 	"github.com/rollway/rollway/internal/ntcopy"
 )
 
-// term is what a slab has in addition if there are several shards: many
-// goroutines copy into it at the same time, without a lock.
+// term is the part of a slab that only several shards need: many goroutines copy into
+// it at the same time, without a lock.
 //
-//   - tail is how many bytes were asked for. A writer that adds n to it owns the
+//   - tail is how many bytes were requested. A writer that adds n to it owns the
 //     n bytes before the sum, if the sum is not beyond the end of buf. A tail
-//     beyond the end means sealed: nobody gets a place. The writer whose addition
-//     takes it beyond the end is the only one that sees both sides, and stores
-//     in stop where the bytes end.
+//     beyond the end means sealed: no more room is given. The one writer whose
+//     addition crosses the end stores in stop where the bytes end.
 //   - done is how many bytes have been copied, and in its upper half how many
-//     lines. A writer copies before it adds to done, so whoever finds done equal
-//     to the end has all the bytes.
+//     lines. A writer copies before it adds to done: once done equals the end, all
+//     bytes are there.
 //   - A term that is not the current one of a shard is sealed, so that a writer
-//     that has read its address long ago gets no place. If that writer finds the
-//     term open again, it may belong to another shard. The lines stay in it, and
-//     the term is queued before the writer goes on; see Writer.sendOff.
+//     that read its address earlier gets no room. If that writer finds the term
+//     open again, it may belong to another shard. The lines stay in it, and the
+//     term is queued before the writer returns; see Writer.queueStale.
 //   - A shard's term is queued before the shard gets another one, and the queue
 //     is written in order. So the lines of one goroutine keep their order.
 type term struct {
@@ -58,13 +57,13 @@ func (t *term) begin(s *shard) {
 	t.stop.Store(0)
 }
 
-// fits reports whether there is room for n bytes. So tail does not grow for ever
-// in a term that is sealed, and one that a line does not fit stays open for
+// fits reports whether there is room for n bytes. It is asked before reserve, so that
+// tail stops growing in a sealed term, and a term too small for a line stays open for
 // shorter ones.
 func (t *term) fits(n int) bool { return t.tail.Load()+uint64(n) <= uint64(len(t.buf)) }
 
-// reserve returns where n bytes, more than 0, may be put. If there is no room,
-// which fits had found, it seals the term.
+// reserve returns where n bytes, more than 0, may be put. If the room that fits
+// reported is gone, it seals the term.
 func (t *term) reserve(n int) (start int, ok bool) {
 	end, size := t.tail.Add(uint64(n)), uint64(len(t.buf))
 	if end <= size {
@@ -76,15 +75,15 @@ func (t *term) reserve(n int) (start int, ok bool) {
 	return 0, false
 }
 
-// seal makes sure that nobody gets a place any more.
+// seal ends the reservations.
 func (t *term) seal() {
 	if t.fits(0) {
 		t.reserve(len(t.buf) + 1)
 	}
 }
 
-// put copies lines to the place that they have from start on, with the newline
-// that a bare last one lacks.
+// put copies lines to start, where they have room reserved, and adds a missing last
+// newline.
 func (t *term) put(start int, p []byte) {
 	lines := ntcopy.Lines(t.buf[start:], p)
 	n := len(p)
@@ -115,7 +114,7 @@ func (t *term) await() {
 		if _, copied := t.end(); copied {
 			return
 		}
-		if i < 100 || !nap(i-100) {
+		if i < 100 || !shortSleep(i-100) {
 			runtime.Gosched()
 		}
 	}

@@ -8,38 +8,36 @@ import (
 	"github.com/rollway/rollway/line"
 )
 
-// A waiter is a producer that found no slab and has the time to wait. Whoever
-// frees a slab places the waiters' lines itself, in the order in which they
-// came: none can be overtaken by its like, and no two threads hand the mutex
-// back and forth while there is room.
+// A waiter is a Write that found no slab and may wait. The goroutine that frees a slab
+// appends the waiters' lines, in the order in which they came: no line overtakes
+// another of its rank, and waiters need not wake up to contend for the lock.
 type waiter struct {
-	placing
+	appending
 	prev, next *waiter       // guarded by mu
-	since      time.Duration // when the wait began, as Writer.age has it
+	since      time.Duration // age of the Writer when the wait began
 	listed     bool          // guarded by mu; it is on the list
-	closed     bool          // the Writer was closed before all lines had a place
+	closed     bool          // the Writer was closed before all lines had room
 
 	// With several shards:
-	shard *shard // where it waits
+	shard *shard // the one that it waits for
 	size  int    // bytes of the first of its lines
-	term  *term  // where their place is, from start on; nil until they have one
+	term  *term  // where they have room, from start on; nil until then
 	start int
 
-	ready chan struct{} // holds one token, sent after the waiter was taken off the list
+	ready chan struct{} // gets one token after the waiter was taken off the list
 	timer *time.Timer   // nil until it is needed
 }
 
-// waiters are those who wait, guarded by Writer.mu; the pool is not.
+// waiters lists the waiters by rank, guarded by Writer.mu except for the pool.
 //
-// While there are some of a rank, no slab that this rank may use is free or open.
-// So nobody's place can be taken by a later one of the same rank, and none waits
-// for those of a lower rank.
+// While a waiter of a rank exists, no slab that this rank may use is free or open. So
+// no later line of the same rank overtakes it, and it never waits for lower ranks.
 type waiters struct {
 	of   [ranks]waiterList
-	full time.Duration // since when lines have found no room and no slab was freed, as Writer.age has it; or 0
+	full time.Duration // age of the Writer since which lines find no room and no slab was freed; or 0
 	pool sync.Pool     // of *waiter
 
-	served *waiter // off the lists and not told yet, linked; told by unlockServed
+	served *waiter // off the lists and not notified yet, linked; see unlockServed
 }
 
 type waiterList struct {
@@ -73,13 +71,13 @@ func (l *waiterList) remove(wt *waiter) {
 	l.n--
 }
 
-// serve takes wt off its list, to be told.
+// serve takes wt off its list, for unlockServed.
 func (l *waiters) serve(wt *waiter) {
 	l.of[wt.rank].remove(wt)
 	wt.next, l.served = l.served, wt
 }
 
-// oldest returns when the longest of the waits began, or 0 if there is none.
+// oldest returns when the oldest wait began, or 0 if there is none.
 func (l *waiters) oldest() (since time.Duration) {
 	for r := range l.of {
 		if head := l.of[r].head; head != nil && (since == 0 || head.since < since) {
@@ -89,21 +87,21 @@ func (l *waiters) oldest() (since time.Duration) {
 	return since
 }
 
-// wait queues a Write of p whose lines in pl found no place, until they have
-// one, the Writer is closed, or patience is at its end. It is entered with mu
-// held and leaves with it released.
-func (w *Writer) wait(p []byte, pl placing, patience time.Duration) (n int, placed bool, err error) {
+// wait queues a Write of p whose lines in pl found no room, until they have
+// room, the Writer is closed, or the timeout ends. The caller holds mu; wait releases
+// it.
+func (w *Writer) wait(p []byte, pl appending, timeout time.Duration) (n int, appended bool, err error) {
 	wt := w.waiters.get()
-	wt.placing = pl
-	w.standUnlock(wt)
-	placed = w.await(wt, patience)
-	pl, closed := wt.placing, wt.closed
+	wt.appending = pl
+	w.enqueueUnlock(wt)
+	appended = w.await(wt, timeout)
+	pl, closed := wt.appending, wt.closed
 	w.waiters.put(wt)
 	if closed {
 		return len(p) - pl.left - len(pl.rest), false, os.ErrClosed
 	}
 	n, err = pl.result(len(p), w.opts.MaxLine)
-	return n, placed, err
+	return n, appended, err
 }
 
 func (l *waiters) get() *waiter {
@@ -114,32 +112,32 @@ func (l *waiters) get() *waiter {
 }
 
 func (l *waiters) put(wt *waiter) {
-	wt.placing, wt.closed = placing{}, false
+	wt.appending, wt.closed = appending{}, false
 	wt.shard, wt.term = nil, nil
 	l.pool.Put(wt)
 }
 
-// standUnlock puts wt at the end of its list and gives mu back.
-func (w *Writer) standUnlock(wt *waiter) {
+// enqueueUnlock puts wt at the end of its list and releases mu.
+func (w *Writer) enqueueUnlock(wt *waiter) {
 	w.fullLocked()
 	wt.since = w.age()
 	w.waiters.of[wt.rank].push(wt)
-	w.shutOutLocked()
-	w.napping = false // it is wanted
+	w.sealForWaitersLocked()
+	w.polling = false // run is needed now
 	w.wakeUnlock()
 }
 
-// await returns when wt is off the list, and reports whether its lines have a
-// place. Those that have none when patience ends are dropped.
-func (w *Writer) await(wt *waiter, patience time.Duration) (placed bool) {
-	if patience == forever {
+// await returns when wt is off the list, and reports whether its lines have room. Lines
+// that have none when the timeout ends are dropped.
+func (w *Writer) await(wt *waiter, timeout time.Duration) (appended bool) {
+	if timeout == forever {
 		<-wt.ready
 		return !wt.closed
 	}
 	if wt.timer == nil {
-		wt.timer = time.NewTimer(patience)
+		wt.timer = time.NewTimer(timeout)
 	} else {
-		wt.timer.Reset(patience)
+		wt.timer.Reset(timeout)
 	}
 	select {
 	case <-wt.ready:
@@ -148,21 +146,21 @@ func (w *Writer) await(wt *waiter, patience time.Duration) (placed bool) {
 	case <-wt.timer.C:
 	}
 	w.mu.Lock()
-	if !wt.listed { // it was served or expelled just now
+	if !wt.listed { // it was served or rejected just now
 		w.mu.Unlock()
 		<-wt.ready
 		return !wt.closed
 	}
 	w.waiters.of[wt.rank].remove(wt)
 	w.dropLocked(full, wt.class, wt.rest)
-	w.flight.vain = true
+	w.flight.timedOut = true
 	w.mu.Unlock()
 	return false
 }
 
-// shutOutLocked sees to it that nothing that comes later fits before those who
-// wait.
-func (w *Writer) shutOutLocked() {
+// sealForWaitersLocked seals the open slab if a waiter could use it, so that no later
+// line overtakes the waiter.
+func (w *Writer) sealForWaitersLocked() {
 	for r := w.filling.rank; r < ranks; r++ {
 		if w.waiters.of[r].n > 0 {
 			w.sealLocked()
@@ -170,7 +168,7 @@ func (w *Writer) shutOutLocked() {
 	}
 }
 
-// serveLocked places the lines of as many waiters as there is room for.
+// serveLocked appends the lines of as many waiters as there is room for.
 func (w *Writer) serveLocked() {
 	l := &w.waiters
 	if l.oldest() == 0 {
@@ -182,14 +180,14 @@ func (w *Writer) serveLocked() {
 	}
 	for r := range l.of {
 		list := &l.of[vital-rank(r)]
-		for list.head != nil && w.placeLocked(&list.head.placing) {
+		for list.head != nil && w.appendLocked(&list.head.appending) {
 			l.serve(list.head)
 		}
 	}
-	w.shutOutLocked()
+	w.sealForWaitersLocked()
 }
 
-// unlockServed gives mu back and lets those go on who were taken off the lists.
+// unlockServed releases mu and notifies the waiters that were taken off the lists.
 func (w *Writer) unlockServed() {
 	wt := w.waiters.served
 	w.waiters.served = nil
@@ -202,9 +200,9 @@ func (w *Writer) unlockServed() {
 	}
 }
 
-// expelLocked takes all waiters off the lists and counts the lines that have no
-// place as rejected.
-func (w *Writer) expelLocked() {
+// rejectWaitersLocked takes all waiters off the lists and counts their remaining lines as
+// rejected.
+func (w *Writer) rejectWaitersLocked() {
 	l := &w.waiters
 	for r := range l.of {
 		for wt := l.of[r].head; wt != nil; wt = l.of[r].head {

@@ -8,32 +8,31 @@ import (
 	"time"
 )
 
-// outlet is the destination or the failover, owned by run.
-type outlet struct {
+// destination is the destination or the failover, owned by run.
+type destination struct {
 	w      io.Writer
 	name   string
 	second bool // the failover
 
-	vectored bool // it takes several buffers in one call
+	vectored bool // it has WriteBuffers
 
-	// An episode of failure begins with a call of Write that fails and ends with
-	// one that does not.
+	// A failure lasts from a Write that fails until one that succeeds.
 	failing bool
-	since   time.Time // when the first call began that failed after the last progress
+	since   time.Time // when the first call after the last progress that failed began
 	tries   int       // calls that failed since the last progress
 	next    time.Time // when it may be called again
-	asked   bool      // next is what the destination asked for
+	asked   bool      // the destination asked for next
 
-	stuck   *call  // one that was left behind and has not returned, or nil
-	torn    []byte // rest of a line of which it has a part, to be written first
+	stuck   *call  // an abandoned call that has not returned, or nil
+	torn    []byte // rest of a line that it has a part of, to be written first
 	tornPos uint64 // number of that line's first byte; see batch.pos
-	dirty   bool   // it has taken bytes since it was last synced
+	dirty   bool   // it has written bytes since its last Sync
 }
 
-// A bufferWriter is a destination that takes many buffers in one call. Each
-// buffer ends with a line end; lines is how many there are in all. The destination
-// may change the list, and what lies after the end of a buffer up to its
-// capacity. It returns how many bytes it has taken, all of them if err is nil.
+// A bufferWriter is a destination that takes several buffers in one call. Each
+// buffer ends with a newline; lines is the number of lines in all of them. The
+// destination may change the list, and each buffer's memory between its length and its
+// capacity. It returns how many bytes it has written: all of them if err is nil.
 type bufferWriter interface {
 	WriteBuffers(buffers [][]byte, lines uint64) (n int64, err error)
 }
@@ -45,83 +44,83 @@ func isVectored(dst io.Writer) bool {
 }
 
 // write calls the method that o has for c.
-func (o *outlet) write(c *call) (n int64, err error) {
+func (o *destination) write(c *call) (n int64, err error) {
 	if !o.vectored {
 		n, err := o.w.Write(c.bufs[0])
 		return int64(n), err
 	}
 	bufs := c.bufs
-	if c.done != nil { // it may be left behind, and what it was given is looked at
+	if c.done != nil { // it may be abandoned, and its buffers are read later
 		bufs = make([][]byte, len(c.bufs))
 		for i, p := range c.bufs {
-			bufs[i] = p[:len(p):len(p)] // the other outlet may read it at the same time
+			bufs[i] = p[:len(p):len(p)] // the other destination may read it at the same time
 		}
 	}
 	return o.w.(bufferWriter).WriteBuffers(bufs, c.lines)
 }
 
-// index returns the place of o in arrays of both.
-func (o *outlet) index() int {
+// index returns the index of o in arrays of both destinations.
+func (o *destination) index() int {
 	if o.second {
 		return 1
 	}
 	return 0
 }
 
-// topic returns the one of o of two that follow each other.
-func (o *outlet) topic(of int) int { return of + o.index() }
+// topic returns the topic of o: of, or the one after it for the failover.
+func (o *destination) topic(of int) int { return of + o.index() }
 
-// call is one call of an outlet's Write, or of another method, in which case its
+// call is one call of an destination's Write, or of another method, in which case its
 // size is 0.
 type call struct {
-	out   *outlet
-	batch *batch        // that it is made for; nil once the call was left behind
-	bufs  [][]byte      // what is written, each up to the end of a line
-	size  int           // of bufs, in bytes
-	lines uint64        // in bufs
-	pos   uint64        // number of the first byte; see batch.pos
-	mend  bool          // it writes a part of outlet.torn
-	whole bool          // it begins with a whole line
-	slab  *slab         // that it begins in, or nil
-	more  []*slab       // those after it in the queue that it writes as well
-	began time.Duration // as age returns it
-	done  chan struct{} // closed when the call has returned; nil if run itself makes it
+	out    *destination
+	batch  *batch        // that it is made for; nil once the call is abandoned
+	bufs   [][]byte      // what is written, each up to the end of a line
+	size   int           // of bufs, in bytes
+	lines  uint64        // in bufs
+	pos    uint64        // number of the first byte; see batch.pos
+	repair bool          // it writes the rest of a torn line
+	whole  bool          // it begins with a whole line
+	slab   *slab         // that it begins in, or nil
+	more   []*slab       // those after it in the queue that it writes as well
+	began  time.Duration // as age returns it
+	done   chan struct{} // closed when the call has returned; nil if run itself makes it
 
 	// the result
 	n      int           // in range, and less than size only with an error
-	after  time.Duration // how long the error asks to be left alone
+	after  time.Duration // how long the error asks to wait
 	err    error
 	took   time.Duration
 	exited bool // the goroutine of the call was ended
 }
 
-// attempt writes, once, what comes next to the outlet whose turn it is.
+// attempt calls Write once, with the next bytes, for the destination in turn.
 func (w *Writer) attempt() {
 	b := w.current()
 	o := w.pick(b)
 	if o == nil {
 		return
 	}
-	w.aim(b, o)
+	w.route(b, o)
 	c := w.enter(b, o)
 	switch {
 	case c == nil:
-	case w.io.outlets[1] == nil:
+	case w.io.destinations[1] == nil:
 		c.do(w)
 		w.settle(c)
-	case w.bide(c):
+	case w.callWithTimeout(c):
 		w.settle(c)
 	default:
-		w.strand(b, c)
+		w.abandon(b, c)
 	}
 }
 
 // age returns the time since New. It reads one clock where time.Now reads two.
 func (w *Writer) age() time.Duration { return time.Since(w.born) }
 
-// aim makes o the one that b goes to, from the start of the first line that is
-// not known to be whole, or from within it if o has its beginning.
-func (w *Writer) aim(b *batch, o *outlet) {
+// route makes o the destination of b, from the start of the first line that is not
+// known to be whole, or from within that line if o has written its beginning.
+func (w *Writer) route(b *batch, o *destination) {
 	if b.out == o {
 		return
 	}
@@ -136,16 +135,16 @@ func (w *Writer) aim(b *batch, o *outlet) {
 	}
 }
 
-// enter books that a call of o's Write begins, for b, and returns it, or nil
-// if the Writer has been abandoned: then no method may be called but Close.
-func (w *Writer) enter(b *batch, o *outlet) *call {
+// enter records that a call of o's Write begins, for b, and returns the call. It
+// returns nil after the deadline of Shutdown: then only Close may be called.
+func (w *Writer) enter(b *batch, o *destination) *call {
 	c := &w.io.call
-	if w.io.outlets[1] != nil {
-		c = new(call) // it may be left behind
+	if w.io.destinations[1] != nil {
+		c = new(call) // it may be abandoned
 	}
 	*c = call{out: o, bufs: c.bufs[:0], more: c.more[:0], batch: b, began: w.age()}
 	if len(o.torn) > 0 {
-		c.mend = true
+		c.repair = true
 		c.add(o.torn, 1)
 	} else {
 		c.pos, c.whole = b.pos+uint64(b.off), b.off == b.whole
@@ -153,13 +152,13 @@ func (w *Writer) enter(b *batch, o *outlet) *call {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.abandoned {
+	if w.expired {
 		return nil
 	}
-	if !c.mend {
+	if !c.repair {
 		c.lines += b.lines
 	}
-	if b == &w.flight.main && !c.mend {
+	if b == &w.flight.main && !c.repair {
 		c.slab = w.flight.slab
 		c.slab.held++
 		if o.vectored {
@@ -169,13 +168,13 @@ func (w *Writer) enter(b *batch, o *outlet) *call {
 	b.tried = true
 	w.io.used = o
 	w.flight.calls[o.index()] = c
-	if w.io.outlets[1] == nil {
+	if w.io.destinations[1] == nil {
 		w.watchLocked()
 	}
 	return c
 }
 
-// fill adds to c what is left of b. The lines of its slab are counted under mu.
+// fill adds the rest of b to c. The lines of its slab are counted under mu.
 func (w *Writer) fill(c *call, b *batch) {
 	rest := b.rest(b.off)
 	if b.off >= len(b.notices) {
@@ -197,13 +196,13 @@ func (w *Writer) fill(c *call, b *batch) {
 	}
 }
 
-// gatherLocked adds to c, which begins in the slab in hand, those after it in the
-// queue, up to mostVectored bytes and half of all slabs: the others are to be
-// filled meanwhile. With a failover it is a quarter, as a call that hangs holds
-// its slabs. A slab before which lines were lost begins a call, with the notices.
+// gatherLocked adds to c, which begins in the loaded slab, the slabs after it in the
+// queue, up to maxVectored bytes and half of all slabs: the others are filled
+// meanwhile. With a failover it is a quarter, because a call that hangs holds its
+// slabs. A slab with lost lines before it begins a call of its own, with the notices.
 func (w *Writer) gatherLocked(c *call) {
 	most := w.opts.SlabCount / 2
-	if w.io.outlets[1] != nil {
+	if w.io.destinations[1] != nil {
 		most /= 2
 	}
 	for i := range min(w.queue.n, most-1) {
@@ -214,7 +213,7 @@ func (w *Writer) gatherLocked(c *call) {
 			}
 			w.settleLocked(s)
 		}
-		if c.size+len(s.data) > mostVectored || s.gap != (counts{}) && !w.opts.NoNotice {
+		if c.size+len(s.data) > maxVectored || s.gap != (counts{}) && !w.opts.NoNotice {
 			return
 		}
 		w.numberLocked(s)
@@ -224,9 +223,9 @@ func (w *Writer) gatherLocked(c *call) {
 	}
 }
 
-// mostVectored is how many bytes one call gets at most, except in one slab: so
-// that slabs are free soon, and the longest call is about as long as others.
-const mostVectored = 8 << 20
+// maxVectored is the most bytes of several slabs in one call: it keeps calls short and
+// frees slabs early.
+const maxVectored = 8 << 20
 
 func (c *call) add(p []byte, lines uint64) {
 	c.bufs = append(c.bufs, p)
@@ -234,7 +233,7 @@ func (c *call) add(p []byte, lines uint64) {
 	c.lines += lines
 }
 
-// do calls Write for w.
+// do makes the call.
 func (c *call) do(w *Writer) {
 	returned, finished := false, false
 	defer func() {
@@ -265,7 +264,7 @@ func (c *call) do(w *Writer) {
 	finished = true
 }
 
-// retryAfter returns how long err asks to be left alone.
+// retryAfter returns how long err asks to wait.
 func retryAfter(err error) time.Duration {
 	var asks interface{ RetryAfter() time.Duration }
 	if errors.As(err, &asks) {
@@ -274,7 +273,7 @@ func retryAfter(err error) time.Duration {
 	return 0
 }
 
-// panicked turns what a method of a destination panicked with into an error.
+// panicked returns an error for a method of a destination that panicked with v.
 func panicked(name, method string, v any) error {
 	if err, ok := v.(error); ok {
 		return fmt.Errorf("slab: %s panicked in %s: %w", name, method, err)
@@ -282,12 +281,12 @@ func panicked(name, method string, v any) error {
 	return fmt.Errorf("slab: %s panicked in %s: %v", name, method, v)
 }
 
-// exited is the error of a method that has called runtime.Goexit.
+// exited returns an error for a method that called runtime.Goexit.
 func exited(name, method string) error {
 	return fmt.Errorf("slab: %s ended its goroutine in %s", name, method)
 }
 
-// settle books what a call of Write has done.
+// settle records the result of a call of Write.
 func (w *Writer) settle(c *call) {
 	o := c.out
 	c.exited = false
@@ -303,37 +302,37 @@ func (w *Writer) settle(c *call) {
 	}
 	w.failedLocked(o, c.err)
 	if c.n > 0 {
-		f.vain = false
-		if c.batch == nil && !c.mend {
-			w.tear(c)
+		f.timedOut = false
+		if c.batch == nil && !c.repair {
+			w.noteTorn(c)
 		}
 	}
 	if c.slab != nil {
-		w.letGoLocked(c.slab)
+		w.unholdLocked(c.slab)
 		for _, s := range c.more {
-			w.letGoLocked(s)
+			w.unholdLocked(s)
 		}
 	}
 	b := w.advanceLocked(c)
-	abandoned := w.abandoned
-	if abandoned {
+	expired := w.expired
+	if expired {
 		w.dropRestLocked()
 	}
 	w.unlockServed()
-	if !abandoned {
-		w.judge(b, c)
+	if !expired {
+		w.applyResult(b, c)
 	}
 }
 
-// letGoLocked ends that a call holds s, which is free now if the other outlet was
-// faster.
-func (w *Writer) letGoLocked(s *slab) {
+// unholdLocked ends the hold of a call on s, and frees s if all its lines are accounted
+// for.
+func (w *Writer) unholdLocked(s *slab) {
 	if s.held--; s.held == 0 && s.over {
 		w.freeLocked(s)
 	}
 }
 
-// batchOf returns the batch in hand that c writes a part of, or nil.
+// batchOf returns the batch that c writes a part of, or nil.
 func (w *Writer) batchOf(c *call) *batch {
 	f := &w.flight
 	if f.slab != nil && f.main.holds(c) {
@@ -345,16 +344,15 @@ func (w *Writer) batchOf(c *call) *batch {
 	return nil
 }
 
-// advanceLocked books what c has written and takes one slab after another in
-// hand as it comes to it. It returns the batch that c has ended in, or nil if
-// nothing is left of that.
+// advanceLocked records what c has written, and loads each further slab that c reached.
+// It returns the batch in which c ended, or nil if that is written as a whole.
 func (w *Writer) advanceLocked(c *call) (b *batch) {
 	o := c.out
-	if c.mend {
+	if c.repair {
 		o.torn = o.torn[c.n:]
 		return c.batch
 	}
-	late := c.batch == nil // the outlet was left while the call was under way
+	late := c.batch == nil // the destination is not in use since the call was abandoned
 	for b = w.batchOf(c); b != nil; b = &w.flight.main {
 		end := int(c.pos-b.pos) + c.n
 		switch here := min(end, b.size()); {
@@ -362,7 +360,7 @@ func (w *Writer) advanceLocked(c *call) (b *batch) {
 			b.out, b.off, b.tried = o, here, true
 			w.creditLocked(b, here, o)
 		case here > b.whole:
-			w.aim(b, nil)
+			w.route(b, nil)
 			w.creditLocked(b, here, o)
 			b.off = b.whole
 		}
@@ -374,14 +372,13 @@ func (w *Writer) advanceLocked(c *call) (b *batch) {
 		if !more {
 			return nil
 		}
-		w.launchLocked()
+		w.loadLocked()
 	}
 	return nil
 }
 
-// tear notes where the stream of c's outlet stands after c, which has written
-// something and was left behind.
-func (w *Writer) tear(c *call) {
+// noteTorn records the torn line that c, an abandoned call, has left.
+func (w *Writer) noteTorn(c *call) {
 	o, pos, n, p := c.out, c.pos, c.n, c.bufs[0]
 	for i := 1; n > len(p); i++ {
 		pos += uint64(len(p))
@@ -400,9 +397,9 @@ func (w *Writer) tear(c *call) {
 	o.torn = bytes.Clone(p[n:lineEnd(p, n)])
 }
 
-// judge draws the consequences of c for its outlet and for b, the batch that c
-// was for, or nil.
-func (w *Writer) judge(b *batch, c *call) {
+// applyResult updates c's destination, and b, the batch in which c ended or nil: when
+// either may be tried again, and which destination is in use.
+func (w *Writer) applyResult(b *batch, c *call) {
 	o := c.out
 	w.report(o, c.err)
 	o.asked = c.after > 0
@@ -415,14 +412,14 @@ func (w *Writer) judge(b *batch, c *call) {
 		if b != nil {
 			b.since = time.Time{}
 		}
-		w.comeOver(o)
+		w.switchTo(o)
 		return
 	}
 	if b == &w.flight.front && b.notice != (counts{}) && !w.torn(b) && !w.covered(b) {
 		// Notices alone hold up neither lines nor Close.
 		w.mu.Lock()
 		if !w.io.lastWord {
-			w.flight.owed.add(b.unsaid(b.whole))
+			w.flight.owed.add(b.unannounced(b.whole))
 		}
 		*b = batch{}
 		w.mu.Unlock()

@@ -9,53 +9,52 @@ import (
 	"github.com/rollway/rollway/line"
 )
 
-// placing is one Write on its way into slabs.
-type placing struct {
-	rest     []byte // not yet placed
+// appending is the state of one Write while its lines are copied into slabs.
+type appending struct {
+	rest     []byte // not yet in a slab
 	class    class
 	rank     rank
 	left     int // bytes of the lines left out because they are too large
 	tooLarge int // size of the longest of them, newline included
 
-	until time.Duration // with several shards: when it stops to wait, as Writer.age has it, or 0
+	until time.Duration // with several shards: the age of the Writer at which the call stops waiting, or 0
 }
 
-// writeSlow is Write for all cases but the common one. It is entered with mu
-// held and leaves with it released. placed reports whether all lines but those
-// that are too large have a place in a slab.
-func (w *Writer) writeSlow(p []byte, c class, r rank) (n int, placed bool, err error) {
+// writeSlow is Write without the fast path. The caller holds mu; writeSlow releases
+// it. appended reports whether all lines are in slabs, except those too large.
+func (w *Writer) writeSlow(p []byte, c class, r rank) (n int, appended bool, err error) {
 	if w.closed {
 		return 0, false, w.rejectUnlock(p)
 	}
-	pl := placing{rest: p, class: c, rank: r}
-	placed = w.placeLocked(&pl)
-	if !placed {
-		if d := w.patienceLocked(); d != 0 {
+	pl := appending{rest: p, class: c, rank: r}
+	appended = w.appendLocked(&pl)
+	if !appended {
+		if d := w.timeoutLocked(); d != 0 {
 			return w.wait(p, pl, d)
 		}
 		w.dropLocked(full, c, pl.rest)
 		w.fullLocked()
-		w.napping = false
+		w.polling = false
 	}
 	w.wakeUnlock()
 	n, err = pl.result(len(p), w.opts.MaxLine)
-	return n, placed, err
+	return n, appended, err
 }
 
-// trySlow is TryWriteLevel for all cases but the common one. It is entered with
-// mu held and leaves with it released.
+// trySlow is TryWriteLevel without the fast path. The caller holds mu; trySlow
+// releases it.
 func (w *Writer) trySlow(p []byte, c class) error {
 	if w.closed {
 		return w.rejectUnlock(p)
 	}
-	pl := placing{rest: p, class: c, rank: w.rankLocked(c)}
+	pl := appending{rest: p, class: c, rank: w.rankLocked(c)}
 	one := len(p) == 0 || bytes.IndexByte(p, '\n') == len(p)-1
-	placed, patience := one && w.placeLocked(&pl), w.patienceLocked()
+	appended, timeout := one && w.appendLocked(&pl), w.timeoutLocked()
 	w.wakeUnlock()
 	switch {
-	case !placed && patience == 0:
+	case !appended && timeout == 0:
 		return line.ErrFull
-	case !placed:
+	case !appended:
 		return line.ErrWouldWait
 	}
 	_, err := pl.result(len(p), w.opts.MaxLine)
@@ -69,47 +68,47 @@ func (w *Writer) rejectUnlock(p []byte) error {
 	return os.ErrClosed
 }
 
-// patienceLocked returns how long a call waits for room.
-func (w *Writer) patienceLocked() time.Duration {
+// timeoutLocked returns how long a call may wait for room.
+func (w *Writer) timeoutLocked() time.Duration {
 	switch {
 	case w.opts.Full == Block:
 		return forever
-	case w.opts.Full == Drop || w.flight.vain:
+	case w.opts.Full == Drop || w.flight.timedOut:
 		return 0
 	}
 	return w.opts.MaxWait
 }
 
-// fullLocked notes that a line has found no room.
+// fullLocked notes that a line found no room.
 func (w *Writer) fullLocked() {
 	if w.waiters.full == 0 {
 		w.waiters.full = w.age()
 	}
 }
 
-// dropLocked counts the lines of p, which have no place, as dropped.
+// dropLocked counts the lines of p, which found no room, as dropped.
 func (w *Writer) dropLocked(r reason, c class, p []byte) {
 	n := line.Count(p)
 	w.lostLocked(r, c, n)
-	w.tally.unplaced += n
-	w.tally.unplacedBytes += uint64(len(p))
+	w.tally.noRoom += n
+	w.tally.noRoomBytes += uint64(len(p))
 	if len(p) > 0 && p[len(p)-1] != '\n' {
-		w.tally.unplacedBytes++
+		w.tally.noRoomBytes++
 	}
 	w.filling.gap[r] += n
 }
 
-// result is what Write returns for a p of size bytes that was placed.
-func (pl *placing) result(size, limit int) (int, error) {
+// result returns the results of a Write of size bytes that was appended.
+func (pl *appending) result(size, limit int) (int, error) {
 	if pl.tooLarge == 0 {
 		return size, nil
 	}
 	return size - pl.left, fmt.Errorf("slab: write a line of %d bytes, MaxLine is %d: %w", pl.tooLarge, limit, line.ErrTooLarge)
 }
 
-// placeLocked copies lines of pl into slabs until none is left, or returns
-// false when the next one needs a slab and may have none.
-func (w *Writer) placeLocked(pl *placing) bool {
+// appendLocked copies lines of pl into slabs until none is left, or returns
+// false when the next one needs a slab and may not have one.
+func (w *Writer) appendLocked(pl *appending) bool {
 	f := &w.filling
 	for len(pl.rest) > 0 {
 		if f.cur != nil && pl.rank >= f.rank && w.fillLocked(pl) {
@@ -117,10 +116,10 @@ func (w *Writer) placeLocked(pl *placing) bool {
 		}
 		first, size := firstLine(pl.rest)
 		if size > w.opts.MaxLine {
-			w.tooLargeLocked(pl, first, size)
+			w.skipTooLargeLocked(pl, first, size)
 			continue
 		}
-		s := w.takeLocked(pl.rank)
+		s := w.acquireLocked(pl.rank)
 		if s == nil {
 			return false
 		}
@@ -143,16 +142,16 @@ func (w *Writer) placeLocked(pl *placing) bool {
 	return true
 }
 
-// tooLargeLocked leaves out the first line of pl.
-func (w *Writer) tooLargeLocked(pl *placing, first []byte, size int) {
+// skipTooLargeLocked leaves out the first line of pl.
+func (w *Writer) skipTooLargeLocked(pl *appending, first []byte, size int) {
 	w.dropLocked(tooLarge, pl.class, first)
 	pl.left += len(first)
 	pl.tooLarge = max(pl.tooLarge, size)
 	pl.rest = pl.rest[len(first):]
 }
 
-// openLocked says which lines the open slab is for, by how many slabs are free,
-// and lets those of every level come into it by the short way.
+// openLocked decides by the number of free slabs which lines the open slab is for, and
+// opens it to the fast path if it is for all.
 func (w *Writer) openLocked() {
 	f := &w.filling
 	if f.rank = f.rankOf(len(f.free)); f.rank != ordinary {
@@ -167,7 +166,7 @@ func (w *Writer) openLocked() {
 
 // fillLocked copies as many whole lines of pl into the current slab as there
 // is room for, and returns false if not even one fits.
-func (w *Writer) fillLocked(pl *placing) bool {
+func (w *Writer) fillLocked(pl *appending) bool {
 	room := len(w.buf) - w.pos
 	p := pl.rest
 	n := len(p)
@@ -180,16 +179,16 @@ func (w *Writer) fillLocked(pl *placing) bool {
 		}
 	}
 	if w.class != pl.class {
-		w.turnLocked(pl.class)
+		w.setClassLocked(pl.class)
 	}
 	w.putLocked(p[:n], bare)
 	pl.rest = p[n:]
 	return true
 }
 
-// takeLocked seals the current slab and returns a free one, or returns nil and
-// leaves the current slab open, which may still have room for a shorter line.
-func (w *Writer) takeLocked(r rank) *slab {
+// acquireLocked seals the current slab and returns a free one. If none may be used it
+// returns nil and leaves the current slab open: a shorter line may still fit.
+func (w *Writer) acquireLocked(r rank) *slab {
 	f := &w.filling
 	n := len(f.free) - 1
 	if n < f.keep[r] {
@@ -226,12 +225,12 @@ func (w *Writer) detachLocked() {
 
 // pushLocked queues s, which is complete.
 func (w *Writer) pushLocked(s *slab) {
-	w.sealedLocked(s)
+	w.countSealedLocked(s)
 	w.queue.push(s)
 }
 
-// sealedLocked counts what is in s, of which that is known now.
-func (w *Writer) sealedLocked(s *slab) {
+// countSealedLocked counts the lines of s, which are known now.
+func (w *Writer) countSealedLocked(s *slab) {
 	w.tally.sealed += uint64(s.lines)
 	w.tally.sealedBytes += uint64(len(s.data))
 	if w.kept.file != nil && !s.begun {
@@ -239,18 +238,17 @@ func (w *Writer) sealedLocked(s *slab) {
 	}
 }
 
-// needWakeLocked reports whether the caller has to wake run: for a sealed slab,
-// for the second one if run looks by itself, or, if run waits without a ticker,
-// for anything.
+// needWakeLocked reports whether the caller has to wake run: for a sealed slab; for
+// the second one if run polls; for any line if run waits with its ticker stopped.
 func (w *Writer) needWakeLocked() bool {
 	enough := 1
-	if w.napping {
+	if w.polling {
 		enough = 2
 	}
-	if !w.parked || w.queue.n < enough && !w.dozing {
+	if !w.parked || w.queue.n < enough && !w.tickerOff {
 		return false
 	}
-	w.parked, w.dozing = false, false
+	w.parked, w.tickerOff = false, false
 	return true
 }
 
@@ -281,8 +279,8 @@ func firstLine(p []byte) (first []byte, size int) {
 
 var newline = []byte{'\n'}
 
-// queue holds the sealed slabs in order, guarded by Writer.mu. Its ring has a
-// place for every slab there is, so that a push always finds one.
+// queue is a ring of the sealed slabs in order, guarded by Writer.mu. It has room for
+// all slabs.
 type queue struct {
 	ring   []*slab
 	first  int
