@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/encode"
-	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/levels"
 	"github.com/rollway/rollway/line"
 )
 
@@ -153,7 +153,7 @@ func (o *output) writeLines(ctx context.Context, c *core, lines []*encodedLine) 
 		for _, user := range o.users {
 			if user.admits(e.level) {
 				if err := user.writeLast(ctx, c, e); err != nil {
-					errs = append(errs, fmt.Errorf("%w: a line at %s: %w", line.ErrLost, jsonline.AppendLevel(nil, e.level), err))
+					errs = append(errs, fmt.Errorf("%w: a line at %s: %w", line.ErrLost, levels.Append(nil, e.level), err))
 				}
 			}
 		}

@@ -16,7 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/levels"
 	"github.com/rollway/rollway/line"
 )
 
@@ -202,7 +202,7 @@ func TestLastLineOfAnEmitterAlone(t *testing.T) {
 type resolving struct{ arrivals }
 
 func (w *resolving) AppendLine(dst []byte, r *Record) []byte {
-	text := jsonline.AppendLevel(nil, r.Level)
+	text := levels.Append(nil, r.Level)
 	text = append(text, r.Message...)
 	r.Attrs(func(a slog.Attr) bool {
 		text = AppendJSON(append(text, a.Key...), a.Value)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/encode"
-	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/levels"
 	"github.com/rollway/rollway/internal/panicsite"
 )
 
@@ -177,7 +177,7 @@ func (c *core) tellLate(r *encode.Record) {
 	if c.redact != nil {
 		r.Message = c.redact.Text(r.Message)
 	}
-	err := fmt.Errorf("rollway: logged after Close, at %s: %s", jsonline.AppendLevel(nil, r.Level), r.Message)
+	err := fmt.Errorf("rollway: logged after Close, at %s: %s", levels.Append(nil, r.Level), r.Message)
 	c.teller.queue.Do(func() { c.teller.tell(err, nil) })
 }
 

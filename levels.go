@@ -12,19 +12,19 @@ import (
 	"sync"
 	"weak"
 
-	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/levels"
 )
 
 // The levels of slog, and three more. A level between two of them is written as
 // the lower name and the distance: WARN+1.
 const (
-	LevelTrace = jsonline.LevelTrace // -8
-	LevelDebug = slog.LevelDebug     // -4
-	LevelInfo  = slog.LevelInfo      // 0
-	LevelWarn  = slog.LevelWarn      // 4
-	LevelError = slog.LevelError     // 8
-	LevelPanic = jsonline.LevelPanic // 10
-	LevelFatal = jsonline.LevelFatal // 12
+	LevelTrace = levels.Trace    // -8
+	LevelDebug = slog.LevelDebug // -4
+	LevelInfo  = slog.LevelInfo  // 0
+	LevelWarn  = slog.LevelWarn  // 4
+	LevelError = slog.LevelError // 8
+	LevelPanic = levels.Panic    // 10
+	LevelFatal = levels.Fatal    // 12
 
 	// LevelOff is above every level: an Output with it takes nothing.
 	LevelOff slog.Level = math.MaxInt32
@@ -120,7 +120,7 @@ func (v *Levels) String() string {
 		if r.level == LevelOff {
 			b = append(b, "off"...)
 		} else {
-			b = append(b, strings.ToLower(string(jsonline.AppendLevel(nil, r.level)))...)
+			b = append(b, strings.ToLower(string(levels.Append(nil, r.level)))...)
 		}
 	}
 	return string(b)
@@ -249,7 +249,7 @@ func parseLevel(s string) (slog.Level, bool) {
 	if strings.EqualFold(s, "off") {
 		return LevelOff, true
 	}
-	return jsonline.ParseLevel(s)
+	return levels.Parse([]byte(s))
 }
 
 // LevelRange is a Leveler for [Output.Level] that admits the levels from Min to Max.

@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/levels"
 )
 
 // Loki says how lines become entries of Grafana Loki's streams. The zero value
@@ -122,9 +123,9 @@ func (r *record) lokiLevel() int {
 		return 3
 	case r.level < slog.LevelError:
 		return 4
-	case r.level < jsonline.LevelPanic:
+	case r.level < levels.Panic:
 		return 5
-	case r.level < jsonline.LevelFatal:
+	case r.level < levels.Fatal:
 		return 6
 	default:
 		return 7

@@ -9,8 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/rollway/rollway/internal/jsonline"
 	"github.com/rollway/rollway/internal/jsonwalk"
+	"github.com/rollway/rollway/internal/levels"
 )
 
 // A record is what a line says of itself. It refers to the line's bytes.
@@ -124,9 +124,9 @@ func parseTime(value []byte) (t time.Time, ok bool) {
 func plausible(t time.Time) bool { return t.Year() >= 1970 && t.Year() < 2262 && t.Unix() > 0 }
 
 var levelNames = map[string]slog.Level{
-	"warning": slog.LevelWarn, "err": slog.LevelError, "dpanic": jsonline.LevelPanic,
-	"notice": slog.LevelInfo + 2, "critical": jsonline.LevelFatal, "crit": jsonline.LevelFatal,
-	"alert": jsonline.LevelFatal + 1, "emergency": jsonline.LevelFatal + 2, "emerg": jsonline.LevelFatal + 2,
+	"warning": slog.LevelWarn, "err": slog.LevelError, "dpanic": levels.Panic,
+	"notice": slog.LevelInfo + 2, "critical": levels.Fatal, "crit": levels.Fatal,
+	"alert": levels.Fatal + 1, "emergency": levels.Fatal + 2, "emerg": levels.Fatal + 2,
 }
 
 func parseLevel(value []byte) (slog.Level, bool) {
@@ -134,7 +134,7 @@ func parseLevel(value []byte) (slog.Level, bool) {
 		return 0, false
 	}
 	name := value[1 : len(value)-1]
-	if l, ok := jsonline.ParseLevel(string(name)); ok {
+	if l, ok := levels.Parse(name); ok {
 		return l, true
 	}
 	l, ok := levelNames[string(bytes.ToLower(name))]

@@ -8,17 +8,17 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/levels"
 )
 
 // severityOf maps the levels of slog and Rollway.
 func severityOf(l slog.Level) int {
 	switch {
-	case l > jsonline.LevelFatal+1:
+	case l > levels.Fatal+1:
 		return 0
-	case l > jsonline.LevelFatal:
+	case l > levels.Fatal:
 		return 1
-	case l >= jsonline.LevelPanic:
+	case l >= levels.Panic:
 		return 2
 	case l >= slog.LevelError:
 		return 3

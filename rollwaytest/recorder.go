@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/levels"
 )
 
 // Record is one canonical line, decoded. What the line does not have is zero.
@@ -120,7 +120,7 @@ func (r *Recorder) AssertNoneAbove(tb testing.TB, level slog.Level) {
 	tb.Helper()
 	for _, rec := range r.Records() {
 		if rec.Level > level {
-			tb.Errorf("record above %s: %s", jsonline.AppendLevel(nil, level), rec.Line)
+			tb.Errorf("record above %s: %s", levels.Append(nil, level), rec.Line)
 		}
 	}
 	for _, line := range r.Invalid() {
@@ -167,7 +167,7 @@ func decode(line string) (Record, error) {
 		rec.Attrs[k] = numbers(v)
 	}
 	if raw.Level != nil {
-		level, ok := jsonline.ParseLevel(*raw.Level)
+		level, ok := levels.Parse([]byte(*raw.Level))
 		if !ok {
 			return Record{}, fmt.Errorf("unknown level %q", *raw.Level)
 		}

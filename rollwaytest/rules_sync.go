@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// levels are written in turn; one is no level that has a name.
-var levels = []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelError, slog.LevelWarn, slog.LevelInfo + 2, slog.LevelDebug - 4}
+// eachLevel are written in turn; one is no level that has a name.
+var eachLevel = []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelError, slog.LevelWarn, slog.LevelInfo + 2, slog.LevelDebug - 4}
 
 func checkLevels(t *testing.T, su *suite) {
 	producers, n := 4, su.some(300)
@@ -27,7 +27,7 @@ func checkLevels(t *testing.T, su *suite) {
 				}
 				write := su.Writer.Write
 				if seq%3 > 0 {
-					write = func(b []byte) (int, error) { return w.WriteLevel(levels[seq%len(levels)], b) }
+					write = func(b []byte) (int, error) { return w.WriteLevel(eachLevel[seq%len(eachLevel)], b) }
 				}
 				if n, err := write(buf); n != len(buf) || err != nil {
 					t.Errorf("line %d of producer %d: %d, %v, want %d, nil", seq, p, n, err, len(buf))
@@ -52,15 +52,15 @@ func checkLevelAfterClose(t *testing.T, su *suite) {
 	if err := su.Writer.Close(); err != nil {
 		t.Fatalf("Close = %v, want nil", err)
 	}
-	for i, level := range levels {
+	for i, level := range eachLevel {
 		if n, err := su.Writer.(levelWriter).WriteLevel(level, line(0, 1+i, 150)); n != 0 || !errors.Is(err, os.ErrClosed) {
 			t.Errorf("WriteLevel of %v after Close = %d, %v, want 0, os.ErrClosed", level, n, err)
 		}
 	}
 	su.wantAll(t, 1, 1)
 	if su.Ledger != nil {
-		if got := su.Ledger().Rejected; got != uint64(len(levels)) {
-			t.Errorf("ledger: %d lines rejected, want %d", got, len(levels))
+		if got := su.Ledger().Rejected; got != uint64(len(eachLevel)) {
+			t.Errorf("ledger: %d lines rejected, want %d", got, len(eachLevel))
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway"
-	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/levels"
 )
 
 // Options configures what becomes of a line. Its zero value makes every line a
@@ -128,7 +128,7 @@ func cutLevel(level slog.Level, msg string) (slog.Level, string) {
 	case strings.EqualFold(name, "err"):
 		name = "ERROR"
 	}
-	found, ok := jsonline.ParseLevel(name)
+	found, ok := levels.Parse([]byte(name))
 	if !ok {
 		return level, msg
 	}

@@ -22,10 +22,11 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/rollway/rollway/internal/jsonline"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/log"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/rollway/rollway/internal/levels"
 )
 
 // Options configures [NewOutput], [NewWriter] and [NewHandler].
@@ -70,7 +71,7 @@ func levelOf(s log.Severity) slog.Level {
 	return slog.Level(s) - severityOfInfo
 }
 
-func levelName(l slog.Level) string { return string(jsonline.AppendLevel(nil, l)) }
+func levelName(l slog.Level) string { return string(levels.Append(nil, l)) }
 
 // Attributes that OpenTelemetry's semantic conventions name.
 const (

@@ -11,10 +11,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rollway/rollway/internal/jsonline"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/log"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/rollway/rollway/internal/levels"
 )
 
 // Writer takes canonical lines, those of rollway's JSON encoder without
@@ -141,7 +142,7 @@ func (e *entry) addString(key, s string) bool {
 			e.record.SetTimestamp(t)
 		}
 	case "level":
-		level, ok := jsonline.ParseLevel(s)
+		level, ok := levels.Parse([]byte(s))
 		if !ok {
 			return false
 		}

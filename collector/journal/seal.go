@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/disk"
-	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/levels"
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
@@ -105,7 +105,7 @@ func (s *summary) count(line []byte, at int64) {
 	} else {
 		s.prefix = [len(prefixOf)]byte{}
 	}
-	if l, ok := jsonline.ParseLevel(text); ok {
+	if l, ok := levels.Parse([]byte(text)); ok {
 		c.Level = int32(l)
 	}
 	s.level, s.last, s.n = text, c, 1

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/levels"
 )
 
 // loggerLine writes a line as the library's Logger does: jsonline's functions,
@@ -59,9 +60,9 @@ func loggerLine(rng *rand.Rand) string {
 		}
 	}
 	dst := append([]byte(nil), `{"time":"`...)
-	dst = jsonline.AppendUnix(dst, minUnix+rng.Int64N(maxUnix-minUnix), rng.IntN(1e9))
+	dst = jsonline.AppendUnix(dst, jsonline.FirstSecond+rng.Int64N(jsonline.LastSecond-jsonline.FirstSecond), rng.IntN(1e9))
 	dst = append(dst, `","level":"`...)
-	dst = jsonline.AppendLevel(dst, slog.Level(rng.IntN(40)-15))
+	dst = levels.Append(dst, slog.Level(rng.IntN(40)-15))
 	dst = append(dst, '"')
 	for _, key := range []string{"msg", "service", "logger", "source", "trace_id", "span_id", "error"} {
 		if rng.IntN(2) == 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollway/rollway/internal/jsonline"
 	"github.com/rollway/rollway/internal/jsonwalk"
+	"github.com/rollway/rollway/internal/levels"
 )
 
 // readEvent reads one value, which should be an object, and appends its
@@ -170,11 +171,11 @@ func (n *Normalizer) fill(key key, value jsonwalk.Span, kind jsontext.Kind) bool
 	fits := isString
 	switch key {
 	case keyTime:
-		if ev.sec, ev.nsec, fits = n.second.parseTime(n.plain(raw, kind)); !fits {
+		if ev.sec, ev.nsec, fits = n.times.Parse(n.plain(raw, kind)); !fits {
 			return false
 		}
 	case keyLevel:
-		if ev.level, fits = parseLevel(n.plain(raw, kind)); !fits {
+		if ev.level, fits = levels.ParseAny(n.plain(raw, kind)); !fits {
 			return false
 		}
 	case keyMsg:
@@ -276,7 +277,7 @@ func (n *Normalizer) appendLine(dst *Batch) {
 	line := append(dst.Lines, `{"time":"`...)
 	line = jsonline.AppendUnix(line, ev.sec, ev.nsec)
 	line = append(line, `","level":"`...)
-	line = jsonline.AppendLevel(line, ev.level)
+	line = levels.Append(line, ev.level)
 	line = append(line, '"')
 	for key := keyMsg; key < numSlots; key++ {
 		if ev.filled&(1<<key) == 0 {

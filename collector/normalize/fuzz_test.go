@@ -7,10 +7,8 @@ import (
 	"encoding/json"
 	"io"
 	"reflect"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 )
 
@@ -197,38 +195,4 @@ func plainText(v []byte) string {
 		}
 	}
 	return s
-}
-
-func FuzzTime(f *testing.F) {
-	for _, s := range []string{"2026-05-28T12:40:00.5+02:00", "2026-05-28 12:40:00,123", "1779972000.25", "-1e-9", "1e21"} {
-		f.Add(s)
-	}
-	for _, layout := range dateLayouts {
-		f.Add(time.Date(2026, 5, 28, 12, 40, 0, 123456000, time.UTC).Format(layout))
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		sec, nsec, ok := parseTime([]byte(s))
-		if ok && (sec < minUnix || sec > maxUnix || nsec < 0 || nsec > 999_999_999) {
-			t.Fatalf("parseTime(%q) = %d, %d", s, sec, nsec)
-		}
-		// Seconds agree with what a float64 says, as far as it can say it.
-		if v, err := strconv.ParseFloat(s, 64); ok && err == nil && v > -1e9 && v < 1e10 && !strings.ContainsAny(s, "xX_iIpP+") {
-			if diff := float64(sec) + float64(nsec)/1e9 - v; diff > 1e-5 || diff < -1e-5 {
-				t.Fatalf("parseTime(%q) = %d, %d, off by %g", s, sec, nsec, diff)
-			}
-		}
-		// What package time reads by one of the layouts is the same time.
-		for _, layout := range dateLayouts {
-			if want, err := time.Parse(layout, s); ok && err == nil && (want.Unix() != sec || want.Nanosecond() != nsec) {
-				t.Fatalf("parseTime(%q) = %d, %d, want %d, %d as of %q", s, sec, nsec, want.Unix(), want.Nanosecond(), layout)
-			}
-		}
-		var last lastSecond
-		for range 2 {
-			if sec2, nsec2, ok2 := last.parseTime([]byte(s)); sec2 != sec || nsec2 != nsec || ok2 != ok {
-				t.Fatalf("parseTime(%q) = %d, %d, %t, and %d, %d, %t where the second is known", s, sec, nsec, ok, sec2, nsec2, ok2)
-			}
-		}
-		ParseLevel(s)
-	})
 }

@@ -75,6 +75,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rollway/rollway/internal/jsonwalk"
+	"github.com/rollway/rollway/internal/times"
 )
 
 // Limits on one event and one body; a field that is zero means its default.
@@ -136,7 +137,7 @@ type Normalizer struct {
 	names   nameSet
 	extras  *Extras
 	unquote []byte // an unescaped string
-	second  lastSecond
+	times   times.Cache
 
 	enricher Enricher  // nil: none
 	defaults *Defaults // its

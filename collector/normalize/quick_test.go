@@ -95,7 +95,7 @@ func TestQuickReadsWhatIsValid(t *testing.T) {
 			n, b := New(Limits{}), new(Batch)
 			n.begin(b, value, received)
 			n.text(0, len(value), 1)
-			if quick := n.quickValues(b); quick != (levels(text) <= maxNested) {
+			if quick := n.quickValues(b); quick != (depthOf(text) <= maxNested) {
 				t.Errorf("%.200q: read %t", text, quick)
 			}
 			events++
@@ -106,8 +106,8 @@ func TestQuickReadsWhatIsValid(t *testing.T) {
 	}
 }
 
-// levels is how deep valid JSON nests.
-func levels(text string) (most int) {
+// depthOf is how deep valid JSON nests.
+func depthOf(text string) (most int) {
 	now, in := 0, false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {

@@ -5,8 +5,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/rollway/rollway/internal/jsonline"
 	"github.com/rollway/rollway/internal/jsonwalk"
+	"github.com/rollway/rollway/internal/levels"
+	"github.com/rollway/rollway/internal/times"
 )
 
 // Second names of slots: what some libraries write instead of the names that
@@ -206,16 +207,16 @@ func (n *Normalizer) fillSecond(m *lateMember) bool {
 	kind := kindOf(raw[0])
 	switch m.key {
 	case keyTime2:
-		sec, nsec, fits := parseTime(n.plain(raw, kind))
+		sec, nsec, fits := times.Parse(n.plain(raw, kind))
 		return fits && sec >= earliest && n.setTime(sec, nsec)
 	case keyInstant:
 		sec, nsec, fits := parseInstant(raw)
 		return fits && n.setTime(sec, nsec)
 	case keySeverity:
-		level, fits := otelLevel(n.plain(raw, kind))
+		level, fits := levels.ParseOTel(n.plain(raw, kind))
 		return fits && n.setLevel(level)
 	case keyPriority:
-		level, fits := syslogLevel(n.plain(raw, kind))
+		level, fits := levels.ParseSyslog(n.plain(raw, kind))
 		return fits && n.setLevel(level)
 	}
 	return n.fill(slot, m.value, kind)
@@ -233,36 +234,12 @@ func (n *Normalizer) setLevel(level slog.Level) bool {
 	return true
 }
 
-// otelLevel reads a severity of OpenTelemetry: a name, or a number from 1 to 24,
-// of which 9 is INFO.
-func otelLevel(text []byte) (slog.Level, bool) {
-	if len(text) == 0 || !jsonwalk.IsDigit(text[0]) {
-		return parseLevel(text)
-	}
-	n, numeric := smallInt(text)
-	return slog.Level(n - 9), numeric && n >= 1 && n <= 24
-}
-
-// syslogLevel reads a severity of syslog: a name, or a number from 0, which is
-// the highest, to 7.
-func syslogLevel(text []byte) (slog.Level, bool) {
-	if len(text) == 0 || !jsonwalk.IsDigit(text[0]) {
-		return parseLevel(text)
-	}
-	if len(text) > 1 || text[0] > '7' {
-		return 0, false
-	}
-	return syslogLevels[text[0]-'0'], true
-}
-
-var syslogLevels = [8]slog.Level{jsonline.LevelFatal + 2, jsonline.LevelFatal + 1, jsonline.LevelFatal, slog.LevelError, slog.LevelWarn, slog.LevelInfo + 2, slog.LevelInfo, slog.LevelDebug}
-
 // readGELFLevel reads the level of an event in GELF again, where numbers are
 // those of syslog.
 func (n *Normalizer) readGELFLevel() {
 	at := n.ev.slots[keyLevel]
 	if raw := at.Of(n.body.text); len(raw) == 1 {
-		if level, known := syslogLevel(raw); known {
+		if level, known := levels.ParseSyslog(raw); known {
 			n.ev.level = level
 		}
 	}
@@ -277,14 +254,16 @@ func parseInstant(raw []byte) (sec int64, nsec int, fits bool) {
 		switch string(w.Name.Of(raw)) {
 		case `"epochSecond"`:
 			var part int
-			if sec, part, fits = parseUnix(value); !fits || part != 0 || len(value) > 11 {
+			if sec, part, fits = times.Unix(value); !fits || part != 0 || len(value) > 11 {
 				return 0, 0, false
 			}
 			seen |= 1
 		case `"nanoOfSecond"`:
-			if nsec, fits = smallInt(value); !fits || nsec < 0 {
+			nanos, part, isNumber := times.Unix(value)
+			if !isNumber || part != 0 || nanos < 0 || nanos > 999_999_999 {
 				return 0, 0, false
 			}
+			nsec = int(nanos)
 			seen |= 2
 		default:
 			return 0, 0, false

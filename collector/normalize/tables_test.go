@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/levels"
+	"github.com/rollway/rollway/internal/times"
 )
 
 // section returns the cells of the rows of the table below a heading of
@@ -44,21 +46,21 @@ func TestTableOfLevels(t *testing.T) {
 			text = strings.Trim(text, "`")
 			listed[text] = true
 			for _, text := range []string{text, strings.ToUpper(text)} {
-				got, ok := ParseLevel(text)
-				switch want, named := jsonline.ParseLevel(row[0]); {
+				got, ok := levels.ParseAny([]byte(text))
+				switch want, named := levels.Parse([]byte(row[0])); {
 				case !named && ok:
-					t.Errorf("%s is %s, and not so in the table", text, jsonline.AppendLevel(nil, got))
+					t.Errorf("%s is %s, and not so in the table", text, levels.Append(nil, got))
 				case named && (!ok || got != want):
-					t.Errorf("%s is %s, %t; the table has %s", text, jsonline.AppendLevel(nil, got), ok, row[0])
+					t.Errorf("%s is %s, %t; the table has %s", text, levels.Append(nil, got), ok, row[0])
 				}
 			}
 		}
 	}
-	source, err := os.ReadFile("level.go")
+	source, err := os.ReadFile("../../internal/levels/levels.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, names, _ := strings.Cut(string(source), "\nfunc levelByName(")
+	_, names, _ := strings.Cut(string(source), "\nfunc byName(")
 	names, _, _ = strings.Cut(names, "\n}\n")
 	for _, name := range regexp.MustCompile(`"[^"]+"`).FindAllString(names, -1) {
 		if name = strings.Trim(name, `"`); !listed[name] {
@@ -68,7 +70,7 @@ func TestTableOfLevels(t *testing.T) {
 	numbers := 0
 	for n := -20; n <= 60_000; n++ {
 		text := strconv.Itoa(n)
-		if _, ok := ParseLevel(text); ok {
+		if _, ok := levels.ParseAny([]byte(text)); ok {
 			numbers++
 			if !listed[text] && !(n >= -8 && n <= 9) && !(n > 10 && n < 60) {
 				t.Errorf("%d is not in the table", n)
@@ -85,7 +87,7 @@ func TestTableOfTimes(t *testing.T) {
 	for _, row := range section(t, "Times") {
 		for _, text := range quoted.FindAllString(row[1], -1) {
 			got := "not taken"
-			if sec, nsec, ok := parseTime([]byte(strings.Trim(text, "`"))); ok {
+			if sec, nsec, ok := times.Parse([]byte(strings.Trim(text, "`"))); ok {
 				got = string(jsonline.AppendUnix(nil, sec, nsec))
 			}
 			if got != row[2] {
@@ -107,8 +109,8 @@ func TestTablesWithoutAllocation(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(10, func() {
 		for _, text := range texts {
-			parseTime(text)
-			parseLevel(text)
+			times.Parse(text)
+			levels.ParseAny(text)
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations", n)

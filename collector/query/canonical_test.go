@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rollway/rollway/internal/jsonwalk"
+	"github.com/rollway/rollway/internal/levels"
 )
 
 // canonical tells whether the slow evaluation is right about line: a canonical
@@ -53,7 +54,7 @@ func canonical(line []byte) bool {
 				return false
 			}
 		case fieldLevel:
-			if _, ok := levelOf([]byte(s)); !ok {
+			if _, ok := levels.Parse([]byte(s)); !ok {
 				return false
 			}
 		case fieldSource, fieldError:

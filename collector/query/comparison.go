@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/rollway/rollway/internal/times"
 )
 
 // comparison is a comparison as it was written, on its way to a node.
@@ -67,9 +69,9 @@ func (c *comparison) levelNode(o op, value string) (*node, error) {
 }
 
 func (c *comparison) timeNode(o op, value string) (*node, error) {
-	t, span, err := parseTime(value, c.now)
-	if err != nil {
-		return nil, c.fail(c.at, show(value), expectedTime)
+	t, span, ok := times.ParseMoment(value, c.now)
+	if !ok {
+		return nil, c.fail(c.at, show(value), times.Expected)
 	}
 	if o == opEqual && span > 0 {
 		// A day, a minute or a second is all of it.
@@ -80,4 +82,14 @@ func (c *comparison) timeNode(o op, value string) (*node, error) {
 		return join(nodeAnd, []*node{timeNode(opGreaterEqual, t), timeNode(opLessEqual, end)}), nil
 	}
 	return timeNode(o, t), nil
+}
+
+// ParseTime reads a time as since, until and comparisons with time take it, see
+// [times.ParseMoment].
+func ParseTime(s string, now time.Time) (time.Time, error) {
+	t, _, ok := times.ParseMoment(s, now)
+	if !ok {
+		return time.Time{}, fmt.Errorf("found %s, expected %s", show(s), times.Expected)
+	}
+	return t, nil
 }

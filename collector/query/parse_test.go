@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/internal/levels"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -159,7 +159,7 @@ func TestSyntaxErrors(t *testing.T) {
 func TestLevelNames(t *testing.T) {
 	for _, name := range []string{"trace", "verbose", "debug", "info", "information", "notice", "warn", "warning", "error", "err", "panic", "fatal", "critical", "crit", "alert", "emergency", "emerg", "WARN+1", "TRACE-3"} {
 		got, ok := parseLevel(name)
-		want, known := normalize.ParseLevel(name)
+		want, known := levels.ParseAny([]byte(name))
 		if !ok || !known || got != want {
 			t.Errorf("%s is %v, on input %v", name, got, want)
 		}

@@ -6,6 +6,8 @@ import (
 	"math/big"
 	"strings"
 	"time"
+
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 // slowMatch is what Match is compared with: the line decoded into maps by
@@ -157,7 +159,7 @@ func slowScalar(t *term, v any) bool {
 		return text == t.text
 	}
 	if t.isNumber {
-		if number == "" && json.Valid([]byte(text)) && text != "" && (text[0] == '-' || isDigit(text[0])) && isString && strings.TrimSpace(text) == text {
+		if number == "" && json.Valid([]byte(text)) && text != "" && (text[0] == '-' || jsonwalk.IsDigit(text[0])) && isString && strings.TrimSpace(text) == text {
 			number = text
 		}
 		return number != "" && ordered(t.op, rat(number).Cmp(rat(t.text)))

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/jsonwalk"
+	"github.com/rollway/rollway/internal/levels"
 )
 
 // String returns the normal form: relative times made absolute, levels by
@@ -77,7 +79,7 @@ func (t *term) appendTo(b []byte, negated bool) []byte {
 	case t.isTime:
 		return t.when.AppendFormat(b, time.RFC3339Nano)
 	case t.isLevel:
-		return jsonline.AppendLevel(b, t.level)
+		return levels.Append(b, t.level)
 	case t.isNumber:
 		return append(b, t.text...)
 	case t.op == opPrefix:
@@ -104,7 +106,7 @@ func isPlainName(s string) bool { return isPlain(s, "") }
 // isPlainValue tells whether s needs no quotes as a value, and is the same
 // value without: a number in quotes is a text.
 func isPlainValue(s string) bool {
-	_, number := parseDecimal([]byte(s))
+	_, number := jsonwalk.ParseDecimal([]byte(s))
 	return !number && isPlain(s, "/:@+")
 }
 
@@ -116,7 +118,7 @@ func isPlain(s, more string) bool {
 	for i := range len(s) {
 		c := s[i]
 		switch {
-		case 'a' <= c|0x20 && c|0x20 <= 'z', isDigit(c), c == '_':
+		case 'a' <= c|0x20 && c|0x20 <= 'z', jsonwalk.IsDigit(c), c == '_':
 		case c == '.' || c == '-' || strings.IndexByte(more, c) >= 0:
 			if i == 0 && c == '-' {
 				return false

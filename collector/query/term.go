@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/jsonwalk"
+	"github.com/rollway/rollway/internal/levels"
 )
 
 type op uint8
@@ -25,9 +27,9 @@ const (
 // term is one comparison: the leaf of an expression. Immutable once built.
 type term struct {
 	op     op
-	field  field   // not of opText
-	text   string  // the value; the canonical time for an order of times
-	number decimal // the value as a number, if isNumber
+	field  field            // not of opText
+	text   string           // the value; the canonical time for an order of times
+	number jsonwalk.Decimal // the value as a number, if isNumber
 	level  slog.Level
 	when   time.Time
 
@@ -67,7 +69,7 @@ func newTextTerm(text string) *term {
 func newValueTerm(o op, f field, text string, bare bool) *term {
 	t := &term{op: o, field: f, text: text}
 	if bare && (o == opEqual || o >= opLess) {
-		t.number, t.isNumber = parseDecimal([]byte(text))
+		t.number, t.isNumber = jsonwalk.ParseDecimal([]byte(text))
 	}
 	if o == opContains {
 		t.needle, t.next = []byte(text), failureLinks(text)
@@ -126,7 +128,7 @@ func (t *term) holds(raw []byte, isString, escaped bool) bool {
 	case t.isTime:
 		return isString && len(raw) == len(t.text) && ordered(t.op, compareBytes(raw, t.text))
 	case t.isLevel:
-		l, ok := levelOf(raw)
+		l, ok := levels.Parse(raw)
 		return ok && isString && ordered(t.op, compareInts(int64(l), int64(t.level)))
 	}
 	switch t.op {
@@ -139,15 +141,15 @@ func (t *term) holds(raw []byte, isString, escaped bool) bool {
 		return prefix
 	case opEqual:
 		if t.isNumber && !isString {
-			n, ok := parseDecimal(raw)
-			return ok && n.compare(t.number) == 0
+			n, ok := jsonwalk.ParseDecimal(raw)
+			return ok && n.Compare(t.number) == 0
 		}
 		c, _ := compareText(raw, escaped, t.text)
 		return c == 0
 	}
 	if t.isNumber {
-		n, ok := parseDecimal(raw)
-		return ok && ordered(t.op, n.compare(t.number))
+		n, ok := jsonwalk.ParseDecimal(raw)
+		return ok && ordered(t.op, n.Compare(t.number))
 	}
 	if !isString {
 		return false

@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/levels"
 )
 
 // The colours of the console, as SGR sequences.
@@ -22,7 +22,7 @@ const (
 
 func levelColor(l slog.Level) string {
 	switch {
-	case l >= jsonline.LevelPanic:
+	case l >= levels.Panic:
 		return colorAlarm
 	case l >= slog.LevelError:
 		return colorRed

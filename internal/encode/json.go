@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/levels"
 )
 
 // appendJSON appends the JSON line for r.
@@ -81,7 +82,7 @@ func (f *Format) appendLayout(dst []byte, cache *secondCache, logger, ctx *Scope
 		case fieldLevel:
 			dst = append(appendComma(dst), field.key...)
 			dst = append(dst, '"')
-			dst = jsonline.AppendLevel(dst, r.Level)
+			dst = levels.Append(dst, r.Level)
 			dst = append(dst, '"')
 		case fieldMsg:
 			dst = append(appendComma(dst), field.key...)
@@ -132,7 +133,7 @@ func appendLevelAndMsgKey(dst []byte, l slog.Level) []byte {
 		return append(dst, `"level":"ERROR","msg":`...)
 	}
 	dst = append(dst, `"level":"`...)
-	dst = jsonline.AppendLevel(dst, l)
+	dst = levels.Append(dst, l)
 	return append(dst, `","msg":`...)
 }
 

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"slices"
 
-	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/levels"
 )
 
 // Logfmt and the console share this: fields in the order of a layout, and
@@ -182,13 +182,13 @@ func (t *textLine) time(field *layoutField, cache *secondCache, r *Record) {
 func (t *textLine) level(field *layoutField, l slog.Level) {
 	if !t.f.bare(field) {
 		t.name(field)
-		t.dst = jsonline.AppendLevel(t.dst, l)
+		t.dst = levels.Append(t.dst, l)
 		return
 	}
 	t.separate()
 	t.color(levelColor(l))
 	start := len(t.dst)
-	t.dst = jsonline.AppendLevel(t.dst, l)
+	t.dst = levels.Append(t.dst, l)
 	for len(t.dst)-start < len("ERROR") {
 		t.dst = append(t.dst, ' ')
 	}

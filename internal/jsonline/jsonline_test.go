@@ -3,7 +3,6 @@ package jsonline
 import (
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"math"
 	"math/rand/v2"
 	"strconv"
@@ -156,23 +155,6 @@ func TestIntAgainstStrconv(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 100_000 {
 		check(int64(rng.Uint64() >> rng.IntN(64)))
-	}
-}
-
-func TestLevelRoundTrip(t *testing.T) {
-	for l := slog.Level(-20); l <= 20; l++ {
-		name := string(AppendLevel(nil, l))
-		if back, ok := ParseLevel(name); !ok || back != l {
-			t.Errorf("level %d is written %s and read %d, %v", int(l), name, int(back), ok)
-		}
-	}
-	for l, want := range map[slog.Level]string{-8: "TRACE", -4: "DEBUG", 0: "INFO", 2: "INFO+2", 4: "WARN", 8: "ERROR", 9: "ERROR+1", 10: "PANIC", 12: "FATAL", -9: "TRACE-1"} {
-		if got := string(AppendLevel(nil, l)); got != want {
-			t.Errorf("level %d = %s, want %s", int(l), got, want)
-		}
-	}
-	if _, ok := ParseLevel("loud"); ok {
-		t.Error("ParseLevel took loud")
 	}
 }
 

@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/rollway/rollway/internal/jsonline"
+
+	"github.com/rollway/rollway/internal/levels"
 )
 
 // A renderer writes canonical lines for people:
@@ -209,9 +210,9 @@ func word(s string) string {
 }
 
 func levelColor(name string) string {
-	level, _ := jsonline.ParseLevel(name)
+	level, _ := levels.Parse([]byte(name))
 	switch {
-	case level >= jsonline.LevelPanic:
+	case level >= levels.Panic:
 		return sgrAlarm
 	case level >= 8:
 		return sgrRed

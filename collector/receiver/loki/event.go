@@ -9,6 +9,7 @@ import (
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/internal/jsonline"
 	"github.com/rollway/rollway/internal/jsonwalk"
+	"github.com/rollway/rollway/internal/levels"
 )
 
 // entry is what an entry holds besides its metadata.
@@ -108,18 +109,18 @@ func (r *reader) saysSame(label []byte) bool {
 	if !has || len(label) > 24 {
 		return false
 	}
-	named, known := normalize.ParseLevel(string(label))
+	named, known := levels.ParseAny(label)
 	switch {
 	case !known:
 		return false
 	case string(label) == "critical":
-		return level >= jsonline.LevelPanic && level < jsonline.LevelFatal || level == named
-	case named <= jsonline.LevelTrace:
+		return level >= levels.Panic && level < levels.Fatal || level == named
+	case named <= levels.Trace:
 		return level < slog.LevelDebug
-	case named >= jsonline.LevelFatal:
+	case named >= levels.Fatal:
 		return level >= named
 	case named == slog.LevelError:
-		return level >= named && level < jsonline.LevelPanic
+		return level >= named && level < levels.Panic
 	}
 	return level >= named && level < named+4
 }

@@ -3,13 +3,13 @@ package otlp
 import (
 	"encoding/base64"
 	"encoding/hex"
-	"log/slog"
 	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/levels"
 )
 
 // The parts of a request that are read once and needed for each record.
@@ -122,26 +122,15 @@ func (r *reader) times(rec *record) {
 	}
 }
 
-// level sets the event's level. Numbers from 1 to 24 are slog's levels from -8
-// to 15.
+// level sets the event's level.
 func (r *reader) level(rec *record) {
-	var byText slog.Level
-	known := false
-	text := r.textOf(rec.severityText)
-	if len(text) <= 24 { // no name is longer
-		byText, known = normalize.ParseLevel(string(text))
-	}
-	level := slog.LevelInfo
-	switch {
-	case rec.severity >= 1 && rec.severity <= 24:
-		level = slog.Level(rec.severity) - 9
-	case rec.severity != 0:
-		r.b.Attr(nameSeverityNumber)
-		r.b.Int(int64(int32(rec.severity)))
-		fallthrough
-	default:
-		if known {
-			level = byText
+	byText, known := levels.ParseAny(r.textOf(rec.severityText))
+	level, numbered := levels.OTel(int64(rec.severity))
+	if !numbered {
+		level = byText // INFO if it is not known
+		if rec.severity != 0 {
+			r.b.Attr(nameSeverityNumber)
+			r.b.Int(int64(int32(rec.severity)))
 		}
 	}
 	if rec.severity != 0 || known {

@@ -95,7 +95,7 @@ func oracle(rl plog.ResourceLogs, sl plog.ScopeLogs, lr plog.LogRecord) map[stri
 	// The generator's texts are WARN, which is a level, and words.
 	level := lr.SeverityText()
 	if n := lr.SeverityNumber(); n > 0 {
-		level = levels[n-1]
+		level = bySeverity[n-1]
 	}
 	if lr.SeverityText() != level || level != "WARN" {
 		put("severity_text", lr.SeverityText())
@@ -153,8 +153,8 @@ func oracle(rl plog.ResourceLogs, sl plog.ScopeLogs, lr plog.LogRecord) map[stri
 	return line
 }
 
-// levels by severity number - 1.
-var levels = strings.Fields("TRACE TRACE+1 TRACE+2 TRACE+3 DEBUG DEBUG+1 DEBUG+2 DEBUG+3 INFO INFO+1 INFO+2 INFO+3 " +
+// bySeverity are levels by severity number - 1.
+var bySeverity = strings.Fields("TRACE TRACE+1 TRACE+2 TRACE+3 DEBUG DEBUG+1 DEBUG+2 DEBUG+3 INFO INFO+1 INFO+2 INFO+3 " +
 	"WARN WARN+1 WARN+2 WARN+3 ERROR ERROR+1 PANIC PANIC+1 FATAL FATAL+1 FATAL+2 FATAL+3")
 
 func plain(v any) any {

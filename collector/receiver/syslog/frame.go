@@ -6,6 +6,7 @@ import (
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver"
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 // maxDigits is how long the number of octets may be.
@@ -126,7 +127,7 @@ func (s *session) tooLong(c *receiver.Chunk, data []byte) {
 // behind it, or 0 if it takes more bytes to know.
 func (s *session) count(data []byte) (head, size int, counted bool) {
 	i := 0
-	for ; i < len(data) && i < maxDigits && isDigit(data[i]); i++ {
+	for ; i < len(data) && i < maxDigits && jsonwalk.IsDigit(data[i]); i++ {
 		size = size*10 + int(data[i]-'0')
 	}
 	switch {

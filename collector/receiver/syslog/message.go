@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/normalize"
+	"github.com/rollway/rollway/internal/jsonwalk"
+	"github.com/rollway/rollway/internal/times"
 )
 
 // message is the parts of a message. Those that are missing are nil; all point
@@ -44,7 +46,7 @@ func priority(msg []byte) (n int, rest []byte) {
 		return 0, nil
 	}
 	i := 1
-	for ; i < len(msg) && i < 5 && isDigit(msg[i]); i++ {
+	for ; i < len(msg) && i < 5 && jsonwalk.IsDigit(msg[i]); i++ {
 		n = n*10 + int(msg[i]-'0')
 	}
 	if i == 1 || i > 4 || i == len(msg) || msg[i] != '>' || n > 191 {
@@ -70,7 +72,7 @@ func (m *message) parse5424(rest []byte) bool {
 		if string(fields[i]) == "-" {
 			fields[i] = nil
 		}
-		if i == 0 && fields[0] != nil && !isCalendar(fields[0]) {
+		if i == 0 && fields[0] != nil && !times.IsCalendar(fields[0]) {
 			return false
 		}
 	}
@@ -195,8 +197,8 @@ func unescape(v []byte) []byte {
 // senders make of it.
 func (m *message) parse3164(rest []byte, received time.Time, zone *time.Location) {
 	n, unix := 0, false
-	if n = calendarEnd(rest); n == 0 {
-		n, m.sec, m.nsec, unix = stamp(rest, received, zone)
+	if n = times.CalendarEnd(rest); n == 0 {
+		n, m.sec, m.nsec, unix = times.ParseStamp(rest, received, zone)
 	}
 	if n == 0 {
 		// Without a time there is no host either, and a word with a colon may
@@ -261,7 +263,7 @@ func tag(b []byte) (app, id, after []byte) {
 // isHost reports whether b can be a name or an address.
 func isHost(b []byte) bool {
 	for _, c := range b {
-		if !isDigit(c) && (c|0x20 < 'a' || c|0x20 > 'z') && c != '.' && c != '-' && c != '_' && c != ':' {
+		if !jsonwalk.IsDigit(c) && (c|0x20 < 'a' || c|0x20 > 'z') && c != '.' && c != '-' && c != '_' && c != ':' {
 			return false
 		}
 	}

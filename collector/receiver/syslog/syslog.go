@@ -39,7 +39,6 @@ package syslog
 
 import (
 	"bytes"
-	"log/slog"
 	"net/netip"
 	"time"
 	"unicode/utf8"
@@ -48,7 +47,7 @@ import (
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver"
-	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/levels"
 )
 
 // Protocol is a receiver.StreamProtocol and a receiver.PacketProtocol.
@@ -62,9 +61,6 @@ type Protocol struct {
 
 // Name is for the log.
 func (Protocol) Name() string { return "syslog" }
-
-// levels by severity.
-var levels = [8]slog.Level{jsonline.LevelFatal + 2, jsonline.LevelFatal + 1, jsonline.LevelFatal, slog.LevelError, slog.LevelWarn, slog.LevelInfo + 2, slog.LevelInfo, slog.LevelDebug}
 
 func words(list ...string) (b [][]byte) {
 	for _, s := range list {
@@ -155,7 +151,7 @@ func (m *message) header(b *normalize.Builder) {
 		if severity := m.priority & 7; b.Has(normalize.Level) {
 			attr(b, nameSeverity, severities[severity])
 		} else {
-			b.SetLevel(levels[severity])
+			b.SetLevel(levels.Syslog[severity])
 		}
 		attr(b, nameFacility, facilities[m.priority>>3])
 	}

@@ -1,23 +1,23 @@
-package syslog
+package times
 
 import (
 	"bytes"
 	"time"
+
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
-func isDigit(c byte) bool { return c-'0' <= 9 }
-
-// isCalendar reports whether b begins like a time by RFC 3339, with 'T' or a
+// IsCalendar reports whether b begins like a time by RFC 3339, with 'T' or a
 // space in the middle. Whether it is one is judged where it is read.
-func isCalendar(b []byte) bool {
-	return len(b) >= len("2006-01-02T15:04:05") && isDigit(b[0]) && isDigit(b[3]) && b[4] == '-' && b[7] == '-' &&
+func IsCalendar(b []byte) bool {
+	return len(b) >= len("2006-01-02T15:04:05") && jsonwalk.IsDigit(b[0]) && jsonwalk.IsDigit(b[3]) && b[4] == '-' && b[7] == '-' &&
 		(b[10] == 'T' || b[10] == ' ') && b[13] == ':' && b[16] == ':'
 }
 
-// calendarEnd returns the length of such a time at the beginning of b, 0 if
+// CalendarEnd returns the length of such a time at the beginning of b, 0 if
 // there is none.
-func calendarEnd(b []byte) int {
-	if !isCalendar(b) {
+func CalendarEnd(b []byte) int {
+	if !IsCalendar(b) {
 		return 0
 	}
 	const least = len("2006-01-02T15:04:05")
@@ -30,13 +30,11 @@ func calendarEnd(b []byte) int {
 	return len(b)
 }
 
-const months = "JanFebMarAprMayJunJulAugSepOctNovDec"
-
-// stamp reads "Mmm dd hh:mm:ss" as of RFC 3164, section 4.1.2, and with what
+// ParseStamp reads "Mmm dd hh:mm:ss" as of RFC 3164, section 4.1.2, and with what
 // network devices add: '*' or '.' before it, the year behind the day, a
 // fraction of the second. n is its length, 0 if there is none. Without a year
 // it is in the one that brings it nearest to received.
-func stamp(b []byte, received time.Time, zone *time.Location) (n int, sec int64, nsec int, ok bool) {
+func ParseStamp(b []byte, received time.Time, zone *time.Location) (n int, sec int64, nsec int, ok bool) {
 	r := reader{b: b}
 	if !r.skip('*') {
 		r.skip('.')
@@ -91,10 +89,6 @@ func nearest(year int, at func(year int) (time.Time, bool), now time.Time) (best
 	return best, found
 }
 
-func daysIn(month, year int) int {
-	return time.Date(year, time.Month(month)+1, 0, 0, 0, 0, 0, time.UTC).Day()
-}
-
 // reader reads what a stamp consists of.
 type reader struct {
 	b      []byte
@@ -116,19 +110,18 @@ func (r *reader) month() int {
 		return 0
 	}
 	name := r.b[r.at : r.at+3]
-	for i := 0; i < len(months); i += 3 {
-		if string(name) == months[i:i+3] {
-			r.at += 3
-			return i/3 + 1
-		}
+	i := bytes.Index([]byte(monthNames), []byte{name[0] | 0x20, name[1], name[2]})
+	if i < 0 || i%3 != 0 || name[0] > 'Z' {
+		return 0
 	}
-	return 0
+	r.at += 3
+	return i/3 + 1
 }
 
 // number reads up to limit digits.
 func (r *reader) number(limit int) (n int) {
 	start := r.at
-	for r.at < len(r.b) && r.at < start+limit && isDigit(r.b[r.at]) {
+	for r.at < len(r.b) && r.at < start+limit && jsonwalk.IsDigit(r.b[r.at]) {
 		n = n*10 + int(r.b[r.at]-'0')
 		r.at++
 	}
@@ -137,14 +130,11 @@ func (r *reader) number(limit int) (n int) {
 }
 
 // fraction reads one of a second, if there is one, as nanoseconds.
-func (r *reader) fraction() (nsec int) {
-	if r.at+1 >= len(r.b) || r.b[r.at] != '.' || !isDigit(r.b[r.at+1]) {
+func (r *reader) fraction() int {
+	if r.at+1 >= len(r.b) || r.b[r.at] != '.' || !jsonwalk.IsDigit(r.b[r.at+1]) {
 		return 0
 	}
-	r.at++
-	for scale := 100_000_000; r.at < len(r.b) && isDigit(r.b[r.at]); r.at++ {
-		nsec += int(r.b[r.at]-'0') * scale
-		scale /= 10
-	}
+	nsec, rest, _ := parseFraction(r.b[r.at:])
+	r.at = len(r.b) - len(rest)
 	return nsec
 }

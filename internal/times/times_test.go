@@ -1,9 +1,10 @@
-package normalize
+package times
 
 import (
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -143,11 +144,11 @@ func TestParseTime(t *testing.T) {
 		"+5":                                                     "",
 	} {
 		got := ""
-		if sec, nsec, ok := parseTime([]byte(in)); ok {
+		if sec, nsec, ok := Parse([]byte(in)); ok {
 			got = string(jsonline.AppendUnix(nil, sec, nsec))
 		}
 		if got != want {
-			t.Errorf("parseTime(%q) = %q, want %q", in, got, want)
+			t.Errorf("Parse(%q) = %q, want %q", in, got, want)
 		}
 	}
 }
@@ -155,7 +156,7 @@ func TestParseTime(t *testing.T) {
 func TestParseTimeAgainstStandardLibrary(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 7))
 	for range 100_000 {
-		want := time.Unix(minUnix+rng.Int64N(maxUnix-minUnix), rng.Int64N(1e9)).UTC()
+		want := time.Unix(jsonline.FirstSecond+rng.Int64N(jsonline.LastSecond-jsonline.FirstSecond), rng.Int64N(1e9)).UTC()
 		for _, text := range []string{
 			want.Format("2006-01-02T15:04:05.000000000Z"),
 			want.In(time.FixedZone("", rng.IntN(24*60)*60-12*3600)).Format(time.RFC3339Nano),
@@ -163,9 +164,9 @@ func TestParseTimeAgainstStandardLibrary(t *testing.T) {
 			if text[0] == '-' || len(text) > 4 && text[4] != '-' { // a zone took it out of the four-digit years
 				continue
 			}
-			sec, nsec, ok := parseTime([]byte(text))
+			sec, nsec, ok := Parse([]byte(text))
 			if !ok || sec != want.Unix() || nsec != want.Nanosecond() {
-				t.Fatalf("parseTime(%s) = %d, %d, %v, want %d, %d", text, sec, nsec, ok, want.Unix(), want.Nanosecond())
+				t.Fatalf("Parse(%s) = %d, %d, %v, want %d, %d", text, sec, nsec, ok, want.Unix(), want.Nanosecond())
 			}
 		}
 	}
@@ -184,17 +185,17 @@ func TestDatesAgainstStandardLibrary(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sec, nsec, ok := parseTime([]byte(text))
+			sec, nsec, ok := Parse([]byte(text))
 			if !ok || sec != want.Unix() || nsec != want.Nanosecond() {
-				t.Fatalf("parseTime(%s) = %d, %d, %v, want %d, %d", text, sec, nsec, ok, want.Unix(), want.Nanosecond())
+				t.Fatalf("Parse(%s) = %d, %d, %v, want %d, %d", text, sec, nsec, ok, want.Unix(), want.Nanosecond())
 			}
 		}
 		// Weeks, which package time writes no layout for.
 		utc := at.UTC()
 		year, week := utc.ISOWeek()
 		text := fmt.Sprintf("%04d-W%02d-%d", year, week, (int(utc.Weekday())+6)%7+1) + utc.Format("T15:04:05Z")
-		if sec, _, ok := parseTime([]byte(text)); !ok || sec != utc.Unix() {
-			t.Fatalf("parseTime(%s) = %d, %v, want %d", text, sec, ok, utc.Unix())
+		if sec, _, ok := Parse([]byte(text)); !ok || sec != utc.Unix() {
+			t.Fatalf("Parse(%s) = %d, %v, want %d", text, sec, ok, utc.Unix())
 		}
 	}
 }
@@ -206,28 +207,35 @@ var dateLayouts = []string{
 	"2006-002T15:04:05-07:00", "2006-01-02T15:04Z07:00", "Jan _2, 2006 3:04:05 PM", "Mon Jan 02 2006 15:04:05 GMT-0700", "January 2, 2006 15:04",
 }
 
-func TestParseLevel(t *testing.T) {
-	for in, want := range map[string]slog.Level{
-		"trace": -8, "TRACE": -8, "Verbose": -8, "fine": -4, "FINEST": -8, "Debug": -4, "dbg": -4, "CONFIG": -2,
-		"info": 0, "Information": 0, "notice": 2, "Warn": 4, "WARNING": 4, "error": 8, "err": 8, "eror": 8, "SEVERE": 8,
-		"dpanic": 9, "panic": 10, "critical": 12, "CRIT": 12, "fatal": 12, "alert": 13, "emerg": 14, "Emergency": 14,
-		"WARN+1": 5, "TRACE-1": -9, "info+2": 2, "ERROR+1": 9, "FATAL+100": 112, "INFO+4": 4, "INFO-2": -2,
-		"-8": -8, "-4": -4, "0": 0, "4": 4, "8": 8, "9": 9, "12": 12,
-		"10": -8, "20": -4, "30": 0, "35": 2, "40": 4, "50": 8, "60": 12, " warn ": 4,
-	} {
-		if got, ok := ParseLevel(in); !ok || got != want {
-			t.Errorf("ParseLevel(%q) = %d, %v, want %d", in, int(got), ok, int(want))
-		}
+func FuzzTime(f *testing.F) {
+	for _, s := range []string{"2026-05-28T12:40:00.5+02:00", "2026-05-28 12:40:00,123", "1779972000.25", "-1e-9", "1e21"} {
+		f.Add(s)
 	}
-	for _, in := range []string{"", " ", "loud", "11", "13", "33", "65", "-9", "30.0", "warn+", "warn+x", "+1", "w+1", "alert+1", "a very long text that is no level at all", "INFO+9999999999"} {
-		if got, ok := ParseLevel(in); ok {
-			t.Errorf("ParseLevel(%q) = %d", in, int(got))
-		}
+	for _, layout := range dateLayouts {
+		f.Add(time.Date(2026, 5, 28, 12, 40, 0, 123456000, time.UTC).Format(layout))
 	}
-	for l := slog.Level(-50); l < 50; l++ {
-		name := string(jsonline.AppendLevel(nil, l))
-		if got, ok := ParseLevel(name); !ok || got != l {
-			t.Errorf("ParseLevel(%q) = %d, %v, want %d", name, int(got), ok, int(l))
+	f.Fuzz(func(t *testing.T, s string) {
+		sec, nsec, ok := Parse([]byte(s))
+		if ok && (sec < jsonline.FirstSecond || sec > jsonline.LastSecond || nsec < 0 || nsec > 999_999_999) {
+			t.Fatalf("Parse(%q) = %d, %d", s, sec, nsec)
 		}
-	}
+		// Seconds agree with what a float64 says, as far as it can say it.
+		if v, err := strconv.ParseFloat(s, 64); ok && err == nil && v > -1e9 && v < 1e10 && !strings.ContainsAny(s, "xX_iIpP+") {
+			if diff := float64(sec) + float64(nsec)/1e9 - v; diff > 1e-5 || diff < -1e-5 {
+				t.Fatalf("Parse(%q) = %d, %d, off by %g", s, sec, nsec, diff)
+			}
+		}
+		// What package time reads by one of the layouts is the same time.
+		for _, layout := range dateLayouts {
+			if want, err := time.Parse(layout, s); ok && err == nil && (want.Unix() != sec || want.Nanosecond() != nsec) {
+				t.Fatalf("Parse(%q) = %d, %d, want %d, %d as of %q", s, sec, nsec, want.Unix(), want.Nanosecond(), layout)
+			}
+		}
+		var last Cache
+		for range 2 {
+			if sec2, nsec2, ok2 := last.Parse([]byte(s)); sec2 != sec || nsec2 != nsec || ok2 != ok {
+				t.Fatalf("Parse(%q) = %d, %d, %t, and %d, %d, %t where the second is known", s, sec, nsec, ok, sec2, nsec2, ok2)
+			}
+		}
+	})
 }

@@ -1,27 +1,27 @@
-package normalize
+// Package times reads times as the clients of a collector write them.
+package times
 
-import "bytes"
+import (
+	"bytes"
 
-// First and last second of the years that RFC 3339 can write.
-const (
-	minUnix = -62167219200 // 0000-01-01T00:00:00Z
-	maxUnix = 253402300799 // 9999-12-31T23:59:59Z
+	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
-// parseTime reads the text of a time: RFC 3339 and its relatives, a number
+// Parse reads the text of a time: RFC 3339 and its relatives, a number
 // of seconds, milliseconds, microseconds or nanoseconds since 1970, or one of the
 // forms of parseDate.
-func parseTime(text []byte) (sec int64, nsec int, ok bool) {
+func Parse(text []byte) (sec int64, nsec int, ok bool) {
 	text = bytes.TrimSpace(text)
 	if len(text) > 10 && text[4] == '-' {
 		sec, nsec, ok = parseCalendar(text)
 	} else {
-		sec, nsec, ok = parseUnix(text)
+		sec, nsec, ok = Unix(text)
 	}
 	if !ok {
 		sec, nsec, ok = parseDate(text)
 	}
-	if sec < minUnix || sec > maxUnix {
+	if sec < jsonline.FirstSecond || sec > jsonline.LastSecond {
 		return 0, 0, false
 	}
 	return sec, nsec, ok
@@ -77,28 +77,28 @@ func parseRest(text []byte) (nsec int, offset int64, ok bool) {
 	return nsec, int64(east), ok
 }
 
-// lastSecond is the second that was read last: events of one request are mostly
-// of a few.
-type lastSecond struct {
+// A Cache remembers the second that it has read last: the times of one request are
+// mostly in a few seconds. Its zero value is ready. It is for one goroutine at a time.
+type Cache struct {
 	text [secondLen]byte // zero: none, as it is no time
 	sec  int64
 }
 
-// parseTime is the function of that name.
-func (l *lastSecond) parseTime(text []byte) (sec int64, nsec int, ok bool) {
+// Parse is the function of that name.
+func (l *Cache) Parse(text []byte) (sec int64, nsec int, ok bool) {
 	if len(text) <= secondLen || text[0] <= ' ' || text[4] != '-' {
-		return parseTime(text)
+		return Parse(text)
 	}
 	if head := (*[secondLen]byte)(text); l.text != *head {
 		sec, ok := parseSecond(head)
 		if !ok {
-			return parseTime(text)
+			return Parse(text)
 		}
 		l.text, l.sec = *head, sec
 	}
 	nsec, offset, ok := parseRest(text[secondLen:])
-	if sec = l.sec - offset; !ok || sec < minUnix || sec > maxUnix {
-		return parseTime(text) // there may be white space
+	if sec = l.sec - offset; !ok || sec < jsonline.FirstSecond || sec > jsonline.LastSecond {
+		return Parse(text) // there may be white space
 	}
 	return sec, nsec, true
 }
@@ -221,7 +221,7 @@ func daysSince1970(year, month, day int) int64 {
 	return int64(era)*146097 + int64(doe) - 719468
 }
 
-// parseUnix reads a JSON number as time since 1970. Its unit follows from the
+// Unix reads a JSON number, which may have zeros in front, as a time since 1970. Its unit follows from the
 // digits before its decimal point:
 //
 //	up to 11   seconds        below 1e11, year 5138
@@ -231,98 +231,44 @@ func daysSince1970(year, month, day int) int64 {
 //
 // The arithmetic is decimal, so no digit is lost to rounding; what is below a
 // nanosecond is cut off.
-func parseUnix(text []byte) (sec int64, nsec int, ok bool) {
-	d, ok := parseDecimal(text)
-	if !ok || d.n == 0 {
+func Unix(text []byte) (sec int64, nsec int, ok bool) {
+	negative := len(text) > 0 && text[0] == '-'
+	if negative {
+		text = text[1:]
+	}
+	for len(text) > 1 && text[0] == '0' && jsonwalk.IsDigit(text[1]) {
+		text = text[1:]
+	}
+	d, ok := jsonwalk.ParseDecimal(text)
+	if ok = ok && !(negative && d.Negative); !ok || d.Zero {
 		return 0, 0, ok
 	}
+	point := d.Lead + 1 // digits before the decimal point
 	switch {
-	case d.point <= 11:
-	case d.point <= 14:
-		d.point -= 3
-	case d.point <= 17:
-		d.point -= 6
-	case d.point <= 21:
-		d.point -= 9
+	case point <= 11:
+	case point <= 14:
+		point -= 3
+	case point <= 17:
+		point -= 6
+	case point <= 21:
+		point -= 9
 	default:
 		return 0, 0, false
 	}
-	for i := range d.point {
-		sec = sec*10 + int64(d.at(i))
+	for range point {
+		sec = sec*10 + int64(d.Digit())
 	}
-	for i := d.point; i < d.point+9; i++ {
-		nsec = nsec*10 + d.at(i)
+	for i := max(point, -9); i < point+9; i++ {
+		nsec *= 10
+		if i >= 0 {
+			nsec += d.Digit()
+		}
 	}
-	if d.negative {
+	if negative {
 		sec = -sec
 		if nsec > 0 {
 			sec, nsec = sec-1, 1_000_000_000-nsec
 		}
 	}
 	return sec, nsec, true
-}
-
-// decimal is 0.DIGITS times ten to the power of point. What is behind the digits
-// that there is room for is cut off.
-type decimal struct {
-	digits   [48]byte // '0' to '9', from the first that is not zero
-	n        int      // digits
-	point    int
-	negative bool
-}
-
-// at returns a digit, counted from the first. Those outside are zero.
-func (d *decimal) at(i int) int {
-	if i < 0 || i >= d.n {
-		return 0
-	}
-	return int(d.digits[i] - '0')
-}
-
-// parseDecimal reads a number as JSON has it, and with zeros in front.
-func parseDecimal(text []byte) (d decimal, ok bool) {
-	i := 0
-	if i < len(text) && text[i] == '-' {
-		d.negative = true
-		i++
-	}
-	seen, fraction := 0, false // digits; the decimal point
-	for ; i < len(text); i++ {
-		c := text[i]
-		if c == '.' && !fraction && seen > 0 {
-			fraction = true
-			continue
-		}
-		if c-'0' > 9 {
-			break
-		}
-		seen++
-		switch {
-		case c == '0' && d.n == 0:
-			if fraction {
-				d.point--
-			}
-			continue
-		case d.n < len(d.digits):
-			d.digits[d.n] = c
-			d.n++
-		}
-		if !fraction {
-			d.point++
-		}
-	}
-	if seen == 0 || text[i-1] == '.' {
-		return d, false
-	}
-	if i < len(text) {
-		if text[i] != 'e' && text[i] != 'E' || i+1 == len(text) {
-			return d, false
-		}
-		exponent, valid := smallInt(text[i+1:])
-		if !valid {
-			return d, false
-		}
-		d.point += exponent
-	}
-	return d, true
 }

@@ -1,4 +1,4 @@
-package normalize
+package times
 
 import "bytes"
 
