@@ -9,7 +9,7 @@ type Case struct {
 	Parallel bool   // measured on every processor too, as the article did
 
 	// Allocs is what a call allocates: exactly, or at least where the count
-	// depends on the machine. Check holds every toolchain against it.
+	// depends on the machine. Every toolchain is compared with it.
 	Allocs  []Since
 	AtLeast bool
 }

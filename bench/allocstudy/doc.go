@@ -9,7 +9,7 @@
 //
 // Allocations are counted first, exactly: one goroutine, no collections, values
 // that the compiler cannot know beside the article's constant. Each count is
-// held against the study's own statement, so that what is concluded cannot
-// outlive the facts. Times come from testing.Benchmark in a process of its own
+// compared with the study's own statement, so that no conclusion outlives the
+// facts. Times come from testing.Benchmark in a process of its own
 // for each sample, interleaved.
 package allocstudy

@@ -26,7 +26,7 @@ type Escape struct {
 const (
 	Heap   = "heap"
 	Stack  = "stack"
-	NoCopy = "no copy" // bytes of a string that nobody changes
+	NoCopy = "no copy" // bytes of a string that are not changed
 )
 
 var (

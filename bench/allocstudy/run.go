@@ -66,8 +66,8 @@ func (p Program) run(args ...string) (output, *os.ProcessState, error) {
 	return got, cmd.ProcessState, nil
 }
 
-// Count counts every case and holds it against what the study says of it. The
-// error lists all that differ.
+// Count counts every case and compares it with what the study says. The error
+// lists all differences.
 func (p Program) Count() ([]Count, error) {
 	var counts []Count
 	var differ []error
@@ -88,7 +88,7 @@ func (p Program) Count() ([]Count, error) {
 	return counts, errors.Join(differ...)
 }
 
-// check holds a count against what the study says.
+// check compares a count with what the study says.
 func (c Case) check(t Toolchain, allocs float64) error {
 	want := c.want(t.Minor)
 	switch {

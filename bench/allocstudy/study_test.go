@@ -51,8 +51,7 @@ func TestStudyHolds(t *testing.T) {
 	}
 }
 
-// TestConclusions holds the verdicts against what is concluded in
-// docs/BENCHMARKS.md, for each toolchain of the published results: they follow
+// TestConclusions compares the verdicts with the conclusions in docs/BENCHMARKS.md, for each toolchain of the published results: they follow
 // from the counts that the study states, whatever runs here.
 func TestConclusions(t *testing.T) {
 	never := "[]"

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Today stands for the toolchain that runs the study.
+// Today names the toolchain that runs the study.
 const Today = "local"
 
 // Toolchain is one Go that the designs are built with.

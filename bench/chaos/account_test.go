@@ -14,8 +14,8 @@ import (
 	"github.com/rollway/rollway/collector/journal"
 )
 
-// stored is a journal with requests 0 to 4, as the collector keeps them but for
-// what change does to the lines.
+// stored is a journal with requests 0 to 4 as the collector keeps them, after
+// change has changed the lines.
 func stored(t *testing.T, change func(lines [][]byte) [][]byte) string {
 	t.Helper()
 	var lines [][]byte

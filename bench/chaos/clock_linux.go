@@ -14,11 +14,10 @@ import (
 	"github.com/rollway/rollway/bench/internal/child"
 )
 
-// The wall clock of this machine is everybody's, and the kernel answers Go's
-// question for it without a system call that could be changed. So the program
-// is built once more, with two files of it replaced: package time adds to the
-// wall clock, not to the monotonic one, what stands in a variable, and package
-// main reads that from a file, every 5 ms. All else is as it is.
+// All processes share the wall clock, and Go reads it without a system call that
+// could be intercepted. So the program is built again with two files replaced:
+// package time adds a variable to the wall clock, not to the monotonic one, and
+// package main reads that variable from a file every 5 ms.
 
 // clockEnv names that file for the program.
 const clockEnv = "ROLLWAY_BENCH_CLOCK"

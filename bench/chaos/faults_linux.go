@@ -135,7 +135,7 @@ func (s Settings) one(f Fault, program, dir string) (_ *Try, err error) {
 	return try, nil
 }
 
-// check looks all acknowledged events up, in a journal that nobody writes.
+// check looks up all acknowledged events in a journal that is not being written.
 func (s *scene) check(answered bool) error {
 	before := s.account.snapshot()
 	s.load.mu.Lock()

@@ -27,7 +27,7 @@ type load struct {
 	try     *Try          // counts; guarded by mu
 	ending  chan struct{} // closed: begin no more requests
 	clients sync.WaitGroup
-	sending sync.RWMutex // held for reading during an attempt
+	sending sync.RWMutex // read-locked during an attempt
 }
 
 func newLoad(addr, scope string, a *account, t *Try) *load {

@@ -37,8 +37,8 @@ type Try struct {
 	// What must not be.
 	Lost     int `json:"lost"`     // acknowledged events that are not in the journal, over all lookups
 	Twice    int `json:"twice"`    // events that are there more than once
-	Partly   int `json:"partly"`   // requests of which a part is there
-	Alien    int `json:"alien"`    // lines that nobody sent, or not so
+	Partly   int `json:"partly"`   // requests that are stored in part
+	Alien    int `json:"alien"`    // lines that were not sent, or sent differently
 	Misplace int `json:"misplace"` // events that are not at the offset answered
 	Changed  int `json:"changed"`  // repeated requests that were answered otherwise
 	Silent   int `json:"silent"`   // requests that a graceful stop stored and did not answer

@@ -152,7 +152,7 @@ func TestQuietPairs(t *testing.T) {
 	}
 }
 
-// TestVerdictOfFound: an answer and the files are held against each other.
+// TestVerdictOfFound: answers and files are compared.
 func TestVerdictOfFound(t *testing.T) {
 	f := found{Numbers: []uint64{1<<0 | 1<<3}}
 	v := f.against([]byte{accepted, accepted, dropped, dropped, unanswered})
@@ -218,7 +218,7 @@ func TestOutcome(t *testing.T) {
 }
 
 // TestPublishedForgetsASet: while one set waits to be written, a second one
-// that fills up is handed to nobody, and what was accepted into it is lost.
+// that fills up is never written, and what was accepted into it is lost.
 func TestPublishedForgetsASet(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	const size = 1024
@@ -286,7 +286,7 @@ func TestEngines(t *testing.T) {
 	}
 }
 
-// TestAllocators: the logger comes first, then who allocated most since the begin.
+// TestAllocators: the logger comes first, then the functions that allocated most.
 func TestAllocators(t *testing.T) {
 	before := map[string]int64{siteLogger: 10, "a": 5, "old": 7}
 	now := map[string]int64{siteLogger: 2_000_010, "a": 1_000_005, "b": 3_000_000, "old": 7}

@@ -5,10 +5,9 @@
 // losses included.
 //
 // Every record carries its producer, its number and, where it is large, a
-// checksum. After each run the whole file is read back: what a logger has
-// accepted is held against what is there, to the record. A refusal that the
-// caller was told of is one thing, a record that was accepted and is in no file
-// another.
+// checksum. After each run the whole file is read back and compared, record by
+// record, with what the logger accepted. A refused record is a drop that the
+// caller knows of; an accepted record that is in no file is lost.
 package direct
 
 import (

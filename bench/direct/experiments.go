@@ -162,8 +162,8 @@ func (s Settings) loss() []Subject {
 }
 
 // calls measures LogBytes where no buffer has to be written meanwhile, with
-// one goroutine and with 64, and then each call by itself where one in some 250
-// fills a buffer. "no call" is what the loop and the clock take.
+// one goroutine and with 64, and then each single call where about one in 250
+// fills a buffer. "no call" is the cost of the loop and the clock.
 func (s Settings) calls() []Subject {
 	const records = 400_000 // 102 MB: less than nine tenths of a shard of the buffer
 	idle := Config{BufferSize: s.bytes(1 << 30), Shards: 8, Flush: time.Minute}

@@ -76,8 +76,8 @@ type HeadlineSettings struct {
 
 	Flush time.Duration // at which buffers are written that are not full
 
-	// Realtime has the server and those who send the requests come before all
-	// other threads of the machine (SCHED_FIFO). It takes root on Linux.
+	// Realtime runs the server and the sender of requests before all other threads
+	// of the machine (SCHED_FIFO). It takes root on Linux.
 	Realtime bool
 }
 

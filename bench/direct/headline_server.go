@@ -162,8 +162,7 @@ func (r *ring) put(record []byte) {
 	copy(r.memory[at*uint64(len(record)):], record)
 }
 
-// started begins what is measured: counts of warming up are forgotten, but for
-// those of records.
+// started begins the measurement: it resets all counts except those of records.
 func (s *server) started([]byte) ([]byte, error) {
 	for range s.all {
 		h := <-s.free

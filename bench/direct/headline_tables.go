@@ -130,7 +130,7 @@ func pairRatios(pairs []Run) []float64 {
 
 func targets(all []Run, long Run, ratios []float64, mallocs float64) report.Targets {
 	t := report.NewTargets("here")
-	given := long.Server.Accepted + long.Server.Dropped // those that warmed the server up included
+	given := long.Server.Accepted + long.Server.Dropped // the requests that warm the server up are among them
 	mb := float64(long.Verified.Bytes-long.Verified.Padding) / 1e6 / long.Seconds * float64(long.Requests) / float64(max(1, given))
 	dropped, lost := long.Server.Dropped, long.Verified.Lost
 	for _, r := range all {

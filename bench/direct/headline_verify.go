@@ -12,8 +12,8 @@ import (
 	"github.com/rollway/rollway/bench/internal/lines"
 )
 
-// current is the file that is written to; those that are done have its name and
-// more.
+// current is the file that is written to; rotated files have names that begin
+// with it.
 const current = "log"
 
 // enough is how many bytes of log files there may be before they are removed in
@@ -94,7 +94,7 @@ func removeSlowly(name string, hurry bool) error {
 	return os.Remove(name)
 }
 
-// segmentsIn lists the files that nobody writes any more, and the size of all.
+// segmentsIn lists the files that are no longer written, and the size of all.
 func segmentsIn(dir string, last bool) (names []string, size int64, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -117,7 +117,7 @@ func segmentsIn(dir string, last bool) (names []string, size int64, err error) {
 	return names, size, nil
 }
 
-// against holds what was found against the answers that the requests got.
+// against compares what was found with the answers that the requests got.
 func (f *found) against(answers []byte) Verified {
 	v := f.Verified
 	for i, answer := range answers {

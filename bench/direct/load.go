@@ -22,7 +22,7 @@ type load struct {
 	size       int           // bytes of a record, its newline included
 	period     time.Duration // of a goroutine: burst records are due in each. 0: flat out
 	burst      int           // default 1
-	timed      bool          // each call by itself, too
+	timed      bool          // each call too
 	unpooled   bool          // the caller takes new memory for each record
 }
 
@@ -151,7 +151,7 @@ func (l load) outcome(producers []producer, lossy bool, path string) (map[string
 	return extra, nil
 }
 
-// log logs all of a goroutine's records, the first of which is due at first.
+// log logs all records of a goroutine. The first is due at first.
 func (p *producer) log(logger Logger, l load, number int, first time.Time) {
 	record := p.record
 	line := record[:l.size]

@@ -3,8 +3,8 @@
 // Processing Pipeline" (2026), written anew from its text, beside package
 // receive in front of a journal on disk, and other collectors beside ours.
 //
-// Requests are of the article's own event. Its number stands in trace_id, so
-// that each event can be found again.
+// Requests consist of the article's own event, with a number as trace_id, so that
+// each event can be found again.
 package ingest
 
 // Kind is the name of these results.

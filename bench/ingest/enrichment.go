@@ -10,8 +10,7 @@ import (
 	"github.com/rollway/rollway/collector/ulid"
 )
 
-// caseEnriched are requests of the article's size, of which something is done to
-// each event.
+// caseEnriched are requests of the article's size whose events are enriched.
 const caseEnriched = "100 events, enriched"
 
 // peer is where these requests are from.

@@ -180,7 +180,7 @@ func (run *Run) watch(s *server, askHeap time.Duration, stop <-chan struct{}) er
 	}
 }
 
-// lookUp holds what is stored against the requests that were acknowledged, to
+// lookUp compares what is stored with the requests that were acknowledged, to
 // the event. each calls its argument with the number of each event.
 func lookUp(each func(func(uint64) error) error, l load, acked []byte) (f Found, err error) {
 	counts := make([]byte, l.requests()*l.Events)

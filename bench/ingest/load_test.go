@@ -124,7 +124,7 @@ func TestGenerate(t *testing.T) {
 }
 
 // TestGenerateSilence: requests that get no answer count as errors, with the
-// time they have waited, and those behind them as not sent.
+// time they have waited, and those after them as not sent.
 func TestGenerateSilence(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

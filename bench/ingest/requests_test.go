@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestEventIsTheArticles: as its first figure shows it, but for the number.
+// TestEventIsTheArticles: as its first figure shows it, except for the number.
 func TestEventIsTheArticles(t *testing.T) {
 	b := newBody(1)
 	b.number(0x6f9c9b9d7a1a)

@@ -36,8 +36,7 @@ func (one Saturation) perCore() float64 {
 	return float64(one.Acknowledged) / max(one.CPUSeconds, 1e-9)
 }
 
-// saturatedServers are those that are saturated: ours, and those that store
-// nothing.
+// saturatedServers are ours, and those that store nothing.
 func saturatedServers() []string { return []string{Buffered, OtelMemory, Rotel} }
 
 func saturatedProtocols() []protocol { return []protocol{pathOTLP, pathOTLPJSON} }

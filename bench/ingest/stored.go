@@ -27,7 +27,7 @@ func (s *server) stored(f func(uint64) error) (err error) {
 }
 
 // eachInQueue is stored for the queue that OpenTelemetry's file_storage keeps in
-// dir: one bbolt file, of which each value is a request.
+// dir: one bbolt file, in which each value is a request.
 func eachInQueue(dir string, f func(uint64) error) error {
 	files, err := filepath.Glob(filepath.Join(dir, "exporter_*"))
 	if err != nil || len(files) != 1 {

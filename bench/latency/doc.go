@@ -1,10 +1,10 @@
 // Package latency measures how long a call of a writer takes when lines come
 // at a steady rate and the destination stalls for 50 ms once a second.
 //
-// Each producer has a plan: line k is due at a fixed time, whatever became of
-// the lines before. Two times are taken of every call: its own, and the one
-// from when it was due to its return. A producer that was held up is late for
-// all the lines that came due meanwhile; the first time does not show that
+// Each producer has a schedule: line k is due at a fixed time, however long the
+// calls before it took. Two times are taken of every call: its duration, and the
+// time from when it was due to its return. A producer that is delayed is late for
+// all lines that come due meanwhile. The first time does not show that
 // (coordinated omission), the second does. A null producer that calls nothing
 // shows what the machine and the clock add.
 package latency
@@ -36,10 +36,10 @@ type Scenario struct {
 	Writers []Writer
 }
 
-// Working is the null producer whose calls take some 0.1 µs, as those of a
-// buffered writer do, and touch nothing that others do. A thread that loses its
-// processor for some milliseconds loses it in the middle of one of them as
-// often, and the longest call of a writer is to be seen beside that.
+// Working is a null producer whose calls take some 0.1 µs, as those of a buffered
+// writer do, but share nothing. If the machine takes the processor from a thread in
+// the middle of such a call, the call is long too: the longest call of a writer is
+// to be compared with it.
 const Working = "null producer, sums the line up"
 
 // A Writer is one contender.

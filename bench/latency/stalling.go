@@ -15,8 +15,8 @@ const (
 
 const lineBytes = 256
 
-// stalling is the destination: it takes one Write at a time, holds the first
-// one after each full period up, and looks at every line.
+// stalling is the destination: it takes one Write at a time, delays the first one
+// after each full period, and checks every line.
 type stalling struct {
 	mu     sync.Mutex
 	next   time.Time // when it stalls again; guarded by mu

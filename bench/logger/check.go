@@ -12,7 +12,7 @@ import (
 )
 
 // Check lets every library log each of its cases once and compares the line
-// with the values that went in, so that nobody is measured leaving work out.
+// with the values that went in, so that no library is measured that leaves work out.
 // It allows the deviations that a library has no setting for: level names in
 // either case, attributes under the key attrs (package rollway), durations in
 // milliseconds with a fraction (phuslu/log), the message under the key message

@@ -3,8 +3,8 @@
 //
 // Every library writes JSON with level, RFC 3339 time with nanoseconds and
 // message into a Counter. Values come from package variables that the compiler
-// cannot know. Before anything is measured, Check holds the line of each
-// library in each scenario against the values that went in.
+// cannot know. Before anything is measured, Check compares the line of each
+// library in each scenario with the values that went in.
 //
 // ssgreg/logf is a rival too, but the Go module proxy does not offer its
 // current version, so it is not here.
@@ -18,7 +18,7 @@ type Case struct {
 	Title string
 	Lines int // written per operation: 0 or 1
 
-	attrs map[string]any // that a line must hold
+	attrs map[string]any // that a line must have
 
 	// What package rollway must reach: a time in ns, one above that of the case
 	// message, a factor of the best other library's, of Reference's. 0 is no
@@ -42,7 +42,7 @@ type Library struct {
 // Reference is the library that is none.
 const Reference = "append by hand"
 
-// Libraries lists who is measured, package rollway first.
+// Libraries lists the loggers, package rollway first.
 func Libraries() []Library {
 	return []Library{
 		{Name: "rollway", Loops: rollwayLoops},

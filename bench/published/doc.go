@@ -1,7 +1,7 @@
-// Package published holds the claims of the five publications whose systems this
-// project implements against what the programs of package bench have measured. It
-// measures nothing itself: each figure is read from a file of raw results. So are
-// those of the front page of docs/BENCHMARKS.md.
+// Package published compares the claims of the five publications whose systems this
+// project implements with the results of the other programs, and makes the front
+// page of docs/BENCHMARKS.md. It measures nothing itself: each figure is read from a
+// file of raw results.
 package published
 
 // Kind is the name of the table's place in its document.

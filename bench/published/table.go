@@ -61,8 +61,8 @@ func Report(dir string) (report.Report, error) {
 	return report.Report{Text: fmt.Sprintf("\n%d of %d claims hold here; %d could not be shown, one way or the other.\n\n%s\n", same, all, open, t)}, nil
 }
 
-// An undecidedText is what a claim found where that speaks neither for nor against
-// it, as a panic of here.
+// An undecidedText is what a claim found that neither supports nor refutes it. The
+// function here panics with it.
 type undecidedText string
 
 func undecided(text string) (string, bool) { panic(undecidedText(text)) }

@@ -214,14 +214,14 @@ const (
 	doPeak  = "peak"  // end it and tell the peak
 	doPipes = "pipes" // have N idle relays over in-memory pipes
 	doBurst = "burst" // run N relays over in-memory pipes at once
-	doSpawn = "spawn" // have N goroutines that hold the buffer and call nothing
+	doSpawn = "spawn" // have N goroutines that keep a buffer and call nothing
 )
 
 func (m *memory) do(c command) error {
 	switch c.Do {
 	case doGauge:
 	case doGC:
-		content() // whoever needs it has it before the first look
+		content() // make it before the first look
 		runtime.GC()
 		runtime.GC()
 		debug.FreeOSMemory()

@@ -12,7 +12,7 @@ type contender struct {
 	name       string
 	plain, tls bool
 	program    string // that it needs; "" for those in Go
-	idle       int    // connections that it can hold under the limit of 20,000 descriptors; 0: all that are asked for
+	idle       int    // connections that it can have under the limit of 20,000 descriptors; 0: no bound
 	job        job    // for those in Go
 
 	// start starts it in front of the upstream. Nil for those in Go.

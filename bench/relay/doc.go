@@ -1,15 +1,14 @@
 // Package relay measures relays against each other and reproduces a published
 // benchmark of relay buffers, which ran over an in-memory pipe, on real sockets.
 //
-// The relay under test is always a process of its own, so that its CPU time,
-// memory and descriptors are nobody else's. The client is this process, the
-// upstream a third one. All bytes are checked: a stream has a known content,
-// and its length and CRC-32C come back from whoever received it.
+// The relay under test is always a separate process, so that its CPU time,
+// memory and descriptors are its own. The client is this process, the upstream a
+// third one. All bytes are checked: a stream has a known content, and the receiver
+// returns its length and CRC-32C.
 //
-// CPU time is the process clock of the relay, and of its children where it has
-// some, read before and after a transfer on a connection that is already open
-// and warm. What the kernel does for a socket in the context of the relay is in
-// it, as it is for every other relay.
+// CPU time is the process clock of the relay and its children, read before and
+// after a transfer on a connection that is open and warm. It includes what the
+// kernel does for sockets in the context of the relay, for every relay alike.
 package relay
 
 // Kind is the name of the results and of their place in the document.

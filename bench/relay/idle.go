@@ -14,7 +14,7 @@ import (
 const dialers = 32
 
 // crowd opens connections until there are n, each with one message there and
-// back, so that the relay has had to have a buffer for it.
+// back, so that the relay has needed a buffer for it.
 func (r *rig) crowd(addr string, encrypted bool, conns []net.Conn, n int) ([]net.Conn, error) {
 	var mu sync.Mutex
 	var errs error // guarded by mu, as conns is
@@ -51,7 +51,7 @@ func (r *rig) crowd(addr string, encrypted bool, conns []net.Conn, n int) ([]net
 func closeAll(conns []net.Conn) {
 	for _, c := range conns {
 		if t, ok := c.(interface{ NetConn() net.Conn }); ok {
-			c = t.NetConn() // without a farewell, which would be waited for
+			c = t.NetConn() // without TLS, which would wait to send an alert
 		}
 		c.Close()
 	}

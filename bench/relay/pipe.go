@@ -80,7 +80,7 @@ func (t pipeTransfer) once(p pump, client, server *tls.Config) (reads int, err e
 			err = fmt.Errorf("the end came through as %v", end)
 		}
 	}
-	near.SetDeadline(time.Now()) // TLS would wait for a farewell that nobody reads
+	near.SetDeadline(time.Now()) // TLS would wait to send an alert that is not read
 	sink.Close()
 	all.Wait()
 	far.Close()

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestReadsAsPublished holds the in-memory tests against the counts that the
+// TestReadsAsPublished compares the in-memory tests with the counts that the
 // original printed for every size of buffer.
 func TestReadsAsPublished(t *testing.T) {
 	r := &rig{dir: t.TempDir()}

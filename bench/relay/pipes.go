@@ -73,8 +73,8 @@ func (p *pipes) burst(n int) error {
 // burstBytes is what each connection of a burst carries.
 const burstBytes = 256 << 10
 
-// spawn has n goroutines that hold a buffer of the pump's kind, which they pass
-// to nothing that could move it to the heap, as in the published measurement.
+// spawn starts goroutines until n keep a buffer of the pump's kind. They pass it to
+// nothing that could move it to the heap, as in the published measurement.
 func (p *pipes) spawn(n int, name string, size int) error {
 	if p.free == nil {
 		p.free = make(chan struct{})

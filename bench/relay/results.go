@@ -32,7 +32,7 @@ func NewResults() *Results {
 	for name, flag := range map[string]string{"haproxy": "-v", "nginx": "-v", "socat": "-V", "stunnel4": "-version"} {
 		out, err := exec.Command(name, flag).CombinedOutput()
 		if err != nil {
-			continue // not there; who needs it says so
+			continue // it is not installed; its contender says so
 		}
 		for line := range strings.Lines(string(out)) {
 			if line = strings.TrimSpace(line); strings.ContainsAny(line, "0123456789") {

@@ -79,7 +79,7 @@ func (r *rig) certify() error {
 		os.WriteFile(r.both, append(certPEM, keyPEM...), 0o600))
 }
 
-// address is another address that nobody listens at.
+// address returns another unused address.
 func (r *rig) address() string {
 	r.port++
 	r.last = fmt.Sprintf("%s:%d", r.ip, r.port)

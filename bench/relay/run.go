@@ -165,7 +165,7 @@ func inGo(all []contender) []contender {
 	return slices.DeleteFunc(slices.Clone(all), func(c contender) bool { return !c.inGo() })
 }
 
-// peers leaves out those that are there for the published benchmark alone.
+// peers leaves out the relays that only the published benchmark needs.
 func peers(all []contender) []contender {
 	return slices.DeleteFunc(slices.Clone(all), func(c contender) bool {
 		return c.name == stackName || c.name == poolName(8) || c.job.Own && c.name != Ours

@@ -20,7 +20,7 @@ const (
 	opEcho     = 'E' // length messages of chunk bytes come back one by one
 )
 
-// A request stands in front of everything that a client sends.
+// A request precedes everything that a client sends.
 //
 //	offset  bytes
 //	0       1      operation

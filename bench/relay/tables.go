@@ -48,7 +48,7 @@ func (r *Results) circumstances() string {
 // goPeers are those of the bars.
 var goPeers = []string{Splice, poolName(4), poolName(16), poolName(64)}
 
-// least is the relay that takes the least CPU time, of those that were measured.
+// least is the measured relay that takes the least CPU time.
 func least(f *report.Figures, where, mode string, names ...string) (name string, cpu float64) {
 	for _, n := range names {
 		if s, ok := f.Get(where, n, mode); ok && (name == "" || CPU(s) < cpu) {
@@ -142,7 +142,7 @@ func names() []string {
 }
 
 // perRelay makes a table with a row for each relay, and the same columns for
-// each pair of case and mode. Relays of which nothing was measured are left out.
+// each pair of case and mode. Relays that were not measured are left out.
 func perRelay(f *report.Figures, head []string, pairs [][2]string, cells func(s measure.Summary, pair [2]string) []string) *report.Table {
 	t := report.NewTable(append([]string{"relay"}, head...)...)
 	for _, name := range names() {

@@ -86,8 +86,8 @@ func watch(relay, upstream *process) (*watcher, error) {
 	return w, errors.Join(errs[:]...)
 }
 
-// sample ends the measurement of n operations. Others in it are those who have
-// no part in this.
+// sample ends the measurement of n operations. The relay and the upstream do not
+// count as other processes.
 func (w *watcher) sample(n int) (measure.Sample, error) {
 	cpu, err := w.relay.CPU()
 	took, _, others := w.meter.Read()

@@ -80,8 +80,8 @@ func (t *Try) settle(counted uint64, told bool) {
 	}
 }
 
-// series returns the files of the log at path from old to new: those that a
-// writer has left under other names, and path itself.
+// series returns the files of the log at path from old to new: the rotated ones,
+// and path itself.
 func series(path string) ([]string, error) {
 	names, err := filepath.Glob(path + "-*")
 	slices.Sort(names)

@@ -64,8 +64,8 @@ func makeCgroup(root string, v1 bool) (*cgroup, error) {
 	}
 	err = os.WriteFile(filepath.Join(dir, limit), []byte(strconv.Itoa(cgroupBytes)), 0)
 	if err == nil {
-		// Without swap it ends sooner. Kernels without swap have no such file, and
-		// do not say so to who writes it.
+		// Without swap it ends sooner. Kernels without swap have no such file, and a
+		// write to it reports no error.
 		if _, e := os.Stat(filepath.Join(dir, swap)); e == nil {
 			err = os.WriteFile(filepath.Join(dir, swap), []byte(noSwap), 0)
 		}
@@ -103,7 +103,7 @@ func (w *worker) eatMemory() {
 	for {
 		mem, err := unix.Mmap(-1, 0, piece, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 		if err != nil {
-			return // then nobody kills it, which who waits for it finds out
+			return // then it is not killed, and child reports that
 		}
 		for i := 0; i < piece; i += os.Getpagesize() {
 			mem[i] = 1

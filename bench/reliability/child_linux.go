@@ -219,7 +219,8 @@ func (w *worker) throw(err error) {
 	w.report.Thrown++
 }
 
-// produce has all producers write all lines, or says who hung.
+// produce runs all producers until they have written all lines, or reports a hung
+// Write.
 func (w *worker) produce() {
 	var all sync.WaitGroup
 	for p := range w.Producers {
@@ -309,7 +310,7 @@ func readTail(path string) (string, error) {
 
 func (w *worker) close() {
 	if w.Fault == closeBlocks {
-		w.board.flag(flagStruck).Store(1) // also where nobody closes the destination
+		w.board.flag(flagStruck).Store(1) // also if the writer does not close the destination
 	}
 	if !w.within(func() {
 		if err := w.Writer.Close(); err != nil {

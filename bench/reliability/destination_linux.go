@@ -87,7 +87,7 @@ type killing struct {
 	within  bool
 	left    atomic.Int64 // bytes until it strikes
 	partial func(n int) int
-	mu      sync.RWMutex // held for good by who strikes: others would write behind a part of a line
+	mu      sync.RWMutex // locked for good by the Write that strikes: others would write after a part of a line
 }
 
 func (k *killing) Write(p []byte) (int, error) {

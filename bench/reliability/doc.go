@@ -20,8 +20,7 @@ type Fault struct {
 	Title string // what happens, for the table
 	Needs string // what it takes besides linux, one of the constants below
 
-	// Kills is set if the process does not survive: what it held in memory of
-	// its own is gone.
+	// Kills is set if the process does not survive: its own memory is lost.
 	Kills bool
 
 	// Ends is set if the fault passes while the writer is still in use, so that
@@ -116,8 +115,8 @@ type Writer struct {
 	// inside of a destination do not apply.
 	Whole bool
 
-	// Opens is set for a Whole writer that opens its file by itself: nothing
-	// can be put between the two either.
+	// Opens is set for a Whole writer that opens its own file: nothing can be put
+	// between the two either.
 	Opens bool
 }
 
@@ -139,10 +138,10 @@ const (
 var own = []string{Heap, Persisted, Sharded, ShardDirect, Direct}
 
 // A Ledger is what a writer of ours says became of its lines when its process
-// ended by itself. Lines.
+// was not killed. Lines.
 type Ledger struct {
 	Accepted  uint64 `json:"accepted"`
-	Recovered uint64 `json:"recovered,omitempty"` // those of Accepted that an earlier process left behind
+	Recovered uint64 `json:"recovered,omitempty"` // of Accepted, those left by an earlier process
 	Written   uint64 `json:"written"`
 	Dropped   uint64 `json:"dropped,omitempty"`
 	Shutdown  uint64 `json:"shutdown,omitempty"` // those of Dropped for the reason that Close's deadline had come
@@ -166,9 +165,9 @@ type Try struct {
 	Told    int `json:"lost_with_error,omitempty"` // not counted, but an error came from Write, Sync or Close
 	Counted int `json:"lost_counted,omitempty"`    // in the writer's own count of drops
 
-	Torn       int `json:"torn,omitempty"` // lines in the file that nobody wrote
+	Torn       int `json:"torn,omitempty"` // lines in the file that were not written so
 	Duplicated int `json:"duplicated,omitempty"`
-	Reordered  int `json:"reordered,omitempty"` // lines behind a later one of the same producer
+	Reordered  int `json:"reordered,omitempty"` // lines after a later one of the same producer
 
 	Thrown int `json:"thrown,omitempty"` // panics and Goexits that came out of Write into the caller
 

@@ -7,7 +7,7 @@ import (
 )
 
 // slabLines is how many lines fit the slabs of a slab.Writer with its default
-// options: the most that SIGKILL can take from one whose slabs are on the heap.
+// options: SIGKILL can take no more from one whose slabs are on the heap.
 const slabLines = 8 * 64 << 10 / lineBytes
 
 // The slabs of a slab.Writer with several shards here: large ones, as for direct
@@ -29,7 +29,7 @@ const (
 //   - the file has no line that a Write has refused;
 //   - what the writer has counted agrees with all that: see balance.
 //
-// It returns nil for rivals, who have promised nothing here.
+// It returns nil for rivals, which promise nothing here.
 func (t Try) Unexpected() error {
 	if !slices.Contains(own, t.Writer) {
 		return nil
@@ -78,8 +78,8 @@ func (t Try) Unexpected() error {
 	return fmt.Errorf("%s, %s, seed %d: %s (%s)", t.Fault, t.Writer, t.Seed, strings.Join(wrong, "; "), t.Error)
 }
 
-// balance holds the writer's own counts against each other, and against the
-// board and the file, to the line. A process that was killed takes its counts
+// balance compares the writer's own counts with each other, with the board and
+// with the file, to the line. A process that was killed takes its counts
 // with it; the one after it must have its own in order.
 func (t Try) balance(kills bool, check func(ok bool, format string, args ...any)) {
 	var sum Ledger

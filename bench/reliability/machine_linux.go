@@ -13,9 +13,6 @@ import (
 	"github.com/rollway/rollway/bench/internal/rivals"
 )
 
-// The faults that are the machine's: limits of the child's own process and
-// namespace.
-
 // limitFile lets no file of this process grow over 200,001 bytes, until end is
 // called.
 func limitFile() (end func() error, err error) {
@@ -49,7 +46,7 @@ func makeImage(path string) error {
 	if err := os.Truncate(path, 8<<20); err != nil {
 		return err
 	}
-	// As root, who may use reserved blocks, a disk would never be quite full.
+	// Root may use reserved blocks, so with them the disk would never be full.
 	out, err := exec.Command("mkfs.ext4", "-q", "-F", "-m", "0", path).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("mkfs.ext4: %w %s", err, out)

@@ -21,8 +21,8 @@ func settings(t *testing.T) Settings {
 	return Settings{Dir: t.TempDir(), Tries: 1, Kills: 3, Others: 2, Limit: time.Minute, Jobs: 4, Seed: 1}
 }
 
-// TestOwnWriters puts each of our writers through each fault and holds the
-// outcome against what it promises.
+// TestOwnWriters puts each of our writers through each fault and compares the
+// outcome with what it promises.
 func TestOwnWriters(t *testing.T) {
 	kills := testkit.Rounds(t, testkit.Kills, 3, 30)
 	for _, f := range Faults() {

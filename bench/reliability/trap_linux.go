@@ -14,12 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A page that never comes: userfaultfd(2) lets a thread that touches it wait
-// for somebody to fill it, and nobody does. So a copy of the pages around it
-// stands still in the middle for as long as one likes.
+// A page that never comes: with userfaultfd(2) a thread that touches the page
+// waits until another thread fills it, and none does. So a copy of the pages
+// around it stops in the middle.
 
 const (
-
 	// From <linux/userfaultfd.h>.
 	uffdAPI          = 0xaa
 	uffdioAPI        = 0xc018aa3f // _IOWR(0xaa, 0x3f, 24 bytes)
@@ -53,7 +52,7 @@ func openTrap() (int, error) {
 	return int(fd), nil
 }
 
-// trapLine returns a line of three pages of which the middle one never comes.
+// trapLine returns a line of three pages whose middle one never comes.
 func trapLine() ([]byte, error) {
 	fd, err := openTrap()
 	if err != nil {
@@ -81,8 +80,8 @@ func trapLine() ([]byte, error) {
 	return mem, nil
 }
 
-// trapLater lets one more producer write a line that cannot be copied to its
-// end: its middle page never comes. It runs on borrowed time only.
+// trapLater starts one more producer, which writes a line that cannot be copied
+// to its end.
 func (w *worker) trapLater() error {
 	debug.SetGCPercent(-1) // a collection would wait for the copy
 	trap, err := trapLine()

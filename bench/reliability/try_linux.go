@@ -138,7 +138,7 @@ func (s Settings) child(f Fault, j job, b *board) (r outcome, died bool, err err
 			}
 		}()
 	}
-	// Whatever hangs in it, it does not run for ever, on a busy machine neither.
+	// The child has to end even if something in it hangs and the machine is busy.
 	limit := 8*j.Limit + time.Minute
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -216,8 +216,8 @@ func (s Settings) struck(f Fault, b *board, trace string) error {
 	return nil
 }
 
-// killLater kills the child: at a random moment after its first lines, or when
-// a copy stands still.
+// killLater kills the child: at a random moment after its first lines, or while
+// a copy is stopped.
 func (s Settings) killLater(ctx context.Context, f Fault, j job, b *board, p *os.Process) {
 	rng := rand.New(rand.NewPCG(j.Seed, 11))
 	ready := func() bool { return b.progress().Load() > 0 }
@@ -230,5 +230,5 @@ func (s Settings) killLater(ctx context.Context, f Fault, j job, b *board, p *os
 		time.Sleep(time.Millisecond)
 	}
 	time.Sleep(after)
-	_ = p.Kill() // one that has ended is found out by who waits for it
+	_ = p.Kill() // if it has ended already, child notices
 }

@@ -136,8 +136,8 @@ func (j *job) run() error {
 	return nil
 }
 
-// produce logs the lines of all producers and waits for those that come to
-// their end.
+// produce logs the lines of all producers and waits for the producers that
+// finish.
 func (r *outcome) produce(log func(string)) {
 	var returned [producers]atomic.Int64
 	var longest [producers]atomic.Int64

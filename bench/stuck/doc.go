@@ -3,8 +3,8 @@
 // second, healthy output gets its lines, and whether the process can still end.
 //
 // Each try is a process of its own, with a logger that has two outputs: the
-// stuck one first, then a file. The destinations are real: a pipe that nobody
-// reads, a full file system, a collector that was stopped by a signal or that is
+// stuck one first, then a file. The destinations are real: a pipe that is not
+// read, a full file system, a collector that was stopped by a signal or that is
 // not there.
 package stuck
 
@@ -50,7 +50,7 @@ const (
 // Acts lists all, in the order of the tables.
 var Acts = []string{Info, Error, Fatal, Panic, SIGTERM, Close}
 
-// ends reports whether the act ends the process by itself.
+// ends reports whether the act ends the process.
 func ends(act string) bool { return act == Fatal || act == Panic || act == SIGTERM }
 
 // Bounds of our own loggers. The time limits of processes are longer: a
@@ -66,8 +66,8 @@ type Writer struct {
 	Name string
 	Own  bool // of this project: what must come out is asserted
 
-	Direct   bool // nothing stands between the logger and the destination
-	Lossless bool // it has another place for the lines: none may be lost
+	Direct   bool // nothing is between the logger and the destination
+	Lossless bool // it has a second destination: no line may be lost
 	Last     bool // the stuck output is the last of the list, not the first
 
 	maxWait time.Duration // the bound of a call; 0: maxWait

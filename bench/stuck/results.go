@@ -22,7 +22,7 @@ type Settings struct {
 	Limit time.Duration // after which a process has hung
 
 	HTTP, TCP string // of a collector that was stopped by a signal
-	Nobody    string // an address at which nobody listens
+	Nobody    string // an unused address
 }
 
 // Results are the raw results.

@@ -78,7 +78,7 @@ func prepareFile(c combo, parent string) func() (measure.Run, error) {
 	}
 }
 
-// verifyFiles holds every line in the files of dir against what was logged.
+// verifyFiles compares every line in the files of dir with what was logged.
 func verifyFiles(dir, pad string, ops int, lossy bool) (map[string]float64, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

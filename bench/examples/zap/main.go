@@ -1,4 +1,4 @@
-// Command zap keeps zap as it is and puts slab.Writer behind it: lines reach
+// Command zap keeps zap as it is and gives it a slab.Writer: lines reach
 // the destination in batches, from one goroutine, in order and counted. A
 // slab.Writer is a zapcore.WriteSyncer, so Sync works too.
 package main

@@ -1,4 +1,4 @@
-// Command zerolog keeps zerolog as it is and puts slab.Writer behind it: lines
+// Command zerolog keeps zerolog as it is and gives it a slab.Writer: lines
 // reach the destination in batches, from one goroutine, in order and counted.
 package main
 

@@ -43,7 +43,7 @@ type Run struct {
 	// becomes the sample's Extra.
 	Finish func(ops int) (map[string]float64, error)
 
-	// Verify, if set, looks at what Finish left behind, a file for example,
+	// Verify, if set, checks the result of Finish, a file for example,
 	// outside the measured time. What it returns is added to Extra.
 	Verify func(ops int) (map[string]float64, error)
 
@@ -105,11 +105,10 @@ func Measure(w io.Writer, plan Plan, subjects []Subject) ([]Sample, error) {
 }
 
 // Interleave takes a sample of each of n subjects in every round, and reports
-// progress to w. The first round has them as they are numbered, and each further
-// one in an order of its own, the same in every run: nobody always comes after
-// the same one. A sample is taken again, up to twice, while others are busy,
-// unless there are too few rounds to count; whether it does never depends on its
-// own outcome.
+// progress to w. The first round takes them in order, and each further round in
+// another order, which is the same in every run. A sample is taken again, up to
+// twice, while other processes are busy, unless there are too few rounds to leave
+// samples out. Whether it is does not depend on its outcome.
 func Interleave(w io.Writer, rounds, n int, take func(subject int) (Sample, error)) ([]Sample, error) {
 	groups := make([][]int, n)
 	for i := range groups {

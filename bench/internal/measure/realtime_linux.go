@@ -8,10 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Realtime has the threads of this process, and the threads and processes that
-// they start, come before all others (SCHED_FIFO), so that other programs and what
-// the kernel does in threads of its own hold up none of the subjects. It takes
-// root, or CAP_SYS_NICE.
+// Realtime runs the threads of this process, and the threads and processes that
+// they start, before all others (SCHED_FIFO), so that neither other programs nor
+// kernel threads delay the subjects. It takes root or CAP_SYS_NICE.
 func Realtime() error {
 	return schedule(unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1})
 }

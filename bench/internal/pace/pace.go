@@ -12,7 +12,7 @@ const MaxSpin = 30 * time.Microsecond
 
 // SpinOf is how long each of several goroutines spins that wait once in a period:
 // MaxSpin, or less where all of them would take more than a quarter of the
-// processors. Those who spin would keep the work from running that is measured.
+// processors, so that spinning leaves room for the work that is measured.
 func SpinOf(goroutines int, period time.Duration) time.Duration {
 	return min(MaxSpin, period*time.Duration(runtime.GOMAXPROCS(0))/time.Duration(4*goroutines))
 }

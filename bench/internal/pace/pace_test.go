@@ -34,7 +34,7 @@ func TestNeverEarly(t *testing.T) {
 	wg.Wait()
 }
 
-// TestSpinOf: those who spin take a quarter of the processors at most.
+// TestSpinOf: spinning takes at most a quarter of the processors.
 func TestSpinOf(t *testing.T) {
 	if got := SpinOf(1, time.Hour); got != MaxSpin {
 		t.Errorf("one goroutine spins for %v", got)

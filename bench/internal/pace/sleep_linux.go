@@ -8,11 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An Alarm wakes one goroutine, which waits as one waits that has a request to
-// come: in the runtime's poller, for a timer of the kernel. A goroutine that
-// slept in a system call would keep one of the runtime's processors for up to
-// 10 ms, and hold others up that have something to do; the runtime's own timers
-// round up to milliseconds when nothing else runs.
+// An Alarm wakes one goroutine, which waits in the runtime's poller for a timer of
+// the kernel, as a goroutine waits for a request. A goroutine that slept in a system
+// call would keep one of the runtime's processors for up to 10 ms; the runtime's own
+// timers round up to milliseconds when nothing else runs.
 type Alarm struct {
 	file *os.File
 	fd   int
@@ -27,10 +26,10 @@ func NewAlarm() (*Alarm, error) {
 	return &Alarm{file: os.NewFile(uintptr(fd), "timer"), fd: fd}, nil
 }
 
-// Close gives the timer back.
+// Close closes the timer.
 func (a *Alarm) Close() error { return a.file.Close() }
 
-// sleep may end early; who calls it looks at the clock.
+// sleep may end early; its callers look at the clock.
 func (a *Alarm) sleep(d time.Duration) {
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(max(d, 1)))}
 	if unix.TimerfdSettime(a.fd, 0, &spec, nil) != nil {
