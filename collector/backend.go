@@ -57,6 +57,6 @@ func (c backend) Policy() *receiver.Policy { return &c.state.Load().policy }
 // Reject keeps rejected events as dead letters, if the configuration says so.
 func (c backend) Reject(path, tenant string, received time.Time, b *normalize.Batch) {
 	if c.rejected != nil {
-		c.rejected.Keep(path, tenant, received, b)
+		c.rejected.Add(path, tenant, received, b)
 	}
 }

@@ -147,7 +147,7 @@ func sendOfTenants(t *testing.T) {
 		t.Errorf("%d faults of pools; the log says\n%s", n, r.log)
 	}
 	checkStored(t, cfg, wantStored)
-	checkLetters(t, cfg)
+	checkDeadLetters(t, cfg)
 }
 
 // checkWords reports text that lacks its tenant's words, or holds others, or
@@ -317,8 +317,8 @@ func checkStored(t *testing.T, cfg config.Config, want int) {
 	}
 }
 
-// checkLetters reads what is kept of rejected events.
-func checkLetters(t *testing.T, cfg config.Config) {
+// checkDeadLetters reads what is kept of rejected events.
+func checkDeadLetters(t *testing.T, cfg config.Config) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(cfg.Data, "rejected", "rejected.ndjson"))
 	if err != nil {
@@ -332,6 +332,6 @@ func checkLetters(t *testing.T, cfg config.Config) {
 		if err := json.Unmarshal(line, &l); err != nil || l.Tenant == "" {
 			t.Fatalf("%v in %q", err, line)
 		}
-		checkWords(t, "a letter", l.Tenant, string(line)+string(l.Base64), len(l.Event)+len(l.Base64) > 0)
+		checkWords(t, "a dead letter", l.Tenant, string(line)+string(l.Base64), len(l.Event)+len(l.Base64) > 0)
 	}
 }

@@ -37,7 +37,7 @@ type Collector struct {
 	listeners []listener   // besides these
 	journal   *journal.Journal
 	receiver  *receiver.Receiver
-	rejected  *deadletter.Box // nil: not kept
+	rejected  *deadletter.Queue // nil: not kept
 	api       *query.API
 	server    *httpserver.Server
 	conns     *connlimit.Limit // of HTTP and gRPC

@@ -192,7 +192,7 @@ func TestSecretsLeaveNoTrace(t *testing.T) {
 		return err
 	})
 	if err != nil || withheld == 0 {
-		t.Errorf("%v, %d letters are withheld", err, withheld)
+		t.Errorf("%v, %d dead letters are withheld", err, withheld)
 	}
 }
 

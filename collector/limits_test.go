@@ -81,8 +81,8 @@ func TestKeyAndValueLength(t *testing.T) {
 			t.Fatalf("%s %s: %d stored, %v rejected of %d; want %d, %d and %d", tc.path, tc.body, s.Stored, s.Rejected, s.Received, stored, keys, values)
 		}
 	}
-	if n := uint64(len(lettersOf(t, r))); n != keys+values {
-		t.Errorf("%d letters, want %d", n, keys+values)
+	if n := uint64(len(deadLettersOf(t, r))); n != keys+values {
+		t.Errorf("%d dead letters, want %d", n, keys+values)
 	}
 	if _, _, page := r.do(t, "GET", "/metrics", ""); !strings.Contains(page, fmt.Sprintf("rollway_events_rejected_total{reason=\"value_too_long\"} %d\n", values)) {
 		t.Error("the reason is not in the metrics")
@@ -111,8 +111,8 @@ func TestKeyAndValueLengthOfStreams(t *testing.T) {
 			}
 			time.Sleep(time.Millisecond)
 		}
-		if n := uint64(len(lettersOf(t, r))); n != 2*total {
-			t.Fatalf("%s: %d letters, want %d", name, n, 2*total)
+		if n := uint64(len(deadLettersOf(t, r))); n != 2*total {
+			t.Fatalf("%s: %d dead letters, want %d", name, n, 2*total)
 		}
 	}
 	send := func(name, network string, addr net.Addr, messages ...string) {

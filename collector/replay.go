@@ -23,12 +23,12 @@ import (
 // does, with what it shared with others there, but without limits. It returns
 // canonical lines, each ended by '\n'; none if the event cannot be read even so, or
 // the receiver takes lines as they are.
-func ReadRejected(l *deadletter.Letter) []byte {
+func ReadRejected(l *deadletter.Entry) []byte {
 	text, err := l.Text()
 	if err != nil {
 		return nil
 	}
-	around, err := l.Surroundings()
+	around, err := l.ContextBytes()
 	if err != nil {
 		return nil
 	}

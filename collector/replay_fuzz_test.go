@@ -35,21 +35,21 @@ func (k keeping) Reject(receiver, tenant string, at time.Time, b *normalize.Batc
 	k.keep(receiver, tenant, at, b)
 }
 
-// lettered sends body to the receiver at path, with limits, and returns the lines that
-// are stored, the letters of what is not, and how many events these are: one of which
-// no byte was sent has no letter.
-func lettered(t *testing.T, path, contentType string, body []byte, limits normalize.Limits) (lines []string, letters []deadletter.Letter, rejected int) {
+// rejectedBy sends body to the receiver at path, with limits, and returns the lines that
+// are stored, the dead letters of what is not, and how many events these are: one of which
+// no byte was sent has no dead letter.
+func rejectedBy(t *testing.T, path, contentType string, body []byte, limits normalize.Limits) (lines []string, deadLetters []deadletter.Entry, rejected int) {
 	t.Helper()
 	keep := func(receiver, _ string, at time.Time, b *normalize.Batch) {
 		rejected += b.RejectedTotal
-		for i := range b.Letters() {
-			l := &b.Letters()[i]
+		for i := range b.DeadLetters() {
+			l := &b.DeadLetters()[i]
 			around := string(b.Context(l))
-			letter := deadletter.Letter{Time: at, Receiver: receiver, Reason: l.Reason, Event: string(b.Text(l)), Cut: l.Cut, Whole: l.Whole, ContextCut: l.ContextCut}
+			deadLetter := deadletter.Entry{Time: at, Receiver: receiver, Reason: l.Reason, Event: string(b.Text(l)), Cut: l.Cut, Whole: l.Whole, ContextCut: l.ContextCut}
 			if l.HasContext {
-				letter.Context = &around
+				deadLetter.Context = &around
 			}
-			letters = append(letters, letter)
+			deadLetters = append(deadLetters, deadLetter)
 		}
 	}
 	add := func(b *normalize.Batch) {
@@ -59,7 +59,7 @@ func lettered(t *testing.T, path, contentType string, body []byte, limits normal
 	}
 	if !strings.HasPrefix(path, "/") {
 		batch := new(normalize.Batch)
-		batch.KeepLetters(1 << 30)
+		batch.KeepDeadLetters(1 << 30)
 		c := &receiver.Chunk{Data: bytes.Clone(body), Received: time.Unix(1779972000, 0), Norm: normalize.New(limits), Batch: batch}
 		if path == (syslog.Protocol{}).Name() {
 			syslog.Protocol{}.DecodePacket(c)
@@ -68,7 +68,7 @@ func lettered(t *testing.T, path, contentType string, body []byte, limits normal
 		}
 		add(batch)
 		keep(path, "", c.Received, batch)
-		return lines, letters, rejected
+		return lines, deadLetters, rejected
 	}
 	r := receiver.New(keeping{add, keep}, receiver.Options{Limits: limits, KeepRejected: 1 << 30})
 	mux := http.NewServeMux()
@@ -80,14 +80,14 @@ func lettered(t *testing.T, path, contentType string, body []byte, limits normal
 	req := httptest.NewRequest("POST", path, bytes.NewReader(body))
 	req.Header.Set("Content-Type", contentType)
 	mux.ServeHTTP(httptest.NewRecorder(), req)
-	return lines, letters, rejected
+	return lines, deadLetters, rejected
 }
 
-// FuzzLetters sends any body to a receiver twice: with a small limit on the size of
+// FuzzDeadLetters sends any body to a receiver twice: with a small limit on the size of
 // events, and without limits. What the first has rejected becomes, read by
-// its letters, the lines that the second has and the first has not: of events that
+// its dead letters, the lines that the second has and the first has not: of events that
 // are too long none is lost, changed or there twice.
-func FuzzLetters(f *testing.F) {
+func FuzzDeadLetters(f *testing.F) {
 	receiver := func(path, contentType string) byte {
 		for i, r := range rejectedRequests {
 			if r.path == path && r.contentType == contentType {
@@ -119,18 +119,18 @@ func FuzzLetters(f *testing.F) {
 		}
 		small := noLimits
 		small.MaxEventBytes, small.MaxRejections = 300, math.MaxInt32
-		got, letters, rejected := lettered(t, path, contentType, body, small)
-		want, _, rest := lettered(t, path, contentType, body, noLimits)
+		got, deadLetters, rejected := rejectedBy(t, path, contentType, body, small)
+		want, _, rest := rejectedBy(t, path, contentType, body, noLimits)
 		if rest > 0 && len(want) == 0 {
 			return // refused as a whole, perhaps for what is behind an event that was too long
 		}
 		if len(got)+rejected != len(want)+rest {
 			t.Fatalf("%s: %d lines and %d rejected of %q; without limits %d and %d", path, len(got), rejected, body, len(want), rest)
 		}
-		for i := range letters {
-			l := &letters[i]
+		for i := range deadLetters {
+			l := &deadLetters[i]
 			if l.ContextCut || l.Whole {
-				return // which the letter says
+				return // which the dead letter says
 			}
 			if l.Reason == normalize.ReasonTooLarge {
 				for line := range strings.Lines(string(ReadRejected(l))) {
@@ -142,7 +142,7 @@ func FuzzLetters(f *testing.F) {
 		slices.Sort(got)
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
-			t.Fatalf("%s: %q became, by letters,\n%s\nat once\n%s", path, body, strings.Join(got, ""), strings.Join(want, ""))
+			t.Fatalf("%s: %q became, by dead letters,\n%s\nat once\n%s", path, body, strings.Join(got, ""), strings.Join(want, ""))
 		}
 	})
 }

@@ -64,7 +64,7 @@ func rejectedMessages() []string {
 
 // What a strict collector rejects, by whatever receiver, becomes by its dead letter, when
 // that is sent again, the line that a lenient collector has made of it at once.
-func TestLettersOfReceivers(t *testing.T) {
+func TestDeadLettersOfReceivers(t *testing.T) {
 	strict, lenient := sendRejected(t, 400), sendRejected(t, config.MiB)
 	want := storedLines(t, lenient)
 	if n := len(rejectedRequests) + len(rejectedMessages()) + 1; len(want) != n {
@@ -73,12 +73,12 @@ func TestLettersOfReceivers(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Limits.MaxPast, cfg.Limits.MaxFuture = 0, 0
 	again := run(t, cfg)
-	for _, l := range lettersOf(t, strict) {
+	for _, l := range deadLettersOf(t, strict) {
 		text, err := l.Text()
 		if err != nil || len(text) == 0 || l.Receiver == "" || l.Cut || l.ContextCut || l.Whole {
-			t.Errorf("a letter is %+v, %v", l, err)
+			t.Errorf("a dead letter is %+v, %v", l, err)
 		}
-		if around, err := l.Surroundings(); err != nil || strings.Contains(string(around), "hidden") {
+		if around, err := l.ContextBytes(); err != nil || strings.Contains(string(around), "hidden") {
 			t.Errorf("the context is %q, %v", around, err)
 		}
 		body := ReadRejected(&l)
@@ -97,40 +97,40 @@ func TestLettersOfReceivers(t *testing.T) {
 	slices.Sort(want)
 	for i := range max(len(got), len(want)) {
 		if i >= len(got) || i >= len(want) || got[i] != want[i] {
-			t.Fatalf("by letters, sorted:\n%s\nat once:\n%s", strings.Join(got[min(i, len(got)):], "\n"), strings.Join(want[min(i, len(want)):], "\n"))
+			t.Fatalf("by dead letters, sorted:\n%s\nat once:\n%s", strings.Join(got[min(i, len(got)):], "\n"), strings.Join(want[min(i, len(want)):], "\n"))
 		}
 	}
 }
 
 // Letters of collectors that kept no context are read without, and requests in
 // which events could not be found are not taken for events.
-func TestLettersWithoutContext(t *testing.T) {
+func TestDeadLettersWithoutContext(t *testing.T) {
 	record := "\xce\x6a\x18\x39\xa0\x81\xa3log\xa1x"
 	otlpRecord := string(message(5, message(1, []byte("x"))))
 	long := strings.Repeat("x", 1000)
 	for _, tc := range []struct {
-		letter deadletter.Letter
+		letter deadletter.Entry
 		want   string // in the line; "": none
 	}{
-		{deadletter.Letter{Receiver: "Fluent forward", Event: record}, `"msg":"x","attrs":{"tag":""}`},
-		{deadletter.Letter{Receiver: "Fluent forward", Event: record + "\x01"}, ""},
-		{deadletter.Letter{Receiver: "Fluent forward", Event: "\x93\xa1t" + record}, `"attrs":{"tag":"t"}`},
-		{deadletter.Letter{Receiver: "Fluent forward", Event: "\x93\xa1t" + record[:8]}, ""},
-		{deadletter.Letter{Receiver: "/v1/logs", Event: otlpRecord}, `"msg":"x"`},
-		{deadletter.Letter{Receiver: "/v1/logs", Event: `{"body":{"stringValue":"x"}}`}, `"msg":"x"`},
-		{deadletter.Letter{Receiver: "/v1/logs", Event: otlpRecord, Whole: true}, ""},
-		{deadletter.Letter{Receiver: "/v1/logs", Event: `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"y"}}]}]}]}`, Whole: true}, `"msg":"y"`},
-		{deadletter.Letter{Receiver: "/v1/logs", Event: `{"resourceLogs":[`, Whole: true}, ""},
-		{deadletter.Letter{Receiver: "/loki/api/v1/push", Event: "line"}, ""},
-		{deadletter.Letter{Receiver: "/loki/api/v1/push", Event: "line", Context: new(string)}, ""},
-		{deadletter.Letter{Receiver: "/loki/api/v1/push", Event: `{"streams":[{"stream":{"a":"b"},"values":[["1","y"]]}]}`, Whole: true}, `"msg":"y","attrs":{"a":"b"}`},
-		{deadletter.Letter{Receiver: "/api/7/envelope/", Event: `{"body":"` + long + `"}`}, `"msg":"` + long},
-		{deadletter.Letter{Receiver: "/api/7/envelope/", Event: `{"body":"` + long + `"}`, Whole: true}, ""},
-		{deadletter.Letter{Receiver: "/api/7/store/", Event: `{"message":"m"}`, Whole: true}, `"msg":"m"`},
-		{deadletter.Letter{Receiver: "/_bulk", Event: `{"message":"m"}`}, `"msg":"m"`},
-		{deadletter.Letter{Receiver: "/nowhere", Event: "x"}, ""},
-		{deadletter.Letter{Receiver: "%zz", Event: "x"}, ""},
-		{deadletter.Letter{Receiver: "/v1/logs", Base64: "?"}, ""},
+		{deadletter.Entry{Receiver: "Fluent forward", Event: record}, `"msg":"x","attrs":{"tag":""}`},
+		{deadletter.Entry{Receiver: "Fluent forward", Event: record + "\x01"}, ""},
+		{deadletter.Entry{Receiver: "Fluent forward", Event: "\x93\xa1t" + record}, `"attrs":{"tag":"t"}`},
+		{deadletter.Entry{Receiver: "Fluent forward", Event: "\x93\xa1t" + record[:8]}, ""},
+		{deadletter.Entry{Receiver: "/v1/logs", Event: otlpRecord}, `"msg":"x"`},
+		{deadletter.Entry{Receiver: "/v1/logs", Event: `{"body":{"stringValue":"x"}}`}, `"msg":"x"`},
+		{deadletter.Entry{Receiver: "/v1/logs", Event: otlpRecord, Whole: true}, ""},
+		{deadletter.Entry{Receiver: "/v1/logs", Event: `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"y"}}]}]}]}`, Whole: true}, `"msg":"y"`},
+		{deadletter.Entry{Receiver: "/v1/logs", Event: `{"resourceLogs":[`, Whole: true}, ""},
+		{deadletter.Entry{Receiver: "/loki/api/v1/push", Event: "line"}, ""},
+		{deadletter.Entry{Receiver: "/loki/api/v1/push", Event: "line", Context: new(string)}, ""},
+		{deadletter.Entry{Receiver: "/loki/api/v1/push", Event: `{"streams":[{"stream":{"a":"b"},"values":[["1","y"]]}]}`, Whole: true}, `"msg":"y","attrs":{"a":"b"}`},
+		{deadletter.Entry{Receiver: "/api/7/envelope/", Event: `{"body":"` + long + `"}`}, `"msg":"` + long},
+		{deadletter.Entry{Receiver: "/api/7/envelope/", Event: `{"body":"` + long + `"}`, Whole: true}, ""},
+		{deadletter.Entry{Receiver: "/api/7/store/", Event: `{"message":"m"}`, Whole: true}, `"msg":"m"`},
+		{deadletter.Entry{Receiver: "/_bulk", Event: `{"message":"m"}`}, `"msg":"m"`},
+		{deadletter.Entry{Receiver: "/nowhere", Event: "x"}, ""},
+		{deadletter.Entry{Receiver: "%zz", Event: "x"}, ""},
+		{deadletter.Entry{Receiver: "/v1/logs", Base64: "?"}, ""},
 	} {
 		got := string(ReadRejected(&tc.letter))
 		if tc.want == "" && got != "" || !strings.Contains(got, tc.want) {
@@ -145,7 +145,7 @@ func TestLetterOfBody(t *testing.T) {
 	if code, _, answer := r.do(t, "POST", "/v1/logs", `{"resourceLogs":7}`); code != 400 {
 		t.Fatal(code, answer)
 	}
-	letters := lettersOf(t, r)
+	letters := deadLettersOf(t, r)
 	if len(letters) != 1 || !letters[0].Whole || letters[0].Event != `{"resourceLogs":7}` || ReadRejected(&letters[0]) != nil {
 		t.Errorf("%+v", letters)
 	}
@@ -165,21 +165,21 @@ func TestLetterContextBound(t *testing.T) {
 		}
 		resp.Body.Close()
 	}
-	letters := lettersOf(t, r)
+	letters := deadLettersOf(t, r)
 	if len(letters) != 2 || letters[0].ContextCut || letters[0].Context == nil || !letters[1].ContextCut || letters[1].Context != nil {
 		t.Errorf("%+v", letters)
 	}
 }
 
-// lettersOf are those of a collector, in their order.
-func lettersOf(t *testing.T, r *running) (letters []deadletter.Letter) {
+// deadLettersOf are those of a collector, in their order.
+func deadLettersOf(t *testing.T, r *running) (letters []deadletter.Entry) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(r.config.Data, "rejected", deadletter.Name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(b)) {
-		var l deadletter.Letter
+		var l deadletter.Entry
 		if err := json.Unmarshal([]byte(line), &l); err != nil {
 			t.Fatal(err)
 		}

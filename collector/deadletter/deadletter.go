@@ -1,6 +1,5 @@
-// Package deadletter keeps events that the collector has rejected, so that
-// they can be looked at and sent again: a file of lines, one for each event,
-// bounded by dropping the oldest.
+// Package deadletter keeps events that the collector has rejected, to be looked at and
+// sent again. They are lines of a file, bounded by dropping the oldest.
 package deadletter
 
 import (
@@ -18,43 +17,43 @@ import (
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
-// Name is the file that letters are written to. Older ones are in files beside
-// it with the time in their names.
+// Name is the file that entries are written to. Older files are beside it, with the
+// time in their names.
 const Name = "rejected.ndjson"
 
-// files is how many files the bytes of a Box are spread over: that many times
-// the oldest go.
+// files is how many files the bytes of a Queue are spread over. One at a time is
+// dropped.
 const files = 8
 
-// MaxBatch is how much of the events of one batch a Box is meant to get, in bytes.
+// MaxBatch is how many bytes of the events of one batch a Queue should get.
 const MaxBatch = 1 << 20
 
-// Letter is one line of the file.
-type Letter struct {
-	ID       string    `json:"id,omitempty"`       // a ULID, by which it is sent again once; letters of earlier releases have none
+// Entry is one line of the file.
+type Entry struct {
+	ID       string    `json:"id,omitempty"`       // a ULID, the key under which it is sent again
 	Time     time.Time `json:"time"`               // of the rejection
-	Receiver string    `json:"receiver"`           // where the event came: a path, or a protocol
+	Receiver string    `json:"receiver"`           // where the event came in: a path or a protocol
 	Tenant   string    `json:"tenant,omitempty"`   // whose it was
 	Reason   string    `json:"reason"`             // see package normalize
 	Detail   string    `json:"detail,omitempty"`   // what was found and what was expected
 	Cut      bool      `json:"cut,omitempty"`      // Event is the beginning only
 	Event    string    `json:"event,omitempty"`    // as it was sent
-	Base64   string    `json:"base64,omitempty"`   // the same where it is not UTF-8
+	Base64   string    `json:"base64,omitempty"`   // the same if it is not UTF-8
 	Withheld bool      `json:"withheld,omitempty"` // Event is not kept, as rules redact events
-	Whole    bool      `json:"whole,omitempty"`    // Event is a request, in which events could not be found
+	Whole    bool      `json:"whole,omitempty"`    // Event is a request, in which no events could be found
 
 	// What Event shared with others, or came in, as its receiver needs it to read it
 	// again: labels, a tag. Nil: nothing.
 	Context       *string `json:"context,omitempty"`
-	ContextBase64 string  `json:"context_base64,omitempty"` // the same where it is not UTF-8
+	ContextBase64 string  `json:"context_base64,omitempty"` // the same if it is not UTF-8
 	ContextCut    bool    `json:"context_cut,omitempty"`    // there was some, too large to be kept
 }
 
 // Text returns the event.
-func (l *Letter) Text() ([]byte, error) { return decode(l.Event, l.Base64) }
+func (l *Entry) Text() ([]byte, error) { return decode(l.Event, l.Base64) }
 
-// Surroundings returns the context; nil: there is none.
-func (l *Letter) Surroundings() ([]byte, error) {
+// ContextBytes returns the context; nil: there is none.
+func (l *Entry) ContextBytes() ([]byte, error) {
 	switch {
 	case l.ContextBase64 != "":
 		return decode("", l.ContextBase64)
@@ -71,8 +70,8 @@ func decode(text, encoded string) ([]byte, error) {
 	return base64.StdEncoding.DecodeString(encoded)
 }
 
-// Box keeps letters. It is safe for concurrent use.
-type Box struct {
+// A Queue is the file of dead letters. It is safe for concurrent use.
+type Queue struct {
 	file *file.File
 
 	mu  sync.Mutex
@@ -81,18 +80,18 @@ type Box struct {
 	s   Stats      // guarded by mu
 }
 
-// Stats are counts since Open. Rejected events that are not Kept are Lost: the
-// file could not be written, or they were over MaxBatch together.
+// Stats are counts since Open. Rejected events that are not Kept are Lost: the file
+// could not be written, or a batch had too many bytes of them.
 type Stats struct {
 	Kept, Lost uint64
 }
 
-// Open opens the file in dir, which is made if it is missing. All files
-// together take up maxBytes, at least 1 MiB. onError, or nil, is told what goes
-// wrong later.
-func Open(dir string, maxBytes int64, onError func(error)) (*Box, error) {
+// Open opens the file in dir, and makes dir if it is missing. All files together have
+// at most maxBytes, which are at least 1 MiB. onError, unless it is nil, gets the errors
+// of later writes.
+func Open(dir string, maxBytes int64, onError func(error)) (*Queue, error) {
 	if maxBytes < 1<<20 {
-		return nil, fmt.Errorf("dead letters: %d bytes are too few, 1 MiB is wanted at least", maxBytes)
+		return nil, fmt.Errorf("dead letters: %d bytes are too few, at least 1 MiB is needed", maxBytes)
 	}
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("dead letters: %w", err)
@@ -101,38 +100,38 @@ func Open(dir string, maxBytes int64, onError func(error)) (*Box, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dead letters: %w", err)
 	}
-	return &Box{file: f, ids: ulid.NewSource().Maker()}, nil
+	return &Queue{file: f, ids: ulid.NewSource().Maker()}, nil
 }
 
-// Keep keeps the letters of a batch.
-func (b *Box) Keep(receiver, tenant string, received time.Time, batch *normalize.Batch) {
+// Add adds the dead letters of a batch.
+func (q *Queue) Add(receiver, tenant string, received time.Time, batch *normalize.Batch) {
 	if batch.RejectedTotal == 0 {
 		return
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.buf = b.buf[:0]
-	letters := batch.Letters()
-	for i := range letters {
-		l := &letters[i]
-		b.buf = b.ids.Append(append(b.buf, `{"id":"`...), received)
-		b.buf = appendLetter(b.buf, receiver, tenant, received, l, batch.Text(l), batch.Context(l))
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.buf = q.buf[:0]
+	list := batch.DeadLetters()
+	for i := range list {
+		l := &list[i]
+		q.buf = q.ids.Append(append(q.buf, `{"id":"`...), received)
+		q.buf = appendEntry(q.buf, receiver, tenant, received, l, batch.Text(l), batch.Context(l))
 	}
-	kept := uint64(len(letters))
+	kept := uint64(len(list))
 	if kept > 0 {
-		if _, err := b.file.Write(b.buf); err != nil {
-			kept = 0 // the file has told OnError
+		if _, err := q.file.Write(q.buf); err != nil {
+			kept = 0 // onError has got the error
 		}
 	}
-	b.s.Kept += kept
-	b.s.Lost += uint64(batch.RejectedTotal) - kept
-	if cap(b.buf) > 4*MaxBatch {
-		b.buf = nil
+	q.s.Kept += kept
+	q.s.Lost += uint64(batch.RejectedTotal) - kept
+	if cap(q.buf) > 4*MaxBatch {
+		q.buf = nil
 	}
 }
 
-// appendLetter appends the rest of a line behind the letter's id.
-func appendLetter(dst []byte, receiver, tenant string, received time.Time, l *normalize.Letter, text, context []byte) []byte {
+// appendEntry appends a line, from the end of its id on.
+func appendEntry(dst []byte, receiver, tenant string, received time.Time, l *normalize.DeadLetter, text, context []byte) []byte {
 	dst = append(dst, `","time":"`...)
 	dst = jsonline.AppendTime(dst, received)
 	dst = append(dst, `","receiver":`...)
@@ -176,11 +175,11 @@ func appendText(dst []byte, key, encoded string, text []byte) []byte {
 }
 
 // Stats returns the counts.
-func (b *Box) Stats() Stats {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.s
+func (q *Queue) Stats() Stats {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.s
 }
 
 // Close writes out what is left and closes the file.
-func (b *Box) Close() error { return b.file.Close() }
+func (q *Queue) Close() error { return q.file.Close() }

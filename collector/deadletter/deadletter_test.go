@@ -21,7 +21,7 @@ import (
 func rejected(t *testing.T, limit int, body string) *normalize.Batch {
 	t.Helper()
 	b := new(normalize.Batch)
-	b.KeepLetters(limit)
+	b.KeepDeadLetters(limit)
 	normalize.New(normalize.Limits{MaxRejections: 1}).Body(b, []byte(body), time.Now()) // the error is in the batch
 	if b.Records != 0 || b.RejectedTotal == 0 {
 		t.Fatalf("%q: %d records", body, b.Records)
@@ -29,7 +29,7 @@ func rejected(t *testing.T, limit int, body string) *normalize.Batch {
 	return b
 }
 
-func letters(t *testing.T, dir string) (all []Letter, size int64) {
+func entries(t *testing.T, dir string) (all []Entry, size int64) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "rejected*.ndjson"))
 	if err != nil {
@@ -42,7 +42,7 @@ func letters(t *testing.T, dir string) (all []Letter, size int64) {
 		}
 		size += int64(len(data))
 		for in := bufio.NewScanner(bytes.NewReader(data)); in.Scan(); {
-			var l Letter
+			var l Entry
 			if err := json.Unmarshal(in.Bytes(), &l); err != nil {
 				t.Fatalf("%v: %.200q", err, in.Bytes())
 			}
@@ -59,23 +59,23 @@ func TestKeep(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := time.Date(2026, 11, 21, 1, 2, 3, 4, time.UTC)
-	box.Keep("/api/logs", "shop", at, rejected(t, 1000, "{\"a\":}\n7\n\"\xff\"\n"))
-	box.Keep("lines", "", at, rejected(t, 5, "\"longer\""))
-	box.Keep("lines", "", at, rejected(t, 0, "8"))
-	box.Keep("lines", "", at, new(normalize.Batch)) // nothing in it
+	box.Add("/api/logs", "shop", at, rejected(t, 1000, "{\"a\":}\n7\n\"\xff\"\n"))
+	box.Add("lines", "", at, rejected(t, 5, "\"longer\""))
+	box.Add("lines", "", at, rejected(t, 0, "8"))
+	box.Add("lines", "", at, new(normalize.Batch)) // nothing in it
 	if err := box.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if s := box.Stats(); s != (Stats{Kept: 4, Lost: 1}) {
 		t.Errorf("%+v", s)
 	}
-	got, _ := letters(t, dir)
+	got, _ := entries(t, dir)
 	if len(got) != 4 {
-		t.Fatalf("%d letters", len(got))
+		t.Fatalf("%d dead letters", len(got))
 	}
 	for i, l := range got {
 		if len(l.ID) != ulid.Len || i > 0 && l.ID <= got[i-1].ID {
-			t.Errorf("letter %d has the id %q, behind one of %q", i, l.ID, got[max(i-1, 0)].ID)
+			t.Errorf("entry %d has the id %q, behind one of %q", i, l.ID, got[max(i-1, 0)].ID)
 		}
 	}
 	if l := got[0]; l.Event != `{"a":}` || l.Reason != "syntax" || l.Detail == "" || l.Receiver != "/api/logs" || l.Tenant != "shop" || !l.Time.Equal(at) || l.Cut {
@@ -106,7 +106,7 @@ func TestContext(t *testing.T) {
 	keep := func(limit int, withhold bool, context string, event string) {
 		t.Helper()
 		batch := new(normalize.Batch)
-		batch.KeepLetters(limit)
+		batch.KeepDeadLetters(limit)
 		batch.WithholdText(withhold)
 		n := normalize.New(normalize.Limits{})
 		b := n.Build(batch, time.Now())
@@ -117,7 +117,7 @@ func TestContext(t *testing.T) {
 		b.Reject(normalize.ReasonSyntax, "nothing of it is there")
 		b.Context(1, appends("x"))
 		b.Done()
-		box.Keep("d", "", time.Now(), batch)
+		box.Add("d", "", time.Now(), batch)
 	}
 	keep(100, false, "tag", "one")
 	keep(100, false, "", "two")
@@ -126,14 +126,14 @@ func TestContext(t *testing.T) {
 	keep(1<<20, false, strings.Repeat("t", normalize.MaxContext+1), "five")
 	keep(100<<10, true, "secret", "six")
 	batch := new(normalize.Batch)
-	batch.KeepLetters(100)
+	batch.KeepDeadLetters(100)
 	batch.AddBody(normalize.ReasonSyntax, "broken", []byte("all"))
 	batch.Discard(false)
-	box.Keep("d", "", time.Now(), batch)
+	box.Add("d", "", time.Now(), batch)
 	if err := box.Close(); err != nil {
 		t.Fatal(err)
 	}
-	got, _ := letters(t, dir)
+	got, _ := entries(t, dir)
 	for i, want := range []struct {
 		event, context string
 		has, cut, more bool
@@ -142,13 +142,13 @@ func TestContext(t *testing.T) {
 		{"4four", "", false, true, false}, {"five", "", false, true, false}, {"", "", false, false, true}, {"all", "", false, false, true},
 	} {
 		if i >= len(got) {
-			t.Fatalf("%d letters", len(got))
+			t.Fatalf("%d dead letters", len(got))
 		}
 		l := got[i]
 		text, err := l.Text()
-		context, errContext := l.Surroundings()
+		context, errContext := l.ContextBytes()
 		if err != nil || errContext != nil || string(text) != want.event || string(context) != want.context || (context != nil) != want.has || l.ContextCut != want.cut || (l.Whole || l.Withheld) != want.more {
-			t.Errorf("letter %d is %+v, want %+v", i, l, want)
+			t.Errorf("entry %d is %+v, want %+v", i, l, want)
 		}
 	}
 }
@@ -165,7 +165,7 @@ func TestBound(t *testing.T) {
 	for p := range 4 {
 		wg.Go(func() {
 			for i := range 200 {
-				box.Keep("d", "", time.Now(), rejected(t, 1<<20, fmt.Sprintf("%q", fmt.Sprintf("%d-%d-%s", p, i, strings.Repeat("x", 5000)))))
+				box.Add("d", "", time.Now(), rejected(t, 1<<20, fmt.Sprintf("%q", fmt.Sprintf("%d-%d-%s", p, i, strings.Repeat("x", 5000)))))
 			}
 		})
 	}
@@ -173,7 +173,7 @@ func TestBound(t *testing.T) {
 	if err := box.Close(); err != nil {
 		t.Fatal(err)
 	}
-	got, size := letters(t, dir)
+	got, size := entries(t, dir)
 	if size > bound || size < bound/2 {
 		t.Errorf("%d bytes are kept, the bound is %d", size, bound)
 	}

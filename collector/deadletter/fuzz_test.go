@@ -11,9 +11,9 @@ import (
 	"github.com/rollway/rollway/collector/normalize"
 )
 
-// FuzzLetter writes the letter of any event, context and names, and reads it back:
+// FuzzDeadLetter writes the dead letter of any event, context and names, and reads it back:
 // it is one line of JSON, and says the same.
-func FuzzLetter(f *testing.F) {
+func FuzzDeadLetter(f *testing.F) {
 	f.Add("/api/logs", "shop", []byte(`{"a":}`), []byte("ctx"), int64(1779972000), 1<<20)
 	f.Add("Fluent forward", "", []byte("\xff\n\x00"), []byte(""), int64(0), 1<<20)
 	f.Add("/v1/logs", "te\"nant", []byte("\xed\xa0\x80\u2028<"), []byte("\xff"), int64(-1), 6)
@@ -22,29 +22,29 @@ func FuzzLetter(f *testing.F) {
 			return
 		}
 		batch := new(normalize.Batch)
-		batch.KeepLetters(limit)
+		batch.KeepDeadLetters(limit)
 		b := normalize.New(normalize.Limits{MaxRejections: 1}).Build(batch, time.Now())
 		b.Raw(event)
 		b.Reject(normalize.ReasonSyntax, receiver)
 		b.Context(len(context), func(dst []byte) []byte { return append(dst, context...) })
 		b.Done()
-		letters := batch.Letters()
-		if len(letters) != min(1, limit) {
-			t.Fatalf("%d letters within %d bytes", len(letters), limit)
+		list := batch.DeadLetters()
+		if len(list) != min(1, limit) {
+			t.Fatalf("%d dead letters within %d bytes", len(list), limit)
 		}
-		for i := range letters {
-			l := &letters[i]
+		for i := range list {
+			l := &list[i]
 			at := time.Unix(sec, 5).UTC()
-			line := appendLetter([]byte(`{"id":"7`), receiver, tenant, at, l, batch.Text(l), batch.Context(l))
+			line := appendEntry([]byte(`{"id":"7`), receiver, tenant, at, l, batch.Text(l), batch.Context(l))
 			if bytes.Count(line, []byte("\n")) != 1 || !bytes.HasSuffix(line, []byte("\n")) {
 				t.Fatalf("not one line: %q", line)
 			}
-			var got Letter
+			var got Entry
 			if err := json.Unmarshal(line, &got); err != nil {
 				t.Fatalf("%v: %q", err, line)
 			}
 			text, err := got.Text()
-			around, errAround := got.Surroundings()
+			around, errAround := got.ContextBytes()
 			fits := len(context) <= normalize.MaxContext && min(len(event), limit)+len(context) <= limit
 			if err != nil || errAround != nil || string(text) != string(event[:min(len(event), limit)]) || got.Cut != (len(event) > limit) ||
 				fits != (around != nil) || got.ContextCut == fits || fits && string(around) != string(context) {

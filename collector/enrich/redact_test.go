@@ -219,17 +219,17 @@ func TestDropsAreTakenBack(t *testing.T) {
 }
 
 // Where rules redact, nothing of a rejected event is kept.
-func TestLettersAreWithheld(t *testing.T) {
+func TestDeadLettersAreWithheld(t *testing.T) {
 	p := mustCompile(t, "rules: [{redact: {key: password}}]")
 	b := new(normalize.Batch)
-	b.KeepLetters(1 << 20)
+	b.KeepDeadLetters(1 << 20)
 	b.WithholdText(p.Withholds())
 	n := normalize.New(normalize.Limits{})
 	n.SetEnricher(p, peer)
 	n.Body(b, []byte("{\"a\":1}\n{\"password\":\"s3cr3t\n[1]\n"), received)
-	letters := b.Letters()
+	letters := b.DeadLetters()
 	if b.RejectedTotal != 2 || len(letters) != 2 {
-		t.Fatalf("%d rejected, %d letters", b.RejectedTotal, len(letters))
+		t.Fatalf("%d rejected, %d dead letters", b.RejectedTotal, len(letters))
 	}
 	for i := range letters {
 		if l := &letters[i]; !l.Withheld || l.Reason == "" || l.Detail != "" || len(b.Text(l)) != 0 {

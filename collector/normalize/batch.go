@@ -80,11 +80,11 @@ type Batch struct {
 	byReason [numReasons]int
 	dropLog  []uint16 // of each event dropped since the last mark, the index in Dropped
 
-	letters     []Letter
-	letterText  []byte
-	letterLimit int
-	withhold    bool // letters have no text
-	lettered    bool // the event rejected last has the last letter
+	deadLetters   []DeadLetter
+	deadText      []byte
+	deadLimit     int
+	withhold      bool // dead letters have no text
+	hasDeadLetter bool // the event rejected last has the last dead letter
 
 	room     Room // who is asked beyond free; nil: nobody
 	free     int  // bytes that may be held without asking
@@ -106,23 +106,23 @@ type Rejection struct {
 	Detail string // for a human: what, and what was expected
 }
 
-// keepLetters is how many letters a batch keeps memory for.
-const keepLetters = 1024
+// keptDeadLetters is how many dead letters a batch keeps memory for.
+const keptDeadLetters = 1024
 
 // Reset empties the batch and keeps its memory for reuse.
 func (b *Batch) Reset() {
 	clear(b.Rejected)
-	clear(b.letters)
-	if cap(b.letterText) > keepScratch {
-		b.letterText = nil
+	clear(b.deadLetters)
+	if cap(b.deadText) > keepScratch {
+		b.deadText = nil
 	}
-	if cap(b.letters) > keepLetters {
-		b.letters = nil
+	if cap(b.deadLetters) > keptDeadLetters {
+		b.deadLetters = nil
 	}
 	*b = Batch{
 		Lines: b.Lines[:0], Rejected: b.Rejected[:0], Dropped: b.Dropped[:0],
 		dropLog: b.dropLog[:0], withhold: b.withhold,
-		letters: b.letters[:0], letterText: b.letterText[:0], letterLimit: b.letterLimit,
+		deadLetters: b.deadLetters[:0], deadText: b.deadText[:0], deadLimit: b.deadLimit,
 	}
 }
 
@@ -134,9 +134,9 @@ func (b *Batch) Within(room Room, free int) { b.room, b.free = room, free }
 // Overflowed reports whether the batch was refused room, see Within.
 func (b *Batch) Overflowed() bool { return b.overflow }
 
-// Held is how many bytes lines and letters take up.
+// Held is how many bytes lines and dead letters take up.
 func (b *Batch) Held() int {
-	return len(b.Lines) + len(b.letterText) + len(b.letters)*int(unsafe.Sizeof(Letter{}))
+	return len(b.Lines) + len(b.deadText) + len(b.deadLetters)*int(unsafe.Sizeof(DeadLetter{}))
 }
 
 // fit is called when something has been added.
@@ -153,14 +153,14 @@ func (b *Batch) grow(n int) {
 		b.free = math.MaxInt
 	case b.overflow || !b.room.Grow(n):
 		b.overflow = true
-		b.Lines, b.letters, b.letterText, b.lettered = b.Lines[:0], b.letters[:0], b.letterText[:0], false
+		b.Lines, b.deadLetters, b.deadText, b.hasDeadLetter = b.Lines[:0], b.deadLetters[:0], b.deadText[:0], false
 	default:
 		b.free = n
 	}
 }
 
 // Memory returns all bytes that b owns; see Normalizer.Memory.
-func (b *Batch) Memory() [2][]byte { return [2][]byte{b.Lines, b.letterText} }
+func (b *Batch) Memory() [2][]byte { return [2][]byte{b.Lines, b.deadText} }
 
 // Discard takes the events that were accepted out of the batch again, because
 // what they came with is rejected as a whole. Unless it was empty or has
@@ -214,20 +214,20 @@ func clampUnixNano(sec int64, nsec int) int64 {
 // mark is a point that a batch can be taken back to, until the next one.
 type mark struct {
 	lines, records, rejected, rejectedTotal int
-	letters, letterText                     int
+	deadLetters, deadText                   int
 	minTime, maxTime                        int64
 	byReason                                [numReasons]int
 }
 
 func (b *Batch) mark() mark {
 	b.dropLog = b.dropLog[:0]
-	return mark{len(b.Lines), b.Records, len(b.Rejected), b.RejectedTotal, len(b.letters), len(b.letterText), b.MinTime, b.MaxTime, b.byReason}
+	return mark{len(b.Lines), b.Records, len(b.Rejected), b.RejectedTotal, len(b.deadLetters), len(b.deadText), b.MinTime, b.MaxTime, b.byReason}
 }
 
 func (b *Batch) rollback(m *mark) {
 	b.Lines, b.Records = b.Lines[:m.lines], m.records
 	b.Rejected, b.RejectedTotal = b.Rejected[:m.rejected], m.rejectedTotal
-	b.letters, b.letterText = b.letters[:m.letters], b.letterText[:m.letterText]
+	b.deadLetters, b.deadText = b.deadLetters[:m.deadLetters], b.deadText[:m.deadText]
 	b.undrop()
 	b.MinTime, b.MaxTime, b.byReason = m.minTime, m.maxTime, m.byReason
 }

@@ -62,7 +62,7 @@ type Builder struct {
 	direct bool  // it is being built where it stays, see direct.go
 	first  bool  // the innermost object or array has nothing in it yet
 
-	raw []byte // what the event was sent as, for Batch.Letters
+	raw []byte // what the event was sent as, for Batch.DeadLetters
 
 	dec *jsontext.Decoder // of Object
 	src bytes.Buffer

@@ -32,8 +32,8 @@ func account(b *Batch, err error) string {
 	for _, r := range b.Rejected {
 		fmt.Fprintf(&s, "%+v\n", r)
 	}
-	for i := range b.letters {
-		fmt.Fprintf(&s, "%+v %s\n", b.letters[i], b.Text(&b.letters[i]))
+	for i := range b.deadLetters {
+		fmt.Fprintf(&s, "%+v %s\n", b.deadLetters[i], b.Text(&b.deadLetters[i]))
 	}
 	return s.String()
 }
@@ -52,8 +52,8 @@ func (p pair) same(t *testing.T, body []byte) {
 	t.Helper()
 	quick, strict := p.quick, p.strict
 	var a, b Batch
-	a.KeepLetters(1 << 20)
-	b.KeepLetters(1 << 20)
+	a.KeepDeadLetters(1 << 20)
+	b.KeepDeadLetters(1 << 20)
 	got, want := account(&a, quick.Body(&a, body, received)), account(&b, strict.Body(&b, body, received))
 	if got != want {
 		t.Fatalf("%.300q\ncomes to     %.2000s\nby the decoder %.2000s", body, got, want)

@@ -22,7 +22,7 @@ func TestWithin(t *testing.T) {
 	} {
 		read := func(most, free int) (*Batch, *capped) {
 			b, room := new(Batch), &capped{most: most}
-			b.KeepLetters(1 << 20)
+			b.KeepDeadLetters(1 << 20)
 			b.Within(room, free)
 			if err := n.Body(b, []byte(form.body), time.Unix(1779972000, 0)); err != nil {
 				t.Fatal(form.name, err)
@@ -46,18 +46,18 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// Of many short events no more letters are kept than of such as are worth one.
-func TestManyLetters(t *testing.T) {
+// Of many short events no more dead letters are kept than of such as are worth one.
+func TestManyDeadLetters(t *testing.T) {
 	n, b := New(Limits{}), new(Batch)
 	for _, withhold := range []bool{false, true} {
 		b.Reset()
-		b.KeepLetters(1 << 20)
+		b.KeepDeadLetters(1 << 20)
 		b.WithholdText(withhold)
 		if err := n.Body(b, []byte(strings.Repeat("x\n", 20_000)), time.Unix(1779972000, 0)); err != nil {
 			t.Fatal(err)
 		}
-		if b.RejectedTotal != 20_000 || len(b.Letters()) != 8192 {
-			t.Errorf("withheld %v: %d letters of %d events", withhold, len(b.Letters()), b.RejectedTotal)
+		if b.RejectedTotal != 20_000 || len(b.DeadLetters()) != 8192 {
+			t.Errorf("withheld %v: %d dead letters of %d events", withhold, len(b.DeadLetters()), b.RejectedTotal)
 		}
 	}
 }

@@ -29,7 +29,7 @@ type Backend interface {
 	Policy() *Policy
 
 	// Reject gets each batch in which events were rejected, with as much of their
-	// text as Options.KeepRejected allows (normalize.Batch.Letters). receiver is the
+	// text as Options.KeepRejected allows (normalize.Batch.DeadLetters). receiver is the
 	// path or the protocol where they came in, tenant whose they are.
 	Reject(receiver, tenant string, received time.Time, b *normalize.Batch)
 }

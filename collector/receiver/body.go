@@ -23,7 +23,7 @@ type failure struct {
 
 // readBody reads and unpacks the body of req into w.buf. usual is the
 // Content-Encoding of bodies without one.
-func (r *Receiver) readBody(w *work, req *http.Request, declared, usual string) failure {
+func (r *Receiver) readBody(w *workspace, req *http.Request, declared, usual string) failure {
 	if req.ContentLength > r.opts.MaxBody {
 		return r.tooLarge(fmt.Sprintf("the body of %d bytes", req.ContentLength))
 	}
@@ -55,7 +55,7 @@ func inMemory(req *http.Request) []byte {
 
 // borrow takes a body as it is, of which f is what its header has been found to be,
 // instead of reading it into w.buf.
-func (r *Receiver) borrow(w *work, body []byte, f failure) failure {
+func (r *Receiver) borrow(w *workspace, body []byte, f failure) failure {
 	size := int64(len(body))
 	switch {
 	case size > r.opts.MaxBody:
@@ -63,7 +63,7 @@ func (r *Receiver) borrow(w *work, body []byte, f failure) failure {
 	case f.code != 0:
 		w.wire.n = size
 		return f
-	case !r.take(w, 2*(size+1)): // as for one that is read
+	case !r.acquire(w, 2*(size+1)): // as for one that is read
 		return r.busy()
 	}
 	w.lend(body)
@@ -71,7 +71,7 @@ func (r *Receiver) borrow(w *work, body []byte, f failure) failure {
 }
 
 // unpack reads the rest of the body, of size bytes or -1, into w.buf.
-func (r *Receiver) unpack(w *work, c coding, size int64) failure {
+func (r *Receiver) unpack(w *workspace, c coding, size int64) failure {
 	switch c {
 	case asSent:
 		return r.fill(w, c, w.peek, size)
@@ -89,12 +89,12 @@ func (r *Receiver) unpack(w *work, c coding, size int64) failure {
 }
 
 // fillPacked reads the body as it is sent into w.packed.
-func (r *Receiver) fillPacked(w *work, size int64) failure {
+func (r *Receiver) fillPacked(w *workspace, size int64) failure {
 	w.buf, w.packed = w.packed, w.buf
 	f := r.fillBuf(w, asSent, w.peek, size, filling{each: 1, max: r.opts.MaxBody})
 	w.buf, w.packed = w.packed, w.buf
 	w.base = int64(cap(w.packed))
-	if f.code == 0 && !r.take(w, w.base) {
+	if f.code == 0 && !r.acquire(w, w.base) {
 		return r.busy()
 	}
 	return f
@@ -108,7 +108,7 @@ const (
 
 // fill reads src, of a coding, to its end into w.buf, whose room grows with
 // what arrives. size is the length promised, or -1.
-func (r *Receiver) fill(w *work, c coding, src io.Reader, size int64) failure {
+func (r *Receiver) fill(w *workspace, c coding, src io.Reader, size int64) failure {
 	return r.fillBuf(w, c, src, size, filling{each: 2, max: r.opts.MaxUnpacked, unpacks: true})
 }
 
@@ -119,13 +119,13 @@ type filling struct {
 	unpacks bool  // the limits on what is unpacked hold
 }
 
-func (r *Receiver) fillBuf(w *work, c coding, src io.Reader, size int64, how filling) failure {
+func (r *Receiver) fillBuf(w *workspace, c coding, src io.Reader, size int64, how filling) failure {
 	window := int64(firstWindow)
 	if size >= 0 {
 		window = min(size, maxFirst) + 1
 	}
 	for {
-		if !r.take(w, w.base+how.each*window) {
+		if !r.acquire(w, w.base+how.each*window) {
 			return r.busy()
 		}
 		if int64(cap(w.buf)) < window {
@@ -163,7 +163,7 @@ func (r *Receiver) busy() failure {
 }
 
 // overUnpacked judges a body of which n bytes are unpacked, or will be.
-func (r *Receiver) overUnpacked(w *work, n int64) failure {
+func (r *Receiver) overUnpacked(w *workspace, n int64) failure {
 	if n > r.opts.MaxUnpacked {
 		return failure{code: http.StatusRequestEntityTooLarge, close: true,
 			text: fmt.Sprintf("the body unpacks to more than %d bytes; send smaller requests", r.opts.MaxUnpacked)}
@@ -181,7 +181,7 @@ func (r *Receiver) tooLarge(what string) failure {
 }
 
 // broken returns the failure of the wire, if it has failed.
-func (r *Receiver) broken(w *work) failure {
+func (r *Receiver) broken(w *workspace) failure {
 	switch err := w.wire.err; {
 	case w.wire.over:
 		return r.tooLarge("the body")
@@ -204,7 +204,7 @@ func isTooLarge(err error) bool {
 }
 
 // invalid explains an error of reading: of the wire, or else of the coding.
-func (r *Receiver) invalid(w *work, c coding, err error) failure {
+func (r *Receiver) invalid(w *workspace, c coding, err error) failure {
 	if f := r.broken(w); f.code != 0 {
 		return f
 	}

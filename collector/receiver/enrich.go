@@ -7,14 +7,14 @@ import (
 
 // enrich has done to the events that w gets next, which are from peer, what its
 // policy says.
-func (w *work) enrich(peer netip.Addr) {
+func (w *workspace) enrich(peer netip.Addr) {
 	e := w.policy.Enricher
 	w.norm.SetEnricher(e, peer)
 	w.batch.WithholdText(e != nil && e.Withholds())
 }
 
 // enrichFrom is enrich for the events of a request.
-func (w *work) enrichFrom(req *http.Request) {
+func (w *workspace) enrichFrom(req *http.Request) {
 	peer := netip.Addr{}
 	if w.policy.Enricher != nil { // else nobody asks
 		peer = w.client(req)
@@ -23,7 +23,7 @@ func (w *work) enrichFrom(req *http.Request) {
 }
 
 // client is the address of whose request it is.
-func (w *work) client(req *http.Request) netip.Addr {
+func (w *workspace) client(req *http.Request) netip.Addr {
 	peer := remote(req)
 	if w.policy.Client == nil {
 		return peer

@@ -21,7 +21,7 @@ func (r *Receiver) GRPC(p Protocol) http.Handler {
 const messageHead = 5
 
 // readMessage reads and unpacks the message in the body of req into w.buf.
-func (r *Receiver) readMessage(w *work, req *http.Request, declared string) failure {
+func (r *Receiver) readMessage(w *workspace, req *http.Request, declared string) failure {
 	w.open(req.Body, r.opts.MaxBody+messageHead)
 	head, err := w.peek.Peek(messageHead)
 	if f := r.broken(w); f.code != 0 {

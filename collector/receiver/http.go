@@ -76,11 +76,11 @@ func (r *endpoint) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
 		retryAfter(header, f)
 	case 0:
-		answerAsk(header, w)
+		setStoredHeaders(header, w)
 	}
-	r.tell(w, req, header, &done, f)
+	r.answer(w, req, header, &done, f)
 	if done.failed == 0 {
-		r.bury(w, req.URL.Path)
+		r.keepRejected(w, req.URL.Path)
 	}
 	r.count.request(w, &done)
 	done.written = true
@@ -104,15 +104,15 @@ type outcome struct {
 }
 
 // handle reads, normalizes and stores one request.
-func (r *endpoint) handle(rw http.ResponseWriter, w *work, req *http.Request, done *outcome) failure {
+func (r *endpoint) handle(rw http.ResponseWriter, w *workspace, req *http.Request, done *outcome) failure {
 	encoding, f := r.enter(w, req)
 	if f.code != 0 {
 		return f
 	}
 	if w.options.Key != "" {
-		defer r.underWay.begin(w.options.Key)()
+		defer r.pending.begin(w.options.Key)()
 	}
-	r.settle(w)
+	r.chargeSpare(w)
 	if f := r.read(rw, w, req, encoding); f.code != 0 {
 		return f
 	}
@@ -127,14 +127,14 @@ func (r *endpoint) handle(rw http.ResponseWriter, w *work, req *http.Request, do
 		return f
 	}
 	if w.after != "" {
-		r.underWay.wait(req.Context(), w.after)
+		r.pending.wait(req.Context(), w.after)
 	}
-	return r.keep(req.Context(), w, done)
+	return r.store(req.Context(), w, done)
 }
 
 // enter judges a request by its header, before anything of its body is read, and
 // returns the coding that it declares.
-func (r *endpoint) enter(w *work, req *http.Request) (encoding string, f failure) {
+func (r *endpoint) enter(w *workspace, req *http.Request) (encoding string, f failure) {
 	if !slices.Contains(r.methods, req.Method) {
 		return "", failure{code: http.StatusMethodNotAllowed, close: req.ContentLength != 0,
 			text: fmt.Sprintf("method %.20q is not allowed here; send events with %s", req.Method, strings.Join(r.methods, " or "))}
@@ -150,17 +150,17 @@ func (r *endpoint) enter(w *work, req *http.Request) (encoding string, f failure
 	if encoding, f = declared(req.Header, field); f.code != 0 {
 		return "", f
 	}
-	if f := readAsk(w, req.Header); f.code != 0 {
+	if f := readStoreOptions(w, req.Header); f.code != 0 {
 		return "", f
 	}
 	return encoding, r.admit(w, req)
 }
 
 // read reads and unpacks the body in time.
-func (r *endpoint) read(rw http.ResponseWriter, w *work, req *http.Request, encoding string) (f failure) {
+func (r *endpoint) read(rw http.ResponseWriter, w *workspace, req *http.Request, encoding string) (f failure) {
 	if !r.grpc {
 		if body := inMemory(req); len(body) > 0 {
-			if c, f := codingOf(encoding, r.usual(req.Header), body); f.code != 0 || c == asSent {
+			if c, f := codingOf(encoding, r.defaultCoding(req.Header), body); f.code != 0 || c == asSent {
 				return r.borrow(w, body, f)
 			}
 		}
@@ -172,7 +172,7 @@ func (r *endpoint) read(rw http.ResponseWriter, w *work, req *http.Request, enco
 	if r.grpc {
 		f = r.readMessage(w, req, encoding)
 	} else {
-		f = r.readBody(w, req, encoding, r.usual(req.Header))
+		f = r.readBody(w, req, encoding, r.defaultCoding(req.Header))
 	}
 	if f.code == 0 {
 		deadline.SetReadDeadline(time.Time{})
@@ -180,15 +180,15 @@ func (r *endpoint) read(rw http.ResponseWriter, w *work, req *http.Request, enco
 	return f
 }
 
-// keep stores the events of a request.
-func (r *endpoint) keep(ctx context.Context, w *work, done *outcome) failure {
+// store stores the events of a request.
+func (r *endpoint) store(ctx context.Context, w *workspace, done *outcome) failure {
 	done.failed = w.batch.Records // until it is stored
 	pool.CheckText(w.batch.Lines)
 	// A client that goes away now does not undo what the journal is at.
 	if ctx.Done() != nil {
 		ctx = context.WithoutCancel(ctx)
 	}
-	err := r.store(ctx, w)
+	err := r.storeBatch(ctx, w)
 	f, stored := r.judge(err, w)
 	if stored {
 		done.failed, done.stored = 0, w.batch.Records
@@ -198,7 +198,7 @@ func (r *endpoint) keep(ctx context.Context, w *work, done *outcome) failure {
 
 // judge says what a request is answered whose events the store was given, and
 // whether they are stored; err is how that ended.
-func (r *Receiver) judge(err error, w *work) (f failure, stored bool) {
+func (r *Receiver) judge(err error, w *workspace) (f failure, stored bool) {
 	switch {
 	case err == nil:
 		return failure{}, true

@@ -39,13 +39,13 @@ func (r *Receiver) ServePacketsOf(ctx context.Context, conn *net.UDPConn, p Pack
 	stop := context.AfterFunc(ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	s := &packets{
-		feed:     feed{r: r, ctx: ctx, work: r.get(), peer: conn.LocalAddr().String(), receiver: p.Name()},
+		batcher:  batcher{r: r, ctx: ctx, space: r.get(), peer: conn.LocalAddr().String(), receiver: p.Name()},
 		protocol: p,
 		arrived:  make(chan struct{}, 1),
 		room:     make(chan struct{}, 1),
 	}
 	defer func() { s.close(recover(), debug.Stack) }()
-	s.work.of(from)
+	s.space.setSender(from)
 	s.spare = 2 * packetBuffer
 	if !s.await(4*packetBuffer) && ctx.Err() == nil {
 		return fmt.Errorf("serve %s: the budget has no room for datagrams", conn.LocalAddr())
@@ -64,7 +64,7 @@ func (r *Receiver) ServePacketsOf(ctx context.Context, conn *net.UDPConn, p Pack
 // packets is one socket. One goroutine reads it into a part, another stores
 // what the part before has got: so a batch is what has arrived in the meantime.
 type packets struct {
-	feed     // of the goroutine that stores
+	batcher  // of the goroutine that stores
 	protocol PacketProtocol
 
 	mu      sync.Mutex
@@ -190,15 +190,15 @@ func (s *packets) storePart(p *part) {
 		s.r.opts.Log.Error("datagrams failed", "panic", cause, "stack", string(debug.Stack()))
 		s.r.count.add(func(s *Stats) { s.Panics++ })
 		s.fail()
-		s.work.batch.Reset()
+		s.space.batch.Reset()
 	}()
 	start := 0
 	for _, d := range p.list {
 		c := s.chunk(p.data[start:d.end:d.end], d.peer, d.at)
 		s.protocol.DecodePacket(c)
-		s.work.chunk = Chunk{}
+		s.space.chunk = Chunk{}
 		start = d.end
-		if s.work.batch.Held() > s.spare { // short ones come to many times their size as lines
+		if s.space.batch.Held() > s.spare { // short ones come to many times their size as lines
 			s.store() // what is wrong is counted and in the log
 		}
 	}

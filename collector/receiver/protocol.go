@@ -46,7 +46,7 @@ type Request struct {
 	Note     []byte // empty; Answer gets what Decode leaves here
 
 	receiver *Receiver // nil: memory is not counted
-	work     *work
+	space    *workspace
 }
 
 // Reserve takes memory from the budget for n bytes of lines or scratch, where a
@@ -58,7 +58,7 @@ func (q *Request) Reserve(n int64) error {
 	if r == nil {
 		return nil
 	}
-	if refused := q.work.reserve(n, max(r.opts.InFlight/2, 2*r.opts.MaxUnpacked)); refused != nil {
+	if refused := q.space.reserve(n, max(r.opts.InFlight/2, 2*r.opts.MaxUnpacked)); refused != nil {
 		return refused // not a nil *Refusal
 	}
 	return nil
@@ -69,7 +69,7 @@ func (q *Request) Reserve(n int64) error {
 // is answered as the first and stored once. A name that the sender has chosen
 // goes before it. At most 255 bytes. A Request that no Receiver made has no key.
 func (q *Request) SetKey(name string) {
-	if w := q.work; w != nil && w.options.Key == "" {
+	if w := q.space; w != nil && w.options.Key == "" {
 		w.options.Key = w.scoped(ownKey + name)
 	}
 }
@@ -125,8 +125,8 @@ type endpoint struct {
 	grpc     bool // see GRPC
 }
 
-// usual returns the Content-Encoding of bodies without one.
-func (r *endpoint) usual(h http.Header) string {
+// defaultCoding returns the Content-Encoding of bodies without one.
+func (r *endpoint) defaultCoding(h http.Header) string {
 	if p, is := r.protocol.(Packer); is {
 		return p.Packing(h)
 	}
@@ -134,8 +134,8 @@ func (r *endpoint) usual(h http.Header) string {
 }
 
 // decode has the protocol read the events of a body that has arrived.
-func (r *endpoint) decode(w *work, req *http.Request) failure {
-	w.request = Request{HTTP: req, Body: w.buf, Received: time.Now(), Norm: w.norm, Batch: &w.batch, Note: w.note[:0], receiver: r.Receiver, work: w}
+func (r *endpoint) decode(w *workspace, req *http.Request) failure {
+	w.request = Request{HTTP: req, Body: w.buf, Received: time.Now(), Norm: w.norm, Batch: &w.batch, Note: w.note[:0], receiver: r.Receiver, space: w}
 	w.enrichFrom(req)
 	w.batch.Within(w, len(w.buf)+freeLines)
 	if n := len(w.buf) + len(w.buf)/8; len(w.buf) > largeBody && n > cap(w.batch.Lines) {
@@ -168,8 +168,8 @@ func (r *endpoint) decode(w *work, req *http.Request) failure {
 	return f
 }
 
-// tell has the protocol make the answer.
-func (r *endpoint) tell(w *work, req *http.Request, h http.Header, done *outcome, f failure) {
+// answer has the protocol make the answer.
+func (r *endpoint) answer(w *workspace, req *http.Request, h http.Header, done *outcome, f failure) {
 	stored, dropped := done.stored, w.batch.DroppedTotal
 	if s := &w.stored; s.Duplicate && done.code == http.StatusOK {
 		stored, dropped = s.Records, stored+dropped-s.Records

@@ -70,7 +70,7 @@ import (
 type Options struct {
 	// KeepRejected bounds the bytes of rejected events in one batch that
 	// Backend.Reject gets, and by one for each 128 of them the number of events
-	// (normalize.Batch.KeepLetters). Default: it gets none.
+	// (normalize.Batch.KeepDeadLetters). Default: it gets none.
 	KeepRejected int
 
 	Limits      normalize.Limits // on events
@@ -133,20 +133,20 @@ type Receiver struct {
 	origins *http.CrossOriginProtection
 	budget  budget
 	streams budget // what TCP connections may take of budget
-	beside  budget // what others than bodies may
-	works   pool.Pool[*work]
+	others  budget // what others than bodies may
+	spaces  pool.Pool[*workspace]
 	count   counters
 	logged  limiter
 
-	underWay underWay
+	pending pending
 }
 
 // New returns a Receiver that stores into b.
 func New(b Backend, o Options) *Receiver {
 	r := &Receiver{backend: b, opts: o.withDefaults(), origins: http.NewCrossOriginProtection()}
-	r.works.New = r.newWork
+	r.spaces.New = r.newWorkspace
 	r.budget.limit = r.opts.InFlight
-	r.beside.limit = r.opts.InFlight / 4
+	r.others.limit = r.opts.InFlight / 4
 	// The longest line must fit in any case, also while its buffer is grown.
 	r.streams.limit = max(r.opts.InFlight/2, min(r.opts.InFlight, 4*int64(r.opts.Limits.MaxEventBytes+1)))
 	return r

@@ -11,14 +11,14 @@ import (
 	"github.com/rollway/rollway/collector/normalize"
 )
 
-// Short events come to many times their size as lines, and as letters: that is
+// Short events come to many times their size as lines, and as dead letters: that is
 // taken from the budget too.
 func TestShortEventsCount(t *testing.T) {
 	const most = 256 << 10
 	options := Options{MaxUnpacked: 64 << 10, InFlight: most, KeepRejected: 1 << 20}
 	for name, body := range map[string]string{
-		"lines":   strings.Repeat("{}\n", 1400),
-		"letters": strings.Repeat("x\n", 1400) + "{}\n",
+		"lines":        strings.Repeat("{}\n", 1400),
+		"dead letters": strings.Repeat("x\n", 1400) + "{}\n",
 	} {
 		m := &memory{}
 		entered, leave := make(chan bool), make(chan bool)
@@ -60,10 +60,10 @@ func TestShortEventsCount(t *testing.T) {
 // A request whose lines never fit is told so, and not to come again.
 func TestLinesNeverFit(t *testing.T) {
 	m := &memory{}
-	var letters []string
+	var deadLetters []string
 	m.rejected = func(b *normalize.Batch) {
-		for _, l := range b.Letters() {
-			letters = append(letters, fmt.Sprint(len(b.Text(&l)), l.Whole))
+		for _, l := range b.DeadLetters() {
+			deadLetters = append(deadLetters, fmt.Sprint(len(b.Text(&l)), l.Whole))
 		}
 	}
 	r := newReceiver(t, m, Options{MaxUnpacked: 64 << 10, InFlight: 256 << 10, KeepRejected: 1 << 20})
@@ -75,44 +75,44 @@ func TestLinesNeverFit(t *testing.T) {
 	if s := r.Stats(); s.Received != 1 || s.RejectedTotal() != 1 || m.count() != 0 {
 		t.Errorf("%+v", s)
 	}
-	if want := []string{fmt.Sprint(len(body), true)}; !slices.Equal(letters, want) {
-		t.Errorf("kept %v, want %v", letters, want)
+	if want := []string{fmt.Sprint(len(body), true)}; !slices.Equal(deadLetters, want) {
+		t.Errorf("kept %v, want %v", deadLetters, want)
 	}
 }
 
 // Rejected events of a request are kept once, however often it has to be sent
 // until it is stored.
-func TestLettersOfRepeatedRequests(t *testing.T) {
+func TestDeadLettersOfRepeatedRequests(t *testing.T) {
 	m := &memory{}
-	var buried atomic.Int64
-	m.rejected = func(b *normalize.Batch) { buried.Add(int64(len(b.Letters()))) }
+	var kept atomic.Int64
+	m.rejected = func(b *normalize.Batch) { kept.Add(int64(len(b.DeadLetters()))) }
 	r := newReceiver(t, m, Options{KeepRejected: 1 << 20})
 	url := newServer(t, r).URL
 	for _, c := range []struct {
-		fail          error
-		code, letters int
+		fail              error
+		code, deadLetters int
 	}{{ErrFull, 503, 0}, {errOther, 500, 0}, {nil, 200, 1}} {
 		m.failWith(func(*normalize.Batch) error { return c.fail })
 		if rep := post(t, url, strings.NewReader("{}\nbad\n")); rep.Code != c.code {
 			t.Errorf("%+v", rep)
 		}
-		if n := int(buried.Load()); n != c.letters {
-			t.Errorf("%d letters after %d", n, c.code)
+		if n := int(kept.Load()); n != c.deadLetters {
+			t.Errorf("%d dead letters after %d", n, c.code)
 		}
 	}
 }
 
 // Those of a request that was stored before were kept then.
-func TestLettersOfDuplicates(t *testing.T) {
-	var buried atomic.Int64
-	m := &memory{rejected: func(b *normalize.Batch) { buried.Add(int64(len(b.Letters()))) }}
+func TestDeadLettersOfDuplicates(t *testing.T) {
+	var kept atomic.Int64
+	m := &memory{rejected: func(b *normalize.Batch) { kept.Add(int64(len(b.DeadLetters()))) }}
 	m.asked = func(StoreOptions) Stored { return Stored{Duplicate: true, Records: 1} }
 	r := New(m, Options{KeepRejected: 1 << 20})
 	if rep := post(t, newServer(t, r).URL, strings.NewReader("{}\nbad\n"), KeyHeader, "k"); rep.Code != 200 || rep.RejectedTotal != 1 {
 		t.Errorf("%+v", rep)
 	}
-	if n := buried.Load(); n != 0 {
-		t.Errorf("%d letters once more", n)
+	if n := kept.Load(); n != 0 {
+		t.Errorf("%d dead letters once more", n)
 	}
 }
 
@@ -125,8 +125,8 @@ func TestShortLinesByTCP(t *testing.T) {
 		stored   uint64
 		rejected uint64
 	}{
-		"lines":   {func(i int) string { return fmt.Sprintf("{\"i\":%d}\n", i) }, n, 0},
-		"letters": {func(int) string { return "x\n" }, 0, n},
+		"lines":        {func(i int) string { return fmt.Sprintf("{\"i\":%d}\n", i) }, n, 0},
+		"dead letters": {func(int) string { return "x\n" }, 0, n},
 	} {
 		m := &memory{}
 		var most atomic.Int64 // bytes that a batch held

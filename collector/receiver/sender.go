@@ -32,7 +32,7 @@ type Sender interface {
 }
 
 // admit finds out who sends req and whether it may.
-func (r *endpoint) admit(w *work, req *http.Request) failure {
+func (r *endpoint) admit(w *workspace, req *http.Request) failure {
 	w.policy = r.backend.Policy()
 	if w.policy.Admit == nil {
 		return failure{}
@@ -67,8 +67,8 @@ func (r *endpoint) admit(w *work, req *http.Request) failure {
 	return failure{}
 }
 
-// of says whose the events of a connection or a socket are; nil: nobody knows.
-func (w *work) of(from Sender) {
+// setSender says whose the events of a connection or a socket are; nil: nobody knows.
+func (w *workspace) setSender(from Sender) {
 	if from != nil {
 		w.sender = from
 		w.norm.SetExtras(from.Extras())
@@ -76,7 +76,7 @@ func (w *work) of(from Sender) {
 }
 
 // charge tells the sender's account what was read.
-func (w *work) charge() {
+func (w *workspace) charge() {
 	if w.sender != nil {
 		w.sender.Charge(time.Now(), len(w.buf), w.batch.Records+w.batch.RejectedTotal+w.batch.DroppedTotal)
 	}
@@ -93,9 +93,9 @@ func retryAfter(h http.Header, f failure) {
 	h.Set("Retry-After", strconv.Itoa(seconds(f.wait)))
 }
 
-// bury hands on what was rejected, unless it has been already: it comes again with
+// keepRejected hands on what was rejected, unless it has been already: it comes again with
 // a request of which nothing was stored, and came before with one that is repeated.
-func (r *Receiver) bury(w *work, receiver string) {
+func (r *Receiver) keepRejected(w *workspace, receiver string) {
 	if w.batch.RejectedTotal == 0 || w.stored.Duplicate {
 		return
 	}

@@ -70,16 +70,16 @@ func TestPeerInLog(t *testing.T) {
 // of what connections share while it waits.
 func TestNoShareWithoutMemory(t *testing.T) {
 	r := newReceiver(t, &memory{}, Options{})
-	f := &feed{r: r, work: r.get()}
-	if !r.budget.take(r.opts.InFlight - 100) {
+	f := &batcher{r: r, space: r.get()}
+	if !r.budget.acquire(r.opts.InFlight - 100) {
 		t.Fatal("the budget is not empty")
 	}
-	if f.take(1000) || r.streams.used.Load() != 0 || f.work.held != 0 {
-		t.Errorf("%d bytes of the share, %d of the budget", r.streams.used.Load(), f.work.held)
+	if f.acquire(1000) || r.streams.used.Load() != 0 || f.space.held != 0 {
+		t.Errorf("%d bytes of the share, %d of the budget", r.streams.used.Load(), f.space.held)
 	}
-	r.budget.give(r.opts.InFlight - 100)
-	if !f.take(1000) || r.streams.used.Load() != 1000 || f.work.held != 1000 {
-		t.Errorf("%d bytes of the share, %d of the budget", r.streams.used.Load(), f.work.held)
+	r.budget.release(r.opts.InFlight - 100)
+	if !f.acquire(1000) || r.streams.used.Load() != 1000 || f.space.held != 1000 {
+		t.Errorf("%d bytes of the share, %d of the budget", r.streams.used.Load(), f.space.held)
 	}
 	f.close(nil, nil)
 }

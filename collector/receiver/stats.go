@@ -95,7 +95,7 @@ func (c *counters) snapshot() Stats {
 }
 
 // request counts an HTTP request.
-func (c *counters) request(w *work, o *outcome) {
+func (c *counters) request(w *workspace, o *outcome) {
 	defer c.stored(w)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,15 +115,15 @@ func (c *counters) request(w *work, o *outcome) {
 }
 
 // events counts what the batch of w came to.
-func (c *counters) events(w *work, stored, failed int) {
+func (c *counters) events(w *workspace, stored, failed int) {
 	defer c.stored(w)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.eventsLocked(w, stored, failed)
 }
 
-// store has the batch of w stored; what came of it is to be counted then.
-func (r *Receiver) store(ctx context.Context, w *work) error {
+// storeBatch has the batch of w stored; what came of it is to be counted then.
+func (r *Receiver) storeBatch(ctx context.Context, w *workspace) error {
 	r.count.storing.Add(int64(w.batch.Records - w.storing))
 	w.storing = w.batch.Records
 	var err error
@@ -132,12 +132,12 @@ func (r *Receiver) store(ctx context.Context, w *work) error {
 }
 
 // stored takes back what store has added.
-func (c *counters) stored(w *work) {
+func (c *counters) stored(w *workspace) {
 	c.storing.Add(int64(-w.storing))
 	w.storing = 0
 }
 
-func (c *counters) eventsLocked(w *work, stored, failed int) {
+func (c *counters) eventsLocked(w *workspace, stored, failed int) {
 	b := &w.batch
 	c.s.Received += uint64(stored + failed)
 	c.s.Failed += uint64(failed)

@@ -19,7 +19,7 @@ const (
 // stream is one connection, owned by its goroutine. Its buffer counts twice
 // against the budget.
 type stream struct {
-	feed
+	batcher
 	conn     net.Conn
 	from     netip.AddrPort
 	protocol StreamProtocol
@@ -31,12 +31,12 @@ type stream struct {
 
 // serve reads until the connection or ctx ends.
 func (s *stream) serve() {
-	s.work.shed() // the pool's may be larger than a connection is worth
+	s.space.dropBuffers() // the pool's may be larger than a connection is worth
 	if !s.grow(min(firstRead, s.maxFrame)) {
 		return
 	}
 	if g, speaks := s.session.(Greeter); speaks {
-		s.work.answer = g.Greet(s.work.answer[:0])
+		s.space.answer = g.Greet(s.space.answer[:0])
 		if !s.reply() {
 			return
 		}
@@ -47,7 +47,7 @@ func (s *stream) serve() {
 			s.finish()
 			return
 		}
-		w := s.work
+		w := s.space
 		used := len(w.buf)
 		n, err := s.conn.Read(w.buf[used:cap(w.buf)])
 		w.buf = w.buf[:used+n]
@@ -114,7 +114,7 @@ func otherProtocol(begin []byte) (name string, undecided bool) {
 // decode has the session take what it can from the buffer, stores it, answers,
 // and leaves the rest. It returns false if the connection is to be closed.
 func (s *stream) decode(end bool) bool {
-	w := s.work
+	w := s.space
 	rest := w.buf
 	for full := true; full; {
 		c := s.chunk(rest, s.from, time.Now())
@@ -142,27 +142,27 @@ func (s *stream) decode(end bool) bool {
 }
 
 func (s *stream) reply() bool {
-	w := s.work
+	w := s.space
 	if len(w.answer) == 0 {
 		return true
 	}
 	s.conn.SetWriteDeadline(time.Now().Add(s.r.opts.BodyTimeout))
 	_, err := s.conn.Write(w.answer)
-	w.answer = keep(w.answer)
+	w.answer = reuse(w.answer)
 	pool.Overwrite(w.answer)
 	return err == nil
 }
 
 // finish has the session look at what is left when nothing follows.
 func (s *stream) finish() {
-	if len(s.work.buf) > 0 {
+	if len(s.space.buf) > 0 {
 		s.decode(true)
 	}
 }
 
 // fit gives the buffer room for the next read.
 func (s *stream) fit(wasFull bool) bool {
-	w := s.work
+	w := s.space
 	size := cap(w.buf)
 	room := s.r.streams.used.Load() <= s.r.streams.limit/2 // for speed; the other half is for who needs it
 	switch {
@@ -173,7 +173,7 @@ func (s *stream) fit(wasFull bool) bool {
 	case len(w.buf) == size: // in the middle of a long frame
 		return s.grow(min(2*size, s.maxFrame))
 	case wasFull && size < fastRead && size < s.maxFrame:
-		if next := min(2*size, fastRead, s.maxFrame); room && s.take(2*int64(next)) {
+		if next := min(2*size, fastRead, s.maxFrame); room && s.acquire(2*int64(next)) {
 			s.resize(next)
 		}
 	case size > firstRead && len(w.buf) <= firstRead/2 && !wasFull && !room:
@@ -186,7 +186,7 @@ func (s *stream) fit(wasFull bool) bool {
 
 func (s *stream) shrink(size int) {
 	s.resize(size)
-	s.give(s.work.held - 2*int64(size))
+	s.release(s.space.held - 2*int64(size))
 }
 
 // grow makes the buffer size bytes large, waiting for the budget as long as a
@@ -201,5 +201,5 @@ func (s *stream) grow(size int) bool {
 }
 
 func (s *stream) resize(size int) {
-	s.work.buf = append(make([]byte, 0, size), s.work.buf...)
+	s.space.buf = append(make([]byte, 0, size), s.space.buf...)
 }

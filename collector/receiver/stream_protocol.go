@@ -66,8 +66,8 @@ type Chunk struct {
 	// is not sent, and the connection is closed.
 	Reply []byte
 
-	feed *feed
-	full bool // Full has said so
+	batcher *batcher
+	full    bool // Full has said so
 }
 
 // alone is from how many bytes on a frame gets a batch of its own.
@@ -77,18 +77,18 @@ const alone = 16 << 10
 // frame, of so many bytes or 0: it is called again once that is stored. Short events
 // come to many times their size as lines.
 func (c *Chunk) Full(next int) bool {
-	if c.feed == nil || c.End {
+	if c.batcher == nil || c.End {
 		return false
 	}
 	held := c.Batch.Held()
-	c.full = held > c.feed.free() || held > 0 && next > alone
+	c.full = held > c.batcher.free() || held > 0 && next > alone
 	return c.full
 }
 
 // Alone is Full for a frame that is to have a batch of its own, as one with a key
 // has.
 func (c *Chunk) Alone() bool {
-	if c.feed == nil || c.End {
+	if c.batcher == nil || c.End {
 		return false
 	}
 	c.full = c.Batch.Records+c.Batch.RejectedTotal+c.Batch.DroppedTotal > 0
@@ -100,25 +100,25 @@ func (c *Chunk) Alone() bool {
 // the last one that it has taken. A Chunk that no Receiver made, or that nothing
 // follows, has no key.
 func (c *Chunk) SetKey(name string) {
-	if c.feed == nil || c.End {
+	if c.batcher == nil || c.End {
 		return
 	}
-	c.feed.work.options.Key = c.feed.work.scoped(ownKey + name)
+	c.batcher.space.options.Key = c.batcher.space.scoped(ownKey + name)
 	c.full = true
 }
 
 // HasKey reports whether SetKey has named what is in Batch.
-func (c *Chunk) HasKey() bool { return c.feed != nil && c.feed.work.options.Key != "" }
+func (c *Chunk) HasKey() bool { return c.batcher != nil && c.batcher.space.options.Key != "" }
 
-// Take takes n bytes of memory from the budget until the batch is stored,
-// waiting for them if need be. It reports false if there are none; Decode then
-// returns an error. A Chunk that no Receiver made has all that it asks for.
-func (c *Chunk) Take(n int) bool {
-	f := c.feed
+// Acquire takes n bytes of memory from the budget until the batch is stored, and waits
+// for them if need be. It reports false if there are none; Decode then returns an
+// error. A Chunk that no Receiver made gets all that it asks for.
+func (c *Chunk) Acquire(n int) bool {
+	f := c.batcher
 	if f == nil {
 		return true
 	}
-	if !f.await(f.work.held + int64(n)) {
+	if !f.await(f.space.held + int64(n)) {
 		return false
 	}
 	f.extra += int64(n)

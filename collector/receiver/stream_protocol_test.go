@@ -29,7 +29,7 @@ func (counted) Decode(c *Chunk) (taken int, err error) {
 		case data[0] == 'x':
 			return taken, errors.New("this is no frame")
 		case data[0] == '0':
-			if !c.Take(100 << 10) {
+			if !c.Acquire(100 << 10) {
 				return taken, errors.New("no memory")
 			}
 			taken++

@@ -94,14 +94,14 @@ func (r *Receiver) serveConn(ctx context.Context, c net.Conn, p StreamProtocol, 
 	stop := context.AfterFunc(ctx, func() { c.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	s := &stream{
-		feed:     feed{r: r, ctx: ctx, work: r.get(), peer: c.RemoteAddr().String(), receiver: p.Name()},
+		batcher:  batcher{r: r, ctx: ctx, space: r.get(), peer: c.RemoteAddr().String(), receiver: p.Name()},
 		conn:     c,
 		from:     addrPort(c.RemoteAddr()),
 		protocol: p,
 		maxFrame: int(min(int64(p.MaxFrame(r.opts.Limits.MaxEventBytes, int(r.opts.MaxBody))), r.streams.limit/2)),
 	}
 	defer func() { s.close(recover(), debug.Stack) }()
-	s.work.of(from)
+	s.space.setSender(from)
 	s.session = p.Open()
 	s.serve()
 }

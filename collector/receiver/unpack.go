@@ -146,7 +146,7 @@ func (r *memberReader) Read(p []byte) (int, error) {
 
 // unpackWhole unpacks w.packed, of a coding that tells in advance how much memory
 // it takes, into w.buf.
-func (r *Receiver) unpackWhole(w *work, c coding) failure {
+func (r *Receiver) unpackWhole(w *workspace, c coding) failure {
 	switch c {
 	case inSnappy:
 		return r.unpackSnappy(w)
@@ -158,7 +158,7 @@ func (r *Receiver) unpackWhole(w *work, c coding) failure {
 
 // unpackBrotli has a decoder of its own for each body: few clients pack so, and
 // a decoder keeps its window.
-func (r *Receiver) unpackBrotli(w *work) failure {
+func (r *Receiver) unpackBrotli(w *workspace) failure {
 	w.base += brotliMemory(w.packed)
 	w.src.Reset(w.packed)
 	return r.fill(w, inBrotli, brotli.NewReader(&w.src), -1)
@@ -179,7 +179,7 @@ func brotliMemory(p []byte) int64 {
 	return tables + (3<<bits)/2
 }
 
-func (r *Receiver) unpackSnappy(w *work) failure {
+func (r *Receiver) unpackSnappy(w *workspace) failure {
 	size, err := snappy.DecodedLen(w.packed)
 	if err != nil {
 		return r.invalid(w, inSnappy, errors.New("it does not begin with its unpacked length"))
@@ -191,7 +191,7 @@ func (r *Receiver) unpackSnappy(w *work) failure {
 	if size/32 > len(w.packed) {
 		return r.invalid(w, inSnappy, fmt.Errorf("%d bytes cannot unpack to %d", len(w.packed), size))
 	}
-	if !r.take(w, w.base+2*int64(size)) {
+	if !r.acquire(w, w.base+2*int64(size)) {
 		return r.busy()
 	}
 	if cap(w.buf) < size {
@@ -204,7 +204,7 @@ func (r *Receiver) unpackSnappy(w *work) failure {
 	return failure{}
 }
 
-func (r *Receiver) unpackZstd(w *work) failure {
+func (r *Receiver) unpackZstd(w *workspace) failure {
 	size, err := measureZstd(w.packed)
 	if err != nil {
 		return r.invalid(w, inZstd, err)
@@ -225,7 +225,7 @@ func (r *Receiver) unpackZstd(w *work) failure {
 	if size.most > keepBuffer {
 		return r.streamZstd(w, size)
 	}
-	if !r.take(w, w.base+2*size.most+zstdScratch) {
+	if !r.acquire(w, w.base+2*size.most+zstdScratch) {
 		return r.busy()
 	}
 	if int64(cap(w.buf)) < size.most {
@@ -238,7 +238,7 @@ func (r *Receiver) unpackZstd(w *work) failure {
 }
 
 // streamZstd unpacks a body whose size is not known in advance.
-func (r *Receiver) streamZstd(w *work, size zstdSize) failure {
+func (r *Receiver) streamZstd(w *workspace, size zstdSize) failure {
 	w.base += size.window + zstdScratch
 	w.src.Reset(w.packed)
 	w.used = true

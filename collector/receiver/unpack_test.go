@@ -177,11 +177,11 @@ func TestBudgetIsTakenBeforeUnpacking(t *testing.T) {
 	for _, p := range packers {
 		body := p.pack(text)
 		held := r.opts.InFlight - 3<<20
-		r.budget.take(held)
+		r.budget.acquire(held)
 		if rep := post(t, url, strings.NewReader(body), "Content-Encoding", p.header); rep.Code != 503 || rep.Header.Get("Retry-After") != "1" {
 			t.Errorf("%s: %d %s", p.name, rep.Code, rep.Error)
 		}
-		r.budget.give(held)
+		r.budget.release(held)
 	}
 	if m.count() != 0 {
 		t.Errorf("%d events stored", m.count())

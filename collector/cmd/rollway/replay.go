@@ -107,9 +107,9 @@ func replay(c *call, cl *client, o replayOptions, send sendOptions, names []stri
 type replayer struct {
 	sender
 	options replayOptions
-	same    map[string]int // letters without an id, by what they say
+	same    map[string]int // dead letters without an id, by what they say
 
-	read, chosen, texts, withheld, bare int // letters
+	read, chosen, texts, withheld, bare int // dead letters
 	stored, before, refused             int // events
 	reasons                             []string
 }
@@ -137,7 +137,7 @@ func (r *replayer) say() {
 	}
 }
 
-// file sends the letters that name holds now: a collector that rejects them again
+// file sends the dead letters that name holds now: a collector that rejects them again
 // adds to its own file.
 func (r *replayer) file(ctx context.Context, name string) error {
 	f, info, err := openRegular(name)
@@ -154,19 +154,19 @@ func (r *replayer) file(ctx context.Context, name string) error {
 		if err != nil && err != io.EOF {
 			return &inputError{fmt.Errorf("%s: %w", name, err)}
 		}
-		var l deadletter.Letter
+		var l deadletter.Entry
 		if err := json.Unmarshal(line, &l); err != nil || l.Reason == "" {
 			return &inputError{fmt.Errorf("%s:%d: not an event of a dead letter queue; the rest of the file was not read", name, n)}
 		}
-		if err := r.letter(ctx, &l, line, fmt.Sprintf("%s:%d", name, n)); err != nil {
+		if err := r.deadLetter(ctx, &l, line, fmt.Sprintf("%s:%d", name, n)); err != nil {
 			return err
 		}
 	}
 }
 
-// letter sends a letter, if it is one to be sent; line is it as it stands at a
+// dead letter sends a dead letter, if it is one to be sent; line is it as it stands at a
 // place in a file.
-func (r *replayer) letter(ctx context.Context, l *deadletter.Letter, line []byte, at string) error {
+func (r *replayer) deadLetter(ctx context.Context, l *deadletter.Entry, line []byte, at string) error {
 	r.read++
 	key := r.key(l, line)
 	switch o := &r.options; {
@@ -229,20 +229,20 @@ func (r *replayer) refuse(n int, at, why string) {
 	}
 }
 
-// key names a letter to the collector: by its id or, where it has none, by what it
+// key names a dead letter to the collector: by its id or, where it has none, by what it
 // says and how many before it say the same.
-func (r *replayer) key(l *deadletter.Letter, line []byte) string {
+func (r *replayer) key(l *deadletter.Entry, line []byte) string {
 	if len(l.ID) == ulid.Len && !strings.ContainsFunc(l.ID, func(c rune) bool { return c <= ' ' || c > '~' }) {
-		return "letter/" + l.ID
+		return "dead-letter/" + l.ID
 	}
 	sum := sha256.Sum256(bytes.TrimSpace(line))
 	name := hex.EncodeToString(sum[:])
 	r.same[name]++
-	return fmt.Sprintf("letter/%s/%d", name, r.same[name])
+	return fmt.Sprintf("dead-letter/%s/%d", name, r.same[name])
 }
 
-// replayed is the line to send for a letter, and whether that is its text.
-func replayed(l *deadletter.Letter) (line []byte, isText bool, err error) {
+// replayed is the line to send for a dead letter, and whether that is its text.
+func replayed(l *deadletter.Entry) (line []byte, isText bool, err error) {
 	text, err := l.Text()
 	if err != nil {
 		return nil, false, err

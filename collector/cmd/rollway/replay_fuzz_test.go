@@ -12,7 +12,7 @@ import (
 )
 
 // FuzzRejectedFile reads any file as one of rejected events: each line is counted,
-// chosen ones become at least a line of JSON each, and of a line that is no letter
+// chosen ones become at least a line of JSON each, and of a line that is no dead letter
 // the error says which.
 func FuzzRejectedFile(f *testing.F) {
 	f.Add([]byte(`{"time":"2026-05-28T12:40:00Z","receiver":"/api/logs","reason":"syntax","event":"{\"a\":}"}`+"\n"), "", "", false)
@@ -38,13 +38,13 @@ func FuzzRejectedFile(f *testing.F) {
 		}
 		keys := map[string]bool{}
 		for line := range bytes.Lines(data) {
-			var l deadletter.Letter
+			var l deadletter.Entry
 			if json.Unmarshal(line, &l) != nil || l.Reason == "" {
 				break
 			}
 			key := r.key(&l, line)
 			if keys[key] && l.ID == "" {
-				t.Fatalf("two letters of %q have the key %s", data, key)
+				t.Fatalf("two dead letters of %q have the key %s", data, key)
 			}
 			keys[key] = true
 			body, _, err := replayed(&l)

@@ -114,7 +114,7 @@ func TestReplayOfReceivers(t *testing.T) {
 	}
 }
 
-// A letter that is sent again is stored once: by a second run, from a copy of the
+// A dead letter that is sent again is stored once: by a second run, from a copy of the
 // file, after a restart of the collector; for a tenant by whatever token of it.
 func TestReplayTwice(t *testing.T) {
 	dir := t.TempDir()
@@ -196,6 +196,6 @@ func TestReplayToTheSame(t *testing.T) {
 	}
 	text, err := os.ReadFile(kept)
 	if err != nil || strings.Count(string(text), "\n") != 4 {
-		t.Errorf("%v, %d letters, want 4", err, strings.Count(string(text), "\n"))
+		t.Errorf("%v, %d dead letters, want 4", err, strings.Count(string(text), "\n"))
 	}
 }

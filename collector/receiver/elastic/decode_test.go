@@ -309,17 +309,17 @@ func TestItemsOverTheLimit(t *testing.T) {
 	const item = "{\"create\":{\"_index\":\"i\"}}\n{\"message\":\"x\"}\n"
 	for over, ok := range map[int]bool{3: true, 4: false} {
 		batch := new(normalize.Batch)
-		batch.KeepLetters(1 << 20)
+		batch.KeepDeadLetters(1 << 20)
 		_, err := decodetest.Decode(Bulk, normalize.New(normalize.Limits{MaxEvents: 3}), batch, httptest.NewRequest("POST", "/_bulk", nil), []byte(strings.Repeat(item, 3+over)), nil)
 		if (err == nil) != ok {
 			t.Errorf("%d items over a limit of 3: %v", over, err)
 		}
-		if len(batch.Letters()) != over {
-			t.Errorf("%d letters of %d items", len(batch.Letters()), over)
+		if len(batch.DeadLetters()) != over {
+			t.Errorf("%d dead letters of %d items", len(batch.DeadLetters()), over)
 		}
-		for i := range batch.Letters()[:3] {
-			if l := &batch.Letters()[i]; string(batch.Text(l)) != `{"message":"x"}` || string(batch.Context(l)) != `{"_index":"i"}` {
-				t.Errorf("letter %d is %q with %q", i, batch.Text(l), batch.Context(l))
+		for i := range batch.DeadLetters()[:3] {
+			if l := &batch.DeadLetters()[i]; string(batch.Text(l)) != `{"message":"x"}` || string(batch.Context(l)) != `{"_index":"i"}` {
+				t.Errorf("deadLetter %d is %q with %q", i, batch.Text(l), batch.Context(l))
 			}
 		}
 	}

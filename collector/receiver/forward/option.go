@@ -83,7 +83,7 @@ func (s *session) unpacker(c *receiver.Chunk, how, packed []byte) (src io.Reader
 		}
 		return &s.gzip, func() {}, nil
 	case "zstd":
-		if !c.Take(maxWindow + zstdScratch) {
+		if !c.Acquire(maxWindow + zstdScratch) {
 			return nil, nil, errMemory
 		}
 		z, err := zstd.NewReader(&s.packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
@@ -113,7 +113,7 @@ func (s *session) inflate(c *receiver.Chunk, how, packed []byte) ([]byte, error)
 		if len(out) == held {
 			size := min(max(firstInflate, 2*len(out)), s.MaxUnpacked+1)
 			// Each byte counts twice, for itself and for its line.
-			if !c.Take(2 * (size - held)) {
+			if !c.Acquire(2 * (size - held)) {
 				return nil, errMemory
 			}
 			held = size

@@ -18,8 +18,8 @@ type budget struct {
 	used  atomic.Int64
 }
 
-// take takes n bytes, or none and returns false.
-func (b *budget) take(n int64) bool {
+// acquire takes n bytes, or none and returns false.
+func (b *budget) acquire(n int64) bool {
 	if b.used.Add(n) > b.limit {
 		b.used.Add(-n)
 		return false
@@ -27,31 +27,31 @@ func (b *budget) take(n int64) bool {
 	return true
 }
 
-func (b *budget) give(n int64) { b.used.Add(-n) }
+func (b *budget) release(n int64) { b.used.Add(-n) }
 
-// Take takes n bytes of Options.InFlight for what is held beside bodies, as headers
-// are, which may come to a quarter of it; false: there are not as many. Give takes
-// that back.
-func (r *Receiver) Take(n int64) bool {
-	if !r.beside.take(n) {
+// Acquire takes n bytes of Options.InFlight for what is held besides bodies, such as
+// headers, which may take a quarter of it. It reports false if there are not as many.
+// Release gives them back.
+func (r *Receiver) Acquire(n int64) bool {
+	if !r.others.acquire(n) {
 		return false
 	}
-	if !r.budget.take(n) {
-		r.beside.give(n)
+	if !r.budget.acquire(n) {
+		r.others.release(n)
 		return false
 	}
 	return true
 }
 
-// Give takes Take back.
-func (r *Receiver) Give(n int64) {
-	r.beside.give(n)
-	r.budget.give(n)
+// Release gives back what Acquire took.
+func (r *Receiver) Release(n int64) {
+	r.others.release(n)
+	r.budget.release(n)
 }
 
 // work is the memory of one request or connection, from the pool. Its owner is
 // the goroutine that took it; nothing in it outlives the request.
-type work struct {
+type workspace struct {
 	r      *Receiver
 	buf    []byte // the unpacked body; for TCP, bytes read
 	own    []byte // while buf is lent: the work's own
@@ -87,34 +87,34 @@ const (
 	peekBuffer = 16 << 10     // between the wire and what unpacks
 )
 
-func (r *Receiver) get() *work {
-	w := r.works.Get()
+func (r *Receiver) get() *workspace {
+	w := r.spaces.Get()
 	w.reset()
 	return w
 }
 
-func (r *Receiver) newWork() *work {
-	w := &work{r: r, norm: normalize.New(r.opts.Limits)}
-	w.batch.KeepLetters(r.opts.KeepRejected)
+func (r *Receiver) newWorkspace() *workspace {
+	w := &workspace{r: r, norm: normalize.New(r.opts.Limits)}
+	w.batch.KeepDeadLetters(r.opts.KeepRejected)
 	return w
 }
 
 // put gives w and what it held of the budget back.
-func (r *Receiver) put(w *work) {
+func (r *Receiver) put(w *workspace) {
 	r.release(w)
 	w.reset()
-	r.works.Put(w)
+	r.spaces.Put(w)
 }
 
-func (r *Receiver) release(w *work) {
-	r.budget.give(w.held)
+func (r *Receiver) release(w *workspace) {
+	r.budget.release(w.held)
 	w.held = 0
 }
 
-// take raises what w holds of the budget to n bytes.
-func (r *Receiver) take(w *work, n int64) bool {
+// acquire raises what w holds of the budget to n bytes.
+func (r *Receiver) acquire(w *workspace, n int64) bool {
 	if n > w.held {
-		if !r.budget.take(n - w.held) {
+		if !r.budget.acquire(n - w.held) {
 			return false
 		}
 		w.held = n
@@ -132,7 +132,7 @@ const largeBody = 256 << 10
 
 // Grow implements normalize.Room: a request of short events comes to many times its
 // size as lines.
-func (w *work) Grow(n int) bool {
+func (w *workspace) Grow(n int) bool {
 	w.refused = w.reserve(int64(n), w.r.opts.InFlight)
 	return w.refused == nil
 }
@@ -140,7 +140,7 @@ func (w *work) Grow(n int) bool {
 // reserve takes n bytes from the budget beside those of the body, for lines or
 // scratch, unless it comes to more than most with them. n is counted from the beginning
 // of the request.
-func (w *work) reserve(n, most int64) *Refusal {
+func (w *workspace) reserve(n, most int64) *Refusal {
 	if n <= int64(len(w.buf)) { // that is counted already
 		return nil
 	}
@@ -148,35 +148,35 @@ func (w *work) reserve(n, most int64) *Refusal {
 	if total > most {
 		return &Refusal{Code: http.StatusRequestEntityTooLarge, Text: fmt.Sprintf("with what its events share or get in each line this request comes to more than %d bytes; nothing was stored, send smaller requests", most)}
 	}
-	if !r.take(w, total) {
+	if !r.acquire(w, total) {
 		return &Refusal{Code: http.StatusServiceUnavailable, Text: r.busy().text}
 	}
 	return nil
 }
 
 // Memory is for the pool.
-func (w *work) Memory() pool.Memory {
+func (w *workspace) Memory() pool.Memory {
 	n, b := w.norm.Memory(), w.batch.Memory()
 	m := pool.Memory{w.buf, w.answer, w.note, w.packed, b[0], b[1]}
 	copy(m[6:], n[:])
 	return m
 }
 
-func (w *work) reset() {
+func (w *workspace) reset() {
 	if w.lent {
 		w.buf, w.own, w.lent = w.own, nil, false
 	}
-	w.buf = keep(w.buf)
-	w.answer = keep(w.answer)
-	w.note = keep(w.note)
-	w.packed = keep(w.packed)
+	w.buf = reuse(w.buf)
+	w.answer = reuse(w.answer)
+	w.note = reuse(w.note)
+	w.packed = reuse(w.packed)
 	w.base = 0
 	w.unpackers.release()
 	w.options, w.stored = StoreOptions{}, Stored{}
 	w.request, w.reply, w.chunk, w.policy, w.sender, w.hashed, w.after, w.refused = Request{}, Answer{}, Chunk{}, nil, nil, false, "", nil
 	w.norm.SetExtras(nil)
 	w.norm.SetEnricher(nil, netip.Addr{})
-	w.batch.Lines = keep(w.batch.Lines)
+	w.batch.Lines = reuse(w.batch.Lines)
 	w.batch.Reset()
 	w.wire = wireReader{}
 	if w.peek != nil {
@@ -188,23 +188,23 @@ func (w *work) reset() {
 // without it being counted.
 const spareBuffers = 64 << 10
 
-// settle has the buffers that w brought from the pool counted while it waits for
+// chargeSpare has the buffers that w brought from the pool counted while it waits for
 // its sender, who may need none of them; where that would take the budget's second
 // half, which is for who does, w goes on without them.
-func (r *Receiver) settle(w *work) {
+func (r *Receiver) chargeSpare(w *workspace) {
 	spare := int64(cap(w.buf) + cap(w.batch.Lines) + cap(w.packed) + cap(w.answer) + cap(w.note))
-	if spare <= spareBuffers || r.budget.used.Load()+spare <= r.budget.limit/2 && r.take(w, spare) {
+	if spare <= spareBuffers || r.budget.used.Load()+spare <= r.budget.limit/2 && r.acquire(w, spare) {
 		return
 	}
-	w.shed()
+	w.dropBuffers()
 }
 
-// shed throws away the buffers that come from an earlier request.
-func (w *work) shed() {
+// dropBuffers throws away the buffers that come from an earlier request.
+func (w *workspace) dropBuffers() {
 	w.buf, w.batch.Lines, w.packed, w.answer, w.note = nil, nil, nil, nil, nil
 }
 
-func keep(b []byte) []byte {
+func reuse(b []byte) []byte {
 	if cap(b) > keepBuffer {
 		return nil
 	}
@@ -212,13 +212,13 @@ func keep(b []byte) []byte {
 }
 
 // lend makes a body that the server has in memory the one of w.
-func (w *work) lend(body []byte) {
+func (w *workspace) lend(body []byte) {
 	w.own, w.buf, w.lent = w.buf, body, true
 	w.wire = wireReader{n: int64(len(body))}
 }
 
 // open prepares w to read a body.
-func (w *work) open(src io.Reader, limit int64) {
+func (w *workspace) open(src io.Reader, limit int64) {
 	w.wire = wireReader{src: src, max: limit}
 	if w.peek == nil {
 		w.peek = bufio.NewReaderSize(nil, peekBuffer)

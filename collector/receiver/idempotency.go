@@ -43,8 +43,8 @@ var (
 	replayed = []string{"true"}
 )
 
-// readAsk reads what the headers ask of the store.
-func readAsk(w *work, h http.Header) failure {
+// readStoreOptions reads what the headers ask of the store.
+func readStoreOptions(w *workspace, h http.Header) failure {
 	ask := &w.options
 	switch values := h[DurabilityHeader]; {
 	case len(values) == 0:
@@ -77,14 +77,14 @@ func readAsk(w *work, h http.Header) failure {
 	return failure{}
 }
 
-// underWay are the requests with a key that have begun and not ended.
-type underWay struct {
+// pending are the requests with a key that have begun and not ended.
+type pending struct {
 	mu   sync.Mutex
 	ends map[string]chan struct{} // by their scoped keys; closed when the request has ended
 }
 
 // begin notes that a request with a key has begun, and returns what notes its end.
-func (u *underWay) begin(key string) (end func()) {
+func (u *pending) begin(key string) (end func()) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.ends[key] != nil {
@@ -105,7 +105,7 @@ func (u *underWay) begin(key string) (end func()) {
 
 // wait waits until the request with that key, if it is under way, has ended, or for
 // at most maxAfter.
-func (u *underWay) wait(ctx context.Context, key string) {
+func (u *pending) wait(ctx context.Context, key string) {
 	u.mu.Lock()
 	ended := u.ends[key]
 	u.mu.Unlock()
@@ -125,7 +125,7 @@ const ownKey = "\x1f"
 
 // hashKey names a request by what it says, if that was asked for and it has no
 // name.
-func (w *work) hashKey(req *http.Request) {
+func (w *workspace) hashKey(req *http.Request) {
 	if !w.hashed || w.options.Key != "" {
 		return
 	}
@@ -139,7 +139,7 @@ func (w *work) hashKey(req *http.Request) {
 }
 
 // scoped makes a key that of its sender alone.
-func (w *work) scoped(key string) string {
+func (w *workspace) scoped(key string) string {
 	if w.sender == nil {
 		return key
 	}
@@ -156,8 +156,8 @@ func isKey(key string) bool {
 	return key != "" && len(key) <= maxKey
 }
 
-// answerAsk tells in an answer of 2xx what was done about ask.
-func answerAsk(h http.Header, w *work) {
+// setStoredHeaders tells in an answer of 2xx what was done about ask.
+func setStoredHeaders(h http.Header, w *workspace) {
 	switch cmp.Or(w.stored.Durability, w.options.Durability) {
 	case buffered[0]:
 		h[DurabilityHeader] = buffered

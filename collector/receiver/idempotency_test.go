@@ -191,8 +191,8 @@ func TestAfter(t *testing.T) {
 				t.Errorf("%q after %q is answered %d", keys[0], keys[1], code)
 			}
 		}
-		if len(r.underWay.ends) != 0 {
-			t.Errorf("%d requests seem to be under way", len(r.underWay.ends))
+		if len(r.pending.ends) != 0 {
+			t.Errorf("%d requests seem to be under way", len(r.pending.ends))
 		}
 	})
 }

@@ -19,10 +19,10 @@ const (
 // feed is what connections and sockets for datagrams have in common: memory,
 // a share of the budget, and a batch that waits while the store is full. It is
 // owned by one goroutine.
-type feed struct {
+type batcher struct {
 	r        *Receiver
 	ctx      context.Context // its end is the end of reading
-	work     *work
+	space    *workspace
 	peer     string // for the log
 	receiver string // what the protocol is called
 
@@ -33,8 +33,8 @@ type feed struct {
 }
 
 // chunk prepares what a protocol is given.
-func (f *feed) chunk(data []byte, peer netip.AddrPort, received time.Time) *Chunk {
-	w := f.work
+func (f *batcher) chunk(data []byte, peer netip.AddrPort, received time.Time) *Chunk {
+	w := f.space
 	f.due = true // and still the case after a panic
 	w.policy = f.r.backend.Policy()
 	w.enrich(peer.Addr())
@@ -42,22 +42,22 @@ func (f *feed) chunk(data []byte, peer netip.AddrPort, received time.Time) *Chun
 		f.lines = f.free()
 		w.batch.Within(f, f.lines)
 	}
-	w.chunk = Chunk{Data: data, Received: received, Peer: peer, Norm: w.norm, Batch: &w.batch, Reply: w.answer[:0], feed: f}
+	w.chunk = Chunk{Data: data, Received: received, Peer: peer, Norm: w.norm, Batch: &w.batch, Reply: w.answer[:0], batcher: f}
 	return &w.chunk
 }
 
 // free is how many bytes of lines belong to the feed's buffer.
-func (f *feed) free() int {
+func (f *batcher) free() int {
 	if f.spare > 0 {
 		return f.spare
 	}
-	return 2 * cap(f.work.buf)
+	return 2 * cap(f.space.buf)
 }
 
 // Grow implements normalize.Room.
-func (f *feed) Grow(n int) bool {
+func (f *batcher) Grow(n int) bool {
 	more := int64(n - f.lines)
-	if !f.await(f.work.held + more) {
+	if !f.await(f.space.held + more) {
 		return false
 	}
 	f.extra += more
@@ -69,8 +69,8 @@ func (f *feed) Grow(n int) bool {
 var errOverflow = errors.New("there is no memory for the lines of what has arrived together")
 
 // store stores the batch and empties it, waiting as long as the store is full.
-func (f *feed) store() error {
-	b := &f.work.batch
+func (f *batcher) store() error {
+	b := &f.space.batch
 	if b.RejectedTotal > 0 {
 		reason, detail := "", ""
 		if len(b.Rejected) > 0 {
@@ -85,7 +85,7 @@ func (f *feed) store() error {
 	switch {
 	case b.Overflowed():
 		err = errOverflow
-	case b.Records > 0 || b.DroppedTotal > 0 && f.work.options.Key != "": // see endpoint.handle
+	case b.Records > 0 || b.DroppedTotal > 0 && f.space.options.Key != "": // see endpoint.handle
 		err = f.storeWaiting()
 	}
 	stored, failed := b.Records, 0
@@ -97,26 +97,26 @@ func (f *feed) store() error {
 			f.r.opts.Log.Error("store events", "peer", f.peer, "events", b.Records, "error", err)
 		}
 	}
-	f.r.count.events(f.work, stored, failed)
+	f.r.count.events(f.space, stored, failed)
 	f.due = false
-	f.r.bury(f.work, f.receiver)
+	f.r.keepRejected(f.space, f.receiver)
 	b.Reset()
-	f.work.options, f.work.stored = StoreOptions{}, Stored{}
+	f.space.options, f.space.stored = StoreOptions{}, Stored{}
 	if cap(b.Lines) > 2*f.free() { // more than a connection that waits is worth
 		b.Lines = nil
 	}
-	f.give(f.extra)
+	f.release(f.extra)
 	f.extra = 0
 	return err
 }
 
-func (f *feed) storeWaiting() error {
-	pool.CheckText(f.work.batch.Lines)
+func (f *batcher) storeWaiting() error {
+	pool.CheckText(f.space.batch.Lines)
 	ctx := context.WithoutCancel(f.ctx)
 	done := f.ctx.Done()
 	var giveUp <-chan time.Time
 	for wait := firstWait; ; wait = min(2*wait, maxWait) {
-		err := f.r.store(ctx, f.work)
+		err := f.r.storeBatch(ctx, f.space)
 		if err == nil || !errors.Is(err, ErrFull) {
 			return err
 		}
@@ -133,14 +133,14 @@ func (f *feed) storeWaiting() error {
 	}
 }
 
-// starve is how long a connection waits for memory at most.
-const starve = 5 * time.Minute
+// maxAwait is how long a connection waits for memory at most.
+const maxAwait = 5 * time.Minute
 
 // await raises what the feed holds of its share and of the budget to n bytes,
 // waiting for as long as a sender may be silent, unless there are never as many.
-func (f *feed) await(n int64) bool {
-	end := time.Now().Add(min(f.r.opts.IdleTimeout, starve))
-	for wait := firstWait; !f.take(n); wait = min(2*wait, maxWait) {
+func (f *batcher) await(n int64) bool {
+	end := time.Now().Add(min(f.r.opts.IdleTimeout, maxAwait))
+	for wait := firstWait; !f.acquire(n); wait = min(2*wait, maxWait) {
 		if n > f.r.streams.limit || time.Now().After(end) {
 			f.warn("no memory is left in the budget, the connection is closed")
 			return false
@@ -154,51 +154,51 @@ func (f *feed) await(n int64) bool {
 	return true
 }
 
-func (f *feed) take(n int64) bool {
-	more := n - f.work.held
+func (f *batcher) acquire(n int64) bool {
+	more := n - f.space.held
 	if more <= 0 {
 		return true
 	}
-	if !f.r.streams.take(more) {
+	if !f.r.streams.acquire(more) {
 		return false
 	}
-	if !f.r.take(f.work, n) {
-		f.r.streams.give(more)
+	if !f.r.acquire(f.space, n) {
+		f.r.streams.release(more)
 		return false
 	}
 	return true
 }
 
-// give gives n bytes of what the feed holds back.
-func (f *feed) give(n int64) {
-	f.r.streams.give(n)
-	f.r.budget.give(n)
-	f.work.held -= n
+// release gives n bytes of what the feed holds back.
+func (f *batcher) release(n int64) {
+	f.r.streams.release(n)
+	f.r.budget.release(n)
+	f.space.held -= n
 }
 
 // close gives the feed's memory back; p is the panic that ended it, or nil.
 // What a panic left behind does not go back to the pool.
-func (f *feed) close(p any, stack func() []byte) {
-	f.r.streams.give(f.work.held)
+func (f *batcher) close(p any, stack func() []byte) {
+	f.r.streams.release(f.space.held)
 	if p == nil {
-		f.r.put(f.work)
+		f.r.put(f.space)
 		return
 	}
-	f.r.release(f.work)
+	f.r.release(f.space)
 	f.r.opts.Log.Error("connection failed", "peer", f.peer, "panic", p, "stack", string(stack()))
 	f.r.count.add(func(s *Stats) { s.Panics++ })
 	f.fail()
 }
 
 // fail counts what a panic has left in the batch.
-func (f *feed) fail() {
+func (f *batcher) fail() {
 	if f.due {
 		f.due = false
-		f.r.count.events(f.work, 0, f.work.batch.Records)
+		f.r.count.events(f.space, 0, f.space.batch.Records)
 	}
 }
 
-func (f *feed) warn(msg string, args ...any) {
+func (f *batcher) warn(msg string, args ...any) {
 	if f.r.logged.may() {
 		f.r.opts.Log.Warn(msg, append([]any{"peer", f.peer}, args...)...)
 	}

@@ -12,8 +12,8 @@ func TestBrokenRestIsKept(t *testing.T) {
 	var kept []string
 	s := decodetest.NewServer(t, nil)
 	s.OnReject = func(b *normalize.Batch) {
-		for i := range b.Letters() {
-			kept = append(kept, string(b.Text(&b.Letters()[i])))
+		for i := range b.DeadLetters() {
+			kept = append(kept, string(b.Text(&b.DeadLetters()[i])))
 		}
 	}
 	decodetest.Send(s.Handler(Event), "/", `{"event":"x"}{"event":oops}{"event":"y"}`)

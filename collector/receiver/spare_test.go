@@ -7,21 +7,21 @@ import "testing"
 func TestBuffersOfThePoolCount(t *testing.T) {
 	const most, spare = 4 << 20, 512 << 10
 	r := newReceiver(t, &memory{}, Options{MaxUnpacked: 1 << 20, InFlight: most})
-	with := func() *work {
+	with := func() *workspace {
 		w := r.get()
 		w.buf, w.batch.Lines = make([]byte, 0, spare), make([]byte, 0, spare)
 		return w
 	}
 	small := r.get()
 	small.buf = make([]byte, 0, spareBuffers/2)
-	if r.settle(small); small.held != 0 || small.buf == nil {
+	if r.chargeSpare(small); small.held != 0 || small.buf == nil {
 		t.Errorf("small buffers: %d bytes taken, %v", small.held, small.buf == nil)
 	}
 	defer r.put(small)
 	kept := 0
 	for range 10 {
 		w := with()
-		r.settle(w)
+		r.chargeSpare(w)
 		defer r.put(w)
 		size := int64(cap(w.buf) + cap(w.batch.Lines))
 		if size != w.held {
@@ -40,15 +40,15 @@ func TestBuffersOfThePoolCount(t *testing.T) {
 func TestBesideBodies(t *testing.T) {
 	const most = 4 << 20
 	r := newReceiver(t, &memory{}, Options{MaxUnpacked: 1 << 20, InFlight: most})
-	if r.Take(most/4 + 1) {
+	if r.Acquire(most/4 + 1) {
 		t.Error("more than a quarter is given")
 	}
-	if !r.Take(most/4) || r.Stats().InFlight != most/4 || r.Take(1) {
+	if !r.Acquire(most/4) || r.Stats().InFlight != most/4 || r.Acquire(1) {
 		t.Errorf("%d bytes in flight", r.Stats().InFlight)
 	}
-	r.Give(most / 4)
-	if !r.budget.take(most) || r.Take(1) || r.beside.used.Load() != 0 {
+	r.Release(most / 4)
+	if !r.budget.acquire(most) || r.Acquire(1) || r.others.used.Load() != 0 {
 		t.Error("more than the budget is given")
 	}
-	r.budget.give(most)
+	r.budget.release(most)
 }
