@@ -45,8 +45,8 @@ func (r *Relay) isClosing() bool {
 	return r.closing
 }
 
-// accepted sets a connection up in a goroutine of its own: its stack grows with
-// handshakes and dials, and is not what the connection keeps.
+// accepted sets a connection up in a goroutine of its own, whose stack handshakes and
+// dials make large and which ends before bytes are copied.
 func (r *Relay) accepted(socket net.Conn, overTLS bool) {
 	r.counts.accepted.Add(1)
 	if reason := r.beginSetup(r.options.MaxConns); reason != 0 {
@@ -64,14 +64,14 @@ func (r *Relay) accepted(socket net.Conn, overTLS bool) {
 	}()
 }
 
-// refuse resets a client that gets no further.
+// refuse resets a client that is not served.
 func (r *Relay) refuse(client peer, reason Reason) {
 	client.close(true)
 	r.counts.closed[reason].Add(1)
 }
 
-// setUp greets a client, connects an upstream and starts to copy; false: it got
-// no further than one of these.
+// setUp prepares a client, connects an upstream and starts to copy. It returns false if
+// one of these fails.
 func (r *Relay) setUp(client peer, overTLS bool, start time.Time) bool {
 	var from netip.Addr // counted in r.sources, if valid
 	refuse := func(reason Reason, n *limitedLog, level slog.Level, msg string, args ...any) bool {
@@ -82,7 +82,7 @@ func (r *Relay) setUp(client peer, overTLS bool, start time.Time) bool {
 		n.log(r.options.Log, level, msg, append(args, slog.String("client", client.name()))...)
 		return false
 	}
-	// A proxy's clients are counted once it has said who they are.
+	// Clients of a trusted proxy are counted once their address is known.
 	if !r.trusts(&client) && !r.admit(&client, &from) {
 		return refuse(ReasonSourceLimit, &r.limited.source, slog.LevelWarn, sourceLimitSaid, slog.Int("max_conns_per_source", r.options.MaxConnsPerSource))
 	}
@@ -105,8 +105,8 @@ func (r *Relay) setUp(client peer, overTLS bool, start time.Time) bool {
 
 const sourceLimitSaid = "connections of a source are refused: it has as many as MaxConnsPerSource allows"
 
-// admit counts a client under its address, which from is set to; false: there
-// are too many.
+// admit counts a client under its address and sets from to that. It returns false if
+// there are too many.
 func (r *Relay) admit(client *peer, from *netip.Addr) bool {
 	most := r.options.MaxConnsPerSource
 	a := source(client.addresses().from.Addr())

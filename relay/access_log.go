@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// name is the peer of a side as records name it: behind a proxy whom that
-// speaks for.
+// name is the peer's address in records: the client that a trusted
+// proxy speaks for, if there is one.
 func (s *peer) name() string {
 	if s.origin != nil && s.origin.from.IsValid() {
 		return s.origin.from.String()

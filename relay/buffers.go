@@ -5,12 +5,10 @@ import (
 	"sync/atomic"
 )
 
-// A buffer holds bytes on their way from one side to the other.
 type buffer struct{ b []byte }
 
-// buffers lends buffers of one size, and beyond a number in use of a smaller
-// one. What nobody uses the garbage collector takes away. Safe for concurrent
-// use.
+// buffers lends buffers of one size, and of a smaller one beyond a number in
+// use. The garbage collector frees those that are not used. It is safe for concurrent use.
 type buffers struct {
 	large, small sync.Pool
 	inUse        atomic.Int64
@@ -43,7 +41,7 @@ func (p *buffers) get() *buffer {
 	return p.large.Get().(*buffer)
 }
 
-// brief returns a large buffer, for who gives it back before it waits.
+// getLarge returns a large buffer. The caller puts it back before it waits.
 func (p *buffers) getLarge() *buffer {
 	p.inUse.Add(1)
 	return p.large.Get().(*buffer)

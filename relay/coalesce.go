@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// A gathering decides whether a direction lets small pieces gather in the socket
-// before it reads them. Each read, write and wake-up has a price however little it
-// moves. So while small pieces follow each other closely, and nothing goes the other
-// way (where somebody may wait for an answer), the direction sleeps for coalesceFor
-// before it reads, and meanwhile the system does not wake the runtime for each piece.
+// coalescing decides whether a direction lets small pieces accumulate in the socket
+// before it reads them. Each read, write and wake-up has a fixed cost. So while small
+// pieces arrive in close succession and nothing goes the other way, where a client may
+// wait for an answer, the direction sleeps for coalesceFor before it reads. Meanwhile
+// the system does not wake the runtime for each piece.
 type coalescing struct {
 	back   uint64    // bytes of the other direction, after the last round
 	small  int       // small rounds counted so far, while not on
@@ -34,7 +34,7 @@ const (
 // knows which reads found nothing at first.
 func (p *pump) canCoalesce() bool { return canWait && (p.src.tlsSocket != nil || p.src.plain()) }
 
-// gather is called after a round of n bytes, and sleeps if that is due. full says
+// coalesce is called after a round of n bytes, and sleeps if that is due. full says
 // that they filled the buffer, so that more may be there already.
 func (p *pump) coalesce(n int, full bool) {
 	g := &p.coalescing

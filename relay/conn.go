@@ -53,7 +53,7 @@ func (c *conn) run() {
 	go c.down.run()
 }
 
-// returned is called by each direction as the last thing it does.
+// directionEnded is called by each direction as the last thing it does.
 func (c *conn) directionEnded() {
 	if c.running.Add(-1) == 0 {
 		c.release()
@@ -66,7 +66,7 @@ func (c *conn) directionEnded() {
 	}
 }
 
-// giveBack undoes what setUp counted.
+// release undoes what setUp counted.
 func (c *conn) release() {
 	if c.endpoint != nil {
 		c.endpoint.active.Add(-1)
@@ -76,7 +76,7 @@ func (c *conn) release() {
 	}
 }
 
-// other is the side opposite to s.
+// other returns the peer opposite to s.
 func (c *conn) other(s *peer) *peer {
 	if s == &c.client {
 		return &c.upstream
@@ -84,8 +84,8 @@ func (c *conn) other(s *peer) *peer {
 	return &c.client
 }
 
-// finished decides what the end of a direction means: at is the side that
-// failed with err; nil: the source has ended.
+// finished decides what follows from the end of a direction. at is the peer that
+// failed with err, or nil if the source has ended.
 func (c *conn) finished(p *pump, at *peer, err error) {
 	if c.reason.Load() != 0 {
 		return
@@ -100,7 +100,7 @@ func (c *conn) finished(p *pump, at *peer, err error) {
 			return
 		}
 		err = p.dst.closeWrite()
-		// Who has finished, and was sent nothing, has missed nothing.
+		// A peer that has finished, and was sent nothing, has missed nothing.
 		if err == nil || c.opposite(p).ended.Load() && p.bytes.Load() == 0 {
 			c.halfClosed(p)
 			return
@@ -112,7 +112,7 @@ func (c *conn) finished(p *pump, at *peer, err error) {
 		c.abort(reason, at)
 		return
 	}
-	// What the failed side has sent before may still be on its way.
+	// Bytes that the failed peer sent before may still be in flight.
 	c.broken.CompareAndSwap(0, int32(reason))
 	if c.opposite(p).ended.Load() {
 		c.abort(reason, at)
@@ -155,7 +155,7 @@ func (c *conn) opposite(p *pump) *pump {
 	return &c.up
 }
 
-// failure names what happened at a side.
+// failure returns the Reason for an error of a peer.
 func (c *conn) failure(at *peer, err error) Reason {
 	switch client, reset := at == &c.client, isReset(err); {
 	case client && reset:
@@ -168,7 +168,7 @@ func (c *conn) failure(at *peer, err error) Reason {
 	return ReasonUpstreamError
 }
 
-// abort resets the other side of gone, once what it was sent has arrived.
+// abort resets the peer opposite to gone, once the bytes sent to it have arrived.
 func (c *conn) abort(reason Reason, gone *peer) {
 	if !c.reason.CompareAndSwap(0, int32(reason)) {
 		return
@@ -179,12 +179,11 @@ func (c *conn) abort(reason Reason, gone *peer) {
 	gone.close(true)
 }
 
-// flushStall is how long a side that is to be reset may take nothing of what
-// waits for it.
+// flushStall is how long abort waits for a peer that acknowledges nothing.
 const flushStall = 5 * time.Second
 
 // kill closes both sides, which makes the directions return. With reset it also
-// ends the wait of abort.
+// ends abort's wait.
 func (c *conn) kill(reason Reason, reset bool) {
 	if c.reason.CompareAndSwap(0, int32(reason)) || reset && c.aborted() {
 		c.upstream.close(reset)

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// copyUnbuffered copies once without a pipe: it looks at what has come, writes as
-// much as the destination takes at once, and takes that much off the source. So
-// nothing is held while the destination takes nothing.
+// copyUnbuffered copies once without a pipe: it peeks at the source,
+// writes as much as the destination accepts at once, and removes that much from the
+// source. So it holds nothing while the destination accepts nothing.
 func (p *pump) copyUnbuffered() (ended bool, at *peer, err error) {
 	err = p.dst.raw.Write(func(fd uintptr) bool {
 		if !writable(fd) {
@@ -82,8 +82,8 @@ func (p *pump) writeOnce(n int) (taken int) {
 	return max(taken, 0)
 }
 
-// crowded reports whether a direction between plain sockets is to copy without a
-// buffer that it holds.
+// mustCopyUnbuffered reports whether a direction between plain sockets must not
+// hold a buffer while it waits.
 func (p *pump) mustCopyUnbuffered() bool {
 	return p.spliceable() && p.conn.relay.buffers.inUse.Load() >= p.conn.relay.buffers.many
 }

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Bounds on how long an endpoint is avoided that could not be connected to: it
-// doubles with each failure.
+// Bounds on how long an endpoint is avoided after a failed connection attempt. The
+// time doubles with each failure.
 const (
 	firstAvoidance = time.Second
 	maxAvoidance   = 30 * time.Second
 )
 
-// isDown reports whether an endpoint is to be avoided.
+// isDown reports whether connections avoid an endpoint.
 func (e *endpoint) isDown(now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -34,7 +34,7 @@ func (r *Relay) markDown(e *endpoint, err error) {
 	e.errors.Add(1)
 	e.mu.Lock()
 	avoid := min(firstAvoidance<<min(e.fails, 10), maxAvoidance)
-	// While its health is checked, it is the check that ends this.
+	// With health checks on, a check ends this.
 	avoid = max(avoid, 2*r.options.HealthInterval)
 	e.fails++
 	fails := e.fails

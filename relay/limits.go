@@ -13,8 +13,8 @@ type sources struct {
 	count map[netip.Addr]int // guarded by mu
 }
 
-// source is what the connections from an address are counted under; invalid if
-// they are not.
+// source returns the address that connections from a are counted under: a itself, or
+// its /64. It is invalid for a client without an address.
 func source(a netip.Addr) netip.Addr {
 	a = a.Unmap()
 	if !a.Is6() {
@@ -27,7 +27,7 @@ func source(a netip.Addr) netip.Addr {
 	return p.Addr()
 }
 
-// take counts one more connection; false: a has most already.
+// acquire counts one more connection, unless a has most already.
 func (s *sources) acquire(a netip.Addr, most int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,7 +49,7 @@ func (s *sources) release(a netip.Addr) {
 	}
 }
 
-// spareDescriptors are left for what is not a connection or a pipe.
+// spareDescriptors are reserved for files other than connections and pipes.
 const spareDescriptors = 64
 
 // fitDescriptors sets the defaults of maxPipes and MaxConns by the process's
@@ -73,8 +73,8 @@ func (o *Options) fitDescriptors(limit int) {
 	defaultTo(&o.MaxConns, allowed)
 }
 
-// fewAllowed are so few connections that a limit on descriptors is not likely to
-// be meant.
+// fewAllowed is the number of connections below which a limit on descriptors is
+// probably unintended.
 const fewAllowed = 1000
 
 // pipesOf is how many pipes there may be by default.

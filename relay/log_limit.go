@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A notice is a message of the log that is said at most once a second, with how
-// often it was held back in between. Safe for concurrent use.
+// limitedLog logs a message at most once a second, with the number of those it has
+// suppressed. It is safe for concurrent use.
 type limitedLog struct {
 	mu   sync.Mutex
 	last time.Time // guarded by mu

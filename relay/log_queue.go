@@ -9,13 +9,13 @@ import (
 	"github.com/rollway/rollway/internal/aside"
 )
 
-// maxRecords wait for a handler: as many as connections may end at once under a
-// limit of 32,768 descriptors.
+// maxRecords may wait for a handler: as many connections can end at once under a limit
+// of 32,768 descriptors.
 const maxRecords = 16 << 10
 
-// records hands records to a handler in a goroutine of its own, so that a handler
-// that is slow, hangs or panics holds up nobody. New puts one in the place of the
-// handlers of Options.Log and Access.
+// logQueue calls a slog.Handler in a goroutine of its own, so that a handler that is
+// slow, hangs or panics delays nothing else. New wraps the handlers of Options.Log and
+// Options.Access in one.
 type logQueue struct {
 	to    slog.Handler
 	queue aside.Queue
@@ -24,14 +24,14 @@ type logQueue struct {
 	waiting   uint64 // guarded by mu: in the queue, or with the handler
 	handed    uint64 // guarded by mu: the handler has returned from them
 	unlogged  uint64 // guarded by mu
-	abandoned bool   // guarded by mu: nothing is handed on any more
+	abandoned bool   // guarded by mu: no record is handed on any more
 }
 
 func newLogQueue(to slog.Handler) *logQueue {
 	return &logQueue{to: to, queue: aside.Queue{Most: maxRecords}}
 }
 
-// Enabled leaves it to log to ask the handler, which may hang.
+// Enabled does not ask the handler, which may hang; log does.
 func (q *logQueue) Enabled(context.Context, slog.Level) bool { return true }
 
 func (q *logQueue) Handle(_ context.Context, rec slog.Record) error {
@@ -81,8 +81,8 @@ func (q *logQueue) returned(logged bool) {
 	}
 }
 
-// finish waits until all records are handed on. If the handler returns from none
-// for stall, the rest is dropped.
+// drain waits until all records are handed on. It drops the rest if the handler
+// returns from none of them for stall.
 func (q *logQueue) drain(stall time.Duration) {
 	before, _ := q.count()
 	for {
@@ -100,7 +100,7 @@ func (q *logQueue) drain(stall time.Duration) {
 	}
 }
 
-// leave counts what is not logged yet as unlogged, and so all that follows.
+// abandon counts all records that are not logged yet, and those that follow, as unlogged.
 func (q *logQueue) abandon() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -13,23 +13,23 @@ import (
 	"github.com/rollway/rollway/internal/relaytune"
 )
 
-// Options of a Relay. The zero value of each field is the recommended setting,
-// but To must be given.
+// Options configures a Relay. The zero value of each field is the recommended setting,
+// except that To must be set.
 type Options struct {
-	// To are the upstreams: tcp://host:port, tls://host:port or unix:///path.
+	// To lists the upstreams: tcp://host:port, tls://host:port or unix:///path.
 	// A host with several addresses is several upstreams.
 	To []string
-	// Routes are upstreams for the connections whose TLS client asked for a
-	// name: "logs.example.com", or "*.example.com" for one label below it.
-	// Other connections go to To.
+	// Routes lists upstreams by the name that a TLS client asks for:
+	// "logs.example.com", or "*.example.com" for one label below it. Other
+	// connections go to To.
 	Routes map[string][]string
-	// Balance says which upstream is next (default RoundRobin).
+	// Balance chooses the next upstream (default RoundRobin).
 	Balance Balance
-	// HealthInterval is how often each upstream is connected to, to see whether
-	// it is there (default 0: never). In any case one that a connection could
-	// not be opened to is avoided for a while, 1s at first, 30s at most.
+	// HealthInterval is the interval at which the relay connects to each
+	// upstream to check it (default 0: never). In any case an upstream that
+	// cannot be connected to is avoided for 1s at first, at most 30s.
 	HealthInterval time.Duration
-	// ResolveInterval is how often names of upstreams are looked up again
+	// ResolveInterval is the interval of looking up names of upstreams
 	// (default 30s).
 	ResolveInterval time.Duration
 
@@ -44,30 +44,29 @@ type Options struct {
 	// ClientFiles are certificates for upstreams, and authorities for theirs.
 	ClientFiles TLSFiles
 
-	// TrustProxy are the networks of proxies. A connection from there has to
-	// begin with a PROXY header, version 1 or 2, which names the client; from
-	// anywhere else such a header is bytes as any other (default: none).
+	// TrustProxy lists the networks of trusted proxies. A connection from there
+	// has to begin with a PROXY header of version 1 or 2, which names the client.
+	// From elsewhere such a header is ordinary bytes (default: none).
 	TrustProxy []netip.Prefix
-	// SendProxy is the version, 1 or 2, of the PROXY header that upstreams are
-	// sent (default 0: none).
+	// SendProxy is the version, 1 or 2, of the PROXY header for upstreams
+	// (default 0: none).
 	SendProxy int
 
-	// MaxConns bounds the connections open at a time; those beyond it are reset
-	// (default: what the process's limit on descriptors allows, at two for each
-	// connection and each pipe; negative: no bound). More than that is said in
-	// Log, and so is a limit that allows few.
+	// MaxConns is the maximum number of open connections; others are reset
+	// (default: as many as the process's limit on descriptors allows, at two for
+	// each connection and each pipe; negative: no limit). New logs a warning if
+	// MaxConns exceeds that, or if the limit allows few.
 	MaxConns int
-	// MaxConnsPerSource bounds them for one client address, for one /64 with
-	// IPv6 (default 0: no bound).
+	// MaxConnsPerSource is the maximum for one client address, and with IPv6 for
+	// one /64 (default 0: no limit).
 	MaxConnsPerSource int
 
-	// SocketMemory bounds, roughly, how many bytes the system is to hold in the
-	// receive buffers of directions that wait for their destination, so that many
-	// who take nothing leave enough to the others (default, on Linux: a sixteenth of
-	// what it lets TCP have, the second value of tcp_mem; negative: no bound). The
-	// system tunes buffers as it likes while there is room. When there is little,
-	// connections that come, and directions that begin to wait, get a part of that,
-	// 128 KiB at least.
+	// SocketMemory bounds, roughly, the bytes in the receive buffers of
+	// directions that wait for their destination, so that many slow readers leave
+	// memory to the others (default, on Linux: a sixteenth of the second value of
+	// tcp_mem; negative: no limit). While there is room, the system tunes all
+	// buffers. When there is little, new connections, and directions that begin to
+	// wait, get a part of the rest, at least 128 KiB.
 	SocketMemory int64
 
 	// DialTimeout bounds one attempt to connect to an upstream, its TLS
@@ -76,41 +75,40 @@ type Options struct {
 	// HandshakeTimeout bounds a client's PROXY header and TLS handshake
 	// together (default 10s).
 	HandshakeTimeout time.Duration
-	// IdleTimeout ends a connection on which no byte moved either way (default
+	// IdleTimeout ends a connection on which no byte has moved (default
 	// 1h; negative: never).
 	IdleTimeout time.Duration
-	// StallTimeout resets a connection of which one side has taken nothing for that
+	// StallTimeout resets a connection if one side has accepted nothing for that
 	// long while bytes wait for it (default 5m; negative: never).
 	//
-	// On Linux a side has taken what its system has acknowledged, or from a unix
-	// socket what it has read. On other Unix systems, without TLS, it has taken what
-	// the relay's socket has. On Windows, with TLS outside Linux, and for what Join
-	// gets that has no descriptor, only a write that is finished counts, of up to
-	// 64 KiB: a side that takes less than that in StallTimeout is reset.
+	// On Linux a side accepts bytes when its system acknowledges them, and on a
+	// unix socket when it reads them. On other Unix systems, without TLS, the
+	// relay's socket counts. On Windows, with TLS outside Linux, and for a
+	// connection without a descriptor that is given to Join, only a completed
+	// write of up to 64 KiB counts: a side that reads less than that in
+	// StallTimeout is reset.
 	StallTimeout time.Duration
-	// DrainTimeout is how long Close, and Serve when its context ends, let
-	// connections end by themselves (default 30s; negative: not at all).
+	// DrainTimeout is how long Close, and Serve when its context ends, wait for
+	// connections to end (default 30s; negative: not at all).
 	DrainTimeout time.Duration
 
-	// Log takes what an operator has to know; a message that repeats is said
-	// once a second (default: nothing is logged).
+	// Log is for operators. A message that repeats is logged once a second
+	// (default: no log).
 	Log *slog.Logger
-	// Access takes a record for each connection that has ended (default: none).
+	// Access gets a record for each connection that has ended (default: none).
 	//
-	// Nothing waits for the handlers of Log and Access. One goroutine for each
-	// hands it its records, of which up to 16,384 wait. Stats.Unlogged counts those
-	// that found no room, with which the handler failed or panicked, or that were
-	// left at Shutdown.
+	// The relay does not wait for the handlers of Log and Access. Each has a
+	// queue of 16,384 records and a goroutine that calls it. Stats.Unlogged
+	// counts records that the queue had no room for, for which the handler failed
+	// or panicked, or that were left at Shutdown.
 	Access *slog.Logger
 
 	noSplice   bool // see relaytune
 	bufferSize int  // see relaytune
-	// maxPipes bounds the pipes that hold bytes in flight: 128, less where the
-	// limit on descriptors is below 38,400, one for 300 of them. A direction that
-	// finds none copies through a buffer and holds nothing while its destination
-	// takes nothing.
+	// maxPipes is the maximum number of pipes: one for 300 descriptors, at most
+	// 128. A direction that gets none copies through a buffer.
 	maxPipes  int
-	grace     time.Duration // drainGrace; tests on a busy machine give more
+	grace     time.Duration // drainGrace; longer in tests
 	logQueues []*logQueue   // of Log and Access
 }
 
@@ -118,15 +116,15 @@ type Options struct {
 type Balance int
 
 const (
-	// RoundRobin takes them in turn.
+	// RoundRobin chooses them in turn.
 	RoundRobin Balance = iota
-	// LeastConnections takes the one with the fewest connections of this relay.
+	// LeastConnections chooses the one with the fewest connections of this relay.
 	LeastConnections
 )
 
 var bufferSizes = []int{4 << 10, 8 << 10, 16 << 10, 64 << 10}
 
-// withDefaults fills in defaults and returns what is wrong.
+// withDefaults fills in defaults and returns an error for each bad field.
 func (o Options) withDefaults() (Options, error) {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
@@ -162,7 +160,7 @@ func (o Options) withDefaults() (Options, error) {
 			"ServerFiles.Authorities needs a ServerTLS whose ClientAuth verifies certificates and which has no GetConfigForClient")
 	}
 	for _, p := range o.TrustProxy {
-		check(p.IsValid(), "TrustProxy has a network that is none")
+		check(p.IsValid(), "TrustProxy has an invalid network")
 	}
 	for _, log := range []**slog.Logger{&o.Log, &o.Access} {
 		if *log != nil {

@@ -8,14 +8,14 @@ import (
 	"syscall"
 )
 
-// A side is one end of a relayed connection.
+// A peer is one of the two sides of a relayed connection.
 type peer struct {
 	conn      net.Conn        // carries the bytes: socket, or TLS on top of it
 	socket    net.Conn        // below TLS, if there is any
 	raw       syscall.RawConn // of socket; nil: it has no descriptor to wait on
 	tlsSocket *tlsSocket      // what TLS reads from; nil without TLS, or if it is a caller's own
 	first     []byte          // read from conn already, to be passed on first
-	origin    *origin         // whom a trusted proxy speaks for; nil: it is none
+	origin    *origin         // of the client of a trusted proxy; otherwise nil
 }
 
 // newPeer describes c, which may be a *tls.Conn of the caller's.
@@ -61,9 +61,9 @@ func (s *peer) closeWrite() error {
 	if s.conn == s.socket || err != nil {
 		return err
 	}
-	// Behind the alert that says so within TLS, for a peer that looks at the
-	// socket alone. It fails if the peer answered the alert by a reset, as one
-	// does that had closed its socket; the stream is whole all the same.
+	// After the TLS alert, for a peer that looks at the socket alone. It fails if
+	// the peer has closed its socket and answered the alert by a reset; the
+	// stream is whole nonetheless.
 	if c, ok := s.socket.(halfCloser); ok {
 		_ = c.CloseWrite()
 	}

@@ -18,10 +18,10 @@ func (p *pipe) close() {
 	unix.Close(p.w)
 }
 
-// How much a pipe is asked to hold. A large one takes at once what has gathered
-// while the relay was not scheduled. A user who is not root may have 64 MiB of
-// pipes in all (fs.pipe-user-pages-soft), and beyond that only tiny ones, so
-// there are few large ones: 32 of them and 96 small ones hold 56 MiB.
+// Requested capacities of pipes. A large one takes in one call what has accumulated
+// while the relay was not scheduled. A user other than root may have 64 MiB of pipes in
+// all (fs.pipe-user-pages-soft) and only tiny ones beyond that, so few are large: 32
+// large and 96 small ones take 56 MiB.
 const (
 	largePipe     = 1 << 20 // the most that fs.pipe-max-size allows by default
 	smallPipe     = 256 << 10

@@ -48,8 +48,8 @@ const (
 	sslClientCert = 0x02
 )
 
-// An origin is whom a proxy speaks for. Both addresses are invalid if it does
-// not say.
+// An origin is the connection that a proxy speaks for. Both addresses are invalid if the
+// proxy does not say.
 type origin struct{ from, to netip.AddrPort }
 
 var (
@@ -93,8 +93,8 @@ func parseProxy(b []byte) (o origin, n int, err error) {
 	return o, 0, errNoProxy
 }
 
-// maxProxyHeader is the most that is taken, TLVs included. It fits into the
-// smallest buffer.
+// maxProxyHeader is the longest header that is accepted, TLVs included. It fits into
+// the smallest buffer.
 const maxProxyHeader = 4 << 10
 
 // hasPrefixSoFar reports whether b begins with prefix, as far as it goes.
@@ -143,7 +143,7 @@ func parseProxyV2(b []byte) (o origin, err error) {
 		return o, badProxy("version %d, command %d", version, command)
 	}
 	if command == 0 {
-		return o, nil // LOCAL: the rest is to be ignored, whatever it is
+		return o, nil // LOCAL: the specification says to ignore the rest
 	}
 	family, transport := b[13]>>4, b[13]&0xf
 	if family > 3 || transport > 2 {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// trusts reports whether a client is a proxy that speaks for others.
+// trusts reports whether a client is a trusted proxy.
 func (r *Relay) trusts(client *peer) bool {
 	if len(r.options.TrustProxy) == 0 {
 		return false
@@ -21,8 +21,8 @@ func (r *Relay) trusts(client *peer) bool {
 	return false
 }
 
-// readProxy reads the PROXY header of a trusted client, until ctx ends. What
-// came behind it is in client.first.
+// readProxy reads the PROXY header of a trusted client, until ctx ends. The
+// bytes after it are in client.first.
 func (r *Relay) readProxy(ctx context.Context, client *peer) error {
 	unhook := context.AfterFunc(ctx, func() { _ = client.socket.SetReadDeadline(time.Unix(1, 0)) })
 	defer unhook()

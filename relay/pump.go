@@ -70,7 +70,7 @@ func (p *pump) copy() (at *peer, err error) {
 	}
 }
 
-// A way of copying returns one of these when the other way is to take over.
+// A copy loop returns one of these to switch to the other.
 var (
 	errUseSplice  = errors.New("splice may be cheaper")
 	errUseBuffers = errors.New("buffers may be cheaper")
@@ -112,8 +112,8 @@ func (p *pump) buffered() (at *peer, err error) {
 	}
 }
 
-// errNoBuffer says that there is something to read, but so many buffers are in use
-// that the direction must not hold one while its destination takes nothing.
+// errNoBuffer says that there is something to read, but that so many buffers are in use
+// that the direction must not hold one while its destination accepts nothing.
 var errNoBuffer = errors.New("no buffer to spare")
 
 // read waits for bytes of src, reads them into p.buf and returns how many they are.
@@ -185,7 +185,7 @@ func (p *pump) write(b []byte) error {
 	return err
 }
 
-// giveBack gives back the buffers that the direction holds.
+// releaseBuffers puts back the buffers that the direction holds.
 func (p *pump) releaseBuffers() {
 	p.releaseBuffer()
 	if p.src.tlsSocket != nil {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A Relay accepts connections and copies them to upstreams. It is safe for
-// concurrent use. It holds goroutines and pipes until Close.
+// A Relay accepts connections and copies them to upstreams. It is safe for concurrent
+// use. Its owner calls Close, which ends its goroutines and closes its pipes.
 type Relay struct {
 	options   Options
 	upstreams *upstreams
@@ -72,7 +72,7 @@ func New(o Options) (*Relay, error) {
 	return r, nil
 }
 
-// work starts what goes on beside the connections.
+// work starts the goroutines that serve no single connection.
 func (r *Relay) work() {
 	r.workers.Go(r.enforceTimeouts)
 	if slices.ContainsFunc(r.upstreams.all, func(up *upstream) bool { return up.named }) {
@@ -117,11 +117,11 @@ func (r *Relay) Close() error {
 	return r.Shutdown(ctx)
 }
 
-// Shutdown closes the listeners and waits for the connections to end by
-// themselves. When ctx ends first, it stops reading, passes on what was read,
-// ends the streams on both sides, and a second later resets what is left. It then
-// returns ctx's error, two seconds after ctx ended at the latest. A log that takes no record for a second is not waited for.
-// The Relay takes nothing afterwards.
+// Shutdown closes the listeners and waits for the connections to end. When ctx ends
+// first, it stops reading, passes on the bytes that were read, ends the streams on both
+// sides, and a second later resets the connections that are left. It then returns ctx's
+// error, at most two seconds after ctx has ended. It does not wait for a log that takes
+// no record for a second. The Relay accepts nothing afterwards.
 func (r *Relay) Shutdown(ctx context.Context) error {
 	r.stopAccepting()
 	ended := make(chan error, 1)
@@ -167,11 +167,11 @@ func (r *Relay) end(ctx context.Context) (err error) {
 	return err
 }
 
-// drainGrace is how long directions have to pass on what they hold, once they
-// were made to stop reading.
+// drainGrace is how long directions may pass on the bytes they hold, once they have
+// to stop reading.
 const drainGrace = time.Second
 
-// cut ends every connection, and does not wait for the last of them.
+// cutConns ends every connection. It does not wait for the last of them.
 func (r *Relay) cutConns() {
 	r.mu.Lock()
 	r.cutting = true
@@ -206,7 +206,7 @@ func (r *Relay) snapshot() []*conn {
 	return list
 }
 
-// listen notes a listener; false: the relay is closing.
+// listen adds a listener. It returns false if the relay is closing.
 func (r *Relay) listen(l net.Listener) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -236,9 +236,8 @@ func (r *Relay) checkEmptyLocked() {
 	}
 }
 
-// beginSetup counts a connection that is not in conns yet, unless there are most
-// already (most ≤ 0: any number is right) or the relay is closing: it returns
-// the reason then, and 0 if all is well.
+// beginSetup counts a connection that is not in conns yet. It returns a Reason if there
+// are most already (most ≤ 0: no limit) or the relay is closing, and 0 otherwise.
 func (r *Relay) beginSetup(most int) Reason {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -252,7 +251,7 @@ func (r *Relay) beginSetup(most int) Reason {
 	return 0
 }
 
-// endSetup ends one that led to no connection.
+// endSetup undoes beginSetup for a connection that was not established.
 func (r *Relay) endSetup() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -260,8 +259,8 @@ func (r *Relay) endSetup() {
 	r.checkEmptyLocked()
 }
 
-// add ends the setup of a connection and notes it; false: it came too late for
-// being drained. At no time is it counted twice, or not at all.
+// add moves a connection from the setups to conns. It returns false if cutConns has
+// already run. At no time is the connection counted twice, or not at all.
 func (r *Relay) add(c *conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -277,7 +276,7 @@ func (r *Relay) remove(c *conn) {
 	r.checkEmptyLocked()
 }
 
-// ended counts a connection whose directions have returned.
+// countEnded counts a connection whose directions have returned.
 func (r *Relay) countEnded(c *conn) {
 	r.counts.closed[c.reason.Load()].Add(1)
 	r.logAccess(c)

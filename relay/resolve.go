@@ -17,8 +17,7 @@ func lookupSystem(ctx context.Context, host string) ([]netip.Addr, error) {
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 }
 
-// endpointsOf returns the addresses of an upstream, and looks them up if nobody
-// has yet.
+// endpointsOf returns the addresses of an upstream. The first call looks them up.
 func (r *Relay) endpointsOf(ctx context.Context, up *upstream) ([]*endpoint, error) {
 	if list := up.list(); list != nil {
 		return list, nil
@@ -38,8 +37,8 @@ func (up *upstream) list() []*endpoint {
 	return up.endpoints
 }
 
-// resolve looks an upstream's name up. Addresses that stay keep their state;
-// connections to those that are gone go on. If it fails all stays.
+// resolve looks an upstream's name up. Addresses that remain keep their state.
+// Connections to others go on. If it fails, nothing changes.
 func (r *Relay) resolve(ctx context.Context, up *upstream) error {
 	ctx, cancel := context.WithTimeout(ctx, r.options.DialTimeout)
 	defer cancel()

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// awaitReset waits for an error of a socket from which everything was read, and
-// returns it, or why it cannot wait any longer.
+// awaitReset waits for an error of a socket that was read to its end, and returns it. It
+// also returns the error that ends the wait.
 func (s *peer) awaitReset() error {
 	if s.raw == nil {
 		return nil
@@ -44,8 +44,8 @@ func (s *peer) isDead() (dead bool) {
 
 const stateClosed = 7 // TCP_CLOSE of the kernel
 
-// flush waits until the peer's system has what was written, and gives up after
-// no progress for stall. A reset throws away what has not left.
+// flush waits until the peer's system has acknowledged all bytes, and gives up after no
+// progress for stall. A reset discards bytes that were not sent yet.
 func (s *peer) flush(stall time.Duration) {
 	if _, ok := s.socket.(*net.TCPConn); !ok || s.raw == nil {
 		return

@@ -2,14 +2,13 @@ package relay
 
 import "sync/atomic"
 
-// A budget bounds, roughly, what the system holds for directions that wait for
-// their destination: in the source's receive buffer, which fills meanwhile, and in
-// the destination's send buffer. While less than half of the budget is taken, a
-// direction that begins to wait keeps all that the system gives it; later ones are
-// limited to a part of what is left. A new connection is limited in the same way
-// from its beginning. If more than fewConns are open, its send buffers are limited in
-// any case, as many connections may begin to wait before the first ones are counted.
-// Safe for concurrent use.
+// A budget bounds, roughly, the bytes that the system buffers for directions that wait
+// for their destination: in the source's receive buffer and in the destination's send
+// buffer. While less than half of the budget is used, a direction that begins to wait
+// keeps the buffers that the system gives it. Later ones, and new connections, are
+// limited to a part of the rest. If more than fewConns are open, the send buffers of
+// new ones are always limited, as many may begin to wait before the first are counted.
+// It is safe for concurrent use.
 type budget struct {
 	size int64        // ≤ 0: no bound
 	held atomic.Int64 // bytes granted to directions that wait
@@ -21,7 +20,7 @@ type budget struct {
 const (
 	fullShare = 4 << 20 // the share of a direction that is not limited: the system tunes its buffers
 	minShare  = 128 << 10
-	sharePart = 16 // a limited direction has 1/16 of what is left; one counts as 1/16 of the whole at most
+	sharePart = 16 // a limited direction gets 1/16 of the rest and counts at most as 1/16 of the whole
 	fewConns  = 8  // open connections up to which the system tunes their send buffers
 )
 
@@ -35,9 +34,9 @@ func (b *budget) share() int64 {
 	return max(min((b.size-held)/sharePart, fullShare-1), minShare)
 }
 
-// A wait is what a direction keeps about waiting for its destination.
+// wait is the state of a direction that may wait for its destination.
 type wait struct {
-	on      atomic.Bool  // the destination takes nothing now
+	on      atomic.Bool  // the destination accepts nothing now
 	granted atomic.Int64 // bytes of the budget, while on
 	limited atomic.Int64 // what the source's receive buffer is limited to; 0: it is not
 	stall   stallState   // owned by Relay.watch
@@ -65,7 +64,7 @@ func (p *pump) limitTo(share int64) {
 	p.dst.limitUnsent(maxUnsent)
 }
 
-// block notes that dst takes nothing now. It may be called again before unblock.
+// block records that dst accepts nothing now. It may be called again before unblock.
 func (p *pump) block() {
 	w := &p.wait
 	if !w.on.CompareAndSwap(false, true) {
@@ -82,9 +81,9 @@ func (p *pump) block() {
 	}
 }
 
-// unblock notes that dst has taken what there was, or has failed. It is called after
-// each write, even if block was not, and lifts the direction's limit once less than
-// half of the budget is taken.
+// unblock records that dst has accepted all bytes, or has failed. It is called after
+// each write, even if block was not, and lifts the direction's limit once less than half
+// of the budget is used.
 func (p *pump) unblock() {
 	w, b := &p.wait, &p.conn.relay.budget
 	if w.on.CompareAndSwap(true, false) {

@@ -12,11 +12,11 @@ func (s *peer) awaitReset() error { return nil }
 // end to the other direction.
 func (s *peer) isDead() bool { return false }
 
-// flush is for Linux: elsewhere a reset overtakes what has not left.
+// flush is for Linux: elsewhere a reset discards bytes that were not sent yet.
 func (s *peer) flush(time.Duration) {}
 
-// write is for Linux: elsewhere each record leaves by itself, and whoever waits is
-// taken for one who waits for room.
+// write is for Linux: elsewhere each record is sent on its own, and a write counts as
+// blocked until it returns.
 func (w *tlsSocket) write(p []byte, _ bool) (int, error) {
 	if w.pumping.Load() {
 		w.onBlocked()
@@ -24,8 +24,7 @@ func (w *tlsSocket) write(p []byte, _ bool) (int, error) {
 	return w.Conn.Write(p)
 }
 
-// unsent is for Linux: elsewhere only what the relay holds is known to wait, and
-// what a socket has taken its peer is assumed to have.
+// unsent is for Linux: elsewhere bytes in a socket count as acknowledged.
 func (s *peer) unsent() int { return 0 }
 
 // splicer is what a pump needs to splice, which is for Linux.

@@ -74,7 +74,7 @@ func (p *pump) spliceIn(fd uintptr) (ready bool) {
 	}
 	p.n, p.err = 0, nil
 	if p.pipe == nil {
-		return true // no pipe is to be had: buffers take over
+		return true // no pipe is available: buffers take over
 	}
 	for {
 		n, err := unix.Splice(int(fd), nil, p.pipe.w, nil, largePipe, spliceFlags)
@@ -123,10 +123,10 @@ func (p *pump) releasePipe() {
 	p.pipe, p.left = nil, 0
 }
 
-// A choice decides between buffers and splice(2), for one direction between plain
-// sockets. Splice saves the copy, but its calls cost more. So a direction begins
-// with buffers, splices once reads fill them, and goes back to buffers when splice
-// moves little at a time.
+// spliceChoice decides between buffers and splice(2) for a direction between plain
+// sockets. Splicing saves a copy, but its system calls cost more. So a direction begins
+// with buffers, splices once reads fill them, and returns to buffers when a call of
+// splice moves little.
 type spliceChoice struct {
 	full   int    // reads in a row that filled the buffer
 	rounds int    // of splice since mark was set
@@ -140,8 +140,8 @@ const (
 	minSpliced   = 32 << 10 // bytes a round on average, below which the direction goes back to buffers
 )
 
-// shouldSplice reports whether splice is to take over, after a round that moved n bytes
-// through a buffer with room for most.
+// shouldSplice reports whether to splice after a round that moved n bytes through a
+// buffer with room for most.
 func (p *pump) shouldSplice(n, most int) bool {
 	c := &p.choice
 	if n < most || c.never || !p.spliceable() {
@@ -158,7 +158,7 @@ func (p *pump) beginSplice() {
 	p.choice = spliceChoice{mark: p.bytes.Load()}
 }
 
-// keepsSplicing reports whether splice is to go on after a round.
+// keepsSplicing reports whether to go on splicing after a round.
 func (p *pump) keepsSplicing() bool {
 	c := &p.choice
 	if c.rounds++; c.rounds < spliceRounds {

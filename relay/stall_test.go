@@ -14,7 +14,7 @@ import (
 	"github.com/rollway/rollway/internal/testkit"
 )
 
-// A side that takes nothing of what waits for it, in the relay or in the socket
+// A TestStall that takes nothing of what waits for it, in the relay or in the socket
 // to it, is reset with its peer, and nobody who takes a little.
 func TestStall(t *testing.T) {
 	a := newAuthority(t)

@@ -8,7 +8,7 @@ import (
 )
 
 // Stats are the counts of a Relay since it was made. At any moment Accepted =
-// Active + those in Closed, but for connections that are just being counted.
+// Active + those in Closed, except for connections that are just being counted.
 type Stats struct {
 	Accepted uint64
 	Active   int // being set up, copied, or closed
@@ -25,7 +25,7 @@ type Stats struct {
 
 	Pipes, PipesInUse, BuffersInUse int
 
-	Waiting int // directions whose destination takes nothing now
+	Waiting int // directions whose destination accepts nothing now
 
 	Upstreams []UpstreamStats
 

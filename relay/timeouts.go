@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// watch ends idle and stalled connections and closes spare pipes, until the relay
+// enforceTimeouts ends idle and stalled connections and closes spare pipes, until the relay
 // stops.
 func (r *Relay) enforceTimeouts() {
 	tick := time.NewTicker(r.checkInterval())
@@ -30,11 +30,11 @@ func (r *Relay) enforceTimeouts() {
 	}
 }
 
-// trimEvery is how often pipes are closed that nobody has needed meanwhile.
+// trimEvery is the interval at which unused pipes are closed.
 const trimEvery = 5 * time.Second
 
-// checkInterval is how often watch looks, and so about how much longer than its timeout
-// a connection may last.
+// checkInterval is the interval of enforceTimeouts, by which a connection may exceed
+// its timeout.
 func (r *Relay) checkInterval() time.Duration {
 	every := trimEvery
 	for _, limit := range []time.Duration{r.options.IdleTimeout, r.options.StallTimeout} {
@@ -45,8 +45,8 @@ func (r *Relay) checkInterval() time.Duration {
 	return every
 }
 
-// endIdle ends the connections on which no byte has moved for limit: in order, or by
-// a reset if that has not helped after options.grace.
+// endIdle ends connections on which no byte has moved for limit: in order, and by a
+// reset after another options.grace.
 func (r *Relay) endIdle(now time.Time, limit time.Duration) {
 	for _, c := range r.snapshot() {
 		if n := c.bytes(); n != c.idle.bytes {
@@ -55,7 +55,7 @@ func (r *Relay) endIdle(now time.Time, limit time.Duration) {
 		}
 		switch quiet := now.Sub(c.idle.since); {
 		case quiet >= limit+r.options.grace:
-			if c.reason.Load() == 0 { // otherwise it is being closed: abort waits only while the peer takes something
+			if c.reason.Load() == 0 { // otherwise abort closes it, and waits only while the peer acknowledges bytes
 				c.kill(ReasonIdle, true)
 			}
 		case quiet >= limit:
@@ -64,14 +64,14 @@ func (r *Relay) endIdle(now time.Time, limit time.Duration) {
 	}
 }
 
-// A stallState is what hasStalled has seen of a direction.
+// stallState is what hasStalled has observed of a direction.
 type stallState struct {
 	bytes, taken uint64    // written to the destination; of these, taken by the peer
 	since        time.Time // of the look that last found progress, or nothing that waits
 }
 
-// endStalled resets the connections of which a side has taken nothing for limit
-// while bytes wait for it, in the relay or in its socket.
+// endStalled resets connections with a side that has accepted nothing for limit while
+// bytes wait for it, in the relay or in its socket.
 func (r *Relay) endStalled(now time.Time, limit time.Duration) {
 	for _, c := range r.snapshot() {
 		for _, p := range []*pump{&c.up, &c.down} {
@@ -89,8 +89,8 @@ func (r *Relay) endStalled(now time.Time, limit time.Duration) {
 	}
 }
 
-// hasStalled reports whether the destination has taken nothing for limit of what
-// waits for it.
+// hasStalled reports whether the destination has accepted none of the bytes that wait
+// for it for limit.
 func (p *pump) hasStalled(now time.Time, limit time.Duration) bool {
 	m := &p.wait.stall
 	bytes, waits := p.bytes.Load(), p.wait.on.Load()
@@ -99,7 +99,7 @@ func (p *pump) hasStalled(now time.Time, limit time.Duration) bool {
 		return false
 	}
 	unsent := uint64(p.dst.unsent())
-	taken := bytes - unsent // records of TLS are longer than what they carry; but it changes with what is taken
+	taken := bytes - unsent // inexact with TLS, but it changes when the peer acknowledges something
 	if m.since.IsZero() || m.taken != taken || !waits && unsent == 0 {
 		m.bytes, m.taken, m.since = bytes, taken, now
 		return false

@@ -28,8 +28,7 @@ func (up *upstream) tlsConfig() *tls.Config {
 	return c
 }
 
-// handshake puts TLS on a side that is a socket. The error of a handshake that
-// was ended by ctx is that of ctx.
+// handshake runs TLS over the socket of s. If ctx ends first, its error is that of ctx.
 func (s *peer) handshake(ctx context.Context, over func(net.Conn) *tls.Conn) error {
 	w := newTLSSocket(s.socket, s.raw, s.first)
 	s.first = nil
@@ -68,7 +67,7 @@ func validRoute(name string) bool {
 	return name != "" && !strings.ContainsAny(name, "*/: ")
 }
 
-// serverName is the name that the client of a side asked for.
+// serverName returns the name that a TLS client asked for.
 func (s *peer) serverName() string {
 	if t, ok := s.conn.(*tls.Conn); ok {
 		return t.ConnectionState().ServerName
@@ -76,8 +75,8 @@ func (s *peer) serverName() string {
 	return ""
 }
 
-// welcome does what comes before a client's first byte: its PROXY header and
-// its handshake, both within HandshakeTimeout.
+// prepareClient reads a client's PROXY header and does its TLS handshake, both within
+// HandshakeTimeout.
 func (r *Relay) prepareClient(client *peer, overTLS bool) (Reason, error) {
 	trusted := r.trusts(client)
 	own, already := client.conn.(*tls.Conn) // of a listener that is not ours

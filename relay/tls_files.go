@@ -16,7 +16,7 @@ import (
 
 // TLSFiles are PEM files that New reads. A Relay reads them again every ten seconds,
 // and in [Relay.Reload]. A change applies to the handshakes that follow; connections
-// go on. A session that the authorities of before vouched for is not resumed. If any
+// go on. A session that former authorities vouched for is not resumed. If any
 // of the files cannot be used, all that was read before stays in force.
 type TLSFiles struct {
 	// Certificates are shown to the peer: the first that suits it, and to a
@@ -153,7 +153,7 @@ func (r *Relay) reloadRegularly() {
 	}
 }
 
-// reloadTLS logs what has changed, an error once, and if asked everything.
+// reloadTLS logs changes, each error once, and if asked every result.
 func (r *Relay) reloadTLS(asked bool) {
 	for _, t := range []*reloadedTLS{r.serverTLS, r.clientTLS} {
 		if t.files.none() {

@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// A wire is what TLS reads from and writes to: a socket whose reads, once the
-// handshake is done, do not wait. So the relay can wait for TLS's bytes without
-// being inside a call that has its buffer.
+// A tlsSocket is the socket that a TLS connection reads and writes. After the handshake
+// its reads do not block, so that the relay can wait for bytes without a call that holds
+// its buffer.
 type tlsSocket struct {
 	net.Conn
 	raw      syscall.RawConn
@@ -16,14 +16,14 @@ type tlsSocket struct {
 	blocking bool        // reads wait; so it is until the handshake is done
 	fd       uintptr     // once reads do not wait: valid during a callback of raw.Read
 	shut     bool        // raw.Read has failed; fd is not valid any more
-	more     atomic.Bool // the next write has more behind it
+	more     atomic.Bool // another write follows the next one
 
 	buffers   *buffers // of the relay, for ahead
 	readAhead *buffer  // read from the socket for TLS; nil: nothing is
 	unread    []byte   // what TLS has not read of it
 
-	onBlocked func()      // called when the socket takes nothing now, and pumped is set
-	pumping   atomic.Bool // the direction to this side writes, or waits for TLS to let it
+	onBlocked func()      // called when the socket accepts nothing now, while pumping is set
+	pumping   atomic.Bool // the direction to this peer is in a write, or waits for TLS before one
 
 	out struct { // of the Write under way; TLS has one at a time
 		try   func(fd uintptr) bool
@@ -33,8 +33,8 @@ type tlsSocket struct {
 	}
 }
 
-// errWouldBlock is what a read returns for which there is nothing yet. TLS takes it
-// for a deadline that has passed, after which it can go on.
+// errWouldBlock is returned by a read when there is nothing to read yet. For TLS it is an
+// expired deadline, after which it can go on.
 var errWouldBlock net.Error = wouldBlock{}
 
 type wouldBlock struct{}
@@ -80,11 +80,11 @@ func (w *tlsSocket) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// smallRead is below what TLS has room for once it has met a large record. Where
-// records are small, one read of the socket takes many of them.
+// smallRead is less than TLS asks for once it has seen a large record. While records are
+// small, one read of the socket returns many of them.
 const smallRead = 4 << 10
 
-// releaseReadAhead gives the buffer back, and forgets what is left in it.
+// releaseReadAhead puts the buffer back and discards the bytes left in it.
 func (w *tlsSocket) releaseReadAhead() {
 	if w.readAhead != nil {
 		w.buffers.put(w.readAhead)
@@ -103,8 +103,8 @@ func (w *tlsSocket) Write(p []byte) (int, error) {
 // maxRecord is how many bytes a record of TLS carries at most.
 const maxRecord = 16 << 10
 
-// write writes b to a side. Records of TLS leave together, and the last one
-// takes along all that was held back before it.
+// write writes b. TLS records are sent together: all but the last are held back until
+// the last is written.
 func (s *peer) write(b []byte) (n int, err error) {
 	if s.tlsSocket != nil && len(b) > maxRecord {
 		s.tlsSocket.more.Store(true)

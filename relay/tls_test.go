@@ -241,7 +241,7 @@ func TestGarbageAndSlowHandshake(t *testing.T) {
 	w.closed(ReasonHandshake, uint64(len(slow)))
 }
 
-// A stream that ends without TLS saying so may have been cut: it is passed on as
+// A TestTruncatedTLS that ends without TLS saying so may have been cut: it is passed on as
 // a reset, unless it ends between records, as many peers end it.
 func TestTruncatedTLS(t *testing.T) {
 	a := newAuthority(t)

@@ -19,7 +19,7 @@ type upstream struct {
 	clientTLS *reloadedTLS // nil without TLS
 	named     bool         // the host has to be looked up
 
-	looking sync.Mutex // held by who looks the host up for the first time
+	looking sync.Mutex // held during the first lookup of the host
 
 	mu        sync.Mutex
 	endpoints []*endpoint // guarded by mu; replaced, never changed
@@ -40,7 +40,7 @@ type endpoint struct {
 	until time.Time // guarded by mu: it is avoided until then
 }
 
-// A group is the upstreams among which connections are shared out.
+// A group is upstreams that share connections.
 type group struct {
 	upstreams []*upstream
 	next      atomic.Uint64
@@ -175,7 +175,7 @@ func (r *Relay) dialEndpoint(ctx context.Context, e *endpoint, client *peer) (s 
 	return s, nil
 }
 
-// greet sends the PROXY header and does the TLS handshake.
+// prepareUpstream sends the PROXY header and does the TLS handshake.
 func (r *Relay) prepareUpstream(ctx context.Context, e *endpoint, s peer, client *peer) (peer, error) {
 	if r.options.SendProxy != 0 {
 		deadline, _ := ctx.Deadline()

@@ -11,7 +11,7 @@ import (
 )
 
 // setAckTimeout lets the system end a TCP connection whose peer acknowledges
-// nothing of what was sent, or (Linux) takes nothing of what waits, for so long.
+// nothing, or (Linux) accepts nothing, for that long.
 // Without it that takes a quarter of an hour.
 func setAckTimeout(network string, c syscall.RawConn, limit time.Duration) error {
 	if !strings.HasPrefix(network, "tcp") {

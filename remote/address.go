@@ -63,7 +63,7 @@ func schemeNames() string {
 // local reports whether the peer is a socket in the file system.
 func (s scheme) local() bool { return strings.HasPrefix(s.network, "unix") }
 
-// An address is a URL that Open was given, understood.
+// An address is the parsed URL of a peer.
 type address struct {
 	scheme
 	name string   // for errors and String: no user info, no query
@@ -72,8 +72,8 @@ type address struct {
 	host string   // without port; "" for a local socket
 }
 
-// parseURL checks what Open was given. Its errors never quote user info, nor
-// a URL that may hold one.
+// parseURL parses the URL given to Open. Its errors never quote user info, nor a URL
+// that may contain it.
 func parseURL(raw string) (a address, err error) {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -125,8 +125,8 @@ func (a *address) parseSocket(u *url.URL) error {
 	return nil
 }
 
-// maxSocketPath is the longest path that an address of a socket holds on every
-// system: macOS has 104 bytes with the NUL, Linux 108.
+// maxSocketPath is the longest path of a socket that every system accepts: macOS has
+// room for 104 bytes with the NUL, Linux for 108.
 const maxSocketPath = 103
 
 func (a *address) parseHost(u *url.URL) error {
@@ -161,8 +161,8 @@ func (a *address) parseHost(u *url.URL) error {
 	return nil
 }
 
-// display is u as errors and String show it: without user info, and without
-// the query, which may hold a key.
+// display returns u for errors and String: without user info, and without the query,
+// which may hold a key.
 func display(u *url.URL) string {
 	s := u.Scheme + "://" + u.Host + u.EscapedPath()
 	if u.RawQuery != "" {
@@ -171,7 +171,7 @@ func display(u *url.URL) string {
 	return s
 }
 
-// loopback reports whether what is sent does not leave the machine.
+// loopback reports whether the peer is on this machine.
 func (a *address) loopback() bool {
 	if a.local() {
 		return true

@@ -13,10 +13,10 @@ import (
 	"github.com/rollway/rollway/line"
 )
 
-// A bulk sends lines to an engine whose answers speak of single lines. What
-// became of a line is kept until all before it are settled too, also while the
-// caller has them back: only what the engine did not take is sent again. All
-// fields are owned by the holder of the turn to use it.
+// A bulkSender sends lines to an engine whose answers speak of single lines. The
+// outcome of a line is kept until all lines before it are settled too, also while the
+// caller has them back. So only lines that the engine did not accept are sent again.
+// All fields are owned by the holder of the sender's semaphore.
 type bulkSender struct {
 	h    *httpSender
 	form bulkFormat
@@ -30,8 +30,8 @@ type bulkSender struct {
 
 // A bulkFormat is the protocol of an engine.
 type bulkFormat interface {
-	// group tells the lines that may not share a request if the engine has
-	// refused a part of one: lines with different values.
+	// group returns the same number for lines that may share a request after the
+	// engine has refused a part of one.
 	group(line []byte) int
 	// appendBody appends the body for lines; at is the time of those without,
 	// and ids[i] of lines[i] is the same whenever the line is sent again.
@@ -44,7 +44,7 @@ type bulkFormat interface {
 
 // A verdict is what an engine says of the lines of a request.
 type verdict struct {
-	lines   []lineState  // of each line; nil: all are written, but for refused of them
+	lines   []lineState  // of each line; nil: all are written, except refused of them
 	refused uint64       // somewhere among them
 	reason  string       // of the first refused
 	again   error        // why those left undecided were not taken
@@ -80,7 +80,7 @@ func newBulkSender(w *Writer, form bulkFormat) *bulkSender {
 	return b
 }
 
-// take returns the beginning of p that send is about, and what is known of it.
+// nextBatch returns the beginning of p that send handles, and what is known of it.
 func (b *bulkSender) nextBatch(p []byte) ([]byte, *batch) {
 	k := &b.batch
 	known := func(k batch) bool {
@@ -128,7 +128,7 @@ func (b *bulkSender) send(ctx context.Context, p []byte) (outcome, error) {
 	if size := b.h.w.limits.size() / maxGrowth; len(piece) > size {
 		limit = max(1, limit*size/len(piece))
 	}
-	alone := false // each group by itself
+	alone := false // each group alone
 	for {
 		mixed := b.choose(piece, k, limit, alone)
 		if len(b.todo) == 0 {
@@ -243,7 +243,7 @@ func (b *bulkSender) apply(k *batch, v verdict) {
 }
 
 // dropFirst drops the first line that the engine did not take, if the reason is
-// under repeatedStatus.
+// a repeatedStatus.
 func (b *bulkSender) dropFirst(k *batch, v verdict) bool {
 	first := slices.Index(v.lines, lineTodo)
 	if first < 0 || b.h.why.caused(v.again) == nil || !b.h.mayDropLine() {
@@ -254,8 +254,8 @@ func (b *bulkSender) dropFirst(k *batch, v verdict) bool {
 	return true
 }
 
-// settle counts the lines of piece up to the first that is not settled, and
-// keeps what is known of those from there on.
+// settle counts the lines of piece up to the first that is not settled, and keeps what
+// is known of the others.
 func (b *bulkSender) settle(piece []byte, k *batch) (s outcome) {
 	i := 0
 	for ; i < len(k.lines) && k.lines[i] != lineTodo; i++ {
@@ -283,7 +283,7 @@ func (b *bulkSender) replay(q *spool.Batch, after string, why repeatedStatus, se
 	b.h.replay(q, after, why, sent)
 }
 
-// confirm has nothing to ask: each answer said it.
+// confirm does nothing: each answer was a confirmation.
 func (b *bulkSender) confirm(context.Context) error { return nil }
 
 func (b *bulkSender) close() { b.h.close() }

@@ -6,10 +6,9 @@ import (
 	"fmt"
 )
 
-// Flush waits until the Writes begun before it have ended. A Write that has
-// returned needs no Flush, unless there is Options.Spill: then Flush waits until
-// what was on disk is settled too, and its error, when ctx ends before, says how
-// many lines are still there and wraps line.ErrPending.
+// Flush waits until the Writes begun before it have ended. With Options.Spill it also
+// waits until the lines on disk are settled. If ctx ends first, its error says how many
+// are still there and wraps line.ErrPending.
 func (w *Writer) Flush(ctx context.Context) error {
 	if err := w.settleAll(ctx, true); err != nil {
 		return w.wrap(err)
@@ -18,8 +17,8 @@ func (w *Writer) Flush(ctx context.Context) error {
 	return nil
 }
 
-// settleAll waits as Flush does. Unless it is patient it does not wait for what is
-// on disk while the peer fails, and what it leaves there has had its fsync.
+// settleAll waits as Flush does. Unless patient is set, it does not wait for lines on
+// disk while the peer fails, and calls fsync for those it leaves there.
 func (w *Writer) settleAll(ctx context.Context, patient bool) error {
 	if w.spill != nil && !patient && w.spill.peerFails() {
 		return w.spill.pendingError(patient, nil)
@@ -34,20 +33,19 @@ func (w *Writer) settleAll(ctx context.Context, patient bool) error {
 	return err
 }
 
-// Sync returns nil when every line written so far is known to be with the peer.
-// When lines were lost since the last Sync that said so, its error wraps
-// line.ErrLost and says how many, and why the first was; they must not be sent
-// again. Over http and https it is Flush, for the answer to each request says so.
-// Over tcp and tls it ends the connection in order, waits until the peer has read
-// to its end and closed too, and lets the next Write dial again; it also returns,
-// once, the error of a connection that broke with lines on the way since the last
-// Sync. If Options.CloseTimeout ends before the peer has closed, the error wraps
-// context.DeadlineExceeded, and the next Sync waits for these lines too. After
-// Close it returns what Close returned.
+// Sync returns nil when every line written so far is known to be with the peer. If lines
+// were lost since the last Sync that said so, its error wraps line.ErrLost and says how
+// many, and why the first was; do not send them again. Over http and https it is Flush:
+// the answers have confirmed the lines. Over tcp and tls it ends the connection in order,
+// waits until the peer has read to its end and closed too, and lets the next Write dial
+// again. It also returns, once, the error of a connection that broke with lines in flight
+// since the last Sync. If Options.CloseTimeout ends before the peer has closed, the error
+// wraps context.DeadlineExceeded, and the next Sync waits for these lines too. After
+// Close it returns the error of Close.
 //
-// With Options.Spill it waits for what is on disk, too, but not while the peer
-// fails. What it leaves there has had its fsync; the error says how many lines that
-// is, and wraps line.ErrPending.
+// With Options.Spill it also waits for the lines on disk, except while the peer fails. It
+// calls fsync for those it leaves there; the error says how many they are and wraps
+// line.ErrPending.
 func (w *Writer) Sync() error {
 	ctx, cancel := context.WithTimeout(context.Background(), w.opt.CloseTimeout)
 	defer cancel()
@@ -97,17 +95,15 @@ func (w *Writer) Close() error {
 	return w.Shutdown(ctx)
 }
 
-// Shutdown refuses new Writes, waits for the running ones and ends the
-// connection as Sync does. When ctx ends first it breaks off the
-// running Writes, whose callers get their lines back with os.ErrClosed, and
-// returns an error with the number of these lines. Lines lost since the last
+// Shutdown refuses new Writes, waits for the running ones and ends the connection as
+// Sync does. When ctx ends first it cancels the running Writes, whose callers get their
+// lines back with os.ErrClosed, and returns an error with the number of these lines. Lines lost since the last
 // Sync are an error that wraps line.ErrLost. Later calls return what the first
 // returned.
 //
-// With Options.Spill it goes on sending what is on disk while ctx lasts. Lines
-// that are still there then, those of the Writes it broke off among them, stay
-// for the next Writer with the same folder; the error says how many and wraps
-// line.ErrPending.
+// With Options.Spill it sends lines from disk until ctx ends. The others, including those
+// of canceled Writes, stay for the next Writer with the same folder; the error says how
+// many and wraps line.ErrPending.
 func (w *Writer) Shutdown(ctx context.Context) error {
 	w.mu.Lock()
 	first := !w.closing
@@ -139,7 +135,7 @@ func (w *Writer) Shutdown(ctx context.Context) error {
 		left = w.spill.finish(ctx)
 	}
 	if w.lock(ctx) != nil {
-		w.kill() // breaks off the Sync that holds the sem
+		w.kill() // cancels the Sync that holds the semaphore
 		w.sem <- struct{}{}
 	}
 	err := w.out.confirm(ctx)

@@ -13,8 +13,8 @@ import (
 	"github.com/rollway/rollway/line"
 )
 
-// A gram sends lines as datagrams, over UDP or to a local socket. All fields
-// are owned by the holder of the Writer's turn.
+// A datagramSender sends lines as datagrams, over UDP or to a local socket. All fields
+// are owned by the holder of the Writer's semaphore.
 type datagramSender struct {
 	w        *Writer
 	network  string
@@ -30,8 +30,8 @@ type datagramSender struct {
 	name     peerName                     // over UDP
 }
 
-// listenTime is how long a gram listens for "port unreachable" after the first
-// datagram of a socket and in confirm, and a stream for the end of a connection
+// listenTime is how long a datagramSender listens for "port unreachable" after the first
+// datagram of a socket and in confirm, and a streamSender for the end of a connection
 // before the first line.
 const listenTime = 50 * time.Millisecond
 
@@ -96,10 +96,10 @@ func (g *datagramSender) send(ctx context.Context, p []byte) (s outcome, err err
 	return s, nil
 }
 
-// errLocal is an error that has nothing to do with the peer.
+// errLocal is an error that the peer did not cause.
 var errLocal = errors.New("this process lacks something")
 
-// allowance names what forbids a datagram of n bytes.
+// allowance names the limit that a datagram of n bytes exceeds.
 func (g *datagramSender) allowance(n int) string {
 	switch {
 	case n <= g.max:
@@ -122,8 +122,8 @@ func (g *datagramSender) next(p []byte, pack int) (data []byte, size int) {
 	return g.buf, size
 }
 
-// put sends one datagram. A nil error means that the system took it, and of
-// the first one on a socket that it was not refused at once.
+// put sends one datagram. A nil error means that the system accepted it and, for the
+// first one on a socket, that the peer did not refuse it at once.
 func (g *datagramSender) put(ctx context.Context, data []byte) error {
 	g.w.countRequest()
 	end := time.Now().Add(g.w.opt.attempt)
@@ -145,16 +145,16 @@ func (g *datagramSender) put(ctx context.Context, data []byte) error {
 		case !errors.Is(err, errnoNoBuffers) || time.Until(end) <= wait || !pause(ctx, wait):
 			return withCause(ctx, err)
 		}
-		// A queue below is full and the system does not wait for it.
+		// A queue of the system is full and Write does not wait for it.
 		g.w.countRetry()
 	}
 }
 
-// errListenCut is what hear returns when it had too little time.
+// errListenCut is returned by awaitRefusal when it had too little time.
 var errListenCut = errors.New("too little time to hear whether the peer refuses it")
 
-// hear waits a moment for the news that nobody listens at the peer's port. A
-// local socket says so at once.
+// awaitRefusal waits a moment for the report that nobody listens at the peer's port. A
+// local socket reports that at once.
 func (g *datagramSender) awaitRefusal(ctx context.Context) error {
 	if g.w.addr.local() {
 		return nil
@@ -172,7 +172,7 @@ func (g *datagramSender) awaitRefusal(ctx context.Context) error {
 		_, err = g.link.conn.Read(answer)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		// On a busy machine the time may be up before the socket was asked.
+		// On a busy machine the time may end before the socket was read.
 		_, err = unacked(g.link.conn.Conn)
 	}
 	switch {
@@ -187,12 +187,12 @@ func (g *datagramSender) awaitRefusal(ctx context.Context) error {
 // refuses reports whether err says that nobody listens at the peer's port.
 func refuses(err error) bool { return errors.Is(err, errnoRefused) || errors.Is(err, errnoReset) }
 
-// drop gives up the socket. What it carried before may be lost.
+// abandon gives up the socket. Lines that it carried before may be lost.
 func (g *datagramSender) abandon(err error) {
 	l := g.link
 	g.link = nil
 	var ne net.Error
-	// The peer is slow, or Shutdown breaks off: what was sent stands in the queue.
+	// The peer is slow, or Shutdown cancels: the lines are in the peer's queue.
 	if errors.As(err, &ne) && ne.Timeout() || errors.Is(err, errnoNoBuffers) || errors.Is(err, context.Canceled) {
 		g.keepUnread(l)
 		return
@@ -202,7 +202,7 @@ func (g *datagramSender) abandon(err error) {
 	g.reportLost(l, err)
 }
 
-// lose notes that the lines on l may be lost because of err.
+// reportLost records that the lines on l may be lost because of err.
 func (g *datagramSender) reportLost(l *datagramSocket, err error) {
 	if l.lines == 0 {
 		return
@@ -211,9 +211,8 @@ func (g *datagramSender) reportLost(l *datagramSocket, err error) {
 	g.w.note(brokenConn, l.lines, err)
 }
 
-// confirm waits until the peer has taken everything from its queue, if the
-// system tells (Linux, local sockets); over UDP it listens a moment for a
-// refusal.
+// confirm waits until the peer has read its queue, if the system tells (Linux, local
+// sockets). Over UDP it listens a moment for a refusal.
 func (g *datagramSender) confirm(ctx context.Context) error {
 	unread := g.confirmUnread(ctx)
 	if l := g.link; unread == nil && l != nil && l.lines > 0 {

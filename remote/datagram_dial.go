@@ -34,11 +34,11 @@ func (g *datagramSender) dial(ctx context.Context) error {
 	return withCause(ctx, err)
 }
 
-// resolveEvery is how often the name of a UDP peer is looked up. Nothing tells a
-// socket that the peer has moved: it goes on sending to the address before.
+// resolveEvery is the interval of looking up the name of a UDP peer. A socket does not
+// notice that the peer has moved: it keeps sending to the old address.
 const resolveEvery = time.Minute
 
-// A peerName is the name of a UDP peer. Its fields are owned by the gram.
+// A peerName is the name of a UDP peer. Its fields are owned by the datagramSender.
 type peerName struct {
 	w        *Writer
 	every    time.Duration      // between look-ups; 0 for an address, which stays
@@ -69,8 +69,8 @@ func (n *peerName) lookUp(ctx context.Context) (addrs []string, err error) {
 	return addrs, err
 }
 
-// follow gives up the socket if its address is none of the name's any more. The
-// look-up goes on while lines are sent.
+// followName gives up the socket if the name no longer has its address. The look-up goes
+// on while lines are sent.
 func (g *datagramSender) followName(ctx context.Context) {
 	n := &g.name
 	select {
@@ -96,7 +96,7 @@ func (g *datagramSender) followName(ctx context.Context) {
 	}()
 }
 
-// leave gives up the socket in order, after a moment for what is refused.
+// closeInOrder closes the socket, after a moment for refusals.
 func (g *datagramSender) closeInOrder(ctx context.Context) {
 	if g.link.lines > 0 {
 		if err := g.awaitRefusal(ctx); refuses(err) {

@@ -47,8 +47,7 @@ func (g *datagramSender) connect(ctx context.Context, addr string) (*datagramSoc
 	return nil, fmt.Errorf("dial %s %s: %w", g.network, addr, errReplaced)
 }
 
-// sameSocket reports whether two looks at a path, nil where it cannot be seen, saw
-// the same socket.
+// sameSocket reports whether two calls of Stat, nil if they failed, found the same socket.
 func sameSocket(a, b os.FileInfo) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -56,13 +55,13 @@ func sameSocket(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime())
 }
 
-// errUnread is what confirm returns while lines stand in the peer's queue.
+// errUnread is returned by confirm while the peer's queue has lines.
 var errUnread = errors.New("the peer has not read everything")
 
 var errReplaced = errors.New("another socket is in its place")
 
-// taken waits until nothing of l stands in the peer's queue. The system empties
-// the queue of a peer that has gone, too, so that is looked at.
+// awaitRead waits until the peer's queue has no lines of l. The system also empties the
+// queue of a peer that is gone, so awaitRead checks that the peer exists.
 func (g *datagramSender) awaitRead(ctx context.Context, l *datagramSocket) error {
 	for wait := time.Millisecond; ; wait = min(2*wait, 20*time.Millisecond) {
 		switch n, err := unacked(l.conn.Conn); {
@@ -81,8 +80,8 @@ func (g *datagramSender) awaitRead(ctx context.Context, l *datagramSocket) error
 	}
 }
 
-// gone returns why the local peer that l was connected to is not there any more,
-// or nil. It sends nothing.
+// checkPeer returns an error if the local peer that l was connected to is gone. It sends
+// nothing.
 func (l *datagramSocket) checkPeer() error {
 	if l.socket == nil {
 		return nil
@@ -92,7 +91,7 @@ func (l *datagramSocket) checkPeer() error {
 	case errors.Is(err, fs.ErrNotExist):
 		return err
 	case err != nil:
-		return nil // it may not be seen any more, which says nothing
+		return nil // the path cannot be read any more, which proves nothing
 	case !sameSocket(l.socket, now):
 		return errReplaced
 	}
@@ -105,8 +104,8 @@ func (l *datagramSocket) checkPeer() error {
 	return nil
 }
 
-// keepUnread keeps l, which was given up since its peer is slow, for confirm, if
-// lines of it are not read yet.
+// keepUnread keeps l, whose peer is slow, for confirm, if the peer has not read all its
+// lines yet.
 func (g *datagramSender) keepUnread(l *datagramSocket) {
 	g.unread = slices.DeleteFunc(append(g.unread, l), func(l *datagramSocket) bool {
 		n, err := unacked(l.conn.Conn)
@@ -125,8 +124,8 @@ func (g *datagramSender) keepUnread(l *datagramSocket) {
 	})
 }
 
-// confirmUnread is confirm for what keepUnread has kept. Its error is that lines are
-// still not read; g.lost tells of those that are lost.
+// confirmUnread is confirm for the sockets of keepUnread. It returns an error if lines
+// are still unread; g.lost has those that are lost.
 func (g *datagramSender) confirmUnread(ctx context.Context) error {
 	for len(g.unread) > 0 {
 		l := g.unread[0]

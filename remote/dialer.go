@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A meter opens connections and counts what they do.
+// A dialer opens connections and counts their bytes.
 type dialer struct {
 	net        net.Dialer
 	ackTimeout time.Duration // of a TCP peer to which something is on the way
@@ -31,8 +31,8 @@ func newDialer(dialTimeout time.Duration) *dialer {
 	m := &dialer{ackTimeout: time.Minute}
 	m.net = net.Dialer{
 		Timeout: dialTimeout,
-		// A peer that vanished without a FIN is noticed after a minute of
-		// silence: these ask while nothing is on the way to it.
+		// These notice within a minute that a peer vanished without a FIN while
+		// nothing was in flight.
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 15 * time.Second, Count: 3},
 		Control: func(network, _ string, c syscall.RawConn) error {
 			return setAckTimeout(network, c, m.ackTimeout)
@@ -70,11 +70,11 @@ func (c *countedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// past is a deadline that ends what waits on a connection.
+// past is a deadline that ends a wait on a connection.
 var past = time.Unix(1, 0)
 
-// expireWith sets a deadline that has passed once ctx ends. When stop has returned it
-// sets none any more: that could hit a later call.
+// expireWith sets a deadline in the past once ctx ends. After stop has returned it sets
+// none, which could affect a later call.
 func expireWith(ctx context.Context, deadline func(time.Time) error) (stop func()) {
 	done := make(chan struct{})
 	cancel := context.AfterFunc(ctx, func() {
@@ -88,7 +88,7 @@ func expireWith(ctx context.Context, deadline func(time.Time) error) (stop func(
 	}
 }
 
-// uncount takes c out of the open connections, once.
+// uncount removes c from the open connections, once.
 func (c *countedConn) uncount() {
 	if !c.uncounted.Swap(true) {
 		c.m.open.Add(-1)

@@ -1,11 +1,17 @@
-// Package remote sends lines over the network or to a local socket. Its Writer
-// is a line writer that holds nothing back: when Write returns, each line is
-// with the peer, counted as lost, handed back to the caller, or, with
-// Options.Spill, on disk. It is made to sit behind slab.Writer, whose goroutine
-// batches, waits and retries, and it can be used directly.
+// Package remote sends lines over the network or to a local socket. Its Writer is a
+// line writer that buffers nothing: when Write returns, each line is with the peer,
+// counted as lost, handed back to the caller or, with Options.Spill, on disk. It is
+// made as the destination of a slab.Writer, which batches, waits and retries in the
+// background, and can be used directly.
 //
 //	peer, err := remote.Open("http://127.0.0.1:4318/api/logs", remote.Options{})
 //	out, err := slab.New(peer, slab.Options{})
+//
+// A batch goes one way through this package: the Writer waits for its turn and gives
+// the lines to a sender, one for each transport. A sender encodes them in the peer's
+// dialect, writes them to its connection, and reports the outcome of each line. With
+// Options.Spill, Write stores the lines in the queue on disk instead (package
+// internal/spool), and a window of senders sends them from there.
 //
 // # Schemes
 //
@@ -23,123 +29,114 @@
 //	syslog+unix://[/path]           by default /dev/log, datagrams or a stream
 //	journald://[/path]              systemd-journald's native socket, on Linux
 //
-// What Stats.Written, and the same of a Write's n, is worth:
+// What Stats.Written and the n of a Write mean:
 //
-//	                 written means          may come   a nil from Sync or Close
-//	                                        twice      adds
-//	http             a 2xx that is whole    yes        nothing
-//	loki             a 2xx that is whole    seldom (1) nothing
-//	elastic          the item has 2xx       no         nothing
-//	tcp, tls, unix   with the system        no (2)     the peer has read it
-//	udp              with the system        by the     nobody refused it
-//	                                        network    within 50 ms (3)
-//	unixgram,        in the queue of the    no         the peer has read it
-//	journald         peer's socket                     (on Linux)
+//	                 a line is written     it may come   a nil from Sync or Close
+//	                 when                  twice         also says
+//	http             a complete 2xx came   yes           nothing
+//	loki             a complete 2xx came   rarely (1)    nothing
+//	elastic          its item has a 2xx    no            nothing
+//	tcp, tls, unix   the system has it     no (2)        the peer has read it
+//	udp              the system has it     by the        nobody refused it
+//	                                       network       within 50 ms (3)
+//	unixgram,        the queue of the      no            the peer has read it
+//	journald         peer's socket has it                (on Linux)
 //	syslog+…         as the scheme without syslog+; syslog+unix as the kind of
-//	                 socket that is there
+//	                 socket that exists
 //
 //	(1) Loki ignores an entry if one with the same time and text is among the
-//	    latest of its stream; other engines that speak its protocol may not.
-//	(2) but for a line that was torn when a connection broke: it comes whole on
+//	    latest of its stream. Other engines with its protocol may not.
+//	(2) Except for a line that was torn when a connection broke: it comes whole on
 //	    the next one.
-//	(3) never heard of on Windows
+//	(3) Windows does not report refusals.
 //
-// Lines that were lost, refused by the peer or too large for it, are an error of
-// the next Sync or Close over every scheme: it wraps line.ErrLost.
+// With every scheme, lines that were lost, refused by the peer or too large for it are
+// an error of the next Sync or Close, which wraps line.ErrLost.
 //
 // # While the peer is away
 //
 // Lines stay with the caller, unless Options.Spill names a folder: then each Write
-// stores its lines there and returns nil. They are sent from there, in order, when
-// the peer takes them, by the next process if need be.
+// stores its lines there and returns nil. They are sent in order when the peer accepts
+// them, if necessary by the next process.
 //
 // # What a delivered line is worth
 //
-// http, https: the peer answered 2xx for the request that held it, and did not
-// list it as refused. The answer's body must have come to its end and be empty,
-// a short text or JSON: after a page in HTML, which is a proxy's or a login's,
-// or a body that is cut, Write returns an error as if no answer had come. If
-// none came, the outcome is unknown; the caller sends again, so a line may
-// arrive twice. Every request has an Idempotency-Key header. A Write that begins
-// with the very same bytes as a request that failed sends these alone and with
-// the same key, so that a peer that remembers keys stores them once; the latest
-// 16 failures are remembered, for two hours.
+// http, https: the peer answered 2xx for the line's request and did not list the line
+// as refused. The answer's body must be complete, and empty, a short text or JSON. If
+// it is cut, or an HTML page of a proxy or a login, Write returns an error as if no
+// answer had come. Without an answer the outcome is unknown; the caller sends the lines
+// again, so a line may arrive twice. Every request has an Idempotency-Key header. A
+// Write that begins with the same bytes as a failed request sends these alone with the
+// same key, so that a peer that remembers keys stores them once. The latest 16 failures
+// are remembered for two hours.
 //
-// loki, elastic: the engine tells of single lines what became of them. What it
-// has no room for now is sent again, and only that, also if the caller had it
-// back in between; what it refuses for what it holds is dropped with its reason.
-// Each document of elastic has an id that stays the same when a Write begins with
-// the lines whose answer was lost, so that it is stored once.
+// loki, elastic: the engine reports single lines. Only lines that it has no room for
+// are sent again, also if the caller had them back in between. Lines that it refuses
+// for their contents are dropped with its reason. Each document of elastic has an id
+// that stays the same when a Write begins with the lines whose answer was lost, so that
+// it is stored once.
 //
-// tcp, tls, unix: the line was passed whole to the system. TCP tells a program
-// nothing of what its peer has read: lines in the system's buffers when the
-// peer dies are lost, and no counter knows. What can be known is used. A
-// connection that the peer closed or reset while it was idle is noticed before
-// the next line is written. A broken one is told to OnError with the number
-// of lines it had carried; on Linux that includes one that the peer closed in
-// order while lines were on the way to it. A peer that vanished without a word is
-// noticed after a minute in which it has acknowledged nothing (Linux and macOS; the
-// connection of one that lives and takes nothing for so long, with all buffers
-// full, is given up as well). Before the first lines of all, and after a connection
-// that failed or broke, a new one is listened to for 50 ms: what accepts connections
-// and ends them at once, as a load balancer with nothing behind it does, gets no
-// lines. Sync and Close send a FIN (or TLS
-// close_notify) and wait until the peer, having read to the end, closes too:
-// after a nil from them everything written before was read. One whose time
-// ends first returns an error and leaves the connection as it is: the peer can
-// go on reading, and the next Sync goes on waiting, so that no later nil leaves
-// these lines out. A Write meanwhile waits for that peer too, for as long as
-// WriteTimeout, and then goes on over a new connection. What nil cannot say:
+// tcp, tls, unix: the system accepted the whole line. TCP does not tell a program what
+// its peer has read: lines in the system's buffers are lost when the peer dies, and no
+// counter knows. The Writer uses what can be known:
 //
-//   - that lines are stored, or were looked at: it is of the process that holds
-//     the connection, which may be a proxy or a load balancer, and it has read
-//     them, no more. An error that a peer answers on the connection is not read.
-//   - anything of a peer that ends its side before ours and reads on
-//     (SHUT_WR): its end looks like one after the last line.
-//   - anything, ever, of a peer that does not close when it has read a FIN: then
-//     Sync takes all of Options.CloseTimeout and returns an error each time.
+//   - It notices a connection that the peer closed or reset while idle before it writes
+//     the next line.
+//   - It tells OnError of a broken connection, with the number of lines it had carried.
+//     On Linux that includes a connection that the peer closed in order while lines were
+//     in flight.
+//   - On Linux and macOS it ends a connection on which the peer has acknowledged nothing
+//     for a minute, or accepted nothing with all buffers full.
+//   - Before its first lines, and after a failed connection, it listens on a new one for
+//     50 ms. A load balancer without servers accepts connections and closes them at
+//     once; it gets no lines.
 //
-// Where this is too weak, use http.
+// Sync and Close send a FIN (or TLS close_notify) and wait until the peer has read to
+// the end and closes too. After a nil from them the peer has read everything. If their
+// time ends first, they return an error and leave the connection as it is: the peer can
+// still read, and the next Sync waits for these lines too. Meanwhile a Write waits for
+// that peer for a third of Timeout and then uses a new connection. A nil does not say:
 //
-// udp: the line was passed to the system, and nothing more is known: a network
-// loses datagrams, repeats them and changes their order, and a full receive
-// buffer drops them in silence. Only that no process listens is heard, if the
-// peer's system says so: the first datagram of a socket, and the first after a
-// refusal, is followed by 50 ms of listening, so that lines stay with the caller
-// while the peer is away. A refusal that comes later is told to OnError and by
-// the next Sync, with the number of lines sent before. A name is looked up again once a
-// minute, and the socket is replaced if its address is none of the answer; when one
-// address fails, the next attempt takes another.
+//   - that lines are stored. The process at the other end, which may be a proxy or a
+//     load balancer, has read them; an error that it sends back is not read.
+//   - anything if the peer ends its side before ours and reads on (SHUT_WR).
+//   - If the peer does not close after a FIN, each Sync takes all of CloseTimeout and
+//     returns an error.
 //
-// unixgram, journald: the line is in the queue of the peer's socket. A full
-// queue makes Write wait, at most Options.WriteTimeout, then the rest stays with
-// the caller, and the next Write looks anew for a socket at the path. Lines in
-// the queue when the peer dies are lost. On Linux Sync and Close wait until the
-// peer has taken everything, also from a queue that Write has given up, and
-// return an error if the peer's socket has gone or was replaced since the lines
-// were sent: then nobody knows whether they were read. A daemon that is replaced
-// while its old socket stays open and is read goes on getting the lines until
-// the next Sync. What the journal leaves out for its own limits, such as
-// RateLimitBurst, it tells nobody but its log.
+// Use http where this is too weak.
 //
-// # Which peer is seen to be away
+// udp: the system accepted the line, and nothing more is known: a network loses, repeats
+// and reorders datagrams, and a full receive buffer drops them silently. The Writer only
+// learns that no process listens, if the peer's system says so. It listens for 50 ms
+// after the first datagram of a socket and after a refusal, so that lines stay with the
+// caller while the peer is away. OnError and the next Sync report a later refusal, with
+// the number of lines sent before. The name is looked up every minute, and the socket is
+// replaced if its address is no longer among the answers. When one address fails, the
+// next attempt uses another.
 //
-// Options.Spill keeps, and a caller sends again, the lines that are known not to have
-// arrived. By HTTP that is every one. Over a stream it is one
-// whose connection cannot be made, or is known to have ended; see above for what
-// was on the way. A local datagram socket says at once that it is not there, and
-// after WriteTimeout that nobody reads it. Over udp the lines before the first
-// "port unreachable" are lost and count as written; a host that does not answer
-// at all, or a firewall that drops in silence, is never seen to be away.
+// unixgram, journald: the line is in the queue of the peer's socket. A full queue makes
+// Write wait for up to a third of Timeout. The rest then stays with the caller, and the
+// next Write looks for a socket at the path again. Lines in the queue are lost when the
+// peer dies. On Linux Sync and Close wait until the peer has read everything, also from
+// a queue that Write has given up, and return an error if the peer's socket is gone or
+// was replaced: then nobody knows whether the lines were read. The journal reports what
+// it drops for its own limits, such as RateLimitBurst, only in its log.
+//
+// # When a peer counts as away
+//
+// Options.Spill stores, and a caller sends again, lines that are known not to have
+// arrived. With HTTP that is every such line. With a stream, a line whose connection
+// cannot be made or is known to have ended. A local datagram socket reports at once that
+// it is gone, and a third of Timeout shows that nobody reads it. With udp the lines
+// before the first "port unreachable" are lost and count as written. A host that does
+// not answer, or a firewall that drops packets silently, never counts as away.
 //
 // # Other systems than Linux
 //
-// journald is refused. macOS and the BSDs do not tell what a local peer has
-// read: Sync over unixgram finds out only whether the socket is still there, and
-// a stream that the peer closed in order while lines were on the way to it is
-// not told from one that it had read to the end. Windows has no unixgram, and
-// syslog+unix is a stream there. Go's sockets do not hear of "port unreachable"
-// there: over udp no peer is ever seen to be away, and nothing is spilled or
-// retried. The code for Windows is compiled and checked by the tools; no test of
-// ours has run there.
+// journald is refused. macOS and the BSDs do not report what a local peer has read: Sync
+// over unixgram only checks that the socket exists, and a stream that the peer closed
+// while lines were in flight looks like one that it read to the end. Windows has no
+// unixgram, and syslog+unix is a stream there. Go's sockets do not report "port
+// unreachable" there, so that a udp peer never counts as away. The code for Windows is
+// compiled and vetted; the tests have not run there.
 package remote

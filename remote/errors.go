@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A fault is every error that a Writer returns, with the peer's name, or has in
-// its Stats: what happened, without secrets.
+// A cleanError is an error without secrets. Every error that a Writer returns or has in
+// its Stats is one.
 type cleanError struct {
 	text string
 	err  error
@@ -36,7 +36,7 @@ func (w *Writer) clean(err error) error {
 	return &cleanError{text: clean, err: err, open: clean == text}
 }
 
-// redact returns s without the token, wherever something below has quoted it.
+// redact returns s without the token, which an error of a lower layer may quote.
 func (w *Writer) redact(s string) string {
 	if w.opt.Token != "" {
 		s = strings.ReplaceAll(s, w.opt.Token, "[redacted]")
@@ -63,8 +63,7 @@ func retryAfter(err error) time.Duration {
 	return 0
 }
 
-// A statusError is an HTTP answer by which the peer took nothing, or which does
-// not say what it took.
+// A statusError is an HTTP answer that confirms nothing.
 type statusError struct {
 	code   int
 	body   string // its beginning
@@ -91,7 +90,7 @@ func (e *statusError) Error() string {
 	return b.String()
 }
 
-// advise says what to do about an answer that is not the lines' fault.
+// advise returns what to do about an answer that the lines did not cause.
 func advise(resp *http.Response) string {
 	switch c := resp.StatusCode; {
 	case c == http.StatusUnauthorized || c == http.StatusForbidden:
@@ -118,8 +117,8 @@ func advise(resp *http.Response) string {
 	}
 }
 
-// refuses reports whether the answer says that the request is not wanted as it
-// is, and not that the peer is busy or broken.
+// refuses reports whether the answer refuses the request, and does not just say that the
+// peer is busy or broken.
 func (e *statusError) refuses() bool {
 	switch e.code {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:

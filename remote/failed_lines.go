@@ -8,18 +8,18 @@ import (
 
 const (
 	maxFailures = 16 // requests that are known to have failed, and may be repeated
-	// maxReturned is after how long the same bytes are new lines: a caller that
-	// waits as long as a peer can ask for has come back before.
+	// maxReturned is the time after which the same bytes count as new lines. It is
+	// longer than a peer can ask a caller to wait.
 	maxReturned = 2 * maxRetryAfter
 	headBytes   = 128
 )
 
-// returned are lines that went back to the caller of Write, whose request the
-// peer may have taken. They are known again when a Write begins with them.
+// failedLines are lines that went back to the caller of Write after their request, which
+// the peer may have stored, has failed. They are recognized when a Write begins with them.
 type failedLines struct {
 	size  int // bytes; 0 if there are none
 	sum   [sha256.Size]byte
-	head  []byte // their beginning, which spares most lines that are others a hash
+	head  []byte // their beginning, compared first to save a hash
 	since time.Time
 }
 

@@ -14,15 +14,15 @@ type messageEncoder interface {
 	appendMessage(dst, line []byte) []byte
 }
 
-// A truncater is a messageEncoder that can shorten the message that it has just made.
+// A truncater is a messageEncoder that can shorten its latest message.
 type truncater interface {
 	cut(msg []byte, limit int) (shorter []byte, ok bool)
 }
 
-// frames puts messages on a stream so that the peer can tell them apart.
+// frames delimits messages on a stream.
 type frames struct {
 	messageEncoder        // nil: lines are sent as they are
-	octets         bool   // the length before each message, otherwise a line end behind
+	octets         bool   // the length before each message, otherwise a line end after it
 	max            int    // of a message; 0: no limit
 	msg            []byte // the message being framed
 	wire           []byte // the frames of the latest piece
@@ -41,8 +41,8 @@ func newFrames(w *Writer) frames {
 	return frames{messageEncoder: w.newEncoder(), octets: o.Framing == byOctets, max: o.MaxMessage}
 }
 
-// encode returns what carries piece, which ends in a line end. It is good until
-// the next call.
+// encode returns the frames of piece, which ends in a line end. They are valid until the
+// next call.
 func (f *frames) encode(piece []byte) []byte {
 	if f.messageEncoder == nil {
 		return piece
@@ -70,8 +70,8 @@ func (f *frames) encode(piece []byte) []byte {
 	return f.wire
 }
 
-// settle says what became of the beginning of the piece given to encode when
-// the system has taken n bytes of what carries it.
+// settle returns the outcome of the piece given to encode when the system has accepted
+// n bytes of its frames.
 func (f *frames) settle(piece []byte, n int) (s outcome) {
 	if f.messageEncoder == nil {
 		s.n = wholeLines(piece[:n])

@@ -26,8 +26,8 @@ import (
 	"github.com/rollway/rollway/line"
 )
 
-// A poster sends lines as bodies of POST requests, over one kept connection.
-// All fields are owned by the holder of the turn to use it.
+// A httpSender sends lines as bodies of POST requests, over one kept connection.
+// All fields are owned by the holder of the sender's semaphore.
 type httpSender struct {
 	w      *Writer
 	client *http.Client
@@ -35,7 +35,7 @@ type httpSender struct {
 
 	timeouts int // requests in a row without a full answer in time
 
-	dropsLeft int // single lines that may still be blamed for an answer before a 2xx is due again
+	dropsLeft int // single lines that may still be dropped before a 2xx has to come
 
 	piece *spool.Batch // whose beginning is sent; nil if it is not of the queue on disk
 	after string       // key of a request under way that is to be stored before
@@ -57,25 +57,25 @@ type failure struct {
 }
 
 // minLimit is the smallest body size, in bytes, that answers with 413 lead to.
-// Below it the single line is to blame, not the batch.
+// Below it a single line is the cause, not the batch.
 const minLimit = 64 << 10
 
-// askLimit is the size of a body in bytes beyond which the peer is asked first
-// whether it wants it ("Expect: 100-continue"). A peer that refuses a large
-// body and closes at once often resets the connection before its answer is
-// read: of 50 such answers to 4 MiB on a loopback 31 were lost.
+// askLimit is the size of a body in bytes beyond which the peer is asked first whether it
+// accepts it ("Expect: 100-continue"). A peer that refuses a large body and closes at
+// once often resets the connection before its answer is read: of 50 such answers to 4 MiB
+// on a loopback 31 were lost.
 const askLimit = 256 << 10
 
-// maxDrops is how many single lines in a row are dropped because of what the
-// peer answers to them. A peer that refuses more, or has taken nothing before,
-// is not the right one or not set up: the lines stay with the caller.
+// maxDrops is how many single lines in a row are dropped because of the peer's answers.
+// If a peer refuses more, or has accepted nothing before, it is the wrong one or
+// misconfigured: the lines stay with the caller.
 const maxDrops = 16
 
 // minTimely is the smallest body size, in bytes, that timeouts lead to.
 const minTimely = 64 << 10
 
-// peerLimits are the sizes of a request's body, in bytes, that the peer and the
-// link to it allow. All senders of a Writer share them.
+// peerLimits are the largest bodies, in bytes, that the peer and the link to it allow.
+// All senders of a Writer share them.
 type peerLimits struct {
 	accepted atomic.Int64 // by the peer; lowered by 413
 	timely   atomic.Int64 // what the link carries within RequestTimeout
@@ -84,22 +84,22 @@ type peerLimits struct {
 // size is how many bytes a body may have.
 func (l *peerLimits) size() int { return int(min(l.accepted.Load(), l.timely.Load())) }
 
-// tooLarge notes that the peer refused a body that is larger than limit.
+// tooLarge records that the peer refused a body larger than limit.
 func (l *peerLimits) tooLarge(limit int) {
 	was := l.accepted.Load()
 	l.accepted.Store(max(min(was, int64(limit)), min(was, minLimit)))
 }
 
-// tooSlow notes that a body of size bytes could not be sent in time, and inTime
-// that one was.
+// tooSlow records that a body of size bytes could not be sent in time, inTime that one
+// was.
 func (l *peerLimits) tooSlow(size int) { l.timely.Store(max(int64(size)/2, minTimely)) }
 func (l *peerLimits) inTime(size int)  { l.timely.Store(max(l.timely.Load(), 2*int64(size))) }
 
-// A repeatedStatus is the status that the peer gives to a piece again and again while it
-// accepts others, so that single lines may be the cause; 0 for none.
+// A repeatedStatus is the status with which the peer answers a piece again and again
+// while it accepts others, so that single lines may be the cause; 0 for none.
 type repeatedStatus int
 
-// caused returns err if it is the answer that is under repeatedStatus, otherwise nil.
+// caused returns err if it has that status, otherwise nil.
 func (s repeatedStatus) caused(err error) *statusError {
 	if e, ok := errors.AsType[*statusError](err); ok && e.code == int(s) {
 		return e
@@ -107,7 +107,7 @@ func (s repeatedStatus) caused(err error) *statusError {
 	return nil
 }
 
-// blame reports whether a single line may be blamed for the peer's answer.
+// mayDropLine reports whether a single line may be dropped for the peer's answer.
 func (h *httpSender) mayDropLine() bool {
 	if h.dropsLeft == 0 {
 		return false
@@ -116,22 +116,21 @@ func (h *httpSender) mayDropLine() bool {
 	return true
 }
 
-// refuse counts a line that is dropped for reason, and keeps it beside the queue on
-// disk if it is from there.
+// refuse counts a line that is dropped for reason. A line of the queue on disk becomes a
+// dead letter.
 func (h *httpSender) refuse(line []byte, reason string) {
 	h.w.noteRefused(1, reason)
 	h.addDeadLetters(line, 1)
 }
 
-// keep appends lines that were refused to the file of dead letters if they are of the
-// queue on disk.
+// addDeadLetters appends refused lines of the queue on disk to the file of dead letters.
 func (h *httpSender) addDeadLetters(lines []byte, n uint64) {
 	if h.piece != nil {
 		h.w.spill.addDeadLetters(lines, n)
 	}
 }
 
-// temporary reports whether a status says that the peer is busy or broken for now.
+// temporary reports whether a status says that the peer is busy or broken at the moment.
 func temporary(code int) bool {
 	switch code {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests,
@@ -152,9 +151,9 @@ func newHTTPSender(w *Writer) *httpSender {
 		MaxResponseHeaderBytes: 64 << 10,
 		WriteBufferSize:        64 << 10,
 		DisableCompression:     true, // of answers
-		// One request at a time gains nothing from HTTP/2, and a request that
-		// times out takes its HTTP/1 connection with it: the next one does not
-		// wait on a dead peer again.
+		// One request at a time gains nothing from HTTP/2. A request that times
+		// out ends its HTTP/1 connection, so that the next one does not wait for
+		// a dead peer again.
 		Protocols: new(http.Protocols),
 	}
 	transport.Protocols.SetHTTP1(true)
@@ -212,7 +211,7 @@ func (h *httpSender) send(ctx context.Context, p []byte) (outcome, error) {
 		piece := h.nextPiece(p, limit)
 		lines := line.Count(piece)
 		if len(bytes.TrimSpace(piece)) == 0 {
-			// A peer would call it an empty body and refuse it for ever.
+			// A peer would refuse an empty body each time.
 			h.w.noteRefused(lines, "a blank line is no event")
 			return outcome{n: len(piece), refused: lines}, nil
 		}
@@ -266,9 +265,8 @@ func (h *httpSender) post(ctx context.Context, piece []byte) (a answer, err erro
 	return a, nil
 }
 
-// take returns the beginning of p that is sent next: what a failed request held
-// goes alone, so that it has its key again, also when the caller has put other
-// lines after it.
+// nextPiece returns the beginning of p that is sent next. The lines of a failed request
+// go alone with their old key, also when the caller has appended others.
 func (h *httpSender) nextPiece(p []byte, limit int) []byte {
 	size := 0
 	for i := range h.again {
@@ -331,7 +329,7 @@ func (h *httpSender) request(ctx context.Context, body []byte, last bool, key st
 			err = ue.Err // its text repeats the URL, with the query
 		}
 		if size > minTimely && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-			// What was read of the body may still be on this side of the link.
+			// The part of the body that was read may still be on this side of the link.
 			if h.timeouts++; content.unread() || h.timeouts > 2 {
 				h.w.limits.tooSlow(size)
 			}
@@ -350,8 +348,8 @@ func (h *httpSender) request(ctx context.Context, body []byte, last bool, key st
 	return nil
 }
 
-// notHTTP1 reports whether err may come of a peer that speaks HTTP/2 only, or
-// something else.
+// notHTTP1 reports whether the cause of err may be a peer that speaks HTTP/2 only, or
+// another protocol.
 func notHTTP1(err error) bool {
 	const noApplicationProtocol = tls.AlertError(120)
 	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EPIPE) ||
@@ -359,7 +357,7 @@ func notHTTP1(err error) bool {
 		strings.Contains(err.Error(), "malformed HTTP") || strings.Contains(err.Error(), "server closed idle connection")
 }
 
-// compress returns p as it goes over the wire, until the next call.
+// compress returns p compressed. The result is valid until the next call.
 func (h *httpSender) compress(p []byte) ([]byte, error) {
 	c := h.w.opt.Compress
 	if c == nil {
@@ -384,8 +382,8 @@ func (h *httpSender) compress(p []byte) ([]byte, error) {
 	return h.packed.Bytes(), nil
 }
 
-// key is the idempotency key for piece: that of a request that failed and held
-// the same bytes, or a new one.
+// key returns the idempotency key for piece: that of a failed request with the same
+// bytes, or a new one.
 func (h *httpSender) key(piece []byte) string {
 	if h.piece != nil {
 		return h.piece.Key(line.Count(piece))
@@ -406,7 +404,7 @@ func (h *httpSender) replay(b *spool.Batch, after string, why repeatedStatus, se
 	}
 }
 
-// confirm has nothing to ask: each answer said it.
+// confirm does nothing: each answer was a confirmation.
 func (h *httpSender) confirm(context.Context) error { return nil }
 
 func (h *httpSender) close() { h.client.CloseIdleConnections() }

@@ -21,13 +21,13 @@ const (
 	maxRetryAfter = time.Hour // longest wait that a peer can ask for
 )
 
-// An answer is what became of one request's lines.
+// An answer is the outcome of one request.
 type answer struct {
 	refusal *statusError // the body was refused as a whole; a part of it may be taken
 	tally   tally        // otherwise; zero if the peer did not send one
 }
 
-// A tally is the body in which a Rollway collector says what it took:
+// A tally is the body of a Rollway collector's answer:
 //
 //	{"accepted":2,"rejected":[{"index":0,"line":1,"reason":"json","detail":"not JSON"}],"rejected_total":1}
 type tally struct {
@@ -38,8 +38,8 @@ type tally struct {
 	first     string // why it was
 }
 
-// refused is how many of the request's lines the peer did not take. The count
-// of accepted ones decides where there is one, for the list may be cut short.
+// refused returns how many of the request's lines the peer did not accept. If there is a
+// count of accepted lines, it decides: the list of others may be incomplete.
 func (a answer) refused(lines uint64) uint64 {
 	n := min(a.tally.rejected, lines)
 	if a.tally.counted && a.tally.accepted < lines {
@@ -59,7 +59,7 @@ func (t tally) reason() string {
 	return reason
 }
 
-// judge reads an answer. An error leaves the lines with the caller.
+// readAnswer reads an answer. An error leaves the lines with the caller.
 func readAnswer(resp *http.Response, now time.Time) (answer, error) {
 	code := resp.StatusCode
 	switch {
@@ -91,9 +91,9 @@ func refusal(resp *http.Response, body string, now time.Time) *statusError {
 	}
 }
 
-// confirmed reads the body of a 2xx to its end. Many peers have something of
-// their own to say there: nothing, a short text, or JSON. What cannot be that
-// is an error, and the lines are kept: a page of a proxy, a body that is cut.
+// readConfirmation reads the body of a 2xx to its end. It may be empty, a short text, or
+// JSON of any kind. Another body, such as a page of a proxy or one that is cut, is an
+// error, and the lines are kept.
 func readConfirmation(resp *http.Response, now time.Time) (t tally, err error) {
 	body, head, err := openAnswer(resp, now)
 	if err != nil {
@@ -110,8 +110,8 @@ func readConfirmation(resp *http.Response, now time.Time) (t tally, err error) {
 	return t, nil
 }
 
-// openAnswer looks at the beginning of the body of a 2xx, at most maxText bytes
-// and one. If that is all of the body, it has ended as it should.
+// openAnswer reads the beginning of the body of a 2xx, at most maxText+1 bytes. If that
+// is all of it, the body is complete.
 func openAnswer(resp *http.Response, now time.Time) (body *bufio.Reader, head []byte, err error) {
 	body = bufio.NewReaderSize(resp.Body, maxText+1)
 	head, err = body.Peek(maxText + 1)
@@ -136,7 +136,7 @@ func isPage(h http.Header, head []byte) bool {
 		strings.EqualFold(strings.TrimSpace(kind), "text/html") && bytes.IndexByte(head, '<') >= 0
 }
 
-// unconfirmed is the error of a 2xx that does not say that the lines are stored.
+// unconfirmed is the error of a 2xx that does not confirm the lines.
 func unconfirmed(resp *http.Response, head []byte, now time.Time, what string, cause error) *statusError {
 	e := refusal(resp, string(head[:min(len(head), 256)]), now)
 	e.err = cause
@@ -147,7 +147,7 @@ func unconfirmed(resp *http.Response, head []byte, now time.Time, what string, c
 	return e
 }
 
-// drain reads what is left of a short body, so that the connection is kept.
+// drain reads the rest of a short body, so that the connection can be reused.
 func drain(r io.Reader) { io.CopyN(io.Discard, r, 256<<10) }
 
 // limitedWriter writes the first left bytes to w and discards the rest.
@@ -162,8 +162,8 @@ func (l *limitedWriter) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// parseTally reads a whole body of JSON, and the tally in it if there is one. A
-// member that is not what a tally has there is another peer's, and ignored.
+// parseTally reads a whole body of JSON, and the tally in it if there is one. It ignores
+// members that a tally does not have.
 func parseTally(r io.Reader) (t tally, err error) {
 	a := jsonwalk.NewStream(r, maxAnswer, maxDepth)
 	c, err := a.Peek()
@@ -231,8 +231,7 @@ func (t *tally) parseRejected(a *jsonwalk.Stream) error {
 	})
 }
 
-// retryAfterOf is the longest wait that a line of the header asks for, 0 if none
-// does.
+// retryAfterOf returns the longest wait that the header asks for, 0 if none.
 func retryAfterOf(h http.Header, now time.Time) (wait time.Duration) {
 	for _, s := range h.Values("Retry-After") {
 		wait = max(wait, parseRetryAfter(s, now))
@@ -241,7 +240,7 @@ func retryAfterOf(h http.Header, now time.Time) (wait time.Duration) {
 }
 
 // parseRetryAfter reads the value of Retry-After (RFC 9110, section 10.2.3):
-// seconds or a date. What is past or neither is 0, which asks for nothing.
+// seconds or a date. A date in the past, or another value, is 0.
 func parseRetryAfter(s string, now time.Time) time.Duration {
 	s = strings.Trim(s, " \t")
 	if s != "" && strings.Trim(s, "0123456789") == "" {

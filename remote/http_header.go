@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// checkHeader refuses what net/http would refuse with every Write, and what
-// the Writer sets itself. It quotes names, never values.
+// checkHeader refuses headers that net/http would refuse in every Write, and those that
+// the Writer sets. It quotes names, never values.
 func (o *Options) checkHeader(a *address) error {
 	if !validHeaderValue(o.Token) || strings.TrimSpace(o.Token) != o.Token {
 		return errors.New("Options.Token holds a control byte or outer white space (a line end from a file?): trim it")

@@ -32,7 +32,7 @@ type Journald struct {
 	Line bool
 }
 
-// maxJournalFields keeps an entry under the 1024 fields that the journal takes.
+// maxJournalFields keeps an entry under the journal's limit of 1024 fields.
 const maxJournalFields = 1000
 
 func (o Journald) withDefaults() (Journald, error) {

@@ -10,8 +10,8 @@ import (
 
 const hasJournald = true
 
-// sendMemfd sends an entry that is too large for a datagram: as the journal asks,
-// in a sealed file in memory, whose descriptor goes with an empty datagram.
+// sendMemfd sends an entry that is too large for a datagram as the journal requires: in a
+// sealed file in memory, whose descriptor is sent with an empty datagram.
 func sendMemfd(c net.Conn, data []byte) error {
 	fd, err := unix.MemfdCreate("rollway-journal-entry", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	switch {

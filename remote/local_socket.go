@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// An either sends to a local socket of the kind that it finds there, as
-// syslog(3) does. All fields are owned by the holder of the Writer's turn.
+// A localSender sends to a local socket of either kind, as syslog(3) does. All fields are
+// owned by the holder of the Writer's semaphore.
 type localSender struct{ now, other sender }
 
 func newLocalSender(w *Writer) *localSender {

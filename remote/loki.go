@@ -164,15 +164,14 @@ func (f *lokiFormat) appendBody(dst []byte, lines [][]byte, at time.Time, _ func
 	return append(dst[:len(dst)-1], ']', '}')
 }
 
-// maxLokiText is how many bytes of a refusal of entries are read: it ends with
-// their number, after some 200 bytes for each of ten of them by default.
+// maxLokiText is how many bytes of a refusal are read. By default it has some 200 bytes
+// for each of ten entries and ends with their number.
 const maxLokiText = 64 << 10
 
-// judge reads Loki's answer. It answers 400 when it has stored all lines but
-// some; of the lines of one stream it tells how many these are, of several
-// streams it speaks of one only. What is sent again just as it was is ignored
-// where it is there already. It answers 260 when it has stored nothing, as its
-// operator wants no lines.
+// readAnswer reads Loki's answer. A 400 says that some lines were not stored: how many
+// if all are of one stream, and otherwise for one of the streams only. Loki ignores lines
+// that it has already. A 260 says that it has stored nothing because its operator blocks
+// lines.
 func (f *lokiFormat) readAnswer(resp *http.Response, lines int, mixed bool) (v verdict, err error) {
 	switch resp.StatusCode {
 	case http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent:

@@ -32,8 +32,8 @@ type Options struct {
 	// Retries is how often one Write tries again after a failure that may
 	// pass: after what the peer asked for and up to a tenth more, or after
 	// 50–100 ms, doubling up to 2.5–5 s, while Timeout lasts. The wait is
-	// random so that a fleet does not come back at once. Leave it 0 behind a
-	// writer that retries by itself, as slab does. Apart from it, a kept
+	// random so that a fleet does not come back at once. Leave it 0 for the
+	// destination of a writer that retries, such as slab. Apart from it, a kept
 	// connection that turns out dead before any answer is replaced once, at
 	// once. Default 0.
 	Retries int
@@ -100,12 +100,12 @@ type Options struct {
 	// Write sends its lines, and what cannot be sent stays with the caller.
 	Spill Spill
 
-	// OnError is told what no Write returns: lines that were refused or too large,
-	// with the first reason; connections that broke with lines on the way; with
-	// Spill, that lines wait on disk because the peer fails, and what was lost or
-	// damaged there.
-	// Each of these is told at once and then at most once a minute; Close tells the
-	// rest. One goroutine makes the calls. Default: a line on os.Stderr.
+	// OnError is called with what no Write returns: lines that were refused or too
+	// large, with the first reason; connections that broke with lines in flight;
+	// with Spill, that lines wait on disk because the peer fails, and lines lost or
+	// damaged there. Each kind is reported at once and then at most once a minute;
+	// Close reports the rest. One goroutine makes the calls. Default: a line on
+	// os.Stderr.
 	OnError func(error)
 
 	attempt time.Duration // bound on a request, a piece of a stream or a datagram

@@ -11,7 +11,7 @@ import (
 	"github.com/rollway/rollway/line"
 )
 
-// topic is what OnError is told of: at once, and then at most once a minute.
+// A topic is a kind of report to OnError, made at once and then at most once a minute.
 type topic int
 
 const (
@@ -23,7 +23,7 @@ const (
 	topics
 )
 
-// A report gathers what OnError is to be told of a topic.
+// A report collects the news of a topic for OnError.
 type report struct {
 	times, lines uint64
 	first        error
@@ -72,8 +72,8 @@ func (w *Writer) noteRefused(lines uint64, reason string) {
 	w.noteLocked(refusedLines, lines, errors.New(text))
 }
 
-// tell passes the reports that are due on to OnError, at the end of the Writer
-// all of them. What is not due is told by a later call, or by a timer.
+// tell passes reports that are due to OnError, and all of them at the end of the Writer.
+// A later call, or a timer, passes the others.
 func (w *Writer) tell(end bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -123,8 +123,7 @@ func (w *Writer) errorLocked(of topic) error {
 	}
 }
 
-// A loss is what the next Sync or Close has to tell of lost lines. Its size
-// does not grow with them.
+// A loss is what the next Sync or Close reports of lost lines.
 type loss struct {
 	told  uint64 // Dropped.Total() when the latest was told
 	first string // why the first line since then was lost
@@ -155,8 +154,8 @@ func (w *Writer) newLosses() error {
 // maxRefusal is how many bytes of the text of a refusal are kept.
 const maxRefusal = 1 << 10
 
-// quoteRefusal returns text as it is kept. What is secret is taken out first:
-// half of it would not be found any more.
+// quoteRefusal returns text without secrets, shortened. The secrets are removed first:
+// half of one would not be found.
 func (w *Writer) quoteRefusal(text string) string {
 	if text = w.redact(text); len(text) > maxRefusal {
 		text = strings.ToValidUTF8(text[:maxRefusal], "") + "…"

@@ -9,7 +9,7 @@ import (
 	"github.com/rollway/rollway/internal/backoff"
 )
 
-// A sender is one way to talk to a peer. One goroutine at a time calls it.
+// A sender sends lines over one transport. One goroutine at a time calls it.
 type sender interface {
 	// send passes on the beginning of p, at least one line and only whole
 	// ones; p ends in a line end. With a nil error settled.n is positive.
@@ -20,7 +20,7 @@ type sender interface {
 	close()
 }
 
-// settled says what became of the first n bytes given to a sender.
+// An outcome is the result of the first n bytes given to a sender.
 type outcome struct {
 	n                           int
 	written, refused, oversized uint64 // lines

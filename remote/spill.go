@@ -9,8 +9,8 @@ import (
 	"github.com/rollway/rollway/internal/spool"
 )
 
-// Spill makes a folder on disk the queue between Write and the peer: Write stores
-// the lines there and returns, and a goroutine sends them.
+// Spill makes a folder on disk the queue between Write and the peer: Write stores the
+// lines there and returns, and a goroutine sends them.
 //
 //  1. Lines are sent in the order of their Writes (but see 4). Requests are as large as
 //     Options.MaxBatch. Over HTTP, when full requests wait although the one
@@ -20,10 +20,10 @@ import (
 //     collector stores them in this order. Another peer that handles requests
 //     concurrently may store them in another order, as may any that fails: where
 //     that matters, set Window to 1.
-//  2. What is stored survives the death of the process, and with Sync that of
-//     the machine. What Close leaves, and what a process that was killed has
-//     left, is sent by the next Writer with the same Dir, before its own lines
-//     and to its own peer. It counts in Stats.Recovered.
+//  2. Stored lines survive the death of the process, and with Sync that of the
+//     machine. The next Writer with the same Dir sends the lines that Close or a
+//     killed process has left, before its own and to its own peer. They count in
+//     Stats.Recovered.
 //  3. Delivery is at least once: what had no answer is sent again. Over HTTP it
 //     is the very same request then, with the same Idempotency-Key, also after
 //     the process was killed, unless it was being divided or MaxBatch has changed;
@@ -37,8 +37,7 @@ import (
 //     line that the peer refuses by name or alone. "rollway send" sends such a file.
 //     It holds up to 64 MiB, and may be sent, moved or removed at any time. A
 //     request that breaks the connection has no status, and is not divided.
-//  5. A disk that hangs holds up Write, Sync and Close; the system offers nothing
-//     against that.
+//  5. A disk that hangs blocks Write, Sync and Close; the system offers no remedy.
 //  6. When there is no room within MaxBytes, the lines stay with the caller of
 //     Write, which returns the error, or with DropOldest the oldest are dropped.
 //     Lines that the disk does not take while nothing waits there are sent
@@ -66,8 +65,8 @@ type Spill struct {
 	// Default 8. Streams and datagrams have 1.
 	Window int
 
-	// Sync lets Write return only when what it stored would survive a power
-	// cut. Default false: it survives the process.
+	// Sync lets Write return only when its lines would survive a power cut.
+	// Default false: they survive the process.
 	Sync bool
 
 	// NoNotice leaves out the canonical line that announces lines dropped from
@@ -186,7 +185,7 @@ func (s *spillQueue) write(ctx context.Context, p []byte, left uint64) (n int, _
 	return n, left, err
 }
 
-// append stores p, which has so many lines. The caller holds order.
+// append stores p, which has so many lines. The caller holds storing.
 func (s *spillQueue) append(p []byte, lines uint64) error {
 	// Counted before they can be sent.
 	s.w.count(func(st *Stats) { st.Spill.Lines += lines })
@@ -215,7 +214,7 @@ func signal(c chan struct{}) {
 	}
 }
 
-// account takes over what the spool has dropped and found.
+// takeCounts counts the lines that the spool has dropped, and reports its findings.
 func (s *spillQueue) takeCounts() {
 	findings := s.spool.Findings()
 	s.w.mu.Lock()
@@ -251,13 +250,13 @@ func spillReason(now, was spool.Drops) string {
 	}
 }
 
-// wakeWaitersLocked wakes those who wait for lines to be settled; Writer.mu is held.
+// wakeWaitersLocked wakes callers that wait for lines to be settled.
 func (s *spillQueue) wakeWaitersLocked() {
 	close(s.progress)
 	s.progress = make(chan struct{})
 }
 
-// measure fills in what is of the disk.
+// addDiskStats fills in the figures of the disk.
 func (s *spillQueue) addDiskStats(st *SpillStats) {
 	d := s.spool.Stats()
 	st.Bytes, st.LastError, st.LastErrorTime = d.Bytes, d.LastError, d.LastErrorTime

@@ -67,7 +67,7 @@ func (d *deadLetterFile) appendTo(path string, lines []byte) (err error) {
 	return nil
 }
 
-// keep appends n refused lines to the file of dead letters.
+// addDeadLetters appends n refused lines to the file of dead letters.
 func (s *spillQueue) addDeadLetters(lines []byte, n uint64) {
 	if err := s.deadLetters.add(lines); err != nil {
 		s.w.note(diskFinding, 0, err)

@@ -69,8 +69,8 @@ func (s *spillQueue) run() {
 	}
 }
 
-// fill begins what the window allows. It returns how long to wait for more; 0
-// stands for until something happens.
+// fill begins as many attempts as the window allows. It returns how long to wait before
+// the next; 0 means until an event.
 func (s *spillQueue) fill() (wait time.Duration, err error) {
 	for s.busy < s.size {
 		l, wait, err := s.choose(s.spool, time.Now())
@@ -244,7 +244,7 @@ func (s *spillQueue) settle(b *spool.Batch, done outcome) error {
 	return err
 }
 
-// away reports whether lines are on disk and the peer fails.
+// peerFails reports whether lines are on disk and the peer fails.
 func (s *spillQueue) peerFails() bool {
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
@@ -283,8 +283,8 @@ func (s *spillQueue) drain(ctx context.Context, patient bool) error {
 	}
 }
 
-// left is an error that says what is on disk and why, nil for nothing. Unless the
-// caller is patient it calls fsync there first.
+// pendingError says how many lines are on disk and why, nil if none. Unless the caller is
+// patient it calls fsync first.
 func (s *spillQueue) pendingError(patient bool, why error) error {
 	if !patient {
 		why = errors.Join(s.spool.Sync(), why)

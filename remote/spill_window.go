@@ -24,12 +24,12 @@ const (
 	divideAfter = 5
 )
 
-// A lane sends one piece of the queue at a time.
+// A worker sends one piece of the queue at a time.
 type worker struct {
 	out sender
 	sem chan struct{} // held while out is used
 
-	piece *spool.Batch // nil while the lane is free
+	piece *spool.Batch // nil while the worker is free
 	busy  bool         // an attempt is under way
 	sent  atomic.Bool  // all that it has to send is on the way
 	began time.Time    // the latest attempt
@@ -61,7 +61,7 @@ type window struct {
 	queue   []*worker     // those with a piece, oldest first
 	last    *worker       // began latest
 	ended   chan *worker  // attempts that have ended
-	sent    chan struct{} // holds one value when all that a lane has to send is on the way
+	sent    chan struct{} // holds one value when all bytes of a worker are on the way
 
 	size   int           // how many workers may be busy
 	busy   int           // how many are
@@ -81,9 +81,9 @@ func newWindow(w *Writer) window {
 	return q
 }
 
-// choose returns the lane whose piece is to be sent now, or nil and how long to
-// wait; 0 means until something happens. Pieces go in order. One that the peer does
-// not accept is overtaken only while the peer accepts others.
+// choose returns the worker whose piece is sent next, or nil and how long to wait; 0
+// means until an event. Pieces go in order. One that the peer does not accept is
+// overtaken only while the peer accepts others.
 func (q *window) choose(s *spool.Spool, now time.Time) (next *worker, wait time.Duration, err error) {
 	if q.busy > 0 && q.last.busy && !q.last.sent.Load() {
 		return nil, 0, nil // else it would be overtaken on the way
@@ -133,7 +133,7 @@ func (q *window) mayOvertake(l *worker) bool {
 	return l.answered && l.repeats >= after && (!l.probed || q.passed > l.latest)
 }
 
-// freeWorker returns a lane without a piece.
+// freeWorker returns a worker without a piece.
 func (q *window) freeWorker() *worker {
 	for _, l := range q.workers {
 		if l.piece == nil {
@@ -185,7 +185,7 @@ func (q *window) end(l *worker, now time.Time, more bool) {
 	if l.failed.IsZero() {
 		l.passed = q.passed
 	}
-	if len(l.piece.Data) < l.size { // without a new success no further line is to blame
+	if len(l.piece.Data) < l.size { // without a new success no further line is dropped
 		l.failures, l.repeats, l.passed = 0, 0, q.passed
 		if l.accepted {
 			q.passed++
@@ -240,7 +240,7 @@ func (q *window) shrink() bool {
 	return true
 }
 
-// suspects says whether single lines may be the cause of the answer that l got again
+// repeatedStatusOf says whether single lines may be the cause of the answer that l got again
 // and again.
 func (q *window) repeatedStatusOf(l *worker) repeatedStatus {
 	after := divideAfter

@@ -15,7 +15,7 @@ import (
 //
 // A line is accepted when a Write takes it up and Pending while that Write
 // runs. A Write that fails hands the lines beyond its n back to the caller,
-// who still owns them: they leave Pending, and with it Accepted, and are
+// which still owns them: they leave Pending, and with it Accepted, and are
 // counted in Returned. Sent again, they are accepted again. So Accepted may
 // fall.
 //

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// streamPiece is the most that one write to a connection holds, in bytes
-// (unless a single line is longer), and what Options.WriteTimeout bounds.
+// streamPiece is the largest write to a connection in bytes, unless a single line is
+// longer. A third of Options.Timeout bounds it.
 const streamPiece = 256 << 10
 
-// A stream sends newline-delimited lines over one connection at a time: TCP,
-// TLS or a local socket. All fields are owned by the holder of the Writer's turn.
+// A streamSender sends newline-delimited lines over one connection at a time: TCP,
+// TLS or a local socket. All fields are owned by the holder of the Writer's semaphore.
 type streamSender struct {
 	w        *Writer
 	network  string
@@ -141,7 +141,7 @@ func (s *streamSender) dial(ctx context.Context) error {
 	return nil
 }
 
-// hear waits a moment for the end of l before anything is sent on it: something
+// awaitEarlyEnd waits a moment for the end of l before anything is sent on it: something
 // on the way to the peer, such as a load balancer whose servers are all down, may
 // accept every connection and close it at once. took is how long the dial was.
 func (s *streamSender) awaitEarlyEnd(ctx context.Context, l *link, took time.Duration) error {
@@ -170,7 +170,7 @@ func withCause(ctx context.Context, err error) error {
 	return err
 }
 
-// write writes wire and returns how many bytes the system took.
+// write writes wire and returns how many bytes the system accepted.
 func (s *streamSender) write(ctx context.Context, wire []byte) (int, error) {
 	l := s.link
 	l.raw.SetWriteDeadline(time.Now().Add(s.w.opt.attempt)) // fails only on a closed connection, as the Write will

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// drop gives up the link. err is nil if the peer ended it in order; only then
-// drop may return an error, which is bury's.
+// abandon gives up the link. err is nil if the peer ended it in order; only then
+// abandon may return an error, which is that of retire.
 func (s *streamSender) abandon(ctx context.Context, err error) error {
 	if err := s.retire(ctx, s.link, err); err != nil {
 		return err
@@ -18,9 +18,9 @@ func (s *streamSender) abandon(ctx context.Context, err error) error {
 	return nil
 }
 
-// bury closes l, which the peer has ended in order if err is nil. What became of
-// lines on the way is noted then. Its error is that ctx, or the Writer, has ended
-// before that was known; then nothing was done.
+// retire closes l, which the peer has ended in order if err is nil, and records lines in
+// flight that may be lost. If ctx or the Writer ends before these are known, it returns an
+// error and does nothing.
 func (s *streamSender) retire(ctx context.Context, l *link, err error) error {
 	if err == nil && l.lines > 0 {
 		ctx, cancel := context.WithCancel(ctx)

@@ -39,9 +39,9 @@ func (l *link) watch() {
 // ackWait is how long verify waits for the last acknowledgement.
 const ackWait = time.Second
 
-// verify returns nil if the peer, which has ended the connection in order, had
+// awaitAcks returns nil if the peer, which has ended the connection in order, had
 // taken everything by then. What was on the way when a peer closed is answered
-// with a reset, which comes behind the end that was read. An error that wraps
+// with a reset, which comes after the end that was read. An error that wraps
 // errUnread says that ctx has ended before this is known: a later call finds out.
 func (l *link) awaitAcks(ctx context.Context) error {
 	if l.ackDeadline.IsZero() {

@@ -21,7 +21,7 @@ type Syslog struct {
 
 	// Framing tells messages on a stream apart: "octets" writes the length
 	// before each (RFC 6587, section 3.4.1; the only framing over TLS by RFC
-	// 5425), "newline" a line end behind each. Default: octets for rfc5424,
+	// 5425), "newline" a line end after each. Default: octets for rfc5424,
 	// otherwise newline. A datagram always is one message.
 	Framing string
 
@@ -58,7 +58,7 @@ type Syslog struct {
 
 	// Truncate cuts a message that is longer than MaxMessage, or than
 	// MaxDatagram where it goes as a datagram, instead of dropping the line: at
-	// a character's border, with a mark behind it that says how many bytes are
+	// a character boundary, followed by a mark that says how many bytes are
 	// missing: [cut 512 bytes]. Such lines are counted in Stats.Truncated. With
 	// Text more of what people read fits. A message whose header alone is too
 	// long is still dropped. Default false.

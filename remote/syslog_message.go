@@ -38,7 +38,7 @@ type syslogEncoder struct {
 	opt      Syslog
 	facility int
 	severity int    // of lines without a level
-	fixed    string // the header behind the time
+	fixed    string // the header after the time
 	rec      record
 	header   int // bytes of the latest message before its text
 }
@@ -57,7 +57,7 @@ func newSyslogEncoder(o Syslog) *syslogEncoder {
 	return f
 }
 
-// tag is what stands before the message in the older formats.
+// tag returns the prefix of a message in the older formats.
 func tag(app, proc string) string {
 	keep := func(s string, limit int) string {
 		return strings.Map(func(r rune) rune {

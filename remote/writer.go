@@ -11,17 +11,17 @@ import (
 	"github.com/rollway/rollway/line"
 )
 
-// A Writer sends lines to one peer. It is safe for concurrent use; one call at
-// a time talks to the peer, in order of arrival. Whoever opened it closes it.
+// A Writer sends lines to one peer. It is safe for concurrent use; one call at a time
+// talks to the peer, in order of arrival. The code that opened it closes it.
 //
 //  1. Write takes whole lines and returns when they are delivered or lost. On
 //     an error the first n bytes, always whole lines, are settled; the caller
 //     resumes at p[n:]. A missing last line end is added.
-//  2. An error of Write may pass: the peer is away, overloaded or wrongly set
-//     up. The lines beyond n are untouched. It has a RetryAfter method when
-//     the peer said how long to wait. Only os.ErrClosed is for ever.
-//  3. Lines that the peer refuses for what they hold are dropped, counted and
-//     told to OnError: they would be refused again.
+//  2. An error of Write may be temporary: the peer is away, overloaded or
+//     misconfigured. The lines beyond n are untouched. It has a RetryAfter method
+//     when the peer said how long to wait. Only os.ErrClosed is permanent.
+//  3. Lines that the peer refuses for their contents are dropped, counted and
+//     reported to OnError: they would be refused again.
 //  4. No call waits for the peer longer than its timeout or context. Stats never
 //     waits.
 //
@@ -40,7 +40,7 @@ type Writer struct {
 	compressing sync.Mutex  // held while Options.Compress is used
 	spill       *spillQueue // nil without Options.Spill
 
-	sem chan struct{} // holds one value while a call talks to the peer; waiters are served in order
+	sem chan struct{} // holds a value while a call talks to the peer; waiters are served in order
 
 	life context.Context // cancelled when Shutdown gives up on running Writes
 	kill context.CancelFunc
@@ -194,10 +194,10 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// lock waits for the turn to talk to the peer.
+// lock waits until this call may talk to the peer.
 func (w *Writer) lock(ctx context.Context) error { return acquire(ctx, w.sem) }
 
-// acquire puts a value into turn, which has room for one.
+// acquire puts a value into the semaphore, which has room for one.
 func acquire(ctx context.Context, sem chan struct{}) error {
 	select {
 	case sem <- struct{}{}:
