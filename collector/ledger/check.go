@@ -78,7 +78,7 @@ func (l *Ledger) cursor(s *Sink, a *journal.AuditReport) Check {
 	}
 }
 
-// Sound are the checks of the journal by itself, from the offset first on.
+// Sound checks the journal alone, from the offset first on.
 func Sound(a *journal.AuditReport, first uint64) []Check {
 	from := min(max(first, a.First), a.Next)
 	list := []Check{check("offsets = records", a.Next-from, a.Count(from, a.Next), 0, fmt.Sprintf("from %d to %d", from, a.Next))}

@@ -48,7 +48,7 @@ type Ledger struct {
 	FirstAtStart uint64        `json:"first_offset_at_start"`
 	Start        uint64        `json:"start_offset"` // where the journal ended at the start
 	First        uint64        `json:"first_offset"` // of the oldest record now
-	Next         uint64        `json:"next_offset"`  // behind the newest record now
+	Next         uint64        `json:"next_offset"`  // after the newest record now
 	Appended     uint64        `json:"appended"`     // by the journal's own count
 	Repeated     uint64        `json:"repeated"`     // events that the journal found stored, likewise
 	Deleted      uint64        `json:"deleted"`      // by retention

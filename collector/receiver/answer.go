@@ -10,8 +10,8 @@ import (
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
-// shortAnswer is how long one to Fluent Bit may be, but for its end; with the header
-// it is to be below 4 KiB.
+// shortAnswer bounds an answer to Fluent Bit, without its end. With the header it must
+// be below 4 KiB.
 const shortAnswer = 3 << 10
 
 // appendAnswer appends the JSON object that answers a request.

@@ -86,8 +86,8 @@ type Policy struct {
 	// *Refusal, before any of its body is read. Default: everybody is admitted.
 	Admit func(*http.Request) (Sender, error)
 
-	// Client returns the address of the client behind proxies, of a request with the
-	// header h that peer has sent. Default: peer.
+	// Client returns the address of the client whose request, with the header h, peer
+	// has sent; peer may be a proxy. Default: peer.
 	Client func(peer netip.Addr, h http.Header) netip.Addr
 
 	// Enricher adds to events and applies rules to them. Default: nothing.

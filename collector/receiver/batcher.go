@@ -16,9 +16,9 @@ const (
 	maxWait   = time.Second
 )
 
-// feed is what connections and sockets for datagrams have in common: memory,
-// a share of the budget, and a batch that waits while the store is full. It is
-// owned by one goroutine.
+// batcher is what a connection and a socket for datagrams have in common: memory, a
+// share of the budget, and a batch that waits while the store is full. One goroutine
+// owns it.
 type batcher struct {
 	r        *Receiver
 	ctx      context.Context // its end is the end of reading
@@ -26,16 +26,16 @@ type batcher struct {
 	peer     string // for the log
 	receiver string // what the protocol is called
 
-	spare int   // bytes that lines may take up uncounted; 0: as goes with the buffer
+	spare int   // bytes that lines may take up uncounted; 0: twice the buffer
 	lines int   // bytes that lines may take up now
 	extra int64 // bytes taken from the budget until the batch is stored
 	due   bool  // what is in the batch is not counted
 }
 
-// chunk prepares what a protocol is given.
+// chunk prepares what a protocol gets.
 func (f *batcher) chunk(data []byte, peer netip.AddrPort, received time.Time) *Chunk {
 	w := f.space
-	f.due = true // and still the case after a panic
+	f.due = true // also after a panic
 	w.policy = f.r.backend.Policy()
 	w.enrich(peer.Addr())
 	if w.batch.Held() == 0 {
@@ -46,7 +46,7 @@ func (f *batcher) chunk(data []byte, peer netip.AddrPort, received time.Time) *C
 	return &w.chunk
 }
 
-// free is how many bytes of lines belong to the feed's buffer.
+// free returns how many bytes lines may take up uncounted.
 func (f *batcher) free() int {
 	if f.spare > 0 {
 		return f.spare
@@ -65,10 +65,10 @@ func (f *batcher) Grow(n int) bool {
 	return true
 }
 
-// errOverflow is why a batch is not stored that was refused room.
+// errOverflow is the error of a batch that was refused room.
 var errOverflow = errors.New("there is no memory for the lines of what has arrived together")
 
-// store stores the batch and empties it, waiting as long as the store is full.
+// store stores the batch and empties it. It waits while the store is full.
 func (f *batcher) store() error {
 	b := &f.space.batch
 	if b.RejectedTotal > 0 {
@@ -136,7 +136,7 @@ func (f *batcher) storeWaiting() error {
 // maxAwait is how long a connection waits for memory at most.
 const maxAwait = 5 * time.Minute
 
-// await raises what the feed holds of its share and of the budget to n bytes,
+// await raises what the batcher holds of its share and of the budget to n bytes,
 // waiting for as long as a sender may be silent, unless there are never as many.
 func (f *batcher) await(n int64) bool {
 	end := time.Now().Add(min(f.r.opts.IdleTimeout, maxAwait))
@@ -169,15 +169,15 @@ func (f *batcher) acquire(n int64) bool {
 	return true
 }
 
-// release gives n bytes of what the feed holds back.
+// release gives n bytes of what the batcher holds back.
 func (f *batcher) release(n int64) {
 	f.r.streams.release(n)
 	f.r.budget.release(n)
 	f.space.held -= n
 }
 
-// close gives the feed's memory back; p is the panic that ended it, or nil.
-// What a panic left behind does not go back to the pool.
+// close gives the batcher's memory back; p is the panic that ended it, or nil.
+// What a panic has left does not go back to the pool.
 func (f *batcher) close(p any, stack func() []byte) {
 	f.r.streams.release(f.space.held)
 	if p == nil {

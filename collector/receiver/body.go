@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// errBody stands for the fault that wireReader has noted.
+// errBody says that wireReader has noted a fault.
 var errBody = errors.New("read request body")
 
 // failure is an answer other than 200. Its zero value is none.
@@ -53,8 +53,8 @@ func inMemory(req *http.Request) []byte {
 	return nil
 }
 
-// borrow takes a body as it is, of which f is what its header has been found to be,
-// instead of reading it into w.buf.
+// borrow uses a body that is in memory instead of reading it into w.buf. f is what
+// was found wrong with its header.
 func (r *Receiver) borrow(w *workspace, body []byte, f failure) failure {
 	size := int64(len(body))
 	switch {
@@ -162,7 +162,7 @@ func (r *Receiver) busy() failure {
 		text: fmt.Sprintf("the collector is working on %d bytes already; nothing of this request was stored, send it again after 1 s", r.opts.InFlight)}
 }
 
-// overUnpacked judges a body of which n bytes are unpacked, or will be.
+// overUnpacked judges a body that unpacks to n bytes so far.
 func (r *Receiver) overUnpacked(w *workspace, n int64) failure {
 	if n > r.opts.MaxUnpacked {
 		return failure{code: http.StatusRequestEntityTooLarge, close: true,

@@ -7,8 +7,8 @@ import (
 )
 
 // GRPC returns a handler for one method of gRPC without streams, in protocol p:
-// a request of HTTP/2 whose body is one message behind five bytes, which
-// Protocol.Decode gets without them. Answer sets the trailers; the status of
+// a request of HTTP/2 whose body is five bytes and one message. Protocol.Decode gets
+// the message. Answer sets the trailers; the status of
 // HTTP is 200 whatever Code is. So messages have the same limits, budget and
 // codings as bodies have elsewhere, and the budget is taken before they are
 // read.

@@ -31,7 +31,7 @@ func (r *endpoint) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 			r.put(w)
 			return
 		}
-		// What a panic left behind does not go back to the pool.
+		// What a panic has left does not go back to the pool.
 		r.release(w)
 		if !done.written {
 			done.failed = w.batch.Records - done.stored
@@ -93,7 +93,7 @@ func (r *endpoint) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 	writeAnswer(rw, code, f.close && req.ProtoMajor < 2, w.answer)
 }
 
-// outcome is what a request came to.
+// outcome says how a request ended.
 type outcome struct {
 	code     int
 	stored   int // events
@@ -122,7 +122,7 @@ func (r *endpoint) handle(rw http.ResponseWriter, w *workspace, req *http.Reques
 		return f
 	}
 	w.hashKey(req)
-	// What rules leave out now they may not have when the request came first.
+	// When the request first came, rules may not have dropped what they drop now.
 	if w.batch.Records == 0 && (w.batch.DroppedTotal == 0 || w.options.Key == "") {
 		return f
 	}
@@ -132,8 +132,8 @@ func (r *endpoint) handle(rw http.ResponseWriter, w *workspace, req *http.Reques
 	return r.store(req.Context(), w, done)
 }
 
-// enter judges a request by its header, before anything of its body is read, and
-// returns the coding that it declares.
+// enter checks the header of a request, before any of its body is read, and returns
+// the coding that it declares.
 func (r *endpoint) enter(w *workspace, req *http.Request) (encoding string, f failure) {
 	if !slices.Contains(r.methods, req.Method) {
 		return "", failure{code: http.StatusMethodNotAllowed, close: req.ContentLength != 0,
@@ -184,7 +184,7 @@ func (r *endpoint) read(rw http.ResponseWriter, w *workspace, req *http.Request,
 func (r *endpoint) store(ctx context.Context, w *workspace, done *outcome) failure {
 	done.failed = w.batch.Records // until it is stored
 	pool.CheckText(w.batch.Lines)
-	// A client that goes away now does not undo what the journal is at.
+	// A client that goes away now does not interrupt the journal.
 	if ctx.Done() != nil {
 		ctx = context.WithoutCancel(ctx)
 	}
@@ -196,8 +196,8 @@ func (r *endpoint) store(ctx context.Context, w *workspace, done *outcome) failu
 	return f
 }
 
-// judge says what a request is answered whose events the store was given, and
-// whether they are stored; err is how that ended.
+// judge turns the error of Backend.Store into the answer to a request, and reports
+// whether its events are stored.
 func (r *Receiver) judge(err error, w *workspace) (f failure, stored bool) {
 	switch {
 	case err == nil:

@@ -12,26 +12,26 @@ import (
 	"time"
 )
 
-// DurabilityHeader asks for a durability, buffered or synced, in a request, and
-// tells in an answer of 2xx which one its events have.
-const DurabilityHeader = "X-Durability"
-
-// KeyHeader names a request, so that it is stored once however often it comes.
-const KeyHeader = "Idempotency-Key"
-
-// AfterHeader holds the KeyHeader of another request of the sender. If that one is
-// under way, it is stored first.
-const AfterHeader = "Idempotency-After"
+// Headers about how a request is stored.
+const (
+	// DurabilityHeader asks for a durability, buffered or synced. In an answer of 2xx
+	// it says which one the events have.
+	DurabilityHeader = "X-Durability"
+	// KeyHeader names a request of at most 255 bytes, so that it can be sent again: it
+	// is stored once, and each answer is as the first.
+	KeyHeader = "Idempotency-Key"
+	// HashHeader, with the value body, names a request by its path, its query and its
+	// unpacked body, for senders that have no KeyHeader.
+	HashHeader = "X-Idempotency"
+	// AfterHeader has the KeyHeader of another request of the sender. If that one is
+	// being read, it is stored first.
+	AfterHeader = "Idempotency-After"
+	// ReplayedHeader is true in the answer to a request that was stored before.
+	ReplayedHeader = "Idempotent-Replayed"
+)
 
 // maxAfter bounds how long a request waits for the one of its AfterHeader.
 const maxAfter = 5 * time.Second
-
-// HashHeader names a request by its path, its query and its unpacked body if its
-// value is body: for senders that cannot make up a KeyHeader, which goes before it.
-const HashHeader = "X-Idempotency"
-
-// ReplayedHeader is true in the answer to a request that had been stored before.
-const ReplayedHeader = "Idempotent-Replayed"
 
 // maxKey is the greatest length of a KeyHeader in bytes.
 const maxKey = 255
@@ -43,7 +43,7 @@ var (
 	replayed = []string{"true"}
 )
 
-// readStoreOptions reads what the headers ask of the store.
+// readStoreOptions reads the headers about how a request is stored.
 func readStoreOptions(w *workspace, h http.Header) failure {
 	ask := &w.options
 	switch values := h[DurabilityHeader]; {

@@ -66,7 +66,7 @@ func (l *lines) tooLong(c *Chunk, line []byte) {
 }
 
 // last takes a last line without its end if it is whole. Only an object or an
-// array shows by itself that nothing is missing.
+// array shows that nothing is missing.
 func (l *lines) last(c *Chunk) int {
 	tail := bytes.TrimSpace(c.Data)
 	if l.skipping || len(tail) == 0 {

@@ -49,10 +49,9 @@ type Request struct {
 	space    *workspace
 }
 
-// Reserve takes memory from the budget for n bytes of lines or scratch, where a
-// body comes to more than its size, as when its events share what is in each
-// line. n is counted from the beginning of the request. Decode returns the
-// error.
+// Reserve takes memory from the budget for n bytes of lines or scratch, if a body
+// becomes more than its size: when its events share what is in each line, say. n
+// counts from the beginning of the request. Decode returns the error.
 func (q *Request) Reserve(n int64) error {
 	r := q.receiver
 	if r == nil {

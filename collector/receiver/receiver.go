@@ -1,17 +1,16 @@
-// Package receiver is the front of the collector: it takes events over HTTP and
-// over TCP, has them normalized and stored, and answers for each of them.
+// Package receiver is the front of the collector. It takes events over HTTP, TCP and
+// UDP, has them normalized and stored, and answers for each of them.
 //
 // # HTTP
 //
-// ServeHTTP takes POST requests whose body is anything package normalize
-// reads; Content-Type is not looked at. Content-Encoding is identity, gzip,
-// zstd, deflate (with zlib's header or without), snappy (in blocks or
-// framed) or br; a body that starts like gzip, zstd or framed snappy is unpacked
-// without the header too, since JSON cannot start so. Every answer is a JSON
-// object:
+// ServeHTTP takes POST requests whose body is anything that package normalize reads. It
+// does not look at Content-Type. Content-Encoding is identity, gzip, zstd, deflate (with
+// zlib's header or without), snappy (in blocks or framed) or br. A body that starts like
+// gzip, zstd or framed snappy, as JSON cannot, is unpacked without the header too. Every
+// answer is a JSON object:
 //
 //	200 {"accepted":2,"first_offset":17}       stored
-//	200 {"accepted":3,"first_offset":17,"dropped":1}   two stored, one dropped by a rule of the collector
+//	200 {"accepted":3,"first_offset":17,"dropped":1}   two stored, one dropped by a rule
 //	200 {"accepted":1,"rejected":[{"index":1,"line":2,"offset":40,"reason":"syntax","detail":"…"}],"rejected_total":1}
 //	400 {"error":"…","accepted":0,"rejected":[…],"rejected_total":1}   nothing of it can be stored as it is
 //	401, 403 not admitted, or a web page of another origin sent it
@@ -21,40 +20,28 @@
 //	429 the sender has used up its rate, with Retry-After
 //	500 could not be stored, or a fault        503 full, with Retry-After: nothing was stored, send it again
 //
-// X-Durability: synced or buffered asks for a durability; answers of 200 carry
-// the one that the events have. Idempotency-Key: a name of at most
-// 255 bytes lets a request be sent again: it is stored once and every answer is
-// as the first, with Idempotent-Replayed: true. X-Idempotency: body does the same
-// for requests of the same path, query and body. Idempotency-After: the key of
-// another request of the sender, which is stored first if it is under way.
+// Answers list at most Limits.MaxRejections rejected events, and count all. A 2xx is sent
+// only after Backend.Store has returned. Nothing is stored of a body that does not arrive
+// whole. The headers about durability and idempotency are in idempotency.go.
 //
-// At most Limits.MaxRejections rejected events are listed, to Fluent Bit what it has
-// room for; all are counted.
-// A 2xx is sent only after Backend.Store has returned. A body that did not arrive
-// whole is not stored in part.
+// Browsers mark requests with Sec-Fetch-Site and Origin. A request that a page of another
+// origin has its visitor's browser send is refused, because the collector usually listens
+// where it trusts everybody: on loopback. Other clients send neither header.
 //
-// Browsers mark requests with Sec-Fetch-Site and Origin. One that a page of
-// another origin makes its visitor's browser send is refused, because the
-// collector usually listens where it trusts everybody: on loopback. Other
-// clients send neither header and are not concerned.
+// # Connections and datagrams
 //
-// # TCP
+// ServeTCP takes NDJSON, without answers. While the collector is full, the sender's
+// writes block. A line is stored soon after its end arrives. What the collector has not
+// read when a connection breaks is lost, unless the sender sends it again.
 //
-// ServeTCP takes NDJSON. There are no answers: whoever needs one uses HTTP. A
-// sender sees that the collector is full in that its writes block. A line is
-// stored soon after its end arrived. What a sender wrote but the collector had
-// not read when the connection broke is lost unless the sender sends it again.
-//
-// ServeStream does the same for any other StreamProtocol, and ServePackets for
-// datagrams. A StreamProtocol may have
-// answers: they are sent once the events are stored.
+// ServeStream does the same for any other StreamProtocol, which may have answers, and
+// ServePackets for datagrams.
 //
 // # Ledger
 //
-// Every event that was read is received, and then stored, rejected, failed, a
-// duplicate, or dropped by a rule of Policy.Enricher: Received = Stored + Rejected +
-// Failed + Duplicate + Dropped, in every snapshot of Stats. To its sender a dropped
-// event is an accepted one.
+// Every event that was read is stored, rejected, failed, a duplicate, or dropped by a rule
+// of Policy.Enricher: Received = Stored + Rejected + Failed + Duplicate + Dropped, in every
+// snapshot of Stats. To its sender a dropped event is an accepted one.
 package receiver
 
 import (
@@ -78,18 +65,18 @@ type Options struct {
 	MaxUnpacked int64            // bytes of one body unpacked; default 64 MiB
 	MaxRatio    int64            // unpacked : sent, looked at beyond 4 MiB unpacked; default 200
 
-	// InFlight bounds the bytes that all bodies being worked on may take up,
-	// where a byte of an unpacked body counts twice, for itself and for its
-	// canonical line, and what lines and rejected events come to beyond that is
-	// taken while they are read. TCP connections share half of it, so that slow ones leave
-	// room for requests. At least twice MaxUnpacked; default 256 MiB.
+	// InFlight bounds the bytes of all bodies that are being worked on. A byte of an
+	// unpacked body counts twice, for itself and for its canonical line; lines and
+	// rejected events that need more count as they are read. TCP connections share
+	// half of it, so that slow ones leave room for requests. At least twice
+	// MaxUnpacked; default 256 MiB.
 	InFlight int64
 
 	BodyTimeout time.Duration // for a whole body to arrive; default 30 s
 
-	MaxConns     int           // TCP connections at a time at each listener, more are closed at once; default 1024
+	MaxConns     int           // TCP connections at each listener, more are closed at once; default 1024
 	IdleTimeout  time.Duration // for a TCP connection to send something; default 5 min
-	DrainTimeout time.Duration // after its context ended, for a Serve method to get what it has read stored; default 5 s
+	DrainTimeout time.Duration // for a Serve method to store what it has read, once its context has ended; default 5 s
 
 	Log *slog.Logger // default: none
 }
@@ -125,8 +112,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// A Receiver takes events in. It is safe for concurrent use; it owns no
-// goroutine outside of its Serve methods and needs no closing.
+// A Receiver takes events. It is safe for concurrent use. It has no goroutine outside of
+// its Serve methods and need not be closed.
 type Receiver struct {
 	backend Backend
 	opts    Options

@@ -93,8 +93,8 @@ func retryAfter(h http.Header, f failure) {
 	h.Set("Retry-After", strconv.Itoa(seconds(f.wait)))
 }
 
-// keepRejected hands on what was rejected, unless it has been already: it comes again with
-// a request of which nothing was stored, and came before with one that is repeated.
+// keepRejected hands the rejected events of a request to the backend, once. Those of a
+// repeated request were handed over when it first came.
 func (r *Receiver) keepRejected(w *workspace, receiver string) {
 	if w.batch.RejectedTotal == 0 || w.stored.Duplicate {
 		return

@@ -27,9 +27,9 @@ type Stats struct {
 	Rejected map[string]uint64 // events that cannot be stored as they are, by reason
 	Failed   uint64            // events that Store did not take; their senders know
 
-	Duplicate uint64 // events that had been stored before, by the key of their request or frame
+	Duplicate uint64 // events that were stored before, under the key of their request or frame
 
-	Dropped map[string]uint64 // events that were left out, by the name of the rule that says so
+	Dropped map[string]uint64 // events that a rule has dropped, by its name
 
 	Requests map[int]uint64 // HTTP requests by status
 	Aborted  uint64         // of them, those whose client went away in the body
@@ -39,7 +39,7 @@ type Stats struct {
 	UnpackedBytes uint64 // bodies unpacked, TCP and UDP
 	StoredBytes   uint64 // canonical lines
 
-	Storing     int64 // events that are with Store now; none of the counters above has them yet
+	Storing     int64 // events that Store has now; none of the counters above counts them yet
 	InFlight    int64 // bytes taken from Options.InFlight now
 	Connections int   // TCP connections now
 
@@ -78,8 +78,8 @@ func (r *Receiver) Stats() Stats {
 	return s
 }
 
-// counters is held for additions only, so that a snapshot is consistent and
-// nobody waits.
+// counters is locked for additions only, so that snapshots are consistent and nobody
+// waits.
 type counters struct {
 	mu      sync.Mutex
 	s       Stats        // guarded by mu
@@ -114,7 +114,7 @@ func (c *counters) request(w *workspace, o *outcome) {
 	c.eventsLocked(w, o.stored, o.failed)
 }
 
-// events counts what the batch of w came to.
+// events counts the events of the batch of w.
 func (c *counters) events(w *workspace, stored, failed int) {
 	defer c.stored(w)
 	c.mu.Lock()
@@ -122,7 +122,7 @@ func (c *counters) events(w *workspace, stored, failed int) {
 	c.eventsLocked(w, stored, failed)
 }
 
-// storeBatch has the batch of w stored; what came of it is to be counted then.
+// storeBatch stores the batch of w. The caller counts its events afterwards.
 func (r *Receiver) storeBatch(ctx context.Context, w *workspace) error {
 	r.count.storing.Add(int64(w.batch.Records - w.storing))
 	w.storing = w.batch.Records
@@ -131,7 +131,7 @@ func (r *Receiver) storeBatch(ctx context.Context, w *workspace) error {
 	return err
 }
 
-// stored takes back what store has added.
+// stored takes back what storeBatch has added.
 func (c *counters) stored(w *workspace) {
 	c.storing.Add(int64(-w.storing))
 	w.storing = 0

@@ -9,8 +9,8 @@ import (
 	"github.com/rollway/rollway/collector/pool"
 )
 
-// Sizes of a connection's buffer: what it starts with, and what it grows to
-// for speed; it grows further only for a longer frame.
+// Sizes of a connection's buffer: at first, and when it grows for speed. It grows
+// further only for a longer frame.
 const (
 	firstRead = 16 << 10
 	fastRead  = 64 << 10
@@ -85,10 +85,10 @@ var httpMethods = []string{"GET ", "HEAD ", "POST ", "PUT ", "OPTIONS ", "DELETE
 // the PROXY protocol, in its text and its binary form.
 var proxyHeaders = []string{"PROXY TCP4 ", "PROXY TCP6 ", "PROXY UNKNOWN", "\r\n\r\n\x00\r\nQUIT\n"}
 
-// otherProtocol names the protocol that a peer begins to speak if none of here
-// begins so; undecided tells that more bytes are needed to know. HTTP is
-// refused because any web page can make a browser post to this address, and
-// each line of the body would be taken.
+// otherProtocol names the protocol that a peer begins to speak, if none of this package
+// begins so. undecided says that more bytes are needed to know. HTTP is refused because
+// any web page can make a browser post to this address: each line of the body would be
+// taken.
 func otherProtocol(begin []byte) (name string, undecided bool) {
 	if begin[0] == tlsHandshake {
 		return "TLS", false
@@ -111,8 +111,8 @@ func otherProtocol(begin []byte) (name string, undecided bool) {
 	return "", undecided
 }
 
-// decode has the session take what it can from the buffer, stores it, answers,
-// and leaves the rest. It returns false if the connection is to be closed.
+// decode has the session take what it can from the buffer, stores that and answers. It
+// returns false if the connection is to be closed.
 func (s *stream) decode(end bool) bool {
 	w := s.space
 	rest := w.buf
@@ -164,7 +164,7 @@ func (s *stream) finish() {
 func (s *stream) fit(wasFull bool) bool {
 	w := s.space
 	size := cap(w.buf)
-	room := s.r.streams.used.Load() <= s.r.streams.limit/2 // for speed; the other half is for who needs it
+	room := s.r.streams.used.Load() <= s.r.streams.limit/2 // for speed; the other half is for connections that need it
 	switch {
 	case len(w.buf) == size && size >= s.maxFrame:
 		s.r.count.reject(normalize.ReasonTooLarge)

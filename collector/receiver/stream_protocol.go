@@ -28,7 +28,7 @@ type StreamProtocol interface {
 type Session interface {
 	// Decode puts the events of the frames at the beginning of c.Data into
 	// c.Batch and returns how many bytes it is done with; the others come
-	// again, with more behind them, or at once after Chunk.Full. What goes wrong with
+	// again, with more after them, or at once after Chunk.Full. What goes wrong with
 	// single events is for the batch. An error closes the connection after the batch
 	// was stored.
 	Decode(c *Chunk) (n int, err error)
@@ -129,7 +129,7 @@ func (c *Chunk) Acquire(n int) bool {
 // tells a human what was found and what was expected.
 func (c *Chunk) Reject(reason, detail string) { c.RejectRaw(reason, detail, nil) }
 
-// RejectRaw is Reject for an event of which there is something to be kept.
+// RejectRaw is Reject for an event that was sent as raw.
 func (c *Chunk) RejectRaw(reason, detail string, raw []byte) {
 	b := c.Norm.Build(c.Batch, c.Received)
 	b.Raw(raw)

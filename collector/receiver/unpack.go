@@ -21,13 +21,13 @@ import (
 const (
 	// maxWindow is what RFC 9659 allows an HTTP client of zstd.
 	maxWindow = 8 << 20
-	// maxZstdBlock is the most that a block of zstd unpacks to.
+	// maxZstdBlock is how many bytes a block of zstd unpacks to, at most.
 	maxZstdBlock = 128 << 10
 	// zstdScratch is more than a decoder needs beside its window.
 	zstdScratch = 512 << 10
 )
 
-// unpackers are the decoders of one work, each nil until needed.
+// unpackers are the decoders of one workspace, each nil until needed.
 type unpackers struct {
 	gzip   *gzip.Reader
 	zlib   io.ReadCloser
@@ -92,7 +92,7 @@ func (u *unpackers) stream(c coding, from *bufio.Reader) (io.Reader, error) {
 	return &u.tail, nil
 }
 
-// tailReader reads src and fails if rest holds something behind its end.
+// tailReader reads src and fails if there is more in rest after its end.
 type tailReader struct {
 	src  io.Reader
 	rest *bufio.Reader
@@ -103,7 +103,7 @@ func (r *tailReader) Read(p []byte) (int, error) {
 	if err == io.EOF {
 		switch _, after := r.rest.Peek(1); after {
 		case nil:
-			err = errors.New("there are bytes behind its end")
+			err = errors.New("there are bytes after its end")
 		case io.EOF:
 		default:
 			err = after
@@ -164,9 +164,9 @@ func (r *Receiver) unpackBrotli(w *workspace) failure {
 	return r.fill(w, inBrotli, brotli.NewReader(&w.src), -1)
 }
 
-// brotliMemory is the most that unpacking p takes beside p and what it unpacks
-// to: its window, which the first byte tells (RFC 7932, section 9.1), half of it
-// again while it grows, and tables.
+// brotliMemory bounds the memory that unpacking p takes besides p and the result: the
+// window, whose size the first byte tells (RFC 7932, section 9.1), half of it again
+// while it grows, and tables.
 func brotliMemory(p []byte) int64 {
 	const tables = 4 << 20
 	bits := 16
@@ -219,7 +219,7 @@ func (r *Receiver) unpackZstd(w *workspace) failure {
 	if w.zstd == nil {
 		if w.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 			zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecodeAllCapLimit(true)); err != nil {
-			panic("receive: options of zstd: " + err.Error())
+			panic("receiver: options of zstd: " + err.Error())
 		}
 	}
 	if size.most > keepBuffer {

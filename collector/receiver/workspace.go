@@ -49,12 +49,12 @@ func (r *Receiver) Release(n int64) {
 	r.budget.release(n)
 }
 
-// work is the memory of one request or connection, from the pool. Its owner is
-// the goroutine that took it; nothing in it outlives the request.
+// workspace is the pooled memory of one request or connection. The goroutine that took
+// it owns it; nothing in it outlives the request.
 type workspace struct {
 	r      *Receiver
 	buf    []byte // the unpacked body; for TCP, bytes read
-	own    []byte // while buf is lent: the work's own
+	own    []byte // the workspace's own buffer, while buf is lent
 	lent   bool   // buf is the server's, until the request is over
 	batch  normalize.Batch
 	norm   *normalize.Normalizer
@@ -126,20 +126,20 @@ func (r *Receiver) acquire(w *workspace, n int64) bool {
 // before they are taken from the budget: most never ask for more.
 const freeLines = 4 << 10
 
-// largeBody is the size of a body from which the lines get their memory at once: what
-// is left behind when it grows is a multiple.
+// largeBody is the size of a body from which the lines get their memory at once. To
+// grow in steps takes a multiple.
 const largeBody = 256 << 10
 
-// Grow implements normalize.Room: a request of short events comes to many times its
-// size as lines.
+// Grow implements normalize.Room. The lines of short events take many times the bytes
+// of their request.
 func (w *workspace) Grow(n int) bool {
 	w.refused = w.reserve(int64(n), w.r.opts.InFlight)
 	return w.refused == nil
 }
 
-// reserve takes n bytes from the budget beside those of the body, for lines or
-// scratch, unless it comes to more than most with them. n is counted from the beginning
-// of the request.
+// reserve takes n bytes from the budget besides those of the body, for lines or
+// scratch, unless the sum is more than most. n counts from the beginning of the
+// request.
 func (w *workspace) reserve(n, most int64) *Refusal {
 	if n <= int64(len(w.buf)) { // that is counted already
 		return nil
@@ -188,9 +188,9 @@ func (w *workspace) reset() {
 // without it being counted.
 const spareBuffers = 64 << 10
 
-// chargeSpare has the buffers that w brought from the pool counted while it waits for
-// its sender, who may need none of them; where that would take the budget's second
-// half, which is for who does, w goes on without them.
+// chargeSpare counts the buffers that w brought from the pool, as it may wait long for a
+// sender that needs none of them. If they would take from the budget's second half, w
+// drops them.
 func (r *Receiver) chargeSpare(w *workspace) {
 	spare := int64(cap(w.buf) + cap(w.batch.Lines) + cap(w.packed) + cap(w.answer) + cap(w.note))
 	if spare <= spareBuffers || r.budget.used.Load()+spare <= r.budget.limit/2 && r.acquire(w, spare) {

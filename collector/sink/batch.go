@@ -11,7 +11,7 @@ type Batch struct {
 	First uint64 // offset of the first line; the others follow it
 
 	buf     []byte // all lines, each ended by '\n'
-	ends    []int  // line i ends behind its '\n' at ends[i]
+	ends    []int  // ends[i] is the offset after the '\n' of line i
 	settled []bool
 	refused int
 	refusal error // the first

@@ -1,13 +1,13 @@
-// Package sink passes the journal's lines on to destinations. A Runner reads by
-// a cursor of its own that outlives the process, so that a destination that is
-// dead or slow holds up nobody: what it owes stays in the journal.
+// Package sink passes the journal's lines on to destinations. Each Runner reads with a
+// cursor of its own, which outlives the process. So a dead or slow destination delays
+// no other: what it has not taken stays in the journal.
 //
 //  1. Every line is delivered at least once, unless it is dropped and counted;
 //     batches go out in the order of the journal, one after the other.
 //  2. The cursor is saved after the lines before it were delivered. What was
 //     delivered since the last save is delivered again by the next process.
-//  3. In every snapshot of Stats, and for the lines at or behind the offset at
-//     which the Runner began: stored = Delivered + Pending + the sum of Dropped.
+//  3. In every snapshot of Stats, counting lines from the Runner's first offset on:
+//     stored = Delivered + Pending + the sum of Dropped.
 package sink
 
 import (
@@ -103,7 +103,7 @@ type Runner struct {
 	// of Run
 	batch     Batch
 	rest      journal.Frame // lines read and not yet in a batch
-	gap       *journal.Gap  // met behind them
+	gap       *journal.Gap  // found after them
 	lastSaved time.Time
 
 	mu sync.Mutex
@@ -112,7 +112,7 @@ type Runner struct {
 }
 
 // New opens the cursor named o.Name, which goes on where it was saved and
-// otherwise begins at the oldest line kept. Whoever called it calls Close. Unless
+// otherwise begins at the oldest line kept. The caller calls Close. Unless
 // the journal was opened with that name in its Options.Hold, retention may have
 // deleted before what was not delivered.
 func New(j *journal.Journal, dest Destination, o Options) (*Runner, error) {

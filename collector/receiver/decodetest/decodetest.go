@@ -1,6 +1,6 @@
-// Package decodetest tests one protocol of a front receiver by itself: what it makes
-// of bodies, and what it answers with a store in memory. It runs no collector, as
-// package receivertest does, so that the tests inside a protocol's package can use it.
+// Package decodetest tests one protocol alone: what it makes of bodies, and what it
+// answers with a backend in memory. Tests inside a protocol's package can use it: unlike
+// package receivertest it runs no collector.
 package decodetest
 
 import (

@@ -159,7 +159,7 @@ func appendID(dst, id []byte) []byte {
 	return append(dst, '"')
 }
 
-// appendFault appends the answer to a request of which nothing was taken.
+// appendFault appends the answer to a request when nothing was taken.
 func appendFault(dst []byte, code int, text string) []byte {
 	kind := "illegal_argument_exception"
 	switch code {

@@ -3,7 +3,7 @@
 //
 // # Bulk requests
 //
-// A body is lines: an action, and for all but delete the document behind it.
+// A body is lines: an action and, except for delete, the document after it.
 // The last line may lack its end, blank lines between are skipped. Documents
 // that are created or indexed become lines, by the keys of package normalize
 // and these of the Elastic Common Schema, written with dots or nested:
@@ -198,7 +198,7 @@ func (d *decoder) action(line []byte) error {
 		return fmt.Errorf("expected create or index, found %.50s", w.Name)
 	}
 	if !wire.IsObject(w.Value) {
-		return fmt.Errorf("expected an object behind %s", w.Name)
+		return fmt.Errorf("expected an object after %s", w.Name)
 	}
 	d.act.meta = w.Value
 	if w.Next() {
@@ -224,7 +224,7 @@ func (d *decoder) action(line []byte) error {
 	return nil
 }
 
-// item makes a line of the document behind d.act; the event was begun.
+// item makes a line of the document after d.act. The event has begun.
 func (d *decoder) item(doc []byte) {
 	reject := func(reason, detail string) {
 		d.b.Reject(reason, detail)

@@ -117,7 +117,7 @@ func (d *decoder) dottedError(object []byte) {
 	d.b.EndObject()
 }
 
-// sameTime reports whether two strings are the same time in UTC, but for zeros
+// sameTime reports whether two strings are the same time in UTC, apart from zeros
 // at the end of its fraction.
 func sameTime(a, b []byte) bool {
 	short := func(v []byte) []byte {

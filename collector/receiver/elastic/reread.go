@@ -3,7 +3,7 @@ package elastic
 import "github.com/rollway/rollway/collector/receiver"
 
 // keepAction keeps what the action says with its document, which was rejected:
-// the object behind create or index. The index of the path is in the name of
+// the object after create or index. The index of the path is in the name of
 // the receiver.
 func (d *decoder) keepAction() {
 	if d.act.op <= opCreate {

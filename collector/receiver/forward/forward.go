@@ -8,7 +8,7 @@
 //
 //	[tag, time, record, option?]         Message
 //	[tag, [[time, record], …], option?]  Forward
-//	[tag, bin, option?]                  PackedForward: entries one behind the other
+//	[tag, bin, option?]                  PackedForward: entries in a row
 //	[tag, bin, {"compressed":"gzip"}]    CompressedPackedForward, or "zstd"
 //
 // Where option has "chunk", its value is acknowledged once the events of the
@@ -138,11 +138,11 @@ func (s *session) Decode(c *receiver.Chunk) (taken int, err error) {
 type delivery struct {
 	tag      []byte
 	entries  reader // at the second element; without bytes: a heartbeat
-	oneEvent bool   // it is a time and behind it a record
+	oneEvent bool   // it is a time and then a record
 	option
 }
 
-// readDelivery reads a message but for its entries.
+// readDelivery reads a message except for its entries.
 func readDelivery(data []byte) (m delivery, err error) {
 	r := reader{b: data}
 	head := r.next()
@@ -224,7 +224,7 @@ func (s *session) entries(c *receiver.Chunk, m *delivery) (content []byte, err e
 	return content, nil
 }
 
-// stream adds the entries that stand one behind the other in packed.
+// stream adds the entries of packed, which follow each other.
 func (s *session) stream(c *receiver.Chunk, b *normalize.Builder, tag, packed []byte) {
 	for len(packed) > 0 && !c.Batch.Overflowed() {
 		s.inner.reset()
@@ -309,7 +309,7 @@ func event(b *normalize.Builder, tag []byte, r *reader) {
 	}
 }
 
-// noName stands for a key that is an array, a map or an extension.
+// noName replaces a key that is an array, a map or an extension.
 var noName = []byte("?")
 
 // key reads the key of a map as text, in buf if it is a number.

@@ -196,10 +196,10 @@ func (t *token) values() uint64 {
 // reader reads a message that a walker has found whole.
 type reader struct{ b []byte }
 
-// before returns what stands between r and later, a reader of the same message.
+// before returns the bytes between r and later, a reader of the same message.
 func (r *reader) before(later *reader) []byte { return r.b[:len(r.b)-len(later.b)] }
 
-// next reads a token. Behind the end there are nils.
+// next reads a token. After the end there are nils.
 func (r *reader) next() token {
 	t, n, err := scan(r.b)
 	if err != nil {

@@ -142,7 +142,7 @@ type members struct {
 	packed *bytes.Reader
 }
 
-// next begins a member of packed, of which there is more.
+// next begins the next member of packed, which is not empty.
 func (m *members) next() error {
 	err := m.z.Reset(m.packed)
 	if err == io.EOF {

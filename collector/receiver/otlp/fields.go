@@ -167,7 +167,7 @@ func (r *reader) scalar(f *field, at int) (number uint64, bytes []byte, end int,
 // errKind is the error for a value that is of another kind than its field.
 var errKind = errors.New("of another kind")
 
-// number reads a field that is a number, but for a boolean, as in protocol buffers.
+// number reads a field that is a number, as protocol buffers have it.
 func (f *field) number(text []byte) (n uint64, err error) {
 	switch f.kind {
 	case ofUint32:
@@ -188,8 +188,8 @@ func (f *field) number(text []byte) (n uint64, err error) {
 	return uint64(i), err
 }
 
-// severities are the names of severities after SEVERITY_NUMBER_. Each has four
-// numbers, from 1 on, of which the last three have a 2, 3 or 4 after the name.
+// severities are the names of severities after SEVERITY_NUMBER_. Each has four numbers,
+// from 1 on; the names of the last three end in 2, 3 and 4.
 var severities = [...]string{"TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"}
 
 // severityByName reads SEVERITY_NUMBER_WARN3 and the like.

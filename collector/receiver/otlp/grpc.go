@@ -40,7 +40,7 @@ func (overGRPC) Decode(q *receiver.Request) error {
 }
 
 // The header fields of an answer that trailers hold, by names that net/http
-// sends behind the body. An answer without a body has them in its head.
+// sends after the body. An answer without a body has them in its head.
 const (
 	grpcStatus  = "Grpc-Status"
 	grpcMessage = "Grpc-Message"

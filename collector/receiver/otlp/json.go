@@ -352,8 +352,8 @@ func (r *reader) jsonService(p *pairAt) (text []byte) {
 	return text
 }
 
-// jsonAny has use use the value of the AnyValue at an offset, of which there may be
-// one. use returns the end of an array or a list.
+// jsonAny calls use for the one value of the AnyValue at an offset. use returns the
+// end of an array or a list.
 func (r *reader) jsonAny(at int, use func(v anyValue) (end int, err error)) (end int, err error) {
 	seen := false
 	end, err = r.jsonFields(&anyValueMsg, at, func(f *field, at int) (end int, err error) {

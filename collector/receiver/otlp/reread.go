@@ -12,7 +12,7 @@ import (
 
 // The context of a LogRecord that is rejected is the ResourceLogs that it came in,
 // with one ScopeLogs and without records, in the form of the request. In JSON the
-// records, of which there are none, come last.
+// empty array of records comes last.
 
 // endOfContext is how a context in JSON ends: between its first and its second byte
 // a record may be.

@@ -279,7 +279,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Write(answer)
 }
 
-// writeRequest writes a request as it came, but for chunks and the host.
+// writeRequest writes a request as it came, except for chunks and the host.
 func writeRequest(w *bytes.Buffer, r *http.Request, body []byte) {
 	fmt.Fprintf(w, "%s %s HTTP/1.1\r\nHost: collector\r\n", r.Method, r.URL.RequestURI())
 	var names []string

@@ -176,12 +176,12 @@ func cutPayload(header, b []byte) (payload, rest []byte, err error) {
 	}
 	rest = b[n:]
 	if len(rest) > 0 && rest[0] != '\n' && rest[0] != '\r' {
-		return nil, nil, fmt.Errorf("behind its length of %d bytes the line does not end", n)
+		return nil, nil, fmt.Errorf("the line does not end after its length of %d bytes", n)
 	}
 	return b[:n], rest, nil
 }
 
-// setKey names the request by its event, of which there is one: so an event that
+// setKey names the request by its event, if it has one alone: so an event that
 // is sent again is stored once. The number of events is part of the name, as an
 // envelope may have others beside the one.
 func (d *decoder) setKey(q *receiver.Request) {

@@ -250,17 +250,8 @@ func TestNoAllocationPerEvent(t *testing.T) {
 }
 
 func BenchmarkDecode(b *testing.B) {
-	norm, batch := normalize.New(normalize.Limits{}), new(normalize.Batch)
-	req := httptest.NewRequest("POST", "/", nil)
-	body := []byte("{}\n{\"type\":\"log\"}\n{\"items\":[" + strings.Repeat(someLog+",", 99) + someLog + "]}")
-	b.SetBytes(int64(len(body)))
-	b.ReportAllocs()
-	var note []byte
-	for b.Loop() {
-		batch.Reset()
-		note, _ = decodetest.Decode(Envelope, norm, batch, req, body, note[:0])
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/event")
+	body := "{}\n{\"type\":\"log\"}\n{\"items\":[" + strings.Repeat(someLog+",", 99) + someLog + "]}"
+	decodetest.Benchmark(b, Envelope, "application/json", body, 100)
 }
 
 // FuzzDecode checks that lines and answers are JSON.

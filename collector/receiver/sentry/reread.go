@@ -6,7 +6,7 @@ import (
 	"github.com/rollway/rollway/collector/receiver"
 )
 
-// The context of an event that is rejected is of which kind it is. The project is
+// The context of an event that is rejected is its kind. The project is
 // in the name of the receiver.
 const (
 	kindEvent = "event"

@@ -84,7 +84,7 @@ func (answerer) Answer(a *receiver.Answer) {
 	a.Body = append(a.Body, "}\n"...)
 }
 
-// appendFault appends the answer to a request of which nothing was taken.
+// appendFault appends the answer to a request when nothing was taken.
 func appendFault(dst []byte, status int, text string) []byte {
 	code := byte(invalidData)
 	switch status {

@@ -18,7 +18,7 @@
 //
 // {"text":"Success","code":0} when all is stored. What cannot be stored is left
 // out, the rest is stored, and the answer is 400 with the code and number of the
-// first event that was left out; behind text that is not JSON nothing more is
+// first event that was left out; after text that is not JSON nothing more is
 // read, and what is left counts as one event. 503 and code 9 when full.
 //
 // A client that names a channel gets an ackId. As an answer is sent only when

@@ -124,7 +124,7 @@ func (s *session) tooLong(c *receiver.Chunk, data []byte) {
 }
 
 // count reads the number of octets of a frame that has one; head is the offset
-// behind it, or 0 if it takes more bytes to know.
+// after it, or 0 if more bytes are needed to know.
 func (s *session) count(data []byte) (head, size int, counted bool) {
 	i := 0
 	for ; i < len(data) && i < maxDigits && jsonwalk.IsDigit(data[i]); i++ {

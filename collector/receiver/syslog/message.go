@@ -113,8 +113,8 @@ func structured(b *normalize.Builder, data []byte) {
 	}
 }
 
-// element walks through one element from behind its '[' and returns the offset
-// behind its ']', or -1 if it has none. Unless b is nil it adds the element to
+// element walks through one element from after its '[' and returns the offset after
+// its ']', or -1 if it has none. Unless b is nil it adds the element to
 // it, and changes the escaped values in place.
 func element(data []byte, at int, b *normalize.Builder) int {
 	start := at

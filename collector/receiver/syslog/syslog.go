@@ -22,7 +22,7 @@
 // In the older format all but the priority may be missing. A timestamp is "Mmm
 // dd hh:mm:ss", which has no zone and mostly no year: the zone is
 // Protocol.Zone, the year the one that brings it nearest to now; or it is as in
-// RFC 3339. A tag is taken to be one behind a timestamp, and elsewhere only with
+// RFC 3339. A tag is taken to be one after a timestamp, and elsewhere only with
 // a process id. What cannot be told apart stays in msg, a message without
 // priority whole.
 //
@@ -31,7 +31,7 @@
 // A datagram is a message. On a stream each frame is by octet counting if it
 // begins with a number, a space and '<' (and, once one did, without the '<'),
 // and otherwise ends with LF or NUL (RFC 6587). Where a sender ends messages
-// with NUL, LF may be within them. What stands before the end of the connection
+// with NUL, LF may be within them. What comes before the end of the connection
 // without its LF is stored and marked as attrs.torn, as nobody can tell whether
 // it is whole; less than the octets that were announced is not stored and
 // counts as torn.

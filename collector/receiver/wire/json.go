@@ -65,8 +65,7 @@ func (j *JSON) Invalid(at int, err error) error {
 	return fmt.Errorf("the body is not a valid %s in JSON at offset %d: %w; nothing was stored", j.what, at, err)
 }
 
-// Mismatch is the error for the value at an offset, of which should says what it
-// should be.
+// Mismatch is the error for the value at an offset that is not what should says.
 func (j *JSON) Mismatch(at int, should string) error {
 	end := j.check.Value(j.Body, at)
 	if end < 0 {

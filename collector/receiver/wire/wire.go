@@ -69,7 +69,7 @@ func (f *Fields) Next() bool {
 	if len(b) < 2 || b[0] < 1<<3 || b[0] >= 0x80 || b[1] >= 0x80 {
 		return f.next()
 	}
-	// The tag is one byte, and so is a varint or a length behind it.
+	// The tag is one byte, and so is the varint or length after it.
 	switch typ := protowire.Type(b[0] & 7); {
 	case typ == protowire.VarintType:
 		f.Type, f.Value, f.Bytes = typ, uint64(b[1]), nil

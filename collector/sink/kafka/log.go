@@ -18,7 +18,7 @@ type clientLog struct {
 	log *slog.Logger
 
 	mu   sync.Mutex
-	last map[string]time.Time // guarded by mu; by text, of which there are few
+	last map[string]time.Time // guarded by mu; by text; there are few texts
 }
 
 // Level is the least that Log is called for.

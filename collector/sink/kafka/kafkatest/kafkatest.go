@@ -84,7 +84,7 @@ broker.heartbeat.interval.ms=500
 auto.create.topics.enable=false
 `
 
-// A Broker is started and killed as often as wanted, always at the same
+// A Broker can be started and killed many times, always at the same
 // addresses and with what it stored. One goroutine at a time uses it.
 type Broker struct {
 	Addr   string         // host:port, where anybody may produce
