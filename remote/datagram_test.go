@@ -180,7 +180,8 @@ func TestSlowLocalReader(t *testing.T) {
 	}
 	path := socketPath(t)
 	peer := listenGram(t, "unixgram", path)
-	w := open(t, "unixgram://"+path, remote.Options{Timeout: 300 * time.Millisecond, CloseTimeout: 50 * time.Millisecond})
+	w := open(t, "unixgram://"+path, remote.Options{CloseTimeout: 50 * time.Millisecond})
+	w.SetAttempt(100 * time.Millisecond)
 	all := numbered(0, 5000)
 	n, err := w.Write([]byte(all))
 	if !errors.Is(err, os.ErrDeadlineExceeded) || n == 0 || n == len(all) || all[n-1] != '\n' {

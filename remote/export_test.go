@@ -13,7 +13,7 @@ func (w *Writer) Told() { <-w.teller.Idle() }
 // SyncContext is Sync with a context.
 func (w *Writer) SyncContext(ctx context.Context) error { return w.sync(ctx) }
 
-// SetAttempt sets how long a piece of a stream may take, apart from Options.Timeout.
+// SetAttempt bounds a request, a piece of a stream or a datagram, apart from Options.Timeout.
 func (w *Writer) SetAttempt(d time.Duration) { w.opt.attempt = d }
 
 // SetSilence says how long a TCP peer may be silent.

@@ -150,7 +150,8 @@ func TestStalledServer(t *testing.T) {
 	defer close(release)
 
 	t.Run("request timeout", func(t *testing.T) {
-		w := open(t, peer.URL+"/", remote.Options{Timeout: 600 * time.Millisecond})
+		w := open(t, peer.URL+"/", remote.Options{})
+		w.SetAttempt(200 * time.Millisecond)
 		_, err := w.Write([]byte(numbered(0, 1)))
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no full answer within 200ms") {
 			t.Errorf("Write = %v", err)

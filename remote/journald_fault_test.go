@@ -68,7 +68,8 @@ func TestJournaldHangsAndIsReplaced(t *testing.T) {
 	t.Parallel()
 	path := socketPath(t)
 	hung := listenJournal(t, path)
-	w := open(t, hung.url, remote.Options{Journald: toShop, Timeout: 300 * time.Millisecond})
+	w := open(t, hung.url, remote.Options{Journald: toShop})
+	w.SetAttempt(100 * time.Millisecond)
 	all := numbered(0, 5000)
 	n, err := w.Write([]byte(all))
 	if !errors.Is(err, os.ErrDeadlineExceeded) || n == 0 || n == len(all) || all[n-1] != '\n' {
@@ -116,7 +117,8 @@ func TestJournaldHangsAndIsReplaced(t *testing.T) {
 func TestJournaldHangsAndGoesOn(t *testing.T) {
 	t.Parallel()
 	p := listenJournal(t, socketPath(t))
-	w := open(t, p.url, remote.Options{Journald: toShop, Timeout: 300 * time.Millisecond})
+	w := open(t, p.url, remote.Options{Journald: toShop})
+	w.SetAttempt(100 * time.Millisecond)
 	all := numbered(0, 5000)
 	n, err := w.Write([]byte(all))
 	if !errors.Is(err, os.ErrDeadlineExceeded) {

@@ -147,8 +147,8 @@ func TestStalledReader(t *testing.T) {
 		url := scheme + "://" + peer.Addr().String()
 		all := []byte(wide(20_000)) // more than loopback buffers hold
 
-		o.Timeout = 300 * time.Millisecond
 		w := open(t, url, o)
+		w.SetAttempt(100 * time.Millisecond)
 		n, err := w.Write(all)
 		if !errors.Is(err, os.ErrDeadlineExceeded) || n > 0 && all[n-1] != '\n' {
 			t.Errorf("Write = %d, %v, want a deadline exceeded", n, err)
