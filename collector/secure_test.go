@@ -546,7 +546,7 @@ func TestSecurityThatCannotBe(t *testing.T) {
 		"a list of tokens is wanted": func(c *config.Config) { c.Access.Tokens = file },
 		"tls.cert " + file:           func(c *config.Config) { c.TLS.Cert, c.TLS.Key = file, file },
 		"must be set together":       func(c *config.Config) { c.TLS.Cert = file },
-		"client certificates":    func(c *config.Config) { c.TLS.ClientCA = file },
+		"client certificates":        func(c *config.Config) { c.TLS.ClientCA = file },
 		"listen_tcp":                 func(c *config.Config) { c.Access.Tokens, c.ListenTCP = file, "0.0.0.0:0" },
 	} {
 		cfg := testConfig(t)
