@@ -74,24 +74,24 @@ func (f *File) failed(call string, err error) error {
 	return err
 }
 
-// Flush waits until the Writes begun before it have ended. A Write that has
-// returned needs no Flush.
+// Flush waits until earlier Writes have returned. The lines of a Write that has
+// returned need no Flush.
 func (f *File) Flush(ctx context.Context) error {
 	return f.barrier(ctx, "flush", func() error { return nil })
 }
 
 // Sync calls fsync, so that what was written survives a crash of the machine.
 // Pipes, terminals and devices have no fsync: there it is Flush. It returns
-// after Options.CloseTimeout at the latest; then the fsync goes on by itself, and
-// Writes wait for it.
+// after Options.CloseTimeout at the latest; then the fsync continues in the background,
+// and Writes wait for it.
 func (f *File) Sync() error {
 	ctx, cancel := context.WithTimeout(context.Background(), f.opt.CloseTimeout)
 	defer cancel()
 	return f.barrier(ctx, "sync", f.sync)
 }
 
-// barrier takes the turn and calls do, which may hang on a bad disk: ctx ends
-// the wait for it, not do. After Close it returns what Close returned.
+// barrier takes the turn and calls do, which may hang on a bad disk: ctx ends the wait,
+// not do. After Close it returns the result of Close.
 func (f *File) barrier(ctx context.Context, call string, do func() error) error {
 	if !f.enter(0) {
 		return f.wait(ctx)
@@ -116,7 +116,7 @@ func (f *File) barrier(ctx context.Context, call string, do func() error) error 
 	}
 }
 
-// wait waits for the Shutdown under way and returns its result.
+// wait waits for the active Shutdown and returns its result.
 func (f *File) wait(ctx context.Context) error {
 	select {
 	case <-f.done:
@@ -137,13 +137,11 @@ func (f *File) Close() error {
 	return f.Shutdown(ctx)
 }
 
-// Shutdown refuses new calls, waits for the running ones and closes the file,
-// without fsync unless Options.Sync asks for it. When ctx ends first it frees
-// the calls that wait, whose callers get their lines back with os.ErrClosed,
-// and those that hang in a pipe; a write that hangs in a disk cannot be ended:
-// its lines stay pending, it closes the file when it comes back, and Shutdown
-// returns an error with their number. Later calls return what the first
-// returned.
+// Shutdown refuses new calls, waits for active ones and closes the file, without fsync
+// unless Options.Sync asks for it. When ctx ends first, waiting calls and those that
+// hang in a pipe return; the callers still own their lines. A write that hangs on a disk
+// cannot be canceled: its lines stay pending, it closes the file when it returns, and
+// Shutdown returns an error with their number. Later calls return the same result.
 func (f *File) Shutdown(ctx context.Context) error {
 	f.mu.Lock()
 	first := !f.closing
@@ -174,11 +172,11 @@ func (f *File) Shutdown(ctx context.Context) error {
 	return f.err
 }
 
-// patience is how long Shutdown waits for calls that it has told to end.
-const patience = 100 * time.Millisecond
+// stopTimeout is how long Shutdown waits for calls that it has told to end.
+const stopTimeout = 100 * time.Millisecond
 
-// abandon ends the calls that can be ended and waits a moment for the file to be
-// closed, which otherwise happens after the last of the others has returned.
+// abandon ends the calls that can be ended and waits briefly for the file to be closed.
+// Otherwise it is closed when the last of the other calls returns.
 func (f *File) abandon(ctx context.Context, finished <-chan error) (err error) {
 	f.mu.Lock()
 	pending, running := f.stats.Pending, f.running
@@ -187,7 +185,7 @@ func (f *File) abandon(ctx context.Context, finished <-chan error) (err error) {
 	close(f.quit)
 	select {
 	case err = <-finished:
-	case <-time.After(patience):
+	case <-time.After(stopTimeout):
 		err = fmt.Errorf("the disk does not answer: %w", ctx.Err())
 	}
 	if running > 0 {
@@ -196,11 +194,11 @@ func (f *File) abandon(ctx context.Context, finished <-chan error) (err error) {
 	return err
 }
 
-// finish closes the file. Nothing runs any more.
+// finish closes the file. No call is active.
 func (f *File) finish() error {
 	sync := f.io.fsyncs.failure
 	if f.opt.Sync == SyncInterval {
 		sync = f.sync
 	}
-	return errors.Join(f.mend(), sync(), f.io.close())
+	return errors.Join(f.repairTail(), sync(), f.io.close())
 }

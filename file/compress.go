@@ -63,8 +63,8 @@ func uncompress(r io.Reader, ext string, c Compressor) (io.ReadCloser, error) {
 }
 
 // compress replaces x.plain by a compressed copy and tells OnRotated of it.
-func (m *maintenance) compress(x *kept) error {
-	src, err := takeNamed(x.plain)
+func (m *maintenance) compress(x *rotatedFile) error {
+	src, err := acquireNamed(x.plain)
 	if err != nil {
 		return fmt.Errorf("compress: %w", err)
 	}
@@ -98,7 +98,7 @@ func (m *maintenance) copyInto(name string, src *os.File) (from, to int64, err e
 		return 0, 0, err
 	}
 	defer dst.Close()
-	lockAlone(dst)
+	lockExclusive(dst)
 	from, err = compressInto(m.ctx, dst, src, m.f.opt.Compress)
 	old, oldErr := src.Stat()
 	packed, packedErr := dst.Stat()

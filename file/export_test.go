@@ -28,7 +28,7 @@ func (f *File) SetTruncate(truncate func(*os.File, int64) error) { f.maintenance
 // FailWith makes the next Write find that the file has failed.
 func (f *File) FailWith(err error) {
 	f.turn <- struct{}{}
-	f.judge(err, time.Now())
+	f.worthRetry(err, time.Now())
 	f.unlock()
 }
 

@@ -11,17 +11,17 @@ import (
 	"github.com/rollway/rollway/internal/logfile"
 )
 
-// What happens when a file or a folder fails. The caller has the turn.
+// Failures of a file or a folder. The caller has the turn.
 
-// homeAfter is how long the lines go to Options.Failover before the first
+// retryHomeAfter is how long the lines go to Options.Failover before the first
 // folder is tried again.
-const homeAfter = time.Minute
+const retryHomeAfter = time.Minute
 
 func isBroken(err error) bool {
 	return slices.ContainsFunc(broken, func(e error) bool { return errors.Is(err, e) })
 }
 
-// isFull reports whether the file in use is sound, and there was no room for more.
+// isFull reports whether the file in use failed only because the disk is full.
 func (f *File) isFull() bool { return isFull(f.io.bad) && f.io.fsyncs.failure() == nil }
 
 // openFirst opens the file, in Options.Failover where the first folder has
@@ -35,20 +35,20 @@ func (f *File) openFirst() error {
 		}
 	}
 	err := f.open(0)
-	if err == nil || len(f.places) == 1 || !isBroken(err) && !isFull(err) {
+	if err == nil || len(f.locations) == 1 || !isBroken(err) && !isFull(err) {
 		return err
 	}
 	if awayErr := f.open(1); awayErr != nil {
 		return errors.Join(err, awayErr)
 	}
 	f.notice(note, "%s cannot be opened: %w", f.path, err)
-	f.settle(0, time.Now())
+	f.countMove(0, time.Now())
 	return nil
 }
 
-// judge decides after a failed write whether it is worth another try at once: in
-// another file, or in this one if there is room now.
-func (f *File) judge(err error, now time.Time) (again bool) {
+// worthRetry reports after a failed write whether to retry at once: in another file, or
+// in this one if there is room now.
+func (f *File) worthRetry(err error, now time.Time) (again bool) {
 	switch {
 	case !f.io.regular:
 		return false
@@ -57,17 +57,17 @@ func (f *File) judge(err error, now time.Time) (again bool) {
 	case !isFull(err):
 	case f.opt.keeps() && f.maintenance.pruneNow():
 		return true
-	case len(f.places) > 1 && (f.io.at == 0 || !now.Before(f.io.nextHome)):
+	case len(f.locations) > 1 && (f.io.at == 0 || !now.Before(f.io.nextRetryHome)):
 		f.io.bad = err
 	}
 	return f.io.bad != nil
 }
 
-// moveOn leaves the file in use, which has failed, and opens another one: in the
-// same folder if lines have stayed in the old one, else in the other folder.
+// moveOn abandons the file in use, which has failed, and opens another one: in the same
+// folder if the old one has lines that stay, otherwise in the other folder.
 func (f *File) moveOn(now time.Time) error {
 	f.abandonFile(now)
-	to := []int{f.io.at, 1 - f.io.at}[:len(f.places)]
+	to := []int{f.io.at, 1 - f.io.at}[:len(f.locations)]
 	stays := f.io.keeps && (f.io.fsyncs.failure() == nil || f.io.fsyncs.worked.Load())
 	if f.isFull() || !stays {
 		slices.Reverse(to)
@@ -83,29 +83,29 @@ func (f *File) moveOn(now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// moveTo opens the file at a place and retires the one in use.
+// moveTo opens the file at a location and finishes the one in use.
 func (f *File) moveTo(at int, now time.Time) error {
 	old, from := f.io.target, f.io.at
 	if err := f.open(at); err != nil {
 		return err
 	}
-	f.settle(from, now)
-	if err := f.maintenance.retired(old); err != nil {
+	f.countMove(from, now)
+	if err := f.maintenance.finishOld(old); err != nil {
 		f.tell(closing, f.fail("close", err))
 	}
 	return nil
 }
 
-// abandonFile moves a file that has failed out of the way, if it can be moved:
-// under a name of its own, or for good if it is empty.
+// abandonFile renames a file that has failed, or removes it if it is empty, if either
+// works.
 func (f *File) abandonFile(now time.Time) {
-	if f.io.left {
+	if f.io.abandoned {
 		return
 	}
-	f.io.left = true
+	f.io.abandoned = true
 	why := f.io.bad
 	f.io.bad = nil
-	err := f.mend()
+	err := f.repairTail()
 	f.io.bad = why
 	if f.io.torn > 0 {
 		f.notice(tearing, "%s keeps %d bytes of a line at its end, which is written again elsewhere: %w", f.io.real, f.io.torn, err)
@@ -120,30 +120,30 @@ func (f *File) abandonFile(now time.Time) {
 	case f.isFull() || err == nil && !logfile.StillNames(f.io.real, f.io.f):
 		return
 	case err == nil && here.Size() == 0:
-		err = removeAlone(f.io.real, true, nil)
+		err = removeUnused(f.io.real, true, nil)
 	case err == nil:
-		f.io.aside, err = f.retire(here, now)
+		f.io.aside, err = f.renameAside(here, now)
 	}
 	if err != nil {
 		f.notice(staying, "%s has failed and stays where it is: %w", f.io.real, err)
 	}
 }
 
-// settle counts that the lines come from one place to the one that is now in use.
-func (f *File) settle(from int, now time.Time) {
+// countMove counts a move of the lines to the location in use.
+func (f *File) countMove(from int, now time.Time) {
 	if f.io.at > 0 {
-		f.io.nextHome = now.Add(homeAfter)
+		f.io.nextRetryHome = now.Add(retryHomeAfter)
 	}
 	if f.io.at != from && f.io.at > 0 {
 		f.count(func(s *Stats) { s.Failovers++ })
 	}
 }
 
-// sayWhere tells where the lines go that were just written, if that is news. A
-// place that takes none is never told.
-func (f *File) sayWhere() {
+// reportLocation tells OnError where the latest lines went, if that has changed. A
+// location that takes none is never reported.
+func (f *File) reportLocation() {
 	again := [...]string{" again", ""}[f.io.at]
-	if f.io.at != f.io.said && f.notice(note, "the lines go to %s%s", f.places[f.io.at].Text, again) {
-		f.io.said = f.io.at
+	if f.io.at != f.io.reported && f.notice(note, "the lines go to %s%s", f.locations[f.io.at].Text, again) {
+		f.io.reported = f.io.at
 	}
 }

@@ -12,13 +12,13 @@ import (
 // removes a rotated file. So no process, this one included, loses what another
 // still writes.
 
-// lockNow takes the shared lock of a writer of f. It reports false if another
+// lockShared takes the shared lock of a writer of f. It reports false if another
 // process has the exclusive lock.
-func lockNow(f *os.File) bool { return flock(f, syscall.LOCK_SH|syscall.LOCK_NB) }
+func lockShared(f *os.File) bool { return flock(f, syscall.LOCK_SH|syscall.LOCK_NB) }
 
-// lockAlone takes the exclusive lock. It reports false if somebody writes to f,
-// and true where locks do not work, as on some network file systems.
-func lockAlone(f *os.File) bool { return flock(f, syscall.LOCK_EX|syscall.LOCK_NB) }
+// lockExclusive takes the exclusive lock. It returns false if another process writes to
+// f, and true where locks do not work, as on some network file systems.
+func lockExclusive(f *os.File) bool { return flock(f, syscall.LOCK_EX|syscall.LOCK_NB) }
 
 // unlock releases either lock.
 func unlock(f *os.File) { flock(f, syscall.LOCK_UN) }

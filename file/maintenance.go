@@ -4,75 +4,40 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/rollway/rollway/internal/disk"
 )
 
-// maintenance does for a File what no Write should wait for: fsync by interval,
-// fsync of rotated files and of the folder, compressing and removing rotated
-// files, finishing what a crash has left. Its goroutines run from the first need
-// to Shutdown.
+// maintenance does the work of a File that no Write should wait for: fsync by interval,
+// fsync of rotated files and of the folder, compression and removal of rotated files,
+// repair after a crash. Its goroutines run from the first need to Shutdown.
 type maintenance struct {
 	f *File
 
-	mu      sync.Mutex
-	begun   bool           // guarded by mu
-	closed  bool           // guarded by mu
-	running sync.WaitGroup // the goroutines, and those of ReopenOn; counted up with mu held and before closed
-	owed    []owedSync     // guarded by mu
-	news    []string       // rotated files for OnRotated, without Compress; guarded by mu
-	failed  error          // of an fsync, until Sync or Close returns it; guarded by mu
-	wake    chan struct{}  // holds one value while a pass is wanted
-	stop    chan struct{}  // closed when no more work comes
-	ctx     context.Context
-	cancel  context.CancelFunc // gives up on the work there is
+	mu         sync.Mutex
+	begun      bool           // guarded by mu
+	closed     bool           // guarded by mu
+	running    sync.WaitGroup // the goroutines, and those of ReopenOn; counted up with mu held and before closed
+	owed       []owedSync     // guarded by mu
+	unreported []string       // rotated files for OnRotated, without Compress; guarded by mu
+	failed     error          // errors of fsync, until Sync or Close returns them; guarded by mu
+	wake       chan struct{}  // holds one value while a pass is wanted
+	stop       chan struct{}  // closed when no more work comes
+	ctx        context.Context
+	cancel     context.CancelFunc // cancels the work in progress
 
-	tidying sync.Mutex    // held while the series is changed, from a pass or a Write
-	looked  bool          // rotated files were searched for what a power cut has left; guarded by tidying
-	syncing chan struct{} // holds one value during an fsync: the system reports a failure once
+	maintaining sync.Mutex    // held while the series is changed, from a pass or a Write
+	searched    bool          // rotated files were searched for lines torn by a power cut; guarded by tidying
+	syncing     chan struct{} // holds one value during an fsync, because the system reports a failure once
 
 	fsync    func(*os.File) error        // disk.SyncData, except in tests
 	truncate func(*os.File, int64) error // File.Truncate, except in tests
 }
-
-// fsyncs is what the calls of fsync for one open file have returned. After one
-// that failed there is no other.
-type fsyncs struct {
-	f      *os.File
-	dirty  atomic.Bool           // bytes were written since the last by interval
-	worked atomic.Bool           // one succeeded
-	lost   atomic.Pointer[error] // of the one that failed
-}
-
-// failure returns the error of the call that failed.
-func (s *fsyncs) failure() error {
-	if err := s.lost.Load(); err != nil {
-		return *err
-	}
-	return nil
-}
-
-// lose notes err as the error of the call that failed.
-func (s *fsyncs) lose(err error) { s.lost.Store(&err) }
-
-// owedSync is a file that was the current one and may not be on the disk yet.
-type owedSync struct {
-	path string
-	open *fsyncs // nil if it is closed
-}
-
-const (
-	// owedLimit is how many files are left for Sync to find, with SyncNever.
-	owedLimit = 16
-	// slowSync is how long an fsync in the background takes before OnError is
-	// told: nobody waits for it, so nobody else would notice.
-	slowSync = time.Second
-)
 
 func newMaintenance(f *File) *maintenance {
 	m := &maintenance{
@@ -87,7 +52,7 @@ func newMaintenance(f *File) *maintenance {
 	return m
 }
 
-// begin starts the goroutines. It reports false after the end.
+// begin starts the goroutines. It returns false after close.
 func (m *maintenance) begin() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -101,7 +66,7 @@ func (m *maintenance) begin() bool {
 	return !m.closed
 }
 
-// watch counts a goroutine of ReopenOn in. It reports false after the end.
+// watch counts a goroutine of ReopenOn. It returns false after close.
 func (m *maintenance) watch() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -111,8 +76,8 @@ func (m *maintenance) watch() bool {
 	return !m.closed
 }
 
-// poke asks for a pass.
-func (m *maintenance) poke() {
+// request requests a pass.
+func (m *maintenance) request() {
 	if !m.begin() {
 		return
 	}
@@ -122,154 +87,7 @@ func (m *maintenance) poke() {
 	}
 }
 
-// retired takes over a file that is no longer the current one.
-func (m *maintenance) retired(old target) error {
-	if !old.regular {
-		return old.close()
-	}
-	o, path := m.f.opt, old.aside
-	lost := old.fsyncs.failure() != nil // which was told
-	lazy := o.Sync == SyncNever && path != ""
-	owed := owedSync{path: path}
-	var err error
-	if o.Sync == SyncEachWrite || lost || lazy || !m.begin() {
-		err = old.close()
-	} else {
-		err = old.endTail()
-		unlock(old.f) // nothing comes after what is in it
-		owed.open = old.fsyncs
-	}
-	m.mu.Lock()
-	if path != "" && o.OnRotated != nil && o.Compress == nil {
-		m.news = append(m.news, path)
-	}
-	if owed.open != nil || lazy && !lost {
-		m.owed = append(m.owed, owed)
-	}
-	m.mu.Unlock()
-	if owed.open != nil || path != "" || o.series() {
-		m.poke()
-	}
-	return err
-}
-
-// syncOwed calls fsync on files that were the current one and closes them: on
-// all, or on those that are not left for Sync.
-func (m *maintenance) syncOwed(all bool) {
-	m.syncing <- struct{}{}
-	defer func() { <-m.syncing }()
-	for {
-		s, ok := m.takeOwed(all)
-		if !ok {
-			return
-		}
-		if err := m.syncRotated(s); err != nil {
-			m.lose(fmt.Errorf("what was written before the rotation may not be on the disk: %w", err))
-		}
-	}
-}
-
-// takeOwed returns the first of the files that syncOwed is for.
-func (m *maintenance) takeOwed(all bool) (s owedSync, ok bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	all = all || len(m.owed) > owedLimit
-	i := slices.IndexFunc(m.owed, func(s owedSync) bool { return all || s.open != nil })
-	if i < 0 {
-		return s, false
-	}
-	s = m.owed[i]
-	m.owed = slices.Delete(m.owed, i, i+1)
-	return s, true
-}
-
-func (m *maintenance) syncRotated(s owedSync) error {
-	if s.open == nil {
-		f, err := openFile(s.path, os.O_RDONLY, 0)
-		if errors.Is(err, os.ErrNotExist) {
-			return nil // removed, or compressed and so fsynced
-		}
-		if err != nil {
-			return err
-		}
-		s.open = &fsyncs{f: f}
-	}
-	if s.open.failure() != nil { // which was told
-		_ = s.open.f.Close()
-		return nil
-	}
-	m.f.count(func(s *Stats) { s.Syncs++ })
-	return errors.Join(m.fsync(s.open.f), s.open.f.Close())
-}
-
-// lose tells of an fsync that failed and has the next Sync or Close return its
-// error.
-func (m *maintenance) lose(err error) {
-	m.mu.Lock()
-	m.failed = errors.Join(m.failed, err)
-	m.mu.Unlock()
-	m.f.tell(syncing, m.f.fail("sync", err))
-}
-
-// takeFailure returns what lose was given since the last call.
-func (m *maintenance) takeFailure() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	err := m.failed
-	m.failed = nil
-	return err
-}
-
-// sync calls fsync on the current file, unless it has failed before.
-func (m *maintenance) sync(s *fsyncs) error {
-	m.syncing <- struct{}{}
-	defer func() { <-m.syncing }()
-	if err := s.failure(); err != nil {
-		return err
-	}
-	m.f.count(func(s *Stats) { s.Syncs++ })
-	err := m.fsync(s.f)
-	if err == nil {
-		s.worked.Store(true)
-		return nil
-	}
-	err = fmt.Errorf("what was written may not be on the disk: %w", err)
-	if !errors.Is(err, os.ErrClosed) {
-		s.lose(err)
-	}
-	return err
-}
-
-// syncByInterval calls fsync on the current file and on those just rotated.
-// Writes go on meanwhile.
-func (m *maintenance) syncByInterval() {
-	alarm := time.AfterFunc(time.Hour, func() {
-		m.f.notice(stalling, "%s: an fsync in the background has not returned for %v", m.f.path, slowSync)
-	})
-	alarm.Stop()
-	tick := time.NewTicker(m.f.opt.SyncEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-m.stop:
-			return
-		}
-		m.syncOwed(false) // the other goroutine may be compressing for long
-		s := m.f.current()
-		if s.failure() != nil || !s.dirty.Swap(false) {
-			continue
-		}
-		alarm.Reset(slowSync)
-		err := m.sync(s)
-		alarm.Stop()
-		if err != nil && !errors.Is(err, os.ErrClosed) {
-			m.lose(err)
-		}
-	}
-}
-
-// run makes a pass whenever one is asked for or something is due.
+// run makes a pass when one is requested or due.
 func (m *maintenance) run() {
 	var retry time.Duration
 	timer := time.NewTimer(time.Hour)
@@ -298,8 +116,8 @@ func (m *maintenance) run() {
 	}
 }
 
-// close ends the goroutines: it lets them do what they have begun until ctx
-// ends, and then no longer than it takes to stop cleanly.
+// close ends the goroutines: they may finish their work until ctx ends, and then have
+// the time to stop cleanly.
 func (m *maintenance) close(ctx context.Context) error {
 	m.mu.Lock()
 	m.closed = true
@@ -317,19 +135,121 @@ func (m *maintenance) close(ctx context.Context) error {
 	m.cancel()
 	select {
 	case <-ended:
-	case <-time.After(patience):
+	case <-time.After(stopTimeout):
 	}
-	return m.takeFailure()
+	return m.popFailure()
 }
 
-// syncFolders makes the names in folders durable. One that may not be read is left
-// to the operating system.
-func syncFolders(folders ...string) error {
-	var errs []error
-	for _, folder := range slices.Compact(folders) {
-		if err := (disk.Real{}).SyncDir(folder); !errors.Is(err, os.ErrPermission) {
-			errs = append(errs, err)
+// never is the time to the next pass if none is due.
+const never = 24 * time.Hour
+
+// pass brings the series to the state that Options ask for. It returns the time until
+// the next pass is due, and false if something has to be retried soon.
+func (m *maintenance) pass() (again time.Duration, ok bool) {
+	m.syncOwed(false)
+	m.maintaining.Lock()
+	defer m.maintaining.Unlock()
+	s := m.f.currentSeries()
+	list, err := s.list()
+	if err != nil {
+		m.f.tell(maintaining, m.f.fail("list rotated files of", err))
+		return never, false
+	}
+	ok = true
+	changed := false
+	try := func(of topic, did bool, err error) {
+		changed = changed || did
+		ok = ok && err == nil
+		if err != nil && !errors.Is(err, errBusy) && m.ctx.Err() == nil {
+			m.f.tell(of, m.f.fail("tidy", err))
 		}
 	}
-	return errors.Join(errs...)
+	for _, x := range list {
+		if m.ctx.Err() != nil {
+			return never, false
+		}
+		did, err := m.repair(x)
+		try(maintaining, did, err)
+		if !m.searched {
+			did, err = m.cutTorn(x)
+			try(maintaining, did, err)
+		}
+	}
+	m.searched = true
+	list = slices.DeleteFunc(list, (*rotatedFile).gone)
+	prune := func() {
+		left, did, err := m.prune(list, m.release)
+		list = left
+		try(removing, did, err)
+	}
+	if m.f.opt.OnRotated == nil {
+		prune() // before compressing what is removed
+	}
+	m.reportRotated()
+	for _, x := range list[:max(0, len(list)-m.f.opt.KeepPlain)] {
+		if m.ctx.Err() != nil {
+			return never, false
+		}
+		if m.f.opt.Compress != nil && x.plain != "" && x.compressed == "" {
+			try(compressing, true, m.compress(x))
+		}
+	}
+	if m.f.opt.OnRotated != nil {
+		prune()
+	}
+	if changed {
+		if err := syncFolders(s.folder); err != nil {
+			try(syncing, false, fmt.Errorf("fsync folder %s: %w", s.folder, err))
+		}
+	}
+	again = never
+	if age := m.f.opt.KeepAge; age > 0 && len(list) > 0 {
+		again = max(age-time.Since(list[0].time), time.Second)
+	}
+	return min(again, never), ok
+}
+
+// cutTorn cuts the part of a line that a power cut has left at the end of a rotated
+// file. A file without any other bytes is removed.
+func (m *maintenance) cutTorn(x *rotatedFile) (did bool, err error) {
+	if x.plain == "" || x.compressed != "" || x.size == 0 {
+		return false, nil
+	}
+	f, err := acquire(x.plain)
+	if errors.Is(err, errBusy) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	cut, err := m.f.cutTorn(target{f: f, real: x.plain, regular: true})
+	f.Close()
+	x.size -= cut
+	if err == nil && x.size == 0 {
+		return m.removeEmpty(x)
+	}
+	return cut > 0, err
+}
+
+// reportRotated tells OnRotated of rotated files, if they are not compressed.
+func (m *maintenance) reportRotated() {
+	m.mu.Lock()
+	news := m.unreported
+	m.unreported = nil
+	m.mu.Unlock()
+	for _, path := range news {
+		m.tellRotated(path)
+	}
+}
+
+func (m *maintenance) tellRotated(path string) {
+	if m.f.opt.OnRotated == nil {
+		return
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			m.f.countError(fmt.Errorf("file: Options.OnRotated panicked: %v", v))
+		}
+	}()
+	m.f.opt.OnRotated(path)
 }

@@ -18,32 +18,31 @@ import (
 type Mode int
 
 const (
-	// Buffered leaves it to the operating system. It is the default, and right
-	// for most.
+	// Buffered leaves it to the operating system. It is the default and suits
+	// most programs.
 	Buffered Mode = iota
 
 	// Direct bypasses the page cache: O_DIRECT on Linux, F_NOCACHE on darwin. It
-	// is for whole batches, as from a slab.Writer: each Write goes to the disk
-	// by itself, and the last bytes of it, less than a block, through the page
-	// cache. Such a File has to know where its file ends, so it has the path to
-	// itself: a second Open of it fails. A reader on Linux may see, until it
-	// reads again, NUL bytes after what was the last line. A tool that truncates
-	// the file, as logrotate's copytruncate does, is not supported: the next
-	// Write notices it and tells OnError, and a Write at that very moment leaves
-	// a hole. Direct takes 400 KiB of memory, which Close releases, and
-	// allocates up to 64 MiB of disk ahead of the end of the file.
+	// is for large batches, as from a slab.Writer. The last bytes of a Write, less
+	// than a block, go through the page cache. A File must know where its file ends,
+	// so it owns the path: a second Open fails. A reader on Linux may see NUL bytes
+	// after the last line until it reads again. Tools that truncate the file, as
+	// logrotate's copytruncate, are not supported: the next Write notices and tells
+	// OnError, and a Write at the same moment leaves a hole. Direct takes 400 KiB of
+	// memory, which Close frees, and allocates up to 64 MiB of disk ahead of the end
+	// of the file.
 	Direct
 
 	// Uncached goes through the page cache and leaves nothing there:
-	// RWF_DONTCACHE of Linux 6.14. All else is as with Buffered.
+	// RWF_DONTCACHE of Linux 6.14. Otherwise it is like Buffered.
 	Uncached
 )
 
 // String returns the name of the constant.
 func (m Mode) String() string { return direct.Mode(m).String() }
 
-// alone reports whether a File has its path to itself.
-func (o Options) alone() bool { return o.Mode == Direct }
+// exclusive reports whether a File owns its path.
+func (o Options) exclusive() bool { return o.Mode == Direct }
 
 var (
 	errNotRegular = errors.New("it is not a regular file: only regular files are rotated")
@@ -51,17 +50,17 @@ var (
 
 	// With Direct the lock of the current file is exclusive; Files of other modes
 	// share it.
-	errHeld  = fmt.Errorf("somebody else writes to it, and Options.Mode Direct shares a file with nobody: use Options.Mode Buffered or Uncached in all that do, or a path for each: %w", disk.ErrLocked)
-	errOwned = fmt.Errorf("somebody has it exclusively, as a File with Options.Mode Direct: use Options.Mode Buffered or Uncached in all that write to it, or a path for each: %w", disk.ErrLocked)
+	errHeld  = fmt.Errorf("another writer has it open, and Options.Mode Direct needs the file for itself: use Options.Mode Buffered or Uncached in all of them, or a path for each: %w", disk.ErrLocked)
+	errOwned = fmt.Errorf("another writer owns it, as a File with Options.Mode Direct: use Options.Mode Buffered or Uncached in all of them, or a path for each: %w", disk.ErrLocked)
 )
 
 const (
-	ownerWait = time.Second           // for a lock that others take to look at the end of the file
-	childWait = 20 * time.Millisecond // for a process that is being started and has inherited the descriptor
+	ownerWait = time.Second           // for a lock that others take to read the end of the file
+	childWait = 20 * time.Millisecond // for a process being started that has inherited the descriptor
 )
 
-// within tries to lock f for so long.
-func within(long time.Duration, lock func(*os.File) bool, f *os.File) bool {
+// tryFor tries to lock f until long has passed.
+func tryFor(long time.Duration, lock func(*os.File) bool, f *os.File) bool {
 	for ; !lock(f); time.Sleep(time.Millisecond) {
 		if long -= time.Millisecond; long <= 0 {
 			return false
@@ -70,9 +69,9 @@ func within(long time.Duration, lock func(*os.File) bool, f *os.File) bool {
 	return true
 }
 
-// equip gives a regular file what its mode needs.
-func (f *File) equip(t *target) (err error) {
-	if f.opt.alone() {
+// prepareMode prepares a regular file for its mode.
+func (f *File) prepareMode(t *target) (err error) {
+	if f.opt.exclusive() {
 		t.tracked = true
 		t.tail, err = f.newTail(*t)
 	} else {
@@ -158,10 +157,9 @@ func (f *File) putTracked(t *target, bufs [][]byte, inPlace bool) (n int64, err 
 	return n, err
 }
 
-// inspect checks that a tracked file is as long as it was left, and removes
-// what a failed Write has left. A Tail knows where it writes: it would leave a
-// hole where another program has truncated the file, and overwrite what another
-// appended.
+// inspect checks that a tracked file has its expected length, and removes the rest of
+// a failed Write. A Tail writes at offsets of its own: it would leave a hole after
+// another program truncated the file, and overwrite what another one appended.
 func (f *File) inspect() error {
 	t := &f.io.target
 	if !t.tracked {
@@ -179,7 +177,7 @@ func (f *File) inspect() error {
 		if err := t.f.Truncate(was); err != nil {
 			return fmt.Errorf("remove what a failed write left: %w", err)
 		}
-		return f.retake(t, was)
+		return f.replaceTail(t, was)
 	case is < was:
 		f.count(func(s *Stats) { s.Truncations++ })
 		f.notice(truncated, "%s was truncated from %d bytes to %d by someone else, as by copytruncate, which may lose lines with Options.Mode %v: let it be renamed instead", t.real, was, is, f.opt.Mode)
@@ -193,11 +191,11 @@ func (f *File) inspect() error {
 	if err != nil {
 		return err
 	}
-	return f.retake(t, is-cut)
+	return f.replaceTail(t, is-cut)
 }
 
-// release gives up the Tail of t. The file ends at end; what is after that is
-// of a write that failed.
+// release frees the Tail of t. The file ends at end; bytes after that are of a write
+// that failed.
 func (f *File) release(t *target, end int64) error {
 	old := t.tail
 	t.tail, t.failed = nil, true
@@ -209,8 +207,8 @@ func (f *File) release(t *target, end int64) error {
 	return errors.Join(old.Restore(), old.Free())
 }
 
-// retake makes a new Tail for a file that ends at end.
-func (f *File) retake(t *target, end int64) error {
+// replaceTail makes a new Tail for a file that ends at end.
+func (f *File) replaceTail(t *target, end int64) error {
 	if err := f.release(t, end); err != nil {
 		return err
 	}
@@ -222,10 +220,10 @@ func (f *File) retake(t *target, end int64) error {
 	return nil
 }
 
-// renew is reopen where the path still names the file, of which this File must
-// not give up the lock.
+// renew is reopen where the path still names the file, whose lock this File must
+// keep.
 func (f *File) renew() error {
-	if err := f.mend(); err != nil {
+	if err := f.repairTail(); err != nil {
 		return err
 	}
 	f.io.bad = nil

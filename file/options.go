@@ -20,8 +20,8 @@ type Options struct {
 	Perm fs.FileMode
 
 	// MaxSize is the size in bytes at which the file is rotated: a Write that
-	// would exceed it goes to a new file. A Write that is larger by itself gets
-	// a file of its own; it is neither refused nor split. Default 0: no rotation
+	// would exceed it goes to a new file. A Write larger than MaxSize gets a
+	// file of its own; it is neither refused nor split. Default 0: no rotation
 	// by size.
 	MaxSize int64
 
@@ -59,11 +59,11 @@ type Options struct {
 	// file. Anything else of that name is left alone. Default "": none.
 	Link string
 
-	// NoFollow stops a Write from checking, once a second, that the path still
-	// names the open file. Without it a file that was moved, removed or replaced,
-	// or whose folder was, is followed to what the path names now. A missing
-	// file is created again after a second more, in which the program that
-	// moved it may do so.
+	// NoFollow stops Writes from checking, once a second, that the path still names
+	// the open file. Without it, after the file or its folder was moved, removed or
+	// replaced, the lines go to the file that the path names now. A missing file is
+	// created again after one more second, in which the program that moved it may do
+	// so.
 	NoFollow bool
 
 	// Failover is a folder on another disk. The lines go there while the first
@@ -99,10 +99,10 @@ type Options struct {
 	// OnError gets errors that fail no call: of a rotation that will be tried again,
 	// of background work. It also gets what the owner should know: bytes cut from
 	// the end of the file, a file that was moved away, a move to Failover and back.
-	// What may go on is told at once and then at most once a minute. One goroutine
-	// calls it; only Close and Shutdown wait for it, 20 ms at most, and then it gets
-	// nothing new. If it is nil a line is written to os.Stderr, unless the path means
-	// that. Stats counts the errors.
+	// A condition that may last is told at once and then at most once a minute. One
+	// goroutine calls OnError; only Close and Shutdown wait for it, 20 ms at most, and
+	// afterwards it is not called again. If it is nil, errors are written to os.Stderr,
+	// unless the path means that. Stats counts the errors.
 	OnError func(error)
 }
 
@@ -110,10 +110,10 @@ type Options struct {
 type SyncPolicy int
 
 const (
-	// SyncNever leaves it to the operating system: what was written survives the
-	// process, and a crash of the machine may take the last half minute. Sync
-	// still forces everything out, rotated files too. The background does it
-	// for rotated files if more than 16 of them wait for a Sync.
+	// SyncNever leaves it to the operating system: written lines survive the process,
+	// and a crash of the machine may lose the last half minute. Sync still forces
+	// everything to the disk, rotated files too. If more than 16 rotated files wait
+	// for a Sync, they are synced in the background.
 	SyncNever SyncPolicy = iota
 	// SyncInterval calls fsync in the background, every SyncEvery while lines
 	// come and once more in Close. Writes do not wait for it.
@@ -133,10 +133,10 @@ func (p SyncPolicy) String() string {
 // rotates reports whether a Write may rotate the file.
 func (o Options) rotates() bool { return o.MaxSize > 0 || o.Every > 0 }
 
-// keeps reports whether rotated files are removed some time.
+// keeps reports whether rotated files are removed at some time.
 func (o Options) keeps() bool { return o.KeepCount > 0 || o.KeepAge > 0 || o.KeepSize > 0 }
 
-// series reports whether the File has anything to do with rotated files.
+// series reports whether the File has rotated files.
 func (o Options) series() bool {
 	return o.rotates() || o.keeps() || o.Compress != nil || o.Folder != ""
 }
@@ -188,7 +188,7 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// checkExtension makes sure that parse finds the names of compressed files.
+// checkExtension returns an error for an extension that parse would not recognize.
 func checkExtension(ext string) error {
 	letters, ok := strings.CutPrefix(ext, ".")
 	for _, c := range letters {

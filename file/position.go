@@ -15,16 +15,14 @@ import (
 	"github.com/rollway/rollway/internal/logfile"
 )
 
-// pinned is how long Rotate and Reopen wait for the Write that Prepare has
-// announced.
+// pinned is how long Rotate and Reopen wait for the Write that Prepare announced.
 const pinned = time.Second
 
-// Prepare says where the Write of n bytes that follows will begin: in which
-// file, by the numbers that the operating system knows it by, and at which
-// offset. It does now what that Write would have done first, such as a rotation.
-// Rotate and Reopen wait for the Write, but no longer than a second. The answer
-// is wrong if another goroutine or program writes to the file in between. For
-// what is not a regular file the error is errors.ErrUnsupported.
+// Prepare returns where the next Write, of n bytes, will begin: the file, by the
+// numbers that identify it to the operating system, and the offset. It first does what
+// that Write would do, such as a rotation. Rotate and Reopen wait for the Write, for a
+// second at most. The result is wrong if another goroutine or program writes to the
+// file in between. For a file that is not regular the error is errors.ErrUnsupported.
 func (f *File) Prepare(n int) (volume, inode uint64, offset int64, err error) {
 	err = f.call("prepare", f.lock, func() error {
 		if !f.io.regular {
@@ -60,7 +58,7 @@ func (f *File) unpin() {
 
 // lockUnpinned takes the turn when no Write is announced.
 func (f *File) lockUnpinned(ctx context.Context) error {
-	patience := time.After(pinned)
+	timeout := time.After(pinned)
 	for {
 		if err := f.lock(ctx); err != nil {
 			return err
@@ -72,7 +70,7 @@ func (f *File) lockUnpinned(ctx context.Context) error {
 		f.unlock()
 		select {
 		case <-pin:
-		case <-patience:
+		case <-timeout:
 			return f.lock(ctx)
 		case <-f.quit:
 			return os.ErrClosed
@@ -80,21 +78,20 @@ func (f *File) lockUnpinned(ctx context.Context) error {
 	}
 }
 
-// Holds returns how many of the first bytes of p are at the offset of the file
-// with these numbers, which Prepare returned, perhaps to an earlier process. The
-// file may be the current one, a rotated one, also if another program has rotated
-// it within its folder, or one that was compressed since; the offset then counts
-// uncompressed bytes. Holds compares up to the first difference or the end of the
-// file, and then goes back to a line end: numbers are used again, and two lines
-// that begin alike are not the same. It returns 0 if there is no such file. With
-// an error, n is what was found before it.
+// Holds returns how many of the first bytes of p are at the offset of the file with
+// these numbers, which Prepare returned, perhaps to an earlier process. The file may be
+// the current one, a rotated one, also if another program rotated it within its folder,
+// or one that was compressed since; then the offset counts uncompressed bytes. Holds
+// compares up to the first difference or the end of the file, and then goes back to a
+// line end, because numbers are reused and different lines may begin alike. It returns
+// 0 if there is no such file. With an error, n is the result up to it.
 func (f *File) Holds(volume, inode uint64, offset int64, p []byte) (n int, err error) {
 	if !f.enter(0) {
 		return 0, f.fail("look for lines", os.ErrClosed)
 	}
 	defer f.leave(0, 0)
-	for at, place := range f.places {
-		s := f.where()
+	for at, place := range f.locations {
+		s := f.currentSeries()
 		if path, evalErr := filepath.EvalSymlinks(place.Text); evalErr == nil && path != s.path {
 			s = f.seriesAt(at, path)
 		}

@@ -13,9 +13,8 @@ import (
 	"github.com/rollway/rollway/internal/logfile"
 )
 
-// To compress a file is to write NAME.gz.part, fsync it, rename it to NAME.gz,
-// fsync the folder and remove NAME. A crash leaves one of these, which repair
-// finishes:
+// Compression writes NAME.gz.part, calls fsync, renames it to NAME.gz, calls fsync on
+// the folder and removes NAME. A crash leaves one of these states, which repair ends:
 //
 //	NAME, NAME.gz.part       the copy is removed, NAME is compressed again
 //	NAME, NAME.gz            NAME is removed if the copy is whole, else the copy;
@@ -23,14 +22,14 @@ import (
 //	NAME.gz.part             becomes NAME.gz if it is whole; else it is removed
 //	NAME of no bytes         is removed: its rename was never completed
 
-// repair finishes what a crash has left of x.
-func (m *maintenance) repair(x *kept) (did bool, err error) {
+// repair ends what a crash has interrupted for x.
+func (m *maintenance) repair(x *rotatedFile) (did bool, err error) {
 	both := x.plain != "" && x.compressed != ""
 	if len(x.partials) == 0 && !both {
 		return m.removeEmpty(x)
 	}
 	if x.plain != "" {
-		src, err := takeNamed(x.plain)
+		src, err := acquireNamed(x.plain)
 		if err != nil {
 			return false, err
 		}
@@ -51,11 +50,11 @@ func (m *maintenance) repair(x *kept) (did bool, err error) {
 }
 
 // removeEmpty removes x if it is a plain file of no bytes.
-func (m *maintenance) removeEmpty(x *kept) (did bool, err error) {
+func (m *maintenance) removeEmpty(x *rotatedFile) (did bool, err error) {
 	if x.plain == "" || x.size > 0 {
 		return false, nil
 	}
-	if err := removeAlone(x.plain, true, nil); err != nil {
+	if err := removeUnused(x.plain, true, nil); err != nil {
 		return false, err
 	}
 	x.plain = ""
@@ -63,7 +62,7 @@ func (m *maintenance) removeEmpty(x *kept) (did bool, err error) {
 }
 
 // keepOne decides between src, which is x.plain, and its compressed copy.
-func (m *maintenance) keepOne(x *kept, src io.Reader) error {
+func (m *maintenance) keepOne(x *rotatedFile, src io.Reader) error {
 	copied, err := openFile(x.compressed, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return errBusy
@@ -91,10 +90,10 @@ func (m *maintenance) keepOne(x *kept, src io.Reader) error {
 	return nil
 }
 
-// finish deals with a copy that was not finished. If x.plain exists, it is
-// locked.
-func (m *maintenance) finish(x *kept, path string) error {
-	f, err := takeNamed(path)
+// finish completes or removes an unfinished copy. The caller has locked x.plain, if
+// that exists.
+func (m *maintenance) finish(x *rotatedFile, path string) error {
+	f, err := acquireNamed(path)
 	if err != nil {
 		return err
 	}
@@ -129,16 +128,16 @@ func (m *maintenance) clear(path string) error {
 	return err
 }
 
-// unreadable reports whether err leaves open what a file holds: the disk failed,
-// or its compression is unknown here.
+// unreadable reports whether err leaves the contents of a file unknown: the disk
+// failed, or the compression is not supported here.
 func unreadable(err error) bool {
 	_, failed := errors.AsType[*fs.PathError](err)
 	return failed || errors.Is(err, errUnknownCompression)
 }
 
-// covers reports whether packed, uncompressed to its end, has all bytes of plain.
-// It may have more: a power cut may have taken some of plain, which, unlike packed,
-// need not have been fsynced.
+// covers reports whether packed, uncompressed to its end, has all bytes of plain. It may
+// have more: a power cut may have cut plain, which, unlike packed, was perhaps never
+// synced.
 func (m *maintenance) covers(plain, packed io.Reader, ext string) (all bool, err error) {
 	defer recovered(&err)
 	unpacked, err := uncompress(&reader{m.ctx, packed}, ext, m.f.opt.Compress)

@@ -14,19 +14,19 @@ import (
 	"github.com/rollway/rollway/internal/logfile"
 )
 
-// What a Write does before it writes: follow a file that was moved, rotate one
-// that is full or of yesterday. The caller has the turn.
+// Before it writes, a Write follows a file that was moved, and rotates one that is full
+// or due. The caller has the turn.
 
-// grace is how long a path may name nothing before the file is created again:
-// programs that move a log away make the new one right after, and logrotate
-// moves away what it finds there then.
+// grace is how long a path may name nothing before the file is created again: programs
+// that move a log away create the new one right after, and logrotate would move away a
+// file that it finds there.
 const grace = time.Second
 
 // ready prepares a file for n more bytes: the one in use, unless it has failed.
 // If following or rotating it fails, the Write goes to the file in use.
 func (f *File) ready(now time.Time, n int64) error {
 	if !f.io.regular {
-		return f.mend()
+		return f.repairTail()
 	}
 	f.io.bad = cmp.Or(f.io.bad, f.io.fsyncs.failure())
 	if f.io.bad != nil {
@@ -34,11 +34,11 @@ func (f *File) ready(now time.Time, n int64) error {
 			return err
 		}
 	}
-	if err := f.mend(); err != nil || f.io.pin != nil {
+	if err := f.repairTail(); err != nil || f.io.pin != nil {
 		return err
 	}
-	if f.io.at > 0 && !now.Before(f.io.nextHome) {
-		f.io.nextHome = now.Add(homeAfter)
+	if f.io.at > 0 && !now.Before(f.io.nextRetryHome) {
+		f.io.nextRetryHome = now.Add(retryHomeAfter)
 		_ = f.moveTo(0, now) // an error is no news
 	}
 	if !f.opt.NoFollow && !now.Before(f.io.nextCheck) {
@@ -68,10 +68,10 @@ func (f *File) rotateIfDue(now time.Time, n int64) {
 	f.io.backoff, f.io.nextTry = 0, time.Time{}
 }
 
-// check finds out whether the path still names the open file.
+// check checks whether the path still names the open file.
 func (f *File) check(now time.Time) {
 	f.io.nextCheck = now.Add(f.every)
-	size, same, err := f.places[f.io.at].Look(f.io.f)
+	size, same, err := f.locations[f.io.at].Look(f.io.f)
 	if size < 0 {
 		return
 	}
@@ -102,8 +102,8 @@ func (f *File) check(now time.Time) {
 	switch {
 	case err == nil:
 		f.count(func(s *Stats) { s.Followed++ })
-		f.notice(note, news, f.places[f.io.at].Text)
-	case f.io.f == old && f.io.at == 0 && len(f.places) > 1 && f.moveTo(1, now) == nil:
+		f.notice(note, news, f.locations[f.io.at].Text)
+	case f.io.f == old && f.io.at == 0 && len(f.locations) > 1 && f.moveTo(1, now) == nil:
 		f.notice(note, "%s cannot be opened: %w", f.path, err)
 	default:
 		f.tell(reopening, f.fail("reopen", err))
@@ -120,7 +120,7 @@ func (f *File) rotateNow() error {
 	if !f.io.regular {
 		return errNotRegular
 	}
-	if err := f.mend(); err != nil {
+	if err := f.repairTail(); err != nil {
 		return err
 	}
 	if f.io.bad != nil {
@@ -141,7 +141,7 @@ func (f *File) rotate(now time.Time) error {
 	return err
 }
 
-// errOvertaken means that another process, or a tool, has rotated meanwhile.
+// errOvertaken means that another process has rotated meanwhile.
 var errOvertaken = errors.New("another process has rotated")
 
 func (f *File) tryRotate(now time.Time) error {
@@ -152,9 +152,9 @@ func (f *File) tryRotate(now time.Time) error {
 	if !logfile.StillNames(f.io.real, f.io.f) {
 		return errOvertaken
 	}
-	name, err := f.retire(here, now)
+	name, err := f.renameAside(here, now)
 	if isFull(err) && f.maintenance.pruneNow() {
-		name, err = f.retire(here, now)
+		name, err = f.renameAside(here, now)
 	}
 	if err != nil {
 		return err
@@ -180,23 +180,23 @@ func (f *File) tryRotate(now time.Time) error {
 	old := f.io.target
 	f.use(next, f.io.at)
 	f.count(func(s *Stats) { s.Rotations++ })
-	if err := f.maintenance.retired(old); err != nil {
+	if err := f.maintenance.finishOld(old); err != nil {
 		f.tell(closing, f.fail("rotate", fmt.Errorf("close %s: %w", name, err)))
 	}
 	return nil
 }
 
-// clockBack is how far the clock may be set back and names still be in order.
+// clockBack is how far the clock may be set back with names still in order.
 const clockBack = time.Hour
 
-// retire renames the file, which here describes, and returns its new path.
-func (f *File) retire(here fs.FileInfo, now time.Time) (string, error) {
+// renameAside renames the file, which here describes, and returns its new path.
+func (f *File) renameAside(here fs.FileInfo, now time.Time) (string, error) {
 	_, inode, err := logfile.Identity(f.io.f)
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return "", err
 	}
-	// After the one before, also when the clock was set back a little, so that
-	// the order of names is the order of rotation.
+	// Later than the previous one, also after the clock was set back a little: the
+	// order of names is the order of rotation.
 	now = now.Round(0) // wall clock only
 	if f.io.lastRotation.IsZero() {
 		if list, err := f.io.series.list(); err == nil && len(list) > 0 {
@@ -222,9 +222,9 @@ func (f *File) retire(here fs.FileInfo, now time.Time) (string, error) {
 	return "", cmp.Or(f.renumber(name, now), errOvertaken)
 }
 
-// renumber renames a file that another process has just created and this one has
-// moved to name, which has the number of another file. It is a rotated file now, so
-// that process may compress or remove it at any moment.
+// renumber renames a file that another process has just created and this one has moved
+// to name by mistake: the number in name is another file's. It is a rotated file now,
+// which that process may compress or remove at any moment.
 func (f *File) renumber(name string, now time.Time) error {
 	other, err := openFile(name, os.O_RDONLY, 0)
 	if err != nil {
@@ -232,7 +232,7 @@ func (f *File) renumber(name string, now time.Time) error {
 	}
 	defer other.Close()
 	_, inode, err := logfile.Identity(other)
-	if err != nil || !lockNow(other) || !logfile.StillNames(name, other) {
+	if err != nil || !lockShared(other) || !logfile.StillNames(name, other) {
 		return nil // it is being compressed under that name
 	}
 	own := f.io.series.name(member{time: now.In(f.opt.Location), inode: inode})
@@ -243,8 +243,7 @@ func (f *File) renumber(name string, now time.Time) error {
 	return err
 }
 
-// moveAway renames the file at the path to the first name from now on that is
-// free.
+// moveAway renames the file at the path to the first free name from now on.
 func (f *File) moveAway(now time.Time, inode uint64) (name string, err error) {
 	s := f.io.series
 	for range 100 {
@@ -260,8 +259,8 @@ func (f *File) moveAway(now time.Time, inode uint64) (name string, err error) {
 // successor opens a new file at the path, with the permissions and the owner of
 // the old one.
 func (f *File) successor(old fs.FileInfo, now time.Time) (target, error) {
-	mode := os.O_RDWR | appending(f.opt.alone())
-	if f.io.blind {
+	mode := os.O_RDWR | appending(f.opt.exclusive())
+	if f.io.writeOnly {
 		mode = os.O_WRONLY | os.O_APPEND
 	}
 	next, err := openFile(f.io.real, mode|os.O_CREATE|os.O_EXCL, old.Mode().Perm())
@@ -272,13 +271,13 @@ func (f *File) successor(old fs.FileInfo, now time.Time) (target, error) {
 		return target{}, err
 	}
 	f.inherit(next, old)
-	t := target{f: next, real: f.io.real, regular: true, blind: f.io.blind, made: true, written: now}
-	if err = f.takeOver(&t, true); err == nil {
+	t := target{f: next, real: f.io.real, regular: true, writeOnly: f.io.writeOnly, created: true, written: now}
+	if err = f.acquireTarget(&t, true); err == nil {
 		return t, nil
 	}
 	t.close()
 	if !errors.Is(err, errOvertaken) && !errors.Is(err, disk.ErrLocked) {
-		err = errors.Join(err, removeAlone(t.real, true, nil)) // or the file in use could not be renamed back
+		err = errors.Join(err, removeUnused(t.real, true, nil)) // or the file in use could not be renamed back
 	}
 	return target{}, err
 }
@@ -286,7 +285,7 @@ func (f *File) successor(old fs.FileInfo, now time.Time) (target, error) {
 // inherit gives a file that takes the place of an old one its owner and
 // permissions.
 func (f *File) inherit(file *os.File, old fs.FileInfo) {
-	// The owner first: changing it takes setuid bits away.
+	// The owner first: a change of it clears setuid bits.
 	err := errors.Join(keepOwner(file, old), file.Chmod(old.Mode().Perm()))
 	if err != nil && !f.toldOwner.Swap(true) {
 		f.notice(note, "%s could not be given the owner and permissions of the file before it, nor perhaps will later ones: %w", file.Name(), err)

@@ -5,8 +5,8 @@ import "time"
 // day is the longest interval that starts over at midnight.
 const day = 24 * time.Hour
 
-// due returns when a file whose latest line is of t is to be rotated: the first
-// boundary after t. It is zero without rotation by time.
+// due returns when to rotate a file whose latest line is from t: the first boundary after
+// t. It is zero without rotation by time.
 func (o Options) due(t time.Time) time.Time {
 	t = t.In(o.Location)
 	y, m, d := t.Date()

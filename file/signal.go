@@ -11,7 +11,7 @@ import (
 // postrotate script: f.ReopenOn(syscall.SIGHUP). Otherwise a File handles no signals.
 // It ends with stop, which does not wait and may be called again, or with Close. The
 // errors of Reopen go to Options.OnError. Windows has no SIGHUP; there a File notices
-// that it was moved only when it looks.
+// at its next check that it was moved.
 func (f *File) ReopenOn(signals ...os.Signal) (stop func()) {
 	if len(signals) == 0 || !f.maintenance.watch() {
 		return func() {}

@@ -13,8 +13,8 @@ import (
 // Stats is a snapshot of a File's counters; lines unless said otherwise. A
 // File drops nothing: at every moment Accepted = Written + Pending.
 //
-// A line is accepted when a Write takes it up, and Pending while that Write
-// runs. A Write that fails hands the lines after its n back to the caller:
+// A line is accepted when a Write begins, and Pending until that Write returns.
+// A Write that fails hands the lines after its n back to the caller:
 // they leave Pending, and with it Accepted, and are counted in Returned. Sent
 // again, they are accepted again. So Accepted may fall.
 type Stats struct {
@@ -24,14 +24,14 @@ type Stats struct {
 	Bytes       uint64 // of the lines in Written
 	PaddedBytes uint64 // of white space that fills blocks; see WriteBuffers
 	CutBytes    uint64 // of torn lines: cut by Open and Reopen
-	TornBytes   uint64 // of torn lines: left by a failed Write, taken back or ended
+	TornBytes   uint64 // of torn lines: left by a failed Write, removed or ended
 	Syncs       uint64 // calls of fsync
 
 	Reopens     uint64 // times the path was opened again
 	Followed    uint64 // of these without a call, as the path no longer named the file
-	Truncations uint64 // times the file was found shorter than it was left
+	Truncations uint64 // times the file was found shorter than before
 	Rotations   uint64 // files that were given a name of their own
-	Abandoned   uint64 // files that were left for another one, because they failed
+	Abandoned   uint64 // files that failed and were replaced by another one
 	Failovers   uint64 // moves to Options.Failover
 
 	Compressed     uint64 // rotated files that were compressed,
@@ -78,7 +78,7 @@ func (f *File) fail(call string, err error) error {
 	return fmt.Errorf("file: %s %s: %w", call, f.path, err)
 }
 
-// topic is what OnError is told of, at most once a minute; of a note each time.
+// topic is a kind of error. OnError gets each at most once a minute, and notes always.
 type topic int
 
 const (
@@ -96,7 +96,7 @@ const (
 	linking
 	syncing
 	stalling
-	tidying
+	maintaining
 	compressing
 	removing
 )

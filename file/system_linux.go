@@ -2,5 +2,5 @@ package file
 
 import "syscall"
 
-// What a file system says of one that it finds damaged.
+// The error of a file system for a damaged file.
 func init() { broken = append(broken, syscall.EUCLEAN) }

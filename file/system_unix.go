@@ -12,7 +12,7 @@ import (
 // broken are the errors after which a file is left for a new one.
 var broken = []error{
 	syscall.EIO, syscall.EFBIG, syscall.EROFS, syscall.ESTALE, syscall.ENODEV, syscall.ENXIO, syscall.EBADF, syscall.EBADMSG,
-	syscall.ENOTCONN, // a file system in user space whose program has ended
+	syscall.ENOTCONN, // a file system in user space whose process has ended
 }
 
 // isFull reports whether err says that there is no room on the disk, for now.

@@ -16,33 +16,32 @@ import (
 	"github.com/rollway/rollway/internal/logfile"
 )
 
-// A target is an open file, what may be done with it, and what has become of it.
+// A target is an open file, what it supports, and its state.
 type target struct {
-	f       *os.File
-	real    string    // the path of a regular file without symbolic links
-	regular bool      // a file on a disk: it can be truncated and fsynced
-	blind   bool      // its permissions do not allow reading
-	std     bool      // os.Stdout or os.Stderr: never closed
-	made    bool      // by this open
-	written time.Time // the last time before this open
-	fsyncs  *fsyncs
+	f         *os.File
+	real      string    // the path of a regular file without symbolic links
+	regular   bool      // a file on a disk: it can be truncated and fsynced
+	writeOnly bool      // its permissions do not allow reading
+	std       bool      // os.Stdout or os.Stderr: never closed
+	created   bool      // by this open
+	written   time.Time // the last time before this open
+	fsyncs    *fsyncs
 
-	size  int64  // bytes of a regular file, as far as is known
-	torn  int64  // bytes of a torn line at the end; the next Write deals with them
-	keeps bool   // lines that stay were written to it
-	bad   error  // why it is not written to any more: the next Write opens another file
-	left  bool   // abandonFile has prepared a bad file for its end
-	aside string // its name as a rotated file, "" for none
+	size      int64  // bytes of a regular file, as far as is known
+	torn      int64  // bytes of a torn line at the end; the next Write deals with them
+	keeps     bool   // lines that stay were written to it
+	bad       error  // why it is not written any more: the next Write opens another file
+	abandoned bool   // abandonFile has handled a bad file
+	aside     string // its name as a rotated file, "" for none
 
 	appender *direct.Appender // of a regular file that is not tracked
-	tracked  bool             // it is written where its Tail says, and locked exclusively
-	tail     *direct.Tail     // nil if it was lost: the next call makes a new one
-	failed   bool             // the latest write of tail: something may be left after the end
+	tracked  bool             // it is written at the offsets of its Tail, and locked exclusively
+	tail     *direct.Tail     // nil after a failure: the next call makes a new one
+	failed   bool             // the latest write of tail failed: bytes may be left after the end
 }
 
-// standard returns the standard stream that path means, or nil. Opening the path
-// fails where the descriptor is a socket, and where it is a file gives it a second
-// offset; the descriptor itself is meant.
+// standard returns the standard stream that path means, or nil. Opening the path would
+// fail for a descriptor that is a socket, and would give a file a second offset.
 func standard(path string) *os.File {
 	switch path {
 	case "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1":
@@ -54,7 +53,7 @@ func standard(path string) *os.File {
 }
 
 // openTarget opens path for appending, or with alone for a Tail.
-func openTarget(path string, perm fs.FileMode, alone bool) (target, error) {
+func openTarget(path string, perm fs.FileMode, exclusive bool) (target, error) {
 	if f := standard(path); f != nil {
 		return target{f: f, std: true}, nil
 	}
@@ -65,7 +64,7 @@ func openTarget(path string, perm fs.FileMode, alone bool) (target, error) {
 		return target{}, fmt.Errorf("%s names a folder: give the path of a file in it", path)
 	}
 	info, err := os.Stat(path)
-	made := err != nil
+	created := err != nil
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		dir := filepath.Dir(path)
@@ -80,15 +79,15 @@ func openTarget(path string, perm fs.FileMode, alone bool) (target, error) {
 		return target{}, fmt.Errorf("%s is a socket: package remote writes to sockets", path)
 	}
 	flag := os.O_WRONLY | nonblock
-	if made || info.Mode().IsRegular() {
+	if created || info.Mode().IsRegular() {
 		flag = os.O_RDWR // the end has to be read
 	}
-	f, err := openFile(path, flag|appending(alone)|os.O_CREATE, perm)
-	blind := flag == os.O_RDWR && !alone && errors.Is(err, fs.ErrPermission)
-	if blind {
+	f, err := openFile(path, flag|appending(exclusive)|os.O_CREATE, perm)
+	writeOnly := flag == os.O_RDWR && !exclusive && errors.Is(err, fs.ErrPermission)
+	if writeOnly {
 		f, err = openFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, perm)
 	}
-	if isUnread(err) && !made && info.Mode()&fs.ModeNamedPipe != 0 {
+	if isUnread(err) && !created && info.Mode()&fs.ModeNamedPipe != 0 {
 		return target{}, fmt.Errorf("%s is a named pipe that nobody reads: start its reader first: %w", path, err)
 	}
 	if err != nil {
@@ -98,7 +97,7 @@ func openTarget(path string, perm fs.FileMode, alone bool) (target, error) {
 		f.Close()
 		return target{}, err
 	}
-	t := target{f: f, real: path, regular: info.Mode().IsRegular(), blind: blind, made: made, written: info.ModTime()}
+	t := target{f: f, real: path, regular: info.Mode().IsRegular(), writeOnly: writeOnly, created: created, written: info.ModTime()}
 	if real, err := filepath.EvalSymlinks(path); err == nil && t.regular {
 		t.real = real
 	}
@@ -115,10 +114,9 @@ func openFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	return disk.OpenFile(path, flag, perm)
 }
 
-// appending is the flag of a file that is not for a Tail, which says itself
-// where it writes.
-func appending(alone bool) int {
-	if alone {
+// appending returns the open flag of a file, none for a Tail, which writes at offsets.
+func appending(exclusive bool) int {
+	if exclusive {
 		return 0
 	}
 	return os.O_APPEND
@@ -144,9 +142,9 @@ func (t target) close() error {
 	return errors.Join(t.endTail(), t.f.Close())
 }
 
-// endTail gives up the Tail, if there is one, and leaves the file as long as it
-// should be, with nothing allocated after its end. A file that someone else has
-// changed is left alone.
+// endTail frees the Tail, if there is one, and cuts the file to its length, with no
+// blocks allocated after the end. A file that another program has changed is left
+// alone.
 func (t target) endTail() error {
 	if t.tail == nil {
 		return nil
@@ -163,7 +161,7 @@ func (t target) endTail() error {
 }
 
 // cutTorn removes an unterminated last line, which it reports, and returns its
-// length. The file is locked exclusively: somebody else may be within a line.
+// length. The file is locked exclusively, because another writer may be within a line.
 func (f *File) cutTorn(t target) (cut int64, err error) {
 	info, err := t.f.Stat()
 	if err != nil {
@@ -189,11 +187,11 @@ func (f *File) cutTorn(t target) (cut int64, err error) {
 	return cut, nil
 }
 
-// takeBack removes the last n bytes of the file, which are the last that this
+// truncateLast removes the last n bytes of the file, which are the last that this
 // descriptor wrote. It reports false if it must not, as something else comes
 // after them or this is not a file, or if it cannot. What a failed write of a
 // Tail has left is removed by inspect.
-func (t target) takeBack(n int64) bool {
+func (t target) truncateLast(n int64) bool {
 	if !t.regular || t.tracked {
 		return false
 	}

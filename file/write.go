@@ -28,9 +28,9 @@ func (f *File) Write(p []byte) (int, error) {
 
 // WriteBuffers appends the lines in the buffers, each of which ends with a
 // newline. It returns how many of their bytes are in the file: all of them, or
-// up to a line end and an error; the caller gives the rest again. Buffers that
-// fit a file together are one write, which MaxSize splits between two of them:
-// a buffer is in one file, as a Write is.
+// up to a line end and an error; the caller writes the rest again. Buffers that fit one
+// file together are one write. MaxSize splits it between two buffers: each buffer is in
+// one file, as each Write is.
 //
 // With Mode Direct, a buffer of 1 MiB or more is written as it is, without a
 // copy, if it begins at a multiple of 4096 bytes and has 4096 bytes of capacity
@@ -38,8 +38,8 @@ func (f *File) Write(p []byte) (int, error) {
 // before the last newline or a blank line of them may fill the file's last
 // block. While WriteBuffers runs, it may change a buffer's last byte.
 //
-// The caller says how many lines there are: to count them would take a third of
-// the time of a large write.
+// The caller gives the number of lines: counting them would take a third of the time of
+// a large write.
 func (f *File) WriteBuffers(buffers [][]byte, lines uint64) (n int64, err error) {
 	for i, b := range buffers {
 		if len(b) > 0 && b[len(b)-1] != '\n' {
@@ -49,8 +49,8 @@ func (f *File) WriteBuffers(buffers [][]byte, lines uint64) (n int64, err error)
 	return f.writeLines(buffers, countBytes(buffers), lines, true)
 }
 
-// writeLines appends buffers, of which the first size bytes and the lines are the
-// caller's, and counts what becomes of them.
+// writeLines appends buffers and counts the result. The first size bytes and the lines
+// are the caller's.
 func (f *File) writeLines(buffers [][]byte, size int64, lines uint64, inPlace bool) (n int64, err error) {
 	if !f.enter(lines) {
 		return 0, f.fail("write", os.ErrClosed)
@@ -96,26 +96,26 @@ func (f *File) write(todo [][]byte, inPlace bool) (n int64, err error) {
 	tries := 0
 	for todo = skip(todo, 0); len(todo) > 0; {
 		now := time.Now()
-		if err = f.ready(now, f.takes(len(todo[0]), inPlace)); err == nil {
+		if err = f.ready(now, f.spaceFor(len(todo[0]), inPlace)); err == nil {
 			var m int64
 			m, err = f.append(f.fitting(todo, inPlace), inPlace)
 			todo = skip(todo, m)
 			n += m
-		} else if f.io.left {
+		} else if f.io.abandoned {
 			return n, err // no other file can be opened
 		}
 		if err == nil {
 			continue
 		}
-		if tries++; !f.judge(err, now) || tries == attempts {
+		if tries++; !f.worthRetry(err, now) || tries == attempts {
 			return n, err
 		}
 	}
 	return n, nil
 }
 
-// takes returns how many bytes of a file a buffer of that length may take.
-func (f *File) takes(length int, inPlace bool) int64 {
+// spaceFor returns how many bytes of a file a buffer of that length may take.
+func (f *File) spaceFor(length int, inPlace bool) int64 {
 	if inPlace && f.io.tracked && length >= direct.InPlace {
 		length += 2 * direct.Align
 	}
@@ -130,7 +130,7 @@ func (f *File) fitting(bufs [][]byte, inPlace bool) [][]byte {
 	}
 	size := f.io.size
 	for i, b := range bufs {
-		if size += f.takes(len(b), inPlace); i > 0 && size > f.opt.MaxSize {
+		if size += f.spaceFor(len(b), inPlace); i > 0 && size > f.opt.MaxSize {
 			return bufs[:i]
 		}
 	}
@@ -154,7 +154,7 @@ func (f *File) append(bufs [][]byte, inPlace bool) (n int64, err error) {
 	if n > 0 {
 		f.io.keeps = true
 		f.io.fsyncs.dirty.Store(f.io.regular)
-		f.sayWhere()
+		f.reportLocation()
 	}
 	return n, err
 }
@@ -165,7 +165,7 @@ func (f *File) cutBack(bufs [][]byte, n int64) int64 {
 	end := lineEnd(bufs, n)
 	if torn := n - end; torn > 0 {
 		f.count(func(s *Stats) { s.TornBytes += uint64(torn) })
-		if f.io.takeBack(torn) {
+		if f.io.truncateLast(torn) {
 			f.io.size -= torn
 		} else {
 			f.io.torn = torn
@@ -185,7 +185,7 @@ func (f *File) withdraw(from, n int64) {
 	case f.io.tail != nil:
 		err = f.io.tail.Cut(from)
 		f.io.size = f.io.tail.Size()
-	case f.io.takeBack(n):
+	case f.io.truncateLast(n):
 		f.io.size = from
 	default:
 		err = errors.New("somebody else has written to it, or it cannot be truncated")
@@ -195,8 +195,8 @@ func (f *File) withdraw(from, n int64) {
 	}
 }
 
-// mend makes sure that the file ends with a newline.
-func (f *File) mend() error {
+// repairTail makes sure that the file ends with a newline.
+func (f *File) repairTail() error {
 	if f.io.bad != nil {
 		return nil
 	}
@@ -206,7 +206,7 @@ func (f *File) mend() error {
 	if f.io.torn == 0 {
 		return nil
 	}
-	if f.io.takeBack(f.io.torn) {
+	if f.io.truncateLast(f.io.torn) {
 		f.io.size -= f.io.torn
 	} else {
 		if _, err := f.io.f.Write(newline); err != nil {
@@ -222,7 +222,7 @@ func (f *File) mend() error {
 var newline = []byte{'\n'}
 
 // syncFile forces the file in use and its name to the disk, unless an fsync of
-// it has failed before. After one that fails the file is not written to.
+// it has failed before. After a failure the file is not written any more.
 func (f *File) syncFile() error {
 	if !f.io.regular {
 		return nil
@@ -242,7 +242,7 @@ func (f *File) syncFile() error {
 func (f *File) sync() error {
 	err := f.syncFile()
 	f.maintenance.syncOwed(true)
-	lost := f.maintenance.takeFailure()
+	lost := f.maintenance.popFailure()
 	if errors.Is(lost, err) {
 		return lost
 	}

@@ -257,7 +257,7 @@ func (w *Writer) syncBarriers() {
 	}
 }
 
-// syncOutlet syncs o, if it can be.
+// syncDestination syncs o, if it can be.
 func (w *Writer) syncDestination(o *destination) error {
 	dst, ok := o.w.(interface{ Sync() error })
 	if !ok {

@@ -200,7 +200,7 @@ func (w *Writer) closerOf(o *destination) io.Closer {
 	return c
 }
 
-// closeOutlet closes o if it is to be closed.
+// closeDestination closes o if it is to be closed.
 func (w *Writer) closeDestination(o *destination) error {
 	c := w.closerOf(o)
 	if c == nil {

@@ -48,7 +48,7 @@ func (w *Writer) over(now time.Time) bool {
 	return w.isClosing() || now.Sub(first.since) >= w.grace()
 }
 
-// hastens reports whether o, if it is set and works, is to be used at once: no slab
+// neededNow reports whether o, if it is set and works, is to be used at once: no slab
 // was freed for half of MaxWait while lines found no room, or under Bounded a call has
 // waited that long.
 func (w *Writer) neededNow(o *destination) bool {

@@ -127,7 +127,7 @@ func (w *Writer) trySharded(level slog.Level, p []byte, c class) error {
 	return line.ErrWouldWait
 }
 
-// placeSharded copies as many lines of pl as fit one slab, for which it may wait,
+// appendSharded copies as many lines of pl as fit one slab, for which it may wait,
 // or skips one that is too large. It returns false if the lines were dropped.
 func (w *Writer) appendSharded(s *shard, pl *appending) (appended bool, err error) {
 	piece, size := pl.piece(w.opts.SlabSize)

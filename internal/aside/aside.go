@@ -1,5 +1,5 @@
-// Package aside runs what nobody is to wait for: above all the functions of a
-// user that are told of errors.
+// Package aside runs functions that no caller may wait for: above all OnError of the
+// options, which are the user's.
 package aside
 
 import (
@@ -11,11 +11,11 @@ import (
 	"github.com/rollway/rollway/internal/jsonline"
 )
 
-const most = 64 // unless Queue.Most says otherwise
+const maxWaiting = 64 // the default of Queue.Most
 
-// A Queue runs functions one after another, in a goroutine that lives while there
-// are some. One that panics or calls runtime.Goexit does not keep the next ones
-// from running. The zero value is ready; all methods are safe for concurrent use.
+// A Queue runs functions one after another, on a goroutine that exists while there are
+// some. One that panics or calls runtime.Goexit does not stop the next ones. The zero
+// value is ready to use; all methods are safe for concurrent use.
 type Queue struct {
 	Most int // read-only; how many functions may wait; 0 means 64
 
@@ -24,11 +24,11 @@ type Queue struct {
 	ended   chan struct{} // guarded by mu; closed when the goroutine ends; nil while there is none
 }
 
-// Do queues f, and reports false if too many wait already.
+// Do queues f. It returns false if too many functions wait.
 func (q *Queue) Do(f func()) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) >= cmp.Or(q.Most, most) {
+	if len(q.waiting) >= cmp.Or(q.Most, maxWaiting) {
 		return false
 	}
 	q.waiting = append(q.waiting, f)
@@ -39,7 +39,7 @@ func (q *Queue) Do(f func()) bool {
 	return true
 }
 
-// Idle returns a channel that is closed once nothing is left to run.
+// Idle returns a channel that is closed when no function is left to run.
 func (q *Queue) Idle() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -64,8 +64,7 @@ func (q *Queue) run() {
 	exited = false
 }
 
-// next returns the function whose turn it is. If there is none the goroutine is
-// to end.
+// next returns the next function, or nil if the goroutine is to end.
 func (q *Queue) next() (f func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -83,25 +82,25 @@ func guard(f func()) {
 	f()
 }
 
-// Note is the topic of what a Teller tells each time. There are few of these.
+// Note is the topic of errors that a Teller passes on each time. They are rare.
 const Note = 0
 
-// TellEvery is the shortest time between two errors of one of the other topics.
+// TellEvery is the shortest time between two errors of any other topic.
 const TellEvery = time.Minute
 
 // A Teller passes errors on to a function such as Options.OnError. All methods
 // are safe for concurrent use.
 type Teller struct {
 	Queue
-	OnError func(error) // read-only; nil: nobody is told
+	OnError func(error) // read-only; nil: errors are discarded
 
 	mu    sync.Mutex
 	told  map[int]time.Time // guarded by mu; when, of each topic
 	ended bool              // guarded by mu
 }
 
-// Tell queues a call of OnError. It reports false if it is not time for the topic,
-// if too many calls wait already, or after End.
+// Tell queues a call of OnError. It returns false if the topic was told recently, if too
+// many calls wait, or after End.
 func (t *Teller) Tell(topic int, err error) bool {
 	if t.OnError == nil {
 		return true
@@ -120,8 +119,8 @@ func (t *Teller) Tell(topic int, err error) bool {
 	return true
 }
 
-// End makes Tell queue nothing more, and awaits soon what is queued, as the process
-// may end next.
+// End makes Tell discard errors, and waits for queued calls for up to Soon, because the
+// process may end next.
 func (t *Teller) End() {
 	t.mu.Lock()
 	t.ended = true
@@ -129,7 +128,7 @@ func (t *Teller) End() {
 	Await(t.Idle(), Soon)
 }
 
-// Soon is less than a Logger waits for its outputs at the end.
+// Soon is shorter than a Logger waits for its outputs at the end.
 const Soon = 20 * time.Millisecond
 
 // Await waits until done is closed, or for limit.
@@ -146,5 +145,5 @@ func ToStderr(err error) {
 	b = jsonline.AppendTime(b, time.Now())
 	b = append(b, `","level":"ERROR","msg":`...)
 	b = jsonline.AppendString(b, err.Error())
-	_, _ = os.Stderr.Write(append(b, "}\n"...)) // there is nobody left to tell
+	_, _ = os.Stderr.Write(append(b, "}\n"...)) // no one is left to tell
 }

@@ -26,13 +26,13 @@ func TestQueue(t *testing.T) {
 		add(2, func() { <-hang })
 		synctest.Wait()
 		idle := q.Idle()
-		for i := range most {
+		for i := range maxWaiting {
 			if !add(3+i, func() {}) {
 				t.Fatalf("%d functions wait, and another finds no room", i)
 			}
 		}
 		if add(-1, func() {}) {
-			t.Errorf("%d functions wait, and another is taken", most)
+			t.Errorf("%d functions wait, and another is taken", maxWaiting)
 		}
 		select {
 		case <-idle:
@@ -41,7 +41,7 @@ func TestQueue(t *testing.T) {
 		}
 		close(hang)
 		<-idle
-		for i := range 3 + most {
+		for i := range 3 + maxWaiting {
 			if !slices.Contains(ran, i) || ran[i] != i {
 				t.Fatalf("ran %v", ran)
 			}
@@ -50,8 +50,8 @@ func TestQueue(t *testing.T) {
 			t.Error("nothing waits, and a function finds no room")
 		}
 		<-q.Idle()
-		if n := len(ran); n != 3+most+1 {
-			t.Errorf("%d functions ran, want %d", n, 3+most+1)
+		if n := len(ran); n != 3+maxWaiting+1 {
+			t.Errorf("%d functions ran, want %d", n, 3+maxWaiting+1)
 		}
 	})
 }

@@ -1,5 +1,4 @@
-// Package backoff says how long to wait before something that has failed is
-// tried again.
+// Package backoff returns how long to wait before a failed operation is tried again.
 package backoff
 
 import (
@@ -8,9 +7,9 @@ import (
 	"time"
 )
 
-// Wait returns the wait after so many failures before this one: first, twice as
-// long each time, up to longest, shortened at random by up to a half, so that
-// those who failed together do not come back together.
+// Wait returns the wait after a failure that follows failures others: first, doubled for
+// each of them, up to longest, and shortened at random by up to half, so that clients
+// that failed together do not retry together.
 func Wait(failures int, first, longest time.Duration) time.Duration {
 	d := first
 	for range failures {
@@ -23,7 +22,7 @@ func Wait(failures int, first, longest time.Duration) time.Duration {
 	return d - rand.N(d/2+1)
 }
 
-// Sleep waits for d; false: ctx ended before.
+// Sleep waits for d. It returns false if ctx ends before.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

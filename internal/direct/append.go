@@ -29,9 +29,8 @@ func (m Mode) String() string {
 	return fmt.Sprintf("Mode(%d)", int(m))
 }
 
-// An Appender appends to a file that was opened with O_APPEND, and to which
-// others may append too: the system knows the end. It is not safe for
-// concurrent use.
+// An Appender appends to a file opened with O_APPEND, which may have other writers. It is
+// not safe for concurrent use.
 type Appender struct {
 	f    *os.File
 	sys  system
@@ -39,7 +38,7 @@ type Appender struct {
 }
 
 // NewAppender appends to f Uncached, or Buffered. The error wraps
-// errors.ErrUnsupported where no file of this system can be written that way.
+// errors.ErrUnsupported where the system does not support the mode.
 func NewAppender(f *os.File, m Mode) (*Appender, error) {
 	a := &Appender{f: f}
 	if m == Direct {
@@ -49,9 +48,8 @@ func NewAppender(f *os.File, m Mode) (*Appender, error) {
 	return a, err
 }
 
-// WriteBuffers appends the buffers, in one system call if that takes so many. It
-// returns how many of their bytes are in the file: all of them, or less and an
-// error.
+// WriteBuffers appends the buffers, in one system call unless there are too many. It
+// returns how many of their bytes are in the file: all of them, or fewer and an error.
 func (a *Appender) WriteBuffers(bufs [][]byte) (n int64, err error) {
 	a.rest = append(a.rest[:0], bufs...)
 	defer clear(a.rest)
@@ -59,12 +57,11 @@ func (a *Appender) WriteBuffers(bufs [][]byte) (n int64, err error) {
 	return int64(wrote), err
 }
 
-// Mode returns how bytes really get to the disk: Buffered where the system
-// turned out not to know Uncached.
+// Mode returns the mode in use: Buffered where the system does not support Uncached.
 func (a *Appender) Mode() Mode { return a.sys.mode }
 
 // WriteAt writes b at offset of f, which is prepared for that mode, see Bypass.
-// The error wraps errors.ErrUnsupported if it cannot be done that way.
+// The error wraps errors.ErrUnsupported if the mode is not supported.
 func WriteAt(f *os.File, b []byte, offset int64, m Mode) error {
 	if err := Supported(m); err != nil {
 		return err
@@ -78,11 +75,11 @@ func WriteAt(f *os.File, b []byte, offset int64, m Mode) error {
 }
 
 const (
-	// atEnd is the offset that means where the descriptor stands: with O_APPEND,
+	// atEnd is the offset that means the descriptor's position: with O_APPEND,
 	// the end of the file.
 	atEnd = -1
 
-	// maxVectors is the most buffers of one system call (IOV_MAX of Linux).
+	// maxVectors is the most buffers in one system call (IOV_MAX of Linux).
 	maxVectors = 1024
 )
 
@@ -98,7 +95,7 @@ func (s *system) writeAll(f *os.File, bufs [][]byte, offset int64, block int) (w
 		if errors.Is(err, syscall.EINTR) {
 			continue
 		}
-		n -= n % block // what is of a block is written again
+		n -= n % block // a partial block is written again
 		wrote += n
 		bufs = skip(bufs, n)
 		if err == nil && n == 0 {
@@ -111,8 +108,8 @@ func (s *system) writeAll(f *os.File, bufs [][]byte, offset int64, block int) (w
 	return wrote, nil
 }
 
-// skip takes n bytes and empty buffers off the front of bufs and returns the
-// rest. It changes bufs.
+// skip removes n bytes and empty buffers from the front of bufs, which it changes, and
+// returns the rest.
 func skip(bufs [][]byte, n int) [][]byte {
 	for len(bufs) > 0 && (n > 0 || len(bufs[0]) == 0) {
 		k := min(len(bufs[0]), n)

@@ -1,35 +1,32 @@
-// Package direct appends to a file past the page cache, and leaves a file that
-// holds what it was given and nothing else, to the byte.
+// Package direct appends text to a file past the page cache.
 //
-// The system takes whole blocks at aligned offsets from aligned memory. Text
-// does not come in blocks. A Tail deals with the difference:
+// Direct I/O needs whole blocks at aligned offsets from aligned memory, and text does
+// not come in blocks. A Tail bridges the difference:
 //
-//   - Small buffers are copied behind the last, partly filled block and written
-//     with it, as far as that makes whole blocks. What is left, less than a
-//     block, goes through the page cache; the next write begins with that block
-//     again.
-//   - A large buffer that is aligned and has room behind its end is written
-//     where it is. Of the last one of a write, what does not make a whole block
-//     goes through the page cache as well. Where another large buffer follows,
-//     white space makes it whole blocks: spaces before the last line end, or a
-//     line of them; less than one block in a mebibyte. A reader of JSON skips
-//     them. There is none at the end of the file.
+//   - Small buffers are copied after the last, partly filled block and written with it
+//     as whole blocks. The rest, less than a block, goes through the page cache; the
+//     next write begins with that block again.
+//   - A large buffer that is aligned and has room after its end is written without a
+//     copy. If it is the last one of a write, its rest goes through the page cache too.
+//     If another large buffer follows, white space fills its last block: spaces before
+//     the last newline, or a line of spaces; less than one block in a mebibyte. A reader
+//     of JSON skips them. The file never ends with white space.
 //
-// No byte 0 is ever written, and the file never has more bytes than it keeps: who
-// follows it, as tail -f does, reads each once.
+// A Tail never writes a zero byte, and the file never has bytes that are removed later:
+// a program that follows it, like tail -f, reads each byte once.
 //
-// An Appender is for files that others append to as well: it knows no end, and
-// so cannot bypass the cache, but write Uncached.
+// An Appender is for files that have other writers. It does not know the end of the
+// file, so it cannot bypass the page cache, but can write Uncached.
 //
-// With Direct a reader of the growing file can see one more thing for a moment:
-// bytes 0 behind what was its end before, in the rest of that page. It reads
-// through the page cache, and Linux makes the file longer before it drops its copy
-// of the last page, which has zeros there. They are gone when it reads again. Who
-// follows the file must do that, or have it written Uncached.
+// With Direct, a reader of the growing file may briefly see zero bytes after the previous
+// end, up to the end of that page. It reads through the page cache, and Linux extends the
+// file before it drops its copy of the last page, which has zeros there. They are gone at
+// the next read. A program that follows the file must read again, or the file be written
+// Uncached.
 //
-// Cut, which takes back a part of a line for which there was no room, is the same
-// for a reader in any mode: the system puts zeros behind the new end, in the rest
-// of the page, and a read that has looked up the old size copies them. On a full
-// ext4 that was cut 40 times a second and more, 2 reads of 50,000 beside Uncached
-// writes saw that, and none of 137,000 beside Buffered ones.
+// Cut, which removes a part of a line that found no room, has the same effect in every
+// mode: the system puts zeros after the new end, up to the end of the page, and a read
+// that began with the old size copies them. On a full ext4 with 40 cuts a second and
+// more, 2 of 50,000 reads beside Uncached writes saw zeros, and none of 137,000 beside
+// Buffered ones.
 package direct

@@ -2,18 +2,17 @@ package direct
 
 import "unsafe"
 
-// Align is where a buffer of a MemorySet begins, in bytes: a multiple of what
-// every known disk asks for. There is as much room behind its end.
+// Align is the alignment of a buffer of a MemorySet in bytes: a multiple of what every
+// known disk requires. The buffer has the same number of bytes after its end.
 const Align = 4096
 
-// MemorySet is several buffers for direct I/O in one piece: so large pages hold
-// all of them but the end, whatever the size of one is. They are mapped and
-// touched at once, so that no later write meets a page fault, and lie outside
-// the heap, so that no collection looks at them. In a program built with -race,
-// and where memory cannot be mapped, they are on the heap: the detector does not
-// see mapped memory.
+// MemorySet is several buffers for direct I/O in one piece, which large pages cover
+// except for the end. They are mapped and touched at once, so that no later write causes
+// a page fault, and are outside the heap, so that the garbage collector does not scan
+// them. In a program built with -race, and where memory cannot be mapped, they are on the
+// heap: the detector does not see mapped memory.
 type MemorySet struct {
-	mapped []byte // what is to be released
+	mapped []byte // for release
 	used   []byte // the buffers, one after another
 	size   int    // of a buffer
 	step   int    // from one buffer to the next
@@ -36,7 +35,7 @@ func (s *MemorySet) Bytes(i int) []byte {
 	return whole[:s.size]
 }
 
-// Free gives the memory back. Nobody may use it any more.
+// Free unmaps the memory, which must not be used afterwards.
 func (s *MemorySet) Free() error {
 	mapped := s.mapped
 	*s = MemorySet{}

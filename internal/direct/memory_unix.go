@@ -12,8 +12,8 @@ import (
 // largePage is the size of the system's large pages.
 const largePage = 2 << 20
 
-// allocate maps n bytes. What would fill large pages begins where one can: what
-// is mapped before and behind used is never touched.
+// allocate maps n bytes. A set that fills large pages begins at the start of one; the
+// bytes mapped before and after used are never touched.
 func allocate(n int) (mapped, used []byte, err error) {
 	room := n
 	if n >= largePage {
@@ -29,14 +29,14 @@ func allocate(n int) (mapped, used []byte, err error) {
 		used = mapped[skip:][:n:n]
 	}
 	if runtime.GOOS == "linux" {
-		// The system looks up and pins each page that it writes from: of 4 KiB
-		// those are 2048 in 8 MiB, and other threads wait for that processor
-		// meanwhile. Where there are no large ones, small ones do.
+		// The system looks up and pins each page that it writes from: 2048 pages of
+		// 4 KiB for 8 MiB, while other threads wait for that processor. Without
+		// large pages, small ones work too.
 		const hugePages = 14 // unix.MADV_HUGEPAGE, which only Linux has
 		_ = unix.Madvise(used, hugePages)
 	}
 	for i := 0; i < n; i += Align {
-		used[i] = 0 // have the page now
+		used[i] = 0 // allocates the page
 	}
 	return mapped, used, nil
 }

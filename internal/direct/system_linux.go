@@ -10,15 +10,15 @@ import (
 
 // system is how Linux writes.
 type system struct {
-	mode    Mode // Buffered from when it turns out not to know Uncached
+	mode    Mode // becomes Buffered if Uncached is not supported
 	vectors vectors
 }
 
-// Supported returns an error if no file of this system can be written that way.
+// Supported returns an error if the system does not support the mode.
 func Supported(Mode) error { return nil }
 
 // open switches f to the mode. Offsets, lengths and memory of writes have to be
-// multiples of block. Where the system does not tell, 4096 is enough.
+// multiples of block. If the system does not report it, 4096 is enough.
 func (s *system) open(f *os.File, m Mode) (block int, err error) {
 	s.mode = m
 	if m != Direct {
@@ -36,8 +36,8 @@ func (s *system) open(f *os.File, m Mode) (block int, err error) {
 	return block, refused("direct I/O", Bypass(f, true))
 }
 
-// Alignment returns what direct I/O on f asks of memory, and of offsets and
-// lengths, in bytes: 0 for not supported. The system tells from Linux 6.1 on.
+// Alignment returns the alignment in bytes that direct I/O on f requires of memory, and of
+// offsets and lengths; 0 if it is not supported. Linux reports it from 6.1 on.
 func Alignment(f *os.File) (memory, offset int, told bool) {
 	var st unix.Statx_t
 	err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &st)
@@ -47,7 +47,7 @@ func Alignment(f *os.File) (memory, offset int, told bool) {
 	return int(st.Dio_mem_align), int(st.Dio_offset_align), true
 }
 
-// Bypass has writes to f bypass the page cache, or not.
+// Bypass sets whether writes to f bypass the page cache.
 func Bypass(f *os.File, on bool) error {
 	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
 	if err == nil {
@@ -69,7 +69,7 @@ func refused(what string, err error) error {
 	return nil
 }
 
-// write is one call of the system.
+// write makes one system call.
 func (s *system) write(f *os.File, bufs [][]byte, offset int64) (int, error) {
 	if offset == atEnd && s.mode != Uncached {
 		n, err := s.vectors.writev(int(f.Fd()), bufs)
@@ -99,7 +99,7 @@ func beyondLimit(bufs [][]byte, offset int64) bool {
 	return unix.Getrlimit(unix.RLIMIT_FSIZE, &limit) == nil && uint64(offset) > limit.Cur
 }
 
-// Allocate gives f blocks, also beyond its end, and leaves its size.
+// Allocate allocates blocks for f, also after its end, and keeps its size.
 func Allocate(f *os.File, offset, size int64) error {
 	err := unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, offset, size)
 	return refused("fallocate", err)

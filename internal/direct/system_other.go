@@ -12,7 +12,7 @@ import (
 // system is how other systems write: one buffer at a time.
 type system struct{ mode Mode }
 
-// Supported returns an error if no file of this system can be written that way.
+// Supported returns an error if the system does not support the mode.
 func Supported(m Mode) error {
 	if m == Uncached || m == Direct && runtime.GOOS != "darwin" {
 		return fmt.Errorf("%v writes on %s: %w", m, runtime.GOOS, errors.ErrUnsupported)

@@ -12,9 +12,8 @@ import (
 // Options configures a Tail.
 type Options struct {
 	Mode Mode
-	// Reserve is how many bytes are allocated at a time ahead of the end, so
-	// that writes do not have to: below 0 for none, default 64 MiB for Direct,
-	// else none.
+	// Reserve is how many bytes are allocated at a time ahead of the end, to make
+	// writes faster: below 0 for none; default 64 MiB for Direct, otherwise none.
 	Reserve int64
 
 	chunk   int // see Tail; other values are for tests
@@ -22,12 +21,12 @@ type Options struct {
 }
 
 const (
-	// InPlace is the least size in bytes from which on a buffer is written where
-	// it is. More is asked for where blocks are larger than 512 bytes.
+	// InPlace is the smallest buffer, in bytes, that is written without a copy. It is
+	// larger where blocks are larger than 512 bytes.
 	InPlace = 1 << 20
 
-	// blocksInPlace is the least buffer in blocks for which one block before it
-	// and one behind are no more than a thousandth.
+	// blocksInPlace is the smallest buffer, in blocks, for which one block before it
+	// and one after it add no more than a thousandth.
 	blocksInPlace = 2048
 
 	defaultChunk   = 8 << 20
@@ -35,29 +34,29 @@ const (
 	stagingSize    = 384 << 10
 )
 
-// A Tail appends to one file. It is not safe for concurrent use, and while it
-// is in use nobody else writes to the file.
+// A Tail appends to one file. It is not safe for concurrent use. No one else may write to
+// the file meanwhile.
 type Tail struct {
 	f       *os.File
 	sys     system
 	block   int        // bytes; lengths and offsets are multiples of it. 1: any
-	chunk   int        // the most bytes of one system call, in whole blocks
+	chunk   int        // the most bytes in one system call, in whole blocks
 	reserve int64      // see Options; less when the disk is nearly full
-	inPlace int        // from how many bytes on an aligned buffer is written where it is
-	stage   *MemorySet // one buffer: whole blocks that are to be written, the partial one first
-	todo    [][]byte   // what is left of a WriteBuffers
+	inPlace int        // the smallest aligned buffer that is written without a copy
+	stage   *MemorySet // one buffer: the blocks to be written, the partial one first
+	todo    [][]byte   // the rest of a WriteBuffers
 	iov     [][]byte   // of one system call
 
 	size     int64 // of the file: the end of its last line
-	carry    int   // bytes of the file in its last, partly filled block; they begin the stage
-	reserved int64 // up to where blocks are allocated
-	padded   int64 // bytes that Tail put into the file to fill blocks
+	carry    int   // bytes in the last, partly filled block of the file; they begin the stage
+	reserved int64 // the end of the allocated blocks
+	padded   int64 // bytes added to the file to fill blocks
 }
 
 // New takes over f, which was opened for reading and writing, without O_APPEND,
 // and is a regular file. With Mode Direct it switches the file to direct I/O; a
-// file system that refuses is an error that wraps errors.ErrUnsupported, and f
-// is as it was. f stays the caller's.
+// file system that refuses is an error that wraps errors.ErrUnsupported, and f is
+// unchanged. The caller still owns f.
 func New(f *os.File, o Options) (*Tail, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -99,8 +98,8 @@ func (t *Tail) load() error {
 	return fmt.Errorf("read the last block of %s: %w", t.f.Name(), err)
 }
 
-// Cut makes the file size bytes long, which is no more than it has, and takes
-// away what may stand behind that. After an error only Close may be called.
+// Cut shortens the file to size bytes and removes blocks allocated after that. After an
+// error only Close may be called.
 func (t *Tail) Cut(size int64) error {
 	if err := t.truncate(size); err != nil {
 		return err
@@ -108,7 +107,7 @@ func (t *Tail) Cut(size int64) error {
 	return t.load()
 }
 
-// truncate cuts the file, and with it what is allocated beyond.
+// truncate cuts the file, and the blocks allocated after the end.
 func (t *Tail) truncate(size int64) error {
 	t.reserved = 0
 	if err := t.f.Truncate(size); err != nil {
@@ -121,12 +120,11 @@ func (t *Tail) truncate(size int64) error {
 // Size returns the size of the file in bytes.
 func (t *Tail) Size() int64 { return t.size }
 
-// Padded returns how many bytes that nobody gave are in the file, because
-// large buffers were written in place.
+// Padded returns how many bytes were added to the file because large buffers were
+// written in place.
 func (t *Tail) Padded() int64 { return t.padded }
 
-// Mode returns how bytes really get to the disk: Buffered where the system
-// turned out not to know Uncached.
+// Mode returns the mode in use: Buffered where the system does not support Uncached.
 func (t *Tail) Mode() Mode { return t.sys.mode }
 
 // Write appends p as WriteBuffers does, but never in place: it does not change
@@ -136,13 +134,13 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return int(n), err
 }
 
-// WriteBuffers appends the buffers, each of which ends in a line end, and
-// returns how many of their bytes are in the file: all of them, or less and an
-// error. The caller gives the rest again.
+// WriteBuffers appends the buffers, each of which ends with a newline, and returns how
+// many of their bytes are in the file: all of them, or fewer and an error. The caller
+// writes the rest again.
 //
-// With Direct, a buffer of InPlace bytes or more is written where it is if it is
-// aligned, has Align bytes of capacity behind its end and ends in a line end.
-// What is behind the end may be changed.
+// With Direct, a buffer of InPlace bytes or more is written without a copy if it is
+// aligned, has Align bytes of capacity after its end and ends with a newline. The bytes
+// after the end may be changed.
 func (t *Tail) WriteBuffers(bufs [][]byte) (n int64, err error) {
 	t.todo = append(t.todo[:0], bufs...)
 	for todo := skip(t.todo, 0); len(todo) > 0 && err == nil; {
@@ -158,7 +156,7 @@ func (t *Tail) WriteBuffers(bufs [][]byte) (n int64, err error) {
 	return n, err
 }
 
-// fitsInPlace reports whether b is written where it is.
+// fitsInPlace reports whether b is written without a copy.
 func (t *Tail) fitsInPlace(b []byte) bool {
 	if len(b) == 0 || t.block == 1 {
 		return len(b) > 0

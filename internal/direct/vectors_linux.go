@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// vectors is what a call of the system is told of buffers. unix.Pwritev2 takes
-// new memory for more than eight.
+// vectors is the list of buffers for a system call. unix.Pwritev2 allocates one for more
+// than eight buffers.
 type vectors struct{ list []unix.Iovec }
 
 // pwritev2 is unix.Pwritev2.

@@ -5,11 +5,10 @@ import (
 	"errors"
 )
 
-// writeInPlace writes the buffers at the front of bufs that can be written
-// where they are, as many as one system call takes, and before them the block
-// that the file ends in, which becomes a whole one. What the last of them has
-// beyond whole blocks goes through the page cache. It returns how many of their
-// bytes were written.
+// writeInPlace writes the buffers at the front of bufs that need no copy, as many as one
+// system call takes, and before them the last block of the file, filled up. The rest of
+// the last buffer after whole blocks goes through the page cache. It returns how many of
+// their bytes were written.
 func (t *Tail) writeInPlace(bufs [][]byte) (n int, err error) {
 	base, head, stage := t.size-int64(t.carry), 0, t.stage.Bytes(0)
 	t.iov = t.iov[:0]
@@ -40,7 +39,7 @@ func (t *Tail) writeInPlace(bufs [][]byte) (n int, err error) {
 	wrote -= min(wrote, head)
 	for _, b := range bufs {
 		if t.block > 1 {
-			b[len(b)-1] = '\n' // in place of pad's space
+			b[len(b)-1] = '\n' // replaces pad's space
 		}
 		whole := roundUp(len(b), t.block)
 		if wrote < whole {
@@ -60,9 +59,8 @@ func (t *Tail) writeInPlace(bufs [][]byte) (n int, err error) {
 	return n, err
 }
 
-// openEnd takes what does not make a whole block off the last piece of iov, if
-// the last of bufs ends there, and returns it. So the file ends as that does, and
-// nobody meets white space at its end.
+// openEnd removes the rest after whole blocks from the last piece of iov, if the last of
+// bufs ends there, and returns it: so the file does not end with white space.
 func (t *Tail) openEnd(bufs [][]byte) (end []byte) {
 	if t.block == 1 || len(bufs) == 0 {
 		return nil
@@ -76,7 +74,7 @@ func (t *Tail) openEnd(bufs [][]byte) (end []byte) {
 	return nil
 }
 
-// pad makes b whole blocks: spaces come before its line end.
+// pad extends b to whole blocks by spaces before its newline.
 func (t *Tail) pad(b []byte) []byte {
 	n := len(b)
 	whole := b[:roundUp(n, t.block)]
@@ -87,7 +85,7 @@ func (t *Tail) pad(b []byte) []byte {
 	return whole
 }
 
-// fill makes b white space that ends a line.
+// fill overwrites b with spaces and a newline.
 func fill(b []byte) {
 	for i := range b {
 		b[i] = ' '
@@ -95,10 +93,10 @@ func fill(b []byte) {
 	b[len(b)-1] = '\n'
 }
 
-// writeStaged copies what is at the front of bufs behind the block that the
-// file ends in and writes that: whole blocks past the page cache, what is left
-// through it. Unless a line is longer than the stage, the file ends in a line
-// end after it. It returns how many bytes of bufs were written.
+// writeStaged copies the front of bufs after the last block of the file and writes both:
+// whole blocks past the page cache, the rest through it. Afterwards the file ends with a
+// newline, unless a line is longer than the stage. It returns how many bytes of bufs were
+// written.
 func (t *Tail) writeStaged(bufs [][]byte) (n int, err error) {
 	stage, base, end := t.stage.Bytes(0), t.size-int64(t.carry), t.carry
 	for i, b := range bufs {
@@ -114,7 +112,7 @@ func (t *Tail) writeStaged(bufs [][]byte) (n int, err error) {
 			break
 		}
 	}
-	there := t.carry // of the stage, in the file
+	there := t.carry // bytes of the stage that are in the file already
 	if whole := end / t.block * t.block; whole > 0 {
 		t.iov = append(t.iov[:0], stage[:whole])
 		var wrote int
@@ -133,17 +131,16 @@ func (t *Tail) writeStaged(bufs [][]byte) (n int, err error) {
 	return n, err
 }
 
-// writeBlocks writes t.iov, which holds size bytes, at offset. It returns how
-// many were written, in whole blocks, and an error if that is not all.
+// writeBlocks writes t.iov, of size bytes, at offset. It returns how many were written, in
+// whole blocks, and an error if not all were.
 func (t *Tail) writeBlocks(offset int64, size int) (wrote int, err error) {
 	t.allocate(offset, int64(size))
 	return t.sys.writeAll(t.f, t.iov, offset, t.block)
 }
 
-// writeEnd writes p, less than a block, at offset, the end of the file. A block
-// that is not whole can only get there through the page cache: were it filled up
-// and the file cut to its size, who follows the file would read what was filled
-// in, and find the file cut under it.
+// writeEnd writes p, less than a block, at offset, the end of the file. It goes through the
+// page cache. If the block were padded and the file cut afterwards, a program that follows
+// the file would read the padding, and then find the file shorter.
 func (t *Tail) writeEnd(p []byte, offset int64) (wrote int, err error) {
 	if err := Bypass(t.f, false); err != nil {
 		return 0, err
@@ -153,8 +150,8 @@ func (t *Tail) writeEnd(p []byte, offset int64) (wrote int, err error) {
 	return wrote, errors.Join(err, Bypass(t.f, true))
 }
 
-// allocate has blocks allocated ahead, if that is asked for. Where the file
-// system cannot, or the disk has no room, the write shows what is wrong.
+// allocate allocates blocks ahead, if so configured. It ignores errors: a full disk makes
+// the write fail.
 func (t *Tail) allocate(offset, size int64) {
 	if t.reserve <= 0 || offset+size <= t.reserved {
 		return
@@ -162,11 +159,11 @@ func (t *Tail) allocate(offset, size int64) {
 	from := max(offset, t.reserved)
 	until := offset + size + t.reserve
 	if err := Allocate(t.f, from, until-from); err != nil {
-		t.reserve /= 4 // a disk that is nearly full
+		t.reserve /= 4 // the disk is nearly full
 		if errors.Is(err, errors.ErrUnsupported) || t.reserve < Align {
 			t.reserve = 0
 		}
-		// What it got before it failed would be missing for the write.
+		// Frees the blocks allocated before the failure: the write needs them.
 		if info, err := t.f.Stat(); err == nil {
 			_ = t.f.Truncate(info.Size())
 		}
@@ -175,24 +172,23 @@ func (t *Tail) allocate(offset, size int64) {
 	t.reserved = until
 }
 
-// Close gives back memory and what was allocated beyond the end of the file.
-// It does not close the file, which is left in its mode.
+// Close frees memory and the blocks allocated after the end of the file. It does not close
+// the file, which stays in its mode.
 func (t *Tail) Close() error {
 	var err error
 	if t.reserved > t.size {
-		// Cutting a file to the size that it has frees what is behind it. ext4
-		// punches no holes there.
+		// Truncating a file to its size frees the blocks after the end. ext4 punches
+		// no holes there.
 		err = t.truncate(t.size)
 	}
 	return errors.Join(err, t.Free())
 }
 
-// Free is Close where the file is not what the Tail takes it for: it does not
-// touch it.
+// Free is Close for a file that another program has changed: it does not touch the file.
 func (t *Tail) Free() error { return t.stage.Free() }
 
-// Restore switches the file back to what it was before New, for who goes on with
-// it. One that is only to be closed needs no more calls that can fail.
+// Restore switches the file back to its mode before New, for further use. A file that is
+// only closed does not need it.
 func (t *Tail) Restore() error {
 	if t.sys.mode != Direct {
 		return nil

@@ -1,6 +1,6 @@
-// Package disk is the seam between code that keeps files and the disk below
-// it: [Real] is the operating system's; tests have others, of package disktest.
-// Errors are the operating system's, as *fs.PathError or *os.LinkError.
+// Package disk is the interface between code that keeps files and the file system:
+// [Real] is the operating system's; package disktest has others for tests. Errors are
+// those of the operating system, as *fs.PathError or *os.LinkError.
 package disk
 
 import (
@@ -18,9 +18,9 @@ import (
 //  2. Rename replaces an existing target atomically, and may be called while
 //     files of either name are open; they stay usable. So may Remove.
 type FS interface {
-	// OpenFile opens name with os.O_* flags; O_APPEND is not used here. It
-	// follows no symbolic link that name is itself, does not wait for the other
-	// end of a FIFO, and fails with ErrNotFile for all that is no regular file.
+	// OpenFile opens name with os.O_* flags except O_APPEND. It does not follow a
+	// symbolic link at name, does not wait for the other end of a FIFO, and fails
+	// with ErrNotFile for anything but a regular file.
 	OpenFile(name string, flag int, perm fs.FileMode) (File, error)
 	// List returns the entries of dir sorted by name.
 	List(dir string) ([]Entry, error)
@@ -30,10 +30,9 @@ type FS interface {
 	MkdirAll(dir string, perm fs.FileMode) error
 	// SyncDir makes the names in dir durable, new and removed ones.
 	SyncDir(dir string) error
-	// Lock takes the exclusive lock that the file name stands for, creating the
-	// file; it fails with ErrLocked when another holder, in this process or
-	// another, has it. Close gives it back; so does the end of the process. It
-	// opens name as OpenFile does.
+	// Lock takes an exclusive lock on the file name, which it creates. It fails with
+	// ErrLocked when another holder, in this process or another, has the lock. Close
+	// or the end of the process releases it. It opens name as OpenFile does.
 	Lock(name string, perm fs.FileMode) (Lock, error)
 }
 
@@ -43,11 +42,11 @@ type Lock interface {
 	Sameness
 }
 
-// Sameness is asked of an open file.
+// Sameness is a check of an open file.
 type Sameness interface {
-	// Same reports whether the name by which the file was opened still is this
-	// file: it is not when somebody has removed, renamed or replaced the file or
-	// its folder.
+	// Same reports whether the name by which the file was opened still names this
+	// file: it does not after the file or its folder was removed, renamed or
+	// replaced.
 	Same() (bool, error)
 }
 

@@ -2,17 +2,16 @@ package disk
 
 import "errors"
 
-// ErrInUse says that somebody else has a file open, or that it has a name.
+// ErrInUse is the error of Free for a file that is open elsewhere, or has a name.
 var ErrInUse = errors.New("file is in use elsewhere")
 
-// Free cuts piece bytes off the end of f, whose name has been removed or
-// replaced, and reports whether nothing is left for it to do: then f is to be
-// closed, which frees the rest. A file system that frees a large file at once
-// keeps its journal, and every fsync, waiting meanwhile.
+// Free cuts piece bytes off the end of f, whose name has been removed or replaced. It
+// returns done when the caller should close f, which frees the rest. A file system that
+// frees a large file at once blocks its journal, and every fsync, meanwhile.
 //
-// The error is ErrInUse as long as somebody else has the file open, in this
-// process or another, or it has a name: nothing is cut then. Where the system cannot tell, and for
-// files that are not Real's, there is nothing to do.
+// The error is ErrInUse, and nothing is cut, as long as the file is open elsewhere, in
+// this process or another, or has a name. Where the system cannot tell, and for files
+// that are not Real's, Free is done at once.
 func Free(f File, piece int64) (done bool, err error) {
 	r, ok := f.(*realFile)
 	if !ok {

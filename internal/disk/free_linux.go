@@ -7,10 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unused reports whether f, open for writing, is gone once it is closed: it has
-// no name left and nobody else has it open or mapped. The system gives a write
-// lease on a file only to who alone has it open. Where it gives none to anybody,
-// known is false.
+// Unused reports whether closing f, which is open for writing, frees it: it has no name
+// left and is not open or mapped elsewhere. The system grants a write lease only on a
+// file that is not open elsewhere. Where it grants none, known is false.
 func Unused(f *os.File) (unused, known bool) {
 	info, err := f.Stat()
 	if err != nil {

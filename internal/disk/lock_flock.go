@@ -20,5 +20,5 @@ func TryLock(f *os.File) error {
 	}
 }
 
-// unlockFile gives the lock back for every descriptor of the file that shares it.
+// unlockFile releases the lock, also for descriptors of the file that share it.
 func unlockFile(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

@@ -13,13 +13,13 @@ import (
 // Real is the operating system's file system, as an FS.
 type Real struct{}
 
-// OpenFile is os.OpenFile, but that a file which is open can be renamed and removed
-// on Windows as well.
+// OpenFile is os.OpenFile for a file that can be renamed and removed while it is open, on
+// Windows too.
 func OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	return openFile(name, flag, perm)
 }
 
-// SyncData forces what f holds to the disk; see File.Sync.
+// SyncData forces the contents of f to the disk; see File.Sync.
 func SyncData(f *os.File) error { return (&realFile{f}).Sync() }
 
 func (Real) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
@@ -30,8 +30,8 @@ func (Real) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
 	return &realFile{f}, nil
 }
 
-// openRegular opens a regular file with open, and nothing else: what somebody
-// has put in its place is neither changed nor waited for.
+// openRegular opens a regular file with open. It neither changes nor waits for anything
+// else that has the name.
 func openRegular(open func(string, int, fs.FileMode) (*os.File, error), name string, flag int, perm fs.FileMode) (*os.File, error) {
 	if noFollow == 0 { // the system has no such flags
 		if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
@@ -59,8 +59,8 @@ func openRegular(open func(string, int, fs.FileMode) (*os.File, error), name str
 	return f, nil
 }
 
-// notFile is the error for name, which has another mode; cause is open's, or
-// nil.
+// notFile returns the error for name, which has another mode. cause is the error of open,
+// or nil.
 func notFile(name string, mode fs.FileMode, cause error) error {
 	kind := "a device"
 	switch {

@@ -1,7 +1,6 @@
-// Package goid gives a number that stays the same for a goroutine as long as
-// it runs, and that others have at other times only: the address of the
-// runtime's record of it. Go has no name for goroutines on purpose; this is no
-// more than a way to spread them.
+// Package goid numbers goroutines: the address of the runtime's record of a goroutine is
+// the same as long as it runs, and unique among those that run. Go gives goroutines no
+// identity on purpose; this is only a way to distribute them.
 package goid
 
 import (
@@ -9,16 +8,15 @@ import (
 	"sync/atomic"
 )
 
-// Hash returns a value in [0, n) that depends on the goroutine alone, or 0
-// where a goroutine cannot be told, or on the one that it stands in for. n is
-// positive.
+// Hash returns a value in [0, n) that depends only on the goroutine, or on the one that
+// it stands in for. It is 0 where goroutines cannot be told apart. n is positive.
 func Hash(n uint32) uint32 {
 	if n == 1 {
 		return 0
 	}
 	// Multiplicative hashing (Knuth, The Art of Computer Programming, vol. 3,
-	// section 6.4): records are some hundred bytes apart, and their addresses'
-	// low bits are alike.
+	// section 6.4): records are some hundred bytes apart, so the low bits of
+	// their addresses are equal.
 	g := current()
 	if standing.Load() > 0 {
 		if other, ok := standIns.Load(g); ok {
@@ -29,7 +27,7 @@ func Hash(n uint32) uint32 {
 	return uint32(h >> 32 * uint64(n) >> 32)
 }
 
-// Self returns the number of the goroutine, or 0 where it cannot be told.
+// Self returns the number of the goroutine, or 0 where goroutines have none.
 func Self() uintptr { return current() }
 
 var (
@@ -37,7 +35,7 @@ var (
 	standing atomic.Int32 // how many there are
 )
 
-// StandIn calls f, in which Hash is what it is in the goroutine with that number.
+// StandIn calls f. In f, Hash returns what it returns in the goroutine with that number.
 func StandIn(number uintptr, f func()) {
 	me := current()
 	standIns.Store(me, number)

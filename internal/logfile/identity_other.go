@@ -8,10 +8,10 @@ import (
 	"os"
 )
 
-// Identity is not to be had on this system.
+// Identity is not supported on this system.
 func Identity(*os.File) (volume, inode uint64, err error) { return 0, 0, errors.ErrUnsupported }
 
-// IdentityAt is not to be had on this system.
+// IdentityAt is not supported on this system.
 func IdentityAt(string, fs.FileInfo) (volume, inode uint64, err error) {
 	return 0, 0, errors.ErrUnsupported
 }

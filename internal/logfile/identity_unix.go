@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// Identity returns what tells a file from all others that exist: the device
-// and the inode number.
+// Identity returns the numbers that identify a file among all that exist: the device and
+// the inode number.
 func Identity(f *os.File) (volume, inode uint64, err error) {
 	info, err := f.Stat()
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package logfile has what package file asks of the system: which file a path
-// names, what tells files apart, renames that replace nothing, and where the last
-// whole line ends.
+// Package logfile is what package file needs of the system: which file a path names, how
+// files are identified, renames that replace nothing, and the end of the last whole line.
 package logfile
 
 import (

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Path is looked at again and again: Look allocates nothing on Linux. It is
-// not safe for concurrent use.
+// A Path is checked repeatedly: Look does not allocate on Linux. It is not safe for
+// concurrent use.
 type Path struct {
 	Text  string // as given
 	name  []byte // text and a byte 0
@@ -21,7 +21,7 @@ func NewPath(text string) *Path {
 	return &Path{Text: text, name: append([]byte(text), 0)}
 }
 
-// Look returns the size of f in bytes, below 0 if that cannot be had, and whether
+// Look returns the size of f in bytes, below 0 if that fails, and whether
 // the path, links followed, leads to it. The error wraps fs.ErrNotExist if the
 // path names nothing.
 func (p *Path) Look(f *os.File) (size int64, same bool, err error) {

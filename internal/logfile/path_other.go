@@ -4,13 +4,13 @@ package logfile
 
 import "os"
 
-// A Path is looked at again and again. It is not safe for concurrent use.
+// A Path is checked repeatedly. It is not safe for concurrent use.
 type Path struct{ Text string }
 
 // NewPath returns a Path to look at.
 func NewPath(text string) *Path { return &Path{text} }
 
-// Look returns the size of f in bytes, below 0 if that cannot be had, and whether
+// Look returns the size of f in bytes, below 0 if that fails, and whether
 // the path, links followed, leads to it. The error wraps fs.ErrNotExist if the
 // path names nothing.
 func (p *Path) Look(f *os.File) (size int64, same bool, err error) {

@@ -1,19 +1,18 @@
-// Package ntcopy copies lines to where nobody will read them soon, and counts
-// them in the same pass. Long ones it copies by stores that pass the caches by
-// (non-temporal), where the processor has them: the target's cache lines are
-// then not fetched only to be written over whole, and what the caches hold
-// stays there.
+// Package ntcopy copies lines to memory that is not read soon, and counts them in the
+// same pass. It copies long ones by non-temporal stores, where the processor has them:
+// these bypass the caches, so that the target's cache lines are not fetched only to be
+// overwritten, and the contents of the caches stay.
 package ntcopy
 
 import "bytes"
 
-// least is the length in bytes from which Lines passes the caches by: below it
-// waiting for the stores to arrive takes what is saved. See BenchmarkLines.
+// least is the shortest length in bytes for which Lines bypasses the caches: below it,
+// waiting for the stores costs what they save. See BenchmarkLines.
 const least = 8 << 10
 
 // Lines copies src to the beginning of dst, which is no shorter, and returns
-// the number of newlines. They must not overlap. Whoever learns of the copy by
-// a synchronizing operation after it sees its bytes.
+// the number of newlines. They must not overlap. A goroutine that synchronizes with the
+// caller after Lines sees the bytes.
 func Lines(dst, src []byte) (newlines int) {
 	switch n := len(src); {
 	case !hasVectors || n < vector:
@@ -37,6 +36,6 @@ func plain(dst, src []byte) (newlines int) {
 var newline = []byte{'\n'}
 
 const (
-	vector = 32 // bytes that are copied at a time
-	line   = 64 // bytes of a line of the cache, which is what is stored past it
+	vector = 32 // bytes copied at a time
+	line   = 64 // bytes of a cache line
 )

@@ -1,4 +1,4 @@
-// Package smalldisk gives a test a file system that runs full: a tmpfs in a
-// mount namespace of its own, in a child process that runs the same test. It is
-// for tests, and on Linux.
+// Package smalldisk gives tests on Linux a small file system, tmpfs or ext4, that can run
+// full, freeze or lose power. It is mounted in a namespace of its own, in a child process
+// that runs the same test.
 package smalldisk

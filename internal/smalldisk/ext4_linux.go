@@ -15,9 +15,9 @@ import (
 )
 
 // Ext4 runs the test in a child with an ext4 of 64 MiB, in a mount namespace of its
-// own. It returns the folder in the child and "" in the parent, which has nothing to
-// do then. The test is skipped, or fails with REQUIRE=all, where the user is not
-// root or mkfs.ext4 and mount are missing.
+// own. It returns the folder in the child, and "" in the parent, whose test is then over.
+// The test is skipped, or fails with REQUIRE=all, where the user is not root or
+// mkfs.ext4 or mount is missing.
 func Ext4(t testing.TB) (dir string) {
 	t.Helper()
 	return Ext4Of(t, 64<<20)
@@ -27,7 +27,7 @@ func Ext4(t testing.TB) (dir string) {
 func Ext4Of(t testing.TB, size int64) (dir string) {
 	t.Helper()
 	if base := Dir(); base != "" {
-		// Private, or the mount would be seen outside of the namespace.
+		// Private: otherwise the mount would be visible outside the namespace.
 		if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 			fmt.Println("cannot mount:", err)
 			os.Exit(1)
@@ -66,8 +66,8 @@ func mountExt4(disk string) {
 	}
 }
 
-// CutPower makes the file system that Ext4 returned forget what is not on the disk,
-// and fail from then on.
+// CutPower makes the file system of Ext4 lose what is not on the disk, and fail from then
+// on.
 func CutPower(t testing.TB, disk string) {
 	t.Helper()
 	f, err := os.Open(disk)
@@ -82,7 +82,7 @@ func CutPower(t testing.TB, disk string) {
 	}
 }
 
-// RestorePower mounts it again.
+// RestorePower mounts the file system again.
 func RestorePower(t testing.TB, disk string) {
 	t.Helper()
 	if err := syscall.Unmount(disk, syscall.MNT_DETACH); err != nil {
@@ -91,8 +91,8 @@ func RestorePower(t testing.TB, disk string) {
 	mountExt4(disk)
 }
 
-// Freeze makes every write to the file system that Ext4 returned wait, as fsfreeze
-// does and as a disk that hangs. Its end is Thaw, at the latest with the test.
+// Freeze makes every write to the file system of Ext4 hang, as fsfreeze does, until Thaw
+// or the end of the test.
 func Freeze(t testing.TB, disk string) {
 	t.Helper()
 	const fifreeze = 0xC0045877 // FIFREEZE
@@ -102,7 +102,7 @@ func Freeze(t testing.TB, disk string) {
 	t.Cleanup(func() { Thaw(t, disk) })
 }
 
-// Thaw ends Freeze; it does nothing if that has ended.
+// Thaw ends Freeze. It may be called again.
 func Thaw(t testing.TB, disk string) {
 	t.Helper()
 	const fithaw = 0xC0045878 // FITHAW

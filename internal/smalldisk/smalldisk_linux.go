@@ -15,13 +15,13 @@ import (
 
 const env = "ROLLWAY_TEST_CHILD"
 
-// Dir is the folder of a child: of a test that Child runs again. It is "" in
-// every other process.
+// Dir returns the folder of a child process, in which Child runs a test again, and "" in
+// any other process.
 func Dir() string { return os.Getenv(env) }
 
 // Child runs the test again in a process with attr, started by the command wrap
-// if there is one, and with a folder of its own. It returns what the child
-// said, but for the tests that passed, and an error unless its test has passed.
+// if there is one, and with a folder of its own. It returns the child's output without
+// the lines on passed tests, and an error unless its test has passed.
 func Child(t testing.TB, attr *syscall.SysProcAttr, wrap ...string) (output string, err error) {
 	t.Helper()
 	args := append(wrap, os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
@@ -38,10 +38,10 @@ func Child(t testing.TB, attr *syscall.SysProcAttr, wrap ...string) (output stri
 // quiet are the lines of -test.v about tests that began, waited or passed.
 var quiet = regexp.MustCompile(`(?m)^(=== (RUN|PAUSE|CONT|NAME)|[ \t]*--- PASS:).*\n`)
 
-// Mount runs the test in a child with a file system in memory, which the
-// options of mount limit, as "size=128k". It returns the folder in the child
-// and "" in the parent, which has nothing to do then. The test is skipped
-// where nobody may mount, or fails with REQUIRE=all.
+// Mount runs the test in a child with a tmpfs, limited by options of mount such as
+// "size=128k". It returns the folder in the child, and "" in the parent, whose test is
+// then over. The test is skipped where mounting is not permitted, or fails with
+// REQUIRE=all.
 func Mount(t testing.TB, options string) (dir string) {
 	t.Helper()
 	if dir = Dir(); dir == "" {
@@ -60,7 +60,7 @@ func Mount(t testing.TB, options string) (dir string) {
 		}
 		return ""
 	}
-	// Private, or the mount would be seen outside of the namespace.
+	// Private: otherwise the mount would be visible outside the namespace.
 	err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
 	if err == nil {
 		err = syscall.Mount("tmpfs", dir, "tmpfs", 0, options)

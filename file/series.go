@@ -2,7 +2,11 @@ package file
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -90,4 +94,66 @@ func (s series) parse(name string) (m member, ok bool) {
 	known := rest == "" || slices.Contains(s.extensions, m.compressed)
 	// Whatever else differs, as upper case or a zone of +0000, is not ours.
 	return m, known && s.name(m) == name
+}
+
+// rotatedFile is one rotated file in all its forms.
+type rotatedFile struct {
+	time       time.Time // of its rotation
+	plain      string    // paths, "" if it does not exist
+	compressed string
+	partials   []string
+	size       int64 // bytes of plain and compressed
+}
+
+// gone reports whether only unfinished copies are left.
+func (x *rotatedFile) gone() bool { return x.plain == "" && x.compressed == "" }
+
+// list returns the series from old to new. Files with a time in the future count as the
+// oldest: they are from before the clock was set back.
+func (s series) list() ([]*rotatedFile, error) {
+	entries, err := os.ReadDir(s.folder)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]*rotatedFile{} // by the name of the plain file
+	for _, e := range entries {
+		m, ok := s.parse(e.Name())
+		if !ok || !e.Type().IsRegular() {
+			continue
+		}
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		plain := s.name(member{time: m.time, inode: m.inode})
+		x := all[plain]
+		if x == nil {
+			x = &rotatedFile{time: m.time}
+			all[plain] = x
+		}
+		path := filepath.Join(s.folder, e.Name())
+		switch {
+		case m.partial:
+			x.partials = append(x.partials, path)
+			continue
+		case m.compressed != "":
+			x.compressed = path
+		default:
+			x.plain = path
+		}
+		x.size += info.Size()
+	}
+	now := time.Now()
+	era := func(x *rotatedFile) int {
+		if x.time.Sub(now) > clockBack {
+			return -1
+		}
+		return 0
+	}
+	return slices.SortedFunc(maps.Values(all), func(a, b *rotatedFile) int {
+		return cmp.Or(era(a)-era(b), a.time.Compare(b.time), strings.Compare(a.plain+a.compressed, b.plain+b.compressed))
+	}), nil
 }
