@@ -213,6 +213,9 @@ func (c *Collector) Close() error {
 
 func (c *Collector) close() error {
 	c.closing.Do(func() {
+		if c.server != nil {
+			c.server.Close() // shut down already if it was served
+		}
 		for _, l := range []net.Listener{c.http, c.grpc} {
 			if l != nil {
 				l.Close() // closed already if it was served

@@ -123,6 +123,7 @@ func (c *Collector) openServer() {
 		Release:           c.receiver.Release,
 		ReadHeaderTimeout: c.config.Timeouts.ReadHeader,
 		ReadTimeout:       c.config.Timeouts.Read,
+		WriteTimeout:      c.config.Timeouts.Write,
 		IdleTimeout:       c.config.Timeouts.Idle,
 		OnShutdown:        func() { c.api.Close() },
 		ErrorLog:          errorLog,

@@ -36,6 +36,7 @@ type Options struct {
 
 	ReadHeaderTimeout time.Duration // for a header to arrive
 	ReadTimeout       time.Duration // for a header and its body
+	WriteTimeout      time.Duration // the least of those that handlers set
 	IdleTimeout       time.Duration // between two requests of a connection
 
 	OnShutdown func() // ends handlers that would go on for ever
@@ -50,13 +51,18 @@ type Server struct {
 
 	mu        sync.Mutex
 	listeners []*connlimit.Listener // guarded by mu
+	conns     map[*conn]struct{}    // guarded by mu; open
+
+	ended    chan struct{} // closed when sweep is to end
+	end      sync.Once
+	sweeping sync.WaitGroup
 
 	proxyLogged atomic.Int64 // Unix second
 }
 
 // New returns a Server. Its caller calls Shutdown or Close.
 func New(o Options) *Server {
-	s := &Server{o: o}
+	s := &Server{o: o, conns: make(map[*conn]struct{}), ended: make(chan struct{})}
 	s.http = http.Server{
 		Handler:           http.HandlerFunc(s.serveHTTP),
 		ReadHeaderTimeout: o.ReadHeaderTimeout,
@@ -75,6 +81,7 @@ func New(o Options) *Server {
 	if o.OnShutdown != nil {
 		s.http.RegisterOnShutdown(o.OnShutdown)
 	}
+	s.sweeping.Go(s.sweep)
 	return s
 }
 
@@ -130,6 +137,7 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 1 && (s.leaving.Load() || c.ambiguous(r)) {
 		w.Header().Set("Connection", "close")
 	}
+	c.answering.Store(r.ProtoMajor == 1 && r.ContentLength > 0)
 	release, ok := c.headerRead(r)
 	defer release()
 	if !ok {
@@ -158,6 +166,7 @@ func (s *Server) Linger(d time.Duration) {
 // ended when ctx does, and then returns an error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.leaving.Store(true)
+	defer s.endSweep()
 	err := s.http.Shutdown(ctx)
 	if errors.Is(err, net.ErrClosed) { // of listeners that Linger has closed
 		err = nil
@@ -171,5 +180,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // Close ends everything at once.
 func (s *Server) Close() error {
 	s.leaving.Store(true)
+	defer s.endSweep()
 	return s.http.Close()
+}
+
+func (s *Server) endSweep() {
+	s.end.Do(func() { close(s.ended) })
+	s.sweeping.Wait()
 }

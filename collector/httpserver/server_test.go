@@ -29,7 +29,7 @@ func newServer(t testing.TB, o Options) *Server {
 	if o.ErrorLog == nil {
 		o.ErrorLog = silent
 	}
-	for _, d := range []*time.Duration{&o.ReadHeaderTimeout, &o.ReadTimeout, &o.IdleTimeout} {
+	for _, d := range []*time.Duration{&o.ReadHeaderTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.IdleTimeout} {
 		if *d == 0 {
 			*d = time.Minute
 		}
