@@ -62,11 +62,15 @@ func TestDeadlinesOfHandlers(t *testing.T) {
 	})
 	addr := serve(t, newServer(t, Options{Handler: handler, WriteTimeout: short}))
 	c := dial(t, addr)
-	io.WriteString(c, post("/read", "", "hello")[:len(post("/read", "", "hello"))-2])
+	request := post("/read", "", "hello")
+	io.WriteString(c, request[:len(request)-2])
 	if err := <-ended; !os.IsTimeout(err) {
 		t.Errorf("reading ended with %v", err)
 	}
-	<-ended
+	io.WriteString(c, request[len(request)-2:])
+	if err := <-ended; err != nil {
+		t.Errorf("after a later deadline reading ended with %v", err)
+	}
 	io.WriteString(dial(t, addr), post("/write", "", "x"))
 	if err := <-ended; err == nil {
 		t.Error("a client that reads nothing holds its handler for ever")

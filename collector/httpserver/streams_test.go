@@ -227,13 +227,17 @@ var streams = []string{
 // requests and the client the same answers as with net/http alone.
 func TestAsNetHTTP(t *testing.T) {
 	p := newPair(t)
+	var all sync.WaitGroup
 	for _, text := range streams {
-		p.check(t, []byte(text))
-		for _, cut := range []int{1, 4, 20, 50, 70, 100, 1000, 40_000} {
-			p.check(t, []byte(text), cut)
-			p.check(t, []byte(text), cut, 30, 10)
-		}
+		all.Go(func() {
+			p.check(t, []byte(text))
+			for _, cut := range []int{1, 4, 20, 50, 70, 100, 1000, 40_000} {
+				p.check(t, []byte(text), cut)
+				p.check(t, []byte(text), cut, 30, 10)
+			}
+		})
 	}
+	all.Wait()
 }
 
 // Each split of a short stream into two reads.
