@@ -16,4 +16,9 @@ const (
 	Pooled   = "article, with sync.Pool"
 	Buffered = "rollway, buffered"
 	Synced   = "rollway, synced"
+
+	BufferedTLS = Buffered + overTLS
+	SyncedTLS   = Synced + overTLS
+
+	overTLS = ", TLS"
 )

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net"
 	"sync"
@@ -14,6 +15,7 @@ import (
 // on connection k modulo Conns, whatever became of those before (open loop).
 type load struct {
 	Addr     string        `json:"addr"`
+	TLS      bool          `json:"tls"`
 	Protocol protocol      `json:"protocol"`
 	Rate     int           `json:"rate"`     // requests a second
 	Events   int           `json:"events"`   // in a request
@@ -121,6 +123,9 @@ func generate(l load) (Sent, []byte, error) {
 		}
 		if tcp, ok := c.(*net.TCPConn); ok { // so that a request never waits in the sender
 			tcp.SetWriteBuffer(256 << 10)
+		}
+		if l.TLS {
+			c = tls.Client(c, anyServer)
 		}
 		g.conns = append(g.conns, &conn{Conn: c, req: newRequest(l.Addr, l.Protocol, l.Events), out: -1, next: i, due: i})
 	}

@@ -69,7 +69,7 @@ func Loads() []struct{ Rate, Events int } {
 const heapEvery = time.Second
 
 // Servers lists what is put under load.
-func Servers() []string { return []string{Naive, Pooled, Buffered, Synced} }
+func Servers() []string { return []string{Naive, Pooled, Buffered, BufferedTLS, Synced, SyncedTLS} }
 
 // build makes a folder, which the caller removes, with the collector's program.
 func (s Settings) build() (dir, program string, err error) {
@@ -120,7 +120,7 @@ func measureRun(name, program, dir string, askHeap time.Duration, l load) (run R
 	if err != nil {
 		return run, err
 	}
-	l.Addr, l.Want = s.addr, s.want
+	l.Addr, l.TLS, l.Want = s.addr, s.tls, s.want
 	run = Run{Server: name, Protocol: l.Protocol, Rate: l.Rate, Events: l.Events, Seconds: l.Duration.Seconds(), Warm: l.Warm.Seconds(), Conns: l.Conns}
 	acked, err := run.underLoad(s, askHeap, l)
 	if err := errors.Join(err, s.stop()); err != nil || s.dir == "" {

@@ -2,12 +2,16 @@ package ingest
 
 import (
 	"bufio"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"runtime/metrics"
@@ -86,6 +90,7 @@ func serveMetrics(w http.ResponseWriter, _ *http.Request) {
 type server struct {
 	*child.Process
 	addr  string
+	tls   bool   // it serves HTTPS
 	dir   string // of what it stores; "": nothing
 	want  int    // status by which it acknowledges
 	ends  bool   // with its input
@@ -109,13 +114,46 @@ func startServer(name, program, dir string) (s *server, err error) {
 	if _, s.rival = rivalOf(name); s.rival {
 		cmd, err = s.rivalCommand(name, program)
 	} else {
-		cmd = exec.Command(program, "serve", "-listen", s.addr, "-data", dir, "-durability", strings.TrimPrefix(name, "rollway, "))
+		cmd, err = s.rollwayCommand(name, program)
 	}
 	if err != nil {
 		return nil, err
 	}
 	s.Process, err = child.Program(cmd, s.addr)
 	return s, err
+}
+
+// rollwayCommand starts the collector as name says.
+func (s *server) rollwayCommand(name, program string) (*exec.Cmd, error) {
+	var durability string
+	durability, s.tls = strings.CutSuffix(strings.TrimPrefix(name, "rollway, "), overTLS)
+	args := []string{"serve", "-listen", s.addr, "-data", s.dir, "-durability", durability}
+	if s.tls {
+		cert, key, config := s.dir+".cert", s.dir+".key", s.dir+".yaml"
+		err := errors.Join(writeCertificate(cert, key),
+			os.WriteFile(config, fmt.Appendf(nil, "tls: {cert: %q, key: %q}\n", cert, key), 0o600))
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "-config", config)
+	}
+	return exec.Command(program, args...), nil
+}
+
+// anyServer trusts the certificate of any server: they are our own processes.
+var anyServer = &tls.Config{InsecureSkipVerify: true}
+
+// writeCertificate writes a certificate and its key.
+func writeCertificate(cert, key string) error {
+	s := httptest.NewTLSServer(nil) // which has one
+	defer s.Close()
+	pair := s.TLS.Certificates[0]
+	der, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		return err
+	}
+	err = os.WriteFile(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}), 0o600)
+	return errors.Join(err, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600))
 }
 
 // stop ends the server as its user would; a rival by force at once, which leaves
@@ -136,7 +174,13 @@ func (s *server) metrics() (gc, heap float64, err error) {
 	if s.rival {
 		return 0, 0, nil
 	}
-	resp, err := http.Get("http://" + s.addr + "/metrics")
+	client, scheme := http.DefaultClient, "http"
+	if s.tls {
+		transport := &http.Transport{TLSClientConfig: anyServer}
+		defer transport.CloseIdleConnections()
+		client, scheme = &http.Client{Transport: transport}, "https"
+	}
+	resp, err := client.Get(scheme + "://" + s.addr + "/metrics")
 	if err != nil {
 		return 0, 0, err
 	}

@@ -180,7 +180,7 @@ func loadTables(runs []Run) string {
 func loadTargets(runs []Run) report.Targets {
 	t := report.NewTargets("here")
 	for _, r := range runs {
-		limit := map[string]time.Duration{Buffered: maxP99Buffered, Synced: maxP99Synced}[r.Server]
+		limit := map[string]time.Duration{Buffered: maxP99Buffered, BufferedTLS: maxP99Buffered, Synced: maxP99Synced, SyncedTLS: maxP99Synced}[r.Server]
 		if limit == 0 {
 			continue
 		}
