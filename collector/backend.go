@@ -18,7 +18,7 @@ type backend struct{ *Collector }
 
 // Store appends a batch to the journal.
 func (c backend) Store(ctx context.Context, b *normalize.Batch, o receiver.StoreOptions) (receiver.Stored, error) {
-	if err := c.health.storable(); err != nil {
+	if err := c.health.Storable(); err != nil {
 		return receiver.Stored{}, err
 	}
 	durability := cmp.Or(o.Durability, string(c.config.Journal.Durability))
@@ -28,7 +28,7 @@ func (c backend) Store(ctx context.Context, b *normalize.Batch, o receiver.Store
 		Events: b.Records + b.RejectedTotal + b.DroppedTotal,
 	})
 	if !errors.Is(err, journal.ErrKeyReused) { // which says nothing of the disk
-		c.health.note(err)
+		c.health.Note(err)
 	}
 	stored := receiver.Stored{First: r.First, Durability: durability, Duplicate: r.Duplicate, Records: r.Records}
 	return stored, errorOfStore(err)

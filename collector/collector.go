@@ -17,6 +17,7 @@ import (
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/connlimit"
 	"github.com/rollway/rollway/collector/deadletter"
+	"github.com/rollway/rollway/collector/health"
 	"github.com/rollway/rollway/collector/httpserver"
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/ledger"
@@ -43,7 +44,7 @@ type Collector struct {
 	conns     *connlimit.Limit // of HTTP and gRPC
 	state     atomic.Pointer[state]
 	ids       *ulid.Source
-	health    health
+	health    *health.Health
 	metrics   *metrics
 
 	sinks []*sink.Runner
@@ -85,7 +86,10 @@ func New(cfg config.Config, log *slog.Logger) (_ *Collector, err error) {
 	if err := c.openSinks(); err != nil {
 		return nil, err
 	}
-	c.health.init(c.journal, cfg)
+	c.health = health.New(health.Options{
+		Data: cfg.Data, Journal: JournalFolder(cfg.Data), MaxSize: cfg.Journal.MaxSize,
+		Size: func() int64 { return c.journal.Stats().Bytes },
+	})
 	if err := c.openRejected(); err != nil {
 		return nil, err
 	}
@@ -181,17 +185,17 @@ func (c *Collector) Run(ctx context.Context) error {
 			}
 		})
 	}
-	serving.Go(func() { c.health.watch(serveCtx, c.log) })
+	serving.Go(func() { c.health.Watch(serveCtx, c.log) })
 	for _, r := range c.sinks {
 		serving.Go(func() { r.Run(serveCtx) }) // an error is logged, and the next start delivers again
 	}
-	c.health.serving.Store(true)
+	c.health.Start()
 	var err error
 	select {
 	case <-ctx.Done():
 	case err = <-failed:
 	}
-	c.health.stopping.Store(true)
+	c.health.Stop()
 	stopServing()
 	c.server.Linger(c.config.Timeouts.Linger)
 	timed, cancel := context.WithTimeout(context.Background(), c.config.Timeouts.Shutdown)

@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/health"
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/query"
 	"github.com/rollway/rollway/internal/testkit"
@@ -195,13 +196,13 @@ func TestReady(t *testing.T) {
 	}
 	ready(200, "ready")
 	// An append failed, but the disk takes a probe: whatever it was is over.
-	r.health.note(fmt.Errorf("append: %w", journal.ErrFull))
+	r.health.Note(fmt.Errorf("append: %w", journal.ErrFull))
 	ready(200, "ready")
 	// The disk takes no probe either.
-	full := &health{config: config.Config{Data: filepath.Join(t.TempDir(), "none")}}
-	full.serving.Store(true)
-	full.note(fmt.Errorf("append: %w", journal.ErrFull))
-	if err := full.ready(); err == nil || !strings.HasPrefix(err.Error(), "the last lines could not be stored (append: journal is full), nor can a probe: open ") {
+	full := health.New(health.Options{Data: filepath.Join(t.TempDir(), "none")})
+	full.Start()
+	full.Note(fmt.Errorf("append: %w", journal.ErrFull))
+	if err := full.Ready(); err == nil || !strings.HasPrefix(err.Error(), "the last lines could not be stored (append: journal is full), nor can a probe: open ") {
 		t.Errorf("not ready: %v", err)
 	}
 	// The folder is gone.
@@ -216,8 +217,8 @@ func TestReady(t *testing.T) {
 	if files, err := filepath.Glob(filepath.Join(r.config.Data, ".probe-*")); err != nil || len(files) > 0 {
 		t.Errorf("probes stay behind: %v, %v", files, err)
 	}
-	r.health.note(nil)
-	r.health.stopping.Store(true)
+	r.health.Note(nil)
+	r.health.Stop()
 	ready(503, "shutting down")
 }
 

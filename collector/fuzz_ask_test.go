@@ -149,7 +149,7 @@ func FuzzAsk(f *testing.F) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { c.Close() })
-			c.health.serving.Store(true)
+			c.health.Start()
 			return c
 		}
 		c := open()

@@ -13,13 +13,15 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/rollway/rollway/collector/endpoints"
 	"github.com/rollway/rollway/collector/query"
 	"github.com/rollway/rollway/collector/receiver/elastic"
 	"github.com/rollway/rollway/collector/receiver/otlp"
+	"github.com/rollway/rollway/collector/receiver/splunk"
 )
 
-// endpoints with what they are for, as GET / lists them.
-var endpoints = []struct{ pattern, does string }{
+// ownEndpoints with what they are for, as GET / lists them.
+var ownEndpoints = []struct{ pattern, does string }{
 	{"POST /api/logs", "take events: a JSON object, an array of them, or one per line; plain or packed"},
 	{"GET  /api/query", "find lines: ?q=EXPRESSION&since=1h&until=…&limit=N or &last=N"},
 	{"GET  /api/tail", "follow lines as server-sent events: ?q=EXPRESSION"},
@@ -45,7 +47,7 @@ func (c *Collector) handler(errorLog *log.Logger) http.Handler {
 	}
 	reading := func(h http.Handler) http.Handler { return c.readers(query.Guard(h, hosts...)) }
 	take("/api/logs", c.receiver)
-	c.handlersOfReceivers(take)
+	c.routeReceivers(take)
 	route("/api/query", reading(http.HandlerFunc(c.api.ServeQuery)))
 	mux.Handle("/api/tail", reading(http.HandlerFunc(c.api.ServeTail))) // as long as its client likes
 	route("/api/ledger", c.answerInTime(reading(readOnly(http.HandlerFunc(c.serveLedger)))))
@@ -56,6 +58,23 @@ func (c *Collector) handler(errorLog *log.Logger) http.Handler {
 	mux.Handle("/{$}", c.measured("/", c.answerInTime(elastic.Handshake(indexOnly(http.HandlerFunc(c.serveIndex))))))
 	mux.Handle("/", c.measured("other", c.answerInTime(otlp.Unimplemented(elastic.Handshake(http.HandlerFunc(serveUnknown))))))
 	return mux
+}
+
+// routeReceivers calls route for each endpoint of a receiver.
+func (c *Collector) routeReceivers(route func(path string, h http.Handler)) {
+	for _, e := range endpoints.All {
+		h := e.Handler
+		switch {
+		case e.GRPC:
+			h = c.receiver.GRPC(e.Protocol)
+		case e.Protocol != nil:
+			h = c.receiver.Handler(e.Protocol, append([]string{http.MethodPost}, e.Methods...)...)
+		}
+		route(e.Path, h)
+	}
+	for _, path := range []string{"/services/collector/health", "/services/collector/health/1.0"} {
+		route(path, splunk.Health(c.health.Ready))
+	}
 }
 
 // pagesByHost sends the requests of web pages, which browsers mark with their
@@ -103,7 +122,7 @@ func (c *Collector) serveHealth(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (c *Collector) serveReady(w http.ResponseWriter, _ *http.Request) {
-	if err := c.health.ready(); err != nil {
+	if err := c.health.Ready(); err != nil {
 		w.Header().Set("Retry-After", "1")
 		writeJSON(w, http.StatusServiceUnavailable, map[string]any{"status": "not ready", "error": err.Error()})
 		return
@@ -117,12 +136,12 @@ var forPeople = strings.NewReplacer("{$}", "", "{project}", "PROJECT")
 func (c *Collector) serveIndex(w http.ResponseWriter, _ *http.Request) {
 	var b strings.Builder
 	b.WriteString("This is a Rollway collector: it takes logs, keeps them, and finds them again.\n\n")
-	for _, e := range endpoints {
+	for _, e := range ownEndpoints {
 		fmt.Fprintf(&b, "  %-33s  %s\n", e.pattern, e.does)
 	}
-	for _, d := range receivers {
-		if d.does != "" {
-			fmt.Fprintf(&b, "  POST %-28s  %s\n", forPeople.Replace(d.path), d.does)
+	for _, d := range endpoints.All {
+		if d.Does != "" {
+			fmt.Fprintf(&b, "  POST %-28s  %s\n", forPeople.Replace(d.Path), d.Does)
 		}
 	}
 	host := c.Addr()
@@ -136,12 +155,12 @@ func (c *Collector) serveIndex(w http.ResponseWriter, _ *http.Request) {
 
 func serveUnknown(w http.ResponseWriter, r *http.Request) {
 	var list []string
-	for _, e := range endpoints {
+	for _, e := range ownEndpoints {
 		list = append(list, strings.Join(strings.Fields(e.pattern), " "))
 	}
-	for _, d := range receivers {
-		if d.does != "" {
-			list = append(list, "POST "+forPeople.Replace(d.path))
+	for _, d := range endpoints.All {
+		if d.Does != "" {
+			list = append(list, "POST "+forPeople.Replace(d.Path))
 		}
 	}
 	writeJSON(w, http.StatusNotFound, map[string]any{"error": fmt.Sprintf("there is no %.100q here", r.URL.Path), "endpoints": list})

@@ -10,6 +10,7 @@ import (
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/forward"
 	"github.com/rollway/rollway/collector/receiver/syslog"
+	"github.com/rollway/rollway/collector/secrets"
 )
 
 // listener is an address where something other than HTTP is taken.
@@ -43,7 +44,7 @@ func (c *Collector) openListeners() error {
 	if err := c.openStreams("listen_syslog", cfg.ListenSyslog, syslog.Protocol{MaxMessage: int(cfg.Limits.MaxEvent)}); err != nil {
 		return err
 	}
-	security, err := forwardSecurity(cfg.Forward)
+	security, err := secrets.Forward(cfg.Forward)
 	if err != nil {
 		return err
 	}

@@ -225,7 +225,7 @@ func (sc *statsCollector) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(cursorDesc, prometheus.GaugeValue, float64(k.Cursor), k.Name)
 	}
 	ready := 1.0
-	if sc.c.health.ready() != nil {
+	if sc.c.health.Ready() != nil {
 		ready = 0
 	}
 	out <- prometheus.MustNewConstMetric(readyDesc, prometheus.GaugeValue, ready)

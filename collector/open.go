@@ -41,6 +41,9 @@ func (c *Collector) listen() (err error) {
 	return nil
 }
 
+// JournalFolder returns the folder of the journal in the data folder.
+func JournalFolder(data string) string { return filepath.Join(data, "journal") }
+
 func (c *Collector) openJournal() (err error) {
 	o := &c.config.Journal
 	c.journal, err = journal.Open(JournalFolder(c.config.Data), journal.Options{

@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/deadletter"
+	"github.com/rollway/rollway/collector/endpoints"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/forward"
 	"github.com/rollway/rollway/collector/receiver/syslog"
+	"github.com/rollway/rollway/collector/reread"
 )
 
 // keeping is a Backend of functions.
@@ -72,9 +74,9 @@ func rejectedBy(t *testing.T, path, contentType string, body []byte, limits norm
 	}
 	r := receiver.New(keeping{add, keep}, receiver.Options{Limits: limits, KeepRejected: 1 << 30})
 	mux := http.NewServeMux()
-	for _, d := range receivers {
-		if d.protocol != nil && !d.grpc {
-			mux.Handle(d.path, r.Handler(d.protocol))
+	for _, d := range endpoints.All {
+		if d.Protocol != nil && !d.GRPC {
+			mux.Handle(d.Path, r.Handler(d.Protocol))
 		}
 	}
 	req := httptest.NewRequest("POST", path, bytes.NewReader(body))
@@ -117,10 +119,10 @@ func FuzzDeadLetters(f *testing.F) {
 		case n > len(rejectedRequests):
 			path = syslog.Protocol{}.Name()
 		}
-		small := noLimits
+		small := reread.NoLimits
 		small.MaxEventBytes, small.MaxRejections = 300, math.MaxInt32
 		got, deadLetters, rejected := rejectedBy(t, path, contentType, body, small)
-		want, _, rest := rejectedBy(t, path, contentType, body, noLimits)
+		want, _, rest := rejectedBy(t, path, contentType, body, reread.NoLimits)
 		if rest > 0 && len(want) == 0 {
 			return // refused as a whole, perhaps for what is behind an event that was too long
 		}
@@ -133,7 +135,7 @@ func FuzzDeadLetters(f *testing.F) {
 				return // which the dead letter says
 			}
 			if l.Reason == normalize.ReasonTooLarge {
-				for line := range strings.Lines(string(ReadRejected(l))) {
+				for line := range strings.Lines(string(reread.Lines(l))) {
 					got = append(got, line)
 				}
 			}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/deadletter"
+	"github.com/rollway/rollway/collector/reread"
 )
 
 // longText is more than the strict collector takes.
@@ -81,7 +82,7 @@ func TestDeadLettersOfReceivers(t *testing.T) {
 		if around, err := l.ContextBytes(); err != nil || strings.Contains(string(around), "hidden") {
 			t.Errorf("the context is %q, %v", around, err)
 		}
-		body := ReadRejected(&l)
+		body := reread.Lines(&l)
 		if l.Receiver == "/api/logs" { // it is sent as it is
 			if len(body) > 0 {
 				t.Errorf("%s is read as %s", text, body)
@@ -132,7 +133,7 @@ func TestDeadLettersWithoutContext(t *testing.T) {
 		{deadletter.Entry{Receiver: "%zz", Event: "x"}, ""},
 		{deadletter.Entry{Receiver: "/v1/logs", Base64: "?"}, ""},
 	} {
-		got := string(ReadRejected(&tc.letter))
+		got := string(reread.Lines(&tc.letter))
 		if tc.want == "" && got != "" || !strings.Contains(got, tc.want) {
 			t.Errorf("%+v is %q, want %q in it", tc.letter, got, tc.want)
 		}
@@ -146,7 +147,7 @@ func TestLetterOfBody(t *testing.T) {
 		t.Fatal(code, answer)
 	}
 	letters := deadLettersOf(t, r)
-	if len(letters) != 1 || !letters[0].Whole || letters[0].Event != `{"resourceLogs":7}` || ReadRejected(&letters[0]) != nil {
+	if len(letters) != 1 || !letters[0].Whole || letters[0].Event != `{"resourceLogs":7}` || reread.Lines(&letters[0]) != nil {
 		t.Errorf("%+v", letters)
 	}
 }

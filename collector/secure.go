@@ -2,57 +2,15 @@ package collector
 
 import (
 	"crypto/tls"
-	"crypto/x509"
-	"fmt"
 	"net/http"
-	"os"
 	"sync/atomic"
 
 	"github.com/rollway/rollway/collector/access"
-	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/enrich"
 	"github.com/rollway/rollway/collector/query"
 	"github.com/rollway/rollway/collector/receiver"
+	"github.com/rollway/rollway/collector/secrets"
 )
-
-// loadTLS reads the files of certificates that cfg names; nil: not encrypted.
-func loadTLS(cfg config.TLS) (*tls.Config, error) {
-	if cfg.Cert == "" {
-		return nil, nil
-	}
-	cert, err := tls.LoadX509KeyPair(cfg.Cert, cfg.Key)
-	if err != nil {
-		return nil, fmt.Errorf("tls.cert %s with tls.key %s: %w", cfg.Cert, cfg.Key, err)
-	}
-	c := &tls.Config{
-		MinVersion:   tls.VersionTLS12,
-		Certificates: []tls.Certificate{cert},
-		NextProtos:   httpVersions,
-	}
-	if cfg.ClientCA != "" {
-		c.ClientAuth = tls.RequireAndVerifyClientCert
-		c.ClientCAs, err = authorities("tls.client_ca", cfg.ClientCA)
-	}
-	return c, err
-}
-
-// httpVersions are offered in a handshake. A client that names HTTP/1.0 alone would
-// otherwise be refused there.
-var httpVersions = []string{"h2", "http/1.1", "http/1.0"}
-
-// authorities reads the certificates of a file in PEM; key is the setting that
-// names it.
-func authorities(key, path string) (*x509.CertPool, error) {
-	pem, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", key, err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s: there is no certificate in %s: PEM is wanted", key, path)
-	}
-	return pool, nil
-}
 
 // serverTLS returns what the HTTP server is to speak; nil: plain HTTP. Each
 // handshake goes by what is in force when it begins.
@@ -62,7 +20,7 @@ func serverTLS(now *atomic.Pointer[state]) *tls.Config {
 	}
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
-		NextProtos:         httpVersions,
+		NextProtos:         secrets.HTTPVersions,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return now.Load().tls, nil },
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/secrets"
 	"github.com/rollway/rollway/collector/sink"
 	"github.com/rollway/rollway/collector/sink/kafka"
 )
@@ -28,11 +29,11 @@ func (c *Collector) openSinks() error {
 	if len(brokers) == 0 {
 		return nil
 	}
-	encryption, err := kafkaTLS(k)
+	encryption, err := secrets.KafkaTLS(k)
 	if err != nil {
 		return err
 	}
-	password, err := kafkaPassword(k)
+	password, err := secrets.KafkaPassword(k)
 	if err != nil {
 		return err
 	}

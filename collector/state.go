@@ -10,6 +10,7 @@ import (
 	"github.com/rollway/rollway/collector/enrich"
 	"github.com/rollway/rollway/collector/forwarded"
 	"github.com/rollway/rollway/collector/receiver"
+	"github.com/rollway/rollway/collector/secrets"
 	"github.com/rollway/rollway/collector/ulid"
 )
 
@@ -37,7 +38,7 @@ func loadState(cfg config.Config, ids *ulid.Source) (*state, error) {
 	if s.proxies, err = forwarded.New(cfg.Proxies.Trusted, cfg.Proxies.Header); err != nil {
 		return nil, fmt.Errorf("proxies: %w", err)
 	}
-	if s.tls, err = loadTLS(cfg.TLS); err != nil {
+	if s.tls, err = secrets.TLS(cfg.TLS); err != nil {
 		return nil, err
 	}
 	if s.program, err = compileEnrichment(cfg, ids); err != nil {
@@ -56,17 +57,17 @@ func CheckFiles(cfg config.Config) error {
 	if _, err := loadState(cfg, ulid.NewSource()); err != nil {
 		return err
 	}
-	if _, err := forwardSecurity(cfg.Forward); err != nil {
+	if _, err := secrets.Forward(cfg.Forward); err != nil {
 		return err
 	}
 	if cfg.Kafka.Brokers == "" {
 		return nil
 	}
-	if _, err := kafkaTLS(cfg.Kafka); err != nil {
+	if _, err := secrets.KafkaTLS(cfg.Kafka); err != nil {
 		return err
 	}
 	cfg.Kafka.PasswordEnv = "" // of the collector's environment
-	_, err := kafkaPassword(cfg.Kafka)
+	_, err := secrets.KafkaPassword(cfg.Kafka)
 	return err
 }
 

@@ -16,9 +16,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollway/rollway/collector"
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/deadletter"
+	"github.com/rollway/rollway/collector/reread"
 	"github.com/rollway/rollway/collector/ulid"
 )
 
@@ -248,7 +248,7 @@ func replayed(l *deadletter.Entry) (line []byte, isText bool, err error) {
 		return nil, false, err
 	}
 	if !l.Cut {
-		if lines := collector.ReadRejected(l); len(lines) > 0 {
+		if lines := reread.Lines(l); len(lines) > 0 {
 			return bytes.TrimSuffix(lines, []byte("\n")), false, nil
 		}
 	}

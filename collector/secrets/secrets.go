@@ -1,10 +1,13 @@
-package collector
+// Package secrets reads the files of certificates, keys and passwords that a
+// configuration names. Its errors name the setting and the file, never what is in it.
+package secrets
 
 import (
 	"bufio"
 	"bytes"
 	"cmp"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"os"
 	"strings"
@@ -16,8 +19,7 @@ import (
 // maxSecret is the longest secret in bytes; a longer file is a mistake.
 const maxSecret = 4 << 10
 
-// secretFile reads the secret that a file holds: its text without a line end.
-// Errors name the setting and the file, never what is in it.
+// secretFile reads the secret in a file: its text without a line end.
 func secretFile(key, path string) (string, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -33,8 +35,8 @@ func secretFile(key, path string) (string, error) {
 	return secret, nil
 }
 
-// forwardSecurity reads what clients of Fluent forward must know; nil: nothing.
-func forwardSecurity(cfg config.Forward) (*forward.Security, error) {
+// Forward reads what clients of Fluent forward must know; nil: nothing.
+func Forward(cfg config.Forward) (*forward.Security, error) {
 	if cfg.SharedKeyFile == "" {
 		return nil, nil
 	}
@@ -81,8 +83,8 @@ func readUsers(key, path string) (map[string]string, error) {
 	return users, nil
 }
 
-// kafkaTLS is how connections to brokers are encrypted; nil: not.
-func kafkaTLS(k config.Kafka) (*tls.Config, error) {
+// KafkaTLS is how connections to brokers are encrypted; nil: not.
+func KafkaTLS(k config.Kafka) (*tls.Config, error) {
 	if k.TLS != "on" {
 		return nil, nil
 	}
@@ -103,8 +105,8 @@ func kafkaTLS(k config.Kafka) (*tls.Config, error) {
 	return c, nil
 }
 
-// kafkaPassword reads the password for brokers; "": none.
-func kafkaPassword(k config.Kafka) (string, error) {
+// KafkaPassword reads the password for brokers; "": none.
+func KafkaPassword(k config.Kafka) (string, error) {
 	switch {
 	case k.PasswordFile != "":
 		return secretFile("kafka.password_file", k.PasswordFile)
@@ -115,4 +117,43 @@ func kafkaPassword(k config.Kafka) (string, error) {
 		return "", fmt.Errorf("kafka.password_env: the environment has no %s", k.PasswordEnv)
 	}
 	return "", nil
+}
+
+// TLS reads the files of certificates that cfg names; nil: not encrypted.
+func TLS(cfg config.TLS) (*tls.Config, error) {
+	if cfg.Cert == "" {
+		return nil, nil
+	}
+	cert, err := tls.LoadX509KeyPair(cfg.Cert, cfg.Key)
+	if err != nil {
+		return nil, fmt.Errorf("tls.cert %s with tls.key %s: %w", cfg.Cert, cfg.Key, err)
+	}
+	c := &tls.Config{
+		MinVersion:   tls.VersionTLS12,
+		Certificates: []tls.Certificate{cert},
+		NextProtos:   HTTPVersions,
+	}
+	if cfg.ClientCA != "" {
+		c.ClientAuth = tls.RequireAndVerifyClientCert
+		c.ClientCAs, err = authorities("tls.client_ca", cfg.ClientCA)
+	}
+	return c, err
+}
+
+// HTTPVersions are offered in a handshake. A client that names HTTP/1.0 alone would
+// otherwise be refused there.
+var HTTPVersions = []string{"h2", "http/1.1", "http/1.0"}
+
+// authorities reads the certificates of a file in PEM; key is the setting that
+// names it.
+func authorities(key, path string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s: there is no certificate in %s: PEM is wanted", key, path)
+	}
+	return pool, nil
 }

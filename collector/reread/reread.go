@@ -1,4 +1,5 @@
-package collector
+// Package reread reads events again that were rejected.
+package reread
 
 import (
 	"bytes"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/collector/deadletter"
+	"github.com/rollway/rollway/collector/endpoints"
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver"
 	"github.com/rollway/rollway/collector/receiver/elastic"
@@ -19,11 +21,11 @@ import (
 	"github.com/rollway/rollway/collector/receiver/syslog"
 )
 
-// ReadRejected reads an event that was rejected, the way the receiver that it came by
+// Lines reads an event that was rejected, the way the receiver that it came by
 // does, with what it shared with others there, but without limits. It returns
 // canonical lines, each ended by '\n'; none if the event cannot be read even so, or
 // the receiver takes lines as they are.
-func ReadRejected(l *deadletter.Entry) []byte {
+func Lines(l *deadletter.Entry) []byte {
 	text, err := l.Text()
 	if err != nil {
 		return nil
@@ -32,18 +34,18 @@ func ReadRejected(l *deadletter.Entry) []byte {
 	if err != nil {
 		return nil
 	}
-	e := &rejectedEvent{text: text, around: around, whole: l.Whole, at: l.Time, batch: new(normalize.Batch)}
+	e := &event{text: text, around: around, whole: l.Whole, at: l.Time, batch: new(normalize.Batch)}
 	switch l.Receiver {
 	case syslog.Protocol{}.Name():
 		syslog.Protocol{}.Reread(e.chunk(text), around)
 	case forward.Protocol{}.Name():
 		e.forward()
 	default:
-		req, err := http.NewRequestWithContext(context.WithValue(context.Background(), rejectedKey{}, e), http.MethodPost, l.Receiver, http.NoBody)
+		req, err := http.NewRequestWithContext(context.WithValue(context.Background(), eventKey{}, e), http.MethodPost, l.Receiver, http.NoBody)
 		if err != nil {
 			return nil
 		}
-		rejectedReceivers().ServeHTTP(noAnswer{}, req)
+		byPath().ServeHTTP(noAnswer{}, req)
 	}
 	if e.failed || e.batch.RejectedTotal > 0 {
 		return nil
@@ -51,8 +53,8 @@ func ReadRejected(l *deadletter.Entry) []byte {
 	return e.batch.Lines
 }
 
-// rejectedEvent is what ReadRejected reads.
-type rejectedEvent struct {
+// event is what Read reads.
+type event struct {
 	text   []byte
 	around []byte // its context; nil: none
 	whole  bool   // text is a request
@@ -61,28 +63,28 @@ type rejectedEvent struct {
 	failed bool
 }
 
-type rejectedKey struct{}
+type eventKey struct{}
 
-// noLimits are the limits of what was received within them.
-var noLimits = normalize.Limits{
+// NoLimits are the limits of what was received within them.
+var NoLimits = normalize.Limits{
 	MaxEventBytes: 1 << 30, MaxDepth: 10_000, MaxFields: math.MaxInt32, MaxKeyBytes: 1 << 30, MaxValueBytes: 1 << 30,
 	MaxEvents: math.MaxInt32, MaxRejections: 1, MaxFuture: -1, MaxPast: -1,
 }
 
-func (e *rejectedEvent) chunk(data []byte) *receiver.Chunk {
-	return &receiver.Chunk{Data: bytes.Clone(data), Received: e.at, Norm: normalize.New(noLimits), Batch: e.batch}
+func (e *event) chunk(data []byte) *receiver.Chunk {
+	return &receiver.Chunk{Data: bytes.Clone(data), Received: e.at, Norm: normalize.New(NoLimits), Batch: e.batch}
 }
 
-// rejectedReceivers decodes by the path of a receiver.
-var rejectedReceivers = sync.OnceValue(func() *http.ServeMux {
+// byPath decodes by the path of a receiver.
+var byPath = sync.OnceValue(func() *http.ServeMux {
 	mux := http.NewServeMux()
-	for _, d := range receivers {
-		if d.protocol == nil {
+	for _, d := range endpoints.All {
+		if d.Protocol == nil {
 			continue
 		}
-		p := d.protocol
-		mux.HandleFunc(d.path, func(_ http.ResponseWriter, req *http.Request) {
-			e := req.Context().Value(rejectedKey{}).(*rejectedEvent)
+		p := d.Protocol
+		mux.HandleFunc(d.Path, func(_ http.ResponseWriter, req *http.Request) {
+			e := req.Context().Value(eventKey{}).(*event)
 			e.decode(p, req)
 		})
 	}
@@ -90,8 +92,8 @@ var rejectedReceivers = sync.OnceValue(func() *http.ServeMux {
 })
 
 // decode has p read the least request that holds the event.
-func (e *rejectedEvent) decode(p receiver.Protocol, req *http.Request) {
-	q := &receiver.Request{HTTP: req, Body: e.text, Received: e.at, Norm: normalize.New(noLimits), Batch: e.batch}
+func (e *event) decode(p receiver.Protocol, req *http.Request) {
+	q := &receiver.Request{HTTP: req, Body: e.text, Received: e.at, Norm: normalize.New(NoLimits), Batch: e.batch}
 	if p == otlp.GRPC {
 		p = otlp.Protocol // which takes records alike, without frames
 	}
@@ -128,9 +130,9 @@ func (e *rejectedEvent) decode(p receiver.Protocol, req *http.Request) {
 
 // forward reads a time and a record, with the tag that they came with, or else
 // without one, or a message that could not be read.
-func (e *rejectedEvent) forward() {
+func (e *event) forward() {
 	if isMessage := len(e.text) > 0 && e.text[0] > 0x90 && e.text[0] < 0xA0; isMessage { // an array, which no time is
-		n, err := forward.Protocol{MaxUnpacked: noLimits.MaxEventBytes}.Open().Decode(e.chunk(e.text))
+		n, err := forward.Protocol{MaxUnpacked: NoLimits.MaxEventBytes}.Open().Decode(e.chunk(e.text))
 		e.failed = err != nil || n < len(e.text)
 		return
 	}

@@ -1,0 +1,147 @@
+// Package health knows whether the collector can store lines.
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/rollway/rollway/collector/config"
+)
+
+// Health is safe for concurrent use.
+type Health struct {
+	o Options
+
+	serving  atomic.Bool
+	stopping atomic.Bool
+	failure  atomic.Pointer[error] // of the last append; nil: it succeeded
+
+	folder os.FileInfo           // the journal's, as it was opened; nil: unknown
+	lost   atomic.Pointer[error] // why folder is not in its place; nil: it is
+}
+
+// Options of a Health.
+type Options struct {
+	Data    string       // the collector's folder, where a probe is written
+	Journal string       // the journal's folder
+	MaxSize config.Size  // journal.max_size; 0: none
+	Size    func() int64 // bytes of the journal
+}
+
+// New returns the Health of a collector that has opened its journal.
+func New(o Options) *Health {
+	h := &Health{o: o}
+	h.folder, _ = os.Stat(o.Journal) // without it the folder cannot be watched
+	return h
+}
+
+// Start says that the collector serves.
+func (h *Health) Start() { h.serving.Store(true) }
+
+// Stop says that the collector shuts down.
+func (h *Health) Stop() { h.stopping.Store(true) }
+
+// watchEvery bounds how long lines are stored in a folder that is gone.
+const watchEvery = time.Second
+
+// Watch watches the journal's folder until ctx ends: the system goes on writing to
+// files that were removed, without an error.
+func (h *Health) Watch(ctx context.Context, log *slog.Logger) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		before := h.lost.Load()
+		switch now := h.look(); {
+		case now != nil && before == nil:
+			log.Error("lines are refused: "+now.Error(), "folder", h.o.Journal)
+		case now == nil && before != nil:
+			log.Info("the journal's folder is back, lines are stored again", "folder", h.o.Journal)
+		}
+	}
+}
+
+// look returns why the journal's folder is not the one that was opened, and notes it.
+func (h *Health) look() error {
+	if h.folder == nil {
+		return nil
+	}
+	info, err := os.Stat(h.o.Journal)
+	switch {
+	case err == nil && os.SameFile(info, h.folder):
+		h.lost.Store(nil)
+		return nil
+	case err == nil:
+		err = errors.New("another one is in its place")
+	}
+	err = fmt.Errorf("the journal's folder was removed or replaced (%w); put it back or restart the collector", err)
+	h.lost.Store(&err)
+	return err
+}
+
+// Storable returns why nothing may be stored now.
+func (h *Health) Storable() error {
+	if lost := h.lost.Load(); lost != nil {
+		return *lost
+	}
+	return nil
+}
+
+// Note records how an append ended.
+func (h *Health) Note(err error) {
+	switch {
+	case err != nil:
+		h.failure.Store(&err)
+	case h.failure.Load() != nil:
+		h.failure.Store(nil)
+	}
+}
+
+// Ready returns why lines cannot be stored now, or nil. After a failed append it tries
+// the disk itself: a collector that is not ready may get no lines to try it with.
+func (h *Health) Ready() error {
+	switch {
+	case h.stopping.Load():
+		return errors.New("the collector is shutting down")
+	case !h.serving.Load():
+		return errors.New("the collector is starting")
+	}
+	if err := h.look(); err != nil {
+		return err
+	}
+	failure := h.failure.Load()
+	if failure == nil {
+		return nil
+	}
+	if limit := int64(h.o.MaxSize); limit > 0 && h.o.Size() >= limit {
+		return fmt.Errorf("the journal has reached journal.max_size (%v): %w", h.o.MaxSize, *failure)
+	}
+	if err := tryDisk(h.o.Data); err != nil {
+		return fmt.Errorf("the last lines could not be stored (%w), nor can a probe: %w", *failure, err)
+	}
+	return nil
+}
+
+// probeSize is what must fit on a disk that counts as writable. A full disk may have
+// room for less.
+const probeSize = 1 << 20
+
+// tryDisk writes and removes a file in dir.
+func tryDisk(dir string) error {
+	f, err := os.CreateTemp(dir, ".probe-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(make([]byte, probeSize))
+	return errors.Join(err, f.Close())
+}
