@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/rollway/rollway/collector/config"
+	"github.com/rollway/rollway/collector/health"
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/ledger"
 	"github.com/rollway/rollway/collector/normalize"
@@ -102,7 +103,7 @@ func TestRepeatedWithoutFsync(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	c := &Collector{config: testConfig(t), journal: j}
+	c := &Collector{config: testConfig(t), journal: j, health: health.New(health.Options{})}
 	failing.Store(true)
 	for again := range 2 {
 		var b normalize.Batch

@@ -86,7 +86,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 	n, err := c.Conn.Read(p)
 	if n > 0 && c.plain {
-		if refused := c.look(p[:n]); refused != nil {
+		if refused := c.look(p[:n], len(p) == 1); refused != nil {
 			return 0, refused
 		}
 	}
@@ -103,8 +103,8 @@ func (c *conn) CloseWrite() error {
 
 // look looks at what was read of plain HTTP. After an error the connection has been
 // answered and ends.
-func (c *conn) look(p []byte) error {
-	answer := c.judge(p)
+func (c *conn) look(p []byte, background bool) error {
+	answer := c.judge(p, background)
 	if answer == nil {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (c *conn) look(p []byte) error {
 }
 
 // judge returns the answer with which to refuse the connection, or nil.
-func (c *conn) judge(p []byte) []byte {
+func (c *conn) judge(p []byte, background bool) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.greeted {
@@ -127,6 +127,10 @@ func (c *conn) judge(p []byte) []byte {
 		c.header.ignored = bytes.HasPrefix(p, http2)
 	}
 	if c.header.ignored {
+		return nil
+	}
+	if background && c.header.parsed { // the next request has begun to arrive
+		c.header.ahead = append(c.header.ahead, p...)
 		return nil
 	}
 	c.header.scan(p)

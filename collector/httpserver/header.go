@@ -36,6 +36,7 @@ type header struct {
 	body      int64   // Content-Length; negative: chunked
 	afterward int64   // bytes read after the header
 	tail      [4]byte // the last of them
+	ahead     []byte  // the byte after the request that net/http has read in the background
 }
 
 // scan looks at what was read of a request.
@@ -77,7 +78,9 @@ func (h *header) endLine() {
 // client sends requests without waiting for answers.
 func (h *header) ended() header {
 	toTheByte := h.afterward == h.body || h.body < 0 && string(h.tail[:]) == "\r\n\r\n"
-	return header{ignored: h.ignored, unseen: !h.whole || h.unseen || !toTheByte}
+	next := header{ignored: h.ignored, unseen: !h.whole || h.unseen || !toTheByte}
+	next.scan(h.ahead)
+	return next
 }
 
 // estimate returns the memory for what was read of a header that is not parsed.
