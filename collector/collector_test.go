@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -22,7 +21,6 @@ import (
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/health"
 	"github.com/rollway/rollway/collector/journal"
-	"github.com/rollway/rollway/collector/query"
 	"github.com/rollway/rollway/internal/testkit"
 )
 
@@ -357,16 +355,6 @@ func TestHosts(t *testing.T) {
 				t.Errorf("GET %s at %s: %d, want %d", path, host, resp.StatusCode, code)
 			}
 		}
-	}
-}
-
-func TestGap(t *testing.T) {
-	var g *query.Gap
-	if err := gap(fmt.Errorf("read: %w", &journal.Gap{From: 3, To: 7, Reason: "gone"})); !errors.As(err, &g) || *g != (query.Gap{From: 3, To: 7, Reason: "gone"}) {
-		t.Errorf("got %v", err)
-	}
-	if err := gap(io.EOF); err != io.EOF {
-		t.Errorf("got %v", err)
 	}
 }
 

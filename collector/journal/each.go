@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 
 	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/recordlog"
@@ -45,16 +46,31 @@ func eachInFile(fsys disk.FS, dir string, c candidate, f func(Frame) error) erro
 		return err
 	}
 	defer file.Close() // only read from
+	return eachIn(file, path, recordlog.JournalSegment, c.first, f)
+}
+
+// EachFrameOf is EachFrame for one segment file, of a journal or of a spool.
+func EachFrameOf(path string, kind recordlog.Kind, f func(Frame) error) error {
+	file, err := disk.Real{}.OpenFile(path, os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer file.Close() // only read from
+	return eachIn(file, path, kind, 0, f)
+}
+
+// eachIn calls f with the sound frames in file that have offsets from next on.
+func eachIn(file disk.File, path string, kind recordlog.Kind, next uint64, f func(Frame) error) error {
 	end, err := framesEnd(file, path)
 	if err != nil {
 		return err
 	}
 	var w walker
 	w.Open(file, path, end)
-	if _, err := w.FileHeader(recordlog.JournalSegment); err != nil && !recordlog.IsDamage(err) {
+	if _, err := w.FileHeader(kind); err != nil && !recordlog.IsDamage(err) {
 		return err
 	}
-	for next := c.first; ; {
+	for {
 		h, err := w.Header()
 		var lines []byte
 		if err == nil && h.First >= next {

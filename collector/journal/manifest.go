@@ -31,7 +31,7 @@ import (
 //	      68     4  bit 0 = the times are known, bit 1 = the key section is empty
 const (
 	manifestFile = "MANIFEST"
-	entrySize    = 72
+	entrySize    = recordlog.ManifestEntrySize
 	flagClosed   = 1
 
 	// maxManifest bounds what is read of a manifest.

@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -98,6 +97,8 @@ type scanned struct {
 	marks   marks
 	keys    []keyed // the last ones, at least as many as asked for
 	keyPos  int64   // of the frame with the last key
+
+	sections []Finding // sections that verify has found damaged
 }
 
 // scan reads the segment c in f, whose records have offsets below limit. It keeps
@@ -162,8 +163,3 @@ type candidate struct {
 }
 
 func (c *candidate) name() string { return segmentName(c.first, c.ext) }
-
-// unreadable is the finding of a segment that could not be read for err.
-func (c *candidate) unreadable(err error) Finding {
-	return Finding{Kind: recordlog.Damaged, File: c.name(), Detail: fmt.Sprint(err)}
-}

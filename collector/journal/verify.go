@@ -165,6 +165,7 @@ func (r *Report) add(c candidate, sc *scanned) {
 	r.Next = max(r.Next, sc.End)
 	r.gaps = append(r.gaps, sc.Jumps...)
 	r.Findings = append(r.Findings, sc.Findings(c.name(), c.ext == extOpen)...)
+	r.Findings = append(r.Findings, sc.sections...)
 }
 
 func verifyFile(fsys disk.FS, dir string, c *candidate, limit uint64, maxKeys int) (scanned, error) {
@@ -179,6 +180,9 @@ func verifyFile(fsys disk.FS, dir string, c *candidate, limit uint64, maxKeys in
 	sc, err := scan(f, path, *c, limit, maxKeys)
 	if err == nil {
 		err = sc.Err
+	}
+	if err == nil && sc.Footer != nil && len(sc.Damage()) == 0 {
+		sc.sections = sc.Footer.Check(f, c.name())
 	}
 	return sc, err
 }

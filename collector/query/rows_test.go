@@ -452,7 +452,7 @@ func TestQueryTellsOfMissingRecords(t *testing.T) {
 	if err != nil || body != strings.Join(all[10:], "\n")+"\n" {
 		t.Errorf("%v\n%s", err, body)
 	}
-	if got := resp.Trailer.Get("Rollway-Missing"); got != "7; 7 records missing from offset 3 on: deleted by retention" {
+	if got := resp.Trailer.Get("Rollway-Missing"); got != "7; 7 records missing, offsets 3 to 9: deleted by retention" {
 		t.Errorf("Rollway-Missing: %q", got)
 	}
 }

@@ -2,7 +2,8 @@ package query
 
 import (
 	"context"
-	"fmt"
+
+	"github.com/rollway/rollway/collector/journal"
 )
 
 // Source is what the endpoints read: a journal. Its methods are safe for
@@ -35,31 +36,9 @@ type Reader interface {
 	Close() error
 }
 
-// Frame is a run of consecutive records.
-type Frame struct {
-	First   uint64 // offset of the first record
-	Records int
-	Lines   []byte // canonical lines, each ended by '\n'; valid until the reader's next call
-}
-
-// Gap says that the records from offset From up to To are missing. With To below
-// From, the reader began behind the source's end and has moved back to it.
-type Gap struct {
-	From, To uint64
-	Reason   string
-}
-
-func (g *Gap) Error() string {
-	if g.To < g.From {
-		return fmt.Sprintf("offset %d is behind the end, %d: %s", g.From, g.To, g.Reason)
-	}
-	return fmt.Sprintf("%d records missing from offset %d on: %s", g.Missed(), g.From, g.Reason)
-}
-
-// Missed is the number of missing records.
-func (g *Gap) Missed() uint64 {
-	if g.To < g.From {
-		return 0
-	}
-	return g.To - g.From
-}
+type (
+	// Frame is a run of consecutive records.
+	Frame = journal.Frame
+	// Gap is the error that tells of missing records.
+	Gap = journal.Gap
+)

@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -199,25 +198,6 @@ func (s journalStore) add(t testing.TB, lines ...string) {
 	}
 }
 
-func (s journalStore) NewReader(from uint64) Reader { return journalReader{s.Journal.NewReader(from)} }
-
-type journalReader struct{ *journal.Reader }
-
-func (r journalReader) Next(ctx context.Context) (Frame, error) {
-	f, err := r.Reader.Next(ctx)
-	return Frame{First: f.First, Records: f.Records, Lines: f.Lines}, translate(err)
-}
-
-func (r journalReader) TryNext() (Frame, bool, error) {
-	f, ok, err := r.Reader.TryNext()
-	return Frame{First: f.First, Records: f.Records, Lines: f.Lines}, ok, translate(err)
-}
-
-func translate(err error) error {
-	if g := (*journal.Gap)(nil); errors.As(err, &g) {
-		return &Gap{From: g.From, To: g.To, Reason: g.Reason}
-	}
-	return err
-}
+func (s journalStore) NewReader(from uint64) Reader { return s.Journal.NewReader(from) }
 
 var journalDefaults journal.Options

@@ -183,6 +183,7 @@ var table = []edge{
 	{"collector/journal", "collector/pool", "memory that is used again is checked for use after return"},
 	{"collector/journal", "github.com/klauspost/compress/zstd", "full segments are packed"},
 	{"collector/ledger", "collector/journal", "compares what was counted with what is there"},
+	{"collector/query", "collector/journal", "frames and gaps are the journal's"},
 	{"collector/sink", "collector/journal", "a sink is a reader of the journal that keeps its place"},
 	{"collector/sink", "internal/backoff", "waits between attempts"},
 	{"collector/sink/kafka", "collector/sink", "takes its batches"},

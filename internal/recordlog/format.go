@@ -53,6 +53,13 @@ const (
 	// MaxBody bounds a body so that a length fits 32 bits on every system.
 	MaxBody = 1 << 30
 
+	// SlotSize is the distance of the two slots of a small file that is written in
+	// place, by turns.
+	SlotSize = 512
+
+	// ManifestEntrySize is the length of a manifest's entry of one segment.
+	ManifestEntrySize = 72
+
 	// MaxNumber bounds the record numbers that are believed.
 	MaxNumber = 1 << 62
 )

@@ -25,7 +25,7 @@ import (
 const (
 	cursorName = "CURSOR"
 	cursorSize = recordlog.HeaderSize + 16 + 8*MaxInFlight
-	cursorSlot = 512
+	cursorSlot = recordlog.SlotSize
 )
 
 // cursor is what a slot says.

@@ -6,19 +6,27 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strconv"
 	"time"
 
+	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/collector/query"
+	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/recordlog"
+	"github.com/rollway/rollway/internal/slabfile"
 )
 
 var catCommand = &command{
 	name:    "cat",
 	summary: "print log files",
-	args:    "FILE…",
+	args:    "FILE|FOLDER…",
 	help: `
-Prints the lines of text files, one file after the other. Files may be
-compressed by gzip or zstd.
+Prints the lines of each FILE, one after the other: text, which gzip or zstd may
+have compressed, a segment of a journal or of a spool, or what a slab file has to
+be recovered. FOLDER is a collector's data folder or the journal in it, or a spool;
+its lines come in the order of their offsets. A collector may be running: nothing is
+locked.
 
 What cannot be read is left out and described on stderr; the exit status is then
 1. A last line without its end is no failure: its writer is at work, or was
@@ -36,6 +44,7 @@ Examples:
   rollway cat /var/log/payment*.log | jq .msg
   rollway cat /var/log/payment*.log* -where 'level>=warn' -since 1h
   rollway cat /var/log/payment.log.3.gz -text
+  rollway cat /var/lib/rollway -where 'level>=error' -since 1h
 `,
 	setup: setupCat,
 }
@@ -110,14 +119,7 @@ type printer struct {
 // others.
 func (p *printer) run(names []string) error {
 	for _, name := range names {
-		text, err := openLog(name)
-		if err != nil {
-			p.fail(err)
-			continue
-		}
-		err = p.print(text)
-		text.Close()
-		if err != nil {
+		if err := p.subject(name); err != nil {
 			return err
 		}
 	}
@@ -127,8 +129,114 @@ func (p *printer) run(names []string) error {
 	return nil
 }
 
+// subject prints one file or folder. It returns an error of stdout only.
+func (p *printer) subject(name string) error {
+	s, err := identify(name)
+	switch {
+	case err != nil:
+		p.fail(err)
+		return nil
+	case s.journal != "":
+		return p.frames(s.journal, func(f func(journal.Frame) error) error { return journal.EachFrame(s.journal, 0, f) })
+	case s.spool != nil:
+		for _, file := range s.spool {
+			if filepath.Ext(file) == ".spool" {
+				if err := p.segment(file, recordlog.SpoolSegment); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	case s.kind == recordlog.JournalSegment, s.kind == recordlog.SpoolSegment:
+		return p.segment(name, s.kind)
+	case s.kind == recordlog.SlabFile:
+		return p.slabs(name)
+	case s.kind != 0:
+		p.fail(fmt.Errorf("%s is a %s and has no lines", name, s.kind))
+		return nil
+	}
+	text, err := openLog(name)
+	if err != nil {
+		p.fail(err)
+		return nil
+	}
+	defer text.Close()
+	return p.print(text)
+}
+
+// segment prints the lines of one segment file.
+func (p *printer) segment(name string, kind recordlog.Kind) error {
+	err := p.frames(name, func(f func(journal.Frame) error) error { return journal.EachFrameOf(name, kind, f) })
+	if err != nil {
+		return err
+	}
+	found, err := recordlog.Inspect(disk.Real{}, name)
+	if err != nil {
+		p.fail(err)
+	}
+	for _, f := range found.Findings {
+		if !f.Harmless() {
+			p.fail(f)
+		}
+	}
+	return nil
+}
+
+// frames prints the lines that each gives, and says which are missing.
+func (p *printer) frames(name string, each func(func(journal.Frame) error) error) error {
+	next, begun := uint64(0), false
+	var stdout error
+	err := each(func(f journal.Frame) error {
+		if begun && f.First > next {
+			p.fail(fmt.Errorf("%s: offsets %d to %d are missing", name, next, f.First-1))
+		}
+		next, begun = f.First+uint64(f.Records), true
+		stdout = p.printLines(f.Lines)
+		return stdout
+	})
+	if stdout == nil {
+		stdout = p.out.flush()
+	}
+	if stdout == nil && err != nil {
+		p.fail(fmt.Errorf("%s: %w", name, err))
+	}
+	return stdout
+}
+
+// slabs prints what a slab file has to be recovered.
+func (p *printer) slabs(name string) error {
+	f, err := slabfile.Open(name, slabfile.Options{ReadOnly: true})
+	if err != nil {
+		p.fail(err)
+		return nil
+	}
+	defer f.Close() // only read from
+	for b, err := range f.Pending() {
+		if err == nil {
+			err = b.Problem
+		}
+		if err != nil {
+			p.fail(fmt.Errorf("%s: %w", name, err))
+		}
+		if err := p.printLines(b.Data); err != nil {
+			return err
+		}
+	}
+	return p.out.flush()
+}
+
+// printLines prints the lines that match.
+func (p *printer) printLines(text []byte) error {
+	for line := range bytes.Lines(text) {
+		if err := p.printLine(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // fail says what could not be printed.
-func (p *printer) fail(err error) {
+func (p *printer) fail(err any) {
 	p.say("rollway cat: %v", err)
 	p.failed = true
 }

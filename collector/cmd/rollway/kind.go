@@ -3,69 +3,78 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
+	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/rollway/rollway/collector"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
-// foreign are the project's other formats.
-var foreign = []struct{ magic, text string }{
-	{"\x89RWJ\r\n\x1a\n", "a segment of a collector's journal: 'rollway verify' takes the journal's folder, and 'rollway query' shows the lines while the collector runs"},
-	{"\x89RWP\r\n\x1a\n", "a file of slabs: 'rollway recover' lists and delivers the lines in it"},
-	{"\x89RWS\r\n\x1a\n", "a segment of a spool: the process that owns the folder sends its lines when its peer is back"},
-	{"\x89RWC\r\n\x1a\n", "the cursor of a spool: the process that owns the folder sends the lines that are beside it when its peer is back"},
+// A subject is what an argument of verify or cat names.
+type subject struct {
+	name    string         // as given
+	journal string         // folder of a journal, or ""
+	spool   []string       // files in the folder of a spool, or nil
+	kind    recordlog.Kind // of a file; 0: text, or a pipe
 }
 
-// foreignError says what a file is that the command does not read.
-type foreignError struct{ name, text string }
-
-func (e *foreignError) Error() string { return e.name + " is " + e.text }
-
-// checkKind returns a foreignError if r holds something of this project that
-// another command reads.
-func checkKind(name string, r io.ReaderAt) error {
-	head := make([]byte, 8)
-	n, err := r.ReadAt(head, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return err
+// identify finds out what name is. A folder that is neither a collector's data, nor
+// a journal or a spool is an error.
+func identify(name string) (*subject, error) {
+	s := &subject{name: name}
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, renamed(err)
+	case info.Mode().IsRegular():
+		s.kind, err = recordlog.Identify(name)
+		return s, err
+	case !info.IsDir():
+		return s, nil
 	}
-	for _, k := range foreign {
-		if n == len(head) && string(head) == k.magic {
-			return &foreignError{name, k.text}
+	for _, dir := range []string{name, collector.JournalFolder(name)} {
+		if has(dir, "MANIFEST") || has(dir, digits+".seg") || has(dir, digits+".open") {
+			s.journal = dir
+			return s, nil
 		}
 	}
-	return nil
+	s.spool, _ = filepath.Glob(filepath.Join(name, digits+".spool"))
+	if has(name, "CURSOR") {
+		s.spool = append(s.spool, filepath.Join(name, "CURSOR"))
+	}
+	if len(s.spool) == 0 {
+		return nil, fmt.Errorf("%s is a folder, and no journal or spool; name the files in it", name)
+	}
+	return s, nil
 }
 
-// openLog opens a file that verify or cat reads. A folder, and a file of this
-// project that another command reads, are errors.
+// digits matches the number in a segment's name.
+var digits = strings.Repeat("[0-9]", 20)
+
+func has(dir, pattern string) bool {
+	names, _ := filepath.Glob(filepath.Join(dir, pattern))
+	return len(names) > 0
+}
+
+// renamed is err, of os.Stat, as os.Open says it.
+func renamed(err error) error {
+	if p := (*os.PathError)(nil); errors.As(err, &p) {
+		return &os.PathError{Op: "open", Path: p.Path, Err: p.Err}
+	}
+	return err
+}
+
+// openLog opens text that verify or cat reads.
 func openLog(name string) (*input, error) {
-	f, info, err := openRegular(name)
+	f, _, err := openRegular(name)
 	if err != nil {
 		return nil, err
 	}
 	text := &input{name: name, file: f, whole: true, tailStart: -1}
-	if info.Mode().IsRegular() {
-		err = checkKind(name, f)
-	}
-	if err == nil {
-		if err = text.begin(f); err != nil {
-			err = fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	if err != nil {
+	if err := text.begin(f); err != nil {
 		text.Close()
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return text, nil
-}
-
-// isJournal reports whether dir is the folder of a collector's journal.
-func isJournal(dir string) bool {
-	for _, ext := range []string{".seg", ".open"} {
-		if names, _ := filepath.Glob(filepath.Join(dir, strings.Repeat("[0-9]", 20)+ext)); len(names) > 0 {
-			return true
-		}
-	}
-	return false
 }

@@ -12,7 +12,10 @@ import (
 
 	"github.com/rollway/rollway/file"
 	"github.com/rollway/rollway/internal/backoff"
+	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/recordlog"
 	"github.com/rollway/rollway/internal/slabfile"
+	"github.com/rollway/rollway/internal/spool"
 	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/remote"
 )
@@ -20,7 +23,7 @@ import (
 var recoverCommand = &command{
 	name:    "recover",
 	summary: "deliver what a killed process had not written",
-	args:    "FILE -to DEST",
+	args:    "FILE|FOLDER -to DEST",
 	help: `
 FILE is the Persist file of a slab.Writer. What its process had accepted and not
 yet written when it ended, by SIGKILL, the OOM killer, a panic or os.Exit, is
@@ -28,6 +31,11 @@ still in it. The process does this itself when it starts again; recover is for
 when it will not. A FILE whose owner lives is refused, and so is one that has
 lost its header or its end, which the process itself can take, or is something
 else.
+
+FOLDER is the spool of a remote.Writer with Spill: the lines in it that were not
+delivered go to DEST, and are settled when it has them. With -dry-run they are
+counted. A journal needs no recovery: its collector repairs it when it starts, and
+'rollway cat' prints its lines.
 
 DEST is a file, "-" for standard output, or a URL as remote.Open takes it:
 http://127.0.0.1:4318/api/logs, tcp://host:port and others. Lines that the file
@@ -44,6 +52,7 @@ Examples:
   rollway recover /dev/shm/payment.slabs -to http://127.0.0.1:4318/api/logs
   rollway recover /dev/shm/payment.slabs -to - | less
   rollway recover /dev/shm/payment.slabs -dry-run
+  rollway recover /var/spool/payment -to /var/log/payment.log
 `,
 	setup: setupRecover,
 }
@@ -80,6 +89,16 @@ func setupRecover(flags *flag.FlagSet) func(*call, []string) error {
 }
 
 func (r *recovery) run() error {
+	if s, err := identify(r.path); err == nil {
+		switch {
+		case s.spool != nil:
+			return r.spool(s.spool)
+		case s.journal != "" || s.kind == recordlog.JournalSegment:
+			return fmt.Errorf("%s is of a collector's journal, which the collector repairs when it starts; 'rollway cat' prints its lines", r.path)
+		case s.kind != 0 && s.kind != recordlog.SlabFile:
+			return fmt.Errorf("%s is a %s: name its folder", r.path, s.kind)
+		}
+	}
 	f, err := slabfile.Open(r.path, slabfile.Options{ReadOnly: r.dryRun})
 	if err != nil {
 		if errors.Is(err, slabfile.ErrLocked) {
@@ -152,6 +171,89 @@ func (r *recovery) list(f *slabfile.File) (batches int, sound bool, err error) {
 		_, err = r.stdout.Write(table.Bytes())
 	}
 	return batches, sound, err
+}
+
+// spool delivers what a spool holds, the files of which are given.
+func (r *recovery) spool(files []string) error {
+	if r.dryRun {
+		return r.listSpool(files)
+	}
+	s, err := spool.Open(r.path, spool.Options{})
+	if errors.Is(err, disk.ErrLocked) {
+		return fmt.Errorf("%w: its owner lives, and delivers the lines itself", err)
+	}
+	if err != nil {
+		return err
+	}
+	dst, err := r.open()
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	err = r.drain(s, dst)
+	for _, f := range s.Findings() {
+		r.say("%s: %v", r.path, f)
+	}
+	st := s.Stats()
+	r.say("%s: %s written to %s", r.path, lines(int(st.Acked)), r.to)
+	if n := st.Dropped.Total(); n > 0 {
+		r.say("%s: %s left out because of the damage", r.path, lines(int(n)))
+		err = errors.Join(err, errSaid)
+	}
+	return errors.Join(err, s.Close(), dst.close())
+}
+
+// listSpool says what a spool holds. It changes nothing.
+func (r *recovery) listSpool(files []string) error {
+	first, end, sound := uint64(0), uint64(0), true
+	for _, name := range files {
+		found, err := recordlog.Inspect(disk.Real{}, name)
+		if err != nil {
+			return err
+		}
+		for _, f := range found.Findings {
+			r.say("%s: %v", r.path, f)
+			sound = sound && f.Harmless()
+		}
+		if found.Kind == recordlog.SpoolCursor {
+			first = found.First
+		} else {
+			end = max(end, found.End)
+		}
+	}
+	r.say("%s: %s not delivered", r.path, lines(int(end-min(first, end))))
+	if !sound {
+		return errSaid
+	}
+	return nil
+}
+
+// drain writes the lines of s to dst, trying again for as long as -retry says.
+func (r *recovery) drain(s *spool.Spool, dst *recoverTo) error {
+	ctx, stop := interruptible()
+	defer stop()
+	begin, wait := time.Now(), 100*time.Millisecond
+	for {
+		b, err := s.Next(1 << 20)
+		if b == nil && err == nil {
+			return nil
+		}
+		for b != nil && len(b.Data) > 0 {
+			if _, err = dst.Write(b.Data); err == nil && dst.sync != nil {
+				err = dst.sync()
+			}
+			if err == nil {
+				wait = 100 * time.Millisecond
+				err = s.Ack(b, len(b.Data))
+			} else if dst.final || errors.Is(err, errRefused) || time.Since(begin)+wait > r.retry || !backoff.Sleep(ctx, wait) {
+				return fmt.Errorf("%w; %s keeps what was not delivered", err, r.path)
+			} else {
+				wait = min(2*wait, 5*time.Second)
+			}
+		}
+		if err != nil && time.Since(begin) > r.retry {
+			return err
+		}
+	}
 }
 
 func pluralOf(n int, one, many string) string {

@@ -1,0 +1,149 @@
+package recordlog
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/rollway/rollway/internal/disk"
+)
+
+// Report is what Inspect says of a file.
+type Report struct {
+	Kind     Kind
+	First    uint64 // number of the first record; of a cursor, where it is
+	End      uint64 // number after the last record
+	Records  int64
+	Frames   int
+	Bytes    int64
+	Sealed   bool      // it has a footer
+	Findings []Finding // what is wrong
+}
+
+// Identify returns the kind of the file at path, or 0 if it is none of the
+// project's.
+func Identify(path string) (Kind, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close() // only read from
+	return identify(f)
+}
+
+func identify(f io.ReaderAt) (Kind, error) {
+	for _, pos := range []int64{0, SlotSize} { // a spool's cursor may have the second slot alone
+		var b [8]byte
+		if n, err := f.ReadAt(b[:], pos); n < len(b) {
+			if err == io.EOF {
+				return 0, nil
+			}
+			return 0, err
+		}
+		if k := KindOf(b[:]); k != 0 && (pos == 0 || k == SpoolCursor) {
+			return k, nil
+		}
+	}
+	return 0, nil
+}
+
+// Inspect reads the file at path, which is a segment or a small file of the
+// project, to its end. It changes nothing and takes no lock.
+func Inspect(fsys disk.FS, path string) (r Report, err error) {
+	f, err := fsys.OpenFile(path, os.O_RDONLY, 0)
+	if err != nil {
+		return r, err
+	}
+	defer f.Close() // only read from
+	if r.Bytes, err = f.Size(); err != nil {
+		return r, err
+	}
+	if r.Kind, err = identify(f); err != nil {
+		return r, err
+	}
+	switch r.Kind {
+	case JournalSegment, SpoolSegment:
+		err = r.segment(f, path)
+	case JournalCursor, Manifest, SpoolCursor:
+		err = r.small(f, path)
+	default:
+		return r, fmt.Errorf("%s is no segment and no cursor or manifest", path)
+	}
+	if newer := (*UnsupportedError)(nil); errors.As(err, &newer) {
+		r.Findings, err = []Finding{{Kind: Newer, File: filepath.Base(path), Detail: newer.What}}, nil
+	}
+	return r, err
+}
+
+func (r *Report) segment(f disk.File, path string) error {
+	h, err := ReadHeader(f, r.Kind, path)
+	if err != nil && !IsDamage(err) {
+		return err
+	}
+	r.First = h.First
+	s, err := Scan(f, path, r.Kind, r.Bytes, h.First, MaxNumber, nil)
+	if err != nil {
+		return err
+	}
+	r.End, r.Records, r.Frames, r.Sealed = s.End, s.Records, s.Frames, s.Footer != nil
+	name := filepath.Base(path)
+	r.Findings = s.Findings(name, filepath.Ext(path) != ".seg")
+	if len(r.Findings) == 0 && s.Footer != nil {
+		r.Findings = s.Footer.Check(f, name)
+	}
+	return s.Err
+}
+
+// small checks a file that is one header and one body, or two of them in slots.
+func (r *Report) small(f disk.File, path string) error {
+	slots := []int64{0}
+	if r.Kind == SpoolCursor {
+		slots = []int64{0, SlotSize}
+	}
+	sound := false
+	for _, pos := range slots {
+		b := make([]byte, max(r.Bytes-pos, 0))
+		if len(slots) > 1 && pos == 0 {
+			b = b[:min(len(b), SlotSize)]
+		}
+		if n, err := f.ReadAt(b, pos); n < len(b) {
+			return err
+		}
+		h, body, err := ParseFile(b, r.Kind, path)
+		switch {
+		case err == nil:
+			sound, r.First = true, max(r.First, h.First)
+			if r.Kind == Manifest {
+				r.Records = int64(len(body) / ManifestEntrySize)
+			}
+		case !IsDamage(err):
+			return err
+		}
+	}
+	if !sound {
+		r.Findings = []Finding{{Kind: Damaged, File: filepath.Base(path), Bytes: r.Bytes, Detail: ErrDamaged.Error()}}
+	}
+	return nil
+}
+
+// Check compares the sections of a segment, whose file has that name in its folder,
+// with their checksums.
+func (f *Footer) Check(file io.ReaderAt, name string) (list []Finding) {
+	for _, s := range f.Sections {
+		sum, buf := uint32(0), make([]byte, min(s.Len, 1<<20))
+		for pos := s.Pos; pos < s.Pos+s.Len; {
+			b := buf[:min(int64(len(buf)), s.Pos+s.Len-pos)]
+			if n, err := file.ReadAt(b, pos); n < len(b) {
+				return append(list, Finding{Kind: Damaged, File: name, Pos: s.Pos, Bytes: s.Len, Detail: err.Error()})
+			}
+			sum = Extend(sum, b)
+			pos += int64(len(b))
+		}
+		if sum != s.Sum {
+			list = append(list, Finding{Kind: Damaged, File: name, Pos: s.Pos, Bytes: s.Len, Detail: fmt.Sprintf("section %d has another checksum than the footer says", s.Kind)})
+		}
+	}
+	return list
+}
