@@ -13,17 +13,7 @@ import (
 
 	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/remote"
-	"github.com/rollway/rollway/rollwaytest"
 )
-
-func TestElasticLineWriter(t *testing.T) {
-	t.Parallel()
-	rollwaytest.TestLineWriter(t, rollwaytest.Subject{Slow: true, Open: func(t *testing.T) *rollwaytest.Instance {
-		peer := startElasticPeer(t)
-		w := open(t, peer.url(), remote.Options{})
-		return &rollwaytest.Instance{Writer: w, Delivered: peer.bytes, Ledger: func() rollwaytest.Ledger { return ledger(w) }}
-	}})
-}
 
 func TestElasticDocuments(t *testing.T) {
 	peer := startElasticPeer(t)

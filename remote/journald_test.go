@@ -19,7 +19,6 @@ import (
 
 	"github.com/rollway/rollway/internal/testkit"
 	"github.com/rollway/rollway/remote"
-	"github.com/rollway/rollway/rollwaytest"
 )
 
 // A journalPeer reads entries as systemd-journald does: from a datagram, or
@@ -157,27 +156,6 @@ func journalLine(t testing.TB, entry string) string {
 		t.Errorf("entry %.100q", entry)
 	}
 	return line
-}
-
-func TestJournaldLineWriter(t *testing.T) {
-	t.Parallel()
-	rollwaytest.TestLineWriter(t, rollwaytest.Subject{LongLine: 2 << 20, Open: func(t *testing.T) *rollwaytest.Instance {
-		peer := startJournalPeer(t)
-		w := open(t, peer.url, remote.Options{Journald: remote.Journald{Identifier: "shop", Line: true}})
-		return &rollwaytest.Instance{
-			Writer: w,
-			Delivered: func() []byte {
-				written := w.Stats().Written
-				eventually(t, "the peer has read what was written", func() bool { return uint64(len(peer.entries())) >= written })
-				var all []byte
-				for _, e := range peer.entries() {
-					all = append(all, journalLine(t, e)...)
-				}
-				return all
-			},
-			Ledger: func() rollwaytest.Ledger { return ledger(w) },
-		}
-	}})
 }
 
 // An entry over the limit of a datagram goes by a file, at its place.

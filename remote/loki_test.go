@@ -19,7 +19,6 @@ import (
 
 	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/remote"
-	"github.com/rollway/rollway/rollwaytest"
 )
 
 // A lokiPeer answers pushes as Loki 3 does. The distributor refuses entries
@@ -147,15 +146,6 @@ func (p *lokiPeer) bytes() []byte {
 		all = append(append(all, e.line...), '\n')
 	}
 	return all
-}
-
-func TestLokiLineWriter(t *testing.T) {
-	t.Parallel()
-	rollwaytest.TestLineWriter(t, rollwaytest.Subject{Slow: true, Open: func(t *testing.T) *rollwaytest.Instance {
-		peer := startLokiPeer(t)
-		w := open(t, peer.url(), remote.Options{})
-		return &rollwaytest.Instance{Writer: w, Delivered: peer.bytes, Ledger: func() rollwaytest.Ledger { return ledger(w) }}
-	}})
 }
 
 func TestLokiEntries(t *testing.T) {

@@ -17,11 +17,12 @@ type anyPeer struct {
 	url     string
 	options remote.Options // that the scheme needs
 	up      func()
-	down    func()        // it has read what it was sent
-	lines   func() []byte // that it has, in the order of their coming, over all its lives
-	stall   func()        // nothing is answered until it is called up; nil where nothing is answered anyhow
-	gram    bool          // a Writer hears that it is away by sending only
-	deaf    bool          // and only after a line was lost (udp)
+	down    func()                      // it has read what it was sent
+	lines   func() []byte               // that it has, in the order of their coming, over all its lives
+	stall   func()                      // nothing is answered until it is called up; nil where nothing is answered anyhow
+	start   func(t *testing.T) *anyPeer // makes another of this kind
+	gram    bool                        // a Writer hears that it is away by sending only
+	deaf    bool                        // and only after a line was lost (udp)
 }
 
 // anyPeers makes a peer of each kind, by name; more are added where the system
@@ -31,12 +32,15 @@ var anyPeers = map[string]func(t *testing.T) *anyPeer{
 	"loki":    anyLoki,
 	"elastic": anyElastic,
 
-	"tcp":         func(t *testing.T) *anyPeer { return anyStream(t, "tcp") },
-	"tls":         func(t *testing.T) *anyPeer { return anyStream(t, "tls") },
-	"unix":        func(t *testing.T) *anyPeer { return anyStream(t, "unix") },
-	"syslog+tcp":  func(t *testing.T) *anyPeer { return anyStream(t, "syslog+tcp") },
-	"syslog+tls":  func(t *testing.T) *anyPeer { return anyStream(t, "syslog+tls") },
-	"syslog+unix": func(t *testing.T) *anyPeer { return anyStream(t, "syslog+unix") },
+	"tcp":         func(t *testing.T) *anyPeer { return anyStream(t, "tcp", "octets") },
+	"tls":         func(t *testing.T) *anyPeer { return anyStream(t, "tls", "octets") },
+	"unix":        func(t *testing.T) *anyPeer { return anyStream(t, "unix", "octets") },
+	"syslog+tcp":  func(t *testing.T) *anyPeer { return anyStream(t, "syslog+tcp", "octets") },
+	"syslog+tls":  func(t *testing.T) *anyPeer { return anyStream(t, "syslog+tls", "octets") },
+	"syslog+unix": func(t *testing.T) *anyPeer { return anyStream(t, "syslog+unix", "octets") },
+
+	"syslog+tcp by lines": func(t *testing.T) *anyPeer { return anyStream(t, "syslog+tcp", "newline") },
+	"syslog+tls by lines": func(t *testing.T) *anyPeer { return anyStream(t, "syslog+tls", "newline") },
 
 	"udp":                      func(t *testing.T) *anyPeer { return anyGram(t, "udp", "udp") },
 	"unixgram":                 func(t *testing.T) *anyPeer { return anyGram(t, "unixgram", "unixgram") },
@@ -49,7 +53,9 @@ func eachPeer(t *testing.T, test func(t *testing.T, peer *anyPeer)) {
 	for name, start := range anyPeers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, start(t))
+			peer := start(t)
+			peer.start = start
+			test(t, peer)
 		})
 	}
 }
@@ -74,12 +80,13 @@ func anyElastic(t *testing.T) *anyPeer {
 // inSyslog are options by which payload finds the line in a message.
 var inSyslog = remote.Syslog{Format: "rfc5424"}
 
-func anyStream(t *testing.T, scheme string) *anyPeer {
+func anyStream(t *testing.T, scheme, framing string) *anyPeer {
 	carrier := scheme[strings.LastIndexByte(scheme, '+')+1:]
 	p := new(anyPeer)
 	isSyslog := carrier != scheme
 	if isSyslog {
 		p.options.Syslog = inSyslog
+		p.options.Syslog.Framing = framing
 	}
 	var config *tls.Config
 	if carrier == "tls" {
@@ -99,7 +106,7 @@ func anyStream(t *testing.T, scheme string) *anyPeer {
 					all = append(all, data...)
 					continue
 				}
-				messages, _ := unframe(t, []byte(data), true)
+				messages, _ := unframe(t, []byte(data), framing == "octets")
 				for _, m := range messages {
 					all = append(all, payload(t, m)...)
 				}

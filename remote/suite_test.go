@@ -2,7 +2,6 @@ package remote_test
 
 import (
 	"bytes"
-	"crypto/tls"
 	"net/http"
 	"strings"
 	"sync"
@@ -14,62 +13,36 @@ import (
 	"github.com/rollway/rollway/slab"
 )
 
-// The Writer holds nothing back, so the rules about lines that are accepted
-// while the destination stalls or fails are run with a slab.Writer before it.
+// A Writer keeps the contract of a line writer over every scheme. It buffers nothing, so
+// the rules about lines that are accepted while the destination stalls or fails are for
+// a slab.Writer before it.
 func TestLineWriter(t *testing.T) {
 	t.Parallel()
-	t.Run("http", func(t *testing.T) {
-		rollwaytest.TestLineWriter(t, rollwaytest.Subject{Slow: true, Open: func(t *testing.T) *rollwaytest.Instance {
-			peer := startHTTPPeer(t)
-			w := open(t, peer.URL+"/", remote.Options{})
-			return &rollwaytest.Instance{
-				Writer:    w,
-				Delivered: peer.bytes,
-				Ledger:    func() rollwaytest.Ledger { return ledger(w) },
-			}
-		}})
-	})
-	streams(t, func(t *testing.T, scheme string, serverTLS *tls.Config, o remote.Options) {
-		rollwaytest.TestLineWriter(t, rollwaytest.Subject{Open: func(t *testing.T) *rollwaytest.Instance {
-			peer := startTCPPeer(t, anywhere(t, scheme), serverTLS, nil)
-			w := open(t, scheme+"://"+peer.Addr().String(), o)
+	eachPeer(t, func(t *testing.T, kind *anyPeer) {
+		subject := rollwaytest.Subject{Slow: true, Open: func(t *testing.T) *rollwaytest.Instance {
+			peer := kind.start(t)
+			peer.up()
+			w := open(t, peer.url, peer.options)
 			return &rollwaytest.Instance{
 				Writer: w,
 				Delivered: func() []byte {
 					// Written is with the system; the peer may be a little behind.
 					written := w.Stats().Written
 					eventually(t, "the peer has read what was written", func() bool {
-						return uint64(bytes.Count(peer.bytes(), []byte("\n"))) >= written
+						return uint64(bytes.Count(peer.lines(), []byte("\n"))) >= written
 					})
-					return peer.bytes()
+					return peer.lines()
 				},
 				Ledger: func() rollwaytest.Ledger { return ledger(w) },
 			}
-		}})
-	})
-	datagrams(t, func(t *testing.T, url string, _ func() *gramPeer) {
-		scheme, _, _ := strings.Cut(url, ":")
-		rollwaytest.TestLineWriter(t, rollwaytest.Subject{LongLine: 60_000, Open: func(t *testing.T) *rollwaytest.Instance {
-			addr := "127.0.0.1:0"
-			if scheme == "unixgram" {
-				addr = socketPath(t)
-			}
-			peer := listenGram(t, scheme, addr)
-			peer.start()
-			t.Cleanup(peer.stop)
-			w := open(t, scheme+"://"+peer.LocalAddr().String(), remote.Options{})
-			return &rollwaytest.Instance{
-				Writer: w,
-				Delivered: func() []byte {
-					written := w.Stats().Written
-					eventually(t, "the peer has read what was written", func() bool {
-						return uint64(len(peer.each())) >= written
-					})
-					return peer.bytes()
-				},
-				Ledger: func() rollwaytest.Ledger { return ledger(w) },
-			}
-		}})
+		}}
+		switch {
+		case strings.HasPrefix(kind.url, "journald"):
+			subject.LongLine = 2 << 20
+		case kind.gram:
+			subject.LongLine = 60_000
+		}
+		rollwaytest.TestLineWriter(t, subject)
 	})
 	t.Run("slab and http", func(t *testing.T) {
 		rollwaytest.TestLineWriter(t, rollwaytest.Subject{Open: func(t *testing.T) *rollwaytest.Instance {

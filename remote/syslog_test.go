@@ -17,7 +17,6 @@ import (
 
 	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/remote"
-	"github.com/rollway/rollway/rollwaytest"
 )
 
 // unframe returns the messages on a stream, and what is left of one that is
@@ -103,31 +102,6 @@ func syslogPeers(t *testing.T, test func(t *testing.T, open func(t *testing.T) s
 			}, remote.Options{Syslog: remote.Syslog{Format: "rfc5424"}})
 		})
 	}
-}
-
-func TestSyslogLineWriter(t *testing.T) {
-	t.Parallel()
-	syslogPeers(t, func(t *testing.T, start func(t *testing.T) syslogPeer, o remote.Options) {
-		rollwaytest.TestLineWriter(t, rollwaytest.Subject{LongLine: 60_000, Open: func(t *testing.T) *rollwaytest.Instance {
-			peer := start(t)
-			w := open(t, peer.url, o)
-			return &rollwaytest.Instance{
-				Writer: w,
-				Delivered: func() []byte {
-					var all []byte
-					written := w.Stats().Written
-					eventually(t, "the peer has read what was written", func() bool {
-						return uint64(len(peer.each())) >= written
-					})
-					for _, m := range peer.each() {
-						all = append(all, payload(t, m)...)
-					}
-					return all
-				},
-				Ledger: func() rollwaytest.Ledger { return ledger(w) },
-			}
-		}})
-	})
 }
 
 // A message over the limit is lost by itself.
