@@ -64,27 +64,30 @@ func (s *Stream) next() (byte, error) {
 	}
 }
 
+// token is next for a value that is not complete yet.
+func (s *Stream) token() (byte, error) {
+	c, err := s.next()
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return c, err
+}
+
 // Peek returns the first byte of the next value, and leaves it there.
 func (s *Stream) Peek() (byte, error) {
-	c, err := s.next()
-	switch {
-	case err == io.EOF:
-		err = io.ErrUnexpectedEOF
-	case err == nil:
+	c, err := s.token()
+	if err == nil {
 		s.unread()
 	}
 	return c, err
 }
 
 func (s *Stream) expect(want byte) error {
-	c, err := s.Peek()
-	if err != nil {
-		return err
+	c, err := s.token()
+	if err == nil && c != want {
+		err = fmt.Errorf("it has %q instead of %q at byte %d", c, want, s.limit-s.left)
 	}
-	if s.byte(); c != want {
-		return fmt.Errorf("it has %q instead of %q at byte %d", c, want, s.limit-s.left)
-	}
-	return nil
+	return err
 }
 
 // Object reads an object. It calls member for each member, to read the value.
@@ -120,10 +123,12 @@ func (s *Stream) nested(open, end byte, element func() error) error {
 		if err = element(); err != nil {
 			break
 		}
-		if c, err = s.Peek(); err == nil && c != ',' {
-			return s.expect(end)
+		if c, err = s.token(); err != nil || c == end {
+			break
 		}
-		s.byte()
+		if c != ',' {
+			err = fmt.Errorf("it has %q after a value, at byte %d", c, s.limit-s.left)
+		}
 	}
 	return err
 }
