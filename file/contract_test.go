@@ -77,7 +77,7 @@ func behindSlab(t *testing.T, o file.Options) *rollwaytest.Instance {
 	in.Writer, in.Stall, in.Fail, in.Heal = w, dst.stall, dst.fail, dst.heal
 	in.Ledger = func() rollwaytest.Ledger {
 		s := w.Stats()
-		return rollwaytest.Ledger{Accepted: s.Accepted, Written: s.Written, Dropped: s.Dropped.Total(), Pending: s.Pending, Rejected: s.Rejected}
+		return rollwaytest.Ledger{Ledger: s.Ledger}
 	}
 	return in
 }

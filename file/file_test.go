@@ -103,7 +103,7 @@ func (l *told) String() string { return strings.Join(l.all(), "\n") }
 
 func ledger(f *file.File) rollwaytest.Ledger {
 	s := f.Stats()
-	return rollwaytest.Ledger{Accepted: s.Accepted, Written: s.Written, Dropped: s.Dropped.Total(), Pending: s.Pending, Rejected: s.Rejected}
+	return rollwaytest.Ledger{Ledger: s.Ledger}
 }
 
 func write(t testing.TB, w io.Writer, p string) {

@@ -1,6 +1,6 @@
-// Package httplog logs what an HTTP server does: one line per request, with an
-// id that every line of the handler carries, and panics with their stack. It
-// also serves the levels of a program over HTTP.
+// Package httplog logs the requests of an HTTP server: one line per request, with an
+// id that every line of the handler carries, and panics with their stack. It also
+// serves the levels of a program over HTTP.
 package httplog
 
 import (
@@ -17,16 +17,16 @@ import (
 
 // Options configures [Middleware]. The zero value is the recommended setting.
 type Options struct {
-	// Level returns the level of a request's line; status is as in the line, 0
-	// where it has none: where the handler took the connection over or gave up
-	// before it answered. Default: ERROR for 5xx, WARN for 4xx, else INFO.
+	// Level returns the level of a request's line. status is that of the line, or 0
+	// if the handler hijacked the connection or ended before it answered. Default:
+	// ERROR for 5xx, WARN for 4xx, else INFO.
 	Level func(r *http.Request, status int) slog.Level
 
-	// Skip leaves a request's line out, for health checks and the like:
+	// Skip leaves out a request's line, for health checks and the like:
 	//
 	//	func(r *http.Request, status int) bool { return r.URL.Path == "/healthz" && status < 500 }
 	//
-	// A panic is logged all the same. Default: none is left out.
+	// Panics are always logged. Default: no line is left out.
 	Skip func(r *http.Request, status int) bool
 
 	// Attrs returns attributes to add to a request's line. Default: none.
@@ -35,68 +35,65 @@ type Options struct {
 	// Query adds the query, which often holds secrets, to a request's line.
 	Query bool
 
-	// IDHeader is the header that holds a request's id. Default: X-Request-Id.
+	// IDHeader is the header with a request's id. Default: X-Request-Id.
 	IDHeader string
 
-	// OwnID gives every request a new id, whatever it brings along: for servers
-	// whose clients are not to choose how their requests are found in a log.
-	OwnID bool
+	// IgnoreClientID gives every request a new id, for servers whose clients must not
+	// choose how their requests are found in a log.
+	IgnoreClientID bool
 
 	// NewID returns an id. Default: 26 random letters and digits.
 	NewID func() string
 
-	// Repanic passes the panic of a handler on, when it is logged and answered,
-	// to what is around the middleware; net/http then logs it a second time and
-	// closes the connection. Default: it ends here.
+	// Repanic panics again after a handler's panic is logged and answered; net/http
+	// then logs it a second time and closes the connection. Default: the panic ends
+	// in the middleware.
 	Repanic bool
 }
 
-// Middleware returns a function that puts a handler behind one that logs its
-// requests.
+// Middleware returns a function that wraps a handler so that its requests are logged.
 //
-// The request gets an id: that of its X-Request-Id header if it is sane (1 to
-// 128 letters, digits and -._~:/+=@), else a new one. The response's header has
-// it too. The request's context carries it as the attribute request_id, and,
-// where a valid W3C traceparent header came along, trace_id and span_id, the
-// caller's. Each line logged with that context has them. [rollway.FromContext]
-// returns log there, and [RequestID] the id.
+// The request gets an id: the one in its X-Request-Id header if that is valid (1 to
+// 128 letters, digits and -._~:/+=@), else a new one. The response's header has it
+// too. The request's context carries it as the attribute request_id, and with a valid
+// W3C traceparent header also the caller's trace_id and span_id. Every line logged
+// with that context has them. In the handler, [rollway.FromContext] returns log and
+// [RequestID] the id.
 //
-// When the handler has returned, one line says method, path, route (the pattern
-// of [http.ServeMux], if there was one), status, bytes (of the body, before
-// compression by what is around the middleware), duration and remote:
+// When the handler has returned, one line reports method, path, route (the pattern of
+// [http.ServeMux], if any), status, bytes (of the body, before compression by outer
+// middleware), duration and remote:
 //
 //	{"time":"…","level":"INFO","msg":"http request","attrs":{"request_id":"…","method":"GET","path":"/pay","status":200,"bytes":2,"duration":81920,"remote":"192.0.2.1:4711"}}
 //
-// Of a method, path or query longer than 2 KiB the line has the beginning, "…" and the
+// A method, path or query longer than 2 KiB is cut and followed by "…" and its
 // length.
 //
-// client_gone says that the client went away before the handler returned: that the
-// request's context was canceled, without a cause of its own
-// ([context.WithCancelCause]). status is then what the handler answered, or 499, as
-// nginx has it, if it answered nothing.
+// client_gone reports that the client went away before the handler returned: the
+// request's context was canceled without a cause of its own
+// ([context.WithCancelCause]). status is then that of the answer, or 499, as in
+// nginx, without one.
 //
-// All these lines have one message. [rollway.Sampling] tells them apart by route
-// and status where Sampling.Attrs names these:
+// All these lines have one message. [rollway.Sampling] distinguishes them by route
+// and status with Sampling.Attrs:
 //
 //	Sampling: &rollway.Sampling{First: 100, Then: 100, Attrs: []string{"route", "status"}}
 //
-// A handler that took the connection over (hijacked) has no status and bytes.
+// A handler that hijacked the connection has no status and bytes.
 //
-// A panic is logged after that at PANIC with the stack, its line's source is where
-// it came from, and every output is flushed and synced. If no response was begun, it is 500. If one
-// was, it is cut off by a panic with [http.ErrAbortHandler], so that the client
-// does not take the part for the whole. A handler's own panic with
-// http.ErrAbortHandler is passed on and not logged as a panic; its line has
-// aborted, as has that of a handler that ended by [runtime.Goexit].
+// A panic is logged after that line at PANIC, with its stack and source, and every
+// output is synced. If the response had not started, it is 500. Otherwise it is cut
+// off by a panic with [http.ErrAbortHandler], so that the client does not mistake the
+// part for the whole. A handler's own panic with http.ErrAbortHandler is passed on
+// and not logged as a panic; its line has aborted, as does that of a handler that
+// ended by [runtime.Goexit].
 //
-// The ResponseWriter that the handler gets has the methods of [http.Flusher],
-// [http.Hijacker] and [http.Pusher] if the one below has them, always those of
-// [io.ReaderFrom] and [io.StringWriter], and an Unwrap method for
-// [http.ResponseController].
+// The handler's ResponseWriter has the methods of [http.Flusher], [http.Hijacker] and
+// [http.Pusher] if the original has them, always those of [io.ReaderFrom] and
+// [io.StringWriter], and an Unwrap method for [http.ResponseController].
 //
-// All this costs a request 13 allocations (about 1 KiB) where it brings its id
-// along, 14 where it does not, and 19 with a traceparent; a test holds it to
-// that.
+// A request costs 13 allocations (about 1 KiB) if it brings its id, 14 if not, and 19
+// with a traceparent; a test checks that.
 func Middleware(log *rollway.Logger, o Options) func(http.Handler) http.Handler {
 	if o.Level == nil {
 		o.Level = levelOf
@@ -114,9 +111,9 @@ func Middleware(log *rollway.Logger, o Options) func(http.Handler) http.Handler 
 	}
 }
 
-// RequestID returns the id that [Middleware] put into a request's context, to
-// be sent along with requests to others, or "". The gRPC interceptors of
-// bridge/grpclog use the same.
+// RequestID returns the id that [Middleware] put into a request's context, for
+// requests to other services, or "". The gRPC interceptors of bridge/rpclog use the
+// same id.
 func RequestID(ctx context.Context) string { return request.ID(ctx) }
 
 func levelOf(_ *http.Request, status int) slog.Level {
@@ -129,7 +126,7 @@ func levelOf(_ *http.Request, status int) slog.Level {
 	return slog.LevelInfo
 }
 
-// clientClosedRequest is the status that nginx logs where the client closed the
+// clientClosedRequest is the status that nginx logs if the client closed the
 // connection before there was an answer.
 const clientClosedRequest = 499
 
@@ -139,18 +136,17 @@ type middleware struct {
 	log *rollway.Logger
 }
 
-// exchange is one request and its response. It is owned by the goroutine that
-// serves it.
+// exchange is one request and its response. The goroutine that serves it owns it.
 type exchange struct {
 	response
 	m        *middleware
 	r        *http.Request // as the handler got it
-	id       string        // "" where the middleware around this one has it
-	path     string        // as it came
+	id       string        // "" if an outer middleware has set it
+	path     string        // as received
 	query    string
 	begin    time.Time
-	gone     bool // the client was, when the handler ended
-	returned bool // the handler did, or it was answered in its place
+	gone     bool // the client had gone away when the handler ended
+	returned bool // the handler returned, or the middleware answered for it
 	panicked bool
 }
 
@@ -163,14 +159,14 @@ func (m *middleware) serve(next http.Handler, w http.ResponseWriter, r *http.Req
 	x.returned = true
 }
 
-// context returns r's context with what the lines of the handler are to carry,
-// and answers the id. Where the middleware stands twice the outer one counts.
+// context returns r's context with what the handler's lines carry, and sets the id in
+// the response. If the middleware is nested, the outer one counts.
 func (x *exchange) context(r *http.Request) context.Context {
 	m, ctx := x.m, r.Context()
 	if request.ID(ctx) != "" {
 		return rollway.NewContext(ctx, m.log)
 	}
-	if ids := r.Header[m.IDHeader]; !m.OwnID && len(ids) == 1 && request.ValidID(ids[0]) {
+	if ids := r.Header[m.IDHeader]; !m.IgnoreClientID && len(ids) == 1 && request.ValidID(ids[0]) {
 		x.id = ids[0]
 	} else {
 		x.id = m.NewID()
@@ -197,7 +193,7 @@ func (x *exchange) end() {
 		case x.gone && (p == nil || aborted):
 			x.status = clientClosedRequest
 		case x.returned:
-			x.status = http.StatusOK // what net/http answers where the handler did not
+			x.status = http.StatusOK // net/http answers so if the handler did not
 		}
 	}
 	if p == nil || aborted {
@@ -223,8 +219,7 @@ func (x *exchange) end() {
 	}
 }
 
-// fail answers 500. What the handler has said about the response it meant to
-// give does not hold for this one.
+// fail answers 500. Headers that the handler set for its own response do not apply.
 func (x *exchange) fail(flush bool) {
 	const body = "Internal Server Error\n"
 	h := x.Header()
@@ -281,10 +276,10 @@ func (x *exchange) line() {
 	m.log.LogAt(ctx, time.Time{}, 0, level, "http request", attrs...)
 }
 
-// maxText is how much of a text of the client's stands in a line, in bytes.
+// maxText is the length in bytes to which texts of the client are cut.
 const maxText = 2 << 10
 
-// bounded returns s, or the beginning of it and its length.
+// bounded returns s, or its beginning and its length.
 func bounded(s string) string {
 	if len(s) <= maxText {
 		return s

@@ -160,7 +160,7 @@ func TestRequestID(t *testing.T) {
 		"space":    {header: []string{"X-Request-Id", "a b"}},
 		"no ASCII": {header: []string{"X-Request-Id", "\u00e4"}},
 		"twice":    {header: []string{"X-Request-Id", "a", "X-Request-Id", "b"}},
-		"own":      {o: httplog.Options{OwnID: true}, header: []string{"X-Request-Id", "a"}},
+		"own":      {o: httplog.Options{IgnoreClientID: true}, header: []string{"X-Request-Id", "a"}},
 		"NewID":    {o: httplog.Options{NewID: func() string { return "mine" }}, want: "mine"},
 		"header":   {o: httplog.Options{IDHeader: "x-correlation-id"}, header: []string{"X-Correlation-ID", "c1", "X-Request-Id", "a"}, want: "c1"},
 	} {

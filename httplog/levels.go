@@ -12,21 +12,18 @@ import (
 // maxRules bounds the body of a request to LevelHandler.
 const maxRules = 64 << 10
 
-// LevelHandler returns a handler that shows and sets the levels of a program
-// while it runs:
+// LevelHandler returns a handler that shows and sets the levels of a running program:
 //
 //	curl localhost:6060/levels                          # info
 //	curl -d 'info,db.*=debug' localhost:6060/levels     # info,db.*=debug
 //
-// GET answers the rules that are in force. PUT and POST replace all of them by
-// those of the body, at most 64 KiB of it, and answer those that are in force
-// then. Where a rule is not understood, none is changed and the answer is 400
-// with what is wrong.
+// GET answers the current rules. PUT and POST replace all of them with those of the
+// body, of at most 64 KiB, and answer the new ones. A bad rule changes nothing; the
+// answer is 400 with the error.
 //
-// Whoever reaches it can make the program write much more, or nothing: put it
-// behind authentication, or on a listener that only the machine itself reaches.
-// It does turn away requests that a web page of another origin makes a browser
-// send (403).
+// Anybody who can reach the handler can make the program write much more, or nothing:
+// require authentication, or use a listener that only the machine itself reaches.
+// Requests that a web page of another origin makes a browser send are refused (403).
 func LevelHandler(v *rollway.Levels) http.Handler {
 	origins := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -50,7 +47,7 @@ func LevelHandler(v *rollway.Levels) http.Handler {
 		}
 		rules := v.String()
 		if rules == "" {
-			rules = "info" // what holds without a rule
+			rules = "info" // the level without rules
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.Header().Set("X-Content-Type-Options", "nosniff")

@@ -7,8 +7,7 @@ import (
 	"net/http"
 )
 
-// response is the ResponseWriter of one request. Like any, it is for one
-// goroutine at a time.
+// response is the ResponseWriter of one request. It is for one goroutine at a time.
 type response struct {
 	http.ResponseWriter
 	status   int   // 0 until the response is begun
@@ -19,7 +18,7 @@ type response struct {
 // Unwrap is for http.ResponseController.
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// WriteHeader notes the first status that is no information in advance.
+// WriteHeader records the first status that is not informational.
 func (w *response) WriteHeader(status int) {
 	if status >= 200 || status == http.StatusSwitchingProtocols {
 		w.begun(status)
@@ -40,7 +39,7 @@ func (w *response) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// WriteString spares the copy where the writer below does.
+// WriteString avoids a copy if the writer below does.
 func (w *response) WriteString(s string) (int, error) {
 	w.begun(http.StatusOK)
 	n, err := io.WriteString(w.ResponseWriter, s)
@@ -48,9 +47,9 @@ func (w *response) WriteString(s string) (int, error) {
 	return n, err
 }
 
-// ReadFrom lets a file go to the socket without a copy, where the writer below
-// does. A src that fails before its first byte leaves the response open for an
-// error status; one that panics has sent who knows what.
+// ReadFrom avoids a copy from a file to the socket if the writer below does. A src
+// that fails before its first byte leaves the response open for an error status; of
+// one that panics nothing is known.
 func (w *response) ReadFrom(src io.Reader) (n int64, err error) {
 	finished := false
 	defer func() {
@@ -110,7 +109,7 @@ func (w *response) upgraded() http.ResponseWriter {
 	return w
 }
 
-// has reports whether w or a writer that it wraps is a T.
+// has reports whether w, or a writer that it wraps, is a T.
 func has[T any](w http.ResponseWriter) bool {
 	for {
 		if _, ok := w.(T); ok {
@@ -124,7 +123,8 @@ func has[T any](w http.ResponseWriter) bool {
 	}
 }
 
-// Each of these is one pointer, so that it becomes an interface at no cost.
+// Each of these is one pointer, so that it becomes an interface without an
+// allocation.
 type (
 	flusher       struct{ *response }
 	hijacker      struct{ *response }

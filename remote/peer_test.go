@@ -42,13 +42,7 @@ func open(t testing.TB, url string, o remote.Options) *remote.Writer {
 
 func ledger(w *remote.Writer) rollwaytest.Ledger {
 	s := w.Stats()
-	return rollwaytest.Ledger{
-		Accepted: s.Accepted,
-		Written:  s.Written,
-		Dropped:  s.Dropped.Total(),
-		Pending:  s.Pending,
-		Rejected: s.Rejected,
-	}
+	return rollwaytest.Ledger{Ledger: s.Ledger}
 }
 
 // settled wants accepted = written + dropped and nothing pending.

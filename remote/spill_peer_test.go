@@ -190,10 +190,10 @@ func (l *leaver) Shutdown(ctx context.Context) error {
 func (l *leaver) ledger() rollwaytest.Ledger {
 	closed := l.closed.Load()
 	s := l.Stats()
-	got := rollwaytest.Ledger{Accepted: s.Accepted, Written: s.Written, Dropped: s.Dropped.Total(), Pending: s.Pending, Rejected: s.Rejected}
+	got := rollwaytest.Ledger{Ledger: s.Ledger}
 	if closed {
 		got.Pending -= s.Spill.Lines
-		got.Dropped += s.Spill.Lines
+		got.Dropped.Refused += s.Spill.Lines
 	}
 	return got
 }

@@ -75,13 +75,7 @@ func openSlab(t testing.TB, dst *remote.Writer) *slab.Writer {
 
 func slabLedger(w *slab.Writer) rollwaytest.Ledger {
 	s := w.Stats()
-	return rollwaytest.Ledger{
-		Accepted: s.Accepted,
-		Written:  s.Written,
-		Dropped:  s.Dropped.Total(),
-		Pending:  s.Pending,
-		Rejected: s.Rejected,
-	}
+	return rollwaytest.Ledger{Ledger: s.Ledger}
 }
 
 // A gate makes an HTTP peer stall or fail.

@@ -2,9 +2,11 @@ package rollwaytest
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,18 +15,18 @@ import (
 // ErrFault is the error of faults that name no other.
 var ErrFault = errors.New("rollwaytest: injected fault")
 
-// Fault is what one call of a Destination's Write does instead of its work.
+// Fault changes what one call of a Destination's Write does.
 type Fault struct {
 	Delay time.Duration // wait before anything else
-	Take  int           // keep so many bytes of p; more than len(p) is len(p)
+	Take  int           // keep at most so many bytes of p
 	Err   error         // return this error; nil with a short Take is a silent short write
 	Panic any           // panic with this after taking Take bytes
-	Exit  bool          // end the goroutine after taking Take bytes, as runtime.Goexit and t.FailNow do
+	Exit  bool          // end the goroutine after taking Take bytes, as t.FailNow does
 }
 
-// Destination is an io.WriteCloser with Sync that keeps what it is given and
-// fails when told to. The zero value works. All methods are safe for
-// concurrent use; faults are meant to be set by a test while a writer runs.
+// Destination is an io.WriteCloser with Sync that keeps its input and fails on
+// demand. The zero value works. All methods are safe for concurrent use; a test sets
+// faults while a writer runs.
 type Destination struct {
 	mu       sync.Mutex
 	data     []byte
@@ -53,12 +55,7 @@ func (d *Destination) Write(p []byte) (int, error) {
 	}
 	d.busy = true
 	defer func() { d.busy = false }()
-	for d.gate != nil {
-		gate := d.gate
-		d.mu.Unlock()
-		<-gate
-		d.mu.Lock()
-	}
+	d.awaitLocked(&d.gate)
 	if d.closes > 0 {
 		return 0, io.ErrClosedPipe
 	}
@@ -100,87 +97,68 @@ func (d *Destination) Sync() error {
 	return d.syncErr
 }
 
-// Close makes later Writes fail and returns the error that FailClose set. It
-// waits for Heal after StallClose.
+// Close makes later Writes fail and returns the error that FailClose set. After
+// StallClose it waits for Heal.
 func (d *Destination) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.busy {
 		d.overlaps++
 	}
-	for d.closeGate != nil {
-		gate := d.closeGate
-		d.mu.Unlock()
-		<-gate
-		d.mu.Lock()
-	}
+	d.awaitLocked(&d.closeGate)
 	d.closes++
 	return d.closeErr
 }
 
-// Next gives the faults to the next Writes, one each.
-func (d *Destination) Next(faults ...Fault) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.next = append(d.next, faults...)
+// awaitLocked waits until Heal has opened the gate. It releases the lock meanwhile.
+func (d *Destination) awaitLocked(gate *chan struct{}) {
+	for *gate != nil {
+		opened := *gate
+		d.mu.Unlock()
+		<-opened
+		d.mu.Lock()
+	}
 }
 
-// Fail makes every Write take nothing and return err, or ErrFault if err is
-// nil, until Heal.
-func (d *Destination) Fail(err error) {
-	if err == nil {
-		err = ErrFault
-	}
-	d.Always(Fault{Err: err})
+// locked calls f under the lock.
+func (d *Destination) locked(f func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f()
 }
+
+// Next gives the faults to the next Writes, one each.
+func (d *Destination) Next(faults ...Fault) { d.locked(func() { d.next = append(d.next, faults...) }) }
+
+// Fail makes every Write take nothing and return err, or ErrFault if err is nil,
+// until Heal.
+func (d *Destination) Fail(err error) { d.Always(Fault{Err: cmp.Or(err, ErrFault)}) }
 
 // FailTimes makes the next n Writes take nothing and return ErrFault.
-func (d *Destination) FailTimes(n int) {
-	for range n {
-		d.Next(Fault{Err: ErrFault})
-	}
-}
+func (d *Destination) FailTimes(n int) { d.Next(slices.Repeat([]Fault{{Err: ErrFault}}, n)...) }
 
-// Always gives f to every Write that Next has no fault for, until Heal.
-func (d *Destination) Always(f Fault) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.always = &f
-}
+// Always gives f to every Write for which Next has no fault, until Heal.
+func (d *Destination) Always(f Fault) { d.locked(func() { d.always = &f }) }
 
 // Stall makes every Write wait for Heal.
-func (d *Destination) Stall() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.gate == nil {
-		d.gate = make(chan struct{})
-	}
-}
+func (d *Destination) Stall() { d.locked(func() { shut(&d.gate) }) }
 
 // StallClose makes Close wait for Heal.
-func (d *Destination) StallClose() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closeGate == nil {
-		d.closeGate = make(chan struct{})
+func (d *Destination) StallClose() { d.locked(func() { shut(&d.closeGate) }) }
+
+func shut(gate *chan struct{}) {
+	if *gate == nil {
+		*gate = make(chan struct{})
 	}
 }
 
 // FailSync makes Sync return err.
-func (d *Destination) FailSync(err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.syncErr = err
-}
+func (d *Destination) FailSync(err error) { d.locked(func() { d.syncErr = err }) }
 
 // FailClose makes Close return err.
-func (d *Destination) FailClose(err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.closeErr = err
-}
+func (d *Destination) FailClose(err error) { d.locked(func() { d.closeErr = err }) }
 
-// Heal ends all faults and lets the calls that stall go on.
+// Heal ends all faults. Calls that stall continue.
 func (d *Destination) Heal() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -194,20 +172,16 @@ func (d *Destination) Heal() {
 }
 
 // Bytes returns a copy of everything taken so far.
-func (d *Destination) Bytes() []byte {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return bytes.Clone(d.data)
+func (d *Destination) Bytes() (data []byte) {
+	d.locked(func() { data = bytes.Clone(d.data) })
+	return data
 }
 
-// Lines returns everything taken so far as lines without their newlines. A
-// last line without one is left out.
-func (d *Destination) Lines() []string {
-	return splitLines(d.Bytes())
-}
+// Lines returns everything taken so far as lines without their newlines, except an
+// unfinished last one.
+func (d *Destination) Lines() []string { return splitLines(d.Bytes()) }
 
-// Writes returns what each call of Write took, calls that took nothing left
-// out.
+// Writes returns what each call of Write took, without calls that took nothing.
 func (d *Destination) Writes() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -228,21 +202,20 @@ func (d *Destination) Calls() int { return d.count(&d.calls) }
 // Syncs returns how often Sync was called.
 func (d *Destination) Syncs() int { return d.count(&d.syncs) }
 
-// Closes returns how often Close was called and has returned.
+// Closes returns how often Close has returned.
 func (d *Destination) Closes() int { return d.count(&d.closes) }
 
-// Overlaps returns how many calls came while a Write was under way: 0 if the
-// destination was used by one goroutine at a time.
+// Overlaps returns how many calls came during a Write: 0 if one goroutine at a time
+// used the destination.
 func (d *Destination) Overlaps() int { return d.count(&d.overlaps) }
 
-func (d *Destination) count(n *int) int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return *n
+func (d *Destination) count(n *int) (count int) {
+	d.locked(func() { count = *n })
+	return count
 }
 
-// splitLines returns the lines of p without their newlines, and without a last
-// one that has none.
+// splitLines returns the lines of p without their newlines, except an unfinished
+// last one.
 func splitLines(p []byte) []string {
 	end := bytes.LastIndexByte(p, '\n')
 	if end < 0 {

@@ -132,13 +132,3 @@ func TestDestinationStalls(t *testing.T) {
 		}
 	})
 }
-
-func TestLedger(t *testing.T) {
-	if err := (Ledger{Accepted: 6, Written: 1, Dropped: 2, Pending: 3, Rejected: 9}).Err(); err != nil {
-		t.Error(err)
-	}
-	err := Ledger{Accepted: 5, Written: 1, Dropped: 2, Pending: 3}.Err()
-	if err == nil || err.Error() != "ledger: accepted 5, but written 1 + dropped 2 + pending 3 = 6" {
-		t.Errorf("Err = %v", err)
-	}
-}

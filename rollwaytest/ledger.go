@@ -1,33 +1,19 @@
 package rollwaytest
 
 import (
-	"fmt"
 	"testing"
+
+	"github.com/rollway/rollway/line"
 )
 
 // Ledger is the account that a line writer keeps of its lines.
-type Ledger struct {
-	Accepted uint64 // lines given to Write before Close, dropped ones included
-	Written  uint64 // taken by the destination
-	Dropped  uint64 // lost, for whatever reason
-	Pending  uint64 // neither yet
-	Rejected uint64 // lines given to Write after Close; not among the accepted
-}
-
-// Err returns an error unless Accepted = Written + Dropped + Pending.
-func (l Ledger) Err() error {
-	if sum := l.Written + l.Dropped + l.Pending; l.Accepted != sum {
-		return fmt.Errorf("ledger: accepted %d, but written %d + dropped %d + pending %d = %d",
-			l.Accepted, l.Written, l.Dropped, l.Pending, sum)
-	}
-	return nil
-}
+type Ledger struct{ line.Ledger }
 
 // Check fails tb unless the ledger is balanced.
 func (l Ledger) Check(tb testing.TB) {
 	tb.Helper()
 	if err := l.Err(); err != nil {
-		tb.Error(err)
+		tb.Errorf("ledger: %v", err)
 	}
 }
 

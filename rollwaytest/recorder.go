@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,10 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollway/rollway"
 	"github.com/rollway/rollway/internal/levels"
 )
 
-// Record is one canonical line, decoded. What the line does not have is zero.
+// Record is one decoded canonical line. Fields that the line lacks are zero.
 type Record struct {
 	Time    time.Time
 	Level   slog.Level
@@ -31,18 +33,30 @@ type Record struct {
 	Line string // as written, without the newline
 }
 
-// Recorder is an io.Writer that keeps canonical lines and hands them back as
-// records. Make it the writer of a logger under test. The zero value works;
-// all methods are safe for concurrent use. A type that embeds it and has a Write
-// of its own needs a WriteLevel too.
+// Recorder is an io.Writer that keeps canonical lines as records. [New] makes one with
+// a Logger. The zero value works, and all methods are safe for concurrent use. A type
+// that embeds it and has its own Write needs a WriteLevel too.
 type Recorder struct {
 	mu      sync.Mutex
 	records []Record
 	invalid []string
 }
 
-// Write takes one or more whole lines. A line that is not a canonical one is
-// kept for Invalid and makes Write return an error.
+// New returns a Logger that records everything, and its Recorder. The Logger is closed
+// when tb ends.
+func New(tb testing.TB) (*rollway.Logger, *Recorder) {
+	tb.Helper()
+	r := new(Recorder)
+	log, err := rollway.New(rollway.Options{Outputs: []rollway.Output{{Writer: r, Level: rollway.LevelTrace}}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { log.Close() })
+	return log, r
+}
+
+// Write takes one or more whole lines. It keeps a line that is not canonical for
+// Invalid and returns an error.
 func (r *Recorder) Write(p []byte) (int, error) {
 	var first error
 	var records []Record
@@ -66,8 +80,8 @@ func (r *Recorder) Write(p []byte) (int, error) {
 	return len(p), first
 }
 
-// WriteLevel is Write. With it a Logger does not wait for other calls, nor leave
-// out a line because one of them takes long on a busy machine.
+// WriteLevel is Write. With it a Logger neither waits for other calls nor drops a line
+// because one of them is slow on a busy machine.
 func (r *Recorder) WriteLevel(_ slog.Level, p []byte) (int, error) { return r.Write(p) }
 
 // Records returns all records in the order in which they were written.
@@ -95,27 +109,48 @@ func (r *Recorder) Find(msg string) (Record, bool) {
 	return r.records[i], true
 }
 
-// Where returns the records for which match returns true, in the order in which
-// they were written.
-func (r *Recorder) Where(match func(Record) bool) []Record {
-	var found []Record
+// Want returns the first record with that level, message and attributes, which may
+// have more. It fails tb if there is none.
+func (r *Recorder) Want(tb testing.TB, level slog.Level, msg string, attrs ...slog.Attr) Record {
+	tb.Helper()
+	var lines strings.Builder
 	for _, rec := range r.Records() {
-		if match(rec) {
-			found = append(found, rec)
+		if rec.Level == level && rec.Msg == msg && rec.has(attrs) {
+			return rec
 		}
+		lines.WriteString("\n" + rec.Line)
 	}
-	return found
+	tb.Errorf("no record at %s with the message %q and %v; there are:%s", levels.Append(nil, level), msg, attrs, lines.String())
+	return Record{}
 }
 
-// Reset forgets everything.
+// has reports whether the line has each of attrs.
+func (rec *Record) has(attrs []slog.Attr) bool {
+	fields := map[string]any{"service": rec.Service, "trace_id": rec.TraceID, "span_id": rec.SpanID, "error": rec.Error}
+	for _, a := range attrs {
+		d := json.NewDecoder(bytes.NewReader(rollway.AppendJSON(nil, a.Value)))
+		d.UseNumber()
+		var want any
+		if err := d.Decode(&want); err != nil {
+			return false
+		}
+		want = numbers(want)
+		if !reflect.DeepEqual(rec.Attrs[a.Key], want) && !reflect.DeepEqual(fields[a.Key], want) {
+			return false
+		}
+	}
+	return true
+}
+
+// Reset removes all records.
 func (r *Recorder) Reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.records, r.invalid = nil, nil
 }
 
-// AssertNoneAbove fails tb for each record above level and each line that was
-// not canonical.
+// AssertNoneAbove fails tb for each record above level and each line that is not
+// canonical.
 func (r *Recorder) AssertNoneAbove(tb testing.TB, level slog.Level) {
 	tb.Helper()
 	for _, rec := range r.Records() {

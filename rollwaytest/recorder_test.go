@@ -2,6 +2,7 @@ package rollwaytest_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway"
+	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/rollwaytest"
 )
 
@@ -54,14 +56,6 @@ func TestRecorderDecodes(t *testing.T) {
 	}
 	if rec, ok := r.Find("long"); ok {
 		t.Errorf("Find found %+v", rec)
-	}
-	if got := r.Where(func(rec rollwaytest.Record) bool {
-		return rec.Level >= slog.LevelError && rec.Attrs["retry_count"] == int64(2)
-	}); len(got) != 1 || got[0].Line != full {
-		t.Errorf("Where = %+v", got)
-	}
-	if got := r.Where(func(rec rollwaytest.Record) bool { return rec.Logger == "other" }); len(got) != 0 {
-		t.Errorf("Where found %+v", got)
 	}
 	r.Reset()
 	if n := len(r.Records()); n != 0 {
@@ -122,10 +116,10 @@ func TestCheckSettled(t *testing.T) {
 		l      rollwaytest.Ledger
 		errors int
 	}{
-		{rollwaytest.Ledger{Accepted: 10, Written: 8, Dropped: 2}, 0},
-		{rollwaytest.Ledger{Accepted: 11, Written: 8, Dropped: 2}, 2},
-		{rollwaytest.Ledger{Accepted: 10, Written: 7, Dropped: 2, Pending: 1}, 2},
-		{rollwaytest.Ledger{Accepted: 10, Written: 9, Dropped: 1}, 1},
+		{rollwaytest.Ledger{Ledger: line.Ledger{Accepted: 10, Written: 8, Dropped: line.Drops{Full: 2}}}, 0},
+		{rollwaytest.Ledger{Ledger: line.Ledger{Accepted: 11, Written: 8, Dropped: line.Drops{Full: 2}}}, 2},
+		{rollwaytest.Ledger{Ledger: line.Ledger{Accepted: 10, Written: 7, Dropped: line.Drops{Full: 2}, Pending: 1}}, 2},
+		{rollwaytest.Ledger{Ledger: line.Ledger{Accepted: 10, Written: 9, Dropped: line.Drops{Full: 1}}}, 1},
 	} {
 		var v verdict
 		tc.l.CheckSettled(&v, 10, 8)
@@ -198,12 +192,36 @@ func FuzzRecorder(f *testing.F) {
 	})
 }
 
-func ExampleRecorder() {
-	var rec rollwaytest.Recorder
-	// Give &rec to the logger under test as its writer. Here is what one writes:
-	fmt.Fprintln(&rec, `{"time":"2026-05-28T12:40:00.000000000Z","level":"WARN","msg":"slow","attrs":{"ms":1500}}`)
+func TestWant(t *testing.T) {
+	log, rec := rollwaytest.New(t)
+	log.Debug(t.Context(), "charged", slog.String("service", "pay"), slog.Int("n", 1), slog.Duration("took", time.Second), slog.Group("g", slog.Bool("b", true)))
+	var v verdict
+	for _, attrs := range [][]slog.Attr{
+		nil, {slog.Int("n", 1)}, {slog.String("service", "pay"), slog.Duration("took", time.Second), slog.Group("g", slog.Bool("b", true))},
+	} {
+		if r := rec.Want(&v, slog.LevelDebug, "charged", attrs...); r.Msg != "charged" || len(v.errors) > 0 {
+			t.Errorf("%v: %+v, reported %q", attrs, r, v.errors)
+		}
+	}
+	for i, want := range []func(){
+		func() { rec.Want(&v, slog.LevelInfo, "charged") },
+		func() { rec.Want(&v, slog.LevelDebug, "charge") },
+		func() { rec.Want(&v, slog.LevelDebug, "charged", slog.Int("n", 2)) },
+		func() { rec.Want(&v, slog.LevelDebug, "charged", slog.String("none", "")) },
+	} {
+		v.errors = nil
+		if want(); len(v.errors) != 1 || !strings.Contains(v.errors[0], `"msg":"charged"`) {
+			t.Errorf("%d: reported %q", i, v.errors)
+		}
+	}
+}
 
-	r, ok := rec.Find("slow")
-	fmt.Println(ok, r.Level, r.Attrs["ms"])
-	// Output: true WARN 1500
+func ExampleNew() {
+	t := new(testing.T) // a test's own
+	log, rec := rollwaytest.New(t)
+	log.Warn(context.Background(), "slow", slog.Int("ms", 1500))
+
+	r := rec.Want(t, slog.LevelWarn, "slow", slog.Int("ms", 1500))
+	fmt.Println(r.Level, r.Msg)
+	// Output: WARN slow
 }

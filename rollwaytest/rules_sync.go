@@ -8,20 +8,22 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/rollway/rollway/line"
 )
 
-// eachLevel are written in turn; one is no level that has a name.
+// eachLevel has the levels of the lines, in turn; some have no name.
 var eachLevel = []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelError, slog.LevelWarn, slog.LevelInfo + 2, slog.LevelDebug - 4}
 
 func checkLevels(t *testing.T, su *suite) {
 	producers, n := 4, su.some(300)
-	w := su.Writer.(levelWriter)
+	w := su.Writer.(line.LevelWriter)
 	var wg sync.WaitGroup
 	for p := range producers {
 		wg.Go(func() {
 			var buf []byte
 			for seq := range n {
-				buf = append(buf[:0], line(p, seq, 100+(seq*37+p*11)%400)...)
+				buf = append(buf[:0], lineOf(p, seq, 100+(seq*37+p*11)%400)...)
 				if seq%5 == 0 {
 					buf = bytes.TrimSuffix(buf, []byte("\n"))
 				}
@@ -48,21 +50,15 @@ func checkLevels(t *testing.T, su *suite) {
 }
 
 func checkLevelAfterClose(t *testing.T, su *suite) {
-	su.write(t, line(0, 0, 150))
-	if err := su.Writer.Close(); err != nil {
-		t.Fatalf("Close = %v, want nil", err)
-	}
+	su.write(t, lineOf(0, 0, 150))
+	su.close(t)
 	for i, level := range eachLevel {
-		if n, err := su.Writer.(levelWriter).WriteLevel(level, line(0, 1+i, 150)); n != 0 || !errors.Is(err, os.ErrClosed) {
+		if n, err := su.Writer.(line.LevelWriter).WriteLevel(level, lineOf(0, 1+i, 150)); n != 0 || !errors.Is(err, os.ErrClosed) {
 			t.Errorf("WriteLevel of %v after Close = %d, %v, want 0, os.ErrClosed", level, n, err)
 		}
 	}
 	su.wantAll(t, 1, 1)
-	if su.Ledger != nil {
-		if got := su.Ledger().Rejected; got != uint64(len(eachLevel)) {
-			t.Errorf("ledger: %d lines rejected, want %d", got, len(eachLevel))
-		}
-	}
+	su.wantRejected(t, len(eachLevel))
 }
 
 func checkStallSync(t *testing.T, su *suite) {
@@ -94,7 +90,7 @@ func checkFailSync(t *testing.T, su *suite) {
 	const n = 30
 	su.FailSync()
 	for seq := range n {
-		su.write(t, line(0, seq, 150))
+		su.write(t, lineOf(0, seq, 150))
 		if su.Writer.Sync() == nil {
 			t.Errorf("line %d: Sync = nil, but the destination's fails", seq)
 		}
@@ -102,7 +98,7 @@ func checkFailSync(t *testing.T, su *suite) {
 	su.flush(t)
 	su.wantAll(t, 1, n)
 	su.Heal()
-	su.write(t, line(0, n, 150))
+	su.write(t, lineOf(0, n, 150))
 	if err := su.Writer.Sync(); err != nil {
 		t.Errorf("Sync on a healed destination = %v, want nil", err)
 	}

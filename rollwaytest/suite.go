@@ -4,120 +4,109 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
-	"log/slog"
+	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
-)
 
-// LineWriter is what every stage behind a logger is. Its contract, which
-// TestLineWriter checks, in short: Write takes whole lines and never keeps p;
-// a line travels whole or not at all; lines of one producer keep their order;
-// accepted lines are delivered or counted as dropped; after Close, which is
-// idempotent, Write returns os.ErrClosed.
-type LineWriter interface {
-	io.WriteCloser
-	Flush(ctx context.Context) error
-	Sync() error
-	Shutdown(ctx context.Context) error
-}
+	"github.com/rollway/rollway/line"
+)
 
 // Subject is a kind of writer under test.
 type Subject struct {
-	// Open returns a new writer with its destination and undoes with t.Cleanup
-	// what Close does not. The writer must not drop lines for lack of room.
+	// Open returns a new writer with its destination. It uses t.Cleanup for what
+	// Close does not undo. The writer must not drop lines for lack of room.
 	Open func(t *testing.T) *Instance
-	// LongLine is the length in bytes of the longest line that is tried, its
-	// newline included: default 100,000, at least 200.
+	// LongLine is the length in bytes of the longest line that is tried, with its
+	// newline: default 100,000, at least 200.
 	LongLine int
-	// Slow says that a Write waits for a network: fewer lines are written then.
+	// Slow says that a Write waits for a network: the suite writes fewer lines.
 	Slow bool
-	// Virtual runs each rule in a bubble of testing/synctest: a wait takes no
-	// time, and a goroutine that is left behind fails the rule. It is for
-	// writers on memory or files; the network has no virtual time.
+	// Virtual runs each rule in a bubble of testing/synctest: waits take no time, and
+	// a goroutine that outlives the rule fails it. It is for writers on memory or
+	// files; the network has no virtual time.
 	Virtual bool
 }
 
-// Instance is one writer and what the suite has to know about it.
+// Instance is one writer and what the suite needs to know about it.
 type Instance struct {
-	Writer LineWriter
-	// Delivered returns all bytes at the destination, in the order in which
-	// they came. It is called after Flush, Sync, Close or Shutdown, and while
-	// the writer works.
+	Writer line.Writer
+	// Delivered returns all bytes at the destination in the order of their arrival.
+	// It is called after Flush, Sync, Close or Shutdown, and while the writer works.
 	Delivered func() []byte
-	// Midway says that Delivered may see the destination amid a write, with the
-	// beginning of a line or with bytes 0 at the end: then it is called again.
+	// Midway says that Delivered may see the destination during a write, ending
+	// within a line or in bytes 0. The suite then calls it again.
 	Midway bool
-	// Keeps says that what Shutdown cannot deliver stays pending, for the next
-	// writer, where others drop it.
+	// Keeps says that lines which Shutdown cannot deliver stay pending, for the next
+	// writer. Other writers drop them.
 	Keeps bool
-	// Ledger returns the writer's account. If it is nil, what needs it is
-	// left out.
+	// Ledger returns the writer's account. If it is nil, rules that need it are left
+	// out.
 	Ledger func() Ledger
 
-	// Stall makes the destination hang until Heal; Fail makes it refuse
-	// everything until Heal. They are for writers that accept lines before the
-	// destination has them; what needs a hook that is nil is left out.
+	// Stall makes the destination hang until Heal; Fail makes it refuse everything
+	// until Heal. They are for writers that accept lines before the destination has
+	// them. Rules that need a hook that is nil are left out.
 	Stall func()
 	Fail  func()
 	Heal  func()
-	// Calls returns how often Write of the destination that stalls was called.
-	// With it a rule about a stall begins once the destination has the first
-	// line in hand, and the other lines are behind that. Without it the rule
-	// cannot tell, and on a busy machine Shutdown's deadline may pass before the
-	// destination is called, which the rule takes for a fault if Keeps is set.
+	// Calls returns how often Write of a stalled destination was called. With it a
+	// rule about a stall starts once the destination has the first line, with the
+	// other lines after it. Without it, Shutdown's deadline may pass on a busy
+	// machine before the destination is called, which the rule reports if Keeps is
+	// set.
 	Calls func() int
 
-	// Panic makes every Write of the destination panic until Heal; FailSync
-	// makes its Sync return an error until Heal, while it goes on taking lines.
+	// Panic makes every Write of the destination panic until Heal; FailSync makes its
+	// Sync return an error until Heal, while it still takes lines.
 	Panic    func()
 	FailSync func()
 }
 
-// TestLineWriter runs the contract of a LineWriter as subtests of t whose
-// names are its sentences. Each opens a writer of its own.
+// TestLineWriter runs the contract of line.Writer as subtests of t whose names are its
+// sentences. Each opens a writer of its own.
 func TestLineWriter(t *testing.T, s Subject) {
 	if s.LongLine == 0 {
 		s.LongLine = 100_000
 	}
-	has := s.hooks(t)
+	missing := s.missing(t)
 	for _, rule := range []struct {
 		sentence string
 		check    func(*testing.T, *suite)
-		needs    hooks
+		needs    string // names of hooks
 	}{
-		{"Write takes one or more whole lines and returns their length", checkWrite, 0},
-		{"Write never keeps p", checkKeeps, 0},
-		{"Write adds a missing last newline", checkNewline, 0},
-		{"a line travels whole, however long", checkLong, 0},
-		{"a line is never mixed with another and lines of one producer keep their order", checkOrder, 0},
-		{"Flush returns when everything accepted before it is written downstream", checkFlush, 0},
-		{"Flush and Sync with nothing to do return nil", checkIdle, 0},
-		{"Sync returns when everything accepted before is stable", checkSync, 0},
-		{"after Close Write returns os.ErrClosed and the line is counted as rejected", checkAfterClose, 0},
-		{"Close delivers what was accepted", checkCloseDelivers, 0},
-		{"Close is idempotent and returns the same to every caller", checkCloseIdempotent, 0},
-		{"Close amid writes loses no line whose Write returned nil", checkCloseAmid, 0},
-		{"Shutdown within its deadline delivers what was accepted", checkShutdown, 0},
-		{"accepted = written + dropped + pending at every moment", checkLedger, hookLedger},
-		{"a destination that stalls does not block the ledger", checkStallLedger, hookStall | hookLedger},
-		{"Flush on a stalled destination ends with its context", checkStallFlush, hookStall},
-		{"Shutdown on a stalled destination ends with its context and says so", checkStallShutdown, hookStall},
-		{"Shutdown on a failing destination counts what was lost", checkFailShutdown, hookFail},
-		{"a destination that fails and heals gets each byte once", checkFail, hookFail},
-		{"a destination that panics and heals gets each byte once", checkPanic, hookPanic},
-		{"Shutdown on a panicking destination counts what was lost", checkPanicShutdown, hookPanic},
-		{"WriteLevel is Write with a level: nothing is lost and one producer's lines of all levels keep their order", checkLevels, hookLevel},
-		{"after Close WriteLevel returns os.ErrClosed and the line is counted as rejected", checkLevelAfterClose, hookLevel},
-		{"Sync on a stalled destination ends by itself and loses nothing", checkStallSync, hookStall | hookVirtual},
-		{"Sync tells that the destination's Sync failed, and loses nothing", checkFailSync, hookFailSync},
+		{"Write takes one or more whole lines and returns their length", checkWrite, ""},
+		{"Write never keeps p", checkKeeps, ""},
+		{"Write adds a missing last newline", checkNewline, ""},
+		{"a line travels whole, however long", checkLong, ""},
+		{"a line is never mixed with another and lines of one producer keep their order", checkOrder, ""},
+		{"Flush returns when everything accepted before it is written downstream", checkFlush, ""},
+		{"Flush and Sync with nothing to do return nil", checkIdle, ""},
+		{"Sync returns when everything accepted before is stable", checkSync, ""},
+		{"after Close Write returns os.ErrClosed and the line is counted as rejected", checkAfterClose, ""},
+		{"Close delivers what was accepted", checkCloseDelivers, ""},
+		{"Close is idempotent and returns the same to every caller", checkCloseIdempotent, ""},
+		{"Close amid writes loses no line whose Write returned nil", checkCloseAmid, ""},
+		{"Shutdown within its deadline delivers what was accepted", checkShutdown, ""},
+		{"accepted = written + dropped + pending at every moment", checkLedger, "Ledger"},
+		{"a destination that stalls does not block the ledger", checkStallLedger, "Stall Ledger"},
+		{"Flush on a stalled destination ends with its context", checkStallFlush, "Stall"},
+		{"Shutdown on a stalled destination ends with its context and says so", checkStallShutdown, "Stall"},
+		{"Shutdown on a failing destination counts what was lost", checkFailShutdown, "Fail"},
+		{"a destination that fails and heals gets each byte once", checkFail, "Fail"},
+		{"a destination that panics and heals gets each byte once", checkPanic, "Panic"},
+		{"Shutdown on a panicking destination counts what was lost", checkPanicShutdown, "Panic"},
+		{"WriteLevel is Write with a level: nothing is lost and one producer's lines of all levels keep their order", checkLevels, "WriteLevel"},
+		{"after Close WriteLevel returns os.ErrClosed and the line is counted as rejected", checkLevelAfterClose, "WriteLevel"},
+		{"Sync on a stalled destination ends within its bound and loses nothing", checkStallSync, "Stall Virtual"},
+		{"Sync tells that the destination's Sync failed, and loses nothing", checkFailSync, "FailSync"},
 	} {
-		if missing := rule.needs &^ has; missing != 0 {
-			t.Logf("left out, since the instance has no %v: %s", missing, rule.sentence)
+		if i := slices.IndexFunc(strings.Fields(rule.needs), func(hook string) bool { return missing[hook] }); i >= 0 {
+			t.Logf("left out, since the instance has no %s: %s", strings.Fields(rule.needs)[i], rule.sentence)
 			continue
 		}
 		t.Run(rule.sentence, s.bubble(func(t *testing.T) {
@@ -134,7 +123,7 @@ func TestLineWriter(t *testing.T, s Subject) {
 	}
 }
 
-// bubble returns f, in virtual time if the Subject wants it.
+// bubble returns f, in virtual time if the Subject is Virtual.
 func (s Subject) bubble(f func(*testing.T)) func(*testing.T) {
 	if !s.Virtual {
 		return f
@@ -142,62 +131,27 @@ func (s Subject) bubble(f func(*testing.T)) func(*testing.T) {
 	return func(t *testing.T) { synctest.Test(t, f) }
 }
 
-// hooks is the set of optional fields that an Instance has.
-type hooks uint
-
-const (
-	hookLedger   hooks = 1 << iota
-	hookStall          // and Heal
-	hookFail           // and Heal
-	hookPanic          // and Heal
-	hookFailSync       // and Heal
-	hookLevel          // a method of Writer
-	hookVirtual        // of the Subject: what takes its time does not matter
-)
-
-// levelWriter is what a LineWriter is that has rules by level.
-type levelWriter interface {
-	WriteLevel(level slog.Level, p []byte) (int, error)
-}
-
-func (h hooks) String() string {
-	var names []string
-	for i, name := range []string{"Ledger", "Stall with Heal", "Fail with Heal", "Panic with Heal", "FailSync with Heal", "WriteLevel", "Virtual"} {
-		if h&(1<<i) != 0 {
-			names = append(names, name)
-		}
-	}
-	return strings.Join(names, ", ")
-}
-
-// hooks opens an instance to see which hooks it has.
-func (s Subject) hooks(t *testing.T) (has hooks) {
+// missing opens an instance and returns the names of the hooks that it lacks. A hook
+// that damages the destination requires Heal.
+func (s Subject) missing(t *testing.T) map[string]bool {
+	missing := make(map[string]bool)
 	s.bubble(func(t *testing.T) {
 		in := s.Open(t)
 		defer in.Writer.Close()
-		if in.Ledger != nil {
-			has |= hookLedger
-		}
-		if in.Stall != nil && in.Heal != nil {
-			has |= hookStall
-		}
-		if in.Fail != nil && in.Heal != nil {
-			has |= hookFail
-		}
-		if in.Panic != nil && in.Heal != nil {
-			has |= hookPanic
-		}
-		if in.FailSync != nil && in.Heal != nil {
-			has |= hookFailSync
-		}
-		if _, ok := in.Writer.(levelWriter); ok {
-			has |= hookLevel
-		}
-		if s.Virtual {
-			has |= hookVirtual
+		_, levels := in.Writer.(line.LevelWriter)
+		for name, has := range map[string]bool{
+			"Ledger":     in.Ledger != nil,
+			"Stall":      in.Stall != nil && in.Heal != nil,
+			"Fail":       in.Fail != nil && in.Heal != nil,
+			"Panic":      in.Panic != nil && in.Heal != nil,
+			"FailSync":   in.FailSync != nil && in.Heal != nil,
+			"WriteLevel": levels,
+			"Virtual":    s.Virtual,
+		} {
+			missing[name] = !has
 		}
 	})(t)
-	return has
+	return missing
 }
 
 // suite is one instance under test.
@@ -215,7 +169,7 @@ func (su *suite) some(n int) int {
 	return n
 }
 
-// limit bounds everything that has to end by itself.
+// limit bounds everything that must end without help.
 const limit = time.Minute
 
 // ctx returns a context that ends long after everything should be done.
@@ -225,7 +179,7 @@ func (su *suite) ctx(t *testing.T) context.Context {
 	return ctx
 }
 
-// within returns a context that is soon over.
+// within returns a context that ends soon.
 func within(t *testing.T, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	t.Cleanup(cancel)
@@ -240,9 +194,9 @@ const (
 	lineTail = "\"}}\n"
 )
 
-// line returns line seq of a producer, size bytes with its newline, if a line
-// with these numbers can be that short.
-func line(producer, seq, size int) []byte {
+// lineOf returns line seq of a producer, size bytes long with its newline, or longer
+// if these numbers need it.
+func lineOf(producer, seq, size int) []byte {
 	b := append(make([]byte, 0, max(size, 150)), lineHead...)
 	b = strconv.AppendInt(b, int64(producer), 10)
 	b = append(b, lineSeq...)
@@ -254,8 +208,8 @@ func line(producer, seq, size int) []byte {
 	return append(b, lineTail...)
 }
 
-// parseLine reports whether text, which has no newline, is one that line made,
-// and of which producer and seq.
+// parseLine reports whether lineOf made text, which has no newline, and returns its
+// producer and seq.
 func parseLine(text string) (producer, seq int, ok bool) {
 	rest, _ := strings.CutPrefix(text, lineHead)
 	first, rest, _ := strings.Cut(rest, lineSeq)
@@ -265,10 +219,10 @@ func parseLine(text string) (producer, seq int, ok bool) {
 	if err1 != nil || err2 != nil || seq < 0 {
 		return 0, 0, false
 	}
-	return producer, seq, string(line(producer, seq, len(text)+1)) == text+"\n"
+	return producer, seq, string(lineOf(producer, seq, len(text)+1)) == text+"\n"
 }
 
-// write writes p and wants it accepted.
+// write writes p, which must be accepted.
 func (su *suite) write(t *testing.T, p []byte) {
 	t.Helper()
 	if n, err := su.Writer.Write(p); n != len(p) || err != nil {
@@ -283,9 +237,9 @@ func (su *suite) flush(t *testing.T) {
 	}
 }
 
-// delivered wants the destination to have whole lines only, no line twice and
-// those of one producer in order. It returns the highest seq + 1 of each
-// producer and the number of lines; loss notices are left out.
+// delivered requires that the destination has only whole lines, no line twice, and
+// those of one producer in order. It returns the highest seq + 1 of each producer and
+// the number of lines, without loss notices.
 func (su *suite) delivered(t *testing.T) (next map[int]int, lines int) {
 	t.Helper()
 	data := su.Delivered()
@@ -315,7 +269,7 @@ func (su *suite) delivered(t *testing.T) (next map[int]int, lines int) {
 	return next, lines
 }
 
-// wantAll wants exactly the lines 0 to n-1 of each of the producers at the
+// wantAll requires exactly the lines 0 to n-1 of each of the producers at the
 // destination, and an account that says so.
 func (su *suite) wantAll(t *testing.T, producers, n int) {
 	t.Helper()
@@ -333,9 +287,9 @@ func (su *suite) wantAll(t *testing.T, producers, n int) {
 	}
 }
 
-// produce writes n lines from each of the producers at once, from buffers that
-// are used again, and waits. It calls written, if it is not nil, after each. It
-// returns the number of lines accepted of each.
+// produce writes n lines from each of the producers concurrently, from buffers that
+// are reused, and waits. After each line it calls written, if that is not nil. It
+// returns the number of accepted lines of each producer.
 func (su *suite) produce(producers, n int, written func(accepted int)) (accepted []int, errs []error) {
 	accepted, errs = make([]int, producers), make([]error, producers)
 	var wg sync.WaitGroup
@@ -343,7 +297,7 @@ func (su *suite) produce(producers, n int, written func(accepted int)) (accepted
 		wg.Go(func() {
 			var buf []byte
 			for seq := 0; seq < n; seq++ {
-				buf = append(buf[:0], line(p, seq, 100+(seq*37+p*11)%400)...)
+				buf = append(buf[:0], lineOf(p, seq, 100+(seq*37+p*11)%400)...)
 				if _, err := su.Writer.Write(buf); err != nil {
 					errs[p] = err
 					return
@@ -357,4 +311,32 @@ func (su *suite) produce(producers, n int, written func(accepted int)) (accepted
 	}
 	wg.Wait()
 	return accepted, errs
+}
+
+// produceAll is produce for lines that must all be accepted.
+func (su *suite) produceAll(t *testing.T, producers, n int, written func(int)) {
+	t.Helper()
+	_, errs := su.produce(producers, n, written)
+	if err := errors.Join(errs...); err != nil {
+		t.Fatalf("Write = %v, want nil", err)
+	}
+}
+
+// close closes the writer, which must not fail.
+func (su *suite) close(t *testing.T) {
+	t.Helper()
+	if err := su.Writer.Close(); err != nil {
+		t.Fatalf("Close = %v, want nil", err)
+	}
+}
+
+// wantRejected requires n rejected lines in the ledger.
+func (su *suite) wantRejected(t *testing.T, n int) {
+	t.Helper()
+	if su.Ledger == nil {
+		return
+	}
+	if got := su.Ledger().Rejected; got != uint64(n) {
+		t.Errorf("ledger: %d lines rejected, want %d", got, n)
+	}
 }

@@ -188,7 +188,7 @@ func (w *plain) Sync() error {
 	case err != nil && w.fault == "a Sync that fails counts a line as lost":
 		w.mu.Lock()
 		w.ledger.Written--
-		w.ledger.Dropped++
+		w.ledger.Dropped.Full++
 		w.mu.Unlock()
 	}
 	return err
@@ -232,7 +232,7 @@ func (w *plain) Shutdown(ctx context.Context) error {
 }
 
 func (w *plain) dropLocked() {
-	w.ledger.Dropped += w.ledger.Pending
+	w.ledger.Dropped.Full += w.ledger.Pending
 	w.ledger.Pending, w.held = 0, nil
 }
 
@@ -326,8 +326,8 @@ func TestLineWriterFindsFaults(t *testing.T) {
 		"drops what is below INFO":                   "WriteLevel is Write with a level",
 		"lets errors overtake":                       "WriteLevel is Write with a level",
 		"takes levels after Close":                   "after Close WriteLevel returns os.ErrClosed",
-		"Sync takes the end of its time for success": "Sync on a stalled destination ends by itself",
-		"Sync waits for ever":                        "Sync on a stalled destination ends by itself",
+		"Sync takes the end of its time for success": "Sync on a stalled destination ends within its bound",
+		"Sync waits for ever":                        "Sync on a stalled destination ends within its bound",
 		"Sync hides that the destination's failed":   "Sync tells",
 		"a Sync that fails counts a line as lost":    "Sync tells",
 	} {

@@ -7,10 +7,9 @@ import (
 	"testing"
 )
 
-// TB returns a writer whose lines go to tb.Log, so that they are shown with the
-// test that they belong to and only if it fails or -v is set. Lines that come
-// when the test has ended, which tb.Log would panic on, are dropped. It is safe
-// for concurrent use.
+// TB returns a writer that passes lines to tb.Log, so that they are shown with their
+// test, and only if it fails or -v is set. It drops lines that come after the test has
+// ended, on which tb.Log would panic. It is safe for concurrent use.
 func TB(tb testing.TB) *TBWriter {
 	w := &TBWriter{tb: tb}
 	tb.Cleanup(func() {
@@ -21,7 +20,7 @@ func TB(tb testing.TB) *TBWriter {
 	return w
 }
 
-// TBWriter is what [TB] returns.
+// TBWriter is the type of writers that [TB] returns.
 type TBWriter struct {
 	tb    testing.TB
 	mu    sync.Mutex

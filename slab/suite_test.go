@@ -23,17 +23,11 @@ func open(t *testing.T, o slab.Options) (*slab.Writer, *rollwaytest.Destination)
 
 func ledger(w *slab.Writer) rollwaytest.Ledger {
 	s := w.Stats()
-	return rollwaytest.Ledger{
-		Accepted: s.Accepted,
-		Written:  s.Written,
-		Dropped:  s.Dropped.Total(),
-		Pending:  s.Pending,
-		Rejected: s.Rejected,
-	}
+	return rollwaytest.Ledger{Ledger: s.Ledger}
 }
 
 // instance is w, in the form f gives it, in front of dst.
-func instance(w *slab.Writer, f rollwaytest.LineWriter, dst *rollwaytest.Destination) *rollwaytest.Instance {
+func instance(w *slab.Writer, f line.Writer, dst *rollwaytest.Destination) *rollwaytest.Instance {
 	return &rollwaytest.Instance{
 		Writer:    f,
 		Delivered: dst.Bytes,

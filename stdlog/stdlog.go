@@ -1,9 +1,9 @@
-// Package stdlog turns what is written through a [log.Logger] of the standard
-// library into records of a rollway Logger: for http.Server.ErrorLog, for code
-// that calls log.Printf, for libraries that take a *log.Logger.
+// Package stdlog turns lines written through a [log.Logger] of the standard library
+// into records of a rollway Logger: for http.Server.ErrorLog, for code that calls
+// log.Printf, for libraries that take a *log.Logger.
 //
-// A program that needs no more than log.Printf at INFO can do with
-// slog.SetDefault(slog.New(log.Handler())), which redirects that as well.
+// A program that only needs log.Printf at INFO can call
+// slog.SetDefault(slog.New(log.Handler())), which redirects that too.
 package stdlog
 
 import (
@@ -19,32 +19,29 @@ import (
 	"github.com/rollway/rollway/internal/levels"
 )
 
-// Options configures what becomes of a line. Its zero value makes every line a
-// record at INFO.
+// Options configures the records. With the zero value every line is a record at INFO.
 type Options struct {
-	// Level is that of a line which does not say its own. Default: INFO.
+	// Level is the level of a line that does not name its own. Default: INFO.
 	Level slog.Level
 
-	// Prefixes takes the level from the begin of a line and the prefix off it:
-	// a level's name in brackets or before a colon, in upper or lower case, as
-	// [WARN] or error:. The names are those of package rollway, also with a
-	// distance, and WARNING and ERR.
+	// Prefixes takes the level from the start of a line and removes it there: the
+	// name of a level in brackets or before a colon, in any case, such as [WARN] or
+	// error:. The names are those of package rollway, with an optional distance, and
+	// WARNING and ERR.
 	Prefixes bool
 }
 
-// New returns a standard Logger without prefix and flags whose every line
-// becomes one record of l, line breaks in the middle of it included, with its
-// call as the source.
+// New returns a standard Logger without prefix and flags. Each of its lines becomes
+// one record of l, with any line breaks inside it, and with its call as the source.
 //
-// A line of one of its Fatal methods is written at FATAL and one of its Panic
-// methods at PANIC, and every output is flushed before they go on to do what
-// their name says.
+// A line of a Fatal method is written at FATAL, one of a Panic method at PANIC, and
+// every output is synced before the process exits or the goroutine panics.
 func New(l *rollway.Logger, o Options) *log.Logger {
 	return log.New(NewWriter(l, o), "", 0)
 }
 
-// Redirect does to the standard library's default Logger, that of log.Printf,
-// what New says. restore gives it back its writer, prefix and flags.
+// Redirect makes the standard library's default Logger, that of log.Printf, write to
+// l like New. restore resets its writer, prefix and flags.
 func Redirect(l *rollway.Logger, o Options) (restore func()) {
 	w, prefix, flags := log.Writer(), log.Prefix(), log.Flags()
 	log.SetFlags(0)
@@ -57,9 +54,9 @@ func Redirect(l *rollway.Logger, o Options) (restore func()) {
 	}
 }
 
-// NewWriter returns a writer that makes one record of each Write, for a
-// *log.Logger that exists already; set its flags to 0, or the message begins
-// with a second time. Its Write never fails and is safe for concurrent use.
+// NewWriter returns a writer that makes one record of each Write, for an existing
+// *log.Logger; set its flags to 0, or the message begins with a second time. Its
+// Write never fails and is safe for concurrent use.
 func NewWriter(l *rollway.Logger, o Options) io.Writer {
 	return &writer{Options: o, log: l}
 }
@@ -87,9 +84,9 @@ func (w *writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// caller returns the call of a method of log.Logger that led to the Write
-// which calls it, and, if that is about to end the process or to panic, the
-// level of its line, else 0. It finds nothing where Write was called otherwise.
+// caller returns the program counter of the call of a log.Logger's method that led to
+// the Write which calls it. If that method ends the process or panics, ends is the
+// level of its line, else 0. Both are 0 if Write was called otherwise.
 func caller() (pc uintptr, ends slog.Level) {
 	var pcs [3]uintptr // Logger.output, Logger.Printf or its like, and the caller
 	if runtime.Callers(3, pcs[:]) < len(pcs) {
@@ -110,8 +107,8 @@ func caller() (pc uintptr, ends slog.Level) {
 	return pcs[2], 0
 }
 
-// cutLevel returns the level that msg begins with and what follows it, or both
-// as they are.
+// cutLevel returns the level at the start of msg and the text after it, or both
+// arguments unchanged.
 func cutLevel(level slog.Level, msg string) (slog.Level, string) {
 	name, rest, closed := "", "", false
 	if strings.HasPrefix(msg, "[") {

@@ -12,21 +12,21 @@ import (
 	"go.opentelemetry.io/otel/log"
 )
 
-// NewHandler returns a slog.Handler that emits every record through p. It is
-// safe for concurrent use and follows slog's rules for handlers.
+// NewHandler returns a slog.Handler that emits every record through p. It is safe for
+// concurrent use and follows slog's rules for handlers.
 //
 //   - Enabled asks OpenTelemetry.
 //   - The span is that of the context; the message is the body.
-//   - Groups are maps. Values keep their type where OpenTelemetry has it; a
-//     duration is an integer of nanoseconds and a time RFC 3339, as in a line. A
-//     uint64 beyond an int64 is a string of digits. A value of another type is
-//     what encoding/json makes of it, as maps and slices.
+//   - Groups are maps. Values keep their type if OpenTelemetry has it. A duration is an
+//     integer of nanoseconds and a time RFC 3339, as in a line. A uint64 beyond an int64
+//     is a string of digits. A value of another type is encoded as by encoding/json, in
+//     maps and slices.
 //   - An error under the key error, outside groups, is exception.message and
 //     exception.type.
 //   - The source is code.file.path, code.line.number and code.function.name.
 //
-// What rollway.ContextWith put into the context stands outside groups, in front
-// of all else.
+// Attributes that rollway.ContextWith put into the context come first, outside
+// groups.
 func NewHandler(p log.LoggerProvider, o Options) slog.Handler {
 	return &handler{logger: o.logger(p, ""), scopes: []scope{{}}}
 }
@@ -34,10 +34,10 @@ func NewHandler(p log.LoggerProvider, o Options) slog.Handler {
 // handler is immutable.
 type handler struct {
 	logger log.Logger
-	scopes []scope // at least one: what stands outside groups; then a group each
+	scopes []scope // the first is outside groups, the others are a group each
 }
 
-// scope is a group that WithGroup opened, and the attributes that WithAttrs put
+// scope is a group that WithGroup opened, and the attributes that WithAttrs added
 // there.
 type scope struct {
 	group string
@@ -96,8 +96,8 @@ func (h *handler) WithGroup(name string) slog.Handler {
 	return &handler{h.logger, append(slices.Clip(h.scopes), scope{group: name})}
 }
 
-// appendAttr appends what a becomes: nothing, one attribute, or several; outside
-// says that it stands outside groups.
+// appendAttr appends the attributes that a becomes: none, one, or several. outside
+// says that a is outside groups.
 func appendAttr(dst []attribute.KeyValue, a slog.Attr, outside bool) []attribute.KeyValue {
 	v := a.Value.Resolve()
 	if a.Key == "" && v.Equal(slog.Value{}) {
@@ -122,8 +122,8 @@ func appendAttr(dst []attribute.KeyValue, a slog.Attr, outside bool) []attribute
 	return append(dst, attribute.KeyValue{Key: attribute.Key(a.Key), Value: valueOf(v)})
 }
 
-// text returns what method does, or, if that panics, says so: what a value does
-// must not take the caller of a log method down.
+// text returns the result of method, or a text that says that it panicked: a value
+// must not take down the caller of a log method.
 func text(value any, method func() string) (s string) {
 	defer func() {
 		if p := recover(); p != nil {

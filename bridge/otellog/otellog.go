@@ -1,21 +1,21 @@
-// Package otellog joins rollway and OpenTelemetry's logs, in both directions:
+// Package otellog connects rollway and OpenTelemetry's logs in both directions:
 //
 //   - [NewOutput] is an output of a rollway Logger: every record becomes one of
 //     OpenTelemetry, with its values' types and the span of the context.
-//   - [NewWriter] does that to lines that are JSON already, also to those that
-//     went through a slab.Writer or a file first. It sees what is in the line.
+//   - [NewWriter] does that to JSON lines, also those that went through a slab.Writer
+//     or a file first. It only has what is in the line.
 //   - [NewHandler] is a slog.Handler that does it without a Logger.
-//   - [NewProvider] is a log.LoggerProvider of OpenTelemetry whose records a
-//     rollway Logger writes: for libraries that log through that.
+//   - [NewProvider] is a log.LoggerProvider of OpenTelemetry whose records a rollway
+//     Logger writes: for libraries that log through that.
 //   - [Trace] is the function for rollway.Options.Trace.
 //
-// The providers belong to the user, who configures and shuts them down. Their
-// errors go to otel.Handle; if that leads back to the Logger whose line it was
-// about, the two will not end.
+// The providers belong to the user, who configures and shuts them down. Their errors
+// go to otel.Handle. If that leads back to the Logger of the line in question, the
+// two never end.
 //
-// Levels and severities are the same scale 9 apart: TRACE (-8) is 1, DEBUG 5,
-// INFO 9, WARN 13, ERROR 17, PANIC 19, FATAL 21. What lies outside 1 to 24
-// becomes the nearest of them.
+// Levels and severities are the same scale, 9 apart: TRACE (-8) is 1, DEBUG 5, INFO
+// 9, WARN 13, ERROR 17, PANIC 19, FATAL 21. A value outside 1 to 24 becomes the
+// nearest in it.
 package otellog
 
 import (

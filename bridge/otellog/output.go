@@ -13,36 +13,34 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// NewOutput returns an output that emits each record through p with the types
-// that its values have and with the context of the call, so that what p's
-// processors find there, as the span and whether it is sampled, is found. Its
-// level can be set:
+// NewOutput returns an output that emits each record through p, with the types of its
+// values and the context of the call, so that p's processors find the span there and
+// whether it is sampled. Its level can be set:
 //
 //	out := otellog.NewOutput(p, otellog.Options{})
 //	out.Level = slog.LevelWarn
 //	log, err := rollway.New(rollway.Options{Outputs: []rollway.Output{file, out}})
 //
-// Values and the source are as [NewHandler] has them; a type with an AppendLog
-// method is what that appends. The logger's name is the name of the
-// instrumentation scope. Outside groups, error is exception.message and
-// exception.type, service is service.name, stack is code.stacktrace, and
-// trace_id and span_id, where the context has no span, are the record's.
-// Flush of the Logger has p export what it holds. Close and Shutdown are p's
-// affair. A panic of p or its processors is counted as a failed line.
+// Values and the source are written as by [NewHandler]; a type with an AppendLog
+// method as that method says. The logger's name is the name of the instrumentation
+// scope. Outside groups, error is exception.message and exception.type, service is
+// service.name, stack is code.stacktrace, and trace_id and span_id are the record's
+// if the context has no span. Flush of the Logger makes p export its records. Close
+// and Shutdown leave p open. A panic of p or its processors counts as a failed line.
 //
-// A record is emitted after the other outputs have their line, and one at a time.
-// If p does not return, for instance because it exports at once and the peer
-// hangs, the call inside p waits until it does. Other calls wait for up to
-// rollway.Options.MaxWait and then drop the record for this output. A LogValue
-// method must not log to the same Logger: that call would wait for itself.
+// A record is emitted after the other outputs have their line, one at a time. If p
+// does not return, for instance because it exports at once and the peer hangs, the
+// call inside p hangs too. Other calls wait for at most rollway.Options.MaxWait and
+// then drop the record for this output. A LogValue method must not log to the same
+// Logger: that call would wait for itself.
 func NewOutput(p log.LoggerProvider, o Options) rollway.Output {
 	e := &recordWriter{w: NewWriter(p, o)}
 	return rollway.Output{Writer: e, Encoder: rollway.Custom{LineEncoder: e}}
 }
 
-// recordWriter emits where a format would encode, which the Logger has it do last
-// as it is the Writer, too. What it encodes is an empty line, so all that is left
-// to its Write is to tell whether that is so.
+// recordWriter emits where a format would encode. The Logger calls it last, since it
+// is also the Writer. What it encodes is an empty line, so its Write only checks
+// that.
 type recordWriter struct{ w *Writer }
 
 // AppendLine emits r and appends nothing.
@@ -70,8 +68,8 @@ func (e *recordWriter) AppendLine(dst []byte, r *rollway.Record) []byte {
 	return dst
 }
 
-// addNamed takes a string that has a place of its own, and reports whether it
-// did.
+// addNamed adds a string that has an attribute of its own in OpenTelemetry, and
+// reports whether it did.
 func (e *entry) addNamed(key, s string) bool {
 	switch key {
 	case "service", "trace_id", "span_id":
@@ -83,7 +81,7 @@ func (e *entry) addNamed(key, s string) bool {
 	return false
 }
 
-// context returns ctx, with the span that the record names where it has none.
+// context returns ctx, with the span of the record if ctx has none.
 func (e *entry) context(ctx context.Context) context.Context {
 	if trace.SpanContextFromContext(ctx).IsValid() {
 		return ctx
@@ -102,5 +100,5 @@ func (e *recordWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush has the provider export what it holds, if it can be asked to.
+// Flush makes the provider export its records, if it has ForceFlush.
 func (e *recordWriter) Flush(ctx context.Context) error { return e.w.Flush(ctx) }

@@ -10,8 +10,8 @@ import (
 	"go.opentelemetry.io/otel/log/embedded"
 )
 
-// NewProvider returns a log.LoggerProvider whose loggers write through l. It is
-// safe for concurrent use and needs no shutdown.
+// NewProvider returns a log.LoggerProvider whose loggers write through l. It is safe
+// for concurrent use and needs no shutdown.
 //
 //   - The scope's name is the Logger's, below that of l; its version is the
 //     attribute scope_version, its attributes are attributes.

@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 )
 
-// valueOf returns a resolved value of slog as OpenTelemetry has it.
+// valueOf returns a resolved value of slog as a value of OpenTelemetry.
 func valueOf(v slog.Value) attribute.Value {
 	switch v.Kind() {
 	case slog.KindString:
@@ -74,7 +74,7 @@ func anyValue(value any) attribute.Value {
 	return attribute.StringValue(text(value, func() string { return fmt.Sprintf("%+v", value) }))
 }
 
-// jsonValue returns what the JSON of value says.
+// jsonValue returns the value that encoded, the JSON of value, describes.
 func jsonValue(encoded []byte, value any) attribute.Value {
 	d := json.NewDecoder(bytes.NewReader(encoded))
 	d.UseNumber()
@@ -95,8 +95,8 @@ func marshal(value any) (encoded []byte, err error) {
 	return json.Marshal(value)
 }
 
-// maxDepth bounds maps and lists in one another. What lies deeper is the text
-// of its JSON; OpenTelemetry's SDK leaves out what lies deeper than 64.
+// maxDepth bounds nested maps and lists. A deeper value is the text of its JSON;
+// OpenTelemetry's SDK drops values deeper than 64.
 const maxDepth = 32
 
 // readValue reads one JSON value, with the members of objects in their order.
@@ -137,8 +137,8 @@ func readValue(d *json.Decoder, depth int) (attribute.Value, error) {
 	return attribute.Value{}, nil // null
 }
 
-// readMembers calls yield for each member of an object whose opening brace was
-// read, and reads the closing one.
+// readMembers calls yield for each member of an object whose opening brace has been
+// read.
 func readMembers(d *json.Decoder, depth int, yield func(attribute.KeyValue)) error {
 	for d.More() {
 		key, err := d.Token()

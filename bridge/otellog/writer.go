@@ -18,23 +18,22 @@ import (
 	"github.com/rollway/rollway/internal/levels"
 )
 
-// Writer takes canonical lines, those of rollway's JSON encoder without
-// options, and emits a record for each. It is safe for concurrent use. It holds
-// nothing back itself, and Write waits for as long as the provider does; to a
-// Logger it is a plain writer, for which calls wait up to rollway.Options.MaxWait
-// while another is in it. What the provider does behind it is not in the Logger's
-// counts.
+// Writer takes canonical lines, those of rollway's JSON encoder without options, and
+// emits a record for each. It is safe for concurrent use. It buffers nothing, and
+// Write waits as long as the provider does; for a Logger it is a plain writer, for
+// which calls wait at most rollway.Options.MaxWait while another is in it. The Logger
+// does not count what the provider does afterwards.
 //
 //   - time and level are the timestamp, the severity and its text, msg the body.
 //   - logger is the name of the instrumentation scope.
-//   - trace_id and span_id are the record's; whether the trace is sampled a line
-//     does not say.
-//   - error is exception.message; if it is an object, exception.type and
-//     exception.stacktrace too, and what else it has stays error.
+//   - trace_id and span_id are the record's; a line does not say whether the trace is
+//     sampled.
+//   - error is exception.message; if it is an object, also exception.type and
+//     exception.stacktrace, and its other members stay error.
 //   - source is code.file.path and code.line.number, service is service.name.
 //   - attrs are attributes, groups and objects maps, arrays slices. Times,
-//     durations and bytes are what they are in the line. An integer beyond an
-//     int64 is a string of digits.
+//     durations and bytes are as in the line. An integer beyond an int64 is a string of
+//     digits.
 //   - Any other key, and one of these with a value of another type, is an
 //     attribute of its name.
 type Writer struct {
@@ -44,18 +43,17 @@ type Writer struct {
 	loggers  map[string]log.Logger // guarded by mu; by scope name
 }
 
-// maxScopes bounds the loggers that are kept, here and by the provider, which
-// forgets none either. Lines of others have the name in an attribute.
+// maxScopes bounds the loggers that are kept, here and by the provider, which never
+// removes one. Lines of further loggers have the name in an attribute.
 const maxScopes = 256
 
-// NewWriter returns a Writer that emits through p. Close and Shutdown are p's
-// affair.
+// NewWriter returns a Writer that emits through p. It never closes p.
 func NewWriter(p log.LoggerProvider, o Options) *Writer {
 	return &Writer{Options: o, provider: p, loggers: make(map[string]log.Logger)}
 }
 
-// Write emits a record for each line of p. A line that is no JSON object gives
-// an error, and ends it there; n is the length of the lines before.
+// Write emits a record for each line of p. It returns an error at a line that is not
+// a JSON object, with n the length of the lines before it.
 func (w *Writer) Write(p []byte) (n int, err error) {
 	for line := range bytes.Lines(p) {
 		if err := w.emit(line); err != nil {
@@ -66,7 +64,7 @@ func (w *Writer) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// Flush has the provider export what it holds, if it can be asked to.
+// Flush makes the provider export its records, if it has ForceFlush.
 func (w *Writer) Flush(ctx context.Context) error {
 	if p, ok := w.provider.(interface{ ForceFlush(context.Context) error }); ok {
 		return p.ForceFlush(ctx)
@@ -74,7 +72,7 @@ func (w *Writer) Flush(ctx context.Context) error {
 	return nil
 }
 
-// entry is one line on its way.
+// entry is one record that is being built.
 type entry struct {
 	record log.Record
 	logger string
@@ -87,7 +85,7 @@ func (w *Writer) emit(line []byte) error {
 	if open, err := d.Token(); err != nil {
 		return err
 	} else if open != json.Delim('{') {
-		return fmt.Errorf("it begins with %v and is no JSON object: the output's encoder must be rollway.JSON{}", open)
+		return fmt.Errorf("it begins with %v and is not a JSON object: the output's encoder must be rollway.JSON{}", open)
 	}
 	var e entry
 	if err := readMembers(d, 0, e.add); err == io.EOF {
@@ -96,7 +94,7 @@ func (w *Writer) emit(line []byte) error {
 		return err
 	}
 	if rest := bytes.Trim(line[d.InputOffset():], " \t\r\n"); len(rest) > 0 {
-		return fmt.Errorf("there are %d bytes behind the JSON object", len(rest))
+		return fmt.Errorf("there are %d bytes after the JSON object", len(rest))
 	}
 	w.loggerFor(&e).Emit(e.context(context.Background()), e.record)
 	return nil
@@ -118,7 +116,7 @@ func (w *Writer) loggerFor(e *entry) log.Logger {
 	return l
 }
 
-// add takes one member of the line.
+// add adds one member of the line.
 func (e *entry) add(kv attribute.KeyValue) {
 	switch {
 	case kv.Value.Type() == attribute.STRING && e.addString(string(kv.Key), kv.Value.AsString()):
@@ -131,8 +129,8 @@ func (e *entry) add(kv attribute.KeyValue) {
 	}
 }
 
-// addString takes a member that is a string, and reports whether it is one of
-// the canonical line's and means something.
+// addString adds a string, and reports whether it is a valid field of the canonical
+// line.
 func (e *entry) addString(key, s string) bool {
 	var err error
 	switch key {
@@ -173,7 +171,7 @@ func (e *entry) addString(key, s string) bool {
 	return err == nil
 }
 
-// addError takes an error with details.
+// addError adds an error with details.
 func (e *entry) addError(members []attribute.KeyValue) {
 	names := map[attribute.Key]attribute.Key{"msg": keyMessage, "type": keyType, "stack": keyStack}
 	var rest []attribute.KeyValue

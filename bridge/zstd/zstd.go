@@ -1,6 +1,6 @@
-// Package zstd packs with Zstandard what file.File rotates and what
-// remote.Writer sends. The library's own module depends on the standard library
-// alone, so it has gzip only; this is a module apart.
+// Package zstd compresses rotated files of file.File and requests of remote.Writer
+// with Zstandard. It is a separate module, since the library's own depends on the
+// standard library alone and so has only gzip.
 //
 //	f, err := file.Open(path, file.Options{MaxSize: 100 << 20, Compress: zstd.Compressor{}})
 package zstd
@@ -15,19 +15,19 @@ import (
 // Compressor implements file.Compressor and remote's. The zero value is the
 // recommended setting. It is safe for concurrent use.
 type Compressor struct {
-	// Level is from 1, fast, to 22, small, as the zstd program has it; several
-	// of them do the same here. Default 0: 3.
+	// Level is from 1, fast, to 22, small, as in the zstd program; some have the same
+	// effect here. Default 0: 3.
 	Level int
 }
 
-// Extension returns ".zst", which packed files end in.
+// Extension returns ".zst", the ending of names of compressed files.
 func (Compressor) Extension() string { return ".zst" }
 
-// Encoding returns "zstd", which HTTP calls it.
+// Encoding returns "zstd", its name in HTTP.
 func (Compressor) Encoding() string { return "zstd" }
 
-// NewWriter returns a writer that packs into w. Its Close ends the stream and
-// leaves w open. It works in the caller's goroutine.
+// NewWriter returns a writer that compresses into w, in the caller's goroutine. Its
+// Close ends the stream and leaves w open.
 func (c Compressor) NewWriter(w io.Writer) (io.WriteCloser, error) {
 	level := c.Level
 	switch {
@@ -39,13 +39,13 @@ func (c Compressor) NewWriter(w io.Writer) (io.WriteCloser, error) {
 	return zstd.NewWriter(w,
 		zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)),
 		zstd.WithEncoderConcurrency(1),
-		zstd.WithZeroFrames(true), // nothing, packed, is not nothing
+		zstd.WithZeroFrames(true), // also empty input makes a stream
 	)
 }
 
-// NewReader returns a reader of what was packed into r, in one stream or
-// several on end. Where it is incomplete it returns io.ErrUnexpectedEOF. It
-// works in the caller's goroutine; Close leaves r open.
+// NewReader returns a reader of one or more compressed streams in r, in the caller's
+// goroutine. At an incomplete stream it returns io.ErrUnexpectedEOF. Close leaves r
+// open.
 func (Compressor) NewReader(r io.Reader) (io.ReadCloser, error) {
 	d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
 	if err != nil {

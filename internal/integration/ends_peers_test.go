@@ -143,7 +143,7 @@ func messageEnd(scheme string, o remote.Options, line func(t testing.TB, message
 			reading.Wait()
 		})
 		e := remoteEnd(t, scheme+"://"+c.LocalAddr().String(), o, p.bytes, p.count)
-		e.LineWriter = &acknowledged{LineWriter: e.LineWriter, wait: e.reach}
+		e.Writer = &acknowledged{Writer: e.Writer, wait: e.reach}
 		return e
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/remote"
 	"github.com/rollway/rollway/rollwaytest"
 	"github.com/rollway/rollway/slab"
@@ -32,7 +33,7 @@ import (
 
 // An end is the last writer of a road: the one before a disk or a peer.
 type end struct {
-	rollwaytest.LineWriter
+	line.Writer
 	ledger    func() rollwaytest.Ledger
 	delivered func() []byte // all bytes that came out, in order
 	midway    bool          // delivered may see the end amid a write, as rollwaytest.Instance.Midway
@@ -69,10 +70,10 @@ func fileEnd(o file.Options) func(testing.TB) *end {
 		}
 		t.Cleanup(func() { f.Close() })
 		return &end{
-			LineWriter: f,
+			Writer: f,
 			ledger: func() rollwaytest.Ledger {
 				s := f.Stats()
-				return rollwaytest.Ledger{Accepted: s.Accepted, Written: s.Written, Pending: s.Pending, Rejected: s.Rejected}
+				return rollwaytest.Ledger{Ledger: s.Ledger}
 			},
 			delivered: func() []byte { return readSeries(t, path) },
 			midway:    true, // a line that is in two pages comes one page after the other
@@ -145,8 +146,8 @@ func slabEnd(t testing.TB) *end {
 	}
 	t.Cleanup(func() { w.Close() })
 	return &end{
-		LineWriter: w,
-		ledger:     func() rollwaytest.Ledger { return slabLedger(w) },
+		Writer: w,
+		ledger: func() rollwaytest.Ledger { return slabLedger(w) },
 		delivered: func() []byte {
 			w.Flush(context.Background()) // os.ErrClosed after Close, when all is there
 			return dst.Bytes()
@@ -174,10 +175,10 @@ func remoteEnd(t testing.TB, url string, o remote.Options, taken func() []byte, 
 		}
 	}
 	return &end{
-		LineWriter: w,
+		Writer: w,
 		ledger: func() rollwaytest.Ledger {
 			s := w.Stats()
-			return rollwaytest.Ledger{Accepted: s.Accepted, Written: s.Written, Dropped: s.Dropped.Total(), Pending: s.Pending, Rejected: s.Rejected}
+			return rollwaytest.Ledger{Ledger: s.Ledger}
 		},
 		delivered: func() []byte {
 			reach()
@@ -277,7 +278,7 @@ func httpEnd(o remote.Options) func(testing.TB) *end {
 				if !away { // what was written is on its way, or on disk
 					ctx, cancel := context.WithTimeout(context.Background(), patience)
 					defer cancel()
-					e.LineWriter.Flush(ctx) // an error shows in what is there
+					e.Writer.Flush(ctx) // an error shows in what is there
 				}
 				return delivered()
 			}
@@ -377,18 +378,18 @@ func gramEnd(scheme string) func(testing.TB) *end {
 			reading.Wait()
 		})
 		e := remoteEnd(t, scheme+"://"+c.LocalAddr().String(), remote.Options{}, p.bytes, p.count)
-		e.LineWriter = &acknowledged{LineWriter: e.LineWriter, wait: e.reach}
+		e.Writer = &acknowledged{Writer: e.Writer, wait: e.reach}
 		return e
 	}
 }
 
 type acknowledged struct {
-	rollwaytest.LineWriter
+	line.Writer
 	wait func()
 }
 
 func (a *acknowledged) Write(p []byte) (int, error) {
-	n, err := a.LineWriter.Write(p)
+	n, err := a.Writer.Write(p)
 	a.wait()
 	return n, err
 }

@@ -58,14 +58,14 @@ func TestLogger(t *testing.T) {
 				var roads []*road
 				for i := range len(formats) + 1 {
 					r := &road{ends: []*end{out.end(t)}}
-					var w io.Writer = r.ends[0].LineWriter
+					var w io.Writer = r.ends[0].Writer
 					if out.head != nil {
 						h, err := out.head(t, w, nil)
 						if err != nil {
 							t.Fatal(err)
 						}
 						// Its methods must be the writer's own: WriteLevel is one.
-						r.head, w = h, h.LineWriter
+						r.head, w = h, h.Writer
 						t.Cleanup(func() { h.Close() })
 					}
 					roads = append(roads, r)

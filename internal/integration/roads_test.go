@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/remote"
 	"github.com/rollway/rollway/rollwaytest"
 	"github.com/rollway/rollway/slab"
@@ -127,21 +128,21 @@ func inMemory(t testing.TB) string {
 
 // A head is the first writer of a road.
 type head struct {
-	rollwaytest.LineWriter
+	line.Writer
 	ledger  func() rollwaytest.Ledger
 	notices func() uint64 // lines that it wrote by itself
 }
 
 // WriteLevel is that of the writer.
 func (h *head) WriteLevel(level slog.Level, p []byte) (int, error) {
-	return h.LineWriter.(interface {
+	return h.Writer.(interface {
 		WriteLevel(slog.Level, []byte) (int, error)
 	}).WriteLevel(level, p)
 }
 
 func slabLedger(w *slab.Writer) rollwaytest.Ledger {
 	s := w.Stats()
-	return rollwaytest.Ledger{Accepted: s.Accepted, Written: s.Written, Dropped: s.Dropped.Total(), Pending: s.Pending, Rejected: s.Rejected}
+	return rollwaytest.Ledger{Ledger: s.Ledger}
 }
 
 func slabHead(o slab.Options) func(t testing.TB, dst, spare io.Writer) (*head, error) {
@@ -163,9 +164,9 @@ func slabHead(o slab.Options) func(t testing.TB, dst, spare io.Writer) (*head, e
 			return nil, err
 		}
 		return &head{
-			LineWriter: w,
-			ledger:     func() rollwaytest.Ledger { return slabLedger(w) },
-			notices:    func() uint64 { return w.Stats().Notices },
+			Writer:  w,
+			ledger:  func() rollwaytest.Ledger { return slabLedger(w) },
+			notices: func() uint64 { return w.Stats().Notices },
 		}, nil
 	}
 }
@@ -183,9 +184,9 @@ func (c combination) open(t testing.TB) *road {
 	r := new(road)
 	add := func() io.Writer {
 		e := c.end(t)
-		g := &gate{LineWriter: e.LineWriter}
+		g := &gate{Writer: e.Writer}
 		r.ends, r.gates = append(r.ends, e), append(r.gates, g)
-		if _, is := e.LineWriter.(vectored); is {
+		if _, is := e.Writer.(vectored); is {
 			return vectoredGate{g}
 		}
 		return g
@@ -211,7 +212,7 @@ func (c combination) open(t testing.TB) *road {
 
 // A gate stands before an end and makes it stall or fail.
 type gate struct {
-	rollwaytest.LineWriter
+	line.Writer
 	mu      sync.Mutex
 	calls   int // of Write
 	failing bool
@@ -224,7 +225,7 @@ type gate struct {
 func (g *gate) Write(p []byte) (int, error) {
 	lines := g.pass()
 	if lines == everyLine {
-		return g.LineWriter.Write(p)
+		return g.Writer.Write(p)
 	}
 	return g.take(p, lines)
 }
@@ -260,7 +261,7 @@ func (g *gate) take(p []byte, lines int) (int, error) {
 		n += bytes.IndexByte(p[n:], '\n') + 1
 	}
 	if n > 0 {
-		if m, err := g.LineWriter.Write(p[:n]); err != nil {
+		if m, err := g.Writer.Write(p[:n]); err != nil {
 			return m, err
 		}
 	}
@@ -273,7 +274,7 @@ type vectoredGate struct{ *gate }
 func (g vectoredGate) WriteBuffers(buffers [][]byte, lines uint64) (int64, error) {
 	most := g.pass()
 	if most == everyLine {
-		return g.LineWriter.(vectored).WriteBuffers(buffers, lines)
+		return g.Writer.(vectored).WriteBuffers(buffers, lines)
 	}
 	n, err := g.take(bytes.Join(buffers, nil), most)
 	return int64(n), err
@@ -290,7 +291,7 @@ func (g *gate) Sync() error {
 	if err != nil {
 		return err
 	}
-	return g.LineWriter.Sync()
+	return g.Writer.Sync()
 }
 
 func (g *gate) called() int {

@@ -171,7 +171,7 @@ type account struct {
 // produce writes the lines of producer p, one or a few in each call.
 func produce(t *testing.T, h *head, p int, seed uint64) (a account) {
 	rng := rand.New(rand.NewPCG(seed, 100+uint64(p)))
-	leveled, _ := h.LineWriter.(interface {
+	leveled, _ := h.Writer.(interface {
 		WriteLevel(slog.Level, []byte) (int, error)
 	})
 	var buf []byte
@@ -300,8 +300,8 @@ func (r *road) settle(t *testing.T, c combination, taken []account) {
 	}
 	l := r.ledger()
 	l.CheckSettled(t, accepted, len(found))
-	if l.Dropped != uint64(missing) || announced != missing || missing > 0 && !c.drops {
-		t.Errorf("%d lines are missing, %d counted as dropped, %d announced", missing, l.Dropped, announced)
+	if l.Dropped.Total() != uint64(missing) || announced != missing || missing > 0 && !c.drops {
+		t.Errorf("%d lines are missing, %d counted as dropped, %d announced", missing, l.Dropped.Total(), announced)
 	}
 	if l.Rejected != uint64(rejected) {
 		t.Errorf("ledger: %d lines rejected, want %d", l.Rejected, rejected)

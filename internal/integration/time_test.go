@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
-	"github.com/rollway/rollway/rollwaytest"
+	"github.com/rollway/rollway/line"
 	"github.com/rollway/rollway/slab"
 )
 
@@ -20,11 +20,11 @@ import (
 // allow, also when lines keep coming.
 func TestAgesAddUp(t *testing.T) {
 	const first, second = 200 * time.Millisecond, 300 * time.Millisecond
-	heads := map[string]func(dst *slab.Writer) (rollwaytest.LineWriter, error){
-		"slab": func(dst *slab.Writer) (rollwaytest.LineWriter, error) {
+	heads := map[string]func(dst *slab.Writer) (line.Writer, error){
+		"slab": func(dst *slab.Writer) (line.Writer, error) {
 			return slab.New(dst, slab.Options{FlushInterval: first})
 		},
-		"sharded slab": func(dst *slab.Writer) (rollwaytest.LineWriter, error) {
+		"sharded slab": func(dst *slab.Writer) (line.Writer, error) {
 			return slab.New(dst, slab.Options{FlushInterval: first, Shards: 2})
 		},
 	}

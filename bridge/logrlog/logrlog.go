@@ -1,6 +1,6 @@
-// Package logrsink puts a rollway Logger behind github.com/go-logr/logr, the
-// logging interface of Kubernetes' libraries.
-package logrsink
+// Package logrlog is a github.com/go-logr/logr, the logging interface of Kubernetes'
+// libraries, that writes through a rollway Logger.
+package logrlog
 
 import (
 	"context"
@@ -13,31 +13,31 @@ import (
 
 // Options configures a sink. Its zero value is the recommended setting.
 type Options struct {
-	// Level returns the level of logr's V(v). Default: V(0) is INFO, V(1) DEBUG,
-	// V(2) TRACE, and each further one is one lower, TRACE-1 and so on, so that
-	// an output's level can tell them apart. It is called on every log call.
+	// Level returns the level of logr's V(v). Default: V(0) is INFO, V(1) DEBUG, V(2)
+	// TRACE, and each further one is one lower, TRACE-1 and so on, so that an
+	// output's level can tell them apart. Every log call calls it.
 	Level func(v int) slog.Level
 }
 
 // New returns a logr.Logger that writes through log:
 //
-//   - WithName becomes [rollway.Logger.Named]: its names are joined with dots,
-//     and rules of [rollway.Levels] hold for them.
+//   - WithName becomes [rollway.Logger.Named]: dots join its names, and rules of
+//     [rollway.Levels] apply to them.
 //   - WithValues becomes [rollway.Logger.With].
-//   - Error logs at ERROR whatever its V level is, with err, if it is not nil,
-//     under the key error.
+//   - Error logs at ERROR at every V level, with err, if it is not nil, under the key
+//     error.
 //   - The source is the call of the logr.Logger's method, or the one that
-//     WithCallDepth says.
-//   - A key that is no string is written as package fmt has it. A last key
-//     without a value becomes the value of !BADKEY, as in log/slog.
-//   - A value with a MarshalLog method is what that returns; all others, and
-//     slog's LogValuer, are as rollway has them.
+//     WithCallDepth selects.
+//   - A key that is not a string is formatted by package fmt. A last key without a
+//     value becomes the value of !BADKEY, as in log/slog.
+//   - A value with a MarshalLog method is the result of that method; all others, and
+//     slog's LogValuer, are written as by rollway.
 //
-// logr passes no context along, so lines do not carry what is in one. What comes
-// from log/slog through logr.ToSlogHandler does, and keeps its own level, source
-// and groups: the sink is a logr.SlogSink. That handler asks by V levels whether
-// a level is enabled, V(0) for INFO and WARN and V(4) for DEBUG, so Enabled of
-// these says yes where either meaning is written.
+// logr passes no context, so its lines have no attributes from one. Records of
+// log/slog through logr.ToSlogHandler do, and keep their level, source and groups:
+// the sink is a logr.SlogSink. That handler uses V levels to ask whether a level is
+// enabled, V(0) for INFO and WARN and V(4) for DEBUG, so Enabled of these is true if
+// either meaning is written.
 func New(log *rollway.Logger, o Options) logr.Logger {
 	if o.Level == nil {
 		o.Level = levelOf
@@ -55,8 +55,7 @@ func levelOf(v int) slog.Level {
 	return rollway.LevelTrace - slog.Level(v-2)
 }
 
-// sink is immutable but for Init, which logr.New calls before anyone else has
-// it.
+// sink is immutable, except during Init, which logr.New calls first.
 type sink struct {
 	Options
 	log *rollway.Logger
@@ -67,7 +66,7 @@ var (
 	_ logr.SlogSink         = (*sink)(nil)
 )
 
-// Init takes out of the source the frames of logr and of the sink.
+// Init removes the frames of logr and of the sink from the source.
 func (s *sink) Init(info logr.RuntimeInfo) { s.log = s.log.WithCallerSkip(info.CallDepth + 1) }
 
 func (s *sink) Enabled(v int) bool {
@@ -75,9 +74,9 @@ func (s *sink) Enabled(v int) bool {
 	if s.log.Enabled(ctx, s.Level(v)) {
 		return true
 	}
-	switch v { // as logr.ToSlogHandler asks
+	switch v { // the questions of logr.ToSlogHandler
 	case 0:
-		return s.log.Enabled(ctx, slog.LevelError-1) // the highest that it means by it
+		return s.log.Enabled(ctx, slog.LevelError-1) // the highest level that it stands for
 	case int(-slog.LevelDebug), int(-rollway.LevelTrace):
 		return s.log.Enabled(ctx, slog.Level(-v))
 	}
@@ -108,7 +107,7 @@ func (s *sink) WithCallDepth(depth int) logr.LogSink {
 	return &sink{s.Options, s.log.WithCallerSkip(depth)}
 }
 
-// Handle writes a record of slog's.
+// Handle writes a record of slog.
 func (s *sink) Handle(ctx context.Context, r slog.Record) error {
 	if !s.log.Enabled(ctx, r.Level) {
 		return nil
@@ -127,7 +126,7 @@ func appendAttrs(dst []slog.Attr, list []any) []slog.Attr {
 	for len(list) > 1 {
 		key, ok := list[0].(string)
 		if !ok {
-			key = fmt.Sprint(list[0]) // a key whose methods panic becomes text that says so
+			key = fmt.Sprint(list[0]) // package fmt reports panics in the text
 		}
 		dst = append(dst, slog.Attr{Key: key, Value: valueOf(list[1])})
 		list = list[2:]
@@ -145,8 +144,8 @@ func valueOf(v any) slog.Value {
 	return slog.AnyValue(v)
 }
 
-// marshaler has the Logger call MarshalLog where it encodes the value, and so
-// only if it does, and catch its panics.
+// marshaler makes the Logger call MarshalLog when it encodes the value, so only if it
+// does, and catch its panics.
 type marshaler struct{ m logr.Marshaler }
 
 func (m marshaler) LogValue() slog.Value { return slog.AnyValue(m.m.MarshalLog()) }

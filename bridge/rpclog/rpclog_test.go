@@ -1,4 +1,4 @@
-package grpclog_test
+package rpclog_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway"
-	"github.com/rollway/rollway/bridge/grpclog"
+	"github.com/rollway/rollway/bridge/rpclog"
 	"github.com/rollway/rollway/rollwaytest"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -57,11 +57,11 @@ type pair struct {
 	conn           *grpc.ClientConn
 }
 
-func start(t *testing.T, s *service, o grpclog.Options) *pair {
+func start(t *testing.T, s *service, o rpclog.Options) *pair {
 	t.Helper()
 	p := new(pair)
 	server, client := newLogger(t, rollway.Output{Writer: &p.server}), newLogger(t, rollway.Output{Writer: &p.client})
-	p.srv = grpc.NewServer(grpc.UnaryInterceptor(grpclog.UnaryServerInterceptor(server, o)), grpc.StreamInterceptor(grpclog.StreamServerInterceptor(server, o)))
+	p.srv = grpc.NewServer(grpc.UnaryInterceptor(rpclog.UnaryServerInterceptor(server, o)), grpc.StreamInterceptor(rpclog.StreamServerInterceptor(server, o)))
 	pb.RegisterTestServiceServer(p.srv, s)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -74,7 +74,7 @@ func start(t *testing.T, s *service, o grpclog.Options) *pair {
 		p.srv.Serve(ln)
 	}()
 	p.conn, err = grpc.NewClient(p.addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithUnaryInterceptor(grpclog.UnaryClientInterceptor(client, o)), grpc.WithStreamInterceptor(grpclog.StreamClientInterceptor(client, o)))
+		grpc.WithUnaryInterceptor(rpclog.UnaryClientInterceptor(client, o)), grpc.WithStreamInterceptor(rpclog.StreamClientInterceptor(client, o)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package logrsink_test
+package logrlog_test
 
 import (
 	"errors"
@@ -6,7 +6,7 @@ import (
 	"regexp"
 
 	"github.com/rollway/rollway"
-	"github.com/rollway/rollway/bridge/logrsink"
+	"github.com/rollway/rollway/bridge/logrlog"
 )
 
 // stable is an io.Writer that replaces what differs from run to run, so that
@@ -30,7 +30,7 @@ func ExampleNew() {
 	if err != nil {
 		panic(err)
 	}
-	l := logrsink.New(log, logrsink.Options{}).WithName("controller").WithValues("pod", "web-1")
+	l := logrlog.New(log, logrlog.Options{}).WithName("controller").WithValues("pod", "web-1")
 	l.Info("reconciled", "replicas", 3)
 	l.V(1).Info("cache is warm")
 	l.V(2).Info("below the output's level")

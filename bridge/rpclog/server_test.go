@@ -1,4 +1,4 @@
-package grpclog_test
+package rpclog_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway"
-	"github.com/rollway/rollway/bridge/grpclog"
+	"github.com/rollway/rollway/bridge/rpclog"
 	"github.com/rollway/rollway/rollwaytest"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -29,9 +29,9 @@ const (
 
 func TestUnary(t *testing.T) {
 	p := start(t, &service{empty: func(ctx context.Context) error {
-		rollway.FromContext(ctx).Info(ctx, "in the handler", slog.String("id", grpclog.RequestID(ctx)))
+		rollway.FromContext(ctx).Info(ctx, "in the handler", slog.String("id", rpclog.RequestID(ctx)))
 		return nil
-	}}, grpclog.Options{})
+	}}, rpclog.Options{})
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "x-request-id", "req-1", "traceparent", parent)
 	var header metadata.MD
 	if _, err := p.EmptyCall(ctx, &pb.Empty{}, grpc.Header(&header)); err != nil {
@@ -67,7 +67,7 @@ func TestUnary(t *testing.T) {
 func TestRequestID(t *testing.T) {
 	generated := regexp.MustCompile(`^[A-Z2-7]{26}$`)
 	for name, c := range map[string]struct {
-		o    grpclog.Options
+		o    rpclog.Options
 		md   []string
 		want string // "" for a generated one
 	}{
@@ -76,8 +76,8 @@ func TestRequestID(t *testing.T) {
 		"long":  {md: []string{"x-request-id", strings.Repeat("a", 129)}},
 		"space": {md: []string{"x-request-id", `a b"`}},
 		"twice": {md: []string{"x-request-id", "a", "x-request-id", "b"}},
-		"own":   {o: grpclog.Options{OwnID: true}, md: []string{"x-request-id", "a"}},
-		"NewID": {o: grpclog.Options{NewID: func() string { return "mine" }}, want: "mine"},
+		"own":   {o: rpclog.Options{IgnoreClientID: true}, md: []string{"x-request-id", "a"}},
+		"NewID": {o: rpclog.Options{NewID: func() string { return "mine" }}, want: "mine"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := start(t, &service{empty: func(context.Context) error { return nil }}, c.o)
@@ -94,7 +94,7 @@ func TestRequestID(t *testing.T) {
 
 func TestCodes(t *testing.T) {
 	var answer error
-	p := start(t, &service{empty: func(context.Context) error { return answer }}, grpclog.Options{})
+	p := start(t, &service{empty: func(context.Context) error { return answer }}, rpclog.Options{})
 	for _, c := range []struct {
 		err   error
 		code  codes.Code
@@ -130,7 +130,7 @@ func TestLevelAndSkip(t *testing.T) {
 			return status.Error(codes.Internal, "sick")
 		}
 		return nil
-	}}, grpclog.Options{
+	}}, rpclog.Options{
 		Level: func(_ string, code codes.Code) slog.Level { return slog.Level(code) },
 		Skip:  func(method string, code codes.Code) bool { return method == empty && code == codes.OK },
 	})
@@ -156,7 +156,7 @@ func TestPanic(t *testing.T) {
 	p := start(t, &service{
 		empty:    func(context.Context) error { noCard(nil); return nil },
 		download: func(grpc.ServerStreamingServer[pb.StreamingOutputCallResponse]) error { panic("no stream") },
-	}, grpclog.Options{})
+	}, rpclog.Options{})
 	_, err := p.EmptyCall(t.Context(), &pb.Empty{})
 	if s := status.Convert(err); s.Code() != codes.Internal || s.Message() != "internal error" {
 		t.Errorf("the client got %v", err)
@@ -166,7 +166,7 @@ func TestPanic(t *testing.T) {
 	stack, _ := panicked.Attrs["stack"].(string)
 	source, _ := panicked.Source.(string)
 	if panicked.Level != rollway.LevelPanic || !strings.HasPrefix(panicked.Msg, "panic: runtime error: invalid memory address") || panicked.Attrs["request_id"] == nil ||
-		!strings.HasPrefix(stack, "github.com/rollway/rollway/bridge/grpclog_test.noCard\n\t") || !strings.HasPrefix(source, "grpclog/server_test.go:") {
+		!strings.HasPrefix(stack, "github.com/rollway/rollway/bridge/rpclog_test.noCard\n\t") || !strings.HasPrefix(source, "rpclog/server_test.go:") {
 		t.Errorf("panic's line: %s", panicked.Line)
 	}
 	if call.Level != slog.LevelError || call.Attrs["code"] != "Internal" {
@@ -198,7 +198,7 @@ func TestPanicRedacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := grpclog.UnaryServerInterceptor(log, grpclog.Options{})
+	i := rpclog.UnaryServerInterceptor(log, rpclog.Options{})
 	i(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: empty}, func(context.Context, any) (any, error) {
 		panic(fmt.Errorf("charge: %w", secretError{}))
 	})
@@ -211,7 +211,7 @@ func TestPanicRedacts(t *testing.T) {
 // end the test.
 func TestRepanic(t *testing.T) {
 	out := new(flushes)
-	i := grpclog.UnaryServerInterceptor(newLogger(t, rollway.Output{Writer: out}), grpclog.Options{Repanic: true})
+	i := rpclog.UnaryServerInterceptor(newLogger(t, rollway.Output{Writer: out}), rpclog.Options{Repanic: true})
 	defer func() {
 		if p := recover(); p != "on" || out.n != 1 || out.syncs != 1 {
 			t.Errorf("recovered %v after %d flushes and %d syncs", p, out.n, out.syncs)
@@ -222,12 +222,12 @@ func TestRepanic(t *testing.T) {
 
 func TestChainedTwice(t *testing.T) {
 	out := newLogger(t, rollway.Output{Writer: new(flushes)})
-	i := grpclog.UnaryServerInterceptor(out, grpclog.Options{})
+	i := rpclog.UnaryServerInterceptor(out, rpclog.Options{})
 	var outer, inner string
 	_, err := i(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: empty}, func(ctx context.Context, req any) (any, error) {
-		outer = grpclog.RequestID(ctx)
+		outer = rpclog.RequestID(ctx)
 		return i(ctx, req, &grpc.UnaryServerInfo{FullMethod: empty}, func(ctx context.Context, _ any) (any, error) {
-			inner = grpclog.RequestID(ctx)
+			inner = rpclog.RequestID(ctx)
 			return nil, nil
 		})
 	})

@@ -1,4 +1,4 @@
-package grpclog_test
+package rpclog_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"regexp"
 
 	"github.com/rollway/rollway"
-	rollgrpc "github.com/rollway/rollway/bridge/grpclog"
+	"github.com/rollway/rollway/bridge/rpclog"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	pb "google.golang.org/grpc/interop/grpc_testing"
@@ -42,8 +42,8 @@ func Example() {
 		panic(err)
 	}
 	srv := grpc.NewServer(
-		grpc.ChainUnaryInterceptor(rollgrpc.UnaryServerInterceptor(log, rollgrpc.Options{})),
-		grpc.ChainStreamInterceptor(rollgrpc.StreamServerInterceptor(log, rollgrpc.Options{})),
+		grpc.ChainUnaryInterceptor(rpclog.UnaryServerInterceptor(log, rpclog.Options{})),
+		grpc.ChainStreamInterceptor(rpclog.StreamServerInterceptor(log, rpclog.Options{})),
 	)
 	pb.RegisterTestServiceServer(srv, payments{})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -1,4 +1,4 @@
-package grpclog
+package rpclog
 
 import (
 	"context"
@@ -14,26 +14,26 @@ import (
 // Options configures the interceptors. The zero value is the recommended
 // setting.
 type Options struct {
-	// Level returns the level of a call's line. Default: INFO for OK and
-	// Canceled; WARN for what the caller did, as InvalidArgument, NotFound or
-	// Unauthenticated; ERROR for what the server did: Unknown,
-	// DeadlineExceeded, Unimplemented, Internal, Unavailable, DataLoss.
+	// Level returns the level of a call's line. Default: INFO for OK and Canceled;
+	// ERROR for faults of the server: Unknown, DeadlineExceeded, Unimplemented,
+	// Internal, Unavailable, DataLoss; WARN for the others, such as InvalidArgument,
+	// NotFound or Unauthenticated.
 	Level func(fullMethod string, code codes.Code) slog.Level
 
-	// Skip leaves a call's line out, for health checks and the like. A panic is
-	// logged all the same. Default: none is left out.
+	// Skip leaves out a call's line, for health checks and the like. Panics are
+	// always logged. Default: no line is left out.
 	Skip func(fullMethod string, code codes.Code) bool
 
-	// OwnID gives every call to a server a new id, whatever it brings along.
-	// Interceptors of clients do not use it.
-	OwnID bool
+	// IgnoreClientID gives every call to a server a new id. Interceptors of clients
+	// do not use it.
+	IgnoreClientID bool
 
 	// NewID returns an id for a call to a server. Default: 26 random letters
 	// and digits.
 	NewID func() string
 
-	// Repanic passes the panic of a server's handler on, when it is logged; gRPC
-	// lets it end the process. Default: the call ends with code Internal.
+	// Repanic panics again after the panic of a server's handler is logged; gRPC lets
+	// that end the process. Default: the call ends with code Internal.
 	Repanic bool
 }
 
@@ -52,7 +52,7 @@ func levelOf(_ string, code codes.Code) slog.Level {
 	return slog.LevelError
 }
 
-// logs is what the interceptors have in common. It is immutable.
+// logs is shared by the interceptors. It is immutable.
 type logs struct {
 	Options
 	log *rollway.Logger
@@ -87,8 +87,8 @@ func (l *logs) line(ctx context.Context, msg, method string, begin time.Time, er
 	l.log.LogAt(ctx, time.Time{}, 0, level, msg, attrs...)
 }
 
-// codeOf returns the code that gRPC gives an error: that of a status in it, or
-// that of a context that ended.
+// codeOf returns the code that gRPC gives an error: that of a status or an ended
+// context in it.
 func codeOf(err error) codes.Code {
 	if s, ok := status.FromError(err); ok {
 		return s.Code()

@@ -1,4 +1,4 @@
-package grpclog_test
+package rpclog_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/rollway/rollway"
-	"github.com/rollway/rollway/bridge/grpclog"
+	"github.com/rollway/rollway/bridge/rpclog"
 	"github.com/rollway/rollway/rollwaytest"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -35,7 +35,7 @@ func echo(st grpc.BidiStreamingServer[pb.StreamingOutputCallRequest, pb.Streamin
 }
 
 func TestStream(t *testing.T) {
-	p := start(t, &service{duplex: echo}, grpclog.Options{})
+	p := start(t, &service{duplex: echo}, rpclog.Options{})
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "x-request-id", "s1")
 	st, err := p.FullDuplexCall(ctx)
 	if err != nil {
@@ -72,7 +72,7 @@ func TestStream(t *testing.T) {
 
 // TestStreamCanceled: the client walks away and never receives again.
 func TestStreamCanceled(t *testing.T) {
-	p := start(t, &service{duplex: echo}, grpclog.Options{})
+	p := start(t, &service{duplex: echo}, rpclog.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	st, err := p.FullDuplexCall(ctx)
 	if err != nil {
@@ -100,7 +100,7 @@ func TestUpload(t *testing.T) {
 				return err
 			}
 		}
-	}}, grpclog.Options{})
+	}}, rpclog.Options{})
 	st, err := p.StreamingInputCall(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -130,8 +130,8 @@ func TestUnreachable(t *testing.T) {
 	}
 	dial := func(inner ...grpc.StreamClientInterceptor) pb.TestServiceClient {
 		conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
-			grpc.WithUnaryInterceptor(grpclog.UnaryClientInterceptor(log, grpclog.Options{})),
-			grpc.WithChainStreamInterceptor(append([]grpc.StreamClientInterceptor{grpclog.StreamClientInterceptor(log, grpclog.Options{})}, inner...)...))
+			grpc.WithUnaryInterceptor(rpclog.UnaryClientInterceptor(log, rpclog.Options{})),
+			grpc.WithChainStreamInterceptor(append([]grpc.StreamClientInterceptor{rpclog.StreamClientInterceptor(log, rpclog.Options{})}, inner...)...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,12 +160,12 @@ func TestUnreachable(t *testing.T) {
 
 // TestPropagation: the id of a request goes along with the calls that it makes.
 func TestPropagation(t *testing.T) {
-	back := start(t, &service{empty: func(context.Context) error { return nil }}, grpclog.Options{})
+	back := start(t, &service{empty: func(context.Context) error { return nil }}, rpclog.Options{})
 	front := start(t, &service{empty: func(ctx context.Context) error {
 		_, err := back.EmptyCall(ctx, &pb.Empty{})
 		_, err2 := back.EmptyCall(metadata.AppendToOutgoingContext(ctx, "x-request-id", "another"), &pb.Empty{})
 		return errors.Join(err, err2)
-	}}, grpclog.Options{})
+	}}, rpclog.Options{})
 	if _, err := front.EmptyCall(metadata.AppendToOutgoingContext(t.Context(), "x-request-id", "r1"), &pb.Empty{}); err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestPropagation(t *testing.T) {
 }
 
 func TestConcurrent(t *testing.T) {
-	p := start(t, &service{empty: func(ctx context.Context) error { return status.Error(codes.NotFound, grpclog.RequestID(ctx)) }}, grpclog.Options{})
+	p := start(t, &service{empty: func(ctx context.Context) error { return status.Error(codes.NotFound, rpclog.RequestID(ctx)) }}, rpclog.Options{})
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {

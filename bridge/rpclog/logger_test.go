@@ -1,4 +1,4 @@
-package grpclog_test
+package rpclog_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway"
-	"github.com/rollway/rollway/bridge/grpclog"
+	"github.com/rollway/rollway/bridge/rpclog"
 	"github.com/rollway/rollway/rollwaytest"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	upstream.SetLoggerV2(grpclog.NewLogger(log.Named("grpc"), 1))
+	upstream.SetLoggerV2(rpclog.NewLogger(log.Named("grpc"), 1))
 	os.Exit(m.Run())
 }
 
@@ -69,7 +69,7 @@ func TestLogger(t *testing.T) {
 		c.call()
 		r, ok := library.Find(c.msg)
 		source, _ := r.Source.(string)
-		if !ok || r.Level != c.level || r.Logger != "grpc" || !strings.HasPrefix(source, "grpclog/logger_test.go:") {
+		if !ok || r.Level != c.level || r.Logger != "grpc" || !strings.HasPrefix(source, "rpclog/logger_test.go:") {
 			t.Errorf("want %v %q, got %s", c.level, c.msg, r.Line)
 		}
 	}
@@ -97,7 +97,7 @@ func TestLoggerFatal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := grpclog.NewLogger(log, 0)
+	g := rpclog.NewLogger(log, 0)
 	g.Fatal("the", "end")
 	g.Fatalln("the", "end")
 	g.Fatalf("the %s", "end")
@@ -123,7 +123,7 @@ func TestLoggerOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := grpclog.NewLogger(log, 9)
+	g := rpclog.NewLogger(log, 9)
 	if g.V(0) {
 		t.Error("V(0) is on")
 	}

@@ -1,4 +1,4 @@
-package grpclog
+package rpclog
 
 import (
 	"context"
@@ -14,22 +14,20 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// UnaryServerInterceptor returns an interceptor that logs the calls to a
-// server.
+// UnaryServerInterceptor returns an interceptor that logs the calls to a server.
 //
-// A call gets an id: that of its metadata's x-request-id if it is sane (1 to
-// 128 letters, digits and -._~:/+=@), else a new one. The response's header has
-// it too. The handler's context carries it as the attribute request_id, and,
-// where a valid W3C traceparent came along, trace_id and span_id, the caller's.
-// Each line logged with that context has them. rollway.FromContext returns log
-// there, and [RequestID] the id.
+// A call gets an id: the x-request-id in its metadata if that is valid (1 to 128
+// letters, digits and -._~:/+=@), else a new one. The response's header has it too.
+// The handler's context carries it as the attribute request_id, and with a valid W3C
+// traceparent also the caller's trace_id and span_id. Every line logged with that
+// context has them. In the handler, rollway.FromContext returns log and [RequestID]
+// the id.
 //
-// When the handler has returned, one line says method, code, duration, peer
-// and, if there is one, error. What gRPC answers itself without a handler, as a
-// method that nobody serves, has no line.
+// When the handler has returned, one line reports method, code, duration, peer and
+// any error. Calls that gRPC answers without a handler, such as those of unknown
+// methods, have no line.
 //
-// A panic is logged at PANIC with the stack, its line's source is where it came
-// from, and every output is flushed and synced.
+// A panic is logged at PANIC, with its stack and source, and every output is synced.
 func UnaryServerInterceptor(log *rollway.Logger, o Options) grpc.UnaryServerInterceptor {
 	l := newLogs(log, o)
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
@@ -41,8 +39,8 @@ func UnaryServerInterceptor(log *rollway.Logger, o Options) grpc.UnaryServerInte
 	}
 }
 
-// StreamServerInterceptor is [UnaryServerInterceptor] for streams: their line
-// is written when the handler has returned.
+// StreamServerInterceptor is [UnaryServerInterceptor] for streams. Their line is
+// written when the handler has returned.
 func StreamServerInterceptor(log *rollway.Logger, o Options) grpc.StreamServerInterceptor {
 	l := newLogs(log, o)
 	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
@@ -61,15 +59,14 @@ type serverStream struct {
 
 func (s serverStream) Context() context.Context { return s.ctx }
 
-// serverCall is one call to a server. It is owned by the goroutine that serves
-// it.
+// serverCall is one call to a server. The goroutine that serves it owns it.
 type serverCall struct {
 	l        *logs
-	ctx      context.Context // as the handler gets it
-	id       string          // "" where an interceptor around this one has it
+	ctx      context.Context // of the handler
+	id       string          // "" if an outer interceptor has set it
 	method   string
 	start    time.Time
-	returned bool // the handler did, without a panic
+	returned bool // the handler returned without a panic
 }
 
 func (l *logs) begin(ctx context.Context, method string) *serverCall {
@@ -78,13 +75,13 @@ func (l *logs) begin(ctx context.Context, method string) *serverCall {
 	return c
 }
 
-// context returns ctx with what the lines of the handler are to carry, and
-// answers the id. Where interceptors stand twice the outer ones count.
+// context returns ctx with what the handler's lines carry, and sets the id in the
+// response's header. If interceptors are nested, the outer one counts.
 func (c *serverCall) context(ctx context.Context) context.Context {
 	if request.ID(ctx) != "" {
 		return ctx
 	}
-	if ids := metadata.ValueFromIncomingContext(ctx, request.IDField); !c.l.OwnID && len(ids) == 1 && request.ValidID(ids[0]) {
+	if ids := metadata.ValueFromIncomingContext(ctx, request.IDField); !c.l.IgnoreClientID && len(ids) == 1 && request.ValidID(ids[0]) {
 		c.id = ids[0]
 	} else {
 		c.id = c.l.NewID()
@@ -100,12 +97,12 @@ func (c *serverCall) context(ctx context.Context) context.Context {
 	return rollway.ContextWith(request.WithID(ctx, &c.id), attrs...)
 }
 
-// end logs the call and, if there was one, the panic p, of which it makes an
-// error. It is called by the deferred function that recovered p.
+// end logs the call and, if there was one, the panic p, which it turns into an error.
+// The deferred function that recovered p calls it.
 func (c *serverCall) end(p any, err *error) {
 	at := time.Now()
 	if p != nil {
-		*err = status.Error(codes.Internal, "internal error") // what it panicked with is nothing for the client
+		*err = status.Error(codes.Internal, "internal error") // the client does not see the value of the panic
 	} else if !c.returned {
 		*err = status.Error(codes.Unknown, "the handler ended its goroutine")
 	}

@@ -1,4 +1,4 @@
-package grpclog
+package rpclog
 
 import (
 	"context"
@@ -13,14 +13,14 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// UnaryClientInterceptor returns an interceptor that logs the calls of a
-// client: one line when the call has ended, with method, code, duration, peer
-// (the server's address, where one was reached) and, if there is one, error.
+// UnaryClientInterceptor returns an interceptor that logs the calls of a client: one
+// line when the call has ended, with method, code, duration, peer (the server's
+// address, if one was reached) and any error.
 //
-// Where the context has the id of a request that is being served (see
-// [UnaryServerInterceptor] and httplog.Middleware), it is sent along as
-// x-request-id, unless the call's metadata has one. An id that only the metadata
-// has is an attribute of the line.
+// If the context has the id of a request that is being served (see
+// [UnaryServerInterceptor] and httplog.Middleware), it is sent as x-request-id,
+// unless the call's metadata has one. An id that only the metadata has is an
+// attribute of the line.
 func UnaryClientInterceptor(log *rollway.Logger, o Options) grpc.UnaryClientInterceptor {
 	l := newLogs(log, o)
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
@@ -33,10 +33,9 @@ func UnaryClientInterceptor(log *rollway.Logger, o Options) grpc.UnaryClientInte
 	}
 }
 
-// StreamClientInterceptor is [UnaryClientInterceptor] for streams: their line
-// is written when gRPC says that the stream has ended, which is when its last
-// message or an error was received, its context ended or the connection was
-// closed.
+// StreamClientInterceptor is [UnaryClientInterceptor] for streams. Their line is
+// written when gRPC reports the end of the stream: its last message or an error was
+// received, its context ended or the connection was closed.
 func StreamClientInterceptor(log *rollway.Logger, o Options) grpc.StreamClientInterceptor {
 	l := newLogs(log, o)
 	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
@@ -49,14 +48,14 @@ func StreamClientInterceptor(log *rollway.Logger, o Options) grpc.StreamClientIn
 		}
 		s, err := streamer(ctx, desc, cc, method, append(opts[:len(opts):len(opts)], grpc.Peer(&to), grpc.OnFinish(end))...)
 		if err != nil {
-			end(err) // another interceptor may have refused it
+			end(err) // another interceptor may have rejected it
 		}
 		return s, err
 	}
 }
 
-// outgoing returns the context of a call, with the id in its metadata, and that
-// of its line.
+// outgoing returns the context of a call, with the id in its metadata, and the
+// context of its line.
 func outgoing(ctx context.Context) (call, line context.Context) {
 	id := request.ID(ctx)
 	md, _ := metadata.FromOutgoingContext(ctx)

@@ -1,4 +1,4 @@
-package logrsink_test
+package logrlog_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/rollway/rollway"
-	"github.com/rollway/rollway/bridge/logrsink"
+	"github.com/rollway/rollway/bridge/logrlog"
 	"github.com/rollway/rollway/rollwaytest"
 )
 
@@ -22,7 +22,7 @@ func TestSlogtest(t *testing.T) {
 	var rec *rollwaytest.Recorder
 	slogtest.Run(t, func(t *testing.T) slog.Handler {
 		var l logr.Logger
-		l, rec = newLogger(t, slog.LevelInfo, logrsink.Options{})
+		l, rec = newLogger(t, slog.LevelInfo, logrlog.Options{})
 		return logr.ToSlogHandler(l)
 	}, func(t *testing.T) map[string]any {
 		r := one(t, rec)
@@ -42,7 +42,7 @@ func TestSlogtest(t *testing.T) {
 func TestSlogLevels(t *testing.T) {
 	levels := []slog.Level{rollway.LevelTrace, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError, rollway.LevelFatal}
 	for _, at := range levels {
-		l, rec := newLogger(t, at, logrsink.Options{})
+		l, rec := newLogger(t, at, logrlog.Options{})
 		s := slog.New(logr.ToSlogHandler(l))
 		for _, level := range levels {
 			s.Log(t.Context(), level, "m")
@@ -64,7 +64,7 @@ func TestSlogContextSourceAndGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := slog.New(logr.ToSlogHandler(logrsink.New(log, logrsink.Options{}).WithName("ctl").WithValues("a", 1)))
+	s := slog.New(logr.ToSlogHandler(logrlog.New(log, logrlog.Options{}).WithName("ctl").WithValues("a", 1)))
 	ctx := rollway.ContextWith(context.Background(), slog.String("request_id", "r1"))
 	_, _, here, _ := runtime.Caller(0)
 	s.With("b", 2).WithGroup("g").With("c", 3).InfoContext(ctx, "m", "d", 4)

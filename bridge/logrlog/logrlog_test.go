@@ -1,4 +1,4 @@
-package logrsink_test
+package logrlog_test
 
 import (
 	"errors"
@@ -13,11 +13,11 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/rollway/rollway"
-	"github.com/rollway/rollway/bridge/logrsink"
+	"github.com/rollway/rollway/bridge/logrlog"
 	"github.com/rollway/rollway/rollwaytest"
 )
 
-func newLogger(t *testing.T, level slog.Leveler, o logrsink.Options) (logr.Logger, *rollwaytest.Recorder) {
+func newLogger(t *testing.T, level slog.Leveler, o logrlog.Options) (logr.Logger, *rollwaytest.Recorder) {
 	t.Helper()
 	rec := new(rollwaytest.Recorder)
 	l, err := rollway.New(rollway.Options{
@@ -27,7 +27,7 @@ func newLogger(t *testing.T, level slog.Leveler, o logrsink.Options) (logr.Logge
 	if err != nil {
 		t.Fatal(err)
 	}
-	return logrsink.New(l, o), rec
+	return logrlog.New(l, o), rec
 }
 
 func one(t *testing.T, rec *rollwaytest.Recorder) rollwaytest.Record {
@@ -42,7 +42,7 @@ func one(t *testing.T, rec *rollwaytest.Recorder) rollwaytest.Record {
 
 func TestLevels(t *testing.T) {
 	all := slog.Level(math.MinInt32)
-	l, rec := newLogger(t, all, logrsink.Options{})
+	l, rec := newLogger(t, all, logrlog.Options{})
 	for v, want := range map[int]slog.Level{0: slog.LevelInfo, 1: slog.LevelDebug, 2: rollway.LevelTrace, 3: -9, 10: -16, 127: -133} {
 		l.V(v).Info("m")
 		if r := one(t, rec); r.Level != want {
@@ -59,7 +59,7 @@ func TestLevels(t *testing.T) {
 	}
 
 	at := new(slog.LevelVar)
-	l, rec = newLogger(t, at, logrsink.Options{})
+	l, rec = newLogger(t, at, logrlog.Options{})
 	at.Set(slog.LevelDebug)
 	if !l.Enabled() || !l.V(1).Enabled() || l.V(2).Enabled() {
 		t.Error("Enabled is wrong at DEBUG")
@@ -72,7 +72,7 @@ func TestLevels(t *testing.T) {
 	l.Error(nil, "m") // errors are never below a verbosity
 	one(t, rec)
 
-	l, rec = newLogger(t, all, logrsink.Options{Level: func(v int) slog.Level { return slog.Level(-v) }})
+	l, rec = newLogger(t, all, logrlog.Options{Level: func(v int) slog.Level { return slog.Level(-v) }})
 	l.V(4).Info("m")
 	if r := one(t, rec); r.Level != slog.LevelDebug {
 		t.Errorf("V(4) with a mapping of the user's own: %v", r.Level)
@@ -95,7 +95,7 @@ func (panics) MarshalLog() any { panic("marshal") }
 func (panics) String() string  { panic("string") }
 
 func TestKeysAndValues(t *testing.T) {
-	l, rec := newLogger(t, slog.LevelInfo, logrsink.Options{})
+	l, rec := newLogger(t, slog.LevelInfo, logrlog.Options{})
 	for _, c := range []struct {
 		list []any
 		want map[string]any
@@ -141,7 +141,7 @@ func TestKeysAndValues(t *testing.T) {
 
 // TestMarshalerOfWhatIsNotWritten: MarshalLog may be expensive.
 func TestMarshalerOfWhatIsNotWritten(t *testing.T) {
-	l, _ := newLogger(t, slog.LevelInfo, logrsink.Options{})
+	l, _ := newLogger(t, slog.LevelInfo, logrlog.Options{})
 	l.V(1).Info("m", "k", logr.Marshaler(calls{t}))
 }
 
@@ -151,7 +151,7 @@ func (c calls) MarshalLog() any { c.t.Error("called"); return nil }
 
 // TestDerived: loggers that come of one share nothing that one of them changes.
 func TestDerived(t *testing.T) {
-	l, rec := newLogger(t, slog.LevelInfo, logrsink.Options{})
+	l, rec := newLogger(t, slog.LevelInfo, logrlog.Options{})
 	base := l.WithName("ctrl").WithValues("a", 1)
 	deeper := base.WithName("x").WithValues("b", 2)
 	other := base.WithValues("c", 3)
@@ -178,7 +178,7 @@ func here(t *testing.T) string {
 	if !ok {
 		t.Fatal("no caller")
 	}
-	return "logrsink/logrsink_test.go:" + strconv.Itoa(line)
+	return "logrlog/logrlog_test.go:" + strconv.Itoa(line)
 }
 
 //go:noinline
@@ -192,7 +192,7 @@ func callDepthHelper(l logr.Logger) {
 }
 
 func TestSource(t *testing.T) {
-	l, rec := newLogger(t, slog.LevelInfo, logrsink.Options{})
+	l, rec := newLogger(t, slog.LevelInfo, logrlog.Options{})
 	for what, f := range map[string]func() string{
 		"Info":                func() string { l.Info("m"); return here(t) },
 		"Error":               func() string { l.Error(nil, "m"); return here(t) },
@@ -208,7 +208,7 @@ func TestSource(t *testing.T) {
 }
 
 func TestConcurrent(t *testing.T) {
-	l, rec := newLogger(t, slog.LevelInfo, logrsink.Options{})
+	l, rec := newLogger(t, slog.LevelInfo, logrlog.Options{})
 	l = l.WithValues("a", 1)
 	var wg sync.WaitGroup
 	for i := range 16 {
