@@ -20,6 +20,8 @@ func BenchmarkArticle(b *testing.B) {
 		{"redact keys", "rules: [{redact: {key: ['**.password', user.email]}}]", event},
 		{"redact card, none there", `rules: [{redact: {match: '\b(?:\d[ -]?){12,15}\d\b'}}]`, event},
 		{"redact card, one there", `rules: [{redact: {match: '\b(?:\d[ -]?){12,15}\d\b'}}]`, strings.Replace(event, "customer\"", "4111 1111 1111 1111\"", 1)},
+		{"nine idle rules", nineIdle, event},
+		{"nine idle rules, nested", nineIdle, strings.Replace(event, `"retry_count":2`, `"client":{"name":"x","version":{"major":1}},"tags":["a","b"]`, 1)},
 		{"everything", everything, event},
 	} {
 		b.Run(tc.name, func(b *testing.B) {
@@ -42,3 +44,16 @@ func BenchmarkArticle(b *testing.B) {
 		})
 	}
 }
+
+// nineIdle are rules that find nothing in the event, as most rules do in most events.
+const nineIdle = `rules:
+- drop: {where: 'path=/healthz'}
+- drop: {key: http.path, match: '^/metrics'}
+- keep: {where: 'level>=debug'}
+- remove: {key: [debug.*, http.headers.cookie]}
+- rename: {from: user.id, to: user_id}
+- rename: {from: app_name, to: service}
+- redact: {key: ['**.password', user.email]}
+- redact: {match: '\b(?:\d[ -]?){12,15}\d\b', with: '[card]'}
+- redact: {key: msg, match: 'token=\w+', with: 'token=…'}
+`

@@ -86,10 +86,10 @@ func (p *Program) Own(attrs []byte, received time.Time, s *normalize.Scratch) []
 func (p *Program) Defaults() *normalize.Defaults { return p.defaults }
 
 // Finish implements normalize.Enricher.
-func (p *Program) Finish(line []byte, s *normalize.Scratch) (out []byte, dropped string) {
+func (p *Program) Finish(line []byte, known *normalize.Known, s *normalize.Scratch) (out []byte, dropped string) {
 	line = p.addByField(line, s)
 	var own *[]byte // the part of s that line is in; nil: it is in neither
-	var seen seen
+	seen := seen{event: known, level: known.Level, filled: known.Filled()}
 	for i := range p.rules {
 		if p.hashed && i == p.hashAt {
 			line = p.hash(line, own, s)
@@ -101,27 +101,16 @@ func (p *Program) Finish(line []byte, s *normalize.Scratch) (out []byte, dropped
 			if r.decides(line, &seen, s) {
 				return nil, r.name
 			}
-		case !r.idle(line, &seen, &s.Text) && r.applies(line):
-			other := &s.A
-			if own == other {
-				other = &s.B
-			}
+		case !r.idle(line, &seen, &s.Text) && r.applies(line, &seen, &s.Text):
 			before := &line[0]
-			if line = r.rewrite(line, other, s); &line[0] != before {
-				own = other
+			line, own = r.rewrite(line, own, s)
+			if &line[0] != before {
 				seen.forget(r.action == rename || len(r.keys) == 0)
 			}
 		}
 	}
 	for i := range p.late {
-		other := &s.A
-		if own == other {
-			other = &s.B
-		}
-		before := &line[0]
-		if line = p.late[i].provide(line, other, s); &line[0] != before {
-			own = other
-		}
+		line, own = p.late[i].provide(line, own, s)
 	}
 	if p.hashed && p.hashAt == len(p.rules) {
 		line = p.hash(line, own, s)

@@ -57,7 +57,12 @@ func (l *loader) rules(n *yaml.Node) {
 	l.lateDefaults()
 	for i := range p.rules {
 		r := &p.rules[i]
-		r.needs = bitsOf(slices.Concat(r.keys, r.from))
+		r.needs = needsOf(slices.Concat(r.keys, r.from))
+		if r.where != nil {
+			for _, name := range r.where.Requires() {
+				r.asks.add(lastPart([]byte(name)), lastBit)
+			}
+		}
 		switch r.action {
 		case redact:
 			p.redacts = true

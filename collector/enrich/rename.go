@@ -49,12 +49,13 @@ func (w *rewriter) attribute(raw []byte) {
 	w.dst = append(w.dst, "}}"...)
 }
 
-// provide gives the line the value of with under the name of to, if it has
-// none. It returns line itself, or memory of dst.
-func (r *rule) provide(line []byte, dst *[]byte, s *normalize.Scratch) []byte {
+// provide gives the line the value of with under the name of to, if it has none. It
+// returns what rewrite does.
+func (r *rule) provide(line []byte, own *[]byte, s *normalize.Scratch) ([]byte, *[]byte) {
 	if r.slot == "" && hasAttr(line, r.to, &s.Text) || r.slot != "" && hasSlot(line, r.slot) {
-		return line
+		return line, own
 	}
+	dst := other(own, s)
 	w := rewriter{rule: r, src: line, dst: append((*dst)[:0], line...), text: &s.Text, target: -1}
 	if r.slot == "" {
 		w.attribute(r.with)
@@ -62,7 +63,7 @@ func (r *rule) provide(line []byte, dst *[]byte, s *normalize.Scratch) []byte {
 		w.insert(r.with, false)
 	}
 	*dst = w.dst
-	return w.dst
+	return w.dst, dst
 }
 
 // hasAttrs reports whether what is in dst, a whole line, has attributes.

@@ -28,8 +28,18 @@ type rewriter struct {
 	found bool
 }
 
-// rewrite returns the line as the rule makes it: line itself, or memory of dst.
-func (r *rule) rewrite(line []byte, dst *[]byte, s *normalize.Scratch) []byte {
+// other is the one of two buffers that own is not.
+func other(own *[]byte, s *normalize.Scratch) *[]byte {
+	if own == &s.A {
+		return &s.B
+	}
+	return &s.A
+}
+
+// rewrite returns the line as the rule makes it, and the buffer that it is in: own,
+// that of line, or another.
+func (r *rule) rewrite(line []byte, own *[]byte, s *normalize.Scratch) ([]byte, *[]byte) {
+	dst, before := other(own, s), &line[0]
 	w := rewriter{rule: r, src: line, dst: (*dst)[:0], path: s.Path[:0], text: &s.Text, target: -1}
 	if r.action == rename {
 		line = w.rename()
@@ -38,7 +48,10 @@ func (r *rule) rewrite(line []byte, dst *[]byte, s *normalize.Scratch) []byte {
 	}
 	s.Path = w.path
 	*dst = w.dst
-	return line
+	if &line[0] != before {
+		own = dst
+	}
+	return line, own
 }
 
 // found reports whether the rule's expression matches in what its keys select.

@@ -24,7 +24,8 @@ type rule struct {
 	where  *query.Query // which events it is for; nil: all
 	keys   []key        // which values; none: all
 	match  *matcher     // what in them; nil: all of it
-	needs  []uint16     // a line without one of these bits of seen has nothing for keys or from; none: that cannot be told
+	needs  needs        // of keys or from
+	asks   needs        // of where
 
 	with     []byte // what replaces a value, as JSON
 	withText []byte // what replaces a match
@@ -43,15 +44,28 @@ type rule struct {
 func (r *rule) decides(line []byte, seen *seen, s *normalize.Scratch) (dropped bool) {
 	switch r.action {
 	case drop:
-		return r.applies(line) && (r.match == nil || !r.idle(line, seen, &s.Text) && r.found(line, s))
+		return r.applies(line, seen, &s.Text) && (r.match == nil || !r.idle(line, seen, &s.Text) && r.found(line, s))
 	case keep:
-		return !r.applies(line) || r.match != nil && (r.idle(line, seen, &s.Text) || !r.found(line, s))
+		return !r.applies(line, seen, &s.Text) || r.match != nil && (r.idle(line, seen, &s.Text) || !r.found(line, s))
 	}
 	return false
 }
 
 // applies reports whether the rule is for the event of the line.
-func (r *rule) applies(line []byte) bool { return r.where == nil || r.where.Match(line) }
+func (r *rule) applies(line []byte, seen *seen, buf *[]byte) bool {
+	if r.where == nil {
+		return true
+	}
+	if !r.thorough {
+		if holds, told := r.where.MatchLevel(seen.level); told {
+			return holds
+		}
+		if len(r.asks.bits) > 0 && !seen.has(&r.asks, line, buf) {
+			return false
+		}
+	}
+	return r.where.Match(line)
+}
 
 // selects reports whether a key of the rule is for path. inAttrs tells that it
 // is below attrs.

@@ -391,7 +391,7 @@ func (b *Builder) after() {
 	}
 	if p == inSlot && b.name.Start == b.name.End { // it was not named yet
 		start := len(b.text)
-		b.text = b.slot.appendName(b.text)
+		b.text = jsonline.AppendString(b.text, b.slot.String())
 		b.name = jsonwalk.Span{Start: start, End: len(b.text)}
 		n.body.text = b.text
 	}

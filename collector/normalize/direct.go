@@ -76,6 +76,7 @@ func (b *Builder) finish() {
 		n.ev.fault = tooLarge
 	}
 	if n.ev.fault == ok {
+		n.noteNested(kindOf(b.text[b.value]), b.value, len(b.text))
 		b.text = append(b.text, ',')
 	} else {
 		b.text = b.text[:b.name.Start]

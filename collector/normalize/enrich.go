@@ -1,12 +1,14 @@
 package normalize
 
 import (
+	"log/slog"
 	"net/netip"
 	"slices"
 	"time"
 
 	"github.com/rollway/rollway/collector/ulid"
 	"github.com/rollway/rollway/internal/jsonline"
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 // An Enricher says what events get beside what they came with, and what is
@@ -23,9 +25,10 @@ type Enricher interface {
 	Defaults() *Defaults
 	// Finish turns the canonical line of an event, without its line end, into
 	// the one to be stored. It may change and grow line; what it returns is line
-	// or memory of s, good until the next call. If dropped is not empty, it names
-	// the rule by which the event is not stored.
-	Finish(line []byte, s *Scratch) (out []byte, dropped string)
+	// or memory of s, good until the next call. known says what is in line, so that
+	// Finish need not look for it. If dropped is not empty, it names the rule by
+	// which the event is not stored.
+	Finish(line []byte, known *Known, s *Scratch) (out []byte, dropped string)
 	// Withholds reports whether the text of rejected events must not be kept,
 	// because there is something in events that nobody is to see.
 	Withholds() bool
@@ -73,6 +76,34 @@ func (d *Defaults) Take(name string) (raw []byte) {
 	return nil
 }
 
+// Known is what is known of an event when its line has been made.
+type Known struct {
+	Level slog.Level
+	// Nested are the values in the line that are objects or arrays, outside of each
+	// other; that of attrs is not one of them.
+	Nested []jsonwalk.Span
+
+	filled uint16 // bit per slot
+	slots  [numSlots]jsonwalk.Span
+	names  *nameSet
+}
+
+// Filled has a bit for each slot that the line has a value for: 1<<slot.
+func (k *Known) Filled() uint16 { return k.filled }
+
+// Slot returns where in the line the value of a slot is that it has; not of Time and
+// Level.
+func (k *Known) Slot(slot Slot) jsonwalk.Span { return k.slots[slot] }
+
+// Attrs is the number of attributes that the line has or that are reserved.
+func (k *Known) Attrs() int { return k.names.len() }
+
+// Attr returns the name of an attribute, which has no escapes.
+func (k *Known) Attr(i int) []byte {
+	e := &k.names.list[i]
+	return k.names.text[e.start:e.end]
+}
+
 // Scratch is memory that an Enricher uses from event to event.
 type Scratch struct {
 	A, B, Text, Path, Template []byte
@@ -91,11 +122,16 @@ func (s *Scratch) shrink() {
 // SetEnricher says what becomes of the events of the next calls, which are from
 // peer; a nil e is nothing.
 func (n *Normalizer) SetEnricher(e Enricher, peer netip.Addr) {
-	n.enricher, n.defaults = e, nil
+	n.enricher, n.defaults, n.defaulted = e, nil, 0
 	n.fixed.reset()
 	if e != nil {
 		e.Begin(&n.fixed, peer)
 		n.defaults = e.Defaults()
+		for slot := range numSlots {
+			if n.defaults != nil && n.defaults.slots[slot] != nil {
+				n.defaulted |= 1 << slot
+			}
+		}
 	}
 }
 
@@ -139,7 +175,7 @@ func (b *Batch) undrop() {
 
 // SlotOf returns the key of the canonical line whose value a member of the name
 // becomes, unless it is one of the second names; "" if there is none.
-func SlotOf(name string) string { return slotName(lookup([]byte(name))) }
+func SlotOf(name string) string { return lookup([]byte(name)).String() }
 
 // ReadAs is SlotOf for all names that are read, also those whose value becomes a
 // slot's in some events only: seldom says that in most it does not.
@@ -149,22 +185,10 @@ func ReadAs(name string) (slot string, seldom bool) {
 		k = keyMsgInFields
 	}
 	if k <= keyOther {
-		return slotName(k), false
+		return k.String(), false
 	}
 	if seconds[k].rank == ofParts {
 		return "", false
 	}
-	return slotName(seconds[k].slot), seconds[k].rank == 3
-}
-
-func slotName(k key) string {
-	switch {
-	case k >= numSlots:
-		return ""
-	case k == keyTime:
-		return "time"
-	case k == keyLevel:
-		return "level"
-	}
-	return slotNames[k][len(`,"`) : len(slotNames[k])-len(`":`)]
+	return seconds[k].slot.String(), seconds[k].rank == 3
 }

@@ -224,13 +224,23 @@ func (n *Normalizer) addAttr(name, value jsonwalk.Span, kind jsontext.Kind, comp
 	}
 	if len(suffix) == 0 && compact && len(n.attrs)+value.End-name.Start <= n.limits.MaxEventBytes {
 		n.attrs = append(n.attrs, text[name.Start:value.End]...)
+		n.noteNested(kind, len(n.attrs)-value.Len(), len(n.attrs))
 		n.attrs = append(n.attrs, ',')
 		return ok
 	}
 	n.appendName(raw, suffix)
+	start := len(n.attrs)
 	n.attrs, fault = appendValue(n.attrs, value.Of(text), kind, n.limits.MaxEventBytes, n.limits.MaxDepth-2)
+	n.noteNested(kind, start, len(n.attrs))
 	n.attrs = append(n.attrs, ',')
 	return fault
+}
+
+// noteNested notes the value attrs[start:end] if it is an object or array.
+func (n *Normalizer) noteNested(kind jsontext.Kind, start, end int) {
+	if n.enricher != nil && !scalar(kind) {
+		n.known.Nested = append(n.known.Nested, jsonwalk.Span{Start: start, End: end})
+	}
 }
 
 // uniqueSuffix counts the name raw of a member of attrs, and returns what makes
@@ -258,7 +268,7 @@ func (n *Normalizer) appendName(raw, suffix []byte) {
 
 // appendLine appends the canonical line of the event, or sets its fault.
 func (n *Normalizer) appendLine(dst *Batch) {
-	ev, text := &n.ev, n.body.text
+	ev := &n.ev
 	if n.late.n > 0 {
 		if n.settle(); ev.fault != ok {
 			return
@@ -274,41 +284,36 @@ func (n *Normalizer) appendLine(dst *Batch) {
 	if n.defaults != nil {
 		n.fillDefaults()
 	}
+	nested := len(n.known.Nested) // in attrs
+	filled := ev.filled | n.defaulted
 	line := append(dst.Lines, `{"time":"`...)
 	line = jsonline.AppendUnix(line, ev.sec, ev.nsec)
 	line = append(line, `","level":"`...)
 	line = levels.Append(line, ev.level)
 	line = append(line, '"')
 	for key := keyMsg; key < numSlots; key++ {
-		if ev.filled&(1<<key) == 0 {
-			if n.defaults != nil && n.defaults.slots[key] != nil {
-				line = append(line, slotNames[key]...)
-				line = append(line, n.defaults.slots[key]...)
-			}
+		if filled&(1<<key) == 0 {
 			continue
 		}
-		raw := ev.slots[key].Of(text)
-		kind := jsontext.Kind(raw[0])
 		line = append(line, slotNames[key]...)
-		if key == keyMsg && kind != jsontext.KindString {
-			line = append(line, '"')
-			line = append(line, raw...)
-			line = append(line, '"')
-			continue
-		}
-		if size := idSize(key); size > 0 {
-			var again bool
-			if line, again = appendID(line, n.unquoted(raw), size); again {
-				continue
-			}
-		}
-		if line, ev.fault = appendValue(line, raw, kind, limit, n.limits.MaxDepth-1); ev.fault != ok {
+		value := len(line) - start
+		if line = n.appendSlot(line, key, limit); ev.fault != ok {
 			dst.Lines = line[:start]
 			return
+		}
+		n.known.slots[key] = jsonwalk.Span{Start: value, End: len(line) - start}
+	}
+	for _, key := range [...]Slot{keySource, keyError} {
+		if at := n.known.slots[key]; filled&(1<<key) != 0 {
+			n.noteNested(kindOf(line[start+at.Start]), at.Start, at.End)
 		}
 	}
 	if len(n.attrs) > 0 {
 		line = append(line, `,"attrs":{`...)
+		for i := range n.known.Nested[:nested] {
+			n.known.Nested[i].Start += len(line) - start
+			n.known.Nested[i].End += len(line) - start
+		}
 		line = append(line, n.attrs[:len(n.attrs)-1]...)
 		line = append(line, '}')
 	}
@@ -319,7 +324,7 @@ func (n *Normalizer) appendLine(dst *Batch) {
 		return
 	}
 	if n.enricher != nil {
-		if line = n.finish(dst, line, start); line == nil {
+		if line = n.finish(dst, line, start, filled); line == nil {
 			dst.Lines = dst.Lines[:start]
 			return
 		}
@@ -332,16 +337,45 @@ func (n *Normalizer) appendLine(dst *Batch) {
 	}
 }
 
+// appendSlot appends the value of a slot, or that of defaults, or sets the event's
+// fault. The line may not become longer than limit.
+func (n *Normalizer) appendSlot(line []byte, key key, limit int) []byte {
+	if n.ev.filled&(1<<key) == 0 {
+		return append(line, n.defaults.slots[key]...)
+	}
+	raw := n.ev.slots[key].Of(n.body.text)
+	kind := jsontext.Kind(raw[0])
+	if key == keyMsg && kind != jsontext.KindString {
+		line = append(line, '"')
+		line = append(line, raw...)
+		return append(line, '"')
+	}
+	if size := idSize(key); size > 0 {
+		if line, again := appendID(line, n.unquoted(raw), size); again {
+			return line
+		}
+	}
+	line, n.ev.fault = appendValue(line, raw, kind, limit, n.limits.MaxDepth-1)
+	return line
+}
+
 // finish has the enricher go over line[start:] and returns line with what came
 // of it, or nil if there is no line to be stored.
-func (n *Normalizer) finish(dst *Batch, line []byte, start int) []byte {
-	out, dropped := n.enricher.Finish(line[start:], &n.scratch)
+func (n *Normalizer) finish(dst *Batch, line []byte, start int, filled uint16) []byte {
+	k := &n.known
+	k.Level, k.filled, k.names = n.ev.level, filled, &n.names
+	out, dropped := n.enricher.Finish(line[start:], k, &n.scratch)
 	if dropped != "" {
 		dst.drop(dropped)
 		n.dropped = true
 		return nil
 	}
-	if line = append(line[:start], out...); len(line)-start > n.limits.MaxEventBytes {
+	if &out[0] == &line[start] {
+		line = line[:start+len(out)]
+	} else {
+		line = append(line[:start], out...)
+	}
+	if len(line)-start > n.limits.MaxEventBytes {
 		n.ev.fault = tooLarge
 		return nil
 	}

@@ -64,6 +64,7 @@ func (n *Normalizer) SetExtras(x *Extras) { n.extras = x }
 func (n *Normalizer) newEvent() {
 	n.attrs = n.attrs[:0]
 	n.names.reset()
+	n.known.Nested = n.known.Nested[:0]
 	n.dropped = false
 	n.late.n, n.late.seen = 0, 0
 	if n.extras != nil {

@@ -34,15 +34,17 @@ var slotNames = [numSlots]string{
 	keyError:   `,"error":`,
 }
 
-// appendName appends the name that a slot has in a line, as JSON.
-func (s Slot) appendName(dst []byte) []byte {
-	switch s {
-	case keyTime:
-		return append(dst, `"time"`...)
-	case keyLevel:
-		return append(dst, `"level"`...)
+// String is the name that a slot has in a line; "" for what is no slot.
+func (k key) String() string {
+	switch {
+	case k >= numSlots:
+		return ""
+	case k == keyTime:
+		return "time"
+	case k == keyLevel:
+		return "level"
 	}
-	return append(dst, slotNames[s][1:len(slotNames[s])-1]...) // between ',' and ':'
+	return slotNames[k][len(`,"`) : len(slotNames[k])-len(`":`)]
 }
 
 // scope tells where the members of an object are looked up.

@@ -139,11 +139,13 @@ type Normalizer struct {
 	unquote []byte // an unescaped string
 	times   times.Cache
 
-	enricher Enricher  // nil: none
-	defaults *Defaults // its
-	fixed    Extras    // what it adds to each event
-	scratch  Scratch   // its
-	dropped  bool      // the event just ended was, by a rule
+	enricher  Enricher  // nil: none
+	defaults  *Defaults // its
+	fixed     Extras    // what it adds to each event
+	scratch   Scratch   // its
+	known     Known     // what it is told of the event
+	defaulted uint16    // bit per slot for which defaults has a value
+	dropped   bool      // the event just ended was, by a rule
 
 	builder Builder
 }

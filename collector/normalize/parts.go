@@ -1,6 +1,10 @@
 package normalize
 
-import "github.com/rollway/rollway/internal/jsonwalk"
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/rollway/rollway/internal/jsonwalk"
+)
 
 // part is a member of an object of the Elastic Common Schema that has a slot.
 type part struct {
@@ -72,6 +76,7 @@ func (n *Normalizer) addOthers(m *lateMember) reason {
 		return fault
 	}
 	n.appendName(name, suffix)
+	start := len(n.attrs)
 	n.attrs = append(n.attrs, '{')
 	for w := jsonwalk.Members(text, m.value.Start); w.Next(); {
 		if slot := slotOf(w.Name.Of(text), parts); slot != keyOther && n.ev.slots[slot] == w.Value {
@@ -86,6 +91,7 @@ func (n *Normalizer) addOthers(m *lateMember) reason {
 		n.attrs = append(n.attrs, ',')
 	}
 	n.attrs[len(n.attrs)-1] = '}'
+	n.noteNested(jsontext.KindBeginObject, start, len(n.attrs))
 	n.attrs = append(n.attrs, ',')
 	return ok
 }

@@ -2,6 +2,7 @@ package query
 
 import (
 	"bytes"
+	"log/slog"
 
 	"github.com/rollway/rollway/internal/jsonwalk"
 )
@@ -36,6 +37,24 @@ func (q *Query) Match(line []byte) bool {
 		return false
 	}
 	return q.root.eval(&s.hits)
+}
+
+// MatchLevel is Match for any line of a level. told is false if the level alone
+// does not tell.
+func (q *Query) MatchLevel(l slog.Level) (matches, told bool) {
+	if q.root == nil {
+		return true, true
+	}
+	return q.root.level(l)
+}
+
+// Requires returns names, parts of paths included, of which a line that matches has
+// one: in each of its members the last name of the path. None: it may have any.
+func (q *Query) Requires() []string {
+	if q.root == nil {
+		return nil
+	}
+	return q.root.requires()
 }
 
 // mayMatch tells false if none of the lines can match, by a search for the one

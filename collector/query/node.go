@@ -1,6 +1,8 @@
 package query
 
 import (
+	"cmp"
+	"log/slog"
 	"math"
 	"time"
 )
@@ -80,6 +82,60 @@ func (n *node) eval(hits *hitSet) bool {
 		}
 		return false
 	}
+}
+
+// level tells whether n holds for a line of a level, as far as the level tells it.
+func (n *node) level(l slog.Level) (holds, told bool) {
+	switch n.kind {
+	case nodeTerm:
+		return n.term.isLevel && ordered(n.term.op, cmp.Compare(l, n.term.level)), n.term.isLevel
+	case nodeNot:
+		holds, told = n.kids[0].level(l)
+		return !holds, told
+	}
+	decides := n.kind == nodeOr // whichever kid comes to this decides
+	told = true
+	for _, kid := range n.kids {
+		kidHolds, kidTold := kid.level(l)
+		if kidTold && kidHolds == decides {
+			return decides, true
+		}
+		told = told && kidTold
+	}
+	return !decides, told
+}
+
+// requires returns names of which a line has one if n holds for it; nil: there are
+// none.
+func (n *node) requires() []string {
+	switch n.kind {
+	case nodeTerm:
+		t := n.term
+		if t.op == opText || t.isLevel || t.isTime || t.field == (field{id: fieldAttrs}) {
+			return nil
+		}
+		if t.field.path != "" {
+			return []string{t.field.path}
+		}
+		return []string{t.field.id.name()}
+	case nodeAnd:
+		for _, kid := range n.kids {
+			if names := kid.requires(); names != nil {
+				return names
+			}
+		}
+	case nodeOr:
+		var names []string
+		for _, kid := range n.kids {
+			more := kid.requires()
+			if more == nil {
+				return nil
+			}
+			names = append(names, more...)
+		}
+		return names
+	}
+	return nil
 }
 
 // timeRange is TimeRange for one node. A negation is taken to say nothing: it

@@ -88,7 +88,7 @@ func (*hoarder) Begin(*normalize.Extras, netip.Addr)                        {}
 func (*hoarder) Own(attrs []byte, _ time.Time, _ *normalize.Scratch) []byte { return attrs }
 func (*hoarder) Defaults() *normalize.Defaults                              { return nil }
 func (*hoarder) Withholds() bool                                            { return false }
-func (h *hoarder) Finish(line []byte, s *normalize.Scratch) ([]byte, string) {
+func (h *hoarder) Finish(line []byte, _ *normalize.Known, s *normalize.Scratch) ([]byte, string) {
 	if h.kept != nil {
 		h.kept[0] = 'x'
 		return line, ""

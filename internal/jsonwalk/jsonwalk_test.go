@@ -106,7 +106,7 @@ func FuzzWalk(f *testing.F) {
 			return
 		}
 		start := SkipSpace(text, 0)
-		var want any = values(t, text)
+		want := values(t, text)
 		got, end := walked(text, start)
 		if SkipSpace(text, end) != len(text) || end != SkipValue(text, start) {
 			t.Fatalf("%q ends at %d and %d", text, end, SkipValue(text, start))
