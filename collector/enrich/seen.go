@@ -15,7 +15,7 @@ import (
 type seen struct {
 	event   *normalize.Known // what is in the line; nil: the line has to be looked at
 	level   slog.Level
-	filled  uint16 // slots that the line may have
+	filled  uint16                  // slots that the line may have
 	names   [filterBits / 64]uint64 // a Bloom filter of the first and the last parts of names
 	known   bool                    // names is of the line
 	escapes escapes
