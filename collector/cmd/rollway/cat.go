@@ -23,10 +23,10 @@ var catCommand = &command{
 	args:    "FILE|FOLDER…",
 	help: `
 Prints the lines of each FILE, one after the other: text, which gzip or zstd may
-have compressed, a segment of a journal or of a spool, or what a slab file has to
-be recovered. FOLDER is a collector's data folder or the journal in it, or a spool;
-its lines come in the order of their offsets. A collector may be running: nothing is
-locked.
+have compressed, a segment of a journal or of a spool, or what a slab file has
+to be recovered. FOLDER is a collector's data folder or the journal in it, or a
+spool; its lines come in the order of their offsets. A collector may be running:
+nothing is locked.
 
 What cannot be read is left out and described on stderr; the exit status is then
 1. A last line without its end is no failure: its writer is at work, or was

@@ -34,8 +34,8 @@ else.
 
 FOLDER is the spool of a remote.Writer with Spill: the lines in it that were not
 delivered go to DEST, and are settled when it has them. With -dry-run they are
-counted. A journal needs no recovery: its collector repairs it when it starts, and
-'rollway cat' prints its lines.
+counted. A journal needs no recovery: its collector repairs it when it starts,
+and 'rollway cat' prints its lines.
 
 DEST is a file, "-" for standard output, or a URL as remote.Open takes it:
 http://127.0.0.1:4318/api/logs, tcp://host:port and others. Lines that the file

@@ -22,10 +22,10 @@ var verifyCommand = &command{
 	args:    "FILE|FOLDER…",
 	help: `
 Reads each FILE to its end and says what it is and whether it is sound. FILE may
-be text, or any file that Rollway writes: a segment, a manifest, a cursor, a slab
-file. FOLDER may be a collector's data folder or the journal in it, or a spool:
-then each file in it is listed with its number of lines. Nothing is locked or
-changed, so a process may be writing meanwhile.
+be text, or any file that Rollway writes: a segment, a manifest, a cursor, a
+slab file. FOLDER may be a collector's data folder or the journal in it, or a
+spool: then each file in it is listed with its number of lines. Nothing is
+locked or changed, so a process may be writing meanwhile.
 
 It counts the lines and bytes of text, which gzip or zstd may have compressed.
 NUL bytes are damage: a lost block looks like that, and a file that was
