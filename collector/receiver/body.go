@@ -45,31 +45,6 @@ func (r *Receiver) readBody(w *workspace, req *http.Request, declared, usual str
 	return r.unpack(w, c, req.ContentLength)
 }
 
-// inMemory returns the body of req if the server has read it as a whole.
-func inMemory(req *http.Request) []byte {
-	if body, is := req.Body.(interface{ Whole() []byte }); is {
-		return body.Whole()
-	}
-	return nil
-}
-
-// borrow uses a body that is in memory instead of reading it into w.buf. f is what
-// was found wrong with its header.
-func (r *Receiver) borrow(w *workspace, body []byte, f failure) failure {
-	size := int64(len(body))
-	switch {
-	case size > r.opts.MaxBody:
-		return r.tooLarge(fmt.Sprintf("the body of %d bytes", size))
-	case f.code != 0:
-		w.wire.n = size
-		return f
-	case !r.acquire(w, 2*(size+1)): // as for one that is read
-		return r.busy()
-	}
-	w.lend(body)
-	return r.overUnpacked(w, size)
-}
-
 // unpack reads the rest of the body, of size bytes or -1, into w.buf.
 func (r *Receiver) unpack(w *workspace, c coding, size int64) failure {
 	switch c {

@@ -158,13 +158,6 @@ func (r *endpoint) enter(w *workspace, req *http.Request) (encoding string, f fa
 
 // read reads and unpacks the body in time.
 func (r *endpoint) read(rw http.ResponseWriter, w *workspace, req *http.Request, encoding string) (f failure) {
-	if !r.grpc {
-		if body := inMemory(req); len(body) > 0 {
-			if c, f := codingOf(encoding, r.defaultCoding(req.Header), body); f.code != 0 || c == asSent {
-				return r.borrow(w, body, f)
-			}
-		}
-	}
 	// The deadline bounds slow bodies. A ResponseWriter without deadlines,
 	// as in tests, has no slow bodies either.
 	deadline := http.NewResponseController(rw)

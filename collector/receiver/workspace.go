@@ -54,8 +54,6 @@ func (r *Receiver) Release(n int64) {
 type workspace struct {
 	r      *Receiver
 	buf    []byte // the unpacked body; for TCP, bytes read
-	own    []byte // the workspace's own buffer, while buf is lent
-	lent   bool   // buf is the server's, until the request is over
 	batch  normalize.Batch
 	norm   *normalize.Normalizer
 	answer []byte
@@ -163,9 +161,6 @@ func (w *workspace) Memory() pool.Memory {
 }
 
 func (w *workspace) reset() {
-	if w.lent {
-		w.buf, w.own, w.lent = w.own, nil, false
-	}
 	w.buf = reuse(w.buf)
 	w.answer = reuse(w.answer)
 	w.note = reuse(w.note)
@@ -209,12 +204,6 @@ func reuse(b []byte) []byte {
 		return nil
 	}
 	return b[:0]
-}
-
-// lend makes a body that the server has in memory the one of w.
-func (w *workspace) lend(body []byte) {
-	w.own, w.buf, w.lent = w.buf, body, true
-	w.wire = wireReader{n: int64(len(body))}
 }
 
 // open prepares w to read a body.
