@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"io"
+	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -77,11 +79,41 @@ func libraryMetrics(t *testing.T) (names map[string]bool, text string) {
 	return names, b.String()
 }
 
-// Each metric and label that an alert uses is one that the library writes, each package
-// has an alert, and the bounds are those that docs/DEPLOYMENT.md names.
+// collectorMetrics returns the names of all metrics that a collector with a sink
+// describes, and what it answers to a scrape.
+func collectorMetrics(t *testing.T) (names map[string]bool, text string) {
+	t.Helper()
+	d := serveDaemon(t, "-data", t.TempDir(), "-config", kafkaConfig(t))
+	status, text := d.get(t, "/metrics")
+	if status != http.StatusOK {
+		t.Fatal(status, text)
+	}
+	names = map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^# TYPE (rollway_\w+) `).FindAllStringSubmatch(text, -1) {
+		names[m[1]] = true
+	}
+	return names, text
+}
+
+// kafkaConfig is a configuration with a sink, whose broker does not exist.
+func kafkaConfig(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "rollway.yaml")
+	if err := os.WriteFile(path, []byte("kafka: {brokers: \"127.0.0.1:1\"}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Each metric and label that an alert uses exists, each package has an alert, and the
+// bounds are those that docs/DEPLOYMENT.md names.
 func TestAlertRules(t *testing.T) {
 	names, text := libraryMetrics(t)
-	metric := regexp.MustCompile(metricName)
+	library := len(names)
+	more, moreText := collectorMetrics(t)
+	maps.Copy(names, more)
+	text += moreText
+	metric := regexp.MustCompile(`rollway_\w+`)
 	covered := map[string]bool{} // packages, by the prefix of their metrics
 	bounds := map[string]string{}
 	for _, g := range readAlerts(t).Groups {
@@ -91,9 +123,9 @@ func TestAlertRules(t *testing.T) {
 				t.Errorf("%s names no metric: %s", r.Alert, r.Expr)
 			}
 			for _, name := range found {
-				covered[strings.Join(strings.Split(name, "_")[:2], "_")] = true
+				covered[packageOf(name)] = true
 				if !names[name] {
-					t.Errorf("%s names %s, which no package writes", r.Alert, name)
+					t.Errorf("%s names %s, which does not exist", r.Alert, name)
 				}
 			}
 			if strings.Count(r.Expr, "(") != strings.Count(r.Expr, ")") {
@@ -132,9 +164,17 @@ func TestAlertRules(t *testing.T) {
 			t.Errorf("%s is %q, want %q", alert, bounds[alert], want)
 		}
 	}
-	if len(names) < 80 || len(covered) != 5 {
-		t.Errorf("%d metrics; %v have alerts, want all 5 packages", len(names), covered)
+	if library < 80 || len(more) < 60 || len(covered) != 6 {
+		t.Errorf("%d and %d metrics; %v have alerts, want 5 packages and the collector", library, len(more), covered)
 	}
+}
+
+// packageOf returns the package of a metric, or "collector".
+func packageOf(metric string) string {
+	if regexp.MustCompile(metricName).MatchString(metric) {
+		return strings.Split(metric, "_")[1]
+	}
+	return "collector"
 }
 
 // What docs/DEPLOYMENT.md names of metrics and alerts is there.

@@ -159,6 +159,12 @@ func TestAlertsFire(t *testing.T) {
 	} {
 		tests = append(tests, ruleTest(t, name, c.change, c.fire))
 	}
+	runRuleTests(t, tests)
+}
+
+// runRuleTests gives tests of the alerts to promtool.
+func runRuleTests(t *testing.T, tests []map[string]any) {
+	t.Helper()
 	text, err := yaml.Marshal(map[string]any{"rule_files": []string{alertsFile(t)}, "evaluation_interval": "1m", "tests": tests})
 	if err != nil {
 		t.Fatal(err)
@@ -168,6 +174,78 @@ func TestAlertsFire(t *testing.T) {
 		t.Fatal(err)
 	}
 	promtool(t, "", "test", "rules", file)
+}
+
+// Each alert on a collector fires beyond its bound, and not below it.
+func TestCollectorAlertsFire(t *testing.T) {
+	const flat, rising = "0x30", "0+60x30"
+	steady := map[string]string{ // by metric; of a collector without trouble
+		"rollway_ready":                                          "1x30",
+		"rollway_journal_full_total":                             flat,
+		"rollway_journal_write_errors_total":                     flat,
+		"rollway_journal_sync_errors_total":                      flat,
+		"rollway_journal_missed_lines_total":                     flat,
+		"rollway_events_failed_total":                            flat,
+		"rollway_events_received_total":                          "0+6000x30",
+		`rollway_events_rejected_total|reason=syntax`:            "0+59x30",
+		"rollway_events_rejected_lost_total":                     flat,
+		"rollway_udp_datagrams_dropped_total":                    flat,
+		"rollway_http_connections":                               "90x30",
+		"rollway_http_connections_limit":                         "100x30",
+		"rollway_panics_total":                                   flat,
+		"rollway_sink_pending|sink=kafka":                        "1000x30",
+		"rollway_sink_delivered_total|sink=kafka":                rising,
+		`rollway_sink_dropped_total|sink=kafka,reason=retention`: flat,
+	}
+	var tests []map[string]any
+	add := func(alert, metric, values, summary string) {
+		var series []map[string]string
+		for name, usual := range steady {
+			if name == metric {
+				usual = values
+			}
+			base, labels, _ := strings.Cut(name, "|")
+			text := `instance="a:4318"`
+			for _, l := range strings.FieldsFunc(labels, func(r rune) bool { return r == ',' }) {
+				key, value, _ := strings.Cut(l, "=")
+				text += "," + key + "=" + strconv.Quote(value)
+			}
+			series = append(series, map[string]string{"series": base + "{" + text + "}", "values": usual})
+		}
+		var checks []map[string]any
+		for _, group := range readAlerts(t).Groups {
+			if group.Name != "rollway-collector" {
+				continue
+			}
+			for _, rule := range group.Rules {
+				expected := []map[string]any{}
+				if rule.Alert == alert {
+					labels := map[string]string{"severity": rule.Labels.Severity, "instance": "a:4318"}
+					if strings.HasPrefix(alert, "Sink") {
+						labels["sink"] = "kafka"
+					}
+					expected = append(expected, map[string]any{"exp_labels": labels, "exp_annotations": map[string]string{"summary": "a:4318" + summary}})
+				}
+				checks = append(checks, map[string]any{"eval_time": fmt.Sprintf("%dm", testedMinute), "alertname": rule.Alert, "exp_alerts": expected})
+			}
+		}
+		tests = append(tests, map[string]any{"name": alert, "interval": "1m", "input_series": series, "alert_rule_test": checks})
+	}
+	add("", "", "", "")
+	add("CollectorNotReady", "rollway_ready", "0x30", ": lines cannot be stored")
+	add("CollectorFull", "rollway_journal_full_total", rising, ": 300 batches were refused because the journal or its disk is full")
+	add("CollectorDiskErrors", "rollway_journal_write_errors_total", rising, ": 300 writes or syncs of the journal failed")
+	add("CollectorDiskErrors", "rollway_journal_sync_errors_total", rising, ": 300 writes or syncs of the journal failed")
+	add("CollectorLinesMissing", "rollway_journal_missed_lines_total", rising, ": readers of the journal missed 300 lines")
+	add("CollectorEventsFail", "rollway_events_failed_total", rising, ": 300 events could not be stored")
+	add("CollectorRejects", "rollway_events_rejected_total|reason=syntax", "0+66x30", ": 1.1% of the events are rejected")
+	add("CollectorDeadLettersLost", "rollway_events_rejected_lost_total", rising, ": 300 rejected events could not be kept")
+	add("CollectorDatagramsDropped", "rollway_udp_datagrams_dropped_total", rising, ": the system dropped 300 datagrams")
+	add("CollectorConnectionsFull", "rollway_http_connections", "91x30", ": 91% of the HTTP connections are in use")
+	add("CollectorPanics", "rollway_panics_total", rising, ": 300 requests ended in a panic")
+	add("SinkStuck", "rollway_sink_delivered_total|sink=kafka", "5x30", " sink kafka: 1k lines wait, and none was delivered in 15 minutes")
+	add("SinkDrops", "rollway_sink_dropped_total|sink=kafka,reason=retention", rising, " sink kafka: 300 lines will not be delivered")
+	runRuleTests(t, tests)
 }
 
 // ownLabels are the labels of an alert that come from its metric.
