@@ -113,14 +113,8 @@ type Listener struct {
 // Accept implements net.Listener.
 func (l *Listener) Accept() (net.Conn, error) {
 	for {
-		if since := l.closing.Load(); since != 0 {
-			l.deadline(minTime(time.Now().Add(backlogPause), time.Unix(0, since).Add(backlogTime)))
-		}
-		c, err := l.Listener.Accept()
+		c, err := l.accept()
 		switch {
-		case err != nil && l.closing.Load() != 0:
-			l.Listener.Close()
-			return nil, net.ErrClosed
 		case err != nil:
 			return nil, err
 		case l.limit.Acquire():
@@ -130,23 +124,30 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// A Listener that is to close waits backlogPause for one more connection, and
-// backlogTime at most for all.
-const (
-	backlogPause = 2 * time.Millisecond
-	backlogTime  = time.Second
-)
-
-func minTime(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
+// accept accepts a connection or, once the listener is to close, one that is complete.
+func (l *Listener) accept() (net.Conn, error) {
+	if l.closing.Load() == 0 {
+		c, err := l.Listener.Accept()
+		if err == nil || l.closing.Load() == 0 {
+			return c, err
+		}
 	}
-	return b
+	if time.Since(time.Unix(0, l.closing.Load())) < backlogTime {
+		if c := acceptNow(l.Listener); c != nil {
+			return c, nil
+		}
+	}
+	l.Listener.Close()
+	return nil, net.ErrClosed
 }
 
-// CloseAfterBacklog has Accept return the connections that are complete already, and
-// then close the listener. If they were not accepted, the system would reset them,
-// with the requests that they may have brought.
+// backlogTime bounds how long a Listener that is to close accepts: clients may connect
+// faster than it does.
+const backlogTime = time.Second
+
+// CloseAfterBacklog makes Accept return the connections that are complete, and then
+// close the listener. The system resets the connections that a closed listener has not
+// accepted, and the requests in them.
 func (l *Listener) CloseAfterBacklog() {
 	if l.closing.CompareAndSwap(0, time.Now().UnixNano()) && !l.deadline(time.Now()) { // which wakes Accept
 		l.Listener.Close()
