@@ -149,8 +149,11 @@ func TestCrashDuringRecovery(t *testing.T) {
 	defer want.Close()
 	offsets, _ := readAll(t, want)
 	ops := 0
+	var mu sync.Mutex // Close and the background work at the same time
 	mem := base.KillClone()
 	j, err := Open("/j", Options{Disk: &disktest.Faulty{FS: mem, Hook: func(op disktest.Op) disktest.Fault {
+		mu.Lock()
+		defer mu.Unlock()
 		ops++
 		for _, crashed := range []*disktest.Mem{mem.KillClone(), mem.PowerCutClone(nil), mem.PowerCutClone(rand.New(rand.NewPCG(1, uint64(ops))))} {
 			j, err := Open("/j", Options{Disk: crashed})
