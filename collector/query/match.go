@@ -49,7 +49,8 @@ func (q *Query) MatchLevel(l slog.Level) (matches, told bool) {
 }
 
 // Requires returns names, parts of paths included, of which a line that matches has
-// one: in each of its members the last name of the path. None: it may have any.
+// one: in each of its members the last name of the path. None: it may have any. Time
+// and level are not among them, as every line has both.
 func (q *Query) Requires() []string {
 	if q.root == nil {
 		return nil

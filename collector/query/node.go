@@ -106,16 +106,20 @@ func (n *node) level(l slog.Level) (holds, told bool) {
 }
 
 // requires returns names of which a line has one if n holds for it; nil: there are
-// none.
+// none. It leaves out time and level, which every line has, and attrs.
 func (n *node) requires() []string {
 	switch n.kind {
 	case nodeTerm:
 		t := n.term
-		if t.op == opText || t.isLevel || t.isTime || t.field == (field{id: fieldAttrs}) {
+		if t.op == opText {
 			return nil
 		}
 		if t.field.path != "" {
 			return []string{t.field.path}
+		}
+		switch t.field.id {
+		case fieldTime, fieldLevel, fieldAttrs:
+			return nil
 		}
 		return []string{t.field.id.name()}
 	case nodeAnd:
