@@ -41,7 +41,8 @@ type conn struct {
 	}
 
 	// While it is true, the body of the request has a Content-Length, and net/http
-	// reads single bytes only to notice that the client is gone.
+	// reads single bytes only to notice that the client is gone. Below TLS it is never
+	// true: what is read here then is records.
 	answering atomic.Bool
 
 	mu      sync.Mutex

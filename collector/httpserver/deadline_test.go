@@ -2,8 +2,10 @@ package httpserver
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"testing"
 	"time"
@@ -103,5 +105,24 @@ func TestContextEnds(t *testing.T) {
 	c.Close()
 	if err := <-ended; err != context.Canceled {
 		t.Error(err)
+	}
+}
+
+// Over TLS too a connection ends with its last answer: no deadline that is only noted
+// keeps net/http from going on.
+func TestNoDeadlineHoldsTLS(t *testing.T) {
+	certificates := httptest.NewTLSServer(nil)
+	defer certificates.Close()
+	s := newServer(t, Options{Handler: echo, TLS: &tls.Config{Certificates: certificates.TLS.Certificates}})
+	s.endSweep()
+	c := tls.Client(dial(t, serve(t, s)), &tls.Config{InsecureSkipVerify: true})
+	for range 2 {
+		if _, body := ask(t, c, post("/", "", "hello")); body != "hello" {
+			t.Errorf("answered %q", body)
+		}
+	}
+	ask(t, c, post("/", "Connection: close\r\n", "hello"))
+	if _, err := c.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("after the last answer: %v", err)
 	}
 }

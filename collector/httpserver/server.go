@@ -137,7 +137,7 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 1 && (s.leaving.Load() || c.ambiguous(r)) {
 		w.Header().Set("Connection", "close")
 	}
-	c.answering.Store(r.ProtoMajor == 1 && r.ContentLength > 0)
+	c.answering.Store(c.plain && r.ProtoMajor == 1 && r.ContentLength > 0)
 	release, ok := c.headerRead(r)
 	defer release()
 	if !ok {
