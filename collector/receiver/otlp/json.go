@@ -189,7 +189,8 @@ func (r *reader) jsonRecord(res *resource, sc *scope, at int) (end int, err erro
 			body = at
 			return r.Skip(at)
 		case recordAttributes:
-			return r.jsonPairs(f, at, asAttr)
+			as := asAttr
+			return r.jsonPairs(f, at, &as)
 		}
 		number, bytes, end, err := r.scalar(f, at)
 		rec.set(f.num, number, bytes)
@@ -215,26 +216,27 @@ func (r *reader) jsonRecord(res *resource, sc *scope, at int) (end int, err erro
 	return end, nil
 }
 
-// jsonPairs reads the array of KeyValues at an offset.
-func (r *reader) jsonPairs(f *field, at int, as named) (end int, err error) {
+// jsonPairs reads the array of KeyValues at an offset. After the first service.name
+// asOther becomes asMember.
+func (r *reader) jsonPairs(f *field, at int, as *named) (end int, err error) {
 	return r.Each(at, f.name, func(at int) (int, error) {
 		if r.b.Failed() {
 			return r.Skip(at)
 		}
-		if as == asOther {
+		if *as == asOther {
 			p, err := r.jsonKeyValue(at)
 			if err != nil {
 				return 0, err
 			}
 			if r.jsonService(&p) != nil {
-				as = asMember
+				*as = asMember
 				return p.end, nil
 			}
 		}
-		if end := r.jsonPlainPair(at, as); end > 0 {
+		if end := r.jsonPlainPair(at, *as); end > 0 {
 			return end, nil
 		}
-		return r.jsonPair(at, as)
+		return r.jsonPair(at, *as)
 	})
 }
 
@@ -244,7 +246,7 @@ func (r *reader) jsonPairsIn(m *message, at int, as named) (end int, err error) 
 		if f.message != &keyValueMsg {
 			return r.Skip(at)
 		}
-		return r.jsonPairs(f, at, as)
+		return r.jsonPairs(f, at, &as)
 	})
 }
 
@@ -272,9 +274,9 @@ func (r *reader) jsonPair(at int, as named) (end int, err error) {
 	hasKey, hasValue := false, false
 	end, err = r.jsonFields(&keyValueMsg, at, func(f *field, at int) (end int, err error) {
 		switch {
-		case hasValue:
-			return 0, r.Invalid(at, errors.New("a KeyValue has one key and one value, and this is another"))
-		case f.num == 1 && !hasKey:
+		case hasValue, hasKey && f.num == 1:
+			return 0, r.Invalid(at, errAnother)
+		case f.num == 1:
 			var key []byte
 			if _, key, end, err = r.scalar(f, at); err != nil {
 				return 0, err
@@ -313,6 +315,9 @@ func (r *reader) jsonPair(at int, as named) (end int, err error) {
 	return p.end, err
 }
 
+// errAnother is the error for a second key or value.
+var errAnother = errors.New("a KeyValue has one key and one value, and this is another")
+
 // errOrder is the error for a KeyValue whose value comes before its key.
 var errOrder = errors.New("a value before its key")
 
@@ -327,6 +332,9 @@ type pairAt struct {
 func (r *reader) jsonKeyValue(at int) (p pairAt, err error) {
 	p.value = -1
 	p.end, err = r.jsonFields(&keyValueMsg, at, func(f *field, at int) (end int, err error) {
+		if f.num == 1 && p.key != nil || f.num == 2 && p.value >= 0 {
+			return 0, r.Invalid(at, errAnother)
+		}
 		if f.num == 1 {
 			_, p.key, end, err = r.scalar(f, at)
 			return end, err

@@ -386,3 +386,28 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestJSONRepeats: of members that occur twice nothing is lost without a word, but of
+// those that protocol buffers too would take the last of.
+func TestJSONRepeats(t *testing.T) {
+	text := `{"stringValue":"x"}`
+	for _, pair := range []string{
+		`{"key":"a","key":"b","value":` + text + `}`,
+		`{"key":"a","value":` + text + `,"value":` + text + `}`,
+		`{"value":` + text + `,"key":"a","key":"b"}`,
+		`{"value":` + text + `,"value":` + text + `,"key":"a"}`,
+	} {
+		code, _, body := newServer(t, nil).post(inJSON, oneRecord(`"attributes":[`+pair+`]`))
+		if code != 400 || !strings.Contains(string(body), "one key and one value") {
+			t.Errorf("%s: %d %s", pair, code, body)
+		}
+	}
+	service := func(name string) string {
+		return `"attributes":[{"key":"service.name","value":{"stringValue":"` + name + `"}}]`
+	}
+	s := newServer(t, nil)
+	s.post(inJSON, `{"resourceLogs":[{"resource":{`+service("a")+`,`+service("b")+`},"scopeLogs":[{"logRecords":[{}]}]}]}`)
+	if len(s.Lines) != 1 || !strings.Contains(s.Lines[0], `"service":"a"`) || !strings.Contains(s.Lines[0], `"service.name":"b"`) {
+		t.Errorf("two lists of attributes: %s", s.Lines)
+	}
+}
