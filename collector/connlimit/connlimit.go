@@ -99,7 +99,7 @@ func (l *Limit) Stats() Stats {
 // Listener returns inner with connections that count until they are closed. It
 // sends refusal to those over the limit and closes them.
 func (l *Limit) Listener(inner net.Listener, refusal []byte) *Listener {
-	return &Listener{Listener: inner, limit: l, refusal: refusal}
+	return &Listener{Listener: inner, limit: l, refusal: refusal, closed: make(chan struct{})}
 }
 
 // A Listener accepts connections within a Limit. It is safe for concurrent use.
@@ -108,6 +108,18 @@ type Listener struct {
 	limit   *Limit
 	refusal []byte
 	closing atomic.Int64 // when CloseAfterBacklog was called, in Unix nanoseconds; 0: not yet
+	closed  chan struct{}
+	close   sync.Once // of closed
+}
+
+// Closed is closed once the listener is. What it has accepted counts already then.
+func (l *Listener) Closed() <-chan struct{} { return l.closed }
+
+// Close implements net.Listener.
+func (l *Listener) Close() error {
+	err := l.Listener.Close()
+	l.close.Do(func() { close(l.closed) })
+	return err
 }
 
 // Accept implements net.Listener.
@@ -137,7 +149,7 @@ func (l *Listener) accept() (net.Conn, error) {
 			return c, nil
 		}
 	}
-	l.Listener.Close()
+	l.Close()
 	return nil, net.ErrClosed
 }
 
@@ -150,7 +162,7 @@ const backlogTime = time.Second
 // accepted, and the requests in them.
 func (l *Listener) CloseAfterBacklog() {
 	if l.closing.CompareAndSwap(0, time.Now().UnixNano()) && !l.deadline(time.Now()) { // which wakes Accept
-		l.Listener.Close()
+		l.Close()
 	}
 }
 

@@ -158,6 +158,11 @@ func TestCloseAfterBacklog(t *testing.T) {
 	}
 	l.CloseAfterBacklog()
 	l.CloseAfterBacklog()
+	select {
+	case <-l.Closed():
+		t.Error("it is closed before its backlog is accepted")
+	default:
+	}
 	for range waiting {
 		c, err := l.Accept()
 		if err != nil {
@@ -172,6 +177,7 @@ func TestCloseAfterBacklog(t *testing.T) {
 		c.Close()
 		t.Error("the listener is open")
 	}
+	<-l.Closed()
 }
 
 // AwaitNone returns when the last connection is released.

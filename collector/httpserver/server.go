@@ -159,7 +159,17 @@ func (s *Server) Linger(d time.Duration) {
 	for _, l := range listeners {
 		l.CloseAfterBacklog()
 	}
-	s.o.Limit.AwaitNone(d)
+	end := time.NewTimer(d)
+	defer end.Stop()
+	begin := time.Now()
+	for _, l := range listeners { // connections that wait to be accepted do not count yet
+		select {
+		case <-l.Closed():
+		case <-end.C:
+			return
+		}
+	}
+	s.o.Limit.AwaitNone(d - time.Since(begin))
 }
 
 // Shutdown accepts no more and lets requests end. It cuts off those that have not

@@ -200,6 +200,26 @@ func TestLinger(t *testing.T) {
 	}
 }
 
+// A request is answered that came just before Linger, when no connection was open.
+func TestLingerWithNoneOpen(t *testing.T) {
+	for range 20 {
+		o := Options{Handler: echo, Limit: connlimit.New(10)}
+		s := newServer(t, o)
+		addr := serve(t, s)
+		ask(t, dial(t, addr), post("/", "Connection: close\r\n", "x"))
+		await(t, "none is open", func() bool { return o.Limit.Stats().Open == 0 })
+		c := dial(t, addr)
+		io.WriteString(c, post("/", "Connection: close\r\n", "hello"))
+		s.Linger(time.Minute)
+		if err := s.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if answer, err := io.ReadAll(c); err != nil || !strings.HasSuffix(string(answer), "hello") {
+			t.Errorf("answered %q, %v", answer, err)
+		}
+	}
+}
+
 // await waits for what must come.
 func await(t testing.TB, what string, done func() bool) {
 	t.Helper()
