@@ -587,3 +587,53 @@ func TestRetentionWithinASegment(t *testing.T) {
 		}
 	}
 }
+
+// TestManifestIsTriedAgain: a manifest that could not be written, as by a disk that is
+// full for a moment, is written when the journal goes on.
+func TestManifestIsTriedAgain(t *testing.T) {
+	mem := disktest.NewMem()
+	j, err := Open("/j", Options{Disk: mem})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(newLedger().append(j, 0, true), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	failed, written := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	hook := func(op disktest.Op) (f disktest.Fault) {
+		switch {
+		case op.Kind == disktest.Open && op.Name == "/j/"+manifestFile+recordlog.ExtNew:
+			once.Do(func() { f.Err = syscall.ENOSPC; close(failed) })
+		case op.Kind == disktest.Rename && op.To == "/j/"+manifestFile:
+			select {
+			case written <- struct{}{}:
+			case <-t.Context().Done():
+			}
+		}
+		return f
+	}
+	if j, err = Open("/j", Options{Disk: &disktest.Faulty{FS: mem, Hook: hook}}); err != nil {
+		t.Fatal(err)
+	}
+	<-failed
+	l, begin := newLedger(), time.Now()
+	for n := 1; ; n++ {
+		if err := l.append(j, n, false); err != nil {
+			t.Fatal(err)
+		}
+		if time.Since(begin) > 30*time.Second {
+			t.Fatal("it is not written")
+		}
+		select {
+		case <-written:
+		default:
+			continue
+		}
+		break
+	}
+	go func() { <-written }() // at the end
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -188,9 +188,16 @@ func (j *Journal) saveManifest(closed bool) {
 		err = recordlog.WriteFile(j.fs, filepath.Join(j.dir, manifestFile), m.append(nil))
 	}
 	if err != nil {
-		j.note(fmt.Errorf("write manifest: %w", err))
+		j.mu.Lock()
+		j.manifest.dirty, j.manifest.refresh = true, j.next+manifestRetry
+		j.noteLocked(fmt.Errorf("write manifest: %w", err))
+		j.mu.Unlock()
 	}
 }
+
+// manifestRetry is how many records are appended after a manifest could not be written
+// until it is tried again, unless a segment changes before.
+const manifestRetry = 1 << 10
 
 func (s *segment) entryLocked() entry {
 	e := entry{
