@@ -3,6 +3,7 @@ package spool
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -81,15 +82,40 @@ func (s *Spool) rollBack(seg *segment) error {
 		s.writing = false
 		s.segs = s.segs[:len(s.segs)-1]
 		s.total -= seg.size
-		return errors.Join(s.o.Disk.Remove(s.path(segmentName(seg.line))), seg.file.Close())
+		err := s.o.Disk.Remove(s.path(segmentName(seg.line)))
+		s.stray = err != nil
+		return errors.Join(err, seg.file.Close())
 	}
 	if err := seg.file.Truncate(seg.size); err != nil {
 		s.writing = false
+		seg.keep = seg.size
 		if size, sizeErr := seg.file.Size(); sizeErr == nil { // what is left over takes room too
 			s.total += size - seg.size
 			seg.size = size
 		}
 		return fmt.Errorf("roll back: %w", err)
+	}
+	return nil
+}
+
+// rollBackAgain takes back what rollBack could not, unless a segment that was made
+// since then hides it.
+func (s *Spool) rollBackAgain() error {
+	if s.stray && s.owns() {
+		if err := s.o.Disk.Remove(s.path(segmentName(s.next))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("roll back: %w", err)
+		}
+		s.stray = false
+	}
+	if len(s.segs) == 0 {
+		return nil
+	}
+	if seg := s.segs[len(s.segs)-1]; seg.keep > 0 {
+		if err := seg.file.Truncate(seg.keep); err != nil {
+			return fmt.Errorf("roll back: %w", err)
+		}
+		s.total -= seg.size - seg.keep
+		seg.size, seg.keep, seg.dirty = seg.keep, 0, true
 	}
 	return nil
 }

@@ -7,8 +7,9 @@
 //  1. When [Spool.Append] returns nil, the lines are with the kernel: they
 //     survive the death of the process. After [Spool.Sync] they survive a power
 //     cut too. After an error none of them is stored; only if the disk refused
-//     to take back a part that was written, and the process dies before the
-//     next Append, may they be found by the next Open.
+//     to take back what was written, and the process dies before a later Append
+//     has stored lines, or Close fails, or the power does, may they be found by
+//     the next Open.
 //  2. [Spool.Next] hands out lines piece by piece, the oldest first, up to
 //     [MaxInFlight] pieces at a time. [Spool.Ack] settles them, in any order.
 //     Both are noted in the cursor file, which is with the kernel when they

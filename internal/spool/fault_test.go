@@ -97,6 +97,74 @@ func TestRollBackFails(t *testing.T) {
 	want(t, drain(t, s), texts(0, 10))
 }
 
+// leftOver returns a spool of the lines 0 to 4, in segments of that many bytes,
+// and its disk, on which another append has failed although all of it was written,
+// and which refused to take it back.
+func leftOver(t *testing.T, segmentBytes int64) (*Spool, *disktest.Mem, *disktest.Faulty) {
+	mem := disktest.NewMem()
+	d := &disktest.Faulty{FS: mem, Hook: func(disktest.Op) disktest.Fault { return disktest.Fault{} }}
+	s := mustOpen(t, d, Options{SegmentBytes: segmentBytes})
+	mustAppend(t, s, texts(0, 5))
+	d.Hook = func(op disktest.Op) disktest.Fault {
+		if op.Kind == disktest.Truncate || op.Kind == disktest.Remove || op.Kind == disktest.Write && op.Off >= segmentHeader {
+			return disktest.Fault{Err: syscall.EIO, Short: op.Len}
+		}
+		return disktest.Fault{}
+	}
+	if err := s.Append([]byte(texts(100, 103))); !errors.Is(err, syscall.EIO) {
+		t.Fatal(err)
+	}
+	balanced(t, s)
+	return s, mem, d
+}
+
+// What could not be taken back may be found after a kill until a later Append has
+// stored lines, and not from then on.
+func TestKillAfterRollBackFails(t *testing.T) {
+	for _, segmentBytes := range []int64{1 << 20, 100} { // the lines are behind others, or in a segment of their own
+		s, mem, d := leftOver(t, segmentBytes)
+		var killed []*disktest.Mem
+		d.Hook = func(disktest.Op) disktest.Fault {
+			killed = append(killed, mem.KillClone())
+			return disktest.Fault{}
+		}
+		mustAppend(t, s, texts(5, 7))
+		d.Hook = func(disktest.Op) disktest.Fault { return disktest.Fault{} }
+		killed = append(killed, mem.KillClone())
+		found := make([]string, len(killed))
+		for i, mem := range killed {
+			found[i] = strings.TrimPrefix(drain(t, mustOpen(t, mem, Options{})), texts(0, 5))
+		}
+		if found[0] != texts(100, 103) || found[len(found)-1] != texts(5, 7) {
+			t.Errorf("%q", found)
+		}
+		want(t, drain(t, s), texts(0, 7))
+	}
+}
+
+// Close takes back what an Append could not.
+func TestCloseRollsBack(t *testing.T) {
+	for _, segmentBytes := range []int64{1 << 20, 100} {
+		s, mem, d := leftOver(t, segmentBytes)
+		refuse := d.Hook
+		d.Hook = func(disktest.Op) disktest.Fault { return disktest.Fault{} }
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		again := mustOpen(t, mem, Options{})
+		if st := again.Stats(); st.Recovered != 5 || st.Next != 5 {
+			t.Errorf("%+v", st)
+		}
+		want(t, drain(t, again), texts(0, 5))
+
+		s, _, d = leftOver(t, segmentBytes)
+		d.Hook = refuse
+		if err := s.Close(); !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "roll back") {
+			t.Errorf("refused again: %v", err)
+		}
+	}
+}
+
 // An fsync that failed is not believed when it is called again.
 func TestSyncFails(t *testing.T) {
 	mem := disktest.NewMem()

@@ -41,6 +41,7 @@ type Spool struct {
 	bad       badPlace   // passed over and not yet reported
 	fails     int        // readings of the frame at pos that failed in a row
 	garbage   []*segment // given up, but the file is still there; oldest first
+	stray     bool       // the file that the next segment replaces holds a failed append
 	total     int64      // bytes in segs and garbage
 	saved     saved
 	walk      recordlog.Walker
@@ -226,6 +227,9 @@ func (s *Spool) Close() error {
 	}
 	s.orphans = nil
 	var errs []error
+	if err := s.rollBackAgain(); err != nil {
+		errs = append(errs, err)
+	}
 	if err := s.save(true); err != nil {
 		errs = append(errs, err)
 	}
