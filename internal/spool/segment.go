@@ -41,7 +41,7 @@ type segment struct {
 	dirty   bool      // appended to since the last Sync
 	syncErr error     // its fsync failed: never called again
 	guessed bool      // how many lines it lost is an estimate
-	keep    int64     // where its lines end, if what a failed append wrote behind them could not be cut; else 0
+	keep    int64     // where its lines end, if what a failed append wrote after them could not be cut; else 0
 }
 
 func segmentName(line uint64) string { return recordlog.Name(line, extSegment) }
