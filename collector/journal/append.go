@@ -142,6 +142,7 @@ func (j *Journal) leadLocked(w *waiter) {
 	s := j.writer.seg
 	if err == nil {
 		s.addLocked(first, first+uint64(g.records), n, g.minTime, g.maxTime, now)
+		s.keyed += g.keys
 		if j.next = s.end; j.next >= j.manifest.refresh {
 			j.manifest.refresh = math.MaxUint64 // until it is written
 			j.changedLocked()
@@ -182,9 +183,9 @@ func (j *Journal) leadLocked(w *waiter) {
 	j.handOnLocked()
 }
 
-// makeRoom returns ErrFull when size more bytes would pass MaxBytes, also after
+// makeRoom returns ErrFull when size more bytes for g would pass MaxBytes, even after
 // retention has done what it may.
-func (j *Journal) makeRoom(size int64) error {
+func (j *Journal) makeRoom(size int64, g *group) error {
 	limit := j.o.MaxBytes
 	if limit == 0 {
 		return nil
@@ -192,6 +193,9 @@ func (j *Journal) makeRoom(size int64) error {
 	if j.writer.seg == nil {
 		size += segmentHeaderSize
 	}
+	j.mu.Lock()
+	size += j.footerRoomLocked(g)
+	j.mu.Unlock()
 	fits := func() bool {
 		j.mu.Lock()
 		defer j.mu.Unlock()
@@ -213,6 +217,17 @@ func (j *Journal) makeRoom(size int64) error {
 	}
 	j.mu.Unlock()
 	return fmt.Errorf("append to journal: %w: %d bytes more would pass the limit of %d (max_bytes); %s", ErrFull, size, limit, advice)
+}
+
+// footerRoomLocked returns the bytes at most of the footers that segments have yet to
+// get, with g in the last one or in a new one.
+func (j *Journal) footerRoomLocked(g *group) int64 {
+	room := maxFooter(uint64(g.records), g.keys, int64(g.bytes+g.keysLen))
+	for i := len(j.segs) - 1; i >= 0 && !j.segs[i].settled; i-- {
+		s := j.segs[i]
+		room += maxFooter(s.end-s.first, s.keyed, s.size)
+	}
+	return room
 }
 
 // prepareSegment makes writer.seg the segment for a frame of size bytes.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -174,6 +176,23 @@ func TestMaxBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.check(t, j)
+	if err := j.Close(); err != nil { // which waits for footers
+		t.Fatal(err)
+	}
+	bytes := int64(0)
+	for _, ext := range []string{extOpen, extSealed} {
+		names, _ := filepath.Glob(filepath.Join(j.dir, "*"+ext)) // the pattern is valid
+		for _, name := range names {
+			info, err := os.Stat(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bytes += info.Size()
+		}
+	}
+	if bytes == 0 || bytes > 3000 {
+		t.Errorf("%d bytes in segments, footers included", bytes)
+	}
 }
 
 // Faults at random on writes, truncations, creations, renames, removals and

@@ -149,6 +149,11 @@ func Open(dir string, o Options) (*Journal, error) {
 	if err := j.recover(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open journal in %s: %w", dir, err), j.closeFiles())
 	}
+	for _, s := range j.segs {
+		if !s.settled {
+			s.keyed = len(j.keys.between(s.first, s.end))
+		}
+	}
 	for _, name := range o.Hold {
 		c, err := j.OpenCursor(name, true)
 		if err != nil {

@@ -177,6 +177,13 @@ func (s *summary) end(keys []keyed, written time.Time) []byte {
 	return f.Append(section)
 }
 
+// maxFooter bounds the length of what end returns for a segment with that many records
+// and keys, in so many bytes of frames.
+func maxFooter(records uint64, keys int, frames int64) int64 {
+	blocks := frames/blockBytes + 1
+	return recordlog.FooterSize(2, int(blocks), int(min(records, maxCounts))) + keyEntrySize*int64(keys)
+}
+
 func (k *keyed) append(dst []byte) []byte {
 	dst = append(dst, k.hash[:]...)
 	dst = binary.LittleEndian.AppendUint64(dst, k.first)

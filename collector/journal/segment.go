@@ -40,7 +40,8 @@ type segment struct {
 	// guarded by Journal.mu
 	size       int64     // bytes that readers may see, up to the end of the frames; written by the writer role
 	footer     int64     // bytes after them, if sealed
-	end        uint64    // offset behind the last record, or the next segment's first
+	keyed      int       // keys of its frames, while not settled
+	end        uint64    // offset after the last record, or the next segment's first
 	minTime    int64     // of all records, while timed
 	maxTime    int64     // of all records, while timed
 	timed      bool      // the times are known

@@ -19,14 +19,14 @@ func (j *Journal) writeGroup(g *group, first uint64) (int64, error) {
 	return n, err
 }
 
-// tryGroup writes g, whose first record has the given offset, behind what is
+// tryGroup writes g, whose first record has the given offset, after what is
 // there and returns the length of that. A batch above MaxGroupBytes becomes
 // several frames: a reader holds one frame in memory, and there may be many
 // readers. After an error the file ends where it did before, or is retired. The
 // caller holds the writer role.
 func (j *Journal) tryGroup(g *group, first uint64) (int64, error) {
 	size := int64(g.bytes) + int64(g.keysLen) + frameHeaderSize*int64(j.pieces(g))
-	if err := j.makeRoom(size); err != nil {
+	if err := j.makeRoom(size, g); err != nil {
 		return 0, err
 	}
 	if err := j.prepareSegment(size, first); err != nil {

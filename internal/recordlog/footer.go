@@ -127,6 +127,12 @@ func (f *Footer) FramesEnd() int64 {
 	return s.Pos + s.Len
 }
 
+// FooterSize returns the length of a footer with so many sections, blocks and counts,
+// and no tenants.
+func FooterSize(sections, blocks, counts int) int64 {
+	return footerHead + int64(sections)*sectionSize + int64(blocks)*blockSize + int64(counts)*countSize + HeaderSize
+}
+
 // Append appends the footer to dst.
 func (f *Footer) Append(dst []byte) []byte {
 	le := binary.LittleEndian
