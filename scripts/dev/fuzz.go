@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"sort"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -21,11 +21,11 @@ import (
 type fuzzTarget struct{ module, pkg, name string }
 
 // fuzz runs every FuzzX function of every module for a while, as many at a time as
-// there are processors. A target whose seed corpus is empty fails: it would start
-// from nothing and find nothing.
+// there are processors. A target without a seed fails: it would start from nothing and
+// find nothing.
 func fuzz(args []string) error {
 	flags := flag.NewFlagSet("fuzz", flag.ExitOnError)
-	each := flags.Duration("time", 10*time.Second, "fuzz each target for this long")
+	limit := flags.Duration("time", 10*time.Second, "fuzz each target for this long")
 	total := flags.Duration("total", time.Hour, "shorten that so that all targets together take no longer than this")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -46,48 +46,27 @@ func fuzz(args []string) error {
 		return errors.New("no Fuzz function found")
 	}
 	atATime := runtime.GOMAXPROCS(0)
-	limit := min(*each, *total*time.Duration(atATime)/time.Duration(len(targets))).Round(time.Millisecond)
-	built, err := newFuzzBuilds()
+	*limit = min(*limit, *total*time.Duration(atATime)/time.Duration(len(targets))).Round(time.Millisecond)
+	f, err := newFuzzer()
 	if err != nil {
 		return err
 	}
-	defer built.remove()
-	type job struct {
-		fuzzTarget
-		fuzzBuild
-	}
-	type result struct {
-		fuzzTarget
-		said string
-		err  error
-	}
-	jobs, results := make(chan job), make(chan result)
-	for range atATime {
-		go func() {
-			for j := range jobs {
-				said, err := j.run(j.fuzzBuild, built.cache, limit)
-				results <- result{j.fuzzTarget, said, err}
-			}
-		}()
-	}
-	go func() {
-		for _, t := range targets {
-			jobs <- job{t, built.of(t)}
-		}
-		close(jobs)
-	}()
-	var passed, failed int
-	for range targets {
-		r := <-results
-		if r.err != nil {
-			fmt.Printf("FAIL  %s %s: %v\n", path.Join(r.module, r.pkg), r.name, r.err)
+	defer os.RemoveAll(f.dir)
+	var mu sync.Mutex
+	failed := 0
+	each(len(targets), atATime, func(i int) {
+		t := targets[i]
+		result, err := f.run(t, *limit)
+		mu.Lock()
+		defer mu.Unlock()
+		state := "ok  "
+		if err != nil {
+			state, result = "FAIL", err.Error()
 			failed++
-			continue
 		}
-		fmt.Printf("ok    %s %s: %s\n", path.Join(r.module, r.pkg), r.name, r.said)
-		passed++
-	}
-	fmt.Printf("\n%d passed, %d failed\n", passed, failed)
+		fmt.Printf("%s  %s %s: %s\n", state, path.Join(t.module, t.pkg), t.name, result)
+	})
+	fmt.Printf("\n%d passed, %d failed\n", len(targets)-failed, failed)
 	if failed > 0 {
 		return errors.New("fuzzing failed")
 	}
@@ -97,103 +76,89 @@ func fuzz(args []string) error {
 var fuzzFunc = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(\w+ \*testing\.F\)`)
 
 // findFuzz lists the fuzz targets of the module in dir.
-func findFuzz(dir string) ([]fuzzTarget, error) {
-	var targets []fuzzTarget
-	err := walkTests(dir, func(folder, name string) error {
-		src, err := os.ReadFile(name)
-		for _, m := range fuzzFunc.FindAllSubmatch(src, -1) {
+func findFuzz(dir string) (targets []fuzzTarget, err error) {
+	err = walkTests(dir, func(folder, name string, source []byte) error {
+		for _, m := range fuzzFunc.FindAllSubmatch(source, -1) {
 			targets = append(targets, fuzzTarget{dir, folder, string(m[1])})
 		}
-		return err
-	})
-	sort.Slice(targets, func(i, j int) bool {
-		return targets[i].pkg+targets[i].name < targets[j].pkg+targets[j].name
+		return nil
 	})
 	return targets, err
 }
 
-// walkTests calls f for each test file of the module in dir, with its folder in
-// the module. Modules below that one are not in it.
-func walkTests(dir string, f func(folder, name string) error) error {
+// walkTests calls f with each test file of the module in dir and its folder in the
+// module, in the order of their names. A module inside it is not part of it.
+func walkTests(dir string, f func(folder, name string, source []byte) error) error {
 	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if d.IsDir() {
-			if name == dir {
-				return nil
-			}
-			if strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" {
-				return fs.SkipDir
-			}
-			if _, err := os.Stat(filepath.Join(name, "go.mod")); err == nil {
+		case d.IsDir() && name != dir:
+			_, noModule := os.Stat(filepath.Join(name, "go.mod"))
+			if noModule == nil || strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" {
 				return fs.SkipDir
 			}
 			return nil
-		}
-		if !strings.HasSuffix(name, "_test.go") {
+		case !strings.HasSuffix(name, "_test.go"):
 			return nil
 		}
 		folder, err := filepath.Rel(dir, filepath.Dir(name))
 		if err != nil {
 			return err
 		}
-		return f(filepath.ToSlash(folder), name)
+		source, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		return f(filepath.ToSlash(folder), name, source)
 	})
 }
 
-// A fuzzBuild is the test program of a package, or why there is none.
+// A fuzzer builds the test program of each package once and runs its targets.
+type fuzzer struct {
+	dir   string // of the programs
+	cache string // of go test, of inputs that it found
+
+	mu    sync.Mutex
+	built map[string]*fuzzBuild // by the package's folder
+}
+
+// A fuzzBuild is the test program of a package, or the error of building it.
 type fuzzBuild struct {
 	program string
-	name    string // import path of the package
+	path    string // import path
 	err     error
 }
 
-// fuzzBuilds builds the test program of each package once, as a package may have
-// several targets.
-type fuzzBuilds struct {
-	dir   string
-	cache string // of go test, of inputs that it found
-	built map[string]fuzzBuild
-}
-
-func newFuzzBuilds() (*fuzzBuilds, error) {
-	out, err := exec.Command("go", "env", "GOCACHE").Output()
+func newFuzzer() (*fuzzer, error) {
+	cache, err := output("", "go", "env", "GOCACHE")
 	if err != nil {
-		return nil, fmt.Errorf("go env: %w", withStderr(err))
+		return nil, err
 	}
 	dir, err := os.MkdirTemp("", "rollway-fuzz")
-	return &fuzzBuilds{dir, filepath.Join(strings.TrimSpace(string(out)), "fuzz"), map[string]fuzzBuild{}}, err
+	return &fuzzer{dir: dir, cache: filepath.Join(cache, "fuzz"), built: map[string]*fuzzBuild{}}, err
 }
 
-func (b *fuzzBuilds) remove() { os.RemoveAll(b.dir) }
-
-// of returns the build of t's package.
-func (b *fuzzBuilds) of(t fuzzTarget) fuzzBuild {
+// build returns the build of t's package.
+func (f *fuzzer) build(t fuzzTarget) *fuzzBuild {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	folder := filepath.Join(t.module, t.pkg)
-	f, is := b.built[folder]
-	if is {
-		return f
+	b := f.built[folder]
+	if b == nil {
+		b = &fuzzBuild{program: filepath.Join(f.dir, fmt.Sprint(len(f.built), ".test.exe"))} // Windows needs the suffix
+		f.built[folder] = b
+		if _, b.err = output(t.module, "go", "test", "-c", "-fuzz=.", "-o", b.program, "./"+t.pkg); b.err == nil {
+			b.path, b.err = output(t.module, "go", "list", "./"+t.pkg)
+		}
 	}
-	f.program = filepath.Join(b.dir, fmt.Sprint(len(b.built), ".test.exe")) // Windows wants the suffix
-	cmd := exec.Command("go", "test", "-c", "-fuzz=.", "-o", f.program, "./"+t.pkg)
-	cmd.Dir = t.module
-	list := exec.Command("go", "list", "-f", "{{.ImportPath}}", "./"+t.pkg)
-	list.Dir = t.module
-	if out, err := cmd.CombinedOutput(); err != nil {
-		f.err = fmt.Errorf("build the tests: %w:\n%s", err, out)
-	} else if out, err := list.Output(); err != nil {
-		f.err = fmt.Errorf("go list: %w", withStderr(err))
-	} else {
-		f.name = strings.TrimSpace(string(out))
-	}
-	b.built[folder] = f
-	return f
+	return b
 }
 
-// run checks the target's seeds and fuzzes it with one worker. It returns what it
-// came to.
-func (t fuzzTarget) run(b fuzzBuild, cache string, limit time.Duration) (string, error) {
+// run checks the target's seeds and fuzzes it with one worker. It returns the
+// fuzzer's last line.
+func (f *fuzzer) run(t fuzzTarget, limit time.Duration) (string, error) {
+	b := f.build(t)
 	if b.err != nil {
 		return "", b.err
 	}
@@ -210,36 +175,24 @@ func (t fuzzTarget) run(b fuzzBuild, cache string, limit time.Duration) (string,
 	if seeds == 0 {
 		return "", errors.New("the seed corpus is empty: add seeds with f.Add or files in testdata/fuzz")
 	}
-	// Making an interesting input smaller may take a minute, in which nothing is
-	// tried, and fails where the time ends meanwhile.
-	cache = filepath.Join(cache, filepath.FromSlash(b.name)) // where go test has it too
-	out, err = start("-test.run=^$", "-test.fuzz=^"+t.name+"$", "-test.fuzztime="+limit.String(), "-test.fuzzminimizetime=20x", "-test.parallel=1", "-test.fuzzcachedir="+cache)
+	// Minimizing an input may take a minute in which nothing is tried, and fails when
+	// the time ends meanwhile.
+	out, err = start("-test.run=^$", "-test.fuzz=^"+t.name+"$", "-test.fuzztime="+limit.String(), "-test.fuzzminimizetime=20x", "-test.parallel=1",
+		"-test.fuzzcachedir="+filepath.Join(f.cache, filepath.FromSlash(b.path))) // as go test has it
 	if err != nil && !endedByDeadline(t.name, out) {
 		return "", fmt.Errorf("%w:\n%s", err, out)
 	}
-	var last string
-	for line := range strings.Lines(string(out)) {
-		if strings.HasPrefix(line, "fuzz: elapsed") {
-			last = strings.TrimSpace(line)
-		}
-	}
-	return fmt.Sprintf("%d seeds, %s", seeds, last), nil
+	last := bytes.LastIndex(out, []byte("fuzz: elapsed"))
+	line, _, _ := bytes.Cut(out[max(last, 0):], []byte("\n"))
+	return fmt.Sprintf("%d seeds, %s", seeds, line), nil
 }
 
-// endedByDeadline reports whether the output of a fuzzer that failed says
-// nothing but that its time was over. The fuzzer of Go before 1.27 may call
-// that a failure (go.dev/issue/75804). Whatever fails an input says more: a
-// line before it, or where the input was written to.
+var fuzzProgress = regexp.MustCompile(`(?m)^fuzz: elapsed: .*\n`)
+
+// endedByDeadline reports whether a fuzzer failed only because its time was over. The
+// fuzzer of Go before 1.27 may call that a failure (go.dev/issue/75804). It says more
+// about an input that fails.
 func endedByDeadline(name string, out []byte) bool {
-	var said []string
-	for line := range strings.Lines(string(out)) {
-		line = strings.TrimSpace(line)
-		if line != "" && !strings.HasPrefix(line, "fuzz: elapsed: ") && line != "fuzz: waiting for fuzzing process to terminate..." {
-			said = append(said, line)
-		}
-	}
-	return len(said) == 3 &&
-		strings.HasPrefix(said[0], "--- FAIL: "+name+" (") &&
-		said[1] == "context deadline exceeded" &&
-		said[2] == "FAIL"
+	rest := bytes.ReplaceAll(fuzzProgress.ReplaceAll(out, nil), []byte("fuzz: waiting for fuzzing process to terminate...\n"), nil)
+	return regexp.MustCompile(`^\s*--- FAIL: ` + name + ` \(.*\)\s+context deadline exceeded\s+FAIL\s*$`).Match(rest)
 }

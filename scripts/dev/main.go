@@ -1,5 +1,5 @@
-// Command dev holds the steps of building Rollway that want more than a line
-// of shell. It is run at the root of a checkout:
+// Command dev holds the steps of building Rollway that take more than a line of
+// shell. Run it at the root of a checkout:
 //
 //	go run ./scripts/dev test [-nightly=PART] [go test flags]
 //	go run ./scripts/dev race
@@ -7,15 +7,17 @@
 //	go run ./scripts/dev fuzz [-time 10s] [-total 5m]
 //	go run ./scripts/dev readme
 //
-// Every module is handled with GOWORK=off, that is as its users build it.
+// It builds every module with GOWORK=off, as users do.
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
 )
 
 func main() {
@@ -24,47 +26,58 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: go run ./scripts/dev test|race|nightly|fuzz|readme [flags]")
 		os.Exit(2)
 	}
-	if err := os.Setenv("GOWORK", "off"); err != nil {
-		fail(err)
+	err := os.Setenv("GOWORK", "off")
+	if err == nil {
+		err = commands[os.Args[1]](os.Args[2:])
 	}
-	if err := commands[os.Args[1]](os.Args[2:]); err != nil {
-		fail(err)
-	}
-}
-
-func fail(err error) {
-	fmt.Fprintf(os.Stderr, "dev %s: %v\n", os.Args[1], err)
-	os.Exit(1)
-}
-
-// modules returns the folders of the repository's modules, the root first, as
-// go.work lists them.
-func modules() ([]string, error) {
-	out, err := exec.Command("go", "work", "edit", "-json", "go.work").Output()
 	if err != nil {
-		return nil, fmt.Errorf("read go.work (run this at the root of a checkout): %w", withStderr(err))
+		fmt.Fprintf(os.Stderr, "dev %s: %v\n", os.Args[1], err)
+		os.Exit(1)
 	}
-	var work struct {
-		Use []struct{ DiskPath string }
+}
+
+var used = regexp.MustCompile(`(?m)^\t(\..*)$`)
+
+// modules returns the folders of the repository's modules, the root first, as go.work
+// lists them.
+func modules() (dirs []string, err error) {
+	text, err := os.ReadFile("go.work")
+	if err != nil {
+		return nil, fmt.Errorf("%w (run this at the root of a checkout)", err)
 	}
-	if err := json.Unmarshal(out, &work); err != nil {
-		return nil, fmt.Errorf("read go.work: %w", err)
-	}
-	var dirs []string
-	for _, use := range work.Use {
-		dirs = append(dirs, use.DiskPath)
+	for _, m := range used.FindAllSubmatch(text, -1) {
+		dirs = append(dirs, string(m[1]))
 	}
 	return dirs, nil
 }
 
-// withStderr adds to the error of a finished command what it said.
-func withStderr(err error) error {
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
-		return fmt.Errorf("%w: %s", err, exit.Stderr)
+// output runs a program in dir and returns what it prints to standard output.
+func output(dir, program string, args ...string) (string, error) {
+	cmd := exec.Command(program, args...)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		err = fmt.Errorf("%w: %s", err, exit.Stderr)
 	}
-	return err
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w", program, args[0], err)
+	}
+	return strings.TrimSpace(string(out)), nil
 }
 
-// requireAll reports whether a part that cannot run here must fail.
+// each calls do with 0 to n-1, at most limit at a time.
+func each(n, limit int, do func(i int)) {
+	var running sync.WaitGroup
+	slots := make(chan struct{}, limit)
+	for i := range n {
+		slots <- struct{}{}
+		running.Go(func() {
+			defer func() { <-slots }()
+			do(i)
+		})
+	}
+	running.Wait()
+}
+
+// requireAll reports whether a test that cannot run here must fail.
 func requireAll() bool { return os.Getenv("REQUIRE") == "all" }

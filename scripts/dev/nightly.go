@@ -1,15 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io"
 	"io/fs"
 	"maps"
@@ -17,9 +14,11 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/rollway/rollway/internal/testkit"
@@ -40,7 +39,7 @@ type command struct {
 	line string
 }
 
-// parts are in the order in which they run. Their limits come to 90 minutes.
+// parts are in the order in which they run. Their limits add up to 90 minutes.
 var parts = []part{
 	{"tests", 10 * time.Minute, []command{
 		{"", "scripts/setup"},
@@ -73,12 +72,12 @@ var programs = []command{
 }
 
 const (
-	nightlyState  = ".nightly" // of each commit a folder with a file for each part; git ignores it
+	nightlyState  = ".nightly" // for each commit a folder with the report of each part; git ignores it
 	nightlyReport = "docs/results/nightly.txt"
 )
 
-// nightly runs what takes too long for every commit, in parts, and writes the
-// report. Without names it runs all parts that have not passed on this commit.
+// nightly runs what takes too long for every commit, in parts, and writes the report.
+// Without names it runs all parts that have not passed on this commit.
 func nightly(args []string) error {
 	flags := flag.NewFlagSet("nightly", flag.ExitOnError)
 	again := flags.Bool("again", false, "also run parts that have passed on this commit")
@@ -89,63 +88,58 @@ func nightly(args []string) error {
 	if err != nil {
 		return err
 	}
-	commit, dirty, err := checkout()
+	commit, err := output("", "git", "rev-parse", "--short=12", "HEAD")
 	if err != nil {
 		return err
 	}
-	if err := os.Setenv("REQUIRE", "all"); err != nil {
+	dirty, err := output("", "git", "status", "--porcelain", "--", ".", ":!"+nightlyReport)
+	if err != nil {
 		return err
 	}
 	state := filepath.Join(nightlyState, commit)
-	if err := os.MkdirAll(state, 0o755); err != nil {
+	if err := errors.Join(os.Setenv("REQUIRE", "all"), os.MkdirAll(state, 0o755)); err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	for _, p := range chosen {
-		if ctx.Err() != nil {
-			break
-		}
-		file := filepath.Join(state, p.name+".json")
-		if last, err := loadOutcome(file); err == nil && last.Passed && !last.Changed && !dirty && !*again {
+		file := filepath.Join(state, p.name)
+		last, err := os.ReadFile(file)
+		switch {
+		case ctx.Err() != nil:
+			continue
+		case err == nil && hasPassed(string(last)) && dirty == "" && !*again:
 			fmt.Printf("\n==> %s has passed on this commit\n", p.name)
 			continue
 		}
-		o := p.run(ctx)
-		o.Changed = dirty
-		if err := o.save(file); err != nil {
+		if err := os.WriteFile(file, []byte(p.run(ctx, dirty != "")), 0o644); err != nil {
 			return err
 		}
 	}
-	outcomes := map[string]outcome{}
+	reports := map[string]string{}
 	for _, p := range parts {
-		o, err := loadOutcome(filepath.Join(state, p.name+".json"))
-		if err == nil {
-			outcomes[p.name] = o
-		} else if !errors.Is(err, fs.ErrNotExist) {
+		text, err := os.ReadFile(filepath.Join(state, p.name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
+		reports[p.name] = string(text)
 	}
-	text := nightlyText(commit, machine(), outcomes)
+	text := nightlyText(commit, machine(), reports)
 	fmt.Printf("\n%s", text)
 	if err := os.WriteFile(nightlyReport, []byte(text), 0o644); err != nil {
 		return err
 	}
 	for _, p := range chosen {
-		if o, is := outcomes[p.name]; !is || !o.Passed {
+		if verdict := reports[p.name]; !strings.Contains(firstLine(verdict), " passed ") {
 			return errors.New("not all parts passed")
 		}
 	}
 	return nil
 }
 
-func chooseParts(names []string) ([]part, error) {
-	if len(names) == 0 {
-		return parts, nil
-	}
-	var chosen []part
+func chooseParts(names []string) (chosen []part, err error) {
 	for _, p := range parts {
-		if slices.Contains(names, p.name) {
+		if len(names) == 0 || slices.Contains(names, p.name) {
 			chosen = append(chosen, p)
 		}
 	}
@@ -157,119 +151,88 @@ func chooseParts(names []string) ([]part, error) {
 	return chosen, nil
 }
 
-// checkout returns the commit that is checked out, and whether anything but the
-// report differs from it.
-func checkout() (commit string, dirty bool, err error) {
-	out, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
-	if err != nil {
-		return "", false, fmt.Errorf("git rev-parse: %w", withStderr(err))
-	}
-	status, err := exec.Command("git", "status", "--porcelain", "--", ".", ":!"+nightlyReport).Output()
-	if err != nil {
-		return "", false, fmt.Errorf("git status: %w", withStderr(err))
-	}
-	return strings.TrimSpace(string(out)), len(status) > 0, nil
-}
-
-// machine says what the run had.
+// machine describes the machine for the report.
 func machine() string {
 	model := runtime.GOARCH
 	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		if _, rest, is := strings.Cut(string(info), "model name\t: "); is {
-			model, _, _ = strings.Cut(rest, "\n")
+			model = firstLine(rest)
 		}
 	}
 	return fmt.Sprintf("%d cores, %s, %s, %s", runtime.NumCPU(), model, runtime.GOOS, runtime.Version())
 }
 
-// An outcome is what became of a part.
-type outcome struct {
-	Passed   bool
-	Changed  bool // the work tree differed from the commit
-	Date     string
-	Took     time.Duration
-	Commands []commandOutcome
-}
-
-type commandOutcome struct {
-	Line   string
-	Passed bool
-	Took   time.Duration
-	Last   string // line that it printed, or what was wrong with it
-}
-
-func loadOutcome(file string) (o outcome, err error) {
-	data, err := os.ReadFile(file)
-	if err == nil {
-		err = json.Unmarshal(data, &o)
-	}
-	return o, err
-}
-
-func (o outcome) save(file string) error {
-	data, err := json.MarshalIndent(o, "", "\t")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(file, data, 0o644)
-}
-
-// run runs the part's commands, all of them whatever fails, until its limit.
-func (p part) run(ctx context.Context) outcome {
+// run runs the part's commands until its limit, all of them even if some fail, and
+// returns its report.
+func (p part) run(ctx context.Context, changed bool) string {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.limit, fmt.Errorf("the part's limit of %v", p.limit))
 	defer cancel()
 	begin := time.Now()
-	o := outcome{Passed: true, Date: begin.UTC().Format(time.DateOnly)}
 	tmp, err := os.MkdirTemp("", "rollway-nightly")
-	if err != nil {
-		return outcome{Commands: []commandOutcome{{Line: p.name, Last: err.Error()}}}
-	}
 	defer os.RemoveAll(tmp)
+	passed := err == nil
+	var commands strings.Builder
 	for _, c := range p.commands {
+		if err != nil {
+			break
+		}
 		fmt.Printf("\n==> %s: %s\n", p.name, c.line)
-		result := c.run(ctx, tmp)
-		o.Commands = append(o.Commands, result)
-		o.Passed = o.Passed && result.Passed
+		ok, text := c.run(ctx, tmp)
+		passed = passed && ok
+		commands.WriteString(text)
 	}
-	o.Took = time.Since(begin)
-	return o
+	note := ""
+	if changed {
+		note = ", with changes that are not committed"
+	}
+	return fmt.Sprintf("%-8s %s %8v of %v, %s%s\n%s", p.name, verdict(passed), time.Since(begin).Round(time.Second), p.limit,
+		begin.UTC().Format(time.DateOnly), note, commands.String())
 }
 
-func (c command) run(ctx context.Context, tmp string) commandOutcome {
-	args := strings.Fields(strings.ReplaceAll(c.line, "TMP", tmp))
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	ownGroup(cmd) // all that it starts ends with it
-	cmd.Cancel = func() error { killGroup(cmd); return nil }
+// hasPassed reports whether a part's report says that it passed, without changes.
+func hasPassed(report string) bool {
+	first := firstLine(report)
+	return strings.Contains(first, " passed ") && !strings.Contains(first, "not committed")
+}
+
+// run runs a command. timeout(1) makes a process group of all that it starts, and passes
+// on the signal by which ctx ends it.
+func (c command) run(ctx context.Context, tmp string) (passed bool, report string) {
+	args := append([]string{"--kill-after=10s", "1d"}, strings.Fields(strings.ReplaceAll(c.line, "TMP", tmp))...)
+	cmd := exec.CommandContext(ctx, "timeout", args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = time.Minute
 	cmd.Dir = c.dir
-	last := &lastLine{w: os.Stdout}
-	cmd.Stdout, cmd.Stderr = last, last
+	var end lastBytes
+	out := io.MultiWriter(os.Stdout, &end)
+	cmd.Stdout, cmd.Stderr = out, out
 	begin := time.Now()
 	err := cmd.Run()
-	o := commandOutcome{Line: c.line, Passed: err == nil, Took: time.Since(begin), Last: last.line()}
+	last := end.line()
 	if ctx.Err() != nil {
-		o.Last = "ended by " + context.Cause(ctx).Error()
-	} else if o.Last == "" && err != nil {
-		o.Last = err.Error()
+		last = "ended by " + context.Cause(ctx).Error()
+	} else if last == "" && err != nil {
+		last = err.Error()
 	}
-	return o
+	report = fmt.Sprintf("  %s %8v  %s\n", verdict(err == nil), time.Since(begin).Round(time.Second), c.line)
+	if last != "" {
+		report += fmt.Sprintf("                   %s\n", last)
+	}
+	return err == nil, report
 }
 
-// A lastLine passes on what is written and keeps the end of it.
-type lastLine struct {
-	w   io.Writer
-	end []byte
-}
+// lastBytes keeps the last bytes written.
+type lastBytes []byte
 
-func (l *lastLine) Write(p []byte) (int, error) {
-	l.end = append(l.end, p...)
-	l.end = l.end[max(0, len(l.end)-1000):]
-	return l.w.Write(p)
+func (l *lastBytes) Write(p []byte) (int, error) {
+	*l = append(*l, p...)
+	*l = (*l)[max(0, len(*l)-1000):]
+	return len(p), nil
 }
 
 // line returns the closing line of tests if there is one, else the last line.
-func (l *lastLine) line() (last string) {
-	for line := range strings.Lines(string(l.end)) {
+func (l lastBytes) line() (last string) {
+	for line := range strings.Lines(string(l)) {
 		line = strings.TrimSpace(line)
 		if strings.Contains(line, " passed, ") {
 			return line
@@ -279,38 +242,25 @@ func (l *lastLine) line() (last string) {
 	return last
 }
 
-// nightlyText is the report.
-func nightlyText(commit, machine string, outcomes map[string]outcome) string {
+// nightlyText joins the reports of the parts; "": not run.
+func nightlyText(commit, machine string, reports map[string]string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "commit   %s\nmachine  %s\n", commit, machine)
-	var passed, failed, left int
-	var total time.Duration
+	passed, failed, left := 0, 0, 0
 	for _, p := range parts {
-		o, is := outcomes[p.name]
-		if !is {
+		report := reports[p.name]
+		switch {
+		case report == "":
 			left++
-			fmt.Fprintf(&b, "\n%-8s not run\n", p.name)
-			continue
-		}
-		total += o.Took
-		if o.Passed {
+			report = fmt.Sprintf("%-8s not run\n", p.name)
+		case strings.Contains(firstLine(report), " passed "):
 			passed++
-		} else {
+		default:
 			failed++
 		}
-		changed := ""
-		if o.Changed {
-			changed = ", with changes that are not committed"
-		}
-		fmt.Fprintf(&b, "\n%-8s %s %8v of %v, %s%s\n", p.name, verdict(o.Passed), o.Took.Round(time.Second), p.limit, o.Date, changed)
-		for _, c := range o.Commands {
-			fmt.Fprintf(&b, "  %s %8v  %s\n", verdict(c.Passed), c.Took.Round(time.Second), c.Line)
-			if c.Last != "" {
-				fmt.Fprintf(&b, "                   %s\n", c.Last)
-			}
-		}
+		b.WriteString("\n" + report)
 	}
-	fmt.Fprintf(&b, "\n%v\n%d passed, %d failed, %d not run\n", total.Round(time.Second), passed, failed, left)
+	fmt.Fprintf(&b, "\n%d passed, %d failed, %d not run\n", passed, failed, left)
 	return b.String()
 }
 
@@ -321,20 +271,23 @@ func verdict(passed bool) string {
 	return "FAILED"
 }
 
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
 // partConstants are the names that tests give parts of the nightly run by.
-var partConstants = map[string]string{"Engines": testkit.Engines, "Kills": testkit.Kills, "Bench": testkit.Bench}
+var partConstants = map[string]string{"testkit.Engines": testkit.Engines, "testkit.Kills": testkit.Kills, "testkit.Bench": testkit.Bench}
 
 // nightlyRuns returns the runs of the tests that are in a part of the nightly run.
-func nightlyRuns(dirs []string, name string, flags []string) ([]testRun, error) {
-	var runs []testRun
+func nightlyRuns(dirs []string, name string, flags []string) (runs []testRun, err error) {
 	for _, dir := range dirs {
 		found, err := findNightly(dir)
 		if err != nil {
 			return nil, err
 		}
 		for _, folder := range slices.Sorted(maps.Keys(found[name])) {
-			runs = append(runs, testRun{dir: dir, packages: "./" + folder, env: []string{"ROLLWAY_NIGHTLY=" + name},
-				flags: append([]string{"-run=" + onlyTests(found[name][folder])}, flags...)})
+			runs = append(runs, testRun{dir, append([]string{onlyTests(found[name][folder])}, flags...), "./" + folder, []string{"ROLLWAY_NIGHTLY=" + name}})
 		}
 	}
 	if len(runs) == 0 {
@@ -343,57 +296,43 @@ func nightlyRuns(dirs []string, name string, flags []string) ([]testRun, error) 
 	return runs, nil
 }
 
-// findNightly returns the tests of the module in dir that are in parts of the
-// nightly run, by part and folder. It finds them by calls of testkit.Nightly and
-// testkit.Rounds, which have to be in the function of the test.
+var (
+	partCall = regexp.MustCompile(`^[^"/]*testkit\.(?:Nightly|Rounds)\(\w+, ([^,]+),`)
+	someFunc = regexp.MustCompile(`^func `)
+)
+
+// findNightly returns the tests of the module in dir that are in parts of the nightly
+// run, by part and folder. It finds them by the calls of testkit.Nightly and
+// testkit.Rounds, which must be in the function of the test.
 func findNightly(dir string) (map[string]map[string][]string, error) {
 	found := map[string]map[string][]string{}
-	err := walkTests(dir, func(folder, name string) error {
-		files := token.NewFileSet()
-		file, err := parser.ParseFile(files, name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		tests := testFuncs(file)
-		for _, d := range file.Decls {
-			for _, call := range nightlyCalls(d) {
-				i := slices.IndexFunc(tests, func(f *ast.FuncDecl) bool { return f == d })
-				if i < 0 {
-					return fmt.Errorf("%s: a call that is not in the function of a test: the nightly run would not find the test", files.Position(call.Pos()))
+	err := walkTests(dir, func(folder, name string, source []byte) error {
+		test := ""
+		for i, line := range bytes.Split(source, []byte("\n")) {
+			if someFunc.Match(line) {
+				test = ""
+				if m := testFunc.FindSubmatch(line); m != nil {
+					test = string(m[1])
 				}
-				part, is := call.Args[1].(*ast.SelectorExpr)
-				if !is || partConstants[part.Sel.Name] == "" {
-					return fmt.Errorf("%s: the part has to be a constant of package testkit", files.Position(call.Pos()))
-				}
-				of := partConstants[part.Sel.Name]
-				if found[of] == nil {
-					found[of] = map[string][]string{}
-				}
-				if test := tests[i].Name.Name; !slices.Contains(found[of][folder], test) {
-					found[of][folder] = append(found[of][folder], test)
-				}
+			}
+			call := partCall.FindSubmatch(line)
+			if call == nil {
+				continue
+			}
+			part := partConstants[string(call[1])]
+			switch {
+			case test == "":
+				return fmt.Errorf("%s:%d: a call that is not in the function of a test: the nightly run would not find the test", name, i+1)
+			case part == "":
+				return fmt.Errorf("%s:%d: the part has to be a constant of package testkit", name, i+1)
+			case found[part] == nil:
+				found[part] = map[string][]string{}
+			}
+			if !slices.Contains(found[part][folder], test) {
+				found[part][folder] = append(found[part][folder], test)
 			}
 		}
 		return nil
 	})
 	return found, err
-}
-
-// nightlyCalls returns the calls of testkit.Nightly and testkit.Rounds in a declaration.
-func nightlyCalls(d ast.Decl) (calls []*ast.CallExpr) {
-	ast.Inspect(d, func(n ast.Node) bool {
-		call, is := n.(*ast.CallExpr)
-		if !is || len(call.Args) < 2 {
-			return true
-		}
-		f, is := call.Fun.(*ast.SelectorExpr)
-		if !is || f.Sel.Name != "Nightly" && f.Sel.Name != "Rounds" {
-			return true
-		}
-		if x, is := f.X.(*ast.Ident); is && x.Name == "testkit" {
-			calls = append(calls, call)
-		}
-		return true
-	})
-	return calls
 }

@@ -4,13 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -21,15 +17,15 @@ import (
 // checks memory that is used again (collector/pool).
 var raceFlags = []string{"-race", "-tags=rollway_poison"}
 
-// noVet spares go vet, which scripts/lint runs with all its checks.
+// noVet skips go vet, which scripts/lint runs with all its checks.
 const noVet = "-vet=off"
 
-// raceEnv shortens the second for which each program, and each child that a test
-// starts, otherwise waits before it ends for reports of races.
+// raceEnv shortens the second for which each program waits for reports of races
+// before it ends.
 const raceEnv = "GORACE=atexit_sleep_ms=50"
 
-// race runs every test under the race detector, and then without it whatever
-// that run left out: see withoutRace. One report is about both.
+// race runs every test under the race detector, and then without it what that run left
+// out. One report covers both.
 func race(args []string) error {
 	if len(args) > 0 {
 		return fmt.Errorf("race takes no flags, got %q", args)
@@ -56,26 +52,18 @@ func race(args []string) error {
 	return r.finish(requireAll())
 }
 
-// raceIn runs the tests of the modules in dirs under the race detector and
-// returns the runs that make up for it.
+// raceIn runs the tests of the modules in dirs under the race detector and returns the
+// runs without it that complete the set.
 func raceIn(r *report, dirs []string) (rest []testRun, err error) {
 	var runs []testRun
 	for _, dir := range dirs {
-		runs = append(runs, testRun{dir: dir, flags: append(slices.Clone(raceFlags), noVet), packages: "./...", env: []string{raceEnv}})
+		runs = append(runs, testRun{dir, append(slices.Clone(raceFlags), noVet), "./...", []string{raceEnv}})
 	}
 	if err := runTests(r, runs); err != nil {
 		return nil, err
 	}
 	for _, dir := range dirs {
-		with, err := listPackages(dir, raceFlags...)
-		if err != nil {
-			return nil, err
-		}
-		without, err := listPackages(dir)
-		if err != nil {
-			return nil, err
-		}
-		runs, err := withoutRace(dir, with, without, r.norace)
+		runs, err := withoutRace(dir, r.norace)
 		if err != nil {
 			return nil, err
 		}
@@ -96,89 +84,74 @@ func (p pkg) tests() []string   { return slices.Concat(p.TestGoFiles, p.XTestGoF
 
 // listPackages returns the packages of the module in dir, by import path.
 func listPackages(dir string, flags ...string) (map[string]pkg, error) {
-	cmd := exec.Command("go", append(append([]string{"list", "-json=Dir,ImportPath,GoFiles,CgoFiles,SFiles,TestGoFiles,XTestGoFiles"}, flags...), "./...")...)
-	cmd.Dir = dir
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("go list in %s: %w", dir, withStderr(err))
-	}
+	out, err := output(dir, "go", append(append([]string{"list", "-json=Dir,ImportPath,GoFiles,CgoFiles,SFiles,TestGoFiles,XTestGoFiles"}, flags...), "./...")...)
 	packages := map[string]pkg{}
-	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+	for dec := json.NewDecoder(strings.NewReader(out)); err == nil; {
 		var p pkg
-		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
-			return packages, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("go list in %s: %w", dir, err)
+		if err = dec.Decode(&p); err == nil {
+			packages[p.ImportPath] = p
 		}
-		packages[p.ImportPath] = p
 	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return packages, err
 }
 
-// withoutRace returns the runs that make up for a run under the race detector of
-// the module in dir: all tests of a package whose code is another one without
-// it, those in files that are only built without it, and those that said that
-// they are for such a run, asked. A test file that is only built without the
-// detector and has no test is an error: tests that go by a constant in it would be
-// forgotten here, and testkit.Race is for them.
-func withoutRace(dir string, with, without map[string]pkg, asked map[testID]bool) ([]testRun, error) {
-	var runs []testRun
+// withoutRace returns the runs that complete a run under the race detector of the
+// module in dir: all tests of a package whose code differs without it, the tests in
+// files that are only built without it, and the tests in asked. A test file that is
+// only built without the detector and has no test is an error: a test that reads a
+// constant of it would be forgotten here, so testkit.Race exists.
+func withoutRace(dir string, asked map[testID]bool) (runs []testRun, err error) {
+	with, err := listPackages(dir, raceFlags...)
+	if err != nil {
+		return nil, err
+	}
+	without, err := listPackages(dir)
+	if err != nil {
+		return nil, err
+	}
 	for _, path := range slices.Sorted(maps.Keys(without)) {
 		plain, raced := without[path], with[path]
 		if !slices.Equal(plain.sources(), raced.sources()) {
 			runs = append(runs, testRun{dir: dir, packages: path, flags: []string{noVet}})
 			continue
 		}
-		names := map[string]bool{}
+		var names []string
 		for id := range asked {
 			if id.Package == path {
-				names[id.Test] = true
+				names = append(names, id.Test)
 			}
 		}
 		for _, file := range plain.tests() {
 			if slices.Contains(raced.tests(), file) {
 				continue
 			}
-			found, err := testsIn(filepath.Join(plain.Dir, file))
+			source, err := os.ReadFile(filepath.Join(plain.Dir, file))
 			if err != nil {
 				return nil, err
 			}
+			found := testFunc.FindAllSubmatch(source, -1)
 			if len(found) == 0 {
 				return nil, fmt.Errorf("%s/%s is only built without the race detector and has no test: use testkit.Race or testkit.NoRace", path, file)
 			}
-			for _, name := range found {
-				names[name] = true
+			for _, m := range found {
+				names = append(names, string(m[1]))
 			}
 		}
 		if len(names) > 0 {
-			runs = append(runs, testRun{dir: dir, packages: path, flags: []string{noVet, "-run=" + onlyTests(slices.Sorted(maps.Keys(names)))}})
+			runs = append(runs, testRun{dir: dir, packages: path, flags: []string{noVet, onlyTests(names)}})
 		}
 	}
 	return runs, nil
 }
 
-// onlyTests returns the expression for -run that has these tests.
-func onlyTests(names []string) string { return "^(" + strings.Join(names, "|") + ")$" }
-
-var testName = regexp.MustCompile(`^(Test|Fuzz|Example|Benchmark)([^a-z]|$)`)
-
-// testFuncs returns the functions of a file that go test runs, benchmarks too.
-func testFuncs(file *ast.File) (funcs []*ast.FuncDecl) {
-	for _, d := range file.Decls {
-		if f, is := d.(*ast.FuncDecl); is && f.Recv == nil && testName.MatchString(f.Name.Name) && f.Name.Name != "TestMain" {
-			funcs = append(funcs, f)
-		}
-	}
-	return funcs
+// onlyTests returns the flag that runs these tests alone.
+func onlyTests(names []string) string {
+	slices.Sort(names)
+	return "-run=^(" + strings.Join(slices.Compact(names), "|") + ")$"
 }
 
-// testsIn returns the names of the tests in a source file.
-func testsIn(name string) (names []string, err error) {
-	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range testFuncs(file) {
-		names = append(names, f.Name.Name)
-	}
-	return names, nil
-}
+// testFunc matches the beginning of a function that go test runs.
+var testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example|Benchmark)(?:[A-Z0-9_]\w*)?)\(\w* ?(?:\*testing\.[TFB])?\)`)

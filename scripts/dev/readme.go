@@ -1,29 +1,28 @@
 package main
 
 import (
-	"context"
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/rollway/rollway/internal/testkit"
 )
 
 const (
 	homepage          = "https://github.com/rollway/rollway"
 	foregroundTimeout = 5 * time.Minute
-	backgroundTimeout = 10 * time.Minute // until what it should print is there; make run builds first
+	backgroundTimeout = 10 * time.Minute // until the output is there; make run builds first
 	interruptTimeout  = 30 * time.Second
 )
 
-// readme does what README.md tells a newcomer to do, in an empty folder and in
-// the order of the page, and compares what is printed with what the page
-// shows. A git clone of the homepage gets this checkout's last commit. See
-// parseReadme for the convention.
+// readme does what README.md tells a newcomer to do, in an empty folder and in the
+// order of the page, and compares what is printed with what the page shows. A git
+// clone of the homepage gets this checkout's last commit. See parseReadme for the
+// convention.
 func readme([]string) error {
 	text, err := os.ReadFile("README.md")
 	if err != nil {
@@ -49,19 +48,18 @@ func readme([]string) error {
 		fmt.Printf("ok    README.md:%d %s\n", line, what)
 	}
 	for _, st := range steps {
-		if st.skip != "" {
+		switch {
+		case failed > 0: // later steps build on earlier ones
+		case st.skip != "":
 			skipped++
 			fmt.Printf("SKIP  README.md:%d %s: %s\n", st.line, st.command, st.skip)
-			continue
-		}
-		count(st.line, st.command, s.run(st))
-		if failed > 0 {
-			break // later steps build on earlier ones
+		default:
+			count(st.line, st.command, s.run(st))
 		}
 	}
 	if failed == 0 {
-		for _, bg := range s.background {
-			count(bg.line, bg.command+" (stopped with Ctrl-C)", bg.stop())
+		for _, j := range s.jobs {
+			count(j.line, j.command+" (stopped with Ctrl-C)", s.interrupt(j))
 		}
 		for _, p := range programs {
 			count(p.line, "go program", s.build(p))
@@ -74,12 +72,20 @@ func readme([]string) error {
 	return nil
 }
 
-// session is one newcomer's terminal.
+// session is one newcomer's shell.
 type session struct {
-	base       string // removed at the end
-	dir        string // where the next command runs
-	env        []string
-	background []*process
+	base    string // removed at the end
+	shell   *exec.Cmd
+	stdin   io.Writer
+	answers chan string // lines that the shell prints; closed when it has ended
+	jobs    []job
+}
+
+// A job is a step in the background.
+type job struct {
+	step
+	pid    string
+	output string // file
 }
 
 func newSession() (*session, error) {
@@ -91,33 +97,31 @@ func newSession() (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{base: base, dir: filepath.Join(base, "empty")}
-	for _, dir := range []string{s.dir, filepath.Join(base, "home"), filepath.Join(base, "bin")} {
-		if err := os.Mkdir(dir, 0o755); err != nil {
+	for _, dir := range []string{"empty", "home", "bin"} {
+		if err := os.Mkdir(filepath.Join(base, dir), 0o755); err != nil {
 			return nil, err
 		}
 	}
 	// A home of its own, but the module and build caches of this machine.
-	out, err := exec.Command("go", "env", "GOMODCACHE", "GOCACHE").Output()
+	caches, err := output("", "go", "env", "GOMODCACHE", "GOCACHE")
 	if err != nil {
-		return nil, fmt.Errorf("go env: %w", withStderr(err))
+		return nil, err
 	}
-	caches := strings.Fields(string(out))
-	if len(caches) != 2 {
-		return nil, fmt.Errorf("go env GOMODCACHE GOCACHE printed %q, want two folders", out)
-	}
+	modules, builds, _ := strings.Cut(caches, "\n")
+	s := &session{base: base, shell: exec.Command("bash"), answers: make(chan string)}
+	s.shell.Dir = filepath.Join(base, "empty")
 	for _, kv := range os.Environ() {
 		if !strings.HasPrefix(kv, "GOWORK=") && !strings.HasPrefix(kv, "MAKE") { // a newcomer has neither
-			s.env = append(s.env, kv)
+			s.shell.Env = append(s.shell.Env, kv)
 		}
 	}
-	s.env = append(s.env,
+	s.shell.Env = append(s.shell.Env,
 		"HOME="+filepath.Join(base, "home"),
-		"GOMODCACHE="+caches[0], "GOCACHE="+caches[1],
+		"GOMODCACHE="+modules, "GOCACHE="+builds,
 		"GOBIN="+filepath.Join(base, "bin"),
 		"PATH="+filepath.Join(base, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"),
-		"GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -trimpath"), // or nothing built in another run's folder would do
-		"GOMEMLIMIT=off", // or the collector would tell of this machine's control group
+		"GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -trimpath"), // or builds in another folder could not be used again
+		"GOMEMLIMIT=off", // or the collector would report this machine's control group
 		"LC_ALL=C.UTF-8",
 		"NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1",
 		"GIT_CONFIG_COUNT=3",
@@ -125,118 +129,98 @@ func newSession() (*session, error) {
 		"GIT_CONFIG_KEY_1=url."+root+".insteadOf", "GIT_CONFIG_VALUE_1="+homepage+".git",
 		"GIT_CONFIG_KEY_2=safe.directory", "GIT_CONFIG_VALUE_2=*",
 	)
-	return s, nil
+	if s.stdin, err = s.shell.StdinPipe(); err != nil {
+		return nil, err
+	}
+	answers, err := s.shell.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	s.shell.Stderr = os.Stderr
+	go func() {
+		for in := bufio.NewScanner(answers); in.Scan(); {
+			s.answers <- in.Text()
+		}
+		close(s.answers)
+	}()
+	if err := s.shell.Start(); err != nil {
+		return nil, err
+	}
+	// With job control each command is a process group, as at a terminal.
+	_, err = s.ask(interruptTimeout, "set -m; echo")
+	return s, err
 }
 
-func (s *session) close() {
-	for _, bg := range s.background {
-		bg.kill()
+// ask runs a script in the shell, which prints one line, and returns that.
+func (s *session) ask(timeout time.Duration, script string, args ...any) (string, error) {
+	if _, err := fmt.Fprintf(s.stdin, script+"\n", args...); err != nil {
+		return "", err
 	}
-	if err := os.RemoveAll(s.base); err != nil {
+	select {
+	case answer, ok := <-s.answers:
+		if !ok {
+			return "", errors.New("the shell has ended")
+		}
+		return answer, nil
+	case <-time.After(timeout):
+		return "", fmt.Errorf("no end after %v", timeout)
+	}
+}
+
+// close kills what still runs.
+func (s *session) close() {
+	_, err := s.ask(interruptTimeout, `for j in $(jobs -p); do kill -KILL -- -$j; done; echo`)
+	if err != nil {
+		err = s.shell.Process.Kill()
+	}
+	if err := errors.Join(err, os.RemoveAll(s.base)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 }
 
-// process is a running command.
-type process struct {
-	step
-	cmd  *exec.Cmd
-	out  testkit.Buffer
-	done chan struct{} // closed when the command has ended
-	err  error         // of cmd.Wait; read after done
-}
-
-func (s *session) start(ctx context.Context, st step, script string) (*process, error) {
-	p := &process{step: st, done: make(chan struct{})}
-	p.cmd = exec.CommandContext(ctx, "bash", "-c", script)
-	p.cmd.Dir, p.cmd.Env = s.dir, s.env
-	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
-	p.cmd.WaitDelay = time.Minute // a busy machine may be late with what was printed
-	ownGroup(p.cmd)
-	if err := p.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go func() {
-		p.err = p.cmd.Wait()
-		close(p.done)
-	}()
-	return p, nil
-}
-
 func (s *session) run(st step) error {
+	file := filepath.Join(s.base, fmt.Sprint("line", st.line))
+	printed := func() string {
+		text, _ := os.ReadFile(file) // none yet
+		return string(text)
+	}
 	if st.background {
-		return s.runBackground(st)
+		pid, err := s.ask(foregroundTimeout, "{ exec %s\n} </dev/null >%s 2>&1 & echo $!", st.command, file)
+		if err != nil {
+			return err
+		}
+		s.jobs = append(s.jobs, job{st, pid, file})
+		for begin := time.Now(); !matches(st.output, printed(), false); time.Sleep(50 * time.Millisecond) {
+			running, err := s.ask(foregroundTimeout, "kill -0 %s 2>/dev/null && echo yes || echo no", pid)
+			if err == nil && running == "yes" && time.Since(begin) < backgroundTimeout {
+				continue
+			}
+			return fmt.Errorf("running: %s, %v; %s; README shows:\n%s\nit printed:\n%s", running, err, difference(st.output, printed()), st.output, printed())
+		}
+		return nil
 	}
-	// The folder in which the command ends is the next one's.
-	pwd := filepath.Join(s.base, "pwd")
-	ctx, cancel := context.WithTimeout(context.Background(), foregroundTimeout)
-	defer cancel()
-	p, err := s.start(ctx, st, st.command+"\nrc=$?; pwd >'"+pwd+"'; exit $rc")
-	if err != nil {
-		return err
-	}
-	<-p.done
-	if p.err != nil {
-		return fmt.Errorf("%w; it printed:\n%s", p.err, p.out.String())
-	}
-	dir, err := os.ReadFile(pwd)
-	if err != nil {
-		return err
-	}
-	s.dir = strings.TrimSpace(string(dir))
-	if st.output != "" && !matches(st.output, p.out.String(), true) {
-		return fmt.Errorf("%s; README shows:\n%s\nit printed:\n%s", difference(st.output, p.out.String()), st.output, p.out.String())
+	status, err := s.ask(foregroundTimeout, "{ %s\n} </dev/null >%s 2>&1; echo $?", st.command, file)
+	switch {
+	case err == nil && status != "0":
+		err = errors.New("exit status " + status)
+		fallthrough
+	case err != nil:
+		return fmt.Errorf("%w; it printed:\n%s", err, printed())
+	case st.output != "" && !matches(st.output, printed(), true):
+		return fmt.Errorf("%s; README shows:\n%s\nit printed:\n%s", difference(st.output, printed()), st.output, printed())
 	}
 	return nil
 }
 
-func (s *session) runBackground(st step) error {
-	p, err := s.start(context.Background(), st, "exec "+st.command)
-	if err != nil {
-		return err
-	}
-	s.background = append(s.background, p)
-	deadline := time.After(backgroundTimeout)
-	for {
-		if matches(st.output, p.out.String(), false) {
-			return nil
-		}
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-p.done:
-			return fmt.Errorf("ended early: %v; it printed:\n%s", p.err, p.out.String())
-		case <-deadline:
-			return fmt.Errorf("%s; README shows:\n%s\nafter %v it had printed:\n%s", difference(st.output, p.out.String()), st.output, backgroundTimeout, p.out.String())
-		}
-	}
-}
-
-// stop sends what Ctrl-C sends and waits for the end. The exit code of make
-// after a Ctrl-C is not zero whatever its command returned, so it says nothing.
-func (p *process) stop() error {
-	select {
-	case <-p.done:
-		return fmt.Errorf("it had ended before: %v; it printed:\n%s", p.err, p.out.String())
-	default:
-	}
-	if err := interruptGroup(p.cmd); err != nil {
-		return fmt.Errorf("interrupt: %w", err)
-	}
-	select {
-	case <-p.done:
+// interrupt sends what Ctrl-C sends and waits for the end. The exit code of make after
+// a Ctrl-C is not zero whatever its command returned, so it is ignored.
+func (s *session) interrupt(j job) error {
+	answer, err := s.ask(interruptTimeout, "kill -INT -- -%s && { wait %s; echo ended; } || echo it had ended before", j.pid, j.pid)
+	if err == nil && answer == "ended" {
 		return nil
-	case <-time.After(interruptTimeout):
-		return fmt.Errorf("still running %v after Ctrl-C; it printed:\n%s", interruptTimeout, p.out.String())
 	}
-}
-
-func (p *process) kill() {
-	select {
-	case <-p.done:
-	default:
-		killGroup(p.cmd)
-		<-p.done
-	}
+	text, _ := os.ReadFile(j.output)
+	return fmt.Errorf("after Ctrl-C: %s %v; it printed:\n%s", answer, err, text)
 }
 
 // build compiles a whole program that the page shows, inside the clone.
@@ -248,10 +232,6 @@ func (s *session) build(p program) error {
 	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(p.source), 0o644); err != nil {
 		return err
 	}
-	cmd := exec.Command("go", "build", "-o", os.DevNull, ".")
-	cmd.Dir, cmd.Env = dir, append(s.env, "GOWORK=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w:\n%s", err, out)
-	}
-	return nil
+	_, err := output(dir, "go", "build", "-o", os.DevNull, ".")
+	return err
 }

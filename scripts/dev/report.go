@@ -33,37 +33,34 @@ type event struct {
 	Elapsed                       float64
 }
 
-// timed is how long a test of a package took, its subtests included, in seconds.
-type timed struct {
-	testID
-	seconds float64
-}
-
 // slowest is how many tests are named with the time that they took.
 const slowest = 10
 
-// A report is what runs of go test came to. Several may be read at a time.
+// A report collects the results of runs of go test. Several may be read at a time.
 type report struct {
 	begin time.Time
 
 	mu                      sync.Mutex // guards what follows
 	w                       io.Writer
-	output                  map[testID]*strings.Builder  // of tests and packages that still run
-	attrs                   map[testID]map[string]string // of tests that still run
+	running                 map[testID]*runningTest // tests and packages
 	passed, failed, skipped int
 	left                    int // to other runs
 	skips                   []string
-	took                    []timed
-	failures                strings.Builder     // of finish: by then much may have come between
+	took                    []event             // ends of tests, with their subtests
+	failures                strings.Builder     // repeated at the end
 	ended                   map[testID]bool     // tests that are no subtests
 	norace                  map[testID]bool     // of ended: they are for a run without the race detector
-	nightly                 map[string][]string // what is left to a part of the nightly run
+	nightly                 map[string][]string // tests left to a part of the nightly run
 	cpu                     time.Duration
 }
 
+type runningTest struct {
+	output strings.Builder
+	attrs  map[string]string
+}
+
 func newReport(w io.Writer) *report {
-	return &report{begin: time.Now(), w: w,
-		output: map[testID]*strings.Builder{}, attrs: map[testID]map[string]string{},
+	return &report{begin: time.Now(), w: w, running: map[testID]*runningTest{},
 		ended: map[testID]bool{}, norace: map[testID]bool{}, nightly: map[string][]string{}}
 }
 
@@ -88,34 +85,28 @@ func (r *report) event(e event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	id := testID{e.Package, e.Test}
+	t := r.running[id]
+	if t == nil {
+		t = &runningTest{attrs: map[string]string{}}
+		r.running[id] = t
+	}
 	switch e.Action {
 	case "build-output":
 		fmt.Fprint(r.w, e.Output)
 	case "output":
-		if r.output[id] == nil {
-			r.output[id] = new(strings.Builder)
-		}
-		r.output[id].WriteString(e.Output)
+		t.output.WriteString(e.Output)
 	case "attr":
-		if r.attrs[id] == nil {
-			r.attrs[id] = map[string]string{}
-		}
-		r.attrs[id][e.Key] = e.Value
+		t.attrs[e.Key] = e.Value
 	case "pass", "fail", "skip":
-		r.end(id, e)
-		delete(r.output, id)
-		delete(r.attrs, id)
+		r.end(id, e, t.output.String(), t.attrs)
+		delete(r.running, id)
 	}
 }
 
-func (r *report) end(id testID, e event) {
-	var said string
-	if b := r.output[id]; b != nil {
-		said = b.String()
-	}
-	attrs := r.attrs[id]
+// end adds the end of a test or a package.
+func (r *report) end(id testID, e event, output string, attrs map[string]string) {
 	if id.Test != "" && id == id.top() {
-		r.took = append(r.took, timed{id, e.Elapsed})
+		r.took = append(r.took, e)
 		r.ended[id] = true
 	}
 	if attrs[testkit.AttrNoRace] != "" {
@@ -127,23 +118,23 @@ func (r *report) end(id testID, e event) {
 	switch {
 	case id.Test == "" && e.Action == "pass":
 		fmt.Fprintf(r.w, "ok    %-64s %7.2fs\n", id.Package, e.Elapsed)
-	case id.Test == "" && e.Action == "fail":
-		r.failed++ // also counts a package that did not build or that died
-		fmt.Fprintf(r.w, "FAIL  %-64s %7.2fs\n%s", id.Package, e.Elapsed, said)
-		fmt.Fprintf(&r.failures, "%s:\n%s", id.Package, lastOf(said, 4000))
+	case id.Test == "" && e.Action == "fail": // or a package that did not build
+		r.failed++
+		fmt.Fprintf(r.w, "FAIL  %-64s %7.2fs\n%s", id.Package, e.Elapsed, output)
+		fmt.Fprintf(&r.failures, "%s:\n%s", id.Package, lastOf(output, 4000))
 	case id.Test == "":
 		// A package without tests.
 	case e.Action == "pass":
 		r.passed++
 	case e.Action == "fail":
 		r.failed++
-		fmt.Fprint(r.w, said)
-		fmt.Fprintf(&r.failures, "%s:\n%s", id, lastOf(said, 4000))
+		fmt.Fprint(r.w, output)
+		fmt.Fprintf(&r.failures, "%s:\n%s", id, lastOf(output, 4000))
 	case attrs[testkit.AttrNoRace] != "" || attrs[testkit.AttrNightly] != "":
 		r.left++
 	default:
 		r.skipped++
-		r.skips = append(r.skips, fmt.Sprintf("%s: %s", id, reason(said)))
+		r.skips = append(r.skips, fmt.Sprintf("%s: %s", id, reason(output)))
 	}
 }
 
@@ -152,20 +143,19 @@ func (r *report) fail(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failed++
-	said := fmt.Sprintf(format, args...)
-	fmt.Fprintf(r.w, "FAIL  %s\n", said)
-	fmt.Fprintf(&r.failures, "%s\n", said)
+	text := fmt.Sprintf(format, args...)
+	fmt.Fprintf(r.w, "FAIL  %s\n", text)
+	fmt.Fprintf(&r.failures, "%s\n", text)
 }
 
-// spent adds the processor time of a process that has ended, and of those that it
-// waited for.
+// spent adds the processor time of a process that has ended, and of its children.
 func (r *report) spent(p *os.ProcessState) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cpu += p.UserTime() + p.SystemTime()
 }
 
-// lastOf returns the last lines of s, of n bytes at most.
+// lastOf returns the last lines of s, at most n bytes.
 func lastOf(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -174,28 +164,25 @@ func lastOf(s string, n int) string {
 	return "[...]\n" + s[strings.IndexByte(s, '\n')+1:]
 }
 
-// reason returns what a skipped test said, without go test's own lines.
-func reason(said string) string {
+// reason returns the output of a skipped test without go test's own lines.
+func reason(output string) string {
 	var lines []string
-	for line := range strings.Lines(said) {
+	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)
 		if line != "" && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
 			lines = append(lines, line)
 		}
 	}
-	if len(lines) == 0 {
-		return "no reason given"
-	}
-	return strings.Join(lines, " ")
+	return cmp.Or(strings.Join(lines, " "), "no reason given")
 }
 
-// finish prints what took longest, what was left out and why, what failed again,
-// and the closing line.
+// finish prints the slowest tests, what was left out and why, the failures again, and
+// the closing line.
 func (r *report) finish(requireAll bool) error {
-	slices.SortStableFunc(r.took, func(a, b timed) int { return cmp.Compare(b.seconds, a.seconds) })
+	slices.SortStableFunc(r.took, func(a, b event) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
 	fmt.Fprint(r.w, "\nslowest:\n")
-	for _, t := range r.took[:min(slowest, len(r.took))] {
-		fmt.Fprintf(r.w, "  %7.2fs %s\n", t.seconds, t.testID)
+	for _, e := range r.took[:min(slowest, len(r.took))] {
+		fmt.Fprintf(r.w, "  %7.2fs %s\n", e.Elapsed, testID{e.Package, e.Test})
 	}
 	for _, part := range slices.Sorted(maps.Keys(r.nightly)) {
 		fmt.Fprintf(r.w, "\nleft to make nightly PARTS=%s, or there with more rounds:\n  %s\n", part, strings.Join(r.nightly[part], "\n  "))
@@ -204,7 +191,7 @@ func (r *report) finish(requireAll bool) error {
 		fmt.Fprintf(r.w, "\nSKIPPED (run with REQUIRE=all to make these fail):\n  %s\n", strings.Join(r.skips, "\n  "))
 	}
 	if r.failures.Len() > 0 {
-		fmt.Fprintf(r.w, "\nFAILED, and said at the end:\n%s", r.failures.String())
+		fmt.Fprintf(r.w, "\nFAILED, with the last lines of output:\n%s", r.failures.String())
 	}
 	fmt.Fprintf(r.w, "\n%v, %v of processor time, %d left to other runs\n", time.Since(r.begin).Round(time.Second), r.cpu.Round(time.Second), r.left)
 	fmt.Fprintf(r.w, "%d passed, %d failed, %d skipped\n", r.passed, r.failed, r.skipped)

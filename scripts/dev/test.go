@@ -6,29 +6,29 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 )
 
-// test runs the tests of every module, prints one line a package and the whole
-// output of what failed, and at the end says out loud what was skipped and
-// why. With REQUIRE=all a skipped test is a failure. With -nightly=PART as the
-// first argument it runs the tests of that part of the nightly run instead.
+// test runs the tests of every module. It prints one line for each package, the whole
+// output of what failed, and at the end what was skipped and why. With REQUIRE=all a
+// skipped test is a failure. With -nightly=PART as the first argument it runs the
+// tests of that part of the nightly run instead.
 func test(args []string) error {
 	dirs, err := modules()
 	if err != nil {
 		return err
 	}
-	r := newReport(os.Stdout)
 	var runs []testRun
-	if len(args) > 0 && strings.HasPrefix(args[0], "-nightly=") {
-		if runs, err = nightlyRuns(dirs, strings.TrimPrefix(args[0], "-nightly="), args[1:]); err != nil {
-			return err
-		}
-	} else {
-		for _, dir := range dirs {
-			runs = append(runs, testRun{dir: dir, flags: args, packages: "./..."})
+	for _, dir := range dirs {
+		runs = append(runs, testRun{dir: dir, flags: args, packages: "./..."})
+	}
+	if len(args) > 0 {
+		if part, is := strings.CutPrefix(args[0], "-nightly="); is {
+			if runs, err = nightlyRuns(dirs, part, args[1:]); err != nil {
+				return err
+			}
 		}
 	}
+	r := newReport(os.Stdout)
 	if err := runTests(r, runs); err != nil {
 		return err
 	}
@@ -43,27 +43,19 @@ type testRun struct {
 	env      []string // added to that of this process
 }
 
-// sideBySide is how many runs of go test there are at a time. Each has two test
-// programs going on two cores, and many of them wait.
+// sideBySide is how many runs of go test there are at a time. Each runs two test
+// programs on two cores, and many of them wait.
 const sideBySide = 2
 
-// runTests runs tests into r. Failed tests are in the report, not in the error.
+// runTests runs tests and adds them to r. Failed tests are in the report, not in the
+// error.
 func runTests(r *report, runs []testRun) error {
-	var running sync.WaitGroup
-	slots := make(chan struct{}, sideBySide)
 	errs := make([]error, len(runs))
-	for i, run := range runs {
-		slots <- struct{}{}
-		running.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = run.into(r)
-		})
-	}
-	running.Wait()
+	each(len(runs), sideBySide, func(i int) { errs[i] = runs[i].addTo(r) })
 	return errors.Join(errs...)
 }
 
-func (run testRun) into(r *report) error {
+func (run testRun) addTo(r *report) error {
 	args := append([]string{"test", "-json", "-timeout=20m"}, run.flags...)
 	cmd := exec.Command("go", append(args, run.packages)...)
 	cmd.Dir, cmd.Env, cmd.Stderr = run.dir, append(os.Environ(), run.env...), os.Stderr
@@ -80,9 +72,8 @@ func (run testRun) into(r *report) error {
 	}
 	err = cmd.Wait()
 	r.spent(cmd.ProcessState)
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		if failed == 0 { // go test failed before it had a package to name
+	if _, ok := errors.AsType[*exec.ExitError](err); ok {
+		if failed == 0 { // go test failed before it could name a package
 			r.fail("go test in %s: %v", run.dir, err)
 		}
 		return nil
