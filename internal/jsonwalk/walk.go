@@ -45,14 +45,24 @@ func SkipValue(b []byte, i int) (end int) {
 	return SkipScalar(b, i)
 }
 
+// skipNested is SkipValue for an object or array. Strings in it are mostly too short
+// for SkipString to pay.
 func skipNested(b []byte, i int) (end int) {
-	for depth := 0; i < len(b); {
+	for depth := 0; i < len(b); i++ {
 		switch b[i] {
 		case '"':
-			if i, _ = SkipString(b, i); i < 0 {
-				return -1
+			short := min(i+16, len(b))
+			for i++; i < short && b[i] != '"'; i++ {
+				if b[i] == '\\' {
+					i++
+				}
 			}
-			continue
+			if i >= short {
+				if i, _ = SkipString(b, i-1); i < 0 {
+					return -1
+				}
+				i--
+			}
 		case '{', '[':
 			depth++
 		case '}', ']':
@@ -60,7 +70,6 @@ func skipNested(b []byte, i int) (end int) {
 				return i + 1
 			}
 		}
-		i++
 	}
 	return -1
 }
