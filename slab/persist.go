@@ -12,50 +12,47 @@ import (
 	"github.com/rollway/rollway/line"
 )
 
-// keeping is what a Writer with Options.Persist has in addition: a file with a
-// second copy of the slabs, for the next process; see package slabfile. The file has to
-// be told, in this order:
+// keeping is what Options.Persist adds to a Writer: a file with a second copy of the slabs
+// for the next process; see package slabfile. The file is told, in this order:
 //
 //   - that a slab is begun, before the first line (beginLocked);
 //   - how much of it is whole lines, after each copy (put);
-//   - where a Write of the destination is going to begin, if that can be known
-//     (mark, in the goroutine that makes the call);
+//   - where a Write of the destination begins, if that is known (mark, in the goroutine
+//     that makes the call);
 //   - how much has been delivered (deliveredLocked);
-//   - that it is free (freeLocked).
+//   - that it is free (forgetLocked).
 //
-// This process delivers what is in its own slabs. When the file is found cut,
-// deleted, replaced or written over, the Writer goes on without it, and the keeper
-// makes a new one.
+// This process delivers from its own slabs. When the file is found cut, deleted, replaced
+// or overwritten, the Writer continues without it, and maintenance makes a new one.
 type keeping struct {
-	file   *slabfile.File // replaced by the keeper with mu held; nil: no Persist
-	lost   error          // guarded by mu; why the file keeps nothing; nil while it does
+	file   *slabfile.File // replaced by maintenance with mu held; nil: no Persist
+	lost   error          // guarded by mu; why the file is of no use; nil while it is
 	mem    []byte         // guarded by mu; the open slab in the file, nil if it is not there
-	end    int            // guarded by mu; len(buf) where opened.end would be, if mem is not nil
+	end    int            // guarded by mu; what opened.end is otherwise, if mem is not nil
 	seq    uint64         // guarded by mu; of the slab begun last
 	slabs  []*slab        // read-only; all of them
-	unkept uint64         // guarded by mu; sealed lines that the file does not hold
+	unkept uint64         // guarded by mu; sealed lines that are not in the file
 
 	recovered uint64  // read-only; lines that were in the file
 	cut       uint64  // read-only; bytes of slabs that were left out as damaged
-	aside     string  // read-only; where a damaged file is kept, or ""
+	aside     string  // read-only; the copy of a damaged file, or ""
 	notes     []error // for OnError, when run begins
 
 	wake  chan struct{} // holds one token, sent when lost is set
-	quit  chan struct{} // closed to end the keeper
-	ended chan struct{} // closed when the keeper has ended
+	quit  chan struct{} // closed to end maintenance
+	ended chan struct{} // closed when maintenance has ended
 }
 
-// fileState is what a slab has to do with the file, guarded by mu.
+// fileState is the state of a slab in the file, guarded by mu.
 type fileState struct {
-	begun  bool   // the file holds it
+	begun  bool   // it is in the file
 	sealed bool   // the file has its checksum, or need not
 	base   int    // of data within the slab in the file
 	seq    uint64 // in the file
 }
 
-// openFile opens the file and makes the slabs that it has room for. What earlier
-// processes left there is queued before everything else, but for what the
-// destination has already.
+// openFile opens the file, makes the slabs that it has room for, and queues what earlier
+// processes left.
 func (w *Writer) openFile(dst io.Writer) ([]*slab, error) {
 	k, o := &w.kept, &w.opts
 	wanted := slabfile.Geometry{SlabSize: o.SlabSize, SlabCount: o.SlabCount, LineLimit: o.MaxLine}
@@ -86,7 +83,7 @@ func (w *Writer) openFile(dst io.Writer) ([]*slab, error) {
 	return k.slabs, nil
 }
 
-// recover queues what the file holds.
+// recover queues what is in the file and not at the destination.
 func (w *Writer) recover(dst io.Writer) error {
 	k := &w.kept
 	var problems []error
@@ -155,9 +152,9 @@ func (w *Writer) beginLocked(s *slab) {
 	s.fileState = fileState{begun: true, seq: k.seq}
 }
 
-// beginLineLocked takes s, which is free and has the memory of one oversized
-// line in data, into use. The line is written to the file here, with a system
-// call; where that fails, it is kept in memory alone.
+// beginLineLocked takes s, which is free and has the memory of one oversized line in data,
+// into use. It writes the line to the file, with a system call; if that fails, the line is
+// in memory alone.
 func (w *Writer) beginLineLocked(s *slab) {
 	k := &w.kept
 	if k.file == nil || k.lost != nil {
@@ -171,8 +168,8 @@ func (w *Writer) beginLineLocked(s *slab) {
 	}
 }
 
-// putKept is the short way of Write into a slab that is in the file too. It
-// reports whether it took p, and has released mu then.
+// putKept is the fast path of Write into a slab that is also in the file. It reports
+// whether it took p, and has then unlocked mu.
 func (w *Writer) putKept(p []byte, c class) (done bool) {
 	n := len(p)
 	if n == 0 || n > w.kept.end-w.pos || p[n-1] != '\n' {
@@ -200,8 +197,8 @@ func (w *Writer) putLocked(p []byte, bare bool) {
 	}
 }
 
-// putBothLocked is put into the open slab, which is in the file too, and reports
-// whether the file was there.
+// putBothLocked is put into the open slab and the file. It reports whether the file was
+// there.
 func (w *Writer) putBothLocked(p []byte, bare bool) (done bool) {
 	old := panics.SetPanicOnFault(true)
 	defer func() {
@@ -217,9 +214,9 @@ func (w *Writer) putBothLocked(p []byte, bare bool) (done bool) {
 	return true
 }
 
-// caughtLocked is given what a copy has panicked with, in which nothing was
-// committed. If the caller's memory was gone, and not the file, the caller gets the
-// panic. A fault before the copy, in a look at p, is not caught: mu stays locked.
+// caughtLocked handles the panic v of a copy, which committed nothing. If the caller's
+// memory was gone, and not the file, the caller gets the panic. A fault in a look at p
+// before the copy is not caught: mu stays locked.
 func (w *Writer) caughtLocked(v any, old bool) {
 	panics.SetPanicOnFault(old)
 	if w.kept.file.Covers(v) {
@@ -235,8 +232,8 @@ func (w *Writer) caughtLocked(v any, old bool) {
 	panic(v)
 }
 
-// loseLocked goes on without the file, for which err says why; nil means that it
-// is not as it was written.
+// loseLocked continues without the file because of err; nil means that something else has
+// written to it.
 func (w *Writer) loseLocked(err error) {
 	k := &w.kept
 	if k.lost != nil {
@@ -251,7 +248,7 @@ func (w *Writer) loseLocked(err error) {
 	k.file.Void()
 	f := &w.filling
 	for _, s := range k.slabs {
-		if s.begun && s != f.cur { // of cur it is known once it is sealed
+		if s.begun && s != f.cur { // cur is counted when it is sealed
 			k.unkept += w.pendingIn(s)
 		}
 		s.begun, s.committed = false, &s.heap
@@ -280,8 +277,7 @@ func (w *Writer) pendingIn(s *slab) uint64 {
 	return uint64(s.lines)
 }
 
-// mark tells the file where the call is going to write, if the destination can
-// tell.
+// mark tells the file where the call is going to write, if the destination knows.
 func (c *call) mark(w *Writer) error {
 	s := c.slab
 	if w.opts.Persist == "" || s == nil {
@@ -309,16 +305,15 @@ func (c *call) mark(w *Writer) error {
 	return nil
 }
 
-// deliveredLocked tells the file that the lines before byte n of what s holds
-// are with a destination.
+// deliveredLocked tells the file that a destination has what s holds before byte n.
 func (w *Writer) deliveredLocked(s *slab, n int) {
 	if s != nil && s.begun && !w.kept.file.Delivered(s.index, s.base+n) {
 		w.loseLocked(nil)
 	}
 }
 
-// holdLocked lets go of the slab in hand but for the line that goes in front. It
-// ends at byte end, and is the only copy in the file.
+// holdLocked releases the slab in hand except for the line, ending at byte end, that goes
+// in front. The file has the only copy of it.
 func (w *Writer) holdLocked(end int) {
 	f := &w.flight
 	s := f.slab
@@ -339,8 +334,8 @@ func (w *Writer) forgetLocked(s *slab) {
 	s.committed = &s.heap
 }
 
-// leaveFile closes the file, once no call of a destination holds a slab. What
-// is in it is for the next process.
+// leaveFile closes the file once no call of a destination uses a slab. What is in it is for
+// the next process.
 func (w *Writer) leaveFile() error {
 	defer close(w.left)
 	k := &w.kept
@@ -352,15 +347,15 @@ func (w *Writer) leaveFile() error {
 	return k.file.Close()
 }
 
-// keepEvery is how often the keeper looks at the file and at sealed slabs.
-const keepEvery = time.Second
+// maintainEvery is the interval between two checks of the file and of sealed slabs.
+const maintainEvery = time.Second
 
-// keeper is a goroutine of its own since run may be inside a
-// destination for ever. It finds out when the file is lost, and makes a new one.
-func (w *Writer) keeper() {
+// maintain notices when the file is lost and makes a new one. It is a goroutine of its own
+// since run may be inside a destination for ever.
+func (w *Writer) maintain() {
 	k := &w.kept
 	defer close(k.ended)
-	ticker := time.NewTicker(keepEvery)
+	ticker := time.NewTicker(maintainEvery)
 	defer ticker.Stop()
 	told := false
 	for {
@@ -394,7 +389,7 @@ func (w *Writer) keeper() {
 	}
 }
 
-// check looks whether the file is still there.
+// check checks that the file is still there.
 func (w *Writer) check() error {
 	if w.kept.file.Check() == nil {
 		return nil
@@ -408,7 +403,7 @@ func (w *Writer) check() error {
 	return err
 }
 
-// renew makes a new file and reports whether there is one.
+// renew makes a new file and reports whether it could.
 func (w *Writer) renew() bool {
 	k := &w.kept
 	file, err := k.file.Renew() // which nobody uses: it is lost
@@ -419,9 +414,9 @@ func (w *Writer) renew() bool {
 	return err == nil
 }
 
-// sealSlab gives the i-th slab in the queue a checksum in the file, and looks
-// whether the file has the slab as it was written; with i = 0 the slab in hand. It
-// reports whether there is such a slab.
+// sealSlab gives the i-th slab in the queue, or with i = 0 the one in hand, a checksum in
+// the file, and checks that the file has the slab as it was written. It reports whether
+// there is such a slab.
 func (w *Writer) sealSlab(i int) bool {
 	for part := (sealing{}); ; {
 		w.mu.Lock()
@@ -448,8 +443,8 @@ type sealing struct {
 	check uint32
 }
 
-// sealPartLocked does a part of sealSlab, some microseconds long, and reports
-// whether there is more to do for s.
+// sealPartLocked does a part of sealSlab, some microseconds long, and reports whether more
+// is left.
 func (w *Writer) sealPartLocked(s *slab, part *sealing) bool {
 	file := w.kept.file
 	switch {

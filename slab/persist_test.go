@@ -287,18 +287,31 @@ func persistedChild(args string) error {
 	if _, err := fmt.Sscanf(args, "%s %s %s %d %d", &dir, &slabs, &kind, &run, &each); err != nil {
 		return err
 	}
-	var dst io.Writer
+	var dst io.WriteCloser
 	f, err := file.Open(filepath.Join(dir, "log"), killOptions(kind))
 	if err != nil {
 		return err
 	}
 	dst = f
-	if kind == "any" {
+	switch {
+	case kind == "any":
 		dst = struct{ io.WriteCloser }{f} // hides Prepare and Holds
+	case kind == "torn" && each > 1000: // not the last one
+		dst = torn{f, f}
+	}
+	if run%3 == 2 { // as the command for recovery
+		s, err := slabfile.Open(slabs, slabfile.Options{})
+		if err != nil {
+			return err
+		}
+		r, err := slabfile.Recover(s, dst, []func() error{nil, f.Sync}[run%2])
+		if err = errors.Join(err, errors.Join(r.Problems...), s.Close()); err != nil {
+			return err
+		}
 	}
 	w, err := slab.New(dst, slab.Options{
-		SlabSize: 2048, SlabCount: 6, FlushInterval: time.Millisecond, MaxLine: 8 << 10,
-		Persist: slabs, Full: slab.Block, CloseTimeout: time.Minute,
+		SlabSize: 2048 + 1024*(run%2), SlabCount: 6, FlushInterval: time.Millisecond, MaxLine: 8 << 10,
+		Persist: slabs, Full: slab.Block, CloseTimeout: time.Minute, OnError: func(error) {}, // the size changes
 	})
 	if err != nil {
 		return err
@@ -331,6 +344,26 @@ func persistedChild(args string) error {
 	return w.Close()
 }
 
+// torn is a file that now and then kills its process in the middle of a Write.
+type torn struct {
+	slabfile.Positioner
+	io.WriteCloser
+}
+
+func (d torn) Write(p []byte) (int, error) {
+	if rand.IntN(100) > 0 {
+		return d.WriteCloser.Write(p)
+	}
+	f, err := os.OpenFile(d.Positioner.(*file.File).Name(), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return 0, err
+	}
+	f.Write(p[:rand.IntN(len(p))])
+	self, _ := os.FindProcess(os.Getpid())
+	self.Kill()
+	select {}
+}
+
 func killOptions(kind string) file.Options {
 	if kind == "rotating" {
 		return file.Options{MaxSize: 64 << 10, Compress: file.Gzip{}, CloseTimeout: time.Minute}
@@ -338,14 +371,14 @@ func killOptions(kind string) file.Options {
 	return file.Options{}
 }
 
-// TestPersistKill kills a process at random moments, again and again, and then
-// looks for each line of which the process had said that it was accepted.
+// TestPersistKill kills a process at random moments, again and again, also while it
+// recovers and writes, and then looks for each line that the process said was accepted.
 func TestPersistKill(t *testing.T) {
 	kills := 25
 	if testing.Short() || testkit.Race(t, "more kills") { // which takes a second to start
 		kills = 5
 	}
-	for _, kind := range []string{"plain", "rotating", "any"} {
+	for _, kind := range []string{"plain", "rotating", "torn", "any"} {
 		t.Run(kind, func(t *testing.T) { persistKill(t, kind, kills) })
 	}
 }

@@ -238,7 +238,7 @@ func New(dst io.Writer, o Options) (*Writer, error) {
 	w.lossTimer = stoppedTimer(func() { w.tellLosses(false) })
 	go w.run()
 	if w.kept.file != nil {
-		go w.keeper()
+		go w.maintain()
 	}
 	return w, nil
 }

@@ -55,6 +55,7 @@ var table = []edge{
 	{"slab", "golang.org/x/sys/unix", "a short sleep that is no timer of the runtime's"},
 	{"internal/slabfile", "golang.org/x/sys/unix", "mapped memory: mmap, fallocate, and which file system it is"},
 	{"internal/slabfile", "internal/disk", "the lock of the file"},
+	{"internal/slabfile", "internal/recordlog", "the file's header and checksums"},
 	{"internal/slabfile", "internal/logfile", "whether the path still names the file"},
 	{".", "internal/goid", "a goroutine that writes a line for another stands in for it"},
 	{"internal/probe", "internal/direct", "the ways of writing that it tries"},

@@ -2,6 +2,7 @@ package recordlog
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -95,12 +96,20 @@ var kindNames = map[Kind]string{
 
 func (k Kind) String() string { return kindNames[k] }
 
-func (k Kind) magic() [8]byte { return [8]byte{0x89, 'R', 'W', byte(k), '\r', '\n', 0x1a, '\n'} }
+// Magic returns the first bytes of a file of the kind.
+func (k Kind) Magic() [8]byte { return [8]byte{0x89, 'R', 'W', byte(k), '\r', '\n', 0x1a, '\n'} }
+
+// NewID returns a random id for a file.
+func NewID() uint64 {
+	var id [8]byte
+	rand.Read(id[:]) // never fails
+	return binary.LittleEndian.Uint64(id[:])
+}
 
 // KindOf returns the kind of the file that begins with b, or 0 if it is none of
 // the project's.
 func KindOf(b []byte) Kind {
-	if len(b) >= 8 && kindNames[Kind(b[3])] != "" && [8]byte(b) == Kind(b[3]).magic() {
+	if len(b) >= 8 && kindNames[Kind(b[3])] != "" && [8]byte(b) == Kind(b[3]).Magic() {
 		return Kind(b[3])
 	}
 	return 0
@@ -159,7 +168,7 @@ type Header struct {
 // Append appends the header to dst.
 func (h *Header) Append(dst []byte) []byte {
 	start := len(dst)
-	magic := h.Kind.magic()
+	magic := h.Kind.Magic()
 	version := h.Version
 	if version == 0 {
 		version = Version
@@ -180,7 +189,7 @@ func (h *Header) Append(dst []byte) []byte {
 // fails with ErrDamaged unless that is a whole header of the kind, and with an
 // UnsupportedError if a newer version wrote it.
 func ParseHeader(b []byte, kind Kind, path string) (Header, error) {
-	magic := kind.magic()
+	magic := kind.Magic()
 	if len(b) < HeaderSize || !bytes.Equal(b[:8], magic[:]) || Checksum(b[:60]) != binary.LittleEndian.Uint32(b[60:]) {
 		return Header{}, ErrDamaged
 	}

@@ -13,6 +13,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/rollway/rollway/internal/recordlog"
+	"github.com/rollway/rollway/internal/recordlog/recordlogtest"
 )
 
 // damages is what else than a kill may have done to the file of image.
@@ -27,7 +30,8 @@ var damages = []struct {
 }{
 	{"another kind of file", func([]byte) []byte { return []byte("# a shell script\n") }, ErrForeign, "not a file of slabs", "", 0, 0},
 	{"a kind of file that is long", func(b []byte) []byte { return bytes.Repeat([]byte("text\n"), len(b)/5) }, ErrForeign, "", "", 0, 0},
-	{"a file of the spool", func(b []byte) []byte { b[3] = 'S'; b[16]++; return b }, ErrForeign, "", "", 0, 0},
+	{"a file of the spool", func(b []byte) []byte { b[3] = 'S'; return b }, ErrForeign, "", "", 0, 0},
+	{"a byte of the magic", func(b []byte) []byte { b[1]++; return b }, ErrForeign, "", "", 0, 0},
 	{"zeros", func(b []byte) []byte { return make([]byte, len(b)) }, ErrDamaged, "the header is zeros", "", 1, 0},
 	{"a few zeros", func(b []byte) []byte { return make([]byte, 9) }, ErrDamaged, "the header is zeros", "", 1, 0},
 	{"the beginning of the magic", func(b []byte) []byte { return b[:5] }, ErrDamaged, "it ends after 5 bytes", "", 1, 0},
@@ -48,23 +52,22 @@ var damages = []struct {
 	{"a zeroed end of it", zero(small.slabAt(2)+4, 5), nil, "slab 2: its checksum does not fit", "two\n" + longLine + "six\n", 1, 1},
 	{"a zeroed part of the long line", zero(small.lineAt(1)+100, 50), nil, "slab 1: 490 bytes are no whole lines", "two\nsix\nseven\n", 1, 1},
 	{"a checksum that fits no more", func(b []byte) []byte { b[headerSize+2*descriptorSize+dSeal]++; return b }, nil, "slab 2: its checksum does not fit", imageText, 1, 0},
-	{"a byte of the magic", func(b []byte) []byte { b[3]++; return b }, ErrDamaged, "its first bytes are 895257510d0a1a0a", imageText, 0, 0},
-	{"the magic and more", func(b []byte) []byte { b[3]++; b[16]++; return b }, ErrForeign, "", "", 0, 0},
-	{"the slab size", func(b []byte) []byte { b[16]++; return b }, ErrDamaged, "checksum does not fit", imageText, 0, 0},
-	{"the id", func(b []byte) []byte { b[45]++; return b }, ErrDamaged, "checksum does not fit", imageText, 0, 0},
+	{"the slab size", func(b []byte) []byte { b[72]++; return b }, ErrDamaged, "checksum does not fit", imageText, 0, 0},
+	{"the id", func(b []byte) []byte { b[17]++; return b }, ErrDamaged, "checksum does not fit", imageText, 0, 0},
 	{"the checksum", func(b []byte) []byte { b[60]++; return b }, ErrDamaged, "checksum does not fit", imageText, 0, 0},
-	{"no slab size", func(b []byte) []byte { native.PutUint64(b[16:], 0); return resum(b) }, ErrDamaged, "the slab size is 0", imageText, 0, 0},
-	{"too many slabs", func(b []byte) []byte { native.PutUint64(b[24:], 1<<17); return resum(b) }, ErrDamaged, "number of slabs is 131072", imageText, 0, 0},
-	{"a count that overflows", func(b []byte) []byte { native.PutUint64(b[24:], 1<<63+3); return resum(b) }, ErrDamaged, "number of slabs is", imageText, 0, 0},
-	{"too long lines", func(b []byte) []byte { native.PutUint64(b[32:], 1<<30+1); return resum(b) }, ErrDamaged, "longest line", imageText, 0, 0},
-	{"the byte order word", func(b []byte) []byte { native.PutUint32(b[12:], 7); return resum(b) }, ErrDamaged, "byte order", imageText, 0, 0},
-	{"another byte order", func(b []byte) []byte { native.PutUint32(b[12:], 0x04030201); return resum(b) }, errors.ErrUnsupported, "other byte order", "", 0, 0},
-	{"a newer version", func(b []byte) []byte { native.PutUint32(b[8:], 2); return resum(b) }, errors.ErrUnsupported, "format version 2, this program knows 1", "", 0, 0},
+	{"no slab size", func(b []byte) []byte { native.PutUint64(b[72:], 0); return resum(b) }, ErrDamaged, "the slab size is 0", imageText, 0, 0},
+	{"too many slabs", func(b []byte) []byte { native.PutUint64(b[80:], 1<<17); return resum(b) }, ErrDamaged, "number of slabs is 131072", imageText, 0, 0},
+	{"a count that overflows", func(b []byte) []byte { native.PutUint64(b[80:], 1<<63+3); return resum(b) }, ErrDamaged, "number of slabs is", imageText, 0, 0},
+	{"too long lines", func(b []byte) []byte { native.PutUint64(b[88:], 1<<30+1); return resum(b) }, ErrDamaged, "longest line", imageText, 0, 0},
+	{"the byte order word", func(b []byte) []byte { native.PutUint64(b[64:], 7); return resum(b) }, ErrDamaged, "byte order", imageText, 0, 0},
+	{"another byte order", func(b []byte) []byte { native.PutUint64(b[64:], 0x04030201<<32); return resum(b) }, errors.ErrUnsupported, "other byte order", "", 0, 0},
+	{"a newer version", func(b []byte) []byte { b[8]++; return resum(b) }, errors.ErrUnsupported, "format version 2 is not known", "", 0, 0},
 	{"the state", func(b []byte) []byte { b[offState] = 9; return b }, ErrDamaged, "state is 9", imageText, 0, 0},
+	{"a body of another length", func(b []byte) []byte { b[48]++; return resum(b) }, ErrDamaged, "checksum does not fit", imageText, 0, 0},
 	{"no state", func(b []byte) []byte { b[offState] = 0; return b }, ErrDamaged, "state is 0", imageText, 0, 0},
 
-	{"the owner", func(b []byte) []byte { b[offOwner+ownerHead]++; return b }, nil, "", imageText, 0, 0},
-	{"the owner's length", func(b []byte) []byte { b[offOwner+19] = 0xff; return b }, nil, "", imageText, 0, 0},
+	{"the owner", func(b []byte) []byte { b[offOwner+recordlog.HeaderSize]++; return b }, nil, "", imageText, 0, 0},
+	{"the owner's length", func(b []byte) []byte { b[offOwner+51] = 0xff; return b }, nil, "", imageText, 0, 0},
 	{"a mark", func(b []byte) []byte { b[headerSize+dOffset]++; return b }, nil, "", imageText, 0, 0},
 	{"committed beyond the slab", set(0, dCommitted, Committed(101, 2)), nil, "slab 0: 101 bytes are said to be committed, there is room for 100", imageText, 1, 0},
 	{"committed far beyond", set(0, dCommitted, Committed(1<<31, 2)), nil, "slab 0: 2147483648 bytes", imageText, 1, 0},
@@ -120,12 +123,8 @@ func set(slab int, offset int64, v uint64) func([]byte) []byte {
 	}
 }
 
-// resum makes the header's checksum fit again.
-func resum(b []byte) []byte {
-	header := native.AppendUint32(b[:60:60], sum(b[:60]))
-	copy(b, header)
-	return b
-}
+// resum makes the header's checksums fit again.
+func resum(b []byte) []byte { return recordlogtest.WithChecksums(b) }
 
 func TestDamaged(t *testing.T) {
 	sound := image(t)

@@ -1,56 +1,47 @@
-// Package slabfile is memory that outlives its process: slabs of lines in a
-// file that is mapped shared. What a process has committed there is in the file
-// when the process is gone, whatever ended it: SIGKILL, the OOM killer, a panic,
-// os.Exit. The next process takes it from there. It does not outlive the
-// machine: nothing here is synced.
+// Package slabfile is memory that outlives its process: slabs of lines in a file
+// that is mapped shared. What a process has committed is in the file after SIGKILL,
+// the OOM killer, a panic or os.Exit, and the next process delivers it. It does not
+// outlive the machine: nothing is synced.
 //
 // # Why no line is lost and none is torn
 //
-// A mapped page is the kernel's page of the file. A store into it needs no
-// system call, and once it has been carried out no death of the process takes
-// it back. So all that matters is the order of two stores: a line's bytes go
-// first, the slab's committed length follows. Recovery believes the length, so a
-// line that was being copied does not exist for it, and one whose length is
-// stored exists whole.
+// A mapped page is the kernel's page of the file: a store into it survives the
+// process. So only the order of two stores matters. A line's bytes go first, the
+// slab's committed length follows, and recovery believes the length.
 //
-//   - Program order suffices, without a fence. A kill stops a thread between
-//     two instructions: those before have been carried out and their stores
-//     become visible, on processors that reorder stores too; those after it
-//     never run. Another thread that goes on filling the slab has taken the lock
-//     after the first released it. Recovery runs in another process, after the
-//     kernel has seen the last thread of this one end and released the lock.
-//   - The compiler must keep that order. copy of a length it does not know is a
-//     call of runtime.memmove, and it moves no store across a call. A test looks
-//     at the instructions. Where package slab copies in assembly, the order is
-//     written there.
-//   - A plain store of 8 bytes to an aligned address is done or not done. Where
-//     a word has 4 bytes, a kill between its halves leaves a wrong number of
-//     lines, on which only a report of damage depends.
+//   - Program order suffices, without a fence. A kill stops a thread between two
+//     instructions: the stores before it become visible, those after it never run.
+//     A thread that continues to fill the slab has acquired the lock first.
+//     Recovery runs in another process, after the last thread of this one has ended.
+//   - The compiler keeps that order: copy of an unknown length is a call of
+//     runtime.memmove, and no store moves across a call. A test looks at the
+//     instructions. Package slab's assembly has the order written out.
+//   - A plain store of 8 bytes to an aligned address is done or not done. Where a
+//     word has 4 bytes, a kill between its halves leaves a wrong number of lines,
+//     which only a report of damage uses.
 //
 // # What else may happen to the file
 //
-// Something else may cut the file, punch holes into it, delete, rename or replace
-// it. No store then ends the process (see guard), and Check and Matches notice most of it.
-// After a kill, the checksum of a slab that is filled no more says whether its
-// lines are as they were written. A slab that was open has none; what the system
-// has lost of it reads as zeros, so its lines with zero bytes are left out.
+// Another program may cut the file, punch holes into it, delete, rename or replace
+// it. No store then ends the process (see guard), and Check and Matches notice most
+// of it. After a kill, the checksum of a full slab says whether its lines are as
+// they were written. An open slab has none; lost pages read as zeros, so its lines
+// with zero bytes are left out.
 //
 // # Exactly once
 //
-// A batch that was being written when the process was killed is in the
-// destination, or a part of it is. Before each Write its place is therefore
-// marked: volume, inode, offset, and how much of the slab was delivered before.
-// A destination that can look at a place (see Positioner) is then asked what
-// is there, and gets the rest. Any other destination gets the lines of that
-// one Write again.
+// A kill during a Write leaves all or a part of the batch in the destination.
+// Before each Write its place is therefore marked: volume, inode, offset, and how
+// much of the slab was delivered before. A Positioner is asked what is at that place
+// and gets the rest. Any other destination gets the lines of that one Write again.
 //
 // # Where the file should be
 //
-// On tmpfs: elsewhere the kernel writes pages to a disk now and then, and a
-// store into one of them waits. It must be where the next process finds it:
+// On tmpfs: elsewhere the kernel writes pages to a disk now and then, and a store
+// into one of them waits. The next process must find the file there:
 //
 //   - systemd: RuntimeDirectory= with RuntimeDirectoryPreserve=yes, or the folder
-//     is removed when the service stops. In /dev/shm files of users that are not
+//     is removed when the service stops. In /dev/shm, files of users that are not
 //     system users go when the user logs out, unless RemoveIPC=no.
 //   - containers: a volume in memory (Kubernetes: emptyDir with medium Memory,
 //     which outlives the container and not the pod). A container's own /dev/shm

@@ -15,26 +15,24 @@ import (
 	"github.com/rollway/rollway/internal/logfile"
 )
 
-// ErrLocked is what the error of Open wraps when another holder, in this
-// process or another, has the file open.
+// ErrLocked is what the error of Open wraps when the file is open elsewhere, in this
+// process or another.
 var ErrLocked = errors.New("in use")
 
 // Options says how a File is opened.
 type Options struct {
-	// Geometry is what the file shall have. A file of another one is rebuilt if
-	// nothing is pending in it; otherwise it stays as it is, see File.Geometry.
-	// A damaged file is copied, see File.Damage, and used. The zero value takes
-	// an existing file as it is, does not create one, refuses a damaged one, and
-	// leaves the owner's name in it: for recovery.
+	// Geometry is the wanted one. A file with another one is rebuilt if nothing is
+	// pending in it; otherwise it stays as it is, see File.Geometry. A damaged file is
+	// copied, see File.Damage, and used. The zero value is for recovery: it takes an
+	// existing file as it is, refuses a damaged one, and keeps the owner's name in it.
 	Geometry Geometry
-	// ReadOnly changes nothing in the file and needs no Geometry. Only Pending
-	// and what asks may be called then. Default: false.
+	// ReadOnly changes nothing in the file and needs no Geometry. Only Pending and the
+	// methods that return something may be called.
 	ReadOnly bool
 }
 
-// A File is an open file of slabs. Its methods are called by one goroutine at a
-// time, except that Check may be called beside others, but not beside Renew and
-// Close.
+// A File is an open file of slabs. One goroutine at a time may call its methods, except
+// that Check may run concurrently with all but Renew and Close.
 type File struct {
 	path     string // as given to Open
 	absolute string
@@ -46,8 +44,8 @@ type File struct {
 	damage   error
 
 	head  []byte // the constant part of the header
-	free  []byte // the table of descriptors when all slabs are free
-	table []byte // the table now; see descriptor
+	free  []byte // the descriptors when all slabs are free
+	table []byte // the descriptors now; see descriptor
 	lines int    // line rooms in use
 
 	memory bool         // the file system keeps the file in memory
@@ -55,9 +53,13 @@ type File struct {
 	end    atomic.Int64 // of what is in the file
 }
 
-// build gives the file the geometry g, and nothing in it counts. Without one
-// only a header is left. Whenever it is interrupted, the file says that it is
-// being built.
+// errorf returns an error that names the file.
+func (f *File) errorf(format string, args ...any) error {
+	return fmt.Errorf("slab file %s: %w", f.path, fmt.Errorf(format, args...))
+}
+
+// build gives the file the geometry g, with all slabs free; without one it leaves only a
+// header. Until it is done, the file says that it is being built.
 func (f *File) build(g Geometry) error {
 	if err := f.unmap(); err != nil {
 		return err
@@ -92,11 +94,10 @@ func (f *File) adopt(g Geometry, head []byte) {
 	f.table = make([]byte, len(f.free))
 }
 
-// mapAll gives all but the line rooms blocks, and maps it.
-func (f *File) mapAll() error {
+// mapAll allocates and maps all but the line rooms.
+func (f *File) mapAll() (err error) {
 	n := f.geometry.mapped()
-	err := allocate(f.file, n)
-	if err != nil {
+	if err = allocate(f.file, n); err != nil {
 		return fmt.Errorf("allocate %d bytes: %w: make room, or make the slabs fewer or smaller", n, err)
 	}
 	if f.mem, err = mapShared(f.file, int(n)); err != nil {
@@ -109,8 +110,8 @@ func (f *File) mapAll() error {
 	return nil
 }
 
-// touch stores into each page what is there. Before the first store a page of a
-// tmpfs counts as a hole.
+// touch stores into each page what is there. A page of a tmpfs counts as a hole before
+// its first store.
 func (f *File) touch() {
 	f.guard(func() {
 		for at := 0; at < len(f.mem); at += alignment {
@@ -132,22 +133,22 @@ func (f *File) own() error {
 	return nil
 }
 
-// Empty leaves nothing of the file but its header, once nothing is pending.
+// Empty reduces the file to its header if nothing is pending.
 func (f *File) Empty() error {
-	err := fs.ErrPermission
-	if !f.options.ReadOnly {
-		if n := f.settle(); n > 0 {
-			err = fmt.Errorf("%d slabs are not delivered", n)
-		} else if err = f.build(Geometry{}); err == nil {
-			return nil
-		}
+	if f.options.ReadOnly {
+		return f.errorf("empty: %w", fs.ErrPermission)
 	}
-	return fmt.Errorf("slab file %s: empty: %w", f.path, err)
+	if n := f.settle(); n > 0 {
+		return f.errorf("empty: %d slabs are not delivered", n)
+	}
+	if err := f.build(Geometry{}); err != nil {
+		return f.errorf("empty: %w", err)
+	}
+	return nil
 }
 
-// Check returns an error that says what something else has done to the file, or
-// to its name, for which it keeps nothing any more. An error is for sure only
-// while no other method is called.
+// Check returns an error if another program has changed the file or its name so that it
+// is of no use any more. The error is certain only while no other method runs.
 func (f *File) Check() error {
 	end := f.end.Load()
 	info, err := f.file.Stat()
@@ -171,24 +172,23 @@ func (f *File) Check() error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("slab file %s: %w", f.path, err)
+		return f.errorf("%w", err)
 	}
 	return nil
 }
 
-// Void says that nothing in the file counts any more: this process goes on without
-// it. It keeps the file open for Renew.
+// Void says that nothing in the file counts any more: this process continues without it.
+// The file stays open for Renew.
 func (f *File) Void() {
 	f.guard(func() { atomic.StoreUint64((*uint64)(unsafe.Pointer(&f.mem[offState])), stateVoid) })
 }
 
-// Renew returns a file at the same path in which all slabs are free: f, if it is
-// still there, or a new one, and f is closed. After an error f is as Void has
-// left it.
+// Renew returns a file at the same path with all slabs free: f, if it is still there, or
+// a new one, and closes f. After an error f is as Void has left it.
 func (f *File) Renew() (*File, error) {
 	if logfile.StillNames(f.absolute, f.file) {
 		if err := f.build(f.options.Geometry); err != nil {
-			return f, fmt.Errorf("slab file %s: %w", f.path, err)
+			return f, f.errorf("%w", err)
 		}
 		return f, nil
 	}
@@ -197,9 +197,9 @@ func (f *File) Renew() (*File, error) {
 		return f, err
 	}
 	if n.settle() > 0 {
-		return f, errors.Join(fmt.Errorf("slab file %s: it holds lines of %v", n.path, n.owner), n.Close())
+		return f, errors.Join(n.errorf("it has lines of %v", n.owner), n.Close())
 	}
-	f.Close()
+	_ = f.Close()
 	return n, nil
 }
 
@@ -211,8 +211,8 @@ func (f *File) unmap() error {
 	return unmap(mem)
 }
 
-// Close lets go of the file and its lock. What was begun and not freed is for
-// the next process. The memory of slabs is gone.
+// Close closes the file and releases its lock. What was begun and not freed is for the
+// next process. The memory of slabs is invalid afterwards.
 func (f *File) Close() error {
 	if f.file == nil {
 		return os.ErrClosed
@@ -220,26 +220,26 @@ func (f *File) Close() error {
 	err := errors.Join(f.unmap(), f.file.Close())
 	f.file = nil
 	if err != nil {
-		return fmt.Errorf("slab file %s: close: %w", f.path, err)
+		return f.errorf("close: %w", err)
 	}
 	return nil
 }
 
-// Path is what was given to Open.
+// Path returns the path given to Open.
 func (f *File) Path() string { return f.path }
 
-// Geometry is what the file has room for; it may differ from Options.Geometry
-// while something is pending, and is zero if nothing is in the file.
+// Geometry returns what the file has room for. It differs from Options.Geometry while
+// something is pending, and is zero if nothing is in the file.
 func (f *File) Geometry() Geometry { return f.geometry }
 
-// Owner is who filled the slabs before this Open.
+// Owner returns the process that filled the slabs before this Open.
 func (f *File) Owner() Owner { return f.owner }
 
-// Damage says how Open has found the file damaged, if it has, and where a copy
-// of it is kept. Options.Geometry is used in place of a header that is lost.
+// Damage returns the damage that Open has found, if any, and where a copy of the file is
+// kept. Options.Geometry is used in place of a header that is lost.
 func (f *File) Damage() (kept string, err error) { return f.kept, f.damage }
 
-// InMemory reports whether the file system keeps the file in memory. If not,
-// the kernel writes the pages to a disk now and then, and whoever stores into
-// one at that moment waits for it: milliseconds at times.
+// InMemory reports whether the file system keeps the file in memory. If not, the kernel
+// writes pages to a disk now and then, and a store into one of them may wait for
+// milliseconds.
 func (f *File) InMemory() bool { return f.memory }

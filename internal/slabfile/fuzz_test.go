@@ -11,8 +11,9 @@ import (
 )
 
 // FuzzFile opens a file in which header, descriptors and slabs are any bytes:
-// nothing panics or faults, a file that Open refuses is left as it was, a damaged
-// one is kept, what is pending is whole lines in order without zero bytes, and once it is recovered the file is as new.
+// nothing panics or faults, a file that Open refuses is left as it was, a damaged one
+// is kept, what is pending is whole lines in order without zero bytes, and after
+// Recover the file is as new.
 func FuzzFile(f *testing.F) {
 	made := create(f, small)
 	add := func() {
@@ -48,10 +49,8 @@ func FuzzFile(f *testing.F) {
 		content := make([]byte, int(size)<<8)
 		copy(content, header)
 		if len(content) >= headerSize && resumed {
-			copy(content, magic)
-			native.PutUint32(content[8:], formatVersion)
-			native.PutUint32(content[12:], orderMark)
-			resum(content)
+			copy(content, small.header()[:offGeometry+8])
+			content = resum(content)
 		}
 		g := small
 		if len(content) >= headerSize {

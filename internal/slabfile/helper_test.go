@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 var small = Geometry{SlabSize: 100, SlabCount: 3, LineLimit: 5000}
@@ -50,7 +52,7 @@ func fillSlab(f *File, i int, seq uint64, text string) {
 
 // seal gives slab i, which holds text, its checksum.
 func seal(f *File, i int, text string) {
-	f.Seal(i, Extend(f.SealStart(i, len(text), strings.Count(text, "\n")), []byte(text)))
+	f.Seal(i, recordlog.Extend(f.SealStart(i, len(text), strings.Count(text, "\n")), []byte(text)))
 }
 
 // pendingIn returns what is pending, and fails on an error.

@@ -16,9 +16,8 @@ import (
 
 const supported = true
 
-// openNoFollow does not follow a symbolic link at the end of path: in a folder
-// that others may write to it may lead anywhere. It does not wait for the other
-// end of a FIFO.
+// openNoFollow opens path, which others may have put there: it does not follow a symbolic
+// link, and does not wait for the other end of a FIFO.
 func openNoFollow(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(path, flag|unix.O_NOFOLLOW|unix.O_NONBLOCK, perm)
 	if errors.Is(err, unix.ELOOP) {
@@ -38,8 +37,8 @@ func checkAccess(info fs.FileInfo) error {
 	return nil
 }
 
-// firstHole is where the first hole of f begins, or its size, or -1 if that is
-// not known. It moves the place of Read and Write, which nobody calls.
+// firstHole returns where the first hole of f begins, or its size, or -1 if that is
+// unknown. It moves the offset of Read and Write, which are not used.
 func firstHole(f *os.File) int64 {
 	at, err := unix.Seek(int(f.Fd()), 0, unix.SEEK_HOLE)
 	if err != nil {
@@ -61,13 +60,13 @@ func unmap(mem []byte) error {
 	return os.NewSyscallError("munmap", unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(mem)), uintptr(len(mem))))
 }
 
-// fill gives the first n bytes of f blocks by writing what is there.
+// fill allocates the first n bytes of f by writing what is there.
 func fill(f *os.File, n int64) error {
 	_, err := io.CopyN(io.NewOffsetWriter(f, 0), io.MultiReader(io.NewSectionReader(f, 0, n), zeros{}), n)
 	return err
 }
 
-// zeros is what is there after the end of a file.
+// zeros is what follows the end of a file.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {

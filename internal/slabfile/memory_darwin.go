@@ -7,12 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allocate gives the first n bytes of f blocks; what is there stays.
+// allocate allocates the first n bytes of f and keeps what is there.
 func allocate(f *os.File, n int64) error { return fill(f, n) }
 
 func populate([]byte) bool { return false }
 
-// fileSystem tells whether that of f is a network's, and whether it is memory.
+// fileSystem reports whether f is on a network file system, or in memory.
 func fileSystem(f *os.File) (remote, memory bool) {
 	var st unix.Statfs_t
 	if unix.Fstatfs(int(f.Fd()), &st) != nil {

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allocate gives the first n bytes of f blocks, so that no store into them can
-// fail; what is there stays.
+// allocate allocates the first n bytes of f, so that no store into them can fail, and
+// keeps what is there.
 func allocate(f *os.File, n int64) error {
 	err := error(unix.EINTR)
 	for err == unix.EINTR {
@@ -19,11 +19,11 @@ func allocate(f *os.File, n int64) error {
 	return os.NewSyscallError("fallocate", err)
 }
 
-// populate makes all pages of mem present and writable, so that no store has to
-// wait for one, and reports whether it could: from Linux 5.14 on.
+// populate makes all pages of mem present and writable, so that no store waits for one.
+// It reports false before Linux 5.14.
 func populate(mem []byte) bool { return unix.Madvise(mem, unix.MADV_POPULATE_WRITE) == nil }
 
-// fileSystem tells whether that of f is a network's, and whether it is memory.
+// fileSystem reports whether f is on a network file system, or in memory.
 func fileSystem(f *os.File) (remote, memory bool) {
 	var st unix.Statfs_t
 	if unix.Fstatfs(int(f.Fd()), &st) == nil {

@@ -11,13 +11,13 @@ import (
 	"syscall"
 
 	"github.com/rollway/rollway/internal/disk"
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
-// Open opens path, or with a Geometry creates it, and takes its lock. The error
-// says what to do. It wraps ErrLocked, ErrForeign, ErrDamaged,
-// errors.ErrUnsupported (a newer version, a network's file system, an operating
-// system that cannot do it), or is of the operating system: a disk without room
-// is one, and shows here and not as a signal later. Open does not wait.
+// Open opens path, or with a Geometry creates it, and locks it without waiting. The error
+// says what to do. It wraps ErrLocked, ErrForeign, ErrDamaged, errors.ErrUnsupported (a
+// newer version, a network file system, an operating system without support), or is the
+// operating system's: a full disk fails here, and not with a signal later.
 func Open(path string, o Options) (*File, error) {
 	f := &File{path: path, options: o}
 	err := f.open()
@@ -25,12 +25,12 @@ func Open(path string, o Options) (*File, error) {
 		return f, nil
 	}
 	if f.file != nil {
-		f.Close()
+		_ = f.Close()
 	}
 	if pe, ok := errors.AsType[*fs.PathError](err); ok && pe.Path == f.path {
 		return nil, fmt.Errorf("slab file: %w", err)
 	}
-	return nil, fmt.Errorf("slab file %s: %w", f.path, err)
+	return nil, f.errorf("%w", err)
 }
 
 func (f *File) open() (err error) {
@@ -86,7 +86,7 @@ func (f *File) openFile(create bool) (created bool, err error) {
 	return created, err
 }
 
-// secure makes sure that the file may be used, and takes the lock.
+// secure checks that the file may be used, and locks it.
 func (f *File) secure(owning bool) error {
 	info, err := f.file.Stat()
 	if err != nil {
@@ -103,7 +103,7 @@ func (f *File) secure(owning bool) error {
 	}
 	var remote bool
 	if remote, f.memory = fileSystem(f.file); remote {
-		return fmt.Errorf("it is on a network's file system, where another machine may not see its lock and its mapped memory: put it on a tmpfs: %w", errors.ErrUnsupported)
+		return fmt.Errorf("it is on a network file system, where another machine may not see its lock and its mapped memory: put it on a tmpfs: %w", errors.ErrUnsupported)
 	}
 	if owning {
 		return checkAccess(info)
@@ -111,7 +111,7 @@ func (f *File) secure(owning bool) error {
 	return nil
 }
 
-// locked names who has the lock.
+// locked returns an error that names the process with the lock.
 func (f *File) locked() error {
 	p, holder := make([]byte, headerSize), "another process"
 	if n, _ := f.file.ReadAt(p, 0); n == headerSize {
@@ -122,7 +122,7 @@ func (f *File) locked() error {
 	return fmt.Errorf("%w by %s: each needs a file of its own", ErrLocked, holder)
 }
 
-// read takes the file as it is, or builds it.
+// read uses the file as it is, or builds it.
 func (f *File) read(owning bool) error {
 	info, err := f.file.Stat() // as it is under the lock
 	if err != nil {
@@ -161,8 +161,8 @@ func (f *File) read(owning bool) error {
 	return nil
 }
 
-// restore keeps a copy of the file, of which the first page is head, and writes
-// a header for the geometry g. What is missing becomes zeros.
+// restore keeps a copy of the file, whose first page is head, and writes a header for the
+// geometry g. What is missing becomes zeros.
 func (f *File) restore(g Geometry, head []byte, size int64) (restored []byte, err error) {
 	if f.kept, err = f.Copy(); err != nil {
 		return nil, fmt.Errorf("%w, and no copy of it could be kept: %w: remove it", f.damage, err)
@@ -178,18 +178,16 @@ func (f *File) restore(g Geometry, head []byte, size int64) (restored []byte, er
 	return restored, f.file.Truncate(max(size, g.mapped()))
 }
 
-// Copy keeps a copy of the file under the name that it returns: path.bad, or
-// path.bad-2 and so on.
+// Copy copies the file to the name that it returns: path.bad, path.bad-2 and so on.
 func (f *File) Copy() (kept string, err error) {
-	var dst *os.File
-	for i := 1; i <= 1000; i++ {
-		kept = f.path + ".bad"
-		if i > 1 {
-			kept = fmt.Sprintf("%s.bad-%d", f.path, i)
-		}
-		if dst, err = os.OpenFile(kept, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); !errors.Is(err, fs.ErrExist) {
-			break
-		}
+	create := func(name string) (*os.File, error) {
+		return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	}
+	kept = f.path + recordlog.ExtBad
+	dst, err := create(kept)
+	for i := 2; errors.Is(err, fs.ErrExist) && i <= 1000; i++ {
+		kept = fmt.Sprintf("%s%s-%d", f.path, recordlog.ExtBad, i)
+		dst, err = create(kept)
 	}
 	if err != nil {
 		return "", fmt.Errorf("copy: %w", err)
@@ -232,8 +230,8 @@ func (f *File) take(g Geometry, head []byte, owning bool) error {
 	return f.own()
 }
 
-// settle clears the descriptors that hold nothing to deliver and returns how
-// many do, or are damaged.
+// settle clears the descriptors of slabs with nothing to deliver. It returns how many are
+// left or damaged.
 func (f *File) settle() (pending int) {
 	for i := range f.geometry.SlabCount {
 		d := f.descriptor(i)
@@ -252,6 +250,3 @@ func (f *File) settle() (pending int) {
 	}
 	return pending
 }
-
-// tagged reports whether descriptor i is one.
-func (f *File) tagged(i int) bool { return uint32(f.load(i, dSeal)>>32) == f.tag(i) }

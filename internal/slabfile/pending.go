@@ -8,26 +8,28 @@ import (
 	"io"
 	"iter"
 	"slices"
+
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // A Mark is where a Write was about to begin.
 type Mark struct {
 	Volume, Inode uint64
 	Offset        int64
-	Base          int64 // bytes of the slab that had been delivered before
+	Base          int64 // bytes of the slab that were delivered before
 }
 
 // A Batch is what is pending in one slab.
 type Batch struct {
 	Slab int
-	Seq  uint64 // the batches rise by it
-	// Data is whole lines, in memory of its own: from the line in which delivery
-	// ended to the end, without those that are damaged.
+	Seq  uint64 // rises from batch to batch
+	// Data is whole lines in memory of their own, from the line in which delivery ended,
+	// without damaged ones.
 	Data  []byte
 	Start int // of Data within the slab
 
 	size   int  // of Data
-	gapped bool // Data is not in one piece in the slab
+	gapped bool // Data is not contiguous in the slab
 	taken  int  // bytes of Data that Recover's destination has
 
 	// Mark is set if HasMark, and a Write of Data from its start may have
@@ -35,23 +37,21 @@ type Batch struct {
 	Mark    Mark
 	HasMark bool
 
-	// Problem says what is wrong with the slab, if anything is: something else
-	// has written to the file, or cut it; no kill leads to it. Cut is how many
-	// committed bytes are therefore not in Data, and CutLines how many lines,
-	// as far as that is known.
+	// Problem is damage of the slab that no kill causes: another program has written to
+	// the file, or cut it. Cut and CutLines are how many committed bytes and lines are
+	// therefore not in Data, as far as that is known.
 	Cut      int
 	CutLines int
 	Problem  error
 }
 
-// Pending yields what processes before this one have committed and not
-// delivered, in the order of Seq, after those without Data of which the
-// descriptor is lost. It ends early with the error of a slab that cannot be
-// read. It is called before the first Begin; Done, and Free of the batch's slab,
-// may be called while it runs.
+// Pending yields what earlier processes have committed and not delivered: first batches
+// without Data for lost descriptors, then the others in the order of Seq. It ends early
+// with the error of a slab that cannot be read. It is called before the first Begin; Done,
+// and Free of the batch's slab, may be called while it runs.
 func (f *File) Pending() iter.Seq2[Batch, error] {
 	return func(yield func(Batch, error) bool) {
-		var lost, order []int // slabs: those of which the descriptor is lost, and those in use
+		var lost, order []int // slabs whose descriptor is lost, and slabs in use
 		for i := range f.geometry.SlabCount {
 			if !f.tagged(i) {
 				lost = append(lost, i)
@@ -73,7 +73,7 @@ func (f *File) Pending() iter.Seq2[Batch, error] {
 		for _, i := range order {
 			b, err := f.batch(i)
 			if err != nil {
-				yield(Batch{}, fmt.Errorf("slab file %s: read slab %d: %w", f.path, i, err))
+				yield(Batch{}, f.errorf("read slab %d: %w", i, err))
 				return
 			}
 			if b.Seq == before && b.Problem == nil {
@@ -117,21 +117,21 @@ func (f *File) batch(i int) (Batch, error) {
 	committed, lines := int(min(uint32(word), uint32(room))), int(word>>32)
 	delivered := int(uint32(state))
 	if uint32(state) > uint32(committed) {
-		// What is right cannot be known: rather twice than never.
+		// Rather twice than never.
 		problem("%d bytes are said to be delivered of %d", uint32(state), committed)
 		delivered = 0
 	}
 	if delivered == committed {
 		return b, nil
 	}
-	content := make([]byte, committed) // what the file has no more is zeros
+	content := make([]byte, committed) // zeros beyond the end of the file
 	if _, err := f.file.ReadAt(content, at); err != nil && !errors.Is(err, io.EOF) {
 		return b, err
 	}
 	b.Start = bytes.LastIndexByte(content[:delivered], '\n') + 1
 	done := bytes.Count(content[:b.Start], newline)
 	seal := uint32(f.load(i, dSeal))
-	check := max(Extend(f.SealStart(i, committed, lines), content), 1)
+	check := max(recordlog.Extend(f.SealStart(i, committed, lines), content), 1)
 	if b.Data = content[b.Start:]; seal != check {
 		if b.Data, b.gapped = salvage(b.Data); seal != 0 {
 			problem("its checksum does not fit")
@@ -150,10 +150,9 @@ func (f *File) batch(i int) (Batch, error) {
 	return b, nil
 }
 
-// salvage returns the lines of p, which has no checksum that fits, that may be
-// as they were written: the whole ones without a zero byte. What the system has
-// lost of a file is zeros. gapped reports whether some are missing between
-// others; p is used for the result.
+// salvage returns the whole lines without a zero byte of p, which has no checksum that
+// fits: lost pages read as zeros. gapped means that the result is not the beginning of p,
+// whose memory it uses.
 func salvage(p []byte) (lines []byte, gapped bool) {
 	if bytes.IndexByte(p, 0) < 0 {
 		return p[:bytes.LastIndexByte(p, '\n')+1], false
@@ -167,11 +166,11 @@ func salvage(p []byte) (lines []byte, gapped bool) {
 	return lines, true
 }
 
-// Done says that the destination has taken the first n bytes of b.Data, or has
-// them already. With all of them the slab is free.
+// Done says that the destination has the first n bytes of b.Data. With all of them the
+// slab is free.
 func (f *File) Done(b Batch, n int) error {
 	if n >= b.size && f.Free(b.Slab) || n < b.size && (b.gapped || f.Delivered(b.Slab, b.Start+n)) {
 		return nil
 	}
-	return fmt.Errorf("slab file %s: it was cut: %w", f.path, ErrDamaged)
+	return f.errorf("it was cut: %w", ErrDamaged)
 }

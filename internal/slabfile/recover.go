@@ -8,15 +8,15 @@ import (
 	"io/fs"
 )
 
-// A Positioner is a destination that can tell where its bytes stand. With one,
-// a line is delivered exactly once, without, at least once.
+// A Positioner is a destination that knows where its bytes are. It gets each line exactly
+// once; others get it at least once.
 type Positioner interface {
-	// Prepare is called before a Write of n bytes, which goes to one file. It
-	// returns the file's volume and inode and the offset at which the Write
-	// will begin, or errors.ErrUnsupported if it cannot know: a pipe.
+	// Prepare is called before a Write of n bytes, which goes to one file. It returns the
+	// file's volume and inode and the offset at which the Write begins, or
+	// errors.ErrUnsupported if it cannot know, as for a pipe.
 	Prepare(n int) (volume, inode uint64, offset int64, err error)
-	// Holds returns how many first bytes of p stand at offset of that file,
-	// which may have been renamed or packed since; 0 if it is not found.
+	// Holds returns how many of the first bytes of p are at offset of that file, which
+	// may have been renamed or packed since; 0 if it is not found.
 	Holds(volume, inode uint64, offset int64, p []byte) (n int, err error)
 }
 
@@ -24,26 +24,24 @@ type Positioner interface {
 type Result struct {
 	Lines, Bytes    uint64  // written
 	HeldLines, Held uint64  // lines and bytes that the destination had already
-	CutLines, Cut   uint64  // lines and bytes left out by damage, as far as these are known
-	Problems        []error // damage, and answers of Holds; see Batch.Problem
+	CutLines, Cut   uint64  // lines and bytes left out for damage, as far as known
+	Problems        []error // damage, and errors of Holds; see Batch.Problem
 }
 
-// Recover writes to dst what is pending, in order, one Write a batch, and then
-// frees the slabs. If confirm is not nil it is called after the last Write, also
-// when that failed, and the slabs stay pending unless it returns nil: what was
-// written may not have arrived. The error is of dst, confirm or the file. A
-// later call, of this process or another, goes on where this one ended; what
-// was written and is still pending is written again, unless dst is a Positioner
-// and has it.
+// Recover writes to dst what is pending, in order, one Write a batch, and then frees the
+// slabs. A confirm that is not nil is called after the last Write, even if that failed, and
+// the slabs stay pending unless it returns nil. The error is of dst, confirm or the file. A
+// later call, of this process or another, continues; what was written and is still pending
+// is written again, unless dst is a Positioner and has it.
 func Recover(f *File, dst io.Writer, confirm func() error) (r Result, err error) {
 	if f.options.ReadOnly {
-		return r, fmt.Errorf("slab file %s: recover: %w", f.path, fs.ErrPermission)
+		return r, f.errorf("recover: %w", fs.ErrPermission)
 	}
 	var written []Batch
 	for b, e := range f.Pending() {
 		if err = e; err == nil {
 			err = f.deliver(&b, dst, &r)
-			b.Data = nil // an oversized line's would be kept for long
+			b.Data = nil // may be large
 			written = append(written, b)
 		}
 		if err != nil {
@@ -93,9 +91,9 @@ func (f *File) deliver(b *Batch, dst io.Writer, r *Result) error {
 	return nil
 }
 
-// Held returns how many first bytes of b.Data, in whole lines, dst has already.
-// It asks only a Positioner, and only if a Write of b was under way. After an
-// error of Holds the caller delivers all of b.
+// Held returns how many of the first bytes of b.Data, in whole lines, dst has already. It
+// asks only a Positioner, and only if a Write of b had begun. After an error the caller
+// delivers all of b.
 func Held(b Batch, dst io.Writer) (n int, err error) {
 	p, ok := dst.(Positioner)
 	if !ok || !b.HasMark {
@@ -109,12 +107,11 @@ func Held(b Batch, dst io.Writer) (n int, err error) {
 	return bytes.LastIndexByte(b.Data[:n], '\n') + 1, nil
 }
 
-// write gives dst what is left of b, marked if that is possible. n is less than
-// that only with an error.
+// write writes the rest of b to dst, marked if possible. n is less only with an error.
 func (f *File) write(dst io.Writer, b *Batch) (n int, err error) {
 	rest := b.Data[b.taken:]
 	if _, marked := f.mark(b.Slab); marked && b.taken > 0 {
-		if err := f.Done(*b, b.taken); err != nil { // as only the mark tells until now
+		if err := f.Done(*b, b.taken); err != nil { // until now only the mark tells
 			return 0, err
 		}
 	}
@@ -146,7 +143,7 @@ func (f *File) prepare(p Positioner, b *Batch) (err error) {
 	return err
 }
 
-// caught is deferred, and turns a panic of a destination's method into an error.
+// caught, deferred, turns a panic of a destination's method into an error.
 func caught(method string, err *error) {
 	if v := recover(); v != nil {
 		*err = errors.Join(*err, fmt.Errorf("the destination panicked in %s: %v", method, v))

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rollway/rollway/internal/recordlog"
 )
 
 // The bytes of the format, which a new version has to change.
@@ -32,29 +34,31 @@ func TestFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := readAll(t, f.path)
-	copy(b[40:56], "0123456789abcdef")
+	copy(b[16:24], "01234567") // the id
 	for _, part := range []struct {
 		name string
 		got  []byte
 		want string
 	}{
-		{"header", resum(b)[:64], `
-				8952 5750 0d0a 1a0a 0100 0000 0403 0201
-				6400 0000 0000 0000 0300 0000 0000 0000
-				8813 0000 0000 0000 3031 3233 3435 3637
-				3839 6162 6364 6566 0000 0000 3e49 2892`},
-		{"state", b[64:72], "0100 0000 0000 0000"},
-		{"descriptor 0", b[4096:4160], strings.Repeat("00", 60) + "3bb700db"},
+		{"header", resum(b)[:96], `
+				8952 5750 0d0a 1a0a 0100 0000 0000 0000
+				3031 3233 3435 3637 0000 0000 0000 0000
+				0000 0000 0000 0000 0000 0000 0000 0000
+				2000 0000 0000 0000 4685 fb99 2a74 996b
+				0403 0201 0000 0000 6400 0000 0000 0000
+				0300 0000 0000 0000 8813 0000 0000 0000`},
+		{"state", b[96:104], "0100 0000 0000 0000"},
+		{"descriptor 0", b[4096:4160], strings.Repeat("00", 60) + "8f2f7802"},
 		{"descriptor 1", b[4160:4224], `
 				0700 0000 0000 0000 0700 0000 0100 0000
 				0200 0000 0000 0000 1100 0000 0000 0000
 				2200 0000 0000 0000 3300 0000 0000 0000
-				0300 0000 58d5 ed46 697c 3422 1cca 3c92`},
+				0300 0000 58d5 ed46 697c 3422 a852 444b`},
 		{"descriptor 2", b[4224:4288], `
 				0900 0000 0000 0000 0410 0000 0100 0000
 				0000 0000 0100 0000 0000 0000 0000 0000
 				0000 0000 0000 0000 0000 0000 0000 0000
-				0000 0000 0000 0000 0000 0000 754d 7849`},
+				0000 0000 0000 0000 0000 0000 c1d5 0090`},
 		{"slab 1", b[8192+4096:][:8], hex.EncodeToString([]byte("a line\n\x00"))},
 		{"line room 2", b[8192+3*4096+2*8192:][:4], "7878 7878"},
 	} {
@@ -329,7 +333,7 @@ func TestOwner(t *testing.T) {
 			t.Errorf("owner %+v", o)
 		}
 	}
-	f.mem[offOwner+ownerHead] ^= 1
+	f.mem[offOwner+recordlog.HeaderSize] ^= 1
 	if f = reopen(t, f, small); f.Owner().PID != 0 {
 		t.Errorf("a torn owner counts: %v", f.Owner())
 	}
