@@ -183,11 +183,30 @@ func (w *Walk) SkipValue() bool {
 // SetEnd says where the value ends that NextName has left to the caller.
 func (w *Walk) SetEnd(end int) { w.Value.End, w.at = end, end }
 
+// Inside returns a walk through the object that NextName has left to the caller, of a
+// text that is known to be valid. Leave ends it.
+func (w *Walk) Inside() Walk { return Members(w.b, w.Value.Start) }
+
+// Leave goes on after the object that inner has walked through, perhaps not to its end.
+func (w *Walk) Leave(inner *Walk) {
+	if end := inner.End(); end >= 0 {
+		w.SetEnd(end)
+		return
+	}
+	w.SkipValue()
+}
+
+// Kind returns the byte that the value begins with.
+func (w *Walk) Kind() byte { return w.b[w.Value.Start] }
+
 // RawName is the name in the text, with its quotes.
 func (w *Walk) RawName() []byte { return w.b[w.Name.Start:w.Name.End] }
 
 // RawValue is the value in the text.
 func (w *Walk) RawValue() []byte { return w.b[w.Value.Start:w.Value.End] }
+
+// Is reports whether the name is s, in which there is no backslash.
+func (w *Walk) Is(s string) bool { return Equal(w.RawName(), s) }
 
 func (w *Walk) fail() bool {
 	w.at = -1

@@ -195,26 +195,26 @@ func (d *decoder) action(line []byte) error {
 		}
 	}
 	if !known {
-		return fmt.Errorf("expected create or index, found %.50s", w.Name)
+		return fmt.Errorf("expected create or index, found %.50s", w.RawName())
 	}
-	if !wire.IsObject(w.Value) {
-		return fmt.Errorf("expected an object after %s", w.Name)
+	if !wire.IsObject(w.RawValue()) {
+		return fmt.Errorf("expected an object after %s", w.RawName())
 	}
-	d.act.meta = w.Value
+	d.act.meta = w.RawValue()
 	if w.Next() {
-		return fmt.Errorf("expected the end of the action, found %.50s", w.Name)
+		return fmt.Errorf("expected the end of the action, found %.50s", w.RawName())
 	}
 	for m := wire.Members(d.act.meta); m.Next(); {
 		switch {
 		case m.Is("_index"):
-			if !wire.IsString(m.Value) || len(m.Value) > maxIndexName+2 {
+			if !wire.IsString(m.RawValue()) || len(m.RawValue()) > maxIndexName+2 {
 				return fmt.Errorf("_index is not a string of at most %d bytes", maxIndexName)
 			}
-			d.act.index = m.Value
+			d.act.index = m.RawValue()
 		case m.Is("_id"):
-			if wire.IsString(m.Value) || '0' <= m.Value[0] && m.Value[0] <= '9' || m.Value[0] == '-' {
-				d.act.id = m.Value
-			} else if !wire.IsNull(m.Value) {
+			if wire.IsString(m.RawValue()) || '0' <= m.RawValue()[0] && m.RawValue()[0] <= '9' || m.RawValue()[0] == '-' {
+				d.act.id = m.RawValue()
+			} else if !wire.IsNull(m.RawValue()) {
 				return fmt.Errorf("_id is neither a string nor a number")
 			}
 		case isOpType(&m):
@@ -274,16 +274,18 @@ func (d *decoder) meta() {
 		d.b.JSON(d.index)
 	}
 	for m := wire.Members(d.act.meta); m.Next() && !d.b.Failed(); {
-		if wire.IsNull(m.Value) && m.Is("_id") || isOpType(&m) {
+		if wire.IsNull(m.RawValue()) && m.Is("_id") || isOpType(&m) {
 			continue
 		}
-		d.b.Attr(d.name(m.Name))
-		d.b.JSON(m.Value)
+		d.b.Attr(d.name(m.RawName()))
+		d.b.JSON(m.RawValue())
 	}
 }
 
 // isOpType tells the older way of writing create: as a member of index.
-func isOpType(m *wire.Walk) bool { return m.Is("op_type") && jsonwalk.Equal(m.Value, "create") }
+func isOpType(m *jsonwalk.Walk) bool {
+	return m.Is("op_type") && jsonwalk.Equal(m.RawValue(), "create")
+}
 
 var nameIndex = []byte("_index")
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver/wire"
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 // nested are the objects of the Elastic Common Schema of which one member or
@@ -27,25 +28,25 @@ func (d *decoder) document(object []byte) {
 	stamp := wire.Get(object, "@timestamp")
 	errorDone := false
 	for w := wire.Members(object); w.Next() && !d.b.Failed(); {
-		name := d.name(w.Name)
+		name := d.name(w.RawName())
 		switch {
-		case wire.IsObject(w.Value) && d.nested(name, w.Value):
+		case wire.IsObject(w.RawValue()) && d.nested(name, w.RawValue()):
 		case string(name) == "log.level":
-			d.slot(normalize.Level, name, w.Value)
+			d.slot(normalize.Level, name, w.RawValue())
 		case string(name) == "log.logger":
-			d.slot(normalize.Logger, name, w.Value)
-		case string(name) == "time" && sameTime(w.Value, stamp):
+			d.slot(normalize.Logger, name, w.RawValue())
+		case string(name) == "time" && sameTime(w.RawValue(), stamp):
 		case bytes.HasPrefix(name, errorDot):
 			if !errorDone && !d.b.Has(normalize.Error) {
 				d.dottedError(object)
 				errorDone = true
 			} else if !errorDone {
 				d.b.Attr(name)
-				d.b.JSON(w.Value)
+				d.b.JSON(w.RawValue())
 			}
 		default:
 			d.b.Field(name)
-			d.plain = wire.Put(d.b, d.plain, w.Value)
+			d.plain = wire.Put(d.b, d.plain, w.RawValue())
 		}
 	}
 }
@@ -69,7 +70,7 @@ func (d *decoder) nested(name, object []byte) bool {
 	}
 	for w := wire.Members(object); w.Next() && !d.b.Failed(); {
 		if i := slotOf(name, &w); i >= 0 {
-			d.slot(nested[i].slot, nested[i].dotted, w.Value)
+			d.slot(nested[i].slot, nested[i].dotted, w.RawValue())
 		} else {
 			rest++
 		}
@@ -84,8 +85,8 @@ func (d *decoder) nested(name, object []byte) bool {
 	d.b.BeginObject()
 	for w := wire.Members(object); w.Next() && !d.b.Failed(); {
 		if slotOf(name, &w) < 0 {
-			d.b.Name(d.name(w.Name))
-			d.b.JSON(w.Value)
+			d.b.Name(d.name(w.RawName()))
+			d.b.JSON(w.RawValue())
 		}
 	}
 	d.b.EndObject()
@@ -93,7 +94,7 @@ func (d *decoder) nested(name, object []byte) bool {
 }
 
 // slotOf returns the index in nested of a member that has a slot, or -1.
-func slotOf(object []byte, w *wire.Walk) int {
+func slotOf(object []byte, w *jsonwalk.Walk) int {
 	for i := range nested {
 		if string(object) == nested[i].object && w.Is(nested[i].member) {
 			return i
@@ -109,9 +110,9 @@ func (d *decoder) dottedError(object []byte) {
 	d.b.Slot(normalize.Error)
 	d.b.BeginObject()
 	for w := wire.Members(object); w.Next() && !d.b.Failed(); {
-		if name := d.name(w.Name); bytes.HasPrefix(name, errorDot) {
+		if name := d.name(w.RawName()); bytes.HasPrefix(name, errorDot) {
 			d.b.Name(name[len(errorDot):])
-			d.b.JSON(w.Value)
+			d.b.JSON(w.RawValue())
 		}
 	}
 	d.b.EndObject()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rollway/rollway/collector/normalize"
 	"github.com/rollway/rollway/collector/receiver/wire"
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 // event makes a line of an event.
@@ -19,22 +20,22 @@ func (d *decoder) event(object []byte) {
 	for w := wire.Members(object); w.Next() && !d.b.Failed(); {
 		switch {
 		case w.Is("timestamp"):
-			d.slot(normalize.Time, w.Name, w.Value)
+			d.slot(normalize.Time, w.RawName(), w.RawValue())
 		case w.Is("level"):
-			d.slot(normalize.Level, w.Name, w.Value)
+			d.slot(normalize.Level, w.RawName(), w.RawValue())
 		case w.Is("logger"):
-			d.slot(normalize.Logger, w.Name, w.Value)
-		case w.Is("message") && wire.IsString(w.Value):
+			d.slot(normalize.Logger, w.RawName(), w.RawValue())
+		case w.Is("message") && wire.IsString(w.RawValue()):
 			worded = true
-			d.slot(normalize.Message, w.Name, w.Value)
-		case (w.Is("logentry") || w.Is("message")) && wire.IsObject(w.Value):
-			worded = d.logentry(w.Name, w.Value) || worded
+			d.slot(normalize.Message, w.RawName(), w.RawValue())
+		case (w.Is("logentry") || w.Is("message")) && wire.IsObject(w.RawValue()):
+			worded = d.logentry(w.RawName(), w.RawValue()) || worded
 		case w.Is("exception"):
-			d.exception(w.Name, w.Value)
-		case w.Is("contexts") && wire.IsObject(w.Value):
-			d.contexts(w.Name, w.Value)
+			d.exception(w.RawName(), w.RawValue())
+		case w.Is("contexts") && wire.IsObject(w.RawValue()):
+			d.contexts(w.RawName(), w.RawValue())
 		default:
-			d.attr(w.Name, w.Value)
+			d.attr(w.RawName(), w.RawValue())
 		}
 	}
 	if !worded && !d.b.Failed() {
@@ -72,7 +73,7 @@ func (d *decoder) logentry(name, object []byte) bool {
 func (d *decoder) rest(name, object, text []byte) {
 	begun := false
 	for w := wire.Members(object); w.Next() && !d.b.Failed(); {
-		if text == nil && w.Is("values") || (w.Is("formatted") || w.Is("message")) && bytes.Equal(w.Value, text) {
+		if text == nil && w.Is("values") || (w.Is("formatted") || w.Is("message")) && bytes.Equal(w.RawValue(), text) {
 			continue
 		}
 		if !begun {
@@ -80,8 +81,8 @@ func (d *decoder) rest(name, object, text []byte) {
 			d.b.Attr(d.name(name))
 			d.b.BeginObject()
 		}
-		d.b.Name(d.name(w.Name))
-		d.b.JSON(w.Value)
+		d.b.Name(d.name(w.RawName()))
+		d.b.JSON(w.RawValue())
 	}
 	if begun {
 		d.b.EndObject()
@@ -98,10 +99,10 @@ func (d *decoder) contexts(name, object []byte) {
 	left := 0 // members of trace without the ids
 	for w := wire.Members(trace); w.Next(); {
 		switch {
-		case w.Is("trace_id") && wire.IsString(w.Value):
-			d.slot(normalize.TraceID, w.Name, w.Value)
-		case w.Is("span_id") && wire.IsString(w.Value):
-			d.slot(normalize.SpanID, w.Name, w.Value)
+		case w.Is("trace_id") && wire.IsString(w.RawValue()):
+			d.slot(normalize.TraceID, w.RawName(), w.RawValue())
+		case w.Is("span_id") && wire.IsString(w.RawValue()):
+			d.slot(normalize.SpanID, w.RawName(), w.RawValue())
 		default:
 			left++
 		}
@@ -117,16 +118,16 @@ func (d *decoder) contexts(name, object []byte) {
 			d.b.Attr(d.name(name))
 			d.b.BeginObject()
 		}
-		d.b.Name(d.name(w.Name))
-		if !isTrace || !wire.IsObject(w.Value) {
-			d.b.JSON(w.Value)
+		d.b.Name(d.name(w.RawName()))
+		if !isTrace || !wire.IsObject(w.RawValue()) {
+			d.b.JSON(w.RawValue())
 			continue
 		}
 		d.b.BeginObject()
-		for t := wire.Members(w.Value); t.Next() && !d.b.Failed(); {
-			if isID := t.Is("trace_id") || t.Is("span_id"); !isID || !wire.IsString(t.Value) {
-				d.b.Name(d.name(t.Name))
-				d.b.JSON(t.Value)
+		for t := wire.Members(w.RawValue()); t.Next() && !d.b.Failed(); {
+			if isID := t.Is("trace_id") || t.Is("span_id"); !isID || !wire.IsString(t.RawValue()) {
+				d.b.Name(d.name(t.RawName()))
+				d.b.JSON(t.RawValue())
 			}
 		}
 		d.b.EndObject()
@@ -138,22 +139,22 @@ func (d *decoder) contexts(name, object []byte) {
 
 // lastException returns the exception that was seen by the program, which
 // comes last, and how many there are; nil if there is none.
-func lastException(value []byte) (last []byte, values wire.Walk, n int) {
+func lastException(value []byte) (last []byte, values jsonwalk.Walk, n int) {
 	list := value
 	if wire.IsObject(value) {
 		if list = wire.Get(value, "values"); list == nil && wire.Get(value, "type") != nil {
-			return value, wire.Walk{}, 1
+			return value, jsonwalk.Walk{}, 1
 		}
 	}
 	if !wire.IsArray(list) {
-		return nil, wire.Walk{}, 0
+		return nil, jsonwalk.Walk{}, 0
 	}
 	for w := wire.Elements(list); w.Next(); {
-		last = w.Value
+		last = w.RawValue()
 		n++
 	}
 	if !wire.IsObject(last) {
-		return nil, wire.Walk{}, 0
+		return nil, jsonwalk.Walk{}, 0
 	}
 	return last, wire.Elements(list), n
 }
@@ -171,16 +172,16 @@ func (d *decoder) exception(name, value []byte) {
 		if w.Is("value") {
 			d.b.Name(nameMessage)
 		} else {
-			d.b.Name(d.name(w.Name))
+			d.b.Name(d.name(w.RawName()))
 		}
-		d.b.JSON(w.Value)
+		d.b.JSON(w.RawValue())
 	}
 	if n > 1 {
 		d.b.Name(nameCauses)
 		d.b.BeginArray()
 		for range n - 1 {
 			values.Next()
-			d.b.JSON(values.Value)
+			d.b.JSON(values.RawValue())
 		}
 		d.b.EndArray()
 	}

@@ -128,7 +128,7 @@ func (d *decoder) events(body []byte) {
 			d.seen--
 			for w := wire.Elements(value); w.Next(); {
 				d.seen++
-				d.event(w.Value)
+				d.event(w.RawValue())
 			}
 			continue
 		}
@@ -195,14 +195,14 @@ func (d *decoder) line(value, content []byte) {
 			time = true
 		case !event && w.Is("event"):
 			event = true
-		case w.Is("fields") && wire.IsObject(w.Value):
-			for f := wire.Members(w.Value); f.Next() && !d.b.Failed(); {
-				d.b.Attr(d.name(f.Name))
-				d.b.JSON(f.Value)
+		case w.Is("fields") && wire.IsObject(w.RawValue()):
+			for f := wire.Members(w.RawValue()); f.Next() && !d.b.Failed(); {
+				d.b.Attr(d.name(f.RawName()))
+				d.b.JSON(f.RawValue())
 			}
 		default:
-			d.b.Attr(d.name(w.Name))
-			d.b.JSON(w.Value)
+			d.b.Attr(d.name(w.RawName()))
+			d.b.JSON(w.RawValue())
 		}
 	}
 }
@@ -212,12 +212,12 @@ func (d *decoder) line(value, content []byte) {
 // event's.
 func (d *decoder) members(object []byte, top bool) {
 	for w := wire.Members(object); w.Next() && !d.b.Failed(); {
-		if top && w.Is("message") && wire.IsObject(w.Value) {
-			d.members(w.Value, false)
+		if top && w.Is("message") && wire.IsObject(w.RawValue()) {
+			d.members(w.RawValue(), false)
 			continue
 		}
-		d.b.Field(d.name(w.Name))
-		d.plain = wire.Put(d.b, d.plain, w.Value)
+		d.b.Field(d.name(w.RawName()))
+		d.plain = wire.Put(d.b, d.plain, w.RawValue())
 	}
 }
 

@@ -68,39 +68,17 @@ func explain(text []byte) error {
 	return errors.New("not valid JSON")
 }
 
-// Walk is a walk through the members of an object or the elements of an array that
-// is known to be valid. Nothing is decoded or allocated.
-type Walk struct {
-	Name  []byte // of a member, as in the text, with its quotes
-	Value []byte // as in the text
+// Members walks through an object that is known to be valid.
+func Members(object []byte) jsonwalk.Walk { return jsonwalk.Members(object, 0) }
 
-	text []byte
-	walk jsonwalk.Walk
-}
-
-// Members walks through an object.
-func Members(object []byte) Walk { return Walk{text: object, walk: jsonwalk.Members(object, 0)} }
-
-// Elements walks through an array.
-func Elements(array []byte) Walk { return Walk{text: array, walk: jsonwalk.Elements(array, 0)} }
-
-// Next goes to the next member or element; false if there is none.
-func (w *Walk) Next() bool {
-	if !w.walk.Next() {
-		return false
-	}
-	w.Name, w.Value = w.walk.Name.Of(w.text), w.walk.Value.Of(w.text)
-	return true
-}
-
-// Is reports whether the name is s, which has no character that needs an escape.
-func (w *Walk) Is(s string) bool { return jsonwalk.Equal(w.Name, s) }
+// Elements walks through an array that is known to be valid.
+func Elements(array []byte) jsonwalk.Walk { return jsonwalk.Elements(array, 0) }
 
 // Get returns the value of the first member with the name, nil if there is none.
 func Get(object []byte, name string) []byte {
 	for w := Members(object); w.Next(); {
 		if w.Is(name) {
-			return w.Value
+			return w.RawValue()
 		}
 	}
 	return nil
@@ -116,9 +94,9 @@ func Put(b *normalize.Builder, buf, v []byte) (newBuf []byte) {
 	b.BeginObject()
 	for w := Members(v); w.Next() && !b.Failed(); {
 		var name []byte
-		name, buf = jsonwalk.Text(w.Name, buf)
+		name, buf = jsonwalk.Text(w.RawName(), buf)
 		b.Name(name)
-		b.JSON(w.Value)
+		b.JSON(w.RawValue())
 	}
 	b.EndObject()
 	return buf

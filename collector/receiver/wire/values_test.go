@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"io"
 	"testing"
+
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 func TestValues(t *testing.T) {
@@ -63,26 +65,41 @@ func FuzzWalk(f *testing.F) {
 }
 
 func rebuild(out *bytes.Buffer, value []byte) {
-	var w Walk
 	switch value[0] {
 	case '{':
-		w = Members(value)
+		w := Members(value)
+		rebuildObject(out, &w)
 	case '[':
-		w = Elements(value)
+		out.WriteByte('[')
+		w := Elements(value)
+		for n := 0; w.Next(); n++ {
+			if n > 0 {
+				out.WriteByte(',')
+			}
+			rebuild(out, w.RawValue())
+		}
+		out.WriteByte(']')
 	default:
 		out.Write(value)
-		return
 	}
-	out.WriteByte(value[0])
-	for n := 0; w.Next(); n++ {
+}
+
+func rebuildObject(out *bytes.Buffer, w *jsonwalk.Walk) {
+	out.WriteByte('{')
+	for n := 0; w.NextName(); n++ {
 		if n > 0 {
 			out.WriteByte(',')
 		}
-		if value[0] == '{' {
-			out.Write(w.Name)
-			out.WriteByte(':')
+		out.Write(w.RawName())
+		out.WriteByte(':')
+		if w.Kind() == '{' {
+			inner := w.Inside()
+			rebuildObject(out, &inner)
+			w.Leave(&inner)
+			continue
 		}
-		rebuild(out, w.Value)
+		w.SkipValue()
+		rebuild(out, w.RawValue())
 	}
-	out.WriteByte(value[0] + 2)
+	out.WriteByte('}')
 }
