@@ -54,19 +54,31 @@ var (
 // an interface, a method value), many call sites have one return address.
 func (o *origin) source(skip int) string {
 	switch {
-	case !o.byLog:
+	case o.by != byLog:
 		return sourceOf(o.pc)
-	case o.returnTo == 0 || skip != 0:
+	case o.pc == 0 || skip != 0:
 		return sourceOf(callerPC(callerSkip + 2 + skip))
 	}
-	source, ok := sourcesByReturn.get(o.returnTo)
+	source, ok := sourcesByReturn.get(o.pc)
 	switch {
 	case !ok:
-		return firstCall(o.returnTo)
+		return firstCall(o.pc)
 	case source == "":
 		return sourceOf(callerPC(callerSkip + 2))
 	}
 	return source
+}
+
+// skip returns the number of frames between write and the user's call; from slog, if
+// that is of a method of slog.Logger.
+func (o *origin) skip(l *Logger) int {
+	switch o.by {
+	case byLog:
+		return callerSkip + l.skip
+	case byCode:
+		return callerSkip - 1 + l.skip
+	}
+	return callerSkip + 1
 }
 
 // firstCall is source for a return address that is not known yet. source alone

@@ -24,8 +24,8 @@ type core struct {
 	floor   slog.Level     // no output takes a level below it
 	dynamic bool           // the gate alone does not tell what the outputs take
 	picky   bool           // a record that passes the gate may still be left out: dynamic, or sampled
-	caller  slog.Leveler
-	stack   slog.Leveler
+	caller  threshold
+	stack   threshold
 	capture slog.Level     // below it neither caller nor stack is captured
 	bare    []encode.Scope // of a Logger without attributes, one for each format
 	sampler *sampler
@@ -52,6 +52,24 @@ type core struct {
 	emitters []*output // outputs that encode as they write
 }
 
+// threshold is the lowest level at which something is done.
+type threshold struct {
+	slog.Leveler
+	min slog.Level // the level, or the lowest one if it may change
+}
+
+func thresholdOf(l slog.Leveler) threshold {
+	if fixed, ok := l.(slog.Level); ok {
+		return threshold{nil, fixed}
+	}
+	return threshold{l, lowestLevel}
+}
+
+// admits reports whether l is at the threshold or above.
+func (t *threshold) admits(l slog.Level) bool {
+	return l >= t.min && (t.Leveler == nil || l >= t.Level())
+}
+
 // format is one way of encoding and the outputs that use it.
 type format struct {
 	encode.Format
@@ -64,8 +82,8 @@ type format struct {
 func newCore(o Options) (*core, error) {
 	c := &core{
 		clock:        newClock(),
-		caller:       o.Caller,
-		stack:        o.Stack,
+		caller:       thresholdOf(o.Caller),
+		stack:        thresholdOf(o.Stack),
 		trace:        o.Trace,
 		extract:      o.Extract,
 		maxLine:      o.MaxLine,
@@ -90,11 +108,7 @@ func newCore(o Options) (*core, error) {
 	if len(c.outputs) == 1 && len(c.emitters) == 0 {
 		c.single = c.outputs[0]
 	}
-	c.capture = lowestLevel
-	caller, ok1 := o.Caller.(slog.Level)
-	if stack, ok2 := o.Stack.(slog.Level); ok1 && ok2 {
-		c.capture = min(caller, stack)
-	}
+	c.capture = min(c.caller.min, c.stack.min)
 	c.bare = make([]encode.Scope, len(c.formats))
 	c.setGate(o.Levels)
 	var err error

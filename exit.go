@@ -65,10 +65,10 @@ func (l *Logger) newRecord(level slog.Level, msg string, pc uintptr, skip int) l
 	c := l.core
 	r := lastRecord{Record: encode.Record{Level: level, Message: msg}}
 	r.SetUnix(c.clock.now())
-	if level >= c.caller.Level() {
+	if c.caller.admits(level) {
 		r.Source = sourceOf(pc)
 	}
-	if level >= c.stack.Level() {
+	if c.stack.admits(level) {
 		r.stack = stack(skip)
 	}
 	return r

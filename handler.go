@@ -17,10 +17,6 @@ import (
 // Options.OnError.
 func (l *Logger) Handler() slog.Handler { return &handler{l} }
 
-// handleSkip is the number of frames between write and the call of a method of
-// slog.Logger, if that is called directly.
-const handleSkip = 3
-
 // handler is immutable, as the Logger in it is.
 type handler struct{ l *Logger }
 
@@ -30,7 +26,7 @@ func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
 
 func (h *handler) Handle(ctx context.Context, sr slog.Record) error {
 	s := scratchPool.Get().(*scratch)
-	s.from = origin{pc: sr.PC, timeless: true}
+	s.from = origin{sr.PC, bySlog}
 	sr.Attrs(func(a slog.Attr) bool {
 		s.attrs = append(s.attrs, a)
 		return true
@@ -39,7 +35,7 @@ func (h *handler) Handle(ctx context.Context, sr slog.Record) error {
 	if !sr.Time.IsZero() {
 		r.SetTime(sr.Time)
 	}
-	h.l.write(ctx, s, &r, s.attrs, handleSkip)
+	h.l.write(ctx, s, &r, s.attrs)
 	return nil
 }
 

@@ -112,12 +112,12 @@ const callerSkip = 2
 //go:noinline
 func (l *Logger) log(ctx context.Context, level slog.Level, msg string, attrs []slog.Attr) {
 	s := scratchPool.Get().(*scratch)
-	s.from = origin{byLog: true}
+	s.from = origin{by: byLog}
 	if level >= l.core.capture {
-		s.from.returnTo = returnAddress()
+		s.from.pc = returnAddress()
 	}
 	r := encode.Record{Level: level, Message: msg}
-	l.write(ctx, s, &r, attrs, callerSkip+l.skip)
+	l.write(ctx, s, &r, attrs)
 }
 
 // LogAt is Log for code that forwards records: at is their time, or now if zero; pc
@@ -125,42 +125,48 @@ func (l *Logger) log(ctx context.Context, level slog.Level, msg string, attrs []
 func (l *Logger) LogAt(ctx context.Context, at time.Time, pc uintptr, level slog.Level, msg string, attrs ...slog.Attr) {
 	if l.gate.Level() <= level {
 		s := scratchPool.Get().(*scratch)
-		s.from = origin{pc: pc}
+		s.from = origin{pc, byCode}
 		r := encode.Record{Level: level, Message: msg}
 		if !at.IsZero() {
 			r.SetTime(at)
 		}
-		l.write(ctx, s, &r, attrs, callerSkip-1+l.skip)
+		l.write(ctx, s, &r, attrs)
 	}
 }
 
 // origin tells write where a record comes from.
 type origin struct {
-	pc       uintptr // of the user's call, unless byLog is set; 0 if it is not known
-	byLog    bool    // Logger.log is the caller: the user's call is found on the stack
-	returnTo uintptr // of Logger.log, or 0
-	timeless bool    // a record without a time stays without one
+	pc uintptr // of the user's call; byLog: where Logger.log returns to; or 0
+	by entry
 }
 
+// entry is the function that calls write.
+type entry uint8
+
+const (
+	byLog  entry = iota // Logger.log: the user's call is found on the stack
+	byCode              // Logger.LogAt
+	bySlog              // handler.Handle: a record without a time stays without one
+)
+
 // write builds the record of a log call from r, which has a level, a message and
-// perhaps a time, and from s.from; hands it to the outputs; and frees s. skip is the
-// number of frames between write and the user's call.
-func (l *Logger) write(ctx context.Context, s *scratch, r *encode.Record, attrs []slog.Attr, skip int) {
+// perhaps a time, and from s.from; hands it to the outputs; and frees s.
+func (l *Logger) write(ctx context.Context, s *scratch, r *encode.Record, attrs []slog.Attr) {
 	c := l.core
 	if (c.closed.Load() || c.picky) && !l.accepts(ctx, r.Level, r.Message, attrs) {
 		s.free()
 		return
 	}
-	if !r.HasTime && !s.from.timeless {
+	if !r.HasTime && s.from.by != bySlog {
 		r.SetUnix(c.clock.now())
 	}
 	trace := ""
 	if r.Level >= c.capture {
-		if r.Level >= c.caller.Level() {
+		if c.caller.admits(r.Level) {
 			r.Source = s.from.source(l.skip)
 		}
-		if r.Level >= c.stack.Level() {
-			trace = stack(skip + 1)
+		if c.stack.admits(r.Level) {
+			trace = stack(s.from.skip(l) + 1)
 		}
 	}
 	if c.extras || trace != "" {
