@@ -49,12 +49,6 @@ func findAlias(n *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// isBlock reports whether another package parses the field.
-func (f field) isBlock() bool {
-	_, is := f.at(new(Config)).(**Block)
-	return is
-}
-
 // yaml writes the block as the value of a key.
 func (b *Block) yaml(key string) string {
 	if b == nil {

@@ -1,5 +1,5 @@
-// Package config defines the settings of a collector. One table, in fields.go, drives
-// their defaults, the strict parser of the YAML file, and printing.
+// Package config defines the settings of a collector. The tags of Config drive their
+// defaults, the strict parser of the YAML file, and printing.
 package config
 
 import (
@@ -8,125 +8,120 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/rollway/rollway/collector/forwarded"
 )
 
 // Config is the configuration of a collector. The zero Config is not usable; start from
 // Default. A Config may be copied.
+//
+// The tags of a field are its key in the file, the default, and what is valid: a range
+// in the setting's own unit ("or 0" admits 0 too, * is no bound) or the name of a check.
 type Config struct {
-	Listen    string // listen: host:port for HTTP; port 0 takes a free one
-	ListenTCP string // listen_tcp: host:port for NDJSON over plain TCP; empty: off
-	// ListenGRPC is listen_grpc: an additional host:port for gRPC; empty: off; "auto":
-	// port 4317 of listen's host if listen has port 4318, else off.
-	ListenGRPC string
-	// DebugListen is debug_listen: host:port for profiles; empty: off.
-	DebugListen string
+	Listen      string `key:"listen" default:"127.0.0.1:4318" check:"addr"` // host:port for HTTP; port 0 takes a free one
+	ListenTCP   string `key:"listen_tcp" check:"addr or empty"`             // host:port for NDJSON over plain TCP; empty: off
+	ListenGRPC  string `key:"listen_grpc" default:"auto" check:"addr auto"` // an additional host:port for gRPC; empty: off; auto: see AddrGRPC
+	DebugListen string `key:"debug_listen" check:"addr or empty"`           // host:port for profiles; empty: off
 
-	// ListenSyslog is listen_syslog: addresses for syslog, separated by blanks, as
-	// ParseAddrs reads them; empty: off.
-	ListenSyslog string
-	// ListenForward is listen_forward: the same for the Fluent forward protocol.
-	ListenForward string
+	ListenSyslog  string `key:"listen_syslog" check:"addrs udp tcp tls"` // addresses for syslog, as ParseAddrs reads them; empty: off
+	ListenForward string `key:"listen_forward" check:"addrs tcp tls"`    // the same for the Fluent forward protocol
 
-	Data  string // data: the folder of the journal
-	Hosts string // hosts: names, separated by blanks, under which readers and web pages may address the collector
+	Data  string `key:"data" default:"./data" check:"not empty"` // the folder of the journal
+	Hosts string `key:"hosts"`                                   // names, separated by blanks, under which readers and web pages may address the collector
 
-	Access  Access  // access
-	TLS     TLS     // tls
-	Proxies Proxies // proxies
+	Access  Access  `key:"access"`
+	TLS     TLS     `key:"tls"`
+	Proxies Proxies `key:"proxies"`
 
-	// Enrich and Rules are enrich and rules, which package enrich parses; nil: none.
-	Enrich *Block
-	Rules  *Block
+	// Package enrich parses these; nil: none.
+	Enrich *Block `key:"enrich"`
+	Rules  *Block `key:"rules"`
 
-	Limits   Limits   // limits
-	Journal  Journal  // journal
-	Rejected Rejected // rejected
-	Forward  Forward  // forward
-	Kafka    Kafka    // kafka
-	Timeouts Timeouts // timeouts
-}
-
-// Rejected configures the dead letter queue.
-type Rejected struct {
-	KeepSize Size // keep_size: bytes kept, the oldest are removed first; 0: none
+	Limits   Limits   `key:"limits"`
+	Journal  Journal  `key:"journal"`
+	Rejected Rejected `key:"rejected"`
+	Forward  Forward  `key:"forward"`
+	Kafka    Kafka    `key:"kafka"`
+	Timeouts Timeouts `key:"timeouts"`
 }
 
 // Access configures tokens.
 type Access struct {
-	Tokens string // tokens: a file of tokens, see package access; empty: everybody may do everything
+	Tokens string `key:"tokens"` // a file of tokens, see package access; empty: everybody may do everything
 }
 
 // TLS configures encryption of HTTP and of tls:// addresses. Empty: HTTP is plain, and
 // tls:// addresses are errors.
 type TLS struct {
-	Cert     string // cert: PEM file of the certificate, followed by intermediates
-	Key      string // key: PEM file of its key
-	ClientCA string // client_ca: PEM file of authorities, one of which must have signed the client's certificate
+	Cert     string `key:"cert"`      // PEM file of the certificate, followed by intermediates
+	Key      string `key:"key"`       // PEM file of its key
+	ClientCA string `key:"client_ca"` // PEM file of authorities, one of which must have signed the client's certificate
 }
 
 // Proxies configures trusted proxies in front of HTTP; see package forwarded.
 type Proxies struct {
-	Trusted string // trusted: their networks or addresses, separated by blanks; empty: none
-	Header  string // header: the header that names the client, x-forwarded-for or forwarded
+	Trusted string `key:"trusted" check:"proxies"`                                                // their networks or addresses, separated by blanks; empty: none
+	Header  string `key:"header" default:"x-forwarded-for" check:"one x-forwarded-for forwarded"` // the header that names the client
 }
 
 // Limits bounds a request, an event, and all requests together.
 type Limits struct {
-	MaxBody     Size          // max_body: bytes of one request as sent
-	MaxUnpacked Size          // max_unpacked: bytes of one request after decompression
-	MaxEvent    Size          // max_event: bytes of the line that one event becomes
-	MaxDepth    int           // max_depth: levels of nesting in one event
-	MaxFields   int           // max_fields: attributes of one event; keys inside values do not count
-	MaxKey      Size          // max_key: bytes of a key of an event, at any depth
-	MaxValue    Size          // max_value: bytes of a text or number, at any depth; 0: only max_event
-	MaxEvents   int           // max_events: events in one request
-	MaxFuture   time.Duration // max_future: how far ahead of its receipt an event's time may be without being marked; 0: any
-	MaxPast     time.Duration // max_past: the same for the past
-	InFlight    Size          // in_flight: bytes of all requests in progress, decompressed and as canonical lines, headers included
-	MaxConns    int           // max_connections: HTTP and gRPC connections at a time; 0: as many as the limit on open files allows
-	MaxStreams  int           // max_streams: connections at a time at each address other than HTTP
-	UDPBuffer   Size          // udp_buffer: bytes of datagrams that the kernel buffers
+	MaxBody     Size          `key:"max_body" default:"16MiB" range:"1KiB 4GiB"`     // bytes of one request as sent
+	MaxUnpacked Size          `key:"max_unpacked" default:"64MiB" range:"1KiB 4GiB"` // bytes of one request after decompression
+	MaxEvent    Size          `key:"max_event" default:"1MiB" range:"256 64MiB"`     // bytes of the line that one event becomes
+	MaxDepth    int           `key:"max_depth" default:"64" range:"1 1000"`          // levels of nesting in one event
+	MaxFields   int           `key:"max_fields" default:"1024" range:"1 1000000"`    // attributes of one event; keys inside values do not count
+	MaxKey      Size          `key:"max_key" default:"1KiB" range:"16 1MiB"`         // bytes of a key of an event, at any depth
+	MaxValue    Size          `key:"max_value" range:"64 64MiB or 0"`                // bytes of a text or number, at any depth; 0: only max_event
+	MaxEvents   int           `key:"max_events" default:"100000" range:"1 10000000"` // events in one request
+	MaxFuture   time.Duration `key:"max_future" default:"1d" range:"1s * or 0"`      // how far ahead of its receipt an event's time may be without being marked; 0: any
+	MaxPast     time.Duration `key:"max_past" default:"365d" range:"1s * or 0"`      // the same for the past
+	InFlight    Size          `key:"in_flight" default:"256MiB" range:"1MiB 1TiB"`   // bytes of all requests in progress, decompressed and as canonical lines, headers included
+	MaxConns    int           `key:"max_connections" range:"1 10000000 or 0"`        // HTTP and gRPC connections at a time; 0: as many as the limit on open files allows
+	MaxStreams  int           `key:"max_streams" default:"1024" range:"1 1000000"`   // connections at a time at each address other than HTTP
+	UDPBuffer   Size          `key:"udp_buffer" default:"4MiB" range:"4KiB 1GiB"`    // bytes of datagrams that the kernel buffers
 }
 
 // Journal configures the journal.
 type Journal struct {
-	SegmentSize Size          // segment_size: bytes after which a new file begins
-	Durability  Durability    // durability: what a 2xx answer promises
-	MaxSize     Size          // max_size: bytes at which new lines are refused; 0: when the disk is full
-	RetainSize  Size          // retain_size: bytes kept, the oldest segments are removed first; 0: all
-	RetainAge   time.Duration // retain_age: age since the last write at which a segment is removed; 0: never
-	Compression Compression   // compression: of full segments
-	MaxKeys     int           // max_keys: idempotency keys remembered
-	KeyAge      time.Duration // key_age: how long they are remembered
+	SegmentSize Size          `key:"segment_size" default:"128MiB" range:"1MiB 4GiB"`           // bytes after which a new file begins
+	Durability  Durability    `key:"durability" default:"buffered" check:"one buffered synced"` // what a 2xx answer promises
+	MaxSize     Size          `key:"max_size" range:"1MiB * or 0"`                              // bytes at which new lines are refused; 0: when the disk is full
+	RetainSize  Size          `key:"retain_size" range:"1MiB * or 0"`                           // bytes kept, the oldest segments are removed first; 0: all
+	RetainAge   time.Duration `key:"retain_age" range:"1m * or 0"`                              // age since the last write at which a segment is removed; 0: never
+	Compression Compression   `key:"compression" default:"zstd" check:"one zstd none"`          // of full segments
+	MaxKeys     int           `key:"max_keys" default:"1000000" range:"1 100000000"`            // idempotency keys remembered
+	KeyAge      time.Duration `key:"key_age" default:"1h" range:"1s 30d"`                       // how long they are remembered
+}
+
+// Rejected configures the dead letter queue.
+type Rejected struct {
+	KeepSize Size `key:"keep_size" default:"64MiB" range:"1MiB 1TiB or 0"` // bytes kept, the oldest are removed first; 0: none
 }
 
 // Forward configures the credentials of clients of the Fluent forward protocol.
 type Forward struct {
-	SharedKeyFile string // shared_key_file: a file with the shared key; empty: none is required
-	UsersFile     string // users_file: a file of lines USER:PASSWORD, one of them required too; empty: none is required
+	SharedKeyFile string `key:"shared_key_file"` // a file with the shared key; empty: none is required
+	UsersFile     string `key:"users_file"`      // a file of lines USER:PASSWORD, one of them required too; empty: none is required
 }
 
 // Kafka configures the sink to a topic of Apache Kafka.
 type Kafka struct {
-	Brokers      string        // brokers: host:port of some brokers, separated by blanks; empty: no sink
-	Topic        string        // topic: where lines go
-	Key          string        // key: top-level key of a line whose value becomes the record's key; empty: none
-	Compression  string        // compression: none, gzip, snappy, lz4 or zstd
-	TLS          string        // tls: on or off
-	TLSCA        string        // tls_ca: PEM file of authorities; empty: the system's
-	TLSCert      string        // tls_cert: PEM file of a client certificate; empty: none
-	TLSKey       string        // tls_key: PEM file of its key
-	SASL         string        // sasl: none, plain, scram-sha-256 or scram-sha-512
-	User         string        // user: for sasl
-	PasswordFile string        // password_file: a file with the user's password
-	PasswordEnv  string        // password_env: an environment variable with the password, instead of the file
-	MaxRecord    Size          // max_record: bytes of a record, as the topic's max.message.bytes
-	MaxEvents    int           // max_events: lines in a batch
-	MaxBytes     Size          // max_bytes: bytes in a batch
-	MaxAge       time.Duration // max_age: time for a batch to fill
-	WhenFull     string        // when_full: hold or drop_oldest
+	Brokers      string        `key:"brokers" check:"brokers"`                                                // host:port of some brokers, separated by blanks; empty: no sink
+	Topic        string        `key:"topic" default:"logs" check:"topic"`                                     // where lines go
+	Key          string        `key:"key"`                                                                    // top-level key of a line whose value becomes the record's key; empty: none
+	Compression  string        `key:"compression" default:"none" check:"one none gzip snappy lz4 zstd"`       // of batches
+	TLS          string        `key:"tls" default:"off" check:"one off on"`                                   // encryption
+	TLSCA        string        `key:"tls_ca"`                                                                 // PEM file of authorities; empty: the system's
+	TLSCert      string        `key:"tls_cert"`                                                               // PEM file of a client certificate; empty: none
+	TLSKey       string        `key:"tls_key"`                                                                // PEM file of its key
+	SASL         string        `key:"sasl" default:"none" check:"one none plain scram-sha-256 scram-sha-512"` // how a user logs in
+	User         string        `key:"user"`                                                                   // for sasl
+	PasswordFile string        `key:"password_file"`                                                          // a file with the user's password
+	PasswordEnv  string        `key:"password_env"`                                                           // an environment variable with the password, instead of the file
+	MaxRecord    Size          `key:"max_record" default:"1000000" range:"1KiB 100MiB"`                       // bytes of a record, as the topic's max.message.bytes
+	MaxEvents    int           `key:"max_events" default:"1000" range:"1 1000000"`                            // lines in a batch
+	MaxBytes     Size          `key:"max_bytes" default:"1MiB" range:"1KiB 1GiB"`                             // bytes in a batch
+	MaxAge       time.Duration `key:"max_age" default:"100ms" range:"1ms 1h"`                                 // time for a batch to fill
+	WhenFull     string        `key:"when_full" default:"hold" check:"one hold drop_oldest"`                  // Hold or DropOldest
 }
 
 // Values of Kafka.WhenFull.
@@ -137,14 +132,14 @@ const (
 
 // Timeouts bounds requests, connections and the stop of the collector.
 type Timeouts struct {
-	ReadHeader time.Duration // read_header: for the request line and the headers
-	Read       time.Duration // read: for a whole request, body included
-	Write      time.Duration // write: for an answer; a stream of lines is bounded per write instead
-	Query      time.Duration // query: for a query's search, without the time that its client takes
-	Idle       time.Duration // idle: for the next request on a kept connection
-	Stream     time.Duration // stream: for the next bytes on a TCP connection other than HTTP
-	Linger     time.Duration // linger: for a last request on a kept connection, when stopping
-	Shutdown   time.Duration // shutdown: for requests in progress, when stopping
+	ReadHeader time.Duration `key:"read_header" default:"10s" range:"100ms 1h"` // for the request line and the headers
+	Read       time.Duration `key:"read" default:"1m" range:"100ms 1d"`         // for a whole request, body included
+	Write      time.Duration `key:"write" default:"30s" range:"100ms 1d"`       // for an answer; a stream of lines is bounded per write instead
+	Query      time.Duration `key:"query" default:"2m" range:"100ms 30d"`       // for a query's search, without the time that its client takes
+	Idle       time.Duration `key:"idle" default:"11m" range:"100ms 1d"`        // for the next request on a kept connection
+	Stream     time.Duration `key:"stream" default:"1h" range:"100ms 30d"`      // for the next bytes on a TCP connection other than HTTP
+	Linger     time.Duration `key:"linger" default:"250ms" range:"0s 1m"`       // for a last request on a kept connection, when stopping
+	Shutdown   time.Duration `key:"shutdown" default:"10s" range:"100ms 1h"`    // for requests in progress, when stopping
 }
 
 // Durability is what a 2xx answer promises about its lines.
@@ -175,10 +170,7 @@ const (
 
 // String writes s in the largest binary unit that divides it: 64MiB, 1000.
 func (s Size) String() string {
-	for _, u := range []struct {
-		size Size
-		name string
-	}{{TiB, "TiB"}, {GiB, "GiB"}, {MiB, "MiB"}, {KiB, "KiB"}} {
+	for _, u := range sizeUnits[:4] {
 		if s >= u.size && s%u.size == 0 {
 			return fmt.Sprintf("%d%s", s/u.size, u.name)
 		}
@@ -187,62 +179,23 @@ func (s Size) String() string {
 }
 
 // Default returns the default settings.
-func Default() Config {
-	return Config{
-		Listen:     "127.0.0.1:4318",
-		ListenGRPC: Auto,
-		Data:       "./data",
-		Proxies:    Proxies{Header: forwarded.XForwardedFor},
-		Limits: Limits{
-			MaxBody:     16 * MiB,
-			MaxUnpacked: 64 * MiB,
-			MaxEvent:    1 * MiB,
-			MaxDepth:    64,
-			MaxFields:   1024,
-			MaxKey:      1 * KiB,
-			MaxEvents:   100_000,
-			MaxFuture:   24 * time.Hour,
-			MaxPast:     365 * 24 * time.Hour,
-			InFlight:    256 * MiB,
-			MaxStreams:  1024,
-			UDPBuffer:   4 * MiB,
-		},
-		Journal: Journal{
-			SegmentSize: 128 * MiB,
-			Durability:  Buffered,
-			Compression: Zstd,
-			MaxKeys:     1_000_000,
-			KeyAge:      time.Hour,
-		},
-		Rejected: Rejected{KeepSize: 64 * MiB},
-		Kafka: Kafka{
-			Topic:       "logs",
-			Compression: "none",
-			TLS:         "off",
-			SASL:        "none",
-			MaxRecord:   1_000_000,
-			MaxEvents:   1000,
-			MaxBytes:    1 * MiB,
-			MaxAge:      100 * time.Millisecond,
-			WhenFull:    Hold,
-		},
-		Timeouts: Timeouts{
-			ReadHeader: 10 * time.Second,
-			Read:       time.Minute,
-			Write:      30 * time.Second,
-			Query:      2 * time.Minute,
-			Idle:       11 * time.Minute,
-			Stream:     time.Hour,
-			Linger:     250 * time.Millisecond,
-			Shutdown:   10 * time.Second,
-		},
+func Default() (c Config) {
+	for _, f := range fields {
+		if f.initial == "" {
+			continue
+		}
+		if err := f.set(&c, f.initial); err != nil {
+			panic("config: the default of " + f.key + ": " + err.Error())
+		}
 	}
+	return c
 }
 
 // Auto derives a setting from others.
 const Auto = "auto"
 
-// AddrGRPC resolves ListenGRPC; "": off.
+// AddrGRPC resolves ListenGRPC: auto is port 4317 of Listen's host if Listen has port
+// 4318, else off. "": off.
 func (c *Config) AddrGRPC() string {
 	if c.ListenGRPC != Auto {
 		return c.ListenGRPC
@@ -273,19 +226,6 @@ func Keys() []string {
 	return keys
 }
 
-// Check reports settings that contradict each other. Single settings are checked when
-// they are set.
-func (c *Config) Check() error {
-	var list Errors
-	for _, e := range c.contradictions() {
-		list = append(list, &Error{Key: e.key, Message: e.message})
-	}
-	if len(list) == 0 {
-		return nil
-	}
-	return list
-}
-
 // Difference returns the key of the first setting in which c and other differ, or "".
 func (c *Config) Difference(other *Config) string {
 	for _, f := range fields {
@@ -296,92 +236,61 @@ func (c *Config) Difference(other *Config) string {
 	return ""
 }
 
-type contradiction struct{ key, message string }
-
-func (c *Config) contradictions() (list []contradiction) {
-	l, j := c.Limits, c.Journal
-	if l.MaxEvent > l.MaxUnpacked {
-		list = append(list, contradiction{"limits.max_event",
-			fmt.Sprintf("%v is more than limits.max_unpacked (%v): no request could carry such an event", l.MaxEvent, l.MaxUnpacked)})
+// Check reports settings that contradict each other, as Errors. Single settings are
+// checked when they are set.
+func (c *Config) Check() error {
+	var list Errors
+	add := func(when bool, key, format string, args ...any) {
+		if when {
+			list = append(list, &Error{Key: key, Message: fmt.Sprintf(format, args...)})
+		}
 	}
-	if 2*l.MaxUnpacked > l.InFlight {
-		list = append(list, contradiction{"limits.in_flight",
-			fmt.Sprintf("%v is less than twice limits.max_unpacked (%v): the largest request allowed could never be accepted", l.InFlight, l.MaxUnpacked)})
+	l, j, tls := c.Limits, c.Journal, c.TLS
+	add(l.MaxEvent > l.MaxUnpacked, "limits.max_event",
+		"%v is more than limits.max_unpacked (%v): no request could carry such an event", l.MaxEvent, l.MaxUnpacked)
+	add(2*l.MaxUnpacked > l.InFlight, "limits.in_flight",
+		"%v is less than twice limits.max_unpacked (%v): the largest request allowed could never be accepted", l.InFlight, l.MaxUnpacked)
+	add((tls.Cert == "") != (tls.Key == ""), "tls.cert", "tls.cert and tls.key must be set together")
+	add(tls.ClientCA != "" && tls.Cert == "", "tls.client_ca", "client certificates need TLS: set tls.cert and tls.key too")
+	add(c.Access.Tokens != "" && c.ListenTCP != "" && !loopback(c.ListenTCP), "listen_tcp",
+		"%s is open to the network, and NDJSON over TCP cannot carry a token (access.tokens): listen on 127.0.0.1, or use HTTP", c.ListenTCP)
+	add(j.MaxSize > 0 && j.MaxSize < j.SegmentSize, "journal.max_size",
+		"%v is less than one segment (journal.segment_size is %v)", j.MaxSize, j.SegmentSize)
+	add(j.MaxSize > 0 && j.RetainSize > j.MaxSize, "journal.retain_size",
+		"%v is more than journal.max_size (%v): new lines would be refused before old ones are removed", j.RetainSize, j.MaxSize)
+	k := c.Kafka
+	add(k.TLS != "on" && k.TLSCA+k.TLSCert+k.TLSKey != "", "kafka.tls", "certificates are used within TLS only: set kafka.tls to on")
+	add((k.TLSCert == "") != (k.TLSKey == ""), "kafka.tls_cert", "kafka.tls_cert and kafka.tls_key must be set together")
+	switch anySecret, oneSecret := k.PasswordFile+k.PasswordEnv != "", (k.PasswordFile == "") != (k.PasswordEnv == ""); {
+	case k.SASL == "none":
+		add(k.User != "" || anySecret, "kafka.sasl", "there is a user or a password, but kafka.sasl is none")
+	case k.User == "" || !oneSecret:
+		add(true, "kafka.sasl", "%s takes kafka.user and one of kafka.password_file and kafka.password_env", k.SASL)
+	default:
+		add(k.SASL == "plain" && k.TLS != "on" && !k.local(), "kafka.sasl", "plain sends the password as it is: set kafka.tls to on, or use scram-sha-512")
 	}
-	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
-		list = append(list, contradiction{"tls.cert", "tls.cert and tls.key must be set together"})
+	streams := func(key, text string) {
+		addrs, _ := ParseAddrs(text, "udp", "tcp", "tls") // it was checked
+		for _, a := range addrs {
+			add(a.Network == "tls" && tls.Cert == "", key, "%s begins with tls://: set tls.cert and tls.key too", a)
+			add(c.Access.Tokens != "" && !loopback(a.Host) && (a.Network != "tls" || tls.Cert != "" && tls.ClientCA == ""), key,
+				"%s is open to the network, and its protocol has no place for a token (access.tokens): listen on 127.0.0.1, or use tls:// and tls.client_ca", a)
+		}
 	}
-	if c.TLS.ClientCA != "" && c.TLS.Cert == "" {
-		list = append(list, contradiction{"tls.client_ca", "client certificates need TLS: set tls.cert and tls.key too"})
-	}
-	if c.Access.Tokens != "" && c.ListenTCP != "" && !loopback(c.ListenTCP) {
-		list = append(list, contradiction{"listen_tcp", fmt.Sprintf("%s is open to the network, and NDJSON over TCP cannot carry a token (access.tokens): listen on 127.0.0.1, or use HTTP", c.ListenTCP)})
-	}
-	if j.MaxSize > 0 && j.MaxSize < j.SegmentSize {
-		list = append(list, contradiction{"journal.max_size",
-			fmt.Sprintf("%v is less than one segment (journal.segment_size is %v)", j.MaxSize, j.SegmentSize)})
-	}
-	if j.MaxSize > 0 && j.RetainSize > j.MaxSize {
-		list = append(list, contradiction{"journal.retain_size",
-			fmt.Sprintf("%v is more than journal.max_size (%v): new lines would be refused before old ones are removed", j.RetainSize, j.MaxSize)})
-	}
-	list = append(list, c.Kafka.contradictions()...)
-	list = append(list, c.streamContradictions("listen_syslog", c.ListenSyslog)...)
+	streams("listen_syslog", c.ListenSyslog)
 	if c.Forward.SharedKeyFile == "" {
-		list = append(list, c.streamContradictions("listen_forward", c.ListenForward)...)
+		streams("listen_forward", c.ListenForward)
 	}
-	if c.Forward.UsersFile != "" && c.Forward.SharedKeyFile == "" {
-		list = append(list, contradiction{"forward.users_file", "users need a shared key: set forward.shared_key_file too"})
-	}
-	return list
-}
-
-// streamContradictions checks the addresses of one setting.
-func (c *Config) streamContradictions(key, text string) (list []contradiction) {
-	addrs, _ := ParseAddrs(text, "udp", "tcp", "tls") // it was checked
-	for _, a := range addrs {
-		switch {
-		case a.Network == "tls" && c.TLS.Cert == "":
-			list = append(list, contradiction{key, a.String() + " begins with tls://: set tls.cert and tls.key too"})
-		case c.Access.Tokens != "" && !loopback(a.Host) && (a.Network != "tls" || c.TLS.ClientCA == ""):
-			list = append(list, contradiction{key, a.String() + " is open to the network, and its protocol has no place for a token (access.tokens): listen on 127.0.0.1, or use tls:// and tls.client_ca"})
-		}
-	}
-	return list
-}
-
-func (k *Kafka) contradictions() (list []contradiction) {
-	if k.TLS != "on" && (k.TLSCA != "" || k.TLSCert != "" || k.TLSKey != "") {
-		list = append(list, contradiction{"kafka.tls", "certificates are of use within TLS only: set kafka.tls to on"})
-	}
-	if (k.TLSCert == "") != (k.TLSKey == "") {
-		list = append(list, contradiction{"kafka.tls_cert", "kafka.tls_cert and kafka.tls_key are must be set together"})
-	}
-	secrets := 0
-	for _, s := range []string{k.PasswordFile, k.PasswordEnv} {
-		if s != "" {
-			secrets++
-		}
-	}
-	switch {
-	case k.SASL == "none" && (k.User != "" || secrets > 0):
-		list = append(list, contradiction{"kafka.sasl", "there is a user or a password, but kafka.sasl is none"})
-	case k.SASL != "none" && (k.User == "" || secrets != 1):
-		list = append(list, contradiction{"kafka.sasl", k.SASL + " takes kafka.user and one of kafka.password_file and kafka.password_env"})
-	case k.SASL == "plain" && k.TLS != "on" && !k.local():
-		list = append(list, contradiction{"kafka.sasl", "plain sends the password as it is: set kafka.tls to on, or use scram-sha-512"})
+	add(c.Forward.UsersFile != "" && c.Forward.SharedKeyFile == "", "forward.users_file", "users need a shared key: set forward.shared_key_file too")
+	if len(list) == 0 {
+		return nil
 	}
 	return list
 }
 
 // local reports whether all brokers are on this machine.
 func (k *Kafka) local() bool {
-	for _, broker := range strings.Fields(k.Brokers) {
-		if !loopback(broker) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(strings.Fields(k.Brokers), func(broker string) bool { return !loopback(broker) })
 }
 
 // loopback reports whether only this machine can reach addr.

@@ -5,7 +5,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -54,32 +53,6 @@ func TestYAMLReadsBack(t *testing.T) {
 	}
 	if got.YAML() != c.YAML() {
 		t.Errorf("got  %+v\nwant %+v", got, c)
-	}
-}
-
-// Every field of Config has an entry in the table, or it could not be set.
-func TestTableIsComplete(t *testing.T) {
-	var count func(reflect.Type) int
-	count = func(typ reflect.Type) (n int) {
-		for i := range typ.NumField() {
-			if f := typ.Field(i).Type; f.Kind() == reflect.Struct {
-				n += count(f)
-			} else {
-				n++
-			}
-		}
-		return n
-	}
-	if got, want := len(fields), count(reflect.TypeFor[Config]()); got != want {
-		t.Errorf("the table has %d settings, Config has %d", got, want)
-	}
-	var c Config
-	seen := make(map[any]string)
-	for _, f := range fields {
-		if other := seen[f.at(&c)]; other != "" {
-			t.Errorf("%s and %s set the same field", f.key, other)
-		}
-		seen[f.at(&c)] = f.key
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -81,8 +82,14 @@ func Parse(name string, text []byte) (Config, error) {
 	c := Default()
 	l := loader{name: name, config: &c, seen: make(map[string]*yaml.Node)}
 	l.document(text)
-	if len(l.errors) == 0 {
-		l.contradictions()
+	if list, ok := c.Check().(Errors); ok && len(l.errors) == 0 {
+		for _, e := range list {
+			e.File = name
+			if k := l.seen[e.Key]; k != nil {
+				e.Line, e.Column = k.Line, k.Column
+			}
+		}
+		l.errors = list
 	}
 	if len(l.errors) > 0 {
 		slices.SortStableFunc(l.errors, func(a, b *Error) int { return a.Line - b.Line })
@@ -174,7 +181,7 @@ func (l *loader) entry(section, key string, k, v *yaml.Node) {
 			l.fail(alias, key, "aliases are not allowed: write out the value")
 			return
 		}
-		*fields[i].at(l.config).(**Block) = newBlock(l.name, v)
+		fields[i].value(l.config).Set(reflect.ValueOf(newBlock(l.name, v)))
 	case isSection && v.Kind == yaml.MappingNode:
 		l.mapping(key, v)
 	case isSection && v.Tag == "!!null":
@@ -195,29 +202,13 @@ func (l *loader) entry(section, key string, k, v *yaml.Node) {
 // value sets a field from a scalar whose YAML type must fit: strings are not
 // made of numbers, nor numbers of booleans.
 func (l *loader) value(f field, v *yaml.Node) {
-	fits := v.Tag == "!!str"
-	switch f.at(l.config).(type) {
-	case *Size:
-		fits = fits || v.Tag == "!!int"
-	case *int:
-		fits = v.Tag == "!!int"
-	}
+	fits := v.Tag == "!!str" && f.typ.Kind() != reflect.Int || v.Tag == "!!int" && (f.typ.Kind() == reflect.Int || f.typ == reflect.TypeFor[Size]())
 	if !fits && !(v.Value == "0" && f.zeroOK) {
 		l.fail(v, f.key, "%s is wanted; this is %s", f.wants(), describe(v))
 		return
 	}
 	if err := f.set(l.config, v.Value); err != nil {
 		l.fail(v, f.key, "%v", err)
-	}
-}
-
-func (l *loader) contradictions() {
-	for _, c := range l.config.contradictions() {
-		e := &Error{File: l.name, Key: c.key, Message: c.message}
-		if k := l.seen[c.key]; k != nil {
-			e.Line, e.Column = k.Line, k.Column
-		}
-		l.errors = append(l.errors, e)
 	}
 }
 
