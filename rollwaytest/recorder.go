@@ -149,20 +149,6 @@ func (r *Recorder) Reset() {
 	r.records, r.invalid = nil, nil
 }
 
-// AssertNoneAbove fails tb for each record above level and each line that is not
-// canonical.
-func (r *Recorder) AssertNoneAbove(tb testing.TB, level slog.Level) {
-	tb.Helper()
-	for _, rec := range r.Records() {
-		if rec.Level > level {
-			tb.Errorf("record above %s: %s", levels.Append(nil, level), rec.Line)
-		}
-	}
-	for _, line := range r.Invalid() {
-		tb.Errorf("line is not canonical: %s", line)
-	}
-}
-
 // decode reads one canonical line.
 func decode(line string) (Record, error) {
 	var raw struct {

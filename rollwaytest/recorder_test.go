@@ -91,26 +91,6 @@ func (v *verdict) Errorf(format string, args ...any) {
 }
 func (v *verdict) Error(args ...any) { v.errors = append(v.errors, fmt.Sprint(args...)) }
 
-func TestAssertNoneAbove(t *testing.T) {
-	var r rollwaytest.Recorder
-	r.Write([]byte(`{"level":"INFO","msg":"a"}` + "\n" + `{"level":"ERROR","msg":"b"}` + "\n"))
-	var v verdict
-	r.AssertNoneAbove(&v, slog.LevelError)
-	if len(v.errors) != 0 {
-		t.Errorf("reported %q, want nothing", v.errors)
-	}
-	r.AssertNoneAbove(&v, slog.LevelWarn)
-	if len(v.errors) != 1 || !strings.Contains(v.errors[0], `"msg":"b"`) {
-		t.Errorf("reported %q, want the ERROR", v.errors)
-	}
-	r.Write([]byte("junk\n"))
-	v.errors = nil
-	r.AssertNoneAbove(&v, slog.LevelError)
-	if len(v.errors) != 1 || !strings.Contains(v.errors[0], "junk") {
-		t.Errorf("reported %q, want the line that is not canonical", v.errors)
-	}
-}
-
 func TestCheckSettled(t *testing.T) {
 	for _, tc := range []struct {
 		l      rollwaytest.Ledger

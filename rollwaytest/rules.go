@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"os"
 	"runtime"
 	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/rollway/rollway/line"
 )
 
 func checkWrite(t *testing.T, su *suite) {
@@ -59,11 +63,14 @@ func checkLong(t *testing.T, su *suite) {
 	su.wantAll(t, 1, len(sizes))
 }
 
-func checkOrder(t *testing.T, su *suite) {
-	producers, n := 8, su.some(500)
-	su.produceAll(t, producers, n, nil)
-	su.flush(t)
-	su.wantAll(t, producers, n)
+// delivers returns a rule: what producers have written is at the destination after end.
+func delivers(producers, n int, end func(*suite, *testing.T)) func(*testing.T, *suite) {
+	return func(t *testing.T, su *suite) {
+		n := su.some(n)
+		su.produceAll(t, producers, n, nil)
+		end(su, t)
+		su.wantAll(t, producers, n)
+	}
 }
 
 func checkFlush(t *testing.T, su *suite) {
@@ -89,47 +96,48 @@ func checkFlush(t *testing.T, su *suite) {
 
 func checkIdle(t *testing.T, su *suite) {
 	for range 2 {
-		if err := su.Writer.Flush(su.ctx(t)); err != nil {
-			t.Errorf("Flush = %v, want nil", err)
-		}
-		if err := su.Writer.Sync(); err != nil {
-			t.Errorf("Sync = %v, want nil", err)
-		}
+		su.flush(t)
+		su.sync(t)
 	}
 	su.wantAll(t, 0, 0)
 }
 
 func checkSync(t *testing.T, su *suite) {
 	for seq := range 2 {
-		su.write(t, lineOf(0, seq, 150))
-		if err := su.Writer.Sync(); err != nil {
-			t.Fatalf("Sync = %v, want nil", err)
-		}
+		su.lines(t, seq, 1+seq)
+		su.sync(t)
 		su.wantAll(t, 1, 1+seq)
 	}
 }
 
 func checkAfterClose(t *testing.T, su *suite) {
-	su.write(t, lineOf(0, 0, 150))
+	su.closed(t, 3, 2, func(int) (int, error) {
+		return su.Writer.Write(slices.Concat(lineOf(0, 1, 150), lineOf(0, 2, 150)))
+	})
+}
+
+func checkLevelAfterClose(t *testing.T, su *suite) {
+	su.closed(t, len(eachLevel), 1, func(i int) (int, error) {
+		return su.Writer.(line.LevelWriter).WriteLevel(eachLevel[i], lineOf(0, 1, 150))
+	})
+}
+
+// closed calls write after Close, times times, with some lines each.
+func (su *suite) closed(t *testing.T, times, lines int, write func(i int) (int, error)) {
+	t.Helper()
+	su.lines(t, 0, 1)
 	su.close(t)
-	for range 3 {
-		if n, err := su.Writer.Write(slices.Concat(lineOf(0, 1, 150), lineOf(0, 2, 150))); n != 0 || !errors.Is(err, os.ErrClosed) {
-			t.Fatalf("Write after Close = %d, %v, want 0, os.ErrClosed", n, err)
+	for i := range times {
+		if n, err := write(i); n != 0 || !errors.Is(err, os.ErrClosed) {
+			t.Errorf("call %d after Close = %d, %v, want 0, os.ErrClosed", i+1, n, err)
 		}
 	}
 	su.wantAll(t, 1, 1)
-	su.wantRejected(t, 6)
-}
-
-func checkCloseDelivers(t *testing.T, su *suite) {
-	producers, n := 4, su.some(200)
-	su.produceAll(t, producers, n, nil)
-	su.close(t)
-	su.wantAll(t, producers, n)
+	su.wantRejected(t, times*lines)
 }
 
 func checkCloseIdempotent(t *testing.T, su *suite) {
-	su.write(t, lineOf(0, 0, 150))
+	su.lines(t, 0, 1)
 	errs := make([]error, 4)
 	var wg sync.WaitGroup
 	for i := range errs {
@@ -187,14 +195,13 @@ func checkCloseAmid(t *testing.T, su *suite) {
 	}
 }
 
-func checkShutdown(t *testing.T, su *suite) {
-	producers, n := 2, su.some(100)
-	su.produceAll(t, producers, n, nil)
+// shutdown calls Shutdown, after which Write must fail.
+func (su *suite) shutdown(t *testing.T) {
+	t.Helper()
 	if err := su.Writer.Shutdown(su.ctx(t)); err != nil {
 		t.Fatalf("Shutdown = %v, want nil", err)
 	}
-	su.wantAll(t, producers, n)
-	if _, err := su.Writer.Write(lineOf(0, n, 150)); !errors.Is(err, os.ErrClosed) {
+	if _, err := su.Writer.Write(nil); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("Write after Shutdown = %v, want os.ErrClosed", err)
 	}
 }
@@ -217,12 +224,11 @@ func checkLedger(t *testing.T, su *suite) {
 func (su *suite) stuck(t *testing.T, n int) {
 	t.Helper()
 	su.Stall()
-	for seq := range n {
-		su.write(t, lineOf(0, seq, 150))
-		if seq == 0 && su.Calls != nil {
-			su.called(t)
-		}
+	su.lines(t, 0, 1)
+	if su.Calls != nil {
+		su.called(t)
 	}
+	su.lines(t, 1, n)
 }
 
 // called waits until the stalled destination is called. The writer need not do that
@@ -246,33 +252,56 @@ func (su *suite) called(t *testing.T) {
 	}
 }
 
-func checkStallLedger(t *testing.T, su *suite) {
+// stalled calls f while the destination is stuck with three lines.
+func (su *suite) stalled(t *testing.T, f func()) {
+	t.Helper()
 	su.stuck(t, 3)
-	_ = su.Writer.Flush(within(t, 50*time.Millisecond))
-	got := make(chan Ledger, 1)
-	go func() { got <- su.Ledger() }()
-	select {
-	case l := <-got:
-		l.Check(t)
-		if l.Accepted != 3 || l.Pending != 3 {
-			t.Errorf("ledger: accepted %d, pending %d, want 3 and 3", l.Accepted, l.Pending)
-		}
-	case <-time.After(limit):
-		t.Fatal("the ledger waits for the destination")
-	}
+	f()
 	su.Heal()
 	su.flush(t)
 	su.wantAll(t, 1, 3)
 }
 
-func checkStallFlush(t *testing.T, su *suite) {
-	su.stuck(t, 3)
-	if err := su.Writer.Flush(within(t, 50*time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Flush = %v, want context.DeadlineExceeded", err)
+// returns fails t if f does not return.
+func returns(t *testing.T, what string, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Hour):
+		t.Fatalf("%s does not return", what)
 	}
-	su.Heal()
-	su.flush(t)
-	su.wantAll(t, 1, 3)
+}
+
+func checkStallLedger(t *testing.T, su *suite) {
+	su.stalled(t, func() {
+		_ = su.Writer.Flush(within(t, 50*time.Millisecond))
+		returns(t, "the ledger", func() { su.wantPending(t, 3) })
+	})
+}
+
+func checkStallFlush(t *testing.T, su *suite) {
+	su.stalled(t, func() {
+		if err := su.Writer.Flush(within(t, 50*time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Flush = %v, want context.DeadlineExceeded", err)
+		}
+	})
+}
+
+func checkStallSync(t *testing.T, su *suite) {
+	su.stalled(t, func() {
+		returns(t, "Sync", func() {
+			if su.Writer.Sync() == nil {
+				t.Error("Sync = nil, but no line is at the destination")
+			}
+		})
+		su.wantPending(t, 3)
+	})
+	su.sync(t)
 }
 
 func checkStallShutdown(t *testing.T, su *suite) {
@@ -292,42 +321,37 @@ func checkStallShutdown(t *testing.T, su *suite) {
 		}
 	}
 	su.Heal()
-	if su.Keeps && su.Ledger != nil {
-		su.settleStuck(t)
+	if !su.Keeps {
+		su.settle(t)
+	} else { // only the lines of the stuck call are written; the others stay, for the next writer
+		su.await(t, func(l Ledger) bool { return l.Written > 0 })
+	}
+	_, lines := su.delivered(t)
+	if su.Ledger == nil {
 		return
 	}
-	su.settle(t)
-	_, lines := su.delivered(t)
-	if su.Ledger != nil {
-		su.Ledger().CheckSettled(t, 3, lines)
+	l := su.Ledger()
+	if !su.Keeps {
+		l.CheckSettled(t, 3, lines)
+	} else if l.Check(t); l.Written != uint64(lines) || l.Dropped.Total() != 0 || l.Accepted != 3 {
+		t.Errorf("ledger: accepted %d, written %d, dropped %d, and %d lines delivered of 3", l.Accepted, l.Written, l.Dropped.Total(), lines)
 	}
 }
 
-// settleStuck waits until the lines of the stuck call are counted as written. The
-// others stay pending, for the next writer.
-func (su *suite) settleStuck(t *testing.T) {
+// await waits until the ledger satisfies done.
+func (su *suite) await(t *testing.T, done func(Ledger) bool) {
 	t.Helper()
-	for end := time.Now().Add(limit); su.Ledger().Written == 0; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(limit); su.Ledger != nil && !done(su.Ledger()); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("nothing of the stuck call is written")
+			t.Fatalf("the destination is healed, but the ledger stays %+v", su.Ledger())
 		}
-	}
-	l := su.Ledger()
-	l.Check(t)
-	_, lines := su.delivered(t)
-	if l.Written != uint64(lines) || l.Dropped.Total() != 0 || l.Accepted != 3 {
-		t.Errorf("ledger: accepted %d, written %d, dropped %d, and %d lines delivered of 3", l.Accepted, l.Written, l.Dropped.Total(), lines)
 	}
 }
 
 // settle waits until nothing is pending.
 func (su *suite) settle(t *testing.T) {
 	t.Helper()
-	for end := time.Now().Add(limit); su.Ledger != nil && su.Ledger().Pending > 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("ledger: %d lines still pending", su.Ledger().Pending)
-		}
-	}
+	su.await(t, func(l Ledger) bool { return l.Pending == 0 })
 }
 
 func checkFailShutdown(t *testing.T, su *suite)  { su.shutdownBroken(t, su.Fail) }
@@ -337,9 +361,7 @@ func checkPanicShutdown(t *testing.T, su *suite) { su.shutdownBroken(t, su.Panic
 func (su *suite) shutdownBroken(t *testing.T, damage func()) {
 	t.Helper()
 	damage()
-	for seq := range 5 {
-		su.write(t, lineOf(0, seq, 150))
-	}
+	su.lines(t, 0, 5)
 	if err := su.Writer.Shutdown(within(t, 50*time.Millisecond)); err == nil {
 		t.Error("Shutdown = nil, want the error that lost the lines")
 	}
@@ -369,12 +391,10 @@ func checkPanic(t *testing.T, su *suite) { su.healed(t, su.Panic) }
 // healed writes before, while and after the destination takes nothing.
 func (su *suite) healed(t *testing.T, damage func()) {
 	t.Helper()
-	su.write(t, lineOf(0, 0, 150))
+	su.lines(t, 0, 1)
 	su.flush(t)
 	damage()
-	for seq := 1; seq < 20; seq++ {
-		su.write(t, lineOf(0, seq, 150))
-	}
+	su.lines(t, 1, 20)
 	if err := su.Writer.Flush(within(t, 50*time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Flush on a destination that takes nothing = %v, want context.DeadlineExceeded", err)
 	}
@@ -382,9 +402,54 @@ func (su *suite) healed(t *testing.T, damage func()) {
 		su.Ledger().Check(t)
 	}
 	su.Heal()
-	for seq := 20; seq < 30; seq++ {
-		su.write(t, lineOf(0, seq, 150))
-	}
+	su.lines(t, 20, 30)
 	su.flush(t)
 	su.wantAll(t, 1, 30)
+}
+
+// eachLevel has the levels of the lines, in turn; some have no name.
+var eachLevel = []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelError, slog.LevelWarn, slog.LevelInfo + 2, slog.LevelDebug - 4}
+
+func checkLevels(t *testing.T, su *suite) {
+	producers, n := 4, su.some(300)
+	w := su.Writer.(line.LevelWriter)
+	_, errs := su.produceBy(producers, n, func(seq int, p []byte) (int, error) {
+		if seq%5 == 0 {
+			p = bytes.TrimSuffix(p, []byte("\n"))
+		}
+		write := su.Writer.Write
+		if seq%3 > 0 {
+			write = func(p []byte) (int, error) { return w.WriteLevel(eachLevel[seq%len(eachLevel)], p) }
+		}
+		n, err := write(p)
+		if err == nil && n != len(p) {
+			err = fmt.Errorf("line %d: %d, nil, want %d", seq, n, len(p))
+		}
+		return n, err
+	}, nil)
+	if err := errors.Join(errs...); err != nil {
+		t.Errorf("WriteLevel = %v, want nil", err)
+	}
+	if n, err := w.WriteLevel(slog.LevelError, nil); n != 0 || err != nil {
+		t.Errorf("WriteLevel of nothing = %d, %v, want 0, nil", n, err)
+	}
+	su.flush(t)
+	su.wantAll(t, producers, n)
+}
+
+func checkFailSync(t *testing.T, su *suite) {
+	const n = 30
+	su.FailSync()
+	for seq := range n {
+		su.lines(t, seq, seq+1)
+		if su.Writer.Sync() == nil {
+			t.Errorf("line %d: Sync = nil, but the destination's fails", seq)
+		}
+	}
+	su.flush(t)
+	su.wantAll(t, 1, n)
+	su.Heal()
+	su.lines(t, n, n+1)
+	su.sync(t)
+	su.wantAll(t, 1, n+1)
 }

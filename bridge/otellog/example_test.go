@@ -55,25 +55,6 @@ func ExampleNewWriter() {
 	//   customer cus_123
 }
 
-func ExampleNewHandler() {
-	provider := sdklog.NewLoggerProvider(sdklog.WithProcessor(sdklog.NewSimpleProcessor(printer{})))
-	defer provider.Shutdown(context.Background())
-	l, err := rollway.New(rollway.Options{Outputs: []rollway.Output{{Writer: stable{}}}})
-	if err != nil {
-		panic(err)
-	}
-	// One slog.Logger for rollway's outputs and for OpenTelemetry.
-	s := slog.New(slog.NewMultiHandler(l.Handler(), otellog.NewHandler(provider, otellog.Options{Name: "billing"})))
-	s.LogAttrs(context.Background(), slog.LevelInfo, "charged", slog.Group("customer", slog.String("id", "cus_123")))
-	// Output:
-	// {"time":…,"level":"INFO","msg":"charged","attrs":{"customer":{"id":"cus_123"}}}
-	// billing INFO charged 00000000000000000000000000000000
-	//   customer {"id":"cus_123"}
-	//   code.file.path …
-	//   code.line.number …
-	//   code.function.name github.com/rollway/rollway/bridge/otellog_test.ExampleNewHandler
-}
-
 func ExampleNewProvider() {
 	l, err := rollway.New(rollway.Options{Outputs: []rollway.Output{{Writer: stable{}}}})
 	if err != nil {

@@ -4,7 +4,6 @@
 //     OpenTelemetry, with its values' types and the span of the context.
 //   - [NewWriter] does that to JSON lines, also those that went through a slab.Writer
 //     or a file first. It only has what is in the line.
-//   - [NewHandler] is a slog.Handler that does it without a Logger.
 //   - [NewProvider] is a log.LoggerProvider of OpenTelemetry whose records a rollway
 //     Logger writes: for libraries that log through that.
 //   - [Trace] is the function for rollway.Options.Trace.
@@ -29,7 +28,7 @@ import (
 	"github.com/rollway/rollway/internal/levels"
 )
 
-// Options configures [NewOutput], [NewWriter] and [NewHandler].
+// Options configures [NewOutput] and [NewWriter].
 type Options struct {
 	// Name is that of the instrumentation scope. Default: rollway.
 	Name string
@@ -81,6 +80,5 @@ const (
 	keyStackOfCall = attribute.Key("code.stacktrace")
 	keyFile        = attribute.Key("code.file.path")
 	keyLine        = attribute.Key("code.line.number")
-	keyFunction    = attribute.Key("code.function.name")
 	keyService     = attribute.Key("service.name")
 )

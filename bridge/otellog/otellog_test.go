@@ -2,7 +2,6 @@ package otellog_test
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"sync"
 	"testing"
@@ -116,11 +115,13 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// TestSeverities: through the handler, the writer and back through the
+// TestSeverities: through the output, the writer and back through the
 // provider every level stays what it is.
 func TestSeverities(t *testing.T) {
 	p, e := newProvider(t)
-	h := slog.New(otellog.NewHandler(p, otellog.Options{}))
+	all := otellog.NewOutput(p, otellog.Options{})
+	all.Level = slog.Level(-1000)
+	o := newLogger(t, rollway.Options{Outputs: []rollway.Output{all}})
 	w := newLogger(t, rollway.Options{Outputs: []rollway.Output{{Writer: otellog.NewWriter(p, otellog.Options{}), Level: slog.Level(-1000)}}})
 	for level, want := range map[slog.Level]struct {
 		severity log.Severity
@@ -131,28 +132,13 @@ func TestSeverities(t *testing.T) {
 		5: {log.SeverityWarn2, "WARN+1"}, slog.LevelError: {log.SeverityError, "ERROR"}, rollway.LevelPanic: {log.SeverityError3, "PANIC"},
 		rollway.LevelFatal: {log.SeverityFatal, "FATAL"}, 15: {log.SeverityFatal4, "FATAL+3"}, 100: {log.SeverityFatal4, "FATAL+88"},
 	} {
-		h.Log(t.Context(), level, "m")
+		o.Log(t.Context(), level, "m")
 		if r := e.one(t); r.Severity() != want.severity || r.SeverityText() != want.text {
-			t.Errorf("handler: %v became %v %q, want %v %q", level, r.Severity(), r.SeverityText(), want.severity, want.text)
+			t.Errorf("output: %v became %v %q, want %v %q", level, r.Severity(), r.SeverityText(), want.severity, want.text)
 		}
 		w.Log(t.Context(), level, "m")
 		if r := e.one(t); r.Severity() != want.severity || r.SeverityText() != want.text {
 			t.Errorf("writer: %v became %v %q, want %v %q", level, r.Severity(), r.SeverityText(), want.severity, want.text)
 		}
-	}
-}
-
-// TestFanOut: one slog.Logger for rollway's outputs and for OpenTelemetry.
-func TestFanOut(t *testing.T) {
-	p, e := newProvider(t)
-	l := newLogger(t, rollway.Options{Outputs: []rollway.Output{{Writer: io.Discard}}})
-	s := slog.New(slog.NewMultiHandler(l.Handler(), otellog.NewHandler(p, otellog.Options{})))
-	s.With("a", 1).WithGroup("g").InfoContext(trace.ContextWithSpanContext(t.Context(), spanContext), "m", "b", 2)
-	r := e.one(t)
-	if r.TraceID() != spanContext.TraceID() || r.TraceFlags() != trace.FlagsSampled {
-		t.Errorf("trace %v %v", r.TraceID(), r.TraceFlags())
-	}
-	if n := l.Stats().Outputs[0].Written; n != 1 {
-		t.Errorf("%d lines written", n)
 	}
 }

@@ -21,8 +21,11 @@ import (
 //	out.Level = slog.LevelWarn
 //	log, err := rollway.New(rollway.Options{Outputs: []rollway.Output{file, out}})
 //
-// Values and the source are written as by [NewHandler]; a type with an AppendLog
-// method as that method says. The logger's name is the name of the instrumentation
+// Groups are maps. Values keep their type if OpenTelemetry has it. A duration is an
+// integer of nanoseconds and a time RFC 3339, as in a line. A uint64 beyond an int64 is
+// a string of digits. A value of another type is encoded as by encoding/json, in maps
+// and slices, or as its AppendLog method says. The source is code.file.path and
+// code.line.number. The logger's name is the name of the instrumentation
 // scope. Outside groups, error is exception.message and exception.type, service is
 // service.name, stack is code.stacktrace, and trace_id and span_id are the record's
 // if the context has no span. Flush of the Logger makes p export its records. Close

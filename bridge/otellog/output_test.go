@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -136,19 +135,6 @@ func TestOutputPanics(t *testing.T) {
 	}
 	if len(told) != 1 || !strings.Contains(told[0].Error(), "emit") {
 		t.Errorf("told %v", told)
-	}
-}
-
-// TestHandlerTakesContextAttrs: they stand outside the handler's groups.
-func TestHandlerTakesContextAttrs(t *testing.T) {
-	p, e := newProvider(t)
-	ctx := rollway.ContextWith(rollway.ContextWith(t.Context(), slog.String("request_id", "r1")), slog.Group("g", slog.Int("a", 1)))
-	slog.New(otellog.NewHandler(p, otellog.Options{})).WithGroup("h").InfoContext(ctx, "m", "b", 2)
-	want := map[string]any{"request_id": "r1", "g": map[string]any{"a": int64(1)}, "h": map[string]any{"b": int64(2)}}
-	got := attrsOf(e.one(t))
-	maps.DeleteFunc(got, func(k string, _ any) bool { return strings.HasPrefix(k, "code.") })
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

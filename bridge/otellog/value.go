@@ -13,6 +13,43 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 )
 
+// appendAttr appends the attributes that a becomes: none, one, or several. outside
+// says that a is outside groups.
+func appendAttr(dst []attribute.KeyValue, a slog.Attr, outside bool) []attribute.KeyValue {
+	v := a.Value.Resolve()
+	if a.Key == "" && v.Equal(slog.Value{}) {
+		return dst
+	}
+	if v.Kind() == slog.KindGroup {
+		if a.Key == "" {
+			for _, g := range v.Group() {
+				dst = appendAttr(dst, g, outside)
+			}
+			return dst
+		}
+		if len(v.Group()) == 0 {
+			return dst
+		}
+	}
+	if outside && a.Key == "error" {
+		if err, ok := v.Any().(error); ok {
+			return append(dst, keyMessage.String(text(err, err.Error)), keyType.String(fmt.Sprintf("%T", err)))
+		}
+	}
+	return append(dst, attribute.KeyValue{Key: attribute.Key(a.Key), Value: valueOf(v)})
+}
+
+// text returns the result of method, or a text that says that it panicked: a value
+// must not take down the caller of a log method.
+func text(value any, method func() string) (s string) {
+	defer func() {
+		if p := recover(); p != nil {
+			s = fmt.Sprintf("!PANIC: %T: %v", value, p)
+		}
+	}()
+	return method()
+}
+
 // valueOf returns a resolved value of slog as a value of OpenTelemetry.
 func valueOf(v slog.Value) attribute.Value {
 	switch v.Kind() {
