@@ -22,8 +22,8 @@ func (f *File) SyncContext(ctx context.Context) error { return f.barrier(ctx, "s
 // SetSync replaces the fsync of files.
 func (f *File) SetSync(fsync func(*os.File) error) { f.maintenance.fsync = fsync }
 
-// SetTruncate replaces the cuts by which removed files are released.
-func (f *File) SetTruncate(truncate func(*os.File, int64) error) { f.maintenance.truncate = truncate }
+// SetFree replaces disk.Free, by which removed files are released.
+func (f *File) SetFree(free func(*os.File, int64) (bool, error)) { f.maintenance.free = free }
 
 // FailWith makes the next Write find that the file has failed.
 func (f *File) FailWith(err error) {

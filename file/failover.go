@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/logfile"
 )
 
@@ -22,7 +23,7 @@ func isBroken(err error) bool {
 }
 
 // isFull reports whether the file in use failed only because the disk is full.
-func (f *File) isFull() bool { return isFull(f.io.bad) && f.io.fsyncs.failure() == nil }
+func (f *File) isFull() bool { return disk.IsFull(f.io.bad) && f.io.fsyncs.failure() == nil }
 
 // openFirst opens the file, in Options.Failover where the first folder has
 // failed already.
@@ -35,7 +36,7 @@ func (f *File) openFirst() error {
 		}
 	}
 	err := f.open(0)
-	if err == nil || len(f.locations) == 1 || !isBroken(err) && !isFull(err) {
+	if err == nil || len(f.locations) == 1 || !isBroken(err) && !disk.IsFull(err) {
 		return err
 	}
 	if awayErr := f.open(1); awayErr != nil {
@@ -54,7 +55,7 @@ func (f *File) worthRetry(err error, now time.Time) (again bool) {
 		return false
 	case isBroken(err):
 		f.io.bad = err
-	case !isFull(err):
+	case !disk.IsFull(err):
 	case f.opt.keeps() && f.maintenance.pruneNow():
 		return true
 	case len(f.locations) > 1 && (f.io.at == 0 || !now.Before(f.io.nextRetryHome)):
@@ -112,7 +113,7 @@ func (f *File) abandonFile(now time.Time) {
 	}
 	_ = f.io.endTail()
 	f.io.tail, f.io.failed = nil, true
-	unlock(f.io.f) // nothing comes after what is in it
+	disk.Unlock(f.io.f) // nothing comes after what is in it
 	f.count(func(s *Stats) { s.Abandoned++ })
 	f.tell(leaving, f.fail("write", fmt.Errorf("%s is left for another file: %w", f.io.real, why)))
 	here, err := f.io.f.Stat()

@@ -35,18 +35,18 @@ type maintenance struct {
 	searched    bool          // rotated files were searched for lines torn by a power cut; guarded by tidying
 	syncing     chan struct{} // holds one value during an fsync, because the system reports a failure once
 
-	fsync    func(*os.File) error        // disk.SyncData, except in tests
-	truncate func(*os.File, int64) error // File.Truncate, except in tests
+	fsync func(*os.File) error                // disk.SyncData, except in tests
+	free  func(*os.File, int64) (bool, error) // disk.Free, except in tests
 }
 
 func newMaintenance(f *File) *maintenance {
 	m := &maintenance{
-		f:        f,
-		wake:     make(chan struct{}, 1),
-		stop:     make(chan struct{}),
-		syncing:  make(chan struct{}, 1),
-		fsync:    disk.SyncData,
-		truncate: (*os.File).Truncate,
+		f:       f,
+		wake:    make(chan struct{}, 1),
+		stop:    make(chan struct{}),
+		syncing: make(chan struct{}, 1),
+		fsync:   disk.SyncData,
+		free:    disk.Free,
 	}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m

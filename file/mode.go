@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -58,6 +59,22 @@ const (
 	ownerWait = time.Second           // for a lock that others take to read the end of the file
 	childWait = 20 * time.Millisecond // for a process being started that has inherited the descriptor
 )
+
+// A File has a lock on its current file: shared, or exclusive with Direct. Maintenance has
+// an exclusive one while it compresses or removes a rotated file. So no process, this one
+// included, loses what another still writes. On Windows, where a lock keeps others from
+// reading, only one process may have a path open.
+
+// lockShared takes the lock of a writer. It returns false if an exclusive one is in the
+// way, and true where locks do not work, as on some network file systems.
+func lockShared(f *os.File) bool { return tryLock(f, false) }
+
+// lockExclusive returns false if another process writes to f; see lockShared.
+func lockExclusive(f *os.File) bool { return tryLock(f, true) }
+
+func tryLock(f *os.File, exclusive bool) bool {
+	return runtime.GOOS == "windows" || !errors.Is(disk.TryLock(f, exclusive), disk.ErrLocked)
+}
 
 // tryFor tries to lock f until long has passed.
 func tryFor(long time.Duration, lock func(*os.File) bool, f *os.File) bool {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
+	"github.com/rollway/rollway/internal/disk"
 )
 
 // bigLine is more than is released at once.
@@ -37,11 +38,14 @@ func TestRemoveInPieces(t *testing.T) { // not in parallel: a process that is st
 				f := open(t, path, o)
 				var mu sync.Mutex
 				var sizes []int64
-				f.SetTruncate(func(g *os.File, size int64) error {
+				f.SetFree(func(g *os.File, piece int64) (bool, error) {
 					mu.Lock()
 					defer mu.Unlock()
-					sizes = append(sizes, size)
-					return g.Truncate(size)
+					done, err := disk.Free(g, piece)
+					if info, statErr := g.Stat(); !done && statErr == nil {
+						sizes = append(sizes, info.Size())
+					}
+					return done, err
 				})
 				write(t, f, bigLine(3))
 				if err := f.Rotate(); err != nil {
@@ -80,7 +84,14 @@ func TestRemoveLeavesToOthers(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log")
 	f := open(t, path, file.Options{OnRotated: func(string) {}})
-	f.SetTruncate(func(*os.File, int64) error { t.Error("it was cut"); return nil })
+	inUse := func(g *os.File, piece int64) (bool, error) {
+		done, err := disk.Free(g, piece)
+		if !done && err == nil {
+			t.Error("it was cut")
+		}
+		return done, err
+	}
+	f.SetFree(inUse)
 	read1, link2 := "", ""
 	for _, name := range []*string{&read1, &link2} {
 		write(t, f, bigLine(2))
@@ -98,7 +109,7 @@ func TestRemoveLeavesToOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	f = open(t, path, file.Options{KeepSize: 1})
-	f.SetTruncate(func(*os.File, int64) error { t.Error("it was cut"); return nil })
+	f.SetFree(inUse)
 	eventually(t, "both are removed", func() bool { return f.Stats().Removed == 2 })
 	if _, err := os.Stat(read1); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Stat = %v", err)

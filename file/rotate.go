@@ -153,7 +153,7 @@ func (f *File) tryRotate(now time.Time) error {
 		return errOvertaken
 	}
 	name, err := f.renameAside(here, now)
-	if isFull(err) && f.maintenance.pruneNow() {
+	if disk.IsFull(err) && f.maintenance.pruneNow() {
 		name, err = f.renameAside(here, now)
 	}
 	if err != nil {
@@ -161,7 +161,7 @@ func (f *File) tryRotate(now time.Time) error {
 	}
 	f.io.aside = name
 	next, err := f.successor(here, now)
-	if isFull(err) && f.maintenance.pruneNow() { // one file less may be kept now
+	if disk.IsFull(err) && f.maintenance.pruneNow() { // one file less may be kept now
 		next, err = f.successor(here, now)
 	}
 	if errors.Is(err, errOvertaken) {

@@ -59,7 +59,7 @@ func (m *maintenance) finishOld(old target) error {
 		err = old.close()
 	} else {
 		err = old.endTail()
-		unlock(old.f) // nothing comes after what is in it
+		disk.Unlock(old.f) // nothing comes after what is in it
 		owed.open = old.fsyncs
 	}
 	m.mu.Lock()

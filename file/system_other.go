@@ -3,15 +3,12 @@
 package file
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"syscall"
 )
 
 var broken = []error{syscall.EIO}
-
-func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) }
 
 const nonblock = 0
 

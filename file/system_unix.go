@@ -15,11 +15,6 @@ var broken = []error{
 	syscall.ENOTCONN, // a file system in user space whose process has ended
 }
 
-// isFull reports whether err says that there is no room on the disk, for now.
-func isFull(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
-}
-
 // nonblock has opening a named pipe fail where it would wait for a reader.
 const nonblock = syscall.O_NONBLOCK
 

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"syscall"
 	"time"
 
+	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
@@ -250,9 +252,9 @@ func (j *Journal) prepareSegment(size int64, first uint64) error {
 	return nil
 }
 
-// fullError adds ErrFull to an error that says the disk has no room.
+// fullError adds ErrFull to an error that means no room on the disk or in the file.
 func fullError(err error) error {
-	if noRoom(err) {
+	if disk.IsFull(err) || errors.Is(err, syscall.EFBIG) {
 		return fmt.Errorf("%w: %w", ErrFull, err)
 	}
 	return err

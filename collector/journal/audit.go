@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,32 +17,36 @@ import (
 
 // AuditOptions of Audit; the zero value is the recommended setting.
 type AuditOptions struct {
-	// From is the least offset that is looked at: segments that end before it
-	// are left out, and their findings with them.
+	// From is the least offset of interest: segments that end before it are left out,
+	// with their findings.
 	From uint64
-	// KeysFrom is the offset from which on a key must not come twice within
-	// KeyAge and the last MaxKeys keys. 0 for either: Options' default.
+	// KeysFrom is the offset from which a key must not come twice within KeyAge and the
+	// last MaxKeys keys. 0 for either: Options' default.
 	KeysFrom uint64
 	MaxKeys  int
 	KeyAge   time.Duration
 }
 
-// AuditReport is what Audit found, beside what Verify does.
+// AuditReport is what Audit found.
 type AuditReport struct {
-	Report
-	ID      string // of the journal; "": it cannot be read
-	List    []SegmentReport
-	Missing []Gap // offsets in [First, Next) without a record, in their order
-	Keys    int   // in the segments read
-	Twice   int   // of them, those that were stored again while they had to be known
-	Cursors []CursorReport
+	ID       string // of the journal; "": it cannot be read
+	Records  int64
+	Bytes    int64
+	First    uint64    // offset of the first record
+	Next     uint64    // offset after the last record
+	Findings []Finding // damage, torn tails and gaps, in the order of the files
+	List     []SegmentReport
+	Missing  []Gap // offsets in [First, Next) without a record, in their order
+	Keys     int   // in the segments read
+	Twice    int   // keys that were stored again while they had to be known
+	Cursors  []CursorReport
 }
 
 // SegmentReport is one segment file.
 type SegmentReport struct {
 	File    string `json:"file"`
 	First   uint64 `json:"first_offset"`
-	End     uint64 `json:"end_offset"` // behind the last record
+	End     uint64 `json:"end_offset"` // after the last record
 	Records int64  `json:"records"`
 	Frames  int    `json:"frames"`
 	Bytes   int64  `json:"bytes"`
@@ -57,8 +62,7 @@ type CursorReport struct {
 	Error  string `json:"error,omitempty"` // why it has no offset
 }
 
-// Count returns the number of records that were found at offsets in [from, to),
-// of those that Audit has looked at.
+// Count returns the number of records found at offsets in [from, to).
 func (r *AuditReport) Count(from, to uint64) uint64 {
 	from, to = max(from, r.First), min(to, r.Next)
 	if from >= to {
@@ -73,53 +77,10 @@ func (r *AuditReport) Count(from, to uint64) uint64 {
 	return n
 }
 
-// Audit is Verify, and counts what a ledger is compared with: the records of
-// each segment, idempotency keys, cursors.
-func Audit(dir string, o AuditOptions) (AuditReport, error) { return audit(disk.Real{}, dir, o) }
-
-func audit(fsys disk.FS, dir string, o AuditOptions) (AuditReport, error) {
-	limits := Options{MaxKeys: o.MaxKeys, KeyAge: o.KeyAge}
-	if err := limits.check(); err != nil {
-		return AuditReport{}, err
-	}
-	var a AuditReport
-	var keys keyTable
-	keys.init(limits.MaxKeys, limits.KeyAge)
-	// The cursors first: they are never ahead of what is read after them.
-	look := &Journal{dir: dir, fs: fsys} // only its folder is looked at
-	id, idErr := look.readID()
-	look.id, a.ID = id, id
-	if err := a.readCursors(look); err != nil {
-		return a, err
-	}
-	rep, err := verify(fsys, dir, o.From, limits.MaxKeys, func(c candidate, sc *scanned) {
-		a.List = append(a.List, SegmentReport{
-			File: c.name(), First: c.first, End: sc.End, Records: sc.Records, Frames: sc.Frames, Bytes: sc.Size,
-			Keys: len(sc.keys), Packed: sc.packed(), Sealed: c.ext == extSealed,
-		})
-		a.Keys += len(sc.keys)
-		for _, k := range sc.keys {
-			if _, known := keys.find(k.hash, k.at); known && k.first >= o.KeysFrom {
-				a.Twice++
-			}
-			keys.add(k)
-		}
-	})
-	a.Report = rep
-	if err != nil {
-		return a, err
-	}
-	a.findGaps(rep.gaps)
-	if idErr != nil && !errors.Is(idErr, fs.ErrNotExist) {
-		a.Findings = append(a.Findings, Finding{Kind: recordlog.Damaged, File: idFile, Detail: idErr.Error()})
-	}
-	return a, nil
-}
-
-// Damage returns the findings that no interrupted process leaves, without those
-// of segments before the one that holds the offset from.
-func (r *AuditReport) Damage(from uint64) []Finding {
-	var list []Finding
+// Damage returns the findings that no interrupted process leaves, without those of
+// segments before the one with the offset from. A torn tail is no damage: the next Open
+// cuts it, or a running process completes it.
+func (r *AuditReport) Damage(from uint64) (list []Finding) {
 	for _, f := range r.Findings {
 		first, _, isSegment := parseName(f.File)
 		before := isSegment && slices.ContainsFunc(r.List, func(s SegmentReport) bool { return first < s.First && s.First <= from })
@@ -131,21 +92,133 @@ func (r *AuditReport) Damage(from uint64) []Finding {
 	return list
 }
 
-// findGaps fills Missing: what lies within segments, and between them.
-func (r *AuditReport) findGaps(ranges []recordlog.Range) {
-	var within []Gap
-	for _, g := range ranges {
-		within = append(within, Gap{From: g.From, To: g.To})
+// Audit reads every frame of the journal in dir, checks it against its checksums and its
+// neighbours, and counts what a ledger is compared with. It changes nothing and takes no
+// lock, so it may run beside a process that writes: what retention deletes meanwhile is
+// no damage and is not counted. The error means that the folder could not be read.
+func Audit(dir string, o AuditOptions) (AuditReport, error) { return audit(disk.Real{}, dir, o) }
+
+func audit(fsys disk.FS, dir string, o AuditOptions) (r AuditReport, err error) {
+	limits := Options{MaxKeys: o.MaxKeys, KeyAge: o.KeyAge}
+	if err := limits.check(); err != nil {
+		return r, err
 	}
-	at := r.First
-	for _, s := range r.List {
-		if at < s.First {
-			within = append(within, Gap{From: at, To: s.First})
+	// Cursors and manifest first: they are never ahead of what is read after them.
+	look := &Journal{dir: dir, fs: fsys} // only for its folder
+	id, idErr := look.readID()
+	look.id, r.ID = id, id
+	if err := r.readCursors(look); err != nil {
+		return r, err
+	}
+	m, manifestErr := readManifest(fsys, dir)
+	files, err := r.list(fsys, dir)
+	if err != nil {
+		return r, fmt.Errorf("audit journal: %w", err)
+	}
+	r.check(manifestFile, manifestErr)
+	r.check(idFile, idErr)
+	r.segments(fsys, dir, files, o, &limits)
+	if m != nil {
+		last := int64(-1)
+		if len(files) > 0 {
+			last = int64(files[len(files)-1].first)
 		}
-		at = max(at, s.End)
+		if f := m.lost(last, r.Next); f.From < f.To {
+			r.find(f)
+		}
 	}
-	slices.SortFunc(within, func(x, y Gap) int { return cmp.Compare(x.From, y.From) })
-	r.Missing = within
+	return r, nil
+}
+
+// segments adds what is in the segments that do not end before o.From.
+func (r *AuditReport) segments(fsys disk.FS, dir string, files []candidate, o AuditOptions, limits *Options) {
+	var keys keyTable
+	keys.init(limits.MaxKeys, limits.KeyAge)
+	for len(files) > 1 && files[1].first <= o.From {
+		files = files[1:]
+	}
+	for i, c := range files {
+		if i == 0 {
+			r.First, r.Next = c.first, c.first
+		}
+		limit := uint64(math.MaxUint64)
+		if i < len(files)-1 {
+			limit = files[i+1].first
+		}
+		if r.Next < c.first {
+			r.find(Finding{Kind: recordlog.Missing, File: c.name(), From: r.Next, To: c.first, Detail: "before this segment"})
+		}
+		sc, err := c.read(fsys, dir, limit, limits.MaxKeys)
+		if errors.Is(err, fs.ErrNotExist) && deletedSince(fsys, dir, limit) {
+			r.find(Finding{Kind: recordlog.Deleted, File: c.name(), From: c.first, To: limit})
+			if r.Next = limit; len(r.List) == 0 {
+				r.First = limit
+			}
+			continue
+		}
+		if err != nil {
+			r.find(unreadable(c, err))
+			continue
+		}
+		r.add(c, &sc)
+		for _, k := range sc.keys {
+			if _, known := keys.find(k.hash, k.at); known && k.first >= o.KeysFrom {
+				r.Twice++
+			}
+			keys.add(k)
+		}
+	}
+	if r.Next > r.end() {
+		r.Missing = append(r.Missing, Gap{From: r.end(), To: r.Next})
+	}
+}
+
+// end returns the offset after the last segment that could be read.
+func (r *AuditReport) end() uint64 {
+	if len(r.List) == 0 {
+		return r.First
+	}
+	return r.List[len(r.List)-1].End
+}
+
+// add adds a segment that could be read.
+func (r *AuditReport) add(c candidate, sc *scanned) {
+	if end := r.end(); end < c.first {
+		r.Missing = append(r.Missing, Gap{From: end, To: c.first})
+	}
+	for _, g := range sc.Jumps {
+		r.Missing = append(r.Missing, Gap{From: g.From, To: g.To})
+	}
+	r.List = append(r.List, SegmentReport{
+		File: c.name(), First: c.first, End: sc.End, Records: sc.Records, Frames: sc.Frames, Bytes: sc.Size,
+		Keys: len(sc.keys), Packed: sc.packed(), Sealed: c.ext == extSealed,
+	})
+	r.Records += sc.Records
+	r.Bytes += sc.Size
+	r.Keys += len(sc.keys)
+	r.Next = max(r.Next, sc.End)
+	r.Findings = append(r.Findings, sc.Findings(c.name(), c.ext == extOpen)...)
+	r.Findings = append(r.Findings, sc.sections...)
+}
+
+func (r *AuditReport) find(f Finding) { r.Findings = append(r.Findings, f) }
+
+// check adds the error of a small file, which may be missing.
+func (r *AuditReport) check(name string, err error) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.find(Finding{Kind: recordlog.Damaged, File: name, Detail: err.Error()})
+	}
+}
+
+// unreadable returns the finding for a segment that could not be read.
+func unreadable(c candidate, err error) Finding {
+	if newer, ok := errors.AsType[*UnsupportedError](err); ok {
+		return Finding{Kind: recordlog.Newer, File: c.name(), Detail: newer.What}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return Finding{Kind: recordlog.Missing, File: c.name(), Detail: "deleted since the folder was listed"}
+	}
+	return Finding{Kind: recordlog.Damaged, File: c.name(), Detail: err.Error()}
 }
 
 func (r *AuditReport) readCursors(j *Journal) error {
@@ -157,7 +230,7 @@ func (r *AuditReport) readCursors(j *Journal) error {
 		return fmt.Errorf("audit journal: %w", err)
 	}
 	for _, e := range entries {
-		if e.Dir || !isCursorName(e.Name) { // such as NAME.new, which is not in its place yet
+		if e.Dir || !isCursorName(e.Name) { // such as an unfinished NAME.new
 			continue
 		}
 		c := CursorReport{Name: e.Name}
@@ -169,4 +242,141 @@ func (r *AuditReport) readCursors(j *Journal) error {
 		r.Cursors = append(r.Cursors, c)
 	}
 	return nil
+}
+
+// list returns the segments in dir in the order of their offsets, without a gap: all that
+// are there now and some that come meanwhile. It notes what else is there.
+func (r *AuditReport) list(fsys disk.FS, dir string) (files []candidate, err error) {
+	// A listing may miss a file that is made or renamed meanwhile. None is renamed twice,
+	// so of two listings one has what was there before both. The first two tell up to
+	// where to look, and the others have all up to there.
+	var last uint64
+	for i := range 4 {
+		entries, err := fsys.List(dir)
+		if err != nil {
+			return nil, err
+		}
+		r.Findings = r.Findings[:0]
+		for _, e := range entries {
+			first, ext, ok := parseName(e.Name)
+			switch {
+			case isNoSegment(e):
+			case !ok || e.Dir:
+				r.find(Finding{Kind: recordlog.Foreign, File: e.Name})
+			case ext == recordlog.ExtBad:
+				r.find(Finding{Kind: recordlog.SetAside, File: e.Name, Bytes: e.Size})
+			case ext == extOpen || ext == extSealed:
+				files = append(files, candidate{first, ext, e.Size, e.ModTime})
+				if i < 2 {
+					last = max(last, first)
+				}
+			}
+		}
+	}
+	files = slices.DeleteFunc(files, func(c candidate) bool { return c.first > last })
+	slices.SortStableFunc(files, func(a, b candidate) int { return cmp.Compare(a.first, b.first) })
+	return slices.CompactFunc(files, func(a, b candidate) bool { return a.first == b.first }), nil
+}
+
+// deletedSince reports whether no segment before the one at next is left: retention
+// deletes the oldest first.
+func deletedSince(fsys disk.FS, dir string, next uint64) bool {
+	files, err := new(AuditReport).list(fsys, dir)
+	return err == nil && len(files) > 0 && files[0].first >= next
+}
+
+// read scans a segment file to its end.
+func (c *candidate) read(fsys disk.FS, dir string, limit uint64, maxKeys int) (sc scanned, err error) {
+	f, path, err := c.open(fsys, dir)
+	if err != nil {
+		return sc, err
+	}
+	defer f.Close() // only read from
+	if c.size, err = f.Size(); err != nil {
+		return sc, err
+	}
+	if sc, err = scan(f, path, *c, limit, maxKeys); err == nil {
+		err = sc.Err
+	}
+	if err == nil && sc.Footer != nil && len(sc.Damage()) == 0 {
+		sc.sections = sc.Footer.Check(f, c.name())
+	}
+	return sc, err
+}
+
+// open opens a segment file, also one that was sealed since it was listed; c is then
+// changed.
+func (c *candidate) open(fsys disk.FS, dir string) (f disk.File, path string, err error) {
+	path = filepath.Join(dir, c.name())
+	f, err = fsys.OpenFile(path, os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) && c.ext == extOpen {
+		c.ext = extSealed
+		path = filepath.Join(dir, c.name())
+		f, err = fsys.OpenFile(path, os.O_RDONLY, 0)
+	}
+	return f, path, err
+}
+
+// EachFrame calls f with the sound frames of the journal in dir in the order of offsets,
+// beginning with the segment that has the offset from. A Frame is valid during the call.
+// Like Audit it changes nothing and may run beside a process that writes.
+func EachFrame(dir string, from uint64, f func(Frame) error) error {
+	return eachFrame(disk.Real{}, dir, from, f)
+}
+
+func eachFrame(fsys disk.FS, dir string, from uint64, f func(Frame) error) error {
+	files, err := new(AuditReport).list(fsys, dir)
+	if err != nil {
+		return fmt.Errorf("read journal: %w", err)
+	}
+	for i, c := range files {
+		if i < len(files)-1 && files[i+1].first <= from {
+			continue
+		}
+		file, path, err := c.open(fsys, dir)
+		if err == nil {
+			err = errors.Join(eachIn(file, path, recordlog.JournalSegment, c.first, f), file.Close())
+		}
+		if errors.Is(err, fs.ErrNotExist) && i < len(files)-1 && deletedSince(fsys, dir, files[i+1].first) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read journal: %s: %w", c.name(), err)
+		}
+	}
+	return nil
+}
+
+// EachFrameOf is EachFrame for one segment file, of a journal or of a spool.
+func EachFrameOf(path string, kind recordlog.Kind, f func(Frame) error) error {
+	file, err := disk.Real{}.OpenFile(path, os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer file.Close() // only read from
+	h, err := recordlog.ReadHeader(file, kind, path)
+	if err != nil && !recordlog.IsDamage(err) {
+		return err
+	}
+	return eachIn(file, path, kind, h.First, f)
+}
+
+// eachIn calls f with the sound frames in file, whose first offset is first.
+func eachIn(file disk.File, path string, kind recordlog.Kind, first uint64, f func(Frame) error) error {
+	size, err := file.Size()
+	if err != nil {
+		return err
+	}
+	var plain []byte
+	s, err := recordlog.Scan(file, path, kind, size, first, math.MaxUint64, func(pos int64, h *recordlog.Frame, body []byte) error {
+		lines, err := linesOf(h, body, &plain, path, pos)
+		if recordlog.IsDamage(err) {
+			return nil // it is left out
+		}
+		if err != nil {
+			return err
+		}
+		return f(Frame{First: h.First, Records: h.Records, Lines: lines})
+	})
+	return cmp.Or(err, s.Err)
 }

@@ -208,7 +208,7 @@ func (s *scripted) List(string) (entries []disk.Entry, err error) {
 func TestListingsBesideAWriter(t *testing.T) {
 	open := func(first uint64) string { return segmentName(first, extOpen) }
 	sealed := func(first uint64) string { return segmentName(first, extSealed) }
-	var rep Report
+	var rep AuditReport
 	files, err := rep.list(&scripted{listings: [][]string{
 		{sealed(0), open(3)},
 		{sealed(0), sealed(3), open(9)},              // 6 came, and was sealed just then
@@ -240,8 +240,8 @@ func (s sealing) OpenFile(path string, flag int, perm os.FileMode) (disk.File, e
 // A segment that is sealed between the listing and the reading is read.
 func TestSegmentSealedSinceItWasListed(t *testing.T) {
 	for name, count := range map[string]func(fsys disk.FS) (uint64, error){
-		"verify": func(fsys disk.FS) (uint64, error) {
-			rep, err := verify(fsys, "/j", 0, 0, nil)
+		"audit": func(fsys disk.FS) (uint64, error) {
+			rep, err := audit(fsys, "/j", AuditOptions{})
 			return uint64(rep.Records), err
 		},
 		"frames": func(fsys disk.FS) (n uint64, err error) {
@@ -276,8 +276,8 @@ func (d deleting) OpenFile(path string, flag int, perm os.FileMode) (disk.File, 
 // an error; what is missing behind something older is.
 func TestSegmentDeletedSinceItWasListed(t *testing.T) {
 	for _, all := range []bool{true, false} {
-		rep, err := verify(deleting{memJournal(t, 3, 4, 3), all}, "/j", 0, 0, nil)
-		if err != nil || rep.Sound() != all || rep.Segments != 3 || rep.Records != 22 || rep.Next != 30 || all != (len(rep.Findings) == 1) {
+		rep, err := audit(deleting{memJournal(t, 3, 4, 3), all}, "/j", AuditOptions{})
+		if err != nil || (len(rep.Damage(0)) == 0) != all || len(rep.List) != 3 || rep.Records != 22 || rep.Next != 30 || all != (len(rep.Findings) == 1) {
 			t.Errorf("all before too: %v: %+v, %v", all, rep, err)
 		} else if f := rep.Findings[0]; all && (f.Kind != recordlog.Deleted || f.From != 8 || f.To != 16) {
 			t.Errorf("%v", f)
@@ -290,8 +290,8 @@ func TestSegmentDeletedSinceItWasListed(t *testing.T) {
 	}
 	// Of those that are left alone, the first is the first that could be read.
 	fsys := deleting{memJournal(t, 3, 4, 3), true}
-	a, err := verify(fsys, "/j", 8, 0, nil)
-	if err != nil || !a.Sound() || a.First != 16 || a.Records != 14 {
+	a, err := audit(fsys, "/j", AuditOptions{From: 8})
+	if err != nil || len(a.Damage(0)) > 0 || a.First != 16 || a.Records != 14 {
 		t.Errorf("%+v, %v", a, err)
 	}
 }

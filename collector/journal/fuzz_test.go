@@ -53,7 +53,7 @@ func FuzzSegment(f *testing.F) {
 			t.Fatal(err)
 		}
 		var newer *UnsupportedError
-		if _, err := verify(mem, "/j", 0, 0, nil); err != nil {
+		if _, err := audit(mem, "/j", AuditOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		j, err := Open("/j", Options{Disk: mem})

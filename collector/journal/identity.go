@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -55,10 +54,6 @@ func (j *Journal) readID() (string, error) {
 }
 
 func (j *Journal) makeID() (string, error) {
-	var random [idDigits / 2]byte
-	if _, err := rand.Read(random[:]); err != nil {
-		return "", fmt.Errorf("choose an identity: %w", err)
-	}
-	id := hex.EncodeToString(random[:])
+	id := fmt.Sprintf("%016x%016x", recordlog.NewID(), recordlog.NewID())
 	return id, recordlog.WriteFile(j.fs, filepath.Join(j.dir, idFile), []byte(id+"\n"))
 }

@@ -67,8 +67,8 @@ func TestFolderNamedID(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, idFile), 0o750); err != nil {
 		t.Fatal(err)
 	}
-	rep, err := Verify(dir)
-	if err != nil || len(rep.Findings) != 1 || rep.Findings[0].Kind != recordlog.Foreign {
+	rep, err := Audit(dir, AuditOptions{})
+	if err != nil || len(rep.Findings) != 2 || rep.Findings[0].Kind != recordlog.Foreign {
 		t.Errorf("%v, %v", rep.Findings, err)
 	}
 }

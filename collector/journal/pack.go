@@ -136,7 +136,14 @@ type packer struct {
 // writePacked copies the records of s to a new durable file. It takes half of a
 // processor at most.
 func (j *Journal) writePacked(s *segment, src disk.File, path string) (p *packer, err error) {
-	dst, err := j.fs.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o640)
+	var w walker
+	w.Open(src, j.path(s.first, extSealed), s.size)
+	sh, err := w.FileHeader(recordlog.JournalSegment)
+	if err != nil {
+		return nil, err
+	}
+	sh.Flags |= flagPacked
+	dst, err := recordlog.Create(j.fs, path, sh)
 	if err != nil {
 		return nil, err
 	}
@@ -149,18 +156,8 @@ func (j *Journal) writePacked(s *segment, src disk.File, path string) (p *packer
 		return nil, err
 	}
 	defer enc.Close()
-	var w walker
-	w.Open(src, j.path(s.first, extSealed), s.size)
-	sh, err := w.FileHeader(recordlog.JournalSegment)
-	if err != nil {
-		return nil, err
-	}
-	sh.Flags |= flagPacked
 	p = &packer{dst: dst, enc: enc, size: segmentHeaderSize, from: math.MaxUint64, min: math.MaxInt64, max: math.MinInt64}
 	p.h.ID, p.summary = sh.ID, newSummary(sh.ID, s.first)
-	if _, err := dst.WriteAt(sh.Append(nil), 0); err != nil {
-		return nil, err
-	}
 	begin := time.Now()
 	for w.Pos < w.Limit {
 		h, err := w.Header()

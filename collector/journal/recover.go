@@ -281,7 +281,10 @@ func (j *Journal) writeOn(c candidate, f disk.File, sc *scanned, s *segment, las
 		}
 		s.size = good
 		if s.end == s.first {
-			if err := j.renewHeader(s, f, sc.created); err != nil {
+			// Another id, by which frames that were cut from it are known.
+			s.id = recordlog.NewID()
+			h := recordlog.Header{Kind: recordlog.JournalSegment, ID: s.id, First: s.first, Created: sc.created.UnixNano(), Prev: s.prev}
+			if _, err := f.WriteAt(h.Append(nil), 0); err != nil {
 				return false, fmt.Errorf("cut torn tail: %w", err)
 			}
 		}
@@ -300,17 +303,6 @@ func (j *Journal) writeOn(c candidate, f disk.File, sc *scanned, s *segment, las
 	// power cut might leave a mixture of both.
 	s.retired = true
 	return true, nil
-}
-
-// renewHeader gives a segment without records another id, by which frames that
-// were cut from it are known.
-func (j *Journal) renewHeader(s *segment, f disk.File, created time.Time) (err error) {
-	if s.id, err = newSegmentID(); err != nil {
-		return err
-	}
-	h := recordlog.Header{Kind: recordlog.JournalSegment, ID: s.id, First: s.first, Created: created.UnixNano(), Prev: s.prev}
-	_, err = f.WriteAt(h.Append(nil), 0)
-	return err
 }
 
 // straightenTimes corrects times that have not come yet, as of a clock that was

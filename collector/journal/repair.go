@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/rollway/rollway/internal/disk"
@@ -47,15 +46,12 @@ func (j *Journal) repair(c candidate, f disk.File, sc *scanned, s *segment) erro
 // returns where the frames end and the length of what follows.
 func (j *Journal) copySpans(c candidate, f disk.File, sc *scanned) (size, footer int64, err error) {
 	path := j.path(c.first, extFix)
-	dst, err := j.fs.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o640)
+	h := recordlog.Header{Kind: recordlog.JournalSegment, ID: sc.ID, First: c.first, Created: sc.created.UnixNano(), Prev: sc.Header.Prev}
+	dst, err := recordlog.Create(j.fs, path, h)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, dst.Close()) }()
-	h := recordlog.Header{Kind: recordlog.JournalSegment, ID: sc.ID, First: c.first, Created: sc.created.UnixNano(), Prev: sc.Header.Prev}
-	if _, err := dst.WriteAt(h.Append(nil), 0); err != nil {
-		return 0, 0, err
-	}
 	out := io.NewOffsetWriter(dst, segmentHeaderSize)
 	size = segmentHeaderSize
 	for _, sp := range sc.Spans {

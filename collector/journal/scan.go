@@ -39,24 +39,36 @@ type walker struct {
 	plain []byte // unpacked lines
 }
 
-// lines returns the lines of the frame h at Pos, valid until the next call on w,
-// and moves behind it, also when they are damaged. Other errors leave Pos.
+// lines returns the lines of the frame h at Pos, valid until the next call on w, and
+// moves past it, even if they are damaged. Other errors leave Pos.
 func (w *walker) lines(h *recordlog.Frame) ([]byte, error) {
+	pos := w.Pos
 	if what := h.Unknown(); what != "" {
-		return nil, &UnsupportedError{File: w.Path(), Pos: w.Pos, What: what}
+		return nil, &UnsupportedError{File: w.Path(), Pos: pos, What: what}
 	}
 	b, err := w.Body(h)
-	if err != nil || h.Codec == recordlog.CodecNone {
-		return b[min(h.KeysLen, len(b)):], err
-	}
-	if cap(w.plain) > 1<<20 {
-		w.plain = nil
-	}
-	lines, err := unpack(w.plain[:0], b[h.KeysLen:], h.Unpacked)
 	if err != nil {
 		return nil, err
 	}
-	if w.plain = lines; recordlog.LineCount(lines) != h.Records {
+	return linesOf(h, b, &w.plain, w.Path(), pos)
+}
+
+// linesOf returns the lines of the frame h at pos, which has the checked body, valid
+// until plain, the memory for unpacked ones, is used again.
+func linesOf(h *recordlog.Frame, body []byte, plain *[]byte, path string, pos int64) ([]byte, error) {
+	switch what := h.Unknown(); {
+	case what != "":
+		return nil, &UnsupportedError{File: path, Pos: pos, What: what}
+	case h.Codec == recordlog.CodecNone:
+		return body[h.KeysLen:], nil
+	case cap(*plain) > 1<<20:
+		*plain = nil
+	}
+	lines, err := unpack((*plain)[:0], body[h.KeysLen:], h.Unpacked)
+	if err != nil {
+		return nil, err
+	}
+	if *plain = lines; recordlog.LineCount(lines) != h.Records {
 		return nil, recordlog.ErrDamaged
 	}
 	return lines, nil
@@ -107,10 +119,10 @@ type scanned struct {
 func scan(f disk.File, path string, c candidate, limit uint64, maxKeys int) (scanned, error) {
 	sc := scanned{created: c.written}
 	var err error
-	sc.Segment, err = recordlog.Scan(f, path, recordlog.JournalSegment, c.size, c.first, limit, func(pos int64, h *recordlog.Frame, body []byte) {
+	sc.Segment, err = recordlog.Scan(f, path, recordlog.JournalSegment, c.size, c.first, limit, func(pos int64, h *recordlog.Frame, body []byte) error {
 		sc.marks.add(h.First, pos, markStep)
 		if h.Keys == 0 || maxKeys == 0 {
-			return
+			return nil
 		}
 		if n := len(sc.keys); n > 2*maxKeys {
 			sc.keys = sc.keys[:copy(sc.keys, sc.keys[n-maxKeys:])]
@@ -119,6 +131,7 @@ func scan(f disk.File, path string, c candidate, limit uint64, maxKeys int) (sca
 		if sc.keys = parseKeys(sc.keys, h, body); len(sc.keys) > n {
 			sc.keyPos = pos
 		}
+		return nil
 	})
 	if sc.Sound {
 		sc.created = time.Unix(0, sc.Header.Created)

@@ -2,11 +2,8 @@ package journal
 
 import (
 	"bytes"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -139,25 +136,17 @@ func (s *segment) seekLocked(offset uint64) int64 {
 // caller holds the writer role.
 func (j *Journal) createSegment(first uint64) (*segment, error) {
 	now := time.Now()
-	id, err := newSegmentID()
-	if err != nil {
-		return nil, err
-	}
-	h := recordlog.Header{Kind: recordlog.JournalSegment, ID: id, First: first, Prev: first, Created: now.UnixNano()}
+	h := recordlog.Header{Kind: recordlog.JournalSegment, ID: recordlog.NewID(), First: first, Prev: first, Created: now.UnixNano()}
 	j.mu.Lock()
 	if n := len(j.segs); n > 0 {
 		h.Prev = j.segs[n-1].first
 	}
 	j.mu.Unlock()
 
-	// A file of this name can only be the remains of a creation that failed.
-	path := j.path(first, extOpen)
-	f, err := j.fs.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o640)
+	// A file of this name can only be left from a creation that failed.
+	f, err := recordlog.Create(j.fs, j.path(first, extOpen), h)
 	if err != nil {
-		return nil, fmt.Errorf("create segment: %w", err)
-	}
-	if _, err := f.WriteAt(h.Append(nil), 0); err != nil {
-		return nil, errors.Join(fmt.Errorf("write segment header: %w", err), f.Close(), j.removeFile(path))
+		return nil, err
 	}
 	s := &segment{
 		first: first, id: h.ID, prev: h.Prev, file: f,
@@ -171,14 +160,6 @@ func (j *Journal) createSegment(first uint64) (*segment, error) {
 	j.changedLocked()
 	j.mu.Unlock()
 	return s, nil
-}
-
-func newSegmentID() (uint64, error) {
-	var id [8]byte
-	if _, err := rand.Read(id[:]); err != nil {
-		return 0, fmt.Errorf("choose segment id: %w", err)
-	}
-	return binary.LittleEndian.Uint64(id[:]), nil
 }
 
 // retire ends the writing of the current segment, if there is one, and leaves

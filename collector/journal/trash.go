@@ -90,7 +90,7 @@ func (j *Journal) freeOne() int {
 	}
 	f := t.files[0]
 	t.files = t.files[1:]
-	done, err := disk.Free(f.File, freePiece)
+	done, err := disk.FreeFile(f.File, freePiece)
 	if errors.Is(err, disk.ErrInUse) {
 		f.tries++
 		done, err = f.tries == freeTries, nil // then its last reader frees it

@@ -3,7 +3,6 @@ package journal
 import (
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/rollway/rollway/collector/pool"
 	"github.com/rollway/rollway/internal/recordlog"
@@ -119,10 +118,7 @@ func (j *Journal) writeFrame(g *group, first uint64, pos int64) (int64, error) {
 		MinTime: g.minTime, MaxTime: g.maxTime,
 	}
 	h.Put(buf)
-	n, err := j.writer.seg.file.WriteAt(buf, pos)
+	_, err := j.writer.seg.file.WriteAt(buf, pos)
 	pool.Overwrite(j.writer.buf)
-	if err == nil && n < len(buf) {
-		err = io.ErrShortWrite
-	}
 	return size, err
 }

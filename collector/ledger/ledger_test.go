@@ -64,8 +64,8 @@ func TestCounts(t *testing.T) {
 func TestRecords(t *testing.T) {
 	found := func() *journal.AuditReport {
 		return &journal.AuditReport{
-			Report: journal.Report{First: 30, Next: 100},
-			List:   []journal.SegmentReport{{First: 30, End: 70}, {First: 70, End: 100}}, Keys: 3,
+			First: 30, Next: 100,
+			List: []journal.SegmentReport{{First: 30, End: 70}, {First: 70, End: 100}}, Keys: 3,
 			Cursors: []journal.CursorReport{{Name: "kafka", Offset: 75}},
 		}
 	}

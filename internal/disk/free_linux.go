@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unused reports whether closing f, which is open for writing, frees it: it has no name
-// left and is not open or mapped elsewhere. The system grants a write lease only on a
-// file that is not open elsewhere. Where it grants none, known is false.
-func Unused(f *os.File) (unused, known bool) {
+// unused reports whether closing f, which is open for writing, frees it: it has no name and
+// is not open or mapped elsewhere, or the system would grant no write lease on it. Where
+// there are no leases, known is false.
+func unused(f *os.File) (unused, known bool) {
 	info, err := f.Stat()
 	if err != nil {
 		return false, false

@@ -4,5 +4,4 @@ package disk
 
 import "os"
 
-// Unused cannot tell here.
-func Unused(*os.File) (unused, known bool) { return false, false }
+func unused(*os.File) (unused, known bool) { return false, false }

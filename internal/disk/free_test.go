@@ -30,7 +30,7 @@ func TestFree(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	done, err := Free(f, piece)
+	done, err := FreeFile(f, piece)
 	if done && err == nil {
 		reader.Close()
 		t.Skip("this file system does not tell who has a file open")
@@ -48,7 +48,7 @@ func TestFree(t *testing.T) {
 		size int64
 		done bool
 	}{{piece + 1, false}, {1, false}, {1, true}} {
-		done, err := Free(f, piece)
+		done, err := FreeFile(f, piece)
 		size, sizeErr := f.Size()
 		if done != want.done || size != want.size || err != nil || sizeErr != nil {
 			t.Fatalf("%d bytes, %v %v %v; want %v", size, done, err, sizeErr, want)
@@ -67,7 +67,7 @@ func TestFreeLinked(t *testing.T) {
 	if err := errors.Join(f.Truncate(100), os.Link(path, path+"-2"), os.Remove(path)); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := Free(f, 10); !done && !errors.Is(err, ErrInUse) {
+	if done, err := FreeFile(f, 10); !done && !errors.Is(err, ErrInUse) {
 		t.Error(done, err)
 	}
 	if info, err := os.Stat(path + "-2"); err != nil || info.Size() != 100 {
@@ -86,7 +86,7 @@ func TestFreeOthers(t *testing.T) {
 	if err := f.Truncate(100); err != nil {
 		t.Fatal(err)
 	}
-	done, err := Free(f, 10)
+	done, err := FreeFile(f, 10)
 	if size, _ := f.Size(); !done || err != nil || size != 100 {
 		t.Fatal(done, err, size)
 	}

@@ -7,10 +7,14 @@ import (
 	"syscall"
 )
 
-// TryLock takes the exclusive lock of f, or fails with ErrLocked.
-func TryLock(f *os.File) error {
+// TryLock takes the lock of f, exclusive or shared, or fails with ErrLocked.
+func TryLock(f *os.File, exclusive bool) error {
+	how := syscall.LOCK_SH | syscall.LOCK_NB
+	if exclusive {
+		how = syscall.LOCK_EX | syscall.LOCK_NB
+	}
 	for {
-		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err {
+		switch err := syscall.Flock(int(f.Fd()), how); err {
 		case syscall.EINTR:
 		case syscall.EWOULDBLOCK:
 			return ErrLocked
@@ -20,5 +24,5 @@ func TryLock(f *os.File) error {
 	}
 }
 
-// unlockFile releases the lock, also for descriptors of the file that share it.
-func unlockFile(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
+// Unlock releases the lock, also for descriptors of the file that share it.
+func Unlock(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

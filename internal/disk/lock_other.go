@@ -8,6 +8,7 @@ import (
 )
 
 // TryLock cannot lock here.
-func TryLock(*os.File) error { return errors.ErrUnsupported }
+func TryLock(*os.File, bool) error { return errors.ErrUnsupported }
 
-func unlockFile(*os.File) {}
+// Unlock has nothing to release here.
+func Unlock(*os.File) {}

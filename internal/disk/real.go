@@ -165,7 +165,7 @@ func (Real) Lock(name string, perm fs.FileMode) (Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := TryLock(f); err != nil {
+	if err := TryLock(f, true); err != nil {
 		f.Close()
 		return nil, &fs.PathError{Op: "lock", Path: name, Err: err}
 	}
@@ -178,7 +178,7 @@ func (Real) Lock(name string, perm fs.FileMode) (Lock, error) {
 type heldLock struct{ *os.File }
 
 func (l heldLock) Close() error {
-	unlockFile(l.File)
+	Unlock(l.File)
 	return l.File.Close()
 }
 

@@ -2,7 +2,14 @@
 
 package disk
 
-import "os"
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// IsFull reports whether err means that the disk has no room, for now.
+func IsFull(err error) bool { return errors.Is(err, syscall.ENOSPC) }
 
 var openFile = os.OpenFile
 

@@ -3,9 +3,13 @@
 package disk
 
 import (
+	"errors"
 	"os"
 	"syscall"
 )
+
+// IsFull reports whether err means that the disk or a quota has no room, for now.
+func IsFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 var openFile = os.OpenFile
 

@@ -9,6 +9,16 @@ import (
 	"unsafe"
 )
 
+// IsFull reports whether err means that the disk or a quota has no room, for now.
+func IsFull(err error) bool {
+	for _, errno := range []syscall.Errno{syscall.ENOSPC, 39, 112, 1295} { // ERROR_HANDLE_DISK_FULL, ERROR_DISK_FULL, ERROR_DISK_QUOTA_EXCEEDED
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
+}
+
 // openFile opens through an os.Root because that shares the file for deletion,
 // which os.OpenFile does not: without it no open file can be renamed.
 func openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
@@ -26,18 +36,18 @@ func setBlocking(*os.File) error { return nil }
 
 var lockFileEx = syscall.NewLazyDLL("kernel32.dll").NewProc("LockFileEx")
 
-// unlockFile leaves the lock to the closing of the file, which no child has.
-func unlockFile(*os.File) {}
+// Unlock leaves the lock to the closing of the file, which no child has.
+func Unlock(*os.File) {}
 
-// TryLock takes the exclusive lock of f, or fails with ErrLocked.
-func TryLock(f *os.File) error {
-	const (
-		failImmediately = 1
-		exclusive       = 2
-		errLockHeld     = syscall.Errno(33) // ERROR_LOCK_VIOLATION
-	)
+// TryLock takes the lock of f, exclusive or shared, or fails with ErrLocked.
+func TryLock(f *os.File, exclusive bool) error {
+	const errLockHeld = syscall.Errno(33) // ERROR_LOCK_VIOLATION
+	flags := uintptr(1)                   // LOCKFILE_FAIL_IMMEDIATELY
+	if exclusive {
+		flags |= 2 // LOCKFILE_EXCLUSIVE_LOCK
+	}
 	var at syscall.Overlapped
-	ok, _, errno := lockFileEx.Call(f.Fd(), failImmediately|exclusive, 0, 1, 0, uintptr(unsafe.Pointer(&at)))
+	ok, _, errno := lockFileEx.Call(f.Fd(), flags, 0, 1, 0, uintptr(unsafe.Pointer(&at)))
 	switch {
 	case ok != 0:
 		return nil

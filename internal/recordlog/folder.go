@@ -123,6 +123,19 @@ func WriteFile(fsys disk.FS, path string, data []byte) error {
 	return fsys.SyncDir(filepath.Dir(path))
 }
 
+// Create makes or replaces the file at path, and writes h at its beginning. After an
+// error there is none.
+func Create(fsys disk.FS, path string, h Header) (disk.File, error) {
+	f, err := fsys.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, fileMode)
+	if err != nil {
+		return nil, fmt.Errorf("create segment: %w", err)
+	}
+	if _, err := f.WriteAt(h.Append(nil), 0); err != nil {
+		return nil, errors.Join(fmt.Errorf("write segment header: %w", err), f.Close(), Remove(fsys, path))
+	}
+	return f, nil
+}
+
 // ReadFile returns the content of a small file, at most limit bytes of it.
 func ReadFile(fsys disk.FS, path string, limit int64) ([]byte, error) {
 	f, err := fsys.OpenFile(path, os.O_RDONLY, 0)

@@ -345,11 +345,12 @@ func FuzzScan(f *testing.F) {
 			b = recordlogtest.WithChecksums(b)
 		}
 		end := uint64(5)
-		s, err := Scan(bytes.NewReader(b), "", JournalSegment, int64(len(b)), 5, 100, func(pos int64, h *Frame, body []byte) {
+		s, err := Scan(bytes.NewReader(b), "", JournalSegment, int64(len(b)), 5, 100, func(pos int64, h *Frame, body []byte) error {
 			if h.First < end || h.End() > 100 || len(body) != h.BodyLen || pos+h.Size() > int64(len(b)) {
 				t.Fatalf("frame %+v at %d after %d", h, pos, end)
 			}
 			end = h.End()
+			return nil
 		})
 		if err == nil && (s.End != end || s.GoodEnd() > int64(len(b))) {
 			t.Fatalf("%+v", s)

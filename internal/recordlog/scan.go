@@ -92,11 +92,11 @@ func (s *Segment) Findings(name string, open bool) (list []Finding) {
 	return list
 }
 
-// Scan reads a whole segment of size bytes, whose records have numbers from first
-// on and below limit: what is beyond was rolled back in vain. It calls each with
-// every sound frame, its position and its body. The error is an UnsupportedError of
-// the header; all else is in the result.
-func Scan(f io.ReaderAt, path string, kind Kind, size int64, first, limit uint64, each func(pos int64, h *Frame, body []byte)) (Segment, error) {
+// Scan reads a whole segment of size bytes. Its records have numbers in [first, limit);
+// the rollback of others has failed. Scan calls each, if it is not nil, with every sound
+// frame, its position and its body. The error is each's or an UnsupportedError of the
+// header; all else is in the result.
+func Scan(f io.ReaderAt, path string, kind Kind, size int64, first, limit uint64, each func(pos int64, h *Frame, body []byte) error) (Segment, error) {
 	s := Segment{Size: size, End: first, MinTime: math.MaxInt64, MaxTime: math.MinInt64}
 	var w Walker
 	w.Open(f, path, size)
@@ -123,14 +123,17 @@ func Scan(f io.ReaderAt, path string, kind Kind, size int64, first, limit uint64
 		var body []byte
 		if err == nil {
 			if body, err = w.Body(&h); IsDamage(err) {
-				continue // behind it by its length
+				continue // at the frame after it
 			}
 		}
 		switch {
 		case err == nil:
 			s.add(&h, pos)
-			if each != nil {
-				each(pos, &h, body)
+			if each == nil {
+				continue
+			}
+			if err := each(pos, &h, body); err != nil {
+				return s, err
 			}
 		case err == io.EOF:
 			w.Limit = size

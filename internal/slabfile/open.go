@@ -95,7 +95,7 @@ func (f *File) secure(owning bool) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("it is no regular file (%v): name one, or a path where nothing is yet: %w", info.Mode(), ErrForeign)
 	}
-	switch err := disk.TryLock(f.file); {
+	switch err := disk.TryLock(f.file, true); {
 	case errors.Is(err, disk.ErrLocked):
 		return f.locked()
 	case err != nil:

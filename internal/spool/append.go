@@ -67,7 +67,7 @@ func frames(lines []byte) int {
 func (s *Spool) writeFrame(seg *segment, pos int64, h *recordlog.Frame, lines []byte) error {
 	s.buf = append(append(s.buf[:0], make([]byte, frameHeader)...), lines...)
 	h.Put(s.buf)
-	if err := writeAt(seg.file, s.buf, pos); err != nil {
+	if _, err := seg.file.WriteAt(s.buf, pos); err != nil {
 		return fmt.Errorf("write batch: %w", err)
 	}
 	if cap(s.buf) > 4*maxFrame {

@@ -127,7 +127,8 @@ func (s *Spool) writeCursor(c cursor) error {
 		s.saved.file = f
 	}
 	s.cursorBuf = c.append(s.cursorBuf[:0])
-	return writeAt(s.saved.file, s.cursorBuf, int64(c.count%2)*cursorSlot)
+	_, err := s.saved.file.WriteAt(s.cursorBuf, int64(c.count%2)*cursorSlot)
+	return err
 }
 
 // forgetCursor lets the next save write a new file.

@@ -1,11 +1,8 @@
 package spool
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -53,35 +50,17 @@ func (s *Spool) createSegment() (*segment, error) {
 	if !s.owns() {
 		return nil, errGone
 	}
-	var id [8]byte
-	rand.Read(id[:])
-	seg := &segment{
-		line: s.next, id: binary.LittleEndian.Uint64(id[:]),
-		created: time.Now(), size: segmentHeader, dirty: true,
-	}
-	// A file of this name can only be the remains of a creation that failed.
-	path := s.path(segmentName(seg.line))
-	f, err := s.o.Disk.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o640)
-	if err != nil {
-		return nil, fmt.Errorf("create segment: %w", err)
-	}
+	seg := &segment{line: s.next, id: recordlog.NewID(), created: time.Now(), size: segmentHeader, dirty: true}
 	h := recordlog.Header{Kind: recordlog.SpoolSegment, ID: seg.id, First: seg.line, Created: seg.created.UnixNano(), Prev: seg.line}
-	if err := writeAt(f, h.Append(nil), 0); err != nil {
-		return nil, errors.Join(fmt.Errorf("write segment header: %w", err), f.Close(), s.o.Disk.Remove(path))
+	// A file of this name can only be left from a creation that failed.
+	var err error
+	if seg.file, err = recordlog.Create(s.o.Disk, s.path(segmentName(seg.line)), h); err != nil {
+		return nil, err
 	}
-	seg.file = f
 	s.segs = append(s.segs, seg)
 	s.total += seg.size
 	s.writing, s.stray = true, false
 	return seg, nil
-}
-
-func writeAt(f disk.File, p []byte, off int64) error {
-	n, err := f.WriteAt(p, off)
-	if err == nil && n < len(p) {
-		err = io.ErrShortWrite
-	}
-	return err
 }
 
 // limit is the number behind the last line of segment i.

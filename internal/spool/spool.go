@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/rollway/rollway/internal/disk"
@@ -160,7 +159,7 @@ func (s *Spool) Append(lines []byte) error {
 	}
 	if err := s.append(lines); err != nil {
 		s.count.Refused += n
-		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		if disk.IsFull(err) {
 			err = fmt.Errorf("%w: %w", ErrFull, err)
 		}
 		err = fmt.Errorf("append to spool: %w", err)

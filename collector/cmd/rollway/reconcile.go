@@ -257,7 +257,7 @@ func (r *reconciliation) print(w io.Writer) error {
 	section("journal", r.journal)
 	table.Flush() // into memory
 	if a := r.audit; a != nil {
-		fmt.Fprintf(&b, "\n%s in %s in %s, %s\n", plural(int(a.Records), "record"), byteCount(a.Bytes), plural(a.Segments, "segment"), plural(a.Keys, "key"))
+		fmt.Fprintf(&b, "\n%s in %s in %s, %s\n", plural(int(a.Records), "record"), byteCount(a.Bytes), plural(len(a.List), "segment"), plural(a.Keys, "key"))
 		for _, f := range a.Findings {
 			fmt.Fprintf(&b, "  %s\n", appendPlain(nil, f.String()))
 		}

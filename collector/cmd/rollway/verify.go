@@ -175,7 +175,7 @@ func (v *verifyFlags) checkJournal(dir string) (report, error) {
 		return report{}, err
 	}
 	r := report{what: fmt.Sprintf("journal of a collector, %s, %s in %s",
-		lines(int(found.Records)), byteCount(found.Bytes), plural(found.Segments, "segment"))}
+		lines(int(found.Records)), byteCount(found.Bytes), plural(len(found.List), "segment"))}
 	for _, s := range found.List {
 		state := "open segment"
 		switch {
