@@ -30,8 +30,9 @@
 // members of an event, since agents send whole records there: msg and level go to
 // their slots unless the LogRecord has filled them, all else to attrs.
 //
-// Both forms have a reader of their own, protobuf.go and json.go. They give what
-// they read to event.go, which makes events of it.
+// Protocol buffers and JSON are the same messages, whose tables are in messages.go.
+// fields.go walks through either form, read.go and value.go say what is where, and
+// event.go makes events of it.
 package otlp
 
 import (
@@ -64,10 +65,7 @@ func (overHTTP) Decode(q *receiver.Request) error {
 	q.Note = append(q.Note, form...)
 	r := readers.Get()
 	defer r.release()
-	if form == inJSON {
-		return r.readJSON(q)
-	}
-	return r.readProtobuf(q)
+	return r.read(q, form == inJSON)
 }
 
 // formOf returns the form of a request. Without a body that could tell it is
@@ -127,12 +125,6 @@ const (
 	keepScratch = 1 << 20
 	keepScopes  = 1 << 10 // entries
 )
-
-// begin begins to read a request.
-func (r *reader) begin(q *receiver.Request, json bool) {
-	r.q, r.json = q, json
-	r.b = q.Norm.Build(q.Batch, q.Received)
-}
 
 func (r *reader) release() {
 	r.q, r.b, r.spread, r.reread = nil, nil, 0, 0

@@ -31,12 +31,6 @@ type (
 	}
 )
 
-// part is a message in the request.
-type part struct {
-	bytes []byte
-	at    int // where it begins in a request in JSON
-}
-
 // record is what a LogRecord holds besides its attributes.
 type record struct {
 	time, observed uint64
@@ -80,7 +74,8 @@ func (rec *record) set(num protowire.Number, number uint64, bytes []byte) {
 }
 
 // finish adds to an event that has the attributes of its record all else, in the
-// order in which names get suffixes. In JSON it returns the end of the body's value.
+// order in which names get suffixes. In JSON it returns the end of a body that is an
+// array or a list.
 func (r *reader) finish(rec *record, sc *scope, res *resource) (end int, err error) {
 	r.times(rec)
 	r.level(rec)
@@ -99,7 +94,7 @@ func (r *reader) finish(rec *record, sc *scope, res *resource) (end int, err err
 		return 0, err
 	}
 	if rec.body.kind == anyList { // what the protocol itself says comes first
-		return r.list(rec.body, asField)
+		return r.pairs(&keyValueListMsg, rec.body.part, asField)
 	}
 	return end, nil
 }
@@ -154,7 +149,7 @@ func (r *reader) message(v anyValue) (end int, err error) {
 	}
 	if v.kind == anyDouble && (math.IsNaN(v.double()) || math.IsInf(v.double(), 0)) {
 		r.b.Float(v.double()) // a string
-		return v.end, nil
+		return 0, nil
 	}
 	return r.put(v)
 }
@@ -224,7 +219,8 @@ func (r *reader) scope(sc *scope) error {
 		return nil
 	}
 	r.b.Attr(nameScope)
-	return r.attributes(&sc.msg, scopeAttributes, asMember)
+	_, err := r.object(&scopeMsg, sc.msg, asMember)
+	return err
 }
 
 func (r *reader) resource(res *resource) error {
@@ -238,7 +234,8 @@ func (r *reader) resource(res *resource) error {
 		return nil
 	}
 	r.b.Attr(nameResource)
-	return r.attributes(&res.msg, resourceAttributes, asOther)
+	_, err := r.object(&resourceMsg, res.msg, asOther)
+	return err
 }
 
 // textOf returns a text as it is: that of a string of JSON is valid until the next

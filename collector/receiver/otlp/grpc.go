@@ -36,7 +36,7 @@ func (overGRPC) Decode(q *receiver.Request) error {
 	}
 	r := readers.Get()
 	defer r.release()
-	return r.readProtobuf(q)
+	return r.read(q, false)
 }
 
 // The header fields of an answer that trailers hold, by names that net/http

@@ -77,7 +77,7 @@ func reread(q *receiver.Request, context []byte) error {
 	}
 	if before, is := bytes.CutSuffix(context, []byte(endOfContext)); is && bytes.HasPrefix(before, []byte{'{'}) {
 		q.Body = slices.Concat([]byte(`{"resourceLogs":[`), before, q.Body, []byte(endOfContext+"]}"))
-		return r.readJSON(q)
+		return r.read(q, true)
 	}
 	var logs, scopeLogs []byte
 	f := wire.Over(context)
@@ -88,11 +88,11 @@ func reread(q *receiver.Request, context []byte) error {
 			logs = appendField(logs, f.Num, f.Bytes)
 		}
 	}
-	if err := broken("ResourceLogs", f.Err()); err != nil {
+	if err := broken(&resourceLogsMsg, f.Err()); err != nil {
 		return err
 	}
 	// An empty record is a record too.
 	record := protowire.AppendBytes(protowire.AppendTag(nil, 2, protowire.BytesType), q.Body)
 	q.Body = appendField(nil, 1, appendField(logs, 2, append(scopeLogs, record...)))
-	return r.readProtobuf(q)
+	return r.read(q, false)
 }

@@ -1,9 +1,12 @@
 package otlp
 
 import (
+	"errors"
+	"fmt"
 	"math"
 
-	"google.golang.org/protobuf/encoding/protowire"
+	"github.com/rollway/rollway/collector/receiver/wire"
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
 // anyKind is which of its fields an AnyValue has: their numbers.
@@ -20,23 +23,85 @@ const (
 	anyBytes
 )
 
-// anyValue is an
-//
-//	AnyValue {
-//		string_value 1, bool_value 2, int_value 3 int64, double_value 4,
-//		array_value 5 ArrayValue { values 1 AnyValue },
-//		kvlist_value 6 KeyValueList { values 1 KeyValue },
-//		bytes_value 7
-//	}
+// anyValue is what an AnyValue has.
 type anyValue struct {
-	kind  anyKind
-	value uint64
-	bytes []byte // of a string its text; of an array or a list in protocol buffers the message
-
-	at, end int // in JSON; the end of an array or a list is known once it was read
+	kind anyKind
+	value
 }
 
-func (v *anyValue) double() float64 { return math.Float64frombits(v.value) }
+func (v *anyValue) double() float64 { return math.Float64frombits(v.number) }
+
+// any calls use for the one value of an AnyValue, in protocol buffers the last of
+// several. use returns the end of an array or a list in JSON.
+func (r *reader) any(msg part, use func(v anyValue) (end int, err error)) (end int, err error) {
+	if !r.json {
+		v, err := readAny(msg.bytes)
+		if err != nil {
+			return 0, err
+		}
+		return use(v)
+	}
+	seen := false
+	end, err = r.jsonFields(&anyValueMsg, msg.at, func(f *field, v value) (int, error) {
+		if seen {
+			return 0, r.Invalid(v.at, fmt.Errorf("an AnyValue has one value, but %s is another", f.name))
+		}
+		seen = true
+		return use(anyValue{anyKind(f.num), v})
+	})
+	if err == nil && !seen {
+		_, err = use(anyValue{})
+	}
+	return end, err
+}
+
+// readAny reads an AnyValue in protocol buffers.
+func readAny(msg []byte) (v anyValue, err error) {
+	if text, rest := wire.Short(msg, byte(anyString)); text != nil && len(rest) == 0 {
+		v.kind, v.bytes = anyString, text
+		return v, nil
+	}
+	w := wire.Over(msg)
+	for w.Next() {
+		if f := anyValueMsg.byNumber(w.Num, w.Type); f != nil {
+			v = anyValue{anyKind(f.num), value{part: part{bytes: w.Bytes}, number: w.Value}}
+		}
+	}
+	return v, broken(&anyValueMsg, w.Err())
+}
+
+// put gives the Builder a value. It returns the end of an array or a list in JSON.
+func (r *reader) put(v anyValue) (end int, err error) {
+	b := r.b
+	switch v.kind {
+	case anyString:
+		b.String(r.textOf(v.bytes))
+	case anyBool:
+		b.Bool(v.number != 0)
+	case anyInt:
+		b.Int(int64(v.number))
+	case anyDouble:
+		b.Float(v.double())
+	case anyBytes:
+		b.Bytes(v.bytes)
+	case anyArray:
+		b.BeginArray()
+		end, err = r.fields(&arrayValueMsg, v.part, func(_ *field, v value) (int, error) {
+			if b.Failed() {
+				return 0, nil
+			}
+			return r.any(v.part, r.put)
+		})
+		if err == nil {
+			b.EndArray()
+		}
+	case anyList:
+		end, err = r.object(&keyValueListMsg, v.part, asMember)
+	default:
+		b.Null()
+	}
+	return end, err
+}
 
 // named says what becomes of a key and a value.
 type named uint8
@@ -48,50 +113,164 @@ const (
 	asField
 )
 
-// put gives the Builder a value, and returns its end in JSON.
-func (r *reader) put(v anyValue) (end int, err error) {
-	b := r.b
-	switch v.kind {
-	case anyString:
-		b.String(r.textOf(v.bytes))
-	case anyBool:
-		b.Bool(v.value != 0)
-	case anyInt:
-		b.Int(int64(v.value))
-	case anyDouble:
-		b.Float(v.double())
-	case anyBytes:
-		b.Bytes(v.bytes)
-	case anyArray:
-		b.BeginArray()
-		if r.json {
-			end, err = r.jsonArray(v.at)
-		} else {
-			err = r.protobufArray(v.bytes)
-		}
-		if err == nil {
-			b.EndArray()
-		}
-		return end, err
-	case anyList:
-		b.BeginObject()
-		if end, err = r.list(v, asMember); err == nil {
-			b.EndObject()
-		}
-		return end, err
-	default:
-		b.Null()
+// object makes an object of the KeyValues in a message.
+func (r *reader) object(m *message, msg part, as named) (end int, err error) {
+	r.b.BeginObject()
+	if end, err = r.pairs(m, msg, as); err == nil {
+		r.b.EndObject()
 	}
-	return v.end, nil
+	return end, err
 }
 
-// list reads the keys and values of a KeyValueList. Once the event is a rejected one
+// pairs gives the Builder the KeyValues in a message. Once the event is a rejected one
 // nested values are not read any more.
-func (r *reader) list(v anyValue, as named) (end int, err error) {
-	if r.json {
-		return r.jsonPairsIn(&keyValueListMsg, v.at, as)
+func (r *reader) pairs(m *message, msg part, as named) (end int, err error) {
+	return r.fields(m, msg, func(f *field, v value) (int, error) {
+		if f.message != &keyValueMsg {
+			return 0, nil
+		}
+		if as == asOther {
+			p, err := r.keyValue(v.part)
+			if err != nil {
+				return 0, err
+			}
+			if r.service(&p) != nil {
+				as = asMember
+				return p.end, nil
+			}
+		}
+		return r.pair(v.part, as)
+	})
+}
+
+// pair gives the Builder a KeyValue.
+func (r *reader) pair(msg part, as named) (end int, err error) {
+	if r.b.Failed() {
+		return 0, nil
 	}
-	return 0, r.protobufPairs(v.bytes, 1, as)
+	if r.json {
+		if end := r.jsonPlainPair(msg.at, as); end > 0 {
+			return end, nil
+		}
+		return r.jsonPair(msg.at, as)
+	}
+	key, text, err := wire.Pair(msg.bytes)
+	if err != nil {
+		return 0, broken(&keyValueMsg, err)
+	}
+	r.name(key, as)
+	v, err := readAny(text)
+	if err != nil {
+		return 0, err
+	}
+	return r.put(v)
+}
+
+// jsonPlainPair is jsonPair for the form that most attributes have. If the KeyValue
+// has another it does nothing and returns -1.
+func (r *reader) jsonPlainPair(at int, as named) (end int) {
+	const beforeKey, beforeValue, atEnd = `{"key":`, `,"value":{"stringValue":`, `}}`
+	key := r.After(beforeKey, at)
+	value := r.After(beforeValue, r.StringEnd(key))
+	valueEnd := r.StringEnd(value)
+	if end = r.After(atEnd, valueEnd); end < 0 {
+		return -1
+	}
+	r.name(r.Text(r.Body[key:value-len(beforeValue)]), as)
+	r.b.String(r.Text(r.Body[value:valueEnd]))
+	return end
+}
+
+// maxReread is how many times the length of a request is read again to find keys.
+const maxReread = 16
+
+var (
+	errAnother = errors.New("a KeyValue has one key and one value, and this is another")
+	errOrder   = errors.New("a value before its key")
+)
+
+// jsonPair gives the Builder the KeyValue at an offset. Its key comes first as a rule;
+// else the value is passed over and read again.
+func (r *reader) jsonPair(at int, as named) (end int, err error) {
+	hasKey, hasValue := false, false
+	end, err = r.jsonFields(&keyValueMsg, at, func(f *field, v value) (int, error) {
+		switch {
+		case hasValue, hasKey && f.num == 1:
+			return 0, r.Invalid(at, errAnother)
+		case f.num == 1:
+			hasKey = true
+			r.name(r.Text(v.bytes), as)
+			return 0, nil
+		case !hasKey:
+			return 0, errOrder
+		}
+		hasValue = true
+		return r.any(v.part, r.put)
+	})
+	if hasKey || err != nil && err != errOrder {
+		if err == nil && !hasValue {
+			r.b.Null()
+		}
+		return end, err
+	}
+	p, err := r.keyValue(part{at: at})
+	if err != nil {
+		return 0, err
+	}
+	if r.reread += p.end - at; r.reread > maxReread*len(r.Body) {
+		return 0, r.Invalid(at, errors.New("values that hold others come before their keys"))
+	}
+	r.name(r.textOf(p.key), as)
+	if !p.hasValue {
+		r.b.Null()
+		return p.end, nil
+	}
+	_, err = r.any(p.value, r.put)
+	return p.end, err
+}
+
+// keyValue is a KeyValue.
+type keyValue struct {
+	key      []byte // a string; nil: there is none
+	value    part
+	hasValue bool
+	end      int // in JSON
+}
+
+// keyValue finds the parts of a KeyValue.
+func (r *reader) keyValue(msg part) (p keyValue, err error) {
+	if !r.json {
+		p.key, p.value.bytes, err = wire.Pair(msg.bytes)
+		p.hasValue = true
+		return p, broken(&keyValueMsg, err)
+	}
+	p.end, err = r.jsonFields(&keyValueMsg, msg.at, func(f *field, v value) (int, error) {
+		switch {
+		case f.num == 1 && p.key == nil:
+			p.key = v.bytes
+		case f.num == 2 && !p.hasValue:
+			p.value, p.hasValue = v.part, true
+		default:
+			return 0, r.Invalid(msg.at, errAnother)
+		}
+		return 0, nil
+	})
+	return p, err
+}
+
+// service returns the value of a KeyValue if its key is service.name and the value is
+// a string that is not empty.
+func (r *reader) service(p *keyValue) (text []byte) {
+	if r.json && !jsonwalk.Equal(p.key, serviceName) || !r.json && string(p.key) != serviceName || !p.hasValue {
+		return nil
+	}
+	r.any(p.value, func(v anyValue) (int, error) {
+		if v.kind == anyString && len(r.textOf(v.bytes)) > 0 {
+			text = v.bytes
+		}
+		return 0, nil
+	})
+	return text
 }
 
 // Numbers of the attributes among the fields of their messages.
@@ -99,24 +278,6 @@ const (
 	resourceAttributes = 1
 	scopeAttributes    = 3
 )
-
-// attributes makes an object of the attributes of a resource or a scope, field num
-// of its message.
-func (r *reader) attributes(msg *part, num protowire.Number, as named) (err error) {
-	r.b.BeginObject()
-	switch {
-	case !r.json:
-		err = r.protobufPairs(msg.bytes, num, as)
-	case as == asOther:
-		_, err = r.jsonPairsIn(&resourceMsg, msg.at, as)
-	default:
-		_, err = r.jsonPairsIn(&scopeMsg, msg.at, as)
-	}
-	if err == nil {
-		r.b.EndObject()
-	}
-	return err
-}
 
 // name says where the next value goes.
 func (r *reader) name(key []byte, as named) {
@@ -130,4 +291,4 @@ func (r *reader) name(key []byte, as named) {
 	}
 }
 
-var serviceName = []byte("service.name")
+const serviceName = "service.name"
