@@ -1,13 +1,13 @@
 package normalize
 
 import (
-	"bytes"
 	"encoding/base64"
+	"errors"
 	"log/slog"
 	"math"
+	"strconv"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
+	"unicode/utf8"
 
 	"github.com/rollway/rollway/internal/jsonline"
 	"github.com/rollway/rollway/internal/jsonwalk"
@@ -59,13 +59,10 @@ type Builder struct {
 	level  int   // objects and arrays that are open in it
 	merged bool  // it is an object whose members go to attrs
 	within scope // of that object
-	direct bool  // it is being built where it stays, see direct.go
+	direct bool  // it is being built where it stays, see begin
 	first  bool  // the innermost object or array has nothing in it yet
 
 	raw []byte // what the event was sent as, for Batch.DeadLetters
-
-	dec *jsontext.Decoder // of Object
-	src bytes.Buffer
 }
 
 // place is where a value goes.
@@ -116,16 +113,10 @@ func (b *Builder) Begin() {
 func (b *Builder) Raw(text []byte) { b.raw = text }
 
 // SetTime sets the time of the event, seconds and nanoseconds since 1970.
-func (b *Builder) SetTime(sec int64, nsec int) {
-	b.n.ev.sec, b.n.ev.nsec = sec, nsec
-	b.n.ev.filled |= 1 << keyTime
-}
+func (b *Builder) SetTime(sec int64, nsec int) { b.n.setTime(sec, nsec) }
 
 // SetLevel sets the level of the event. Without it the level is INFO.
-func (b *Builder) SetLevel(level slog.Level) {
-	b.n.ev.level = level
-	b.n.ev.filled |= 1 << keyLevel
-}
+func (b *Builder) SetLevel(level slog.Level) { b.n.setLevel(level) }
 
 // Time returns the time that the event has, in seconds and nanoseconds since
 // 1970, if it has one.
@@ -147,58 +138,40 @@ func (b *Builder) Failed() bool { return b.n.ev.fault != ok }
 
 // Slot says that the next value goes to a slot of its own. Time and Level take
 // all forms that they take as JSON.
-func (b *Builder) Slot(s Slot) {
-	b.aim(inSlot, len(b.text))
-	b.slot = s
-}
+func (b *Builder) Slot(s Slot) { b.aim(inSlot, s, len(b.text)) }
 
 // SlotNamed is Slot for a value that came under another name than the slot's,
 // by which it goes to attrs if it has to.
 func (b *Builder) SlotNamed(s Slot, name []byte) {
 	start := len(b.text)
 	b.text = jsonline.AppendStringBytes(b.text, name)
-	b.aim(inSlot, start)
-	b.slot = s
+	b.aim(inSlot, s, start)
 }
 
 // Attr says that the next value goes to attrs under the name.
 func (b *Builder) Attr(name []byte) {
-	b.aim(inAttrs, len(b.text))
+	b.aim(inAttrs, keyOther, len(b.text))
 	b.begin(name)
 }
 
 // Field says that the next value goes where the name says.
-func (b *Builder) Field(name []byte) {
-	slot := lookup(name)
+func (b *Builder) Field(name []byte) { b.field(name, lookup(name)) }
+
+func (b *Builder) field(name []byte, slot key) {
 	if slot == keyOther {
 		b.Attr(name)
 		return
 	}
 	start := len(b.text)
 	b.text = jsonline.AppendStringBytes(b.text, name)
-	b.aim(byName, start)
-	b.slot = slot
+	b.aim(byName, slot, start)
 }
 
-// mergedField is Field for a member of an object that is merged into attrs.
-func (b *Builder) mergedField(name []byte) {
-	start := len(b.text)
-	b.text = jsonline.AppendStringBytes(b.text, name)
-	slot := b.n.lookupIn(b.within, b.text[start:])
-	if slot == keyOther {
-		b.text = b.text[:start]
-		b.Attr(name)
-		return
-	}
-	b.aim(byName, start)
-	b.slot = slot
-}
-
-func (b *Builder) aim(p place, start int) {
+func (b *Builder) aim(p place, slot key, start int) {
 	if b.place != nowhere {
 		panic("normalize: Builder: a place was named before the value of the one before")
 	}
-	b.place = p
+	b.place, b.slot = p, slot
 	b.name = jsonwalk.Span{Start: start, End: len(b.text)}
 	b.value = len(b.text)
 }
@@ -207,8 +180,12 @@ func (b *Builder) aim(p place, start int) {
 func (b *Builder) Name(name []byte) {
 	switch {
 	case b.level == 0 && b.merged:
+		slot := keyOther
+		if b.within == belowFields && string(name) == "message" {
+			slot = keyMsgInFields
+		}
 		b.place = nowhere
-		b.mergedField(name)
+		b.field(name, slot)
 	case b.level == 0:
 		panic("normalize: Builder: Name outside of an object")
 	default:
@@ -259,11 +236,7 @@ func (b *Builder) Float(v float64) {
 // Bool is a value.
 func (b *Builder) Bool(v bool) {
 	b.before()
-	if v {
-		b.text = append(b.text, "true"...)
-	} else {
-		b.text = append(b.text, "false"...)
-	}
+	b.text = strconv.AppendBool(b.text, v)
 	b.after()
 }
 
@@ -286,8 +259,11 @@ func (b *Builder) Bytes(v []byte) {
 // JSON is a value: raw is one valid JSON value in valid UTF-8.
 func (b *Builder) JSON(raw []byte) {
 	b.before()
-	if b.direct && !scalar(kindOf(raw[0])) {
-		b.compact(raw)
+	if b.direct && !isScalar(raw) {
+		var fault reason
+		if b.text, fault = appendValue(b.text, raw, len(b.text)+len(raw), b.mostLevels()-b.level); fault != ok {
+			b.fail(fault)
+		}
 	} else {
 		b.text = append(b.text, raw...)
 	}
@@ -375,37 +351,107 @@ func (b *Builder) after() {
 	}
 	n, p := b.n, b.place
 	b.place = nowhere
+	if n.ev.fault == ok {
+		n.ev.fault = n.overlong(b.text[b.value:])
+	}
 	if n.ev.fault != ok {
 		b.text = b.text[:b.name.Start]
 		return
 	}
 	n.body.text = b.text
 	value := jsonwalk.Span{Start: b.value, End: len(b.text)}
-	kind := kindOf(b.text[b.value])
-	if n.ev.fault = n.overlong(kind, b.text[b.value:]); n.ev.fault != ok {
-		b.text = b.text[:b.name.Start]
+	if n.fill(b.slot, value) || p == byName && n.wait(b.slot, b.name, value) {
 		return
 	}
-	if p != inAttrs && n.fill(b.slot, value, kind) || p == byName && n.wait(b.slot, b.name, value, kind) {
-		return
-	}
-	if p == inSlot && b.name.Start == b.name.End { // it was not named yet
+	if p == inSlot && b.name.Len() == 0 { // it was not named yet
 		start := len(b.text)
 		b.text = jsonline.AppendString(b.text, b.slot.String())
 		b.name = jsonwalk.Span{Start: start, End: len(b.text)}
 		n.body.text = b.text
 	}
-	n.ev.fault = n.addAttr(b.name, value, kind, false)
+	n.ev.fault = n.addAttr(b.name, value, false)
 	b.text = b.text[:min(b.name.Start, b.value)] // it is in attrs
 }
 
-// kindOf returns the kind of the value that begins with c.
-func kindOf(c byte) jsontext.Kind {
-	if c == '-' || '0' <= c && c <= '9' {
-		return jsontext.KindNumber
+// begin begins a member of attrs. It is built there, instead of being copied there when
+// it is whole: until finish, text and the Normalizer's attrs have changed places. A
+// fault of its name is the event's.
+func (b *Builder) begin(name []byte) {
+	n := b.n
+	b.text, n.attrs = n.attrs, b.text
+	b.direct = true
+	start := len(b.text)
+	b.text = jsonline.AppendStringBytes(b.text, name)
+	if n.ev.fault == ok {
+		var suffix []byte
+		if suffix, n.ev.fault = n.uniqueSuffix(b.text[start:], name); len(suffix) > 0 {
+			b.text = append(b.text[:len(b.text)-1], suffix...)
+			b.text = append(b.text, '"')
+		}
+		b.text = append(b.text, ':')
 	}
-	return jsontext.Kind(c)
+	b.name = jsonwalk.Span{Start: start, End: len(b.text)}
+	b.value = len(b.text)
 }
+
+// finish ends the member that begin began.
+func (b *Builder) finish() {
+	n := b.n
+	if n.ev.fault == ok {
+		n.ev.fault = n.overlong(b.text[b.value:])
+	}
+	if n.ev.fault == ok && len(b.text) > n.limits.MaxEventBytes {
+		n.ev.fault = tooLarge
+	}
+	b.place = nowhere
+	b.undirect()
+	if n.ev.fault != ok {
+		n.attrs = n.attrs[:b.name.Start]
+		return
+	}
+	n.noteNested(b.value, len(n.attrs))
+	n.attrs = append(n.attrs, ',')
+}
+
+// undirect puts text and attrs back where they belong.
+func (b *Builder) undirect() {
+	if b.direct {
+		b.text, b.n.attrs = b.n.attrs, b.text
+		b.direct = false
+	}
+}
+
+// mostLevels is how many levels the value being built may have.
+func (b *Builder) mostLevels() int {
+	if b.direct {
+		return b.n.limits.MaxDepth - 2 // the line and attrs
+	}
+	return b.n.limits.MaxDepth
+}
+
+// Object adds the members of raw, one valid JSON object, as if each was given by Field.
+// It returns an error if raw is none.
+func (b *Builder) Object(raw []byte) error {
+	n, start := b.n, len(b.text)
+	if !utf8.Valid(raw) {
+		n.ev.got = int(raw[firstInvalid(raw)])
+		b.value = start
+		b.fail(invalidUTF8)
+		return nil
+	}
+	b.text = append(b.text, raw...)
+	n.body.text = b.text
+	i := jsonwalk.SkipSpace(b.text, start)
+	if i == len(b.text) || b.text[i] != '{' || n.readMembers(i+1, topLevel, 1) < 0 {
+		return errNoObject
+	}
+	if n.ev.fault == ok {
+		n.settle()
+	}
+	return nil
+}
+
+var errNoObject = errors.New("it is not a JSON object")
 
 // End ends the event and reports whether it is one of Batch.Records, or was left
 // out by a rule as Dropped tells; otherwise it is a rejected one.

@@ -34,6 +34,51 @@ type Enricher interface {
 	Withholds() bool
 }
 
+// Extras are attributes that every event of a body gets from its receiver. They come
+// first in attrs, so that a sender's own attribute of the same name is the one that gets
+// a suffix. A nil *Extras has none. It must not change while it is in use.
+type Extras struct {
+	names [][]byte
+	text  []byte // members, each followed by ','
+}
+
+// Add adds one attribute.
+func (x *Extras) Add(name, value string) { x.AddJSON(name, jsonline.AppendString(nil, value)) }
+
+// AddJSON adds one attribute whose value is raw, JSON in its shortest form.
+func (x *Extras) AddJSON(name string, raw []byte) {
+	x.names = append(x.names, []byte(name))
+	x.text = append(jsonline.AppendString(x.text, name), ':')
+	x.text = append(append(x.text, raw...), ',')
+}
+
+// Join adds what y has.
+func (x *Extras) Join(y *Extras) {
+	x.names = append(x.names, y.names...)
+	x.text = append(x.text, y.text...)
+}
+
+// AppendTo appends what x has, as members of an object, each followed by ','.
+func (x *Extras) AppendTo(dst []byte) []byte { return append(dst, x.text...) }
+
+// Reserve keeps a name for what Enricher.Own or Enricher.Finish appends.
+func (x *Extras) Reserve(name []byte) { x.names = append(x.names, name) }
+
+// AddAddr adds one attribute, whose name needs no escape.
+func (x *Extras) AddAddr(name []byte, addr netip.Addr) {
+	x.names = append(x.names, name)
+	x.text = append(x.text, '"')
+	x.text = append(x.text, name...)
+	x.text = append(x.text, `":"`...)
+	x.text = addr.AppendTo(x.text)
+	x.text = append(x.text, `",`...)
+}
+
+func (x *Extras) reset() { x.names, x.text = x.names[:0], x.text[:0] }
+
+// SetExtras says what the events of the next calls get; nil is nothing.
+func (n *Normalizer) SetExtras(x *Extras) { n.extras = x }
+
 // Defaults are attributes, a service and a logger for events that have none. It
 // must not change while it is in use.
 type Defaults struct {
@@ -187,8 +232,8 @@ func ReadAs(name string) (slot string, seldom bool) {
 	if k <= keyOther {
 		return k.String(), false
 	}
-	if seconds[k].rank == ofParts {
+	if keys[k].rank == ofParts {
 		return "", false
 	}
-	return seconds[k].slot.String(), seconds[k].rank == 3
+	return keys[k].slot.String(), keys[k].rank == 3
 }

@@ -102,11 +102,6 @@ func TestLibraries(t *testing.T) {
 
 // libraryForms are the ways in which an event comes to be read: they must agree.
 var libraryForms = map[string]func(b *Batch, in string) error{
-	"tokens": func(b *Batch, in string) error {
-		n := New(Limits{})
-		n.strict = true
-		return n.Body(b, []byte(in), received)
-	},
 	"Builder.Object": func(b *Batch, in string) error {
 		build := New(Limits{}).Build(b, received)
 		build.Begin()

@@ -2,9 +2,8 @@
 // into canonical lines, in one pass from the bytes of the wire: no maps, no
 // decoded values, no allocation per event.
 //
-// Valid events are read by a scanner of this package (quick.go). At anything else
-// it gives up, and package jsontext reads the same text from its start and says
-// what is wrong with it. Both must come to the same: FuzzQuick.
+// Package jsontext is asked what is wrong with text that is not valid JSON, and nothing
+// else. It must accept the same texts: FuzzQuick.
 //
 // # Bodies
 //
@@ -38,7 +37,7 @@
 //	span_id  span_id, spanId, span.id
 //	error    error
 //
-// Second names, which libraries write instead (second.go, and docs/INGEST.md),
+// Second names, which libraries write instead (keys.go, and docs/INGEST.md),
 // count in events that have nothing under these.
 //
 // The members of an object under metadata, attributes, fields, context or
@@ -117,21 +116,15 @@ func (l Limits) WithDefaults() Limits {
 // ErrEmpty is returned by Body for a body without any value.
 var ErrEmpty = errors.New("the body is empty; expected a JSON object, an array of objects, or one object per line")
 
-// A Normalizer holds the decoder and the scratch memory of normalization. It
-// is for one goroutine at a time; its memory is bounded by Limits and between
-// calls it points neither into input nor into a Batch.
+// A Normalizer holds the scratch memory of normalization. It is for one goroutine at a
+// time; its memory is bounded by Limits, and between calls it points neither into input
+// nor into a Batch.
 type Normalizer struct {
-	limits  Limits
-	short   int // bytes of JSON that no limit on a key or a value can be under
-	dec     *jsontext.Decoder
-	src     bytes.Buffer
-	opts    []jsontext.Options
-	decodes bool // it holds text
-	strict  bool // it reads all: for tests
-
-	body body  // set for the length of one call of Body or Line
-	ev   event // set for the length of one event
-	late late  // emptied at each event's end
+	limits Limits
+	short  int   // bytes of JSON that no limit on a key or a value can be under
+	body   body  // set for the length of one call of Body or Line
+	ev     event // set for the length of one event
+	late   late  // emptied at each event's end
 
 	attrs   []byte // members of attrs so far, each followed by ','
 	names   nameSet
@@ -148,6 +141,9 @@ type Normalizer struct {
 	dropped   bool      // the event just ended was, by a rule
 
 	builder Builder
+
+	dec jsontext.Decoder // of syntaxError
+	src bytes.Buffer
 }
 
 // body is what one call of Body or Line works on.
@@ -157,7 +153,7 @@ type body struct {
 	dirty    bool // holds invalid UTF-8 somewhere
 	escapes  bool // holds a backslash somewhere
 	all      []byte
-	text     []byte // part of all that the decoder reads
+	text     []byte // part of all that is being read
 	base     int    // offset of text in all
 	line     int    // line of text's first byte, 0 if unknown
 	seen     struct{ offset, line int }
@@ -183,10 +179,6 @@ const keepScratch = 256 << 10
 func New(limits Limits) *Normalizer {
 	n := &Normalizer{limits: limits.WithDefaults()}
 	n.short = min(n.limits.MaxKeyBytes, n.limits.MaxValueBytes)
-	// Equal names and bad UTF-8 are this package's to judge; lone surrogates
-	// in escapes are valid JSON and stay as sent.
-	n.opts = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
-	n.dec = jsontext.NewDecoder(&n.src, n.opts...)
 	n.names.init()
 	return n
 }
@@ -207,7 +199,7 @@ func (n *Normalizer) Body(dst *Batch, b []byte, received time.Time) error {
 func (n *Normalizer) Line(dst *Batch, line []byte, received time.Time) error {
 	n.begin(dst, line, received)
 	defer n.end()
-	return n.readLine(dst, 0, len(line), 0)
+	return n.readWhole(dst, 0, len(line), 0)
 }
 
 func (n *Normalizer) begin(dst *Batch, b []byte, received time.Time) {
@@ -217,11 +209,6 @@ func (n *Normalizer) begin(dst *Batch, b []byte, received time.Time) {
 
 func (n *Normalizer) end() {
 	n.body = body{}
-	if n.decodes {
-		n.src = bytes.Buffer{}
-		n.dec.Reset(&n.src, n.opts...)
-		n.decodes = false
-	}
 	if cap(n.attrs) > keepScratch {
 		n.attrs = nil
 	}
@@ -239,14 +226,8 @@ func (n *Normalizer) Memory() [10][]byte {
 	return [10][]byte{n.attrs, n.unquote, n.builder.text, n.names.text, n.names.try, s.A, s.B, s.Text, s.Path, s.Template}
 }
 
-// text sets the text to all[start:end].
-func (n *Normalizer) text(start, end, line int) {
+// setText sets body.text to all[start:end] and returns it.
+func (n *Normalizer) setText(start, end, line int) []byte {
 	n.body.text, n.body.base, n.body.line = n.body.all[start:end], start, line
-}
-
-// decode sets the decoder to the text.
-func (n *Normalizer) decode() {
-	n.decodes = true
-	n.src = *bytes.NewBuffer(n.body.text)
-	n.dec.Reset(&n.src, n.opts...)
+	return n.body.text
 }

@@ -215,7 +215,7 @@ func TestSyntaxErrorSaysWhere(t *testing.T) {
 		"{\n  \"a\": 1\n  \"b\": 2\n}": `not valid JSON at line 3, column 3 (offset 13): invalid character '"' after object value (expecting ',' or '}')`,
 		`[{"a":1},{"a":2]`:             `not valid JSON at line 1, column 16 (offset 15): invalid character ']' after object value (expecting ',' or '}')`,
 		`{"a":`:                        `not valid JSON at line 1, column 6 (offset 5): the text ends inside a value`,
-		`{'a':1}`:                      `not valid JSON at line 1, column 2 (offset 1): invalid character '\'' at start of value`,
+		`{'a':1}`:                      `not valid JSON at line 1, column 2 (offset 1): invalid character '\'' at start of string (expecting '"')`,
 	} {
 		_, err := normalizeBody(t, Limits{}, in)
 		if err == nil || err.Error() != want {

@@ -2,18 +2,16 @@ package normalize
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
+	"io"
 	"strings"
 	"testing"
-	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/rollway/rollway/collector/normalize/vectors"
-
-	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
-// values are JSON values and what is nearly one, for both ways of reading.
+// values are JSON values and what is nearly one.
 func values() []string {
 	all := append([]string(nil), seeds...)
 	vectors := vectors.Values()
@@ -25,115 +23,76 @@ func values() []string {
 	return all
 }
 
-// account is all that a batch tells.
-func account(b *Batch, err error) string {
-	var s strings.Builder
-	fmt.Fprintf(&s, "%v\n%s%d stored of %d to %d, %d rejected %v, %d dropped\n", err, b.Lines, b.Records, b.MinTime, b.MaxTime, b.RejectedTotal, b.byReason, b.DroppedTotal)
-	for _, r := range b.Rejected {
-		fmt.Fprintf(&s, "%+v\n", r)
+// verdict is what package jsontext says of body, read token by token as one line: how
+// many events it has and how many of them are objects, and where it stops.
+func verdict(body []byte) (events, objects int, failed error) {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for {
+		depth, inObject := dec.StackDepth(), false
+		if depth > 0 {
+			kind, _ := dec.StackIndex(1)
+			inObject = kind == jsontext.KindBeginObject
+		}
+		token, err := dec.ReadToken()
+		if err != nil {
+			if err == io.EOF && depth == 0 {
+				return events, objects, nil
+			}
+			return 0, 0, err
+		}
+		kind := token.Kind()
+		if ends := kind == jsontext.KindEndObject || kind == jsontext.KindEndArray; ends || depth > 1 || inObject || depth == 0 && kind == jsontext.KindBeginArray {
+			continue
+		}
+		if events++; kind == jsontext.KindBeginObject {
+			objects++
+		}
 	}
-	for i := range b.deadLetters {
-		fmt.Fprintf(&s, "%+v %s\n", b.deadLetters[i], b.Text(&b.deadLetters[i]))
-	}
-	return s.String()
 }
 
-// pair are two Normalizers, of which in one the decoder reads all.
-type pair struct{ quick, strict *Normalizer }
-
-func newPair(limits Limits) pair {
-	p := pair{New(limits), New(limits)}
-	p.strict.strict = true
-	return p
-}
-
-// same fails unless a body comes to the same in both.
-func (p pair) same(t *testing.T, body []byte) {
+// sameVerdict fails unless a line is accepted or rejected as package jsontext does.
+func sameVerdict(t *testing.T, line []byte) {
 	t.Helper()
-	quick, strict := p.quick, p.strict
-	var a, b Batch
-	a.KeepDeadLetters(1 << 20)
-	b.KeepDeadLetters(1 << 20)
-	got, want := account(&a, quick.Body(&a, body, received)), account(&b, strict.Body(&b, body, received))
-	if got != want {
-		t.Fatalf("%.300q\ncomes to     %.2000s\nby the decoder %.2000s", body, got, want)
-	}
-	a.Reset()
-	b.Reset()
-	got, want = account(&a, quick.Line(&a, body, received)), account(&b, strict.Line(&b, body, received))
-	if got != want {
-		t.Fatalf("line %.300q\ncomes to     %.2000s\nby the decoder %.2000s", body, got, want)
+	n, b := New(Limits{}), new(Batch)
+	err := n.Line(b, line, received)
+	events, objects, failed := verdict(line)
+	switch {
+	case (err != nil) != (failed != nil):
+		t.Fatalf("%.300q: %v, by the decoder %v", line, err, failed)
+	case err == nil && (b.events() != events || b.RejectedFor(ReasonNotObject) != events-objects):
+		t.Fatalf("%.300q: %d events, %d no objects; by the decoder %d and %d", line, b.events(), b.RejectedFor(ReasonNotObject), events, events-objects)
 	}
 }
 
 var smallLimits = Limits{MaxEventBytes: 300, MaxDepth: 6, MaxFields: 8, MaxKeyBytes: 20, MaxValueBytes: 100, MaxEvents: 5, MaxRejections: 3}
 
-func TestQuickIsTheDecoder(t *testing.T) {
-	usual, small := newPair(Limits{}), newPair(smallLimits)
+func TestVerdicts(t *testing.T) {
 	for _, body := range values() {
-		usual.same(t, []byte(body))
-		small.same(t, []byte(body))
+		sameVerdict(t, []byte(body))
+	}
+	for _, depth := range []int{maxNested - 1, maxNested, maxNested + 1} {
+		nested := strings.Repeat("[", depth) + strings.Repeat("]", depth)
+		sameVerdict(t, []byte(nested))
+		sameVerdict(t, []byte(`[{"a":`+nested[2:len(nested)-2]+`}]`))
+		sameVerdict(t, []byte(`[{"metadata":{"a":`+nested[3:len(nested)-3]+`}}]`))
 	}
 	// Every byte that a body may be cut at, or may have in another's place.
 	body := []byte(`[{"msg":"a\u00e9\\é","ts":-1.5E+3,"x":[ true,{"y":null},[]] , "metadata" :{"z":{ },"z":0}}, {} ]`)
 	for i := range body {
-		usual.same(t, body[:i])
+		sameVerdict(t, body[:i])
 		changed := bytes.Clone(body)
 		for _, c := range []byte("\"\\{}[]:, \n\x00\x1fA0-.eEtn\x7f\x80\xff") {
 			changed[i] = c
-			usual.same(t, changed)
+			sameVerdict(t, changed)
 		}
 	}
-}
-
-// TestQuickReadsWhatIsValid: so that the decoder is asked about nothing else.
-func TestQuickReadsWhatIsValid(t *testing.T) {
-	events := 0
-	for _, text := range values() {
-		value, isValid := []byte(text), json.Valid([]byte(text)) && utf8.ValidString(text)
-		if start := jsonwalk.SkipSpace(value, 0); isValid && value[start] == '{' {
-			n, b := New(Limits{}), new(Batch)
-			n.begin(b, value, received)
-			n.text(0, len(value), 1)
-			if quick := n.quickValues(b); quick != (depthOf(text) <= maxNested) {
-				t.Errorf("%.200q: read %t", text, quick)
-			}
-			events++
-		}
-	}
-	if events < 100 {
-		t.Errorf("only %d events tried", events)
-	}
-}
-
-// depthOf is how deep valid JSON nests.
-func depthOf(text string) (most int) {
-	now, in := 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case in && c == '\\':
-			i++
-		case c == '"':
-			in = !in
-		case in:
-		case c == '{' || c == '[':
-			now++
-			most = max(most, now)
-		case c == '}' || c == ']':
-			now--
-		}
-	}
-	return most
 }
 
 func FuzzQuick(f *testing.F) {
 	for _, s := range seeds {
 		f.Add([]byte(s))
 	}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		newPair(Limits{}).same(t, body)
-		newPair(smallLimits).same(t, body)
-	})
+	f.Fuzz(sameVerdict)
 }
 
 // TestBuilderAttrs: what goes straight to attrs is as what is copied there.

@@ -25,6 +25,26 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("not valid JSON at line %d, column %d (offset %d): %s", e.Line, e.Column, e.Offset, e.Problem)
 }
 
+// Equal names and bad UTF-8 are this package's to judge; lone surrogates in escapes are
+// valid JSON.
+var decoderOptions = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+
+// syntaxError returns the error at which package jsontext stops in body.text, which is
+// not valid; io.ErrUnexpectedEOF at its end.
+func (n *Normalizer) syntaxError() (err error) {
+	n.src = *bytes.NewBuffer(n.body.text)
+	n.dec.Reset(&n.src, decoderOptions...)
+	for err == nil {
+		_, err = n.dec.ReadValue()
+	}
+	n.src = bytes.Buffer{}
+	n.dec.Reset(&n.src, decoderOptions...) // keep nothing of the text
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
 // rejectSyntax counts the text just read as one rejected event and returns
 // the error that says why.
 func (n *Normalizer) rejectSyntax(dst *Batch, err error) *SyntaxError {

@@ -3,7 +3,88 @@ package normalize
 import (
 	"hash/maphash"
 	"strconv"
+
+	"github.com/rollway/rollway/internal/jsonwalk"
 )
+
+// newEvent makes attrs those of an event that has said nothing yet.
+func (n *Normalizer) newEvent() {
+	n.attrs = n.attrs[:0]
+	n.names.reset()
+	n.known.Nested = n.known.Nested[:0]
+	n.dropped = false
+	n.late.n, n.late.seen = 0, 0
+	if n.extras != nil {
+		n.beginWith(n.extras)
+	}
+	if n.enricher != nil {
+		n.beginWith(&n.fixed)
+		n.attrs = n.enricher.Own(n.attrs, n.body.received, &n.scratch)
+	}
+}
+
+func (n *Normalizer) beginWith(x *Extras) {
+	for _, name := range x.names {
+		n.names.add(name)
+	}
+	n.attrs = append(n.attrs, x.text...)
+}
+
+// addAttr appends a member to attrs. compact tells that it is already as it
+// belongs there: without white space, and not nested too deep.
+func (n *Normalizer) addAttr(name, value jsonwalk.Span, compact bool) reason {
+	text := n.body.text
+	raw := name.Of(text)
+	suffix, fault := n.uniqueSuffix(raw, nil)
+	if fault != ok {
+		return fault
+	}
+	if len(suffix) == 0 && compact && len(n.attrs)+value.End-name.Start <= n.limits.MaxEventBytes {
+		n.attrs = append(n.attrs, text[name.Start:value.End]...)
+		n.noteNested(len(n.attrs)-value.Len(), len(n.attrs))
+		n.attrs = append(n.attrs, ',')
+		return ok
+	}
+	n.appendName(raw, suffix)
+	start := len(n.attrs)
+	n.attrs, fault = appendValue(n.attrs, value.Of(text), n.limits.MaxEventBytes, n.limits.MaxDepth-2)
+	n.noteNested(start, len(n.attrs))
+	n.attrs = append(n.attrs, ',')
+	return fault
+}
+
+// noteNested notes the value attrs[start:end] if it is an object or array.
+func (n *Normalizer) noteNested(start, end int) {
+	if n.enricher != nil && start < end && !isScalar(n.attrs[start:]) {
+		n.known.Nested = append(n.known.Nested, jsonwalk.Span{Start: start, End: end})
+	}
+}
+
+// uniqueSuffix counts the name of a member of attrs, a JSON string, and returns what
+// makes it the only one there. plain is its text, if the caller has it.
+func (n *Normalizer) uniqueSuffix(raw, plain []byte) ([]byte, reason) {
+	if n.names.len() >= n.limits.MaxFields {
+		return nil, tooManyFields
+	}
+	n.ev.got = len(raw) - len(`""`)
+	if n.ev.got > n.limits.MaxKeyBytes {
+		return nil, keyTooLong
+	}
+	if len(plain) != n.ev.got { // raw has escapes, or plain is not UTF-8
+		plain = n.unquoted(raw)
+	}
+	suffix := n.names.add(plain)
+	if n.ev.got += len(suffix); n.ev.got > n.limits.MaxKeyBytes {
+		return nil, keyTooLong
+	}
+	return suffix, ok
+}
+
+func (n *Normalizer) appendName(raw, suffix []byte) {
+	n.attrs = append(n.attrs, raw[:len(raw)-1]...)
+	n.attrs = append(n.attrs, suffix...)
+	n.attrs = append(n.attrs, `":`...)
+}
 
 // nameSet holds the names in attrs of one event, unescaped, and finds the
 // suffix for one that is there already. Few names are searched in a row, many

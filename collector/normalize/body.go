@@ -5,8 +5,6 @@ import (
 	"errors"
 	"io"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/rollway/rollway/internal/jsonwalk"
 )
 
@@ -34,17 +32,17 @@ func (n *Normalizer) readBody(dst *Batch) error {
 	// and the work is not done twice.
 	end := lineEnd(all, start)
 	before := dst.mark()
-	err := n.readValues(dst, &before, start, end, line)
+	err := n.readValues(dst, start, end, line)
 	if err == nil {
 		n.readLines(dst, end, line+1)
 		return nil
 	}
 	dst.rollback(&before)
 	if isBlank(all[end:]) || all[start] == '[' {
-		return n.readDocument(dst, start, line)
+		return n.readWhole(dst, start, len(all), line)
 	}
 	broken := !errors.Is(err, io.ErrUnexpectedEOF) || inString(all[start:end])
-	if err := n.readValues(dst, &before, start, len(all), line); err == nil {
+	if err := n.readValues(dst, start, len(all), line); err == nil {
 		return nil
 	}
 	dst.rollback(&before)
@@ -52,19 +50,7 @@ func (n *Normalizer) readBody(dst *Batch) error {
 		n.readLines(dst, start, line)
 		return nil
 	}
-	return n.readDocument(dst, start, line)
-}
-
-// readDocument reads the rest of the body as one piece that is accepted or
-// rejected whole.
-func (n *Normalizer) readDocument(dst *Batch, start, line int) error {
-	before := dst.mark()
-	err := n.readValues(dst, &before, start, len(n.body.all), line)
-	if err != nil {
-		dst.rollback(&before)
-		err = n.rejectSyntax(dst, err)
-	}
-	return err
+	return n.readWhole(dst, start, len(all), line)
 }
 
 // readLines reads the rest of the body line by line. Lines over the limit of
@@ -74,9 +60,9 @@ func (n *Normalizer) readLines(dst *Batch, start, line int) {
 	for start < len(n.body.all) && !dst.overflow {
 		end := lineEnd(n.body.all, start)
 		if dst.events()-n.body.first < n.limits.MaxEvents {
-			n.readLine(dst, start, end, line) // the error is in dst
+			n.readWhole(dst, start, end, line) // the error is in dst
 		} else if text := n.body.all[start:end]; !isBlank(text) {
-			n.body.text, n.body.base, n.body.line = text, start, line
+			n.setText(start, end, line)
 			n.add(dst, tooManyEvents, 0, n.explain(dst, tooManyEvents), withoutEnd(text))
 		}
 		start = end
@@ -84,11 +70,11 @@ func (n *Normalizer) readLines(dst *Batch, start, line int) {
 	}
 }
 
-// readLine reads the values of one line, which is accepted or rejected whole
-// as far as its syntax goes. The line number is 0 if it is not known.
-func (n *Normalizer) readLine(dst *Batch, start, end, line int) error {
+// readWhole reads all[start:end], a line or the rest of the body, and accepts or
+// rejects it whole as far as its syntax goes. The line number is 0 if it is not known.
+func (n *Normalizer) readWhole(dst *Batch, start, end, line int) error {
 	before := dst.mark()
-	err := n.readValues(dst, &before, start, end, line)
+	err := n.readValues(dst, start, end, line)
 	if err != nil {
 		dst.rollback(&before)
 		err = n.rejectSyntax(dst, err)
@@ -97,59 +83,42 @@ func (n *Normalizer) readLine(dst *Batch, start, end, line int) error {
 }
 
 // readValues reads all[start:end] as values in a row: objects, and arrays of
-// objects. before is dst as it is. The error is one of syntax; the caller takes
-// the batch back.
-func (n *Normalizer) readValues(dst *Batch, before *mark, start, end, line int) error {
-	n.text(start, end, line)
-	if !n.body.dirty && !n.strict {
-		if n.quickValues(dst) {
-			return nil
+// objects. The error is one of syntax; the caller takes the batch back.
+func (n *Normalizer) readValues(dst *Batch, start, end, line int) error {
+	text := n.setText(start, end, line)
+	for i := jsonwalk.SkipSpace(text, 0); i < len(text); i = jsonwalk.SkipSpace(text, i) {
+		if text[i] == '[' {
+			i = n.readArray(dst, i)
+		} else {
+			i = n.readEvent(dst, i, 0)
 		}
-		dst.rollback(before)
-	}
-	n.decode()
-	for {
-		switch n.dec.PeekKind() {
-		case jsontext.KindBeginArray:
-			if err := n.readArray(dst); err != nil {
-				return err
-			}
-		case jsontext.KindInvalid:
-			if _, err := n.dec.ReadToken(); err != io.EOF {
-				return err
-			}
-			return nil
-		default:
-			if err := n.readEvent(dst); err != nil {
-				return err
-			}
+		if i < 0 {
+			return n.syntaxError()
 		}
 	}
+	return nil
 }
 
-func (n *Normalizer) readArray(dst *Batch) error {
-	if _, err := n.dec.ReadToken(); err != nil {
-		return err
+// readArray reads the array that begins at body.text[i] and returns its end, or -1.
+func (n *Normalizer) readArray(dst *Batch, i int) int {
+	text := n.body.text
+	if i = jsonwalk.SkipSpace(text, i+1); i < len(text) && text[i] == ']' {
+		return i + 1
 	}
-	for {
-		switch n.dec.PeekKind() {
-		case jsontext.KindEndArray, jsontext.KindInvalid:
-			_, err := n.dec.ReadToken()
-			return noEOF(err)
-		default:
-			if err := n.readEvent(dst); err != nil {
-				return err
-			}
+	for i < len(text) {
+		if i = n.readEvent(dst, i, 1); i < 0 {
+			return -1
 		}
+		i = jsonwalk.SkipSpace(text, i)
+		switch {
+		case i < len(text) && text[i] == ']':
+			return i + 1
+		case i == len(text) || text[i] != ',':
+			return -1
+		}
+		i = jsonwalk.SkipSpace(text, i+1)
 	}
-}
-
-// noEOF is for places where the end of the input is a syntax error.
-func noEOF(err error) error {
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
-	}
-	return err
+	return -1
 }
 
 // hasWholeLine reports whether a line after start begins with '{' in its first
@@ -159,9 +128,8 @@ func (n *Normalizer) hasWholeLine(start int) bool {
 	for start < len(all) {
 		end := lineEnd(all, start)
 		if all[start] == '{' {
-			n.text(start, end, 0)
-			n.decode()
-			if n.dec.SkipValue() == nil {
+			check := jsonwalk.Checker{MaxDepth: maxNested}
+			if check.Value(all[:end], start) >= 0 {
 				return true
 			}
 		}
