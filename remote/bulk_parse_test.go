@@ -95,7 +95,7 @@ func FuzzBodies(f *testing.F) {
 				Values [][2]string
 			}
 		}
-		body := newLokiFormat(Loki{LevelLabel: "level", Labels: map[string]string{"a": "b"}}).appendBody(nil, lines, at, nil)
+		body := newLokiFormat(Loki{LevelLabel: "level", Labels: map[string]string{"a": "b"}}).appendBody(nil, nil, lines, at, nil)
 		if err := json.Unmarshal(body, &push); err != nil {
 			t.Fatalf("%q became %q: %v", s, body, err)
 		}
@@ -109,7 +109,7 @@ func FuzzBodies(f *testing.F) {
 		if n != len(lines) {
 			t.Fatalf("%q: %d entries of %d lines", s, n, len(lines))
 		}
-		body = new(elasticFormat).appendBody(nil, lines, at, func(i int) string { return fmt.Sprint(i) })
+		body = new(elasticFormat).appendBody(nil, nil, lines, at, func(i int) string { return fmt.Sprint(i) })
 		docs := strings.Split(strings.TrimSuffix(string(body), "\n"), "\n")
 		if len(docs) != 2*len(lines) {
 			t.Fatalf("%q became %q", s, body)

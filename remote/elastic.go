@@ -48,7 +48,7 @@ func (f *elasticFormat) contentType() string { return "application/x-ndjson" }
 
 func (f *elasticFormat) group([]byte) int { return 0 }
 
-func (f *elasticFormat) appendBody(dst []byte, lines [][]byte, at time.Time, id func(int) string) []byte {
+func (f *elasticFormat) appendBody(dst, _ []byte, lines [][]byte, at time.Time, id func(int) string) []byte {
 	for i, line := range lines {
 		dst = append(dst, `{"create":{"_id":"`...)
 		dst = append(dst, id(i)...)
@@ -81,33 +81,38 @@ func (f *elasticFormat) appendDocument(dst, line []byte, at time.Time) []byte {
 	return append(dst, rest...)
 }
 
+var elasticAdvice = map[int]string{
+	http.StatusNotFound:              elasticPath,
+	http.StatusMethodNotAllowed:      elasticPath,
+	http.StatusBadRequest:            "",
+	http.StatusUnprocessableEntity:   "",
+	http.StatusRequestEntityTooLarge: "",
+}
+
+const elasticPath = "check the URL: its path is that of an index or a data stream"
+
 func (f *elasticFormat) readAnswer(resp *http.Response, lines int, _ bool) (verdict, error) {
-	switch code := resp.StatusCode; {
-	case code >= 200 && code < 300:
-		body, head, err := openAnswer(resp, time.Now())
-		if err != nil {
-			return verdict{}, err
-		}
-		v, err := parseBulk(body, lines)
-		if err != nil {
-			return verdict{}, unconfirmed(resp, head, time.Now(), "the answer is not a whole one of _bulk: is the URL that of an Elasticsearch?", err)
-		}
-		if again, ok := v.again.(*statusError); ok {
-			again.wait = retryAfterOf(resp.Header, time.Now())
-		}
-		return v, nil
-	default:
+	defer drain(resp.Body)
+	if code := resp.StatusCode; code < 200 || code >= 300 {
 		head, _ := io.ReadAll(io.LimitReader(resp.Body, maxQuote))
-		refused := refusal(resp, string(head), time.Now())
-		switch code {
-		case http.StatusNotFound, http.StatusMethodNotAllowed:
-			refused.advice = "check the URL: its path is that of an index or a data stream"
-		case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusRequestEntityTooLarge:
-			refused.advice = ""
+		refused := refusal(resp, string(head), elasticAdvice)
+		if refusesBody(code) {
 			return verdict{whole: refused}, nil
 		}
 		return verdict{}, refused
 	}
+	body, head, err := openAnswer(resp)
+	if err != nil {
+		return verdict{}, err
+	}
+	v, err := parseBulk(body, lines)
+	if err != nil {
+		return verdict{}, unconfirmed(resp, head, "the answer is not a whole one of _bulk: is the URL that of an Elasticsearch?", err)
+	}
+	if again, ok := v.again.(*statusError); ok {
+		again.wait = retryAfterOf(resp.Header)
+	}
+	return v, nil
 }
 
 // An item is what an answer of _bulk says of one line.

@@ -90,31 +90,44 @@ func (e *statusError) Error() string {
 	return b.String()
 }
 
-// advise returns what to do about an answer that the lines did not cause.
-func advise(resp *http.Response) string {
-	switch c := resp.StatusCode; {
-	case c == http.StatusUnauthorized || c == http.StatusForbidden:
-		return "check Options.Token"
-	case c == http.StatusNotFound || c == http.StatusMethodNotAllowed:
-		return "check the path of the URL: a Rollway collector takes logs at /api/logs"
-	case c == http.StatusBadRequest || c == http.StatusUnprocessableEntity:
-		return "check that the URL takes NDJSON and that the lines are JSON objects"
-	case c == http.StatusRequestEntityTooLarge:
-		return "raise the peer's limit for one request"
-	case c == http.StatusUnsupportedMediaType:
-		return `the peer may not know gzip: try Options.DisableCompression`
-	case c == http.StatusProxyAuthRequired:
-		return "check the user of the proxy in the environment"
+// advice says what to do about an answer, by its status. Dialects have their own.
+var advice = map[int]string{
+	http.StatusUnauthorized:          "check Options.Token",
+	http.StatusForbidden:             "check Options.Token",
+	http.StatusNotFound:              collectorPath,
+	http.StatusMethodNotAllowed:      collectorPath,
+	http.StatusBadRequest:            takesNDJSON,
+	http.StatusUnprocessableEntity:   takesNDJSON,
+	http.StatusRequestEntityTooLarge: "raise the peer's limit for one request",
+	http.StatusUnsupportedMediaType:  "the peer may not know gzip: try Options.DisableCompression",
+	http.StatusProxyAuthRequired:     "check the user of the proxy in the environment",
+	http.StatusRequestTimeout:        "",
+	http.StatusTooEarly:              "",
+	http.StatusTooManyRequests:       "",
+}
+
+const (
+	collectorPath = "check the path of the URL: a Rollway collector takes logs at /api/logs"
+	takesNDJSON   = "check that the URL takes NDJSON and that the lines are JSON objects"
+)
+
+func advise(resp *http.Response, own map[int]string) string {
+	c := resp.StatusCode
+	for _, by := range []map[int]string{own, advice} {
+		if text, ok := by[c]; ok {
+			return text
+		}
+	}
+	switch {
 	case c >= 300 && c < 400:
 		if to, err := resp.Location(); err == nil {
 			return "redirects are not followed: if " + display(to) + " is the right address, open that"
 		}
 		return "redirects are not followed: open the final address"
-	case c == http.StatusRequestTimeout || c == http.StatusTooEarly || c == http.StatusTooManyRequests || c >= 500:
+	case c >= 500:
 		return ""
-	default:
-		return "check the URL and the options; the lines are kept"
 	}
+	return "check the URL and the options; the lines are kept"
 }
 
 // refuses reports whether the answer refuses the request, and does not just say that the

@@ -14,8 +14,6 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"runtime/debug"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,37 +21,42 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/internal/spool"
-	"github.com/rollway/rollway/line"
 )
 
-// A httpSender sends lines as bodies of POST requests, over one kept connection.
-// All fields are owned by the holder of the sender's semaphore.
+// An httpSender sends lines in POST requests over one kept connection. All fields are
+// owned by the holder of the sender's semaphore.
 type httpSender struct {
 	w      *Writer
+	form   httpFormat
 	client *http.Client
 	header http.Header
 
-	timeouts int // requests in a row without a full answer in time
-
+	timeouts  int // requests in a row without a full answer in time
 	dropsLeft int // single lines that may still be dropped before a 2xx has to come
 
-	piece *spool.Batch // whose beginning is sent; nil if it is not of the queue on disk
-	after string       // key of a request under way that is to be stored before
-	why   repeatedStatus
-	sent  func() // called when all of piece is on the way
+	replaying
 
 	packed bytes.Buffer
+	body   []byte
 
-	keys   string // begins each idempotency key that is not of the queue on disk
-	keyNum uint64
-	again  []failure // those that callers may repeat, the latest last
+	// the request under way
+	lines [][]byte // without line ends
+	todo  []int    // their numbers in the batch
+	span  []byte   // the part of the batch from the first to the last
+
+	keys      string   // begins the keys of batches that are not of the queue on disk
+	keyNum    uint64   // of the latest
+	unsettled []*batch // those of which lines went back to the caller, the latest last
+	spare     *batch   // nil, or to be used again
 }
 
-// A failure is a request whose lines went back to the caller. The peer may have
-// stored them: when the caller sends them again they have the same key.
-type failure struct {
-	failedLines
-	key string
+// replaying makes a request of the queue on disk the same whenever it is sent again. It
+// is zero for other requests.
+type replaying struct {
+	piece *spool.Batch   // whose beginning is sent; it moves on when lines are settled
+	after string         // key of a request under way that is to be stored before
+	why   repeatedStatus // single lines may be the cause of it
+	sent  func()         // called when all of piece is on the way
 }
 
 // minLimit is the smallest body size, in bytes, that answers with 413 lead to.
@@ -107,29 +110,6 @@ func (s repeatedStatus) caused(err error) *statusError {
 	return nil
 }
 
-// mayDropLine reports whether a single line may be dropped for the peer's answer.
-func (h *httpSender) mayDropLine() bool {
-	if h.dropsLeft == 0 {
-		return false
-	}
-	h.dropsLeft--
-	return true
-}
-
-// refuse counts a line that is dropped for reason. A line of the queue on disk becomes a
-// dead letter.
-func (h *httpSender) refuse(line []byte, reason string) {
-	h.w.noteRefused(1, reason)
-	h.addDeadLetters(line, 1)
-}
-
-// addDeadLetters appends refused lines of the queue on disk to the file of dead letters.
-func (h *httpSender) addDeadLetters(lines []byte, n uint64) {
-	if h.piece != nil {
-		h.w.spill.addDeadLetters(lines, n)
-	}
-}
-
 // temporary reports whether a status says that the peer is busy or broken at the moment.
 func temporary(code int) bool {
 	switch code {
@@ -140,7 +120,7 @@ func temporary(code int) bool {
 	return false
 }
 
-func newHTTPSender(w *Writer) *httpSender {
+func newHTTPSender(w *Writer, form httpFormat) *httpSender {
 	transport := &http.Transport{
 		DialContext:            w.dialer.dial,
 		TLSClientConfig:        w.opt.TLSConfig,
@@ -163,7 +143,8 @@ func newHTTPSender(w *Writer) *httpSender {
 	var id [12]byte
 	rand.Read(id[:])
 	h := &httpSender{
-		w: w,
+		w:    w,
+		form: form,
 		client: &http.Client{
 			Transport:     transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -174,8 +155,12 @@ func newHTTPSender(w *Writer) *httpSender {
 	if h.header == nil {
 		h.header = http.Header{}
 	}
-	setDefault(h.header, "Content-Type", "application/x-ndjson")
-	setDefault(h.header, "User-Agent", userAgent())
+	if w.addr.dialect != plainLines || h.header.Get("Content-Type") == "" {
+		h.header.Set("Content-Type", form.contentType())
+	}
+	if h.header.Get("User-Agent") == "" {
+		h.header.Set("User-Agent", userAgent())
+	}
 	if w.opt.Token != "" {
 		h.header.Set("Authorization", "Bearer "+w.opt.Token)
 	}
@@ -183,12 +168,6 @@ func newHTTPSender(w *Writer) *httpSender {
 		h.header.Set("Content-Encoding", c.Encoding())
 	}
 	return h
-}
-
-func setDefault(h http.Header, name, value string) {
-	if h.Get(name) == "" {
-		h.Set(name, value)
-	}
 }
 
 var userAgent = sync.OnceValue(func() string {
@@ -202,83 +181,6 @@ var userAgent = sync.OnceValue(func() string {
 	}
 	return "rollway/devel"
 })
-
-// send posts the beginning of p in one request, or in ever smaller ones while
-// the peer refuses the whole body.
-func (h *httpSender) send(ctx context.Context, p []byte) (outcome, error) {
-	l := &h.w.limits
-	for limit := l.size(); ; {
-		piece := h.nextPiece(p, limit)
-		lines := line.Count(piece)
-		if len(bytes.TrimSpace(piece)) == 0 {
-			// A peer would refuse an empty body each time.
-			h.w.noteRefused(lines, "a blank line is no event")
-			return outcome{n: len(piece), refused: lines}, nil
-		}
-		a, err := h.post(ctx, piece)
-		switch {
-		case err != nil:
-			return outcome{}, err
-		case a.refusal == nil:
-			refused := a.refused(lines)
-			if refused > 0 {
-				h.w.noteRefused(refused, a.tally.reason())
-			}
-			if refused < lines {
-				h.dropsLeft = maxDrops
-			}
-			return outcome{n: len(piece), written: lines - refused, refused: refused}, nil
-		case lines > 1:
-			h.w.noteRefusal(a.refusal)
-			h.w.countRetry()
-			limit = len(piece) / 2
-			if a.refusal.code == http.StatusRequestEntityTooLarge {
-				l.tooLarge(limit)
-			}
-		case a.refusal.code == http.StatusRequestEntityTooLarge:
-			h.refuse(piece, fmt.Sprintf("one line of %d bytes: %v", len(piece), a.refusal))
-			return outcome{n: len(piece), oversized: 1}, nil
-		case h.mayDropLine():
-			h.refuse(piece, a.refusal.Error())
-			return outcome{n: len(piece), refused: 1}, nil
-		default:
-			return outcome{}, a.refusal
-		}
-	}
-}
-
-// post sends piece in one request. Its error leaves all lines with the caller.
-func (h *httpSender) post(ctx context.Context, piece []byte) (a answer, err error) {
-	key := h.key(piece)
-	err = h.request(ctx, piece, h.piece != nil && len(piece) == len(h.piece.Data), key, func(resp *http.Response) (err error) {
-		a, err = readAnswer(resp, time.Now())
-		return err
-	})
-	if e := h.why.caused(err); e != nil {
-		a, err = answer{refusal: e}, nil
-	}
-	h.again = slices.DeleteFunc(h.again, func(f failure) bool { return f.key == key })
-	if err != nil {
-		h.again = append(h.again[max(0, len(h.again)+1-maxFailures):], failure{rememberFailed(piece), key})
-		return answer{}, err
-	}
-	return a, nil
-}
-
-// nextPiece returns the beginning of p that is sent next. The lines of a failed request
-// go alone with their old key, also when the caller has appended others.
-func (h *httpSender) nextPiece(p []byte, limit int) []byte {
-	size := 0
-	for i := range h.again {
-		if f := &h.again[i]; f.size > size && f.size <= limit && f.begins(p) {
-			size = f.size
-		}
-	}
-	if size > 0 {
-		return p[:size]
-	}
-	return firstPiece(p, limit)
-}
 
 // request makes one request with the idempotency key, if there is one, and
 // hands its answer to judge. last says that nothing of h.piece is sent after it.
@@ -382,24 +284,9 @@ func (h *httpSender) compress(p []byte) ([]byte, error) {
 	return h.packed.Bytes(), nil
 }
 
-// key returns the idempotency key for piece: that of a failed request with the same
-// bytes, or a new one.
-func (h *httpSender) key(piece []byte) string {
-	if h.piece != nil {
-		return h.piece.Key(line.Count(piece))
-	}
-	for i := range h.again {
-		if f := &h.again[i]; f.size == len(piece) && f.begins(piece) {
-			return f.key
-		}
-	}
-	h.keyNum++
-	return h.keys + strconv.FormatUint(h.keyNum, 10)
-}
-
-func (h *httpSender) replay(b *spool.Batch, after string, why repeatedStatus, sent func()) {
-	h.piece, h.after, h.why, h.sent = b, after, why, sent
-	if why != 0 {
+func (h *httpSender) replay(r replaying) {
+	h.replaying = r
+	if r.why != 0 {
 		h.dropsLeft = max(h.dropsLeft, 1) // others were accepted
 	}
 }

@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -132,7 +131,7 @@ func (r *record) lokiLevel() int {
 	}
 }
 
-func (f *lokiFormat) appendBody(dst []byte, lines [][]byte, at time.Time, _ func(int) string) []byte {
+func (f *lokiFormat) appendBody(dst, _ []byte, lines [][]byte, at time.Time, _ func(int) string) []byte {
 	f.groups = f.groups[:0]
 	var used [8]bool
 	for _, line := range lines {
@@ -168,47 +167,52 @@ func (f *lokiFormat) appendBody(dst []byte, lines [][]byte, at time.Time, _ func
 // for each of ten entries and ends with their number.
 const maxLokiText = 64 << 10
 
+var lokiAdvice = map[int]string{
+	statusBlocked:                    "see block_ingestion_until in this Loki's limits_config; the lines are kept",
+	http.StatusUnauthorized:          lokiAccess,
+	http.StatusForbidden:             lokiAccess,
+	http.StatusNotFound:              lokiPath,
+	http.StatusMethodNotAllowed:      lokiPath,
+	http.StatusBadRequest:            "",
+	http.StatusUnprocessableEntity:   "",
+	http.StatusRequestEntityTooLarge: "",
+}
+
+const (
+	lokiAccess = "check Options.Token; a Loki with tenants wants X-Scope-OrgID in Options.Header"
+	lokiPath   = "check the path of the URL: Loki takes lines at /loki/api/v1/push"
+)
+
 // readAnswer reads Loki's answer. A 400 says that some lines were not stored: how many
 // if all are of one stream, and otherwise for one of the streams only. Loki ignores lines
 // that it has already. A 260 says that it has stored nothing because its operator blocks
 // lines.
 func (f *lokiFormat) readAnswer(resp *http.Response, lines int, mixed bool) (v verdict, err error) {
-	switch resp.StatusCode {
+	defer drain(resp.Body)
+	code := resp.StatusCode
+	switch code {
 	case http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent:
-		_, err := readConfirmation(resp, time.Now())
+		_, err := readConfirmation(resp)
 		return v, err
 	}
-	var text bytes.Buffer
-	_, err = text.ReadFrom(io.LimitReader(resp.Body, maxLokiText))
-	whole := err == nil && text.Len() < maxLokiText
-	body := text.String()
-	refused := refusal(resp, body[:min(len(body), maxQuote)], time.Now())
-	switch resp.StatusCode {
-	case statusBlocked:
-		refused.advice = "see block_ingestion_until in this Loki's limits_config; the lines are kept"
-	case http.StatusUnauthorized, http.StatusForbidden:
-		refused.advice = "check Options.Token; a Loki with tenants wants X-Scope-OrgID in Options.Header"
-	case http.StatusNotFound, http.StatusMethodNotAllowed:
-		refused.advice = "check the path of the URL: Loki takes lines at /loki/api/v1/push"
-	case http.StatusRequestEntityTooLarge:
-		refused.advice = ""
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxLokiText))
+	body, whole := string(text), err == nil && len(text) < maxLokiText
+	refused := refusal(resp, body[:min(len(body), maxQuote)], lokiAdvice)
+	switch {
+	case !refusesBody(code), strings.Contains(body, "ate limit exceeded") && code != http.StatusRequestEntityTooLarge:
+		return v, refused // with a rate limit, some lines may be stored another time
+	case code == http.StatusRequestEntityTooLarge:
 		return verdict{whole: refused}, nil
-	case http.StatusBadRequest, http.StatusUnprocessableEntity:
-		refused.advice = ""
-		if strings.Contains(body, "ate limit exceeded") {
-			return v, refused // of the entries that are not stored some may be another time
-		}
-		ignored, of, counted := parseIgnored(body)
-		certain := counted || aboutEntry(body)
-		switch {
-		case certain && mixed:
-			return verdict{split: true}, nil
-		case counted && whole && of == lines:
-			return verdict{refused: uint64(ignored), reason: refused.Error()}, nil
-		}
-		return verdict{whole: refused, certain: certain}, nil
 	}
-	return v, refused
+	ignored, of, counted := parseIgnored(body)
+	certain := counted || aboutEntry(body)
+	switch {
+	case certain && mixed:
+		return verdict{split: true}, nil
+	case counted && whole && of == lines:
+		return verdict{refused: uint64(ignored), reason: refused.Error()}, nil
+	}
+	return verdict{whole: refused, certain: certain}, nil
 }
 
 // statusBlocked is what Loki answers while block_ingestion_until says so.

@@ -23,7 +23,7 @@ func FuzzParseTally(f *testing.F) {
 		if err != nil && tal != (tally{}) {
 			t.Fatalf("%q: not a tally, and yet %+v", s, tal)
 		}
-		if n := (answer{tally: tal}).refused(lines); n > lines {
+		if n := tal.refused(lines); n > lines {
 			t.Fatalf("%q: %d of %d lines refused", s, n, lines)
 		}
 		if tal.rejected == 0 && (tal.first != "" || tal.firstLine != 0) {

@@ -43,12 +43,17 @@ type dialect struct {
 	name         string
 	checkOptions func(*Options, *address) error // fills in the dialect's own options
 	completeURL  func(*url.URL) error           // of a peer of HTTP
-	bulk         func(*Options) bulkFormat      // for HTTP; nil: lines as they are
+	http         func(*Options) httpFormat      // nil: there is none
+	growth       int                            // by how much that makes a line longer, roughly
 	encoder      func(*Options) messageEncoder  // for streams and datagrams; nil: lines as they are
 }
 
 var (
-	plainLines     = &dialect{name: "lines"}
+	plainLines = &dialect{
+		name:   "lines",
+		http:   func(*Options) httpFormat { return ndjsonFormat{} },
+		growth: 1,
+	}
 	syslogMessages = &dialect{
 		name: "syslog",
 		checkOptions: func(o *Options, a *address) (err error) {
@@ -72,22 +77,21 @@ var (
 			return err
 		},
 		completeURL: lokiURL,
-		bulk:        func(o *Options) bulkFormat { return newLokiFormat(o.Loki) },
+		http:        func(o *Options) httpFormat { return newLokiFormat(o.Loki) },
+		growth:      2,
 	}
 	elasticBulk = &dialect{
 		name:        "elastic",
 		completeURL: elasticURL,
-		bulk:        func(*Options) bulkFormat { return new(elasticFormat) },
+		http:        func(*Options) httpFormat { return new(elasticFormat) },
+		growth:      2,
 	}
 )
 
 func newSender(w *Writer) sender {
 	switch w.addr.transport {
 	case overHTTP:
-		if bulk := w.addr.dialect.bulk; bulk != nil {
-			return newBulkSender(w, bulk(&w.opt))
-		}
-		return newHTTPSender(w)
+		return newHTTPSender(w, w.addr.dialect.http(&w.opt))
 	case overDatagrams:
 		return newDatagramSender(w)
 	case overLocal:

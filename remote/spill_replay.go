@@ -12,16 +12,6 @@ import (
 	"github.com/rollway/rollway/line"
 )
 
-// A replayer is a sender that names each request after its place in the queue, so
-// that it is the same request whenever it is sent again.
-type replayer interface {
-	// replay says that what is sent next is the beginning of b, which moves on
-	// when lines are settled; nil for no piece of the queue. after is the key of a
-	// request under way that the peer is to store before, if it can. It calls sent
-	// when all of b is on the way.
-	replay(b *spool.Batch, after string, why repeatedStatus, sent func())
-}
-
 // run sends what is on disk until the spillQueue is stopped.
 func (s *spillQueue) run() {
 	defer close(s.stopped)
@@ -203,12 +193,12 @@ func (s *spillQueue) send(l *worker, why repeatedStatus) error {
 	defer func() { <-l.sem }()
 	ctx, cancel := context.WithTimeout(s.ctx, w.opt.Timeout)
 	defer cancel()
-	if r, ok := l.out.(replayer); ok {
-		r.replay(l.piece, l.after, why, func() {
+	if h, ok := l.out.(*httpSender); ok {
+		h.replay(replaying{l.piece, l.after, why, func() {
 			l.sent.Store(true)
 			signal(s.sent)
-		})
-		defer r.replay(nil, "", 0, nil)
+		}})
+		defer h.replay(replaying{})
 	}
 	for len(l.piece.Data) > 0 {
 		done, err := l.out.send(ctx, l.piece.Data)

@@ -72,10 +72,7 @@ type window struct {
 func newWindow(w *Writer) window {
 	q := window{w: w, size: 1, max: 1, piece: streamPiece, ended: make(chan *worker, maxWindow), sent: make(chan struct{}, 1)}
 	if w.addr.transport == overHTTP {
-		q.max, q.piece = cmp.Or(w.opt.Spill.Window, maxWindow), w.opt.MaxBatch
-		if w.addr.dialect != plainLines {
-			q.piece /= maxGrowth // one request
-		}
+		q.max, q.piece = cmp.Or(w.opt.Spill.Window, maxWindow), w.opt.MaxBatch/w.addr.dialect.growth // one request
 	}
 	q.workers = []*worker{{out: w.out, sem: w.sem}}
 	return q
