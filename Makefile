@@ -57,7 +57,7 @@ bench-writers: ## measure the buffered writers against their rivals and write th
 
 .PHONY: bench-alloc
 bench-alloc: ## find where allocations come from, with four toolchains, and write the tables of docs/BENCHMARKS.md
-	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench alloc -o ../docs/results/allocstudy.json $(ARGS) && ../bin/bench tables alloc
+	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench alloc -o ../docs/results/allocstudy.json $(ARGS) && ../bin/bench tables allocstudy
 
 .PHONY: bench-latency
 bench-latency: ## measure the log call while the destination stalls (some 10 minutes) and write the tables of docs/BENCHMARKS.md
@@ -81,7 +81,7 @@ bench-relay: ## measure relays beside each other, and a published benchmark of b
 	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench relay -o ../docs/results/relay.json $(ARGS) && ../bin/bench tables relay
 
 .PHONY: bench-ingest
-bench-ingest: ## measure taking events in beside a published pipeline and other collectors (some 15 minutes; ARGS="-duration 30s -only servers,rivals" for less), and write the tables of docs/BENCHMARKS.md
+bench-ingest: ## measure taking events in beside a published pipeline and other collectors (some 15 minutes), and write the tables of docs/BENCHMARKS.md
 	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench ingest -o ../docs/results/ingest.json $(ARGS) && ../bin/bench tables ingest
 
 .PHONY: bench-published
@@ -90,7 +90,7 @@ bench-published: ## write the table of docs/PUBLISHED.md from the results that t
 
 .PHONY: bench-chaos
 bench-chaos: ## do to a collector under load what can go wrong, 100 kills and minutes without Kafka among it (some 6 minutes), and write the table of docs/RELIABILITY.md
-	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench ingest-chaos -o ../docs/results/chaos.json $(ARGS) && ../bin/bench tables ingest-chaos
+	@cd bench && $(GO) build -o ../bin/bench ./cmd/bench && ../bin/bench ingest-chaos -o ../docs/results/chaos.json $(ARGS) && ../bin/bench tables chaos
 
 .PHONY: soak
 soak: ## random runs, COUNT (20) of each: slab (also under the race detector), file and spool followed line by line; relay with large streams and many connections, the collector's journal; seeds are printed

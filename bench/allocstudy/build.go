@@ -75,7 +75,6 @@ func mainProgram() ([]byte, error) {
 type Program struct {
 	Toolchain Toolchain
 	path      string
-	Escapes   []Escape // what the compiler said about the designs
 }
 
 // Build builds the module in dir.
@@ -84,15 +83,7 @@ func Build(dir string, t Toolchain) (Program, error) {
 	if t.Goos == "windows" {
 		p.path += ".exe"
 	}
-	// Two runs: the flag -o of the first Go here takes one package alone.
-	out, err := t.run(dir, "build", "-gcflags=-m", "./...")
-	if err != nil {
-		return Program{}, fmt.Errorf("build with %s: %w", t.Name, err)
-	}
-	if p.Escapes, err = parseEscapes(t.Name, out); err != nil {
-		return Program{}, fmt.Errorf("read what the compiler of %s says: %w", t.Name, err)
-	}
-	if _, err := t.run(dir, "build", "-gcflags=-m", "-o", p.path, "."); err != nil {
+	if _, err := t.run(dir, "build", "-o", p.path, "."); err != nil {
 		return Program{}, fmt.Errorf("build with %s: %w", t.Name, err)
 	}
 	return p, nil

@@ -20,8 +20,8 @@ type Since struct {
 	Allocs float64
 }
 
-// want is the count for a minor version.
-func (c Case) want(minor int) float64 {
+// Want is the count for a minor version.
+func (c Case) Want(minor int) float64 {
 	var allocs float64
 	for _, s := range c.Allocs {
 		if s.Minor <= minor {

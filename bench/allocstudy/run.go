@@ -15,6 +15,15 @@ import (
 	"github.com/rollway/rollway/bench/internal/measure"
 )
 
+// Kind is the name of the results.
+const Kind = "allocstudy"
+
+// Results are the raw results. The Library of a sample is its toolchain.
+type Results struct {
+	measure.Results
+	Counts []Count `json:"counts"`
+}
+
 // Modes of a sample.
 const (
 	Serial   = "serial"
@@ -34,15 +43,6 @@ type Count struct {
 	Go     string  `json:"go"`
 	Allocs float64 `json:"allocs"`
 	Bytes  float64 `json:"bytes"`
-}
-
-// Rounded leaves out what the runtime itself allocated meanwhile.
-func (c Count) Rounded() Count {
-	if whole := math.Round(c.Allocs); math.Abs(c.Allocs-whole) <= countSlack {
-		c.Allocs = whole
-	}
-	c.Bytes = math.Round(c.Bytes)
-	return c
 }
 
 // output is what the generated program prints.
@@ -90,7 +90,7 @@ func (p Program) Count() ([]Count, error) {
 
 // check compares a count with what the study says.
 func (c Case) check(t Toolchain, allocs float64) error {
-	want := c.want(t.Minor)
+	want := c.Want(t.Minor)
 	switch {
 	case c.AtLeast && allocs < want:
 		return fmt.Errorf("%s with %s allocates %.3f times a call, the study says at least %.0f", c.Name, t.Name, allocs, want)
@@ -124,7 +124,6 @@ func (r *Results) Run(w io.Writer, dir string, toolchains []string, each time.Du
 		programs = append(programs, p)
 		r.Versions[t.Name] = t.Version
 		r.Counts = append(r.Counts, counts...)
-		r.Escapes = append(r.Escapes, p.Escapes...)
 	}
 	if err := errors.Join(differ...); err != nil {
 		return fmt.Errorf("the counts are not what the study concludes from, so nothing is measured:\n%w", err)

@@ -3,14 +3,11 @@ package chaos
 import (
 	"bytes"
 	"context"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/rollway/rollway/bench/internal/measure"
-	"github.com/rollway/rollway/bench/internal/report"
 	"github.com/rollway/rollway/collector/journal"
 )
 
@@ -83,32 +80,13 @@ func TestLookUp(t *testing.T) {
 	}
 }
 
-// TestTables: what is wrong is said, and a fault without a try is an error.
-func TestTables(t *testing.T) {
-	r := &Results{Missing: map[string]string{}}
-	tables := func() (string, error) { return report.Make(func() string { return Tables(r) }) }
-	for _, f := range Faults[1:] {
-		r.Tries = append(r.Tries, Try{Fault: f.Name, Rounds: 1, Requests: 10, Lookups: 30, Reconciled: 1})
-	}
-	if _, err := tables(); err == nil {
-		t.Error("a fault was not tried, and nobody said so")
-	}
-	r.Missing[Faults[0].Name] = "a hammer"
-	text, err := tables()
-	if err != nil || !strings.Contains(text, "not tried, needs a hammer") || !strings.Contains(text, "Under none of the faults") || len(r.Unexpected()) != 0 {
-		t.Errorf("%v\n%s", err, text)
-	}
-	r.Tries[3].Lost = 1
-	if text, _ := tables(); !strings.Contains(text, "**Under 1 faults") || len(r.Unexpected()) != 1 {
-		t.Error(text)
-	}
-	path := t.TempDir() + "/chaos.json"
-	r.Kind = Kind
-	if err := measure.Save(path, r); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := measure.Load[Results](path, Kind); err != nil || !slices.EqualFunc(got.Tries, r.Tries, func(a, b Try) bool { return a.Fault == b.Fault && a.Lost == b.Lost }) {
-		t.Errorf("%+v, %v", got, err)
+// TestUnexpected: what is wrong is said, and so is a try that tested nothing.
+func TestUnexpected(t *testing.T) {
+	good := Try{Fault: "kill", Rounds: 1, Requests: 10, Lookups: 30, Reconciled: 1}
+	lost, idle := good, good
+	lost.Lost, idle.Lookups = 1, 0
+	if errs := (&Results{Tries: []Try{good, lost, idle}}).Unexpected(); len(errs) != 2 {
+		t.Error(errs)
 	}
 }
 

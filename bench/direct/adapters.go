@@ -1,12 +1,6 @@
 package direct
 
-import (
-	"errors"
-	"io"
-	"os"
-
-	"github.com/rollway/rollway/bench/internal/rivals"
-)
+import "os"
 
 // NoCall is the design that logs nothing: what it takes is the loop's.
 const NoCall = "no call"
@@ -38,19 +32,3 @@ func (c copying) LogBytes(p []byte) error {
 	line := append(append(make([]byte, 0, 308<<10), p...), '\n')
 	return c.Logger.LogBytes(line[:len(p)])
 }
-
-// lineWriter is an io.Writer of lines as a Logger. LogBytes takes the byte
-// after p as its newline: the lines of package lines have it there.
-type lineWriter struct {
-	*rivals.Writer
-	dst io.Closer
-}
-
-func (w lineWriter) LogBytes(p []byte) error {
-	_, err := w.Write(p[:len(p)+1])
-	return err
-}
-
-func (w lineWriter) Close() error { return errors.Join(w.Writer.Close(), w.dst.Close()) }
-
-func (lineWriter) Figures() Figures { return Figures{} }

@@ -10,6 +10,12 @@ import (
 	"github.com/rollway/rollway/slab"
 )
 
+// Kind is that of the results, and begins the names of their files.
+const Kind = "direct"
+
+// File is the name of the file with the raw results of an experiment.
+func File(name string) string { return Kind + "-" + name + ".json" }
+
 // The experiments, as the Case of their samples.
 const (
 	CaseLoss    = "loss"    // accepted against found
@@ -18,7 +24,6 @@ const (
 	CaseShards  = "shards"  // threads and shards
 	CaseIO      = "io"      // how buffers get to the file
 	CasePools   = "pools"   // memory taken anew or used again
-	CaseSmall   = "small"   // lines of 256 bytes
 )
 
 // Modes of the loss experiment.
@@ -92,8 +97,6 @@ func (s Settings) Rounds(name string) int {
 	switch {
 	case s.Short:
 		return 1
-	case name == CaseSmall:
-		return 7
 	case name == CaseCall:
 		return 5
 	case name == CaseLoss:
@@ -106,14 +109,14 @@ func (s Settings) Rounds(name string) int {
 
 // Cases lists the experiments.
 func Cases() []string {
-	return []string{CaseLoss, CaseCall, CaseBuffers, CaseShards, CaseIO, CasePools, CaseSmall}
+	return []string{CaseLoss, CaseCall, CaseBuffers, CaseShards, CaseIO, CasePools}
 }
 
 // Subjects lists the samples of a round of an experiment.
 func (s Settings) Subjects(name string) []Subject {
 	return map[string]func(Settings) []Subject{
 		CaseLoss: Settings.loss, CaseCall: Settings.calls, CaseBuffers: Settings.buffers, CaseShards: Settings.shards,
-		CaseIO: Settings.engines, CasePools: Settings.pools, CaseSmall: Settings.small,
+		CaseIO: Settings.engines, CasePools: Settings.pools,
 	}[name](s)
 }
 

@@ -16,10 +16,9 @@ import (
 // Headlines are the raw results.
 type Headlines struct {
 	measure.Results
-	// Runs are first the interleaved pairs, one with logging and one without,
-	// after each pair one without logging beside a process that keeps the disk
-	// as busy and one whose server copies each record and does no more, then one
-	// for each kind of files in turn, and last the long one, with logging.
+	// Runs are first interleaved pairs, one with logging and one without, after each
+	// pair one whose server copies each record and does no more, and last the long one,
+	// with logging.
 	Runs []Run `json:"runs"`
 }
 
@@ -27,9 +26,7 @@ type Headlines struct {
 type Run struct {
 	Name     string       `json:"name"`
 	Logging  bool         `json:"logging"`
-	Disk     bool         `json:"disk,omitempty"`       // another process kept the disk busy
-	Copies   bool         `json:"copies,omitempty"`     // each record was copied instead of logged
-	Beside   int64        `json:"disk_bytes,omitempty"` // by that one
+	Copies   bool         `json:"copies,omitempty"` // each record was copied instead of logged
 	Seconds  float64      `json:"seconds"`
 	Requests int          `json:"requests"`
 	Failed   int          `json:"failed"`
@@ -111,13 +108,6 @@ type GC struct {
 	MaxPause time.Duration `json:"max_pause"`
 	AllocMBs float64       `json:"alloc_mb_s"`
 	Percent  int           `json:"gogc,omitempty"`
-	By       []Allocator   `json:"by,omitempty"` // the logger, and the functions that allocated most
-}
-
-// An Allocator is a function that allocates, by samples of the heap profile.
-type Allocator struct {
-	Function string  `json:"function"`
-	MBs      float64 `json:"mb_s"`
 }
 
 // A Point is one moment of a run.
@@ -130,6 +120,3 @@ type Point struct {
 
 // FileHeadline is the name of the file with the raw results.
 const FileHeadline = Kind + "-headline.json"
-
-// LoadHeadlines reads what Save wrote.
-func LoadHeadlines(path string) (*Headlines, error) { return measure.Load[Headlines](path, Kind) }

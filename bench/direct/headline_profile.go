@@ -1,11 +1,7 @@
 package direct
 
 import (
-	"bytes"
-	"cmp"
 	"io"
-	"runtime/pprof"
-	"slices"
 	"strings"
 
 	"github.com/google/pprof/profile"
@@ -40,56 +36,6 @@ func split(r io.Reader, cores float64) (CPU, error) {
 	}
 	c.Handlers = max(0, cores-c.Payload-c.Logger-c.Flusher-c.GC)
 	return c, nil
-}
-
-// sites returns the bytes that this process has allocated up to its last
-// collection, by the function that did, as the heap profile's samples have it.
-func sites() (map[string]int64, error) {
-	var b bytes.Buffer
-	if err := pprof.Lookup("allocs").WriteTo(&b, 0); err != nil {
-		return nil, err
-	}
-	p, err := profile.Parse(&b)
-	if err != nil {
-		return nil, err
-	}
-	all := map[string]int64{}
-	for _, s := range p.Sample {
-		all[site(s)] += s.Value[1] // alloc_space
-	}
-	return all, nil
-}
-
-// site is the function that allocates, with what is in the logger marked so.
-func site(s *profile.Sample) string {
-	if within(s, "/slab.(*Writer).run") || within(s, "/bench/direct.(*own).LogBytes") {
-		return siteLogger
-	}
-	for _, l := range s.Location {
-		for _, line := range l.Line {
-			if name := line.Function.Name; !strings.HasPrefix(name, "runtime.") {
-				return name
-			}
-		}
-	}
-	return "the runtime"
-}
-
-const siteLogger = "the logger"
-
-// allocators are the sites that allocated most between before and now.
-func allocators(before, now map[string]int64, seconds float64) []Allocator {
-	var all []Allocator
-	for name, n := range now {
-		if n -= before[name]; n > 0 && name != siteLogger {
-			all = append(all, Allocator{name, float64(n) / 1e6 / seconds})
-		}
-	}
-	slices.SortFunc(all, func(a, b Allocator) int {
-		return cmp.Or(cmp.Compare(b.MBs, a.MBs), strings.Compare(a.Function, b.Function))
-	})
-	logger := Allocator{siteLogger, float64(now[siteLogger]-before[siteLogger]) / 1e6 / seconds}
-	return append([]Allocator{logger}, all[:min(len(all), 3)]...)
 }
 
 // within reports whether a function whose name ends so is on the stack.

@@ -30,23 +30,18 @@ type job struct {
 const (
 	serverRole   = "direct: server"
 	verifierRole = "direct: verifier"
-	diskRole     = "direct: disk"
 )
 
 func init() {
 	child.Role(serverRole, func(j job) error { return serve(j, os.Stdin, os.Stdout) })
-	child.Role(verifierRole, func(j job) error { return timeshared(j, verify) })
-	child.Role(diskRole, func(j job) error { return timeshared(j, keepDiskBusy) })
-}
-
-// timeshared runs a child that does not come before other processes.
-func timeshared(j job, run func(job, io.Reader, io.Writer) error) error {
-	if j.Realtime {
-		if err := measure.Timeshared(); err != nil {
-			return err
+	child.Role(verifierRole, func(j job) error {
+		if j.Realtime { // it does not come before other processes
+			if err := measure.Timeshared(); err != nil {
+				return err
+			}
 		}
-	}
-	return run(j, os.Stdin, os.Stdout)
+		return verify(j, os.Stdin, os.Stdout)
+	})
 }
 
 // inputEnds returns a channel that is closed when in ends.
@@ -115,13 +110,11 @@ func (s HeadlineSettings) Run(w io.Writer) ([]Run, error) {
 			return nil, err
 		}
 		runs = append(runs, pair...)
-		for _, k := range []kind{{disk: true}, {copies: true}} {
-			r, err := s.named(w, fmt.Sprintf("control %d", i+1), k, s.Each)
-			if err != nil {
-				return nil, err
-			}
-			runs = append(runs, r)
+		r, err := s.named(w, fmt.Sprintf("control %d", i+1), kind{copies: true}, s.Each)
+		if err != nil {
+			return nil, err
 		}
+		runs = append(runs, r)
 	}
 	long, err := s.named(w, "long", kind{logging: true, concurrent: true}, s.Long)
 	return append(runs, long), err
@@ -131,14 +124,11 @@ func (s HeadlineSettings) Run(w io.Writer) ([]Run, error) {
 type kind struct {
 	logging    bool
 	concurrent bool // rotated files are read back and removed meanwhile, otherwise afterwards
-	disk       bool // another process writes as much to the disk
 	copies     bool // each record is copied once, and that is all
 }
 
 func (k kind) String() string {
 	switch {
-	case k.disk:
-		return "no logging, disk busy"
 	case k.copies:
 		return "no logging, copied"
 	case !k.logging:
@@ -162,7 +152,7 @@ func (s HeadlineSettings) pair(w io.Writer, name string, order []bool, again *in
 			pair = append(pair, r)
 			noisy = noisy || r.Others > measure.NoisyPct
 		}
-		if !noisy || s.Pairs < enoughPairs || *again == 0 {
+		if !noisy || s.Pairs < 5 || *again == 0 {
 			break
 		}
 		*again--
@@ -200,20 +190,12 @@ func (s HeadlineSettings) run(k kind, d time.Duration) (*Run, error) {
 	if err := server.Receive(&address); err != nil {
 		return nil, err
 	}
-	var beside *child.Process // writes to the disk, or reads back
-	switch {
-	case k.concurrent:
-		beside, err = child.Start(verifierRole, j)
-	case k.disk:
-		if beside, err = child.Start(diskRole, j); err == nil {
-			err = beside.Receive(new(string)) // it has begun
+	var verifier *child.Process
+	if k.concurrent {
+		if verifier, err = child.Start(verifierRole, j); err != nil {
+			return nil, err
 		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	if beside != nil {
-		defer beside.Stop()
+		defer verifier.Stop()
 	}
 	r, answers, err := s.load(address, d)
 	if err != nil {
@@ -224,28 +206,22 @@ func (s HeadlineSettings) run(k kind, d time.Duration) (*Run, error) {
 		return nil, err
 	}
 	r.Others -= 100 * r.Server.CPU.Total
-	if k.disk {
-		var d diskReport
-		err := beside.End(&d)
-		r.Disk, r.Beside, r.Others = true, d.Bytes, max(0, r.Others-100*beside.Used().Seconds()/r.Seconds)
-		return r, err
-	}
 	if !k.logging {
 		r.Others = max(0, r.Others)
 		return r, nil
 	}
 	if !k.concurrent {
-		if beside, err = child.Start(verifierRole, j); err != nil {
+		if verifier, err = child.Start(verifierRole, j); err != nil {
 			return nil, err
 		}
-		defer beside.Stop()
+		defer verifier.Stop()
 	}
 	var f found
-	if err := beside.End(&f); err != nil {
+	if err := verifier.End(&f); err != nil {
 		return nil, err
 	}
 	if k.concurrent {
-		r.Verifier = beside.Used().Seconds() / r.Seconds
+		r.Verifier = verifier.Used().Seconds() / r.Seconds
 		r.Others -= 100 * r.Verifier
 	}
 	r.Others = max(0, r.Others)

@@ -61,7 +61,6 @@ type baseline struct {
 	at      time.Time
 	meter   measure.Meter
 	memory  runtime.MemStats
-	sites   map[string]int64
 	profile bytes.Buffer
 }
 
@@ -170,10 +169,6 @@ func (s *server) started([]byte) ([]byte, error) {
 		defer func() { s.free <- h }()
 	}
 	runtime.GC()
-	var err error
-	if s.begin.sites, err = sites(); err != nil {
-		return nil, err
-	}
 	runtime.ReadMemStats(&s.begin.memory)
 	s.begin.at, s.begin.meter = time.Now(), measure.StartMeter()
 	s.stopped.Go(s.sample)
@@ -196,14 +191,8 @@ func (s *server) ended([]byte) ([]byte, error) {
 	for i := before.NumGC; i < now.NumGC && now.NumGC-i <= uint32(len(now.PauseNs)); i++ {
 		gc.MaxPause = max(gc.MaxPause, time.Duration(now.PauseNs[i%uint32(len(now.PauseNs))]))
 	}
-	runtime.GC() // the profile has what was allocated before the last one
-	at, err := sites()
-	if err != nil {
-		return nil, err
-	}
 	gc.Percent = debug.SetGCPercent(-1)
 	debug.SetGCPercent(gc.Percent)
-	gc.By = allocators(s.begin.sites, at, took.Seconds())
 	s.report.GC = gc
 	s.report.Memory.Payload = len(s.all) * s.job.Bytes
 	s.report.Memory.Stacks = int(now.StackInuse)

@@ -1,14 +1,23 @@
 // Package ingest measures taking log events in over HTTP: the two pipelines of
 // "How sync.Pool Helped Me Stabilize p99 Latency in a High-Throughput Log
 // Processing Pipeline" (2026), written anew from its text, beside package
-// receive in front of a journal on disk, and other collectors beside ours.
+// receiver in front of a journal on disk, and other collectors beside ours.
 //
 // Requests consist of the article's own event, with a number as trace_id, so that
 // each event can be found again.
 package ingest
 
+import "github.com/rollway/rollway/bench/internal/measure"
+
 // Kind is the name of these results.
 const Kind = "ingest"
+
+// Results are the raw results: samples of requests, and runs of servers under load.
+type Results struct {
+	measure.Results
+	Runs    []Run    `json:"runs"`
+	LeftOut []string `json:"left_out,omitempty"` // rivals that could not be had
+}
 
 // Subjects of the measurements.
 const (
@@ -16,9 +25,6 @@ const (
 	Pooled   = "article, with sync.Pool"
 	Buffered = "rollway, buffered"
 	Synced   = "rollway, synced"
-
-	BufferedTLS = Buffered + overTLS
-	SyncedTLS   = Synced + overTLS
 
 	overTLS = ", TLS"
 )

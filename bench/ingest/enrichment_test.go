@@ -4,9 +4,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-
-	"github.com/rollway/rollway/bench/internal/measure"
-	"github.com/rollway/rollway/bench/internal/report"
 )
 
 // TestEnrichments: each is done to the events, and leaves none out.
@@ -61,15 +58,4 @@ func (o own) line(t *testing.T) string {
 		t.Fatal(ok, err)
 	}
 	return string(frame.Lines)
-}
-
-func TestEnrichmentTable(t *testing.T) {
-	var r measure.Results
-	if text := enrichmentTable(report.FiguresOf(r)); text != "" {
-		t.Errorf("of nothing: %s", text)
-	}
-	r.Samples = []measure.Sample{{Case: caseEnriched, Library: "fingerprint", Mode: serial, NsPerOp: 51_000, AllocsPerOp: 1}, {Case: sizeCase(100), Library: Buffered, Mode: serial, NsPerOp: 50_000}}
-	if text, want := enrichmentTable(report.FiguresOf(r)), "| fingerprint | 51.0 (51.0–51.0) | 10 | 1 | 0 of 1 |\n"; !strings.HasSuffix(text, want) {
-		t.Errorf("got %swant at its end %s", text, want)
-	}
 }

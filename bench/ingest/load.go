@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/child"
@@ -26,28 +28,20 @@ func (s *Settings) warm() time.Duration { return min(2*time.Second, s.Duration/4
 // A Run is one server under one load.
 type Run struct {
 	Server     string   `json:"server"`
-	Protocol   protocol `json:"protocol,omitempty"`
+	Protocol   protocol `json:"protocol"`
 	Rate       int      `json:"rate"`
 	Events     int      `json:"events"`
 	Seconds    float64  `json:"seconds"` // of the schedule
 	Warm       float64  `json:"warm"`    // seconds of it that were not timed
 	Conns      int      `json:"conns"`
 	Sent       Sent     `json:"sent"`
-	Found      *Found   `json:"found"`                 // nil: the server stores nothing
-	CPU        float64  `json:"cpu"`                   // cores of the server, while it was under load
-	CPUSeconds float64  `json:"cpu_seconds,omitempty"` // of the server, while it was under load
+	Found      *Found   `json:"found"`       // nil: the server stores nothing
+	CPU        float64  `json:"cpu"`         // cores of the server, while it was under load
+	CPUSeconds float64  `json:"cpu_seconds"` // of the server, while it was under load
 	GenCPU     float64  `json:"generator_cpu"`
 	Others     float64  `json:"others_pct"` // of one core, used by other programs
-	GCCycles   int      `json:"gc_cycles"`
-	HeapPeak   int64    `json:"heap_peak,omitempty"` // bytes, the most seen; 0: not looked at
-	Resident   int64    `json:"resident"`            // bytes, the most seen
-	Series     []Point  `json:"series"`
-}
-
-// A Point is one moment of a run.
-type Point struct {
-	Second   float64 `json:"s"`
-	Resident int64   `json:"rss"`
+	GCCycles   int      `json:"gc_cycles"`  // 0: the server does not tell
+	Resident   int64    `json:"resident"`   // bytes, the most seen
 }
 
 // Found is what is stored, by event.
@@ -64,65 +58,86 @@ func Loads() []struct{ Rate, Events int } {
 	return []struct{ Rate, Events int }{{15_000, 1}, {2_000, 100}}
 }
 
-// heapEvery is how often a server is asked for its heap, where that is in the
-// table: the answer takes time of the server's own.
-const heapEvery = time.Second
-
-// Servers lists what is put under load.
-func Servers() []string { return []string{Naive, Pooled, Buffered, BufferedTLS, Synced, SyncedTLS} }
-
-// build makes a folder, which the caller removes, with the collector's program.
-func (s Settings) build() (dir, program string, err error) {
-	if child.Missing != "" {
-		return "", "", errors.New("this needs " + child.Missing)
-	}
-	if dir, err = os.MkdirTemp(s.Dir, "bench-ingest-"); err != nil {
-		return "", "", err
-	}
-	if program, err = child.BuildRollway(dir); err != nil {
-		os.RemoveAll(dir)
-	}
-	return dir, program, err
+// A subject is a server, and how the load comes to it.
+type subject struct {
+	name     string
+	protocol protocol
 }
 
-// MeasureLoad puts every server under every load, one run each, and tells w.
-func MeasureLoad(w io.Writer, s Settings) (runs []Run, err error) {
-	tmp, program, err := s.build()
-	if err != nil {
-		return nil, err
+// subjects lists what is put under load.
+func subjects() []subject {
+	return []subject{
+		{Naive, pathJSON}, {Pooled, pathJSON},
+		{Buffered, pathJSON}, {Buffered + overTLS, pathJSON}, {Synced, pathJSON}, {Synced + overTLS, pathJSON},
+		{Buffered, pathOTLP}, {otelFile, pathOTLP}, {otelMemory, pathOTLP}, {rotelName, pathOTLP},
+		{Synced, pathOTLP}, {otelSynced, pathOTLP},
 	}
-	defer os.RemoveAll(tmp)
+}
+
+const (
+	// maxHeld is the p99 up to which a server holds a load that it answers.
+	maxHeld = time.Second
+	// minShare is the least share of a load that a server is tried with.
+	minShare = 16
+)
+
+// Measure puts every server under every load and tells w. One that does not hold a
+// load is measured again with half of it, and so on. left says which could not be
+// had, and why.
+func Measure(w io.Writer, s Settings) (runs []Run, left []string, err error) {
+	if child.Missing != "" {
+		return nil, nil, errors.New("this needs " + child.Missing)
+	}
+	dir, err := os.MkdirTemp(s.Dir, "bench-ingest-")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer os.RemoveAll(dir)
+	own, err := child.BuildRollway(dir)
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, l := range Loads() {
-		for _, name := range Servers() {
-			run, err := measureRun(name, program, filepath.Join(tmp, fmt.Sprint("data-", len(runs))), heapEvery, load{
-				Rate: l.Rate, Events: l.Events, Duration: s.Duration, Warm: s.warm(), Conns: s.Conns, Grace: 10 * time.Second})
-			if err != nil {
-				return nil, fmt.Errorf("%s, %d requests/s of %s: %w", name, l.Rate, sizeCase(l.Events), err)
+		for _, su := range subjects() {
+			program, err := own, error(nil)
+			if rival, is := rivals[su.name]; is {
+				program, err = rival.path(s.Fetch)
 			}
-			run.tell(w)
-			runs = append(runs, run)
+			if err != nil {
+				fmt.Fprintf(w, "LEFT OUT: %s: %v\n", su.name, err)
+				left = append(left, strings.Join(strings.Fields(fmt.Sprintf("%s: %v", su.name, err)), " "))
+				continue
+			}
+			for share := 1; share <= minShare; share *= 2 {
+				run, err := measureRun(su, program, filepath.Join(dir, fmt.Sprint("data-", len(runs))), load{
+					Rate: l.Rate / share, Events: l.Events, Duration: s.Duration, Warm: s.warm(), Conns: s.Conns, Grace: 10 * time.Second})
+				if err != nil {
+					return nil, nil, fmt.Errorf("%s, %d requests/s of %d: %w", su.name, l.Rate/share, l.Events, err)
+				}
+				fmt.Fprintf(w, "%s by %s, %d requests/s of %d: %d of %d acknowledged, p99 %v, %.2f cores %s\n",
+					run.Server, run.Protocol, run.Rate, run.Events, run.Sent.Acknowledged, run.Sent.Requests, run.Sent.Latency.P99, run.CPU, run.Sent.FirstError)
+				runs = append(runs, run)
+				if run.Sent.Errors == 0 && run.Sent.Latency.P99 <= maxHeld {
+					break
+				}
+			}
 		}
 	}
-	return runs, nil
-}
-
-func (run *Run) tell(w io.Writer) {
-	fmt.Fprintf(w, "%s, %s: %d of %d acknowledged, p99 %v, %.2f cores %s\n",
-		run.Server, run.load(), run.Sent.Acknowledged, run.Sent.Requests, run.Sent.Latency.P99, run.CPU, run.Sent.FirstError)
+	slices.Sort(left)
+	return runs, slices.Compact(left), nil
 }
 
 // measureRun starts the server, sends the load from another process, stops the
-// server, and looks for the events. The server is asked for its heap now and
-// then; 0: never. The data stays in dir: where a file system discards what is
-// removed, the next run would wait for it.
-func measureRun(name, program, dir string, askHeap time.Duration, l load) (run Run, err error) {
-	s, err := startServer(name, program, dir)
+// server, and looks for the events. The data stays in dir: where a file system
+// discards what is removed, the next run would wait for it.
+func measureRun(su subject, program, dir string, l load) (run Run, err error) {
+	s, err := startServer(su.name, program, dir)
 	if err != nil {
 		return run, err
 	}
-	l.Addr, l.TLS, l.Want = s.addr, s.tls, s.want
-	run = Run{Server: name, Protocol: l.Protocol, Rate: l.Rate, Events: l.Events, Seconds: l.Duration.Seconds(), Warm: l.Warm.Seconds(), Conns: l.Conns}
-	acked, err := run.underLoad(s, askHeap, l)
+	l.Addr, l.TLS, l.Want, l.Protocol = s.addr, s.tls, s.want, su.protocol
+	run = Run{Server: su.name, Protocol: l.Protocol, Rate: l.Rate, Events: l.Events, Seconds: l.Duration.Seconds(), Warm: l.Warm.Seconds(), Conns: l.Conns}
+	acked, err := run.underLoad(s, l)
 	if err := errors.Join(err, s.stop()); err != nil || s.dir == "" {
 		return run, err
 	}
@@ -131,47 +146,46 @@ func measureRun(name, program, dir string, askHeap time.Duration, l load) (run R
 	return run, err
 }
 
-// underLoad puts the server under the load and watches it.
-func (run *Run) underLoad(s *server, askHeap time.Duration, l load) (acked []byte, err error) {
-	gcBefore, _, err := s.metrics()
-	if err != nil {
+// underLoad sends the load from another process, and watches the server's memory.
+func (run *Run) underLoad(s *server, l load) (acked []byte, err error) {
+	gcBefore, err := s.cycles()
+	cpuBefore, err2 := s.CPU()
+	if err := errors.Join(err, err2); err != nil {
 		return nil, err
 	}
 	meter := measure.StartMeter()
-	g, e, err := s.under(generatorRole, l, func(stop <-chan struct{}) error { return run.watch(s, askHeap, stop) })
+	gen, err := child.Start(generatorRole, l)
 	if err != nil {
 		return nil, err
 	}
+	defer gen.Stop()
+	stop, watched := make(chan struct{}), make(chan error, 1)
+	go func() { watched <- run.watch(s, stop) }()
+	var g generated
+	err = gen.Receive(&g)
+	close(stop)
+	if err = errors.Join(err, <-watched, gen.Wait()); err != nil {
+		return nil, err
+	}
 	took, _, others := meter.Read()
-	gcAfter, _, err := s.metrics()
-	run.Sent, run.GCCycles, run.CPUSeconds = g.Sent, int(gcAfter-gcBefore), e.cpu
-	run.CPU, run.GenCPU = e.cpu/took.Seconds(), e.generator/took.Seconds()
+	cpuAfter, err := s.CPU()
+	gcAfter, err2 := s.cycles()
+	run.Sent, run.GCCycles, run.CPUSeconds = g.Sent, int(gcAfter-gcBefore), (cpuAfter - cpuBefore).Seconds()
+	run.CPU, run.GenCPU = run.CPUSeconds/took.Seconds(), gen.Used().Seconds()/took.Seconds()
 	run.Others = max(0, others-100*(run.CPU+run.GenCPU))
-	return g.Acked, err
+	return g.Acked, errors.Join(err, err2)
 }
 
-// watch keeps the memory of the server until stop is closed. What a process has
-// resident the system tells; its heap it has to be asked for.
-func (run *Run) watch(s *server, askHeap time.Duration, stop <-chan struct{}) error {
-	begin := time.Now()
-	every := max(50*time.Millisecond, time.Duration(run.Seconds*float64(time.Second))/120)
-	tick := time.NewTicker(every)
+// watch notes the most memory of the server until stop is closed.
+func (run *Run) watch(s *server, stop <-chan struct{}) error {
+	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	for asked := begin; ; {
+	for {
 		rss, err := child.Resident(s.Pid())
 		if err != nil {
 			return err
 		}
 		run.Resident = max(run.Resident, rss)
-		run.Series = append(run.Series, Point{float64(time.Since(begin).Milliseconds()) / 1e3, rss})
-		if askHeap > 0 && (run.HeapPeak == 0 || time.Since(asked) >= askHeap) {
-			asked = time.Now()
-			_, heap, err := s.metrics()
-			if err != nil {
-				return err
-			}
-			run.HeapPeak = max(run.HeapPeak, int64(heap))
-		}
 		select {
 		case <-stop:
 			return nil

@@ -5,29 +5,23 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
 // A protocol is how a load comes in.
 type protocol string
 
-// The protocols: the article's JSON array, and OTLP over HTTP, in protocol buffers and
-// in JSON.
+// The protocols: the article's JSON array, and OTLP over HTTP in protocol buffers.
 const (
-	pathJSON     protocol = ""
-	pathOTLP     protocol = "OTLP"
-	pathOTLPJSON protocol = "OTLP/JSON"
+	pathJSON protocol = "JSON"
+	pathOTLP protocol = "OTLP"
 )
 
 // head is what comes before a body of size bytes.
 func (p protocol) head(addr string, size int) []byte {
 	path, kind := "/api/logs", "application/json"
-	switch p {
-	case pathOTLP:
+	if p == pathOTLP {
 		path, kind = "/v1/logs", "application/x-protobuf"
-	case pathOTLPJSON:
-		path = "/v1/logs"
 	}
 	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n", path, addr, kind, size)
 }
@@ -35,39 +29,17 @@ func (p protocol) head(addr string, size int) []byte {
 // takes reports whether the body of a good answer says that all events were
 // taken. One without a body does.
 func (p protocol) takes(body, accepted []byte) bool {
-	if p != pathJSON { // a partial_success that is not empty has rejected some
-		return len(body) <= 2 || string(body) == `{"partialSuccess":{}}` || string(body) == `{"partialSuccess":null}`
+	if p == pathOTLP { // a partial_success that is not empty has rejected some
+		return len(body) <= 2 || string(body) == `{"partialSuccess":{}}`
 	}
 	return len(body) == 0 || bytes.Contains(body, accepted)
 }
 
 func (p protocol) body(events int) *body {
-	switch p {
-	case pathOTLP:
+	if p == pathOTLP {
 		return newOTLPBody(events)
-	case pathOTLPJSON:
-		return newOTLPJSONBody(events)
 	}
 	return newBody(events)
-}
-
-// otlpJSONRecord is otlpRecord in JSON.
-const otlpJSONRecord = `{"timeUnixNano":"1779972000000000000","severityNumber":17,"severityText":"error","body":{"stringValue":"failed to charge customer"},"attributes":[` +
-	`{"key":"trace_id","value":{"stringValue":"` + zeros + `"}},{"key":"customer_id","value":{"stringValue":"cus_123"}},` +
-	`{"key":"region","value":{"stringValue":"eu-west"}},{"key":"retry_count","value":{"intValue":"2"}}]}`
-
-// newOTLPJSONBody is newOTLPBody in JSON.
-func newOTLPJSONBody(events int) *body {
-	b := &body{data: []byte(`{"resourceLogs":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"payment-api"}}]},"scopeLogs":[{"logRecords":[`)}
-	for i := range events {
-		if i > 0 {
-			b.data = append(b.data, ',')
-		}
-		b.numbers = append(b.numbers, len(b.data)+strings.Index(otlpJSONRecord, `"`+zeros)+1)
-		b.data = append(b.data, otlpJSONRecord...)
-	}
-	b.data = append(b.data, `]}]}]}`...)
-	return b
 }
 
 // newOTLPBody is an ExportLogsServiceRequest with the article's event as each

@@ -11,12 +11,8 @@ import (
 // BenchmarkOwn is a request of ours without net/http, the journal included.
 func BenchmarkOwn(b *testing.B) {
 	for _, p := range []protocol{pathJSON, pathOTLP} {
-		for _, events := range Sizes() {
-			name := "JSON"
-			if p == pathOTLP {
-				name = "OTLP"
-			}
-			b.Run(fmt.Sprintf("%s/%d", name, events), func(b *testing.B) {
+		for _, events := range sizes {
+			b.Run(fmt.Sprintf("%s/%d", p, events), func(b *testing.B) {
 				r, j, err := own{}.open(b.TempDir())
 				if err != nil {
 					b.Fatal(err)

@@ -9,9 +9,9 @@ import (
 	"github.com/rollway/rollway/collector/journal"
 )
 
-// Sizes are the numbers of events in a request that are measured; the first is
+// sizes are the numbers of events in a request that are measured; the first is
 // the article's.
-func Sizes() []int { return []int{100, 1} }
+var sizes = []int{100, 1}
 
 // serial is the mode of the requests: one after the other.
 const serial = "serial"
@@ -24,17 +24,19 @@ func sizeCase(events int) string {
 }
 
 // Subjects are requests without net/http's server: an operation is one of them,
-// from its body to its answer; those of ours also with what enriches them. Journals are made in dir.
+// from its body to its answer; those of ours also with what enriches them. Journals
+// are made in dir.
 func Subjects(dir string) []measure.Subject {
 	var all []measure.Subject
-	for _, events := range Sizes() {
+	add := func(name, library string, prepare func() (measure.Run, error)) {
+		all = append(all, measure.Subject{Case: name, Library: library, Mode: serial, Goroutines: 1, Prepare: prepare})
+	}
+	for _, events := range sizes {
 		for _, name := range []string{Naive, Pooled} {
-			all = append(all, measure.Subject{Case: sizeCase(events), Library: name, Mode: serial, Goroutines: 1,
-				Prepare: func() (measure.Run, error) { return articleRun(name == Pooled, events) }})
+			add(sizeCase(events), name, func() (measure.Run, error) { return articleRun(name == Pooled, events) })
 		}
 		for _, name := range []string{Buffered, Synced} {
-			all = append(all, measure.Subject{Case: sizeCase(events), Library: name, Mode: serial, Goroutines: 1,
-				Prepare: func() (measure.Run, error) { return ownRun(dir, own{synced: name == Synced}, events) }})
+			add(sizeCase(events), name, func() (measure.Run, error) { return ownRun(dir, own{synced: name == Synced}, events) })
 		}
 	}
 	for _, e := range enrichments() {
@@ -43,18 +45,15 @@ func Subjects(dir string) []measure.Subject {
 	return all
 }
 
-// CaseBenchmark is the article's own benchmark: a body of 100 events in memory is
-// handed to the pipeline, without a request around it.
-const CaseBenchmark = "100 events in memory"
-
 // PlanBenchmark counts the allocations of 10,800 bodies.
 var PlanBenchmark = measure.Plan{Rounds: 9, Ops: 1200}
 
-// BenchmarkSubjects are the article's versions in its benchmark.
+// BenchmarkSubjects are the article's versions in its own benchmark: a body of 100
+// events in memory is handed to the pipeline, without a request around it.
 func BenchmarkSubjects() []measure.Subject {
 	var all []measure.Subject
 	for _, name := range []string{Naive, Pooled} {
-		all = append(all, measure.Subject{Case: CaseBenchmark, Library: name, Mode: serial, Goroutines: 1,
+		all = append(all, measure.Subject{Case: "100 events in memory", Library: name, Mode: serial, Goroutines: 1,
 			Prepare: func() (measure.Run, error) { return benchmarkRun(name == Pooled), nil }})
 	}
 	return all

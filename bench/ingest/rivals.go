@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,36 +11,15 @@ import (
 )
 
 // The rivals, each with what it stores by.
-var (
-	OtelFile   = otelcol.name + ", file_storage"
-	OtelSynced = otelcol.name + ", file_storage, fsync"
-	OtelMemory = otelcol.name + ", nop exporter"
-	Rotel      = rotel.name + ", blackhole exporter"
+const (
+	otelFile   = otelcolName + ", file_storage"
+	otelSynced = otelcolName + ", file_storage, fsync"
+	otelMemory = otelcolName + ", nop exporter"
+	rotelName  = rotelVersion + ", blackhole exporter"
 )
 
-// promises says what each server's answer promises.
-var promises = map[string]string{
-	Buffered:   "survives the process",
-	Synced:     "survives a power cut",
-	OtelFile:   "survives the process",
-	OtelSynced: "survives a power cut",
-	OtelMemory: "nothing",
-	Rotel:      "nothing",
-}
-
-// Rivals lists the servers that take the same OTLP, ours among them.
-func Rivals() []string { return []string{Buffered, OtelFile, OtelMemory, Rotel, Synced, OtelSynced} }
-
-// rivalOf returns whose program a server is; false: it is ours.
-func rivalOf(name string) (rivalProgram, bool) {
-	switch name {
-	case OtelFile, OtelSynced, OtelMemory:
-		return otelcol, true
-	case Rotel:
-		return rotel, true
-	}
-	return rivalProgram{}, false
-}
+// rivals are their programs.
+var rivals = map[string]rivalProgram{otelFile: otelcol, otelSynced: otelcol, otelMemory: otelcol, rotelName: rotel}
 
 // otelcolConfig has a queue without an end in front of a destination that is not
 // there: as a journal, the collector stores, and passes nothing on. What it is
@@ -82,23 +62,18 @@ service:
 
 // rivalCommand makes the command of a rival.
 func (s *server) rivalCommand(name, program string) (*exec.Cmd, error) {
-	if name == Rotel {
+	if name == rotelName {
 		grpc, err := testkit.FreeAddr()
 		s.dir = ""
 		return exec.Command(program, "start", "--otlp-http-endpoint", s.addr, "--otlp-grpc-endpoint", grpc, "--exporter", "blackhole"), err
 	}
-	if err := os.MkdirAll(s.dir, 0o750); err != nil {
-		return nil, err
-	}
 	file, exporter := filepath.Join(s.dir, "config.yaml"), "otlp_http"
-	if name == OtelMemory {
+	if name == otelMemory {
 		exporter = "nop"
 	}
-	if err := os.WriteFile(file, fmt.Appendf(nil, otelcolConfig, s.addr, s.dir, name == OtelSynced, exporter), 0o640); err != nil {
-		return nil, err
-	}
-	if name == OtelMemory {
+	err := errors.Join(os.MkdirAll(s.dir, 0o750), os.WriteFile(file, fmt.Appendf(nil, otelcolConfig, s.addr, s.dir, name == otelSynced, exporter), 0o640))
+	if name == otelMemory {
 		s.dir = ""
 	}
-	return exec.Command(program, "--config", "file:"+file), nil
+	return exec.Command(program, "--config", "file:"+file), err
 }

@@ -16,15 +16,19 @@ var errNotFetched = errors.New("it is not in the cache, and was not to be fetche
 
 // A rival's program comes from a registry once, and then from the cache.
 type rivalProgram struct {
-	name  string // with the version
 	file  string // in the folder
 	build string // the recipe: another one is another folder
 	make  func(dir, recipe string) error
 }
 
+const (
+	otelcolName  = "OpenTelemetry Collector 0.155"
+	rotelVersion = "Rotel 0.0.1a15"
+)
+
 var (
-	otelcol = rivalProgram{"OpenTelemetry Collector 0.155", "out/otelcol", otelcolRecipe, buildOtelcol}
-	rotel   = rivalProgram{"Rotel 0.0.1a15", "rotel/rotel-agent", "rotel==0.0.1a15", installRotel}
+	otelcol = rivalProgram{"out/otelcol", otelcolRecipe, buildOtelcol}
+	rotel   = rivalProgram{"rotel/rotel-agent", "rotel==0.0.1a15", installRotel}
 )
 
 // path returns where the program is, after it has been fetched if need be and it may be.

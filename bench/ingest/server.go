@@ -27,7 +27,6 @@ import (
 const (
 	articleRole   = "ingest: article"   // serves; the job says whether by pools
 	generatorRole = "ingest: generator" // sends a load
-	saturateRole  = "ingest: saturator" // sends on connections that are never without a request
 )
 
 // generated is what a generator says at its end.
@@ -41,13 +40,6 @@ func init() {
 	child.Role(generatorRole, func(l load) (err error) {
 		var g generated
 		if g.Sent, g.Acked, err = generate(l); err != nil {
-			return err
-		}
-		return json.NewEncoder(os.Stdout).Encode(g)
-	})
-	child.Role(saturateRole, func(l load) (err error) {
-		var g generated
-		if g.Sent, err = saturate(l); err != nil {
 			return err
 		}
 		return json.NewEncoder(os.Stdout).Encode(g)
@@ -73,17 +65,14 @@ func serveArticle(pooled bool) error {
 	return err
 }
 
-// Names of metrics, as the collector has them.
-const (
-	metricGC   = "go_gc_duration_seconds_count"
-	metricHeap = "go_memstats_heap_alloc_bytes"
-)
+// metricGC is how often garbage was collected, as the collector's metrics name it.
+const metricGC = "go_gc_duration_seconds_count"
 
 // serveMetrics tells what of the collector's metrics is looked at here.
 func serveMetrics(w http.ResponseWriter, _ *http.Request) {
-	s := []metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/memory/classes/heap/objects:bytes"}}
+	s := []metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}}
 	metrics.Read(s)
-	fmt.Fprintf(w, "%s %d\n%s %d\n", metricGC, s[0].Value.Uint64(), metricHeap, s[1].Value.Uint64())
+	fmt.Fprintf(w, "%s %d\n", metricGC, s[0].Value.Uint64())
 }
 
 // A server is a child under load.
@@ -111,7 +100,7 @@ func startServer(name, program, dir string) (s *server, err error) {
 		return nil, err
 	}
 	var cmd *exec.Cmd
-	if _, s.rival = rivalOf(name); s.rival {
+	if _, s.rival = rivals[name]; s.rival {
 		cmd, err = s.rivalCommand(name, program)
 	} else {
 		cmd, err = s.rollwayCommand(name, program)
@@ -169,10 +158,10 @@ func (s *server) stop() error {
 	return s.Signal(os.Interrupt)
 }
 
-// metrics asks the server for its figures; a rival has none.
-func (s *server) metrics() (gc, heap float64, err error) {
+// cycles asks the server how often it has collected garbage; a rival does not tell.
+func (s *server) cycles() (float64, error) {
 	if s.rival {
-		return 0, 0, nil
+		return 0, nil
 	}
 	client, scheme := http.DefaultClient, "http"
 	if s.tls {
@@ -182,48 +171,13 @@ func (s *server) metrics() (gc, heap float64, err error) {
 	}
 	resp, err := client.Get(scheme + "://" + s.addr + "/metrics")
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	defer resp.Body.Close()
-	left := map[string]*float64{metricGC: &gc, metricHeap: &heap}
 	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
-		name, value, _ := strings.Cut(lines.Text(), " ")
-		if into := left[name]; into != nil {
-			if *into, err = strconv.ParseFloat(value, 64); err != nil {
-				return 0, 0, err
-			}
-			delete(left, name)
+		if name, value, _ := strings.Cut(lines.Text(), " "); name == metricGC {
+			return strconv.ParseFloat(value, 64)
 		}
 	}
-	if len(left) > 0 {
-		return 0, 0, fmt.Errorf("%s does not tell %d of the figures needed", s.addr, len(left))
-	}
-	return gc, heap, nil
-}
-
-// An effort is what a server and the generator beside it used during a load.
-type effort struct {
-	cpu, generator float64 // seconds
-}
-
-// under sends a load from another process, and watches if watch is set: it is
-// called beside the load and returns when stop is closed.
-func (s *server) under(role string, l load, watch func(stop <-chan struct{}) error) (g generated, e effort, err error) {
-	before, err := s.CPU()
-	if err != nil {
-		return g, e, err
-	}
-	gen, err := child.Start(role, l)
-	if err != nil {
-		return g, e, err
-	}
-	stop, watched := make(chan struct{}), make(chan error, 1)
-	go func() { watched <- watch(stop) }()
-	err = gen.Receive(&g)
-	close(stop)
-	if err = errors.Join(err, <-watched, gen.Wait()); err != nil {
-		return g, e, errors.Join(err, gen.Stop())
-	}
-	after, err := s.CPU()
-	return g, effort{(after - before).Seconds(), gen.Used().Seconds()}, errors.Join(err, gen.Stop())
+	return 0, fmt.Errorf("%s does not tell %s", s.addr, metricGC)
 }

@@ -63,33 +63,21 @@ const (
 // Cases lists the scenarios of the logger.
 func Cases() []Case {
 	return []Case{
-		{Name: caseDisabled, Title: "disabled, 3 attributes", TargetOfReference: 1.1},
-		{Name: caseDisabledGuarded, Title: "disabled, 3 attributes behind a check of the level", TargetNs: 2},
-		{Name: caseDisabledMessage, Title: "disabled, message only", TargetNs: 2},
-		{Name: caseMessage, Title: "message", Lines: 1, TargetOfBest: 0.75},
-		{Name: caseError, Title: "message with an error", Lines: 1, TargetOfBest: 0.85, TargetOverMessageNs: 60, attrs: map[string]any{"error": errDeclined}},
-		{Name: caseSix, Title: "6 mixed attributes", Lines: 1, TargetOfBest: 0.85, attrs: sixValues()},
-		{Name: caseSixError, Title: "6 attributes with an error", Lines: 1, TargetOfBest: 0.85, attrs: sixErrorValues()},
-		{Name: caseTen, Title: "10 heavy fields", Lines: 1, TargetOfBest: 0.85, attrs: tenValues()},
-		{Name: caseContext, Title: "10 attributes of context", Lines: 1, TargetOfBest: 0.85, TargetOfReference: 1.1, attrs: contextValues()},
-		{Name: caseCaller, Title: "message with caller", Lines: 1, TargetOfBest: 0.85},
+		{Name: caseDisabled},
+		{Name: caseDisabledGuarded},
+		{Name: caseDisabledMessage},
+		{Name: caseMessage, Lines: 1},
+		{Name: caseError, Lines: 1, attrs: map[string]any{"error": errDeclined}},
+		{Name: caseSix, Lines: 1, attrs: sixValues()},
+		{Name: caseSixError, Lines: 1, attrs: sixErrorValues()},
+		{Name: caseTen, Lines: 1, attrs: tenValues()},
+		{Name: caseContext, Lines: 1, attrs: contextValues()},
+		{Name: caseCaller, Lines: 1},
 	}
-}
-
-// CaseNamed is one of them.
-func CaseNamed(name string) Case {
-	for _, c := range Cases() {
-		if c.Name == name {
-			return c
-		}
-	}
-	panic("no case " + name)
 }
 
 // SlogCase is the scenario of the slog handlers.
-func SlogCase() Case {
-	return Case{Name: caseSlog, Title: "6 mixed attributes", Lines: 1, TargetOfBest: 1, attrs: sixValues()}
-}
+func SlogCase() Case { return Case{Name: caseSlog, Lines: 1, attrs: sixValues()} }
 
 func sixValues() map[string]any {
 	return map[string]any{"customer": customer, "retry": retry, "size": size, "ratio": ratio, "cached": cached, "took": took}

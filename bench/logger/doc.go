@@ -5,25 +5,16 @@
 // message into a Counter. Values come from package variables that the compiler
 // cannot know. Before anything is measured, Check compares the line of each
 // library in each scenario with the values that went in.
-//
-// ssgreg/logf is a rival too, but the Go module proxy does not offer its
-// current version, so it is not here.
 package logger
 
 import "io"
 
-// Case is one scenario: a column of the tables.
+// Case is one scenario.
 type Case struct {
 	Name  string
-	Title string
 	Lines int // written per operation: 0 or 1
 
 	attrs map[string]any // that a line must have
-
-	// What package rollway must reach: a time in ns, one above that of the case
-	// message, a factor of the best other library's, of Reference's. 0 is no
-	// target of that kind.
-	TargetNs, TargetOverMessageNs, TargetOfBest, TargetOfReference float64
 }
 
 // Library is one logger: a row of the tables.

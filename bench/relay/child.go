@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
-	"sync"
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/child"
@@ -35,12 +34,7 @@ type ready struct {
 	TLSAddr string // of an upstream's second one
 }
 
-// A command is what a child is asked, gauges what it answers.
-type command struct {
-	Do string
-	N  int
-}
-
+// gauges are what a child answers to a question: whether to collect garbage first.
 type gauges struct {
 	Heap       uint64 // bytes in spans of the heap that are in use
 	Stack      uint64 // bytes of stacks
@@ -61,13 +55,17 @@ func (j job) run() error {
 	if err := out.Encode(r); err != nil {
 		return err
 	}
-	m := memory{job: j}
 	for {
-		var c command
-		if in.Decode(&c) != nil {
+		var collect bool
+		if in.Decode(&collect) != nil {
 			return nil
 		}
-		if err := errors.Join(m.do(c), out.Encode(m.answer)); err != nil {
+		if collect {
+			runtime.GC()
+			runtime.GC() // so that pools are empty
+			debug.FreeOSMemory()
+		}
+		if err := out.Encode(gauge()); err != nil {
 			return err
 		}
 	}
@@ -98,16 +96,16 @@ func startProgram(addr, name string, args ...string) (*process, error) {
 	return &process{p, ready{Addr: addr}}, err
 }
 
-// do has a child of ours carry out a command.
-func (p *process) do(what string, n int) (g gauges, err error) {
-	err = p.Ask(command{what, n}, &g)
+// gauge asks a child of ours.
+func (p *process) gauge(collect bool) (g gauges, err error) {
+	err = p.Ask(collect, &g)
 	return g, err
 }
 
 // settle waits until a child of ours has no more goroutines than n.
 func (p *process) settle(n uint64) (gauges, error) {
 	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-		g, err := p.do(doGauge, 0)
+		g, err := p.gauge(false)
 		if err != nil || g.Goroutines <= n {
 			return g, err
 		}
@@ -193,81 +191,6 @@ func accept(ln net.Listener, config *tls.Config, serve func(net.Conn)) {
 		}
 		go serve(c)
 	}
-}
-
-// memory carries out commands in a child.
-type memory struct {
-	job
-	answer gauges
-	pipes  pipes
-
-	stop chan struct{}
-	done sync.WaitGroup
-	peak gauges // owned by the watcher until done
-}
-
-// Commands.
-const (
-	doGauge = "gauge" // tell the gauges
-	doGC    = "gc"    // collect garbage twice, so that pools are empty, then tell
-	doWatch = "watch" // begin to look for the peak
-	doPeak  = "peak"  // end it and tell the peak
-	doPipes = "pipes" // have N idle relays over in-memory pipes
-	doBurst = "burst" // run N relays over in-memory pipes at once
-	doSpawn = "spawn" // have N goroutines that keep a buffer and call nothing
-)
-
-func (m *memory) do(c command) error {
-	switch c.Do {
-	case doGauge:
-	case doGC:
-		content() // make it before the first look
-		runtime.GC()
-		runtime.GC()
-		debug.FreeOSMemory()
-	case doWatch:
-		m.watch()
-		return nil
-	case doPeak:
-		close(m.stop)
-		m.done.Wait()
-		m.answer = m.peak
-		return nil
-	case doPipes, doBurst, doSpawn:
-		if m.pipes.pump == nil {
-			p, err := pumpOf(m.Pump, m.Size)
-			if err != nil {
-				return err
-			}
-			m.pipes.pump = p
-		}
-		run := map[string]func(int) error{doPipes: m.pipes.grow, doBurst: m.pipes.burst, doSpawn: func(n int) error { return m.pipes.spawn(n, m.Pump, m.Size) }}
-		if err := run[c.Do](c.N); err != nil {
-			return err
-		}
-	default:
-		return fmt.Errorf("there is no command %q", c.Do)
-	}
-	m.answer = gauge()
-	return nil
-}
-
-// watch keeps the gauges of the moment at which heap and stack were largest.
-func (m *memory) watch() {
-	m.stop, m.peak = make(chan struct{}), gauge()
-	m.done.Go(func() {
-		for tick := time.NewTicker(2 * time.Millisecond); ; {
-			select {
-			case <-m.stop:
-				tick.Stop()
-				return
-			case <-tick.C:
-				if g := gauge(); g.Heap+g.Stack > m.peak.Heap+m.peak.Stack {
-					m.peak = g
-				}
-			}
-		}
-	})
 }
 
 // gauge reads without stopping the world.

@@ -1,5 +1,5 @@
-// Package relay measures relays against each other and reproduces a published
-// benchmark of relay buffers, which ran over an in-memory pipe, on real sockets.
+// Package relay measures relays against each other, and repeats the tests of a
+// published benchmark of relay buffers, which ran over in-memory pipes, on sockets.
 //
 // The relay under test is always a separate process, so that its CPU time,
 // memory and descriptors are its own. The client is this process, the upstream a

@@ -105,123 +105,71 @@ func (t idleness) take(r *rig, c contender) (s measure.Sample, err error) {
 	}}, nil
 }
 
-// A memoryOver is the memory of a Go process with more and more relays in it.
-type memoryOver struct {
-	steps []int
-	how   string // doSpawn, doPipes, or "" for connections over sockets
-	tls   bool
+// fewGoroutines is how many a relay may start that are not of a connection.
+const fewGoroutines = 4
+
+// idleInGo is the memory of a Go process with many idle connections.
+type idleInGo struct {
+	tls bool
+	n   int
 }
 
-// take returns heap and stack in bytes at each step, and over sockets the
-// memory of the whole process.
-func (t memoryOver) take(r *rig, c contender) (s measure.Sample, err error) {
+// take returns heap, stack and the memory of the whole process in bytes.
+func (t idleInGo) take(r *rig, c contender) (s measure.Sample, err error) {
 	p, err := c.run(r, t.tls)
 	if err != nil {
 		return s, err
 	}
 	defer func() { err = errors.Join(err, p.Stop()) }()
-	base, err := p.do(doGC, 0)
+	base, err := p.gauge(true)
 	if err != nil {
 		return s, err
 	}
-	process, _, err := p.Space()
+	before, _, err := p.Space()
 	if err != nil {
 		return s, err
 	}
-	var conns []net.Conn
+	conns, err := r.crowd(p.Addr, t.tls, nil, t.n)
 	defer func() { closeAll(conns) }()
-	s = measure.Sample{Ops: t.steps[len(t.steps)-1], Extra: map[string]float64{}}
-	for _, n := range t.steps {
-		var g gauges
-		if t.how != "" {
-			g, err = p.do(t.how, n)
-		} else if conns, err = r.crowd(p.Addr, t.tls, conns, n); err == nil {
-			time.Sleep(r.settle)
-			g, err = p.do(doGauge, 0)
-		}
-		if err != nil {
-			return s, fmt.Errorf("at %d: %w", n, err)
-		}
-		now, _, err := p.Space()
-		if err != nil {
-			return s, err
-		}
-		s.Extra[fmt.Sprintf("heap_%d", n)] = grown(g.Heap, base.Heap)
-		s.Extra[fmt.Sprintf("stack_%d", n)] = grown(g.Stack, base.Stack)
-		s.Extra[fmt.Sprintf("process_%d", n)] = max(0, now-process)
+	if err != nil {
+		return s, err
 	}
-	return s, nil
+	time.Sleep(r.settle)
+	g, err := p.gauge(false)
+	after, _, err2 := p.Space()
+	return measure.Sample{Ops: t.n, Extra: map[string]float64{
+		"conns": float64(t.n), "heap": grown(g.Heap, base.Heap), "stack": grown(g.Stack, base.Stack), "process": max(0, after-before),
+	}}, errors.Join(err, err2)
 }
 
 // grown is how much more there is than before.
 func grown(now, before uint64) float64 { return max(0, float64(now)-float64(before)) }
 
-// fewGoroutines is how many a relay may start that are not of a connection.
-const fewGoroutines = 4
-
-// A twoBursts is n connections at once, twice, with nothing in between.
-type twoBursts struct {
-	n     int
-	pipes bool
-	tls   bool
+// afterBurst is what is left of many connections at once.
+type afterBurst struct {
+	tls bool
+	n   int
 }
 
-// take returns what is left of the first burst and what the second needs.
-func (t twoBursts) take(r *rig, c contender) (s measure.Sample, err error) {
+// burstBytes is what each connection of a burst carries.
+const burstBytes = 256 << 10
+
+// take returns the heap after the burst, and after a collection. All connections are
+// open before the first sends, and all have sent before the first closes.
+func (t afterBurst) take(r *rig, c contender) (s measure.Sample, err error) {
 	p, err := c.run(r, t.tls)
 	if err != nil {
 		return s, err
 	}
 	defer func() { err = errors.Join(err, p.Stop()) }()
-	base, err := p.do(doGC, 0)
+	base, err := p.gauge(true)
 	if err != nil {
 		return s, err
-	}
-	if err := t.burst(r, p); err != nil {
-		return s, err
-	}
-	idle, err := p.settle(base.Goroutines + fewGoroutines)
-	if err != nil {
-		return s, err
-	}
-	if _, err := p.do(doWatch, 0); err != nil {
-		return s, err
-	}
-	if t.pipes { // the child does one thing at a time, so the burst ends first; the peak is kept
-		if _, err := p.do(doBurst, t.n); err != nil {
-			return s, err
-		}
-	} else if err := t.burst(r, p); err != nil {
-		return s, err
-	}
-	peak, err := p.do(doPeak, 0)
-	if err != nil {
-		return s, err
-	}
-	if _, err := p.settle(base.Goroutines + fewGoroutines); err != nil {
-		return s, err
-	}
-	clean, err := p.do(doGC, 0)
-	if err != nil {
-		return s, err
-	}
-	return measure.Sample{Ops: t.n, Extra: map[string]float64{
-		"idle_heap": grown(idle.Heap, base.Heap), "clean_heap": grown(clean.Heap, base.Heap),
-		"active_heap": grown(peak.Heap, base.Heap), "active_stack": grown(peak.Stack, base.Stack),
-	}}, nil
-}
-
-// burst is one: all connections are open before the first sends, and all have
-// sent before the first closes.
-func (t twoBursts) burst(r *rig, p *process) error {
-	if t.pipes {
-		_, err := p.do(doBurst, t.n)
-		return err
 	}
 	conns, err := r.crowd(p.Addr, t.tls, nil, t.n)
-	defer func() { closeAll(conns) }()
 	if err != nil {
-		return err
+		closeAll(conns)
+		return s, err
 	}
 	errs := make(chan error, len(conns))
 	for _, c := range conns {
@@ -230,5 +178,16 @@ func (t twoBursts) burst(r *rig, p *process) error {
 	for range conns {
 		err = errors.Join(err, <-errs)
 	}
-	return err
+	closeAll(conns)
+	if err != nil {
+		return s, err
+	}
+	idle, err := p.settle(base.Goroutines + fewGoroutines)
+	if err != nil {
+		return s, err
+	}
+	clean, err := p.gauge(true)
+	return measure.Sample{Ops: t.n, Extra: map[string]float64{
+		"conns": float64(t.n), "idle_heap": grown(idle.Heap, base.Heap), "clean_heap": grown(clean.Heap, base.Heap),
+	}}, err
 }

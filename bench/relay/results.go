@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/bench/internal/measure"
-	"github.com/rollway/rollway/bench/internal/report"
 )
 
 // Results are the raw results. Each group is a part, as it may have been
@@ -52,15 +51,6 @@ func (r *Results) replace(group string, rounds int, took time.Duration, samples 
 	r.Parts = append(r.Parts, part)
 	order := Groups()
 	slices.SortStableFunc(r.Parts, func(a, b Part) int { return slices.Index(order, a.Group) - slices.Index(order, b.Group) })
-}
-
-// Figures has the samples of all parts.
-func (r *Results) Figures() *report.Figures {
-	var all []measure.Results
-	for _, p := range r.Parts {
-		all = append(all, p.Results)
-	}
-	return report.FiguresOf(all...)
 }
 
 // Load reads results.

@@ -35,10 +35,8 @@ type subject struct {
 
 // Modes: over what the bytes go.
 const (
-	modePipe    = "in-memory pipe"
-	modeRaw     = "sockets"
-	modeTLS     = "sockets, TLS"
-	modeNothing = "goroutines alone"
+	modeRaw = "sockets"
+	modeTLS = "sockets, TLS"
 )
 
 func socketMode(tls bool) string {
@@ -59,7 +57,6 @@ func Groups() []string {
 
 func groups() []group {
 	return []group{
-		{"pipe", 5, pipeSubjects},
 		{"memory", 3, memorySubjects},
 		{"raw", 5, func(s Settings, all []contender) []subject { return bulkSubjects(s, false, all) }},
 		{"tls", 5, func(s Settings, all []contender) []subject { return bulkSubjects(s, true, all) }},
@@ -125,17 +122,6 @@ func (r *rig) run(w io.Writer, results *Results, s Settings, all []contender) er
 		if err != nil {
 			return err
 		}
-		if g.name == "pipe" {
-			plan := measure.Plan{Rounds: rounds, Time: 20 * time.Millisecond}
-			if s.Short {
-				plan = measure.Plan{Rounds: 1, Ops: 1000}
-			}
-			more, err := measure.Measure(w, plan, getPut())
-			if err != nil {
-				return err
-			}
-			samples = append(samples, more...)
-		}
 		results.replace(g.name, rounds, time.Since(begin), samples)
 	}
 	return nil
@@ -189,9 +175,8 @@ const (
 	caseSmallUp   = "small messages up"
 	caseSmallDown = "small messages down"
 	caseTenMB     = "10 MB upload"
-	caseGetPut    = "a buffer taken and given back"
-	caseGrow      = "memory over N"
-	caseBursts    = "two bursts of 500"
+	caseGrow      = "idle in Go"
+	caseBurst     = "after a burst"
 	caseLatency   = "ping-pong of 200 bytes"
 	caseIdle      = "idle connections"
 )
@@ -207,6 +192,9 @@ func bulk(s Settings, tls bool) []transfer {
 		{name: caseDownload, tls: tls, download: true, chunk: burst, length: length, conns: 1},
 	}
 }
+
+// goPeers are the rivals in Go of a relay with TLS.
+var goPeers = []string{Splice, poolName(4), poolName(16), poolName(64)}
 
 // bulkSubjects has those three times a round between which a target decides by
 // a few percent: two processes of the same relay differ by more than that.
@@ -249,81 +237,18 @@ func transferSubjects(transfers []transfer, all []contender) []subject {
 	return subjects
 }
 
-// The published benchmark's tests, sizes found from the Reads that it prints.
-const (
-	pipeA     = "A: upload through TLS"
-	pipeB     = "B: download, raw"
-	pipeBurst = "C: media download, burst"
-	pipeMTU   = "C: media download, 1,460-byte writes"
-	pipeMedia = "C: media upload through TLS"
-	pipeDown  = "D: small messages down"
-	pipeUp    = "D: small messages up"
-	pipeTen   = "10 MB relay"
-	pipeLarge = "not published: 64 KiB writes, raw"
-)
-
-func pipeTransfers(s Settings) []pipeTransfer {
-	times := s.size(10, 1)
-	return []pipeTransfer{
-		{pipeA, wrapRecords, recordBytes, 5 << 20, times},
-		{pipeA, wrapTLS, burst, 5 << 20, times},
-		{pipeB, wrapNone, 4 << 10, 5 << 20, times},
-		{pipeBurst, wrapNone, 4 << 10, 5 << 20, times},
-		{pipeMTU, wrapNone, mtu, 10 << 20, times},
-		{pipeMedia, wrapRecords, recordBytes, 5 << 20, times},
-		{pipeDown, wrapNone, message, 10_000 * message, times},
-		{pipeUp, wrapRecords, recordBytes, 1_024_000, times},
-		{pipeTen, wrapNone, 4 << 10, 10 << 20, times},
-		{pipeTen, wrapRecords, recordBytes, 10 << 20, times},
-		{pipeTen, wrapTLS, burst, 10 << 20, times},
-		{pipeLarge, wrapNone, burst, 10 << 20, times},
-	}
-}
-
-func pipeSubjects(s Settings, all []contender) []subject {
-	var subjects []subject
-	for _, t := range pipeTransfers(s) {
-		for _, c := range inGo(all) {
-			if c.job.Pump != pumpPool && c.job.Pump != pumpStack {
-				continue // they have nothing of their own on a pipe
-			}
-			subjects = append(subjects, subject{t.name, c.name, modePipe + ", " + t.wrap, func(r *rig) (measure.Sample, error) {
-				j := c.job
-				j.Cert, j.Key = r.cert, r.key
-				return t.take(r, j)
-			}})
-		}
-	}
-	return subjects
-}
-
-// Steps of the published measurement of memory.
-var steps = []int{100, 500, 1000, 2000}
-
+// memorySubjects looks into relays in Go, as the published measurement did.
 func memorySubjects(s Settings, all []contender) []subject {
-	at, burstOf := steps, 500
-	if s.Short {
-		at, burstOf = []int{5, 10, 15, 20}, 10
-	}
+	idle, burst := s.size(2000, 20), s.size(500, 10)
 	var subjects []subject
-	add := func(where, mode string, c contender, take func(r *rig, c contender) (measure.Sample, error)) {
-		subjects = append(subjects, subject{where, c.name, mode, func(r *rig) (measure.Sample, error) { return take(r, c) }})
-	}
 	for _, c := range inGo(all) {
-		published := c.name == stackName || c.name == poolName(16) || c.name == poolName(4)
-		if published {
-			add(caseGrow, modeNothing, c, memoryOver{steps: at, how: doSpawn}.take)
-			add(caseGrow, modePipe, c, memoryOver{steps: at, how: doPipes}.take)
-			add(caseBursts, modePipe, c, twoBursts{n: burstOf, pipes: true}.take)
+		if !slices.Contains([]string{stackName, poolName(16), poolName(4), Ours}, c.name) {
+			continue
 		}
-		if published || c.name == Ours {
-			for _, tls := range []bool{false, true} {
-				if tls && !c.tls {
-					continue
-				}
-				add(caseGrow, socketMode(tls), c, memoryOver{steps: at, tls: tls}.take)
-				add(caseBursts, socketMode(tls), c, twoBursts{n: burstOf, tls: tls}.take)
-			}
+		for _, tls := range []bool{false, true} {
+			subjects = append(subjects,
+				subject{caseGrow, c.name, socketMode(tls), func(r *rig) (measure.Sample, error) { return idleInGo{tls, idle}.take(r, c) }},
+				subject{caseBurst, c.name, socketMode(tls), func(r *rig) (measure.Sample, error) { return afterBurst{tls, burst}.take(r, c) }})
 		}
 	}
 	return subjects

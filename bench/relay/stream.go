@@ -100,13 +100,9 @@ var receiveBuffers = sync.Pool{New: func() any { b := make([]byte, 256<<10); ret
 
 // receive reads length bytes and returns their CRC-32C.
 func receive(r io.Reader, length int) (uint32, error) {
-	buf := receiveBuffers.Get().(*[]byte)
-	defer receiveBuffers.Put(buf)
-	return receiveBy(r, length, *buf)
-}
-
-// receiveBy is receive with a buffer of the caller's.
-func receiveBy(r io.Reader, length int, buf []byte) (uint32, error) {
+	pooled := receiveBuffers.Get().(*[]byte)
+	defer receiveBuffers.Put(pooled)
+	buf := *pooled
 	var s uint32
 	for at := 0; at < length; {
 		n, err := r.Read(buf[:min(len(buf), length-at)])

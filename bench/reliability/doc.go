@@ -17,7 +17,6 @@ import "time"
 // A Fault is one thing that goes wrong.
 type Fault struct {
 	Name  string
-	Title string // what happens, for the table
 	Needs string // what it takes besides linux, one of the constants below
 
 	// Kills is set if the process does not survive: its own memory is lost.
@@ -73,33 +72,33 @@ const (
 // Faults lists everything that goes wrong, in the order of the tables.
 func Faults() []Fault {
 	return []Fault{
-		{Name: stallOnce, Title: "the destination's Write stalls for 300 ms", Ends: true, destination: true},
-		{Name: errorOnce, Title: "one Write fails with ENOSPC", Ends: true, destination: true},
-		{Name: errorsAWhile, Title: "every Write fails with ENOSPC for 300 ms", Ends: true, destination: true},
-		{Name: errorsForEver, Title: "every Write fails with EIO until the program ends; it starts again", destination: true},
-		{Name: shortSilent, Title: "one Write takes a part and returns no error", Ends: true, destination: true},
-		{Name: shortError, Title: "one Write takes a part and returns ENOSPC", Ends: true, destination: true},
-		{Name: takesNothing, Title: "one Write takes nothing and returns no error", Ends: true, destination: true},
-		{Name: panics, Title: "one Write panics before it takes anything", Ends: true, destination: true},
-		{Name: goexits, Title: "one Write ends its goroutine by runtime.Goexit", Ends: true, destination: true},
-		{Name: closeBlocks, Title: "the destination's Close never returns", Ends: true, destination: true},
+		{Name: stallOnce, Ends: true, destination: true},
+		{Name: errorOnce, Ends: true, destination: true},
+		{Name: errorsAWhile, Ends: true, destination: true},
+		{Name: errorsForEver, destination: true},
+		{Name: shortSilent, Ends: true, destination: true},
+		{Name: shortError, Ends: true, destination: true},
+		{Name: takesNothing, Ends: true, destination: true},
+		{Name: panics, Ends: true, destination: true},
+		{Name: goexits, Ends: true, destination: true},
+		{Name: closeBlocks, Ends: true, destination: true},
 
-		{Name: tmpfsFull, Title: "a tmpfs of 200 KB is full, and grows later", Needs: needsMount, Ends: true},
-		{Name: ext4Full, Title: "an ext4 on a loop device has 200 KB left, and more later", Needs: needsLoop, Ends: true},
-		{Name: fileLimit, Title: "RLIMIT_FSIZE of 200,001 bytes, raised later", Ends: true},
+		{Name: tmpfsFull, Needs: needsMount, Ends: true},
+		{Name: ext4Full, Needs: needsLoop, Ends: true},
+		{Name: fileLimit, Ends: true},
 
-		{Name: straceEIO, Title: "write(2) fails with EIO, every third time", Needs: needsStrace, Ends: true, inject: "error=EIO:when=1+3"},
-		{Name: straceENOSPC, Title: "write(2) fails with ENOSPC, every third time", Needs: needsStrace, Ends: true, inject: "error=ENOSPC:when=1+3"},
-		{Name: "EINTR by strace", Title: "write(2) is interrupted, every second time", Needs: needsStrace, Ends: true, inject: "error=EINTR:when=1+2"},
-		{Name: straceShort, Title: "write(2) returns 0, every third time", Needs: needsStrace, Ends: true, inject: "retval=0:when=1+3"},
-		{Name: "delay by strace", Title: "the first write(2) of each thread takes 300 ms", Needs: needsStrace, Ends: true, inject: "delay_enter=300000:when=1"},
-		{Name: straceKill, Title: "SIGKILL at the second write(2) of a thread", Needs: needsStrace, Kills: true, inject: "signal=SIGKILL:when=2"},
+		{Name: straceEIO, Needs: needsStrace, Ends: true, inject: "error=EIO:when=1+3"},
+		{Name: straceENOSPC, Needs: needsStrace, Ends: true, inject: "error=ENOSPC:when=1+3"},
+		{Name: "EINTR by strace", Needs: needsStrace, Ends: true, inject: "error=EINTR:when=1+2"},
+		{Name: straceShort, Needs: needsStrace, Ends: true, inject: "retval=0:when=1+3"},
+		{Name: "delay by strace", Needs: needsStrace, Ends: true, inject: "delay_enter=300000:when=1"},
+		{Name: straceKill, Needs: needsStrace, Kills: true, inject: "signal=SIGKILL:when=2"},
 
-		{Name: killRandom, Title: "SIGKILL at a random moment", Kills: true},
-		{Name: killInCopy, Title: "SIGKILL while a Write is copying its line", Needs: needsUserfaultfd, Kills: true},
-		{Name: killInWrite, Title: "SIGKILL when the file has a part of a write", Kills: true, between: true},
-		{Name: killAfterWrite, Title: "SIGKILL when the file has a write of which the writer does not know yet", Kills: true, between: true},
-		{Name: killOutOfMemory, Title: "the kernel's OOM killer, in a cgroup of 256 MiB that the process fills", Needs: needsCgroup, Kills: true},
+		{Name: killRandom, Kills: true},
+		{Name: killInCopy, Needs: needsUserfaultfd, Kills: true},
+		{Name: killInWrite, Kills: true, between: true},
+		{Name: killAfterWrite, Kills: true, between: true},
+		{Name: killOutOfMemory, Needs: needsCgroup, Kills: true},
 	}
 }
 

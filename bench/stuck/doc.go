@@ -13,13 +13,8 @@ import (
 	"time"
 )
 
-// A Situation is a way of being stuck.
-type Situation struct {
-	Name  string
-	Title string
-}
-
-// The situations.
+// The situations: a Write that never returns, a pipe that nobody reads, a full tmpfs, a
+// collector stopped by SIGSTOP, and one that is not running.
 const (
 	Hung    = "hung"
 	Pipe    = "pipe"
@@ -29,13 +24,7 @@ const (
 )
 
 // Situations lists all, in the order of the tables.
-var Situations = []Situation{
-	{Name: Hung, Title: "a Write that never returns"},
-	{Name: Pipe, Title: "a pipe that nobody reads"},
-	{Name: Disk, Title: "a full tmpfs"},
-	{Name: Stopped, Title: "a collector stopped by SIGSTOP"},
-	{Name: Absent, Title: "a collector that is not running"},
-}
+var Situations = []string{Hung, Pipe, Disk, Stopped, Absent}
 
 // Acts are what the program does while the destination is stuck.
 const (

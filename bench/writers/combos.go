@@ -21,21 +21,11 @@ import (
 // A combo is a logger over a writer over a real file.
 type combo struct {
 	name   string
-	kind   comboKind
+	file   bool // a file.File; otherwise one of the system
 	lossy  bool // drops lines by design rather than wait
 	logger newLog
-	writer rivals.Opener // nil: slab.Writer over file.File
+	writer rivals.Opener
 }
-
-// A comboKind says whose parts a combination has.
-type comboKind int
-
-const (
-	foreign comboKind = iota
-	own               // package rollway over this project's writer
-	lent              // another logger over this project's writer
-	floor             // no logger: the line is put together by hand
-)
 
 // A newLog makes a logger over w: a function that logs message with a worker's
 // number, a sequence number and padding.
@@ -47,23 +37,24 @@ const message = "payment settled"
 
 // combos lists the combinations, our own first.
 func combos() []combo {
-	all := []combo{{"rollway over slab", own, false, rollwayLog, nil}}
+	slabs := rivals.Slab(slab.Options{Full: slab.Block})
+	all := []combo{{"rollway over slab", true, false, rollwayLog, slabs}}
 	if rivals.CanPersist() {
-		all = append(all, combo{"rollway over slab persisted", own, false, rollwayLog, rivals.Persisted(slab.Options{Full: slab.Block})})
+		all = append(all, combo{"rollway over slab persisted", true, false, rollwayLog, rivals.Persisted(slab.Options{Full: slab.Block})})
 	}
 	return append(all,
-		combo{"zerolog over slab", lent, false, zerologLog, nil},
-		combo{"phuslu/log over slab", lent, false, phusluLog, nil},
-		combo{"zap over slab", lent, false, zapLog, nil},
-		combo{"log/slog over slab", lent, false, slogLog, nil},
-		combo{"zerolog over slab design as published", foreign, false, zerologLog, rivals.Published},
-		combo{"phuslu/log over slab design as published", foreign, false, phusluLog, rivals.Published},
-		combo{"phuslu/log over mutex and bufio 256 KiB", foreign, false, phusluLog, rivals.Bufio(256 << 10)},
-		combo{"zerolog over diode 1000", foreign, true, zerologLog, rivals.Diode(1000)},
-		combo{"zerolog over diode 100000", foreign, true, zerologLog, rivals.Diode(100_000)},
-		combo{"zap over BufferedWriteSyncer", foreign, false, zapLog, rivals.Zap},
-		combo{phusluOwn, foreign, false, phusluLog, nil},
-		combo{"by hand over slab", floor, false, handLog, nil},
+		combo{"zerolog over slab", true, false, zerologLog, slabs},
+		combo{"phuslu/log over slab", true, false, phusluLog, slabs},
+		combo{"zap over slab", true, false, zapLog, slabs},
+		combo{"log/slog over slab", true, false, slogLog, slabs},
+		combo{"zerolog over slab design as published", false, false, zerologLog, rivals.Published},
+		combo{"phuslu/log over slab design as published", false, false, phusluLog, rivals.Published},
+		combo{"phuslu/log over mutex and bufio 256 KiB", false, false, phusluLog, rivals.Bufio(256 << 10)},
+		combo{"zerolog over diode 1000", false, true, zerologLog, rivals.Diode(1000)},
+		combo{"zerolog over diode 100000", false, true, zerologLog, rivals.Diode(100_000)},
+		combo{"zap over BufferedWriteSyncer", false, false, zapLog, rivals.Zap},
+		combo{phusluOwn, false, false, phusluLog, nil},
+		combo{"by hand over slab", true, false, handLog, slabs},
 	)
 }
 
@@ -80,19 +71,15 @@ func (c combo) open(dir string) (log logFunc, closeAll func() error, err error) 
 		return phusluTo(w), w.Close, nil
 	}
 	var dst io.WriteCloser
-	writer := c.writer
-	if c.kind == foreign {
-		dst, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o640)
-	} else {
+	if c.file {
 		dst, err = file.Open(path, file.Options{})
+	} else {
+		dst, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o640)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	if writer == nil {
-		writer = rivals.Slab(slab.Options{Full: slab.Block})
-	}
-	w, err := writer(dst)
+	w, err := c.writer(dst)
 	if err != nil {
 		return nil, nil, err
 	}

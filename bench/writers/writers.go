@@ -26,10 +26,6 @@ import (
 	"github.com/rollway/rollway/slab"
 )
 
-// LogfAbsent is why logf's own SlabWriter is not among the writers: what the
-// public module proxy answers.
-const LogfAbsent = `github.com/ssgreg/logf/v2: 403 Forbidden: This module version is not available.`
-
 // The cases.
 const (
 	Raw       = "raw"
@@ -42,28 +38,20 @@ const (
 type Writer struct {
 	Name  string
 	Lossy bool // drops lines by design rather than wait
-	Bar   bool // the target for raw writes is about it
 	Open  rivals.Opener
 }
-
-// The names of the contenders that targets are about.
-const (
-	Heap          = "slab 8 × 64 KiB"
-	Persisted     = "slab persisted 8 × 64 KiB"
-	PublishedSlab = "slab design as published 8 × 64 KiB"
-)
 
 // Writers lists the contenders, our own first.
 func Writers() []Writer {
 	o := slab.Options{Full: slab.Block, KeepOpen: true}
-	all := []Writer{{Name: Heap, Open: rivals.Slab(o)}}
+	all := []Writer{{Name: "slab 8 × 64 KiB", Open: rivals.Slab(o)}}
 	if rivals.CanPersist() {
-		all = append(all, Writer{Name: Persisted, Open: rivals.Persisted(o)})
+		all = append(all, Writer{Name: "slab persisted 8 × 64 KiB", Open: rivals.Persisted(o)})
 	}
 	return append(all,
-		Writer{Name: "mutex + bufio 64 KiB", Bar: true, Open: rivals.Bufio(64 << 10)},
-		Writer{Name: "zap BufferedWriteSyncer 256 KiB", Bar: true, Open: rivals.Zap},
-		Writer{Name: PublishedSlab, Bar: true, Open: rivals.Published},
+		Writer{Name: "mutex + bufio 64 KiB", Open: rivals.Bufio(64 << 10)},
+		Writer{Name: "zap BufferedWriteSyncer 256 KiB", Open: rivals.Zap},
+		Writer{Name: "slab design as published 8 × 64 KiB", Open: rivals.Published},
 		Writer{Name: "zerolog diode 1000", Lossy: true, Open: rivals.Diode(1000)},
 		Writer{Name: "zerolog diode 100000", Lossy: true, Open: rivals.Diode(100_000)},
 		Writer{Name: "phuslu AsyncWriter 4096", Open: rivals.Phuslu},

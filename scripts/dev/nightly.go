@@ -68,7 +68,7 @@ var programs = []command{
 	{"bench", "TMP/bench ingest -short -o TMP/ingest.json"},
 	{"bench", "TMP/bench ingest-chaos -short -o TMP/chaos.json"},
 	{"bench", "TMP/bench alloc -short -o TMP/allocstudy.json"},
-	{"bench", "TMP/bench tables -results TMP -check logger writers latency direct relay ingest alloc reliability stuck ingest-chaos"},
+	{"bench", "TMP/bench tables -results TMP -check logger writers latency direct relay ingest allocstudy reliability stuck chaos"},
 }
 
 const (

@@ -105,14 +105,14 @@ func runStuck(a *arguments) error {
 	for _, situation := range stuck.Situations {
 		for _, w := range stuck.Writers() {
 			for _, act := range stuck.Acts {
-				if !w.Meets(situation.Name, act) || a.short && act != stuck.Info && act != stuck.Fatal {
+				if !w.Meets(situation, act) || a.short && act != stuck.Info && act != stuck.Fatal {
 					continue
 				}
-				t, err := s.Try(w, situation.Name, act)
+				t, err := s.Try(w, situation, act)
 				if err != nil {
-					return fmt.Errorf("%s, %s, %s: %w", w.Name, situation.Name, act, err)
+					return fmt.Errorf("%s, %s, %s: %w", w.Name, situation, act, err)
 				}
-				fmt.Fprintf(os.Stderr, "%s, %s, %s: longest call %v, %d in a call, took %v\n", w.Name, situation.Name, act, t.Longest, t.InCall, t.Took)
+				fmt.Fprintf(os.Stderr, "%s, %s, %s: longest call %v, %d in a call, took %v\n", w.Name, situation, act, t.Longest, t.InCall, t.Took)
 				results.Tries = append(results.Tries, t)
 				if err := t.Unexpected(w, 500*time.Millisecond); err != nil {
 					broken = append(broken, err)

@@ -3,38 +3,29 @@
 // from the results. It is run in the folder bench:
 //
 //	go run ./cmd/bench PROGRAM [-short] -o ../docs/results/PROGRAM.json
-//	go run ./cmd/bench tables [-results ../docs/results] [-docs ../docs] [-check] [PROGRAM...]
+//	go run ./cmd/bench tables [-results ../docs/results] [-docs ../docs] [-check] [SECTION...]
 package main
 
 import (
-	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/rollway/rollway/bench/internal/child"
 	"github.com/rollway/rollway/bench/internal/measure"
-	"github.com/rollway/rollway/bench/internal/report"
+	"github.com/rollway/rollway/bench/tables"
 )
 
-// A program measures something, or makes a part of a document, or both.
+// A program measures something.
 type program struct {
-	name     string
-	run      func(*arguments) error // nil: it only makes tables
-	document string                 // of the tables; "": none
-	marks    string                 // around the tables; "": name
-	results  string                 // file of the raw results; "": the folder
-	report   func(results string) (report.Report, error)
+	name string
+	run  func(*arguments) error
 }
-
-// marked is the name between the marks of the tables.
-func (p program) marked() string { return cmp.Or(p.marks, p.name) }
 
 // An arguments is the command line of a program.
 type arguments struct {
@@ -72,16 +63,13 @@ func main() {
 	log.SetOutput(io.Discard) // zerolog's diode prints a line for each collision
 	var names []string
 	for _, p := range programs() {
-		if p.run == nil {
-			continue
-		}
 		names = append(names, p.name)
 		if len(os.Args) > 1 && os.Args[1] == p.name {
 			end(p.name, p.run(&arguments{FlagSet: flag.NewFlagSet(p.name, flag.ExitOnError), args: os.Args[2:]}))
 		}
 	}
 	if len(os.Args) > 1 && os.Args[1] == "tables" {
-		end("tables", tables(os.Args[2:]))
+		end("tables", makeTables(os.Args[2:]))
 	}
 	fmt.Fprintf(os.Stderr, "usage: go run ./cmd/bench %s|tables [flags]\n", strings.Join(names, "|"))
 	os.Exit(2)
@@ -95,8 +83,8 @@ func end(name string, err error) {
 	os.Exit(0)
 }
 
-// tables makes the tables of the programs named, or of all.
-func tables(args []string) error {
+// makeTables makes the sections named, or all.
+func makeTables(args []string) error {
 	flags := flag.NewFlagSet("tables", flag.ExitOnError)
 	results := flags.String("results", "../docs/results", "folder of the raw results")
 	docs := flags.String("docs", "../docs", "folder of the documents")
@@ -105,41 +93,22 @@ func tables(args []string) error {
 		return err
 	}
 	made := 0
-	for _, p := range programs() {
-		if p.report == nil || flags.NArg() > 0 && !slices.Contains(flags.Args(), p.name) {
+	for _, s := range tables.Sections() {
+		if flags.NArg() > 0 && !slices.Contains(flags.Args(), s.Name) {
 			continue
 		}
 		made++
-		r, err := p.report(filepath.Join(*results, p.results))
+		r, err := s.Make(*results)
+		if err == nil && !*check {
+			err = s.Write(r, *docs)
+		}
 		if err != nil {
-			return fmt.Errorf("tables of %s: %w", p.name, err)
-		}
-		if *check {
-			continue
-		}
-		if err := r.Write(filepath.Join(*docs, p.document), p.marked()); err != nil {
 			return err
 		}
 	}
-	if made == 0 || flags.NArg() > made {
+	if flags.NArg() > made {
 		return fmt.Errorf("not all of %v have tables", flags.Args())
 	}
 	fmt.Printf("%d passed, 0 failed\n", made)
 	return nil
-}
-
-// of makes the report of results of one kind in one file.
-func of[T any](kind string, make func(*T) report.Report) func(string) (report.Report, error) {
-	return func(path string) (report.Report, error) {
-		results, err := measure.Load[T](path, kind)
-		if err != nil {
-			return report.Report{}, err
-		}
-		return report.Make(func() report.Report { return make(results) })
-	}
-}
-
-// text is a report without pictures.
-func text[T any](make func(*T) string) func(*T) report.Report {
-	return func(results *T) report.Report { return report.Report{Text: make(results)} }
 }

@@ -11,35 +11,20 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/bench/allocstudy"
-	"github.com/rollway/rollway/bench/chaos"
 	"github.com/rollway/rollway/bench/direct"
 	"github.com/rollway/rollway/bench/ingest"
 	"github.com/rollway/rollway/bench/internal/measure"
 	"github.com/rollway/rollway/bench/latency"
 	"github.com/rollway/rollway/bench/logger"
-	"github.com/rollway/rollway/bench/published"
 	"github.com/rollway/rollway/bench/relay"
-	"github.com/rollway/rollway/bench/reliability"
-	"github.com/rollway/rollway/bench/stuck"
 	"github.com/rollway/rollway/bench/writers"
 )
 
-// programs lists all, in the order in which tables are made.
+// programs lists all.
 func programs() []program {
 	return []program{
-		{name: "logger", run: runLogger, document: "BENCHMARKS.md", results: "logger.json", report: of("logger", text(logger.Tables))},
-		{name: "writers", run: runWriters, document: "BENCHMARKS.md", results: "writers.json", report: of("writers", text(writers.Tables))},
-		{name: "latency", run: runLatency, document: "BENCHMARKS.md", results: "latency.json", report: of("latency", text(latency.Tables))},
-		{name: "direct", run: runDirect, document: "BENCHMARKS.md", report: direct.Report},
-		{name: "direct-headline", run: runHeadline},
-		{name: "ingest", run: runIngest, document: "BENCHMARKS.md", results: "ingest.json", report: of(ingest.Kind, ingest.Report)},
-		{name: "alloc", run: runAlloc, document: "BENCHMARKS.md", marks: allocstudy.Kind, results: "allocstudy.json", report: of(allocstudy.Kind, text(allocstudy.Tables))},
-		{name: "reliability", run: runReliability, document: "RELIABILITY.md", results: "reliability.json", report: of(reliability.Kind, text(reliability.Tables))},
-		{name: "stuck", run: runStuck, document: "RELIABILITY.md", results: "stuck.json", report: of(stuck.Kind, text(stuck.Tables))},
-		{name: "ingest-chaos", run: runChaos, document: "RELIABILITY.md", marks: chaos.Kind, results: "chaos.json", report: of(chaos.Kind, text(chaos.Tables))},
-		{name: "relay", run: runRelay, document: "RELAY.md", results: "relay.json", report: of(relay.Kind, relay.Report)},
-		{name: "published", document: "PUBLISHED.md", report: published.Report},
-		{name: "front", document: "BENCHMARKS.md", report: published.Front},
+		{"logger", runLogger}, {"writers", runWriters}, {"latency", runLatency}, {"direct", runDirect}, {"direct-headline", runHeadline},
+		{"ingest", runIngest}, {"alloc", runAlloc}, {"reliability", runReliability}, {"stuck", runStuck}, {"ingest-chaos", runChaos}, {"relay", runRelay},
 	}
 }
 
@@ -226,12 +211,11 @@ func runAlloc(a *arguments) error {
 func runIngest(a *arguments) (err error) {
 	var plan measure.Plan
 	a.IntVar(&plan.Rounds, "rounds", 9, "how often each pipeline is measured; 7 or more for tables that count")
-	a.DurationVar(&plan.Time, "time", 300*time.Millisecond, "how long one sample of a pipeline takes")
+	a.DurationVar(&plan.Time, "time", 150*time.Millisecond, "how long one sample of a pipeline takes")
 	var s ingest.Settings
-	a.DurationVar(&s.Duration, "duration", time.Minute, "how long each server is under each load")
+	a.DurationVar(&s.Duration, "duration", 15*time.Second, "how long each server is under each load")
 	a.IntVar(&s.Conns, "connections", 256, "connections of the load")
 	a.BoolVar(&s.Fetch, "fetch", true, "fetch and build the rivals that are not in the cache, some minutes once")
-	only := a.String("only", "", "the only parts to measure, separated by commas, of requests, servers, rivals and saturation; the others stay as -o has them")
 	a.StringVar(&s.Dir, "dir", "", "folder for the journals, best on the disk that a collector would use; default the system's for temporary files")
 	if err := a.parse(func() bool { return plan.Rounds > 0 && plan.Time > 0 && s.Duration > 0 && s.Conns > 0 }); err != nil {
 		return err
@@ -242,48 +226,17 @@ func runIngest(a *arguments) (err error) {
 		benchmark = plan
 		s.Duration, s.Conns, s.Fetch = 500*time.Millisecond, 64, false
 	}
-	parts, err := ingest.ParseParts(*only)
+	results := ingest.Results{Results: *measure.NewResults(ingest.Kind, plan.Rounds)}
+	if results.Samples, err = measure.Measure(os.Stderr, plan, ingest.Subjects(s.Dir)); err != nil {
+		return err
+	}
+	more, err := measure.Measure(os.Stderr, benchmark, ingest.BenchmarkSubjects())
 	if err != nil {
 		return err
 	}
-	results := ingest.Results{Results: *measure.NewResults(ingest.Kind, plan.Rounds)}
-	if *only != "" {
-		before, err := ingest.Load(a.out)
-		if err != nil {
-			return err
-		}
-		results.Keep(before, parts)
+	results.Samples = append(results.Samples, more...)
+	if results.Runs, results.LeftOut, err = ingest.Measure(os.Stderr, s); err != nil {
+		return err
 	}
-	if parts[ingest.PartRequests] {
-		samples, err := measure.Measure(os.Stderr, plan, ingest.Subjects(s.Dir))
-		if err != nil {
-			return err
-		}
-		more, err := measure.Measure(os.Stderr, benchmark, ingest.BenchmarkSubjects())
-		if err != nil {
-			return err
-		}
-		results.Samples = append(samples, more...)
-	}
-	shorter := func(share time.Duration) ingest.Settings {
-		s := s
-		s.Duration /= share
-		return s
-	}
-	if parts[ingest.PartServers] {
-		if results.Runs, err = ingest.MeasureLoad(os.Stderr, s); err != nil {
-			return err
-		}
-	}
-	if parts[ingest.PartRivals] {
-		if results.Rivals, results.LeftOut, err = ingest.MeasureRivals(os.Stderr, shorter(ingest.RivalShare)); err != nil {
-			return err
-		}
-	}
-	if parts[ingest.PartSaturation] {
-		if results.Saturated, err = ingest.MeasureSaturation(os.Stderr, shorter(ingest.SaturationShare)); err != nil {
-			return err
-		}
-	}
-	return a.save(results, len(results.Samples))
+	return a.save(results, len(results.Samples)+len(results.Runs))
 }
