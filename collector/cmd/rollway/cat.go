@@ -8,6 +8,7 @@ import (
 	"io"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rollway/rollway/collector/journal"
@@ -21,6 +22,8 @@ var catCommand = &command{
 	name:    "cat",
 	summary: "print log files",
 	args:    "FILE|FOLDER…",
+	needs:   "FILE",
+	most:    -1,
 	help: `
 Prints the lines of each FILE, one after the other: text, which gzip or zstd may
 have compressed, a segment of a journal or of a spool, or what a slab file has
@@ -55,16 +58,13 @@ type catFlags struct {
 	where, since, until string
 }
 
-func setupCat(flags *flag.FlagSet) func(*call, []string) error {
+func setupCat(flags *flag.FlagSet) action {
 	f := &catFlags{}
 	f.format.declare(flags)
 	flags.StringVar(&f.where, "where", "", "only lines that `EXPRESSION` matches")
 	flags.StringVar(&f.since, "since", "", "only lines from this `TIME` on, or this long ago")
 	flags.StringVar(&f.until, "until", "", "only lines before this `TIME`, or this long ago")
 	return func(c *call, args []string) error {
-		if len(args) == 0 {
-			return usagef("FILE is missing")
-		}
 		matches, err := f.filter(time.Now())
 		if err != nil {
 			return usagef("%v", err)
@@ -74,18 +74,26 @@ func setupCat(flags *flag.FlagSet) func(*call, []string) error {
 			return err
 		}
 		p := &printer{call: c, out: out, matches: matches}
-		return p.run(args)
+		for _, name := range args {
+			if err := p.print(name); err != nil {
+				return err
+			}
+		}
+		if p.failed {
+			return errSaid
+		}
+		return nil
 	}
 }
 
 // filter returns what the flags ask of a line; nil: nothing.
 func (f *catFlags) filter(now time.Time) (func(line []byte) bool, error) {
-	expr := f.where
-	if expr != "" {
-		if _, err := query.Parse(expr); err != nil {
+	var terms []string
+	if f.where != "" {
+		if _, err := query.Parse(f.where); err != nil {
 			return nil, fmt.Errorf("-where: %w", err)
 		}
-		expr = "(" + expr + ")"
+		terms = append(terms, "("+f.where+")")
 	}
 	for _, bound := range []struct{ name, op, value string }{{"since", ">=", f.since}, {"until", "<", f.until}} {
 		if bound.value == "" {
@@ -95,12 +103,12 @@ func (f *catFlags) filter(now time.Time) (func(line []byte) bool, error) {
 		if err != nil {
 			return nil, fmt.Errorf("-%s: %w", bound.name, err)
 		}
-		expr += " time" + bound.op + strconv.Quote(t.Format(time.RFC3339Nano))
+		terms = append(terms, "time"+bound.op+strconv.Quote(t.Format(time.RFC3339Nano)))
 	}
-	if expr == "" {
+	if terms == nil {
 		return nil, nil
 	}
-	q, err := query.Parse(expr)
+	q, err := query.Parse(strings.Join(terms, " "))
 	if err != nil {
 		return nil, err
 	}
@@ -115,53 +123,33 @@ type printer struct {
 	failed  bool
 }
 
-// run prints all files. One that cannot be read does not keep it from the
-// others.
-func (p *printer) run(names []string) error {
-	for _, name := range names {
-		if err := p.subject(name); err != nil {
-			return err
-		}
-	}
-	if p.failed {
-		return errSaid
-	}
-	return nil
-}
-
-// subject prints one file or folder. It returns an error of stdout only.
-func (p *printer) subject(name string) error {
+// print prints one file or folder. It returns an error of stdout only.
+func (p *printer) print(name string) error {
 	s, err := identify(name)
 	switch {
 	case err != nil:
 		p.fail(err)
-		return nil
 	case s.journal != "":
 		return p.frames(s.journal, func(f func(journal.Frame) error) error { return journal.EachFrame(s.journal, 0, f) })
 	case s.spool != nil:
 		for _, file := range s.spool {
-			if filepath.Ext(file) == ".spool" {
-				if err := p.segment(file, recordlog.SpoolSegment); err != nil {
-					return err
-				}
+			if filepath.Ext(file) != ".spool" {
+				continue
+			}
+			if err := p.segment(file, recordlog.SpoolSegment); err != nil {
+				return err
 			}
 		}
-		return nil
 	case s.kind == recordlog.JournalSegment, s.kind == recordlog.SpoolSegment:
 		return p.segment(name, s.kind)
 	case s.kind == recordlog.SlabFile:
 		return p.slabs(name)
 	case s.kind != 0:
 		p.fail(fmt.Errorf("%s is a %s and has no lines", name, s.kind))
-		return nil
+	default:
+		return p.text(name)
 	}
-	text, err := openLog(name)
-	if err != nil {
-		p.fail(err)
-		return nil
-	}
-	defer text.Close()
-	return p.print(text)
+	return nil
 }
 
 // segment prints the lines of one segment file.
@@ -228,7 +216,7 @@ func (p *printer) slabs(name string) error {
 // printLines prints the lines that match.
 func (p *printer) printLines(text []byte) error {
 	for line := range bytes.Lines(text) {
-		if err := p.printLine(line); err != nil {
+		if err := p.line(line); err != nil {
 			return err
 		}
 	}
@@ -241,37 +229,39 @@ func (p *printer) fail(err any) {
 	p.failed = true
 }
 
-// print returns an error of stdout only. It ends at a last line without an end:
-// what is appended meanwhile begins within a line.
-func (p *printer) print(text *input) error {
-	for {
-		line, err := text.next(wholeLine)
-		if err == nil && line.tooLong > 0 {
-			p.fail(fmt.Errorf("%s: line %s is left out: it is %s long", text.name, count(text.lines), byteCount(line.tooLong)))
-		} else if err == nil {
-			if err := p.printLine(line.text); err != nil {
+// text prints a file of text. It ends at a last line without an end: what is appended
+// meanwhile begins within a line.
+func (p *printer) text(name string) error {
+	text, err := openLog(name)
+	if err != nil {
+		p.fail(err)
+		return nil
+	}
+	defer text.Close()
+	for err == nil && text.tailStart < 0 {
+		var line textLine
+		line, err = text.next(wholeLine)
+		switch {
+		case errors.Is(err, io.EOF):
+		case err != nil:
+			p.fail(err)
+		case line.tooLong > 0:
+			p.fail(fmt.Errorf("%s: line %s is left out: it is %s long", name, count(text.lines), byteCount(line.tooLong)))
+		default:
+			if err := p.line(line.text); err != nil {
 				return err
 			}
 		}
-		if err == nil && text.tailStart < 0 {
-			continue
-		}
-		if err := p.out.flush(); err != nil {
-			return err
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			p.fail(err)
-		} else if text.tailStart >= 0 {
-			p.say("%s: the last line has no end", text.name)
-		}
-		return nil
 	}
+	if text.tailStart >= 0 {
+		p.say("%s: the last line has no end", name)
+	}
+	return p.out.flush()
 }
 
-// printLine prints one line if it matches.
-func (p *printer) printLine(line []byte) error {
-	line = bytes.TrimSuffix(line, []byte("\n"))
-	if p.matches != nil && !p.matches(line) {
+// line prints one line if it matches.
+func (p *printer) line(line []byte) error {
+	if p.matches != nil && !p.matches(bytes.TrimSuffix(line, []byte("\n"))) {
 		return nil
 	}
 	return p.out.write(line)

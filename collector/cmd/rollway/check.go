@@ -17,6 +17,7 @@ var checkCommand = &command{
 	name:    "check",
 	summary: "check a configuration file",
 	args:    "-config FILE",
+	most:    1,
 	help: `
 Reads a configuration file as serve does, and the files of tokens, certificates,
 networks and secrets that it names. It prints OK and the resulting settings as a
@@ -30,7 +31,7 @@ Examples:
 	setup: setupCheck,
 }
 
-func setupCheck(flags *flag.FlagSet) func(*call, []string) error {
+func setupCheck(flags *flag.FlagSet) action {
 	path := flags.String("config", "", "the `FILE` to check")
 	example := flags.Bool("example", false, "print a commented file with all settings at their defaults")
 	return func(c *call, args []string) error {
@@ -38,18 +39,18 @@ func setupCheck(flags *flag.FlagSet) func(*call, []string) error {
 		case *example:
 			_, err := fmt.Fprint(c.stdout, exampleConfig)
 			return err
-		case *path == "" && len(args) == 1:
+		case *path == "" && len(args) == 0:
+			return usagef("-config FILE is missing")
+		case *path == "":
 			*path = args[0]
 		case len(args) > 0:
 			return usagef("unexpected argument %q", args[0])
-		case *path == "":
-			return usagef("-config FILE is missing")
 		}
 		cfg, err := config.Load(*path)
-		if err != nil {
-			return sayConfigErrors(c, "check", err)
+		if err == nil {
+			err = collector.CheckFiles(cfg)
 		}
-		if err := collector.CheckFiles(cfg); err != nil {
+		if err != nil {
 			return sayConfigErrors(c, "check", err)
 		}
 		_, err = fmt.Fprintf(c.stdout, "OK %s\n\n# in force:\n%s", *path, cfg.YAML())
@@ -67,10 +68,6 @@ func sayConfigErrors(c *call, name string, err error) error {
 	for _, e := range list {
 		c.say("%v", e)
 	}
-	noun := "errors"
-	if len(list) == 1 {
-		noun = "error"
-	}
-	c.say("rollway %s: %d %s in the configuration", name, len(list), noun)
+	c.say("rollway %s: %s in the configuration", name, plural(len(list), "error"))
 	return errSaid
 }

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/rollway/rollway/internal/backoff"
 )
 
 const defaultAddr = "http://127.0.0.1:4318"
@@ -129,9 +131,27 @@ func (cl *client) get(ctx context.Context, path string, query url.Values, header
 	}
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close()
-		return nil, newStatusError(resp)
+		return nil, newStatusError("the collector", resp)
 	}
 	return resp, nil
+}
+
+// getJSON decodes the answer to a request for path into v. An answer that is not JSON is
+// a *json.SyntaxError.
+func (cl *client) getJSON(ctx context.Context, path string, v any) error {
+	resp, err := cl.get(ctx, path, nil, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err == nil {
+		err = json.Unmarshal(text, v)
+	}
+	if err != nil {
+		return fmt.Errorf("read the answer of %s%s: %w", cl.base, path, err)
+	}
+	return nil
 }
 
 // explain adds to the error of a failed connection what to do about it.
@@ -164,6 +184,7 @@ func (e *unreachableError) Unwrap() error { return e.err }
 
 // statusError is a response other than a success, with the server's message.
 type statusError struct {
+	server  string
 	code    int
 	message string
 	body    []byte
@@ -171,14 +192,14 @@ type statusError struct {
 }
 
 func (e *statusError) Error() string {
-	return fmt.Sprintf("the collector answers %d %s: %s", e.code, http.StatusText(e.code), e.message)
+	return fmt.Sprintf("%s answers %d %s: %s", e.server, e.code, http.StatusText(e.code), e.message)
 }
 
 // maxAnswer bounds the bytes read of a response that is not a stream.
 const maxAnswer = 8 << 20
 
-func newStatusError(resp *http.Response) *statusError {
-	e := &statusError{code: resp.StatusCode}
+func newStatusError(server string, resp *http.Response) *statusError {
+	e := &statusError{server: server, code: resp.StatusCode}
 	e.body, _ = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	e.message = serverMessage(e.body)
 	if s, err := time.ParseDuration(resp.Header.Get("Retry-After") + "s"); err == nil && s > 0 {
@@ -211,29 +232,53 @@ func serverMessage(body []byte) string {
 	return string(appendPlain(nil, line))
 }
 
+// retry calls try until it succeeds, again says no, or limit is over. again returns the
+// shortest pause before the next try.
+func retry(ctx context.Context, limit time.Duration, try func() error, again func(error) (pause time.Duration, ok bool)) error {
+	began := time.Now()
+	for failures := 0; ; failures++ {
+		err := try()
+		if err == nil {
+			return nil
+		}
+		pause, ok := again(err)
+		left := limit - time.Since(began)
+		pause = min(max(pause, backoff.Wait(failures, 100*time.Millisecond, 5*time.Second)), left)
+		switch {
+		case !ok, limit == 0:
+			return err
+		case left <= 0:
+			return fmt.Errorf("gave up after %s: %w", shortTime(time.Since(began)), err)
+		case !backoff.Sleep(ctx, pause):
+			return fmt.Errorf("%w while retrying: %w", context.Canceled, err)
+		}
+	}
+}
+
 // interruptible returns a context that the first SIGINT or SIGTERM cancels. A second
 // one ends the process at once. Call stop when done.
 func interruptible() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	done := make(chan struct{})
 	go func() {
-		select {
-		case <-signals:
-			cancel()
-		case <-done:
-			return
-		}
-		select {
-		case <-signals:
+		<-signals
+		cancel()
+		if _, again := <-signals; again {
 			os.Exit(exitFailed)
-		case <-done:
 		}
 	}()
 	return ctx, func() {
 		signal.Stop(signals)
-		close(done)
+		close(signals)
 		cancel()
 	}
+}
+
+// interrupted returns err, or nil if Ctrl-C caused it.
+func interrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"math"
@@ -56,9 +55,7 @@ func runtimeMetrics(w http.ResponseWriter, _ *http.Request) {
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.Encode(out) // the client may be gone
+	printJSON(w, out) // the client may be gone
 }
 
 // summary returns the count of a histogram and the upper bounds of its quantiles'
@@ -70,25 +67,17 @@ func summary(h *metrics.Float64Histogram) map[string]any {
 	}
 	out := map[string]any{"count": total}
 	for name, q := range map[string]float64{"p50": 0.5, "p99": 0.99, "max": 1} {
-		out[name] = quantile(h, uint64(math.Ceil(q*float64(total))))
+		bound, below := 0.0, uint64(0)
+		for i, n := range h.Counts {
+			if n == 0 || float64(below) >= q*float64(total) {
+				continue
+			}
+			below += n
+			if bound = h.Buckets[i+1]; math.IsInf(bound, 1) {
+				bound = h.Buckets[i]
+			}
+		}
+		out[name] = bound
 	}
 	return out
-}
-
-// quantile returns the bound of the bucket with the nth value, counted from 1.
-func quantile(h *metrics.Float64Histogram, n uint64) float64 {
-	if n == 0 {
-		return 0
-	}
-	for i, count := range h.Counts {
-		if count < n {
-			n -= count
-			continue
-		}
-		if bound := h.Buckets[i+1]; !math.IsInf(bound, 1) {
-			return bound
-		}
-		return h.Buckets[i]
-	}
-	return 0
 }

@@ -1,16 +1,23 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/rollway/rollway"
 	"github.com/rollway/rollway/collector"
 	"github.com/rollway/rollway/collector/config"
@@ -40,84 +47,76 @@ Examples:
 	setup: setupDemo,
 }
 
-// demoOptions are the flags of demo.
-type demoOptions struct {
+// demo is one run of the command, with its flags.
+type demo struct {
 	length    time.Duration
 	rate      int // lines a second, all producers together; 0: as fast as it goes
 	producers int
 	keep      bool
+
+	logged  []int // lines by producer
+	took    time.Duration
+	latency *hdrhistogram.Histogram // of log calls, nanoseconds
+	slab    slab.Stats
+	stored  uint64
+	verdict verdict
 }
 
-func setupDemo(flags *flag.FlagSet) func(*call, []string) error {
-	var o demoOptions
-	flags.DurationVar(&o.length, "for", 3*time.Second, "how long to log, a `TIME` such as 10s")
-	flags.IntVar(&o.rate, "rate", 8000, "`N` lines a second, all producers together; 0: as fast as it goes")
-	flags.IntVar(&o.producers, "producers", 8, "`N` goroutines log at the same time")
-	flags.BoolVar(&o.keep, "keep", false, "keep the folder with the data, and say where it is")
-	return func(c *call, args []string) error {
+func setupDemo(flags *flag.FlagSet) action {
+	d := &demo{}
+	flags.DurationVar(&d.length, "for", 3*time.Second, "how long to log, a `TIME` such as 10s")
+	flags.IntVar(&d.rate, "rate", 8000, "`N` lines a second, all producers together; 0: as fast as it goes")
+	flags.IntVar(&d.producers, "producers", 8, "`N` goroutines log at the same time")
+	flags.BoolVar(&d.keep, "keep", false, "keep the folder with the data, and say where it is")
+	return func(c *call, _ []string) error {
 		switch {
-		case len(args) > 0:
-			return usagef("unexpected argument %q", args[0])
-		case o.length <= 0 || o.length > time.Hour:
-			return usagef("-for %v: give a time from a moment to an hour", o.length)
-		case o.rate < 0:
-			return usagef("-rate %d: it must not be negative", o.rate)
-		case o.producers < 1 || o.producers > 1000:
-			return usagef("-producers %d: give 1 to 1000", o.producers)
+		case d.length <= 0 || d.length > time.Hour:
+			return usagef("-for %v: give a time from a moment to an hour", d.length)
+		case d.rate < 0:
+			return usagef("-rate %d: it must not be negative", d.rate)
+		case d.producers < 1 || d.producers > 1000:
+			return usagef("-producers %d: give 1 to 1000", d.producers)
 		}
-		ctx, stop := interruptible()
-		defer stop()
-		report, err := runDemo(ctx, c, o)
-		if err != nil {
+		if err := d.run(c); err != nil {
 			return err
 		}
-		if err := report.print(c.stdout); err != nil {
+		if err := d.print(c.stdout); err != nil {
 			return err
 		}
-		if report.verdict.first != "" {
-			c.say("the first: %s", report.verdict.first)
+		if d.verdict.first != "" {
+			c.say("the first: %s", d.verdict.first)
 		}
-		if !report.whole() {
+		if v := d.verdict; v.missing+v.torn+v.repeated+v.disordered > 0 || v.found != d.total() {
 			return errors.New("lines are missing, torn, repeated or out of order: see the table")
 		}
 		return nil
 	}
 }
 
-// demoReport is what the table shows.
-type demoReport struct {
-	load    loadResult
-	slab    slab.Stats
-	stored  uint64
-	verdict verdict
-}
-
-// whole reports whether every line logged was found once and in order.
-func (r *demoReport) whole() bool {
-	v := r.verdict
-	return v.missing == 0 && v.torn == 0 && v.repeated == 0 && v.disordered == 0 && v.found == r.load.total()
-}
-
-func (r *demoReport) print(w io.Writer) error {
-	h := r.load.latency
-	at := func(percent float64) string {
-		return roundLatency(time.Duration(h.ValueAtPercentile(percent))).String()
+func (d *demo) total() (n int) {
+	for _, lines := range d.logged {
+		n += lines
 	}
+	return n
+}
+
+func (d *demo) print(w io.Writer) error {
+	at := func(percent float64) string { return shortTime(time.Duration(d.latency.ValueAtPercentile(percent))) }
 	for _, row := range [][2]string{
-		{"log calls", count(r.load.total())},
-		{"accepted by slab.Writer", count(int(r.slab.Accepted))},
-		{"stored by the collector", count(int(r.stored))},
-		{"read back and verified", count(r.verdict.found)},
-		{"dropped", count(int(r.slab.Dropped.Total()))},
-		{"missing", count(r.verdict.missing)},
-		{"torn", count(r.verdict.torn)},
-		{"repeated", count(r.verdict.repeated)},
-		{"out of order", count(r.verdict.disordered)},
+		{"log calls", count(d.total())},
+		{"accepted by slab.Writer", count(int(d.slab.Accepted))},
+		{"stored by the collector", count(int(d.stored))},
+		{"read back and verified", count(d.verdict.found)},
+		{"dropped", count(int(d.slab.Dropped.Total()))},
+		{"missing", count(d.verdict.missing)},
+		{"torn", count(d.verdict.torn)},
+		{"repeated", count(d.verdict.repeated)},
+		{"out of order", count(d.verdict.disordered)},
 		{"log call p50", at(50)},
 		{"log call p99", at(99)},
 		{"log call p99.9", at(99.9)},
-		{"log call max", roundLatency(time.Duration(h.Max())).String()},
-		{"lines/s", count(int(float64(r.load.total()) / r.load.took.Seconds()))},
+		{"log call max", at(100)},
+		{"lines/s", count(int(float64(d.total()) / d.took.Seconds()))},
 	} {
 		if _, err := fmt.Fprintf(w, "%-26s%12s\n", row[0], row[1]); err != nil {
 			return err
@@ -126,32 +125,19 @@ func (r *demoReport) print(w io.Writer) error {
 	return nil
 }
 
-// roundLatency keeps about three digits.
-func roundLatency(d time.Duration) time.Duration {
-	switch {
-	case d >= 100*time.Millisecond:
-		return d.Round(time.Millisecond)
-	case d >= time.Millisecond:
-		return d.Round(10 * time.Microsecond)
-	case d >= 10*time.Microsecond:
-		return d.Round(100 * time.Nanosecond)
-	}
-	return d.Round(10 * time.Nanosecond)
-}
-
-// runDemo runs the demo. Before it returns it stops the collector and, unless -keep
-// was given, removes the data.
-func runDemo(ctx context.Context, c *call, o demoOptions) (_ *demoReport, err error) {
+// run logs and reads back. Before it returns it stops the collector and, without -keep,
+// removes the data.
+func (d *demo) run(c *call) (err error) {
+	ctx, stop := interruptible()
+	defer stop()
 	dir, err := os.MkdirTemp("", "rollway-demo-")
 	if err != nil {
-		return nil, fmt.Errorf("make a folder for the data: %w", err)
+		return fmt.Errorf("make a folder for the data: %w", err)
 	}
 	defer func() {
-		if o.keep {
+		if d.keep {
 			c.say("data kept in %s", dir)
-			return
-		}
-		if removeErr := os.RemoveAll(dir); err == nil {
+		} else if removeErr := os.RemoveAll(dir); err == nil {
 			err = removeErr
 		}
 	}()
@@ -159,12 +145,12 @@ func runDemo(ctx context.Context, c *call, o demoOptions) (_ *demoReport, err er
 	cfg.Listen, cfg.Data = "127.0.0.1:0", filepath.Join(dir, "data")
 	own, err := ownLog(c.stderr, slog.LevelWarn)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer own.Close()
 	col, err := collector.New(cfg, slog.New(own.Handler()))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	running, stopCollector := context.WithCancel(context.Background())
 	stopped := make(chan error, 1)
@@ -177,38 +163,175 @@ func runDemo(ctx context.Context, c *call, o demoOptions) (_ *demoReport, err er
 	base := "http://" + col.Addr().String()
 	rw, err := remote.Open(base+"/api/logs", remote.Options{})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	sw, err := slab.New(rw, slab.Options{Full: slab.Block})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	log, err := rollway.New(rollway.Options{Outputs: []rollway.Output{{Writer: sw, Level: slog.LevelInfo, Encoder: rollway.JSON{}}}})
 	if err != nil {
-		return nil, errors.Join(err, sw.Close())
+		return errors.Join(err, sw.Close())
 	}
-	c.say("collector %s, %d producers, %s …", base, o.producers, o.length)
-
-	report := &demoReport{load: produce(ctx, log, o)}
+	c.say("collector %s, %d producers, %s …", base, d.producers, d.length)
+	d.produce(ctx, log)
 	flushing, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	if err := errors.Join(log.Flush(flushing), log.Shutdown(flushing)); err != nil {
-		return nil, fmt.Errorf("flush: %w", err)
+		return fmt.Errorf("flush: %w", err)
 	}
-	report.slab = sw.Stats()
-	report.stored = col.Stats().Receive.Stored
+	d.slab, d.stored = sw.Stats(), col.Stats().Receive.Stored
 
 	cl, err := newClient(base)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	resp, err := cl.get(context.Background(), "/api/query", nil, nil)
 	if err != nil {
-		return nil, fmt.Errorf("read back: %w", err)
+		return fmt.Errorf("read back: %w", err)
 	}
 	defer resp.Body.Close()
-	if report.verdict, err = verify(resp.Body, report.load.calls); err != nil {
-		return nil, fmt.Errorf("read back: %w", err)
+	if d.verdict, err = verify(resp.Body, d.logged); err != nil {
+		return fmt.Errorf("read back: %w", err)
 	}
-	return report, nil
+	return nil
+}
+
+// demoMessages are logged in turn. Some need escapes.
+var demoMessages = []struct {
+	level slog.Level
+	text  string
+}{
+	{slog.LevelInfo, "customer loaded"},
+	{slog.LevelInfo, "charged"},
+	{slog.LevelWarn, "refunded by hand: \"goodwill\"\tsee notes"},
+	{slog.LevelError, "dispute could not be filed\nupstream said: 502 ✗"},
+}
+
+// produce logs from all producers until the time is over or ctx ends.
+func (d *demo) produce(ctx context.Context, log *rollway.Logger) {
+	start := time.Now()
+	ctx, cancel := context.WithDeadline(ctx, start.Add(d.length))
+	defer cancel()
+	log = log.With(slog.String("service", "payment-api"))
+	d.logged = make([]int, d.producers)
+	latencies := make([]*hdrhistogram.Histogram, d.producers)
+	var wg sync.WaitGroup
+	for id := range d.producers {
+		latencies[id] = hdrhistogram.New(1, int64(time.Minute), 3)
+		wg.Go(func() {
+			for seq := 0; d.due(ctx, start, seq*d.producers+id); seq++ {
+				took := logOne(ctx, log, id, seq)
+				_ = latencies[id].RecordValue(int64(min(took, time.Minute)))
+				d.logged[id]++
+			}
+		})
+	}
+	wg.Wait()
+	d.took, d.latency = time.Since(start), latencies[0]
+	for _, h := range latencies[1:] {
+		d.latency.Merge(h)
+	}
+}
+
+// due waits until it is time for the nth line of all producers and reports whether
+// the demo goes on. A line that is late does not delay the schedule.
+func (d *demo) due(ctx context.Context, start time.Time, n int) bool {
+	if d.rate > 0 {
+		select {
+		case <-time.After(time.Until(start.Add(time.Duration(float64(n) / float64(d.rate) * float64(time.Second))))):
+		case <-ctx.Done():
+		}
+	}
+	return ctx.Err() == nil
+}
+
+// logOne logs line seq of a producer with a checksum, by which verify recognizes it,
+// and returns how long the call took. Lines of many lengths end at every offset of a
+// slab.
+func logOne(ctx context.Context, log *rollway.Logger, producer, seq int) time.Duration {
+	m := demoMessages[seq%len(demoMessages)]
+	customer := fmt.Sprintf("cus_%06d%s", rand.IntN(1_000_000), strings.Repeat("x", rand.IntN(200)))
+	sum := lineSum(producer, seq, m.text, customer)
+	start := time.Now()
+	log.Log(ctx, m.level, m.text,
+		slog.Int("producer", producer), slog.Int("seq", seq), slog.String("customer", customer), slog.Uint64("sum", uint64(sum)))
+	return time.Since(start)
+}
+
+func lineSum(producer, seq int, msg, customer string) uint32 {
+	return crc32.ChecksumIEEE(fmt.Appendf(nil, "%d %d %s %s", producer, seq, msg, customer))
+}
+
+// A verdict compares the lines that came back with those that were logged.
+type verdict struct {
+	found      int    // lines that were logged, each counted once
+	missing    int    // lines that were logged and did not come back
+	torn       int    // lines that do not parse, fail their checksum, or were never logged
+	repeated   int    // lines that came back before
+	disordered int    // lines after a later one of their producer
+	first      string // the first bad line, and why it is bad
+}
+
+// verify reads canonical lines from r. logged is the number of lines of each
+// producer, whose sequence numbers begin at 0. Lines that announce losses belong to no
+// producer and are skipped: the lines they announce are missing.
+func verify(r io.Reader, logged []int) (v verdict, err error) {
+	seen, next := make([][]bool, len(logged)), make([]int, len(logged))
+	for id, n := range logged {
+		seen[id] = make([]bool, n)
+		v.missing += n
+	}
+	in := bufio.NewReaderSize(r, 256<<10)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return v, err
+		}
+		if len(line) == 0 {
+			break
+		}
+		var e struct {
+			Msg     string `json:"msg"`
+			Service string `json:"service"`
+			Attrs   struct {
+				Producer *int   `json:"producer"`
+				Seq      int    `json:"seq"`
+				Customer string `json:"customer"`
+				Sum      uint32 `json:"sum"`
+				Dropped  int    `json:"dropped"`
+			} `json:"attrs"`
+		}
+		parsed := err == nil && json.Unmarshal(line, &e) == nil
+		a := e.Attrs
+		if parsed && a.Producer == nil && a.Dropped > 0 {
+			continue
+		}
+		if !parsed || a.Producer == nil || *a.Producer < 0 || *a.Producer >= len(logged) || a.Seq < 0 || a.Seq >= logged[*a.Producer] ||
+			e.Service != "payment-api" || a.Sum != lineSum(*a.Producer, a.Seq, e.Msg, a.Customer) {
+			v.note(&v.torn, "torn", line)
+			continue
+		}
+		id := *a.Producer
+		switch {
+		case seen[id][a.Seq]:
+			v.note(&v.repeated, "repeated", line)
+			continue
+		case a.Seq < next[id]:
+			v.note(&v.disordered, "out of order", line)
+		default:
+			next[id] = a.Seq + 1
+		}
+		seen[id][a.Seq] = true
+		v.found++
+		v.missing--
+	}
+	return v, nil
+}
+
+func (v *verdict) note(counter *int, what string, line []byte) {
+	*counter++
+	if v.first == "" {
+		v.first = fmt.Sprintf("%s: %s", what, appendPlain(nil, line))
+	}
 }

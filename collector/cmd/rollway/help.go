@@ -3,12 +3,15 @@ package main
 import (
 	"flag"
 	"fmt"
+	"runtime"
+	"runtime/debug"
 )
 
 var helpCommand = &command{
 	name:    "help",
 	summary: "describe a command",
 	args:    "[COMMAND]",
+	most:    1,
 	help: `
 Describes a command, or lists all of them.
 
@@ -18,23 +21,60 @@ Examples:
 `,
 }
 
-// init completes helpCommand: setupHelp refers to the list that contains it.
-func init() { helpCommand.setup = setupHelp }
-
-func setupHelp(*flag.FlagSet) func(*call, []string) error {
-	return func(c *call, args []string) error {
-		switch len(args) {
-		case 0:
-			_, err := fmt.Fprint(c.stdout, overview())
-			return err
-		case 1:
-			cmd := find(args[0])
-			if cmd == nil {
-				return usagef("unknown command %q%s", args[0], didYouMean(args[0]))
+// init completes helpCommand, whose action refers to the list that contains it.
+func init() {
+	helpCommand.setup = func(*flag.FlagSet) action {
+		return func(c *call, args []string) error {
+			text := overview()
+			if len(args) == 1 {
+				cmd := find(args[0])
+				if cmd == nil {
+					return usagef("unknown command %q%s", args[0], didYouMean(args[0]))
+				}
+				text = cmd.usage()
 			}
-			_, err := fmt.Fprint(c.stdout, cmd.usage())
+			_, err := fmt.Fprint(c.stdout, text)
 			return err
 		}
-		return usagef("one command at a time, got %d", len(args))
 	}
+}
+
+var versionCommand = &command{
+	name:    "version",
+	summary: "print the version of this program",
+	help: `
+Prints the version, the commit if it is known, the Go release and the platform.
+
+Example:
+  rollway version
+`,
+	setup: func(*flag.FlagSet) action {
+		return func(c *call, _ []string) error {
+			_, err := fmt.Fprintf(c.stdout, "rollway %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		}
+	},
+}
+
+// version returns the module's version and, for a build from a checkout, the commit.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "(unknown)"
+	}
+	v, settings := info.Main.Version, map[string]string{}
+	if v == "" {
+		v = "(devel)"
+	}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	if revision := settings["vcs.revision"]; revision != "" {
+		v += " (" + revision[:min(12, len(revision))]
+		if settings["vcs.modified"] == "true" {
+			v += ", with changes"
+		}
+		v += ")"
+	}
+	return v
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,9 +10,8 @@ import (
 	"github.com/rollway/rollway/internal/recordlog"
 )
 
-// A subject is what an argument of verify or cat names.
+// A subject is what an argument of verify, cat or recover names.
 type subject struct {
-	name    string         // as given
 	journal string         // folder of a journal, or ""
 	spool   []string       // files in the folder of a spool, or nil
 	kind    recordlog.Kind // of a file; 0: text, or a pipe
@@ -21,48 +19,37 @@ type subject struct {
 
 // identify finds out what name is. A folder that is neither a collector's data, nor
 // a journal or a spool is an error.
-func identify(name string) (*subject, error) {
-	s := &subject{name: name}
+func identify(name string) (s subject, err error) {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
-		return nil, renamed(err)
+		return s, err
 	case info.Mode().IsRegular():
 		s.kind, err = recordlog.Identify(name)
 		return s, err
 	case !info.IsDir():
 		return s, nil
 	}
+	digits := strings.Repeat("[0-9]", 20) // in a segment's name
 	for _, dir := range []string{name, collector.JournalFolder(name)} {
-		if has(dir, "MANIFEST") || has(dir, digits+".seg") || has(dir, digits+".open") {
+		if len(glob(dir, "MANIFEST", digits+".seg", digits+".open")) > 0 {
 			s.journal = dir
 			return s, nil
 		}
 	}
-	s.spool, _ = filepath.Glob(filepath.Join(name, digits+".spool"))
-	if has(name, "CURSOR") {
-		s.spool = append(s.spool, filepath.Join(name, "CURSOR"))
-	}
-	if len(s.spool) == 0 {
-		return nil, fmt.Errorf("%s is a folder, and no journal or spool; name the files in it", name)
+	if s.spool = glob(name, digits+".spool", "CURSOR"); len(s.spool) == 0 {
+		return s, fmt.Errorf("%s is a folder, and no journal or spool; name the files in it", name)
 	}
 	return s, nil
 }
 
-// digits matches the number in a segment's name.
-var digits = strings.Repeat("[0-9]", 20)
-
-func has(dir, pattern string) bool {
-	names, _ := filepath.Glob(filepath.Join(dir, pattern))
-	return len(names) > 0
-}
-
-// renamed is err, of os.Stat, as os.Open says it.
-func renamed(err error) error {
-	if p := (*os.PathError)(nil); errors.As(err, &p) {
-		return &os.PathError{Op: "open", Path: p.Path, Err: p.Err}
+// glob returns the files in dir that match one of the patterns.
+func glob(dir string, patterns ...string) (files []string) {
+	for _, p := range patterns {
+		found, _ := filepath.Glob(filepath.Join(dir, p))
+		files = append(files, found...)
 	}
-	return err
+	return files
 }
 
 // openLog opens text that verify or cat reads.

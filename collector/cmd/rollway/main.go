@@ -47,11 +47,15 @@ type command struct {
 	name    string
 	summary string // a few words for the list of commands
 	args    string // after the name, in the usage line
+	needs   string // argument that must be given; "": none
+	most    int    // positional arguments at most; -1: any number
 	help    string // paragraphs and examples
 	// setup declares the flags and returns the function to run once they are parsed.
-	// args are the positional arguments.
-	setup func(flags *flag.FlagSet) func(c *call, args []string) error
+	setup func(flags *flag.FlagSet) action
 }
+
+// An action runs a command with its positional arguments.
+type action = func(c *call, args []string) error
 
 // A call is the environment of a command.
 type call struct {
@@ -128,9 +132,14 @@ func (cmd *command) run(args []string, c *call) int {
 		fmt.Fprint(c.stdout, cmd.usage())
 		return exitOK
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		err = usageError{err.Error()}
-	} else {
+	case cmd.needs != "" && len(positional) == 0:
+		err = usagef("%s is missing", cmd.needs)
+	case cmd.most >= 0 && len(positional) > cmd.most:
+		err = usagef("unexpected argument %q", positional[cmd.most])
+	default:
 		err = do(c, positional)
 	}
 	var usage usageError
@@ -162,12 +171,11 @@ func (cmd *command) usage() string {
 	fmt.Fprintf(&b, "\n\n%s", strings.TrimLeft(cmd.help, "\n"))
 	flags := cmd.flags()
 	cmd.setup(flags)
-	any := false
-	flags.VisitAll(func(*flag.Flag) { any = true })
-	if any {
-		b.WriteString("\nFlags, before or after the other arguments:\n")
-		flags.SetOutput(&b)
-		flags.PrintDefaults()
+	var list strings.Builder
+	flags.SetOutput(&list)
+	flags.PrintDefaults()
+	if list.Len() > 0 {
+		b.WriteString("\nFlags, before or after the other arguments:\n" + list.String())
 	}
 	return b.String()
 }
@@ -191,10 +199,9 @@ func parseFlags(flags *flag.FlagSet, args []string) (positional []string, err er
 }
 
 func find(name string) *command {
-	for _, cmd := range commands() {
-		if cmd.name == name {
-			return cmd
-		}
+	all := commands()
+	if i := slices.IndexFunc(all, func(cmd *command) bool { return cmd.name == name }); i >= 0 {
+		return all[i]
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"math"
 	"os"
 	"path"
 	"runtime/debug"
@@ -117,13 +116,6 @@ func memoryUsed() int64 {
 	return n(0) - n(1) - n(2) - n(3) + n(4)
 }
 
-// hierarchy is a mounted tree of cgroups with the memory controller.
-type hierarchy struct {
-	root  string // group at the mount point
-	mount string // mount point without the leading slash
-	file  string // name of the file with a group's limit
-}
-
 // cgroupMemory returns the lowest memory limit, in bytes, of this process's cgroup and
 // its parents, as far as they are mounted; 0: none. Version 1 has precedence: only one
 // of the two versions can have the memory controller.
@@ -149,82 +141,58 @@ func cgroupMemory(root fs.FS) (int64, error) {
 	if version == 0 {
 		return 0, nil
 	}
-	h, err := findHierarchy(root, version)
-	if err != nil || h.mount == "" {
-		return 0, err
-	}
-	return h.limit(root, group)
-}
-
-// findHierarchy returns the hierarchy of the given version, or the zero hierarchy.
-func findHierarchy(root fs.FS, version int) (h hierarchy, err error) {
-	text, err := fs.ReadFile(root, "proc/self/mountinfo")
+	text, err = fs.ReadFile(root, "proc/self/mountinfo")
 	if err != nil {
-		return h, err
+		return 0, err
 	}
 	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 	for line := range strings.Lines(string(text)) {
-		// number, parent, device, root, mount point, …, "-", type, source, options
+		// number, parent, device, group at the mount point, mount point, …, "-", type, source, options
 		front, back, _ := strings.Cut(line, " - ")
 		at, kind := strings.Fields(front), strings.Fields(back)
 		if len(at) < 5 || len(kind) < 3 {
 			continue
 		}
-		h = hierarchy{root: unescape.Replace(at[3]), mount: strings.TrimPrefix(unescape.Replace(at[4]), "/")}
+		shown, mount := unescape.Replace(at[3]), strings.TrimPrefix(unescape.Replace(at[4]), "/")
 		switch {
 		case version == 2 && kind[0] == "cgroup2":
-			h.file = "memory.max"
-			return h, nil
+			return lowestLimit(root, mount, shown, group, "memory.max")
 		case version == 1 && kind[0] == "cgroup" && slices.Contains(strings.Split(kind[2], ","), "memory"):
-			h.file = "memory.limit_in_bytes"
-			return h, nil
+			return lowestLimit(root, mount, shown, group, "memory.limit_in_bytes")
 		}
 	}
-	return hierarchy{}, nil
+	return 0, nil
 }
 
-// limit returns the lowest limit of group and its parents; 0: none.
-func (h hierarchy) limit(root fs.FS, group string) (int64, error) {
-	below, inside := strings.CutPrefix(group, strings.TrimSuffix(h.root, "/")+"/")
+// lowestLimit returns the lowest limit of group and its parents; 0: none. The mount point
+// shows the group shown, and name is the file with a group's limit.
+func lowestLimit(root fs.FS, mount, shown, group, name string) (int64, error) {
+	below, inside := strings.CutPrefix(group, strings.TrimSuffix(shown, "/")+"/")
 	if !inside {
 		below = "" // the mount point shows the group itself, or no more is visible
 	}
-	least := int64(math.MaxInt64)
-	for dir := path.Join(h.mount, path.Clean("/"+below)); ; dir = path.Dir(dir) {
-		n, err := readLimit(root, path.Join(dir, h.file))
-		if err != nil {
+	lowest := int64(noLimit)
+	for dir := path.Join(mount, path.Clean("/"+below)); len(dir) >= len(mount); dir = path.Dir(dir) {
+		text, err := fs.ReadFile(root, path.Join(dir, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // the root group has none
 			return 0, err
 		}
-		least = min(least, n)
-		if dir == h.mount || len(dir) <= len(h.mount) {
+		if limit := strings.TrimSpace(string(text)); limit != "" && limit != "max" {
+			n, err := strconv.ParseInt(limit, 10, 64)
+			if err != nil || n <= 0 {
+				return 0, fmt.Errorf("/%s contains %.40q, which is not a limit", path.Join(dir, name), limit)
+			}
+			lowest = min(lowest, n)
+		}
+		if dir == "." {
 			break
 		}
 	}
-	if least >= noLimit {
+	if lowest == noLimit {
 		return 0, nil
 	}
-	return least, nil
+	return lowest, nil
 }
 
 // noLimit is below what version 1 writes for no limit: the largest multiple of a page.
 const noLimit = 1 << 62
-
-// readLimit reads a file with a limit. The root group has none.
-func readLimit(root fs.FS, name string) (int64, error) {
-	b, err := fs.ReadFile(root, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return math.MaxInt64, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	text := strings.TrimSpace(string(b))
-	if text == "max" {
-		return math.MaxInt64, nil
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n <= 0 {
-		return 0, fmt.Errorf("/%s contains %.40q, which is not a limit", name, text)
-	}
-	return n, nil
-}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/json"
 	"flag"
 	"io"
 	"os"
@@ -44,15 +46,14 @@ func (f *formatFlags) writer(stdout *os.File) (*lineWriter, error) {
 
 // write prints one line. The line may stay in the buffer until flush.
 func (w *lineWriter) write(line []byte) error {
-	if w.text == nil {
-		_, err := w.out.Write(line)
-		if err == nil && (len(line) == 0 || line[len(line)-1] != '\n') {
-			err = w.out.WriteByte('\n')
-		}
-		return err
+	if w.text != nil {
+		w.buf = w.text.appendLine(w.buf[:0], line)
+		line = w.buf
 	}
-	w.buf = w.text.appendLine(w.buf[:0], line)
-	_, err := w.out.Write(w.buf)
+	_, err := w.out.Write(line)
+	if err == nil && !bytes.HasSuffix(line, []byte("\n")) {
+		err = w.out.WriteByte('\n')
+	}
 	return err
 }
 
@@ -62,38 +63,32 @@ func (w *lineWriter) flush() error { return w.out.Flush() }
 // for r.
 func (w *lineWriter) copyLines(r io.Reader) (n int, err error) {
 	in := bufio.NewReaderSize(r, 64<<10)
-	var long []byte
-	for {
-		part, err := in.ReadSlice('\n')
-		switch {
-		case err == bufio.ErrBufferFull:
-			long = append(long, part...)
-			continue
-		case err == io.EOF && len(part) == 0 && len(long) == 0:
+	for ; ; n++ {
+		line, err := in.ReadBytes('\n')
+		if err == io.EOF && len(line) == 0 {
 			return n, w.flush()
-		case err != nil:
-			// Do not show a torn line as if it were whole.
-			if flushErr := w.flush(); flushErr != nil {
-				return n, flushErr
-			}
-			if err == io.EOF {
-				err = io.ErrUnexpectedEOF
-			}
-			return n, err
 		}
-		if len(long) > 0 {
-			long = append(long, part...)
-			part = long
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF // do not show a torn line as if it were whole
 		}
-		if err := w.write(part); err != nil {
-			return n, err
+		if err == nil {
+			err = w.write(line)
 		}
-		n++
-		long = long[:0]
-		if in.Buffered() == 0 {
+		if err != nil || in.Buffered() == 0 {
 			if err := w.flush(); err != nil {
 				return n, err
 			}
 		}
+		if err != nil {
+			return n, err
+		}
 	}
+}
+
+// printJSON prints v for programs and people.
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
 }

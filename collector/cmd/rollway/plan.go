@@ -1,10 +1,12 @@
 package main
 
 import (
-	"encoding/json"
+	"cmp"
 	"flag"
 	"fmt"
 	"io"
+	"math"
+	"strings"
 	"time"
 
 	"github.com/rollway/rollway/collector/config"
@@ -42,7 +44,7 @@ Examples:
 	setup: setupPlan,
 }
 
-// planFlags are the flags of plan, as given.
+// planFlags are the flags of plan.
 type planFlags struct {
 	workload plan.Workload
 	given    map[string]bool // names of the flags on the command line
@@ -56,22 +58,7 @@ type planFlags struct {
 	timeout  time.Duration // of one reading
 }
 
-// sizeFlag declares a flag for a number of bytes.
-func sizeFlag(flags *flag.FlagSet, dst *int, name, usage string) {
-	flags.Func(name, usage, func(text string) error {
-		n, err := config.ParseSize(text)
-		if err != nil {
-			return err
-		}
-		if int64(int(n)) != int64(n) {
-			return fmt.Errorf("%q is more than this machine can address", text)
-		}
-		*dst = int(n)
-		return nil
-	})
-}
-
-func setupPlan(flags *flag.FlagSet) func(*call, []string) error {
+func setupPlan(flags *flag.FlagSet) action {
 	p := &planFlags{given: map[string]bool{}, timeout: 10 * time.Second}
 	w := &p.workload
 	flags.Float64Var(&w.Rate, "rate", 0, "`N` lines a second arrive")
@@ -82,17 +69,11 @@ func setupPlan(flags *flag.FlagSet) func(*call, []string) error {
 	sizeFlag(flags, &w.MemoryBudget, "memory", "upper bound for the `SIZE` of all slabs together (default: none)")
 	sizeFlag(flags, &p.size, "slab-size", "evaluate slabs of this `SIZE` (default 64KiB)")
 	flags.IntVar(&p.count, "slabs", 0, "evaluate `N` slabs (default 8)")
-	flags.Func("from", "measure the workload from the page at `URL`, or from a file", func(text string) error {
-		p.from = append(p.from, text)
-		return nil
-	})
+	listFlag(flags, &p.from, "from", "measure the workload from the page at `URL`, or from a file")
 	flags.StringVar(&p.name, "name", "", "`NAME` of the Stats on the page (default: the only one)")
 	flags.DurationVar(&p.interval, "interval", 10*time.Second, "`TIME` between the two readings")
 	flags.BoolVar(&p.json, "json", false, "print one JSON object")
-	return func(c *call, args []string) error {
-		if len(args) > 0 {
-			return usagef("unexpected argument %q", args[0])
-		}
+	return func(c *call, _ []string) error {
 		flags.Visit(func(f *flag.Flag) { p.given[f.Name] = true })
 		return p.run(c)
 	}
@@ -112,19 +93,22 @@ func (p *planFlags) run(c *call) error {
 		if err != nil {
 			return interrupted(ctx, err)
 		}
-		p.workload = p.overlaid(seen.Workload)
-		if !p.given["slabs"] {
-			p.count = seen.Slabs
-		}
+		p.overlay(seen)
 	}
-	chosen, err := p.plan()
+	var chosen plan.Capacity
+	var err error
+	if p.fixed() {
+		chosen, err = plan.Evaluate(p.workload, p.size, p.count)
+	} else {
+		chosen, err = plan.Choose(p.workload)
+	}
 	switch {
 	case err != nil && seen != nil:
 		return fmt.Errorf("for what %s says: %w", seen.Source, err)
 	case err != nil:
 		return usagef("%v", err)
 	}
-	var text string
+	text := ""
 	if seen != nil {
 		seen.judge(chosen, p.fixed())
 		text = seen.text() + "\n"
@@ -137,24 +121,19 @@ func (p *planFlags) run(c *call) error {
 	} else {
 		_, err = io.WriteString(c.stdout, text+planText(chosen))
 	}
-	if err != nil {
-		return err
-	}
-	return chosen.Err()
+	return cmp.Or(err, chosen.Err())
 }
 
 // check reports missing and conflicting flags.
 func (p *planFlags) check() error {
-	if len(p.from) == 0 {
-		for _, name := range []string{"rate", "line", "write-latency"} {
-			if !p.given[name] {
-				return usagef("-%s is missing", name)
-			}
+	for _, name := range []string{"rate", "line", "write-latency"} {
+		if len(p.from) == 0 && !p.given[name] {
+			return usagef("-%s is missing", name)
 		}
-		for _, name := range []string{"name", "interval"} {
-			if p.given[name] {
-				return usagef("-%s is for -from", name)
-			}
+	}
+	for _, name := range []string{"name", "interval"} {
+		if len(p.from) == 0 && p.given[name] {
+			return usagef("-%s is for -from", name)
 		}
 	}
 	switch {
@@ -171,37 +150,95 @@ func (p *planFlags) check() error {
 // fixed reports whether flags give the slabs.
 func (p *planFlags) fixed() bool { return p.given["slabs"] || p.given["slab-size"] }
 
-func (p *planFlags) plan() (plan.Capacity, error) {
-	if p.fixed() {
-		return plan.Evaluate(p.workload, p.size, p.count)
-	}
-	return plan.Choose(p.workload)
+// overlay takes from seen what flags do not give.
+func (p *planFlags) overlay(seen *observation) {
+	w, o := &p.workload, seen.Workload
+	unless(p.given["rate"], &w.Rate, o.Rate)
+	unless(p.given["line"], &w.LineSize, o.LineSize)
+	unless(p.given["line-p99"], &w.LineSizeP99, max(o.LineSizeP99, w.LineSize))
+	unless(p.given["write-latency"], &w.WriteLatency, o.WriteLatency)
+	unless(p.given["spike"], &w.Spike, o.Spike)
+	unless(p.given["slabs"], &p.count, seen.Slabs)
 }
 
-// overlaid returns w with the values given by flags.
-func (p *planFlags) overlaid(w plan.Workload) plan.Workload {
-	if p.given["rate"] {
-		w.Rate = p.workload.Rate
+func unless[T any](given bool, dst *T, v T) {
+	if !given {
+		*dst = v
 	}
-	if p.given["line"] {
-		w.LineSize = p.workload.LineSize
-		w.LineSizeP99 = max(w.LineSizeP99, w.LineSize)
-	}
-	if p.given["line-p99"] {
-		w.LineSizeP99 = p.workload.LineSizeP99
-	}
-	if p.given["write-latency"] {
-		w.WriteLatency = p.workload.WriteLatency
-	}
-	if p.given["spike"] {
-		w.Spike = p.workload.Spike
-	}
-	w.MemoryBudget = p.workload.MemoryBudget
-	return w
 }
 
-func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
+// A sheet is a text of titled rows.
+type sheet struct{ strings.Builder }
+
+func (s *sheet) title(format string, args ...any) {
+	if s.Len() > 0 {
+		s.WriteByte('\n')
+	}
+	fmt.Fprintf(s, format+"\n", args...)
+}
+
+func (s *sheet) row(name, format string, args ...any) {
+	fmt.Fprintf(s, "  %-16s %s\n", name, fmt.Sprintf(format, args...))
+}
+
+// planText shows p for people, with the options to paste.
+func planText(p plan.Capacity) string {
+	var s sheet
+	s.title("workload")
+	w := p.Workload
+	s.row("rate", "%s, %s", perSecond(w.Rate, "lines"), megabytes(p.Demand))
+	s.row("line", "%s B in the mean, %s B at the 99th percentile", count(w.LineSize), count(w.LineSizeP99))
+	s.row("a write takes", "%v", w.WriteLatency)
+	s.row("spike to absorb", "%v", w.Spike)
+	if w.MemoryBudget > 0 {
+		s.row("memory budget", "%v", config.Size(w.MemoryBudget))
+	}
+	s.title("slabs")
+	s.row("geometry", "%d × %v = %v", p.SlabCount, config.Size(p.SlabSize), config.Size(p.Memory))
+	switch {
+	case p.Limit == plan.LimitThroughput:
+		s.row("guaranteed", "nothing: the destination cannot keep up")
+	case p.SlabCount == 2:
+		s.row("guaranteed", "nothing: of two slabs one is being written and one filled")
+	default:
+		s.row("guaranteed", "a stall of %s, whenever it begins", shortTime(p.Guaranteed))
+	}
+	s.row("best case", "a stall of %s, if it begins with everything empty", shortTime(p.BestCase))
+	ratio := "more than 1,000 ×"
+	if p.Headroom() < 1000 {
+		ratio = fmt.Sprintf("%.2g ×", p.Headroom())
+	}
+	s.row("throughput", "%s, %s what comes", megabytes(p.Throughput), ratio)
+	if p.Recovery > 0 && w.Spike > 0 {
+		s.row("recovery", "%s after a stall the next one may come", shortTime(p.Recovery+lastFigure(p.Recovery)-1))
+	}
+	s.row("a full slab", "%s lines of the mean size in one Write", count(p.SlabSize/w.LineSize))
+	fmt.Fprintf(&s, "\n  slab.Options{\n      SlabSize:  %s,\n      SlabCount: %d,\n  }\n", goSize(p.SlabSize), p.SlabCount)
+	return s.String()
+}
+
+// goSize writes n as one would in Go.
+func goSize(n int) string {
+	for _, shift := range []int{20, 10} {
+		if n%(1<<shift) == 0 {
+			return fmt.Sprintf("%d << %d", n>>shift, shift)
+		}
+	}
+	return fmt.Sprint(n)
+}
+
+// megabytes formats a rate in bytes a second.
+func megabytes(rate float64) string {
+	if rate < 999.5 {
+		return fmt.Sprintf("%.3g B/s", rate)
+	}
+	return byteCount(int64(min(rate, math.MaxInt64/2))) + "/s"
+}
+
+// perSecond formats a rate of whole things, with three figures if it is small.
+func perSecond(rate float64, noun string) string {
+	if rate < 999.5 { // from there on three figures are 1e+03
+		return fmt.Sprintf("%.3g %s/s", rate, noun)
+	}
+	return fmt.Sprintf("%s %s/s", count(max(1000, int(rate))), noun)
 }

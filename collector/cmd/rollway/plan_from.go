@@ -14,13 +14,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/internal/plan"
 	"github.com/rollway/rollway/slab"
-)
-
-const (
-	maxPage    = 8 << 20
-	maxNesting = 4 // how deep in a page the Stats may be
 )
 
 // An observation is what two readings of a Writer's Stats show. -json prints it.
@@ -44,22 +40,14 @@ type observation struct {
 	drops     map[string]uint64 // lines by reason, those with any
 }
 
-// A reading is the Stats on one page.
-type reading struct {
-	name  string
-	at    time.Time
-	stats slab.Stats
-	drops map[string]uint64 // lines by reason, those with any
-}
-
 // observe reads twice and computes the workload in between.
 func (p *planFlags) observe(ctx context.Context) (*observation, error) {
 	first, last := p.from[0], p.from[len(p.from)-1]
-	before, err := p.read(ctx, first)
+	before, _, err := p.read(ctx, first)
 	if err != nil {
 		return nil, err
 	}
-	saved := len(p.from) == 2
+	began, saved := time.Now(), len(p.from) == 2
 	if !saved {
 		select {
 		case <-time.After(p.interval):
@@ -67,36 +55,38 @@ func (p *planFlags) observe(ctx context.Context) (*observation, error) {
 			return nil, ctx.Err()
 		}
 	}
-	after, err := p.read(ctx, last)
+	s, name, err := p.read(ctx, last)
 	if err != nil {
 		return nil, err
 	}
-	elapsed := after.at.Sub(before.at)
+	elapsed := time.Since(began)
 	if saved {
 		elapsed = p.interval
 	}
-	w, err := plan.Observed(before.stats, after.stats, elapsed)
+	w, err := plan.Observed(before.Stats, s.Stats, elapsed)
 	switch {
 	case err != nil && !saved && !isURL(first):
 		return nil, fmt.Errorf("%s: %w; if it is a saved page, give two: -from BEFORE -from AFTER -interval TIME-BETWEEN", last, err)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", last, err)
 	}
-	s := after.stats
 	o := &observation{
-		Source: fmt.Sprintf("%s of %s", after.name, redacted(last)), Elapsed: elapsed, Workload: w,
+		Source: fmt.Sprintf("%s of %s", appendPlain(nil, name), redacted(last)), Elapsed: elapsed, Workload: w,
 		WriteMax: s.WriteMax, LineMax: s.LineMax, Slabs: s.Slabs, SlabsPeak: s.SlabsPeak, Errors: s.Errors,
-		Waiting: s.Waiting, slabsFree: s.SlabsFree, drops: after.drops,
+		Waiting: s.Waiting, slabsFree: s.SlabsFree, drops: map[string]uint64{},
 	}
-	for _, n := range o.drops {
-		o.Dropped += n
+	for reason, n := range s.drops {
+		if n > 0 {
+			o.Dropped += n
+			o.drops[string(appendPlain(nil, reason))] = n
+		}
 	}
 	return o, nil
 }
 
 func isURL(from string) bool { return strings.Contains(from, "://") }
 
-// redacted is from without a password.
+// redacted returns from without a password.
 func redacted(from string) string {
 	if u, err := url.Parse(from); err == nil && isURL(from) {
 		return u.Redacted()
@@ -104,115 +94,106 @@ func redacted(from string) string {
 	return from
 }
 
-// read gets the page at from and finds the Stats on it.
-func (p *planFlags) read(ctx context.Context, from string) (reading, error) {
-	var page []byte
-	var err error
-	if isURL(from) {
-		page, err = readPageURL(ctx, from, p.timeout)
-	} else {
-		page, err = readPageFile(from)
-	}
+// read gets the page at from and finds the Stats on it, and their name.
+func (p *planFlags) read(ctx context.Context, from string) (s pageStats, name string, err error) {
+	text, err := p.page(ctx, from)
 	if err != nil {
-		return reading{}, err
+		return s, "", err
 	}
-	at := time.Now()
-	r, err := findStats(page, p.name)
-	if err != nil {
-		return reading{}, fmt.Errorf("%s: %w", redacted(from), err)
+	if s, name, err = findStats(text, p.name); err != nil {
+		err = fmt.Errorf("%s: %w", redacted(from), err)
 	}
-	r.at = at
-	return r, nil
+	return s, name, err
 }
 
-func readPageFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("%w (a page that a process serves is named as in http://127.0.0.1:6060/debug/vars)", err)
+// page returns the content of a file or the answer of a server.
+func (p *planFlags) page(ctx context.Context, from string) ([]byte, error) {
+	if !isURL(from) {
+		f, err := os.Open(from)
+		if err != nil {
+			return nil, fmt.Errorf("%w (a page that a process serves is named as in http://127.0.0.1:6060/debug/vars)", err)
+		}
+		defer f.Close()
+		return readPage(f, from)
 	}
-	defer f.Close()
-	return readPage(f, path)
-}
-
-func readPageURL(ctx context.Context, from string, timeout time.Duration) ([]byte, error) {
 	u, err := url.Parse(from)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, usagef("-from %q is not the address of a page: write it as in http://127.0.0.1:6060/debug/vars", from)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %v", timeout))
-	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := (&http.Client{Timeout: p.timeout}).Do(req)
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return nil, fmt.Errorf("%s: %w", u.Redacted(), failed.Err)
+	}
 	if err != nil {
-		return nil, pageError(ctx, u, err)
+		return nil, err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		message, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
-		return nil, fmt.Errorf("%s answers %d %s: %s", u.Redacted(), resp.StatusCode, http.StatusText(resp.StatusCode), serverMessage(message))
+		return nil, newStatusError(u.Redacted(), resp)
 	}
-	page, err := readPage(resp.Body, u.Redacted())
-	if err != nil {
-		return nil, pageError(ctx, u, err)
-	}
-	return page, nil
+	return readPage(resp.Body, u.Redacted())
 }
 
-// pageError explains in one sentence why the page at u could not be read.
-func pageError(ctx context.Context, u *url.URL, err error) error {
-	if errors.Is(context.Cause(ctx), context.Canceled) {
-		return context.Canceled // by Ctrl-C
-	}
-	if ctx.Err() != nil {
-		return fmt.Errorf("%s: %w", u.Redacted(), context.Cause(ctx))
-	}
-	var failed *url.Error
-	if errors.As(err, &failed) {
-		return fmt.Errorf("%s: %w", u.Redacted(), failed.Err)
-	}
-	return err
-}
-
-// readPage reads r to its end, up to maxPage bytes.
+// readPage reads r to its end, up to maxAnswer bytes.
 func readPage(r io.Reader, name string) ([]byte, error) {
-	page, err := io.ReadAll(io.LimitReader(r, maxPage+1))
+	text, err := io.ReadAll(io.LimitReader(r, maxAnswer+1))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	if len(page) > maxPage {
-		return nil, fmt.Errorf("%s has more than %s, it is not a page of variables", name, byteCount(maxPage))
+	if len(text) > maxAnswer {
+		return nil, fmt.Errorf("%s has more than %s, it is not a page of variables", name, byteCount(maxAnswer))
 	}
-	return page, nil
+	return text, nil
+}
+
+// pageStats are the Stats of a Writer as expvar prints them.
+type pageStats struct {
+	slab.Stats
+	drops map[string]uint64 // lines by reason
+}
+
+// UnmarshalJSON leaves out the last error, which has no form in JSON.
+func (s *pageStats) UnmarshalJSON(text []byte) error {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return err
+	}
+	delete(fields, "LastError")
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return err
+	}
+	return errors.Join(json.Unmarshal(text, &s.Stats), json.Unmarshal(fields["Dropped"], &s.drops))
 }
 
 // findStats finds the Stats of a slab.Writer on an expvar page: at its top, or
 // nested in objects. name chooses one of several.
-func findStats(page []byte, name string) (reading, error) {
+func findStats(text []byte, name string) (s pageStats, _ string, err error) {
 	found := map[string]json.RawMessage{}
-	if err := collectStats(found, "", page, maxNesting); err != nil {
-		return reading{}, fmt.Errorf("this is not a page of variables in JSON: %w", err)
+	const maxNesting = 4
+	if err := collectStats(found, "", text, maxNesting); err != nil {
+		return s, "", fmt.Errorf("this is not a page of variables in JSON: %w", err)
 	}
 	names := slices.Sorted(maps.Keys(found))
 	list := string(appendPlain(nil, strings.Join(names, ", ")))
 	switch {
 	case len(names) == 0:
-		return reading{}, errors.New(`there is no value with the fields of slab.Stats: publish it with expvar.Publish("slab", expvar.Func(func() any { return w.Stats() }))`)
+		return s, "", errors.New(`there is no value with the fields of slab.Stats: publish it with expvar.Publish("slab", expvar.Func(func() any { return w.Stats() }))`)
 	case name == "" && len(names) > 1:
-		return reading{}, fmt.Errorf("there are several Writers, choose one with -name: %s", list)
+		return s, "", fmt.Errorf("there are several Writers, choose one with -name: %s", list)
 	case name == "":
 		name = names[0]
 	case found[name] == nil:
-		return reading{}, fmt.Errorf("there is no Writer's Stats under the name %q, but: %s", name, list)
+		return s, "", fmt.Errorf("there is no Writer's Stats under the name %q, but: %s", name, list)
 	}
-	r, err := decodeStats(found[name])
-	if err != nil {
-		return reading{}, fmt.Errorf("the value %q is not the Stats of a slab.Writer: %w", name, err)
+	if err := json.Unmarshal(found[name], &s); err != nil {
+		return s, "", fmt.Errorf("the value %q is not the Stats of a slab.Writer: %w", name, err)
 	}
-	r.name = string(appendPlain(nil, name))
-	return r, nil
+	return s, name, nil
 }
 
 // collectStats adds the objects in value that look like Stats to found. It fails
@@ -222,52 +203,76 @@ func collectStats(found map[string]json.RawMessage, path string, value []byte, d
 	if err := json.Unmarshal(value, &object); err != nil {
 		return err
 	}
-	if object["Accepted"] != nil && object["Pending"] != nil && object["SlabsPeak"] != nil {
+	if object["Accepted"] != nil && object["Dropped"] != nil && object["SlabsPeak"] != nil {
 		if path == "" {
 			path = "stats"
 		}
 		found[path] = value
 		return nil
 	}
-	if depth == 0 {
-		return nil
-	}
 	for key, inner := range object {
 		if path != "" {
 			key = path + "." + key
 		}
-		_ = collectStats(found, key, inner, depth-1) // what is not an object is not looked at
+		if depth > 0 {
+			_ = collectStats(found, key, inner, depth-1) // anything else is skipped
+		}
 	}
 	return nil
 }
 
-// decodeStats reads the fields that the planner needs; a missing one is an error.
-// Other fields may be anything: LastError has no JSON form.
-func decodeStats(value []byte) (r reading, err error) {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(value, &fields); err != nil {
-		return r, err
+// judge derives advice. c is planned for the observed workload as changed by flags;
+// fixed reports whether flags gave the slabs.
+func (o *observation) judge(c plan.Capacity, fixed bool) {
+	advise := func(format string, args ...any) { o.Advice = append(o.Advice, fmt.Sprintf(format, args...)) }
+	if full := o.drops["Full"]; full > 0 {
+		advise("%s found no room and were dropped since the start.", lines(int(full)))
 	}
-	s := &r.stats
-	var drops map[string]uint64
-	for name, dst := range map[string]any{
-		"Accepted": &s.Accepted, "BytesAccepted": &s.BytesAccepted, "Pending": &s.Pending, "LineMax": &s.LineMax,
-		"Writes": &s.Writes, "WriteTime": &s.WriteTime, "WriteMax": &s.WriteMax, "Errors": &s.Errors,
-		"Slabs": &s.Slabs, "SlabsFree": &s.SlabsFree, "SlabsPeak": &s.SlabsPeak, "Waiting": &s.Waiting,
-		"Dropped": &drops,
-	} {
-		if fields[name] == nil {
-			return r, fmt.Errorf("it has no %s", name)
-		}
-		if err := json.Unmarshal(fields[name], dst); err != nil {
-			return r, fmt.Errorf("%s: %w", name, err)
-		}
+	switch {
+	case o.Waiting > 0:
+		advise("%s waiting for a slab at this moment.", areMany(o.Waiting, "producer"))
+	case o.SlabsPeak >= o.Slabs:
+		advise("All %d slabs have been taken at once: producers may have had to wait.", o.Slabs)
+	case 2*o.SlabsPeak <= o.Slabs:
+		advise("No more than %d of %d slabs have been taken at once: so far they were enough.", o.SlabsPeak, o.Slabs)
 	}
-	r.drops = map[string]uint64{}
-	for reason, n := range drops {
-		if n > 0 {
-			r.drops[string(appendPlain(nil, reason))] = n
-		}
+	if gone := o.drops["GaveUp"]; gone > 0 || o.Errors > 0 {
+		advise("%s of the destination failed, and %s were given up: slabs bridge a stall, not an outage.", plural(int(o.Errors), "write"), lines(int(gone)))
 	}
-	return r, nil
+	if n := o.drops["TooLarge"]; n > 0 {
+		advise("%s were longer than MaxLine.", lines(int(n)))
+	}
+	if c.Workload.LineSizeP99 >= 8*c.Workload.LineSize {
+		advise("The longest line has %d times the mean size. If it is an exception, give the usual maximum as -line-p99.", c.Workload.LineSizeP99/c.Workload.LineSize)
+	}
+	if c.Limit == plan.LimitNone && !fixed && c.SlabCount != o.Slabs {
+		advise("The Writer has %s; the plan is %d of %v. -slab-size SIZE evaluates those it has.",
+			plural(o.Slabs, "slab"), c.SlabCount, config.Size(c.SlabSize))
+	}
+	if c.Limit != plan.LimitThroughput && c.Headroom() < 2 {
+		advise("The destination can take %.2g times what comes: it needs long to recover from a stall.", c.Headroom())
+	}
+	advise("The rate is a mean over %v. If the busiest second has more, give that as -rate.", o.Elapsed.Round(time.Millisecond))
+}
+
+// text formats o for people.
+func (o *observation) text() string {
+	var t sheet
+	w := o.Workload
+	t.title("observed for %v: %s", o.Elapsed.Round(time.Millisecond), o.Source)
+	t.row("rate", "%s, %s", perSecond(w.Rate, "lines"), megabytes(w.Rate*float64(w.LineSize)))
+	t.row("line", "%s B in the mean, %s B at most since the start", count(w.LineSize), count(o.LineMax))
+	t.row("a write took", "%s in the mean, %s at most since the start", shortTime(w.WriteLatency), shortTime(o.WriteMax))
+	t.row("slabs taken", "%d of %d now, %d at most since the start", o.Slabs-o.slabsFree, o.Slabs, o.SlabsPeak)
+	var dropped []string
+	for _, reason := range slices.Sorted(maps.Keys(o.drops)) {
+		dropped = append(dropped, fmt.Sprintf("%s %s", reason, count(int(o.drops[reason]))))
+	}
+	t.row("dropped", "%s since the start", strings.TrimSuffix(lines(int(o.Dropped))+": "+strings.Join(dropped, ", "), ": "))
+	t.row("failed writes", "%s since the start", count(int(o.Errors)))
+	t.title("advice")
+	for _, a := range o.Advice {
+		t.WriteString("  - " + a + "\n")
+	}
+	return t.String()
 }

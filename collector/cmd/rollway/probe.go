@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/internal/probe"
 )
 
@@ -15,6 +16,8 @@ var probeCommand = &command{
 	name:    "probe",
 	summary: "check a folder's disk as a place for logs",
 	args:    "DIR",
+	needs:   "DIR",
+	most:    1,
 	help: `
 Checks whether log files in DIR can be created, renamed and removed, whether
 direct writes (O_DIRECT, with their alignment), uncached writes (RWF_DONTCACHE)
@@ -42,24 +45,18 @@ Examples:
 	setup: setupProbe,
 }
 
-func setupProbe(flags *flag.FlagSet) func(*call, []string) error {
+func setupProbe(flags *flag.FlagSet) action {
 	var o probe.Options
-	space := 0
-	sizeFlag(flags, &space, "space", "largest `SIZE` of the file (default 64MiB)")
+	sizeFlag(flags, &o.Space, "space", "largest `SIZE` of the file (default 64MiB)")
 	flags.DurationVar(&o.Time, "time", 6*time.Second, "longest `TIME` to measure")
 	asJSON := flags.Bool("json", false, "print one JSON object")
 	return func(c *call, args []string) error {
 		switch {
-		case len(args) == 0:
-			return usagef("DIR is missing")
-		case len(args) > 1:
-			return usagef("unexpected argument %q", args[1])
-		case space != 0 && space < 1<<20:
-			return usagef("-space is %d, allowed is 1MiB or more", space)
+		case o.Space != 0 && o.Space < 1<<20:
+			return usagef("-space is %d, allowed is 1MiB or more", o.Space)
 		case o.Time <= 0 || o.Time > time.Hour:
 			return usagef("-time is %v, allowed is more than 0, up to 1h", o.Time)
 		}
-		o.Space = int64(space)
 		ctx, stop := interruptible()
 		defer stop()
 		r, err := probe.Run(ctx, args[0], o)
@@ -132,27 +129,17 @@ func writesTable(r *probe.Report) string {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "writes\tchunk\tmedian\tp90\tmax\tMB/s\twith fsync: median\tmax\t")
 	for _, s := range r.Writes {
-		fmt.Fprintf(w, "%s\t%s\t%v\t%v\t%v\t%.0f\t%v\t%v\t\n", s.Mode, binarySize(s.Chunk), roundMicro(s.Plain.Median), roundMicro(s.Plain.P90),
-			roundMicro(s.Plain.Max), s.BytesPerSec/1e6, roundMicro(s.Synced.Median), roundMicro(s.Synced.Max))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.0f\t%s\t%s\t\n", s.Mode, binarySize(s.Chunk), shortTime(s.Plain.Median), shortTime(s.Plain.P90),
+			shortTime(s.Plain.Max), s.BytesPerSec/1e6, shortTime(s.Synced.Median), shortTime(s.Synced.Max))
 	}
 	_ = w.Flush()
 	return b.String()
 }
 
-// roundMicro keeps three digits of short times too.
-func roundMicro(d time.Duration) time.Duration {
-	if d < 10*time.Millisecond {
-		return d.Round(time.Microsecond)
-	}
-	return d.Round(100 * time.Microsecond)
-}
-
 // binarySize writes n, a multiple of 1 KiB.
 func binarySize(n int) string {
-	if n >= 1<<20 && n%(1<<20) == 0 {
-		return fmt.Sprintf("%d MiB", n>>20)
-	}
-	return fmt.Sprintf("%d KiB", n>>10)
+	size := config.Size(n).String()
+	return size[:len(size)-3] + " " + size[len(size)-3:]
 }
 
 func ifSet(before, s string) string {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"net/http"
@@ -15,6 +14,7 @@ var queryCommand = &command{
 	name:    "query",
 	summary: "find lines",
 	args:    "['EXPRESSION']",
+	most:    -1,
 	help: `
 Prints the lines that an expression matches, oldest first. Words and quoted
 texts are searched in the message, the error and the attributes. Fields are
@@ -36,14 +36,14 @@ Examples:
 	setup: setupQuery,
 }
 
-func setupQuery(flags *flag.FlagSet) func(*call, []string) error {
+func setupQuery(flags *flag.FlagSet) action {
 	addr := addrFlag(flags)
 	var format formatFlags
 	format.declare(flags)
 	since := flags.String("since", "", "only lines from this `TIME` on")
 	until := flags.String("until", "", "only lines before this `TIME`")
-	limit := flags.Int("limit", 0, "stop after the first `N` lines (default: all)")
-	var last int
+	var last, limit int
+	flags.IntVar(&limit, "limit", 0, "stop after the first `N` lines (default: all)")
 	flags.IntVar(&last, "last", 0, "only the last `N` matching lines")
 	flags.IntVar(&last, "n", 0, "`N`: the same as -last")
 	return func(c *call, args []string) error {
@@ -51,21 +51,10 @@ func setupQuery(flags *flag.FlagSet) func(*call, []string) error {
 		if err != nil {
 			return err
 		}
-		if last < 0 || *limit < 0 {
+		if last < 0 || limit < 0 {
 			return usagef("-last and -limit must not be negative")
 		}
-		values := url.Values{}
-		for name, value := range map[string]string{"q": strings.Join(args, " "), "since": *since, "until": *until} {
-			if value != "" {
-				values.Set(name, value)
-			}
-		}
-		if last > 0 {
-			values.Set("last", strconv.Itoa(last))
-		}
-		if *limit > 0 {
-			values.Set("limit", strconv.Itoa(*limit))
-		}
+		values := parameters("q", strings.Join(args, " "), "since", *since, "until", *until, "last", number(last), "limit", number(limit))
 		out, err := format.writer(c.stdout)
 		if err != nil {
 			return err
@@ -75,6 +64,25 @@ func setupQuery(flags *flag.FlagSet) func(*call, []string) error {
 		_, err = printQuery(ctx, c, cl, values, out)
 		return err
 	}
+}
+
+// parameters returns the pairs of names and values whose value is not empty.
+func parameters(pairs ...string) url.Values {
+	v := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			v.Set(pairs[i], pairs[i+1])
+		}
+	}
+	return v
+}
+
+// number writes a number that is not 0.
+func number(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
 }
 
 // printQuery prints the answer to a query and returns the offset after the records that
@@ -97,12 +105,4 @@ func printQuery(ctx context.Context, c *call, cl *client, values url.Values, out
 		return "", fmt.Errorf("the answer ends early, after %s: %s", lines(n), appendPlain(nil, text))
 	}
 	return resp.Header.Get("Rollway-End"), nil
-}
-
-// interrupted returns err, or nil if Ctrl-C caused it.
-func interrupted(ctx context.Context, err error) error {
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
 }

@@ -3,12 +3,13 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -22,6 +23,7 @@ var reconcileCommand = &command{
 	name:    "reconcile",
 	summary: "compare what a collector counted with what it stored",
 	args:    "[DATA]",
+	most:    1,
 	help: `
 Compares the counts of a collector with each other and with its journal:
 
@@ -50,7 +52,7 @@ Examples:
 	setup: setupReconcile,
 }
 
-func setupReconcile(flags *flag.FlagSet) func(*call, []string) error {
+func setupReconcile(flags *flag.FlagSet) action {
 	addr := addrFlag(flags)
 	data := flags.String("data", "", "the same as DATA, a `DIR`, as serve takes it")
 	asJSON := flags.Bool("json", false, "print a JSON object, with every segment")
@@ -61,14 +63,11 @@ func setupReconcile(flags *flag.FlagSet) func(*call, []string) error {
 		if len(args) > 1 {
 			return usagef("give one folder at most, not %d", len(args))
 		}
-		r := reconciliation{data: "data"}
+		r := reconciliation{data: strings.Join(args, "")}
 		asked := false
 		flags.Visit(func(f *flag.Flag) { asked = asked || f.Name == "addr" })
-		switch {
-		case len(args) == 1:
-			r.data = args[0]
-		case asked:
-			r.data = ""
+		if r.data == "" && !asked {
+			r.data = "data"
 		}
 		cl, err := newClient(*addr)
 		if err != nil {
@@ -79,11 +78,11 @@ func setupReconcile(flags *flag.FlagSet) func(*call, []string) error {
 		if err := r.run(ctx, cl, asked); err != nil {
 			return interrupted(ctx, err)
 		}
+		print := r.print
 		if *asJSON {
-			err = r.printJSON(c.stdout)
-		} else {
-			err = r.print(c.stdout)
+			print = r.printJSON
 		}
+		err = print(c.stdout)
 		if err == nil && !r.agrees() {
 			err = errSaid
 		}
@@ -104,7 +103,7 @@ type reconciliation struct {
 }
 
 func (r *reconciliation) agrees() bool {
-	return ledger.Agree(r.counts) && ledger.Agree(r.records) && ledger.Agree(r.journal)
+	return ledger.Agree(slices.Concat(r.counts, r.records, r.journal))
 }
 
 // run gets the ledger, reads the journal and compares them.
@@ -184,45 +183,36 @@ func (r *reconciliation) readJournal(ctx context.Context, cl *client) error {
 }
 
 func askLedger(ctx context.Context, cl *client) (*ledger.Ledger, error) {
-	resp, err := cl.get(ctx, "/api/ledger", nil, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
 	l := new(ledger.Ledger)
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(l); err != nil {
-		return nil, fmt.Errorf("%s: read ledger: %w", cl.base, err)
-	}
-	return l, nil
+	return l, cl.getJSON(ctx, "/api/ledger", l)
+}
+
+// found is the journal in the output of -json.
+type found struct {
+	Segments []journal.SegmentReport `json:"segments"`
+	Records  int64                   `json:"records"`
+	Bytes    int64                   `json:"bytes"`
+	First    uint64                  `json:"first_offset"`
+	Next     uint64                  `json:"next_offset"`
+	Keys     int                     `json:"keys"`
+	Cursors  []journal.CursorReport  `json:"cursors"`
+	Findings []string                `json:"findings"`
 }
 
 func (r *reconciliation) printJSON(w io.Writer) error {
-	type found struct {
-		Segments []journal.SegmentReport `json:"segments"`
-		Records  int64                   `json:"records"`
-		Bytes    int64                   `json:"bytes"`
-		First    uint64                  `json:"first_offset"`
-		Next     uint64                  `json:"next_offset"`
-		Keys     int                     `json:"keys"`
-		Cursors  []journal.CursorReport  `json:"cursors"`
-		Findings []string                `json:"findings"`
-	}
 	out := struct {
 		Agrees  bool           `json:"agrees"`
 		Checks  []ledger.Check `json:"checks"`
 		Ledger  *ledger.Ledger `json:"ledger"`
 		Journal *found         `json:"journal"`
-	}{Agrees: r.agrees(), Checks: append(append(r.counts, r.records...), r.journal...), Ledger: r.ledger}
+	}{Agrees: r.agrees(), Checks: slices.Concat(r.counts, r.records, r.journal), Ledger: r.ledger}
 	if a := r.audit; a != nil {
 		out.Journal = &found{a.List, a.Records, a.Bytes, a.First, a.Next, a.Keys, a.Cursors, nil}
 		for _, f := range a.Findings {
 			out.Journal.Findings = append(out.Journal.Findings, f.String())
 		}
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(out)
+	return printJSON(w, out)
 }
 
 func (r *reconciliation) print(w io.Writer) error {
@@ -262,20 +252,14 @@ func (r *reconciliation) print(w io.Writer) error {
 			fmt.Fprintf(&b, "  %s\n", appendPlain(nil, f.String()))
 		}
 	}
+	verdict := "NOT ALL AGREES"
 	if r.agrees() {
-		b.WriteString("\nall agrees\n")
-	} else {
-		b.WriteString("\nNOT ALL AGREES\n")
+		verdict = "all agrees"
 	}
-	_, err := io.WriteString(w, trimRight(b.String()))
+	fmt.Fprintf(&b, "\n%s\n", verdict)
+	_, err := io.WriteString(w, trailing.ReplaceAllString(b.String(), ""))
 	return err
 }
 
-// trimRight removes trailing spaces, which tabwriter leaves.
-func trimRight(s string) string {
-	var b strings.Builder
-	for line := range strings.Lines(s) {
-		b.WriteString(strings.TrimRight(line, " \n") + "\n")
-	}
-	return b.String()
-}
+// trailing matches the spaces at the end of a line, which tabwriter leaves.
+var trailing = regexp.MustCompile(`(?m) +$`)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"github.com/rollway/rollway/file"
-	"github.com/rollway/rollway/internal/backoff"
 	"github.com/rollway/rollway/internal/disk"
 	"github.com/rollway/rollway/internal/recordlog"
 	"github.com/rollway/rollway/internal/slabfile"
@@ -24,6 +24,8 @@ var recoverCommand = &command{
 	name:    "recover",
 	summary: "deliver what a killed process had not written",
 	args:    "FILE|FOLDER -to DEST",
+	needs:   "FILE",
+	most:    1,
 	help: `
 FILE is the Persist file of a slab.Writer. What its process had accepted and not
 yet written when it ended, by SIGKILL, the OOM killer, a panic or os.Exit, is
@@ -66,7 +68,7 @@ type recovery struct {
 	retry  time.Duration
 }
 
-func setupRecover(flags *flag.FlagSet) func(*call, []string) error {
+func setupRecover(flags *flag.FlagSet) action {
 	r := &recovery{}
 	flags.StringVar(&r.to, "to", "", "`DEST` where the lines go: a file, - or a URL")
 	flags.BoolVar(&r.dryRun, "dry-run", false, "list what FILE holds; write nothing, change nothing")
@@ -74,10 +76,6 @@ func setupRecover(flags *flag.FlagSet) func(*call, []string) error {
 	return func(c *call, args []string) error {
 		r.call = c
 		switch {
-		case len(args) == 0:
-			return usagef("FILE is missing")
-		case len(args) > 1:
-			return usagef("unexpected argument %q", args[1])
 		case r.to == "" && !r.dryRun:
 			return usagef("-to DEST is missing")
 		case r.retry < 0:
@@ -101,29 +99,32 @@ func (r *recovery) run() error {
 	}
 	f, err := slabfile.Open(r.path, slabfile.Options{ReadOnly: r.dryRun})
 	if err != nil {
-		if errors.Is(err, slabfile.ErrLocked) {
-			return fmt.Errorf("%w: its owner lives, and delivers the lines itself", err)
-		}
-		return err
+		return owned(err)
 	}
-	err = r.from(f)
+	err = r.slabs(f)
 	return errors.Join(err, f.Close())
 }
 
-// from lists what f holds and delivers it.
-func (r *recovery) from(f *slabfile.File) error {
-	batches, sound, err := r.list(f)
-	if err != nil {
-		return err
+// owned explains that a file is locked.
+func owned(err error) error {
+	if errors.Is(err, slabfile.ErrLocked) || errors.Is(err, disk.ErrLocked) {
+		return fmt.Errorf("%w: its owner lives, and delivers the lines itself", err)
 	}
-	if batches == 0 {
+	return err
+}
+
+// slabs lists what f has and delivers it.
+func (r *recovery) slabs(f *slabfile.File) error {
+	batches, sound, err := r.list(f)
+	switch {
+	case err != nil:
+		return err
+	case batches == 0:
 		r.say("%s: nothing to recover", r.path)
 		return nil
-	}
-	if r.dryRun {
-		if !sound {
-			return errSaid
-		}
+	case r.dryRun && !sound:
+		return errSaid
+	case r.dryRun:
 		return nil
 	}
 	dst, err := r.open()
@@ -142,7 +143,7 @@ func (r *recovery) from(f *slabfile.File) error {
 	return errors.Join(err, dst.close())
 }
 
-// list prints what f holds: a summary, and with -dry-run each batch.
+// list prints what f has: a summary, and with -dry-run each batch.
 func (r *recovery) list(f *slabfile.File) (batches int, sound bool, err error) {
 	var table bytes.Buffer
 	var total, size int
@@ -165,7 +166,7 @@ func (r *recovery) list(f *slabfile.File) (batches int, sound bool, err error) {
 	}
 	if batches > 0 {
 		r.say("%s: %s, %s in %s, left by %s", r.path, lines(total), byteCount(int64(size)),
-			pluralOf(batches, "batch", "batches"), appendPlain(nil, f.Owner().String()))
+			strings.Replace(plural(batches, "batch"), "batchs", "batches", 1), appendPlain(nil, f.Owner().String()))
 	}
 	if r.dryRun {
 		_, err = r.stdout.Write(table.Bytes())
@@ -179,11 +180,8 @@ func (r *recovery) spool(files []string) error {
 		return r.listSpool(files)
 	}
 	s, err := spool.Open(r.path, spool.Options{})
-	if errors.Is(err, disk.ErrLocked) {
-		return fmt.Errorf("%w: its owner lives, and delivers the lines itself", err)
-	}
 	if err != nil {
-		return err
+		return owned(err)
 	}
 	dst, err := r.open()
 	if err != nil {
@@ -227,51 +225,55 @@ func (r *recovery) listSpool(files []string) error {
 	return nil
 }
 
-// drain writes the lines of s to dst, trying again for as long as -retry says.
+// drain writes the lines of s to dst.
 func (r *recovery) drain(s *spool.Spool, dst *recoverTo) error {
 	ctx, stop := interruptible()
 	defer stop()
-	begin, wait := time.Now(), 100*time.Millisecond
 	for {
-		b, err := s.Next(1 << 20)
-		if b == nil && err == nil {
-			return nil
-		}
-		for b != nil && len(b.Data) > 0 {
+		var b *spool.Batch
+		err := r.try(ctx, dst, func() (err error) {
+			if b == nil || len(b.Data) == 0 {
+				if b, err = s.Next(1 << 20); b == nil {
+					return err
+				}
+			}
 			if _, err = dst.Write(b.Data); err == nil && dst.sync != nil {
 				err = dst.sync()
 			}
 			if err == nil {
-				wait = 100 * time.Millisecond
 				err = s.Ack(b, len(b.Data))
-			} else if dst.final || errors.Is(err, errRefused) || time.Since(begin)+wait > r.retry || !backoff.Sleep(ctx, wait) {
-				return fmt.Errorf("%w; %s keeps what was not delivered", err, r.path)
-			} else {
-				wait = min(2*wait, 5*time.Second)
 			}
-		}
-		if err != nil && time.Since(begin) > r.retry {
 			return err
+		})
+		if err != nil {
+			return fmt.Errorf("%w; %s keeps what was not delivered", err, r.path)
+		}
+		if b == nil {
+			return nil
 		}
 	}
 }
 
-func pluralOf(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return count(n) + " " + many
+// try calls f until it succeeds, for as long as -retry says.
+func (r *recovery) try(ctx context.Context, dst *recoverTo, f func() error) error {
+	return retry(ctx, r.retry, f, func(err error) (time.Duration, bool) {
+		pause := time.Duration(0)
+		if asks, ok := errors.AsType[interface {
+			error
+			RetryAfter() time.Duration
+		}](err); ok {
+			pause = asks.RetryAfter()
+		}
+		return pause, !dst.final && !errors.Is(err, errRefused)
+	})
 }
 
-// deliver writes everything to dst, trying again for as long as -retry says,
-// and empties f when that is done.
+// deliver writes everything to dst and then empties f.
 func (r *recovery) deliver(f *slabfile.File, dst *recoverTo) error {
 	ctx, stop := interruptible()
 	defer stop()
 	var sum slabfile.Result
-	var problems []error
-	wait := 100 * time.Millisecond
-	for begin := time.Now(); ; wait = min(2*wait, 5*time.Second) {
+	err := r.try(ctx, dst, func() error {
 		result, err := slabfile.Recover(f, dst.Writer, dst.sync)
 		sum.Lines += result.Lines
 		sum.Bytes += result.Bytes
@@ -279,37 +281,25 @@ func (r *recovery) deliver(f *slabfile.File, dst *recoverTo) error {
 		sum.Held += result.Held
 		sum.CutLines += result.CutLines
 		sum.Cut += result.Cut
-		problems = append(problems, result.Problems...)
-		if err == nil {
-			break
-		}
-		pause := wait
-		if asks, ok := errors.AsType[interface {
-			error
-			RetryAfter() time.Duration
-		}](err); ok {
-			pause = max(pause, asks.RetryAfter())
-		}
-		final := dst.final || errors.Is(err, errRefused)
-		if final || time.Since(begin)+pause > r.retry || !backoff.Sleep(ctx, pause) {
-			r.report(sum, problems)
-			r.say("rollway recover: %v; %s keeps what was not delivered", err, r.path)
-			return errSaid
-		}
+		sum.Problems = append(sum.Problems, result.Problems...)
+		return err
+	})
+	r.report(sum)
+	if err != nil {
+		return fmt.Errorf("%w; %s keeps what was not delivered", err, r.path)
 	}
-	r.report(sum, problems)
 	if err := f.Empty(); err != nil {
 		return fmt.Errorf("all is delivered, but %w", err)
 	}
-	if len(problems) > 0 {
+	if len(sum.Problems) > 0 {
 		r.say("rollway recover: what could be read is delivered, and %s is emptied", r.path)
 		return errSaid
 	}
 	return nil
 }
 
-func (r *recovery) report(sum slabfile.Result, problems []error) {
-	for _, p := range problems {
+func (r *recovery) report(sum slabfile.Result) {
+	for _, p := range sum.Problems {
 		r.say("%s: %v", r.path, p)
 	}
 	if sum.Cut > 0 {
@@ -345,8 +335,9 @@ func (r *recovery) open() (*recoverTo, error) {
 		}
 		return &recoverTo{Writer: w, sync: func() error { return confirm(w) }, close: w.Close}, nil
 	}
-	if same, err := sameFile(r.path, r.to); err != nil || same {
-		return nil, errors.Join(err, usagef("FILE and DEST are the same file"))
+	from, _ := os.Stat(r.path)
+	if to, err := os.Stat(r.to); err == nil && os.SameFile(from, to) {
+		return nil, usagef("FILE and DEST are the same file")
 	}
 	w, err := file.Open(r.to, file.Options{OnError: func(err error) { r.say("%v", err) }})
 	if err != nil {
@@ -369,20 +360,4 @@ func confirm(w *remote.Writer) error {
 		return fmt.Errorf("%s, deliver to a file instead: %w", lines(int(n)), errRefused)
 	}
 	return nil
-}
-
-// sameFile reports whether both paths exist and name one file.
-func sameFile(a, b string) (bool, error) {
-	x, err := os.Stat(a)
-	if err != nil {
-		return false, err
-	}
-	y, err := os.Stat(b)
-	if errors.Is(err, os.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return os.SameFile(x, y), nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
@@ -10,8 +11,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -41,44 +42,28 @@ Examples:
   rollway relay -listen tls://0.0.0.0:6514 -cert relay.pem -key relay.key -to tcp://127.0.0.1:6514
   rollway relay -listen unix:///run/logs.sock -to tls://logs.example.com:6514 -client-cert me.pem -client-key me.key
 `,
-	setup: setupRelay,
+	setup: func(flags *flag.FlagSet) action { return new(relayFlags).declare(flags) },
 }
 
 // relayFlags are the command's flags. Some set options directly.
 type relayFlags struct {
-	options               relay.Options
-	listen                []string
-	buffer                config.Size
-	certs, keys           []string
-	clientCA, ca          string
-	clientCert, clientKey string
-	serverName            string
-	access                bool
-	metrics               string
+	options     relay.Options
+	listen      []string
+	certs, keys []string
+	client      relay.KeyPair
+	serverName  string
+	access      bool
+	metrics     string
 }
 
 const defaultRelayMetrics = "127.0.0.1:4319"
 
-func setupRelay(flags *flag.FlagSet) func(*call, []string) error {
-	f := &relayFlags{}
-	f.declare(flags)
-	f.declareTLS(flags)
-	return func(c *call, args []string) error {
-		if len(args) > 0 {
-			return usagef("unexpected argument %q", args[0])
-		}
-		return f.run(c)
-	}
-}
-
-func (f *relayFlags) declare(flags *flag.FlagSet) {
+func (f *relayFlags) declare(flags *flag.FlagSet) action {
 	o := &f.options
-	several(flags, &f.listen, "listen", "accept connections at `URL`")
-	several(flags, &o.To, "to", "relay them to `URL`")
-	flags.Func("balance", "choose the next upstream by `METHOD`, round-robin or least-connections (default round-robin)", func(text string) (err error) {
-		o.Balance, err = oneOf(text, map[string]relay.Balance{"round-robin": relay.RoundRobin, "least-connections": relay.LeastConnections})
-		return err
-	})
+	listFlag(flags, &f.listen, "listen", "accept connections at `URL`")
+	listFlag(flags, &o.To, "to", "relay them to `URL`")
+	choiceFlag(flags, &o.Balance, "balance", "choose the next upstream by `METHOD`, round-robin or least-connections (default round-robin)",
+		map[string]relay.Balance{"round-robin": relay.RoundRobin, "least-connections": relay.LeastConnections})
 	flags.DurationVar(&o.HealthInterval, "health-interval", 0, "check each upstream by a connection every `TIME`; 0: only avoid one that could not be reached")
 	flags.DurationVar(&o.ResolveInterval, "resolve-interval", 30*time.Second, "resolve the names of upstreams again after `TIME`")
 	flags.Func("proxy-from", "the `NETWORK` of proxies, such as 10.0.0.0/8, whose connections begin with a PROXY header; may be repeated", func(text string) error {
@@ -89,14 +74,9 @@ func (f *relayFlags) declare(flags *flag.FlagSet) {
 	flags.IntVar(&o.SendProxy, "send-proxy", 0, "send upstreams a PROXY header of `VERSION` 1 or 2; 0: none")
 	flags.IntVar(&o.MaxConns, "max-conns", 0, "accept at most `N` connections at a time; 0: as many as the limit on descriptors allows")
 	flags.IntVar(&o.MaxConnsPerSource, "max-conns-per-source", 0, "accept at most `N` connections of a client address; 0: no limit")
-	flags.Func("copy", "`HOW` to copy: auto uses splice(2) for bulk between plain sockets of Linux\nand buffers for the rest; buffers uses only buffers (default auto)", func(text string) (err error) {
-		relaytune.NoSplice, err = oneOf(text, map[string]bool{"auto": false, "buffers": true})
-		return err
-	})
-	flags.Func("buffer-size", "size of a buffer, where buffers are used: 4KiB, 8KiB, 16KiB or 64KiB as `SIZE` (default 64KiB, and 16KiB for those beyond 128 in use at a time)", func(text string) (err error) {
-		f.buffer, err = config.ParseSize(text)
-		return err
-	})
+	choiceFlag(flags, &relaytune.NoSplice, "copy", "`HOW` to copy: auto uses splice(2) for bulk between plain sockets of Linux\nand buffers for the rest; buffers uses only buffers (default auto)",
+		map[string]bool{"auto": false, "buffers": true})
+	sizeFlag(flags, &relaytune.BufferSize, "buffer-size", "size of a buffer, where buffers are used: 4KiB, 8KiB, 16KiB or 64KiB as `SIZE` (default 64KiB, and 16KiB for those beyond 128 in use at a time)")
 	flags.DurationVar(&o.DialTimeout, "dial-timeout", 5*time.Second, "try the next upstream if one does not connect within `TIME`")
 	flags.DurationVar(&o.IdleTimeout, "idle-timeout", time.Hour, "close a connection that is idle for `TIME`; negative: never")
 	flags.DurationVar(&o.StallTimeout, "stall-timeout", 5*time.Minute, "reset a connection if one side reads nothing for `TIME` while bytes wait for it; negative: never")
@@ -115,51 +95,57 @@ func (f *relayFlags) declare(flags *flag.FlagSet) {
 	flags.DurationVar(&o.DrainTimeout, "drain-timeout", 30*time.Second, "wait `TIME` for open connections when stopping")
 	flags.BoolVar(&f.access, "access-log", false, "log each connection when it ends")
 	flags.StringVar(&f.metrics, "metrics-listen", defaultRelayMetrics, "serve /metrics over HTTP at `ADDR`, written host:port; empty: off")
-}
 
-func (f *relayFlags) declareTLS(flags *flag.FlagSet) {
-	several(flags, &f.certs, "cert", "the certificate for clients, a PEM `FILE` with its intermediates")
-	several(flags, &f.keys, "key", "its key, a PEM `FILE`")
-	flags.StringVar(&f.clientCA, "client-ca", "", "require client certificates signed by an authority in `FILE`")
-	flags.StringVar(&f.ca, "ca", "", "verify upstreams with the authorities in `FILE` instead of the system's")
-	flags.StringVar(&f.clientCert, "client-cert", "", "the certificate for upstreams, a PEM `FILE`")
-	flags.StringVar(&f.clientKey, "client-key", "", "its key, a PEM `FILE`")
+	listFlag(flags, &f.certs, "cert", "the certificate for clients, a PEM `FILE` with its intermediates")
+	listFlag(flags, &f.keys, "key", "its key, a PEM `FILE`")
+	flags.StringVar(&o.ServerFiles.Authorities, "client-ca", "", "require client certificates signed by an authority in `FILE`")
+	flags.StringVar(&o.ClientFiles.Authorities, "ca", "", "verify upstreams with the authorities in `FILE` instead of the system's")
+	flags.StringVar(&f.client.Cert, "client-cert", "", "the certificate for upstreams, a PEM `FILE`")
+	flags.StringVar(&f.client.Key, "client-key", "", "its key, a PEM `FILE`")
 	flags.StringVar(&f.serverName, "server-name", "", "the `NAME` that certificates of upstreams must have, instead of the host")
-	flags.DurationVar(&f.options.HandshakeTimeout, "handshake-timeout", 10*time.Second, "close a client connection whose PROXY header and handshake take more than `TIME`")
+	flags.DurationVar(&o.HandshakeTimeout, "handshake-timeout", 10*time.Second, "close a client connection whose PROXY header and handshake take more than `TIME`")
 	flags.Func("route", "relay clients that ask for a server name to an upstream of its own, `NAME=URL`; *.example.com matches one label; may be repeated", func(text string) error {
 		name, url, ok := strings.Cut(text, "=")
 		if !ok {
 			return errors.New("write NAME=URL")
 		}
-		if f.options.Routes == nil {
-			f.options.Routes = map[string][]string{}
+		if o.Routes == nil {
+			o.Routes = map[string][]string{}
 		}
-		f.options.Routes[name] = append(f.options.Routes[name], url)
+		o.Routes[name] = append(o.Routes[name], url)
 		return nil
 	})
+	return func(c *call, _ []string) error { return f.run(c) }
 }
 
-// several declares a flag that may be repeated.
-func several(flags *flag.FlagSet, list *[]string, name, help string) {
-	flags.Func(name, help+"; may be repeated", func(text string) error {
-		*list = append(*list, text)
-		return nil
-	})
-}
-
-func oneOf[T any](text string, values map[string]T) (value T, err error) {
-	value, ok := values[text]
-	if !ok {
-		return value, errors.New("unknown value")
+// setFiles checks the flags of certificates and gives their files to the relay.
+func (f *relayFlags) setFiles() error {
+	o := &f.options
+	needed := slices.ContainsFunc(f.listen, func(url string) bool { return strings.HasPrefix(url, "tls://") })
+	switch {
+	case len(f.certs) != len(f.keys):
+		return usagef("each -cert needs its -key: there are %d and %d", len(f.certs), len(f.keys))
+	case needed && len(f.certs) == 0:
+		return usagef("-listen tls://… needs -cert and -key")
+	case !needed && (len(f.certs) > 0 || o.ServerFiles.Authorities != "" || o.Routes != nil):
+		return usagef("-cert, -client-ca and -route are for -listen tls://…")
+	case (f.client.Cert == "") != (f.client.Key == ""):
+		return usagef("-client-cert and -client-key belong together")
 	}
-	return value, nil
+	for i := range f.certs {
+		o.ServerFiles.Certificates = append(o.ServerFiles.Certificates, relay.KeyPair{Cert: f.certs[i], Key: f.keys[i]})
+	}
+	o.ClientTLS = &tls.Config{ServerName: f.serverName}
+	if f.client.Cert != "" {
+		o.ClientFiles.Certificates = []relay.KeyPair{f.client}
+	}
+	return nil
 }
 
 func (f *relayFlags) run(c *call) error {
 	if len(f.listen) == 0 || len(f.options.To) == 0 {
 		return usagef("give -listen URL and -to URL")
 	}
-	relaytune.BufferSize = int(f.buffer)
 	log, err := ownLog(c.stderr, slog.LevelInfo)
 	if err != nil {
 		return err
@@ -172,7 +158,7 @@ func (f *relayFlags) run(c *call) error {
 	signal.Ignore(hangup...) // until files are watched
 	ctx, stop := interruptible()
 	defer stop()
-	if err := errors.Join(f.setServerFiles(), f.setClientFiles()); err != nil {
+	if err := f.setFiles(); err != nil {
 		return err
 	}
 	r, err := relay.New(f.options)
@@ -206,11 +192,7 @@ func (f *relayFlags) serve(ctx context.Context, c *call, r *relay.Relay) error {
 		defer l.Close()
 		listeners = append(listeners, l)
 	}
-	var running sync.WaitGroup
-	defer running.Wait()
-	watching, endWatch := context.WithCancel(context.Background()) // also while connections drain
-	defer endWatch()
-	reloadOnHangup(watching, &running, r)
+	defer onHangup(r.Reload)() // also while connections drain
 	tell(c.stdout, "%s", f.banner(listeners, metrics, r.Stats().MaxConns))
 	said := make(chan struct{})
 	unhook := context.AfterFunc(ctx, func() {
@@ -237,23 +219,6 @@ func (f *relayFlags) serve(ctx context.Context, c *call, r *relay.Relay) error {
 		return nil
 	}
 	return cause
-}
-
-// reloadOnHangup has the relay reload its files on SIGHUP until ctx ends. It never stops
-// handling SIGHUP: a late one would kill the process.
-func reloadOnHangup(ctx context.Context, running *sync.WaitGroup, r *relay.Relay) {
-	again := make(chan os.Signal, 1)
-	signal.Notify(again, hangup...)
-	running.Go(func() {
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-again:
-				r.Reload()
-			}
-		}
-	})
 }
 
 // serveMetrics serves /metrics. It returns nil if the flags turn it off.

@@ -55,48 +55,24 @@ func (r *renderer) appendObject(dst, line []byte) ([]byte, bool) {
 	if d.PeekKind() != '{' {
 		return dst, false
 	}
-	if _, err := d.ReadToken(); err != nil {
-		return dst, false
-	}
 	var at, level, service, msg string
+	shown := map[string]*string{"time": &at, "level": &level, "service": &service, "msg": &msg}
 	r.fields, r.path = r.fields[:0], r.path[:0]
-	for d.PeekKind() != '}' {
-		name, err := d.ReadToken()
-		if err != nil {
-			return dst, false
-		}
-		key := name.String()
-		if d.PeekKind() == '"' {
-			var target *string
-			switch key {
-			case "time":
-				target = &at
-			case "level":
-				target = &level
-			case "service":
-				target = &service
-			case "msg":
-				target = &msg
+	err := members(d, func(name string) error {
+		switch kind := d.PeekKind(); {
+		case kind == '"' && shown[name] != nil:
+			token, err := d.ReadToken()
+			if err == nil {
+				*shown[name] = token.String()
 			}
-			if target != nil {
-				value, err := d.ReadToken()
-				if err != nil {
-					return dst, false
-				}
-				*target = value.String()
-				continue
-			}
+			return err
+		case kind == '{' && name == "attrs":
+			return members(d, func(name string) error { return r.member(d, name) })
 		}
-		if key == "attrs" && d.PeekKind() == '{' {
-			err = r.members(d)
-		} else {
-			r.path = append(r.path, key)
-			err = r.value(d)
-			r.path = r.path[:len(r.path)-1]
-		}
-		if err != nil {
-			return dst, false
-		}
+		return r.member(d, name)
+	})
+	if err != nil {
+		return dst, false
 	}
 	if at != "" {
 		dst = r.paint(dst, sgrFaint, r.appendTime(nil, at))
@@ -119,52 +95,50 @@ func (r *renderer) appendObject(dst, line []byte) ([]byte, bool) {
 	return dst, true
 }
 
-// value appends the next value as ` path=value`, and the members of an object one by
-// one.
-func (r *renderer) value(d *jsontext.Decoder) error {
-	if d.PeekKind() == '{' {
-		empty := len(r.fields)
-		if err := r.members(d); err != nil || len(r.fields) > empty {
-			return err
-		}
-		r.field("{}")
-		return nil
-	}
-	if d.PeekKind() == '"' {
-		token, err := d.ReadToken()
-		if err != nil {
-			return err
-		}
-		r.field(word(token.String()))
-		return nil
-	}
-	value, err := d.ReadValue()
-	if err != nil {
-		return err
-	}
-	// Brackets delimit the value. Strings in it are JSON, whose escapes cover control
-	// codes but not everything unprintable.
-	r.field(string(appendPlain(nil, []byte(value))))
-	return nil
-}
-
-func (r *renderer) members(d *jsontext.Decoder) error {
+// members reads an object and calls f to read the value of each name.
+func members(d *jsontext.Decoder, f func(name string) error) error {
 	if _, err := d.ReadToken(); err != nil {
 		return err
 	}
 	for d.PeekKind() != '}' {
 		name, err := d.ReadToken()
-		if err != nil {
-			return err
+		if err == nil {
+			err = f(name.String())
 		}
-		r.path = append(r.path, name.String())
-		err = r.value(d)
-		r.path = r.path[:len(r.path)-1]
 		if err != nil {
 			return err
 		}
 	}
 	_, err := d.ReadToken()
+	return err
+}
+
+// member appends the next value as ` path=value`, and the members of an object one by
+// one.
+func (r *renderer) member(d *jsontext.Decoder, name string) error {
+	r.path = append(r.path, name)
+	defer func() { r.path = r.path[:len(r.path)-1] }()
+	switch d.PeekKind() {
+	case '{':
+		before := len(r.fields)
+		err := members(d, func(name string) error { return r.member(d, name) })
+		if err == nil && len(r.fields) == before {
+			r.field("{}")
+		}
+		return err
+	case '"':
+		token, err := d.ReadToken()
+		if err == nil {
+			r.field(word(token.String()))
+		}
+		return err
+	}
+	value, err := d.ReadValue()
+	if err == nil {
+		// Brackets delimit the value. Strings in it are JSON, whose escapes cover
+		// control codes but not everything unprintable.
+		r.field(string(appendPlain(nil, []byte(value))))
+	}
 	return err
 }
 

@@ -102,7 +102,7 @@ func FuzzEncodeEvent(f *testing.F) {
 		if err := json.Unmarshal(out, &e); err != nil {
 			t.Fatal(err)
 		}
-		if want := string(appendValidUTF8(nil, line)); !isObject && e["msg"] != want {
+		if want := string([]rune(string(line))); !isObject && e["msg"] != want {
 			t.Fatalf("%q became %q", line, out)
 		}
 		if service != "" && e["service"] == nil && e["app"] == nil && e["service.name"] == nil {

@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/rollway/rollway/collector/config"
 	"github.com/rollway/rollway/collector/deadletter"
@@ -26,6 +25,8 @@ var replayCommand = &command{
 	name:    "replay",
 	summary: "send events that a collector has rejected again",
 	args:    "FILE…",
+	needs:   "FILE, as in data/rejected/rejected*.ndjson,",
+	most:    -1,
 	help: `
 Sends the events of a collector's dead letter queue again
 (rejected/rejected*.ndjson in its data folder), for example after a limit was
@@ -58,7 +59,7 @@ type replayOptions struct {
 	hasTenant      bool
 }
 
-func setupReplay(flags *flag.FlagSet) func(*call, []string) error {
+func setupReplay(flags *flag.FlagSet) action {
 	var o replayOptions
 	send := sendOptions{maxLine: 64 * config.MiB}
 	addr := addrFlag(flags)
@@ -67,28 +68,21 @@ func setupReplay(flags *flag.FlagSet) func(*call, []string) error {
 		o.tenant, o.hasTenant = s, true
 		return nil
 	})
-	flags.DurationVar(&send.retry, "retry", 30*time.Second, "retry for `TIME` while the collector cannot be reached or is full")
-	flags.BoolVar(&send.dryRun, "dry-run", false, "read and count, and send nothing")
-	flags.BoolVar(&send.quiet, "quiet", false, "print errors only")
+	send.declare(flags)
 	return func(c *call, args []string) error {
-		if len(args) == 0 {
-			return usagef("name the files, as in data/rejected/rejected*.ndjson")
-		}
-		send.addr = *addr
-		cl, err := newClient(send.addr)
+		cl, err := newClient(*addr)
 		if err != nil {
 			return err
 		}
-		return replay(c, cl, o, send, args)
+		ctx, stop := interruptible()
+		defer stop()
+		r := &replayer{sender: sender{call: c, options: send, client: cl}, options: o, same: map[string]int{}}
+		return r.run(ctx, args)
 	}
 }
 
-// replay sends the events of the files.
-func replay(c *call, cl *client, o replayOptions, send sendOptions, names []string) error {
-	ctx, stop := interruptible()
-	defer stop()
-	r := &replayer{sender: sender{call: c, options: send, client: cl}, options: o, same: map[string]int{}}
-	var failed error
+// run sends the events of the files.
+func (r *replayer) run(ctx context.Context, names []string) (failed error) {
 	for _, name := range names {
 		err := r.file(ctx, name)
 		failed = errors.Join(failed, err)
@@ -164,8 +158,8 @@ func (r *replayer) file(ctx context.Context, name string) error {
 	}
 }
 
-// dead letter sends a dead letter, if it is one to be sent; line is it as it stands at a
-// place in a file.
+// deadLetter sends a dead letter if the flags choose it. line is its text in the file, at
+// its name and line.
 func (r *replayer) deadLetter(ctx context.Context, l *deadletter.Entry, line []byte, at string) error {
 	r.read++
 	key := r.key(l, line)

@@ -20,6 +20,7 @@ var sendCommand = &command{
 	name:    "send",
 	summary: "send log files to a collector",
 	args:    "[FILE…|-]",
+	most:    -1,
 	help: `
 Sends files, or standard input, to a collector, one event per line. It detects
 gzip and zstd by the first bytes. A line that is a JSON object is sent
@@ -51,7 +52,6 @@ Examples:
 
 // sendOptions are the flags of send.
 type sendOptions struct {
-	addr     string
 	service  string
 	attrs    attrList
 	stateDir string
@@ -63,45 +63,46 @@ type sendOptions struct {
 	eof      bool
 }
 
-func setupSend(flags *flag.FlagSet) func(*call, []string) error {
-	o := sendOptions{maxLine: config.MiB}
-	addr := addrFlag(flags)
-	flags.StringVar(&o.service, "service", "", "the `NAME` of the service, for lines without one")
-	flags.Var(&o.attrs, "attr", "an attribute `KEY=VALUE` for every line; may be repeated")
-	flags.StringVar(&o.stateDir, "state", "", "remember positions in `DIR` (default: rollway/send in the user's cache folder)")
-	flags.Func("max-line", "count but do not send lines longer than `SIZE` (default 1MiB)", func(s string) (err error) {
-		if o.maxLine, err = config.ParseSize(s); err == nil && o.maxLine < 1 {
-			err = errors.New("it must be at least 1")
-		}
-		return err
-	})
+// declare declares the flags that replay has too.
+func (o *sendOptions) declare(flags *flag.FlagSet) {
 	flags.DurationVar(&o.retry, "retry", 30*time.Second, "retry for `TIME` while the collector cannot be reached or is full")
 	flags.BoolVar(&o.quiet, "quiet", false, "print errors only")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "read and count, and send nothing")
+}
+
+func setupSend(flags *flag.FlagSet) action {
+	o := sendOptions{maxLine: config.MiB}
+	addr := addrFlag(flags)
+	o.declare(flags)
+	flags.StringVar(&o.service, "service", "", "the `NAME` of the service, for lines without one")
+	flags.Var(&o.attrs, "attr", "an attribute `KEY=VALUE` for every line; may be repeated")
+	flags.StringVar(&o.stateDir, "state", "", "remember positions in `DIR` (default: rollway/send in the user's cache folder)")
+	sizeFlag(flags, &o.maxLine, "max-line", "count but do not send lines longer than `SIZE` (default 1MiB)")
 	flags.BoolVar(&o.again, "again", false, "send files from their start, even if they were sent before")
 	flags.BoolVar(&o.eof, "eof", false, "send a last line without an end too: the files are complete")
 	return func(c *call, args []string) error {
-		o.addr = *addr
 		if len(args) == 0 {
 			args = []string{"-"}
 		}
-		cl, err := newClient(o.addr)
+		if o.maxLine < 1 {
+			return usagef("-max-line must be at least 1")
+		}
+		cl, err := newClient(*addr)
 		if err != nil {
 			return err
 		}
 		ctx, stop := interruptible()
 		defer stop()
-		s := &sender{call: c, options: o, client: cl, terminal: term.IsTerminal(int(c.stderr.Fd()))}
+		s := &sender{call: c, options: o, client: cl}
 		return s.run(ctx, args)
 	}
 }
 
 // A sender is one run of send. It is not safe for concurrent use.
 type sender struct {
-	call     *call
-	options  sendOptions
-	client   *client
-	terminal bool // stderr is one
+	call    *call
+	options sendOptions
+	client  *client
 
 	total   tally
 	started time.Time
@@ -161,23 +162,19 @@ func (t *tally) unsent() int { return t.read - t.accepted - t.notAccepted() - t.
 
 func (s *sender) run(ctx context.Context, names []string) error {
 	s.started = time.Now()
-	s.line = statusLine{w: s.call.stderr, on: s.terminal && !s.options.quiet, width: func() int {
+	s.line = statusLine{w: s.call.stderr, on: term.IsTerminal(int(s.call.stderr.Fd())) && !s.options.quiet, width: func() int {
 		width, _, _ := term.GetSize(int(s.call.stderr.Fd())) // 0 if it is not known
 		return width
 	}}
-	var failed error
-	var unread []error
+	var unread error
 	for _, name := range names {
-		failed = s.file(ctx, name)
-		var input *inputError
-		switch {
-		case errors.As(failed, &input):
-			unread, failed = append(unread, failed), nil // go on with the other files
-		case failed != nil:
-			return s.summary(failed, len(names))
+		err := s.file(ctx, name)
+		if err != nil && !errors.As(err, new(*inputError)) {
+			return s.summary(err, len(names))
 		}
+		unread = errors.Join(unread, err) // go on with the other files
 	}
-	return s.summary(errors.Join(unread...), len(names))
+	return s.summary(unread, len(names))
 }
 
 // inputError is an error of one file.
@@ -221,19 +218,12 @@ func (s *sender) summary(failed error, files int) error {
 // describe formats a tally.
 func (s *sender) describe(t tally, took time.Duration) string {
 	var b strings.Builder
-	verb := "sent"
 	if s.options.dryRun {
-		verb = "would send"
-	}
-	n := t.accepted
-	if s.options.dryRun {
-		n = t.read - t.empty - t.tooLong
-	}
-	fmt.Fprintf(&b, "%s %s (%s)", verb, lines(n), byteCount(t.bytes))
-	if !s.options.dryRun {
-		fmt.Fprintf(&b, " in %s", roundDuration(took))
+		fmt.Fprintf(&b, "would send %s (%s)", lines(t.read-t.empty-t.tooLong), byteCount(t.bytes))
+	} else {
+		fmt.Fprintf(&b, "sent %s (%s) in %s", lines(t.accepted), byteCount(t.bytes), shortTime(took))
 		if took >= 100*time.Millisecond {
-			fmt.Fprintf(&b, ", %s lines/s", count(int(float64(n)/took.Seconds())))
+			fmt.Fprintf(&b, ", %s lines/s", count(int(float64(t.accepted)/took.Seconds())))
 		}
 	}
 	if t.empty > 0 {
@@ -285,12 +275,12 @@ func (s *sender) file(ctx context.Context, name string) error {
 
 // open opens name at the position that was acknowledged, and says so. The input is nil
 // if there is nothing new to send.
-func (s *sender) open(ctx context.Context, name string) (*input, *position, error) {
+func (s *sender) open(ctx context.Context, name string) (in *input, st *position, err error) {
 	if name == "-" {
-		in, err := newStreamInput(ctx, s.call.stdin)
+		in, err = newStreamInput(ctx, s.call.stdin)
 		return in, nil, err
 	}
-	in, err := openInput(ctx, name)
+	in, err = openInput(ctx, name)
 	switch {
 	case ctx.Err() != nil:
 		return nil, nil, context.Canceled
@@ -301,55 +291,57 @@ func (s *sender) open(ctx context.Context, name string) (*input, *position, erro
 	if s.options.dryRun {
 		return in, nil, nil
 	}
-	journal, err := s.journalID(ctx)
-	if err != nil {
+	st, more, err := s.resumeAt(ctx, in)
+	if err != nil || !more {
 		in.Close()
 		return nil, nil, err
 	}
-	st, err := loadPosition(s.options.stateDir, s.client.base, journal, in)
-	switch {
-	case err != nil && (in.stream || s.options.again && !errors.Is(err, disk.ErrLocked)):
-		s.call.say("%s: %v; this run cannot be resumed", filepath.Base(name), err)
-		return in, nil, nil
-	case errors.Is(err, disk.ErrLocked):
-		in.Close()
-		return nil, nil, &inputError{fmt.Errorf("%s: another rollway send is sending it to %s", filepath.Base(name), s.client.base)}
+	return in, st, nil
+}
+
+// resumeAt goes to the position of in that was acknowledged, if there is one, and
+// reports whether there is more. The position is nil if this run cannot be resumed.
+func (s *sender) resumeAt(ctx context.Context, in *input) (st *position, more bool, err error) {
+	journal, err := s.journalID(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	base := filepath.Base(in.name)
+	st, err = loadPosition(s.options.stateDir, s.client.base, journal, in)
+	switch locked := errors.Is(err, disk.ErrLocked); {
+	case err != nil && (in.stream || s.options.again && !locked):
+		s.call.say("%s: %v; this run cannot be resumed", base, err)
+		return nil, true, nil
+	case locked:
+		return nil, false, &inputError{fmt.Errorf("%s: another rollway send is sending it to %s", base, s.client.base)}
 	case err != nil:
-		in.Close()
-		return nil, nil, &inputError{fmt.Errorf("%s: %w; nothing was sent: name a folder for positions with -state, or send it without one with -again", filepath.Base(name), err)}
+		return nil, false, &inputError{fmt.Errorf("%s: %w; nothing was sent: name a folder for positions with -state, or send it without one with -again", base, err)}
 	}
 	if st.restarted != "" {
-		s.call.say("%s: %s: sending it from its start", filepath.Base(name), st.restarted)
+		s.call.say("%s: %s: sending it from its start", base, st.restarted)
 	}
 	if st.rest != "" {
-		s.call.say("%s: the previous file is now %s and has lines that were not sent: send it too", filepath.Base(name), appendPlain(nil, st.rest))
+		s.call.say("%s: the previous file is now %s and has lines that were not sent: send it too", base, appendPlain(nil, st.rest))
 	}
 	if s.options.again {
 		st.reset()
 	}
 	if st.Lines == 0 {
-		return in, st, nil
+		return st, true, nil
 	}
-	more, err := in.skipTo(st)
-	if err != nil {
-		in.Close()
-		return nil, nil, &inputError{fmt.Errorf("%s: go to line %d: %w", name, st.Lines+1, err)}
+	if more, err = in.skipTo(st); err != nil {
+		return nil, false, &inputError{fmt.Errorf("%s: go to line %d: %w", base, st.Lines+1, err)}
 	}
-	if !more {
-		in.Close()
-		if !s.options.quiet {
-			s.call.say("%s: nothing new after line %s; -again sends it once more", filepath.Base(name), count(st.Lines))
-		}
-		return nil, nil, nil
+	switch {
+	case s.options.quiet:
+	case !more:
+		s.call.say("%s: nothing new after line %s; -again sends it once more", base, count(st.Lines))
+	case in.lines < st.Lines:
+		s.call.say("%s: continuing at line %s, which had no end when it was sent and has grown", base, count(in.lines+1))
+	default:
+		s.call.say("%s: continuing at line %s", base, count(in.lines+1))
 	}
-	if !s.options.quiet {
-		grown := ""
-		if in.lines < st.Lines {
-			grown = ", which had no end when it was sent and has grown"
-		}
-		s.call.say("%s: continuing at line %s%s", filepath.Base(name), count(in.lines+1), grown)
-	}
-	return in, st, nil
+	return st, more, nil
 }
 
 // copy sends the rest of in, batch by batch, and saves the position after each batch
@@ -364,7 +356,7 @@ func (s *sender) copy(ctx context.Context, in *input, st *position, t *tally, sh
 		err := in.fill(b, &enc, int(s.options.maxLine), t, shown)
 		// Send what was read before an error.
 		if len(b.ends) > 0 && !s.options.dryRun {
-			if err := s.post(ctx, b, t, shown); err != nil {
+			if err := s.post(ctx, b, 0, len(b.ends), t, shown); err != nil {
 				return err
 			}
 		}
@@ -400,21 +392,20 @@ func (s *sender) save(st *position, in *input) {
 // progress formats the status line: position, rate, time left.
 func (s *sender) progress(in *input, t *tally, shown string) string {
 	took := time.Since(in.opened)
-	rate := float64(t.read) / max(took.Seconds(), 0.001)
-	done, size := in.rawRead(), in.size
-	text := fmt.Sprintf("%s  %s  %s lines  %s lines/s", shown, byteCount(done), count(t.read), count(int(rate)))
+	rate := count(int(float64(t.read) / max(took.Seconds(), 0.001)))
+	done, size := in.raw.n, in.size
 	if in.stream || size <= 0 {
-		return text
+		return fmt.Sprintf("%s  %s  %s lines  %s lines/s", shown, byteCount(done), count(t.read), rate)
 	}
 	share := min(float64(done)/float64(size), 1)
 	left := "?"
 	if moved := done - in.rawStart; moved > 0 {
-		left = roundDuration(time.Duration(float64(took) * float64(size-done) / float64(moved))).String()
+		left = shortTime(time.Duration(float64(took) * float64(size-done) / float64(moved)).Round(100 * time.Millisecond))
 	}
 	const width = 20
 	filled := int(share * width)
 	return fmt.Sprintf("%s  [%s%s] %3.0f%%  %s of %s  %s lines/s  %s left", shown,
-		strings.Repeat("#", filled), strings.Repeat(".", width-filled), share*100, byteCount(done), byteCount(size), count(int(rate)), left)
+		strings.Repeat("#", filled), strings.Repeat(".", width-filled), share*100, byteCount(done), byteCount(size), rate, left)
 }
 
 // attrList is the flag -attr.

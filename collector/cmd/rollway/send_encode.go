@@ -16,7 +16,6 @@ type encoder struct {
 	service string
 	attrs   attrList
 	file    string // for lines of text; empty: none
-	fixed   []byte // a line with invalid UTF-8 replaced
 }
 
 // appendEvent appends the event of line, without a line end. A JSON object stays as it
@@ -42,17 +41,13 @@ func (e *encoder) appendEvent(dst, line []byte) []byte {
 }
 
 func (e *encoder) appendAttrs(dst []byte, file string) []byte {
-	dst = append(dst, '{')
+	attrs := e.attrs
 	if file != "" {
-		dst = append(dst, `"file":`...)
-		dst = jsonline.AppendString(dst, file)
+		attrs = append(attrList{{"file", file}}, attrs...)
 	}
-	for _, a := range e.attrs {
-		if dst[len(dst)-1] != '{' {
-			dst = append(dst, ',')
-		}
-		dst = jsonline.AppendString(dst, a.key)
-		dst = append(dst, ':')
+	for i, a := range attrs {
+		dst = append(dst, "{,"[min(i, 1)])
+		dst = append(jsonline.AppendString(dst, a.key), ':')
 		dst = jsonline.AppendString(dst, a.value)
 	}
 	return append(dst, '}')
@@ -65,8 +60,7 @@ func (e *encoder) object(line []byte) ([]byte, bool) {
 		return nil, false
 	}
 	if !utf8.Valid(trimmed) {
-		e.fixed = appendValidUTF8(e.fixed[:0], trimmed)
-		trimmed = e.fixed
+		trimmed = []byte(string([]rune(string(trimmed))))
 	}
 	return trimmed, json.Valid(trimmed)
 }
@@ -82,8 +76,7 @@ func (e *encoder) appendObject(dst, object []byte) []byte {
 		if dst[len(dst)-1] != '{' {
 			dst = append(dst, ',')
 		}
-		dst = jsonline.AppendString(dst, name)
-		dst = append(dst, ':')
+		dst = append(jsonline.AppendString(dst, name), ':')
 	}
 	saysService := func(name string) bool {
 		slot, _ := normalize.ReadAs(name)
@@ -95,12 +88,10 @@ func (e *encoder) appendObject(dst, object []byte) []byte {
 	}
 	if len(e.attrs) > 0 {
 		// The collector merges objects with these names.
-		for _, name := range []string{"attrs", "attributes", "metadata", "fields", "context"} {
-			if !slices.Contains(names, name) {
-				add(name)
-				dst = e.appendAttrs(dst, "")
-				break
-			}
+		free := slices.DeleteFunc([]string{"attrs", "attributes", "metadata", "fields", "context"}, func(name string) bool { return slices.Contains(names, name) })
+		if len(free) > 0 {
+			add(free[0])
+			dst = e.appendAttrs(dst, "")
 		}
 	}
 	return append(dst, '}')
@@ -109,32 +100,65 @@ func (e *encoder) appendObject(dst, object []byte) []byte {
 // topNames lists the keys of object.
 func topNames(object []byte) (names []string, err error) {
 	d := jsontext.NewDecoder(bytes.NewReader(object), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if _, err := d.ReadToken(); err != nil {
-		return nil, err
-	}
-	for d.PeekKind() == '"' {
-		name, err := d.ReadToken()
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, name.String())
-		if err := d.SkipValue(); err != nil {
-			return nil, err
-		}
-	}
-	return names, nil
+	err = members(d, func(name string) error {
+		names = append(names, name)
+		return d.SkipValue()
+	})
+	return names, err
 }
 
-// appendValidUTF8 appends b with each invalid byte replaced by U+FFFD.
-func appendValidUTF8(dst, b []byte) []byte {
-	for len(b) > 0 {
-		r, size := utf8.DecodeRune(b)
-		if r == utf8.RuneError && size == 1 {
-			dst = append(dst, "\uFFFD"...)
-		} else {
-			dst = append(dst, b[:size]...)
-		}
-		b = b[size:]
+// wouldWait reports whether reading the next line of a stream would block.
+func (in *input) wouldWait() bool {
+	if !in.stream {
+		return false
 	}
-	return dst
+	have, _ := in.text.Peek(in.text.Buffered())
+	return bytes.IndexByte(have, '\n') < 0
+}
+
+// Sizes of a batch.
+const (
+	batchLines = 1000
+	batchBytes = 1 << 20
+)
+
+// A batch is the content of one request.
+type batch struct {
+	body    []byte // NDJSON
+	ends    []int  // where each event ends in body
+	numbers []int  // the line each event came from
+	read    int64  // bytes of the lines read for it
+}
+
+// fill reads lines into b until it is full, the input ends (io.EOF), or reading a stream
+// would block.
+func (in *input) fill(b *batch, enc *encoder, limit int, t *tally, shown string) error {
+	*b = batch{body: b.body[:0], ends: b.ends[:0], numbers: b.numbers[:0]}
+	for len(b.ends) < batchLines && len(b.body) < batchBytes {
+		if len(b.ends) > 0 && in.wouldWait() {
+			return nil
+		}
+		before := in.offset
+		line, err := in.next(limit)
+		if err != nil {
+			return err
+		}
+		t.read++
+		b.read += in.offset - before
+		switch {
+		case line.tooLong > 0:
+			t.tooLong++
+			t.reason(1, "%s:%d: the line has %s, more than -max-line", shown, in.lines, byteCount(line.tooLong))
+			continue
+		case len(line.text) == 0:
+			t.empty++
+			continue
+		case !utf8.Valid(line.text):
+			t.repaired++
+		}
+		b.body = append(enc.appendEvent(b.body, line.text), '\n')
+		b.ends = append(b.ends, len(b.body))
+		b.numbers = append(b.numbers, in.lines)
+	}
+	return nil
 }

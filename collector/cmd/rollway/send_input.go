@@ -39,6 +39,7 @@ type input struct {
 	left      int64 // length of a last line without an end that was not read
 	tailStart int64 // start of the last line consumed if it has no end, else -1
 	long      []byte
+	part      func([]byte) // is called with each part of a line that is read; nil: nothing is
 
 	lock disk.Lock // excludes other runs; nil: not held
 }
@@ -65,7 +66,7 @@ func openInput(ctx context.Context, name string) (*input, error) {
 		from = &contextReader{ctx: ctx, r: f}
 	}
 	if err := in.begin(from); err != nil {
-		f.Close()
+		in.Close()
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	in.whole = in.stream || in.unpacker != nil
@@ -117,22 +118,18 @@ func (in *input) begin(r io.Reader) error {
 	return nil
 }
 
-// Close closes the file.
-func (in *input) Close() error {
+// Close closes the file and lets other runs have it.
+func (in *input) Close() {
 	if in.unpacker != nil {
 		in.unpacker.Close()
 	}
 	if in.lock != nil {
 		in.lock.Close()
 	}
-	if in.file == nil {
-		return nil
+	if in.file != nil {
+		in.file.Close()
 	}
-	return in.file.Close()
 }
-
-// rawRead returns the position in the file, in bytes as stored.
-func (in *input) rawRead() int64 { return in.raw.n }
 
 // seek goes to an offset in the decompressed text.
 func (in *input) seek(offset int64) error {
@@ -173,7 +170,7 @@ func (in *input) skipTo(p *position) (more bool, err error) {
 	if p.TailStart < 0 {
 		return true, nil
 	}
-	if end := lineEnd(next); end > 0 {
+	if end := bytes.IndexByte(next, '\n') + 1; end == 1 || end == 2 && next[0] == '\r' {
 		n, _ := in.text.Discard(end)
 		in.offset, in.tailStart = in.offset+int64(n), -1
 		_, err := in.text.Peek(1)
@@ -184,17 +181,6 @@ func (in *input) skipTo(p *position) (more bool, err error) {
 	}
 	in.lines, in.offset, in.tailStart = p.Lines-1, p.TailStart, -1
 	return true, nil
-}
-
-// lineEnd returns the length of the line end at the start of b: LF, CR LF or none.
-func lineEnd(b []byte) int {
-	if bytes.HasPrefix(b, []byte("\r\n")) {
-		return 2
-	}
-	if bytes.HasPrefix(b, []byte("\n")) {
-		return 1
-	}
-	return 0
 }
 
 func noEOF(err error) error {
@@ -218,6 +204,9 @@ func (in *input) next(limit int) (textLine, error) {
 	for {
 		part, err := in.text.ReadSlice('\n')
 		size += int64(len(part))
+		if in.part != nil {
+			in.part(part)
+		}
 		if err == nil && len(in.long) == 0 && size == int64(len(part)) {
 			in.consumed(size, -1)
 			return trimmed(part, limit), nil
@@ -235,10 +224,10 @@ func (in *input) next(limit int) (textLine, error) {
 			return textLine{}, io.EOF
 		case errors.Is(err, io.EOF):
 			in.consumed(size, start)
+		case in.unpacker != nil && errors.Is(err, io.ErrUnexpectedEOF):
+			err = fmt.Errorf("the compressed file is truncated or still being written: %w", err)
+			fallthrough
 		case err != nil:
-			if in.unpacker != nil && errors.Is(err, io.ErrUnexpectedEOF) {
-				err = fmt.Errorf("the compressed file is truncated or still being written: %w", err)
-			}
 			return textLine{}, fmt.Errorf("%s: read line %d: %w", in.name, in.lines+1, err)
 		default:
 			in.consumed(size, -1)
@@ -318,18 +307,18 @@ func await[T any](ctx context.Context, f func() (T, error)) (result T, err error
 	if ctx.Err() != nil {
 		return result, context.Canceled
 	}
-	type results struct {
+	type outcome struct {
 		result T
 		err    error
 	}
-	done := make(chan results, 1)
+	ended := make(chan outcome, 1)
 	go func() {
 		result, err := f()
-		done <- results{result, err}
+		ended <- outcome{result, err}
 	}()
 	select {
-	case r := <-done:
-		return r.result, r.err
+	case o := <-ended:
+		return o.result, o.err
 	case <-ctx.Done():
 		return result, context.Canceled
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"time"
 
@@ -30,15 +29,10 @@ type rejection struct {
 	Detail string `json:"detail"`
 }
 
-// post sends b until the collector has answered, and counts. An error means that b was
-// not acknowledged and that sending more is pointless.
-func (s *sender) post(ctx context.Context, b *batch, t *tally, shown string) error {
-	return s.postRange(ctx, b, 0, len(b.ends), t, shown)
-}
-
-// postRange sends the events [from, to) of b. It halves what is too large for the
-// collector.
-func (s *sender) postRange(ctx context.Context, b *batch, from, to int, t *tally, shown string) error {
+// post sends the events [from, to) of b until the collector has answered, and counts. It
+// halves what is too large for the collector. An error means that the events were not
+// acknowledged and that sending more is pointless.
+func (s *sender) post(ctx context.Context, b *batch, from, to int, t *tally, shown string) error {
 	begin := 0
 	if from > 0 {
 		begin = b.ends[from-1]
@@ -48,10 +42,10 @@ func (s *sender) postRange(ctx context.Context, b *batch, from, to int, t *tally
 	switch {
 	case errors.As(err, &status) && status.code == http.StatusRequestEntityTooLarge && to-from > 1:
 		middle := from + (to-from)/2
-		if err := s.postRange(ctx, b, from, middle, t, shown); err != nil {
+		if err := s.post(ctx, b, from, middle, t, shown); err != nil {
 			return err
 		}
-		return s.postRange(ctx, b, middle, to, t, shown)
+		return s.post(ctx, b, middle, to, t, shown)
 	case errors.As(err, &status) && (status.code == http.StatusRequestEntityTooLarge || status.code == http.StatusBadRequest):
 		// There is no list of rejected events: the collector took none.
 		t.refused += to - from
@@ -88,30 +82,16 @@ func (s *sender) postUntilAnswered(ctx context.Context, body []byte, n int, key 
 
 // untilAnswered calls try until it succeeds, its error is final, or -retry is over.
 func (s *sender) untilAnswered(ctx context.Context, try func() error) error {
-	const least, most = 100 * time.Millisecond, 5 * time.Second
-	wait, began, told := least, time.Now(), false
-	for {
-		err := try()
-		pause, retry := retryAfter(err)
-		if !retry {
-			return err
-		}
-		if time.Since(began) >= s.options.retry {
-			return fmt.Errorf("gave up after %s: %w", roundDuration(time.Since(began)), err)
-		}
-		if !told {
+	told := false
+	return retry(ctx, s.options.retry, try, func(err error) (time.Duration, bool) {
+		pause, ok := retryAfter(err)
+		if ok && !told {
 			told = true
 			s.line.clear()
 			s.call.say("%v; retrying for %s", err, s.options.retry)
 		}
-		pause = max(pause, wait+rand.N(wait/2))
-		wait = min(2*wait, most)
-		select {
-		case <-time.After(min(pause, max(0, s.options.retry-time.Since(began)))):
-		case <-ctx.Done():
-			return context.Canceled
-		}
-	}
+		return pause, ok
+	})
 }
 
 // journalID returns the ID of the collector's journal, which it asks for once a run;
@@ -120,31 +100,20 @@ func (s *sender) journalID(ctx context.Context) (string, error) {
 	if s.asked {
 		return s.journal, nil
 	}
+	var health struct {
+		Journal string `json:"journal"`
+	}
 	err := s.untilAnswered(ctx, func() error {
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
-		resp, err := s.client.get(ctx, "/healthz", nil, nil)
+		err := s.client.getJSON(ctx, "/healthz", &health)
 		var status *statusError
-		if errors.As(err, &status) && status.code/100 == 4 {
+		if errors.As(err, &status) && status.code/100 == 4 || errors.As(err, new(*json.SyntaxError)) || errors.As(err, new(*json.UnmarshalTypeError)) {
 			return nil // another kind of server
 		}
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		var health struct {
-			Journal string `json:"journal"`
-		}
-		text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-		if err != nil {
-			return fmt.Errorf("read the answer of %s/healthz: %w", s.client.base, err)
-		}
-		if json.Unmarshal(text, &health) == nil { // anything else is another kind of server
-			s.journal = health.Journal
-		}
-		return nil
+		return err
 	})
-	s.asked = err == nil
+	s.journal, s.asked = health.Journal, err == nil
 	return s.journal, err
 }
 
@@ -166,7 +135,7 @@ func (s *sender) postOnce(body []byte, n int, key string) (a answer, err error) 
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode/100 != 2 && resp.StatusCode != http.StatusBadRequest {
-		return a, newStatusError(resp)
+		return a, newStatusError("the collector", resp)
 	}
 	a.before = resp.Header.Get(receiver.ReplayedHeader) == "true"
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
@@ -180,7 +149,7 @@ func (s *sender) postOnce(body []byte, n int, key string) (a answer, err error) 
 	case err != nil || a.Accepted < 0:
 		return a, fatalError{fmt.Errorf("%s answers %d, but not as a collector does: %s", s.client.base, resp.StatusCode, serverMessage(text))}
 	case resp.StatusCode == http.StatusBadRequest && rejected == 0:
-		return a, &statusError{code: resp.StatusCode, message: serverMessage(text), body: text}
+		return a, &statusError{server: "the collector", code: resp.StatusCode, message: serverMessage(text), body: text}
 	case n > 0 && a.Accepted+rejected != n:
 		return a, fatalError{fmt.Errorf("%s says that it accepted %d and rejected %d of %s", s.client.base, a.Accepted, rejected, lines(n))}
 	}
@@ -192,14 +161,11 @@ type fatalError struct{ error }
 
 // retryAfter reports whether a retry may help, and the pause that the server asks for.
 func retryAfter(err error) (pause time.Duration, retry bool) {
-	var (
-		status *statusError
-		fatal  fatalError
-	)
-	switch {
-	case err == nil, errors.As(err, &fatal):
+	if errors.As(err, new(fatalError)) {
 		return 0, false
-	case errors.As(err, &status):
+	}
+	var status *statusError
+	if errors.As(err, &status) {
 		return status.after, status.code == http.StatusTooManyRequests || status.code == http.StatusRequestTimeout || status.code >= 500
 	}
 	return 0, true // the connection failed

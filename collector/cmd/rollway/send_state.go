@@ -63,14 +63,13 @@ func loadPosition(dir, addr, journal string, in *input) (*position, error) {
 	if real, err := filepath.EvalSymlinks(abs); err == nil {
 		abs = real
 	}
-	key := sha256.Sum256([]byte(addr + "\x00" + abs))
 	head, headLen, err := in.sum(0, headBytes)
 	if err != nil {
 		return nil, fmt.Errorf("read the file's beginning: %w", err)
 	}
 	now := &position{
 		Addr: addr, Journal: journal, File: abs, Inode: inode(in.info), Size: in.size, Head: head, HeadLen: headLen, TailStart: -1,
-		path: filepath.Join(dir, hex.EncodeToString(key[:12])+".json"),
+		path: pathOf(dir, addr, abs, ".json"),
 	}
 	if in.lock, err = lockInput(dir, now); err != nil {
 		return nil, err
@@ -110,12 +109,17 @@ func lockInput(dir string, p *position) (disk.Lock, error) {
 	if p.Inode != 0 {
 		id = strconv.FormatUint(p.Inode, 10)
 	}
-	sum := sha256.Sum256([]byte(p.Addr + "\x00" + id))
-	lock, err := disk.Real{}.Lock(filepath.Join(dir, hex.EncodeToString(sum[:12])+".lock"), 0o600)
+	lock, err := disk.Real{}.Lock(pathOf(dir, p.Addr, id, ".lock"), 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock its position: %w", err)
 	}
 	return lock, nil
+}
+
+// pathOf returns a path in dir for a file of an address.
+func pathOf(dir, addr, file, ext string) string {
+	sum := sha256.Sum256([]byte(addr + "\x00" + file))
+	return filepath.Join(dir, hex.EncodeToString(sum[:12])+ext)
 }
 
 // readPosition reads a position; the error is os.ErrNotExist if there is none.
@@ -170,30 +174,25 @@ func (in *input) elsewhere(dir string, now *position) *position {
 
 // differs says why the file is not the one that old was saved for; empty if it is.
 func (in *input) differs(old, now *position) (string, error) {
-	if old.Lines == 0 {
+	switch {
+	case old.Lines == 0:
 		return "", nil
-	}
-	if old.Journal != "" && now.Journal != "" && old.Journal != now.Journal {
+	case old.Journal != "" && now.Journal != "" && old.Journal != now.Journal:
 		return "the collector has a new journal", nil
-	}
-	if now.Size < old.Size {
+	case now.Size < old.Size:
 		return fmt.Sprintf("it was truncated or replaced (%s, was %s)", byteCount(now.Size), byteCount(old.Size)), nil
 	}
-	head, _, err := in.sum(0, old.HeadLen)
-	if err != nil {
+	if head, _, err := in.sum(0, old.HeadLen); err != nil {
 		return "", fmt.Errorf("read the file's beginning: %w", err)
-	}
-	if head != old.Head {
+	} else if head != old.Head {
 		return "its beginning has changed", nil
 	}
 	if old.Tail == "" {
 		return "", nil
 	}
-	tail, err := in.tail(old.Offset)
-	if err != nil {
+	if tail, err := in.tail(old.Offset); err != nil {
 		return "", fmt.Errorf("read the part sent last: %w", err)
-	}
-	if tail != old.Tail {
+	} else if tail != old.Tail {
 		return "the part that was sent has changed", nil
 	}
 	return "", nil
@@ -212,15 +211,14 @@ func (p *position) advance(in *input) {
 
 func (p *position) save() error {
 	text, err := json.Marshal(p)
-	if err != nil {
-		return fmt.Errorf("save the position: %w", err)
-	}
 	tmp := fmt.Sprintf("%s.%d.tmp", p.path, os.Getpid())
-	if err := os.WriteFile(tmp, text, 0o600); err != nil {
-		os.Remove(tmp)
-		return fmt.Errorf("save the position: %w", err)
+	if err == nil {
+		err = os.WriteFile(tmp, text, 0o600)
 	}
-	if err := os.Rename(tmp, p.path); err != nil {
+	if err == nil {
+		err = os.Rename(tmp, p.path)
+	}
+	if err != nil {
 		os.Remove(tmp)
 		return fmt.Errorf("save the position: %w", err)
 	}

@@ -83,16 +83,13 @@ var serveFlags = []struct{ name, key, help string }{
 	{"durability", "journal.durability", "what a success answer means, `KIND` being buffered (the lines survive a crash of the process) or synced (of the machine) (default \"buffered\")"},
 }
 
-func setupServe(flags *flag.FlagSet) func(*call, []string) error {
+func setupServe(flags *flag.FlagSet) action {
 	path := flags.String("config", "", "read settings from this YAML `FILE`")
 	values := make([]*string, len(serveFlags))
 	for i, f := range serveFlags {
 		values[i] = flags.String(f.name, "", f.help)
 	}
-	return func(c *call, args []string) error {
-		if len(args) > 0 {
-			return usagef("unexpected argument %q", args[0])
-		}
+	return func(c *call, _ []string) error {
 		settings := func() (config.Config, error) { return serveSettings(flags, *path, values) }
 		cfg, err := settings()
 		if err != nil {
@@ -133,9 +130,7 @@ var hangup = []os.Signal{syscall.SIGHUP}
 func serve(c *call, cfg config.Config, settings func() (config.Config, error)) error {
 	ctx, stop := interruptible()
 	defer stop()
-	again := make(chan os.Signal, 1) // before anything else: SIGHUP ends a process that does not handle it
-	signal.Notify(again, hangup...)
-	defer signal.Stop(again)
+	signal.Ignore(hangup...) // until there is something to reload
 	log, err := ownLog(c.stderr, slog.LevelInfo)
 	if err != nil {
 		return err
@@ -161,7 +156,7 @@ func serve(c *call, cfg config.Config, settings func() (config.Config, error)) e
 	tell(c.stdout, "%s", banner(col, cfg, debug))
 	running, end := context.WithCancel(context.Background())
 	defer end()
-	go reloadOn(running, again, col, settings, own)
+	defer onHangup(func() { reload(col, settings, own) })()
 	context.AfterFunc(ctx, func() {
 		tell(c.stdout, "stopping: requests under way have %s; a second signal ends it at once\n", cfg.Timeouts.Shutdown)
 		end()
@@ -171,24 +166,40 @@ func serve(c *call, cfg config.Config, settings func() (config.Config, error)) e
 	return err
 }
 
-// reloadOn reloads the configuration of col on each signal.
-func reloadOn(ctx context.Context, asked <-chan os.Signal, col *collector.Collector, settings func() (config.Config, error), log *slog.Logger) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-asked:
+// onHangup calls f on each SIGHUP until stop is called. It never stops handling the
+// signal: a late one would kill the process.
+func onHangup(f func()) (stop func()) {
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, hangup...)
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-end:
+				return
+			case <-again:
+				f()
+			}
 		}
-		cfg, err := settings()
-		if err == nil {
-			err = col.Reload(cfg)
-		}
-		if err != nil {
-			log.Error("configuration not reloaded; the old one stays in force", "error", err)
-			continue
-		}
-		log.Info("configuration reloaded: enrichment, rules, tokens, certificates")
+	}()
+	return func() {
+		close(end)
+		<-ended
 	}
+}
+
+// reload reads the configuration of col again.
+func reload(col *collector.Collector, settings func() (config.Config, error), log *slog.Logger) {
+	cfg, err := settings()
+	if err == nil {
+		err = col.Reload(cfg)
+	}
+	if err != nil {
+		log.Error("configuration not reloaded; the old one stays in force", "error", err)
+		return
+	}
+	log.Info("configuration reloaded: enrichment, rules, tokens, certificates")
 }
 
 // ownLog returns the logger for the program's own messages: console format on a
@@ -253,12 +264,15 @@ func banner(col *collector.Collector, cfg config.Config, debug net.Addr) string 
 		row("forward", "%s%s%s", network, dialable(a), onAll(a))
 	}
 	r := col.Recovery()
+	kept, repaired := "empty so far", "nothing to repair,"
 	if n := int(r.Next - r.First); n > 0 {
-		row("data", "%s, with %s in %s", cfg.Data, lines(n), byteCount(r.Bytes))
-	} else {
-		row("data", "%s, empty so far", cfg.Data)
+		kept = fmt.Sprintf("with %s in %s", lines(n), byteCount(r.Bytes))
 	}
-	row("recovery", "%s", recovered(len(r.Findings), r.Took))
+	if n := len(r.Findings); n > 0 {
+		repaired = plural(n, "finding") + ", see the log;"
+	}
+	row("data", "%s, %s", cfg.Data, kept)
+	row("recovery", "%s ready after %s", repaired, shortTime(r.Took))
 	addr := ""
 	if base != defaultAddr {
 		addr = " -addr " + base
@@ -289,13 +303,6 @@ func program() string {
 		return name
 	}
 	return "rollway"
-}
-
-func recovered(findings int, took time.Duration) string {
-	if findings == 0 {
-		return fmt.Sprintf("nothing to repair, ready after %s", roundDuration(took))
-	}
-	return fmt.Sprintf("%s, see the log; ready after %s", plural(findings, "finding"), roundDuration(took))
 }
 
 // dialable returns a as a client on this machine would dial it.

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +20,7 @@ var tailCommand = &command{
 	name:    "tail",
 	summary: "show the newest lines, and follow",
 	args:    "[-f] ['EXPRESSION']",
+	most:    -1,
 	help: `
 Prints the newest lines, or the newest that an expression matches, and with -f
 the lines that follow. If the connection breaks, tail reconnects and continues
@@ -34,7 +35,7 @@ Examples:
 	setup: setupTail,
 }
 
-func setupTail(flags *flag.FlagSet) func(*call, []string) error {
+func setupTail(flags *flag.FlagSet) action {
 	addr := addrFlag(flags)
 	var format formatFlags
 	format.declare(flags)
@@ -56,7 +57,7 @@ func setupTail(flags *flag.FlagSet) func(*call, []string) error {
 		defer stop()
 		f := &follower{call: c, client: cl, expr: strings.Join(args, " "), out: out}
 		if *last > 0 {
-			if f.from, err = printQuery(ctx, c, cl, f.values("last", strconv.Itoa(*last)), out); err != nil {
+			if f.from, err = printQuery(ctx, c, cl, parameters("q", f.expr, "last", number(*last)), out); err != nil {
 				return err
 			}
 		}
@@ -79,26 +80,13 @@ type follower struct {
 	retry  time.Duration
 }
 
-func (f *follower) values(pairs ...string) url.Values {
-	v := url.Values{}
-	if f.expr != "" {
-		v.Set("q", f.expr)
-	}
-	for i := 0; i < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			v.Set(pairs[i], pairs[i+1])
-		}
-	}
-	return v
-}
-
 // run follows until ctx ends, standard output is closed, or the collector refuses. The
 // first connection must succeed; later ones are retried.
 func (f *follower) run(ctx context.Context) error {
 	f.retry = 2 * time.Second
 	for connected := false; ; {
-		began, lost := false, error(nil)
-		lost = f.stream(ctx, func() {
+		began := false
+		lost := f.stream(ctx, func() {
 			if connected {
 				f.call.say("connected again")
 			}
@@ -142,7 +130,7 @@ func (f *follower) stream(ctx context.Context, connected func()) error {
 		header.Set("Last-Event-ID", f.lastID)
 		from = ""
 	}
-	resp, err := f.client.get(ctx, "/api/tail", f.values("from", from), header)
+	resp, err := f.client.get(ctx, "/api/tail", parameters("q", f.expr, "from", from), header)
 	if err != nil {
 		return err
 	}
@@ -158,13 +146,12 @@ func (f *follower) stream(ctx context.Context, connected func()) error {
 			}
 		}
 		e, err := readEvent(in)
-		if err != nil {
-			if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
-				err = cause
-			}
-			if errors.Is(err, io.EOF) {
-				err = errors.New("the collector closed the connection")
-			}
+		switch cause := context.Cause(ctx); {
+		case err != nil && cause != nil && !errors.Is(cause, context.Canceled):
+			return cause
+		case errors.Is(err, io.EOF):
+			return errors.New("the collector closed the connection")
+		case err != nil:
 			return err
 		}
 		watch.Reset(idleTimeout)
@@ -175,18 +162,15 @@ func (f *follower) stream(ctx context.Context, connected func()) error {
 		case e.name == "end":
 			return fmt.Errorf("the collector ends the stream: %s", eventText(e.data))
 		case e.name == "gap":
-			if err := f.out.flush(); err != nil {
-				return &outputError{err}
-			}
+			err = f.out.flush()
 			f.call.say("lines are missing here: %s", eventText(e.data))
 		case e.name == "" && len(e.data) > 0:
-			if err := f.out.write(e.data); err != nil {
-				return &outputError{err}
-			}
+			err = f.out.write(e.data)
 		}
-		if e.id != "" {
-			f.lastID = e.id
+		if err != nil {
+			return &outputError{err}
 		}
+		f.lastID = cmp.Or(e.id, f.lastID)
 	}
 }
 

@@ -42,10 +42,18 @@ func count(n int) string {
 func lines(n int) string { return plural(n, "line") }
 
 func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
+	if n != 1 {
+		noun += "s"
 	}
-	return count(n) + " " + noun + "s"
+	return count(n) + " " + noun
+}
+
+// areMany returns n with its noun and the verb.
+func areMany(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun + " is"
+	}
+	return plural(n, noun) + " are"
 }
 
 // byteCount writes n with three or four digits and a decimal unit.
@@ -62,17 +70,16 @@ func byteCount(n int64) string {
 	return fmt.Sprintf("%.1f %s", value, unit)
 }
 
-// roundDuration rounds d for people.
-func roundDuration(d time.Duration) time.Duration {
-	switch {
-	case d >= 10*time.Second:
-		return d.Round(time.Second)
-	case d >= time.Second:
-		return d.Round(100 * time.Millisecond)
-	case d >= 10*time.Millisecond:
-		return d.Round(time.Millisecond)
+// shortTime writes d with three figures, rounded down: some durations are promises.
+func shortTime(d time.Duration) string { return d.Truncate(lastFigure(d)).String() }
+
+// lastFigure returns the unit of the third figure of d.
+func lastFigure(d time.Duration) time.Duration {
+	unit := time.Duration(1)
+	for d/unit >= 1000 {
+		unit *= 10
 	}
-	return d.Round(10 * time.Microsecond)
+	return unit
 }
 
 // A statusLine is a line on a terminal that is overwritten. It is not safe for

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"path/filepath"
-	"strings"
 
 	"github.com/rollway/rollway/collector/journal"
 	"github.com/rollway/rollway/internal/disk"
@@ -20,6 +18,8 @@ var verifyCommand = &command{
 	name:    "verify",
 	summary: "check log files for damage",
 	args:    "FILE|FOLDER…",
+	needs:   "FILE",
+	most:    -1,
 	help: `
 Reads each FILE to its end and says what it is and whether it is sound. FILE may
 be text, or any file that Rollway writes: a segment, a manifest, a cursor, a
@@ -50,23 +50,15 @@ Examples:
 type verifyFlags struct {
 	json    bool
 	closed  bool
-	maxLine int // bytes; 0: no limit
+	maxLine int64 // bytes; 0: no limit
 }
 
-func setupVerify(flags *flag.FlagSet) func(*call, []string) error {
+func setupVerify(flags *flag.FlagSet) action {
 	v := &verifyFlags{}
 	flags.BoolVar(&v.json, "json", false, "each line of text must be a JSON object in UTF-8")
 	flags.BoolVar(&v.closed, "closed", false, "the files are complete: a torn end is damage too")
 	sizeFlag(flags, &v.maxLine, "max-line", "a line longer than this `SIZE` is damage (default: no limit)")
-	return func(c *call, args []string) error {
-		if len(args) == 0 {
-			return usagef("FILE is missing")
-		}
-		if v.maxLine < 0 {
-			return usagef("-max-line must not be negative")
-		}
-		return v.run(c, args)
-	}
+	return v.run
 }
 
 // report is what came of one file.
@@ -84,44 +76,28 @@ func (r *report) add(so, damage bool, format string, args ...any) {
 	}
 }
 
-// print writes the report of the file name.
-func (r *report) print(w io.Writer, name string) error {
-	state := "sound"
-	if r.damaged {
-		state = "damaged"
-	}
-	text := fmt.Sprintf("%s: %s: %s\n", appendPlain(nil, name), r.what, state)
-	if len(r.notes) > 0 {
-		text += "  " + strings.Join(r.notes, "\n  ") + "\n"
-	}
-	_, err := io.WriteString(w, text)
-	return err
-}
-
-// run checks all files. One that cannot be read does not keep it from the
-// others.
+// run checks all files, even if some cannot be read.
 func (v *verifyFlags) run(c *call, names []string) error {
-	out := bufio.NewWriter(c.stdout)
 	bad := 0
 	for _, name := range names {
 		r, err := v.check(name)
-		switch {
-		case err != nil:
-			if err := out.Flush(); err != nil {
-				return err
-			}
+		if err != nil {
 			c.say("rollway verify: %v", err)
 			bad++
 			continue
-		case r.damaged:
+		}
+		state := "sound"
+		if r.damaged {
+			state = "damaged"
 			bad++
 		}
-		if err := r.print(out, name); err != nil {
+		text := fmt.Sprintf("%s: %s: %s\n", appendPlain(nil, name), r.what, state)
+		for _, note := range r.notes {
+			text += "  " + note + "\n"
+		}
+		if _, err := io.WriteString(c.stdout, text); err != nil {
 			return err
 		}
-	}
-	if err := out.Flush(); err != nil {
-		return err
 	}
 	if bad == 0 {
 		return nil
@@ -133,33 +109,33 @@ func (v *verifyFlags) run(c *call, names []string) error {
 }
 
 // check reads one file or folder.
-func (v *verifyFlags) check(name string) (report, error) {
+func (v *verifyFlags) check(name string) (r report, err error) {
 	s, err := identify(name)
 	switch {
 	case err != nil:
-		return report{}, err
 	case s.journal != "":
 		return v.checkJournal(s.journal)
 	case s.spool != nil:
-		return v.checkSpool(s.spool)
+		var n, size int64
+		for _, file := range s.spool {
+			found, err := recordlog.Inspect(disk.Real{}, file)
+			n, size = n+found.Records, size+found.Bytes
+			r.add(err != nil, true, "%s: %v", filepath.Base(file), err)
+			r.add(err == nil, false, "%s: %s", filepath.Base(file), describe(found))
+			v.find(&r, found.Findings)
+		}
+		r.what = fmt.Sprintf("spool, %s, %s", lines(int(n)), byteCount(size))
 	case s.kind == recordlog.SlabFile:
 		return checkSlabs(name)
 	case s.kind != 0:
-		return v.checkRecords(name)
+		var found recordlog.Report
+		found, err = recordlog.Inspect(disk.Real{}, name)
+		r.what = describe(found)
+		v.find(&r, found.Findings)
+	default:
+		return v.checkText(name)
 	}
-	text, err := openLog(name)
-	if err != nil {
-		return report{}, err
-	}
-	defer text.Close()
-	t := textCheck{json: v.json, maxLine: v.maxLine}
-	err = t.scan(text.text)
-	r := t.report(v.closed)
-	if err != nil && text.unpacker == nil {
-		return report{}, fmt.Errorf("%s: %w", name, err)
-	}
-	r.add(err != nil, true, "cannot be unpacked any further: %v", err)
-	return r, nil
+	return r, err
 }
 
 // find adds what was found.
@@ -205,27 +181,6 @@ func records(n int64, first, end uint64, size int64) string {
 	return text
 }
 
-func (v *verifyFlags) checkSpool(files []string) (report, error) {
-	var r report
-	var n, size int64
-	for _, name := range files {
-		one, err := v.inspect(name)
-		if err != nil {
-			r.add(true, true, "%s: %v", filepath.Base(name), err)
-			continue
-		}
-		n, size = n+one.Records, size+one.Bytes
-		r.add(true, false, "%s: %s", filepath.Base(name), describe(one))
-		v.find(&r, one.Findings)
-	}
-	r.what = fmt.Sprintf("spool, %s, %s", lines(int(n)), byteCount(size))
-	return r, nil
-}
-
-func (v *verifyFlags) inspect(name string) (recordlog.Report, error) {
-	return recordlog.Inspect(disk.Real{}, name)
-}
-
 // describe says what a file of records is.
 func describe(r recordlog.Report) string {
 	switch r.Kind {
@@ -241,27 +196,15 @@ func describe(r recordlog.Report) string {
 	return kind + ", " + records(r.Records, r.First, r.End, r.Bytes)
 }
 
-// checkRecords checks one segment, cursor or manifest.
-func (v *verifyFlags) checkRecords(name string) (report, error) {
-	found, err := v.inspect(name)
-	if err != nil {
-		return report{}, err
-	}
-	r := report{what: describe(found)}
-	v.find(&r, found.Findings)
-	return r, nil
-}
-
 // checkSlabs says what a slab file has to be recovered.
 func checkSlabs(name string) (report, error) {
 	f, err := slabfile.Open(name, slabfile.Options{ReadOnly: true})
-	if errors.Is(err, slabfile.ErrLocked) {
-		return report{what: "slab file", notes: []string{"its process runs, so it was not looked into"}}, nil
-	}
-	if errors.Is(err, slabfile.ErrDamaged) {
+	switch {
+	case errors.Is(err, slabfile.ErrLocked):
+		return report{what: "slab file", notes: []string{"its process runs, so it was not read"}}, nil
+	case errors.Is(err, slabfile.ErrDamaged):
 		return report{what: "slab file", notes: []string{err.Error()}, damaged: true}, nil
-	}
-	if err != nil {
+	case err != nil:
 		return report{}, err
 	}
 	defer f.Close() // only read from
